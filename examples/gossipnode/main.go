@@ -32,7 +32,7 @@
 // Each command has a folder of its own, and stands on cli. To read the program, begin
 // with run (a command), train (one peer from its data to its result) and local (which
 // watches several of them). What commands share: settings, keys, workload, result, watch
-// (reports, tables), operator, checkpoint; metrics and dashboard, on top of web, show a
+// (reports, tables), supervise (several peers of this machine), operator, checkpoint; metrics and dashboard, on top of web, show a
 // peer to those who watch.
 package main
 

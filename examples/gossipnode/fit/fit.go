@@ -4,14 +4,15 @@ package fit
 
 import (
 	"context"
-	"encoding/json"
 	"os"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/rows"
-	"github.com/seed-97356399/murmuration/peer/table"
+	"github.com/seed-97356399/murmuration/examples/gossipnode/supervise"
+	"github.com/seed-97356399/murmuration/examples/gossipnode/watch"
 )
 
 // Command makes the command that fits a learner to a table.
@@ -51,13 +52,11 @@ are of the rows that --split holds out, over all peers.`},
 
 // run fits, as a peer that reports to its parent, or as what a person watches.
 func run(cmd *cobra.Command, o options, std cli.Streams) error {
-	exit := func() { os.Exit(cli.ExitFailed) }
 	if o.Report {
 		parent, _, _ := cli.UntilParentGone(context.Background(), std.In)
-		ctx, release := cli.UntilSignal(parent, exit)
+		ctx, release := cli.UntilSignal(parent, func() { os.Exit(cli.ExitFailed) })
 		defer release()
-		lines := json.NewEncoder(std.Out)
-		tell := func(r report) { _ = lines.Encode(r) } // a parent that has gone ends ctx
+		tell := watch.LineReporter(std.Out)
 		done, err := fitHere(o, ctx, tell, std)
 		tell(outcome(done, err))
 		if err != nil {
@@ -65,21 +64,20 @@ func run(cmd *cobra.Command, o options, std cli.Streams) error {
 		}
 		return nil
 	}
-	ctx, release := cli.UntilSignal(context.Background(), exit)
+	inProcess := o.InProcess || o.Peers == 1
+	ctx, kill, release := supervise.UntilSignal(inProcess)
 	defer release()
-	l := &local{out: o.Out, board: newBoard(std.Err), events: make(chan event, maxEvents)}
-	for range o.Peers {
-		l.peers = append(l.peers, &row{})
-	}
-	if o.InProcess || o.Peers == 1 {
-		l.together = true
-		if err := goroutines(o, l, std); err != nil {
+	config := processes(o, cmd)
+	if inProcess {
+		var err error
+		if config, err = goroutines(o); err != nil {
 			return err
 		}
-	} else {
-		l.start = processes(o, cmd, l)
 	}
-	done, err := l.run(ctx)
+	config.Told, config.Display = told(o.Peers), watch.NewDisplay(std.Err, "", fitting{time.Now()})
+	peers := supervise.New(config, o.Peers)
+	peers.Run(ctx, kill)
+	done, err := combine(peers, o.Out)
 	if err != nil {
 		return err
 	}
@@ -87,53 +85,12 @@ func run(cmd *cobra.Command, o options, std cli.Streams) error {
 }
 
 // fitHere is one peer whose others are elsewhere.
-func fitHere(o options, ctx context.Context, tell func(report), std cli.Streams) (Result, error) {
+func fitHere(o options, ctx context.Context, tell watch.Reporter, std cli.Streams) (Result, error) {
 	source, err := rows.Open(o.Table, false)
 	if err != nil {
 		return Result{}, err
 	}
 	o.Columns = source.Columns()
-	m := &member{options: o, number: max(o.Part, 0), source: source, join: joinFlock(o, std), tell: tell}
+	m := &member{options: o, number: max(o.Part, 0), source: source, join: joinFlock(o, std.Err), tell: tell}
 	return m.run(ctx)
-}
-
-// goroutines has peers be goroutines of this process, which read each row once.
-func goroutines(o options, l *local, std cli.Streams) error {
-	source, err := rows.Open(o.Table, o.Peers > 1)
-	if err != nil {
-		return err
-	}
-	o.Columns = source.Columns()
-	members := make([]func(table.Flock), o.Peers)
-	l.start = func(number int, _ []string) (func(), error) {
-		ctx, cancel := context.WithCancelCause(context.Background())
-		tell := func(r report) { l.events <- event{Number: number, Report: &r} }
-		members[number] = func(flock table.Flock) {
-			defer cancel(nil)
-			m := &member{options: o, number: number, source: source, join: joinFlock(o, std), tell: tell}
-			if !o.apart() {
-				m.join = func(context.Context, func(report)) (table.Flock, func() (uint64, error), error) {
-					return flock, func() (uint64, error) { return 0, nil }, nil
-				}
-			}
-			tell(outcome(m.run(ctx)))
-			l.events <- event{Number: number, End: &cli.End{}}
-		}
-		if number == o.Peers-1 { // they are started in their order, and begin at once
-			go table.Together(o.Peers, func(flock table.Flock, i int) { members[i](flock) })
-		}
-		return func() { cancel(cli.ErrInterrupted) }, nil
-	}
-	return nil
-}
-
-// processes has each peer be a process of this program.
-func processes(o options, cmd *cobra.Command, l *local) func(number int, join []string) (func(), error) {
-	return func(number int, join []string) (func(), error) {
-		child, err := cli.StartPeer(number, o.Peers, arguments(cmd.Flags(), number, o.Peers, join), l.events)
-		if err != nil {
-			return nil, err
-		}
-		return func() { _ = child.Life.Close() }, nil
-	}
 }

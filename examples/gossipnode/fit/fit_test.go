@@ -12,6 +12,8 @@ import (
 	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/cli/clitest"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/rows"
+	"github.com/seed-97356399/murmuration/examples/gossipnode/supervise"
+	"github.com/seed-97356399/murmuration/examples/gossipnode/watch"
 	"github.com/seed-97356399/murmuration/peer/table"
 )
 
@@ -211,17 +213,17 @@ func TestFitOfUnlikeMembers(t *testing.T) {
 	})
 }
 
-// A report of a child is one line, whatever has happened.
-func TestReportsAreLines(t *testing.T) {
-	line, err := json.Marshal(outcome(Result{Learner: "pca", ClassScores: &ClassScores{Accuracy: 1}, NumberScores: &NumberScores{}}, nil))
-	if err != nil {
-		t.Fatal(err)
+// A result comes through the report of a child whole.
+func TestResultIsReported(t *testing.T) {
+	var line strings.Builder
+	watch.LineReporter(&line)(outcome(Result{Learner: "pca", ClassScores: &ClassScores{Accuracy: 1}, NumberScores: &NumberScores{}}, nil))
+	var report watch.Report
+	if err := json.Unmarshal([]byte(line.String()), &report); err != nil || strings.Count(line.String(), "\n") != 1 {
+		t.Fatalf("%q: %v", &line, err)
 	}
-	if e := cli.EventOf[report](3, string(line)); e.Number != 3 || e.Report == nil || e.Report.Result.ClassScores == nil || e.Report.Result.Accuracy != 1 {
-		t.Errorf("%s: %+v", line, e)
-	}
-	if e := cli.EventOf[report](3, "panic: x"); e.Report != nil || e.Line != "panic: x" {
-		t.Errorf("%+v", e)
+	r, err := combine(&supervise.Peers{Rows: []*watch.Row{{Phase: watch.PhaseDone, Done: &report}}}, "")
+	if err != nil || r.Learner != "pca" || r.ClassScores == nil || r.Accuracy != 1 {
+		t.Errorf("%+v, %v", r, err)
 	}
 }
 

@@ -2,185 +2,141 @@ package fit
 
 import (
 	"context"
-	"errors"
+	"encoding/json"
 	"fmt"
 	"time"
 
+	"github.com/spf13/cobra"
+
 	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
+	"github.com/seed-97356399/murmuration/examples/gossipnode/rows"
+	"github.com/seed-97356399/murmuration/examples/gossipnode/supervise"
+	"github.com/seed-97356399/murmuration/examples/gossipnode/watch"
+	"github.com/seed-97356399/murmuration/peer/table"
 )
 
-// local is the peers of a fit as the command sees them. One goroutine, that of run, owns it.
-type local struct {
-	peers  []*row
-	board  *board
-	events chan event
-	// start begins a peer. Its events, the last of which is its end, go to events; stop asks
-	// it to end.
-	start func(number int, join []string) (stop func(), err error)
-	// together: all begin at once; else the others follow when the first can be joined.
-	together bool
-	// out is the file that the first peer writes its model to, if any.
-	out   string
-	fault error
-	echo  bool // the fault is told by another, which is yet to be heard
+// processes has each peer be a process of this program.
+func processes(o options, cmd *cobra.Command) supervise.Config {
+	return supervise.Config{Launch: func(number int, join []string, events chan<- supervise.Event) (*supervise.Member, error) {
+		return supervise.Process(number, o.Peers, arguments(cmd.Flags(), number, o.Peers, join), events)
+	}}
 }
 
-// row is what is known of one peer.
-type row struct {
-	stop   func()
-	last   report
-	result *Result
-	lost   bool
-	begun  bool
-}
-
-type event = cli.Event[report]
-
-// maxEvents is how many may wait.
-const maxEvents = 64
-
-// displayEvery is the time between two looks at the peers.
-const displayEvery = 200 * time.Millisecond
-
-// run watches the peers until the last has ended.
-func (l *local) run(ctx context.Context) (Result, error) {
-	l.begin(0, nil)
-	if l.together {
-		l.others(nil)
-	}
-	ticker := time.NewTicker(displayEvery)
-	defer ticker.Stop()
-	interrupted := ctx.Done()
-	for l.alive() > 0 {
-		select {
-		case e := <-l.events:
-			l.handle(e)
-		case <-ticker.C:
-			l.board.draw(l.peers)
-		case <-interrupted:
-			interrupted = nil
-			l.fail(cli.ErrInterrupted, false)
-		}
-	}
-	l.board.end(l.peers)
-	return l.combine()
-}
-
-func (l *local) alive() (n int) {
-	for _, p := range l.peers {
-		if p.stop != nil {
-			n++
-		}
-	}
-	return n
-}
-
-func (l *local) begin(number int, join []string) {
-	p := l.peers[number]
-	if p.begun || l.fault != nil {
-		return
-	}
-	p.begun = true
-	stop, err := l.start(number, join)
+// goroutines has peers be goroutines of this process, which read each row once.
+func goroutines(o options) (supervise.Config, error) {
+	source, err := rows.Open(o.Table, o.Peers > 1)
 	if err != nil {
-		l.fail(fmt.Errorf("starting peer %d: %w", number, err), false)
-		return
+		return supervise.Config{}, err
 	}
-	p.stop = stop
+	o.Columns = source.Columns()
+	members := make([]func(table.Flock), o.Peers)
+	launch := func(number int, _ []string, events chan<- supervise.Event) (*supervise.Member, error) {
+		here, handle := supervise.InProcess(number, events)
+		members[number] = func(flock table.Flock) {
+			m := &member{options: o, number: number, source: source, join: joinFlock(o, here.Log()), tell: here.Tell}
+			if !o.apart() {
+				m.join = func(context.Context, watch.Reporter) (table.Flock, func() (uint64, error), error) {
+					return flock, func() (uint64, error) { return 0, nil }, nil
+				}
+			}
+			here.Tell(outcome(m.run(here.Context)))
+			here.End(nil)
+		}
+		if number == o.Peers-1 { // they are started in their order, and begin at once
+			go table.Together(o.Peers, func(flock table.Flock, i int) { members[i](flock) })
+		}
+		return handle, nil
+	}
+	return supervise.Config{Launch: launch, AtOnce: true}, nil
 }
 
-func (l *local) others(join []string) {
-	for number := 1; number < len(l.peers); number++ {
-		l.begin(number, join)
+// told is what a person sees of what a peer tells in words: the others have the same columns, and
+// nobody else is to come to a local fit.
+func told(peers int) func(int, *watch.Report) string {
+	return func(number int, r *watch.Report) string {
+		if number > 0 || r.Kind == watch.ReportStarted && peers > 1 {
+			return ""
+		}
+		return r.Said
 	}
 }
 
-// fail ends all peers. The fault of the peer that is at fault counts, not an echo of it.
-func (l *local) fail(err error, echo bool) {
-	if l.fault == nil || l.echo && !echo {
-		l.fault, l.echo = err, echo
+// fitting is the view of peers that fit.
+type fitting struct{ begun time.Time }
+
+// logEvery is the time between two lines where a table cannot be drawn over.
+const logEvery = 5 * time.Second
+
+// Head implements watch.View.
+func (fitting) Head(int) string { return fmt.Sprintf("%-6s %8s  %s", "peer", "sums", "at") }
+
+// Row implements watch.View.
+func (fitting) Row(number int, p *watch.Row, _ int) string {
+	return fmt.Sprintf("%-6d %8d  %s", number, p.Status.Sums, at(p))
+}
+
+// Foot implements watch.View.
+func (fitting) Foot([]*watch.Row, int) string { return "" }
+
+// Outlook implements watch.View.
+func (f fitting) Outlook(peers []*watch.Row, since time.Duration) string {
+	if since < logEvery {
+		return ""
 	}
-	for _, p := range l.peers {
-		if p.stop != nil && !echo {
-			p.stop()
+	most := peers[0]
+	for _, p := range peers {
+		if p.Status.Sums > most.Status.Sums {
+			most = p
 		}
 	}
+	return fmt.Sprintf("%.0f s: %s, %s", time.Since(f.begun).Seconds(), cli.Plural(uint64(most.Status.Sums), "sum"), at(most))
 }
 
-func (l *local) handle(e event) {
-	p := l.peers[e.Number]
+// at tells in a word or two what a peer is about.
+func at(p *watch.Row) string {
 	switch {
-	case e.End != nil:
-		p.stop = nil
-		if p.result == nil && p.last.Kind != reportFailed {
-			l.gone(e)
-		}
-	case e.Report == nil:
-		l.board.line(fmt.Sprintf("peer %d: %s", e.Number, e.Line))
-	case e.Report.Kind == reportNews:
-		if e.Number == 0 { // the others have the same columns
-			l.board.line(e.Report.Said)
-		}
-	default:
-		p.last = *e.Report
-		switch e.Report.Kind {
-		case reportStarted:
-			if len(l.peers) == 1 { // nobody else is to come to a local fit
-				l.board.line(e.Report.Said)
-			}
-			l.others(e.Report.Addresses)
-		case reportResult:
-			p.result = e.Report.Result
-		case reportFailed:
-			failure := e.Report.Failure
-			if len(l.peers) > 1 {
-				failure = fmt.Sprintf("peer %d: %s", e.Number, failure)
-			}
-			l.fail(cli.Coded(errors.New(failure), e.Report.Code), e.Report.Echo)
-		}
+	case p.Phase >= watch.PhaseDone:
+		return p.Phase.String()
+	case p.Status.Doing == "":
+		return "reading, or waiting for others"
 	}
+	return p.Status.Doing
 }
 
-// gone takes in a peer that ended without a word: one that was killed is lost, and the others
-// go on without its rows.
-func (l *local) gone(e event) {
-	if e.End.Killed && l.fault == nil {
-		l.peers[e.Number].lost = true
-		l.board.line(fmt.Sprintf("peer %d is lost; the others go on without its rows", e.Number))
-		return
+// combine is the result that all peers have; bytes are those of all. The first writes its model to
+// the file out, if any.
+func combine(p *supervise.Peers, out string) (Result, error) {
+	if p.Fault != nil {
+		return Result{}, p.Fault
 	}
-	l.fail(fmt.Errorf("peer %d ended without a result: %w", e.Number, e.End.Err), false)
-}
-
-// combine is the result that all peers have; bytes are those of all.
-func (l *local) combine() (Result, error) {
-	if l.fault != nil {
-		return Result{}, l.fault
-	}
-	var total *Result
+	var total Result
 	lost := 0
-	for number, p := range l.peers {
-		switch {
-		case p.result == nil:
+	for number, row := range p.Rows {
+		if row.Done == nil {
 			lost++
 			continue
-		case total == nil:
-			first := *p.result
-			total = &first
-			continue
-		case p.result.Hash != total.Hash:
-			return Result{}, fmt.Errorf("peer %d has another model than the others: %s, not %s", number, p.result.Hash, total.Hash)
 		}
-		total.BytesSent += p.result.BytesSent
-		total.Seconds = max(total.Seconds, p.result.Seconds)
-		total.Damaged = max(total.Damaged, p.result.Damaged) // each has looked at the same file
+		var r Result
+		if err := json.Unmarshal(row.Done.Fitted, &r); err != nil {
+			return Result{}, fmt.Errorf("reading the result of peer %d: %w", number, err)
+		}
+		if number == lost { // it is the first that has one
+			total = r
+			continue
+		}
+		if r.Hash != total.Hash {
+			return Result{}, fmt.Errorf("peer %d has another model than the others: %s, not %s", number, r.Hash, total.Hash)
+		}
+		total.BytesSent += r.BytesSent
+		total.Seconds = max(total.Seconds, r.Seconds)
+		total.Damaged = max(total.Damaged, r.Damaged) // each has looked at the same file
 	}
-	if total == nil {
-		return Result{}, errors.New("no peer has finished: all were killed")
+	if lost == len(p.Rows) {
+		return Result{}, supervise.ErrAllKilled
 	}
 	total.PeersLost = lost
-	if total.Out != l.out {
-		return *total, fmt.Errorf("the model is not in %s: the peer that was to write it is lost", l.out)
+	if total.Out != out {
+		return total, fmt.Errorf("the model is not in %s: the peer that was to write it is lost", out)
 	}
-	return *total, nil
+	return total, nil
 }

@@ -2,52 +2,35 @@ package fit
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"time"
 
 	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/rows"
+	"github.com/seed-97356399/murmuration/examples/gossipnode/watch"
 	"github.com/seed-97356399/murmuration/peer/learn"
 	"github.com/seed-97356399/murmuration/peer/table"
 )
 
-// The kinds of report.
-const (
-	reportStarted  = "started"  // others can join it
-	reportProgress = "progress" // it takes part in a sum
-	reportNews     = "news"     // who watches should know what is said
-	reportResult   = "result"   // it is done; nothing follows
-	reportFailed   = "failed"   // it has given up; nothing follows
-)
-
-// report is what a peer tells whoever watches it; a process tells its parent a line of JSON.
-type report struct {
-	Kind      string   `json:"kind"`
-	Addresses []string `json:"addresses,omitempty"`
-	Said      string   `json:"said,omitempty"`
-	Sums      int      `json:"sums,omitempty"`
-	Doing     string   `json:"doing,omitempty"` // the name of the sum
-	Result    *Result  `json:"result,omitempty"`
-	Failure   string   `json:"failure,omitempty"`
-	Code      int      `json:"code,omitempty"`
-	// Echo: the fault is another peer's, which tells it itself.
-	Echo bool `json:"echo,omitempty"`
-}
-
 // outcome is the last report of a peer.
-func outcome(done Result, err error) report {
+func outcome(done Result, err error) watch.Report {
+	var fitted []byte
 	if err == nil {
-		return report{Kind: reportResult, Result: &done}
+		if fitted, err = json.Marshal(done); err == nil {
+			return watch.Report{Kind: watch.ReportResult, Fitted: fitted}
+		}
 	}
-	echo := errors.Is(err, table.ErrMember) || errors.Is(err, cli.ErrInterrupted) || errors.Is(err, context.Canceled)
-	return report{Kind: reportFailed, Failure: err.Error(), Code: cli.ExitCode(err), Echo: echo}
+	interrupted := errors.Is(err, cli.ErrInterrupted)
+	echo := errors.Is(err, table.ErrMember) || errors.Is(err, context.Canceled)
+	return watch.Report{Kind: watch.ReportFailed, Failure: err.Error(), Code: cli.ExitCode(err), Interrupted: interrupted, Echo: echo}
 }
 
 // reportEvery is the least time between two reports of progress.
 const reportEvery = 100 * time.Millisecond
 
 // joiner takes part with the others: leave ends that, and tells how many bytes it has sent.
-type joiner func(ctx context.Context, tell func(report)) (flock table.Flock, leave func() (sent uint64, err error), err error)
+type joiner func(ctx context.Context, tell watch.Reporter) (flock table.Flock, leave func() (sent uint64, err error), err error)
 
 // member is one peer of a fit.
 type member struct {
@@ -55,7 +38,7 @@ type member struct {
 	number int          // of a local fit, from 0
 	source *rows.Source // of all peers of a local fit, else of this one
 	join   joiner
-	tell   func(report)
+	tell   watch.Reporter
 }
 
 // run takes part from the settings to the result.
@@ -69,7 +52,7 @@ func (m *member) run(ctx context.Context) (done Result, err error) {
 		sums++
 		if now := time.Now(); now.Sub(told) >= reportEvery {
 			told = now
-			m.tell(report{Kind: reportProgress, Sums: sums, Doing: name})
+			m.tell(watch.Report{Kind: watch.ReportProgress, Status: &watch.Status{Sums: sums, Doing: name}})
 		}
 	}}
 	done, file, err := m.work(ctx, seen)
@@ -90,7 +73,7 @@ func (m *member) run(ctx context.Context) (done Result, err error) {
 func (m *member) work(ctx context.Context, flock table.Flock) (Result, learn.File, error) {
 	share := rows.Share{Source: m.source, Table: m.Table, Number: m.number, Peers: m.Peers, Seed: m.Learner.Seed}
 	agreed, err := share.Agree(ctx, flock, m.Shared)
-	news := func(said string) { m.tell(report{Kind: reportNews, Said: said}) }
+	news := func(said string) { m.tell(watch.Report{Kind: watch.ReportNews, Said: said}) }
 	for _, line := range m.source.Told(m.Table.Drop) {
 		news(line)
 	}

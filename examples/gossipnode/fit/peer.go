@@ -4,11 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"time"
 
 	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/rows"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/token"
+	"github.com/seed-97356399/murmuration/examples/gossipnode/watch"
 	"github.com/seed-97356399/murmuration/peer"
 	"github.com/seed-97356399/murmuration/peer/description"
 	"github.com/seed-97356399/murmuration/peer/p2pnet"
@@ -16,9 +18,9 @@ import (
 )
 
 // joinFlock is the joiner of a real peer: it waits for --min-peers members.
-func joinFlock(o options, std cli.Streams) joiner {
-	return func(ctx context.Context, tell func(report)) (table.Flock, func() (uint64, error), error) {
-		log := o.NewLog(std.Err)
+func joinFlock(o options, logs io.Writer) joiner {
+	return func(ctx context.Context, tell watch.Reporter) (table.Flock, func() (uint64, error), error) {
+		log := o.NewLog(logs)
 		key, err := o.Lasting(log)
 		if err != nil {
 			return nil, nil, cli.Config(err)
@@ -34,7 +36,7 @@ func joinFlock(o options, std cli.Streams) joiner {
 					said += " --run-key FILE"
 				}
 			}
-			tell(report{Kind: reportStarted, Addresses: p.JoinAddresses(), Said: said})
+			tell(watch.Report{Kind: watch.ReportStarted, Peer: string(p.Self()), Addresses: p.JoinAddresses(), Said: said})
 		}}
 		p, err := joining.Join(ctx)
 		if err != nil {

@@ -15,6 +15,7 @@ import (
 	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/cli/clitest"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/settings"
+	"github.com/seed-97356399/murmuration/examples/gossipnode/watch"
 )
 
 // One that is given a token and data alone fits what the others do, also if it was started first;
@@ -88,8 +89,8 @@ func TestMinPeersOfAnother(t *testing.T) {
 		addresses, gone := make(chan []string, 1), make(chan struct{})
 		go func() {
 			defer close(gone)
-			join := joinFlock(o, cli.Streams{Err: io.Discard})
-			if _, leave, err := join(ctx, func(r report) { addresses <- r.Addresses }); err == nil {
+			join := joinFlock(o, io.Discard)
+			if _, leave, err := join(ctx, func(r watch.Report) { addresses <- r.Addresses }); err == nil {
 				<-ctx.Done()
 				leave()
 			}

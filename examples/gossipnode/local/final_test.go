@@ -1,6 +1,7 @@
 package local
 
 import (
+	"cmp"
 	"flag"
 	"fmt"
 	"path/filepath"
@@ -14,7 +15,7 @@ import (
 	"github.com/seed-97356399/murmuration/examples/gossipnode/cli/clitest"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/result"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/settings"
-	"github.com/seed-97356399/murmuration/examples/gossipnode/watch"
+	"github.com/seed-97356399/murmuration/examples/gossipnode/supervise"
 	"github.com/seed-97356399/murmuration/examples/zoo/dataset"
 	"github.com/seed-97356399/murmuration/examples/zoo/nets"
 	"github.com/seed-97356399/murmuration/peer/checkpoint"
@@ -23,36 +24,31 @@ import (
 
 var merges = flag.Bool("merges", false, "have TestFinalMerge merge among eight processes too, with a death at several moments; takes a minute or two")
 
-// executioner starts processes, and kills one of them once it says how far the run is.
-type executioner struct {
-	processes
-	victim int
-	at     float64 // of the run
-}
-
-// launch implements launcher.
-func (e executioner) launch(number int, s settings.Settings, events chan<- event) (member, error) {
-	if number != e.victim {
-		return e.processes.launch(number, s, events)
-	}
-	own := make(chan event)
-	m, err := e.processes.launch(number, s, own)
-	if err != nil {
-		return nil, err
-	}
-	go func() {
-		for {
-			next := <-own
-			if r := next.Report; r != nil && r.Status != nil && r.Status.Progress >= e.at {
-				m.kill()
-			}
-			events <- next
-			if next.End != nil {
-				return
-			}
+// executioner starts peers, and kills one of them once it says how far the run is.
+func executioner(start launcher, victim int, at float64) launcher {
+	return func(number int, s settings.Settings, events chan<- supervise.Event) (*supervise.Member, error) {
+		if number != victim {
+			return start(number, s, events)
 		}
-	}()
-	return m, nil
+		own := make(chan supervise.Event)
+		m, err := start(number, s, own)
+		if err != nil {
+			return nil, err
+		}
+		go func() {
+			for {
+				next := <-own
+				if r := next.Report; r != nil && r.Status != nil && r.Status.Progress >= at {
+					m.Kill()
+				}
+				events <- next
+				if next.End != nil {
+					return
+				}
+			}
+		}()
+		return m, nil
+	}
 }
 
 // mergeAmong trains with processes, kills one if at is above 0, and returns the result.
@@ -68,10 +64,9 @@ func mergeAmong(t *testing.T, peers, victim int, at float64, flags ...string) re
 	if err := adapt(&s, peers, cli.Origins{}); err != nil {
 		t.Fatal(err)
 	}
-	start := processes(peers)
 	var logs clitest.Buffer
 	began := time.Now()
-	total, err := newFlock(s, peers, executioner{start, victim, cmpOr(at, 2)}, watch.NewDisplay(&logs, "")).run(t.Context(), nil)
+	total, err := newFlock(s, peers, executioner(processes(peers), victim, cmp.Or(at, 2)), &logs, "").run(t.Context(), nil)
 	if err != nil {
 		t.Fatalf("%v\n%s", err, &logs)
 	}
@@ -92,13 +87,6 @@ func mergeAmong(t *testing.T, peers, victim int, at float64, flags ...string) re
 		t.Errorf("the hash is not in\n%s", summary)
 	}
 	return total
-}
-
-func cmpOr(a, b float64) float64 {
-	if a == 0 {
-		return b
-	}
-	return a
 }
 
 // TestFinalMerge: all processes end with the same bytes, whoever is killed just before.

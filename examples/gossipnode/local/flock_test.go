@@ -12,8 +12,10 @@ import (
 	"time"
 
 	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
+	"github.com/seed-97356399/murmuration/examples/gossipnode/cli/clitest"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/result"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/settings"
+	"github.com/seed-97356399/murmuration/examples/gossipnode/supervise"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/train"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/watch"
 )
@@ -21,7 +23,7 @@ import (
 // fakes starts peers that only a script knows.
 type fakes struct {
 	// script is what a peer does, as goroutine of the test; its end is the peer's.
-	script  func(f *fake) *cli.End
+	script  func(f *fake) *supervise.End
 	started []settings.Settings
 	refuse  int // the number of the peer that cannot be started; 0 is none
 }
@@ -29,21 +31,13 @@ type fakes struct {
 // fake is such a peer.
 type fake struct {
 	number     int
-	events     chan<- event
+	events     chan<- supervise.Event
 	left, dead chan struct{}
 	may        chan struct{} // closed when it may train
 	shown      chan result.Result
-	start      func()
 }
 
-func (f *fake) begin() { f.start() }
-
-func (f *fake) show(r result.Result) { f.shown <- r }
-
-func (f *fake) leave() { close(f.left) }
-func (f *fake) kill()  { close(f.dead) }
-
-func (f *fake) tell(r watch.Report) { f.events <- event{Number: f.number, Report: &r} }
+func (f *fake) tell(r watch.Report) { f.events <- supervise.Event{Number: f.number, Report: &r} }
 
 // train tells what a peer says until it trains.
 func (f *fake) train() {
@@ -59,40 +53,37 @@ func (f *fake) ready() {
 }
 
 // finish tells that a peer is done.
-func (f *fake) finish() *cli.End {
+func (f *fake) finish() *supervise.End {
 	f.tell(watch.Report{Kind: watch.ReportResult, Share: &result.Share{Result: result.Result{Steps: 10, Failed: 3}, Initiated: 5}})
-	return &cli.End{}
+	return &supervise.End{}
 }
 
-func (l *fakes) launch(number int, s settings.Settings, events chan<- event) (member, error) {
+func (l *fakes) launch(number int, s settings.Settings, events chan<- supervise.Event) (*supervise.Member, error) {
 	if l.refuse > 0 && number == l.refuse {
 		return nil, errors.New("no such program")
 	}
 	f := &fake{number: number, events: events, left: make(chan struct{}), dead: make(chan struct{}), may: make(chan struct{}), shown: make(chan result.Result, 1)}
-	f.start = sync.OnceFunc(func() { close(f.may) })
 	l.started = append(l.started, s)
-	go func() { events <- event{Number: number, End: l.script(f)} }()
-	return f, nil
+	go func() { events <- supervise.Event{Number: number, End: l.script(f)} }()
+	return &supervise.Member{
+		Begin: sync.OnceFunc(func() { close(f.may) }),
+		Show:  func(r result.Result) { f.shown <- r },
+		Leave: func() { close(f.left) },
+		Kill:  func() { close(f.dead) },
+	}, nil
 }
 
-// quiet is a display that keeps its lines.
-type quiet struct{ lines []string }
-
-func (q *quiet) Update([]*watch.Row) {}
-func (q *quiet) Line(text string)    { q.lines = append(q.lines, text) }
-func (q *quiet) Close()              {}
-
-// fly runs three fake peers.
-func fly(ctx context.Context, l *fakes, kill <-chan struct{}) (result.Result, *quiet, error) {
-	show := &quiet{}
+// fly runs three fake peers, and returns what a person was shown, too.
+func fly(ctx context.Context, l *fakes, kill <-chan struct{}) (result.Result, *clitest.Buffer, error) {
+	show := &clitest.Buffer{}
 	s := settings.Settings{Network: settings.Network{Join: []string{"outside"}, Listen: []string{settings.Loopback}}}
-	r, err := newFlock(s, 3, l, show).run(ctx, kill)
+	r, err := newFlock(s, 3, l.launch, show, "").run(ctx, kill)
 	return r, show, err
 }
 
 func TestFlockFinishes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := &fakes{script: func(f *fake) *cli.End { f.train(); return f.finish() }}
+		l := &fakes{script: func(f *fake) *supervise.End { f.train(); return f.finish() }}
 		r, _, err := fly(t.Context(), l, nil)
 		if err != nil || r.Peers != 3 || r.PeersLost != 0 || r.Steps != 30 {
 			t.Errorf("result %+v, error %v", r, err)
@@ -109,16 +100,16 @@ func TestFlockFinishes(t *testing.T) {
 // it served until it left included.
 func TestServedCounts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := &fakes{script: func(f *fake) *cli.End {
+		l := &fakes{script: func(f *fake) *supervise.End {
 			f.train()
 			f.tell(watch.Report{Kind: watch.ReportResult, Share: &result.Share{Result: result.Result{Steps: 10, Exchanges: 7}, Initiated: 3}})
-			return &cli.End{}
+			return &supervise.End{}
 		}}
-		f := newFlock(settings.Settings{Network: settings.Network{Listen: []string{settings.Loopback}}}, 3, l, &quiet{})
+		f := newFlock(settings.Settings{Network: settings.Network{Listen: []string{settings.Loopback}}}, 3, l.launch, &clitest.Buffer{}, "")
 		if _, err := f.run(t.Context(), nil); err != nil {
 			t.Fatal(err)
 		}
-		for i, p := range f.peers {
+		for i, p := range f.Rows {
 			if s := p.Status; s.Exchanges != 7 || s.Initiated != 3 {
 				t.Errorf("peer %d: %d exchanges, %d of which it began, want 7 and 3", i, s.Exchanges, s.Initiated)
 			}
@@ -130,7 +121,7 @@ func TestServedCounts(t *testing.T) {
 // the dashboard, until it is asked to leave.
 func TestDashboardStays(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := &fakes{script: func(f *fake) *cli.End {
+		l := &fakes{script: func(f *fake) *supervise.End {
 			f.train()
 			e := f.finish()
 			if f.number == 0 {
@@ -144,15 +135,15 @@ func TestDashboardStays(t *testing.T) {
 		s := settings.Settings{Network: settings.Network{Listen: []string{settings.Loopback}}}
 		s.Name, s.Dashboard, s.DashboardStay = "lab", "127.0.0.1:0", settings.StayYes
 		ctx, interrupt := context.WithCancel(t.Context())
-		f := newFlock(s, 3, l, &quiet{})
+		f := newFlock(s, 3, l.launch, &clitest.Buffer{}, "")
 		r, err := f.run(ctx, nil)
-		if err != nil || r.Steps != 30 || r.Name != "lab" || f.alive != 1 {
-			t.Errorf("result %+v, error %v, %d alive", r, err, f.alive)
+		if err != nil || r.Steps != 30 || r.Name != "lab" || f.First() == nil {
+			t.Errorf("result %+v, error %v", r, err)
 		}
 		began := time.Now()
 		time.AfterFunc(time.Hour, interrupt)
-		if f.stay(ctx, nil); f.alive != 0 || time.Since(began) != time.Hour {
-			t.Errorf("after %v %d are alive", time.Since(began), f.alive)
+		if f.Stay(ctx, nil); f.First() != nil || time.Since(began) != time.Hour {
+			t.Errorf("after %v it is there: %v", time.Since(began), f.First() != nil)
 		}
 	})
 }
@@ -163,12 +154,12 @@ func TestFlockLosesPeers(t *testing.T) {
 	for name, early := range map[string]bool{"before training": true, "in training": false} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				l := &fakes{script: func(f *fake) *cli.End {
+				l := &fakes{script: func(f *fake) *supervise.End {
 					if !early || f.number != 1 {
 						f.train()
 					}
 					if f.number == 1 {
-						return &cli.End{Killed: true, Err: errors.New("signal: killed")}
+						return &supervise.End{Killed: true, Err: errors.New("signal: killed")}
 					}
 					return f.finish()
 				}}
@@ -180,14 +171,14 @@ func TestFlockLosesPeers(t *testing.T) {
 				if err != nil || r.Peers != 3 || r.PeersLost != 1 || r.Steps != steps || r.Exchanges != exchanges || r.Failed != failed {
 					t.Errorf("result %+v, error %v", r, err)
 				}
-				if !slices.Contains(show.lines, "peer 1 is lost; the others go on") {
-					t.Errorf("lines %q", show.lines)
+				if !strings.Contains(show.String(), "peer 1 is lost; the others go on\n") {
+					t.Errorf("lines %q", show)
 				}
 			})
 		})
 	}
 	synctest.Test(t, func(t *testing.T) {
-		l := &fakes{script: func(f *fake) *cli.End { f.train(); return &cli.End{Killed: true} }}
+		l := &fakes{script: func(f *fake) *supervise.End { f.train(); return &supervise.End{Killed: true} }}
 		if r, _, err := fly(t.Context(), l, nil); err == nil || r.Peers != 0 || !strings.Contains(err.Error(), "all were killed") {
 			t.Errorf("all killed: result %+v, error %v", r, err)
 		}
@@ -199,15 +190,15 @@ func TestFlockLosesPeers(t *testing.T) {
 // peer's exit code.
 func TestFlockFault(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := &fakes{script: func(f *fake) *cli.End {
+		l := &fakes{script: func(f *fake) *supervise.End {
 			f.tell(watch.Report{Kind: watch.ReportStarted})
 			if f.number == 1 {
 				f.tell(watch.Report{Kind: watch.ReportFailed, Failure: "batch too large", Code: cli.ExitUsage})
-				return &cli.End{Err: errors.New("exit status 2")}
+				return &supervise.End{Err: errors.New("exit status 2")}
 			}
 			<-f.left
 			f.tell(watch.Report{Kind: watch.ReportFailed, Failure: "interrupted", Interrupted: true})
-			return &cli.End{Err: errors.New("exit status 1")}
+			return &supervise.End{Err: errors.New("exit status 1")}
 		}}
 		r, _, err := fly(t.Context(), l, nil)
 		if r.Peers != 0 || err == nil || err.Error() != "peer 1: batch too large" || cli.ExitCode(err) != cli.ExitUsage {
@@ -215,21 +206,21 @@ func TestFlockFault(t *testing.T) {
 		}
 	})
 	synctest.Test(t, func(t *testing.T) {
-		l := &fakes{script: func(f *fake) *cli.End {
+		l := &fakes{script: func(f *fake) *supervise.End {
 			f.train()
 			if f.number == 1 {
-				return &cli.End{Err: errors.New("exit status 2")} // a crash says nothing
+				return &supervise.End{Err: errors.New("exit status 2")} // a crash says nothing
 			}
 			time.Sleep(time.Hour)
 			return f.finish()
 		}}
 		r, show, err := fly(t.Context(), l, nil)
 		if r.Steps != 21 || err == nil || cli.ExitCode(err) != cli.ExitFailed || !strings.Contains(err.Error(), "peer 1: ended without a result") {
-			t.Errorf("late: result %+v, error %v, lines %q", r, err, show.lines)
+			t.Errorf("late: result %+v, error %v, lines %q", r, err, show)
 		}
 	})
 	synctest.Test(t, func(t *testing.T) {
-		l := &fakes{refuse: 2, script: func(f *fake) *cli.End { f.train(); <-f.left; return &cli.End{} }}
+		l := &fakes{refuse: 2, script: func(f *fake) *supervise.End { f.train(); <-f.left; return &supervise.End{} }}
 		if _, _, err := fly(t.Context(), l, nil); err == nil || !strings.Contains(err.Error(), "no such program") {
 			t.Errorf("a peer that cannot be started: error %v", err)
 		}
@@ -249,14 +240,14 @@ func TestFlockUnmerged(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				l := &fakes{script: func(f *fake) *cli.End {
+				l := &fakes{script: func(f *fake) *supervise.End {
 					f.train()
 					r := result.Result{FinalResult: result.FinalResult{Final: settings.FinalMerge, ModelHash: "a"}}
 					if f.number == 2 {
 						r.FinalResult = c.odd
 					}
 					f.tell(watch.Report{Kind: watch.ReportResult, Share: &result.Share{Result: r}})
-					return &cli.End{}
+					return &supervise.End{}
 				}}
 				if r, _, err := fly(t.Context(), l, nil); r.Peers != 3 || cli.ExitCode(err) != c.code {
 					t.Errorf("result %+v, error %v: want exit code %d", r, err, c.code)
@@ -269,13 +260,13 @@ func TestFlockUnmerged(t *testing.T) {
 // TestFlockInterruptedEarly shows that an interrupt before the training is told as that.
 func TestFlockInterruptedEarly(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := &fakes{script: func(f *fake) *cli.End {
+		l := &fakes{script: func(f *fake) *supervise.End {
 			if f.number < 2 { // the third never is ready: all wait for it
 				f.ready()
 			}
 			<-f.left
 			f.tell(watch.Report{Kind: watch.ReportFailed, Interrupted: true})
-			return &cli.End{}
+			return &supervise.End{}
 		}}
 		ctx, cancel := context.WithCancel(t.Context())
 		time.AfterFunc(time.Second, cancel)
@@ -291,7 +282,7 @@ func TestFlockUnsaved(t *testing.T) {
 	for name, interrupt := range map[string]bool{"done": false, "interrupted": true} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				l := &fakes{script: func(f *fake) *cli.End {
+				l := &fakes{script: func(f *fake) *supervise.End {
 					f.train()
 					ended := train.Outcome(result.Share{Result: result.Result{Steps: 10}}, nil)
 					if interrupt {
@@ -304,7 +295,7 @@ func TestFlockUnsaved(t *testing.T) {
 						ended = train.Outcome(result.Share{Result: result.Result{Steps: 10}, Unsaved: full}, nil)
 					}
 					f.tell(ended)
-					return &cli.End{}
+					return &supervise.End{}
 				}}
 				ctx, cancel := context.WithCancel(t.Context())
 				defer cancel()
@@ -324,20 +315,20 @@ func TestFlockUnsaved(t *testing.T) {
 }
 
 // TestFlockInterrupted shows that an interrupt asks the peers to leave, and that
-// one that does not is killed: after leaveBound, or at once when asked again.
+// one that does not is killed: after a quarter of a minute, or at once when asked again.
 func TestFlockInterrupted(t *testing.T) {
 	for name, again := range map[string]bool{"once": false, "twice": true} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				l := &fakes{script: func(f *fake) *cli.End {
+				l := &fakes{script: func(f *fake) *supervise.End {
 					f.train()
 					<-f.left
 					if f.number == 1 {
 						<-f.dead // it hangs
-						return &cli.End{Killed: true}
+						return &supervise.End{Killed: true}
 					}
 					f.tell(watch.Report{Kind: watch.ReportFailed, Interrupted: true})
-					return &cli.End{}
+					return &supervise.End{}
 				}}
 				ctx, cancel := context.WithCancel(t.Context())
 				kill := make(chan struct{})
@@ -353,7 +344,7 @@ func TestFlockInterrupted(t *testing.T) {
 				if !errors.Is(err, cli.ErrInterrupted) || cli.ExitCode(err) != cli.ExitFailed {
 					t.Errorf("error %v", err)
 				}
-				want := time.Minute + leaveBound
+				want := time.Minute + 15*time.Second
 				if again {
 					want = time.Minute + time.Second
 				}

@@ -3,11 +3,9 @@
 package local
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"net"
-	"os"
 	"path/filepath"
 	"strconv"
 
@@ -16,7 +14,7 @@ import (
 	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/rows"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/settings"
-	"github.com/seed-97356399/murmuration/examples/gossipnode/watch"
+	"github.com/seed-97356399/murmuration/examples/gossipnode/supervise"
 )
 
 const defaultPeers = 4
@@ -151,30 +149,20 @@ func nextPorts(addresses []string, by int) ([]string, error) {
 	return next, nil
 }
 
-// launching is how the peers are started.
-func launching(s settings.Settings, peers int, asGoroutines bool) (launcher, error) {
-	switch {
-	case !asGoroutines:
-		return processes(peers), nil
-	case !s.IsTable():
-		return inProcess{}, nil
-	}
-	source, err := rows.Open(s.Rows(), true)
-	return inProcess{source}, err
-}
-
 // runLocal runs the peers and prints their common result.
-func runLocal(s settings.Settings, peers int, asGoroutines bool, std cli.Streams) error {
-	start, err := launching(s, peers, asGoroutines)
-	if err != nil {
-		return err
+func runLocal(s settings.Settings, peers int, inProcess bool, std cli.Streams) error {
+	start := processes(peers)
+	if inProcess {
+		var source *rows.Source
+		if s.IsTable() {
+			var err error
+			if source, err = rows.Open(s.Rows(), true); err != nil {
+				return err
+			}
+		}
+		start = goroutines(source)
 	}
-	kill := make(chan struct{})
-	killed := func() { os.Exit(cli.ExitFailed) }
-	if !asGoroutines {
-		killed = func() { close(kill) }
-	}
-	ctx, release := cli.UntilSignal(context.Background(), killed)
+	ctx, kill, release := supervise.UntilSignal(inProcess)
 	defer release()
 	forget, err := drawOperator(&s)
 	defer forget()
@@ -191,13 +179,13 @@ func runLocal(s settings.Settings, peers int, asGoroutines bool, std cli.Streams
 		learn = "learns"
 	}
 	title := fmt.Sprintf("%s: %s %s %s with %s, %s, %s", s.Run, cli.Plural(uint64(peers), "peer"), learn, s.Dataset, s.Model, s.Strategy, s.CodecName())
-	f := newFlock(s, peers, start, watch.NewDisplay(std.Err, title))
+	f := newFlock(s, peers, start, std.Err, title)
 	total, err := f.run(ctx, kill)
 	if total.Peers > 0 {
 		if printed := cli.Print(total, s.JSON, std); printed != nil {
 			err = errors.Join(printed, err)
 		}
 	}
-	f.stay(ctx, kill)
+	f.Stay(ctx, kill)
 	return err
 }

@@ -1,27 +1,10 @@
 package local
 
 import (
-	"strings"
 	"testing"
 
 	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
-	"github.com/seed-97356399/murmuration/examples/gossipnode/watch"
 )
-
-// TestReportLine shows that a report comes through the pipe whole, and that what
-// is none is passed on as text.
-func TestReportLine(t *testing.T) {
-	var out strings.Builder
-	watch.LineReporter(&out)(watch.Report{Kind: watch.ReportProgress, Status: &watch.Status{Step: 5, Loss: 0.5}})
-	if e := cli.EventOf[watch.Report](2, out.String()); e.Number != 2 || e.Report == nil || e.Report.Status.Step != 5 || e.Report.Status.Loss != 0.5 {
-		t.Errorf("%q became %+v", out.String(), e)
-	}
-	for _, text := range []string{"panic: oh", "{}", "3", ""} {
-		if e := cli.EventOf[watch.Report](2, text); e.Report != nil || e.Line != text {
-			t.Errorf("%q became %+v", text, e)
-		}
-	}
-}
 
 func TestNextPorts(t *testing.T) {
 	for _, c := range []struct {

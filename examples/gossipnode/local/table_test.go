@@ -15,6 +15,7 @@ import (
 	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/cli/clitest"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/result"
+	"github.com/seed-97356399/murmuration/examples/gossipnode/supervise"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/watch"
 )
 
@@ -119,11 +120,11 @@ func TestTableSaysWhatIsWrong(t *testing.T) {
 // tell of it first.
 func TestFaultIsThatOfItsPeer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := &fakes{script: func(f *fake) *cli.End {
+		l := &fakes{script: func(f *fake) *supervise.End {
 			f.tell(watch.Report{Kind: watch.ReportStarted, Peer: fmt.Sprint(f.number), Addresses: []string{"a"}})
 			if f.number > 0 {
 				f.tell(watch.Report{Kind: watch.ReportFailed, Failure: "another member's rows", Code: cli.ExitFailed, Echo: true})
-				return &cli.End{}
+				return &supervise.End{}
 			}
 			select {
 			case <-f.left:
@@ -131,7 +132,7 @@ func TestFaultIsThatOfItsPeer(t *testing.T) {
 			case <-time.After(time.Second):
 			}
 			f.tell(watch.Report{Kind: watch.ReportFailed, Failure: "line 7 is torn", Code: cli.ExitConfig})
-			return &cli.End{}
+			return &supervise.End{}
 		}}
 		_, _, err := fly(t.Context(), l, nil)
 		if err == nil || err.Error() != "peer 0: line 7 is torn" || cli.ExitCode(err) != cli.ExitConfig {

@@ -26,6 +26,11 @@ func somePeers() []*Row {
 	}
 }
 
+// tableLines is the table of peers that train.
+func tableLines(title string, peers []*Row, width, height int) []string {
+	return (&Display{title: title, view: &Training{}, peers: peers}).table(width, height)
+}
+
 // TestTable compares the table with testdata/table.txt.
 func TestTable(t *testing.T) {
 	const golden = "testdata/table.txt"
@@ -57,7 +62,7 @@ func TestTable(t *testing.T) {
 // above it, and that they cannot steer the terminal.
 func TestRedraw(t *testing.T) {
 	var out bytes.Buffer
-	table := &liveTable{out: &out, title: "title", size: func() (int, int) { return 80, 24 }}
+	table := &Display{out: &out, title: "title", view: &Training{}, size: func() (int, int) { return 80, 24 }}
 	table.Line("a line before there are peers")
 	if text := out.String(); text != "a line before there are peers\n" {
 		t.Errorf("without a table: %q", text)
@@ -86,7 +91,7 @@ func TestRedraw(t *testing.T) {
 func TestResized(t *testing.T) {
 	var out bytes.Buffer
 	width, height := 80, 24
-	table := &liveTable{out: &out, title: strings.Repeat("t", 100), size: func() (int, int) { return width, height }}
+	table := &Display{out: &out, title: strings.Repeat("t", 100), view: &Training{}, size: func() (int, int) { return width, height }}
 	table.Update(somePeers())
 	width = 50
 	out.Reset()
@@ -128,7 +133,7 @@ func TestOutlook(t *testing.T) {
 // done and once when all have ended.
 func TestFinished(t *testing.T) {
 	var out bytes.Buffer
-	lines, peers := &plainLines{out: &out, every: time.Hour}, []*Row{}
+	lines, peers := NewDisplay(&out, "", &Training{}), []*Row{}
 	for i := range 4 {
 		peers = append(peers, &Row{Phase: PhaseTraining, Status: Status{Step: uint64(i), Progress: 1, Elapsed: time.Second}})
 	}
@@ -144,7 +149,7 @@ func TestFinished(t *testing.T) {
 	if len(said) != 2 || !strings.HasSuffix(said[0], "peers 4  "+othersAtWork) || !strings.HasSuffix(said[1], "peers 3  3 of 4 peers finished") {
 		t.Errorf("it says\n%s", &out)
 	}
-	if text := foot(peers, 80); !strings.HasSuffix(text, " 100 %  3 of 4 peers finished") {
+	if text := (&Training{}).Foot(peers, 80); !strings.HasSuffix(text, " 100 %  3 of 4 peers finished") {
 		t.Errorf("below the table is %q", text)
 	}
 }

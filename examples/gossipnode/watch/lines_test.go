@@ -9,7 +9,7 @@ import (
 // peers that have ended before they trained.
 func TestPlainLines(t *testing.T) {
 	var out strings.Builder
-	lines := &plainLines{out: &out}
+	lines := NewDisplay(&out, "", &Training{})
 	peers := []*Row{{Phase: PhaseDone, Status: Status{Progress: 1, Elapsed: 1}}, {Phase: PhaseTraining, Status: Status{Progress: 1, Elapsed: 1}}}
 	for range 3 {
 		lines.Update(peers)
@@ -18,7 +18,7 @@ func TestPlainLines(t *testing.T) {
 		t.Errorf("all work done:\n%s", text)
 	}
 	out.Reset()
-	(&plainLines{out: &out}).Update([]*Row{{Phase: PhaseLeft}, {Phase: PhaseLeft}})
+	NewDisplay(&out, "", &Training{}).Update([]*Row{{Phase: PhaseLeft}, {Phase: PhaseLeft}})
 	if out.Len() > 0 {
 		t.Errorf("nobody is there: %q", &out)
 	}

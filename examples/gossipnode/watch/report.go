@@ -38,6 +38,8 @@ type Report struct {
 	Said      string        `json:"said,omitempty"`      // in words, for a person
 	Status    *Status       `json:"status,omitempty"`
 	Share     *result.Share `json:"share,omitempty"`
+	// Fitted is the result of a peer of a fit.
+	Fitted json.RawMessage `json:"fitted,omitempty"`
 	// Failure and Code are what a peer that has given up says, and would exit
 	// with; Interrupted tells that it was asked to.
 	Failure     string `json:"failure,omitempty"`
@@ -70,6 +72,9 @@ type Status struct {
 	Members   int        `json:"members"`
 	Resumed   uint64     `json:"resumed,omitempty"` // of Step, those of earlier lives
 	Counts
+	// Sums are those that a peer of a fit has taken part in, and Doing is the last one's name.
+	Sums  int    `json:"sums,omitempty"`
+	Doing string `json:"doing,omitempty"`
 	// Elapsed is the time since this peer's first step, and Begun the progress of
 	// the flock at that time.
 	Elapsed time.Duration `json:"elapsed"`

@@ -20,7 +20,7 @@ func TestStatusOf(t *testing.T) {
 	if line := s.String(); !strings.Contains(line, "exchanges 41  est. distance 0.5") {
 		t.Errorf("its line: %q", line)
 	}
-	row := columnsFor(80).row(0, &Row{ID: "a", Phase: PhaseTraining, Status: s})
+	row := (&Training{}).Row(0, &Row{ID: "a", Phase: PhaseTraining, Status: s}, 80)
 	if fields := strings.Fields(row); len(fields) < 2 || fields[len(fields)-2] != "41" {
 		t.Errorf("its row: %q", row)
 	}

@@ -2,77 +2,26 @@ package watch
 
 import (
 	"fmt"
-	"io"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
-	"unicode/utf8"
+	"time"
 
 	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
 	"github.com/seed-97356399/murmuration/peer/seam"
 )
 
-const (
-	defaultWidth = 80
-	defaultRows  = 24
-	barWidth     = 40
-	barDone      = "#"
+// barWidth is that of the bar of progress.
+const barWidth = 40
 
-	// Control sequences (ECMA-48).
-	clearBelow = "\x1b[J"
-	cursorUp   = "\x1b[%dA"
-	bold       = "\x1b[1m"
-	green      = "\x1b[32m"
-	plain      = "\x1b[0m"
-)
-
-// liveTable keeps a table up to date at the bottom of a terminal.
-type liveTable struct {
-	out   io.Writer
-	title string
-	size  func() (width, height int)
-	color bool
-
-	peers []*Row
-	shown []int // the widths of the lines on the screen, to be drawn over
-}
-
-func (t *liveTable) Update(peers []*Row) {
-	t.peers = peers
-	t.draw("")
-}
-
-// Line puts a line above the table. It may wrap: nothing is drawn over it.
-func (t *liveTable) Line(text string) { t.draw(cli.Printable(text) + "\n") }
-
-// draw replaces the table on the screen, with above, which stays, before it. All
-// of it is one write, so that the screen does not flicker.
-func (t *liveTable) draw(above string) {
-	var text strings.Builder
-	width, height := t.size()
-	if up := rowsOf(t.shown, width); up > 0 {
-		fmt.Fprintf(&text, cursorUp, min(up, max(height-1, 1)))
-		text.WriteString("\r" + clearBelow)
-	}
-	text.WriteString(above)
-	t.shown = t.shown[:0]
-	if t.peers != nil {
-		for i, line := range tableLines(t.title, t.peers, width, height) {
-			t.shown = append(t.shown, utf8.RuneCountInString(line))
-			text.WriteString(t.paint(i, line) + "\n")
-		}
-	}
-	_, _ = io.WriteString(t.out, text.String())
-}
-
-// rowsOf counts the rows that lines take on a terminal which may have become
-// narrower since they were written, and wraps them then.
-func rowsOf(widths []int, width int) int {
-	rows := 0
-	for _, w := range widths {
-		rows += max(1, (w+width-1)/width)
-	}
-	return rows
+// Training is the View of peers that train. A log has a line of it now and then, and whenever
+// the number of those that train changes.
+type Training struct {
+	training int  // at the last line
+	told     bool // there was one
+	over     bool // the work was done then
+	ended    bool // all peers had, too
 }
 
 // columns are those of a table: peer, id, role, step, loss, exchanges (those that it served
@@ -107,9 +56,24 @@ func (c columns) line(texts ...string) string {
 	return strings.TrimRight(strings.Join(texts, c.gap), " ")
 }
 
-// row is the line of one peer. Its role gives way to what is more important: that
-// it does not train.
-func (c columns) row(number int, p *Row) string {
+// figure is a number with as many digits as there is room for.
+func (c columns) figure(n cli.Number) string {
+	if math.IsNaN(float64(n)) {
+		return "-"
+	}
+	return strconv.FormatFloat(float64(n), 'f', c.digits, 64)
+}
+
+// Head implements View.
+func (*Training) Head(width int) string {
+	c := columnsFor(width)
+	return c.line(c.heads...)
+}
+
+// Row implements View. The role gives way to what is more important: that the peer does not
+// train.
+func (*Training) Row(number int, p *Row, width int) string {
+	c := columnsFor(width)
 	role, id := p.Phase.String(), cli.Cut(seam.PeerID(p.ID).Short(), -c.widths[1])
 	if p.Phase == PhaseTraining {
 		role = p.Status.Role
@@ -121,42 +85,8 @@ func (c columns) row(number int, p *Row) string {
 	return c.line(peer, id, role, strconv.FormatUint(s.Step, 10), c.figure(s.Loss), strconv.FormatUint(s.Exchanges, 10), c.figure(s.Distance))
 }
 
-// figure is a number with as many digits as there is room for.
-func (c columns) figure(n cli.Number) string {
-	if math.IsNaN(float64(n)) {
-		return "-"
-	}
-	return strconv.FormatFloat(float64(n), 'f', c.digits, 64)
-}
-
-// headLine is the line of the table that names the columns.
-const headLine = 1
-
-// tableLines is the table: no line wider than width, and one row less than height,
-// for the cursor. Peers that there is no room for are counted.
-func tableLines(title string, peers []*Row, width, height int) []string {
-	const others = 4 // the title, the head, the foot and the cursor's row
-	c, shown := columnsFor(width), len(peers)
-	if room := max(height-others, 2); shown > room {
-		shown = room - 1
-	}
-	lines := []string{cli.Printable(title), c.line(c.heads...)}
-	for number, p := range peers[:shown] {
-		lines = append(lines, c.row(number, p))
-	}
-	if more := len(peers) - shown; more > 0 {
-		lines = append(lines, fmt.Sprintf("and %d more", more))
-	}
-	lines = append(lines, foot(peers, width))
-	for i := range lines {
-		lines[i] = cli.Cut(lines[i], width)
-	}
-	return lines[:min(len(lines), max(height-1, 1))]
-}
-
-// foot is the last line: a bar of the progress, if there is room, and what is to
-// come.
-func foot(peers []*Row, width int) string {
+// Foot implements View: a bar of the progress, if there is room, and what is to come.
+func (*Training) Foot(peers []*Row, width int) string {
 	whole, training := overview(peers)
 	if training == 0 {
 		return outlook(peers)
@@ -169,17 +99,83 @@ func foot(peers []*Row, width int) string {
 	return strings.Repeat(barDone, filled) + strings.Repeat(".", barWidth-filled) + text
 }
 
-// paint colors the line of the table with this index. What it adds takes no room
-// on the screen.
-func (t *liveTable) paint(index int, line string) string {
-	switch {
-	case !t.color:
-		return line
-	case index == headLine:
-		return bold + line + plain
-	case strings.HasPrefix(line, barDone):
-		rest := strings.TrimLeft(line, barDone)
-		return green + line[:len(line)-len(rest)] + plain + rest
+// Outlook implements View. The end of the work is told once, and once more when all have ended.
+func (t *Training) Outlook(peers []*Row, since time.Duration) string {
+	whole, training := overview(peers)
+	over, ended := whole.Progress >= 1, !slices.ContainsFunc(peers, (*Row).underWay)
+	again := over && t.over && ended == t.ended
+	if again || t.told && !over && training == t.training && since < printEvery {
+		return ""
 	}
-	return line
+	text := outlook(peers)
+	if text != "" {
+		*t = Training{training, true, over, ended}
+	}
+	return text
+}
+
+// outlook tells in a line how the peers as a whole get on; nothing if they have
+// all ended without having trained.
+func outlook(peers []*Row) string {
+	whole, training := overview(peers)
+	if training == 0 {
+		ready, under := 0, false
+		for _, p := range peers {
+			under = under || p.underWay()
+			if p.Phase >= PhaseReady && p.Phase <= PhaseDone {
+				ready++
+			}
+		}
+		if !under {
+			return ""
+		}
+		return fmt.Sprintf("%d of %s ready", ready, cli.Plural(uint64(len(peers)), "peer"))
+	}
+	text := fmt.Sprintf("%3.0f %%  step %d  loss %s  exchanges %d  est. distance %s  peers %d",
+		100*whole.Progress, whole.Step, cli.Figure(whole.Loss), whole.Exchanges, cli.Figure(whole.Distance), training)
+	return text + whole.outcome(peers)
+}
+
+// outcome tells what is to come: for how long the peers will train, that some still do,
+// or how many have ended with a result.
+func (s Status) outcome(peers []*Row) string {
+	left, ok := s.left()
+	switch {
+	case s.Progress < 1 && ok:
+		return "  " + cli.Duration(left) + " left"
+	case s.Progress >= 1 && slices.ContainsFunc(peers, (*Row).underWay):
+		return "  " + othersAtWork
+	case s.Progress >= 1:
+		done := 0
+		for _, p := range peers {
+			if p.Phase == PhaseDone {
+				done++
+			}
+		}
+		return fmt.Sprintf("  %d of %s finished", done, cli.Plural(uint64(len(peers)), "peer"))
+	}
+	return ""
+}
+
+// overview adds up the peers that train or have: steps are sums, exchanges those
+// of all that ever trained, loss and distance means, progress that of the peer which has come farthest.
+func overview(peers []*Row) (whole Status, training int) {
+	var loss, distance cli.Mean
+	for _, p := range peers {
+		whole.Initiated += p.Status.Initiated // by the dead too, with the living
+		if p.Status.Elapsed == 0 || p.Phase == PhaseLost || p.Phase == PhaseFailed {
+			continue
+		}
+		training++
+		whole.Step += p.Status.Step
+		if p.Status.Progress > whole.Progress {
+			whole.Progress, whole.Begun = p.Status.Progress, p.Status.Begun
+		}
+		whole.Elapsed = max(whole.Elapsed, p.Status.Elapsed)
+		loss.Add(p.Status.Loss)
+		distance.Add(p.Status.Distance)
+	}
+	whole.Exchanges = whole.Initiated
+	whole.Loss, whole.Distance = loss.Value(), distance.Value()
+	return whole, training
 }
