@@ -5,8 +5,11 @@ import (
 	"os"
 	"os/exec"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/spf13/pflag"
 )
 
 // Child is another process of this program.
@@ -45,6 +48,23 @@ func StartChild(sharing int, args []string, out, logged func(line string), ended
 		ended(err)
 	}()
 	return &Child{Life: life, Kill: command.Process.Kill}, nil
+}
+
+// Arguments are what gives a child the flags that have no default value, but for some.
+func Arguments(flags *pflag.FlagSet, but ...string) (args []string) {
+	flags.VisitAll(func(f *pflag.Flag) {
+		if f.Value.String() == f.DefValue || slices.Contains(but, f.Name) {
+			return
+		}
+		values := []string{f.Value.String()}
+		if list, ok := f.Value.(pflag.SliceValue); ok {
+			values = list.GetSlice()
+		}
+		for _, value := range values {
+			args = append(args, "--"+f.Name+"="+value)
+		}
+	})
+	return args
 }
 
 // childEnvironment is this process's, without the settings in it: children get

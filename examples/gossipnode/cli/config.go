@@ -48,19 +48,18 @@ func ResolveFrom(flags *pflag.FlagSet, elsewhere map[string]string, environment 
 	if err != nil || path == "" {
 		return sources, err
 	}
-	entries, err := readConfig(path)
+	text, err := files.Read(path, MaxConfigFile)
 	if err != nil {
-		return nil, Usage(err)
+		return nil, Usagef("reading the configuration: %w", err)
+	}
+	entries, err := parseConfig(text)
+	if err != nil {
+		return nil, Usagef("reading the configuration: %s: %w", path, err)
 	}
 	if err := fromEntries(flags, elsewhere, path, entries, sources); err != nil {
 		return nil, err
 	}
 	return sources, nil
-}
-
-// variableName is the environment variable of a flag.
-func variableName(flag string) string {
-	return EnvironmentPrefix + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
 }
 
 // fromVariables sets flags from the environment; lists are separated by commas.
@@ -70,7 +69,7 @@ func fromVariables(flags *pflag.FlagSet, environment func(string) (string, bool)
 		if f.Hidden || sources.Source(f.Name) != FromDefault {
 			return
 		}
-		name := variableName(f.Name)
+		name := EnvironmentPrefix + strings.ToUpper(strings.ReplaceAll(f.Name, "-", "_"))
 		text, ok := environment(name)
 		if !ok {
 			return
@@ -148,21 +147,6 @@ type entry struct {
 	line   int
 }
 
-// readConfig reads a YAML file that holds one mapping from keys to scalars or
-// lists of scalars.
-func readConfig(path string) ([]entry, error) {
-	const what = "reading the configuration"
-	text, err := files.Read(path, MaxConfigFile)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", what, err)
-	}
-	entries, err := parseConfig(text)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %s: %w", what, path, err)
-	}
-	return entries, nil
-}
-
 // ParseMapping parses a YAML document that is one mapping, such as the example; nil
 // if there is nothing in it.
 func ParseMapping(text []byte, example string) (*yaml.Node, error) {
@@ -186,6 +170,7 @@ func ParseMapping(text []byte, example string) (*yaml.Node, error) {
 	return root, nil
 }
 
+// parseConfig reads YAML that is one mapping from keys to scalars or lists of scalars.
 func parseConfig(text []byte) ([]entry, error) {
 	root, err := ParseMapping(text, `"batch: 64"`)
 	if root == nil || err != nil {
@@ -204,21 +189,18 @@ func parseConfig(text []byte) ([]entry, error) {
 }
 
 // scalars is the text of a scalar, or of each item of a list of them.
-func scalars(node *yaml.Node) ([]string, error) {
-	switch {
-	case node.Kind == yaml.ScalarNode && node.Tag != "!!null":
-		return []string{node.Value}, nil
-	case node.Kind == yaml.SequenceNode:
-		var values []string
-		for _, item := range node.Content {
-			if item.Kind != yaml.ScalarNode || item.Tag == "!!null" {
-				return nil, errors.New("want a list of plain values")
-			}
-			values = append(values, item.Value)
-		}
-		return values, nil
+func scalars(node *yaml.Node) (values []string, err error) {
+	items := node.Content
+	if node.Kind != yaml.SequenceNode {
+		items = []*yaml.Node{node}
 	}
-	return nil, errors.New("want a plain value or a list of them")
+	for _, item := range items {
+		if item.Kind != yaml.ScalarNode || item.Tag == "!!null" {
+			return nil, errors.New("want a plain value or a list of them")
+		}
+		values = append(values, item.Value)
+	}
+	return values, nil
 }
 
 // Nearest is the candidate that takes the fewest edits to become word, if those

@@ -17,7 +17,6 @@ import (
 	"github.com/seed-97356399/murmuration/examples/zoo/dataset"
 	"github.com/seed-97356399/murmuration/peer"
 	"github.com/seed-97356399/murmuration/peer/description"
-	"github.com/seed-97356399/murmuration/peer/p2pnet"
 	"github.com/seed-97356399/murmuration/peer/seam"
 )
 
@@ -56,11 +55,7 @@ var sizes = []string{"dataset", "model", "layers", "width", "heads", "context", 
 // no member answers, or none says what the run is, the settings stay as they are. What was
 // taken over is returned, in the words of flags.
 func Join(ctx context.Context, s *settings.Settings, from cli.Origins, log *zap.Logger) (taken []string, err error) {
-	key, err := s.Lasting(log)
-	if err != nil {
-		return nil, cli.Config(err)
-	}
-	transport, err := p2pnet.New(p2pnet.Config{Key: key, Listen: []string{}, Known: s.KnownPeers(), Log: log})
+	_, transport, err := s.Outside(log)
 	if err != nil {
 		return nil, err
 	}

@@ -138,17 +138,8 @@ func arguments(flags *pflag.FlagSet, number, peers int, join []string) []string 
 		args = append(args, "--join="+address)
 	}
 	own := []string{"report", "member", "listen", "join", "json", "min-peers", cli.ConfigFlag}
-	flags.VisitAll(func(f *pflag.Flag) {
-		if f.Value.String() == f.DefValue || slices.Contains(own, f.Name) || f.Name == "out" && number > 0 {
-			return
-		}
-		if values, ok := f.Value.(pflag.SliceValue); ok {
-			for _, value := range values.GetSlice() {
-				args = append(args, "--"+f.Name+"="+value)
-			}
-			return
-		}
-		args = append(args, "--"+f.Name+"="+f.Value.String())
-	})
-	return args
+	if number > 0 {
+		own = append(own, "out")
+	}
+	return append(args, cli.Arguments(flags, own...)...)
 }

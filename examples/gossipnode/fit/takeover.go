@@ -14,7 +14,6 @@ import (
 	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/settings"
 	"github.com/seed-97356399/murmuration/peer/description"
-	"github.com/seed-97356399/murmuration/peer/p2pnet"
 	"github.com/seed-97356399/murmuration/peer/seam"
 )
 
@@ -100,13 +99,7 @@ func unlike(shared map[string]string, differences []description.Difference) erro
 
 // ask asks the addresses to join what the fit is; nobody may have said so.
 func ask(ctx context.Context, o *options, std cli.Streams) (there description.Description, err error) {
-	log := o.NewLog(std.Err)
-	key, err := o.Lasting(log)
-	admission, fault := o.Admission(log)
-	if err = errors.Join(err, fault); err != nil {
-		return there, cli.Config(err)
-	}
-	transport, err := p2pnet.New(p2pnet.Config{Key: key, Listen: []string{}, Known: o.KnownPeers(), Log: log})
+	admission, transport, err := o.Outside(o.NewLog(std.Err))
 	if err != nil {
 		return there, err
 	}

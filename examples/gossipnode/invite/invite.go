@@ -91,15 +91,7 @@ How long it is good the machine that joins finds out by its own clock.`,
 
 // tokenOf asks the members and makes a token of those that answer.
 func tokenOf(ctx context.Context, s settings.Settings, withKey bool) (t token.Token, err error) {
-	admission, err := s.Admission(zap.NewNop())
-	if err != nil {
-		return t, cli.Config(err)
-	}
-	key, err := s.Lasting(zap.NewNop())
-	if err != nil {
-		return t, cli.Config(err)
-	}
-	transport, err := p2pnet.New(p2pnet.Config{Key: key, Listen: []string{}, Known: s.KnownPeers()})
+	admission, transport, err := s.Outside(zap.NewNop())
 	if err != nil {
 		return t, err
 	}

@@ -25,6 +25,7 @@ import (
 	"github.com/seed-97356399/murmuration/examples/zoo/nets"
 	"github.com/seed-97356399/murmuration/peer"
 	"github.com/seed-97356399/murmuration/peer/checkpoint"
+	"github.com/seed-97356399/murmuration/peer/p2pnet"
 )
 
 // Settings are the flags of run, which local takes too. The zero values of
@@ -89,20 +90,7 @@ func (s Settings) Arguments() []string {
 	flags := pflag.NewFlagSet("run", pflag.ContinueOnError)
 	copied.Register(flags)
 	copied = s
-	var args []string
-	flags.VisitAll(func(f *pflag.Flag) {
-		if f.Value.String() == f.DefValue {
-			return
-		}
-		if values, ok := f.Value.(pflag.SliceValue); ok {
-			for _, value := range values.GetSlice() {
-				args = append(args, "--"+f.Name+"="+value)
-			}
-			return
-		}
-		args = append(args, "--"+f.Name+"="+f.Value.String())
-	})
-	return args
+	return cli.Arguments(flags)
 }
 
 // MaxPeers bounds --peers, --min-peers and the parts of --part.
@@ -254,6 +242,17 @@ func (s Settings) Lasting(log *zap.Logger) (ed25519.PrivateKey, error) {
 	return s.identity(log)
 }
 
+// Outside is what a process asks members with that takes no part in the run: it listens nowhere.
+func (s Settings) Outside(log *zap.Logger) (peer.Admission, *p2pnet.Transport, error) {
+	admission, err := s.Admission(log)
+	key, fault := s.Lasting(log)
+	if err := errors.Join(err, fault); err != nil {
+		return admission, nil, cli.Config(err)
+	}
+	transport, err := p2pnet.New(p2pnet.Config{Key: key, Listen: []string{}, Known: s.KnownPeers(), Log: log})
+	return admission, transport, err
+}
+
 // Occupy keeps the identity in the folder of the checkpoints if it is given by no other
 // file.
 func (s Settings) Occupy(key ed25519.PrivateKey) error {
@@ -281,44 +280,42 @@ func (s *Settings) RegisterTraining(flags *pflag.FlagSet) {
 	var all pflag.FlagSet
 	s.Register(&all) // what is left out has its default
 	all.VisitAll(func(f *pflag.Flag) {
-		topic := cli.Topic(f)
-		if (topic == topicData || topic == topicTraining || topic == topicExchanges) && f.Name != "part" && f.Name != ServerFlag {
+		learning := slices.Contains([]string{topicData, topicTraining, topicExchanges}, cli.Topic(f))
+		if learning && f.Name != "part" && f.Name != ServerFlag {
 			flags.AddFlag(f)
 		}
 	})
 }
 
-// RegisterMember adds the flags of run that say where a run is and who may ask there.
-func (s *Settings) RegisterMember(flags *pflag.FlagSet) {
+// registerNamed adds some of the flags of run.
+func (s *Settings) registerNamed(flags *pflag.FlagSet, names ...string) {
 	var all pflag.FlagSet
 	s.Register(&all) // what is left out has its default
-	for _, name := range []string{"join", "run", "run-key", "key", "json"} {
+	for _, name := range names {
 		flags.AddFlag(all.Lookup(name))
 	}
 }
 
+// RegisterMember adds the flags of run that say where a run is and who may ask there.
+func (s *Settings) RegisterMember(flags *pflag.FlagSet) {
+	s.registerNamed(flags, "join", "run", "run-key", "key", "json")
+}
+
 // RegisterSums adds the flags of run that a peer takes which sums, and trains nothing.
 func (s *Settings) RegisterSums(flags *pflag.FlagSet) {
-	var all pflag.FlagSet
-	s.Register(&all) // what is left out has its default
-	for _, name := range []string{"listen", "join", "min-peers", "min-peers-wait", "run", "run-key", "allow", "key", "json", "log-level", "verbose", "report"} {
-		f := all.Lookup(name)
-		f.Annotations = nil
-		flags.AddFlag(f)
+	names := []string{"listen", "join", "min-peers", "min-peers-wait", "run", "run-key", "allow", "key", "json", "log-level", "verbose", "report"}
+	s.registerNamed(flags, names...)
+	for _, name := range names {
+		flags.Lookup(name).Annotations = nil
 	}
 }
 
 // RegisterBridge adds the flags of run that a peer takes whose trainer is another process.
 func (s *Settings) RegisterBridge(flags *pflag.FlagSet) {
-	var all pflag.FlagSet
-	s.Register(&all) // what is left out has its default
-	for _, name := range []string{
+	s.registerNamed(flags,
 		"run", "listen", "join", "key", "allow", "run-key", "operator", membershipFlag, gossipKeyFlag,
 		relayFlag, "relay-service", "hole-punch", unreachableFlag, LanesFlag, "steps", codecFlag, policyFlag, "quantized", "every", "budget", "consensus",
-		finalFlag, finalWaitFlag, "name", "metrics", "pprof", "log-level", "verbose",
-	} {
-		flags.AddFlag(all.Lookup(name))
-	}
+		finalFlag, finalWaitFlag, "name", "metrics", "pprof", "log-level", "verbose")
 }
 
 // The topics of the flags that simulate takes too.

@@ -91,15 +91,7 @@ time.`,
 func show(s settings.Settings, every time.Duration, std cli.Streams) (err error) {
 	log := cli.NewLog(zapcore.WarnLevel, std.Err)
 	defer p2pnet.BridgeLogs(zap.NewNop())()
-	admission, err := s.Admission(log)
-	if err != nil {
-		return cli.Config(err)
-	}
-	key, err := s.Lasting(log)
-	if err != nil {
-		return cli.Config(err)
-	}
-	transport, err := p2pnet.New(p2pnet.Config{Key: key, Listen: []string{}, Known: s.KnownPeers()})
+	admission, transport, err := s.Outside(log)
 	if err != nil {
 		return err
 	}
