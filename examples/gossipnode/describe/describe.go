@@ -39,8 +39,9 @@ func Of(s settings.Settings, data *dataset.Data) description.Description {
 			all = append(all, description.Field{Name: heldOut, Value: fmt.Sprintf("%x", data.HeldOut.Fingerprint()), Local: s.Dataset == dataset.Images})
 		}
 	}
+	set := values{&s, s.Flags()}
 	for _, f := range fields() {
-		if value := f.value(s); !f.table || s.IsTable() && value != "" && len(value) <= description.MaxValue {
+		if value := f.value(set); !f.table || s.IsTable() && value != "" && len(value) <= description.MaxValue {
 			all = append(all, description.Field{Name: f.name, Value: value, Local: f.local})
 		}
 	}
@@ -91,22 +92,23 @@ func takeOver(s *settings.Settings, from cli.Origins, found peer.Inquiry) (taken
 
 // adopt sets what nobody has set as the run has it.
 func adopt(s *settings.Settings, from cli.Origins, there description.Description) (taken []string, err error) {
+	here := values{s, s.Flags()}
 	for _, f := range fields() {
 		value, ok := there.Value(f.name)
 		set := len(chosen(from, f.flags)) > 0
-		if f.value(*s) == settings.OfFlock { // what it is was to be found out
+		if f.value(here) == settings.OfFlock { // what it is was to be found out
 			set = false
 		}
 		if !ok || f.take == nil || set {
 			continue
 		}
-		if value == f.value(*s) {
+		if value == f.value(here) {
 			continue
 		}
-		if err := f.take(s, value); err != nil {
+		if err := f.take(here, value); err != nil {
 			return taken, fmt.Errorf("taking over the run's %s, %q: %w", f.name, value, err)
 		}
-		taken = append(taken, f.name+" "+f.value(*s))
+		taken = append(taken, f.name+" "+f.value(here))
 		s.TakenSize = s.TakenSize || slices.Contains(sizes, f.name)
 	}
 	return taken, nil

@@ -50,8 +50,8 @@ func TestWhatNobodySetIsTakenOver(t *testing.T) {
 		t.Errorf("what still differs: %v", left)
 	}
 	back, _ := given(t, "--epochs=7")
-	if _, err := adopt(&there, cli.Origins{}, Of(back, nil)); err != nil || work(there) != "7 epochs" {
-		t.Errorf("the work is %s, %v", work(there), err)
+	if _, err := adopt(&there, cli.Origins{}, Of(back, nil)); err != nil || work(values{Settings: &there}) != "7 epochs" {
+		t.Errorf("the work is %s, %v", work(values{Settings: &there}), err)
 	}
 	if _, err := adopt(&s, cli.Origins{}, description.Of("", description.Field{Name: "work", Value: "for ever"})); err == nil {
 		t.Error("work that nobody can read was taken over")

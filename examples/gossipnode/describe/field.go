@@ -11,6 +11,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/spf13/pflag"
+
 	"github.com/seed-97356399/murmuration/examples/gossipnode/settings"
 )
 
@@ -20,88 +22,65 @@ type field struct {
 	flags []string // that say what it is
 	local bool     // members may differ
 	table bool     // it is of data sets that are tables, and unknown where it is empty or too long
-	value func(settings.Settings) string
+	value func(values) string
 	// take sets it as the run has it; nil where only the one who has it can.
-	take func(s *settings.Settings, value string) error
+	take func(s values, value string) error
 }
 
-// text is a field that is one flag's text.
-func text(flag string, local bool, of func(*settings.Settings) *string) field {
+// values are settings, and the flags that read and set them.
+type values struct {
+	*settings.Settings
+	flags *pflag.FlagSet
+}
+
+// flag is a field that is one flag, as it is written.
+func flag(name string, local bool) field {
 	return field{
-		name: flag, flags: []string{flag}, local: local,
-		value: func(s settings.Settings) string { return *of(&s) },
-		take:  func(s *settings.Settings, value string) error { *of(s) = value; return nil },
+		name: name, flags: []string{name}, local: local,
+		value: func(s values) string { return s.flags.Lookup(name).Value.String() },
+		take:  func(s values, value string) error { return s.flags.Lookup(name).Value.Set(value) },
 	}
 }
 
-// number is a field that is one flag's number.
-func number[N any](flag string, local bool, value func(settings.Settings) N, parse func(string) (N, error), take func(*settings.Settings, N)) field {
-	return field{
-		name: flag, flags: []string{flag}, local: local,
-		value: func(s settings.Settings) string { return fmt.Sprint(value(s)) },
-		take: func(s *settings.Settings, text string) error {
-			n, err := parse(text)
-			if err == nil {
-				take(s, n)
-			}
-			return err
-		},
-	}
-}
-
-// size is a field that is one of a gpt's sizes.
-func size(flag string, of func(*settings.Settings) *int) field {
-	return number(flag, false, func(s settings.Settings) int { return *of(&s) }, strconv.Atoi, func(s *settings.Settings, n int) { *of(s) = n })
+// number is a flag whose value follows from other settings where it is 0.
+func number(name string, of func(settings.Settings) float64) field {
+	f := flag(name, false)
+	f.value = func(s values) string { return fmt.Sprint(of(*s.Settings)) }
+	return f
 }
 
 // longestWait bounds the waits that are taken over: a member could have this peer wait for ever.
 const longestWait = 24 * time.Hour
 
-// wait is a field that is one flag's time to wait.
-func wait(flag string, of func(*settings.Settings) *time.Duration) field {
-	return number(flag, true, func(s settings.Settings) time.Duration { return *of(&s) }, time.ParseDuration,
-		func(s *settings.Settings, d time.Duration) { *of(s) = min(d, longestWait) })
+// wait is a flag that is a time to wait.
+func wait(name string, of func(*settings.Settings) *time.Duration) field {
+	f := flag(name, true)
+	f.take = func(s values, value string) error {
+		d, err := time.ParseDuration(value)
+		if err == nil {
+			*of(s.Settings) = min(d, longestWait)
+		}
+		return err
+	}
+	return f
 }
-
-func decimal(text string) (float64, error) { return strconv.ParseFloat(text, 64) }
 
 // fields are all of them. What models or work suffer from is refused; the rest is a peer's
 // own to choose.
 func fields() []field {
 	return append(tableFields(), []field{
-		text("dataset", false, func(s *settings.Settings) *string { return &s.Dataset }),
-		text("model", false, func(s *settings.Settings) *string { return &s.Model }),
-		size("layers", func(s *settings.Settings) *int { return &s.Sizes.Layers }),
-		size("width", func(s *settings.Settings) *int { return &s.Sizes.Width }),
-		size("heads", func(s *settings.Settings) *int { return &s.Sizes.Heads }),
-		size("context", func(s *settings.Settings) *int { return &s.Sizes.Context }),
+		flag("dataset", false), flag("model", false), flag("layers", false), flag("width", false), flag("heads", false), flag("context", false),
 		{name: "work", flags: []string{"steps", "epochs"}, value: work, take: takeWork},
-		ofData("size", func(s *settings.Settings) *string { return &s.Size }),
-		ofData("normalize", func(s *settings.Settings) *string { return &s.Normalize }),
-		text("optimizer", false, func(s *settings.Settings) *string { return &s.Optimizer }),
-		number("lr", false, settings.Settings.Rate, decimal, func(s *settings.Settings, n float64) { s.LR = n }),
-		text("schedule", false, func(s *settings.Settings) *string { return &s.Schedule }),
-		number("warmup", false, func(s settings.Settings) float64 { return s.Warmup }, decimal, func(s *settings.Settings, n float64) { s.Warmup = n }),
-		number("lr-floor", false, func(s settings.Settings) float64 { return s.LRFloor }, decimal, func(s *settings.Settings, n float64) { s.LRFloor = n }),
-		number("weight-decay", false, func(s settings.Settings) float64 { return s.WeightDecay }, decimal, func(s *settings.Settings, n float64) { s.WeightDecay = n }),
-		number("clip", false, func(s settings.Settings) float64 { return s.Clip }, decimal, func(s *settings.Settings, n float64) { s.Clip = n }),
-		number("beta2", false, settings.Settings.OtherBeta2, decimal, func(s *settings.Settings, n float64) { s.Beta2 = n }),
-		text("strategy", false, func(s *settings.Settings) *string { return &s.Strategy }),
-		number("seed", false, func(s settings.Settings) uint64 { return s.Seed },
-			func(text string) (uint64, error) { return strconv.ParseUint(text, 10, 64) }, func(s *settings.Settings, n uint64) { s.Seed = n }),
-		text("final", false, func(s *settings.Settings) *string { return &s.Final }),
-		text("final-weights", true, func(s *settings.Settings) *string { return &s.FinalWeights }),
+		ofData("size"), ofData("normalize"), flag("optimizer", false), number("lr", settings.Settings.Rate),
+		flag("schedule", false), flag("warmup", false), flag("lr-floor", false), flag("weight-decay", false), flag("clip", false),
+		number("beta2", settings.Settings.OtherBeta2),
+		flag("strategy", false), flag("seed", false), flag("final", false), flag("final-weights", true),
 		wait("final-wait", func(s *settings.Settings) *time.Duration { return &s.FinalWait }),
-		number("min-peers", true, func(s settings.Settings) int { return s.MinPeers }, strconv.Atoi, func(s *settings.Settings, n int) { s.MinPeers = n }),
+		flag("min-peers", true),
 		wait("min-peers-wait", func(s *settings.Settings) *time.Duration { return &s.MinPeersWait }),
-		text("operator", false, func(s *settings.Settings) *string { return &s.Operator }),
-		number("batch", true, func(s settings.Settings) int { return s.Batch }, strconv.Atoi, func(s *settings.Settings, n int) { s.Batch = n }),
-		text("every", true, func(s *settings.Settings) *string { return &s.Every }),
-		text("codec", true, func(s *settings.Settings) *string { return &s.Codec }),
-		text("quantized", true, func(s *settings.Settings) *string { return &s.Quantized }),
-		text("augment", true, func(s *settings.Settings) *string { return &s.Augment }),
+		flag("operator", false), flag("batch", true), flag("every", true), flag("codec", true), flag("quantized", true), flag("augment", true),
 		{name: "initial values", flags: []string{"init"}, local: true, value: initial},
-		{name: "codec policy", flags: []string{"policy"}, local: true, value: func(s settings.Settings) string { return digest(s.Policy) }},
+		{name: "codec policy", flags: []string{"policy"}, local: true, value: func(s values) string { return digest(s.Policy) }},
 		{name: "admission", flags: []string{"allow", "run-key"}, local: true, value: admission},
 	}...)
 }
@@ -119,12 +98,16 @@ func fieldOf(name string) (field, bool) {
 // tableFields are those of data sets that are tables. Rows that leave their peers (--share-rows) are
 // none of them: that is never taken over.
 func tableFields() []field {
-	fields := []field{text("preparation", false, func(s *settings.Settings) *string { return &s.Preparation })}
+	fields := []field{{
+		name: "preparation", flags: []string{"preparation"},
+		value: func(s values) string { return s.Preparation },
+		take:  func(s values, value string) error { s.Preparation = value; return nil },
+	}}
 	for _, flag := range settings.SharedByTables() {
 		fields = append(fields, field{
 			name: flag, flags: []string{flag},
-			value: func(s settings.Settings) string { return s.Table.Shared()[flag] },
-			take:  func(s *settings.Settings, value string) error { return s.Table.Set(flag, value) },
+			value: func(s values) string { return s.Table.Shared()[flag] },
+			take:  func(s values, value string) error { return s.Table.Set(flag, value) },
 		})
 	}
 	for i := range fields {
@@ -134,14 +117,14 @@ func tableFields() []field {
 }
 
 // work is how much there is to do.
-func work(s settings.Settings) string {
+func work(s values) string {
 	if s.Steps > 0 {
 		return fmt.Sprintf("%d steps", s.Steps)
 	}
 	return fmt.Sprintf("%v epochs", s.Passes())
 }
 
-func takeWork(s *settings.Settings, value string) error {
+func takeWork(s values, value string) error {
 	amount, unit, _ := strings.Cut(value, " ")
 	var err error
 	switch unit {
@@ -149,7 +132,7 @@ func takeWork(s *settings.Settings, value string) error {
 		s.Steps, err = strconv.ParseUint(amount, 10, 64)
 	case "epochs":
 		s.Steps = 0
-		s.Epochs, err = decimal(amount)
+		s.Epochs, err = strconv.ParseFloat(amount, 64)
 	default:
 		err = fmt.Errorf("no number of steps or epochs")
 	}
@@ -159,21 +142,17 @@ func takeWork(s *settings.Settings, value string) error {
 // itsOwn is what comes with a data set.
 const itsOwn = "the data set's own"
 
-// ofData is a field that is one flag's text, or comes with the data set.
-func ofData(flag string, of func(*settings.Settings) *string) field {
-	f := text(flag, false, of)
-	f.value = func(s settings.Settings) string { return cmp.Or(*of(&s), itsOwn) }
-	f.take = func(s *settings.Settings, value string) error {
-		if *of(s) = value; value == itsOwn {
-			*of(s) = ""
-		}
-		return nil
-	}
+// ofData is a flag without which its value comes with the data set.
+func ofData(name string) field {
+	own := flag(name, false)
+	f := own
+	f.value = func(s values) string { return cmp.Or(own.value(s), itsOwn) }
+	f.take = func(s values, value string) error { return own.take(s, strings.TrimSuffix(value, itsOwn)) }
 	return f
 }
 
 // initial is where the model begins.
-func initial(s settings.Settings) string {
+func initial(s values) string {
 	if s.Init == "" {
 		return "of the seed"
 	}
@@ -181,7 +160,7 @@ func initial(s settings.Settings) string {
 }
 
 // admission is what it takes to take part.
-func admission(s settings.Settings) string {
+func admission(s values) string {
 	switch {
 	case s.Allow != "" && s.RunKey != "":
 		return "a list and a key"

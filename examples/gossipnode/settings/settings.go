@@ -84,14 +84,17 @@ func (s *Settings) Register(flags *pflag.FlagSet) {
 	cli.Group(flags, "Checkpoints and results", "checkpoint", "json", "dashboard")
 }
 
-// Arguments are the flags of run that give these settings.
-func (s Settings) Arguments() []string {
-	var copied Settings
+// Flags are those of run, which read and set these settings.
+func (s *Settings) Flags() *pflag.FlagSet {
 	flags := pflag.NewFlagSet("run", pflag.ContinueOnError)
-	copied.Register(flags)
-	copied = s
-	return cli.Arguments(flags)
+	kept := *s
+	s.Register(flags)
+	*s = kept
+	return flags
 }
+
+// Arguments are the flags of run that give these settings.
+func (s Settings) Arguments() []string { return cli.Arguments(s.Flags()) }
 
 // MaxPeers bounds --peers, --min-peers and the parts of --part.
 const MaxPeers = 1000
