@@ -6,7 +6,6 @@ import (
 	"errors"
 	"time"
 
-	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/rows"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/watch"
 	"github.com/seed-97356399/murmuration/peer/learn"
@@ -15,15 +14,15 @@ import (
 
 // outcome is the last report of a peer.
 func outcome(done Result, err error) watch.Report {
-	var fitted []byte
 	if err == nil {
+		var fitted []byte
 		if fitted, err = json.Marshal(done); err == nil {
 			return watch.Report{Kind: watch.ReportResult, Fitted: fitted}
 		}
 	}
-	interrupted := errors.Is(err, cli.ErrInterrupted)
-	echo := errors.Is(err, table.ErrMember) || errors.Is(err, context.Canceled)
-	return watch.Report{Kind: watch.ReportFailed, Failure: err.Error(), Code: cli.ExitCode(err), Interrupted: interrupted, Echo: echo}
+	r := watch.Failed(err)
+	r.Echo = r.Echo || errors.Is(err, context.Canceled)
+	return r
 }
 
 // reportEvery is the least time between two reports of progress.

@@ -10,9 +10,9 @@ import (
 )
 
 // combine makes the result of a local run from those of the peers that finished,
-// at least one, and what the others had done when they were last heard: it lives
+// at least one, and what has been counted of the others when they were last heard: it lives
 // on in the models of those that finished.
-func combine(shares []result.Share, gone []watch.Status, peers, lost int) result.Result {
+func combine(shares []result.Share, counted []watch.Status, peers, lost int) result.Result {
 	total := shares[0].Result
 	total.Peers, total.PeersLost, total.Peer, total.Role = peers, lost, "", ""
 	total.Steps, total.Exchanges, total.Refused, total.Failed, total.InDoubt, total.BytesSent, total.ResumedStep = 0, 0, 0, 0, 0, 0, 0
@@ -26,19 +26,15 @@ func combine(shares []result.Share, gone []watch.Status, peers, lost int) result
 	)
 	for _, s := range shares {
 		r := s.Result
+		counted = append(counted, watch.Status{Step: r.Steps, Resumed: r.ResumedStep, Counts: watch.Counts{
+			Initiated: s.Initiated, Refused: r.Refused, Failed: r.Failed, InDoubt: r.InDoubt, BytesSent: r.BytesSent,
+		}})
 		total.Joined = total.Joined && r.Joined
 		total.RanAway = total.RanAway || r.RanAway
-		total.Steps += r.Steps
-		total.Exchanges += s.Initiated
-		total.Refused += r.Refused
-		total.Failed += r.Failed
-		total.InDoubt += r.InDoubt
-		total.BytesSent += r.BytesSent
 		total.SamplesPerSecond += r.SamplesPerSecond
 		total.Seconds = max(total.Seconds, r.Seconds)
 		total.JoinSeconds = max(total.JoinSeconds, r.JoinSeconds)
 		total.ConnectionsMax = max(total.ConnectionsMax, r.ConnectionsMax)
-		total.ResumedStep += r.ResumedStep
 		total.Every = max(total.Every, r.Every)
 		total.FirstExchangeSeconds = max(total.FirstExchangeSeconds, r.FirstExchangeSeconds)
 		total.LongestHold = max(total.LongestHold, r.LongestHold)
@@ -73,7 +69,7 @@ func combine(shares []result.Share, gone []watch.Status, peers, lost int) result
 		total.AUC = &of
 	}
 	total.Partners, total.PeakMemory = result.SpreadOf(partners...), result.SpreadOf(memory...)
-	for _, s := range gone {
+	for _, s := range counted {
 		total.Steps += s.Step
 		total.ResumedStep += s.Resumed
 		total.Exchanges += s.Initiated

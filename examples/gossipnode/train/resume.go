@@ -17,7 +17,6 @@ import (
 	"github.com/seed-97356399/murmuration/peer"
 	"github.com/seed-97356399/murmuration/peer/checkpoint"
 	"github.com/seed-97356399/murmuration/peer/optim"
-	"github.com/seed-97356399/murmuration/peer/table"
 )
 
 // takeFolder makes the folder of --checkpoint and locks it, unless there is a lock, sees to
@@ -158,7 +157,7 @@ func Outcome(done result.Share, err error) watch.Report {
 		}
 		return r
 	}
-	r := watch.Report{Kind: watch.ReportFailed, Failure: err.Error(), Code: cli.ExitCode(err), Interrupted: errors.Is(err, cli.ErrInterrupted), Echo: errors.Is(err, table.ErrMember)}
+	r := watch.Failed(err)
 	var unsaved *UnsavedError
 	if errors.As(err, &unsaved) {
 		r.Unsaved = unsaved.Cause.Error()

@@ -4,6 +4,7 @@ package watch
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -13,6 +14,7 @@ import (
 	"github.com/seed-97356399/murmuration/examples/gossipnode/result"
 	"github.com/seed-97356399/murmuration/peer/seam"
 	"github.com/seed-97356399/murmuration/peer/stats"
+	"github.com/seed-97356399/murmuration/peer/table"
 )
 
 // The kinds of report.
@@ -50,6 +52,15 @@ type Report struct {
 	// Unsaved is why the last checkpoint of a peer that has a result, or was asked to
 	// end, could not be saved.
 	Unsaved string `json:"unsaved,omitempty"`
+}
+
+// Failed is the report of a peer that has given up. What another member has told of itself is an
+// echo.
+func Failed(err error) Report {
+	return Report{
+		Kind: ReportFailed, Failure: err.Error(), Code: cli.ExitCode(err),
+		Interrupted: errors.Is(err, cli.ErrInterrupted), Echo: errors.Is(err, table.ErrMember),
+	}
 }
 
 // Invitation is the command by which another machine joins.
