@@ -9,14 +9,23 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/seed-97356399/murmuration/internal/mail"
 	"github.com/seed-97356399/murmuration/internal/sums"
-	"github.com/seed-97356399/murmuration/internal/tasks"
 	"github.com/seed-97356399/murmuration/internal/wire"
 	"github.com/seed-97356399/murmuration/peer/seam"
 )
 
-// tickEvery is how often the machine looks at the time while a sum is under way.
-const tickEvery = time.Second
+const (
+	// tickEvery is how often the machine looks at the time while a sum is under way.
+	tickEvery = time.Second
+	// maxQueued bounds the frames that wait for a partner, maxWaiting their bytes: shares are as many as
+	// what this member brings itself, those of one attempt, and words a few, unless the partner takes
+	// none. The largest sum has room.
+	maxQueued  = 1 << 16
+	maxWaiting = wire.NumberSize*sums.MaxLength + 64<<20
+	// together is about how many bytes are written at once.
+	together = 256 << 10
+)
 
 // Config is what sums need of the peer whose they are.
 type Config struct {
@@ -45,25 +54,30 @@ type Talks struct {
 
 	// Whoever hears a frame has the machine take it, under a lock: a goroutine that owned it would
 	// have to be woken for each, and wake the other again: a third of the time of a short sum.
-	mu       sync.Mutex
-	over     bool
-	machine  *sums.Machine
-	waiting  map[string]chan<- sums.Result
-	speakers map[seam.PeerID]*speaker
+	mu      sync.Mutex
+	over    bool
+	machine *sums.Machine
+	waiting map[string]chan<- sums.Result
 
-	hearing hearing
-	group   tasks.Group // of speakers
+	mail    *mail.Mailbox
 	running sync.WaitGroup
 	once    sync.Once
 }
 
 // New makes the talks of a peer; nothing happens before Begin.
 func New(c Config) *Talks {
-	return &Talks{
+	t := &Talks{
 		Config: c, machine: sums.New(c.Transport.Self()), began: time.Now(),
 		changed: make(chan struct{}, 1), closing: make(chan struct{}), begun: make(chan struct{}), ended: make(chan struct{}),
-		waiting: make(map[string]chan<- sums.Result), speakers: make(map[seam.PeerID]*speaker),
+		waiting: make(map[string]chan<- sums.Result),
 	}
+	t.mail = mail.New(mail.Config{
+		Transport: c.Transport, Protocol: seam.ProtocolSum, Run: c.Run,
+		Bounds:   mail.Bounds{Messages: maxQueued, Bytes: maxWaiting, Batch: together, Renew: true}, // the machine says again what matters
+		Patience: func(seam.PeerID) time.Duration { return c.Stall },
+		Sent:     func(bytes uint64) { c.Moved(bytes, 0) }, Lost: t.broken,
+	})
+	return t
 }
 
 func (t *Talks) now() time.Duration { return time.Since(t.began) }
@@ -112,11 +126,7 @@ func (t *Talks) end() {
 	t.over = true
 	t.mu.Unlock()
 	close(t.ended)
-	for _, s := range t.speakers { // nobody adds one any more
-		s.queue.close()
-	}
-	t.hearing.end()
-	t.group.End()
+	t.mail.Close(context.Background())
 }
 
 // do does something with the machine, and what that wants then. It waits for Begin, and reports
@@ -149,9 +159,12 @@ func (t *Talks) carryOut() {
 				t.waiting[o.Result.Name] <- *o.Result // has room
 				delete(t.waiting, o.Result.Name)
 			case o.Word != nil:
-				say(t, o.To, *o.Word, "")
+				send(t, o.To, "", *o.Word)
 			case o.Share != nil:
-				t.hand(o.To, o.Share)
+				if o.Share.Step == 0 && o.Share.Offset == 0 {
+					t.mail.Forget(o.Share.Name) // of an earlier attempt: they would pile up where nobody takes them
+				}
+				send(t, o.To, o.Share.Name, *o.Share)
 			}
 		}
 	}
@@ -166,31 +179,11 @@ func (t *Talks) carryOut() {
 	}
 }
 
-// hand has a share sent to a member, and those of an earlier attempt no more: a partner that takes
-// nothing would have them pile up with each attempt.
-func (t *Talks) hand(to seam.PeerID, share *wire.Share) {
-	if share.Step == 0 && share.Offset == 0 {
-		for _, s := range t.speakers {
-			s.queue.forget(share.Name)
-		}
-	}
-	say(t, to, *share, share.Name)
-}
-
-// say has a message sent to a member: a share of a sum, or a word.
-func say[M wire.Message](t *Talks, to seam.PeerID, message M, share string) {
-	s := t.speakers[to]
-	if s == nil {
-		s = &speaker{Talks: t, to: to, queue: newQueue()}
-		t.speakers[to] = s
-		t.group.Spawn(s.run)
-	}
-	frame, err := wire.Pack(s.queue.blank(), 0, message)
-	if err != nil {
+// send has a message sent to a member: a word, or a share of a sum.
+func send[M wire.Message](t *Talks, to seam.PeerID, sum string, message M) {
+	if err := mail.Send(t.mail, to, sum, message); err != nil {
 		t.Log.Error("a word of a sum cannot be sent", zap.Error(err)) // a fault of ours
-		return
 	}
-	s.queue.put(frame, share)
 }
 
 // Do makes a sum. It waits until that is done, or ctx ends.

@@ -109,77 +109,60 @@ func TestASumIsOfThoseWhoAreHere(t *testing.T) {
 // TestAttemptsDoNotPileUp shows that what waits for a partner that takes nothing is of one attempt,
 // whatever their number.
 func TestAttemptsDoNotPileUp(t *testing.T) {
-	var members []seam.PeerID
-	talks := place(t, memnet.New(memnet.Config{}), "b", &members, true)
-	q := newQueue()
-	talks.speakers["a"] = &speaker{Talks: talks, to: "a", queue: q} // nobody takes from it
-	talks.machine.View(0, []seam.PeerID{"a", members[0]})
-	talks.machine.Call(0, sums.Call{Name: "x", Vector: make([]float64, 1<<20)})
-	for attempt := range uint64(20) {
-		talks.machine.Hear(0, "a", wire.Sum{Kind: wire.SumPlace, Name: "x", Attempt: attempt + 1, Size: 2, Next: "a", Previous: "a"})
-		talks.carryOut()
-	}
-	shares := 0
-	for _, w := range q.frames {
-		if w.share == "x" {
-			shares++
+	synctest.Test(t, func(t *testing.T) {
+		n := memnet.New(memnet.Config{})
+		var members []seam.PeerID
+		talks := place(t, n, "b", &members, true)
+		slow, err := n.Transport("a")
+		if err != nil {
+			t.Fatal(err)
 		}
-	}
-	if want := 4 << 20 / wire.MaxShare; shares != want || len(q.frames) == shares {
-		t.Errorf("%d shares wait among %d frames, want %d", shares, len(q.frames), want)
-	}
-}
-
-// TestAQueueIsBounded shows that a partner that takes nothing costs a bounded memory.
-func TestAQueueIsBounded(t *testing.T) {
-	q := newQueue()
-	for range maxQueued + 10 {
-		q.put([]byte{1}, "")
-	}
-	buf, closed := q.take(nil)
-	if len(buf) != 10 || closed {
-		t.Errorf("%d frames wait after too many, closed %t", len(buf), closed)
-	}
-	if q.close(); !q.empty() {
-		t.Error("not empty")
-	}
-}
-
-// TestWhatWaitsIsBoundedInBytes shows that frames of many sums for a partner that takes nothing are lost
-// before they fill the memory, and are counted right as they come and go.
-func TestWhatWaitsIsBoundedInBytes(t *testing.T) {
-	q := newQueue()
-	big := make([]byte, maxWaiting/4) // the system gives it no memory before it is written to
-	for range 4 {
-		q.put(big, "x")
-	}
-	q.put([]byte{1}, "y")
-	if len(q.frames) != 1 || q.bytes != 1 {
-		t.Errorf("%d frames of %d bytes wait after too many", len(q.frames), q.bytes)
-	}
-	q.put([]byte{1, 2}, "x")
-	if q.forget("x"); q.bytes != 1 {
-		t.Errorf("%d bytes are left", q.bytes)
-	}
-	if q.take(nil); q.bytes != 0 {
-		t.Errorf("%d bytes wait after all were taken", q.bytes)
-	}
-}
-
-// TestWordsGoBeforeShares shows that a word does not wait for shares that a slow link holds up.
-func TestWordsGoBeforeShares(t *testing.T) {
-	q := newQueue()
-	for _, f := range []struct{ frame, share string }{{"1", "x"}, {"2", "x"}, {"a", ""}, {"3", "x"}, {"b", ""}} {
-		q.put([]byte(f.frame), f.share)
-	}
-	if all, _ := q.take(nil); string(all) != "ab123" {
-		t.Errorf("%s", all)
-	}
-	q.put([]byte("4"), "x")
-	q.put([]byte("c"), "")
-	if all, _ := q.take(nil); string(all) != "c4" {
-		t.Errorf("%s", all)
-	}
+		defer slow.Close()
+		takes, words, shares := make(chan struct{}), 0, map[uint64]int{}
+		stop, err := slow.Handle(seam.ProtocolSum, "digits", func(stream seam.Stream) {
+			defer stream.Close()
+			<-takes
+			for frames := wire.NewReader(stream, 0); ; {
+				header, payload, err := frames.Next()
+				if err != nil {
+					return
+				}
+				var share wire.Share
+				if header.Type != wire.TypeShare {
+					words++
+				} else if err := share.Decode(payload); err != nil {
+					t.Error(err)
+				} else {
+					shares[share.Attempt]++
+				}
+			}
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer stop()
+		talks.machine.View(0, []seam.PeerID{slow.Self(), members[0]})
+		talks.machine.Call(0, sums.Call{Name: "x", Vector: make([]float64, 1<<20)})
+		const attempts = 20
+		for attempt := range uint64(attempts) {
+			talks.machine.Hear(0, slow.Self(), wire.Sum{Kind: wire.SumPlace, Name: "x", Attempt: attempt + 1, Size: 2, Next: string(slow.Self()), Previous: string(slow.Self())})
+			talks.mu.Lock()
+			talks.carryOut()
+			talks.mu.Unlock()
+			synctest.Wait()
+		}
+		close(takes)
+		talks.mail.Close(t.Context())
+		synctest.Wait()
+		all := 0
+		for _, of := range shares {
+			all += of
+		}
+		const inFlight = 2 * together / wire.MaxShare // written at once, and what the network holds
+		if want := 4 << 20 / wire.MaxShare; shares[attempts] != want || all > want+inFlight || words == 0 {
+			t.Errorf("%d words and %v shares by attempt came, want %d of the last and few of others", words, shares, want)
+		}
+	})
 }
 
 // TestWhoIsWaitedForIsLogged shows that a log names the member that a sum waits for.

@@ -1,0 +1,106 @@
+package mail
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/seed-97356399/murmuration/internal/idle"
+	"github.com/seed-97356399/murmuration/internal/tasks"
+	"github.com/seed-97356399/murmuration/internal/wire"
+	"github.com/seed-97356399/murmuration/peer/seam"
+)
+
+// Config is what a mailbox needs of the peer whose it is.
+type Config struct {
+	Transport seam.Transport
+	Protocol  seam.Protocol
+	Run       string
+	Bounds    Bounds
+	Rate      Rate
+	// Patience bounds the time to open a stream to a partner, and to write to it.
+	Patience func(seam.PeerID) time.Duration
+	// Sent counts the bytes of messages.
+	Sent func(bytes uint64)
+	// Lost is told that messages to or from a partner may be lost, and why: a stream has broken, or it
+	// cannot be reached. It is called on many goroutines, and may Send.
+	Lost func(partner seam.PeerID, why error)
+}
+
+// Mailbox sends messages of one protocol to partners, and receives theirs. It is safe for concurrent use.
+type Mailbox struct {
+	Config
+	*receiver
+	closing, broken context.Context // end when Close begins, and when streams are broken off
+	close, breakOff context.CancelFunc
+	sending         tasks.Group
+	spare           idle.Pool[[]byte] // memory of frames
+
+	mu     sync.Mutex
+	queues map[seam.PeerID]*queue // of partners that are sent to
+}
+
+// New makes a mailbox.
+func New(c Config) *Mailbox {
+	m := &Mailbox{Config: c, queues: make(map[seam.PeerID]*queue), spare: newSpare()}
+	m.closing, m.close = context.WithCancel(context.Background())
+	m.broken, m.breakOff = context.WithCancel(context.Background())
+	m.receiver = newReceiver(m.closing, c)
+	return m
+}
+
+// Send has a message sent, and never waits. Messages arrive in order, but those of no topic before
+// others: those of a topic are the bulk, which Forget can drop. It is no method because those have no type
+// parameters: a message passed as an interface would be allocated.
+func Send[M wire.Message](m *Mailbox, to seam.PeerID, topic string, message M) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.closing.Err() != nil {
+		return seam.ErrClosed
+	}
+	q := m.queues[to]
+	if q == nil {
+		q = &queue{bounds: m.Bounds, spare: m.spare, wake: make(chan struct{}, 1)}
+		m.queues[to] = q
+		s := &sender{Config: m.Config, to: to, queue: q, closing: m.closing, broken: m.broken, retire: m.retire}
+		m.sending.Spawn(s.run)
+	}
+	frame, err := wire.Pack(m.spare.Take(), 0, message)
+	if err != nil {
+		return fmt.Errorf("sending %v: %w", message.Type(), err)
+	}
+	return q.put(frame, topic)
+}
+
+// retire forgets a partner, unless something waits for it.
+func (m *Mailbox) retire(to seam.PeerID) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if !m.queues[to].empty() {
+		return false
+	}
+	delete(m.queues, to)
+	return true
+}
+
+// Forget drops the messages of a topic that wait.
+func (m *Mailbox) Forget(topic string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, q := range m.queues {
+		q.forget(topic)
+	}
+}
+
+// Close sends what waits, as far as partners take it, until ctx ends, ends the streams in both directions
+// and lets no other begin. It waits for all goroutines that send, and is idempotent.
+func (m *Mailbox) Close(ctx context.Context) {
+	m.mu.Lock()
+	m.close()
+	m.mu.Unlock()
+	stop := context.AfterFunc(ctx, m.breakOff)
+	defer stop()
+	m.sending.End()
+	m.breakOff()
+}

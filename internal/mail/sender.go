@@ -1,0 +1,143 @@
+package mail
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/seed-97356399/murmuration/peer/seam"
+)
+
+const (
+	// idleAfter is after what time without a message a stream is closed.
+	idleAfter = 30 * time.Second
+	// restFor is how long a partner is left alone that could not be reached.
+	restFor = 500 * time.Millisecond
+)
+
+// sender sends what there is for one partner.
+type sender struct {
+	Config
+	to              seam.PeerID
+	queue           *queue
+	closing, broken context.Context
+	retire          func(to seam.PeerID) bool // forgets the partner, unless something has come
+
+	stream   seam.Stream   // nil while there is none
+	watch    chan struct{} // closed when the other end has said something, or ended the stream
+	unbind   func() bool   // the stream from what breaks it off
+	patience time.Duration // with the stream
+	batch    []byte
+}
+
+// run sends what comes into the queue until the mailbox is closed and all is sent, or nothing has come
+// for a while.
+func (s *sender) run() {
+	defer s.hangUp()
+	idle := time.NewTimer(idleAfter)
+	defer idle.Stop()
+	for {
+		closed := s.closing.Err() != nil // and nothing comes after what waits
+		s.batch = s.queue.take(s.batch[:0])
+		switch {
+		case len(s.batch) > 0:
+			if err := s.write(); err != nil {
+				s.giveUp(err)
+			}
+			continue
+		case closed:
+			return
+		}
+		idle.Reset(idleAfter)
+		select {
+		case <-s.queue.wake:
+		case <-s.closing.Done():
+		case <-idle.C:
+			if s.retire(s.to) {
+				return
+			}
+		}
+	}
+}
+
+// write sends the batch, over a new stream if there is none or it has broken: not if the partner has had
+// its time.
+func (s *sender) write() error {
+	if s.stream != nil {
+		began := time.Now()
+		if err := s.send(); err == nil || time.Since(began) >= s.patience {
+			return err
+		}
+		s.lose()
+	}
+	if err := s.open(); err != nil {
+		return fmt.Errorf("opening a stream for messages: %w", err)
+	}
+	return s.send()
+}
+
+// send writes the batch to the stream.
+func (s *sender) send() error {
+	if err := s.stream.SetWriteDeadline(time.Now().Add(s.patience)); err != nil {
+		return err
+	}
+	n, err := s.stream.Write(s.batch)
+	s.Sent(uint64(n))
+	return err
+}
+
+// open opens a stream, and watches over it: nothing is expected on it, and its end is how one hears that
+// the partner is gone, or does not know the protocol.
+func (s *sender) open() error {
+	s.patience = s.Patience(s.to)
+	ctx, cancel := context.WithTimeout(s.broken, s.patience)
+	defer cancel()
+	stream, err := s.Transport.Open(ctx, s.to, s.Protocol, s.Run)
+	if err != nil {
+		return err
+	}
+	watch := make(chan struct{})
+	s.stream, s.watch, s.unbind = stream, watch, context.AfterFunc(s.broken, stream.Reset)
+	go func() { // lose waits for it
+		defer close(watch)
+		var one [1]byte
+		if _, err := stream.Read(one[:]); err != nil && err != io.EOF {
+			s.Lost(s.to, err)
+		}
+	}()
+	return nil
+}
+
+// giveUp loses what waits for a partner that cannot be reached, or does not take it: it would be told
+// things of long ago once it can.
+func (s *sender) giveUp(why error) {
+	s.lose()
+	s.queue.mu.Lock()
+	s.queue.drop()
+	s.queue.mu.Unlock()
+	s.Lost(s.to, why)
+	rest, cancel := context.WithTimeout(s.closing, restFor)
+	defer cancel()
+	<-rest.Done()
+}
+
+// lose ends the stream at once.
+func (s *sender) lose() {
+	if s.stream != nil {
+		s.unbind()
+		s.stream.Reset()
+		<-s.watch
+		s.stream = nil
+	}
+}
+
+// hangUp ends the stream in good order: the other end closes it once it has read all.
+func (s *sender) hangUp() {
+	if s.stream != nil && s.stream.CloseWrite() == nil {
+		late := time.AfterFunc(s.patience, s.stream.Reset)
+		defer late.Stop()
+		<-s.watch
+	}
+	s.lose()
+}
