@@ -122,7 +122,7 @@ var rooms = []room{
 		"who is here and how far follows from what members sign"},
 	{"internal/roster", []string{"averaging", "internal/collective", "internal/flock", "peer/seam", "topology"},
 		"the place of a peer among the members follows from the membership's records and the flock's accounts of them"},
-	{"internal/talks", []string{"averaging", "internal/coding", "internal/collective", "internal/flock", "internal/framed", "internal/idle", "internal/links", "internal/mail", "internal/replica", "internal/roster", "internal/session", "internal/tally", "internal/tasks", "internal/wire", "peer/seam", "topology"},
+	{"internal/talks", []string{"averaging", "internal/coding", "internal/collective", "internal/flock", "internal/framed", "internal/idle", "internal/links", "internal/mail", "internal/replica", "internal/roster", "internal/session", "internal/tally", "internal/wire", "peer/seam", "topology"},
 		"conversations are driven over streams the same way, whatever the machine that wants them; the peer hands over what they tell of it"},
 	{"peer", append([]string{"peer/description", "internal/sums", "internal/sumtalks", "internal/talks", "internal/tasks", "internal/tally", "peer/stats", "internal/orders", "peer/control", "internal/flock", "internal/roster", "peer/seam", "peer/p2pnet", "peer/swim", "internal/admit", "internal/arrival", "internal/donor", "internal/framed", "internal/loglimit", "internal/atomicfile", "internal/idle"}, below...),
 		"the runtime joins everything below with its default adapters, and knows no test network"},

@@ -150,6 +150,9 @@ func (s *Stream) take() (wire.Header, []byte, error) {
 	return header, payload, err
 }
 
+// Again has Next return the last frame once more: see wire.Reader.
+func (s *Stream) Again() { s.reader.Again() }
+
 // Ready tells whether the next frame has come as a whole, so that Next will not wait.
 func (s *Stream) Ready() bool { return s.ready() }
 

@@ -98,6 +98,10 @@ type pair struct {
 	change   func(from string, frame []byte) []byte
 	results  map[string]session.Result
 	quiet    bool
+	last     struct { // the frame that was heard last
+		header  wire.Header
+		payload []byte
+	}
 }
 
 // stream is one lane of a pair: what each end has yet to read.
@@ -239,11 +243,7 @@ func (x *pair) speaks(s *stream, side int) (said bool) {
 		case session.Lane:
 			s.ends[side] = x.served.Lane(s.lane)
 		case session.Tell:
-			if e := x.served.Event(); e.Kind != 0 {
-				x.note("%s tells its machine: %s", name(side), e)
-			} else {
-				x.note("%s does not hear it", name(side))
-			}
+			x.word(side)
 		case session.Over:
 			x.over(s, side)
 			return true
@@ -286,8 +286,22 @@ func (x *pair) hear(s *stream, side int) bool {
 		s.ends[side].Fail(err)
 		return true
 	}
+	x.last.header, x.last.payload = h, payload
 	s.ends[side].Receive(x.now, h, payload)
 	return true
+}
+
+// word takes the frame that P has heard last for a word.
+func (x *pair) word(side int) {
+	word, heard, err := session.Word(&x.p.local, x.now, "A", x.last.header, x.last.payload)
+	switch {
+	case err != nil:
+		x.note("%s cannot read it: %s", name(side), err)
+	case heard:
+		x.note("%s tells its machine: %s", name(side), collective.Event{Event: averaging.Event{Kind: collective.Told, Peer: "A"}, Word: word})
+	default:
+		x.note("%s does not hear it", name(side))
+	}
 }
 
 // over takes the end of one side of a stream: closed, or reset.

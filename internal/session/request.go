@@ -45,7 +45,6 @@ func (s *Served) request(now time.Duration, h wire.Header, payload []byte) (err 
 			s.Decline(wire.ReasonRound, "the algorithm of this peer heeds no words")
 			return nil
 		}
-		err = s.word(now, h, payload)
 	default:
 		return fmt.Errorf("waiting for a proposal: got %v: %w", h.Type, wire.ErrType)
 	}
@@ -148,19 +147,6 @@ func (s *Served) respond(overlap int) {
 		s.lanes[i].begin(s.responder.Lane(i), s.id)
 	}
 	s.accept.Window, s.accept.Lanes, s.accept.Overlap = uint16(s.responder.Window()), uint8(s.responder.Lanes()), uint8(overlap)
-}
-
-// word takes a word. One of a partner in quarantine is not heard.
-func (s *Served) word(now time.Duration, h wire.Header, payload []byte) error {
-	word, heard, err := Word(s.local, now, s.partner, h, payload)
-	if err != nil {
-		return err
-	}
-	s.telling, s.wanted = true, collective.Event{}
-	if heard {
-		s.wanted = collective.Event{Event: averaging.Event{Kind: collective.Told, Peer: s.partner}, Word: word}
-	}
-	return nil
 }
 
 // Word is what a frame of words tells, and whether it is to be heard: not from a partner

@@ -19,7 +19,7 @@ type Served struct {
 	side
 	kind   wire.Type // of the first frame; 0 while none has come, or once it is declined
 	codecs []coding.ID
-	wanted collective.Event // what the averaging machine is asked, or told
+	wanted collective.Event // what the averaging machine is asked
 
 	refusal  wire.Refuse // what is said if this side does not want it
 	proposal wire.Propose
@@ -33,7 +33,6 @@ type Served struct {
 	lanes     [replica.MaxLanes]ServedLane
 	number    int           // of the lane that a LANE names
 	agreed    bool          // slices, or parts, may come
-	telling   bool          // a word has come
 	asked     bool          // the averaging machine knows of it
 	sentence  time.Duration // for which the partner is kept away for what it asked
 }
@@ -43,7 +42,7 @@ func (s *Served) Begin(local *Host, now time.Duration, partner topology.PeerID) 
 	s.side.begin(local, now, partner, 0)
 	s.kind, s.question, s.answer = 0, question{}, answer{}
 	s.wanted, s.refusal = collective.Event{}, wire.Refuse{}
-	s.agreed, s.telling, s.asked, s.sentence = false, false, false, 0
+	s.agreed, s.asked, s.sentence = false, false, 0
 }
 
 // Next implements Conversation.
@@ -105,14 +104,14 @@ func (s *Served) next(now time.Duration, buf *[]byte) (frame []byte, do Do, err 
 }
 
 // speak says what is due on a stream of which the first frame is not there, or that goes
-// on being one of questions or words.
+// on being one of questions.
 func (s *Served) speak(buf *[]byte) (frame []byte, do Do, err error) {
 	switch {
 	case s.answer.due:
 		frame, err = s.answer.say(buf)
 		return frame, Send, err
-	case s.telling:
-		s.telling = false
+	case s.kind == wire.TypeTell:
+		s.phase = answering
 		return nil, Tell, nil
 	case s.kind == wire.TypeLane:
 		s.phase = answering
@@ -178,8 +177,6 @@ func (s *Served) Receive(now time.Duration, h wire.Header, payload []byte) {
 		err = s.request(now, h, payload)
 	case s.phase == opening && s.kind == wire.TypeStatus && h.Type == s.kind:
 		err = s.answer.hear(s.local, s.partner, h, payload)
-	case s.phase == opening && s.kind == wire.TypeTell:
-		err = s.word(now, h, payload)
 	case s.phase == inquiring && s.question.due:
 		err = s.question.answered(&s.side, h, payload)
 	case s.phase == slicing && s.kind == wire.TypePropose:
@@ -252,7 +249,7 @@ func (s *Served) decline() {
 	}
 }
 
-// Event is what the averaging machine is asked at Ask, or told at Tell.
+// Event is what the averaging machine is asked at Ask.
 func (s *Served) Event() collective.Event { return s.wanted }
 
 // Exchange is the number of what the partner's first frame is about.

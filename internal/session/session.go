@@ -39,8 +39,8 @@ const (
 	// Lane: the stream is a further lane of an exchange that this side serves. Give it to
 	// ServedLane of that, or Decline.
 	Lane
-	// Tell the averaging machine Event: a word has come. If the event is of no kind, it is
-	// not to be heard.
+	// Tell: the stream is one of words, and the frame that has come is the first of them. The
+	// conversation ends here: Word is what each of them tells.
 	Tell
 	// Over: nothing more is said. End tells what has become of it.
 	Over

@@ -54,21 +54,6 @@ func (b *base) done(t *talk) {
 	b.talks.Put(t)
 }
 
-// pause waits. It reports false if the peer has stopped meanwhile.
-func (b *base) pause(d time.Duration) bool {
-	if d <= 0 {
-		return true
-	}
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-b.Running.Done():
-		return false
-	}
-}
-
 // Abort breaks an exchange off without waiting for it: resetting a stream can take as
 // long as its connection hangs. What it sends changes no buffer from now on, since the
 // machine's next action may fill them.

@@ -70,7 +70,7 @@ func (p *inbound) listen(s *served, t *talk) {
 			}
 			s.Decline(wire.ReasonBusy, "no such exchange is under way, or it has that lane")
 		case session.Tell:
-			p.hearWords(s, t)
+			p.words.hear(t)
 			return
 		case session.Over:
 			if s.admitted() { // a lane may have come although the answer, or what follows it, got lost
@@ -166,30 +166,4 @@ func (p *inbound) leave(s *served, t *talk, lane int) {
 	defer s.mu.Unlock()
 	s.serving--
 	wake(s.changed)
-}
-
-// hearWords hears what a partner's machine tells, of which the first word has come, until
-// the partner closes the stream.
-func (p *inbound) hearWords(s *served, t *talk) {
-	defer t.Reset() // it has ended, in good order or not: words may be lost
-	if !p.words.listen(t.Stream.Stream) {
-		return
-	}
-	defer p.words.unlisten(t.Stream.Stream)
-	stall := t.Stall
-	t.Stall += wordsIdle
-	ration := p.words.ration(t.Remote(), time.Now())
-	for do := session.Tell; do == session.Tell; do = t.drive(&s.Served, nil) {
-		if !p.pause(ration.take(time.Now())) {
-			return
-		}
-		if e := s.Event(); e.Kind != 0 {
-			p.Reports.Event(e)
-		}
-	}
-	if r := s.End(p.now(), session.Seen{}); r.Outcome == session.Malformed {
-		p.Malformed(t.Remote(), r.Reason, r.Err)
-		t.Stall = stall
-		t.Finish()
-	}
 }

@@ -29,7 +29,8 @@ type Talks struct {
 // New makes the talks of a peer.
 func New(c Config) *Talks {
 	b := newBase(c)
-	o, w := &outcomes{b}, &words{base: b}
+	o := &outcomes{b}
+	w := newWords(o)
 	return &Talks{
 		base: b, outcomes: o, words: w, repairs: &repairs{base: b},
 		outbound: newOutbound(o), inbound: newInbound(o, w),

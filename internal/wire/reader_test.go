@@ -118,6 +118,30 @@ func TestReadersFollowEachOther(t *testing.T) {
 	}
 }
 
+// A frame that is read once more is the same one, and what follows it is not lost.
+func TestAgain(t *testing.T) {
+	var stream bytes.Buffer
+	for n := range 3 {
+		stream.Write(seal(t, Header{Type: TypeStateSlice, Slice: uint32(n)}, make([]byte, 100*n)))
+	}
+	r := NewReader(&stream, 0)
+	for n, again := range []bool{true, false, true} {
+		for _, once := range []bool{!again, true} {
+			h, payload, err := r.Next()
+			if err != nil || h.Slice != uint32(n) || len(payload) != 100*n {
+				t.Fatalf("frame %d: %+v, %d bytes, %v", n, h, len(payload), err)
+			}
+			if once {
+				break
+			}
+			r.Again()
+		}
+	}
+	if _, _, err := r.Next(); err != io.EOF {
+		t.Errorf("at the end: %v", err)
+	}
+}
+
 // A reader that is reset knows nothing of its former source, neither half a frame
 // nor an error, and needs no new buffer.
 func TestReset(t *testing.T) {
