@@ -16,7 +16,6 @@ import (
 	"github.com/seed-97356399/murmuration/examples/gossipnode/keys"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/settings"
 	"github.com/seed-97356399/murmuration/peer/control"
-	"github.com/seed-97356399/murmuration/peer/p2pnet"
 	"github.com/seed-97356399/murmuration/peer/seam"
 )
 
@@ -32,15 +31,7 @@ type Operator struct {
 // Deliver gives commands, if there are any, to the first member that answers, and
 // tells what counts there then.
 func (o Operator) Deliver(ctx context.Context, commands []control.Command, log *zap.Logger) (member seam.PeerID, standing []control.Command, err error) {
-	key, err := keys.Read(o.Key, log)
-	if err != nil {
-		return "", nil, err
-	}
-	admission, err := settings.Network{RunKey: o.RunKey}.Admission(log)
-	if err != nil {
-		return "", nil, err
-	}
-	transport, err := p2pnet.New(p2pnet.Config{Key: key, Listen: []string{}, Known: o.Key + keys.KnownSuffix})
+	admission, transport, err := settings.Settings{Network: settings.Network{Key: o.Key, RunKey: o.RunKey}}.Outside(log)
 	if err != nil {
 		return "", nil, err
 	}
