@@ -29,7 +29,8 @@ to join it; the others need that and --data of their own, and take over the rest
 settings, or other columns, is not let in.
 
 With --peers the rows of --data are divided among processes of this machine; --alone also
-tells how far each would have come with its own rows.
+tells how far each would have come with its own rows. Ctrl-C asks all of them to leave in good
+order; a second one kills them.
 
 Rows that cannot be read are set aside and counted, up to --tolerance of them. The scores
 are of the rows that --split holds out, over all peers.`},
