@@ -123,6 +123,22 @@ func assign(flags *pflag.FlagSet, f *pflag.Flag, values []string) error {
 	return nil
 }
 
+// TextOf is the value of a flag, those of a list separated by commas.
+func TextOf(f *pflag.Flag) string {
+	if values, ok := f.Value.(pflag.SliceValue); ok {
+		return strings.Join(values.GetSlice(), ",")
+	}
+	return f.Value.String()
+}
+
+// SetText gives a flag the value that TextOf tells.
+func SetText(f *pflag.Flag, text string) error {
+	if values, ok := f.Value.(pflag.SliceValue); ok {
+		return values.Replace(strings.FieldsFunc(text, func(r rune) bool { return r == ',' }))
+	}
+	return f.Value.Set(text)
+}
+
 func isList(f *pflag.Flag) bool {
 	_, ok := f.Value.(pflag.SliceValue)
 	return ok

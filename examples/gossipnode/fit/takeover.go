@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -32,10 +31,7 @@ func share(o *options, flags *pflag.FlagSet) {
 		if topic := cli.Topic(f); own || topic != topicRows && topic != topicLearner {
 			return
 		}
-		o.Shared[f.Name] = f.Value.String()
-		if values, ok := f.Value.(pflag.SliceValue); ok {
-			o.Shared[f.Name] = strings.Join(values.GetSlice(), ",")
-		}
+		o.Shared[f.Name] = cli.TextOf(f)
 	})
 }
 
@@ -66,13 +62,7 @@ func takeOver(ctx context.Context, o *options, from cli.Origins, flags *pflag.Fl
 		if _, shared := o.Shared[f.Name]; flag == nil || from.Source(f.Name) != cli.FromDefault || !shared && f.Name != minPeersFlag {
 			continue
 		}
-		set := flag.Value.Set
-		if values, ok := flag.Value.(pflag.SliceValue); ok {
-			set = func(text string) error {
-				return values.Replace(strings.FieldsFunc(text, func(r rune) bool { return r == ',' }))
-			}
-		}
-		if err := set(f.Value); err != nil {
+		if err := cli.SetText(flag, f.Value); err != nil {
 			return fmt.Errorf("taking over --%s %q from the others: %w", f.Name, f.Value, err)
 		}
 	}

@@ -196,20 +196,10 @@ func (t *Table) flags() *pflag.FlagSet {
 func (t Table) Shared() map[string]string {
 	alike, flags := map[string]string{shareRowsFlag: strconv.Itoa(t.ShareRows)}, t.flags()
 	for _, name := range SharedByTables() {
-		f := flags.Lookup(name)
-		alike[name] = f.Value.String()
-		if values, ok := f.Value.(pflag.SliceValue); ok {
-			alike[name] = strings.Join(values.GetSlice(), ",")
-		}
+		alike[name] = cli.TextOf(flags.Lookup(name))
 	}
 	return alike
 }
 
 // Set sets what a flag says, as Shared tells it.
-func (t *Table) Set(flag, value string) error {
-	f := t.flags().Lookup(flag)
-	if values, ok := f.Value.(pflag.SliceValue); ok {
-		return values.Replace(strings.Split(value, ","))
-	}
-	return f.Value.Set(value)
-}
+func (t *Table) Set(flag, value string) error { return cli.SetText(t.flags().Lookup(flag), value) }
