@@ -196,8 +196,7 @@ func (r *Replica) OneSided(partner string) (pull Pull, news bool) {
 
 // trust is the share of the bounds up to which a partner is believed: 1 unless it pulls one
 // way and most others do not. Where most do it is this model that is apart, and where this side's
-// own steps go one way no gradient has any noise; and of a few values the pull tells nothing. Of two
-// who pull against each other one may lie: after enough exchanges neither is believed in full.
+// own steps go one way no gradient has any noise; and of a few values the pull tells nothing.
 func (p *pulls) trust(partner string) float64 {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -214,7 +213,7 @@ func (p *pulls) trust(partner string) float64 {
 			}
 		}
 	}
-	if two := others == 1 && known.exchanges >= pullEnough; !two && 2*wavering <= others {
+	if 2*wavering <= others {
 		return 1
 	}
 	return max((1-known.ratio())/(1-steady), leastTrust)
