@@ -1,6 +1,7 @@
 package fit
 
 import (
+	"io"
 	"os"
 	"strings"
 	"syscall"
@@ -17,7 +18,7 @@ func TestInterruptedTwice(t *testing.T) {
 	t.Parallel()
 	cmd := clitest.Command(t, time.Minute, "fit", "--data", houses, "--target", "price>200", "--learner", "boost", "--trees", "100000", "--peers", "2")
 	log := new(clitest.Buffer)
-	cmd.Stderr = log
+	cmd.Stderr = struct{ io.Writer }{log} // not its ReadFrom, which does not lock
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
