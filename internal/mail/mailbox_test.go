@@ -19,24 +19,35 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // TestMessagesArriveInOrder shows that those of no topic go before others, that a topic can be dropped, and
-// that streams stay open.
+// that a stream stays open.
 func TestMessagesArriveInOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newPost(t, Config{}, Config{})
-		for round := range 2 {
-			for i, topic := range []string{"x", "y", "", "x", ""} {
-				if err := Send(p.from, p.to.Transport.Self(), topic, wire.Tell{Kind: uint8(10*round + i)}); err != nil {
-					t.Error(err)
-				}
+		p.from.Transport = slow{p.from.Transport}
+		p.send(0)
+		synctest.Wait() // it waits for a stream
+		for i, topic := range []string{"x", "y", "", "x", ""} {
+			if err := Send(p.from, p.to.Transport.Self(), topic, wire.Tell{Kind: uint8(i + 1)}); err != nil {
+				t.Error(err)
 			}
-			p.from.Forget("x")
-			synctest.Wait()
 		}
-		p.want(2, 4, 1, 12, 14, 11)
+		p.from.Forget("x")
+		time.Sleep(2 * time.Second)
+		p.want(0, 3, 5, 2)
+		p.send(6)
+		p.want(0, 3, 5, 2, 6)
 		if n := len(p.errs(&p.ended)) + len(p.errs(&p.lost)); n > 0 {
 			t.Errorf("%d streams have ended", n)
 		}
 	})
+}
+
+// slow is a transport that takes its time to open a stream.
+type slow struct{ seam.Transport }
+
+func (s slow) Open(ctx context.Context, to seam.PeerID, p seam.Protocol, run string) (seam.Stream, error) {
+	time.Sleep(time.Second)
+	return s.Transport.Open(ctx, to, p, run)
 }
 
 // TestWhatWaitsIsBounded: of too many messages for a partner that takes nothing the last are lost, or all
@@ -79,8 +90,13 @@ func TestAPartnerThatReadsNothing(t *testing.T) {
 		p := newPost(t, Config{}, Config{})
 		reads := make(chan struct{})
 		p.serve = func(s seam.Stream) {
-			defer s.Reset()
-			<-reads
+			select {
+			case <-reads:
+				p.receive(s)
+			default:
+				<-reads
+				s.Reset()
+			}
 		}
 		for i := range 50 {
 			p.send(i)
@@ -93,7 +109,6 @@ func TestAPartnerThatReadsNothing(t *testing.T) {
 		if _, messages := p.waiting(); messages != 0 || len(p.errs(&p.lost)) == 0 {
 			t.Errorf("%d messages wait for who takes none, lost: %v", messages, p.errs(&p.lost))
 		}
-		p.serve = p.receive
 		close(reads)
 		p.send(60)
 		p.want()
@@ -117,61 +132,60 @@ func TestWhoCannotBeReachedIsLeftAlone(t *testing.T) {
 	})
 }
 
-// TestAStreamThatBreaksIsReplaced: where the other end has reset it, and where only the writing shows it.
+// TestAStreamThatBreaksIsReplaced: where the other end has reset it, where only the writing shows it, and
+// where only the reading does.
 func TestAStreamThatBreaksIsReplaced(t *testing.T) {
-	for name, unseen := range map[string]bool{"seen by the watch": false, "seen by the write": true} {
+	for name, by := range map[string]func(b *broken){
+		"reset":   func(b *broken) { b.Stream.Reset() },
+		"writing": func(b *broken) { b.refuses.Store(true) },
+		"reading": func(b *broken) { b.SetReadDeadline(time.Now()) },
+	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				p := newPost(t, Config{}, Config{})
-				if unseen {
-					p.from.Transport = &breaking{Transport: p.from.Transport}
-				}
-				var streams []seam.Stream
-				p.serve = func(s seam.Stream) {
-					streams = append(streams, s)
-					p.receive(s)
-				}
+				first := &breaking{Transport: p.from.Transport}
+				p.from.Transport = first
 				p.send(1)
 				p.want(1)
-				if !unseen {
-					streams[0].Reset()
-				}
+				by(first.stream)
 				p.want(1)
 				began := time.Now()
 				p.send(2, 3)
 				p.want(1, 2, 3)
-				if len(streams) != 2 || time.Since(began) > 0 || len(p.errs(&p.lost)) != 1 {
-					t.Errorf("%d streams after %s, lost: %v", len(streams), time.Since(began), p.errs(&p.lost))
+				if first.opened != 2 || time.Since(began) > 0 || len(p.errs(&p.lost)) != 1 {
+					t.Errorf("%d streams after %s, lost: %v", first.opened, time.Since(began), p.errs(&p.lost))
 				}
 			})
 		})
 	}
 }
 
-// breaking is a transport whose first stream breaks at the second write, which alone shows it.
+// breaking is a transport whose first stream can be broken.
 type breaking struct {
 	seam.Transport
 	opened int
+	stream *broken
 }
 
 func (b *breaking) Open(ctx context.Context, to seam.PeerID, p seam.Protocol, run string) (seam.Stream, error) {
 	stream, err := b.Transport.Open(ctx, to, p, run)
-	if b.opened++; b.opened == 1 {
-		stream = &broken{Stream: stream}
+	if b.opened++; b.opened > 1 {
+		return stream, err
 	}
-	return stream, err
+	b.stream = &broken{Stream: stream}
+	return b.stream, err
 }
 
+// broken is a stream that can refuse to write.
 type broken struct {
 	seam.Stream
-	wrote bool
+	refuses atomic.Bool
 }
 
 func (b *broken) Write(p []byte) (int, error) {
-	if b.wrote {
+	if b.refuses.Load() {
 		return 0, io.ErrClosedPipe
 	}
-	b.wrote = true
 	return b.Stream.Write(p)
 }
 

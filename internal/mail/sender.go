@@ -103,6 +103,7 @@ func (s *sender) open() error {
 		defer close(watch)
 		var one [1]byte
 		if _, err := stream.Read(one[:]); err != nil && err != io.EOF {
+			stream.Reset() // so that writing shows it too
 			s.Lost(s.to, err)
 		}
 	}()
