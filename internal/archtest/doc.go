@@ -3,9 +3,9 @@
 // carries its reason, which is what a person sees who breaks it.
 //
 // It reads the imports and the syntax of every file of the module, whatever its
-// build constraints, and compiles nothing. It checks direct imports only; what a
-// dependency links in turn is not its business, and neither is anything that
-// takes types to find out, such as a clock reached through a variable.
+// build constraints, and compiles nothing. It checks direct imports only; for a few
+// packages TestLinked asks go list what they link in all. Anything that takes types to
+// find out, such as a clock reached through a variable, is not its business.
 //
 // The rules are in rules_test.go. A new folder needs one there as soon as it
 // imports another package of the module. DESIGN and docs/ARCHITECTURE.md say what

@@ -8,11 +8,8 @@ import (
 	"io"
 	"time"
 
-	"github.com/seed-97356399/murmuration/internal/links"
-	"github.com/seed-97356399/murmuration/internal/replica"
 	"github.com/seed-97356399/murmuration/internal/wire"
 	"github.com/seed-97356399/murmuration/peer/seam"
-	"github.com/seed-97356399/murmuration/tensor"
 )
 
 // Stream is a stream in frames, with the buffers that it needs. Streams are reused:
@@ -21,8 +18,10 @@ type Stream struct {
 	seam.Stream
 	// Stall bounds the wait for a frame, and the time to send one.
 	Stall time.Duration
-	// Until is when all has to be over; zero if nothing but Stall bounds it.
+	// Until is when all has to be over, and Late the error of what is not; zero if nothing
+	// but Stall bounds it.
 	Until time.Time
+	Late  error
 	// Soon bounds the wait for the first bytes of the next frame; 0 if nothing but the
 	// frame's own bound does. It counts once.
 	Soon time.Duration
@@ -63,7 +62,7 @@ func (s *Stream) Converse(ctx context.Context, stream seam.Stream, stall time.Du
 
 // Begin starts to speak on a stream.
 func (s *Stream) Begin(stream seam.Stream, stall time.Duration) {
-	s.Stream, s.Stall, s.Until, s.Soon = stream, stall, time.Time{}, 0
+	s.Stream, s.Stall, s.Until, s.Late, s.Soon = stream, stall, time.Time{}, nil, 0
 	s.whole, s.Sign = time.Time{}, time.Time{}
 	s.Sent, s.Received, s.Longest = 0, 0, 0
 	s.end()
@@ -216,7 +215,7 @@ func (s *Stream) wait(began time.Time) (deadline time.Time, err error) {
 	case began.Before(s.Until):
 		return s.Until, nil
 	}
-	return deadline, links.ErrLate
+	return deadline, s.Late
 }
 
 // Seal sends what has been made in Frame, which wire.Reserve began.
@@ -289,8 +288,9 @@ func (s *Stream) Refuse(exchange uint64, reason wire.Reason, detail string) {
 	s.Finish()
 }
 
-// maxUnread bounds what a partner may still send after our last word: a full window.
-const maxUnread = replica.MaxWindow * tensor.ValueSize * wire.MaxSliceLen
+// maxUnread bounds what a partner may still send after our last word: a full window of
+// slices, with four bytes for each value.
+const maxUnread = wire.MaxInDoubt * 4 * wire.MaxSliceLen
 
 // Finish ends a conversation whose last word was ours: it closes the writing side and
 // waits for the partner to close, so that the last frame is not cut off.

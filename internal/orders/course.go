@@ -7,12 +7,12 @@ import (
 	"github.com/seed-97356399/murmuration/internal/standing"
 	"github.com/seed-97356399/murmuration/internal/wire"
 	"github.com/seed-97356399/murmuration/peer/control"
-	"github.com/seed-97356399/murmuration/peer/optim"
+	"github.com/seed-97356399/murmuration/peer/optim/rate"
 )
 
 // Course is what holds at a step of the flock.
 type Course struct {
-	Schedule optim.Schedule
+	Schedule rate.Schedule
 	Pace     averaging.Pace
 	// Steps is the work of all peers together, StepsPerPeer that of each; 0 is no bound.
 	Steps, StepsPerPeer uint64

@@ -11,7 +11,7 @@ import (
 	"github.com/seed-97356399/murmuration/internal/standing"
 	"github.com/seed-97356399/murmuration/internal/wire"
 	"github.com/seed-97356399/murmuration/peer/control"
-	"github.com/seed-97356399/murmuration/peer/optim"
+	"github.com/seed-97356399/murmuration/peer/optim/rate"
 )
 
 // drawOrders are messages of an operator, some with one number, with up to 4
@@ -22,7 +22,7 @@ func drawOrders(t *rapid.T) []standing.Order {
 	for i := range rapid.IntRange(0, 12).Draw(t, "messages") {
 		c := control.Command{
 			Kind: control.Kind(rapid.IntRange(int(control.Announce), int(control.SetWork)).Draw(t, "kind")), Sequence: rapid.Uint64Range(1, 6).Draw(t, "sequence"),
-			Why: fmt.Sprint(i), Schedule: optim.Schedule{Rate: float64(i + 1)}, Every: i, Steps: uint64(i),
+			Why: fmt.Sprint(i), Schedule: rate.Schedule{Rate: float64(i + 1)}, Every: i, Steps: uint64(i),
 		}
 		if c.Kind >= control.SetSchedule {
 			c.At = rapid.Uint64Range(0, 5).Draw(t, "at")
@@ -126,11 +126,11 @@ func TestPlanFollowsTheLatestWord(t *testing.T) {
 
 // TestAScheduleLeavesTheFloor with which the run began.
 func TestAScheduleLeavesTheFloor(t *testing.T) {
-	m, err := control.Command{Kind: control.SetSchedule, Schedule: optim.Schedule{Rate: 0.5}}.Message()
+	m, err := control.Command{Kind: control.SetSchedule, Schedule: rate.Schedule{Rate: 0.5}}.Message()
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := Course{Schedule: optim.Schedule{Rate: 0.1, Floor: 0.2}}.after(standing.Order{Control: m})
+	c := Course{Schedule: rate.Schedule{Rate: 0.1, Floor: 0.2}}.after(standing.Order{Control: m})
 	if c.Schedule.Rate != 0.5 || c.Schedule.Floor != 0.2 {
 		t.Errorf("the schedule is %+v", c.Schedule)
 	}

@@ -15,7 +15,7 @@ import (
 	"github.com/seed-97356399/murmuration/internal/wire"
 	"github.com/seed-97356399/murmuration/peer/control"
 	"github.com/seed-97356399/murmuration/peer/memnet"
-	"github.com/seed-97356399/murmuration/peer/optim"
+	"github.com/seed-97356399/murmuration/peer/optim/rate"
 	"github.com/seed-97356399/murmuration/peer/seam"
 )
 
@@ -67,7 +67,7 @@ func obeying(t *testing.T, n *memnet.Network, name string, config control.Config
 		return control.Digest{Peer: s.at.Self(), Name: config.Name, Version: config.Version}, 0
 	}
 	s.Orders = New(Config{
-		Config: config, Run: run, Stall: stall, Log: zap.NewNop(), Begun: Course{Schedule: optim.Schedule{Rate: 0.1}, Steps: 1000},
+		Config: config, Run: run, Stall: stall, Log: zap.NewNop(), Begun: Course{Schedule: rate.Schedule{Rate: 0.1}, Steps: 1000},
 	}, s.at, &s.flock, own, recalled)
 	if _, err := s.at.Handle(seam.ProtocolControl, run, func(stream seam.Stream) {
 		f := &framed.Stream{}

@@ -8,6 +8,7 @@ import (
 	"github.com/seed-97356399/murmuration/averaging"
 	"github.com/seed-97356399/murmuration/internal/coding"
 	"github.com/seed-97356399/murmuration/internal/framed"
+	"github.com/seed-97356399/murmuration/internal/links"
 	"github.com/seed-97356399/murmuration/internal/replica"
 	"github.com/seed-97356399/murmuration/internal/session"
 )
@@ -87,7 +88,7 @@ func (t *talk) hear(s session.Speaker, x *Ongoing) {
 func (t *talk) within(b session.Bounds) {
 	t.Stall, t.Soon = b.Frame, b.First
 	if b.End > 0 {
-		t.Until = t.started.Add(b.End)
+		t.Until, t.Late = t.started.Add(b.End), links.ErrLate
 	}
 }
 

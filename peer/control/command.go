@@ -8,7 +8,7 @@ import (
 	"slices"
 
 	"github.com/seed-97356399/murmuration/internal/wire"
-	"github.com/seed-97356399/murmuration/peer/optim"
+	"github.com/seed-97356399/murmuration/peer/optim/rate"
 )
 
 // Kind is what an operator can say.
@@ -56,7 +56,7 @@ type Command struct {
 	Settings map[string]string
 	Layout   [32]byte
 	// Schedule has no Floor: that with which the run began stays.
-	Schedule optim.Schedule
+	Schedule rate.Schedule
 	Every    int // 0 is as the link allows
 	// Steps is the work of all peers together, StepsPerPeer that of each, as in
 	// peer.Work.

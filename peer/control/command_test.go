@@ -10,14 +10,14 @@ import (
 	"testing"
 
 	"github.com/seed-97356399/murmuration/internal/wire"
-	"github.com/seed-97356399/murmuration/peer/optim"
+	"github.com/seed-97356399/murmuration/peer/optim/rate"
 )
 
 func samples() []Command {
 	return []Command{
 		{Kind: Announce, Layout: [32]byte{1, 2}, Settings: map[string]string{"dataset": "glyphs", "model": ""}},
 		{Kind: Pause, Why: "lunch"}, {Kind: Resume, Why: "naïve"}, {Kind: Stop, Why: "enough"},
-		{Kind: SetSchedule, At: 5, Schedule: optim.Schedule{Rate: 0.1, Warmup: 0.05, Factor: 0.5, Shape: optim.Stepped, At: []float64{0.5, 0.75}}},
+		{Kind: SetSchedule, At: 5, Schedule: rate.Schedule{Rate: 0.1, Warmup: 0.05, Factor: 0.5, Shape: rate.Stepped, At: []float64{0.5, 0.75}}},
 		{Kind: SetPace, At: 6, Every: 7}, {Kind: SetWork, Steps: 1, StepsPerPeer: 2},
 	}
 }
@@ -57,7 +57,7 @@ func TestBytesOfCommands(t *testing.T) {
 		"\a\x00\x00\x00": {Kind: SetPace, Every: 7},
 		"\x01\x00\x00\x00\x00\x00\x00\x00\x02\x00\x00\x00\x00\x00\x00\x00": {Kind: SetWork, Steps: 1, StepsPerPeer: 2},
 		"\x9a\x99\x99\x99\x99\x99\xb9?\x9a\x99\x99\x99\x99\x99\xa9?\x00\x00\x00\x00\x00\x00\xe0?\x02\x02\x00\x00\x00\x00\x00\x00\xe0?\x00\x00\x00\x00\x00\x00\xe8?": {
-			Kind: SetSchedule, Schedule: optim.Schedule{Rate: 0.1, Warmup: 0.05, Factor: 0.5, Shape: 2, At: []float64{0.5, 0.75}},
+			Kind: SetSchedule, Schedule: rate.Schedule{Rate: 0.1, Warmup: 0.05, Factor: 0.5, Shape: 2, At: []float64{0.5, 0.75}},
 		},
 	} {
 		if got := c.body(); string(got) != want {
@@ -68,7 +68,7 @@ func TestBytesOfCommands(t *testing.T) {
 
 // TestNoMessageSaysAFloor: it would be lost, as older releases know of none.
 func TestNoMessageSaysAFloor(t *testing.T) {
-	_, err := Command{Kind: SetSchedule, Schedule: optim.Schedule{Rate: 1, Floor: 0.1}}.Message()
+	_, err := Command{Kind: SetSchedule, Schedule: rate.Schedule{Rate: 1, Floor: 0.1}}.Message()
 	if err == nil || !strings.Contains(err.Error(), "floor of 0.1") {
 		t.Error(err)
 	}
@@ -87,9 +87,9 @@ func TestCommandsOutOfBounds(t *testing.T) {
 		"long value":             {Kind: Announce, Settings: map[string]string{"a": strings.Repeat("v", maxSettingValue+1)}},
 		"long reason":            {Kind: Pause, Why: strings.Repeat("w", maxWhy+1)},
 		"reason with an escape":  {Kind: Stop, Why: "a\x1b[2J"},
-		"rate NaN":               {Kind: SetSchedule, Schedule: optim.Schedule{Rate: math.NaN()}},
-		"infinite milestone":     {Kind: SetSchedule, Schedule: optim.Schedule{At: []float64{math.Inf(1)}}},
-		"many milestones":        {Kind: SetSchedule, Schedule: optim.Schedule{At: make([]float64, maxMilestones+1)}},
+		"rate NaN":               {Kind: SetSchedule, Schedule: rate.Schedule{Rate: math.NaN()}},
+		"infinite milestone":     {Kind: SetSchedule, Schedule: rate.Schedule{At: []float64{math.Inf(1)}}},
+		"many milestones":        {Kind: SetSchedule, Schedule: rate.Schedule{At: make([]float64, maxMilestones+1)}},
 		"pace beyond 31 bits":    {Kind: SetPace, Every: int(beyond)},
 		"pace below zero":        {Kind: SetPace, Every: -1},
 	} {

@@ -1,14 +1,14 @@
-package optim_test
+package rate_test
 
 import (
 	"fmt"
 
-	"github.com/seed-97356399/murmuration/peer/optim"
+	"github.com/seed-97356399/murmuration/peer/optim/rate"
 )
 
 // Schedules follow the progress of the whole flock, not that of one peer.
 func ExampleSchedule_RateAt() {
-	s := optim.Schedule{Rate: 0.1, Warmup: 0.1}
+	s := rate.Schedule{Rate: 0.1, Warmup: 0.1}
 	for _, progress := range []float64{0.05, 0.1, 0.55, 1} {
 		fmt.Printf("%.3f ", s.RateAt(progress))
 	}
