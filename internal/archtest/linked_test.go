@@ -17,6 +17,8 @@ var linked = []struct {
 }{
 	{"peer/control", []string{module + "/internal/kernel", module + "/tensor", module + "/internal/replica", module + "/quant", "gonum.org"},
 		"an operator's program embeds no peer"},
+	{"peer/peertest", []string{"testing"},
+		"programs simulate too, and ship"},
 }
 
 // TestLinked asks go list what packages link in all; the rules above see direct imports only.
@@ -30,6 +32,14 @@ func TestLinked(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// Of the shipped binary no package of ours imports testing; parquet's thrift does.
+func TestShippedTestsNothing(t *testing.T) {
+	const ours = `{{with .Module}}{{if .Main}}{{range $.Imports}}{{.}}{{"\n"}}{{end}}{{end}}{{end}}`
+	if imports := dependencies(t, "examples/gossipnode", ours); slices.Contains(imports, "testing") {
+		t.Error("a package that examples/gossipnode links imports testing, outside of tests")
 	}
 }
 

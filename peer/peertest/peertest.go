@@ -26,7 +26,6 @@ import (
 	"math"
 	"slices"
 	"sync"
-	"testing"
 	"time"
 
 	"github.com/hashicorp/golang-lru/v2"
@@ -68,6 +67,16 @@ type Config struct {
 	Seed uint64
 }
 
+// T is a test: testing.TB has what a flock needs of one. It is not named here, so that programs
+// that simulate do not link package testing.
+type T interface {
+	Context() context.Context
+	Cleanup(func())
+	Helper()
+	Errorf(format string, args ...any)
+	Fatalf(format string, args ...any)
+}
+
 // Flock is a number of peers under test. One goroutine uses it at a time; Leave,
 // Crash and, while it trains, Add may be called by others.
 type Flock struct {
@@ -76,7 +85,7 @@ type Flock struct {
 	// Network joins them in memory; nil on loopback.
 	Network *memnet.Network
 
-	t        testing.TB
+	t        T
 	config   Config
 	mu       sync.Mutex                          // guards the peers' coming and going
 	gone     map[int]bool                        // have crashed or left
@@ -87,7 +96,7 @@ type Flock struct {
 
 // Start starts a flock, waits until every peer sees every other, and closes it
 // when the test ends.
-func Start(t testing.TB, config Config) *Flock {
+func Start(t T, config Config) *Flock {
 	t.Helper()
 	if config.Peers == 0 {
 		config.Peers = 4
