@@ -19,6 +19,20 @@ var linked = []struct {
 		"an operator's program embeds no peer"},
 	{"peer/peertest", []string{"testing"},
 		"programs simulate too, and ship"},
+	{"peer", []string{
+		"github.com/libp2p/go-libp2p/config", "github.com/quic-go", "github.com/pion", "github.com/gorilla/websocket",
+		"github.com/libp2p/go-libp2p/p2p/transport/websocket", "go.uber.org/fx", "go.uber.org/dig",
+	}, "libp2p is assembled of the parts that a peer uses (docs/design/036)"},
+}
+
+// maxModules bounds the modules of others that who embeds a peer links, and has to look after.
+const maxModules = 65
+
+func TestModulesOfAPeer(t *testing.T) {
+	const others = `{{with .Module}}{{if not .Main}}{{.Path}}{{end}}{{end}}`
+	if linked := dependencies(t, "peer", others); len(linked) > maxModules {
+		t.Errorf("peer links %d modules of others, more than %d: %v", len(linked), maxModules, linked)
+	}
 }
 
 // TestLinked asks go list what packages link in all; the rules above see direct imports only.

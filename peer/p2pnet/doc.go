@@ -2,7 +2,7 @@
 // multiplexed streams between processes, on go-libp2p. It speaks TCP with TLS
 // 1.3 and yamux, and nothing else: no QUIC, no WebSocket, no address
 // discovery, no metrics registry. Every option of libp2p that matters here is
-// chosen in host.go and limits.go, with its reason.
+// chosen in host.go, assemble.go and limits.go, with its reason.
 //
 // A peer is one Ed25519 key; other kinds of key are refused at the handshake.
 // Streams carry the protocol by libp2p's own negotiation and the run's name in

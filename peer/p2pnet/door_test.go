@@ -137,7 +137,7 @@ func prove(t *testing.T, from string, seed byte, to *Transport) error {
 	if err != nil {
 		return err
 	}
-	tls, err := secure.New(libp2ptls.ID, key, nil)
+	tls, err := secure.New(key, nil, nil)
 	if err != nil {
 		return err
 	}

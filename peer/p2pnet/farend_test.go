@@ -5,6 +5,7 @@ package p2pnet
 import (
 	"bufio"
 	"context"
+	"crypto/rand"
 	"fmt"
 	"io"
 	"os"
@@ -12,13 +13,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/libp2p/go-libp2p"
+	"github.com/libp2p/go-libp2p/core/crypto"
 	"github.com/libp2p/go-libp2p/core/host"
 	"github.com/libp2p/go-libp2p/core/network"
 	"github.com/libp2p/go-libp2p/core/peer"
-	"github.com/libp2p/go-libp2p/p2p/muxer/yamux"
-	libp2ptls "github.com/libp2p/go-libp2p/p2p/security/tls"
-	"github.com/libp2p/go-libp2p/p2p/transport/tcp"
 
 	"github.com/seed-97356399/murmuration/peer/seam"
 )
@@ -28,24 +26,6 @@ const farEndVariable = "P2PNET_FAR_END"
 
 // plainProtocol is what the default streams of the benchmark are opened for.
 const plainProtocol = "/bench/1"
-
-// newPlainHost is go-libp2p as it comes, on the transport, security and muxer that
-// this package uses too.
-func newPlainHost() (host.Host, error) {
-	return libp2p.New(libp2p.ListenAddrStrings("/ip4/127.0.0.1/tcp/0"), libp2p.Transport(tcp.NewTCPTransport),
-		libp2p.Security(libp2ptls.ID, libp2ptls.New), libp2p.Muxer(yamux.ID, yamux.DefaultTransport),
-		libp2p.DisableRelay(), libp2p.DisableMetrics(), libp2p.DisableIdentifyAddressDiscovery())
-}
-
-func plainHost(t testing.TB) host.Host {
-	t.Helper()
-	h, err := newPlainHost()
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { h.Close() })
-	return h
-}
 
 // plainStream opens a stream to a host of which the full address is given.
 func plainStream(t testing.TB, from host.Host, to string) network.Stream {
@@ -83,7 +63,11 @@ func serveFarEnd(in io.Reader, out io.Writer) error {
 			into <- opened{lane[0], s}
 		}
 	}
-	plain, err := newPlainHost()
+	key, _, err := crypto.GenerateEd25519Key(rand.Reader)
+	if err != nil {
+		return err
+	}
+	plain, err := newPlainHost(key, nil)
 	if err != nil {
 		return err
 	}

@@ -9,11 +9,7 @@ import (
 	"github.com/libp2p/go-libp2p/core/network"
 	"github.com/libp2p/go-libp2p/core/peer"
 	"github.com/libp2p/go-libp2p/core/transport"
-	"github.com/libp2p/go-libp2p/p2p/transport/tcp"
-	"github.com/libp2p/go-libp2p/p2p/transport/tcpreuse"
 	manet "github.com/multiformats/go-multiaddr/net"
-
-	"github.com/seed-97356399/murmuration/peer/p2pnet/internal/door"
 )
 
 // ErrNotAPeer: what answers at an address is an HTTP server.
@@ -30,15 +26,6 @@ func isHTTP(first []byte) bool {
 		return true
 	}
 	return false
-}
-
-// tcpBehind makes libp2p's transport over TCP, behind a door, with an upgrader that tells
-// what is no peer.
-func tcpBehind(entrance *door.Door, options ...tcp.Option) func(transport.Upgrader, network.ResourceManager, *tcpreuse.ConnMgr) (*tcp.TcpTransport, error) {
-	build := entrance.TCP(options...)
-	return func(u transport.Upgrader, resources network.ResourceManager, shared *tcpreuse.ConnMgr) (*tcp.TcpTransport, error) {
-		return build(labelling{u}, resources, shared)
-	}
 }
 
 // labelling is libp2p's upgrader of connections, whose failures say what they have met.

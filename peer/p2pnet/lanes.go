@@ -155,14 +155,11 @@ func (l *lanes) newSwarm() (*swarm.Swarm, error) {
 	if err != nil {
 		return nil, err
 	}
-	s, err := swarm.NewSwarm(l.id, store, eventbus.NewBus(),
-		swarm.WithConnectionGater(gater{admit: l.config.Admit}),
-		swarm.WithResourceManager(l.swarm.ResourceManager()),
+	s, err := swarm.NewSwarm(l.id, store, eventbus.NewBus(), append(
+		swarmOptions(gater{admit: l.config.Admit}, l.swarm.ResourceManager()),
 		swarm.WithDialTimeout(l.config.handshakeTimeout),
 		swarm.WithDialTimeoutLocal(l.config.handshakeTimeout),
-		swarm.WithIPv6BlackHoleSuccessCounter(nil),
-		swarm.WithUDPBlackHoleSuccessCounter(nil),
-	)
+	)...)
 	if err != nil {
 		return nil, errors.Join(err, store.Close())
 	}

@@ -7,17 +7,14 @@ import (
 	"sync"
 	"time"
 
-	"github.com/libp2p/go-libp2p"
 	"github.com/libp2p/go-libp2p/core/event"
 	"github.com/libp2p/go-libp2p/core/network"
 	"github.com/libp2p/go-libp2p/core/peer"
 	"github.com/libp2p/go-libp2p/p2p/protocol/circuitv2/client"
 	"github.com/libp2p/go-libp2p/p2p/protocol/circuitv2/relay"
-	"github.com/libp2p/go-libp2p/p2p/transport/tcp"
 	ma "github.com/multiformats/go-multiaddr"
 	"go.uber.org/zap"
 
-	"github.com/seed-97356399/murmuration/peer/p2pnet/internal/door"
 	"github.com/seed-97356399/murmuration/peer/seam"
 )
 
@@ -84,21 +81,6 @@ func (r Relay) faults() (faults []error) {
 		}
 	}
 	return faults
-}
-
-func (r Relay) options(entrance *door.Door) (options []libp2p.Option) {
-	if r.Serve {
-		options = append(options, libp2p.EnableNATService())
-	}
-	if r.Punch {
-		return append(options, libp2p.Transport(tcpBehind(entrance)), libp2p.EnableHolePunching())
-	}
-	return append(options,
-		// Sharing the listening port with outgoing connections would let a second
-		// process take the same port unnoticed; its only use is hole punching.
-		libp2p.Transport(tcpBehind(entrance, tcp.DisableReuseport())),
-		libp2p.DisableIdentifyAddressDiscovery(),
-	)
 }
 
 // relays are what a process does with relays.

@@ -5,7 +5,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/libp2p/go-libp2p"
 	"github.com/libp2p/go-libp2p/core/event"
 	"github.com/libp2p/go-libp2p/core/network"
 	"github.com/libp2p/go-libp2p/core/peer"
@@ -31,13 +30,9 @@ func TestAStrangerIsNotAskedWhetherItCanDial(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer identified.Close()
-		liar, err := libp2p.New(libp2p.ListenAddrStrings("/ip4/127.0.0.1/tcp/0"), libp2p.AddrsFactory(func(own []ma.Multiaddr) []ma.Multiaddr {
+		liar := plainHost(t, nil, func(own []ma.Multiaddr) []ma.Multiaddr {
 			return append(slices.Clip(own), ma.StringCast("/ip4/8.8.8.8/tcp/4001"))
-		}))
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer liar.Close()
+		})
 		asked := make(chan struct{}, 1)
 		liar.SetStreamHandler(autonat.AutoNATProto, func(s network.Stream) {
 			defer s.Close()

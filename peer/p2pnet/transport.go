@@ -13,7 +13,6 @@ import (
 	"sync"
 
 	"github.com/libp2p/go-libp2p/core/network"
-	"github.com/libp2p/go-libp2p/p2p/net/swarm"
 	ma "github.com/multiformats/go-multiaddr"
 	manet "github.com/multiformats/go-multiaddr/net"
 	"go.uber.org/zap"
@@ -79,14 +78,10 @@ func New(config Config) (*Transport, error) {
 	if err != nil {
 		return nil, fmt.Errorf("p2pnet: %w", err)
 	}
-	network, ok := h.Network().(*swarm.Swarm)
-	if !ok {
-		return nil, errors.Join(fmt.Errorf("p2pnet: libp2p made a %T where a swarm was expected", h.Network()), h.Close())
-	}
 	ending, end := context.WithCancel(context.Background())
 	n := &node{
 		config: config, key: key, id: h.ID(), self: seam.PeerID(h.ID().String()), log: config.Log,
-		host: h, swarm: network, refused: refused, book: book, ending: ending, end: end,
+		host: h, swarm: h.swarm, refused: refused, book: book, ending: ending, end: end,
 	}
 	upkeep := newUpkeep(n)
 	dials := &dialer{node: n, known: known, upkeep: upkeep}
@@ -101,7 +96,7 @@ func New(config Config) (*Transport, error) {
 		lanes: lanes, upkeep: upkeep, relays: relays, untold: untold,
 	}
 	t.finish = sync.OnceValue(t.close)
-	upkeep.watch(network)
+	upkeep.watch(h.swarm)
 	err = relays.start()
 	go upkeep.tend() // which asks the relays
 	if err != nil {

@@ -11,11 +11,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/libp2p/go-libp2p"
 	"github.com/libp2p/go-libp2p/core/crypto"
 	"github.com/libp2p/go-libp2p/core/peer"
-	libp2ptls "github.com/libp2p/go-libp2p/p2p/security/tls"
-	"github.com/libp2p/go-libp2p/p2p/transport/tcp"
 	ma "github.com/multiformats/go-multiaddr"
 
 	"github.com/seed-97356399/murmuration/peer/seam"
@@ -80,13 +77,7 @@ func TestOtherKeysAreRefused(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h, err := libp2p.New(libp2p.Identity(key), libp2p.ListenAddrStrings("/ip4/127.0.0.1/tcp/0"),
-		libp2p.Transport(tcp.NewTCPTransport), libp2p.Security(libp2ptls.ID, libp2ptls.New),
-		libp2p.DisableRelay(), libp2p.DisableMetrics(), libp2p.Ping(false), libp2p.DisableIdentifyAddressDiscovery())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer h.Close()
+	h := plainHost(t, key, nil)
 	b := start(t, loopback())
 	address, err := ma.NewMultiaddr(b.Addresses()[0])
 	if err != nil {

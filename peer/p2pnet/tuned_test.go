@@ -115,7 +115,7 @@ func startFarEnd(t testing.TB) *farEnd {
 		}
 	})
 	far := &farEnd{say: say, hear: bufio.NewReader(hear), streams: make(map[string][]io.ReadWriter)}
-	plain := plainHost(t)
+	plain := plainHost(t, nil, nil)
 	far.streams[defaults] = []io.ReadWriter{plainStream(t, plain, far.line(t))}
 	near := start(t, Config{Listen: []string{}})
 	at := far.line(t)

@@ -11,8 +11,6 @@ import (
 	"github.com/libp2p/go-libp2p/core/network"
 	"github.com/libp2p/go-libp2p/core/peer"
 	"github.com/libp2p/go-libp2p/core/transport"
-	"github.com/libp2p/go-libp2p/p2p/transport/tcp"
-	"github.com/libp2p/go-libp2p/p2p/transport/tcpreuse"
 	manet "github.com/multiformats/go-multiaddr/net"
 	"go.uber.org/zap"
 )
@@ -117,13 +115,8 @@ func (d *Door) welcome(c *caller) {
 	}
 }
 
-// TCP has the form of the constructors that libp2p takes: TCP whose listeners have
-// this door.
-func (d *Door) TCP(options ...tcp.Option) func(transport.Upgrader, network.ResourceManager, *tcpreuse.ConnMgr) (*tcp.TcpTransport, error) {
-	return func(upgrader transport.Upgrader, resources network.ResourceManager, shared *tcpreuse.ConnMgr) (*tcp.TcpTransport, error) {
-		return tcp.NewTCPTransport(doored{upgrader, d}, resources, shared, options...)
-	}
-}
+// Guard puts the door before the listeners whose connections an upgrader secures.
+func (d *Door) Guard(u transport.Upgrader) transport.Upgrader { return doored{u, d} }
 
 // doored is libp2p's upgrader of connections, behind a door.
 type doored struct {

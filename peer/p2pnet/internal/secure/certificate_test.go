@@ -23,7 +23,7 @@ import (
 // secured is the TLS end of the peer of a seed.
 func secured(t *testing.T, seed byte) *TLS {
 	t.Helper()
-	s, err := New(libp2ptls.ID, private(t, seed), nil)
+	s, err := New(private(t, seed), nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -56,7 +56,6 @@ var (
 type TLS struct {
 	identity *libp2ptls.Identity
 	local    peer.ID
-	id       protocol.ID
 	muxers   []string
 	twin     func()    // told of another process with this key that has connected
 	corks    sync.Pool // of *[corkSize]byte, held during a large write only
@@ -64,20 +63,9 @@ type TLS struct {
 
 var _ sec.SecureTransport = (*TLS)(nil)
 
-// Constructor is of the form that libp2p takes. What it makes calls twin when another process
-// has connected and proved that it has this one's key.
-func Constructor(twin func()) func(protocol.ID, crypto.PrivKey, []upgrader.StreamMuxer) (*TLS, error) {
-	return func(id protocol.ID, key crypto.PrivKey, muxers []upgrader.StreamMuxer) (*TLS, error) {
-		s, err := New(id, key, muxers)
-		if err == nil {
-			s.twin = twin
-		}
-		return s, err
-	}
-}
-
-// New has the form of the constructors that libp2p takes.
-func New(id protocol.ID, key crypto.PrivKey, muxers []upgrader.StreamMuxer) (*TLS, error) {
+// New makes the TLS of the peer with a key, which agrees on one of these muxers. It calls twin,
+// if that is not nil, when another process has connected and proved that it has the key.
+func New(key crypto.PrivKey, muxers []upgrader.StreamMuxer, twin func()) (*TLS, error) {
 	local, err := peer.IDFromPrivateKey(key)
 	if err != nil {
 		return nil, err
@@ -92,14 +80,15 @@ func New(id protocol.ID, key crypto.PrivKey, muxers []upgrader.StreamMuxer) (*TL
 	if err != nil {
 		return nil, err
 	}
-	s := &TLS{identity: identity, local: local, id: id, corks: sync.Pool{New: func() any { return new([corkSize]byte) }}}
+	s := &TLS{identity: identity, local: local, twin: twin, corks: sync.Pool{New: func() any { return new([corkSize]byte) }}}
 	for _, one := range muxers {
 		s.muxers = append(s.muxers, string(one.ID))
 	}
 	return s, nil
 }
 
-func (s *TLS) ID() protocol.ID { return s.id }
+// ID implements sec.SecureTransport.
+func (s *TLS) ID() protocol.ID { return libp2ptls.ID }
 
 func (s *TLS) SecureInbound(ctx context.Context, insecure net.Conn, p peer.ID) (sec.SecureConn, error) {
 	c, err := s.secure(ctx, insecure, p, tls.Server)
