@@ -11,6 +11,7 @@ import (
 	"github.com/seed-97356399/murmuration/internal/framed"
 	"github.com/seed-97356399/murmuration/internal/idle"
 	"github.com/seed-97356399/murmuration/internal/tally"
+	"github.com/seed-97356399/murmuration/internal/tasks"
 	"github.com/seed-97356399/murmuration/internal/wire"
 	"github.com/seed-97356399/murmuration/peer/p2pnet"
 	"github.com/seed-97356399/murmuration/peer/seam"
@@ -28,17 +29,16 @@ type adapters struct {
 
 // open brings them up. A relay that wants to know the peer is introduced to it, and whether
 // others can dial it is told, once that is known.
-func (a *adapters) open(c Config, introduce func(context.Context, seam.PeerID) error, reachable func(bool)) (err error) {
-	network := c.Network
+func (a *adapters) open(network Network, introduce func(context.Context, seam.PeerID) error, reachable func(bool)) (err error) {
 	a.transport = network.Transport
-	if a.guard, err = c.guard(); err != nil {
+	if a.guard, err = network.guard(); err != nil {
 		return fmt.Errorf("%w: %w", ErrConfig, err)
 	}
 	if a.transport == nil {
 		a.own, err = p2pnet.New(p2pnet.Config{
 			Key: network.Key, Listen: network.Listen, Known: network.KnownPeers,
 			Admit: a.guard.AdmitID, Member: a.guard.TakesPart, Introduce: introduce, Reachable: reachable,
-			Limits: network.Reach.Limits, Relay: network.Reach.Relay, Log: c.Log,
+			Limits: network.Reach.Limits, Relay: network.Reach.Relay, Log: network.Log,
 		})
 		if err != nil {
 			return err
@@ -50,8 +50,8 @@ func (a *adapters) open(c Config, introduce func(context.Context, seam.PeerID) e
 		return nil
 	}
 	membership, err := swim.New(swim.Config{
-		Transport: a.transport, Run: c.Run, Admission: a.guard.OfMembers(),
-		Carrier: network.Gossip.Carrier, Keys: network.Gossip.Keys, Log: c.Log.With(zap.String("self", a.transport.Self().Short())),
+		Transport: a.transport, Run: network.Run, Admission: a.guard.OfMembers(),
+		Carrier: network.Gossip.Carrier, Keys: network.Gossip.Keys, Log: network.Log.With(zap.String("self", a.transport.Self().Short())),
 	})
 	if err == nil {
 		a.membership = membership
@@ -77,7 +77,7 @@ type frames struct {
 	transport seam.Transport
 	stall     time.Duration
 	tally     *tally.Tally
-	malformed func(seam.PeerID, wire.Reason, error) // what somebody has sent was no request
+	log       *zap.Logger
 }
 
 // answering handles streams by answer, whose error says that no request could be read.
@@ -115,10 +115,34 @@ func (f *frames) misread(s *framed.Stream, err error) {
 	s.Refuse(0, reason, err.Error())
 }
 
+// malformed says that what somebody has sent was no request.
+func (f *frames) malformed(from seam.PeerID, reason wire.Reason, err error) {
+	f.tally.Declined(reason)
+	f.log.Warn("refused a stream that speaks otherwise", zap.String("peer", string(from)), zap.Error(err), zap.String("remedy", reason.Remedy()))
+}
+
 // done counts what went over a stream, and takes it back; its stream is closed or
 // reset by then.
 func (f *frames) done(s *framed.Stream) {
 	f.tally.Moved(0, s.Sent, s.Received)
 	s.Stream = nil
 	f.idle.Put(s)
+}
+
+// service is a protocol that others may speak.
+type service struct {
+	protocol seam.Protocol
+	handler  seam.Handler
+}
+
+// serve registers protocols of a run, until a life ends.
+func (a *adapters) serve(run string, life *tasks.Life, services []service) error {
+	for _, s := range services {
+		stop, err := a.transport.Handle(s.protocol, run, s.handler)
+		if err != nil {
+			return fmt.Errorf("serving %s: %w", s.protocol, err)
+		}
+		life.Ends(stop)
+	}
+	return nil
 }

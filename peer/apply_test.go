@@ -87,8 +87,7 @@ func TestGrowingStepsNeverLeaveAnInfiniteModel(t *testing.T) {
 	}
 }
 
-// TestParamsWithoutALayoutAreRefused: the zero Params is a mistake that Start names. None at
-// all is a peer that only sums.
+// TestParamsWithoutALayoutAreRefused: the zero Params is a mistake that Start names, as none at all is.
 func TestParamsWithoutALayoutAreRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		network := inMemory(t, memnet.New(memnet.Config{}), "only", "digits")

@@ -16,29 +16,48 @@ import (
 	"github.com/seed-97356399/murmuration/topology"
 )
 
+// Stats tells what the node knows of itself and the run now.
+func (n *Node) Stats() (s stats.Peer) {
+	n.report(&s)
+	if t := n.trainer.Load(); t != nil {
+		t.report(&s)
+	}
+	return s
+}
+
+// Stats tells what the trainer and its node know of themselves and the run now.
+func (t *Trainer) Stats() (s stats.Peer) {
+	t.node.report(&s)
+	t.report(&s)
+	return s
+}
+
 // Stats tells what the peer knows of itself and the run now.
-func (p *Peer) Stats() stats.Peer {
-	connections := p.transport.Connections()
-	p.tally.Connected(connections)
-	var s stats.Peer
-	p.tally.Report(&s)
-	s.Self, s.Role, s.Incarnation = p.Self(), p.roster.Role().String(), p.roster.Incarnation()
-	s.Name = p.config.Network.Control.Name
-	s.Steps, s.Resumed, s.Age = p.flock.Steps(), p.flock.Resumed(), p.flock.Age()
-	s.FlockSteps, s.Target, s.Progress = p.flock.Total(), p.work.target(), p.work.progress()
-	s.Over, s.Merged, s.Joined = p.flock.IsOver(), p.trainer.pools && p.flock.Settled(), p.arrival.Reached()
-	s.Members, s.Lost = p.flock.Members()
-	s.Twins, s.Connections, s.State = p.flock.Twins(time.Now()), connections, p.arrival.State()
-	s.State.Newcomers, s.State.Given = p.donor.Newcomers(), p.donor.Given()
-	s.Quarantined = p.links.InQuarantine(p.now())
-	reportLinks(&s.Exchanges, p.links, p.config.Exchange.Codec)
-	for _, pull := range p.replica.Pulls(stats.MaxPulls) {
+func (p *Peer) Stats() stats.Peer { return p.Node.Stats() }
+
+func (n *Node) report(s *stats.Peer) {
+	connections := n.net.transport.Connections()
+	n.tally.Connected(connections)
+	n.tally.Report(s)
+	s.Self, s.Role, s.Incarnation, s.Name = n.Self(), n.roster.Role().String(), n.roster.Incarnation(), n.network.Control.Name
+	s.Steps, s.Resumed, s.Age, s.FlockSteps = n.flock.Steps(), n.flock.Resumed(), n.flock.Age(), n.flock.Total()
+	s.Over, s.Joined = n.flock.IsOver(), n.arrival.Reached()
+	s.Members, s.Lost = n.flock.Members()
+	s.Twins, s.Connections = n.flock.Twins(time.Now()), connections
+}
+
+func (t *Trainer) report(s *stats.Peer) {
+	s.Target, s.Progress, s.Merged = t.work.target(), t.work.progress(), t.steps.pools && t.node.flock.Settled()
+	s.State = t.newcomer.State()
+	s.State.Newcomers, s.State.Given = t.donor.Newcomers(), t.donor.Given()
+	s.Quarantined = t.links.InQuarantine(t.life.Now())
+	reportLinks(&s.Exchanges, t.links, t.with.Exchange.Codec)
+	for _, pull := range t.replica.Pulls(stats.MaxPulls) {
 		s.Exchanges.Pulls = append(s.Exchanges.Pulls, stats.Pull{Partner: seam.PeerID(pull.Partner), Pull: pull.Ratio, Exchanges: pull.Exchanges})
 	}
-	waiting, _ := p.talks.Host.Ledger.InDoubt()
-	gone := p.talks.Host.Ledger.Lost()
+	waiting, _ := t.talks.Host.Ledger.InDoubt()
+	gone := t.talks.Host.Ledger.Lost()
 	s.Exchanges.InDoubt, s.Exchanges.Lost, s.Exchanges.LostBound = uint64(waiting), gone.Slices, gone.Bound
-	return s
 }
 
 // reportLinks fills in what is known of the links.
@@ -62,9 +81,9 @@ func reportLinks(s *stats.Exchanges, of *links.Links, policy quant.Policy) {
 
 // Tallies tells what has become of exchanges since the start, by cause. It costs more than
 // Stats and is for who looks now and then.
-func (p *Peer) Tallies() stats.Tallies {
-	t := p.tally.Tallies()
-	t.TransportRefused, t.MembershipRefused = p.transport.Refused(), p.membership.Refused()
+func (n *Node) Tallies() stats.Tallies {
+	t := n.tally.Tallies()
+	t.TransportRefused, t.MembershipRefused = n.net.transport.Refused(), n.net.membership.Refused()
 	return t
 }
 
@@ -84,14 +103,14 @@ type Member struct {
 }
 
 // Members are those of the run, this one included, in the order of their ids.
-func (p *Peer) Members() []Member {
-	known := p.flock.Records()
+func (n *Node) Members() []Member {
+	known := n.flock.Records()
 	members := make([]Member, 0, len(known)+1)
 	members = append(members, Member{
-		ID: p.Self(), Role: p.roster.Role(), State: p.State(),
-		Steps: p.flock.Steps(), Unreachable: p.roster.Unreachable(), Leaving: p.isClosing(),
+		ID: n.Self(), Role: n.roster.Role(), State: n.State(),
+		Steps: n.flock.Steps(), Unreachable: n.roster.Unreachable(), Leaving: n.life.IsClosing(),
 	})
-	states := p.orders.States()
+	states := n.orders.States()
 	for _, r := range known {
 		m := Member{
 			ID: r.Peer, Role: topology.Role(r.Role), Addresses: slices.Clone(r.Addresses), State: control.Training, Steps: r.Steps,
@@ -99,6 +118,8 @@ func (p *Peer) Members() []Member {
 		}
 		told, heard := states[r.Peer]
 		switch {
+		case !flock.Trains(r):
+			m.State = control.Idle
 		case r.Flags&flock.Over != 0:
 			m.State = control.Over
 		case heard:
@@ -113,8 +134,8 @@ func (p *Peer) Members() []Member {
 }
 
 // sightings are the members, for who asks from outside.
-func (p *Peer) sightings() []control.Sighting {
-	members := p.Members()
+func (n *Node) sightings() []control.Sighting {
+	members := n.Members()
 	seen := make([]control.Sighting, len(members))
 	for i, m := range members {
 		seen[i] = control.Sighting{ID: m.ID, Role: m.Role.String(), State: m.State, Steps: m.Steps, Unreachable: m.Unreachable, Leaving: m.Leaving}
@@ -123,37 +144,39 @@ func (p *Peer) sightings() []control.Sighting {
 }
 
 // State is what the peer is about; control.Closed once Close has returned.
-func (p *Peer) State() control.State {
-	phase := p.arrival.Phase()
+func (n *Node) State() control.State {
+	t := n.trainer.Load()
 	switch {
-	case p.isClosed():
+	case n.life.IsClosed():
 		return control.Closed
-	case p.flock.IsOver():
-		return control.Over
-	case phase == arrival.Seeking:
+	case t == nil && !n.arrival.Reached(), t != nil && t.newcomer.Phase() == arrival.Seeking:
 		return control.Joining
-	case phase == arrival.Copying:
+	case t == nil:
+		return control.Idle
+	case n.flock.IsOver():
+		return control.Over
+	case t.newcomer.Phase() == arrival.Copying:
 		return control.Copying
-	case p.orders.Held() != nil:
+	case n.orders.Held() != nil:
 		return control.Paused
 	}
 	return control.Training
 }
 
 // digest is what this peer tells the others of itself.
-func (p *Peer) digest() (d control.Digest, samples uint64) {
-	stats := p.Stats()
+func (n *Node) digest() (d control.Digest, samples uint64) {
+	stats := n.Stats()
 	partners := make([]control.Met, len(stats.Exchanges.Links))
 	for i, l := range stats.Exchanges.Links {
 		partners[i] = control.Met{Partner: l.Partner, Exchanges: l.Exchanges}
 	}
 	return control.Digest{
-		Peer: stats.Self, Name: stats.Name, Version: p.config.Network.Control.Version, Incarnation: stats.Incarnation, State: p.State(),
+		Peer: stats.Self, Name: stats.Name, Version: n.network.Control.Version, Incarnation: stats.Incarnation, State: n.State(),
 		Steps: stats.Steps, FlockSteps: stats.FlockSteps, Loss: stats.Loss,
 		Exchanges: stats.Exchanges.Completed(), Failed: stats.Exchanges.Failed,
 		ConsensusDistance: stats.Exchanges.ConsensusDistance, Partners: partners,
 		Heard: time.Now(), Exchanged: stats.Exchanges.Last,
-	}, p.Tallies().Samples
+	}, n.Tallies().Samples
 }
 
 // MaxPartners bounds the partners of earlier lives that a peer looks for.

@@ -13,6 +13,7 @@ import (
 	"github.com/seed-97356399/murmuration/internal/collective"
 	"github.com/seed-97356399/murmuration/internal/flock"
 	"github.com/seed-97356399/murmuration/internal/tally"
+	"github.com/seed-97356399/murmuration/internal/tasks"
 	"github.com/seed-97356399/murmuration/internal/trainer"
 	"github.com/seed-97356399/murmuration/peer/seam"
 	"github.com/seed-97356399/murmuration/tensor"
@@ -83,10 +84,10 @@ const MaxTraded = 1 << 16
 // the loop of it.
 type training struct {
 	*trainer.Trainer
-	arrival *arrival.Arrival
+	arrival *arrival.Newcomer
 	work    *work
 	tally   *tally.Tally
-	life    *lifetime
+	life    *tasks.Life
 	report  func(notice) bool // to the loop; false if the peer has stopped
 	values  int               // of the model
 	fresh   bool              // the parameters are the run's first, for all that is known
@@ -104,14 +105,14 @@ type training struct {
 	resumed time.Time // when the operator last let it go on
 }
 
-// begin makes the trainer of a peer for a machine.
-func (t *training) begin(p *Peer, machine collective.Traits) {
-	t.arrival, t.work, t.tally, t.life, t.report = p.arrival, &p.work, p.tally, &p.lifetime, p.notify
+// begin makes the steps of a trainer for a machine.
+func (t *training) begin(of *Trainer, machine collective.Traits) {
+	t.arrival, t.work, t.tally, t.life, t.report = of.newcomer, &of.work, of.node.tally, of.life, of.node.notify
 	// Of a checkpoint without steps nobody knows whether its parameters are the run's first.
-	t.values, t.fresh = p.replica.Len(), p.config.Checkpoint.Incarnation == 0
+	t.values, t.fresh = of.replica.Len(), of.with.Checkpoint.Incarnation == 0
 	t.proceed, t.halts, t.pools = make(chan struct{}, 1), make(chan averaging.Reason, 1), machine.Pools
 	t.Trainer = trainer.New(trainer.Config{
-		Replica: p.replica, Optimizer: p.config.Optimizer, Traits: machine, Pace: p.config.Exchange.Pace, Run: t,
+		Replica: of.replica, Optimizer: of.with.Optimizer, Traits: machine, Pace: of.with.Exchange.Pace, Run: t,
 	})
 	if machine.Gradients {
 		t.updates = newUpdates(t.values)
@@ -153,7 +154,7 @@ func (t *training) step(ctx context.Context, gradient func(x, grad tensor.Vector
 	if err != nil {
 		return fmt.Errorf("step %d: computing the gradient: %w", t.work.flock.Steps()+1, err)
 	}
-	event, err := t.Gradient(t.life.now(), result.Loss, result.Samples)
+	event, err := t.Gradient(t.life.Now(), result.Loss, result.Samples)
 	if err != nil {
 		return err
 	}
@@ -184,7 +185,7 @@ func (t *training) trade(ctx context.Context, x, base tensor.Vector, made Made) 
 	if made.Samples == 0 && made.Loss == 0 {
 		made.Loss = math.NaN() // it is not known
 	}
-	event, err := t.Trade(t.life.now(), x, base, trainer.Made(made))
+	event, err := t.Trade(t.life.Now(), x, base, trainer.Made(made))
 	if err != nil {
 		return err
 	}
@@ -224,7 +225,7 @@ func (t *training) admit(ctx context.Context) error {
 		t.resumed = time.Now()
 	}
 	select {
-	case <-t.life.closing:
+	case <-t.life.Closing:
 		return ErrClosed
 	case <-t.arrival.Barred():
 		return t.arrival.Fault()
@@ -285,7 +286,7 @@ func (t *training) turn(ctx context.Context) (waited bool, err error) {
 			return false, nil
 		case <-t.work.flock.Over():
 			return true, nil
-		case <-t.life.closing:
+		case <-t.life.Closing:
 			return false, ErrClosed
 		case <-t.arrival.Barred():
 			return false, t.arrival.Fault()
@@ -310,7 +311,7 @@ func (t *training) await(ctx context.Context) error {
 		return fmt.Errorf("step %d: %w", t.work.flock.Steps()+1, &HaltedError{Reason: reason})
 	case <-t.work.flock.Over():
 		return t.work.runOver()
-	case <-t.life.closing:
+	case <-t.life.Closing:
 		return ErrClosed
 	case <-ctx.Done():
 		return fmt.Errorf("waiting for leave to go on: %w", ctx.Err())
@@ -329,7 +330,7 @@ func (t *training) released() error {
 		return err
 	default:
 	}
-	t.Proceed(t.life.now())
+	t.Proceed(t.life.Now())
 	t.held(t.ended)
 	return nil
 }
@@ -355,7 +356,7 @@ func (t *training) pass(ctx context.Context) error {
 		case <-held:
 			t.Rest()
 			t.resumed = time.Now()
-		case <-t.life.closing:
+		case <-t.life.Closing:
 			return ErrClosed
 		case <-t.arrival.Barred():
 			return t.arrival.Fault()

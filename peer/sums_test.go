@@ -92,9 +92,6 @@ func testSums(t *testing.T, loopback bool) {
 	if !slices.Equal(long, []int{0, 1, 2, 3}) {
 		t.Errorf("gathered lengths %v", long)
 	}
-	if err := f.Peers[0].Step(t.Context(), nil); err == nil {
-		t.Error("a peer without a model makes a step")
-	}
 }
 
 // TestSumsBesideTraining shows that a flock that trains can sum meanwhile.
@@ -245,23 +242,14 @@ func TestASumWithSeedsThatAreDown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		network := memnet.New(memnet.Config{})
 		start := func(name string, atLeast int, join ...string) *peer.Peer {
-			transport, err := network.Transport(name)
+			with := inMemory(t, network, name, name)
+			with.Run, with.Join, with.Sums = name, join, peer.Sums{AtLeast: atLeast, Patience: 5 * time.Second}
+			n, err := peer.Join(t.Context(), with)
 			if err != nil {
 				t.Fatal(err)
 			}
-			membership, err := network.Membership(transport, name)
-			if err != nil {
-				t.Fatal(err)
-			}
-			p, err := peer.Start(t.Context(), peer.Config{
-				Run: name, Join: join, Sums: peer.Sums{AtLeast: atLeast, Patience: 5 * time.Second},
-				Network: peer.Network{Transport: transport, Membership: membership},
-			})
-			if err != nil {
-				t.Fatal(err)
-			}
-			t.Cleanup(func() { p.Close() })
-			return p
+			t.Cleanup(func() { n.Close() })
+			return &peer.Peer{Node: n}
 		}
 		for _, c := range []struct {
 			name    string
@@ -272,7 +260,7 @@ func TestASumWithSeedsThatAreDown(t *testing.T) {
 			p := start(c.name, c.atLeast, c.join...)
 			if s := sumOf(t.Context(), p, "x", 1); !errors.Is(s.err, c.want) || c.want == nil && s.peers != 1 {
 				t.Errorf("%s: %d peers, %v", c.name, s.peers, s.err)
-			} else if c.want != nil && !strings.Contains(s.err.Error(), "nobody of Config.Join has answered") {
+			} else if c.want != nil && !strings.Contains(s.err.Error(), "nobody of Network.Join has answered") {
 				t.Errorf("%q does not say why", s.err)
 			}
 		}

@@ -35,19 +35,19 @@ func newUpdates(values int) *updates {
 // begin has the optimizer make a step of what has been summed up. What is in the sum
 // is taken at once, so that whatever the machine does to the sum next comes after; the
 // loop waits for an update before, if one is under way.
-func (u *updates) begin(p *Peer, action collective.Action) {
+func (u *updates) begin(t *Trainer, action collective.Action) {
 	<-u.room
-	p.replica.Drain(u.mean, action.Weight)
-	begun := p.transfers.Spawn(func() {
+	t.replica.Drain(u.mean, action.Weight)
+	begun := t.life.Tasks.Spawn(func() {
 		if action.Forget {
-			u.warn(p)
+			u.warn(t)
 		}
-		if err := p.trainer.Update(action, u.mean, u.x); err != nil {
-			p.log.Warn("leaving out an update", zap.Error(err))
+		if err := t.steps.Update(action, u.mean, u.x); err != nil {
+			t.log.Warn("leaving out an update", zap.Error(err))
 			u.fault(err)
 		}
 		u.room <- struct{}{}
-		p.notify(news(averaging.Event{Kind: collective.Updated}))
+		t.node.notify(news(averaging.Event{Kind: collective.Updated}))
 	})
 	if !begun { // the peer is closing
 		u.room <- struct{}{}
@@ -55,13 +55,13 @@ func (u *updates) begin(p *Peer, action collective.Action) {
 }
 
 // warn says once that an optimizer which is to forget cannot. The caller holds the token.
-func (u *updates) warn(p *Peer) {
-	if _, can := p.config.Optimizer.(optim.Resetter); can || u.warned {
+func (u *updates) warn(t *Trainer) {
+	if _, can := t.with.Optimizer.(optim.Resetter); can || u.warned {
 		return
 	}
 	u.warned = true
-	p.log.Warn("a peer has come, and the optimizer has no method Reset to forget past gradients with: if it remembers any, the models of the peers stay apart. Give it one (see optim.Resetter)",
-		zap.String("optimizer", fmt.Sprintf("%T", p.config.Optimizer)))
+	t.log.Warn("a peer has come, and the optimizer has no method Reset to forget past gradients with: if it remembers any, the models of the peers stay apart. Give it one (see optim.Resetter)",
+		zap.String("optimizer", fmt.Sprintf("%T", t.with.Optimizer)))
 }
 
 // fault is what the trainer's step is to fail with.

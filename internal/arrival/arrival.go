@@ -16,7 +16,6 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/seed-97356399/murmuration/internal/framed"
-	"github.com/seed-97356399/murmuration/internal/replica"
 	"github.com/seed-97356399/murmuration/internal/wire"
 	"github.com/seed-97356399/murmuration/peer/description"
 	"github.com/seed-97356399/murmuration/peer/seam"
@@ -42,48 +41,40 @@ const (
 	rejoinEvery = 10 * time.Second
 )
 
-// Config is what a peer comes with, and what its arrival needs of it.
+// Config is what a member comes with, and what its arrival needs of it.
 type Config struct {
 	Greeter
 	Join       []string
-	Checkpoint Checkpoint
-	Partners   []Partner     // of earlier lives
-	Stall      time.Duration // bounds the wait for a donor that is dialled
+	Partners   []Partner // of earlier lives
 	Transport  seam.Transport
 	Membership seam.Membership
-	Replica    *replica.Replica
-	// Joined is called when a member has let this peer in, before it takes part.
+	// Joined is called when a member has let this one in, before it takes part.
 	Joined func(ctx context.Context, through seam.PeerID)
 	// Declined counts those that are not let in.
 	Declined func(wire.Reason)
-	// Quarantined is for how much longer a member is kept away from, 0 if it is not, and
-	// Condemn has one that lied kept away.
-	Quarantined func(seam.PeerID) time.Duration
-	Condemn     func(donor seam.PeerID, offence error)
 }
 
-// Arrival is a peer's. Safe for concurrent use.
+// Arrival is a member's. Safe for concurrent use.
 type Arrival struct {
-	model
-	phases
+	Config
 	ctx        context.Context // ends with Close
 	cancel     context.CancelFunc
 	background sync.WaitGroup
 	began      time.Time
 
-	reached  atomic.Bool  // a member has let this peer in, or none was asked
-	speaking atomic.Int32 // to processes that have answered and may let this peer in
+	reached  chan struct{} // closed when a member has let this one in, or none was asked
+	reach    func()        // closes it
+	speaking atomic.Int32  // to processes that have answered and may let this member in
+	newcomer atomic.Pointer[Newcomer]
 
-	barred context.Context // ends when nobody will ever have this peer
+	barred context.Context // ends when nobody will ever have this member
 	bar    context.CancelCauseFunc
 }
 
 // New prepares an arrival. Begin begins it.
 func New(config Config) *Arrival {
-	a := &Arrival{
-		model: model{Config: config, news: make(chan struct{}, 1)}, phases: phases{gate: make(chan struct{})},
-		began: time.Now(),
-	}
+	a := &Arrival{Config: config, began: time.Now(), reached: make(chan struct{})}
+	a.reach = sync.OnceFunc(func() { close(a.reached) })
 	a.ctx, a.cancel = context.WithCancel(context.Background())
 	a.barred, a.bar = context.WithCancelCause(context.Background())
 	return a
@@ -94,6 +85,10 @@ func (a *Arrival) Begin() {
 	a.background.Go(a.join)
 	a.background.Go(a.revisit)
 }
+
+// Brings has a model brought up to that of the flock, with whoever lets this member in from now on;
+// none if it is nil.
+func (a *Arrival) Brings(n *Newcomer) { a.newcomer.Store(n) }
 
 // Close breaks off what is under way, and waits for it.
 func (a *Arrival) Close() {
@@ -116,29 +111,22 @@ func (a *Arrival) Serve(stream *framed.Stream) error {
 	return nil
 }
 
-// Declines finds what keeps this peer from giving its model to another. The reason is 0
-// if nothing does.
-func (a *Arrival) Declines(newcomer seam.PeerID, request wire.StateRequest) (reason wire.Reason, detail string) {
-	if reason, detail = wire.Differs(a.Run, a.Layout, request.Run, request.Layout); reason != 0 {
-		return reason, detail
+// Reached tells whether a member has let this one in, or none was asked.
+func (a *Arrival) Reached() bool {
+	select {
+	case <-a.reached:
+		return true
+	default:
+		return false
 	}
-	if left := a.Quarantined(newcomer); left > 0 {
-		return wire.ReasonQuarantine, fmt.Sprintf("for another %s", left.Round(time.Second))
-	}
-	if !a.Open() {
-		return wire.ReasonNewcomer, "still copying the model"
-	}
-	return 0, ""
 }
 
-// Reached tells whether a member has let this peer in, or none was asked.
-func (a *Arrival) Reached() bool { return a.reached.Load() }
-
-// Placed tells whether this peer sees the flock that it is to take a role in. A
+// Placed tells whether this member sees the flock that it is to take a role in. A
 // newcomer that took one before would be passive like every first peer, whatever
 // the flock is short of, and so would each that comes with it.
 func (a *Arrival) Placed() bool {
-	return len(a.Join) == 0 || a.Reached() || a.Open() || time.Since(a.began) >= Patience
+	n := a.newcomer.Load()
+	return len(a.Join) == 0 || a.Reached() || n != nil && n.Open() || time.Since(a.began) >= Patience
 }
 
 // Bar ends an arrival that nobody will have.
@@ -150,26 +138,30 @@ func (a *Arrival) Barred() <-chan struct{} { return a.barred.Done() }
 // Fault is why nobody will have this peer, once Barred is closed.
 func (a *Arrival) Fault() error { return context.Cause(a.barred) }
 
-// Wait waits until the trainer may train: for joining, at most Patience if nobody
-// answers. Whoever has answered is waited for as long as the conversation lasts. After
-// Close the error is seam.ErrClosed.
+// Wait waits for joining, at most Patience if nobody answers. Whoever has answered is waited for as
+// long as the conversation lasts. After Close the error is seam.ErrClosed.
 func (a *Arrival) Wait(ctx context.Context) error {
+	return a.wait(ctx, a.ctx, a.barred, func() <-chan struct{} { return a.reached }, func() (goes bool) { return true })
+}
+
+// wait waits for an entrance while life goes on, and each patienceLook after Patience, while nobody is spoken to, asks
+// whether this member goes on without.
+func (a *Arrival) wait(ctx, life, barred context.Context, entrance func() <-chan struct{}, alone func() (goes bool)) error {
 	patience := time.NewTimer(Patience)
 	defer patience.Stop()
 	for {
 		select {
-		case <-a.entrance():
+		case <-entrance():
 			return nil
-		case <-a.Barred():
-			return a.Fault()
-		case <-a.ctx.Done():
+		case <-barred.Done():
+			return context.Cause(barred)
+		case <-life.Done():
 			return seam.ErrClosed
 		case <-ctx.Done():
 			return fmt.Errorf("joining run %q: %w", a.Run, ctx.Err())
 		case <-patience.C:
-			if a.speaking.Load() == 0 && a.advance(Seeking, Here) {
-				a.alone.Store(true)
-				a.Log.Warn("no member answers: training alone, and trying further", zap.Strings("join", a.Join))
+			if a.speaking.Load() == 0 && alone() {
+				return nil
 			}
 			patience.Reset(patienceLook)
 		}
@@ -213,8 +205,10 @@ func (a *Arrival) join() {
 
 // first lets a peer train that was given nobody to join, but itself perhaps.
 func (a *Arrival) first() {
-	a.reached.Store(true)
-	a.advance(Seeking, Here)
+	a.reach()
+	if n := a.newcomer.Load(); n != nil {
+		n.advance(Seeking, Here)
+	}
 }
 
 // rejoin returns to the addresses to join whenever this peer sees nobody, unless the run
@@ -285,7 +279,8 @@ func (a *Arrival) contact(address string) error {
 	id, err := a.Transport.Connect(ctx, address)
 	if errors.Is(err, seam.ErrTwin) {
 		// One that takes part already stays; the other is told by the handshake.
-		a.MeetTwin(address, err, !a.Open() || !a.Reached() || a.alone.Load())
+		n := a.newcomer.Load()
+		a.MeetTwin(address, err, !a.Reached() || n != nil && (!n.Open() || n.alone.Load()))
 		return nil
 	}
 	if errors.Is(err, seam.ErrSelf) || err == nil && id == a.Transport.Self() {
@@ -318,48 +313,25 @@ func (a *Arrival) enter(ctx context.Context, id seam.PeerID) error {
 	if err != nil {
 		return err
 	}
+	n := a.newcomer.Load()
 	var from Phase
 	held := false
-	if welcome.FlockSteps > 0 {
-		from, held = a.hold() // now, so that nobody exchanges with an old model
+	if n != nil && welcome.FlockSteps > 0 {
+		from, held = n.hold() // now, so that nobody exchanges with an old model
 	}
 	if err := a.Membership.Join(ctx, id); err != nil {
 		if held {
-			a.advance(Copying, from)
+			n.advance(Copying, from)
 		}
 		return fmt.Errorf("joining the membership through %s: %w", id, err)
 	}
-	a.reached.Store(true)
+	a.reach()
 	a.Joined(ctx, id)
 	a.Log.Info("joined", zap.String("through", string(id)), zap.Uint64("flock_steps", welcome.FlockSteps))
-	a.catchUp(id, welcome, from, held)
+	if n != nil {
+		n.catchUp(id, welcome, from, held)
+	}
 	return nil
-}
-
-// catchUp brings a newcomer up to a flock that has trained already, and opens the
-// way to training. Who trained alone, because nobody answered in time, is a newcomer too
-// if its model is behind.
-func (a *Arrival) catchUp(through seam.PeerID, welcome wire.Welcome, from Phase, held bool) {
-	if !held && !a.trained(welcome) {
-		a.advance(Seeking, Here)
-		return
-	}
-	if !held {
-		if from, held = a.hold(); !held {
-			return // training has begun and goes on, or another contact sees to it
-		}
-	}
-	late := from == Here
-	a.alone.Store(false)
-	if !late || a.behind(welcome) {
-		if err := a.take(a.ctx, through, welcome, late); err != nil {
-			if a.ctx.Err() == nil {
-				a.Bar(err)
-			}
-			return
-		}
-	}
-	a.advance(Copying, Here)
 }
 
 // revisit looks for the partners of earlier lives that the members which were joined

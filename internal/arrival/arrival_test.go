@@ -28,7 +28,7 @@ const (
 
 // comer is an arrival with no peer around it.
 type comer struct {
-	*arrival.Arrival
+	*arrival.Newcomer
 	transport *memnet.Transport
 	flock     *flock.Flock
 	declined  chan wire.Reason
@@ -69,13 +69,13 @@ func arriveAs(t *testing.T, network *memnet.Network, name string, values int, sa
 		t.Fatal(err)
 	}
 	c := &comer{transport: transport, flock: flock.New(transport.Self()), declined: make(chan wire.Reason, 8)}
-	described, err := arrival.NewDescribed(transport, description.Of(run, says...), description.Signed{})
+	described, err := arrival.NewDescribed(transport, description.Of(run, says...))
 	if err != nil {
 		t.Fatal(err)
 	}
-	c.Arrival = arrival.New(arrival.Config{
+	arrives := arrival.New(arrival.Config{
 		Greeter: arrival.Greeter{
-			Run: run, Layout: layout.Hash(), Flock: c.flock, Described: described, Log: zap.NewNop(), Incarnation: func() uint64 { return 1 },
+			Run: run, Layout: layout.Hash, Flock: c.flock, Described: described, Log: zap.NewNop(), Incarnation: func() uint64 { return 1 },
 			Converse: func(ctx context.Context, to seam.PeerID, protocol seam.Protocol, talk func(*framed.Stream) error) error {
 				stream, err := transport.Open(ctx, to, protocol, run)
 				if err != nil {
@@ -84,7 +84,7 @@ func arriveAs(t *testing.T, network *memnet.Network, name string, values int, sa
 				return new(framed.Stream).Converse(ctx, stream, stall, talk)
 			},
 		},
-		Join: join, Stall: stall, Transport: transport, Membership: membership, Replica: held,
+		Join: join, Transport: transport, Membership: membership,
 		Joined: func(context.Context, seam.PeerID) {
 			c.visits.Add(1)
 			err := membership.Announce(seam.Record{Peer: transport.Self(), Run: run, Incarnation: 1})
@@ -92,11 +92,16 @@ func arriveAs(t *testing.T, network *memnet.Network, name string, values int, sa
 				t.Error(err)
 			}
 		},
-		Declined:    func(reason wire.Reason) { c.declined <- reason },
+		Declined: func(reason wire.Reason) { c.declined <- reason },
+	})
+	t.Cleanup(arrives.Close)
+	c.Newcomer = arrival.NewNewcomer(arrival.NewcomerConfig{
+		Layout: layout.Hash(), Replica: held, Stall: stall,
 		Quarantined: func(seam.PeerID) time.Duration { return 0 },
 		Condemn:     func(seam.PeerID, error) {},
-	})
-	t.Cleanup(c.Close)
+	}, arrives)
+	t.Cleanup(c.Newcomer.Close)
+	arrives.Brings(c.Newcomer)
 	return c
 }
 
@@ -119,7 +124,7 @@ func (c *comer) serve(t *testing.T) {
 func TestWhoIsGivenNobodyToJoinTrainsAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		first := arrive(t, memnet.New(memnet.Config{}), "first", 3)
-		first.Begin()
+		first.Arrival.Begin()
 		if err := first.Wait(t.Context()); err != nil || !first.Reached() || !first.Placed() {
 			t.Errorf("%v; reached %v, placed %v", err, first.Reached(), first.Placed())
 		}
@@ -131,7 +136,7 @@ func TestWhomNobodyAnswers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		network := memnet.New(memnet.Config{})
 		early := arrive(t, network, "early", 3, "mem:late")
-		early.Begin()
+		early.Arrival.Begin()
 		began := time.Now()
 		if err := early.Wait(t.Context()); err != nil || time.Since(began) != arrival.Patience || early.Reached() {
 			t.Fatalf("%v after %s, reached %v", err, time.Since(began), early.Reached())
@@ -152,7 +157,7 @@ func TestARefusalThatStays(t *testing.T) {
 		network := memnet.New(memnet.Config{})
 		host := arrive(t, network, "host", 3)
 		other := arrive(t, network, "other", 4, "mem:host")
-		other.Begin()
+		other.Arrival.Begin()
 		time.Sleep(time.Second)
 		select {
 		case <-other.Barred():
@@ -179,7 +184,7 @@ func TestWhoIsDoneReturnsToNobody(t *testing.T) {
 		host := arrive(t, network, "host", 3)
 		host.serve(t)
 		c := arrive(t, network, "comer", 3, "mem:host")
-		c.Begin()
+		c.Arrival.Begin()
 		time.Sleep(time.Minute + time.Second) // between two visits
 		visits := c.visits.Load()
 		if visits < 2 {
@@ -201,7 +206,7 @@ func TestUpBeforeItsFounder(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				network := memnet.New(memnet.Config{})
 				early := arrive(t, network, "early", 3, "mem:founder")
-				early.Begin()
+				early.Arrival.Begin()
 				time.Sleep(3*time.Second + 7*time.Millisecond)
 				founder := arrive(t, network, "founder", 3)
 				time.Sleep(starting)
@@ -224,7 +229,7 @@ func TestARunBegunAnewBarsWhoIsAlone(t *testing.T) {
 		host := arrive(t, network, "host", 3)
 		host.serve(t)
 		c := described(t, network, "comer", "0.1", "mem:host")
-		c.Begin()
+		c.Arrival.Begin()
 		time.Sleep(time.Second)
 		if !c.Reached() {
 			t.Fatal("has not joined one that says nothing of the run")
@@ -243,7 +248,7 @@ func TestARunBegunAnewBarsWhoIsAlone(t *testing.T) {
 func TestCloseEndsAWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := arrive(t, memnet.New(memnet.Config{}), "alone", 3, "mem:nobody")
-		c.Begin()
+		c.Arrival.Begin()
 		time.AfterFunc(time.Second, c.Close)
 		if err := c.Wait(t.Context()); !errors.Is(err, seam.ErrClosed) {
 			t.Error(err)

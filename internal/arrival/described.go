@@ -22,22 +22,32 @@ type Described struct {
 	met  bool // held is a member's
 }
 
-// NewDescribed passes on the description that an earlier life has kept, if it is still right;
-// else it signs what the peer was set up with, unless that says nothing.
-func NewDescribed(identity seam.Identity, own description.Description, kept description.Signed) (*Described, error) {
+// NewDescribed signs what the peer was set up with, unless that says nothing.
+func NewDescribed(identity seam.Identity, own description.Description) (*Described, error) {
 	d := &Described{identity: identity, own: own}
-	if before, err := kept.Open(identity, own.Run); kept.Known() && err == nil {
-		if harmful, _ := description.Split(own.Differences(before)); len(harmful) == 0 {
-			d.held = kept
-			return d, nil
-		}
-	}
 	if len(own.Fields) == 0 {
 		return d, nil
 	}
 	var err error
 	d.held, err = description.Sign(identity, own)
 	return d, err
+}
+
+// Recall passes on the description that an earlier life has kept, if it is still right and no member
+// has said another.
+func (d *Described) Recall(kept description.Signed) {
+	before, err := kept.Open(d.identity, d.own.Run)
+	if !kept.Known() || err != nil {
+		return
+	}
+	if harmful, _ := description.Split(d.own.Differences(before)); len(harmful) > 0 {
+		return
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if !d.met {
+		d.held = kept
+	}
 }
 
 // Held is the description that is passed on: that of the first member which was joined, or

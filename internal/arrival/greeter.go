@@ -19,8 +19,9 @@ import (
 // Greeter says hello and answers one. A connection says nothing of whether the other
 // process wants to take part: the answer to a hello does.
 type Greeter struct {
-	Run    string
-	Layout [wire.HashSize]byte
+	Run string
+	// Layout is that of the model that is trained here, all zeros if none is.
+	Layout func() [wire.HashSize]byte
 	// Build is what this program was built from, which a refusal of a layout names; it may be
 	// empty.
 	Build string
@@ -54,7 +55,7 @@ func (g *Greeter) hello(ctx context.Context, to seam.PeerID, flags uint32) (welc
 		if flags&wire.FlagDescribe != 0 {
 			stream.Limit(wire.MaxDescriptionFrame)
 		}
-		hello := wire.Hello{Run: g.Run, Layout: g.Layout, Incarnation: g.Incarnation(), Steps: g.Flock.Steps()}
+		hello := wire.Hello{Run: g.Run, Layout: g.Layout(), Incarnation: g.Incarnation(), Steps: g.Flock.Steps()}
 		frame := hello.Append(wire.Reserve(stream.Frame))
 		if err := wire.Seal(frame, wire.Header{Type: wire.TypeHello, Flags: flags}); err != nil {
 			return err
@@ -105,11 +106,11 @@ func (g *Greeter) answer(stream *framed.Stream, header wire.Header, hello wire.H
 		return 0
 	}
 	if reason == 0 {
-		reason, detail = wire.Differs(g.Run, g.Layout, hello.Run, hello.Layout)
-	}
-	if reason == wire.ReasonLayout && header.Flags&wire.FlagDescribe != 0 && hello.Layout == [wire.HashSize]byte{} {
-		stream.Refuse(0, reason, detail) // it has no model yet, and asks what the run is
-		return 0
+		own, none := g.Layout(), [wire.HashSize]byte{}
+		if hello.Layout == none || own == none { // who trains no model can be with any
+			own = hello.Layout
+		}
+		reason, detail = wire.Differs(g.Run, own, hello.Run, hello.Layout)
 	}
 	if reason == wire.ReasonLayout && g.Build != "" {
 		detail += "; the build here is " + g.Build

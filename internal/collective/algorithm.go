@@ -13,8 +13,9 @@ const (
 	AllReduce
 	ParamServer
 	Alone
-	// MaxAlgorithm bounds the numbers of algorithms.
-	MaxAlgorithm = 1 << 4
+	// MaxAlgorithm bounds the numbers of algorithms. The number itself is that of a member
+	// that does not train.
+	MaxAlgorithm = 1<<4 - 1
 )
 
 // String names the algorithm as logs show it.

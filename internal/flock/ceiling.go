@@ -3,6 +3,8 @@ package flock
 import (
 	"math"
 	"slices"
+
+	"github.com/seed-97356399/murmuration/peer/seam"
 )
 
 const (
@@ -67,3 +69,31 @@ func plus(a, b uint64) uint64 {
 	}
 	return a + b
 }
+
+// agesOf are those of the models of all that train, or of all that have where nobody does any more,
+// and claims the steps of the others among them; training is how many train.
+func agesOf(members []seam.Record, self seam.PeerID, own *Own) (training uint64, ages, claims []uint64) {
+	for _, all := range []bool{false, true} {
+		for _, r := range members {
+			if r.Peer != self && (all || Trains(r)) {
+				ages, claims = append(ages, r.Age()), append(claims, r.Steps)
+			}
+		}
+		if all || !own.Idle() {
+			ages = append(ages, own.Age())
+		}
+		if !all {
+			training = uint64(len(ages))
+		}
+		if len(ages) > 0 {
+			break
+		}
+	}
+	return training, ages, claims
+}
+
+// Trains tells whether a member does, by its record.
+func Trains(r seam.Record) bool { return r.Flags&Idle != Idle }
+
+// works tells whether more steps of a member are to be expected.
+func works(r seam.Record) bool { return r.Flags&Over == 0 && Trains(r) }

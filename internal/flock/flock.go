@@ -23,6 +23,8 @@ const (
 	Resumed     = 1 << 3               // its steps include those of its earlier lives, up to a checkpoint
 
 	AlgorithmShift = 4
+	// Idle is the upper half of a member that does not train.
+	Idle = 0xF << AlgorithmShift
 )
 
 // MaxPast bounds the lives that Past returns, at most two of a member.
@@ -57,7 +59,7 @@ type Flock struct {
 	ended        atomic.Uint64 // of these, those of whom no more are to be expected
 	workers      atomic.Uint64 // peers of whom more are, this one included
 	waits        atomic.Bool   // for news of the others, with its next step
-	participants atomic.Uint64 // the most peers that were present at once, this one included
+	participants atomic.Uint64 // the most peers that trained at once, this one included
 }
 
 // member is another peer that is present.
@@ -81,7 +83,7 @@ func (f *Flock) Trust() { f.trusts = true }
 // Total is the estimate of all peers' steps.
 func (f *Flock) Total() uint64 { return plus(f.others.Load(), f.steps.Load()) }
 
-// Participants is the most peers that were present at once, this one included.
+// Participants is the most peers that trained at once, this one included.
 func (f *Flock) Participants() uint64 { return f.participants.Load() }
 
 // News is what a look at the membership has brought up: members that have gone without
@@ -93,12 +95,7 @@ type News struct{ Lost, Twins []seam.PeerID }
 func (f *Flock) Observe(members []seam.Record, now time.Time) (news News) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	ages, claims := []uint64{f.Age()}, []uint64(nil)
-	for _, r := range members {
-		if r.Peer != f.self {
-			ages, claims = append(ages, r.Age()), append(claims, r.Steps)
-		}
-	}
+	training, ages, claims := agesOf(members, f.self, &f.Own)
 	ceiling, before := Believable(ages), f.present
 	if f.trusts {
 		ceiling = trusted(claims, ceiling, f.Steps(), f.departed.done(nil))
@@ -135,7 +132,7 @@ func (f *Flock) Observe(members []seam.Record, now time.Time) (news News) {
 			news.Lost = append(news.Lost, id)
 		}
 	}
-	f.participants.Store(max(f.participants.Load(), uint64(1+len(f.present))))
+	f.participants.Store(max(f.participants.Load(), training))
 	f.sum()
 	f.look()
 	return news
@@ -154,7 +151,7 @@ func (f *Flock) losing(old seam.Record) bool {
 func (f *Flock) sum() {
 	ended, working, workers := f.departed.done(nil), uint64(0), uint64(1)
 	for _, m := range f.present {
-		if m.Flags&Over != 0 {
+		if !works(m.Record) {
 			ended = plus(ended, m.account.done())
 			continue
 		}
@@ -224,9 +221,8 @@ func (f *Flock) Past() (lives []seam.Record, inherited uint64) {
 	return lives, inherited
 }
 
-// Resume takes over what a peer had done and knew of the others, as Past told it, when its
-// checkpoint was saved: its own steps, those behind its model, and how many peers there
-// were at once, 0 if that is not known. Nobody is here until heard of again.
+// Resume takes over what a peer had done and knew of the others, as Past told it, when its checkpoint was
+// saved: its own steps, those behind its model, and how many peers there were at once, 0 if that is not known.
 func (f *Flock) Resume(own, age uint64, lives []seam.Record, inherited, peers uint64) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -245,6 +241,13 @@ func (f *Flock) Resume(own, age uint64, lives []seam.Record, inherited, peers ui
 		}
 		members[r.Peer] = true
 		f.departed.keep(r.Peer, f.departed.of(r.Peer).with(r, math.MaxUint64))
+	}
+	for id, m := range f.present { // of a node that was here before it trains
+		if f.departed.known.Contains(id) {
+			m.account = f.departed.of(id).with(m.Record, math.MaxUint64)
+			f.present[id] = m
+			f.departed.known.Remove(id)
+		}
 	}
 	f.participants.Store(min(cmp.Or(peers, uint64(len(members))), math.MaxInt32))
 	f.sum()
@@ -389,7 +392,7 @@ func (f *Flock) Working() []seam.PeerID {
 
 func (f *Flock) working() (members []seam.PeerID) {
 	for id, m := range f.present {
-		if m.Flags&Over == 0 {
+		if works(m.Record) {
 			members = append(members, id)
 		}
 	}

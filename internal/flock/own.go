@@ -7,6 +7,7 @@ type Own struct {
 	steps   atomic.Uint64
 	resumed atomic.Uint64 // of the steps, those of earlier lives
 	head    atomic.Uint64 // steps behind this peer's model, taken by others
+	idle    atomic.Bool   // it does not train
 }
 
 // Steps is the number of steps of this peer, those of earlier lives included.
@@ -29,3 +30,9 @@ func (o *Own) SetAge(steps uint64) {
 	own := o.steps.Load()
 	o.head.Store(max(steps, own) - own)
 }
+
+// SetIdle says whether this peer does not train.
+func (o *Own) SetIdle(idle bool) { o.idle.Store(idle) }
+
+// Idle tells whether this peer does not train.
+func (o *Own) Idle() bool { return o.idle.Load() }

@@ -80,7 +80,7 @@ func (f *Flock) May(target uint64, now time.Time) bool {
 	defer f.mu.Unlock()
 	all, lag := f.Total(), NewsEvery(1+len(f.present))
 	for _, m := range f.present {
-		if m.Flags&Over == 0 {
+		if works(m.Record) {
 			all = plus(all, m.pace.ahead(share, lag, now))
 		}
 	}

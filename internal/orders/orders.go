@@ -38,11 +38,9 @@ var (
 // Config says whom a peer obeys.
 type Config struct {
 	control.Config
-	Run    string
-	Layout [32]byte
-	Begun  Course        // what holds without orders
-	Stall  time.Duration // bounds the wait for a frame of a member that is asked
-	Log    *zap.Logger
+	Run   string
+	Stall time.Duration // bounds the wait for a frame of a member that is asked
+	Log   *zap.Logger
 }
 
 // Flock is who is here and how far the run is.
@@ -65,6 +63,7 @@ type Orders struct {
 	counts    counts
 	warned    sync.Once  // the first message that nobody here obeys is logged
 	hearing   sync.Mutex // held while Config.Heard runs
+	layout    atomic.Pointer[[32]byte]
 
 	asked int // members so far
 }
@@ -74,9 +73,8 @@ type counts struct {
 	taken, known, malformed, oversize, foreign, forged, unasked, hasty atomic.Uint64
 }
 
-// New obeys what was said in an earlier life, as All told it: what is not signed by the
-// operator of this one is left out, as if a stranger had said it.
-func New(config Config, transport seam.Transport, flock Flock, own Own, recalled [][]byte) *Orders {
+// New obeys nobody's orders yet.
+func New(config Config, transport seam.Transport, flock Flock, own Own) *Orders {
 	switch {
 	case config.Digests == 0 && config.Operator == "":
 		config.Digests = -1
@@ -84,16 +82,27 @@ func New(config Config, transport seam.Transport, flock Flock, own Own, recalled
 		config.Digests = control.DefaultDigests
 	}
 	o := &Orders{
-		will: will{begun: config.Begun}, config: config, transport: transport, flock: flock,
+		config: config, transport: transport, flock: flock,
 		digests: digests{
 			run: config.Run, identity: transport, every: config.Digests, flock: flock, own: own, heard: make(map[seam.PeerID]told),
 		},
 	}
 	o.plan(0)
-	for _, message := range recalled[:min(len(recalled), standing.Most)] {
+	return o
+}
+
+// Recall obeys what was said in an earlier life, as All told it: what is not signed by the
+// operator of this one is left out, as if a stranger had said it.
+func (o *Orders) Recall(messages [][]byte) {
+	for _, message := range messages[:min(len(messages), standing.Most)] {
 		o.judge(message)
 	}
-	return o
+}
+
+// Train says what this peer trains, and what holds without orders.
+func (o *Orders) Train(layout [32]byte, begun Course) {
+	o.layout.Store(&layout)
+	o.begin(begun, o.flock.Total())
 }
 
 // Begin takes part in the run's topic. Where there is none, or it fails, members
@@ -306,7 +315,7 @@ func (o *Orders) tell(command control.Command) {
 
 // compare logs where this peer was started otherwise than the operator announces.
 func (o *Orders) compare(announced control.Command) {
-	if announced.Layout != [32]byte{} && announced.Layout != o.config.Layout {
+	if here := o.layout.Load(); here != nil && announced.Layout != [32]byte{} && announced.Layout != *here {
 		o.config.Log.Warn("the operator announces another layout of parameters than this peer has: start it with the run's model")
 	}
 	for _, name := range slices.Sorted(maps.Keys(o.config.Settings)) {

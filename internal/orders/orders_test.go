@@ -67,8 +67,10 @@ func obeying(t *testing.T, n *memnet.Network, name string, config control.Config
 		return control.Digest{Peer: s.at.Self(), Name: config.Name, Version: config.Version}, 0
 	}
 	s.Orders = New(Config{
-		Config: config, Run: run, Stall: stall, Log: zap.NewNop(), Begun: Course{Schedule: rate.Schedule{Rate: 0.1}, Steps: 1000},
-	}, s.at, &s.flock, own, recalled)
+		Config: config, Run: run, Stall: stall, Log: zap.NewNop(),
+	}, s.at, &s.flock, own)
+	s.Train([32]byte{}, Course{Schedule: rate.Schedule{Rate: 0.1}, Steps: 1000})
+	s.Recall(recalled)
 	if _, err := s.at.Handle(seam.ProtocolControl, run, func(stream seam.Stream) {
 		f := &framed.Stream{}
 		if f.Begin(stream, stall); s.Serve(f) != nil {

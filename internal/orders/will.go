@@ -78,6 +78,14 @@ func (w *will) plan(total uint64) *Course {
 	return &c
 }
 
+// begin says what holds without orders.
+func (w *will) begin(begun Course, total uint64) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.begun = begun
+	w.plan(total)
+}
+
 // All are the bytes of the operator's messages that still count.
 func (w *will) All() [][]byte {
 	w.mu.Lock()

@@ -24,7 +24,7 @@ func (m *mismatches) look(own collective.Algorithm, members []seam.Record, log *
 	})
 	for _, r := range members {
 		theirs := collective.Algorithm(r.Flags >> flock.AlgorithmShift)
-		if own == collective.Unnamed || theirs == collective.Unnamed || theirs == own || slices.Contains(m.known, r.Peer) {
+		if !flock.Trains(r) || own == collective.Unnamed || theirs == collective.Unnamed || theirs == own || slices.Contains(m.known, r.Peer) {
 			continue
 		}
 		m.known = append(m.known, r.Peer)

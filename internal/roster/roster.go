@@ -23,10 +23,9 @@ type Config struct {
 	Transport   seam.Transport
 	Membership  seam.Membership
 	Flock       *flock.Flock
-	Algorithm   collective.Algorithm // by which this peer trains
-	Incarnation uint64               // of this life, as far as it is known
-	Unreachable bool                 // others cannot dial this peer
-	Past        []seam.PeerID        // partners of earlier lives
+	Incarnation uint64        // of this life, as far as it is known
+	Unreachable bool          // others cannot dial this peer
+	Past        []seam.PeerID // partners of earlier lives
 	Log         *zap.Logger
 
 	// Admitted are those of some members that take part.
@@ -49,6 +48,7 @@ type Config struct {
 type Roster struct {
 	config      Config
 	record      record
+	algorithm   collective.Algorithm // by which this peer trains
 	role        atomic.Uint32
 	view        atomic.Uint64 // its digest
 	unreachable atomic.Bool
@@ -89,6 +89,21 @@ func (r *Roster) SetReachable(reachable bool) (news bool) {
 	return r.unreachable.Swap(!reachable) == reachable
 }
 
+// Train says that this peer trains from now on, by an algorithm, as what comes after a life with
+// that incarnation.
+func (r *Roster) Train(algorithm collective.Algorithm, after uint64) {
+	r.algorithm = algorithm % collective.MaxAlgorithm
+	r.record.incarnation.Store(max(r.Incarnation(), after+1))
+	r.config.Flock.SetIdle(false)
+}
+
+// Rest says that it trains no more, and has no role.
+func (r *Roster) Rest() {
+	r.config.Flock.SetIdle(true)
+	r.role.Store(uint32(topology.Undecided))
+	r.view.Store(0)
+}
+
 // Refresh takes the membership as it is now. It returns the members that take part, and
 // the overlay of their view if links may differ from those before.
 func (r *Roster) Refresh(now time.Time) (members []seam.Record, overlay *topology.Overlay, err error) {
@@ -101,14 +116,16 @@ func (r *Roster) Refresh(now time.Time) (members []seam.Record, overlay *topolog
 		r.config.Log.Warn("a member begins one life after another: it is restarted again and again, or two processes have its key. All of them count as one peer; give each process a key of its own",
 			zap.String("peer", string(id)))
 	}
-	r.mismatches.look(r.config.Algorithm, members, r.config.Log)
+	if !r.config.Flock.Idle() {
+		r.mismatches.look(r.algorithm, members, r.config.Log)
+	}
 	overlay, err = r.adopt(members, now)
 	return members, overlay, err
 }
 
 // adopt makes a view of the members and takes the role that it gives this peer.
 func (r *Roster) adopt(members []seam.Record, now time.Time) (*topology.Overlay, error) {
-	if _, placed := r.config.Arrived(); r.Role() == topology.Undecided && !placed {
+	if _, placed := r.config.Arrived(); r.config.Flock.Idle() || r.Role() == topology.Undecided && !placed {
 		return nil, nil
 	}
 	view, err := topology.NewView(r.membersOf(members))
@@ -138,7 +155,7 @@ func (r *Roster) adopt(members []seam.Record, now time.Time) (*topology.Overlay,
 func (r *Roster) membersOf(records []seam.Record) []topology.Member {
 	members := []topology.Member{{ID: r.config.Transport.Self(), Role: r.Role(), Unreachable: r.Unreachable()}}
 	for _, m := range records {
-		if m.Peer == members[0].ID {
+		if m.Peer == members[0].ID || !flock.Trains(m) {
 			continue
 		}
 		role := topology.Role(m.Role)
@@ -173,7 +190,9 @@ func (r *Roster) Publish(now time.Time) error {
 func (r *Roster) current() seam.Record {
 	f, now := r.config.Flock, r.record.said
 	now.Incarnation, now.Steps, now.Head, now.Role = r.Incarnation(), f.Steps(), f.Head(), uint8(r.Role())
-	now.Flags = uint8(r.config.Algorithm%collective.MaxAlgorithm) << flock.AlgorithmShift
+	if now.Flags = uint8(r.algorithm) << flock.AlgorithmShift; f.Idle() {
+		now.Flags = flock.Idle
+	}
 	if f.Resumed() > 0 || r.record.continued {
 		now.Flags |= flock.Resumed
 	}

@@ -43,13 +43,14 @@ func newWorld(t *testing.T) *world {
 	core, logged := observer.New(zapcore.DebugLevel)
 	w := &world{now: time.Unix(1e9, 0), log: logged, placed: true, last: map[seam.PeerID]seam.Record{}, flock: flock.New("me")}
 	w.Roster = New(Config{
-		Run: "digits", Transport: w, Membership: w, Flock: w.flock, Algorithm: 1, Incarnation: 1,
+		Run: "digits", Transport: w, Membership: w, Flock: w.flock, Incarnation: 1,
 		Log:      zap.New(core),
 		Admitted: func(all []seam.Record) []seam.Record { return all },
 		Arrived:  func() (reached, placed bool) { return w.placed, w.placed },
 		Gone:     func(seam.PeerID) bool { w.asked++; return w.gone },
 		Spawn:    func(work func(context.Context)) bool { w.questions = append(w.questions, work); return true },
 	})
+	w.Roster.Train(1, 0)
 	return w
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/seed-97356399/murmuration/internal/roster"
 	"github.com/seed-97356399/murmuration/internal/session"
 	"github.com/seed-97356399/murmuration/internal/tally"
+	"github.com/seed-97356399/murmuration/internal/wire"
 	"github.com/seed-97356399/murmuration/peer/seam"
 )
 
@@ -37,6 +38,8 @@ type Config struct {
 	Ready func() bool
 	// Hello asks a member whether it would have this peer.
 	Hello func(context.Context, seam.PeerID) error
+	// Malformed is told that what somebody has sent was no request.
+	Malformed func(from seam.PeerID, reason wire.Reason, err error)
 	// StepTime is about the time from one step of the trainer to the next.
 	StepTime func() time.Duration
 	Reports  Reports

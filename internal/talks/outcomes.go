@@ -196,10 +196,3 @@ func (p *outcomes) doubt(x *Ongoing, slices int) {
 	p.Log.Info("slices are in doubt after an exchange that broke off; the partner will be asked about them",
 		zap.String("peer", string(x.event.Peer)), zap.Int("slices", slices))
 }
-
-// Malformed says that what a partner has sent was no request.
-func (p *outcomes) Malformed(partner seam.PeerID, reason wire.Reason, err error) {
-	p.Tally.Declined(reason)
-	p.Log.Warn("refused a stream that speaks otherwise", zap.String("peer", string(partner)),
-		zap.Error(err), zap.String("remedy", reason.Remedy()))
-}

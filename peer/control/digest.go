@@ -20,11 +20,12 @@ const (
 	Paused
 	Over
 	Closed
+	Idle // a member that does not train
 )
 
 // String is the state in a word.
 func (s State) String() string {
-	names := [...]string{"joining", "copying", "training", "paused", "over", "closed"}
+	names := [...]string{"joining", "copying", "training", "paused", "over", "closed", "idle"}
 	if int(s) < len(names) {
 		return names[s]
 	}

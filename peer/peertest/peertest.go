@@ -48,7 +48,7 @@ type Config struct {
 	// Peers is the number of peers. Default: 4.
 	Peers int
 	// Params makes the model with its initial values, anew for each peer. Nil for a flock that
-	// only sums.
+	// does not train: its peers have no Trainer.
 	Params func() *tensor.Params
 	// Loopback uses TCP on loopback and memberlist, as a program would, in place of
 	// memory.
@@ -151,7 +151,7 @@ func (f *Flock) start(i int) *peer.Peer {
 	if f.config.Configure != nil {
 		f.config.Configure(i, &config)
 	}
-	p, err := peer.Start(f.t.Context(), config)
+	p, err := begin(f.t.Context(), config)
 	if err != nil {
 		f.t.Fatalf("peertest: %v", err)
 	}
@@ -166,6 +166,17 @@ func (f *Flock) start(i int) *peer.Peer {
 	f.Peers[i], f.closers[i] = p, closeNetwork
 	delete(f.gone, i)
 	return p
+}
+
+// begin starts a peer, which only takes part where it is given no model.
+func begin(ctx context.Context, config peer.Config) (*peer.Peer, error) {
+	if config.Params != nil {
+		return peer.Start(ctx, config)
+	}
+	network := config.Network
+	network.Run, network.Join, network.Description, network.Sums, network.Log = config.Run, config.Join, config.Description, config.Sums, config.Log
+	node, err := peer.Join(ctx, network)
+	return &peer.Peer{Node: node}, err
 }
 
 func (f *Flock) inMemory(name string) (peer.Network, func()) {

@@ -26,7 +26,7 @@ func joinFlock(o options, logs io.Writer) joiner {
 			return nil, nil, cli.Config(err)
 		}
 		bridged := p2pnet.BridgeLogs(log)
-		joining := rows.Joining{Settings: o.Settings, Key: key, Description: descriptionOf(&o), Together: o.Part >= 0, Log: log, Started: func(p *peer.Peer) {
+		joining := rows.Joining{Settings: o.Settings, Key: key, Description: descriptionOf(&o), Together: o.Part >= 0, Log: log, Started: func(p *peer.Node) {
 			said := fmt.Sprintf("waiting for %s", cli.Plural(uint64(o.MinPeers), "peer"))
 			if len(o.Join) == 0 {
 				t := token.Of(o.Run, string(p.Self()), p.JoinAddresses())

@@ -14,7 +14,7 @@ import (
 	"github.com/seed-97356399/murmuration/peer/description"
 )
 
-// Joining is a peer that comes to sum with others.
+// Joining is a member that comes to sum with others.
 type Joining struct {
 	settings.Settings
 	Key ed25519.PrivateKey
@@ -24,11 +24,11 @@ type Joining struct {
 	Together bool
 	Log      *zap.Logger
 	// Started is called when others can join.
-	Started func(*peer.Peer)
+	Started func(*peer.Node)
 }
 
-// Join waits for --min-peers members. The peer is to be closed.
-func (j Joining) Join(ctx context.Context) (*peer.Peer, error) {
+// Join waits for --min-peers members. The node is to be closed.
+func (j Joining) Join(ctx context.Context) (*peer.Node, error) {
 	admission, err := j.Admission(j.Log)
 	if err != nil {
 		return nil, cli.Config(err)
@@ -37,9 +37,9 @@ func (j Joining) Join(ctx context.Context) (*peer.Peer, error) {
 	if !j.Together {
 		sums.AtLeast = j.MinPeers/2 + 1 // of a divided network, one side goes on
 	}
-	p, err := peer.Start(ctx, peer.Config{
+	p, err := peer.Join(ctx, peer.Network{
 		Run: j.Run, Description: j.Description, Join: j.Settings.Join, Log: j.Log, Sums: sums,
-		Network: peer.Network{Key: j.Key, Listen: j.Listen, KnownPeers: j.KnownPeers(), Admission: admission},
+		Key: j.Key, Listen: j.Listen, KnownPeers: j.KnownPeers(), Admission: admission,
 	})
 	if err != nil {
 		return nil, cli.ConfigOf(settings.Remedied(err), settings.Unusable...)
@@ -52,7 +52,7 @@ func (j Joining) Join(ctx context.Context) (*peer.Peer, error) {
 }
 
 // gather waits for the others.
-func (j Joining) gather(ctx context.Context, p *peer.Peer) error {
+func (j Joining) gather(ctx context.Context, p *peer.Node) error {
 	bounded, cancel := context.WithTimeout(ctx, j.MinPeersWait)
 	defer cancel()
 	err := p.WaitMembers(bounded, j.MinPeers)

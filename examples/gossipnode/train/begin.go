@@ -25,7 +25,7 @@ func started(t *training) {
 		if !slices.Equal(addresses, t.announced) {
 			s := t.Settings
 			s.Founder = cmp.Or(s.Founder, string(behind(t).Description.Signer))
-			r.Addresses, r.Token, r.Keyed = addresses, tokenOf(s, t.peer), s.Keyed()
+			r.Addresses, r.Token, r.Keyed = addresses, tokenOf(s, t.peer.Node), s.Keyed()
 		}
 	}
 	if gathers(t) {

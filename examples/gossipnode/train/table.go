@@ -298,7 +298,7 @@ func (p *preparing) awaitTraining(ctx context.Context) (err error) {
 }
 
 // started tells where others join, and keeps to the port for the training.
-func (p *preparing) started(summing *peer.Peer) {
+func (p *preparing) started(summing *peer.Node) {
 	p.announced = summing.JoinAddresses()
 	r := watch.Report{Kind: watch.ReportStarted, Peer: string(summing.Self()), Addresses: p.announced, Token: tokenOf(*p.Settings, summing), Keyed: p.Keyed()}
 	if p.MinPeers > 1 {

@@ -9,7 +9,7 @@ import (
 )
 
 // tokenOf is what another machine joins by.
-func tokenOf(s settings.Settings, p *peer.Peer) string {
+func tokenOf(s settings.Settings, p *peer.Node) string {
 	invitation := token.Of(s.Run, string(p.Self()), p.JoinAddresses())
 	if invitation.Founder = s.Founder; s.Founder == "" && len(s.Join) == 0 {
 		invitation.Founder = string(p.Self())

@@ -1,0 +1,333 @@
+package arrival
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/seed-97356399/murmuration/internal/copying"
+	"github.com/seed-97356399/murmuration/internal/flock"
+	"github.com/seed-97356399/murmuration/internal/replica"
+	"github.com/seed-97356399/murmuration/internal/wire"
+	"github.com/seed-97356399/murmuration/peer/seam"
+	"github.com/seed-97356399/murmuration/peer/stats"
+)
+
+const (
+	// maxWords is how many members are asked, at most, how many steps the flock has
+	// taken: one that lies is outvoted.
+	maxWords = 5
+	// wordsTime bounds the wait for their answers.
+	wordsTime = 2 * time.Second
+	// behindShare: a checkpoint is good as long as the flock has not taken more than
+	// one part in so many of its steps since.
+	behindShare = 10
+)
+
+// Checkpoint is what lies behind a model that a peer comes back with, in steps: its own
+// age, and what the flock had done.
+type Checkpoint struct {
+	Steps, FlockSteps uint64
+	// TellsWho: the flock knows from it who has done that.
+	TellsWho bool
+}
+
+// near tells whether a checkpoint is good enough to train on from it.
+func (c Checkpoint) near(flockSteps uint64) bool {
+	return c.FlockSteps > 0 && (flockSteps <= c.FlockSteps || flockSteps-c.FlockSteps <= flockSteps/behindShare)
+}
+
+// NewcomerConfig is a model that comes to a run, and what it needs to be brought up.
+type NewcomerConfig struct {
+	Layout     [wire.HashSize]byte
+	Replica    *replica.Replica
+	Checkpoint Checkpoint
+	Stall      time.Duration // bounds the wait for a donor that is dialled
+	// Quarantined is for how much longer a member is kept away from, 0 if it is not, and
+	// Condemn has one that lied kept away.
+	Quarantined func(seam.PeerID) time.Duration
+	Condemn     func(donor seam.PeerID, offence error)
+}
+
+// Newcomer is how a model comes to a run: the trainer may train once it is brought up to that of the
+// flock. Safe for concurrent use.
+type Newcomer struct {
+	NewcomerConfig
+	phases
+	*Arrival
+	news chan struct{} // capacity 1: the membership has changed
+	told atomic.Pointer[stats.State]
+
+	ctx        context.Context // ends with Close
+	cancel     context.CancelFunc
+	background sync.WaitGroup
+	barred     context.Context // ends when nobody will ever have this model, or this member
+	bar        context.CancelCauseFunc
+}
+
+// NewNewcomer prepares how a model comes to a run in which a member arrives, or has arrived.
+func NewNewcomer(config NewcomerConfig, of *Arrival) *Newcomer {
+	n := &Newcomer{NewcomerConfig: config, phases: phases{gate: make(chan struct{})}, Arrival: of, news: make(chan struct{}, 1)}
+	n.ctx, n.cancel = context.WithCancel(of.ctx)
+	n.barred, n.bar = context.WithCancelCause(of.barred)
+	return n
+}
+
+// Begin brings the model up where the member has arrived already, or does soon.
+func (n *Newcomer) Begin() {
+	n.background.Go(func() {
+		select {
+		case <-n.reached:
+			n.catchUp("", wire.Welcome{}, Seeking, false)
+		case <-n.ctx.Done():
+		}
+	})
+}
+
+// Close breaks off what is under way, and waits for it.
+func (n *Newcomer) Close() {
+	n.cancel()
+	n.background.Wait()
+}
+
+// Barred is closed when nobody will have the model, or the member; Fault says then why.
+func (n *Newcomer) Barred() <-chan struct{} { return n.barred.Done() }
+
+// Fault is why nobody will have the model, once Barred is closed.
+func (n *Newcomer) Fault() error { return context.Cause(n.barred) }
+
+// Wait waits until the trainer may train: for joining, at most Patience if nobody answers, and for the
+// model. After Close the error is seam.ErrClosed.
+func (n *Newcomer) Wait(ctx context.Context) error {
+	return n.wait(ctx, n.ctx, n.barred, n.entrance, func() bool {
+		if n.advance(Seeking, Here) {
+			n.alone.Store(true)
+			n.Log.Warn("no member answers: training alone, and trying further", zap.Strings("join", n.Join))
+		}
+		return false
+	})
+}
+
+// Declines finds what keeps this peer from giving its model to another. The reason is 0
+// if nothing does.
+func (n *Newcomer) Declines(newcomer seam.PeerID, request wire.StateRequest) (reason wire.Reason, detail string) {
+	if reason, detail = wire.Differs(n.Run, n.Layout, request.Run, request.Layout); reason != 0 {
+		return reason, detail
+	}
+	if left := n.Quarantined(newcomer); left > 0 {
+		return wire.ReasonQuarantine, fmt.Sprintf("for another %s", left.Round(time.Second))
+	}
+	if !n.Open() {
+		return wire.ReasonNewcomer, "still copying the model"
+	}
+	return 0, ""
+}
+
+// catchUp brings a model up to a flock that has trained already, and opens the
+// way to training. Who trained alone, because nobody answered in time, is a newcomer too
+// if its model is behind. Where the member that let this one in does not train, or is not known, one
+// that does is asked.
+func (n *Newcomer) catchUp(through seam.PeerID, welcome wire.Welcome, from Phase, held bool) {
+	idle := func(r seam.Record) bool { return r.Peer == through && !flock.Trains(r) }
+	if through == "" || slices.ContainsFunc(n.Membership.Members(), idle) {
+		by, word, err := n.meet()
+		if err != nil {
+			n.bar(fmt.Errorf("training in run %q: %w", n.Run, err))
+			return
+		}
+		if by != "" {
+			through, welcome = by, word
+		}
+	}
+	if !held && !n.trained(welcome) {
+		n.advance(Seeking, Here)
+		return
+	}
+	if !held {
+		if from, held = n.hold(); !held {
+			return // training has begun and goes on, or another contact sees to it
+		}
+	}
+	late := from == Here
+	n.alone.Store(false)
+	if !late || n.behind(welcome) {
+		if err := n.take(n.ctx, through, welcome, late); err != nil {
+			if n.ctx.Err() == nil {
+				n.bar(fmt.Errorf("joining run %q: %w", n.Run, err))
+			}
+			return
+		}
+	}
+	n.advance(Copying, Here)
+}
+
+// meet asks members that train whether they would have this model, until one answers. The
+// zero value is nobody's.
+func (n *Newcomer) meet() (through seam.PeerID, welcome wire.Welcome, err error) {
+	for _, r := range n.others() {
+		ctx, cancel := context.WithTimeout(n.ctx, joinTimeout)
+		welcome, err = n.Hello(ctx, r.Peer)
+		cancel()
+		if err == nil {
+			return r.Peer, welcome, nil
+		}
+		if refused, ok := errors.AsType[*seam.RefusedError](err); ok && refused.Why == seam.ErrLayout {
+			return "", welcome, err
+		}
+	}
+	return "", wire.Welcome{}, nil
+}
+
+// State is how the peer came by its model, the zero value as long as there is nothing to
+// say.
+func (n *Newcomer) State() (s stats.State) {
+	if told := n.told.Load(); told != nil {
+		s = *told
+	}
+	return s
+}
+
+// MembersChanged tells a copy under way that there may be members that it does not know.
+func (n *Newcomer) MembersChanged() {
+	select {
+	case n.news <- struct{}{}:
+	default:
+	}
+}
+
+// others are the records of the other members that train.
+func (n *Newcomer) others() []seam.Record {
+	self := n.Transport.Self()
+	return slices.DeleteFunc(n.Membership.Members(), func(r seam.Record) bool { return r.Peer == self || !flock.Trains(r) })
+}
+
+// trained tells whether the flock has taken steps: the member that let this peer in
+// says so, or the record of any member does.
+func (n *Newcomer) trained(welcome wire.Welcome) bool {
+	return welcome.FlockSteps > 0 || slices.ContainsFunc(n.others(), func(r seam.Record) bool { return r.Age() > 0 })
+}
+
+// behind tells whether the flock's models are so much older than this peer's, in steps,
+// that a copy of theirs is worth more.
+func (n *Newcomer) behind(welcome wire.Welcome) bool {
+	ages := []uint64{welcome.Steps}
+	for _, r := range n.others() {
+		ages = append(ages, r.Age())
+	}
+	age, own := lowerMedian(ages), n.Flock.Age()
+	return age > own && age-own > age/behindShare
+}
+
+// credibleAge is the oldest that a model can be by what all members say, unbounded as long
+// as nobody says anything.
+func (n *Newcomer) credibleAge() uint64 {
+	var ages []uint64
+	for _, r := range n.others() {
+		if age := r.Age(); age > 0 {
+			ages = append(ages, age)
+		}
+	}
+	if len(ages) == 0 {
+		return math.MaxUint64
+	}
+	return flock.Believable(ages)
+}
+
+// words asks some members for what the flock has done. The first word is the
+// welcome's.
+func (n *Newcomer) words(ctx context.Context, first seam.PeerID, welcome wire.Welcome) []uint64 {
+	words := []uint64{welcome.FlockSteps}
+	others := slices.DeleteFunc(n.others(), func(r seam.Record) bool { return r.Peer == first })
+	ctx, cancel := context.WithTimeout(ctx, wordsTime)
+	defer cancel()
+	var mu sync.Mutex
+	var asking sync.WaitGroup
+	for _, r := range others[:min(len(others), maxWords-1)] {
+		asking.Go(func() {
+			answer, err := n.Hello(ctx, r.Peer)
+			if err != nil {
+				n.Log.Debug("a member does not tell what the flock has done", zap.String("peer", string(r.Peer)), zap.Error(err))
+				return
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			words = append(words, answer.FlockSteps)
+		})
+	}
+	asking.Wait()
+	return words
+}
+
+// lowerMedian is the median of values, which it sorts; of an even number the lower
+// of the middle two, so that one of two members that claims much moves nothing: what
+// the flock has done beyond, the members' own records tell. 0 if there are none.
+func lowerMedian(values []uint64) uint64 {
+	if len(values) == 0 {
+		return 0
+	}
+	slices.Sort(values)
+	return values[(len(values)-1)/2]
+}
+
+// take gives a newcomer the model with which it begins: that of its checkpoint if
+// that is near, else a copy of the flock's. If nobody can give one, it begins with the
+// values that it has, alone for all it knows, and says so. It is late if training has
+// begun.
+func (n *Newcomer) take(ctx context.Context, through seam.PeerID, welcome wire.Welcome, late bool) error {
+	words := n.words(ctx, through, welcome)
+	if total := lowerMedian(slices.Clone(words)); n.Checkpoint.near(total) {
+		n.Flock.SetAge(max(n.Checkpoint.Steps, n.Flock.Age()))
+		if n.Checkpoint.TellsWho {
+			n.Flock.AtLeast(total)
+		} else {
+			n.Flock.Inherit(total, n.Membership.Members())
+		}
+		n.told.Store(&stats.State{Kept: true})
+		n.Log.Info("training on from the checkpoint, which is near what the flock has done",
+			zap.Uint64("checkpoint", n.Checkpoint.FlockSteps), zap.Uint64("flock_steps", total))
+		return nil
+	}
+	err := n.copy(ctx, through, words, late)
+	if errors.Is(err, copying.ErrNobody) {
+		n.told.Store(&stats.State{Alone: true})
+		n.Log.Warn("training alone, from this peer's own values: the flock has trained, and nobody can give its model. If it is still there, restart this peer with another address to join",
+			zap.Error(err))
+		return nil
+	}
+	return err
+}
+
+// copy copies the flock's model from several members at once, and takes over what
+// they say of it: the median of their steps, and of all words on the flock's.
+func (n *Newcomer) copy(ctx context.Context, through seam.PeerID, words []uint64, late bool) error {
+	copied, err := copying.Copy(ctx, copying.Config{
+		Run: n.Run, Layout: n.Layout, Values: n.Replica.SharedLen(), SliceLen: n.Replica.SliceLen(), Stall: n.Stall,
+		Identity: n.Transport, Members: n.others, News: n.news, Converse: n.Converse,
+		Avoided: func(id seam.PeerID) bool { return n.Quarantined(id) > 0 }, Condemn: n.Condemn, Log: n.Log,
+	}, through)
+	if err != nil {
+		return err
+	}
+	restore := n.Replica.RestoreShared
+	if late {
+		restore = n.Replica.Replace
+	}
+	if err := restore(copied.Values); err != nil {
+		return fmt.Errorf("copying the flock's model: %w", err)
+	}
+	total := lowerMedian(append(words, copied.FlockSteps...))
+	n.Flock.SetAge(min(lowerMedian(copied.Ages), total, n.credibleAge())) // or a donor's lie would be told on in good faith
+	n.Flock.Inherit(total, n.Membership.Members())
+	n.Log.Info("copied the flock's model", zap.Int("donors", copied.Stats.Donors), zap.Int("values", len(copied.Values)),
+		zap.Int("slices", copied.Stats.Slices), zap.Uint64("asked_again", copied.Stats.Again), zap.Duration("took", copied.Stats.Took),
+		zap.Uint64("steps", n.Flock.Age()), zap.Uint64("flock_steps", total))
+	n.told.Store(&copied.Stats)
+	return nil
+}

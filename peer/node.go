@@ -1,0 +1,351 @@
+package peer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/seed-97356399/murmuration/internal/arrival"
+	"github.com/seed-97356399/murmuration/internal/flock"
+	"github.com/seed-97356399/murmuration/internal/framed"
+	"github.com/seed-97356399/murmuration/internal/idle"
+	"github.com/seed-97356399/murmuration/internal/loglimit"
+	"github.com/seed-97356399/murmuration/internal/orders"
+	"github.com/seed-97356399/murmuration/internal/roster"
+	"github.com/seed-97356399/murmuration/internal/sums"
+	"github.com/seed-97356399/murmuration/internal/tally"
+	"github.com/seed-97356399/murmuration/internal/tasks"
+	"github.com/seed-97356399/murmuration/internal/wire"
+	"github.com/seed-97356399/murmuration/peer/control"
+	"github.com/seed-97356399/murmuration/peer/description"
+	"github.com/seed-97356399/murmuration/peer/seam"
+)
+
+// Node is a member of a run: it knows the others, sums with them, hears the operator and is
+// reached from outside. It has no model, and nobody exchanges with it, but while it has a Trainer.
+// Safe for concurrent use.
+type Node struct {
+	network Network
+	log     *zap.Logger
+
+	flock   *flock.Flock
+	tally   *tally.Tally
+	orders  *orders.Orders
+	roster  *roster.Roster // this member's place among the others
+	arrival *arrival.Arrival
+	sums    summing
+	loop    *loop
+	trainer atomic.Pointer[Trainer]
+
+	net     adapters
+	frames  frames        // of conversations that are no exchange
+	serving chan struct{} // closed when others can speak to this member, and it to them
+	untold  func()        // logs the counts of lines that were left out
+	life    *tasks.Life
+}
+
+// Join makes a member of a run, listens, and begins to join in the background; it waits
+// for nobody. The context covers the beginning only. It reports all faults of the
+// configuration at once.
+func Join(ctx context.Context, network Network) (*Node, error) {
+	if err := errors.Join(network.faults()...); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrConfig, err)
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, fmt.Errorf("joining run %q: %w", network.Run, err)
+	}
+	n, err := newNode(network.withDefaults())
+	if err == nil {
+		err = n.begin(nil)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("joining run %q: %w", network.Run, err)
+	}
+	return n, nil
+}
+
+// newNode puts a member together that is yet to begin.
+func newNode(network Network) (_ *Node, err error) {
+	log, untold := loglimit.Limit(network.Log)
+	network.Log = log
+	n := &Node{
+		network: network, log: log, untold: untold, life: tasks.NewLife(), serving: make(chan struct{}),
+		net: adapters{membership: network.Membership}, tally: tally.New(),
+	}
+	defer func() {
+		if err != nil {
+			_ = n.dismantle()
+		}
+	}()
+	if err = n.net.open(network, n.introduce, n.foundReachable); err != nil {
+		return nil, err
+	}
+	n.log = n.log.With(zap.String("self", n.Self().Short()))
+	if name := network.Control.Name; name != "" {
+		n.log = n.log.With(zap.String("name", name))
+	}
+	n.frames = frames{
+		idle: idle.NewPool(maxIdleFrames, func() *framed.Stream { return &framed.Stream{} }),
+		run:  network.Run, transport: n.net.transport, stall: network.Stall, tally: n.tally, log: n.log,
+	}
+	n.flock = flock.New(n.Self())
+	n.flock.SetIdle(true)
+	if n.net.guard != nil {
+		n.flock.Trust()
+	}
+	n.orders = orders.New(orders.Config{Config: network.Control, Run: network.Run, Stall: network.Stall, Log: n.log}, n.net.transport, n.flock, n.digest)
+	memory := arrival.Recall(network.partnersFile(), network.partners(), n.log)
+	described, err := arrival.NewDescribed(n.net.transport, network.Description)
+	if err != nil {
+		return nil, err
+	}
+	n.arrival = arrival.New(arrival.Config{
+		Greeter: arrival.Greeter{
+			Run: network.Run, Layout: n.layout, Guard: n.net.guard, Flock: n.flock, Described: described, Log: n.log,
+			Build: network.Control.Version, Converse: n.frames.converse, Incarnation: func() uint64 { return n.roster.Incarnation() },
+		},
+		Join: network.Join, Partners: memory.Past, Transport: n.net.transport, Membership: n.net.membership,
+		Joined: n.joined, Declined: n.tally.Declined,
+	})
+	n.roster = newRoster(n, memory.Past)
+	n.sums = newSumming(n)
+	n.sums.talks.Begin()
+	n.loop = newLoop(n, memory)
+	return n, nil
+}
+
+// begin sets a node going, with a trainer or without.
+func (n *Node) begin(t *Trainer) (err error) {
+	defer func() {
+		if err != nil {
+			_ = n.dismantle()
+		}
+	}()
+	if err = n.roster.Announce(time.Now()); err != nil {
+		return err
+	}
+	n.orders.Begin()
+	n.life.Background.Go(func() { n.orders.Run(n.life.Running) }) // it leaves the topic
+	if err = n.serve(); err != nil {
+		return err
+	}
+	if t != nil {
+		if err = t.serve(); err != nil {
+			return err
+		}
+	}
+	close(n.serving)
+	n.life.Background.Go(n.loop.run)
+	n.arrival.Begin()
+	n.life.Background.Go(func() { n.net.guard.Watch(n.life.Running, n.showOut) })
+	return nil
+}
+
+// serve registers the protocols that others may speak to any member.
+func (n *Node) serve() error {
+	members := func(s *framed.Stream) error {
+		n.orders.Tell(s, n.sightings())
+		return nil
+	}
+	return n.net.serve(n.network.Run, n.life, []service{
+		{seam.ProtocolHello, n.frames.answering(n.arrival.Serve)}, // first to begin and last to end: it says why not
+		{seam.ProtocolControl, n.frames.answering(n.orders.Serve)},
+		{seam.ProtocolMembers, n.frames.answering(members)},
+		{seam.ProtocolSum, n.sums.talks.Serve},
+	})
+}
+
+// Self is the member's identity.
+func (n *Node) Self() seam.PeerID { return n.net.transport.Self() }
+
+// JoinAddresses are addresses, with the member's identity, that another may
+// give in Network.Join.
+func (n *Node) JoinAddresses() []string { return n.net.transport.JoinAddresses() }
+
+// Description is what the run is, as who began it has signed it, for Checkpoint.Description.
+func (n *Node) Description() description.Signed { return n.arrival.Described.Held() }
+
+// Digests are the latest digests of the members, this one's own included, in the
+// order of their ids. A member that has gone is left out.
+func (n *Node) Digests() []control.Digest { return n.orders.Digests() }
+
+// Control tells what became of control messages here.
+func (n *Node) Control() control.Stats { return n.orders.Stats() }
+
+// WaitMembers waits until the run has at least so many members, this one included. It
+// fails as Step does if the members asked to join will not have this one.
+func (n *Node) WaitMembers(ctx context.Context, least int) error {
+	const look = 10 * time.Millisecond
+	ticker := time.NewTicker(look)
+	defer ticker.Stop()
+	for {
+		present, _ := n.flock.Members()
+		if present >= least {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("waiting for %d members, %d are here: %w", least, present, ctx.Err())
+		case <-n.life.Closing:
+			return ErrClosed
+		case <-n.arrival.Barred():
+			return n.arrival.Fault()
+		case <-ticker.C:
+		}
+	}
+}
+
+// Sum adds up, place by place, what all members bring that call it with the same name. Each
+// gets the same bytes, and their number. It needs no training, and does not disturb it.
+//
+// All that take part call the same sums; each name, of 1 to 64 bytes of text, is used once in
+// a run, and vectors are of one length, at most MaxSum, of finite numbers. The vector is read
+// until Sum returns, and not changed. The first sum waits for all members that this flock has,
+// those after it for who took part in the one before; for longer than Sums.Patience for nobody.
+//
+// Each member sends at most 2.1 times what it brings, however many there are, and needs the
+// memory of three vectors. Whoever dies is left out, or had been added before: all that are left
+// have the same sum. After an error nothing has been summed for this peer, though what it brought
+// may count at the others. A sum ends: a member that holds it up is left out after three attempts,
+// each of at most a minute, a second for each member, and what its bytes take at 64 KiB/s; one that
+// coordinates and brings it to no end is waited for 11 minutes, 3 for each member, and three times what the bytes
+// take (docs/design/034). A hostile member can bring any numbers, and hears a part of those of the one before it
+// in the ring, of one that is alone with it all: sums are for runs that admit whom they trust. Safe for
+// concurrent use.
+func (n *Node) Sum(ctx context.Context, name string, vector []float64) (sum []float64, peers int, err error) {
+	return n.sums.vector(ctx, sums.Call{Name: name, Op: sums.Add, Vector: vector})
+}
+
+// Max is the largest, place by place, of what all members bring: see Sum. The least has no method of
+// its own: it is what Max of the negated numbers is, negated, and one vector may hold both.
+func (n *Node) Max(ctx context.Context, name string, vector []float64) (largest []float64, peers int, err error) {
+	return n.sums.vector(ctx, sums.Call{Name: name, Op: sums.Max, Vector: vector})
+}
+
+// Gather hands every member what each brings, at most 64 MiB, in one order: see
+// Sum. All bring at most 512 MiB together. Each member sends as much as all but one bring. What is no
+// sum of numbers, as sketches and lists of names, is so merged by all alike: equal blocks in an equal
+// order. What is in them nobody checks but who reads them.
+func (n *Node) Gather(ctx context.Context, name string, data []byte) (all [][]byte, err error) {
+	if len(data) > sums.MaxGather {
+		return nil, fmt.Errorf("gathering %q: %d bytes, at most %d", name, len(data), sums.MaxGather)
+	}
+	done, err := n.sums.do(ctx, sums.Call{Name: name, Op: sums.Gather, Data: data})
+	return done.Blocks, err
+}
+
+// Close leaves the run, after Trainer.Close if there is a trainer: it tells the others, and waits
+// for every goroutine of the node. It is idempotent.
+func (n *Node) Close() error {
+	if !n.life.Leave() { // no lock is held for as long as that takes: virtual time stands still before one
+		return n.life.Fault
+	}
+	defer close(n.life.Closed)
+	leave := func() {
+		close(n.life.Closing)
+		n.arrival.Close()
+	}
+	if t := n.trainer.Load(); t != nil {
+		t.end(leave)
+	} else {
+		leave()
+	}
+	n.life.Fault = n.dismantle()
+	n.untold()
+	return n.life.Fault
+}
+
+// dismantle ends everything that newNode and begin have begun, as far as they came.
+func (n *Node) dismantle() error {
+	if n.arrival != nil {
+		n.arrival.Close()
+	}
+	timer := time.AfterFunc(n.network.Stall, n.life.BreakOff) // for what is on its way
+	defer timer.Stop()
+	if n.sums.talks != nil {
+		n.sums.talks.Close()
+	}
+	n.life.Stop(1)
+	n.life.End()
+	var faults []error
+	if n.net.membership != nil {
+		faults = append(faults, n.net.membership.Close())
+	}
+	n.life.Stop(0)
+	if n.net.own != nil {
+		faults = append(faults, n.net.transport.Close())
+	}
+	return errors.Join(faults...)
+}
+
+// layout is that of the model that is trained here, zeros if none is.
+func (n *Node) layout() (hash [wire.HashSize]byte) {
+	if t := n.trainer.Load(); t != nil {
+		hash = t.layout
+	}
+	return hash
+}
+
+// notify reports an event to the loop, waiting for room if need be. It reports
+// false if the node has stopped.
+func (n *Node) notify(news notice) bool {
+	select {
+	case n.loop.notices <- news:
+		return true
+	case <-n.life.Running.Done():
+		return false
+	}
+}
+
+// showOut disconnects members that have been taken off the list, and has the loop take the
+// members anew.
+func (n *Node) showOut(removed []seam.PeerID) {
+	for _, id := range removed {
+		n.net.disconnect(id)
+	}
+	n.notify(notice{corrected: true})
+}
+
+// joined asks a member that has let this one in what the operator has said, and shows
+// the members what this one says of itself.
+func (n *Node) joined(ctx context.Context, through seam.PeerID) {
+	if err := n.orders.Ask(ctx, through); err != nil {
+		n.log.Warn("could not ask what the operator has said; trying others later", zap.String("peer", string(through)), zap.Error(err))
+	}
+	n.notify(notice{joined: true})
+}
+
+// introduce says hello to a relay that refuses this member, which it does to all that have
+// not shown it that they take part. The transport may ask for it before the member is there.
+func (n *Node) introduce(ctx context.Context, relay seam.PeerID) error {
+	select {
+	case <-n.serving:
+	case <-ctx.Done():
+		return fmt.Errorf("introducing this peer to a relay: %w", ctx.Err())
+	}
+	_, err := n.arrival.Hello(ctx, relay)
+	return err
+}
+
+// foundReachable takes what the transport has found out, unless the member was told.
+func (n *Node) foundReachable(reachable bool) {
+	select {
+	case <-n.serving: // the transport may be faster
+	case <-n.life.Running.Done():
+		return
+	}
+	if told := n.network.Reach; told.Unreachable || told.Reachable || !n.roster.SetReachable(reachable) {
+		return
+	}
+	if reachable {
+		n.log.Info("others can dial this peer after all")
+	} else {
+		n.log.Info("others cannot dial this peer: it is active from now on, and begins its exchanges itself",
+			zap.Bool("has_relay", len(n.network.Reach.Relay.Via) > 0))
+	}
+	n.notify(notice{corrected: true})
+}

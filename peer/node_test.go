@@ -1,0 +1,181 @@
+package peer_test
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/seed-97356399/murmuration/averaging"
+	"github.com/seed-97356399/murmuration/peer"
+	"github.com/seed-97356399/murmuration/peer/control"
+	"github.com/seed-97356399/murmuration/peer/memnet"
+	"github.com/seed-97356399/murmuration/peer/optim"
+	"github.com/seed-97356399/murmuration/peer/peertest"
+	"github.com/seed-97356399/murmuration/peer/seam"
+	"github.com/seed-97356399/murmuration/tensor"
+)
+
+// nodeIn makes a node of a flock's run.
+func nodeIn(t *testing.T, f *peertest.Flock, name string) *peer.Node {
+	t.Helper()
+	network := inMemory(t, f.Network, name, peertest.Run)
+	network.Run, network.Join = peertest.Run, f.Peers[0].JoinAddresses()[:1]
+	n, err := peer.Join(t.Context(), network)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := n.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return n
+}
+
+// stateOf is what a member is about, as another knows it.
+func stateOf(t *testing.T, at *peer.Node, id seam.PeerID) peer.Member {
+	t.Helper()
+	for _, m := range at.Members() {
+		if m.ID == id {
+			return m
+		}
+	}
+	t.Fatalf("%s is no member", id)
+	return peer.Member{}
+}
+
+// TestANodeJoinsARunOfTrainers: a node sums with those that train, is asked for no exchange, trains
+// itself and has the flock's model, and stays when it does not train any more; meanwhile nobody's
+// exchange is refused or fails.
+func TestANodeJoinsARunOfTrainers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		training := func(_ int, c *peer.Config) {
+			c.Exchange.Pace.Every, c.Schedule, c.Optimizer = 1, optim.Schedule{Rate: 0.1}, &optim.SGD{}
+		}
+		f := peertest.Start(t, peertest.Config{Peers: 3, Params: newModel, Configure: training, Link: memnet.Link{Delay: time.Millisecond}})
+		var trains sync.WaitGroup
+		steps := func(n int) { trains.Go(func() { f.TrainSteps(t.Context(), n, atPace(10*time.Millisecond, towards)) }) }
+		steps(200)
+		n := nodeIn(t, f, "node")
+		if err := n.WaitMembers(t.Context(), 4); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Second)
+		for i := range 3 {
+			var group sync.WaitGroup
+			name := fmt.Sprint("sum ", i)
+			group.Go(func() {
+				if got, peers, err := n.Sum(t.Context(), name, []float64{1}); err != nil || peers != 4 || got[0] != 4 {
+					t.Errorf("%v of %d, %v", got, peers, err)
+				}
+			})
+			sameSum(t, name, sumAll(f, func(i int, p *peer.Peer) summed { return sumOf(t.Context(), p, name, 1) }), summed{vector: []float64{4}, peers: 4})
+			group.Wait()
+		}
+		if s := n.Stats(); n.State() != control.Idle || s.Members != 4 || s.Steps != 0 || s.Exchanges.Completed() != 0 {
+			t.Errorf("the node is %s: %+v", n.State(), s)
+		}
+		seen := stateOf(t, f.Peers[1].Node, n.Self())
+		if seen.State != control.Idle || seen.Role.Valid() && seen.Role != 0 {
+			t.Errorf("others see the node as %+v", seen)
+		}
+		trains.Wait()
+
+		params := newModel()
+		for i := range params.Vector() {
+			params.Vector()[i] = 100 // of no use: it has to copy the flock's
+		}
+		trainer, err := n.Train(t.Context(), peer.Training{
+			Params: params, Schedule: optim.Schedule{Rate: 0.1}, Optimizer: &optim.SGD{}, Exchange: peer.Exchange{Pace: averaging.Pace{Every: 1}},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := n.Train(t.Context(), peer.Training{Params: newModel()}); err == nil {
+			t.Error("one node trains two models")
+		}
+		steps(100)
+		for range 100 {
+			if err := trainer.Step(t.Context(), func(x, grad tensor.Vector) (peer.Result, error) {
+				return atPace(10*time.Millisecond, towards)(1, x, grad)
+			}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		trains.Wait()
+		s := trainer.Stats()
+		if s.Steps != 100 || s.Age < 200 || s.Exchanges.Completed() == 0 || s.Role == "undecided" || s.Members != 4 || n.State() != control.Training {
+			t.Errorf("the trainer: %+v, %s", s, n.State())
+		}
+		model := make(tensor.Vector, len(params.Vector()))
+		if _, err := trainer.Snapshot(model, 0); err != nil || model[0] > 60 {
+			t.Errorf("it trains on its own values: %g, %v", model[0], err)
+		}
+		if err := errors.Join(trainer.Close(), trainer.Close()); err != nil {
+			t.Error(err)
+		}
+		if err := trainer.Step(t.Context(), nil); !errors.Is(err, peer.ErrClosed) {
+			t.Errorf("a step after its end: %v", err)
+		}
+		time.Sleep(2 * time.Second)
+		steps(100)
+		trains.Wait()
+		time.Sleep(2 * time.Second) // everybody's record tells
+		seen = stateOf(t, f.Peers[1].Node, n.Self())
+		if seen.State != control.Idle || seen.Role != 0 || seen.Steps != 100 || n.State() != control.Idle {
+			t.Errorf("others see what trained as %+v, and it is %s", seen, n.State())
+		}
+		for i, p := range f.Peers {
+			s := p.Stats()
+			if s.Exchanges.Failed > 0 || s.FlockSteps != 3*400+100 || s.Members != 4 {
+				t.Errorf("peer %d: %d exchanges failed, %d steps of %d members", i, s.Exchanges.Failed, s.FlockSteps, s.Members)
+			}
+			for why, times := range p.Tallies().Refused {
+				if why != "busy" {
+					t.Errorf("peer %d was refused %d times: %s", i, times, why)
+				}
+			}
+		}
+		again, err := n.Train(t.Context(), peer.Training{Params: newModel()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := again.Step(t.Context(), func(x, grad tensor.Vector) (peer.Result, error) { return towards(1, x, grad) }); err != nil || n.Stats().Steps != 101 {
+			t.Errorf("it trains again: %v, %d steps", err, n.Stats().Steps)
+		}
+	})
+}
+
+// TestANodeWithAnotherModel: what a node is to train is compared with the run's only then, and the node stays.
+func TestANodeWithAnotherModel(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := peertest.Start(t, peertest.Config{Peers: 2, Params: newModel, Configure: shortRun})
+		n := nodeIn(t, f, "node")
+		if err := n.WaitMembers(t.Context(), 3); err != nil {
+			t.Fatal(err)
+		}
+		layout, err := tensor.NewLayout(tensor.Spec{Name: "other", Shape: []int{3}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		trainer, err := n.Train(t.Context(), peer.Training{Params: tensor.NewParams(layout)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := trainer.Step(t.Context(), nil); !errors.Is(err, seam.ErrLayout) {
+			t.Errorf("it trains another model: %v", err)
+		}
+		if err := trainer.Close(); err != nil {
+			t.Error(err)
+		}
+		if n.State() != control.Idle || n.Stats().Members != 3 {
+			t.Errorf("%s among %d", n.State(), n.Stats().Members)
+		}
+		if got, err := n.Train(t.Context(), peer.Training{}); !errors.Is(err, peer.ErrConfig) {
+			t.Errorf("%v, %v", got, err)
+		}
+	})
+}

@@ -1,0 +1,350 @@
+package peer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/seed-97356399/murmuration/internal/arrival"
+	"github.com/seed-97356399/murmuration/internal/donor"
+	"github.com/seed-97356399/murmuration/internal/framed"
+	"github.com/seed-97356399/murmuration/internal/links"
+	"github.com/seed-97356399/murmuration/internal/orders"
+	"github.com/seed-97356399/murmuration/internal/replica"
+	"github.com/seed-97356399/murmuration/internal/talks"
+	"github.com/seed-97356399/murmuration/internal/tally"
+	"github.com/seed-97356399/murmuration/internal/tasks"
+	"github.com/seed-97356399/murmuration/internal/wire"
+	"github.com/seed-97356399/murmuration/peer/seam"
+	"github.com/seed-97356399/murmuration/tensor"
+)
+
+// Trainer trains a model together with the others of its node's run. Step, Apply and Trade belong
+// to one goroutine; every other method is safe for concurrent use.
+type Trainer struct {
+	node *Node
+	with Training
+	log  *zap.Logger
+
+	layout   [wire.HashSize]byte
+	replica  *replica.Replica
+	links    *links.Links // how each partner is met
+	talks    *talks.Talks
+	newcomer *arrival.Newcomer // how the model comes to that of the flock
+	donor    *donor.Donor      // gives newcomers the model
+	steps    training
+	work     work // what the flock is to do
+	driver   *driver
+	life     *tasks.Life
+}
+
+// errTrains: a node trains one model at a time.
+var errTrains = errors.New("this node trains already: close its trainer first")
+
+// Train has a node train a model, beside all else that it does, until Trainer.Close. It waits for
+// nobody. The context covers the beginning only. It reports all faults of the configuration at once.
+func (n *Node) Train(ctx context.Context, with Training) (*Trainer, error) {
+	if err := errors.Join(with.faults()...); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrConfig, err)
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, fmt.Errorf("training in run %q: %w", n.network.Run, err)
+	}
+	t, err := newTrainer(n, with.withDefaults())
+	if err == nil {
+		err = t.begin()
+	}
+	if err != nil {
+		return nil, fmt.Errorf("training in run %q: %w", n.network.Run, err)
+	}
+	return t, nil
+}
+
+// newTrainer puts a trainer together that is yet to begin.
+func newTrainer(n *Node, with Training) (*Trainer, error) {
+	with.Hooks = with.Hooks.inTurn()
+	t := &Trainer{node: n, with: with, log: n.log, layout: with.Params.Layout().Hash(), life: tasks.NewLife()}
+	exchange, network := with.Exchange, n.network
+	var err error
+	options := replica.Options{SliceLen: exchange.SliceLen, Clock: t.life.Now, Watch: rand.Uint64()}
+	if t.replica, err = replica.New(with.Params, options); err != nil {
+		return nil, err
+	}
+	t.links = links.New(links.Config{
+		Codecs: exchange.Codec, Layers: t.replica.JointLayers(), Lanes: exchange.Lanes,
+		Stall: network.Stall, Deadline: exchange.Deadline, Budget: exchange.Pace.BytesPerHour / time.Hour.Seconds(),
+	})
+	machine, err := newMachine(t)
+	if err != nil {
+		return nil, err
+	}
+	c := with.Checkpoint
+	t.newcomer = arrival.NewNewcomer(arrival.NewcomerConfig{
+		Layout: t.layout, Replica: t.replica, Stall: network.Stall,
+		Checkpoint:  arrival.Checkpoint{Steps: c.Steps, FlockSteps: c.FlockSteps, TellsWho: c.tellsWho()},
+		Quarantined: func(id seam.PeerID) time.Duration { return t.links.Quarantined(id, t.life.Now()) },
+		Condemn:     func(id seam.PeerID, offence error) { t.talks.Condemn(id, offence) },
+	}, n.arrival)
+	t.donor = newDonor(t)
+	t.work = work{flock: n.flock, orders: n.orders, last: func() { t.steps.Finish() }, log: t.log}
+	t.steps.begin(t, machine.Traits())
+	t.talks = newTalks(t, machine.Traits())
+	t.driver = newDriver(t, machine)
+	return t, nil
+}
+
+// begin has a node that is there train.
+func (t *Trainer) begin() error {
+	n := t.node
+	if !n.trainer.CompareAndSwap(nil, t) {
+		return errTrains
+	}
+	begun := make(chan struct{})
+	if n.life.Leaving.Load() || !n.notify(notice{begins: t, done: begun}) {
+		t.end(nil)
+		return ErrClosed
+	}
+	select {
+	case <-begun:
+	case <-n.life.Running.Done():
+		return ErrClosed
+	}
+	if err := t.serve(); err != nil {
+		t.end(nil)
+		return err
+	}
+	n.arrival.Brings(t.newcomer)
+	t.newcomer.Begin()
+	return nil
+}
+
+// enrol says that the node trains. It runs on the loop.
+func (t *Trainer) enrol() {
+	n, c := t.node, t.with.Checkpoint
+	if n.flock.Steps() == 0 {
+		c.resume(n.flock)
+	}
+	n.arrival.Described.Recall(c.Description)
+	n.orders.Train(t.layout, orders.Course{
+		Schedule: t.with.Schedule, Pace: t.with.Exchange.Pace, Steps: t.with.Work.Steps, StepsPerPeer: t.with.Work.StepsPerPeer,
+	})
+	n.orders.Recall(c.Orders)
+	n.roster.Train(t.driver.machine.Traits().Algorithm, c.Incarnation)
+}
+
+// serve registers the protocols that others may speak to one that trains.
+func (t *Trainer) serve() error {
+	n := t.node
+	t.life.Background.Go(func() {
+		tally.WatchStandstill(t.life.Running, n.tally, func() bool { return n.flock.Steps() > n.flock.Resumed() && !n.flock.IsOver() })
+	})
+	state := func(s *framed.Stream) error { return t.donor.Serve(t.life.Working, s) }
+	return n.net.serve(n.network.Run, t.life, []service{
+		{seam.ProtocolExchange, t.talks.Serve},
+		{seam.ProtocolState, n.frames.answering(state)},
+	})
+}
+
+// Snapshot copies the parameters into dst, which must have as many values as the
+// layout, as they are at one moment between two steps, and returns their version. Where
+// that is still since, the version of a snapshot before, nothing is copied; 0 is never a
+// version. It never stops the trainer. Safe for concurrent use.
+func (t *Trainer) Snapshot(dst tensor.Vector, since uint64) (version uint64, err error) {
+	if len(dst) != t.replica.Len() {
+		return 0, fmt.Errorf("a snapshot of %d parameters into %d values: give a vector as long as the layout", t.replica.Len(), len(dst))
+	}
+	// Of what changes from here on dst may have a part: it is then older than it.
+	if version = t.replica.Changes() + 1; version != since {
+		t.replica.Consistent(dst)
+	}
+	return version, nil
+}
+
+// Step takes one gradient step. It calls gradient with a snapshot x of the
+// parameters and a zeroed grad to write the mean gradient into; both are valid
+// until gradient returns and must not be kept. The snapshot may mix slices from
+// before and after an exchange. No lock is held while the gradient is computed.
+// Then it applies the optimizer's step and lets the machine decide whether to
+// talk; exchanges go on in the background and Step does not wait for them.
+//
+// The first call waits for joining: until a member has answered, or for
+// three seconds if none does, after which the peer trains alone and keeps trying.
+// A peer that comes to a flock that has already trained copies the flock's
+// parameters first, from several members at once. One that trained alone and
+// then finds such a flock, with a model that is behind, copies it too, at its next Step; the
+// step under way, if there is one, is left out then and not counted.
+//
+// It returns ErrRunOver when the flock has done its work, ErrClosed after Close,
+// a *seam.RefusedError if the members asked to join will not have this peer,
+// optim.ErrNotFinite if the gradient or the step is not finite, the gradient's norm is beyond
+// 1e18, or the step is about a million times longer than the model (nothing is applied;
+// the caller may go on), or the error of gradient or ctx, wrapped (nothing is applied).
+// Calls from two goroutines at once are an error. For several batches in one step see
+// Accumulate.
+//
+// With an algorithm that averages gradients (lock-step, or with a server) Step hands the
+// gradient over and waits for the update made of it. If ctx ends meanwhile, the gradient
+// has been handed over all the same: it counts in the update, as the next call reports,
+// which waits for that before it computes another gradient. A gradient as long as the step
+// above is left out of the mean, which fails the Step too, and the caller may go on.
+func (t *Trainer) Step(ctx context.Context, gradient func(x, grad tensor.Vector) (Result, error)) error {
+	return t.steps.alone(func() error { return t.steps.step(ctx, gradient) })
+}
+
+// Apply adds delta, a step that the caller's own optimizer made, and counts it
+// as one gradient step. delta must have as many values as the layout. made tells what the
+// step was made of; the zero Result tells nothing. It waits
+// and fails as Step does, with optim.ErrNotFinite for a delta that would leave a model
+// that nobody would take: nothing of it is applied then.
+func (t *Trainer) Apply(ctx context.Context, delta tensor.Vector, made Result) error {
+	return t.steps.alone(func() error {
+		return t.steps.trade(ctx, delta, nil, Made{Steps: 1, Samples: made.Samples, Loss: made.Loss})
+	})
+}
+
+// Trade is for an optimizer of the caller's own that works on a copy of the parameters, x, for
+// several steps at once. base is what x was when it was last handed out: by Trade, or by
+// Snapshot before the first. Trade adds x − base as made.Steps steps, and then overwrites
+// both x and base with the parameters as they are: what was added is in the sum of the
+// peers' models exactly once, and what exchanges moved meanwhile stays. Both must have as many
+// values as the layout, and be the caller's alone while Trade runs; should x be written
+// to all the same, the values of one moment or another are added, never NaN, and what comes later
+// is lost or part of the next Trade. It allocates nothing.
+//
+// It waits and fails as Step does: with optim.ErrNotFinite if x holds NaN or infinite values, or
+// is farther from base than others would believe. x, base and the model are then as they
+// were. Where the flock's model has taken the place of this one, x − base is left out
+// and not counted, as a step under way is, and both are overwritten with the new model.
+// Steps are told to the algorithm one by one, so that one that wants to exchange every few
+// steps does so as often, between two calls.
+func (t *Trainer) Trade(ctx context.Context, x, base tensor.Vector, made Made) error {
+	if base == nil {
+		base = tensor.Vector{} // no base at all is what Apply has
+	}
+	return t.steps.alone(func() error { return t.steps.trade(ctx, x, base, made) })
+}
+
+// Batch is how many samples the next gradient should be of, so that all peers take
+// equally long for theirs: as the algorithm divides the flock's work by the peers'
+// speeds, or own if it does not. The numbers are to be told in Result.Samples. It
+// changes from step to step. Safe for concurrent use.
+func (t *Trainer) Batch(own int) int {
+	if wish := t.steps.batch.Load(); wish > 0 {
+		return int(wish)
+	}
+	return own
+}
+
+// Save copies all that a checkpoint keeps into s, whose vectors it uses again if they
+// have the right length. The parameters and the optimizer's state are those of one moment
+// between two steps. A step that comes just then waits while the optimizer's vectors are
+// copied, for no longer than the optimizer takes to make it.
+func (t *Trainer) Save(s *Saved) {
+	// What was done is read first: the parameters may be a step ahead of it, never
+	// behind.
+	s.Checkpoint = done(t.node.flock, t.node.roster.Incarnation(), t.node.orders.All())
+	s.Checkpoint.Description = t.node.Description()
+	if len(s.Params) != t.replica.Len() {
+		s.Params = make(tensor.Vector, t.replica.Len())
+	}
+	t.steps.Save(s.Params, &s.Optimizer)
+}
+
+// Close ends the training: if the run is over here, the trainer first serves the others until
+// it is over for all, within Work.Grace; then it lets the exchanges in
+// flight finish, within Network.Stall, asks partners that answer what became of
+// the slices in doubt of earlier ones, within Work.Grace, and
+// waits for every goroutine of its own. It does not wait for a gradient that is being
+// computed: a Step or Apply that comes to its end later changes nothing and returns
+// ErrClosed, so the parameters stay as they are when Close returns. The node stays in the run, and
+// may train again. It is idempotent.
+func (t *Trainer) Close() error {
+	t.end(nil)
+	return nil
+}
+
+// end is Close for a node that leaves with its trainer, which it says at leave.
+func (t *Trainer) end(leave func()) {
+	first := t.life.Leave()
+	if first && t.node.flock.IsOver() {
+		t.linger()
+	}
+	if leave != nil {
+		leave()
+	}
+	if !first {
+		return
+	}
+	defer close(t.life.Closed)
+	stall := t.node.network.Stall
+	close(t.life.Closing)
+	t.newcomer.Close()
+	timer := time.AfterFunc(stall, func() {
+		t.life.BreakOff()
+		t.talks.BreakOff()
+	})
+	t.talks.Wait()
+	timer.Stop()
+	t.talks.RepairAll(t.with.Work.Grace)
+	timer.Reset(stall) // for what else is on its way
+	defer timer.Stop()
+	t.talks.EndWords(stall)
+	t.life.Stop(0)
+	t.life.Tasks.End()
+	ended := make(chan struct{})
+	if t.node.notify(notice{ends: t, done: ended}) {
+		select {
+		case <-ended:
+		case <-t.node.life.Running.Done():
+		}
+	}
+	t.life.End()
+	t.steps.Close() // an update that was under way has been made
+	if !t.node.life.Leaving.Load() {
+		t.node.arrival.Brings(nil)
+		t.node.trainer.CompareAndSwap(t, nil)
+	}
+	t.tellMerged()
+}
+
+// linger serves the others until the run is over for all.
+func (t *Trainer) linger() {
+	const look = time.Second // between two looks for members that have died at work
+	grace := time.NewTimer(t.with.Work.Grace)
+	defer grace.Stop()
+	ticker := time.NewTicker(look)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-t.node.flock.Flown():
+			return
+		case <-ticker.C:
+			working := t.node.flock.Working()
+			if t.merging() || len(working) == 0 || slices.ContainsFunc(working, func(id seam.PeerID) bool { return !t.node.arrival.Gone(t.life.Working, id) }) {
+				continue
+			}
+			return
+		case <-grace.C:
+			t.log.Info("leaving although some members are still at work", zap.Duration("grace", t.with.Work.Grace))
+			return
+		}
+	}
+}
+
+// merging tells that the final merge is still to come (docs/design/022): from the end of
+// the run on no step is applied, and once the parameters are pooled nothing but the merge
+// changes them.
+func (t *Trainer) merging() bool { return t.steps.pools && !t.node.flock.Settled() }
+
+// tellMerged says, of a peer that has left, if there was to be a merge and is none.
+func (t *Trainer) tellMerged() {
+	if t.node.flock.IsOver() && t.merging() {
+		t.log.Warn("the final merge has not come about within the time to leave: this peer keeps its own model. If links are slow or members busy, allow more time",
+			zap.Duration("grace", t.with.Work.Grace))
+	}
+}

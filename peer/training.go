@@ -1,0 +1,308 @@
+package peer
+
+import (
+	"cmp"
+	"fmt"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/seed-97356399/murmuration/averaging"
+	"github.com/seed-97356399/murmuration/internal/flock"
+	"github.com/seed-97356399/murmuration/internal/links"
+	"github.com/seed-97356399/murmuration/internal/orders"
+	"github.com/seed-97356399/murmuration/internal/replica"
+	"github.com/seed-97356399/murmuration/peer/optim"
+	"github.com/seed-97356399/murmuration/peer/seam"
+	"github.com/seed-97356399/murmuration/quant"
+	"github.com/seed-97356399/murmuration/tensor"
+)
+
+// Training says what a trainer trains, and how. Params is required; the zero values of the others are
+// useful.
+type Training struct {
+	// Params is the model with its initial values, which are the same at all members that train. The
+	// trainer takes the vector over: read it with Snapshot from now on.
+	Params *tensor.Params
+	// Checkpoint tells what lies behind Params if they come from a checkpoint of this
+	// run. Default: nothing, they are the run's initial values.
+	Checkpoint Checkpoint
+	// Optimizer turns gradients into steps. Default: SGD with momentum 0.9. If it is an
+	// optim.Validator, its faults are those of Train.
+	Optimizer optim.Optimizer
+	// Schedule is the learning rate over the progress of the whole flock.
+	Schedule optim.Schedule
+	// Exchange says how often and how models are averaged.
+	Exchange Exchange
+	// Work says when the run is over. Default: never.
+	Work Work
+	// Hooks are called when something of interest has happened.
+	Hooks Hooks
+}
+
+// Exchange says how often and how models are averaged.
+type Exchange struct {
+	// Pace says when this peer initiates exchanges. Default: the measured link and
+	// step times decide, so that communication stays hidden behind computation.
+	Pace averaging.Pace
+	// Codec says how slices are coded. Default: raw.
+	Codec quant.Policy
+	// SliceLen is the number of values in a slice, the same for all peers of a
+	// run. Default: 32,768 (128 KiB).
+	SliceLen int
+	// Window is the number of slices in flight on each lane, 1 to 120 over all lanes.
+	// Default: as many as take 1 MiB to begin with, which are eight slices of the default
+	// length as raw, and then as many as fill the link, of which the passive side keeps up
+	// to 8 MiB. A lane carries no more than a window in a round trip.
+	Window int
+	// Lanes is the number of connections that an exchange may use at once, 1 to 8,
+	// over several addresses of the partner where it has them; of two peers that
+	// differ, the smaller number counts. Default: 1, which is best where two busy
+	// cores are the limit, and 4 to a partner to whom the link is fast and long at once:
+	// with 256 KiB on the way or more, where an exchange moves 4 MiB or more. On links
+	// that limit each connection, k lanes are up to k times as fast.
+	Lanes int
+	// Inbound bounds the exchanges that this peer serves at once; a further one is
+	// refused, and its initiator asks the next. With c exchanges at once each moves
+	// the models by 1/(1+c) of their difference. Default: 1.
+	Inbound int
+	// Deadline bounds an exchange. One with a partner that is known is given up sooner:
+	// once it takes several times longer than those before. Default: 30 s.
+	Deadline time.Duration
+	// Stall bounds the wait for the next frame of a partner in an exchange, and
+	// for the answer to a proposal. One that has answered quickly is waited for less
+	// long: for 2.5 s, unless its link or its machine is so slow that it needs more.
+	// Default: 5 s.
+	Stall time.Duration
+	// Machine makes the algorithm that decides who talks to whom. Default:
+	// averaging.NewADPSGD.
+	Machine func(averaging.Config) (averaging.Machine, error)
+	// Seed makes the peer's random choices repeatable.
+	Seed uint64
+}
+
+// Work says how much the flock has to do. If both numbers are given, the run is
+// over when either is reached. Hardly more is done (docs/design/003): by peers that are
+// equally fast at most one step each, for work that cannot be divided; where speeds change
+// or members die near the end, what is done in about a second.
+type Work struct {
+	// Steps is the number of gradient steps of all peers together.
+	Steps uint64
+	// StepsPerPeer is the number of gradient steps times the most peers that were
+	// members at once, however unequal their shares.
+	StepsPerPeer uint64
+	// Grace bounds how long Close goes on serving exchanges once the run is over
+	// here, until it is over everywhere. Default: 10 s.
+	Grace time.Duration
+}
+
+// Exchanged describes a completed exchange.
+type Exchanged struct {
+	// Partner is the other peer; Inbound tells that it was the one to initiate.
+	Partner seam.PeerID
+	Inbound bool
+	// Distance is the distance between the two models before the exchange.
+	Distance float64
+	// Bytes is what was sent and received, headers included.
+	Bytes uint64
+	// Took is the time from the proposal to the last acknowledgement.
+	Took time.Duration
+}
+
+// Defaults of Config and its parts.
+const (
+	// WideLanes is Exchange.Lanes where it is left to the link, and the link is fast and long.
+	WideLanes    = links.WideLanes
+	DefaultStall = 5 * time.Second
+	DefaultGrace = 10 * time.Second
+)
+
+// faults are all that is wrong.
+func (t Training) faults() (faults []error) {
+	fault := func(format string, args ...any) { faults = append(faults, fmt.Errorf(format, args...)) }
+	layout := layoutOf(t.Params)
+	switch {
+	case t.Params == nil:
+		fault("Params is missing: give the model that is trained. A member without one is made by Join")
+	case layout == nil:
+		fault("Params has no layout: give the model with its initial values, made by tensor.NewParams or tensor.WrapParams")
+	case !tensor.Finite(t.Params.Vector()):
+		fault("Params holds NaN or infinite values")
+	case !sharesAnything(layout):
+		fault("Params: no range of the layout is shared, so there is nothing to exchange")
+	}
+	x := t.Exchange
+	if err := x.Codec.Validate(layout); err != nil {
+		fault("Exchange.Codec: %w", err)
+	}
+	if x.SliceLen < 0 || x.SliceLen > replica.MaxSliceLen {
+		fault("Exchange.SliceLen is %d: want 1 to %d values, or 0 for the default", x.SliceLen, replica.MaxSliceLen)
+	}
+	if x.Window < 0 || x.Window > replica.MaxWindow {
+		fault("Exchange.Window is %d: want 1 to %d slices, or 0 for the default", x.Window, replica.MaxWindow)
+	}
+	if x.Lanes < 0 || x.Lanes > replica.MaxLanes {
+		fault("Exchange.Lanes is %d: want 1 to %d connections, or 0 for the default", x.Lanes, replica.MaxLanes)
+	}
+	if x.Inbound < 0 || x.Inbound > averaging.MaxOverlap {
+		fault("Exchange.Inbound is %d: want 1 to %d exchanges, or 0 for the default", x.Inbound, averaging.MaxOverlap)
+	}
+	if err := x.Pace.Validate(); err != nil {
+		fault("Exchange.Pace: %w", err)
+	}
+	if x.Deadline < 0 || x.Stall < 0 || t.Work.Grace < 0 {
+		fault("Exchange.Deadline %s, Exchange.Stall %s and Work.Grace %s: none may be negative", x.Deadline, x.Stall, t.Work.Grace)
+	}
+	if err := t.Checkpoint.validate(); err != nil {
+		faults = append(faults, err)
+	}
+	if err := t.Schedule.Validate(); err != nil {
+		fault("Schedule: %w", err)
+	}
+	if o, can := t.Optimizer.(optim.Validator); can {
+		if err := o.Validate(layout); err != nil {
+			fault("Optimizer: %w", err)
+		}
+	}
+	return faults
+}
+
+func layoutOf(params *tensor.Params) *tensor.Layout {
+	if params == nil {
+		return nil
+	}
+	return params.Layout()
+}
+
+func sharesAnything(layout *tensor.Layout) bool {
+	for i := range layout.Count() {
+		if layout.At(i).Sharing == tensor.Shared {
+			return true
+		}
+	}
+	return false
+}
+
+func (t Training) withDefaults() Training {
+	if t.Optimizer == nil {
+		t.Optimizer = &optim.SGD{Momentum: optim.DefaultMomentum}
+	}
+	t.Exchange.Deadline = cmp.Or(t.Exchange.Deadline, averaging.DefaultDeadline)
+	if t.Exchange.Machine == nil {
+		t.Exchange.Machine = func(config averaging.Config) (averaging.Machine, error) { return averaging.NewADPSGD(config) }
+	}
+	t.Work.Grace = cmp.Or(t.Work.Grace, DefaultGrace)
+	return t
+}
+
+// Hooks are called on goroutines of the peer, one call at a time for each hook.
+// They should return soon: the next call waits for them. They must not call
+// Close, which waits for them too.
+type Hooks struct {
+	// Exchanged is called after each completed exchange.
+	Exchanged func(Exchanged)
+	// Failed is called after each exchange that broke off.
+	Failed func(seam.PeerID, error)
+	// Quarantined is called when a partner has sent what no honest one sends (NaN,
+	// values no model of the run can have, frames out of order) and is kept away
+	// for a while. Nothing of it was applied.
+	Quarantined func(partner seam.PeerID, term time.Duration, offence error)
+}
+
+// turn lets one call at a time through: it holds a token meanwhile.
+type turn chan struct{}
+
+func (t turn) take() (end func()) {
+	t <- struct{}{}
+	return func() { <-t }
+}
+
+// inTurn are the hooks with one call at a time for each, and nothing to do for those that
+// are nil.
+func (h Hooks) inTurn() Hooks {
+	exchanged, failed, quarantined := make(turn, 1), make(turn, 1), make(turn, 1)
+	one := Hooks{Exchanged: func(Exchanged) {}, Failed: func(seam.PeerID, error) {}, Quarantined: func(seam.PeerID, time.Duration, error) {}}
+	if h.Exchanged != nil {
+		one.Exchanged = func(x Exchanged) {
+			defer exchanged.take()()
+			h.Exchanged(x)
+		}
+	}
+	if h.Failed != nil {
+		one.Failed = func(partner seam.PeerID, err error) {
+			defer failed.take()()
+			h.Failed(partner, err)
+		}
+	}
+	if h.Quarantined != nil {
+		one.Quarantined = func(partner seam.PeerID, term time.Duration, offence error) {
+			defer quarantined.take()()
+			h.Quarantined(partner, term, offence)
+		}
+	}
+	return one
+}
+
+// work is what the flock is to do, and how far it is with that.
+type work struct {
+	flock  *flock.Flock
+	orders *orders.Orders
+	last   func() // lets no further step be taken
+	log    *zap.Logger
+}
+
+// finished tells whether the flock has done its work.
+func (w work) finished() bool {
+	if _, stopped := w.orders.Stopped(); stopped {
+		return true
+	}
+	target := w.target()
+	return target > 0 && w.flock.Total() >= target
+}
+
+// may tells whether this peer may take another step now, or first hears how far the others are.
+func (w work) may(now time.Time) bool {
+	target := w.target()
+	return target == 0 || w.flock.May(target, now)
+}
+
+// conclude notes that the run is over, after the last step. It reports true to the first to
+// find that, who must tell the machine.
+func (w work) conclude() bool {
+	w.last()
+	if !w.flock.Finish() {
+		return false
+	}
+	w.flock.Wait(true) // the others may, for its last steps
+	w.orders.Release()
+	_, stopped := w.orders.Stopped()
+	w.log.Info("the run is over", zap.Bool("stopped_by_operator", stopped),
+		zap.Uint64("own_steps", w.flock.Steps()), zap.Uint64("flock_steps", w.flock.Total()))
+	return true
+}
+
+// progress is the share of the flock's work that is done, 0 if there is no end.
+func (w work) progress() float64 {
+	target := w.target()
+	if target == 0 {
+		return 0
+	}
+	return min(float64(w.flock.Total())/float64(target), 1)
+}
+
+// target is the number of steps that the flock is to take, 0 if there is no end.
+func (w work) target() uint64 {
+	return w.orders.At(w.flock.Total()).Target(w.flock.Participants())
+}
+
+// runOver is ErrRunOver, with the reason if there is another than the work done.
+func (w work) runOver() error {
+	why, stopped := w.orders.Stopped()
+	switch {
+	case !stopped:
+		return ErrRunOver
+	case why == "":
+		return fmt.Errorf("%w: the operator has stopped it", ErrRunOver)
+	}
+	return fmt.Errorf("%w: the operator has stopped it: %s", ErrRunOver, why)
+}
