@@ -13,12 +13,13 @@ import (
 	"github.com/seed-97356399/murmuration/peer/optim"
 	"github.com/seed-97356399/murmuration/quant"
 	"github.com/seed-97356399/murmuration/tensor"
+	"github.com/seed-97356399/murmuration/topology"
 )
 
 // Defaults of a Simulation, and its bounds.
 const (
 	defaultSimulated = 16
-	maxSimulated     = 4096
+	maxSimulated     = topology.MaxMembers
 	defaultLimit     = 1000 * time.Hour
 	defaultStepTime  = 10 * time.Millisecond
 	simulatedWindow  = 64 // slices in flight, where no link needs more
@@ -31,7 +32,7 @@ const (
 // peer, without its clocks, sockets and goroutines. Task and Work are required; the
 // zero values of the others are useful.
 type Simulation struct {
-	// Peers is their number, those that come later included, up to 4096. Default: 16.
+	// Peers is their number, those that come later included, up to topology.MaxMembers. Default: 16.
 	Peers int
 	// Task is what they learn.
 	Task Task

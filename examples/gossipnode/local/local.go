@@ -17,7 +17,10 @@ import (
 	"github.com/seed-97356399/murmuration/examples/gossipnode/supervise"
 )
 
-const defaultPeers = 4
+const (
+	defaultPeers = 4
+	maxPeers     = 1000 // each is a process
+)
 
 // Command makes the command that is several peers on this machine.
 func Command(std cli.Streams) *cobra.Command {
@@ -78,8 +81,8 @@ Ctrl-C asks all of them to leave in good order; a second one kills them.`},
 // adapt checks the settings of a local run, and makes them those of its
 // first peer where the defaults of local are others than run's.
 func adapt(s *settings.Settings, peers int, sources cli.Origins) error {
-	if peers < 1 || peers > settings.MaxPeers {
-		return sources.Usage(cli.Faultf("peers", "%d: want 1 to %d", peers, settings.MaxPeers))
+	if peers < 1 || peers > maxPeers {
+		return sources.Usage(cli.Faultf("peers", "%d: want 1 to %d", peers, maxPeers))
 	}
 	for _, name := range []string{"key", "part", "allow"} {
 		if sources.Source(name) != cli.FromDefault {

@@ -26,6 +26,7 @@ import (
 	"github.com/seed-97356399/murmuration/peer"
 	"github.com/seed-97356399/murmuration/peer/checkpoint"
 	"github.com/seed-97356399/murmuration/peer/p2pnet"
+	"github.com/seed-97356399/murmuration/topology"
 )
 
 // Settings are the flags of run, which local takes too. The zero values of
@@ -96,8 +97,8 @@ func (s *Settings) Flags() *pflag.FlagSet {
 // Arguments are the flags of run that give these settings.
 func (s Settings) Arguments() []string { return cli.Arguments(s.Flags()) }
 
-// MaxPeers bounds --peers, --min-peers and the parts of --part.
-const MaxPeers = 1000
+// MaxPeers bounds --peers of simulated worlds, --min-peers and the parts of --part.
+const MaxPeers = topology.MaxMembers
 
 // Validate reports all faults at once, as a fault of usage that names where each
 // setting comes from.

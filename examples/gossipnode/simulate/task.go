@@ -58,6 +58,7 @@ func PrepareAll(s settings.Settings, peers int) (*Simulated, error) {
 		return nil, err
 	}
 	t := &Simulated{all: all, desks: make(chan *desk, maxDesks)}
+	s.Batch = min(s.Batch, all[0].Len())
 	if t.First, err = workload.Equip(s, all[0], s.Order(0)); err != nil {
 		return nil, err
 	}
@@ -74,7 +75,7 @@ func PrepareAll(s settings.Settings, peers int) (*Simulated, error) {
 func (t *Simulated) Begin(s settings.Settings) (_ *simulatedTask, err error) {
 	task := &simulatedTask{Simulated: t, settings: s}
 	for i, data := range t.all {
-		batches, err := data.Batches(s.Drawn(), s.Order(i), s.Augmentation())
+		batches, err := data.Batches(min(s.Drawn(), data.Len()), s.Order(i), s.Augmentation())
 		if err != nil {
 			return nil, cli.Usage(errors.Join(err, task.Close()))
 		}
