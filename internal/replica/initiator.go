@@ -6,7 +6,6 @@ import (
 
 	"github.com/seed-97356399/murmuration/internal/coding"
 	"github.com/seed-97356399/murmuration/internal/wire"
-	"github.com/seed-97356399/murmuration/tensor"
 )
 
 // Initiator is the active side of an exchange: its lanes send the codes of its
@@ -22,12 +21,6 @@ type Initiator struct {
 	lanes   []*InitiatorLane
 }
 
-// NewInitiator makes an initiator for exchanges of a replica, which keeps in the
-// ledger what it has applied.
-func NewInitiator(r *Replica, l *Ledger) *Initiator {
-	return &Initiator{side: side{replica: r, ledger: l}}
-}
-
 // Begin starts an exchange. The one before must have ended.
 func (a *Initiator) Begin(terms Terms) {
 	a.begin(terms)
@@ -36,7 +29,7 @@ func (a *Initiator) Begin(terms Terms) {
 	a.theirs = a.theirs[:0]
 	a.claimed.Store(0)
 	for n := len(a.lanes); n < a.terms.Lanes; n++ {
-		a.lanes = append(a.lanes, &InitiatorLane{of: a, number: n, scratch: make(tensor.Vector, a.replica.longest)})
+		a.lanes = append(a.lanes, &InitiatorLane{of: a, number: n})
 	}
 	for _, lane := range a.lanes {
 		lane.begin()

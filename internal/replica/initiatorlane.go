@@ -39,6 +39,7 @@ func (l *InitiatorLane) begin() {
 	l.applied.Store(0)
 	l.drained.Store(false)
 	l.due.Store(0)
+	l.scratch = l.of.replica.scratch(l.scratch)
 	l.flight = ring(l.flight, l.of.terms.Window)
 	l.again.begin(l.of.terms.Window)
 }

@@ -128,8 +128,9 @@ type pulls struct {
 
 // pulling is what those of one partner do.
 type pulling struct {
-	sum       moves
-	way       float64 // sum of their lengths
+	sum       []float64 // as many as are watched
+	way       float64   // sum of their lengths
+	ratio     float64   // of the length of the one to the other
 	exchanges uint64
 	told      bool // that it is one-sided
 }
@@ -138,25 +139,26 @@ type pulling struct {
 func (p *pulls) add(partner string, m *moved) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if length := m.own.length(); length > 0 {
-		p.own.add(&m.own, length)
+	n := len(p.watched.at)
+	if length := lengthOf(m.own[:n]); length > 0 {
+		p.own.add(m.own[:n], length)
 	}
-	if length := m.drawn.length(); length > 0 {
+	if length := lengthOf(m.drawn[:n]); length > 0 {
 		known, ok := p.of.Get(partner)
 		if !ok {
 			known = new(pulling)
 			p.of.Add(partner, known)
 		}
-		known.add(&m.drawn, length)
+		known.add(m.drawn[:n], length)
 	}
 	clear(m.own[:])
 	clear(m.drawn[:])
 }
 
-// length is 0 too of moves that are none: this side's own model may be infinite.
-func (m *moves) length() float64 {
+// lengthOf is 0 too of moves that are none: this side's own model may be infinite.
+func lengthOf(moves []float64) float64 {
 	squared := 0.0
-	for _, v := range m {
+	for _, v := range moves {
 		squared += v * v
 	}
 	if !(squared <= math.MaxFloat64) {
@@ -166,19 +168,21 @@ func (m *moves) length() float64 {
 }
 
 // add takes moves of a length in.
-func (p *pulling) add(m *moves, length float64) {
+func (p *pulling) add(m []float64, length float64) {
+	if p.sum == nil {
+		p.sum = make([]float64, len(m))
+	}
 	p.exchanges++
 	p.way = pullMemory*p.way + length
 	for i := range m {
 		p.sum[i] = pullMemory*p.sum[i] + m[i]
 	}
+	p.ratio = lengthOf(p.sum) / p.way
 }
 
 func (p *pulling) pull(partner string) Pull {
-	return Pull{Partner: partner, Ratio: p.ratio(), Exchanges: p.exchanges}
+	return Pull{Partner: partner, Ratio: p.ratio, Exchanges: p.exchanges}
 }
-
-func (p *pulling) ratio() float64 { return p.sum.length() / p.way }
 
 // OneSided tells of a partner's pull whether it is news that no honest partner is known to
 // have one like that: it is once. Where all partners pull one way it is this model that is
@@ -201,14 +205,14 @@ func (p *pulls) trust(partner string) float64 {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	known, ok := p.of.Peek(partner)
-	if !ok || known.exchanges < steadyEnough || len(p.watched.at) < slicePlaces || known.ratio() <= steady || p.own.ratio() > steady {
+	if !ok || known.exchanges < steadyEnough || len(p.watched.at) < slicePlaces || known.ratio <= steady || p.own.ratio > steady {
 		return 1
 	}
 	others, wavering := 0, 0
 	for _, other := range p.of.Values() {
 		if other != known && other.exchanges >= steadyEnough {
 			others++
-			if other.ratio() <= steady {
+			if other.ratio <= steady {
 				wavering++
 			}
 		}
@@ -216,17 +220,17 @@ func (p *pulls) trust(partner string) float64 {
 	if 2*wavering <= others {
 		return 1
 	}
-	return max((1-known.ratio())/(1-steady), leastTrust)
+	return max((1-known.ratio)/(1-steady), leastTrust)
 }
 
 // oneSided tells whether all exchanges pulled one way, and manySided whether they did not;
 // neither, while they are few.
 func (p *pulling) oneSided() bool {
-	return p.exchanges >= pullEnough && p.ratio() > oneSided
+	return p.exchanges >= pullEnough && p.ratio > oneSided
 }
 
 func (p *pulling) manySided() bool {
-	return p.exchanges >= pullEnough && p.ratio() <= oneSided
+	return p.exchanges >= pullEnough && p.ratio <= oneSided
 }
 
 // Pulls are the largest, at most so many, of partners that there were enough exchanges

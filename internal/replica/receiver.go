@@ -14,9 +14,6 @@ import (
 // from one transfer to the next; several may be at work on one replica.
 type Receiver struct{ passage }
 
-// NewReceiver makes a receiver into a replica's buffers.
-func NewReceiver(r *Replica) *Receiver { return &Receiver{passage{replica: r}} }
-
 // Part takes a PART in, all of it, or fails and changes nothing.
 func (p *Receiver) Part(header wire.Header, payload []byte) error {
 	info, code, err := wire.SplitPart(payload)

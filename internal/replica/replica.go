@@ -57,6 +57,10 @@ type Options struct {
 	// Unclipped believes every partner whatever the distance: plain averaging, to
 	// measure what clipping is worth.
 	Unclipped bool
+	// Scratch is where exchanges and transfers compute, with room for the longest slice. It may
+	// be that of other replicas too, if no two of them are ever used at once. Default: each
+	// lane has its own.
+	Scratch tensor.Vector
 	// Watch draws the values on which partners' pull is measured: what others cannot
 	// foretell.
 	Watch uint64
@@ -82,6 +86,9 @@ func New(params *tensor.Params, options Options) (*Replica, error) {
 	}
 	r := &Replica{layout: params.Layout(), values: params.Vector(), sliceLen: options.SliceLen, options: options}
 	r.cut()
+	if options.Scratch != nil && len(options.Scratch) < r.longest {
+		return nil, fmt.Errorf("replica: %d values to compute in, for slices of %d", len(options.Scratch), r.longest)
+	}
 	r.pieces = newPieces(r)
 	r.pulls.watched = newWatched(r, options.Watch)
 	r.pulls.of, _ = simplelru.NewLRU[string, *pulling](maxPulls, nil) // an error is a size below 1

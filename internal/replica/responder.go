@@ -8,7 +8,6 @@ import (
 
 	"github.com/seed-97356399/murmuration/internal/coding"
 	"github.com/seed-97356399/murmuration/internal/wire"
-	"github.com/seed-97356399/murmuration/tensor"
 )
 
 // Responder is the passive side of an exchange: its lanes answer each slice's
@@ -24,12 +23,6 @@ type Responder struct {
 	lanes   []*ResponderLane
 }
 
-// NewResponder makes a responder for exchanges of a replica, which leaves in the
-// ledger what is in doubt when an exchange breaks off.
-func NewResponder(r *Replica, l *Ledger) *Responder {
-	return &Responder{side: side{replica: r, ledger: l}}
-}
-
 // Begin starts an exchange. The one before must have ended.
 func (p *Responder) Begin(terms Terms) {
 	p.begin(terms)
@@ -40,7 +33,7 @@ func (p *Responder) Begin(terms Terms) {
 		p.asked.sized(p.replica)
 	}
 	for n := len(p.lanes); n < p.terms.Lanes; n++ {
-		p.lanes = append(p.lanes, &ResponderLane{of: p, number: n, scratch: make(tensor.Vector, p.replica.longest)})
+		p.lanes = append(p.lanes, &ResponderLane{of: p, number: n})
 	}
 	for _, lane := range p.lanes {
 		lane.begin()

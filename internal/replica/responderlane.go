@@ -25,6 +25,7 @@ type ResponderLane struct {
 
 func (l *ResponderLane) begin() {
 	l.answered, l.applied, l.held = 0, 0, 0
+	l.scratch = l.of.replica.scratch(l.scratch)
 	for i := range l.ring { // an exchange that broke off has left some
 		l.release(&l.ring[i])
 	}

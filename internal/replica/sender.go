@@ -19,9 +19,6 @@ import (
 // all that transfers take.
 type Sender struct{ passage }
 
-// NewSender makes a sender of a replica's buffers.
-func NewSender(r *Replica) *Sender { return &Sender{passage{replica: r}} }
-
 // Next writes the next PART into frame, whose memory it reuses. ok is false if there is
 // none left. It fails with ErrDiverged or ErrTooLarge if the values cannot be sent, and
 // with ErrStopped as the terms say.

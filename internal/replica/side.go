@@ -22,6 +22,11 @@ type side struct {
 	moves   moved
 }
 
+// Use has the next exchanges be of a replica, which notes in the ledger what comes of them.
+// It may change from one exchange to the next; their memory does not grow if all replicas
+// have one layout, cut alike.
+func (s *side) Use(r *Replica, l *Ledger) { s.replica, s.ledger = r, l }
+
 // begin starts an exchange.
 func (s *side) begin(terms Terms) {
 	s.terms = terms.within()

@@ -27,6 +27,14 @@ const notShared = -1
 // in is the slice's part of a vector.
 func (s *slice) in(v tensor.Vector) tensor.Vector { return v[s.offset : s.offset+s.length] }
 
+// scratch is room for the longest slice: own is what the caller had for the replica before.
+func (r *Replica) scratch(own tensor.Vector) tensor.Vector {
+	if r.options.Scratch != nil {
+		return r.options.Scratch
+	}
+	return ring(own, r.longest)
+}
+
 // lockShared goes through the slices that are exchanged, each with its lock held.
 func (r *Replica) lockShared() iter.Seq2[int, *slice] {
 	return func(yield func(shared int, s *slice) bool) {

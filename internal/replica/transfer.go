@@ -109,6 +109,9 @@ type passage struct {
 	scratch   tensor.Vector // for the longest slice
 }
 
+// Use has the next transfers be of a replica's buffers, as Initiator.Use does.
+func (p *passage) Use(r *Replica) { p.replica = r }
+
 // Begin starts a transfer. It fails as TransferTerms.Check does, or if the replica has
 // no such buffer.
 func (p *passage) Begin(terms TransferTerms) error {
@@ -122,9 +125,7 @@ func (p *passage) Begin(terms TransferTerms) error {
 	p.terms = terms
 	p.next, p.end = p.replica.pieces.part(p.replica, terms.Transfer.Part, terms.Transfer.Parts)
 	p.values = p.replica.pieces.until(p.replica, p.end) - p.replica.pieces.until(p.replica, p.next)
-	if p.scratch == nil {
-		p.scratch = make(tensor.Vector, p.replica.longest)
-	}
+	p.scratch = p.replica.scratch(p.scratch)
 	return nil
 }
 

@@ -22,10 +22,11 @@ const (
 	maxOverlap = 255
 )
 
-// Exchange is an exchange that this side initiates. It is reused.
+// Exchange is an exchange that this side initiates. It is reused, also by other peers with
+// models cut alike.
 type Exchange struct {
 	side
-	initiator *replica.Initiator
+	initiator replica.Initiator
 	overlap   int
 	offer     links.Offer
 	agreed    links.Offer // the part of it that the partner has accepted
@@ -39,15 +40,11 @@ type Exchange struct {
 	clean           bool // the partner is known to have applied all
 }
 
-// NewExchange makes room for exchanges of a replica.
-func NewExchange(r *replica.Replica, l *replica.Ledger) *Exchange {
-	return &Exchange{initiator: replica.NewInitiator(r, l)}
-}
-
 // Begin begins an exchange with a partner. Overlap counts the exchanges under way at this
 // side, and offer is what slices may be coded with.
 func (x *Exchange) Begin(local *Host, now time.Duration, partner topology.PeerID, id averaging.ExchangeID, overlap int, offer links.Offer) {
 	x.side.begin(local, now, partner, uint64(id))
+	x.initiator.Use(local.Replica, local.Ledger)
 	x.bounds.Frame = local.Links.Answer(partner)
 	x.overlap, x.offer = min(max(overlap, 1), maxOverlap), offer
 	x.answer, x.told, x.clean = answer{}, false, false

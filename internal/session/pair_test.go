@@ -131,7 +131,7 @@ func newPair(t tester, set setting) *pair {
 	case "cut":
 		x.p.local.Cut++
 	}
-	x.exchange, x.transfer = session.NewExchange(x.a.local.Replica, x.a.ledger), session.NewTransfer(x.a.local.Replica)
+	x.exchange, x.transfer = new(session.Exchange), new(session.Transfer)
 	x.answer = averaging.Action{Kind: averaging.Accept, Overlap: 1}
 	return x
 }

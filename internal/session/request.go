@@ -123,9 +123,6 @@ func (s *Served) Answer(now time.Duration, a averaging.Action) {
 		s.respond(a.Overlap)
 		return
 	}
-	if s.receiver == nil {
-		s.receiver = replica.NewReceiver(s.local.Replica)
-	}
 	if err := s.receiver.Begin(s.taking()); err != nil {
 		s.Fail(err)
 	}
@@ -134,9 +131,6 @@ func (s *Served) Answer(now time.Duration, a averaging.Action) {
 // respond begins an exchange at the replica.
 func (s *Served) respond(overlap int) {
 	l := s.local
-	if s.responder == nil {
-		s.responder = replica.NewResponder(l.Replica, l.Ledger)
-	}
 	overlap = min(max(overlap, int(s.proposal.Overlap), 1), maxOverlap)
 	s.responder.Begin(replica.Terms{
 		Partner: string(s.partner), Incarnation: s.proposal.Incarnation, Exchange: s.id, Codecs: s.codecs,

@@ -28,8 +28,8 @@ type Served struct {
 
 	question  question
 	answer    answer
-	responder *replica.Responder // of an exchange; nil until there is one
-	receiver  *replica.Receiver  // of a transfer
+	responder replica.Responder // of an exchange
+	receiver  replica.Receiver  // of a transfer
 	lanes     [replica.MaxLanes]ServedLane
 	number    int           // of the lane that a LANE names
 	agreed    bool          // slices, or parts, may come
@@ -40,6 +40,8 @@ type Served struct {
 // Begin begins to listen to a partner.
 func (s *Served) Begin(local *Host, now time.Duration, partner topology.PeerID) {
 	s.side.begin(local, now, partner, 0)
+	s.responder.Use(local.Replica, local.Ledger)
+	s.receiver.Use(local.Replica)
 	s.kind, s.question, s.answer = 0, question{}, answer{}
 	s.wanted, s.refusal = collective.Event{}, wire.Refuse{}
 	s.agreed, s.asked, s.sentence = false, false, 0

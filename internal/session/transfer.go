@@ -19,7 +19,7 @@ import (
 // go before the partner has accepted if it has no choice of codecs. It is reused.
 type Transfer struct {
 	side
-	sender   *replica.Sender
+	sender   replica.Sender
 	terms    replica.TransferTerms
 	offer    links.Offer
 	agreed   links.Offer
@@ -32,12 +32,10 @@ type Transfer struct {
 	asked, answered time.Duration
 }
 
-// NewTransfer makes room for transfers from a replica.
-func NewTransfer(r *replica.Replica) *Transfer { return &Transfer{sender: replica.NewSender(r)} }
-
 // Begin begins a transfer to a partner. Terms say what is moved; the plan is the offer's.
 func (x *Transfer) Begin(local *Host, now time.Duration, partner topology.PeerID, terms replica.TransferTerms, offer links.Offer) {
 	x.side.begin(local, now, partner, terms.Exchange)
+	x.sender.Use(local.Replica)
 	x.terms, x.offer, x.agreed = terms, offer, links.Offer{}
 	x.eager, x.sent, x.poured, x.accepted = len(offer.Codecs) == 1, 0, false, false
 }

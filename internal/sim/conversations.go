@@ -27,11 +27,6 @@ type conversations struct {
 	running  map[key]*talk // that the machine knows of
 	watching time.Duration // when it looks for partners that have stalled; 0 if it does not
 	settling bool          // it asks later about what is in doubt
-
-	// What is used again; as much as the machine lets run at once.
-	idleExchanges []*session.Exchange
-	idleTransfers []*session.Transfer
-	idleServed    []*session.Served
 }
 
 // key names an exchange among all that a peer takes part in.
@@ -81,7 +76,7 @@ func (c *conversations) Heard(topology.PeerID, wire.Record) error { return nil }
 
 // propose opens an exchange.
 func (c *conversations) propose(a averaging.Action) {
-	x := take(&c.idleExchanges, func() *session.Exchange { return session.NewExchange(c.host.Replica, c.host.Ledger) })
+	x := take(&c.peer.world.spare.exchanges, func() *session.Exchange { return new(session.Exchange) })
 	c.host.Ledger.Expire(c.peer.now())
 	x.Begin(&c.host, c.peer.now(), a.Peer, a.Exchange, a.Overlap, c.peer.world.offer)
 	if t := c.start(x, a); t != nil {
@@ -92,7 +87,7 @@ func (c *conversations) propose(a averaging.Action) {
 // give opens a transfer. Its frames are handed to the line as it becomes free, so that what
 // is not yet sent can still be broken off.
 func (c *conversations) give(a collective.Action) {
-	x := take(&c.idleTransfers, func() *session.Transfer { return session.NewTransfer(c.host.Replica) })
+	x := take(&c.peer.world.spare.transfers, func() *session.Transfer { return new(session.Transfer) })
 	terms := replica.TransferTerms{Exchange: uint64(a.Exchange), Transfer: a.Transfer}
 	offer := c.peer.world.exact
 	if c.host.Traits.Gradients && !a.Exact {
@@ -101,7 +96,6 @@ func (c *conversations) give(a collective.Action) {
 	x.Begin(&c.host, c.peer.now(), a.Peer, terms, offer)
 	if t := c.start(x, a.Action); t != nil {
 		t.paced = true
-		t.enlarge()
 		t.drive()
 	}
 }
@@ -125,7 +119,7 @@ func (c *conversations) listen(e *end) {
 		e.Reset() // opened and closed without a word
 		return
 	}
-	s := take(&c.idleServed, func() *session.Served { return &session.Served{} })
+	s := take(&c.peer.world.spare.served, func() *session.Served { return new(session.Served) })
 	s.Begin(&c.host, c.peer.now(), c.peer.world.peers[e.other.peer].id)
 	t := c.newTalk(e, s)
 	c.watch()
@@ -160,18 +154,18 @@ func (c *conversations) conclude(t *talk, r session.Result) {
 	if c.running[t.name] == t {
 		delete(c.running, t.name)
 	}
-	values := 2 * c.host.Replica.SharedLen()
+	values, spare := 2*c.host.Replica.SharedLen(), &c.peer.world.spare
 	switch x := t.session.(type) {
 	case *session.Exchange:
-		c.idleExchanges = append(c.idleExchanges, x)
+		spare.exchanges = append(spare.exchanges, x)
 	case *session.Transfer:
 		values = x.Values()
-		c.idleTransfers = append(c.idleTransfers, x)
+		spare.transfers = append(spare.transfers, x)
 	case *session.Served:
 		if x.Kind() == wire.TypeOffer && r.Outcome == session.Finished {
 			values = x.Values()
 		}
-		c.idleServed = append(c.idleServed, x)
+		spare.served = append(spare.served, x)
 	}
 	if !t.name.inbound {
 		c.peer.counts.Again += r.Again
@@ -268,15 +262,6 @@ func (c *conversations) tellDoubt() {
 	c.peer.driver.tell(averaging.Event{Kind: averaging.Doubt, Unresolved: n})
 }
 
-// take takes one that is not in use, or makes one.
-func take[T any](idle *[]T, build func() T) (one T) {
-	if n := len(*idle); n > 0 {
-		one, *idle = (*idle)[n-1], (*idle)[:n-1]
-		return one
-	}
-	return build()
-}
-
 // open opens a stream to another peer. It reports false if the link is cut.
 func (c *conversations) open(partner int, s session.Conversation) (*talk, bool) {
 	w := c.peer.world
@@ -320,7 +305,6 @@ func (c *conversations) completed(t *talk, name key, distance float64, values in
 // newTalk starts a conversation in which the frames of a handshake may come.
 func (c *conversations) newTalk(e *end, s session.Conversation) *talk {
 	t := &talk{peer: c.peer, partner: e.other.peer, end: e, session: s, heard: c.peer.now()}
-	t.reader = wire.NewReader(e, wire.MaxHandshake)
 	e.ready = t.read
 	c.all = append(c.all, t)
 	return t

@@ -127,9 +127,8 @@ func (e *end) deliver(data []byte) {
 	case e.fault != nil || e.deaf:
 		spare.give(data)
 		return
-	case e.read == len(e.inbox):
-		spare.give(e.inbox)
-		e.inbox, e.read = data, 0
+	case len(e.inbox) == 0:
+		e.inbox = data
 	default:
 		e.inbox = append(e.inbox, data...)
 		spare.give(data)
@@ -197,7 +196,10 @@ func (e *end) dry() bool { return e.read == len(e.inbox) && e.fault == nil }
 func (e *end) Read(b []byte) (int, error) {
 	if e.read < len(e.inbox) {
 		n := copy(b, e.inbox[e.read:])
-		e.read += n
+		if e.read += n; e.read == len(e.inbox) {
+			e.stream.line.spare.give(e.inbox)
+			e.inbox, e.read = nil, 0
+		}
 		return n, nil
 	}
 	if e.fault != nil {

@@ -35,10 +35,9 @@ type talk struct {
 	partner int
 	end     *end
 	session session.Conversation
-	name    key // of what the machine knows of
-	reader  *wire.Reader
-	large   bool   // the reader is one for frames of any size
-	frame   []byte // scratch for what is sent
+	name    key          // of what the machine knows of
+	reader  *wire.Reader // within a frame; nil between two
+	frames  int          // the kind of reader that may read them
 	over    bool
 
 	paced   bool          // frames but the first are handed to the line only as it becomes free
@@ -51,37 +50,19 @@ type talk struct {
 	opening time.Duration // the time from then on until it came
 }
 
-// bulk lets frames of any size come and go from now on, in buffers that were used before,
-// if there are any.
-func (t *talk) bulk() {
-	w := t.peer.world
-	if n := len(w.idle); n > 0 {
-		t.reader = w.idle[n-1]
-		w.idle = w.idle[:n-1]
-		t.reader.Reset(t.end)
-	} else {
-		t.reader = wire.NewReader(t.end, wire.MaxPayload)
-	}
-	t.large = true
-	t.enlarge()
-}
-
-// enlarge lets large frames be sent without making room for each.
-func (t *talk) enlarge() {
-	if cap(t.frame) < minSpare {
-		t.frame = t.peer.world.spare.take(minSpare)
-	}
-}
-
 // read takes all frames that have arrived whole.
 func (t *talk) read() {
-	now := t.peer.now()
+	now, spare := t.peer.now(), &t.peer.world.spare
 	t.longest = max(t.longest, now-t.heard)
 	if t.slices > 0 {
 		t.opening, t.slices = now-t.slices, 0
 	}
 	t.heard = now
 	for !t.over && !t.end.dry() {
+		if t.reader == nil {
+			t.reader = spare.reader(t.frames)
+			t.reader.Reset(t.end)
+		}
 		h, payload, err := t.reader.Next()
 		switch {
 		case errors.Is(err, errDry):
@@ -93,7 +74,8 @@ func (t *talk) read() {
 		default:
 			t.session.Fail(err)
 		}
-		t.news = true
+		spare.readers[t.frames] = append(spare.readers[t.frames], t.reader)
+		t.reader, t.news = nil, true
 		t.drive()
 	}
 }
@@ -103,7 +85,7 @@ func (t *talk) drive() {
 	p := t.peer
 	for !t.over && (t.news || !t.pausing) {
 		t.news = false
-		frame, do := t.session.Next(p.now(), &t.frame)
+		frame, do := t.session.Next(p.now(), &p.world.spare.frame)
 		switch do {
 		case session.Wait:
 			return
@@ -114,7 +96,7 @@ func (t *talk) drive() {
 		case session.Ask:
 			p.talks.ask(t)
 		case session.Agreed:
-			t.bulk()
+			t.frames = large
 			p.talks.agreed(t)
 			p.talks.watch()
 		case session.Slices:
@@ -153,6 +135,9 @@ func (t *talk) send(frame []byte) {
 
 // breakOff ends a conversation for a reason of this side's.
 func (t *talk) breakOff(err error) {
+	if t.over {
+		return // its session may be another's by now
+	}
 	t.session.Fail(err)
 	t.news = true
 	t.drive()
@@ -178,11 +163,6 @@ func (t *talk) finish() {
 // leave takes the conversation off its peer's list. What still comes is not read.
 func (t *talk) leave() {
 	t.over, t.end.deaf = true, true
-	if t.large {
-		t.peer.world.idle = append(t.peer.world.idle, t.reader)
-	}
-	t.peer.world.spare.give(t.frame)
-	t.frame = nil
 	all := &t.peer.talks.all
 	*all = slices.DeleteFunc(*all, func(other *talk) bool { return other == t })
 }

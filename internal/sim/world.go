@@ -11,7 +11,6 @@ import (
 	"github.com/seed-97356399/murmuration/averaging"
 	"github.com/seed-97356399/murmuration/internal/links"
 	"github.com/seed-97356399/murmuration/internal/replica"
-	"github.com/seed-97356399/murmuration/internal/wire"
 	"github.com/seed-97356399/murmuration/topology"
 )
 
@@ -23,7 +22,6 @@ type World struct {
 	index  map[topology.PeerID]int
 	lines  map[pair]*line
 	spare  buffers
-	idle   []*wire.Reader // for frames of any size; as many as are in use at once
 	over   bool
 
 	ports   []port

@@ -38,11 +38,10 @@ const (
 )
 
 func newOutbound(o *outcomes) *outbound {
-	r, l := o.Host.Replica, o.Host.Ledger
 	return &outbound{
 		outcomes:  o,
-		exchanges: idle.NewPool(maxIdleExchanges, func() *session.Exchange { return session.NewExchange(r, l) }),
-		transfers: idle.NewPool(maxIdleTransfers, func() *session.Transfer { return session.NewTransfer(r) }),
+		exchanges: idle.NewPool(maxIdleExchanges, func() *session.Exchange { return new(session.Exchange) }),
+		transfers: idle.NewPool(maxIdleTransfers, func() *session.Transfer { return new(session.Transfer) }),
 	}
 }
 
