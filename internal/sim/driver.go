@@ -65,10 +65,10 @@ func answers(a averaging.Action, e averaging.Event) bool {
 // setTimer replaces the timer of the same kind.
 func (d *driver) setTimer(a averaging.Action) {
 	d.timers[a.Timer]++
-	serial := d.timers[a.Timer]
+	serial, timer, peer, exchange := d.timers[a.Timer], a.Timer, a.Peer, a.Exchange // not all of the action: most timers wait for nothing
 	d.peer.world.queue.After(a.After, func() {
-		if d.timers[a.Timer] == serial {
-			d.tell(averaging.Event{Kind: averaging.TimerFired, Timer: a.Timer, Peer: a.Peer, Exchange: a.Exchange})
+		if d.timers[timer] == serial {
+			d.tell(averaging.Event{Kind: averaging.TimerFired, Timer: timer, Peer: peer, Exchange: exchange})
 		}
 	})
 }

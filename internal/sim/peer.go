@@ -46,7 +46,7 @@ func newPeer(w *World, index int, m Member) *peer {
 	p.talks = newConversations(p, m, traits)
 	p.trainer = training{peer: p, gradients: traits.Gradients}
 	p.trainer.Trainer = trainer.New(trainer.Config{
-		Replica: m.Replica, Optimizer: m.Optimizer, Traits: traits, Pace: w.config.Pace, Run: &p.trainer,
+		Replica: m.Replica, Optimizer: m.Optimizer, Traits: traits, Pace: w.config.Pace, Run: &p.trainer, Lent: true,
 	})
 	return p
 }

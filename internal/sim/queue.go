@@ -8,7 +8,7 @@ import "time"
 type Queue struct {
 	now   time.Duration
 	added uint64
-	due   happenings
+	due   happenings[func()]
 }
 
 // Now is the world's time since its beginning.
@@ -19,7 +19,7 @@ func (q *Queue) Now() time.Duration { return q.now }
 // order in which it was added.
 func (q *Queue) After(d time.Duration, do func()) {
 	q.added++
-	q.due.push(happening{at: q.now + max(d, 0), order: q.added, do: do})
+	q.due.push(happening[func()]{at: q.now + max(d, 0), order: q.added, what: do})
 }
 
 // Run lets happen all that is due up to and at the given time, what that brings
@@ -28,7 +28,7 @@ func (q *Queue) Run(until time.Duration) (happened int) {
 	for len(q.due) > 0 && q.due[0].at <= until {
 		next := q.due.pop()
 		q.now = next.at
-		next.do()
+		next.what()
 		happened++
 	}
 	q.now = max(q.now, until)
@@ -39,24 +39,24 @@ func (q *Queue) Run(until time.Duration) (happened int) {
 func (q *Queue) Len() int { return len(q.due) }
 
 // happening is something due; order breaks ties.
-type happening struct {
+type happening[T any] struct {
 	at    time.Duration
 	order uint64
-	do    func()
+	what  T
 }
 
 // happenings is a heap, the earliest first. That of the library would move each in an
 // interface, and so allocate it.
-type happenings []happening
+type happenings[T any] []happening[T]
 
-func (h happenings) before(i, j int) bool {
+func (h happenings[T]) before(i, j int) bool {
 	if h[i].at != h[j].at {
 		return h[i].at < h[j].at
 	}
 	return h[i].order < h[j].order
 }
 
-func (h *happenings) push(x happening) {
+func (h *happenings[T]) push(x happening[T]) {
 	*h = append(*h, x)
 	for all, i := *h, len(*h)-1; i > 0; {
 		above := (i - 1) / 2
@@ -68,10 +68,10 @@ func (h *happenings) push(x happening) {
 	}
 }
 
-func (h *happenings) pop() happening {
+func (h *happenings[T]) pop() happening[T] {
 	all := *h
 	first, last := all[0], len(all)-1
-	all[0], all[last] = all[last], happening{} // let go of the closure
+	all[0], all[last] = all[last], happening[T]{} // let go of it
 	all = all[:last]
 	*h = all
 	for i := 0; ; {

@@ -41,7 +41,8 @@ type training struct {
 	halted    bool // no further step is made
 
 	stepping bool // a step is in the making
-	x, grad  []float32
+	x        []float32
+	grad     []float32 // the world's, from when it is computed to the step's end
 	samples  int
 	loss     float64
 	fault    error
@@ -66,16 +67,18 @@ func (t *training) begin(samples int) {
 		return
 	}
 	t.stepping, t.computed = true, false
-	t.x, t.grad = t.Begin()
+	t.x, _ = t.Begin()
+	took := max(w.config.Task.Duration(p.index, p.counts.Steps, samples), minStep)
 	if w.gradients.workers > 0 {
-		w.gradients.owed = append(w.gradients.owed, t)
+		w.gradients.owed.push(happening[*training]{at: p.now() + took, what: t})
 	}
-	w.queue.After(max(w.config.Task.Duration(p.index, p.counts.Steps, samples), minStep), t.end)
+	w.queue.After(took, t.end)
 }
 
 // compute computes the gradient of the step in the making.
 func (t *training) compute(worker int) {
 	p := t.peer
+	clear(t.grad)
 	t.loss, t.samples, t.fault = p.world.config.Task.Gradient(worker, p.index, p.counts.Steps, t.x, t.grad)
 	t.computed = true
 }
@@ -83,10 +86,17 @@ func (t *training) compute(worker int) {
 // end takes the step in.
 func (t *training) end() {
 	p := t.peer
-	if p.gone {
-		return
+	if !p.gone {
+		p.world.gradients.finish(t)
+		t.Lend(t.grad)
+		t.took()
 	}
-	p.world.gradients.finish(t)
+	p.world.gradients.give(t)
+}
+
+// took makes the step of the gradient.
+func (t *training) took() {
+	p := t.peer
 	t.stepping = false
 	if t.fault != nil {
 		t.failed(fmt.Errorf("step %d: computing the gradient: %w", p.counts.Steps+1, t.fault))
@@ -152,40 +162,70 @@ func (t *training) Rate(progress float64) float64 {
 // MaxWorkers bounds the goroutines that compute gradients.
 const MaxWorkers = 64
 
+// ahead is for how many steps a worker computes gradients at once.
+const ahead = 64
+
 // gradients are computed one by one as steps end, or several at once.
 type gradients struct {
-	workers int         // 0 unless the world forks
-	owed    []*training // whose steps have begun, and whose gradients are not yet computed
-	mean, x []float32   // scratch for updates
+	workers int                   // 0 unless the world forks
+	owed    happenings[*training] // steps that have begun and whose gradients are not yet computed, as they end
+	due     []*training           // scratch
+	mean, x []float32             // scratch for updates
+	spare   [][]float32           // as many as were there at once
 }
 
 // finish sees to it that the gradient of a step is there: in a world that forks, with it
-// those of all steps that have begun, which depend on nothing that may yet happen.
+// those of the steps that end next, which depend on nothing that may yet happen.
 func (g *gradients) finish(t *training) {
-	if t.computed {
-		return
+	for !t.computed && len(g.owed) > 0 { // more than once where many end at one moment, or have gone
+		g.next()
 	}
-	if g.workers == 0 {
+	if !t.computed {
+		g.take(t)
 		t.compute(0)
-		return
 	}
+}
+
+// next computes the gradients of those steps that end first, as many as go at once.
+func (g *gradients) next() {
+	due := g.due[:0]
+	for len(g.owed) > 0 && len(due) < ahead*g.workers {
+		if t := g.owed.pop().what; !t.peer.gone {
+			g.take(t)
+			due = append(due, t)
+		}
+	}
+	g.due = due
 	var next atomic.Int64
 	work := func(worker int) {
 		for {
 			i := int(next.Add(1)) - 1
-			if i >= len(g.owed) {
+			if i >= len(due) {
 				return
 			}
-			if t := g.owed[i]; !t.peer.gone {
-				t.compute(worker)
-			}
+			due[i].compute(worker)
 		}
 	}
 	var group sync.WaitGroup
-	for worker := 1; worker < min(g.workers, len(g.owed)); worker++ {
+	for worker := 1; worker < min(g.workers, len(due)); worker++ {
 		group.Go(func() { work(worker) })
 	}
 	work(0)
 	group.Wait()
-	g.owed = g.owed[:0]
+}
+
+// take gives a step room for its gradient.
+func (g *gradients) take(t *training) {
+	if n := len(g.spare); n > 0 {
+		t.grad, g.spare = g.spare[n-1], g.spare[:n-1]
+		return
+	}
+	t.grad = make([]float32, t.peer.replica.Len())
+}
+
+// give takes it back.
+func (g *gradients) give(t *training) {
+	if t.grad != nil {
+		g.spare, t.grad = append(g.spare, t.grad), nil
+	}
 }

@@ -51,7 +51,7 @@ type Run interface {
 	Rate(progress float64) float64
 }
 
-// Config makes a Trainer. All of it is required.
+// Config makes a Trainer. All of it but Lent is required.
 type Config struct {
 	Replica   *replica.Replica
 	Optimizer optim.Optimizer
@@ -59,6 +59,8 @@ type Config struct {
 	Traits collective.Traits
 	Pace   averaging.Pace
 	Run    Run
+	// Lent: the caller lends the room for gradients, with Lend. Trade cannot be called then.
+	Lent bool
 }
 
 // Trainer makes the steps of one peer. One goroutine calls Begin, Gradient, Trade,
@@ -80,7 +82,10 @@ type Trainer struct {
 // New makes a trainer, and gives the replica the buffers that the machine needs.
 func New(config Config) *Trainer {
 	n := config.Replica.Len()
-	t := &Trainer{config: config, apart: newApart(config.Replica.Layout()), x: make(tensor.Vector, n), grad: make(tensor.Vector, n)}
+	t := &Trainer{config: config, apart: newApart(config.Replica.Layout()), x: make(tensor.Vector, n)}
+	if !config.Lent {
+		t.grad = make(tensor.Vector, n)
+	}
 	if config.Traits.Gradients || config.Traits.Pools {
 		config.Replica.UseGradients()
 	}
@@ -92,9 +97,16 @@ func New(config Config) *Trainer {
 func (t *Trainer) Begin() (x, grad tensor.Vector) {
 	t.renew()
 	t.waited += t.config.Replica.Snapshot(t.x)
+	if t.config.Lent {
+		t.grad = nil // another has it by now
+	}
 	clear(t.grad)
 	return t.x, t.grad
 }
+
+// Lend lends the vector in which the gradient of the step in the making is, until Gradient has
+// returned. Begin's second result is nil then.
+func (t *Trainer) Lend(grad tensor.Vector) { t.grad = grad }
 
 // renew has the optimizer forget what it knows of a model that was replaced, and tells
 // whether one was.

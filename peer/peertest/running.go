@@ -30,6 +30,7 @@ type running struct {
 	here     []bool
 	trainer  *trainer
 	partners []map[int]struct{}
+	scratch  tensor.Vector // of all replicas: one exchange computes at a time
 	lying    *rand.Rand
 	record   *recorder
 
@@ -55,6 +56,7 @@ func newRunning(s Simulation) (*running, error) {
 		partners: make([]map[int]struct{}, s.Peers), lying: rand.New(rand.NewPCG(s.Seed, chanceOfLies)),
 		ended: -1,
 	}
+	r.scratch = make(tensor.Vector, min(r.layout.Len(), replica.MaxSliceLen))
 	changes := inOrder(append(s.World.Links.beginning(s.Peers), s.World.Changes...))
 	if s.World.Replay != nil {
 		changes = s.World.Replay.changes
@@ -109,7 +111,7 @@ func (r *running) config(late map[int]bool) (sim.Config, error) {
 		}
 		c.Members = append(c.Members, m)
 	}
-	whole, err := replica.New(r.Task.Params(), replica.Options{SliceLen: r.Exchange.SliceLen})
+	whole, err := replica.New(r.Task.Params(), replica.Options{SliceLen: r.Exchange.SliceLen, Scratch: r.scratch})
 	if err != nil {
 		return c, err
 	}
@@ -122,7 +124,7 @@ func SimulatedID(i int) topology.PeerID { return topology.PeerID(fmt.Sprintf("pe
 
 // member makes peer i anew.
 func (r *running) member(i int) (sim.Member, error) {
-	rep, err := replica.New(r.Task.Params(), replica.Options{SliceLen: r.Exchange.SliceLen})
+	rep, err := replica.New(r.Task.Params(), replica.Options{SliceLen: r.Exchange.SliceLen, Scratch: r.scratch})
 	if err != nil {
 		return sim.Member{}, err
 	}

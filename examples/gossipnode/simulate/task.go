@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"runtime/debug"
 
 	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/settings"
@@ -36,6 +37,9 @@ const (
 	maxDesks = 64
 	// glanced is the number of held-out pictures that do for a glance.
 	glanced = 2000
+	// garbage is how much there may be, in percent of what is needed: that is most of a
+	// world from its first steps on, and as much again would be in the way of large ones.
+	garbage = 25
 )
 
 // PrepareAll is prepare for all peers.
@@ -88,6 +92,7 @@ func (t *Simulated) Begin(s settings.Settings) (_ *simulatedTask, err error) {
 func (t *Simulated) Train(
 	ctx context.Context, s Settings, world peertest.World, change func(*peertest.Simulation),
 ) (_ Result, err error) {
+	defer debug.SetGCPercent(debug.SetGCPercent(garbage))
 	task, err := t.Begin(s.Settings)
 	if err != nil {
 		return Result{}, err
