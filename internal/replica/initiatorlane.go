@@ -19,7 +19,7 @@ type InitiatorLane struct {
 	applied atomic.Int32 // frames whose difference has been applied
 	drained atomic.Bool  // no slice is left that no lane has taken up
 	due     atomic.Int64 // bytes of the differences that are to come
-	flight  []inFlight   // as many as the window has
+	flight  []inFlight   // as many as can be on their way
 	again   retries
 	scratch tensor.Vector
 	ranges  [maxBlocks]float32 // for Code
@@ -40,8 +40,8 @@ func (l *InitiatorLane) begin() {
 	l.drained.Store(false)
 	l.due.Store(0)
 	l.scratch = l.of.replica.scratch(l.scratch)
-	l.flight = ring(l.flight, l.of.terms.Window)
-	l.again.begin(l.of.terms.Window)
+	l.flight = ring(l.flight, l.of.flying())
+	l.again.begin(l.of.flying())
 }
 
 // Code writes the frame of the next slice into frame, whose memory it reuses.

@@ -16,7 +16,7 @@ type ResponderLane struct {
 	answered int       // frames answered
 	applied  int       // of these, how many have been applied at both sides
 	held     int       // bytes of the differences of the others
-	ring     []pending // as many as the window has
+	ring     []pending // as many as can be on their way
 	spare    [][]byte  // frames of parts that have been applied, at most MaxWindow
 	scratch  tensor.Vector
 	seen     [maxBlocks]float32 // of the blocks of a slice
@@ -29,7 +29,7 @@ func (l *ResponderLane) begin() {
 	for i := range l.ring { // an exchange that broke off has left some
 		l.release(&l.ring[i])
 	}
-	l.ring = ring(l.ring, l.of.terms.Window)
+	l.ring = ring(l.ring, l.of.flying())
 }
 
 // release keeps the frame of a part that needs it no more for another. So there are

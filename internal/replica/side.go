@@ -50,6 +50,10 @@ func (s *side) remember(of *slice, distance, limit float64) float64 {
 func (s *side) Lanes() int  { return s.terms.Lanes }
 func (s *side) Window() int { return s.terms.Window }
 
+// flying is how many frames of a lane can be on their way: as the window says, or all that the
+// exchange has.
+func (s *side) flying() int { return min(s.terms.Window, max(attempts*len(s.replica.shared), 1)) }
+
 // Done tells whether every slice has been applied, by a responder at both sides, and what
 // had to be sent again too.
 func (s *side) Done() bool { return s.applied.Load() == s.due.Load() }

@@ -76,7 +76,7 @@ func (c *conversations) Heard(topology.PeerID, wire.Record) error { return nil }
 
 // propose opens an exchange.
 func (c *conversations) propose(a averaging.Action) {
-	x := take(&c.peer.world.spare.exchanges, func() *session.Exchange { return new(session.Exchange) })
+	x := takeOr(&c.peer.world.spare.exchanges)
 	c.host.Ledger.Expire(c.peer.now())
 	x.Begin(&c.host, c.peer.now(), a.Peer, a.Exchange, a.Overlap, c.peer.world.offer)
 	if t := c.start(x, a); t != nil {
@@ -87,7 +87,7 @@ func (c *conversations) propose(a averaging.Action) {
 // give opens a transfer. Its frames are handed to the line as it becomes free, so that what
 // is not yet sent can still be broken off.
 func (c *conversations) give(a collective.Action) {
-	x := take(&c.peer.world.spare.transfers, func() *session.Transfer { return new(session.Transfer) })
+	x := takeOr(&c.peer.world.spare.transfers)
 	terms := replica.TransferTerms{Exchange: uint64(a.Exchange), Transfer: a.Transfer}
 	offer := c.peer.world.exact
 	if c.host.Traits.Gradients && !a.Exact {
@@ -119,7 +119,7 @@ func (c *conversations) listen(e *end) {
 		e.Reset() // opened and closed without a word
 		return
 	}
-	s := take(&c.peer.world.spare.served, func() *session.Served { return new(session.Served) })
+	s := takeOr(&c.peer.world.spare.served)
 	s.Begin(&c.host, c.peer.now(), c.peer.world.peers[e.other.peer].id)
 	t := c.newTalk(e, s)
 	c.watch()
@@ -157,15 +157,15 @@ func (c *conversations) conclude(t *talk, r session.Result) {
 	values, spare := 2*c.host.Replica.SharedLen(), &c.peer.world.spare
 	switch x := t.session.(type) {
 	case *session.Exchange:
-		spare.exchanges = append(spare.exchanges, x)
+		spare.exchanges.give(x)
 	case *session.Transfer:
 		values = x.Values()
-		spare.transfers = append(spare.transfers, x)
+		spare.transfers.give(x)
 	case *session.Served:
 		if x.Kind() == wire.TypeOffer && r.Outcome == session.Finished {
 			values = x.Values()
 		}
-		spare.served = append(spare.served, x)
+		spare.served.give(x)
 	}
 	if !t.name.inbound {
 		c.peer.counts.Again += r.Again

@@ -60,8 +60,7 @@ func (t *talk) read() {
 	t.heard = now
 	for !t.over && !t.end.dry() {
 		if t.reader == nil {
-			t.reader = spare.reader(t.frames)
-			t.reader.Reset(t.end)
+			t.reader = spare.reader(t.frames, t.end)
 		}
 		h, payload, err := t.reader.Next()
 		switch {
@@ -74,7 +73,7 @@ func (t *talk) read() {
 		default:
 			t.session.Fail(err)
 		}
-		spare.readers[t.frames] = append(spare.readers[t.frames], t.reader)
+		spare.readers[t.frames].give(t.reader)
 		t.reader, t.news = nil, true
 		t.drive()
 	}

@@ -171,7 +171,7 @@ type gradients struct {
 	owed    happenings[*training] // steps that have begun and whose gradients are not yet computed, as they end
 	due     []*training           // scratch
 	mean, x []float32             // scratch for updates
-	spare   [][]float32           // as many as were there at once
+	spare   spares[[]float32]
 }
 
 // finish sees to it that the gradient of a step is there: in a world that forks, with it
@@ -216,16 +216,16 @@ func (g *gradients) next() {
 
 // take gives a step room for its gradient.
 func (g *gradients) take(t *training) {
-	if n := len(g.spare); n > 0 {
-		t.grad, g.spare = g.spare[n-1], g.spare[:n-1]
-		return
+	var ok bool
+	if t.grad, ok = g.spare.take(); !ok {
+		t.grad = make([]float32, t.peer.replica.Len())
 	}
-	t.grad = make([]float32, t.peer.replica.Len())
 }
 
 // give takes it back.
 func (g *gradients) give(t *training) {
 	if t.grad != nil {
-		g.spare, t.grad = append(g.spare, t.grad), nil
+		g.spare.give(t.grad)
+		t.grad = nil
 	}
 }

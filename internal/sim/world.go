@@ -46,7 +46,7 @@ func New(config Config) (*World, error) {
 	}
 	w := &World{config: config.withDefaults(), index: make(map[topology.PeerID]int), lines: make(map[pair]*line)}
 	w.offer, w.exact = links.NewOffer(w.config.Terms.Plan), links.NewOffer(replica.ExactTerms().Plan)
-	w.ports, w.spare.most = make([]port, len(config.Members)), sparePerPeer*len(config.Members)
+	w.ports = make([]port, len(config.Members))
 	var members []topology.Member
 	for i, m := range config.Members {
 		w.index[m.ID] = i
