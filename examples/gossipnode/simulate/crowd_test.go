@@ -4,6 +4,7 @@ package simulate
 
 import (
 	"fmt"
+	"runtime"
 	"strings"
 	"sync"
 	"syscall"
@@ -49,6 +50,40 @@ func TestCrowd(t *testing.T) {
 	}
 	if r := float64(many) / float64(few); r > ratio*slack {
 		t.Errorf("an event of a thousand peers costs %.2f times as much as of a hundred, want %.1f", r, ratio)
+	}
+}
+
+// TestThousandsComeAndGo is 2,000 peers, more than the data has batches for, of whom one in a
+// hundred goes and comes back. With -tables it is 10,000 with 100 steps each, and what they
+// take of the machine is bounded.
+func TestThousandsComeAndGo(t *testing.T) {
+	const (
+		most     = 180 * time.Second // of processor time
+		mostHeld = 3 << 30           // bytes
+	)
+	if testing.Short() {
+		t.Skip("left out by -short: simulates two thousand peers")
+	}
+	peers, steps, stepTime := 2000, 10, 100*time.Millisecond
+	if *tables {
+		peers, steps, stepTime = 10_000, 100, 10*time.Millisecond
+	}
+	args := strings.Fields(fmt.Sprintf("--peers %d --model softmax --steps %d --step-time %s --every 1 --points 0", peers, steps, stepTime))
+	for i := range peers / 100 {
+		way, at := []string{"--leave", "--crash"}[i%2], 100+400*i/(peers/100)
+		args = append(args, way, fmt.Sprintf("%d@%dms", 100*i+i%7, at), "--arrive", fmt.Sprintf("%d@%dms", 100*i+i%7, at+300))
+	}
+	before := processorTime()
+	_, r := simulateOnce(t, args...)
+	took := processorTime() - before
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	t.Logf("%d peers: %s of processor time, %d MB, %d events, accuracy %.3f, %d lost", peers, took, m.Sys>>20, r.Events, r.TestAccuracy.Mean, r.PeersLost)
+	if r.Steps != uint64(peers*steps) || r.PeersLost != peers/100 || r.TestAccuracy.Mean < 0.2 {
+		t.Errorf("%d steps, %d peers lost, accuracy %g", r.Steps, r.PeersLost, r.TestAccuracy.Mean)
+	}
+	if *tables && (took > most || m.Sys > mostHeld) {
+		t.Errorf("it took %s and %d bytes, want at most %s and %d", took, m.Sys, most, mostHeld)
 	}
 }
 

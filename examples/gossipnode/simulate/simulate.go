@@ -65,7 +65,8 @@ build on machines whose arithmetic, which the result names, is the same. (That o
 of avx512 comes to the same. That of the plain loops, which a processor without them and
 the build tag purego have, and that of another architecture round otherwise: digest differs,
 and figures in late digits.) In the result, seconds are virtual, consensus_distance is the root mean square distance of all models
-from their mean, and test_accuracy that of --evaluate peers.
+from their mean, and test_accuracy that of --evaluate peers. A peer whose part of the data is
+smaller than --batch takes all of it in each step.
 
 With --record FILE what happens is written as lines of JSON: how long each step took,
 links, coming and going, who proposed an exchange and what was lost. With --replay FILE
