@@ -50,7 +50,7 @@ func TestCrowdSharesWhatItNeeds(t *testing.T) {
 		if most := peers / 4; exchanges > most || served > most {
 			t.Errorf("room for %d exchanges and %d at their other ends, of %d peers: want at most %d", exchanges, served, peers, most)
 		}
-		if most := max(workers, 1) * 64; gradients > most+peers/50 {
+		if most := 256; gradients > most+peers/50 {
 			t.Errorf("room for %d gradients, of which about %d are needed at once", gradients, most)
 		}
 		return f.world.Digest()

@@ -162,8 +162,9 @@ func (t *training) Rate(progress float64) float64 {
 // MaxWorkers bounds the goroutines that compute gradients.
 const MaxWorkers = 64
 
-// ahead is for how many steps a worker computes gradients at once.
-const ahead = 64
+// ahead is for how many steps gradients are computed at once. It does not depend on the number
+// of workers: what a task counts as it computes is to be the same on every machine.
+const ahead = 256
 
 // gradients are computed one by one as steps end, or several at once.
 type gradients struct {
@@ -189,7 +190,7 @@ func (g *gradients) finish(t *training) {
 // next computes the gradients of those steps that end first, as many as go at once.
 func (g *gradients) next() {
 	due := g.due[:0]
-	for len(g.owed) > 0 && len(due) < ahead*g.workers {
+	for len(g.owed) > 0 && len(due) < ahead {
 		if t := g.owed.pop().what; !t.peer.gone {
 			g.take(t)
 			due = append(due, t)
