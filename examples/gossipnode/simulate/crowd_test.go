@@ -83,7 +83,7 @@ func TestThousandsComeAndGo(t *testing.T) {
 		t.Errorf("%d steps, %d peers lost, accuracy %g", r.Steps, r.PeersLost, r.TestAccuracy.Mean)
 	}
 	if *tables && (took > most || m.Sys > mostHeld) {
-		t.Errorf("it took %s and %d bytes, want at most %s and %d", took, m.Sys, most, mostHeld)
+		t.Errorf("it took %s and %d bytes, want at most %s and %d", took, m.Sys, most, uint64(mostHeld))
 	}
 }
 
