@@ -141,3 +141,24 @@ func InMemory(batches ...*Batch) Source {
 		}
 	}
 }
+
+// Scope is a flock in which all names begin with one more: what is fitted twice over one flock, or by two rooms of
+// a service, has sums of different names.
+func Scope(flock Flock, name string) Flock { return scope{flock, name + "/"} }
+
+type scope struct {
+	flock  Flock
+	prefix string
+}
+
+func (s scope) Sum(ctx context.Context, name string, vector []float64) ([]float64, int, error) {
+	return s.flock.Sum(ctx, s.prefix+name, vector)
+}
+
+func (s scope) Max(ctx context.Context, name string, vector []float64) ([]float64, int, error) {
+	return s.flock.Max(ctx, s.prefix+name, vector)
+}
+
+func (s scope) Gather(ctx context.Context, name string, data []byte) ([][]byte, error) {
+	return s.flock.Gather(ctx, s.prefix+name, data)
+}

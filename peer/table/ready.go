@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"hash/fnv"
+	"maps"
+	"slices"
 )
 
 // Errors that all members of a flock return alike, but for the one whose rows are at fault: that
@@ -43,6 +45,23 @@ func Ready(ctx context.Context, flock Flock, name string, local error, alike ...
 		return ErrMember
 	case most[0] != -most[1]:
 		return ErrUnlike
+	}
+	return nil
+}
+
+// AgreeSettings makes sure that all members have the same settings: else each has the same ErrUnlike, which names
+// one that differs.
+func AgreeSettings(ctx context.Context, flock Flock, name string, settings map[string]string) error {
+	all, err := GatherJSON(ctx, Careful(flock), name, settings)
+	if err != nil {
+		return fmt.Errorf("comparing settings: %w", err)
+	}
+	for i, theirs := range all {
+		for _, key := range slices.Sorted(maps.Keys(all[0])) {
+			if all[0][key] != theirs[key] {
+				return fmt.Errorf("%s is %q at one member and %q at another (%d of %d): %w", key, all[0][key], theirs[key], i+1, len(all), ErrUnlike)
+			}
+		}
 	}
 	return nil
 }

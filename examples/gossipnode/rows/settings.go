@@ -40,7 +40,7 @@ func agreeSettings(ctx context.Context, flock table.Flock, mine map[string]strin
 
 // unlearnable are the faults of --data and --target, which to start again does not mend.
 var unlearnable = []error{
-	read.ErrEncoding, read.ErrSeparator, read.ErrTooLarge, learn.ErrNoRows,
+	read.ErrEncoding, read.ErrSeparator, table.ErrTooLarge, learn.ErrNoRows,
 	table.ErrNoColumn, table.ErrTargetKind, table.ErrNoTarget, table.ErrOneClass, table.ErrTooManyClasses,
 }
 
@@ -57,7 +57,7 @@ func Remedied(err error) error {
 		remedy = "say which encoding it has, such as --encoding windows-1252"
 	case errors.Is(err, read.ErrSeparator):
 		remedy = "say what does with --separator"
-	case errors.Is(err, read.ErrTooLarge):
+	case errors.Is(err, table.ErrTooLarge):
 		remedy = "give fewer, or more with --memory; preparing them takes several times as much"
 	case errors.As(err, &damage):
 		remedy = "see --tolerance"

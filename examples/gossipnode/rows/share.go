@@ -129,7 +129,7 @@ func (s Share) load(ctx context.Context, schema *table.Schema) (table.Source, er
 		}
 		source = table.Filtered(source, parts[s.Number])
 	}
-	batches, err := read.Hold(ctx, source, int64(cmp.Or(s.Table.Memory, settings.DefaultTableMemory))<<20)
+	batches, err := table.Hold(ctx, source, int64(cmp.Or(s.Table.Memory, settings.DefaultTableMemory))<<20)
 	return table.InMemory(batches...), cli.Config(err)
 }
 

@@ -2,8 +2,10 @@ package prepare
 
 import (
 	"context"
+	"fmt"
 	"math"
 	"regexp"
+	"slices"
 	"strconv"
 
 	"github.com/seed-97356399/murmuration/peer/table"
@@ -11,10 +13,13 @@ import (
 
 // Dates makes of each column of dates the days since 1970, and beside them, as COLUMN.month,
 // COLUMN.weekday (0 is Sunday) and, where there are times of the day, COLUMN.hour, parts of which
-// much depends that goes round. What is no date is missing. Nothing is learned.
+// much depends that goes round. What is no date is missing.
 type Dates struct {
-	// Columns are those that are dates, and whether with times of the day.
+	// Columns are those that are dates, and whether with times of the day. If none are told, Fit finds the
+	// categories of which all values of all members are dates.
 	Columns map[string]bool `json:"columns"`
+	// Except are columns that are none, whatever their values.
+	Except []string `json:"except,omitempty"`
 }
 
 // dateForm is of ISO 8601, or a date with dots.
@@ -50,7 +55,43 @@ func ParseDate(text string) (parts [4]float64, timed, ok bool) {
 }
 
 // Fit implements table.Stage.
-func (s *Dates) Fit(context.Context, table.Flock, string, table.Source) error { return nil }
+func (s *Dates) Fit(ctx context.Context, flock table.Flock, name string, rows table.Source) error {
+	if s.Columns != nil {
+		return nil
+	}
+	own := make(map[string]dated)
+	err := collect(ctx, rows, nil, table.Category, func(c *table.Column) {
+		of, seen := own[c.Name]
+		uses, _ := c.Uses()
+		for i, n := range uses {
+			if n == 0 || seen && !of.All || slices.Contains(s.Except, c.Name) {
+				continue
+			}
+			_, timed, is := ParseDate(c.Values[i])
+			of, seen = dated{is, of.Timed || timed}, true
+			own[c.Name] = of
+		}
+	})
+	all, err := gather(ctx, flock, name, part[dated]{own, err, []any{s.Except}}, func(a, b dated) dated {
+		return dated{a.All && b.All, a.Timed || b.Timed}
+	})
+	if err != nil {
+		return fmt.Errorf("finding dates: %w", err)
+	}
+	s.Columns = make(map[string]bool)
+	for column, of := range all {
+		if of.All {
+			s.Columns[column] = of.Timed
+		}
+	}
+	return nil
+}
+
+// dated is what is seen of a column.
+type dated struct {
+	All   bool `json:"all"`
+	Timed bool `json:"timed"`
+}
 
 // Transform implements table.Stage.
 func (s *Dates) Transform(b *table.Batch) (*table.Batch, error) {

@@ -131,7 +131,8 @@ func TestHashesNeedNoPass(t *testing.T) {
 // TestEachStageIsReadBack compares what stages that were read back make, bit for bit.
 func TestEachStageIsReadBack(t *testing.T) {
 	b := batch(numbers("x", 1e9, 1e9+1./3, math.NaN(), -7, 0.1), numbers("y", 0, 1, 0, 1, 1), texts("c", "b", "", "a", "b", "late again"))
-	for name, stage := range kinds() {
+	for name, make := range Kinds() {
+		stage := make()
 		if d, ok := stage.(*DropUseless); ok {
 			d.Target = "y"
 		}
@@ -142,7 +143,7 @@ func TestEachStageIsReadBack(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		again := kinds()[name]
+		again := Kinds()[name]()
 		if err := json.Unmarshal(data, again); err != nil {
 			t.Fatal(err)
 		}

@@ -6,8 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"iter"
 	"reflect"
+	"slices"
 	"strings"
 
 	"github.com/seed-97356399/murmuration/peer/table"
@@ -18,9 +18,10 @@ import (
 type Pipeline struct {
 	// Input are the columns that it takes: those that it was fitted on. Others that a batch
 	// has are left out.
-	Input table.Schema
-	// Stages are the kinds of this package.
+	Input  table.Schema
 	Stages []table.Stage
+	// Kinds are the stages that are written and read; nil are those of this package.
+	Kinds table.Kinds[table.Stage]
 }
 
 // ErrPipeline is a pipeline that cannot be read: not one, cut, changed, or of a newer release.
@@ -45,26 +46,49 @@ func checkMade(columns int) error {
 	return nil
 }
 
-// kinds makes a stage of each kind.
-func kinds() map[string]table.Stage {
-	all := make(map[string]table.Stage)
-	for _, s := range []table.Stage{
-		&Standardize{}, &MinMax{}, &Impute{}, &Bins{}, &Outliers{}, &OneHot{}, &Codes{}, &Buckets{}, &NGrams{}, &DropUseless{}, &Dates{},
-	} {
-		all[kindOf(s)] = s
+// Kinds are the stages of this package, each under its name in lower case.
+func Kinds() table.Kinds[table.Stage] {
+	return table.Kinds[table.Stage]{
+		"bins":        func() table.Stage { return &Bins{} },
+		"buckets":     func() table.Stage { return &Buckets{} },
+		"codes":       func() table.Stage { return &Codes{} },
+		"dates":       func() table.Stage { return &Dates{} },
+		"dropmany":    func() table.Stage { return &DropMany{} },
+		"dropuseless": func() table.Stage { return &DropUseless{} },
+		"impute":      func() table.Stage { return &Impute{} },
+		"minmax":      func() table.Stage { return &MinMax{} },
+		"ngrams":      func() table.Stage { return &NGrams{} },
+		"onehot":      func() table.Stage { return &OneHot{} },
+		"outliers":    func() table.Stage { return &Outliers{} },
+		"standardize": func() table.Stage { return &Standardize{} },
 	}
-	return all
 }
 
-func kindOf(s table.Stage) string { return strings.ToLower(reflect.TypeOf(s).Elem().Name()) }
+func (p *Pipeline) kinds() table.Kinds[table.Stage] {
+	if p.Kinds == nil {
+		return Kinds()
+	}
+	return p.Kinds
+}
+
+// at names a stage in errors.
+func at(i int, s table.Stage) string { return fmt.Sprintf("stage %d, %s", i+1, kindOf(s)) }
+
+func kindOf(s table.Stage) string {
+	return strings.ToLower(reflect.Indirect(reflect.ValueOf(s)).Type().Name())
+}
 
 // Fit fits the stages on the rows of all members, one after the other, each on what those
 // before it make. All members have the schema Input, of which they may have no rows.
 func (p *Pipeline) Fit(ctx context.Context, flock table.Flock, name string, rows table.Source) error {
 	for i, stage := range p.Stages {
 		before := Pipeline{Input: p.Input, Stages: p.Stages[:i]}
-		if err := stage.Fit(ctx, flock, fmt.Sprintf("%s/%d", name, i), before.Over(rows)); err != nil {
-			return fmt.Errorf("stage %d, %s: %w", i+1, kindOf(stage), err)
+		made := before.Over(rows)
+		if s, is := stage.(*DropUseless); is && s.Target == "" {
+			made = before.withTarget(rows)
+		}
+		if err := stage.Fit(ctx, flock, fmt.Sprintf("%s/%d", name, i), made); err != nil {
+			return fmt.Errorf("%s: %w", at(i, stage), err)
 		}
 	}
 	return nil
@@ -84,27 +108,28 @@ func (p *Pipeline) Transform(b *table.Batch) (*table.Batch, error) {
 	for i, stage := range p.Stages {
 		var err error
 		if in, err = stage.Transform(in); err != nil {
-			return nil, fmt.Errorf("stage %d, %s: %w", i+1, kindOf(stage), err)
+			return nil, fmt.Errorf("%s: %w", at(i, stage), err)
 		}
 	}
 	return in, table.DistinctNames(in.Names())
 }
 
-// Over gives what the pipeline makes of the rows of a source.
-func (p *Pipeline) Over(rows table.Source) table.Source {
-	return func(ctx context.Context) iter.Seq2[*table.Batch, error] {
-		return func(yield func(*table.Batch, error) bool) {
-			for b, err := range rows(ctx) {
-				if err == nil {
-					b, err = p.Transform(b)
-				}
-				if !yield(b, err) || err != nil {
-					return
-				}
-			}
+// targetColumn is a column, among those that a pipeline is fitted on, of what is to be learned.
+const targetColumn = "\x00target"
+
+// withTarget is Over with the target beside.
+func (p *Pipeline) withTarget(rows table.Source) table.Source {
+	return table.Filtered(rows, func(b *table.Batch) (*table.Batch, error) {
+		made, err := p.Transform(b)
+		if target := b.Find(targetColumn); err == nil && target != nil {
+			made.Columns = append(slices.Clone(made.Columns), *target)
 		}
-	}
+		return made, err
+	})
 }
+
+// Over gives what the pipeline makes of the rows of a source.
+func (p *Pipeline) Over(rows table.Source) table.Source { return table.Filtered(rows, p.Transform) }
 
 type stageJSON struct {
 	Kind  string          `json:"kind"`
@@ -122,15 +147,16 @@ const version = 1
 // MarshalJSON writes the pipeline with the kinds of its stages.
 func (p Pipeline) MarshalJSON() ([]byte, error) {
 	out := pipelineJSON{Version: version, Input: p.Input}
-	for _, s := range p.Stages {
-		if kinds()[kindOf(s)] == nil {
-			return nil, fmt.Errorf("a stage of type %T cannot be written: it is none of this package's", s)
+	for i, s := range p.Stages {
+		kind := p.kinds().NameOf(s)
+		if kind == "" {
+			return nil, fmt.Errorf("a stage of type %T cannot be written: give Kinds that have it", s)
 		}
 		data, err := json.Marshal(s)
 		if err != nil {
-			return nil, fmt.Errorf("stage %s: %w", kindOf(s), err)
+			return nil, fmt.Errorf("%s: %w", at(i, s), err)
 		}
-		out.Stages = append(out.Stages, stageJSON{kindOf(s), data})
+		out.Stages = append(out.Stages, stageJSON{kind, data})
 	}
 	return json.Marshal(out)
 }
@@ -145,12 +171,13 @@ func (p *Pipeline) UnmarshalJSON(data []byte) error {
 	if in.Version != version {
 		return fmt.Errorf("%w: of version %d, this release reads version %d", ErrPipeline, in.Version, version)
 	}
-	read := Pipeline{Input: in.Input}
+	read := Pipeline{Input: in.Input, Kinds: p.Kinds}
 	for i, s := range in.Stages {
-		stage := kinds()[s.Kind]
-		if stage == nil {
+		make := p.kinds()[s.Kind]
+		if make == nil {
 			return fmt.Errorf("%w: stage %d is of kind %q, which this release does not know", ErrPipeline, i+1, s.Kind)
 		}
+		stage := make()
 		err := json.Unmarshal(s.Stage, stage)
 		if c, ok := stage.(checked); ok && err == nil {
 			err = c.check()

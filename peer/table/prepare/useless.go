@@ -2,6 +2,7 @@ package prepare
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"math"
@@ -15,6 +16,7 @@ import (
 // that lies between the values) is below Tolerance. What is missing counts as a value of a
 // category; of numbers it does not count. The target, a column of numbers, stays.
 type DropUseless struct {
+	// Target is a column; "" is the target of the Plan, classes of which count by their places.
 	Target    string  `json:"target"`
 	Tolerance float64 `json:"tolerance,omitempty"` // Default: 0, which leaves constant columns out
 	// Dropped are the columns that are left out, and what share each explains.
@@ -108,12 +110,16 @@ func (s *DropUseless) look(ctx context.Context, rows table.Source) part[effect] 
 	}
 	var target *table.Column
 	p.fault = each(ctx, rows, func(b *table.Batch) (err error) {
-		if target, err = find(b, s.Target, table.Number, 0); err != nil {
-			return fmt.Errorf("the target: %w", err)
+		if s.Target == "" {
+			if target = b.Find(targetColumn); target == nil {
+				err = errors.New("there is none to explain")
+			}
+		} else if target, err = find(b, s.Target, table.Number, 0); err != nil {
+			err = fmt.Errorf("the target: %w", err)
 		}
-		return nil
+		return err
 	}, func(*table.Column) bool { return true }, func(c *table.Column) {
-		if c.Name != s.Target {
+		if c.Name != target.Name {
 			p.own[c.Name] = p.own[c.Name].merge(effectOf(c, target.Numbers))
 		}
 	})
@@ -154,11 +160,7 @@ func effectOf(c *table.Column, target []float64) (e effect) {
 
 // Transform implements table.Stage.
 func (s *DropUseless) Transform(b *table.Batch) (*table.Batch, error) {
-	out := &table.Batch{Rows: b.Rows, First: b.First, Keys: b.Keys}
-	for _, c := range b.Columns {
-		if _, dropped := s.Dropped[c.Name]; !dropped {
-			out.Columns = append(out.Columns, c)
-		}
-	}
-	return out, nil
+	out := *b
+	out.Columns = slices.DeleteFunc(slices.Clone(b.Columns), func(c table.Column) bool { _, dropped := s.Dropped[c.Name]; return dropped })
+	return &out, nil
 }

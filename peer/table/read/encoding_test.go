@@ -251,7 +251,7 @@ func TestHoldIsBounded(t *testing.T) {
 			}
 		}
 	}
-	if _, err := Hold(t.Context(), endless, 1<<20); !errors.Is(err, ErrTooLarge) || batches > 132 {
+	if _, err := table.Hold(t.Context(), endless, 1<<20); !errors.Is(err, table.ErrTooLarge) || batches > 132 {
 		t.Errorf("%d batches: %v", batches, err)
 	}
 	names := make([]string, MaxColumns)

@@ -1,0 +1,50 @@
+package table
+
+import (
+	"context"
+	"errors"
+	"fmt"
+)
+
+// ErrTooLarge is a source of more bytes than Hold may take.
+var ErrTooLarge = errors.New("the rows take too much memory")
+
+// Hold reads a source into memory. One that takes more than limit bytes there is ErrTooLarge as
+// soon as that is seen: a small file may unpack to more than any machine has.
+func Hold(ctx context.Context, source Source, limit int64) ([]*Batch, error) {
+	var held []*Batch
+	size, last := int64(0), &Batch{}
+	for b, err := range source(ctx) {
+		if err != nil {
+			return nil, err
+		}
+		if size += added(b, last); size > limit {
+			return nil, fmt.Errorf("%w: those up to row %d more than %d MiB", ErrTooLarge, b.Key(b.Rows-1), limit>>20)
+		}
+		last, held = b, append(held, b)
+	}
+	return held, nil
+}
+
+// textHeader is what a text takes in memory beside its bytes.
+const textHeader = 16
+
+// added is the memory that a batch takes beside the one before, with which it may share the
+// texts of its categories.
+func added(b, last *Batch) int64 {
+	n := int64(8 * len(b.Keys))
+	for i := range b.Columns {
+		c := &b.Columns[i]
+		n += int64(8*len(c.Numbers) + 4*len(c.Codes))
+		texts := c.Values
+		if i < len(last.Columns) {
+			if before := last.Columns[i].Values; len(before) > 0 && len(texts) >= len(before) && texts[len(before)-1] == before[len(before)-1] {
+				texts = texts[len(before):]
+			}
+		}
+		for _, text := range texts {
+			n += int64(textHeader + len(text))
+		}
+	}
+	return n
+}

@@ -1,0 +1,173 @@
+package prepare
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/seed-97356399/murmuration/peer/table"
+)
+
+// Plan says what becomes of a table before a model learns from it. All members of a flock have the same plan; it is
+// not changed, and serves any number of them.
+type Plan struct {
+	// Target is what is to be learned, as table.ParseTarget reads it; "" is nothing.
+	Target string
+	// Classes has the numbers of a target column be classes, if there are two in all.
+	Classes bool
+	// Drop are columns to leave out. Only are those to learn from, if not from all others.
+	Drop, Only []string
+	// Split says which rows train, as table.ParseSplit reads it; by "" all do.
+	Split string
+	// Distinct keeps one of the rows that train and are equal in all columns but those of Drop: see Distinct.
+	Distinct bool
+	// Stages prepare the columns: those of Usual, or others. What they learn is kept in a copy.
+	Stages []table.Stage
+	// Kinds are those of Stages, for a file, if they are not all of this package.
+	Kinds table.Kinds[table.Stage]
+	// Memory is how many bytes a member's rows may take as they are read. Default: 1 GiB.
+	Memory int64
+	// Settings are what members compare before they read, by name; nil are those above.
+	Settings map[string]string
+	// Check looks at the target, nil where there is none, as soon as it is known; all members have the same.
+	Check func(*table.Labels) error
+}
+
+const defaultMemory = 1 << 30
+
+// ErrNoTraining is a split that leaves no row of any member to train.
+var ErrNoTraining = errors.New("no row of any member trains: give another split, or more rows")
+
+// Parts are the rows that train, and those that are held out: the same where there is no split.
+func (p Plan) Parts() (train, test table.Filter, err error) {
+	split, err := table.ParseSplit(p.Split)
+	if train, test = split.Train(), split.Test(); p.Split == "" {
+		test = train
+	}
+	return train, test, err
+}
+
+// Prepare fits the stages together with all members of a flock, from the names of their columns on. A member
+// without a table hands in nil. It returns this member's rows, which it holds in memory, beside. A fault of one is
+// an error at all.
+func (p Plan) Prepare(ctx context.Context, flock table.Flock, rows table.Table) (*Prepared, table.Source, error) {
+	flock = table.Careful(flock)
+	train, _, err := p.Parts()
+	if err != nil {
+		return nil, nil, err
+	}
+	schema, own, err := p.read(ctx, flock, rows)
+	if err != nil {
+		return nil, nil, err
+	}
+	equal := 0
+	if p.Distinct {
+		var keep table.Filter
+		if keep, equal, err = Distinct(ctx, flock, "distinct", table.Filtered(own, train, table.Drop(p.Drop...))); err != nil {
+			return nil, nil, err
+		}
+		own = table.Filtered(own, keep)
+	}
+	made := &Prepared{}
+	if made.Labels, err = p.labels(ctx, flock, schema, own); err != nil {
+		return nil, nil, err
+	}
+	if p.Check != nil {
+		if err := p.Check(made.Labels); err != nil {
+			return nil, nil, err
+		}
+	}
+	made.Pipeline = &Pipeline{Input: p.input(schema, made.Labels), Stages: p.Stages, Kinds: p.Kinds}
+	training, err := made.hold(ctx, table.Filtered(own, train))
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := made.count(ctx, flock, training, equal); err != nil {
+		return nil, nil, err
+	}
+	if err := made.fit(ctx, flock, "prepare", training); err != nil {
+		return nil, nil, err
+	}
+	made.Pipeline.trim()
+	return made, own, nil
+}
+
+// read agrees on settings and columns, and reads this member's rows.
+func (p Plan) read(ctx context.Context, flock table.Flock, rows table.Table) (*table.Schema, table.Source, error) {
+	settings := p.Settings
+	if settings == nil {
+		settings = p.settings()
+	}
+	if err := table.AgreeSettings(ctx, flock, "settings", settings); err != nil {
+		return nil, nil, err
+	}
+	if rows == nil {
+		rows = table.Held()
+	}
+	schema, err := table.Agree(ctx, flock, "schema", rows.Schema())
+	if err != nil {
+		return nil, nil, err
+	}
+	var held []*table.Batch
+	local := rows.Pin(schema)
+	for _, name := range slices.Concat(p.Drop, p.Only) {
+		if schema.Find(name) < 0 && local == nil {
+			local = fmt.Errorf("there is no column %q", name)
+		}
+	}
+	if local == nil {
+		memory := p.Memory
+		if memory == 0 {
+			memory = defaultMemory
+		}
+		held, local = table.Hold(ctx, rows.Rows, memory)
+	}
+	return schema, table.InMemory(held...), table.Ready(ctx, flock, "ready", local)
+}
+
+// settings are those that all members are to have alike.
+func (p Plan) settings() map[string]string {
+	text := func(v any) string {
+		data, _ := json.Marshal(v) // a stage that cannot be written cannot be fitted
+		return string(data)
+	}
+	all := map[string]string{
+		"Target": p.Target, "Classes": text(p.Classes), "Drop": text(p.Drop), "Only": text(p.Only), "Split": p.Split, "Distinct": text(p.Distinct),
+	}
+	for i, s := range p.Stages {
+		all[at(i, s)] = text(s)
+	}
+	return all
+}
+
+// labels finds the target that all members have.
+func (p Plan) labels(ctx context.Context, flock table.Flock, schema *table.Schema, rows table.Source) (*table.Labels, error) {
+	if p.Target == "" {
+		return nil, nil
+	}
+	target, err := table.ParseTarget(p.Target)
+	if err != nil {
+		return nil, err
+	}
+	at := schema.Find(target.Column)
+	target.Classes = p.Classes && at >= 0 && target.Op == "" && schema.Fields[at].Kind == table.Number
+	labels, err := target.Fit(ctx, flock, "target", schema, rows)
+	if target.Classes && (errors.Is(err, table.ErrTooManyClasses) || err == nil && len(labels.Classes) > 2) {
+		target.Classes = false
+		labels, err = target.Fit(ctx, flock, "number", schema, rows)
+	}
+	return labels, err
+}
+
+// input are the columns that are learned from.
+func (p Plan) input(schema *table.Schema, labels *table.Labels) (in table.Schema) {
+	for _, f := range schema.Fields {
+		target := labels != nil && f.Name == labels.Target.Column
+		if !target && !slices.Contains(p.Drop, f.Name) && (len(p.Only) == 0 || slices.Contains(p.Only, f.Name)) {
+			in.Fields = append(in.Fields, f)
+		}
+	}
+	return in
+}

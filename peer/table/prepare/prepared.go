@@ -1,0 +1,104 @@
+package prepare
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math"
+	"reflect"
+	"slices"
+
+	"github.com/seed-97356399/murmuration/peer/table"
+)
+
+// Prepared is how the rows of a table become what a model takes: the same at all members, who have found it
+// together. It is written and read by encoding/json.
+type Prepared struct {
+	Pipeline *Pipeline `json:"pipeline"`
+	// Labels are of the target, nil without one.
+	Labels *table.Labels `json:"labels"`
+	// Rows are those that train, of all members that have taken part.
+	Rows int64 `json:"rows"`
+	// Peers is how many have, and Equal the rows that Plan.Distinct has left out; both are 0 of one that was read.
+	Peers int   `json:"-"`
+	Equal int64 `json:"-"`
+}
+
+// Of prepares rows: their columns, and their target if there is one, without which rows are left out.
+func (p *Prepared) Of(b *table.Batch) (made *table.Batch, target []float64, err error) {
+	if p.Labels != nil {
+		if b, target, err = p.Labels.Of(b); err != nil {
+			return nil, nil, err
+		}
+	}
+	made, err = p.Pipeline.Transform(b)
+	return made, target, err
+}
+
+// Refit is the same with stages that are fitted on other rows, which train: on those of one member alone, to compare
+// it with all.
+func (p *Prepared) Refit(ctx context.Context, flock table.Flock, name string, rows table.Source) (*Prepared, error) {
+	again := *p
+	again.Pipeline = &Pipeline{Input: p.Pipeline.Input, Stages: p.Pipeline.Stages, Kinds: p.Pipeline.Kinds}
+	training, err := p.hold(ctx, rows)
+	if err != nil {
+		return nil, err
+	}
+	return &again, again.fit(ctx, flock, name, training)
+}
+
+// hold has rows in memory as stages are fitted on them.
+func (p *Prepared) hold(ctx context.Context, rows table.Source) ([]*table.Batch, error) {
+	return table.Hold(ctx, table.Filtered(rows, func(b *table.Batch) (*table.Batch, error) {
+		var target []float64
+		if p.Labels != nil {
+			var err error
+			if b, target, err = p.Labels.Of(b); err != nil {
+				return nil, err
+			}
+		}
+		out := *b
+		out.Columns = slices.DeleteFunc(slices.Clone(b.Columns), func(c table.Column) bool { return p.Pipeline.Input.Find(c.Name) < 0 })
+		if p.Labels != nil {
+			out.Columns = append(out.Columns, table.Column{Name: targetColumn, Numbers: target})
+		}
+		return &out, nil
+	}), math.MaxInt64)
+}
+
+// count counts the rows that train over all members.
+func (p *Prepared) count(ctx context.Context, flock table.Flock, training []*table.Batch, equal int) error {
+	counts := []float64{0, float64(equal)}
+	for _, b := range training {
+		counts[0] += float64(b.Rows)
+	}
+	counts, peers, err := flock.Sum(ctx, "count", counts)
+	if err != nil {
+		return fmt.Errorf("counting the rows that train: %w", err)
+	}
+	if err := table.Counts("count", table.MaxCount, counts...); err != nil {
+		return err
+	}
+	if p.Rows, p.Equal, p.Peers = int64(counts[0]), int64(counts[1]), peers; p.Rows == 0 {
+		return ErrNoTraining
+	}
+	return nil
+}
+
+// fit fits copies of the stages, of which only the settings count.
+func (p *Prepared) fit(ctx context.Context, flock table.Flock, name string, training []*table.Batch) error {
+	stages := make([]table.Stage, len(p.Pipeline.Stages))
+	for i, s := range p.Pipeline.Stages {
+		copied := reflect.New(reflect.Indirect(reflect.ValueOf(s)).Type()).Interface().(table.Stage)
+		data, err := json.Marshal(s)
+		if err == nil {
+			err = json.Unmarshal(data, copied)
+		}
+		if err != nil {
+			return fmt.Errorf("%s: copying its settings: %w", at(i, s), err)
+		}
+		stages[i] = copied
+	}
+	p.Pipeline.Stages = stages
+	return p.Pipeline.Fit(ctx, flock, name, table.InMemory(training...))
+}

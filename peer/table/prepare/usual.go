@@ -1,0 +1,58 @@
+package prepare
+
+import (
+	"slices"
+
+	"github.com/seed-97356399/murmuration/peer/table"
+)
+
+// Usual makes the stages that most tables need: dates become numbers, categories of very many values are left out,
+// and the rest becomes what a learner takes.
+type Usual struct {
+	// Floor is how many rows of all members a value of a category must have; those with fewer count as one.
+	Floor float64
+	// MaxValues are the most values of a category that is not left out: see DropMany.
+	MaxValues int
+	// Categories are columns that are no dates, whatever their values.
+	Categories []string
+}
+
+func (u Usual) with(stages ...table.Stage) []table.Stage {
+	return append([]table.Stage{&Dates{Except: u.Categories}, &DropMany{Values: u.MaxValues}}, stages...)
+}
+
+// What tells that a value is missing comes after scaling, and stays 0 or 1.
+
+// Numbers are for most learners: what is missing is the mean, with a column that tells so; columns have mean 0 and
+// variance 1; categories are columns of 0 and 1.
+func (u Usual) Numbers() []table.Stage {
+	return u.with(&Standardize{}, &Impute{Indicator: true}, &OneHot{Floor: u.Floor})
+}
+
+// Counts are the same, from 0 to 1.
+func (u Usual) Counts() []table.Stage {
+	return u.with(&MinMax{}, &Impute{Indicator: true}, &OneHot{Floor: u.Floor})
+}
+
+// AsTheyAre are for trees: numbers and what is missing stay, and categories are numbered alike.
+func (u Usual) AsTheyAre() []table.Stage { return u.with(&Codes{Floor: u.Floor}) }
+
+// trim forgets stages at the beginning that have had their effect, so that a model asks for no column that it does
+// not use.
+func (p *Pipeline) trim() {
+	for i := 0; i < len(p.Stages); {
+		switch s := p.Stages[i].(type) {
+		case *DropMany:
+			p.Input.Fields = slices.DeleteFunc(slices.Clone(p.Input.Fields), func(f table.Field) bool { return slices.Contains(s.Dropped, f.Name) })
+		case *Dates:
+			if len(s.Columns) > 0 {
+				s.Except = nil
+				i++
+				continue
+			}
+		default:
+			return
+		}
+		p.Stages = slices.Delete(p.Stages, i, i+1)
+	}
+}
