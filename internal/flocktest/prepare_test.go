@@ -24,7 +24,7 @@ func TestStagesOverAFlockWithAMemberAtFault(t *testing.T) {
 	fresh := func() []table.Stage {
 		return []table.Stage{
 			&prepare.Standardize{}, &prepare.MinMax{}, &prepare.Impute{Indicator: true}, &prepare.Impute{By: prepare.Median}, &prepare.Impute{By: prepare.MostFrequent}, &prepare.Bins{Count: 4}, &prepare.Outliers{},
-			&prepare.Outliers{By: prepare.MedianDeviation, Remove: true}, &prepare.OneHot{Floor: 2}, &prepare.Codes{}, &prepare.Buckets{Count: 4}, &prepare.NGrams{Count: 4}, &prepare.DropUseless{Target: "y"}, &prepare.Dates{Columns: map[string]bool{"d": true}},
+			&prepare.Outliers{By: prepare.MedianDeviation, Remove: true}, &prepare.OneHot{Floor: 2}, &prepare.Codes{}, &prepare.Buckets{Count: 4}, &prepare.NGrams{Count: 4}, &prepare.DropUseless{Target: "y"}, &prepare.Dates{Columns: map[string]bool{"d": true}}, &prepare.Dates{}, &prepare.DropMany{Values: 2},
 		}
 	}
 	for i := range fresh() {

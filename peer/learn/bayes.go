@@ -22,7 +22,7 @@ type GaussianNB struct {
 }
 
 // Fit gives a *GaussianNBModel.
-func (l *GaussianNB) Fit(ctx context.Context, flock table.Flock, name string, rows Rows) (Model, error) {
+func (l GaussianNB) Fit(ctx context.Context, flock table.Flock, name string, rows Rows) (Model, error) {
 	flock = table.Careful(flock)
 	columns, err := begin(ctx, flock, name, rows, l)
 	if err != nil {

@@ -20,7 +20,7 @@ type BernoulliNB struct {
 }
 
 // Fit gives a *CountNBModel.
-func (l *BernoulliNB) Fit(ctx context.Context, flock table.Flock, name string, rows Rows) (Model, error) {
+func (l BernoulliNB) Fit(ctx context.Context, flock table.Flock, name string, rows Rows) (Model, error) {
 	flock = table.Careful(flock)
 	return (&CountNBModel{Binary: true, Threshold: l.Threshold}).fit(ctx, flock, name, rows, l, l.Alpha, false)
 }
@@ -33,7 +33,7 @@ type MultinomialNB struct {
 }
 
 // Fit gives a *CountNBModel.
-func (l *MultinomialNB) Fit(ctx context.Context, flock table.Flock, name string, rows Rows) (Model, error) {
+func (l MultinomialNB) Fit(ctx context.Context, flock table.Flock, name string, rows Rows) (Model, error) {
 	flock = table.Careful(flock)
 	return new(CountNBModel).fit(ctx, flock, name, rows, l, l.Alpha, true)
 }

@@ -41,10 +41,12 @@ type Ensemble struct {
 	Combine Combination `json:"combine"`
 	// Seed decides which rows Stack holds out.
 	Seed uint64 `json:"seed"`
+	// Kinds are those of the members' models, which are written and read; nil are the library's.
+	Kinds table.Kinds[Model] `json:"-"`
 }
 
 // Fit gives an *EnsembleModel; with MeanCoefficients a model of the learner's own type.
-func (e *Ensemble) Fit(ctx context.Context, flock table.Flock, name string, rows Rows) (Model, error) {
+func (e Ensemble) Fit(ctx context.Context, flock table.Flock, name string, rows Rows) (Model, error) {
 	flock = table.Careful(flock)
 	local := checkTarget(rows)
 	if local == nil && rows.Features == nil {
@@ -56,7 +58,7 @@ func (e *Ensemble) Fit(ctx context.Context, flock table.Flock, name string, rows
 	if err := agree(ctx, flock, name, local, fmt.Sprintf("%T of %T", e, e.Learner), e, rows.Features.Names(), rows.Classes); err != nil {
 		return nil, err
 	}
-	m := &EnsembleModel{Combine: cmp.Or(e.Combine, Average), outputs: max(len(rows.Classes), 1)}
+	m := &EnsembleModel{Combine: cmp.Or(e.Combine, Average), outputs: max(len(rows.Classes), 1), kinds: e.Kinds}
 	if err := m.checkCombine(); err != nil {
 		return nil, fmt.Errorf("learn: %w", err)
 	}
@@ -87,13 +89,13 @@ type broughtModel struct {
 	Error string  `json:"error,omitempty"`
 }
 
-func (e *Ensemble) fitOwn(ctx context.Context, name string, own Rows) (b broughtModel, err error) {
+func (e Ensemble) fitOwn(ctx context.Context, name string, own Rows) (b broughtModel, err error) {
 	for i := range own.count() {
 		b.Rows += own.weight(i)
 	}
 	model, err := e.Learner.Fit(ctx, table.Alone{}, name+"/own", own)
 	if err == nil {
-		b.typedModel, err = encodeModel(model)
+		b.typedModel, err = encodeModel(model, e.Kinds)
 	}
 	if ctx.Err() != nil {
 		return b, fmt.Errorf("learn: fitting this member's model: %w", err)
@@ -119,7 +121,7 @@ func (m *EnsembleModel) gather(ctx context.Context, flock table.Flock, name stri
 			why = b.Error
 			continue
 		}
-		model, err := b.decode()
+		model, err := b.decode(m.kinds)
 		if err == nil && (model.Outputs() != m.outputs || !(b.Rows >= 0 && b.Rows <= maxWeight)) {
 			err = fmt.Errorf("%d outputs of %v rows; want %d", model.Outputs(), b.Rows, m.outputs)
 		}

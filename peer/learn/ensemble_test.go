@@ -144,11 +144,11 @@ func TestEnsemblesSurviveTheirFile(t *testing.T) {
 		fitAlone(t, &Ensemble{Learner: &Logistic{}, Combine: combine}, mixedRows(200, 2, 45))
 	}
 	bad := &EnsembleModel{Combine: Stack, Models: []Model{smallFile().Model}, Weights: []float64{1}, outputs: 2}
-	encoded, err := encodeModel(bad)
+	encoded, err := encodeModel(bad, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := encoded.decode(); !errors.Is(err, ErrModelFile) {
+	if _, err := encoded.decode(nil); !errors.Is(err, ErrModelFile) {
 		t.Errorf("a stack without a stacker: %v", err)
 	}
 }

@@ -16,6 +16,7 @@ type EnsembleModel struct {
 	Weights []float64 // of the models, by their rows
 	Stacker Model     // of Stack; it takes what the models predict
 	outputs int
+	kinds   table.Kinds[Model] // of Models
 }
 
 // ensembleContent is an EnsembleModel as JSON.
@@ -31,14 +32,14 @@ type ensembleContent struct {
 func (m *EnsembleModel) MarshalJSON() ([]byte, error) {
 	content := ensembleContent{Combine: m.Combine, Weights: m.Weights, Outputs: m.outputs}
 	for _, model := range m.Models {
-		t, err := encodeModel(model)
+		t, err := encodeModel(model, m.kinds)
 		if err != nil {
 			return nil, err
 		}
 		content.Models = append(content.Models, t)
 	}
 	if m.Stacker != nil {
-		t, err := encodeModel(m.Stacker)
+		t, err := encodeModel(m.Stacker, m.kinds)
 		if err != nil {
 			return nil, err
 		}
@@ -53,9 +54,9 @@ func (m *EnsembleModel) UnmarshalJSON(data []byte) error {
 	if err := json.Unmarshal(data, &content); err != nil {
 		return err
 	}
-	*m = EnsembleModel{Combine: content.Combine, Weights: content.Weights, outputs: content.Outputs}
+	*m = EnsembleModel{Combine: content.Combine, Weights: content.Weights, outputs: content.Outputs, kinds: m.kinds}
 	for _, t := range content.Models {
-		model, err := t.decode()
+		model, err := t.decode(m.kinds)
 		if err != nil {
 			return err
 		}
@@ -63,7 +64,7 @@ func (m *EnsembleModel) UnmarshalJSON(data []byte) error {
 	}
 	var err error
 	if content.Stacker != nil {
-		m.Stacker, err = content.Stacker.decode()
+		m.Stacker, err = content.Stacker.decode(m.kinds)
 	}
 	return err
 }

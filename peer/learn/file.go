@@ -7,6 +7,7 @@ import (
 	"io"
 
 	"github.com/seed-97356399/murmuration/peer/table"
+	"github.com/seed-97356399/murmuration/peer/table/prepare"
 )
 
 // Errors of model files.
@@ -24,8 +25,8 @@ var sealed = table.Sealed{Magic: fileMagic, Version: 1, Most: 1 << 30, Unsound: 
 
 // File is all that predicting needs: what prepares the rows, and the model.
 type File struct {
-	// Pipeline is the table.Pipeline's JSON; nil if rows go into the model as they are.
-	Pipeline json.RawMessage `json:"pipeline,omitempty"`
+	// Pipeline prepares rows; nil if they go into the model as they are.
+	Pipeline *prepare.Pipeline `json:"pipeline,omitempty"`
 	// Target is the expression that was learned, as the user wrote it; "" without one.
 	Target string `json:"target,omitempty"`
 	// Classes are the names of the classes, in the order of the model's outputs; nil for numbers.
@@ -36,18 +37,47 @@ type File struct {
 	Model    Model         `json:"-"`
 }
 
+// Predict prepares rows, and appends what the model says of each to dst: see Model. Columns that are not Features
+// are not looked at.
+func (f File) Predict(dst []float64, rows *table.Batch) ([]float64, error) {
+	if f.Pipeline == nil {
+		return f.Model.Predict(dst, rows)
+	}
+	prepared, err := f.Pipeline.Transform(rows)
+	if err != nil {
+		return nil, err
+	}
+	return f.Model.Predict(dst, prepared)
+}
+
 // fileContent is what stands after the first line.
 type fileContent struct {
 	File
 	typedModel
 }
 
+// Kinds are the models and stages that a file may hold: nil are those of the library. A service that has some of
+// its own saves and loads by Kinds that have them: Kinds{Models: learn.Models().With("mine", …)}.
+type Kinds struct {
+	Models table.Kinds[Model]
+	Stages table.Kinds[table.Stage]
+}
+
+// Save writes a file of the library's kinds.
+func Save(w io.Writer, f File) error { return Kinds{}.Save(w, f) }
+
+// Load reads one.
+func Load(r io.Reader) (File, error) { return Kinds{}.Load(r) }
+
 // Save writes a file: a line that says what it is ("murmuration model 1 KIND BYTES SHA256"),
 // then as many bytes of JSON. The same File gives the same bytes.
-func Save(w io.Writer, f File) error {
-	model, err := encodeModel(f.Model)
+func (k Kinds) Save(w io.Writer, f File) error {
+	model, err := encodeModel(f.Model, k.Models)
 	if err != nil {
 		return err
+	}
+	if f.Pipeline != nil && k.Stages != nil {
+		f.Pipeline = &prepare.Pipeline{Input: f.Pipeline.Input, Stages: f.Pipeline.Stages, Kinds: k.Stages}
 	}
 	content, err := json.Marshal(fileContent{f, model})
 	if err != nil {
@@ -58,17 +88,20 @@ func Save(w io.Writer, f File) error {
 
 // Load reads what Save wrote. What is no such file, was cut or changed gives ErrModelFile; a
 // kind or version of a newer release gives ErrModelKind.
-func Load(r io.Reader) (File, error) {
+func (k Kinds) Load(r io.Reader) (File, error) {
 	content, err := sealed.Read(r)
 	if err != nil {
 		return File{}, err
 	}
-	var c fileContent
+	c := fileContent{File: File{Pipeline: &prepare.Pipeline{Kinds: k.Stages}}}
 	if err := json.Unmarshal(content, &c); err != nil {
 		return File{}, fmt.Errorf("%w: %w", ErrModelFile, err)
 	}
 	f := c.File
-	if f.Model, err = c.decode(); err != nil {
+	if p := f.Pipeline; p != nil && p.Input.Fields == nil && p.Stages == nil { // there is none
+		f.Pipeline = nil
+	}
+	if f.Model, err = c.decode(k.Models); err != nil {
 		return File{}, err
 	}
 	if n := len(f.Classes); n > 0 && f.Model.Outputs() != n {

@@ -2,18 +2,18 @@ package learn
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
 	"reflect"
 	"strings"
 	"testing"
 
 	"github.com/seed-97356399/murmuration/peer/table"
+	"github.com/seed-97356399/murmuration/peer/table/prepare"
 )
 
 func smallFile() File {
 	return File{
-		Pipeline: json.RawMessage(`{"stages":[{"kind":"impute"}]}`),
+		Pipeline: &prepare.Pipeline{Input: table.Schema{Fields: []table.Field{{Name: "distance"}}}, Stages: []table.Stage{&prepare.Impute{}}},
 		Target:   "arr_delay>15",
 		Classes:  []string{"false", "true"},
 		Features: []table.Field{{Name: "distance"}, {Name: "carrier", Kind: table.Category}},
@@ -33,12 +33,7 @@ func TestFileIsReadAsItWasWritten(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := smallFile()
-	var a, b any
-	if json.Unmarshal(got.Pipeline, &a) != nil || json.Unmarshal(want.Pipeline, &b) != nil || !reflect.DeepEqual(a, b) {
-		t.Errorf("the pipeline is %s, was %s", got.Pipeline, want.Pipeline)
-	}
-	if got.Pipeline = want.Pipeline; !reflect.DeepEqual(got, want) {
+	if want := smallFile(); !reflect.DeepEqual(got, want) {
 		t.Errorf("read %+v, wrote %+v", got, want)
 	}
 }
@@ -89,7 +84,7 @@ func TestFilesOfNonsense(t *testing.T) {
 	if err := Save(new(bytes.Buffer), File{Model: unknown{}}); !errors.Is(err, ErrModelKind) {
 		t.Errorf("an unknown model: %v", err)
 	}
-	if _, err := (typedModel{Kind: "oracle"}).decode(); !errors.Is(err, ErrModelKind) {
+	if _, err := (typedModel{Kind: "oracle"}).decode(nil); !errors.Is(err, ErrModelKind) {
 		t.Errorf("an unknown kind: %v", err)
 	}
 }

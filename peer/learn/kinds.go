@@ -3,30 +3,25 @@ package learn
 import (
 	"encoding/json"
 	"fmt"
-	"reflect"
+
+	"github.com/seed-97356399/murmuration/peer/table"
 )
 
-// modelKind names a type of model in a file and on the wire, where the name stays as it is.
-type modelKind struct {
-	name string
-	make func() Model // a pointer, to read into
-}
-
-// modelKinds are all models that can be saved. A model whose numbers can contradict one
-// another has a method check, which is called on what was read.
-func modelKinds() []modelKind {
-	return []modelKind{
-		{"linear", func() Model { return new(LinearModel) }},
-		{"linear-classes", func() Model { return new(LinearClassModel) }},
-		{"logistic", func() Model { return new(LogisticModel) }},
-		{"svm", func() Model { return new(SVMModel) }},
-		{"gaussian-nb", func() Model { return new(GaussianNBModel) }},
-		{"count-nb", func() Model { return new(CountNBModel) }},
-		{"ensemble", func() Model { return new(EnsembleModel) }},
-		{"kmeans", func() Model { return new(KMeansModel) }},
-		{"pca", func() Model { return new(PCAModel) }},
-		{"als", func() Model { return new(ALSModel) }},
-		{"trees", func() Model { return new(TreeModel) }},
+// Models are the models of this package by their names in files. A model whose numbers can contradict one another
+// has a method check, which is called on what was read.
+func Models() table.Kinds[Model] {
+	return table.Kinds[Model]{
+		"linear":         func() Model { return new(LinearModel) },
+		"linear-classes": func() Model { return new(LinearClassModel) },
+		"logistic":       func() Model { return new(LogisticModel) },
+		"svm":            func() Model { return new(SVMModel) },
+		"gaussian-nb":    func() Model { return new(GaussianNBModel) },
+		"count-nb":       func() Model { return new(CountNBModel) },
+		"ensemble":       func() Model { return new(EnsembleModel) },
+		"kmeans":         func() Model { return new(KMeansModel) },
+		"pca":            func() Model { return new(PCAModel) },
+		"als":            func() Model { return new(ALSModel) },
+		"trees":          func() Model { return new(TreeModel) },
 	}
 }
 
@@ -39,36 +34,43 @@ type typedModel struct {
 	Model json.RawMessage `json:"model"`
 }
 
-func encodeModel(m Model) (typedModel, error) {
-	for _, kind := range modelKinds() {
-		if reflect.TypeOf(kind.make()) != reflect.TypeOf(m) {
-			continue
-		}
-		content, err := json.Marshal(m)
-		if err != nil {
-			return typedModel{}, fmt.Errorf("learn: writing a model of kind %s: %w", kind.name, err)
-		}
-		return typedModel{kind.name, content}, nil
+// known are the library's where no others are given.
+func known(kinds table.Kinds[Model]) table.Kinds[Model] {
+	if kinds == nil {
+		return Models()
 	}
-	return typedModel{}, fmt.Errorf("%w: %T cannot be saved", ErrModelKind, m)
+	return kinds
+}
+
+func encodeModel(m Model, kinds table.Kinds[Model]) (typedModel, error) {
+	kind := known(kinds).NameOf(m)
+	if kind == "" {
+		return typedModel{}, fmt.Errorf("%w: %T cannot be saved: give Kinds that have it", ErrModelKind, m)
+	}
+	content, err := json.Marshal(m)
+	if err != nil {
+		return typedModel{}, fmt.Errorf("learn: writing a model of kind %s: %w", kind, err)
+	}
+	return typedModel{kind, content}, nil
 }
 
 // decode reads a model, and trusts none of it.
-func (t typedModel) decode() (Model, error) {
-	for _, kind := range modelKinds() {
-		if kind.name != t.Kind {
-			continue
-		}
-		m := kind.make()
-		if err := json.Unmarshal(t.Model, m); err != nil {
-			return nil, fmt.Errorf("%w: reading a model of kind %s: %w", ErrModelFile, t.Kind, err)
-		}
-		if c, ok := m.(checker); ok {
-			if err := c.check(); err != nil {
-				return nil, fmt.Errorf("%w: a model of kind %s: %w", ErrModelFile, t.Kind, err)
-			}
-		}
-		return m, nil
+func (t typedModel) decode(kinds table.Kinds[Model]) (Model, error) {
+	make := known(kinds)[t.Kind]
+	if make == nil {
+		return nil, fmt.Errorf("%w: %q; it may be of a newer release", ErrModelKind, t.Kind)
 	}
-	return nil, fmt.Errorf("%w: %q; it may be of a newer release", ErrModelKind, t.Kind)
+	m := make()
+	if e, is := m.(*EnsembleModel); is {
+		e.kinds = kinds
+	}
+	if err := json.Unmarshal(t.Model, m); err != nil {
+		return nil, fmt.Errorf("%w: reading a model of kind %s: %w", ErrModelFile, t.Kind, err)
+	}
+	if c, ok := m.(checker); ok {
+		if err := c.check(); err != nil {
+			return nil, fmt.Errorf("%w: a model of kind %s: %w", ErrModelFile, t.Kind, err)
+		}
+	}
+	return m, nil
 }

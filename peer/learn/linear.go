@@ -44,7 +44,7 @@ type Linear struct {
 
 // Fit gives a *LinearModel, a *LinearClassModel where there are classes. Columns that follow
 // from one another give ErrSingular, if Ridge is 0; a constant column gets a weight of 0.
-func (l *Linear) Fit(ctx context.Context, flock table.Flock, name string, rows Rows) (Model, error) {
+func (l Linear) Fit(ctx context.Context, flock table.Flock, name string, rows Rows) (Model, error) {
 	flock = table.Careful(flock)
 	m, err := newMatrix(ctx, flock, name, rows, l)
 	if err != nil {

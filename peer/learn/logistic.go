@@ -33,7 +33,7 @@ type Logistic struct {
 }
 
 // Fit gives a *LogisticModel.
-func (l *Logistic) Fit(ctx context.Context, flock table.Flock, name string, rows Rows) (Model, error) {
+func (l Logistic) Fit(ctx context.Context, flock table.Flock, name string, rows Rows) (Model, error) {
 	flock = table.Careful(flock)
 	m, err := newMatrix(ctx, flock, name, rows, l)
 	if err != nil {

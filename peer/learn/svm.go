@@ -23,7 +23,7 @@ type LinearSVM struct {
 }
 
 // Fit gives an *SVMModel.
-func (l *LinearSVM) Fit(ctx context.Context, flock table.Flock, name string, rows Rows) (Model, error) {
+func (l LinearSVM) Fit(ctx context.Context, flock table.Flock, name string, rows Rows) (Model, error) {
 	flock = table.Careful(flock)
 	m, err := newMatrix(ctx, flock, name, rows, l)
 	if err != nil {

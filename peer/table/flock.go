@@ -46,7 +46,8 @@ func Counts(name string, most float64, sums ...float64) error {
 // Careful is a flock whose sums are as long as what was brought and finite, whose maxima are not
 // below that, and whose blocks are one at least; else ErrSum.
 func Careful(flock Flock) Flock {
-	if _, is := flock.(careful); is {
+	switch flock.(type) {
+	case careful, scope:
 		return flock
 	}
 	return careful{flock}
@@ -142,9 +143,9 @@ func InMemory(batches ...*Batch) Source {
 	}
 }
 
-// Scope is a flock in which all names begin with one more: what is fitted twice over one flock, or by two rooms of
-// a service, has sums of different names.
-func Scope(flock Flock, name string) Flock { return scope{flock, name + "/"} }
+// Scope is a Careful flock in which all names begin with one more: what is fitted twice over one flock, or by two
+// rooms of a service, has sums of different names.
+func Scope(flock Flock, name string) Flock { return scope{Careful(flock), name + "/"} }
 
 type scope struct {
 	flock  Flock

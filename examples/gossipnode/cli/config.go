@@ -131,8 +131,12 @@ func TextOf(f *pflag.Flag) string {
 	return f.Value.String()
 }
 
-// SetText gives a flag the value that TextOf tells.
+// SetText gives a flag the value that TextOf tells, of another member perhaps: a flag that reads a file has a method
+// Take for what is no name of one.
 func SetText(f *pflag.Flag, text string) error {
+	if value, ok := f.Value.(interface{ Take(text string) error }); ok {
+		return value.Take(text)
+	}
 	if values, ok := f.Value.(pflag.SliceValue); ok {
 		return values.Replace(strings.FieldsFunc(text, func(r rune) bool { return r == ',' }))
 	}

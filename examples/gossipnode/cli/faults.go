@@ -75,6 +75,9 @@ func Faultf(flag, format string, args ...any) error {
 	return &fault{flag: flag, text: fmt.Sprintf(format, args...)}
 }
 
+// FileType is the type of a flag whose value names a file that is read with the flag, and says itself what is wrong.
+const FileType = "FILE"
+
 // badValue says what a flag wants whose value could not be read.
 func badValue(f *pflag.Flag, value string, cause error) string {
 	if errors.Is(cause, strconv.ErrRange) {
@@ -92,6 +95,11 @@ func badValue(f *pflag.Flag, value string, cause error) string {
 		want = "a time, as in 30s or 5m"
 	case "bool":
 		want = "true or false"
+	case FileType:
+		if invalid, is := errors.AsType[*pflag.InvalidValueError](cause); is {
+			cause = invalid.Unwrap()
+		}
+		return fmt.Sprintf("%q: %v", value, cause)
 	}
 	return fmt.Sprintf("%q: want %s", value, want)
 }

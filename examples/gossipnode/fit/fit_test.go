@@ -1,6 +1,7 @@
 package fit
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"math"
@@ -12,8 +13,10 @@ import (
 	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/cli/clitest"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/rows"
+	"github.com/seed-97356399/murmuration/examples/gossipnode/settings"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/supervise"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/watch"
+	"github.com/seed-97356399/murmuration/peer/learn"
 	"github.com/seed-97356399/murmuration/peer/table"
 )
 
@@ -206,7 +209,8 @@ func TestFitSaysWhatIsWrong(t *testing.T) {
 // Members that were given other settings are told which.
 func TestFitOfUnlikeMembers(t *testing.T) {
 	table.Together(2, func(flock table.Flock, i int) {
-		_, err := (rows.Share{}).Agree(t.Context(), flock, map[string]string{"learner": []string{"logistic", "svm"}[i], "target": "y"})
+		task := settings.Table{}.Task(map[string]string{"learner": []string{"logistic", "svm"}[i], "target": "y"})
+		_, _, err := (rows.Share{}).Prepare(t.Context(), flock, task)
 		if err == nil || !strings.Contains(err.Error(), `--learner is "logistic" at one member and "svm" at another`) {
 			t.Error(err)
 		}
@@ -246,5 +250,52 @@ func TestPredictWithoutClasses(t *testing.T) {
 		if lines := strings.Split(out, "\n"); code != 0 || len(lines) != 302 || lines[0] != header {
 			t.Errorf("exit code %d, %d lines after %q: %s", code, len(lines), lines[0], stderr)
 		}
+	}
+}
+
+// Every kind of stage can be asked for, is the same at one and at several peers, processes too, and goes into the model.
+func TestFitWithStages(t *testing.T) {
+	file := clitest.WriteFile(t, "stages.yaml", `
+- {kind: dropmany, values: 400}
+- {kind: dates}
+- {kind: dropuseless}
+- {kind: outliers, reach: 10}
+- {kind: bins, columns: [age], count: 4}
+- {kind: impute, by: median, indicator: true}
+- {kind: impute, by: most-frequent}
+- {kind: minmax, columns: [age]}
+- {kind: standardize, columns: [size]}
+- {kind: ngrams, columns: [note], count: 8}
+- {kind: codes, columns: [color]}
+- {kind: onehot, columns: [color]}
+`)
+	model := filepath.Join(t.TempDir(), "m")
+	args := []string{"--target", "price>200", "--stages", file, "--max-values", "256", "--learner", "ridge"}
+	one, two := fit(t, append(args, "--out", model)...), fit(t, append(args, "--peers", "2")...)
+	if a, b := fmt.Sprintf("%.6v", one["auc"]), fmt.Sprintf("%.6v", two["auc"]); a != b || one["columns"] != two["columns"] || two["peers"] != 2. {
+		t.Errorf("%v\n%v", one, two)
+	}
+	data, err := os.ReadFile(model)
+	if err != nil {
+		t.Fatal(err)
+	}
+	written, err := learn.Load(bytes.NewReader(data))
+	if err != nil || len(written.Pipeline.Stages) != 10 { // without those that have found nothing
+		t.Errorf("%v, %+v", err, written.Pipeline)
+	}
+	if code, out, stderr := program.Try("predict", "--model", model, "--data", houses); code != 0 || strings.Count(out, "\n") != 301 {
+		t.Errorf("exit code %d, %s", code, stderr)
+	}
+	for _, c := range []struct{ text, says string }{
+		{"- kind: onehot\n  flor: 20\n", `stages.yaml": line 2: onehot has no setting "flor"`},
+		{"- kind: oneheart\n", `line 1: there is no kind of stage "oneheart"`},
+	} {
+		code, _, stderr := program.Try("fit", "--data", houses, "--target", "price>200", "--stages", clitest.WriteFile(t, "stages.yaml", c.text))
+		if code != cli.ExitUsage || !strings.Contains(stderr, c.says) {
+			t.Errorf("exit code %d, %s", code, stderr)
+		}
+	}
+	if code, _, stderr := program.Try("fit", "--data", houses, "--target", "price>200", "--stages", file, "--floor", "3"); code != cli.ExitUsage || !strings.Contains(stderr, "--floor") {
+		t.Errorf("exit code %d, %s", code, stderr)
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"fmt"
 
 	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
-	"github.com/seed-97356399/murmuration/examples/gossipnode/rows"
 	"github.com/seed-97356399/murmuration/peer/learn"
 	"github.com/seed-97356399/murmuration/peer/table"
 )
@@ -25,8 +24,7 @@ type learnerOptions struct {
 
 // learner is one that --learner names.
 type learner struct {
-	name    string
-	prepare rows.Preparation
+	name string
 	// target: "" is none, else "number", "class" or "any".
 	target string
 	make   func(o learnerOptions) learn.Learner
@@ -44,27 +42,27 @@ const ratings = "als"
 func learners() []learner {
 	logistic := func(o learnerOptions) learn.Learner { return &learn.Logistic{C: 1 / o.Penalty, L1Ratio: o.L1} }
 	return []learner{
-		{"logistic", rows.Numbers, wantsClass, logistic},
-		{"softmax", rows.Numbers, wantsClass, logistic},
+		{"logistic", wantsClass, logistic},
+		{"softmax", wantsClass, logistic},
 		// Columns of one category add up to 1: a trace of a ridge shares out among them.
-		{"linear", rows.Numbers, wantsAny, func(learnerOptions) learn.Learner { return &learn.Linear{Ridge: 1e-3} }},
-		{"ridge", rows.Numbers, wantsAny, func(o learnerOptions) learn.Learner { return &learn.Linear{Ridge: o.Penalty} }},
-		{"svm", rows.Numbers, wantsClass, func(o learnerOptions) learn.Learner { return &learn.LinearSVM{C: 1 / o.Penalty} }},
-		{"gaussian-nb", rows.Numbers, wantsClass, func(learnerOptions) learn.Learner { return &learn.GaussianNB{} }},
-		{"multinomial-nb", rows.Counts, wantsClass, func(learnerOptions) learn.Learner { return &learn.MultinomialNB{} }},
-		{"bernoulli-nb", rows.Numbers, wantsClass, func(learnerOptions) learn.Learner { return &learn.BernoulliNB{} }},
-		{"tree", rows.AsTheyAre, wantsAny, func(o learnerOptions) learn.Learner {
+		{"linear", wantsAny, func(learnerOptions) learn.Learner { return &learn.Linear{Ridge: 1e-3} }},
+		{"ridge", wantsAny, func(o learnerOptions) learn.Learner { return &learn.Linear{Ridge: o.Penalty} }},
+		{"svm", wantsClass, func(o learnerOptions) learn.Learner { return &learn.LinearSVM{C: 1 / o.Penalty} }},
+		{"gaussian-nb", wantsClass, func(learnerOptions) learn.Learner { return &learn.GaussianNB{} }},
+		{"multinomial-nb", wantsClass, func(learnerOptions) learn.Learner { return &learn.MultinomialNB{} }},
+		{"bernoulli-nb", wantsClass, func(learnerOptions) learn.Learner { return &learn.BernoulliNB{} }},
+		{"tree", wantsAny, func(o learnerOptions) learn.Learner {
 			return learn.Tree{Depth: o.Depth, Leaves: o.Leaves, MinRows: o.LeafRows}
 		}},
-		{"forest", rows.AsTheyAre, wantsAny, func(o learnerOptions) learn.Learner {
+		{"forest", wantsAny, func(o learnerOptions) learn.Learner {
 			return learn.Forest{Trees: o.Trees, Depth: o.Depth, MinRows: o.LeafRows, Seed: o.Seed}
 		}},
-		{"boost", rows.AsTheyAre, wantsAny, func(o learnerOptions) learn.Learner {
+		{"boost", wantsAny, func(o learnerOptions) learn.Learner {
 			return learn.Boost{Trees: o.Trees, Leaves: o.Leaves, Depth: o.Depth, Rate: o.Rate, MinRows: o.LeafRows, Seed: o.Seed}
 		}},
-		{"kmeans", rows.Numbers, "", func(o learnerOptions) learn.Learner { return learn.KMeans{Clusters: o.Clusters, Seed: o.Seed} }},
-		{"pca", rows.Numbers, "", func(o learnerOptions) learn.Learner { return learn.PCA{Components: o.Components, Seed: o.Seed} }},
-		{ratings, rows.Named, wantsNumber, func(o learnerOptions) learn.Learner {
+		{"kmeans", "", func(o learnerOptions) learn.Learner { return learn.KMeans{Clusters: o.Clusters, Seed: o.Seed} }},
+		{"pca", "", func(o learnerOptions) learn.Learner { return learn.PCA{Components: o.Components, Seed: o.Seed} }},
+		{ratings, wantsNumber, func(o learnerOptions) learn.Learner {
 			return learn.ALS{User: o.User, Item: o.Item, Factors: o.Factors, Seed: o.Seed}
 		}},
 	}
@@ -120,12 +118,12 @@ func (o learnerOptions) faults() error {
 }
 
 // fits says whether a target is of what the learner learns.
-func (l learner) fits(classes []string) error {
+func (l learner) fits(labels *table.Labels) error {
 	is := wantsNumber
-	if classes != nil {
+	if labels != nil && labels.Classes != nil {
 		is = wantsClass
 	}
-	if l.target == is || l.target == wantsAny {
+	if labels == nil || l.target == is || l.target == wantsAny {
 		return nil
 	}
 	return cli.Usage(cli.Faultf("target", "is %s, but %s learns %s: %s", is, l.name, l.target, map[string]string{

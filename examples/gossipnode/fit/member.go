@@ -70,16 +70,13 @@ func (m *member) run(ctx context.Context) (done Result, err error) {
 
 // work agrees with the others on what is done, reads the rows, and fits.
 func (m *member) work(ctx context.Context, flock table.Flock) (Result, learn.File, error) {
-	share := rows.Share{Source: m.source, Table: m.Table, Number: m.number, Peers: m.Peers, Seed: m.Learner.Seed}
-	agreed, err := share.Agree(ctx, flock, m.Shared)
-	news := func(said string) { m.tell(watch.Report{Kind: watch.ReportNews, Said: said}) }
-	for _, line := range m.source.Told(m.Table.Drop) {
-		news(line)
+	w := work{options: m.options, learner: m.Learner.chosen(), flock: table.Scope(flock, "fit")}
+	w.tell = func(said string) { m.tell(watch.Report{Kind: watch.ReportNews, Said: said}) }
+	w.share = rows.Share{Source: m.source, Table: m.Table, Number: m.number, Peers: m.Peers, Seed: m.Learner.Seed}
+	if w.learner.name == ratings {
+		w.share.Named = map[string]string{"user": m.Learner.User, "item": m.Learner.Item}
 	}
-	if err != nil {
-		return Result{}, learn.File{}, err
-	}
-	return (&work{Agreed: agreed, learner: m.Learner.chosen(), options: m.options, tell: news, all: m.source.Rows}).run(ctx)
+	return w.run(ctx)
 }
 
 // counted tells of the sums that a member takes part in.

@@ -8,8 +8,6 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/seed-97356399/murmuration/examples/gossipnode/rows"
-
 	"github.com/seed-97356399/murmuration/peer/table"
 	"github.com/seed-97356399/murmuration/peer/table/prepare"
 )
@@ -37,7 +35,7 @@ func TestStandardizedAsPooled(t *testing.T) {
 		fitted, errs := make([][]byte, peers), make([]error, peers)
 		table.Together(peers, func(flock table.Flock, peer int) {
 			b := &table.Batch{Rows: len(parts[peer]), Columns: []table.Column{{Name: "x", Numbers: parts[peer]}}}
-			s := rows.Numbers.Pipeline(b, 1)
+			s := prepare.Pipeline{Input: table.Schema{Fields: []table.Field{{Name: "x"}}}, Stages: prepare.Usual{Floor: 1}.Numbers()}
 			if errs[peer] = s.Fit(t.Context(), flock, "p", table.InMemory(b)); errs[peer] == nil {
 				fitted[peer], errs[peer] = json.Marshal(s)
 			}

@@ -4,10 +4,11 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"slices"
+	"sync"
 	"time"
 
 	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
@@ -21,83 +22,83 @@ import (
 
 // work is one member's part of a fit, from its rows to the result that all have.
 type work struct {
-	*rows.Agreed
-	learner learner
 	options
-	tell func(said string)
-	// all are the rows of all peers of a local fit, where they are wanted.
-	all table.Source
+	learner learner
+	share   rows.Share
+	flock   table.Flock
+	tell    func(said string)
+}
+
+// task is what all members fit.
+func (w *work) task() (learn.Task, error) {
+	t := w.Table.Task(w.Shared)
+	t.Learner, t.Classes = w.learner.make(w.Learner), w.learner.target == wantsClass
+	if w.learner.name == ratings {
+		t.Only = []string{w.Learner.User, w.Learner.Item}
+	}
+	if w.learner.target == "" && t.Target != "" { // it is no column to learn from
+		target, err := table.ParseTarget(t.Target)
+		if err != nil {
+			return t, err
+		}
+		t.Target, t.Drop = "", append(slices.Clone(t.Drop), target.Column)
+	}
+	return t, nil
 }
 
 // run fits and evaluates.
 func (w *work) run(ctx context.Context) (Result, learn.File, error) {
-	l := w.learner
-	if err := w.learnTarget(ctx); err != nil {
-		return Result{}, learn.File{}, err
-	}
-	train, test, err := w.Agreed.Table.Parts()
+	task, err := w.task()
 	if err != nil {
 		return Result{}, learn.File{}, err
 	}
-	training, err := w.Take(ctx, w.Rows, train)
-	if err != nil {
-		return Result{}, learn.File{}, err
-	}
-	testing, err := w.Take(ctx, w.Rows, test)
-	if err != nil {
-		return Result{}, learn.File{}, err
-	}
-	count, peers, err := w.Trains(ctx, training, float64(w.Equal))
-	if err != nil {
-		return Result{}, learn.File{}, err
-	}
-	if err := w.narrow(ctx, training); err != nil {
-		return Result{}, learn.File{}, err
-	}
+	told := sync.OnceFunc(func() {
+		for _, line := range w.share.Told(w.Table.Drop) {
+			w.tell(line)
+		}
+	})
 	begun := time.Now()
-	stages, rows, err := w.prepare(ctx, w.Flock, "fit/prepare", training)
+	task.Check = func(l *table.Labels) error { // the rows have been read
+		told()
+		begun = time.Now()
+		return w.learner.fits(l)
+	}
+	prepared, own, err := w.share.Prepare(ctx, w.flock, task)
+	if told(); err != nil {
+		return Result{}, learn.File{}, err
+	}
+	done := Result{Learner: w.learner.name, Peers: prepared.Peers, Rows: prepared.Rows}
+	done.EqualRows = prepared.Equal
+	if w.learner.name != ratings {
+		done.LeftOut = slices.Sorted(slices.Values(rows.LeftOut(prepared, w.share.Schema(), task.Drop...)))
+	}
+	if len(done.LeftOut) > 0 {
+		w.tell(rows.ToldLeftOut(done.LeftOut, w.Table.MaxValues))
+	}
+	fitted, err := task.Learn(ctx, w.flock, prepared, own, own)
 	if err != nil {
 		return Result{}, learn.File{}, err
 	}
-	model, err := l.make(w.Learner).Fit(ctx, w.Flock, "fit/learn", rows)
-	if err != nil {
-		return Result{}, learn.File{}, err
-	}
-	done := Result{Learner: l.name, Columns: len(rows.Features.Columns), Seconds: time.Since(begun).Seconds()}
-	done.Peers, done.Rows, done.EqualRows = peers, int64(count[0]), int64(count[1])
-	if l.name != ratings {
-		done.LeftOut = w.LeftOut
-	}
-	switch m := model.(type) {
+	done.Columns, done.Seconds = len(fitted.Train.Features.Columns), time.Since(begun).Seconds()
+	done.score(fitted.Scores)
+	switch m := fitted.Model.(type) {
 	case *learn.KMeansModel:
 		done.Inertia = &m.Inertia
 	case *learn.PCAModel:
 		done.Explained = m.Explained
 	default:
-		held, err := w.Transform(stages, testing)
-		if err != nil {
-			return Result{}, learn.File{}, err
-		}
-		scores, err := learn.Evaluate(ctx, w.Flock, "fit/scores", model, held)
-		if err != nil {
-			return Result{}, learn.File{}, err
-		}
-		done.score(scores)
-		if done.Compared, err = w.compared(ctx, rows, held); err != nil {
+		if done.Compared, err = w.compared(ctx, fitted.Train, fitted.Test); err != nil {
 			return Result{}, learn.File{}, err
 		}
 	}
 	if w.Alone && done.ClassScores != nil {
-		if done.ClassScores.Alone, err = w.alone(ctx, training, test); err != nil {
+		if done.ClassScores.Alone, err = w.alone(ctx, task, prepared, own); err != nil {
 			return Result{}, learn.File{}, err
 		}
 	}
-	file, err := w.file(stages, model)
-	if err != nil {
-		return Result{}, learn.File{}, err
-	}
-	done.Hash, err = hashOf(file)
-	return done, file, err
+	fitted.File.Target = w.Table.Target
+	done.Hash, err = hashOf(fitted.File)
+	return done, fitted.File, err
 }
 
 // hashOf tells models apart by what all members have of them.
@@ -110,27 +111,6 @@ func hashOf(file learn.File) (string, error) {
 		return "", err
 	}
 	return hex.EncodeToString(hash.Sum(nil)[:8]), nil
-}
-
-// narrow leaves out columns that the learner has no use for.
-func (w *work) narrow(ctx context.Context, training rows.Examples) error {
-	if w.learner.name != ratings {
-		err := w.LimitValues(ctx, training)
-		if len(w.LeftOut) > 0 {
-			w.tell(rows.ToldLeftOut(w.LeftOut, w.Agreed.Table.MaxValues))
-		}
-		return err
-	}
-	l := w.Learner
-	if err := errors.Join(rows.Has(w.Schema, "user", l.User), rows.Has(w.Schema, "item", l.Item)); err != nil {
-		return err
-	}
-	for _, f := range w.Features() {
-		if f.Name != l.User && f.Name != l.Item {
-			w.LeftOut = append(w.LeftOut, f.Name)
-		}
-	}
-	return nil
 }
 
 // compared fits what is told beside the model that is kept, if it is asked for.
@@ -149,11 +129,11 @@ func (w *work) compared(ctx context.Context, training, held learn.Rows) (c Compa
 // apart combines models that members fit alone, and scores that.
 func (w *work) apart(ctx context.Context, training, held learn.Rows) (*Apart, error) {
 	e := &learn.Ensemble{Learner: w.learner.make(w.Learner), Combine: learn.Combination(w.Learner.Apart), Seed: w.Learner.Seed}
-	model, err := e.Fit(ctx, w.Flock, "fit/apart", training)
+	model, err := e.Fit(ctx, w.flock, "apart", training)
 	if err != nil {
 		return nil, err
 	}
-	scores, err := learn.Evaluate(ctx, w.Flock, "fit/apart/scores", model, held)
+	scores, err := learn.Evaluate(ctx, w.flock, "apart/scores", model, held)
 	if err != nil {
 		return nil, err
 	}
@@ -174,7 +154,7 @@ func (w *work) folds(ctx context.Context, training learn.Rows) (*Folds, error) {
 	if err != nil {
 		return nil, err
 	}
-	scores, err := learn.CrossValidate(ctx, w.Flock, "fit/folds", w.learner.make(w.Learner), training, folds)
+	scores, err := learn.CrossValidate(ctx, w.flock, "folds", w.learner.make(w.Learner), training, folds)
 	if err != nil {
 		return nil, err
 	}
@@ -194,39 +174,14 @@ func (w *work) folds(ctx context.Context, training learn.Rows) (*Folds, error) {
 	return &Folds{Count: len(folds), RMSE: &of}, nil
 }
 
-// learnTarget finds the classes that all members have, if the learner has a target.
-func (w *work) learnTarget(ctx context.Context) (err error) {
-	if w.Agreed.Table.Target == "" {
-		return nil
-	}
-	if w.learner.target == "" {
-		w.Target, err = table.ParseTarget(w.Agreed.Table.Target)
-		return err
-	}
-	if err := w.LearnTarget(ctx, w.learner.target == wantsClass); err != nil {
-		return err
-	}
-	return w.learner.fits(w.Labels.Classes)
-}
-
-// prepare fits the stages before the learner, and puts the rows through them.
-func (w *work) prepare(ctx context.Context, flock table.Flock, name string, training rows.Examples) (*prepare.Pipeline, learn.Rows, error) {
-	stages, err := w.Fit(ctx, flock, name, w.learner.prepare, training)
-	if err != nil {
-		return nil, learn.Rows{}, err
-	}
-	prepared, err := w.Transform(stages, training)
-	return stages, prepared, err
-}
-
 // alone fits this member's rows without the others, and gathers the area under the curve of
 // each on the held-out rows of all.
-func (w *work) alone(ctx context.Context, training rows.Examples, test table.Filter) (*result.Accuracy, error) {
-	area, err := w.areaAlone(ctx, training, test)
+func (w *work) alone(ctx context.Context, task learn.Task, prepared *prepare.Prepared, own table.Source) (*result.Accuracy, error) {
+	area, err := w.areaAlone(ctx, task, prepared, own)
 	if err != nil {
 		return nil, err
 	}
-	areas, err := table.GatherJSON(ctx, w.Flock, "fit/alone", area)
+	areas, err := table.GatherJSON(ctx, w.flock, "alone", area)
 	if err != nil {
 		return nil, err
 	}
@@ -237,44 +192,22 @@ func (w *work) alone(ctx context.Context, training rows.Examples, test table.Fil
 // chance is the area of who cannot tell classes apart: of a member whose rows have only one.
 const chance = 0.5
 
-func (w *work) areaAlone(ctx context.Context, training rows.Examples, test table.Filter) (float64, error) {
-	held, err := w.Take(ctx, w.all, test)
+func (w *work) areaAlone(ctx context.Context, task learn.Task, prepared *prepare.Prepared, own table.Source) (float64, error) {
+	train, _, err := task.Parts()
 	if err != nil {
 		return 0, err
 	}
-	stages, rows, err := w.prepare(ctx, table.Alone{}, "alone/prepare", training)
-	if err != nil {
+	if prepared, err = prepared.Refit(ctx, table.Alone{}, "prepare", table.Filtered(own, train)); err != nil {
 		return 0, err
 	}
-	model, err := w.learner.make(w.Learner).Fit(ctx, table.Alone{}, "alone/learn", rows)
+	fitted, err := task.Learn(ctx, table.Alone{}, prepared, own, w.share.Source.Rows)
 	if errors.Is(err, table.ErrOneClass) || errors.Is(err, learn.ErrNoRows) {
 		return chance, nil
 	}
 	if err != nil {
 		return 0, err
 	}
-	prepared, err := w.Transform(stages, held)
-	if err != nil {
-		return 0, err
-	}
-	scores, err := learn.Evaluate(ctx, table.Alone{}, "alone/scores", model, prepared)
-	if err != nil || scores.Classes == nil {
-		return chance, err
-	}
-	return scores.Classes.AUC, nil
-}
-
-// file is what predict needs.
-func (w *work) file(stages *prepare.Pipeline, model learn.Model) (learn.File, error) {
-	pipeline, err := json.Marshal(stages)
-	if err != nil {
-		return learn.File{}, fmt.Errorf("writing the stages: %w", err)
-	}
-	file := learn.File{Pipeline: pipeline, Target: w.Agreed.Table.Target, Features: w.Features(), Model: model}
-	if w.Labels != nil {
-		file.Classes = w.Labels.Classes
-	}
-	return file, nil
+	return fitted.Scores.Classes.AUC, nil
 }
 
 // save writes the model.

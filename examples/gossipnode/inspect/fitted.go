@@ -52,15 +52,15 @@ func fitted(path string) (f Fitted, ok bool, err error) {
 	switch {
 	case bytes.HasPrefix(head, []byte("murmuration model ")):
 		var file learn.File
-		if file, err = learn.Load(in); err == nil && len(file.Pipeline) > 0 {
-			err = json.Unmarshal(file.Pipeline, stages)
+		if file, err = learn.Load(in); err == nil && file.Pipeline != nil {
+			stages = file.Pipeline
 		}
 		f.Kind, f.Target, f.Classes, f.Features, f.Columns = "fitted model", file.Target, file.Classes, file.Features, columnsOf(file.Model)
 		fmt.Sscanf(string(head), "murmuration model 1 %s", &f.Model)
 	case bytes.HasPrefix(head, []byte("murmuration pipeline ")):
 		stages, err = prepare.Read(in)
 	case bytes.HasPrefix(head, []byte("{\"pipeline\"")):
-		var p *rows.Prepared
+		var p *prepare.Prepared
 		if p, err = rows.ReadPrepared(path); err == nil {
 			stages, f.Target, f.Classes = p.Pipeline, p.Labels.Target.String(), p.Labels.Classes
 		}

@@ -27,10 +27,6 @@ func TestInspectFitted(t *testing.T) {
 	if err := stages.Fit(t.Context(), table.Alone{}, "p", table.InMemory(features)); err != nil {
 		t.Fatal(err)
 	}
-	pipeline, err := json.Marshal(stages)
-	if err != nil {
-		t.Fatal(err)
-	}
 	learnedFrom := learn.Rows{Features: features, Target: target, Classes: []string{"no", "yes"}}
 	for learner, as := range map[learn.Learner]string{learn.Tree{}: "trees", &learn.Logistic{}: "logistic", &learn.GaussianNB{}: "gaussian-nb"} {
 		model, err := learner.Fit(t.Context(), table.Alone{}, "l", learnedFrom)
@@ -40,7 +36,7 @@ func TestInspectFitted(t *testing.T) {
 		path := filepath.Join(t.TempDir(), "m")
 		out, err := os.Create(path)
 		if err == nil {
-			err = learn.Save(out, learn.File{Pipeline: pipeline, Target: "y", Classes: learnedFrom.Classes, Features: fields, Model: model})
+			err = learn.Save(out, learn.File{Pipeline: stages, Target: "y", Classes: learnedFrom.Classes, Features: fields, Model: model})
 		}
 		if err != nil || out.Close() != nil {
 			t.Fatal(err)
@@ -64,8 +60,8 @@ func TestInspectFitted(t *testing.T) {
 		}
 	}
 	path := filepath.Join(t.TempDir(), "pipeline.json")
-	p := rows.Prepared{Pipeline: stages, Labels: &table.Labels{Target: table.Target{Column: "y"}, Classes: learnedFrom.Classes}, Rows: 100}
-	if err := p.Save(path); err != nil {
+	p := prepare.Prepared{Pipeline: stages, Labels: &table.Labels{Target: table.Target{Column: "y"}, Classes: learnedFrom.Classes}, Rows: 100}
+	if err := rows.Save(&p, path); err != nil {
 		t.Fatal(err)
 	}
 	if code, text, _ := try("inspect", path); code != 0 || !strings.Contains(text, "preparation of rows") || !strings.Contains(text, "b        number") {

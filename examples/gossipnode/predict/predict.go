@@ -130,7 +130,7 @@ func load(path string) (predictor, error) {
 	if err = errors.Join(err, in.Close()); err != nil {
 		return predictor{}, err
 	}
-	return newPredictor(file)
+	return predictor{file}, nil
 }
 
 // open looks at the rows, of which the columns that the model was fitted with are read, as of

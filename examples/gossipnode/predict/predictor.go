@@ -3,7 +3,6 @@ package predict
 import (
 	"context"
 	"encoding/csv"
-	"encoding/json"
 	"fmt"
 	"io"
 	"strconv"
@@ -11,26 +10,10 @@ import (
 	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
 	"github.com/seed-97356399/murmuration/peer/learn"
 	"github.com/seed-97356399/murmuration/peer/table"
-	"github.com/seed-97356399/murmuration/peer/table/prepare"
 )
 
 // predictor writes what a model says.
-type predictor struct {
-	learn.File
-	stages *prepare.Pipeline // nil: rows go into the model as they are
-}
-
-func newPredictor(file learn.File) (predictor, error) {
-	p := predictor{File: file}
-	if len(file.Pipeline) == 0 {
-		return p, nil
-	}
-	p.stages = new(prepare.Pipeline)
-	if err := json.Unmarshal(file.Pipeline, p.stages); err != nil {
-		return predictor{}, fmt.Errorf("its stages: %w", err)
-	}
-	return p, nil
-}
+type predictor struct{ learn.File }
 
 // write goes over the rows, a batch at a time.
 func (p predictor) write(ctx context.Context, rows table.Source, out io.Writer) (count int64, err error) {
@@ -41,10 +24,7 @@ func (p predictor) write(ctx context.Context, rows table.Source, out io.Writer) 
 		if err != nil {
 			return count, cli.Config(err)
 		}
-		if b, err = p.prepare(b); err != nil {
-			return count, err
-		}
-		if values, err = p.Model.Predict(values[:0], b); err != nil {
+		if values, err = p.Predict(values[:0], b); err != nil {
 			return count, err
 		}
 		n := p.Model.Outputs()
@@ -58,21 +38,6 @@ func (p predictor) write(ctx context.Context, rows table.Source, out io.Writer) 
 		return count, fmt.Errorf("writing predictions: %w", err)
 	}
 	return count, nil
-}
-
-// prepare keeps the columns of the model, and puts them through the stages.
-func (p predictor) prepare(b *table.Batch) (*table.Batch, error) {
-	kept := *b
-	kept.Columns = nil
-	for _, f := range p.Features {
-		if c := b.Find(f.Name); c != nil {
-			kept.Columns = append(kept.Columns, *c)
-		}
-	}
-	if p.stages == nil {
-		return &kept, nil
-	}
-	return p.stages.Transform(&kept)
 }
 
 func (p predictor) header() []string {

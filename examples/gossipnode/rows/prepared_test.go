@@ -44,26 +44,26 @@ func many(header string) string {
 // What is prepared once is the same when it is read again: rows, classes and hash.
 func TestPreparedIsKept(t *testing.T) {
 	share := shareOf(t, many("x,kind,name,y"))
-	p, own, err := share.Prepare(t.Context(), table.Alone{}, nil)
+	p, own, err := share.ForModel(t.Context(), table.Alone{}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if out := p.LeftOut(share.Files.Schema(), nil); p.Rows != 70 || p.Peers != 1 || !slices.Equal(out, []string{"name"}) {
+	if out := LeftOut(p, share.Files.Schema()); p.Rows != 70 || p.Peers != 1 || !slices.Equal(out, []string{"name"}) {
 		t.Errorf("%d rows of %d peers, left out %q", p.Rows, p.Peers, out)
 	}
 	path := filepath.Join(t.TempDir(), "p")
 	if _, err := ReadPrepared(path); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("no file: %v", err)
 	}
-	if err := p.Save(path); err != nil {
+	if err := Save(p, path); err != nil {
 		t.Fatal(err)
 	}
 	read, err := ReadPrepared(path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	a, _ := p.Hash()
-	if b, _ := read.Hash(); a != b || a == "" {
+	a, _ := Hash(p)
+	if b, _ := Hash(read); a != b || a == "" {
 		t.Errorf("hash %q became %q", a, b)
 	}
 	here, err := share.Data(t.Context(), p, own)

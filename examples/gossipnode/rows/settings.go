@@ -1,11 +1,8 @@
 package rows
 
 import (
-	"context"
 	"errors"
 	"fmt"
-	"maps"
-	"slices"
 	"strings"
 
 	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
@@ -20,22 +17,6 @@ func alike(name string, schema *table.Schema) string {
 		return fmt.Sprintf("; did you mean %q?", near)
 	}
 	return ""
-}
-
-// agreeSettings refuses members that are to do something else.
-func agreeSettings(ctx context.Context, flock table.Flock, mine map[string]string) error {
-	all, err := table.GatherJSON(ctx, flock, "fit/settings", mine)
-	if err != nil {
-		return err
-	}
-	for i, theirs := range all {
-		for _, flag := range slices.Sorted(maps.Keys(all[0])) {
-			if all[0][flag] != theirs[flag] {
-				return fmt.Errorf("--%s is %q at one member and %q at another (%d of %d): give all the same", flag, all[0][flag], theirs[flag], i+1, len(all))
-			}
-		}
-	}
-	return nil
 }
 
 // unlearnable are the faults of --data and --target, which to start again does not mend.

@@ -1,20 +1,24 @@
 // Package rows is rows of tables on their way to a model, as fit and the peers that train on
-// tables have them: what members compare before they read, which rows are whose, and how they
-// are prepared, by sums over all members. Begin with Share.
+// tables have them: which rows are whose, what flags say of them, and what files keep of how they were prepared. Begin
+// with Share.
 package rows
 
 import (
-	"cmp"
 	"context"
 	"crypto/sha256"
+	"errors"
 	"fmt"
+	"iter"
+	"maps"
 	"slices"
 	"strings"
 
 	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/settings"
 	"github.com/seed-97356399/murmuration/examples/zoo/dataset"
+	"github.com/seed-97356399/murmuration/peer/learn"
 	"github.com/seed-97356399/murmuration/peer/table"
+	"github.com/seed-97356399/murmuration/peer/table/prepare"
 	"github.com/seed-97356399/murmuration/peer/table/read"
 )
 
@@ -78,7 +82,7 @@ func ToldLeftOut(columns []string, most int) string {
 	return fmt.Sprintf("columns left out, with more than %d values (--max-values): %s", most, strings.Join(columns, ", "))
 }
 
-// Share is the part of one peer in the rows of a table.
+// Share is the part of one peer in the rows of a table: a table.Table.
 type Share struct {
 	*Source
 	Table settings.Table
@@ -86,101 +90,90 @@ type Share struct {
 	// all this peer's if Peers is 1 or less.
 	Number, Peers int
 	Seed          uint64
+	// Named are columns that flags name beside --drop.
+	Named map[string]string
 }
 
-// Agree compares settings and columns with those of the other members, and reads this peer's
-// rows into memory. All members call it; where one cannot go on, all end.
-func (s Share) Agree(ctx context.Context, flock table.Flock, shared map[string]string) (*Agreed, error) {
-	flock = table.Careful(flock)
-	if err := agreeSettings(ctx, flock, shared); err != nil {
-		return nil, err
-	}
-	schema, err := table.Agree(ctx, flock, "fit/schema", s.Files.Schema())
-	if err != nil {
-		return nil, err
-	}
-	a := &Agreed{Table: s.Table, Flock: flock, Schema: schema}
-	local := s.Files.Pin(schema)
-	if local == nil {
-		a.Rows, local = s.load(ctx, schema)
-	}
-	if err := table.Ready(ctx, flock, "fit/ready", local); err != nil || !s.Table.Distinct {
-		return a, err
-	}
-	return a, a.dropEqual(ctx)
-}
+// Schema implements table.Table.
+func (s Share) Schema() *table.Schema { return s.Files.Schema() }
 
-// load reads this peer's rows into memory.
-func (s Share) load(ctx context.Context, schema *table.Schema) (table.Source, error) {
+// Pin implements table.Table.
+func (s Share) Pin(schema *table.Schema) error {
+	if err := s.Files.Pin(schema); err != nil {
+		return err
+	}
 	for _, name := range s.Table.Drop {
-		if err := Has(schema, "drop", name); err != nil {
-			return nil, err
+		if err := has(schema, "drop", name); err != nil {
+			return err
 		}
 	}
-	source := s.Rows
-	if s.Peers > 1 {
-		shard, err := table.ParseShard(s.Table.Shard)
-		if err != nil {
-			return nil, err
+	for _, flag := range slices.Sorted(maps.Keys(s.Named)) {
+		if err := has(schema, flag, s.Named[flag]); err != nil {
+			return err
 		}
-		parts, err := shard.Among(ctx, source, s.Peers, s.Seed)
-		if err != nil {
-			return nil, err
-		}
-		source = table.Filtered(source, parts[s.Number])
 	}
-	batches, err := table.Hold(ctx, source, int64(cmp.Or(s.Table.Memory, settings.DefaultTableMemory))<<20)
-	return table.InMemory(batches...), cli.Config(err)
+	return nil
 }
 
-// Has says that a flag names a column that is not there.
-func Has(schema *table.Schema, flag, column string) error {
+// Rows implements table.Table: they are this peer's.
+func (s Share) Rows(ctx context.Context) iter.Seq2[*table.Batch, error] {
+	return func(yield func(*table.Batch, error) bool) {
+		source := s.Source.Rows
+		if s.Peers > 1 {
+			shard, err := table.ParseShard(s.Table.Shard)
+			var parts []table.Filter
+			if err == nil {
+				parts, err = shard.Among(ctx, source, s.Peers, s.Seed)
+			}
+			if err != nil {
+				yield(nil, cli.Config(err))
+				return
+			}
+			source = table.Filtered(source, parts[s.Number])
+		}
+		for b, err := range source(ctx) {
+			if !yield(b, cli.Config(err)) {
+				return
+			}
+		}
+	}
+}
+
+// has says that a flag names a column that is not there.
+func has(schema *table.Schema, flag, column string) error {
 	if schema.Find(column) >= 0 {
 		return nil
 	}
 	return cli.Usage(cli.Faultf(flag, "%s: there is no such column%s", column, alike(column, schema)))
 }
 
-// Prepare fits the preparation for neural models together with the other members, and returns
-// this member's rows beside it.
-func (s Share) Prepare(ctx context.Context, flock table.Flock, shared map[string]string) (*Prepared, table.Source, error) {
-	a, err := s.Agree(ctx, flock, shared)
-	if err != nil {
-		return nil, nil, err
+// Prepare is the first half of a task, from the columns of all members to rows that are prepared.
+func (s Share) Prepare(ctx context.Context, flock table.Flock, task learn.Task) (*prepare.Prepared, table.Source, error) {
+	prepared, own, err := task.Prepare(ctx, flock, s)
+	if errors.Is(err, prepare.ErrNoTraining) {
+		err = cli.Config(fmt.Errorf("--split %s leaves no row to train: give another, such as row:7/10, or more rows", s.Table.Split))
 	}
-	if err := a.LearnTarget(ctx, true); err != nil {
-		return nil, nil, err
+	return prepared, own, err
+}
+
+// ForModel is Prepare for neural models, which learn classes.
+func (s Share) ForModel(ctx context.Context, flock table.Flock, shared map[string]string) (*prepare.Prepared, table.Source, error) {
+	task := s.Table.Task(shared)
+	task.Classes = true
+	task.Check = func(l *table.Labels) error {
+		switch n := len(l.Classes); {
+		case n == 0:
+			return cli.Usage(cli.Faultf("target", "is a number, but models learn classes: give a comparison, such as 'arr_delay>15', or use gossipnode fit"))
+		case n > maxClasses:
+			return cli.Usage(cli.Faultf("target", "has %d classes, and models learn at most %d", n, maxClasses))
+		}
+		return nil
 	}
-	switch n := len(a.Labels.Classes); {
-	case n == 0:
-		return nil, nil, cli.Usage(cli.Faultf("target", "is a number, but models learn classes: give a comparison, such as 'arr_delay>15', or use gossipnode fit"))
-	case n > maxClasses:
-		return nil, nil, cli.Usage(cli.Faultf("target", "has %d classes, and models learn at most %d", n, maxClasses))
-	}
-	train, _, err := s.Table.Parts()
-	if err != nil {
-		return nil, nil, err
-	}
-	training, err := a.Take(ctx, a.Rows, train)
-	if err != nil {
-		return nil, nil, err
-	}
-	count, peers, err := a.Trains(ctx, training)
-	if err != nil {
-		return nil, nil, err
-	}
-	if err := a.LimitValues(ctx, training); err != nil {
-		return nil, nil, err
-	}
-	p := &Prepared{Labels: a.Labels, Rows: int64(count[0]), Peers: peers}
-	if p.Pipeline, err = a.Fit(ctx, flock, "fit/prepare", Numbers, training); err != nil {
-		return nil, nil, err
-	}
-	return p, a.Rows, nil
+	return s.Prepare(ctx, table.Scope(flock, "fit"), task)
 }
 
 // Take reads this peer's rows for what was prepared already.
-func (s Share) Take(ctx context.Context, p *Prepared) (table.Source, error) {
+func (s Share) Take(ctx context.Context, p *prepare.Prepared) (table.Source, error) {
 	schema := &table.Schema{Fields: append([]table.Field(nil), s.Files.Schema().Fields...)}
 	wanted := append([]table.Field(nil), p.Pipeline.Input.Fields...)
 	if at := schema.Find(p.Labels.Target.Column); at >= 0 && p.Labels.Target.Op == "" && !p.Labels.Target.Classes { // classes are of categories
@@ -193,23 +186,24 @@ func (s Share) Take(ctx context.Context, p *Prepared) (table.Source, error) {
 		}
 		schema.Fields[at].Kind = f.Kind
 	}
-	if err := s.Files.Pin(schema); err != nil {
+	if err := s.Pin(schema); err != nil {
 		return nil, cli.Config(err)
 	}
-	return s.load(ctx, schema)
+	batches, err := table.Hold(ctx, s.Rows, s.Table.Task(nil).Memory)
+	return table.InMemory(batches...), cli.Config(err)
 }
 
 // Data are this peer's rows that train, and all that are held out in the files.
-func (s Share) Data(ctx context.Context, p *Prepared, own table.Source) (*dataset.Data, error) {
-	train, test, err := s.Table.Parts()
+func (s Share) Data(ctx context.Context, p *prepare.Prepared, own table.Source) (*dataset.Data, error) {
+	train, test, err := s.Table.Task(nil).Parts()
 	if err != nil {
 		return nil, err
 	}
 	data := &dataset.Data{Total: int(p.Rows)}
-	if data.Train, err = p.set(ctx, table.Filtered(own, train)); err != nil {
+	if data.Train, err = setOf(ctx, p, table.Filtered(own, train)); err != nil {
 		return nil, err
 	}
-	if data.HeldOut, err = s.held.of(ctx, p, table.Filtered(s.Rows, test)); err != nil {
+	if data.HeldOut, err = s.held.of(ctx, p, table.Filtered(s.Source.Rows, test)); err != nil {
 		return nil, err
 	}
 	for what, set := range map[string]*dataset.Set{"train": data.Train, "are held out": data.HeldOut} {

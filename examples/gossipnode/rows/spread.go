@@ -20,7 +20,7 @@ func (s Share) Spread(ctx context.Context, flock table.Flock, own *dataset.Set) 
 	if err != nil {
 		return nil, err
 	}
-	return setOf(shared, own.Classes())
+	return setOfBatch(shared, own.Classes())
 }
 
 // batchOf is the rows of a set as columns, with the class as the last.
@@ -40,8 +40,8 @@ func batchOf(set *dataset.Set) *table.Batch {
 	return b
 }
 
-// setOf is what batchOf was made of.
-func setOf(b *table.Batch, classes int) (*dataset.Set, error) {
+// setOfBatch is what batchOf was made of.
+func setOfBatch(b *table.Batch, classes int) (*dataset.Set, error) {
 	inputs := len(b.Columns) - 1
 	numbers, labels := make(tensor.Vector, b.Rows*inputs), make([]uint8, b.Rows)
 	for i := range b.Rows {

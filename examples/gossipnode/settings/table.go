@@ -1,6 +1,7 @@
 package settings
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -11,7 +12,9 @@ import (
 	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
 	"github.com/seed-97356399/murmuration/examples/zoo/dataset"
 	"github.com/seed-97356399/murmuration/examples/zoo/nets"
+	"github.com/seed-97356399/murmuration/peer/learn"
 	"github.com/seed-97356399/murmuration/peer/table"
+	"github.com/seed-97356399/murmuration/peer/table/prepare"
 	"github.com/seed-97356399/murmuration/peer/table/read"
 )
 
@@ -22,9 +25,7 @@ type Table struct {
 	Format, Shard string
 	// Memory is the MiB that rows may take as they are read, 0 for DefaultTableMemory.
 	Memory int
-	// Encoding, Separator, Decimal and Missing say how this member's texts are to be read.
-	Encoding, Separator, Decimal string
-	Missing                      []string
+	texts
 
 	Target              string
 	Drop                []string
@@ -34,6 +35,13 @@ type Table struct {
 	MaxValues           int
 	Distinct            bool
 	ShareRows           int
+	Stages              Stages
+}
+
+// texts say how this member's texts are to be read.
+type texts struct {
+	Encoding, Separator, Decimal string
+	Missing                      []string
 }
 
 const (
@@ -65,6 +73,7 @@ func (t *Table) Register(flags *pflag.FlagSet) {
 	flags.Float64Var(&t.Floor, "floor", defaultFloor, "values of categories with fewer rows count as one")
 	flags.BoolVar(&t.Distinct, "distinct", false, "of rows that train and are equal but for --drop, over all peers, keep one")
 	flags.IntVar(&t.MaxValues, "max-values", defaultMaxValues, "categories with more distinct values are left out")
+	flags.Var(&t.Stages, stagesFlag, "`FILE` that lists, in YAML or JSON, the stages that prepare the rows, and nothing else (default: what suits the learner)")
 }
 
 // RegisterReading adds the flags that say how files are read, of which each member has its own.
@@ -105,23 +114,30 @@ func (t Table) Faults() []error {
 		faults.If(err != nil, "target", "%q: %v", t.Target, err)
 		faults.If(err == nil && slices.Contains(t.Drop, target.Column), "drop", "%s: is the column of --target", target.Column)
 	}
-	_, _, err := t.Parts()
+	_, _, err := t.Task(nil).Parts()
 	faults.If(err != nil, "split", "%q: %v", t.Split, err)
 	_, err = table.ParseShard(t.Shard)
 	faults.If(err != nil, "shard", "%q: %v", t.Shard, err)
+	for flag, usual := range map[string]bool{"floor": t.Floor == defaultFloor, "max-values": t.MaxValues == defaultMaxValues} {
+		faults.If(t.Stages.List != nil && !usual, flag, "is of what is done without --stages: give the stages there floors, and dropmany")
+	}
 	return append(faults, t.ReadingFaults()...)
 }
 
-// Parts are the rows that train, and those that are held out: the same where there is no split.
-func (t Table) Parts() (train, test table.Filter, err error) {
-	split, err := table.ParseSplit(strings.TrimSuffix(t.Split, noSplit))
-	if err != nil {
-		return nil, nil, err
+// Task is the road from the rows to a model, but for the learner; shared are the settings that members compare, by
+// flag.
+func (t Table) Task(shared map[string]string) learn.Task {
+	named := map[string]string{}
+	for flag, value := range shared {
+		named["--"+flag] = value
 	}
-	if train, test = split.Train(), split.Test(); t.Split == noSplit {
-		test = train
+	return learn.Task{
+		Plan: prepare.Plan{
+			Target: t.Target, Drop: t.Drop, Split: strings.TrimSuffix(t.Split, noSplit), Distinct: t.Distinct, Stages: t.Stages.List,
+			Memory: int64(cmp.Or(t.Memory, DefaultTableMemory)) << 20, Settings: named,
+		},
+		Usual: prepare.Usual{Floor: t.Floor, MaxValues: cmp.Or(t.MaxValues, -1), Categories: t.Categories},
 	}
-	return train, test, nil
 }
 
 // Kinds are those of columns that were told.
@@ -180,7 +196,7 @@ const shareRowsFlag = "share-rows"
 
 // SharedByTables are the flags of tables that all members of a run give alike.
 func SharedByTables() []string {
-	return []string{"target", "drop", "split", "categories", "numbers", "floor", "max-values", "distinct"}
+	return []string{"target", "drop", "split", "categories", "numbers", "floor", "max-values", "distinct", stagesFlag}
 }
 
 // flags are those of the table, which they read and set.

@@ -28,6 +28,7 @@ import (
 	"github.com/seed-97356399/murmuration/peer/p2pnet"
 	"github.com/seed-97356399/murmuration/peer/seam"
 	"github.com/seed-97356399/murmuration/peer/table"
+	"github.com/seed-97356399/murmuration/peer/table/prepare"
 )
 
 // preparing is a peer before it trains, where its members agree on something by sums: how rows of
@@ -37,7 +38,7 @@ type preparing struct {
 	Observer
 	key       ed25519.PrivateKey
 	share     rows.Share
-	prepared  *rows.Prepared
+	prepared  *prepare.Prepared
 	announced []string
 }
 
@@ -109,7 +110,7 @@ func (p *preparing) tell(inputs int) {
 	if missing := p.prepared.Labels.Missing; missing > 0 {
 		said += fmt.Sprintf("; %d are left out, of which %s is missing", missing, p.prepared.Labels.Target.Column)
 	}
-	if out := p.prepared.LeftOut(files.Schema(), p.Table.Drop); len(out) > 0 {
+	if out := rows.LeftOut(p.prepared, files.Schema(), p.Table.Drop...); len(out) > 0 {
 		said += "; " + rows.ToldLeftOut(out, p.Table.MaxValues)
 	}
 	for _, line := range append(p.share.Told(p.Table.Drop), said, strings.TrimSpace(files.Damaged().String())) {
@@ -120,7 +121,7 @@ func (p *preparing) tell(inputs int) {
 }
 
 // known is what rows are prepared by, if that has been found before; nil if not.
-func (p *preparing) known() (*rows.Prepared, error) {
+func (p *preparing) known() (*prepare.Prepared, error) {
 	path := p.PipelineFile()
 	if path != "" {
 		known, err := rows.ReadPrepared(path)
@@ -138,8 +139,8 @@ func (p *preparing) known() (*rows.Prepared, error) {
 }
 
 // check sees to it that a file is that of this run and this target.
-func (p *preparing) check(path string, known *rows.Prepared) error {
-	hash, err := known.Hash()
+func (p *preparing) check(path string, known *prepare.Prepared) error {
+	hash, err := rows.Hash(known)
 	if err != nil {
 		return err
 	}
@@ -310,7 +311,7 @@ func (p *preparing) started(summing *peer.Node) {
 
 // fit finds out how rows are prepared, and prepares them.
 func (p *preparing) fit(ctx context.Context, flock table.Flock) (*dataset.Data, error) {
-	prepared, own, err := p.share.Prepare(ctx, flock, p.share.Table.Shared())
+	prepared, own, err := p.share.ForModel(ctx, flock, p.share.Table.Shared())
 	if err != nil {
 		return nil, err
 	}
@@ -322,7 +323,7 @@ func (p *preparing) fit(ctx context.Context, flock table.Flock) (*dataset.Data, 
 		return nil, err
 	}
 	p.prepared, p.MinPeers = prepared, min(p.MinPeers, prepared.Peers) // nobody waits for one that died meanwhile
-	p.Preparation, err = prepared.Hash()
+	p.Preparation, err = rows.Hash(prepared)
 	return data, err
 }
 

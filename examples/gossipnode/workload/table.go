@@ -13,6 +13,7 @@ import (
 	"github.com/seed-97356399/murmuration/examples/zoo/dataset"
 	"github.com/seed-97356399/murmuration/peer/learn"
 	"github.com/seed-97356399/murmuration/peer/table"
+	"github.com/seed-97356399/murmuration/peer/table/prepare"
 )
 
 // ShareOf is the part of a peer in the rows of a table.
@@ -25,7 +26,7 @@ func ShareOf(s settings.Settings, source *rows.Source) (rows.Share, error) {
 }
 
 // OfTable makes the workload of a peer whose rows have been prepared.
-func OfTable(s settings.Settings, share rows.Share, prepared *rows.Prepared, data *dataset.Data, identity ed25519.PublicKey) (*Workload, error) {
+func OfTable(s settings.Settings, share rows.Share, prepared *prepare.Prepared, data *dataset.Data, identity ed25519.PublicKey) (*Workload, error) {
 	if err := affordable(s, data.Shape().Values(), host.Memory()); err != nil {
 		return nil, err
 	}
@@ -41,7 +42,7 @@ func (w *Workload) Keep(path string) error {
 	if _, err := os.Stat(path); w.Prepared == nil || path == "" || err == nil {
 		return nil
 	}
-	return w.Prepared.Save(path)
+	return rows.Save(w.Prepared, path)
 }
 
 // Area is the area under the curve of a model on the held-out rows of a table.

@@ -10,7 +10,6 @@ import (
 
 	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/host"
-	"github.com/seed-97356399/murmuration/examples/gossipnode/rows"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/settings"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/version"
 	"github.com/seed-97356399/murmuration/examples/zoo/dataset"
@@ -18,6 +17,7 @@ import (
 	"github.com/seed-97356399/murmuration/peer"
 	"github.com/seed-97356399/murmuration/peer/checkpoint"
 	"github.com/seed-97356399/murmuration/peer/optim"
+	"github.com/seed-97356399/murmuration/peer/table/prepare"
 	"github.com/seed-97356399/murmuration/quant"
 	"github.com/seed-97356399/murmuration/tensor"
 )
@@ -30,7 +30,7 @@ type Workload struct {
 	Batches dataset.Batches
 	Target  peer.Work
 	// Prepared is how the rows of a table have become numbers; nil for pictures.
-	Prepared *rows.Prepared
+	Prepared *prepare.Prepared
 	// Resumed is the checkpoint that the initial values are of, nil without one, and
 	// refused those that were passed over.
 	Resumed *checkpoint.Taken

@@ -31,6 +31,14 @@ var ErrPipeline = errors.New("not a sound pipeline")
 // against what Transform can do.
 type checked interface{ check() error }
 
+// Check says what is wrong with the settings of a stage, before it is fitted.
+func Check(s table.Stage) error {
+	if c, ok := s.(checked); ok {
+		return c.check()
+	}
+	return nil
+}
+
 func (s *Standardize) check() error { return checkScales(s.Learned) }
 func (s *MinMax) check() error      { return checkScales(s.Learned) }
 func (s *Buckets) check() error     { return bucketsOf(&s.Count, len(s.Learned)) }
@@ -179,8 +187,8 @@ func (p *Pipeline) UnmarshalJSON(data []byte) error {
 		}
 		stage := make()
 		err := json.Unmarshal(s.Stage, stage)
-		if c, ok := stage.(checked); ok && err == nil {
-			err = c.check()
+		if err == nil {
+			err = Check(stage)
 		}
 		if err != nil {
 			return fmt.Errorf("%w: stage %d, %s: %w", ErrPipeline, i+1, s.Kind, err)

@@ -35,6 +35,15 @@ func (p *Prepared) Of(b *table.Batch) (made *table.Batch, target []float64, err 
 	return made, target, err
 }
 
+// Columns are those that rows have once they are prepared, in a batch of no rows.
+func (p *Prepared) Columns() (*table.Batch, error) {
+	none := &table.Batch{}
+	for _, f := range p.Pipeline.Input.Fields {
+		none.Columns = append(none.Columns, table.Column{Name: f.Name, Kind: f.Kind})
+	}
+	return p.Pipeline.Transform(none)
+}
+
 // Refit is the same with stages that are fitted on other rows, which train: on those of one member alone, to compare
 // it with all.
 func (p *Prepared) Refit(ctx context.Context, flock table.Flock, name string, rows table.Source) (*Prepared, error) {

@@ -1,0 +1,117 @@
+package learn
+
+import (
+	"context"
+
+	"github.com/seed-97356399/murmuration/peer/table"
+	"github.com/seed-97356399/murmuration/peer/table/prepare"
+)
+
+// Task is the road from a table to a model: which rows and columns, how they are prepared, and who learns from them.
+// All members of a flock have the same; a Task is not changed, and serves any number of them.
+type Task struct {
+	// Plan says what is learned, and from which rows. Its Stages, if nil, are those that the learner asks for.
+	prepare.Plan
+	// Usual are the settings of those.
+	Usual   prepare.Usual
+	Learner Learner
+}
+
+// Preparer is a Learner that asks for other stages than Usual.Numbers.
+type Preparer interface {
+	Stages(usual prepare.Usual) []table.Stage
+}
+
+// Stages implements Preparer.
+func (Tree) Stages(usual prepare.Usual) []table.Stage { return usual.AsTheyAre() }
+
+// Stages implements Preparer.
+func (Forest) Stages(usual prepare.Usual) []table.Stage { return usual.AsTheyAre() }
+
+// Stages implements Preparer.
+func (Boost) Stages(usual prepare.Usual) []table.Stage { return usual.AsTheyAre() }
+
+// Stages implements Preparer: no column may be negative.
+func (MultinomialNB) Stages(usual prepare.Usual) []table.Stage { return usual.Counts() }
+
+// Stages implements Preparer: users and items have their names; see Plan.Only.
+func (ALS) Stages(prepare.Usual) []table.Stage { return []table.Stage{} }
+
+// Fitted is what a Task ends with, the same at all members but for Train and Test.
+type Fitted struct {
+	// File is to be saved, and predicts.
+	File
+	// Scores are of the rows that are held out, of all members; empty without a target.
+	Scores Scores
+	// Prepared is how rows were prepared, Train and Test are this member's, as they are then.
+	Prepared    *prepare.Prepared
+	Train, Test Rows
+}
+
+// Fit goes the whole road with all members of a flock. A member without a table hands in nil.
+func (t Task) Fit(ctx context.Context, flock table.Flock, rows table.Table) (*Fitted, error) {
+	prepared, own, err := t.Prepare(ctx, flock, rows)
+	if err != nil {
+		return nil, err
+	}
+	return t.Learn(ctx, flock, prepared, own, own)
+}
+
+// Prepare is the first half: see Plan.Prepare.
+func (t Task) Prepare(ctx context.Context, flock table.Flock, rows table.Table) (*prepare.Prepared, table.Source, error) {
+	if t.Plan.Stages == nil {
+		t.Plan.Stages = t.Usual.Numbers()
+		if p, asks := t.Learner.(Preparer); asks {
+			t.Plan.Stages = p.Stages(t.Usual)
+		}
+	}
+	return t.Plan.Prepare(ctx, flock, rows)
+}
+
+// Learn is the second half, of what Prepare has returned: from this member's own rows those that train are taken, and
+// from held those that are held out.
+func (t Task) Learn(ctx context.Context, flock table.Flock, prepared *prepare.Prepared, own, held table.Source) (*Fitted, error) {
+	train, test, err := t.Parts()
+	if err != nil {
+		return nil, err
+	}
+	f := &Fitted{Prepared: prepared, File: File{Pipeline: prepared.Pipeline, Target: t.Target, Features: prepared.Pipeline.Input.Fields}}
+	if f.Train, err = RowsOf(ctx, prepared, table.Filtered(own, train)); err != nil {
+		return nil, err
+	}
+	f.Classes = f.Train.Classes
+	if f.Model, err = t.Learner.Fit(ctx, flock, "learn", f.Train); err != nil || prepared.Labels == nil {
+		return f, err
+	}
+	if f.Test, err = RowsOf(ctx, prepared, table.Filtered(held, test)); err != nil {
+		return nil, err
+	}
+	f.Scores, err = Evaluate(ctx, flock, "scores", f.Model, f.Test)
+	return f, err
+}
+
+// RowsOf prepares rows, and has them in memory.
+func RowsOf(ctx context.Context, prepared *prepare.Prepared, rows table.Source) (Rows, error) {
+	columns, err := prepared.Columns() // a member without rows has them too
+	if err != nil {
+		return Rows{}, err
+	}
+	all, of := []*table.Batch{columns}, Rows{Target: []float64{}}
+	for b, err := range rows(ctx) {
+		if err != nil {
+			return Rows{}, err
+		}
+		made, target, err := prepared.Of(b)
+		if err != nil {
+			return Rows{}, err
+		}
+		all, of.Target = append(all, made), append(of.Target, target...)
+	}
+	if prepared.Labels == nil {
+		of.Target = nil
+	} else {
+		of.Classes = prepared.Labels.Classes
+	}
+	of.Features, err = table.Concat(all...)
+	return of, err
+}
