@@ -1,6 +1,7 @@
 package settings
 
 import (
+	"os"
 	"strings"
 	"testing"
 
@@ -82,5 +83,19 @@ func TestStagesThatAreNone(t *testing.T) {
 	}
 	if err := s.Set("nowhere.yaml"); err == nil || !strings.Contains(err.Error(), "nowhere.yaml") {
 		t.Error(err)
+	}
+}
+
+// What TABLES shows can be read.
+func TestStagesOfTheDocs(t *testing.T) {
+	text, err := os.ReadFile("../../../docs/TABLES.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, after, _ := strings.Cut(string(text), "```yaml\n")
+	shown, _, found := strings.Cut(after, "```")
+	var s Stages
+	if err := s.Take(shown); err != nil || !found || len(s.List) < 5 {
+		t.Errorf("%v, %d stages of %q", err, len(s.List), shown)
 	}
 }
