@@ -7,11 +7,15 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path/filepath"
+	"slices"
 
 	"github.com/spf13/cobra"
 
 	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/files"
+	"github.com/seed-97356399/murmuration/examples/gossipnode/rows"
+	"github.com/seed-97356399/murmuration/examples/gossipnode/settings"
 	"github.com/seed-97356399/murmuration/examples/zoo/nets"
 	"github.com/seed-97356399/murmuration/peer/checkpoint"
 	"github.com/seed-97356399/murmuration/peer/description"
@@ -21,7 +25,7 @@ import (
 // ExportCommand makes the command that writes a checkpoint's model for other programs.
 func ExportCommand(std cli.Streams) *cobra.Command {
 	var (
-		out           string
+		out, pipeline string
 		force, asJSON bool
 	)
 	cmd := &cobra.Command{
@@ -29,7 +33,8 @@ func ExportCommand(std cli.Streams) *cobra.Command {
 		Short: "Write the model of a checkpoint as a plain safetensors file",
 		Long: `Export reads a checkpoint, or the newest of a folder, and writes the model in it for
 other programs: the model's tensors as F32, without the optimizer's state and this
-program's metadata.`,
+program's metadata. Of a model on a table it writes how rows are prepared into the file, too, so
+that predict can use it: from pipeline.json beside the checkpoints, or --pipeline.`,
 		Example: `  gossipnode export DIR/checkpoint-000042.safetensors --out model.safetensors
   python -c 'from safetensors.numpy import load_file; print(load_file("model.safetensors").keys())'`,
 		Args: oneFile,
@@ -37,7 +42,7 @@ program's metadata.`,
 			if out == "" {
 				return cli.Usagef("export needs --out, the file to write")
 			}
-			file, model, err := export(args[0], out, force)
+			file, model, err := export(args[0], out, pipeline, force)
 			if err != nil {
 				return err
 			}
@@ -45,6 +50,7 @@ program's metadata.`,
 		},
 	}
 	cmd.Flags().StringVar(&out, "out", "", "file to write")
+	cmd.Flags().StringVar(&pipeline, "pipeline", "", "`FILE` of how the rows of a table are prepared, if it is not beside the checkpoints")
 	cmd.Flags().BoolVar(&force, "force", false, "replace a file that is there")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object")
 	return cmd
@@ -63,7 +69,7 @@ func (e exported) String() string {
 }
 
 // export writes the model of a checkpoint to a file.
-func export(from, to string, force bool) (file string, model *tensor.Params, err error) {
+func export(from, to, pipeline string, force bool) (file string, model *tensor.Params, err error) {
 	file, read, err := open(from)
 	if err != nil {
 		return "", nil, err
@@ -87,8 +93,14 @@ func export(from, to string, force bool) (file string, model *tensor.Params, err
 			plain[key] = text
 		}
 	}
-	if heads := headsIn(read); heads != "" {
+	if heads := valueIn(read, "heads"); heads != "" && read.Metadata["model"] == nets.GPT {
 		plain[nets.HeadsKey] = heads
+	}
+	if plain[rows.PreparedKey], err = preparedFor(read, file, pipeline); err != nil {
+		return "", nil, err
+	}
+	if plain[rows.PreparedKey] == "" {
+		delete(plain, rows.PreparedKey)
 	}
 	if err := files.Replace(to, 0o644, func(w io.Writer) error { return model.WriteSafetensors(w, plain) }); err != nil {
 		return "", nil, fmt.Errorf("exporting to %s: %w", to, err)
@@ -96,18 +108,36 @@ func export(from, to string, force bool) (file string, model *tensor.Params, err
 	return file, model, nil
 }
 
-// headsIn is what the run of a checkpoint says of the heads of a gpt, which its weights do not tell;
-// empty if it says nothing.
-func headsIn(read *checkpoint.File) string {
-	if read.Metadata["model"] != nets.GPT {
-		return ""
+// preparedFor is how rows are prepared for the model of a checkpoint, as JSON; empty if it is of no table, or nobody knows.
+func preparedFor(read *checkpoint.File, file, pipeline string) (string, error) {
+	if !slices.Contains(settings.TableFormats(), read.Metadata["dataset"]) {
+		return "", nil
 	}
+	dir, places := filepath.Dir(file), []string{pipeline}
+	if pipeline == "" { // of a local run, each peer's folder is in that of all
+		places = []string{filepath.Join(dir, settings.PipelineName), filepath.Join(dir, "..", settings.PipelineName)}
+	}
+	p, err := rows.Beside(valueIn(read, "preparation"), places...)
+	switch {
+	case err != nil:
+		return "", err
+	case p == nil && pipeline != "":
+		return "", cli.Config(fmt.Errorf("--pipeline %s: it is not there, or of rows that were prepared otherwise than those of the model", pipeline))
+	case p == nil:
+		return "", nil
+	}
+	text, err := json.Marshal(p)
+	return string(text), err
+}
+
+// valueIn is what the run of a checkpoint says of a setting that its weights do not tell; empty if it says nothing.
+func valueIn(read *checkpoint.File, setting string) string {
 	progress, err := read.Progress()
 	if err != nil {
-		return "" // the weights are sound, and --heads of sample is left
+		return "" // the weights are sound
 	}
 	var run description.Description
 	_ = json.Unmarshal(progress.Description.Text, &run) // of one who knows no description there is none
-	heads, _ := run.Value("heads")
-	return heads
+	value, _ := run.Value(setting)
+	return value
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/seed-97356399/murmuration/peer/learn"
 	"github.com/seed-97356399/murmuration/peer/table"
 	"github.com/seed-97356399/murmuration/peer/table/read"
+	"github.com/seed-97356399/murmuration/tensor"
 )
 
 // options are the flags of predict.
@@ -35,11 +36,12 @@ func Command(std cli.Streams) *cobra.Command {
 	var o options
 	cmd := &cobra.Command{
 		Use:   "predict",
-		Short: "Predict the rows of a table with a model of fit",
+		Short: "Predict the rows of a table with a model of fit, or a neural one",
 		Long: `Predict prepares the rows of a table as fit prepared those that it fitted, and writes
 what the model says of each as CSV: the number of the row in --data, from 0, then the
 likeliest class and the probability of each, or a number, the index of a cluster, or
-coordinates along components.
+coordinates along components. A neural model that local or run has trained on a table is
+given as export writes it.
 
 The table has the columns that fit was given, in any order; the target and others are not
 looked at. Rows that cannot be read are left out and counted, up to --tolerance of them.`,
@@ -65,7 +67,7 @@ looked at. Rows that cannot be read are left out and counted, up to --tolerance 
 	}
 	flags := cmd.Flags()
 	flags.SortFlags = false
-	flags.StringVar(&o.model, "model", "", "`FILE` of a model, made by fit --out")
+	flags.StringVar(&o.model, "model", "", "`FILE` of a model, made by fit --out, or of a run on a table by export")
 	flags.StringArrayVar(&o.Data, "data", nil, "`FILE` of rows, a folder or a pattern of such, as fit takes; repeatable")
 	flags.StringVar(&o.out, "out", toStdout, "`FILE` to write to; - is standard output")
 	flags.StringVar(&o.Format, "format", "", "csv, tsv, jsonl or parquet, for files whose names do not say")
@@ -121,16 +123,21 @@ func (o options) run(ctx context.Context, std cli.Streams) error {
 	return cli.Print(told, o.json, std)
 }
 
+// load reads the file of a learner, or of a neural model.
 func load(path string) (predictor, error) {
 	in, err := os.Open(path)
 	if err != nil {
 		return predictor{}, err
 	}
 	file, err := learn.Load(in)
-	if err = errors.Join(err, in.Close()); err != nil {
-		return predictor{}, err
+	err = errors.Join(err, in.Close())
+	if errors.Is(err, learn.ErrModelFile) {
+		neural, fault := rows.OpenNeural(path)
+		if _, another := errors.AsType[*tensor.FormatError](fault); !another {
+			file, err = neural, fault
+		}
 	}
-	return predictor{file}, nil
+	return predictor{file}, err
 }
 
 // open looks at the rows, of which the columns that the model was fitted with are read, as of

@@ -73,21 +73,29 @@ func setOf(ctx context.Context, p *prepare.Prepared, rows table.Source) (*datase
 		if err != nil {
 			return nil, err
 		}
-		from := len(numbers)
-		numbers = append(numbers, make(tensor.Vector, b.Rows*inputs)...)
-		for j, c := range b.Columns {
-			if c.Kind != table.Number || slices.ContainsFunc(c.Numbers, math.IsNaN) {
-				return nil, cli.Config(fmt.Errorf("column %q is of categories as it is prepared, or has numbers missing: let --stages have onehot and impute for it", c.Name))
-			}
-			for row, v := range c.Numbers {
-				numbers[from+row*inputs+j] = float32(v)
-			}
+		if numbers, err = appendRows(numbers, b); err != nil {
+			return nil, err
 		}
 		for _, class := range classes {
 			labels = append(labels, uint8(class))
 		}
 	}
 	return dataset.NewRows(numbers, labels, inputs, len(p.Labels.Classes))
+}
+
+// appendRows appends the numbers of prepared rows, row after row.
+func appendRows(numbers tensor.Vector, b *table.Batch) (tensor.Vector, error) {
+	from, inputs := len(numbers), len(b.Columns)
+	numbers = append(numbers, make(tensor.Vector, b.Rows*inputs)...)
+	for j, c := range b.Columns {
+		if c.Kind != table.Number || slices.ContainsFunc(c.Numbers, math.IsNaN) {
+			return nil, cli.Config(fmt.Errorf("column %q is of categories as it is prepared, or has numbers missing: let --stages have onehot and impute for it", c.Name))
+		}
+		for row, v := range c.Numbers {
+			numbers[from+row*inputs+j] = float32(v)
+		}
+	}
+	return numbers, nil
 }
 
 // Hash tells preparations apart.

@@ -209,13 +209,13 @@ func (s Settings) Checkpoints() checkpoint.Folder {
 // PipelineFile is the file of what rows are prepared by, empty if it is not kept.
 func (s Settings) PipelineFile() string {
 	if s.Pipeline == "" && s.Checkpoint != "" {
-		return filepath.Join(s.Checkpoint, pipelineFile)
+		return filepath.Join(s.Checkpoint, PipelineName)
 	}
 	return s.Pipeline
 }
 
-// pipelineFile is Settings.Pipeline beside checkpoints.
-const pipelineFile = "pipeline.json"
+// PipelineName is Settings.Pipeline beside checkpoints, or those of several peers.
+const PipelineName = "pipeline.json"
 
 // IdentityPath is where the identity lasts: the file of --key, or one beside the
 // checkpoints, whose peer it is.

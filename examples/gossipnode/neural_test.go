@@ -1,0 +1,85 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
+	"github.com/seed-97356399/murmuration/examples/gossipnode/cli/clitest"
+)
+
+// A neural model on a table, prepared by stages of the user's, is exported with its preparation, and predicted from as
+// any other: what it says of the held-out rows is what the run has scored.
+func TestPredictWithANeuralModel(t *testing.T) {
+	t.Parallel() // peers that have summed take a second to leave
+	dir := t.TempDir()
+	text := "x,color,note,y\n"
+	for i := range 600 {
+		text += fmt.Sprintf("%d,%s,n%d,%d\n", i*37%101, []string{"red", "blue"}[i%2], i, i*37%101+40*(i%2))
+	}
+	data := clitest.WriteFile(t, "rows.csv", text)
+	stages := clitest.WriteFile(t, "stages.yaml", "- kind: dropmany\n- kind: standardize\n- kind: buckets\n  count: 4\n")
+	train := func(more ...string) (code int, out, stderr string) {
+		return try(append([]string{"local", "--json", "--peers=2", "--in-process", "--dataset=csv", "--data", data, "--target=y>70", "--split=row:7/10"}, more...)...)
+	}
+	code, out, stderr := train("--stages", stages, "--checkpoint", dir)
+	if code != cli.ExitDone || !strings.Contains(stderr, "420 rows train as 5 numbers each") {
+		t.Fatalf("exit code %d: %s", code, stderr)
+	}
+	accuracy := float64(lastLine(t, out).TestAccuracy.Mean)
+	model, predicted := filepath.Join(dir, "m.safetensors"), filepath.Join(dir, "p.csv")
+	for _, args := range [][]string{
+		{"export", filepath.Join(dir, "peer-0"), "--out", model},
+		{"predict", "--model", model, "--data", data, "--out", predicted},
+	} {
+		if code, _, stderr := try(args...); code != cli.ExitDone {
+			t.Fatalf("%q: exit code %d: %s", args, code, stderr)
+		}
+	}
+	said, err := os.ReadFile(predicted)
+	if err != nil {
+		t.Fatal(err)
+	}
+	right := 0
+	for row, line := range strings.Split(string(said), "\n")[1:601] {
+		if y := row*37%101 + 40*(row%2); row%10 >= 7 && strings.HasPrefix(line, fmt.Sprintf("%d,y>70,", row)) == (y > 70) {
+			right++
+		}
+	}
+	if got := float64(right) / 180; got != accuracy || accuracy < 0.9 {
+		t.Errorf("predictions are right for %v of the held-out rows, the run tells %v", got, accuracy)
+	}
+	names, err := filepath.Glob(filepath.Join(dir, "peer-0", "*.safetensors"))
+	if err != nil || len(names) == 0 {
+		t.Fatal(err)
+	}
+	pipeline := filepath.Join(dir, "pipeline.json")
+	moved := clitest.WriteFile(t, "p.json", "")
+	if err := os.Rename(pipeline, moved); err != nil {
+		t.Fatal(err)
+	}
+	without := filepath.Join(dir, "without.safetensors")
+	for _, c := range []struct {
+		args []string
+		says string
+		code int
+	}{
+		{[]string{"predict", "--model", names[0], "--data", data}, "gossipnode export", cli.ExitConfig},
+		{[]string{"export", names[0], "--out", without}, "", cli.ExitDone},
+		{[]string{"predict", "--model", without, "--data", data}, "export it again, with pipeline.json", cli.ExitConfig},
+		{[]string{"export", names[0], "--out", without, "--force", "--pipeline", pipeline}, "--pipeline", cli.ExitConfig},
+		{[]string{"export", names[0], "--out", without, "--force", "--pipeline", moved}, "", cli.ExitDone},
+		{[]string{"predict", "--model", without, "--data", data, "--out", predicted}, "", cli.ExitDone},
+	} {
+		if code, _, stderr := try(c.args...); code != c.code || !strings.Contains(stderr, c.says) {
+			t.Errorf("%q: exit code %d: %s", c.args, code, stderr)
+		}
+	}
+	code, _, stderr = train("--stages", clitest.WriteFile(t, "other.yaml", "- kind: dropmany\n- kind: standardize\n"))
+	if code != cli.ExitConfig || !strings.Contains(stderr, `"color" is of categories as it is prepared`) {
+		t.Errorf("exit code %d: %s", code, stderr)
+	}
+}

@@ -1,0 +1,98 @@
+package rows
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+
+	"github.com/seed-97356399/murmuration/examples/gossipnode/settings"
+	"github.com/seed-97356399/murmuration/examples/zoo/dataset"
+	"github.com/seed-97356399/murmuration/examples/zoo/nets"
+	"github.com/seed-97356399/murmuration/peer/checkpoint"
+	"github.com/seed-97356399/murmuration/peer/learn"
+	"github.com/seed-97356399/murmuration/peer/table"
+	"github.com/seed-97356399/murmuration/peer/table/prepare"
+	"github.com/seed-97356399/murmuration/tensor"
+)
+
+// PreparedKey is where the metadata of a neural model's file have how its rows are prepared.
+const PreparedKey = "prepared"
+
+// Beside is how rows were prepared for a model, as the first of some files that is there has it: by a hash, if it is
+// known. Without a file of it there is none.
+func Beside(hash string, paths ...string) (*prepare.Prepared, error) {
+	for _, path := range paths {
+		p, err := ReadPrepared(path)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		if have, err := Hash(p); err != nil || hash == "" || have == hash {
+			return p, err
+		}
+	}
+	return nil, nil
+}
+
+// neural is a neural model as learners' models are used, by one goroutine at a time.
+type neural struct {
+	model   nets.Model
+	params  *tensor.Params
+	classes int
+}
+
+// OpenNeural reads the file of a neural model that was trained on a table.
+func OpenNeural(path string) (learn.File, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return learn.File{}, err
+	}
+	defer file.Close()
+	metadata, err := tensor.ReadSafetensorsMetadata(file)
+	switch {
+	case err != nil:
+		return learn.File{}, err
+	case checkpoint.Is(path):
+		return learn.File{}, errors.New("it is a checkpoint: write its model with gossipnode export, and give that")
+	case metadata[PreparedKey] == "":
+		return learn.File{}, fmt.Errorf("it does not say how rows are prepared: export it again, with %s beside its checkpoint", settings.PipelineName)
+	}
+	p := &prepare.Prepared{}
+	if err := json.Unmarshal([]byte(metadata[PreparedKey]), p); err != nil || p.Pipeline == nil || p.Labels == nil {
+		return learn.File{}, fmt.Errorf("what it says of its rows is damaged (%w)", err)
+	}
+	columns, err := p.Columns()
+	if err != nil {
+		return learn.File{}, err
+	}
+	m := &neural{classes: len(p.Labels.Classes)}
+	if m.model, err = nets.ByName(metadata["model"], dataset.Shape{Height: 1, Width: len(columns.Columns), Channels: 1}, m.classes); err != nil {
+		return learn.File{}, err
+	}
+	m.params = tensor.NewParams(m.model.Layout())
+	if _, err = file.Seek(0, io.SeekStart); err == nil {
+		_, err = m.params.LoadSafetensors(file)
+	}
+	return learn.File{Pipeline: p.Pipeline, Target: p.Labels.Target.String(), Classes: p.Labels.Classes, Features: p.Pipeline.Input.Fields, Model: m}, err
+}
+
+// Outputs implements learn.Model.
+func (m *neural) Outputs() int { return m.classes }
+
+// Predict implements learn.Model.
+func (m *neural) Predict(dst []float64, features *table.Batch) ([]float64, error) {
+	numbers, err := appendRows(nil, features)
+	if err != nil {
+		return dst, err
+	}
+	set, err := dataset.NewRows(numbers, make([]uint8, features.Rows), len(features.Columns), m.classes)
+	if err != nil {
+		return dst, err
+	}
+	return append(dst, m.model.Probabilities(m.params.Vector(), set)...), nil
+}
