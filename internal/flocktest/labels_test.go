@@ -22,8 +22,8 @@ func TestLabelsOverAFlockWithAMemberAtFault(t *testing.T) {
 			t.Fatal(err)
 		}
 		everyCall(table.Alone{}, 100, func(s *spoilt) {
-			labels, err := target.Fit(t.Context(), s, "t", schema, table.InMemory(b))
-			agreed, errSchema := table.Agree(t.Context(), s, "s", schema)
+			labels, err := target.Fit(t.Context(), table.Scope(s, "t"), schema, table.InMemory(b))
+			agreed, errSchema := table.Agree(t.Context(), table.Scope(s, "s"), schema)
 			if s.Call < 0 && errors.Join(err, errSchema) != nil {
 				t.Error(err, errSchema)
 			}

@@ -54,7 +54,7 @@ func fitSpoilt(t *testing.T, l learn.Learner, s *spoilt, rows learn.Rows) (m lea
 			err = errors.New("panic")
 		}
 	}()
-	return l.Fit(t.Context(), s, "f", rows)
+	return l.Fit(t.Context(), table.Scope(s, "f"), rows)
 }
 
 // Whatever the flock gives, every learner ends with an error or a model that serves.
@@ -125,7 +125,7 @@ func TestScoresOverAFlockWithAMemberAtFault(t *testing.T) {
 		if rows.Classes == nil {
 			learner = &learn.Linear{}
 		}
-		m, err := learner.Fit(t.Context(), table.Alone{}, "f", rows)
+		m, err := learner.Fit(t.Context(), table.Alone{}, rows)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -139,8 +139,8 @@ func TestScoresOverAFlockWithAMemberAtFault(t *testing.T) {
 					t.Errorf("%q %s: panic: %v", s.Name, s.How.Name, r)
 				}
 			}()
-			scores, err := learn.Evaluate(t.Context(), s, "e", m, rows)
-			all, errs := learn.CrossValidate(t.Context(), s, "c", learner, rows, folds)
+			scores, err := learn.Evaluate(t.Context(), table.Scope(s, "e"), m, rows)
+			all, errs := learn.CrossValidate(t.Context(), table.Scope(s, "c"), learner, rows, folds)
 			if _, wrong := json.Marshal([]any{scores, all}); wrong != nil || s.Call < 0 && errors.Join(err, errs) != nil || s.Largest > 1<<20 {
 				t.Errorf("%q %s: scores %+v: %v, %v", s.Name, s.How.Name, scores, wrong, err)
 			}
@@ -164,7 +164,7 @@ func TestMutatedModels(t *testing.T) {
 		{&learn.Ensemble{Learner: &learn.Linear{Ridge: 1}}, numbers}, {&learn.Ensemble{Learner: &learn.GaussianNB{}, Combine: learn.Stack}, two}, {&learn.Ensemble{Learner: learn.Tree{Depth: 2}, Combine: learn.Vote}, two},
 		{learn.Boost{Trees: 2, Leaves: 4, MinRows: 3}, withCategories(rowsOf(100, 2))}, {learn.Forest{Trees: 2, Depth: 2}, three}, {learn.Tree{Depth: 3}, withCategories(rowsOf(100, 3))},
 	} {
-		m, err := of.learner.Fit(t.Context(), table.Alone{}, "f", of.rows)
+		m, err := of.learner.Fit(t.Context(), table.Alone{}, of.rows)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -40,7 +40,7 @@ func TestStagesOverAFlockWithAMemberAtFault(t *testing.T) {
 			for _, c := range sample().Columns {
 				p.Input.Fields = append(p.Input.Fields, table.Field{Name: c.Name, Kind: c.Kind})
 			}
-			err := p.Fit(t.Context(), s, "f", table.InMemory(sample()))
+			err := p.Fit(t.Context(), table.Scope(s, "f"), table.InMemory(sample()))
 			if s.Call < 0 && err != nil {
 				t.Error(what(), err)
 			}
@@ -70,11 +70,11 @@ func TestRowsOverAFlockWithAMemberAtFault(t *testing.T) {
 				t.Errorf("%q %s: panic: %v", s.Name, s.How.Name, r)
 			}
 		}()
-		keep, _, err := prepare.Distinct(t.Context(), s, "d", table.InMemory(sample()))
+		keep, _, err := prepare.Distinct(t.Context(), table.Scope(s, "d"), table.InMemory(sample()))
 		if err == nil {
 			_, err = keep(sample())
 		}
-		rows, errShare := prepare.Share(t.Context(), s, "s", batch(numbers("x", 1, 2, 3), numbers("y", 4, 5, 6)), prepare.Sharing{Bytes: 16})
+		rows, errShare := prepare.Share(t.Context(), table.Scope(s, "s"), batch(numbers("x", 1, 2, 3), numbers("y", 4, 5, 6)), prepare.Sharing{Bytes: 16})
 		if s.Call < 0 && errors.Join(err, errShare) != nil || errShare == nil && rows.Rows > 3 {
 			t.Errorf("%q %s: %v, %v", s.Name, s.How.Name, err, errShare)
 		}

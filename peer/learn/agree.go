@@ -50,8 +50,8 @@ func finite(numbers ...[]float64) error {
 }
 
 // agree begins what members do together: see table.Ready.
-func agree(ctx context.Context, flock table.Flock, name string, local error, alike ...any) error {
-	err := table.Ready(ctx, flock, name+"/agree", local, alike...)
+func agree(ctx context.Context, flock table.Flock, local error, alike ...any) error {
+	err := table.Ready(ctx, flock, "agree", local, alike...)
 	if err != nil && err != local {
 		return fmt.Errorf("learn: %w", err)
 	}

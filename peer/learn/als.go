@@ -125,14 +125,14 @@ func categories(b *table.Batch, name string) (*table.Column, error) {
 }
 
 // Fit makes an *ALSModel.
-func (l ALS) Fit(ctx context.Context, flock table.Flock, name string, rows Rows) (Model, error) {
+func (l ALS) Fit(ctx context.Context, flock table.Flock, rows Rows) (Model, error) {
 	flock = table.Careful(flock)
 	l, local := l.withDefaults()
-	f := alsFit{ALS: l, flock: flock, name: name, rows: rows}
+	f := alsFit{ALS: l, flock: flock, rows: rows}
 	if local == nil {
 		local = f.take()
 	}
-	if err := agree(ctx, flock, name, local, "als", l); err != nil {
+	if err := agree(ctx, flock, local, "als", l); err != nil {
 		return nil, err
 	}
 	m, err := f.run(ctx)
@@ -146,7 +146,6 @@ func (l ALS) Fit(ctx context.Context, flock table.Flock, name string, rows Rows)
 type alsFit struct {
 	ALS
 	flock        table.Flock
-	name         string
 	rows         Rows
 	users, items *table.Column
 	mean         float64
@@ -182,7 +181,7 @@ func (f *alsFit) gather(ctx context.Context) error {
 		hash.Write([]byte(user))
 		hashes = hash.Sum(hashes)
 	}
-	all, err := f.flock.Gather(ctx, f.name+"/users", hashes)
+	all, err := f.flock.Gather(ctx, "users", hashes)
 	if err != nil {
 		return err
 	}
@@ -195,7 +194,7 @@ func (f *alsFit) gather(ctx context.Context) error {
 			seen[string(hash)] = true
 		}
 	}
-	items, err := table.GatherJSON(ctx, f.flock, f.name+"/items", used(f.items))
+	items, err := table.GatherJSON(ctx, f.flock, "items", used(f.items))
 	if err != nil {
 		return err
 	}
@@ -233,7 +232,7 @@ func (f *alsFit) run(ctx context.Context) (*ALSModel, error) {
 		return nil, err
 	}
 	var err error
-	if f.mean, err = f.average(ctx, "/mean", func(row int, weight float64) float64 { return weight * f.rows.Target[row] }); err != nil {
+	if f.mean, err = f.average(ctx, "mean", func(row int, weight float64) float64 { return weight * f.rows.Target[row] }); err != nil {
 		return nil, err
 	}
 	chance := rand.New(rand.NewPCG(f.Seed, uint64(len(f.names))))
@@ -245,13 +244,13 @@ func (f *alsFit) run(ctx context.Context) (*ALSModel, error) {
 	}
 	for round := range f.Rounds {
 		users := f.usersOf(items)
-		sums, _, err := f.flock.Sum(ctx, fmt.Sprintf("%s/items%d", f.name, round), f.equations(len(items), func(row int) (int, []float64) {
+		sums, _, err := f.flock.Sum(ctx, fmt.Sprintf("items%d", round), f.equations(len(items), func(row int) (int, []float64) {
 			return f.place[f.items.Codes[row]], users[f.users.Codes[row]]
 		}))
 		if err != nil {
 			return nil, err
 		}
-		flat, err := settle(ctx, f.flock, fmt.Sprintf("%s/round%d", f.name, round), slices.Concat(f.solve(sums)...))
+		flat, err := settle(ctx, f.flock, fmt.Sprintf("round%d", round), slices.Concat(f.solve(sums)...))
 		if err != nil {
 			return nil, err
 		}
@@ -268,9 +267,9 @@ func (f *alsFit) average(ctx context.Context, part string, of func(row int, weig
 		sum[0] += of(row, weight)
 		sum[1] += weight
 	}
-	sum, _, err := f.flock.Sum(ctx, f.name+part, sum)
+	sum, _, err := f.flock.Sum(ctx, part, sum)
 	if err == nil {
-		err = checkWeights(f.name+part, sum[1])
+		err = checkWeights(part, sum[1])
 	}
 	if err != nil {
 		return 0, err
@@ -349,7 +348,7 @@ func (f *alsFit) model(ctx context.Context, items [][]float64) (*ALSModel, error
 	if err != nil {
 		return nil, err
 	}
-	squared, err := f.average(ctx, "/rmse", func(row int, weight float64) float64 {
+	squared, err := f.average(ctx, "rmse", func(row int, weight float64) float64 {
 		off := predicted[row] - f.rows.Target[row]
 		return weight * off * off
 	})

@@ -67,7 +67,7 @@ func TestALSIsThatOfAllRows(t *testing.T) {
 	if rmse := math.Sqrt(off / float64(len(predicted))); rmse > 0.05 {
 		t.Errorf("RMSE %v on ratings that were left out, %v on the others", rmse, alone.RMSE)
 	}
-	ridged, err := ALS{Item: "film", Ridge: 1e6}.Fit(t.Context(), table.Alone{}, "fit", rows)
+	ridged, err := ALS{Item: "film", Ridge: 1e6}.Fit(t.Context(), table.Alone{}, rows)
 	if err != nil || math.Abs(ridged.(*ALSModel).Users["user1"][0]) > 1e-6 {
 		t.Errorf("%v; want factors that a large ridge keeps from growing", err)
 	}
@@ -104,7 +104,7 @@ func TestALSSaysWhatIsWrong(t *testing.T) {
 		{ALS{Item: "film", Ridge: -1}, rows, "ridge -1"},
 		{ALS{Item: "film"}, part(rows, func(int) bool { return false }), ErrNoRows.Error()},
 	} {
-		if _, err := c.learner.Fit(t.Context(), table.Alone{}, "fit", c.rows); err == nil || !strings.Contains(err.Error(), c.says) {
+		if _, err := c.learner.Fit(t.Context(), table.Alone{}, c.rows); err == nil || !strings.Contains(err.Error(), c.says) {
 			t.Errorf("%v; want it to say %q", err, c.says)
 		}
 	}

@@ -32,15 +32,15 @@ func position(score float64) float64 {
 }
 
 // areas is the mean area under the curve over classes, and the bound of its error.
-func areas(ctx context.Context, flock table.Flock, name string, scores []float64, rows Rows) (area, bound float64, err error) {
+func areas(ctx context.Context, flock table.Flock, scores []float64, rows Rows) (area, bound float64, err error) {
 	k := len(rows.Classes)
 	if k > maxAreas {
 		return 0.5, 0.5, nil
 	}
 	first, n := firstScored(k), 0.0
 	for class := first; class < k; class++ {
-		a := areaOf{scores: scores, rows: rows, class: class, name: fmt.Sprintf("%s/auc%d", name, class)}
-		one, off, some, err := a.measure(ctx, flock)
+		a := areaOf{scores: scores, rows: rows, class: class}
+		one, off, some, err := a.measure(ctx, table.Scope(flock, fmt.Sprint("auc", class)))
 		if err != nil {
 			return 0, 0, fmt.Errorf("learn: evaluating the area under the curve: %w", err)
 		}
@@ -59,7 +59,6 @@ type areaOf struct {
 	scores []float64
 	rows   Rows
 	class  int
-	name   string
 }
 
 // histogram is what the flock has in n bins: the weight of the class and of the rest, one
@@ -79,11 +78,11 @@ func (a areaOf) histogram(ctx context.Context, flock table.Flock, name string, n
 		}
 		weights[b] += a.rows.weight(i)
 	}
-	if weights, _, err = flock.Sum(ctx, a.name+name, weights); err != nil {
+	if weights, _, err = flock.Sum(ctx, name, weights); err != nil {
 		return nil, nil, err
 	}
-	if err = table.Counts(a.name+name, maxWeight, weights...); err == nil {
-		ends, _, err = flock.Max(ctx, a.name+name+"/ends", ends)
+	if err = table.Counts(name, maxWeight, weights...); err == nil {
+		ends, _, err = flock.Max(ctx, name+"/ends", ends)
 	}
 	return weights, ends, err
 }
@@ -91,7 +90,7 @@ func (a areaOf) histogram(ctx context.Context, flock table.Flock, name string, n
 // measure is the area and the bound of its error; some is false if all rows, or none, are of
 // the class.
 func (a areaOf) measure(ctx context.Context, flock table.Flock) (area, bound float64, some bool, err error) {
-	cells, span, err := a.histogram(ctx, flock, "/cells", scoreCells, func(_ float64, cell int) int { return cell })
+	cells, span, err := a.histogram(ctx, flock, "cells", scoreCells, func(_ float64, cell int) int { return cell })
 	if err != nil {
 		return 0, 0, false, err
 	}
@@ -110,7 +109,7 @@ func (a areaOf) measure(ctx context.Context, flock table.Flock) (area, bound flo
 		}
 	}
 	bins := begin[scoreCells]
-	fine, ends, err := a.histogram(ctx, flock, "/bins", bins, func(score float64, cell int) int {
+	fine, ends, err := a.histogram(ctx, flock, "bins", bins, func(score float64, cell int) int {
 		least, width := -span[scoreCells+cell], begin[cell+1]-begin[cell]
 		if span[cell] == least {
 			return begin[cell]

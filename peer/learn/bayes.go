@@ -22,9 +22,9 @@ type GaussianNB struct {
 }
 
 // Fit gives a *GaussianNBModel.
-func (l GaussianNB) Fit(ctx context.Context, flock table.Flock, name string, rows Rows) (Model, error) {
+func (l GaussianNB) Fit(ctx context.Context, flock table.Flock, rows Rows) (Model, error) {
 	flock = table.Careful(flock)
-	columns, err := begin(ctx, flock, name, rows, l)
+	columns, err := begin(ctx, flock, rows, l)
 	if err != nil {
 		return nil, err
 	}
@@ -34,7 +34,7 @@ func (l GaussianNB) Fit(ctx context.Context, flock table.Flock, name string, row
 	if !(l.Smoothing >= 0) {
 		return nil, fmt.Errorf("learn: a smoothing of %v; want a number that is not negative", l.Smoothing)
 	}
-	first, err := sumsByClass(ctx, flock, name+"/means", rows, func(_, _ int, x float64) float64 { return x })
+	first, err := sumsByClass(ctx, flock, "means", rows, func(_, _ int, x float64) float64 { return x })
 	if err != nil {
 		return nil, err
 	}
@@ -42,7 +42,7 @@ func (l GaussianNB) Fit(ctx context.Context, flock table.Flock, name string, row
 	// member may have left meanwhile.
 	mean, d := first.means(), len(columns)
 	rest := func(class, j int, x float64) float64 { return x - mean[class][j] }
-	sums, err := sumsByClass(ctx, flock, name+"/variances", rows, rest,
+	sums, err := sumsByClass(ctx, flock, "variances", rows, rest,
 		func(class, j int, x float64) float64 { return rest(class, j, x) * rest(class, j, x) })
 	if err != nil {
 		return nil, err

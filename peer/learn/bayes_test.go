@@ -139,14 +139,14 @@ func TestNaiveBayesOfAClassWithoutRows(t *testing.T) {
 
 func TestNaiveBayesOfWhatCannotBe(t *testing.T) {
 	rows := mixedRows(60, 2, 36)
-	_, err := (&MultinomialNB{}).Fit(t.Context(), table.Alone{}, "f", rows)
+	_, err := (&MultinomialNB{}).Fit(t.Context(), table.Alone{}, rows)
 	wantError(t, err, `column "small"`, "counts")
 	for _, l := range []Learner{&GaussianNB{Smoothing: -1}, &BernoulliNB{Alpha: -1}} {
-		if _, err := l.Fit(t.Context(), table.Alone{}, "f", rows); err == nil || !strings.Contains(err.Error(), "not negative") {
+		if _, err := l.Fit(t.Context(), table.Alone{}, rows); err == nil || !strings.Contains(err.Error(), "not negative") {
 			t.Errorf("%+v: %v", l, err)
 		}
 	}
 	rows.Features.Columns = rows.Features.Columns[3:4]
-	_, err = (&GaussianNB{}).Fit(t.Context(), table.Alone{}, "f", rows)
+	_, err = (&GaussianNB{}).Fit(t.Context(), table.Alone{}, rows)
 	wantError(t, err, "constant")
 }

@@ -132,7 +132,7 @@ func (s *rowsSummary) check(columns int) error {
 
 // binRows agrees with all members on the bins, and puts the rows into them. Settings are those of the
 // learner, which must be alike too.
-func binRows(ctx context.Context, flock table.Flock, name string, rows Rows, settings any) (*binned, error) {
+func binRows(ctx context.Context, flock table.Flock, rows Rows, settings any) (*binned, error) {
 	local := cmp.Or(checkTarget(rows), checkColumns(rows.Features))
 	type kind struct {
 		Name string
@@ -144,10 +144,10 @@ func binRows(ctx context.Context, flock table.Flock, name string, rows Rows, set
 			kinds = append(kinds, kind{c.Name, c.Kind})
 		}
 	}
-	if err := agree(ctx, flock, name, local, settings, rows.Classes, kinds); err != nil {
+	if err := agree(ctx, flock, local, settings, rows.Classes, kinds); err != nil {
 		return nil, err
 	}
-	all, err := summarize(ctx, flock, name, rows)
+	all, err := summarize(ctx, flock, rows)
 	if err != nil {
 		return nil, err
 	}
@@ -157,7 +157,7 @@ func binRows(ctx context.Context, flock table.Flock, name string, rows Rows, set
 	case len(rows.Classes) == 1:
 		return nil, wantTwo(rows.Classes, []float64{1})
 	}
-	edges, err := findEdges(ctx, flock, name, rows.Features, all)
+	edges, err := findEdges(ctx, flock, rows.Features, all)
 	if err != nil {
 		return nil, err
 	}
@@ -193,7 +193,7 @@ func checkColumns(b *table.Batch) error {
 }
 
 // summarize tells all members of this one's rows, and puts together what all tell.
-func summarize(ctx context.Context, flock table.Flock, name string, rows Rows) (rowsSummary, error) {
+func summarize(ctx context.Context, flock table.Flock, rows Rows) (rowsSummary, error) {
 	mine := rowsSummary{Rows: int64(rows.Features.Rows), Weighted: rows.Weight != nil}
 	for i := range rows.Features.Rows {
 		mine.Weight = max(mine.Weight, rows.weight(i))
@@ -202,7 +202,7 @@ func summarize(ctx context.Context, flock table.Flock, name string, rows Rows) (
 	for i := range rows.Features.Columns {
 		mine.Columns = append(mine.Columns, summarizeColumn(&rows.Features.Columns[i]))
 	}
-	summaries, err := table.GatherJSON(ctx, flock, name+"/columns", mine)
+	summaries, err := table.GatherJSON(ctx, flock, "columns", mine)
 	if err != nil {
 		return mine, fmt.Errorf("learn: gathering what the columns of all members hold: %w", err)
 	}
@@ -217,7 +217,7 @@ func summarize(ctx context.Context, flock table.Flock, name string, rows Rows) (
 			err = fmt.Errorf("all have more than %d rows", maxTreeRows)
 		}
 		if err != nil {
-			return all, fmt.Errorf("learn: reading what a member's columns hold, of %s: %w", name, err)
+			return all, fmt.Errorf("learn: reading what a member's columns hold: %w", err)
 		}
 		all.Weighted = all.Weighted || s.Weighted
 		all.Weight, all.Target = max(all.Weight, s.Weight), max(all.Target, s.Target)

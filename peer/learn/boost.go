@@ -34,18 +34,18 @@ type Boost struct {
 const categoryL2 = 10
 
 // Fit grows the trees.
-func (s Boost) Fit(ctx context.Context, flock table.Flock, name string, rows Rows) (Model, error) {
+func (s Boost) Fit(ctx context.Context, flock table.Flock, rows Rows) (Model, error) {
 	flock = table.Careful(flock)
 	s.Trees, s.Leaves, s.MinRows = cmp.Or(s.Trees, 100), cmp.Or(s.Leaves, 31), cmp.Or(s.MinRows, 20)
 	s.Rate = cmp.Or(s.Rate, 0.1)
 	if s.Trees < 0 || s.Leaves < 1 || s.Depth < 0 || s.MinRows < 0 || !(s.L2 >= 0) || !(s.Rate > 0) || !isShare(s.Rows) || !isShare(s.Columns) {
 		return nil, fmt.Errorf("learn: boosting with %+v: a setting is out of range", s)
 	}
-	b, err := binRows(ctx, flock, name, rows, s)
+	b, err := binRows(ctx, flock, rows, s)
 	if err != nil {
 		return nil, err
 	}
-	f, err := newBoosting(ctx, s, flock, name, b, rows)
+	f, err := newBoosting(ctx, s, flock, b, rows)
 	if err != nil {
 		return nil, err
 	}
@@ -61,7 +61,6 @@ func (s Boost) Fit(ctx context.Context, flock table.Flock, name string, rows Row
 type boosting struct {
 	Boost
 	flock  table.Flock
-	name   string
 	table  *binned
 	rows   Rows
 	model  *TreeModel
@@ -71,8 +70,8 @@ type boosting struct {
 	output []float64 // of each row, a number for each tree of a round
 }
 
-func newBoosting(ctx context.Context, s Boost, flock table.Flock, name string, b *binned, rows Rows) (*boosting, error) {
-	f := &boosting{Boost: s, flock: flock, name: name, table: b, rows: rows, loss: sumOfLeaves}
+func newBoosting(ctx context.Context, s Boost, flock table.Flock, b *binned, rows Rows) (*boosting, error) {
+	f := &boosting{Boost: s, flock: flock, table: b, rows: rows, loss: sumOfLeaves}
 	k := 1
 	switch classes := len(rows.Classes); {
 	case classes == 2:
@@ -85,7 +84,7 @@ func newBoosting(ctx context.Context, s Boost, flock table.Flock, name string, b
 		return nil, err
 	}
 	f.model = newTreeModel(b, f.loss, len(rows.Classes), base)
-	f.grower = newGrower(flock, name+"/trees", b, limits{leaves: s.Leaves, depth: s.Depth, minRows: s.MinRows})
+	f.grower = newGrower(flock, b, limits{leaves: s.Leaves, depth: s.Depth, minRows: s.MinRows})
 	weights := f.loss != sumOfLeaves || b.weighted
 	for range k {
 		t := &tree{grad: newGradients(b, 1, true, weights)}
@@ -115,11 +114,11 @@ func (f *boosting) base(ctx context.Context) ([]float64, error) {
 			vector[2+int(f.rows.Target[i])] += weight
 		}
 	}
-	sum, _, err := f.flock.Sum(ctx, f.name+"/base", vector)
+	sum, _, err := f.flock.Sum(ctx, "base", vector)
 	if err != nil {
 		return nil, fmt.Errorf("learn: summing targets: %w", err)
 	}
-	if err := table.Counts(f.name+"/base", table.MaxCount, append([]float64{math.Abs(sum[0])}, sum[1:]...)...); err != nil {
+	if err := table.Counts("base", table.MaxCount, append([]float64{math.Abs(sum[0])}, sum[1:]...)...); err != nil {
 		return nil, fmt.Errorf("learn: %w", err)
 	}
 	if classes == 0 {
@@ -193,7 +192,7 @@ func (f *boosting) setGradients(ctx context.Context, round int) error {
 		for i, out := range f.output {
 			most = max(most, math.Abs(y[i]-out))
 		}
-		name := fmt.Sprintf("%s/residual%d", f.name, round)
+		name := fmt.Sprintf("residual%d", round)
 		largest, _, err := f.flock.Max(ctx, name, []float64{most})
 		if err == nil {
 			err = table.Counts(name, maxWeight, largest...)

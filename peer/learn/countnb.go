@@ -20,9 +20,9 @@ type BernoulliNB struct {
 }
 
 // Fit gives a *CountNBModel.
-func (l BernoulliNB) Fit(ctx context.Context, flock table.Flock, name string, rows Rows) (Model, error) {
+func (l BernoulliNB) Fit(ctx context.Context, flock table.Flock, rows Rows) (Model, error) {
 	flock = table.Careful(flock)
-	return (&CountNBModel{Binary: true, Threshold: l.Threshold}).fit(ctx, flock, name, rows, l, l.Alpha, false)
+	return (&CountNBModel{Binary: true, Threshold: l.Threshold}).fit(ctx, flock, rows, l, l.Alpha, false)
 }
 
 // MultinomialNB is naive Bayes of counts, of words for example: no value may be negative.
@@ -33,9 +33,9 @@ type MultinomialNB struct {
 }
 
 // Fit gives a *CountNBModel.
-func (l MultinomialNB) Fit(ctx context.Context, flock table.Flock, name string, rows Rows) (Model, error) {
+func (l MultinomialNB) Fit(ctx context.Context, flock table.Flock, rows Rows) (Model, error) {
 	flock = table.Careful(flock)
-	return new(CountNBModel).fit(ctx, flock, name, rows, l, l.Alpha, true)
+	return new(CountNBModel).fit(ctx, flock, rows, l, l.Alpha, true)
 }
 
 // CountNBModel is naive Bayes whose logarithms of probabilities are linear in the columns.
@@ -57,12 +57,12 @@ func (m *CountNBModel) value(x float64) float64 {
 	return 0
 }
 
-func (m *CountNBModel) fit(ctx context.Context, flock table.Flock, name string, rows Rows, settings any, alpha float64, counts bool) (Model, error) {
+func (m *CountNBModel) fit(ctx context.Context, flock table.Flock, rows Rows, settings any, alpha float64, counts bool) (Model, error) {
 	var local error
 	if counts {
 		local = checkCounts(rows.Features)
 	}
-	columns, err := beginUnless(ctx, flock, name, local, rows, settings)
+	columns, err := beginUnless(ctx, flock, local, rows, settings)
 	if err == nil {
 		err = wantClasses(rows)
 	}
@@ -72,9 +72,9 @@ func (m *CountNBModel) fit(ctx context.Context, flock table.Flock, name string, 
 	if alpha = cmp.Or(alpha, 1); !(alpha > 0) {
 		return nil, fmt.Errorf("learn: an alpha of %v; want a number that is not negative", alpha)
 	}
-	sums, err := sumsByClass(ctx, flock, name+"/counts", rows, func(_, _ int, x float64) float64 { return m.value(x) })
+	sums, err := sumsByClass(ctx, flock, "counts", rows, func(_, _ int, x float64) float64 { return m.value(x) })
 	if err == nil {
-		err = table.Counts(name+"/counts", math.MaxFloat64, slices.Concat(sums.sums...)...)
+		err = table.Counts("counts", math.MaxFloat64, slices.Concat(sums.sums...)...)
 	}
 	if err != nil {
 		return nil, err
@@ -95,7 +95,7 @@ func (m *CountNBModel) fit(ctx context.Context, flock table.Flock, name string, 
 		m.Weights = append(m.Weights, weights)
 	}
 	// Another processor's logarithms may differ in the last bit.
-	flat, err := settle(ctx, flock, name, slices.Concat(append([][]float64{m.Intercept}, m.Weights...)...))
+	flat, err := settle(ctx, flock, "model", slices.Concat(append([][]float64{m.Intercept}, m.Weights...)...))
 	if err != nil {
 		return nil, fmt.Errorf("learn: comparing logarithms: %w", err)
 	}

@@ -171,7 +171,7 @@ func between(least, next float64) float64 {
 }
 
 // findEdges gives the edges of each number column, nil for others.
-func findEdges(ctx context.Context, flock table.Flock, name string, b *table.Batch, all rowsSummary) ([][]float64, error) {
+func findEdges(ctx context.Context, flock table.Flock, b *table.Batch, all rowsSummary) ([][]float64, error) {
 	s := all.Columns
 	edges, atOnce := make([][]float64, len(s)), columnsAtOnce*partsARound/partsOf(float64(all.Rows))
 	var counts []float64
@@ -193,7 +193,7 @@ func findEdges(ctx context.Context, flock table.Flock, name string, b *table.Bat
 			if len(counts) == 0 {
 				break
 			}
-			part := fmt.Sprintf("%s/edges%d/%d", name, from, round)
+			part := fmt.Sprintf("edges%d/%d", from, round)
 			sum, _, err := flock.Sum(ctx, part, counts)
 			if err == nil {
 				err = table.Counts(part, float64(all.Rows), sum...)

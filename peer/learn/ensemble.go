@@ -46,7 +46,7 @@ type Ensemble struct {
 }
 
 // Fit gives an *EnsembleModel; with MeanCoefficients a model of the learner's own type.
-func (e Ensemble) Fit(ctx context.Context, flock table.Flock, name string, rows Rows) (Model, error) {
+func (e Ensemble) Fit(ctx context.Context, flock table.Flock, rows Rows) (Model, error) {
 	flock = table.Careful(flock)
 	local := checkTarget(rows)
 	if local == nil && rows.Features == nil {
@@ -55,7 +55,7 @@ func (e Ensemble) Fit(ctx context.Context, flock table.Flock, name string, rows 
 	if local == nil && e.Learner == nil {
 		local = errors.New("learn: an ensemble without a learner")
 	}
-	if err := agree(ctx, flock, name, local, fmt.Sprintf("%T of %T", e, e.Learner), e, rows.Features.Names(), rows.Classes); err != nil {
+	if err := agree(ctx, flock, local, fmt.Sprintf("%T of %T", e, e.Learner), e, rows.Features.Names(), rows.Classes); err != nil {
 		return nil, err
 	}
 	m := &EnsembleModel{Combine: cmp.Or(e.Combine, Average), outputs: max(len(rows.Classes), 1), kinds: e.Kinds}
@@ -66,18 +66,18 @@ func (e Ensemble) Fit(ctx context.Context, flock table.Flock, name string, rows 
 		return m.Combine == Stack && draw(e.Seed, 0, rows.Features.Key(row)) < stackShare
 	}
 	own := rows.Select(func(row int) bool { return !held(row) })
-	brought, err := e.fitOwn(ctx, name, own)
+	brought, err := e.fitOwn(ctx, own)
 	if err != nil {
 		return nil, err
 	}
-	if err := m.gather(ctx, flock, name, brought, rows); err != nil {
+	if err := m.gather(ctx, flock, brought, rows); err != nil {
 		return nil, err
 	}
 	switch m.Combine {
 	case MeanCoefficients:
 		return m.meanCoefficients()
 	case Stack:
-		return m, m.stack(ctx, flock, name, rows.Select(held))
+		return m, m.stack(ctx, flock, rows.Select(held))
 	}
 	return m, nil
 }
@@ -89,11 +89,11 @@ type broughtModel struct {
 	Error string  `json:"error,omitempty"`
 }
 
-func (e Ensemble) fitOwn(ctx context.Context, name string, own Rows) (b broughtModel, err error) {
+func (e Ensemble) fitOwn(ctx context.Context, own Rows) (b broughtModel, err error) {
 	for i := range own.count() {
 		b.Rows += own.weight(i)
 	}
-	model, err := e.Learner.Fit(ctx, table.Alone{}, name+"/own", own)
+	model, err := e.Learner.Fit(ctx, table.Alone{}, own)
 	if err == nil {
 		b.typedModel, err = encodeModel(model, e.Kinds)
 	}
@@ -109,8 +109,8 @@ func (e Ensemble) fitOwn(ctx context.Context, name string, own Rows) (b broughtM
 
 // gather collects the members' models, and trusts none: it must know the columns, and have as
 // many outputs as all.
-func (m *EnsembleModel) gather(ctx context.Context, flock table.Flock, name string, brought broughtModel, rows Rows) error {
-	all, err := table.GatherJSON(ctx, flock, name+"/models", brought)
+func (m *EnsembleModel) gather(ctx context.Context, flock table.Flock, brought broughtModel, rows Rows) error {
+	all, err := table.GatherJSON(ctx, flock, "models", brought)
 	if err != nil {
 		return fmt.Errorf("learn: gathering the models of an ensemble: %w", err)
 	}
@@ -139,7 +139,7 @@ func (m *EnsembleModel) gather(ctx context.Context, flock table.Flock, name stri
 	return nil
 }
 
-func (m *EnsembleModel) stack(ctx context.Context, flock table.Flock, name string, held Rows) error {
+func (m *EnsembleModel) stack(ctx context.Context, flock table.Flock, held Rows) error {
 	features, err := m.predictions(held.Features)
 	if err != nil {
 		return err
@@ -149,7 +149,7 @@ func (m *EnsembleModel) stack(ctx context.Context, flock table.Flock, name strin
 	if held.Classes != nil {
 		learner = &Logistic{}
 	}
-	if m.Stacker, err = learner.Fit(ctx, flock, name+"/stack", held); err != nil {
+	if m.Stacker, err = learner.Fit(ctx, table.Scope(flock, "stack"), held); err != nil {
 		return fmt.Errorf("learn: stacking on rows held out: %w", err)
 	}
 	return nil

@@ -54,7 +54,7 @@ func TestVotesAreShares(t *testing.T) {
 			t.Fatalf("row %d: %v, want %v", i, got[3*i:3*i+3], want)
 		}
 	}
-	_, err := (&Ensemble{Learner: &Linear{}, Combine: Vote}).Fit(t.Context(), table.Alone{}, "f", mixedRows(50, 0, 42))
+	_, err := (&Ensemble{Learner: &Linear{}, Combine: Vote}).Fit(t.Context(), table.Alone{}, mixedRows(50, 0, 42))
 	wantError(t, err, "votes are for classes")
 }
 
@@ -89,7 +89,7 @@ func TestStackTakesFromEachWhatItKnows(t *testing.T) {
 			models := make([]Model, 3)
 			table.Together(3, func(flock table.Flock, i int) {
 				var err error
-				if models[i], err = (&Ensemble{Learner: learner, Combine: combine}).Fit(t.Context(), flock, "f", parts[i]); err != nil {
+				if models[i], err = (&Ensemble{Learner: learner, Combine: combine}).Fit(t.Context(), table.Scope(flock, "f"), parts[i]); err != nil {
 					t.Error(err)
 				}
 			})
@@ -100,7 +100,7 @@ func TestStackTakesFromEachWhatItKnows(t *testing.T) {
 			if other, _ := json.Marshal(models[2]); string(other) != string(data) {
 				t.Fatalf("members have unlike ensembles:\n%s\n%s", data, other)
 			}
-			s, err := Evaluate(t.Context(), table.Alone{}, "e", models[0], sensorRows(300, classes, 1, 1, 4))
+			s, err := Evaluate(t.Context(), table.Alone{}, models[0], sensorRows(300, classes, 1, 1, 4))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -135,7 +135,7 @@ func TestMeanCoefficientsAreMeans(t *testing.T) {
 			}
 		}
 	}
-	_, err := (&Ensemble{Learner: &GaussianNB{}, Combine: MeanCoefficients}).Fit(t.Context(), table.Alone{}, "f", mixedRows(50, 2, 44))
+	_, err := (&Ensemble{Learner: &GaussianNB{}, Combine: MeanCoefficients}).Fit(t.Context(), table.Alone{}, mixedRows(50, 2, 44))
 	wantError(t, err, "no coefficients")
 }
 
@@ -159,7 +159,7 @@ func TestEnsembleOfMembersThatCannotFit(t *testing.T) {
 	parts[2] = parts[2].Select(func(row int) bool { return parts[2].Target[row] == 1 })
 	var models [3]Model
 	table.Together(3, func(flock table.Flock, i int) {
-		models[i], _ = (&Ensemble{Learner: &Logistic{}}).Fit(t.Context(), flock, "f", parts[i])
+		models[i], _ = (&Ensemble{Learner: &Logistic{}}).Fit(t.Context(), table.Scope(flock, "f"), parts[i])
 	})
 	if m, ok := models[1].(*EnsembleModel); !ok || len(m.Models) != 1 {
 		t.Errorf("%v; want the one model of the member with both classes", models[1])
@@ -168,7 +168,7 @@ func TestEnsembleOfMembersThatCannotFit(t *testing.T) {
 		wantError(t, err, "no member could fit")
 	}
 	for _, e := range []*Ensemble{{}, {Learner: &Logistic{}, Combine: "guess"}} {
-		if _, err := e.Fit(t.Context(), table.Alone{}, "f", rows); err == nil {
+		if _, err := e.Fit(t.Context(), table.Alone{}, rows); err == nil {
 			t.Errorf("%+v is taken", e)
 		}
 	}
@@ -194,7 +194,7 @@ func TestEnsembleTrustsNoModel(t *testing.T) {
 		"of -1 rows":    `{"rows":-1,"kind":"logistic","model":{"columns":["small"],"intercept":[1],"weights":[[1]]}}`,
 		"invalid chara": `no JSON`,
 	} {
-		_, err := (&Ensemble{Learner: &Logistic{}}).Fit(t.Context(), rogue{brings: brings}, "f", rows)
+		_, err := (&Ensemble{Learner: &Logistic{}}).Fit(t.Context(), table.Scope(rogue{brings: brings}, "f"), rows)
 		wantError(t, err, want, "member 2 of 2")
 	}
 }

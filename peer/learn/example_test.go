@@ -17,7 +17,7 @@ func ExampleLinear() {
 		Features: &table.Batch{Rows: 4, Columns: []table.Column{{Name: "size", Numbers: []float64{50, 80, 100, 120}}}},
 		Target:   []float64{110, 170, 210, 250},
 	}
-	model, err := (&learn.Linear{}).Fit(ctx, table.Alone{}, "prices", rows)
+	model, err := (&learn.Linear{}).Fit(ctx, table.Alone{}, rows)
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -45,12 +45,12 @@ func ExampleEvaluate() {
 		Target:   []float64{0, 0, 0, 1, 1, 1},
 		Classes:  []string{"in time", "late"},
 	}
-	model, err := learn.Tree{MinRows: 1}.Fit(ctx, table.Alone{}, "flights", rows)
+	model, err := learn.Tree{MinRows: 1}.Fit(ctx, table.Alone{}, rows)
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	scores, err := learn.Evaluate(ctx, table.Alone{}, "flights/scores", model, rows)
+	scores, err := learn.Evaluate(ctx, table.Alone{}, model, rows)
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -126,19 +126,21 @@ func TestFlightsSplitByCarrier(t *testing.T) {
 		parts[p] = train.Select(func(row int) bool { return owner[train.Features.Key(row)] == p })
 	}
 	area := func(m Model) float64 {
-		s, err := Evaluate(t.Context(), table.Alone{}, "e", m, test)
+		s, err := Evaluate(t.Context(), table.Alone{}, m, test)
 		if err != nil {
 			t.Fatal(err)
 		}
 		return s.Classes.AUC
 	}
 	for _, learner := range []Learner{&Logistic{Tolerance: 1e-6}, &Linear{Ridge: 1}, &GaussianNB{}} {
-		alone, err := learner.Fit(t.Context(), table.Alone{}, "f", train)
+		alone, err := learner.Fit(t.Context(), table.Alone{}, train)
 		if err != nil {
 			t.Fatal(err)
 		}
 		models, errs := make([]Model, 4), make([]error, 4)
-		table.Together(4, func(flock table.Flock, i int) { models[i], errs[i] = learner.Fit(t.Context(), flock, "f", parts[i]) })
+		table.Together(4, func(flock table.Flock, i int) {
+			models[i], errs[i] = learner.Fit(t.Context(), table.Scope(flock, "f"), parts[i])
+		})
 		if err := errors.Join(errs...); err != nil {
 			t.Fatal(err)
 		}
@@ -152,7 +154,7 @@ func TestFlightsSplitByCarrier(t *testing.T) {
 		}
 		sum := 0.0
 		for _, part := range parts {
-			own, err := learner.Fit(t.Context(), table.Alone{}, "f", part)
+			own, err := learner.Fit(t.Context(), table.Alone{}, part)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -25,19 +25,18 @@ func (r Rows) Select(keep func(row int) bool) Rows {
 // CrossValidate fits once for each fold (table.ParseFolds), on the rows that train, and scores
 // the model on those held out. What prepared the rows has seen all of them. A fold by a column's
 // value wants that column among the features.
-func CrossValidate(ctx context.Context, flock table.Flock, name string, learner Learner, rows Rows, folds []table.Split) ([]Scores, error) {
-	flock = table.Careful(flock)
+func CrossValidate(ctx context.Context, flock table.Flock, learner Learner, rows Rows, folds []table.Split) ([]Scores, error) {
 	var scores []Scores
 	for f, fold := range folds {
-		part := fmt.Sprintf("%s/fold%d", name, f+1)
+		flock := table.Scope(flock, fmt.Sprint("fold", f+1))
 		train, test, local := divide(rows, fold)
-		if err := agree(ctx, flock, part, local, len(folds)); err != nil {
+		if err := agree(ctx, flock, local, len(folds)); err != nil {
 			return nil, err
 		}
 		var s Scores
-		model, err := learner.Fit(ctx, flock, part+"/fit", train)
+		model, err := learner.Fit(ctx, table.Scope(flock, "fit"), train)
 		if err == nil {
-			s, err = Evaluate(ctx, flock, part+"/scores", model, test)
+			s, err = Evaluate(ctx, table.Scope(flock, "scores"), model, test)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("learn: fold %d of %d: %w", f+1, len(folds), err)

@@ -29,7 +29,7 @@ func TestCrossValidationHoldsEachRowOutOnce(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	alone, err := CrossValidate(t.Context(), table.Alone{}, "cv", &Logistic{}, rows, folds)
+	alone, err := CrossValidate(t.Context(), table.Alone{}, &Logistic{}, rows, folds)
 	if err != nil || len(alone) != 4 {
 		t.Fatalf("%d scores, %v", len(alone), err)
 	}
@@ -45,7 +45,7 @@ func TestCrossValidationHoldsEachRowOutOnce(t *testing.T) {
 	}
 	parts, three := threeParts(rows), make([][]Scores, 3)
 	table.Together(3, func(flock table.Flock, i int) {
-		three[i], _ = CrossValidate(t.Context(), flock, "cv", &Logistic{}, parts[i], folds)
+		three[i], _ = CrossValidate(t.Context(), table.Scope(flock, "cv"), &Logistic{}, parts[i], folds)
 	})
 	for i := range three {
 		if len(three[i]) != len(folds) {
@@ -59,7 +59,7 @@ func TestCrossValidationHoldsEachRowOutOnce(t *testing.T) {
 		}
 	}
 	byColumn, _ := table.ParseFolds("fold:nowhere:4")
-	_, err = CrossValidate(t.Context(), table.Alone{}, "cv", &Logistic{}, rows, byColumn)
+	_, err = CrossValidate(t.Context(), table.Alone{}, &Logistic{}, rows, byColumn)
 	wantError(t, err, `"nowhere"`)
 }
 

@@ -18,13 +18,13 @@ type Tree struct {
 }
 
 // Fit grows the tree.
-func (s Tree) Fit(ctx context.Context, flock table.Flock, name string, rows Rows) (Model, error) {
+func (s Tree) Fit(ctx context.Context, flock table.Flock, rows Rows) (Model, error) {
 	flock = table.Careful(flock)
 	s.Depth, s.MinRows = cmp.Or(s.Depth, 10), cmp.Or(s.MinRows, 20)
 	if s.Depth < 0 || s.Leaves < 0 || s.MinRows < 0 {
 		return nil, fmt.Errorf("learn: a tree by %+v: a setting is below 0", s)
 	}
-	return fitTrees(ctx, flock, name, rows, s, Forest{Trees: 1, Depth: s.Depth, MinRows: s.MinRows, Rows: 1, Columns: 1}, s.Leaves)
+	return fitTrees(ctx, flock, rows, s, Forest{Trees: 1, Depth: s.Depth, MinRows: s.MinRows, Rows: 1, Columns: 1}, s.Leaves)
 }
 
 // Forest fits many trees, each on a part of the rows, and each node of them on a part of the
@@ -42,23 +42,23 @@ type Forest struct {
 const forestAtOnce = 8
 
 // Fit grows the trees.
-func (s Forest) Fit(ctx context.Context, flock table.Flock, name string, rows Rows) (Model, error) {
+func (s Forest) Fit(ctx context.Context, flock table.Flock, rows Rows) (Model, error) {
 	flock = table.Careful(flock)
 	s.Trees, s.Depth, s.MinRows = cmp.Or(s.Trees, 100), cmp.Or(s.Depth, 14), cmp.Or(s.MinRows, 1)
 	s.Rows = cmp.Or(s.Rows, 0.632)
 	if s.Trees < 0 || s.Depth < 0 || s.MinRows < 0 || !isShare(s.Rows) || !isShare(s.Columns) {
 		return nil, fmt.Errorf("learn: a forest by %+v: a setting is out of range", s)
 	}
-	return fitTrees(ctx, flock, name, rows, s, s, 0)
+	return fitTrees(ctx, flock, rows, s, s, 0)
 }
 
 // fitTrees fits trees apart from one another.
-func fitTrees(ctx context.Context, flock table.Flock, name string, rows Rows, settings any, s Forest, leaves int) (Model, error) {
-	b, err := binRows(ctx, flock, name, rows, settings)
+func fitTrees(ctx context.Context, flock table.Flock, rows Rows, settings any, s Forest, leaves int) (Model, error) {
+	b, err := binRows(ctx, flock, rows, settings)
 	if err != nil {
 		return nil, err
 	}
-	f := &boosting{flock: flock, name: name, table: b, rows: rows}
+	f := &boosting{flock: flock, table: b, rows: rows}
 	base, err := f.base(ctx)
 	if err != nil {
 		return nil, err
@@ -75,7 +75,7 @@ func fitTrees(ctx context.Context, flock table.Flock, name string, rows Rows, se
 	} else if s.Columns < 1 {
 		l.columns = max(1, int(s.Columns*float64(n)+0.5))
 	}
-	g := newGrower(flock, name+"/trees", b, l)
+	g := newGrower(flock, b, l)
 	var trees []*tree
 	for range min(forestAtOnce, s.Trees) {
 		trees = append(trees, &tree{grad: grad, all: layout{columns: b.every(nil)}, find: newFinder(b, grad, l.minRows, 0, 0)})

@@ -78,7 +78,7 @@ func TestTreeFindsTheBestSplit(t *testing.T) {
 		if rows.Features.Columns = numbers; len(numbers) == 0 || rows.Features.Rows > 250 { // more values than bins
 			return
 		}
-		m, err := Tree{Depth: 1, MinRows: 5}.Fit(t.Context(), table.Alone{}, "f", rows)
+		m, err := Tree{Depth: 1, MinRows: 5}.Fit(t.Context(), table.Alone{}, rows)
 		if err != nil {
 			return
 		}
@@ -113,7 +113,7 @@ func TestTreesOfThreeClasses(t *testing.T) {
 	rows := wine(900)
 	for _, learner := range []Learner{Tree{}, Forest{Trees: 12, Columns: 0.6}, Boost{Trees: 10, Rate: 0.3}} {
 		m := fitParts(t, learner, rows)
-		s, err := Evaluate(t.Context(), table.Alone{}, "e", m, rows)
+		s, err := Evaluate(t.Context(), table.Alone{}, m, rows)
 		if err != nil || s.Classes.Accuracy < 0.98 {
 			t.Errorf("%T: %+v, %v", learner, s.Classes, err)
 		}
@@ -124,7 +124,7 @@ func TestForestLearns(t *testing.T) {
 	rows := late(4000)
 	train, test := rows.Select(func(i int) bool { return i%2 == 0 }), rows.Select(func(i int) bool { return i%2 == 1 })
 	for learner, least := range map[Learner]float64{Tree{}: 0.82, Forest{Trees: 30}: 0.84} {
-		s, err := Evaluate(t.Context(), table.Alone{}, "e", fitParts(t, learner, train), test)
+		s, err := Evaluate(t.Context(), table.Alone{}, fitParts(t, learner, train), test)
 		if err != nil || s.Classes.AUC < least {
 			t.Errorf("%T: %+v, %v", learner, s.Classes, err)
 		}
@@ -134,7 +134,7 @@ func TestForestLearns(t *testing.T) {
 // Large forests are summed in parts: no sum is larger than its bound and one histogram.
 func TestForestBoundsItsSums(t *testing.T) {
 	flock := &counted{}
-	if _, err := (Forest{Trees: 8, Depth: 6, MinRows: 1, Columns: 1}).Fit(t.Context(), flock, "f", late(3000)); err != nil {
+	if _, err := (Forest{Trees: 8, Depth: 6, MinRows: 1, Columns: 1}).Fit(t.Context(), table.Scope(flock, "f"), late(3000)); err != nil {
 		t.Fatal(err)
 	}
 	if flock.largest > maxSum+1024 {
@@ -160,7 +160,7 @@ func TestForestTellsFewRowsApart(t *testing.T) {
 	}
 	train, test := rows.Select(func(i int) bool { return i%20 < 10 }), rows.Select(func(i int) bool { return i%20 >= 10 })
 	accuracy := func(l Learner) float64 {
-		s, err := Evaluate(t.Context(), table.Alone{}, "e", fitParts(t, l, train), test)
+		s, err := Evaluate(t.Context(), table.Alone{}, fitParts(t, l, train), test)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -68,7 +68,6 @@ type request struct {
 // grower grows trees on the rows of all members, several at once.
 type grower struct {
 	flock table.Flock
-	name  string
 	table *binned
 	limits
 	hists  *histograms
@@ -79,9 +78,9 @@ type grower struct {
 	held   int         // numbers in histograms that nodes have
 }
 
-func newGrower(flock table.Flock, name string, b *binned, l limits) *grower {
+func newGrower(flock table.Flock, b *binned, l limits) *grower {
 	l.minRows = max(l.minRows, 1)
-	return &grower{flock: flock, name: name, table: b, limits: l, hists: newHistograms(b)}
+	return &grower{flock: flock, table: b, limits: l, hists: newHistograms(b)}
 }
 
 // start makes a tree of a single node, which has the rows that keep says yes to.
@@ -156,7 +155,7 @@ func (g *grower) evaluate(ctx context.Context) error {
 			g.vector = g.hists.pack(g.vector, w.tree.grad, w.pack, cells)
 		}
 		g.sums++
-		name := fmt.Sprintf("%s/%d", g.name, g.sums)
+		name := fmt.Sprint("trees/", g.sums)
 		sum, _, err := g.flock.Sum(ctx, name, g.vector)
 		if err == nil {
 			err = table.Counts(name, table.MaxCount, sum...)

@@ -80,7 +80,7 @@ func TestPackedCellsAddUp(t *testing.T) {
 func edgesOf(t *testing.T, values []float64) []float64 {
 	t.Helper()
 	rows := Rows{Features: &table.Batch{Rows: len(values), Columns: []table.Column{{Name: "x", Numbers: values}}}, Target: make([]float64, len(values))}
-	b, err := binRows(t.Context(), table.Alone{}, "f", rows, nil)
+	b, err := binRows(t.Context(), table.Alone{}, rows, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -144,12 +144,12 @@ func flightLike() Rows {
 
 func BenchmarkBoost(b *testing.B) {
 	rows := flightLike()
-	binned, err := binRows(b.Context(), table.Alone{}, "f", rows, nil)
+	binned, err := binRows(b.Context(), table.Alone{}, rows, nil)
 	if err != nil {
 		b.Fatal(err)
 	}
 	s := Boost{Leaves: 31, MinRows: 20, Rate: 0.1}
-	f, err := newBoosting(b.Context(), s, quiet{}, "f", binned, rows)
+	f, err := newBoosting(b.Context(), s, quiet{}, binned, rows)
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -165,7 +165,7 @@ func BenchmarkForest(b *testing.B) {
 	rows := flightLike()
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := (Forest{Trees: 8}).Fit(b.Context(), table.Alone{}, "f", rows); err != nil {
+		if _, err := (Forest{Trees: 8}).Fit(b.Context(), table.Alone{}, rows); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -173,7 +173,7 @@ func BenchmarkForest(b *testing.B) {
 
 func BenchmarkTreesPredict(b *testing.B) {
 	rows := flightLike()
-	m, err := Boost{}.Fit(b.Context(), table.Alone{}, "f", rows)
+	m, err := Boost{}.Fit(b.Context(), table.Alone{}, rows)
 	if err != nil {
 		b.Fatal(err)
 	}

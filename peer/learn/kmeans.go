@@ -114,19 +114,19 @@ func distance2(x, y []float64) (sum float64) {
 
 // Fit makes a *KMeansModel. Clusters that no row is left in get the row that is farthest from
 // its center; if there are fewer distinct rows than clusters, the model has as many as those.
-func (l KMeans) Fit(ctx context.Context, flock table.Flock, name string, rows Rows) (Model, error) {
+func (l KMeans) Fit(ctx context.Context, flock table.Flock, rows Rows) (Model, error) {
 	flock = table.Careful(flock)
 	p, local := pointsToFit(rows)
 	l, wrong := l.withDefaults()
-	if err := agree(ctx, flock, name, cmp.Or(wrong, local), "kmeans", l, p.names); err != nil {
+	if err := agree(ctx, flock, cmp.Or(wrong, local), "kmeans", l, p.names); err != nil {
 		return nil, err
 	}
-	weight, mean, scatter, err := p.moments(ctx, flock, name)
+	weight, mean, scatter, err := p.moments(ctx, flock)
 	if err != nil {
 		return nil, fmt.Errorf("learn: k-means: %w", err)
 	}
 	p.from = mean
-	fit := kmeansFit{KMeans: l, points: p, flock: flock, name: name}
+	fit := kmeansFit{KMeans: l, points: p, flock: flock}
 	c, err := fit.start(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("learn: the start of k-means: %w", err)
@@ -143,7 +143,6 @@ type kmeansFit struct {
 	KMeans
 	points points
 	flock  table.Flock
-	name   string
 }
 
 // lloyd moves centers to the mean of their rows until they move less than still.
@@ -159,7 +158,7 @@ func (f kmeansFit) lloyd(ctx context.Context, c centers, still float64) (*KMeans
 			sums[i*(d+1)+d] += w
 			sums[k*(d+1)] += w * off
 		})
-		sums, _, err := f.flock.Sum(ctx, fmt.Sprintf("%s/lloyd%d", f.name, step), sums)
+		sums, _, err := f.flock.Sum(ctx, fmt.Sprintf("lloyd%d", step), sums)
 		if err != nil {
 			return nil, err
 		}
@@ -205,7 +204,7 @@ func (f kmeansFit) fill(ctx context.Context, next *centers, c centers, empty []i
 			farthest.offer(-off, x)
 		}
 	})
-	if err := farthest.ofAll(ctx, f.flock, fmt.Sprintf("%s/farthest%d", f.name, step), len(f.points.columns)); err != nil {
+	if err := farthest.ofAll(ctx, f.flock, fmt.Sprintf("farthest%d", step), len(f.points.columns)); err != nil {
 		return 0, err
 	}
 	for n, r := range farthest.list {

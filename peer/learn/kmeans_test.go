@@ -71,7 +71,7 @@ func TestKMeansFillsEmptyClusters(t *testing.T) {
 	p, _ := pointsOf(rows, []string{"c0"})
 	p.from = []float64{0}
 	l, _ := KMeans{Clusters: 3}.withDefaults()
-	f := kmeansFit{KMeans: l, points: p, flock: table.Alone{}, name: "fit"}
+	f := kmeansFit{KMeans: l, points: p, flock: table.Alone{}}
 	var c centers
 	for _, at := range []float64{1, 1, 1} {
 		c.add([]float64{at})
@@ -84,7 +84,7 @@ func TestKMeansFillsEmptyClusters(t *testing.T) {
 
 func TestKMeansOfFewDistinctRows(t *testing.T) {
 	rows := Rows{Features: numbersBatch([][]float64{{1, 2}, {1, 2}, {3, 4}, {1, 2}, {3, 4}})}
-	m, err := KMeans{Clusters: 4}.Fit(t.Context(), table.Alone{}, "fit", rows)
+	m, err := KMeans{Clusters: 4}.Fit(t.Context(), table.Alone{}, rows)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -109,7 +109,7 @@ func TestKMeansSaysWhatIsWrong(t *testing.T) {
 		{KMeans{Clusters: -1}, good, "-1 clusters"},
 		{KMeans{}, part(good, func(int) bool { return false }), ErrNoRows.Error()},
 	} {
-		if _, err := c.learner.Fit(t.Context(), table.Alone{}, "fit", c.rows); err == nil || !strings.Contains(err.Error(), c.says) {
+		if _, err := c.learner.Fit(t.Context(), table.Alone{}, c.rows); err == nil || !strings.Contains(err.Error(), c.says) {
 			t.Errorf("%v; want it to say %q", err, c.says)
 		}
 	}

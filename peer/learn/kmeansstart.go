@@ -34,7 +34,7 @@ func (f kmeansFit) start(ctx context.Context) (centers, error) {
 	}
 	aim := 2 * f.Clusters
 	for round := 0; ; round++ {
-		if err := drawn.ofAll(ctx, f.flock, fmt.Sprintf("%s/drawn%d", f.name, round), d); err != nil {
+		if err := drawn.ofAll(ctx, f.flock, fmt.Sprintf("drawn%d", round), d); err != nil {
 			return centers{}, err
 		}
 		var added centers
@@ -52,7 +52,7 @@ func (f kmeansFit) start(ctx context.Context) (centers, error) {
 		})
 		candidates.at = append(candidates.at, added.at...)
 		candidates.halfs = append(candidates.halfs, added.halfs...)
-		cost, _, err := f.flock.Sum(ctx, fmt.Sprintf("%s/cost%d", f.name, round), cost)
+		cost, _, err := f.flock.Sum(ctx, fmt.Sprintf("cost%d", round), cost)
 		if err != nil {
 			return centers{}, err
 		}
@@ -71,14 +71,14 @@ func (f kmeansFit) start(ctx context.Context) (centers, error) {
 	for row, i := range near {
 		weights[i] += p.rows.weight(row)
 	}
-	weights, _, err := f.flock.Sum(ctx, f.name+"/weights", weights)
+	weights, _, err := f.flock.Sum(ctx, "weights", weights)
 	if err != nil {
 		return centers{}, err
 	}
-	if err := checkWeights(f.name+"/weights", weights...); err != nil {
+	if err := checkWeights("weights", weights...); err != nil {
 		return centers{}, err
 	}
-	flat, err := settle(ctx, f.flock, f.name+"/start", slices.Concat(f.divide(candidates, weights)...))
+	flat, err := settle(ctx, f.flock, "start", slices.Concat(f.divide(candidates, weights)...))
 	if err != nil {
 		return centers{}, err
 	}

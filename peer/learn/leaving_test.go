@@ -44,7 +44,7 @@ func TestAMemberMayLeaveAtAnySum(t *testing.T) {
 					if i == 2 {
 						flock = &leaver{flock, after}
 					}
-					models[i], errs[i] = learner.Fit(t.Context(), flock, "f", parts[i])
+					models[i], errs[i] = learner.Fit(t.Context(), table.Scope(flock, "f"), parts[i])
 				})
 				if errs[0] != nil || errs[1] != nil {
 					t.Fatalf("left before sum %d: %v, %v", after+1, errs[0], errs[1])

@@ -44,9 +44,9 @@ type Linear struct {
 
 // Fit gives a *LinearModel, a *LinearClassModel where there are classes. Columns that follow
 // from one another give ErrSingular, if Ridge is 0; a constant column gets a weight of 0.
-func (l Linear) Fit(ctx context.Context, flock table.Flock, name string, rows Rows) (Model, error) {
+func (l Linear) Fit(ctx context.Context, flock table.Flock, rows Rows) (Model, error) {
 	flock = table.Careful(flock)
-	m, err := newMatrix(ctx, flock, name, rows, l)
+	m, err := newMatrix(ctx, flock, rows, l)
 	if err != nil {
 		return nil, err
 	}
@@ -58,12 +58,12 @@ func (l Linear) Fit(ctx context.Context, flock table.Flock, name string, rows Ro
 	}
 	k := 1
 	if rows.Classes != nil {
-		if k, err = outputs(ctx, flock, name, m, rows); err != nil {
+		if k, err = outputs(ctx, flock, m, rows); err != nil {
 			return nil, err
 		}
 	}
 	n := &normal{m, k, l.Ridge, wanted(rows, k)}
-	c, err := n.solve(ctx, flock, name)
+	c, err := n.solve(ctx, flock)
 	switch {
 	case err != nil:
 		return nil, err
@@ -94,13 +94,13 @@ type normal struct {
 }
 
 // solve gives the coefficients, the same bytes at all members.
-func (n *normal) solve(ctx context.Context, flock table.Flock, name string) (Coefficients, error) {
+func (n *normal) solve(ctx context.Context, flock table.Flock) (Coefficients, error) {
 	d := len(n.columns)
 	means := make([]float64, n.k)
 	for i, y := range n.want {
 		means[i%n.k] += n.weight(i/n.k) * y
 	}
-	means, _, err := flock.Sum(ctx, name+"/target", means)
+	means, _, err := flock.Sum(ctx, "target", means)
 	if err != nil {
 		return Coefficients{}, fmt.Errorf("learn: summing the target: %w", err)
 	}
@@ -108,18 +108,18 @@ func (n *normal) solve(ctx context.Context, flock table.Flock, name string) (Coe
 	for i := range n.want { // a large mean would cost digits
 		n.want[i] -= means[i%n.k]
 	}
-	sums, _, err := flock.Sum(ctx, name+"/products", n.products())
+	sums, _, err := flock.Sum(ctx, "products", n.products())
 	if err != nil {
 		return Coefficients{}, fmt.Errorf("learn: summing the normal equations: %w", err)
 	}
 	n.total = sums[len(sums)-1]
-	if err := checkWeights(name+"/products", n.total); err != nil {
+	if err := checkWeights("products", n.total); err != nil {
 		return Coefficients{}, err
 	}
 	n.centre(sums, means)
 	column, parameters := n.parameters(sums, means)
 	// Another processor may round otherwise, and even find no solution.
-	values, err := settle(ctx, flock, name, append(parameters, float64(column)))
+	values, err := settle(ctx, flock, "model", append(parameters, float64(column)))
 	if err != nil {
 		return Coefficients{}, fmt.Errorf("learn: comparing the solution: %w", err)
 	}

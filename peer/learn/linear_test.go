@@ -132,7 +132,7 @@ func TestLinearNamesTheColumnThatFollows(t *testing.T) {
 	if m.Weights[0][3] != 0 {
 		t.Errorf("the constant column has weight %v", m.Weights[0][3])
 	}
-	if _, err := (&Linear{Ridge: -1}).Fit(t.Context(), table.Alone{}, "f", rows); err == nil {
+	if _, err := (&Linear{Ridge: -1}).Fit(t.Context(), table.Alone{}, rows); err == nil {
 		t.Error("a negative ridge is taken")
 	}
 }

@@ -33,13 +33,13 @@ type Logistic struct {
 }
 
 // Fit gives a *LogisticModel.
-func (l Logistic) Fit(ctx context.Context, flock table.Flock, name string, rows Rows) (Model, error) {
+func (l Logistic) Fit(ctx context.Context, flock table.Flock, rows Rows) (Model, error) {
 	flock = table.Careful(flock)
-	m, err := newMatrix(ctx, flock, name, rows, l)
+	m, err := newMatrix(ctx, flock, rows, l)
 	if err != nil {
 		return nil, err
 	}
-	k, err := outputs(ctx, flock, name, m, rows)
+	k, err := outputs(ctx, flock, m, rows)
 	if err != nil {
 		return nil, err
 	}
@@ -48,7 +48,7 @@ func (l Logistic) Fit(ctx context.Context, flock table.Flock, name string, rows 
 		loss = softmaxLoss
 	}
 	d := descent{l.C, l.L1Ratio, l.Tolerance, l.Iterations}
-	c, end, err := d.run(ctx, flock, name, m, k, rows.Target, loss, 0.25)
+	c, end, err := d.run(ctx, flock, m, k, rows.Target, loss, 0.25)
 	if err != nil {
 		return nil, err
 	}
@@ -57,7 +57,7 @@ func (l Logistic) Fit(ctx context.Context, flock table.Flock, name string, rows 
 
 // outputs is how many rows of weights tell the classes apart: one for two classes. It counts
 // the classes over the flock.
-func outputs(ctx context.Context, flock table.Flock, name string, m *matrix, rows Rows) (int, error) {
+func outputs(ctx context.Context, flock table.Flock, m *matrix, rows Rows) (int, error) {
 	if err := wantClasses(rows); err != nil {
 		return 0, err
 	}
@@ -65,11 +65,11 @@ func outputs(ctx context.Context, flock table.Flock, name string, m *matrix, row
 	for i, y := range rows.Target {
 		counts[int(y)] += m.weight(i)
 	}
-	counts, _, err := flock.Sum(ctx, name+"/classes", counts)
+	counts, _, err := flock.Sum(ctx, "classes", counts)
 	if err != nil {
 		return 0, fmt.Errorf("learn: counting classes: %w", err)
 	}
-	if err := cmp.Or(checkWeights(name+"/classes", counts...), wantTwo(rows.Classes, counts)); err != nil {
+	if err := cmp.Or(checkWeights("classes", counts...), wantTwo(rows.Classes, counts)); err != nil {
 		return 0, err
 	}
 	if len(counts) == 2 {
@@ -124,7 +124,7 @@ func (d descent) check() error {
 
 // run gives coefficients of k outputs. curvature bounds the second derivative of the loss by a
 // margin.
-func (d descent) run(ctx context.Context, flock table.Flock, name string, m *matrix, k int, target []float64, loss lossFunc, curvature float64) (Coefficients, Descent, error) {
+func (d descent) run(ctx context.Context, flock table.Flock, m *matrix, k int, target []float64, loss lossFunc, curvature float64) (Coefficients, Descent, error) {
 	if err := d.check(); err != nil {
 		return Coefficients{}, Descent{}, err
 	}
@@ -154,12 +154,12 @@ func (d descent) run(ctx context.Context, flock table.Flock, name string, m *mat
 			}
 		})
 		evaluation++
-		sums, _, err := flock.Sum(ctx, fmt.Sprintf("%s/descent%d", name, evaluation), sums)
+		sums, _, err := flock.Sum(ctx, fmt.Sprintf("descent%d", evaluation), sums)
 		if err != nil {
 			return 0, nil, fmt.Errorf("learn: summing the gradient, evaluation %d: %w", evaluation, err)
 		}
 		m.total = sums[k*width+1]
-		if err := checkWeights(fmt.Sprintf("%s/descent%d", name, evaluation), m.total); err != nil {
+		if err := checkWeights(fmt.Sprintf("descent%d", evaluation), m.total); err != nil {
 			return 0, nil, err
 		}
 		search.tolerance = tolerance * m.total

@@ -140,11 +140,11 @@ func TestLogisticOfRowsThatCannotBe(t *testing.T) {
 		}
 	}
 	none := good.Select(func(int) bool { return false })
-	if _, err := (&Logistic{}).Fit(t.Context(), table.Alone{}, "f", none); !errors.Is(err, ErrNoRows) {
+	if _, err := (&Logistic{}).Fit(t.Context(), table.Alone{}, none); !errors.Is(err, ErrNoRows) {
 		t.Errorf("no rows: %v", err)
 	}
 	for name, l := range map[string]*Logistic{"C": {C: -1}, "ratio": {L1Ratio: 2}, "tolerance": {Tolerance: -1}, "iterations": {Iterations: -1}} {
-		if _, err := l.Fit(t.Context(), table.Alone{}, "f", good); err == nil {
+		if _, err := l.Fit(t.Context(), table.Alone{}, good); err == nil {
 			t.Errorf("a bad %s is taken", name)
 		}
 	}
@@ -167,7 +167,7 @@ func (d *dying) Sum(ctx context.Context, name string, v []float64) ([]float64, i
 func TestAnEndedContextEndsAFit(t *testing.T) {
 	for left := 1; left < 6; left++ {
 		ctx, cancel := context.WithCancel(t.Context())
-		if _, err := (&Logistic{}).Fit(ctx, &dying{left: left, cancel: cancel}, "f", mixedRows(60, 2, 9)); !errors.Is(err, context.Canceled) {
+		if _, err := (&Logistic{}).Fit(ctx, table.Scope(&dying{left: left, cancel: cancel}, "f"), mixedRows(60, 2, 9)); !errors.Is(err, context.Canceled) {
 			t.Errorf("at sum %d: %v", left, err)
 		}
 	}
@@ -183,7 +183,7 @@ func BenchmarkLogisticGradient(b *testing.B) {
 		}
 		rows.Features.Columns = append(rows.Features.Columns, c)
 	}
-	m, err := newMatrix(b.Context(), table.Alone{}, "b", rows, nil)
+	m, err := newMatrix(b.Context(), table.Alone{}, rows, nil)
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -43,13 +43,13 @@ type matrix struct {
 }
 
 // newMatrix begins a fit, finds the means and deviations in two sums, and standardizes.
-func newMatrix(ctx context.Context, flock table.Flock, name string, rows Rows, settings any) (*matrix, error) {
-	columns, err := begin(ctx, flock, name, rows, settings)
+func newMatrix(ctx context.Context, flock table.Flock, rows Rows, settings any) (*matrix, error) {
+	columns, err := begin(ctx, flock, rows, settings)
 	if err != nil {
 		return nil, err
 	}
 	m := &matrix{columns: columns, rows: rows.count(), weight: rows.weight}
-	if err := m.moments(ctx, flock, name, rows.Features); err != nil {
+	if err := m.moments(ctx, flock, rows.Features); err != nil {
 		return nil, err
 	}
 	m.fill(rows.Features)
@@ -58,15 +58,15 @@ func newMatrix(ctx context.Context, flock table.Flock, name string, rows Rows, s
 
 // begin has all members of a fit check their rows, which must be numbers with a target, and
 // compare columns, classes and settings. It gives the columns' names.
-func begin(ctx context.Context, flock table.Flock, name string, rows Rows, settings any) ([]string, error) {
-	return beginUnless(ctx, flock, name, nil, rows, settings)
+func begin(ctx context.Context, flock table.Flock, rows Rows, settings any) ([]string, error) {
+	return beginUnless(ctx, flock, nil, rows, settings)
 }
 
 // beginUnless is begin for a learner that has found something wrong with the rows already.
-func beginUnless(ctx context.Context, flock table.Flock, name string, local error, rows Rows, settings any) ([]string, error) {
+func beginUnless(ctx context.Context, flock table.Flock, local error, rows Rows, settings any) ([]string, error) {
 	local = cmp.Or(local, checkTarget(rows), checkFeatures(rows.Features))
 	columns := rows.Features.Names()
-	return columns, agree(ctx, flock, name, local, fmt.Sprintf("%T", settings), settings, columns, rows.Classes)
+	return columns, agree(ctx, flock, local, fmt.Sprintf("%T", settings), settings, columns, rows.Classes)
 }
 
 func checkFeatures(b *table.Batch) error {
@@ -93,7 +93,7 @@ func checkSizes(b *table.Batch) error {
 
 // moments finds mean and deviation of each column. The second sum is of what is left after
 // the first mean, and corrects it too: 1e9 added to a column changes nothing.
-func (m *matrix) moments(ctx context.Context, flock table.Flock, name string, b *table.Batch) error {
+func (m *matrix) moments(ctx context.Context, flock table.Flock, b *table.Batch) error {
 	d := len(m.columns)
 	sums := make([]float64, d+1)
 	for i := range m.rows {
@@ -104,12 +104,12 @@ func (m *matrix) moments(ctx context.Context, flock table.Flock, name string, b 
 			sums[j] += m.weight(i) * x
 		}
 	}
-	sums, _, err := flock.Sum(ctx, name+"/means", sums)
+	sums, _, err := flock.Sum(ctx, "means", sums)
 	if err != nil {
 		return fmt.Errorf("learn: summing the means: %w", err)
 	}
 	m.total = sums[d]
-	if err := checkWeights(name+"/means", m.total); err != nil {
+	if err := checkWeights("means", m.total); err != nil {
 		return err
 	}
 	rest := make([]float64, 2*d)
@@ -121,7 +121,7 @@ func (m *matrix) moments(ctx context.Context, flock table.Flock, name string, b 
 			rest[d+j] += w * off * off
 		}
 	}
-	if rest, _, err = flock.Sum(ctx, name+"/deviations", rest); err != nil {
+	if rest, _, err = flock.Sum(ctx, "deviations", rest); err != nil {
 		return fmt.Errorf("learn: summing the deviations: %w", err)
 	}
 	m.mean, m.scale = make([]float64, d), make([]float64, d)

@@ -13,7 +13,7 @@ import (
 // loops over standardized rows.
 func TestPassIsItsPlainLoops(t *testing.T) {
 	rows := mixedRows(200, 2, 61)
-	m, err := newMatrix(t.Context(), table.Alone{}, "m", rows, nil)
+	m, err := newMatrix(t.Context(), table.Alone{}, rows, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -94,7 +94,7 @@ func TestConstantOfManyRows(t *testing.T) {
 		for i := range rows.Weight {
 			rows.Weight[i] = 1 + math.Sin(float64(i))
 		}
-		m, err := newMatrix(t.Context(), table.Alone{}, "m", rows, nil)
+		m, err := newMatrix(t.Context(), table.Alone{}, rows, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -114,7 +114,7 @@ func TestMembersOfUnlikeBases(t *testing.T) {
 		table.Together(2, func(flock table.Flock, i int) {
 			var err error
 			part := rows.Select(func(row int) bool { return rare.Numbers[row] == float64(i) })
-			if models[i], err = learner.Fit(t.Context(), flock, "f", part); err != nil {
+			if models[i], err = learner.Fit(t.Context(), table.Scope(flock, "f"), part); err != nil {
 				t.Error(err)
 			}
 		})

@@ -33,7 +33,7 @@ func fitParts(t *testing.T, learner Learner, rows Rows) Model {
 	models, bytesOf, parts := make([]Model, 3), make([][]byte, 3), threeParts(rows)
 	table.Together(3, func(flock table.Flock, i int) {
 		var err error
-		if models[i], err = learner.Fit(t.Context(), flock, "fit", parts[i]); err != nil {
+		if models[i], err = learner.Fit(t.Context(), table.Scope(flock, "fit"), parts[i]); err != nil {
 			t.Errorf("member %d: %v", i, err)
 			return
 		}
@@ -53,7 +53,7 @@ func fitParts(t *testing.T, learner Learner, rows Rows) Model {
 // fitAlone fits with all rows, and checks that the model survives its file.
 func fitAlone(t *testing.T, learner Learner, rows Rows) Model {
 	t.Helper()
-	model, err := learner.Fit(t.Context(), table.Alone{}, "fit", rows)
+	model, err := learner.Fit(t.Context(), table.Alone{}, rows)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -135,7 +135,7 @@ func failParts(t *testing.T, learner Learner, parts []Rows) []error {
 	t.Helper()
 	errs := make([]error, len(parts))
 	table.Together(len(parts), func(flock table.Flock, i int) {
-		_, errs[i] = learner.Fit(t.Context(), flock, "fit", parts[i])
+		_, errs[i] = learner.Fit(t.Context(), table.Scope(flock, "fit"), parts[i])
 	})
 	return errs
 }

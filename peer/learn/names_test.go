@@ -21,7 +21,7 @@ func prepared(t *testing.T, b *table.Batch, target func(row int) float64) learn.
 	for _, c := range b.Columns {
 		p.Input.Fields = append(p.Input.Fields, table.Field{Name: c.Name, Kind: c.Kind})
 	}
-	if err := p.Fit(t.Context(), table.Alone{}, "p", table.InMemory(b)); err != nil {
+	if err := p.Fit(t.Context(), table.Alone{}, table.InMemory(b)); err != nil {
 		t.Fatal(err)
 	}
 	out, err := p.Transform(b)
@@ -39,11 +39,11 @@ func prepared(t *testing.T, b *table.Batch, target func(row int) float64) learn.
 func scores(t *testing.T, rows learn.Rows) (rmse, auc float64) {
 	t.Helper()
 	of := func(l learn.Learner) learn.Scores {
-		m, err := l.Fit(t.Context(), table.Alone{}, "f", rows)
+		m, err := l.Fit(t.Context(), table.Alone{}, rows)
 		if err != nil {
 			t.Fatal(err)
 		}
-		s, err := learn.Evaluate(t.Context(), table.Alone{}, "e", m, rows)
+		s, err := learn.Evaluate(t.Context(), table.Alone{}, m, rows)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -118,7 +118,7 @@ func TestEqualNamesAreRefused(t *testing.T) {
 	rows := learn.Rows{Features: b, Target: []float64{0, 1, 1, 0}, Classes: []string{"a", "b"}}
 	for _, l := range []learn.Learner{&learn.Linear{}, &learn.Logistic{}, &learn.GaussianNB{}, &learn.MultinomialNB{}, learn.KMeans{}, learn.PCA{}, learn.Tree{}, learn.Boost{},
 		&learn.Ensemble{Learner: learn.Tree{}}} {
-		if _, err := l.Fit(t.Context(), table.Alone{}, "f", rows); err == nil || !strings.Contains(err.Error(), `called "x"`) {
+		if _, err := l.Fit(t.Context(), table.Alone{}, rows); err == nil || !strings.Contains(err.Error(), `called "x"`) {
 			t.Errorf("%T: %v", l, err)
 		}
 	}

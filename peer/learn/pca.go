@@ -83,7 +83,7 @@ func (m *PCAModel) check() error {
 }
 
 // Fit makes a *PCAModel.
-func (l PCA) Fit(ctx context.Context, flock table.Flock, name string, rows Rows) (Model, error) {
+func (l PCA) Fit(ctx context.Context, flock table.Flock, rows Rows) (Model, error) {
 	flock = table.Careful(flock)
 	p, local := pointsToFit(rows)
 	d := len(p.names)
@@ -91,15 +91,15 @@ func (l PCA) Fit(ctx context.Context, flock table.Flock, name string, rows Rows)
 	if local == nil && (l.Components < 1 || l.Components > d) {
 		local = fmt.Errorf("learn: %d components of %d columns; want from 1 to %d", l.Components, d, d)
 	}
-	if err := agree(ctx, flock, name, local, "pca", l, p.names); err != nil {
+	if err := agree(ctx, flock, local, "pca", l, p.names); err != nil {
 		return nil, err
 	}
-	weight, mean, scatter, err := p.moments(ctx, flock, name)
+	weight, mean, scatter, err := p.moments(ctx, flock)
 	if err != nil {
 		return nil, fmt.Errorf("learn: PCA: %w", err)
 	}
 	p.from = mean
-	f := pcaFit{PCA: l, points: p, flock: flock, name: name}
+	f := pcaFit{PCA: l, points: p, flock: flock}
 	find := f.exact
 	if l.Randomized || d > wideColumns {
 		find = f.sketch
@@ -108,7 +108,7 @@ func (l PCA) Fit(ctx context.Context, flock table.Flock, name string, rows Rows)
 	if err != nil {
 		return nil, fmt.Errorf("learn: PCA: %w", err)
 	}
-	if flat, err = settle(ctx, flock, name, flat); err != nil {
+	if flat, err = settle(ctx, flock, "model", flat); err != nil {
 		return nil, fmt.Errorf("learn: PCA: %w", err)
 	}
 	m := &PCAModel{Columns: slices.Clone(p.names), Mean: mean}
@@ -126,7 +126,6 @@ type pcaFit struct {
 	PCA
 	points points
 	flock  table.Flock
-	name   string
 }
 
 // weighed goes over the rows, each times the root of its weight.
@@ -154,7 +153,7 @@ func (f pcaFit) exact(ctx context.Context) ([]float64, error) {
 		}
 		blas64.Syrk(blas.NoTrans, 1, block, 1, scatter.RawSymmetric())
 	}
-	if err := f.sumOf(ctx, "/covariance", scatter); err != nil {
+	if err := f.sumOf(ctx, "covariance", scatter); err != nil {
 		return nil, err
 	}
 	return components(scatter, f.Components, nil)
@@ -177,7 +176,7 @@ func (f pcaFit) sketch(ctx context.Context) ([]float64, error) {
 	for round := range sketchRounds {
 		product := blas64.General{Rows: d, Cols: k, Stride: k, Data: make([]float64, d*k)}
 		f.weighed(func(x blas64.Vector) { blas64.Ger(1, x, project(x), product) })
-		sum, _, err := f.flock.Sum(ctx, fmt.Sprintf("%s/sketch%d", f.name, round), product.Data)
+		sum, _, err := f.flock.Sum(ctx, fmt.Sprintf("sketch%d", round), product.Data)
 		if err != nil {
 			return nil, err
 		}
@@ -185,7 +184,7 @@ func (f pcaFit) sketch(ctx context.Context) ([]float64, error) {
 		qr.Factorize(mat.NewDense(d, k, sum))
 		var q mat.Dense
 		qr.QTo(&q)
-		flat, err := settle(ctx, f.flock, fmt.Sprintf("%s/basis%d", f.name, round), mat.DenseCopyOf(q.Slice(0, d, 0, k)).RawMatrix().Data)
+		flat, err := settle(ctx, f.flock, fmt.Sprintf("basis%d", round), mat.DenseCopyOf(q.Slice(0, d, 0, k)).RawMatrix().Data)
 		if err != nil {
 			return nil, err
 		}
@@ -193,7 +192,7 @@ func (f pcaFit) sketch(ctx context.Context) ([]float64, error) {
 	}
 	scatter := mat.NewSymDense(k, nil)
 	f.weighed(func(x blas64.Vector) { blas64.Syr(1, project(x), scatter.RawSymmetric()) })
-	if err := f.sumOf(ctx, "/covariance", scatter); err != nil {
+	if err := f.sumOf(ctx, "covariance", scatter); err != nil {
 		return nil, err
 	}
 	return components(scatter, f.Components, basis)
@@ -206,7 +205,7 @@ func (f pcaFit) sumOf(ctx context.Context, name string, s *mat.SymDense) error {
 	for i := range raw.N {
 		upper = append(upper, raw.Data[i*raw.Stride+i:i*raw.Stride+raw.N]...)
 	}
-	upper, _, err := f.flock.Sum(ctx, f.name+name, upper)
+	upper, _, err := f.flock.Sum(ctx, name, upper)
 	if err != nil {
 		return err
 	}

@@ -95,11 +95,11 @@ func cmpFloat(a, b float64) int { return int(math.Copysign(1, a-b)) }
 // than a covariance is made of.
 func TestRandomizedPCAIsTheExactOne(t *testing.T) {
 	rows := ellipsoid(120, 60, func(s int) float64 { return math.Pow(0.7, float64(s)) })
-	exact, err := PCA{Components: 5}.Fit(t.Context(), table.Alone{}, "fit", rows)
+	exact, err := PCA{Components: 5}.Fit(t.Context(), table.Alone{}, rows)
 	if err != nil {
 		t.Fatal(err)
 	}
-	sketched, err := PCA{Components: 5, Randomized: true, Seed: 9}.Fit(t.Context(), table.Alone{}, "fit", rows)
+	sketched, err := PCA{Components: 5, Randomized: true, Seed: 9}.Fit(t.Context(), table.Alone{}, rows)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -111,7 +111,7 @@ func TestRandomizedPCAIsTheExactOne(t *testing.T) {
 	for j := range wideColumns + 1 {
 		wide.Features.Columns = append(wide.Features.Columns, table.Column{Name: fmt.Sprint(j), Numbers: []float64{float64(j % 5), 1, float64(j % 3), -1}})
 	}
-	m, err := PCA{Components: 3}.Fit(t.Context(), table.Alone{}, "fit", wide)
+	m, err := PCA{Components: 3}.Fit(t.Context(), table.Alone{}, wide)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -122,11 +122,11 @@ func TestRandomizedPCAIsTheExactOne(t *testing.T) {
 
 func TestPCASaysWhatIsWrong(t *testing.T) {
 	rows := ellipsoid(5, 3, func(int) float64 { return 1 })
-	if _, err := (PCA{Components: 4}).Fit(t.Context(), table.Alone{}, "fit", rows); err == nil || !strings.Contains(err.Error(), "from 1 to 3") {
+	if _, err := (PCA{Components: 4}).Fit(t.Context(), table.Alone{}, rows); err == nil || !strings.Contains(err.Error(), "from 1 to 3") {
 		t.Errorf("%v; want it to say how many there may be", err)
 	}
 	constant := Rows{Features: numbersBatch([][]float64{{1, 2}, {1, 2}})}
-	m, err := PCA{}.Fit(t.Context(), table.Alone{}, "fit", constant)
+	m, err := PCA{}.Fit(t.Context(), table.Alone{}, constant)
 	if err != nil || m.(*PCAModel).Explained[0] != 0 {
 		t.Errorf("%+v, %v; constant columns explain nothing", m, err)
 	}

@@ -81,10 +81,10 @@ func (p points) each(do func(row int, x []float64)) {
 
 // moments are the weight of all rows of the flock, their mean, and the sum of their squared
 // distances from it. In two rounds: the second measures from the mean of the first.
-func (p points) moments(ctx context.Context, flock table.Flock, name string) (weight float64, mean []float64, scatter float64, err error) {
+func (p points) moments(ctx context.Context, flock table.Flock) (weight float64, mean []float64, scatter float64, err error) {
 	d := len(p.columns)
 	mean = make([]float64, d)
-	for _, part := range []string{"/mean", "/scatter"} {
+	for _, part := range []string{"mean", "scatter"} {
 		p.from = mean
 		sum := make([]float64, d+2)
 		p.each(func(row int, x []float64) {
@@ -95,11 +95,11 @@ func (p points) moments(ctx context.Context, flock table.Flock, name string) (we
 				sum[d+1] += w * v * v
 			}
 		})
-		if sum, _, err = flock.Sum(ctx, name+part, sum); err != nil {
+		if sum, _, err = flock.Sum(ctx, part, sum); err != nil {
 			return 0, nil, 0, err
 		}
 		weight, scatter = sum[d], sum[d+1]
-		if err := checkWeights(name+part, weight); err != nil {
+		if err := checkWeights(part, weight); err != nil {
 			return 0, nil, 0, err
 		}
 		next := slices.Clone(mean)

@@ -22,9 +22,9 @@ type Rows struct {
 
 // Learner fits a model. Its exported fields are its settings; the zero value is useful.
 type Learner interface {
-	// Fit makes a model of the rows of all members, the same at each, by sums whose names
-	// begin with name.
-	Fit(ctx context.Context, flock table.Flock, name string, rows Rows) (Model, error)
+	// Fit makes a model of the rows of all members, the same at each, by sums whose names it chooses: of two fits
+	// over one flock, each has a table.Scope.
+	Fit(ctx context.Context, flock table.Flock, rows Rows) (Model, error)
 }
 
 // Model predicts. It is written and read by encoding/json (see Save and Load), and safe for

@@ -63,7 +63,7 @@ type Scores struct {
 
 // Evaluate predicts the rows of each member and compares them with rows.Target, as classes if
 // rows.Classes names some. All members call it, with the same model; one may have no rows.
-func Evaluate(ctx context.Context, flock table.Flock, name string, model Model, rows Rows) (Scores, error) {
+func Evaluate(ctx context.Context, flock table.Flock, model Model, rows Rows) (Scores, error) {
 	flock = table.Careful(flock)
 	var predictions []float64
 	var local error
@@ -71,22 +71,22 @@ func Evaluate(ctx context.Context, flock table.Flock, name string, model Model, 
 		predictions, local = model.Predict(nil, rows.Features)
 	}
 	if rows.Classes == nil {
-		s, err := evaluateNumbers(ctx, flock, name, predictions, rows, local)
+		s, err := evaluateNumbers(ctx, flock, predictions, rows, local)
 		return Scores{Numbers: &s}, err
 	}
-	s, err := evaluateClasses(ctx, flock, name, predictions, rows, local)
+	s, err := evaluateClasses(ctx, flock, predictions, rows, local)
 	return Scores{Classes: &s}, err
 }
 
 // evaluateClasses compares probabilities, len(rows.Classes) for each row as Predict gives
 // them, with rows.Target. local is why this member has none.
-func evaluateClasses(ctx context.Context, flock table.Flock, name string, probabilities []float64, rows Rows, local error) (ClassScores, error) {
+func evaluateClasses(ctx context.Context, flock table.Flock, probabilities []float64, rows Rows, local error) (ClassScores, error) {
 	k := len(rows.Classes)
 	if local == nil && k < 2 {
 		local = fmt.Errorf("learn: scores of %d classes: want 2 or more", k)
 	}
 	local = cmp.Or(local, checkTarget(rows), checkPredictions(probabilities, k*rows.count(), -slack, 1+slack))
-	if err := agree(ctx, flock, name, local, rows.Classes); err != nil {
+	if err := agree(ctx, flock, local, rows.Classes); err != nil {
 		return ClassScores{}, err
 	}
 	// The confusion matrix, and one place more for the loss.
@@ -96,7 +96,7 @@ func evaluateClasses(ctx context.Context, flock table.Flock, name string, probab
 		counts[truth*k+floats.MaxIdx(p)] += weight
 		counts[k*k] -= weight * math.Log(max(p[truth], minProbability))
 	}
-	counts, peers, err := flock.Sum(ctx, name+"/confusion", counts)
+	counts, peers, err := flock.Sum(ctx, "confusion", counts)
 	if err != nil {
 		return ClassScores{}, fmt.Errorf("learn: evaluating: %w", err)
 	}
@@ -104,13 +104,13 @@ func evaluateClasses(ctx context.Context, flock table.Flock, name string, probab
 	for truth := range k {
 		s.Confusion = append(s.Confusion, counts[truth*k:(truth+1)*k:(truth+1)*k])
 	}
-	if err := checkWeights(name+"/confusion", counts[:k*k]...); err != nil {
+	if err := checkWeights("confusion", counts[:k*k]...); err != nil {
 		return ClassScores{}, err
 	}
 	s.Rows = total(counts[:k*k])
 	s.LogLoss = counts[k*k] / s.Rows
 	s.shares()
-	s.AUC, s.AUCError, err = areas(ctx, flock, name, probabilities, rows)
+	s.AUC, s.AUCError, err = areas(ctx, flock, probabilities, rows)
 	return s, err
 }
 
@@ -152,9 +152,9 @@ func share(part, whole float64) float64 {
 }
 
 // evaluateNumbers compares predictions, one a row, with rows.Target.
-func evaluateNumbers(ctx context.Context, flock table.Flock, name string, predictions []float64, rows Rows, local error) (NumberScores, error) {
+func evaluateNumbers(ctx context.Context, flock table.Flock, predictions []float64, rows Rows, local error) (NumberScores, error) {
 	local = cmp.Or(local, checkTarget(rows), checkPredictions(predictions, rows.count(), -maxPrediction, maxPrediction))
-	if err := agree(ctx, flock, name, local); err != nil {
+	if err := agree(ctx, flock, local); err != nil {
 		return NumberScores{}, err
 	}
 	means := make([]float64, 2)
@@ -162,7 +162,7 @@ func evaluateNumbers(ctx context.Context, flock table.Flock, name string, predic
 		means[0] += rows.weight(i)
 		means[1] += rows.weight(i) * rows.Target[i]
 	}
-	means, _, err := flock.Sum(ctx, name+"/mean", means)
+	means, _, err := flock.Sum(ctx, "mean", means)
 	if err != nil {
 		return NumberScores{}, fmt.Errorf("learn: evaluating: %w", err)
 	}
@@ -182,12 +182,12 @@ func evaluateNumbers(ctx context.Context, flock table.Flock, name string, predic
 			sums[place] += weight * x
 		}
 	}
-	sums, peers, err := flock.Sum(ctx, name+"/errors", sums)
+	sums, peers, err := flock.Sum(ctx, "errors", sums)
 	if err != nil {
 		return NumberScores{}, fmt.Errorf("learn: evaluating: %w", err)
 	}
 	n := sums[all]
-	if err := checkWeights(name+"/errors", n); err != nil {
+	if err := checkWeights("errors", n); err != nil {
 		return NumberScores{}, err
 	}
 	s := NumberScores{Peers: peers, Rows: n, RMSE: math.Sqrt(sums[squares] / n), MAE: sums[absolutes] / n}

@@ -48,7 +48,7 @@ func TestAreaIsWithinItsErrorOfAllPairs(t *testing.T) {
 				scores = append(scores, score)
 				probabilities = append(probabilities, 1-score, score)
 			}
-			s, err := evaluateClasses(t.Context(), table.Alone{}, "e", probabilities, rows, nil)
+			s, err := evaluateClasses(t.Context(), table.Alone{}, probabilities, rows, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -64,7 +64,7 @@ func TestScoresOfTwoClasses(t *testing.T) {
 	// True 0: predicted 0, 0, 1. True 1: predicted 1, 0.
 	rows := Rows{Classes: []string{"no", "yes"}, Target: []float64{0, 0, 0, 1, 1}}
 	p := []float64{.9, .1, .8, .2, .3, .7, .2, .8, .6, .4}
-	s, err := evaluateClasses(t.Context(), table.Alone{}, "e", p, rows, nil)
+	s, err := evaluateClasses(t.Context(), table.Alone{}, p, rows, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -83,7 +83,7 @@ func TestScoresOfTwoClasses(t *testing.T) {
 	}
 	// A weight of 2 counts as the row twice.
 	rows.Weight = []float64{1, 1, 2, 1, 1}
-	if s, err = evaluateClasses(t.Context(), table.Alone{}, "e", p, rows, nil); err != nil || s.Rows != 6 || s.Confusion[0][1] != 2 || s.PPV != 1./3 {
+	if s, err = evaluateClasses(t.Context(), table.Alone{}, p, rows, nil); err != nil || s.Rows != 6 || s.Confusion[0][1] != 2 || s.PPV != 1./3 {
 		t.Errorf("with a weight of 2 for the false alarm: %+v, %v", s, err)
 	}
 }
@@ -91,7 +91,7 @@ func TestScoresOfTwoClasses(t *testing.T) {
 func TestScoresOfThreeClassesAreMeansOfEach(t *testing.T) {
 	rows := Rows{Classes: []string{"a", "b", "c"}, Target: []float64{0, 1, 2, 2}}
 	p := []float64{.8, .1, .1, .5, .4, .1, .1, .1, .8, .1, .3, .6}
-	s, err := evaluateClasses(t.Context(), table.Alone{}, "e", p, rows, nil)
+	s, err := evaluateClasses(t.Context(), table.Alone{}, p, rows, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -103,12 +103,12 @@ func TestScoresOfThreeClassesAreMeansOfEach(t *testing.T) {
 
 func TestScoresOfNumbers(t *testing.T) {
 	rows := Rows{Target: []float64{1, 2, 3, 6}}
-	s, err := evaluateNumbers(t.Context(), table.Alone{}, "e", []float64{1, 3, 3, 4}, rows, nil)
+	s, err := evaluateNumbers(t.Context(), table.Alone{}, []float64{1, 3, 3, 4}, rows, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	rows.Weight = []float64{1, 1, 1, 3}
-	if w, err := evaluateNumbers(t.Context(), table.Alone{}, "e", []float64{1, 3, 3, 4}, rows, nil); err != nil || w.Rows != 6 || w.MAE != 7./6 || w.RMSE != math.Sqrt(13./6) {
+	if w, err := evaluateNumbers(t.Context(), table.Alone{}, []float64{1, 3, 3, 4}, rows, nil); err != nil || w.Rows != 6 || w.MAE != 7./6 || w.RMSE != math.Sqrt(13./6) {
 		t.Errorf("with weights: %+v, %v", w, err)
 	}
 	if s.RMSE != math.Sqrt(5./4) || s.MAE != 3./4 || math.Abs(s.R2-(1-5./14)) > 1e-12 {
@@ -130,16 +130,16 @@ func TestScoresThatCannotBe(t *testing.T) {
 		"negative":       {[]float64{0, 1}, Rows{Classes: two, Target: []float64{1}, Weight: []float64{-1}}, nil},
 		"no probability": {[]float64{-1, 2}, Rows{Classes: two, Target: []float64{1}}, nil},
 	} {
-		_, err := evaluateClasses(t.Context(), table.Alone{}, "e", c.p, c.rows, nil)
+		_, err := evaluateClasses(t.Context(), table.Alone{}, c.p, c.rows, nil)
 		if err == nil || c.want != nil && !errors.Is(err, c.want) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	s, err := evaluateClasses(t.Context(), table.Alone{}, "e", []float64{0, 1}, Rows{Classes: two, Target: []float64{0}}, nil)
+	s, err := evaluateClasses(t.Context(), table.Alone{}, []float64{0, 1}, Rows{Classes: two, Target: []float64{0}}, nil)
 	if want := 52 * math.Ln2; err != nil || s.LogLoss != want {
 		t.Errorf("a row that was held impossible has a loss of %v, want %v (%v)", s.LogLoss, want, err)
 	}
-	s, err = evaluateClasses(t.Context(), table.Alone{}, "e", []float64{0, 1}, Rows{Classes: two, Target: []float64{1}}, nil)
+	s, err = evaluateClasses(t.Context(), table.Alone{}, []float64{0, 1}, Rows{Classes: two, Target: []float64{1}}, nil)
 	if err != nil || s.AUC != 0.5 || s.AUCError != 0.5 {
 		t.Errorf("one class only: %+v, %v; want an area of 0.5 ± 0.5", s, err)
 	}

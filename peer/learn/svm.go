@@ -23,18 +23,18 @@ type LinearSVM struct {
 }
 
 // Fit gives an *SVMModel.
-func (l LinearSVM) Fit(ctx context.Context, flock table.Flock, name string, rows Rows) (Model, error) {
+func (l LinearSVM) Fit(ctx context.Context, flock table.Flock, rows Rows) (Model, error) {
 	flock = table.Careful(flock)
-	m, err := newMatrix(ctx, flock, name, rows, l)
+	m, err := newMatrix(ctx, flock, rows, l)
 	if err != nil {
 		return nil, err
 	}
-	k, err := outputs(ctx, flock, name, m, rows)
+	k, err := outputs(ctx, flock, m, rows)
 	if err != nil {
 		return nil, err
 	}
 	d := descent{l.C, 0, l.Tolerance, l.Iterations}
-	margins, end, err := d.run(ctx, flock, name, m, k, rows.Target, squaredHinge, 2)
+	margins, end, err := d.run(ctx, flock, m, k, rows.Target, squaredHinge, 2)
 	if err != nil {
 		return nil, err
 	}
@@ -44,7 +44,7 @@ func (l LinearSVM) Fit(ctx context.Context, flock table.Flock, name string, rows
 		return nil, err
 	}
 	rows.Features = features
-	odds, err := (&Logistic{C: svmOddsC}).Fit(ctx, flock, name+"/odds", rows)
+	odds, err := (&Logistic{C: svmOddsC}).Fit(ctx, table.Scope(flock, "odds"), rows)
 	if err != nil {
 		return nil, fmt.Errorf("learn: probabilities of margins: %w", err)
 	}

@@ -70,9 +70,9 @@ func TestClassifiersWantClasses(t *testing.T) {
 		if _, ok := l.(*MultinomialNB); ok {
 			rows, one = positive(rows), positive(one)
 		}
-		_, err := counts.Fit(t.Context(), table.Alone{}, "f", rows)
+		_, err := counts.Fit(t.Context(), table.Alone{}, rows)
 		wantError(t, err, "wants classes")
-		if _, err := counts.Fit(t.Context(), table.Alone{}, "f", one); !errors.Is(err, ErrOneClass) {
+		if _, err := counts.Fit(t.Context(), table.Alone{}, one); !errors.Is(err, ErrOneClass) {
 			t.Errorf("%T of one class: %v", l, err)
 		}
 	}

@@ -80,13 +80,13 @@ func (t Task) Learn(ctx context.Context, flock table.Flock, prepared *prepare.Pr
 		return nil, err
 	}
 	f.Classes = f.Train.Classes
-	if f.Model, err = t.Learner.Fit(ctx, flock, "learn", f.Train); err != nil || prepared.Labels == nil {
+	if f.Model, err = t.Learner.Fit(ctx, table.Scope(flock, "learn"), f.Train); err != nil || prepared.Labels == nil {
 		return f, err
 	}
 	if f.Test, err = RowsOf(ctx, prepared, table.Filtered(held, test)); err != nil {
 		return nil, err
 	}
-	f.Scores, err = Evaluate(ctx, flock, "scores", f.Model, f.Test)
+	f.Scores, err = Evaluate(ctx, table.Scope(flock, "scores"), f.Model, f.Test)
 	return f, err
 }
 

@@ -133,7 +133,7 @@ func TestTasksOverOneFlock(t *testing.T) {
 // median is a learner of a service, and its model.
 type median struct{ Of string }
 
-func (m *median) Fit(ctx context.Context, flock table.Flock, name string, rows learn.Rows) (learn.Model, error) {
+func (m *median) Fit(ctx context.Context, flock table.Flock, rows learn.Rows) (learn.Model, error) {
 	return m, nil
 }
 func (m *median) Outputs() int { return 1 }
@@ -144,7 +144,7 @@ func (m *median) Predict(dst []float64, b *table.Batch) ([]float64, error) {
 // half is a stage of a service.
 type half struct{ Column string }
 
-func (*half) Fit(context.Context, table.Flock, string, table.Source) error { return nil }
+func (*half) Fit(context.Context, table.Flock, table.Source) error { return nil }
 func (h *half) Transform(b *table.Batch) (*table.Batch, error) {
 	out := &table.Batch{Rows: b.Rows, Keys: b.Keys, First: b.First}
 	for _, c := range b.Columns {

@@ -15,7 +15,9 @@ import (
 func fitTogether(t *testing.T, learner Learner, parts []Rows) ([]Model, []error) {
 	t.Helper()
 	models, errs := make([]Model, len(parts)), make([]error, len(parts))
-	table.Together(len(parts), func(flock table.Flock, i int) { models[i], errs[i] = learner.Fit(t.Context(), flock, "fit", parts[i]) })
+	table.Together(len(parts), func(flock table.Flock, i int) {
+		models[i], errs[i] = learner.Fit(t.Context(), table.Scope(flock, "fit"), parts[i])
+	})
 	return models, errs
 }
 
@@ -23,7 +25,7 @@ func fitTogether(t *testing.T, learner Learner, parts []Rows) ([]Model, []error)
 // returns both models; those of all members are of the same bytes, and survive a file.
 func fitBoth(t *testing.T, learner Learner, rows Rows, parts ...Rows) (alone, together Model) {
 	t.Helper()
-	alone, err := learner.Fit(t.Context(), table.Alone{}, "fit", rows)
+	alone, err := learner.Fit(t.Context(), table.Alone{}, rows)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,7 +14,7 @@ import (
 func TestTreeModelIsReadAsItWasWritten(t *testing.T) {
 	rows := wine(300)
 	for _, learner := range []Learner{Tree{}, Forest{Trees: 3}, Boost{Trees: 3}} {
-		m, err := learner.Fit(t.Context(), table.Alone{}, "f", rows)
+		m, err := learner.Fit(t.Context(), table.Alone{}, rows)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -38,7 +38,7 @@ func TestTreeModelIsReadAsItWasWritten(t *testing.T) {
 // and never walks in a circle or out of its lists.
 func TestTreeModelRefusesDamage(t *testing.T) {
 	rows := wine(300)
-	forest, err := Forest{Trees: 3}.Fit(t.Context(), table.Alone{}, "f", rows)
+	forest, err := Forest{Trees: 3}.Fit(t.Context(), table.Alone{}, rows)
 	if err != nil {
 		t.Fatal(err)
 	}

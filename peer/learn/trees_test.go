@@ -111,7 +111,7 @@ func anySplit(t *rapid.T, rows Rows) []Rows {
 // equalWhateverTheSplit fits one peer with all rows, and several; the models are the same bytes.
 func equalWhateverTheSplit(t *rapid.T, learner Learner) {
 	rows := anyTable(t)
-	alone, err := learner.Fit(context.Background(), table.Alone{}, "f", rows)
+	alone, err := learner.Fit(context.Background(), table.Alone{}, rows)
 	if err != nil && !errors.Is(err, ErrOneClass) && !errors.Is(err, ErrNoRows) {
 		t.Fatal(err)
 	}
@@ -120,7 +120,7 @@ func equalWhateverTheSplit(t *rapid.T, learner Learner) {
 	models, errs := make([][]byte, len(parts)), make([]error, len(parts))
 	table.Together(len(parts), func(flock table.Flock, i int) {
 		var m Model
-		m, errs[i] = learner.Fit(context.Background(), flock, "f", parts[i])
+		m, errs[i] = learner.Fit(context.Background(), table.Scope(flock, "f"), parts[i])
 		models[i], _ = json.Marshal(m)
 	})
 	for i, got := range models {
@@ -151,11 +151,11 @@ func TestBoostPredictsWhatItFitted(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		rows := anyTable(t)
 		s := Boost{Trees: 5, Leaves: 8, MinRows: 2, Rate: 0.3, Rows: rapid.SampledFrom([]float64{1, 0.5}).Draw(t, "rows")}
-		b, err := binRows(t.Context(), table.Alone{}, "f", rows, s)
+		b, err := binRows(t.Context(), table.Alone{}, rows, s)
 		if err != nil {
 			return
 		}
-		f, err := newBoosting(t.Context(), s, table.Alone{}, "f", b, rows)
+		f, err := newBoosting(t.Context(), s, table.Alone{}, b, rows)
 		if err != nil {
 			return
 		}
@@ -210,7 +210,7 @@ func TestBoostLearns(t *testing.T) {
 	rows := late(4000)
 	train, test := rows.Select(func(i int) bool { return i%2 == 0 }), rows.Select(func(i int) bool { return i%2 == 1 })
 	m := fitParts(t, Boost{Trees: 40, Leaves: 8}, train)
-	s, err := Evaluate(t.Context(), table.Alone{}, "e", m, test)
+	s, err := Evaluate(t.Context(), table.Alone{}, m, test)
 	if err != nil || s.Classes.AUC < 0.84 {
 		t.Errorf("area %v, %v", s.Classes, err)
 	}
@@ -273,7 +273,7 @@ func TestBoostNeedsFewSums(t *testing.T) {
 	few, more := &counted{}, &counted{}
 	rows := late(5000)
 	for trees, flock := range map[int]*counted{2: few, 12: more} {
-		if _, err := (Boost{Trees: trees}).Fit(t.Context(), flock, "f", rows); err != nil {
+		if _, err := (Boost{Trees: trees}).Fit(t.Context(), table.Scope(flock, "f"), rows); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -298,11 +298,11 @@ func TestTreesRefuse(t *testing.T) {
 	} {
 		changed, s := late(100), Boost{Trees: 1}
 		change(&changed, &s)
-		if _, err := s.Fit(t.Context(), table.Alone{}, "f", changed); err == nil {
+		if _, err := s.Fit(t.Context(), table.Alone{}, changed); err == nil {
 			t.Errorf("%s: no error", name)
 		}
 	}
-	m, err := Boost{Trees: 1}.Fit(t.Context(), table.Alone{}, "f", rows)
+	m, err := Boost{Trees: 1}.Fit(t.Context(), table.Alone{}, rows)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -337,9 +337,9 @@ func (c *counting) Sum(ctx context.Context, name string, vector []float64) ([]fl
 // A member that counts more rows than all have makes no sum grow, round by round.
 func TestEdgesOfAMemberThatLies(t *testing.T) {
 	for _, l := range []Learner{Boost{}, Forest{}, Tree{}} {
-		for _, in := range []string{"/edges", "/trees/"} {
+		for _, in := range []string{"edges", "trees/"} {
 			flock := &counting{in: in}
-			_, err := l.Fit(t.Context(), flock, "f", mixedRows(300, 2, 9))
+			_, err := l.Fit(t.Context(), table.Scope(flock, "f"), mixedRows(300, 2, 9))
 			if !errors.Is(err, table.ErrSum) || !strings.Contains(err.Error(), in) || flock.largest > columnsAtOnce*partsARound {
 				t.Errorf("%T, %s: %v, after a sum of %d numbers", l, in, err, flock.largest)
 			}

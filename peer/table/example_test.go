@@ -14,7 +14,7 @@ func ExampleTarget_Fit() {
 		{Name: "distance", Numbers: []float64{100, 200, 300, 400, 500}},
 		{Name: "delay", Numbers: []float64{3, 20, 0, 45, 17}},
 	}})
-	schema, err := table.Agree(ctx, table.Alone{}, "schema", &table.Schema{Fields: []table.Field{{Name: "distance"}, {Name: "delay"}}})
+	schema, err := table.Agree(ctx, table.Alone{}, &table.Schema{Fields: []table.Field{{Name: "distance"}, {Name: "delay"}}})
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -24,7 +24,7 @@ func ExampleTarget_Fit() {
 		fmt.Println(err)
 		return
 	}
-	labels, err := target.Fit(ctx, table.Alone{}, "target", schema, rows)
+	labels, err := target.Fit(ctx, table.Alone{}, schema, rows)
 	if err != nil {
 		fmt.Println(err)
 		return

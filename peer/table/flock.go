@@ -12,7 +12,7 @@ import (
 
 // Flock is what fitting asks of the members of a run: *peer.Peer is one, and Alone; Together makes
 // one for tests. All members that take part call the same methods with the same names in the same
-// order; each gets the same bytes. A name is used once in a run of sums. Vectors are of one length at
+// order; each gets the same bytes. A name is used once in a run of sums: see Scope. Vectors are of one length at
 // all members; what is handed in is not changed, what is returned is the caller's. After an error (a
 // context that ended, too few members left) nothing has been summed.
 type Flock interface {

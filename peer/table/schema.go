@@ -149,11 +149,11 @@ func (e *SchemaError) Error() string {
 // Kinds that differ are refused, although a category can hold numbers: one text among the numbers of
 // one member would turn the column into categories for everybody, unnoticed. Who wants that
 // gives the kind when reading.
-func Agree(ctx context.Context, flock Flock, name string, schema *Schema) (*Schema, error) {
+func Agree(ctx context.Context, flock Flock, schema *Schema) (*Schema, error) {
 	if schema == nil {
 		schema = &Schema{}
 	}
-	all, err := GatherJSON(ctx, flock, name, *schema)
+	all, err := GatherJSON(ctx, flock, "schema", *schema)
 	if err != nil {
 		return nil, fmt.Errorf("gathering the schemas of all members: %w", err)
 	}

@@ -89,7 +89,7 @@ func TestAgree(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			schemas, errs := make([]*Schema, len(c.members)), make([]error, len(c.members))
 			Together(len(c.members), func(f Flock, i int) {
-				schemas[i], errs[i] = Agree(context.Background(), f, "schema", schemaOf(c.members[i]))
+				schemas[i], errs[i] = Agree(context.Background(), Scope(f, "schema"), schemaOf(c.members[i]))
 			})
 			for i := range c.members {
 				if len(c.refused) == 0 {

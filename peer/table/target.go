@@ -117,7 +117,7 @@ func (t Target) check(schema *Schema) (Kind, error) {
 // Fit goes over the target of all rows of all members once, and agrees on its classes. All
 // members call it, with the schema agreed, those without rows too. A target that has one
 // class only in the whole flock, or no value at all, is a *TargetError at every member.
-func (t Target) Fit(ctx context.Context, flock Flock, name string, schema *Schema, rows Source) (*Labels, error) {
+func (t Target) Fit(ctx context.Context, flock Flock, schema *Schema, rows Source) (*Labels, error) {
 	flock = Careful(flock)
 	kind, fault := t.check(schema)
 	l := &Labels{Target: t}
@@ -134,9 +134,9 @@ func (t Target) Fit(ctx context.Context, flock Flock, name string, schema *Schem
 		}
 		counts, missing, fault = l.count(ctx, rows)
 	}
-	err := Ready(ctx, flock, name+"/ready", fault, t)
+	err := Ready(ctx, flock, "ready", fault, t)
 	if err == nil && named {
-		l.Classes, err = t.classes(ctx, flock, name+"/classes", counts)
+		l.Classes, err = t.classes(ctx, flock, counts)
 	}
 	if err != nil {
 		return nil, err
@@ -148,11 +148,11 @@ func (t Target) Fit(ctx context.Context, flock Flock, name string, schema *Schem
 	for _, class := range l.Classes {
 		vector = append(vector, float64(counts[class]))
 	}
-	sums, _, err := flock.Sum(ctx, name+"/counts", vector)
+	sums, _, err := flock.Sum(ctx, "counts", vector)
 	if err != nil {
 		return nil, fmt.Errorf("counting the rows of the target %q: %w", t, err)
 	}
-	if err := Counts(name+"/counts", MaxCount, sums...); err != nil {
+	if err := Counts("counts", MaxCount, sums...); err != nil {
 		return nil, err
 	}
 	return l.counted(sums)
@@ -177,8 +177,8 @@ func (t Target) values(ctx context.Context, rows Source) (counts map[string]int6
 }
 
 // classes are the values that any member has, sorted.
-func (t Target) classes(ctx context.Context, flock Flock, name string, counts map[string]int64) ([]string, error) {
-	all, err := GatherJSON(ctx, flock, name, slices.Sorted(maps.Keys(counts)))
+func (t Target) classes(ctx context.Context, flock Flock, counts map[string]int64) ([]string, error) {
+	all, err := GatherJSON(ctx, flock, "classes", slices.Sorted(maps.Keys(counts)))
 	if err != nil {
 		return nil, fmt.Errorf("gathering the classes of the target %q: %w", t, err)
 	}

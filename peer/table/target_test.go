@@ -72,7 +72,7 @@ func TestTarget(t *testing.T) {
 				t.Fatal(err)
 			}
 			Together(3, func(f Flock, i int) {
-				l, err := target.Fit(context.Background(), f, "target", rowsSchema, InMemory(members[i]))
+				l, err := target.Fit(context.Background(), Scope(f, "target"), rowsSchema, InMemory(members[i]))
 				if err != nil {
 					t.Error(err)
 					return
@@ -137,7 +137,7 @@ func TestTargetThatCannotBeLearned(t *testing.T) {
 				t.Fatal(err)
 			}
 			Together(len(c.members), func(f Flock, i int) {
-				_, err := target.Fit(context.Background(), f, "target", rowsSchema, InMemory(c.members[i]))
+				_, err := target.Fit(context.Background(), Scope(f, "target"), rowsSchema, InMemory(c.members[i]))
 				if !errors.Is(err, c.want) || err != nil && !strings.Contains(err.Error(), c.names) {
 					t.Errorf("member %d: %v, want %v that names %s", i, err, c.want, c.names)
 				}
@@ -161,14 +161,14 @@ func TestTargetOfAMemberAtFault(t *testing.T) {
 					return func(yield func(*Batch, error) bool) { yield(nil, torn) }
 				}, torn
 			}
-			if _, err := (Target{Column: target}).Fit(context.Background(), f, "target", rowsSchema, rows); !errors.Is(err, want) {
+			if _, err := (Target{Column: target}).Fit(context.Background(), Scope(f, "target"), rowsSchema, rows); !errors.Is(err, want) {
 				t.Errorf("member %d: %v", i, err)
 			}
 		})
 	}
 	Together(2, func(f Flock, i int) {
 		rows := InMemory(rowsOf(0, []float64{1, 2}, []string{"x", "y"}))
-		if _, err := (Target{Column: []string{"n", "c"}[i]}).Fit(context.Background(), f, "target", rowsSchema, rows); !errors.Is(err, ErrUnlike) {
+		if _, err := (Target{Column: []string{"n", "c"}[i]}).Fit(context.Background(), Scope(f, "target"), rowsSchema, rows); !errors.Is(err, ErrUnlike) {
 			t.Errorf("member %d: %v", i, err)
 		}
 	})
@@ -176,7 +176,7 @@ func TestTargetOfAMemberAtFault(t *testing.T) {
 
 func TestLabelsOfOtherRows(t *testing.T) {
 	target := Target{Column: "c"}
-	l, err := target.Fit(context.Background(), Alone{}, "target", rowsSchema, InMemory(rowsOf(0, []float64{1, 2}, []string{"x", "y"})))
+	l, err := target.Fit(context.Background(), Alone{}, rowsSchema, InMemory(rowsOf(0, []float64{1, 2}, []string{"x", "y"})))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -36,7 +36,7 @@ func TestStandardizedAsPooled(t *testing.T) {
 		table.Together(peers, func(flock table.Flock, peer int) {
 			b := &table.Batch{Rows: len(parts[peer]), Columns: []table.Column{{Name: "x", Numbers: parts[peer]}}}
 			s := prepare.Pipeline{Input: table.Schema{Fields: []table.Field{{Name: "x"}}}, Stages: prepare.Usual{Floor: 1}.Numbers()}
-			if errs[peer] = s.Fit(t.Context(), flock, "p", table.InMemory(b)); errs[peer] == nil {
+			if errs[peer] = s.Fit(t.Context(), table.Scope(flock, "p"), table.InMemory(b)); errs[peer] == nil {
 				fitted[peer], errs[peer] = json.Marshal(s)
 			}
 		})

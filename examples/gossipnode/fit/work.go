@@ -129,11 +129,11 @@ func (w *work) compared(ctx context.Context, training, held learn.Rows) (c Compa
 // apart combines models that members fit alone, and scores that.
 func (w *work) apart(ctx context.Context, training, held learn.Rows) (*Apart, error) {
 	e := &learn.Ensemble{Learner: w.learner.make(w.Learner), Combine: learn.Combination(w.Learner.Apart), Seed: w.Learner.Seed}
-	model, err := e.Fit(ctx, w.flock, "apart", training)
+	model, err := e.Fit(ctx, table.Scope(w.flock, "apart"), training)
 	if err != nil {
 		return nil, err
 	}
-	scores, err := learn.Evaluate(ctx, w.flock, "apart/scores", model, held)
+	scores, err := learn.Evaluate(ctx, table.Scope(w.flock, "apart/scores"), model, held)
 	if err != nil {
 		return nil, err
 	}
@@ -154,7 +154,7 @@ func (w *work) folds(ctx context.Context, training learn.Rows) (*Folds, error) {
 	if err != nil {
 		return nil, err
 	}
-	scores, err := learn.CrossValidate(ctx, w.flock, "folds", w.learner.make(w.Learner), training, folds)
+	scores, err := learn.CrossValidate(ctx, table.Scope(w.flock, "folds"), w.learner.make(w.Learner), training, folds)
 	if err != nil {
 		return nil, err
 	}
@@ -197,7 +197,7 @@ func (w *work) areaAlone(ctx context.Context, task learn.Task, prepared *prepare
 	if err != nil {
 		return 0, err
 	}
-	if prepared, err = prepared.Refit(ctx, table.Alone{}, "prepare", table.Filtered(own, train)); err != nil {
+	if prepared, err = prepared.Refit(ctx, table.Alone{}, table.Filtered(own, train)); err != nil {
 		return 0, err
 	}
 	fitted, err := task.Learn(ctx, table.Alone{}, prepared, own, w.share.Source.Rows)

@@ -24,12 +24,12 @@ func TestInspectFitted(t *testing.T) {
 	features := &table.Batch{Rows: 100, Columns: []table.Column{{Name: "a", Numbers: a}, {Name: "b", Numbers: b}}}
 	fields := []table.Field{{Name: "a"}, {Name: "b"}}
 	stages := &prepare.Pipeline{Input: table.Schema{Fields: fields}, Stages: []table.Stage{&prepare.Impute{Indicator: true}}}
-	if err := stages.Fit(t.Context(), table.Alone{}, "p", table.InMemory(features)); err != nil {
+	if err := stages.Fit(t.Context(), table.Alone{}, table.InMemory(features)); err != nil {
 		t.Fatal(err)
 	}
 	learnedFrom := learn.Rows{Features: features, Target: target, Classes: []string{"no", "yes"}}
 	for learner, as := range map[learn.Learner]string{learn.Tree{}: "trees", &learn.Logistic{}: "logistic", &learn.GaussianNB{}: "gaussian-nb"} {
-		model, err := learner.Fit(t.Context(), table.Alone{}, "l", learnedFrom)
+		model, err := learner.Fit(t.Context(), table.Alone{}, learnedFrom)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -16,7 +16,7 @@ func (s Share) Spread(ctx context.Context, flock table.Flock, own *dataset.Set) 
 	if s.Table.ShareRows == 0 {
 		return own, nil
 	}
-	shared, err := prepare.Share(ctx, flock, "fit/share", batchOf(own), prepare.Sharing{Rows: s.Table.ShareRows, Seed: s.Seed})
+	shared, err := prepare.Share(ctx, table.Scope(flock, "fit/share"), batchOf(own), prepare.Sharing{Rows: s.Table.ShareRows, Seed: s.Seed})
 	if err != nil {
 		return nil, err
 	}

@@ -52,7 +52,7 @@ func (w *Workload) Area(ctx context.Context) (float64, error) {
 	for i := range held.Len() {
 		examples.Target = append(examples.Target, float64(held.Label(i)))
 	}
-	scores, err := learn.Evaluate(ctx, table.Alone{}, "held out", told{w.Model.Probabilities(w.Params.Vector(), held), held.Classes()}, examples)
+	scores, err := learn.Evaluate(ctx, table.Alone{}, told{w.Model.Probabilities(w.Params.Vector(), held), held.Classes()}, examples)
 	if err != nil {
 		return 0, err
 	}

@@ -23,7 +23,7 @@ const Other = "other"
 
 // values counts the values of columns over all members, and keeps those of floor rows or more,
 // sorted.
-func values(ctx context.Context, flock table.Flock, name string, rows table.Source, columns []string, floor float64) (map[string][]string, error) {
+func values(ctx context.Context, flock table.Flock, rows table.Source, columns []string, floor float64) (map[string][]string, error) {
 	own := make(map[string]map[string]float64)
 	p := part[map[string]float64]{own: own, settings: []any{columns, floor}}
 	if !(floor >= 0) || math.IsInf(floor, 1) {
@@ -31,7 +31,7 @@ func values(ctx context.Context, flock table.Flock, name string, rows table.Sour
 	} else {
 		p.fault = collect(ctx, rows, columns, table.Category, func(c *table.Column) { own[c.Name], _ = table.CountValues(own[c.Name], c, MaxValues) })
 	}
-	all, err := gather(ctx, flock, name, p, mergedCounts)
+	all, err := gather(ctx, flock, p, mergedCounts)
 	if err != nil {
 		return nil, err
 	}
@@ -129,8 +129,8 @@ type OneHot struct {
 }
 
 // Fit implements table.Stage.
-func (s *OneHot) Fit(ctx context.Context, flock table.Flock, name string, rows table.Source) error {
-	kept, err := values(ctx, flock, name, rows, s.Columns, s.Floor)
+func (s *OneHot) Fit(ctx context.Context, flock table.Flock, rows table.Source) error {
+	kept, err := values(ctx, flock, rows, s.Columns, s.Floor)
 	if err != nil {
 		return fmt.Errorf("taking categories apart: %w", err)
 	}
@@ -175,8 +175,8 @@ type Codes struct {
 }
 
 // Fit implements table.Stage.
-func (s *Codes) Fit(ctx context.Context, flock table.Flock, name string, rows table.Source) error {
-	kept, err := values(ctx, flock, name, rows, s.Columns, s.Floor)
+func (s *Codes) Fit(ctx context.Context, flock table.Flock, rows table.Source) error {
+	kept, err := values(ctx, flock, rows, s.Columns, s.Floor)
 	if err != nil {
 		return fmt.Errorf("numbering categories: %w", err)
 	}
@@ -250,9 +250,9 @@ func hashed(c *table.Column, count int, of func(text string) []placed) []table.C
 }
 
 // Fit implements table.Stage.
-func (s *Buckets) Fit(ctx context.Context, flock table.Flock, name string, rows table.Source) (err error) {
+func (s *Buckets) Fit(ctx context.Context, flock table.Flock, rows table.Source) (err error) {
 	s.Learned = nil
-	if s.Learned, err = columnsOf(ctx, flock, name, rows, s.Columns, table.Category, s.check(), s.Count); err != nil {
+	if s.Learned, err = columnsOf(ctx, flock, rows, s.Columns, table.Category, s.check(), s.Count); err != nil {
 		return err
 	}
 	return s.check()
@@ -260,12 +260,12 @@ func (s *Buckets) Fit(ctx context.Context, flock table.Flock, name string, rows 
 
 // columnsOf are the columns of a kind that any member has: one batch tells, since all of a
 // source have the same. A fault is one of the settings.
-func columnsOf(ctx context.Context, flock table.Flock, name string, rows table.Source, columns []string, kind table.Kind, fault error, settings ...any) (map[string]bool, error) {
+func columnsOf(ctx context.Context, flock table.Flock, rows table.Source, columns []string, kind table.Kind, fault error, settings ...any) (map[string]bool, error) {
 	own := make(map[string]bool)
 	if fault == nil {
 		fault = collect(ctx, first(rows), columns, kind, func(c *table.Column) { own[c.Name] = true })
 	}
-	return gather(ctx, flock, name, part[bool]{own, fault, append(settings, columns)}, func(a, _ bool) bool { return a })
+	return gather(ctx, flock, part[bool]{own, fault, append(settings, columns)}, func(a, _ bool) bool { return a })
 }
 
 // Transform implements table.Stage.

@@ -55,7 +55,7 @@ func ParseDate(text string) (parts [4]float64, timed, ok bool) {
 }
 
 // Fit implements table.Stage.
-func (s *Dates) Fit(ctx context.Context, flock table.Flock, name string, rows table.Source) error {
+func (s *Dates) Fit(ctx context.Context, flock table.Flock, rows table.Source) error {
 	if s.Columns != nil {
 		return nil
 	}
@@ -72,7 +72,7 @@ func (s *Dates) Fit(ctx context.Context, flock table.Flock, name string, rows ta
 			own[c.Name] = of
 		}
 	})
-	all, err := gather(ctx, flock, name, part[dated]{own, err, []any{s.Except}}, func(a, b dated) dated {
+	all, err := gather(ctx, flock, part[dated]{own, err, []any{s.Except}}, func(a, b dated) dated {
 		return dated{a.All && b.All, a.Timed || b.Timed}
 	})
 	if err != nil {

@@ -24,9 +24,9 @@ const markSize = 16
 // that of rows that are equal in all columns the flock keeps one. It moves
 // 8 bytes of a hash for each row. It is for fitting only: what is served is served as it comes. The
 // number of rows left out at this member is told.
-func Distinct(ctx context.Context, flock table.Flock, name string, rows table.Source) (keep table.Filter, dropped int, err error) {
+func Distinct(ctx context.Context, flock table.Flock, rows table.Source) (keep table.Filter, dropped int, err error) {
 	hashes, drop, err := hashesOf(ctx, rows)
-	if err := table.Ready(ctx, flock, name+"/ready", err); err != nil {
+	if err := table.Ready(ctx, flock, "ready", err); err != nil {
 		return nil, 0, fmt.Errorf("comparing rows: %w", err)
 	}
 	// A mark tells a member where it is in the flock's order, even if another has the same rows.
@@ -36,7 +36,7 @@ func Distinct(ctx context.Context, flock table.Flock, name string, rows table.So
 	for h := range hashes {
 		own = binary.LittleEndian.AppendUint64(own, h)
 	}
-	all, err := table.Careful(flock).Gather(ctx, name, own)
+	all, err := table.Careful(flock).Gather(ctx, "rows", own)
 	if err != nil {
 		return nil, 0, fmt.Errorf("comparing rows: %w", err)
 	}

@@ -22,13 +22,13 @@ type DropMany struct {
 const defaultMany = 256
 
 // Fit implements table.Stage.
-func (s *DropMany) Fit(ctx context.Context, flock table.Flock, name string, rows table.Source) error {
+func (s *DropMany) Fit(ctx context.Context, flock table.Flock, rows table.Source) error {
 	most := max(cmp.Or(s.Values, defaultMany), 0)
 	own := make(map[string]map[string]float64)
 	err := collect(ctx, rows, nil, table.Category, func(c *table.Column) {
 		own[c.Name], _ = table.CountValues(own[c.Name], c, most) // one more says enough
 	})
-	all, err := gather(ctx, flock, name, part[map[string]float64]{own, err, []any{most}}, mergedCounts)
+	all, err := gather(ctx, flock, part[map[string]float64]{own, err, []any{most}}, mergedCounts)
 	if err != nil {
 		return fmt.Errorf("dropping columns of many values: %w", err)
 	}

@@ -18,7 +18,7 @@ func ExamplePipeline() {
 		Input:  table.Schema{Fields: []table.Field{{Name: "age"}, {Name: "city", Kind: table.Category}}},
 		Stages: []table.Stage{&prepare.MinMax{}, &prepare.OneHot{}},
 	}
-	if err := p.Fit(context.Background(), table.Alone{}, "people", table.InMemory(rows)); err != nil {
+	if err := p.Fit(context.Background(), table.Alone{}, table.InMemory(rows)); err != nil {
 		fmt.Println(err)
 		return
 	}

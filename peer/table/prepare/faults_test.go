@@ -20,7 +20,7 @@ func left(t *testing.T, parts ...*table.Batch) []int {
 	t.Helper()
 	counts := make([]int, len(parts))
 	table.Together(len(parts), func(m table.Flock, i int) {
-		keep, _, err := Distinct(t.Context(), m, "d", table.InMemory(parts[i]))
+		keep, _, err := Distinct(t.Context(), table.Scope(m, "d"), table.InMemory(parts[i]))
 		if err != nil {
 			t.Error(err)
 			return
@@ -81,7 +81,7 @@ func TestMembersThatSendWhatIsNotSound(t *testing.T) {
 	for _, sent := range []string{`{"x":null,"c":null}`, `{"x":{"levels":[[1]],"count":1}}`, `{"x":{"moments":{},"sketch":{"levels":[[1]]}}}`, `[]`} {
 		for _, stage := range []table.Stage{&Bins{}, &Outliers{}, &Impute{By: Median}, &Codes{}, &MinMax{}} {
 			for _, order := range []bool{true, false} {
-				err := stage.Fit(t.Context(), crook{sent, order}, "f", b)
+				err := stage.Fit(t.Context(), table.Scope(crook{sent, order}, "f"), b)
 				if err == nil && sent == "[]" {
 					t.Errorf("%s is taken by %T", sent, stage)
 				}
@@ -122,7 +122,7 @@ func TestHashesNeedNoPass(t *testing.T) {
 				}
 			}
 		}
-		if err := stage.Fit(t.Context(), table.Alone{}, "f", rows); err != nil || read != 1 {
+		if err := stage.Fit(t.Context(), table.Alone{}, rows); err != nil || read != 1 {
 			t.Errorf("%T reads %d batches (%v)", stage, read, err)
 		}
 	}
@@ -136,7 +136,7 @@ func TestEachStageIsReadBack(t *testing.T) {
 		if d, ok := stage.(*DropUseless); ok {
 			d.Target = "y"
 		}
-		if err := stage.Fit(t.Context(), table.Alone{}, "f", table.InMemory(b)); err != nil {
+		if err := stage.Fit(t.Context(), table.Alone{}, table.InMemory(b)); err != nil {
 			t.Fatal(err)
 		}
 		data, err := json.Marshal(stage)
@@ -178,7 +178,7 @@ func TestAPipelineOfANewerRelease(t *testing.T) {
 
 func TestAnInfiniteNumberIsNamed(t *testing.T) {
 	rows := table.InMemory(batch(numbers("x", 1, math.Inf(1)), numbers("y", 0, 1)))
-	if err := (&DropUseless{Target: "y"}).Fit(t.Context(), table.Alone{}, "f", rows); err == nil || !strings.Contains(err.Error(), `"x"`) {
+	if err := (&DropUseless{Target: "y"}).Fit(t.Context(), table.Alone{}, rows); err == nil || !strings.Contains(err.Error(), `"x"`) {
 		t.Error(err)
 	}
 }
@@ -190,7 +190,7 @@ func TestAMemberWithoutRowsTakesItsShare(t *testing.T) {
 		if i == 0 {
 			rows = batch(numbers("x", 1, 2, 3, 4), numbers("y", 1, 2, 3, 4))
 		}
-		got, err := Share(t.Context(), m, "s", rows, Sharing{Rows: 3, Bytes: 24})
+		got, err := Share(t.Context(), table.Scope(m, "s"), rows, Sharing{Rows: 3, Bytes: 24})
 		if err != nil || got.Rows != 3 || len(got.Columns) != 2 || got.Columns[1].Name != "y" {
 			t.Errorf("member %d: %+v (%v)", i, got, err)
 		}
@@ -205,7 +205,7 @@ func TestUnlikeRowsAreNotShared(t *testing.T) {
 			if i == 1 {
 				rows = other
 			}
-			_, err := Share(t.Context(), m, "s", rows, Sharing{})
+			_, err := Share(t.Context(), table.Scope(m, "s"), rows, Sharing{})
 			if err == nil || !strings.Contains(err.Error(), what) && !errors.Is(err, table.ErrMember) {
 				t.Errorf("member %d: %v, want %s", i, err, what)
 			}

@@ -82,20 +82,20 @@ func TestAPipelineThatAsksForMemory(t *testing.T) {
 func TestNumbersTooLargeAreNamed(t *testing.T) {
 	huge := batch(numbers("huge", 1e155, -1e155, 3e155), numbers("y", 0, 1, 2))
 	for _, stage := range []table.Stage{&Standardize{}, &Impute{}, &DropUseless{Target: "y"}} {
-		err := stage.Fit(t.Context(), table.Alone{}, "f", table.InMemory(huge))
+		err := stage.Fit(t.Context(), table.Alone{}, table.InMemory(huge))
 		if err == nil || !strings.Contains(err.Error(), `"huge"`) || !strings.Contains(err.Error(), "too large") {
 			t.Errorf("%T: %v", stage, err)
 		}
 	}
 	ends := batch(numbers("huge", math.MaxFloat64, -math.MaxFloat64))
-	if err := (&MinMax{}).Fit(t.Context(), table.Alone{}, "f", table.InMemory(ends)); err == nil || !strings.Contains(err.Error(), `"huge"`) {
+	if err := (&MinMax{}).Fit(t.Context(), table.Alone{}, table.InMemory(ends)); err == nil || !strings.Contains(err.Error(), `"huge"`) {
 		t.Error(err)
 	}
 	// Each member's are small enough, all together are not.
 	table.Together(2, func(m table.Flock, i int) {
 		for k, stage := range []table.Stage{&Standardize{}, &Impute{}, &DropUseless{Target: "y"}} {
 			b := batch(numbers("huge", []float64{1e308, -1e308}[i]), numbers("y", float64(i)))
-			err := stage.Fit(t.Context(), m, fmt.Sprint("f", k), table.InMemory(b))
+			err := stage.Fit(t.Context(), table.Scope(m, fmt.Sprint("f", k)), table.InMemory(b))
 			if err == nil || !strings.Contains(err.Error(), `"huge"`) {
 				t.Errorf("member %d, %T: %v", i, stage, err)
 			}
@@ -115,7 +115,7 @@ func TestTheEmptyTextMayBeMostFrequent(t *testing.T) {
 
 // TestDistinctRefusesWhatLostDigits: 2^53+1 and 2^53 are one float64, and may have been two rows.
 func TestDistinctRefusesWhatLostDigits(t *testing.T) {
-	_, _, err := Distinct(t.Context(), table.Alone{}, "d", table.InMemory(batch(numbers("id", 1, 9007199254740993))))
+	_, _, err := Distinct(t.Context(), table.Alone{}, table.InMemory(batch(numbers("id", 1, 9007199254740993))))
 	if err == nil || !strings.Contains(err.Error(), `"id"`) || !strings.Contains(err.Error(), "category") {
 		t.Error(err)
 	}

@@ -27,12 +27,12 @@ type part[T any] struct {
 // gather merges what every member has learned of each column, in the flock's order, so that
 // all have the same. A member without rows knows no columns: it brings nothing. A fault of one is
 // an error at all, see table.Ready.
-func gather[T any](ctx context.Context, flock table.Flock, name string, p part[T], merge func(T, T) T) (map[string]T, error) {
+func gather[T any](ctx context.Context, flock table.Flock, p part[T], merge func(T, T) T) (map[string]T, error) {
 	flock = table.Careful(flock)
-	if err := table.Ready(ctx, flock, name+"/ready", cmp.Or(p.fault, checkWritten(p.own)), p.settings...); err != nil {
+	if err := table.Ready(ctx, flock, "ready", cmp.Or(p.fault, checkWritten(p.own)), p.settings...); err != nil {
 		return nil, err
 	}
-	all, err := table.GatherJSON(ctx, flock, name, p.own)
+	all, err := table.GatherJSON(ctx, flock, "learned", p.own)
 	if err != nil {
 		return nil, err
 	}

@@ -60,8 +60,8 @@ func (s seen) merge(o seen) seen {
 
 // Fit implements table.Stage. A column without any value is an error, unless it is filled
 // with a constant.
-func (s *Impute) Fit(ctx context.Context, flock table.Flock, name string, rows table.Source) error {
-	all, err := gather(ctx, flock, name, s.look(ctx, rows), seen.merge)
+func (s *Impute) Fit(ctx context.Context, flock table.Flock, rows table.Source) error {
+	all, err := gather(ctx, flock, s.look(ctx, rows), seen.merge)
 	if err != nil {
 		return fmt.Errorf("filling in: %w", err)
 	}

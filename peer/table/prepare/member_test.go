@@ -49,7 +49,7 @@ func TestAFaultOfOneMemberIsToldToAll(t *testing.T) {
 					if p, ok := s.(*Pipeline); ok && i != 1 {
 						p.Input = table.Schema{Fields: []table.Field{{Name: "x"}, {Name: "c", Kind: table.Category}}}
 					}
-					err := s.Fit(t.Context(), m, "f", rows)
+					err := s.Fit(t.Context(), table.Scope(m, "f"), rows)
 					if err == nil || errors.Is(err, table.ErrMember) != (i != 1) {
 						t.Errorf("member %d: %v", i, err)
 					}
@@ -73,7 +73,7 @@ func TestFaultsBesideStages(t *testing.T) {
 					return table.InMemory(batch(numbers("x", 1)))(ended)
 				}, context.Canceled
 			}
-			if _, _, err := Distinct(t.Context(), m, "d", rows); !errors.Is(err, want) {
+			if _, _, err := Distinct(t.Context(), table.Scope(m, "d"), rows); !errors.Is(err, want) {
 				t.Errorf("member %d: %v", i, err)
 			}
 		})
@@ -83,7 +83,7 @@ func TestFaultsBesideStages(t *testing.T) {
 // TestUnlikeSettings shows that members whose stages differ do not fit.
 func TestUnlikeSettings(t *testing.T) {
 	table.Together(2, func(m table.Flock, i int) {
-		err := (&Bins{Count: 4 + i}).Fit(t.Context(), m, "f", table.InMemory(batch(numbers("x", 1, 2))))
+		err := (&Bins{Count: 4 + i}).Fit(t.Context(), table.Scope(m, "f"), table.InMemory(batch(numbers("x", 1, 2))))
 		if !errors.Is(err, table.ErrUnlike) {
 			t.Errorf("member %d: %v", i, err)
 		}
@@ -101,7 +101,7 @@ func TestAllFaultsOfAStageAtOnce(t *testing.T) {
 		{&Outliers{By: "luck", Reach: -1}, []string{"luck", "Reach is -1"}},
 		{&Standardize{Columns: []string{"u", "x", "v"}}, []string{`"u"`, `"v"`}},
 	} {
-		err := c.stage.Fit(t.Context(), table.Alone{}, "f", rows)
+		err := c.stage.Fit(t.Context(), table.Alone{}, rows)
 		for _, want := range c.says {
 			if err == nil || !strings.Contains(err.Error(), want) {
 				t.Errorf("%T: %v, want %s", c.stage, err, want)

@@ -32,12 +32,12 @@ const (
 )
 
 // Fit implements table.Stage.
-func (s *NGrams) Fit(ctx context.Context, flock table.Flock, name string, rows table.Source) (err error) {
+func (s *NGrams) Fit(ctx context.Context, flock table.Flock, rows table.Source) (err error) {
 	if s.Words == 0 && s.Letters == 0 {
 		s.Words = 2
 	}
 	s.Learned = nil
-	if s.Learned, err = columnsOf(ctx, flock, name, rows, s.Columns, table.Category, s.check(), s.Words, s.Letters, s.Count); err != nil {
+	if s.Learned, err = columnsOf(ctx, flock, rows, s.Columns, table.Category, s.check(), s.Words, s.Letters, s.Count); err != nil {
 		return err
 	}
 	return s.check()

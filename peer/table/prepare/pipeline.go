@@ -88,14 +88,14 @@ func kindOf(s table.Stage) string {
 
 // Fit fits the stages on the rows of all members, one after the other, each on what those
 // before it make. All members have the schema Input, of which they may have no rows.
-func (p *Pipeline) Fit(ctx context.Context, flock table.Flock, name string, rows table.Source) error {
+func (p *Pipeline) Fit(ctx context.Context, flock table.Flock, rows table.Source) error {
 	for i, stage := range p.Stages {
 		before := Pipeline{Input: p.Input, Stages: p.Stages[:i]}
 		made := before.Over(rows)
 		if s, is := stage.(*DropUseless); is && s.Target == "" {
 			made = before.withTarget(rows)
 		}
-		if err := stage.Fit(ctx, flock, fmt.Sprintf("%s/%d", name, i), made); err != nil {
+		if err := stage.Fit(ctx, table.Scope(flock, fmt.Sprint(i)), made); err != nil {
 			return fmt.Errorf("%s: %w", at(i, stage), err)
 		}
 	}

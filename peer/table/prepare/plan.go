@@ -65,7 +65,7 @@ func (p Plan) Prepare(ctx context.Context, flock table.Flock, rows table.Table) 
 	equal := 0
 	if p.Distinct {
 		var keep table.Filter
-		if keep, equal, err = Distinct(ctx, flock, "distinct", table.Filtered(own, train, table.Drop(p.Drop...))); err != nil {
+		if keep, equal, err = Distinct(ctx, table.Scope(flock, "distinct"), table.Filtered(own, train, table.Drop(p.Drop...))); err != nil {
 			return nil, nil, err
 		}
 		own = table.Filtered(own, keep)
@@ -87,7 +87,7 @@ func (p Plan) Prepare(ctx context.Context, flock table.Flock, rows table.Table) 
 	if err := made.count(ctx, flock, training, equal); err != nil {
 		return nil, nil, err
 	}
-	if err := made.fit(ctx, flock, "prepare", training); err != nil {
+	if err := made.fit(ctx, table.Scope(flock, "prepare"), training); err != nil {
 		return nil, nil, err
 	}
 	made.Pipeline.trim()
@@ -106,7 +106,7 @@ func (p Plan) read(ctx context.Context, flock table.Flock, rows table.Table) (*t
 	if rows == nil {
 		rows = table.Held()
 	}
-	schema, err := table.Agree(ctx, flock, "schema", rows.Schema())
+	schema, err := table.Agree(ctx, flock, rows.Schema())
 	if err != nil {
 		return nil, nil, err
 	}
@@ -153,10 +153,10 @@ func (p Plan) labels(ctx context.Context, flock table.Flock, schema *table.Schem
 	}
 	at := schema.Find(target.Column)
 	target.Classes = p.Classes && at >= 0 && target.Op == "" && schema.Fields[at].Kind == table.Number
-	labels, err := target.Fit(ctx, flock, "target", schema, rows)
+	labels, err := target.Fit(ctx, table.Scope(flock, "target"), schema, rows)
 	if target.Classes && (errors.Is(err, table.ErrTooManyClasses) || err == nil && len(labels.Classes) > 2) {
 		target.Classes = false
-		labels, err = target.Fit(ctx, flock, "number", schema, rows)
+		labels, err = target.Fit(ctx, table.Scope(flock, "number"), schema, rows)
 	}
 	return labels, err
 }

@@ -87,7 +87,7 @@ func TestPlanOfSeveralMembers(t *testing.T) {
 	if s := shared.Stages[2].(*Standardize); s.Learned != nil {
 		t.Error("a plan has learned")
 	}
-	again, err := one.Refit(t.Context(), table.Alone{}, "again", table.Filtered(own, func(b *table.Batch) (*table.Batch, error) {
+	again, err := one.Refit(t.Context(), table.Alone{}, table.Filtered(own, func(b *table.Batch) (*table.Batch, error) {
 		return b.Keep(func(row int) bool { return b.Columns[0].Numbers[row] < 5 }), nil
 	}))
 	if err != nil {
@@ -249,7 +249,7 @@ type own struct {
 	Learned float64 `json:"learned"`
 }
 
-func (s *own) Fit(ctx context.Context, flock table.Flock, name string, rows table.Source) error {
+func (s *own) Fit(ctx context.Context, flock table.Flock, rows table.Source) error {
 	s.Learned = 1
 	return nil
 }

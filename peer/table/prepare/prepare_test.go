@@ -66,7 +66,7 @@ func fitted(t *testing.T, parts []*table.Batch, stage func() table.Stage) table.
 			rows = table.InMemory(parts[i])
 		}
 		s := stage()
-		if err := s.Fit(t.Context(), m, "fit", rows); err != nil {
+		if err := s.Fit(t.Context(), table.Scope(m, "fit"), rows); err != nil {
 			t.Errorf("member %d: %v", i, err)
 		}
 		stages[i] = s
@@ -271,7 +271,7 @@ func TestAPipelineIsAFile(t *testing.T) {
 		Input:  table.Schema{Fields: []table.Field{{Name: "x"}, {Name: "city", Kind: table.Category}}},
 		Stages: []table.Stage{&Outliers{}, &Impute{Indicator: true}, &Standardize{}, &OneHot{}},
 	}
-	if err := p.Fit(t.Context(), table.Alone{}, "p", table.InMemory(b)); err != nil {
+	if err := p.Fit(t.Context(), table.Alone{}, table.InMemory(b)); err != nil {
 		t.Fatal(err)
 	}
 	var file bytes.Buffer
@@ -311,18 +311,18 @@ func TestAPipelineIsAFile(t *testing.T) {
 
 func TestBadColumns(t *testing.T) {
 	inf := table.InMemory(batch(numbers("x", 1, math.Inf(1))))
-	if err := (&Standardize{}).Fit(t.Context(), table.Alone{}, "a", inf); err == nil || !strings.Contains(err.Error(), `"x"`) {
+	if err := (&Standardize{}).Fit(t.Context(), table.Alone{}, inf); err == nil || !strings.Contains(err.Error(), `"x"`) {
 		t.Errorf("infinite: %v", err)
 	}
 	none := table.InMemory(batch(numbers("x", math.NaN())))
-	if err := (&Impute{}).Fit(t.Context(), table.Alone{}, "b", none); err == nil || !strings.Contains(err.Error(), `"x"`) {
+	if err := (&Impute{}).Fit(t.Context(), table.Alone{}, none); err == nil || !strings.Contains(err.Error(), `"x"`) {
 		t.Errorf("all missing: %v", err)
 	}
-	if err := (&Standardize{Columns: []string{"z"}}).Fit(t.Context(), table.Alone{}, "c", none); err == nil || !strings.Contains(err.Error(), `"z"`) {
+	if err := (&Standardize{Columns: []string{"z"}}).Fit(t.Context(), table.Alone{}, none); err == nil || !strings.Contains(err.Error(), `"z"`) {
 		t.Errorf("not there: %v", err)
 	}
 	for _, s := range []table.Stage{&Bins{Count: 1}, &Outliers{Reach: -1}, &Buckets{Count: -1}, &NGrams{Letters: 2}, &DropUseless{Tolerance: 1}, &Impute{By: "luck"}} {
-		if err := s.Fit(t.Context(), table.Alone{}, "d", none); err == nil {
+		if err := s.Fit(t.Context(), table.Alone{}, none); err == nil {
 			t.Errorf("%+v is taken", s)
 		}
 	}

@@ -46,14 +46,14 @@ func (p *Prepared) Columns() (*table.Batch, error) {
 
 // Refit is the same with stages that are fitted on other rows, which train: on those of one member alone, to compare
 // it with all.
-func (p *Prepared) Refit(ctx context.Context, flock table.Flock, name string, rows table.Source) (*Prepared, error) {
+func (p *Prepared) Refit(ctx context.Context, flock table.Flock, rows table.Source) (*Prepared, error) {
 	again := *p
 	again.Pipeline = &Pipeline{Input: p.Pipeline.Input, Stages: p.Pipeline.Stages, Kinds: p.Pipeline.Kinds}
 	training, err := p.hold(ctx, rows)
 	if err != nil {
 		return nil, err
 	}
-	return &again, again.fit(ctx, flock, name, training)
+	return &again, again.fit(ctx, flock, training)
 }
 
 // hold has rows in memory as stages are fitted on them.
@@ -95,7 +95,7 @@ func (p *Prepared) count(ctx context.Context, flock table.Flock, training []*tab
 }
 
 // fit fits copies of the stages, of which only the settings count.
-func (p *Prepared) fit(ctx context.Context, flock table.Flock, name string, training []*table.Batch) error {
+func (p *Prepared) fit(ctx context.Context, flock table.Flock, training []*table.Batch) error {
 	stages := make([]table.Stage, len(p.Pipeline.Stages))
 	for i, s := range p.Pipeline.Stages {
 		copied := reflect.New(reflect.Indirect(reflect.ValueOf(s)).Type()).Interface().(table.Stage)
@@ -109,5 +109,5 @@ func (p *Prepared) fit(ctx context.Context, flock table.Flock, name string, trai
 		stages[i] = copied
 	}
 	p.Pipeline.Stages = stages
-	return p.Pipeline.Fit(ctx, flock, name, table.InMemory(training...))
+	return p.Pipeline.Fit(ctx, flock, table.InMemory(training...))
 }

@@ -13,7 +13,7 @@ import (
 
 // sketches are the distributions of the columns that a stage is for, over all members. A fault
 // is one of the settings.
-func sketches(ctx context.Context, flock table.Flock, name string, rows table.Source, columns []string, fault error, settings ...any) (map[string]*Sketch, error) {
+func sketches(ctx context.Context, flock table.Flock, rows table.Source, columns []string, fault error, settings ...any) (map[string]*Sketch, error) {
 	own := make(map[string]*Sketch)
 	if fault == nil {
 		fault = collect(ctx, rows, columns, table.Number, func(c *table.Column) {
@@ -23,7 +23,7 @@ func sketches(ctx context.Context, flock table.Flock, name string, rows table.So
 			own[c.Name].Add(c.Numbers...)
 		})
 	}
-	return gather(ctx, flock, name, part[*Sketch]{own, fault, append(settings, columns)}, mergedSketches)
+	return gather(ctx, flock, part[*Sketch]{own, fault, append(settings, columns)}, mergedSketches)
 }
 
 // Bins makes of each number the bin that it is in, from 0, of about equally many rows: as
@@ -44,9 +44,9 @@ const (
 )
 
 // Fit implements table.Stage.
-func (s *Bins) Fit(ctx context.Context, flock table.Flock, name string, rows table.Source) error {
+func (s *Bins) Fit(ctx context.Context, flock table.Flock, rows table.Source) error {
 	s.Count, s.Learned = cmp.Or(s.Count, defaultBins), nil
-	all, err := sketches(ctx, flock, name, rows, s.Columns, s.check(), s.Count)
+	all, err := sketches(ctx, flock, rows, s.Columns, s.check(), s.Count)
 	if err != nil {
 		return fmt.Errorf("binning: %w", err)
 	}
@@ -119,9 +119,9 @@ type Outliers struct {
 const defaultReach = 3
 
 // Fit implements table.Stage.
-func (s *Outliers) Fit(ctx context.Context, flock table.Flock, name string, rows table.Source) error {
+func (s *Outliers) Fit(ctx context.Context, flock table.Flock, rows table.Source) error {
 	s.Reach = cmp.Or(s.Reach, defaultReach)
-	all, err := sketches(ctx, flock, name, rows, s.Columns, s.check(), s.By, s.Reach, s.Remove)
+	all, err := sketches(ctx, flock, rows, s.Columns, s.check(), s.By, s.Reach, s.Remove)
 	if err != nil {
 		return fmt.Errorf("finding outliers: %w", err)
 	}

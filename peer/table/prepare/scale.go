@@ -33,14 +33,14 @@ func (s Scale) of(x float64) float64 {
 }
 
 // Fit implements table.Stage.
-func (s *Standardize) Fit(ctx context.Context, flock table.Flock, name string, rows table.Source) error {
+func (s *Standardize) Fit(ctx context.Context, flock table.Flock, rows table.Source) error {
 	own := make(map[string]Moments)
 	err := collect(ctx, rows, s.Columns, table.Number, func(c *table.Column) {
 		m := own[c.Name]
 		m.Add(c.Numbers...)
 		own[c.Name] = m
 	})
-	all, err := gather(ctx, flock, name, part[Moments]{own, err, []any{s.Columns}}, func(a, b Moments) Moments {
+	all, err := gather(ctx, flock, part[Moments]{own, err, []any{s.Columns}}, func(a, b Moments) Moments {
 		a.Merge(b)
 		return a
 	})
@@ -79,7 +79,7 @@ type MinMax struct {
 }
 
 // Fit implements table.Stage.
-func (s *MinMax) Fit(ctx context.Context, flock table.Flock, name string, rows table.Source) error {
+func (s *MinMax) Fit(ctx context.Context, flock table.Flock, rows table.Source) error {
 	own := make(map[string][2]float64)
 	err := collect(ctx, rows, s.Columns, table.Number, func(c *table.Column) {
 		for _, x := range c.Numbers {
@@ -93,7 +93,7 @@ func (s *MinMax) Fit(ctx context.Context, flock table.Flock, name string, rows t
 			}
 		}
 	})
-	all, err := gather(ctx, flock, name, part[[2]float64]{own, err, []any{s.Columns}}, func(a, b [2]float64) [2]float64 {
+	all, err := gather(ctx, flock, part[[2]float64]{own, err, []any{s.Columns}}, func(a, b [2]float64) [2]float64 {
 		return [2]float64{min(a[0], b[0]), max(a[1], b[1])}
 	})
 	if err != nil {

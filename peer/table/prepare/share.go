@@ -35,9 +35,9 @@ const (
 // that were prepared (standardized, one-hot), by rounds in each of which every member brings a
 // random part of its rows, in proportion to what it has, and each takes its share at random. A
 // member without rows takes part, and takes the columns of the others.
-func Share(ctx context.Context, flock table.Flock, name string, rows *table.Batch, how Sharing) (*table.Batch, error) {
+func Share(ctx context.Context, flock table.Flock, rows *table.Batch, how Sharing) (*table.Batch, error) {
 	how.Rows, how.Bytes = cmp.Or(how.Rows, rows.Rows), cmp.Or(how.Bytes, defaultShare)
-	plan, err := agreeOnShares(ctx, flock, name+"/columns", rows, how)
+	plan, err := agreeOnShares(ctx, flock, rows, how)
 	if err != nil {
 		return nil, fmt.Errorf("sharing rows: %w", err)
 	}
@@ -47,7 +47,7 @@ func Share(ctx context.Context, flock table.Flock, name string, rows *table.Batc
 	order, out, seen := rng.Perm(rows.Rows)[:plan.brings(rows.Rows)], make([][]float64, len(plan.names)), 0
 	for round := range plan.rounds {
 		data := rowsOf(rows, round*len(order)/plan.rounds, (round+1)*len(order)/plan.rounds, order)
-		all, err := flock.Gather(ctx, fmt.Sprintf("%s/%d", name, round), data)
+		all, err := flock.Gather(ctx, fmt.Sprint(round), data)
 		if err != nil {
 			return nil, fmt.Errorf("sharing rows: %w", err)
 		}
@@ -138,11 +138,11 @@ func (how Sharing) fault(rows *table.Batch) error {
 }
 
 // agreeOnShares finds what columns rows have, and in how many rounds every member has brought its own.
-func agreeOnShares(ctx context.Context, flock table.Flock, name string, rows *table.Batch, how Sharing) (p plan, err error) {
-	if err := table.Ready(ctx, flock, name+"/ready", how.fault(rows)); err != nil {
+func agreeOnShares(ctx context.Context, flock table.Flock, rows *table.Batch, how Sharing) (p plan, err error) {
+	if err := table.Ready(ctx, flock, "ready", how.fault(rows)); err != nil {
 		return p, err
 	}
-	all, err := table.GatherJSON(ctx, flock, name, shares{rows.Names(), rows.Rows, how.Rows, how.Bytes})
+	all, err := table.GatherJSON(ctx, flock, "columns", shares{rows.Names(), rows.Rows, how.Rows, how.Bytes})
 	if err != nil {
 		return p, err
 	}

@@ -14,7 +14,7 @@ func TestDistinctRowsOfAFlock(t *testing.T) {
 	parts := split(b, 2, func(row int) int { return row / 3 })
 	left := make([]int, 2)
 	table.Together(2, func(m table.Flock, i int) {
-		keep, dropped, err := Distinct(t.Context(), m, "d", table.InMemory(parts[i]))
+		keep, dropped, err := Distinct(t.Context(), table.Scope(m, "d"), table.InMemory(parts[i]))
 		if err != nil {
 			t.Error(err)
 			return
@@ -41,7 +41,7 @@ func TestSharedRowsAreOfAll(t *testing.T) {
 		for row := range x {
 			x[row] = float64(i)
 		}
-		got, err := Share(t.Context(), m, "s", batch(numbers("x", x...), numbers("y", x...)), Sharing{Bytes: 1000, Seed: 1})
+		got, err := Share(t.Context(), table.Scope(m, "s"), batch(numbers("x", x...), numbers("y", x...)), Sharing{Bytes: 1000, Seed: 1})
 		if err != nil {
 			t.Error(err)
 			return
@@ -67,7 +67,7 @@ func TestOnlyAsManyRowsMoveAsAreWanted(t *testing.T) {
 			x[row] = float64(1000*i + row)
 		}
 		w := &weighing{Flock: m}
-		got, err := Share(t.Context(), w, "s", batch(numbers("x", x...)), Sharing{Rows: 15, Bytes: 80})
+		got, err := Share(t.Context(), table.Scope(w, "s"), batch(numbers("x", x...)), Sharing{Rows: 15, Bytes: 80})
 		if err != nil || got.Rows != 15 {
 			t.Errorf("member %d: %+v, %v", i, got, err)
 			return

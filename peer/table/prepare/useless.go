@@ -77,8 +77,8 @@ func (e effect) explained() float64 {
 }
 
 // Fit implements table.Stage.
-func (s *DropUseless) Fit(ctx context.Context, flock table.Flock, name string, rows table.Source) error {
-	all, err := gather(ctx, flock, name, s.look(ctx, rows), effect.merge)
+func (s *DropUseless) Fit(ctx context.Context, flock table.Flock, rows table.Source) error {
+	all, err := gather(ctx, flock, s.look(ctx, rows), effect.merge)
 	if err != nil {
 		return fmt.Errorf("dropping columns without effect: %w", err)
 	}
