@@ -25,20 +25,20 @@ func (l attention) String() string {
 	return fmt.Sprintf("CausalSelfAttention(%d, %d)", l.width, l.heads)
 }
 
-func (l attention) Fit(in Shape) (Fitted, error) {
+func (l attention) For(in Shape) (Built, error) {
 	if l.width < 1 || l.heads < 1 || l.width%l.heads != 0 {
-		return Fitted{}, fmt.Errorf("want a width that is so many times the number of heads")
+		return Built{}, fmt.Errorf("want a width that is so many times the number of heads")
 	}
 	if len(in) != 2 || in.Width() != l.width {
-		return Fitted{}, fmt.Errorf("want sequences of %d values a place", l.width)
+		return Built{}, fmt.Errorf("want sequences of %d values a place", l.width)
 	}
-	into, err := linear{in: l.width, out: 3 * l.width, bias: l.bias, parts: 3 * l.heads}.Fit(in)
+	into, err := linear{in: l.width, out: 3 * l.width, bias: l.bias, parts: 3 * l.heads}.For(in)
 	if err != nil {
-		return Fitted{}, err
+		return Built{}, err
 	}
-	back, err := linear{in: l.width, out: l.width, bias: l.bias}.Fit(in)
+	back, err := linear{in: l.width, out: l.width, bias: l.bias}.For(in)
 	if err != nil {
-		return Fitted{}, err
+		return Built{}, err
 	}
 	into.Params[0].Start = Uniform(math.Sqrt(6 / float64(4*l.width))) // Glorot and Bengio, 2010, as torch
 	for i, p := range into.Params {
@@ -48,7 +48,7 @@ func (l attention) Fit(in Shape) (Fitted, error) {
 		into.Params[1].Start, back.Params[1].Start = Fill(0), Fill(0)
 	}
 	params := append(into.Params, within("out_proj", back.Params)...)
-	return Fitted{Out: in, Params: params, Make: func(r *Room) Step {
+	return Built{Out: in, Params: params, Make: func(r *Room) Step {
 		n, line := in.Len(), oddLines(in[0])
 		return &attentionStep{
 			attention: l, context: in[0],

@@ -27,16 +27,16 @@ const (
 
 func (l batchNorm) String() string { return fmt.Sprintf("BatchNorm(%d)", l.channels) }
 
-func (l batchNorm) Fit(in Shape) (Fitted, error) {
+func (l batchNorm) For(in Shape) (Built, error) {
 	if l.channels < 1 || in.Width() != l.channels {
-		return Fitted{}, fmt.Errorf("want %d channels, have %d", l.channels, in.Width())
+		return Built{}, fmt.Errorf("want %d channels, have %d", l.channels, in.Width())
 	}
 	n := l.channels
 	statistic := func(name string, start float64, shape ...int) Param {
 		return Param{tensor.Spec{Name: name, Shape: shape, Kind: tensor.Statistic, Sharing: tensor.Local}, Fill(start)}
 	}
 	params := append(scaleAndShift(n), statistic("running_mean", 0, n), statistic("running_var", 1, n), statistic("num_batches_tracked", 0))
-	return Fitted{Out: in, Params: params, WholeBatch: true, Make: func(r *Room) Step {
+	return Built{Out: in, Params: params, WholeBatch: true, Make: func(r *Room) Step {
 		sums := func() []float64 { return make([]float64, n) }
 		return &batchNormStep{
 			n: n, y: r.Values(in.Len()), mean: sums(), inverse: sums(), sum: sums(), product: sums(),

@@ -16,8 +16,8 @@ type checkpoint struct{ inner *Sequence }
 
 func (l checkpoint) String() string { return "Checkpoint" }
 
-func (l checkpoint) Fit(in Shape) (Fitted, error) {
-	f, err := l.inner.Fit(in)
+func (l checkpoint) For(in Shape) (Built, error) {
+	f, err := l.inner.For(in)
 	if err != nil {
 		return f, err
 	}

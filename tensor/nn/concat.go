@@ -16,14 +16,14 @@ type concat struct{ branches []Layer }
 
 func (l concat) String() string { return "Concat" }
 
-func (l concat) Fit(in Shape) (Fitted, error) {
-	var all Fitted
-	var parts []Fitted
+func (l concat) For(in Shape) (Built, error) {
+	var all Built
+	var parts []Built
 	for i, b := range l.branches {
 		if b == nil {
 			return all, fmt.Errorf("branch %d is nil", i)
 		}
-		f, err := b.Fit(in)
+		f, err := b.For(in)
 		if err != nil {
 			return all, fmt.Errorf("branch %d (%s): %w", i, nameOf(b), err)
 		}
@@ -60,7 +60,7 @@ type branch struct {
 	errors    tensor.Vector
 }
 
-func newConcatStep(r *Room, parts []Fitted, in, out Shape) *concatStep {
+func newConcatStep(r *Room, parts []Built, in, out Shape) *concatStep {
 	s := &concatStep{width: out.Width(), values: out.Len(), y: r.Values(out.Len()), below: r.Gradients(in.Len())}
 	from, at := 0, 0
 	for _, p := range parts {

@@ -57,18 +57,18 @@ func (l conv2d) fuse(next []Layer) (Layer, int) {
 	return l, n
 }
 
-func (l conv2d) Fit(in Shape) (Fitted, error) {
+func (l conv2d) For(in Shape) (Built, error) {
 	if l.in < 1 || l.out < 1 || l.kernel < 1 || l.Padding < 0 || l.Stride < 0 || l.Groups < 0 || l.in%l.Groups != 0 || l.out%l.Groups != 0 {
-		return Fitted{}, fmt.Errorf("want at least one channel in and one out, in groups of the same size, a kernel of at least 1, and no padding or stride below zero")
+		return Built{}, fmt.Errorf("want at least one channel in and one out, in groups of the same size, a kernel of at least 1, and no padding or stride below zero")
 	}
 	s, err := picture(in, l.in)
 	if err != nil {
-		return Fitted{}, err
+		return Built{}, err
 	}
 	across := func(n int) int { return (n+2*l.Padding-l.kernel)/l.Stride + 1 }
 	out := ops.Shape{Height: across(s.Height), Width: across(s.Width), Channels: l.out}
 	if s.Height+2*l.Padding < l.kernel || s.Width+2*l.Padding < l.kernel {
-		return Fitted{}, fmt.Errorf("a picture is smaller than the kernel")
+		return Built{}, fmt.Errorf("a picture is smaller than the kernel")
 	}
 	fan := l.in / l.Groups * l.kernel * l.kernel
 	params := []Param{{tensor.Spec{Name: "weight", Shape: []int{l.out, l.in / l.Groups, l.kernel, l.kernel}, Kind: tensor.Conv}, fanIn(fan)}}
@@ -78,11 +78,11 @@ func (l conv2d) Fit(in Shape) (Fitted, error) {
 	last := out
 	if l.pool {
 		if out.Height < 2 || out.Width < 2 {
-			return Fitted{}, fmt.Errorf("its outputs are smaller than the pool after it")
+			return Built{}, fmt.Errorf("its outputs are smaller than the pool after it")
 		}
 		last = ops.Shape{Height: out.Height / 2, Width: out.Width / 2, Channels: l.out}
 	}
-	return Fitted{Out: shapeOf(last), Params: params, Make: func(r *Room) Step {
+	return Built{Out: shapeOf(last), Params: params, Make: func(r *Room) Step {
 		step := &convStep{conv2d: l, weights: fan * l.out, convolve: l.step(r, s, out)}
 		if l.pool {
 			step.maxima = newMaxPoolStep(r, out)

@@ -15,11 +15,11 @@ type dropout struct{ probability float64 }
 
 func (d dropout) String() string { return fmt.Sprintf("Dropout(%g)", d.probability) }
 
-func (d dropout) Fit(in Shape) (Fitted, error) {
+func (d dropout) For(in Shape) (Built, error) {
 	if !(d.probability >= 0 && d.probability < 1) {
-		return Fitted{}, fmt.Errorf("want a probability from 0 to below 1")
+		return Built{}, fmt.Errorf("want a probability from 0 to below 1")
 	}
-	return Fitted{Out: in, Make: func(r *Room) Step {
+	return Built{Out: in, Make: func(r *Room) Step {
 		return &dropoutStep{number: r.Number(), below: uint32(d.probability * (1 << 32)), scale: float32(1 / (1 - d.probability)), values: in.Len(), y: r.Values(in.Len())}
 	}}, nil
 }

@@ -29,16 +29,16 @@ func (l embedding) String() string {
 	return fmt.Sprintf("Embedding(%d, %d)", l.rows, l.width)
 }
 
-func (l embedding) Fit(in Shape) (Fitted, error) {
+func (l embedding) For(in Shape) (Built, error) {
 	if l.rows < 1 || l.rows > maxRows || l.width < 1 {
-		return Fitted{}, fmt.Errorf("want 1 to %d rows of at least one value", maxRows)
+		return Built{}, fmt.Errorf("want 1 to %d rows of at least one value", maxRows)
 	}
 	out, terms := append(slices.Clone(in), l.width), 1
 	if l.sum {
 		out, terms = in.withWidth(l.width), in.Width()
 	}
 	params := []Param{{tensor.Spec{Name: "weight", Shape: []int{l.rows, l.width}, Kind: tensor.Embedding}, Normal(1)}}
-	return Fitted{Out: out, Params: params, Make: func(r *Room) Step {
+	return Built{Out: out, Params: params, Make: func(r *Room) Step {
 		return &embeddingStep{embedding: l, terms: terms, y: r.Values(out.Len())}
 	}}, nil
 }
@@ -102,12 +102,12 @@ type positions struct{ shape Shape }
 
 func (l positions) String() string { return fmt.Sprintf("Positions(%d, %d)", l.shape[0], l.shape[1]) }
 
-func (l positions) Fit(in Shape) (Fitted, error) {
+func (l positions) For(in Shape) (Built, error) {
 	if !slices.Equal(in, l.shape) {
-		return Fitted{}, fmt.Errorf("want sequences of shape %v", l.shape)
+		return Built{}, fmt.Errorf("want sequences of shape %v", l.shape)
 	}
 	params := []Param{{tensor.Spec{Name: "weight", Shape: l.shape, Kind: tensor.Embedding}, Normal(1)}}
-	return Fitted{Out: in, Params: params, Make: func(r *Room) Step {
+	return Built{Out: in, Params: params, Make: func(r *Room) Step {
 		return &positionsStep{y: r.Values(in.Len())}
 	}}, nil
 }

@@ -41,9 +41,9 @@ func Example() {
 // double is a layer of a service's own: it multiplies its inputs with one number.
 type double struct{}
 
-func (double) Fit(in nn.Shape) (nn.Fitted, error) {
+func (double) For(in nn.Shape) (nn.Built, error) {
 	factor := nn.Param{Spec: tensor.Spec{Name: "factor"}, Start: nn.Fill(2)}
-	return nn.Fitted{Out: in, Params: []nn.Param{factor}, Make: func(r *nn.Room) nn.Step {
+	return nn.Built{Out: in, Params: []nn.Param{factor}, Make: func(r *nn.Room) nn.Step {
 		return &doubleStep{y: r.Values(in.Len())}
 	}}, nil
 }

@@ -30,9 +30,9 @@ func (flatten) fuse(next []Layer) (Layer, int) {
 	return flatLinear{layer}, 1
 }
 
-func (flatten) Fit(in Shape) (Fitted, error) {
+func (flatten) For(in Shape) (Built, error) {
 	rows, width := turned(in)
-	return Fitted{Out: Shape{in.Len()}, Make: func(r *Room) Step {
+	return Built{Out: Shape{in.Len()}, Make: func(r *Room) Step {
 		s := &flattenStep{rows: rows, width: width}
 		if rows > 1 {
 			s.y, s.below = r.Values(in.Len()), r.Gradients(in.Len())
@@ -89,8 +89,8 @@ type flatLinear struct{ Layer }
 
 func (l flatLinear) String() string { return nameOf(l.Layer) }
 
-func (l flatLinear) Fit(in Shape) (Fitted, error) {
-	f, err := l.Layer.Fit(Shape{in.Len()})
+func (l flatLinear) For(in Shape) (Built, error) {
+	f, err := l.Layer.For(Shape{in.Len()})
 	if rows, width := turned(in); err == nil && rows > 1 {
 		inner, values := f.Make, f.values()
 		f.Make = func(r *Room) Step {

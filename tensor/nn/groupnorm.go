@@ -28,15 +28,15 @@ func (l groupNorm) fuse(next []Layer) (Layer, int) {
 	return l, 1
 }
 
-func (l groupNorm) Fit(in Shape) (Fitted, error) {
+func (l groupNorm) For(in Shape) (Built, error) {
 	s, err := picture(in, l.channels)
 	if err != nil {
-		return Fitted{}, err
+		return Built{}, err
 	}
 	if l.groups < 1 || l.channels%l.groups != 0 {
-		return Fitted{}, fmt.Errorf("want groups of the same size")
+		return Built{}, fmt.Errorf("want groups of the same size")
 	}
-	return Fitted{Out: in, Params: scaleAndShift(l.channels), Make: func(r *Room) Step {
+	return Built{Out: in, Params: scaleAndShift(l.channels), Make: func(r *Room) Step {
 		norm := ops.NewGroupNorm(s, l.groups)
 		return &groupNormStep{groupNorm: l, norm: norm, y: r.Values(s.Len()), stats: r.Values(norm.StatsLen())}
 	}}, nil

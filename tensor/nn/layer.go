@@ -5,13 +5,13 @@ import "github.com/seed-97356399/murmuration/tensor"
 // Layer is one step of a model. It only describes: it holds no values, may stand in
 // several models, and is safe for concurrent use. A service may have layers of its own.
 type Layer interface {
-	// Fit fits the layer to examples of shape in, which it keeps unchanged. The error
+	// For builds the layer for examples of shape in, which it keeps unchanged. The error
 	// tells what shape it wants.
-	Fit(in Shape) (Fitted, error)
+	For(in Shape) (Built, error)
 }
 
-// Fitted is a layer that knows the shape of its examples.
-type Fitted struct {
+// Built is a layer that knows the shape of its examples.
+type Built struct {
 	// Out is the shape of what it makes of an example.
 	Out Shape
 	// Params are what it learns, in the order in which they lie in w and g of its Step;
@@ -25,7 +25,7 @@ type Fitted struct {
 }
 
 // values is how many values it learns.
-func (f Fitted) values() int {
+func (f Built) values() int {
 	n := 0
 	for _, p := range f.Params {
 		n += Shape(p.Shape).Len()
@@ -33,7 +33,7 @@ func (f Fitted) values() int {
 	return n
 }
 
-// Step computes a fitted layer on the examples of a pass, one after the other. It is for
+// Step computes a built layer on the examples of a pass, one after the other. It is for
 // one goroutine at a time and allocates nothing. It keeps no parameters: w and g are the
 // ranges of the parameters, and of their gradient, that belong to it.
 //

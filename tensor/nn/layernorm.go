@@ -16,11 +16,11 @@ type layerNorm struct{ width int }
 
 func (l layerNorm) String() string { return fmt.Sprintf("LayerNorm(%d)", l.width) }
 
-func (l layerNorm) Fit(in Shape) (Fitted, error) {
+func (l layerNorm) For(in Shape) (Built, error) {
 	if in.Width() != l.width {
-		return Fitted{}, fmt.Errorf("want rows of %d values, have %d", l.width, in.Width())
+		return Built{}, fmt.Errorf("want rows of %d values, have %d", l.width, in.Width())
 	}
-	return Fitted{Out: in, Params: scaleAndShift(l.width), Make: func(r *Room) Step {
+	return Built{Out: in, Params: scaleAndShift(l.width), Make: func(r *Room) Step {
 		return &layerNormStep{width: l.width, y: r.Values(in.Len()), means: r.Values(in.Rows()), inverses: r.Values(in.Rows())}
 	}}, nil
 }

@@ -48,19 +48,19 @@ func first(layers []Layer) Layer {
 	return layers[0]
 }
 
-func (l linear) Fit(in Shape) (Fitted, error) {
+func (l linear) For(in Shape) (Built, error) {
 	if l.in < 1 || l.out < 1 {
-		return Fitted{}, fmt.Errorf("want at least one value in and one out")
+		return Built{}, fmt.Errorf("want at least one value in and one out")
 	}
 	if in.Width() != l.in {
-		return Fitted{}, fmt.Errorf("want rows of %d values, have %d%s", l.in, in.Width(), flattenHint(in, l.in))
+		return Built{}, fmt.Errorf("want rows of %d values, have %d%s", l.in, in.Width(), flattenHint(in, l.in))
 	}
 	params := []Param{{tensor.Spec{Name: "weight", Shape: []int{l.out, l.in}, Kind: tensor.Dense}, fanIn(l.in)}}
 	if l.bias {
 		params = append(params, Param{tensor.Spec{Name: "bias", Shape: []int{l.out}, Kind: tensor.Bias}, fanIn(l.in)})
 	}
 	rows := in.Rows()
-	return Fitted{Out: in.withWidth(l.out), Params: params, Make: func(r *Room) Step {
+	return Built{Out: in.withWidth(l.out), Params: params, Make: func(r *Room) Step {
 		return newLinearStep(r, l, rows)
 	}}, nil
 }

@@ -12,11 +12,11 @@ import (
 // ErrModel is the sentinel for layers that make no model.
 var ErrModel = errors.New("nn: no such model")
 
-// Model is layers fitted to the examples of a service: what it learns and how it is
+// Model is layers built for the examples of a service: what it learns and how it is
 // computed. It holds no parameters, never changes, and is safe for concurrent use.
 type Model struct {
 	in, out   Shape
-	layers    Fitted
+	layers    Built
 	layout    *tensor.Layout
 	starts    []Start
 	pass      int // examples of a pass
@@ -31,7 +31,7 @@ func (s *Sequence) Build(in ...int) (*Model, error) {
 	}
 	m := &Model{in: append(Shape(nil), in...)}
 	var err error
-	if m.layers, err = s.Fit(m.in); err != nil {
+	if m.layers, err = s.For(m.in); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrModel, err)
 	}
 	m.out = m.layers.Out
@@ -59,7 +59,7 @@ const (
 )
 
 // passOf is how many examples go through layers of so many parameters at a time.
-func passOf(layers Fitted, parameters int) int {
+func passOf(layers Built, parameters int) int {
 	one := newRoom(1, true)
 	layers.Make(one)
 	least := fewest

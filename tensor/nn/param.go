@@ -77,8 +77,8 @@ func (s started) fuse(next []Layer) (Layer, int) {
 	return nil, 0
 }
 
-func (s started) Fit(in Shape) (Fitted, error) {
-	f, err := s.Layer.Fit(in)
+func (s started) For(in Shape) (Built, error) {
+	f, err := s.Layer.For(in)
 	for i, p := range f.Params {
 		switch p.Kind {
 		case tensor.Dense, tensor.Conv, tensor.Embedding:

@@ -33,9 +33,9 @@ type pointwise struct {
 
 func (l pointwise) String() string { return l.name }
 
-func (l pointwise) Fit(in Shape) (Fitted, error) {
+func (l pointwise) For(in Shape) (Built, error) {
 	n := in.Len()
-	return Fitted{Out: in, Make: func(r *Room) Step { return &pointwiseStep{pointwise: l, y: r.Values(n)} }}, nil
+	return Built{Out: in, Make: func(r *Room) Step { return &pointwiseStep{pointwise: l, y: r.Values(n)} }}, nil
 }
 
 type pointwiseStep struct {

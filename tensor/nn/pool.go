@@ -15,16 +15,16 @@ type maxPool2d struct{ size int }
 
 func (l maxPool2d) String() string { return fmt.Sprintf("MaxPool2d(%d)", l.size) }
 
-func (l maxPool2d) Fit(in Shape) (Fitted, error) {
+func (l maxPool2d) For(in Shape) (Built, error) {
 	s, err := picture(in, in.Width())
 	if err != nil {
-		return Fitted{}, err
+		return Built{}, err
 	}
 	q, err := squares(s, l.size)
 	if err != nil {
-		return Fitted{}, err
+		return Built{}, err
 	}
-	return Fitted{Out: shapeOf(q.out), Make: func(r *Room) Step {
+	return Built{Out: shapeOf(q.out), Make: func(r *Room) Step {
 		if l.size == 2 {
 			return newMaxPoolStep(r, s)
 		}
@@ -75,21 +75,21 @@ func (l avgPool2d) String() string {
 	return fmt.Sprintf("AvgPool2d(%d)", l.size)
 }
 
-func (l avgPool2d) Fit(in Shape) (Fitted, error) {
+func (l avgPool2d) For(in Shape) (Built, error) {
 	s, err := picture(in, in.Width())
 	if err != nil {
-		return Fitted{}, err
+		return Built{}, err
 	}
 	if l.size == 0 {
-		return Fitted{Out: Shape{1, 1, s.Channels}, Make: func(r *Room) Step {
+		return Built{Out: Shape{1, 1, s.Channels}, Make: func(r *Room) Step {
 			return &globalAvgStep{in: s, y: r.Values(s.Channels), below: r.Gradients(s.Len())}
 		}}, nil
 	}
 	q, err := squares(s, l.size)
 	if err != nil {
-		return Fitted{}, err
+		return Built{}, err
 	}
-	return Fitted{Out: shapeOf(q.out), Make: func(r *Room) Step {
+	return Built{Out: shapeOf(q.out), Make: func(r *Room) Step {
 		return &avgSquaresStep{grid: q, y: r.Values(q.out.Len()), below: r.Gradients(s.Len())}
 	}}, nil
 }

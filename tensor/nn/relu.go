@@ -12,9 +12,9 @@ type relu struct{}
 
 func (relu) String() string { return "ReLU" }
 
-func (relu) Fit(in Shape) (Fitted, error) {
+func (relu) For(in Shape) (Built, error) {
 	n := in.Len()
-	return Fitted{Out: in, Make: func(r *Room) Step { return &reluStep{y: r.Values(n)} }}, nil
+	return Built{Out: in, Make: func(r *Room) Step { return &reluStep{y: r.Values(n)} }}, nil
 }
 
 type reluStep struct{ y tensor.Vector }

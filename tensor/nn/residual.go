@@ -15,8 +15,8 @@ type residual struct{ inner *Sequence }
 
 func (l residual) String() string { return "Residual" }
 
-func (l residual) Fit(in Shape) (Fitted, error) {
-	f, err := l.inner.Fit(in)
+func (l residual) For(in Shape) (Built, error) {
+	f, err := l.inner.For(in)
 	if err != nil {
 		return f, err
 	}

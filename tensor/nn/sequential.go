@@ -25,10 +25,10 @@ type fuser interface {
 // String names the layer.
 func (s *Sequence) String() string { return "Sequential" }
 
-// Fit implements Layer.
-func (s *Sequence) Fit(in Shape) (Fitted, error) {
-	fitted := Fitted{Out: in}
-	var parts []Fitted
+// For implements Layer.
+func (s *Sequence) For(in Shape) (Built, error) {
+	built := Built{Out: in}
+	var parts []Built
 	for i := 0; i < len(s.layers); i++ {
 		layer, place := s.layers[i], i
 		if f, ok := layer.(fuser); ok {
@@ -40,22 +40,22 @@ func (s *Sequence) Fit(in Shape) (Fitted, error) {
 			}
 		}
 		if layer == nil {
-			return fitted, fmt.Errorf("layer %d is nil", place)
+			return built, fmt.Errorf("layer %d is nil", place)
 		}
-		part, err := layer.Fit(fitted.Out)
+		part, err := layer.For(built.Out)
 		if err != nil {
-			return fitted, fmt.Errorf("layer %d (%s) on examples of shape %v: %w", place, nameOf(s.layers[place]), fitted.Out, err)
+			return built, fmt.Errorf("layer %d (%s) on examples of shape %v: %w", place, nameOf(s.layers[place]), built.Out, err)
 		}
 		if err := part.Out.validate(); err != nil {
-			return fitted, fmt.Errorf("layer %d (%s): its outputs have %w", place, nameOf(s.layers[place]), err)
+			return built, fmt.Errorf("layer %d (%s): its outputs have %w", place, nameOf(s.layers[place]), err)
 		}
-		fitted.Params = append(fitted.Params, within(fmt.Sprint(place), part.Params)...)
-		fitted.Out = part.Out
-		fitted.WholeBatch = fitted.WholeBatch || part.WholeBatch
+		built.Params = append(built.Params, within(fmt.Sprint(place), part.Params)...)
+		built.Out = part.Out
+		built.WholeBatch = built.WholeBatch || part.WholeBatch
 		parts = append(parts, part)
 	}
-	fitted.Make = func(r *Room) Step { return newChain(r, parts) }
-	return fitted, nil
+	built.Make = func(r *Room) Step { return newChain(r, parts) }
+	return built, nil
 }
 
 // within are parameters by names that begin with that of the layer they belong to.
@@ -89,7 +89,7 @@ type link struct {
 
 func (l link) of(v tensor.Vector) tensor.Vector { return v[l.from:l.to:l.to] }
 
-func newChain(r *Room, parts []Fitted) *chain {
+func newChain(r *Room, parts []Built) *chain {
 	c := &chain{links: make([]link, 0, len(parts)), lowest: -1}
 	from := 0
 	for i, p := range parts {

@@ -59,7 +59,7 @@ type worker struct {
 	run    func()
 }
 
-func newWorker(layers Fitted, examples int, learns bool) *worker {
+func newWorker(layers Built, examples int, learns bool) *worker {
 	w := &worker{room: newRoom(examples, learns), most: examples}
 	w.step = layers.Make(w.room)
 	w.errors = w.room.Gradients(layers.Out.Len())
