@@ -38,7 +38,7 @@ func TestJoinTakesOver(t *testing.T) {
 	go join(address)
 	args := []string{
 		"fit", "--json", "--data", houses, "--target", "price>200", "--learner", "tree", "--split", "row:7/10", "--drop", "note,color",
-		"--leaf-rows", "5", "--listen", address, "--run", "take",
+		"--leaf-rows", "5", "--listen", address, "--run", "take", "--stages", clitest.WriteFile(t, "stages.yaml", "- {kind: impute, by: median}\n- kind: codes\n"),
 	}
 	founder := clitest.Command(t, time.Minute, append(args, "--min-peers", "3")...)
 	result, log := new(strings.Builder), new(clitest.Buffer)

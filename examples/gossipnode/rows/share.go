@@ -126,7 +126,7 @@ func (s Share) Rows(ctx context.Context) iter.Seq2[*table.Batch, error] {
 				parts, err = shard.Among(ctx, source, s.Peers, s.Seed)
 			}
 			if err != nil {
-				yield(nil, cli.Config(err))
+				yield(nil, err)
 				return
 			}
 			source = table.Filtered(source, parts[s.Number])
