@@ -14,6 +14,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/seed-97356399/murmuration/peer/table"
+	"github.com/seed-97356399/murmuration/peer/table/prepare"
 )
 
 // ErrUserShared is a user with ratings at two members.
@@ -141,6 +142,9 @@ func (l ALS) Fit(ctx context.Context, flock table.Flock, rows Rows) (Model, erro
 	}
 	return m, nil
 }
+
+// Stages implements Preparer: users and items have their names; see prepare.Plan.Only.
+func (l ALS) Stages(prepare.Usual) []table.Stage { return []table.Stage{} }
 
 // alsFit is one fit.
 type alsFit struct {

@@ -7,6 +7,7 @@ import (
 	"math"
 
 	"github.com/seed-97356399/murmuration/peer/table"
+	"github.com/seed-97356399/murmuration/peer/table/prepare"
 )
 
 // Boost fits gradient-boosted trees: each tree is a step down the gradient of the loss, which
@@ -56,6 +57,9 @@ func (s Boost) Fit(ctx context.Context, flock table.Flock, rows Rows) (Model, er
 	}
 	return f.model, nil
 }
+
+// Stages implements Preparer.
+func (s Boost) Stages(usual prepare.Usual) []table.Stage { return usual.AsTheyAre() }
 
 // boosting is a fit under way.
 type boosting struct {

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/seed-97356399/murmuration/peer/table"
+	"github.com/seed-97356399/murmuration/peer/table/prepare"
 )
 
 // BernoulliNB is naive Bayes of what is there or not: a value above Threshold counts as 1,
@@ -37,6 +38,9 @@ func (l MultinomialNB) Fit(ctx context.Context, flock table.Flock, rows Rows) (M
 	flock = table.Careful(flock)
 	return new(CountNBModel).fit(ctx, flock, rows, l, l.Alpha, true)
 }
+
+// Stages implements Preparer: no column may be negative.
+func (l MultinomialNB) Stages(usual prepare.Usual) []table.Stage { return usual.Counts() }
 
 // CountNBModel is naive Bayes whose logarithms of probabilities are linear in the columns.
 type CountNBModel struct {

@@ -56,11 +56,12 @@ type fileContent struct {
 	typedModel
 }
 
-// Kinds are the models and stages that a file may hold: nil are those of the library. A service that has some of
-// its own saves and loads by Kinds that have them: Kinds{Models: learn.Models().With("mine", …)}.
+// Kinds are the models and stages that a file may hold, and the learners of a task: nil are those of the library. A
+// service that has some of its own saves and loads by Kinds that have them: Kinds{Models: learn.Models().With("mine", …)}.
 type Kinds struct {
-	Models table.Kinds[Model]
-	Stages table.Kinds[table.Stage]
+	Models   table.Kinds[Model]
+	Stages   table.Kinds[table.Stage]
+	Learners table.Kinds[Learner]
 }
 
 // Save writes a file of the library's kinds.

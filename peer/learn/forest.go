@@ -7,6 +7,7 @@ import (
 	"math"
 
 	"github.com/seed-97356399/murmuration/peer/table"
+	"github.com/seed-97356399/murmuration/peer/table/prepare"
 )
 
 // Tree fits one decision tree: splits lessen the Gini impurity of classes or the variance of a
@@ -26,6 +27,9 @@ func (s Tree) Fit(ctx context.Context, flock table.Flock, rows Rows) (Model, err
 	}
 	return fitTrees(ctx, flock, rows, s, Forest{Trees: 1, Depth: s.Depth, MinRows: s.MinRows, Rows: 1, Columns: 1}, s.Leaves)
 }
+
+// Stages implements Preparer.
+func (s Tree) Stages(usual prepare.Usual) []table.Stage { return usual.AsTheyAre() }
 
 // Forest fits many trees, each on a part of the rows, and each node of them on a part of the
 // columns, and predicts their mean. It is fitted as Boost is, several trees at a time.
@@ -51,6 +55,9 @@ func (s Forest) Fit(ctx context.Context, flock table.Flock, rows Rows) (Model, e
 	}
 	return fitTrees(ctx, flock, rows, s, s, 0)
 }
+
+// Stages implements Preparer.
+func (s Forest) Stages(usual prepare.Usual) []table.Stage { return usual.AsTheyAre() }
 
 // fitTrees fits trees apart from one another.
 func fitTrees(ctx context.Context, flock table.Flock, rows Rows, settings any, s Forest, leaves int) (Model, error) {

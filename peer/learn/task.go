@@ -22,21 +22,6 @@ type Preparer interface {
 	Stages(usual prepare.Usual) []table.Stage
 }
 
-// Stages implements Preparer.
-func (Tree) Stages(usual prepare.Usual) []table.Stage { return usual.AsTheyAre() }
-
-// Stages implements Preparer.
-func (Forest) Stages(usual prepare.Usual) []table.Stage { return usual.AsTheyAre() }
-
-// Stages implements Preparer.
-func (Boost) Stages(usual prepare.Usual) []table.Stage { return usual.AsTheyAre() }
-
-// Stages implements Preparer: no column may be negative.
-func (MultinomialNB) Stages(usual prepare.Usual) []table.Stage { return usual.Counts() }
-
-// Stages implements Preparer: users and items have their names; see Plan.Only.
-func (ALS) Stages(prepare.Usual) []table.Stage { return []table.Stage{} }
-
 // Fitted is what a Task ends with, the same at all members but for Train and Test.
 type Fitted struct {
 	// File is to be saved, and predicts.

@@ -195,3 +195,48 @@ func TestKindsOfOnesOwn(t *testing.T) {
 		}
 	}
 }
+
+// A task is kept as JSON, with its learner and stages, of a service's own too, and is what it was; by hand, what is
+// not given is as it is by default.
+func TestTasksAreKept(t *testing.T) {
+	kinds := learn.Kinds{
+		Learners: learn.Learners().With("median", func() learn.Learner { return new(median) }),
+		Stages:   prepare.Kinds().With("half", func() table.Stage { return new(half) }),
+	}
+	plan := prepare.Plan{Target: "sold>90", Split: "row:7/10", Drop: []string{"shop"}, Classes: true, Stages: []table.Stage{&half{Column: "size"}, &prepare.OneHot{Floor: 3}}}
+	for _, name := range kinds.Learners.Names() {
+		task := learn.Task{Plan: plan, Usual: prepare.Usual{Floor: 5}, Learner: kinds.Learners[name]()}
+		text, err := kinds.MarshalTask(task)
+		if err != nil {
+			t.Fatal(err)
+		}
+		read, err := kinds.UnmarshalTask(text)
+		again, _ := kinds.MarshalTask(read)
+		if err != nil || !bytes.Equal(text, again) || fmt.Sprintf("%T", read.Learner) != fmt.Sprintf("%T", task.Learner) || len(read.Stages) != 2 || read.Target != plan.Target || read.Usual.Floor != 5 {
+			t.Errorf("%s: %v, %s\nwas %s", name, err, again, text)
+		}
+		if _, err := (learn.Kinds{}).UnmarshalTask(text); err == nil || !strings.Contains(err.Error(), `"half"`) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	read, err := learn.Kinds{}.UnmarshalTask([]byte(`{"target": "sold>90", "learner": {"kind": "boost", "settings": {"trees": 3}}}`))
+	if err != nil || read.Learner.(*learn.Boost).Trees != 3 || read.Stages != nil {
+		t.Fatalf("%v, %+v", err, read)
+	}
+	if fitted, err := read.Fit(t.Context(), table.Alone{}, table.Held(sales(300))); err != nil || fitted.Scores.Classes.AUC < 0.9 {
+		t.Errorf("%v, %+v", err, fitted)
+	}
+	for text, says := range map[string]string{
+		`{"learner": {"kind": "boots"}}`:                                `no learner "boots"`,
+		`{"learner": {"kind": "boost", "settings": {"trees": "many"}}}`: "settings of boost",
+		`{"learner": {"kind": "tree"}, "pipeline": {"version": 2}}`:     "version 2",
+		`[]`: "reading a task",
+	} {
+		if _, err := (learn.Kinds{}).UnmarshalTask([]byte(text)); err == nil || !strings.Contains(err.Error(), says) {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+	if _, err := (learn.Kinds{}).MarshalTask(learn.Task{Learner: &median{}}); err == nil || !strings.Contains(err.Error(), "*learn_test.median") {
+		t.Error(err)
+	}
+}

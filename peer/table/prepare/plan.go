@@ -14,25 +14,26 @@ import (
 // not changed, and serves any number of them.
 type Plan struct {
 	// Target is what is to be learned, as table.ParseTarget reads it; "" is nothing.
-	Target string
+	Target string `json:"target,omitempty"`
 	// Classes has the numbers of a target column be classes, if there are two in all.
-	Classes bool
+	Classes bool `json:"classes,omitempty"`
 	// Drop are columns to leave out. Only are those to learn from, if not from all others.
-	Drop, Only []string
+	Drop []string `json:"drop,omitempty"`
+	Only []string `json:"only,omitempty"`
 	// Split says which rows train, as table.ParseSplit reads it; by "" all do.
-	Split string
+	Split string `json:"split,omitempty"`
 	// Distinct keeps one of the rows that train and are equal in all columns but those of Drop: see Distinct.
-	Distinct bool
+	Distinct bool `json:"distinct,omitempty"`
 	// Stages prepare the columns: those of Usual, or others. What they learn is kept in a copy.
-	Stages []table.Stage
+	Stages []table.Stage `json:"-"`
 	// Kinds are those of Stages, for a file, if they are not all of this package.
-	Kinds table.Kinds[table.Stage]
+	Kinds table.Kinds[table.Stage] `json:"-"`
 	// Memory is how many bytes a member's rows may take as they are read. Default: 1 GiB.
-	Memory int64
+	Memory int64 `json:"memory,omitempty"`
 	// Settings are what members compare before they read, by name; nil are those above.
-	Settings map[string]string
+	Settings map[string]string `json:"-"`
 	// Check looks at the target, nil where there is none, as soon as it is known; all members have the same.
-	Check func(*table.Labels) error
+	Check func(*table.Labels) error `json:"-"`
 }
 
 const defaultMemory = 1 << 30

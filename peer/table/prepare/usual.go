@@ -10,11 +10,11 @@ import (
 // and the rest becomes what a learner takes.
 type Usual struct {
 	// Floor is how many rows of all members a value of a category must have; those with fewer count as one.
-	Floor float64
+	Floor float64 `json:"floor,omitempty"`
 	// MaxValues are the most values of a category that is not left out: see DropMany.
-	MaxValues int
+	MaxValues int `json:"max_values,omitempty"`
 	// Categories are columns that are no dates, whatever their values.
-	Categories []string
+	Categories []string `json:"categories,omitempty"`
 }
 
 func (u Usual) with(stages ...table.Stage) []table.Stage {
