@@ -68,22 +68,29 @@ func (p Program) Try(args ...string) (code int, out, err string) {
 // Buffer is a buffer that several goroutines may write to, as they do to standard
 // error.
 type Buffer struct {
-	mu sync.Mutex
-	bytes.Buffer
+	mu   sync.Mutex
+	text bytes.Buffer // not embedded: its ReadFrom would be used without the lock
 }
 
 // Write implements io.Writer.
 func (b *Buffer) Write(text []byte) (int, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return b.Buffer.Write(text)
+	return b.text.Write(text)
 }
 
 // String is what has been written so far.
 func (b *Buffer) String() string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return b.Buffer.String()
+	return b.text.String()
+}
+
+// Reset forgets what has been written.
+func (b *Buffer) Reset() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.text.Reset()
 }
 
 // Command prepares the program as a process of its own, which dies with the test, and
