@@ -1,6 +1,7 @@
 package prepare
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -119,11 +120,7 @@ func (p Plan) read(ctx context.Context, flock table.Flock, rows table.Table) (*t
 		}
 	}
 	if local == nil {
-		memory := p.Memory
-		if memory == 0 {
-			memory = defaultMemory
-		}
-		held, local = table.Hold(ctx, rows.Rows, memory)
+		held, local = table.Hold(ctx, rows.Rows, cmp.Or(p.Memory, defaultMemory))
 	}
 	return schema, table.InMemory(held...), table.Ready(ctx, flock, "ready", local)
 }
