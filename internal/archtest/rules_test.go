@@ -115,7 +115,7 @@ var rooms = []room{
 	{"peer/table/prepare", []string{"peer/table"},
 		"stages are fitted by sums of a flock, and know no peer"},
 	{"peer/learn", []string{"peer/table", "peer/table/prepare"},
-		"learners know sums and columns, and a task how these are prepared; no peer (docs/design/037)"},
+		"learners know sums and columns, and a task how these are prepared; no peer (docs/design/039)"},
 	{"peer/stats", []string{"peer/seam"},
 		"figures are for whoever reads them"},
 	{"internal/tally", []string{"internal/coding", "internal/ewma", "internal/links", "internal/replica", "internal/session", "internal/wire", "peer/seam", "peer/stats"},
