@@ -3,6 +3,7 @@ package sums
 import (
 	"cmp"
 	"fmt"
+	"math/bits"
 	"math/rand/v2"
 	"slices"
 	"time"
@@ -17,18 +18,23 @@ const (
 	// come to maxBroken first is thrown out.
 	brokenCounts = 1
 	stallCounts  = 2
-	// slack is by what a participant's word on a standstill may come after the standstill.
+	// slack is for what participants tell to come.
 	slack = 5 * time.Second
 	// outFor is for how long a member that was thrown out has no part in other sums either.
 	outFor = 10 * time.Minute
-	// orders is how many orders of a ring are looked at.
-	orders = 8
+	// orders is how many orders of participants are looked at.
+	orders = 32
 )
 
 // blame is what a coordinator holds against participants.
 type blame struct {
 	between map[[2]ID]int // from whom to whom attempts failed, of one alone to nobody
-	out     map[ID]bool   // thrown out
+	out     map[ID]ID     // thrown out, and beside whom
+}
+
+func (b *blame) thrown(id ID) bool {
+	_, out := b.out[id]
+	return out
 }
 
 // of is what counts against a member.
@@ -50,44 +56,51 @@ func (b *blame) clear(id ID) {
 	}
 }
 
-// order is the ring of the next attempt: by id, and after a failure one in which the fewest stand
-// where attempts have failed.
-func (b *blame) order(line []ID, attempt uint64) []ID {
-	best, least := line, b.failures(line)
+// order gives ranks in the next attempt: by id, of numbers so that who comes before one hears no more than the
+// first half of its own, and who comes after no more than the other, whoever coordinates. After a failure it is
+// an order in which the fewest send to whom they have failed to.
+func (b *blame) order(op Op, line []ID, attempt uint64) []ID {
+	if half := 1 << bits.Len(uint(len(line))) / 4; op != Gather {
+		line = slices.Concat(line[:half], line[len(line)-half:], line[half:len(line)-half])
+	}
+	best, least := line, b.failures(op, line)
 	for i := uint64(0); i < orders && least > 0; i++ {
 		other := slices.Clone(line)
 		rand.New(rand.NewPCG(attempt, i)).Shuffle(len(other), func(a, b int) { other[a], other[b] = other[b], other[a] })
-		if n := b.failures(other); n < least {
+		if n := b.failures(op, other); n < least {
 			best, least = other, n
 		}
 	}
 	return best
 }
 
-// failures counts those between neighbours in a ring.
-func (b *blame) failures(line []ID) (n int) {
-	for i, id := range line {
-		n += b.between[[2]ID{id, line[(i+1)%len(line)]}]
+// failures counts those between whom something goes in an order.
+func (b *blame) failures(op Op, line []ID) (n int) {
+	for pair, counts := range b.between {
+		from, to := slices.Index(line, pair[0]), slices.Index(line, pair[1])
+		if from < 0 || to < 0 {
+			continue
+		}
+		_, takes := schedule(op, to, len(line), 0)
+		if slices.ContainsFunc(takes, func(s step) bool { return s.peer == from }) {
+			n += counts
+		}
 	}
 	return n
 }
 
-// stall gives up an attempt that stands still or takes too long, at the word of one of those in it or
-// of nobody.
-func (l *lead) stall(says ID) {
-	shy := slices.IndexFunc(l.came, func(c comer) bool { return c.placed && !c.took })
-	others := slices.DeleteFunc(slices.Clone(l.m.members), func(id ID) bool { return l.m.asleep[id] || l.came.find(id) != nil })
-	if shy >= 0 && Op(l.op) != Gather && len(l.came) == 2 && len(others) > 0 { // see part.apart
-		l.fault(codeOf(ErrTooFew), "of two that would hear each other's numbers "+l.came[shy].Short()+
+// stall gives up an attempt that stands still or takes too long.
+func (l *lead) stall() {
+	shy := slices.IndexFunc(l.line, func(id ID) bool { return !l.came[id].took })
+	others := those(l.m.members, func(id ID) bool { return !l.m.asleep[id] && l.came[id] == nil })
+	if shy >= 0 && l.op != Gather && len(l.came) == 2 && len(others) > 0 { // see part.apart
+		l.fault(codeOf(ErrTooFew), "of two that would hear each other's numbers "+l.line[shy].Short()+
 			" does not begin, or is not told that these have no part: "+shorts(others))
 		return
 	}
-	from, to, gap := l.came.standing(l.line, Op(l.op))
-	if says != "" && l.m.now-l.moved < standstill/2 && gap <= stepTold*3/2 {
-		from, to = says, "" // all move alike
-	}
+	from, to := l.came.standing(l.line, l.op)
 	l.hold(from, to, "", stallCounts)
-	l.regroup("nothing comes to " + cmp.Or(to, from).Short())
+	l.regroup("nothing comes from " + from.Short() + " to " + cmp.Or(to, l.m.self).Short())
 }
 
 // hold holds a failure against those between whom it was, and throws out who has had too many: the one
@@ -102,15 +115,23 @@ func (l *lead) hold(from, to, says ID, counts int) {
 		}
 	}
 	if worst != "" {
-		l.throw(worst, fmt.Sprintf("in attempts that failed it stood %d times where they did", most))
+		beside := from
+		if worst == from {
+			beside = to
+		}
+		l.throw(worst, beside, fmt.Sprintf("in attempts that failed it stood %d times where they did, last beside %s", most, shorts([]ID{beside})))
 	}
 }
 
-// throw goes on without a member for good.
-func (l *lead) throw(id ID, why string) {
+// throw goes on without a member for good. Of three with numbers two would be left, and either may lie: the sum ends.
+func (l *lead) throw(id, beside ID, why string) {
 	l.m.fact(Fact{What: Thrown, Sum: l.name, Who: []ID{id}, Why: why})
 	l.blame.clear(id)
-	l.blame.out[id], l.m.thrown[id] = true, l.m.now
+	l.blame.out[id], l.m.thrown[id] = beside, l.m.now
+	if l.op != Gather && len(l.came) == 3 && l.came[id] != nil && len(l.missing()) == 0 {
+		l.refuses(2)
+		return
+	}
 	l.m.tell(id, thrown(l.name))
 	l.drop(id)
 }
@@ -119,19 +140,16 @@ func thrown(sum string) *wire.Sum {
 	return &wire.Sum{Kind: wire.SumFault, Name: sum, Op: codeOf(ErrUnreachable), Detail: "too many attempts have failed between it and others"}
 }
 
-// broken breaks off an attempt in which something cannot be sent, does not come, or is too much.
+// broken breaks off an attempt in which something cannot be sent, or is too much.
 func (l *lead) broken(from ID, w *wire.Sum) {
-	c, suspect := l.came.find(from), ID(w.Next)
+	c, suspect := l.came[from], ID(w.Next)
 	switch {
 	case !l.running || w.Attempt != l.attempt || c == nil || !c.placed:
-		return
-	case suspect == "" && l.m.now-l.began >= standstill-slack:
-		l.stall(from)
 		return
 	case int(w.Size) == len(l.line) && w.Size > 0:
 		suspect = l.line[w.Rank]
 	}
-	if l.came.find(suspect) == nil {
+	if l.came[suspect] == nil {
 		suspect = ""
 	}
 	l.hold(suspect, from, from, brokenCounts)
@@ -141,23 +159,24 @@ func (l *lead) broken(from ID, w *wire.Sum) {
 // refuses ends a sum that is not to be: a gathering of more than a participant makes room for, and
 // numbers of two while one is here that was thrown out: each would hear the other's, and may not know of
 // a third.
-func (l *lead) refuses() bool {
-	if Op(l.op) == Gather {
+func (l *lead) refuses(left int) bool {
+	if l.op == Gather {
 		most, together := l.came.brings()
 		if together > MaxGathered {
 			l.fault(codeOf(ErrMismatch), fmt.Sprintf("all bring %d bytes, at most %d; %d of them %s", together, MaxGathered, most.brings, most.ID.Short()))
 		}
 		return together > MaxGathered
 	}
-	var out []ID
-	for _, id := range l.m.members {
-		if l.blame.out[id] {
-			out = append(out, id)
+	var failed []ID
+	for _, id := range those(l.m.members, l.blame.thrown) {
+		failed = append(failed, id)
+		if beside := l.blame.out[id]; beside != "" {
+			failed = append(failed, beside)
 		}
 	}
-	if len(l.came) != 2 || len(out) == 0 {
+	if left != 2 || len(failed) == 0 {
 		return false
 	}
-	l.fault(codeOf(ErrTooFew), "two are left, who would hear each other's numbers, without "+shorts(out)+", with which attempts have failed")
+	l.fault(codeOf(ErrTooFew), "two are left, who would hear each other's numbers, since attempts have failed with "+shorts(failed))
 	return true
 }

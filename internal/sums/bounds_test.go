@@ -47,8 +47,8 @@ func TestAGatheringHasABound(t *testing.T) {
 	s := newSolo(t)
 	s.leader, s.group = s.self, []ID{"n", "o"}
 	s.View(0, []ID{s.self, "n", "o"})
-	s.hears("n", wire.SumStatus, wire.Sum{Op: uint8(Gather), Size: wire.SumTells + MaxGathered/2})
-	s.hears("o", wire.SumStatus, wire.Sum{Op: uint8(Gather), Size: wire.SumTells + MaxGathered/2 + 1})
+	s.hears("n", wire.SumStatus, wire.Sum{Op: uint8(Gather), Size: MaxGathered / 2})
+	s.hears("o", wire.SumStatus, wire.Sum{Op: uint8(Gather), Size: MaxGathered/2 + 1})
 	if w := s.told("n", wire.SumFault); w == nil || w.Op != codeOf(ErrMismatch) || !strings.HasSuffix(w.Detail, "of them o") {
 		t.Errorf("n is told %+v", w)
 	}
@@ -59,14 +59,13 @@ func TestAGatheringHasABound(t *testing.T) {
 	}
 	s = newSolo(t, ids...)
 	s.Call(0, Call{Name: "x", Op: Gather})
-	s.hears(ids[0], wire.SumPlace, wire.Sum{Attempt: 7, Size: 11, Rank: 10, Next: string(ids[0]), Previous: string(ids[9])})
-	r := s.open["x"].own.ring
-	big := make([]byte, MaxGather) // the system gives it no memory before it is written to
-	for r.step = range 8 {
-		r.blocks[r.chunk(r.rank-1, r.step)] = big[1:]
+	s.hears(ids[0], wire.SumPlace, wire.Sum{Attempt: 7, Size: 11, Rank: 10, Partners: named(ids, partners(schedule(Gather, 10, 11, 0))...)})
+	a := s.open["x"].own.current
+	for rank := range 8 { // they have come
+		a.totals[rank] = MaxGather - 1
 	}
-	r.step, r.blocks[3] = 8, big
-	s.Share(0, ids[9], wire.Share{Name: "x", Attempt: 7, Step: 8, Total: 8, Data: []byte{1}})
+	a.totals[3] = MaxGather
+	s.Share(0, ids[7], wire.Share{Name: "x", Attempt: 7, Step: 8, Total: 8, Data: []byte{1}})
 	if w := s.told(ids[0], wire.SumBroken); w == nil || w.Rank != 3 || w.Size != 11 {
 		t.Errorf("its coordinator is told %+v", w)
 	}
@@ -77,8 +76,8 @@ func TestAGatheringHasABound(t *testing.T) {
 func TestAPairWhileOthersAreHere(t *testing.T) {
 	s := newSolo(t, "a", "b", "c")
 	s.Call(0, Call{Name: "x", Vector: []float64{1, 2}, Patience: 10 * time.Second})
-	offer := wire.Sum{Attempt: 7, Size: 2, Next: "a", Previous: "a"}
-	placed := func() bool { s.hears("a", wire.SumPlace, offer); return s.open["x"].own.ring != nil }
+	offer := wire.Sum{Attempt: 7, Size: 2, Partners: []string{"a"}}
+	placed := func() bool { s.hears("a", wire.SumPlace, offer); return s.open["x"].own.current != nil }
 	if s.hears("b", wire.SumNone, wire.Sum{}); placed() {
 		t.Fatal("it sums with a alone at once")
 	}
@@ -119,17 +118,27 @@ func TestAPairWhileOthersAreHere(t *testing.T) {
 	}
 }
 
-// TestNobodyStandsOnBothSides shows that a ring of three and more with one member on both sides of this
-// one is none: it would hear the numbers alone.
-func TestNobodyStandsOnBothSides(t *testing.T) {
+// named are the members of some ranks.
+func named(ids []ID, ranks ...int) (partners []string) {
+	for _, rank := range ranks {
+		partners = append(partners, string(ids[rank]))
+	}
+	return partners
+}
+
+// TestNobodyStandsTwice shows that a place is none in which one member stands as two partners, or as this
+// one, or that has more or fewer partners than it has to: one would hear more of its numbers.
+func TestNobodyStandsTwice(t *testing.T) {
 	for _, place := range []wire.Sum{
-		{Size: 3, Rank: 1, Next: "a", Previous: "a"}, {Size: 3, Rank: 1, Next: "b", Previous: "a"}, {Size: 2, Rank: 1, Next: "b", Previous: "b"},
-		{Size: 2, Rank: 1, Next: "a", Previous: "c"}, {Size: 1, Next: "a", Previous: "a"},
+		{Size: 4, Rank: 1, Partners: []string{"a", "a"}}, {Size: 4, Rank: 1, Partners: []string{"b", "a"}}, {Size: 3, Rank: 2, Partners: []string{"a", "a"}},
+		{Size: 3, Rank: 1, Partners: []string{"a"}}, {Size: 2, Rank: 1, Partners: []string{"b"}}, {Size: 2, Rank: 1, Partners: []string{"a", "c"}},
+		{Size: 2, Rank: 1}, {Size: 1, Partners: []string{"a"}}, {Size: 4, Rank: 1, Partners: []string{"a", "nobody"}}, {Partners: []string{"a"}},
 	} {
 		m := New("b")
-		m.View(0, []ID{"a", "b", "c"})
+		m.View(0, []ID{"a", "b", "c", "d"})
 		m.Call(0, Call{Name: "x", Vector: []float64{1, 2, 3}, Least: 1})
 		m.Hear(0, "c", wire.Sum{Kind: wire.SumNone, Name: "x"})
+		m.Hear(0, "d", wire.Sum{Kind: wire.SumNone, Name: "x"})
 		m.Outcomes()
 		place.Kind, place.Name, place.Attempt = wire.SumPlace, "x", 1<<attemptBits
 		m.Hear(0, "a", place)
@@ -141,12 +150,33 @@ func TestNobodyStandsOnBothSides(t *testing.T) {
 	}
 }
 
+// TestWhoHearsWhichHalf shows that in the order that a coordinator gives, where no attempt has failed, who
+// comes before one by id hears the first half of its numbers, and who comes after the other: one that follows a coordinator
+// that died has nobody hear both.
+func TestWhoHearsWhichHalf(t *testing.T) {
+	for n := 3; n <= 40; n++ {
+		var line []ID
+		for i := range n {
+			line = append(line, name(i))
+		}
+		order := (&blame{}).order(Add, line, 1)
+		for rank, id := range order {
+			hands, _ := schedule(Add, rank, n, 2)
+			for _, h := range hands {
+				if to := order[h.peer]; h.after == 0 && (to < id) != (h.from == 0) {
+					t.Errorf("of %d: %s hears the half from %d of %s", n, to, h.from, id)
+				}
+			}
+		}
+	}
+}
+
 // TestOneThatIsThrownOutLeavesOthersWhereTheyAre shows that a participant that is thrown out for giving an
 // attempt up changes nothing of what is known of another.
 func TestOneThatIsThrownOutLeavesOthersWhereTheyAre(t *testing.T) {
 	m := New("a")
 	m.View(0, []ID{"a", "b", "c", "d"})
-	status := wire.Sum{Kind: wire.SumStatus, Name: "x", Length: 1, Size: wire.SumTells, Question: 1}
+	status := wire.Sum{Kind: wire.SumStatus, Name: "x", Length: 1, Question: 1}
 	for _, id := range m.members[1:] {
 		m.Hear(0, id, status)
 	}
@@ -158,7 +188,7 @@ func TestOneThatIsThrownOutLeavesOthersWhereTheyAre(t *testing.T) {
 	l.blame.between[[2]ID{"b", ""}] = maxBroken - 1
 	status.Stage = uint8(Waiting)
 	m.Hear(0, "b", status)
-	if c := l.came.find("c"); l.came.find("b") != nil || c.stage != Placed {
+	if c := l.came["c"]; l.came["b"] != nil || c.stage != Placed {
 		t.Errorf("those who are left: %+v", l.came)
 	}
 }
@@ -167,10 +197,10 @@ func TestOneThatIsThrownOutLeavesOthersWhereTheyAre(t *testing.T) {
 // sends that has none.
 func TestSharesOfALiarPushNoOthersOut(t *testing.T) {
 	const attempt = 1 << attemptBits
-	honest := wire.Share{Name: "x", Attempt: attempt, Total: 8, Data: make([]byte, 8)}
+	honest := wire.Share{Name: "x", Attempt: attempt, Total: 16, Data: make([]byte, 16)}
 	for what, lie := range map[string]wire.Share{
 		"the same attempt": {Name: "x", Attempt: attempt, Total: 8}, "one to come": {Name: "x", Attempt: maxAttempt, Total: 8},
-		"all the room": {Name: "x", Attempt: attempt, Total: 1 << 20, Data: make([]byte, 2*wire.NumberSize*3)},
+		"all the room": {Name: "x", Attempt: attempt, Total: 1 << 20, Data: make([]byte, 3*wire.NumberSize*3)},
 	} {
 		m := New("b")
 		m.View(0, []ID{"a", "b", "c", "d"})
@@ -178,9 +208,9 @@ func TestSharesOfALiarPushNoOthersOut(t *testing.T) {
 		m.Share(0, "d", lie)
 		m.Share(0, "a", honest)
 		m.Share(0, "d", lie)
-		m.Hear(0, "a", wire.Sum{Kind: wire.SumPlace, Name: "x", Attempt: attempt, Size: 3, Rank: 1, Previous: "a", Next: "c"})
-		if p := m.open["x"].own; p.ring == nil || p.ring.step != 1 {
-			t.Errorf("%s: the share of the one before is lost", what)
+		m.Hear(0, "a", wire.Sum{Kind: wire.SumPlace, Name: "x", Attempt: attempt, Size: 3, Rank: 1, Partners: []string{"a", "c"}})
+		if p := m.open["x"].own; p.current == nil || p.current.taken != 1 {
+			t.Errorf("%s: the share of a partner is lost", what)
 		}
 	}
 }

@@ -72,6 +72,14 @@ func (c *Call) length() uint64 {
 	return uint64(len(c.Vector))
 }
 
+// Outcome is what a machine wants done: one of its fields is set, beside To.
+type Outcome struct {
+	To     ID          // to be told
+	Word   *wire.Sum   // a word
+	Share  *wire.Share // or a share
+	Result *Result     // or a call has ended
+}
+
 // Result is how a call ends. It belongs to whoever called.
 type Result struct {
 	Name   string

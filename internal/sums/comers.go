@@ -2,6 +2,7 @@ package sums
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 )
@@ -13,73 +14,55 @@ type comer struct {
 	attempt uint64
 	term    uint32
 	placed  bool
+	rank    int           // of its place
 	took    bool          // its place
 	told    time.Duration // of its place
 	heard   time.Duration
+	moved   time.Duration // when it told last that more has come to it
 
 	least    int // it needs
 	patience time.Duration
-	tells    bool   // what follows; releases of before do not
 	brings   uint32 // bytes, to a gathering
 	progress uint32 // as wire.Sum tells it
 	spoiler  ID     // who handed it a number that is not finite
 }
 
-// comers are the participants of a sum, by id.
-type comers []comer
+// comers are the participants of a sum.
+type comers map[ID]*comer
 
-func (all comers) find(id ID) *comer {
-	if i := slices.IndexFunc(all, func(c comer) bool { return c.ID == id }); i >= 0 {
-		return &all[i]
-	}
-	return nil
-}
+// ids are all, in order: a map has none.
+func (all comers) ids() []ID { return slices.Sorted(maps.Keys(all)) }
 
-func (all comers) ids() []ID {
-	ids := make([]ID, len(all))
-	for i, c := range all {
-		ids[i] = c.ID
-	}
-	return ids
-}
-
-// standing finds between whom an attempt stands still, and by how much: where most could have come that
-// has not; or one alone that has taken no place, or has all and does not say that it holds it.
-func (all comers) standing(line []ID, op Op) (from, to ID, gap uint32) {
-	var older ID
-	full := uint32(stepsOf(op, len(line)) * stepTold)
-	for i, id := range line {
-		c, before := all.find(id), all.find(line[(i+len(line)-1)%len(line)])
-		switch {
-		case c == nil || before == nil || c.stage == Holding:
+// standing finds between whom an attempt stands still: to whom nothing has come for longest from one that has all
+// that it needs to send it; or one alone that has taken no place, or has all and does not say that it
+// holds it.
+func (all comers) standing(line []ID, op Op) (from, to ID) {
+	var last time.Duration // that either was heard to have more
+	for rank, id := range line {
+		c, done := all[id], int(all[id].progress/stepTold)
+		_, takes := schedule(op, rank, len(line), 0)
+		if c.stage == Holding {
 			continue
-		case c.took && !c.tells:
-			older = id
-			continue
-		case !c.took, c.progress >= full: // it has taken no place, or has all
-			return id, "", full
 		}
-		ahead := min(before.progress+stepTold, full)
-		if !before.tells {
-			ahead = full
+		if !c.took || done >= len(takes) {
+			return id, ""
 		}
-		if ahead > c.progress && ahead-c.progress > gap {
-			gap, from, to = ahead-c.progress, before.ID, id
+		before := all[line[takes[done].peer]]
+		hands, _ := schedule(op, before.rank, len(line), 0)
+		ready := before.stage == Holding || int(before.progress/stepTold) >= hands[takes[done].index].after
+		if moved := max(c.moved, before.moved); ready && (from == "" || moved < last) {
+			from, to, last = before.ID, id, moved
 		}
 	}
-	if from == "" {
-		from = older
-	}
-	return from, to, gap
+	return from, to
 }
 
 // spoilt is for people: who has handed on the first number that is not finite, as far as
 // participants tell. Whoever tells so of another has passed it on itself.
 func (all comers) spoilt() string {
-	for _, c := range all {
-		first := all.find(c.spoiler)
-		if first != nil && first.spoiler == "" {
-			return fmt.Sprintf(": %s says that %s brought such a number", c.ID.Short(), first.ID.Short())
+	for _, id := range all.ids() {
+		if first := all[all[id].spoiler]; first != nil && first.spoiler == "" {
+			return fmt.Sprintf(": %s says that %s brought such a number", id.Short(), first.ID.Short())
 		}
 	}
 	return ""
@@ -99,9 +82,9 @@ func (all comers) patience() time.Duration {
 // least is how many are needed, and who says so.
 func (all comers) least() (n int, says ID) {
 	n = 1
-	for _, c := range all {
-		if c.least > n {
-			n, says = c.least, c.ID
+	for id, c := range all {
+		if c.least > n || c.least == n && id < says {
+			n, says = c.least, id
 		}
 	}
 	return n, says
@@ -109,9 +92,9 @@ func (all comers) least() (n int, says ID) {
 
 // brings are the bytes that all bring to a gathering, and who brings most.
 func (all comers) brings() (most comer, together uint64) {
-	for _, c := range all {
-		if together += uint64(c.brings); c.brings >= most.brings {
-			most = c
+	for id, c := range all {
+		if together += uint64(c.brings); c.brings > most.brings || c.brings == most.brings && id > most.ID {
+			most = *c
 		}
 	}
 	return most, together

@@ -1,13 +1,13 @@
 // Package sums decides how the members of a flock add up what each of them brings, so that all
-// get the same bytes: who takes part, in which order the numbers go round a ring, and when all
+// get the same bytes: who takes part, who sends which numbers to whom, and when all
 // have the sum, so that each may use it.
 //
 // One member coordinates: the one that did so last, or the first in the order of their ids. It
 // takes part in a sum or not. Each participant tells it where it is (STATUS), and when all have
-// come that are expected, it gives out places in a ring (PLACE). The numbers are cut in as many
-// parts as there are participants; a part goes round once to be summed and once more to be known
-// (SHARE), so each participant sends at most twice what it brings, whatever their number. Who has
-// all of it says so, and once all have, the coordinator says that it counts (COMMIT).
+// come that are expected, it gives out places (PLACE). From its place each knows what it hands to whom
+// (SHARE): in log n rounds partners send each other halves, so that each keeps a part in which all are
+// added, and in as many what they have. Who has all of it says so, and once all have, the coordinator
+// says that it counts (COMMIT).
 //
 // Whoever dies breaks an attempt off, and the next is made without it, of what each has
 // brought: until COMMIT nobody has made use of a sum. If it is the coordinator that dies, the next

@@ -3,27 +3,28 @@ package sums
 import (
 	"fmt"
 	"math"
+	"slices"
 	"testing"
 	"time"
 
 	"github.com/seed-97356399/murmuration/internal/wire"
 )
 
-// TestPlacesThatNobodyGives shows that a place in a ring too large, or beside who is no member, is
+// TestPlacesThatNobodyGives shows that a place among too many, or beside who is no member, is
 // passed over: it would cost memory, or streams.
 func TestPlacesThatNobodyGives(t *testing.T) {
 	for _, place := range []wire.Sum{
-		{Attempt: 7, Size: 1 << 16, Next: "a", Previous: "a"},
-		{Attempt: 7, Size: 2, Next: "nobody", Previous: "a"},
-		{Attempt: 7, Size: 2, Next: "a", Previous: "nobody"},
+		{Attempt: 7, Size: 1 << 16, Partners: slices.Repeat([]string{"a"}, len(partners(schedule(Gather, 0, 1<<16, 0))))},
+		{Attempt: 7, Size: math.MaxUint32, Rank: math.MaxUint32 - 1, Partners: slices.Repeat([]string{"a"}, wire.MaxSumPartners)},
+		{Attempt: 7, Size: 2, Partners: []string{"nobody"}},
 		{Attempt: 7, Size: 2},
-		{Attempt: 7, Next: "a", Previous: "a"},
-		{Attempt: maxAttempt, Size: 2, Next: "a", Previous: "a"}, // no coordinator after it would hear of the next
+		{Attempt: 7, Partners: []string{"a"}},
+		{Attempt: maxAttempt, Size: 2, Partners: []string{"a"}}, // no coordinator after it would hear of the next
 	} {
 		s := newSolo(t, "a")
 		s.Call(0, Call{Name: "x", Op: Gather})
 		s.hears("a", wire.SumPlace, place)
-		if p := s.open["x"].own; p.stage != Waiting || p.ring != nil {
+		if p := s.open["x"].own; p.stage != Waiting || p.current != nil {
 			t.Errorf("%+v is taken", place)
 		}
 	}
@@ -43,15 +44,18 @@ func TestSharesBeforeTheirPlaceAreBounded(t *testing.T) {
 
 // TestATrickleIsAStandstill shows that a few bytes now and then do not keep an attempt going.
 func TestATrickleIsAStandstill(t *testing.T) {
-	s := newSolo(t, "a")
-	s.Call(0, Call{Name: "x", Vector: make([]float64, 100)})
-	s.hears("a", wire.SumPlace, wire.Sum{Attempt: 7, Size: 2, Next: "a", Previous: "a"})
-	for i := range uint64(5) {
-		s.now += standstill / 4
-		s.Share(s.now, "a", wire.Share{Name: "x", Attempt: 7, Offset: 8 * i, Total: 400, Data: make([]byte, 8)})
-		s.Tick(s.now)
+	s := leads(t, "o")
+	s.hears("o", wire.SumStatus, wire.Sum{Length: 1})
+	s.hears("o", wire.SumNone, wire.Sum{Question: 1})
+	for i := range uint32(5) {
+		w := wire.Sum{Attempt: s.open["x"].lead.attempt, Stage: uint8(Placed), Rank: i, Length: 1}
+		s.hears("o", wire.SumStatus, w)
+		if s.open["x"].lead.voided > 0 {
+			break
+		}
+		s.passes(standstill/4, w)
 	}
-	if s.told("a", wire.SumBroken) == nil {
+	if s.open["x"].lead.voided == 0 {
 		t.Error("it waits on")
 	}
 }

@@ -12,24 +12,44 @@ type inquiry struct {
 	question uint32 // to tell answers from those to an earlier lead
 	answered map[ID]bool
 	asked    time.Duration
+	silence  search
+}
+
+// search looks for one in a list, from where it found the last: who stands before is none any more.
+type search int
+
+func (s *search) finds(ids []ID, is func(ID) bool) bool {
+	for int(*s) < len(ids) && !is(ids[*s]) {
+		*s++
+	}
+	return int(*s) < len(ids)
 }
 
 // informed tells whether all members have said what they know.
-func (l *lead) informed() bool { return len(l.silent()) == 0 }
+func (l *lead) informed() bool {
+	return !l.unsaid(l.m.self) && !l.silence.finds(l.m.members, func(id ID) bool { return id != l.m.self && l.unsaid(id) })
+}
 
-// silent are those who have not said what they know, this one among them while another
-// coordinates its part.
-func (l *lead) silent() (silent []ID) {
-	for _, id := range l.m.members {
-		known := l.m.asleep[id] || l.answered[id] || !l.inquires && (l.came.find(id) != nil || l.blame.out[id] && l.known[id])
-		if own := l.m.open[l.name].own; id == l.m.self {
-			known = own == nil || own.leader == id
-		}
-		if !known {
-			silent = append(silent, id)
+// unsaid tells whether one has not said what it knows; this one has not while another coordinates
+// its part.
+func (l *lead) unsaid(id ID) bool {
+	if own := l.m.open[l.name].own; id == l.m.self {
+		return own != nil && own.leader != id
+	}
+	return !l.m.asleep[id] && !l.answered[id] && (l.inquires || l.came[id] == nil && !(l.blame.thrown(id) && l.known[id]))
+}
+
+// silent are those who have not said what they know.
+func (l *lead) silent() []ID { return those(l.m.members, l.unsaid) }
+
+// those are the ids for which something is true.
+func those(ids []ID, is func(ID) bool) (found []ID) {
+	for _, id := range ids {
+		if is(id) {
+			found = append(found, id)
 		}
 	}
-	return silent
+	return found
 }
 
 // inquire asks those who have not said what they know.

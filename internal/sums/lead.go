@@ -2,8 +2,8 @@ package sums
 
 import (
 	"fmt"
+	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/seed-97356399/murmuration/internal/wire"
@@ -26,37 +26,47 @@ const (
 type lead struct {
 	m       *Machine
 	name    string
-	op      uint8
+	op      Op
 	length  uint64
 	came    comers
+	lacking search // for one that is missing
 	blame   blame
-	running bool          // an attempt is
-	attempt uint64        // the last of this coordinator
-	line    []ID          // the ring of it
-	began   time.Duration // when it did
-	moved   time.Duration // when a participant told last that more has come
-	others  uint64        // the highest of others
+	others  uint64        // the highest attempt of others
 	changed time.Duration // when somebody came for the first time, or an attempt was given up
 	known   map[ID]bool   // who has ever come
 	voided  int           // attempts
 	noted   time.Duration // when it was told last who is waited for
+	trial
 	inquiry
+}
+
+// trial is the last attempt of a coordinator.
+type trial struct {
+	running bool
+	attempt uint64
+	line    []ID          // who has a place, by rank
+	holding search        // for one that does not hold the sum
+	began   time.Duration // when it did
+	moved   time.Duration // when a participant told last that more has come
 }
 
 func newLead(m *Machine, name string) *lead {
 	m.leads++
 	l := &lead{
-		m: m, name: name, changed: m.now, noted: m.now, known: make(map[ID]bool),
-		blame:   blame{between: make(map[[2]ID]int), out: make(map[ID]bool)},
+		m: m, name: name, came: make(comers), changed: m.now, noted: m.now, known: make(map[ID]bool),
+		blame:   blame{between: make(map[[2]ID]int), out: make(map[ID]ID)},
 		inquiry: inquiry{inquires: m.leader != m.self, question: m.leads, answered: make(map[ID]bool), asked: m.now - sayAgain},
 	}
 	for id, at := range m.thrown {
 		if m.now-at < outFor {
-			l.blame.out[id] = true
+			l.blame.out[id] = ""
 		}
 	}
 	return l
 }
+
+// anew looks for all anew who are to come or to say what they know.
+func (l *lead) anew() { l.lacking, l.silence = 0, 0 }
 
 // hear takes what a member says to its coordinator.
 func (l *lead) hear(from ID, w *wire.Sum) {
@@ -88,33 +98,29 @@ func (l *lead) status(from ID, w *wire.Sum) bool {
 	if w.Attempt >= maxAttempt {
 		return false
 	}
-	if l.blame.out[from] {
+	if l.blame.thrown(from) {
 		l.known[from] = true
 		l.m.tell(from, thrown(l.name))
 		return true
 	}
-	c := l.came.find(from)
+	c := l.came[from]
 	if c == nil {
-		if len(l.came) > 0 && (w.Op != l.op || w.Length != l.length) {
+		if len(l.came) > 0 && (Op(w.Op) != l.op || w.Length != l.length) {
 			l.fault(codeOf(ErrMismatch), fmt.Sprintf("%s brings a %s of %d numbers, %s a %s of %d",
-				from.Short(), Op(w.Op), w.Length, l.came[0].ID.Short(), Op(l.op), l.length), from)
+				from.Short(), Op(w.Op), w.Length, l.came.ids()[0].Short(), l.op, l.length), from)
 			return false
 		}
-		l.came = append(l.came, comer{ID: from})
-		slices.SortFunc(l.came, func(a, b comer) int { return strings.Compare(string(a.ID), string(b.ID)) })
-		c = l.came.find(from)
-		if l.op, l.length = w.Op, w.Length; !l.known[from] {
+		c = &comer{ID: from}
+		l.came[from] = c
+		if l.op, l.length = Op(w.Op), w.Length; !l.known[from] {
 			l.known[from], l.changed = true, l.m.now
 		}
 	}
 	c.least, c.patience = int(w.Least), time.Duration(w.Patience)*time.Millisecond
-	c.heard, c.term = l.m.now, w.Term
-	if c.tells = w.Size >= wire.SumTells; c.tells {
-		c.spoiler, c.brings = ID(w.Next), w.Size-wire.SumTells
-	}
+	c.heard, c.term, c.spoiler, c.brings = l.m.now, w.Term, ID(w.Next), w.Size
 	if mine := w.Attempt == l.attempt && l.running && c.placed; mine {
-		if !c.tells || !c.took || w.Rank > c.progress || Stage(w.Stage) > c.stage {
-			l.moved = l.m.now
+		if !c.took || w.Rank > c.progress || Stage(w.Stage) > c.stage {
+			l.moved, c.moved = l.m.now, l.m.now
 		}
 		c.took, c.progress = true, max(c.progress, w.Rank)
 	}
@@ -132,29 +138,30 @@ func (l *lead) follow(c *comer, stage Stage, attempt uint64) {
 		}
 		return
 	case l.running && c.placed && stage == Waiting: // it has given the attempt up
-		id := c.ID
-		if l.fails(id); l.came.find(id) == nil { // what c points to is another now
+		if l.fails(c.ID); l.came[c.ID] == nil {
 			return
 		}
-		l.regroup(id.Short() + " does not go on")
+		l.regroup(c.ID.Short() + " does not go on")
 	case !l.running && mine && stage != Waiting: // it has not heard that it is given up
 		l.m.tell(c.ID, &wire.Sum{Kind: wire.SumVoid, Name: l.name, Attempt: attempt})
 	case attempt > 0 && !mine: // another coordinator has given it a place
 		l.others = max(l.others, min(attempt, maxAttempt/2)) // there are more after it
-		l.inquires = l.inquires || !l.running
+		if !l.running && !l.inquires {
+			l.inquires = true
+			l.anew()
+		}
 	}
 	c.stage, c.attempt = stage, attempt
 }
 
 // drop goes on without a participant.
 func (l *lead) drop(id ID) {
-	c := l.came.find(id)
+	c := l.came[id]
 	if c == nil {
 		return
 	}
-	placed := c.placed
-	l.came = slices.DeleteFunc(l.came, func(c comer) bool { return c.ID == id })
-	if placed {
+	delete(l.came, id)
+	if l.anew(); c.placed {
 		l.regroup(id.Short() + " has left")
 	}
 }
@@ -162,19 +169,20 @@ func (l *lead) drop(id ID) {
 // fails counts it against a participant that gives an attempt up, as only one that is slow or lies
 // does.
 func (l *lead) fails(id ID) {
-	if c := l.came.find(id); c != nil && c.placed && l.running {
+	if c := l.came[id]; c != nil && c.placed && l.running {
 		l.hold(id, "", "", stallCounts)
 	}
 }
 
 // membersChanged goes on without those who are members no more.
 func (l *lead) membersChanged() {
-	for _, c := range slices.Clone(l.came) {
-		if !slices.Contains(l.m.members, c.ID) {
-			l.blame.clear(c.ID) // it was not the others
-			l.drop(c.ID)
+	for _, id := range l.came.ids() {
+		if !l.m.here(id) {
+			l.blame.clear(id) // it was not the others
+			l.drop(id)
 		}
 	}
+	l.anew()
 	l.advance()
 }
 
@@ -186,18 +194,21 @@ func (l *lead) regroup(why string) {
 	l.running, l.changed, l.noted = false, l.m.now, l.m.now
 	l.voided++
 	l.m.fact(Fact{What: Voided, Sum: l.name, Why: why})
-	for i := range l.came {
-		c := &l.came[i]
-		if c.placed {
-			l.m.tell(c.ID, &wire.Sum{Kind: wire.SumVoid, Name: l.name, Attempt: l.attempt})
+	for _, id := range l.line {
+		if c := l.came[id]; c != nil {
+			l.m.tell(id, &wire.Sum{Kind: wire.SumVoid, Name: l.name, Attempt: l.attempt})
+			c.placed = false
 		}
-		c.placed = false
 	}
 }
 
 // ready tells whether a participant can be given a place: it is in no attempt of this
 // coordinator's.
-func (l *lead) ready(c comer) bool { return c.stage == Waiting || c.attempt != l.attempt }
+func (l *lead) ready(c *comer) bool { return c.stage == Waiting || c.attempt != l.attempt }
+
+func (l *lead) allReady() bool {
+	return !slices.ContainsFunc(slices.Collect(maps.Values(l.came)), func(c *comer) bool { return !l.ready(c) })
+}
 
 // advance begins an attempt if all have come that are expected, and ends it if all have the sum.
 func (l *lead) advance() {
@@ -207,13 +218,12 @@ func (l *lead) advance() {
 	case l.voided > maxBroken*(len(l.m.members)+1):
 		l.fault(codeOf(ErrTooFew), fmt.Sprintf("%d attempts have come to nothing", l.voided))
 	case l.running:
-		if !slices.ContainsFunc(l.came, func(c comer) bool { return c.placed && (c.stage != Holding || c.attempt != l.attempt) }) {
+		if !l.holding.finds(l.line, func(id ID) bool { return l.came[id].stage != Holding || l.came[id].attempt != l.attempt }) {
 			l.commit()
 		}
 	case l.inquires && !l.informed():
 		l.inquire()
-	case slices.ContainsFunc(l.came, func(c comer) bool { return !l.ready(c) }):
-	case l.enough() && len(l.missing()) == 0:
+	case !l.lacking.finds(l.expected(), l.lacks) && l.enough() && l.allReady():
 		l.begin()
 	}
 }
@@ -224,20 +234,21 @@ func (l *lead) enough() bool {
 	return len(l.came) >= needed
 }
 
-// missing are those who are expected and have not come: who took part in the last sum, or all
-// members if there was none.
-func (l *lead) missing() (missing []ID) {
-	expected := l.m.members
+// expected are who took part in the last sum, or all members if there was none.
+func (l *lead) expected() []ID {
 	if l.m.group != nil {
-		expected = l.m.group
+		return l.m.group
 	}
-	for _, id := range expected {
-		if l.came.find(id) == nil && !l.m.asleep[id] && !l.blame.out[id] && slices.Contains(l.m.members, id) {
-			missing = append(missing, id)
-		}
-	}
-	return missing
+	return l.m.members
 }
+
+// lacks tells whether one that is expected has not come, and may.
+func (l *lead) lacks(id ID) bool {
+	return l.came[id] == nil && !l.m.asleep[id] && !l.blame.thrown(id) && l.m.here(id)
+}
+
+// missing are all such.
+func (l *lead) missing() []ID { return those(l.expected(), l.lacks) }
 
 // begin gives out places, once nobody can have used the sum.
 func (l *lead) begin() {
@@ -245,40 +256,38 @@ func (l *lead) begin() {
 		l.inquire()
 		return
 	}
-	if l.refuses() {
+	if l.refuses(len(l.came)) {
 		return
 	}
 	l.attempt = (max(l.attempt, l.others)>>attemptBits+1)<<attemptBits | l.m.self.Fingerprint()&(1<<attemptBits-1)
-	l.running, l.line, l.began, l.moved, l.noted = true, l.blame.order(l.came.ids(), l.attempt), l.m.now, l.m.now, l.m.now
-	for i := range l.came {
-		c := &l.came[i]
-		c.placed, c.stage, c.attempt, c.took, c.progress, c.spoiler = true, Placed, l.attempt, false, 0, ""
-	}
-	for i := range l.came {
-		l.tellPlace(&l.came[i])
+	l.running, l.began, l.moved, l.noted, l.holding = true, l.m.now, l.m.now, l.m.now, 0
+	l.line = l.blame.order(l.op, l.came.ids(), l.attempt)
+	for rank, id := range l.line {
+		c := l.came[id]
+		c.placed, c.stage, c.attempt, c.took, c.progress, c.spoiler, c.rank, c.moved = true, Placed, l.attempt, false, 0, "", rank, l.m.now
+		l.tellPlace(c)
 	}
 }
 
 // tellPlace gives a participant its place among those who have one.
 func (l *lead) tellPlace(c *comer) {
-	line := l.line
-	rank, n := slices.Index(line, c.ID), len(line)
 	c.told = l.m.now
-	l.m.tell(c.ID, &wire.Sum{
-		Kind: wire.SumPlace, Name: l.name, Attempt: l.attempt, Rank: uint32(rank), Size: uint32(n),
-		Next: string(line[(rank+1)%n]), Previous: string(line[(rank+n-1)%n]),
-	})
+	place := &wire.Sum{Kind: wire.SumPlace, Name: l.name, Attempt: l.attempt, Rank: uint32(c.rank), Size: uint32(len(l.line))}
+	for _, rank := range partners(schedule(l.op, c.rank, len(l.line), 0)) {
+		place.Partners = append(place.Partners, string(l.line[rank]))
+	}
+	l.m.tell(c.ID, place)
 }
 
 // commit lets all use the sum.
 func (l *lead) commit() {
-	l.m.group = nil
-	for _, c := range l.came {
-		if c.placed {
-			l.m.group = append(l.m.group, c.ID)
+	l.m.group = slices.Clone(l.line)
+	l.m.leader = l.m.self
+	for _, s := range l.m.open {
+		if s.lead != nil {
+			s.lead.anew()
 		}
 	}
-	l.m.leader = l.m.self
 	l.release(l.attempt)
 }
 
@@ -287,13 +296,13 @@ func (l *lead) release(attempt uint64) {
 	over := ended{attempt: attempt, detail: l.came.spoilt()}
 	l.m.over.Add(l.name, over)
 	own := false
-	for _, c := range l.came {
-		if c.ID == l.m.self {
+	for _, id := range l.came.ids() {
+		if id == l.m.self {
 			own = true
 			continue
 		}
-		status := &wire.Sum{Name: l.name, Attempt: c.attempt, Stage: uint8(c.stage), Term: c.term}
-		l.m.tell(c.ID, over.answer(status))
+		c := l.came[id]
+		l.m.tell(id, over.answer(&wire.Sum{Name: l.name, Attempt: c.attempt, Stage: uint8(c.stage), Term: c.term}))
 	}
 	s := l.m.open[l.name]
 	s.lead = nil
@@ -305,18 +314,20 @@ func (l *lead) release(attempt uint64) {
 // fault ends the sum for all, and for one that has not come.
 func (l *lead) fault(code uint8, detail string, also ...ID) {
 	l.m.over.Add(l.name, ended{why: code, detail: detail})
-	for _, c := range l.came {
-		also = append(also, c.ID)
-	}
-	for _, id := range also {
+	for _, id := range append(l.came.ids(), also...) {
 		l.m.tell(id, &wire.Sum{Kind: wire.SumFault, Name: l.name, Op: code, Detail: detail})
 	}
+	l.running, l.came = false, nil
 	l.m.open[l.name].lead = nil
 }
 
 // tick asks again, and goes on without those who do not come, say nothing, or hold the others up.
 func (l *lead) tick() {
-	for _, c := range slices.Clone(l.came) {
+	for _, id := range l.came.ids() {
+		c := l.came[id]
+		if c == nil {
+			continue // the sum has ended
+		}
 		stuck := !l.running && l.m.now-l.changed >= silence && !l.ready(c)
 		if stuck {
 			l.hold(c.ID, "", "", stallCounts)
@@ -326,8 +337,8 @@ func (l *lead) tick() {
 			l.drop(c.ID)
 		}
 	}
-	if l.running && (l.m.now-l.moved >= standstill+slack || l.m.now-l.began >= slack+lasts(l.moves(), len(l.line))) {
-		l.stall("")
+	if l.running && (l.m.now-l.moved >= standstill+slack || l.m.now-l.began >= slack+lasts(l.op, l.moves(), len(l.line))) {
+		l.stall()
 	}
 	l.advance()
 	s := l.m.open[l.name]
@@ -340,7 +351,7 @@ func (l *lead) tick() {
 		if l.inquire(); waited >= wait+unanswered {
 			l.fault(codeOf(ErrTooFew), "whether they have made the sum is not said by "+shorts(l.silent()))
 		}
-	case slices.ContainsFunc(l.came, func(c comer) bool { return !l.ready(c) }):
+	case !l.allReady():
 	case l.enough():
 		l.begin()
 	default:
@@ -353,11 +364,11 @@ func (l *lead) tick() {
 // moves is how many bytes a participant moves in the attempt: of a gathering those that are here, where
 // this member takes part, since others may say that they bring what they never do.
 func (l *lead) moves() uint64 {
-	if Op(l.op) != Gather {
+	if l.op != Gather {
 		return moves(l.length)
 	}
-	if own := l.m.open[l.name].own; own != nil && own.ring != nil && own.attempt == l.attempt {
-		return own.ring.gathered()
+	if own := l.m.open[l.name].own; own != nil && own.current != nil && own.attempt == l.attempt {
+		return own.current.bytes
 	}
 	_, together := l.came.brings()
 	return min(together, MaxGathered)
@@ -372,12 +383,7 @@ func (l *lead) note() {
 	who, why := l.missing(), "to come"
 	switch {
 	case l.running:
-		who, why = nil, "to have the sum"
-		for _, c := range l.came {
-			if c.placed && c.stage != Holding {
-				who = append(who, c.ID)
-			}
-		}
+		who, why = those(l.line, func(id ID) bool { return l.came[id].stage != Holding }), "to have the sum"
 	case len(who) == 0:
 		who, why = l.silent(), "to say what they know"
 	}

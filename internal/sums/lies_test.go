@@ -91,7 +91,11 @@ var lies = map[string]lie{
 	"forwards nothing":                 mute,
 	"forwards just in time":            trickles,
 	"keeps the last step": func(m *member, o Outcome) {
-		if s := o.Share; s == nil || int(s.Step)+1 < m.open[s.Name].own.ring.steps() {
+		var a *attempt // the share's, if that is not over
+		if s := o.Share; s != nil && m.open[s.Name] != nil && m.open[s.Name].own != nil {
+			a = m.open[s.Name].own.current
+		}
+		if a == nil || a.Op == Gather && int(o.Share.Step) < a.size-2 || a.Op != Gather && int(o.Share.Step)+1 < len(a.hands) {
 			m.world.carry(m, o)
 		}
 	},
@@ -139,7 +143,7 @@ var lies = map[string]lie{
 	}),
 	"has used what nobody has": says(wire.SumStatus, func(_ *member, w *wire.Sum) bool {
 		if w.Question > 0 {
-			w.Kind = wire.SumDone
+			w.Kind, w.Rank = wire.SumDone, 0
 		}
 		return true
 	}),
@@ -164,12 +168,12 @@ var lies = map[string]lie{
 	}),
 	"says from the first that it brings much": says(wire.SumStatus, func(m *member, w *wire.Sum) bool {
 		if Op(w.Op) == Gather {
-			w.Stage, w.Rank, w.Size = min(w.Stage, uint8(Placed)), uint32(m.world.now/(30*time.Second)), wire.SumTells+MaxGathered-1<<20
+			w.Stage, w.Rank, w.Size = min(w.Stage, uint8(Placed)), uint32(m.world.now/(30*time.Second)), MaxGathered-1<<20
 		}
 		return true
 	}),
 	"has no part, as only the coordinator hears": says(wire.SumStatus, func(_ *member, w *wire.Sum) bool {
-		w.Kind = wire.SumNone
+		w.Kind, w.Rank = wire.SumNone, 0
 		return w.Question > 0
 	}),
 	"brings NaN": func(m *member, o Outcome) {
@@ -296,7 +300,7 @@ func TestOneThatLiesIsOutlived(t *testing.T) {
 			if made := w.agree(t, all, 4); made != 4*(n-1) {
 				t.Errorf("%s: %d results of %d", all, made, 4*(n-1))
 			}
-			if w.now > maxStalls*(lasts(0, n)+2*slack+time.Second) {
+			if w.now > maxStalls*(lasts(Add, moves(100), n)+2*slack+time.Second) {
 				t.Errorf("%s: four sums took %s", all, w.now)
 			}
 		}
@@ -353,7 +357,7 @@ func TestAFullChunkJustInTimeIsTooSlow(t *testing.T) {
 		w.after(0, m.next)
 	}
 	w.run(24 * time.Hour)
-	bound := maxStalls * (lasts(moves(300_000), 4) + 2*slack)
+	bound := maxStalls * (lasts(Add, moves(300_000), 4) + 2*slack)
 	if made := w.agree(t, "trickles", 1); made != 3 || w.now > bound {
 		t.Errorf("%d results after %s, want 3 within %s", made, w.now, bound)
 	}
@@ -369,7 +373,7 @@ func TestABlockJustInTimeIsTooSlow(t *testing.T) {
 	}
 	w.members[0].calls[0].Data = make([]byte, 8<<20)
 	w.run(24 * time.Hour)
-	if made := w.agree(t, "trickles", 1); made != 3 || w.now > maxStalls*(lasts(0, 4)+2*slack) {
+	if made := w.agree(t, "trickles", 1); made != 3 || w.now > maxStalls*(lasts(Gather, 8<<20, 4)+2*slack) {
 		t.Errorf("%d results after %s, want 3", made, w.now)
 	}
 }

@@ -27,19 +27,12 @@ const (
 	sayAgain = time.Second
 )
 
-// Outcome is what a machine wants done: one of its fields is set, beside To.
-type Outcome struct {
-	To     ID          // to be told
-	Word   *wire.Sum   // a word
-	Share  *wire.Share // or a share
-	Result *Result     // or a call has ended
-}
-
 // Machine is one member's part of all sums.
 type Machine struct {
 	self    ID
 	now     time.Duration
 	members []ID // that can be coordinators, in order, this one among them
+	places  map[ID]int
 	leader  ID   // that of the last sum that was made, while it is a member
 	group   []ID // who took part in that, if this member coordinated it
 	open    map[string]*sum
@@ -48,14 +41,9 @@ type Machine struct {
 	leads   uint32               // how many leads there have been
 	thrown  map[ID]time.Duration // members that were thrown out of a sum, when
 	pair    ID                   // with whom alone this member sums, until a sum has others
-	inward  []said               // to this member itself
+	inward  []*wire.Sum          // to this member itself
 	out     []Outcome
 	facts   []Fact
-}
-
-type said struct {
-	from ID
-	word *wire.Sum
 }
 
 // sum is one that is under way.
@@ -68,7 +56,15 @@ type sum struct {
 // New makes the machine of a member that knows of no other yet.
 func New(self ID) *Machine {
 	over, _ := lru.NewLRU[string, ended](maxOver, nil) // fails for sizes below 1
-	return &Machine{self: self, members: []ID{self}, open: make(map[string]*sum), over: over, asleep: make(map[ID]bool), thrown: make(map[ID]time.Duration)}
+	m := &Machine{self: self, open: make(map[string]*sum), over: over, asleep: make(map[ID]bool), thrown: make(map[ID]time.Duration)}
+	m.View(0, []ID{self})
+	return m
+}
+
+// here tells whether one is a member.
+func (m *Machine) here(id ID) bool {
+	_, here := m.places[id]
+	return here
 }
 
 // Outcomes are what is to be done, in order, since they were asked for last. They are the
@@ -78,7 +74,7 @@ func (m *Machine) Outcomes() []Outcome {
 	for len(m.inward) > 0 {
 		next := m.inward[0]
 		m.inward = m.inward[1:]
-		m.heard(next.from, next.word)
+		m.heard(m.self, next)
 	}
 	out := m.out
 	m.out = nil
@@ -142,18 +138,25 @@ func (m *Machine) View(now time.Duration, members []ID) {
 	if slices.Equal(members, m.members) {
 		return
 	}
-	m.members = slices.Clone(members)
-	if !slices.Contains(m.members, m.self) {
+	before := m.places
+	if m.members = slices.Clone(members); !slices.Contains(m.members, m.self) {
 		m.members = append(m.members, m.self)
 	}
-	maps.DeleteFunc(m.asleep, func(id ID, _ bool) bool { return !slices.Contains(m.members, id) })
-	maps.DeleteFunc(m.thrown, func(id ID, _ time.Duration) bool { return !slices.Contains(m.members, id) })
-	if !slices.Contains(m.members, m.leader) {
+	m.places = make(map[ID]int, len(m.members))
+	for i, id := range m.members {
+		m.places[id] = i
+	}
+	maps.DeleteFunc(m.asleep, func(id ID, _ bool) bool { return !m.here(id) })
+	maps.DeleteFunc(m.thrown, func(id ID, _ time.Duration) bool { return !m.here(id) })
+	if !m.here(m.leader) {
 		m.leader, m.group = "", nil
 	}
 	for _, s := range m.open {
 		if s.own != nil {
-			maps.DeleteFunc(s.own.early, func(id ID, _ *early) bool { return !slices.Contains(m.members, id) })
+			maps.DeleteFunc(s.own.early, func(id ID, _ *early) bool {
+				_, was := before[id]
+				return was && !m.here(id)
+			})
 		}
 	}
 	m.led()
@@ -250,7 +253,7 @@ func (m *Machine) Share(now time.Duration, from ID, share wire.Share) {
 }
 
 func (m *Machine) heard(from ID, w *wire.Sum) {
-	if from != m.self && !slices.Contains(m.members, from) {
+	if !m.here(from) {
 		return // it says it again once it is one
 	}
 	m.wakes(from)
@@ -306,7 +309,7 @@ func (m *Machine) status(from ID, w *wire.Sum) {
 // alone is in how many sums a member is the only one that has come.
 func (m *Machine) alone(member ID) (sums int) {
 	for _, s := range m.open {
-		if s.own == nil && s.lead != nil && len(s.lead.came) == 1 && s.lead.came[0].ID == member {
+		if s.own == nil && s.lead != nil && len(s.lead.came) == 1 && s.lead.came[member] != nil {
 			sums++
 		}
 	}
@@ -345,11 +348,10 @@ func (m *Machine) asked(from ID, w *wire.Sum) {
 // follow takes another's word for who coordinates: where none does, where the one that did
 // says so, and where two sides of a cut had one each, of whom the first in order goes on.
 func (m *Machine) follow(from, leader ID) {
-	place := slices.Index(m.members, leader)
-	if leader == m.coordinator() || place < 0 || m.asleep[leader] {
+	if leader == m.coordinator() || !m.here(leader) || m.asleep[leader] {
 		return
 	}
-	if m.leader == "" || from == m.leader || place < slices.Index(m.members, m.leader) {
+	if m.leader == "" || from == m.leader || m.places[leader] < m.places[m.leader] {
 		m.leader, m.group = leader, nil
 		m.led()
 	}
@@ -366,7 +368,7 @@ func (m *Machine) end(s *sum, e ended) {
 
 func (m *Machine) tell(to ID, w *wire.Sum) {
 	if to == m.self {
-		m.inward = append(m.inward, said{m.self, w})
+		m.inward = append(m.inward, w)
 		return
 	}
 	m.out = append(m.out, Outcome{To: to, Word: w})

@@ -24,8 +24,7 @@ const (
 )
 
 const (
-	// standstill is after what time an attempt is given up in which nothing comes, or less than
-	// a full share.
+	// standstill is after what time an attempt is given up of which nobody has more.
 	standstill = time.Minute
 	// longestWait is for how long a participant waits for the patience of others, if its own is less,
 	// maxStalls how many attempts may stand still for each member, and leastRate what bytes a second
@@ -46,11 +45,10 @@ type part struct {
 	placedBy ID
 	leader   ID     // whom it has told last where it is, and takes COMMIT of
 	term     uint32 // how often it has told another, or has been asked
-	ring     *ring
+	current  *attempt
 	moments
-	came    uint64 // bytes
-	broken  bool   // the attempt is, with suspect, or because nothing comes
-	suspect ID
+	came    uint64      // bytes
+	suspect ID          // with whom the attempt is broken, "" if it is not
 	absent  map[ID]bool // who says that it has no part in the sum
 	early   map[ID]*early
 }
@@ -64,7 +62,6 @@ type early struct {
 // moments are times of a part.
 type moments struct {
 	began    time.Duration
-	placed   time.Duration // last
 	reported time.Duration
 	moved    time.Duration // when numbers came last
 	noted    time.Duration // when it was told last who is waited for
@@ -76,7 +73,7 @@ type moments struct {
 // may let the sum count at any moment. A new term begins with another: no word that was on its
 // way then lets the sum count any more.
 func (p *part) follow() (changed bool) {
-	placed := p.stage != Waiting && slices.Contains(p.m.members, p.leader) && !p.m.asleep[p.leader]
+	placed := p.stage != Waiting && p.m.here(p.leader) && !p.m.asleep[p.leader]
 	if leader := p.m.coordinator(); !placed && p.leader != leader {
 		p.leader = leader
 		p.term++
@@ -110,10 +107,10 @@ func (p *part) giveUp() {
 func (p *part) status() *wire.Sum {
 	w := &wire.Sum{
 		Kind: wire.SumStatus, Name: p.Name, Op: uint8(p.Op), Stage: uint8(p.stage), Attempt: p.attempt, Length: p.length(),
-		Least: uint32(p.Least), Patience: uint32(p.Patience.Milliseconds()), Term: p.term, Size: wire.SumTells | uint32(len(p.Data)),
+		Least: uint32(p.Least), Patience: uint32(p.Patience.Milliseconds()), Term: p.term, Size: uint32(len(p.Data)),
 	}
-	if p.ring != nil {
-		w.Rank, w.Next = p.ring.progress(), string(p.ring.spoiler)
+	if p.current != nil {
+		w.Rank, w.Next = p.current.progress(), string(p.current.spoiler)
 	}
 	return w
 }
@@ -121,16 +118,13 @@ func (p *part) status() *wire.Sum {
 // report says again where this member is.
 func (p *part) report() {
 	p.reported = p.m.now
-	if p.stage == Placed && (p.m.now-p.moved >= standstill || p.Op == Gather && p.m.now-p.placed >= lasts(p.ring.gathered(), p.ring.size)) {
-		p.broken = true
-	}
 	p.follow()
 	p.note()
 	p.m.tell(p.leader, p.status())
-	if p.broken {
+	if p.suspect != "" {
 		w := &wire.Sum{Kind: wire.SumBroken, Name: p.Name, Attempt: p.attempt, Next: string(p.suspect)}
-		if p.ring.excess >= 0 {
-			w.Rank, w.Size = uint32(p.ring.excess), uint32(p.ring.size)
+		if p.current.excess >= 0 {
+			w.Rank, w.Size = uint32(p.current.excess), uint32(p.current.size)
 		}
 		p.m.tell(p.leader, w)
 	}
@@ -140,7 +134,7 @@ func (p *part) report() {
 func (p *part) note() {
 	who, why := p.leader, "for its word"
 	if p.stage == Placed {
-		who, why = p.ring.previous, "for numbers"
+		who, why = p.current.awaits(), "for numbers"
 	}
 	if last := max(p.began, p.moved, p.noted); p.m.now-last >= noteEvery && who != p.m.self {
 		p.noted = p.m.now
@@ -148,14 +142,19 @@ func (p *part) note() {
 	}
 }
 
-// lasts is how long an attempt may take that moves so many bytes, of so many: a ring has two steps for
-// each, and far links take some tenths of a second.
-func lasts(bytes uint64, size int) time.Duration {
-	return standstill + time.Duration(size)*time.Second + time.Duration(bytes)*time.Second/leastRate
+// lasts is how long an attempt of so many participants may take in which one moves so many bytes, of a
+// gathering at each step: far links take some tenths of a second.
+func lasts(op Op, bytes uint64, size int) time.Duration {
+	_, steps := schedule(op, 0, size, 0)
+	if op == Gather {
+		bytes *= uint64(len(steps))
+	}
+	return standstill + time.Duration(len(steps))*time.Second + time.Duration(bytes)*time.Second/leastRate
 }
 
-// moves is how many bytes a participant takes and sends in an attempt at numbers.
-func moves(length uint64) uint64 { return 2 * wire.NumberSize * min(length, MaxLength) }
+// moves is how many bytes a participant sends at most in an attempt at numbers, and takes: two halves for
+// others, beside its own.
+func moves(length uint64) uint64 { return 3 * wire.NumberSize * min(length, MaxLength) }
 
 // limit is for how long a participant waits for a coordinator that is here and brings the sum to
 // no end. One that is honest has ended it by then.
@@ -168,7 +167,7 @@ func (p *part) limit() time.Duration {
 	if p.Op == Gather {
 		bytes = min(p.came+uint64(len(p.Data)), MaxGathered)
 	}
-	return patience + unanswered + maxStalls*(lasts(bytes, len(p.m.members))+time.Duration(len(p.m.members))*standstill)
+	return patience + unanswered + maxStalls*(lasts(p.Op, bytes, len(p.m.members))+time.Duration(len(p.m.members))*standstill)
 }
 
 // hear takes what a coordinator says.
@@ -181,7 +180,7 @@ func (p *part) hear(from ID, w *wire.Sum) {
 		p.place(from, w)
 	case w.Kind == wire.SumVoid && w.Attempt == p.attempt:
 		p.m.fact(Fact{What: Voided, Sum: p.Name, Who: []ID{from}, Why: "who coordinates says so"})
-		p.stage, p.ring, p.broken, p.suspect = Waiting, nil, false, ""
+		p.stage, p.current, p.suspect = Waiting, nil, ""
 		p.report()
 	case w.Kind == wire.SumFault:
 		p.m.out = append(p.m.out, Outcome{Result: &Result{Name: p.Name, Err: reason(w.Op, p.Name, w.Detail)}})
@@ -193,23 +192,36 @@ func (p *part) hear(from ID, w *wire.Sum) {
 // late.
 func (p *part) place(from ID, w *wire.Sum) {
 	late := w.Attempt == p.attempt || w.Attempt < p.attempt && from == p.placedBy || w.Attempt >= maxAttempt
-	known := slices.Contains(p.m.members, ID(w.Next)) && slices.Contains(p.m.members, ID(w.Previous))
-	// One on both sides hears all as if it were alone with this member.
-	ring := len(map[ID]bool{p.m.self: true, ID(w.Next): true, ID(w.Previous): true}) == min(int(w.Size), 3)
-	if late || !known || !ring || w.Size > uint32(len(p.m.members)) || w.Size == 2 && !p.apart(from, ID(w.Next)) {
+	wrong := w.Size == 0 || w.Size > uint32(len(p.m.members)) || !p.distinct(w.Partners) || w.Size == 2 && len(w.Partners) != 1
+	if late || wrong || w.Size == 2 && !p.apart(from, ID(w.Partners[0])) {
 		return // it says it again
 	}
-	p.attempt, p.placedBy, p.stage, p.broken, p.suspect, p.moved = w.Attempt, from, Placed, false, "", p.m.now
-	p.placed = p.m.now
-	p.ring = newRing(&p.Call, w)
-	p.ring.begin(p.send)
-	before := p.early[p.ring.previous]
-	if p.early = nil; before != nil && before.shares[0].Attempt == p.attempt {
-		for i := range before.shares {
-			p.take(&before.shares[i])
+	next := newAttempt(&p.Call, w, p.send)
+	if next == nil {
+		return
+	}
+	p.attempt, p.placedBy, p.stage, p.suspect, p.moved, p.current = w.Attempt, from, Placed, "", p.m.now, next
+	next.begin()
+	early := p.early
+	p.early = nil
+	for _, sender := range slices.Sorted(maps.Keys(early)) {
+		shares := early[sender].shares
+		for i := range shares {
+			p.share(sender, &shares[i])
+		}
+		if shares[0].Attempt > p.attempt && p.current.has(sender) {
+			p.breakOff(sender) // what it sent for this one has not been kept
 		}
 	}
 	p.close()
+}
+
+// distinct tells whether partners are members, and others: one that stood twice would hear more of this
+// member's numbers.
+func (p *part) distinct(partners []string) bool {
+	all := slices.Sorted(slices.Values(append([]string{string(p.m.self)}, partners...)))
+	strange := slices.ContainsFunc(all, func(id string) bool { return !p.m.here(ID(id)) })
+	return !strange && len(slices.Compact(all)) == len(partners)+1
 }
 
 // apart tells whether this member may sum with one other alone, which hears its numbers then: not
@@ -244,22 +256,22 @@ func (p *part) absents(id ID) {
 	p.absent[id] = p.m.now-p.began >= min(p.Patience, longestWait)
 }
 
-func (p *part) send(s wire.Share) {
-	p.m.out = append(p.m.out, Outcome{To: p.ring.next, Share: &s})
+func (p *part) send(to ID, s wire.Share) {
+	p.m.out = append(p.m.out, Outcome{To: to, Share: &s})
 }
 
 // share takes numbers: of this attempt, or of the next, whose place may come after them.
 func (p *part) share(from ID, s *wire.Share) {
 	switch {
-	case s.Attempt == p.attempt && p.ring != nil && from == p.ring.previous:
-		p.take(s)
+	case s.Attempt == p.attempt && p.stage == Placed && p.current.has(from):
+		p.take(from, s)
 	case s.Attempt > p.attempt:
 		p.keep(from, s)
 	} // others are of an attempt that was given up
 }
 
 // keep has numbers wait for the place that they are for: of each member those of the last attempt, and
-// of all no more than two may send in one. Where there are more, those go of whom there are most: who has
+// of all no more than may come in one. Where there are more, those go of whom there are most: who has
 // no place to send them from does not push out the one that has.
 func (p *part) keep(from ID, s *wire.Share) {
 	e := p.early[from]
@@ -273,13 +285,12 @@ func (p *part) keep(from ID, s *wire.Share) {
 		e = &early{}
 		p.early[from] = e
 	}
-	room := 2 * wire.NumberSize * p.length()
+	room := moves(p.length())
 	if p.Op == Gather {
-		room = 2 * MaxGather
+		room = MaxGathered
 	}
-	most := room/wire.MaxShare + 2*uint64(len(p.m.members))
-	if uint64(len(e.shares)) >= most {
-		return // the ring stands still, and is broken off
+	if most := room/wire.MaxShare + 2*uint64(len(p.m.members)); uint64(len(e.shares)) >= most {
+		return // the attempt stands still, and is given up
 	}
 	kept := *s
 	kept.Data = bytes.Clone(s.Data)
@@ -293,43 +304,36 @@ func (p *part) keep(from ID, s *wire.Share) {
 	}
 }
 
-// take takes what comes next. Anything else breaks the attempt off: something before it was of
+// take takes what comes next of a partner. Anything else breaks the attempt off: something before it was of
 // a place that this member was not told of in time, or is lost.
-func (p *part) take(s *wire.Share) {
-	if p.stage != Placed {
-		return
-	}
-	if !p.ring.take(s, p.send) {
-		p.breakOff(p.ring.previous)
+func (p *part) take(from ID, s *wire.Share) {
+	if !p.current.take(from, s) {
+		p.breakOff(from)
 		return
 	}
 	p.came += uint64(len(s.Data))
-	if len(s.Data) == wire.MaxShare || p.ring.offset == 0 {
-		p.moved = p.m.now
-	}
+	p.moved = p.m.now
 	p.close()
 }
 
 // close tells the coordinator once the sum is here.
 func (p *part) close() {
-	if p.stage == Placed && p.ring.complete() {
+	if p.stage == Placed && p.current.complete() {
 		p.stage = Holding
 		p.report()
 	}
 }
 
-// lost gives an attempt up whose ring is broken.
+// lost gives an attempt up in which something may be lost that comes from a partner or goes to it.
 func (p *part) lost(member ID) {
-	switch {
-	case p.ring == nil || p.stage == Waiting || p.broken:
-	case member == p.ring.next, member == p.ring.previous && p.stage == Placed:
+	if p.stage != Waiting && p.suspect == "" && p.current.has(member) {
 		p.breakOff(member)
 	}
 }
 
 // breakOff tells the coordinator that the attempt has come to nothing, until it is given up.
 func (p *part) breakOff(with ID) {
-	p.broken, p.suspect = true, with
+	p.suspect = with
 	p.report()
 }
 
@@ -338,10 +342,10 @@ func (p *part) commit(from ID, w *wire.Sum) {
 	if p.stage != Holding || w.Attempt != p.attempt {
 		return
 	}
-	if p.ring.size != 2 {
+	if p.current.size != 2 {
 		p.m.pair = ""
 	}
-	result := &Result{Name: p.Name, Vector: p.ring.values, Blocks: p.ring.blocks, Peers: p.ring.size}
+	result := &Result{Name: p.Name, Vector: p.current.values, Blocks: p.current.blocks, Peers: p.current.size}
 	if i := slices.IndexFunc(result.Vector, func(v float64) bool { return v-v != 0 }); i >= 0 {
 		result = &Result{Name: p.Name, Err: reason(codeOf(ErrNotFinite), p.Name, fmt.Sprintf("number %d is %g%s", i, result.Vector[i], w.Detail))}
 	}

@@ -34,7 +34,7 @@ func (s *solo) hears(from ID, kind wire.SumKind, w wire.Sum) {
 // holds has the member call, and be placed alone by one, so that it holds the sum of attempt 7.
 func (s *solo) holds(by ID) {
 	s.Call(s.now, Call{Name: "x", Vector: []float64{1}, Patience: time.Second})
-	s.hears(by, wire.SumPlace, wire.Sum{Attempt: 7, Size: 1, Next: "m", Previous: "m"})
+	s.hears(by, wire.SumPlace, wire.Sum{Attempt: 7, Size: 1})
 	if s.told(by, wire.SumStatus).Stage != uint8(Holding) {
 		s.t.Fatal("it holds nothing")
 	}

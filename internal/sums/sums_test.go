@@ -289,7 +289,7 @@ func TestASideOfACutGoesOn(t *testing.T) {
 	}
 }
 
-// TestManyMembersFarApart shows that a ring of many steps, each of which takes its way over far links, has
+// TestManyMembersFarApart shows that a sum whose messages take their way over far links has
 // the time for them.
 func TestManyMembersFarApart(t *testing.T) {
 	const n = 250

@@ -16,19 +16,21 @@ import (
 // world is some members in virtual time: what they say takes a while, in order on each link;
 // they may die, and others find out later, each at its own time.
 type world struct {
-	t       *testing.T
-	rand    *rand.Rand
-	now     time.Duration
-	events  events
-	count   int
-	members []*member
-	free    map[[3]int]time.Duration // when a link has delivered what is on it
-	passes  int                      // 1 if words pass shares on a link
-	cut     map[[2]int]bool          // links on which something of a dead one was lost, and all after it
-	sent    uint64                   // bytes of shares
-	trace   bool
-	delay   time.Duration // of a word, at most
-	noticed time.Duration // after what time a death is found out, at most
+	t        *testing.T
+	rand     *rand.Rand
+	now      time.Duration
+	events   events
+	count    int
+	members  []*member
+	byName   map[ID]*member
+	free     map[[3]int]time.Duration // when a link has delivered what is on it
+	passes   int                      // 1 if words pass shares on a link
+	cut      map[[2]int]bool          // links on which something of a dead one was lost, and all after it
+	sent     uint64                   // bytes of shares
+	trace    bool
+	delay    time.Duration // of a word, at most
+	constant bool          // that is what each takes
+	noticed  time.Duration // after what time a death is found out, at most
 }
 
 type member struct {
@@ -70,7 +72,7 @@ func name(i int) ID { return ID(fmt.Sprintf("m%02d", i)) }
 
 // newWorld is a world of members that all know each other.
 func newWorld(t *testing.T, seed uint64, n int) *world {
-	w := &world{t: t, rand: rand.New(rand.NewPCG(seed, 1)), free: make(map[[3]int]time.Duration), passes: int(seed % 3 / 2), cut: make(map[[2]int]bool),
+	w := &world{t: t, rand: rand.New(rand.NewPCG(seed, 1)), free: make(map[[3]int]time.Duration), passes: int(seed % 3 / 2), cut: make(map[[2]int]bool), byName: make(map[ID]*member),
 		delay: 5 * time.Millisecond, noticed: 4 * time.Second}
 	all := make([]ID, n)
 	for i := range all {
@@ -79,7 +81,7 @@ func newWorld(t *testing.T, seed uint64, n int) *world {
 	for i := range n {
 		m := &member{Machine: New(name(i)), world: w, index: i, knows: slices.Clone(all)}
 		m.View(0, m.knows)
-		w.members = append(w.members, m)
+		w.members, w.byName[m.self] = append(w.members, m), m
 		w.after(w.upTo(time.Second), m.tick)
 	}
 	return w
@@ -131,6 +133,7 @@ func (m *member) next() {
 // settle carries out what the machine wants.
 func (m *member) settle() {
 	for all := m.Outcomes(); len(all) > 0; all = m.Outcomes() {
+		m.counted()
 		for _, o := range all {
 			if m.dies--; m.dies == 0 {
 				m.world.kill(m)
@@ -153,9 +156,21 @@ func (m *member) settle() {
 	}
 }
 
+// counted shows that a coordinator finds whether one is missing, or has not said what it knows, as a search
+// of all does.
+func (m *member) counted() {
+	for _, s := range m.sums() {
+		if l := s.lead; l != nil && len(m.members) < 20 {
+			if l.lacking.finds(l.expected(), l.lacks) != (len(l.missing()) > 0) || l.informed() != (len(l.silent()) == 0) {
+				m.world.t.Errorf("%s: %d missing of %s, %d silent, which are not found", m.self, len(l.missing()), s.name, len(l.silent()))
+			}
+		}
+	}
+}
+
 // carry has something arrive, as bytes as it would go over a stream.
 func (w *world) carry(from *member, o Outcome) {
-	to := w.members[slices.IndexFunc(w.members, func(m *member) bool { return m.self == o.To })]
+	to := w.byName[o.To]
 	link := [2]int{from.index, to.index}
 	lane := [3]int{from.index, to.index}
 	payload := payloadOf(o)
@@ -163,7 +178,10 @@ func (w *world) carry(from *member, o Outcome) {
 		lane[2] = w.passes
 		w.sent += uint64(len(payload))
 	}
-	at := max(w.free[lane], w.now+w.upTo(w.delay))
+	at := w.now + w.delay
+	if !w.constant {
+		at = max(w.free[lane], w.now+w.upTo(w.delay))
+	}
 	w.free[lane] = at
 	if w.trace {
 		w.t.Logf("%v %s to %s: %+v %+v", w.now, from.self, to.self, o.Word, o.Share)

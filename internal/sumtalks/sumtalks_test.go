@@ -145,7 +145,7 @@ func TestAttemptsDoNotPileUp(t *testing.T) {
 		talks.machine.Call(0, sums.Call{Name: "x", Vector: make([]float64, 1<<20)})
 		const attempts = 20
 		for attempt := range uint64(attempts) {
-			talks.machine.Hear(0, slow.Self(), wire.Sum{Kind: wire.SumPlace, Name: "x", Attempt: attempt + 1, Size: 2, Next: string(slow.Self()), Previous: string(slow.Self())})
+			talks.machine.Hear(0, slow.Self(), wire.Sum{Kind: wire.SumPlace, Name: "x", Attempt: attempt + 1, Size: 2, Partners: []string{string(slow.Self())}})
 			talks.mu.Lock()
 			talks.carryOut()
 			talks.mu.Unlock()

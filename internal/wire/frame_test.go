@@ -182,7 +182,7 @@ func TestLimits(t *testing.T) {
 	for _, typ := range knownTypes() {
 		most, _ := typ.limit()
 		switch typ {
-		case TypeCode, TypeDiff, TypeRanges, TypePart, TypeStateSlice, TypeStateHashes, TypeControl, TypeMember, TypeDescription, TypeShare:
+		case TypeCode, TypeDiff, TypeRanges, TypePart, TypeStateSlice, TypeStateHashes, TypeControl, TypeMember, TypeDescription, TypeSum, TypeShare:
 			if most > MaxPayload {
 				t.Errorf("%v allows %d bytes, beyond MaxPayload", typ, most)
 			}

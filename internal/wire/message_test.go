@@ -115,13 +115,17 @@ func drawMessage(t *rapid.T) Message {
 		},
 		func() Message {
 			size := rapid.Uint32Range(1, math.MaxUint32).Draw(t, "size")
+			var partners []string
+			for range rapid.IntRange(0, MaxSumPartners).Draw(t, "partners") {
+				partners = append(partners, drawText(t, 1, maxID))
+			}
 			return Sum{
 				Kind: SumKind(rapid.Uint8Range(1, uint8(lastSumKind)).Draw(t, "sum's kind")), Op: rapid.Uint8().Draw(t, "op"),
 				Stage: rapid.Uint8().Draw(t, "stage"), Name: drawText(t, 1, MaxSumName), Attempt: number("attempt"), Length: number("length"),
 				Least: rapid.Uint32().Draw(t, "least"), Patience: rapid.Uint32().Draw(t, "patience"), Term: rapid.Uint32().Draw(t, "term"),
 				Question: rapid.Uint32().Draw(t, "question"),
 				Rank:     rapid.Uint32Range(0, size-1).Draw(t, "rank"), Size: size,
-				Next: drawText(t, 0, maxID), Previous: drawText(t, 0, maxID), Detail: drawText(t, 0, maxWhy),
+				Next: drawText(t, 0, maxID), Detail: drawText(t, 0, maxWhy), Partners: partners,
 			}
 		},
 	}).Draw(t, "kind")()

@@ -15,11 +15,11 @@ const (
 	NumberSize = 8
 	// MaxShare is the most bytes of numbers in one SHARE.
 	MaxShare = 128 << 10
-	maxID    = 128
-	maxWhy   = 152 // of a Detail
-	maxSum   = 3 + 1 + MaxSumName + 8 + 8 + 6*4 + 2*(1+maxID) + 1 + maxWhy
-	// SumTells is part of Size in a STATUS that tells how far a participant is.
-	SumTells = 1 << 31
+	// MaxSumPartners is the most partners of a participant.
+	MaxSumPartners = 64
+	maxID          = 128
+	maxWhy         = 152 // of a Detail
+	maxSum         = 3 + 1 + MaxSumName + 8 + 8 + 6*4 + 1 + maxID + 1 + MaxSumPartners*(1+maxID) + 1 + maxWhy
 	// shareInfo is the most bytes of a SHARE before the numbers.
 	shareInfo = 1 + MaxSumName + 8 + 4 + 8 + 8
 )
@@ -41,14 +41,14 @@ type SumKind uint8
 const (
 	// SumStatus: a participant tells the coordinator where it is: Op, Length, Least and
 	// Patience are its caller's, Stage its stage in Attempt, the last it had a place in. In
-	// Term it takes COMMIT of nobody else. Size is SumTells and the bytes that it brings to a gathering,
-	// Rank 4096 for each step of its ring that it has taken and a share of the next, Next the one that
-	// handed it a number that is not finite before all had added theirs.
+	// Term it takes COMMIT of nobody else. Size is the bytes that it brings to a gathering, Rank 4096 for
+	// each step that it has taken and a share of the next, Next the one that handed it a number that is not
+	// finite before all had added theirs.
 	SumStatus SumKind = 1 + iota
 	// SumLeft: a participant gives up.
 	SumLeft
-	// SumBroken: what is sent in Attempt cannot reach Next, or came to an end; nothing comes, if
-	// there is no Next; the participant of Rank in the ring of Size brings too much, if there is a Size.
+	// SumBroken: what is sent in Attempt cannot reach Next, or came to an end; the participant of Rank
+	// among Size brings too much, if there is a Size.
 	SumBroken
 	// SumAsk: a coordinator asks whether the receiver has, or had, a part in the sum; or, with Stage 1,
 	// a participant does, that is to be alone with another, and only NONE is an answer to it.
@@ -58,8 +58,8 @@ const (
 	SumNone
 	SumDone
 	SumLeader
-	// SumPlace: the receiver's place in Attempt: the Rank-th of Size, it sends to Next and
-	// hears from Previous. Until its STATUS names Attempt it is said again.
+	// SumPlace: the receiver's place in Attempt: the Rank-th of Size, with Partners, in the order of
+	// their ranks. Until its STATUS names Attempt it is said again.
 	SumPlace
 	// SumVoid: Attempt is given up; the receiver says again where it is.
 	SumVoid
@@ -92,10 +92,12 @@ type Sum struct {
 	Term uint32
 	// Question numbers those of a coordinator; an answer repeats it.
 	Question uint32
-	// Rank, from 0, and Size are a place in a ring.
+	// Rank, from 0, and Size are a place among participants.
 	Rank, Size uint32
-	// Next and Previous are ids of members.
-	Next, Previous string
+	// Next is the id of a member.
+	Next string
+	// Partners are ids of members, at most MaxSumPartners.
+	Partners []string
 	// Detail is for people.
 	Detail string
 }
@@ -123,22 +125,33 @@ func (m *Sum) fields(c Coder) Coder {
 	c.Uint32(&m.Term)
 	c.Uint32(&m.Question)
 	c.Uint32(&m.Rank)
-	if c.Uint32(&m.Size); m.Rank >= max(m.Size, 1) {
+	if c.Uint32(&m.Size); m.Kind != SumStatus && m.Rank >= max(m.Size, 1) {
 		c.Fault("place %d of %d", m.Rank, m.Size)
 	}
 	c.Text(&m.Next, 0, maxID)
-	c.Text(&m.Previous, 0, maxID)
+	c.partners(&m.Partners)
 	c.Text(&m.Detail, 0, maxWhy)
 	return c
 }
 
-// Share is a run of bytes that a participant hands to the next: of the numbers as they have
+// partners codes ids, after their number.
+func (c *Coder) partners(ids *[]string) {
+	if n := c.Count(len(*ids), 1, 0, MaxSumPartners, "partners"); c.Reading {
+		*ids = append([]string(nil), make([]string, n)...)
+	}
+	for i := range *ids {
+		c.Text(&(*ids)[i], 1, maxID)
+	}
+}
+
+// Share is a run of bytes that a participant hands to another: of the numbers as they have
 // been summed so far, or of the whole sum.
 type Share struct {
 	// Name and Attempt are as in Sum.
 	Name    string
 	Attempt uint64
-	// Step counts what one participant hands on, from 0: of Total bytes, these begin at Offset.
+	// Step counts what one participant hands on, from 0, or in a gathering by how much the rank of whose
+	// block it is is beyond the receiver's, less 1: of Total bytes, these begin at Offset.
 	Step          uint32
 	Offset, Total uint64
 	// Data is 0 to MaxShare bytes, and a part of the payload if it was decoded.

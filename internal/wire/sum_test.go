@@ -2,19 +2,18 @@ package wire
 
 import (
 	"errors"
+	"fmt"
+	"slices"
 	"testing"
 )
 
 // sumVectors are what members say of sums.
 func sumVectors() []vector {
 	name := []part{{1, "length of the name"}, {6, "name: \"fit/12\""}}
-	end := func(next, previous string) []part {
-		parts := []part{{1, "length of the id of the next"}}
-		if next != "" {
-			parts = append(parts, part{len(next), "next: " + next})
-		}
-		if parts = append(parts, part{1, "length of the id of the one before"}); previous != "" {
-			parts = append(parts, part{len(previous), "the one before: " + previous})
+	end := func(partners ...string) []part {
+		parts := []part{{1, "length of an id"}, {1, "partners: " + fmt.Sprint(len(partners))}}
+		for _, id := range partners {
+			parts = append(parts, part{1, "length of the id of one"}, part{len(id), "one: " + id})
 		}
 		return append(parts, part{1, "length of the detail"})
 	}
@@ -28,14 +27,14 @@ func sumVectors() []vector {
 			parts: append(append(head("1, status", "0, sum", "0, waiting"), []part{
 				{8, "attempt, the last that it had a place in: 0x30001"}, {8, "length: 1000"}, {4, "least: 4"}, {4, "patience: 60000 ms"}, {4, "term: 1"}, {4, "question"},
 				{4, "rank"}, {4, "size"},
-			}...), end("", "")...),
+			}...), end()...),
 		},
 		{
 			name: "sum-place", about: "and gets one",
-			message: Sum{Kind: SumPlace, Name: "fit/12", Attempt: 0x40001, Rank: 1, Size: 4, Next: "c", Previous: "a"},
+			message: Sum{Kind: SumPlace, Name: "fit/12", Attempt: 0x40001, Rank: 1, Size: 4, Partners: []string{"a", "d"}},
 			parts: append(append(head("8, place", "0", "0"), []part{
 				{8, "attempt: 0x40001"}, {8, "length"}, {4, "least"}, {4, "patience"}, {4, "term"}, {4, "question"}, {4, "rank: 1"}, {4, "size: 4"},
-			}...), end("c", "a")...),
+			}...), end("a", "d")...),
 		},
 		{
 			name: "share", about: "the last of the 24 bytes that it hands on at step 2",
@@ -53,6 +52,8 @@ func TestWhatNoSumSays(t *testing.T) {
 		"another kind":            Sum{Kind: lastSumKind + 1, Name: "x"}.Append(nil),
 		"no name":                 Sum{Kind: SumAsk}.Append(nil),
 		"a place beyond the last": Sum{Kind: SumPlace, Name: "x", Rank: 3, Size: 3}.Append(nil),
+		"too many partners":       Sum{Kind: SumPlace, Name: "x", Size: 3, Partners: slices.Repeat([]string{"a"}, MaxSumPartners+1)}.Append(nil),
+		"a partner without an id": Sum{Kind: SumPlace, Name: "x", Size: 3, Partners: []string{"a", ""}}.Append(nil),
 	} {
 		var m Sum
 		if err := m.Decode(payload); !errors.Is(err, ErrMessage) {

@@ -50,7 +50,7 @@ const (
 	ProtocolState    Protocol = "/murmuration/state/1"
 	ProtocolControl  Protocol = "/murmuration/control/1"
 	ProtocolMembers  Protocol = "/murmuration/members/1"
-	ProtocolSum      Protocol = "/murmuration/sum/1"
+	ProtocolSum      Protocol = "/murmuration/sum/2"
 )
 
 // Errors that a Transport or a Stream reports, to be tested with errors.Is.
