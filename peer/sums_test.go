@@ -221,18 +221,20 @@ func TestASumNeedsAtLeast(t *testing.T) {
 	})
 }
 
-// BenchmarkSum is a sum of four peers over TCP, beside its bytes.
+// BenchmarkSum is a sum of four and of eight peers over TCP, beside its bytes.
 func BenchmarkSum(b *testing.B) {
-	for _, length := range []int{8, 16 << 10, 1 << 20} {
-		b.Run(fmt.Sprint(length), func(b *testing.B) {
-			f := peertest.Start(b, peertest.Config{Peers: 4, Loopback: true})
-			vector := make([]float64, length)
-			b.SetBytes(int64(8 * length))
-			b.ReportAllocs()
-			for round := 0; b.Loop(); round++ {
-				sumAll(f, func(i int, p *peer.Peer) summed { return sumOf(b.Context(), p, fmt.Sprint(round), vector...) })
-			}
-		})
+	for _, peers := range []int{4, 8} {
+		for _, length := range []int{8, 16 << 10, 1 << 20} {
+			b.Run(fmt.Sprintf("%dx%d", peers, length), func(b *testing.B) {
+				f := peertest.Start(b, peertest.Config{Peers: peers, Loopback: true})
+				vector := make([]float64, length)
+				b.SetBytes(int64(8 * length))
+				b.ReportAllocs()
+				for round := 0; b.Loop(); round++ {
+					sumAll(f, func(i int, p *peer.Peer) summed { return sumOf(b.Context(), p, fmt.Sprint(round), vector...) })
+				}
+			})
+		}
 	}
 }
 
