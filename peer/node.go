@@ -207,14 +207,14 @@ func (n *Node) WaitMembers(ctx context.Context, least int) error {
 // until Sum returns, and not changed. The first sum waits for all members that this flock has,
 // those after it for who took part in the one before; for longer than Sums.Patience for nobody.
 //
-// Each member sends at most 2.1 times what it brings, however many there are, and needs the
-// memory of three vectors. Whoever dies is left out, or had been added before: all that are left
-// have the same sum. After an error nothing has been summed for this peer, though what it brought
+// Each member sends twice what it brings in the mean, however many there are, and at most three times; it
+// needs the memory of three vectors, and of one and a half more where one partner is much slower than
+// others. Whoever dies is left out, or had been added before: all that are left have the same sum. After an error nothing has been summed for this peer, though what it brought
 // may count at the others. A sum ends: a member that holds it up is left out after three attempts,
-// each of at most a minute, a second for each member, and what its bytes take at 64 KiB/s; one that
+// each of at most a minute, some seconds, and what its bytes take at 64 KiB/s; one that
 // coordinates and brings it to no end is waited for 11 minutes, 3 for each member, and three times what the bytes
-// take (docs/design/034). A hostile member can bring any numbers, and hears a part of those of the one before it
-// in the ring, of one that is alone with it all: sums are for runs that admit whom they trust. Safe for
+// take (docs/design/034). A hostile member can bring any numbers, and hears a half of those of its partners,
+// of one that is alone with it all: sums are for runs that admit whom they trust. Safe for
 // concurrent use.
 func (n *Node) Sum(ctx context.Context, name string, vector []float64) (sum []float64, peers int, err error) {
 	return n.sums.vector(ctx, sums.Call{Name: name, Op: sums.Add, Vector: vector})
@@ -227,7 +227,8 @@ func (n *Node) Max(ctx context.Context, name string, vector []float64) (largest 
 }
 
 // Gather hands every member what each brings, at most 64 MiB, in one order: see
-// Sum. All bring at most 512 MiB together. Each member sends as much as all but one bring. What is no
+// Sum. All bring at most 512 MiB together. Each member sends as much as all but one bring in the mean,
+// one that brings most of it up to log n times that. What is no
 // sum of numbers, as sketches and lists of names, is so merged by all alike: equal blocks in an equal
 // order. What is in them nobody checks but who reads them.
 func (n *Node) Gather(ctx context.Context, name string, data []byte) (all [][]byte, err error) {

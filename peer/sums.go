@@ -43,7 +43,7 @@ var (
 	ErrTooFew = sums.ErrTooFew
 	// ErrNotFinite: a number of the sum is NaN or infinite, because a member brought such a number or
 	// finite ones overflow. All that take part have this error, and the text names who brought it,
-	// where a neighbour has seen it.
+	// where a partner has seen it.
 	ErrNotFinite = sums.ErrNotFinite
 	// ErrSumOver: the others have made the sum without this peer: it came after their
 	// patience, or has used a name twice.
