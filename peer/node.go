@@ -209,8 +209,8 @@ func (n *Node) WaitMembers(ctx context.Context, least int) error {
 //
 // Each member sends twice what it brings in the mean, however many there are, and at most three times; it
 // needs the memory of three vectors, and of one and a half more where one partner is much slower than
-// others. Whoever dies is left out, or had been added before: all that are left have the same sum. After an error nothing has been summed for this peer, though what it brought
-// may count at the others. A sum ends: a member that holds it up is left out after three attempts,
+// others. Whoever dies is left out, or had been added before: all that are left have the same sum. After an
+// error nothing has been summed for this peer, though what it brought may count at the others. A sum ends: a member that holds it up is left out after three attempts,
 // each of at most a minute, some seconds, and what its bytes take at 64 KiB/s; one that
 // coordinates and brings it to no end is waited for 11 minutes, 3 for each member, and three times what the bytes
 // take (docs/design/034). A hostile member can bring any numbers, and hears a half of those of its partners,
