@@ -187,15 +187,15 @@ func (a *attempt) combine(t *taking, data []byte) {
 	dst := a.values[t.from+t.came:][:n]
 	t.came += n
 	odd := 0.0 // NaN once a number is not finite
-	for i := range dst {
-		switch came := s.Number(i); {
-		case !t.adds:
-			dst[i] = came
-		case a.Op == Add:
-			odd += came - came
+	adds, op := t.adds, a.Op
+	for i := 0; i < n && !adds; i++ {
+		dst[i] = s.Number(i)
+	}
+	for i := 0; i < n && adds; i++ {
+		came := s.Number(i)
+		if odd += came - came; op == Add {
 			dst[i] += came
-		default:
-			odd += came - came
+		} else {
 			dst[i] = max(dst[i], came)
 		}
 	}
