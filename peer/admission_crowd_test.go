@@ -23,8 +23,9 @@ func TestIdleConnectionsKeepNobodyOutOfAClosedRun(t *testing.T) {
 	admission := peer.Admission{Key: bytes.Repeat([]byte{7}, seam.MinRunKey)}
 	core, logs := observer.New(zap.WarnLevel)
 	host := start(t, peer.Config{
-		Run: "digits", Params: newModel(), Log: zap.New(core),
-		Network: peer.Network{Listen: []string{"127.0.0.1:0"}, Admission: admission},
+		Run:     "digits",
+		Params:  newModel(),
+		Network: peer.Network{Log: zap.New(core), Listen: []string{"127.0.0.1:0"}, Admission: admission},
 	})
 	address := host.JoinAddresses()[0]
 	at, err := ma.NewMultiaddr(address)

@@ -104,12 +104,14 @@ func TestUnreachableMembersMeetThroughTheirRelay(t *testing.T) {
 	partners := make(chan seam.PeerID, 1<<10)
 	behind := func(join ...string) *peer.Peer {
 		return start(t, peer.Config{
-			Run: "digits", Params: newModel(), Join: join, Exchange: peer.Exchange{Pace: averaging.Pace{Every: 1}},
-			Hooks: peer.Hooks{Exchanged: func(e peer.Exchanged) { partners <- e.Partner }},
+			Run:    "digits",
+			Params: newModel(),
+			Join:   join,
 			Network: peer.Network{
 				Listen: []string{}, Admission: key,
 				Reach: peer.Reach{Unreachable: true, Relay: p2pnet.Relay{Via: relay.JoinAddresses()}},
 			},
+			Training: peer.Training{Exchange: peer.Exchange{Pace: averaging.Pace{Every: 1}}, Hooks: peer.Hooks{Exchanged: func(e peer.Exchanged) { partners <- e.Partner }}},
 		})
 	}
 	first := behind(relay.JoinAddresses()...)

@@ -51,8 +51,10 @@ func place(t *testing.T, n *memnet.Network, name string) *memnet.Transport {
 func guarded(t *testing.T, at seam.Transport, a peer.Admission, log *zap.Logger, join ...string) *peer.Peer {
 	t.Helper()
 	return start(t, peer.Config{
-		Run: "digits", Params: newModel(), Join: join, Log: log,
-		Network: peer.Network{Transport: at, Admission: a},
+		Run:     "digits",
+		Params:  newModel(),
+		Join:    join,
+		Network: peer.Network{Log: log, Transport: at, Admission: a},
 	})
 }
 

@@ -30,7 +30,7 @@ func TestOtherAlgorithmsAreNamed(t *testing.T) {
 				(rival{machine: served(func() (baseline.Gate, error) { return baseline.ASP{}, nil })}).configure(i, c)
 			}
 			core, seen := observer.New(zap.WarnLevel)
-			c.Log, logs[i] = zap.New(core), seen
+			c.Network.Log, logs[i] = zap.New(core), seen
 		}})
 		time.Sleep(30 * time.Second) // a view changes, and changes, and nothing is said twice
 		for i, p := range flock.Peers {

@@ -89,8 +89,10 @@ func startEager(t *testing.T) (active *peer.Peer, machine *eager) {
 	for i, name := range []string{"0", "1"} {
 		machine = &eager{done: make(chan struct{}, 1)}
 		config := peer.Config{
-			Run: "digits", Params: newModel(), Network: inMemory(t, network, name, "digits"),
-			Exchange: peer.Exchange{Pace: averaging.Pace{Every: 1}, SliceLen: 64, Machine: machine.build},
+			Run:      "digits",
+			Params:   newModel(),
+			Network:  inMemory(t, network, name, "digits"),
+			Training: peer.Training{Exchange: peer.Exchange{Pace: averaging.Pace{Every: 1}, SliceLen: 64, Machine: machine.build}},
 		}
 		if i > 0 {
 			config.Join, config.Network.Reach.Unreachable = []string{"mem:0"}, true

@@ -20,10 +20,12 @@ func allocationsOfRound(t *testing.T, sliceLen int, machine func(baseline.Config
 	var peers []*peer.Peer
 	for i, name := range []string{"0", "1"} {
 		config := peer.Config{
-			Run: "digits", Params: newModel(), Network: inMemory(t, network, name, "digits"),
-			Exchange: peer.Exchange{SliceLen: sliceLen, Machine: func(c averaging.Config) (averaging.Machine, error) {
+			Run:     "digits",
+			Params:  newModel(),
+			Network: inMemory(t, network, name, "digits"),
+			Training: peer.Training{Exchange: peer.Exchange{SliceLen: sliceLen, Machine: func(c averaging.Config) (averaging.Machine, error) {
 				return machine(baseline.Config{Self: c.Self})
-			}},
+			}}},
 		}
 		if i > 0 {
 			config.Join = []string{"mem:0"}

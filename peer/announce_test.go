@@ -34,7 +34,7 @@ func TestAnnouncementsOfALargeFlock(t *testing.T) {
 			var announced atomic.Int64
 			flock := peertest.Start(t, peertest.Config{Peers: c.peers, Params: newModel, Configure: func(i int, config *peer.Config) {
 				shortRun(i, config)
-				config.Work = peer.Work{}
+				config.Training.Work = peer.Work{}
 				config.Network.Membership = loud{config.Network.Membership, &announced}
 			}})
 			began := announced.Load()

@@ -23,7 +23,7 @@ func TestANewcomerDoesNotTouchAFinishedFlock(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		flock := peertest.Start(t, peertest.Config{Peers: 3, Params: newModel, Configure: func(i int, c *peer.Config) {
 			shortRun(i, c)
-			c.Work = peer.Work{Steps: 900, Grace: time.Second}
+			c.Training.Work = peer.Work{Steps: 900, Grace: time.Second}
 			c.Network.Reach.Unreachable = i == 3 // active, so that it initiates
 		}})
 		flock.Train(t.Context(), atPace(10*time.Millisecond, towards))
@@ -82,7 +82,7 @@ func TestASeedThatIsOnlyStartingIsAskedAgain(t *testing.T) {
 func TestASilentAddressDelaysNoOther(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		network := memnet.New(memnet.Config{})
-		host := start(t, peer.Config{Run: "digits", Params: newModel(), Network: inMemory(t, network, "host", "digits"), Schedule: optim.Schedule{Rate: 1, Shape: optim.Constant}, Optimizer: &optim.SGD{}})
+		host := start(t, peer.Config{Run: "digits", Params: newModel(), Network: inMemory(t, network, "host", "digits"), Training: peer.Training{Schedule: optim.Schedule{Rate: 1, Shape: optim.Constant}, Optimizer: &optim.SGD{}}})
 		if err := step(t, host, towards); err != nil { // to all the same, at once
 			t.Fatal(err)
 		}
@@ -174,7 +174,7 @@ func TestSurvivorsFindEachOther(t *testing.T) {
 func TestTrainingGoesOnAfterAnOverflow(t *testing.T) {
 	for name, optimizer := range map[string]optim.Optimizer{"sgd": &optim.SGD{Momentum: 0.9}, "adamw": &optim.AdamW{}} {
 		t.Run(name, func(t *testing.T) {
-			p := startAlone(t, func(c *peer.Config) { c.Optimizer = optimizer })
+			p := startAlone(t, func(c *peer.Config) { c.Training.Optimizer = optimizer })
 			huge := func(_ int, _, grad tensor.Vector) (peer.Result, error) {
 				grad[0] = 3e38
 				return peer.Result{Loss: math.Inf(1)}, nil

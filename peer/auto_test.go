@@ -80,10 +80,14 @@ func startThreeKinds(t *testing.T) *threeKinds {
 	for i := range 2*len(kinds) + 1 {
 		name := string(rune('0' + i))
 		core, logged := observer.New(zapcore.InfoLevel)
+		network := inMemory(t, k.network, name, "digits")
+		network.Log = zap.New(core)
 		p := start(t, peer.Config{
-			Run: "digits", Params: kindModel(), Network: inMemory(t, k.network, name, "digits"), Log: zap.New(core),
+			Run:      "digits",
+			Params:   kindModel(),
+			Network:  network,
 			Join:     []string{"mem:0"}[:min(i, 1)],
-			Exchange: peer.Exchange{Codec: quant.Policy{Codec: quant.Auto}, Deadline: kindDeadline},
+			Training: peer.Training{Exchange: peer.Exchange{Codec: quant.Policy{Codec: quant.Auto}, Deadline: kindDeadline}},
 		})
 		all, logs = append(all, p), append(logs, logged)
 		time.Sleep(time.Second) // it takes its role before the next comes
@@ -232,8 +236,11 @@ func TestAutoLearnsFromExchangesThatTakeTooLong(t *testing.T) {
 		var peers [2]*peer.Peer
 		for i := range peers {
 			peers[i] = start(t, peer.Config{
-				Run: "digits", Params: kindModel(), Network: inMemory(t, network, string(rune('0'+i)), "digits"), Join: []string{"mem:0"}[:i],
-				Exchange: peer.Exchange{Codec: quant.Policy{Codec: quant.Auto}, Deadline: deadline},
+				Run:      "digits",
+				Params:   kindModel(),
+				Network:  inMemory(t, network, string(rune('0'+i)), "digits"),
+				Join:     []string{"mem:0"}[:i],
+				Training: peer.Training{Exchange: peer.Exchange{Codec: quant.Policy{Codec: quant.Auto}, Deadline: deadline}},
 			})
 		}
 		for _, p := range peers {

@@ -68,7 +68,10 @@ func TestAnExchangeEndsAtItsDeadline(t *testing.T) {
 // for a frame.
 func TestCloseBreaksExchangesOff(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRogueWith(t, peer.Exchange{Deadline: time.Hour, Stall: 3 * time.Second})
+		network := memnet.New(memnet.Config{})
+		place := inMemory(t, network, "host", "digits")
+		place.Stall = 3 * time.Second
+		r := newRogueAt(t, network, place, peer.Exchange{Deadline: time.Hour})
 		r.acknowledge(time.Second)
 		began := time.Now()
 		if err := r.host.Close(); err != nil {
@@ -97,11 +100,14 @@ func TestAnOpeningEndsAtTheDeadline(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		network := memnet.New(memnet.Config{})
 		networks := [2]peer.Network{inMemory(t, network, "0", "digits"), inMemory(t, network, "1", "digits")}
-		networks[1].Transport, networks[1].Reach.Unreachable = deaf{networks[1].Transport}, true
+		networks[1].Transport, networks[1].Reach.Unreachable, networks[1].Stall = deaf{networks[1].Transport}, true, time.Minute
 		host := start(t, peer.Config{Run: "digits", Params: newModel(), Network: networks[0]})
 		p := start(t, peer.Config{
-			Run: "digits", Params: newModel(), Network: networks[1], Join: []string{"mem:0"},
-			Exchange: peer.Exchange{Pace: averaging.Pace{Every: 1}, Deadline: 2 * time.Second, Stall: time.Minute},
+			Run:      "digits",
+			Params:   newModel(),
+			Network:  networks[1],
+			Join:     []string{"mem:0"},
+			Training: peer.Training{Exchange: peer.Exchange{Pace: averaging.Pace{Every: 1}, Deadline: 2 * time.Second}},
 		})
 		if err := p.WaitMembers(t.Context(), 2); err != nil {
 			t.Fatal(err)

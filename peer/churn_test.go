@@ -54,9 +54,9 @@ func startChurn(t *testing.T, peers int, lasts, pace time.Duration, swim bool) *
 	c.flock = peertest.Start(t, peertest.Config{
 		Peers: peers, Params: newLesson, Swim: swim, Link: memnet.Link{Delay: time.Millisecond},
 		Configure: func(_ int, c *peer.Config) {
-			c.Exchange.Pace.Every = 1
-			c.Schedule = optim.Schedule{Rate: 0.2}
-			c.Optimizer = &optim.SGD{}
+			c.Training.Exchange.Pace.Every = 1
+			c.Training.Schedule = optim.Schedule{Rate: 0.2}
+			c.Training.Optimizer = &optim.SGD{}
 		},
 	})
 	for i := range c.flock.Peers {

@@ -48,7 +48,7 @@ func startRuled(t *testing.T, peers int, more func(i int, c *peer.Config)) *rule
 	flock := peertest.Start(t, peertest.Config{
 		Peers: peers, Params: newModel, Link: memnet.Link{Delay: time.Millisecond},
 		Configure: func(i int, c *peer.Config) {
-			c.Exchange.Pace.Every = 4
+			c.Training.Exchange.Pace.Every = 4
 			c.Network.Control.Operator = id
 			if more != nil {
 				more(i, c)

@@ -15,7 +15,7 @@ import (
 func TestDigestsTellOfEverybody(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		r := startRuled(t, 8, func(_ int, c *peer.Config) { c.Exchange.Pace.Every = 1 })
+		r := startRuled(t, 8, func(_ int, c *peer.Config) { c.Training.Exchange.Pace.Every = 1 })
 		for i := range r.Peers {
 			r.trainAt(i, stepTime+time.Duration(i)*stepTime/64) // in step, nobody might ever find its partner busy
 		}

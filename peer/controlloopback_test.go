@@ -50,7 +50,7 @@ func TestControlOverLoopback(t *testing.T) {
 	flock := peertest.Start(t, peertest.Config{
 		Peers: 3, Params: newModel, Loopback: true,
 		Configure: func(_ int, c *peer.Config) {
-			c.Exchange.Pace.Every = 4
+			c.Training.Exchange.Pace.Every = 4
 			c.Network.Control = control.Config{Operator: transport.Self(), Digests: time.Second}
 		},
 	})

@@ -18,8 +18,8 @@ func TestScheduleChangesAtItsStep(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := startRuled(t, 4, func(_ int, c *peer.Config) {
-			c.Work = peer.Work{Steps: 40_000}
-			c.Schedule = optim.Schedule{Rate: 0.1, Shape: optim.Constant}
+			c.Training.Work = peer.Work{Steps: 40_000}
+			c.Training.Schedule = optim.Schedule{Rate: 0.1, Shape: optim.Constant}
 		})
 		r.trainAll()
 		time.Sleep(time.Second) // 400 steps of the flock in a second
@@ -58,7 +58,7 @@ func TestScheduleChangesAtItsStep(t *testing.T) {
 func TestLaterScheduleReplacesWhatWasPlanned(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		r := startRuled(t, 2, func(_ int, c *peer.Config) { c.Schedule = optim.Schedule{Rate: 0.1, Shape: optim.Constant} })
+		r := startRuled(t, 2, func(_ int, c *peer.Config) { c.Training.Schedule = optim.Schedule{Rate: 0.1, Shape: optim.Constant} })
 		rate := func(at uint64, rate float64) control.Command {
 			return control.Command{Kind: control.SetSchedule, At: at, Schedule: optim.Schedule{Rate: rate, Shape: optim.Constant}}
 		}
@@ -86,7 +86,7 @@ func TestLaterScheduleReplacesWhatWasPlanned(t *testing.T) {
 // a run whose work is lowered below what is done ends at once, paused or not.
 func TestPausedRunEndsWhenItsWorkIsDone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := startRuled(t, 4, func(_ int, c *peer.Config) { c.Work = peer.Work{Steps: 1_000_000} })
+		r := startRuled(t, 4, func(_ int, c *peer.Config) { c.Training.Work = peer.Work{Steps: 1_000_000} })
 		r.trainAll()
 		time.Sleep(time.Second)
 		r.send(0, control.Command{Kind: control.Pause})

@@ -132,8 +132,11 @@ func startCutPair(t *testing.T, codec string, most, lanes int, networks [2]peer.
 			pair.sum[k] += float64(v)
 		}
 		pair.peers[i] = start(t, peer.Config{
-			Run: "digits", Params: params, Join: join(i), Network: networks[i],
-			Exchange: peer.Exchange{Pace: averaging.Pace{Every: 1}, Codec: quant.Policy{Codec: codec}, SliceLen: cutSliceLen, Lanes: lanes, Machine: restless},
+			Run:      "digits",
+			Params:   params,
+			Join:     join(i),
+			Network:  networks[i],
+			Training: peer.Training{Exchange: peer.Exchange{Pace: averaging.Pace{Every: 1}, Codec: quant.Policy{Codec: codec}, SliceLen: cutSliceLen, Lanes: lanes, Machine: restless}},
 		})
 	}
 	for _, p := range pair.peers { // before the first step, so that neither copies the other's model

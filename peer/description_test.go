@@ -27,7 +27,7 @@ func TestARunDescribesItself(t *testing.T) {
 		network := memnet.New(memnet.Config{})
 		begin := func(name, join string, fields ...description.Field) *peer.Peer {
 			config := peer.Config{Run: "digits", Params: newModel(), Network: inMemory(t, network, name, "digits")}
-			config.Description = description.Of("", fields...)
+			config.Network.Description = description.Of("", fields...)
 			if join != "" {
 				config.Join = []string{"mem:" + join}
 			}
@@ -76,15 +76,15 @@ func TestADescriptionOutlivesItsFounder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		network := memnet.New(memnet.Config{})
 		config := peer.Config{Run: "digits", Params: newModel(), Network: inMemory(t, network, "founder", "digits")}
-		config.Description = description.Of("", describing("data", "mnist")...)
+		config.Network.Description = description.Of("", describing("data", "mnist")...)
 		founder := start(t, config)
 		var saved peer.Saved
 		founder.Save(&saved)
 		for want, data := range map[seam.PeerID]string{founder.Self(): "mnist", "": "fashion"} {
 			again := config
 			again.Params, again.Network = newModel(), inMemory(t, network, "again-"+data, "digits")
-			again.Description = description.Of("", describing("data", data)...)
-			again.Checkpoint = saved.Checkpoint
+			again.Network.Description = description.Of("", describing("data", data)...)
+			again.Training.Checkpoint = saved.Checkpoint
 			p := start(t, again)
 			if want == "" {
 				want = p.Self()
@@ -104,7 +104,7 @@ func TestADescriptionOutlivesItsFounder(t *testing.T) {
 
 // TestADescriptionOfAnotherRunIsRefused: a fault of the configuration, with all others.
 func TestADescriptionOfAnotherRunIsRefused(t *testing.T) {
-	config := peer.Config{Run: "digits", Params: newModel(), Description: description.Of("letters", description.Field{Name: "", Value: "x"})}
+	config := peer.Config{Run: "digits", Params: newModel(), Network: peer.Network{Description: description.Of("letters", description.Field{Name: "", Value: "x"})}}
 	if _, err := peer.Start(t.Context(), config); err == nil {
 		t.Error("it has begun")
 	}

@@ -23,8 +23,7 @@ func Example() {
 		Run:      "valley",
 		Params:   tensor.NewParams(layout),
 		Network:  peer.Network{Listen: []string{"127.0.0.1:0"}},
-		Schedule: optim.Schedule{Rate: 0.1},
-		Work:     peer.Work{StepsPerPeer: 200},
+		Training: peer.Training{Schedule: optim.Schedule{Rate: 0.1}, Work: peer.Work{StepsPerPeer: 200}},
 	})
 	if err != nil {
 		log.Fatal(err)

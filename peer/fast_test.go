@@ -16,7 +16,7 @@ func TestAFastMemberOfAClosedRunCounts(t *testing.T) {
 	for closed, most := range map[bool]uint64{true: 1230, false: 2000} {
 		synctest.Test(t, func(t *testing.T) {
 			flock := peertest.Start(t, peertest.Config{Peers: 4, Params: newModel, Configure: func(_ int, c *peer.Config) {
-				if c.Work = (peer.Work{StepsPerPeer: 300}); closed {
+				if c.Training.Work = (peer.Work{StepsPerPeer: 300}); closed {
 					c.Network.Admission.Key = runKey
 				}
 			}})

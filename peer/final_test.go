@@ -26,11 +26,11 @@ const mergeDeadline = 4 * time.Second
 // merging makes a peer exchange by a code that rounds, and merge in the end.
 func merging(i int, c *peer.Config) {
 	shortRun(i, c)
-	c.Work = peer.Work{StepsPerPeer: 100, Grace: 4 * mergeDeadline}
-	c.Exchange.Pace.Every = 4
-	c.Exchange.SliceLen = 512
-	c.Exchange.Codec = quant.Policy{Codec: "lattice8+4"}
-	c.Exchange.Machine = func(config averaging.Config) (averaging.Machine, error) {
+	c.Training.Work = peer.Work{StepsPerPeer: 100, Grace: 4 * mergeDeadline}
+	c.Training.Exchange.Pace.Every = 4
+	c.Training.Exchange.SliceLen = 512
+	c.Training.Exchange.Codec = quant.Policy{Codec: "lattice8+4"}
+	c.Training.Exchange.Machine = func(config averaging.Config) (averaging.Machine, error) {
 		inner, err := averaging.NewADPSGD(config)
 		if err != nil {
 			return nil, err
@@ -124,7 +124,7 @@ func TestFinalMergeThatCannotBe(t *testing.T) {
 		logs, text := observer.New(zap.WarnLevel)
 		const grace = mergeDeadline / 4
 		flock := mergingFlock(t, 2, func(_ int, c *peer.Config) {
-			c.Work.Grace, c.Log = grace, zap.New(logs)
+			c.Training.Work.Grace, c.Network.Log = grace, zap.New(logs)
 		})
 		go func() {
 			time.Sleep(500 * time.Millisecond)
@@ -161,7 +161,7 @@ func TestFinalMergeThatCannotBe(t *testing.T) {
 func TestNoStepAfterTheEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		flock := mergingFlock(t, 4, func(_ int, c *peer.Config) {
-			c.Schedule = optim.Schedule{Rate: 0.1, Shape: optim.Constant} // else the last steps are of no length
+			c.Training.Schedule = optim.Schedule{Rate: 0.1, Shape: optim.Constant} // else the last steps are of no length
 		})
 		flock.Train(t.Context(), func(i int, x, grad tensor.Vector) (peer.Result, error) {
 			time.Sleep(rivalStep * time.Duration(1+150*(i%2))) // the slow ones are at work when the run ends
@@ -180,7 +180,7 @@ func TestFinalMergeWithOneThatDoesNot(t *testing.T) {
 		const other = 2
 		flock := mergingFlock(t, 4, func(i int, c *peer.Config) {
 			if i == other {
-				c.Exchange.Machine = nil
+				c.Training.Exchange.Machine = nil
 			}
 		})
 		flock.Train(t.Context(), atPace(rivalStep, towards))

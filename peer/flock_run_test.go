@@ -56,10 +56,10 @@ func atPace(pace time.Duration, gradient peertest.Gradient) peertest.Gradient {
 }
 
 func shortRun(_ int, c *peer.Config) {
-	c.Work = peer.Work{StepsPerPeer: 400}
-	c.Exchange.Pace.Every = 1
-	c.Schedule = optim.Schedule{Rate: 0.1}
-	c.Optimizer = &optim.SGD{}
+	c.Training.Work = peer.Work{StepsPerPeer: 400}
+	c.Training.Exchange.Pace.Every = 1
+	c.Training.Schedule = optim.Schedule{Rate: 0.1}
+	c.Training.Optimizer = &optim.SGD{}
 }
 
 func checkLearned(t *testing.T, flock *peertest.Flock) {

@@ -56,12 +56,12 @@ func (w world) train(t *testing.T, crooks int) (v verdict) {
 	flock := peertest.Start(t, peertest.Config{
 		Peers: honest, Params: newLesson, Swim: true, Link: memnet.Link{Delay: time.Millisecond},
 		Configure: func(_ int, c *peer.Config) {
-			c.Exchange.Pace.Every = 1
-			c.Work = peer.Work{StepsPerPeer: uint64(w.steps)}
-			c.Schedule = optim.Schedule{Rate: 0.2}
-			c.Optimizer = &optim.SGD{}
-			c.Log = zap.New(core)
-			c.Hooks.Quarantined = func(partner seam.PeerID, _ time.Duration, _ error) {
+			c.Training.Exchange.Pace.Every = 1
+			c.Training.Work = peer.Work{StepsPerPeer: uint64(w.steps)}
+			c.Training.Schedule = optim.Schedule{Rate: 0.2}
+			c.Training.Optimizer = &optim.SGD{}
+			c.Network.Log = zap.New(core)
+			c.Training.Hooks.Quarantined = func(partner seam.PeerID, _ time.Duration, _ error) {
 				mu.Lock()
 				defer mu.Unlock()
 				v.accused[partner] = true

@@ -61,7 +61,7 @@ func TestLatecomerCopiesANeighbourFirst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		flock := peertest.Start(t, peertest.Config{Peers: 3, Params: newModel, Configure: func(i int, c *peer.Config) {
 			shortRun(i, c)
-			c.Work = peer.Work{Steps: 2000}
+			c.Training.Work = peer.Work{Steps: 2000}
 		}})
 		flock.TrainSteps(t.Context(), 300, atPace(10*time.Millisecond, towards))
 		time.Sleep(time.Second) // until the last steps have been announced
@@ -120,8 +120,8 @@ func TestRefusalsNameTheReasonOnBothSides(t *testing.T) {
 				network := memnet.New(memnet.Config{})
 				core, logged := observer.New(zap.WarnLevel)
 				there, here := inMemory(t, network, "host", "digits"), inMemory(t, network, "guest", c.run)
-				there.Control.Version, here.Control.Version = "v2", "v1"
-				host := start(t, peer.Config{Run: "digits", Params: newModel(), Network: there, Log: zap.New(core)})
+				there.Control.Version, here.Control.Version, there.Log = "v2", "v1", zap.New(core)
+				host := start(t, peer.Config{Run: "digits", Params: newModel(), Network: there})
 				guest := start(t, peer.Config{Run: c.run, Params: c.params, Join: host.JoinAddresses(), Network: here})
 				if err := guest.WaitMembers(t.Context(), 2); !errors.Is(err, c.want) {
 					t.Errorf("waiting for members: %v, want %v", err, c.want)
@@ -152,7 +152,9 @@ func TestSilentAddressIsTriedUntilItAnswers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		network := memnet.New(memnet.Config{})
 		core, logged := observer.New(zap.WarnLevel)
-		early := start(t, peer.Config{Run: "digits", Params: newModel(), Join: []string{"mem:late"}, Network: inMemory(t, network, "early", "digits"), Log: zap.New(core)})
+		place := inMemory(t, network, "early", "digits")
+		place.Log = zap.New(core)
+		early := start(t, peer.Config{Run: "digits", Params: newModel(), Join: []string{"mem:late"}, Network: place})
 		began := time.Now()
 		if err := step(t, early, idle); err != nil {
 			t.Fatalf("a peer that reaches nobody does not train: %v", err)

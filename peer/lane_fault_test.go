@@ -78,8 +78,11 @@ func TestBadLanesDoNotStopExchanges(t *testing.T) {
 					n := inMemory(t, network, string(rune('0'+i)), "digits")
 					n.Transport = faultyLanes{n.Transport, c.open}
 					peers[i] = start(t, peer.Config{
-						Run: "digits", Params: manySlices(), Network: n, Join: []string{"mem:0"}[:i],
-						Exchange: peer.Exchange{Pace: averaging.Pace{Every: 1}, Lanes: 2, SliceLen: manySlicesLen},
+						Run:      "digits",
+						Params:   manySlices(),
+						Network:  n,
+						Join:     []string{"mem:0"}[:i],
+						Training: peer.Training{Exchange: peer.Exchange{Pace: averaging.Pace{Every: 1}, Lanes: 2, SliceLen: manySlicesLen}},
 					})
 				}
 				for _, p := range peers {

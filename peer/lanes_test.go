@@ -37,12 +37,14 @@ func exchangeOnce(t *testing.T, lanes int, networks [2]peer.Network, join func()
 	var peers [2]*peer.Peer
 	for i := range peers {
 		config := peer.Config{
-			Run: "digits", Params: wideModel(), Network: networks[i], Exchange: peer.Exchange{Pace: averaging.Pace{Every: 1}, Lanes: lanes},
-			Hooks: peer.Hooks{Exchanged: func(x peer.Exchanged) {
+			Run:     "digits",
+			Params:  wideModel(),
+			Network: networks[i],
+			Training: peer.Training{Exchange: peer.Exchange{Pace: averaging.Pace{Every: 1}, Lanes: lanes}, Hooks: peer.Hooks{Exchanged: func(x peer.Exchanged) {
 				if !x.Inbound {
 					took <- x.Took
 				}
-			}},
+			}}},
 		}
 		if i > 0 {
 			config.Join = join()

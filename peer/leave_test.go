@@ -22,7 +22,7 @@ func TestWhoLeavesSettlesFirst(t *testing.T) {
 					Peers: 2, Params: newModel, Link: memnet.Link{Delay: time.Millisecond},
 					Configure: func(i int, c *peer.Config) {
 						shortRun(i, c)
-						c.Work, c.Exchange.SliceLen = peer.Work{}, cutSliceLen
+						c.Training.Work, c.Training.Exchange.SliceLen = peer.Work{}, cutSliceLen
 					},
 				})
 				flock.TrainSteps(t.Context(), 10, atPace(50*time.Millisecond, towards))
@@ -57,7 +57,7 @@ func TestALeaverIsToldFromACrash(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		flock := peertest.Start(t, peertest.Config{
 			Peers: 5, Params: newModel, Swim: true, Link: memnet.Link{Delay: time.Millisecond},
-			Configure: func(i int, c *peer.Config) { shortRun(i, c); c.Work = peer.Work{} },
+			Configure: func(i int, c *peer.Config) { shortRun(i, c); c.Training.Work = peer.Work{} },
 		})
 		flock.TrainSteps(t.Context(), 20, atPace(50*time.Millisecond, towards))
 		flock.Leave(1)

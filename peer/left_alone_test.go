@@ -45,7 +45,7 @@ func TestPartitionsOfAnyLengthHeal(t *testing.T) {
 				const peers = 6
 				flock := peertest.Start(t, peertest.Config{
 					Peers: peers, Params: newModel, Swim: true, Link: memnet.Link{Delay: time.Millisecond},
-					Configure: func(_ int, c *peer.Config) { c.Exchange.Pace.Every = 1; c.Optimizer = &optim.SGD{} },
+					Configure: func(_ int, c *peer.Config) { c.Training.Exchange.Pace.Every = 1; c.Training.Optimizer = &optim.SGD{} },
 				})
 				ids := flock.IDs()
 				flock.TrainSteps(t.Context(), 3, atPace(time.Second, towards))

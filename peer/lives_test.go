@@ -144,7 +144,7 @@ func TestAnIdentityThatIsUsedUpSaysSo(t *testing.T) {
 func TestACheckpointWithAnAbsurdNumberIsRefused(t *testing.T) {
 	for _, number := range []uint64{math.MaxUint64, seam.MaxIncarnation} {
 		config := peer.Config{Run: "digits", Params: newModel()}
-		config.Checkpoint = peer.Checkpoint{Own: 5, Steps: 5, FlockSteps: 5, Incarnation: number}
+		config.Training.Checkpoint = peer.Checkpoint{Own: 5, Steps: 5, FlockSteps: 5, Incarnation: number}
 		if _, err := peer.Start(t.Context(), config); err == nil || !strings.Contains(err.Error(), "begin without the checkpoint") {
 			t.Errorf("incarnation %d: error %v", number, err)
 		}
@@ -159,8 +159,8 @@ func TestNewLivesEndNoRunEarly(t *testing.T) {
 		const work, honest = 20_000, 7
 		f := peertest.Start(t, peertest.Config{Peers: honest, Params: newModel, Configure: func(i int, c *peer.Config) {
 			shortRun(i, c)
-			c.Work = peer.Work{Steps: work}
-			c.Exchange.Pace.Every = 20
+			c.Training.Work = peer.Work{Steps: work}
+			c.Training.Exchange.Pace.Every = 20
 		}})
 		liar := inMemory(t, f.Network, "liar", peertest.Run)
 		if err := liar.Membership.Join(t.Context(), f.Peers[0].Self()); err != nil {

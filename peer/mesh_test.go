@@ -123,9 +123,9 @@ func (m *mesh) complete() bool {
 func meshed(change func(int, *peer.Config)) func(int, *peer.Config) {
 	return func(i int, c *peer.Config) {
 		shortRun(i, c)
-		c.Work = peer.Work{}
-		c.Exchange.SliceLen = 256
-		c.Exchange.Machine = func(config averaging.Config) (averaging.Machine, error) { return newMesh(config), nil }
+		c.Training.Work = peer.Work{}
+		c.Training.Exchange.SliceLen = 256
+		c.Training.Exchange.Machine = func(config averaging.Config) (averaging.Machine, error) { return newMesh(config), nil }
 		if change != nil {
 			change(i, c)
 		}
@@ -157,7 +157,9 @@ func checkTogether(t *testing.T, flock *peertest.Flock, steps int) {
 	}
 }
 
-func constantly(i int, c *peer.Config) { c.Schedule = optim.Schedule{Rate: 0.1, Shape: optim.Constant} }
+func constantly(i int, c *peer.Config) {
+	c.Training.Schedule = optim.Schedule{Rate: 0.1, Shape: optim.Constant}
+}
 
 func TestTransfersInVirtualTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

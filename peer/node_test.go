@@ -53,7 +53,7 @@ func stateOf(t *testing.T, at *peer.Node, id seam.PeerID) peer.Member {
 func TestANodeJoinsARunOfTrainers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		training := func(_ int, c *peer.Config) {
-			c.Exchange.Pace.Every, c.Schedule, c.Optimizer = 1, optim.Schedule{Rate: 0.1}, &optim.SGD{}
+			c.Training.Exchange.Pace.Every, c.Training.Schedule, c.Training.Optimizer = 1, optim.Schedule{Rate: 0.1}, &optim.SGD{}
 		}
 		f := peertest.Start(t, peertest.Config{Peers: 3, Params: newModel, Configure: training, Link: memnet.Link{Delay: time.Millisecond}})
 		var trains sync.WaitGroup

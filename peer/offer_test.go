@@ -156,7 +156,7 @@ func TestTransfersNeedCodecsThatStandAlone(t *testing.T) {
 	config := peer.Config{Run: "digits", Params: newModel()}
 	meshed(nil)(0, &config)
 	for _, codec := range []string{"lattice6+4", quant.Auto} {
-		config.Exchange.Codec.Codec = codec
+		config.Training.Exchange.Codec.Codec = codec
 		if p, err := peer.Start(t.Context(), config); err == nil {
 			p.Close()
 			t.Errorf("%s was taken", codec)

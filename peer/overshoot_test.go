@@ -49,7 +49,7 @@ func TestEqualPeersTakeWhatTheyAreAskedFor(t *testing.T) {
 
 func startWork(t *testing.T, peers int, work peer.Work) *peertest.Flock {
 	return peertest.Start(t, peertest.Config{Peers: peers, Params: newModel, Link: memnet.Link{Delay: time.Millisecond}, Configure: func(i int, c *peer.Config) {
-		c.Work, c.Schedule, c.Optimizer = work, optim.Schedule{Rate: 0.01}, &optim.SGD{}
+		c.Training.Work, c.Training.Schedule, c.Training.Optimizer = work, optim.Schedule{Rate: 0.01}, &optim.SGD{}
 	}})
 }
 

@@ -20,8 +20,11 @@ func startPair(t *testing.T, network *memnet.Network, params func() *tensor.Para
 	t.Helper()
 	for i := range pair {
 		pair[i] = start(t, peer.Config{
-			Run: "digits", Params: params(), Network: inMemory(t, network, string(rune('0'+i)), "digits"),
-			Join: []string{"mem:0"}[:i], Exchange: exchange, Optimizer: &optim.SGD{},
+			Run:      "digits",
+			Params:   params(),
+			Network:  inMemory(t, network, string(rune('0'+i)), "digits"),
+			Join:     []string{"mem:0"}[:i],
+			Training: peer.Training{Exchange: exchange, Optimizer: &optim.SGD{}},
 		})
 	}
 	for _, p := range pair {

@@ -27,10 +27,10 @@ func partitionFlock(t *testing.T, swim bool) *peertest.Flock {
 	return peertest.Start(t, peertest.Config{
 		Peers: partitionPeers, Params: newLesson, Swim: swim, Link: memnet.Link{Delay: time.Millisecond},
 		Configure: func(i int, c *peer.Config) {
-			c.Exchange.Pace.Every = 1
-			c.Work = peer.Work{StepsPerPeer: uint64((beforeIt + partitionLasts + afterIt) / lessonPace)}
-			c.Schedule = optim.Schedule{Rate: 0.2}
-			c.Optimizer = &optim.SGD{}
+			c.Training.Exchange.Pace.Every = 1
+			c.Training.Work = peer.Work{StepsPerPeer: uint64((beforeIt + partitionLasts + afterIt) / lessonPace)}
+			c.Training.Schedule = optim.Schedule{Rate: 0.2}
+			c.Training.Optimizer = &optim.SGD{}
 		},
 	})
 }
@@ -146,8 +146,8 @@ func TestACutLinkCostsOneDeadline(t *testing.T) {
 			Peers: 8, Params: newModel, Link: memnet.Link{Delay: time.Millisecond}, Swim: true,
 			Configure: func(i int, c *peer.Config) {
 				shortRun(i, c)
-				c.Work = peer.Work{}
-				c.Exchange.Inbound = 3
+				c.Training.Work = peer.Work{}
+				c.Training.Exchange.Inbound = 3
 			},
 		})
 		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)

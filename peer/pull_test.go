@@ -29,10 +29,10 @@ func TestAPartnerThatPushesIsTold(t *testing.T) {
 		flock := peertest.Start(t, peertest.Config{
 			Peers: peers, Params: newLesson, Link: memnet.Link{Delay: time.Millisecond},
 			Configure: func(_ int, c *peer.Config) {
-				c.Exchange.Pace.Every = 1
-				c.Schedule = optim.Schedule{Rate: 0.2}
-				c.Optimizer = &optim.SGD{}
-				c.Log = zap.New(core)
+				c.Training.Exchange.Pace.Every = 1
+				c.Training.Schedule = optim.Schedule{Rate: 0.2}
+				c.Training.Optimizer = &optim.SGD{}
+				c.Network.Log = zap.New(core)
 			},
 		})
 		direction, random := make(tensor.Vector, newLesson().Layout().Len()), rand.New(rand.NewPCG(8, 0))

@@ -173,11 +173,13 @@ func TestCloseDoesNotWaitForWords(t *testing.T) {
 		}
 		defer stop()
 		host := start(t, peer.Config{
-			Run: "digits", Params: newModel(), Network: inMemory(t, network, "host", "digits"),
-			Exchange: peer.Exchange{Machine: func(c averaging.Config) (averaging.Machine, error) {
+			Run:     "digits",
+			Params:  newModel(),
+			Network: inMemory(t, network, "host", "digits"),
+			Training: peer.Training{Exchange: peer.Exchange{Machine: func(c averaging.Config) (averaging.Machine, error) {
 				m, err := averaging.NewADPSGD(c)
 				return chatter{collective.Of(m), rogue.Self()}, err
-			}},
+			}}},
 		})
 		if _, err := rogue.Connect(t.Context(), "mem:host"); err != nil {
 			t.Fatal(err)

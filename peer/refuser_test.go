@@ -34,7 +34,7 @@ func TestWhoRefusesForEverIsNotToldForEver(t *testing.T) {
 		reaching := inMemory(t, network, "host", "digits")
 		reaching.Membership = comparer{reaching.Membership, times}
 		reaching.Reach.Unreachable = true // and so active
-		host := start(t, peer.Config{Run: "digits", Params: newModel(), Network: reaching, Exchange: peer.Exchange{Pace: averaging.Pace{Every: 1}}})
+		host := start(t, peer.Config{Run: "digits", Params: newModel(), Network: reaching, Training: peer.Training{Exchange: peer.Exchange{Pace: averaging.Pace{Every: 1}}}})
 		if err := step(t, host, idle); err != nil {
 			t.Fatal(err)
 		}

@@ -29,12 +29,14 @@ func crashAndReturn(t *testing.T, f *flockOf, steps int) (saved tensor.Vector, b
 	f.TrainSteps(t.Context(), steps, atPace(10*time.Millisecond, towards))
 	time.Sleep(time.Second)
 	config := peer.Config{
-		Run: peertest.Run, Join: f.Peers[0].JoinAddresses()[:1],
-		Network: inMemory(t, f.Network, "peer-1", peertest.Run), Exchange: peer.Exchange{SliceLen: 2050 / stateSlices},
+		Run:      peertest.Run,
+		Join:     f.Peers[0].JoinAddresses()[:1],
+		Network:  inMemory(t, f.Network, "peer-1", peertest.Run),
+		Training: peer.Training{Exchange: peer.Exchange{SliceLen: 2050 / stateSlices}},
 	}
 	config.Params = newModel()
 	copy(config.Params.Vector(), saved)
-	config.Checkpoint = peer.Checkpoint{Steps: before.Age, FlockSteps: before.FlockSteps}
+	config.Training.Checkpoint = peer.Checkpoint{Steps: before.Age, FlockSteps: before.FlockSteps}
 	back = start(t, config)
 	if back.Self() != gone.Self() {
 		t.Fatal("another identity")

@@ -133,7 +133,7 @@ func TestPartnersAreWrittenDownAtTheEnd(t *testing.T) {
 			network := inMemory(t, n, name, "digits")
 			network.KnownPeers, network.Reach.Unreachable = file, file != "" // active
 			config := peer.Config{Run: "digits", Params: newModel(), Join: join, Network: network}
-			config.Exchange.Pace.Every = 1
+			config.Training.Exchange.Pace.Every = 1
 			return start(t, config)
 		}
 		all := []*peer.Peer{begin("guest", known)}

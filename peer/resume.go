@@ -48,7 +48,7 @@ type Checkpoint struct {
 	// was paused comes back paused, and a schedule that was changed stays so.
 	Orders [][]byte
 	// Description is that of the run, as who began it has signed it. It is passed on as long
-	// as Config.Description is no other.
+	// as Network.Description is no other.
 	Description description.Signed
 }
 
@@ -63,8 +63,8 @@ func (c Checkpoint) validate() error {
 }
 
 // Saved is what a peer needs, beside its configuration, to go on in another life
-// where it is now: Params as Config.Params, Optimizer for that of Config.Optimizer
-// (see optim.Stateful), Checkpoint as Config.Checkpoint.
+// where it is now: Params as Training.Params, Optimizer for that of Training.Optimizer
+// (see optim.Stateful), Checkpoint as Training.Checkpoint.
 type Saved struct {
 	Params     tensor.Vector
 	Optimizer  optim.State

@@ -19,9 +19,9 @@ func resumable(t *testing.T, saved []peer.Saved, perPeer uint64) *peertest.Flock
 	t.Helper()
 	return peertest.Start(t, peertest.Config{Peers: 3, Params: newModel, Swim: true, Configure: func(i int, c *peer.Config) {
 		shortRun(i, c)
-		c.Work.StepsPerPeer = perPeer
+		c.Training.Work.StepsPerPeer = perPeer
 		optimizer := &optim.SGD{Momentum: 0.5}
-		c.Optimizer = optimizer
+		c.Training.Optimizer = optimizer
 		if saved == nil {
 			return
 		}
@@ -29,7 +29,7 @@ func resumable(t *testing.T, saved []peer.Saved, perPeer uint64) *peertest.Flock
 		if err := optimizer.Restore(saved[i].Optimizer); err != nil {
 			t.Error(err)
 		}
-		c.Checkpoint = saved[i].Checkpoint
+		c.Training.Checkpoint = saved[i].Checkpoint
 	}})
 }
 
@@ -108,7 +108,7 @@ func TestARunThatWasOverStaysOver(t *testing.T) {
 func TestSavingWhileTraining(t *testing.T) {
 	f := peertest.Start(t, peertest.Config{Peers: 2, Params: newModel, Configure: func(i int, c *peer.Config) {
 		shortRun(i, c)
-		c.Optimizer = &optim.AdamW{}
+		c.Training.Optimizer = &optim.AdamW{}
 	}})
 	ended := make(chan struct{})
 	var saving sync.WaitGroup
@@ -137,7 +137,7 @@ func TestSavingWhileTraining(t *testing.T) {
 // have all been killed; what somebody else has written into a checkpoint does not.
 func TestOrdersOutliveTheFlock(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := startRuled(t, 2, func(_ int, c *peer.Config) { c.Work = peer.Work{Steps: 40_000} })
+		r := startRuled(t, 2, func(_ int, c *peer.Config) { c.Training.Work = peer.Work{Steps: 40_000} })
 		r.trainAll()
 		time.Sleep(time.Second)
 		r.send(0, control.Command{Kind: control.SetWork, Steps: 8000}, control.Command{Kind: control.Pause, Why: "lunch"})
@@ -149,10 +149,10 @@ func TestOrdersOutliveTheFlock(t *testing.T) {
 		}
 		back := func(name string, orders [][]byte) *peer.Peer {
 			config := peer.Config{Run: peertest.Run, Params: newModel(), Network: inMemory(t, r.Network, name, peertest.Run)}
-			config.Work = peer.Work{Steps: 40_000}
+			config.Training.Work = peer.Work{Steps: 40_000}
 			config.Network.Control.Operator = operatorID(t)
-			config.Checkpoint = s.Checkpoint
-			config.Checkpoint.Orders = orders
+			config.Training.Checkpoint = s.Checkpoint
+			config.Training.Checkpoint.Orders = orders
 			return start(t, config)
 		}
 		if p := back("alone-1", s.Checkpoint.Orders); !p.Control().Paused || p.Stats().Target != 8000 {
@@ -172,7 +172,7 @@ func TestOrdersOutliveTheFlock(t *testing.T) {
 func TestWhoMadeNoStepComesBackAsWhoItWas(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		flock := peertest.Start(t, peertest.Config{Peers: 1, Params: newModel, Configure: func(_ int, c *peer.Config) {
-			c.Checkpoint = peer.Checkpoint{
+			c.Training.Checkpoint = peer.Checkpoint{
 				Steps: 40, FlockSteps: 120, Incarnation: 3, Inherited: 20, Past: []peer.Past{{Peer: "b", Incarnation: 1, Steps: 100}},
 			}
 		}})

@@ -119,9 +119,9 @@ func (r rival) flock(t *testing.T, change func(int, *peer.Config)) *peertest.Flo
 
 func (r rival) configure(i int, c *peer.Config) {
 	shortRun(i, c)
-	c.Work = peer.Work{StepsPerPeer: rivalSteps}
-	c.Exchange.SliceLen = 512
-	c.Exchange.Machine = func(config averaging.Config) (averaging.Machine, error) {
+	c.Training.Work = peer.Work{StepsPerPeer: rivalSteps}
+	c.Training.Exchange.SliceLen = 512
+	c.Training.Exchange.Machine = func(config averaging.Config) (averaging.Machine, error) {
 		return r.machine(baseline.Config{Self: config.Self, Deadline: rivalDeadline})
 	}
 }
@@ -290,7 +290,7 @@ func TestRivalsHaltWithTheirCoordinator(t *testing.T) {
 func TestRivalsGoOnWithoutAFrozenWorker(t *testing.T) {
 	t.Parallel()
 	eachRival(t, func(t *testing.T, r rival) {
-		flock := r.flock(t, func(_ int, c *peer.Config) { c.Exchange.Deadline = rivalDeadline })
+		flock := r.flock(t, func(_ int, c *peer.Config) { c.Training.Exchange.Deadline = rivalDeadline })
 		victim := worker(t, flock)
 		var pauses slowest
 		var stopped atomic.Bool

@@ -30,10 +30,10 @@ func TestOptimizerThatCannotForget(t *testing.T) {
 			core, logged := observer.New(zap.WarnLevel)
 			flock := r.flock(t, func(i int, c *peer.Config) {
 				if !able {
-					c.Optimizer = &plain{}
+					c.Training.Optimizer = &plain{}
 				}
 				if i == 0 {
-					c.Log = zap.New(core)
+					c.Network.Log = zap.New(core)
 				}
 			})
 			var came sync.WaitGroup

@@ -71,7 +71,7 @@ func TestRivalsTooFastSayIt(t *testing.T) {
 		if r.name == "dpsgd" {
 			return // each makes steps of its own
 		}
-		flock := r.flock(t, func(_ int, c *peer.Config) { c.Schedule = optim.Schedule{Rate: 1e9} })
+		flock := r.flock(t, func(_ int, c *peer.Config) { c.Training.Schedule = optim.Schedule{Rate: 1e9} })
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		var group sync.WaitGroup

@@ -18,7 +18,7 @@ func TestRivalsPause(t *testing.T) {
 		f := startRuled(t, rivalPeers, func(i int, c *peer.Config) {
 			control := c.Network.Control
 			r.configure(i, c)
-			c.Network.Control, c.Work = control, peer.Work{StepsPerPeer: 3 * rivalSteps}
+			c.Network.Control, c.Training.Work = control, peer.Work{StepsPerPeer: 3 * rivalSteps}
 		})
 		f.trainAll()
 		time.Sleep(time.Second)

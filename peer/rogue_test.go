@@ -48,7 +48,8 @@ func newRogueOn(t *testing.T, network *memnet.Network, exchange peer.Exchange) *
 func newRogueAt(t *testing.T, network *memnet.Network, place peer.Network, exchange peer.Exchange) *rogue {
 	t.Helper()
 	core, logged := observer.New(zap.InfoLevel)
-	host := start(t, peer.Config{Run: "digits", Params: newModel(), Network: place, Exchange: exchange, Log: zap.New(core)})
+	place.Log = zap.New(core)
+	host := start(t, peer.Config{Run: "digits", Params: newModel(), Network: place, Training: peer.Training{Exchange: exchange}})
 	transport, err := network.Transport("rogue")
 	if err != nil {
 		t.Fatal(err)

@@ -44,8 +44,8 @@ func (o *counting) Restore(optim.State) error { return nil }
 func whileTraining(t *testing.T, optimizer optim.Optimizer, gradient func(step int, grad tensor.Vector), look func(*peer.Saved)) {
 	t.Helper()
 	p := startAlone(t, func(c *peer.Config) {
-		c.Optimizer, c.Exchange.SliceLen = optimizer, 64
-		c.Schedule = optim.Schedule{Shape: optim.Constant, Rate: 1}
+		c.Training.Optimizer, c.Training.Exchange.SliceLen = optimizer, 64
+		c.Training.Schedule = optim.Schedule{Shape: optim.Constant, Rate: 1}
 		clear(c.Params.Vector())
 	})
 	done := make(chan struct{})
@@ -138,7 +138,7 @@ func TestTheMergeKeepsTheOptimizersState(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				flock := mergingFlock(t, 3, func(_ int, c *peer.Config) {
-					c.Optimizer, c.Exchange.Machine = &optim.AdamW{}, machine
+					c.Training.Optimizer, c.Training.Exchange.Machine = &optim.AdamW{}, machine
 				})
 				flock.Train(t.Context(), atPace(rivalStep, towards))
 				leaveTogether(flock)

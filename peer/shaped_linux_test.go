@@ -296,15 +296,15 @@ func TestShapedHost(t *testing.T) {
 	}
 	exchanged := make(chan peer.Exchanged, 8)
 	config := peer.Config{
-		Run: "shaped", Params: params, Network: peer.Network{Listen: []string{address + ":4213"}, Reach: peer.Reach{Unreachable: join != ""}},
-		Optimizer: &optim.SGD{}, Schedule: optim.Schedule{Rate: 1e-6},
-		Exchange: peer.Exchange{Pace: averaging.Pace{Every: 1}, Codec: quant.Policy{Codec: codec}, Deadline: time.Minute, Lanes: lanes},
-		Hooks: peer.Hooks{Exchanged: func(x peer.Exchanged) {
+		Run:     "shaped",
+		Params:  params,
+		Network: peer.Network{Listen: []string{address + ":4213"}, Reach: peer.Reach{Unreachable: join != ""}},
+		Training: peer.Training{Optimizer: &optim.SGD{}, Schedule: optim.Schedule{Rate: 1e-6}, Exchange: peer.Exchange{Pace: averaging.Pace{Every: 1}, Codec: quant.Policy{Codec: codec}, Deadline: time.Minute, Lanes: lanes}, Hooks: peer.Hooks{Exchanged: func(x peer.Exchanged) {
 			select {
 			case exchanged <- x:
 			default:
 			}
-		}},
+		}}},
 	}
 	if join != "" {
 		config.Join = []string{join}

@@ -179,9 +179,9 @@ func siege(t *testing.T, besiegers int, attack func(b *besieger, victim seam.Pee
 	flock = peertest.Start(t, peertest.Config{
 		Peers: 8, Params: newModel, Link: memnet.Link{Delay: time.Millisecond},
 		Configure: func(i int, c *peer.Config) {
-			c.Exchange.Pace.Every = 1
-			c.Optimizer = &optim.SGD{}
-			c.Schedule = optim.Schedule{Rate: 0.001}
+			c.Training.Exchange.Pace.Every = 1
+			c.Training.Optimizer = &optim.SGD{}
+			c.Training.Schedule = optim.Schedule{Rate: 0.001}
 		},
 	})
 	ctx, cancel := context.WithCancel(t.Context())

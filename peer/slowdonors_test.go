@@ -30,8 +30,11 @@ func TestSlowDonorsTogetherKeepNobodyWaiting(t *testing.T) {
 		})
 		for i := range 12 {
 			c := peer.Config{
-				Run: peertest.Run, Params: newModel(), Join: f.Peers[0].JoinAddresses()[:1],
-				Network: inMemory(t, f.Network, fmt.Sprint("late-", i), peertest.Run), Exchange: peer.Exchange{SliceLen: 2050 / stateSlices},
+				Run:      peertest.Run,
+				Params:   newModel(),
+				Join:     f.Peers[0].JoinAddresses()[:1],
+				Network:  inMemory(t, f.Network, fmt.Sprint("late-", i), peertest.Run),
+				Training: peer.Training{Exchange: peer.Exchange{SliceLen: 2050 / stateSlices}},
 			}
 			late := start(t, c)
 			began := time.Now()

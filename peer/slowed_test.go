@@ -22,7 +22,7 @@ func TestALinkThatSlowsDown(t *testing.T) {
 			Peers: 2, Params: newModel, Link: fast,
 			Configure: func(i int, c *peer.Config) {
 				shortRun(i, c)
-				c.Work, c.Exchange.SliceLen = peer.Work{}, cutSliceLen
+				c.Training.Work, c.Training.Exchange.SliceLen = peer.Work{}, cutSliceLen
 			},
 		})
 		ctx, cancel := context.WithCancel(t.Context())

@@ -24,8 +24,8 @@ func trainedHosts(t *testing.T, delay, busy time.Duration) *peertest.Flock {
 	t.Helper()
 	f := peertest.Start(t, peertest.Config{Peers: 3, Params: newModel, Link: memnet.Link{Delay: delay}, Configure: func(i int, c *peer.Config) {
 		shortRun(i, c)
-		c.Work = peer.Work{Steps: 1_000_000}
-		c.Optimizer = &optim.SGD{Momentum: 0.5}
+		c.Training.Work = peer.Work{Steps: 1_000_000}
+		c.Training.Optimizer = &optim.SGD{Momentum: 0.5}
 		if busy > 0 {
 			c.Network.Transport = busyHost{c.Network.Transport, busy}
 		}
@@ -100,7 +100,7 @@ func TestWhoTrainedAloneCopiesTheModelOnceItIsFound(t *testing.T) {
 				}
 				config := peer.Config{Run: peertest.Run, Params: newModel(), Join: f.Peers[0].JoinAddresses(), Network: network}
 				shortRun(3, &config)
-				config.Work = peer.Work{Steps: 1_000_000}
+				config.Training.Work = peer.Work{Steps: 1_000_000}
 				late := start(t, config)
 				ended := make(chan struct{})
 				go func() {

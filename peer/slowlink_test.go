@@ -34,14 +34,14 @@ func exchangeSlowly(t *testing.T, codec string) (took time.Duration) {
 				t.Fatal(err)
 			}
 			config := peer.Config{
-				Run: "digits", Params: tensor.NewParams(layout), Network: inMemory(t, network, name, "digits"),
-				Exchange:  peer.Exchange{Pace: averaging.Pace{Every: 1}, Codec: quant.Policy{Codec: codec}, Lanes: 1},
-				Optimizer: &optim.SGD{}, Schedule: optim.Schedule{Rate: 1},
-				Hooks: peer.Hooks{Exchanged: func(x peer.Exchanged) {
+				Run:     "digits",
+				Params:  tensor.NewParams(layout),
+				Network: inMemory(t, network, name, "digits"),
+				Training: peer.Training{Exchange: peer.Exchange{Pace: averaging.Pace{Every: 1}, Codec: quant.Policy{Codec: codec}, Lanes: 1}, Optimizer: &optim.SGD{}, Schedule: optim.Schedule{Rate: 1}, Hooks: peer.Hooks{Exchanged: func(x peer.Exchanged) {
 					if !x.Inbound {
 						exchanged <- x.Took
 					}
-				}},
+				}}},
 			}
 			if i > 0 {
 				config.Join = []string{"mem:0"}

@@ -68,10 +68,11 @@ func startDonor(b *testing.B, parameters int, join []string, value float32) *pee
 		params.Vector()[i] = value
 	}
 	p, err := peer.Start(b.Context(), peer.Config{
-		Run: "state", Params: params, Join: join, Optimizer: &optim.SGD{},
+		Run:      "state",
+		Params:   params,
+		Join:     join,
 		Network:  peer.Network{Listen: []string{"127.0.0.1:0"}},
-		Schedule: optim.Schedule{Rate: 1e-3, Shape: optim.Constant},
-		Exchange: peer.Exchange{Pace: averaging.Pace{Every: 1 << 20}},
+		Training: peer.Training{Optimizer: &optim.SGD{}, Schedule: optim.Schedule{Rate: 1e-3, Shape: optim.Constant}, Exchange: peer.Exchange{Pace: averaging.Pace{Every: 1 << 20}}},
 	})
 	if err != nil {
 		b.Fatal(err)

@@ -101,9 +101,9 @@ func startStates(t *testing.T, peers int, link memnet.Link, prepare func(*flockO
 	}
 	f.Flock = peertest.Start(t, peertest.Config{Peers: peers, Params: newModel, Link: link, Configure: func(i int, c *peer.Config) {
 		shortRun(i, c)
-		c.Exchange.SliceLen = 2050 / stateSlices
-		c.Work = peer.Work{}
-		c.Log = zap.New(core)
+		c.Training.Exchange.SliceLen = 2050 / stateSlices
+		c.Training.Work = peer.Work{}
+		c.Network.Log = zap.New(core)
 		g := &giver{Transport: c.Network.Transport, alter: f.alter[i]}
 		f.givers = append(f.givers, g)
 		c.Network.Transport = g
@@ -245,7 +245,7 @@ func TestALyingDonorsSlicesAreAskedElsewhere(t *testing.T) {
 				var reported []seam.PeerID
 				var mu sync.Mutex
 				late := f.addWith(t, func(c *peer.Config) {
-					c.Hooks.Quarantined = func(id seam.PeerID, _ time.Duration, offence error) {
+					c.Training.Hooks.Quarantined = func(id seam.PeerID, _ time.Duration, offence error) {
 						mu.Lock()
 						defer mu.Unlock()
 						fault, ok := errors.AsType[*copying.DonorError](offence)
@@ -305,8 +305,11 @@ func TestHashesAreSignedWithTheirManifest(t *testing.T) {
 func (f *flockOf) addWith(t *testing.T, configure func(*peer.Config)) *peer.Peer {
 	t.Helper()
 	config := peer.Config{
-		Run: peertest.Run, Params: newModel(), Join: f.Peers[0].JoinAddresses()[:1],
-		Network: inMemory(t, f.Network, "late", peertest.Run), Exchange: peer.Exchange{SliceLen: 2050 / stateSlices},
+		Run:      peertest.Run,
+		Params:   newModel(),
+		Join:     f.Peers[0].JoinAddresses()[:1],
+		Network:  inMemory(t, f.Network, "late", peertest.Run),
+		Training: peer.Training{Exchange: peer.Exchange{SliceLen: 2050 / stateSlices}},
 	}
 	configure(&config)
 	return start(t, config)

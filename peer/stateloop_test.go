@@ -39,12 +39,12 @@ func TestADonorKilledMidwayOverLoopback(t *testing.T) {
 		t.Cleanup(func() { transport.Close() })
 		c := peer.Config{Run: "digits", Params: newModel(), Network: peer.Network{Transport: transport}}
 		shortRun(i, &c)
-		c.Work = peer.Work{}
-		c.Exchange.SliceLen = 2050 / stateSlices
-		c.Exchange.Pace.Every = 1 << 20
-		c.Exchange.Stall = time.Minute // on a busy machine too, only the one that is killed is given up
+		c.Training.Work = peer.Work{}
+		c.Training.Exchange.SliceLen = 2050 / stateSlices
+		c.Training.Exchange.Pace.Every = 1 << 20
+		c.Network.Stall = time.Minute // on a busy machine too, only the one that is killed is given up
 		if i == victim {
-			c.Exchange.Stall = time.Second // bounds its goodbye
+			c.Network.Stall = time.Second // bounds its goodbye
 		}
 		if i < donors {
 			transports[i] = transport

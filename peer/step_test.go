@@ -20,7 +20,7 @@ import (
 )
 
 func alone(config *peer.Config) {
-	config.Exchange.Machine = func(averaging.Config) (averaging.Machine, error) { return baseline.Alone{}, nil }
+	config.Training.Exchange.Machine = func(averaging.Config) (averaging.Machine, error) { return baseline.Alone{}, nil }
 }
 
 func startAlone(t *testing.T, change func(*peer.Config)) *peer.Peer {
@@ -110,7 +110,7 @@ func TestApplyAddsTheCallersStep(t *testing.T) {
 }
 
 func TestRunEndsWhenTheWorkIsDone(t *testing.T) {
-	p := startAlone(t, func(c *peer.Config) { c.Work = peer.Work{StepsPerPeer: 5} })
+	p := startAlone(t, func(c *peer.Config) { c.Training.Work = peer.Work{StepsPerPeer: 5} })
 	for i := range 5 {
 		if err := step(t, p, towards); err != nil {
 			t.Fatalf("step %d: %v", i+1, err)
@@ -180,13 +180,11 @@ func BenchmarkStep(b *testing.B) {
 
 func TestConfigReportsAllFaultsAtOnce(t *testing.T) {
 	_, err := peer.Start(t.Context(), peer.Config{
-		Params:    &tensor.Params{},
-		Exchange:  peer.Exchange{Codec: quant.Policy{Codec: "zip"}, SliceLen: -1, Window: 121, Pace: averaging.Pace{Every: -2}},
-		Optimizer: &optim.AdamW{Beta2: 1},
-		Schedule:  optim.Schedule{Rate: -1, Warmup: 2, At: []float64{0.5, 0.2}},
+		Params: &tensor.Params{},
 		Network: peer.Network{Key: make([]byte, 3), Partners: []peer.Partner{
 			{ID: "nowhere"}, {ID: "a b", Addresses: []string{"x"}}, {ID: "spaced", Addresses: []string{"a b"}},
 		}},
+		Training: peer.Training{Exchange: peer.Exchange{Codec: quant.Policy{Codec: "zip"}, SliceLen: -1, Window: 121, Pace: averaging.Pace{Every: -2}}, Optimizer: &optim.AdamW{Beta2: 1}, Schedule: optim.Schedule{Rate: -1, Warmup: 2, At: []float64{0.5, 0.2}}},
 	})
 	if err == nil {
 		t.Fatal("accepted")
@@ -203,7 +201,7 @@ func TestACrashStopsNobody(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		flock := peertest.Start(t, peertest.Config{Peers: 5, Params: newModel, Link: memnet.Link{Delay: 5 * time.Millisecond}, Configure: func(i int, c *peer.Config) {
 			shortRun(i, c)
-			c.Work = peer.Work{Steps: 2000, Grace: time.Second}
+			c.Training.Work = peer.Work{Steps: 2000, Grace: time.Second}
 		}})
 		go func() {
 			time.Sleep(1500 * time.Millisecond)

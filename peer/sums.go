@@ -19,7 +19,7 @@ import (
 // count.
 type Sums struct {
 	// AtLeast is how many members a sum needs. More than half of those that there can be
-	// lets only one side of a divided network have one. Default: 1, and 2 while Config.Join
+	// lets only one side of a divided network have one. Default: 1, and 2 while Network.Join
 	// names members of whom none has ever answered: 1 has to be asked for there.
 	AtLeast int
 	// Patience is for how long a sum waits for members that are here and have not called

@@ -137,7 +137,7 @@ func TestASumGoesOnWithoutTheDead(t *testing.T) {
 func TestSumsThatFail(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := peertest.Start(t, peertest.Config{Peers: 2, Configure: func(_ int, c *peer.Config) {
-			c.Sums = peer.Sums{Patience: 5 * time.Second}
+			c.Network.Sums = peer.Sums{Patience: 5 * time.Second}
 		}})
 		a := f.Peers[0]
 		if s := sumOf(t.Context(), a, "x", math.NaN()); s.err == nil {
@@ -211,7 +211,7 @@ func TestCloseEndsASum(t *testing.T) {
 func TestASumNeedsAtLeast(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := peertest.Start(t, peertest.Config{Peers: 2, Configure: func(i int, c *peer.Config) {
-			c.Sums = peer.Sums{AtLeast: 2 + i, Patience: 5 * time.Second}
+			c.Network.Sums = peer.Sums{AtLeast: 2 + i, Patience: 5 * time.Second}
 		}})
 		for i, s := range sumAll(f, func(i int, p *peer.Peer) summed { return sumOf(t.Context(), p, "x", 1) }) {
 			if !errors.Is(s.err, peer.ErrTooFew) {

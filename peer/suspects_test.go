@@ -54,7 +54,7 @@ func TestDeadByGossipIsOnlyAHint(t *testing.T) {
 		for i, name := range []string{"one", "two"} {
 			config := peer.Config{Run: "digits", Params: newModel(), Network: inMemory(t, network, name, "digits")}
 			shortRun(i, &config)
-			config.Work = peer.Work{}
+			config.Training.Work = peer.Work{}
 			if i == 0 {
 				heard = &slandered{Membership: config.Network.Membership, changed: make(chan struct{}, 1)}
 				config.Network.Membership = heard

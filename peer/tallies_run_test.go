@@ -32,7 +32,7 @@ func TestTallies(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		flock := peertest.Start(t, peertest.Config{Peers: 5, Params: newModel, Link: memnet.Link{Delay: time.Millisecond}, Configure: func(i int, c *peer.Config) {
 			shortRun(i, c)
-			c.Exchange.Codec = quant.Policy{Codec: "lattice8+4"}
+			c.Training.Exchange.Codec = quant.Policy{Codec: "lattice8+4"}
 		}})
 		flock.Train(t.Context(), atPace(10*time.Millisecond, towards))
 		time.Sleep(time.Second) // records of the end go round
@@ -84,8 +84,8 @@ func TestTalliesOfTransfers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		flock := peertest.Start(t, peertest.Config{Peers: 3, Params: newModel, Link: memnet.Link{Delay: time.Millisecond}, Configure: func(i int, c *peer.Config) {
 			shortRun(i, c)
-			c.Exchange.Codec = quant.Policy{Codec: "int8"}
-			c.Exchange.Machine = func(c averaging.Config) (averaging.Machine, error) {
+			c.Training.Exchange.Codec = quant.Policy{Codec: "int8"}
+			c.Training.Exchange.Machine = func(c averaging.Config) (averaging.Machine, error) {
 				return baseline.NewAllReduce(baseline.Config{Self: c.Self})
 			}
 		}})

@@ -132,12 +132,13 @@ func startTampered(t *testing.T, kind tampering, how pairing, networks [2]peer.N
 		pair.witnesses[i] = &witness{t: t, partner: networks[1-i].Transport.Self(), seen: make(map[error]int), logged: logged}
 		pair.tamperers[i] = &tamperer{Transport: networks[i].Transport, t: t, kind: kind, turn: i, random: rand.New(rand.NewPCG(17, uint64(i)))}
 		pair.peers[i] = start(t, peer.Config{
-			Run: "digits", Params: params, Join: []string{join}[:i],
-			Network:   peer.Network{Transport: pair.tamperers[i], Membership: networks[i].Membership},
-			Optimizer: pair.paths[i], Hooks: pair.witnesses[i].hooks(), Log: zap.New(core),
-			Exchange: peer.Exchange{
-				Pace: averaging.Pace{Every: 1}, Codec: quant.Policy{Codec: how.codec}, Lanes: how.lanes, SliceLen: tamperedSliceLen, Stall: tamperedStall, Machine: restless,
-			},
+			Run:     "digits",
+			Params:  params,
+			Join:    []string{join}[:i],
+			Network: peer.Network{Stall: tamperedStall, Log: zap.New(core), Transport: pair.tamperers[i], Membership: networks[i].Membership},
+			Training: peer.Training{Optimizer: pair.paths[i], Hooks: pair.witnesses[i].hooks(), Exchange: peer.Exchange{
+				Pace: averaging.Pace{Every: 1}, Codec: quant.Policy{Codec: how.codec}, Lanes: how.lanes, SliceLen: tamperedSliceLen, Machine: restless,
+			}},
 		})
 		pair.peers[i].ShortenQuarantine(firstTerm, mostTerm)
 	}

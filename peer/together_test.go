@@ -98,7 +98,7 @@ func (m *soloist) complete() bool {
 func soloists(change func(*soloist)) func(int, *peer.Config) {
 	return func(i int, c *peer.Config) {
 		shortRun(i, c)
-		c.Exchange.Machine = func(config averaging.Config) (averaging.Machine, error) {
+		c.Training.Exchange.Machine = func(config averaging.Config) (averaging.Machine, error) {
 			m := newSoloist(config)
 			if change != nil {
 				change(m)

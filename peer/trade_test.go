@@ -64,7 +64,7 @@ func TestWhatIsTradedIsInTheSumOnce(t *testing.T) {
 		const peers, commits = 4, 100
 		flock := peertest.Start(t, peertest.Config{
 			Peers: peers, Params: newModel, Link: memnet.Link{Delay: 3 * time.Millisecond},
-			Configure: func(_ int, c *peer.Config) { c.Exchange.Pace.Every, c.Exchange.SliceLen = 3, 64 },
+			Configure: func(_ int, c *peer.Config) { c.Training.Exchange.Pace.Every, c.Training.Exchange.SliceLen = 3, 64 },
 		})
 		traders, sum := make([]*trader, peers), make([]float64, 2050)
 		var working sync.WaitGroup
@@ -125,7 +125,7 @@ func TestTradeAloneGivesBackWhatItGot(t *testing.T) {
 
 // TestTradeRefuses what it cannot take, with nothing changed; the trainer mends it and goes on.
 func TestTradeRefuses(t *testing.T) {
-	p := startAlone(t, func(c *peer.Config) { c.Work.StepsPerPeer = 9 })
+	p := startAlone(t, func(c *peer.Config) { c.Training.Work.StepsPerPeer = 9 })
 	d := newTrader(t, p)
 	before := slices.Clone(d.x)
 	d.x[7] = float32(math.NaN())

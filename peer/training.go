@@ -69,11 +69,6 @@ type Exchange struct {
 	// Deadline bounds an exchange. One with a partner that is known is given up sooner:
 	// once it takes several times longer than those before. Default: 30 s.
 	Deadline time.Duration
-	// Stall bounds the wait for the next frame of a partner in an exchange, and
-	// for the answer to a proposal. One that has answered quickly is waited for less
-	// long: for 2.5 s, unless its link or its machine is so slow that it needs more.
-	// Default: 5 s.
-	Stall time.Duration
 	// Machine makes the algorithm that decides who talks to whom. Default:
 	// averaging.NewADPSGD.
 	Machine func(averaging.Config) (averaging.Machine, error)
@@ -150,8 +145,8 @@ func (t Training) faults() (faults []error) {
 	if err := x.Pace.Validate(); err != nil {
 		fault("Exchange.Pace: %w", err)
 	}
-	if x.Deadline < 0 || x.Stall < 0 || t.Work.Grace < 0 {
-		fault("Exchange.Deadline %s, Exchange.Stall %s and Work.Grace %s: none may be negative", x.Deadline, x.Stall, t.Work.Grace)
+	if x.Deadline < 0 || t.Work.Grace < 0 {
+		fault("Exchange.Deadline %s and Work.Grace %s: neither may be negative", x.Deadline, t.Work.Grace)
 	}
 	if err := t.Checkpoint.validate(); err != nil {
 		faults = append(faults, err)

@@ -34,8 +34,8 @@ func copyOfAKey(t *testing.T, checkpoint peer.Checkpoint) {
 	logs := make([]*observer.ObservedLogs, 5)
 	record := func(i int, c *peer.Config) {
 		core, logged := observer.New(zap.WarnLevel)
-		c.Log, logs[i] = zap.New(core), logged
-		c.Exchange.Pace.Every = 5
+		c.Network.Log, logs[i] = zap.New(core), logged
+		c.Training.Exchange.Pace.Every = 5
 	}
 	f := peertest.Start(t, peertest.Config{Peers: 4, Params: newModel, Swim: true, Link: memnet.Link{Delay: time.Millisecond}, Configure: record})
 	f.TrainSteps(t.Context(), 50, atPace(20*time.Millisecond, towards))
@@ -49,8 +49,11 @@ func copyOfAKey(t *testing.T, checkpoint peer.Checkpoint) {
 		t.Fatal(err)
 	}
 	config := peer.Config{
-		Run: peertest.Run, Params: newModel(), Join: f.Peers[0].JoinAddresses(), Checkpoint: checkpoint,
-		Network: peer.Network{Transport: transport, Membership: membership},
+		Run:      peertest.Run,
+		Params:   newModel(),
+		Join:     f.Peers[0].JoinAddresses(),
+		Network:  peer.Network{Transport: transport, Membership: membership},
+		Training: peer.Training{Checkpoint: checkpoint},
 	}
 	record(4, &config)
 	double := start(t, config)
@@ -132,8 +135,8 @@ func TestOneKeyOnTwoMachinesIsNamedByAll(t *testing.T) {
 		logs := make([]*observer.ObservedLogs, 5)
 		record := func(i int, c *peer.Config) {
 			core, logged := observer.New(zap.WarnLevel)
-			c.Log, logs[i] = zap.New(core), logged
-			c.Exchange.Pace.Every = 5
+			c.Network.Log, logs[i] = zap.New(core), logged
+			c.Training.Exchange.Pace.Every = 5
 		}
 		f := peertest.Start(t, peertest.Config{Peers: 4, Params: newModel, Swim: true, Link: memnet.Link{Delay: time.Millisecond}, Configure: record})
 		twins := f.Peers[3].Self()

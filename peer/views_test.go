@@ -106,7 +106,7 @@ func quarrel(t *testing.T, names [2]string, wrap func(*dim) seam.Membership) (as
 	for i, name := range names {
 		config := peer.Config{Run: "digits", Params: newModel(), Network: inMemory(t, network, name, "digits")}
 		shortRun(i, &config)
-		config.Work = peer.Work{}
+		config.Training.Work = peer.Work{}
 		views[i] = newDim(config.Network.Membership)
 		if i == 0 {
 			views[i].ghosts = []seam.Record{{Peer: ghost.Self(), Run: "digits", Incarnation: 1, Role: uint8(topology.Passive)}}
@@ -227,7 +227,7 @@ func TestNewcomersJoinTheSmallerClass(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			core, logged := observer.New(zap.InfoLevel)
 			flock := peertest.Start(t, peertest.Config{Peers: c.atOnce, Params: newModel, Link: memnet.Link{Delay: time.Millisecond},
-				Configure: func(_ int, c *peer.Config) { c.Log = zap.New(core) }})
+				Configure: func(_ int, c *peer.Config) { c.Network.Log = zap.New(core) }})
 			time.Sleep(time.Second)
 			for len(flock.Peers) < peers {
 				flock.Add()

@@ -15,7 +15,7 @@ import (
 var onlookers = map[string]func(*testing.B, *peer.Config) (look func(*peer.Peer)){
 	"nobody": func(*testing.B, *peer.Config) func(*peer.Peer) { return nil },
 	"hooks": func(_ *testing.B, c *peer.Config) func(*peer.Peer) {
-		c.Hooks = peer.Hooks{
+		c.Training.Hooks = peer.Hooks{
 			Exchanged: func(peer.Exchanged) {}, Failed: func(seam.PeerID, error) {},
 			Quarantined: func(seam.PeerID, time.Duration, error) {},
 		}
@@ -103,7 +103,7 @@ func BenchmarkWatchedExchange(b *testing.B) {
 			var machine *eager
 			for i, self := range []string{"0", "1"} {
 				machine = &eager{done: make(chan struct{}, 1)}
-				config := peer.Config{Exchange: peer.Exchange{Pace: averaging.Pace{Every: 1}, Machine: machine.build}}
+				config := peer.Config{Training: peer.Training{Exchange: peer.Exchange{Pace: averaging.Pace{Every: 1}, Machine: machine.build}}}
 				look := by(b, &config)
 				if i > 0 {
 					config.Join, config.Network.Reach.Unreachable = []string{"mem:0"}, true

@@ -39,9 +39,9 @@ func TestWideFlock(t *testing.T) {
 		flock := peertest.Start(t, peertest.Config{
 			Peers: peers, Params: newModel, Swim: true, Link: memnet.Link{Delay: 10 * time.Millisecond}, Idle: idle,
 			Configure: func(_ int, c *peer.Config) {
-				c.Exchange.Pace.Every = 1
-				c.Schedule = optim.Schedule{Rate: 0.1}
-				c.Optimizer = &optim.SGD{}
+				c.Training.Exchange.Pace.Every = 1
+				c.Training.Schedule = optim.Schedule{Rate: 0.1}
+				c.Training.Optimizer = &optim.SGD{}
 			},
 		})
 		const settling, watched, pace = 150 * time.Second, 30 * time.Second, 10 * time.Second

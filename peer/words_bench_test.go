@@ -22,7 +22,7 @@ func BenchmarkWords(b *testing.B) {
 	} {
 		b.Run(name, func(b *testing.B) {
 			f := peertest.Start(b, peertest.Config{Peers: 4, Loopback: true, Params: newModel, Configure: func(_ int, c *peer.Config) {
-				c.Exchange.Machine = machine
+				c.Training.Exchange.Machine = machine
 			}})
 			b.ReportAllocs()
 			b.ResetTimer()

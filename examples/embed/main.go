@@ -51,7 +51,7 @@ func serve(ctx context.Context, listener net.Listener, seeds []string, steps uin
 		return err
 	}
 	params, work := model.Init(1), peer.Work{StepsPerPeer: steps} // the same at every peer
-	p, err := peer.Start(ctx, peer.Config{Run: "digits", Params: params, Join: seeds, Work: work, Log: zap.Must(zap.NewDevelopment())})
+	p, err := peer.Start(ctx, peer.Config{Run: "digits", Params: params, Join: seeds, Training: peer.Training{Work: work}, Network: peer.Network{Log: zap.Must(zap.NewDevelopment())}})
 	if err != nil {
 		return err
 	}

@@ -17,7 +17,7 @@ const layoutField = "layout"
 // layoutDigits is how many characters of it a range has: of 4,096 that differ one passes unseen.
 const layoutDigits = 2
 
-// LayoutField is a field for the run's description (peer.Config.Description), by which a trainer whose
+// LayoutField is a field for the run's description (peer.Network.Description), by which a trainer whose
 // model is another than the run's hears which range is the first that differs. Of a model with more than 200
 // ranges it tells those.
 func LayoutField(layout *tensor.Layout) description.Field {

@@ -257,7 +257,7 @@ func TestWhatIsCommittedIsInTheSumOnce(t *testing.T) {
 	for _, dtype := range []string{"f32", "bf16"} {
 		t.Run(dtype, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				w := world{network: memnet.New(memnet.Config{Link: memnet.Link{Delay: time.Millisecond}}), configure: func(c *peer.Config) { c.Exchange.Pace.Every = 2 }}
+				w := world{network: memnet.New(memnet.Config{Link: memnet.Link{Delay: time.Millisecond}}), configure: func(c *peer.Config) { c.Training.Exchange.Pace.Every = 2 }}
 				trainers := []*trainer{w.trainer(t, "a", counting(50)), w.trainer(t, "b", counting(50))}
 				trainers[0].hello(dtype, "")
 				if a := trainers[1].hello(dtype, `"mem:a"`); a.Start != "joined" {
@@ -307,7 +307,7 @@ func TestWhatIsCommittedIsInTheSumOnce(t *testing.T) {
 // TestTheRunEnds: the last commit says so, and merge hands over the one model of all.
 func TestTheRunEnds(t *testing.T) {
 	w := alone()
-	w.configure = func(c *peer.Config) { c.Work.Steps = 10 }
+	w.configure = func(c *peer.Config) { c.Training.Work.Steps = 10 }
 	d := w.trainer(t, "only", counting(10))
 	d.hello("f32", "")
 	over := false

@@ -128,7 +128,7 @@ func TestKilledBridges(t *testing.T) {
 // in good order, and what was committed is in the sum of the models exactly once.
 func TestKilledTrainers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := world{network: memnet.New(memnet.Config{Link: memnet.Link{Delay: time.Millisecond}}), configure: func(c *peer.Config) { c.Exchange.Pace.Every = 1 }}
+		w := world{network: memnet.New(memnet.Config{Link: memnet.Link{Delay: time.Millisecond}}), configure: func(c *peer.Config) { c.Training.Exchange.Pace.Every = 1 }}
 		other := w.trainer(t, "other", make(tensor.Vector, 40))
 		other.hello("f32", "")
 		file, random := newFile(t), rand.New(rand.NewPCG(*seed, 2))

@@ -134,7 +134,7 @@ func BenchmarkCommit(b *testing.B) {
 	file := memfd(b, values, sealed)
 	defer file.Close()
 	w := alone()
-	w.configure = func(c *peer.Config) { c.Exchange.Pace.Every, c.Exchange.SliceLen = 1, 0 }
+	w.configure = func(c *peer.Config) { c.Training.Exchange.Pace.Every, c.Training.Exchange.SliceLen = 1, 0 }
 	d := w.with(b, "only", file, make(tensor.Vector, values))
 	d.hello("f32", "")
 	vectors := make([]tensor.Vector, 6)

@@ -61,8 +61,8 @@ func (w world) with(t testing.TB, name string, file *os.File, initial tensor.Vec
 			if h.Run == "" {
 				return nil, fmt.Errorf("%w: Run is empty", peer.ErrConfig)
 			}
-			config := peer.Config{Run: h.Run, Params: h.Params, Join: h.Join, Checkpoint: h.Checkpoint, Network: w.place(t, name, h.Run)}
-			config.Exchange.SliceLen = 16
+			config := peer.Config{Run: h.Run, Params: h.Params, Join: h.Join, Network: w.place(t, name, h.Run), Training: peer.Training{Checkpoint: h.Checkpoint}}
+			config.Training.Exchange.SliceLen = 16
 			if w.configure != nil {
 				w.configure(&config)
 			}
@@ -166,7 +166,7 @@ func (d *trainer) hello(dtype, join string) answer {
 
 // alone is a world for one.
 func alone() world {
-	return world{network: memnet.New(memnet.Config{}), configure: func(c *peer.Config) { c.Exchange.Pace.Every = 1 }}
+	return world{network: memnet.New(memnet.Config{}), configure: func(c *peer.Config) { c.Training.Exchange.Pace.Every = 1 }}
 }
 
 // counting is a vector of n values.

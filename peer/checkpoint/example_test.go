@@ -30,7 +30,7 @@ func train(folder checkpoint.Folder, steps int) error {
 	}
 	config := peer.Config{Run: folder.Run, Params: params, Network: peer.Network{Listen: []string{"127.0.0.1:0"}}}
 	if taken != nil {
-		config.Checkpoint = taken.Checkpoint
+		config.Training.Checkpoint = taken.Checkpoint
 	}
 	ctx := context.Background()
 	p, err := peer.Start(ctx, config)

@@ -118,7 +118,7 @@ var families = []family{
 }
 
 func members(e *emitter, m *moment) {
-	var states [control.Closed + 2]int // the last is of states that this release does not know
+	var states [control.Idle + 2]int // the last is of states that this release does not know
 	for _, one := range m.members {
 		states[min(int(one.State), len(states)-1)]++
 	}

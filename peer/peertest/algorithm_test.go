@@ -18,7 +18,7 @@ func TestOwnAlgorithmOverLoopback(t *testing.T) {
 		Peers: 4, Params: newModel, Loopback: true,
 		Configure: func(i int, c *peer.Config) {
 			slowLearner(i, c)
-			c.Exchange.Machine = func(c averaging.Config) (averaging.Machine, error) { return &gossip{Config: c}, nil }
+			c.Training.Exchange.Machine = func(c averaging.Config) (averaging.Machine, error) { return &gossip{Config: c}, nil }
 		},
 	})
 	few := func(p *peer.Peer) bool {

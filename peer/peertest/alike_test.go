@@ -38,7 +38,7 @@ func TestSimulatedStepsAreThoseOfPeers(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					task := newValley(5, 1)
 					flock := peertest.Start(t, peertest.Config{Peers: 1, Params: newModel, Configure: func(_ int, c *peer.Config) {
-						c.Optimizer, c.Schedule, c.Work, c.Exchange = optimizer(), s.Schedule, s.Work, s.Exchange
+						c.Training.Optimizer, c.Training.Schedule, c.Training.Work, c.Training.Exchange = optimizer(), s.Schedule, s.Work, s.Exchange
 					}})
 					flock.Train(t.Context(), func(i int, x, grad tensor.Vector) (peer.Result, error) { return task.Gradient(i, 0, x, grad) })
 					var bytes []byte

@@ -132,7 +132,7 @@ func (f *Flock) Add() *peer.Peer {
 // start starts peer i, which has not come or has gone.
 func (f *Flock) start(i int) *peer.Peer {
 	f.t.Helper()
-	config := peer.Config{Run: Run, Exchange: peer.Exchange{Seed: f.config.Seed}}
+	config := peer.Config{Run: Run, Training: peer.Training{Exchange: peer.Exchange{Seed: f.config.Seed}}}
 	if f.config.Params != nil {
 		config.Params = f.config.Params()
 	}
@@ -174,7 +174,7 @@ func begin(ctx context.Context, config peer.Config) (*peer.Peer, error) {
 		return peer.Start(ctx, config)
 	}
 	network := config.Network
-	network.Run, network.Join, network.Description, network.Sums, network.Log = config.Run, config.Join, config.Description, config.Sums, config.Log
+	network.Run, network.Join = config.Run, config.Join
 	node, err := peer.Join(ctx, network)
 	return &peer.Peer{Node: node}, err
 }

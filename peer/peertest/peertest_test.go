@@ -38,9 +38,9 @@ func pull(i int, x, grad tensor.Vector) (peer.Result, error) {
 }
 
 func slowLearner(_ int, c *peer.Config) {
-	c.Exchange.Pace.Every = 1
-	c.Schedule = optim.Schedule{Rate: 0.02}
-	c.Optimizer = &optim.SGD{}
+	c.Training.Exchange.Pace.Every = 1
+	c.Training.Schedule = optim.Schedule{Rate: 0.02}
+	c.Training.Optimizer = &optim.SGD{}
 }
 
 // TestTheDeadComplainToNobody: a step that fails in a peer which has just been killed is no

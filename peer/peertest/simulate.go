@@ -46,6 +46,8 @@ type Simulation struct {
 	// Exchange says how models are averaged, and by which machine. Lanes and codecs that
 	// are left to the link have no meaning here.
 	Exchange peer.Exchange
+	// Stall is as peer.Network has it.
+	Stall time.Duration
 	// World is what the peers live in.
 	World World
 	// Watch says what is measured on the way.
@@ -123,7 +125,7 @@ func (s Simulation) withDefaults() Simulation {
 		s.Exchange.Machine = func(c averaging.Config) (averaging.Machine, error) { return averaging.NewADPSGD(c) }
 	}
 	s.Peers, s.Limit = cmp.Or(s.Peers, defaultSimulated), cmp.Or(s.Limit, defaultLimit)
-	s.Exchange.Stall, s.Exchange.Window = cmp.Or(s.Exchange.Stall, peer.DefaultStall), cmp.Or(s.Exchange.Window, simulatedWindow)
+	s.Stall, s.Exchange.Window = cmp.Or(s.Stall, peer.DefaultStall), cmp.Or(s.Exchange.Window, simulatedWindow)
 	s.World.Compute.Step = cmp.Or(s.World.Compute.Step, defaultStepTime)
 	s.World.Compute.Jitter = max(cmp.Or(s.World.Compute.Jitter, defaultJitter), 0)
 	s.Watch.Evaluate = cmp.Or(s.Watch.Evaluate, defaultEvaluate)

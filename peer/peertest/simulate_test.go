@@ -79,7 +79,7 @@ func TestSimulationTakesOneCourse(t *testing.T) {
 	everything := func() peertest.Simulation {
 		s := simulation(10)
 		s.Exchange.Codec = quant.Policy{Codec: "lattice6+4"}
-		s.Exchange.Stall = 200 * time.Millisecond
+		s.Stall = 200 * time.Millisecond
 		s.World.Compute.Slow = map[int]float64{3: 4}
 		s.World.Links.Link.Loss = 0.01
 		s.World.Links.Slow = map[int]float64{2: 10}

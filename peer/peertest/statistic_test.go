@@ -83,8 +83,8 @@ func TestStatisticsOfRealPeers(t *testing.T) {
 		task := newCounted(t, peers)
 		flock := peertest.Start(t, peertest.Config{Peers: peers, Params: task.Params, Configure: func(_ int, c *peer.Config) {
 			s := simulation(peers)
-			c.Schedule, c.Work, c.Exchange = s.Schedule, s.Work, s.Exchange
-			c.Optimizer = &optim.AdamW{WeightDecay: 0.1}
+			c.Training.Schedule, c.Training.Work, c.Training.Exchange = s.Schedule, s.Work, s.Exchange
+			c.Training.Optimizer = &optim.AdamW{WeightDecay: 0.1}
 		}})
 		flock.Train(t.Context(), func(i int, x, grad tensor.Vector) (peer.Result, error) { return task.Gradient(i, 0, x, grad) })
 		for i, model := range flock.Models() {

@@ -211,18 +211,22 @@ func (t *trainer) config(ctx context.Context, hello bridge.Hello) (peer.Config, 
 	pace, _ := t.Pace()          // Validate has seen to both
 	policy, _ := t.CodecPolicy() //
 	config := peer.Config{
-		Run: t.Run, Description: t.description(hello), Join: t.Join, Log: t.log,
-		Params: hello.Params, Checkpoint: hello.Checkpoint,
-		Work:      peer.Work{StepsPerPeer: t.Steps, Grace: t.Grace()},
-		Network:   peer.Network{Key: key, Listen: t.Listen, KnownPeers: t.KnownPeers(), Partners: hello.Partners, Admission: admission, Reach: t.Reach(), Gossip: t.Gossip()},
-		Exchange:  peer.Exchange{Pace: pace, Codec: policy, Lanes: t.Lanes, Seed: t.Seed},
-		Optimizer: &optim.SGD{}, // the trainer has its own: this one keeps nothing
+		Run: t.Run, Join: t.Join, Params: hello.Params,
+		Network: peer.Network{
+			Description: t.description(hello), Log: t.log, Key: key, Listen: t.Listen, KnownPeers: t.KnownPeers(), Partners: hello.Partners,
+			Admission: admission, Reach: t.Reach(), Gossip: t.Gossip(),
+		},
+		Training: peer.Training{
+			Checkpoint: hello.Checkpoint, Work: peer.Work{StepsPerPeer: t.Steps, Grace: t.Grace()},
+			Exchange:  peer.Exchange{Pace: pace, Codec: policy, Lanes: t.Lanes, Seed: t.Seed},
+			Optimizer: &optim.SGD{}, // the trainer has its own: this one keeps nothing
+		},
 	}
 	config.Network.Control = control.Config{
 		Operator: seam.PeerID(t.Operator), Name: t.PeerName(), Version: version.Of(), Digests: t.DigestEvery(),
 	}
 	if t.Final == settings.FinalMerge {
-		config.Exchange.Machine = func(c averaging.Config) (averaging.Machine, error) {
+		config.Training.Exchange.Machine = func(c averaging.Config) (averaging.Machine, error) {
 			inner, err := averaging.NewADPSGD(c)
 			if err != nil {
 				return nil, err

@@ -111,8 +111,11 @@ func (p *process) train(ctx context.Context, network *memnet.Network, start time
 		return err
 	}
 	one, err := peer.Start(ctx, peer.Config{
-		Run: p.s.Run, Description: Of(p.s, nil), Params: tensor.NewParams(layout), Join: p.s.Join, Checkpoint: peer.Checkpoint{Description: p.s.Described},
-		Network: peer.Network{Transport: transport, Membership: membership},
+		Run:      p.s.Run,
+		Params:   tensor.NewParams(layout),
+		Join:     p.s.Join,
+		Network:  peer.Network{Description: Of(p.s, nil), Transport: transport, Membership: membership},
+		Training: peer.Training{Checkpoint: peer.Checkpoint{Description: p.s.Described}},
 	})
 	if err != nil {
 		return err

@@ -81,9 +81,9 @@ func judge(s settings.Settings, address string, answer peer.Inquiry, err error, 
 	var refused *seam.RefusedError
 	errors.As(err, &refused)
 	switch {
-	case err == nil:
+	case err == nil && known:
 		found = append(found, run, layout)
-	case errors.Is(err, seam.ErrLayout) && !known:
+	case err == nil:
 		found = append(found, run, healthy("layout", "not compared: that of %s follows from the folder, which only run reads", s.Dataset))
 	case errors.Is(err, seam.ErrLayout):
 		layout.Finding = fmt.Sprintf("%s has another model than %s for %s: %s", address, s.Model, s.Dataset, refused.Detail)

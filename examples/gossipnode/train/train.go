@@ -157,31 +157,31 @@ var errRefused = errors.New("no peer to join will have this one, as logged above
 func (t *training) config(key ed25519.PrivateKey, admission peer.Admission) peer.Config {
 	pace, _ := t.Pace() // validate has seen to it
 	config := peer.Config{
-		Run: t.Run, Description: describe.Of(t.Settings, t.work.Data), Params: t.work.Params, Checkpoint: behind(t), Join: t.Join, Work: t.work.Target, Log: whileTraining(t.Log, &t.Settings, t.announced),
-		Network: peer.Network{
-			Key: key, Listen: t.Listen, KnownPeers: t.KnownPeers(), Admission: admission,
-			Reach: t.Reach(), Gossip: t.Gossip(),
-		},
-		Exchange: peer.Exchange{Pace: pace, Codec: t.policy, Lanes: t.Lanes, Seed: t.Seed},
+		Run:    t.Run,
+		Params: t.work.Params,
+		Join:   t.Join,
+		Network: peer.Network{Description: describe.Of(t.Settings, t.work.Data), Log: whileTraining(t.Log, &t.Settings, t.announced), Key: key, Listen: t.Listen, KnownPeers: t.KnownPeers(), Admission: admission,
+			Reach: t.Reach(), Gossip: t.Gossip()},
+		Training: peer.Training{Checkpoint: behind(t), Work: t.work.Target, Exchange: peer.Exchange{Pace: pace, Codec: t.policy, Lanes: t.Lanes, Seed: t.Seed}},
 	}
 	config.Network.Control = control.Config{
 		Operator: seam.PeerID(t.Operator),
 		Settings: map[string]string{"dataset": t.Dataset, "model": t.Model},
 		Name:     t.PeerName(), Version: version.Of(), Digests: t.DigestEvery(),
 	}
-	config.Hooks.Exchanged = func(e peer.Exchanged) {
+	config.Training.Hooks.Exchanged = func(e peer.Exchanged) {
 		t.partners.met(e.Partner, time.Since(t.started))
 	}
 	if t.Dashboard != "" {
-		t.panel.hear(&config.Hooks)
+		t.panel.hear(&config.Training.Hooks)
 	}
-	config.Optimizer = t.NewOptimizer(t.work.Params.Layout())
-	config.Schedule = t.Course()
-	restore(t, config.Optimizer)
+	config.Training.Optimizer = t.NewOptimizer(t.work.Params.Layout())
+	config.Training.Schedule = t.Course()
+	restore(t, config.Training.Optimizer)
 	if t.Strategy == settings.StrategyAlone {
 		config.Join, config.Network.Listen = nil, []string{settings.Loopback}
 	}
-	config.Exchange.Machine, config.Work.Grace = t.algorithm(), t.Grace()
+	config.Training.Exchange.Machine, config.Training.Work.Grace = t.algorithm(), t.Grace()
 	return config
 }
 

@@ -50,16 +50,18 @@ func startPeer(ctx context.Context, transport seam.Transport, s exchangeSettings
 	measure.Fill(params.Vector(), s.seed, 0)
 	b := &steppedPeer{changed: make(chan struct{}, 1)}
 	config := peer.Config{
-		Run: "bench-" + codec, Params: params, Join: join, Log: log,
+		Run: "bench-" + codec, Params: params, Join: join,
 		// Unreachable decides who initiates.
-		Network:   peer.Network{Transport: transport, Reach: peer.Reach{Unreachable: len(join) > 0}},
-		Optimizer: &optim.SGD{Momentum: optim.DefaultMomentum},
-		Schedule:  optim.Schedule{Rate: rate, Shape: optim.Constant},
-		Exchange: peer.Exchange{
-			Pace: averaging.Pace{Every: 1}, Codec: quant.Policy{Codec: codec}, SliceLen: s.slice, Window: s.window, Lanes: s.lanes,
-			Machine: b.machine.build, Seed: s.seed,
+		Network: peer.Network{Log: log, Transport: transport, Reach: peer.Reach{Unreachable: len(join) > 0}},
+		Training: peer.Training{
+			Optimizer: &optim.SGD{Momentum: optim.DefaultMomentum},
+			Schedule:  optim.Schedule{Rate: rate, Shape: optim.Constant},
+			Exchange: peer.Exchange{
+				Pace: averaging.Pace{Every: 1}, Codec: quant.Policy{Codec: codec}, SliceLen: s.slice, Window: s.window, Lanes: s.lanes,
+				Machine: b.machine.build, Seed: s.seed,
+			},
+			Hooks: peer.Hooks{Exchanged: b.exchanged, Failed: b.failed},
 		},
-		Hooks: peer.Hooks{Exchanged: b.exchanged, Failed: b.failed},
 	}
 	if b.peer, err = peer.Start(ctx, config); err != nil {
 		return nil, err

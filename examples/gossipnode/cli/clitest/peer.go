@@ -19,8 +19,9 @@ func Peer(t *testing.T, admits peer.Admission, says ...description.Field) (addre
 		t.Fatal(err)
 	}
 	p, err := peer.Start(t.Context(), peer.Config{
-		Run: "murmuration", Description: description.Of("", says...), Params: tensor.NewParams(model.Layout()),
-		Network: peer.Network{Listen: []string{"127.0.0.1:0"}, Admission: admits},
+		Run:     "murmuration",
+		Params:  tensor.NewParams(model.Layout()),
+		Network: peer.Network{Description: description.Of("", says...), Listen: []string{"127.0.0.1:0"}, Admission: admits},
 	})
 	if err != nil {
 		t.Fatal(err)
