@@ -22,7 +22,7 @@ import (
 
 const (
 	// maxWords is how many members are asked, at most, how many steps the flock has
-	// taken: one that lies is outvoted.
+	// taken: one that lies is outvoted; and whether they would have this model.
 	maxWords = 5
 	// wordsTime bounds the wait for their answers.
 	wordsTime = 2 * time.Second
@@ -168,10 +168,11 @@ func (n *Newcomer) catchUp(through seam.PeerID, welcome wire.Welcome, from Phase
 	n.advance(Copying, Here)
 }
 
-// meet asks members that train whether they would have this model, until one answers. The
+// meet asks some members that train whether they would have this model, until one answers. The
 // zero value is nobody's.
 func (n *Newcomer) meet() (through seam.PeerID, welcome wire.Welcome, err error) {
-	for _, r := range n.others() {
+	others := n.others()
+	for _, r := range others[:min(len(others), maxWords)] {
 		ctx, cancel := context.WithTimeout(n.ctx, joinTimeout)
 		welcome, err = n.Hello(ctx, r.Peer)
 		cancel()
