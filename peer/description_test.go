@@ -1,9 +1,12 @@
 package peer_test
 
 import (
+	"bytes"
 	"errors"
+	"sync"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/seed-97356399/murmuration/peer"
 	"github.com/seed-97356399/murmuration/peer/description"
@@ -108,4 +111,93 @@ func TestADescriptionOfAnotherRunIsRefused(t *testing.T) {
 	if _, err := peer.Start(t.Context(), config); err == nil {
 		t.Error("it has begun")
 	}
+}
+
+// TestADescriptionIsRenewed: members that have found out more of the run together pass that on, signed by who
+// began it, or by one of them where he has gone; one that is set up otherwise hears so, from whomever it joins.
+func TestADescriptionIsRenewed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		network := memnet.New(memnet.Config{})
+		join := func(name, of string, fields ...description.Field) *peer.Node {
+			config := inMemory(t, network, name, "digits")
+			config.Run, config.Description = "digits", description.Of("", fields...)
+			if of != "" {
+				config.Join = []string{"mem:" + of}
+			}
+			n, err := peer.Join(t.Context(), config)
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { _ = n.Close() })
+			return n
+		}
+		verifier, err := network.Transport("verifier")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer verifier.Close()
+		found := func(at *peer.Node) (seam.PeerID, string) {
+			d, err := at.Description().Open(verifier, "digits")
+			if err != nil {
+				t.Error(err)
+			}
+			value, _ := d.Value("columns")
+			return at.Description().Signer, value
+		}
+		renew := func(name string, columns []string, all ...*peer.Node) []error {
+			faults := make([]error, len(all))
+			var group sync.WaitGroup
+			for i, n := range all {
+				group.Go(func() {
+					faults[i] = n.Describe(t.Context(), name, description.Of("", describing("columns", columns[i], "data", "csv")...))
+				})
+			}
+			group.Wait()
+			return faults
+		}
+		founder := join("z-founder", "", describing("data", "csv")...)
+		second := join("second", "z-founder", describing("data", "csv")...)
+		third := join("third", "second", describing("data", "csv")...)
+		for _, n := range []*peer.Node{founder, second, third} {
+			if err := n.WaitMembers(t.Context(), 3); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := errors.Join(renew("found", []string{"7", "7", "7"}, founder, second, third)...); err != nil {
+			t.Fatal(err)
+		}
+		for _, n := range []*peer.Node{founder, second, third} {
+			if signer, columns := found(n); signer != founder.Self() || columns != "7" {
+				t.Errorf("%s passes on %q of %s", n.Self(), columns, signer)
+			}
+		}
+		trainer, err := third.Train(t.Context(), peer.Training{Params: newModel(), Checkpoint: peer.Checkpoint{Description: founder.Description()}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var saved peer.Saved
+		if trainer.Save(&saved); saved.Checkpoint.Description.Signer != founder.Self() || !bytes.Contains(saved.Checkpoint.Description.Text, []byte("columns")) {
+			t.Errorf("its checkpoint is of %s", saved.Checkpoint.Description.Text)
+		}
+		late := join("late", "third", describing("columns", "8")...)
+		if err := late.WaitMembers(t.Context(), 4); !errors.As(err, new(*description.MismatchError)) {
+			t.Errorf("one with other columns: %v", err)
+		}
+		if err := founder.Close(); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(5 * time.Second)
+		if err := errors.Join(renew("without the founder", []string{"9", "9"}, second, third)...); err != nil {
+			t.Fatal(err)
+		}
+		signer, columns := found(second)
+		again, alike := found(third)
+		if signer == founder.Self() || signer != again || columns != "9" || alike != "9" {
+			t.Errorf("they pass on %q of %s, and %q of %s", columns, signer, alike, again)
+		}
+		faults := renew("otherwise", []string{"10", "11"}, second, third)
+		if one := errors.Join(faults...); (faults[0] == nil) == (faults[1] == nil) || !errors.As(one, new(*description.MismatchError)) {
+			t.Errorf("set up otherwise: %v", faults)
+		}
+	})
 }

@@ -2,6 +2,7 @@ package peer
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"sync/atomic"
@@ -168,6 +169,33 @@ func (n *Node) JoinAddresses() []string { return n.net.transport.JoinAddresses()
 
 // Description is what the run is, as who began it has signed it, for Checkpoint.Description.
 func (n *Node) Description() description.Signed { return n.arrival.Described.Held() }
+
+// Describe says anew what the run is, once its members have found out more of it together: all call it
+// with the same name, which is that of a sum, as they do Gather. Who signed the description before signs the
+// new one, or the first that takes part; all pass that on to those who join, and compare them with their own. It
+// fails with a *description.MismatchError where this member's own differs so that models or work would suffer.
+func (n *Node) Describe(ctx context.Context, name string, d description.Description) error {
+	d.Run = n.network.Run
+	own, err := description.Sign(n.net.transport, d)
+	if err != nil {
+		return err
+	}
+	text, err := json.Marshal(own)
+	if err != nil {
+		return fmt.Errorf("describing run %q: %w", d.Run, err)
+	}
+	all, err := n.Gather(ctx, name, text)
+	if err != nil {
+		return err
+	}
+	said := make([]description.Signed, len(all))
+	for i, text := range all {
+		if err := json.Unmarshal(text, &said[i]); err != nil {
+			return fmt.Errorf("%w: %w", description.ErrInvalid, err)
+		}
+	}
+	return n.arrival.Described.Renew(d, said)
+}
 
 // Digests are the latest digests of the members, this one's own included, in the
 // order of their ids. A member that has gone is left out.

@@ -1,6 +1,8 @@
 package arrival
 
 import (
+	"fmt"
+	"slices"
 	"sync"
 
 	"go.uber.org/zap"
@@ -15,9 +17,9 @@ import (
 // description that it passes on. Safe for concurrent use.
 type Described struct {
 	identity seam.Identity
-	own      description.Description
 
 	mu   sync.Mutex
+	own  description.Description
 	held description.Signed
 	met  bool // held is a member's
 }
@@ -36,16 +38,13 @@ func NewDescribed(identity seam.Identity, own description.Description) (*Describ
 // Recall passes on the description that an earlier life has kept, if it is still right and no member
 // has said another.
 func (d *Described) Recall(kept description.Signed) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
 	before, err := kept.Open(d.identity, d.own.Run)
 	if !kept.Known() || err != nil {
 		return
 	}
-	if harmful, _ := description.Split(d.own.Differences(before)); len(harmful) > 0 {
-		return
-	}
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if !d.met {
+	if harmful, _ := description.Split(d.own.Differences(before)); len(harmful) == 0 && !d.met {
 		d.held = kept
 	}
 }
@@ -64,6 +63,8 @@ func (d *Described) meet(member seam.PeerID, said description.Signed, log *zap.L
 	if !said.Known() {
 		return nil // it was set up without, or its build knows of none
 	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
 	there, err := said.Open(d.identity, d.own.Run)
 	if err != nil {
 		return err
@@ -72,8 +73,6 @@ func (d *Described) meet(member seam.PeerID, said description.Signed, log *zap.L
 	if len(harmful) > 0 {
 		return &description.MismatchError{Peer: member, Differences: harmful}
 	}
-	d.mu.Lock()
-	defer d.mu.Unlock()
 	if d.met {
 		return nil
 	}
@@ -81,6 +80,27 @@ func (d *Described) meet(member seam.PeerID, said description.Signed, log *zap.L
 	if len(local) > 0 {
 		log.Warn("set up otherwise than the run, in what is a peer's own to choose", zap.Stringers("differences", local))
 	}
+	return nil
+}
+
+// Renew takes over what the members have found that the run is: said by each of them at once, and compared with
+// this one's own. What is passed on from now on is the word of who signed the description before, and of the
+// first of them if that one says nothing.
+func (d *Described) Renew(own description.Description, said []description.Signed) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	by := max(0, slices.IndexFunc(said, func(s description.Signed) bool { return s.Signer == d.held.Signer }))
+	if by >= len(said) {
+		return fmt.Errorf("%w: no member says what the run is", description.ErrInvalid)
+	}
+	there, err := said[by].Open(d.identity, own.Run)
+	if err != nil {
+		return err
+	}
+	if harmful, _ := description.Split(own.Differences(there)); len(harmful) > 0 {
+		return &description.MismatchError{Peer: said[by].Signer, Differences: harmful}
+	}
+	d.own, d.held, d.met = own, said[by], true
 	return nil
 }
 
