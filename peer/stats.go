@@ -122,7 +122,7 @@ func (n *Node) Members() []Member {
 			m.State = control.Idle
 		case r.Flags&flock.Over != 0:
 			m.State = control.Over
-		case heard:
+		case heard && told != control.Idle: // or it has begun to train since
 			m.State = told
 		case r.Steps == 0:
 			m.State = control.Joining

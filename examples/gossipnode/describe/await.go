@@ -72,8 +72,7 @@ type answer struct {
 	err     error
 }
 
-// ask asks all addresses to join at once what the run is, until one says so. Members that learn
-// from tables say so before they train, too, while they prepare their rows.
+// ask asks all addresses to join at once what the run is, until one says so.
 func ask(ctx context.Context, admission peer.Admission, transport seam.Transport, s settings.Settings, log *zap.Logger) (answers []answer) {
 	ctx, cancel := context.WithTimeout(ctx, askPatience)
 	defer cancel()
@@ -81,9 +80,6 @@ func ask(ctx context.Context, admission peer.Admission, transport seam.Transport
 	for _, address := range s.Join {
 		go func() {
 			found, err := admission.Inquire(ctx, transport, address, s.Run, [32]byte{})
-			if errors.Is(err, seam.ErrUnknownRun) {
-				found, err = admission.Inquire(ctx, transport, address, s.PreparingRun(), [32]byte{})
-			}
 			said <- answer{address, found, err}
 		}()
 	}

@@ -25,8 +25,16 @@ func joinFlock(o options, logs io.Writer) joiner {
 		if err != nil {
 			return nil, nil, cli.Config(err)
 		}
+		admission, err := o.Admission(log)
+		if err != nil {
+			return nil, nil, cli.Config(err)
+		}
 		bridged := p2pnet.BridgeLogs(log)
-		joining := rows.Joining{Settings: o.Settings, Key: key, Description: descriptionOf(&o), Together: o.Part >= 0, Log: log, Started: func(p *peer.Node) {
+		network := peer.Network{
+			Run: o.Run, Description: descriptionOf(&o), Join: o.Join, Log: log,
+			Key: key, Listen: o.Listen, KnownPeers: o.KnownPeers(), Admission: admission,
+		}
+		joining := rows.Joining{Settings: o.Settings, Network: network, Together: o.Part >= 0, Started: func(p *peer.Node) {
 			said := fmt.Sprintf("waiting for %s", cli.Plural(uint64(o.MinPeers), "peer"))
 			if len(o.Join) == 0 {
 				t := token.Of(o.Run, string(p.Self()), p.JoinAddresses())

@@ -174,9 +174,6 @@ func (s dataSettings) Rows() Table {
 	return t
 }
 
-// PreparingRun is the run of the sums by which the members of a run prepare rows of tables.
-func (s Network) PreparingRun() string { return s.Run + "/prepare" }
-
 // tableFaults is faults of a data set that is a table.
 func (s dataSettings) tableFaults() []error {
 	faults := cli.Faults(s.Rows().Faults())

@@ -13,6 +13,8 @@ import (
 	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/settings"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/watch"
+	"github.com/seed-97356399/murmuration/peer"
+	"github.com/seed-97356399/murmuration/peer/control"
 	"github.com/seed-97356399/murmuration/peer/stats"
 )
 
@@ -74,6 +76,25 @@ func beginning(s stats.Peer, alone, resumed bool) string {
 	return "no peer answers; alone until one does"
 }
 
+// together waits until all train that have prepared the data together: the first could have done the work before
+// the others begin.
+func together(ctx context.Context, t *training) error {
+	if t.announced == nil {
+		return nil
+	}
+	_, peers, err := t.peer.Sum(ctx, "training", []float64{1})
+	switch {
+	case ctx.Err() != nil:
+		return cli.ErrInterrupted
+	case errors.Is(err, peer.ErrTooFew): // they have died meanwhile
+		t.Log.Warn("training with those that are left", zap.Error(err))
+		return nil
+	case err == nil:
+		t.MinPeers = peers
+	}
+	return err
+}
+
 // gathers tells whether there are members to wait for.
 func gathers(t *training) bool { return t.MinPeers > 1 && t.Strategy != settings.StrategyAlone }
 
@@ -112,7 +133,7 @@ func awaitMembers(ctx context.Context, t *training) error {
 	done, grown := t.peer.Stats().FlockSteps, 0
 	for grown < growing {
 		within, cancel := context.WithTimeout(ctx, lookEvery)
-		err := t.peer.WaitMembers(within, t.MinPeers)
+		err := awaitTraining(within, t.peer, t.MinPeers)
 		cancel()
 		if !errors.Is(err, context.DeadlineExceeded) || ctx.Err() != nil {
 			return err
@@ -125,4 +146,23 @@ func awaitMembers(ctx context.Context, t *training) error {
 		}
 	}
 	return nil
+}
+
+// awaitTraining waits until so many members train, this one included: a member that prepares its data does not yet.
+func awaitTraining(ctx context.Context, p *peer.Peer, least int) error {
+	const look = 10 * time.Millisecond
+	for {
+		if err := p.WaitMembers(ctx, least); err != nil {
+			return err
+		}
+		idle := slices.DeleteFunc(p.Members(), func(m peer.Member) bool { return m.State != control.Idle })
+		if present := p.Stats().Members - len(idle); present >= least {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("waiting for %d members to train: %w", least, ctx.Err())
+		case <-time.After(look):
+		}
+	}
 }

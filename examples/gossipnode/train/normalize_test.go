@@ -37,8 +37,7 @@ func settingsOf(t *testing.T, args ...string) (s settings.Settings) {
 }
 
 // TestNormalizedByTheFlock: peers with other pictures each normalize them by the mean and deviation
-// of all, keep that with their checkpoints, and go on with it. It takes the second that peers
-// take to leave the sums.
+// of all, keep that with their checkpoints, and go on with it.
 func TestNormalizedByTheFlock(t *testing.T) {
 	t.Parallel()
 	folders := []string{clitest.Pictures(t, 64, 20), clitest.Pictures(t, 200, 20)}

@@ -69,7 +69,7 @@ type training struct {
 	panel    panel
 	pictures pictures
 	waiting  atomic.Bool // for the members that --min-peers asks for
-	// announced are the addresses that have been told to others before the training.
+	// announced are the addresses that others have been told who have prepared the data with this peer.
 	announced []string
 }
 
@@ -94,7 +94,13 @@ func Run(ctx context.Context, s settings.Settings, to Observer) (_ result.Share,
 	if err != nil {
 		return result.Share{}, cli.Config(err)
 	}
-	work, announced, err := prepareWork(ctx, &s, key, to)
+	p := &preparing{Settings: &s, Observer: to, network: networkOf(s, key, admission, log)}
+	defer func() {
+		if p.node != nil {
+			_ = p.node.Close() // leave has, and told what was wrong
+		}
+	}()
+	work, err := p.work(ctx, key.Public().(ed25519.PublicKey))
 	if err != nil {
 		return result.Share{}, err
 	}
@@ -124,8 +130,8 @@ func Run(ctx context.Context, s settings.Settings, to Observer) (_ result.Share,
 	if err != nil {
 		return result.Share{}, err
 	}
-	t := &training{Settings: s, work: work, policy: policy, Observer: to, measured: workload.Measured{Singly: work.Batches}, clock: clock{started: time.Now()}, announced: announced}
-	if t.peer, err = peer.Start(ctx, t.config(key, admission)); err != nil {
+	t := &training{Settings: s, work: work, policy: policy, Observer: to, measured: workload.Measured{Singly: work.Batches}, clock: clock{started: time.Now()}, announced: p.announced}
+	if t.peer, err = t.begin(ctx, p); err != nil {
 		return result.Share{}, cli.ConfigOf(err, settings.Unusable...)
 	}
 	defer t.leave()
@@ -153,36 +159,50 @@ func Run(ctx context.Context, s settings.Settings, to Observer) (_ result.Share,
 // errRefused: package peer has logged who refuses, why, and what to do about it.
 var errRefused = errors.New("no peer to join will have this one, as logged above")
 
-// config is that of the peer.
-func (t *training) config(key ed25519.PrivateKey, admission peer.Admission) peer.Config {
+// networkOf is how a peer takes part in a run.
+func networkOf(s settings.Settings, key ed25519.PrivateKey, admission peer.Admission, log *zap.Logger) peer.Network {
+	n := peer.Network{
+		Run: s.Run, Join: s.Join, Log: log, Key: key, Listen: s.Listen, KnownPeers: s.KnownPeers(), Admission: admission,
+		Reach: s.Reach(), Gossip: s.Gossip(),
+		Control: control.Config{
+			Operator: seam.PeerID(s.Operator),
+			Settings: map[string]string{"dataset": s.Dataset, "model": s.Model},
+			Name:     s.PeerName(), Version: version.Of(), Digests: s.DigestEvery(),
+		},
+	}
+	if s.Strategy == settings.StrategyAlone {
+		n.Join, n.Listen = nil, []string{settings.Loopback}
+	}
+	return n
+}
+
+// begin has the node train that has prepared the data with others, or else starts a peer.
+func (t *training) begin(ctx context.Context, p *preparing) (*peer.Peer, error) {
+	with := t.trains()
+	if p.node != nil {
+		trainer, err := p.node.Train(ctx, with)
+		return &peer.Peer{Node: p.node, Trainer: trainer}, err
+	}
+	p.network.Description = describe.Of(t.Settings, t.work.Data)
+	return peer.Start(ctx, peer.Config{Network: p.network, Training: with})
+}
+
+// trains is what the peer trains, and how.
+func (t *training) trains() peer.Training {
 	pace, _ := t.Pace() // validate has seen to it
-	config := peer.Config{
-		Run:    t.Run,
-		Params: t.work.Params,
-		Join:   t.Join,
-		Network: peer.Network{Description: describe.Of(t.Settings, t.work.Data), Log: whileTraining(t.Log, &t.Settings, t.announced), Key: key, Listen: t.Listen, KnownPeers: t.KnownPeers(), Admission: admission,
-			Reach: t.Reach(), Gossip: t.Gossip()},
-		Training: peer.Training{Checkpoint: behind(t), Work: t.work.Target, Exchange: peer.Exchange{Pace: pace, Codec: t.policy, Lanes: t.Lanes, Seed: t.Seed}},
+	with := peer.Training{
+		Params: t.work.Params, Checkpoint: behind(t), Optimizer: t.NewOptimizer(t.work.Params.Layout()), Schedule: t.Course(), Work: t.work.Target,
+		Exchange: peer.Exchange{Pace: pace, Codec: t.policy, Lanes: t.Lanes, Machine: t.algorithm(), Seed: t.Seed},
 	}
-	config.Network.Control = control.Config{
-		Operator: seam.PeerID(t.Operator),
-		Settings: map[string]string{"dataset": t.Dataset, "model": t.Model},
-		Name:     t.PeerName(), Version: version.Of(), Digests: t.DigestEvery(),
-	}
-	config.Training.Hooks.Exchanged = func(e peer.Exchanged) {
+	with.Work.Grace = t.Grace()
+	with.Hooks.Exchanged = func(e peer.Exchanged) {
 		t.partners.met(e.Partner, time.Since(t.started))
 	}
 	if t.Dashboard != "" {
-		t.panel.hear(&config.Training.Hooks)
+		t.panel.hear(&with.Hooks)
 	}
-	config.Training.Optimizer = t.NewOptimizer(t.work.Params.Layout())
-	config.Training.Schedule = t.Course()
-	restore(t, config.Training.Optimizer)
-	if t.Strategy == settings.StrategyAlone {
-		config.Join, config.Network.Listen = nil, []string{settings.Loopback}
-	}
-	config.Training.Exchange.Machine, config.Training.Work.Grace = t.algorithm(), t.Grace()
-	return config
+	restore(t, with.Optimizer)
+	return with
 }
 
 // run takes the peer through its life.
@@ -193,6 +213,9 @@ func (t *training) run(ctx context.Context) (result.Share, error) {
 	}
 	t.Log.Info("how exchanges are coded", zap.Strings("joint_layers", t.policy.Explain(t.work.Params.Layout())))
 	t.pictures.tell(t)
+	if err := together(ctx, t); err != nil {
+		return result.Share{}, orNothingDone(t, err)
+	}
 	started(t)
 	if err := gather(ctx, t); err != nil {
 		return result.Share{}, orNothingDone(t, err)
