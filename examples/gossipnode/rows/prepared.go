@@ -9,6 +9,8 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"math/rand/v2"
+	"os"
 	"slices"
 	"sync"
 
@@ -108,10 +110,15 @@ func Hash(p *prepare.Prepared) (string, error) {
 	return hex.EncodeToString(sum[:8]), nil
 }
 
-// Save writes a file that ReadPrepared reads.
+// Save writes a file that ReadPrepared reads. Peers of one machine may write the same one at once.
 func Save(p *prepare.Prepared, path string) error {
-	err := files.Replace(path, 0o644, func(out io.Writer) error { return json.NewEncoder(out).Encode(p) })
+	own := fmt.Sprintf("%s.%x.partial", path, rand.Uint64())
+	err := files.Create(own, 0o644, func(out io.Writer) error { return json.NewEncoder(out).Encode(p) })
+	if err == nil {
+		err = os.Rename(own, path)
+	}
 	if err != nil {
+		err = errors.Join(err, files.Remove(own))
 		return cli.Config(fmt.Errorf("writing the preparation of rows: %w", err))
 	}
 	return nil

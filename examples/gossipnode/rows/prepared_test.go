@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
@@ -55,8 +56,17 @@ func TestPreparedIsKept(t *testing.T) {
 	if _, err := ReadPrepared(path); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("no file: %v", err)
 	}
-	if err := Save(p, path); err != nil {
-		t.Fatal(err)
+	var peers sync.WaitGroup
+	for range 8 { // of one machine, which have prepared their rows together
+		peers.Go(func() {
+			if err := Save(p, path); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	peers.Wait()
+	if left, err := os.ReadDir(filepath.Dir(path)); err != nil || len(left) != 1 {
+		t.Errorf("beside it there are %v, %v", left, err)
 	}
 	read, err := ReadPrepared(path)
 	if err != nil {
