@@ -149,7 +149,11 @@ func TestADescriptionIsRenewed(t *testing.T) {
 			var group sync.WaitGroup
 			for i, n := range all {
 				group.Go(func() {
-					faults[i] = n.Describe(t.Context(), name, description.Of("", describing("columns", columns[i], "data", "csv")...))
+					var peers int
+					peers, faults[i] = n.Describe(t.Context(), name, description.Of("", describing("columns", columns[i], "data", "csv")...))
+					if peers != len(all) {
+						t.Errorf("%q of %d", name, peers)
+					}
 				})
 			}
 			group.Wait()

@@ -173,28 +173,29 @@ func (n *Node) Description() description.Signed { return n.arrival.Described.Hel
 // Describe says anew what the run is, once its members have found out more of it together: all call it
 // with the same name, which is that of a sum, as they do Gather. Who signed the description before signs the
 // new one, or the first that takes part; all pass that on to those who join, and compare them with their own. It
-// fails with a *description.MismatchError where this member's own differs so that models or work would suffer.
-func (n *Node) Describe(ctx context.Context, name string, d description.Description) error {
+// tells how many took part, and fails with a *description.MismatchError where this member's own differs so that
+// models or work would suffer.
+func (n *Node) Describe(ctx context.Context, name string, d description.Description) (peers int, err error) {
 	d.Run = n.network.Run
 	own, err := description.Sign(n.net.transport, d)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	text, err := json.Marshal(own)
 	if err != nil {
-		return fmt.Errorf("describing run %q: %w", d.Run, err)
+		return 0, fmt.Errorf("describing run %q: %w", d.Run, err)
 	}
 	all, err := n.Gather(ctx, name, text)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	said := make([]description.Signed, len(all))
 	for i, text := range all {
 		if err := json.Unmarshal(text, &said[i]); err != nil {
-			return fmt.Errorf("%w: %w", description.ErrInvalid, err)
+			return 0, fmt.Errorf("%w: %w", description.ErrInvalid, err)
 		}
 	}
-	return n.arrival.Described.Renew(d, said)
+	return len(all), n.arrival.Described.Renew(d, said)
 }
 
 // Digests are the latest digests of the members, this one's own included, in the

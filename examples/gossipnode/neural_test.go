@@ -14,7 +14,7 @@ import (
 // A neural model on a table, prepared by stages of the user's, is exported with its preparation, and predicted from as
 // any other: what it says of the held-out rows is what the run has scored.
 func TestPredictWithANeuralModel(t *testing.T) {
-	t.Parallel() // peers that have summed take a second to leave
+	t.Parallel()
 	dir := t.TempDir()
 	text := "x,color,note,y\n"
 	for i := range 600 {

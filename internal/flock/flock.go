@@ -118,8 +118,11 @@ func (f *Flock) Observe(members []seam.Record, now time.Time) (news News) {
 				f.losing(old.Record)
 			}
 		}
-		m := member{r, a.with(r, ceiling), old.pace}
-		m.pace.hear(m.account.done(), now)
+		m := member{Record: r, account: a.with(r, ceiling)}
+		if Trains(r) { // who has not begun is not slow
+			m.pace = old.pace
+			m.pace.hear(m.account.done(), now)
+		}
 		f.present[r.Peer] = m
 		f.departed.known.Remove(r.Peer)
 	}

@@ -95,3 +95,20 @@ func TestAMemberIsLeftWhatItCanDo(t *testing.T) {
 		t.Error("a peer that waits tells nobody how far it is")
 	}
 }
+
+// TestWhoHasNotBegunIsNotSlow: members that were there for long before they train are waited for as are those
+// that come.
+func TestWhoHasNotBegunIsNotSlow(t *testing.T) {
+	f, began := New("me"), time.Unix(1e9, 0)
+	idle, trains := record("b", 0), record("b", 0)
+	idle.Flags = Idle
+	f.Observe([]seam.Record{idle}, began)
+	f.Observe([]seam.Record{idle}, began.Add(time.Minute))
+	f.Observe([]seam.Record{trains}, began.Add(2*time.Minute))
+	if f.steps.Store(5); f.May(10, began.Add(2*time.Minute)) {
+		t.Error("what another is to do is taken over before it can begin")
+	}
+	if !f.May(10, began.Add(3*time.Minute)) {
+		t.Error("one that does not begin is waited for")
+	}
+}

@@ -23,7 +23,15 @@ type record struct {
 	incarnation atomic.Uint64
 	told        bool // members have heard of this life
 	continued   bool // it has gone on under another incarnation
+	again       int  // how often it is to be said though nothing is new
 }
+
+// A member that begins to train is waited for by others, of whom some have only just met it, and may not have let
+// its word pass: it is said a few times. What it does from then on is said with its steps.
+const (
+	timesAgain = 8
+	againEvery = time.Second
+)
 
 // news tells whether what the record would say is worth an announcement, where one of steps
 // alone may be due. News of others, which come with their steps, are no reason for one of
@@ -33,7 +41,8 @@ func (r *record) news(now seam.Record, due func(after time.Duration) bool, at ti
 	if was.Incarnation != now.Incarnation || was.Head != now.Head || was.Role != now.Role || was.Flags != now.Flags {
 		return true
 	}
-	return was.Steps != now.Steps && due(at.Sub(r.at))
+	after := at.Sub(r.at)
+	return was.Steps != now.Steps && due(after) || r.again > 0 && after >= againEvery
 }
 
 // announce signs and spreads the record. If the network knows its incarnation from an
@@ -42,7 +51,7 @@ func (r *record) news(now seam.Record, due func(after time.Duration) bool, at ti
 // both incarnations; and an earlier life does not answer to it again and again, as another
 // process with this key does.
 func (r *record) announce(membership seam.Membership, reached bool, now time.Time) (highest uint64, err error) {
-	r.at = now
+	r.at, r.again = now, max(r.again-1, 0)
 	r.said.Incarnation = r.incarnation.Load()
 	err = membership.Announce(r.said)
 	old, outlived := errors.AsType[*seam.OldIncarnationError](err)

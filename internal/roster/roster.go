@@ -95,6 +95,9 @@ func (r *Roster) Train(algorithm collective.Algorithm, after uint64) {
 	r.algorithm = algorithm % collective.MaxAlgorithm
 	r.record.incarnation.Store(max(r.Incarnation(), after+1))
 	r.config.Flock.SetIdle(false)
+	if !r.record.at.IsZero() { // it has been a member before
+		r.record.again = timesAgain
+	}
 }
 
 // Rest says that it trains no more, and has no role.

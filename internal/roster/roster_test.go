@@ -192,6 +192,33 @@ func TestStepsAreAnnouncedNowAndThen(t *testing.T) {
 	}
 }
 
+// TestWhoBeginsToTrainSaysSoAgain, a few times: others wait for it, of whom some may not have heard it.
+func TestWhoBeginsToTrainSaysSoAgain(t *testing.T) {
+	w := newWorld(t)
+	w.flock.SetIdle(true)
+	w.refresh(t, false)
+	if err := w.Roster.Announce(w.now); err != nil {
+		t.Fatal(err)
+	}
+	before := len(w.announced)
+	w.Train(1, 0)
+	for range 600 {
+		w.now = w.now.Add(TickEvery)
+		if err := w.Publish(w.now); err != nil {
+			t.Fatal(err)
+		}
+	}
+	said := w.announced[before:]
+	if len(said) != timesAgain {
+		t.Errorf("said %d times", len(said))
+	}
+	for _, r := range said {
+		if !flock.Trains(r) {
+			t.Errorf("said %+v", r)
+		}
+	}
+}
+
 // TestANewLifeTakesTheNextIncarnation; one of which members have heard goes on under it, and
 // one whose identity is used up says so.
 func TestANewLifeTakesTheNextIncarnation(t *testing.T) {

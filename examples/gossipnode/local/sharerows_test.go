@@ -13,7 +13,7 @@ import (
 
 // Peers of which each has rows of one class only learn from those of all, where rows may move.
 func TestShareRows(t *testing.T) {
-	t.Parallel() // peers that have summed take a second to leave
+	t.Parallel()
 	draw := rand.New(rand.NewPCG(1, 2))
 	var text strings.Builder
 	text.WriteString("a,b,side\n")

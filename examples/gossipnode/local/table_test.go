@@ -41,7 +41,7 @@ func sums(t *testing.T, rows int) string {
 // A model on a table learns from peers of which each sees other rows: as processes, and as
 // goroutines that read each row once. What the rows are prepared by is kept, and is what it was.
 func TestTrainsOnATable(t *testing.T) {
-	t.Parallel() // peers that have summed take a second to leave
+	t.Parallel()
 	data, dir := sums(t, 900), t.TempDir()
 	for _, args := range [][]string{
 		{"--peers=2", "--shard=by=half", "--checkpoint", dir},

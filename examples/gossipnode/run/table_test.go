@@ -63,8 +63,7 @@ func until(t *testing.T, lines <-chan string, says string) string {
 }
 
 // Peers with files of their own prepare their rows together and train; one that comes later takes
-// over what rows are prepared by from a file, and the model from the others. It takes three seconds:
-// peers that have summed take one to leave.
+// over what rows are prepared by from a file, and the model from the others.
 func TestPeersWithTablesOfTheirOwn(t *testing.T) {
 	t.Parallel()
 	pipeline := filepath.Join(t.TempDir(), "p")

@@ -76,25 +76,6 @@ func beginning(s stats.Peer, alone, resumed bool) string {
 	return "no peer answers; alone until one does"
 }
 
-// together waits until all train that have prepared the data together: the first could have done the work before
-// the others begin.
-func together(ctx context.Context, t *training) error {
-	if t.announced == nil {
-		return nil
-	}
-	_, peers, err := t.peer.Sum(ctx, "training", []float64{1})
-	switch {
-	case ctx.Err() != nil:
-		return cli.ErrInterrupted
-	case errors.Is(err, peer.ErrTooFew): // they have died meanwhile
-		t.Log.Warn("training with those that are left", zap.Error(err))
-		return nil
-	case err == nil:
-		t.MinPeers = peers
-	}
-	return err
-}
-
 // gathers tells whether there are members to wait for.
 func gathers(t *training) bool { return t.MinPeers > 1 && t.Strategy != settings.StrategyAlone }
 

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest/observer"
 
 	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/cli/clitest"
@@ -37,7 +38,7 @@ func settingsOf(t *testing.T, args ...string) (s settings.Settings) {
 }
 
 // TestNormalizedByTheFlock: peers with other pictures each normalize them by the mean and deviation
-// of all, keep that with their checkpoints, and go on with it.
+// of all, train in the same run, keep that with their checkpoints, and go on with it.
 func TestNormalizedByTheFlock(t *testing.T) {
 	t.Parallel()
 	folders := []string{clitest.Pictures(t, 64, 20), clitest.Pictures(t, 200, 20)}
@@ -70,8 +71,9 @@ func TestNormalizedByTheFlock(t *testing.T) {
 		peers[i] = settingsOf(t, "--dataset=mnist", "--data="+dir, "--model=softmax", "--steps=10", "--listen=127.0.0.1:0", "--min-peers=2", "--normalize=flock", "--checkpoint="+t.TempDir())
 	}
 	begun := make(chan []string, 4)
+	core, logs := observer.New(zap.WarnLevel)
 	run := func(s settings.Settings) {
-		_, err := Run(t.Context(), s, Observer{Log: zap.NewNop(), Tell: func(r watch.Report) {
+		done, err := Run(t.Context(), s, Observer{Log: zap.New(core), Tell: func(r watch.Report) {
 			if r.Kind == watch.ReportStarted && r.Addresses != nil {
 				begun <- r.Addresses
 			}
@@ -80,12 +82,21 @@ func TestNormalizedByTheFlock(t *testing.T) {
 			t.Error(err)
 			begun <- nil
 		}
+		if r := done.Result; r.Peers != 2 || r.Steps < 5 || r.PeersLost > 0 {
+			t.Errorf("%d steps among %d, of whom it lost %d", r.Steps, r.Peers, r.PeersLost)
+		}
 	}
 	var all sync.WaitGroup
 	all.Go(func() { run(peers[0]) })
 	peers[1].Join = <-begun
 	all.Go(func() { run(peers[1]) })
 	all.Wait()
+	if len(begun) != 1 { // the second's
+		t.Errorf("%d more addresses were told: who has summed trains in the same run, at the same port", len(begun)-1)
+	}
+	for _, line := range logs.All() {
+		t.Errorf("%s %v", line.Message, line.Context)
+	}
 	for _, s := range peers {
 		again := &preparing{Settings: &s}
 		if err := again.normalize(t.Context()); err != nil || s.Normalize != dataset.FormatNorm(norm) {

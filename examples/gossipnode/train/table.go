@@ -43,8 +43,9 @@ func (p *preparing) work(ctx context.Context, self ed25519.PublicKey) (work *wor
 		work, err = p.ofPictures(ctx, self)
 	}
 	if err == nil && p.node != nil {
-		err = tooLate(p.node.Describe(ctx, "described", describe.Of(*p.Settings, work.Data)))
-		p.Described = p.node.Description()
+		// All of them begin to train together: the first could be done before the others begin.
+		p.MinPeers, err = p.node.Describe(ctx, "described", describe.Of(*p.Settings, work.Data))
+		p.Described, err = p.node.Description(), tooLate(err)
 	}
 	if err != nil && work != nil {
 		err = errors.Join(err, work.Batches.Close())

@@ -213,9 +213,6 @@ func (t *training) run(ctx context.Context) (result.Share, error) {
 	}
 	t.Log.Info("how exchanges are coded", zap.Strings("joint_layers", t.policy.Explain(t.work.Params.Layout())))
 	t.pictures.tell(t)
-	if err := together(ctx, t); err != nil {
-		return result.Share{}, orNothingDone(t, err)
-	}
 	started(t)
 	if err := gather(ctx, t); err != nil {
 		return result.Share{}, orNothingDone(t, err)
