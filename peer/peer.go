@@ -79,6 +79,5 @@ func start(network Network, with Training) (*Peer, error) {
 // Close leaves the run: Trainer.Close, and then Node.Close. It is idempotent.
 func (p *Peer) Close() error { return p.Node.Close() }
 
-// WireVersion is the version of the frames that peers speak. Those of one run must have
-// the same; a peer of another is refused, and says so.
+// WireVersion is the version of the frames that peers speak. A peer of another is refused, and says so.
 const WireVersion = wire.Version

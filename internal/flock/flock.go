@@ -76,15 +76,11 @@ func New(self seam.PeerID) *Flock {
 	return f
 }
 
-// Trust says, before the first Observe, that a key or a list says who takes part: what members
-// claim counts for more.
+// Trust says, before the first Observe, that a key or a list says who takes part: claims count for more.
 func (f *Flock) Trust() { f.trusts = true }
 
 // Total is the estimate of all peers' steps.
 func (f *Flock) Total() uint64 { return plus(f.others.Load(), f.steps.Load()) }
-
-// Participants is the most peers that trained at once, this one included.
-func (f *Flock) Participants() uint64 { return f.participants.Load() }
 
 // News is what a look at the membership has brought up: members that have gone without
 // leaving, and those of whose key two processes must make use.
@@ -127,12 +123,11 @@ func (f *Flock) Observe(members []seam.Record, now time.Time) (news News) {
 		f.departed.known.Remove(r.Peer)
 	}
 	for id, old := range before {
-		if _, here := f.present[id]; here {
-			continue
-		}
-		f.departed.keep(id, old.account)
-		if f.losing(old.Record) {
-			news.Lost = append(news.Lost, id)
+		if _, here := f.present[id]; !here {
+			f.departed.keep(id, old.account)
+			if f.losing(old.Record) {
+				news.Lost = append(news.Lost, id)
+			}
 		}
 	}
 	f.participants.Store(max(f.participants.Load(), training))
@@ -142,12 +137,11 @@ func (f *Flock) Observe(members []seam.Record, now time.Time) (news News) {
 }
 
 // losing counts a life that has ended, and tells whether it was without leaving.
-func (f *Flock) losing(old seam.Record) bool {
-	if old.Flags&(Leaving|Over) != 0 {
-		return false
+func (f *Flock) losing(old seam.Record) (lost bool) {
+	if lost = old.Flags&(Leaving|Over) == 0; lost {
+		f.lost++
 	}
-	f.lost++
-	return true
+	return lost
 }
 
 // sum recomputes the sum of the others' steps.
@@ -287,6 +281,9 @@ func (f *Flock) Members() (present, lost int) {
 	defer f.mu.Unlock()
 	return 1 + len(f.present), f.lost
 }
+
+// Participants is the most peers that trained at once, this one included.
+func (f *Flock) Participants() uint64 { return f.participants.Load() }
 
 // Here tells whether a member is present, as far as gossip knows.
 func (f *Flock) Here(id seam.PeerID) bool {
