@@ -3,6 +3,7 @@ package arrival_test
 import (
 	"context"
 	"errors"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -254,4 +255,43 @@ func TestCloseEndsAWait(t *testing.T) {
 			t.Error(err)
 		}
 	})
+}
+
+// TestOneThatRefusesBarsNobody: a model that comes to a run in which its member is already is refused if
+// those that answer have another, not if one says so.
+func TestOneThatRefusesBarsNobody(t *testing.T) {
+	for _, refusing := range []string{"b", "c", "bc"} { // the first tells nobody of itself
+		synctest.Test(t, func(t *testing.T) {
+			network := memnet.New(memnet.Config{})
+			var refuses atomic.Bool
+			for _, name := range []string{"a", "b", "c"} {
+				host := arrive(t, network, name, 3, "mem:a") // which is itself for the first
+				stop, err := host.transport.Handle(seam.ProtocolHello, run, func(stream seam.Stream) {
+					var s framed.Stream
+					var hello wire.Hello
+					if s.Begin(stream, stall); !refuses.Load() || !strings.Contains(refusing, name) {
+						_ = host.Serve(&s)
+					} else if _, err := s.Hear(&hello); err == nil {
+						s.Refuse(0, wire.ReasonLayout, "")
+					}
+				})
+				if err != nil {
+					t.Fatal(err)
+				}
+				t.Cleanup(stop)
+				host.Arrival.Begin()
+				time.Sleep(time.Second)
+			}
+			late := arrive(t, network, "late", 3, "mem:a")
+			late.Arrival.Brings(nil)
+			late.Arrival.Begin()
+			time.Sleep(time.Second)
+			refuses.Store(true)
+			late.Arrival.Brings(late.Newcomer)
+			late.Newcomer.Begin()
+			if err := late.Wait(t.Context()); errors.Is(err, seam.ErrLayout) != (refusing == "bc") {
+				t.Errorf("%s refuse: %v", refusing, err)
+			}
+		})
+	}
 }

@@ -168,22 +168,22 @@ func (n *Newcomer) catchUp(through seam.PeerID, welcome wire.Welcome, from Phase
 	n.advance(Copying, Here)
 }
 
-// meet asks some members that train whether they would have this model, until one answers. The
-// zero value is nobody's.
-func (n *Newcomer) meet() (through seam.PeerID, welcome wire.Welcome, err error) {
+// meet asks some members that train whether they would have this model, until one would. The
+// zero value is nobody's; it fails if those that answer have another.
+func (n *Newcomer) meet() (through seam.PeerID, welcome wire.Welcome, refused error) {
 	others := n.others()
 	for _, r := range others[:min(len(others), maxWords)] {
 		ctx, cancel := context.WithTimeout(n.ctx, joinTimeout)
-		welcome, err = n.Hello(ctx, r.Peer)
+		welcome, err := n.Hello(ctx, r.Peer)
 		cancel()
 		if err == nil {
 			return r.Peer, welcome, nil
 		}
-		if refused, ok := errors.AsType[*seam.RefusedError](err); ok && refused.Why == seam.ErrLayout {
-			return "", welcome, err
+		if refuses, ok := errors.AsType[*seam.RefusedError](err); ok && refuses.Why == seam.ErrLayout {
+			refused = err // one alone may lie
 		}
 	}
-	return "", wire.Welcome{}, nil
+	return "", wire.Welcome{}, refused
 }
 
 // State is how the peer came by its model, the zero value as long as there is nothing to

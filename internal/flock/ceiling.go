@@ -71,23 +71,23 @@ func plus(a, b uint64) uint64 {
 }
 
 // agesOf are those of the models of all that train, or of all that have where nobody does any more,
-// and claims the steps of the others among them; training is how many train.
+// and claims the steps of all others: what one says that does not train counts too. Training is how many train.
 func agesOf(members []seam.Record, self seam.PeerID, own *Own) (training uint64, ages, claims []uint64) {
-	for _, all := range []bool{false, true} {
-		for _, r := range members {
-			if r.Peer != self && (all || Trains(r)) {
-				ages, claims = append(ages, r.Age()), append(claims, r.Steps)
-			}
+	all := []uint64{own.Age()}
+	if !own.Idle() {
+		ages = append(ages, own.Age())
+	}
+	for _, r := range members {
+		if r.Peer == self {
+			continue
 		}
-		if all || !own.Idle() {
-			ages = append(ages, own.Age())
+		all, claims = append(all, r.Age()), append(claims, r.Steps)
+		if Trains(r) {
+			ages = append(ages, r.Age())
 		}
-		if !all {
-			training = uint64(len(ages))
-		}
-		if len(ages) > 0 {
-			break
-		}
+	}
+	if training = uint64(len(ages)); training == 0 {
+		ages = all
 	}
 	return training, ages, claims
 }

@@ -109,6 +109,14 @@ func TestTrustIsBounded(t *testing.T) {
 	if got := total(f, 100); got > 2*trust*400+100*200 { // what each adds in an open run too, and two that come and go at once
 		t.Errorf("%d steps after 100 identities of a liar beside two of 100", got)
 	}
+	f = New("me")
+	f.Trust()
+	liar := record("liar", 1<<60)
+	liar.Flags = Idle // it says that it does not train any more
+	observe(f, []seam.Record{record("me", 100), record("b", 100), liar})
+	if got := total(f, 100); got > 2*trust*400 {
+		t.Errorf("%d steps beside one that says that it has done %d", got, liar.Steps)
+	}
 	if got, want := trusted([]uint64{1 << 63, 1 << 63}, 1<<63, 1<<63, 1<<63), uint64(1<<63); got != want {
 		t.Errorf("of numbers that overflow %d, want %d", got, want)
 	}
