@@ -2,6 +2,7 @@ package sums
 
 import (
 	"errors"
+	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -211,6 +212,23 @@ func TestSharesOfALiarPushNoOthersOut(t *testing.T) {
 		m.Hear(0, "a", wire.Sum{Kind: wire.SumPlace, Name: "x", Attempt: attempt, Size: 3, Rank: 1, Partners: []string{"a", "c"}})
 		if p := m.open["x"].own; p.current == nil || p.current.taken != 1 {
 			t.Errorf("%s: the share of a partner is lost", what)
+		}
+	}
+}
+
+// TestABlockThatIsTooMuchStaysOut shows that what exceeds MaxGathered is not taken when it comes once more.
+func TestABlockThatIsTooMuchStaysOut(t *testing.T) {
+	const size = 32
+	hands, takes := schedule(Gather, 0, size, 0)
+	place := &wire.Sum{Attempt: 1, Size: size}
+	for _, rank := range partners(hands, takes) {
+		place.Partners = append(place.Partners, fmt.Sprint(rank))
+	}
+	a := newAttempt(&Call{Name: "x", Op: Gather}, place, func(ID, wire.Share) {})
+	for step := uint32(size/2 - 1); step < size-1; step++ {
+		s := wire.Share{Name: "x", Attempt: 1, Step: step, Total: MaxGather, Data: []byte{1}}
+		if a.take("16", &s); a.take("16", &s) { // the second is no more of one that was taken
+			t.Fatalf("the block of step %d is taken", step)
 		}
 	}
 }

@@ -217,7 +217,7 @@ func (a *attempt) pass(beyond, offset, total int, data []byte) {
 
 // takeBlock takes bytes of a block. Those of several come side by side.
 func (a *attempt) takeBlock(from ID, s *wire.Share) bool {
-	if uint64(s.Step) >= uint64(a.size-1) || s.Total > MaxGather {
+	if uint64(s.Step) >= uint64(a.size-1) || s.Total > MaxGather || a.excess >= 0 {
 		return false
 	}
 	beyond := int(s.Step) + 1
