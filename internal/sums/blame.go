@@ -147,7 +147,10 @@ func (l *lead) broken(from ID, w *wire.Sum) {
 	case !l.running || w.Attempt != l.attempt || c == nil || !c.placed:
 		return
 	case int(w.Size) == len(l.line) && w.Size > 0:
-		suspect = l.line[w.Rank]
+		handed := suspect
+		if suspect = l.line[w.Rank]; l.op == Gather && l.came[handed] != nil && handed != suspect {
+			l.hold(handed, from, from, brokenCounts) // who passed it on may have made it longer
+		}
 	}
 	if l.came[suspect] == nil {
 		suspect = ""
