@@ -122,9 +122,14 @@ func newNode(network Network) (_ *Node, err error) {
 // begin sets a node going, with a trainer or without.
 func (n *Node) begin(t *Trainer) (err error) {
 	defer func() {
-		if err != nil {
-			_ = n.dismantle()
+		if err == nil {
+			return
 		}
+		if t != nil {
+			n.life.End() // there is no loop yet that would let the trainer go
+			t.end(nil)
+		}
+		_ = n.dismantle()
 	}()
 	if err = n.roster.Announce(time.Now()); err != nil {
 		return err
@@ -280,6 +285,7 @@ func (n *Node) Close() error {
 		n.arrival.Close()
 	}
 	if t := n.trainer.Load(); t != nil {
+		<-t.begun
 		t.end(leave)
 	} else {
 		leave()

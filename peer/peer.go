@@ -67,6 +67,7 @@ func start(network Network, with Training) (*Peer, error) {
 		_ = n.dismantle()
 		return nil, err
 	}
+	close(t.begun) // nobody closes what is not returned yet
 	n.trainer.Store(t)
 	n.loop.take(t)
 	n.arrival.Brings(t.newcomer)

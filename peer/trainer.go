@@ -41,6 +41,7 @@ type Trainer struct {
 	work     work // what the flock is to do
 	driver   *driver
 	life     *tasks.Life
+	begun    chan struct{} // closed when it has begun, or failed to: it is not ended before
 }
 
 // errTrains: a node trains one model at a time.
@@ -68,7 +69,7 @@ func (n *Node) Train(ctx context.Context, with Training) (*Trainer, error) {
 // newTrainer puts a trainer together that is yet to begin.
 func newTrainer(n *Node, with Training) (*Trainer, error) {
 	with.Hooks = with.Hooks.inTurn()
-	t := &Trainer{node: n, with: with, log: n.log, layout: with.Params.Layout().Hash(), life: tasks.NewLife()}
+	t := &Trainer{node: n, with: with, log: n.log, layout: with.Params.Layout().Hash(), life: tasks.NewLife(), begun: make(chan struct{})}
 	exchange, network := with.Exchange, n.network
 	var err error
 	options := replica.Options{SliceLen: exchange.SliceLen, Clock: t.life.Now, Watch: rand.Uint64()}
@@ -98,24 +99,32 @@ func newTrainer(n *Node, with Training) (*Trainer, error) {
 	return t, nil
 }
 
-// begin has a node that is there train.
+// begin has a node that is there train. The node may close meanwhile.
 func (t *Trainer) begin() error {
-	n := t.node
-	if !n.trainer.CompareAndSwap(nil, t) {
+	if !t.node.trainer.CompareAndSwap(nil, t) {
+		t.newcomer.Close()
 		return errTrains
 	}
-	begun := make(chan struct{})
-	if n.life.Leaving.Load() || !n.notify(notice{begins: t, done: begun}) {
+	err := t.enter()
+	close(t.begun)
+	if err != nil {
 		t.end(nil)
+	}
+	return err
+}
+
+// enter is begin for the trainer that the node has.
+func (t *Trainer) enter() error {
+	n, taken := t.node, make(chan struct{})
+	if n.life.Leaving.Load() || !n.notify(notice{begins: t, done: taken}) {
 		return ErrClosed
 	}
 	select {
-	case <-begun:
+	case <-taken:
 	case <-n.life.Running.Done():
 		return ErrClosed
 	}
 	if err := t.serve(); err != nil {
-		t.end(nil)
 		return err
 	}
 	n.arrival.Brings(t.newcomer)
