@@ -114,9 +114,9 @@ func (f *Flock) Observe(members []seam.Record, now time.Time) (news News) {
 				f.losing(old.Record)
 			}
 		}
-		m := member{Record: r, account: a.with(r, ceiling)}
-		if Trains(r) { // who has not begun is not slow
-			m.pace = old.pace
+		m := member{Record: r, account: a.with(r, ceiling), pace: old.pace}
+		if Trains(r) {
+			m.pace.begin(!Trains(old.Record), now)
 			m.pace.hear(m.account.done(), now)
 		}
 		f.present[r.Peer] = m

@@ -13,6 +13,9 @@ const (
 	// to take its whole share. It is also for how long a peer waits at most, whatever the
 	// others do.
 	Beginning = 5 * time.Second
+	// rested is how long after its last news a member that had stopped begins anew: one that stops and
+	// begins in turn would always be about to take its share, and be waited for with each step.
+	rested = time.Minute
 )
 
 const (
@@ -34,6 +37,13 @@ type pace struct {
 	from  uint64    // the steps at since, where the measuring begins
 	since time.Time
 	speed float64 // steps a second; 0 is not known
+}
+
+// begin forgets, of a member that did not train, how fast it was long ago: who has not begun is not slow.
+func (p *pace) begin(idle bool, now time.Time) {
+	if idle && now.Sub(p.heard) >= rested {
+		*p = pace{}
+	}
 }
 
 // hear takes what a member has done by now.

@@ -112,3 +112,25 @@ func TestWhoHasNotBegunIsNotSlow(t *testing.T) {
 		t.Error("one that does not begin is waited for")
 	}
 }
+
+// TestWhoStopsAndBeginsAgainAndAgainHoldsNobodyUp: one that says in turn that it trains and that it does not
+// is waited for a few seconds of each minute.
+func TestWhoStopsAndBeginsAgainAndAgainHoldsNobodyUp(t *testing.T) {
+	f, began := New("self"), time.Unix(1, 0)
+	waited := 0
+	f.steps.Store(5)
+	for s := range 300 {
+		one := record("b", 0)
+		now := began.Add(time.Duration(s) * time.Second)
+		if s%2 == 1 {
+			one.Flags = Idle
+		}
+		f.Observe([]seam.Record{one}, now)
+		if s%2 == 0 && !f.May(10, now) {
+			waited++
+		}
+	}
+	if waited > 20 {
+		t.Errorf("held up at %d of 150 looks", waited)
+	}
+}
