@@ -329,7 +329,7 @@ func (a *Arrival) enter(ctx context.Context, id seam.PeerID) error {
 	a.Joined(ctx, id)
 	a.Log.Info("joined", zap.String("through", string(id)), zap.Uint64("flock_steps", welcome.FlockSteps))
 	if n != nil {
-		n.catchUp(id, welcome, from, held)
+		n.arrived(id, welcome, from, held)
 	}
 	return nil
 }

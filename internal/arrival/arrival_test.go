@@ -295,3 +295,35 @@ func TestOneThatRefusesBarsNobody(t *testing.T) {
 		})
 	}
 }
+
+// slowMembers are told after a while.
+type slowMembers struct {
+	seam.Membership
+	asked, told atomic.Bool
+}
+
+func (s *slowMembers) Members() []seam.Record {
+	s.asked.Store(true)
+	time.Sleep(time.Second)
+	defer s.told.Store(true)
+	return s.Membership.Members()
+}
+
+// TestTheModelIsLeftAloneOnceItIsClosed: what the arrival does for a model is waited for, though the member stays.
+func TestTheModelIsLeftAloneOnceItIsClosed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		network := memnet.New(memnet.Config{})
+		first := arrive(t, network, "a", 3)
+		first.serve(t)
+		first.Arrival.Begin()
+		late := arrive(t, network, "late", 3, "mem:a")
+		members := &slowMembers{Membership: late.Membership}
+		late.Membership = members
+		late.Arrival.Begin()
+		time.Sleep(time.Second / 2)
+		late.Newcomer.Close()
+		if !members.asked.Load() || !members.told.Load() {
+			t.Errorf("asked: %t, told: %t", members.asked.Load(), members.told.Load())
+		}
+	})
+}

@@ -15,6 +15,7 @@ import (
 	"github.com/seed-97356399/murmuration/internal/copying"
 	"github.com/seed-97356399/murmuration/internal/flock"
 	"github.com/seed-97356399/murmuration/internal/replica"
+	"github.com/seed-97356399/murmuration/internal/tasks"
 	"github.com/seed-97356399/murmuration/internal/wire"
 	"github.com/seed-97356399/murmuration/peer/seam"
 	"github.com/seed-97356399/murmuration/peer/stats"
@@ -67,7 +68,7 @@ type Newcomer struct {
 
 	ctx        context.Context // ends with Close
 	cancel     context.CancelFunc
-	background sync.WaitGroup
+	background tasks.Group     // also what the arrival does for the model
 	barred     context.Context // ends when nobody will ever have this model, or this member
 	bar        context.CancelCauseFunc
 }
@@ -82,7 +83,7 @@ func NewNewcomer(config NewcomerConfig, of *Arrival) *Newcomer {
 
 // Begin brings the model up where the member has arrived already, or does soon.
 func (n *Newcomer) Begin() {
-	n.background.Go(func() {
+	n.background.Spawn(func() {
 		select {
 		case <-n.reached:
 			n.catchUp("", wire.Welcome{}, Seeking, false)
@@ -94,7 +95,19 @@ func (n *Newcomer) Begin() {
 // Close breaks off what is under way, and waits for it.
 func (n *Newcomer) Close() {
 	n.cancel()
-	n.background.Wait()
+	n.background.End()
+}
+
+// arrived is catchUp for one that has come through a member just now. Close waits for it: the model does not
+// change after that.
+func (n *Newcomer) arrived(through seam.PeerID, welcome wire.Welcome, from Phase, held bool) {
+	done := make(chan struct{})
+	if n.background.Spawn(func() {
+		defer close(done)
+		n.catchUp(through, welcome, from, held)
+	}) {
+		<-done
+	}
 }
 
 // Barred is closed when nobody will have the model, or the member; Fault says then why.
