@@ -105,7 +105,7 @@ func (k Kinds) Load(r io.Reader) (File, error) {
 	if f.Model, err = c.decode(k.Models); err != nil {
 		return File{}, err
 	}
-	if n := len(f.Classes); n > 0 && f.Model.Outputs() != n {
+	if n := len(f.Classes); f.Classes != nil && (n == 0 || f.Model.Outputs() != n) {
 		return File{}, fmt.Errorf("%w: %d classes for a model of %d outputs", ErrModelFile, n, f.Model.Outputs())
 	}
 	return f, nil

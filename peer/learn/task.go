@@ -61,14 +61,16 @@ func (t Task) Learn(ctx context.Context, flock table.Flock, prepared *prepare.Pr
 		return nil, err
 	}
 	f := &Fitted{Prepared: prepared, File: File{Pipeline: prepared.Pipeline, Target: t.Target, Features: prepared.Pipeline.Input.Fields}}
-	if f.Train, err = RowsOf(ctx, prepared, table.Filtered(own, train)); err != nil {
+	f.Train, err = RowsOf(ctx, prepared, table.Filtered(own, train))
+	if err = table.Ready(ctx, table.Scope(flock, "train"), "ready", err); err != nil {
 		return nil, err
 	}
 	f.Classes = f.Train.Classes
 	if f.Model, err = t.Learner.Fit(ctx, table.Scope(flock, "learn"), f.Train); err != nil || prepared.Labels == nil {
 		return f, err
 	}
-	if f.Test, err = RowsOf(ctx, prepared, table.Filtered(held, test)); err != nil {
+	f.Test, err = RowsOf(ctx, prepared, table.Filtered(held, test))
+	if err = table.Ready(ctx, table.Scope(flock, "test"), "ready", err); err != nil {
 		return nil, err
 	}
 	f.Scores, err = Evaluate(ctx, table.Scope(flock, "scores"), f.Model, f.Test)

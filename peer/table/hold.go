@@ -19,7 +19,11 @@ func Hold(ctx context.Context, source Source, limit int64) ([]*Batch, error) {
 			return nil, err
 		}
 		if size += added(b, last); size > limit {
-			return nil, fmt.Errorf("%w: those up to row %d more than %d MiB", ErrTooLarge, b.Key(b.Rows-1), limit>>20)
+			row := b.First
+			if b.Rows > 0 { // a filter may leave none, and all texts
+				row = b.Key(b.Rows - 1)
+			}
+			return nil, fmt.Errorf("%w: those up to row %d more than %d MiB", ErrTooLarge, row, limit>>20)
 		}
 		last, held = b, append(held, b)
 	}

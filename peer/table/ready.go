@@ -57,8 +57,14 @@ func AgreeSettings(ctx context.Context, flock Flock, name string, settings map[s
 		return fmt.Errorf("comparing settings: %w", err)
 	}
 	for i, theirs := range all {
-		for _, key := range slices.Sorted(maps.Keys(all[0])) {
-			if all[0][key] != theirs[key] {
+		either := maps.Clone(theirs) // what only one of them has differs, too
+		if either == nil {
+			either = map[string]string{}
+		}
+		maps.Copy(either, all[0])
+		for _, key := range slices.Sorted(maps.Keys(either)) {
+			_, here := all[0][key]
+			if _, there := theirs[key]; here != there || all[0][key] != theirs[key] {
 				return fmt.Errorf("%s is %q at one member and %q at another (%d of %d): %w", key, all[0][key], theirs[key], i+1, len(all), ErrUnlike)
 			}
 		}

@@ -100,3 +100,22 @@ func TestKinds(t *testing.T) {
 		t.Error("no kinds cannot be added to")
 	}
 }
+
+// A setting that only one member has is as unlike as one of another value, whoever comes first.
+func TestAgreeSettingsThatOneHasNot(t *testing.T) {
+	for _, of := range [][]map[string]string{{{"a": "1"}, {"a": "1", "b": "2"}}, {{"a": "1", "b": ""}, {"a": "1"}}, {nil, {"a": "1"}}, {{"a": "1"}, nil}} {
+		Together(2, func(flock Flock, i int) {
+			if err := AgreeSettings(t.Context(), flock, "settings", of[i]); !errors.Is(err, ErrUnlike) {
+				t.Errorf("%v: member %d: %v, want ErrUnlike", of, i, err)
+			}
+		})
+	}
+}
+
+// Of a batch that a filter has left no row of, the texts count and no row is told.
+func TestHoldTooMuchWithoutRows(t *testing.T) {
+	b := &Batch{Keys: []int64{}, Columns: []Column{{Name: "c", Kind: Category, Codes: []int32{}, Values: []string{"a", "b"}}}}
+	if _, err := Hold(t.Context(), InMemory(b), 1); !errors.Is(err, ErrTooLarge) {
+		t.Errorf("got %v, want ErrTooLarge", err)
+	}
+}

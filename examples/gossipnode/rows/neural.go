@@ -63,7 +63,11 @@ func OpenNeural(path string) (learn.File, error) {
 		return learn.File{}, fmt.Errorf("it does not say how rows are prepared: export it again, with %s beside its checkpoint", settings.PipelineName)
 	}
 	p := &prepare.Prepared{}
-	if err := json.Unmarshal([]byte(metadata[PreparedKey]), p); err != nil || p.Pipeline == nil || p.Labels == nil {
+	err = json.Unmarshal([]byte(metadata[PreparedKey]), p)
+	if err == nil {
+		err = whole(p)
+	}
+	if err != nil {
 		return learn.File{}, fmt.Errorf("what it says of its rows is damaged (%w)", err)
 	}
 	columns, err := p.Columns()

@@ -135,11 +135,19 @@ func ReadPrepared(path string) (*prepare.Prepared, error) {
 	}
 	p := &prepare.Prepared{}
 	err = json.Unmarshal(data, p)
-	if err == nil && (p.Pipeline == nil || p.Labels == nil || len(p.Labels.Classes) < 2) {
-		err = errors.New("something is not there")
+	if err == nil {
+		err = whole(p)
 	}
 	if err != nil {
 		return nil, cli.Config(fmt.Errorf("%s is no preparation of rows, or not all of one (%w): copy it again, or move it away", path, err))
 	}
 	return p, nil
+}
+
+// whole is an error where a part of what was read is not there.
+func whole(p *prepare.Prepared) error {
+	if p.Pipeline == nil || p.Labels == nil || len(p.Labels.Classes) < 2 {
+		return errors.New("something is not there")
+	}
+	return nil
 }

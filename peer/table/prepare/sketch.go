@@ -51,7 +51,11 @@ func (s *Sketch) UnmarshalJSON(data []byte) error {
 	if err := json.Unmarshal(data, &read); err != nil {
 		return err
 	}
-	if len(read.Levels) != len(read.Compacted) || len(read.Levels) > maxLevels || read.Count < 0 {
+	stand := 0.0 // halving a level changes nothing of it
+	for l, numbers := range read.Levels {
+		stand += math.Ldexp(float64(len(numbers)), l)
+	}
+	if len(read.Levels) != len(read.Compacted) || len(read.Levels) > maxLevels || read.Count != stand {
 		return fmt.Errorf("a sketch of %d levels, %d counts of them and %g numbers: not a sound one", len(read.Levels), len(read.Compacted), read.Count)
 	}
 	*s = Sketch(read)
