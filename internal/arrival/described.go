@@ -89,11 +89,7 @@ func (d *Described) meet(member seam.PeerID, said description.Signed, log *zap.L
 func (d *Described) Renew(own description.Description, said []description.Signed) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	by := max(0, slices.IndexFunc(said, func(s description.Signed) bool { return s.Signer == d.held.Signer }))
-	if by >= len(said) {
-		return fmt.Errorf("%w: no member says what the run is", description.ErrInvalid)
-	}
-	there, err := said[by].Open(d.identity, own.Run)
+	by, there, err := d.newest(own, said)
 	if err != nil {
 		return err
 	}
@@ -102,6 +98,32 @@ func (d *Described) Renew(own description.Description, said []description.Signed
 	}
 	d.own, d.held, d.met = own, said[by], true
 	return nil
+}
+
+// newest finds whose word is passed on. What a member has not signed is nobody's; and an earlier description of who
+// signed the one before, which anybody can bring again, says less than this one's own.
+func (d *Described) newest(own description.Description, said []description.Signed) (by int, there description.Description, err error) {
+	best, fault := -1, fmt.Errorf("%w: no member says what the run is", description.ErrInvalid)
+	for i, s := range said {
+		opened, err := s.Open(d.identity, own.Run)
+		if err != nil {
+			if best < 0 {
+				fault = err
+			}
+			continue
+		}
+		rank := 0
+		if !slices.ContainsFunc(own.Fields, func(f description.Field) bool { _, says := opened.Value(f.Name); return !says }) {
+			rank += 2
+		}
+		if s.Signer == d.held.Signer {
+			rank++
+		}
+		if rank > best {
+			best, by, there, fault = rank, i, opened, nil
+		}
+	}
+	return by, there, fault
 }
 
 // describe says what the run is to a peer that asked for it in its hello.
