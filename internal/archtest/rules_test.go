@@ -85,7 +85,7 @@ var rooms = []room{
 		"what every conversation of a peer stands on: frames over the seam's streams, whatever they say"},
 	{"internal/donor", []string{"internal/framed", "internal/replica", "internal/wire", "peer/seam", "tensor"},
 		"a donor gives slices of the replica; whether it may is asked before"},
-	{"internal/arrival", []string{"internal/admit", "internal/atomicfile", "internal/copying", "internal/flock", "internal/framed", "internal/replica", "internal/wire", "peer/description", "peer/seam", "peer/stats"},
+	{"internal/arrival", []string{"internal/admit", "internal/atomicfile", "internal/copying", "internal/flock", "internal/framed", "internal/replica", "internal/tasks", "internal/wire", "peer/description", "peer/seam", "peer/stats"},
 		"one comes by a hello, the membership and a copy; what follows from having come is the peer's"},
 	{"internal/copying", []string{"internal/ewma", "internal/framed", "internal/wire", "peer/seam", "peer/stats", "tensor"},
 		"a copy is values from members who sign them; the peer decides whether it wants one, and what becomes of it"},
