@@ -161,6 +161,7 @@ func TestADescriptionIsRenewed(t *testing.T) {
 		}
 		founder := join("z-founder", "", describing("data", "csv")...)
 		second := join("second", "z-founder", describing("data", "csv")...)
+		time.Sleep(time.Second) // so that it has the founder's word when it passes that on
 		third := join("third", "second", describing("data", "csv")...)
 		for _, n := range []*peer.Node{founder, second, third} {
 			if err := n.WaitMembers(t.Context(), 3); err != nil {
