@@ -19,6 +19,8 @@ type Config struct {
 	Run       string
 	Bounds    Bounds
 	Rate      Rate
+	// Confirmed: Close waits until the other end has read all, and ends its stream; else until all is written.
+	Confirmed bool
 	// Patience bounds the time to open a stream to a partner, and to write to it.
 	Patience func(seam.PeerID) time.Duration
 	// Sent counts the bytes of messages.

@@ -291,24 +291,27 @@ func TestCloseSendsWhatWaits(t *testing.T) {
 func TestCloseEndsInTime(t *testing.T) {
 	const within = 3 * time.Second
 	for name, c := range map[string]struct {
-		prepare func(p *post)
-		want    time.Duration
+		confirmed bool
+		prepare   func(p *post)
+		want      time.Duration
 	}{
-		"reads nothing": {func(p *post) { p.send(1, 2, 3, 4, 5, 6, 7, 8, 9) }, within},
-		"does not end":  {func(p *post) { p.send(1) }, within},
-		"is not reached": {func(p *post) {
+		"reads nothing":     {true, func(p *post) { p.send(1, 2, 3, 4, 5, 6, 7, 8, 9) }, within},
+		"does not end":      {true, func(p *post) { p.send(1) }, within},
+		"is not waited for": {false, func(p *post) { p.send(1) }, 0},
+		"is not reached": {true, func(p *post) {
 			p.from.Transport = hanging{p.from.Transport}
 			p.send(1)
 		}, within},
-		"is left alone": {func(p *post) {
+		"is left alone": {true, func(p *post) {
 			p.net.Crash(p.to.Transport.Self())
 			p.send(1)
 		}, 0},
-		"is idle": {func(*post) {}, 0},
+		"is idle": {true, func(*post) {}, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				p := newPost(t, Config{}, Config{})
+				p.from.Confirmed = c.confirmed
 				closed := make(chan struct{})
 				p.serve = func(s seam.Stream) {
 					defer s.Reset()

@@ -47,7 +47,7 @@ func newPost(t *testing.T, from, to Config) *post {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { transport.Close() })
-		c.Transport, c.Protocol, c.Run = transport, protocol, run
+		c.Transport, c.Protocol, c.Run, c.Confirmed = transport, protocol, run, true
 		c.Patience = func(seam.PeerID) time.Duration { return stall }
 		c.Sent, c.Lost = func(uint64) {}, func(_ seam.PeerID, why error) { p.note(lost, why) }
 		if c.Bounds == (Bounds{}) {

@@ -133,12 +133,23 @@ func (s *sender) lose() {
 	}
 }
 
-// hangUp ends the stream in good order: the other end closes it once it has read all.
+// hangUp ends the stream in good order: the other end closes it once it has read all, which is waited for if
+// that is to be known.
 func (s *sender) hangUp() {
-	if s.stream != nil && s.stream.CloseWrite() == nil {
-		late := time.AfterFunc(s.patience, s.stream.Reset)
-		defer late.Stop()
+	if s.stream == nil {
+		return
+	}
+	late := time.AfterFunc(s.patience, s.stream.Reset)
+	defer late.Stop()
+	end := s.stream.Close
+	if s.Confirmed {
+		end = s.stream.CloseWrite
+	}
+	if end() == nil {
 		<-s.watch
 	}
-	s.lose()
+	if s.Confirmed {
+		s.lose()
+	}
+	s.unbind()
 }

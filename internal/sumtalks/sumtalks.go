@@ -72,7 +72,7 @@ func New(c Config) *Talks {
 		waiting: make(map[string]chan<- sums.Result),
 	}
 	t.mail = mail.New(mail.Config{
-		Transport: c.Transport, Protocol: seam.ProtocolSum, Run: c.Run,
+		Transport: c.Transport, Protocol: seam.ProtocolSum, Run: c.Run, Confirmed: true,
 		Bounds:   mail.Bounds{Messages: maxQueued, Bytes: maxWaiting, Batch: together, Renew: true}, // the machine says again what matters
 		Patience: func(seam.PeerID) time.Duration { return c.Stall },
 		Sent:     func(bytes uint64) { c.Moved(bytes, 0) }, Lost: t.broken,
