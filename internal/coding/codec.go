@@ -100,6 +100,15 @@ func (c Codec) Fit(diff tensor.Vector, norm float64) {
 	}
 }
 
+// Left is how much of the length of a difference its code leaves at least, of nearly all that occur:
+// one bit, which never makes it longer, 0.62 and more where models learn MNIST.
+func (c Codec) Left() float64 {
+	if steps, ok := c.Diff.(Steps); ok && steps.bits == 1 {
+		return 0.5
+	}
+	return 0.98
+}
+
 // bits are those of a value in whichever direction takes more, headers of blocks
 // included.
 func (c Codec) bits() float64 {

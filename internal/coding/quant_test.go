@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
@@ -236,6 +237,30 @@ func TestCodersDoNotAllocate(t *testing.T) {
 		})
 		if allocs != 0 {
 			t.Errorf("%s: %v allocations", name, allocs)
+		}
+	}
+}
+
+// TestCodesLeaveTheLengthOfDifferences: as much of it as Left says, of values that are spread
+// normally, and of such of which a tenth is three times as large.
+func TestCodesLeaveTheLengthOfDifferences(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 1))
+	for _, name := range Names() {
+		c := mustCodec(t, name)
+		for _, every := range []int{1 << 20, 10} {
+			x, got := make(tensor.Vector, 4*BlockLen), make(tensor.Vector, 4*BlockLen)
+			for i := range x {
+				x[i] = float32(rng.NormFloat64())
+				if i%every == 0 {
+					x[i] *= 3
+				}
+			}
+			if err := c.Diff.Decode(got, code(c.Diff, x), nil); err != nil {
+				t.Fatal(err)
+			}
+			if left, least := tensor.Norm2(got)/tensor.Norm2(x), c.Left(); left < least {
+				t.Errorf("%s, one of %d large: %.3f of the length is left, at least %g", name, every, left, least)
+			}
 		}
 	}
 }

@@ -129,9 +129,9 @@ func (b *bound) add(partner string, distance, limit float64) float64 {
 	b.way += b.moved
 	b.stride = max(b.moved, strideKept*b.stride)
 	at := b.find(partner)
-	most := boundGrowth * limit
-	if b.moves { // a false distance costs who claims it nothing
-		most = max(movingGrowth*limit, boundDrift*float64(b.stride))
+	most := b.growth() * limit
+	if b.moves {
+		most = max(most, boundDrift*float64(b.stride))
 	}
 	if at >= 0 { // a bound that is small on the other side takes nothing back
 		most = max(most, float64(b.meetings[at].distance))
@@ -146,6 +146,30 @@ func (b *bound) add(partner string, distance, limit float64) float64 {
 	b.meetings[b.seen-1] = meeting{partner: partner, distance: float32(distance)}
 	b.age, b.met = min(b.age+1, normEvery), min(b.met+1, boundWindow)
 	return distance
+}
+
+// show is add where no more than a difference tells how far a partner is, which may claim any
+// distance: shown at least, clipped to both sides' bounds. Where that is all of limit, which is this
+// side's own for a partner with a share of the trust, models are farther apart than it, and the
+// bound may grow. Where it is less the partner's bound may be why: an entry falls by no
+// more than is not believed of it.
+func (b *bound) show(partner string, shown, limit, trust float64) float64 {
+	distance := shown
+	if shown >= limit {
+		distance = b.growth() * limit / trust
+	}
+	if at := b.find(partner); at >= 0 {
+		distance = max(distance, boundTrust*float64(b.meetings[at].distance))
+	}
+	return b.add(partner, distance, distance)
+}
+
+// growth is how many times the smaller bound a distance may enter the window.
+func (b *bound) growth() float64 {
+	if b.moves {
+		return movingGrowth
+	}
+	return boundGrowth
 }
 
 // absurd tells whether a distance from the slice own cannot be that of a model, or

@@ -110,6 +110,33 @@ func TestClaimsRaiseABoundSlowly(t *testing.T) {
 	}
 }
 
+// TestShownDistancesEnterTheWindow: one that fills the bound as what that may grow to, any other
+// as it is; and an entry falls by a quarter at most.
+func TestShownDistancesEnterTheWindow(t *testing.T) {
+	for _, c := range []struct {
+		moves               bool
+		before              float32
+		shown, limit, trust float64
+		want                float64
+	}{
+		{true, 0, 0.5, 1, 1, 0.5},
+		{true, 0, 1, 1, 1, movingGrowth},
+		{false, 0, 1, 1, 1, boundGrowth},
+		{true, 0, 0.5, 0.5, 0.5, movingGrowth}, // a partner that is trusted less lowers nothing for others
+		{true, 4, 0.5, 1, 1, 3},
+		{true, 4, 1, 1, 1, 3},
+		{true, 0.5, 0.5, 1, 1, 0.5},
+	} {
+		b := bound{moves: c.moves, stride: 1000}
+		if c.before > 0 {
+			b.meetings[0], b.seen = meeting{partner: "p", distance: c.before}, 1
+		}
+		if got := b.show("p", c.shown, c.limit, c.trust); got != c.want || b.meetings[0].distance != float32(c.want) || b.seen != 1 {
+			t.Errorf("%+v: it enters as %g, and is kept as %g of %d", c, got, b.meetings[0].distance, b.seen)
+		}
+	}
+}
+
 // TestBoundFollowsTheStride: the bound is a multiple of the longest way that the slice has
 // gone by itself, and falls with it, however far one of two partners is.
 func TestBoundFollowsTheStride(t *testing.T) {

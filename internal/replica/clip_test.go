@@ -80,21 +80,23 @@ func TestClippingTakesTheSmallerBound(t *testing.T) {
 	}
 }
 
-// TestDistancesEnterBothWindows: after an exchange both bounds are the distance, and
-// no more than 2/0.75 times the smaller bound of the two.
+// TestDistancesEnterBothWindows: after an exchange the passive side's bound is the distance, and
+// no more than 2/0.75 times the smaller bound of the two. The active side's is as much where it was
+// shown that its own is less, and else the own, which is more than what was shown.
 func TestDistancesEnterBothWindows(t *testing.T) {
 	for _, c := range []struct {
-		a, p float32
-		want float64
+		a, p         float32
+		wantA, wantP float64
 	}{
-		{100, 103, 3},
-		{100, 120, 2 * 8 / 3.0},
-		{120, 100, 2 * 8 / 3.0},
+		{100, 101, 2.01, 2.01}, // 2 % of what both are then
+		{100, 103, 2 * 8 / 3.0, 3},
+		{100, 120, 2 * 8 / 3.0, 2 * 8 / 3.0},
+		{120, 100, 0.02 * 119, 2 * 8 / 3.0},
 	} {
 		a, p := oneSlice(t, 4, c.a/2, replica.Options{}), oneSlice(t, 4, c.p/2, replica.Options{})
 		moved(t, a, p, 1)
-		if x, y := announcedBy(t, a), announcedBy(t, p); math.Abs(x-c.want) > 1e-5 || math.Abs(y-c.want) > 1e-5 {
-			t.Errorf("%v: the bounds are %g and %g, want %g", c, x, y, c.want)
+		if x, y := announcedBy(t, a), announcedBy(t, p); math.Abs(x-c.wantA) > 1e-5 || math.Abs(y-c.wantP) > 1e-5 {
+			t.Errorf("%v: the bounds are %g and %g", c, x, y)
 		}
 	}
 }

@@ -40,7 +40,7 @@ func BenchmarkLockHeld(b *testing.B) {
 		held(b, name+"/difference", weigh(math.Inf(1)))
 		held(b, name+"/clipped", weigh(1))
 		clear(diff) // so that the slice stays as it is
-		held(b, name+"/subtract", func() { active.subtract(s, &inFlight{}, &difference{values: diff}, sighting{limit: 1}) })
+		held(b, name+"/subtract", func() { active.subtract(s, &inFlight{}, &difference{values: diff}, sighting{distance: 1}) })
 		held(b, name+"/commit", func() {
 			r.copies.preserve(s, r.of(s))
 			tensor.Add(r.of(s), diff)

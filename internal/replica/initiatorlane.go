@@ -193,11 +193,15 @@ func (l *InitiatorLane) difference(flight *inFlight, payload []byte) error {
 	if err != nil {
 		return err
 	}
-	seen := sighting{distance: max(math.Sqrt(info.SquaredDistance), shown), limit: min(shown, flight.limit), failed: failed}
+	seen := sighting{claimed: max(math.Sqrt(info.SquaredDistance), shown), distance: min(shown/flight.codec.Left(), flight.limit), failed: failed}
 	if lattice := flight.codec.Lattice; lattice != (coding.Lattice{}) {
 		seen.peaks = l.peaks[:coding.Blocks(n)]
 		lattice.Diff().Peaks(seen.peaks, code, n)
-		seen.unweigh(l.of.weight, shown)
+		grown := 1.0
+		if seen.distance >= flight.limit { // clipped: those of the models are larger
+			grown = boundGrowth
+		}
+		tensor.Scale(seen.peaks, float32(grown/l.of.weight))
 	}
 	if !l.of.record.apply(int(l.of.unit(&flight.part)), func() { l.subtract(s, flight, &diff, seen) }) {
 		return ErrSettled
@@ -232,18 +236,18 @@ func (l *InitiatorLane) shown(s *slice, norm, limit float64) (float64, error) {
 }
 
 // subtract applies a difference and remembers how far the partner's blocks are, and
-// its slice if all of it has come: what the partner claims, as far as the bound lets it
-// into the window.
+// its slice if all of it has come: what it claims tells Distance something, and nothing else.
 func (l *InitiatorLane) subtract(s *slice, flight *inFlight, diff *difference, seen sighting) {
 	r := l.of.replica
 	s.Lock()
 	r.change(&flight.part, &l.of.moves, diff, -1)
-	distance := min(seen.distance, boundGrowth*seen.limit)
-	if flight.size == 0 && seen.failed.Count() == 0 {
-		distance = l.of.remember(s, seen.distance, seen.limit)
+	most := boundGrowth * seen.distance
+	if flight.size == 0 && seen.failed.Count() == 0 && !r.options.Unclipped {
+		most = s.bound.show(l.of.terms.Partner, seen.distance, flight.limit, l.of.trust)
 	}
-	s.track(&flight.part, seen, boundGrowth*seen.limit)
+	s.track(&flight.part, seen)
 	s.Unlock()
+	distance := min(seen.claimed, most)
 	l.of.squared[l.number] += distance * distance
 }
 

@@ -52,25 +52,10 @@ func latticed(codecs []coding.ID) bool {
 
 // sighting is what an answer tells an initiator of the partner's slice.
 type sighting struct {
-	distance, limit float64
-	failed          coding.Set
-	peaks           []float32 // the largest difference in each block of the part
-	share           float64   // of the peaks that is believed
-}
-
-// unweigh turns the peaks of a weighted and clipped difference into those of the models:
-// the norm of the difference and the distance, which the partner may only claim, tell
-// the share.
-func (s *sighting) unweigh(weight, shown float64) {
-	share := weight
-	s.share = 1
-	if s.distance > 0 && shown > 0 {
-		share = weight * shown / s.distance
-		s.share = min(1, boundGrowth*shown/s.distance)
-	}
-	for i, peak := range s.peaks {
-		s.peaks[i] = float32(float64(peak) / share)
-	}
+	claimed  float64 // what the partner says that the distance is
+	distance float64 // as the difference shows it, clipped to both sides' bounds
+	failed   coding.Set
+	peaks    []float32 // the largest difference that it shows in each block of the part
 }
 
 // maxBlocks is the most blocks of a slice.

@@ -50,9 +50,9 @@ func (r *Replica) lockShared() iter.Seq2[int, *slice] {
 	}
 }
 
-// track takes the largest differences seen in the blocks of a part, no more than most
-// each, into the ranges of the slice. The caller holds the slice's lock.
-func (s *slice) track(p *part, seen sighting, most float64) {
+// track takes the largest differences seen in the blocks of a part into the ranges of the
+// slice. The caller holds the slice's lock.
+func (s *slice) track(p *part, seen sighting) {
 	if len(seen.peaks) == 0 {
 		return
 	}
@@ -62,7 +62,7 @@ func (s *slice) track(p *part, seen sighting, most float64) {
 			continue
 		}
 		if !seen.failed.Has(i) {
-			s.trackBlock(i, min(float64(seen.peaks[next]), most), seen.share)
+			s.trackBlock(i, float64(seen.peaks[next]), 1)
 		}
 		next++
 	}
