@@ -32,6 +32,8 @@ type ADPSGD struct {
 	shunned    bans            // peers that keep away from this one
 	failing    bans            // members with whom exchanges have failed
 	slow       bans            // of these, who is not asked before others
+	silent     bans            // of these, who has shown nothing since, and how often
+	refusing   bans            // partners that refuse, since the moment told
 	stalling   bans            // proposers that have held a place for nothing
 	met        topology.PeerID // the partner of the last outbound exchange completed
 	pace       pace
@@ -154,8 +156,9 @@ func (m *ADPSGD) adopt(overlay *topology.Overlay) {
 	m.accounts.link(m.partners, m.view.Actives())
 	m.tries = 0
 	m.cursor = 0
-	m.failing.retain(m.member)
-	m.slow.retain(m.member)
+	for _, known := range []*bans{&m.failing, &m.slow, &m.silent, &m.refusing} {
+		known.retain(m.member)
+	}
 	if len(m.partners) > 0 {
 		m.cursor = m.config.Rand.IntN(len(m.partners))
 	}
@@ -169,6 +172,9 @@ func (m *ADPSGD) refused(now time.Duration, event Event) {
 		return
 	}
 	m.out = exchange{}
+	if m.refusing.index(event.Peer) < 0 {
+		m.refusing.hold(event.Peer, now)
+	}
 	switch event.Reason {
 	case Unfit:
 		m.bar(event.Peer, forever)
@@ -192,9 +198,9 @@ func (m *ADPSGD) finished(now time.Duration, event Event) {
 	default:
 		return
 	}
-	m.shunned.lift(event.Peer)
-	m.failing.lift(event.Peer)
-	m.slow.lift(event.Peer)
+	for _, known := range []*bans{&m.shunned, &m.failing, &m.slow, &m.silent, &m.refusing} {
+		known.lift(event.Peer)
+	}
 }
 
 func (m *ADPSGD) failed(now time.Duration, event Event) {
@@ -203,6 +209,13 @@ func (m *ADPSGD) failed(now time.Duration, event Event) {
 		m.ended(now, event)
 	case m.out.is(event):
 		m.passOver(now, event.Peer)
+		if event.After > 0 {
+			pause := stallPause(forever, maxSlowCost, m.config.RetryAfter)
+			m.slow.hold(event.Peer, later(now, grown(pause, min(m.silent.times(event.Peer), maxSilentDoublings))))
+			m.silent.hold(event.Peer, now)
+		} else if m.out.carried {
+			m.silent.lift(event.Peer)
+		}
 		m.drop(now)
 	}
 }
@@ -233,14 +246,8 @@ func (m *ADPSGD) passOver(now time.Duration, peer topology.PeerID) {
 	before := min(m.failing.times(peer), maxRetryDoublings)
 	m.failing.hold(peer, later(now, grown(m.config.RetryAfter, before)))
 	if m.out.running && m.out.peer == peer {
-		m.slow.hold(peer, later(now, m.stallPause(now-m.out.began, maxSlowCost)))
+		m.slow.hold(peer, later(now, stallPause(now-m.out.began, maxSlowCost, m.config.RetryAfter)))
 	}
-}
-
-// stallPause is how long a peer has less for an exchange that has lasted and came to
-// nothing, so many times Config.RetryAfter at most.
-func (m *ADPSGD) stallPause(lasted, most time.Duration) time.Duration {
-	return min(stallCost*min(lasted, forever/stallCost), most*min(m.config.RetryAfter, forever/most))
 }
 
 // breakOff breaks off whatever runs with a peer.
@@ -333,14 +340,17 @@ func (m *ADPSGD) passedOver(p partner, now time.Duration) bool {
 
 // stale tells whether a partner has to wait for others that can be asked. The one met
 // last does: the two models hardly differ, and falling back on it whenever the next is
-// busy would let flocks that move in step fall into pairs that never meet. So does who
-// has kept this peer waiting for nothing.
+// busy would let flocks that move in step fall into pairs that never meet, unless it is
+// for much longer than exchanges take. So does who has kept this peer waiting for nothing.
 func (m *ADPSGD) stale(p partner, now time.Duration) bool {
-	if m.over || p.id != m.met && !m.slow.holds(p.id, now) {
+	slow, usual := m.slow.holds(p.id, now), time.Duration(tooLong*m.pace.exchange.value)
+	if m.over || p.id != m.met && !slow {
 		return false
 	}
 	for _, other := range m.partners {
-		if other.id != p.id && !m.passedOver(other, now) && !m.slow.holds(other.id, now) {
+		i := m.refusing.index(other.id)
+		free := i < 0 || now-m.refusing[i].until <= usual
+		if other.id != p.id && (slow || free) && !m.passedOver(other, now) && !m.slow.holds(other.id, now) {
 			return true
 		}
 	}

@@ -17,9 +17,11 @@ const (
 	maxDoublings = 6
 	// maxRetryDoublings bounds the growth of the time for which a partner that failed
 	// is passed over, to four times Config.RetryAfter: with the default, one that
-	// nobody knows to be dead, and that comes back, is met within 20 s, or maxSlowCost
-	// times RetryAfter if others go first.
+	// nobody knows to be dead, and that comes back, is met within 20 s; if others go first,
+	// it is later (maxSlowCost, maxSilentDoublings).
 	maxRetryDoublings = 2
+	// maxSilentDoublings bounds that for which others go before one that says nothing.
+	maxSilentDoublings = 3
 	// forever is the last moment there is.
 	forever = time.Duration(1<<63 - 1)
 )
@@ -93,6 +95,11 @@ func (b *bans) retain(keep func(topology.PeerID) bool) {
 // bounds.
 func grown(d time.Duration, before int) time.Duration {
 	return min(d, forever>>maxDoublings) << min(before, maxDoublings)
+}
+
+// stallPause is how long a peer has less for an exchange that lasted and came to nothing.
+func stallPause(lasted, most, retryAfter time.Duration) time.Duration {
+	return min(stallCost*min(lasted, forever/stallCost), most*min(retryAfter, forever/most))
 }
 
 // later is a moment that is some time away: now if the time is negative, and the

@@ -30,7 +30,7 @@ type Config struct {
 	// RetryAfter is how long a partner that failed is passed over. Each further
 	// failure doubles that, up to four times it, until an exchange goes well or the
 	// partner leaves the view. Others go before one that has kept an exchange waiting,
-	// for up to eight times it. Default: 5 s.
+	// for up to 8 times it, and up to 64 times before one that says nothing. Default: 5 s.
 	RetryAfter time.Duration
 	// Rand is where the random start of the partner cycle comes from. The machine
 	// owns it.

@@ -27,7 +27,8 @@ const (
 	Finished
 	// Failed: the exchange broke off; slices applied by then stay applied. What it
 	// leaves in doubt is reported before it, so that it never counts nowhere. Reason is
-	// Unfit if what this side has to send cannot be sent, to nobody, and else 0.
+	// Unfit if what this side has to send cannot be sent, to nobody, and else 0. After is how
+	// long Peer was waited for in vain, if that is how it ended before a slice of Peer's came.
 	Failed
 	// TimerFired: the timer Timer, set for Exchange, has run out.
 	TimerFired

@@ -165,7 +165,7 @@ func (m *ADPSGD) ended(now time.Duration, event Event) bool {
 	case !ok:
 	case m.accounts.ended(now, now-began, event):
 		grows := grown(m.config.RetryAfter, m.stalling.times(event.Peer))
-		m.stalling.hold(event.Peer, later(now, max(grows, m.stallPause(now-began, maxStallCost))))
+		m.stalling.hold(event.Peer, later(now, max(grows, stallPause(now-began, maxStallCost, m.config.RetryAfter))))
 	case event.Kind == Finished:
 		m.stalling.lift(event.Peer)
 	}

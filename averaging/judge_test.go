@@ -147,8 +147,10 @@ func (o *oracle) judgeProposal(next entry, kinds map[averaging.ActionKind][]aver
 		return fmt.Errorf("proposal to %s, no neighbour", to)
 	case after.passedOver(to, next.now):
 		return fmt.Errorf("proposal to %s, which is passed over", to)
-	case after.slow(to, next.now) && slices.ContainsFunc(neighbours, func(id topology.PeerID) bool { return after.first(id, next.now) }):
+	case (after.slow(to, next.now) || after.silent(to, next.now)) && slices.ContainsFunc(neighbours, func(id topology.PeerID) bool { return after.first(id, next.now) }):
 		return fmt.Errorf("proposal to %s, which was slow, before others", to)
+	case after.awaits(to, next.now):
+		return fmt.Errorf("proposal to %s, the one met last, before others", to)
 	case proposals[0].Overlap != after.overlap()+1:
 		return fmt.Errorf("overlap %d, want %d", proposals[0].Overlap, after.overlap()+1)
 	}
@@ -157,23 +159,23 @@ func (o *oracle) judgeProposal(next entry, kinds map[averaging.ActionKind][]aver
 
 // unasked finds a partner that must be asked now, since the last event is the
 // refusal of another one: it was not asked in this round and neither passed over nor
-// slow in any of it. The one met last is left out, since it may have to wait for others.
+// slow in any of it, nor had to wait for others as the one met last.
 func (o *oracle) unasked() (topology.PeerID, bool) {
 	last := len(o.history) - 1
 	if o.history[last].event.Kind != averaging.Refused || !o.mine(last) {
 		return "", false
 	}
-	start, met, accepted := o.round()
+	start, _, accepted := o.round()
 	if accepted {
 		return "", false
 	}
 	neighbours, _ := o.neighbours()
 	for _, id := range neighbours {
-		fresh := id != met
+		fresh := true
 		for i := start; fresh && i <= last; i++ {
 			e := o.history[i]
 			asked := slices.ContainsFunc(e.actions, func(a averaging.Action) bool { return a.Kind == averaging.Propose && a.Peer == id })
-			fresh = !asked && o.at(i+1).first(id, e.now)
+			fresh = !asked && o.at(i+1).first(id, e.now) && !o.at(i+1).awaits(id, e.now)
 		}
 		if fresh {
 			return id, true

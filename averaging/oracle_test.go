@@ -1,6 +1,7 @@
 package averaging_test
 
 import (
+	"slices"
 	"time"
 
 	"github.com/seed-97356399/murmuration/averaging"
@@ -174,9 +175,85 @@ func (o *oracle) slow(peer topology.PeerID, now time.Duration) bool {
 	return now < until
 }
 
+// silent tells whether a partner comes after the others, since it has said nothing: forty
+// seconds at first, twice as long each time until it says something.
+func (o *oracle) silent(peer topology.PeerID, now time.Duration) bool {
+	var until time.Duration
+	pause := 8 * o.retry
+	for i, e := range o.history {
+		failed, forgiven := o.fate(i, peer)
+		failed = failed && e.event.Kind == averaging.Failed
+		switch {
+		case forgiven:
+			until, pause = 0, 8*o.retry
+		case failed && e.event.After > 0:
+			until = max(until, e.now+pause)
+			pause = min(2*pause, 64*o.retry)
+		case failed && o.at(i).accepted():
+			pause = 8 * o.retry
+		}
+	}
+	return now < until
+}
+
+// accepted tells whether the exchange in flight was.
+func (o *oracle) accepted() (accepted bool) {
+	for i, e := range o.history {
+		if e.event.Kind == averaging.Accepted && o.mine(i) {
+			accepted = true
+		}
+		for _, a := range e.actions {
+			accepted = accepted && a.Kind != averaging.Propose
+		}
+	}
+	return accepted
+}
+
+// awaits tells whether a partner is the one met last and others go before it: some that can
+// be asked, unless they have refused for more than four times as long as exchanges take.
+func (o *oracle) awaits(peer topology.PeerID, now time.Duration) bool {
+	_, met, _ := o.round()
+	neighbours, _ := o.neighbours()
+	return peer == met && slices.ContainsFunc(neighbours, func(other topology.PeerID) bool {
+		since, mean := o.busy(other)
+		return other != peer && o.first(other, now) && (since < 0 || now-since <= time.Duration(4*mean))
+	})
+}
+
+// busy is since when a partner has refused whatever was proposed, if it has, and how long
+// exchanges take in the mean. It is -1 if the partner has not.
+func (o *oracle) busy(peer topology.PeerID) (since time.Duration, mean float64) {
+	var began time.Duration
+	known := false
+	since = -1
+	for i, e := range o.history {
+		switch mine := o.mine(i); {
+		case mine && e.event.Kind == averaging.Refused && e.event.Peer == peer && since < 0:
+			since = e.now
+		case mine && e.event.Kind == averaging.Finished:
+			took := float64(e.now - began)
+			if !known {
+				mean, known = took, true
+			} else if mean > 0 {
+				took = min(took, 10*mean)
+			}
+			mean += 0.2 * (took - mean)
+		}
+		if _, forgiven := o.fate(i, peer); forgiven {
+			since = -1
+		}
+		for _, a := range e.actions {
+			if a.Kind == averaging.Propose {
+				began = e.now
+			}
+		}
+	}
+	return since, mean
+}
+
 // first tells whether a partner can be asked and need not wait for others.
 func (o *oracle) first(peer topology.PeerID, now time.Duration) bool {
-	return !o.passedOver(peer, now) && !o.slow(peer, now)
+	return !o.passedOver(peer, now) && !o.slow(peer, now) && !o.silent(peer, now)
 }
 
 // fate tells whether a peer has failed in the entry i, or what it failed in before counts

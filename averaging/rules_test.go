@@ -98,6 +98,9 @@ func drawWord(t *rapid.T, o *oracle, event averaging.Event) averaging.Event {
 	if event.Peer == "" {
 		return averaging.Event{Kind: averaging.StepDone}
 	}
+	if event.Kind == averaging.Failed {
+		event.After = time.Duration(rapid.IntRange(0, 1).Draw(t, "silent"))
+	}
 	if event.Kind == averaging.Refused {
 		event.Reason = rapid.SampledFrom([]averaging.Reason{
 			averaging.Busy, averaging.Busy, averaging.WrongRole, averaging.Closing, averaging.Unfit, averaging.Quarantine, averaging.Quarantine,

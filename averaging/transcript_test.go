@@ -141,7 +141,9 @@ func parseEvent(t *testing.T, words []string) averaging.Event {
 		if words[0] == "failed" {
 			event.Kind = averaging.Failed
 		}
-		event.Inbound = arg(3) == "inbound"
+		if event.Inbound = arg(3) == "inbound"; arg(3) == "silent" {
+			event.After = time.Second
+		}
 		if cost, err := time.ParseDuration(arg(3)); err == nil {
 			event.Cost = cost
 		}

@@ -166,7 +166,7 @@ func (x *Exchange) accepted() error {
 		x.lanes[i] = SendingLane{lane: x.initiator.Lane(i), exchange: x.id, number: i, first: first, round: x.Round(), said: i == 0}
 	}
 	x.phase = agreeing
-	x.bounds.Frame = x.local.Links.Patience(x.partner)
+	x.bounds.Frame = x.local.Links.Trial(x.partner)
 	x.limit()
 	return nil
 }
@@ -234,6 +234,9 @@ func (x *Exchange) Round() time.Duration { return x.answered - x.asked }
 func (x *Exchange) End(now time.Duration, seen Seen) Result {
 	r := Result{Outcome: Failed, Ending: Resetting, Err: x.err}
 	began := x.agreed.IDs != nil
+	if links.RanOut(r.Err) && !(began && x.initiator.Applied() > 0) {
+		r.Waited = x.bounds.Frame
+	}
 	if began {
 		r.Again, r.Distance = x.initiator.Again(), x.initiator.Distance()
 		if x.initiator.Done() {

@@ -351,6 +351,9 @@ func (x *pair) end(c session.Conversation, side int) session.Result {
 	if r.Outcome == session.Finished && r.Distance > 0 {
 		line += fmt.Sprintf(", distance %.4f", r.Distance)
 	}
+	if r.Waited > 0 {
+		line += fmt.Sprintf(", waited for %s for the first slice", r.Waited)
+	}
 	if r.Again > 0 {
 		line += fmt.Sprintf(", %d blocks again", r.Again)
 	}

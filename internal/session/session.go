@@ -133,6 +133,8 @@ type Result struct {
 	// InDoubt is the number of slices that the partner may have applied and this side has
 	// not.
 	InDoubt int
+	// Waited is how long the partner was waited for in vain, before any slice of its came.
+	Waited time.Duration
 	// Quarantine is for how long the partner is kept away for what it did; 0 if it is not.
 	Quarantine time.Duration
 }

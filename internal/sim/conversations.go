@@ -105,7 +105,7 @@ func (c *conversations) start(s session.Conversation, a averaging.Action) *talk 
 	partner, name := c.peer.world.index[a.Peer], key{a.Peer, a.Exchange, false}
 	t, ok := c.open(partner, s)
 	if !ok {
-		c.peer.world.queue.After(c.peer.world.line(c.peer.index, partner).link.Delay, func() { c.failed(partner, name, ErrUnreachable) })
+		c.peer.world.queue.After(c.peer.world.line(c.peer.index, partner).link.Delay, func() { c.failed(partner, name, session.Result{Err: ErrUnreachable}) })
 		return nil
 	}
 	t.name, c.running[name] = name, t
@@ -182,7 +182,7 @@ func (c *conversations) conclude(t *talk, r session.Result) {
 	case session.Finished:
 		c.completed(t, t.name, r.Distance, values)
 	case session.Failed:
-		c.failed(t.partner, t.name, r.Err)
+		c.failed(t.partner, t.name, r)
 	case session.Refused:
 		c.refused(t, r)
 	case session.Declined, session.Malformed:
@@ -208,12 +208,12 @@ func (c *conversations) refused(t *talk, r session.Result) {
 }
 
 // failed reports an exchange that broke off.
-func (c *conversations) failed(partner int, name key, err error) {
+func (c *conversations) failed(partner int, name key, r session.Result) {
 	delete(c.running, name)
 	c.peer.counts.Failed++
-	c.peer.broke(partner, fmt.Errorf("exchange %d with peer %d: %w", name.id, partner, err))
-	event := averaging.Event{Kind: averaging.Failed, Peer: name.partner, Exchange: name.id, Inbound: name.inbound}
-	if own := (*session.OwnFault)(nil); errors.As(err, &own) {
+	c.peer.broke(partner, fmt.Errorf("exchange %d with peer %d: %w", name.id, partner, r.Err))
+	event := averaging.Event{Kind: averaging.Failed, Peer: name.partner, Exchange: name.id, Inbound: name.inbound, After: r.Waited}
+	if own := (*session.OwnFault)(nil); errors.As(r.Err, &own) {
 		event.Reason = averaging.Unfit
 	}
 	c.peer.driver.tell(event)

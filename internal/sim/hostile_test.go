@@ -213,32 +213,57 @@ func TestTheSilentHoldNoPlace(t *testing.T) {
 	}
 }
 
+// muted is a flock in which one passive says nothing after so many bytes, until some moment, in
+// the streams that were opened before.
+func muted(t *testing.T, peers, bytes int, until time.Duration, busy bool) (f *flock, passive int) {
+	t.Helper()
+	passive = slices.Index(roles(t, peers), topology.Passive)
+	f = newFlock(t, plan{
+		seed: 92, peers: peers, values: 40, sliceLen: 10, retry: 5 * time.Second,
+		machine: func(i int) averaging.Machine {
+			machine, err := averaging.NewADPSGD(averaging.Config{Self: nameOf(i), Rand: rand.New(rand.NewPCG(92, uint64(i)))})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if busy && i == passive {
+				return refusing{machine}
+			}
+			return machine
+		},
+		config: sim.Config{
+			Task: direct{stepper: idle{}}, Link: sim.Link{Delay: 200 * time.Microsecond, Bandwidth: 1e7}, Stall: 5 * time.Second,
+			Terms: replica.Terms{Window: 4},
+			Hooks: sim.Hooks{Opened: func(s *sim.Stream) {
+				if s.To() == passive && f.world.Now() < until {
+					s.StallAfter(passive, int64(bytes))
+				}
+			}},
+		},
+	})
+	return f, passive
+}
+
+// refusing is a machine that says it is busy, whatever is proposed.
+type refusing struct{ averaging.Machine }
+
+func (r refusing) Handle(now time.Duration, e averaging.Event, actions []averaging.Action) []averaging.Action {
+	if e.Kind == averaging.Proposed {
+		return append(actions, averaging.Action{Kind: averaging.Refuse, Peer: e.Peer, Exchange: e.Exchange, Inbound: true, Reason: averaging.Busy})
+	}
+	return r.Machine.Handle(now, e, actions)
+}
+
+// acceptance is about as long as an ACCEPT.
+const acceptance = 60
+
 // TestTheSilentPassiveCostsLittle: a passive member that says nothing, or nothing more once it
-// has accepted, takes from the actives little more than its part of their partners.
+// has accepted, or always that it is busy, takes from the actives little more than its part of
+// their partners.
 func TestTheSilentPassiveCostsLittle(t *testing.T) {
 	t.Parallel()
 	const within = 2 * time.Minute
-	exchanges := func(peers, bytes int, silent bool) (n int) {
-		muted := slices.Index(roles(t, peers), topology.Passive)
-		f := newFlock(t, plan{
-			seed: 92, peers: peers, values: 40, sliceLen: 10, retry: 5 * time.Second,
-			machine: func(i int) averaging.Machine {
-				machine, err := averaging.NewADPSGD(averaging.Config{Self: nameOf(i), Rand: rand.New(rand.NewPCG(92, uint64(i)))})
-				if err != nil {
-					t.Fatal(err)
-				}
-				return machine
-			},
-			config: sim.Config{
-				Task: direct{stepper: idle{}}, Link: sim.Link{Delay: 200 * time.Microsecond, Bandwidth: 1e7}, Stall: 5 * time.Second,
-				Terms: replica.Terms{Window: 4},
-				Hooks: sim.Hooks{Opened: func(s *sim.Stream) {
-					if silent && s.To() == muted {
-						s.StallAfter(muted, int64(bytes))
-					}
-				}},
-			},
-		})
+	exchanges := func(peers, bytes int, until time.Duration, busy bool) (n int) {
+		f, _ := muted(t, peers, bytes, until, busy)
 		f.world.Run(within)
 		for i := range peers {
 			n += f.world.Counts(i).Initiated
@@ -246,16 +271,39 @@ func TestTheSilentPassiveCostsLittle(t *testing.T) {
 		return n
 	}
 	for _, c := range []struct {
-		peers, bytes, least int // percent
-	}{{4, 0, 86}, {8, 0, 86}, {4, acceptance, 76}, {8, acceptance, 86}} {
-		clean, got := exchanges(c.peers, c.bytes, false), exchanges(c.peers, c.bytes, true)
-		share := 100 * got / clean
-		t.Logf("%d peers, one silent after %d bytes: %d exchanges, %d without it", c.peers, c.bytes, got, clean)
-		if share < c.least {
-			t.Errorf("%d peers, one silent after %d bytes: %d %% of the exchanges, want %d", c.peers, c.bytes, share, c.least)
+		peers, bytes int
+		busy         bool
+		least        int // percent
+	}{{4, 0, false, 94}, {8, 0, false, 94}, {4, acceptance, false, 94}, {8, acceptance, false, 94}, {4, 0, true, 98}, {8, 0, true, 98}} {
+		until := within
+		if c.busy {
+			until = 0
+		}
+		clean, got := exchanges(c.peers, 0, 0, false), exchanges(c.peers, c.bytes, until, c.busy)
+		t.Logf("%d peers, one silent after %d bytes, or busy %v: %d exchanges, %d without it", c.peers, c.bytes, c.busy, got, clean)
+		if share := 100 * got / clean; share < c.least {
+			t.Errorf("%d peers, one silent after %d bytes, or busy %v: %d %% of the exchanges, want %d", c.peers, c.bytes, c.busy, share, c.least)
 		}
 	}
 }
 
-// acceptance is about as long as an ACCEPT.
-const acceptance = 60
+// TestWhoWasSilentIsAskedAgain: a passive that has been frozen, and that others still take for a
+// member, has an exchange again after about as long as it was silent, and some forty seconds.
+func TestWhoWasSilentIsAskedAgain(t *testing.T) {
+	t.Parallel()
+	for _, bytes := range []int{0, acceptance} {
+		for _, silence := range []time.Duration{time.Second, 20 * time.Second, time.Minute, 3 * time.Minute} {
+			f, passive := muted(t, 4, bytes, silence, false)
+			most := silence + 50*time.Second // the waits for it are silence too
+			f.world.Run(silence)
+			for f.world.Counts(passive).Served == 0 && f.world.Now() < silence+most {
+				f.world.Run(f.world.Now() + time.Second)
+			}
+			after := f.world.Now() - silence
+			t.Logf("silent for %s after %d bytes: an exchange within %s", silence, bytes, after)
+			if f.world.Counts(passive).Served == 0 {
+				t.Errorf("silent for %s after %d bytes: no exchange in %s", silence, bytes, after)
+			}
+		}
+	}
+}

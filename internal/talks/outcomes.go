@@ -50,6 +50,7 @@ func (p *outcomes) ended(x *Ongoing, t *talk, r session.Result) {
 		p.completed(x, t, r)
 		return
 	case session.Failed:
+		x.event.After = r.Waited
 		p.failed(x, r.Err)
 	case session.Refused:
 		p.refused(x, r)
@@ -141,6 +142,9 @@ func (p *outcomes) declined(x *Ongoing, r session.Result) {
 // unreached reports an exchange whose partner could not be reached.
 func (p *outcomes) unreached(x *Ongoing, err error) {
 	p.Host.Links.Ended(x.event.Peer, links.Waits{Took: time.Since(x.began)}, err)
+	if links.RanOut(err) {
+		x.event.After = time.Since(x.began)
+	}
 	p.failed(x, err)
 }
 
