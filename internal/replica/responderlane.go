@@ -277,11 +277,8 @@ func (l *ResponderLane) shrink(w *pending, n int, answer coding.Answer, limit fl
 // learn takes what a code has shown into what the slice knows of its partners, and
 // notes what is to come again. The caller holds the slice's lock.
 func (l *ResponderLane) learn(w *pending, s *slice, failed coding.Set, distance, limit float64) {
-	believed := min(distance, boundGrowth*limit)
-	share := 1.0
-	if near := boundGrowth * limit; near < distance {
-		share = near / distance
-	}
+	near := boundGrowth * limit
+	believed, share := min(distance, near), min(1, near/distance) // of no distance all, whose quotient is infinite
 	for i, seen := range l.seen[:len(s.ranges)] {
 		if (w.size == 0 || w.which().Has(i)) && !failed.Has(i) {
 			s.trackBlock(i, float64(seen), share)

@@ -50,8 +50,7 @@ func (r *Replica) lockShared() iter.Seq2[int, *slice] {
 	}
 }
 
-// track takes the largest differences seen in the blocks of a part into the ranges of the
-// slice. The caller holds the slice's lock.
+// track takes the largest differences seen in a part's blocks into the slice's ranges. The caller holds its lock.
 func (s *slice) track(p *part, seen sighting) {
 	if len(seen.peaks) == 0 {
 		return
