@@ -60,7 +60,7 @@ func (b *blame) clear(id ID) {
 // first half of its own, and who comes after no more than the other, whoever coordinates. After a failure it is
 // an order in which the fewest send to whom they have failed to.
 func (b *blame) order(op Op, line []ID, attempt uint64) []ID {
-	if half := 1 << bits.Len(uint(len(line))) / 4; op != Gather {
+	if half := 1 << bits.Len(uint(len(line))) / 4; op.private() {
 		line = slices.Concat(line[:half], line[len(line)-half:], line[half:len(line)-half])
 	}
 	best, least := line, b.failures(op, line)
@@ -93,7 +93,7 @@ func (b *blame) failures(op Op, line []ID) (n int) {
 func (l *lead) stall() {
 	shy := slices.IndexFunc(l.line, func(id ID) bool { return !l.came[id].took })
 	others := those(l.m.members, func(id ID) bool { return !l.m.asleep[id] && l.came[id] == nil })
-	if shy >= 0 && l.op != Gather && len(l.came) == 2 && len(others) > 0 { // see part.apart
+	if shy >= 0 && l.op.private() && len(l.came) == 2 && len(others) > 0 { // see part.apart
 		l.fault(codeOf(ErrTooFew), "of two that would hear each other's numbers "+l.line[shy].Short()+
 			" does not begin, or is not told that these have no part: "+shorts(others))
 		return
@@ -128,7 +128,7 @@ func (l *lead) throw(id, beside ID, why string) {
 	l.m.fact(Fact{What: Thrown, Sum: l.name, Who: []ID{id}, Why: why})
 	l.blame.clear(id)
 	l.blame.out[id], l.m.thrown[id] = beside, l.m.now
-	if l.op != Gather && len(l.came) == 3 && l.came[id] != nil && len(l.missing()) == 0 {
+	if l.op.private() && len(l.came) == 3 && l.came[id] != nil && len(l.missing()) == 0 {
 		l.refuses(2)
 		return
 	}
@@ -177,7 +177,7 @@ func (l *lead) refuses(left int) bool {
 			failed = append(failed, beside)
 		}
 	}
-	if left != 2 || len(failed) == 0 {
+	if left != 2 || len(failed) == 0 || !l.op.private() {
 		return false
 	}
 	l.fault(codeOf(ErrTooFew), "two are left, who would hear each other's numbers, since attempts have failed with "+shorts(failed))

@@ -63,9 +63,9 @@ func TestAGatheringHasABound(t *testing.T) {
 	s.hears(ids[0], wire.SumPlace, wire.Sum{Attempt: 7, Size: 11, Rank: 10, Partners: named(ids, partners(schedule(Gather, 10, 11, 0))...)})
 	a := s.open["x"].own.current
 	for rank := range 8 { // they have come
-		a.totals[rank] = MaxGather - 1
+		a.blocks.totals[rank] = MaxGather - 1
 	}
-	a.totals[3] = MaxGather
+	a.blocks.totals[3] = MaxGather
 	s.Share(0, ids[7], wire.Share{Name: "x", Attempt: 7, Step: 8, Total: 8, Data: []byte{1}})
 	if w := s.told(ids[0], wire.SumBroken); w == nil || w.Rank != 3 || w.Size != 11 {
 		t.Errorf("its coordinator is told %+v", w)
@@ -135,7 +135,7 @@ func TestNobodyStandsTwice(t *testing.T) {
 		{Size: 3, Rank: 1, Partners: []string{"a"}}, {Size: 2, Rank: 1, Partners: []string{"b"}}, {Size: 2, Rank: 1, Partners: []string{"a", "c"}},
 		{Size: 2, Rank: 1}, {Size: 1, Partners: []string{"a"}}, {Size: 4, Rank: 1, Partners: []string{"a", "nobody"}}, {Partners: []string{"a"}},
 	} {
-		m := New("b")
+		m := New("b", Times{})
 		m.View(0, []ID{"a", "b", "c", "d"})
 		m.Call(0, Call{Name: "x", Vector: []float64{1, 2, 3}, Least: 1})
 		m.Hear(0, "c", wire.Sum{Kind: wire.SumNone, Name: "x"})
@@ -175,7 +175,7 @@ func TestWhoHearsWhichHalf(t *testing.T) {
 // TestOneThatIsThrownOutLeavesOthersWhereTheyAre shows that a participant that is thrown out for giving an
 // attempt up changes nothing of what is known of another.
 func TestOneThatIsThrownOutLeavesOthersWhereTheyAre(t *testing.T) {
-	m := New("a")
+	m := New("a", Times{})
 	m.View(0, []ID{"a", "b", "c", "d"})
 	status := wire.Sum{Kind: wire.SumStatus, Name: "x", Length: 1, Question: 1}
 	for _, id := range m.members[1:] {
@@ -203,7 +203,7 @@ func TestSharesOfALiarPushNoOthersOut(t *testing.T) {
 		"the same attempt": {Name: "x", Attempt: attempt, Total: 8}, "one to come": {Name: "x", Attempt: maxAttempt, Total: 8},
 		"all the room": {Name: "x", Attempt: attempt, Total: 1 << 20, Data: make([]byte, 3*wire.NumberSize*3)},
 	} {
-		m := New("b")
+		m := New("b", Times{})
 		m.View(0, []ID{"a", "b", "c", "d"})
 		m.Call(0, Call{Name: "x", Vector: []float64{1, 2, 3}})
 		m.Share(0, "d", lie)
@@ -224,7 +224,7 @@ func TestABlockThatIsTooMuchStaysOut(t *testing.T) {
 	for _, rank := range partners(hands, takes) {
 		place.Partners = append(place.Partners, fmt.Sprint(rank))
 	}
-	a := newAttempt(&Call{Name: "x", Op: Gather}, place, func(ID, wire.Share) {})
+	a := newAttempt(&Call{Name: "x", Op: Gather}, place, func(Outcome) {})
 	for step := uint32(size/2 - 1); step < size-1; step++ {
 		s := wire.Share{Name: "x", Attempt: 1, Step: step, Total: MaxGather, Data: []byte{1}}
 		if a.take("16", &s); a.take("16", &s) { // the second is no more of one that was taken

@@ -23,15 +23,21 @@ const (
 	Max
 	// Gather is what each has brought, in the order of the participants.
 	Gather
+	// Moved adds up, place by place, numbers that the caller holds and moves itself, by Chunks: models and
+	// gradients, which partners in training see anyway.
+	Moved
 	ops
 )
 
 func (o Op) String() string {
 	if o < ops {
-		return [...]string{"sum", "maximum", "gathering"}[o]
+		return [...]string{"sum", "maximum", "gathering", "sum of what is moved"}[o]
 	}
 	return fmt.Sprintf("operation %d", uint8(o))
 }
+
+// private tells whether nobody is to hear a participant's numbers alone.
+func (o Op) private() bool { return o == Add || o == Max }
 
 // Reasons why a sum fails, to be found with errors.Is.
 var (
@@ -62,14 +68,14 @@ type Call struct {
 	// are members and have not come.
 	Least    int
 	Patience time.Duration
+	// Length goes with Moved: how many numbers there are. So does Value: all hear the least that participants bring.
+	Length int
+	Value  float64
 }
 
 // length is what participants have to agree on.
 func (c *Call) length() uint64 {
-	if c.Op == Gather {
-		return 0
-	}
-	return uint64(len(c.Vector))
+	return uint64(len(c.Vector) + c.Length)
 }
 
 // Outcome is what a machine wants done: one of its fields is set, beside To.
@@ -77,16 +83,20 @@ type Outcome struct {
 	To     ID          // to be told
 	Word   *wire.Sum   // a word
 	Share  *wire.Share // or a share
+	Chunk  *Chunk      // or to be handed a chunk
+	Moving *Moving     // or to make ready what is moved in an attempt; nothing of an earlier one counts any more
 	Result *Result     // or a call has ended
 }
 
 // Result is how a call ends. It belongs to whoever called.
 type Result struct {
-	Name   string
-	Vector []float64 // of Add and Max
-	Blocks [][]byte  // of Gather
-	Peers  int       // that took part
-	Err    error
+	Name    string
+	Vector  []float64 // of Add and Max
+	Blocks  [][]byte  // of Gather
+	Peers   int       // that took part
+	Attempt uint64    // of Moved
+	Value   float64   // of Moved
+	Err     error
 }
 
 // Fact is something that people may want to know of a sum.
@@ -121,6 +131,7 @@ type ended struct {
 	attempt uint64 // 0 if it failed
 	why     uint8
 	detail  string
+	value   float64
 }
 
 // answer is what a participant is told that comes when a sum is over.
@@ -129,13 +140,13 @@ func (e ended) answer(status *wire.Sum) *wire.Sum {
 	case e.attempt == 0:
 		return &wire.Sum{Kind: wire.SumFault, Name: status.Name, Op: e.why, Detail: e.detail}
 	case status.Attempt == e.attempt && Stage(status.Stage) == Holding:
-		return &wire.Sum{Kind: wire.SumCommit, Name: status.Name, Attempt: e.attempt, Term: status.Term, Detail: e.detail}
+		return &wire.Sum{Kind: wire.SumCommit, Name: status.Name, Attempt: e.attempt, Term: status.Term, Value: e.value, Detail: e.detail}
 	}
 	why := "it came too late, or has used a name twice"
 	if status.Attempt > 0 {
 		why = "it had a place, and was not heard of any more, as a process that stood still or was cut off: the others went on"
 	}
-	return &wire.Sum{Kind: wire.SumFault, Name: status.Name, Op: codeOf(ErrOver), Detail: why}
+	return &wire.Sum{Kind: wire.SumFault, Name: status.Name, Op: codeOf(ErrOver), Attempt: status.Attempt, Detail: why}
 }
 
 // shorts are the ends of ids, which tell members apart.

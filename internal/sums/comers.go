@@ -3,6 +3,7 @@ package sums
 import (
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"time"
 )
@@ -25,6 +26,7 @@ type comer struct {
 	brings   uint32 // bytes, to a gathering
 	progress uint32 // as wire.Sum tells it
 	spoiler  ID     // who handed it a number that is not finite
+	value    float64
 }
 
 // comers are the participants of a sum.
@@ -88,6 +90,15 @@ func (all comers) least() (n int, says ID) {
 		}
 	}
 	return n, says
+}
+
+// value is the least that participants bring.
+func (all comers) value() float64 {
+	least := math.Inf(1)
+	for _, c := range all {
+		least = min(least, c.value)
+	}
+	return least
 }
 
 // brings are the bytes that all bring to a gathering, and who brings most.

@@ -54,7 +54,7 @@ func those(ids []ID, is func(ID) bool) (found []ID) {
 
 // inquire asks those who have not said what they know.
 func (l *lead) inquire() {
-	if l.m.now-l.asked < sayAgain {
+	if l.m.now-l.asked < l.m.times.Again {
 		return
 	}
 	l.asked = l.m.now

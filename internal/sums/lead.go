@@ -12,8 +12,6 @@ import (
 const (
 	// maxBroken is what has to count against a member before the sum is made without it.
 	maxBroken = 5
-	// silence is after what time a participant is given up that says nothing any more.
-	silence = 20 * time.Second
 	// attemptBits keep the attempts of two coordinators apart, maxAttempt leaves room for more.
 	attemptBits = 16
 	maxAttempt  = 1 << 62
@@ -55,7 +53,7 @@ func newLead(m *Machine, name string) *lead {
 	l := &lead{
 		m: m, name: name, came: make(comers), changed: m.now, noted: m.now, known: make(map[ID]bool),
 		blame:   blame{between: make(map[[2]ID]int), out: make(map[ID]ID)},
-		inquiry: inquiry{inquires: m.leader != m.self, question: m.leads, answered: make(map[ID]bool), asked: m.now - sayAgain},
+		inquiry: inquiry{inquires: m.leader != m.self, question: m.leads, answered: make(map[ID]bool), asked: m.now - m.times.Again},
 	}
 	for id, at := range m.thrown {
 		if m.now-at < outFor {
@@ -117,7 +115,7 @@ func (l *lead) status(from ID, w *wire.Sum) bool {
 		}
 	}
 	c.least, c.patience = int(w.Least), time.Duration(w.Patience)*time.Millisecond
-	c.heard, c.term, c.spoiler, c.brings = l.m.now, w.Term, ID(w.Next), w.Size
+	c.heard, c.term, c.spoiler, c.brings, c.value = l.m.now, w.Term, ID(w.Next), w.Size, w.Value
 	if mine := w.Attempt == l.attempt && l.running && c.placed; mine {
 		if !c.took || w.Rank > c.progress || Stage(w.Stage) > c.stage {
 			l.moved, c.moved = l.m.now, l.m.now
@@ -133,7 +131,7 @@ func (l *lead) follow(c *comer, stage Stage, attempt uint64) {
 	mine := attempt == l.attempt && attempt > 0
 	switch {
 	case l.running && c.placed && !mine: // its place is on its way, or was lost
-		if l.m.now-c.told >= sayAgain {
+		if l.m.now-c.told >= l.m.times.Again {
 			l.tellPlace(c)
 		}
 		return
@@ -293,7 +291,7 @@ func (l *lead) commit() {
 
 // release ends the sum: those use the result of an attempt who have it.
 func (l *lead) release(attempt uint64) {
-	over := ended{attempt: attempt, detail: l.came.spoilt()}
+	over := ended{attempt: attempt, detail: l.came.spoilt(), value: l.came.value()}
 	l.m.over.Add(l.name, over)
 	own := false
 	for _, id := range l.came.ids() {
@@ -328,11 +326,11 @@ func (l *lead) tick() {
 		if c == nil {
 			continue // the sum has ended
 		}
-		stuck := !l.running && l.m.now-l.changed >= silence && !l.ready(c)
+		stuck := !l.running && l.m.now-l.changed >= l.m.times.Silence && !l.ready(c)
 		if stuck {
 			l.hold(c.ID, "", "", stallCounts)
 		}
-		if stuck || l.m.now-c.heard >= silence {
+		if stuck || l.m.now-c.heard >= l.m.times.Silence {
 			l.fails(c.ID)
 			l.drop(c.ID)
 		}
@@ -368,7 +366,7 @@ func (l *lead) moves() uint64 {
 		return moves(l.length)
 	}
 	if own := l.m.open[l.name].own; own != nil && own.current != nil && own.attempt == l.attempt {
-		return own.current.bytes
+		return own.current.blocks.bytes
 	}
 	_, together := l.came.brings()
 	return min(together, MaxGathered)

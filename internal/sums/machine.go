@@ -1,6 +1,7 @@
 package sums
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -22,28 +23,29 @@ const (
 	// maxFacts bounds those that nobody has asked for.
 	maxFacts = 64
 	maxWho   = 8 // of those that one is about
-	// sayAgain is how often what matters is said again: a message may be lost with its
-	// stream.
-	sayAgain = time.Second
 )
+
+// Times are what a machine waits for. The zero value is for members any distance apart.
+type Times struct {
+	// Again is how often what matters is said again: a message may be lost with its stream. Default: 1 s.
+	Again time.Duration
+	// Silence is after what time a participant is given up that says nothing any more. Default: 20 s.
+	Silence time.Duration
+}
 
 // Machine is one member's part of all sums.
 type Machine struct {
-	self    ID
-	now     time.Duration
-	members []ID // that can be coordinators, in order, this one among them
-	places  map[ID]int
-	leader  ID   // that of the last sum that was made, while it is a member
-	group   []ID // who took part in that, if this member coordinated it
-	open    map[string]*sum
-	over    *lru.LRU[string, ended]
-	asleep  map[ID]bool          // members whose release knows no sums
-	leads   uint32               // how many leads there have been
-	thrown  map[ID]time.Duration // members that were thrown out of a sum, when
-	pair    ID                   // with whom alone this member sums, until a sum has others
-	inward  []*wire.Sum          // to this member itself
-	out     []Outcome
-	facts   []Fact
+	membership
+	times  Times
+	now    time.Duration
+	open   map[string]*sum
+	over   *lru.LRU[string, ended]
+	leads  uint32               // how many leads there have been
+	thrown map[ID]time.Duration // members that were thrown out of a sum, when
+	pair   ID                   // with whom alone this member sums, until a sum has others
+	inward []*wire.Sum          // to this member itself
+	out    []Outcome
+	facts  []Fact
 }
 
 // sum is one that is under way.
@@ -54,17 +56,12 @@ type sum struct {
 }
 
 // New makes the machine of a member that knows of no other yet.
-func New(self ID) *Machine {
+func New(self ID, times Times) *Machine {
 	over, _ := lru.NewLRU[string, ended](maxOver, nil) // fails for sizes below 1
-	m := &Machine{self: self, open: make(map[string]*sum), over: over, asleep: make(map[ID]bool), thrown: make(map[ID]time.Duration)}
+	times.Again, times.Silence = cmp.Or(times.Again, time.Second), cmp.Or(times.Silence, 20*time.Second)
+	m := &Machine{membership: newMembership(self), times: times, open: make(map[string]*sum), over: over, thrown: make(map[ID]time.Duration)}
 	m.View(0, []ID{self})
 	return m
-}
-
-// here tells whether one is a member.
-func (m *Machine) here(id ID) bool {
-	_, here := m.places[id]
-	return here
 }
 
 // Outcomes are what is to be done, in order, since they were asked for last. They are the
@@ -94,7 +91,7 @@ func (m *Machine) fact(f Fact) {
 	}
 }
 
-// Busy tells whether anything is under way, so that Tick is to be called each second.
+// Busy tells whether anything is under way, so that Tick is to be called each time that Times.Again has passed.
 func (m *Machine) Busy() bool { return len(m.open) > 0 }
 
 // Call begins a sum of this member's.
@@ -139,18 +136,8 @@ func (m *Machine) View(now time.Duration, members []ID) {
 		return
 	}
 	before := m.places
-	if m.members = slices.Clone(members); !slices.Contains(m.members, m.self) {
-		m.members = append(m.members, m.self)
-	}
-	m.places = make(map[ID]int, len(m.members))
-	for i, id := range m.members {
-		m.places[id] = i
-	}
-	maps.DeleteFunc(m.asleep, func(id ID, _ bool) bool { return !m.here(id) })
+	m.see(members)
 	maps.DeleteFunc(m.thrown, func(id ID, _ time.Duration) bool { return !m.here(id) })
-	if !m.here(m.leader) {
-		m.leader, m.group = "", nil
-	}
 	for _, s := range m.open {
 		if s.own != nil {
 			maps.DeleteFunc(s.own.early, func(id ID, _ *early) bool {
@@ -162,15 +149,18 @@ func (m *Machine) View(now time.Duration, members []ID) {
 	m.led()
 }
 
-// Deaf notes that a member's release knows no sums.
+// Deaf notes that a member knows no sums, or is not to be waited for until it says something of one.
 func (m *Machine) Deaf(now time.Duration, member ID) {
 	m.now = now
-	if !m.asleep[member] && member != m.self {
-		if m.asleep[member] = true; m.leader == member {
-			m.leader, m.group = "", nil
-		}
-		m.led()
+	if !m.falls(member) {
+		return
 	}
+	for _, s := range m.sums() {
+		if s.lead != nil {
+			s.lead.drop(member)
+		}
+	}
+	m.led()
 }
 
 // wakes notes that a member knows sums.
@@ -183,7 +173,7 @@ func (m *Machine) wakes(member ID) {
 
 // led goes on with the coordinator that is one now.
 func (m *Machine) led() {
-	now := m.coordinator()
+	now := m.Coordinator()
 	for _, s := range m.sums() {
 		if s.lead != nil && now != m.self {
 			s.lead = nil
@@ -198,18 +188,8 @@ func (m *Machine) led() {
 	}
 }
 
-// coordinator is who coordinates, as far as this member knows.
-func (m *Machine) coordinator() ID {
-	if m.leader != "" {
-		return m.leader
-	}
-	for _, id := range m.members {
-		if !m.asleep[id] {
-			return id
-		}
-	}
-	return m.self
-}
+// Over tells whether a sum has ended here.
+func (m *Machine) Over(name string) bool { return m.over.Contains(name) }
 
 // Broken notes that what was on its way to a member, or from it, may be lost.
 func (m *Machine) Broken(now time.Duration, member ID) {
@@ -225,7 +205,7 @@ func (m *Machine) Broken(now time.Duration, member ID) {
 func (m *Machine) Tick(now time.Duration) {
 	m.now = now
 	for _, s := range m.sums() {
-		if s.own != nil && now-s.own.reported >= sayAgain {
+		if s.own != nil && now-s.own.reported >= m.times.Again {
 			s.own.report()
 		}
 		if s.lead != nil {
@@ -277,6 +257,8 @@ func (m *Machine) heard(from ID, w *wire.Sum) {
 	case wire.SumPlace, wire.SumVoid, wire.SumCommit, wire.SumFault:
 		if s != nil && s.own != nil {
 			s.own.hear(from, w)
+		} else if w.Kind == wire.SumPlace && !m.over.Contains(w.Name) { // that it has left was lost, or came before its status
+			m.tell(from, &wire.Sum{Kind: wire.SumLeft, Name: w.Name, Attempt: w.Attempt})
 		}
 	}
 	if s != nil {
@@ -290,7 +272,7 @@ func (m *Machine) status(from ID, w *wire.Sum) {
 		m.tell(from, e.answer(w))
 		return
 	}
-	if leader := m.coordinator(); leader != m.self {
+	if leader := m.Coordinator(); leader != m.self {
 		m.tell(from, &wire.Sum{Kind: wire.SumLeader, Name: w.Name, Next: string(leader)})
 		return
 	}
@@ -348,7 +330,7 @@ func (m *Machine) asked(from ID, w *wire.Sum) {
 // follow takes another's word for who coordinates: where none does, where the one that did
 // says so, and where two sides of a cut had one each, of whom the first in order goes on.
 func (m *Machine) follow(from, leader ID) {
-	if leader == m.coordinator() || !m.here(leader) || m.asleep[leader] {
+	if leader == m.Coordinator() || !m.here(leader) || m.asleep[leader] {
 		return
 	}
 	if m.leader == "" || from == m.leader || m.places[leader] < m.places[m.leader] {

@@ -74,7 +74,7 @@ type moments struct {
 // way then lets the sum count any more.
 func (p *part) follow() (changed bool) {
 	placed := p.stage != Waiting && p.m.here(p.leader) && !p.m.asleep[p.leader]
-	if leader := p.m.coordinator(); !placed && p.leader != leader {
+	if leader := p.m.Coordinator(); !placed && p.leader != leader {
 		p.leader = leader
 		p.term++
 		return true
@@ -85,7 +85,7 @@ func (p *part) follow() (changed bool) {
 // leaves is for when one says that it does not coordinate.
 func (p *part) leaves(leader ID) {
 	if p.leader == leader {
-		if p.leader = ""; p.m.coordinator() != leader {
+		if p.leader = ""; p.m.Coordinator() != leader {
 			p.report()
 		}
 	}
@@ -107,10 +107,10 @@ func (p *part) giveUp() {
 func (p *part) status() *wire.Sum {
 	w := &wire.Sum{
 		Kind: wire.SumStatus, Name: p.Name, Op: uint8(p.Op), Stage: uint8(p.stage), Attempt: p.attempt, Length: p.length(),
-		Least: uint32(p.Least), Patience: uint32(p.Patience.Milliseconds()), Term: p.term, Size: uint32(len(p.Data)),
+		Least: uint32(p.Least), Patience: uint32(p.Patience.Milliseconds()), Term: p.term, Size: uint32(len(p.Data)), Value: p.Value,
 	}
 	if p.current != nil {
-		w.Rank, w.Next = p.current.progress(), string(p.current.spoiler)
+		w.Rank, w.Next = p.current.progress(), string(p.current.numbers.spoiler)
 	}
 	return w
 }
@@ -123,8 +123,8 @@ func (p *part) report() {
 	p.m.tell(p.leader, p.status())
 	if p.suspect != "" {
 		w := &wire.Sum{Kind: wire.SumBroken, Name: p.Name, Attempt: p.attempt, Next: string(p.suspect)}
-		if p.current.excess >= 0 {
-			w.Rank, w.Size = uint32(p.current.excess), uint32(p.current.size)
+		if p.Op == Gather && p.current.blocks.excess >= 0 {
+			w.Rank, w.Size = uint32(p.current.blocks.excess), uint32(p.current.size)
 		}
 		p.m.tell(p.leader, w)
 	}
@@ -134,7 +134,7 @@ func (p *part) report() {
 func (p *part) note() {
 	who, why := p.leader, "for its word"
 	if p.stage == Placed {
-		who, why = p.current.awaits(), "for numbers"
+		who, why = cmp.Or(p.current.awaits(), p.leader), "for numbers"
 	}
 	if last := max(p.began, p.moved, p.noted); p.m.now-last >= noteEvery && who != p.m.self {
 		p.noted = p.m.now
@@ -182,7 +182,7 @@ func (p *part) hear(from ID, w *wire.Sum) {
 		p.m.fact(Fact{What: Voided, Sum: p.Name, Who: []ID{from}, Why: "who coordinates says so"})
 		p.stage, p.current, p.suspect = Waiting, nil, ""
 		p.report()
-	case w.Kind == wire.SumFault:
+	case w.Kind == wire.SumFault && (w.Op != codeOf(ErrOver) || w.Attempt == p.attempt): // else it answers what this one said before it had its place
 		p.m.out = append(p.m.out, Outcome{Result: &Result{Name: p.Name, Err: reason(w.Op, p.Name, w.Detail)}})
 		p.m.end(p.m.open[p.Name], ended{why: w.Op, detail: w.Detail})
 	}
@@ -196,12 +196,14 @@ func (p *part) place(from ID, w *wire.Sum) {
 	if late || wrong || w.Size == 2 && !p.apart(from, ID(w.Partners[0])) {
 		return // it says it again
 	}
-	next := newAttempt(&p.Call, w, p.send)
+	next := newAttempt(&p.Call, w, p.emit)
 	if next == nil {
 		return
 	}
 	p.attempt, p.placedBy, p.stage, p.suspect, p.moved, p.current = w.Attempt, from, Placed, "", p.m.now, next
-	next.begin()
+	if next.begin(); p.Op == Moved {
+		p.emit(Outcome{Moving: &Moving{Name: p.Name, Attempt: p.attempt, part: p, a: next}})
+	}
 	early := p.early
 	p.early = nil
 	for _, sender := range slices.Sorted(maps.Keys(early)) {
@@ -228,7 +230,7 @@ func (p *part) distinct(partners []string) bool {
 // before all other members have said that they have no part in the sum. What another coordinator
 // says of them is not enough.
 func (p *part) apart(leader, with ID) bool {
-	if p.Op == Gather || leader == p.m.self || p.m.pair == with {
+	if !p.Op.private() || leader == p.m.self || p.m.pair == with {
 		return true
 	}
 	here := slices.DeleteFunc(slices.Clone(p.m.members), func(id ID) bool {
@@ -238,7 +240,7 @@ func (p *part) apart(leader, with ID) bool {
 	case len(here) == 0:
 		p.m.pair = with
 		return true
-	case p.m.now-p.asked >= sayAgain: // however often it is told of that place
+	case p.m.now-p.asked >= p.m.times.Again: // however often it is told of that place
 		p.asked = p.m.now
 		for _, id := range here {
 			p.m.tell(id, &wire.Sum{Kind: wire.SumAsk, Name: p.Name, Stage: 1})
@@ -256,13 +258,12 @@ func (p *part) absents(id ID) {
 	p.absent[id] = p.m.now-p.began >= min(p.Patience, longestWait)
 }
 
-func (p *part) send(to ID, s wire.Share) {
-	p.m.out = append(p.m.out, Outcome{To: to, Share: &s})
-}
+func (p *part) emit(o Outcome) { p.m.out = append(p.m.out, o) }
 
 // share takes numbers: of this attempt, or of the next, whose place may come after them.
 func (p *part) share(from ID, s *wire.Share) {
 	switch {
+	case p.Op == Moved:
 	case s.Attempt == p.attempt && p.stage == Placed && p.current.has(from):
 		p.take(from, s)
 	case s.Attempt > p.attempt:
@@ -345,7 +346,7 @@ func (p *part) commit(from ID, w *wire.Sum) {
 	if p.current.size != 2 {
 		p.m.pair = ""
 	}
-	result := &Result{Name: p.Name, Vector: p.current.values, Blocks: p.current.blocks, Peers: p.current.size}
+	result := &Result{Name: p.Name, Vector: p.current.numbers.values, Blocks: p.current.blocks.each, Peers: p.current.size, Attempt: p.attempt, Value: w.Value}
 	if i := slices.IndexFunc(result.Vector, func(v float64) bool { return v-v != 0 }); i >= 0 {
 		result = &Result{Name: p.Name, Err: reason(codeOf(ErrNotFinite), p.Name, fmt.Sprintf("number %d is %g%s", i, result.Vector[i], w.Detail))}
 	}
@@ -356,8 +357,9 @@ func (p *part) commit(from ID, w *wire.Sum) {
 		s.own = nil // it says nothing more of it
 		p.m.led()
 	}
-	p.m.over.Add(p.Name, ended{attempt: w.Attempt})
+	e := ended{attempt: w.Attempt, value: w.Value, detail: w.Detail}
+	p.m.over.Add(p.Name, e)
 	if s := p.m.open[p.Name]; s != nil {
-		p.m.end(s, ended{attempt: w.Attempt})
+		p.m.end(s, e)
 	}
 }

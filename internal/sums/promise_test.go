@@ -17,7 +17,7 @@ type solo struct {
 
 // newSolo is member m among others that come before it, in this order.
 func newSolo(t *testing.T, before ...ID) *solo {
-	s := &solo{New("m"), t, 0}
+	s := &solo{New("m", Times{}), t, 0}
 	s.here(before...)
 	return s
 }

@@ -53,16 +53,18 @@ func schedule(op Op, rank, size, length int) (hands, takes []step) {
 	if rank >= core {
 		for i := range 2 {
 			peer := (rank-core)%half + i*half
-			hands = append(hands, part(peer, i, peer, 1, 0))
+			s := part(peer, i, peer, 1, 0)
+			s.adds = true
+			hands = append(hands, s)
 			takes = append(takes, part(peer, 2*k+(rank-core)/half, peer, 1, 0))
 		}
 		return hands, takes
 	}
-	hand := func(s step) { hands = append(hands, s) }
+	hand := func(s step, adds bool) { s.adds = adds; hands = append(hands, s) }
 	take := func(s step, adds bool) { s.adds = adds; takes = append(takes, s) }
 	for i := range k {
 		peer := rank ^ half>>i
-		hand(part(peer, i, peer, i+1, len(takes)))
+		hand(part(peer, i, peer, i+1, len(takes)), true)
 		take(part(peer, i, rank, i+1, 0), true)
 		for other := rank%half + core; i == 0 && other < size; other += half {
 			take(part(other, rank/half, rank, 1, 0), true)
@@ -70,11 +72,11 @@ func schedule(op Op, rank, size, length int) (hands, takes []step) {
 	}
 	for i := range k {
 		peer := rank ^ 1<<i
-		hand(part(peer, k+i, rank, k-i, len(takes)))
+		hand(part(peer, k+i, rank, k-i, len(takes)), false)
 		take(part(peer, k+i, peer, k-i, 0), false)
 	}
 	for other := rank%max(half, 1) + core; other < size; other += half {
-		hand(part(other, len(hands), rank, 1, len(takes)-1))
+		hand(part(other, len(hands), rank, 1, len(takes)-1), false)
 	}
 	return hands, takes
 }

@@ -31,7 +31,7 @@ func attemptOf(t rapid.TB, seed uint64, calls []Call) *flock {
 	}
 	for rank := range calls {
 		place := wire.Sum{Attempt: 7, Rank: uint32(rank), Size: uint32(n), Partners: named(f.ids, partners(schedule(calls[rank].Op, rank, n, 0))...)}
-		f.each = append(f.each, newAttempt(&calls[rank], &place, func(to ID, s wire.Share) { f.send(rank, to, s) }))
+		f.each = append(f.each, newAttempt(&calls[rank], &place, func(o Outcome) { f.send(rank, o.To, *o.Share) }))
 	}
 	for _, a := range f.each {
 		a.begin()
@@ -109,8 +109,8 @@ func checkSums(t rapid.TB, seed uint64, n, length int, op Op) {
 	f := attemptOf(t, seed, calls)
 	together := 0
 	for rank, a := range f.each {
-		if !slices.Equal(a.values, want) {
-			t.Fatalf("of %d, %d has %v, want %v", n, rank, a.values, want)
+		if !slices.Equal(a.numbers.values, want) {
+			t.Fatalf("of %d, %d has %v, want %v", n, rank, a.numbers.values, want)
 		}
 		if f.sent[rank] > int(moves(uint64(length)))+wire.NumberSize*len(a.hands) { // halves are not all equal
 			t.Errorf("of %d, %d sends %d bytes of %d numbers", n, rank, f.sent[rank], length)
@@ -127,7 +127,7 @@ func checkSums(t rapid.TB, seed uint64, n, length int, op Op) {
 	}
 	first, second := attemptOf(t, seed, calls), attemptOf(t, seed+1, calls)
 	for rank := range calls {
-		if !slices.Equal(first.each[0].values, second.each[rank].values) || !slices.Equal(first.each[0].values, first.each[rank].values) {
+		if !slices.Equal(first.each[0].numbers.values, second.each[rank].numbers.values) || !slices.Equal(first.each[0].numbers.values, first.each[rank].numbers.values) {
 			t.Fatalf("of %d, the sum of %d is another, or follows from who is faster", n, rank)
 		}
 	}
@@ -150,8 +150,8 @@ func TestAScheduleGathers(t *testing.T) {
 		together := 0
 		for rank, a := range f.each {
 			for i, c := range calls {
-				if !slices.Equal(a.blocks[i], c.Data) {
-					t.Fatalf("of %d, %d has %v of %d, want %v", n, rank, a.blocks[i], i, c.Data)
+				if !slices.Equal(a.blocks.each[i], c.Data) {
+					t.Fatalf("of %d, %d has %v of %d, want %v", n, rank, a.blocks.each[i], i, c.Data)
 				}
 			}
 			together += f.sent[rank]

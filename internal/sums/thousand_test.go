@@ -40,7 +40,7 @@ func TestAThousandMembers(t *testing.T) {
 
 // BenchmarkACoordinatorHears is a word to a coordinator of 1,024 members that waits for the last.
 func BenchmarkACoordinatorHears(b *testing.B) {
-	m := New("m")
+	m := New("m", Times{})
 	ids := []ID{"m"}
 	for i := range 1023 {
 		ids = append(ids, ID(fmt.Sprintf("n%04d", i)))

@@ -46,6 +46,8 @@ type member struct {
 	called  time.Duration // last
 	longest time.Duration // that a call took
 	wait    time.Duration // until it has sent all, if it trickles
+	held    []float64     // what it moves
+	moving  *Moving       // in which attempt
 }
 
 type event struct {
@@ -79,7 +81,7 @@ func newWorld(t *testing.T, seed uint64, n int) *world {
 		all[i] = name(i)
 	}
 	for i := range n {
-		m := &member{Machine: New(name(i)), world: w, index: i, knows: slices.Clone(all)}
+		m := &member{Machine: New(name(i), Times{}), world: w, index: i, knows: slices.Clone(all)}
 		m.View(0, m.knows)
 		w.members, w.byName[m.self] = append(w.members, m), m
 		w.after(w.upTo(time.Second), m.tick)
@@ -141,13 +143,18 @@ func (m *member) settle() {
 			if m.dead {
 				return
 			}
+			if o.Moving != nil {
+				m.load(o.Moving)
+				continue
+			}
 			if o.Result != nil {
+				m.holds(o.Result)
 				m.results = append(m.results, *o.Result)
 				m.longest = max(m.longest, m.world.now-m.called)
 				m.world.after(m.world.upTo(20*time.Millisecond), m.next)
 				continue
 			}
-			if m.lie != nil {
+			if m.lie != nil && (o.Chunk == nil || m.world.rand.IntN(8) == 0) { // else it hands on what it should
 				m.lie(m, o)
 				continue
 			}
@@ -171,6 +178,10 @@ func (m *member) counted() {
 // carry has something arrive, as bytes as it would go over a stream.
 func (w *world) carry(from *member, o Outcome) {
 	to := w.byName[o.To]
+	if o.Chunk != nil {
+		w.move(from, to, *o.Chunk)
+		return
+	}
 	link := [2]int{from.index, to.index}
 	lane := [3]int{from.index, to.index}
 	payload := payloadOf(o)
@@ -246,7 +257,9 @@ func callOf(m *member, i, length int) Call {
 		vector[k] = float64(uint64(1) << m.index)
 	}
 	call := Call{Name: fmt.Sprintf("sum %d", i), Vector: vector, Least: 1, Patience: 10 * time.Second}
-	switch i % 4 {
+	switch i % 5 {
+	case 4:
+		call.Op, call.Length, call.Value, call.Vector = Moved, heldLength, float64(m.index), nil
 	case 2:
 		call.Op = Max
 	case 3:
@@ -287,7 +300,7 @@ func (w *world) check(seed uint64, sums int) {
 
 // checkOne tells whether a result is one of as many as it says, all survivors among them.
 func (w *world) checkOne(seed uint64, r *Result) {
-	if len(r.Vector) == 0 || r.Name[len("sum ")]%4 == '2'%4 {
+	if len(r.Vector) == 0 || r.Name == "sum 2" {
 		return
 	}
 	of := uint64(r.Vector[0])
@@ -296,11 +309,11 @@ func (w *world) checkOne(seed uint64, r *Result) {
 			w.t.Errorf("seed %d: %q is of %b here and %b there", seed, r.Name, of, uint64(v))
 		}
 	}
-	if isSum := r.Name == "sum 0" || r.Name == "sum 1"; isSum && bits.OnesCount64(of) != r.Peers {
+	if isSum := r.Name == "sum 0" || r.Name == "sum 1" || r.Name == "sum 4"; isSum && bits.OnesCount64(of) != r.Peers {
 		w.t.Errorf("seed %d: %q is of %b, and says %d", seed, r.Name, of, r.Peers)
 	}
 	for _, m := range w.members {
-		if isSum := r.Name == "sum 0" || r.Name == "sum 1"; isSum && !m.dead && of&(1<<m.index) == 0 {
+		if isSum := r.Name == "sum 0" || r.Name == "sum 1" || r.Name == "sum 4"; isSum && !m.dead && of&(1<<m.index) == 0 {
 			w.t.Errorf("seed %d: %q is without %s, who lives", seed, r.Name, m.self)
 		}
 	}

@@ -67,7 +67,7 @@ type Talks struct {
 // New makes the talks of a peer; nothing happens before Begin.
 func New(c Config) *Talks {
 	t := &Talks{
-		Config: c, machine: sums.New(c.Transport.Self()), began: time.Now(),
+		Config: c, machine: sums.New(c.Transport.Self(), sums.Times{}), began: time.Now(),
 		changed: make(chan struct{}, 1), closing: make(chan struct{}), begun: make(chan struct{}), ended: make(chan struct{}),
 		waiting: make(map[string]chan<- sums.Result),
 	}

@@ -24,7 +24,7 @@ const (
 	// MaxHandshake bounds the payload of every frame other than CODE, DIFF, RANGES,
 	// STATE-SLICE, STATE-HASHES, CONTROL, MEMBER, PART, DESCRIPTION and SHARE: the limit for a reader of streams not yet
 	// accepted.
-	MaxHandshake = maxRecord
+	MaxHandshake = 4 << 10
 )
 
 // Offsets of the header's fields; docs/WIRE.md has the table.

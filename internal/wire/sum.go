@@ -19,7 +19,7 @@ const (
 	MaxSumPartners = 64
 	maxID          = 128
 	maxWhy         = 152 // of a Detail
-	maxSum         = 3 + 1 + MaxSumName + 8 + 8 + 6*4 + 1 + maxID + 1 + MaxSumPartners*(1+maxID) + 1 + maxWhy
+	maxSum         = 3 + 1 + MaxSumName + 8 + 8 + 6*4 + 8 + 1 + maxID + 1 + MaxSumPartners*(1+maxID) + 1 + maxWhy
 	// shareInfo is the most bytes of a SHARE before the numbers.
 	shareInfo = 1 + MaxSumName + 8 + 4 + 8 + 8
 )
@@ -94,6 +94,8 @@ type Sum struct {
 	Question uint32
 	// Rank, from 0, and Size are a place among participants.
 	Rank, Size uint32
+	// Value is what a participant brings beside numbers that it moves itself, and in COMMIT the least of them.
+	Value float64
 	// Next is the id of a member.
 	Next string
 	// Partners are ids of members, at most MaxSumPartners.
@@ -128,6 +130,7 @@ func (m *Sum) fields(c Coder) Coder {
 	if c.Uint32(&m.Size); m.Kind != SumStatus && m.Rank >= max(m.Size, 1) {
 		c.Fault("place %d of %d", m.Rank, m.Size)
 	}
+	c.Float(&m.Value)
 	c.Text(&m.Next, 0, maxID)
 	c.partners(&m.Partners)
 	c.Text(&m.Detail, 0, maxWhy)

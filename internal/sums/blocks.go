@@ -1,0 +1,95 @@
+package sums
+
+import (
+	"math/bits"
+	"slices"
+
+	"github.com/seed-97356399/murmuration/internal/wire"
+)
+
+// blocks are those of an attempt at a gathering, by rank.
+type blocks struct {
+	each   [][]byte
+	totals []int  // bytes of each, -1 if none has come
+	bytes  uint64 // of all that are here
+	excess int    // rank of who brought most, if all bring too much; else -1
+}
+
+func newBlocks(a *attempt) blocks {
+	b := blocks{each: make([][]byte, a.size), totals: slices.Repeat([]int{-1}, a.size), bytes: uint64(len(a.Data)), excess: -1}
+	b.each[a.rank], b.totals[a.rank] = slices.Clone(a.Data), len(a.Data)
+	return b
+}
+
+// begin sends this participant's own.
+func (b *blocks) begin(a *attempt) {
+	data := b.each[a.rank]
+	for offset := 0; offset == 0 || offset < len(data); offset += wire.MaxShare {
+		b.pass(a, 0, offset, len(data), data[offset:min(offset+wire.MaxShare, len(data))])
+	}
+}
+
+// begun is how much has come of the blocks of a step that are not whole.
+func (b *blocks) begun(a *attempt, t *taking) (share float64) {
+	for beyond := t.from; beyond < t.to; beyond++ {
+		if rank := (a.rank + beyond) % a.size; len(b.each[rank]) < b.totals[rank] {
+			share += float64(len(b.each[rank])) / float64(b.totals[rank])
+		}
+	}
+	return share
+}
+
+// pass hands on bytes of the block of the rank that is so far beyond this one's.
+func (b *blocks) pass(a *attempt, beyond, offset, total int, data []byte) {
+	for _, h := range a.hands[bits.Len(uint(beyond)):] {
+		if step := beyond + 1<<h.index; step < h.to {
+			a.send(a.partner(h.peer), wire.Share{
+				Name: a.Name, Attempt: a.number, Step: uint32(step - 1), Offset: uint64(offset), Total: uint64(total), Data: data,
+			})
+		}
+	}
+}
+
+// take takes bytes of a block. Those of several come side by side.
+func (b *blocks) take(a *attempt, from ID, s *wire.Share) bool {
+	if uint64(s.Step) >= uint64(a.size-1) || s.Total > MaxGather || b.excess >= 0 {
+		return false
+	}
+	beyond := int(s.Step) + 1
+	i := bits.Len(uint(beyond)) - 1
+	if a.partner(a.takes[i].peer) != from {
+		return false
+	}
+	rank := (a.rank + beyond) % a.size
+	total, here := &b.totals[rank], len(b.each[rank])
+	first := *total < 0
+	if s.Offset != uint64(here) || !first && (uint64(*total) != s.Total || here == *total) {
+		return false
+	}
+	if *total = int(s.Total); first && b.exceeds() {
+		return false
+	}
+	b.each[rank], b.bytes = append(b.each[rank], s.Data...), b.bytes+uint64(len(s.Data))
+	if here+len(s.Data) == *total {
+		t := &a.takes[i]
+		t.came++
+		t.whole = t.came == t.to-t.from
+	}
+	a.next()
+	if beyond+1<<(i+1) < a.size {
+		b.pass(a, beyond, here, *total, slices.Clone(s.Data))
+	}
+	return true
+}
+
+// exceeds tells whether all bring too much, and notes who most.
+func (b *blocks) exceeds() bool {
+	together := 0
+	for _, total := range b.totals {
+		together += max(total, 0)
+	}
+	if together > MaxGathered {
+		b.excess = slices.Index(b.totals, slices.Max(b.totals))
+	}
+	return together > MaxGathered
+}

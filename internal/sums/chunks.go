@@ -1,0 +1,164 @@
+package sums
+
+import (
+	"math/bits"
+	"time"
+)
+
+// A step of a sum of what is moved is handed on in chunks, so that a partner begins with the first of them, and
+// one that is lost costs little: of about chunkNumbers, at most mostChunks, since on far links each costs the time of
+// an answer. Of one step chunksAhead are on their way at once.
+const (
+	mostChunks   = 8
+	chunkNumbers = 1 << 18
+	chunksAhead  = 2
+)
+
+// grains are how many parts the numbers of so many participants are thought of: what the schedule divides.
+func grains(size int) int { return mostChunks << (bits.Len(uint(size)) - 1) }
+
+// Chunk is a run of numbers of a sum of what is moved: the Part-th, from 0, of Parts runs of about equally many.
+type Chunk struct {
+	Part, Parts int
+	Add         bool // the receiver adds it to its own, else it takes it in place of that
+}
+
+// chunks are those of an attempt at a sum of what is moved, by hand and by take.
+type chunks struct {
+	loaded bool     // the caller's numbers are ready
+	handed int      // hands of which all is on its way
+	sent   int      // chunks of the next
+	left   []int    // that partners do not have yet
+	begun  []uint16 // that come or have, a bit for each
+	ended  []uint16 // that have
+}
+
+func newChunks(a *attempt) chunks {
+	p := chunks{begun: make([]uint16, len(a.takes)), ended: make([]uint16, len(a.takes))}
+	for _, h := range a.hands {
+		p.left = append(p.left, p.count(a, h))
+	}
+	return p
+}
+
+// count is in how many chunks a step is handed on.
+func (p *chunks) count(a *attempt, s step) int {
+	numbers := a.Length / grains(a.size) * (s.to - s.from)
+	return 1 << (bits.Len(uint(min(max(numbers/chunkNumbers, 1), mostChunks))) - 1)
+}
+
+// at is the i-th chunk of a step, and how many grains it has.
+func (p *chunks) at(a *attempt, s step, i int) (chunk Chunk, grain int) {
+	grain = (s.to - s.from) / p.count(a, s)
+	return Chunk{Part: s.from/grain + i, Parts: grains(a.size) / grain, Add: s.adds}, grain
+}
+
+// find is which chunk of a step with a partner one is, -1 if it is none.
+func (p *chunks) find(a *attempt, s step, with ID, chunk Chunk) int {
+	first, _ := p.at(a, s, 0)
+	i := chunk.Part - first.Part
+	first.Part = chunk.Part
+	if i < 0 || i >= p.count(a, s) || first != chunk || a.partner(s.peer) != with {
+		return -1
+	}
+	return i
+}
+
+// given tells whether partners have all that they need of this participant.
+func (p *chunks) given() bool {
+	left := 0
+	for _, n := range p.left {
+		left += n
+	}
+	return p.loaded && left == 0
+}
+
+// give has those chunks handed on that can be.
+func (p *chunks) give(a *attempt) {
+	for ; p.handed < len(a.hands); p.handed, p.sent = p.handed+1, 0 {
+		h := &a.hands[p.handed]
+		for count := p.count(a, *h); p.sent < count; p.sent++ {
+			chunk, grain := p.at(a, *h, p.sent)
+			if underWay := p.sent - (count - p.left[p.handed]); underWay >= chunksAhead || h.from+(p.sent+1)*grain > a.ready(h) {
+				return
+			}
+			a.emit(Outcome{To: a.partner(h.peer), Chunk: &chunk})
+		}
+	}
+}
+
+// Moving is an attempt at a sum of what is moved, for as long as this member has its place in it. It belongs to the
+// machine.
+type Moving struct {
+	Name    string
+	Attempt uint64
+	part    *part
+	a       *attempt
+}
+
+// over tells whether the member has no place in it any more.
+func (m *Moving) over(now time.Duration) bool {
+	m.part.m.now = now
+	s := m.part.m.open[m.Name]
+	return s == nil || s.own != m.part || m.part.current != m.a || m.part.stage != Placed
+}
+
+// Loaded tells that the numbers are where chunks are taken from and added to.
+func (m *Moving) Loaded(now time.Duration) {
+	if !m.over(now) {
+		m.a.chunks.loaded = true
+		m.a.chunks.give(m.a)
+		m.part.close()
+	}
+}
+
+// Accept tells whether to take a chunk that a member offers: one that is due of it, once. What is added may come in
+// any order: what is handed on waits for it.
+func (m *Moving) Accept(now time.Duration, from ID, chunk Chunk) bool {
+	p := &m.a.chunks
+	for i := range m.a.takes {
+		if n := p.find(m.a, m.a.takes[i].step, from, chunk); n >= 0 && p.begun[i]&(1<<n) == 0 && !m.over(now) {
+			p.begun[i] |= 1 << n
+			return true
+		}
+	}
+	return false
+}
+
+// Took notes that a chunk is here that was accepted.
+func (m *Moving) Took(now time.Duration, from ID, chunk Chunk) {
+	if m.over(now) {
+		return
+	}
+	p := &m.a.chunks
+	for i := range m.a.takes {
+		t := &m.a.takes[i]
+		if n := p.find(m.a, t.step, from, chunk); n >= 0 && p.begun[i]&(1<<n) != 0 {
+			p.ended[i] |= 1 << n
+			_, grain := p.at(m.a, t.step, 0)
+			before := bits.TrailingZeros16(^p.ended[i]) // those before the first that is not here
+			t.came, t.whole = before*grain, before == p.count(m.a, t.step)
+		}
+	}
+	m.a.next()
+	m.moved()
+}
+
+// Gave notes that a member has a chunk.
+func (m *Moving) Gave(now time.Duration, to ID, chunk Chunk) {
+	if m.over(now) {
+		return
+	}
+	for i, h := range m.a.hands {
+		if m.a.chunks.find(m.a, h, to, chunk) >= 0 {
+			m.a.chunks.left[i]--
+		}
+	}
+	m.moved()
+}
+
+func (m *Moving) moved() {
+	m.a.chunks.give(m.a)
+	m.part.moved = m.part.m.now
+	m.part.close()
+}

@@ -1,0 +1,75 @@
+package sums
+
+import (
+	"maps"
+	"slices"
+)
+
+// membership is who is here, and who coordinates.
+type membership struct {
+	self    ID
+	members []ID // that can be coordinators, in order, this one among them
+	places  map[ID]int
+	asleep  map[ID]bool // that are not waited for, as those whose release knows no sums
+	leader  ID          // that of the last sum that was made, while it is a member
+	group   []ID        // who took part in that, if this member coordinated it
+}
+
+func newMembership(self ID) membership {
+	return membership{self: self, asleep: make(map[ID]bool)}
+}
+
+// here tells whether one is a member.
+func (m *membership) here(id ID) bool {
+	_, here := m.places[id]
+	return here
+}
+
+// see takes the members that are here now, in their order.
+func (m *membership) see(members []ID) {
+	if m.members = slices.Clone(members); !slices.Contains(m.members, m.self) {
+		m.members = append(m.members, m.self)
+	}
+	m.places = make(map[ID]int, len(m.members))
+	for i, id := range m.members {
+		m.places[id] = i
+	}
+	maps.DeleteFunc(m.asleep, func(id ID, _ bool) bool { return !m.here(id) })
+	if !m.here(m.leader) {
+		m.leader, m.group = "", nil
+	}
+}
+
+// falls has one sleep, and reports whether it did not.
+func (m *membership) falls(member ID) bool {
+	if m.asleep[member] || member == m.self {
+		return false
+	}
+	if m.asleep[member] = true; m.leader == member {
+		m.leader, m.group = "", nil
+	}
+	return true
+}
+
+// Coordinator is who coordinates, as far as this member knows.
+func (m *membership) Coordinator() ID {
+	if m.leader != "" {
+		return m.leader
+	}
+	for _, id := range m.members {
+		if !m.asleep[id] {
+			return id
+		}
+	}
+	return m.self
+}
+
+// Expect has the next sum wait for one that took no part in the last, if this member coordinates.
+func (m *membership) Expect(member ID) {
+	if m.group != nil && !slices.Contains(m.group, member) {
+		m.group = append(slices.Clip(m.group), member)
+	}
+}
+
+// Group is who took part in the last sum, if this member coordinated it.
+func (m *membership) Group() []ID { return m.group }
