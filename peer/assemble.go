@@ -46,7 +46,11 @@ func newMachine(t *Trainer) (collective.Machine, error) {
 		return nil, err
 	}
 	machine := collective.Of(made)
-	if machine.Traits().Gradients {
+	traits := machine.Traits()
+	if traits.Size != nil {
+		traits.Size.SetLength(t.replica.SharedLen())
+	}
+	if traits.Gradients {
 		return machine, checkOneWay(t.links.Codecs())
 	}
 	return machine, nil

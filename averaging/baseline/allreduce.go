@@ -2,6 +2,7 @@ package baseline
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/seed-97356399/murmuration/averaging"
@@ -9,22 +10,22 @@ import (
 	"github.com/seed-97356399/murmuration/topology"
 )
 
-// AllReduce is synchronous SGD over a ring: in each round all members sum their
-// gradients by reduce-scatter and all-gather and make the same step of the mean, each by
+// AllReduce is synchronous SGD: in each round all members sum their
+// gradients, as package internal/sums says, and make the same step of the mean, each by
 // itself, so that their models stay the same byte for byte.
 //
-// One member coordinates: it gives each its place in the ring once all are ready, and lets
+// One member coordinates: it gives each its place in a sum once all are ready, and lets
 // all update once all have the sum. It is no server: no gradient goes to it that would not.
 //
 //   - When a worker dies, parts, or is not ready within the deadline, it is left out: the
 //     attempt breaks off, and the others begin another, each from its own gradient.
 //   - When the coordinator dies the run halts: every trainer's step fails with
 //     averaging.NoCoordinator.
-//   - If two members live and cannot reach each other, the one that cannot be sent to is
-//     left out after three attempts of a round.
+//   - If two members live and cannot reach each other, others stand beside them in the next attempt, and one of
+//     them is left out after five that failed.
 //   - A gradient that others would refuse, since training has diverged, counts as none, and
-//     its trainer is told. A member that cannot send what the ring has summed, as where the
-//     codec holds no such numbers, is left out as one that cannot be sent to.
+//     its trainer is told. A member that cannot send what is summed, as where the
+//     codec holds no such numbers, is left out; where the coordinator cannot, the run halts.
 //   - A slow worker or coordinator makes all as slow as it is.
 //   - A newcomer, or who was left out, gets the parameters from the coordinator before the
 //     next update, loses its gradient, and is in the round after. It knows nothing of the
@@ -36,8 +37,11 @@ import (
 //     with one model.
 type AllReduce struct {
 	coordination
-	ring  *collective.Summing
+	sum   *collective.Summing
 	state memberState
+	as    float64                    // how the update is made that is due
+	said  map[topology.PeerID]uint64 // by members to their coordinator
+	given map[topology.PeerID]uint64 // who has been sent parameters since its last round: their version
 }
 
 // memberState is where a member is in its round.
@@ -45,7 +49,8 @@ type memberState uint8
 
 const (
 	computing memberState = iota
-	ready                 // has a gradient; where it is in an attempt tells its ring
+	ready                 // has a gradient
+	summed                // all have the sum, of which an update is to be made
 	updating
 )
 
@@ -53,17 +58,14 @@ const (
 const (
 	isReady    uint64 = 1 << iota // it has a gradient
 	isDone                        // the run is over for it
-	isCopied                      // it has its parameters from another, and has made no update since
 	statusBits = iota
 )
 
 // level tells whether a participant has this peer's parameters, as it said.
-func (m *AllReduce) level(p *collective.Participant) bool {
-	return p.Last.View>>statusBits == m.version
-}
+func (m *AllReduce) level(id topology.PeerID) bool { return m.said[id]>>statusBits == m.version }
 
 // says tells whether a participant has said one of the above last.
-func says(p *collective.Participant, what uint64) bool { return p.Last.View&what != 0 }
+func (m *AllReduce) says(id topology.PeerID, what uint64) bool { return m.said[id]&what != 0 }
 
 // NewAllReduce makes a machine that knows no view yet. It reports all faults of the
 // configuration at once.
@@ -73,30 +75,34 @@ func NewAllReduce(config Config) (*AllReduce, error) {
 	}
 	m := &AllReduce{}
 	m.begin(config, collective.AllReduce, m)
-	m.ring = collective.NewSumming(m.Flights, &m.members, m)
+	m.sum = collective.NewSumming(m.Flights, &m.members, m)
 	return m, nil
+}
+
+// Traits implements collective.Machine.
+func (m *AllReduce) Traits() collective.Traits {
+	t := m.coordination.Traits()
+	t.Size = m.sum
+	return t
 }
 
 // ready implements role.
 func (m *AllReduce) ready() {
-	m.state, m.ring.Opened = ready, m.Now
-	if m.coordinator != "" && !m.leads() {
+	if m.state = ready; m.coordinator != "" && !m.leads() {
 		m.Report()
 	}
 }
 
 // begun implements role.
-func (m *AllReduce) begun() {
-	m.followed()
-	for id := range m.members.Others {
-		m.ring.Participant(id)
-	}
-}
+func (m *AllReduce) begun() { m.followed() }
 
 // followed implements role.
-func (m *AllReduce) followed() { m.ring.Restart() }
+func (m *AllReduce) followed() {
+	m.sum.Restart(m.coordinator)
+	m.said, m.given = map[topology.PeerID]uint64{}, map[topology.PeerID]uint64{}
+}
 
-// Report implements collective.Summer.
+// Report implements role.
 func (m *AllReduce) Report() {
 	said := m.version << statusBits
 	switch m.state {
@@ -105,12 +111,7 @@ func (m *AllReduce) Report() {
 	case computing:
 		said |= isDone
 	}
-	if m.copied {
-		said |= isCopied
-	}
-	m.Tell(m.coordinator, collective.Word{
-		Kind: collective.WordStatus, Round: m.ring.Attempt(), View: said, Value: float64(m.ring.Stage),
-	})
+	m.Tell(m.coordinator, collective.Word{Kind: wordStatus, View: said})
 }
 
 // lose implements role.
@@ -119,29 +120,74 @@ func (m *AllReduce) lose(id topology.PeerID) {
 		m.lost()
 		return
 	}
-	m.ring.Lose(id)
+	delete(m.said, id)
+	delete(m.given, id)
+	m.sum.Lose(id)
 }
 
 // told implements role.
 func (m *AllReduce) told(from topology.PeerID, w collective.Word) {
+	m.sum.Spoke(from)
 	switch {
-	case w.Kind != collective.WordStatus:
-		m.ring.Heard(from, w)
-	case w.View&(isReady|isDone) == 0: // it makes an update
+	case w.Sum != nil:
+		m.sum.Hear(from, w.Sum)
+	case w.Kind == collective.WordAgain:
+		m.sum.Again(from, w.Round)
+	case w.Kind == wordStatus:
 		m.Tell(from, word(collective.WordHeard, 0, 0))
-	case m.ring.Attend(from, w, w.View&isDone != 0) && w.View&isReady != 0 && m.over && !m.ring.Running:
-		m.Tell(from, word(wordEnd, 0, 0)) // it has not heard of it
+		if m.said[from] = w.View; m.over && m.says(from, isReady) && !m.sum.Under() {
+			m.Tell(from, word(wordEnd, 0, 0)) // it has not heard of it
+		}
 	}
 }
 
-// Ready implements collective.Summer.
-func (m *AllReduce) Ready() bool { return m.state == ready && m.waiting }
+// round is the name of the sum that follows from the parameters.
+func (m *AllReduce) round() string { return fmt.Sprintf("step %d", m.version) }
+
+// join takes part in the sum of the round.
+func (m *AllReduce) join() {
+	if m.state != ready || !m.waiting || m.over || m.coordinator == "" || m.version == unknownVersion || m.sum.Under() {
+		return
+	}
+	as := m.progress
+	if m.copied {
+		as = -1 - m.progress
+	}
+	for id := range m.given { // or it would be a round behind for ever
+		m.sum.Expect(id)
+	}
+	m.sum.Call(m.round(), m.Deadline, as)
+}
 
 // Load implements collective.Summer.
 func (m *AllReduce) Load() { m.Ask(collective.Load) }
 
-// Unable implements collective.Summer.
-func (m *AllReduce) Unable() { m.fail() }
+// Summed implements collective.Summer. Who has no part in what the others have summed needs their parameters.
+func (m *AllReduce) Summed(r collective.Summed) {
+	switch {
+	case r.Err == nil:
+		m.state, m.as = summed, r.Value
+		if m.leads() {
+			m.concluded(m.sum.Participants())
+		}
+	case m.leads():
+		m.fail()
+	default:
+		m.version, m.copied = unknownVersion, true
+		m.Report()
+	}
+}
+
+// concluded looks for the next round: what participants have said was of the parameters before, and who has had
+// its parameters for a whole round and was not in it is not waited for any more.
+func (m *AllReduce) concluded(participants []topology.PeerID) {
+	m.divide(participants)
+	for _, id := range participants {
+		delete(m.said, id)
+		delete(m.given, id)
+	}
+	maps.DeleteFunc(m.given, func(_ topology.PeerID, version uint64) bool { return version < m.version })
+}
 
 // copies tells whether a transfer is one of the parameters, from the coordinator.
 func copies(t collective.Transfer) bool {
@@ -156,10 +202,9 @@ func (m *AllReduce) offered(e collective.Event) {
 	case m.settled:
 		m.Refuse(e, averaging.Closing)
 	case !copies(e.Transfer):
-		m.ring.Offered(e)
-	case e.Peer == m.coordinator && m.concerned() &&
-		m.state != updating && m.ring.Stage != collective.Ringing && len(m.In) == 0:
-		m.ring.Leave()
+		m.sum.Offered(e)
+	case e.Peer == m.coordinator && m.concerned() && m.state < summed && !m.sum.Placed() && len(m.In) == 0:
+		m.sum.Cancel()
 		m.version, m.copied = unknownVersion, true // neither the old parameters nor yet the others
 		m.Accept(e, 1)
 	default:
@@ -169,11 +214,11 @@ func (m *AllReduce) offered(e collective.Event) {
 
 // landed implements role.
 func (m *AllReduce) landed(e collective.Event) {
-	f, found := m.ring.Landing(e, copies)
+	f, found := m.sum.Landing(e)
 	switch {
 	case !found:
 	case !e.Inbound: // it comes back in its own time
-		m.ring.Participant(f.Peer).Last = collective.Word{}
+		delete(m.said, f.Peer)
 	case e.Kind == averaging.Finished && f.Peer == m.coordinator:
 		m.version, m.state = f.Transfer.Round, computing
 		m.proceed()
@@ -185,86 +230,65 @@ func (m *AllReduce) landed(e collective.Event) {
 
 // impatient implements role: it also speaks to those who do not follow.
 func (m *AllReduce) impatient() {
-	m.ring.Impatient(copies)
+	m.sum.Tick()
 	if m.leads() && !m.settled {
 		m.announce(func(id topology.PeerID) bool {
-			return !slices.ContainsFunc(m.ring.Participants, func(p collective.Participant) bool {
-				return p.ID == id && !(m.over && p.Last.Kind == 0)
-			})
+			_, said := m.said[id]
+			return !said
 		})
 	}
 }
 
 // due implements role.
 func (m *AllReduce) due() {
+	if !m.waiting || m.halted || m.settled {
+		m.sum.Cancel() // the gradient is not there any more
+	}
 	switch {
 	case m.halted || m.settled:
-		m.ring.Restart()
-		return
-	case m.state == updating:
 		return
 	case m.leads():
 		m.coordinate()
 	}
-	m.rest()
-}
-
-// coordinate begins and ends attempts, and sends the parameters to those who need them.
-func (m *AllReduce) coordinate() {
-	resting := m.over && m.state == computing && !m.ring.Running
-	for i := range m.ring.Participants {
-		switch p := &m.ring.Participants[i]; {
-		case p.Last.Kind == 0 || p.Where != collective.Absent || m.ring.Barred(p):
-		case m.level(p) && says(p, isReady):
-			p.Where = collective.Present
-		case !m.level(p) && (says(p, isReady) || resting) && !m.SendingTo(p.ID, collective.Parameters):
-			m.sendParameters(p.ID, m.version, true)
-		}
-	}
-	if m.state == ready && !m.ring.Running && !m.over {
-		m.form()
-	}
+	m.join()
 	copying := slices.ContainsFunc(m.Out, func(f collective.Flight) bool { return copies(f.Transfer) })
-	if m.ring.Complete() && !copying { // nobody is being sent what the update would change
-		m.commit()
+	if m.state == summed && !copying { // nobody is being sent what the update would change
+		m.update()
+	}
+	if m.state < summed {
+		m.rest()
 	}
 }
 
-// form places all that are ready, once these are all or the deadline has passed.
-func (m *AllReduce) form() {
-	late := func(p collective.Participant) bool {
-		return p.Where != collective.Present && !says(&p, isDone) && !m.ring.Barred(&p)
-	}
-	if slices.ContainsFunc(m.ring.Participants, late) && m.Now-m.ring.Opened < m.Deadline {
-		return
-	}
-	m.ring.Participants = slices.DeleteFunc(m.ring.Participants, func(p collective.Participant) bool {
-		return late(p) && !m.SendingTo(p.ID, collective.Parameters)
-	})
-	m.ring.Form()
-}
-
-// commit lets all update: at which progress of the run, and whether with momentum, they are
-// told by one number.
-func (m *AllReduce) commit() {
-	workers, as := []topology.PeerID{m.Self}, m.progress
-	for _, p := range m.ring.Participants {
-		workers = append(workers, p.ID)
-		if p.Where == collective.Holding && says(&p, isCopied) {
-			as = -1 - m.progress
+// coordinate sends the parameters to those who need them, and waits for nobody who is done.
+func (m *AllReduce) coordinate() {
+	resting := m.over && m.state == computing && !m.sum.Under()
+	for id := range m.members.Others {
+		if m.sum.Silent(id) {
+			delete(m.said, id)
+			delete(m.given, id)
+		}
+		if _, said := m.said[id]; !said || m.state >= summed {
+			continue
+		}
+		if m.says(id, isDone) {
+			m.sum.Asleep(id)
+		}
+		if !m.level(id) && (m.says(id, isReady) || resting) && !m.SendingTo(id, collective.Parameters) {
+			m.given[id] = m.version
+			m.sendParameters(id, m.version, true)
 		}
 	}
-	m.divide(workers)
-	m.ring.Conclude(as)
 }
 
-// Commit implements collective.Summer: it makes the step of the round.
-func (m *AllReduce) Commit(as float64) {
+// update makes the step of the round: at which progress of the run, and whether with momentum, all are told by
+// one number.
+func (m *AllReduce) update() {
 	m.state = updating
 	const least = 1e-300 // at the very beginning too, all make the step at one rate
-	progress, forget := as, as < 0
+	progress, forget := m.as, m.as < 0
 	if forget {
-		progress = -1 - as
+		progress = -1 - m.as
 	}
 	m.Do(collective.Action{
 		Action:   averaging.Action{Kind: collective.Update},
@@ -290,10 +314,11 @@ func (m *AllReduce) updated() {
 // rest lets the trainer end that is in no attempt: a gradient for which none has begun is
 // not worth one of its own. The coordinator ends when all have its parameters.
 func (m *AllReduce) rest() {
-	if !m.over || m.ring.Stage != collective.Idle {
+	if !m.over || m.sum.Placed() {
 		return
 	}
 	if m.state == ready {
+		m.sum.Cancel()
 		m.state = computing
 		m.proceed()
 		if m.coordinator != "" && !m.leads() {
@@ -310,7 +335,7 @@ func (m *AllReduce) rest() {
 // deadline for it.
 func (m *AllReduce) allAlike() bool {
 	for id := range m.members.Others {
-		if p := m.ring.Participant(id); !says(p, isDone) || !m.level(p) {
+		if !m.says(id, isDone) || !m.level(id) {
 			return m.Now-m.overAt >= m.Deadline
 		}
 	}

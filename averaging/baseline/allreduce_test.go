@@ -95,3 +95,27 @@ func TestRingSurvives(t *testing.T) {
 		hardships(r, w, 0.004)
 	})
 }
+
+// TestACopyOutlastsRounds shows that a newcomer whose copy of the parameters takes longer than rounds do gets it, and then
+// takes part: no round breaks it off, and no update changes what it is of.
+func TestACopyOutlastsRounds(t *testing.T) {
+	w := newWorld(t, 5, allReduce(t, baseline.Config{}))
+	traced(w)
+	sameBytes(w)
+	w.copying = 100 * time.Millisecond
+	for _, id := range names(4)[:3] {
+		w.join(id, steady(10*time.Millisecond)).start()
+	}
+	w.view(time.Millisecond)
+	w.queue.Run(3 * time.Second)
+	late := w.join(names(4)[3], steady(10*time.Millisecond))
+	late.x = vector{1, 2, 3}
+	late.start()
+	w.view(time.Millisecond)
+	w.queue.Run(8 * time.Second)
+	if late.updates < 10 || late.x != w.peers["aa"].x && late.updates == w.peers["aa"].updates {
+		t.Errorf("it has made %d updates, aa %d", late.updates, w.peers["aa"].updates)
+	}
+	w.settle(100 * time.Millisecond)
+	endsAlike(t, w)
+}

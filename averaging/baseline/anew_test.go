@@ -5,7 +5,7 @@ import (
 
 	"github.com/seed-97356399/murmuration/averaging"
 	"github.com/seed-97356399/murmuration/internal/collective"
-	"github.com/seed-97356399/murmuration/topology"
+	"github.com/seed-97356399/murmuration/internal/wire"
 )
 
 // A coordinator that dies and begins anew before anybody has noticed halts the run too: it
@@ -26,7 +26,7 @@ func TestCoordinatorThatBeginsAnewHalts(t *testing.T) {
 	if halts(d.told("b", word(wordNone, 0, float64(wordWho)))) { // an answer of before it did
 		t.Error("a halts for an old word")
 	}
-	if !halts(d.told("b", word(wordNone, 0, float64(collective.WordStatus)))) {
+	if !halts(d.told("b", word(wordNone, 0, float64(wordStatus)))) {
 		t.Error("a goes on with a coordinator that is none")
 	}
 }
@@ -40,39 +40,56 @@ func TestHaltedMemberTakesNoPlace(t *testing.T) {
 	if !m.halted {
 		t.Fatal("it goes on")
 	}
-	at := collective.PlaceIn([]topology.PeerID{"b", "a"}, 1)
-	for _, a := range d.told("b", at.Word(256)) {
+	place := collective.Word{Sum: &wire.Sum{Kind: wire.SumPlace, Name: m.round(), Attempt: 1 << 16, Rank: 1, Size: 2, Partners: []string{"b"}}}
+	for _, a := range d.told("b", place) {
 		if a.Kind == collective.Load || a.Kind == collective.Send {
 			t.Errorf("halted, it is to %s", a)
 		}
 	}
 }
 
-// Who has taken a copy, and has not made an update since, says so until all have forgotten the
-// gradients of the past, though the coordinator has taken it for lost meanwhile.
-func TestCopyIsRemembered(t *testing.T) {
-	d, m := drivenMember(t, "b", true)
-	d.view("b", "a", "c")
-	d.told("a", word(wordNone, 0, 0))
-	d.told("c", word(wordNone, 0, 0))
-	copied := isAt(initialVersion, 0)
-	copied.View |= isCopied
-	d.told("a", copied)
-	d.handle(collective.Event{Event: averaging.Event{Kind: averaging.PeerLost, Peer: "a"}})
-	d.told("a", copied)
-	d.told("c", isAt(initialVersion, 0))
-	if !m.ring.Running {
-		t.Fatal("no attempt runs")
-	}
-	m.ring.Stage = collective.Summed
-	forgets := false
-	for _, id := range []topology.PeerID{"a", "c"} {
-		has := collective.Word{Kind: collective.WordStatus, Round: m.ring.Attempt(), View: isReady, Value: float64(collective.Summed)}
-		for _, a := range d.told(id, has) {
-			forgets = forgets || a.Kind == collective.Update && a.Forget
+// TestCopiesAreForgottenTogether shows that all forget the gradients of the past in the round of one that has a copy of
+// the parameters and has not made an update since, whoever that is.
+func TestCopiesAreForgottenTogether(t *testing.T) {
+	for _, as := range []float64{0.25, -1.25} {
+		d, m := drivenMember(t, "a", true)
+		d.told("b", leads("b"))
+		d.told("b", collective.Word{Sum: &wire.Sum{Kind: wire.SumPlace, Name: m.round(), Attempt: 1 << 16, Rank: 0, Size: 1}})
+		term := uint32(1)
+		for _, a := range d.told("b", collective.Word{Sum: &wire.Sum{Kind: wire.SumAsk, Name: m.round()}}) {
+			if a.Kind == collective.Tell && a.Word.Sum != nil {
+				term = a.Word.Sum.Term
+			}
+		}
+		updates := false
+		for _, a := range d.told("b", collective.Word{Sum: &wire.Sum{Kind: wire.SumCommit, Name: m.round(), Attempt: 1 << 16, Term: term, Value: as}}) {
+			if a.Kind == collective.Update {
+				updates = true
+				if a.Progress != 0.25 || a.Forget != (as < 0) {
+					t.Errorf("of %g: %s", as, a)
+				}
+			}
+		}
+		if !updates {
+			t.Errorf("of %g: no update", as)
 		}
 	}
-	if !forgets {
-		t.Error("the optimizers do not forget")
+}
+
+// TestWhoHasACopySaysSo shows that a member brings its copy to the sum as that.
+func TestWhoHasACopySaysSo(t *testing.T) {
+	d, m := drivenMember(t, "a", true)
+	d.told("b", leads("b"))
+	copied := collective.Transfer{Parts: 1, Round: 7}
+	d.inbound(collective.Offered, "b", 1, copied)
+	d.handle(collective.Event{Event: averaging.Event{Kind: averaging.Finished, Peer: "b", Exchange: 1, Inbound: true}, Transfer: copied})
+	brings := 0.0
+	for _, a := range d.handle(collective.Event{Event: averaging.Event{Kind: collective.GradientDone, Progress: 0.5}, Samples: 1}) {
+		if a.Kind == collective.Tell && a.Word.Sum != nil && a.Word.Sum.Name == "step 7" {
+			brings = a.Word.Sum.Value
+		}
+	}
+	if brings != -1.5 || !m.copied {
+		t.Errorf("it brings %g", brings)
 	}
 }

@@ -1,10 +1,13 @@
 package baseline
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/seed-97356399/murmuration/averaging"
 	"github.com/seed-97356399/murmuration/internal/collective"
+	"github.com/seed-97356399/murmuration/internal/sums"
+	"github.com/seed-97356399/murmuration/internal/wire"
 	"github.com/seed-97356399/murmuration/topology"
 )
 
@@ -41,8 +44,15 @@ func leads(id topology.PeerID) collective.Word {
 }
 
 // isAt is the word of a member that is ready, at a version.
-func isAt(version, attempt uint64) collective.Word {
-	return collective.Word{Kind: collective.WordStatus, Round: attempt, View: version<<statusBits | isReady}
+func isAt(version uint64) collective.Word {
+	return collective.Word{Kind: wordStatus, View: version<<statusBits | isReady}
+}
+
+// joins has a member take part in the sum of a version, which answers the first question of its coordinator.
+func (d *driven) joins(id topology.PeerID, version uint64) []collective.Action {
+	return d.told(id, collective.Word{Sum: &wire.Sum{
+		Kind: wire.SumStatus, Name: fmt.Sprintf("step %d", version), Op: uint8(sums.Moved), Least: 1, Patience: 30000, Term: 1, Question: 1,
+	}})
 }
 
 // Two begin with equal models only if both say that theirs are those of the beginning: how
@@ -57,8 +67,8 @@ func TestWhoBeginsWithEqualModels(t *testing.T) {
 			version = initialVersion
 		}
 		var seated, given bool
-		for _, a := range d.told("a", isAt(version, 0)) {
-			seated = seated || a.Kind == collective.Tell && a.Word.Kind == collective.WordPlace
+		for _, a := range append(d.told("a", isAt(version)), d.joins("a", version)...) {
+			seated = seated || a.Kind == collective.Tell && a.Word.Sum != nil && a.Word.Sum.Kind == wire.SumPlace
 			given = given || a.Kind == collective.Send && a.Transfer.From == collective.Parameters
 		}
 		if seated != c.seated || given == c.seated {
@@ -72,7 +82,7 @@ func TestWhoIsGivenParametersHasBegun(t *testing.T) {
 	d, m := drivenMember(t, "a", true)
 	said := func() (initial bool) {
 		for _, a := range d.told("b", leads("b")) {
-			if a.Kind == collective.Tell && a.Word.Kind == collective.WordStatus {
+			if a.Kind == collective.Tell && a.Word.Kind == wordStatus {
 				initial = a.Word.View>>statusBits == initialVersion
 			}
 		}
@@ -112,23 +122,5 @@ func TestQuestionsAreNotAskedAtOnceAgain(t *testing.T) {
 	}
 	if asked > 1 {
 		t.Errorf("it asks %d times in ten answers", asked)
-	}
-}
-
-// A member that is ready again with the place that it was given has left the attempt: the
-// coordinator begins another at once, though the word that says so was lost.
-func TestCoordinatorHearsThatAnAttemptWasLeft(t *testing.T) {
-	for _, state := range []collective.Attendance{collective.Placed, collective.Holding} {
-		d, m := drivenCoordinator(t, true)
-		d.told("a", isAt(initialVersion, 0))
-		left := m.ring.Attempt()
-		if !m.ring.Running || m.ring.Participant("a").Where != collective.Placed {
-			t.Fatal("no attempt runs")
-		}
-		m.ring.Participant("a").Where = state
-		d.told("a", isAt(initialVersion, left))
-		if m.ring.Attempt() == left || !m.ring.Running || m.ring.Participant("a").Where != collective.Placed {
-			t.Errorf("member in state %d: the coordinator waits with attempt %d", state, left)
-		}
 	}
 }

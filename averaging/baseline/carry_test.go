@@ -264,7 +264,11 @@ func (x *transfer) carry(slice int) {
 		x.end(true)
 	default:
 		x.slice(low + slice)
-		w.queue.After(w.delay()/width, func() { x.carry(slice + 1) })
+		takes := w.delay() / width
+		if x.t.From == collective.Parameters {
+			takes += w.copying
+		}
+		w.queue.After(takes, func() { x.carry(slice + 1) })
 	}
 }
 

@@ -10,7 +10,7 @@ import (
 )
 
 // coordination is how the peers of AllReduce and of ParamServer keep together: one of them,
-// the coordinator, gives places in the ring or serves the parameters. It is the first member
+// the coordinator, gives places in sums or serves the parameters. It is the first member
 // of the view, those that cannot be dialled last, or the named one. When it dies the run
 // halts.
 //
@@ -257,7 +257,7 @@ func (c *coordination) point(to topology.PeerID, w collective.Word) {
 // and believed nothing.
 func (c *coordination) hear(from topology.PeerID, w collective.Word) {
 	if !c.members.Has(from) {
-		if w.Kind == wordWho || w.Kind == collective.WordStatus && !c.leads() {
+		if w.Kind == wordWho || w.Kind == wordStatus && !c.leads() {
 			c.point(from, w)
 		}
 		return
@@ -271,7 +271,7 @@ func (c *coordination) hear(from topology.PeerID, w collective.Word) {
 		c.knowsNone(from)
 		c.point(from, w)
 	case wordNone:
-		if from == c.coordinator && w.Value == float64(collective.WordStatus) { // it has died and begun anew
+		if from == c.coordinator && w.Value == float64(wordStatus) { // it has died and begun anew
 			c.lost()
 			break
 		}
@@ -296,7 +296,7 @@ func (c *coordination) hear(from topology.PeerID, w collective.Word) {
 			c.ended = true
 			c.proceed()
 		}
-	case collective.WordStatus:
+	case wordStatus:
 		if !c.leads() || c.halted || c.settled {
 			c.point(from, w)
 			break

@@ -2,7 +2,7 @@
 // averaging.Machine: pure, deterministic, driven by events, carried out by the same
 // replica over the same transports.
 //
-//   - AllReduce: synchronous SGD, gradients summed around a ring.
+//   - AllReduce: synchronous SGD, each step of the sum of all gradients.
 //   - ParamServer: one member serves the parameters; a Gate says when it updates and who
 //     may go on: BSP, ASP, SSP, DSSP.
 //   - DPSGD: neighbours in a ring average their models in lock-step.
@@ -15,7 +15,7 @@
 //
 // # The coordinator
 //
-// The ring has a member that gives places, the parameter server one that serves. It is the
+// AllReduce has a member that gives places, the parameter server one that serves. It is the
 // first of the view that can be dialled, or Config.Server, and stays that for the whole run.
 // When it dies the run halts: every trainer's step fails with averaging.NoCoordinator. So do
 // the systems that these machines stand for, which begin again from a checkpoint; to go on

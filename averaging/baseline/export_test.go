@@ -2,8 +2,10 @@ package baseline
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/seed-97356399/murmuration/internal/collective"
+	"github.com/seed-97356399/murmuration/internal/wire"
 	"github.com/seed-97356399/murmuration/topology"
 )
 
@@ -29,7 +31,9 @@ func Describe(w collective.Word, names []topology.PeerID, server bool) string {
 		}
 		return "nobody"
 	}
-	at, _ := collective.PlaceOf(w)
+	if w.Sum != nil {
+		return describeSum(w.Sum)
+	}
 	switch w.Kind {
 	case wordWho:
 		return "who coordinates?"
@@ -39,7 +43,7 @@ func Describe(w collective.Word, names []topology.PeerID, server bool) string {
 		return "no coordinator known"
 	case wordParting:
 		return "the run is over here"
-	case collective.WordStatus:
+	case wordStatus:
 		if server {
 			return fmt.Sprintf("%s, push %d", [...]string{"training", "pushing", "pulling", "done"}[int(w.Value)], w.Round)
 		}
@@ -48,22 +52,11 @@ func Describe(w collective.Word, names []topology.PeerID, server bool) string {
 		case w.View&isDone != 0:
 			state = "done"
 		case w.View&isReady != 0:
-			state = [...]string{"ready", "ready, with a place", "in the ring", "with the sum"}[int(w.Value)]
+			state = "ready"
 		}
-		return fmt.Sprintf("%s, at version %d, last attempt %d", state, w.View>>statusBits, w.Round)
+		return fmt.Sprintf("%s, at version %d", state, w.View>>statusBits)
 	case collective.WordHeard:
 		return "heard"
-	case collective.WordPlace:
-		return fmt.Sprintf("place %d of %d in attempt %d, between %s and %s", at.Rank, at.Size, w.Round, named(at.Previous), named(at.Next))
-	case collective.WordRegroup:
-		return fmt.Sprintf("attempt %d is broken off", w.Round)
-	case collective.WordCommit:
-		return fmt.Sprintf("all have the sum of attempt %d", w.Round)
-	case collective.WordBroken:
-		if w.View == 0 {
-			return fmt.Sprintf("attempt %d broke off", w.Round)
-		}
-		return fmt.Sprintf("attempt %d broke off with %s", w.Round, named(w.View))
 	case collective.WordAgain:
 		return fmt.Sprintf("ready for attempt %d", w.Round)
 	case wordBatch:
@@ -76,4 +69,25 @@ func Describe(w collective.Word, names []topology.PeerID, server bool) string {
 		return fmt.Sprintf("at the barrier of round %d%s", w.Round, map[bool]string{true: ", exchange over"}[w.Value > 0])
 	}
 	return w.String()
+}
+
+// describeSum prints what is said of a sum.
+func describeSum(s *wire.Sum) string {
+	switch s.Kind {
+	case wire.SumStatus:
+		return fmt.Sprintf("%s: %s, attempt %d, %d steps taken", s.Name, [...]string{"waiting", "with a place", "with the sum"}[s.Stage], s.Attempt, s.Rank>>12)
+	case wire.SumAsk:
+		return s.Name + ": have you a part?"
+	case wire.SumNone:
+		return s.Name + ": no part"
+	case wire.SumPlace:
+		return fmt.Sprintf("%s: place %d of %d in attempt %d, partners %s", s.Name, s.Rank, s.Size, s.Attempt, strings.Join(s.Partners, " "))
+	case wire.SumVoid:
+		return fmt.Sprintf("%s: attempt %d is given up", s.Name, s.Attempt)
+	case wire.SumCommit:
+		return fmt.Sprintf("%s: all have the sum of attempt %d", s.Name, s.Attempt)
+	case wire.SumBroken:
+		return fmt.Sprintf("%s: attempt %d broke off with %s", s.Name, s.Attempt, s.Next)
+	}
+	return fmt.Sprintf("%s: kind %d %s", s.Name, s.Kind, s.Detail)
 }

@@ -95,7 +95,7 @@ func (m *ParamServer) Report() {
 	case s == pulling:
 		clock++
 	}
-	m.Tell(m.coordinator, word(collective.WordStatus, clock, float64(s)))
+	m.Tell(m.coordinator, word(wordStatus, clock, float64(s)))
 }
 
 // followed implements role: the new server has nothing of this peer's push.
@@ -123,7 +123,7 @@ func (m *ParamServer) lose(id topology.PeerID) {
 // told implements role.
 func (m *ParamServer) told(from topology.PeerID, w collective.Word) {
 	switch i := m.board.index(from); {
-	case w.Kind == collective.WordStatus:
+	case w.Kind == wordStatus:
 		m.status(from, w)
 	case w.Kind == wordSamples && i >= 0 && w.Value >= 1 && w.Value <= MaxBatch:
 		m.board.workers[i].samples = int(w.Value)

@@ -2,7 +2,10 @@ package baseline
 
 import "github.com/seed-97356399/murmuration/internal/collective"
 
-// Kinds of words, beside those of sums around a ring. What is told is told again until it is
+// wordStatus tells the coordinator where the speaker is: View and Value are the machine's own.
+const wordStatus uint8 = 1
+
+// Kinds of words, beside those of sums. What is told is told again until it is
 // answered, so any of them may be lost.
 const (
 	// wordWho asks who coordinates.

@@ -30,6 +30,7 @@ type world struct {
 	loss     float64 // of words
 	breaks   float64 // of transfers
 	maxDelay time.Duration
+	copying  time.Duration // that a slice of parameters takes beside that
 	patience time.Duration // within which a trainer is answered
 	onStep   func(*node)   // a trainer was let go on
 	onAction func(*node, collective.Action)

@@ -1,13 +1,14 @@
 package merge
 
 import (
-	"math"
 	"math/rand/v2"
 	"testing"
 	"time"
 
 	"github.com/seed-97356399/murmuration/averaging"
 	"github.com/seed-97356399/murmuration/internal/collective"
+	"github.com/seed-97356399/murmuration/internal/sums"
+	"github.com/seed-97356399/murmuration/internal/wire"
 	"github.com/seed-97356399/murmuration/topology"
 )
 
@@ -79,11 +80,11 @@ func TestEndsGoToWhoAccepted(t *testing.T) {
 	if d.stage != merging {
 		t.Errorf("the merge has not begun: stage %d, want %d", d.stage, merging)
 	}
-	// The mirror: a part of the ring's, by a number such as the inner machine's have.
+	// The mirror: a piece of the sum, by a number such as the inner machine's have.
 	d.Accept(collective.Event{Event: averaging.Event{Peer: "a", Exchange: 7, Inbound: true}}, 1)
 	d.hear(averaging.Event{Kind: averaging.Failed, Peer: "a", Exchange: 7, Inbound: true})
 	if len(d.In) != 0 {
-		t.Error("the ring holds a transfer that is over")
+		t.Error("it holds a transfer that is over")
 	}
 }
 
@@ -91,81 +92,56 @@ func TestEndsGoToWhoAccepted(t *testing.T) {
 func TestStrangersAreNotBelieved(t *testing.T) {
 	d := newDriven(t, "p", members("p", "a", "b")...)
 	d.hear(averaging.Event{Kind: averaging.RunOver})
-	leader, stage := d.leader, d.stage
-	for kind := collective.WordStatus; kind <= collective.WordAgain; kind++ {
+	leader, stage := d.Coordinator(), d.stage
+	words := []collective.Word{{Kind: wordAsk}, {Kind: collective.WordHeard}, {Kind: collective.WordAgain}}
+	for kind := wire.SumStatus; kind <= wire.SumFault; kind++ {
+		words = append(words, collective.Word{Sum: &wire.Sum{Kind: kind, Name: "merge 1", Attempt: 1 << 16, Size: 1, Next: "stranger"}})
+	}
+	for _, w := range words {
 		d.now += time.Millisecond
-		for _, a := range d.Decide(d.now, collective.Event{Event: averaging.Event{Kind: collective.Told, Peer: "stranger"}, Word: collective.Word{Kind: kind}}, nil) {
-			t.Errorf("word %d of a stranger: %s", kind, a)
+		for _, a := range d.Decide(d.now, collective.Event{Event: averaging.Event{Kind: collective.Told, Peer: "stranger"}, Word: w}, nil) {
+			t.Errorf("%s of a stranger: %s", w, a)
 		}
 	}
-	if d.leader != leader || d.stage != stage {
-		t.Errorf("%q coordinates in stage %d, want %q in %d", d.leader, d.stage, leader, stage)
+	if d.Coordinator() != leader || d.stage != stage {
+		t.Errorf("%q coordinates in stage %d, want %q in %d", d.Coordinator(), d.stage, leader, stage)
 	}
 }
 
-// A coordinator that cannot send its own model leaves that to the next in the order.
-func TestCoordinatorThatCannotSendLetsAnother(t *testing.T) {
-	d := newDriven(t, "b", topology.Member{ID: "b"}, topology.Member{ID: "a"})
-	d.hear(averaging.Event{Kind: averaging.RunOver})
-	if d.leader != "b" {
-		t.Fatalf("%q coordinates", d.leader)
-	}
-	for try := 1; d.leader == "b"; try++ {
-		if try > 3 {
-			t.Fatalf("it still coordinates after %d attempts", try-1)
-		}
-		d.now += time.Millisecond
-		status := collective.Word{Kind: collective.WordStatus, Round: d.Attempt(), Value: float64(collective.Idle)}
-		d.Decide(d.now, collective.Event{Event: averaging.Event{Kind: collective.Told, Peer: "a"}, Word: status}, nil)
-		if len(d.Out) == 0 {
-			t.Fatal("it sends nothing")
-		}
-		d.hear(averaging.Event{Kind: averaging.Failed, Peer: "a", Exchange: d.Out[0].ID, Reason: averaging.Unfit})
-	}
-}
-
-// The attempts of a coordinator, of its second life too, are beyond those that others have been
-// in: they would take no place in an earlier one.
-func TestAttemptsGrow(t *testing.T) {
+// A peer that cannot send what is summed leaves the sum to the others, and asks for what they have.
+func TestWhoCannotSendAsksForTheResult(t *testing.T) {
 	d := newDriven(t, "b", topology.Member{ID: "b"}, topology.Member{ID: "a"})
 	d.hear(averaging.Event{Kind: averaging.RunOver})
 	d.now += time.Millisecond
-	const last = 7<<8 | 3
-	status := collective.Word{Kind: collective.WordStatus, Round: last, Value: float64(collective.Idle)}
-	d.Decide(d.now, collective.Event{Event: averaging.Event{Kind: collective.Told, Peer: "a"}, Word: status}, nil)
-	if !d.Running || d.Attempt() <= last {
-		t.Errorf("attempt %d after %d, running %t", d.Attempt(), last, d.Running)
+	status := wire.Sum{Kind: wire.SumStatus, Name: "merge 1", Op: uint8(sums.Moved), Least: 1, Patience: 30000, Term: 1, Question: 1}
+	d.Decide(d.now, collective.Event{Event: averaging.Event{Kind: collective.Told, Peer: "a"}, Word: collective.Word{Sum: &status}}, nil)
+	if len(d.Out) == 0 {
+		t.Fatal("it sends nothing")
+	}
+	asks := false
+	for _, a := range d.hear(averaging.Event{Kind: averaging.Failed, Peer: "a", Exchange: d.Out[0].ID, Reason: averaging.Unfit}) {
+		asks = asks || a.Kind == collective.Tell && a.Word.Kind == wordAsk && a.Word.Sum == nil
+	}
+	if !asks || d.stage != asking {
+		t.Errorf("it asks: %t, in stage %d", asks, d.stage)
 	}
 }
 
-// TestAttemptsOfOneDoNotBindAnother: a coordinator that numbers its attempt as high as can be,
-// and dies, does not keep members out of its successor's.
-func TestAttemptsOfOneDoNotBindAnother(t *testing.T) {
-	d := newDriven(t, "c", topology.Member{ID: "p"}, topology.Member{ID: "b"}, topology.Member{ID: "c"}) // the last
+// A sum that fails for all is followed by another.
+func TestAFailedMergeIsMadeAnew(t *testing.T) {
+	d := newDriven(t, "a", topology.Member{ID: "b"}, topology.Member{ID: "a", Role: topology.Passive})
 	d.hear(averaging.Event{Kind: averaging.RunOver})
-	first, place := d.leader, func(from topology.PeerID, round uint64) {
-		d.t.Helper()
-		d.now += time.Millisecond
-		ring := []topology.PeerID{from, "c"}
-		word := collective.PlaceIn(ring, 1).Word(round)
-		d.Decide(d.now, collective.Event{Event: averaging.Event{Kind: collective.Told, Peer: from}, Word: word}, nil)
+	leader := d.Coordinator()
+	if leader == "a" {
+		t.Fatal("a coordinates")
 	}
-	place(first, math.MaxUint64)
-	if d.Attempt() != math.MaxUint64 {
-		t.Fatalf("attempt %d of %q", d.Attempt(), first)
+	d.now += time.Millisecond
+	again := false
+	fault := collective.Word{Sum: &wire.Sum{Kind: wire.SumFault, Name: "merge 1", Op: 2, Detail: "attempts have come to nothing"}}
+	for _, a := range d.Decide(d.now, collective.Event{Event: averaging.Event{Kind: collective.Told, Peer: leader}, Word: fault}, nil) {
+		again = again || a.Kind == collective.Tell && a.Word.Sum != nil && a.Word.Sum.Kind == wire.SumStatus && a.Word.Sum.Name == "merge 2"
 	}
-	d.hear(averaging.Event{Kind: averaging.PeerLost, Peer: first})
-	second := d.leader
-	if second == first || second == "c" {
-		t.Fatalf("%q coordinates after %q", second, first)
-	}
-	const round = 7 << 8
-	place(second, round)
-	if d.Attempt() != round {
-		t.Errorf("attempt %d, want %d: the place of the next coordinator is refused", d.Attempt(), round)
-	}
-	place(second, round-1<<8)
-	if d.Attempt() != round {
-		t.Errorf("attempt %d: a place that comes late is taken", d.Attempt())
+	if !again {
+		t.Error("it does not begin another")
 	}
 }

@@ -17,19 +17,14 @@ import (
 // says Settled.
 //
 // Exchanges cannot do that: what both sides add is rounded at each. So the parameters are
-// summed around a ring, in which each number is summed once, by one member, and handed on
-// as it is. It moves 2(n-1)/n models a peer, where exchanging partial sums with partners
-// at distance 2^k would move log2 n.
-//
-// The first member in the view's order that is there coordinates: it lists the
-// participants, gives each its place between two others, and says when all have the sum.
+// summed as tables' numbers are (package internal/sums): each number is summed once, by one member, and handed on
+// as it is, in 2 log2 n rounds, in which each peer sends two models in the mean, and at most three.
 //
 //   - The participants are those who are done with the run within the deadline of the
-//     first, and live. A death breaks the attempt off, and the others make another, from
+//     first, and live. A death breaks an attempt off, and the others make another, from
 //     the parameters that they had.
-//   - Who has the result gives it to any member that asks and has it not: to one that is
-//     done later, its own model not counted, and to those whose coordinator died while it
-//     told the members to adopt. Whoever coordinates next asks all before it begins: so of
+//   - Who has the result gives it to any member that asks and has it not: one that is
+//     done later, its own model not counted, or that the others could not sum with. So of
 //     those who live and can reach each other all end with one model, in whatever moment
 //     whoever dies. It is taken in beside the parameters, and becomes them when it is whole.
 //   - From the moment in which a peer takes part, it refuses exchanges. What its trainer
@@ -37,17 +32,15 @@ import (
 //     apply no step once it has reported RunOver.
 type Machine struct {
 	*collective.Summing
-	members  collective.Members
-	inner    collective.Machine
-	scratch  []collective.Action
-	serving  int // inbound exchanges of the inner machine that are not over
-	weight   float64
-	stage    stage
-	since    time.Duration     // when this peer was done with the run
-	leader   topology.PeerID   // who coordinates
-	heard    time.Duration     // when it spoke last
-	training []topology.PeerID // have said that the run is not over for them
-	adopted  uint64            // the attempt of the result
+	members collective.Members
+	inner   collective.Machine
+	scratch []collective.Action
+	serving int // inbound exchanges of the inner machine that are not over
+	weight  float64
+	stage   stage
+	sums    int             // that this peer has called
+	asked   topology.PeerID // for the result, last
+	adopted uint64          // the attempt of the result
 }
 
 type stage uint8
@@ -56,17 +49,13 @@ const (
 	inRun    stage = iota
 	emptying       // the inner machine has settled, and still serves exchanges
 	merging
+	asking // for the result that others have
 	adopting
 	merged
 )
 
-// Kinds of words, beside those of sums around a ring.
-const (
-	// wordHere asks whether the listener is there, and for the result if it has one.
-	wordHere uint8 = iota + 2
-	// wordRunning answers that and a status: the run is not over for the speaker.
-	wordRunning
-)
+// wordAsk asks for the result.
+const wordAsk uint8 = 2
 
 // firstID is far above the numbers of the inner machine's exchanges, which counts from 1:
 // those of the outbound transfers are higher.
@@ -97,7 +86,7 @@ func New(config Config, inner averaging.Machine) (*Machine, error) {
 // Traits implements collective.Machine: the algorithm is that of the machine inside.
 func (m *Machine) Traits() collective.Traits {
 	t := m.inner.Traits()
-	t.Pools, t.Words = true, true
+	t.Pools, t.Words, t.Size = true, true, m.Summing
 	return t
 }
 
@@ -117,17 +106,16 @@ func (m *Machine) Decide(now time.Duration, e collective.Event, actions []collec
 		for _, id := range m.members.See(e.Overlay.View()) {
 			m.Lose(id)
 		}
-		m.choose()
 	case averaging.PeerLost, averaging.Quarantined:
 		m.Lose(e.Peer)
-		m.choose()
 	case averaging.Proposed:
 		if m.stage >= emptying {
 			m.Refuse(e, averaging.Closing)
 		}
 	case averaging.TimerFired:
 		if m.Ticked(e) {
-			m.impatient()
+			m.Tick()
+			m.ask()
 		}
 	case averaging.Refused, averaging.Finished, averaging.Failed:
 		m.landing(e)
@@ -141,10 +129,10 @@ func (m *Machine) Decide(now time.Duration, e collective.Event, actions []collec
 		m.updated()
 	}
 	if m.stage == emptying && m.serving == 0 {
-		m.enter()
+		m.stage = merging
+		m.call()
 	}
-	m.coordinate()
-	m.Arm(m.stage == merging || len(m.Out) > 0, m.Slice())
+	m.Arm(m.stage == merging || m.stage == asking || m.Busy() || len(m.Out) > 0, m.Slice())
 	return m.End()
 }
 
@@ -184,161 +172,79 @@ func (m *Machine) run(now time.Duration, event collective.Event, actions []colle
 	return actions
 }
 
-// enter begins to merge.
-func (m *Machine) enter() {
-	m.stage, m.since = merging, m.Now
-	m.choose()
-	if m.Leads() {
-		m.ask()
-	}
+// call begins a sum of all who are done with the run. After one that has failed for all it has another name.
+func (m *Machine) call() {
+	m.sums++
+	m.Call(fmt.Sprintf("merge %d", m.sums), m.Deadline, 0)
 }
-
-// choose finds out who coordinates: the first member that is there. To another this peer
-// says at once that it is.
-func (m *Machine) choose() {
-	first := m.members.First()
-	if m.stage != merging || first == m.leader {
-		return
-	}
-	m.leader, m.heard = first, m.Now
-	m.Restart()
-	if !m.Leads() {
-		m.Report()
-	}
-}
-
-// Coordinator implements collective.Summer.
-func (m *Machine) Coordinator() topology.PeerID { return m.leader }
-
-// Ready implements collective.Summer.
-func (m *Machine) Ready() bool { return m.stage == merging && !m.taking() }
 
 // Load implements collective.Summer.
 func (m *Machine) Load() {
 	m.Do(collective.Action{Action: averaging.Action{Kind: collective.Pool}, Weight: m.weight})
 }
 
-// Report implements collective.Summer.
-func (m *Machine) Report() {
-	m.Tell(m.leader, collective.Word{Kind: collective.WordStatus, Round: m.Attempt(), Value: float64(m.Stage)})
+// Summed implements collective.Summer.
+func (m *Machine) Summed(r collective.Summed) {
+	switch {
+	case r.Err == nil:
+		m.adopt(r.Attempt)
+	case errors.Is(r.Err, collective.ErrLeftOut):
+		m.stage = asking
+		m.ask()
+	default:
+		m.call()
+	}
 }
 
-// Commit implements collective.Summer.
-func (m *Machine) Commit(float64) { m.adopt(m.Attempt()) }
-
-// Unable implements collective.Summer: it leaves that to the next.
-func (m *Machine) Unable() {
-	m.members.Pass(m.Self)
-	m.choose()
-}
-
-// ask asks the members that have not come whether they are there.
+// ask asks the next member for the result.
 func (m *Machine) ask() {
-	for id := range m.members.All {
-		if p := m.Participant(id); p.Where == collective.Absent && !m.Barred(p) {
-			m.Tell(id, collective.Word{Kind: wordHere})
-		}
+	if m.stage != asking || len(m.In) > 0 {
+		return
+	}
+	others := slices.Collect(m.members.Others)
+	if len(others) > 0 {
+		m.asked = others[(slices.Index(others, m.asked)+1)%len(others)]
+		m.Tell(m.asked, collective.Word{Kind: wordAsk})
 	}
 }
 
 // told handles a word.
 func (m *Machine) told(from topology.PeerID, w collective.Word) {
-	if from == m.leader {
-		m.heard = m.Now
-	}
-	if w.Kind == wordRunning {
-		if !slices.Contains(m.training, from) {
-			m.training = append(m.training, from)
-		}
-		return
-	}
-	m.training = slices.DeleteFunc(m.training, func(id topology.PeerID) bool { return id == from })
-	if m.members.Spoke(from) {
-		m.choose()
-	}
+	m.Spoke(from)
 	switch {
-	case w.Kind == collective.WordStatus || w.Kind == wordHere:
-		m.asked(from, w)
-	case m.stage != merging:
-	case w.Kind == collective.WordCommit: // by whomever: who has that sum has what all have
-		m.Agreed(w)
-	default:
-		m.Heard(from, w)
+	case w.Sum != nil:
+		m.Hear(from, w.Sum)
+	case w.Kind == collective.WordAgain:
+		m.Again(from, w.Round)
+	case w.Kind == wordAsk && m.stage == merged:
+		m.give(from)
 	}
 }
 
-// asked answers one that is done with its run and has no result, as far as it says.
-func (m *Machine) asked(from topology.PeerID, w collective.Word) {
-	status := w.Kind == collective.WordStatus
-	switch {
-	case m.stage < merging:
-		m.Tell(from, collective.Word{Kind: wordRunning})
-	case m.stage == merged:
-		if !status || !m.Concluded(from, w) {
-			m.give(from)
-		}
-	case status && m.Leads():
-		if p := m.Participant(from); m.Attend(from, w, false) && !m.Barred(p) {
-			p.Where = collective.Present
-		}
-	case m.stage == merging && m.leader == from:
-		m.Report()
-	default:
-		m.Tell(from, collective.Word{Kind: collective.WordHeard})
-	}
-}
-
-// coordinate does what is due: it places all that are there, once these are all or the
-// deadline has passed, and lets all adopt the sum. Nobody is waited for who is lost, nor for
-// longer than the deadline who is in its run.
-func (m *Machine) coordinate() {
-	if m.Complete() {
-		m.Conclude(0)
-	}
-	if m.stage != merging || !m.Leads() || m.Running || m.taking() {
-		return
-	}
-	late := m.Now-m.since >= m.Deadline
-	all := m.members.Has(m.Self)
-	for id := range m.members.Others {
-		p := m.Participant(id)
-		waived := late && slices.Contains(m.training, id) || m.Barred(p)
-		all = all && (waived || p.Where != collective.Absent)
-	}
-	if all || m.Now-m.Opened >= m.Deadline {
-		m.Form()
-	}
-}
-
-// isResult tells whether a transfer is of what all adopt. A ring's are of two parts at least.
+// isResult tells whether a transfer is of what all adopt. Pieces of a sum are of two parts at least.
 func isResult(t collective.Transfer) bool {
 	return t.From == collective.Sum && t.Into == collective.Sum && !t.Add && t.Parts == 1
 }
 
-// offered answers what another wants to send. A result is worth more than an attempt.
+// offered answers what another wants to send.
 func (m *Machine) offered(e collective.Event) {
-	switch {
+	switch result := isResult(e.Transfer); {
 	case !m.members.Has(e.Peer):
 		m.Refuse(e, averaging.Unfit)
 	case m.stage == merged:
 		m.Refuse(e, averaging.Closing)
-	case !isResult(e.Transfer):
+	case !result:
 		m.Offered(e)
-	case m.stage != merging:
+	case m.stage != asking || len(m.In) > 0: // what was aborted may still change the sum
 		m.Refuse(e, averaging.Round)
 	default:
-		m.GiveUp("")
-		if len(m.In) > 0 { // what was aborted may still change the sum; it comes again
-			m.Refuse(e, averaging.Round)
-			return
-		}
 		m.Accept(e, 1)
 	}
 }
 
 // landing is the end of a transfer.
 func (m *Machine) landing(e collective.Event) {
-	if f, found := m.Landing(e, isResult); found && e.Inbound && e.Kind == averaging.Finished && m.stage == merging {
+	if f, found := m.Landing(e); found && e.Inbound && e.Kind == averaging.Finished && m.stage == asking {
 		m.adopt(f.Transfer.Round)
 	}
 }
@@ -355,7 +261,6 @@ func (m *Machine) updated() {
 		return
 	}
 	m.stage = merged
-	m.Leave()
 	m.Do(collective.Action{Action: averaging.Action{Kind: collective.Pool}, Weight: 1})
 	m.Ask(averaging.Settled)
 }
@@ -366,27 +271,4 @@ func (m *Machine) give(to topology.PeerID) {
 		result := collective.Transfer{From: collective.Sum, Into: collective.Sum, Parts: 1, Round: m.adopted}
 		m.Send(to, result, true)
 	}
-}
-
-// impatient speaks again where there is no answer, and breaks off what takes too long.
-func (m *Machine) impatient() {
-	m.Impatient(isResult)
-	if m.stage != merging {
-		return
-	}
-	switch late := m.Now-m.since >= m.Deadline; {
-	case m.Leads():
-		m.ask()
-	case m.Now-m.heard >= m.Deadline, late && slices.Contains(m.training, m.leader):
-		m.AbortIn(m.leader) // a result that it has begun to give
-		m.members.Pass(m.leader)
-		m.choose()
-	default:
-		m.Report()
-	}
-}
-
-// taking tells whether a result is on its way here.
-func (m *Machine) taking() bool {
-	return slices.ContainsFunc(m.In, func(f collective.Flight) bool { return !f.Aborted && isResult(f.Transfer) })
 }

@@ -10,9 +10,10 @@ const (
 	Unnamed Algorithm = iota
 	ADPSGD
 	DPSGD
-	AllReduce
+	_ // AllReduce round a ring, of releases before
 	ParamServer
 	Alone
+	AllReduce
 	// MaxAlgorithm bounds the numbers of algorithms. The number itself is that of a member
 	// that does not train.
 	MaxAlgorithm = 1<<4 - 1

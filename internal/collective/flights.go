@@ -123,8 +123,17 @@ func (f *Flights) Abort(peer topology.PeerID) {
 
 // AbortOut breaks off what goes to a peer, or to all.
 func (f *Flights) AbortOut(peer topology.PeerID) {
+	f.abortOut(func(x Flight) bool { return peer == "" || x.Peer == peer })
+}
+
+// AbortIn breaks off what comes from a peer, or from all.
+func (f *Flights) AbortIn(peer topology.PeerID) {
+	f.abortIn(func(x Flight) bool { return peer == "" || x.Peer == peer })
+}
+
+func (f *Flights) abortOut(which func(Flight) bool) {
 	f.Out = slices.DeleteFunc(f.Out, func(x Flight) bool {
-		if peer != "" && x.Peer != peer {
+		if !which(x) {
 			return false
 		}
 		f.Do(Action{Action: averaging.Action{Kind: averaging.Abort, Peer: x.Peer, Exchange: x.ID}})
@@ -132,10 +141,9 @@ func (f *Flights) AbortOut(peer topology.PeerID) {
 	})
 }
 
-// AbortIn breaks off what comes from a peer, or from all.
-func (f *Flights) AbortIn(peer topology.PeerID) {
+func (f *Flights) abortIn(which func(Flight) bool) {
 	for i := range f.In {
-		if x := &f.In[i]; !x.Aborted && (peer == "" || x.Peer == peer) {
+		if x := &f.In[i]; !x.Aborted && which(*x) {
 			x.Aborted = true
 			f.Do(Action{Action: averaging.Action{Kind: averaging.Abort, Peer: x.Peer, Exchange: x.ID, Inbound: true}})
 		}

@@ -33,7 +33,12 @@ type Traits struct {
 	Words bool
 	// Pace is how often the machine exchanges, nil if it does not say.
 	Pace Paced
+	// Size is told before anything else how many values the buffers have, if it is not nil.
+	Size Sized
 }
+
+// Sized is a machine that needs to know how many values the buffers have.
+type Sized interface{ SetLength(values int) }
 
 // Paced is a machine that exchanges every so many steps, and may be told otherwise.
 type Paced interface {

@@ -1,6 +1,7 @@
 package collective
 
 import (
+	"hash/fnv"
 	"slices"
 
 	"github.com/seed-97356399/murmuration/topology"
@@ -12,11 +13,13 @@ type Members struct {
 	Self   topology.PeerID
 	order  []topology.PeerID
 	passed []topology.PeerID // lost or silent: not reckoned with until they speak
+	count  uint64            // of changes
 }
 
 // See takes the members of a view, and returns which others have left.
 func (m *Members) See(view *topology.View) (gone []topology.PeerID) {
 	before := m.order
+	m.count++
 	m.order = nil
 	for _, unreachable := range []bool{false, true} {
 		for i := range view.Len() {
@@ -90,4 +93,11 @@ func (m *Members) Spoke(id topology.PeerID) bool {
 		m.passed = slices.Delete(m.passed, i, i+1)
 	}
 	return i >= 0
+}
+
+// Mark is a short name of a peer, for words.
+func Mark(id topology.PeerID) uint64 {
+	h := fnv.New64a()
+	h.Write([]byte(id)) // never fails
+	return h.Sum64()
 }

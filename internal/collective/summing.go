@@ -1,363 +1,359 @@
 package collective
 
 import (
+	"errors"
+	"fmt"
+	"maps"
 	"slices"
 	"time"
 
+	"github.com/seed-97356399/murmuration/averaging"
+	"github.com/seed-97356399/murmuration/internal/sums"
+	"github.com/seed-97356399/murmuration/internal/wire"
 	"github.com/seed-97356399/murmuration/topology"
 )
 
-// Kinds of words by which those who sum around a ring keep together. What is told is told
-// again until it is answered, so any of them may be lost. Other kinds are the machines' own.
+// Kinds of words of those who sum, beside what package sums says. Other kinds are the machines' own.
 const (
-	// WordStatus tells the coordinator where the speaker is: Round its last attempt, Value
-	// its Stage in it. View is the machine's own business.
-	WordStatus uint8 = 1
 	// WordHeard answers what calls for nothing else.
-	WordHeard uint8 = iota + 3
-	// WordPlace gives a member of the ring its place for the attempt Round.
-	WordPlace
-	// WordRegroup breaks the attempt Round off.
-	WordRegroup
-	// WordCommit says that all have the sum of the attempt Round. Value is the machine's
-	// own business.
-	WordCommit
-	// WordBroken tells the coordinator that the attempt Round has broken off, with the
-	// member whose mark is View.
-	WordBroken
+	WordHeard uint8 = 4
 	// WordAgain asks for what was refused in the attempt Round since it came early.
-	WordAgain
+	WordAgain uint8 = 9
 )
 
-const (
-	// maxCharges is after how many attempts a member is left out that others cannot send to.
-	maxCharges = 3
-	// barredAttempts is for how many attempts.
-	barredAttempts = 8
-	// attemptBits keep the attempts of two coordinators apart.
-	attemptBits = 8
-	// maxAttempt bounds what is believed of attempts that others have been in.
-	maxAttempt = 1 << 62
-)
+// maxEarly bounds who is remembered to have come too early: more than any has partners.
+const maxEarly = 64
+
+// ErrLeftOut is what ends a sum for a peer without which the others make it: it came too late, others could not
+// sum with it, or it could not send what it had summed, as where the codec holds no such numbers.
+var ErrLeftOut = errors.New("the others sum without this peer")
+
+// Summed is a sum that is over: Sum holds it, but if there is an error.
+type Summed struct {
+	Attempt uint64
+	Value   float64 // the least that participants have brought
+	Err     error
+}
 
 // Summer is a machine that sums.
 type Summer interface {
-	// Coordinator is who gives the places; "" is nobody.
-	Coordinator() topology.PeerID
-	// Ready tells whether this peer may take a place in an attempt.
-	Ready() bool
 	// Load asks for this peer's part of the sum to be put into Sum.
 	Load()
-	// Report tells the coordinator by a WordStatus where this peer is.
-	Report()
-	// Commit makes use of the sum of the last attempt, which all have.
-	Commit(value float64)
-	// Unable is called when this peer coordinates, and cannot send what it has summed.
-	Unable()
+	// Summed is called when a sum is over that was called.
+	Summed(Summed)
 }
 
-// Summing is a peer's part of the sums of a flock: in the ring, and, while it coordinates,
-// for the others. The coordinator gives places to those who are Present, and lets all make
-// use of the sum once all have it. Whoever dies, or cannot be sent to, breaks the attempt
-// off: then the coordinator begins another.
+// Summing is a peer's part of the sums of what the replicas of a flock hold in Sum: what package sums decides,
+// told by words and carried by transfers.
 type Summing struct {
-	Ringer
-	Summer
-	members      *Members
-	Participants []Participant
-	Running      bool            // an attempt is, of this coordinator
-	Opened       time.Duration   // since when it waits for others to be Present
-	placedBy     topology.PeerID // the coordinator of the last attempt joined
-	counter      uint64          // of attempts
-	unable       int             // attempts that failed since its own sum cannot be sent
-	committed    uint64          // the last attempt whose sum all had
-	value        float64         // what the coordinator said of that
+	*Flights
+	summer  Summer
+	members *Members
+	machine *sums.Machine
+	seen    uint64          // the members that the machine knows
+	leads   topology.PeerID // who coordinates, if the owner says so
+	length  int             // of Sum
+	name    string          // of the sum that this peer has called, "" if none
+	began   time.Duration   // when it did, or another's did here
+	busy    bool
+	moving  *sums.Moving                      // the attempt that has begun last, nil if none has
+	loading bool                              // for which this peer waits for what was aborted to be over
+	early   []topology.PeerID                 // refused since this peer was not ready for them
+	refused []Flight                          // by partners that were not
+	ready   map[topology.PeerID]time.Duration // when they said that they are, since the attempt has begun
+	heard   map[topology.PeerID]time.Duration // when each spoke last
+	kept    map[topology.PeerID]*wire.Sum     // said of a sum that this peer is yet to call
 }
-
-// Participant is a member as its coordinator knows it.
-type Participant struct {
-	ID      topology.PeerID
-	Where   Attendance
-	Last    Word // its status outside of attempts; of no kind if that is not known
-	heard   time.Duration
-	charges int    // attempts that failed since it could not be sent to
-	barred  uint64 // up to this attempt it is left out for that
-}
-
-// Attendance is where a coordinator knows a participant to be.
-type Attendance uint8
-
-const (
-	Absent  Attendance = iota
-	Present            // ready for a place
-	Placed             // in the ring
-	Holding            // has the sum
-)
-
-func (p *Participant) inRing() bool { return p.Where == Placed || p.Where == Holding }
 
 // NewSumming makes the part of a machine.
-func NewSumming(flights *Flights, members *Members, machine Summer) *Summing {
-	s := &Summing{Ringer: Ringer{Flights: flights}, Summer: machine, members: members}
-	s.owner = s
+func NewSumming(flights *Flights, members *Members, summer Summer) *Summing {
+	s := &Summing{Flights: flights, summer: summer, members: members, heard: make(map[topology.PeerID]time.Duration)}
+	s.Restart("")
 	return s
 }
 
-// Restart forgets the participants: another coordinates from now on.
-func (s *Summing) Restart() {
-	if s.Stage != Idle {
-		s.Leave()
-	}
-	s.Participants, s.Running, s.Opened = nil, false, s.Now
+// Restart forgets all sums. Who coordinates from now on is the first member if it is empty.
+func (s *Summing) Restart(leads topology.PeerID) {
+	s.machine = sums.New(s.Self, sums.Times{Again: s.Slice(), Silence: s.Deadline})
+	s.kept = make(map[topology.PeerID]*wire.Sum)
+	s.seen, s.leads, s.name, s.moving, s.loading, s.refused = 0, leads, "", nil, false, nil
 }
 
-// Leads tells whether this peer coordinates.
-func (s *Summing) Leads() bool { return s.Coordinator() == s.Self }
+// SetLength implements Sized.
+func (s *Summing) SetLength(values int) { s.length = values }
 
-// Heard handles a word of those who sum, other than a status.
-func (s *Summing) Heard(from topology.PeerID, w Word) {
-	switch {
-	case w.Kind == WordAgain:
-		s.Asked(from, w.Round)
-	case w.Kind == WordBroken && s.Leads() && s.Running && w.Round == s.Attempt():
-		s.accuse(from, s.members.Find(w.View))
-	case from != s.Coordinator() || s.Leads():
-	case w.Kind == WordPlace:
-		s.placed(from, w)
-	case w.Kind == WordRegroup && s.Stage != Idle && w.Round == s.Attempt():
-		s.Leave()
-		s.Report()
-	case w.Kind == WordCommit:
-		s.Agreed(w)
-	}
+// Under tells whether a sum is under way that this peer has called.
+func (s *Summing) Under() bool { return s.name != "" }
+
+// Busy tells whether Tick is to be called.
+func (s *Summing) Busy() bool { return s.machine.Busy() }
+
+// Placed tells whether this peer has a place in an attempt, as far as it knows.
+func (s *Summing) Placed() bool { return s.moving != nil }
+
+// Coordinator is who gives the places.
+func (s *Summing) Coordinator() topology.PeerID {
+	s.see()
+	return s.machine.Coordinator()
 }
 
-// placed takes a place in the ring. The attempts of one coordinator grow: a word of an older
-// one comes late. Those of another need not be beyond them, or a coordinator that numbers its
-// own without bound would leave nobody to follow it.
-func (s *Summing) placed(from topology.PeerID, w Word) {
-	at, ok := PlaceOf(w)
-	late := w.Round == s.Attempt() || w.Round < s.Attempt() && from == s.placedBy
-	if !ok || late || !s.Ready() {
+// Expect has the next sum wait for one that took no part in the last, if this peer coordinates.
+func (s *Summing) Expect(id topology.PeerID) { s.machine.Expect(id) }
+
+// Participants are who took part in the last sum, if this peer coordinated it.
+func (s *Summing) Participants() []topology.PeerID { return s.machine.Group() }
+
+// see tells the machine who is here, if that has changed.
+func (s *Summing) see() {
+	if s.seen == s.members.count {
 		return
 	}
-	next, previous := s.members.Find(at.Next), s.members.Find(at.Previous)
-	if next != "" && previous != "" { // else they are in a view that is not here yet; it is told again
-		s.placedBy = from
-		s.Join(w.Round, at, next, previous)
+	s.seen = s.members.count
+	order := s.members.order
+	if s.members.Has(s.leads) {
+		order = append([]topology.PeerID{s.leads}, slices.DeleteFunc(slices.Clone(order), func(id topology.PeerID) bool { return id == s.leads })...)
 	}
+	s.machine.View(s.Now, order)
+	maps.DeleteFunc(s.heard, func(id topology.PeerID, _ time.Duration) bool { return !s.members.Has(id) })
+	maps.DeleteFunc(s.kept, func(id topology.PeerID, _ *wire.Sum) bool { return !s.members.Has(id) })
 }
 
-// Agreed takes the word that all have the sum, if this peer has.
-func (s *Summing) Agreed(w Word) {
-	if s.Stage == Summed && w.Round == s.Attempt() {
-		s.Stage, s.committed, s.value = Idle, w.Round, w.Value
-		s.Summer.Commit(w.Value)
-	}
-}
-
-// hasSum implements ringOwner.
-func (s *Summing) hasSum() {
-	if !s.Leads() {
-		s.Report()
-	}
-}
-
-// gaveUp implements ringOwner.
-func (s *Summing) gaveUp(suspect topology.PeerID) {
-	if s.Leads() {
-		s.accuse(s.Self, suspect)
-		return
-	}
-	blamed := uint64(0)
-	if suspect != "" {
-		blamed = Mark(suspect)
-	}
-	s.Tell(s.Coordinator(), Word{Kind: WordBroken, Round: s.Attempt(), View: blamed})
-	s.Leave()
-	s.Report()
-}
-
-func (s *Summing) index(id topology.PeerID) int {
-	return slices.IndexFunc(s.Participants, func(p Participant) bool { return p.ID == id })
-}
-
-// Participant is that of an id.
-func (s *Summing) Participant(id topology.PeerID) *Participant {
-	i := s.index(id)
-	if i < 0 {
-		i = len(s.Participants)
-		s.Participants = append(s.Participants, Participant{ID: id, heard: s.Now})
-	}
-	return &s.Participants[i]
-}
-
-// Barred tells whether a participant is left out since others cannot send to it.
-func (s *Summing) Barred(p *Participant) bool { return s.counter < p.barred }
-
-// Attend handles the status of a participant, which takes no place any more if it is done. It
-// reports true for one outside of attempts.
-func (s *Summing) Attend(from topology.PeerID, w Word, done bool) bool {
-	p := s.Participant(from)
-	p.heard = s.Now
-	s.counter = max(s.counter, min(w.Round, maxAttempt)>>attemptBits)
-	current, stage, answer := w.Round == s.Attempt(), Stage(w.Value), Word{Kind: WordHeard}
-	switch {
-	case stage == Idle && p.inRing() && !current && !done:
-		line := s.line()
-		answer = PlaceIn(line, slices.Index(line, from)).Word(s.Attempt())
-	case stage == Idle:
-		if p.inRing() { // it has left the attempt, and the word of that was lost
-			s.Regroup()
-		}
-		p.Where, p.Last = Absent, w
-		s.Tell(from, answer)
-		return true
-	case s.Concluded(from, w):
-		return false
-	case !current || !p.inRing(): // of an attempt that was given up
-		answer = Word{Kind: WordRegroup, Round: w.Round}
-	case stage == Summed:
-		p.Where = Holding
-	}
-	s.Tell(from, answer)
-	return false
-}
-
-// Concluded tells a member again that all have the sum which it has, if its status is one of
-// the last attempt whose sum all had.
-func (s *Summing) Concluded(member topology.PeerID, status Word) bool {
-	if stage := Stage(status.Value); s.committed == 0 || status.Round != s.committed || stage == Idle {
-		return false
-	} else if stage == Summed {
-		s.Tell(member, Word{Kind: WordCommit, Round: s.committed, Value: s.value})
-	}
-	return true
-}
-
-// Form begins an attempt of this peer and those who are Present.
-func (s *Summing) Form() {
-	s.counter = max(s.counter, s.Attempt()>>attemptBits) + 1
-	s.Running = true
-	attempt := s.counter<<attemptBits | Mark(s.Self)&(1<<attemptBits-1)
-	for i := range s.Participants {
-		if p := &s.Participants[i]; p.Where == Present {
-			p.Where, p.heard = Placed, s.Now
-		}
-	}
-	line := s.line()
-	for rank, id := range line { // first, so that they are ready for what comes next
-		s.Tell(id, PlaceIn(line, rank).Word(attempt))
-	}
-	own := slices.Index(line, s.Self)
-	n := len(line)
-	s.placedBy = s.Self
-	s.Join(attempt, PlaceIn(line, own), line[(own+1)%n], line[(own+n-1)%n])
-}
-
-// line is the ring, in the order of the members.
-func (s *Summing) line() (line []topology.PeerID) {
-	for _, id := range s.members.order {
-		if i := s.index(id); id == s.Self || i >= 0 && s.Participants[i].inRing() {
-			line = append(line, id)
-		}
-	}
-	if !slices.Contains(line, s.Self) { // the view has lost this peer itself
-		line = append(line, s.Self)
-	}
-	return line
-}
-
-// Complete tells whether all in the attempt have the sum.
-func (s *Summing) Complete() bool {
-	return s.Running && s.Stage == Summed &&
-		!slices.ContainsFunc(s.Participants, func(p Participant) bool { return p.Where == Placed })
-}
-
-// Conclude lets all make use of the sum.
-func (s *Summing) Conclude(value float64) {
-	s.Running, s.unable = false, 0
-	w := Word{Kind: WordCommit, Round: s.Attempt(), Value: value}
-	for i := range s.Participants {
-		p := &s.Participants[i]
-		if p.Where == Holding {
-			p.charges, p.Last = 0, Word{}
-			s.Tell(p.ID, w)
-		}
-		p.Where = Absent
-	}
-	s.Agreed(w)
-}
-
-// Regroup breaks the attempt off. Who answers is in the next.
-func (s *Summing) Regroup() {
-	s.Running, s.Opened = false, s.Now
-	for i := range s.Participants {
-		if p := &s.Participants[i]; p.inRing() {
-			p.Where, p.Last = Absent, Word{}
-			s.Tell(p.ID, Word{Kind: WordRegroup, Round: s.Attempt()})
-		}
-	}
-	s.Leave()
-}
-
-// Dismiss goes on without a participant.
-func (s *Summing) Dismiss(id topology.PeerID) {
-	i := s.index(id)
-	if i < 0 {
-		return
-	}
-	inRing := s.Participants[i].inRing()
-	s.Participants = slices.Delete(s.Participants, i, i+1)
-	if inRing && s.Running {
-		s.Regroup()
-	}
-}
-
-// accuse breaks the attempt off, and leaves a participant out that cannot be sent to; if that
-// is the coordinator itself, the one that cannot send to it.
-func (s *Summing) accuse(by, suspect topology.PeerID) {
-	if suspect == s.Self {
-		suspect = by
-	}
-	s.Regroup()
-	if suspect == s.Self {
-		if s.unable++; s.unable >= maxCharges {
-			s.Unable()
-		}
-	} else if i := s.index(suspect); i >= 0 {
-		p := &s.Participants[i]
-		if p.charges++; p.charges >= maxCharges {
-			p.charges, p.barred = 0, s.counter+barredAttempts
+// Call begins a sum of all who call it. Those are waited for so long who have not.
+func (s *Summing) Call(name string, patience time.Duration, value float64) {
+	s.see()
+	s.name, s.began, s.moving = name, s.Now, nil
+	s.machine.Call(s.Now, sums.Call{Name: name, Op: sums.Moved, Length: s.length, Least: 1, Patience: patience, Value: value})
+	s.carryOut()
+	kept := s.kept
+	s.kept = make(map[topology.PeerID]*wire.Sum)
+	for _, from := range slices.Sorted(maps.Keys(kept)) {
+		if kept[from].Name == name {
+			s.Hear(from, kept[from])
 		}
 	}
 }
+
+// Cancel takes this peer out of the sum under way.
+func (s *Summing) Cancel() {
+	if s.name != "" {
+		s.machine.Cancel(s.Now, s.name)
+		s.leave()
+		s.carryOut()
+	}
+}
+
+// leave gives up what is in flight for a sum that is over.
+func (s *Summing) leave() {
+	s.name, s.moving, s.loading, s.refused = "", nil, false, nil
+	s.abort()
+}
+
+// abort breaks off what carries chunks. What the owner sends beside them goes on.
+func (s *Summing) abort() {
+	carries := func(f Flight) bool { _, does := chunkOf(f.Transfer); return does }
+	s.abortOut(carries)
+	s.abortIn(carries)
+}
+
+// Asleep notes that nobody is to wait for a member until it takes part in a sum.
+func (s *Summing) Asleep(id topology.PeerID) {
+	s.see()
+	s.machine.Deaf(s.Now, id)
+	s.carryOut()
+}
+
+// Spoke notes that a member has.
+func (s *Summing) Spoke(id topology.PeerID) {
+	s.heard[id] = s.Now
+	s.members.Spoke(id)
+}
+
+// Silent tells whether a member has said nothing for the deadline.
+func (s *Summing) Silent(id topology.PeerID) bool { return s.Now-s.heard[id] >= s.Deadline }
 
 // Lose goes on without a peer until it speaks.
 func (s *Summing) Lose(id topology.PeerID) {
 	s.members.Pass(id)
-	s.Lost(id)
-	s.Dismiss(id)
+	s.Abort(id)
+	s.see()
+	s.machine.Broken(s.Now, id)
+	s.machine.Deaf(s.Now, id)
+	s.carryOut()
 }
 
-// Impatient speaks again in the ring, and breaks off what takes too long. Transfers that are
-// none of the ring's are the owner's.
-func (s *Summing) Impatient(owners func(Transfer) bool) {
-	for f := range s.Overdue {
-		if owners(f.Transfer) {
-			s.Dismiss(f.Peer)
-		} else {
-			s.GiveUp(f.Peer)
-		}
-	}
-	s.Ringer.Impatient()
-	if !s.Running || s.Now-s.Moved < s.Deadline {
+// Hear takes what a member says of a sum. A participant that hears nothing else hears that this peer is here. Of a
+// sum that this peer is to coordinate by its owner's word nobody is waited for before it calls it itself.
+func (s *Summing) Hear(from topology.PeerID, w *wire.Sum) {
+	s.see()
+	if s.leads == s.Self && w.Kind == wire.SumStatus && s.name != w.Name && !s.machine.Over(w.Name) {
+		s.kept[from] = w
+		s.Tell(from, Word{Kind: WordHeard})
 		return
 	}
-	for _, p := range slices.Clone(s.Participants) {
-		if p.Where == Placed && s.Now-p.heard >= s.Deadline {
-			s.members.Pass(p.ID)
-			s.Dismiss(p.ID)
+	said := len(s.actions)
+	s.machine.Hear(s.Now, from, *w)
+	s.carryOut()
+	tells := func(a Action) bool { return a.Kind == Tell && a.Peer == from }
+	if w.Kind == wire.SumStatus && !slices.ContainsFunc(s.actions[said:], tells) {
+		s.Tell(from, Word{Kind: WordHeard})
+	}
+}
+
+func summedOf(r *sums.Result) Summed {
+	if errors.Is(r.Err, sums.ErrOver) || errors.Is(r.Err, sums.ErrUnreachable) {
+		r.Err = fmt.Errorf("%w: %w", ErrLeftOut, r.Err)
+	}
+	return Summed{Attempt: r.Attempt, Value: r.Value, Err: r.Err}
+}
+
+// carryOut does what the machine wants.
+func (s *Summing) carryOut() {
+	for all := s.machine.Outcomes(); len(all) > 0; all = s.machine.Outcomes() {
+		for _, o := range all {
+			switch {
+			case o.Word != nil:
+				s.Tell(o.To, Word{Sum: o.Word})
+			case o.Chunk != nil && s.moving != nil:
+				s.Send(o.To, s.carrying(*o.Chunk), false)
+			case o.Moving != nil && o.Moving.Name == s.name:
+				s.join(o.Moving)
+			case o.Result != nil && o.Result.Name == s.name:
+				s.leave()
+				s.summer.Summed(summedOf(o.Result))
+			}
 		}
+	}
+}
+
+// join begins an attempt, once whatever runs of another is over.
+func (s *Summing) join(attempt *sums.Moving) {
+	s.abort()
+	s.moving, s.loading, s.refused, s.ready = attempt, true, nil, make(map[topology.PeerID]time.Duration)
+	s.load()
+}
+
+// load makes ready what is summed when nothing that was aborted can change it any more.
+func (s *Summing) load() {
+	if !s.loading || len(s.In) > 0 {
+		return
+	}
+	s.loading = false
+	s.summer.Load()
+	for _, id := range s.early {
+		s.Tell(id, Word{Kind: WordAgain, Round: s.moving.Attempt})
+	}
+	s.early = s.early[:0]
+	s.moving.Loaded(s.Now)
+	s.carryOut()
+}
+
+// carrying is the transfer of a chunk.
+func (s *Summing) carrying(p sums.Chunk) Transfer {
+	return Transfer{From: Sum, Into: Sum, Add: p.Add, Part: p.Part, Parts: p.Parts, Round: s.moving.Attempt}
+}
+
+// chunkOf is what a transfer carries of a sum, and whether it does.
+func chunkOf(t Transfer) (p sums.Chunk, does bool) {
+	return sums.Chunk{Part: t.Part, Parts: t.Parts, Add: t.Add}, t.From == Sum && t.Into == Sum && t.Parts > 1
+}
+
+// Offered answers what another member wants to send for a sum.
+func (s *Summing) Offered(e Event) {
+	chunk, fits := chunkOf(e.Transfer)
+	switch here := s.moving != nil && s.moving.Attempt == e.Transfer.Round && !s.loading; {
+	case fits && here && s.moving.Accept(s.Now, e.Peer, chunk):
+		s.Accept(e, 1)
+	case fits && !here:
+		if len(s.early) < maxEarly && !slices.Contains(s.early, e.Peer) {
+			s.early = append(s.early, e.Peer)
+		}
+		s.Refuse(e, averaging.Round)
+	default:
+		s.Refuse(e, averaging.Unfit)
+	}
+}
+
+// Landing handles the end of a flight that carries a chunk. It reports the flight, and that there is one, if it
+// carries something of the owner's.
+func (s *Summing) Landing(e Event) (f Flight, found bool) {
+	f, found = s.Landed(e)
+	chunk, ours := chunkOf(f.Transfer)
+	switch {
+	case !found:
+	case f.Aborted:
+		s.load()
+		return Flight{}, false
+	case !ours:
+		return f, true
+	case s.moving == nil || f.Transfer.Round != s.moving.Attempt:
+	case e.Kind == averaging.Finished && e.Inbound:
+		s.moving.Took(s.Now, f.Peer, chunk)
+	case e.Kind == averaging.Finished:
+		s.moving.Gave(s.Now, f.Peer, chunk)
+	case e.Kind == averaging.Refused && (e.Reason == averaging.Round || e.Reason == averaging.Busy):
+		if s.refused = append(s.refused, f); f.Began < s.ready[f.Peer] { // it crossed the word that asks for it
+			s.again(f.Peer)
+		}
+	case e.Kind == averaging.Failed && !e.Inbound && e.Reason == averaging.Unfit:
+		s.Cancel()
+		s.summer.Summed(Summed{Err: ErrLeftOut})
+	default:
+		s.machine.Broken(s.Now, f.Peer)
+	}
+	s.carryOut()
+	return Flight{}, false
+}
+
+// Again sends once more what a partner has refused since it came early.
+func (s *Summing) Again(from topology.PeerID, attempt uint64) {
+	if s.moving != nil && attempt == s.moving.Attempt {
+		s.ready[from] = s.Now
+		s.again(from)
+	}
+}
+
+// again sends what one has refused, or anybody if that is empty.
+func (s *Summing) again(to topology.PeerID) {
+	s.refused = slices.DeleteFunc(s.refused, func(f Flight) bool {
+		if to != "" && f.Peer != to {
+			return false
+		}
+		s.Send(f.Peer, f.Transfer, false)
+		return true
+	})
+}
+
+// Tick says again what may be lost, and breaks off what takes too long. Members that have said nothing for
+// the deadline are not waited for, nor is one followed that coordinates, unless the owner has said who does.
+func (s *Summing) Tick() {
+	for f := range s.Overdue {
+		s.machine.Broken(s.Now, f.Peer)
+	}
+	s.again("")
+	s.see()
+	if busy := s.machine.Busy(); busy != s.busy {
+		s.busy = busy
+		s.began = s.Now
+	}
+	if s.busy {
+		s.passSilent()
+		s.machine.Tick(s.Now)
+	}
+	s.carryOut()
+}
+
+func (s *Summing) passSilent() {
+	silent := func(id topology.PeerID) bool { return s.Silent(id) && s.Now-s.began >= s.Deadline }
+	switch leader := s.machine.Coordinator(); {
+	case leader == s.Self:
+		for id := range s.members.All {
+			if silent(id) {
+				s.machine.Deaf(s.Now, id)
+			}
+		}
+	case s.leads == "" && silent(leader):
+		s.AbortIn(leader)
+		s.machine.Deaf(s.Now, leader)
+		s.began = s.Now // the next has as long
 	}
 }

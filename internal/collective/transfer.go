@@ -1,6 +1,10 @@
 package collective
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/seed-97356399/murmuration/internal/wire"
+)
 
 // Buffer names a vector of a replica that exchanges and transfers work on.
 type Buffer uint8
@@ -71,9 +75,14 @@ type Word struct {
 	View uint64
 	// Value is a number that goes with it.
 	Value float64
+	// Sum is what is said of a sum, and then all: the others are zero.
+	Sum *wire.Sum
 }
 
 // String prints the word as transcripts show it.
 func (w Word) String() string {
+	if s := w.Sum; s != nil {
+		return fmt.Sprintf("kind %d of sum %q, attempt %d", s.Kind, s.Name, s.Attempt)
+	}
 	return fmt.Sprintf("word %d of round %d: %g", w.Kind, w.Round, w.Value)
 }

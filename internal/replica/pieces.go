@@ -2,8 +2,8 @@ package replica
 
 import "sort"
 
-// How finely the shared values are divided for transfers: a ring of peers moves as many
-// parts as it has members, whatever the slices are.
+// How finely the shared values are divided for transfers: a sum of peers moves up to eight times as
+// many parts as it has members, whatever the slices are.
 const (
 	// mostPieces is about how many pieces a model has, until they are as long as they
 	// get.

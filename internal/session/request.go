@@ -40,7 +40,7 @@ func (s *Served) request(now time.Duration, h wire.Header, payload []byte) (err 
 		s.id = h.Exchange
 	case wire.TypeStatus:
 		err = s.answer.hear(s.local, s.partner, h, payload)
-	case wire.TypeTell:
+	case wire.TypeTell, wire.TypeSum:
 		if !s.local.Traits.Words {
 			s.Decline(wire.ReasonRound, "the algorithm of this peer heeds no words")
 			return nil
@@ -146,12 +146,27 @@ func (s *Served) respond(overlap int) {
 // Word is what a frame of words tells, and whether it is to be heard: not from a partner
 // that is kept away.
 func Word(local *Host, now time.Duration, partner topology.PeerID, h wire.Header, payload []byte) (word collective.Word, heard bool, err error) {
-	var m wire.Tell
-	if h.Type != wire.TypeTell {
-		return word, false, fmt.Errorf("waiting for %v: got %v: %w", wire.TypeTell, h.Type, wire.ErrType)
+	switch h.Type {
+	case wire.TypeTell:
+		var m wire.Tell
+		err = m.Decode(payload)
+		word = collective.Word{Kind: m.Kind, Round: m.Round, View: m.View, Value: m.Value}
+	case wire.TypeSum:
+		word.Sum = new(wire.Sum)
+		err = word.Sum.Decode(payload)
+	default:
+		err = fmt.Errorf("waiting for %v: got %v: %w", wire.TypeTell, h.Type, wire.ErrType)
 	}
-	if err := m.Decode(payload); err != nil {
-		return word, false, err
+	if err != nil {
+		return collective.Word{}, false, err
 	}
-	return collective.Word(m), local.Links.Quarantined(partner, now) == 0, nil
+	return word, local.Links.Quarantined(partner, now) == 0, nil
+}
+
+// Message is how a word travels.
+func Message(w collective.Word) wire.Message {
+	if w.Sum != nil {
+		return w.Sum
+	}
+	return wire.Tell{Kind: w.Kind, Round: w.Round, View: w.View, Value: w.Value}
 }

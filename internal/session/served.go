@@ -112,7 +112,7 @@ func (s *Served) speak(buf *[]byte) (frame []byte, do Do, err error) {
 	case s.answer.due:
 		frame, err = s.answer.say(buf)
 		return frame, Send, err
-	case s.kind == wire.TypeTell:
+	case s.kind == wire.TypeTell, s.kind == wire.TypeSum:
 		s.phase = answering
 		return nil, Tell, nil
 	case s.kind == wire.TypeLane:

@@ -35,10 +35,11 @@ type plan struct {
 	codec     string // raw
 	every     int    // 1
 	unclipped bool
-	hidden    int  // the first so many peers are unreachable
-	halves    bool // exchanges have half the weight, whatever runs besides
-	merge     bool // at the end
-	weighed   bool // in the merge, each peer by its number plus 1
+	hidden    int           // the first so many peers are unreachable
+	halves    bool          // exchanges have half the weight, whatever runs besides
+	merge     bool          // at the end
+	wait      time.Duration // of the merge, 1 s
+	weighed   bool          // in the merge, each peer by its number plus 1
 	deadline  func(peer int) time.Duration
 	inbound   int                                             // exchanges that a peer serves at once, 1
 	retry     time.Duration                                   // after a failure, 20 ms
@@ -141,7 +142,7 @@ func (f *flock) member(p plan, i int) sim.Member {
 	}
 	switch {
 	case p.merge:
-		member.Machine = merging(f.t, machine, i, p.weight(i))
+		member.Machine = merging(f.t, machine, i, p.weight(i), cmp.Or(p.wait, time.Second))
 	case p.halves:
 		member.Machine = halving{machine}
 	}

@@ -90,7 +90,7 @@ func (d *digits) flock(t *testing.T, c lesson, training *pupils) *flock {
 		}
 		member := sim.Member{ID: nameOf(i), Machine: machine, Replica: f.replicas[i], Ledger: f.ledgers[i], Optimizer: asIs{}}
 		if c.merge {
-			member.Machine = merging(t, machine, i, 0)
+			member.Machine = merging(t, machine, i, 0, time.Second)
 		}
 		if c.aware {
 			member.Machine = &aware{machine, i, training, f}

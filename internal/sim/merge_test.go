@@ -41,6 +41,33 @@ func TestMergeInTheEnd(t *testing.T) {
 	}
 }
 
+// TestAThousandMerge shows that a thousand peers 40 ms apart end with one model, soon and at no more bytes than few.
+func TestAThousandMerge(t *testing.T) {
+	p := plan{
+		seed: 5, peers: 1000, values: 8000, sliceLen: 2000, every: 1 << 20, merge: true, wait: 10 * time.Second,
+		config: sim.Config{Task: direct{stepper: idle{}}, Link: sim.Link{Delay: 40 * time.Millisecond, Bandwidth: 1e7}},
+	}
+	f := newFlock(t, p)
+	before := f.sum()
+	f.world.Run(10 * time.Millisecond)
+	began, sent := f.world.Now(), f.total().Sent
+	f.world.Finish()
+	f.world.Run(began + 5*time.Second)
+	first, other := make(tensor.Vector, p.values), make(tensor.Vector, p.values)
+	f.replicas[0].Snapshot(first)
+	for i, r := range f.replicas {
+		if r.Snapshot(other); tensor.SquaredDistance(first, other) != 0 {
+			t.Fatalf("five seconds later peer %d has another model than peer 0", i)
+		}
+	}
+	if d := drift(before, f.sum()); d > 1e-5 {
+		t.Errorf("the mean has moved by %g of itself", d)
+	}
+	if each := float64(f.total().Sent-sent) / float64(p.peers) / float64(4*p.values); each > 2.2 { // 2, and frames
+		t.Errorf("%.2f models a peer are sent", each)
+	}
+}
+
 // weight is what a peer counts in the merge.
 func (p plan) weight(i int) float64 {
 	if !p.weighed {
@@ -82,9 +109,9 @@ func TestMergeWeighs(t *testing.T) {
 }
 
 // merging lets a machine merge at the end of the run.
-func merging(t testing.TB, inner averaging.Machine, i int, weight float64) averaging.Machine {
+func merging(t testing.TB, inner averaging.Machine, i int, weight float64, wait time.Duration) averaging.Machine {
 	t.Helper()
-	m, err := merge.New(merge.Config{Self: nameOf(i), Deadline: time.Second, Weight: weight}, inner)
+	m, err := merge.New(merge.Config{Self: nameOf(i), Deadline: wait, Weight: weight}, inner)
 	if err != nil {
 		t.Fatal(err)
 	}

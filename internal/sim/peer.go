@@ -39,6 +39,9 @@ type peer struct {
 func newPeer(w *World, index int, m Member) *peer {
 	machine := collective.Of(m.Machine)
 	traits := machine.Traits()
+	if traits.Size != nil {
+		traits.Size.SetLength(m.Replica.SharedLen())
+	}
 	p := &peer{
 		world: w, index: index, id: m.ID, unreachable: m.Unreachable, incarnation: 1, replica: m.Replica,
 	}
@@ -153,7 +156,7 @@ func (p *peer) word(a collective.Action) {
 	if l.cut {
 		return
 	}
-	frame, err := wire.Pack(nil, 0, wire.Tell(a.Word))
+	frame, err := wire.Pack(nil, 0, session.Message(a.Word))
 	if err != nil {
 		p.broke(partner, fmt.Errorf("telling peer %d %s: %w", partner, a.Word, err))
 		return

@@ -46,7 +46,7 @@ func newWords(o *outcomes) *words {
 // Tell hands a word over to be told. It never waits: one for which there is no room
 // is lost.
 func (w *words) Tell(action collective.Action) {
-	if err := mail.Send(w.mail, action.Peer, "", wire.Tell(action.Word)); err != nil {
+	if err := mail.Send(w.mail, action.Peer, "", session.Message(action.Word)); err != nil {
 		w.Log.Debug("a word is lost", zap.String("peer", string(action.Peer)), zap.Error(err))
 	}
 }
