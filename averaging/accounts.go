@@ -1,6 +1,7 @@
 package averaging
 
 import (
+	"slices"
 	"time"
 
 	"github.com/hashicorp/golang-lru/v2/simplelru"
@@ -40,8 +41,8 @@ const (
 	stallCost    = 8
 	maxStallCost = 4
 	maxSlowCost  = 8
-	// maxAccounts bounds the proposers other than partners that are remembered; who has
-	// not come for the longest time is forgotten.
+	// maxAccounts bounds the proposers that are remembered, beside as many as there are
+	// partners, who are not forgotten; of others who has not come for the longest time is.
 	maxAccounts = 1024
 )
 
@@ -50,10 +51,10 @@ type accounts struct {
 	clock    float64 // the exchanges that a share has been due so far
 	given    float64 // of these, since the last step, for what others have had
 	took     mean    // by an inbound exchange
-	partners map[topology.PeerID]*account
-	others   *simplelru.LRU[topology.PeerID, *account]
-	unlinked account // what all others have together
-	shares   float64 // of that
+	partners []partner
+	known    *simplelru.LRU[topology.PeerID, *account] // of those who have come
+	unlinked account                                   // what all have together that are no partners
+	shares   float64                                   // of that
 }
 
 // account is what a proposer has had.
@@ -67,49 +68,46 @@ type account struct {
 }
 
 func newAccounts() accounts {
-	others, _ := simplelru.NewLRU[topology.PeerID, *account](maxAccounts, nil) // an error is a size below 1
-	return accounts{others: others, unlinked: account{left: burst}, shares: 1}
+	known, _ := simplelru.NewLRU[topology.PeerID, *account](maxAccounts+topology.MaxMembers, nil) // an error is a size below 1
+	return accounts{known: known, unlinked: account{left: burst}, shares: 1}
 }
 
 // link takes the partners of a new view with so many actives. What they have had stays
 // on their accounts.
 func (a *accounts) link(partners []partner, actives int) {
 	a.shares = float64(min(max(1+actives-len(partners), 1), unlinkedShares))
-	before := a.partners
-	a.partners = make(map[topology.PeerID]*account, len(partners))
-	for _, p := range partners {
-		acc := before[p.id]
-		if acc == nil {
-			acc = a.of(p.id)
-			a.others.Remove(p.id)
-		}
-		a.partners[p.id] = acc
-		delete(before, p.id)
-	}
-	for id, acc := range before {
-		a.others.Add(id, acc)
-	}
+	a.partners = partners
 }
 
-// of is the account of a proposer, a new one if it has none.
+// linked tells whether a proposer is a partner.
+func (a *accounts) linked(peer topology.PeerID) bool {
+	return slices.ContainsFunc(a.partners, func(p partner) bool { return p.id == peer })
+}
+
+// of is the account of a proposer, a new one if it has none: who has not come has had nothing.
 func (a *accounts) of(peer topology.PeerID) *account {
-	if acc, ok := a.partners[peer]; ok {
+	acc, ok := a.known.Get(peer)
+	if ok {
 		return acc
 	}
-	acc, ok := a.others.Get(peer)
-	if !ok {
-		acc = &account{left: burst, at: a.clock}
-		a.others.Add(peer, acc)
+	for a.known.Len() >= maxAccounts+len(a.partners) { // at least maxAccounts are of others
+		if oldest, _, _ := a.known.GetOldest(); a.linked(oldest) {
+			a.known.Get(oldest) // is the newest now
+		} else {
+			a.known.Remove(oldest)
+		}
 	}
+	acc = &account{left: burst, at: a.clock}
+	a.known.Add(peer, acc)
 	return acc
 }
 
 // charged is the account that a proposer's exchanges count on, with what it is due by
 // now.
 func (a *accounts) charged(peer topology.PeerID) *account {
-	acc, shares := a.partners[peer], 1.0
-	if acc == nil {
-		acc, shares = &a.unlinked, a.shares
+	acc, shares := &a.unlinked, a.shares
+	if a.linked(peer) {
+		acc, shares = a.of(peer), 1
 	}
 	acc.left = min(acc.left+shares*(a.clock-acc.at), burst*shares)
 	acc.at = a.clock
