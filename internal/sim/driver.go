@@ -3,6 +3,7 @@ package sim
 import (
 	"github.com/seed-97356399/murmuration/averaging"
 	"github.com/seed-97356399/murmuration/internal/collective"
+	"github.com/seed-97356399/murmuration/topology"
 )
 
 // driver feeds a peer's machine with events, one after the other, and has its answers carried
@@ -10,7 +11,7 @@ import (
 type driver struct {
 	peer    *peer
 	machine collective.Machine
-	timers  [collective.TimerKinds]uint64
+	timers  [collective.TimerKinds]timer
 
 	events   []collective.Event // waiting while the machine handles another
 	handling bool
@@ -62,13 +63,24 @@ func answers(a averaging.Action, e averaging.Event) bool {
 	return (a.Kind == averaging.Accept || a.Kind == averaging.Refuse) && a.Peer == e.Peer && a.Exchange == e.Exchange
 }
 
+// timer is what the machine has last asked to be woken for, of one kind.
+type timer struct {
+	order    uint64 // in the queue, where those that it has replaced stay until they are due
+	fire     func() // one for all of them: they outlive their exchanges by far
+	peer     topology.PeerID
+	exchange averaging.ExchangeID
+}
+
 // setTimer replaces the timer of the same kind.
 func (d *driver) setTimer(a averaging.Action) {
-	d.timers[a.Timer]++
-	serial, timer, peer, exchange := d.timers[a.Timer], a.Timer, a.Peer, a.Exchange // not all of the action: most timers wait for nothing
-	d.peer.world.queue.After(a.After, func() {
-		if d.timers[timer] == serial {
-			d.tell(averaging.Event{Kind: averaging.TimerFired, Timer: timer, Peer: peer, Exchange: exchange})
+	t, q := &d.timers[a.Timer], &d.peer.world.queue
+	if t.fire == nil {
+		kind := a.Timer
+		t.fire = func() {
+			if t.order == q.doing {
+				d.tell(averaging.Event{Kind: averaging.TimerFired, Timer: kind, Peer: t.peer, Exchange: t.exchange})
+			}
 		}
-	})
+	}
+	t.peer, t.exchange, t.order = a.Peer, a.Exchange, q.After(a.After, t.fire)
 }

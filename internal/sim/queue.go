@@ -8,6 +8,7 @@ import "time"
 type Queue struct {
 	now   time.Duration
 	added uint64
+	doing uint64 // the order of what happens now
 	due   happenings[func()]
 }
 
@@ -16,10 +17,11 @@ func (q *Queue) Now() time.Duration { return q.now }
 
 // After lets something happen when d has passed; at once, but after all that is
 // due by now, if d is not positive. What is due at the same moment happens in the
-// order in which it was added.
-func (q *Queue) After(d time.Duration, do func()) {
+// order in which it was added, which After returns.
+func (q *Queue) After(d time.Duration, do func()) (order uint64) {
 	q.added++
 	q.due.push(happening[func()]{at: q.now + max(d, 0), order: q.added, what: do})
+	return q.added
 }
 
 // Run lets happen all that is due up to and at the given time, what that brings
@@ -27,7 +29,7 @@ func (q *Queue) After(d time.Duration, do func()) {
 func (q *Queue) Run(until time.Duration) (happened int) {
 	for len(q.due) > 0 && q.due[0].at <= until {
 		next := q.due.pop()
-		q.now = next.at
+		q.now, q.doing = next.at, next.order
 		next.what()
 		happened++
 	}
