@@ -51,8 +51,8 @@ type Link struct {
 	bytes   float64       // of the busier direction of an exchange
 	waits   time.Duration // of an exchange, whatever it moves
 	speed   int           // index of choices for the time that an exchange takes
+	choice  int           // of that and finer
 	finer   bool          // blocks fail so often that the next finer one is worth it
-	choice  int           // of the two
 	decided bool          // the choice is by what was measured
 }
 
