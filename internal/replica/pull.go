@@ -7,8 +7,6 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/hashicorp/golang-lru/v2/simplelru"
-
 	"github.com/seed-97356399/murmuration/tensor"
 )
 
@@ -57,9 +55,9 @@ type moved struct{ drawn, own moves }
 // watched are the places of values whose moves are kept, one in each of equal parts of what
 // is shared.
 type watched struct {
-	at    []int // within their slices
-	first []int // in at, by shared slice, and the end
-	left  moves // the values as the last exchange has left them
+	at    []int     // within their slices
+	first []int     // in at, by shared slice, and the end
+	left  []float64 // the values as the last exchange has left them
 }
 
 // newWatched draws the places: who knows them can push everywhere else.
@@ -67,6 +65,7 @@ func newWatched(r *Replica, seed uint64) (w watched) {
 	rng := rand.New(rand.NewPCG(seed, pullPlaces))
 	total, before := r.SharedLen(), 0
 	n := min(pullPlaces, slicePlaces*len(r.shared), total)
+	w.at, w.left = make([]int, 0, n), make([]float64, n)
 	place := func(i int) int {
 		from, to := i*total/n, (i+1)*total/n
 		return from + rng.IntN(to-from)
@@ -122,16 +121,17 @@ func (w *watched) after(m *moved, shared int, own tensor.Vector) {
 type pulls struct {
 	watched watched
 	mu      sync.Mutex
-	of      *simplelru.LRU[string, *pulling]
-	own     pulling // what this side's steps do between exchanges
+	of      []*pulling // those met last, the latest last: so few are as soon found as in a map
+	own     pulling    // what this side's steps do between exchanges
 }
 
 // pulling is what those of one partner do.
 type pulling struct {
+	partner   string
 	sum       []float64 // as many as are watched
 	way       float64   // sum of their lengths
 	ratio     float64   // of the length of the one to the other
-	exchanges uint64
+	exchanges uint32
 	told      bool // that it is one-sided
 }
 
@@ -144,15 +144,37 @@ func (p *pulls) add(partner string, m *moved) {
 		p.own.add(m.own[:n], length)
 	}
 	if length := lengthOf(m.drawn[:n]); length > 0 {
-		known, ok := p.of.Get(partner)
-		if !ok {
-			known = new(pulling)
-			p.of.Add(partner, known)
-		}
-		known.add(m.drawn[:n], length)
+		p.met(partner).add(m.drawn[:n], length)
 	}
 	clear(m.own[:])
 	clear(m.drawn[:])
+}
+
+// find is what is known of a partner, and its place; nil and -1 if nothing is.
+func (p *pulls) find(partner string) (*pulling, int) {
+	for i, known := range p.of {
+		if known.partner == partner {
+			return known, i
+		}
+	}
+	return nil, -1
+}
+
+// met is what is known of a partner that is met now, and so the latest from then on. Whom
+// there is no room for is who was not met for the longest time.
+func (p *pulls) met(partner string) *pulling {
+	known, at := p.find(partner)
+	if known == nil {
+		known = &pulling{partner: partner}
+		if len(p.of) == maxPulls {
+			at = 0
+		}
+	}
+	if at >= 0 {
+		p.of = slices.Delete(p.of, at, at+1)
+	}
+	p.of = append(p.of, known)
+	return known
 }
 
 // lengthOf is 0 too of moves that are none: this side's own model may be infinite.
@@ -180,8 +202,8 @@ func (p *pulling) add(m []float64, length float64) {
 	p.ratio = lengthOf(p.sum) / p.way
 }
 
-func (p *pulling) pull(partner string) Pull {
-	return Pull{Partner: partner, Ratio: p.ratio, Exchanges: p.exchanges}
+func (p *pulling) pull() Pull {
+	return Pull{Partner: p.partner, Ratio: p.ratio, Exchanges: uint64(p.exchanges)}
 }
 
 // OneSided tells of a partner's pull whether it is news that no honest partner is known to
@@ -190,12 +212,12 @@ func (p *pulling) pull(partner string) Pull {
 func (r *Replica) OneSided(partner string) (pull Pull, news bool) {
 	r.pulls.mu.Lock()
 	defer r.pulls.mu.Unlock()
-	known, ok := r.pulls.of.Peek(partner)
-	if !ok || known.told || !known.oneSided() || !slices.ContainsFunc(r.pulls.of.Values(), (*pulling).manySided) {
+	known, _ := r.pulls.find(partner)
+	if known == nil || known.told || !known.oneSided() || !slices.ContainsFunc(r.pulls.of, (*pulling).manySided) {
 		return Pull{}, false
 	}
 	known.told = true
-	return known.pull(partner), true
+	return known.pull(), true
 }
 
 // trust is the share of the bounds up to which a partner is believed: 1 unless it pulls one
@@ -204,12 +226,12 @@ func (r *Replica) OneSided(partner string) (pull Pull, news bool) {
 func (p *pulls) trust(partner string) float64 {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	known, ok := p.of.Peek(partner)
-	if !ok || known.exchanges < steadyEnough || len(p.watched.at) < slicePlaces || known.ratio <= steady || p.own.ratio > steady {
+	known, _ := p.find(partner)
+	if known == nil || known.exchanges < steadyEnough || len(p.watched.at) < slicePlaces || known.ratio <= steady || p.own.ratio > steady {
 		return 1
 	}
 	others, wavering := 0, 0
-	for _, other := range p.of.Values() {
+	for _, other := range p.of {
 		if other != known && other.exchanges >= steadyEnough {
 			others++
 			if other.ratio <= steady {
@@ -238,9 +260,9 @@ func (p *pulling) manySided() bool {
 func (r *Replica) Pulls(most int) (largest []Pull) {
 	r.pulls.mu.Lock()
 	defer r.pulls.mu.Unlock()
-	for _, partner := range r.pulls.of.Keys() {
-		if known, _ := r.pulls.of.Peek(partner); known.exchanges >= pullEnough {
-			largest = append(largest, known.pull(partner))
+	for _, known := range r.pulls.of {
+		if known.exchanges >= pullEnough {
+			largest = append(largest, known.pull())
 		}
 	}
 	slices.SortFunc(largest, func(a, b Pull) int {

@@ -91,8 +91,14 @@ func TestPullTellsDirectionsApart(t *testing.T) {
 	for i := range 2 * maxPulls {
 		push(fmt.Sprint(i), direction)
 	}
-	if n := r.pulls.of.Len(); n != maxPulls || r.pulls.of.Contains("one way") || r.pulls.of.Contains("bad") || r.pulls.of.Contains("still") {
+	knows := func(partner string) bool { known, _ := r.pulls.find(partner); return known != nil }
+	if n := len(r.pulls.of); n != maxPulls || knows("one way") || knows("bad") || knows("still") {
 		t.Errorf("%d partners are known", n)
+	}
+	push(fmt.Sprint(maxPulls), direction) // who is met again is not the next to be forgotten
+	push("new", direction)
+	if !knows(fmt.Sprint(maxPulls)) || knows(fmt.Sprint(maxPulls+1)) || len(r.pulls.of) != maxPulls {
+		t.Errorf("of %d partners known not the one that was not met for the longest time is forgotten", len(r.pulls.of))
 	}
 }
 

@@ -11,8 +11,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/hashicorp/golang-lru/v2/simplelru"
-
 	"github.com/seed-97356399/murmuration/internal/coding"
 	"github.com/seed-97356399/murmuration/internal/wire"
 	"github.com/seed-97356399/murmuration/tensor"
@@ -91,7 +89,6 @@ func New(params *tensor.Params, options Options) (*Replica, error) {
 	}
 	r.pieces = newPieces(r)
 	r.pulls.watched = newWatched(r, options.Watch)
-	r.pulls.of, _ = simplelru.NewLRU[string, *pulling](maxPulls, nil) // an error is a size below 1
 	return r, nil
 }
 
