@@ -58,8 +58,8 @@ func TestCrowd(t *testing.T) {
 // take of the machine is bounded.
 func TestThousandsComeAndGo(t *testing.T) {
 	const (
-		most     = 240 * time.Second // of processor time
-		mostHeld = 5 << 30           // bytes
+		most     = 180 * time.Second // of processor time
+		mostHeld = 3 << 30           // bytes
 	)
 	if testing.Short() {
 		t.Skip("left out by -short: simulates two thousand peers")

@@ -39,7 +39,7 @@ const (
 	glanced = 2000
 	// garbage is how much there may be, in percent of what is needed: that is most of a
 	// world from its first steps on, and as much again would be in the way of large ones.
-	garbage = 25
+	garbage = 10
 )
 
 // PrepareAll is prepare for all peers.
