@@ -70,14 +70,6 @@ func (l *Links) Patience(id topology.PeerID) time.Duration {
 	return l.tempo(id).patience(l.config.Stall)
 }
 
-// Trial is Patience with one that has just accepted: half of it for one never met.
-func (l *Links) Trial(id topology.PeerID) time.Duration {
-	if k := l.tempo(id); k.waits.Took == 0 {
-		return min(leastPatience<<k.late/2, l.config.Stall)
-	}
-	return l.Patience(id)
-}
-
 // Answer bounds the wait for a partner's answer to what it is asked. That is short, and takes
 // a slow link no longer the next time: who does not answer is not waited for ever longer.
 func (l *Links) Answer(id topology.PeerID) time.Duration {

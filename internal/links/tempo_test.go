@@ -52,25 +52,6 @@ func TestDeadlinesFollowThePartner(t *testing.T) {
 	}
 }
 
-// TestAnUnknownPartnerIsOnTrial: one that has accepted is waited for half as long as any other,
-// and as it has shown once an exchange with it is completed.
-func TestAnUnknownPartnerIsOnTrial(t *testing.T) {
-	l := choosing(0)
-	for i, c := range []struct {
-		waits Waits
-		err   error
-		want  time.Duration
-	}{
-		{Waits{}, errors.New("reset"), leastPatience / 2}, {Waits{}, os.ErrDeadlineExceeded, leastPatience}, {Waits{}, os.ErrDeadlineExceeded, stall},
-		{Waits{Longest: time.Second, Took: time.Second}, nil, slack * time.Second}, {Waits{}, ErrLate, stall},
-	} {
-		l.Ended("p", c.waits, c.err)
-		if got := l.Trial("p"); got != c.want || l.Trial("another") != leastPatience/2 {
-			t.Errorf("%d: a frame is waited for %s, want %s; of an unknown one %s", i, got, c.want, l.Trial("another"))
-		}
-	}
-}
-
 // TestOpeningFollowsThePartner: the first sign of a partner that was accepted is waited
 // for less long than a frame, and longer if it was late.
 func TestOpeningFollowsThePartner(t *testing.T) {

@@ -166,7 +166,7 @@ func (x *Exchange) accepted() error {
 		x.lanes[i] = SendingLane{lane: x.initiator.Lane(i), exchange: x.id, number: i, first: first, round: x.Round(), said: i == 0}
 	}
 	x.phase = agreeing
-	x.bounds.Frame = x.local.Links.Trial(x.partner)
+	x.bounds.Frame = x.local.Links.Patience(x.partner)
 	x.limit()
 	return nil
 }
