@@ -19,7 +19,7 @@ func TestAPlannedScheduleKeepsModelsAlike(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const peers, at = 4, 403
 		r := startRuled(t, peers, func(i int, c *peer.Config) {
-			c.Training.Checkpoint = peer.Checkpoint{Incarnation: 1, Inherited: uint64(20 * i)} // what the others have not heard of
+			c.Training.Checkpoint = peer.CheckpointWith(peer.Behind{Incarnation: 1, Inherited: uint64(20 * i)}) // what the others have not heard of
 			c.Training.Work = peer.Work{Steps: 3000}
 			c.Training.Schedule = optim.Schedule{Rate: 0.001, Shape: optim.Constant}
 			c.Training.Optimizer = &optim.SGD{}

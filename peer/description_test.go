@@ -82,7 +82,9 @@ func TestADescriptionOutlivesItsFounder(t *testing.T) {
 		config.Network.Description = description.Of("", describing("data", "mnist")...)
 		founder := start(t, config)
 		var saved peer.Saved
-		founder.Save(&saved)
+		if err := founder.SaveAll(&saved); err != nil {
+			t.Error(err)
+		}
 		for want, data := range map[seam.PeerID]string{founder.Self(): "mnist", "": "fashion"} {
 			again := config
 			again.Params, again.Network = newModel(), inMemory(t, network, "again-"+data, "digits")
@@ -176,13 +178,13 @@ func TestADescriptionIsRenewed(t *testing.T) {
 				t.Errorf("%s passes on %q of %s", n.Self(), columns, signer)
 			}
 		}
-		trainer, err := third.Train(t.Context(), peer.Training{Params: newModel(), Checkpoint: peer.Checkpoint{Description: founder.Description()}})
+		trainer, err := third.Train(t.Context(), peer.Training{Params: newModel(), Checkpoint: peer.Checkpoint{}.Describing(founder.Description())})
 		if err != nil {
 			t.Fatal(err)
 		}
 		var saved peer.Saved
-		if trainer.Save(&saved); saved.Checkpoint.Description.Signer != founder.Self() || !bytes.Contains(saved.Checkpoint.Description.Text, []byte("columns")) {
-			t.Errorf("its checkpoint is of %s", saved.Checkpoint.Description.Text)
+		if err := trainer.SaveAll(&saved); err != nil || saved.Checkpoint.Said().Description.Signer != founder.Self() || !bytes.Contains(saved.Checkpoint.Said().Description.Text, []byte("columns")) {
+			t.Errorf("its checkpoint is of %s", saved.Checkpoint.Said().Description.Text)
 		}
 		late := join("late", "third", describing("columns", "8")...)
 		if err := late.WaitMembers(t.Context(), 4); !errors.As(err, new(*description.MismatchError)) {

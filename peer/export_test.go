@@ -8,7 +8,9 @@ import (
 	"github.com/seed-97356399/murmuration/internal/links"
 	"github.com/seed-97356399/murmuration/internal/session"
 	"github.com/seed-97356399/murmuration/internal/wire"
+	"github.com/seed-97356399/murmuration/peer/optim"
 	"github.com/seed-97356399/murmuration/peer/seam"
+	"github.com/seed-97356399/murmuration/tensor"
 )
 
 // ShortenQuarantine has the peer keep offenders away for other times than those that
@@ -58,3 +60,29 @@ func (p *Peer) Cut() (digest uint64, sliceLen int) { return p.replica.Cut(), p.r
 
 // FoundReachable is what the transport calls.
 func (p *Peer) FoundReachable(reachable bool) { p.foundReachable(reachable) }
+
+// Behind is what a Checkpoint says.
+type (
+	Behind = behind
+	Past   = past
+)
+
+// CheckpointWith is a checkpoint that says this, and Said what one says.
+func CheckpointWith(b Behind) Checkpoint { return Checkpoint{b} }
+func (c Checkpoint) Said() Behind        { return c.is }
+
+// Saved are the parts of what Save copies.
+type Saved struct {
+	Params     tensor.Vector
+	Optimizer  optim.State
+	Checkpoint Checkpoint
+}
+
+// SaveAll is Save into parts that are made for it.
+func (t *Trainer) SaveAll(s *Saved) (err error) {
+	if s.Params == nil {
+		s.Params = make(tensor.Vector, t.replica.Len())
+	}
+	s.Checkpoint, err = t.Save(s.Params, &s.Optimizer)
+	return err
+}

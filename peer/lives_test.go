@@ -15,6 +15,7 @@ import (
 	"github.com/seed-97356399/murmuration/peer/memnet"
 	"github.com/seed-97356399/murmuration/peer/peertest"
 	"github.com/seed-97356399/murmuration/peer/seam"
+	"github.com/seed-97356399/murmuration/peer/stats"
 	"github.com/seed-97356399/murmuration/peer/swim"
 )
 
@@ -52,9 +53,11 @@ func TestANumberInAWelcomeEndsNobodysPart(t *testing.T) {
 					time.Sleep(time.Second)
 				}
 				var saved peer.Saved
-				guest.Save(&saved)
-				if s := guest.Stats(); s.Incarnation != 1 || saved.Checkpoint.Incarnation != 1 {
-					t.Errorf("incarnation %d, in its checkpoint %d; want 1 in both", s.Incarnation, saved.Checkpoint.Incarnation)
+				if err := guest.SaveAll(&saved); err != nil {
+					t.Error(err)
+				}
+				if s := guest.Stats(); s.Incarnation != 1 || saved.Checkpoint.Said().Incarnation != 1 {
+					t.Errorf("incarnation %d, in its checkpoint %d; want 1 in both", s.Incarnation, saved.Checkpoint.Said().Incarnation)
 				}
 				for _, r := range liar.Membership.Members() {
 					if r.Peer == guest.Self() && r.Steps < 8 {
@@ -144,7 +147,7 @@ func TestAnIdentityThatIsUsedUpSaysSo(t *testing.T) {
 func TestACheckpointWithAnAbsurdNumberIsRefused(t *testing.T) {
 	for _, number := range []uint64{math.MaxUint64, seam.MaxIncarnation} {
 		config := peer.Config{Run: "digits", Params: newModel()}
-		config.Training.Checkpoint = peer.Checkpoint{Own: 5, Steps: 5, FlockSteps: 5, Incarnation: number}
+		config.Training.Checkpoint = peer.CheckpointOf(stats.Peer{Steps: 5, Age: 5, FlockSteps: 5, Incarnation: number})
 		if _, err := peer.Start(t.Context(), config); err == nil || !strings.Contains(err.Error(), "begin without the checkpoint") {
 			t.Errorf("incarnation %d: error %v", number, err)
 		}

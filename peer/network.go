@@ -212,7 +212,7 @@ type Inquiry struct {
 	// is empty if the member does not tell. It is there even where another layout is refused.
 	Description description.Description
 	Signer      seam.PeerID
-	// Signed is the description as it was signed, to be passed on (Checkpoint.Description).
+	// Signed is the description as it was signed, to be passed on (Checkpoint.Describing).
 	Signed description.Signed
 	// Awaits is what a process answers that waits for the run itself (Admission.Await); 0 if
 	// it does not.

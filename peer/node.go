@@ -172,7 +172,7 @@ func (n *Node) Self() seam.PeerID { return n.net.transport.Self() }
 // give in Network.Join.
 func (n *Node) JoinAddresses() []string { return n.net.transport.JoinAddresses() }
 
-// Description is what the run is, as who began it has signed it, for Checkpoint.Description.
+// Description is what the run is, as who began it has signed it, for Checkpoint.Describing.
 func (n *Node) Description() description.Signed { return n.arrival.Described.Held() }
 
 // Describe says anew what the run is, once its members have found out more of it together: all call it

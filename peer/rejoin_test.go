@@ -13,6 +13,7 @@ import (
 	"github.com/seed-97356399/murmuration/peer"
 	"github.com/seed-97356399/murmuration/peer/memnet"
 	"github.com/seed-97356399/murmuration/peer/peertest"
+	"github.com/seed-97356399/murmuration/peer/stats"
 	"github.com/seed-97356399/murmuration/tensor"
 )
 
@@ -36,7 +37,7 @@ func crashAndReturn(t *testing.T, f *flockOf, steps int) (saved tensor.Vector, b
 	}
 	config.Params = newModel()
 	copy(config.Params.Vector(), saved)
-	config.Training.Checkpoint = peer.Checkpoint{Steps: before.Age, FlockSteps: before.FlockSteps}
+	config.Training.Checkpoint = peer.CheckpointOf(stats.Peer{Age: before.Age, FlockSteps: before.FlockSteps})
 	back = start(t, config)
 	if back.Self() != gone.Self() {
 		t.Fatal("another identity")

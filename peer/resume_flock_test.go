@@ -44,8 +44,10 @@ func TestAFlockThatDiesResumes(t *testing.T) {
 		time.Sleep(time.Second) // everybody's record tells
 		saved := make([]peer.Saved, 3)
 		for i, p := range first.Peers {
-			p.Save(&saved[i])
-			if c := saved[i].Checkpoint; c.Own != 100 || c.FlockSteps != 300 || c.Incarnation != 1 || len(c.Past) != 2 {
+			if err := p.SaveAll(&saved[i]); err != nil {
+				t.Error(err)
+			}
+			if c := saved[i].Checkpoint.Said(); c.Steps != 100 || c.FlockSteps != 300 || c.Incarnation != 1 || len(c.Past) != 2 {
 				t.Errorf("peer %d saves %+v", i, c)
 			}
 			if !slices.Equal(saved[i].Params, first.Models()[i]) || len(saved[i].Optimizer.Vectors) != 1 {
@@ -88,7 +90,9 @@ func TestARunThatWasOverStaysOver(t *testing.T) {
 		time.Sleep(time.Second)
 		saved := make([]peer.Saved, 3)
 		for i, p := range first.Peers {
-			p.Save(&saved[i])
+			if err := p.SaveAll(&saved[i]); err != nil {
+				t.Error(err)
+			}
 		}
 		for _, p := range first.Peers {
 			p.Close()
@@ -121,11 +125,13 @@ func TestSavingWhileTraining(t *testing.T) {
 				return
 			default:
 			}
-			f.Peers[0].Save(&s)
-			if s.Checkpoint.Own < last || !tensor.Finite(s.Params) {
-				t.Errorf("from step %d back to %d", last, s.Checkpoint.Own)
+			if err := f.Peers[0].SaveAll(&s); err != nil {
+				t.Error(err)
 			}
-			last = s.Checkpoint.Own
+			if s.Checkpoint.Said().Steps < last || !tensor.Finite(s.Params) {
+				t.Errorf("from step %d back to %d", last, s.Checkpoint.Said().Steps)
+			}
+			last = s.Checkpoint.Said().Steps
 		}
 	})
 	f.Train(t.Context(), towards)
@@ -143,22 +149,25 @@ func TestOrdersOutliveTheFlock(t *testing.T) {
 		r.send(0, control.Command{Kind: control.SetWork, Steps: 8000}, control.Command{Kind: control.Pause, Why: "lunch"})
 		time.Sleep(time.Second)
 		var s peer.Saved
-		r.Peers[0].Save(&s)
-		if len(s.Checkpoint.Orders) != 2 {
-			t.Fatalf("%d orders are kept, want 2", len(s.Checkpoint.Orders))
+		if err := r.Peers[0].SaveAll(&s); err != nil {
+			t.Error(err)
+		}
+		if len(s.Checkpoint.Said().Orders) != 2 {
+			t.Fatalf("%d orders are kept, want 2", len(s.Checkpoint.Said().Orders))
 		}
 		back := func(name string, orders [][]byte) *peer.Peer {
 			config := peer.Config{Run: peertest.Run, Params: newModel(), Network: inMemory(t, r.Network, name, peertest.Run)}
 			config.Training.Work = peer.Work{Steps: 40_000}
 			config.Network.Control.Operator = operatorID(t)
-			config.Training.Checkpoint = s.Checkpoint
-			config.Training.Checkpoint.Orders = orders
+			kept := s.Checkpoint.Said()
+			kept.Orders = orders
+			config.Training.Checkpoint = peer.CheckpointWith(kept)
 			return start(t, config)
 		}
-		if p := back("alone-1", s.Checkpoint.Orders); !p.Control().Paused || p.Stats().Target != 8000 {
+		if p := back("alone-1", s.Checkpoint.Said().Orders); !p.Control().Paused || p.Stats().Target != 8000 {
 			t.Errorf("it comes back with %+v", p.Control())
 		}
-		forged := slices.Clone(s.Checkpoint.Orders[0])
+		forged := slices.Clone(s.Checkpoint.Said().Orders[0])
 		forged[len(forged)-1]++
 		if p := back("alone-2", [][]byte{forged, nil, {1}}); p.Control().Paused || p.Stats().Target != 40_000 {
 			t.Errorf("it obeys a stranger: %+v", p.Control())
@@ -172,9 +181,9 @@ func TestOrdersOutliveTheFlock(t *testing.T) {
 func TestWhoMadeNoStepComesBackAsWhoItWas(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		flock := peertest.Start(t, peertest.Config{Peers: 1, Params: newModel, Configure: func(_ int, c *peer.Config) {
-			c.Training.Checkpoint = peer.Checkpoint{
-				Steps: 40, FlockSteps: 120, Incarnation: 3, Inherited: 20, Past: []peer.Past{{Peer: "b", Incarnation: 1, Steps: 100}},
-			}
+			c.Training.Checkpoint = peer.CheckpointWith(peer.Behind{
+				Age: 40, FlockSteps: 120, Incarnation: 3, Inherited: 20, Past: []peer.Past{{Peer: "b", Incarnation: 1, Steps: 100}},
+			})
 		}})
 		if s := flock.Peers[0].Stats(); s.Incarnation != 4 || s.FlockSteps != 120 || s.Steps != 0 || s.Age != 40 {
 			t.Errorf("it comes back as %+v", s)

@@ -67,7 +67,9 @@ func whileTraining(t *testing.T, optimizer optim.Optimizer, gradient func(step i
 		case <-done:
 			return
 		default:
-			p.Save(saved)
+			if err := p.SaveAll(saved); err != nil {
+				t.Error(err)
+			}
 			look(saved)
 		}
 	}
@@ -144,7 +146,9 @@ func TestTheMergeKeepsTheOptimizersState(t *testing.T) {
 				leaveTogether(flock)
 				for i, p := range flock.Peers {
 					var saved peer.Saved
-					p.Save(&saved)
+					if err := p.SaveAll(&saved); err != nil {
+						t.Error(err)
+					}
 					o := saved.Optimizer
 					if steps := p.Stats().Steps; o.Steps < steps || tensor.MaxAbs(o.Vectors["square"]) == 0 {
 						t.Errorf("peer %d leaves after %d steps with an optimizer that remembers %d of them, squares up to %g", i, steps, o.Steps, tensor.MaxAbs(o.Vectors["square"]))

@@ -109,7 +109,7 @@ type training struct {
 func (t *training) begin(of *Trainer, machine collective.Traits) {
 	t.arrival, t.work, t.tally, t.life, t.report = of.newcomer, &of.work, of.node.tally, of.life, of.node.notify
 	// Of a checkpoint without steps nobody knows whether its parameters are the run's first.
-	t.values, t.fresh = of.replica.Len(), of.with.Checkpoint.Incarnation == 0
+	t.values, t.fresh = of.replica.Len(), of.with.Checkpoint.is.Incarnation == 0
 	t.proceed, t.halts, t.pools = make(chan struct{}, 1), make(chan averaging.Reason, 1), machine.Pools
 	t.Trainer = trainer.New(trainer.Config{
 		Replica: of.replica, Optimizer: of.with.Optimizer, Traits: machine, Pace: of.with.Exchange.Pace, Run: t,

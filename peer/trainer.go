@@ -20,6 +20,7 @@ import (
 	"github.com/seed-97356399/murmuration/internal/tally"
 	"github.com/seed-97356399/murmuration/internal/tasks"
 	"github.com/seed-97356399/murmuration/internal/wire"
+	"github.com/seed-97356399/murmuration/peer/optim"
 	"github.com/seed-97356399/murmuration/peer/seam"
 	"github.com/seed-97356399/murmuration/tensor"
 )
@@ -84,10 +85,10 @@ func newTrainer(n *Node, with Training) (*Trainer, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := with.Checkpoint
+	c := with.Checkpoint.is
 	t.newcomer = arrival.NewNewcomer(arrival.NewcomerConfig{
 		Layout: t.layout, Replica: t.replica, Stall: network.Stall,
-		Checkpoint:  arrival.Checkpoint{Steps: c.Steps, FlockSteps: c.FlockSteps, TellsWho: c.tellsWho()},
+		Checkpoint:  arrival.Checkpoint{Steps: c.Age, FlockSteps: c.FlockSteps, TellsWho: c.tellsWho()},
 		Quarantined: func(id seam.PeerID) time.Duration { return t.links.Quarantined(id, t.life.Now()) },
 		Condemn:     func(id seam.PeerID, offence error) { t.talks.Condemn(id, offence) },
 	}, n.arrival)
@@ -134,7 +135,7 @@ func (t *Trainer) enter() error {
 
 // enrol says that the node trains. It runs on the loop.
 func (t *Trainer) enrol() {
-	n, c := t.node, t.with.Checkpoint
+	n, c := t.node, t.with.Checkpoint.is
 	if n.flock.Steps() == 0 {
 		c.resume(n.flock)
 	}
@@ -249,19 +250,21 @@ func (t *Trainer) Batch(own int) int {
 	return own
 }
 
-// Save copies all that a checkpoint keeps into s, whose vectors it uses again if they
-// have the right length. The parameters and the optimizer's state are those of one moment
-// between two steps. A step that comes just then waits while the optimizer's vectors are
-// copied, for no longer than the optimizer takes to make it.
-func (t *Trainer) Save(s *Saved) {
+// Save copies the parameters into params, which must have as many values as the layout, and the
+// optimizer's state into optimizer (see optim.Stateful), whose vectors it uses again if they have the right
+// length. Both are those of one moment between two steps; the Checkpoint is what lies behind them. With the
+// three as Training.Params, the state of Training.Optimizer and Training.Checkpoint a peer goes on in another
+// life where it is now. A step that comes just then waits while the optimizer's vectors are copied, for no
+// longer than the optimizer takes to make it.
+func (t *Trainer) Save(params tensor.Vector, optimizer *optim.State) (Checkpoint, error) {
+	if len(params) != t.replica.Len() {
+		return Checkpoint{}, fmt.Errorf("saving %d parameters into %d values: give a vector as long as the layout", t.replica.Len(), len(params))
+	}
 	// What was done is read first: the parameters may be a step ahead of it, never
 	// behind.
-	s.Checkpoint = done(t.node.flock, t.node.roster.Incarnation(), t.node.orders.All())
-	s.Checkpoint.Description = t.node.Description()
-	if len(s.Params) != t.replica.Len() {
-		s.Params = make(tensor.Vector, t.replica.Len())
-	}
-	t.steps.Save(s.Params, &s.Optimizer)
+	done := t.node.done()
+	t.steps.Save(params, optimizer)
+	return done, nil
 }
 
 // Close ends the training: if the run is over here, the trainer first serves the others until

@@ -148,8 +148,8 @@ func (t Training) faults() (faults []error) {
 	if x.Deadline < 0 || t.Work.Grace < 0 {
 		fault("Exchange.Deadline %s and Work.Grace %s: neither may be negative", x.Deadline, t.Work.Grace)
 	}
-	if err := t.Checkpoint.validate(); err != nil {
-		faults = append(faults, err)
+	if err := t.Checkpoint.is.validate(); err != nil {
+		fault("Checkpoint: %w", err)
 	}
 	if err := t.Schedule.Validate(); err != nil {
 		fault("Schedule: %w", err)

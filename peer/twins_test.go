@@ -15,6 +15,7 @@ import (
 	"github.com/seed-97356399/murmuration/peer/memnet"
 	"github.com/seed-97356399/murmuration/peer/peertest"
 	"github.com/seed-97356399/murmuration/peer/seam"
+	"github.com/seed-97356399/murmuration/peer/stats"
 	"github.com/seed-97356399/murmuration/peer/swim"
 )
 
@@ -22,8 +23,8 @@ import (
 // stops, with a checkpoint of the first or without, and the others go on with the first.
 func TestOneKeyOnTwoMachines(t *testing.T) {
 	t.Parallel()
-	for _, checkpoint := range []peer.Checkpoint{{}, {Own: 5, Steps: 5, FlockSteps: 5, Incarnation: 1}} {
-		t.Run(fmt.Sprint("incarnation ", checkpoint.Incarnation), func(t *testing.T) {
+	for _, checkpoint := range []peer.Checkpoint{{}, peer.CheckpointOf(stats.Peer{Steps: 5, Age: 5, FlockSteps: 5, Incarnation: 1})} {
+		t.Run(fmt.Sprint("incarnation ", checkpoint.Said().Incarnation), func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) { copyOfAKey(t, checkpoint) })
 		})

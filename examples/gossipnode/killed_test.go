@@ -128,7 +128,7 @@ func (k *killedRun) newest(i int) (steps uint64, saved time.Time) {
 		if err != nil {
 			k.t.Fatal(err)
 		}
-		steps, saved = taken.Checkpoint.Own, info.ModTime()
+		steps, saved = taken.Progress.Steps, info.ModTime()
 	}
 	return steps, saved
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/seed-97356399/murmuration/peer"
 	"github.com/seed-97356399/murmuration/peer/seam"
+	"github.com/seed-97356399/murmuration/peer/stats"
 )
 
 // resume is what a trainer keeps of each answer and gives to the next bridge, should its own die:
@@ -61,5 +62,5 @@ func (r *resume) checkpoint() peer.Checkpoint {
 	if r == nil {
 		return peer.Checkpoint{}
 	}
-	return peer.Checkpoint{Steps: r.Age, FlockSteps: r.FlockSteps, Own: r.Own, Incarnation: r.Incarnation}
+	return peer.CheckpointOf(stats.Peer{Steps: r.Own, Age: r.Age, FlockSteps: r.FlockSteps, Incarnation: r.Incarnation})
 }

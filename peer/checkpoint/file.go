@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"os"
 	"strconv"
 	"strings"
@@ -13,7 +12,6 @@ import (
 	"github.com/seed-97356399/murmuration/peer"
 	"github.com/seed-97356399/murmuration/peer/description"
 	"github.com/seed-97356399/murmuration/peer/optim"
-	"github.com/seed-97356399/murmuration/peer/seam"
 	"github.com/seed-97356399/murmuration/tensor"
 )
 
@@ -52,46 +50,45 @@ const (
 	keyOptimizerSteps = "optimizer_steps"
 )
 
-// ledger is what a peer has to remember of what others have done, so that a flock whose
-// members all come back knows how far it was.
-type ledger struct {
-	Inherited uint64 `json:"inherited"`
-	Peers     uint64 `json:"peers,omitempty"` // the most at once
-	Past      []past `json:"past"`
-	// Orders are what the operator has said, as signed.
-	Orders [][]byte `json:"orders,omitempty"`
+// Progress is how far a peer and its flock were: the part of a peer.Checkpoint that people are shown.
+type Progress struct {
+	// Steps are the peer's own, Age all that lie behind the model, FlockSteps those of all peers.
+	Steps       uint64 `json:"steps"`
+	Age         uint64 `json:"age"`
+	FlockSteps  uint64 `json:"flock_steps"`
+	Incarnation uint64 `json:"incarnation"`
+	// Past are lives of other members.
+	Past []json.RawMessage `json:"past"`
 	// Description is that of the run, as signed.
-	Description description.Signed `json:"description,omitzero"`
+	Description description.Signed `json:"description"`
 }
 
-// past is one life of one of them.
-type past struct {
-	Peer        seam.PeerID `json:"peer"`
-	Incarnation uint64      `json:"incarnation"`
-	Steps       uint64      `json:"steps"`
-	Resumed     bool        `json:"resumed,omitempty"`
-}
+// counted are the numbers of a peer.Checkpoint that are metadata of their own; the rest is the ledger.
+var counted = []string{keySteps, keyAge, keyFlock, keyLife}
 
-// progressMetadata tells what was done, and adds it to metadata.
-func progressMetadata(metadata map[string]string, s *peer.Saved) error {
-	c, number := s.Checkpoint, func(n uint64) string { return strconv.FormatUint(n, 10) }
-	others := ledger{Inherited: c.Inherited, Peers: c.Peers, Past: []past{}, Orders: c.Orders, Description: c.Description}
-	for _, l := range c.Past {
-		others.Past = append(others.Past, past(l))
-	}
-	text, err := json.Marshal(others)
+// progressMetadata adds to metadata what lies behind the model, and what the optimizer is.
+func progressMetadata(metadata map[string]string, c peer.Checkpoint, optimizer optim.State) error {
+	text, err := c.MarshalBinary()
 	if err != nil {
+		return fmt.Errorf("encoding the checkpoint: %w", err)
+	}
+	var all map[string]json.RawMessage
+	if err := json.Unmarshal(text, &all); err != nil {
+		return fmt.Errorf("encoding the checkpoint: %w", err)
+	}
+	for _, key := range counted {
+		metadata[key] = string(all[key])
+		delete(all, key)
+	}
+	if text, err = json.Marshal(all); err != nil {
 		return fmt.Errorf("encoding the ledger: %w", err)
 	}
-	maps.Copy(metadata, map[string]string{
-		keySteps: number(c.Own), keyAge: number(c.Steps), keyFlock: number(c.FlockSteps), keyLife: number(c.Incarnation),
-		keyLedger: string(text), keyOptimizer: s.Optimizer.Kind, keyOptimizerSteps: number(s.Optimizer.Steps),
-	})
+	metadata[keyLedger], metadata[keyOptimizer], metadata[keyOptimizerSteps] = string(text), optimizer.Kind, strconv.FormatUint(optimizer.Steps, 10)
 	return nil
 }
 
 // progressOf reads back what progressMetadata has written.
-func progressOf(metadata map[string]string) (c peer.Checkpoint, optimizerSteps uint64, err error) {
+func progressOf(metadata map[string]string) (c peer.Checkpoint, p Progress, optimizerSteps uint64, err error) {
 	var faults []error
 	number := func(key string) uint64 {
 		n, err := strconv.ParseUint(metadata[key], 10, 64)
@@ -100,24 +97,23 @@ func progressOf(metadata map[string]string) (c peer.Checkpoint, optimizerSteps u
 		}
 		return n
 	}
-	c = peer.Checkpoint{Own: number(keySteps), Steps: number(keyAge), FlockSteps: number(keyFlock), Incarnation: number(keyLife)}
-	if c.Incarnation >= seam.MaxIncarnation {
-		faults = append(faults, fmt.Errorf("its %s is %d, which no peer reaches: the file is damaged", keyLife, c.Incarnation))
-	}
 	optimizerSteps = number(keyOptimizerSteps)
-	var others ledger
+	all := make(map[string]any)
+	var others map[string]json.RawMessage
 	if err := json.Unmarshal([]byte(metadata[keyLedger]), &others); err != nil {
 		faults = append(faults, fmt.Errorf("its ledger: %w", err))
 	}
-	if len(others.Past) > peer.MaxPast {
-		faults = append(faults, fmt.Errorf("its ledger has %d lives, more than %d", len(others.Past), peer.MaxPast))
-		others.Past = nil
+	for key, value := range others {
+		all[key] = value
 	}
-	c.Inherited, c.Peers, c.Orders, c.Description = others.Inherited, others.Peers, others.Orders, others.Description
-	for _, l := range others.Past {
-		c.Past = append(c.Past, peer.Past(l))
+	for _, key := range counted {
+		all[key] = number(key)
 	}
-	return c, optimizerSteps, errors.Join(faults...)
+	text, err := json.Marshal(all)
+	if err == nil {
+		err = errors.Join(c.UnmarshalBinary(text), json.Unmarshal(text, &p))
+	}
+	return c, p, optimizerSteps, errors.Join(append(faults, err)...)
 }
 
 // checkFormat tells what keeps this program from reading a format.
@@ -155,11 +151,10 @@ func Read(c Folder, path string, params *tensor.Params) (*Taken, error) {
 		return nil, optim.ErrNotFinite
 	}
 	taken := &Taken{Path: path, metadata: metadata}
-	progress, optimizerSteps, err := progressOf(metadata)
-	if err != nil {
+	var optimizerSteps uint64
+	if taken.Checkpoint, taken.Progress, optimizerSteps, err = progressOf(metadata); err != nil {
 		return nil, err
 	}
-	taken.Checkpoint = progress
 	model, vectors, err := parts(read)
 	if err != nil {
 		return nil, err
@@ -248,9 +243,9 @@ func (f *File) Model() (*tensor.Params, error) {
 func IsOptimizers(tensor string) bool { return strings.HasPrefix(tensor, optimizerPrefix) }
 
 // Progress is how far the peer and its flock were.
-func (f *File) Progress() (peer.Checkpoint, error) {
-	c, _, err := progressOf(f.Metadata)
-	return c, err
+func (f *File) Progress() (Progress, error) {
+	_, p, _, err := progressOf(f.Metadata)
+	return p, err
 }
 
 // Is tells whether a file is a checkpoint of a format that this program knows.

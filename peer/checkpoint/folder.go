@@ -16,6 +16,7 @@ import (
 
 	"github.com/seed-97356399/murmuration/internal/atomicfile"
 	"github.com/seed-97356399/murmuration/peer"
+	"github.com/seed-97356399/murmuration/peer/optim"
 	"github.com/seed-97356399/murmuration/tensor"
 )
 
@@ -55,7 +56,11 @@ func refusedPaths(refused []error) (paths []string) {
 
 // Taken is a checkpoint that was taken up.
 type Taken struct {
-	peer.Saved
+	// Params, Optimizer and Checkpoint are what Trainer.Save has copied, and Progress tells of the last.
+	Params     tensor.Vector
+	Optimizer  optim.State
+	Checkpoint peer.Checkpoint
+	Progress   Progress
 	// Path is the file's.
 	Path string
 	// Older: its layers have other names than the model's, and were told apart by shape and

@@ -2,6 +2,7 @@ package checkpoint
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -43,8 +44,7 @@ func keep(t *testing.T, c Folder, steps uint64, shape []int, edit func(map[strin
 	copy(all.Vector(), params.Vector())
 	all.Vector()[n] = 7
 	metadata := c.describe(params.Layout(), time.Now())
-	saved := peer.Saved{Checkpoint: behindOf(steps), Optimizer: optim.State{Kind: "sgd"}}
-	if err := progressMetadata(metadata, &saved); err != nil {
+	if err := progressMetadata(metadata, behindOf(steps), optim.State{Kind: "sgd"}); err != nil {
 		t.Fatal(err)
 	}
 	Seal(metadata, all)
@@ -69,12 +69,13 @@ func writeText(t *testing.T, name, text string) (path string) {
 }
 
 // behindOf is what lies behind a checkpoint that keep saves.
-func behindOf(steps uint64) peer.Checkpoint {
-	return peer.Checkpoint{
-		Own: steps, Steps: steps + 5, FlockSteps: 4 * steps, Incarnation: 2, Inherited: 6, Peers: 3,
-		Orders: [][]byte{{1, 2, 3}, {0xff}},
-		Past:   []peer.Past{{Peer: "a", Incarnation: 1, Steps: 9}, {Peer: "b", Incarnation: 3, Steps: 11, Resumed: true}},
+func behindOf(steps uint64) (c peer.Checkpoint) {
+	err := c.UnmarshalBinary(fmt.Appendf(nil, `{"steps":%d,"age":%d,"flock_steps":%d,"incarnation":2,"inherited":6,"peers":3,"orders":["AQID","/w=="],
+		"past":[{"peer":"a","incarnation":1,"steps":9},{"peer":"b","incarnation":3,"steps":11,"resumed":true}]}`, steps, steps+5, 4*steps))
+	if err != nil {
+		panic(err)
 	}
+	return c
 }
 
 func testFolder(t *testing.T) Folder {
@@ -102,6 +103,9 @@ func TestCheckpoint(t *testing.T) {
 		want[0] = float32(steps)
 		if !slices.Equal(params.Vector(), want) {
 			t.Errorf("values %v, want %v", params.Vector(), want)
+		}
+		if p := taken.Progress; p.Steps != steps || p.Age != steps+5 || p.FlockSteps != 4*steps || p.Incarnation != 2 || len(p.Past) != 2 {
+			t.Errorf("%+v is what it tells", p)
 		}
 		if !reflect.DeepEqual(taken.Checkpoint, behindOf(steps)) {
 			t.Errorf("%+v lie behind it, want %+v", taken.Checkpoint, behindOf(steps))
@@ -193,7 +197,7 @@ func TestRefusedCheckpoint(t *testing.T) {
 				t.Fatal(err)
 			}
 			taken, refused, err := mine.Load(params)
-			if err != nil || taken == nil || taken.Checkpoint.Own != 8 || len(refused) != 1 || !strings.Contains(refused[0].Error(), c.want) || !strings.Contains(refused[0].Error(), nameOf(9)) {
+			if err != nil || taken == nil || taken.Progress.Steps != 8 || len(refused) != 1 || !strings.Contains(refused[0].Error(), c.want) || !strings.Contains(refused[0].Error(), nameOf(9)) {
 				t.Errorf("with one before it: %+v, refused %v, error %v", taken, refused, err)
 			}
 			once := mine
@@ -221,7 +225,7 @@ func TestFailedSave(t *testing.T) {
 	if path, err := c.save(params, map[string]string{"run": "\xff"}); err == nil || path != "" { // not UTF-8, which metadata has to be
 		t.Fatal("saved what cannot be saved")
 	}
-	if taken, refused, err := c.Load(params); err != nil || len(refused) > 0 || taken.Checkpoint.Own != 5 {
+	if taken, refused, err := c.Load(params); err != nil || len(refused) > 0 || taken.Progress.Steps != 5 {
 		t.Errorf("%+v, error %v", taken, err)
 	}
 	if files, _ := os.ReadDir(c.Dir); len(files) != 1 {

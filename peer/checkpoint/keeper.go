@@ -25,9 +25,10 @@ import (
 type Keeper struct {
 	KeeperConfig
 
-	saved  peer.Saved
-	file   *tensor.Params // what saved is a part of
-	inFile []string       // the optimizer's vectors there
+	file      *tensor.Params // whose vector the next two are parts of
+	params    tensor.Vector
+	optimizer optim.State
+	inFile    []string // the optimizer's vectors there
 
 	savedAt atomic.Pointer[time.Time] // when a checkpoint was last saved, or the keeper made
 
@@ -111,11 +112,12 @@ func (k *Keeper) attempt() {
 // save writes a checkpoint. The caller sees to it that nobody else saves.
 func (k *Keeper) save() error {
 	began := time.Now()
-	if err := k.copy(); err != nil {
+	done, err := k.copy()
+	if err != nil {
 		return err
 	}
 	metadata := k.Into.describe(k.Layout, began)
-	if err := progressMetadata(metadata, &k.saved); err != nil {
+	if err := progressMetadata(metadata, done, k.optimizer); err != nil {
 		return err
 	}
 	schedule, err := json.Marshal(k.Schedule)
@@ -133,35 +135,48 @@ func (k *Keeper) save() error {
 		k.Log.Warn("a checkpoint was saved, but older ones stay", zap.Error(err))
 	}
 	k.savedAt.Store(&began)
-	k.Log.Debug("saved a checkpoint", zap.String("file", path), zap.Uint64("steps", k.saved.Checkpoint.Own), zap.Duration("took", time.Since(began)))
+	k.Log.Debug("saved a checkpoint", zap.String("file", path), zap.String("steps", metadata[keySteps]), zap.Duration("took", time.Since(began)))
 	return nil
 }
 
 // copy takes the peer's state into the vectors of the file to be.
-func (k *Keeper) copy() error {
-	k.Peer.Save(&k.saved)
-	names := slices.Sorted(maps.Keys(k.saved.Optimizer.Vectors))
-	if k.file != nil && slices.Equal(names, k.inFile) {
-		return nil
+func (k *Keeper) copy() (done peer.Checkpoint, err error) {
+	for {
+		if k.file == nil {
+			if err := k.layOut(); err != nil {
+				return done, err
+			}
+		}
+		if done, err = k.Peer.Save(k.params, &k.optimizer); err != nil {
+			return done, err
+		}
+		if len(k.inFile) == len(k.optimizer.Vectors) && !slices.ContainsFunc(k.inFile, func(name string) bool { return k.optimizer.Vectors[name] == nil }) {
+			return done, nil
+		}
+		k.file = nil // the optimizer has other vectors by now
 	}
+}
+
+// layOut makes room for the parameters and the vectors that the optimizer has had last.
+func (k *Keeper) layOut() error {
+	k.inFile = slices.Sorted(maps.Keys(k.optimizer.Vectors))
 	var specs []tensor.Spec
 	for _, at := range k.Layout.Ranges() {
 		specs = append(specs, tensor.Spec{Name: at.Name, Shape: at.Shape})
 	}
-	for _, name := range names {
+	for _, name := range k.inFile {
 		specs = append(specs, tensor.Spec{Name: optimizerPrefix + name, Shape: []int{k.Layout.Len()}})
 	}
 	layout, err := tensor.NewLayout(specs...)
 	if err != nil {
 		return fmt.Errorf("laying out a checkpoint: %w", err)
 	}
-	k.file, k.inFile = tensor.NewParams(layout), names
+	k.file = tensor.NewParams(layout)
 	all, n := k.file.Vector(), k.Layout.Len()
-	k.saved.Params = all[:n:n]
-	for i, name := range names {
-		k.saved.Optimizer.Vectors[name] = all[(i+1)*n : (i+2)*n : (i+2)*n]
+	k.params = all[:n:n]
+	for i, name := range k.inFile {
+		k.optimizer.Vectors[name] = all[(i+1)*n : (i+2)*n : (i+2)*n]
 	}
-	k.Peer.Save(&k.saved)
 	return nil
 }
 

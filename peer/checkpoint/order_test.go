@@ -6,7 +6,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/seed-97356399/murmuration/peer"
 	"github.com/seed-97356399/murmuration/peer/optim"
 	"github.com/seed-97356399/murmuration/tensor"
 )
@@ -50,7 +49,7 @@ func TestModelsThatLieOtherwise(t *testing.T) {
 				all.Vector()[i], all.Vector()[plain.Len()+i] = float32(i+1), float32(10*(i+1))
 			}
 			metadata := written.describe(plain, time.Now())
-			if err := progressMetadata(metadata, &peer.Saved{Checkpoint: behindOf(3), Optimizer: optim.State{Kind: "sgd"}}); err != nil {
+			if err := progressMetadata(metadata, behindOf(3), optim.State{Kind: "sgd"}); err != nil {
 				t.Fatal(err)
 			}
 			Seal(metadata, all)

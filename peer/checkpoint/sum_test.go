@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/seed-97356399/murmuration/peer"
+	"github.com/seed-97356399/murmuration/peer/optim"
 	"github.com/seed-97356399/murmuration/tensor"
 )
 
@@ -69,7 +69,7 @@ func TestOlderFormatsAreRefused(t *testing.T) {
 	for format, want := range map[string]string{formatName + "2": "it is of format 2", checkpointFormat: "does not fit its checksum"} {
 		params := smallParams(t, 3)
 		metadata := c.describe(params.Layout(), time.Now())
-		if err := progressMetadata(metadata, &peer.Saved{Checkpoint: behindOf(9)}); err != nil {
+		if err := progressMetadata(metadata, behindOf(9), optim.State{}); err != nil {
 			t.Fatal(err)
 		}
 		metadata[keyFormat], metadata[keySum] = format, checksum(params.Vector())

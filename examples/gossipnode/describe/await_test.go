@@ -115,7 +115,7 @@ func (p *process) train(ctx context.Context, network *memnet.Network, start time
 		Params:   tensor.NewParams(layout),
 		Join:     p.s.Join,
 		Network:  peer.Network{Description: Of(p.s, nil), Transport: transport, Membership: membership},
-		Training: peer.Training{Checkpoint: peer.Checkpoint{Description: p.s.Described}},
+		Training: peer.Training{Checkpoint: peer.Checkpoint{}.Describing(p.s.Described)},
 	})
 	if err != nil {
 		return err

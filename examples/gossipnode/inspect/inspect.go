@@ -199,7 +199,7 @@ func progressIn(read *checkpoint.File) (*Progress, error) {
 		return nil, err
 	}
 	found := &Progress{
-		Step: c.Own, Age: c.Steps, FlockSteps: c.FlockSteps, Incarnation: c.Incarnation, Others: len(c.Past), Optimizer: read.Metadata["optimizer"],
+		Step: c.Steps, Age: c.Age, FlockSteps: c.FlockSteps, Incarnation: c.Incarnation, Others: len(c.Past), Optimizer: read.Metadata["optimizer"],
 	}
 	if text := read.Metadata["schedule"]; json.Valid([]byte(text)) {
 		found.Schedule = json.RawMessage(text)

@@ -26,7 +26,7 @@ func started(t *training) {
 		t.Log.Info("listening", zap.Strings("addresses", addresses))
 		if !slices.Equal(addresses, t.announced) {
 			s := t.Settings
-			s.Founder = cmp.Or(s.Founder, string(behind(t).Description.Signer))
+			s.Founder = cmp.Or(s.Founder, string(describedBy(t)))
 			r.Addresses, r.Token, r.Keyed = addresses, tokenOf(s, t.peer.Node), s.Keyed()
 		}
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/seed-97356399/murmuration/peer"
 	"github.com/seed-97356399/murmuration/peer/checkpoint"
 	"github.com/seed-97356399/murmuration/peer/optim"
+	"github.com/seed-97356399/murmuration/peer/seam"
 )
 
 // takeFolder makes the folder of --checkpoint and locks it, unless there is a lock, sees to
@@ -67,8 +68,8 @@ func tellResumed(t *training) {
 	if t.work.Resumed == nil {
 		return
 	}
-	c, stats := t.work.Behind(), t.peer.Stats()
-	t.say(fmt.Sprintf("resuming from a checkpoint: %s, after %s, %d of all peers", t.work.Resumed.Path, cli.Plural(c.Own, "step"), c.FlockSteps))
+	c, stats := t.work.Resumed.Progress, t.peer.Stats()
+	t.say(fmt.Sprintf("resuming from a checkpoint: %s, after %s, %d of all peers", t.work.Resumed.Path, cli.Plural(c.Steps, "step"), c.FlockSteps))
 	if t.work.Resumed.Older {
 		t.say("its layers have other names: it was written by an older build, and is read by their order and shapes")
 	}
@@ -88,11 +89,18 @@ func tellResumed(t *training) {
 
 // behind is what lies behind the model, and what the run is as its founder has signed it.
 func behind(t *training) peer.Checkpoint {
-	c := t.work.Behind()
 	if t.Described.Known() {
-		c.Description = t.Described
+		return t.work.Behind().Describing(t.Described)
 	}
-	return c
+	return t.work.Behind()
+}
+
+// describedBy is who has signed what the run is, empty if that is not known.
+func describedBy(t *training) seam.PeerID {
+	if !t.Described.Known() && t.work.Resumed != nil {
+		return t.work.Resumed.Progress.Description.Signer
+	}
+	return t.Described.Signer
 }
 
 // restore gives an optimizer the state of the checkpoint. One of another optimizer is

@@ -63,8 +63,8 @@ func TestFilesOfReleases(t *testing.T) {
 			t.Errorf("%s of %s: %v", c.model, c.day, err)
 			continue
 		}
-		if taken.Older != c.older || taken.Checkpoint.Own != 30 || !taken.Checkpoint.Description.Known() {
-			t.Errorf("%s of %s: %+v", c.model, c.day, taken.Checkpoint)
+		if taken.Older != c.older || taken.Progress.Steps != 30 || !taken.Progress.Description.Known() {
+			t.Errorf("%s of %s: %+v", c.model, c.day, taken.Progress)
 		}
 		near := func(what string, got, want float64) {
 			if math.Abs(got-want) > 1e-5 {

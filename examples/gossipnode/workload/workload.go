@@ -69,7 +69,7 @@ func Equip(s settings.Settings, data *dataset.Data, order uint64) (_ *Workload, 
 			return nil, settings.Remedied(err)
 		}
 	}
-	if w.Batches, err = data.Batches(s.Drawn(), order^w.Behind().Own, s.Augmentation()); err != nil {
+	if w.Batches, err = data.Batches(s.Drawn(), order^w.done(), s.Augmentation()); err != nil {
 		return nil, cli.Usage(err)
 	}
 	return w, nil
@@ -146,6 +146,14 @@ func (w *Workload) Behind() peer.Checkpoint {
 		return peer.Checkpoint{}
 	}
 	return w.Resumed.Checkpoint
+}
+
+// done is how many steps this peer has made in earlier lives.
+func (w *Workload) done() uint64 {
+	if w.Resumed == nil {
+		return 0
+	}
+	return w.Resumed.Progress.Steps
 }
 
 // Codecs is the policy for this workload's model; what it asks of ranges that the

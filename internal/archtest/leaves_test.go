@@ -1,0 +1,35 @@
+package archtest
+
+import (
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/seed-97356399/murmuration/peer"
+)
+
+// leaves are the settings of a struct: its fields, those of structs of this module in their place.
+func leaves(of reflect.Type, name string) (all []string) {
+	if of.Kind() != reflect.Struct || !strings.HasPrefix(of.PkgPath(), module) {
+		return []string{name}
+	}
+	for i := range of.NumField() {
+		if field := of.Field(i); field.IsExported() {
+			all = append(all, leaves(field.Type, name+"."+field.Name)...)
+		}
+	}
+	if len(all) == 0 {
+		return []string{name} // an opaque value
+	}
+	return all
+}
+
+// TestConfigFitsAHead: who embeds a peer reads all of these once. A setting is a promise: it is there if
+// somebody has reason to change it, and can know what to.
+func TestConfigFitsAHead(t *testing.T) {
+	const most = 71
+	all := leaves(reflect.TypeFor[peer.Config](), "Config")
+	if len(all) > most {
+		t.Errorf("peer.Config has %d settings, at most %d:\n%s", len(all), most, strings.Join(all, "\n"))
+	}
+}
