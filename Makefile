@@ -20,7 +20,7 @@ COLD      := $(firstword $(PLATFORMS))
 # program, no C, the revision stamped. GOAMD64 and GOARM64 are the least that Go knows;
 # faster instructions are chosen when the program runs.
 BUILD = CGO_ENABLED=0 GOFLAGS= GOAMD64=v1 GOARM64=v8.0 GOWORK=off \
-	go build -trimpath -buildvcs=true -ldflags '-s -w -buildid= -X github.com/seed-97356399/murmuration/examples/gossipnode/version.version=$(VERSION)'
+	go build -trimpath -buildvcs=true -ldflags '-s -w -buildid= -X github.com/seed-97356399/murmuration/peer/control.version=$(VERSION)'
 SUM   = $(shell command -v sha256sum >/dev/null && echo sha256sum || echo shasum -a 256)
 
 .PHONY: release release-check wheel bench clean

@@ -78,9 +78,9 @@ func (m *ADPSGD) Every() int {
 	every := c.Every
 	switch {
 	case c.Drift > 0:
-		every = c.MaxEvery
+		every = maxEvery
 	case every == 0:
-		every = m.pace.every(c.CostShare, c.MinEvery, c.MaxEvery)
+		every = m.pace.every()
 	case c.BySpeed:
 		every = m.pace.scaled(every)
 	}
@@ -94,11 +94,11 @@ func (m *ADPSGD) Every() int {
 // link allows, if the link decides.
 func (m *ADPSGD) controlled(every int) int {
 	c := m.config.Pace
-	least := c.MinEvery
+	least := 1
 	if c.Every == 0 {
 		least = every
 	}
-	return min(max(int(math.Round(float64(every)*m.pace.control.scale())), least), max(c.MaxEvery, every))
+	return min(max(int(math.Round(float64(every)*m.pace.control.scale())), least), max(maxEvery, every))
 }
 
 // Handle implements Machine.
@@ -319,7 +319,7 @@ func (m *ADPSGD) due() bool {
 // steps are done.
 func (m *ADPSGD) drifted() bool {
 	c := m.config.Pace
-	return c.Drift > 0 && m.pace.moved > c.Drift && m.steps >= max(c.MinEvery, m.pace.affordable(c.BytesPerHour))
+	return c.Drift > 0 && m.pace.moved > c.Drift && m.steps >= max(1, m.pace.affordable(c.BytesPerHour))
 }
 
 // take moves on to the next partner of the cycle.
@@ -389,6 +389,6 @@ func (m *ADPSGD) SetPace(pace Pace) error {
 	if err := pace.Validate(); err != nil {
 		return fmt.Errorf("another pace: %w", err)
 	}
-	m.config.Pace = pace.withDefaults()
+	m.config.Pace = pace
 	return nil
 }

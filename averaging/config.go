@@ -41,21 +41,17 @@ type Config struct {
 // step times decide.
 type Pace struct {
 	// Every is H, the number of local steps between two exchanges. 0 is as many as
-	// keep communication hidden behind computation.
+	// keep communication hidden behind computation and its processor time below a
+	// twentieth of the trainer's, at most 256.
 	Every int
-	// MinEvery and MaxEvery bound H unless Every fixes it. Default: 1 and 256.
-	MinEvery, MaxEvery int
-	// CostShare bounds the processor time of exchanges, as a share of the trainer's
-	// time, unless Every fixes H. Default: 0.05.
-	CostShare float64
 	// Drift, if above 0, has the peer initiate an exchange once its model has moved
 	// farther since the last one than so many times the length of a step (adaptive
-	// communication, Ho et al., 2018), within MinEvery and MaxEvery. Every is then
-	// not heeded.
+	// communication, Ho et al., 2018), at least once in 256 steps. Every is then not
+	// heeded.
 	Drift float64
 	// BytesPerHour, if above 0, bounds what the exchanges that the peer initiates
-	// move, both directions together: H is raised as far as that needs, beyond
-	// MaxEvery and Every too.
+	// move, both directions together: H is raised as far as that needs, beyond 256
+	// and Every too.
 	BytesPerHour float64
 	// Consensus has H follow the distance between the models, which is kept small
 	// early and late in the run (Kong et al., 2021). It needs events that tell of
@@ -87,7 +83,6 @@ func (c Config) validate() error {
 }
 
 func (c Config) withDefaults() Config {
-	c.Pace = c.Pace.withDefaults()
 	c.MaxInbound = max(c.MaxInbound, 1)
 	if c.Deadline == 0 {
 		c.Deadline = DefaultDeadline
@@ -102,14 +97,8 @@ func (c Config) withDefaults() Config {
 func (p Pace) Validate() error { return errors.Join(p.faults()...) }
 
 func (p Pace) faults() (faults []error) {
-	if p.Every < 0 || p.MinEvery < 0 || p.MaxEvery < 0 {
-		faults = append(faults, fmt.Errorf("Every, MinEvery and MaxEvery are %d, %d and %d: none may be negative", p.Every, p.MinEvery, p.MaxEvery))
-	}
-	if p.MaxEvery > 0 && p.MinEvery > p.MaxEvery {
-		faults = append(faults, fmt.Errorf("MinEvery %d exceeds MaxEvery %d", p.MinEvery, p.MaxEvery))
-	}
-	if !(p.CostShare >= 0 && p.CostShare <= 1) {
-		faults = append(faults, fmt.Errorf("CostShare is %v: want a share from 0 to 1", p.CostShare))
+	if p.Every < 0 {
+		faults = append(faults, fmt.Errorf("Every is %d: it may not be negative", p.Every))
 	}
 	for name, value := range map[string]float64{"Drift": p.Drift, "BytesPerHour": p.BytesPerHour} {
 		if !(value >= 0 && value <= math.MaxFloat64) {
@@ -117,15 +106,4 @@ func (p Pace) faults() (faults []error) {
 		}
 	}
 	return faults
-}
-
-func (p Pace) withDefaults() Pace {
-	p.MinEvery = max(p.MinEvery, 1)
-	if p.MaxEvery == 0 {
-		p.MaxEvery = max(defaultMaxEvery, p.MinEvery)
-	}
-	if p.CostShare == 0 {
-		p.CostShare = defaultCostShare
-	}
-	return p
 }

@@ -7,13 +7,13 @@ import (
 
 // Limits of the automatic pace.
 const (
-	// defaultMaxEvery is the ceiling of H: a peer on however slow a link asks for
+	// maxEvery is the ceiling of H: a peer on however slow a link asks for
 	// an exchange at least this often, in local steps.
-	defaultMaxEvery = 256
-	// defaultCostShare is the share of the trainer's time that exchanges may cost
+	maxEvery = 256
+	// costShare is the share of the trainer's time that exchanges may cost
 	// in processor time. It is half of the tenth that a user is promised, since a
 	// passive in an unequal flock serves up to two actives.
-	defaultCostShare = 0.05
+	costShare = 0.05
 	// speedRange bounds how far Pace.BySpeed changes H, either way.
 	speedRange = 4
 	// smoothing is the weight of a new sample in the running means.
@@ -72,15 +72,15 @@ func (p *pace) affordable(bytesPerHour float64) int {
 }
 
 // every is the H at which communication stays hidden behind computation and
-// costs no more than share of it: max(⌈exchange/step⌉, ⌈cost/(share·step)⌉),
-// within [low, high]. Before anything is measured it is low.
-func (p *pace) every(share float64, low, high int) int {
+// costs no more than costShare of it: max(⌈exchange/step⌉, ⌈cost/(share·step)⌉),
+// at most maxEvery. Before anything is measured it is 1.
+func (p *pace) every() int {
 	if !p.step.known || p.step.value <= 0 {
-		return low
+		return 1
 	}
 	hidden := math.Ceil(max(p.exchange.value, float64(p.atLeast)) / p.step.value)
-	cheap := math.Ceil(p.cost.value / (share * p.step.value))
-	return int(min(max(hidden, cheap, float64(low)), float64(high)))
+	cheap := math.Ceil(p.cost.value / (costShare * p.step.value))
+	return int(min(max(hidden, cheap, 1), maxEvery))
 }
 
 // scaled is H for a peer of this speed, where H is that of one of mean speed.

@@ -36,9 +36,9 @@ func (a *adapters) open(network Network, introduce func(context.Context, seam.Pe
 	}
 	if a.transport == nil {
 		a.own, err = p2pnet.New(p2pnet.Config{
-			Key: network.Key, Listen: network.Listen, Known: network.KnownPeers,
+			Identity: network.Identity, Listen: network.Listen, Known: network.KnownPeers,
 			Admit: a.guard.AdmitID, Member: a.guard.TakesPart, Introduce: introduce, Reachable: reachable,
-			Limits: network.Reach.Limits, Relay: network.Reach.Relay, Log: network.Log,
+			Relay: network.Relay, Log: network.Log,
 		})
 		if err != nil {
 			return err
@@ -51,7 +51,7 @@ func (a *adapters) open(network Network, introduce func(context.Context, seam.Pe
 	}
 	membership, err := swim.New(swim.Config{
 		Transport: a.transport, Run: network.Run, Admission: a.guard.OfMembers(),
-		Carrier: network.Gossip.Carrier, Keys: network.Gossip.Keys, Log: network.Log.With(zap.String("self", a.transport.Self().Short())),
+		Carrier: network.Carrier, GossipKeys: network.GossipKeys, Log: network.Log.With(zap.String("self", a.transport.Self().Short())),
 	})
 	if err == nil {
 		a.membership = membership

@@ -69,7 +69,7 @@ func TestAttackFalseHost(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				guest := guarded(t, place(t, n, "guest"), peer.Admission{Key: runKey}, nil, "mem:mallory")
+				guest := guarded(t, place(t, n, "guest"), peer.Admission{RunKey: runKey}, nil, "mem:mallory")
 				if err := step(t, guest, idle); !errors.Is(err, seam.ErrNotAdmitted) || !strings.Contains(err.Error(), "is false") {
 					t.Errorf("the guest's step: %v", err)
 				}
@@ -83,7 +83,7 @@ func TestAttackFalseHost(t *testing.T) {
 func TestAttackRelayedProof(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := memnet.New(memnet.Config{})
-		host := guarded(t, place(t, n, "host"), peer.Admission{Key: runKey}, nil)
+		host := guarded(t, place(t, n, "host"), peer.Admission{RunKey: runKey}, nil)
 		mallory := place(t, n, "mallory")
 		var relayed, welcomed atomic.Int64
 		_, err := mallory.Handle(seam.ProtocolHello, "digits", func(s seam.Stream) {
@@ -117,7 +117,7 @@ func TestAttackRelayedProof(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		guest := guarded(t, place(t, n, "guest"), peer.Admission{Key: runKey}, nil, "mem:mallory")
+		guest := guarded(t, place(t, n, "guest"), peer.Admission{RunKey: runKey}, nil, "mem:mallory")
 		time.Sleep(20 * time.Second)
 		if relayed.Load() == 0 || welcomed.Load() != 0 {
 			t.Errorf("%d proofs were passed on, %d times that let mallory in", relayed.Load(), welcomed.Load())
@@ -133,7 +133,7 @@ func TestAttackRelayedProof(t *testing.T) {
 func TestAttackStreamsWithoutAMark(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := memnet.New(memnet.Config{})
-		host := guarded(t, place(t, n, "host"), peer.Admission{Key: runKey}, nil)
+		host := guarded(t, place(t, n, "host"), peer.Admission{RunKey: runKey}, nil)
 		mallory := place(t, n, "mallory")
 		for _, protocol := range []seam.Protocol{seam.ProtocolExchange, seam.ProtocolState, seam.ProtocolSwim} {
 			for name, mark := range map[string][]byte{"none": nil, "short": make([]byte, 5), "false": make([]byte, 4096)} {

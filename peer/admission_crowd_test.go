@@ -20,7 +20,7 @@ import (
 // that has one, and the log of its peer names where they come from.
 func TestIdleConnectionsKeepNobodyOutOfAClosedRun(t *testing.T) {
 	const crowd, tries = 300, 8
-	admission := peer.Admission{Key: bytes.Repeat([]byte{7}, seam.MinRunKey)}
+	admission := peer.Admission{RunKey: bytes.Repeat([]byte{7}, seam.MinRunKey)}
 	core, logs := observer.New(zap.WarnLevel)
 	host := start(t, peer.Config{
 		Run:     "digits",

@@ -22,7 +22,7 @@ import (
 func relayOf(t *testing.T, a peer.Admission) *peer.Peer {
 	t.Helper()
 	return start(t, peer.Config{Run: "digits", Params: newModel(), Network: peer.Network{
-		Listen: []string{"127.0.0.1:0"}, Admission: a, Reach: peer.Reach{Relay: p2pnet.Relay{Serve: true}},
+		Listen: []string{"127.0.0.1:0"}, Admission: a, Relay: p2pnet.Relay{Serve: true},
 	}})
 }
 
@@ -34,7 +34,7 @@ func TestRunKeyGuardsTheRelay(t *testing.T) {
 		name      string
 		admission peer.Admission
 		want      int
-	}{{"open", peer.Admission{}, 8 << 20}, {"keyed", peer.Admission{Key: runKey}, 0}} {
+	}{{"open", peer.Admission{}, 8 << 20}, {"keyed", peer.Admission{RunKey: runKey}, 0}} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			relay := relayOf(t, c.admission)
@@ -99,7 +99,7 @@ func smuggle(t *testing.T, hidden *p2pnet.Transport, load []byte) (sent bool) {
 // Both are active, and members of each other, having met; they exchange with the relay.
 func TestUnreachableMembersMeetThroughTheirRelay(t *testing.T) {
 	t.Parallel()
-	key := peer.Admission{Key: runKey}
+	key := peer.Admission{RunKey: runKey}
 	relay := relayOf(t, key)
 	partners := make(chan seam.PeerID, 1<<10)
 	behind := func(join ...string) *peer.Peer {
@@ -109,9 +109,13 @@ func TestUnreachableMembersMeetThroughTheirRelay(t *testing.T) {
 			Join:   join,
 			Network: peer.Network{
 				Listen: []string{}, Admission: key,
-				Reach: peer.Reach{Unreachable: true, Relay: p2pnet.Relay{Via: relay.JoinAddresses()}},
+				Reach: peer.Unreachable, Relay: p2pnet.Relay{Via: relay.JoinAddresses()},
 			},
-			Training: peer.Training{Exchange: peer.Exchange{Pace: averaging.Pace{Every: 1}}, Hooks: peer.Hooks{Exchanged: func(e peer.Exchanged) { partners <- e.Partner }}},
+			Training: peer.Training{Exchange: peer.Exchange{Pace: averaging.Pace{Every: 1}}, Hooks: peer.Hooks{Exchanged: func(e peer.Exchanged) {
+				if e.Err == nil {
+					partners <- e.Partner
+				}
+			}}},
 		})
 	}
 	first := behind(relay.JoinAddresses()...)

@@ -149,11 +149,11 @@ func TestRunKeyKeepsStrangersOut(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				n := memnet.New(memnet.Config{})
 				core, logs := observer.New(zap.WarnLevel)
-				h := guarded(t, place(t, n, "host"), peer.Admission{Key: c.host}, zap.New(core))
-				friend := guarded(t, place(t, n, "friend"), peer.Admission{Key: c.host}, nil, "mem:host")
+				h := guarded(t, place(t, n, "host"), peer.Admission{RunKey: c.host}, zap.New(core))
+				friend := guarded(t, place(t, n, "friend"), peer.Admission{RunKey: c.host}, nil, "mem:host")
 				waitMembers(t, h, 2)
 				waitMembers(t, friend, 2)
-				guest := guarded(t, place(t, n, "guest"), peer.Admission{Key: c.guest}, nil, "mem:host")
+				guest := guarded(t, place(t, n, "guest"), peer.Admission{RunKey: c.guest}, nil, "mem:host")
 				err := step(t, guest, idle)
 				if !errors.Is(err, seam.ErrNotAdmitted) || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), "same run key") {
 					t.Errorf("the guest's step: %v, want one that says %q and what to do", err, c.want)
@@ -176,8 +176,8 @@ func TestRunKeyGuardsTheMembership(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := memnet.New(memnet.Config{})
 		key := bytes.Repeat([]byte{7}, 32)
-		h := guarded(t, place(t, n, "host"), peer.Admission{Key: key}, nil)
-		f := guarded(t, place(t, n, "friend"), peer.Admission{Key: key}, nil, "mem:host")
+		h := guarded(t, place(t, n, "host"), peer.Admission{RunKey: key}, nil)
+		f := guarded(t, place(t, n, "friend"), peer.Admission{RunKey: key}, nil, "mem:host")
 		waitMembers(t, h, 2)
 		rude := place(t, n, "rude")
 		m, err := swim.New(swim.Config{Transport: rude, Run: "digits"})
@@ -208,7 +208,7 @@ func TestAdmissionIsChecked(t *testing.T) {
 		t.Fatal(err)
 	}
 	for want, a := range map[string]peer.Admission{
-		"want 16 to 1024": {Key: []byte("guess me")},
+		"want 16 to 1024": {RunKey: []byte("guess me")},
 		"make the file":   {Allow: missing},
 		"line 2":          {Allow: wrong},
 	} {
@@ -231,12 +231,12 @@ func TestAdmissionOverLoopback(t *testing.T) {
 			Network: peer.Network{Listen: []string{"127.0.0.1:0"}, Admission: a},
 		})
 	}
-	friend := begin(peer.Admission{Key: key})
+	friend := begin(peer.Admission{RunKey: key})
 	writeList(t, path, friend.Self())
-	host := begin(peer.Admission{Allow: path, Key: key}, friend.JoinAddresses()...)
+	host := begin(peer.Admission{Allow: path, RunKey: key}, friend.JoinAddresses()...)
 	waitMembers(t, host, 2)
 	waitMembers(t, friend, 2)
-	stranger := begin(peer.Admission{Key: key}, host.JoinAddresses()...)
+	stranger := begin(peer.Admission{RunKey: key}, host.JoinAddresses()...)
 	if err := step(t, stranger, idle); !errors.Is(err, seam.ErrNotAdmitted) {
 		t.Errorf("the stranger's step: %v", err)
 	}

@@ -17,7 +17,7 @@ import (
 func digesting(t *testing.T, at seam.Transport, join ...string) *peer.Peer {
 	t.Helper()
 	network := peer.Network{
-		Transport: at, Admission: peer.Admission{Key: runKey}, Control: control.Config{Digests: time.Second},
+		Transport: at, Admission: peer.Admission{RunKey: runKey}, Control: control.Config{Digests: time.Second},
 	}
 	if at == nil {
 		network.Listen = []string{"127.0.0.1:0"}
@@ -66,7 +66,7 @@ func TestRunKeyGuardsTheTopic(t *testing.T) {
 		if heard := outside.Load(); heard != 0 {
 			t.Errorf("who does not know the key has heard %d", heard)
 		}
-		if got := host.Control().Neighbours; got != 1 {
+		if got := host.Stats().Control.Neighbours; got != 1 {
 			t.Errorf("%d neighbours, want 1", got)
 		}
 	})

@@ -95,7 +95,7 @@ func startEager(t *testing.T) (active *peer.Peer, machine *eager) {
 			Training: peer.Training{Exchange: peer.Exchange{Pace: averaging.Pace{Every: 1}, SliceLen: 64, Machine: machine.build}},
 		}
 		if i > 0 {
-			config.Join, config.Network.Reach.Unreachable = []string{"mem:0"}, true
+			config.Join, config.Network.Reach = []string{"mem:0"}, peer.Unreachable
 		}
 		active = start(t, config)
 	}

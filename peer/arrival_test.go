@@ -24,7 +24,9 @@ func TestANewcomerDoesNotTouchAFinishedFlock(t *testing.T) {
 		flock := peertest.Start(t, peertest.Config{Peers: 3, Params: newModel, Configure: func(i int, c *peer.Config) {
 			shortRun(i, c)
 			c.Training.Work = peer.Work{Steps: 900, Grace: time.Second}
-			c.Network.Reach.Unreachable = i == 3 // active, so that it initiates
+			if i == 3 {
+				c.Network.Reach = peer.Unreachable // active, so that it initiates
+			}
 		}})
 		flock.Train(t.Context(), atPace(10*time.Millisecond, towards))
 		before := meanOf(flock.Models())

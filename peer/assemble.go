@@ -20,7 +20,7 @@ import (
 func newRoster(n *Node, past []arrival.Partner) *roster.Roster {
 	c := roster.Config{
 		Run: n.network.Run, Transport: n.net.transport, Membership: n.net.membership, Flock: n.flock, Log: n.log,
-		Incarnation: 1, Unreachable: n.network.Reach.Unreachable, Admitted: n.net.guard.Members, Twin: n.arrival.MeetTwin,
+		Incarnation: 1, Unreachable: n.network.Reach == Unreachable, Admitted: n.net.guard.Members, Twin: n.arrival.MeetTwin,
 		Gone: func(member seam.PeerID) bool { return n.arrival.Gone(n.life.Working, member) },
 		Arrived: func() (reached, placed bool) {
 			return n.arrival.Reached(), n.arrival.Placed()
@@ -34,13 +34,12 @@ func newRoster(n *Node, past []arrival.Partner) *roster.Roster {
 }
 
 // newMachine makes the machine, and gets ready what it takes to carry it out. Its random
-// choices follow from the seed and the peer's identity, so that two peers of one seed do not
-// move in step.
+// choices follow from the peer's identity.
 func newMachine(t *Trainer) (collective.Machine, error) {
 	exchange, self := t.with.Exchange, t.node.Self()
 	made, err := exchange.Machine(averaging.Config{
-		Self: self, Pace: exchange.Pace, Deadline: exchange.Deadline, MaxInbound: exchange.Inbound,
-		Rand: rand.New(rand.NewPCG(exchange.Seed, self.Fingerprint())),
+		Self: self, Pace: exchange.Pace, Deadline: exchange.Deadline,
+		Rand: rand.New(rand.NewPCG(0, self.Fingerprint())),
 	})
 	if err != nil {
 		return nil, err
@@ -51,7 +50,7 @@ func newMachine(t *Trainer) (collective.Machine, error) {
 		traits.Size.SetLength(t.replica.SharedLen())
 	}
 	if traits.Gradients {
-		return machine, checkOneWay(t.links.Codecs())
+		return machine, t.links.OneWay()
 	}
 	return machine, nil
 }
@@ -66,7 +65,7 @@ func newTalks(t *Trainer, traits collective.Traits) *talks.Talks {
 			Sealed: n.net.transport.Sealed(),
 		},
 		Transport: n.net.transport, Membership: n.net.membership, Flock: n.flock, Roster: n.roster, Tally: n.tally, Log: t.log,
-		Started: t.life.Started, Stall: n.network.Stall, Running: t.life.Running, Exchanges: t.life.Working, Closing: t.life.Closing,
+		Started: t.life.Started, Stall: n.network.fixed.stall, Running: t.life.Running, Exchanges: t.life.Working, Closing: t.life.Closing,
 		Spawn: t.life.Tasks.Spawn, Ready: t.newcomer.Open, StepTime: t.steps.stepTime, Malformed: n.frames.malformed,
 		Hello: func(ctx context.Context, member seam.PeerID) error {
 			_, err := n.arrival.Hello(ctx, member)
@@ -80,10 +79,10 @@ func newTalks(t *Trainer, traits collective.Traits) *talks.Talks {
 			Doubts:    func() { n.notify(notice{doubts: true}) },
 			Corrected: func() { n.notify(notice{corrected: true}) },
 			Unfit:     func(err error) { t.steps.updates.fault(leftOut(err)) },
-			Exchanged: func(done collective.Event, took time.Duration) {
-				hooks.Exchanged(Exchanged{Partner: done.Peer, Inbound: done.Inbound, Distance: done.Distance, Bytes: done.Bytes, Took: took})
+			Exchanged: func(done collective.Event, took time.Duration, err error) {
+				hooks.Exchanged(Exchanged{Partner: done.Peer, Inbound: done.Inbound, Distance: done.Distance, Bytes: done.Bytes, Took: took, Err: err})
 			},
-			Failed: hooks.Failed, Quarantined: hooks.Quarantined,
+			Quarantined: hooks.Quarantined,
 		},
 	})
 }

@@ -7,7 +7,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/seed-97356399/murmuration/averaging"
 	"github.com/seed-97356399/murmuration/peer"
 	"github.com/seed-97356399/murmuration/peer/memnet"
 	"github.com/seed-97356399/murmuration/quant"
@@ -50,7 +49,7 @@ func apartAt10Mbit(t *testing.T, codec string) (apart float64) {
 	synctest.Test(t, func(t *testing.T) {
 		network := memnet.New(memnet.Config{Link: mbit(10, 20*time.Millisecond)})
 		pair := startPair(t, network, kindModel, peer.Exchange{
-			Codec: quant.Policy{Codec: codec}, Pace: averaging.Pace{MaxEvery: 1 << 20},
+			Codec: quant.Policy{Codec: codec},
 		})
 		models := [...]tensor.Vector{make(tensor.Vector, kindValues), make(tensor.Vector, kindValues)}
 		looks := 0

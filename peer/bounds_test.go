@@ -144,12 +144,15 @@ func TestExchangesThroughARelay(t *testing.T) {
 		config := peer.Config{Run: "digits", Params: newModel(), Network: peer.Network{Listen: []string{"127.0.0.1:0"}}}
 		config.Training.Exchange.Pace.Every = 1
 		if i == 0 {
-			config.Network.Reach.Relay = p2pnet.Relay{Serve: true}
+			config.Network.Relay = p2pnet.Relay{Serve: true}
 		} else {
-			config.Network.Listen, config.Network.Reach.Relay, config.Join = []string{}, p2pnet.Relay{Via: relay}, relay
+			config.Network.Listen, config.Network.Relay, config.Join = []string{}, p2pnet.Relay{Via: relay}, relay
 		}
 		if i > 0 {
 			config.Training.Hooks.Exchanged = func(e peer.Exchanged) {
+				if e.Err != nil {
+					return
+				}
 				if e.Partner != all[0].Self() {
 					select {
 					case between <- fmt.Sprintf("%s, %d bytes in %s", e.Partner.Short(), e.Bytes, e.Took):

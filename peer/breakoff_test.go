@@ -70,7 +70,7 @@ func TestCloseBreaksExchangesOff(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		network := memnet.New(memnet.Config{})
 		place := inMemory(t, network, "host", "digits")
-		place.Stall = 3 * time.Second
+		place.SetStall(3 * time.Second)
 		r := newRogueAt(t, network, place, peer.Exchange{Deadline: time.Hour})
 		r.acknowledge(time.Second)
 		began := time.Now()
@@ -100,7 +100,8 @@ func TestAnOpeningEndsAtTheDeadline(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		network := memnet.New(memnet.Config{})
 		networks := [2]peer.Network{inMemory(t, network, "0", "digits"), inMemory(t, network, "1", "digits")}
-		networks[1].Transport, networks[1].Reach.Unreachable, networks[1].Stall = deaf{networks[1].Transport}, true, time.Minute
+		networks[1].Transport, networks[1].Reach = deaf{networks[1].Transport}, peer.Unreachable
+		networks[1].SetStall(time.Minute)
 		host := start(t, peer.Config{Run: "digits", Params: newModel(), Network: networks[0]})
 		p := start(t, peer.Config{
 			Run:      "digits",

@@ -126,7 +126,7 @@ func TestPauseResumeAndStopReachEverybody(t *testing.T) {
 		time.Sleep(2*stepTime + 20*time.Millisecond)
 		before := r.steps()
 		for i, p := range r.Peers {
-			if s := p.Control(); !s.Paused || s.Stopped {
+			if s := p.Stats().Control; !s.Paused || s.Stopped {
 				t.Errorf("peer %d is not paused: %+v", i, s)
 			}
 		}
@@ -194,8 +194,8 @@ func TestLatecomerHearsWhatWasSaidBefore(t *testing.T) {
 		late := r.Add()
 		r.train(8)
 		time.Sleep(10 * time.Second)
-		if s := late.Stats(); s.Steps != 0 || !late.Control().Paused || s.Members != 9 {
-			t.Errorf("the latecomer: %+v, %+v", s, late.Control())
+		if s := late.Stats(); s.Steps != 0 || !late.Stats().Control.Paused || s.Members != 9 {
+			t.Errorf("the latecomer: %+v, %+v", s, late.Stats().Control)
 		}
 		said, err := r.operator.Ask(t.Context(), late.Self())
 		if err != nil || !slices.ContainsFunc(said, func(c control.Command) bool { return c.Kind == control.Announce && c.Settings["model"] == "mlp" }) {
@@ -227,12 +227,12 @@ func TestPartitionedPeerHearsWhenItIsBack(t *testing.T) {
 		r.Network.Partition(ids[:3], ids[3:])
 		r.send(0, control.Command{Kind: control.Pause})
 		time.Sleep(5 * time.Minute / sparing)
-		if r.Peers[3].Control().Paused {
+		if r.Peers[3].Stats().Control.Paused {
 			t.Error("a word crossed a cut link")
 		}
 		r.Network.HealAll()
 		time.Sleep(30 * time.Second)
-		if !r.Peers[3].Control().Paused {
+		if !r.Peers[3].Stats().Control.Paused {
 			t.Error("not paused 30 s after the cut was mended")
 		}
 		r.end()
@@ -255,7 +255,7 @@ func TestOperatorRemembersWhatACutOffMemberDoesNot(t *testing.T) {
 		r.Network.HealAll()
 		time.Sleep(time.Minute)
 		for i, p := range r.Peers {
-			if !p.Control().Paused {
+			if !p.Stats().Control.Paused {
 				t.Errorf("peer %d has not heard the last word", i)
 			}
 		}

@@ -98,7 +98,7 @@ func TestDigestsOfALargeFlockAreBoundedInAll(t *testing.T) {
 			t.Errorf("%d digests in %v, at most %d are allowed", n, watched, most)
 		}
 		for i, p := range r.Peers {
-			if s := p.Control(); s.Hasty > 0 || s.Forged > 0 || s.Malformed > 0 {
+			if s := p.Stats().Control; s.Hasty > 0 || s.Forged > 0 || s.Malformed > 0 {
 				t.Errorf("peer %d: %+v", i, s)
 			}
 			if n := len(p.Digests()); n != peers {

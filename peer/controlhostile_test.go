@@ -12,6 +12,7 @@ import (
 	"github.com/seed-97356399/murmuration/peer/control"
 	"github.com/seed-97356399/murmuration/peer/peertest"
 	"github.com/seed-97356399/murmuration/peer/seam"
+	"github.com/seed-97356399/murmuration/peer/stats"
 )
 
 const controlTopic = "murmuration/1/" + peertest.Run
@@ -81,27 +82,27 @@ func TestHostileControlMessagesAreIgnoredAndCounted(t *testing.T) {
 		cases := []struct {
 			name    string
 			message []byte
-			count   func(control.Stats) uint64
+			count   func(stats.Control) uint64
 		}{
-			{"replayed", []byte(first), func(s control.Stats) uint64 { return s.Known }},
-			{"forged", signedBy(t, mallory, forged), func(s control.Stats) uint64 { return s.Forged }},
-			{"altered", flipped, func(s control.Stats) uint64 { return s.Forged }},
-			{"of another run", signedBy(t, operator, elsewhere), func(s control.Stats) uint64 { return s.Foreign }},
-			{"of another operator", signedBy(t, mallory, pauseOf(mallory.Self(), 100)), func(s control.Stats) uint64 { return s.Foreign }},
-			{"oversize", make([]byte, wire.MaxControl+1), func(s control.Stats) uint64 { return s.Oversize }},
-			{"noise", []byte("noise"), func(s control.Stats) uint64 { return s.Malformed }},
+			{"replayed", []byte(first), func(s stats.Control) uint64 { return s.Known }},
+			{"forged", signedBy(t, mallory, forged), func(s stats.Control) uint64 { return s.Forged }},
+			{"altered", flipped, func(s stats.Control) uint64 { return s.Forged }},
+			{"of another run", signedBy(t, operator, elsewhere), func(s stats.Control) uint64 { return s.Foreign }},
+			{"of another operator", signedBy(t, mallory, pauseOf(mallory.Self(), 100)), func(s stats.Control) uint64 { return s.Foreign }},
+			{"oversize", make([]byte, wire.MaxControl+1), func(s stats.Control) uint64 { return s.Oversize }},
+			{"noise", []byte("noise"), func(s stats.Control) uint64 { return s.Malformed }},
 		}
 		for _, c := range cases {
 			var before []uint64
 			for _, p := range r.Peers {
-				before = append(before, c.count(p.Control()))
+				before = append(before, c.count(p.Stats().Control))
 			}
 			if err := topic.Publish(c.message); err != nil {
 				t.Fatalf("%s: %v", c.name, err)
 			}
 			time.Sleep(time.Second)
 			for i, p := range r.Peers {
-				s := p.Control()
+				s := p.Stats().Control
 				if c.name != "replayed" && c.count(s) != before[i]+1 { // what was seen before does not even arrive
 					t.Errorf("%s: peer %d counts %d, before %d", c.name, i, c.count(s), before[i])
 				}
@@ -110,14 +111,14 @@ func TestHostileControlMessagesAreIgnoredAndCounted(t *testing.T) {
 				}
 			}
 			var refused *wire.Refusal
-			_, err := standing.Converse(t.Context(), mallory, peertest.Run, r.Peers[0].Self(), [][]byte{c.message}, peer.DefaultStall)
+			_, err := standing.Converse(t.Context(), mallory, peertest.Run, r.Peers[0].Self(), [][]byte{c.message}, peer.Stall)
 			if c.name != "replayed" && c.name != "oversize" && err == nil {
 				t.Errorf("%s: taken on a stream", c.name)
 			}
 			if c.name == "of another operator" && (!errors.As(err, &refused) || refused.Reason != wire.ReasonOperator) {
 				t.Errorf("%s: refused with %v", c.name, err)
 			}
-			if r.Peers[0].Control().Paused {
+			if r.Peers[0].Stats().Control.Paused {
 				t.Fatalf("%s: obeyed on a stream", c.name)
 			}
 		}
@@ -143,10 +144,10 @@ func TestPeerWithoutOperatorObeysNobody(t *testing.T) {
 		}
 		r.send(0, control.Command{Kind: control.Pause})
 		time.Sleep(30 * time.Second)
-		if s := r.Peers[1].Control(); s.Paused || s.Unasked == 0 {
+		if s := r.Peers[1].Stats().Control; s.Paused || s.Unasked == 0 {
 			t.Errorf("the peer without an operator: %+v", s)
 		}
-		if !r.Peers[2].Control().Paused {
+		if !r.Peers[2].Stats().Control.Paused {
 			t.Error("the third peer was not reached")
 		}
 	})
@@ -166,7 +167,7 @@ func TestWordSpreadsWithoutATopic(t *testing.T) {
 		r.send(0, control.Command{Kind: control.Pause})
 		began := time.Now()
 		for i, p := range r.Peers {
-			for !p.Control().Paused {
+			for !p.Stats().Control.Paused {
 				if time.Sleep(time.Second); time.Since(began) > 2*time.Minute {
 					t.Fatalf("peer %d has not heard of it in %v", i, time.Since(began))
 				}

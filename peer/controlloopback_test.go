@@ -34,7 +34,7 @@ func newOperator(t *testing.T) *p2pnet.Transport {
 	if err != nil {
 		t.Fatal(err)
 	}
-	transport, err := p2pnet.New(p2pnet.Config{Key: key, Listen: []string{}})
+	transport, err := p2pnet.New(p2pnet.Config{Identity: key, Listen: []string{}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -77,7 +77,7 @@ func TestControlOverLoopback(t *testing.T) {
 	}
 	paused := func() bool {
 		for _, p := range flock.Peers {
-			if !p.Control().Paused {
+			if !p.Stats().Control.Paused {
 				return false
 			}
 		}
@@ -88,7 +88,7 @@ func TestControlOverLoopback(t *testing.T) {
 	}
 	soon(t, "everybody trains and knows of the others", func() bool {
 		for _, p := range flock.Peers {
-			if p.Stats().Steps == 0 || len(p.Digests()) < 3 || p.Control().Neighbours < 2 {
+			if p.Stats().Steps == 0 || len(p.Digests()) < 3 || p.Stats().Control.Neighbours < 2 {
 				return false
 			}
 		}
@@ -100,7 +100,7 @@ func TestControlOverLoopback(t *testing.T) {
 	t.Logf("paused everywhere after %v", time.Since(began))
 	late := flock.Add()
 	train(3)
-	soon(t, "the latecomer has joined", func() bool { return late.Stats().Members == 4 && late.Control().Paused })
+	soon(t, "the latecomer has joined", func() bool { return late.Stats().Members == 4 && late.Stats().Control.Paused })
 	if s := late.Stats(); s.Steps != 0 {
 		t.Errorf("the latecomer has taken %d steps in a pause", s.Steps)
 	}

@@ -44,7 +44,7 @@ func TestScheduleChangesAtItsStep(t *testing.T) {
 		}
 		r.trainers.Wait()
 		for i, p := range r.Peers {
-			if s := p.Stats(); !s.Over || s.FlockSteps < 8000 || s.FlockSteps > 9000 || p.Control().Stopped {
+			if s := p.Stats(); !s.Over || s.FlockSteps < 8000 || s.FlockSteps > 9000 || p.Stats().Control.Stopped {
 				t.Errorf("peer %d: %+v", i, s)
 			}
 		}
@@ -122,7 +122,7 @@ func TestCommandsThatCannotBeAreRefusedAtOnce(t *testing.T) {
 			}
 		}
 		for i, p := range r.Peers {
-			if s := p.Control(); s.Taken != 0 || s.Malformed != 0 {
+			if s := p.Stats().Control; s.Taken != 0 || s.Malformed != 0 {
 				t.Errorf("peer %d: %+v", i, s)
 			}
 		}

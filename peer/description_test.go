@@ -30,7 +30,7 @@ func TestARunDescribesItself(t *testing.T) {
 		network := memnet.New(memnet.Config{})
 		begin := func(name, join string, fields ...description.Field) *peer.Peer {
 			config := peer.Config{Run: "digits", Params: newModel(), Network: inMemory(t, network, name, "digits")}
-			config.Network.Description = description.Of("", fields...)
+			config.Network.Description = description.Of("", fields...).Fields
 			if join != "" {
 				config.Join = []string{"mem:" + join}
 			}
@@ -79,7 +79,7 @@ func TestADescriptionOutlivesItsFounder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		network := memnet.New(memnet.Config{})
 		config := peer.Config{Run: "digits", Params: newModel(), Network: inMemory(t, network, "founder", "digits")}
-		config.Network.Description = description.Of("", describing("data", "mnist")...)
+		config.Network.Description = description.Of("", describing("data", "mnist")...).Fields
 		founder := start(t, config)
 		var saved peer.Saved
 		if err := founder.SaveAll(&saved); err != nil {
@@ -88,7 +88,7 @@ func TestADescriptionOutlivesItsFounder(t *testing.T) {
 		for want, data := range map[seam.PeerID]string{founder.Self(): "mnist", "": "fashion"} {
 			again := config
 			again.Params, again.Network = newModel(), inMemory(t, network, "again-"+data, "digits")
-			again.Network.Description = description.Of("", describing("data", data)...)
+			again.Network.Description = description.Of("", describing("data", data)...).Fields
 			again.Training.Checkpoint = saved.Checkpoint
 			p := start(t, again)
 			if want == "" {
@@ -109,7 +109,7 @@ func TestADescriptionOutlivesItsFounder(t *testing.T) {
 
 // TestADescriptionOfAnotherRunIsRefused: a fault of the configuration, with all others.
 func TestADescriptionOfAnotherRunIsRefused(t *testing.T) {
-	config := peer.Config{Run: "digits", Params: newModel(), Network: peer.Network{Description: description.Of("letters", description.Field{Name: "", Value: "x"})}}
+	config := peer.Config{Run: "digits", Params: newModel(), Network: peer.Network{Description: []description.Field{{Name: "", Value: "x"}}}}
 	if _, err := peer.Start(t.Context(), config); err == nil {
 		t.Error("it has begun")
 	}
@@ -122,7 +122,7 @@ func TestADescriptionIsRenewed(t *testing.T) {
 		network := memnet.New(memnet.Config{})
 		join := func(name, of string, fields ...description.Field) *peer.Node {
 			config := inMemory(t, network, name, "digits")
-			config.Run, config.Description = "digits", description.Of("", fields...)
+			config.Run, config.Description = "digits", description.Of("", fields...).Fields
 			if of != "" {
 				config.Join = []string{"mem:" + of}
 			}
@@ -152,7 +152,7 @@ func TestADescriptionIsRenewed(t *testing.T) {
 			for i, n := range all {
 				group.Go(func() {
 					var peers int
-					peers, faults[i] = n.Describe(t.Context(), name, description.Of("", describing("columns", columns[i], "data", "csv")...))
+					peers, faults[i] = n.Describe(t.Context(), name, description.Of("", describing("columns", columns[i], "data", "csv")...).Fields)
 					if peers != len(all) {
 						t.Errorf("%q of %d", name, peers)
 					}

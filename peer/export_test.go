@@ -86,3 +86,10 @@ func (t *Trainer) SaveAll(s *Saved) (err error) {
 	s.Checkpoint, err = t.Save(s.Params, &s.Optimizer)
 	return err
 }
+
+// Stall is how long a node waits for a frame.
+const Stall = stall
+
+// SetStall has a node wait for another time than stall, and SetBuild has it be of another version.
+func (n *Network) SetStall(d time.Duration) { n.fixed.stall = d }
+func (n *Network) SetBuild(version string)  { n.fixed.build = version }

@@ -17,7 +17,7 @@ func TestAFastMemberOfAClosedRunCounts(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			flock := peertest.Start(t, peertest.Config{Peers: 4, Params: newModel, Configure: func(_ int, c *peer.Config) {
 				if c.Training.Work = (peer.Work{StepsPerPeer: 300}); closed {
-					c.Network.Admission.Key = runKey
+					c.Network.Admission.RunKey = runKey
 				}
 			}})
 			flock.WaitJoined(4)

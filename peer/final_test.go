@@ -136,7 +136,7 @@ func TestFinalMergeThatCannotBe(t *testing.T) {
 		before := flock.Models()
 		began := time.Now()
 		leaveTogether(flock)
-		if took := time.Since(began); took > grace+peer.DefaultStall+grace {
+		if took := time.Since(began); took > grace+peer.Stall+grace {
 			t.Errorf("leaving took %s", took)
 		}
 		after := flock.Models()

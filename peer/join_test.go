@@ -120,7 +120,9 @@ func TestRefusalsNameTheReasonOnBothSides(t *testing.T) {
 				network := memnet.New(memnet.Config{})
 				core, logged := observer.New(zap.WarnLevel)
 				there, here := inMemory(t, network, "host", "digits"), inMemory(t, network, "guest", c.run)
-				there.Control.Version, here.Control.Version, there.Log = "v2", "v1", zap.New(core)
+				there.SetBuild("v2")
+				here.SetBuild("v1")
+				there.Log = zap.New(core)
 				host := start(t, peer.Config{Run: "digits", Params: newModel(), Network: there})
 				guest := start(t, peer.Config{Run: c.run, Params: c.params, Join: host.JoinAddresses(), Network: here})
 				if err := guest.WaitMembers(t.Context(), 2); !errors.Is(err, c.want) {

@@ -41,6 +41,9 @@ func exchangeOnce(t *testing.T, lanes int, networks [2]peer.Network, join func()
 			Params:  wideModel(),
 			Network: networks[i],
 			Training: peer.Training{Exchange: peer.Exchange{Pace: averaging.Pace{Every: 1}, Lanes: lanes}, Hooks: peer.Hooks{Exchanged: func(x peer.Exchanged) {
+				if x.Err != nil {
+					return
+				}
 				if !x.Inbound {
 					took <- x.Took
 				}

@@ -30,21 +30,17 @@ type Network struct {
 	// host:port. Empty for the first member of a run. The node keeps trying those
 	// that do not answer; one that nobody could dial is an error of Join.
 	Join []string
-	// Description says what the run is, beside its name: see package
+	// Description says what the run is, beside its name, in the order of the fields' names: see package
 	// description. A node that joins is compared with what the members say. Where models or
 	// work would suffer, it is barred with a *description.MismatchError; other differences are
 	// logged. Default: whatever the members say, unchecked.
-	Description description.Description
+	Description []description.Field
 	// Sums says with whom Sum, Max and Gather sum.
 	Sums Sums
-	// Stall bounds the wait for the next frame of another member, and for its answer. One that has
-	// answered quickly is waited for less long: for 2.5 s, unless its link or its machine is so slow that
-	// it needs more. Default: 5 s.
-	Stall time.Duration
 	// Log receives what an operator should know. Default: nothing is logged.
 	Log *zap.Logger
-	// Key is the peer's identity. Default: one that lasts as long as the process.
-	Key ed25519.PrivateKey
+	// Identity is the peer's private key. Default: one that lasts as long as the process.
+	Identity ed25519.PrivateKey
 	// Listen are the multiaddrs or host:port pairs to listen on. Default: a free
 	// TCP port on every interface.
 	Listen []string
@@ -55,22 +51,43 @@ type Network struct {
 	KnownPeers string
 	// Partners are looked for too, at most MaxPartners: for callers who keep them themselves.
 	Partners []Partner
-	// Reach says how others reach this peer. Default: they dial it.
+	// Reach says whether others can dial this peer. Default: they can until it finds out otherwise.
 	Reach Reach
-	// Gossip says how the members of the run find each other.
-	Gossip Gossip
+	// Relay is for peers that others cannot dial but through a relay, and for those that
+	// are one.
+	Relay p2pnet.Relay
+	// Carrier is what news of members travels by. Default: streams, and datagrams in
+	// a flock of more than swim.WideAbove, which spare a connection to every member.
+	Carrier swim.Carrier
+	// GossipKeys encrypt news of members, with the first, and decrypt it with any: 16, 24 or 32
+	// bytes each, the same for all peers. Default: none; streams are encrypted in any case.
+	// It is no admission: see Admission.RunKey for that.
+	GossipKeys [][]byte
 	// Admission says who may take part. Default: everybody.
 	Admission Admission
 	// Control says whom the peer obeys, and what it tells others of itself.
 	Control control.Config
-	// Transport replaces the default one, on libp2p. The peer does not close it;
-	// several peers of different runs may share one. Key, Listen, Reach.Relay and
-	// Reach.Limits are then unused.
+	// Transport replaces the default one, on libp2p, as one of p2pnet.New does that has other
+	// limits. The peer does not close it; several peers of different runs may share one. Identity,
+	// Listen and Relay are then unused.
 	Transport seam.Transport
 	// Membership replaces the default one, on memberlist over Transport. The peer
-	// closes it. Gossip is then unused.
+	// closes it. Carrier and GossipKeys are then unused.
 	Membership seam.Membership
+
+	fixed fixed
 }
+
+// fixed is what nobody sets but tests.
+type fixed struct {
+	stall time.Duration
+	build string // control.Version
+}
+
+// stall bounds the wait for the next frame of another member, and for its answer. One that has
+// answered quickly is waited for less long: for 2.5 s, unless its link or its machine is so slow that
+// it needs more.
+const stall = 5 * time.Second
 
 // faults are all that is wrong.
 func (n Network) faults() (faults []error) {
@@ -78,9 +95,7 @@ func (n Network) faults() (faults []error) {
 	if err := wire.CheckRun(n.Run); err != nil {
 		fault("Run: %w", err)
 	}
-	if d := n.Description; d.Run != "" && d.Run != n.Run {
-		fault("Description is one of run %q, not of Run %q", d.Run, n.Run)
-	} else if err := d.Validate(); err != nil {
+	if err := n.described().Validate(); err != nil {
 		fault("Description: %w", err)
 	}
 	for _, address := range n.Join {
@@ -88,8 +103,8 @@ func (n Network) faults() (faults []error) {
 			fault("Join: %w", err)
 		}
 	}
-	if n.Key != nil && len(n.Key) != ed25519.PrivateKeySize {
-		fault("Network.Key has %d bytes: want an Ed25519 private key of %d", len(n.Key), ed25519.PrivateKeySize)
+	if n.Identity != nil && len(n.Identity) != ed25519.PrivateKeySize {
+		fault("Network.Identity has %d bytes: want an Ed25519 private key of %d", len(n.Identity), ed25519.PrivateKeySize)
 	}
 	if most := len(n.Partners); most > MaxPartners {
 		fault("Network.Partners has %d: want at most %d", most, MaxPartners)
@@ -99,11 +114,8 @@ func (n Network) faults() (faults []error) {
 			faults = append(faults, err)
 		}
 	}
-	if n.Reach.Unreachable && n.Reach.Reachable {
-		fault("Network.Reach.Unreachable and Reachable are both set: set one of them, or none")
-	}
-	if n.Stall < 0 {
-		fault("Stall is %s: it may not be negative", n.Stall)
+	if n.Reach > Unreachable {
+		fault("Network.Reach is %d: want FindReach, Reachable or Unreachable", n.Reach)
 	}
 	for _, err := range []error{n.Admission.validate(), n.Sums.validate()} {
 		if err != nil {
@@ -116,62 +128,43 @@ func (n Network) faults() (faults []error) {
 	return faults
 }
 
-// partnersFile is where partners are remembered, empty if nowhere.
-func (n Network) partnersFile() string {
-	if n.KnownPeers == "" {
-		return ""
-	}
-	return n.KnownPeers + ".partners"
-}
-
 // guard decides who takes part; it is nil if everybody does.
 func (n Network) guard() (*admit.Guard, error) {
 	check := p2pnet.CheckPeer
 	if n.Transport != nil {
 		check = nil // only it knows what its ids look like
 	}
-	return admit.New(admit.Config{Run: n.Run, List: n.Admission.Allow, CheckID: check, Key: n.Admission.Key, Log: n.Log})
+	return admit.New(admit.Config{Run: n.Run, List: n.Admission.Allow, CheckID: check, Key: n.Admission.RunKey, Log: n.Log})
 }
 
 func (n Network) withDefaults() Network {
-	n.Description.Run = n.Run
 	if n.Log == nil {
 		n.Log = zap.NewNop()
 	}
-	n.Stall = cmp.Or(n.Stall, DefaultStall)
+	n.fixed = fixed{cmp.Or(n.fixed.stall, stall), cmp.Or(n.fixed.build, control.Version())}
 	n.Sums.Patience = cmp.Or(n.Sums.Patience, DefaultPatience)
 	return n
 }
 
-// Reach says how others reach a peer, and what they may take of its process. All but the
-// first two are for the default transport. The zero value is a peer that others can dial
-// until it finds out otherwise: until a relay of its run, by libp2p's AutoNAT, has tried
-// and failed, and nobody has dialled it from a public address. On a network of private
-// addresses nobody tries.
-type Reach struct {
-	// Unreachable says that others cannot dial this peer: it is behind a NAT or a firewall
-	// that lets nobody in. Such a peer is active: it begins its exchanges itself, and
-	// others meet it through its relay, if it has one.
-	Unreachable bool
-	// Reachable says that others can dial it, whatever a relay finds.
-	Reachable bool
-	// Relay is for peers that others cannot dial but through a relay, and for those that
-	// are one.
-	Relay p2pnet.Relay
-	// Limits bound the memory, connections and streams that others take.
-	Limits p2pnet.Limits
+// described is what this node says that the run is.
+func (n Network) described() description.Description {
+	return description.Description{Run: n.Run, Fields: n.Description}
 }
 
-// Gossip says how the members of a run find each other, for the default membership.
-type Gossip struct {
-	// Carrier is what news of members travels by. Default: streams, and datagrams in
-	// a flock of more than swim.WideAbove, which spare a connection to every member.
-	Carrier swim.Carrier
-	// Keys encrypt it, with the first, and decrypt it with any: 16, 24 or 32 bytes
-	// each, the same for all peers. Default: none; streams are encrypted in any case.
-	// It is no admission: see Admission.Key for that.
-	Keys [][]byte
-}
+// Reach says whether others can dial a peer.
+type Reach uint8
+
+const (
+	// FindReach is a peer that others can dial until it finds out otherwise: until a relay of its run, by
+	// libp2p's AutoNAT, has tried and failed, and nobody has dialled it from a public address. On a network
+	// of private addresses nobody tries.
+	FindReach Reach = iota
+	// Reachable: others can dial it, whatever a relay finds.
+	Reachable
+	// Unreachable: they cannot, since it is behind a NAT or a firewall that lets nobody in. Such a peer is
+	// active: it begins its exchanges itself, and others meet it through its relay, if it has one.
+	Unreachable
+)
 
 // Admission says who may take part in a run. The zero value takes everybody who can
 // reach a peer and knows the run's name; a peer with a list and a key asks for both.
@@ -183,15 +176,15 @@ type Admission struct {
 	// join from then on, who is taken off is disconnected and no member any more. A
 	// change with a fault is logged and ignored. Empty admits every id.
 	Allow string
-	// Key is a secret that all peers of the run share, seam.MinRunKey to seam.MaxRunKey
+	// RunKey is a secret that all peers of the run share, seam.MinRunKey to seam.MaxRunKey
 	// bytes, best random ones. It is never sent: a peer proves that it knows it. Nil
 	// asks for none.
-	Key []byte
+	RunKey []byte
 }
 
 func (a Admission) validate() error {
-	if n := len(a.Key); a.Key != nil && (n < seam.MinRunKey || n > seam.MaxRunKey) {
-		return fmt.Errorf("Network.Admission.Key has %d bytes: want %d to %d", n, seam.MinRunKey, seam.MaxRunKey)
+	if n := len(a.RunKey); a.RunKey != nil && (n < seam.MinRunKey || n > seam.MaxRunKey) {
+		return fmt.Errorf("Network.Admission.RunKey has %d bytes: want %d to %d", n, seam.MinRunKey, seam.MaxRunKey)
 	}
 	return nil
 }
@@ -244,7 +237,7 @@ func (a Admission) Inquire(ctx context.Context, transport seam.Transport, addres
 			if err != nil {
 				return err
 			}
-			return new(framed.Stream).Converse(ctx, stream, DefaultStall, talk)
+			return new(framed.Stream).Converse(ctx, stream, stall, talk)
 		},
 	}
 	if found.Peer, err = transport.Connect(ctx, address); err != nil {
@@ -299,7 +292,7 @@ func (a Admission) Await(transport seam.Transport, run string, says func() uint6
 		}
 		var s framed.Stream
 		var hello wire.Hello
-		s.Begin(stream, DefaultStall)
+		s.Begin(stream, stall)
 		if _, err := s.Hear(&hello); err != nil {
 			stream.Reset()
 		} else if reason, detail := guard.Vet(&s, hello); reason != 0 {

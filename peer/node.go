@@ -91,23 +91,23 @@ func newNode(network Network) (_ *Node, err error) {
 	}
 	n.frames = frames{
 		idle: idle.NewPool(maxIdleFrames, func() *framed.Stream { return &framed.Stream{} }),
-		run:  network.Run, transport: n.net.transport, stall: network.Stall, tally: n.tally, log: n.log,
+		run:  network.Run, transport: n.net.transport, stall: network.fixed.stall, tally: n.tally, log: n.log,
 	}
 	n.flock = flock.New(n.Self())
 	n.flock.SetIdle(true)
 	if n.net.guard != nil {
 		n.flock.Trust()
 	}
-	n.orders = orders.New(orders.Config{Config: network.Control, Run: network.Run, Stall: network.Stall, Log: n.log}, n.net.transport, n.flock, n.digest)
-	memory := arrival.Recall(network.partnersFile(), network.partners(), n.log)
-	described, err := arrival.NewDescribed(n.net.transport, network.Description)
+	described, err := arrival.NewDescribed(n.net.transport, network.described())
 	if err != nil {
 		return nil, err
 	}
+	n.orders = orders.New(orders.Config{Config: network.Control, Run: network.Run, Stall: network.fixed.stall, Described: described, Heard: n.heard, Log: n.log}, n.net.transport, n.flock, n.digest)
+	memory := arrival.Recall(network.KnownPeers, network.partners(), n.log)
 	n.arrival = arrival.New(arrival.Config{
 		Greeter: arrival.Greeter{
 			Run: network.Run, Layout: n.layout, Guard: n.net.guard, Flock: n.flock, Described: described, Log: n.log,
-			Build: network.Control.Version, Converse: n.frames.converse, Incarnation: func() uint64 { return n.roster.Incarnation() },
+			Build: network.fixed.build, Converse: n.frames.converse, Incarnation: func() uint64 { return n.roster.Incarnation() },
 		},
 		Join: network.Join, Partners: memory.Past, Transport: n.net.transport, Membership: n.net.membership,
 		Joined: n.joined, Declined: n.tally.Declined,
@@ -180,8 +180,8 @@ func (n *Node) Description() description.Signed { return n.arrival.Described.Hel
 // new one, or the first that takes part; all pass that on to those who join, and compare them with their own. It
 // tells how many took part, and fails with a *description.MismatchError where this member's own differs so that
 // models or work would suffer.
-func (n *Node) Describe(ctx context.Context, name string, d description.Description) (peers int, err error) {
-	d.Run = n.network.Run
+func (n *Node) Describe(ctx context.Context, name string, fields []description.Field) (peers int, err error) {
+	d := description.Description{Run: n.network.Run, Fields: fields}
 	own, err := description.Sign(n.net.transport, d)
 	if err != nil {
 		return 0, err
@@ -206,9 +206,6 @@ func (n *Node) Describe(ctx context.Context, name string, d description.Descript
 // Digests are the latest digests of the members, this one's own included, in the
 // order of their ids. A member that has gone is left out.
 func (n *Node) Digests() []control.Digest { return n.orders.Digests() }
-
-// Control tells what became of control messages here.
-func (n *Node) Control() control.Stats { return n.orders.Stats() }
 
 // WaitMembers waits until the run has at least so many members, this one included. It
 // fails as Step does if the members asked to join will not have this one.
@@ -300,7 +297,7 @@ func (n *Node) dismantle() error {
 	if n.arrival != nil {
 		n.arrival.Close()
 	}
-	timer := time.AfterFunc(n.network.Stall, n.life.BreakOff) // for what is on its way
+	timer := time.AfterFunc(n.network.fixed.stall, n.life.BreakOff) // for what is on its way
 	defer timer.Stop()
 	if n.sums.talks != nil {
 		n.sums.talks.Close()
@@ -346,6 +343,13 @@ func (n *Node) showOut(removed []seam.PeerID) {
 	n.notify(notice{corrected: true})
 }
 
+// heard tells the trainer's hook what the operator says.
+func (n *Node) heard(command control.Command) {
+	if t := n.trainer.Load(); t != nil {
+		t.with.Hooks.Heard(command)
+	}
+}
+
 // joined asks a member that has let this one in what the operator has said, and shows
 // the members what this one says of itself.
 func (n *Node) joined(ctx context.Context, through seam.PeerID) {
@@ -374,14 +378,14 @@ func (n *Node) foundReachable(reachable bool) {
 	case <-n.life.Running.Done():
 		return
 	}
-	if told := n.network.Reach; told.Unreachable || told.Reachable || !n.roster.SetReachable(reachable) {
+	if n.network.Reach != FindReach || !n.roster.SetReachable(reachable) {
 		return
 	}
 	if reachable {
 		n.log.Info("others can dial this peer after all")
 	} else {
 		n.log.Info("others cannot dial this peer: it is active from now on, and begins its exchanges itself",
-			zap.Bool("has_relay", len(n.network.Reach.Relay.Via) > 0))
+			zap.Bool("has_relay", len(n.network.Relay.Via) > 0))
 	}
 	n.notify(notice{corrected: true})
 }

@@ -18,7 +18,8 @@ func TestObserverSeesTheRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const peers, silent = 3, 2
 		r := startRuled(t, peers, func(i int, c *peer.Config) {
-			c.Network.Control.Name, c.Network.Control.Version = fmt.Sprintf("machine %d", i), "v1"
+			c.Network.Control.Name = fmt.Sprintf("machine %d", i)
+			c.Network.SetBuild("v1")
 			if i == silent {
 				c.Network.Control.Digests = -1
 			}

@@ -123,7 +123,7 @@ func TestOffersAreExamined(t *testing.T) {
 				if s := flock.Peers[0].Stats(); s.Quarantined != c.quarantined {
 					t.Errorf("%d in quarantine, want %d", s.Quarantined, c.quarantined)
 				}
-				if took := time.Since(before); took > peer.DefaultStall {
+				if took := time.Since(before); took > peer.Stall {
 					t.Errorf("it took %s", took)
 				}
 			})

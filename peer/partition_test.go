@@ -6,6 +6,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/seed-97356399/murmuration/averaging"
 	"github.com/seed-97356399/murmuration/peer"
 	"github.com/seed-97356399/murmuration/peer/memnet"
 	"github.com/seed-97356399/murmuration/peer/optim"
@@ -147,7 +148,10 @@ func TestACutLinkCostsOneDeadline(t *testing.T) {
 			Configure: func(i int, c *peer.Config) {
 				shortRun(i, c)
 				c.Training.Work = peer.Work{}
-				c.Training.Exchange.Inbound = 3
+				c.Training.Exchange.Machine = func(c averaging.Config) (averaging.Machine, error) {
+					c.MaxInbound = 3
+					return averaging.NewADPSGD(c)
+				}
 			},
 		})
 		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)

@@ -126,7 +126,7 @@ func TestAStreamOfWordsThatBreaksTheRulesEnds(t *testing.T) {
 		if header, _, err := frames.Next(); err != nil || header.Type != wire.TypeRefuse {
 			t.Fatalf("the host answers %v, %v", header.Type, err)
 		}
-		time.Sleep(peer.DefaultStall + time.Second)
+		time.Sleep(peer.Stall + time.Second)
 		if _, err := stream.Write(frame); err == nil {
 			t.Error("the host still waits")
 		}
@@ -162,7 +162,7 @@ func TestCloseDoesNotWaitForWords(t *testing.T) {
 		stop, err := rogue.Handle(seam.ProtocolExchange, "digits", func(stream seam.Stream) {
 			defer stream.Reset()
 			for frames := wire.NewReader(stream, 0); ; taken.Add(1) {
-				time.Sleep(peer.DefaultStall / 3)
+				time.Sleep(peer.Stall / 3)
 				if _, _, err := frames.Next(); err != nil {
 					return
 				}
@@ -187,14 +187,14 @@ func TestCloseDoesNotWaitForWords(t *testing.T) {
 		if err := step(t, host, idle); err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(2 * peer.DefaultStall)
+		time.Sleep(2 * peer.Stall)
 		began := time.Now()
 		host.Close()
 		took := time.Since(began)
 		if n := taken.Load(); n < 2 || n > 30 {
 			t.Errorf("%d words were taken: the partner is not slow, or takes none", n)
 		}
-		if took > 2*peer.DefaultStall {
+		if took > 2*peer.Stall {
 			t.Errorf("closing took %s", took)
 		}
 	})

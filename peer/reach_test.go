@@ -35,8 +35,8 @@ func seen(t *testing.T, by, of *peer.Peer) peer.Member {
 func TestRolesFollowWhatARelayFinds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := memnet.New(memnet.Config{})
-		first := reached(t, n, "first", peer.Reach{})
-		second := reached(t, n, "second", peer.Reach{}, "mem:first")
+		first := reached(t, n, "first", peer.FindReach)
+		second := reached(t, n, "second", peer.FindReach, "mem:first")
 		waitMembers(t, first, 2)
 		waitMembers(t, second, 2)
 		time.Sleep(5 * time.Second) // until both have their roles; which has which may follow from their ids
@@ -64,18 +64,18 @@ func TestRolesFollowWhatARelayFinds(t *testing.T) {
 func TestWhatAPeerIsToldWins(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := memnet.New(memnet.Config{})
-		for name, told := range map[string]peer.Reach{"unreachable": {Unreachable: true}, "reachable": {Reachable: true}} {
+		for name, told := range map[string]peer.Reach{"unreachable": peer.Unreachable, "reachable": peer.Reachable} {
 			p := reached(t, n, name, told)
 			for _, found := range []bool{false, true, false} {
 				p.FoundReachable(found)
-				if got := seen(t, p, p).Unreachable; got != told.Unreachable {
+				if got := seen(t, p, p).Unreachable; got != (told == peer.Unreachable) {
 					t.Errorf("told that it is %s, and found %t: unreachable is %t", name, found, got)
 				}
 			}
 		}
 	})
-	both := peer.Config{Run: "digits", Params: newModel(), Network: peer.Network{Reach: peer.Reach{Unreachable: true, Reachable: true}}}
-	if _, err := peer.Start(t.Context(), both); err == nil || !strings.Contains(err.Error(), "both set") {
-		t.Errorf("told both: %v", err)
+	neither := peer.Config{Run: "digits", Params: newModel(), Network: peer.Network{Reach: peer.Unreachable + 1}}
+	if _, err := peer.Start(t.Context(), neither); err == nil || !strings.Contains(err.Error(), "Network.Reach is 3") {
+		t.Errorf("told what there is not: %v", err)
 	}
 }

@@ -33,7 +33,7 @@ func TestWhoRefusesForEverIsNotToldForEver(t *testing.T) {
 		network, times := memnet.New(memnet.Config{}), new(atomic.Int64)
 		reaching := inMemory(t, network, "host", "digits")
 		reaching.Membership = comparer{reaching.Membership, times}
-		reaching.Reach.Unreachable = true // and so active
+		reaching.Reach = peer.Unreachable // and so active
 		host := start(t, peer.Config{Run: "digits", Params: newModel(), Network: reaching, Training: peer.Training{Exchange: peer.Exchange{Pace: averaging.Pace{Every: 1}}}})
 		if err := step(t, host, idle); err != nil {
 			t.Fatal(err)

@@ -84,7 +84,7 @@ func TestANewLineInAnAddressNamesNobody(t *testing.T) {
 		n := memnet.New(memnet.Config{})
 		host := start(t, peer.Config{Run: "digits", Params: newModel(), Network: inMemory(t, n, "host", "digits")})
 		network := inMemory(t, n, "guest", "digits")
-		network.KnownPeers, network.Reach.Unreachable = known, true // active
+		network.KnownPeers, network.Reach = known, peer.Unreachable // active
 		network.Membership = tattler{network.Membership, host.Self()}
 		guest := start(t, peer.Config{Run: "digits", Params: newModel(), Join: []string{"mem:host"}, Network: network})
 		waitMembers(t, guest, 2)
@@ -131,7 +131,9 @@ func TestPartnersAreWrittenDownAtTheEnd(t *testing.T) {
 		n := memnet.New(memnet.Config{})
 		begin := func(name, file string, join ...string) *peer.Peer {
 			network := inMemory(t, n, name, "digits")
-			network.KnownPeers, network.Reach.Unreachable = file, file != "" // active
+			if network.KnownPeers = file; file != "" {
+				network.Reach = peer.Unreachable // active
+			}
 			config := peer.Config{Run: "digits", Params: newModel(), Join: join, Network: network}
 			config.Training.Exchange.Pace.Every = 1
 			return start(t, config)

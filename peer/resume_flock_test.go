@@ -164,13 +164,13 @@ func TestOrdersOutliveTheFlock(t *testing.T) {
 			config.Training.Checkpoint = peer.CheckpointWith(kept)
 			return start(t, config)
 		}
-		if p := back("alone-1", s.Checkpoint.Said().Orders); !p.Control().Paused || p.Stats().Target != 8000 {
-			t.Errorf("it comes back with %+v", p.Control())
+		if p := back("alone-1", s.Checkpoint.Said().Orders); !p.Stats().Control.Paused || p.Stats().Target != 8000 {
+			t.Errorf("it comes back with %+v", p.Stats().Control)
 		}
 		forged := slices.Clone(s.Checkpoint.Said().Orders[0])
 		forged[len(forged)-1]++
-		if p := back("alone-2", [][]byte{forged, nil, {1}}); p.Control().Paused || p.Stats().Target != 40_000 {
-			t.Errorf("it obeys a stranger: %+v", p.Control())
+		if p := back("alone-2", [][]byte{forged, nil, {1}}); p.Stats().Control.Paused || p.Stats().Target != 40_000 {
+			t.Errorf("it obeys a stranger: %+v", p.Stats().Control)
 		}
 		r.end()
 	})

@@ -196,7 +196,7 @@ func TestHostSurvivesAPartnerThatBreaksTheRules(t *testing.T) {
 					t.Fatal(err)
 				}
 				if c.stays {
-					time.Sleep(peer.DefaultStall + time.Second)
+					time.Sleep(peer.Stall + time.Second)
 				} else if header, _, err := frames.Next(); err != nil || header.Type != wire.TypeRefuse {
 					t.Errorf("the host answers %v, %v; want a refusal", header.Type, err)
 				}

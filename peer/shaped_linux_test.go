@@ -295,11 +295,18 @@ func TestShapedHost(t *testing.T) {
 		params.Vector()[i] = float32(i%1000) / 1000
 	}
 	exchanged := make(chan peer.Exchanged, 8)
+	reach := peer.Reachable
+	if join != "" {
+		reach = peer.Unreachable
+	}
 	config := peer.Config{
 		Run:     "shaped",
 		Params:  params,
-		Network: peer.Network{Listen: []string{address + ":4213"}, Reach: peer.Reach{Unreachable: join != ""}},
+		Network: peer.Network{Listen: []string{address + ":4213"}, Reach: reach},
 		Training: peer.Training{Optimizer: &optim.SGD{}, Schedule: optim.Schedule{Rate: 1e-6}, Exchange: peer.Exchange{Pace: averaging.Pace{Every: 1}, Codec: quant.Policy{Codec: codec}, Deadline: time.Minute, Lanes: lanes}, Hooks: peer.Hooks{Exchanged: func(x peer.Exchanged) {
+			if x.Err != nil {
+				return
+			}
 			select {
 			case exchanged <- x:
 			default:

@@ -49,7 +49,7 @@ func TestTheMachineKnowsWhoIsSilent(t *testing.T) {
 					Peers: 2, Params: newModel, Link: link,
 					Configure: func(i int, c *peer.Config) {
 						shortRun(i, c)
-						c.Network.Stall = time.Second // before others say that who is cut off has gone
+						c.Network.SetStall(time.Second) // before others say that who is cut off has gone
 						c.Training.Work, c.Training.Exchange.SliceLen = peer.Work{}, cutSliceLen
 						c.Training.Exchange.Machine = func(c averaging.Config) (averaging.Machine, error) {
 							m, err := averaging.NewADPSGD(c)

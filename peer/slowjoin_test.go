@@ -69,7 +69,7 @@ func TestASlowJoinStillCopiesTheModel(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ delay, busy time.Duration }{
 		"a long way":  {900 * time.Millisecond, 0},
-		"a busy host": {time.Millisecond, peer.DefaultStall - 500*time.Millisecond},
+		"a busy host": {time.Millisecond, peer.Stall - 500*time.Millisecond},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -38,6 +38,9 @@ func exchangeSlowly(t *testing.T, codec string) (took time.Duration) {
 				Params:  tensor.NewParams(layout),
 				Network: inMemory(t, network, name, "digits"),
 				Training: peer.Training{Exchange: peer.Exchange{Pace: averaging.Pace{Every: 1}, Codec: quant.Policy{Codec: codec}, Lanes: 1}, Optimizer: &optim.SGD{}, Schedule: optim.Schedule{Rate: 1}, Hooks: peer.Hooks{Exchanged: func(x peer.Exchanged) {
+					if x.Err != nil {
+						return
+					}
 					if !x.Inbound {
 						exchanged <- x.Took
 					}

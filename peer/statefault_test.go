@@ -56,7 +56,7 @@ func TestADonorThatStallsCostsOneWait(t *testing.T) {
 		late.Store(&id)
 		began := time.Now()
 		checkTrained(t, firstSnapshot(t, p), 2)
-		if took := time.Since(began); took > peer.DefaultStall {
+		if took := time.Since(began); took > peer.Stall {
 			t.Errorf("took %s", took)
 		}
 		f.Network.Release(f.Peers[1].Self(), id)
@@ -270,11 +270,11 @@ func TestClosingEndsACopy(t *testing.T) {
 			t.Fatalf("a step before the model is here: %v", err)
 		}
 		began := time.Now()
-		if err := late.Close(); err != nil || time.Since(began) > peer.DefaultStall+time.Second {
+		if err := late.Close(); err != nil || time.Since(began) > peer.Stall+time.Second {
 			t.Errorf("the newcomer: %v, after %s", err, time.Since(began))
 		}
 		began = time.Now()
-		if err := f.Peers[0].Close(); err != nil || time.Since(began) > peer.DefaultStall+time.Second {
+		if err := f.Peers[0].Close(); err != nil || time.Since(began) > peer.Stall+time.Second {
 			t.Errorf("the donor: %v, after %s", err, time.Since(began))
 		}
 	})

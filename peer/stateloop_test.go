@@ -42,9 +42,9 @@ func TestADonorKilledMidwayOverLoopback(t *testing.T) {
 		c.Training.Work = peer.Work{}
 		c.Training.Exchange.SliceLen = 2050 / stateSlices
 		c.Training.Exchange.Pace.Every = 1 << 20
-		c.Network.Stall = time.Minute // on a busy machine too, only the one that is killed is given up
+		c.Network.SetStall(time.Minute) // on a busy machine too, only the one that is killed is given up
 		if i == victim {
-			c.Network.Stall = time.Second // bounds its goodbye
+			c.Network.SetStall(time.Second) // bounds its goodbye
 		}
 		if i < donors {
 			transports[i] = transport

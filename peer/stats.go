@@ -43,6 +43,7 @@ func (n *Node) report(s *stats.Peer) {
 	s.Steps, s.Resumed, s.Age, s.FlockSteps = n.flock.Steps(), n.flock.Resumed(), n.flock.Age(), n.flock.Total()
 	s.Over, s.Joined = n.flock.IsOver(), n.arrival.Reached()
 	s.Members, s.Lost = n.flock.Members()
+	s.Control = n.orders.Stats()
 	s.Twins, s.Connections = n.flock.Twins(time.Now()), connections
 }
 
@@ -171,7 +172,7 @@ func (n *Node) digest() (d control.Digest, samples uint64) {
 		partners[i] = control.Met{Partner: l.Partner, Exchanges: l.Exchanges}
 	}
 	return control.Digest{
-		Peer: stats.Self, Name: stats.Name, Version: n.network.Control.Version, Incarnation: stats.Incarnation, State: n.State(),
+		Peer: stats.Self, Name: stats.Name, Version: n.network.fixed.build, Incarnation: stats.Incarnation, State: n.State(),
 		Steps: stats.Steps, FlockSteps: stats.FlockSteps, Loss: stats.Loss,
 		Exchanges: stats.Exchanges.Completed(), Failed: stats.Exchanges.Failed,
 		ConsensusDistance: stats.Exchanges.ConsensusDistance, Partners: partners,

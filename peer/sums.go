@@ -70,7 +70,7 @@ type summing struct {
 
 func newSumming(n *Node) summing {
 	return summing{with: n.network.Sums, wait: n.arrival.Wait, met: n.arrival.Reached, talks: sumtalks.New(sumtalks.Config{
-		Run: n.network.Run, Transport: n.net.transport, Stall: n.network.Stall, Log: n.log,
+		Run: n.network.Run, Transport: n.net.transport, Stall: n.network.fixed.stall, Log: n.log,
 		Members: func() []seam.PeerID { return inOrder(n.Self(), n.roster.Unreachable(), n.flock.Records()) },
 		Here:    n.flock.Here, Malformed: n.frames.malformed,
 		Moved: func(sent, received uint64) { n.tally.Moved(0, sent, received) },

@@ -106,7 +106,7 @@ func smallModel() *tensor.Params {
 func onLoopback(t *testing.T) (networks [2]peer.Network, join string) {
 	for i := range networks {
 		key := ed25519.NewKeyFromSeed(bytes.Repeat([]byte{byte(i + 1)}, ed25519.SeedSize))
-		transport, err := p2pnet.New(p2pnet.Config{Key: key, Listen: []string{"127.0.0.1:0"}})
+		transport, err := p2pnet.New(p2pnet.Config{Identity: key, Listen: []string{"127.0.0.1:0"}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -131,15 +131,17 @@ func startTampered(t *testing.T, kind tampering, how pairing, networks [2]peer.N
 		core, logged := observer.New(zap.WarnLevel)
 		pair.witnesses[i] = &witness{t: t, partner: networks[1-i].Transport.Self(), seen: make(map[error]int), logged: logged}
 		pair.tamperers[i] = &tamperer{Transport: networks[i].Transport, t: t, kind: kind, turn: i, random: rand.New(rand.NewPCG(17, uint64(i)))}
-		pair.peers[i] = start(t, peer.Config{
+		config := peer.Config{
 			Run:     "digits",
 			Params:  params,
 			Join:    []string{join}[:i],
-			Network: peer.Network{Stall: tamperedStall, Log: zap.New(core), Transport: pair.tamperers[i], Membership: networks[i].Membership},
+			Network: peer.Network{Log: zap.New(core), Transport: pair.tamperers[i], Membership: networks[i].Membership},
 			Training: peer.Training{Optimizer: pair.paths[i], Hooks: pair.witnesses[i].hooks(), Exchange: peer.Exchange{
 				Pace: averaging.Pace{Every: 1}, Codec: quant.Policy{Codec: how.codec}, Lanes: how.lanes, SliceLen: tamperedSliceLen, Machine: restless,
 			}},
-		})
+		}
+		config.Network.SetStall(tamperedStall)
+		pair.peers[i] = start(t, config)
 		pair.peers[i].ShortenQuarantine(firstTerm, mostTerm)
 	}
 	for _, p := range pair.peers { // before the first step, so that neither copies the other's model

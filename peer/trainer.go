@@ -79,7 +79,7 @@ func newTrainer(n *Node, with Training) (*Trainer, error) {
 	}
 	t.links = links.New(links.Config{
 		Codecs: exchange.Codec, Layers: t.replica.JointLayers(), Lanes: exchange.Lanes,
-		Stall: network.Stall, Deadline: exchange.Deadline, Budget: exchange.Pace.BytesPerHour / time.Hour.Seconds(),
+		Stall: network.fixed.stall, Deadline: exchange.Deadline, Budget: exchange.Pace.BytesPerHour / time.Hour.Seconds(),
 	})
 	machine, err := newMachine(t)
 	if err != nil {
@@ -87,7 +87,7 @@ func newTrainer(n *Node, with Training) (*Trainer, error) {
 	}
 	c := with.Checkpoint.is
 	t.newcomer = arrival.NewNewcomer(arrival.NewcomerConfig{
-		Layout: t.layout, Replica: t.replica, Stall: network.Stall,
+		Layout: t.layout, Replica: t.replica, Stall: network.fixed.stall,
 		Checkpoint:  arrival.Checkpoint{Steps: c.Age, FlockSteps: c.FlockSteps, TellsWho: c.tellsWho()},
 		Quarantined: func(id seam.PeerID) time.Duration { return t.links.Quarantined(id, t.life.Now()) },
 		Condemn:     func(id seam.PeerID, offence error) { t.talks.Condemn(id, offence) },
@@ -293,7 +293,7 @@ func (t *Trainer) end(leave func()) {
 		return
 	}
 	defer close(t.life.Closed)
-	stall := t.node.network.Stall
+	stall := t.node.network.fixed.stall
 	close(t.life.Closing)
 	t.newcomer.Close()
 	timer := time.AfterFunc(stall, func() {

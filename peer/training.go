@@ -12,6 +12,7 @@ import (
 	"github.com/seed-97356399/murmuration/internal/links"
 	"github.com/seed-97356399/murmuration/internal/orders"
 	"github.com/seed-97356399/murmuration/internal/replica"
+	"github.com/seed-97356399/murmuration/peer/control"
 	"github.com/seed-97356399/murmuration/peer/optim"
 	"github.com/seed-97356399/murmuration/peer/seam"
 	"github.com/seed-97356399/murmuration/quant"
@@ -62,18 +63,12 @@ type Exchange struct {
 	// with 256 KiB on the way or more, where an exchange moves 4 MiB or more. On links
 	// that limit each connection, k lanes are up to k times as fast.
 	Lanes int
-	// Inbound bounds the exchanges that this peer serves at once; a further one is
-	// refused, and its initiator asks the next. With c exchanges at once each moves
-	// the models by 1/(1+c) of their difference. Default: 1.
-	Inbound int
 	// Deadline bounds an exchange. One with a partner that is known is given up sooner:
 	// once it takes several times longer than those before. Default: 30 s.
 	Deadline time.Duration
 	// Machine makes the algorithm that decides who talks to whom. Default:
 	// averaging.NewADPSGD.
 	Machine func(averaging.Config) (averaging.Machine, error)
-	// Seed makes the peer's random choices repeatable.
-	Seed uint64
 }
 
 // Work says how much the flock has to do. If both numbers are given, the run is
@@ -91,7 +86,7 @@ type Work struct {
 	Grace time.Duration
 }
 
-// Exchanged describes a completed exchange.
+// Exchanged describes an exchange that has ended.
 type Exchanged struct {
 	// Partner is the other peer; Inbound tells that it was the one to initiate.
 	Partner seam.PeerID
@@ -102,13 +97,15 @@ type Exchanged struct {
 	Bytes uint64
 	// Took is the time from the proposal to the last acknowledgement.
 	Took time.Duration
+	// Err is why the exchange broke off, nil if it was completed: only Partner and Inbound tell then
+	// of it.
+	Err error
 }
 
 // Defaults of Config and its parts.
 const (
 	// WideLanes is Exchange.Lanes where it is left to the link, and the link is fast and long.
 	WideLanes    = links.WideLanes
-	DefaultStall = 5 * time.Second
 	DefaultGrace = 10 * time.Second
 )
 
@@ -138,9 +135,6 @@ func (t Training) faults() (faults []error) {
 	}
 	if x.Lanes < 0 || x.Lanes > replica.MaxLanes {
 		fault("Exchange.Lanes is %d: want 1 to %d connections, or 0 for the default", x.Lanes, replica.MaxLanes)
-	}
-	if x.Inbound < 0 || x.Inbound > averaging.MaxOverlap {
-		fault("Exchange.Inbound is %d: want 1 to %d exchanges, or 0 for the default", x.Inbound, averaging.MaxOverlap)
 	}
 	if err := x.Pace.Validate(); err != nil {
 		fault("Exchange.Pace: %w", err)
@@ -194,14 +188,14 @@ func (t Training) withDefaults() Training {
 // They should return soon: the next call waits for them. They must not call
 // Close, which waits for them too.
 type Hooks struct {
-	// Exchanged is called after each completed exchange.
+	// Exchanged is called after each exchange, whether it was completed or broke off.
 	Exchanged func(Exchanged)
-	// Failed is called after each exchange that broke off.
-	Failed func(seam.PeerID, error)
 	// Quarantined is called when a partner has sent what no honest one sends (NaN,
 	// values no model of the run can have, frames out of order) and is kept away
 	// for a while. Nothing of it was applied.
 	Quarantined func(partner seam.PeerID, term time.Duration, offence error)
+	// Heard is called for each message of the operator (Network.Control) that was not known before.
+	Heard func(control.Command)
 }
 
 // turn lets one call at a time through: it holds a token meanwhile.
@@ -215,27 +209,27 @@ func (t turn) take() (end func()) {
 // inTurn are the hooks with one call at a time for each, and nothing to do for those that
 // are nil.
 func (h Hooks) inTurn() Hooks {
-	exchanged, failed, quarantined := make(turn, 1), make(turn, 1), make(turn, 1)
-	one := Hooks{Exchanged: func(Exchanged) {}, Failed: func(seam.PeerID, error) {}, Quarantined: func(seam.PeerID, time.Duration, error) {}}
-	if h.Exchanged != nil {
-		one.Exchanged = func(x Exchanged) {
-			defer exchanged.take()()
-			h.Exchanged(x)
-		}
+	exchanged, quarantined, heard := make(turn, 1), make(turn, 1), make(turn, 1)
+	return Hooks{
+		Exchanged: func(x Exchanged) {
+			if h.Exchanged != nil {
+				defer exchanged.take()()
+				h.Exchanged(x)
+			}
+		},
+		Quarantined: func(partner seam.PeerID, term time.Duration, offence error) {
+			if h.Quarantined != nil {
+				defer quarantined.take()()
+				h.Quarantined(partner, term, offence)
+			}
+		},
+		Heard: func(command control.Command) {
+			if h.Heard != nil {
+				defer heard.take()()
+				h.Heard(command)
+			}
+		},
 	}
-	if h.Failed != nil {
-		one.Failed = func(partner seam.PeerID, err error) {
-			defer failed.take()()
-			h.Failed(partner, err)
-		}
-	}
-	if h.Quarantined != nil {
-		one.Quarantined = func(partner seam.PeerID, term time.Duration, offence error) {
-			defer quarantined.take()()
-			h.Quarantined(partner, term, offence)
-		}
-	}
-	return one
 }
 
 // work is what the flock is to do, and how far it is with that.

@@ -77,7 +77,7 @@ func TestRequestsThatNobodyAnswersAreRefused(t *testing.T) {
 					t.Errorf("the host answers %v %v (%v), want a refusal for %v", header.Type, refuse.Reason, err, wire.ReasonRound)
 				}
 				r.host.Close()
-				if took := time.Since(began); took > 2*peer.DefaultStall {
+				if took := time.Since(began); took > 2*peer.Stall {
 					t.Errorf("answering and closing took %s", took)
 				}
 				if left := r.host.Kept()["exchanges under way"]; left != 0 {
@@ -109,7 +109,7 @@ func TestCloseDoesNotWaitForAMachinesAnswer(t *testing.T) {
 			close(closed)
 		}()
 		frames.Next()
-		if waited := time.Since(began); waited > peer.DefaultStall+time.Second {
+		if waited := time.Since(began); waited > peer.Stall+time.Second {
 			t.Errorf("who asked was let go after %s", waited)
 		}
 		synctest.Wait()

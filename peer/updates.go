@@ -6,7 +6,6 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/seed-97356399/murmuration/averaging"
-	"github.com/seed-97356399/murmuration/internal/coding"
 	"github.com/seed-97356399/murmuration/internal/collective"
 	"github.com/seed-97356399/murmuration/peer/optim"
 	"github.com/seed-97356399/murmuration/tensor"
@@ -75,15 +74,4 @@ func (u *updates) fault(err error) {
 // leftOut tells the trainer of a gradient that is of use to nobody.
 func leftOut(err error) error {
 	return fmt.Errorf("the gradient: %w: it was left out; lower the learning rate, or look at the data", err)
-}
-
-// checkOneWay tells what is wrong with codecs where gradients are sent: whatever
-// needs a model near the sender's at the receiver.
-func checkOneWay(codecs []coding.ID) error {
-	for _, id := range codecs {
-		if codec, _ := coding.ByID(id); codec.Lattice != (coding.Lattice{}) {
-			return fmt.Errorf("Exchange.Codec: %s needs models that are near each other, and the algorithm sends gradients: want raw, bf16, fp16 or int8", codec.Name)
-		}
-	}
-	return nil
 }

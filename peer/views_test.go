@@ -155,7 +155,7 @@ func TestAComparisonEndsWithThePeer(t *testing.T) {
 		if err := asker.Close(); err != nil {
 			t.Error(err)
 		}
-		if took := time.Since(began); took > peer.DefaultStall+time.Second {
+		if took := time.Since(began); took > peer.Stall+time.Second {
 			t.Errorf("closing took %s", took)
 		}
 	})

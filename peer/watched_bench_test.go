@@ -16,7 +16,7 @@ var onlookers = map[string]func(*testing.B, *peer.Config) (look func(*peer.Peer)
 	"nobody": func(*testing.B, *peer.Config) func(*peer.Peer) { return nil },
 	"hooks": func(_ *testing.B, c *peer.Config) func(*peer.Peer) {
 		c.Training.Hooks = peer.Hooks{
-			Exchanged: func(peer.Exchanged) {}, Failed: func(seam.PeerID, error) {},
+			Exchanged:   func(peer.Exchanged) {},
 			Quarantined: func(seam.PeerID, time.Duration, error) {},
 		}
 		return nil
@@ -106,7 +106,7 @@ func BenchmarkWatchedExchange(b *testing.B) {
 				config := peer.Config{Training: peer.Training{Exchange: peer.Exchange{Pace: averaging.Pace{Every: 1}, Machine: machine.build}}}
 				look := by(b, &config)
 				if i > 0 {
-					config.Join, config.Network.Reach.Unreachable = []string{"mem:0"}, true
+					config.Join, config.Network.Reach = []string{"mem:0"}, peer.Unreachable
 				}
 				active = startWatched(b, network, self, config)
 				watch(b, active, look)

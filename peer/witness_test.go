@@ -43,10 +43,14 @@ type witness struct {
 }
 
 func (w *witness) hooks() peer.Hooks {
-	return peer.Hooks{Failed: w.hearFailed, Quarantined: w.hearQuarantined}
+	return peer.Hooks{Exchanged: w.hearExchanged, Quarantined: w.hearQuarantined}
 }
 
-func (w *witness) hearFailed(partner seam.PeerID, err error) {
+func (w *witness) hearExchanged(x peer.Exchanged) {
+	partner, err := x.Partner, x.Err
+	if err == nil {
+		return
+	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.failed++

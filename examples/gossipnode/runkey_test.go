@@ -16,7 +16,7 @@ import (
 // says what to do.
 func TestRefusedForWantOfAKey(t *testing.T) {
 	t.Parallel()
-	address := clitest.Peer(t, peer.Admission{Key: bytes.Repeat([]byte("k"), seam.MinRunKey)})
+	address := clitest.Peer(t, peer.Admission{RunKey: bytes.Repeat([]byte("k"), seam.MinRunKey)})
 	code, _, stderr := try("run", "--listen", settings.Loopback, "--join", address, "--steps", "10")
 	if code != cli.ExitFailed || !strings.Contains(stderr, "same run key") {
 		t.Errorf("run without the key: exit code %d: %s", code, stderr)

@@ -75,7 +75,7 @@ var rooms = []room{
 		"which of an operator's messages count follows from their kinds, numbers and bytes"},
 	{"peer/control", []string{"internal/admit", "internal/standing", "internal/wire", "peer/optim/rate", "peer/seam"},
 		"an operator's program embeds no peer"},
-	{"internal/orders", []string{"averaging", "internal/framed", "internal/standing", "internal/wire", "peer/control", "peer/optim/rate", "peer/seam"},
+	{"internal/orders", []string{"averaging", "internal/framed", "internal/standing", "internal/wire", "peer/control", "peer/optim/rate", "peer/seam", "peer/stats"},
 		"whom a peer obeys, and what it tells of itself, follows from messages; it acts on nothing but its own state"},
 	{"peer/optim/rate", nil,
 		"a learning rate is arithmetic on numbers; who tells it to others has no vectors"},

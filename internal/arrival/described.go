@@ -57,6 +57,13 @@ func (d *Described) Held() description.Signed {
 	return d.held
 }
 
+// Value is what this peer was set up with, or has found with the others, in a field of that name.
+func (d *Described) Value(name string) (value string, ok bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.own.Value(name)
+}
+
 // meet compares what a member that is joined says of the run, and takes it over. It fails
 // with a *description.MismatchError where models or work would suffer.
 func (d *Described) meet(member seam.PeerID, said description.Signed, log *zap.Logger) error {

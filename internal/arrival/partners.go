@@ -71,14 +71,15 @@ type Memory struct {
 	log     *zap.Logger
 }
 
-// Recall reads the partners of earlier lives from a file, an empty path being none, and adds them
-// to those that are known.
-func Recall(path string, known []Partner, log *zap.Logger) *Memory {
-	m := &Memory{Past: known, path: path, log: log}
-	if path == "" {
+// Recall reads the partners of earlier lives from a file beside that of identities, an empty path being
+// none, and adds them to those that are known.
+func Recall(identities string, known []Partner, log *zap.Logger) *Memory {
+	m := &Memory{Past: known, log: log}
+	if identities == "" {
 		return m
 	}
-	file, err := os.Open(path)
+	m.path = identities + ".partners"
+	file, err := os.Open(m.path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return m
 	}

@@ -7,6 +7,7 @@ package links
 
 import (
 	"cmp"
+	"fmt"
 	"math"
 	"sync"
 	"time"
@@ -178,12 +179,17 @@ func (l *Links) decide(id topology.PeerID, step time.Duration) Decision {
 	return k.link.choose(demand{values: values(l.config.Layers), step: l.step, deadline: l.config.Deadline, budget: l.config.Budget})
 }
 
-// Codecs are those that any exchange may be proposed with.
-func (l *Links) Codecs() (ids []coding.ID) {
+// OneWay tells what is wrong with the codecs where gradients are sent: whatever needs a model near the
+// sender's at the receiver.
+func (l *Links) OneWay() error {
 	for _, o := range l.offers {
-		ids = append(ids, o.IDs...)
+		for _, id := range o.IDs {
+			if codec, _ := coding.ByID(id); codec.Lattice != (coding.Lattice{}) {
+				return fmt.Errorf("Exchange.Codec: %s needs models that are near each other, and the algorithm sends gradients: want raw, bf16, fp16 or int8", codec.Name)
+			}
+		}
 	}
-	return ids
+	return nil
 }
 
 // Measured are the links that exchanges of this peer have measured, those used last

@@ -17,6 +17,7 @@ import (
 	"github.com/seed-97356399/murmuration/internal/wire"
 	"github.com/seed-97356399/murmuration/peer/control"
 	"github.com/seed-97356399/murmuration/peer/seam"
+	"github.com/seed-97356399/murmuration/peer/stats"
 )
 
 const (
@@ -40,6 +41,11 @@ type Config struct {
 	control.Config
 	Run   string
 	Stall time.Duration // bounds the wait for a frame of a member that is asked
+	// Described is what this peer knows of the run: what the operator announces otherwise is logged.
+	Described interface {
+		Value(name string) (value string, ok bool)
+	}
+	Heard func(control.Command) // is told each message that was not known before
 	Log   *zap.Logger
 }
 
@@ -61,8 +67,7 @@ type Orders struct {
 	digests   digests
 	topic     seam.Topic // nil where the transport has none
 	counts    counts
-	warned    sync.Once  // the first message that nobody here obeys is logged
-	hearing   sync.Mutex // held while Config.Heard runs
+	warned    sync.Once // the first message that nobody here obeys is logged
 	layout    atomic.Pointer[[32]byte]
 
 	asked int // members so far
@@ -305,11 +310,6 @@ func (o *Orders) tell(command control.Command) {
 	if command.Kind == control.Announce {
 		o.compare(command)
 	}
-	if o.config.Heard == nil {
-		return
-	}
-	o.hearing.Lock()
-	defer o.hearing.Unlock()
 	o.config.Heard(command)
 }
 
@@ -318,10 +318,10 @@ func (o *Orders) compare(announced control.Command) {
 	if here := o.layout.Load(); here != nil && announced.Layout != [32]byte{} && announced.Layout != *here {
 		o.config.Log.Warn("the operator announces another layout of parameters than this peer has: start it with the run's model")
 	}
-	for _, name := range slices.Sorted(maps.Keys(o.config.Settings)) {
-		if said, ok := announced.Settings[name]; ok && said != o.config.Settings[name] {
+	for _, name := range slices.Sorted(maps.Keys(announced.Settings)) {
+		if here, ok := o.config.Described.Value(name); ok && here != announced.Settings[name] {
 			o.config.Log.Warn("this peer was started otherwise than the operator announces",
-				zap.String("setting", name), zap.String("announced", said), zap.String("here", o.config.Settings[name]))
+				zap.String("setting", name), zap.String("announced", announced.Settings[name]), zap.String("here", here))
 		}
 	}
 }
@@ -340,9 +340,9 @@ func (o *Orders) Tell(t *framed.Stream, members []control.Sighting) {
 }
 
 // Stats tells what became of control messages here.
-func (o *Orders) Stats() control.Stats {
+func (o *Orders) Stats() stats.Control {
 	_, stopped := o.Stopped()
-	s := control.Stats{
+	s := stats.Control{
 		Taken: o.counts.taken.Load(), Known: o.counts.known.Load(), Malformed: o.counts.malformed.Load(),
 		Oversize: o.counts.oversize.Load(), Foreign: o.counts.foreign.Load(), Forged: o.counts.forged.Load(),
 		Unasked: o.counts.unasked.Load(), Hasty: o.counts.hasty.Load(), Paused: o.Held() != nil, Stopped: stopped,

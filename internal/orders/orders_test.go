@@ -14,9 +14,11 @@ import (
 	"github.com/seed-97356399/murmuration/internal/standing"
 	"github.com/seed-97356399/murmuration/internal/wire"
 	"github.com/seed-97356399/murmuration/peer/control"
+	"github.com/seed-97356399/murmuration/peer/description"
 	"github.com/seed-97356399/murmuration/peer/memnet"
 	"github.com/seed-97356399/murmuration/peer/optim/rate"
 	"github.com/seed-97356399/murmuration/peer/seam"
+	"github.com/seed-97356399/murmuration/peer/stats"
 )
 
 const (
@@ -48,6 +50,7 @@ type subject struct {
 	*Orders
 	flock crowd
 	at    *memnet.Transport
+	said  []control.Kind // by the operator
 }
 
 func place(t *testing.T, n *memnet.Network, name string) *memnet.Transport {
@@ -64,10 +67,11 @@ func obeying(t *testing.T, n *memnet.Network, name string, config control.Config
 	t.Helper()
 	s := &subject{at: place(t, n, name)}
 	own := func() (control.Digest, uint64) {
-		return control.Digest{Peer: s.at.Self(), Name: config.Name, Version: config.Version}, 0
+		return control.Digest{Peer: s.at.Self(), Name: config.Name, Version: "v1"}, 0
 	}
 	s.Orders = New(Config{
-		Config: config, Run: run, Stall: stall, Log: zap.NewNop(),
+		Config: config, Run: run, Stall: stall, Described: description.Description{Fields: []description.Field{{Name: "model", Value: "mlp"}}}, Log: zap.NewNop(),
+		Heard: func(c control.Command) { s.said = append(s.said, c.Kind) },
 	}, s.at, &s.flock, own)
 	s.Train([32]byte{}, Course{Schedule: rate.Schedule{Rate: 0.1}, Steps: 1000})
 	s.Recall(recalled)
@@ -103,8 +107,7 @@ func TestOrdersAreObeyed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := memnet.New(memnet.Config{})
 		operator, stranger := place(t, n, "operator"), place(t, n, "stranger")
-		var heard []control.Kind
-		s := obeying(t, n, "subject", control.Config{Operator: operator.Self(), Heard: func(c control.Command) { heard = append(heard, c.Kind) }})
+		s := obeying(t, n, "subject", control.Config{Operator: operator.Self()})
 		voice := control.Operator{Transport: operator, Run: run}
 		send := func(c control.Command) {
 			t.Helper()
@@ -144,8 +147,8 @@ func TestOrdersAreObeyed(t *testing.T) {
 		if s.Held() != nil {
 			t.Error("a run that was stopped holds trainers")
 		}
-		if len(heard) != 5 {
-			t.Errorf("heard %v", heard)
+		if len(s.said) != 5 {
+			t.Errorf("heard %v", s.said)
 		}
 		later := obeying(t, n, "later", control.Config{Operator: operator.Self()}, append(s.All(), said(t, stranger, control.Command{Kind: control.Resume, Sequence: 99}))...)
 		if _, stopped := later.Stopped(); !stopped || later.Stats().Foreign != 1 {
@@ -224,15 +227,15 @@ func TestFalseDigestsAreIgnored(t *testing.T) {
 		for _, c := range []struct {
 			name    string
 			message []byte
-			want    control.Stats
+			want    stats.Control
 			verdict seam.Verdict
 		}{
-			{"forged", digest(mallory, victim.Self(), 9, 7, 0), control.Stats{Forged: 1}, seam.Refuse},
-			{"a stranger's", digest(mallory, mallory.Self(), 1, 7, 0), control.Stats{Forged: 1, Foreign: 1}, seam.Drop},
-			{"malformed", digest(victim, victim.Self(), 9, 7, 1), control.Stats{Forged: 1, Foreign: 1, Malformed: 1}, seam.Refuse},
-			{"good", digest(victim, victim.Self(), 2, 5, 0), control.Stats{Forged: 1, Foreign: 1, Malformed: 1, Taken: 1}, seam.Forward},
-			{"old", digest(victim, victim.Self(), 1, 7, 0), control.Stats{Forged: 1, Foreign: 1, Malformed: 1, Taken: 1, Known: 1}, seam.Drop},
-			{"hasty", digest(victim, victim.Self(), 3, 7, 0), control.Stats{Forged: 1, Foreign: 1, Malformed: 1, Taken: 1, Known: 1, Hasty: 1}, seam.Drop},
+			{"forged", digest(mallory, victim.Self(), 9, 7, 0), stats.Control{Forged: 1}, seam.Refuse},
+			{"a stranger's", digest(mallory, mallory.Self(), 1, 7, 0), stats.Control{Forged: 1, Foreign: 1}, seam.Drop},
+			{"malformed", digest(victim, victim.Self(), 9, 7, 1), stats.Control{Forged: 1, Foreign: 1, Malformed: 1}, seam.Refuse},
+			{"good", digest(victim, victim.Self(), 2, 5, 0), stats.Control{Forged: 1, Foreign: 1, Malformed: 1, Taken: 1}, seam.Forward},
+			{"old", digest(victim, victim.Self(), 1, 7, 0), stats.Control{Forged: 1, Foreign: 1, Malformed: 1, Taken: 1, Known: 1}, seam.Drop},
+			{"hasty", digest(victim, victim.Self(), 3, 7, 0), stats.Control{Forged: 1, Foreign: 1, Malformed: 1, Taken: 1, Known: 1, Hasty: 1}, seam.Drop},
 		} {
 			if verdict, _ := s.judge(c.message); verdict != c.verdict || s.Stats() != c.want {
 				t.Errorf("%s: verdict %v and %+v, want %v and %+v", c.name, verdict, s.Stats(), c.verdict, c.want)
@@ -256,7 +259,7 @@ func observed(t *testing.T) (s *subject, member seam.Transport, outsider seam.Tr
 	t.Helper()
 	n := memnet.New(memnet.Config{})
 	member = place(t, n, "member")
-	s = obeying(t, n, "subject", control.Config{Name: "first", Version: "v1", Digests: time.Minute})
+	s = obeying(t, n, "subject", control.Config{Name: "first", Digests: time.Minute})
 	s.flock.members = []seam.Record{{Peer: member.Self()}}
 	stop, err := s.at.Handle(seam.ProtocolMembers, run, func(stream seam.Stream) {
 		var f framed.Stream

@@ -56,8 +56,7 @@ type Reports struct {
 	Doubts, Corrected func()
 	// Unfit: what the trainer has given to be sent cannot be.
 	Unfit func(error)
-	// Exchanged, Failed and Quarantined are the hooks of the same names.
-	Exchanged   func(done collective.Event, took time.Duration)
-	Failed      func(seam.PeerID, error)
+	// Exchanged and Quarantined are the hooks of the same names; err is why an exchange broke off.
+	Exchanged   func(done collective.Event, took time.Duration, err error)
 	Quarantined func(partner seam.PeerID, term time.Duration, offence error)
 }

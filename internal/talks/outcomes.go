@@ -85,7 +85,7 @@ func (p *outcomes) completed(x *Ongoing, t *talk, r session.Result) {
 	x.event.Distance, x.event.Bytes = r.Distance, bytes
 	p.Reports.Event(x.event)
 	t.finish(r.Ending)
-	p.Reports.Exchanged(x.event, took)
+	p.Reports.Exchanged(x.event, took, nil)
 }
 
 // watchPull says once of a partner, after an exchange with it, that it pushes in one
@@ -161,7 +161,7 @@ func (p *outcomes) failed(x *Ongoing, err error) {
 		p.Log.Info("an exchange broke off; the slices done stay done and the next partner is asked",
 			zap.String("peer", string(x.event.Peer)), zap.Bool("inbound", x.event.Inbound), zap.Error(err))
 	}
-	p.Reports.Failed(x.event.Peer, err)
+	p.Reports.Exchanged(x.event, 0, err)
 }
 
 // unsendable tells the machine, and the next step of the trainer, of an own fault.

@@ -14,7 +14,7 @@ import (
 func TestAnotherModel(t *testing.T) {
 	w := alone()
 	w.configure = func(c *peer.Config) {
-		c.Network.Description = description.Of("digits", bridge.LayoutField(c.Params.Layout()))
+		c.Network.Description = []description.Field{bridge.LayoutField(c.Params.Layout())}
 	}
 	hello := func(name, join string, ranges ...string) answer {
 		return w.trainer(t, name, counting(30)).say(`{"op":"hello","v":1,"run":"digits","join":[%s],"layout":[%s]}`, join, strings.Join(ranges, ","))
@@ -47,7 +47,7 @@ func TestAnotherModel(t *testing.T) {
 func TestAnotherModelOfManyRanges(t *testing.T) {
 	w := alone()
 	w.configure = func(c *peer.Config) {
-		c.Network.Description = description.Of("digits", bridge.LayoutField(c.Params.Layout()))
+		c.Network.Description = []description.Field{bridge.LayoutField(c.Params.Layout())}
 	}
 	hello := func(name, join string, ranges, other int) answer {
 		var layout []string

@@ -45,10 +45,10 @@ type Hello struct {
 	Frozen string
 	// Params is the model with the trainer's initial values. The peer may have it.
 	Params *tensor.Params
-	// Key is an identity for the peer, Checkpoint what lies behind Params, and Partners whom to look
+	// Identity is a key for the peer, Checkpoint what lies behind Params, and Partners whom to look
 	// for beside Join: those of its last life, if the trainer comes back from a bridge that has died.
 	// A service that has an identity for its trainer uses that.
-	Key        ed25519.PrivateKey
+	Identity   ed25519.PrivateKey
 	Checkpoint peer.Checkpoint
 	Partners   []peer.Partner
 }

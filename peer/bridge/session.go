@@ -178,7 +178,7 @@ func (s *session) begin(ctx context.Context, q request, layout *tensor.Layout, m
 		return err
 	}
 	s.peer, err = s.config.Start(ctx, Hello{
-		Run: q.Run, Join: q.Join, Listen: q.Listen, Settings: q.Settings, Frozen: q.Frozen, Params: params, Key: s.key, Checkpoint: q.Resume.checkpoint(), Partners: q.Resume.partners(),
+		Run: q.Run, Join: q.Join, Listen: q.Listen, Settings: q.Settings, Frozen: q.Frozen, Params: params, Identity: s.key, Checkpoint: q.Resume.checkpoint(), Partners: q.Resume.partners(),
 	})
 	if err != nil {
 		s.peer = nil

@@ -1,8 +1,10 @@
 package control
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"runtime/debug"
 	"strings"
 	"time"
 	"unicode"
@@ -36,19 +38,28 @@ type Config struct {
 	// schedule, the same for all peers; see Operator, the type. Empty is nobody:
 	// control messages are then refused.
 	Operator seam.PeerID
-	// Settings say what this peer was started with (model, data set): what an
-	// announcement of the operator says otherwise is logged.
-	Settings map[string]string
-	// Heard is called for each message of the operator that was not known before, one
-	// call at a time. It should return soon, and must not close the peer.
-	Heard func(Command)
-	// Name is what people call this peer, Version what it was built from: printable text
-	// of at most MaxName and MaxVersion bytes. Both go with digests, and prove nothing.
-	Name, Version string
+	// Name is what people call this peer: printable text of at most MaxName bytes. It goes with
+	// digests, as Version does, and proves nothing.
+	Name string
 	// Digests is the least time between two digests that the peer publishes; in large
 	// flocks it is longer (DigestShare). Default: DefaultDigests under an operator, else
 	// none. Negative: none.
 	Digests time.Duration
+}
+
+// version is set by the linker for a build that the go command knows no version of.
+var version string
+
+// Version is what this program was built from, as members tell it: printable text of at most MaxVersion bytes,
+// empty if it is not known. The go command says so, or the linker, by
+// -X github.com/seed-97356399/murmuration/peer/control.version=….
+func Version() string {
+	built := version
+	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "(devel)" {
+		built = cmp.Or(built, info.Main.Version)
+	}
+	built = Printable(built)
+	return strings.ToValidUTF8(built[:min(len(built), MaxVersion)], "")
 }
 
 // Validate tells what is wrong with the settings.
@@ -60,13 +71,8 @@ func (c Config) Validate() error {
 	if c.Digests > 0 && c.Digests < DigestSpacing {
 		faults = append(faults, fmt.Errorf("Digests is %s: want at least %s, or less than 0 for none", c.Digests, DigestSpacing))
 	}
-	for _, text := range []struct {
-		field, is string
-		most      int
-	}{{"Name", c.Name, MaxName}, {"Version", c.Version, MaxVersion}} {
-		if len(text.is) > text.most || Printable(text.is) != text.is {
-			faults = append(faults, fmt.Errorf("%s is %q: want printable text of at most %d bytes", text.field, text.is, text.most))
-		}
+	if len(c.Name) > MaxName || Printable(c.Name) != c.Name {
+		faults = append(faults, fmt.Errorf("Name is %q: want printable text of at most %d bytes", c.Name, MaxName))
 	}
 	return errors.Join(faults...)
 }
@@ -80,23 +86,4 @@ func Printable(text string) string {
 		}
 		return r
 	}, text)
-}
-
-// Stats tells what became of the control messages that a peer was sent, and what the
-// operator wants now.
-type Stats struct {
-	// Taken counts messages of the operator and digests that said something new.
-	Taken uint64
-	// Known counts repetitions, and what something newer had replaced.
-	Known uint64
-	// Malformed, Oversize, Foreign (of another run, another operator, or no member)
-	// and Forged (with a wrong signature) count what was ignored and not passed on,
-	// Hasty digests that came sooner than a member may send them.
-	Malformed, Oversize, Foreign, Forged, Hasty uint64
-	// Unasked counts operators' messages at a peer that has none.
-	Unasked uint64
-	// Neighbours is the number of connected processes that pass messages on.
-	Neighbours int
-	// Paused and Stopped tell what the operator wants.
-	Paused, Stopped bool
 }

@@ -18,8 +18,8 @@ type Observer struct {
 	Transport seam.Transport
 	// Run is the name of the run.
 	Run string
-	// Key is the run's, if it has one.
-	Key []byte
+	// RunKey is the run's, if it has one.
+	RunKey []byte
 }
 
 // Sighting is a member as another one tells of it: what it says has not been signed by the
@@ -40,7 +40,7 @@ type Sighting struct {
 // Members are those of the run as a member sees them, itself included, in the order of
 // their ids. It fails with seam.ErrUnknownProtocol where the member's release does not tell.
 func (o Observer) Members(ctx context.Context, member seam.PeerID) ([]Sighting, error) {
-	over, err := guarded(o.Transport, o.Run, o.Key)
+	over, err := guarded(o.Transport, o.Run, o.RunKey)
 	if err != nil {
 		return nil, fmt.Errorf("looking at run %q: %w", o.Run, err)
 	}

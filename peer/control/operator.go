@@ -30,9 +30,9 @@ type Operator struct {
 	// After is a sequence number that was used before: those of Send are higher, even if
 	// the member does not know of it because it was cut off from the others.
 	After uint64
-	// Key is the run's, if it has one: an operator shows it too. Where peers have a list,
+	// RunKey is the run's, if it has one: an operator shows it too. Where peers have a list,
 	// its id must be on it.
-	Key []byte
+	RunKey []byte
 }
 
 // stall bounds the wait for the next frame of a member.
@@ -46,7 +46,7 @@ var errForged = errors.New("a control message whose signature is wrong")
 
 // converse tells a member messages, as one that may take part.
 func (o Operator) converse(ctx context.Context, member seam.PeerID, messages [][]byte) ([][]byte, error) {
-	over, err := guarded(o.Transport, o.Run, o.Key)
+	over, err := guarded(o.Transport, o.Run, o.RunKey)
 	if err != nil {
 		return nil, fmt.Errorf("speaking to run %q: %w", o.Run, err)
 	}

@@ -34,8 +34,8 @@ const defaultListen = "/ip4/0.0.0.0/tcp/0"
 // Config says who a Transport is and where it listens. The zero value is an
 // ephemeral identity that listens on every IPv4 interface at a free port.
 type Config struct {
-	// Key is the peer. Nil makes a new one, which is lost with the process.
-	Key ed25519.PrivateKey
+	// Identity is the peer's private key. Nil makes a new one, which is lost with the process.
+	Identity ed25519.PrivateKey
 	// Listen holds an IP address and port each, as host:port ("0.0.0.0:4001",
 	// "[::]:4001", ":4001") or as a multiaddr. Nil is /ip4/0.0.0.0/tcp/0; an empty
 	// slice that is not nil listens nowhere, for a peer that only dials.
@@ -90,8 +90,8 @@ func (c Config) withDefaults() Config {
 
 func (c Config) validate() error {
 	var faults []error
-	if c.Key != nil && !wellFormed(c.Key) {
-		faults = append(faults, errors.New("Key is not an Ed25519 private key made of its own seed"))
+	if c.Identity != nil && !wellFormed(c.Identity) {
+		faults = append(faults, errors.New("Identity is not an Ed25519 private key made of its own seed"))
 	}
 	if len(c.Listen) > maxListen {
 		faults = append(faults, fmt.Errorf("Listen has %d addresses, at most %d are served", len(c.Listen), maxListen))

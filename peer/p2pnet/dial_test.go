@@ -115,10 +115,10 @@ func TestTwinIsNamedAtBothEnds(t *testing.T) {
 	_, key, _ := ed25519.GenerateKey(nil)
 	core, logged := observer.New(zap.WarnLevel)
 	first := loopback()
-	first.Key, first.Log = key, zap.New(core)
+	first.Identity, first.Log = key, zap.New(core)
 	there := start(t, first)
 	here := loopback()
-	here.Key = key
+	here.Identity = key
 	copied := start(t, here)
 	for _, text := range []string{hostPort(t, there), there.JoinAddresses()[0]} {
 		if _, err := copied.Connect(t.Context(), text); !errors.Is(err, seam.ErrTwin) {
@@ -144,7 +144,7 @@ func TestTwinIsNamedAtBothEnds(t *testing.T) {
 func TestRetryAfterFailure(t *testing.T) {
 	text := freeAddress(t)
 	key := seeded(3)
-	self := start(t, Config{Key: key, Listen: []string{}}).Self()
+	self := start(t, Config{Identity: key, Listen: []string{}}).Self()
 	full := "/ip4/127.0.0.1/tcp" + strings.Replace(text[strings.LastIndex(text, ":"):], ":", "/", 1) + "/p2p/" + string(self)
 	a := start(t, Config{Listen: []string{}})
 	a.Learn(self, []string{text})
@@ -174,7 +174,7 @@ func TestRetryAfterFailure(t *testing.T) {
 			}
 		}
 	}
-	b := start(t, Config{Key: key, Listen: []string{text}})
+	b := start(t, Config{Identity: key, Listen: []string{text}})
 	if other, err := New(Config{Listen: []string{text}}); err == nil || !strings.Contains(err.Error(), text) || !strings.Contains(err.Error(), "at a port that no other process uses") {
 		t.Errorf("a second one on %s: %v (%v), want an error that says what to do", text, err, other)
 	}

@@ -143,7 +143,7 @@ func TestRelayServesMembersOnly(t *testing.T) {
 	// like is a process that is made a member when it asks for it, as by a hello.
 	var asked atomic.Int64
 	like := func(seed byte, via ...string) *Transport {
-		return start(t, Config{Key: seeded(seed), Listen: []string{}, Relay: Relay{Via: via}, Introduce: func(_ context.Context, relay seam.PeerID) error {
+		return start(t, Config{Identity: seeded(seed), Listen: []string{}, Relay: Relay{Via: via}, Introduce: func(_ context.Context, relay seam.PeerID) error {
 			if asked.Add(1); relay != at.Self() {
 				t.Errorf("asked to make itself known to %s", relay)
 			}

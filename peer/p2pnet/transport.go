@@ -59,11 +59,11 @@ func New(config Config) (*Transport, error) {
 	if err := config.validate(); err != nil {
 		return nil, fmt.Errorf("p2pnet: configuration: %w", err)
 	}
-	key := slices.Clone(config.Key)
+	key := slices.Clone(config.Identity)
 	if key == nil {
 		_, key, _ = ed25519.GenerateKey(nil) // never fails
 	}
-	config.Key = nil
+	config.Identity = nil
 	log, untold := loglimit.Limit(config.Log)
 	config.Log = log
 	known, err := openKnown(config.Known)

@@ -23,7 +23,7 @@ func seeded(b byte) ed25519.PrivateKey {
 }
 
 func TestKeyIsTheIdentity(t *testing.T) {
-	config := Config{Key: seeded(1), Listen: []string{}}
+	config := Config{Identity: seeded(1), Listen: []string{}}
 	first, second := start(t, config), start(t, config)
 	if first.Self() != second.Self() {
 		t.Errorf("one key gave %s and %s", first.Self(), second.Self())
@@ -38,7 +38,7 @@ func TestKeyIsTheIdentity(t *testing.T) {
 }
 
 func TestSignatures(t *testing.T) {
-	a, b := start(t, Config{Key: seeded(1), Listen: []string{}}), start(t, Config{Key: seeded(2), Listen: []string{}})
+	a, b := start(t, Config{Identity: seeded(1), Listen: []string{}}), start(t, Config{Identity: seeded(2), Listen: []string{}})
 	message := []byte("a record")
 	signature, err := a.Sign(message)
 	if err != nil {
@@ -154,11 +154,11 @@ func TestPortInUse(t *testing.T) {
 func TestBadConfig(t *testing.T) {
 	key := seeded(1)
 	key[40] ^= 1 // the public half is another key's
-	_, err := New(Config{Key: key, Listen: []string{"nowhere:1", "udp"}, Limits: Limits{Memory: 1, Streams: -1, Idle: -1}})
+	_, err := New(Config{Identity: key, Listen: []string{"nowhere:1", "udp"}, Limits: Limits{Memory: 1, Streams: -1, Idle: -1}})
 	if err == nil {
 		t.Fatal("taken")
 	}
-	for _, fault := range []string{"Key", "nowhere:1", `"udp"`, "Limits.Memory", "Streams", "Limits.Idle"} {
+	for _, fault := range []string{"Identity", "nowhere:1", `"udp"`, "Limits.Memory", "Streams", "Limits.Idle"} {
 		if !strings.Contains(err.Error(), fault) {
 			t.Errorf("nothing said about %s: %v", fault, err)
 		}

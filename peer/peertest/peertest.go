@@ -132,7 +132,7 @@ func (f *Flock) Add() *peer.Peer {
 // start starts peer i, which has not come or has gone.
 func (f *Flock) start(i int) *peer.Peer {
 	f.t.Helper()
-	config := peer.Config{Run: Run, Training: peer.Training{Exchange: peer.Exchange{Seed: f.config.Seed}}}
+	config := peer.Config{Run: Run}
 	if f.config.Params != nil {
 		config.Params = f.config.Params()
 	}

@@ -129,8 +129,8 @@ func (r *running) member(i int) (sim.Member, error) {
 		return sim.Member{}, err
 	}
 	machine, err := r.Exchange.Machine(averaging.Config{
-		Self: SimulatedID(i), Pace: r.Exchange.Pace, Deadline: r.Exchange.Deadline, MaxInbound: r.Exchange.Inbound,
-		Rand: rand.New(rand.NewPCG(r.Exchange.Seed, chanceOfMachine+uint64(i))),
+		Self: SimulatedID(i), Pace: r.Exchange.Pace, Deadline: r.Exchange.Deadline,
+		Rand: rand.New(rand.NewPCG(r.Seed, chanceOfMachine+uint64(i))),
 	})
 	if err != nil {
 		return sim.Member{}, err

@@ -24,6 +24,7 @@ const (
 	defaultStepTime  = 10 * time.Millisecond
 	simulatedWindow  = 64 // slices in flight, where no link needs more
 	defaultJitter    = 0.1
+	defaultStall     = 5 * time.Second
 	defaultEvaluate  = 32
 	glanced          = 4 // peers evaluated at each point of the curve
 )
@@ -46,7 +47,7 @@ type Simulation struct {
 	// Exchange says how models are averaged, and by which machine. Lanes and codecs that
 	// are left to the link have no meaning here.
 	Exchange peer.Exchange
-	// Stall is as peer.Network has it.
+	// Stall bounds the wait for a partner's next frame. Default: 5 s, as of a peer.
 	Stall time.Duration
 	// World is what the peers live in.
 	World World
@@ -54,7 +55,7 @@ type Simulation struct {
 	Watch Watch
 	// Limit bounds the virtual time. Default: 1000 hours.
 	Limit time.Duration
-	// Seed makes compute times and losses. The same Simulation gives the same Outcome,
+	// Seed makes compute times, losses and the machines' choices. The same Simulation gives the same Outcome,
 	// to the last bit.
 	Seed uint64
 }
@@ -125,7 +126,7 @@ func (s Simulation) withDefaults() Simulation {
 		s.Exchange.Machine = func(c averaging.Config) (averaging.Machine, error) { return averaging.NewADPSGD(c) }
 	}
 	s.Peers, s.Limit = cmp.Or(s.Peers, defaultSimulated), cmp.Or(s.Limit, defaultLimit)
-	s.Stall, s.Exchange.Window = cmp.Or(s.Stall, peer.DefaultStall), cmp.Or(s.Exchange.Window, simulatedWindow)
+	s.Stall, s.Exchange.Window = cmp.Or(s.Stall, defaultStall), cmp.Or(s.Exchange.Window, simulatedWindow)
 	s.World.Compute.Step = cmp.Or(s.World.Compute.Step, defaultStepTime)
 	s.World.Compute.Jitter = max(cmp.Or(s.World.Compute.Jitter, defaultJitter), 0)
 	s.Watch.Evaluate = cmp.Or(s.Watch.Evaluate, defaultEvaluate)

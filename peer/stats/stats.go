@@ -56,6 +56,26 @@ type Peer struct {
 
 	Exchanges Exchanges
 	State     State
+	Control   Control
+}
+
+// Control tells what became of the control messages that a peer was sent, and what the
+// operator wants now.
+type Control struct {
+	// Taken counts messages of the operator and digests that said something new.
+	Taken uint64
+	// Known counts repetitions, and what something newer had replaced.
+	Known uint64
+	// Malformed, Oversize, Foreign (of another run, another operator, or no member)
+	// and Forged (with a wrong signature) count what was ignored and not passed on,
+	// Hasty digests that came sooner than a member may send them.
+	Malformed, Oversize, Foreign, Forged, Hasty uint64
+	// Unasked counts operators' messages at a peer that has none.
+	Unasked uint64
+	// Neighbours is the number of connected processes that pass messages on.
+	Neighbours int
+	// Paused and Stopped tell what the operator wants.
+	Paused, Stopped bool
 }
 
 // Exchanges counts a peer's exchanges since its start.

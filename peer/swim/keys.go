@@ -23,7 +23,7 @@ const (
 	sealHeader = 1 + 4
 )
 
-var errNotSealed = errors.New("is not encrypted with a key of this run: see that all peers have the same keys (Config.Keys)")
+var errNotSealed = errors.New("is not encrypted with a key of this run: see that all peers have the same keys (Config.GossipKeys)")
 
 func newKeys(raw [][]byte) (keys, error) {
 	var all keys

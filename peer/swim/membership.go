@@ -47,7 +47,7 @@ func New(cfg Config) (*Membership, error) {
 	if err := m.lookOn(); err != nil {
 		return nil, fmt.Errorf("swim: %w", err)
 	}
-	sealed, err := newKeys(cfg.Keys)
+	sealed, err := newKeys(cfg.GossipKeys)
 	if err != nil {
 		return nil, fmt.Errorf("swim: %w", err)
 	}

@@ -35,7 +35,7 @@ import (
 // DefaultRejoinEvery is the default of Config.RejoinEvery.
 const DefaultRejoinEvery = 10 * time.Second
 
-// maxKeys bounds Config.Keys: each is tried on what the others do not decrypt.
+// maxKeys bounds Config.GossipKeys: each is tried on what the others do not decrypt.
 const maxKeys = 8
 
 // Config describes a Membership.
@@ -49,11 +49,11 @@ type Config struct {
 	// connection to every member, and datagrams in a flock of more than WideAbove, if
 	// the transport has packets.
 	Carrier Carrier
-	// Keys encrypt all that is said, with the first, and decrypt with any: 16, 24 or
+	// GossipKeys encrypt all that is said, with the first, and decrypt with any: 16, 24 or
 	// 32 bytes each (memberlist's keyring, AES-GCM), the same for all members. Nil is
 	// none: over streams nobody can listen, over datagrams whoever is on the way
 	// can read who the members are.
-	Keys [][]byte
+	GossipKeys [][]byte
 	// RejoinEvery is the time between two attempts to reach a member that was lost
 	// or a peer given to Join that does not answer. 0 is DefaultRejoinEvery.
 	RejoinEvery time.Duration
@@ -73,13 +73,13 @@ func (c Config) validate() error {
 	if c.Run == "" || len(c.Run) > seam.MaxRunName {
 		faults = append(faults, fmt.Errorf("Run has %d bytes, 1 to %d are allowed", len(c.Run), seam.MaxRunName))
 	}
-	for i, key := range c.Keys {
+	for i, key := range c.GossipKeys {
 		if err := memberlist.ValidateKey(key); err != nil {
 			faults = append(faults, fmt.Errorf("Keys[%d] has %d bytes, 16, 24 or 32 are allowed", i, len(key)))
 		}
 	}
-	if len(c.Keys) > maxKeys {
-		faults = append(faults, fmt.Errorf("Keys has %d, at most %d are tried", len(c.Keys), maxKeys))
+	if len(c.GossipKeys) > maxKeys {
+		faults = append(faults, fmt.Errorf("GossipKeys has %d, at most %d are tried", len(c.GossipKeys), maxKeys))
 	}
 	if c.Carrier > Datagrams {
 		faults = append(faults, fmt.Errorf("Carrier %d is none of Auto, Streams and Datagrams", c.Carrier))

@@ -264,7 +264,7 @@ func TestKeysKeepStrangersOut(t *testing.T) {
 				network := newNetwork()
 				var members []*member
 				for i, keys := range [][][]byte{{old}, {old, fresh}, {fresh, old}} {
-					m, _ := wideMember(t, network, i, Config{Carrier: carrier, Keys: keys})
+					m, _ := wideMember(t, network, i, Config{Carrier: carrier, GossipKeys: keys})
 					if i > 0 {
 						m.join(t, members[i-1])
 					}
@@ -273,7 +273,7 @@ func TestKeysKeepStrangersOut(t *testing.T) {
 				defer func() { closeAll(members) }()
 				within(t, 10*time.Second, members, "the key in common", count(3))
 				for i, keys := range [][][]byte{nil, {bytes.Repeat([]byte{3}, 32)}} {
-					stranger, _ := wideMember(t, network, 10+i, Config{Carrier: carrier, Keys: keys})
+					stranger, _ := wideMember(t, network, 10+i, Config{Carrier: carrier, GossipKeys: keys})
 					if err := stranger.Join(t.Context(), members[0].wire.Self()); err == nil {
 						t.Errorf("a stranger with keys %v has joined", keys)
 					}
@@ -306,7 +306,7 @@ func TestConfigOfKeysAndCarrier(t *testing.T) {
 	if _, err := New(Config{Transport: wire, Run: testRun, Carrier: 9}); err == nil {
 		t.Error("an unknown carrier")
 	}
-	if _, err := New(Config{Transport: wire, Run: testRun, Keys: [][]byte{make([]byte, 5)}}); err == nil {
+	if _, err := New(Config{Transport: wire, Run: testRun, GossipKeys: [][]byte{make([]byte, 5)}}); err == nil {
 		t.Error("a key of five bytes")
 	}
 }

@@ -20,7 +20,6 @@ import (
 	"github.com/seed-97356399/murmuration/examples/gossipnode/describe"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/metrics"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/settings"
-	"github.com/seed-97356399/murmuration/examples/gossipnode/version"
 	"github.com/seed-97356399/murmuration/peer"
 	"github.com/seed-97356399/murmuration/peer/bridge"
 	"github.com/seed-97356399/murmuration/peer/control"
@@ -200,7 +199,7 @@ func (t *trainer) config(ctx context.Context, hello bridge.Hello) (peer.Config, 
 	if err := t.takeOver(ctx, hello.Partners); err != nil {
 		return peer.Config{}, err
 	}
-	key, err := hello.Key, error(nil)
+	key, err := hello.Identity, error(nil)
 	if t.IdentityPath() != "" {
 		key, err = t.Lasting(t.log)
 	}
@@ -213,17 +212,17 @@ func (t *trainer) config(ctx context.Context, hello bridge.Hello) (peer.Config, 
 	config := peer.Config{
 		Run: t.Run, Join: t.Join, Params: hello.Params,
 		Network: peer.Network{
-			Description: t.description(hello), Log: t.log, Key: key, Listen: t.Listen, KnownPeers: t.KnownPeers(), Partners: hello.Partners,
-			Admission: admission, Reach: t.Reach(), Gossip: t.Gossip(),
+			Description: t.description(hello), Log: t.log, Identity: key, Listen: t.Listen, KnownPeers: t.KnownPeers(), Partners: hello.Partners,
+			Admission: admission, Reach: t.Reach(), Relay: t.Relays(), Carrier: t.Carrier(), GossipKeys: t.GossipKeys(),
 		},
 		Training: peer.Training{
 			Checkpoint: hello.Checkpoint, Work: peer.Work{StepsPerPeer: t.Steps, Grace: t.Grace()},
-			Exchange:  peer.Exchange{Pace: pace, Codec: policy, Lanes: t.Lanes, Seed: t.Seed},
+			Exchange:  peer.Exchange{Pace: pace, Codec: policy, Lanes: t.Lanes},
 			Optimizer: &optim.SGD{}, // the trainer has its own: this one keeps nothing
 		},
 	}
 	config.Network.Control = control.Config{
-		Operator: seam.PeerID(t.Operator), Name: t.PeerName(), Version: version.Of(), Digests: t.DigestEvery(),
+		Operator: seam.PeerID(t.Operator), Name: t.PeerName(), Digests: t.DigestEvery(),
 	}
 	if t.Final == settings.FinalMerge {
 		config.Training.Exchange.Machine = func(c averaging.Config) (averaging.Machine, error) {
@@ -239,13 +238,13 @@ func (t *trainer) config(ctx context.Context, hello bridge.Hello) (peer.Config, 
 
 // description is what this peer knows of the run. Frozen weights that differ are warned of: those of
 // one base that was rounded otherwise do no harm.
-func (t *trainer) description(hello bridge.Hello) description.Description {
+func (t *trainer) description(hello bridge.Hello) []description.Field {
 	known := describe.Of(t.Settings, nil).Only("work", "strategy", "operator", "every", "codec").Fields
 	known = append(known, bridge.LayoutField(hello.Params.Layout()))
 	if hello.Frozen != "" {
 		known = append(known, description.Field{Name: "frozen weights", Value: hello.Frozen, Local: true})
 	}
-	return description.Of(t.Run, known...)
+	return description.Of(t.Run, known...).Fields
 }
 
 // takeOver asks the members to join, or those of the last life, what there is to do, as run does.

@@ -33,7 +33,6 @@ type Peer interface {
 	Stats() stats.Peer
 	Members() []peer.Member
 	Digests() []control.Digest
-	Control() control.Stats
 }
 
 // Board gathers what the dashboard shows and tells it to those who watch. Hooks of
@@ -219,6 +218,10 @@ func (b *Board) lookNow() {
 
 // Exchanged takes an exchange of this peer's own.
 func (b *Board) Exchanged(x peer.Exchanged) {
+	if x.Err != nil {
+		b.failed(x.Partner, x.Err)
+		return
+	}
 	self := seam.PeerID(b.about.Self)
 	p := pair{self, x.Partner}
 	if x.Inbound {
@@ -229,8 +232,8 @@ func (b *Board) Exchanged(x peer.Exchanged) {
 	b.mu.Unlock()
 }
 
-// Failed takes an exchange of this peer's own that broke off.
-func (b *Board) Failed(partner seam.PeerID, err error) {
+// failed takes an exchange of this peer's own that broke off.
+func (b *Board) failed(partner seam.PeerID, err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.hub.tell("events", []happening{b.news.add("failed", partner, "an exchange broke off; others are asked", err)})

@@ -48,13 +48,11 @@ type calm struct {
 	stats   stats.Peer
 	members []peer.Member
 	digests []control.Digest
-	control control.Stats
 }
 
 func (c *calm) Stats() stats.Peer         { return c.stats }
 func (c *calm) Members() []peer.Member    { return c.members }
 func (c *calm) Digests() []control.Digest { return c.digests }
-func (c *calm) Control() control.Stats    { return c.control }
 
 func newCalm() *calm {
 	c := &calm{stats: stats.Peer{Self: "a", Role: "active", Joined: true, Progress: 0.25, FlockSteps: 100, Target: 400, Loss: 1}}

@@ -28,7 +28,7 @@ func TestStream(t *testing.T) {
 		t.Fatalf("first comes %s %s: %v", event, data, err)
 	}
 	b.Exchanged(peer.Exchanged{Partner: "b", Inbound: true})
-	b.Failed("c", errors.New("cut\x1b[2J"))
+	b.Exchanged(peer.Exchanged{Partner: "c", Err: errors.New("cut\x1b[2J")})
 	b.Quarantined("c", time.Minute, errors.New("NaN"))
 	seen := make(map[string]string)
 	for range 12 {
@@ -121,9 +121,9 @@ func TestBoardEvents(t *testing.T) {
 		t.Errorf("those who were there come: %+v", b.news.kept)
 	}
 	p.members = append(p.members[:2:2], peer.Member{ID: "d", State: control.Training})
-	p.control.Paused = true
+	p.stats.Control.Paused = true
 	b.tick()
-	p.members[1].State, p.control.Paused = control.Over, false
+	p.members[1].State, p.stats.Control.Paused = control.Over, false
 	b.tick()
 	told := ""
 	for _, h := range b.news.kept {

@@ -79,7 +79,8 @@ type member struct {
 
 // newView looks at the peer.
 func newView(p Peer, about About, accuracy *Accuracy) *view {
-	s, held := p.Stats(), p.Control()
+	s := p.Stats()
+	held := s.Control
 	v := &view{
 		Paused: held.Paused, Stopped: held.Stopped, Over: s.Over,
 		Progress: s.Progress, FlockSteps: s.FlockSteps, Target: s.Target, Left: cli.Number(math.NaN()), Lost: s.Lost,

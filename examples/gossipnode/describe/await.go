@@ -158,7 +158,7 @@ func Await(ctx context.Context, s *settings.Settings, from cli.Origins, log *zap
 		return nil, cli.Config(err)
 	}
 	s.Identity = key
-	transport, err := p2pnet.New(p2pnet.Config{Key: key, Listen: s.Listen, Known: s.KnownPeers(), Log: log})
+	transport, err := p2pnet.New(p2pnet.Config{Identity: key, Listen: s.Listen, Known: s.KnownPeers(), Log: log})
 	if err != nil {
 		return nil, cli.ConfigOf(err, settings.Unusable...)
 	}

@@ -114,7 +114,7 @@ func (p *process) train(ctx context.Context, network *memnet.Network, start time
 		Run:      p.s.Run,
 		Params:   tensor.NewParams(layout),
 		Join:     p.s.Join,
-		Network:  peer.Network{Description: Of(p.s, nil), Transport: transport, Membership: membership},
+		Network:  peer.Network{Description: Of(p.s, nil).Fields, Transport: transport, Membership: membership},
 		Training: peer.Training{Checkpoint: peer.Checkpoint{}.Describing(p.s.Described)},
 	})
 	if err != nil {

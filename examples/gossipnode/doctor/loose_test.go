@@ -55,7 +55,7 @@ func TestDoctorAsksForTheKey(t *testing.T) {
 	if err := os.WriteFile(path, key, keys.Mode); err != nil {
 		t.Fatal(err)
 	}
-	address := clitest.Peer(t, peer.Admission{Key: key})
+	address := clitest.Peer(t, peer.Admission{RunKey: key})
 	if found, _ := diagnose(t, "--join", address); found["run"].Level != levelFail || !strings.Contains(found["run"].Remedy, "--run-key") {
 		t.Errorf("doctor without the key finds %+v", found["run"])
 	}

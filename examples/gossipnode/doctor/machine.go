@@ -54,11 +54,11 @@ func checkKey(s settings.Settings) (ed25519.PrivateKey, []diagnosis) {
 // that it returns dials at least; it is nil if not even that can be done.
 func checkPorts(s settings.Settings, key ed25519.PrivateKey, known string) (transport *p2pnet.Transport, found []diagnosis) {
 	const what = "ports"
-	transport, together := p2pnet.New(p2pnet.Config{Key: key, Listen: s.Listen, Known: known})
+	transport, together := p2pnet.New(p2pnet.Config{Identity: key, Listen: s.Listen, Known: known})
 	blamed := together == nil
 	for _, address := range s.Listen {
 		if together != nil { // which of them is it?
-			one, fault := p2pnet.New(p2pnet.Config{Key: key, Listen: []string{address}})
+			one, fault := p2pnet.New(p2pnet.Config{Identity: key, Listen: []string{address}})
 			if fault != nil {
 				blamed = true
 				found = append(found, healthy(what, "cannot listen on %s: %v", address, lastCause(fault)).
@@ -79,7 +79,7 @@ func checkPorts(s settings.Settings, key ed25519.PrivateKey, known string) (tran
 	if !blamed {
 		found = append(found, healthy(what, "cannot listen on all of them at once: %v", lastCause(together)).fail("give each port once with --listen"))
 	}
-	transport, err := p2pnet.New(p2pnet.Config{Key: key, Listen: []string{}, Known: known})
+	transport, err := p2pnet.New(p2pnet.Config{Identity: key, Listen: []string{}, Known: known})
 	if err != nil {
 		return nil, append(found, healthy(what, "not even dialling works: %v", err).fail("report it with this line"))
 	}

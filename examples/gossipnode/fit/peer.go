@@ -31,8 +31,8 @@ func joinFlock(o options, logs io.Writer) joiner {
 		}
 		bridged := p2pnet.BridgeLogs(log)
 		network := peer.Network{
-			Run: o.Run, Description: descriptionOf(&o), Join: o.Join, Log: log,
-			Key: key, Listen: o.Listen, KnownPeers: o.KnownPeers(), Admission: admission,
+			Run: o.Run, Description: descriptionOf(&o).Fields, Join: o.Join, Log: log,
+			Identity: key, Listen: o.Listen, KnownPeers: o.KnownPeers(), Admission: admission,
 		}
 		joining := rows.Joining{Settings: o.Settings, Network: network, Together: o.Part >= 0, Started: func(p *peer.Node) {
 			said := fmt.Sprintf("waiting for %s", cli.Plural(uint64(o.MinPeers), "peer"))

@@ -111,7 +111,7 @@ func tokenOf(ctx context.Context, s settings.Settings, withKey bool) (t token.To
 		}
 	}
 	if withKey {
-		t.Secret = admission.Key
+		t.Secret = admission.RunKey
 	}
 	if len(faults) > 0 {
 		return t, fmt.Errorf("making a token: %w", errors.Join(faults...))

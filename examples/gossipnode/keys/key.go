@@ -98,7 +98,7 @@ func Encode(key ed25519.PrivateKey) ([]byte, error) {
 
 // ID is the identity of a key, by way of a transport that listens nowhere.
 func ID(key ed25519.PrivateKey) (seam.PeerID, error) {
-	transport, err := p2pnet.New(p2pnet.Config{Key: key, Listen: []string{}})
+	transport, err := p2pnet.New(p2pnet.Config{Identity: key, Listen: []string{}})
 	if err != nil {
 		return "", err
 	}

@@ -36,7 +36,7 @@ func (o Operator) Deliver(ctx context.Context, commands []control.Command, log *
 		return "", nil, err
 	}
 	defer func() { err = errors.Join(err, transport.Close()) }()
-	voice := control.Operator{Transport: transport, Run: o.Run, After: LastSequence(o.Key), Key: admission.Key}
+	voice := control.Operator{Transport: transport, Run: o.Run, After: LastSequence(o.Key), RunKey: admission.RunKey}
 	var failed []error
 	for _, address := range o.Join {
 		if member, err = transport.Connect(ctx, address); err != nil {

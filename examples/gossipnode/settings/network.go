@@ -110,19 +110,25 @@ func (s Network) Faults() []error {
 	return faults
 }
 
-// Gossip is how members find each other; validate has seen to both flags.
-func (s Network) Gossip() peer.Gossip {
-	keys, _ := s.gossipKeys()
-	carrier := map[string]swim.Carrier{carrierStreams: swim.Streams, carrierDatagrams: swim.Datagrams}[s.Membership]
-	return peer.Gossip{Carrier: carrier, Keys: keys}
+// Carrier is what news of members travels by; validate has seen to the flag.
+func (s Network) Carrier() swim.Carrier {
+	return map[string]swim.Carrier{carrierStreams: swim.Streams, carrierDatagrams: swim.Datagrams}[s.Membership]
 }
 
-// Reach is how others reach this peer, and through whom.
+// GossipKeys encrypt news of members; validate has seen to the flag.
+func (s Network) GossipKeys() [][]byte {
+	keys, _ := s.gossipKeys()
+	return keys
+}
+
+// Reach is whether others can reach this peer.
 func (s Network) Reach() peer.Reach {
-	return peer.Reach{
-		Unreachable: s.Unreachable == UnreachableYes, Reachable: s.Unreachable == unreachableNo,
-		Relay: p2pnet.Relay{Via: s.Relay, Serve: s.RelayService, Punch: s.HolePunch},
-	}
+	return map[string]peer.Reach{UnreachableYes: peer.Unreachable, unreachableNo: peer.Reachable}[s.Unreachable]
+}
+
+// Relays is through whom others reach this peer, and whether they reach others through it.
+func (s Network) Relays() p2pnet.Relay {
+	return p2pnet.Relay{Via: s.Relay, Serve: s.RelayService, Punch: s.HolePunch}
 }
 
 // gossipKeys reads the file of --gossip-key.
@@ -156,12 +162,12 @@ func (s Network) Keyed() bool { return s.RunKey != "" || s.Secret != nil }
 
 // Admission says who may take part.
 func (s Network) Admission(log *zap.Logger) (peer.Admission, error) {
-	a := peer.Admission{Allow: s.Allow, Key: s.Secret}
+	a := peer.Admission{Allow: s.Allow, RunKey: s.Secret}
 	if s.RunKey == "" {
 		return a, nil
 	}
 	key, err := keys.ReadRun(s.RunKey, log)
-	a.Key = key
+	a.RunKey = key
 	return a, err
 }
 

@@ -45,7 +45,7 @@ func TestGossipKeyFile(t *testing.T) {
 
 func TestMembershipFlag(t *testing.T) {
 	for text, want := range map[string]swim.Carrier{CarrierAuto: swim.Auto, carrierStreams: swim.Streams, carrierDatagrams: swim.Datagrams} {
-		if got := (Network{Membership: text}).Gossip().Carrier; got != want {
+		if got := (Network{Membership: text}).Carrier(); got != want {
 			t.Errorf("%s is %d, want %d", text, got, want)
 		}
 	}
@@ -75,7 +75,7 @@ func TestRelayFlags(t *testing.T) {
 			t.Errorf("%q: exit code %d: %s", args, code, logged)
 		}
 	}
-	s := Network{Relay: []string{relay}, RelayService: true, HolePunch: true}.Reach().Relay
+	s := Network{Relay: []string{relay}, RelayService: true, HolePunch: true}.Relays()
 	if len(s.Via) != 1 || !s.Serve || !s.Punch {
 		t.Errorf("%+v", s)
 	}
@@ -85,10 +85,10 @@ func TestRelayFlags(t *testing.T) {
 // given without a value, with one, or in a file.
 func TestUnreachableFlag(t *testing.T) {
 	for text, want := range map[string]peer.Reach{
-		UnreachableAuto: {}, UnreachableYes: {Unreachable: true}, unreachableNo: {Reachable: true},
+		UnreachableAuto: peer.FindReach, UnreachableYes: peer.Unreachable, unreachableNo: peer.Reachable,
 	} {
-		if got := (Network{Unreachable: text}).Reach(); got.Unreachable != want.Unreachable || got.Reachable != want.Reachable {
-			t.Errorf("%s is %+v", text, got)
+		if got := (Network{Unreachable: text}).Reach(); got != want {
+			t.Errorf("%s is %d", text, got)
 		}
 	}
 	for _, c := range []struct{ args, want string }{
@@ -131,7 +131,7 @@ func TestAdmission(t *testing.T) {
 	key := bytes.Repeat([]byte("k"), seam.MinRunKey)
 	path := clitest.WriteFile(t, "run.key", string(key)+"\n")
 	a, err := Network{RunKey: path, Allow: "list"}.Admission(zap.NewNop())
-	if err != nil || !bytes.Equal(a.Key, key) || a.Allow != "list" {
+	if err != nil || !bytes.Equal(a.RunKey, key) || a.Allow != "list" {
 		t.Errorf("admission %+v, %v", a, err)
 	}
 }

@@ -253,7 +253,7 @@ func (s Settings) Outside(log *zap.Logger) (peer.Admission, *p2pnet.Transport, e
 	if err := errors.Join(err, fault); err != nil {
 		return admission, nil, cli.Config(err)
 	}
-	transport, err := p2pnet.New(p2pnet.Config{Key: key, Listen: []string{}, Known: s.KnownPeers(), Log: log})
+	transport, err := p2pnet.New(p2pnet.Config{Identity: key, Listen: []string{}, Known: s.KnownPeers(), Log: log})
 	return admission, transport, err
 }
 

@@ -205,7 +205,7 @@ func (s *Settings) Simulation(task *simulatedTask, world peertest.World) (peerte
 	simulation := peertest.Simulation{
 		Peers: s.Peers, Task: task, Optimizer: func() optim.Optimizer { return s.NewOptimizer(task.First.Params.Layout()) },
 		Schedule: s.Course(), Work: whole.Work(task.First.Data),
-		Exchange: peer.Exchange{Pace: pace, Codec: policy, Seed: s.Seed, Machine: strategy.Machine(s.Batch)},
+		Exchange: peer.Exchange{Pace: pace, Codec: policy, Machine: strategy.Machine(s.Batch)},
 		World:    world, Seed: s.Seed,
 		Watch: peertest.Watch{Evaluate: s.Evaluate, Points: s.Points, Target: s.Target},
 	}

@@ -127,7 +127,7 @@ func show(s settings.Settings, every time.Duration, std cli.Streams) (err error)
 func look(ctx context.Context, s settings.Settings, admission peer.Admission, transport seam.Transport) (flock, error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	outside := control.Observer{Transport: transport, Run: s.Run, Key: admission.Key}
+	outside := control.Observer{Transport: transport, Run: s.Run, RunKey: admission.RunKey}
 	var faults []error
 	for _, address := range s.Join {
 		member, err := transport.Connect(ctx, address)

@@ -54,7 +54,7 @@ func TestStatus(t *testing.T) {
 		t.Fatal(err)
 	}
 	key := []byte(strings.Repeat("ab", 32))
-	open, closed := clitest.Peer(t, peer.Admission{}), clitest.Peer(t, peer.Admission{Key: key})
+	open, closed := clitest.Peer(t, peer.Admission{}), clitest.Peer(t, peer.Admission{RunKey: key})
 	for _, c := range []struct {
 		args string
 		code int

@@ -61,11 +61,6 @@ func (p *panel) hear(hooks *peer.Hooks) {
 			b.Exchanged(e)
 		}
 	}
-	hooks.Failed = func(partner seam.PeerID, err error) {
-		if b := p.board.Load(); b != nil {
-			b.Failed(partner, err)
-		}
-	}
 	hooks.Quarantined = func(partner seam.PeerID, term time.Duration, offence error) {
 		if b := p.board.Load(); b != nil {
 			b.Quarantined(partner, term, offence)

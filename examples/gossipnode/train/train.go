@@ -21,7 +21,6 @@ import (
 	"github.com/seed-97356399/murmuration/examples/gossipnode/result"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/rows"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/settings"
-	"github.com/seed-97356399/murmuration/examples/gossipnode/version"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/watch"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/workload"
 	"github.com/seed-97356399/murmuration/examples/zoo/dataset"
@@ -162,12 +161,10 @@ var errRefused = errors.New("no peer to join will have this one, as logged above
 // networkOf is how a peer takes part in a run.
 func networkOf(s settings.Settings, key ed25519.PrivateKey, admission peer.Admission, log *zap.Logger) peer.Network {
 	n := peer.Network{
-		Run: s.Run, Join: s.Join, Log: log, Key: key, Listen: s.Listen, KnownPeers: s.KnownPeers(), Admission: admission,
-		Reach: s.Reach(), Gossip: s.Gossip(),
+		Run: s.Run, Join: s.Join, Log: log, Identity: key, Listen: s.Listen, KnownPeers: s.KnownPeers(), Admission: admission,
+		Reach: s.Reach(), Relay: s.Relays(), Carrier: s.Carrier(), GossipKeys: s.GossipKeys(),
 		Control: control.Config{
-			Operator: seam.PeerID(s.Operator),
-			Settings: map[string]string{"dataset": s.Dataset, "model": s.Model},
-			Name:     s.PeerName(), Version: version.Of(), Digests: s.DigestEvery(),
+			Operator: seam.PeerID(s.Operator), Name: s.PeerName(), Digests: s.DigestEvery(),
 		},
 	}
 	if s.Strategy == settings.StrategyAlone {
@@ -183,7 +180,7 @@ func (t *training) begin(ctx context.Context, p *preparing) (*peer.Peer, error) 
 		trainer, err := p.node.Train(ctx, with)
 		return &peer.Peer{Node: p.node, Trainer: trainer}, err
 	}
-	p.network.Description = describe.Of(t.Settings, t.work.Data)
+	p.network.Description = describe.Of(t.Settings, t.work.Data).Fields
 	return peer.Start(ctx, peer.Config{Network: p.network, Training: with})
 }
 
@@ -192,10 +189,13 @@ func (t *training) trains() peer.Training {
 	pace, _ := t.Pace() // validate has seen to it
 	with := peer.Training{
 		Params: t.work.Params, Checkpoint: behind(t), Optimizer: t.NewOptimizer(t.work.Params.Layout()), Schedule: t.Course(), Work: t.work.Target,
-		Exchange: peer.Exchange{Pace: pace, Codec: t.policy, Lanes: t.Lanes, Machine: t.algorithm(), Seed: t.Seed},
+		Exchange: peer.Exchange{Pace: pace, Codec: t.policy, Lanes: t.Lanes, Machine: t.algorithm()},
 	}
 	with.Work.Grace = t.Grace()
 	with.Hooks.Exchanged = func(e peer.Exchanged) {
+		if e.Err != nil {
+			return
+		}
 		t.partners.met(e.Partner, time.Since(t.started))
 	}
 	if t.Dashboard != "" {

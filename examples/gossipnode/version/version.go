@@ -5,18 +5,13 @@ import (
 	"cmp"
 	"fmt"
 	"runtime"
-	"runtime/debug"
 
 	"github.com/spf13/cobra"
 
 	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
-	"github.com/seed-97356399/murmuration/examples/gossipnode/settings"
 	"github.com/seed-97356399/murmuration/peer"
 	"github.com/seed-97356399/murmuration/peer/control"
 )
-
-// version is set by the linker in a release: make release.
-var version string
 
 // build is what this program was built from.
 type build struct {
@@ -30,16 +25,8 @@ type build struct {
 }
 
 func thisBuild() build {
-	b := build{Version: version, Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH, Wire: peer.WireVersion}
-	if info, ok := debug.ReadBuildInfo(); ok {
-		b.Version = cmp.Or(b.Version, info.Main.Version)
-	}
-	b.Version = cmp.Or(b.Version, "(devel)")
-	return b
+	return build{Version: cmp.Or(control.Version(), "(devel)"), Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH, Wire: peer.WireVersion}
 }
-
-// Of is the version of this build, as members tell it.
-func Of() string { return settings.ShortName(thisBuild().Version, control.MaxVersion) }
 
 func (b build) String() string {
 	return fmt.Sprintf("gossipnode %s, wire version %d, %s, %s\n", b.Version, b.Wire, b.Go, b.Platform)

@@ -11,11 +11,11 @@ import (
 	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/host"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/settings"
-	"github.com/seed-97356399/murmuration/examples/gossipnode/version"
 	"github.com/seed-97356399/murmuration/examples/zoo/dataset"
 	"github.com/seed-97356399/murmuration/examples/zoo/nets"
 	"github.com/seed-97356399/murmuration/peer"
 	"github.com/seed-97356399/murmuration/peer/checkpoint"
+	"github.com/seed-97356399/murmuration/peer/control"
 	"github.com/seed-97356399/murmuration/peer/optim"
 	"github.com/seed-97356399/murmuration/peer/table/prepare"
 	"github.com/seed-97356399/murmuration/quant"
@@ -136,7 +136,7 @@ func olderValues(path string, into *tensor.Params) bool {
 // Folder keeps the checkpoints of a peer with these settings.
 func Folder(s settings.Settings) checkpoint.Folder {
 	folder := s.Checkpoints()
-	folder.Build, folder.Older = version.Of(), nets.Older
+	folder.Build, folder.Older = control.Version(), nets.Older
 	return folder
 }
 

@@ -49,18 +49,21 @@ func startPeer(ctx context.Context, transport seam.Transport, s exchangeSettings
 	params := tensor.NewParams(layout)
 	measure.Fill(params.Vector(), s.seed, 0)
 	b := &steppedPeer{changed: make(chan struct{}, 1)}
+	reach := peer.Reachable
+	if len(join) > 0 {
+		reach = peer.Unreachable // which decides who initiates
+	}
 	config := peer.Config{
 		Run: "bench-" + codec, Params: params, Join: join,
-		// Unreachable decides who initiates.
-		Network: peer.Network{Log: log, Transport: transport, Reach: peer.Reach{Unreachable: len(join) > 0}},
+		Network: peer.Network{Log: log, Transport: transport, Reach: reach},
 		Training: peer.Training{
 			Optimizer: &optim.SGD{Momentum: optim.DefaultMomentum},
 			Schedule:  optim.Schedule{Rate: rate, Shape: optim.Constant},
 			Exchange: peer.Exchange{
 				Pace: averaging.Pace{Every: 1}, Codec: quant.Policy{Codec: codec}, SliceLen: s.slice, Window: s.window, Lanes: s.lanes,
-				Machine: b.machine.build, Seed: s.seed,
+				Machine: b.machine.build,
 			},
-			Hooks: peer.Hooks{Exchanged: b.exchanged, Failed: b.failed},
+			Hooks: peer.Hooks{Exchanged: b.exchanged},
 		},
 	}
 	if b.peer, err = peer.Start(ctx, config); err != nil {
@@ -70,7 +73,10 @@ func startPeer(ctx context.Context, transport seam.Transport, s exchangeSettings
 }
 
 func (b *steppedPeer) exchanged(x peer.Exchanged) {
-	if x.Inbound {
+	if x.Err != nil {
+		b.failed(x.Err)
+	}
+	if x.Inbound || x.Err != nil {
 		return
 	}
 	end := exchangeEnd{Exchanged: x, at: time.Now(), cpu: host.ProcessorSeconds()}
@@ -81,7 +87,7 @@ func (b *steppedPeer) exchanged(x peer.Exchanged) {
 	b.signal()
 }
 
-func (b *steppedPeer) failed(_ seam.PeerID, err error) {
+func (b *steppedPeer) failed(err error) {
 	b.mu.Lock()
 	if b.fault == nil {
 		b.fault = fmt.Errorf("an exchange broke off: %w", err)

@@ -21,7 +21,7 @@ func Peer(t *testing.T, admits peer.Admission, says ...description.Field) (addre
 	p, err := peer.Start(t.Context(), peer.Config{
 		Run:     "murmuration",
 		Params:  tensor.NewParams(model.Layout()),
-		Network: peer.Network{Description: description.Of("", says...), Listen: []string{"127.0.0.1:0"}, Admission: admits},
+		Network: peer.Network{Description: description.Of("", says...).Fields, Listen: []string{"127.0.0.1:0"}, Admission: admits},
 	})
 	if err != nil {
 		t.Fatal(err)
