@@ -8,6 +8,7 @@ import (
 	"github.com/seed-97356399/murmuration/internal/links"
 	"github.com/seed-97356399/murmuration/internal/session"
 	"github.com/seed-97356399/murmuration/internal/wire"
+	"github.com/seed-97356399/murmuration/peer/control"
 	"github.com/seed-97356399/murmuration/peer/optim"
 	"github.com/seed-97356399/murmuration/peer/seam"
 	"github.com/seed-97356399/murmuration/tensor"
@@ -93,3 +94,13 @@ const Stall = stall
 // SetStall has a node wait for another time than stall, and SetBuild has it be of another version.
 func (n *Network) SetStall(d time.Duration) { n.fixed.stall = d }
 func (n *Network) SetBuild(version string)  { n.fixed.build = version }
+
+// Digests are those of the members that have told any.
+func (n *Node) Digests() (all []control.Digest) {
+	for _, m := range n.Members() {
+		if !m.Digest.Heard.IsZero() {
+			all = append(all, m.Digest)
+		}
+	}
+	return all
+}

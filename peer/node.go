@@ -154,7 +154,7 @@ func (n *Node) begin(t *Trainer) (err error) {
 // serve registers the protocols that others may speak to any member.
 func (n *Node) serve() error {
 	members := func(s *framed.Stream) error {
-		n.orders.Tell(s, n.sightings())
+		n.orders.Tell(s, n.Members())
 		return nil
 	}
 	return n.net.serve(n.network.Run, n.life, []service{
@@ -202,10 +202,6 @@ func (n *Node) Describe(ctx context.Context, name string, fields []description.F
 	}
 	return len(all), n.arrival.Described.Renew(d, said)
 }
-
-// Digests are the latest digests of the members, this one's own included, in the
-// order of their ids. A member that has gone is left out.
-func (n *Node) Digests() []control.Digest { return n.orders.Digests() }
 
 // WaitMembers waits until the run has at least so many members, this one included. It
 // fails as Step does if the members asked to join will not have this one.

@@ -36,7 +36,7 @@ func nodeIn(t *testing.T, f *peertest.Flock, name string) *peer.Node {
 }
 
 // stateOf is what a member is about, as another knows it.
-func stateOf(t *testing.T, at *peer.Node, id seam.PeerID) peer.Member {
+func stateOf(t *testing.T, at *peer.Node, id seam.PeerID) control.Member {
 	t.Helper()
 	for _, m := range at.Members() {
 		if m.ID == id {
@@ -44,7 +44,7 @@ func stateOf(t *testing.T, at *peer.Node, id seam.PeerID) peer.Member {
 		}
 	}
 	t.Fatalf("%s is no member", id)
-	return peer.Member{}
+	return control.Member{}
 }
 
 // TestANodeJoinsARunOfTrainers: a node sums with those that train, is asked for no exchange, trains

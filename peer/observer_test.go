@@ -40,7 +40,7 @@ func TestObserverSeesTheRun(t *testing.T) {
 					}
 				}
 				s, d := p.Stats(), one.Digest
-				if one.ID != p.Self() || one.Role != s.Role || one.State != control.Training || one.Steps+1500 < s.Steps {
+				if one.ID != p.Self() || one.Role.String() != s.Role || one.State != control.Training || one.Steps+1500 < s.Steps {
 					t.Errorf("peer %d, at step %d, is seen as %+v", i, s.Steps, one)
 				}
 				if told := i != silent || asked == p; told != (!d.Heard.IsZero() && d.Loss < math.Inf(1) && d.Name == fmt.Sprintf("machine %d", i) && d.Version == "v1" && time.Since(d.Exchanged) < 10*time.Second) {

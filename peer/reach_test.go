@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/seed-97356399/murmuration/peer"
+	"github.com/seed-97356399/murmuration/peer/control"
 	"github.com/seed-97356399/murmuration/peer/memnet"
 	"github.com/seed-97356399/murmuration/topology"
 )
@@ -18,7 +19,7 @@ func reached(t *testing.T, n *memnet.Network, name string, reach peer.Reach, joi
 }
 
 // seen is how a peer sees another.
-func seen(t *testing.T, by, of *peer.Peer) peer.Member {
+func seen(t *testing.T, by, of *peer.Peer) control.Member {
 	t.Helper()
 	for _, m := range by.Members() {
 		if m.ID == of.Self() {
@@ -26,7 +27,7 @@ func seen(t *testing.T, by, of *peer.Peer) peer.Member {
 		}
 	}
 	t.Fatalf("%s is no member for %s", of.Self(), by.Self())
-	return peer.Member{}
+	return control.Member{}
 }
 
 // TestRolesFollowWhatARelayFinds: a passive peer of which a relay finds that nobody can

@@ -10,6 +10,7 @@ import (
 	"github.com/seed-97356399/murmuration/internal/copying"
 	"github.com/seed-97356399/murmuration/internal/wire"
 	"github.com/seed-97356399/murmuration/peer"
+	"github.com/seed-97356399/murmuration/peer/control"
 	"github.com/seed-97356399/murmuration/peer/p2pnet"
 )
 
@@ -119,7 +120,7 @@ func TestADonorKilledMidwayOverLoopback(t *testing.T) {
 func waitForModels(t *testing.T, p *peer.Peer) {
 	t.Helper()
 	const patience = 2 * time.Minute
-	without := func(m peer.Member) bool { return m.Steps == 0 }
+	without := func(m control.Member) bool { return m.Steps == 0 }
 	for end := time.Now().Add(patience); slices.ContainsFunc(p.Members(), without); time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatalf("a member still has taken no step: %+v", p.Members())

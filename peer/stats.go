@@ -88,60 +88,38 @@ func (n *Node) Tallies() stats.Tallies {
 	return t
 }
 
-// Member is what a peer knows of a member of its run from the record that the member
-// signed.
-type Member struct {
-	ID   seam.PeerID
-	Role topology.Role
-	// Addresses are where it can be reached, as its record says; nil of the peer itself.
-	Addresses []string
-	// State is what its latest digest says; without digests it is told from the record,
-	// in which a member that is paused or copying looks as if it trained.
-	State control.State
-	Steps uint64
-	// Unreachable tells that others cannot dial it, Leaving that it is about to go.
-	Unreachable, Leaving bool
-}
-
-// Members are those of the run, this one included, in the order of their ids.
-func (n *Node) Members() []Member {
+// Members are those of the run, this one included, in the order of their ids, with what they tell of themselves.
+func (n *Node) Members() []control.Member {
 	known := n.flock.Records()
-	members := make([]Member, 0, len(known)+1)
-	members = append(members, Member{
-		ID: n.Self(), Role: n.roster.Role(), State: n.State(),
-		Steps: n.flock.Steps(), Unreachable: n.roster.Unreachable(), Leaving: n.life.IsClosing(),
-	})
-	states := n.orders.States()
+	members := make([]control.Member, 0, len(known)+1)
+	members = append(members, control.Member{ID: n.Self(), Role: n.roster.Role(), Unreachable: n.roster.Unreachable(), Leaving: n.life.IsClosing()})
 	for _, r := range known {
-		m := Member{
+		m := control.Member{
 			ID: r.Peer, Role: topology.Role(r.Role), Addresses: slices.Clone(r.Addresses), State: control.Training, Steps: r.Steps,
 			Unreachable: r.Flags&flock.Unreachable != 0, Leaving: r.Flags&flock.Leaving != 0,
 		}
-		told, heard := states[r.Peer]
 		switch {
 		case !flock.Trains(r):
 			m.State = control.Idle
 		case r.Flags&flock.Over != 0:
 			m.State = control.Over
-		case heard && told != control.Idle: // or it has begun to train since
-			m.State = told
 		case r.Steps == 0:
 			m.State = control.Joining
 		}
 		members = append(members, m)
 	}
-	slices.SortFunc(members, func(a, b Member) int { return cmp.Compare(a.ID, b.ID) })
-	return members
-}
-
-// sightings are the members, for who asks from outside.
-func (n *Node) sightings() []control.Sighting {
-	members := n.Members()
-	seen := make([]control.Sighting, len(members))
-	for i, m := range members {
-		seen[i] = control.Sighting{ID: m.ID, Role: m.Role.String(), State: m.State, Steps: m.Steps, Unreachable: m.Unreachable, Leaving: m.Leaving}
+	slices.SortFunc(members, func(a, b control.Member) int { return cmp.Compare(a.ID, b.ID) })
+	n.orders.Fill(members)
+	for i := range members {
+		switch m := &members[i]; {
+		case m.ID == n.Self():
+			m.State, m.Steps = m.Digest.State, m.Digest.Steps
+		case m.Digest.Heard.IsZero() || m.Digest.State == control.Idle: // or it has begun to train since
+		case m.State != control.Idle && m.State != control.Over:
+			m.State = m.Digest.State
+		}
 	}
-	return seen
+	return members
 }
 
 // State is what the peer is about; control.Closed once Close has returned.

@@ -58,7 +58,7 @@ func TestTallies(t *testing.T) {
 				t.Errorf("peer %d: traffic %v adds up to %d and %d, not %d and %d", i, c.Traffic, sent, received, s.BytesSent, s.BytesReceived)
 			}
 			members := p.Members()
-			sorted := slices.IsSortedFunc(members, func(a, b peer.Member) int { return cmp.Compare(a.ID, b.ID) })
+			sorted := slices.IsSortedFunc(members, func(a, b control.Member) int { return cmp.Compare(a.ID, b.ID) })
 			if len(members) != 5 || !sorted {
 				t.Errorf("peer %d sees %+v", i, members)
 			}

@@ -1,9 +1,7 @@
 package orders
 
 import (
-	"cmp"
 	"math"
-	"slices"
 	"sync"
 	"time"
 
@@ -65,38 +63,23 @@ type published struct {
 	unknown  int     // digests that are yet to go with an introduction
 }
 
-// all are the latest digests of the members, in the order of their ids.
-func (d *digests) all() []control.Digest {
+// fill adds to what is known of members, this one among them, their latest digests.
+func (d *digests) fill(members []control.Member) {
 	own, _ := d.own()
-	names := map[uint64]seam.PeerID{own.Peer.Fingerprint(): own.Peer}
-	here := d.flock.Records()
-	for _, r := range here {
-		names[r.Peer.Fingerprint()] = r.Peer
+	names := make(map[uint64]seam.PeerID, len(members))
+	for _, m := range members {
+		names[m.ID.Fingerprint()] = m.ID
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	own.Samples, own.Sequence = d.last.rate, d.last.sequence
-	all := []control.Digest{own.Named(names)}
-	for _, r := range here {
-		if one := d.heard[r.Peer].Digest; !one.Heard.IsZero() {
-			all = append(all, one.Named(names))
+	for i := range members {
+		m := &members[i]
+		if m.Digest = d.heard[m.ID].Digest; m.ID == own.Peer {
+			m.Digest = own
 		}
+		m.Digest = m.Digest.Named(names)
 	}
-	slices.SortFunc(all, func(a, b control.Digest) int { return cmp.Compare(a.Peer, b.Peer) })
-	return all
-}
-
-// states are those that digests tell of.
-func (d *digests) states() map[seam.PeerID]control.State {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	states := make(map[seam.PeerID]control.State, len(d.heard))
-	for id, one := range d.heard {
-		if !one.Heard.IsZero() {
-			states[id] = one.State
-		}
-	}
-	return states
 }
 
 // first is the time to this peer's first digest: it spreads the members over the time
@@ -249,19 +232,15 @@ func (d *digests) due(author seam.PeerID, kind wire.ControlKind, now word, count
 	return true
 }
 
-// tell is what this peer knows of members, by their digests too, for who asks from outside.
-func (d *digests) tell(members []control.Sighting) []wire.Member {
-	own, _ := d.own()
+// tell is what this peer knows of members, for who asks from outside.
+func (d *digests) tell(members []control.Member) []wire.Member {
 	now := time.Now()
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	own.Samples = d.last.rate
 	told := make([]wire.Member, len(members))
 	for i, m := range members {
-		if m.Digest = d.heard[m.ID].Digest.Named(nil); m.ID == own.Peer {
-			m.Digest = own
-		}
 		m.Steps = max(m.Steps, m.Digest.Steps)
+		if m.ID != d.identity.Self() {
+			m.Digest.Partners = nil // whom they have met they say themselves
+		}
 		told[i] = m.Told(now)
 	}
 	return told

@@ -326,16 +326,12 @@ func (o *Orders) compare(announced control.Command) {
 	}
 }
 
-// Digests are the latest of the members, this peer's own included, in the order of their
-// ids. A member that has gone is left out.
-func (o *Orders) Digests() []control.Digest { return o.digests.all() }
+// Fill adds to what is known of members, this one among them, what they have told last: a digest whose Heard is
+// zero if that is nothing.
+func (o *Orders) Fill(members []control.Member) { o.digests.fill(members) }
 
-// States are what members are about, by their digests.
-func (o *Orders) States() map[seam.PeerID]control.State { return o.digests.states() }
-
-// Tell answers somebody who asks from outside with these members, and what they have told
-// of themselves.
-func (o *Orders) Tell(t *framed.Stream, members []control.Sighting) {
+// Tell answers somebody who asks from outside with these members.
+func (o *Orders) Tell(t *framed.Stream, members []control.Member) {
 	standing.TellMembers(t, o.digests.tell(members))
 }
 

@@ -19,6 +19,7 @@ import (
 	"github.com/seed-97356399/murmuration/peer/optim/rate"
 	"github.com/seed-97356399/murmuration/peer/seam"
 	"github.com/seed-97356399/murmuration/peer/stats"
+	"github.com/seed-97356399/murmuration/topology"
 )
 
 const (
@@ -241,11 +242,11 @@ func TestFalseDigestsAreIgnored(t *testing.T) {
 				t.Errorf("%s: verdict %v and %+v, want %v and %+v", c.name, verdict, s.Stats(), c.verdict, c.want)
 			}
 		}
-		if all := s.Digests(); len(all) != 2 || all[0].Steps+all[1].Steps != 5 {
+		if all := s.told(); len(all) != 2 || all[0].Steps+all[1].Steps != 5 {
 			t.Errorf("believed: %+v", all)
 		}
 		s.flock.members = nil
-		if len(s.Digests()) != 1 {
+		if len(s.told()) != 1 {
 			t.Error("a member that has gone is told of")
 		}
 		if _, err := s.digests.messages(); err != nil || len(s.digests.heard) != 0 {
@@ -264,13 +265,30 @@ func observed(t *testing.T) (s *subject, member seam.Transport, outsider seam.Tr
 	stop, err := s.at.Handle(seam.ProtocolMembers, run, func(stream seam.Stream) {
 		var f framed.Stream
 		f.Begin(stream, stall)
-		s.Tell(&f, []control.Sighting{{ID: s.at.Self(), Role: "active"}, {ID: member.Self(), Role: "passive", Steps: 3, Unreachable: true}})
+		members := []control.Member{{ID: s.at.Self(), Role: topology.Active}, {ID: member.Self(), Role: topology.Passive, Steps: 3, Unreachable: true}}
+		s.Fill(members)
+		s.Tell(&f, members)
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(stop)
 	return s, member, place(t, n, "outsider")
+}
+
+// told are the digests of the subject and its members.
+func (s *subject) told() (all []control.Digest) {
+	members := []control.Member{{ID: s.at.Self()}}
+	for _, r := range s.flock.members {
+		members = append(members, control.Member{ID: r.Peer})
+	}
+	s.Fill(members)
+	for _, m := range members {
+		if m.ID == s.at.Self() || !m.Digest.Heard.IsZero() {
+			all = append(all, m.Digest)
+		}
+	}
+	return all
 }
 
 // heard has the subject hear what a member says of itself.
@@ -289,23 +307,23 @@ func (s *subject) heard(t *testing.T, by seam.Transport, kind wire.ControlKind, 
 func TestOutsidersAreTold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, member, outsider := observed(t)
-		look := func() control.Sighting {
+		look := func() control.Member {
 			t.Helper()
 			seen, err := control.Observer{Transport: outsider, Run: run}.Members(t.Context(), s.at.Self())
-			if err != nil || len(seen) != 2 || seen[0].ID != s.at.Self() || seen[0].Digest.Name != "first" || seen[0].Digest.Version != "v1" || seen[0].Role != "active" {
+			if err != nil || len(seen) != 2 || seen[0].ID != s.at.Self() || seen[0].Digest.Name != "first" || seen[0].Digest.Version != "v1" || seen[0].Role != topology.Active {
 				t.Fatalf("seen: %+v, %v", seen, err)
 			}
 			return seen[1]
 		}
 		one := look()
-		if one.Role != "passive" || one.Steps != 3 || !one.Unreachable || one.Leaving || !one.Digest.Heard.IsZero() || !math.IsNaN(one.Digest.Loss) {
+		if one.Role != topology.Passive || one.Steps != 3 || !one.Unreachable || one.Leaving || !one.Digest.Heard.IsZero() || !math.IsNaN(one.Digest.Loss) {
 			t.Errorf("before it has told anything: %+v", one)
 		}
 		name := wire.Introduction{Incarnation: 1, Name: "se\u202econd", Version: "v2", More: []byte{1}}
 		if v := s.heard(t, member, wire.ControlIntroduction, 1, name.Append(nil)); v != seam.Forward {
 			t.Errorf("its introduction: %v", v)
 		}
-		if len(s.Digests()) != 1 {
+		if len(s.told()) != 1 {
 			t.Error("an introduction passes for a digest")
 		}
 		digest := control.Digest{Incarnation: 1, Steps: 9, Exchanges: 4, Loss: 0.5, Partners: []control.Met{{Partner: s.at.Self(), Exchanges: 2}}}
@@ -317,10 +335,10 @@ func TestOutsidersAreTold(t *testing.T) {
 		if d := one.Digest; d.Partners != nil || d.Name != "second" || d.Version != "v2" || d.Loss != 0.5 || one.Steps != 9 || time.Since(d.Heard) != time.Second || time.Since(d.Exchanged) != time.Minute+time.Second {
 			t.Errorf("seen: %+v", one)
 		}
-		if all := s.Digests(); len(all) != 2 || all[0].Name+all[1].Name != "firstsecond" && all[0].Name+all[1].Name != "secondfirst" {
+		if all := s.told(); len(all) != 2 || all[0].Name+all[1].Name != "firstsecond" && all[0].Name+all[1].Name != "secondfirst" {
 			t.Errorf("digests: %+v", all)
 		}
-		if all := s.Digests(); !slices.ContainsFunc(all, func(d control.Digest) bool {
+		if all := s.told(); !slices.ContainsFunc(all, func(d control.Digest) bool {
 			return slices.Equal(d.Partners, []control.Met{{Partner: s.at.Self(), Exchanges: 2}})
 		}) {
 			t.Errorf("partners of digests: %+v", all)

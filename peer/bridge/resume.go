@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/seed-97356399/murmuration/peer"
+	"github.com/seed-97356399/murmuration/peer/control"
 	"github.com/seed-97356399/murmuration/peer/seam"
 	"github.com/seed-97356399/murmuration/peer/stats"
 )
@@ -26,8 +27,8 @@ const maxResumed = 4
 
 // partnersOf are some members that can be reached: those after the peer itself in the order of
 // ids, so that the peers of a flock name different ones.
-func partnersOf(members []peer.Member, self seam.PeerID) (partners []peer.Partner) {
-	at := slices.IndexFunc(members, func(m peer.Member) bool { return m.ID == self })
+func partnersOf(members []control.Member, self seam.PeerID) (partners []peer.Partner) {
+	at := slices.IndexFunc(members, func(m control.Member) bool { return m.ID == self })
 	for i := range members {
 		m := members[(at+1+i)%len(members)]
 		if m.ID != self && len(m.Addresses) > 0 && !m.Leaving && len(partners) < maxResumed {

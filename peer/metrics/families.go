@@ -3,7 +3,6 @@ package metrics
 import (
 	"time"
 
-	"github.com/seed-97356399/murmuration/peer"
 	"github.com/seed-97356399/murmuration/peer/control"
 	"github.com/seed-97356399/murmuration/peer/stats"
 )
@@ -12,7 +11,7 @@ import (
 type moment struct {
 	stats.Peer
 	tallies       stats.Tallies
-	members       []peer.Member
+	members       []control.Member
 	state         control.State
 	checkpointAge func() (time.Duration, bool)
 }

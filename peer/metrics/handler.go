@@ -5,7 +5,6 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/seed-97356399/murmuration/peer"
 	"github.com/seed-97356399/murmuration/peer/control"
 	"github.com/seed-97356399/murmuration/peer/stats"
 )
@@ -14,7 +13,7 @@ import (
 type Peer interface {
 	Stats() stats.Peer
 	Tallies() stats.Tallies
-	Members() []peer.Member
+	Members() []control.Member
 	State() control.State
 }
 

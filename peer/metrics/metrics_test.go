@@ -8,7 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/seed-97356399/murmuration/peer"
 	"github.com/seed-97356399/murmuration/peer/control"
 	"github.com/seed-97356399/murmuration/peer/stats"
 )
@@ -19,10 +18,10 @@ type still struct {
 	tallies stats.Tallies
 }
 
-func (s still) Stats() stats.Peer      { return s.stats }
-func (s still) Tallies() stats.Tallies { return s.tallies }
-func (s still) Members() []peer.Member { return nil }
-func (s still) State() control.State   { return control.Training }
+func (s still) Stats() stats.Peer         { return s.stats }
+func (s still) Tallies() stats.Tallies    { return s.tallies }
+func (s still) Members() []control.Member { return nil }
+func (s still) State() control.State      { return control.Training }
 
 // TestText shows labels that have to be escaped, what is no number, a histogram, and that what
 // does not exist is not told.

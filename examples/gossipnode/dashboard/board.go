@@ -31,8 +31,7 @@ const (
 // Peer is a peer as its dashboard sees it.
 type Peer interface {
 	Stats() stats.Peer
-	Members() []peer.Member
-	Digests() []control.Digest
+	Members() []control.Member
 }
 
 // Board gathers what the dashboard shows and tells it to those who watch. Hooks of

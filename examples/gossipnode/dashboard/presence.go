@@ -4,7 +4,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/seed-97356399/murmuration/peer"
 	"github.com/seed-97356399/murmuration/peer/control"
 	"github.com/seed-97356399/murmuration/peer/stats"
 )
@@ -24,7 +23,7 @@ const (
 )
 
 // stateOf is what a member is about, in a word.
-func (v *view) stateOf(m peer.Member, self stats.Peer, minPeers int) string {
+func (v *view) stateOf(m control.Member, self stats.Peer, minPeers int) string {
 	steps := m.Steps
 	if m.ID == self.Self {
 		steps -= min(steps, self.Resumed)
@@ -54,7 +53,7 @@ type losses []member
 // its name.
 func (l *losses) notice(before, now view) {
 	here := func(id string) bool {
-		return slices.ContainsFunc(now.members, func(m peer.Member) bool { return string(m.ID) == id })
+		return slices.ContainsFunc(now.members, func(m control.Member) bool { return string(m.ID) == id })
 	}
 	more := now.Lost - before.Lost
 	for _, m := range before.Members {

@@ -10,7 +10,6 @@ import (
 
 	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/result"
-	"github.com/seed-97356399/murmuration/peer"
 	"github.com/seed-97356399/murmuration/peer/control"
 	"github.com/seed-97356399/murmuration/topology"
 )
@@ -33,7 +32,7 @@ func TestWaits(t *testing.T) {
 		t.Error("alone:", got)
 	}
 	c.members[0].Steps, c.stats.Steps, c.stats.Resumed = 40, 40, 40
-	c.members = append(c.members, peer.Member{ID: "b", Role: topology.Passive, State: control.Copying})
+	c.members = append(c.members, control.Member{ID: "b", Role: topology.Passive, State: control.Copying})
 	if got := told(b.see()); got != "waiting: b=copying a=waiting" {
 		t.Error("with one more, and steps of an earlier life:", got)
 	}
@@ -42,7 +41,7 @@ func TestWaits(t *testing.T) {
 		t.Error("when it has given up waiting:", got)
 	}
 	c.members[0].Steps, c.stats.Steps = 40, 40
-	c.members = append(c.members, peer.Member{ID: "c", State: control.Training})
+	c.members = append(c.members, control.Member{ID: "c", State: control.Training})
 	if got := told(b.see()); got != "training: b=copying c=training a=training" {
 		t.Error("when all are here:", got)
 	}
@@ -56,7 +55,7 @@ func TestGoneStay(t *testing.T) {
 	b := calmBoard(c, nil)
 	b.see()
 	all := c.members
-	c.members, c.digests, c.stats.Lost = []peer.Member{all[0], all[2]}, c.digests[:1], 1
+	c.members, c.digests, c.stats.Lost = []control.Member{all[0], all[2]}, c.digests[:1], 1
 	v := b.see()
 	if got := told(v); v.Total != 2 || got != "training: c=training a=training bbuild-1=lost" || v.Members[2].Loss != 7 || !v.Members[2].Stale {
 		t.Errorf("one is killed: %d, %s", v.Total, got)
@@ -72,20 +71,20 @@ func TestGoneStay(t *testing.T) {
 	if got := told(b.see()); got != "training: a=training bbuild-1=lost" {
 		t.Error("one has left:", got)
 	}
-	c.members = []peer.Member{all[0], all[2]}
+	c.members = []control.Member{all[0], all[2]}
 	b.see()
 	c.members = all[:1]
 	if got := told(b.see()); got != "training: a=training bbuild-1=lost" {
 		t.Error("one has come and left between two looks:", got)
 	}
-	c.members = append(all[:1:1], all[2], peer.Member{ID: "d", Role: topology.Passive, State: control.Training})
+	c.members = append(all[:1:1], all[2], control.Member{ID: "d", Role: topology.Passive, State: control.Training})
 	c.digests = append(c.digests, control.Digest{Peer: "d", Name: "build-1", Heard: time.Now()})
 	if got := told(b.see()); strings.Contains(got, "lost") {
 		t.Error("it is back, with another id:", got)
 	}
 	c.members, c.stats.Lost = all[:1], 3
 	b.see()
-	c.stats.Over, c.members = true, []peer.Member{{ID: "a", State: control.Closed}}
+	c.stats.Over, c.members = true, []control.Member{{ID: "a", State: control.Closed}}
 	b.Rest()
 	if got := told(b.see()); got != "over: a=over c=lost dbuild-1=lost" {
 		t.Error("at the end:", got)
@@ -104,7 +103,7 @@ func TestGoneStay(t *testing.T) {
 func TestStaleValuesFade(t *testing.T) {
 	c := newCalm()
 	c.stats.FlockSteps = 1000
-	c.members = append(c.members, peer.Member{ID: "d", Role: topology.Passive, State: control.Training, Steps: 1})
+	c.members = append(c.members, control.Member{ID: "d", Role: topology.Passive, State: control.Training, Steps: 1})
 	now := time.Now()
 	c.digests = []control.Digest{
 		{Peer: "a", Loss: 0.5, FlockSteps: 1000, Exchanges: 1, ConsensusDistance: 1, Samples: 10, Heard: now},

@@ -7,21 +7,15 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"go.uber.org/zap"
 
-	"github.com/seed-97356399/murmuration/peer"
 	"github.com/seed-97356399/murmuration/peer/control"
-	"github.com/seed-97356399/murmuration/peer/seam"
-	"github.com/seed-97356399/murmuration/peer/stats"
-	"github.com/seed-97356399/murmuration/topology"
 )
 
 // TestFiguresSayWhatTheyAre: the tile and the curve of accuracy are of a sample, the result of all
@@ -41,33 +35,6 @@ func TestFiguresSayWhatTheyAre(t *testing.T) {
 			}
 		}
 	}
-}
-
-// calm is a peer of three whose numbers a test sets.
-type calm struct {
-	stats   stats.Peer
-	members []peer.Member
-	digests []control.Digest
-}
-
-func (c *calm) Stats() stats.Peer         { return c.stats }
-func (c *calm) Members() []peer.Member    { return c.members }
-func (c *calm) Digests() []control.Digest { return c.digests }
-
-func newCalm() *calm {
-	c := &calm{stats: stats.Peer{Self: "a", Role: "active", Joined: true, Progress: 0.25, FlockSteps: 100, Target: 400, Loss: 1}}
-	for i, id := range []seam.PeerID{"a", "b", "c"} {
-		role := topology.Passive
-		if i == 0 {
-			role = topology.Active
-		}
-		c.members = append(c.members, peer.Member{ID: id, Role: role, State: control.Training, Steps: uint64(10 * i)})
-	}
-	c.digests = []control.Digest{
-		{Peer: "a", Loss: 1, Steps: 5, FlockSteps: 100, Exchanges: 4, ConsensusDistance: 2, Heard: time.Now(), Partners: []control.Met{{Partner: "b", Exchanges: 3}}},
-		{Peer: "b", Loss: math.NaN(), Steps: 7, FlockSteps: 100, Samples: 10, Heard: time.Now()},
-	}
-	return c
 }
 
 // openBoard serves a dashboard and returns where it is, without a token.

@@ -120,7 +120,7 @@ func TestBoardEvents(t *testing.T) {
 	if len(b.news.kept) != 0 {
 		t.Errorf("those who were there come: %+v", b.news.kept)
 	}
-	p.members = append(p.members[:2:2], peer.Member{ID: "d", State: control.Training})
+	p.members = append(p.members[:2:2], control.Member{ID: "d", State: control.Training})
 	p.stats.Control.Paused = true
 	b.tick()
 	p.members[1].State, p.stats.Control.Paused = control.Over, false

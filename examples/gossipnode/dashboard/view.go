@@ -8,7 +8,6 @@ import (
 
 	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/result"
-	"github.com/seed-97356399/murmuration/peer"
 	"github.com/seed-97356399/murmuration/peer/control"
 	"github.com/seed-97356399/murmuration/peer/seam"
 	"github.com/seed-97356399/murmuration/peer/stats"
@@ -52,7 +51,7 @@ type view struct {
 	Links  [][2]int    `json:"links"`
 	Matrix [][3]uint64 `json:"matrix"`
 
-	members []peer.Member
+	members []control.Member
 	digests []control.Digest
 	fresh   []control.Digest // those that are not stale
 	changes []happening
@@ -84,12 +83,17 @@ func newView(p Peer, about About, accuracy *Accuracy) *view {
 	v := &view{
 		Paused: held.Paused, Stopped: held.Stopped, Over: s.Over,
 		Progress: s.Progress, FlockSteps: s.FlockSteps, Target: s.Target, Left: cli.Number(math.NaN()), Lost: s.Lost,
-		Accuracy: cli.Number(math.NaN()), Bits: cli.Number(s.Exchanges.BitsPerParameter), members: p.Members(), digests: p.Digests(),
+		Accuracy: cli.Number(math.NaN()), Bits: cli.Number(s.Exchanges.BitsPerParameter), members: p.Members(),
 	}
 	if accuracy != nil {
 		v.Accuracy = accuracy.last()
 	}
 	v.Total = len(v.members)
+	for _, m := range v.members {
+		if !m.Digest.Heard.IsZero() {
+			v.digests = append(v.digests, m.Digest)
+		}
+	}
 	for i, m := range v.members {
 		if m.State == control.Closed && s.Over { // this peer is done, as the others are
 			v.members[i].State = control.Over
@@ -147,7 +151,7 @@ func (v *view) arrange(s stats.Peer, about About) {
 }
 
 // memberOf puts together what is known of a member.
-func memberOf(m peer.Member, told map[seam.PeerID]control.Digest, links map[seam.PeerID]stats.Link) member {
+func memberOf(m control.Member, told map[seam.PeerID]control.Digest, links map[seam.PeerID]stats.Link) member {
 	unknown := cli.Number(math.NaN())
 	one := member{
 		ID: string(m.ID), Role: m.Role.String(), State: m.State.String(), Steps: m.Steps, Unreachable: m.Unreachable,
@@ -169,7 +173,7 @@ func memberOf(m peer.Member, told map[seam.PeerID]control.Digest, links map[seam
 
 // ringOf is the members in the order of the overlay, and the overlay; without one,
 // while there are no roles, they are in the order of their ids.
-func ringOf(members []peer.Member) ([]peer.Member, *topology.Overlay) {
+func ringOf(members []control.Member) ([]control.Member, *topology.Overlay) {
 	of := make([]topology.Member, len(members))
 	for i, m := range members {
 		of[i] = topology.Member{ID: m.ID, Role: m.Role, Unreachable: m.Unreachable}
@@ -178,9 +182,9 @@ func ringOf(members []peer.Member) ([]peer.Member, *topology.Overlay) {
 	if err != nil {
 		return members, nil
 	}
-	ring := make([]peer.Member, 0, len(members))
+	ring := make([]control.Member, 0, len(members))
 	for _, m := range view.Members() {
-		at, _ := slices.BinarySearchFunc(members, m.ID, func(m peer.Member, id topology.PeerID) int { return cmp.Compare(m.ID, id) })
+		at, _ := slices.BinarySearchFunc(members, m.ID, func(m control.Member, id topology.PeerID) int { return cmp.Compare(m.ID, id) })
 		ring = append(ring, members[at])
 	}
 	overlay, err := topology.NewOverlay(view)

@@ -16,7 +16,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
 
-	"github.com/seed-97356399/murmuration/peer"
 	"github.com/seed-97356399/murmuration/peer/control"
 	"github.com/seed-97356399/murmuration/peer/metrics"
 	"github.com/seed-97356399/murmuration/peer/seam"
@@ -27,14 +26,14 @@ import (
 type still struct {
 	stats   stats.Peer
 	tallies stats.Tallies
-	members []peer.Member
+	members []control.Member
 	state   control.State
 }
 
-func (s still) Stats() stats.Peer      { return s.stats }
-func (s still) Tallies() stats.Tallies { return s.tallies }
-func (s still) Members() []peer.Member { return s.members }
-func (s still) State() control.State   { return s.state }
+func (s still) Stats() stats.Peer         { return s.stats }
+func (s still) Tallies() stats.Tallies    { return s.tallies }
+func (s still) Members() []control.Member { return s.members }
+func (s still) State() control.State      { return s.state }
 
 // busyPeer is a peer that has something of everything.
 func busyPeer() still {
@@ -51,7 +50,7 @@ func busyPeer() still {
 			Dropped: map[string]uint64{"time": 3}, Traffic: map[string]stats.Traffic{"lattice6+4": {Sent: 6, Received: 9}, "none": {Sent: 1}},
 			Rounds: rounds, Durations: rounds,
 		},
-		members: []peer.Member{{ID: "self", State: control.Training}, {ID: "b", State: control.Training}, {ID: "c", State: 77}},
+		members: []control.Member{{ID: "self", State: control.Training}, {ID: "b", State: control.Training}, {ID: "c", State: 77}},
 		state:   control.Training,
 	}
 	s.tallies.Age.Counts[0], s.tallies.Age.Counts[2], s.tallies.Age.Sum = 3, 1, 2

@@ -33,14 +33,14 @@ type member struct {
 }
 
 // flockOf is what is shown of members at a moment.
-func flockOf(run string, seen []control.Sighting, now time.Time) flock {
+func flockOf(run string, seen []control.Member, now time.Time) flock {
 	f, most := flock{Run: run, Members: make([]member, len(seen))}, uint64(0)
 	for _, s := range seen {
 		most = max(most, s.Steps)
 	}
 	for i, s := range seen {
 		f.Members[i] = member{
-			ID: string(s.ID), Name: s.Digest.Name, Role: s.Role, State: s.State.String(), Steps: s.Steps, Lag: most - s.Steps,
+			ID: string(s.ID), Name: s.Digest.Name, Role: s.Role.String(), State: s.State.String(), Steps: s.Steps, Lag: most - s.Steps,
 			Loss: cli.Number(s.Digest.Loss), Version: s.Digest.Version, LastExchange: seconds(s.Digest.Exchanged, now), Heard: seconds(s.Digest.Heard, now),
 		}
 	}
@@ -62,7 +62,7 @@ func (f flock) table() string {
 	columns := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(columns, "name\tid\trole\tstate\tsteps\tlag\tloss\texchange\tversion")
 	for _, m := range f.Members {
-		fmt.Fprintf(columns, "%s\t%s\t%s\t%s\t%d\t%d\t%s\t%s\t%s\n", orNone(m.Name), cli.Printable(m.ID[max(0, len(m.ID)-8):]), orNone(m.Role), m.State, m.Steps, m.Lag,
+		fmt.Fprintf(columns, "%s\t%s\t%s\t%s\t%d\t%d\t%s\t%s\t%s\n", orNone(m.Name), cli.Printable(m.ID[max(0, len(m.ID)-8):]), m.Role, m.State, m.Steps, m.Lag,
 			cli.Figure(m.Loss), ago(m.LastExchange), orNone(m.Version))
 	}
 	_ = columns.Flush() // to memory

@@ -131,7 +131,7 @@ func look(ctx context.Context, s settings.Settings, admission peer.Admission, tr
 	var faults []error
 	for _, address := range s.Join {
 		member, err := transport.Connect(ctx, address)
-		var seen []control.Sighting
+		var seen []control.Member
 		if err == nil {
 			seen, err = outside.Members(ctx, member)
 		}

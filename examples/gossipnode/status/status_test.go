@@ -13,22 +13,23 @@ import (
 	"github.com/seed-97356399/murmuration/examples/gossipnode/cli/clitest"
 	"github.com/seed-97356399/murmuration/peer"
 	"github.com/seed-97356399/murmuration/peer/control"
+	"github.com/seed-97356399/murmuration/topology"
 )
 
 // TestFlock compares what is printed of members in several states.
 func TestFlock(t *testing.T) {
 	now := time.Now()
 	ago := func(d time.Duration) time.Time { return now.Add(-d) }
-	f := flockOf("digits", []control.Sighting{
-		{ID: "12D3KooWAAAAAAAA", Role: "active", State: control.Training, Steps: 1200, Digest: control.Digest{Name: "build-1", Version: "v1.2.0", Loss: 0.25, Heard: ago(time.Second), Exchanged: ago(3 * time.Second)}},
-		{ID: "12D3KooWBBBBBBBB", Role: "passive", State: control.Over, Steps: 1300, Digest: control.Digest{Loss: math.NaN()}},
+	f := flockOf("digits", []control.Member{
+		{ID: "12D3KooWAAAAAAAA", Role: topology.Active, State: control.Training, Steps: 1200, Digest: control.Digest{Name: "build-1", Version: "v1.2.0", Loss: 0.25, Heard: ago(time.Second), Exchanged: ago(3 * time.Second)}},
+		{ID: "12D3KooWBBBBBBBB", Role: topology.Passive, State: control.Over, Steps: 1300, Digest: control.Digest{Loss: math.NaN()}},
 		{ID: "x\x1b[2J", State: 77, Steps: 1, Digest: control.Digest{Loss: math.NaN()}},
 	}, now)
 	const want = `digits: 3 members
-name     id        role     state     steps  lag   loss    exchange  version
-build-1  AAAAAAAA  active   training  1200   100   0.2500  3 s ago   v1.2.0
--        BBBBBBBB  passive  over      1300   0     -       -         -
--        x[2J      -        unknown   1      1299  -       -         -
+name     id        role       state     steps  lag   loss    exchange  version
+build-1  AAAAAAAA  active     training  1200   100   0.2500  3 s ago   v1.2.0
+-        BBBBBBBB  passive    over      1300   0     -       -         -
+-        x[2J      undecided  unknown   1      1299  -       -         -
 `
 	if got := f.table(); got != want {
 		t.Errorf("the table is\n%s\nwant\n%s", got, want)

@@ -136,7 +136,7 @@ func awaitTraining(ctx context.Context, p *peer.Peer, least int) error {
 		if err := p.WaitMembers(ctx, least); err != nil {
 			return err
 		}
-		idle := slices.DeleteFunc(p.Members(), func(m peer.Member) bool { return m.State != control.Idle })
+		idle := slices.DeleteFunc(p.Members(), func(m control.Member) bool { return m.State != control.Idle })
 		if present := p.Stats().Members - len(idle); present >= least {
 			return nil
 		}
