@@ -269,7 +269,7 @@ func (t *Trainer) Save(params tensor.Vector, optimizer *optim.State) (Checkpoint
 
 // Close ends the training: if the run is over here, the trainer first serves the others until
 // it is over for all, within Work.Grace; then it lets the exchanges in
-// flight finish, within Network.Stall, asks partners that answer what became of
+// flight finish, within five seconds, asks partners that answer what became of
 // the slices in doubt of earlier ones, within Work.Grace, and
 // waits for every goroutine of its own. It does not wait for a gradient that is being
 // computed: a Step or Apply that comes to its end later changes nothing and returns

@@ -22,11 +22,11 @@ type budget struct {
 }
 
 var budgets = []budget{
-	{name: "the library", folders: []string{"..."}, but: []string{"examples/...", "internal/kernel/gen"}, lines: 72_110, // issue 32 is at its first half: what two sums, two memberships and two configurations share goes in its second; issue 32 began with libp2p assembled here (120 lines for 30 modules), and ends below 66,000; issue 31 (at most 1,500: sums that members at fault cannot hold up, files as they come) came on top of 68,900; before it issues 22 (layers, optimizers: 3,500) and 23 (bridge: 2,500) came on top of 63,500, of which the aim is 37,500; issues 20 and 21 (tables, at most 6,000, of which readers, targets and splits 2,200, trees 2,000) came on top
+	{name: "the library", folders: []string{"..."}, but: []string{"examples/...", "internal/kernel/gen"}, lines: 72_100, // issue 32 is at its first half: what two sums, two memberships and two configurations share goes in its second; issue 32 began with libp2p assembled here (120 lines for 30 modules), and ends below 66,000; issue 31 (at most 1,500: sums that members at fault cannot hold up, files as they come) came on top of 68,900; before it issues 22 (layers, optimizers: 3,500) and 23 (bridge: 2,500) came on top of 63,500, of which the aim is 37,500; issues 20 and 21 (tables, at most 6,000, of which readers, targets and splits 2,200, trees 2,000) came on top
 		why: "what a feature makes needless goes with the feature: size is a cost"},
 	{name: "examples", folders: []string{"examples/..."}, lines: 26_000, // issue 23 brought the command bridge (600), issue 22 texts and sample; of which the aim is 17,000; issue 20 came on top, a third of it to see a run, and fit and predict with all learners of issue 21 (2,200)
 		why: "examples are read before the library is"},
-	{name: "peer", folders: []string{"peer"}, lines: 3_190, files: 15, exports: 45, // the 15th file came with sums; a node and a trainer came on top of 3,000
+	{name: "peer", folders: []string{"peer"}, lines: 3_150, files: 15, exports: 45, // the 15th file came with sums; a node and a trainer came on top of 3,000
 		why: "the node is its rooms put together, and its surface must fit a head"},
 	{name: "averaging", folders: []string{"averaging"}, exports: 45,
 		why: "an algorithm of one's own is written against these names"},

@@ -33,3 +33,13 @@ func TestConfigFitsAHead(t *testing.T) {
 		t.Errorf("peer.Config has %d settings, at most %d:\n%s", len(all), most, strings.Join(all, "\n"))
 	}
 }
+
+// TestObjectsFitAHead: what a node and a trainer can be asked for.
+func TestObjectsFitAHead(t *testing.T) {
+	const most = 14
+	for _, of := range []reflect.Type{reflect.TypeFor[*peer.Node](), reflect.TypeFor[*peer.Trainer]()} {
+		if n := of.NumMethod(); n > most {
+			t.Errorf("%s has %d methods, at most %d", of, n, most)
+		}
+	}
+}
