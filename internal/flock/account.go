@@ -30,8 +30,9 @@ func (a account) with(r seam.Record, ceiling uint64) account {
 		return a
 	}
 	if r.Incarnation > a.life {
-		a.earlier, a.life, a.resumed = a.done(), r.Incarnation, r.Flags&Resumed != 0
+		a.earlier, a.life, a.resumed = a.done(), r.Incarnation, false
 	}
+	a.resumed = a.resumed || r.Flags&Resumed != 0 // a node goes on from a checkpoint once it trains
 	a.steps = min(r.Steps, ceiling)
 	if !a.resumed {
 		a.steps = min(a.steps, ceiling-min(a.earlier, ceiling))

@@ -56,6 +56,23 @@ func TestAResumedLifeIsNotCountedTwice(t *testing.T) {
 	}
 }
 
+// TestALifeGoesOnFromACheckpointLater: a node that has a trainer since is of one life before and after.
+func TestALifeGoesOnFromACheckpointLater(t *testing.T) {
+	f := New("me")
+	me := record("me", 100)
+	for _, r := range []seam.Record{
+		record("b", 90),
+		{Peer: "b", Incarnation: 2, Flags: Idle},
+		resumedRecord("b", 2, 90),
+		{Peer: "b", Incarnation: 2, Steps: 90},
+	} {
+		observe(f, []seam.Record{me, r})
+		if got := total(f, 100); got != 190 {
+			t.Errorf("%d steps with %+v, want 190", got, r)
+		}
+	}
+}
+
 // TestAFlockResumesFromItsMembers: whichever of its members come back, in whatever
 // order and as often as they do, each sees no less than was done before, and once all
 // are back what all have done.
