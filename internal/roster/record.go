@@ -52,7 +52,6 @@ func (r *record) news(now seam.Record, due func(after time.Duration) bool, at ti
 // process with this key does.
 func (r *record) announce(membership seam.Membership, reached bool, now time.Time) (highest uint64, err error) {
 	r.at, r.again = now, max(r.again-1, 0)
-	r.said.Incarnation = r.incarnation.Load()
 	err = membership.Announce(r.said)
 	old, outlived := errors.AsType[*seam.OldIncarnationError](err)
 	if !outlived {

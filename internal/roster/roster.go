@@ -172,16 +172,12 @@ func (r *Roster) membersOf(records []seam.Record) []topology.Member {
 
 // Publish announces this peer's record if it says anything new, its steps now and then.
 func (r *Roster) Publish(now time.Time) error {
-	current := r.current()
-	if !r.record.news(current, r.config.Flock.NewsDue, now) {
+	if !r.record.news(r.current(), r.config.Flock.NewsDue, now) {
 		return nil
 	}
-	was := r.record.said
-	r.record.said = current
 	err := r.Announce(now)
 	if err != nil {
 		r.config.Log.Debug("announcing this peer's progress; the next announcement replaces it", zap.Error(err))
-		r.record.said = was // so that the next has something new to say
 	}
 	if errors.Is(err, ErrIdentity) {
 		return err
@@ -193,8 +189,8 @@ func (r *Roster) Publish(now time.Time) error {
 func (r *Roster) current() seam.Record {
 	f, now := r.config.Flock, r.record.said
 	now.Incarnation, now.Steps, now.Head, now.Role = r.Incarnation(), f.Steps(), f.Head(), uint8(r.Role())
-	if now.Flags = uint8(r.algorithm) << flock.AlgorithmShift; f.Idle() {
-		now.Flags = flock.Idle
+	if now.Flags = now.Flags&flock.Leaving | uint8(r.algorithm)<<flock.AlgorithmShift; f.Idle() {
+		now.Flags |= flock.Idle
 	}
 	if f.Resumed() > 0 || r.record.continued {
 		now.Flags |= flock.Resumed
@@ -208,13 +204,20 @@ func (r *Roster) current() seam.Record {
 	return now
 }
 
-// Announce signs and spreads the record as it was said last, as a new incarnation if the
-// network knows this one from an earlier life.
-// Once it is known that another process was there before with this peer's key, nothing is said.
-func (r *Roster) Announce(now time.Time) error {
+// Announce signs and spreads the record as it is now, as a new incarnation if the network knows this one from
+// an earlier life: with the first word of a life others hear what it goes on from, or they would add that to what
+// they know. Once it is known that another process was there before with this peer's key, nothing is said.
+func (r *Roster) Announce(now time.Time) (err error) {
 	if r.twins.gone.Load() {
 		return nil
 	}
+	was := r.record.said
+	defer func() {
+		if err != nil {
+			r.record.said = was // so that the next has something new to say
+		}
+	}()
+	r.record.said = r.current()
 	reached, _ := r.config.Arrived()
 	if reached && !r.record.told {
 		r.lookForTwin(now)

@@ -219,6 +219,26 @@ func TestWhoBeginsToTrainSaysSoAgain(t *testing.T) {
 	}
 }
 
+// TestTheFirstWordOfALifeSaysWhatItGoesOnFrom: who hears the incarnation before the steps takes them for more steps.
+func TestTheFirstWordOfALifeSaysWhatItGoesOnFrom(t *testing.T) {
+	w := newWorld(t)
+	w.flock.Resume(100, 300, nil, 200, 3)
+	w.Train(1, 1)
+	if err := w.Roster.Announce(w.now); err != nil {
+		t.Fatal(err)
+	}
+	if r := w.announced[0]; r.Incarnation != 2 || r.Steps != 100 || r.Head != 200 || r.Flags&flock.Resumed == 0 || !flock.Trains(r) {
+		t.Errorf("announced %+v", r)
+	}
+	if err := w.Publish(w.now); err != nil || len(w.announced) != 1 {
+		t.Errorf("announced %+v, which is no news: %v", w.announced[1:], err)
+	}
+	w.Leave(w.now)
+	if r := w.announced[1]; r.Flags&flock.Leaving == 0 || r.Flags&flock.Resumed == 0 {
+		t.Errorf("leaves with %+v", r)
+	}
+}
+
 // TestANewLifeTakesTheNextIncarnation; one of which members have heard goes on under it, and
 // one whose identity is used up says so.
 func TestANewLifeTakesTheNextIncarnation(t *testing.T) {
