@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"sync"
 	"time"
 
@@ -163,15 +164,16 @@ func (c *contacts) Compare(ctx context.Context, peer seam.PeerID) error {
 // meetEvery is the time between two looks for strangers to dial.
 const meetEvery = time.Second
 
-// meetStrangers dials members that are new, and calls renew once in meetEvery, until the
-// membership closes.
+// meetStrangers dials members that are new, and calls renew once in meetEvery, each peer at a moment of its own,
+// until the membership closes.
 func (c *contacts) meetStrangers(renew func()) {
-	ticker := time.NewTicker(meetEvery)
-	defer ticker.Stop()
+	look := time.NewTimer(rand.N(meetEvery))
+	defer look.Stop()
 	for {
 		select {
 		case <-c.book.strangers:
-		case <-ticker.C:
+		case <-look.C:
+			look.Reset(meetEvery)
 			renew()
 			if ask, ok := c.book.turnedAway(); ok {
 				_ = c.begin(func() { _ = c.contact(ask) }) // it is asked again at the next push/pull
