@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"sync"
 	"time"
 
@@ -167,7 +166,7 @@ const meetEvery = time.Second
 // meetStrangers dials members that are new, and calls renew once in meetEvery, each peer at a moment of its own,
 // until the membership closes.
 func (c *contacts) meetStrangers(renew func()) {
-	look := time.NewTimer(rand.N(meetEvery))
+	look := time.NewTimer(time.Duration(c.self.Fingerprint() % uint64(meetEvery)))
 	defer look.Stop()
 	for {
 		select {
