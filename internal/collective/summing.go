@@ -54,8 +54,9 @@ type Summing struct {
 	leads   topology.PeerID // who coordinates, if the owner says so
 	length  int             // of Sum
 	name    string          // of the sum that this peer has called, "" if none
-	began   time.Duration   // when it did, or another's did here
+	began   time.Duration   // since when members have had to speak: a sum, or another coordinator, has begun
 	busy    bool
+	led     topology.PeerID                   // by whom, when Tick was called last
 	moving  *sums.Moving                      // the attempt that has begun last, nil if none has
 	loading bool                              // for which this peer waits for what was aborted to be over
 	early   []topology.PeerID                 // refused since this peer was not ready for them
@@ -331,9 +332,8 @@ func (s *Summing) Tick() {
 	}
 	s.again("")
 	s.see()
-	if busy := s.machine.Busy(); busy != s.busy {
-		s.busy = busy
-		s.began = s.Now
+	if busy, leader := s.machine.Busy(), s.machine.Coordinator(); busy != s.busy || leader != s.led { // they spoke to the one of before
+		s.busy, s.led, s.began = busy, leader, s.Now
 	}
 	if s.busy {
 		s.passSilent()
@@ -353,7 +353,6 @@ func (s *Summing) passSilent() {
 		}
 	case s.leads == "" && silent(leader):
 		s.AbortIn(leader)
-		s.machine.Deaf(s.Now, leader)
-		s.began = s.Now // the next has as long
+		s.machine.Deaf(s.Now, leader) // the next has as long
 	}
 }
