@@ -130,6 +130,8 @@ func (m *Machine) Decide(now time.Duration, e collective.Event, actions []collec
 	}
 	if m.stage == emptying && m.serving == 0 {
 		m.stage = merging
+	}
+	if m.stage == merging && !m.Under() { // one that failed for all is followed by another
 		m.call()
 	}
 	m.Arm(m.stage == merging || m.stage == asking || m.Busy() || len(m.Out) > 0, m.Slice())
@@ -191,8 +193,6 @@ func (m *Machine) Summed(r collective.Summed) {
 	case errors.Is(r.Err, collective.ErrLeftOut):
 		m.stage = asking
 		m.ask()
-	default:
-		m.call()
 	}
 }
 

@@ -50,13 +50,13 @@ type Summing struct {
 	summer  Summer
 	members *Members
 	machine *sums.Machine
-	seen    uint64          // the members that the machine knows
-	leads   topology.PeerID // who coordinates, if the owner says so
-	length  int             // of Sum
-	name    string          // of the sum that this peer has called, "" if none
-	began   time.Duration   // since when members have had to speak: a sum, or another coordinator, has begun
-	busy    bool
-	led     topology.PeerID                   // by whom, when Tick was called last
+	seen    uint64                            // the members that the machine knows
+	leads   topology.PeerID                   // who coordinates, if the owner says so
+	length  int                               // of Sum
+	name    string                            // of the sum that this peer has called, "" if none
+	began   time.Duration                     // since when members have had to speak: a sum, or another coordinator, has begun
+	led     topology.PeerID                   // who coordinated when Tick was called last, "" if nothing was under way
+	inSum   map[topology.PeerID]string        // which sum each has said last that it takes part in
 	moving  *sums.Moving                      // the attempt that has begun last, nil if none has
 	loading bool                              // for which this peer waits for what was aborted to be over
 	early   []topology.PeerID                 // refused since this peer was not ready for them
@@ -76,7 +76,7 @@ func NewSumming(flights *Flights, members *Members, summer Summer) *Summing {
 // Restart forgets all sums. Who coordinates from now on is the first member if it is empty.
 func (s *Summing) Restart(leads topology.PeerID) {
 	s.machine = sums.New(s.Self, sums.Times{Again: s.Slice(), Silence: s.Deadline})
-	s.kept = make(map[topology.PeerID]*wire.Sum)
+	s.kept, s.inSum = make(map[topology.PeerID]*wire.Sum), make(map[topology.PeerID]string)
 	s.seen, s.leads, s.name, s.moving, s.loading, s.refused = 0, leads, "", nil, false, nil
 }
 
@@ -117,6 +117,7 @@ func (s *Summing) see() {
 	s.machine.View(s.Now, order)
 	maps.DeleteFunc(s.heard, func(id topology.PeerID, _ time.Duration) bool { return !s.members.Has(id) })
 	maps.DeleteFunc(s.kept, func(id topology.PeerID, _ *wire.Sum) bool { return !s.members.Has(id) })
+	maps.DeleteFunc(s.inSum, func(id topology.PeerID, _ string) bool { return !s.members.Has(id) })
 }
 
 // Call begins a sum of all who call it. Those are waited for so long who have not.
@@ -191,13 +192,33 @@ func (s *Summing) Hear(from topology.PeerID, w *wire.Sum) {
 		s.Tell(from, Word{Kind: WordHeard})
 		return
 	}
-	said := len(s.actions)
-	s.machine.Hear(s.Now, from, *w)
+	said, word := len(s.actions), *w
+	if w.Kind == wire.SumStatus && !s.takesPart(from, &word) {
+		return
+	}
+	s.machine.Hear(s.Now, from, word)
 	s.carryOut()
 	tells := func(a Action) bool { return a.Kind == Tell && a.Peer == from }
 	if w.Kind == wire.SumStatus && !slices.ContainsFunc(s.actions[said:], tells) {
 		s.Tell(from, Word{Kind: WordHeard})
 	}
+}
+
+// takesPart notes that a member takes part in a sum, and so in no other, and bounds what it asks for by what a peer of this
+// run does. It reports false if it brings what none would: the sum would fail for all.
+func (s *Summing) takesPart(from topology.PeerID, w *wire.Sum) bool {
+	if sums.Op(w.Op) != sums.Moved || w.Length != uint64(s.length) {
+		return false
+	}
+	w.Least, w.Patience = 1, min(w.Patience, uint32(s.Deadline.Milliseconds()))
+	if s.machine.Over(w.Name) {
+		return true // it is told so
+	}
+	if before := s.inSum[from]; before != "" && before != w.Name {
+		s.machine.Hear(s.Now, from, wire.Sum{Kind: wire.SumLeft, Name: before})
+	}
+	s.inSum[from] = w.Name
+	return true
 }
 
 func summedOf(r *sums.Result) Summed {
@@ -332,10 +353,14 @@ func (s *Summing) Tick() {
 	}
 	s.again("")
 	s.see()
-	if busy, leader := s.machine.Busy(), s.machine.Coordinator(); busy != s.busy || leader != s.led { // they spoke to the one of before
-		s.busy, s.led, s.began = busy, leader, s.Now
+	var leader topology.PeerID
+	if s.machine.Busy() {
+		leader = s.machine.Coordinator()
 	}
-	if s.busy {
+	if leader != s.led { // they spoke to the one of before
+		s.led, s.began = leader, s.Now
+	}
+	if leader != "" {
 		s.passSilent()
 		s.machine.Tick(s.Now)
 	}
