@@ -40,7 +40,9 @@ type Machine struct {
 	stage   stage
 	sums    int             // that this peer has called
 	asked   topology.PeerID // for the result, last
-	adopted uint64          // the attempt of the result
+	since   time.Duration   // when this peer began to ask
+	answers map[topology.PeerID]answer
+	adopted uint64 // the attempt of the result
 }
 
 type stage uint8
@@ -54,8 +56,18 @@ const (
 	merged
 )
 
-// wordAsk asks for the result.
-const wordAsk uint8 = 2
+const (
+	// wordAsk asks for the result.
+	wordAsk uint8 = 2
+	// wordNone answers that the speaker has none either, nor is in a sum that may give it.
+	wordNone uint8 = 3
+)
+
+// answer is what a member has said last to one that asks for the result.
+type answer struct {
+	at   time.Duration
+	none bool // it has none
+}
 
 // firstID is far above the numbers of the inner machine's exchanges, which counts from 1:
 // those of the outbound transfers are higher.
@@ -105,6 +117,7 @@ func (m *Machine) Decide(now time.Duration, e collective.Event, actions []collec
 	case averaging.ViewChanged:
 		for _, id := range m.members.See(e.Overlay.View()) {
 			m.Lose(id)
+			delete(m.answers, id)
 		}
 	case averaging.PeerLost, averaging.Quarantined:
 		m.Lose(e.Peer)
@@ -116,6 +129,7 @@ func (m *Machine) Decide(now time.Duration, e collective.Event, actions []collec
 		if m.Ticked(e) {
 			m.Tick()
 			m.ask()
+			m.anew()
 		}
 	case averaging.Refused, averaging.Finished, averaging.Failed:
 		m.landing(e)
@@ -191,7 +205,7 @@ func (m *Machine) Summed(r collective.Summed) {
 	case r.Err == nil:
 		m.adopt(r.Attempt)
 	case errors.Is(r.Err, collective.ErrLeftOut):
-		m.stage = asking
+		m.stage, m.since, m.answers = asking, m.Now, make(map[topology.PeerID]answer)
 		m.ask()
 	}
 }
@@ -208,6 +222,43 @@ func (m *Machine) ask() {
 	}
 }
 
+// anew has this peer sum again with whoever is left, where nobody can give it the result: all say so, or have answered
+// nothing for as long as it takes to ask all and to wait for the last.
+func (m *Machine) anew() {
+	if m.stage != asking || len(m.In) > 0 {
+		return
+	}
+	others := slices.Collect(m.members.Others)
+	pass := m.Deadline + time.Duration(len(others))*m.Slice()
+	may := func(id topology.PeerID) bool {
+		a, answered := m.answers[id]
+		fresh := answered && m.Now-a.at < pass
+		return fresh && !a.none || !fresh && m.Now-m.since < pass
+	}
+	if !slices.ContainsFunc(others, may) {
+		m.stage = merging
+	}
+}
+
+// answered notes whether one that speaks of the result has none.
+func (m *Machine) answered(from topology.PeerID, none bool) {
+	if m.stage == asking {
+		m.answers[from] = answer{at: m.Now, none: none}
+	}
+}
+
+// isAsked answers one that asks for the result, and so has none.
+func (m *Machine) isAsked(from topology.PeerID) {
+	switch m.answered(from, true); m.stage {
+	case merged:
+		m.give(from)
+	case merging, adopting:
+		m.Tell(from, collective.Word{Kind: collective.WordHeard})
+	default:
+		m.Tell(from, collective.Word{Kind: wordNone})
+	}
+}
+
 // told handles a word.
 func (m *Machine) told(from topology.PeerID, w collective.Word) {
 	m.Spoke(from)
@@ -216,8 +267,10 @@ func (m *Machine) told(from topology.PeerID, w collective.Word) {
 		m.Hear(from, w.Sum)
 	case w.Kind == collective.WordAgain:
 		m.Again(from, w.Round)
-	case w.Kind == wordAsk && m.stage == merged:
-		m.give(from)
+	case w.Kind == wordAsk:
+		m.isAsked(from)
+	case w.Kind == wordNone, w.Kind == collective.WordHeard:
+		m.answered(from, w.Kind == wordNone)
 	}
 }
 
@@ -228,7 +281,8 @@ func isResult(t collective.Transfer) bool {
 
 // offered answers what another wants to send.
 func (m *Machine) offered(e collective.Event) {
-	switch result := isResult(e.Transfer); {
+	result := isResult(e.Transfer)
+	switch {
 	case !m.members.Has(e.Peer):
 		m.Refuse(e, averaging.Unfit)
 	case m.stage == merged:
@@ -239,6 +293,9 @@ func (m *Machine) offered(e collective.Event) {
 		m.Refuse(e, averaging.Round)
 	default:
 		m.Accept(e, 1)
+	}
+	if result && m.members.Has(e.Peer) {
+		m.answered(e.Peer, false)
 	}
 }
 
