@@ -86,9 +86,9 @@ func (m *AllReduce) Traits() collective.Traits {
 	return t
 }
 
-// ready implements role.
+// ready implements role. A trainer that was cancelled and asks again may do so when a step of its first gradient is due.
 func (m *AllReduce) ready() {
-	if m.state = ready; m.coordinator != "" && !m.leads() {
+	if m.state = max(m.state, ready); m.coordinator != "" && !m.leads() {
 		m.Report()
 	}
 }
