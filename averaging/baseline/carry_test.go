@@ -12,6 +12,9 @@ import (
 
 // tell gives a machine an event and carries out what it asks for.
 func (n *node) tell(event collective.Event) {
+	if n.frozen {
+		n.held = append(n.held, event)
+	}
 	if !n.alive {
 		return
 	}
@@ -164,7 +167,7 @@ func (n *node) update(a collective.Action) {
 		n.velocity = vector{}
 	}
 	n.world.queue.After(n.world.delay(), func() {
-		if !n.alive {
+		if !n.alive && !n.frozen {
 			return
 		}
 		for i := range sum {

@@ -66,9 +66,11 @@ type node struct {
 	period         func() time.Duration
 	met            int // exchanges completed
 	started        bool
-	batch          int // samples that the machine wants, 0 if any
-	given          int // samples of a gradient, random if 0
-	viewed         int // the newest view
+	batch          int                // samples that the machine wants, 0 if any
+	given          int                // samples of a gradient, random if 0
+	viewed         int                // the newest view
+	held           []collective.Event // while it stood still
+	stopped        bool               // so did its trainer
 }
 
 // transfer is one under way.
@@ -160,7 +162,7 @@ func (n *node) start() {
 
 func (n *node) train() {
 	n.world.queue.After(n.period(), func() {
-		if !n.alive {
+		if n.stopped = n.frozen; !n.alive {
 			return
 		}
 		n.waiting, n.asked = true, n.world.queue.Now()

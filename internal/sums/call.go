@@ -138,7 +138,7 @@ type ended struct {
 func (e ended) answer(status *wire.Sum) *wire.Sum {
 	switch {
 	case e.attempt == 0:
-		return &wire.Sum{Kind: wire.SumFault, Name: status.Name, Op: e.why, Detail: e.detail}
+		return &wire.Sum{Kind: wire.SumFault, Name: status.Name, Op: e.why, Attempt: status.Attempt, Detail: e.detail}
 	case status.Attempt == e.attempt && Stage(status.Stage) == Holding:
 		return &wire.Sum{Kind: wire.SumCommit, Name: status.Name, Attempt: e.attempt, Term: status.Term, Value: e.value, Detail: e.detail}
 	}
