@@ -73,10 +73,23 @@ func (p *chunks) given() bool {
 	return p.loaded && left == 0
 }
 
+// waits tells whether a hand waits for the one before to be over. What all have added is handed on as a part, and then as a
+// part of more: codes that round say the same of it to all only in this order, since their blocks begin where a hand does.
+func (p *chunks) waits(a *attempt, h *step) bool {
+	if p.handed == 0 {
+		return false
+	}
+	before := a.hands[p.handed-1]
+	return !before.adds && p.left[p.handed-1] > 0 && (before.from != h.from || before.to != h.to)
+}
+
 // give has those chunks handed on that can be.
 func (p *chunks) give(a *attempt) {
 	for ; p.handed < len(a.hands); p.handed, p.sent = p.handed+1, 0 {
 		h := &a.hands[p.handed]
+		if p.waits(a, h) {
+			return
+		}
 		for count := p.count(a, *h); p.sent < count; p.sent++ {
 			chunk, grain := p.at(a, *h, p.sent)
 			if underWay := p.sent - (count - p.left[p.handed]); underWay >= chunksAhead || h.from+(p.sent+1)*grain > a.ready(h) {
