@@ -13,7 +13,7 @@ import (
 // from one transfer to the next; several may be at work on one replica.
 //
 // A Sender that passes a sum on leaves in the sum what its code decodes to, so that the
-// receivers, who pass it on in the same parts, all end with the same bytes.
+// receivers, who pass it on in these parts and in larger ones, all end with the same bytes.
 //
 // That takes codecs whose code of what they have decoded is the same again, as it is of
 // all that transfers take.
