@@ -206,17 +206,25 @@ func (n *Node) Describe(ctx context.Context, name string, fields []description.F
 // WaitMembers waits until the run has at least so many members, this one included. It
 // fails as Step does if the members asked to join will not have this one.
 func (n *Node) WaitMembers(ctx context.Context, least int) error {
+	return n.await(ctx, least, "members", func() int {
+		present, _ := n.flock.Members()
+		return present
+	})
+}
+
+// await waits until there are at least so many of something.
+func (n *Node) await(ctx context.Context, least int, what string, count func() int) error {
 	const look = 10 * time.Millisecond
 	ticker := time.NewTicker(look)
 	defer ticker.Stop()
 	for {
-		present, _ := n.flock.Members()
+		present := count()
 		if present >= least {
 			return nil
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("waiting for %d members, %d are here: %w", least, present, ctx.Err())
+			return fmt.Errorf("waiting for %d %s, %d are here: %w", least, what, present, ctx.Err())
 		case <-n.life.Closing:
 			return ErrClosed
 		case <-n.arrival.Barred():

@@ -179,3 +179,43 @@ func TestANodeWithAnotherModel(t *testing.T) {
 		}
 	})
 }
+
+// TestNodesTrainTogether: nodes that begin to train at different moments, and wait for each other, do their work together
+// and end with steps of all; without it one that is quick ends the run alone.
+func TestNodesTrainTogether(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := peertest.Start(t, peertest.Config{Peers: 1, Params: newModel})
+		nodes := []*peer.Node{nodeIn(t, f, "a"), nodeIn(t, f, "b"), nodeIn(t, f, "c")}
+		if err := f.Peers[0].Trainer.Close(); err != nil { // the founder watches
+			t.Fatal(err)
+		}
+		const each = 50
+		var group sync.WaitGroup
+		for i, n := range nodes {
+			group.Go(func() {
+				if err := n.WaitMembers(t.Context(), 4); err != nil {
+					t.Error(err)
+				}
+				time.Sleep(time.Duration(i) * 3 * time.Second)
+				trainer, err := n.Train(t.Context(), peer.Training{
+					Params: newModel(), Schedule: optim.Schedule{Rate: 0.1}, Optimizer: &optim.SGD{}, Work: peer.Work{StepsPerPeer: each},
+				})
+				if err == nil {
+					err = trainer.WaitTrainers(t.Context(), len(nodes))
+				}
+				for err == nil {
+					err = trainer.Step(t.Context(), func(x, grad tensor.Vector) (peer.Result, error) {
+						return atPace(10*time.Millisecond, towards)(i, x, grad)
+					})
+				}
+				if !errors.Is(err, peer.ErrRunOver) {
+					t.Error(err)
+				}
+				if s := trainer.Stats(); s.Steps < each/2 || s.Exchanges.Completed() == 0 || s.FlockSteps < 3*each {
+					t.Errorf("node %d: %d steps of %d, %d exchanges", i, s.Steps, s.FlockSteps, s.Exchanges.Completed())
+				}
+			})
+		}
+		group.Wait()
+	})
+}

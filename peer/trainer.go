@@ -49,7 +49,9 @@ type Trainer struct {
 var errTrains = errors.New("this node trains already: close its trainer first")
 
 // Train has a node train a model, beside all else that it does, until Trainer.Close. It waits for
-// nobody. The context covers the beginning only. It reports all faults of the configuration at once.
+// nobody, and members that do not train yet count for no work: where nodes are to train together, each calls
+// Trainer.WaitTrainers before its first Step, or one that is done with its steps before others begin ends the run alone. The
+// context covers the beginning only. It reports all faults of the configuration at once.
 func (n *Node) Train(ctx context.Context, with Training) (*Trainer, error) {
 	if err := errors.Join(with.faults()...); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrConfig, err)
@@ -267,6 +269,11 @@ func (t *Trainer) Save(params tensor.Vector, optimizer *optim.State) (Checkpoint
 	return done, nil
 }
 
+// WaitTrainers waits until at least so many members train, this one included. It fails as Node.WaitMembers does.
+func (t *Trainer) WaitTrainers(ctx context.Context, least int) error {
+	return t.node.await(ctx, least, "members that train", t.node.flock.Trainers)
+}
+
 // Close ends the training: if the run is over here, the trainer first serves the others until
 // it is over for all, within Work.Grace; then it lets the exchanges in
 // flight finish, within five seconds, asks partners that answer what became of
@@ -274,7 +281,8 @@ func (t *Trainer) Save(params tensor.Vector, optimizer *optim.State) (Checkpoint
 // waits for every goroutine of its own. It does not wait for a gradient that is being
 // computed: a Step or Apply that comes to its end later changes nothing and returns
 // ErrClosed, so the parameters stay as they are when Close returns. The node stays in the run, and
-// may train again. It is idempotent.
+// may train again while others of the run do: its steps go on from where they were, and a run whose work is done
+// stays so. It is idempotent.
 func (t *Trainer) Close() error {
 	t.end(nil)
 	return nil
