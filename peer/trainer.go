@@ -12,6 +12,7 @@ import (
 
 	"github.com/seed-97356399/murmuration/internal/arrival"
 	"github.com/seed-97356399/murmuration/internal/donor"
+	"github.com/seed-97356399/murmuration/internal/flock"
 	"github.com/seed-97356399/murmuration/internal/framed"
 	"github.com/seed-97356399/murmuration/internal/links"
 	"github.com/seed-97356399/murmuration/internal/orders"
@@ -271,7 +272,10 @@ func (t *Trainer) Save(params tensor.Vector, optimizer *optim.State) (Checkpoint
 
 // WaitTrainers waits until at least so many members train, this one included. It fails as Node.WaitMembers does.
 func (t *Trainer) WaitTrainers(ctx context.Context, least int) error {
-	return t.node.await(ctx, least, "members that train", t.node.flock.Trainers)
+	return t.node.await(ctx, least, "members that train", func() int {
+		idle := func(r seam.Record) bool { return !flock.Trains(r) }
+		return 1 + len(slices.DeleteFunc(t.node.flock.Records(), idle))
+	})
 }
 
 // Close ends the training: if the run is over here, the trainer first serves the others until

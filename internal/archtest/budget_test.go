@@ -26,7 +26,7 @@ var budgets = []budget{
 		why: "what a feature makes needless goes with the feature: size is a cost"},
 	{name: "examples", folders: []string{"examples/..."}, lines: 26_000, // issue 23 brought the command bridge (600), issue 22 texts and sample; of which the aim is 17,000; issue 20 came on top, a third of it to see a run, and fit and predict with all learners of issue 21 (2,200)
 		why: "examples are read before the library is"},
-	{name: "peer", folders: []string{"peer"}, lines: 3_150, files: 15, exports: 45, // the 15th file came with sums; a node and a trainer came on top of 3,000
+	{name: "peer", folders: []string{"peer"}, lines: 3_170, files: 15, exports: 45, // trainers can wait for each other; the 15th file came with sums; a node and a trainer came on top of 3,000
 		why: "the node is its rooms put together, and its surface must fit a head"},
 	{name: "averaging", folders: []string{"averaging"}, exports: 45,
 		why: "an algorithm of one's own is written against these names"},

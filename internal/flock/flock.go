@@ -285,19 +285,6 @@ func (f *Flock) Members() (present, lost int) {
 // Participants is the most peers that trained at once, this one included.
 func (f *Flock) Participants() uint64 { return f.participants.Load() }
 
-// Trainers is how many of those present train, this peer included if it does.
-func (f *Flock) Trainers() (n int) {
-	if !f.Idle() {
-		n = 1
-	}
-	for _, r := range f.Records() {
-		if Trains(r) {
-			n++
-		}
-	}
-	return n
-}
-
 // Here tells whether a member is present, as far as gossip knows.
 func (f *Flock) Here(id seam.PeerID) bool {
 	_, ok := f.Record(id)
