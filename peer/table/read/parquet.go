@@ -5,10 +5,13 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"sync"
 
 	"github.com/apache/arrow-go/v18/arrow/memory"
 	"github.com/apache/arrow-go/v18/parquet"
+	"github.com/apache/arrow-go/v18/parquet/compress"
 	pages "github.com/apache/arrow-go/v18/parquet/file"
+	"github.com/klauspost/compress/zstd"
 
 	"github.com/seed-97356399/murmuration/peer/table"
 )
@@ -30,8 +33,27 @@ type parquetRows struct {
 // parquetBatch is the number of rows that are decoded at a time.
 const parquetBatch = 4096
 
+// boundZstd has arrow-go unpack a page into no more than it says it takes: of zstd alone it looks
+// at the size afterwards, when memory is full.
+var boundZstd = sync.OnceFunc(func() {
+	codec, err := compress.GetCodec(compress.Codecs.Zstd)
+	if d, failed := zstd.NewReader(nil, zstd.WithDecodeAllCapLimit(true)); errors.Join(err, failed) == nil {
+		compress.RegisterCodec(compress.Codecs.Zstd, boundedZstd{codec, d})
+	}
+})
+
+type boundedZstd struct {
+	compress.Codec
+	*zstd.Decoder
+}
+
+func (b boundedZstd) DecodeWithError(dst, src []byte) ([]byte, error) {
+	return b.DecodeAll(src, dst[:0:len(dst)])
+}
+
 func openParquet(in *os.File, s sink) (r *parquetRows, err error) {
 	defer func() { err = recovered(recover(), err) }()
+	boundZstd()
 	begin := make([]byte, len(magic["parquet"]))
 	if _, err := in.ReadAt(begin, 0); err != nil || string(begin) != magic["parquet"] {
 		return nil, errors.New("it is no Parquet file")

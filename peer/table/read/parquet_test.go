@@ -13,6 +13,7 @@ import (
 	"github.com/apache/arrow-go/v18/parquet/compress"
 	pages "github.com/apache/arrow-go/v18/parquet/file"
 	"github.com/apache/arrow-go/v18/parquet/schema"
+	"github.com/klauspost/compress/zstd"
 
 	"github.com/seed-97356399/murmuration/peer/table"
 )
@@ -140,6 +141,37 @@ func TestParquetThatIsDamaged(t *testing.T) {
 			t.Errorf("byte %d: %v", at, err)
 		}
 	}
+}
+
+// A page that unpacks to more than it says is an error before memory is full of it.
+func TestParquetPageIsBounded(t *testing.T) {
+	path := filepath.Join("testdata", "parquet", "more-than-it-says.parquet") // 16 MiB, not 800 bytes
+	_, err := all(opened(t, Config{}, path).Rows)
+	if refused(t, err, path, `column "a"`); !errors.Is(err, zstd.ErrDecoderSizeExceeded) {
+		t.Error(err)
+	}
+}
+
+// Whatever is in a file, reading it comes to an end, without a panic.
+func FuzzParquet(f *testing.F) {
+	whole := parquetFile(f)
+	f.Add(whole)
+	f.Add(whole[:len(whole)/2])
+	bounded, err := os.ReadFile(filepath.Join("testdata", "parquet", "more-than-it-says.parquet"))
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(bounded)
+	f.Fuzz(func(t *testing.T, content []byte) {
+		path := written(t, "x.parquet", string(content))
+		r, err := Open([]string{path}, Config{})
+		if err == nil {
+			_, err = all(r.Rows)
+		}
+		if err != nil {
+			refused(t, err, path)
+		}
+	})
 }
 
 func TestFlightsFromCSVAndParquet(t *testing.T) {

@@ -1,6 +1,7 @@
 package read
 
 import (
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -50,23 +51,16 @@ func newParquetColumn(c *schema.Column) (*parquetColumn, error) {
 		out.over, decimal = math.Pow10(int(t.Scale())), true
 	case schema.DateLogicalType:
 		out.times = secondsOfDay
-	case schema.TimestampLogicalType:
-		out.over = perSecond(t.TimeUnit())
-	case schema.TimeLogicalType:
-		out.over = perSecond(t.TimeUnit())
+	case interface{ TimeUnit() schema.TimeUnitType }:
+		out.over = cmp.Or(perSecond[t.TimeUnit()], 1e9)
 	case schema.IntLogicalType:
 		out.unsigned = !t.IsSigned()
 	}
-	switch c.PhysicalType() {
-	case parquet.Types.Boolean:
-		out.isText = true
-	case parquet.Types.ByteArray:
-		out.isText = !decimal
-	case parquet.Types.FixedLenByteArray:
-		if !decimal {
-			return nil, unread
-		}
+	physical := c.PhysicalType()
+	if physical == parquet.Types.FixedLenByteArray && !decimal {
+		return nil, unread
 	}
+	out.isText = physical == parquet.Types.Boolean || physical == parquet.Types.ByteArray && !decimal
 	if out.isText {
 		out.ends = make([]int, parquetBatch)
 	} else {
@@ -75,16 +69,8 @@ func newParquetColumn(c *schema.Column) (*parquetColumn, error) {
 	return out, nil
 }
 
-// perSecond is how many of a unit of time are in a second.
-func perSecond(unit schema.TimeUnitType) float64 {
-	switch unit {
-	case schema.TimeUnitMillis:
-		return 1e3
-	case schema.TimeUnitMicros:
-		return 1e6
-	}
-	return 1e9
-}
+// perSecond is how many of a unit of time, if not nanoseconds, are in a second.
+var perSecond = map[schema.TimeUnitType]float64{schema.TimeUnitMillis: 1e3, schema.TimeUnitMicros: 1e6}
 
 // put hands the value of a row to a sink.
 func (c *parquetColumn) put(s sink, column, row int) string {
