@@ -163,16 +163,15 @@ func (c *contacts) Compare(ctx context.Context, peer seam.PeerID) error {
 // meetEvery is the time between two looks for strangers to dial.
 const meetEvery = time.Second
 
-// meetStrangers dials members that are new, and calls renew once in meetEvery, each peer at a moment of its own,
-// until the membership closes.
+// meetStrangers dials members that are new, and calls renew once in meetEvery, until the
+// membership closes.
 func (c *contacts) meetStrangers(renew func()) {
-	look := time.NewTimer(time.Duration(c.self.Fingerprint() % uint64(meetEvery)))
-	defer look.Stop()
+	ticker := time.NewTicker(meetEvery)
+	defer ticker.Stop()
 	for {
 		select {
 		case <-c.book.strangers:
-		case <-look.C:
-			look.Reset(meetEvery)
+		case <-ticker.C:
 			renew()
 			if ask, ok := c.book.turnedAway(); ok {
 				_ = c.begin(func() { _ = c.contact(ask) }) // it is asked again at the next push/pull

@@ -33,7 +33,6 @@ type Membership struct {
 	// keeps the token.
 	announcing chan struct{}
 	said       statement // what was last said of this peer; guarded by the token
-	still      int       // looks of renew since the last Announce; guarded by the token
 	untold     func()    // logs the counts of lines that were left out
 }
 
@@ -149,34 +148,21 @@ func (m *Membership) Heard(peer seam.PeerID, signed []byte) (news bool, err erro
 	return news, nil
 }
 
-// memberlist loses a record now and then: one that takes the place of the only one in its queue is lost if that of
-// another member comes before it was sent, and is as long (hashicorp/memberlist#263). Nobody hears it before the next
-// push/pull. So a record is said once more, as it was signed, when it has stood for so many looks of renew: by then
-// the queue has run empty. In a flock of more than repeatAmong it hardly ever holds only one, and each word goes to many.
-const (
-	repeatAfter = 2
-	repeatAmong = 16
-)
-
-// renew signs a higher ceiling if denials have come near it, and repeats a record. Once a second is enough:
-// by then the ceiling has risen by at most incarnationRoom.
+// renew signs a higher ceiling if denials have come near it. Once a second is enough: by
+// then the ceiling has risen by at most incarnationRoom.
 func (m *Membership) renew() {
+	if !m.book.own.outgrown() {
+		return
+	}
 	select {
 	case <-m.announcing:
 		defer func() { m.announcing <- struct{}{} }()
 	case <-m.stopping:
 		return
 	}
-	m.still++
-	switch {
-	case m.book.own.outgrown():
-		s := m.said
-		s.Sequence++
-		_ = m.say(s, time.Nanosecond) // it was sealed before
-	case m.still == repeatAfter && m.said.announced && m.book.living() <= repeatAmong:
-		m.book.own.repeat()
-		_ = m.list.UpdateNode(time.Nanosecond)
-	}
+	s := m.said
+	s.Sequence++
+	_ = m.say(s, time.Nanosecond) // it was sealed before
 }
 
 // Members implements seam.Roster. After Close it is empty.
@@ -210,7 +196,6 @@ func (m *Membership) Announce(record seam.Record) error {
 	if err := m.checkOwn(record); err != nil {
 		return fmt.Errorf("swim: announce: %w", err)
 	}
-	m.still = 0
 	record.Sequence = m.said.Sequence + 1
 	record.Addresses = slices.Clone(record.Addresses)
 	s := statement{Record: record, life: m.said.life, announced: true, mark: m.book.admission.Mark()}

@@ -155,13 +155,6 @@ func (o *own) sign() uint32 {
 	return o.ceiling
 }
 
-// repeat notes that memberlist gives what was signed last the next incarnation.
-func (o *own) repeat() {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	o.incarnation = raised(o.incarnation, 1)
-}
-
 // outgrown tells whether denials have used up half of the room.
 func (o *own) outgrown() bool {
 	o.mu.Lock()

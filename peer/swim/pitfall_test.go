@@ -6,7 +6,6 @@ import (
 	"encoding/binary"
 	"math"
 	"runtime"
-	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -307,26 +306,5 @@ func TestPitfallMalformedPackets(t *testing.T) {
 		}
 		time.Sleep(20 * time.Second)
 		within(t, 0, members, "unmoved", count(2))
-	})
-}
-
-// A record that takes the place of the only one in memberlist's queue is lost if that of another, of the same
-// length, comes before it was sent: it is said once more.
-func TestPitfallARecordThatMemberlistLoses(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		members := cluster(t, newNetwork(), 3)
-		a, b := members[0], members[1]
-		for round := range uint64(5) {
-			const quiet = (repeatAfter + 2) * meetEvery
-			time.Sleep(quiet + time.Duration(round)*gossipInterval/5) // the moment of everybody's gossip is another each time
-			steps := 10 + 10*round
-			for more := range uint64(3) {
-				a.announce(t, 1, steps-2+more)
-			}
-			whisper(t, b.wire, a.wire.Self(), aliveNews(b.wire.Self(), b.book.own.incarnation, b.Signed(), 1, 5, 2, 0, 0, 0))
-			within(t, (repeatAfter+1)*meetEvery, members, "told", func(records []seam.Record) bool {
-				return slices.ContainsFunc(records, func(r seam.Record) bool { return r.Steps == steps })
-			})
-		}
 	})
 }
