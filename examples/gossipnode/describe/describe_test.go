@@ -133,3 +133,14 @@ func TestEachContradictionIsNamed(t *testing.T) {
 		})
 	}
 }
+
+// TestAKeyInATokenIsAKey: who has the run's key from a token says that it has one, as who was given its file does.
+func TestAKeyInATokenIsAKey(t *testing.T) {
+	for _, allow := range []string{"", "list"} {
+		there, here := settings.Settings{Network: settings.Network{RunKey: "run.key", Allow: allow}}, settings.Settings{}
+		here.Allow, here.Secret = allow, []byte("key")
+		if a, b := admission(values{Settings: &here}), admission(values{Settings: &there}); a != b || a == "everybody" || a == "a list" {
+			t.Errorf("%q by a token, %q by a file", a, b)
+		}
+	}
+}

@@ -162,11 +162,11 @@ func initial(s values) string {
 // admission is what it takes to take part.
 func admission(s values) string {
 	switch {
-	case s.Allow != "" && s.RunKey != "":
+	case s.Allow != "" && s.Keyed():
 		return "a list and a key"
 	case s.Allow != "":
 		return "a list"
-	case s.RunKey != "":
+	case s.Keyed():
 		return "a key"
 	}
 	return "everybody"
