@@ -56,6 +56,7 @@ func serve(ctx context.Context, listener net.Listener, seeds []string, steps uin
 		return err
 	}
 	defer p.Close()
+	log.Println("others join at", p.JoinAddresses())
 	go http.Serve(listener, reader(p, model)) // answers with what has been learned so far
 	trainer := model.Trainer(32, nn.CrossEntropy())
 	for err == nil {
@@ -74,8 +75,7 @@ func serve(ctx context.Context, listener net.Listener, seeds []string, steps uin
 // reader answers 784 grey levels, a JSON array, with the log-odds of the ten digits.
 func reader(p *peer.Peer, model *nn.Model) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		var image tensor.Vector
-		snapshot, digits := make(tensor.Vector, model.Layout().Len()), make(tensor.Vector, 10)
+		image, snapshot, digits := tensor.Vector{}, make(tensor.Vector, model.Layout().Len()), make(tensor.Vector, 10)
 		if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, 1<<16)).Decode(&image); err != nil || len(image) != 784 {
 			http.Error(w, "want a JSON array of 784 numbers", http.StatusBadRequest)
 		} else if _, err := p.Snapshot(snapshot, 0); err != nil {
