@@ -99,7 +99,7 @@ func (s Network) Faults() []error {
 	faults.Add(cli.Within(LanesFlag, s.Lanes, 0, MaxLanes))
 	faults.If(len(s.Relay) > p2pnet.MaxRelays, relayFlag, "given %d times: at most %d are used", len(s.Relay), p2pnet.MaxRelays)
 	for _, address := range s.Relay {
-		faults.If(!isMultiaddr(address) || !strings.Contains(address, "/p2p/"), relayFlag, "%q: want a multiaddr with the relay's id, as it prints when it starts: /ip4/192.0.2.7/tcp/4001/p2p/%s...", address, PeerIDPrefix)
+		faults.If(!isMultiaddr(address) || !strings.Contains(address, "/p2p/"), relayFlag, "%q: want a multiaddr with the relay's id, as it logs when it starts with -v: /ip4/192.0.2.7/tcp/4001/p2p/%s...", address, PeerIDPrefix)
 	}
 	for _, address := range s.Listen {
 		faults.If(!isHostPort(address) && !isMultiaddr(address), "listen", "%q: want host:port, as in %s, or a multiaddr, as in /ip4/0.0.0.0/tcp/4001", address, defaultListen)
