@@ -153,7 +153,7 @@ func (m *AllReduce) join() {
 	if m.copied {
 		as = -1 - m.progress
 	}
-	for id := range m.given { // or it would be a round behind for ever
+	for _, id := range slices.Sorted(maps.Keys(m.given)) { // or it would be a round behind for ever
 		m.sum.Expect(id)
 	}
 	m.sum.Call(m.round(), m.Deadline, as)

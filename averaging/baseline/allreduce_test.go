@@ -55,7 +55,7 @@ func sameBytes(w *world) *versions {
 	return v
 }
 
-func TestRingOfHealthyPeers(t *testing.T) {
+func TestAllReduceOfHealthyPeers(t *testing.T) {
 	for _, n := range []int{1, 2, 3, 4, 7, 16} {
 		t.Run(fmt.Sprintf("%d peers", n), func(t *testing.T) {
 			w := newWorld(t, 3, allReduce(t, baseline.Config{}))
@@ -84,7 +84,7 @@ func TestRingOfHealthyPeers(t *testing.T) {
 }
 
 // Whatever happens, no trainer waits for ever, and equal versions are equal models.
-func TestRingSurvives(t *testing.T) {
+func TestAllReduceSurvives(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		w := newWorld(r, rapid.Uint64().Draw(r, "seed"), allReduce(r, baseline.Config{
 			Deadline: 400 * time.Millisecond,

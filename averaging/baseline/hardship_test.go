@@ -11,7 +11,7 @@ const enough = 3 * time.Second
 
 // hardships puts a flock through losses, deaths, newcomers and unequal speeds, and then
 // lets the run end at different moments at different peers.
-// breaks is how many of the transfers break off in the worst case: in a ring each breaks
+// breaks is how many of the transfers break off in the worst case: in a sum each breaks
 // the whole attempt off.
 func hardships(r *rapid.T, w *world, breaks float64) {
 	n := rapid.IntRange(1, 6).Draw(r, "peers")

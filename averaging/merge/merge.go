@@ -274,7 +274,7 @@ func (m *Machine) told(from topology.PeerID, w collective.Word) {
 	}
 }
 
-// isResult tells whether a transfer is of what all adopt. Pieces of a sum are of two parts at least.
+// isResult tells whether a transfer is of what all adopt. What carries a chunk of a sum is of two parts at least.
 func isResult(t collective.Transfer) bool {
 	return t.From == collective.Sum && t.Into == collective.Sum && !t.Add && t.Parts == 1
 }

@@ -25,9 +25,9 @@ func (r *race) fresh(f *flock, i int, make1 machines) sim.Member {
 	return sim.Member{ID: nameOf(i), Machine: machine, Replica: f.replicas[i], Ledger: f.ledgers[i], Optimizer: asIs{}}
 }
 
-// TestRingSurvivesChurn lets peers of a ring crash in the middle of a round, leave and
+// TestAllReduceSurvivesChurn lets peers crash in the middle of a round, leave and
 // come back: the others go on, and in the end all is quiet.
-func TestRingSurvivesChurn(t *testing.T) {
+func TestAllReduceSurvivesChurn(t *testing.T) {
 	r := race{
 		peers: 6, batch: 32, speeds: []float64{3200},
 		link: sim.Link{Delay: time.Millisecond, Bandwidth: 1e6, Loss: 0.001},

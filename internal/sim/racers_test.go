@@ -46,7 +46,7 @@ func (r *racers) Progress(peer int) float64 {
 	return float64(pupilPeers*r.updates[peer]) / float64(r.due)
 }
 
-// allReduce trains a flock by synchronous gradient descent around a ring. It returns the
+// allReduce trains a flock by synchronous gradient descent. It returns the
 // accuracy of its model in percent, and the bytes that a peer has sent.
 func (d *digits) allReduce(t *testing.T, seed uint64, epochs int) (accuracy, perPeer float64) {
 	t.Helper()
@@ -125,10 +125,10 @@ func TestNeighboursInLockStepLearn(t *testing.T) {
 	}
 }
 
-// TestRingIsAllReduce compares with gradient descent on the mean of all gradients, and
-// with the bytes that a ring needs. It is not the same to the last digit: those who find
+// TestAllReduceIsGradientDescent compares with gradient descent on the mean of all gradients, and
+// with the bytes that a sum needs. It is not the same to the last digit: those who find
 // a leader take its parameters first, and lose a gradient.
-func TestRingIsAllReduce(t *testing.T) {
+func TestAllReduceIsGradientDescent(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
 		t.Skip("left out by -short: trains for some seconds")
@@ -136,11 +136,11 @@ func TestRingIsAllReduce(t *testing.T) {
 	d := loadDigits(t)
 	want, least := d.allReduceByFormula(t, 1, 1)
 	got, sent := d.allReduce(t, 1, 1)
-	t.Logf("formula %.2f %%, %.2f MB a peer; ring %.2f %%, %.2f MB", want, least/1e6, got, sent/1e6)
+	t.Logf("formula %.2f %%, %.2f MB a peer; AllReduce %.2f %%, %.2f MB", want, least/1e6, got, sent/1e6)
 	if math.Abs(got-want) > 0.2 {
-		t.Errorf("the ring reaches %.2f %%, the formula %.2f %%", got, want)
+		t.Errorf("AllReduce reaches %.2f %%, the formula %.2f %%", got, want)
 	}
 	if sent < least || sent > 1.03*least {
-		t.Errorf("a peer of the ring sends %.0f bytes, the formula %.0f", sent, least)
+		t.Errorf("a peer sends %.0f bytes, the formula %.0f", sent, least)
 	}
 }

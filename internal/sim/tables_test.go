@@ -143,7 +143,7 @@ func TestFlockLearnsLikeAllReduce(t *testing.T) {
 	e, d := extentOf(t, 12), loadDigits(t)
 	e.epochs = max(e.epochs, 2)
 	accuracy, sent := 0.0, 0.0
-	ring := d.allReduceByFormula // TestRingIsAllReduce shows that it is one, and takes longer
+	ring := d.allReduceByFormula // TestAllReduceIsGradientDescent shows that it is the same, and takes longer
 	if *tables {
 		ring = d.allReduce
 	}

@@ -99,7 +99,7 @@ func (p *part) giveUp() {
 		s.lead.fault(code, detail)
 	}
 	p.m.tell(p.leader, &wire.Sum{Kind: wire.SumLeft, Name: p.Name, Attempt: p.attempt})
-	p.m.out = append(p.m.out, Outcome{Result: &Result{Name: p.Name, Err: reason(code, p.Name, detail)}})
+	p.emit(Outcome{Result: &Result{Name: p.Name, Err: reason(code, p.Name, detail)}})
 	p.m.end(s, ended{why: code, detail: detail})
 }
 
@@ -183,7 +183,7 @@ func (p *part) hear(from ID, w *wire.Sum) {
 		p.stage, p.current, p.suspect = Waiting, nil, ""
 		p.report()
 	case w.Kind == wire.SumFault && (w.Op != codeOf(ErrOver) || w.Attempt == p.attempt): // else it answers what this one said before it had its place
-		p.m.out = append(p.m.out, Outcome{Result: &Result{Name: p.Name, Err: reason(w.Op, p.Name, w.Detail)}})
+		p.emit(Outcome{Result: &Result{Name: p.Name, Err: reason(w.Op, p.Name, w.Detail)}})
 		p.m.end(p.m.open[p.Name], ended{why: w.Op, detail: w.Detail})
 	}
 }
@@ -350,7 +350,7 @@ func (p *part) commit(from ID, w *wire.Sum) {
 	if i := slices.IndexFunc(result.Vector, func(v float64) bool { return v-v != 0 }); i >= 0 {
 		result = &Result{Name: p.Name, Err: reason(codeOf(ErrNotFinite), p.Name, fmt.Sprintf("number %d is %g%s", i, result.Vector[i], w.Detail))}
 	}
-	p.m.out = append(p.m.out, Outcome{Result: result})
+	p.emit(Outcome{Result: result})
 	if p.m.leader != from {
 		p.m.leader = from
 		s := p.m.open[p.Name]

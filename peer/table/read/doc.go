@@ -7,4 +7,7 @@
 // Table.Damaged; more of them than Config.Tolerance end the pass with a *DamageError, which
 // names file, line and column. A file that ends in the middle of its compressed data or of
 // its Parquet pages is always an error.
+//
+// The first Parquet file that a process opens has arrow-go unpack zstd by a decoder with a bound, for whoever else
+// reads by it too: who does so at that moment opens a file here first.
 package read

@@ -15,9 +15,9 @@ import (
 	"github.com/seed-97356399/murmuration/quant"
 )
 
-// ringSimulation is one of four peers that average gradients around a ring, by SGD
+// allReduceSimulation is one of four peers that average gradients, by SGD
 // without momentum: who has the parameters has all there is.
-func ringSimulation(codec string) peertest.Simulation {
+func allReduceSimulation(codec string) peertest.Simulation {
 	s := simulation(4)
 	s.Exchange = peer.Exchange{SliceLen: 300, Codec: quant.Policy{Codec: codec}, Machine: func(c averaging.Config) (averaging.Machine, error) {
 		return baseline.NewAllReduce(baseline.Config{Self: c.Self})
@@ -26,11 +26,11 @@ func ringSimulation(codec string) peertest.Simulation {
 	return s
 }
 
-// TestNewcomerOfARingHasTheModelOfAll: what it is sent to catch up with is not rounded,
+// TestNewcomerOfAllReduceHasTheModelOfAll: what it is sent to catch up with is not rounded,
 // whatever codec the gradients travel in.
-func TestNewcomerOfARingHasTheModelOfAll(t *testing.T) {
+func TestNewcomerOfAllReduceHasTheModelOfAll(t *testing.T) {
 	for _, codec := range []string{"raw", "int8", "bf16"} {
-		s := ringSimulation(codec)
+		s := allReduceSimulation(codec)
 		s.World.Changes = []peertest.Change{{At: 300 * time.Millisecond, Kind: peertest.Arrive, Peer: 3}}
 		o := simulate(t, s)
 		if o.Each[3].Steps == 0 {
@@ -46,7 +46,7 @@ func TestNewcomerOfARingHasTheModelOfAll(t *testing.T) {
 // not divided once more.
 func TestReplayOfABalancedRunTakesAsLong(t *testing.T) {
 	var record bytes.Buffer
-	s := ringSimulation("raw")
+	s := allReduceSimulation("raw")
 	s.Exchange.Machine = func(c averaging.Config) (averaging.Machine, error) {
 		return baseline.NewAllReduce(baseline.Config{Self: c.Self, Batch: 4})
 	}
