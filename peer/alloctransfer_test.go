@@ -70,8 +70,9 @@ func TestTransferAllocations(t *testing.T) {
 	for _, r := range []rival{rivals()[0], rivals()[2]} {
 		t.Run(r.name, func(t *testing.T) {
 			few, many := allocationsOfRound(t, 2048, r.machine), allocationsOfRound(t, 64, r.machine)
-			// There are 31 slices more. What varies is by chance, and with the race detector.
-			if many > few+8 {
+			// There are 31 slices more in each transfer, some four a round: one allocation a slice would be 124 at
+			// least. What the background allocates meanwhile, by the clock, is in these figures too.
+			if many > few+31 {
 				t.Errorf("a round allocates %.1f times with slices of 2048 values, %.1f times with those of 64", few, many)
 			}
 		})

@@ -142,7 +142,10 @@ func TestKilledTrainers(t *testing.T) {
 			if n == 0 {
 				commits = 40 // or one step more of the other is so large a part of all that the next life copies its model
 			}
-			for range commits {
+			for i := range commits {
+				if n == 0 && i == commits-1 {
+					time.Sleep(time.Second) // gossip tells each what the other has done: a life that knew nothing of it copies
+				}
 				k.commit()
 				committed++
 				if a := other.say(`{"op":"commit","steps":1}`); !a.OK {
