@@ -64,6 +64,12 @@ const (
 // level tells whether a participant has this peer's parameters, as it said.
 func (m *AllReduce) level(id topology.PeerID) bool { return m.said[id]>>statusBits == m.version }
 
+// learns tells whether a participant is about to hear how the sum has ended that it was in when it spoke: that it counts,
+// or that it was made without it. A copy in between would cost it a gradient, and all of them their momentum.
+func (m *AllReduce) learns(id topology.PeerID) bool {
+	return m.says(id, isReady) && m.sum.Over(round(m.said[id]>>statusBits))
+}
+
 // says tells whether a participant has said one of the above last.
 func (m *AllReduce) says(id topology.PeerID, what uint64) bool { return m.said[id]&what != 0 }
 
@@ -141,8 +147,8 @@ func (m *AllReduce) told(from topology.PeerID, w collective.Word) {
 	}
 }
 
-// round is the name of the sum that follows from the parameters.
-func (m *AllReduce) round() string { return fmt.Sprintf("step %d", m.version) }
+// round is the name of the sum that follows from parameters of a version.
+func round(version uint64) string { return fmt.Sprintf("step %d", version) }
 
 // join takes part in the sum of the round.
 func (m *AllReduce) join() {
@@ -156,7 +162,7 @@ func (m *AllReduce) join() {
 	for _, id := range slices.Sorted(maps.Keys(m.given)) { // or it would be a round behind for ever
 		m.sum.Expect(id)
 	}
-	m.sum.Call(m.round(), m.Deadline, as)
+	m.sum.Call(round(m.version), m.Deadline, as)
 }
 
 // Load implements collective.Summer.
@@ -274,7 +280,7 @@ func (m *AllReduce) coordinate() {
 		if m.says(id, isDone) {
 			m.sum.Asleep(id)
 		}
-		if !m.level(id) && (m.says(id, isReady) || resting) && !m.SendingTo(id, collective.Parameters) {
+		if !m.level(id) && !m.learns(id) && (m.says(id, isReady) || resting) && !m.SendingTo(id, collective.Parameters) {
 			m.given[id] = m.version
 			m.sendParameters(id, m.version, true)
 		}

@@ -119,3 +119,24 @@ func TestACopyOutlastsRounds(t *testing.T) {
 	w.settle(100 * time.Millisecond)
 	endsAlike(t, w)
 }
+
+// TestNobodyCopiesInHealthyRounds shows that a member which says where it is just before it hears that the sum counts is sent no
+// copy: it would lose a gradient, and all of them their momentum.
+func TestNobodyCopiesInHealthyRounds(t *testing.T) {
+	w := newWorld(t, 9, allReduce(t, baseline.Config{Deadline: 400 * time.Millisecond}))
+	traced(w)
+	for _, id := range names(3) {
+		w.join(id, steady(time.Millisecond)).start()
+	}
+	w.view(time.Millisecond)
+	w.queue.Run(2 * time.Second)
+	w.onAction = func(n *node, a collective.Action) {
+		if a.Kind == collective.Send && a.Transfer.From == collective.Parameters || a.Kind == collective.Update && a.Forget {
+			t.Errorf("at %s, %s: %s", w.queue.Now(), n.id, a)
+		}
+	}
+	w.queue.Run(2 * time.Minute)
+	if made := w.peers["aa"].updates; made < 1000 {
+		t.Errorf("%d updates: the test shows little", made)
+	}
+}

@@ -40,7 +40,7 @@ func TestHaltedMemberTakesNoPlace(t *testing.T) {
 	if !m.halted {
 		t.Fatal("it goes on")
 	}
-	place := collective.Word{Sum: &wire.Sum{Kind: wire.SumPlace, Name: m.round(), Attempt: 1 << 16, Rank: 1, Size: 2, Partners: []string{"b"}}}
+	place := collective.Word{Sum: &wire.Sum{Kind: wire.SumPlace, Name: round(m.version), Attempt: 1 << 16, Rank: 1, Size: 2, Partners: []string{"b"}}}
 	for _, a := range d.told("b", place) {
 		if a.Kind == collective.Load || a.Kind == collective.Send {
 			t.Errorf("halted, it is to %s", a)
@@ -54,15 +54,15 @@ func TestCopiesAreForgottenTogether(t *testing.T) {
 	for _, as := range []float64{0.25, -1.25} {
 		d, m := drivenMember(t, "a", true)
 		d.told("b", leads("b"))
-		d.told("b", collective.Word{Sum: &wire.Sum{Kind: wire.SumPlace, Name: m.round(), Attempt: 1 << 16, Rank: 0, Size: 1}})
+		d.told("b", collective.Word{Sum: &wire.Sum{Kind: wire.SumPlace, Name: round(m.version), Attempt: 1 << 16, Rank: 0, Size: 1}})
 		term := uint32(1)
-		for _, a := range d.told("b", collective.Word{Sum: &wire.Sum{Kind: wire.SumAsk, Name: m.round()}}) {
+		for _, a := range d.told("b", collective.Word{Sum: &wire.Sum{Kind: wire.SumAsk, Name: round(m.version)}}) {
 			if a.Kind == collective.Tell && a.Word.Sum != nil {
 				term = a.Word.Sum.Term
 			}
 		}
 		updates := false
-		for _, a := range d.told("b", collective.Word{Sum: &wire.Sum{Kind: wire.SumCommit, Name: m.round(), Attempt: 1 << 16, Term: term, Value: as}}) {
+		for _, a := range d.told("b", collective.Word{Sum: &wire.Sum{Kind: wire.SumCommit, Name: round(m.version), Attempt: 1 << 16, Term: term, Value: as}}) {
 			if a.Kind == collective.Update {
 				updates = true
 				if a.Progress != 0.25 || a.Forget != (as < 0) {

@@ -30,7 +30,7 @@ func TestCoordinatorThatCannotSendHalts(t *testing.T) {
 func TestMemberThatCannotSendSaysSo(t *testing.T) {
 	d, m := drivenMember(t, "a", true)
 	d.told("b", leads("b"))
-	d.told("b", collective.Word{Sum: &wire.Sum{Kind: wire.SumPlace, Name: m.round(), Attempt: 1 << 16, Rank: 1, Size: 2, Partners: []string{"b"}}})
+	d.told("b", collective.Word{Sum: &wire.Sum{Kind: wire.SumPlace, Name: round(m.version), Attempt: 1 << 16, Rank: 1, Size: 2, Partners: []string{"b"}}})
 	left, unknown := false, false
 	for _, a := range d.handle(collective.Event{Event: averaging.Event{Kind: averaging.Failed, Peer: "b", Exchange: m.Out[0].ID, Reason: averaging.Unfit}}) {
 		left = left || a.Kind == collective.Tell && a.Word.Sum != nil && a.Word.Sum.Kind == wire.SumLeft

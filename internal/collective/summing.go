@@ -101,6 +101,9 @@ func (s *Summing) Coordinator() topology.PeerID {
 // Expect has the next sum wait for one that took no part in the last, if this peer coordinates.
 func (s *Summing) Expect(id topology.PeerID) { s.machine.Expect(id) }
 
+// Over tells whether a sum is known to have ended: who calls it late is told how.
+func (s *Summing) Over(name string) bool { return s.machine.Over(name) }
+
 // Participants are who took part in the last sum, if this peer coordinated it.
 func (s *Summing) Participants() []topology.PeerID { return s.machine.Group() }
 
