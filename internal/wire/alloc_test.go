@@ -31,7 +31,6 @@ func packs(t testing.TB) map[Type]func() {
 		TypeStateHashes: func() { packInto(t, buf, StateHashes{Signature: codecs, Hashes: hashes}) },
 		TypeStateWant:   func() { packInto(t, buf, StateWant{First: indices[0], Count: 1}) },
 		TypeControl:     func() { packInto(t, buf, Control{Kind: ControlHold, Run: text, Author: text, Body: codecs}) },
-		TypeMember:      func() { packInto(t, buf, Member{ID: text, Role: text, Name: text, Digest: codecs}) },
 		TypeTell:        func() { packInto(t, buf, Tell{Kind: 1, Round: number}) },
 		TypeSum:         func() { packInto(t, buf, Sum{Kind: SumPlace, Name: text, Attempt: number, Next: text}) },
 		TypeOffer: func() {
