@@ -99,3 +99,30 @@ func TestNamesAreBounded(t *testing.T) {
 		t.Errorf("the largest member has %d bytes of %d", n, wire.MaxMember)
 	}
 }
+
+// FuzzMembers reads any bytes as what is told of a member. What is accepted is told again, and read
+// as the same, but for a digest that nobody knows when it was heard.
+func FuzzMembers(f *testing.F) {
+	now := time.Now()
+	f.Add(memberSample(now).Told(now))
+	f.Add(Member{ID: "a", Digest: Digest{Loss: math.NaN()}}.Told(now))
+	f.Fuzz(func(t *testing.T, told []byte) {
+		m, err := memberOf(told, now)
+		if err != nil {
+			if !errors.Is(err, wire.ErrMessage) {
+				t.Fatalf("undocumented error %v", err)
+			}
+			return
+		}
+		again, err := memberOf(m.Told(now), now)
+		if err != nil || m.Partners != nil {
+			t.Fatalf("%+v is accepted, and told again refused: %v", m, err)
+		}
+		if m.Heard.IsZero() || math.IsNaN(m.Loss) {
+			return
+		}
+		if !reflect.DeepEqual(again, m) {
+			t.Fatalf("%+v is accepted, and told again as %+v", m, again)
+		}
+	})
+}
