@@ -28,7 +28,7 @@ func digesting(t *testing.T, at seam.Transport, join ...string) *peer.Peer {
 // latest is the number of the last digest that a peer has heard of another.
 func latest(p, of *peer.Peer) uint64 {
 	for _, d := range p.Digests() {
-		if d.Peer == of.Self() {
+		if d.ID == of.Self() {
 			return d.Sequence
 		}
 	}

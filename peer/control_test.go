@@ -274,7 +274,7 @@ func TestZeroControlTakesNoPartInATopic(t *testing.T) {
 			t.Errorf("%d neighbours, %d messages", n, len(ear.heard))
 		}
 		for i, p := range r.Peers {
-			if digests := p.Digests(); len(digests) != 1 || digests[0].Peer != p.Self() || digests[0].Steps == 0 {
+			if digests := p.Digests(); len(digests) != 1 || digests[0].ID != p.Self() || digests[0].Steps == 0 {
 				t.Errorf("peer %d has digests %+v", i, digests)
 			}
 			p.Close()

@@ -30,31 +30,31 @@ func TestDigestsTellOfEverybody(t *testing.T) {
 			all, counted := uint64(0), uint64(0)
 			for k, d := range digests {
 				counted += d.Exchanges
-				if k > 0 && d.Peer <= digests[k-1].Peer {
+				if k > 0 && d.ID <= digests[k-1].ID {
 					t.Error("digests are out of order")
 				}
 				if d.State != control.Training || d.Steps < 1000 || d.FlockSteps < 8000 || d.Exchanges == 0 || math.IsNaN(d.Loss) || d.ConsensusDistance <= 0 {
 					t.Errorf("peer %d has %+v", i, d)
 				}
 				if d.Failed != 0 { // proposals that were refused are no failures
-					t.Errorf("peer %d: %s tells of %d exchanges that failed", i, d.Peer.Short(), d.Failed)
+					t.Errorf("peer %d: %s tells of %d exchanges that failed", i, d.ID.Short(), d.Failed)
 				}
 				if d.Samples < 80 || d.Samples > 120 { // one a step, a step each 10 ms
-					t.Errorf("peer %d: %s learns from %v samples a second", i, d.Peer.Short(), d.Samples)
+					t.Errorf("peer %d: %s learns from %v samples a second", i, d.ID.Short(), d.Samples)
 				}
 				var began uint64
 				for _, m := range d.Partners {
-					if m.Partner == "" || m.Partner == d.Peer {
-						t.Errorf("peer %d: %s has met %+v", i, d.Peer.Short(), m)
+					if m.Partner == "" || m.Partner == d.ID {
+						t.Errorf("peer %d: %s has met %+v", i, d.ID.Short(), m)
 					}
 					began += m.Exchanges
 				}
 				all += began
 				if began > d.Exchanges {
-					t.Errorf("peer %d: %s began %d exchanges of %d", i, d.Peer.Short(), began, d.Exchanges)
+					t.Errorf("peer %d: %s began %d exchanges of %d", i, d.ID.Short(), began, d.Exchanges)
 				}
 				if age := time.Since(d.Heard); age > control.DefaultDigests+time.Second {
-					t.Errorf("peer %d: the digest of %s is %v old", i, d.Peer.Short(), age)
+					t.Errorf("peer %d: the digest of %s is %v old", i, d.ID.Short(), age)
 				}
 			}
 			if ratio := float64(all) / float64(counted); ratio < 0.45 || ratio > 0.55 { // both sides count an exchange, one begins it

@@ -111,7 +111,7 @@ func TestHostileControlMessagesAreIgnoredAndCounted(t *testing.T) {
 				}
 			}
 			var refused *wire.Refusal
-			_, err := standing.Converse(t.Context(), mallory, peertest.Run, r.Peers[0].Self(), [][]byte{c.message}, peer.Stall)
+			_, err := standing.Said().Ask(t.Context(), mallory, peertest.Run, r.Peers[0].Self(), [][]byte{c.message}, peer.Stall)
 			if c.name != "replayed" && c.name != "oversize" && err == nil {
 				t.Errorf("%s: taken on a stream", c.name)
 			}

@@ -139,7 +139,8 @@ func (c *crook) open(victim int, protocol seam.Protocol, lasts time.Duration) (s
 // accepted.
 func (c *crook) propose(stream seam.Stream, frames *wire.Reader) bool {
 	frame, err := wire.Pack(nil, 1, wire.Propose{
-		Run: peertest.Run, Layout: c.layout, Incarnation: 1, SliceLen: replica.DefaultSliceLen, Cut: c.cut, Overlap: 1, Lanes: 1, Codecs: []uint8{1},
+		Opening: wire.Opening{Run: peertest.Run, Layout: c.layout, Incarnation: 1, SliceLen: replica.DefaultSliceLen, Cut: c.cut, Codecs: []uint8{1}},
+		Overlap: 1, Lanes: 1,
 	})
 	if err != nil {
 		c.t.Error(err)

@@ -2,6 +2,7 @@ package peer
 
 import (
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/seed-97356399/murmuration/internal/flock"
@@ -95,12 +96,7 @@ const Stall = stall
 func (n *Network) SetStall(d time.Duration) { n.fixed.stall = d }
 func (n *Network) SetBuild(version string)  { n.fixed.build = version }
 
-// Digests are those of the members that have told any.
-func (n *Node) Digests() (all []control.Digest) {
-	for _, m := range n.Members() {
-		if !m.Digest.Heard.IsZero() {
-			all = append(all, m.Digest)
-		}
-	}
-	return all
+// Digests are the members that have told any.
+func (n *Node) Digests() []control.Member {
+	return slices.DeleteFunc(n.Members(), func(m control.Member) bool { return m.Heard.IsZero() })
 }

@@ -59,7 +59,7 @@ func TestWhoIsNoMemberIsNotServed(t *testing.T) {
 		}
 		for name, frame := range map[string][]byte{
 			"a proposal": r.propose(nil), "a lane": pack(wire.Lane{Lane: 1}), "a question": pack(wire.Status{Incarnation: 1, Slices: []uint32{0}}),
-			"an offer": pack(wire.Offer{Run: "digits", Layout: newModel().Layout().Hash(), Incarnation: 1, SliceLen: 1, Parts: 1, Codecs: []uint8{1}}),
+			"an offer": pack(wire.Offer{Opening: wire.Opening{Run: "digits", Layout: newModel().Layout().Hash(), Incarnation: 1, SliceLen: 1, Codecs: []uint8{1}}, Parts: 1}),
 			"a word":   pack(wire.Tell{}),
 		} {
 			before := time.Now()

@@ -36,8 +36,11 @@ func offering(t *testing.T, change func(*wire.Offer), parts ...func(frame []byte
 	defer stream.Reset()
 	cut, sliceLen := flock.Peers[0].Cut()
 	offer := wire.Offer{
-		Run: peertest.Run, Layout: newModel().Layout().Hash(), Incarnation: 1, SliceLen: uint32(sliceLen), Cut: cut,
-		From: wire.BufferGradient, Into: wire.BufferSum, Add: true, Parts: 1, Round: 1, Codecs: []uint8{uint8(coding.Raw)},
+		Opening: wire.Opening{
+			Run: peertest.Run, Layout: newModel().Layout().Hash(), Incarnation: 1, SliceLen: uint32(sliceLen),
+			Cut: cut, Codecs: []uint8{uint8(coding.Raw)},
+		},
+		From: wire.BufferGradient, Into: wire.BufferSum, Add: true, Parts: 1, Round: 1,
 	}
 	if change != nil {
 		change(&offer)

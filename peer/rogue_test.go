@@ -101,7 +101,7 @@ func (r *rogue) open() (seam.Stream, *wire.Reader) {
 
 func (r *rogue) propose(change func(*wire.Propose)) []byte {
 	r.t.Helper()
-	proposal := wire.Propose{Run: "digits", Layout: newModel().Layout().Hash(), Incarnation: 1, SliceLen: 32 << 10, Overlap: 1, Lanes: 1, Codecs: []uint8{1}}
+	proposal := wire.Propose{Opening: wire.Opening{Run: "digits", Layout: newModel().Layout().Hash(), Incarnation: 1, SliceLen: 32 << 10, Codecs: []uint8{1}}, Overlap: 1, Lanes: 1}
 	if change != nil {
 		change(&proposal)
 	}

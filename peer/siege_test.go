@@ -66,8 +66,8 @@ func (b *besieger) propose(victim seam.PeerID) (stream seam.Stream, frames *wire
 	exchange = b.ids[victim]
 	b.mu.Unlock()
 	frame, err := wire.Pack(nil, exchange, wire.Propose{
-		Run: peertest.Run, Layout: b.layout, Incarnation: 1, SliceLen: uint32(b.sliceLen), Cut: b.cut,
-		Overlap: 1, Lanes: 1, Codecs: []uint8{1},
+		Opening: wire.Opening{Run: peertest.Run, Layout: b.layout, Incarnation: 1, SliceLen: uint32(b.sliceLen), Cut: b.cut, Codecs: []uint8{1}},
+		Overlap: 1, Lanes: 1,
 	})
 	if err != nil {
 		b.t.Error(err)

@@ -113,7 +113,7 @@ func (n *Node) Members() []control.Member {
 	for i := range members {
 		switch m := &members[i]; {
 		case m.ID == n.Self():
-			m.State, m.Steps = m.Digest.State, m.Digest.Steps
+			m.State = m.Digest.State
 		case m.Digest.Heard.IsZero() || m.Digest.State == control.Idle: // or it has begun to train since
 		case m.State != control.Idle && m.State != control.Over:
 			m.State = m.Digest.State
@@ -150,7 +150,7 @@ func (n *Node) digest() (d control.Digest, samples uint64) {
 		partners[i] = control.Met{Partner: l.Partner, Exchanges: l.Exchanges}
 	}
 	return control.Digest{
-		Peer: stats.Self, Name: stats.Name, Version: n.network.fixed.build, Incarnation: stats.Incarnation, State: n.State(),
+		Name: stats.Name, Version: n.network.fixed.build, Incarnation: stats.Incarnation, State: n.State(),
 		Steps: stats.Steps, FlockSteps: stats.FlockSteps, Loss: stats.Loss,
 		Exchanges: stats.Exchanges.Completed(), Failed: stats.Exchanges.Failed,
 		ConsensusDistance: stats.Exchanges.ConsensusDistance, Partners: partners,

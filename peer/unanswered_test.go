@@ -17,8 +17,11 @@ func (r *rogue) offer(from, into uint8) []byte {
 	r.t.Helper()
 	cut, sliceLen := r.host.Cut()
 	frame, err := wire.Pack(nil, 1, wire.Offer{
-		Run: "digits", Layout: newModel().Layout().Hash(), Incarnation: 1, SliceLen: uint32(sliceLen), Cut: cut,
-		From: from, Into: into, Parts: 1, Round: 1, Codecs: []uint8{uint8(coding.Raw)},
+		Opening: wire.Opening{
+			Run: "digits", Layout: newModel().Layout().Hash(), Incarnation: 1, SliceLen: uint32(sliceLen),
+			Cut: cut, Codecs: []uint8{uint8(coding.Raw)},
+		},
+		From: from, Into: into, Parts: 1, Round: 1,
 	})
 	if err != nil {
 		r.t.Fatal(err)

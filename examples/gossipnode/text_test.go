@@ -70,7 +70,7 @@ func TestTextsWrongUse(t *testing.T) {
 		}
 	}
 	other := clitest.WriteFile(t, "other.safetensors", "{}")
-	if code, _, logged := try("sample", "--weights", other); code != cli.ExitFailed || !strings.Contains(logged, "reading weights from") {
+	if code, _, logged := try("sample", "--weights", other); code != cli.ExitFailed || !strings.Contains(logged, "weights: reading ") {
 		t.Errorf("exit code %d\n%s", code, logged)
 	}
 }

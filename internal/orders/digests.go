@@ -1,6 +1,7 @@
 package orders
 
 import (
+	"errors"
 	"math"
 	"sync"
 	"time"
@@ -75,10 +76,13 @@ func (d *digests) fill(members []control.Member) {
 	own.Samples, own.Sequence = d.last.rate, d.last.sequence
 	for i := range members {
 		m := &members[i]
-		if m.Digest = d.heard[m.ID].Digest; m.ID == own.Peer {
+		if m.Digest = d.heard[m.ID].Digest; m.ID == d.identity.Self() {
 			m.Digest = own
 		}
-		m.Digest = m.Digest.Named(names)
+		if m.Digest = m.Digest.Named(names); m.Heard.IsZero() {
+			m.Loss = math.NaN()
+		}
+		m.Steps = max(m.Steps, m.Digest.Steps)
 	}
 }
 
@@ -107,13 +111,18 @@ func (d *digests) next() time.Duration {
 // called where somebody may not know it. It forgets the digests of those who have gone.
 func (d *digests) messages() (messages [][]byte, err error) {
 	own, introduce := d.upToDate()
-	m, err := d.sign(own, wire.ControlDigest, own.Body())
-	if err != nil || !introduce {
-		return [][]byte{m}, err
+	kinds := []wire.ControlKind{wire.ControlDigest}
+	if introduce {
+		kinds = append(kinds, wire.ControlIntroduction)
 	}
-	name := wire.Introduction{Incarnation: own.Incarnation, Name: own.Name, Version: own.Version}
-	introduction, err := d.sign(own, wire.ControlIntroduction, name.Append(nil))
-	return [][]byte{m, introduction}, err
+	for _, kind := range kinds {
+		m, err := standing.Sign(d.identity, wire.Control{Kind: kind, Sequence: own.Sequence, Run: d.run, Author: string(d.identity.Self()), Body: own.Body(kind)})
+		if err != nil {
+			return nil, err
+		}
+		messages = append(messages, m.Bytes)
+	}
+	return messages, nil
 }
 
 // upToDate is this peer's digest as it is published now, and whether an introduction is to
@@ -146,31 +155,14 @@ func (d *digests) upToDate() (own control.Digest, introduce bool) {
 	return own, introduce
 }
 
-// sign makes a message of what this peer says of itself.
-func (d *digests) sign(own control.Digest, kind wire.ControlKind, body []byte) ([]byte, error) {
-	m, err := standing.Sign(d.identity, wire.Control{Kind: kind, Sequence: own.Sequence, Run: d.run, Author: string(own.Peer), Body: body})
-	return m.Bytes, err
-}
-
 // judge takes a member's word on itself if it is newer than the last one, and its own.
 func (d *digests) judge(m wire.Control, counts *counts) seam.Verdict {
 	author := seam.PeerID(m.Author)
-	var (
-		said  control.Digest
-		name  wire.Introduction
-		fault error
-	)
-	now := word{sequence: m.Sequence, at: time.Now()}
-	switch m.Kind {
-	case wire.ControlDigest:
-		said, fault = control.DigestOf(author, m.Body, now.at)
-		now.incarnation = said.Incarnation
-	case wire.ControlIntroduction:
-		fault, now.incarnation = name.Decode(m.Body), name.Incarnation
-	default:
-		return seam.Drop // a later release's
-	}
+	said, fault := control.DigestOf(m, time.Now())
+	now := word{said.Incarnation, said.Sequence, said.Heard}
 	switch {
+	case errors.Is(fault, control.ErrKind):
+		return seam.Drop // a later release's
 	case author == d.identity.Self():
 		return seam.Drop
 	case !d.flock.Here(author):
@@ -189,7 +181,7 @@ func (d *digests) judge(m wire.Control, counts *counts) seam.Verdict {
 	defer d.mu.Unlock()
 	one := d.heard[author]
 	if m.Kind == wire.ControlIntroduction {
-		one.Name, one.Version, one.introduced = control.Printable(name.Name), control.Printable(name.Version), now
+		one.Name, one.Version, one.introduced = said.Name, said.Version, now
 	} else {
 		one = one.after(said, now)
 	}
@@ -201,7 +193,7 @@ func (d *digests) judge(m wire.Control, counts *counts) seam.Verdict {
 // after is what is known of a member by a newer digest.
 func (t told) after(said control.Digest, now word) told {
 	one := told{Digest: said, digested: now, introduced: t.introduced}
-	one.Sequence, one.Name, one.Version, one.Exchanged = now.sequence, t.Name, t.Version, t.Exchanged
+	one.Name, one.Version, one.Exchanged = t.Name, t.Version, t.Exchanged
 	if said.Exchanges > 0 && (said.Exchanges != t.Exchanges || said.Incarnation != t.Incarnation) {
 		one.Exchanged = now.at
 	}
@@ -230,18 +222,4 @@ func (d *digests) due(author seam.PeerID, kind wire.ControlKind, now word, count
 		return false
 	}
 	return true
-}
-
-// tell is what this peer knows of members, for who asks from outside.
-func (d *digests) tell(members []control.Member) []wire.Member {
-	now := time.Now()
-	told := make([]wire.Member, len(members))
-	for i, m := range members {
-		m.Steps = max(m.Steps, m.Digest.Steps)
-		if m.ID != d.identity.Self() {
-			m.Digest.Partners = nil // whom they have met they say themselves
-		}
-		told[i] = m.Told(now)
-	}
-	return told
 }

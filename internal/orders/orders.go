@@ -177,7 +177,7 @@ func (o *Orders) Ask(ctx context.Context, member seam.PeerID) error {
 	if o.config.Operator == "" {
 		return nil
 	}
-	answers, err := standing.Converse(ctx, o.transport, o.config.Run, member, o.All(), o.config.Stall)
+	answers, err := standing.Said().Ask(ctx, o.transport, o.config.Run, member, o.All(), o.config.Stall)
 	for _, message := range answers {
 		_ = o.passOn(message) // what is wrong with it has been counted
 	}
@@ -186,7 +186,7 @@ func (o *Orders) Ask(ctx context.Context, member seam.PeerID) error {
 
 // Serve answers a member or the operator. An error says that nothing could be read.
 func (o *Orders) Serve(t *framed.Stream) error {
-	messages, err := standing.Hear(t)
+	messages, err := standing.Said().Hear(t)
 	if err != nil {
 		return err
 	}
@@ -206,11 +206,7 @@ func (o *Orders) Serve(t *framed.Stream) error {
 		t.Refuse(0, reason, detail)
 		return nil
 	}
-	if standing.Say(t, o.All()) != nil {
-		t.Reset()
-		return nil
-	}
-	t.Finish()
+	standing.Said().Answer(t, o.All())
 	return nil
 }
 
@@ -332,7 +328,14 @@ func (o *Orders) Fill(members []control.Member) { o.digests.fill(members) }
 
 // Tell answers somebody who asks from outside with these members.
 func (o *Orders) Tell(t *framed.Stream, members []control.Member) {
-	standing.TellMembers(t, o.digests.tell(members))
+	now, told := time.Now(), make([][]byte, len(members))
+	for i, m := range members {
+		if m.ID != o.transport.Self() {
+			m.Partners = nil // whom they have met they say themselves
+		}
+		told[i] = m.Told(now)
+	}
+	standing.Members().Answer(t, told)
 }
 
 // Stats tells what became of control messages here.

@@ -68,7 +68,7 @@ func obeying(t *testing.T, n *memnet.Network, name string, config control.Config
 	t.Helper()
 	s := &subject{at: place(t, n, name)}
 	own := func() (control.Digest, uint64) {
-		return control.Digest{Peer: s.at.Self(), Name: config.Name, Version: "v1"}, 0
+		return control.Digest{Name: config.Name, Version: "v1"}, 0
 	}
 	s.Orders = New(Config{
 		Config: config, Run: run, Stall: stall, Described: description.Description{Fields: []description.Field{{Name: "model", Value: "mlp"}}}, Log: zap.NewNop(),
@@ -121,7 +121,7 @@ func TestOrdersAreObeyed(t *testing.T) {
 		if gate == nil || !s.Stats().Paused {
 			t.Fatal("a pause holds nobody")
 		}
-		pause, err := standing.Converse(t.Context(), stranger, run, s.at.Self(), nil, stall)
+		pause, err := standing.Said().Ask(t.Context(), stranger, run, s.at.Self(), nil, stall)
 		if err != nil || len(pause) != 1 {
 			t.Fatalf("it holds %d messages, %v", len(pause), err)
 		}
@@ -129,7 +129,7 @@ func TestOrdersAreObeyed(t *testing.T) {
 		if <-gate; s.Held() != nil {
 			t.Error("resumed, trainers are held")
 		}
-		answer, err := standing.Converse(t.Context(), stranger, run, s.at.Self(), pause, stall)
+		answer, err := standing.Said().Ask(t.Context(), stranger, run, s.at.Self(), pause, stall)
 		if err != nil || len(answer) != 1 || string(answer[0]) == string(pause[0]) {
 			t.Errorf("a replay is answered by %q, %v", answer, err)
 		}
@@ -185,10 +185,10 @@ func TestStreamOfMessagesIsBounded(t *testing.T) {
 		for i := range messages {
 			messages[i] = said(t, operator, control.Command{Kind: control.Pause, Sequence: uint64(i + 1)})
 		}
-		if _, err := standing.Converse(t.Context(), operator, run, s.at.Self(), messages, stall); err == nil || s.Stats().Taken != 0 {
+		if _, err := standing.Said().Ask(t.Context(), operator, run, s.at.Self(), messages, stall); err == nil || s.Stats().Taken != 0 {
 			t.Errorf("%d messages were read: %+v", len(messages), s.Stats())
 		}
-		if _, err := standing.Converse(t.Context(), operator, run, s.at.Self(), messages[:standing.Most], stall); err != nil {
+		if _, err := standing.Said().Ask(t.Context(), operator, run, s.at.Self(), messages[:standing.Most], stall); err != nil {
 			t.Errorf("%d messages: %v", standing.Most, err)
 		}
 	})
@@ -218,7 +218,7 @@ func TestFalseDigestsAreIgnored(t *testing.T) {
 		s := obeying(t, n, "subject", control.Config{Digests: time.Minute})
 		s.flock.members = []seam.Record{{Peer: victim.Self()}}
 		digest := func(by seam.Transport, author seam.PeerID, sequence, steps uint64, spoil int) []byte {
-			body := control.Digest{Incarnation: 1, Steps: steps, Loss: math.NaN()}.Body()[spoil:]
+			body := control.Digest{Incarnation: 1, Steps: steps, Loss: math.NaN()}.Body(wire.ControlDigest)[spoil:]
 			order, err := standing.Sign(by, wire.Control{Kind: wire.ControlDigest, Sequence: sequence, Run: run, Author: string(author), Body: body})
 			if err != nil {
 				t.Fatal(err)
@@ -319,17 +319,17 @@ func TestOutsidersAreTold(t *testing.T) {
 		if one.Role != topology.Passive || one.Steps != 3 || !one.Unreachable || one.Leaving || !one.Digest.Heard.IsZero() || !math.IsNaN(one.Digest.Loss) {
 			t.Errorf("before it has told anything: %+v", one)
 		}
-		name := wire.Introduction{Incarnation: 1, Name: "se\u202econd", Version: "v2", More: []byte{1}}
-		if v := s.heard(t, member, wire.ControlIntroduction, 1, name.Append(nil)); v != seam.Forward {
+		name := control.Digest{Incarnation: 1, Name: "se\u202econd", Version: "v2"}.Body(wire.ControlIntroduction)
+		if v := s.heard(t, member, wire.ControlIntroduction, 1, append(name, 1)); v != seam.Forward {
 			t.Errorf("its introduction: %v", v)
 		}
 		if len(s.told()) != 1 {
 			t.Error("an introduction passes for a digest")
 		}
 		digest := control.Digest{Incarnation: 1, Steps: 9, Exchanges: 4, Loss: 0.5, Partners: []control.Met{{Partner: s.at.Self(), Exchanges: 2}}}
-		s.heard(t, member, wire.ControlDigest, 1, digest.Body())
+		s.heard(t, member, wire.ControlDigest, 1, digest.Body(wire.ControlDigest))
 		time.Sleep(time.Minute)
-		s.heard(t, member, wire.ControlDigest, 2, digest.Body())
+		s.heard(t, member, wire.ControlDigest, 2, digest.Body(wire.ControlDigest))
 		time.Sleep(time.Second)
 		one = look()
 		if d := one.Digest; d.Partners != nil || d.Name != "second" || d.Version != "v2" || d.Loss != 0.5 || one.Steps != 9 || time.Since(d.Heard) != time.Second || time.Since(d.Exchanged) != time.Minute+time.Second {
@@ -348,7 +348,7 @@ func TestOutsidersAreTold(t *testing.T) {
 			sequence uint64
 			want     seam.Verdict
 		}{{"newer", 3, seam.Forward}, {"older", 2, seam.Drop}, {"hasty", 4, seam.Drop}} {
-			body := wire.Introduction{Incarnation: 1, Name: c.what}.Append(nil)
+			body := control.Digest{Incarnation: 1, Name: c.what}.Body(wire.ControlIntroduction)
 			if v := s.heard(t, member, wire.ControlIntroduction, c.sequence, body); v != c.want {
 				t.Errorf("%s: %v", c.what, v)
 			}

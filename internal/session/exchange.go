@@ -92,12 +92,8 @@ func (x *Exchange) Next(now time.Duration, buf *[]byte) (frame []byte, do Do) {
 
 // propose makes the proposal.
 func (x *Exchange) propose(now time.Duration, buf *[]byte) ([]byte, error) {
-	l, state := x.local, x.local.Peer.Now()
-	x.proposed = wire.Propose{
-		Run: l.Run, Layout: l.Layout, View: state.View, Incarnation: state.Incarnation, Steps: state.Steps,
-		SliceLen: uint32(l.Replica.SliceLen()), Cut: l.Cut,
-		Overlap: uint8(x.overlap), Lanes: uint8(l.Links.Lanes(x.partner, now)), Codecs: x.offer.Codecs,
-	}
+	l := x.local
+	x.proposed = wire.Propose{Opening: l.opening(x.offer.Codecs), Overlap: uint8(x.overlap), Lanes: uint8(l.Links.Lanes(x.partner, now))}
 	return packTerms(l, buf, x.id, x.proposed)
 }
 

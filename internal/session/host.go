@@ -71,9 +71,18 @@ type State struct {
 	Ready                    bool
 }
 
+// opening is what this peer says when it opens an exchange or a transfer.
+func (l *Host) opening(codecs []uint8) wire.Opening {
+	state := l.Peer.Now()
+	return wire.Opening{
+		Run: l.Run, Layout: l.Layout, View: state.View, Incarnation: state.Incarnation, Steps: state.Steps,
+		SliceLen: uint32(l.Replica.SliceLen()), Cut: l.Cut, Codecs: codecs,
+	}
+}
+
 // examine finds what makes an exchange impossible, whatever the averaging machine thinks of
 // it, and which of the codecs offered are known here, in the memory of into. The reason is 0 if nothing does.
-func (l *Host) examine(now time.Duration, partner topology.PeerID, m *wire.Propose, into []coding.ID) (codecs []coding.ID, reason wire.Reason, detail string) {
+func (l *Host) examine(now time.Duration, partner topology.PeerID, m *wire.Opening, into []coding.ID) (codecs []coding.ID, reason wire.Reason, detail string) {
 	if reason, detail = wire.Differs(l.Run, l.Layout, m.Run, m.Layout); reason != 0 {
 		return into, reason, detail
 	}

@@ -19,8 +19,10 @@ func TestAnOfferThatIsNoneIsAnOffenceWithAName(t *testing.T) {
 	x.ways[0].done[0] = true
 	host := &x.a.local
 	offer := wire.Offer{
-		Run: host.Run, Layout: host.Layout, Incarnation: 1, Cut: host.Cut,
-		SliceLen: uint32(host.Replica.SliceLen()), Codecs: []uint8{uint8(coding.Raw)},
+		Opening: wire.Opening{
+			Run: host.Run, Layout: host.Layout, Incarnation: 1, Cut: host.Cut,
+			SliceLen: uint32(host.Replica.SliceLen()), Codecs: []uint8{uint8(coding.Raw)},
+		},
 	}
 	replica.PutTransfer(&offer, collective.Transfer{From: collective.Parameters, Into: collective.Parameters, Add: true, Parts: 1})
 	x.say(t, offer)

@@ -59,7 +59,7 @@ func (s *Served) proposed(now time.Duration, h wire.Header) {
 	s.id, s.phase, s.unsummed = h.Exchange, entering, s.local.unsummed(h)
 	s.wanted = s.event(averaging.Proposed, true)
 	s.wanted.Incarnation = s.proposal.Incarnation
-	s.codecs, s.refusal.Reason, s.refusal.Detail = s.local.examine(now, s.partner, &s.proposal, s.codecs)
+	s.codecs, s.refusal.Reason, s.refusal.Detail = s.local.examine(now, s.partner, &s.proposal.Opening, s.codecs)
 }
 
 // offered looks at the offer of a transfer.
@@ -73,12 +73,9 @@ func (s *Served) offered(now time.Duration, h wire.Header) {
 // consider finds what makes a transfer impossible, whatever the averaging machine thinks of
 // it. The reason is 0 if nothing does.
 func (s *Served) consider(now time.Duration) (reason wire.Reason, detail string) {
-	m := &s.offer
-	s.proposal = wire.Propose{Run: m.Run, Layout: m.Layout, SliceLen: m.SliceLen, Cut: m.Cut, Codecs: m.Codecs}
-	if s.codecs, reason, detail = s.local.examine(now, s.partner, &s.proposal, s.codecs); reason != 0 {
+	if s.codecs, reason, detail = s.local.examine(now, s.partner, &s.offer.Opening, s.codecs); reason != 0 {
 		return reason, detail
 	}
-	s.proposal.Codecs = nil // they are the offer's
 	if !s.local.Traits.Gradients && !s.local.Traits.Pools {
 		return wire.ReasonRound, "this peer averages models by exchanges, and takes no transfers"
 	}

@@ -74,11 +74,7 @@ func (x *Transfer) propose(buf *[]byte) ([]byte, error) {
 	if err := x.beginSending(x.offer); err != nil {
 		return nil, err
 	}
-	l, state := x.local, x.local.Peer.Now()
-	offered := wire.Offer{
-		Run: l.Run, Layout: l.Layout, View: state.View, Incarnation: state.Incarnation, Steps: state.Steps,
-		SliceLen: uint32(l.Replica.SliceLen()), Cut: l.Cut, Codecs: x.offer.Codecs,
-	}
+	offered := wire.Offer{Opening: x.local.opening(x.offer.Codecs)}
 	replica.PutTransfer(&offered, x.terms.Transfer)
 	return pack(buf, x.id, offered)
 }

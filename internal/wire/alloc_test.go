@@ -14,7 +14,7 @@ func packs(t testing.TB) map[Type]func() {
 		TypeWelcome: func() { packInto(t, buf, Welcome{Steps: number}) },
 		TypeRefuse:  func() { packInto(t, buf, Refuse{Reason: ReasonBusy, Detail: text}) },
 		TypePropose: func() {
-			packInto(t, buf, Propose{Run: text, Steps: number, SliceLen: 1, Overlap: 1, Lanes: 1, Codecs: codecs})
+			packInto(t, buf, Propose{Opening: Opening{Run: text, Steps: number, SliceLen: 1, Codecs: codecs}, Overlap: 1, Lanes: 1})
 		},
 		TypeAccept:       func() { packInto(t, buf, Accept{Window: 1, Steps: number, Overlap: 1, Lanes: 1, Codecs: codecs}) },
 		TypeStatus:       func() { packInto(t, buf, Status{Incarnation: number, Slices: indices}) },
@@ -31,11 +31,10 @@ func packs(t testing.TB) map[Type]func() {
 		TypeStateHashes: func() { packInto(t, buf, StateHashes{Signature: codecs, Hashes: hashes}) },
 		TypeStateWant:   func() { packInto(t, buf, StateWant{First: indices[0], Count: 1}) },
 		TypeControl:     func() { packInto(t, buf, Control{Kind: ControlHold, Run: text, Author: text, Body: codecs}) },
-		TypeMember:      func() { packInto(t, buf, Member{ID: text, Role: text, Name: text, Digest: codecs}) },
 		TypeTell:        func() { packInto(t, buf, Tell{Kind: 1, Round: number}) },
 		TypeSum:         func() { packInto(t, buf, Sum{Kind: SumPlace, Name: text, Attempt: number, Next: text}) },
 		TypeOffer: func() {
-			packInto(t, buf, Offer{Run: text, Steps: number, SliceLen: 1, Parts: 1, Codecs: codecs})
+			packInto(t, buf, Offer{Opening: Opening{Run: text, Steps: number, SliceLen: 1, Codecs: codecs}, Parts: 1})
 		},
 	}
 }

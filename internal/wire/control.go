@@ -95,6 +95,6 @@ func (m *Control) signed(c Coder) Coder {
 	}
 	c.run(&m.Run)
 	c.Text(&m.Author, 1, MaxAuthor)
-	c.bytes(&m.Body, 2, 0, MaxControlBody, "bytes of body")
+	c.Bytes(&m.Body, 2, 0, MaxControlBody, "bytes of body")
 	return c
 }

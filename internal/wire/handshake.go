@@ -120,8 +120,8 @@ func (m *Refuse) Decode(payload []byte) error {
 	return c.Finish()
 }
 
-// Propose opens an exchange: an active peer asks a passive one.
-type Propose struct {
+// Opening is what who opens an exchange or a transfer says of itself.
+type Opening struct {
 	// Run is the name of the run, as CheckRun wants it.
 	Run string
 	// Layout is the hash of the model's layout.
@@ -138,14 +138,32 @@ type Propose struct {
 	// Cut is a digest of how the sender cuts its model into slices: two peers that
 	// cut otherwise would take one part of the model for another.
 	Cut uint64
+	// Codecs are the codecs that the sender may use, 1 to MaxCodecs of them, the one
+	// it prefers first. A receiver ignores those it does not know.
+	Codecs []uint8
+}
+
+// before and after are its fields before and after those of its kind.
+func (m *Opening) before(c *Coder) {
+	c.Fixed(m.Layout[:])
+	c.uint64s(&m.View, &m.Incarnation, &m.Steps)
+	c.sliceLen(&m.SliceLen)
+	c.Uint64(&m.Cut)
+}
+
+func (m *Opening) after(c *Coder) {
+	c.run(&m.Run)
+	c.codecs(&m.Codecs)
+}
+
+// Propose opens an exchange: an active peer asks a passive one.
+type Propose struct {
+	Opening
 	// Overlap counts the exchanges that the sender takes part in, this one
 	// included: at least 1.
 	Overlap uint8
 	// Lanes is the number of streams that the sender would use: 1 to MaxLanes.
 	Lanes uint8
-	// Codecs are the codecs that the sender may use, 1 to MaxCodecs of them, the one
-	// it prefers first. A receiver ignores those it does not know.
-	Codecs []uint8
 }
 
 // Type is TypePropose.
@@ -160,24 +178,15 @@ func (m *Propose) Decode(payload []byte) error {
 }
 
 func (m *Propose) fields(c Coder) Coder {
-	c.Fixed(m.Layout[:])
-	c.uint64s(&m.View, &m.Incarnation, &m.Steps)
-	c.slicing(&m.SliceLen, &m.Cut)
+	m.before(&c)
 	c.overlap(&m.Overlap)
 	c.lanes(&m.Lanes)
-	c.run(&m.Run)
-	c.codecs(&m.Codecs)
+	m.after(&c)
 	return c
 }
 
 // codecs codes a list of codecs.
 func (c *Coder) codecs(list *[]uint8) { c.copied(list, 1, 1, MaxCodecs, "codecs") }
-
-// slicing codes how a model is cut into slices.
-func (c *Coder) slicing(sliceLen *uint32, cut *uint64) {
-	c.sliceLen(sliceLen)
-	c.Uint64(cut)
-}
 
 // sliceLen codes a number of values per slice.
 func (c *Coder) sliceLen(n *uint32) {

@@ -26,7 +26,6 @@ func messageDecoders() map[Type]func([]byte) (Message, error) {
 		TypeStateWant:    decodeAs[StateWant],
 		TypeStateHashes:  decodeAs[StateHashes],
 		TypeControl:      decodeAs[Control],
-		TypeMember:       decodeAs[Member],
 		TypeTell:         decodeAs[Tell],
 		TypeOffer:        decodeAs[Offer],
 		TypeSum:          decodeAs[Sum],
@@ -74,7 +73,7 @@ func recode(t Type, payload []byte) ([]byte, error) {
 		var m Share
 		err := m.Decode(payload)
 		return m.Append(nil), err
-	case TypeAck, TypeTaken, TypeRanges, TypeStateSlice:
+	case TypeAck, TypeTaken, TypeRanges, TypeStateSlice, TypeMember:
 		return payload, nil
 	}
 	return nil, fmt.Errorf("%v: %w", t, ErrType)

@@ -41,10 +41,11 @@ func drawMessage(t *rapid.T) Message {
 		},
 		func() Message {
 			return Propose{
-				Run: drawText(t, 1, MaxRunName), Layout: drawHash(t), View: number("view"),
-				Incarnation: number("incarnation"), Steps: number("steps"), SliceLen: sliceLen.Draw(t, "slice length"), Cut: number("cut"),
+				Opening: Opening{
+					Run: drawText(t, 1, MaxRunName), Layout: drawHash(t), View: number("view"), Incarnation: number("incarnation"), Steps: number("steps"),
+					SliceLen: sliceLen.Draw(t, "slice length"), Cut: number("cut"), Codecs: rapid.SliceOfN(rapid.Uint8(), 1, MaxCodecs).Draw(t, "codecs"),
+				},
 				Overlap: overlap.Draw(t, "overlap"), Lanes: lanes.Draw(t, "lanes"),
-				Codecs: rapid.SliceOfN(rapid.Uint8(), 1, MaxCodecs).Draw(t, "codecs"),
 			}
 		},
 		func() Message {
@@ -106,11 +107,11 @@ func drawMessage(t *rapid.T) Message {
 			parts := rapid.Uint32Range(1, MaxParts).Draw(t, "parts")
 			buffer := rapid.Uint8Range(BufferParameters, BufferSum)
 			return Offer{
-				Run: drawText(t, 1, MaxRunName), Layout: drawHash(t), View: number("view"),
-				Incarnation: number("incarnation"), Steps: number("steps"), SliceLen: sliceLen.Draw(t, "slice length"), Cut: number("cut"),
-				From: buffer.Draw(t, "from"), Into: buffer.Draw(t, "into"), Add: rapid.Bool().Draw(t, "add"),
-				Part: rapid.Uint32Range(0, parts-1).Draw(t, "part"), Parts: parts, Round: number("round"),
-				Codecs: rapid.SliceOfN(rapid.Uint8(), 1, MaxCodecs).Draw(t, "codecs"),
+				Opening: Opening{
+					Run: drawText(t, 1, MaxRunName), Layout: drawHash(t), View: number("view"), Incarnation: number("incarnation"), Steps: number("steps"),
+					SliceLen: sliceLen.Draw(t, "slice length"), Cut: number("cut"), Codecs: rapid.SliceOfN(rapid.Uint8(), 1, MaxCodecs).Draw(t, "codecs"),
+				},
+				From: buffer.Draw(t, "from"), Into: buffer.Draw(t, "into"), Add: rapid.Bool().Draw(t, "add"), Part: rapid.Uint32Range(0, parts-1).Draw(t, "part"), Parts: parts, Round: number("round"),
 			}
 		},
 		func() Message {
@@ -166,7 +167,7 @@ func TestLargestMessages(t *testing.T) {
 		Hello{Run: run},
 		Welcome{},
 		Refuse{Reason: 1, Detail: strings.Repeat("d", MaxDetail)},
-		Propose{Run: run, SliceLen: MaxSliceLen, Overlap: 1, Lanes: MaxLanes, Codecs: make([]uint8, MaxCodecs)},
+		Propose{Opening: Opening{Run: run, SliceLen: MaxSliceLen, Codecs: make([]uint8, MaxCodecs)}, Overlap: 1, Lanes: MaxLanes},
 		Accept{Window: MaxInDoubt / MaxLanes, Overlap: 1, Lanes: MaxLanes, Codecs: make([]uint8, MaxCodecs)},
 		Status{Slices: make([]uint32, MaxInDoubt)},
 		Settled{Known: true, Applied: math.MaxUint64},
@@ -197,7 +198,7 @@ func TestFieldsOutOfBounds(t *testing.T) {
 	long := strings.Repeat("r", MaxRunName+1)
 	endless := strings.Repeat("r", 300)
 	propose := func(edit func(*Propose)) Propose {
-		m := Propose{Run: "digits", SliceLen: 1, Overlap: 1, Lanes: 1, Codecs: []uint8{0}}
+		m := Propose{Opening: Opening{Run: "digits", SliceLen: 1, Codecs: []uint8{0}}, Overlap: 1, Lanes: 1}
 		edit(&m)
 		return m
 	}
@@ -300,7 +301,7 @@ func TestDecodedMessagesOwnTheirMemory(t *testing.T) {
 	for _, want := range []Message{
 		Hello{Run: "digits"},
 		Refuse{Reason: ReasonBusy, Detail: "later"},
-		Propose{Run: "digits", SliceLen: 1, Overlap: 1, Lanes: 1, Codecs: []uint8{1, 2}},
+		Propose{Opening: Opening{Run: "digits", SliceLen: 1, Codecs: []uint8{1, 2}}, Overlap: 1, Lanes: 1},
 		Status{Slices: []uint32{1, 2}},
 		Record{Signed: []byte{1, 2}},
 		StateRequest{Run: "digits"},

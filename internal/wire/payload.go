@@ -74,11 +74,11 @@ type Coder struct {
 	err     error
 }
 
-// BodyWriter and BodyReader code the body of a control message; Written is what was
-// written.
-func BodyWriter() Coder            { return writer(nil) }
-func BodyReader(body []byte) Coder { return reader(TypeControl, body) }
-func (c *Coder) Written() []byte   { return c.out }
+// BodyWriter and BodyReader code what others say in a frame of a type, or in a part of one;
+// Written is what was written.
+func BodyWriter() Coder                       { return writer(nil) }
+func BodyReader(what Type, body []byte) Coder { return reader(what, body) }
+func (c *Coder) Written() []byte              { return c.out }
 
 func writer(dst []byte) Coder                { return Coder{out: dst} }
 func reader(what Type, payload []byte) Coder { return Coder{what: what, Reading: true, rest: payload} }
@@ -198,9 +198,9 @@ func (c *Coder) Fixed(b []byte) {
 	c.out = append(c.out, b...)
 }
 
-// bytes codes bytes after their number, which takes size bytes itself. What is read is a
+// Bytes codes bytes after their number, which takes size bytes itself. What is read is a
 // part of the payload.
-func (c *Coder) bytes(b *[]byte, size, least, most int, what string) {
+func (c *Coder) Bytes(b *[]byte, size, least, most int, what string) {
 	n := c.Count(len(*b), size, least, most, what)
 	if c.Reading {
 		*b = c.take(n)
@@ -209,17 +209,17 @@ func (c *Coder) bytes(b *[]byte, size, least, most int, what string) {
 	c.out = append(c.out, *b...)
 }
 
-// copied codes bytes as bytes does; what is read is a copy, in the memory of those before.
+// copied codes bytes as Bytes does; what is read is a copy, in the memory of those before.
 func (c *Coder) copied(b *[]byte, size, least, most int, what string) {
 	read := *b
-	if c.bytes(&read, size, least, most, what); c.Reading {
+	if c.Bytes(&read, size, least, most, what); c.Reading {
 		*b = append((*b)[:0], read...)
 	}
 }
 
-// remaining codes what is left, which a later release has added. What is read is a part of
+// Remaining codes what is left, which a later release has added. What is read is a part of
 // the payload.
-func (c *Coder) remaining(b *[]byte) {
+func (c *Coder) Remaining(b *[]byte) {
 	if !c.Reading {
 		c.out = append(c.out, *b...)
 		return

@@ -133,7 +133,7 @@ func (m *Manifest) signed(c Coder) Coder {
 }
 
 // signature codes a signature; what is read is a part of the payload.
-func (c *Coder) signature(b *[]byte) { c.bytes(b, 1, 1, MaxSignature, "bytes of signature") }
+func (c *Coder) signature(b *[]byte) { c.Bytes(b, 1, 1, MaxSignature, "bytes of signature") }
 
 // StateWant asks for consecutive slices of the state that a Manifest describes.
 type StateWant struct {

@@ -185,7 +185,7 @@ func (m *Share) fields(c Coder) Coder {
 	if n := uint64(len(c.rest)); c.Reading && (n > MaxShare || m.Offset > m.Total || n > m.Total-m.Offset) {
 		c.Fault("%d bytes from byte %d of %d, at most %d", n, m.Offset, m.Total, MaxShare)
 	}
-	if c.remaining(&m.Data); !c.Reading {
+	if c.Remaining(&m.Data); !c.Reading {
 		c.out = slices.Grow(c.out, NumberSize*len(m.Values))
 		for _, v := range m.Values {
 			c.out = binary.LittleEndian.AppendUint64(c.out, math.Float64bits(v))

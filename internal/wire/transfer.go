@@ -60,19 +60,7 @@ func (m *Tell) fields(c Coder) Coder {
 // Offer opens a transfer: its sender wants to move a part of one of its buffers into
 // one of the receiver's, one way.
 type Offer struct {
-	// Run is the name of the run, as CheckRun wants it.
-	Run string
-	// Layout is the hash of the model's layout.
-	Layout [32]byte
-	// View is a digest of the membership that the sender sees.
-	View uint64
-	// Incarnation counts the lives of the sender.
-	Incarnation uint64
-	// Steps is the number of gradient steps that the sender has taken.
-	Steps uint64
-	// SliceLen and Cut are as in Propose.
-	SliceLen uint32
-	Cut      uint64
+	Opening
 	// From is the sender's buffer and Into the receiver's, one of the Buffer numbers.
 	From, Into uint8
 	// Add tells whether what comes is added to what the receiver has, or replaces it.
@@ -81,8 +69,6 @@ type Offer struct {
 	Part, Parts uint32
 	// Round is the round of the algorithm that both ends run.
 	Round uint64
-	// Codecs are those that the PARTs may be coded with, 1 to MaxCodecs.
-	Codecs []uint8
 }
 
 // Type is TypeOffer.
@@ -95,9 +81,7 @@ func (m Offer) Append(dst []byte) []byte { return m.fields(writer(dst)).out }
 func (m *Offer) Decode(payload []byte) error { return m.fields(reader(TypeOffer, payload)).Finish() }
 
 func (m *Offer) fields(c Coder) Coder {
-	c.Fixed(m.Layout[:])
-	c.uint64s(&m.View, &m.Incarnation, &m.Steps)
-	c.slicing(&m.SliceLen, &m.Cut)
+	m.before(&c)
 	c.buffer(&m.From)
 	c.buffer(&m.Into)
 	c.Bool(&m.Add)
@@ -106,8 +90,7 @@ func (m *Offer) fields(c Coder) Coder {
 		c.Fault("part %d of %d, which are not within 1 and %d", m.Part, m.Parts, MaxParts)
 	}
 	c.Uint64(&m.Round)
-	c.run(&m.Run)
-	c.codecs(&m.Codecs)
+	m.after(&c)
 	return c
 }
 

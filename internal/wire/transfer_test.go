@@ -22,9 +22,11 @@ func transferVectors() []vector {
 			name: "offer", about: "a peer offers, as number 8, the second quarter of its sum, to be added to the other's",
 			header: Header{Exchange: 8},
 			message: Offer{
-				Run: "digits", Layout: layoutHash(), View: 0x1122334455667788, Incarnation: 2, Steps: 1024,
-				SliceLen: 16384, Cut: 0x99aabbccddeeff00, From: BufferSum, Into: BufferSum, Add: true,
-				Part: 1, Parts: 4, Round: 12, Codecs: []uint8{1},
+				Opening: Opening{
+					Run: "digits", Layout: layoutHash(), View: 0x1122334455667788, Incarnation: 2, Steps: 1024,
+					SliceLen: 16384, Cut: 0x99aabbccddeeff00, Codecs: []uint8{1},
+				},
+				From: BufferSum, Into: BufferSum, Add: true, Part: 1, Parts: 4, Round: 12,
 			},
 			parts: append(append([]part{
 				{32, "layout hash"}, {8, "view digest: 0x1122334455667788"}, {8, "incarnation: 2"}, {8, "steps: 1024"},
@@ -58,7 +60,7 @@ func transferVectors() []vector {
 func TestLargestTransferMessages(t *testing.T) {
 	for _, m := range []Message{
 		Tell{Value: math.MaxFloat64},
-		Offer{Run: strings.Repeat("r", MaxRunName), SliceLen: 1, Parts: MaxParts, Codecs: make([]uint8, MaxCodecs)},
+		Offer{Opening: Opening{Run: strings.Repeat("r", MaxRunName), SliceLen: 1, Codecs: make([]uint8, MaxCodecs)}, Parts: MaxParts},
 	} {
 		payload := m.Append(nil)
 		if most, _ := m.Type().limit(); len(payload) != most {
@@ -72,7 +74,7 @@ func TestLargestTransferMessages(t *testing.T) {
 
 func TestTransferFieldsOutOfBounds(t *testing.T) {
 	offer := func(edit func(*Offer)) Offer {
-		m := Offer{Run: "digits", SliceLen: 1, Parts: 1, Codecs: []uint8{1}}
+		m := Offer{Opening: Opening{Run: "digits", SliceLen: 1, Codecs: []uint8{1}}, Parts: 1}
 		edit(&m)
 		return m
 	}

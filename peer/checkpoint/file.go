@@ -132,12 +132,7 @@ func checkFormat(format string) error {
 // Read reads one checkpoint, which must be of the folder's run, and puts its values into
 // params if all of it is sound.
 func Read(c Folder, path string, params *tensor.Params) (*Taken, error) {
-	file, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer file.Close()
-	read, metadata, err := tensor.ReadSafetensors(file)
+	read, metadata, err := readAll(path)
 	if err != nil {
 		return nil, err
 	}
@@ -211,20 +206,33 @@ type File struct {
 // Open reads a file. A checkpoint must be of this release's format. What is in it is not
 // checked: see Intact.
 func Open(path string) (*File, error) {
-	from, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer from.Close()
-	f := &File{}
-	f.Tensors, f.Metadata, err = tensor.ReadSafetensors(from)
+	tensors, metadata, err := readAll(path)
+	f := &File{tensors, metadata}
 	if err == nil && f.IsCheckpoint() {
-		err = checkFormat(f.Metadata[keyFormat])
+		err = checkFormat(metadata[keyFormat])
 	}
 	if err != nil {
 		return nil, fmt.Errorf("reading %s: %w", path, err)
 	}
 	return f, nil
+}
+
+func readAll(path string) (*tensor.Params, map[string]string, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer file.Close()
+	return tensor.ReadSafetensors(file)
+}
+
+// Load puts the values into a model's of the same tensors, in whichever order.
+func (f *File) Load(model *tensor.Params) error {
+	err := fits(f.Tensors.Layout(), model.Layout())
+	if err == nil {
+		reorder(model.Vector(), f.Tensors.Vector(), byName(f.Tensors.Layout(), model.Layout()))
+	}
+	return err
 }
 
 // IsCheckpoint tells whether it is one of this program, and no other model.

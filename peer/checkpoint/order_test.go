@@ -57,6 +57,11 @@ func TestModelsThatLieOtherwise(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
+			exported, _, _ := parts(all)
+			values := tensor.NewParams(model)
+			if err := (&File{Tensors: exported}).Load(values); (err == nil) != c.named || c.named && !slices.Equal(values.Vector(), c.want) {
+				t.Errorf("of its model are loaded %v, %v", values.Vector(), err)
+			}
 			reading, params := written, tensor.NewParams(model)
 			reading.Build, reading.Older = "v2", func(_, _ *tensor.Layout) []int { return c.older }
 			taken, err := Read(reading, path, params)

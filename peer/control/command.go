@@ -114,7 +114,7 @@ func CommandOf(m wire.Control) (Command, error) {
 	if c.Kind == 0 {
 		return c, ErrKind
 	}
-	body := wire.BodyReader(m.Body)
+	body := wire.BodyReader(wire.TypeControl, m.Body)
 	c.fields(&body)
 	return c, errors.Join(body.Finish(), c.Schedule.Validate())
 }

@@ -34,7 +34,6 @@ func (s State) String() string {
 
 // Digest is what a member tells all others of itself now and then.
 type Digest struct {
-	Peer seam.PeerID
 	// Name and Version are what the member calls itself and was built from: printable
 	// text, empty until it is known.
 	Name, Version string
@@ -91,23 +90,33 @@ func (d Digest) Named(names map[uint64]seam.PeerID) Digest {
 	return d
 }
 
-// Body is what a message says of a digest; docs/WIRE.md has the bytes.
-func (d Digest) Body() []byte {
+// Body is what a message of a kind says of a member; docs/WIRE.md has the bytes.
+func (d Digest) Body(kind wire.ControlKind) []byte {
 	body := wire.BodyWriter()
-	d.fields(&body)
+	d.fields(&body, kind)
 	return body.Written()
 }
 
-// DigestOf reads what a message says of a member; Named finds its partners' names.
-func DigestOf(member seam.PeerID, said []byte, heard time.Time) (Digest, error) {
-	d, body := Digest{Peer: member, Heard: heard}, wire.BodyReader(said)
-	d.fields(&body)
+// DigestOf reads what a message says of its author; Named finds its partners' names.
+func DigestOf(m wire.Control, heard time.Time) (Digest, error) {
+	d, body := Digest{Sequence: m.Sequence, Heard: heard}, wire.BodyReader(wire.TypeControl, m.Body)
+	if m.Kind != wire.ControlDigest && m.Kind != wire.ControlIntroduction {
+		return d, ErrKind
+	}
+	d.fields(&body, m.Kind)
 	return d, body.Finish()
 }
 
-// fields writes or reads what a message says.
-func (d *Digest) fields(c *wire.Coder) {
-	for _, n := range []*uint64{&d.Incarnation, &d.Steps, &d.FlockSteps, &d.Exchanges, &d.Failed} {
+// fields writes or reads what a message of a kind says: what a member is called, which releases
+// before that drop, or how it gets on.
+func (d *Digest) fields(c *wire.Coder, kind wire.ControlKind) {
+	if c.Uint64(&d.Incarnation); kind == wire.ControlIntroduction {
+		var later []byte
+		d.names(c)
+		c.Remaining(&later)
+		return
+	}
+	for _, n := range []*uint64{&d.Steps, &d.FlockSteps, &d.Exchanges, &d.Failed} {
 		c.Uint64(n)
 	}
 	c.Uint8((*uint8)(&d.State))
@@ -135,6 +144,15 @@ func (d *Digest) fields(c *wire.Coder) {
 		if c.Uint32(&exchanges); c.Reading {
 			d.Partners[i] = Met{mark: mark, Exchanges: uint64(exchanges)}
 		}
+	}
+}
+
+// names writes or reads what a member is called. Who reads it may show it on a terminal.
+func (d *Digest) names(c *wire.Coder) {
+	c.Text(&d.Name, 0, wire.MaxName)
+	c.Text(&d.Version, 0, wire.MaxVersion)
+	if c.Reading {
+		d.Name, d.Version = Printable(d.Name), Printable(d.Version)
 	}
 }
 

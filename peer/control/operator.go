@@ -50,7 +50,7 @@ func (o Operator) converse(ctx context.Context, member seam.PeerID, messages [][
 	if err != nil {
 		return nil, fmt.Errorf("speaking to run %q: %w", o.Run, err)
 	}
-	answers, err := standing.Converse(ctx, over, o.Run, member, messages, stall)
+	answers, err := standing.Said().Ask(ctx, over, o.Run, member, messages, stall)
 	if refusal, ok := errors.AsType[*wire.Refusal](err); ok && refusal.Reason == wire.ReasonOperator {
 		return nil, fmt.Errorf("%w: %w", ErrOperator, err)
 	}

@@ -2,9 +2,6 @@ package optim
 
 import (
 	"cmp"
-	"fmt"
-	"maps"
-	"slices"
 
 	"github.com/seed-97356399/murmuration/tensor"
 )
@@ -34,31 +31,20 @@ type AdamW struct {
 	// part of it, so that there they would have peers scale what they share differently.
 	Clip float64
 
-	steps  uint64
-	first  tensor.Vector
-	second tensor.Vector
+	memory
 }
 
 // Delta implements Optimizer.
 func (o *AdamW) Delta(grad, x tensor.Vector, rate float64) {
-	if len(o.first) != len(grad) {
-		o.first, o.second, o.steps = make(tensor.Vector, len(grad)), make(tensor.Vector, len(grad)), 0
-	}
+	o.begin(2, len(grad))
 	o.steps++
 	clip(grad, o.Clip)
 	for p := range o.Decayed.over(len(grad), o.WeightDecay) {
 		tensor.AdamWRates{
 			Rate: rate, Beta1: cmp.Or(o.Beta1, DefaultBeta1), Beta2: cmp.Or(o.Beta2, DefaultBeta2),
 			Epsilon: cmp.Or(o.Epsilon, DefaultEpsilon), Decay: p.decay, Step: o.steps,
-		}.Delta(p.in(grad), p.in(o.first), p.in(o.second), p.in(grad), p.in(x))
+		}.Delta(p.in(grad), p.in(o.vectors[0]), p.in(o.vectors[1]), p.in(grad), p.in(x))
 	}
-}
-
-// Reset implements Resetter.
-func (o *AdamW) Reset() {
-	clear(o.first)
-	clear(o.second)
-	o.steps = 0
 }
 
 // leastEpsilon is the least that float32 has with all its digits.
@@ -79,20 +65,7 @@ func (o *AdamW) Validate(layout *tensor.Layout) error {
 const kindAdamW, vectorMean, vectorSquare = "adamw", "mean", "square"
 
 // State implements Stateful.
-func (o *AdamW) State() State {
-	s := State{Kind: kindAdamW, Steps: o.steps, Vectors: vectors(o.first, vectorMean)}
-	maps.Copy(s.Vectors, vectors(o.second, vectorSquare))
-	return s
-}
+func (o *AdamW) State() State { return o.state(kindAdamW, vectorMean, vectorSquare) }
 
 // Restore implements Stateful.
-func (o *AdamW) Restore(s State) error {
-	if err := s.check(kindAdamW, vectorMean, vectorSquare); err != nil {
-		return err
-	}
-	if slices.ContainsFunc(s.Vectors[vectorSquare], func(v float32) bool { return v < 0 }) {
-		return fmt.Errorf("restoring the state of %s: %s holds negative values", kindAdamW, vectorSquare)
-	}
-	o.first, o.second, o.steps = s.Vectors[vectorMean], s.Vectors[vectorSquare], s.Steps
-	return nil
-}
+func (o *AdamW) Restore(s State) error { return o.restore(s, kindAdamW, vectorMean, vectorSquare) }

@@ -27,24 +27,19 @@ type Lion struct {
 	// bound. See AdamW.
 	Clip float64
 
-	mean tensor.Vector
+	memory
 }
 
 // Delta implements Optimizer.
 func (o *Lion) Delta(grad, x tensor.Vector, rate float64) {
-	if len(o.mean) != len(grad) {
-		o.mean = make(tensor.Vector, len(grad))
-	}
+	o.begin(1, len(grad))
 	clip(grad, o.Clip)
 	for p := range o.Decayed.over(len(grad), o.WeightDecay) {
 		tensor.LionRates{
 			Rate: rate, Beta1: cmp.Or(o.Beta1, DefaultBeta1), Beta2: cmp.Or(o.Beta2, DefaultLionBeta2), Decay: p.decay,
-		}.Delta(p.in(grad), p.in(o.mean), p.in(grad), p.in(x))
+		}.Delta(p.in(grad), p.in(o.vectors[0]), p.in(grad), p.in(x))
 	}
 }
-
-// Reset implements Resetter.
-func (o *Lion) Reset() { clear(o.mean) }
 
 // Validate implements Validator.
 func (o *Lion) Validate(layout *tensor.Layout) error {
@@ -58,15 +53,7 @@ func (o *Lion) Validate(layout *tensor.Layout) error {
 const kindLion = "lion"
 
 // State implements Stateful.
-func (o *Lion) State() State {
-	return State{Kind: kindLion, Vectors: vectors(o.mean, vectorMean)}
-}
+func (o *Lion) State() State { return o.state(kindLion, vectorMean) }
 
 // Restore implements Stateful.
-func (o *Lion) Restore(s State) error {
-	if err := s.check(kindLion, vectorMean); err != nil {
-		return err
-	}
-	o.mean = s.Vectors[vectorMean]
-	return nil
-}
+func (o *Lion) Restore(s State) error { return o.restore(s, kindLion, vectorMean) }

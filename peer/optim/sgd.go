@@ -21,24 +21,19 @@ type SGD struct {
 	// bound. See AdamW.
 	Clip float64
 
-	velocity tensor.Vector
+	memory
 }
 
 // Delta implements Optimizer.
 func (o *SGD) Delta(grad, x tensor.Vector, rate float64) {
-	if len(o.velocity) != len(grad) {
-		o.velocity = make(tensor.Vector, len(grad))
-	}
+	o.begin(1, len(grad))
 	clip(grad, o.Clip)
 	for p := range o.Decayed.over(len(grad), o.WeightDecay) {
 		tensor.MomentumRates{
 			Rate: rate, Momentum: o.Momentum, Decay: p.decay, Nesterov: o.Nesterov,
-		}.Delta(p.in(grad), p.in(o.velocity), p.in(grad), p.in(x))
+		}.Delta(p.in(grad), p.in(o.vectors[0]), p.in(grad), p.in(x))
 	}
 }
-
-// Reset implements Resetter.
-func (o *SGD) Reset() { clear(o.velocity) }
 
 // Validate implements Validator.
 func (o *SGD) Validate(layout *tensor.Layout) error {
@@ -51,15 +46,7 @@ func (o *SGD) Validate(layout *tensor.Layout) error {
 const kindSGD, vectorVelocity = "sgd", "velocity"
 
 // State implements Stateful.
-func (o *SGD) State() State {
-	return State{Kind: kindSGD, Vectors: vectors(o.velocity, vectorVelocity)}
-}
+func (o *SGD) State() State { return o.state(kindSGD, vectorVelocity) }
 
 // Restore implements Stateful.
-func (o *SGD) Restore(s State) error {
-	if err := s.check(kindSGD, vectorVelocity); err != nil {
-		return err
-	}
-	o.velocity = s.Vectors[vectorVelocity]
-	return nil
-}
+func (o *SGD) Restore(s State) error { return o.restore(s, kindSGD, vectorVelocity) }

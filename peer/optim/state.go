@@ -35,12 +35,48 @@ type Stateful interface {
 	Restore(State) error
 }
 
-// vectors is a vector by its name, nothing if it is empty.
-func vectors(v tensor.Vector, name string) map[string]tensor.Vector {
-	if len(v) == 0 {
-		return map[string]tensor.Vector{}
+// memory is what an optimizer of this package remembers; which vectors it has is its own matter.
+type memory struct {
+	vectors []tensor.Vector
+	steps   uint64
+}
+
+// begin has so many vectors of this size, new ones if there are no such yet.
+func (m *memory) begin(vectors, size int) {
+	if len(m.vectors) == vectors && len(m.vectors[0]) == size {
+		return
 	}
-	return map[string]tensor.Vector{name: v}
+	m.vectors, m.steps = make([]tensor.Vector, vectors), 0
+	for i := range m.vectors {
+		m.vectors[i] = make(tensor.Vector, size)
+	}
+}
+
+// Reset implements Resetter.
+func (m *memory) Reset() {
+	for _, v := range m.vectors {
+		clear(v)
+	}
+	m.steps = 0
+}
+
+func (m *memory) state(kind string, names ...string) State {
+	s := State{Kind: kind, Steps: m.steps, Vectors: make(map[string]tensor.Vector, len(m.vectors))}
+	for i, v := range m.vectors {
+		s.Vectors[names[i]] = v
+	}
+	return s
+}
+
+func (m *memory) restore(s State, kind string, names ...string) error {
+	if err := s.check(kind, names...); err != nil {
+		return err
+	}
+	m.vectors, m.steps = nil, s.Steps
+	for _, name := range names[:len(s.Vectors)] {
+		m.vectors = append(m.vectors, s.Vectors[name])
+	}
+	return nil
 }
 
 // check tells what keeps a state from being one of a kind with these vectors: all of
@@ -63,6 +99,8 @@ func (s State) check(kind string, names ...string) error {
 			return fmt.Errorf("restoring the state of %s: %d values of %s, want %d", kind, len(v), name, len(s.Vectors[names[0]]))
 		case !tensor.Finite(v):
 			return fmt.Errorf("restoring the state of %s: %s: %w", kind, name, ErrNotFinite)
+		case name == vectorSquare && slices.ContainsFunc(v, func(v float32) bool { return v < 0 }):
+			return fmt.Errorf("restoring the state of %s: %s holds negative values", kind, name)
 		}
 	}
 	return nil

@@ -37,6 +37,10 @@ func TestOptimizersComeBack(t *testing.T) {
 		if a, b, anew := step(old, -0.5), step(kept, -0.5), step(fresh(), -0.5); a != b || a == anew {
 			t.Errorf("%s: the next step is %g, %g after it was restored, %g of one that knows nothing", name, a, b, anew)
 		}
+		old.(optim.Resetter).Reset()
+		if a, anew := step(old, -0.5), step(fresh(), -0.5); a != anew {
+			t.Errorf("%s: the next step of one that has forgotten is %g, %g of one that knows nothing", name, a, anew)
+		}
 	}
 }
 

@@ -73,10 +73,8 @@ func (b *book) admit(peer seam.PeerID, meta []byte) error {
 	if err != nil {
 		return err
 	}
-	if e == nil {
-		if e = b.entries.add(peer, false); e == nil {
-			return errBookFull
-		}
+	if e = b.entries.of(peer, false); e == nil {
+		return errBookFull
 	}
 	if !e.heard() {
 		e.since = time.Now()
@@ -222,10 +220,7 @@ func (b *book) hear(peer seam.PeerID, meta []byte) (news bool, err error) {
 func (b *book) meet(peer seam.PeerID) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	e := b.entries[peer]
-	if e == nil {
-		e = b.entries.add(peer, true)
-	}
+	e := b.entries.of(peer, true)
 	if e == nil || e.met {
 		return
 	}
@@ -355,10 +350,7 @@ func (b *book) takeLearned() map[seam.PeerID][]string {
 func (b *book) addSeed(peer seam.PeerID) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	e := b.entries[peer]
-	if e == nil {
-		e = b.entries.add(peer, true)
-	}
+	e := b.entries.of(peer, true)
 	if e != nil && !e.seed && b.seeds < maxSeeds {
 		e.seed = true
 		b.seeds++

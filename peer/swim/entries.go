@@ -152,10 +152,13 @@ func (e *entry) expendable(other *entry) bool {
 // entries are all peers that a book knows.
 type entries map[seam.PeerID]*entry
 
-// add makes an entry. If there are as many as may be it takes the place of one that is
+// of is the entry of a peer, a new one if there is none. If there are as many as may be it takes the place of one that is
 // not alive: of those that have said nothing first, then of strangers, the longest departed
 // first; one that has been met takes that of any stranger. It returns nil if there is none.
-func (all entries) add(peer seam.PeerID, met bool) *entry {
+func (all entries) of(peer seam.PeerID, met bool) *entry {
+	if e := all[peer]; e != nil {
+		return e
+	}
 	if len(all) >= maxMembers {
 		var out seam.PeerID
 		for id, e := range all {

@@ -15,18 +15,15 @@ import (
 type calm struct {
 	stats   stats.Peer
 	members []control.Member
-	digests []control.Digest
+	told    map[seam.PeerID]control.Digest
 }
 
 func (c *calm) Stats() stats.Peer { return c.stats }
 func (c *calm) Members() []control.Member {
 	members := slices.Clone(c.members)
 	for i := range members {
-		for _, d := range c.digests {
-			if d.Peer == members[i].ID {
-				members[i].Digest = d
-			}
-		}
+		members[i].Digest = c.told[members[i].ID]
+		members[i].Steps = max(members[i].Steps, members[i].Digest.Steps)
 	}
 	return members
 }
@@ -40,9 +37,9 @@ func newCalm() *calm {
 		}
 		c.members = append(c.members, control.Member{ID: id, Role: role, State: control.Training, Steps: uint64(10 * i)})
 	}
-	c.digests = []control.Digest{
-		{Peer: "a", Loss: 1, Steps: 5, FlockSteps: 100, Exchanges: 4, ConsensusDistance: 2, Heard: time.Now(), Partners: []control.Met{{Partner: "b", Exchanges: 3}}},
-		{Peer: "b", Loss: math.NaN(), Steps: 7, FlockSteps: 100, Samples: 10, Heard: time.Now()},
+	c.told = map[seam.PeerID]control.Digest{
+		"a": {Loss: 1, Steps: 5, FlockSteps: 100, Exchanges: 4, ConsensusDistance: 2, Heard: time.Now(), Partners: []control.Met{{Partner: "b", Exchanges: 3}}},
+		"b": {Loss: math.NaN(), Steps: 7, FlockSteps: 100, Samples: 10, Heard: time.Now()},
 	}
 	return c
 }

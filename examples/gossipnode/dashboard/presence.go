@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/seed-97356399/murmuration/peer/control"
+	"github.com/seed-97356399/murmuration/peer/seam"
 	"github.com/seed-97356399/murmuration/peer/stats"
 )
 
@@ -37,12 +38,12 @@ func (v *view) stateOf(m control.Member, self stats.Peer, minPeers int) string {
 	return m.State.String()
 }
 
-// stale tells whether a digest says nothing of the run as it is, where members tell each so
+// stale tells whether a member's digest says nothing of the run as it is, where members tell each so
 // often, and more seldom the more they are.
-func (v *view) stale(d control.Digest, every time.Duration) bool {
+func (v *view) stale(m control.Member, every time.Duration) bool {
 	const messages = 2 // a digest, and a name with it
 	patience := missedDigests * max(every, time.Duration(messages*v.Total)*control.DigestShare)
-	return time.Since(d.Heard) > patience || float64(d.FlockSteps) < (1-staleShare)*float64(v.FlockSteps)
+	return time.Since(m.Heard) > patience || float64(m.FlockSteps) < (1-staleShare)*float64(v.FlockSteps)
 }
 
 // losses are members that are lost: the page shows them as they were.
@@ -52,8 +53,8 @@ type losses []member
 // meanwhile: others may have left between two looks. It forgets who is back, under its id or
 // its name.
 func (l *losses) notice(before, now view) {
-	here := func(id string) bool {
-		return slices.ContainsFunc(now.members, func(m control.Member) bool { return string(m.ID) == id })
+	here := func(id seam.PeerID) bool {
+		return slices.ContainsFunc(now.members, func(m control.Member) bool { return m.ID == id })
 	}
 	more := now.Lost - before.Lost
 	for _, m := range before.Members {

@@ -11,6 +11,7 @@ import (
 	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/result"
 	"github.com/seed-97356399/murmuration/peer/control"
+	"github.com/seed-97356399/murmuration/peer/seam"
 	"github.com/seed-97356399/murmuration/topology"
 )
 
@@ -26,7 +27,7 @@ func told(v *view) string {
 // TestWaits: who waits for others says so, and not that it trains, until it steps.
 func TestWaits(t *testing.T) {
 	c := newCalm()
-	c.members, c.digests, c.stats.FlockSteps = c.members[:1], nil, 0
+	c.members, c.told, c.stats.FlockSteps = c.members[:1], nil, 0
 	b := NewBoard(c, About{Self: "a", MinPeers: 3}, nil, nil, nil)
 	if got := told(b.see()); got != "waiting: a=waiting" {
 		t.Error("alone:", got)
@@ -51,11 +52,11 @@ func TestWaits(t *testing.T) {
 // name and with what it told last, until it is back; members are counted without it.
 func TestGoneStay(t *testing.T) {
 	c := newCalm()
-	c.digests[1].Name, c.digests[1].Loss = "build-1", 7
+	c.told["b"] = control.Digest{Name: "build-1", Loss: 7, Steps: 7, FlockSteps: 100, Samples: 10, Heard: time.Now()}
 	b := calmBoard(c, nil)
 	b.see()
 	all := c.members
-	c.members, c.digests, c.stats.Lost = []control.Member{all[0], all[2]}, c.digests[:1], 1
+	c.members, c.stats.Lost = []control.Member{all[0], all[2]}, 1
 	v := b.see()
 	if got := told(v); v.Total != 2 || got != "training: c=training a=training bbuild-1=lost" || v.Members[2].Loss != 7 || !v.Members[2].Stale {
 		t.Errorf("one is killed: %d, %s", v.Total, got)
@@ -78,7 +79,7 @@ func TestGoneStay(t *testing.T) {
 		t.Error("one has come and left between two looks:", got)
 	}
 	c.members = append(all[:1:1], all[2], control.Member{ID: "d", Role: topology.Passive, State: control.Training})
-	c.digests = append(c.digests, control.Digest{Peer: "d", Name: "build-1", Heard: time.Now()})
+	c.told["d"] = control.Digest{Name: "build-1", Heard: time.Now()}
 	if got := told(b.see()); strings.Contains(got, "lost") {
 		t.Error("it is back, with another id:", got)
 	}
@@ -91,9 +92,9 @@ func TestGoneStay(t *testing.T) {
 	}
 	var many losses
 	for i := range 3 * maxLost {
-		many.notice(view{Members: []member{{ID: fmt.Sprint(i)}}}, view{Lost: 1})
+		many.notice(view{Members: []member{{Member: control.Member{ID: seam.PeerID(fmt.Sprint(i))}}}}, view{Lost: 1})
 	}
-	if len(many) != maxLost || many[0].ID != fmt.Sprint(2*maxLost) {
+	if len(many) != maxLost || many[0].ID != seam.PeerID(fmt.Sprint(2*maxLost)) {
 		t.Errorf("%d that have gone are kept", len(many))
 	}
 }
@@ -105,11 +106,11 @@ func TestStaleValuesFade(t *testing.T) {
 	c.stats.FlockSteps = 1000
 	c.members = append(c.members, control.Member{ID: "d", Role: topology.Passive, State: control.Training, Steps: 1})
 	now := time.Now()
-	c.digests = []control.Digest{
-		{Peer: "a", Loss: 0.5, FlockSteps: 1000, Exchanges: 1, ConsensusDistance: 1, Samples: 10, Heard: now},
-		{Peer: "b", Loss: 2.87, FlockSteps: 30, Exchanges: 1, ConsensusDistance: 9, Samples: 10, Heard: now.Add(-2 * time.Second)},
-		{Peer: "c", Loss: 0.7, FlockSteps: 950, Exchanges: 1, ConsensusDistance: 2, Samples: 10, Heard: now.Add(-9 * time.Second)},
-		{Peer: "d", Loss: 3, FlockSteps: 990, Exchanges: 1, ConsensusDistance: 9, Samples: 10, Heard: now.Add(-time.Minute)},
+	c.told = map[seam.PeerID]control.Digest{
+		"a": {Loss: 0.5, FlockSteps: 1000, Exchanges: 1, ConsensusDistance: 1, Samples: 10, Heard: now},
+		"b": {Loss: 2.87, FlockSteps: 30, Exchanges: 1, ConsensusDistance: 9, Samples: 10, Heard: now.Add(-2 * time.Second)},
+		"c": {Loss: 0.7, FlockSteps: 950, Exchanges: 1, ConsensusDistance: 2, Samples: 10, Heard: now.Add(-9 * time.Second)},
+		"d": {Loss: 3, FlockSteps: 990, Exchanges: 1, ConsensusDistance: 9, Samples: 10, Heard: now.Add(-time.Minute)},
 	}
 	v := calmBoard(c, nil).see()
 	p := pointOf(v, 0)
@@ -119,7 +120,7 @@ func TestStaleValuesFade(t *testing.T) {
 	stale := ""
 	for _, m := range v.Members {
 		if m.Stale {
-			stale += m.ID
+			stale += string(m.ID)
 		}
 	}
 	if strings.Trim(stale, "bd") != "" || len(stale) != 2 {

@@ -47,17 +47,17 @@ func (b *pulses) add(p pair, count uint64, over time.Duration) {
 // left out: it knows those better.
 func (b *pulses) hear(v *view) {
 	now := make(map[pair]heard, len(b.met))
-	for _, d := range v.digests {
-		for _, m := range d.Partners {
-			p := pair{d.Peer, m.Partner}
-			if d.Peer == b.self || m.Partner == b.self {
+	for _, m := range v.tell {
+		for _, met := range m.Partners {
+			p := pair{m.ID, met.Partner}
+			if m.ID == b.self || met.Partner == b.self {
 				continue
 			}
 			was, known := b.met[p]
-			if known && m.Exchanges > was.exchanges {
-				b.add(p, m.Exchanges-was.exchanges, d.Heard.Sub(was.at))
+			if known && met.Exchanges > was.exchanges {
+				b.add(p, met.Exchanges-was.exchanges, m.Heard.Sub(was.at))
 			}
-			now[p] = heard{m.Exchanges, d.Heard}
+			now[p] = heard{met.Exchanges, m.Heard}
 		}
 	}
 	b.met = now

@@ -7,11 +7,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"go.uber.org/zap"
 
@@ -116,22 +118,49 @@ func TestServes(t *testing.T) {
 			t.Errorf("%s has %d lines, or names another site", f.Name(), lines)
 		}
 	}
-	var whole everything
 	_, text, _ := ask(t, http.MethodGet, url+"/api/state", "")
-	if err := json.Unmarshal([]byte(text), &whole); err != nil {
-		t.Fatal(err)
-	}
+	whole := heardOf(t, text)
 	s := whole.State
 	if s.Total != 3 || s.Tell != 2 || s.Loss != 1 || s.Samples != 10 || len(s.Links) == 0 || len(s.Matrix) != 1 || s.Matrix[0][2] != 3 || whole.About.Controls {
 		t.Errorf("the state is %s", text)
 	}
 }
 
+// heardOf is what the page reads of the first message. What it is told of members has names of its own.
+func heardOf(t *testing.T, text string) everything {
+	t.Helper()
+	var whole struct {
+		About About
+		State *struct {
+			view
+			Members []map[string]any `json:"members"`
+		}
+	}
+	if err := json.Unmarshal([]byte(text), &whole); err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range whole.State.Members {
+		told := m["id"] != "c"
+		for _, name := range []string{"samples", "exchanges", "failed", "heard_seconds"} {
+			if told != (m[name] != nil) {
+				t.Errorf("of %v is told %s %v", m["id"], name, m[name])
+			}
+		}
+		if known := m["id"] == "a"; known != (m["loss"] != nil) || known != (m["distance"] != nil) || m["state"] != "training" || m["stale"] != false || m["roundTrip"] != nil {
+			t.Errorf("of a member is told %v", m)
+		}
+	}
+	if n := len(whole.State.Members); n != 3 {
+		t.Errorf("%d members are told of", n)
+	}
+	return everything{About: whole.About, State: &whole.State.view}
+}
+
 // TestShowsTheEnd shows that a run is shown with all its members when the work is done and
 // they leave, and that nothing is asked of a peer that has left.
 func TestShowsTheEnd(t *testing.T) {
 	c := newCalm()
-	c.digests[1].Name = "build-1"
+	c.told["b"] = control.Digest{Name: "build-1", Loss: math.NaN(), Heard: time.Now()}
 	b := calmBoard(c, nil)
 	if v := b.see(); v.Total != 3 || v.Members[1].Name != "" && v.Members[2].Name != "" {
 		t.Errorf("before the end: %+v", v)
@@ -143,7 +172,7 @@ func TestShowsTheEnd(t *testing.T) {
 	}
 	c.members = all
 	b.see()
-	c.members, c.digests, c.stats.Over, c.stats.Progress, c.stats.FlockSteps = all[:1], c.digests[:1], true, 1, 405
+	c.members, c.stats.Over, c.stats.Progress, c.stats.FlockSteps = all[:1], true, 1, 405
 	b.Rest()
 	c.stats.FlockSteps, c.members = 0, nil
 	v := b.whole(nil).State
@@ -283,7 +312,7 @@ func TestRulingTakesTheToken(t *testing.T) {
 		"cookie":       {[]string{"Cookie", cookie}, true},
 		"wrong cookie": {[]string{"Cookie", cookie + "x"}, false},
 	} {
-		var whole everything
+		var whole struct{ About About }
 		status, text, _ := ask(t, http.MethodGet, url+"/api/state", "", c.headers...)
 		if err := json.Unmarshal([]byte(text), &whole); err != nil || status != http.StatusOK || whole.About.Controls != c.may {
 			t.Errorf("%s: to look is answered %d, controls %v, want %v", name, status, whole.About.Controls, c.may)

@@ -2,12 +2,14 @@ package dashboard
 
 import (
 	"cmp"
+	"encoding/json"
 	"math"
 	"slices"
 	"time"
 
 	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/result"
+	"github.com/seed-97356399/murmuration/examples/gossipnode/watch"
 	"github.com/seed-97356399/murmuration/peer/control"
 	"github.com/seed-97356399/murmuration/peer/seam"
 	"github.com/seed-97356399/murmuration/peer/stats"
@@ -52,28 +54,27 @@ type view struct {
 	Matrix [][3]uint64 `json:"matrix"`
 
 	members []control.Member
-	digests []control.Digest
-	fresh   []control.Digest // those that are not stale
+	tell    []control.Member // those that do
+	fresh   []control.Member // of these, those whose word is not stale
 	changes []happening
 }
 
-// member is a member as the page shows it, in the order of the ring. What only
-// its digests tell is null where there are none.
+// member is a member as the page shows it, in the order of the ring.
 type member struct {
-	ID          string     `json:"id"`
-	Name        string     `json:"name"` // as it calls itself; empty until it is known
-	Role        string     `json:"role"`
-	State       string     `json:"state"`
-	Steps       uint64     `json:"steps"`
-	Unreachable bool       `json:"unreachable"`
-	Loss        cli.Number `json:"loss"`
-	Distance    cli.Number `json:"distance"`
-	Samples     cli.Number `json:"samples"`
-	Exchanges   cli.Number `json:"exchanges"`
-	Failed      cli.Number `json:"failed"`
-	Heard       cli.Number `json:"heard"` // seconds since its last digest
-	Stale       bool       `json:"stale"` // the run has gone on since then
-	RoundTrip   cli.Number `json:"roundTrip"`
+	control.Member
+	State     string        // waiting, leaving and lost besides
+	Stale     bool          // the run has gone on since its last digest
+	RoundTrip time.Duration // 0 if it is not known
+}
+
+// MarshalJSON is what the page is told of a member.
+func (m member) MarshalJSON() ([]byte, error) {
+	shown := watch.Shown(m.Member, time.Now())
+	shown["state"], shown["stale"], shown["roundTrip"] = m.State, m.Stale, nil
+	if m.RoundTrip > 0 {
+		shown["roundTrip"] = m.RoundTrip.Seconds()
+	}
+	return json.Marshal(shown)
 }
 
 // newView looks at the peer.
@@ -89,17 +90,13 @@ func newView(p Peer, about About, accuracy *Accuracy) *view {
 		v.Accuracy = accuracy.last()
 	}
 	v.Total = len(v.members)
-	for _, m := range v.members {
-		if !m.Digest.Heard.IsZero() {
-			v.digests = append(v.digests, m.Digest)
-		}
-	}
 	for i, m := range v.members {
 		if m.State == control.Closed && s.Over { // this peer is done, as the others are
 			v.members[i].State = control.Over
 		}
 	}
-	v.fresh = slices.DeleteFunc(slices.Clone(v.digests), func(d control.Digest) bool { return v.stale(d, about.Digests) })
+	v.tell = slices.DeleteFunc(slices.Clone(v.members), func(m control.Member) bool { return m.Heard.IsZero() })
+	v.fresh = slices.DeleteFunc(slices.Clone(v.tell), func(m control.Member) bool { return v.stale(m, about.Digests) })
 	v.arrange(s, about)
 	v.sum()
 	return v
@@ -124,10 +121,6 @@ func (v *view) with(before view) *view {
 
 // arrange puts the members into the ring's order, with the links between them.
 func (v *view) arrange(s stats.Peer, about About) {
-	told := make(map[seam.PeerID]control.Digest, len(v.digests))
-	for _, d := range v.digests {
-		told[d.Peer] = d
-	}
 	links := make(map[seam.PeerID]stats.Link, len(s.Exchanges.Links))
 	for _, l := range s.Exchanges.Links {
 		links[l.Partner] = l
@@ -136,11 +129,10 @@ func (v *view) arrange(s stats.Peer, about About) {
 	places := make(map[topology.PeerID]int, len(ring))
 	for i, m := range ring[:min(len(ring), maxMembers)] {
 		places[m.ID] = i
-		one := memberOf(m, told, links)
-		if d, ok := told[m.ID]; ok {
-			one.Stale = v.stale(d, about.Digests)
+		one := member{Member: m, State: v.stateOf(m, s, about.MinPeers), Stale: !m.Heard.IsZero() && v.stale(m, about.Digests)}
+		if l, ok := links[m.ID]; ok {
+			one.RoundTrip = l.Round
 		}
-		one.State = v.stateOf(m, s, about.MinPeers)
 		v.Members = append(v.Members, one)
 		if m.ID == s.Self {
 			v.State = one.State
@@ -148,27 +140,6 @@ func (v *view) arrange(s stats.Peer, about About) {
 	}
 	v.join(overlay, places)
 	v.meet(places)
-}
-
-// memberOf puts together what is known of a member.
-func memberOf(m control.Member, told map[seam.PeerID]control.Digest, links map[seam.PeerID]stats.Link) member {
-	unknown := cli.Number(math.NaN())
-	one := member{
-		ID: string(m.ID), Role: m.Role.String(), State: m.State.String(), Steps: m.Steps, Unreachable: m.Unreachable,
-		Loss: unknown, Distance: unknown, Samples: unknown, Exchanges: unknown, Failed: unknown, Heard: unknown, RoundTrip: unknown,
-	}
-	if d, ok := told[m.ID]; ok {
-		one.Loss, one.Distance, one.Samples = cli.Number(d.Loss), cli.Number(d.ConsensusDistance), cli.Number(d.Samples)
-		one.Exchanges, one.Failed, one.Heard = cli.Number(d.Exchanges), cli.Number(d.Failed), cli.Number(time.Since(d.Heard).Seconds())
-		one.Steps, one.Name = max(one.Steps, d.Steps), d.Name
-		if d.Exchanges == 0 {
-			one.Distance = unknown
-		}
-	}
-	if l, ok := links[m.ID]; ok {
-		one.RoundTrip = cli.Number(l.Round.Seconds())
-	}
-	return one
 }
 
 // ringOf is the members in the order of the overlay, and the overlay; without one,
@@ -212,12 +183,12 @@ func (v *view) join(overlay *topology.Overlay, places map[topology.PeerID]int) {
 // meet lists who began exchanges with whom.
 func (v *view) meet(places map[topology.PeerID]int) {
 	v.Matrix = [][3]uint64{}
-	for _, d := range v.digests {
-		from, shown := places[d.Peer]
-		for _, m := range d.Partners {
-			to, also := places[m.Partner]
-			if shown && also && m.Exchanges > 0 {
-				v.Matrix = append(v.Matrix, [3]uint64{uint64(from), uint64(to), m.Exchanges})
+	for _, m := range v.tell {
+		from, shown := places[m.ID]
+		for _, met := range m.Partners {
+			to, also := places[met.Partner]
+			if shown && also && met.Exchanges > 0 {
+				v.Matrix = append(v.Matrix, [3]uint64{uint64(from), uint64(to), met.Exchanges})
 			}
 		}
 	}
@@ -233,8 +204,8 @@ func (v *view) sum() {
 			distance.Add(cli.Number(d.ConsensusDistance))
 		}
 	}
-	for _, d := range v.digests {
+	for _, d := range v.tell {
 		samples += d.Samples
 	}
-	v.Tell, v.Loss, v.Distance, v.Samples = len(v.digests), loss.Value(), distance.Value(), cli.Number(samples)
+	v.Tell, v.Loss, v.Distance, v.Samples = len(v.tell), loss.Value(), distance.Value(), cli.Number(samples)
 }

@@ -4,9 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
-	"os"
 
 	"github.com/seed-97356399/murmuration/examples/gossipnode/settings"
 	"github.com/seed-97356399/murmuration/examples/zoo/dataset"
@@ -48,22 +46,17 @@ type neural struct {
 
 // OpenNeural reads the file of a neural model that was trained on a table.
 func OpenNeural(path string) (learn.File, error) {
-	file, err := os.Open(path)
-	if err != nil {
-		return learn.File{}, err
-	}
-	defer file.Close()
-	metadata, err := tensor.ReadSafetensorsMetadata(file)
+	file, err := checkpoint.Open(path)
 	switch {
 	case err != nil:
 		return learn.File{}, err
-	case checkpoint.Is(path):
+	case file.IsCheckpoint():
 		return learn.File{}, errors.New("it is a checkpoint: write its model with gossipnode export, and give that")
-	case metadata[PreparedKey] == "":
+	case file.Metadata[PreparedKey] == "":
 		return learn.File{}, fmt.Errorf("it does not say how rows are prepared: export it again, with %s beside its checkpoint", settings.PipelineName)
 	}
 	p := &prepare.Prepared{}
-	err = json.Unmarshal([]byte(metadata[PreparedKey]), p)
+	err = json.Unmarshal([]byte(file.Metadata[PreparedKey]), p)
 	if err == nil {
 		err = whole(p)
 	}
@@ -75,13 +68,11 @@ func OpenNeural(path string) (learn.File, error) {
 		return learn.File{}, err
 	}
 	m := &neural{classes: len(p.Labels.Classes)}
-	if m.model, err = nets.ByName(metadata["model"], dataset.Shape{Height: 1, Width: len(columns.Columns), Channels: 1}, m.classes); err != nil {
+	if m.model, err = nets.ByName(file.Metadata["model"], dataset.Shape{Height: 1, Width: len(columns.Columns), Channels: 1}, m.classes); err != nil {
 		return learn.File{}, err
 	}
 	m.params = tensor.NewParams(m.model.Layout())
-	if _, err = file.Seek(0, io.SeekStart); err == nil {
-		_, err = m.params.LoadSafetensors(file)
-	}
+	err = file.Load(m.params)
 	return learn.File{Pipeline: p.Pipeline, Target: p.Labels.Target.String(), Classes: p.Labels.Classes, Features: p.Pipeline.Input.Fields, Model: m}, err
 }
 

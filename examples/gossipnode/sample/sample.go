@@ -137,23 +137,18 @@ func choose(logits tensor.Vector, temperature float64, rng *rand.Rand) byte {
 
 // model reads the weights, whose shapes tell the sizes.
 func (s settings) model() (*nn.Model, *tensor.Params, error) {
-	file, err := os.Open(s.weights)
+	file, err := checkpoint.Open(s.weights)
 	if err != nil {
-		return nil, nil, fmt.Errorf("reading weights: %w", err)
+		return nil, nil, fmt.Errorf("weights: %w", err)
 	}
-	defer file.Close()
-	if checkpoint.Is(s.weights) {
+	if file.IsCheckpoint() {
 		return nil, nil, cli.Usagef("--weights %s is a checkpoint: write its model with gossipnode export, and give that", s.weights)
 	}
-	read, metadata, err := tensor.ReadSafetensors(file)
-	if err != nil {
-		return nil, nil, fmt.Errorf("reading weights from %s: %w", s.weights, err)
-	}
 	sizes := nets.GPTSizes{Heads: s.heads}
-	if told, err := strconv.Atoi(metadata[nets.HeadsKey]); err == nil && s.heads == 0 {
+	if told, err := strconv.Atoi(file.Metadata[nets.HeadsKey]); err == nil && s.heads == 0 {
 		sizes.Heads = told
 	}
-	for _, r := range read.Layout().Ranges() {
+	for _, r := range file.Tensors.Layout().Ranges() {
 		switch {
 		case r.Name == "1.weight" && len(r.Shape) == 2:
 			sizes.Context, sizes.Width = r.Shape[0], r.Shape[1]
@@ -169,10 +164,7 @@ func (s settings) model() (*nn.Model, *tensor.Params, error) {
 		return nil, nil, cli.Usage(fmt.Errorf("reading weights from %s: %w", s.weights, err))
 	}
 	params := tensor.NewParams(model.Layout())
-	if _, err := file.Seek(0, io.SeekStart); err != nil {
-		return nil, nil, fmt.Errorf("reading weights from %s: %w", s.weights, err)
-	}
-	if _, err := params.LoadSafetensors(file); err != nil {
+	if err := file.Load(params); err != nil {
 		return nil, nil, fmt.Errorf("reading weights from %s: %w", s.weights, err)
 	}
 	return model, params, nil

@@ -136,7 +136,7 @@ func look(ctx context.Context, s settings.Settings, admission peer.Admission, tr
 			seen, err = outside.Members(ctx, member)
 		}
 		if err == nil {
-			return flockOf(s.Run, seen, time.Now()), nil
+			return flock{s.Run, seen, time.Now()}, nil
 		}
 		if member != "" && ctx.Err() == nil { // a hello says why it does not tell
 			if _, why := admission.Inquire(ctx, transport, address, s.Run, [32]byte{}); errors.Is(why, seam.ErrNotAdmitted) {

@@ -12,7 +12,7 @@ const columns = [
   { name: "Exchanges", of: (m) => m.exchanges, show: count, className: "wide" },
   { name: "Failed", of: (m) => m.failed, show: count, className: "wide" },
   { name: "Round trip", of: (m) => m.roundTrip, show: span, className: "wide measured", title: "From this peer, where it has begun exchanges with the other" },
-  { name: "Heard", of: (m) => m.heard, show: (s) => (s == null ? "–" : s < 1 ? "now" : span(s)), className: "wide", title: "Since it last told how it gets on" },
+  { name: "Heard", of: (m) => m.heard_seconds, show: (s) => (s == null ? "–" : s < 1 ? "now" : span(s)), className: "wide", title: "Since it last told how it gets on" },
 ];
 
 export class Peers {

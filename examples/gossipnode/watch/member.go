@@ -1,0 +1,34 @@
+package watch
+
+import (
+	"math"
+	"time"
+
+	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
+	"github.com/seed-97356399/murmuration/peer/control"
+)
+
+// Shown is what programs are told of a member at a moment, by names that are a contract. What only
+// its digests say is null where it has told none.
+func Shown(m control.Member, now time.Time) map[string]any {
+	shown := map[string]any{
+		"id": m.ID, "name": m.Name, "version": m.Version, "role": m.Role.String(), "state": m.State.String(), "steps": m.Steps, "unreachable": m.Unreachable,
+		"loss": cli.Number(m.Loss), "distance": cli.Number(m.ConsensusDistance), "samples": cli.Number(m.Samples), "exchanges": m.Exchanges, "failed": m.Failed,
+		"last_exchange_seconds": since(m.Exchanged, now), "heard_seconds": since(m.Heard, now),
+	}
+	if m.Heard.IsZero() {
+		shown["loss"], shown["samples"], shown["exchanges"], shown["failed"] = nil, nil, nil, nil
+	}
+	if m.Exchanges == 0 {
+		shown["distance"] = nil
+	}
+	return shown
+}
+
+// since is the seconds since a moment, which may not be known.
+func since(then, now time.Time) cli.Number {
+	if then.IsZero() {
+		return cli.Number(math.NaN())
+	}
+	return cli.Number(now.Sub(then).Seconds())
+}

@@ -1,0 +1,114 @@
+package control
+
+import (
+	"math"
+	"time"
+
+	"github.com/seed-97356399/murmuration/internal/wire"
+	"github.com/seed-97356399/murmuration/peer/seam"
+	"github.com/seed-97356399/murmuration/topology"
+)
+
+// Member is what is known of a member of a run: from the record that it signed and the digests that it tells,
+// or, to an Observer, from what another member says of it, which is for people to look at.
+type Member struct {
+	ID   seam.PeerID
+	Role topology.Role
+	// Addresses are where it can be reached, as its record says; nil of the peer itself, and to an Observer.
+	Addresses []string
+	// State is what its latest digest says; without digests it is told from the record,
+	// in which a member that is paused or copying looks as if it trained.
+	State State
+	// Steps are the most that its record and its digests tell.
+	Steps uint64
+	// Unreachable tells that others cannot dial it, Leaving that it is about to go.
+	Unreachable, Leaving bool
+	// Digest is what the member has told last, to an Observer without partners. Its Heard is zero, and its Loss
+	// NaN, if it has told nothing: it keeps to itself, or has only come. Times are by this process's clock.
+	Digest
+}
+
+// Told is what is told of a member at a moment, to somebody outside, who knows nobody's partners by name.
+func (m Member) Told(now time.Time) []byte {
+	payload := wire.BodyWriter()
+	m.fields(&payload, now)
+	return payload.Written()
+}
+
+// memberOf reads what is told of a member.
+func memberOf(told []byte, now time.Time) (m Member, err error) {
+	payload := wire.BodyReader(wire.TypeMember, told)
+	m.fields(&payload, now)
+	return m, payload.Finish()
+}
+
+// fields writes or reads what is told of a member at a moment.
+func (m *Member) fields(c *wire.Coder, now time.Time) {
+	role := m.Role.String()
+	var digest, later []byte
+	if !m.Heard.IsZero() {
+		digest = m.Digest.Body(wire.ControlDigest)
+	}
+	c.Text((*string)(&m.ID), 1, wire.MaxAuthor)
+	c.Text(&role, 0, maxRole)
+	c.Uint8((*uint8)(&m.State))
+	m.flags(c)
+	c.Uint64(&m.Steps)
+	m.names(c)
+	ago(c, &m.Heard, now)
+	ago(c, &m.Exchanged, now)
+	c.Bytes(&digest, 2, 0, wire.MaxDigest, "bytes of digest")
+	if c.Remaining(&later); c.Reading {
+		m.Role = roles[role]
+		m.read(c, digest)
+	}
+}
+
+// maxRole bounds the word for a role, and roles are those that are told of.
+const maxRole = 16
+
+var roles = map[string]topology.Role{topology.Active.String(): topology.Active, topology.Passive.String(): topology.Passive}
+
+// flags writes or reads what a member is besides, a bit each.
+func (m *Member) flags(c *wire.Coder) {
+	bits := uint8(0)
+	for i, is := range []*bool{&m.Unreachable, &m.Leaving} {
+		if *is {
+			bits |= 1 << i
+		}
+	}
+	c.Uint8(&bits)
+	m.Unreachable, m.Leaving = bits&1 != 0, bits&2 != 0
+}
+
+// read takes the digest that comes with what is told of a member; none is no bytes.
+func (m *Member) read(c *wire.Coder, digest []byte) {
+	if len(digest) == 0 {
+		m.Heard, m.Loss = time.Time{}, math.NaN()
+		return
+	}
+	body := wire.BodyReader(wire.TypeMember, digest)
+	m.Digest.fields(&body, wire.ControlDigest)
+	if err := body.Finish(); err != nil {
+		c.Fault("its digest: %v", err)
+	}
+	m.Partners = nil // who they are is known inside
+}
+
+const (
+	// never stands for a moment that is not known.
+	never = math.MaxUint64
+	// longest bounds what is believed of a time that has passed.
+	longest = 100 * 365 * 24 * time.Hour
+)
+
+// ago writes or reads a moment as the milliseconds from then to now.
+func ago(c *wire.Coder, then *time.Time, now time.Time) {
+	since := uint64(never)
+	if !then.IsZero() {
+		since = uint64(max(now.Sub(*then).Milliseconds(), 0))
+	}
+	if c.Uint64(&since); c.Reading && since != never {
+		*then = now.Add(-time.Duration(min(since, uint64(longest.Milliseconds()))) * time.Millisecond)
+	}
+}

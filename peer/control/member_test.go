@@ -1,0 +1,128 @@
+package control
+
+import (
+	"encoding/hex"
+	"errors"
+	"math"
+	"os"
+	"reflect"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/seed-97356399/murmuration/internal/wire"
+	"github.com/seed-97356399/murmuration/topology"
+)
+
+// memberSample is what testdata/wire/member.hex says at a moment.
+func memberSample(now time.Time) Member {
+	m := Member{ID: "12D3KooW", Role: topology.Active, State: Training, Steps: 1040, Unreachable: true, Digest: digestSample()}
+	m.Name, m.Version, m.Heard, m.Exchanged = "build-1", "v1.2.0", now.Add(-900*time.Millisecond), now.Add(-1500*time.Millisecond)
+	return m
+}
+
+// vectorPayload is the payload of the vector, whose frame package wire checks.
+func vectorPayload(t *testing.T) []byte {
+	t.Helper()
+	text, err := os.ReadFile("../../testdata/wire/member.hex")
+	if err != nil {
+		t.Fatal(err)
+	}
+	frame, err := hex.DecodeString(regexp.MustCompile(`#.*|\s`).ReplaceAllString(string(text), ""))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return frame[wire.HeaderSize:]
+}
+
+// What is told of a member is the vector's; it survives its encoding, partners aside. What a later
+// release adds is passed over, and a cut in what this one knows is refused.
+func TestMembersSurviveTheirEncoding(t *testing.T) {
+	now := time.Now()
+	want, text := memberSample(now), vectorPayload(t)
+	if is := want.Told(now); string(is) != string(text) {
+		t.Errorf("a member is\n% x, want\n% x", is, text)
+	}
+	want.Partners = nil
+	for _, later := range []string{"", "\x01\x02\x03"} {
+		if got, err := memberOf([]byte(string(text)+later), now); err != nil || !reflect.DeepEqual(got, want) {
+			t.Errorf("with % x more: %+v, %v, want %+v", later, got, err, want)
+		}
+	}
+	for cut := range len(text) {
+		if got, err := memberOf(text[:cut], now); !errors.Is(err, wire.ErrMessage) {
+			t.Errorf("cut to %d of %d bytes: %+v, %v", cut, len(text), got, err)
+		}
+	}
+	const known = 41 // in the digest, which comes last: tells whether the loss is, 0 or 1
+	text[len(text)-len(digestBytes)/2+known] = 2
+	if got, err := memberOf(text, now); !errors.Is(err, wire.ErrMessage) {
+		t.Errorf("with a digest that cannot be: %+v, %v", got, err)
+	}
+}
+
+// Of a member that has told nothing there is no digest, and what is not known stays so.
+func TestSilentMembersAreTold(t *testing.T) {
+	now := time.Now()
+	silent := Member{ID: "a", State: 77, Steps: 3, Leaving: true, Digest: Digest{Loss: math.NaN()}}
+	got, err := memberOf(silent.Told(now), now)
+	if err != nil || !math.IsNaN(got.Loss) || !got.Heard.IsZero() || !got.Exchanged.IsZero() {
+		t.Errorf("told as %+v, %v", got, err)
+	}
+	got.Loss, silent.Loss = 0, 0
+	if !reflect.DeepEqual(got, silent) {
+		t.Errorf("told as %+v, want %+v", got, silent)
+	}
+	silent.Heard, silent.Exchanged = now.Add(time.Hour), now.Add(-2*longest) // no clock runs backwards, and none so long
+	if got, err := memberOf(silent.Told(now), now); err != nil || !got.Heard.Equal(now) || !got.Exchanged.Equal(now.Add(-longest)) {
+		t.Errorf("times of %+v, %v", got, err)
+	}
+}
+
+// Names steer no terminal and have their bounds, in both messages that tell them; the largest member leaves
+// room for more.
+func TestNamesAreBounded(t *testing.T) {
+	for _, name := range []string{strings.Repeat("n", MaxName+1), "\x1b[2J", "two\nlines", "\xff"} {
+		called := Digest{Name: name}
+		if got, err := DigestOf(wire.Control{Kind: wire.ControlIntroduction, Body: called.Body(wire.ControlIntroduction)}, time.Time{}); !errors.Is(err, wire.ErrMessage) {
+			t.Errorf("introduced as %q: %+v, %v", name, got, err)
+		}
+		if got, err := memberOf(Member{ID: "a", Digest: called}.Told(time.Time{}), time.Time{}); !errors.Is(err, wire.ErrMessage) {
+			t.Errorf("told of as %q: %+v, %v", name, got, err)
+		}
+	}
+	largest := Member{ID: "i", Role: topology.Undecided, Digest: Digest{
+		Name: strings.Repeat("n", MaxName), Version: strings.Repeat("v", MaxVersion), Heard: time.Unix(1, 0), Partners: make([]Met, wire.MaxPartners),
+	}}
+	if n := len(largest.Told(time.Unix(2, 0))) + wire.MaxAuthor + maxRole; n > wire.MaxMember/2+128 {
+		t.Errorf("the largest member has %d bytes of %d", n, wire.MaxMember)
+	}
+}
+
+// FuzzMembers reads any bytes as what is told of a member. What is accepted is told again, and read
+// as the same, but for a digest that nobody knows when it was heard.
+func FuzzMembers(f *testing.F) {
+	now := time.Now()
+	f.Add(memberSample(now).Told(now))
+	f.Add(Member{ID: "a", Digest: Digest{Loss: math.NaN()}}.Told(now))
+	f.Fuzz(func(t *testing.T, told []byte) {
+		m, err := memberOf(told, now)
+		if err != nil {
+			if !errors.Is(err, wire.ErrMessage) {
+				t.Fatalf("undocumented error %v", err)
+			}
+			return
+		}
+		again, err := memberOf(m.Told(now), now)
+		if err != nil || m.Partners != nil {
+			t.Fatalf("%+v is accepted, and told again refused: %v", m, err)
+		}
+		if m.Heard.IsZero() || math.IsNaN(m.Loss) {
+			return
+		}
+		if !reflect.DeepEqual(again, m) {
+			t.Fatalf("%+v is accepted, and told again as %+v", m, again)
+		}
+	})
+}
