@@ -5,6 +5,8 @@ import (
 	"crypto/ed25519"
 	"errors"
 	"net"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -193,6 +195,19 @@ func TestUnknownWhereabouts(t *testing.T) {
 	}
 	if _, err := a.Open(t.Context(), "nobody", speak, run); err == nil {
 		t.Error("opening to a malformed id succeeded")
+	}
+}
+
+// TestAWebServerIsNoPeer, by an address with an id or without: such as a peer's own metrics.
+func TestAWebServerIsNoPeer(t *testing.T) {
+	web := httptest.NewServer(http.NotFoundHandler())
+	defer web.Close()
+	at := strings.TrimPrefix(web.URL, "http://")
+	a := start(t, Config{Listen: []string{}})
+	for _, text := range []string{at, "/ip4/127.0.0.1/tcp/" + at[strings.LastIndex(at, ":")+1:] + "/p2p/" + string(start(t, Config{Listen: []string{}}).Self())} {
+		if _, err := a.Connect(t.Context(), text); !errors.Is(err, seam.ErrUnreachable) || !strings.Contains(err.Error(), "no peer answers there: failed to negotiate") {
+			t.Errorf("connecting to %s: %v", text, err)
+		}
 	}
 }
 

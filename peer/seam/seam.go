@@ -63,8 +63,8 @@ var (
 	ErrUnknownProtocol = errors.New("the other process does not speak this protocol version")
 	// ErrLayout: the other process trains another model.
 	ErrLayout = errors.New("another layout of parameters")
-	// ErrUnreachable: no known address of the peer answered.
-	ErrUnreachable = errors.New("no address of the peer answers")
+	// ErrUnreachable: no known address of the peer answered, or what answers is no peer.
+	ErrUnreachable = errors.New("no peer answers there")
 	// ErrSelf: the address or id is the local peer's own.
 	ErrSelf = errors.New("that is this peer itself")
 	// ErrTwin: another process has the local peer's key, and has proved it. Of two the later

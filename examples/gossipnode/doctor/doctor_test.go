@@ -3,6 +3,8 @@ package doctor
 import (
 	"encoding/json"
 	"net"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -56,6 +58,8 @@ func TestDoctor(t *testing.T) {
 	address := clitest.Peer(t, peer.Admission{})
 	id := address[strings.LastIndex(address, "/")+1:]
 	plain := "127.0.0.1:" + strings.Split(address, "/")[4]
+	web := httptest.NewServer(http.NotFoundHandler())
+	defer web.Close()
 	other := strings.Replace(address, id, "12D3KooWD3eckifWpRn9wQpMG9R9hX3sD158z7EqHWmweQAJU5SA", 1)
 	for _, c := range []struct {
 		name   string
@@ -72,6 +76,7 @@ func TestDoctor(t *testing.T) {
 		{"another run", []string{"--join", plain, "--run", "letters"}, "run", levelFail, `takes no part in "letters"`, "--run"},
 		{"images", []string{"--join", plain, "--dataset", "images", "--data", t.TempDir()}, "layout", levelOK, "not compared", ""},
 		{"nobody there", []string{"--join", "127.0.0.1:1"}, "join", levelFail, "refused", "firewall"},
+		{"a web server there", []string{"--join", strings.TrimPrefix(web.URL, "http://")}, "join", levelFail, "no peer answers there", "not of --metrics"},
 		{"another identity", []string{"--join", other}, "join", levelFail, id, "ask who runs"},
 		{"nobody to join", nil, "join", levelOK, "begin a run", ""},
 		{"a free port", nil, "ports", levelOK, "changes each time", ""},

@@ -125,7 +125,7 @@ func unanswered(s settings.Settings, address string, err error) diagnosis {
 	case errors.Is(err, seam.ErrSelf):
 		return healthy("join", "%s is this peer itself: run passes over it", address)
 	}
-	return d.fail(cmp.Or(settings.Remedy(err), "check that a peer runs there and listens on that port, that the port is open in every firewall between, and that the address is right"))
+	return d.fail(cmp.Or(settings.Remedy(err), "read the log of the process there"))
 }
 
 // layout is the hash of what --model makes of the pictures of --dataset, and whether

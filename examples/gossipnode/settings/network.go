@@ -222,7 +222,7 @@ var remedies = []struct {
 	{seam.ErrUnknownProtocol, "install the same release on both machines"},
 	{seam.ErrTwin, "give one of the two a key and a checkpoint folder of its own, with --key and --checkpoint: gossipnode keygen makes a key"},
 	{p2pnet.ErrAddress, "correct --join"},
-	{p2pnet.ErrNotAPeer, "give --join the port of a peer's --listen, not that of its --metrics or --dashboard"},
+	{seam.ErrUnreachable, "check that a peer runs there, that the port is that of its --listen, not of --metrics or --dashboard, and open in every firewall between, and that the address is right"},
 	{checkpoint.ErrInUse, "wait until that has ended, or end it, or give this peer a folder of its own with --checkpoint"},
 	{checkpoint.ErrUnusable, "move them away, or give another folder with --checkpoint; to begin with the values of one of them, give it with --init"},
 }
@@ -241,6 +241,9 @@ var Unusable = []error{peer.ErrConfig, p2pnet.ErrAddress, syscall.EADDRNOTAVAIL,
 
 // Remedy tells what to change after an error of the library, empty where no flag helps.
 func Remedy(err error) string {
+	if errors.As(err, new(*p2pnet.WrongIdentityError)) {
+		return "" // it says itself what to correct
+	}
 	for _, r := range remedies {
 		if errors.Is(err, r.cause) {
 			return r.remedy

@@ -2,6 +2,7 @@ package settings
 
 import (
 	"bytes"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -12,6 +13,7 @@ import (
 	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/cli/clitest"
 	"github.com/seed-97356399/murmuration/peer"
+	"github.com/seed-97356399/murmuration/peer/p2pnet"
 	"github.com/seed-97356399/murmuration/peer/seam"
 	"github.com/seed-97356399/murmuration/peer/swim"
 )
@@ -40,6 +42,16 @@ func TestGossipKeyFile(t *testing.T) {
 	}
 	if _, err := (Network{GossipKey: file + ".no"}).gossipKeys(); err == nil {
 		t.Error("a file that does not exist")
+	}
+}
+
+// TestRemedyWhereNobodyAnswers names the usual mistakes, but not to who is told of another already.
+func TestRemedyWhereNobodyAnswers(t *testing.T) {
+	if got := Remedy(fmt.Errorf("joining: %w", seam.ErrUnreachable)); !strings.Contains(got, "--listen, not of --metrics") {
+		t.Errorf("where nobody answers: %q", got)
+	}
+	if got := Remedy(fmt.Errorf("joining: %w", &p2pnet.WrongIdentityError{})); got != "" {
+		t.Errorf("where another answers: %q", got)
 	}
 }
 
