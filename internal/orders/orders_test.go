@@ -209,6 +209,50 @@ func TestWithoutOperatorNobodyIsObeyed(t *testing.T) {
 	})
 }
 
+// What is forged, altered, of another run or operator, too large or noise is not obeyed, nor
+// passed on; each is counted, and who says it on a stream is told why.
+func TestFalseOrdersAreIgnored(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := memnet.New(memnet.Config{})
+		operator, mallory := place(t, n, "operator"), place(t, n, "mallory")
+		s := obeying(t, n, "subject", control.Config{Operator: operator.Self()})
+		pause := func(by, author seam.Transport, run string) []byte {
+			order, err := standing.Sign(by, wire.Control{Kind: wire.ControlHold, Sequence: 9, Run: run, Author: string(author.Self()), Body: []byte{1, 0}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return order.Bytes
+		}
+		altered := pause(operator, operator, run)
+		altered[3] ^= 1 // the sequence
+		for _, c := range []struct {
+			name    string
+			message []byte
+			want    stats.Control
+			reason  wire.Reason // on a stream; 0: it does not come so far
+		}{
+			{"forged", pause(mallory, operator, run), stats.Control{Forged: 1}, wire.ReasonProtocol},
+			{"altered", altered, stats.Control{Forged: 1}, wire.ReasonProtocol},
+			{"of another run", pause(operator, operator, "elsewhere"), stats.Control{Foreign: 1}, wire.ReasonOperator},
+			{"of another operator", pause(mallory, mallory, run), stats.Control{Foreign: 1}, wire.ReasonOperator},
+			{"oversize", make([]byte, wire.MaxControl+1), stats.Control{Oversize: 1}, 0},
+			{"noise", []byte("noise"), stats.Control{Malformed: 1}, wire.ReasonProtocol},
+		} {
+			s.counts = counts{}
+			if verdict, err := s.judge(c.message); verdict != seam.Refuse || err == nil || s.Stats() != c.want {
+				t.Errorf("%s: verdict %v, %v and %+v, want %+v", c.name, verdict, err, s.Stats(), c.want)
+			}
+			_, err := standing.Converse(t.Context(), mallory, run, s.at.Self(), [][]byte{c.message}, stall)
+			if refusal, _ := errors.AsType[*wire.Refusal](err); c.reason != 0 && (refusal == nil || refusal.Reason != c.reason) {
+				t.Errorf("%s: answered with %v, want %v", c.name, err, c.reason)
+			}
+			if len(s.said) != 0 || s.Held() != nil || len(s.All()) != 0 {
+				t.Fatalf("%s: obeyed", c.name)
+			}
+		}
+	})
+}
+
 // A digest is taken only of a member, signed by itself, newer than the last, and not
 // sooner than a member may send one.
 func TestFalseDigestsAreIgnored(t *testing.T) {
