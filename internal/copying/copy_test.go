@@ -84,11 +84,11 @@ func (r *room) donate(name string, value float32, refusing wire.Reason, claimed 
 		Claim:      func() donor.Claim { return donor.Claim{Incarnation: 1, Steps: 100, FlockSteps: 300} },
 		Declines:   func(seam.PeerID, wire.StateRequest) (wire.Reason, string) { return refusing, "" },
 		Exchanging: func() bool { return r.busy },
-		Closing:    map[bool]chan struct{}{true: r.leaving}[name == odd],
+		Closing:    map[bool]chan struct{}{true: r.leaving}[strings.HasPrefix(name, odd)],
 	})
 	stop, err := transport.Handle(seam.ProtocolState, run, func(stream seam.Stream) {
 		var s framed.Stream
-		if s.Begin(stream, stall); name == odd && r.spoil != nil {
+		if s.Begin(stream, stall); strings.HasPrefix(name, odd) && r.spoil != nil {
 			s.Begin(&spoiled{stream, transport, r.spoil}, stall)
 		}
 		if d.Serve(context.Background(), &s) != nil {

@@ -14,7 +14,7 @@ import (
 	"github.com/seed-97356399/murmuration/peer/seam"
 )
 
-// odd is the name of the donor whose frames a test may spoil, or that leaves.
+// odd begins the name of a donor whose frames a test may spoil, or that leaves.
 const odd = "odd"
 
 // spoil makes another payload of a frame's, or does something else at its sight. The donor's
@@ -178,4 +178,25 @@ func TestADonorLostMidway(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestSlowDonorsTogetherKeepNobodyWaiting: though a newcomer copies from as many as it asks at
+// once, and all of them take their time.
+func TestSlowDonorsTogetherKeepNobodyWaiting(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for seed := range uint64(12) { // whom one asks first follows from who is there
+			r := newRoom(t)
+			r.network = memnet.New(memnet.Config{Seed: seed, Link: memnet.Link{Delay: time.Millisecond}})
+			r.spoil = slice(func([]byte) { time.Sleep(4 * time.Second) })
+			for _, name := range []string{odd + "-1", odd + "-2", odd + "-3"} {
+				r.donate(name, 1, 0, 0)
+			}
+			r.donate("fast", 2, 0, 0)
+			began := time.Now()
+			copied, err := r.copy(t.Context())
+			if took := time.Since(began); err != nil || took > 5*time.Second || !slices.Contains(copied.Values, 2) {
+				t.Errorf("%+v after %s, %v", copied, took, err)
+			}
+		}
+	})
 }
