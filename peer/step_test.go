@@ -60,24 +60,6 @@ func TestOnlyOneTrainer(t *testing.T) {
 	}
 }
 
-func TestApplyAddsTheCallersStep(t *testing.T) {
-	p := startAlone(t, nil)
-	before, after := make(tensor.Vector, 2050), make(tensor.Vector, 2050)
-	p.Snapshot(before, 0)
-	delta := make(tensor.Vector, 2050)
-	delta[3] = 0.5
-	if err := p.Apply(t.Context(), delta, peer.Result{}); err != nil {
-		t.Fatal(err)
-	}
-	p.Snapshot(after, 0)
-	if after[3] != before[3]+0.5 || after[4] != before[4] || p.Stats().Steps != 1 {
-		t.Errorf("%g from %g after %d steps", after[3], before[3], p.Stats().Steps)
-	}
-	if err := p.Apply(t.Context(), delta[:7], peer.Result{}); err == nil {
-		t.Error("a short step was applied")
-	}
-}
-
 func TestRunEndsWhenTheWorkIsDone(t *testing.T) {
 	p := startAlone(t, func(c *peer.Config) { c.Training.Work = peer.Work{StepsPerPeer: 5} })
 	for i := range 5 {
