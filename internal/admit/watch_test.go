@@ -183,6 +183,32 @@ func TestStreamsWithoutAMark(t *testing.T) {
 	})
 }
 
+// mute is a transport on whose streams nothing can be written.
+type mute struct{ seam.Transport }
+
+func (m mute) Open(ctx context.Context, to seam.PeerID, protocol seam.Protocol, run string) (seam.Stream, error) {
+	s, err := m.Transport.Open(ctx, to, protocol, run)
+	return unwritable{s}, err
+}
+
+type unwritable struct{ seam.Stream }
+
+func (unwritable) Write([]byte) (int, error) { return 0, os.ErrClosed }
+
+// TestAMarkThatCannotBeShown fails the opening, and leaves no stream behind.
+func TestAMarkThatCannotBeShown(t *testing.T) {
+	n := memnet.New(memnet.Config{})
+	host := at(t, n, "host")
+	handle(t, host, seam.ProtocolExchange, func(*framed.Stream) {})
+	g, guest := over(t, mute{at(t, n, "guest")}, Config{Key: key})
+	if _, err := guest.Open(t.Context(), host.Self(), seam.ProtocolExchange, run); !errors.Is(err, os.ErrClosed) || !strings.Contains(err.Error(), "the mark of the run's key") {
+		t.Error(err)
+	}
+	for s := range g.streams.open.Range {
+		t.Errorf("%v is kept", s)
+	}
+}
+
 // topical is a transport that keeps whom a topic asks.
 type topical struct {
 	seam.Transport

@@ -167,7 +167,8 @@ func TestMembersTellEachOther(t *testing.T) {
 		if verdict, err := knows.judge(said(t, operator, control.Command{Kind: control.Pause, Sequence: 1})); verdict != seam.Forward || err != nil {
 			t.Fatal(verdict, err)
 		}
-		asks.flock.members = []seam.Record{{Peer: knows.at.Self()}}
+		asks.flock.members = []seam.Record{{Peer: knows.at.Self()}, {Peer: "gone"}}
+		asks.askNext(t.Context()) // of whom one is not there
 		asks.askNext(t.Context())
 		if asks.Held() == nil {
 			t.Error("it has not heard of the pause")
