@@ -11,14 +11,14 @@ import (
 	"time"
 
 	"go.uber.org/zap"
-	"go.uber.org/zap/zaptest/observer"
 
-	"github.com/seed-97356399/murmuration/internal/admit"
 	"github.com/seed-97356399/murmuration/peer"
 	"github.com/seed-97356399/murmuration/peer/memnet"
 	"github.com/seed-97356399/murmuration/peer/seam"
 	"github.com/seed-97356399/murmuration/peer/swim"
 )
+
+var runKey = bytes.Repeat([]byte{7}, 32)
 
 // writeList writes a list of peers; a change is one of the file's time too.
 func writeList(t *testing.T, path string, ids ...seam.PeerID) {
@@ -64,109 +64,6 @@ func waitMembers(t *testing.T, p *peer.Peer, n int) {
 		if time.Now().After(end) {
 			t.Fatalf("%d members, want %d", p.Stats().Members, n)
 		}
-	}
-}
-
-// Whoever is on the list joins; who is not is refused with a word on both sides; who
-// is added joins, and who is taken off is no member any more, within two looks.
-func TestAllowlistIsReadAgain(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "allow")
-	synctest.Test(t, func(t *testing.T) {
-		n := memnet.New(memnet.Config{})
-		host, friend, other := place(t, n, "host"), place(t, n, "friend"), place(t, n, "other")
-		writeList(t, path, host.Self(), friend.Self())
-		core, logs := observer.New(zap.WarnLevel)
-		list := peer.Admission{Allow: path}
-		h := guarded(t, host, list, zap.New(core))
-		f := guarded(t, friend, peer.Admission{}, nil, "mem:host")
-		waitMembers(t, h, 2)
-		waitMembers(t, f, 2)
-
-		o := guarded(t, other, peer.Admission{}, nil, "mem:host")
-		err := step(t, o, idle)
-		var refused *seam.RefusedError
-		if !errors.Is(err, seam.ErrNotAdmitted) || !errors.As(err, &refused) || refused.Peer != host.Self() {
-			t.Fatalf("the stranger's step: %v, want a refusal by the host", err)
-		}
-		if !strings.Contains(err.Error(), "added to the allowlist") {
-			t.Errorf("%q names no remedy", err)
-		}
-		if logs.FilterField(zap.String("peer", string(other.Self()))).Len() == 0 {
-			t.Errorf("the host has logged nothing of the stranger: %v", logs.All())
-		}
-		if err := o.Close(); err != nil {
-			t.Error(err)
-		}
-
-		writeList(t, path, host.Self(), friend.Self(), other.Self())
-		time.Sleep(2 * admit.LookEvery)
-		again := guarded(t, other, peer.Admission{}, nil, "mem:host")
-		waitMembers(t, h, 3)
-		waitMembers(t, again, 3)
-
-		writeList(t, path, host.Self(), other.Self())
-		time.Sleep(2 * admit.LookEvery)
-		if got := h.Stats().Members; got != 2 {
-			t.Errorf("%d members after one has been taken off the list, want 2", got)
-		}
-		if got := host.Connections(); got != 1 {
-			t.Errorf("connections with %d peers after one has been taken off, want 1", got)
-		}
-		if got := len(logs.FilterMessageSnippet("taken off the list").All()); got != 1 {
-			t.Errorf("%d lines about the peer that was taken off", got)
-		}
-		time.Sleep(time.Minute)
-		if got := h.Stats().Members; got != 2 {
-			t.Errorf("%d members a minute later, want 2: it has come back", got)
-		}
-
-		if err := os.WriteFile(path, []byte("two ids\n"), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		time.Sleep(time.Minute)
-		if got := len(logs.FilterMessageSnippet("cannot be read").All()); got != 1 {
-			t.Errorf("%d lines about a list that cannot be read, want 1", got)
-		}
-		if got := h.Stats().Members; got != 2 {
-			t.Errorf("%d members with a list that cannot be read, want the 2 of the one before", got)
-		}
-	})
-}
-
-// Those who know the run's key find each other; who knows none or another one is
-// refused, whichever end has it, and can read why.
-func TestRunKeyKeepsStrangersOut(t *testing.T) {
-	key, other := bytes.Repeat([]byte{7}, seam.MinRunKey), bytes.Repeat([]byte{8}, seam.MinRunKey)
-	for name, c := range map[string]struct {
-		host, guest []byte
-		want        string
-	}{
-		"none":                  {key, nil, "which this peer was not given"},
-		"another":               {key, other, "is false"},
-		"one where none is due": {nil, key, "asks for no proof"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				n := memnet.New(memnet.Config{})
-				core, logs := observer.New(zap.WarnLevel)
-				h := guarded(t, place(t, n, "host"), peer.Admission{RunKey: c.host}, zap.New(core))
-				friend := guarded(t, place(t, n, "friend"), peer.Admission{RunKey: c.host}, nil, "mem:host")
-				waitMembers(t, h, 2)
-				waitMembers(t, friend, 2)
-				guest := guarded(t, place(t, n, "guest"), peer.Admission{RunKey: c.guest}, nil, "mem:host")
-				err := step(t, guest, idle)
-				if !errors.Is(err, seam.ErrNotAdmitted) || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), "same run key") {
-					t.Errorf("the guest's step: %v, want one that says %q and what to do", err, c.want)
-				}
-				if c.host != nil && logs.FilterMessageSnippet("refused a peer that asked to join").Len() == 0 {
-					t.Errorf("the host has logged %v", logs.All())
-				}
-				time.Sleep(time.Minute)
-				if got := h.Stats().Members; got != 2 {
-					t.Errorf("%d members, want 2", got)
-				}
-			})
-		})
 	}
 }
 

@@ -3,24 +3,19 @@ package peer_test
 import (
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/seed-97356399/murmuration/peer"
 	"github.com/seed-97356399/murmuration/peer/control"
-	"github.com/seed-97356399/murmuration/peer/memnet"
 	"github.com/seed-97356399/murmuration/peer/p2pnet"
 	"github.com/seed-97356399/murmuration/peer/seam"
 )
 
 // digesting is a peer of a run with a key that tells the others of itself.
-func digesting(t *testing.T, at seam.Transport, join ...string) *peer.Peer {
+func digesting(t *testing.T, join ...string) *peer.Peer {
 	t.Helper()
 	network := peer.Network{
-		Transport: at, Admission: peer.Admission{RunKey: runKey}, Control: control.Config{Digests: time.Second},
-	}
-	if at == nil {
-		network.Listen = []string{"127.0.0.1:0"}
+		Listen: []string{"127.0.0.1:0"}, Admission: peer.Admission{RunKey: runKey}, Control: control.Config{Digests: time.Second},
 	}
 	return start(t, peer.Config{Run: "digits", Params: newModel(), Join: join, Network: network})
 }
@@ -50,29 +45,8 @@ func eavesdrop(t *testing.T, at seam.Topics) (heard *atomic.Int64) {
 	return heard
 }
 
-// TestRunKeyGuardsTheTopic: a process that does not know the run's key hears none of the
-// digests that those who do hear of each other in two minutes.
-func TestRunKeyGuardsTheTopic(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		n := memnet.New(memnet.Config{})
-		outside := eavesdrop(t, place(t, n, "mallory"))
-		host := digesting(t, place(t, n, "host"))
-		friend := digesting(t, place(t, n, "friend"), "mem:host")
-		waitMembers(t, host, 2)
-		time.Sleep(2 * time.Minute)
-		if h, f := latest(host, friend), latest(friend, host); h < 30 || f < 30 {
-			t.Errorf("the members have heard %d and %d digests of each other", h, f)
-		}
-		if heard := outside.Load(); heard != 0 {
-			t.Errorf("who does not know the key has heard %d", heard)
-		}
-		if got := host.Stats().Control.Neighbours; got != 1 {
-			t.Errorf("%d neighbours, want 1", got)
-		}
-	})
-}
-
-// TestRunKeyGuardsTheTopicOverLoopback: the same over gossipsub, of which each is a
+// TestRunKeyGuardsTheTopicOverLoopback: a process that does not know the run's key hears none
+// of the digests that those who do hear of each other, over gossipsub, of which each is a
 // neighbour, whoever has connected with whom before it was known to take part.
 func TestRunKeyGuardsTheTopicOverLoopback(t *testing.T) {
 	t.Parallel()
@@ -82,11 +56,11 @@ func TestRunKeyGuardsTheTopicOverLoopback(t *testing.T) {
 	}
 	t.Cleanup(func() { mallory.Close() })
 	outside := eavesdrop(t, mallory)
-	host := digesting(t, nil)
+	host := digesting(t)
 	if _, err := mallory.Connect(t.Context(), host.JoinAddresses()[0]); err != nil {
 		t.Fatal(err)
 	}
-	friend := digesting(t, nil, host.JoinAddresses()...)
+	friend := digesting(t, host.JoinAddresses()...)
 	soon(t, "the members have heard three digests of each other", func() bool { return latest(host, friend) >= 3 && latest(friend, host) >= 3 })
 	if heard := outside.Load(); heard != 0 {
 		t.Errorf("who does not know the key has heard %d", heard)

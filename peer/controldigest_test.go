@@ -79,31 +79,3 @@ func TestDigestsTellOfEverybody(t *testing.T) {
 		r.end()
 	})
 }
-
-// All members together publish at most one digest in DigestShare, however many.
-func TestDigestsOfALargeFlockAreBoundedInAll(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		const peers = 24 / sparing
-		r := startRuled(t, peers, nil)
-		ear := r.publisher(r.outsider("ear"))
-		time.Sleep(time.Minute)
-		for len(ear.heard) > 0 {
-			<-ear.heard
-		}
-		const watched = 2 * time.Minute
-		time.Sleep(watched)
-		most := int(watched/control.DigestShare) + peers
-		if n := len(ear.heard); n < most/2 || n > most {
-			t.Errorf("%d digests in %v, at most %d are allowed", n, watched, most)
-		}
-		for i, p := range r.Peers {
-			if s := p.Stats().Control; s.Hasty > 0 || s.Forged > 0 || s.Malformed > 0 {
-				t.Errorf("peer %d: %+v", i, s)
-			}
-			if n := len(p.Digests()); n != peers {
-				t.Errorf("peer %d has %d digests", i, n)
-			}
-		}
-	})
-}

@@ -1,8 +1,6 @@
 package peer_test
 
 import (
-	"math"
-	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -54,34 +52,6 @@ func TestScheduleChangesAtItsStep(t *testing.T) {
 	})
 }
 
-// A later word replaces those that were to take effect at its step or after it.
-func TestLaterScheduleReplacesWhatWasPlanned(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		r := startRuled(t, 2, func(_ int, c *peer.Config) { c.Training.Schedule = optim.Schedule{Rate: 0.1, Shape: optim.Constant} })
-		rate := func(at uint64, rate float64) control.Command {
-			return control.Command{Kind: control.SetSchedule, At: at, Schedule: optim.Schedule{Rate: rate, Shape: optim.Constant}}
-		}
-		r.send(0, rate(500, 0.05), rate(1000, 0.04), rate(1500, 0.03))
-		r.send(1, rate(1000, 0.02))
-		r.trainAll()
-		for _, stage := range []struct {
-			before uint64
-			rate   float64
-		}{{400, 0.1}, {900, 0.05}, {1400, 0.02}, {3000, 0.02}} {
-			for r.Peers[0].Stats().FlockSteps < stage.before {
-				time.Sleep(stepTime)
-			}
-			for i, p := range r.Peers {
-				if s := p.Stats(); s.Rate != stage.rate {
-					t.Errorf("peer %d at step %d: rate %v, want %v", i, s.FlockSteps, s.Rate, stage.rate)
-				}
-			}
-		}
-		r.end()
-	})
-}
-
 // Resume in a run that is paused lets it end too, if its work was done meanwhile; and
 // a run whose work is lowered below what is done ends at once, paused or not.
 func TestPausedRunEndsWhenItsWorkIsDone(t *testing.T) {
@@ -95,34 +65,6 @@ func TestPausedRunEndsWhenItsWorkIsDone(t *testing.T) {
 		r.trainers.Wait()
 		for i, p := range r.Peers {
 			if s := p.Stats(); !s.Over {
-				t.Errorf("peer %d: %+v", i, s)
-			}
-		}
-	})
-}
-
-// What no peer would take is refused where it is given.
-func TestCommandsThatCannotBeAreRefusedAtOnce(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := startRuled(t, 2, nil)
-		for name, c := range map[string]control.Command{
-			"no kind":                {},
-			"a pause at a step":      {Kind: control.Pause, At: 5},
-			"a long reason":          {Kind: control.Stop, Why: strings.Repeat("w", 201)},
-			"a reason on two lines":  {Kind: control.Stop, Why: "a\nb"},
-			"a rate below zero":      {Kind: control.SetSchedule, Schedule: optim.Schedule{Rate: -1}},
-			"a rate that is none":    {Kind: control.SetSchedule, Schedule: optim.Schedule{Rate: math.NaN()}},
-			"a shape that is none":   {Kind: control.SetSchedule, Schedule: optim.Schedule{Rate: 1, Shape: 77}},
-			"a pace below zero":      {Kind: control.SetPace, Every: -1},
-			"a setting without name": {Kind: control.Announce, Settings: map[string]string{"": "x"}},
-			"a long setting":         {Kind: control.Announce, Settings: map[string]string{"x": strings.Repeat("v", 81)}},
-		} {
-			if _, err := r.operator.Send(t.Context(), r.Peers[0].Self(), c); err == nil {
-				t.Errorf("%s: sent", name)
-			}
-		}
-		for i, p := range r.Peers {
-			if s := p.Stats().Control; s.Taken != 0 || s.Malformed != 0 {
 				t.Errorf("peer %d: %+v", i, s)
 			}
 		}

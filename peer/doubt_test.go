@@ -134,43 +134,6 @@ func TestDoubtsExpire(t *testing.T) {
 	})
 }
 
-// TestQuarantineGrows: who offends again as soon as it may is kept away for twice
-// as long.
-func TestQuarantineGrows(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRogue(t)
-		offend := func() (accepted bool) {
-			stream, frames := r.open()
-			defer stream.Reset()
-			stream.Write(r.propose(nil))
-			if header, _, err := frames.Next(); err != nil || header.Type != wire.TypeAccept {
-				return false
-			}
-			stream.Write(r.code(1e12))
-			frames.Next()
-			stream.CloseWrite()
-			synctest.Wait()
-			return true
-		}
-		if !offend() {
-			t.Fatal("the first proposal was refused")
-		}
-		for _, wait := range []time.Duration{31 * time.Second, 61 * time.Second, 121 * time.Second} {
-			time.Sleep(wait - 2*time.Second)
-			if offend() {
-				t.Fatalf("accepted again within %s", wait-2*time.Second)
-			}
-			time.Sleep(2 * time.Second)
-			if !offend() {
-				t.Fatalf("still refused after %s", wait)
-			}
-		}
-		if s := r.host.Stats(); s.Exchanges.Quarantines != 4 || s.Quarantined != 1 {
-			t.Errorf("%d offences, %d in quarantine; want 4 and 1", s.Exchanges.Quarantines, s.Quarantined)
-		}
-	})
-}
-
 // TestNewIncarnationOfOneLifeIsAsked: a peer can take a new incarnation while it runs,
 // and still knows what it has applied.
 func TestNewIncarnationOfOneLifeIsAsked(t *testing.T) {

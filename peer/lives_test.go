@@ -1,7 +1,6 @@
 package peer_test
 
 import (
-	"errors"
 	"fmt"
 	"math"
 	"strings"
@@ -9,14 +8,12 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/seed-97356399/murmuration/internal/roster"
 	"github.com/seed-97356399/murmuration/internal/wire"
 	"github.com/seed-97356399/murmuration/peer"
 	"github.com/seed-97356399/murmuration/peer/memnet"
 	"github.com/seed-97356399/murmuration/peer/peertest"
 	"github.com/seed-97356399/murmuration/peer/seam"
 	"github.com/seed-97356399/murmuration/peer/stats"
-	"github.com/seed-97356399/murmuration/peer/swim"
 )
 
 // TestANumberInAWelcomeEndsNobodysPart: what a member says of a newcomer's lives, in which
@@ -85,60 +82,6 @@ func TestANewLifeExceedsItsRecords(t *testing.T) {
 			if got := back.Stats().Incarnation; got != life {
 				t.Fatalf("incarnation %d, want %d", got, life)
 			}
-		}
-	})
-}
-
-// TestAnIdentityThatIsUsedUpSaysSo: no incarnation follows the last one, which only who has
-// the key can sign.
-func TestAnIdentityThatIsUsedUpSaysSo(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		f := peertest.Start(t, peertest.Config{Peers: 2, Params: newModel, Swim: true, Link: memnet.Link{Delay: time.Millisecond}})
-		thief, err := f.Network.Twin("thief", "stolen")
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { thief.Close() })
-		membership, err := swim.New(swim.Config{Transport: thief, Run: peertest.Run})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := membership.Join(t.Context(), f.Peers[0].Self()); err != nil {
-			t.Fatal(err)
-		}
-		last := seam.Record{Peer: thief.Self(), Run: peertest.Run, Incarnation: seam.MaxIncarnation}
-		if err := membership.Announce(last); err != nil {
-			t.Fatal(err)
-		}
-		last.Incarnation++
-		if err := membership.Announce(last); err == nil {
-			t.Error("a record beyond the last incarnation is spread")
-		}
-		time.Sleep(5 * time.Second)
-		if err := membership.Close(); err != nil {
-			t.Error(err)
-		}
-		thief.Close()
-		transport, err := f.Network.Transport("stolen")
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { transport.Close() })
-		if membership, err = swim.New(swim.Config{Transport: transport, Run: peertest.Run}); err != nil {
-			t.Fatal(err)
-		}
-		p := start(t, peer.Config{
-			Run: peertest.Run, Params: newModel(), Join: f.Peers[0].JoinAddresses(),
-			Network: peer.Network{Transport: transport, Membership: membership},
-		})
-		for range 20 {
-			if err = step(t, p, atPace(time.Second, idle)); err != nil {
-				break
-			}
-		}
-		if !errors.Is(err, roster.ErrIdentity) || p.Stats().Incarnation > seam.MaxIncarnation {
-			t.Errorf("incarnation %d, error %v", p.Stats().Incarnation, err)
 		}
 	})
 }

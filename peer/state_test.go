@@ -147,80 +147,6 @@ func checkTrained(t *testing.T, values []float32, peers int) {
 	}
 }
 
-func TestANewcomerMixesTheSlicesOfSeveralDonors(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := startStates(t, 4, memnet.Link{Delay: 10 * time.Millisecond, Bandwidth: 1 << 20}, nil)
-		first, late := f.arriveLate(t)
-		checkTrained(t, first, 4)
-		s := late.Stats().State
-		if s.Donors != copying.Donors || s.Slices != stateSlices || s.Liars != 0 || s.Alone || s.Kept {
-			t.Errorf("%+v", s)
-		}
-		if age := late.Stats().Age; age != 101 {
-			t.Errorf("%d steps lie behind its model, want 101", age)
-		}
-	})
-}
-
-// TestWhatADonorSigns: a donor whose manifest is forged, stale, or of another run,
-// layout or donor is found out before any slice, and not asked again.
-func TestWhatADonorSigns(t *testing.T) {
-	t.Parallel()
-	for name, c := range map[string]struct {
-		edit   func(*wire.Manifest)
-		signed bool
-		want   copying.Fault
-		report bool
-	}{
-		"a forged signature":  {func(m *wire.Manifest) { m.Signature[0]++ }, false, copying.Forged, true},
-		"altered steps":       {func(m *wire.Manifest) { m.FlockSteps = 1 << 60 }, false, copying.Forged, true},
-		"another donor":       {func(m *wire.Manifest) { m.Donor = "somebody" }, true, copying.Forged, true},
-		"another run":         {func(m *wire.Manifest) { m.Run = "letters" }, true, copying.WrongRun, false},
-		"another layout":      {func(m *wire.Manifest) { m.Layout[0]++ }, true, copying.WrongLayout, false},
-		"other slices":        {func(m *wire.Manifest) { m.SliceLen++ }, true, copying.WrongLayout, false},
-		"more values":         {func(m *wire.Manifest) { m.Values++ }, true, copying.WrongLayout, false},
-		"an earlier life":     {func(m *wire.Manifest) { m.Incarnation = 0 }, true, copying.Stale, false},
-		"a state long passed": {func(m *wire.Manifest) { m.Steps = 80 }, true, copying.Stale, false},
-	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				var asked, given atomic.Int64
-				f := startStates(t, 3, memnet.Link{Delay: 5 * time.Millisecond}, func(f *flockOf) {
-					f.alter[1] = func(typ wire.Type, frame []byte) []byte {
-						switch typ {
-						case wire.TypeManifest:
-							asked.Add(1)
-							var sign func([]byte) ([]byte, error)
-							if c.signed {
-								sign = f.givers[1].Sign
-							}
-							return remanifest(frame, sign, c.edit)
-						case wire.TypeStateSlice:
-							given.Add(1)
-						}
-						return frame
-					}
-				})
-				first, late := f.arriveLate(t)
-				checkTrained(t, first, 3)
-				if asked.Load() != 1 || given.Load() != 0 {
-					t.Errorf("asked %d times, and gave %d slices", asked.Load(), given.Load())
-				}
-				found := slices.ContainsFunc(f.logged.All(), func(e observer.LoggedEntry) bool {
-					return slices.ContainsFunc(e.Context, func(field zap.Field) bool {
-						err, _ := field.Interface.(error)
-						fault, ok := errors.AsType[*copying.DonorError](err)
-						return ok && fault.Fault == c.want && fault.Donor == f.Peers[1].Self()
-					})
-				})
-				if s := late.Stats(); !found || (s.Quarantined == 1) != c.report || s.State.Donors > 2 {
-					t.Errorf("found out: %v, %d quarantined, %d donors", found, s.Quarantined, s.State.Donors)
-				}
-			})
-		})
-	}
-}
-
 // TestALyingDonorsSlicesAreAskedElsewhere: those too that it has given before it was
 // caught.
 func TestALyingDonorsSlicesAreAskedElsewhere(t *testing.T) {
@@ -269,38 +195,6 @@ func TestALyingDonorsSlicesAreAskedElsewhere(t *testing.T) {
 	}
 }
 
-// TestHashesAreSignedWithTheirManifest: those of another state, or of other slices,
-// do not pass.
-func TestHashesAreSignedWithTheirManifest(t *testing.T) {
-	for name, alter := range map[string]func(m *wire.StateHashes, sign func([]byte) ([]byte, error)){
-		"altered": func(m *wire.StateHashes, _ func([]byte) ([]byte, error)) { m.Hashes[0]++ },
-		"of another manifest": func(m *wire.StateHashes, sign func([]byte) ([]byte, error)) {
-			m.Signature, _ = sign(m.Statement(nil, [32]byte{1}, 0))
-		},
-		"one too few": func(m *wire.StateHashes, _ func([]byte) ([]byte, error)) { m.Hashes = m.Hashes[wire.HashSize:] },
-	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				f := startStates(t, 3, memnet.Link{Delay: 5 * time.Millisecond}, func(f *flockOf) {
-					f.alter[1] = func(typ wire.Type, frame []byte) []byte {
-						var m wire.StateHashes
-						if typ != wire.TypeStateHashes || m.Decode(slices.Clone(frame[wire.HeaderSize:])) != nil {
-							return frame
-						}
-						alter(&m, f.givers[1].Sign)
-						return resealed(frame, m.Append(nil))
-					}
-				})
-				first, late := f.arriveLate(t)
-				checkTrained(t, first, 3)
-				if s := late.Stats(); s.State.Liars != 1 || s.State.Donors != 2 || s.Quarantined != 1 {
-					t.Errorf("%d quarantined, %+v", s.Quarantined, s.State)
-				}
-			})
-		})
-	}
-}
-
 // addWith adds a newcomer with a configuration of its own.
 func (f *flockOf) addWith(t *testing.T, configure func(*peer.Config)) *peer.Peer {
 	t.Helper()
@@ -313,56 +207,4 @@ func (f *flockOf) addWith(t *testing.T, configure func(*peer.Config)) *peer.Peer
 	}
 	configure(&config)
 	return start(t, config)
-}
-
-// TestADonorKilledMidwayCostsOnlyItsSlices: what was verified is kept, whoever gave
-// it, and the rest is asked of others.
-func TestADonorKilledMidwayCostsOnlyItsSlices(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var given [3]atomic.Int64
-		var f *flockOf
-		f = startStates(t, 3, memnet.Link{Delay: 5 * time.Millisecond, Bandwidth: 64 << 10}, func(prepared *flockOf) {
-			for i := range given {
-				prepared.alter[i] = func(typ wire.Type, frame []byte) []byte {
-					if typ == wire.TypeStateSlice && given[i].Add(1) == 10 && i == 1 {
-						f.crash(1)
-					}
-					return frame
-				}
-			}
-		})
-		first, late := f.arriveLate(t)
-		checkTrained(t, first, 3)
-		s := late.Stats().State
-		window := int64(stateSlices / (2 * copying.Donors))
-		if all := given[0].Load() + given[1].Load() + given[2].Load(); s.Donors != 3 || all > stateSlices+window || int64(s.Again) > window {
-			t.Errorf("%d slices were sent for %d, in a window of %d: %+v", all, stateSlices, window, s)
-		}
-	})
-}
-
-// TestTheOnlyDonorsStreamBreaks: the newcomer comes back for what is missing, and
-// mixes slices of two frozen copies of one donor.
-func TestTheOnlyDonorsStreamBreaks(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var given atomic.Int64
-		var newcomer atomic.Pointer[seam.PeerID]
-		var f *flockOf
-		f = startStates(t, 1, memnet.Link{Delay: 5 * time.Millisecond}, func(prepared *flockOf) {
-			prepared.alter[0] = func(typ wire.Type, frame []byte) []byte {
-				if id := newcomer.Load(); typ == wire.TypeStateSlice && given.Add(1) == 20 && id != nil {
-					f.Network.CutAfter((*f.ids.Load())[0], *id, 0)
-				}
-				return frame
-			}
-		})
-		late := f.addWith(t, func(*peer.Config) {})
-		id := late.Self()
-		newcomer.Store(&id)
-		checkTrained(t, firstSnapshot(t, late), 1)
-		s := late.Stats().State
-		if window := stateSlices / (2 * copying.Donors); s.Donors != 1 || s.Again == 0 || int(s.Again) > window+1 || given.Load() > int64(stateSlices+window+1) {
-			t.Errorf("sent %d: %+v", given.Load(), s)
-		}
-	})
 }

@@ -13,84 +13,7 @@ import (
 	"github.com/seed-97356399/murmuration/internal/wire"
 	"github.com/seed-97356399/murmuration/peer"
 	"github.com/seed-97356399/murmuration/peer/memnet"
-	"github.com/seed-97356399/murmuration/peer/seam"
 )
-
-// TestASlowDonorKeepsNobodyWaiting: its slices are asked of a faster one.
-func TestASlowDonorKeepsNobodyWaiting(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := startStates(t, 3, memnet.Link{Delay: time.Millisecond}, func(f *flockOf) {
-			f.alter[1] = func(typ wire.Type, frame []byte) []byte {
-				if typ == wire.TypeStateSlice {
-					time.Sleep(time.Second)
-				}
-				return frame
-			}
-		})
-		late := f.addWith(t, func(*peer.Config) {})
-		began := time.Now()
-		checkTrained(t, firstSnapshot(t, late), 3)
-		s := late.Stats().State
-		if took := time.Since(began); took > 2*time.Second || s.Again == 0 {
-			t.Errorf("took %s: %+v", took, s)
-		}
-	})
-}
-
-// TestADonorThatStallsCostsOneWait: at most, of those for a frame.
-func TestADonorThatStallsCostsOneWait(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var f *flockOf
-		var late atomic.Pointer[seam.PeerID]
-		var given atomic.Int64
-		f = startStates(t, 2, memnet.Link{Delay: time.Millisecond}, func(prepared *flockOf) {
-			prepared.alter[1] = func(typ wire.Type, frame []byte) []byte {
-				if id := late.Load(); typ == wire.TypeStateSlice && given.Add(1) == 3 && id != nil {
-					f.Network.StallAfter((*f.ids.Load())[1], *id, 0)
-				}
-				return frame
-			}
-		})
-		p := f.addWith(t, func(*peer.Config) {})
-		id := p.Self()
-		late.Store(&id)
-		began := time.Now()
-		checkTrained(t, firstSnapshot(t, p), 2)
-		if took := time.Since(began); took > peer.Stall {
-			t.Errorf("took %s", took)
-		}
-		f.Network.Release(f.Peers[1].Self(), id)
-	})
-}
-
-// TestADonorThatLeavesSaysSo: it does not finish a copy before it goes, and the
-// newcomer has the rest of another.
-func TestADonorThatLeavesSaysSo(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		leave := make(chan struct{})
-		var given atomic.Int64
-		f := startStates(t, 2, memnet.Link{Delay: time.Millisecond}, func(f *flockOf) {
-			f.alter[1] = func(typ wire.Type, frame []byte) []byte {
-				if typ == wire.TypeStateSlice && given.Add(1) == 3 {
-					close(leave)
-				}
-				return frame
-			}
-		})
-		late := f.addWith(t, func(*peer.Config) {})
-		for _, p := range f.Peers {
-			f.Network.SetLink(p.Self(), late.Self(), memnet.Link{Delay: 20 * time.Millisecond, Bandwidth: 8 << 10})
-		}
-		go func() {
-			<-leave
-			f.Peers[1].Close()
-		}()
-		checkTrained(t, firstSnapshot(t, late), 2)
-		if got := given.Load(); got > stateSlices/2 {
-			t.Errorf("the donor that left gave %d slices", got)
-		}
-	})
-}
 
 // TestWithNoDonorANewcomerTrainsAloneAndSaysSo: the flock has trained, and dies
 // before it can give its model.
@@ -180,35 +103,6 @@ func TestNoHonestDonorKeepsANewcomerOut(t *testing.T) {
 		fault, ok := errors.AsType[*copying.DonorError](err)
 		if !ok || fault.Fault != copying.Forged || !strings.Contains(err.Error(), "another address") {
 			t.Errorf("a newcomer among liars: %v", err)
-		}
-	})
-}
-
-// TestOneDonorServesAFewNewcomersAtOnce: the others are told to wait, and have their
-// turn.
-func TestOneDonorServesAFewNewcomersAtOnce(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := startStates(t, 1, memnet.Link{Delay: 5 * time.Millisecond, Bandwidth: 4 << 10}, nil)
-		var late []*peer.Peer
-		for range 10 {
-			late = append(late, f.Add())
-		}
-		done := make(chan []float32, len(late))
-		for _, p := range late {
-			go func() { done <- firstSnapshot(t, p) }()
-		}
-		most := 0
-		for left := len(late); left > 0; {
-			select {
-			case first := <-done:
-				checkTrained(t, first, 1)
-				left--
-			case <-time.After(5 * time.Millisecond):
-				most = max(most, f.Peers[0].Stats().State.Newcomers)
-			}
-		}
-		if most != 4 {
-			t.Errorf("%d newcomers at once", most)
 		}
 	})
 }

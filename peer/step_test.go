@@ -33,37 +33,6 @@ func startAlone(t *testing.T, change func(*peer.Config)) *peer.Peer {
 	return start(t, config)
 }
 
-func TestStepRefusesWhatIsNotFinite(t *testing.T) {
-	p := startAlone(t, nil)
-	before := make(tensor.Vector, 2050)
-	p.Snapshot(before, 0)
-	for name, gradient := range map[string]peertest.Gradient{
-		"NaN in the gradient": func(_ int, _, grad tensor.Vector) (peer.Result, error) {
-			grad[7] = float32(math.NaN())
-			return peer.Result{}, nil
-		},
-		"infinity in the gradient": func(_ int, _, grad tensor.Vector) (peer.Result, error) {
-			grad[7] = float32(math.Inf(1))
-			return peer.Result{}, nil
-		},
-		"NaN as the loss": func(_ int, _, grad tensor.Vector) (peer.Result, error) { return peer.Result{Loss: math.NaN()}, nil },
-	} {
-		if err := step(t, p, gradient); !errors.Is(err, optim.ErrNotFinite) {
-			t.Errorf("%s: %v", name, err)
-		}
-	}
-	after := make(tensor.Vector, 2050)
-	p.Snapshot(after, 0)
-	for i := range after {
-		if after[i] != before[i] {
-			t.Fatalf("value %d changed", i)
-		}
-	}
-	if err := step(t, p, towards); err != nil || p.Stats().Steps != 1 {
-		t.Errorf("training does not go on: %v, %d steps", err, p.Stats().Steps)
-	}
-}
-
 func TestStepReturnsTheGradientsError(t *testing.T) {
 	p := startAlone(t, nil)
 	broken := errors.New("no more data")
@@ -88,24 +57,6 @@ func TestOnlyOneTrainer(t *testing.T) {
 	})
 	if err != nil {
 		t.Fatal(err)
-	}
-}
-
-func TestApplyAddsTheCallersStep(t *testing.T) {
-	p := startAlone(t, nil)
-	before, after := make(tensor.Vector, 2050), make(tensor.Vector, 2050)
-	p.Snapshot(before, 0)
-	delta := make(tensor.Vector, 2050)
-	delta[3] = 0.5
-	if err := p.Apply(t.Context(), delta, peer.Result{}); err != nil {
-		t.Fatal(err)
-	}
-	p.Snapshot(after, 0)
-	if after[3] != before[3]+0.5 || after[4] != before[4] || p.Stats().Steps != 1 {
-		t.Errorf("%g from %g after %d steps", after[3], before[3], p.Stats().Steps)
-	}
-	if err := p.Apply(t.Context(), delta[:7], peer.Result{}); err == nil {
-		t.Error("a short step was applied")
 	}
 }
 

@@ -107,22 +107,6 @@ func TestWhatIsTradedIsInTheSumOnce(t *testing.T) {
 	})
 }
 
-// TestTradeAloneGivesBackWhatItGot to the bit, and counts its steps.
-func TestTradeAloneGivesBackWhatItGot(t *testing.T) {
-	p := startAlone(t, nil)
-	d := newTrader(t, p)
-	for n := range 20 {
-		d.work(float32(n)/3, 5)
-		want := slices.Clone(d.x)
-		if err := d.commit(t, p, 5); err != nil || !slices.Equal(d.x, want) || !slices.Equal(parameters(t, p), want) {
-			t.Fatalf("commit %d: %v, or the values changed", n+1, err)
-		}
-	}
-	if steps := p.Stats().Steps; steps != 100 {
-		t.Errorf("%d steps are counted, want 100", steps)
-	}
-}
-
 // TestTradeRefuses what it cannot take, with nothing changed; the trainer mends it and goes on.
 func TestTradeRefuses(t *testing.T) {
 	p := startAlone(t, func(c *peer.Config) { c.Training.Work.StepsPerPeer = 9 })

@@ -37,9 +37,13 @@ type room struct {
 	layout  *tensor.Layout
 	members []seam.Record
 	lied    []seam.PeerID
+	why     error       // the last of these is believed to have lied
 	busy    bool        // donors have an exchange under way
 	cut     bool        // nobody can be dialled
 	late    seam.PeerID // a donor that is found to have lied when all else is over
+	spoil   spoil
+	leaving chan struct{}
+	to      seam.PeerID // the newcomer, once it copies
 	logged  *observer.ObservedLogs
 	log     *zap.Logger
 }
@@ -50,7 +54,7 @@ func newRoom(t *testing.T) *room {
 		t.Fatal(err)
 	}
 	core, logged := observer.New(zap.WarnLevel)
-	return &room{t: t, busy: true, logged: logged, log: zap.New(core), network: memnet.New(memnet.Config{Link: memnet.Link{Delay: time.Millisecond}}), layout: layout}
+	return &room{t: t, busy: true, leaving: make(chan struct{}), logged: logged, log: zap.New(core), network: memnet.New(memnet.Config{Link: memnet.Link{Delay: time.Millisecond}}), layout: layout}
 }
 
 func (r *room) transport(name string) *memnet.Transport {
@@ -80,11 +84,13 @@ func (r *room) donate(name string, value float32, refusing wire.Reason, claimed 
 		Claim:      func() donor.Claim { return donor.Claim{Incarnation: 1, Steps: 100, FlockSteps: 300} },
 		Declines:   func(seam.PeerID, wire.StateRequest) (wire.Reason, string) { return refusing, "" },
 		Exchanging: func() bool { return r.busy },
-		Closing:    make(chan struct{}),
+		Closing:    map[bool]chan struct{}{true: r.leaving}[strings.HasPrefix(name, odd)],
 	})
 	stop, err := transport.Handle(seam.ProtocolState, run, func(stream seam.Stream) {
 		var s framed.Stream
-		s.Begin(stream, stall)
+		if s.Begin(stream, stall); strings.HasPrefix(name, odd) && r.spoil != nil {
+			s.Begin(&spoiled{stream, transport, r.spoil}, stall)
+		}
 		if d.Serve(context.Background(), &s) != nil {
 			stream.Reset()
 		}
@@ -99,6 +105,7 @@ func (r *room) donate(name string, value float32, refusing wire.Reason, claimed 
 
 func (r *room) copy(ctx context.Context) (*copying.Copied, error) {
 	transport := r.transport("newcomer")
+	r.to = transport.Self()
 	return copying.Copy(ctx, copying.Config{
 		Run: run, Layout: r.layout.Hash(), Values: values, SliceLen: sliceLen, Stall: stall,
 		Identity: transport, Members: func() []seam.Record { return slices.Clone(r.members) }, News: make(chan struct{}),
@@ -119,7 +126,7 @@ func (r *room) copy(ctx context.Context) (*copying.Copied, error) {
 			return err
 		},
 		Avoided: func(seam.PeerID) bool { return false },
-		Condemn: func(donor seam.PeerID, _ error) { r.lied = append(r.lied, donor) },
+		Condemn: func(donor seam.PeerID, why error) { r.lied, r.why = append(r.lied, donor), why },
 		Log:     r.log,
 	}, r.members[0].Peer)
 }
@@ -167,7 +174,7 @@ func TestWhoIsOfNoUse(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				r := newRoom(t)
-				r.donate("odd", 1, c.refusing, c.claimed)
+				r.donate(odd, 1, c.refusing, c.claimed)
 				for i := range c.others {
 					r.donate(fmt.Sprint("donor-", i), 2, 0, 0)
 				}

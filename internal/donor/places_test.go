@@ -14,30 +14,79 @@ import (
 func TestManyWhoAskKeepNobodyOut(t *testing.T) {
 	for _, blocks := range []int{1, 8} {
 		t.Run(fmt.Sprint(blocks), func(t *testing.T) {
-			p := newPlaces(4)
-			now, in := time.Unix(0, 0), map[seam.PeerID]time.Time{}
-			ask := func(id seam.PeerID, block string) bool {
-				at := &place{peer: id, block: block, yield: func() { delete(in, id) }}
-				if _, has := in[id]; has || !p.enter(at, now) {
-					return has
-				}
-				in[id] = now
-				return true
-			}
+			a := newAsking()
 			const crowd, each = 3 * maxWaiting, time.Millisecond // each asks every 1.5 s
 			entered := 0
 			for i := range 60 * int(time.Second/each) {
-				now = now.Add(each)
+				a.now = a.now.Add(each)
 				n := i % crowd
-				if ask(seam.PeerID(fmt.Sprint("crowd-", n)), fmt.Sprint("block-", n%blocks)) {
+				if a.ask(seam.PeerID(fmt.Sprint("crowd-", n)), fmt.Sprint("block-", n%blocks)) {
 					entered++
 				}
-				if i > 2*crowd && i%500 == 0 && ask("honest", "another") {
-					t.Logf("in after %s, %d others before", now.Sub(time.Unix(0, 0)), entered)
+				if i > 2*crowd && i%500 == 0 && a.ask("honest", "another") {
+					t.Logf("in after %s, %d others before", a.now.Sub(time.Unix(0, 0)), entered)
 					return
 				}
 			}
-			t.Errorf("not in after a minute; %d of the crowd were, %d places are held", entered, p.count())
+			t.Errorf("not in after a minute; %d of the crowd were, %d places are held", entered, a.count())
+		})
+	}
+}
+
+// asking are newcomers that ask for places, on a clock of their own.
+type asking struct {
+	places
+	now time.Time
+	in  map[seam.PeerID]time.Time
+}
+
+func newAsking() *asking {
+	return &asking{places: newPlaces(maxNewcomers), now: time.Unix(0, 0), in: map[seam.PeerID]time.Time{}}
+}
+
+// ask asks for a place, and tells whether a newcomer has one.
+func (a *asking) ask(id seam.PeerID, block string) bool {
+	at := &place{peer: id, block: block, yield: func() { delete(a.in, id) }}
+	if _, has := a.in[id]; has || !a.enter(at, a.now) {
+		return has
+	}
+	a.in[id] = a.now
+	return true
+}
+
+// TestHeldPlacesKeepNobodyOut: neither one process with many identities that takes all places
+// and asks again as soon as it is turned out, nor one with addresses in many blocks.
+func TestHeldPlacesKeepNobodyOut(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		block func(i int) string // of those who hold the places
+		soon  time.Duration
+	}{
+		{"one block", func(int) string { return "held" }, 500 * time.Millisecond},
+		{"many blocks", func(i int) string { return fmt.Sprint("held-", i) }, 25 * time.Second},
+		{"the latecomer's block", func(int) string { return "late" }, 25 * time.Second},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			a := newAsking()
+			const each, came = 10 * time.Millisecond, 5 * time.Second
+			for since := time.Duration(0); since < time.Minute; since += each {
+				a.now = a.now.Add(each)
+				for i := range 2 * maxNewcomers {
+					a.ask(seam.PeerID(fmt.Sprint("hoarder-", i)), c.block(i))
+				}
+				if since == came && len(a.in) != maxNewcomers {
+					t.Errorf("%d places are held before the latecomer comes", len(a.in))
+				}
+				if since < came || since%(500*time.Millisecond) != 0 || !a.ask("late", "late") {
+					continue
+				}
+				took := since - came
+				if t.Logf("in after %s", took); took > c.soon {
+					t.Errorf("in after %s", took)
+				}
+				return
+			}
+			t.Error("not in after a minute")
 		})
 	}
 }

@@ -65,16 +65,8 @@ func (e *emitter) line(suffix string, value float64, names, values []string) {
 // escaped makes of a text a label's value.
 var escaped = strings.NewReplacer(`\`, `\\`, "\n", `\n`, `"`, `\"`)
 
-// number is a value as Prometheus reads it.
-func number(v float64) string {
-	switch {
-	case math.IsInf(v, 1):
-		return "+Inf"
-	case math.IsInf(v, -1):
-		return "-Inf"
-	}
-	return strconv.FormatFloat(v, 'g', -1, 64)
-}
+// number is a value as Prometheus reads it, and Go writes it: +Inf, -Inf and NaN too.
+func number(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
 
 // bucket is how many values are at most a bound.
 type bucket struct {

@@ -111,10 +111,10 @@ func TestTheLargestRecordFits(t *testing.T) {
 func TestOversizeRecordsSayWhatToShorten(t *testing.T) {
 	identity := newIdentity(t, "a")
 	s := sampleStatement(identity.Self())
-	s.Run = strings.Repeat("r", 65)
+	s.Run, s.Incarnation = strings.Repeat("r", 65), seam.MaxIncarnation+1
 	s.Addresses = []string{"a", "b", "c", "d", strings.Repeat("e", 65)}
 	_, err := seal(identity, s)
-	for _, fault := range []string{"run's name has 65 bytes: shorten it to 64", "5 addresses: keep the best 4", "has 65 bytes: shorten it to 64"} {
+	for _, fault := range []string{"run's name has 65 bytes: shorten it to 64", "is beyond 4294967296", "5 addresses: keep the best 4", "has 65 bytes: shorten it to 64"} {
 		if err == nil || !strings.Contains(err.Error(), fault) {
 			t.Errorf("the error does not say %q: %v", fault, err)
 		}
