@@ -17,6 +17,7 @@ import (
 // TestADonorKilledMidwayOverLoopback: over TLS on real sockets, with memberlist, a
 // donor's process that is gone at once costs its slices and no more.
 func TestADonorKilledMidwayOverLoopback(t *testing.T) {
+	t.Parallel()
 	const donors, victim = 3, 1
 	// wait ends in time for the test to say what has not happened.
 	wait := func(event <-chan struct{}) bool {
