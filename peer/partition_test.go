@@ -79,6 +79,7 @@ func spread(flock *peertest.Flock, over time.Duration) (mean float64) {
 // its end, are as near to each other as before within 60 s, and arrive where a flock
 // does that was never parted.
 func TestAPartitionOfMinutesHeals(t *testing.T) {
+	t.Parallel()
 	if underRace {
 		t.Skip("takes minutes under the race detector, which the other flocks serve as well")
 	}

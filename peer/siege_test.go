@@ -210,7 +210,7 @@ func siege(t *testing.T, besiegers int, attack func(b *besieger, victim seam.Pee
 				work.Go(func() {
 					for ctx.Err() == nil {
 						attack(b, victim, b.accepted(victim))
-						time.Sleep(20 * time.Millisecond)
+						time.Sleep(50 * time.Millisecond)
 					}
 				})
 			}

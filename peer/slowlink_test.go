@@ -94,6 +94,7 @@ func apart(i int) peertest.Gradient {
 // TestLatticesOnASlowLink: where bandwidth is the limit, an exchange takes as much less
 // time as it has fewer bits, since the window grows as slices shrink.
 func TestLatticesOnASlowLink(t *testing.T) {
+	t.Parallel()
 	if testing.Short() || underRace {
 		t.Skip("left out by -short and under the race detector: exchanges large models, which takes a minute there")
 	}

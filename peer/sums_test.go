@@ -60,6 +60,7 @@ func sumOf(ctx context.Context, p *peer.Peer, name string, vector ...float64) (s
 
 // TestAFlockSums shows sums of a run that has no model, over a network in memory and over TCP.
 func TestAFlockSums(t *testing.T) {
+	t.Parallel()
 	t.Run("memory", func(t *testing.T) { synctest.Test(t, func(t *testing.T) { testSums(t, false) }) })
 	t.Run("loopback", func(t *testing.T) { testSums(t, true) })
 }

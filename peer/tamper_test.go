@@ -16,7 +16,7 @@ import (
 // they work, so a few run at once, but beside no other test: what takes longer than
 // tamperedStall is given up. To leave takes a peer a second, so all leave together.
 func TestFramesTamperedWithOverLoopback(t *testing.T) {
-	const kindsAtOnce = 3
+	const kindsAtOnce = 5
 	var all []*tamperedPair
 	for kinds := range slices.Chunk(tamperings, kindsAtOnce) {
 		var pairs []*tamperedPair

@@ -116,8 +116,7 @@ func onLoopback(t *testing.T) (networks [2]peer.Network, join string) {
 	return networks, networks[0].Transport.(*p2pnet.Transport).JoinAddresses()[0]
 }
 
-// startTampered starts two peers and waits until they see each other. Nothing is
-// tampered with yet.
+// startTampered starts two peers. Nothing is tampered with yet.
 func startTampered(t *testing.T, kind tampering, how pairing, networks [2]peer.Network, join string) *tamperedPair {
 	t.Helper()
 	pair := &tamperedPair{t: t, kind: kind, how: how}
@@ -144,18 +143,27 @@ func startTampered(t *testing.T, kind tampering, how pairing, networks [2]peer.N
 		pair.peers[i] = start(t, config)
 		pair.peers[i].ShortenQuarantine(firstTerm, mostTerm)
 	}
-	for _, p := range pair.peers { // before the first step, so that neither copies the other's model
-		if err := p.WaitMembers(t.Context(), len(pair.peers)); err != nil {
-			t.Fatal(err)
-		}
-	}
 	return pair
 }
 
-// survive has pairs train while each end tampers with so many frames at least, until
+// meet waits until the two see each other, before the first step, so that neither copies
+// the other's model.
+func (c *tamperedPair) meet(t *testing.T) {
+	t.Helper()
+	for _, p := range c.peers {
+		if err := p.WaitMembers(t.Context(), len(c.peers)); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// survive has pairs meet and train while each end tampers with so many frames at least, until
 // they have recovered from it, and then until nothing is under way any more.
 func survive(t *testing.T, pairs []*tamperedPair) {
 	t.Helper()
+	for _, pair := range pairs {
+		pair.meet(t)
+	}
 	for _, pair := range pairs {
 		pair.phase = settling
 		pair.train()

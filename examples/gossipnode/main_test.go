@@ -19,16 +19,11 @@ import (
 // inherit it.
 const mainVariable = clitest.Variable
 
-// waiting is how many tests that call t.Parallel run at once, unless -parallel says
-// otherwise: they wait for processes, sockets and timeouts more than they work. Tests that
-// measure call it not, and so run alone.
-const waiting = "4"
-
 func TestMain(m *testing.M) {
 	if os.Getenv(mainVariable) != "" {
 		main()
 	}
-	if err := errors.Join(os.Setenv(mainVariable, "1"), flag.Set("test.parallel", waiting)); err != nil {
+	if err := errors.Join(os.Setenv(mainVariable, "1"), flag.Set("test.parallel", clitest.Waiting)); err != nil {
 		panic(err)
 	}
 	goleak.VerifyTestMain(m)

@@ -65,6 +65,7 @@ func checkAlike(t *testing.T, results []result.Result) {
 // TestNamedServerServes: three processes, of which the one that all name serves: it sends
 // the parameters to two, while those send gradients to one.
 func TestNamedServerServes(t *testing.T) {
+	t.Parallel()
 	const server = 2
 	var own [][]string
 	var id string
@@ -89,6 +90,7 @@ func TestNamedServerServes(t *testing.T) {
 // TestBalanceOverProcesses: sharing the pictures out by speed is told over real sockets,
 // and all make the same steps of them.
 func TestBalanceOverProcesses(t *testing.T) {
+	t.Parallel()
 	for _, strategy := range []string{settings.StrategyAllReduce, settings.StrategyBSP} {
 		t.Run(strategy, func(t *testing.T) {
 			results := together(t, make([][]string, 3), "--dataset", "mnist", "--data", clitest.Pictures(t, 600, 200), "--model", "softmax", "--batch", "10",
@@ -111,6 +113,7 @@ func newIdentity(t *testing.T, path string) (id string) {
 // TestWorkerKilled: kill -9 of one of four processes under an asynchronous server, which
 // is another: the others do the work, and end with one model.
 func TestWorkerKilled(t *testing.T) {
+	t.Parallel()
 	const server, victim, each = 0, 3, 1200
 	for _, strategy := range []string{settings.StrategyASP, settings.StrategyDSSP} {
 		t.Run(strategy, func(t *testing.T) {

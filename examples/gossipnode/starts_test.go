@@ -153,6 +153,7 @@ func (w *starter) finish(t *testing.T) {
 // order, end in one run; and so do all four that know no more than the token after their machines
 // have lost power together.
 func TestStartsInAnyOrder(t *testing.T) {
+	t.Parallel()
 	worlds, gap := *starts, 30*time.Second
 	if worlds == 0 {
 		worlds, gap = 2, time.Second

@@ -1,6 +1,7 @@
 package sim_test
 
 import (
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -261,31 +262,37 @@ const acceptance = 60
 // their partners. One that accepts is waited for as one whose link is slow, which costs most in the first minutes.
 func TestTheSilentPassiveCostsLittle(t *testing.T) {
 	t.Parallel()
-	exchanges := func(peers, bytes int, within, until time.Duration, busy bool) (n int) {
+	moments := []time.Duration{2 * time.Minute, 10 * time.Minute}
+	exchanges := func(peers, bytes int, until time.Duration, busy bool, moments []time.Duration) (n []int) {
 		f, _ := muted(t, peers, bytes, until, busy)
-		f.world.Run(within)
-		for i := range peers {
-			n += f.world.Counts(i).Initiated
+		for i, moment := range moments {
+			f.world.Run(moment)
+			n = append(n, 0)
+			for peer := range peers {
+				n[i] += f.world.Counts(peer).Initiated
+			}
 		}
 		return n
 	}
+	clean := map[int][]int{4: exchanges(4, 0, 0, false, moments), 8: exchanges(8, 0, 0, false, moments[:1])}
 	for _, c := range []struct {
 		peers, bytes int
 		busy         bool
-		within       time.Duration
-		least        int // percent
+		least        []int // percent, at each moment
 	}{
-		{4, 0, false, 2 * time.Minute, 94}, {8, 0, false, 2 * time.Minute, 94}, {4, 0, true, 2 * time.Minute, 98}, {8, 0, true, 2 * time.Minute, 98},
-		{4, acceptance, false, 2 * time.Minute, 88}, {8, acceptance, false, 2 * time.Minute, 92}, {4, acceptance, false, 10 * time.Minute, 95},
+		{4, 0, false, []int{94}}, {8, 0, false, []int{94}}, {4, 0, true, []int{98}}, {8, 0, true, []int{98}},
+		{4, acceptance, false, []int{88, 95}}, {8, acceptance, false, []int{92}},
 	} {
-		until := c.within
+		until := moments[len(moments)-1]
 		if c.busy {
 			until = 0
 		}
-		clean, got := exchanges(c.peers, 0, c.within, 0, false), exchanges(c.peers, c.bytes, c.within, until, c.busy)
-		t.Logf("%d peers, one silent after %d bytes, or busy %v: %d exchanges, %d without it", c.peers, c.bytes, c.busy, got, clean)
-		if share := 100 * got / clean; share < c.least {
-			t.Errorf("%d peers, one silent after %d bytes, or busy %v: %d %% of the exchanges, want %d", c.peers, c.bytes, c.busy, share, c.least)
+		for i, got := range exchanges(c.peers, c.bytes, until, c.busy, moments[:len(c.least)]) {
+			said := fmt.Sprintf("%d peers, one silent after %d bytes, or busy %v: after %s", c.peers, c.bytes, c.busy, moments[i])
+			t.Logf("%s %d exchanges, %d without it", said, got, clean[c.peers][i])
+			if share := 100 * got / clean[c.peers][i]; share < c.least[i] {
+				t.Errorf("%s %d %% of the exchanges, want %d", said, share, c.least[i])
+			}
 		}
 	}
 }

@@ -3,8 +3,6 @@ package sim_test
 import (
 	"slices"
 	"testing"
-
-	"github.com/seed-97356399/murmuration/examples/zoo/dataset"
 )
 
 // pulls are what the honest saw of their partners over a training.
@@ -17,7 +15,7 @@ type pulls struct {
 // watchPulls trains a flock in which some lie, and looks at the pulls meanwhile.
 func (d *digits) watchPulls(t *testing.T, b patientFlock) (seen pulls) {
 	t.Helper()
-	parts, err := dividing(dataset.Shard{Alpha: b.dirichlet}, b.peers)
+	parts, err := dividing(b.dirichlet, b.peers)
 	if err != nil {
 		t.Fatal(err)
 	}

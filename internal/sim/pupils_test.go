@@ -39,11 +39,14 @@ func loadDigits(t *testing.T) *digits {
 	return loadCut(t, dataset.Shard{}, 1)
 }
 
-// loaded is MNIST once a test has read it. Tests only read it too.
+// loaded is MNIST once a test has read it, and what several tests make of it. Tests only read
+// it too.
 var loaded struct {
-	once sync.Once
-	data *dataset.Data
-	err  error
+	once   sync.Once
+	data   *dataset.Data
+	err    error
+	cuts   sync.Map // dividing
+	honest sync.Map // honestly
 }
 
 func loadMNIST(dir string) (*dataset.Data, error) {

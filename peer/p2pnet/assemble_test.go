@@ -42,6 +42,7 @@ func TestProtocolsOfAHost(t *testing.T) {
 // TestHolesArePunchedFromWhereOthersSeeUs: the address at which another sees this process
 // is what holes are punched with, by a process that is to do that.
 func TestHolesArePunchedFromWhereOthersSeeUs(t *testing.T) {
+	t.Parallel()
 	punches := func(at *Transport) bool { return slices.Contains(at.host.Mux().Protocols(), holepunch.Protocol) }
 	for _, punch := range []bool{true, false} {
 		config := loopback()

@@ -124,6 +124,7 @@ func TestUsualGossipsubIsNotMet(t *testing.T) {
 // Pitfall: the signing policy is each peer's own. What a peer signs in gossipsub's name
 // is dropped before a handler sees it, since its number would make repetitions new.
 func TestMessageSignedByGossipsubIsDropped(t *testing.T) {
+	t.Parallel()
 	at, other := start(t, loopback()), start(t, loopback())
 	var heard ear
 	topic := takePart(t, at, &heard)
@@ -199,6 +200,7 @@ func (g gone) RemotePeer() peer.ID { return g.id }
 
 // A transport that closes waits for the handlers of topics that are open still.
 func TestCloseWaitsForATopicsHandler(t *testing.T) {
+	t.Parallel()
 	at, other := start(t, loopback()), start(t, loopback())
 	judging, release := make(chan struct{}), make(chan struct{})
 	if _, err := at.Topic(testTopic, nil, func(seam.PeerID, []byte) seam.Verdict {
@@ -226,6 +228,7 @@ func TestCloseWaitsForATopicsHandler(t *testing.T) {
 
 // A flood over a real connection: the neighbour is cut short, and memory with it.
 func TestFloodOverAConnectionIsBounded(t *testing.T) {
+	t.Parallel()
 	topics, ears, _ := line(t, 2)
 	const flood = 4 * messageBurst
 	began, before := time.Now(), ears[1].total()
@@ -249,6 +252,7 @@ func TestFloodOverAConnectionIsBounded(t *testing.T) {
 
 // Who disconnects and connects anew has no new allowance.
 func TestFloodIsNotForgivenByConnectingAnew(t *testing.T) {
+	t.Parallel()
 	topics, ears, transports := line(t, 2)
 	const lives = 4
 	began, before := time.Now(), ears[1].total()

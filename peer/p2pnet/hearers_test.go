@@ -64,6 +64,7 @@ func newClosed(t *testing.T) *closed {
 // hears none of 800 messages, nor is it heard; from the moment that it does take part it
 // is, without naming the topic again.
 func TestOutsiderHearsNothingOfATopic(t *testing.T) {
+	t.Parallel()
 	c := newClosed(t)
 	var said [3]seam.Topic // on a topic that the outsider may hear
 	open := new(ear)

@@ -39,6 +39,7 @@ func laneConn(t testing.TB, from, to *Transport, lane int) network.Conn {
 // TestLanes opens all lanes both ways, twice: each is one more connection, which
 // both ends count, and carries streams like any other.
 func TestLanes(t *testing.T) {
+	t.Parallel()
 	a, b := start(t, loopback()), start(t, loopback())
 	a.Learn(b.Self(), b.Addresses())
 	b.Learn(a.Self(), a.Addresses())
@@ -169,6 +170,7 @@ func TestLanesTakeAddressesInTurn(t *testing.T) {
 // TestLanePassesOverSilence has an address that takes connections and says
 // nothing: it is tried once.
 func TestLanePassesOverSilence(t *testing.T) {
+	t.Parallel()
 	mute, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -269,6 +271,7 @@ func TestOpenKeepsOffLanes(t *testing.T) {
 }
 
 func TestIdleLanesAreClosed(t *testing.T) {
+	t.Parallel()
 	a, b := start(t, Config{Listen: []string{}, Limits: Limits{Idle: 100 * time.Millisecond}}), start(t, loopback())
 	a.Learn(b.Self(), b.Addresses())
 	handle(t, b, speak, run, echo)

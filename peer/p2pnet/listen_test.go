@@ -188,6 +188,7 @@ func TestTooManyStreams(t *testing.T) {
 // TestBadPreamble speaks libp2p by hand: a run name that is too long, and one
 // that never comes.
 func TestBadPreamble(t *testing.T) {
+	t.Parallel()
 	a := start(t, Config{Listen: []string{}})
 	b := start(t, Config{Listen: []string{"127.0.0.1:0"}, handshakeTimeout: 300 * time.Millisecond})
 	handle(t, b, speak, run, func(s seam.Stream) { t.Error("a handler ran"); s.Close() })

@@ -2,6 +2,7 @@ package p2pnet
 
 import (
 	"context"
+	"flag"
 	"io"
 	"strings"
 	"testing"
@@ -17,8 +18,16 @@ import (
 	"github.com/seed-97356399/murmuration/peer/seam"
 )
 
+// waiting is how many tests that call t.Parallel run at once, unless -parallel says
+// otherwise: they wait for libp2p's own times more than they work. Those that measure, or
+// that need a port where nobody listens, call it not.
+const waiting = "8"
+
 func TestMain(m *testing.M) {
 	beFarEnd()
+	if err := flag.Set("test.parallel", waiting); err != nil {
+		panic(err)
+	}
 	goleak.VerifyTestMain(m)
 }
 

@@ -80,6 +80,7 @@ func TestJoinThroughARelay(t *testing.T) {
 // TestRelayPlaceIsKept: the place is taken again when the relay has lost it, and the
 // connection that it hangs on is not closed for idleness at either end.
 func TestRelayPlaceIsKept(t *testing.T) {
+	t.Parallel()
 	config := loopback()
 	config.Relay.Serve, config.Limits.Idle = true, 200*time.Millisecond
 	relay := start(t, config)
@@ -99,6 +100,7 @@ func TestRelayPlaceIsKept(t *testing.T) {
 // Pitfall: a place ends with the connection. Where something else had connected with the
 // relay anew before anybody looked, the loss went unnoticed for twenty minutes.
 func TestRelayPlaceIsTakenAgainOnANewConnection(t *testing.T) {
+	t.Parallel()
 	relay, hidden, _ := relayed(t)
 	relay.Disconnect(hidden.Self())
 	eventually(t, "the place is lost", func() bool { return relay.Connections() == 0 && !relay.relays.reserved(hidden.id) })

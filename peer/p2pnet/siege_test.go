@@ -21,6 +21,7 @@ import (
 // unless it is a member; its answer had every peer active in two seconds, and a run
 // without passive ones exchanges nothing.
 func TestAStrangerIsNotAskedWhetherItCanDial(t *testing.T) {
+	t.Parallel()
 	for _, member := range []bool{false, true} {
 		config, told := loopback(), make(chan bool, 1)
 		config.Reachable = func(reachable bool) { told <- reachable }

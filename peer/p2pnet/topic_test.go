@@ -187,6 +187,7 @@ func TestSameBytesFromTwoPublishersAreOneMessage(t *testing.T) {
 
 // What a handler drops or refuses goes no further.
 func TestRefusedMessageIsNotPassedOn(t *testing.T) {
+	t.Parallel()
 	for _, verdict := range []seam.Verdict{seam.Drop, seam.Refuse} {
 		topics, ears, _ := line(t, 3)
 		ears[1].set(verdict, 0)
@@ -205,6 +206,7 @@ func TestRefusedMessageIsNotPassedOn(t *testing.T) {
 // that takes 5 ms loses none of a burst, of as many as the author's own queue for a
 // neighbour holds: more would have to be sent by the clock.
 func TestSlowHandlerLosesNoBurst(t *testing.T) {
+	t.Parallel()
 	topics, ears, _ := line(t, 2)
 	ears[1].set(seam.Forward, 5*time.Millisecond)
 	const burst = outboundQueue - 4 // room for what gossipsub says of itself

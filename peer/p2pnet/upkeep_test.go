@@ -13,6 +13,7 @@ import (
 // and dial each other in the same moment; one connection stays, whichever won, and
 // what is said meanwhile arrives.
 func TestOneConnectionWhereTwoDialAtOnce(t *testing.T) {
+	t.Parallel()
 	for range 8 {
 		a, b := start(t, loopback()), start(t, loopback())
 		a.Learn(b.Self(), b.Addresses())
@@ -78,8 +79,11 @@ func TestEndedConnectionsAreForgotten(t *testing.T) {
 // TestUnusedSecondConnectionIsClosed: the end that has dialled it and never used it
 // closes it, since the other takes it for a lane.
 func TestUnusedSecondConnectionIsClosed(t *testing.T) {
-	for range 8 {
+	t.Parallel()
+	pairs := make([][2]*Transport, 8)
+	for i := range pairs {
 		a, b := start(t, loopback()), start(t, loopback())
+		pairs[i] = [2]*Transport{a, b}
 		a.Learn(b.Self(), b.Addresses())
 		b.Learn(a.Self(), a.Addresses())
 		handle(t, b, seam.ProtocolHello, run, echo)
@@ -90,13 +94,16 @@ func TestUnusedSecondConnectionIsClosed(t *testing.T) {
 		if got := ask(t, open(t, a, b, seam.ProtocolHello, run), "one"); got != "one" {
 			t.Fatalf("%q came back", got)
 		}
-		eventually(t, "one connection joins them", func() bool { return len(a.swarm.Conns()) == 1 && len(b.swarm.Conns()) == 1 })
+	}
+	for _, p := range pairs { // all of them wait until a connection is no longer young
+		eventually(t, "one connection joins them", func() bool { return len(p[0].swarm.Conns()) == 1 && len(p[1].swarm.Conns()) == 1 })
 	}
 }
 
 // TestSecondConnectionStaysWhileUsed: one that carries an exchange is not closed
 // under it.
 func TestSecondConnectionStaysWhileUsed(t *testing.T) {
+	t.Parallel()
 	a, b := start(t, loopback()), start(t, loopback())
 	if a.id < b.id {
 		a, b = b, a // the connection that a dials is the one to go
@@ -132,6 +139,7 @@ func TestSecondConnectionStaysWhileUsed(t *testing.T) {
 // TestIdleConnectionsAreClosed: connections would otherwise be held for ever, one for
 // each member that ever was a neighbour.
 func TestIdleConnectionsAreClosed(t *testing.T) {
+	t.Parallel()
 	config := loopback()
 	config.Limits.Idle = 300 * time.Millisecond
 	a, b := start(t, config), start(t, loopback())

@@ -14,6 +14,7 @@ import (
 // TestOwnAlgorithmOverLoopback: what ExampleSimulate_algorithm runs in virtual time, real
 // peers run too.
 func TestOwnAlgorithmOverLoopback(t *testing.T) {
+	t.Parallel()
 	flock := peertest.Start(t, peertest.Config{
 		Peers: 4, Params: newModel, Loopback: true,
 		Configure: func(i int, c *peer.Config) {

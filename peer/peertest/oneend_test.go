@@ -12,6 +12,7 @@ import (
 // TestSimulatedRivalsEndWithOneModel: peers crash, leave and come back without the momentum
 // that the others have, and all who are there in the end have the same model.
 func TestSimulatedRivalsEndWithOneModel(t *testing.T) {
+	t.Parallel()
 	machines := map[string]func(baseline.Config) (averaging.Machine, error){
 		"allreduce": func(c baseline.Config) (averaging.Machine, error) { return baseline.NewAllReduce(c) },
 		"ps-bsp":    func(c baseline.Config) (averaging.Machine, error) { return baseline.NewParamServer(c, baseline.BSP{}) },

@@ -12,6 +12,7 @@ import (
 // speed, a peer that is four times slower makes as many exchanges in a time as it would
 // without the straggling, and not a quarter.
 func TestSimulatedPeersKnowTheirSpeed(t *testing.T) {
+	t.Parallel()
 	stepsBetween := func(slow int, bySpeed bool) (steps float64) {
 		s := simulation(4)
 		s.Work.StepsPerPeer = 4000 // speeds are known after some seconds

@@ -3,6 +3,7 @@ package swim
 import (
 	"flag"
 	"fmt"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"testing"
@@ -19,7 +20,12 @@ const testRun = "digits"
 
 var update = flag.Bool("update", false, "rewrite the golden files in testdata")
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+// A flock in virtual time is a small heap with thousands of goroutines: it would collect
+// garbage for a quarter of the time.
+func TestMain(m *testing.M) {
+	debug.SetGCPercent(400)
+	goleak.VerifyTestMain(m)
+}
 
 // member is a peer of a test cluster.
 type member struct {

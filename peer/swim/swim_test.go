@@ -373,7 +373,9 @@ func TestConfig(t *testing.T) {
 
 // TestRealTime is a small cluster outside a bubble, for the race detector.
 func TestRealTime(t *testing.T) {
+	t.Parallel()
 	members := cluster(t, memnet.New(memnet.Config{}), 3)
+	defer func() { closeAll(members) }()
 	deadline := time.Now().Add(time.Minute)
 	for _, m := range members {
 		for len(m.Members()) < 3 {

@@ -118,6 +118,7 @@ const allCompared = 2 * 45 * time.Second
 // crash is known to all, and the membership takes a few connections of each, which
 // leaves its share of 4·log₂ n + 8 to the overlay's links.
 func TestWideFlockKeepsFewConnections(t *testing.T) {
+	t.Parallel()
 	if underRace {
 		t.Skip("takes minutes with the race detector; smaller flocks go by datagrams too")
 	}
@@ -165,6 +166,7 @@ func TestWideFlockKeepsFewConnections(t *testing.T) {
 // TestFlockMovesWhileItRuns: a flock that grows past WideAbove goes over to datagrams
 // without losing anybody, and back when it shrinks.
 func TestFlockMovesWhileItRuns(t *testing.T) {
+	t.Parallel()
 	if underRace {
 		t.Skip("takes minutes with the race detector; smaller flocks go by datagrams too")
 	}
@@ -184,7 +186,7 @@ func TestFlockMovesWhileItRuns(t *testing.T) {
 		}
 		defer func() { closeAll(members) }()
 		add(WideAbove)
-		time.Sleep(2 * time.Minute)
+		time.Sleep(30 * time.Second)
 		if n := meters[5].connections(); n < WideAbove/2 {
 			t.Fatalf("%d connections in a flock of %d by streams", n, WideAbove)
 		}

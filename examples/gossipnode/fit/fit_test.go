@@ -234,6 +234,7 @@ func TestResultIsReported(t *testing.T) {
 // Processes that sum over loopback have the model of one process, to the last byte where the
 // learner's sums are exact; each tells what it has sent.
 func TestFitOfProcesses(t *testing.T) {
+	t.Parallel()
 	args := []string{"--learner", "boost", "--target", "price>200", "--trees", "3", "--leaf-rows", "5"}
 	one, three := fit(t, args...), fit(t, append(args, "--peers", "3")...)
 	if one["model_hash"] != three["model_hash"] || three["peers"] != 3. || three["bytes_sent"] == 0. {
@@ -255,6 +256,7 @@ func TestPredictWithoutClasses(t *testing.T) {
 
 // Every kind of stage can be asked for, is the same at one and at several peers, processes too, and goes into the model.
 func TestFitWithStages(t *testing.T) {
+	t.Parallel()
 	file := clitest.WriteFile(t, "stages.yaml", `
 - {kind: dropmany, values: 400}
 - {kind: dates}

@@ -21,6 +21,7 @@ import (
 // One that is given a token and data alone fits what the others do, also if it was started first;
 // who gives other settings or other columns is not let in, and ends nobody.
 func TestJoinTakesOver(t *testing.T) {
+	t.Parallel()
 	free, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -108,6 +109,7 @@ func TestMinPeersOfAnother(t *testing.T) {
 // Who joins a fit that has a key is told so by the founder's line, and hears at once that the key
 // is missing.
 func TestJoinWithoutTheKey(t *testing.T) {
+	t.Parallel()
 	key := clitest.WriteFile(t, "run.key", strings.Repeat("ab", 32)+"\n")
 	founder := clitest.Command(t, time.Minute, "fit", "--data", houses, "--target", "price", "--learner", "linear", "--listen", "127.0.0.1:0", "--min-peers", "2", "--run-key", key)
 	log := new(clitest.Buffer)

@@ -4,6 +4,8 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"errors"
+	"flag"
 	"io"
 	"os"
 	"os/exec"
@@ -43,6 +45,11 @@ func Only(commands ...Program) Program {
 	}
 }
 
+// Waiting is how many tests that call t.Parallel run at once, unless -parallel says
+// otherwise: they wait for processes, sockets and timeouts more than they work. Tests that
+// measure call it not, and so run alone.
+const Waiting = "4"
+
 // Main is TestMain: it acts as the program where a test asks for that, and sees to it
 // that tests leave no goroutine behind.
 func (p Program) Main(m *testing.M) {
@@ -51,7 +58,8 @@ func (p Program) Main(m *testing.M) {
 		std := cli.Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr}
 		os.Exit(cli.Execute(p(std), os.Args[1:]))
 	}
-	if err := os.Setenv(Variable, "1"); err != nil { // all processes that tests start inherit it
+	// All processes that tests start inherit the variable.
+	if err := errors.Join(os.Setenv(Variable, "1"), flag.Set("test.parallel", Waiting)); err != nil {
 		panic(err)
 	}
 	goleak.VerifyTestMain(m)
