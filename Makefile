@@ -4,7 +4,8 @@
 # make wheel          builds the Python package with the program in it, for this machine, into
 #                     dist/; for another: PLATFORM=linux-amd64, for each of WHEELS: PLATFORM=all
 # make bench          measures kernels, codecs, sums, and a newcomer's copy of the model, each
-#                     beside a copy or its bytes alone, for benchstat; about five minutes
+#                     beside a copy or its bytes alone, into docs/bench/DATE.txt, for benchstat;
+#                     about half an hour on a machine that does nothing else. COUNT=1: five minutes
 #
 # Anybody who builds the same revision with the same Go gets the same bytes.
 
@@ -12,6 +13,9 @@ PLATFORMS := linux/amd64 linux/arm64 darwin/arm64
 WHEELS    := linux/amd64 linux/arm64 darwin/arm64 darwin/amd64
 VERSION   := $(shell git describe --tags --always --dirty)
 DIST      := dist
+# Where bench writes, and how often it measures: benchstat wants six or more.
+BENCH     := docs/bench/$(shell date +%F).txt
+COUNT     := 6
 # What release-check builds again. A build with an empty cache compiles Go's own library
 # too, for some minutes of processor time a platform; all: COLD='$(PLATFORMS)'.
 COLD      := $(firstword $(PLATFORMS))
@@ -61,10 +65,14 @@ wheel:
 		python3 examples/python/wheel.py --binary $$folder/gossipnode --platform $$platform --version '$(VERSION)' --folder $(DIST); \
 	done
 
+bench: SHELL := bash
+bench: .SHELLFLAGS := -o pipefail -c
 bench:
-	go test -run '^$$' -bench 'Kernels|Codecs' ./internal/kernel ./quant
-	go test -run '^$$' -bench 'Sum' ./peer
-	go test -run '^$$' -bench 'State$$' -benchtime 5x ./peer
+	mkdir -p $(dir $(BENCH))
+	echo "# $(VERSION), $$(go version)" | tee $(BENCH)
+	go test -run '^$$' -bench 'Kernels|Codecs' -benchmem -count $(COUNT) -timeout 0 ./internal/kernel ./quant | tee -a $(BENCH)
+	go test -run '^$$' -bench 'Sum' -benchmem -count $(COUNT) -timeout 0 ./peer | tee -a $(BENCH)
+	go test -run '^$$' -bench 'State$$' -benchmem -benchtime 5x -count $(COUNT) -timeout 0 ./peer | tee -a $(BENCH)
 
 clean:
 	rm -rf $(DIST)

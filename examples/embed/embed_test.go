@@ -17,43 +17,11 @@ import (
 	"github.com/seed-97356399/murmuration/tensor"
 )
 
-// between returns the lines after a line that contains first and before one that
-// contains last, without their common indentation.
-func between(t *testing.T, text, first, last string) string {
-	t.Helper()
-	_, after, ok := strings.Cut(text, first)
-	if ok {
-		_, after, ok = strings.Cut(after, "\n")
-	}
-	body, _, end := strings.Cut(after, last)
-	if !ok || !end {
-		t.Fatalf("no lines between %q and %q", first, last)
-	}
-	body = body[:strings.LastIndexByte(body, '\n')+1]
-	indent := body[:len(body)-len(strings.TrimLeft(body, "\t"))]
-	var out strings.Builder
-	for line := range strings.Lines(body) {
-		out.WriteString(strings.TrimPrefix(line, indent))
-	}
-	return out.String()
-}
-
-func TestReadmeShowsTheseLines(t *testing.T) {
-	readme, err := os.ReadFile("../../README.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+// The README shows a part of it (internal/archtest looks at that), and says that this is all.
+func TestServiceIsSmall(t *testing.T) {
 	source, err := os.ReadFile("main.go")
 	if err != nil {
 		t.Fatal(err)
-	}
-	shown := between(t, string(readme), "```go", "```")
-	run := between(t, string(source), "// The README shows these lines.", "// Until here.")
-	if shown != run {
-		t.Errorf("README.md shows:\n%s\nexamples/embed runs:\n%s", shown, run)
-	}
-	if n := strings.Count(run, "\n"); n > 20 {
-		t.Errorf("%d lines, want at most twenty", n)
 	}
 	code := 0
 	for line := range strings.Lines(string(source)) {

@@ -45,7 +45,7 @@ func serve(ctx context.Context, listener net.Listener, seeds []string, steps uin
 		return err
 	}
 	var batch dataset.Batch
-	// The README shows these lines.
+	// README.md shows these lines.
 	model, err := nn.Sequential(nn.Linear(784, 256), nn.ReLU(), nn.Linear(256, 10)).Build(784)
 	if err != nil {
 		return err

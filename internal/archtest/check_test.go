@@ -47,6 +47,7 @@ func check(sources []*source) []string {
 		found = append(found, checkKeepers(s)...)
 		found = append(found, checkInit(s)...)
 		found = append(found, checkWall(s)...)
+		found = append(found, checkSample(s)...)
 		if slices.Contains(below, s.folder) {
 			found = append(found, checkBannedImports(s)...)
 			found = append(found, checkBannedNames(s)...)
@@ -178,6 +179,32 @@ func checkForks(s *source) []string {
 		}
 		if what != "" {
 			found = append(found, fmt.Sprintf("%s has %s: %s", s.at(n.Pos()), what, noForks))
+		}
+		return true
+	})
+	return found
+}
+
+// checkSample finds the name of the sample program in comments and texts of the library: who embeds
+// it has no such command.
+func checkSample(s *source) []string {
+	if within(s.folder, "examples") {
+		return nil
+	}
+	var found []string
+	look := func(pos token.Pos, text string) {
+		if strings.Contains(strings.ToLower(text), sample) {
+			found = append(found, fmt.Sprintf("%s names %s: %s", s.at(pos), sample, noSample))
+		}
+	}
+	for _, group := range s.syntax.Comments {
+		for _, line := range group.List {
+			look(line.Pos(), line.Text)
+		}
+	}
+	ast.Inspect(s.syntax, func(n ast.Node) bool {
+		if text, ok := n.(*ast.BasicLit); ok {
+			look(text.Pos(), text.Value)
 		}
 		return true
 	})

@@ -71,6 +71,9 @@ func TestCheckerSeesViolations(t *testing.T) {
 		{"receive", "quant", `func f(c int) { _ = <-c }`, "a receive"},
 		{"select", "internal/wire", `func f() { select {} }`, "a select statement"},
 
+		{"the sample in a comment", "peer/swim", `// as gossipnode does`, "x.go:3 names gossipnode"},
+		{"the sample in a text", "peer", `const remedy = "Gossipnode doctor tells more"`, noSample},
+
 		{"init", "examples/embed", `func init() {}`, "x.go:3 has a func init"},
 		{"long file", "peer", long + "//", "has 401 lines"},
 	} {
@@ -87,6 +90,8 @@ func TestCheckerAllows(t *testing.T) {
 		{"arrows down", "internal/replica", "x.go", `import (_ ` + ours + `averaging"; _ ` + ours + `internal/coding"; _ ` + ours + `tensor"; _ ` + ours + `internal/wire")`},
 		{"default adapters", "peer", "x.go", `import (_ ` + ours + `peer/p2pnet"; _ ` + ours + `peer/swim"; _ ` + ours + `internal/kernel")`},
 		{"examples of examples", "examples/gossipnode", "x.go", `import (_ ` + ours + `examples/zoo"; _ ` + ours + `peer"; _ "github.com/spf13/cobra")`},
+		{"an example names itself", "examples/gossipnode", "x.go", `const name = "gossipnode" // of gossipnode`},
+		{"a test names the sample", "peer", "x_test.go", `const name = "gossipnode"`},
 		{"a room of no imports", "somewhere/new", "x.go", ``},
 		{"libp2p in its room", "peer/p2pnet", "x.go", `import (_ "github.com/libp2p/go-libp2p"; _ ` + ours + `peer/seam")`},
 		{"a name that begins alike", "averaging", "x.go", `import _ "network/osmosis"`},

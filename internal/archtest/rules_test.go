@@ -183,6 +183,12 @@ const (
 	noForks  = "packages below peer start nothing: only tensor, its nn and internal/sim fork, and join inside the same call"
 )
 
+// sample is the sample program.
+const (
+	sample   = "gossipnode"
+	noSample = "the library knows no sample: say which field or method, and let the sample say which flag"
+)
+
 // bannedImports may not be imported below peer, nor may anything below them.
 var bannedImports = []struct {
 	path   string

@@ -27,7 +27,7 @@ type ringer struct {
 	exchange          averaging.ExchangeID
 	passing           []collective.Transfer // to be sent, in this order
 	running           bool
-	halted, over      bool
+	halted            bool
 }
 
 func (r *ringer) Traits() collective.Traits { return collective.Traits{Gradients: true, Words: true} }

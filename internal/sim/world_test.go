@@ -17,8 +17,7 @@ import (
 // returns a digest of all its parameters and how much happened.
 func course(t *testing.T, seed uint64) (digest [32]byte, events int) {
 	rng := rand.New(rand.NewPCG(seed, 9))
-	var f *flock
-	f = newFlock(t, plan{
+	f := newFlock(t, plan{
 		seed: seed, peers: 8, values: 60, sliceLen: 16, codec: "bf16", inbound: 2, deadline: within(200 * time.Millisecond),
 		config: sim.Config{
 			Task: direct{stepper: newStirrer(seed, 60)}, Link: sim.Link{Delay: time.Millisecond, Bandwidth: 1e6, Loss: 0.05},

@@ -64,8 +64,8 @@ func contents(r *replica.Replica) tensor.Vector {
 
 // plain is the oracle: the loop that a trainer is, with heavy-ball momentum.
 type plain struct {
-	x, velocity, snapshot tensor.Vector
-	steps                 int
+	x, velocity tensor.Vector
+	steps       int
 }
 
 func (p *plain) step(grad tensor.Vector, rate float64) {

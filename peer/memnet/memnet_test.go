@@ -16,10 +16,9 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-const (
-	testProtocol seam.Protocol = "/test/1"
-	testRun                    = "run"
-)
+const testProtocol seam.Protocol = "/test/1"
+
+const testRun = "run"
 
 // everywhere runs a test in real time and again in virtual time.
 func everywhere(t *testing.T, test func(t *testing.T)) {

@@ -15,7 +15,7 @@ import (
 
 // logRemedy is said with what libp2p complains of: it is about single connections, and
 // goes on by itself.
-const logRemedy = "nothing, if it happens once: libp2p tries again; if it repeats, see whether the peer's address and port can be reached (gossipnode doctor), and that both ends have the same release"
+const logRemedy = "nothing, if it happens once: libp2p tries again; if it repeats, see whether the peer's address and port can be reached (Admission.Inquire of package peer asks it), and that both ends have the same release"
 
 // bridged is where libp2p's log goes, and dropped where it goes after the end. It belongs to
 // the process because libp2p's does: each of its parts asks for the handler once, and keeps it.

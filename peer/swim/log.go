@@ -88,9 +88,9 @@ type complaint struct{ sign, message, remedy string }
 var complaints = []complaint{
 	{denial, "this peer was taken for dead, and says otherwise", "nothing; if it repeats, this machine or its network is overloaded"},
 	{"queue full", "news of members come faster than they are read", "nothing, if this process stood still before; if it repeats, this machine is overloaded"},
-	{"timeout", "a member does not answer in time", "if it repeats: see whether the member's address and port can be reached (gossipnode doctor)"},
-	{"Failed to send", "a member could not be sent news", "if it repeats: see whether the member's address and port can be reached (gossipnode doctor)"},
-	{"Push/Pull", "memberships could not be compared", "nothing, if it happens once: the next member is asked; if it repeats, see whether members can be reached (gossipnode doctor)"},
+	{"timeout", "a member does not answer in time", "if it repeats: see whether the member's address and port can be reached (Admission.Inquire of package peer asks it)"},
+	{"Failed to send", "a member could not be sent news", "if it repeats: see whether the member's address and port can be reached (Admission.Inquire of package peer asks it)"},
+	{"Push/Pull", "memberships could not be compared", "nothing, if it happens once: the next member is asked; if it repeats, see whether members can be reached (Admission.Inquire of package peer asks it)"},
 	{"", "memberlist complains", "nothing, if it happens once: the protocol goes on; if it repeats, see that all peers have the same release"},
 }
 

@@ -18,7 +18,7 @@ func TestRemedies(t *testing.T) {
 	w := newLogWriter(zap.New(core), make(chan struct{}))
 	for line, want := range map[string]string{
 		"[WARN] memberlist: Refuting a suspect message (from: p)":      "overloaded",
-		"[ERR] memberlist: Failed to send UDP ping: no address":        "doctor",
+		"[ERR] memberlist: Failed to send UDP ping: no address":        "Admission.Inquire",
 		"[ERR] memberlist: Push/Pull with p failed: the stream ended":  "next member",
 		"[ERR] memberlist: Received invalid msgType (99) from=1.2.3.4": "same release",
 		"[DEBUG] memberlist: Initiating push/pull sync with: p":        "",

@@ -59,7 +59,7 @@ func (b ruling) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		fail(http.StatusForbidden, errors.New("this peer has no operator's key: start it with --operator-key FILE"))
 		return
 	case !b.may(r):
-		fail(http.StatusForbidden, errors.New("only who has the token may: open the address that the peer printed when it started, with ?token=..."))
+		fail(http.StatusForbidden, errors.New("only who has the token may: open the address that the peer printed when it started, with its ?token="))
 		return
 	}
 	select {

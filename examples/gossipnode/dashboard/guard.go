@@ -101,7 +101,7 @@ func (g guard) over(next http.Handler) http.Handler {
 			http.Error(w, "Another site asks for this: open the dashboard itself.", http.StatusForbidden)
 		case !g.greet(w, r) && !g.open:
 			h.Set("WWW-Authenticate", `Bearer realm="dashboard"`)
-			http.Error(w, "This dashboard asks for a token: open the address that the peer printed when it started, with ?token=...", http.StatusUnauthorized)
+			http.Error(w, "This dashboard asks for a token: open the address that the peer printed when it started, with its ?token=", http.StatusUnauthorized)
 		default:
 			next.ServeHTTP(w, r)
 		}

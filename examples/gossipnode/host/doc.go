@@ -8,7 +8,5 @@ package host
 
 import "runtime"
 
-// What stands for names that the system does not tell.
-const unknownAlgorithm = "unknown"
-
+// What stands for a name that the system does not tell.
 func unknownProcessor() string { return runtime.GOARCH }

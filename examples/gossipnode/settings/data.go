@@ -35,13 +35,13 @@ type dataSettings struct {
 
 func (s *dataSettings) register(flags *pflag.FlagSet) {
 	flags.StringVar(&s.Dataset, "dataset", dataset.Datasets()[0], cli.List(datasets()))
-	flags.StringVar(&s.Data, "data", "", "folder of the data set's files, as data fetch makes it; glyphs needs none. images are your own, of any sizes: train/CLASS/*.jpg and test/CLASS/*.jpg (or .png), or WebDataset shards train*.tar and test*.tar (or .tar.gz). Of text, a folder with text files of any kind; gosource needs none, but the Go on this machine. Of tables, the file of rows, plain, gzip or zstd, a folder or a pattern of such")
-	flags.StringVar(&s.Shard, "shard", defaultShard, "how the data is cut into parts: iid, dirichlet=ALPHA for skewed labels, or files, of which each peer reads its own only; of tables, rows (at random) or by=COLUMN (each value at one peer)")
+	flags.StringVar(&s.Data, "data", "", "folder of the data set's files, as data fetch makes it; or your own pictures or texts (docs/GUIDE.md); of tables, files of rows. glyphs and gosource need none")
+	flags.StringVar(&s.Shard, "shard", defaultShard, "how the data is divided: iid, dirichlet=ALPHA (skewed labels) or files (each peer reads its own); of tables, rows (at random) or by=COLUMN (a value at one peer)")
 	flags.StringVar(&s.Part, "part", "", "I/N, this peer's part of the data, from 0 (default: all; of glyphs a quarter)")
 	flags.StringVar(&s.Augment, "augment", augmentAuto, "how training pictures are varied: none, flip, crop, flip+crop (by up to 4 pixels), or auto: flip+crop for cifar10, none for others")
-	flags.StringVar(&s.Normalize, "normalize", "", "MEAN/SCALE of the pictures, or for each channel, as in 0.5,0.5,0.4/0.2,0.2,0.3; the same for all peers; or "+OfFlock+", those of the training pictures of all peers, summed before the training (default: the data set's own; of images as measured in the folder)")
-	flags.StringVar(&s.Size, sizeFlag, "", fmt.Sprintf("WxH, the pixels that pictures of images are cropped and resized to, as in 96x64; the same for all peers (default: those of most pictures in the folder; %dx%d if they are mixed)", dataset.MixedSide, dataset.MixedSide))
-	flags.IntVar(&s.Memory, "memory", defaultMemory, "MiB of decoded training pictures to keep; a part of images or cifar10 that does not fit is read and decoded again in each pass. Rows of a table may take so much, and 1024 in any case")
+	flags.StringVar(&s.Normalize, "normalize", "", "MEAN/SCALE of pictures, or of each channel, as in 0.5,0.5,0.4/0.2,0.2,0.3; "+OfFlock+": of all peers' pictures. The same for all peers (default: the data set's own)")
+	flags.StringVar(&s.Size, sizeFlag, "", fmt.Sprintf("WxH, to which images are cropped and resized, as in 96x64; the same for all peers (default: that of most in the folder; %dx%d if they are mixed)", dataset.MixedSide, dataset.MixedSide))
+	flags.IntVar(&s.Memory, "memory", defaultMemory, "MiB of decoded training pictures to keep; images that do not fit are decoded again in each pass. Rows of a table may take so much, and 1024 in any case")
 	flags.StringVar(&s.Model, "model", nets.Names()[0], cli.List(nets.Names()))
 	registerSizes(flags, &s.Sizes)
 	flags.StringVar(&s.Init, "init", "", "safetensors file of the initial values, the same for all peers (default: made from --seed)")

@@ -35,7 +35,7 @@ const (
 )
 
 func (s *finalSettings) register(flags *pflag.FlagSet) {
-	flags.StringVar(&s.Final, finalFlag, FinalLocal, "model that a peer ends with: local (its own, which is near the others'), or merge (the mean of all, with the same bytes for everybody: worth its time where labels are skewed or exchanges rare; not the default, since each then waits for the slowest). The same for all peers; for adpsgd")
+	flags.StringVar(&s.Final, finalFlag, FinalLocal, "model that a peer ends with: local (its own, near the others') or merge (the mean of all; docs/TUNING.md), the same for all peers; for adpsgd")
 	flags.StringVar(&s.FinalWeights, finalWeightsFlag, weightsEqual, "what a peer's model counts in the merge: equal, or samples (as many as it has training pictures)")
 	flags.DurationVar(&s.FinalWait, finalWaitFlag, defaultFinalWait, "how long the merge waits for a peer that is silent, and for one transfer; after four times that a peer keeps its own model")
 }

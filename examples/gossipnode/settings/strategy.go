@@ -54,7 +54,7 @@ func (s *StrategySettings) register(flags *pflag.FlagSet) {
 	flags.StringVar(&s.Server, ServerFlag, "", "ps-*: peer id of who serves the parameters, the same for all peers (default: the first of the flock; if it is lost the run halts)")
 	flags.IntVar(&s.Staleness, stalenessFlag, DefaultStaleness, "ps-ssp and ps-dssp: by how many steps a peer may be ahead of the slowest; with ps-dssp, by how many always")
 	flags.IntVar(&s.StalenessMax, stalenessMaxFlag, DefaultStalenessMax, "ps-dssp: by how many steps a peer may be ahead of the slowest at most")
-	flags.BoolVar(&s.Balance, balanceFlag, false, "allreduce and ps-bsp: share the pictures of a step out as the peers are fast, --batch being their mean; adpsgd: have each peer take --every times its speed, beside the mean of all, as steps between two exchanges")
+	flags.BoolVar(&s.Balance, balanceFlag, false, "work in proportion to speed: pictures of a step (allreduce, ps-bsp; --batch is the mean), steps between two exchanges (adpsgd; --every is the mean)")
 }
 
 // The flags that not every strategy knows.

@@ -102,9 +102,8 @@ func (b block) runs(body func(run int)) {
 // multiples of a distance, up to the fifth, from a pointer and from another six
 // pixels further.
 type places struct {
-	pointers     []reg.GPVirtual
-	s, s3, s5    reg.GPVirtual
-	reach, count int
+	pointers  []reg.GPVirtual
+	s, s3, s5 reg.GPVirtual
 }
 
 const placesReach = 6

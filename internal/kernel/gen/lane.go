@@ -266,18 +266,6 @@ func (l lane) loadBytes(name string) reg.VecVirtual {
 	return v
 }
 
-// fp16Values returns the lane's half-precision values as float32.
-func (l lane) fp16Values() reg.VecVirtual {
-	v := l.vector(floatSize)
-	if from := l.at(l.stream("code")); l.single() {
-		l.loadHalf(from, v)
-		l.VCVTPH2PS(v, v)
-	} else {
-		l.VCVTPH2PS(from, v)
-	}
-	return v
-}
-
 // times returns a*v without changing v.
 func (l lane) times(a, v reg.VecVirtual) reg.VecVirtual {
 	product := l.vector(floatSize)

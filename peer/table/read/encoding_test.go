@@ -110,7 +110,10 @@ func TestParquetNotUTF8(t *testing.T) {
 	}, -1))
 	var out strings.Builder
 	w := pages.NewParquetWriter(&out, root)
-	group := w.AppendRowGroup()
+	group, err := w.AppendRowGroupChecked()
+	if err != nil {
+		t.Fatal(err)
+	}
 	column, err := group.NextColumn()
 	if err == nil {
 		_, err = column.(*pages.ByteArrayColumnChunkWriter).WriteBatch([]parquet.ByteArray{[]byte("a"), []byte("K\xf6ln"), []byte("b")}, nil, nil)

@@ -48,7 +48,10 @@ func parquetFile(t testing.TB) []byte {
 	var out bytes.Buffer
 	w := pages.NewParquetWriter(&out, root, pages.WithWriterProps(parquet.NewWriterProperties(parquet.WithCompression(compress.Codecs.Zstd))))
 	for range 2 {
-		group := w.AppendRowGroup()
+		group, err := w.AppendRowGroupChecked()
+		if err != nil {
+			t.Fatal(err)
+		}
 		defined := []int16{1, 0, 1}
 		for range 10 {
 			column, err := group.NextColumn()

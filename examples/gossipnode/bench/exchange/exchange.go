@@ -75,7 +75,7 @@ Only Linux tells processor time, peak memory and congestion control.`,
 	flags := cmd.Flags()
 	flags.SortFlags = false
 	flags.IntVar(&s.parameters, "parameters", defaultParameters, "values of the model")
-	flags.StringVar(&s.codec, "codec", quant.DefaultName, "codec of the exchange: "+cli.List(quant.Names()))
+	flags.StringVar(&s.codec, "codec", quant.DefaultName, "codec of the exchange: raw, bf16, fp16, int8 or a lattice, as lattice6+4 (docs/CODECS.md)")
 	flags.IntVar(&s.lanes, "lanes", 1, "connections that the exchange uses at once; the references use one")
 	flags.IntVar(&s.rounds, "rounds", defaultExchangeRounds, "rounds, after one to warm up")
 	flags.IntVar(&s.slice, "slice", defaultSlice, "values in a slice")
