@@ -261,12 +261,9 @@ func (m *Machine) isAsked(from topology.PeerID) {
 
 // told handles a word.
 func (m *Machine) told(from topology.PeerID, w collective.Word) {
-	m.Spoke(from)
+	m.members.Spoke(from, m.Now)
 	switch {
-	case w.Sum != nil:
-		m.Hear(from, w.Sum)
-	case w.Kind == collective.WordAgain:
-		m.Again(from, w.Round)
+	case m.Told(from, w):
 	case w.Kind == wordAsk:
 		m.isAsked(from)
 	case w.Kind == wordNone, w.Kind == collective.WordHeard:

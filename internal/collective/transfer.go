@@ -26,13 +26,8 @@ const (
 
 // String names the buffer as transcripts show it.
 func (b Buffer) String() string {
-	switch b {
-	case Parameters:
-		return "parameters"
-	case Gradient:
-		return "gradient"
-	case Sum:
-		return "sum"
+	if b < Buffers {
+		return [...]string{"parameters", "gradient", "sum"}[b]
 	}
 	return "unknown buffer"
 }
