@@ -56,7 +56,7 @@ func (p *peer) tell(a collective.Action) {
 	if heard := a.Word.Kind == collective.WordHeard; !heard && !(p.again && a.Word.Sum != nil && a.Word.Sum.Kind == wire.SumStatus) {
 		w.show("%s tells %s: %s", p.id, to.id, described(a.Word))
 	}
-	if w.rand.Float64() < w.loss {
+	if w.rand.Float64() < w.loss || w.drops(p, a) {
 		return
 	}
 	from := p.id
@@ -77,7 +77,13 @@ func (p *peer) send(a collective.Action) {
 	w := p.world
 	x := &transfer{Transfer: a.Transfer, id: a.Exchange, from: p, to: w.peer(a.Peer)}
 	w.show("%s sends %s: %s", p.id, a.Peer, partOf(x.Transfer))
-	p.sending[x.id] = x
+	if x.Round < p.attempt {
+		w.t.Fatalf("%s sends for attempt %d, after %d", p.id, x.Round>>16, p.attempt>>16)
+	}
+	p.attempt, p.sending[x.id] = x.Round, x
+	if w.drops(p, a) {
+		return
+	}
 	w.queue.After(w.delay(), func() {
 		switch {
 		case x.to.frozen:
@@ -111,7 +117,7 @@ func (p *peer) answer(a collective.Action) {
 		w.show("%s refuses part %d of %s: %s", p.id, x.Part, x.from.id, a.Reason)
 		x.over = true
 		delete(p.taking, x.key())
-		w.queue.After(w.delay(), func() {
+		w.queue.After(w.delay()+w.refuse, func() {
 			refused := x.event(averaging.Refused, false)
 			refused.Reason = a.Reason
 			x.lands(refused)
@@ -190,7 +196,7 @@ func (p *peer) abort(a collective.Action) {
 	w, x := p.world, p.sending[a.Exchange]
 	after := time.Duration(0)
 	if a.Inbound {
-		x, after = p.taking[key{a.Peer, a.Exchange}], w.delay()
+		x, after = p.taking[key{a.Peer, a.Exchange}], w.delay()+w.upTo(w.stops)
 	} else {
 		delete(p.sending, a.Exchange)
 	}

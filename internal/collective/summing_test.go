@@ -41,11 +41,14 @@ func TestSumsSurvive(t *testing.T) {
 		w.most = time.Duration(rapid.IntRange(0, 30).Draw(r, "delay")) * time.Millisecond
 		w.loss = rapid.SampledFrom([]float64{0, 0, 0.05, 0.1}).Draw(r, "loss")
 		w.breaks = rapid.SampledFrom([]float64{0, 0, 0.0005, 0.005}).Draw(r, "breaks")
+		w.stops = rapid.SampledFrom([]time.Duration{0, 300 * time.Millisecond}).Draw(r, "until aborts are heard of")
+		w.refuse = rapid.SampledFrom([]time.Duration{0, 50 * time.Millisecond}).Draw(r, "until refusals are")
+		w.slowLinks(rapid.SampledFrom([]float64{0, 0.2}).Draw(r, "slow links"))
 		names := w.call(rapid.IntRange(1, 3).Draw(r, "sums"), 500*time.Millisecond)
 		for range rapid.IntRange(0, n).Draw(r, "happenings") {
 			p := w.peers[rapid.IntRange(0, n-1).Draw(r, "who")]
 			how := rapid.SampledFrom([]string{"dies", "dies unseen", "freezes", "cancels", "is unfit"}).Draw(r, "how")
-			w.queue.After(time.Duration(rapid.IntRange(0, 1000).Draw(r, "when"))*time.Millisecond, func() {
+			p.fates[rapid.IntRange(0, 60).Draw(r, "when it has done so many things")] = func() {
 				switch how {
 				case "dies":
 					p.dies(time.Second)
@@ -54,11 +57,11 @@ func TestSumsSurvive(t *testing.T) {
 				case "freezes":
 					p.freezes()
 				case "cancels":
-					p.cancels()
+					w.at(0, p.cancels)
 				case "is unfit":
 					p.unfit = true
 				}
-			})
+			}
 		}
 		w.runUntilEnded(names)
 	})
@@ -74,6 +77,17 @@ func (w *world) call(sums int, within time.Duration) (names []string) {
 		w.queue.After(w.upTo(within), p.next)
 	}
 	return names
+}
+
+// slowLinks has words take longer on a share of the links.
+func (w *world) slowLinks(share float64) {
+	for _, from := range w.peers {
+		for _, to := range w.peers {
+			if w.rand.Float64() < share {
+				w.slow[[2]topology.PeerID{from.id, to.id}] = w.upTo(300 * time.Millisecond)
+			}
+		}
+	}
 }
 
 // restart has the owners say who coordinates.
@@ -93,7 +107,7 @@ func (w *world) runUntilEnded(names []string) {
 
 func (w *world) underWay(names []string) bool {
 	for _, p := range w.peers {
-		if !p.gone && !p.frozen && len(p.ends) < len(names) {
+		if _, ended := p.ends[p.called]; !p.gone && !p.frozen && (!ended || len(p.calls) > 0) {
 			return true
 		}
 	}

@@ -29,10 +29,13 @@ type world struct {
 	rand   *rand.Rand
 	queue  sim.Queue
 	peers  []*peer
-	most   time.Duration                        // that anything takes, beside 1 ms
-	slow   map[[2]topology.PeerID]time.Duration // links on which a word takes longer
-	loss   float64                              // of words
-	breaks float64                              // of transfers
+	most   time.Duration                              // that anything takes, beside 1 ms
+	slow   map[[2]topology.PeerID]time.Duration       // links on which a word takes longer
+	stops  time.Duration                              // that it takes at most until a transfer that its receiver gives up changes nothing any more
+	refuse time.Duration                              // that a refusal takes longer than a word
+	drops  func(from *peer, a collective.Action) bool // what is lost for certain
+	loss   float64                                    // of words
+	breaks float64                                    // of transfers
 	show   func(format string, args ...any)
 }
 
@@ -49,15 +52,19 @@ type peer struct {
 	world   *world
 	id      topology.PeerID
 	brings  float64
-	gone    bool // dead: its transfers break off
-	frozen  bool // nothing of it moves, and nothing breaks off
-	unfit   bool // its codec holds no such numbers
-	again   bool // what it says it has said before
+	gone    bool           // dead: its transfers break off
+	frozen  bool           // nothing of it moves, and nothing breaks off
+	unfit   bool           // its codec holds no such numbers
+	acts    int            // things that it has done
+	fates   map[int]func() // what happens to it before so many
+	again   bool           // what it says it has said before
 	sum     vector
+	attempt uint64 // of what it has sent last
 	sending map[averaging.ExchangeID]*transfer
 	taking  map[key]*transfer
 	calls   []string // sums to be called, one after the other
 	called  string   // the last
+	since   time.Duration
 	ends    map[string]end
 }
 
@@ -87,11 +94,11 @@ type transfer struct {
 
 // newWorld is a world of so many peers, who know each other.
 func newWorld(t failer, seed uint64, n, length int) *world {
-	w := &world{t: t, rand: rand.New(rand.NewPCG(seed, 1)), slow: make(map[[2]topology.PeerID]time.Duration), show: func(string, ...any) {}}
+	w := &world{t: t, rand: rand.New(rand.NewPCG(seed, 1)), slow: make(map[[2]topology.PeerID]time.Duration), show: func(string, ...any) {}, drops: func(*peer, collective.Action) bool { return false }}
 	brings := 1.0
 	for i := range n {
 		p := &peer{
-			world: w, id: topology.PeerID(rune('a' + i)), brings: brings, ends: make(map[string]end),
+			world: w, id: topology.PeerID(rune('a' + i)), brings: brings, ends: make(map[string]end), fates: make(map[int]func()),
 			sending: make(map[averaging.ExchangeID]*transfer), taking: make(map[key]*transfer),
 		}
 		brings *= 8
@@ -146,6 +153,12 @@ func (p *peer) does(what func()) {
 	what()
 	p.Arm(p.Busy() || len(p.Out) > 0, p.Slice())
 	for _, a := range p.End() {
+		if fate := p.fates[p.acts]; fate != nil {
+			fate()
+		}
+		if p.acts++; p.gone || p.frozen {
+			return
+		}
 		p.carryOut(a)
 	}
 }
@@ -153,7 +166,7 @@ func (p *peer) does(what func()) {
 // next calls the next sum.
 func (p *peer) next() {
 	if len(p.calls) > 0 {
-		p.called, p.calls = p.calls[0], p.calls[1:]
+		p.called, p.calls, p.attempt, p.since = p.calls[0], p.calls[1:], 0, p.world.queue.Now()
 		p.does(func() { p.Call(p.called, deadline, p.brings) })
 	}
 }
@@ -175,11 +188,14 @@ func (p *peer) ended(e end) {
 	if before, twice := p.ends[p.called]; twice {
 		p.world.t.Fatalf("%s: %q ends with %v, after %v", p.id, p.called, e, before)
 	}
+	if took := p.world.queue.Now() - p.since; took >= time.Minute {
+		p.world.t.Errorf("%q took %s at %s: something stood still", p.called, took, p.id)
+	}
 	p.ends[p.called] = e
-	switch {
-	case e.err != nil:
+	if e.err != nil {
+		p.calls = nil // it would need a copy of what the others have
 		p.world.show("%s has no sum: %v", p.id, e.err)
-	default:
+	} else {
 		p.world.show("%s has the sum %v of %s", p.id, e.sum[0], p.world.partsOf(e.sum[0]))
 	}
 	p.world.queue.After(p.world.upTo(20*time.Millisecond), p.next)
@@ -187,7 +203,7 @@ func (p *peer) ended(e end) {
 
 // cancels takes the peer out of its sum.
 func (p *peer) cancels() {
-	if p.Under() {
+	if p.Under() && !p.gone && !p.frozen {
 		p.world.show("%s cancels", p.id)
 		p.does(p.Cancel)
 		p.ended(end{err: errCancelled})
@@ -237,6 +253,7 @@ func (w *world) check(names []string) {
 			e, ended := p.ends[name]
 			switch {
 			case p.gone || p.frozen:
+			case !ended && len(p.ends) > 0 && p.ends[p.called].err != nil:
 			case !ended:
 				w.t.Errorf("at %s: %q has no end at %s", w.queue.Now(), name, p.id)
 			case e.err != nil && !errors.Is(e.err, collective.ErrLeftOut) && !errors.Is(e.err, errCancelled):
