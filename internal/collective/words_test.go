@@ -11,9 +11,9 @@ import (
 	"github.com/seed-97356399/murmuration/topology"
 )
 
-// status has one tell another that it waits in a sum, of numbers of this run unless something else is said.
+// status has one tell another that it waits in a sum, as an answer to its first question: of numbers of this run unless something else is said.
 func (w *world) status(from, to topology.PeerID, name string, change func(*wire.Sum)) {
-	said := &wire.Sum{Kind: wire.SumStatus, Name: name, Op: uint8(sums.Moved), Length: width, Least: 1, Patience: uint32(deadline.Milliseconds()), Term: 1}
+	said := &wire.Sum{Kind: wire.SumStatus, Name: name, Op: uint8(sums.Moved), Length: width, Least: 1, Patience: uint32(deadline.Milliseconds()), Term: 1, Question: 1}
 	if change != nil {
 		change(said)
 	}
@@ -33,10 +33,18 @@ func TestWhatNoPeerOfARunSays(t *testing.T) {
 			w := newWorld(t, 1, 4, width)
 			b := w.peer("b")
 			w.peer("c").frozen = true // the test says what it does
+			said := wire.Sum{Length: width, Op: uint8(sums.Moved)}
+			change(&said)
+			takesPart := said.Length == width && said.Op == uint8(sums.Moved) // else it is as one that says nothing
 			for i := range 40 {
 				w.at(100*i, func() {
 					w.status("c", "b", "sum", change)
-					b.does(func() { b.members.Spoke("d", b.Now) }) // of something else
+					b.does(func() {
+						b.members.Spoke("d", b.Now) // of something else
+						if takesPart {
+							b.members.Spoke("c", b.Now)
+						}
+					})
 				})
 			}
 			for _, id := range []topology.PeerID{"a", "b"} {
