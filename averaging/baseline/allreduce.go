@@ -172,6 +172,7 @@ func (m *AllReduce) Summed(r collective.Summed) {
 		if m.leads() {
 			m.concluded(m.sum.Participants())
 		}
+	case !r.LeftOut: // it has failed for all: they make another, of the gradients that they have
 	case m.leads():
 		m.fail()
 	default:

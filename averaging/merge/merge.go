@@ -204,7 +204,7 @@ func (m *Machine) Summed(r collective.Summed) {
 	switch {
 	case r.Err == nil:
 		m.adopt(r.Attempt)
-	case errors.Is(r.Err, collective.ErrLeftOut):
+	case r.LeftOut:
 		m.stage, m.since, m.answers = asking, m.Now, make(map[topology.PeerID]answer)
 		m.ask()
 	}
@@ -306,6 +306,7 @@ func (m *Machine) landing(e collective.Event) {
 // adopt makes the sum the parameters.
 func (m *Machine) adopt(attempt uint64) {
 	m.stage, m.adopted = adopting, attempt
+	m.Has(attempt)
 	m.Ask(collective.Adopt)
 }
 

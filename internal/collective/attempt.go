@@ -23,15 +23,12 @@ type attempt struct {
 func (a *attempt) enter(place *sums.Moving) {
 	a.place, a.loading, a.refused, a.ready = place, place != nil, nil, make(map[topology.PeerID]time.Duration)
 	carries := func(f Flight) bool { _, does := chunkOf(f.Transfer); return does } // what the owner sends beside it goes on
-	a.abortOut(carries)
-	a.abortIn(carries)
+	a.AbortOut(carries)
+	a.AbortIn(carries)
 }
 
 // is tells whether a transfer is of this attempt.
 func (a *attempt) is(t Transfer) bool { return a.place != nil && a.place.Attempt == t.Round }
-
-// empty tells whether what is summed can be made ready: nothing that was aborted can change it any more.
-func (a *attempt) empty() bool { return a.loading && len(a.In) == 0 }
 
 // loaded begins to hand on what is ready, and asks for what was refused before.
 func (a *attempt) loaded() {
@@ -48,9 +45,9 @@ func chunkOf(t Transfer) (p sums.Chunk, does bool) {
 	return sums.Chunk{Part: t.Part, Parts: t.Parts, Add: t.Add}, t.From == Sum && t.Into == Sum && t.Parts > 1
 }
 
-// hand sends a chunk.
-func (a *attempt) hand(to topology.PeerID, p sums.Chunk) {
-	a.Send(to, Transfer{From: Sum, Into: Sum, Add: p.Add, Part: p.Part, Parts: p.Parts, Round: a.place.Attempt}, false)
+// carrying is the transfer of a chunk.
+func (a *attempt) carrying(p sums.Chunk) Transfer {
+	return Transfer{From: Sum, Into: Sum, Add: p.Add, Part: p.Part, Parts: p.Parts, Round: a.place.Attempt}
 }
 
 // offered answers what another member wants to send.
@@ -85,14 +82,6 @@ func (a *attempt) landed(e Event, f Flight) bool {
 		return false
 	}
 	return true
-}
-
-// asked sends once more what a partner has refused that is ready now.
-func (a *attempt) asked(from topology.PeerID, number uint64) {
-	if a.place != nil && number == a.place.Attempt {
-		a.ready[from] = a.Now
-		a.again(from)
-	}
 }
 
 // again sends what one has refused, or anybody if that is empty.

@@ -105,10 +105,7 @@ func (a Action) String() string {
 	case Send:
 		return fmt.Sprintf("send exchange %d to %s: %s", a.Exchange, a.Peer, a.Transfer)
 	case Load:
-		if a.Add {
-			return "add the gradient to the sum"
-		}
-		return "load the gradient"
+		return map[bool]string{true: "add the gradient to the sum", false: "load the gradient"}[a.Add]
 	case Clear:
 		return "clear the sum"
 	case Update:

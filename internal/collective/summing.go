@@ -21,15 +21,12 @@ const (
 	WordAgain uint8 = 9
 )
 
-// ErrLeftOut is what ends a sum for a peer without which the others make it: it came too late, others could not
-// sum with it, or it could not send what it had summed, as where the codec holds no such numbers.
-var ErrLeftOut = errors.New("the others sum without this peer")
-
 // Summed is a sum that is over: Sum holds it, but if there is an error.
 type Summed struct {
 	Attempt uint64
 	Value   float64 // the least that participants have brought
 	Err     error
+	LeftOut bool // the others make it without this peer, which came too late, or could not send to others or they to it
 }
 
 // Summer is a machine that sums.
@@ -94,6 +91,9 @@ func (s *Summing) Coordinator() topology.PeerID {
 // Expect has the next sum wait for one that took no part in the last, if this peer coordinates.
 func (s *Summing) Expect(id topology.PeerID) { s.machine.Expect(id) }
 
+// Has notes that this peer has the result of an attempt, the only one that there is to be: who asks about any sum is told so.
+func (s *Summing) Has(attempt uint64) { s.machine.Has(attempt) }
+
 // Over tells whether a sum is known to have ended: who calls it late is told how.
 func (s *Summing) Over(name string) bool { return s.machine.Over(name) }
 
@@ -115,9 +115,13 @@ func (s *Summing) see() {
 	maps.DeleteFunc(s.kept, func(id topology.PeerID, _ *wire.Sum) bool { return !s.members.Has(id) })
 }
 
-// Call begins a sum of all who call it. Those are waited for so long who have not.
-func (s *Summing) Call(name string, patience time.Duration, value float64) {
+// Call begins a sum of all who call it. Those are waited for so long who have not. One that has failed for all is followed by another.
+func (s *Summing) Call(sum string, patience time.Duration, value float64) {
 	s.see()
+	name := sum
+	for try := 2; s.machine.Failed(name); try++ {
+		name = fmt.Sprintf("%s, try %d", sum, try)
+	}
 	s.name, s.began, s.attempt.place = name, s.Now, nil
 	s.machine.Call(s.Now, sums.Call{Name: name, Op: sums.Moved, Length: s.length, Least: 1, Patience: patience, Value: value})
 	s.carryOut()
@@ -171,7 +175,8 @@ func (s *Summing) Told(from topology.PeerID, w Word) bool {
 	case w.Sum != nil:
 		s.hear(from, w.Sum)
 	case w.Kind == WordAgain:
-		s.attempt.asked(from, w.Round)
+		s.attempt.ready[from] = s.Now
+		s.attempt.again(from)
 	}
 	return w.Sum != nil || w.Kind == WordAgain
 }
@@ -214,13 +219,6 @@ func (s *Summing) takesPart(from topology.PeerID, w *wire.Sum) bool {
 	return true
 }
 
-func summedOf(r *sums.Result) Summed {
-	if errors.Is(r.Err, sums.ErrOver) || errors.Is(r.Err, sums.ErrUnreachable) {
-		r.Err = fmt.Errorf("%w: %w", ErrLeftOut, r.Err)
-	}
-	return Summed{Attempt: r.Attempt, Value: r.Value, Err: r.Err}
-}
-
 // carryOut does what the machine wants.
 func (s *Summing) carryOut() {
 	for all := s.machine.Outcomes(); len(all) > 0; all = s.machine.Outcomes() {
@@ -229,13 +227,14 @@ func (s *Summing) carryOut() {
 			case o.Word != nil:
 				s.Tell(o.To, Word{Sum: o.Word})
 			case o.Chunk != nil && s.Placed():
-				s.attempt.hand(o.To, *o.Chunk)
+				s.Send(o.To, s.attempt.carrying(*o.Chunk), false)
 			case o.Moving != nil && o.Moving.Name == s.name:
 				s.attempt.enter(o.Moving)
 				s.load()
 			case o.Result != nil && o.Result.Name == s.name:
 				s.leave()
-				s.summer.Summed(summedOf(o.Result))
+				r := o.Result
+				s.summer.Summed(Summed{Attempt: r.Attempt, Value: r.Value, Err: r.Err, LeftOut: r.Err != nil && !s.machine.Failed(r.Name)})
 			}
 		}
 	}
@@ -243,7 +242,7 @@ func (s *Summing) carryOut() {
 
 // load makes ready what is summed, once whatever runs of another attempt is over.
 func (s *Summing) load() {
-	if s.attempt.empty() {
+	if s.attempt.loading && len(s.In) == 0 { // nothing that was aborted can change it any more
 		s.summer.Load()
 		s.attempt.loaded()
 		s.carryOut()
@@ -268,7 +267,7 @@ func (s *Summing) Landing(e Event) (f Flight, found bool) {
 	case !s.attempt.is(f.Transfer):
 	case e.Kind == averaging.Failed && !e.Inbound && e.Reason == averaging.Unfit:
 		s.Cancel()
-		s.summer.Summed(Summed{Err: ErrLeftOut})
+		s.summer.Summed(Summed{Err: errors.New("the codec holds no such numbers"), LeftOut: true})
 	case !s.attempt.landed(e, f):
 		s.machine.Broken(s.Now, f.Peer)
 	}
@@ -308,7 +307,7 @@ func (s *Summing) passSilent() {
 			}
 		}
 	case s.leads == "" && silent(leader):
-		s.AbortIn(leader)
+		s.AbortIn(With(leader))
 		s.machine.Deaf(s.Now, leader) // the next has as long
 	}
 }

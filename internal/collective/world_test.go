@@ -72,6 +72,8 @@ type peer struct {
 type end struct {
 	sum vector
 	err error
+	// left: the others have made it without this peer.
+	left bool
 }
 
 // errCancelled is the end of one that this peer has left.
@@ -180,7 +182,7 @@ func (p *peer) Summed(r collective.Summed) {
 		p.Ask(collective.Adopt)
 		return
 	}
-	p.ended(end{err: r.Err})
+	p.ended(end{err: r.Err, left: r.LeftOut})
 }
 
 // ended notes how the sum did that was called last. Each does once.
@@ -256,7 +258,7 @@ func (w *world) check(names []string) {
 			case !ended && len(p.ends) > 0 && p.ends[p.called].err != nil:
 			case !ended:
 				w.t.Errorf("at %s: %q has no end at %s", w.queue.Now(), name, p.id)
-			case e.err != nil && !errors.Is(e.err, collective.ErrLeftOut) && !errors.Is(e.err, errCancelled):
+			case e.err != nil && !e.left && !errors.Is(e.err, errCancelled):
 				w.t.Errorf("%q at %s: %v", name, p.id, e.err)
 			case e.err != nil:
 			case first == nil:

@@ -128,7 +128,8 @@ func codeOf(err error) uint8 { return uint8(slices.Index(faults, err)) }
 
 // ended is how a sum ended.
 type ended struct {
-	attempt uint64 // 0 if it failed
+	attempt uint64 // 0 if there is no result here
+	failed  bool   // for all: who coordinates says so
 	why     uint8
 	detail  string
 	value   float64
