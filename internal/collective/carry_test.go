@@ -26,6 +26,8 @@ func (p *peer) carryOut(a collective.Action) {
 		p.load()
 	case collective.Adopt:
 		p.ended(end{sum: p.sum})
+	case collective.Note:
+		w.show("%s notes of %q: %s: %s %s", p.id, a.Fact.Sum, a.Fact.What, a.Fact.Who, a.Fact.Why)
 	case collective.Tell:
 		p.tell(a)
 	case collective.Send:

@@ -223,7 +223,7 @@ func (s *Summing) takesPart(from topology.PeerID, w *wire.Sum) bool {
 func (s *Summing) carryOut() {
 	for all := s.machine.Outcomes(); len(all) > 0; all = s.machine.Outcomes() {
 		for _, o := range all {
-			switch {
+			switch r := o.Result; {
 			case o.Word != nil:
 				s.Tell(o.To, Word{Sum: o.Word})
 			case o.Chunk != nil && s.Placed():
@@ -231,12 +231,14 @@ func (s *Summing) carryOut() {
 			case o.Moving != nil && o.Moving.Name == s.name:
 				s.attempt.enter(o.Moving)
 				s.load()
-			case o.Result != nil && o.Result.Name == s.name:
+			case r != nil && r.Name == s.name:
 				s.leave()
-				r := o.Result
 				s.summer.Summed(Summed{Attempt: r.Attempt, Value: r.Value, Err: r.Err, LeftOut: r.Err != nil && !s.machine.Failed(r.Name)})
 			}
 		}
+	}
+	for _, fact := range s.machine.Facts() {
+		s.Do(Action{Action: averaging.Action{Kind: Note}, Fact: &fact})
 	}
 }
 

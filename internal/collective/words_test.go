@@ -100,3 +100,31 @@ func TestOffersThatDoNotFit(t *testing.T) {
 	w.queue.Run(deadline)
 	w.check([]string{"sum"})
 }
+
+// TestASumThatHasFailedIsFollowedByAnother, of another name, for who calls it again; who was left out of one is told so again.
+func TestASumThatHasFailedIsFollowedByAnother(t *testing.T) {
+	for code, left := range map[uint8]bool{2: false, 3: true} { // too few took part; it was made without this member
+		w := newWorld(t, 1, 3, width)
+		a := w.peer("a")
+		called := ""
+		w.drops = func(from *peer, act collective.Action) bool {
+			if from == a && act.Word.Sum != nil && act.Word.Sum.Kind == wire.SumStatus {
+				called = act.Word.Sum.Name
+			}
+			return true
+		}
+		a.does(func() { a.Call("sum", deadline, 1) })
+		a.does(func() {
+			a.Told("b", collective.Word{Sum: &wire.Sum{Kind: wire.SumFault, Name: "sum", Op: code, Detail: "as the test wants it"}})
+		})
+		if e := a.ends[a.called]; e.err == nil || e.left != left {
+			t.Errorf("code %d: %v, left out: %t", code, e.err, e.left)
+		}
+		clear(a.ends)
+		called = ""
+		a.does(func() { a.Call("sum", deadline, 1) })
+		if want := map[bool]string{true: "", false: "sum, try 2"}[left]; called != want {
+			t.Errorf("code %d: it calls %q, want %q", code, called, want)
+		}
+	}
+}
