@@ -7,6 +7,7 @@ import (
 
 	"github.com/seed-97356399/murmuration/averaging"
 	"github.com/seed-97356399/murmuration/internal/collective"
+	"github.com/seed-97356399/murmuration/internal/sumtalks"
 	"github.com/seed-97356399/murmuration/internal/talks"
 )
 
@@ -138,6 +139,8 @@ func (d *driver) carryOutCollective(action collective.Action, key talks.Key) {
 	switch kind := action.Kind; {
 	case kind == collective.Tell:
 		t.talks.Tell(action)
+	case kind == collective.Note:
+		sumtalks.Log(d.log, *action.Fact)
 	case kind == collective.Send:
 		x, begun := t.talks.Send(action)
 		d.started(action, key, x, begun)

@@ -133,12 +133,8 @@ func (m *AllReduce) lose(id topology.PeerID) {
 
 // told implements role.
 func (m *AllReduce) told(from topology.PeerID, w collective.Word) {
-	m.sum.Spoke(from)
 	switch {
-	case w.Sum != nil:
-		m.sum.Hear(from, w.Sum)
-	case w.Kind == collective.WordAgain:
-		m.sum.Again(from, w.Round)
+	case m.sum.Told(from, w):
 	case w.Kind == wordStatus:
 		m.Tell(from, word(collective.WordHeard, 0, 0))
 		if m.said[from] = w.View; m.over && m.says(from, isReady) && !m.sum.Under() {
@@ -176,6 +172,7 @@ func (m *AllReduce) Summed(r collective.Summed) {
 		if m.leads() {
 			m.concluded(m.sum.Participants())
 		}
+	case !r.LeftOut: // it has failed for all: they make another, of the gradients that they have
 	case m.leads():
 		m.fail()
 	default:

@@ -196,7 +196,7 @@ func (n *node) speak(a collective.Action) {
 	if to == nil || to == n {
 		w.t.Fatalf("%s speaks to %q", n.id, a.Peer)
 	}
-	if w.rng.Float64() < w.loss {
+	if w.rng.Float64() < w.loss || w.drops != nil && w.drops(n, a) {
 		return
 	}
 	w.queue.After(w.delay(), func() {

@@ -262,7 +262,7 @@ func (c *coordination) hear(from topology.PeerID, w collective.Word) {
 		}
 		return
 	}
-	c.members.Spoke(from)
+	c.members.Spoke(from, c.Now)
 	if from == c.coordinator {
 		c.heard = c.Now
 	}

@@ -2,6 +2,7 @@ package baseline_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -60,4 +61,47 @@ func TestTheRunHaltsWithItsCoordinator(t *testing.T) {
 			})
 		}
 	}
+}
+
+// A sum that fails for all, as when one that speaks does not say for a minute what it knows of it, is made anew of the gradients that all have: the
+// run does not halt, and nobody needs a copy.
+func TestASumThatFailsIsMadeAnew(t *testing.T) {
+	w := newWorld(t, 1, allReduce(t, baseline.Config{Deadline: 400 * time.Millisecond}))
+	traced(w)
+	v := sameBytes(w)
+	w.patience = 3 * time.Minute
+	for _, id := range names(3) {
+		w.join(id, steady(10*time.Millisecond)).start()
+	}
+	w.view(time.Millisecond)
+	w.queue.Run(time.Second)
+	coordinator := w.coordinator()
+	mute := w.names[0]
+	if mute == coordinator {
+		mute = w.names[1]
+	}
+	tries := 0
+	w.drops = func(from *node, a collective.Action) bool {
+		if a.Word.Sum != nil && from.id != mute && strings.HasSuffix(a.Word.Sum.Name, ", try 2") {
+			tries++
+		}
+		return a.Word.Sum != nil && from.id == mute && w.queue.Now() < 75*time.Second
+	}
+	w.onAction = func(n *node, a collective.Action) {
+		if a.Kind == collective.Send && a.Transfer.From == collective.Parameters {
+			t.Errorf("at %s, %s: %s", w.queue.Now(), n.id, a)
+		}
+	}
+	w.queue.Run(75 * time.Second)
+	before := w.peers[coordinator].steps
+	w.queue.Run(90 * time.Second)
+	if w.halted() || w.peers[coordinator].steps < before+10 || tries == 0 {
+		t.Errorf("halted: %t, %d steps after %d, %d words of a second try", w.halted(), w.peers[coordinator].steps, before, tries)
+	}
+	if len(v.models) < 10 {
+		t.Errorf("%d models: the test shows little", len(v.models))
+	}
+	w.onAction = nil
+	w.settle(100 * time.Millisecond)
+	endsAlike(t, w)
 }

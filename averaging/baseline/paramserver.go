@@ -187,7 +187,7 @@ func (m *ParamServer) pulled(t collective.Transfer) {
 		return
 	}
 	m.clock, m.stage = t.Round, training
-	m.AbortOut(m.coordinator)
+	m.AbortOut(collective.With(m.coordinator))
 	m.proceed()
 }
 

@@ -104,7 +104,7 @@ func (s *service) retire(id topology.PeerID) {
 		s.retired = append(s.retired, retired{id: id})
 	}
 	if s.board.of(id) != nil {
-		s.m.AbortIn(id)
+		s.m.AbortIn(collective.With(id))
 		s.fire(id)
 	}
 }

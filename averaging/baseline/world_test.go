@@ -27,8 +27,9 @@ type world struct {
 	peers    map[topology.PeerID]*node
 	names    []topology.PeerID
 	make     func(topology.PeerID) collective.Machine
-	loss     float64 // of words
-	breaks   float64 // of transfers
+	loss     float64                                    // of words
+	drops    func(from *node, a collective.Action) bool // what is lost for certain
+	breaks   float64                                    // of transfers
 	maxDelay time.Duration
 	copying  time.Duration // that a slice of parameters takes beside that
 	patience time.Duration // within which a trainer is answered

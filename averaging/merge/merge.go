@@ -204,7 +204,7 @@ func (m *Machine) Summed(r collective.Summed) {
 	switch {
 	case r.Err == nil:
 		m.adopt(r.Attempt)
-	case errors.Is(r.Err, collective.ErrLeftOut):
+	case r.LeftOut:
 		m.stage, m.since, m.answers = asking, m.Now, make(map[topology.PeerID]answer)
 		m.ask()
 	}
@@ -261,12 +261,9 @@ func (m *Machine) isAsked(from topology.PeerID) {
 
 // told handles a word.
 func (m *Machine) told(from topology.PeerID, w collective.Word) {
-	m.Spoke(from)
+	m.members.Spoke(from, m.Now)
 	switch {
-	case w.Sum != nil:
-		m.Hear(from, w.Sum)
-	case w.Kind == collective.WordAgain:
-		m.Again(from, w.Round)
+	case m.Told(from, w):
 	case w.Kind == wordAsk:
 		m.isAsked(from)
 	case w.Kind == wordNone, w.Kind == collective.WordHeard:
@@ -309,6 +306,7 @@ func (m *Machine) landing(e collective.Event) {
 // adopt makes the sum the parameters.
 func (m *Machine) adopt(attempt uint64) {
 	m.stage, m.adopted = adopting, attempt
+	m.Has(attempt)
 	m.Ask(collective.Adopt)
 }
 

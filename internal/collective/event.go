@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/seed-97356399/murmuration/averaging"
+	"github.com/seed-97356399/murmuration/internal/sums"
 )
 
 // Kinds of events beside those of averaging.
@@ -83,6 +84,8 @@ const (
 	// weight: peers whose sums are the same have the same parameters then, byte for byte.
 	// A piece of no weight leaves the parameters as they are. Answered by Updated.
 	Adopt
+	// Note: people may want to know Fact, of a sum. Not answered.
+	Note
 )
 
 // Action is what a machine wants done.
@@ -97,6 +100,7 @@ type Action struct {
 	Batch    int
 	Transfer Transfer
 	Word     Word
+	Fact     *sums.Fact
 }
 
 // String prints the action as transcripts show it.
@@ -105,10 +109,7 @@ func (a Action) String() string {
 	case Send:
 		return fmt.Sprintf("send exchange %d to %s: %s", a.Exchange, a.Peer, a.Transfer)
 	case Load:
-		if a.Add {
-			return "add the gradient to the sum"
-		}
-		return "load the gradient"
+		return map[bool]string{true: "add the gradient to the sum", false: "load the gradient"}[a.Add]
 	case Clear:
 		return "clear the sum"
 	case Update:
@@ -117,6 +118,8 @@ func (a Action) String() string {
 		return "pool the parameters"
 	case Adopt:
 		return "adopt the mean"
+	case Note:
+		return fmt.Sprintf("note of %q: %s: %s %s", a.Fact.Sum, a.Fact.What, a.Fact.Who, a.Fact.Why)
 	case Tell:
 		return fmt.Sprintf("tell %s: %s", a.Peer, a.Word)
 	}

@@ -49,9 +49,7 @@ func (f *Flights) End() []Action {
 func (f *Flights) Do(a Action) { f.actions = append(f.actions, a) }
 
 // Ask asks for one that needs no more than its kind.
-func (f *Flights) Ask(kind averaging.ActionKind) {
-	f.Do(Action{Action: averaging.Action{Kind: kind}})
-}
+func (f *Flights) Ask(kind averaging.ActionKind) { f.Do(Action{Action: averaging.Action{Kind: kind}}) }
 
 // Tell tells another a word.
 func (f *Flights) Tell(to topology.PeerID, w Word) {
@@ -117,21 +115,17 @@ func (f *Flights) Landed(e Event) (Flight, bool) {
 
 // Abort breaks off the flights of a peer, or of all if it is empty.
 func (f *Flights) Abort(peer topology.PeerID) {
-	f.AbortOut(peer)
-	f.AbortIn(peer)
+	f.AbortOut(With(peer))
+	f.AbortIn(With(peer))
 }
 
-// AbortOut breaks off what goes to a peer, or to all.
-func (f *Flights) AbortOut(peer topology.PeerID) {
-	f.abortOut(func(x Flight) bool { return peer == "" || x.Peer == peer })
+// With is any flight of a peer, or of all if it is empty.
+func With(peer topology.PeerID) func(Flight) bool {
+	return func(x Flight) bool { return peer == "" || x.Peer == peer }
 }
 
-// AbortIn breaks off what comes from a peer, or from all.
-func (f *Flights) AbortIn(peer topology.PeerID) {
-	f.abortIn(func(x Flight) bool { return peer == "" || x.Peer == peer })
-}
-
-func (f *Flights) abortOut(which func(Flight) bool) {
+// AbortOut breaks off some of what this peer sends.
+func (f *Flights) AbortOut(which func(Flight) bool) {
 	f.Out = slices.DeleteFunc(f.Out, func(x Flight) bool {
 		if !which(x) {
 			return false
@@ -141,7 +135,8 @@ func (f *Flights) abortOut(which func(Flight) bool) {
 	})
 }
 
-func (f *Flights) abortIn(which func(Flight) bool) {
+// AbortIn breaks off some of what comes.
+func (f *Flights) AbortIn(which func(Flight) bool) {
 	for i := range f.In {
 		if x := &f.In[i]; !x.Aborted && which(*x) {
 			x.Aborted = true
@@ -169,14 +164,10 @@ func (f *Flights) Taking(e Event) bool {
 // outbound, with which all else goes that is sent to the same peer.
 func (f *Flights) Overdue(yield func(Flight) bool) {
 	late := func(x Flight) bool { return f.Now-x.Began >= f.Deadline }
-	for _, x := range f.In {
-		if late(x) {
-			f.AbortIn(x.Peer)
-		}
-	}
+	f.AbortIn(late)
 	for i := slices.IndexFunc(f.Out, late); i >= 0; i = slices.IndexFunc(f.Out, late) {
 		x := f.Out[i]
-		if f.AbortOut(x.Peer); !yield(x) {
+		if f.AbortOut(With(x.Peer)); !yield(x) {
 			return
 		}
 	}

@@ -2,7 +2,9 @@ package collective
 
 import (
 	"hash/fnv"
+	"maps"
 	"slices"
+	"time"
 
 	"github.com/seed-97356399/murmuration/topology"
 )
@@ -12,8 +14,9 @@ import (
 type Members struct {
 	Self   topology.PeerID
 	order  []topology.PeerID
-	passed []topology.PeerID // lost or silent: not reckoned with until they speak
-	count  uint64            // of changes
+	passed []topology.PeerID                 // lost or silent: not reckoned with until they speak
+	heard  map[topology.PeerID]time.Duration // when each spoke last
+	count  uint64                            // of changes
 }
 
 // See takes the members of a view, and returns which others have left.
@@ -29,6 +32,7 @@ func (m *Members) See(view *topology.View) (gone []topology.PeerID) {
 		}
 	}
 	m.passed = slices.DeleteFunc(m.passed, func(id topology.PeerID) bool { return id != m.Self && !m.Has(id) })
+	maps.DeleteFunc(m.heard, func(id topology.PeerID, _ time.Duration) bool { return !m.Has(id) })
 	return slices.DeleteFunc(before, func(id topology.PeerID) bool { return id == m.Self || m.Has(id) })
 }
 
@@ -86,13 +90,13 @@ func (m *Members) Pass(id topology.PeerID) {
 // Passed tells whether nobody is to wait for a peer.
 func (m *Members) Passed(id topology.PeerID) bool { return slices.Contains(m.passed, id) }
 
-// Spoke reckons with a peer that speaks, and tells whether it was passed.
-func (m *Members) Spoke(id topology.PeerID) bool {
-	i := slices.Index(m.passed, id)
-	if i >= 0 {
-		m.passed = slices.Delete(m.passed, i, i+1)
+// Spoke reckons with a member that speaks.
+func (m *Members) Spoke(id topology.PeerID, now time.Duration) {
+	if m.heard == nil {
+		m.heard = make(map[topology.PeerID]time.Duration)
 	}
-	return i >= 0
+	m.heard[id] = now
+	m.passed = slices.DeleteFunc(m.passed, func(x topology.PeerID) bool { return x == id })
 }
 
 // Mark is a short name of a peer, for words.

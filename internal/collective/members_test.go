@@ -39,13 +39,16 @@ func TestMembersInOrder(t *testing.T) {
 	if m.First() != "far" {
 		t.Errorf("%s is first", m.First())
 	}
-	if m.Spoke("far") || !m.Spoke("near") || m.First() != "near" {
+	m.Spoke("near", 1)
+	if m.First() != "near" {
 		t.Errorf("%s is first", m.First())
 	}
 	if gone := see(t, &m, "near", "far"); !slices.Equal(gone, []topology.PeerID{"other"}) {
 		t.Errorf("%v have gone", gone)
 	}
-	if !slices.Equal(m.passed, []topology.PeerID{"self"}) {
-		t.Errorf("%v are remembered", m.passed)
+	m.Spoke("near", 2)
+	see(t, &m, "self", "far")
+	if !slices.Equal(m.passed, []topology.PeerID{"self"}) || len(m.heard) > 0 {
+		t.Errorf("%v are remembered, and that %v spoke", m.passed, m.heard)
 	}
 }

@@ -21,18 +21,12 @@ const (
 	WordAgain uint8 = 9
 )
 
-// maxEarly bounds who is remembered to have come too early: more than any has partners.
-const maxEarly = 64
-
-// ErrLeftOut is what ends a sum for a peer without which the others make it: it came too late, others could not
-// sum with it, or it could not send what it had summed, as where the codec holds no such numbers.
-var ErrLeftOut = errors.New("the others sum without this peer")
-
 // Summed is a sum that is over: Sum holds it, but if there is an error.
 type Summed struct {
 	Attempt uint64
 	Value   float64 // the least that participants have brought
 	Err     error
+	LeftOut bool // the others make it without this peer, which came too late, or could not send to others or they to it
 }
 
 // Summer is a machine that sums.
@@ -47,28 +41,23 @@ type Summer interface {
 // told by words and carried by transfers.
 type Summing struct {
 	*Flights
+	attempt attempt
 	summer  Summer
 	members *Members
 	machine *sums.Machine
-	seen    uint64                            // the members that the machine knows
-	leads   topology.PeerID                   // who coordinates, if the owner says so
-	length  int                               // of Sum
-	name    string                            // of the sum that this peer has called, "" if none
-	began   time.Duration                     // since when members have had to speak: a sum, or another coordinator, has begun
-	led     topology.PeerID                   // who coordinated when Tick was called last, "" if nothing was under way
-	inSum   map[topology.PeerID]string        // which sum each has said last that it takes part in
-	moving  *sums.Moving                      // the attempt that has begun last, nil if none has
-	loading bool                              // for which this peer waits for what was aborted to be over
-	early   []topology.PeerID                 // refused since this peer was not ready for them
-	refused []Flight                          // by partners that were not
-	ready   map[topology.PeerID]time.Duration // when they said that they are, since the attempt has begun
-	heard   map[topology.PeerID]time.Duration // when each spoke last
-	kept    map[topology.PeerID]*wire.Sum     // said of a sum that this peer is yet to call
+	seen    uint64                        // the members that the machine knows
+	leads   topology.PeerID               // who coordinates, if the owner says so
+	length  int                           // of Sum
+	name    string                        // of the sum that this peer has called, "" if none
+	began   time.Duration                 // since when members have had to speak: a sum, or another coordinator, has begun
+	led     topology.PeerID               // who coordinated when Tick was called last, "" if nothing was under way
+	takes   map[topology.PeerID]string    // in which sum each has said last that it takes part
+	kept    map[topology.PeerID]*wire.Sum // said of a sum that this peer is yet to call
 }
 
 // NewSumming makes the part of a machine.
 func NewSumming(flights *Flights, members *Members, summer Summer) *Summing {
-	s := &Summing{Flights: flights, summer: summer, members: members, heard: make(map[topology.PeerID]time.Duration)}
+	s := &Summing{Flights: flights, attempt: attempt{Flights: flights}, summer: summer, members: members}
 	s.Restart("")
 	return s
 }
@@ -76,8 +65,9 @@ func NewSumming(flights *Flights, members *Members, summer Summer) *Summing {
 // Restart forgets all sums. Who coordinates from now on is the first member if it is empty.
 func (s *Summing) Restart(leads topology.PeerID) {
 	s.machine = sums.New(s.Self, sums.Times{Again: s.Slice(), Silence: s.Deadline})
-	s.kept, s.inSum = make(map[topology.PeerID]*wire.Sum), make(map[topology.PeerID]string)
-	s.seen, s.leads, s.name, s.moving, s.loading, s.refused = 0, leads, "", nil, false, nil
+	s.takes, s.kept = make(map[topology.PeerID]string), make(map[topology.PeerID]*wire.Sum)
+	s.seen, s.leads, s.name = 0, leads, ""
+	s.attempt.enter(nil)
 }
 
 // SetLength implements Sized.
@@ -90,7 +80,7 @@ func (s *Summing) Under() bool { return s.name != "" }
 func (s *Summing) Busy() bool { return s.machine.Busy() }
 
 // Placed tells whether this peer has a place in an attempt, as far as it knows.
-func (s *Summing) Placed() bool { return s.moving != nil }
+func (s *Summing) Placed() bool { return s.attempt.place != nil }
 
 // Coordinator is who gives the places.
 func (s *Summing) Coordinator() topology.PeerID {
@@ -100,6 +90,9 @@ func (s *Summing) Coordinator() topology.PeerID {
 
 // Expect has the next sum wait for one that took no part in the last, if this peer coordinates.
 func (s *Summing) Expect(id topology.PeerID) { s.machine.Expect(id) }
+
+// Has notes that this peer has the result of an attempt, the only one that there is to be: who asks about any sum is told so.
+func (s *Summing) Has(attempt uint64) { s.machine.Has(attempt) }
 
 // Over tells whether a sum is known to have ended: who calls it late is told how.
 func (s *Summing) Over(name string) bool { return s.machine.Over(name) }
@@ -118,22 +111,25 @@ func (s *Summing) see() {
 		order = append([]topology.PeerID{s.leads}, slices.DeleteFunc(slices.Clone(order), func(id topology.PeerID) bool { return id == s.leads })...)
 	}
 	s.machine.View(s.Now, order)
-	maps.DeleteFunc(s.heard, func(id topology.PeerID, _ time.Duration) bool { return !s.members.Has(id) })
+	maps.DeleteFunc(s.takes, func(id topology.PeerID, _ string) bool { return !s.members.Has(id) })
 	maps.DeleteFunc(s.kept, func(id topology.PeerID, _ *wire.Sum) bool { return !s.members.Has(id) })
-	maps.DeleteFunc(s.inSum, func(id topology.PeerID, _ string) bool { return !s.members.Has(id) })
 }
 
-// Call begins a sum of all who call it. Those are waited for so long who have not.
-func (s *Summing) Call(name string, patience time.Duration, value float64) {
+// Call begins a sum of all who call it. Those are waited for so long who have not. One that has failed for all is followed by another.
+func (s *Summing) Call(sum string, patience time.Duration, value float64) {
 	s.see()
-	s.name, s.began, s.moving = name, s.Now, nil
+	name := sum
+	for try := 2; s.machine.Failed(name); try++ {
+		name = fmt.Sprintf("%s, try %d", sum, try)
+	}
+	s.name, s.began, s.attempt.place = name, s.Now, nil
 	s.machine.Call(s.Now, sums.Call{Name: name, Op: sums.Moved, Length: s.length, Least: 1, Patience: patience, Value: value})
 	s.carryOut()
 	kept := s.kept
 	s.kept = make(map[topology.PeerID]*wire.Sum)
 	for _, from := range slices.Sorted(maps.Keys(kept)) {
 		if kept[from].Name == name {
-			s.Hear(from, kept[from])
+			s.hear(from, kept[from])
 		}
 	}
 }
@@ -149,15 +145,8 @@ func (s *Summing) Cancel() {
 
 // leave gives up what is in flight for a sum that is over.
 func (s *Summing) leave() {
-	s.name, s.moving, s.loading, s.refused = "", nil, false, nil
-	s.abort()
-}
-
-// abort breaks off what carries chunks. What the owner sends beside them goes on.
-func (s *Summing) abort() {
-	carries := func(f Flight) bool { _, does := chunkOf(f.Transfer); return does }
-	s.abortOut(carries)
-	s.abortIn(carries)
+	s.name = ""
+	s.attempt.enter(nil)
 }
 
 // Asleep notes that nobody is to wait for a member until it takes part in a sum.
@@ -167,14 +156,8 @@ func (s *Summing) Asleep(id topology.PeerID) {
 	s.carryOut()
 }
 
-// Spoke notes that a member has.
-func (s *Summing) Spoke(id topology.PeerID) {
-	s.heard[id] = s.Now
-	s.members.Spoke(id)
-}
-
 // Silent tells whether a member has said nothing for the deadline.
-func (s *Summing) Silent(id topology.PeerID) bool { return s.Now-s.heard[id] >= s.Deadline }
+func (s *Summing) Silent(id topology.PeerID) bool { return s.Now-s.members.heard[id] >= s.Deadline }
 
 // Lose goes on without a peer until it speaks.
 func (s *Summing) Lose(id topology.PeerID) {
@@ -186,9 +169,21 @@ func (s *Summing) Lose(id topology.PeerID) {
 	s.carryOut()
 }
 
-// Hear takes what a member says of a sum. A participant that hears nothing else hears that this peer is here. Of a
+// Told takes a word of a member, and reports whether it is of sums.
+func (s *Summing) Told(from topology.PeerID, w Word) bool {
+	switch {
+	case w.Sum != nil:
+		s.hear(from, w.Sum)
+	case w.Kind == WordAgain:
+		s.attempt.ready[from] = s.Now
+		s.attempt.again(from)
+	}
+	return w.Sum != nil || w.Kind == WordAgain
+}
+
+// hear takes what a member says of a sum. A participant that hears nothing else hears that this peer is here. Of a
 // sum that this peer is to coordinate by its owner's word nobody is waited for before it calls it itself.
-func (s *Summing) Hear(from topology.PeerID, w *wire.Sum) {
+func (s *Summing) hear(from topology.PeerID, w *wire.Sum) {
 	s.see()
 	if s.leads == s.Self && w.Kind == wire.SumStatus && s.name != w.Name && !s.machine.Over(w.Name) {
 		s.kept[from] = w
@@ -217,92 +212,53 @@ func (s *Summing) takesPart(from topology.PeerID, w *wire.Sum) bool {
 	if s.machine.Over(w.Name) {
 		return true // it is told so
 	}
-	if before := s.inSum[from]; before != "" && before != w.Name {
+	if before := s.takes[from]; before != "" && before != w.Name {
 		s.machine.Hear(s.Now, from, wire.Sum{Kind: wire.SumLeft, Name: before})
 	}
-	s.inSum[from] = w.Name
+	s.takes[from] = w.Name
 	return true
-}
-
-func summedOf(r *sums.Result) Summed {
-	if errors.Is(r.Err, sums.ErrOver) || errors.Is(r.Err, sums.ErrUnreachable) {
-		r.Err = fmt.Errorf("%w: %w", ErrLeftOut, r.Err)
-	}
-	return Summed{Attempt: r.Attempt, Value: r.Value, Err: r.Err}
 }
 
 // carryOut does what the machine wants.
 func (s *Summing) carryOut() {
 	for all := s.machine.Outcomes(); len(all) > 0; all = s.machine.Outcomes() {
 		for _, o := range all {
-			switch {
+			switch r := o.Result; {
 			case o.Word != nil:
 				s.Tell(o.To, Word{Sum: o.Word})
-			case o.Chunk != nil && s.moving != nil:
-				s.Send(o.To, s.carrying(*o.Chunk), false)
+			case o.Chunk != nil && s.Placed():
+				s.Send(o.To, s.attempt.carrying(*o.Chunk), false)
 			case o.Moving != nil && o.Moving.Name == s.name:
-				s.join(o.Moving)
-			case o.Result != nil && o.Result.Name == s.name:
+				s.attempt.enter(o.Moving)
+				s.load()
+			case r != nil && r.Name == s.name:
 				s.leave()
-				s.summer.Summed(summedOf(o.Result))
+				s.summer.Summed(Summed{Attempt: r.Attempt, Value: r.Value, Err: r.Err, LeftOut: r.Err != nil && !s.machine.Failed(r.Name)})
 			}
 		}
 	}
+	for _, fact := range s.machine.Facts() {
+		s.Do(Action{Action: averaging.Action{Kind: Note}, Fact: &fact})
+	}
 }
 
-// join begins an attempt, once whatever runs of another is over.
-func (s *Summing) join(attempt *sums.Moving) {
-	s.abort()
-	s.moving, s.loading, s.refused, s.ready = attempt, true, nil, make(map[topology.PeerID]time.Duration)
-	s.load()
-}
-
-// load makes ready what is summed when nothing that was aborted can change it any more.
+// load makes ready what is summed, once whatever runs of another attempt is over.
 func (s *Summing) load() {
-	if !s.loading || len(s.In) > 0 {
-		return
+	if s.attempt.loading && len(s.In) == 0 { // nothing that was aborted can change it any more
+		s.summer.Load()
+		s.attempt.loaded()
+		s.carryOut()
 	}
-	s.loading = false
-	s.summer.Load()
-	for _, id := range s.early {
-		s.Tell(id, Word{Kind: WordAgain, Round: s.moving.Attempt})
-	}
-	s.early = s.early[:0]
-	s.moving.Loaded(s.Now)
-	s.carryOut()
-}
-
-// carrying is the transfer of a chunk.
-func (s *Summing) carrying(p sums.Chunk) Transfer {
-	return Transfer{From: Sum, Into: Sum, Add: p.Add, Part: p.Part, Parts: p.Parts, Round: s.moving.Attempt}
-}
-
-// chunkOf is what a transfer carries of a sum, and whether it does.
-func chunkOf(t Transfer) (p sums.Chunk, does bool) {
-	return sums.Chunk{Part: t.Part, Parts: t.Parts, Add: t.Add}, t.From == Sum && t.Into == Sum && t.Parts > 1
 }
 
 // Offered answers what another member wants to send for a sum.
-func (s *Summing) Offered(e Event) {
-	chunk, fits := chunkOf(e.Transfer)
-	switch here := s.moving != nil && s.moving.Attempt == e.Transfer.Round && !s.loading; {
-	case fits && here && s.moving.Accept(s.Now, e.Peer, chunk):
-		s.Accept(e, 1)
-	case fits && !here:
-		if len(s.early) < maxEarly && !slices.Contains(s.early, e.Peer) {
-			s.early = append(s.early, e.Peer)
-		}
-		s.Refuse(e, averaging.Round)
-	default:
-		s.Refuse(e, averaging.Unfit)
-	}
-}
+func (s *Summing) Offered(e Event) { s.attempt.offered(e) }
 
 // Landing handles the end of a flight that carries a chunk. It reports the flight, and that there is one, if it
 // carries something of the owner's.
 func (s *Summing) Landing(e Event) (f Flight, found bool) {
 	f, found = s.Landed(e)
-	chunk, ours := chunkOf(f.Transfer)
+	_, ours := chunkOf(f.Transfer)
 	switch {
 	case !found:
 	case f.Aborted:
@@ -310,42 +266,15 @@ func (s *Summing) Landing(e Event) (f Flight, found bool) {
 		return Flight{}, false
 	case !ours:
 		return f, true
-	case s.moving == nil || f.Transfer.Round != s.moving.Attempt:
-	case e.Kind == averaging.Finished && e.Inbound:
-		s.moving.Took(s.Now, f.Peer, chunk)
-	case e.Kind == averaging.Finished:
-		s.moving.Gave(s.Now, f.Peer, chunk)
-	case e.Kind == averaging.Refused && (e.Reason == averaging.Round || e.Reason == averaging.Busy):
-		if s.refused = append(s.refused, f); f.Began < s.ready[f.Peer] { // it crossed the word that asks for it
-			s.again(f.Peer)
-		}
+	case !s.attempt.is(f.Transfer):
 	case e.Kind == averaging.Failed && !e.Inbound && e.Reason == averaging.Unfit:
 		s.Cancel()
-		s.summer.Summed(Summed{Err: ErrLeftOut})
-	default:
+		s.summer.Summed(Summed{Err: errors.New("the codec holds no such numbers"), LeftOut: true})
+	case !s.attempt.landed(e, f):
 		s.machine.Broken(s.Now, f.Peer)
 	}
 	s.carryOut()
 	return Flight{}, false
-}
-
-// Again sends once more what a partner has refused since it came early.
-func (s *Summing) Again(from topology.PeerID, attempt uint64) {
-	if s.moving != nil && attempt == s.moving.Attempt {
-		s.ready[from] = s.Now
-		s.again(from)
-	}
-}
-
-// again sends what one has refused, or anybody if that is empty.
-func (s *Summing) again(to topology.PeerID) {
-	s.refused = slices.DeleteFunc(s.refused, func(f Flight) bool {
-		if to != "" && f.Peer != to {
-			return false
-		}
-		s.Send(f.Peer, f.Transfer, false)
-		return true
-	})
 }
 
 // Tick says again what may be lost, and breaks off what takes too long. Members that have said nothing for
@@ -354,7 +283,7 @@ func (s *Summing) Tick() {
 	for f := range s.Overdue {
 		s.machine.Broken(s.Now, f.Peer)
 	}
-	s.again("")
+	s.attempt.again("")
 	s.see()
 	var leader topology.PeerID
 	if s.machine.Busy() {
@@ -380,7 +309,7 @@ func (s *Summing) passSilent() {
 			}
 		}
 	case s.leads == "" && silent(leader):
-		s.AbortIn(leader)
+		s.AbortIn(With(leader))
 		s.machine.Deaf(s.Now, leader) // the next has as long
 	}
 }

@@ -26,15 +26,7 @@ const (
 
 // String names the buffer as transcripts show it.
 func (b Buffer) String() string {
-	switch b {
-	case Parameters:
-		return "parameters"
-	case Gradient:
-		return "gradient"
-	case Sum:
-		return "sum"
-	}
-	return "unknown buffer"
+	return [...]string{"parameters", "gradient", "sum", "unknown buffer"}[min(b, Buffers)]
 }
 
 // Transfer says what a Send carries from one peer to another: a part of a buffer, one
@@ -57,10 +49,7 @@ type Transfer struct {
 
 // String prints the transfer as transcripts show it.
 func (t Transfer) String() string {
-	how := "replacing"
-	if t.Add {
-		how = "added to"
-	}
+	how := map[bool]string{true: "added to", false: "replacing"}[t.Add]
 	return fmt.Sprintf("%s part %d of %d, %s %s, round %d", t.From, t.Part, t.Parts, how, t.Into, t.Round)
 }
 

@@ -2,6 +2,14 @@ package sim
 
 // The faults that tests alone ask for.
 
+// writer is the end at which a peer writes.
+func (s *Stream) writer(peer int) *end {
+	if peer == s.To() {
+		return &s.ends[1]
+	}
+	return &s.ends[0]
+}
+
 // CutAfter breaks the stream once the first n bytes of what the given peer writes
 // have arrived. What has not arrived by then, either way, is gone.
 func (s *Stream) CutAfter(writer int, n int64) {
@@ -36,6 +44,21 @@ func (s *Stream) Written(writer int) int64 { return s.writer(writer).written }
 // Freeze holds back all that travels between two peers, without telling them,
 // until Thaw.
 func (w *World) Freeze(a, b int) { w.line(a, b).frozen = true }
+
+// thaw ends a freeze: what was held arrives now, in the order in which it came.
+func (l *line) thaw() {
+	if !l.frozen {
+		return
+	}
+	l.frozen = false
+	l.queue.After(0, func() {
+		for len(l.held) > 0 && !l.frozen {
+			next := l.held[0]
+			l.held = l.held[1:]
+			next()
+		}
+	})
+}
 
 // Thaw ends a freeze: what was held back arrives.
 func (w *World) Thaw(a, b int) { w.line(a, b).thaw() }

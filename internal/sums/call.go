@@ -128,7 +128,8 @@ func codeOf(err error) uint8 { return uint8(slices.Index(faults, err)) }
 
 // ended is how a sum ended.
 type ended struct {
-	attempt uint64 // 0 if it failed
+	attempt uint64 // 0 if there is no result here
+	failed  bool   // for all: who coordinates says so
 	why     uint8
 	detail  string
 	value   float64
@@ -139,7 +140,7 @@ func (e ended) answer(status *wire.Sum) *wire.Sum {
 	switch {
 	case e.attempt == 0:
 		return &wire.Sum{Kind: wire.SumFault, Name: status.Name, Op: e.why, Attempt: status.Attempt, Detail: e.detail}
-	case status.Attempt == e.attempt && Stage(status.Stage) == Holding:
+	case status.Attempt == e.attempt && Stage(status.Stage) != Waiting: // all had it: that one only has its place was said before
 		return &wire.Sum{Kind: wire.SumCommit, Name: status.Name, Attempt: e.attempt, Term: status.Term, Value: e.value, Detail: e.detail}
 	}
 	why := "it came too late, or has used a name twice"

@@ -82,9 +82,13 @@ func (l *lead) hear(from ID, w *wire.Sum) {
 		l.drop(from)
 	case wire.SumBroken:
 		l.broken(from, w)
-	case wire.SumDone:
+	case wire.SumDone: // by a former coordinator's word
+		if answers && w.Attempt == 0 && l.op == Moved { // of others one that lies could stop each
+			l.fault(w.Op, w.Detail)
+			return
+		}
 		if answers && w.Attempt > 0 && w.Attempt != l.attempt { // nobody can have used an attempt of this one's
-			l.release(w.Attempt) // by a former coordinator's word
+			l.release(w.Attempt)
 			return
 		}
 	}
@@ -311,7 +315,7 @@ func (l *lead) release(attempt uint64) {
 
 // fault ends the sum for all, and for one that has not come.
 func (l *lead) fault(code uint8, detail string, also ...ID) {
-	l.m.over.Add(l.name, ended{why: code, detail: detail})
+	l.m.over.Add(l.name, ended{failed: true, why: code, detail: detail})
 	for _, id := range append(l.came.ids(), also...) {
 		l.m.tell(id, &wire.Sum{Kind: wire.SumFault, Name: l.name, Op: code, Detail: detail})
 	}

@@ -40,6 +40,7 @@ type Machine struct {
 	now    time.Duration
 	open   map[string]*sum
 	over   *lru.LRU[string, ended]
+	has    uint64               // the attempt of the one result that there is to be, if it is here
 	leads  uint32               // how many leads there have been
 	thrown map[ID]time.Duration // members that were thrown out of a sum, when
 	pair   ID                   // with whom alone this member sums, until a sum has others
@@ -191,6 +192,23 @@ func (m *Machine) led() {
 // Over tells whether a sum has ended here.
 func (m *Machine) Over(name string) bool { return m.over.Contains(name) }
 
+// Failed tells whether a sum has ended without a result for all, as who coordinates says.
+func (m *Machine) Failed(name string) bool {
+	e, over := m.over.Get(name)
+	return over && e.failed
+}
+
+// Has notes that this member has the result of an attempt, from whomever, and there is to be no other: it holds all sums to be made.
+func (m *Machine) Has(attempt uint64) { m.has = attempt }
+
+// ended is how a sum has, as this member tells others.
+func (m *Machine) ended(name string) (e ended, over bool) {
+	if e, over = m.over.Get(name); m.has > 0 && e.attempt == 0 {
+		return ended{attempt: m.has}, true
+	}
+	return e, over
+}
+
 // Broken notes that what was on its way to a member, or from it, may be lost.
 func (m *Machine) Broken(now time.Duration, member ID) {
 	m.now = now
@@ -268,7 +286,7 @@ func (m *Machine) heard(from ID, w *wire.Sum) {
 
 // status is how a participant is found by its coordinator.
 func (m *Machine) status(from ID, w *wire.Sum) {
-	if e, over := m.over.Get(w.Name); over {
+	if e, over := m.ended(w.Name); over {
 		m.tell(from, e.answer(w))
 		return
 	}
@@ -309,9 +327,9 @@ func (m *Machine) asked(from ID, w *wire.Sum) {
 		}
 		return
 	}
-	switch e, over := m.over.Get(w.Name); {
-	case over && e.attempt > 0:
-		answer.Kind, answer.Attempt = wire.SumDone, e.attempt
+	switch e, over := m.ended(w.Name); {
+	case over && (e.attempt > 0 || e.failed):
+		answer.Kind, answer.Attempt, answer.Op, answer.Detail = wire.SumDone, e.attempt, e.why, e.detail
 	case m.leader != "" && m.leader != from:
 		answer.Kind, answer.Next = wire.SumLeader, string(m.leader)
 	case s != nil && s.lead != nil:

@@ -184,7 +184,7 @@ func (p *part) hear(from ID, w *wire.Sum) {
 		p.report()
 	case w.Kind == wire.SumFault && (w.Op != codeOf(ErrOver) || w.Attempt == p.attempt): // else it answers what this one said before it had its place
 		p.emit(Outcome{Result: &Result{Name: p.Name, Err: reason(w.Op, p.Name, w.Detail)}})
-		p.m.end(p.m.open[p.Name], ended{why: w.Op, detail: w.Detail})
+		p.m.end(p.m.open[p.Name], ended{failed: w.Op != codeOf(ErrOver) && w.Op != codeOf(ErrUnreachable), why: w.Op, detail: w.Detail})
 	}
 }
 

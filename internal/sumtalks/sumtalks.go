@@ -169,14 +169,17 @@ func (t *Talks) carryOut() {
 		}
 	}
 	for _, f := range t.machine.Facts() {
-		fields := []zap.Field{zap.String("sum", f.Sum), zap.String("why", f.Why)}
-		if len(f.Who) == 1 {
-			fields = append(fields, zap.String("peer", string(f.Who[0]))) // one for whom lines have a limit
-		} else {
-			fields = append(fields, zap.Any("peers", f.Who))
-		}
-		t.Log.Warn(f.What, fields...)
+		Log(t.Log, f)
 	}
+}
+
+// Log logs what people may want to know of a sum.
+func Log(log *zap.Logger, f sums.Fact) {
+	who := zap.Any("peers", f.Who)
+	if len(f.Who) == 1 {
+		who = zap.String("peer", string(f.Who[0])) // one for whom lines have a limit
+	}
+	log.Warn(f.What, zap.String("sum", f.Sum), zap.String("why", f.Why), who)
 }
 
 // send has a message sent to a member: a word, or a share of a sum.

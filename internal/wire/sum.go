@@ -53,7 +53,7 @@ const (
 	// SumAsk: a coordinator asks whether the receiver has, or had, a part in the sum; or, with Stage 1,
 	// a participant does, that is to be alone with another, and only NONE is an answer to it.
 	SumAsk
-	// SumNone answers that: no. SumDone: it has the result of Attempt. SumLeader: another
+	// SumNone answers that: no. SumDone: it has the result of Attempt, or, if that is 0, the sum has failed as SumFault says. SumLeader: another
 	// coordinates, Next.
 	SumNone
 	SumDone

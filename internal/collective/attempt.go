@@ -1,0 +1,96 @@
+package collective
+
+import (
+	"slices"
+	"time"
+
+	"github.com/seed-97356399/murmuration/averaging"
+	"github.com/seed-97356399/murmuration/internal/sums"
+	"github.com/seed-97356399/murmuration/topology"
+)
+
+// attempt is what is in flight of the attempt at a sum in which this peer has a place.
+type attempt struct {
+	*Flights
+	place   *sums.Moving                      // nil if there is none
+	loading bool                              // this peer waits for what was aborted to be over
+	early   []topology.PeerID                 // members that were refused since this peer was not ready for them
+	refused []Flight                          // by partners that were not
+	ready   map[topology.PeerID]time.Duration // when they said that they are, since the attempt has begun
+}
+
+// enter gives up what is in flight of the attempt before, and takes the place in the next, if there is one.
+func (a *attempt) enter(place *sums.Moving) {
+	a.place, a.loading, a.refused, a.ready = place, place != nil, nil, make(map[topology.PeerID]time.Duration)
+	carries := func(f Flight) bool { _, does := chunkOf(f.Transfer); return does } // what the owner sends beside it goes on
+	a.AbortOut(carries)
+	a.AbortIn(carries)
+}
+
+// is tells whether a transfer is of this attempt.
+func (a *attempt) is(t Transfer) bool { return a.place != nil && a.place.Attempt == t.Round }
+
+// loaded begins to hand on what is ready, and asks for what was refused before.
+func (a *attempt) loaded() {
+	a.loading = false
+	for _, id := range a.early {
+		a.Tell(id, Word{Kind: WordAgain, Round: a.place.Attempt})
+	}
+	a.early = a.early[:0]
+	a.place.Loaded(a.Now)
+}
+
+// chunkOf is what a transfer carries of a sum, and whether it does.
+func chunkOf(t Transfer) (p sums.Chunk, does bool) {
+	return sums.Chunk{Part: t.Part, Parts: t.Parts, Add: t.Add}, t.From == Sum && t.Into == Sum && t.Parts > 1
+}
+
+// carrying is the transfer of a chunk.
+func (a *attempt) carrying(p sums.Chunk) Transfer {
+	return Transfer{From: Sum, Into: Sum, Add: p.Add, Part: p.Part, Parts: p.Parts, Round: a.place.Attempt}
+}
+
+// offered answers what another member wants to send.
+func (a *attempt) offered(e Event) {
+	chunk, fits := chunkOf(e.Transfer)
+	switch here := a.is(e.Transfer) && !a.loading; {
+	case fits && here && a.place.Accept(a.Now, e.Peer, chunk):
+		a.Accept(e, 1)
+	case fits && !here:
+		if !slices.Contains(a.early, e.Peer) {
+			a.early = append(a.early, e.Peer)
+		}
+		a.Refuse(e, averaging.Round)
+	default:
+		a.Refuse(e, averaging.Unfit)
+	}
+}
+
+// landed takes note of the end of a transfer. It reports false if something is lost by it.
+func (a *attempt) landed(e Event, f Flight) bool {
+	chunk, _ := chunkOf(f.Transfer)
+	switch {
+	case e.Kind == averaging.Finished && e.Inbound:
+		a.place.Took(a.Now, f.Peer, chunk)
+	case e.Kind == averaging.Finished:
+		a.place.Gave(a.Now, f.Peer, chunk)
+	case e.Kind == averaging.Refused && (e.Reason == averaging.Round || e.Reason == averaging.Busy):
+		if a.refused = append(a.refused, f); f.Began < a.ready[f.Peer] { // it crossed the word that asks for it
+			a.again(f.Peer)
+		}
+	default:
+		return false
+	}
+	return true
+}
+
+// again sends what one has refused, or anybody if that is empty.
+func (a *attempt) again(to topology.PeerID) {
+	a.refused = slices.DeleteFunc(a.refused, func(f Flight) bool {
+		if to != "" && f.Peer != to {
+			return false
+		}
+		a.Send(f.Peer, f.Transfer, false)
+		return true
+	})
+}
