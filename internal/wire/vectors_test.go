@@ -74,10 +74,8 @@ func vectors() []vector {
 			name: "propose", about: "an active peer opens exchange 7",
 			header: Header{Exchange: 7},
 			message: Propose{
-				Opening: Opening{
-					Run: "digits", Layout: layoutHash(), View: 0x1122334455667788, Incarnation: 2, Steps: 1024,
-					SliceLen: 16384, Cut: 0x99aabbccddeeff00, Codecs: []uint8{2, 1},
-				},
+				Opening: Opening{Run: "digits", Layout: layoutHash(), View: 0x1122334455667788, Incarnation: 2, Steps: 1024,
+					SliceLen: 16384, Cut: 0x99aabbccddeeff00, Codecs: []uint8{2, 1}},
 				Overlap: 1, Lanes: 3,
 			},
 			parts: append(append([]part{
