@@ -3,11 +3,13 @@ package peer
 import (
 	"cmp"
 	"fmt"
+	"math/rand/v2"
 	"time"
 
 	"go.uber.org/zap"
 
 	"github.com/seed-97356399/murmuration/averaging"
+	"github.com/seed-97356399/murmuration/internal/collective"
 	"github.com/seed-97356399/murmuration/internal/flock"
 	"github.com/seed-97356399/murmuration/internal/links"
 	"github.com/seed-97356399/murmuration/internal/orders"
@@ -156,6 +158,26 @@ func (t Training) faults() (faults []error) {
 	return faults
 }
 
+// machine makes the machine, and gets ready what it takes to carry it out. Its random
+// choices follow from the peer's identity.
+func (x Exchange) machine(self seam.PeerID, model *replica.Replica, with *links.Links) (collective.Machine, error) {
+	made, err := x.Machine(averaging.Config{
+		Self: self, Pace: x.Pace, Deadline: x.Deadline, Rand: rand.New(rand.NewPCG(0, self.Fingerprint())),
+	})
+	if err != nil {
+		return nil, err
+	}
+	machine := collective.Of(made)
+	traits := machine.Traits()
+	if traits.Size != nil {
+		traits.Size.SetLength(model.SharedLen())
+	}
+	if traits.Gradients {
+		return machine, with.OneWay()
+	}
+	return machine, nil
+}
+
 func layoutOf(params *tensor.Params) *tensor.Layout {
 	if params == nil {
 		return nil
@@ -184,6 +206,55 @@ func (t Training) withDefaults() Training {
 	return t
 }
 
+// Result is what a gradient function says of its work.
+type Result struct {
+	// Loss is the mean loss over the samples, for Stats.
+	Loss float64
+	// Samples is how many samples the gradient is the mean of.
+	Samples int
+}
+
+// Accumulate makes a gradient function for Step that calls gradient so many times at the
+// same parameters, for one batch each, and gives the mean over the samples of all: a step of
+// a batch that is larger than memory allows. Statistics change by the mean too, as if there
+// had been one batch. A batch of 0 samples counts as one sample:
+// tell the samples of all, or of none. Each call has a zeroed gradient, and must not write
+// to x. An error ends the step. It keeps one more vector as long as the model, and
+// allocates nothing once it has that. The function is for one peer.
+func Accumulate(batches int, gradient func(x, grad tensor.Vector) (Result, error)) func(x, grad tensor.Vector) (Result, error) {
+	var next tensor.Vector
+	return func(x, grad tensor.Vector) (Result, error) {
+		whole, err := gradient(x, grad)
+		if batches <= 1 || err != nil || whole.Samples < 0 {
+			return whole, err
+		}
+		if len(next) != len(grad) {
+			next = make(tensor.Vector, len(grad))
+		}
+		first := float64(max(whole.Samples, 1))
+		weight := first
+		whole.Loss *= first
+		for batch := 1; batch < batches; batch++ {
+			clear(next)
+			one, err := gradient(x, next)
+			if err != nil {
+				return Result{}, fmt.Errorf("batch %d of %d: %w", batch+1, batches, err)
+			}
+			if one.Samples < 0 {
+				return one, nil // which Step refuses
+			}
+			samples := float64(max(one.Samples, 1))
+			tensor.Axpy(grad, float32(samples/first), next)
+			weight += samples
+			whole.Loss += samples * one.Loss
+			whole.Samples += one.Samples
+		}
+		tensor.Scale(grad, float32(first/weight))
+		whole.Loss /= weight
+		return whole, nil
+	}
+}
+
 // Hooks are called on goroutines of the peer, one call at a time for each hook.
 // They should return soon: the next call waits for them. They must not call
 // Close, which waits for them too.
@@ -206,29 +277,37 @@ func (t turn) take() (end func()) {
 	return func() { <-t }
 }
 
-// inTurn are the hooks with one call at a time for each, and nothing to do for those that
-// are nil.
-func (h Hooks) inTurn() Hooks {
-	exchanged, quarantined, heard := make(turn, 1), make(turn, 1), make(turn, 1)
-	return Hooks{
-		Exchanged: func(x Exchanged) {
-			if h.Exchanged != nil {
-				defer exchanged.take()()
-				h.Exchanged(x)
-			}
-		},
-		Quarantined: func(partner seam.PeerID, term time.Duration, offence error) {
-			if h.Quarantined != nil {
-				defer quarantined.take()()
-				h.Quarantined(partner, term, offence)
-			}
-		},
-		Heard: func(command control.Command) {
-			if h.Heard != nil {
-				defer heard.take()()
-				h.Heard(command)
-			}
-		},
+// hooks are a user's with one call at a time for each, and nothing to do for those that are nil.
+type hooks struct {
+	of                            Hooks
+	exchanged, quarantined, heard turn
+}
+
+func newHooks(of Hooks) *hooks {
+	return &hooks{of, make(turn, 1), make(turn, 1), make(turn, 1)}
+}
+
+// Exchanged implements talks.Hooks.
+func (h *hooks) Exchanged(done collective.Event, took time.Duration, err error) {
+	if h.of.Exchanged != nil {
+		defer h.exchanged.take()()
+		h.of.Exchanged(Exchanged{Partner: done.Peer, Inbound: done.Inbound, Distance: done.Distance, Bytes: done.Bytes, Took: took, Err: err})
+	}
+}
+
+// Quarantined implements talks.Hooks.
+func (h *hooks) Quarantined(partner seam.PeerID, term time.Duration, offence error) {
+	if h.of.Quarantined != nil {
+		defer h.quarantined.take()()
+		h.of.Quarantined(partner, term, offence)
+	}
+}
+
+// Heard implements orders.Listener.
+func (h *hooks) Heard(command control.Command) {
+	if h.of.Heard != nil {
+		defer h.heard.take()()
+		h.of.Heard(command)
 	}
 }
 
@@ -236,7 +315,6 @@ func (h Hooks) inTurn() Hooks {
 type work struct {
 	flock  *flock.Flock
 	orders *orders.Orders
-	last   func() // lets no further step be taken
 	log    *zap.Logger
 }
 
@@ -255,10 +333,8 @@ func (w work) may(now time.Time) bool {
 	return target == 0 || w.flock.May(target, now)
 }
 
-// conclude notes that the run is over, after the last step. It reports true to the first to
-// find that, who must tell the machine.
+// conclude notes that the run is over, after the last step. It reports true to the first to find that.
 func (w work) conclude() bool {
-	w.last()
 	if !w.flock.Finish() {
 		return false
 	}

@@ -14,27 +14,22 @@ import (
 
 // Converse tells a member messages and returns what it answers, which is all that it then
 // holds. A refusal is a *wire.Refusal.
-func Converse(ctx context.Context, over seam.Dialer, run string, member seam.PeerID, messages [][]byte, stall time.Duration) ([][]byte, error) {
+func Converse(ctx context.Context, over seam.Dialer, run string, member seam.PeerID, messages [][]byte, stall time.Duration) (answers [][]byte, err error) {
 	stream, err := over.Open(ctx, member, seam.ProtocolControl, run)
+	if err == nil {
+		err = new(framed.Stream).Converse(ctx, stream, stall, func(t *framed.Stream) (err error) {
+			if err = Say(t, messages); err == nil {
+				err = t.CloseWrite()
+			}
+			if err == nil {
+				answers, err = Hear(t)
+			}
+			return err
+		})
+	}
 	if err != nil {
 		return nil, fmt.Errorf("asking %s what the operator has said: %w", member, err)
 	}
-	defer context.AfterFunc(ctx, stream.Reset)()
-	t := &framed.Stream{}
-	t.Begin(stream, stall)
-	err = Say(t, messages)
-	if err == nil {
-		err = stream.CloseWrite()
-	}
-	var answers [][]byte
-	if err == nil {
-		answers, err = Hear(t)
-	}
-	if err != nil {
-		stream.Reset()
-		return nil, fmt.Errorf("asking %s what the operator has said: %w", member, err)
-	}
-	stream.Close()
 	return answers, nil
 }
 
