@@ -43,8 +43,8 @@ type Node struct {
 	figures  *figures
 	inbox    *inbox // of the loop
 	loop     *loop
-	tenant   slot
-	requests *requests.Requests // conversations that are no exchange
+	tenant   atomic.Pointer[tenant] // nil if there is none
+	requests *requests.Requests     // conversations that are no exchange
 
 	net     adapters
 	serving chan struct{} // closed when others can speak to this member, and it to them
@@ -58,23 +58,6 @@ type tenant interface {
 	report(*stats.Peer) // fills in its figures
 	end(leave func())   // is its Close, for a node that leaves with it, which it says at leave
 }
-
-// slot has room for one tenant.
-type slot struct{ held atomic.Pointer[tenant] }
-
-// take reports false if there is one.
-func (s *slot) take(t tenant) bool { return s.held.CompareAndSwap(nil, &t) }
-
-// get is nil if there is none.
-func (s *slot) get() tenant {
-	if held := s.held.Load(); held != nil {
-		return *held
-	}
-	return nil
-}
-
-// leave is for the tenant.
-func (s *slot) leave() { s.held.Store(nil) }
 
 // Join makes a member of a run, listens, and begins to join in the background; it waits
 // for nobody. The context covers the beginning only. It reports all faults of the
@@ -326,8 +309,8 @@ func (n *Node) Close() error {
 		close(n.life.Closing)
 		n.arrival.Close()
 	}
-	if t := n.tenant.get(); t != nil {
-		t.end(leave)
+	if t := n.tenant.Load(); t != nil {
+		(*t).end(leave)
 	} else {
 		leave()
 	}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/seed-97356399/murmuration/internal/arrival"
@@ -30,13 +31,13 @@ type figures struct {
 	roster      *roster.Roster
 	arrival     *arrival.Arrival
 	life        *tasks.Life
-	tenant      *slot
+	tenant      *atomic.Pointer[tenant]
 }
 
 func (f *figures) stats() (s stats.Peer) {
 	f.report(&s)
-	if t := f.tenant.get(); t != nil {
-		t.report(&s)
+	if t := f.tenant.Load(); t != nil {
+		(*t).report(&s)
 	}
 	return s
 }

@@ -82,12 +82,17 @@ func newTrainer(n *Node, with Training) (*Trainer, error) {
 		Codecs: exchange.Codec, Layers: t.replica.JointLayers(), Lanes: exchange.Lanes,
 		Stall: stall, Deadline: exchange.Deadline, Budget: exchange.Pace.BytesPerHour / time.Hour.Seconds(),
 	})
-	machine, err := exchange.machine(n.Self(), t.replica, t.links)
+	// Its random choices follow from the peer's identity.
+	made, err := exchange.NewMachine(n.Self(), rand.New(rand.NewPCG(0, n.Self().Fingerprint())))
 	if err != nil {
 		return nil, err
 	}
-	traits, hooks, after := machine.Traits(), newHooks(with.Hooks), with.Checkpoint.is
-	quarantine := &talks.Quarantine{Links: t.links, Life: t.life, Loop: n.inbox, Hooks: hooks, Tally: n.tally, Log: t.log}
+	machine, err := ready(made, t.replica, t.links)
+	if err != nil {
+		return nil, err
+	}
+	traits, hooks, after := machine.Traits(), &hooks{with.Hooks, make(turn, 1), make(turn, 1), make(turn, 1)}, with.Checkpoint.is
+	quarantine := &talks.Quarantine{Requests: n.requests, Links: t.links, Life: t.life, Loop: n.inbox, Hooks: hooks}
 	t.newcomer = arrival.NewNewcomer(arrival.NewcomerConfig{
 		Layout: layout, Replica: t.replica, Quarantine: quarantine,
 		Checkpoint: arrival.Checkpoint{Steps: after.Age, FlockSteps: after.FlockSteps, TellsWho: after.tellsWho()},
@@ -99,17 +104,16 @@ func newTrainer(n *Node, with Training) (*Trainer, error) {
 	}
 	t.steps.begin(trainer.Config{Replica: t.replica, Optimizer: with.Optimizer, Traits: traits, Pace: exchange.Pace}, t.log)
 	t.talks = talks.New(talks.Config{
-		Requests: n.requests,
 		Host: session.Host{
 			Run: n.network.Run, Layout: layout, Cut: t.replica.Cut(), Replica: t.replica, Ledger: replica.NewLedger(t.replica), Links: t.links,
-			Lanes: exchange.Lanes, Window: exchange.Window, Deadline: exchange.Deadline, Traits: traits, Sealed: n.net.transport.Sealed(),
+			Lanes: exchange.Lanes, Deadline: exchange.Deadline, Traits: traits, Sealed: n.net.transport.Sealed(),
 		},
-		Membership: n.net.membership, Flock: n.flock, Roster: n.roster, Quarantine: quarantine, Life: t.life,
-		Arrival: n.arrival, Model: t.newcomer, Trainer: t.steps, Loop: n.inbox, Hooks: hooks,
+		Membership: n.net.membership, Flock: n.flock, Roster: n.roster, Quarantine: quarantine,
+		Arrival: n.arrival, Model: t.newcomer, Trainer: t.steps,
 	})
 	t.donor = donor.New(donor.Config{
-		Run: n.network.Run, Layout: layout, Transport: n.net.transport, Replica: t.replica, Flock: n.flock,
-		Model: t.newcomer, Exchanges: t.talks, Quarantine: quarantine, Closing: t.life.Closing, Log: t.log,
+		Requests: n.requests, Layout: layout, Replica: t.replica, Flock: n.flock,
+		Model: t.newcomer, Exchanges: t.talks, Quarantine: quarantine, Closing: t.life.Closing,
 	})
 	course := orders.Course{Schedule: with.Schedule, Pace: exchange.Pace, Steps: with.Work.Steps, StepsPerPeer: with.Work.StepsPerPeer}
 	t.driver = &driver{
@@ -136,7 +140,8 @@ func (t *Trainer) begin() error {
 
 // settle takes the node's place for one that trains. It reports false if another has it.
 func (t *Trainer) settle() bool {
-	taken := t.node.tenant.take(t)
+	self := tenant(t)
+	taken := t.node.tenant.CompareAndSwap(nil, &self)
 	if taken {
 		t.node.flock.SetLayout(t.with.Params.Layout().Hash())
 	}
@@ -334,7 +339,7 @@ func (t *Trainer) end(leave func()) {
 	if !t.node.life.Leaving.Load() {
 		t.node.arrival.Brings(nil)
 		t.node.flock.SetLayout([wire.HashSize]byte{})
-		t.node.tenant.leave()
+		t.node.tenant.Store(nil)
 	}
 	t.tellMerged()
 }

@@ -9,6 +9,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/seed-97356399/murmuration/averaging"
+	"github.com/seed-97356399/murmuration/averaging/merge"
 	"github.com/seed-97356399/murmuration/internal/collective"
 	"github.com/seed-97356399/murmuration/internal/flock"
 	"github.com/seed-97356399/murmuration/internal/links"
@@ -53,11 +54,6 @@ type Exchange struct {
 	// SliceLen is the number of values in a slice, the same for all peers of a
 	// run. Default: 32,768 (128 KiB).
 	SliceLen int
-	// Window is the number of slices in flight on each lane, 1 to 120 over all lanes.
-	// Default: as many as take 1 MiB to begin with, which are eight slices of the default
-	// length as raw, and then as many as fill the link, of which the passive side keeps up
-	// to 8 MiB. A lane carries no more than a window in a round trip.
-	Window int
 	// Lanes is the number of connections that an exchange may use at once, 1 to 8,
 	// over several addresses of the partner where it has them; of two peers that
 	// differ, the smaller number counts. Default: 1, which is best where two busy
@@ -71,6 +67,25 @@ type Exchange struct {
 	// Machine makes the algorithm that decides who talks to whom. Default:
 	// averaging.NewADPSGD.
 	Machine func(averaging.Config) (averaging.Machine, error)
+	// Final has the models become one when the run is over, with the same bytes for everybody: of AD-PSGD,
+	// or another machine that does without words. Its Self is the peer's. Default: each keeps its own.
+	Final *merge.Config
+}
+
+// NewMachine makes that of a peer, for who drives one without a peer.
+func (x Exchange) NewMachine(self seam.PeerID, chance *rand.Rand) (machine averaging.Machine, err error) {
+	config := averaging.Config{Self: self, Pace: x.Pace, Deadline: x.Deadline, Rand: chance}
+	if x.Machine == nil {
+		machine, err = averaging.NewADPSGD(config)
+	} else {
+		machine, err = x.Machine(config)
+	}
+	if err != nil || x.Final == nil {
+		return machine, err
+	}
+	final := *x.Final
+	final.Self = self
+	return merge.New(final, machine)
 }
 
 // Work says how much the flock has to do. If both numbers are given, the run is
@@ -132,9 +147,6 @@ func (t Training) faults() (faults []error) {
 	if x.SliceLen < 0 || x.SliceLen > replica.MaxSliceLen {
 		fault("Exchange.SliceLen is %d: want 1 to %d values, or 0 for the default", x.SliceLen, replica.MaxSliceLen)
 	}
-	if x.Window < 0 || x.Window > replica.MaxWindow {
-		fault("Exchange.Window is %d: want 1 to %d slices, or 0 for the default", x.Window, replica.MaxWindow)
-	}
 	if x.Lanes < 0 || x.Lanes > replica.MaxLanes {
 		fault("Exchange.Lanes is %d: want 1 to %d connections, or 0 for the default", x.Lanes, replica.MaxLanes)
 	}
@@ -158,15 +170,8 @@ func (t Training) faults() (faults []error) {
 	return faults
 }
 
-// machine makes the machine, and gets ready what it takes to carry it out. Its random
-// choices follow from the peer's identity.
-func (x Exchange) machine(self seam.PeerID, model *replica.Replica, with *links.Links) (collective.Machine, error) {
-	made, err := x.Machine(averaging.Config{
-		Self: self, Pace: x.Pace, Deadline: x.Deadline, Rand: rand.New(rand.NewPCG(0, self.Fingerprint())),
-	})
-	if err != nil {
-		return nil, err
-	}
+// ready makes a machine ready for a model, and what it takes to carry it out.
+func ready(made averaging.Machine, model *replica.Replica, with *links.Links) (collective.Machine, error) {
 	machine := collective.Of(made)
 	traits := machine.Traits()
 	if traits.Size != nil {
@@ -199,9 +204,6 @@ func (t Training) withDefaults() Training {
 		t.Optimizer = &optim.SGD{Momentum: optim.DefaultMomentum}
 	}
 	t.Exchange.Deadline = cmp.Or(t.Exchange.Deadline, averaging.DefaultDeadline)
-	if t.Exchange.Machine == nil {
-		t.Exchange.Machine = func(config averaging.Config) (averaging.Machine, error) { return averaging.NewADPSGD(config) }
-	}
 	t.Work.Grace = cmp.Or(t.Work.Grace, DefaultGrace)
 	return t
 }
@@ -281,10 +283,6 @@ func (t turn) take() (end func()) {
 type hooks struct {
 	of                            Hooks
 	exchanged, quarantined, heard turn
-}
-
-func newHooks(of Hooks) *hooks {
-	return &hooks{of, make(turn, 1), make(turn, 1), make(turn, 1)}
 }
 
 // Exchanged implements talks.Hooks.

@@ -85,7 +85,7 @@ var rooms = []room{
 		"what every conversation of a peer stands on: frames over the seam's streams, whatever they say"},
 	{"internal/requests", []string{"internal/framed", "internal/idle", "internal/tally", "internal/wire", "peer/seam"},
 		"requests are made, answered and counted the same way, whatever is asked"},
-	{"internal/donor", []string{"internal/flock", "internal/framed", "internal/replica", "internal/wire", "peer/seam", "tensor"},
+	{"internal/donor", []string{"internal/flock", "internal/framed", "internal/replica", "internal/requests", "internal/wire", "peer/seam", "tensor"},
 		"a donor gives slices of the replica, and says what the flock has done"},
 	{"internal/arrival", []string{"internal/admit", "internal/atomicfile", "internal/copying", "internal/flock", "internal/framed", "internal/replica", "internal/requests", "internal/tasks", "internal/wire", "peer/description", "peer/seam", "peer/stats"},
 		"one comes by a hello, the membership and a copy; what follows from having come is the peer's"},

@@ -47,17 +47,13 @@ type Config struct {
 	Join       []string
 	Partners   []Partner // of earlier lives
 	Membership seam.Membership
-	Operator   Operator
-	Loop       Loop
+	// Operator is whom this member obeys: who has let it in is asked what that one has said, before it takes part.
+	Operator interface {
+		Ask(ctx context.Context, member seam.PeerID) error
+	}
+	// Loop shows the members what this one says of itself, once one of them has let it in.
+	Loop interface{ Joined() }
 }
-
-// Operator is whom this member obeys: who has let it in is asked what that one has said, before it takes part.
-type Operator interface {
-	Ask(ctx context.Context, member seam.PeerID) error
-}
-
-// Loop shows the members what this one says of itself, once one of them has let it in.
-type Loop interface{ Joined() }
 
 // Arrival is a member's. Safe for concurrent use.
 type Arrival struct {

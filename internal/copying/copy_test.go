@@ -18,6 +18,8 @@ import (
 	"github.com/seed-97356399/murmuration/internal/flock"
 	"github.com/seed-97356399/murmuration/internal/framed"
 	"github.com/seed-97356399/murmuration/internal/replica"
+	"github.com/seed-97356399/murmuration/internal/requests"
+	"github.com/seed-97356399/murmuration/internal/tally"
 	"github.com/seed-97356399/murmuration/internal/wire"
 	"github.com/seed-97356399/murmuration/peer/memnet"
 	"github.com/seed-97356399/murmuration/peer/seam"
@@ -82,7 +84,7 @@ func (r *room) donate(name string, value float32, refusing wire.Reason, claimed 
 	done.SetAge(100)
 	done.AtLeast(300)
 	d := donor.New(donor.Config{
-		Run: run, Layout: r.layout.Hash(), Transport: transport, Replica: held, Log: zap.NewNop(),
+		Requests: requests.New(run, transport, stall, tally.New(), zap.NewNop()), Layout: r.layout.Hash(), Replica: held,
 		Flock: done, Model: giver{r, refusing}, Exchanges: r, Quarantine: giver{r, refusing}, Closing: make(chan struct{}),
 	})
 	stop, err := transport.Handle(seam.ProtocolState, run, func(stream seam.Stream) {

@@ -58,16 +58,13 @@ type Config struct {
 	Identity         seam.Identity
 	Membership       seam.Membership
 	News             <-chan struct{} // tells that the members are others by now
-	Requests         Requests
-	Quarantine       Quarantine
-	Log              *zap.Logger
-}
-
-// Requests are made of members.
-type Requests interface {
-	// Converse opens a stream to a peer, and closes it when talk has returned: talk may
+	// Requests opens a stream to a peer with Converse, and closes it when talk has returned: talk may
 	// fail, and the stream is reset then.
-	Converse(ctx context.Context, to seam.PeerID, protocol seam.Protocol, talk func(*framed.Stream) error) error
+	Requests interface {
+		Converse(ctx context.Context, to seam.PeerID, protocol seam.Protocol, talk func(*framed.Stream) error) error
+	}
+	Quarantine Quarantine
+	Log        *zap.Logger
 }
 
 // Quarantine is for whom this peer keeps away from.

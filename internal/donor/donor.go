@@ -16,6 +16,7 @@ import (
 	"github.com/seed-97356399/murmuration/internal/flock"
 	"github.com/seed-97356399/murmuration/internal/framed"
 	"github.com/seed-97356399/murmuration/internal/replica"
+	"github.com/seed-97356399/murmuration/internal/requests"
 	"github.com/seed-97356399/murmuration/internal/wire"
 	"github.com/seed-97356399/murmuration/peer/seam"
 	"github.com/seed-97356399/murmuration/tensor"
@@ -33,9 +34,8 @@ var errClosed = errors.New("the peer is closing")
 
 // Config is what a donor gives, and what it needs of its peer.
 type Config struct {
-	Run       string
+	*requests.Requests
 	Layout    [wire.HashSize]byte
-	Transport seam.Transport
 	Replica   *replica.Replica
 	Flock     *flock.Flock             // knows what the peer has done, and all together
 	Model     interface{ Open() bool } // tells whether there is one to give
@@ -45,7 +45,6 @@ type Config struct {
 		Quarantined(seam.PeerID) time.Duration
 	}
 	Closing <-chan struct{} // closed when the peer begins to close
-	Log     *zap.Logger
 }
 
 // Donor gives the model of one peer to newcomers. Safe for concurrent use.

@@ -11,7 +11,7 @@ type Own struct {
 
 	incarnation atomic.Uint64
 	unreachable atomic.Bool
-	layout      atomic.Pointer[[32]byte]
+	layout      atomic.Value // a hash
 }
 
 // Steps is the number of steps of this peer, those of earlier lives included.
@@ -54,12 +54,10 @@ func (o *Own) SetReachable(reachable bool) (news bool) {
 }
 
 // Layout is the hash of that of the model that is trained here, zeros if none is.
-func (o *Own) Layout() (hash [32]byte) {
-	if l := o.layout.Load(); l != nil {
-		hash = *l
-	}
+func (o *Own) Layout() [32]byte {
+	hash, _ := o.layout.Load().([32]byte)
 	return hash
 }
 
 // SetLayout says which model is trained here from now on.
-func (o *Own) SetLayout(hash [32]byte) { o.layout.Store(&hash) }
+func (o *Own) SetLayout(hash [32]byte) { o.layout.Store(hash) }

@@ -42,9 +42,17 @@ func (r *Requests) Answering(answer func(*framed.Stream) error) seam.Handler {
 		s := r.idle.Take()
 		s.Begin(stream, r.Stall)
 		defer r.done(s)
-		if err := answer(s); err != nil {
-			r.misread(s, err)
+		err := answer(s)
+		if err == nil {
+			return
 		}
+		reason, theirs := wire.ReasonFor(err)
+		if !theirs {
+			s.Reset() // nobody is there to be told, or the peer is closing
+			return
+		}
+		r.Malformed(s.Remote(), reason, err)
+		s.Refuse(0, reason, err.Error())
 	}
 }
 
@@ -58,17 +66,6 @@ func (r *Requests) Converse(ctx context.Context, to seam.PeerID, protocol seam.P
 	s := r.idle.Take()
 	defer r.done(s)
 	return s.Converse(ctx, stream, r.Stall, talk)
-}
-
-// misread ends a stream on which no request could be read.
-func (r *Requests) misread(s *framed.Stream, err error) {
-	reason, theirs := wire.ReasonFor(err)
-	if !theirs {
-		s.Reset() // nobody is there to be told, or the peer is closing
-		return
-	}
-	r.Malformed(s.Remote(), reason, err)
-	s.Refuse(0, reason, err.Error())
 }
 
 // Malformed says that what somebody has sent was no request.

@@ -39,3 +39,26 @@ func (w *World) Freeze(a, b int) { w.line(a, b).frozen = true }
 
 // Thaw ends a freeze: what was held back arrives.
 func (w *World) Thaw(a, b int) { w.line(a, b).thaw() }
+
+// thaw ends a freeze: what was held arrives now, in the order in which it came.
+func (l *line) thaw() {
+	if !l.frozen {
+		return
+	}
+	l.frozen = false
+	l.queue.After(0, func() {
+		for len(l.held) > 0 && !l.frozen {
+			next := l.held[0]
+			l.held = l.held[1:]
+			next()
+		}
+	})
+}
+
+// writer is the end at which a peer writes.
+func (s *Stream) writer(peer int) *end {
+	if peer == s.To() {
+		return &s.ends[1]
+	}
+	return &s.ends[0]
+}

@@ -49,21 +49,6 @@ func (l *line) arrive(at time.Duration, do func()) {
 	})
 }
 
-// thaw ends a freeze: what was held arrives now, in the order in which it came.
-func (l *line) thaw() {
-	if !l.frozen {
-		return
-	}
-	l.frozen = false
-	l.queue.After(0, func() {
-		for len(l.held) > 0 && !l.frozen {
-			next := l.held[0]
-			l.held = l.held[1:]
-			next()
-		}
-	})
-}
-
 // sever cuts the line: every stream on it breaks.
 func (l *line) sever() {
 	l.cut = true

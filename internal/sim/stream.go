@@ -227,13 +227,5 @@ func (s *Stream) From() int { return s.ends[0].peer }
 // To is the peer to which the stream was opened.
 func (s *Stream) To() int { return s.ends[1].peer }
 
-// writer is the end at which a peer writes.
-func (s *Stream) writer(peer int) *end {
-	if peer == s.To() {
-		return &s.ends[1]
-	}
-	return &s.ends[0]
-}
-
 // stuck tells whether what this end says now is kept back.
 func (e *end) stuck() bool { return e.fate == stalled && e.written >= e.limit }

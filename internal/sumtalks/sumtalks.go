@@ -1,11 +1,11 @@
 package sumtalks
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -149,22 +149,20 @@ func (t *Talks) MembersChanged() {
 // at all that know the same. Those that cannot be dialled are the last.
 func (t *Talks) members() []seam.PeerID {
 	self := t.Transport.Self()
-	late := map[seam.PeerID]bool{self: t.flock.Unreachable()}
+	late := map[seam.PeerID]int{}
 	ids := []seam.PeerID{self}
+	if t.flock.Unreachable() {
+		late[self] = 1
+	}
 	for _, r := range t.flock.Records() {
-		if r.Peer != self {
-			ids, late[r.Peer] = append(ids, r.Peer), r.Flags&seam.FlagUnreachable != 0
+		if r.Peer == self {
+			continue
+		}
+		if ids = append(ids, r.Peer); r.Flags&seam.FlagUnreachable != 0 {
+			late[r.Peer] = 1
 		}
 	}
-	slices.SortFunc(ids, func(a, b seam.PeerID) int {
-		if late[a] != late[b] {
-			if late[a] {
-				return 1
-			}
-			return -1
-		}
-		return strings.Compare(string(a), string(b))
-	})
+	slices.SortFunc(ids, func(a, b seam.PeerID) int { return cmp.Or(late[a]-late[b], cmp.Compare(a, b)) })
 	return ids
 }
 

@@ -7,33 +7,25 @@ import (
 	"github.com/seed-97356399/murmuration/averaging"
 	"github.com/seed-97356399/murmuration/internal/collective"
 	"github.com/seed-97356399/murmuration/internal/flock"
-	"github.com/seed-97356399/murmuration/internal/requests"
 	"github.com/seed-97356399/murmuration/internal/roster"
 	"github.com/seed-97356399/murmuration/internal/session"
-	"github.com/seed-97356399/murmuration/internal/tasks"
 	"github.com/seed-97356399/murmuration/internal/wire"
 	"github.com/seed-97356399/murmuration/peer/seam"
 )
 
 // Config is what talks need of the peer whose they are.
 type Config struct {
-	*requests.Requests
 	Host       session.Host // without a Peer: the talks are asked themselves
 	Membership seam.Membership
 	Flock      *flock.Flock
 	Roster     *roster.Roster
-	Quarantine *Quarantine
-	Life       *tasks.Life // of the trainer; exchanges in flight end with Working
-	Arrival    Arrival
-	Model      interface{ Open() bool } // tells whether there is one to average
-	Trainer    Trainer
-	Loop       Loop
-	Hooks      Hooks
-}
-
-// Arrival asks a member whether it would have this peer.
-type Arrival interface {
-	Hello(context.Context, seam.PeerID) (wire.Welcome, error)
+	*Quarantine
+	// Arrival asks a member whether it would have this peer.
+	Arrival interface {
+		Hello(context.Context, seam.PeerID) (wire.Welcome, error)
+	}
+	Model   interface{ Open() bool } // tells whether there is one to average
+	Trainer Trainer
 }
 
 // Trainer is who makes the steps.
