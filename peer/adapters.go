@@ -3,16 +3,11 @@ package peer
 import (
 	"context"
 	"fmt"
-	"time"
 
 	"go.uber.org/zap"
 
 	"github.com/seed-97356399/murmuration/internal/admit"
-	"github.com/seed-97356399/murmuration/internal/framed"
-	"github.com/seed-97356399/murmuration/internal/idle"
-	"github.com/seed-97356399/murmuration/internal/tally"
 	"github.com/seed-97356399/murmuration/internal/tasks"
-	"github.com/seed-97356399/murmuration/internal/wire"
 	"github.com/seed-97356399/murmuration/peer/p2pnet"
 	"github.com/seed-97356399/murmuration/peer/seam"
 	"github.com/seed-97356399/murmuration/peer/swim"
@@ -64,69 +59,6 @@ func (a *adapters) disconnect(id seam.PeerID) {
 	if a.own != nil {
 		a.own.Disconnect(id)
 	}
-}
-
-// maxIdleFrames bounds the streams of frames that are kept for their next use.
-const maxIdleFrames = 16
-
-// frames speaks on streams of conversations that are no exchange, and counts what goes over
-// them.
-type frames struct {
-	idle      idle.Pool[*framed.Stream]
-	run       string
-	transport seam.Transport
-	stall     time.Duration
-	tally     *tally.Tally
-	log       *zap.Logger
-}
-
-// answering handles streams by answer, whose error says that no request could be read.
-func (f *frames) answering(answer func(*framed.Stream) error) seam.Handler {
-	return func(stream seam.Stream) {
-		s := f.idle.Take()
-		s.Begin(stream, f.stall)
-		defer f.done(s)
-		if err := answer(s); err != nil {
-			f.misread(s, err)
-		}
-	}
-}
-
-// converse speaks with a peer on a stream of its own, which it closes when talk has
-// returned, and resets if talk or ctx has ended too soon.
-func (f *frames) converse(ctx context.Context, to seam.PeerID, protocol seam.Protocol, talk func(*framed.Stream) error) error {
-	stream, err := f.transport.Open(ctx, to, protocol, f.run)
-	if err != nil {
-		return err
-	}
-	s := f.idle.Take()
-	defer f.done(s)
-	return s.Converse(ctx, stream, f.stall, talk)
-}
-
-// misread ends a stream on which no request could be read.
-func (f *frames) misread(s *framed.Stream, err error) {
-	reason, theirs := wire.ReasonFor(err)
-	if !theirs {
-		s.Reset() // nobody is there to be told, or the peer is closing
-		return
-	}
-	f.malformed(s.Remote(), reason, err)
-	s.Refuse(0, reason, err.Error())
-}
-
-// malformed says that what somebody has sent was no request.
-func (f *frames) malformed(from seam.PeerID, reason wire.Reason, err error) {
-	f.tally.Declined(reason)
-	f.log.Warn("refused a stream that speaks otherwise", zap.String("peer", string(from)), zap.Error(err), zap.String("remedy", reason.Remedy()))
-}
-
-// done counts what went over a stream, and takes it back; its stream is closed or
-// reset by then.
-func (f *frames) done(s *framed.Stream) {
-	f.tally.Moved(0, s.Sent, s.Received)
-	s.Stream = nil
-	f.idle.Put(s)
 }
 
 // service is a protocol that others may speak.

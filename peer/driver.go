@@ -6,26 +6,64 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/seed-97356399/murmuration/averaging"
+	"github.com/seed-97356399/murmuration/internal/arrival"
 	"github.com/seed-97356399/murmuration/internal/collective"
+	"github.com/seed-97356399/murmuration/internal/orders"
+	"github.com/seed-97356399/murmuration/internal/replica"
+	"github.com/seed-97356399/murmuration/internal/roster"
 	"github.com/seed-97356399/murmuration/internal/sumtalks"
 	"github.com/seed-97356399/murmuration/internal/talks"
+	"github.com/seed-97356399/murmuration/internal/tasks"
 )
+
+// question is an event for a machine, with what is needed to carry out the answer.
+type question struct {
+	event collective.Event
+	// proposed and verdict come with Proposed: the exchange, and where its handler
+	// waits to hear Accept or Refuse.
+	proposed *talks.Ongoing
+	verdict  chan<- averaging.Action
+}
+
+// news asks the machine about an event of exchanges.
+func news(e averaging.Event) question { return question{event: collective.Event{Event: e}} }
+
+// decline answers a proposal.
+func (q *question) decline(why averaging.Reason) {
+	if q.verdict != nil {
+		q.verdict <- averaging.Action{Kind: averaging.Refuse, Reason: why} // has room
+		q.verdict = nil
+	}
+}
 
 // driver has a trainer's machine decide, and carries out what it says. The loop of the node owns it.
 type driver struct {
-	of      *Trainer
-	node    *Node
+	entry   entry
 	machine collective.Machine
+	replica *replica.Replica
+	steps   *training
+	talks   *talks.Talks
+	roster  *roster.Roster // the loop's, as the memory is
+	memory  *arrival.Memory
+	life    *tasks.Life // of the trainer
 	log     *zap.Logger
-	refresh func() // takes the membership as it is now
 
 	unresolved int            // exchanges in doubt, as the machine was last told
 	pace       averaging.Pace // as the machine has it
+	settled    bool           // nothing is left to do, which the others are yet to hear
 
 	running map[talks.Key]*talks.Ongoing
 	timers  [collective.TimerKinds]setTimer
-	events  []notice            // waiting to be handled, the oldest first
+	events  []question          // waiting to be handled, the oldest first
 	actions []collective.Action // scratch
+}
+
+// entry is what a node takes up when it begins to train.
+type entry struct {
+	after     behind
+	begun     orders.Course
+	listener  orders.Listener
+	described *arrival.Described
 }
 
 // setTimer is a machine's timer; at is zero if it is not set.
@@ -34,74 +72,77 @@ type setTimer struct {
 	action averaging.Action
 }
 
-func newDriver(t *Trainer, machine collective.Machine) *driver {
-	return &driver{
-		of: t, node: t.node, machine: machine, log: t.log, refresh: t.node.loop.refresh,
-		running: make(map[talks.Key]*talks.Ongoing), pace: t.with.Exchange.Pace,
+// enrol says that the node trains.
+func (d *driver) enrol() {
+	w, e := d.steps.work, d.entry
+	if w.flock.Steps() == 0 {
+		e.after.resume(w.flock)
 	}
+	e.described.Recall(e.after.Description)
+	w.orders.Train(e.begun, e.listener)
+	w.orders.Recall(e.after.Orders)
+	d.roster.Train(d.machine.Traits().Algorithm, e.after.Incarnation)
 }
 
 // tell has the machine hear of an event after those before.
 func (d *driver) tell(e averaging.Event) { d.events = append(d.events, news(e)) }
 
-// handleAll gives the waiting events to the machine and carries its actions out;
-// an action may bring up further events.
-func (d *driver) handleAll() {
-	for len(d.events) > 0 {
-		n := d.events[0]
+// handle gives the waiting events to the machine and carries its actions out; an action may bring up further
+// events. It reports true, before it has handled all, if nothing is left to do now that was before.
+func (d *driver) handle() (settled bool) {
+	for len(d.events) > 0 && !d.settled {
+		q := d.events[0]
 		d.events = d.events[:copy(d.events, d.events[1:])]
-		if !d.begin(n) {
+		if !d.begin(q) {
 			continue
 		}
-		d.actions = d.machine.Decide(d.of.life.Now(), n.event, d.actions[:0])
+		d.actions = d.machine.Decide(d.life.Now(), q.event, d.actions[:0])
 		for _, action := range d.actions {
-			d.carryOut(action, &n)
+			d.carryOut(action, &q)
 		}
-		d.unanswered(&n)
+		d.unanswered(&q)
 	}
+	settled, d.settled = d.settled, false
+	return settled
 }
 
 // unanswered declines what the machine has left without an answer, as one does that
 // knows no such request: whoever has sent it would wait for ever, and this peer with it.
-func (d *driver) unanswered(n *notice) {
-	if n.verdict == nil {
+func (d *driver) unanswered(q *question) {
+	if q.verdict == nil {
 		return
 	}
-	delete(d.running, talks.KeyOf(n.event))
-	n.decline(averaging.Round)
+	delete(d.running, talks.KeyOf(q.event))
+	q.decline(averaging.Round)
 }
 
 // begin keeps account of the exchanges in flight. It reports false if there is
-// nothing in a notice for the machine.
-func (d *driver) begin(n notice) bool {
-	switch n.event.Kind {
+// nothing in a question for the machine.
+func (d *driver) begin(q question) bool {
+	switch q.event.Kind {
 	case averaging.Proposed, collective.Offered:
-		key := talks.KeyOf(n.event)
+		key := talks.KeyOf(q.event)
 		if _, twice := d.running[key]; twice {
-			n.decline(averaging.Busy)
+			q.decline(averaging.Busy)
 			return false
 		}
-		d.running[key] = n.proposed
+		d.running[key] = q.proposed
 	case averaging.Refused, averaging.Finished, averaging.Failed:
-		if n.event.Kind == averaging.Finished {
-			d.node.loop.proved(n.event.Peer)
+		if q.event.Kind == averaging.Finished {
+			d.memory.Proved(d.roster.Proved(q.event.Peer))
 		}
-		delete(d.running, talks.KeyOf(n.event))
+		delete(d.running, talks.KeyOf(q.event))
 	}
 	return true
 }
 
-func (d *driver) carryOut(action collective.Action, cause *notice) {
+func (d *driver) carryOut(action collective.Action, cause *question) {
 	key := talks.Key{Peer: action.Peer, Exchange: action.Exchange, Inbound: action.Inbound}
 	switch action.Kind {
 	case averaging.Proceed:
-		d.of.steps.batch.Store(int64(action.Batch))
-		select {
-		case d.of.steps.proceed <- struct{}{}:
-		default: // a machine that says it twice for one step
-		}
+		d.steps.goOn(action.Batch)
 	case averaging.Propose:
-		x, begun := d.of.talks.Propose(action.Action)
+		x, begun := d.talks.Propose(action.Action)
 		d.started(action, key, x, begun)
 	case averaging.Accept, averaging.Refuse:
 		if cause.verdict == nil || key != talks.KeyOf(cause.event) {
@@ -114,19 +155,16 @@ func (d *driver) carryOut(action collective.Action, cause *notice) {
 		cause.verdict = nil
 	case averaging.Abort:
 		if x, ok := d.running[key]; ok {
-			d.of.talks.Abort(x)
+			d.talks.Abort(x)
 			delete(d.running, key)
 		}
 	case averaging.SetTimer:
 		d.timers[action.Timer] = setTimer{at: time.Now().Add(action.After), action: action.Action}
 	case averaging.Settled:
-		d.node.flock.Settle()
-		d.refresh()
+		d.steps.work.flock.Settle()
+		d.settled = true
 	case averaging.Halt:
-		select {
-		case d.of.steps.halts <- action.Reason:
-		default: // the trainer has not heard of the last one
-		}
+		d.steps.halt(action.Reason)
 	default:
 		d.carryOutCollective(action, key)
 	}
@@ -135,28 +173,28 @@ func (d *driver) carryOut(action collective.Action, cause *notice) {
 // carryOutCollective is carryOut for what only the algorithms in lock-step and those with a
 // server ask for. docs/design/020 says how.
 func (d *driver) carryOutCollective(action collective.Action, key talks.Key) {
-	t, averages, pools := d.of, d.of.steps.updates != nil, d.of.steps.pools
+	averages, pools := d.steps.updates != nil, d.steps.pools
 	switch kind := action.Kind; {
 	case kind == collective.Tell:
-		t.talks.Tell(action)
+		d.talks.Tell(action)
 	case kind == collective.Note:
 		sumtalks.Log(d.log, *action.Fact)
 	case kind == collective.Send:
-		x, begun := t.talks.Send(action)
+		x, begun := d.talks.Send(action)
 		d.started(action, key, x, begun)
 	case kind == collective.Pool && pools:
-		t.replica.Pool(action.Weight)
+		d.replica.Pool(action.Weight)
 	case kind == collective.Adopt && pools:
-		t.replica.Adopt()
+		d.replica.Adopt()
 		d.events = append(d.events, news(averaging.Event{Kind: collective.Updated}))
 	case kind == collective.Load && averages:
-		if err := t.replica.Load(action.Add); err != nil {
-			t.steps.updates.fault(leftOut(err))
+		if err := d.replica.Load(action.Add); err != nil {
+			d.steps.Unfit(err)
 		}
 	case kind == collective.Clear && averages:
-		t.replica.Clear()
+		d.replica.Clear()
 	case kind == collective.Update && averages:
-		t.steps.updates.begin(t, action)
+		d.steps.updates.begin(action)
 	default:
 		d.log.Error("a machine asks for what this release does not know, or needs buffers that there are not: it is left undone", zap.Stringer("action", action))
 	}
@@ -169,14 +207,14 @@ func (d *driver) started(action collective.Action, key talks.Key, x *talks.Ongoi
 		d.running[key] = x
 		return
 	}
-	d.events = append(d.events, notice{event: collective.Event{Transfer: action.Transfer, Event: averaging.Event{
+	d.events = append(d.events, question{event: collective.Event{Transfer: action.Transfer, Event: averaging.Event{
 		Kind: averaging.Refused, Peer: action.Peer, Exchange: action.Exchange, Reason: averaging.Closing,
 	}}})
 }
 
 // doubts tells the machine how many exchanges are in doubt, if that has changed.
 func (d *driver) doubts() {
-	if n := d.of.talks.Unresolved(); n != d.unresolved {
+	if n := d.talks.Unresolved(); n != d.unresolved {
 		d.unresolved = n
 		d.events = append(d.events, news(averaging.Event{Kind: averaging.Doubt, Unresolved: n}))
 	}
@@ -208,7 +246,7 @@ func (d *driver) fire(now time.Time) {
 
 // tick sees to what comes with time: doubts, pace, and whether the flock has done its work.
 func (d *driver) tick() {
-	d.of.talks.Repair(time.Now())
+	d.talks.Repair(time.Now())
 	d.doubts()
 }
 
@@ -216,9 +254,9 @@ func (d *driver) tick() {
 func (d *driver) progress() {
 	d.changePace()
 	if paced := d.machine.Traits().Pace; paced != nil {
-		d.node.tally.Paced(paced.Every())
+		d.steps.tally.Paced(paced.Every())
 	}
-	if d.of.newcomer.Open() && d.of.work.finished() && d.of.work.conclude() {
+	if d.steps.arrival.Open() && d.steps.work.finished() && d.steps.conclude() {
 		d.tell(averaging.Event{Kind: averaging.RunOver})
 	}
 }
@@ -232,7 +270,8 @@ func (d *driver) end() {
 
 // changePace gives the machine the pace that holds now, if it can be given one.
 func (d *driver) changePace() {
-	pace := d.node.orders.At(d.node.flock.Total()).Pace
+	w := d.steps.work
+	pace := w.orders.At(w.flock.Total()).Pace
 	if pace == d.pace {
 		return
 	}

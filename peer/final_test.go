@@ -10,7 +10,6 @@ import (
 	"go.uber.org/zap"
 	"go.uber.org/zap/zaptest/observer"
 
-	"github.com/seed-97356399/murmuration/averaging"
 	"github.com/seed-97356399/murmuration/averaging/merge"
 	"github.com/seed-97356399/murmuration/peer"
 	"github.com/seed-97356399/murmuration/peer/memnet"
@@ -30,13 +29,7 @@ func merging(i int, c *peer.Config) {
 	c.Training.Exchange.Pace.Every = 4
 	c.Training.Exchange.SliceLen = 512
 	c.Training.Exchange.Codec = quant.Policy{Codec: "lattice8+4"}
-	c.Training.Exchange.Machine = func(config averaging.Config) (averaging.Machine, error) {
-		inner, err := averaging.NewADPSGD(config)
-		if err != nil {
-			return nil, err
-		}
-		return merge.New(merge.Config{Self: config.Self, Deadline: mergeDeadline}, inner)
-	}
+	c.Training.Exchange.Final = &merge.Config{Deadline: mergeDeadline}
 }
 
 func mergingFlock(t *testing.T, peers int, change func(int, *peer.Config)) *peertest.Flock {
@@ -180,7 +173,7 @@ func TestFinalMergeWithOneThatDoesNot(t *testing.T) {
 		const other = 2
 		flock := mergingFlock(t, 4, func(i int, c *peer.Config) {
 			if i == other {
-				c.Training.Exchange.Machine = nil
+				c.Training.Exchange.Final = nil
 			}
 		})
 		flock.Train(t.Context(), atPace(rivalStep, towards))

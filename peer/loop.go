@@ -1,6 +1,7 @@
 package peer
 
 import (
+	"context"
 	"errors"
 	"time"
 
@@ -9,83 +10,116 @@ import (
 	"github.com/seed-97356399/murmuration/averaging"
 	"github.com/seed-97356399/murmuration/internal/arrival"
 	"github.com/seed-97356399/murmuration/internal/collective"
+	"github.com/seed-97356399/murmuration/internal/orders"
 	"github.com/seed-97356399/murmuration/internal/roster"
+	"github.com/seed-97356399/murmuration/internal/sumtalks"
 	"github.com/seed-97356399/murmuration/internal/talks"
-	"github.com/seed-97356399/murmuration/peer/seam"
+	"github.com/seed-97356399/murmuration/internal/tally"
+	"github.com/seed-97356399/murmuration/internal/tasks"
 )
 
 // maxNotices bounds the events that wait for the loop; whoever reports one more
 // waits for room.
 const maxNotices = 64
 
-// notice is news for the loop: an event for the machine of the trainer, with what is needed to
-// carry out the answer, or one of what follows it.
+// notice is news for the loop: an event for the machine of the trainer, or one of what follows it.
 type notice struct {
-	event collective.Event
-	// proposed and verdict come with Proposed: the exchange, and where its handler
-	// waits to hear Accept or Refuse.
-	proposed *talks.Ongoing
-	verdict  chan<- averaging.Action
+	question
 	// doubts: there are more or fewer exchanges in doubt.
 	doubts bool
 	// joined: a member has let this one in, and may know of an earlier life of it.
 	joined bool
 	// corrected: a member has handed out a record that says more than was known.
 	corrected bool
-	// begins and ends: a trainer does, of which done is closed when it has.
-	begins, ends *Trainer
+	// begins and ends: a trainer does, whose driver it is, of which done is closed when it has.
+	begins, ends *driver
 	done         chan<- struct{}
 }
 
-// news is the notice of an event of exchanges.
-func news(e averaging.Event) notice { return notice{event: collective.Event{Event: e}} }
+// inbox is where a node's loop is told what it is to see to. Safe for concurrent use; it waits for room if need be.
+type inbox struct {
+	notices chan notice
+	running context.Context // as long as it lasts, somebody hears
+}
 
-// decline answers a proposal.
-func (n *notice) decline(why averaging.Reason) {
-	if n.verdict != nil {
-		n.verdict <- averaging.Action{Kind: averaging.Refuse, Reason: why} // has room
-		n.verdict = nil
+func newInbox(running context.Context) *inbox {
+	return &inbox{notices: make(chan notice, maxNotices), running: running}
+}
+
+// put reports false if the node has stopped.
+func (i *inbox) put(n notice) bool {
+	select {
+	case i.notices <- n:
+		return true
+	case <-i.running.Done():
+		return false
 	}
 }
+
+// await is put that waits until the loop has seen to it.
+func (i *inbox) await(n notice) bool {
+	done := make(chan struct{})
+	if n.done = done; !i.put(n) {
+		return false
+	}
+	select {
+	case <-done:
+		return true
+	case <-i.running.Done():
+		return false
+	}
+}
+
+// Event, Ask, Doubts and Corrected implement talks.Loop, Joined arrival.Loop.
+func (i *inbox) Event(e collective.Event) bool { return i.put(notice{question: question{event: e}}) }
+
+func (i *inbox) Ask(e collective.Event, x *talks.Ongoing, verdict chan<- averaging.Action) bool {
+	return i.put(notice{question: question{event: e, proposed: x, verdict: verdict}})
+}
+
+func (i *inbox) Doubts()    { i.put(notice{doubts: true}) }
+func (i *inbox) Corrected() { i.put(notice{corrected: true}) }
+func (i *inbox) Joined()    { i.put(notice{joined: true}) }
 
 // loop owns this member's place among the others, and the machine of its trainer while it has one. It is the
 // only goroutine that touches them: events come in as notices and from timers and membership, actions go
 // out to the trainer and to exchanges.
 type loop struct {
-	node    *Node
-	notices chan notice
+	inbox   *inbox
+	net     *adapters
+	arrival *arrival.Arrival
 	roster  *roster.Roster
 	memory  *arrival.Memory
-	driver  *driver // nil while nobody trains
-	wake    *time.Timer
-	tick    *time.Ticker
-}
+	sums    *sumtalks.Talks
+	orders  *orders.Orders
+	tally   *tally.Tally
+	life    *tasks.Life // of the node
+	log     *zap.Logger
 
-func newLoop(n *Node, memory *arrival.Memory) *loop {
-	return &loop{
-		node: n, notices: make(chan notice, maxNotices), roster: n.roster, memory: memory,
-		wake: time.NewTimer(time.Hour), tick: time.NewTicker(roster.TickEvery),
-	}
+	driver *driver // nil while nobody trains
+	wake   *time.Timer
+	tick   *time.Ticker
 }
 
 // run handles events until the node stops.
 func (l *loop) run() {
+	l.wake, l.tick = time.NewTimer(time.Hour), time.NewTicker(roster.TickEvery)
 	defer l.tick.Stop()
 	defer l.wake.Stop()
 	l.refresh()
 	for {
 		l.drive()
 		select {
-		case <-l.node.life.Running.Done():
+		case <-l.life.Running.Done():
 			l.leave()
 			return
-		case n := <-l.notices:
+		case n := <-l.inbox.notices:
 			l.handle(n)
 		case <-l.wake.C:
 			if l.driver != nil {
 				l.driver.fire(time.Now())
 			}
-		case <-l.node.net.membership.Changed():
+		case <-l.net.membership.Changed():
 			l.refresh()
 		case finding := <-l.roster.Findings():
 			if l.roster.Found(finding, time.Now()) {
@@ -109,7 +143,9 @@ func (l *loop) drive() {
 	if l.driver == nil {
 		return
 	}
-	l.driver.handleAll()
+	for l.driver.handle() {
+		l.refresh()
+	}
 	if next := l.driver.next(); next.IsZero() {
 		l.wake.Stop()
 	} else {
@@ -137,7 +173,7 @@ func (l *loop) handle(n notice) {
 	case n.joined, n.corrected:
 		if n.joined {
 			if err := l.roster.Announce(time.Now()); err != nil {
-				l.node.log.Debug("announcing this peer to those it has joined", zap.Error(err))
+				l.log.Debug("announcing this peer to those it has joined", zap.Error(err))
 				l.barIf(err)
 			}
 		}
@@ -147,35 +183,33 @@ func (l *loop) handle(n notice) {
 	case n.doubts:
 		l.driver.doubts()
 	default:
-		l.driver.events = append(l.driver.events, n)
+		l.driver.events = append(l.driver.events, n.question)
 	}
 }
 
 // take has a trainer's machine decide from now on.
-func (l *loop) take(t *Trainer) {
-	t.enrol()
-	l.driver = t.driver
+func (l *loop) take(d *driver) {
+	d.enrol()
+	l.driver = d
 }
 
 // part ends that. Where the node leaves with its trainer, it is known to train to the end.
-func (l *loop) part(t *Trainer) {
-	if l.driver != t.driver {
+func (l *loop) part(d *driver) {
+	if l.driver != d {
 		return
 	}
-	l.driver.end()
+	d.end()
 	l.driver = nil
-	if !l.node.life.Leaving.Load() {
+	if !l.life.Leaving.Load() {
+		l.orders.Rest()
 		l.roster.Rest()
 		l.refresh()
 	}
 }
 
-// proved notes an exchange with a partner that went well.
-func (l *loop) proved(partner seam.PeerID) { l.memory.Proved(l.roster.Proved(partner)) }
-
 // leave says goodbye.
 func (l *loop) leave() {
-	l.memory.Write(time.Now(), l.node.net.guard.Members(l.node.net.membership.Members()), l.roster.Good(), true)
+	l.memory.Write(time.Now(), l.net.guard.Members(l.net.membership.Members()), l.roster.Good(), true)
 	l.roster.Leave(time.Now())
 }
 
@@ -186,10 +220,8 @@ func (l *loop) refresh() {
 	if overlay != nil {
 		l.tell(averaging.Event{Kind: averaging.ViewChanged, Overlay: overlay})
 	}
-	if t := l.node.trainer.Load(); t != nil {
-		t.newcomer.MembersChanged()
-	}
-	l.node.sums.talks.MembersChanged()
+	l.arrival.MembersChanged()
+	l.sums.MembersChanged()
 	l.memory.Write(time.Now(), members, l.roster.Good(), false)
 	l.progress()
 }
@@ -197,14 +229,14 @@ func (l *loop) refresh() {
 // barIf keeps the node from its run for good if no record of it will be believed.
 func (l *loop) barIf(err error) {
 	if errors.Is(err, roster.ErrIdentity) {
-		l.node.arrival.Bar(err)
+		l.arrival.Bar(err)
 	}
 }
 
 // progress announces what has changed since the last announcement, and tells the
 // machine when the flock has done its work.
 func (l *loop) progress() {
-	l.node.tally.Connected(l.node.net.transport.Connections())
+	l.tally.Connected(l.net.transport.Connections())
 	if l.driver != nil {
 		l.driver.progress()
 	}

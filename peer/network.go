@@ -14,6 +14,8 @@ import (
 	"github.com/seed-97356399/murmuration/internal/arrival"
 	"github.com/seed-97356399/murmuration/internal/flock"
 	"github.com/seed-97356399/murmuration/internal/framed"
+	"github.com/seed-97356399/murmuration/internal/requests"
+	"github.com/seed-97356399/murmuration/internal/tally"
 	"github.com/seed-97356399/murmuration/internal/wire"
 	"github.com/seed-97356399/murmuration/peer/control"
 	"github.com/seed-97356399/murmuration/peer/description"
@@ -230,16 +232,9 @@ func (a Admission) Inquire(ctx context.Context, transport seam.Transport, addres
 		return found, err
 	}
 	transport = guard.Over(transport)
-	asker := arrival.Greeter{
-		Run: run, Layout: func() [32]byte { return layout }, Guard: guard, Flock: flock.New(transport.Self()), Incarnation: func() uint64 { return 0 },
-		Converse: func(ctx context.Context, to seam.PeerID, protocol seam.Protocol, talk func(*framed.Stream) error) error {
-			stream, err := transport.Open(ctx, to, protocol, run)
-			if err != nil {
-				return err
-			}
-			return new(framed.Stream).Converse(ctx, stream, stall, talk)
-		},
-	}
+	self := flock.New(transport.Self())
+	self.SetLayout(layout)
+	asker := arrival.Greeter{Requests: requests.New(run, transport, stall, tally.New(), zap.NewNop()), Guard: guard, Flock: self}
 	if found.Peer, err = transport.Connect(ctx, address); err != nil {
 		return found, err
 	}

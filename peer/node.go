@@ -13,17 +13,18 @@ import (
 	"github.com/seed-97356399/murmuration/internal/arrival"
 	"github.com/seed-97356399/murmuration/internal/flock"
 	"github.com/seed-97356399/murmuration/internal/framed"
-	"github.com/seed-97356399/murmuration/internal/idle"
 	"github.com/seed-97356399/murmuration/internal/loglimit"
 	"github.com/seed-97356399/murmuration/internal/orders"
+	"github.com/seed-97356399/murmuration/internal/requests"
 	"github.com/seed-97356399/murmuration/internal/roster"
 	"github.com/seed-97356399/murmuration/internal/sums"
+	"github.com/seed-97356399/murmuration/internal/sumtalks"
 	"github.com/seed-97356399/murmuration/internal/tally"
 	"github.com/seed-97356399/murmuration/internal/tasks"
-	"github.com/seed-97356399/murmuration/internal/wire"
 	"github.com/seed-97356399/murmuration/peer/control"
 	"github.com/seed-97356399/murmuration/peer/description"
 	"github.com/seed-97356399/murmuration/peer/seam"
+	"github.com/seed-97356399/murmuration/peer/stats"
 )
 
 // Node is a member of a run: it knows the others, sums with them, hears the operator and is
@@ -33,20 +34,29 @@ type Node struct {
 	network Network
 	log     *zap.Logger
 
-	flock   *flock.Flock
-	tally   *tally.Tally
-	orders  *orders.Orders
-	roster  *roster.Roster // this member's place among the others
-	arrival *arrival.Arrival
-	sums    summing
-	loop    *loop
-	trainer atomic.Pointer[Trainer]
+	flock    *flock.Flock
+	tally    *tally.Tally
+	orders   *orders.Orders
+	roster   *roster.Roster // this member's place among the others
+	arrival  *arrival.Arrival
+	sums     summing
+	figures  *figures
+	inbox    *inbox // of the loop
+	loop     *loop
+	tenant   atomic.Pointer[tenant] // nil if there is none
+	requests *requests.Requests     // conversations that are no exchange
 
 	net     adapters
-	frames  frames        // of conversations that are no exchange
 	serving chan struct{} // closed when others can speak to this member, and it to them
 	untold  func()        // logs the counts of lines that were left out
 	life    *tasks.Life
+}
+
+// tenant is what a node has beside what every member has: a trainer.
+type tenant interface {
+	serve() error       // registers its protocols
+	report(*stats.Peer) // fills in its figures
+	end(leave func())   // is its Close, for a node that leaves with it, which it says at leave
 }
 
 // Join makes a member of a run, listens, and begins to join in the background; it waits
@@ -77,6 +87,7 @@ func newNode(network Network) (_ *Node, err error) {
 		network: network, log: log, untold: untold, life: tasks.NewLife(), serving: make(chan struct{}),
 		net: adapters{membership: network.Membership}, tally: tally.New(),
 	}
+	n.inbox = newInbox(n.life.Running)
 	defer func() {
 		if err != nil {
 			_ = n.dismantle()
@@ -89,12 +100,10 @@ func newNode(network Network) (_ *Node, err error) {
 	if name := network.Control.Name; name != "" {
 		n.log = n.log.With(zap.String("name", name))
 	}
-	n.frames = frames{
-		idle: idle.NewPool(maxIdleFrames, func() *framed.Stream { return &framed.Stream{} }),
-		run:  network.Run, transport: n.net.transport, stall: network.fixed.stall, tally: n.tally, log: n.log,
-	}
+	n.requests = requests.New(network.Run, n.net.transport, network.fixed.stall, n.tally, n.log)
 	n.flock = flock.New(n.Self())
 	n.flock.SetIdle(true)
+	n.flock.SetReachable(network.Reach != Unreachable)
 	if n.net.guard != nil {
 		n.flock.Trust()
 	}
@@ -102,32 +111,38 @@ func newNode(network Network) (_ *Node, err error) {
 	if err != nil {
 		return nil, err
 	}
-	n.orders = orders.New(orders.Config{Config: network.Control, Run: network.Run, Stall: network.fixed.stall, Described: described, Heard: n.heard, Log: n.log}, n.net.transport, n.flock, n.digest)
+	n.orders = orders.New(network.Control, n.requests, n.flock, described)
 	memory := arrival.Recall(network.KnownPeers, network.partners(), n.log)
 	n.arrival = arrival.New(arrival.Config{
-		Greeter: arrival.Greeter{
-			Run: network.Run, Layout: n.layout, Guard: n.net.guard, Flock: n.flock, Described: described, Log: n.log,
-			Build: network.fixed.build, Converse: n.frames.converse, Incarnation: func() uint64 { return n.roster.Incarnation() },
-		},
-		Join: network.Join, Partners: memory.Past, Transport: n.net.transport, Membership: n.net.membership,
-		Joined: n.joined, Declined: n.tally.Declined,
+		Greeter: arrival.Greeter{Requests: n.requests, Guard: n.net.guard, Flock: n.flock, Described: described, Build: network.fixed.build},
+		Join:    network.Join, Partners: memory.Past, Membership: n.net.membership, Operator: n.orders, Loop: n.inbox,
 	})
-	n.roster = newRoster(n, memory.Past)
-	n.sums = newSumming(n)
+	n.roster = roster.New(roster.Config{
+		Run: network.Run, Transport: n.net.transport, Membership: n.net.membership, Flock: n.flock, Guard: n.net.guard,
+		Arrival: n.arrival, Life: n.life, Past: memory.IDs(), Log: n.log,
+	})
+	n.sums = summing{with: network.Sums, arrival: n.arrival, talks: sumtalks.New(n.requests, n.flock)}
 	n.sums.talks.Begin()
-	n.loop = newLoop(n, memory)
+	n.figures = &figures{
+		name: network.Control.Name, build: network.fixed.build, net: &n.net, flock: n.flock, tally: n.tally, orders: n.orders,
+		roster: n.roster, arrival: n.arrival, life: n.life, tenant: &n.tenant,
+	}
+	n.loop = &loop{
+		inbox: n.inbox, net: &n.net, arrival: n.arrival, roster: n.roster, memory: memory, sums: n.sums.talks,
+		orders: n.orders, tally: n.tally, life: n.life, log: n.log,
+	}
 	return n, nil
 }
 
 // begin sets a node going, with a trainer or without.
-func (n *Node) begin(t *Trainer) (err error) {
+func (n *Node) begin(with tenant) (err error) {
 	defer func() {
 		if err == nil {
 			return
 		}
-		if t != nil {
-			n.life.End() // there is no loop yet that would let the trainer go
-			t.end(nil)
+		if with != nil {
+			n.life.End() // there is no loop yet that would let the tenant go
+			with.end(nil)
 		}
 		_ = n.dismantle()
 	}()
@@ -135,14 +150,12 @@ func (n *Node) begin(t *Trainer) (err error) {
 		return err
 	}
 	n.orders.Begin()
-	n.life.Background.Go(func() { n.orders.Run(n.life.Running) }) // it leaves the topic
-	if err = n.serve(); err != nil {
-		return err
+	n.life.Background.Go(func() { n.orders.Run(n.life.Running, n.figures) }) // it leaves the topic
+	if err = n.serve(); err == nil && with != nil {
+		err = with.serve()
 	}
-	if t != nil {
-		if err = t.serve(); err != nil {
-			return err
-		}
+	if err != nil {
+		return err
 	}
 	close(n.serving)
 	n.life.Background.Go(n.loop.run)
@@ -158,9 +171,9 @@ func (n *Node) serve() error {
 		return nil
 	}
 	return n.net.serve(n.network.Run, n.life, []service{
-		{seam.ProtocolHello, n.frames.answering(n.arrival.Serve)}, // first to begin and last to end: it says why not
-		{seam.ProtocolControl, n.frames.answering(n.orders.Serve)},
-		{seam.ProtocolMembers, n.frames.answering(members)},
+		{seam.ProtocolHello, n.requests.Answering(n.arrival.Serve)}, // first to begin and last to end: it says why not
+		{seam.ProtocolControl, n.requests.Answering(n.orders.Serve)},
+		{seam.ProtocolMembers, n.requests.Answering(members)},
 		{seam.ProtocolSum, n.sums.talks.Serve},
 	})
 }
@@ -168,8 +181,7 @@ func (n *Node) serve() error {
 // Self is the member's identity.
 func (n *Node) Self() seam.PeerID { return n.net.transport.Self() }
 
-// JoinAddresses are addresses, with the member's identity, that another may
-// give in Network.Join.
+// JoinAddresses are addresses, with the member's identity, that another may give in Network.Join.
 func (n *Node) JoinAddresses() []string { return n.net.transport.JoinAddresses() }
 
 // Description is what the run is, as who began it has signed it, for Checkpoint.Describing.
@@ -202,6 +214,18 @@ func (n *Node) Describe(ctx context.Context, name string, fields []description.F
 	}
 	return len(all), n.arrival.Described.Renew(d, said)
 }
+
+// Stats tells what the node knows of itself and the run now.
+func (n *Node) Stats() stats.Peer { return n.figures.stats() }
+
+// Tallies tells what has become of exchanges since the start, by cause. It costs more than Stats: for who looks now and then.
+func (n *Node) Tallies() stats.Tallies { return n.figures.tallies() }
+
+// Members are those of the run, this one included, in the order of their ids, with what they tell of themselves.
+func (n *Node) Members() []control.Member { return n.figures.members() }
+
+// State is what the peer is about; control.Closed once Close has returned.
+func (n *Node) State() control.State { return n.figures.state() }
 
 // WaitMembers waits until the run has at least so many members, this one included. It
 // fails as Step does if the members asked to join will not have this one.
@@ -285,9 +309,8 @@ func (n *Node) Close() error {
 		close(n.life.Closing)
 		n.arrival.Close()
 	}
-	if t := n.trainer.Load(); t != nil {
-		<-t.begun
-		t.end(leave)
+	if t := n.tenant.Load(); t != nil {
+		(*t).end(leave)
 	} else {
 		leave()
 	}
@@ -319,52 +342,16 @@ func (n *Node) dismantle() error {
 	return errors.Join(faults...)
 }
 
-// layout is that of the model that is trained here, zeros if none is.
-func (n *Node) layout() (hash [wire.HashSize]byte) {
-	if t := n.trainer.Load(); t != nil {
-		hash = t.layout
-	}
-	return hash
-}
-
-// notify reports an event to the loop, waiting for room if need be. It reports
-// false if the node has stopped.
-func (n *Node) notify(news notice) bool {
-	select {
-	case n.loop.notices <- news:
-		return true
-	case <-n.life.Running.Done():
-		return false
-	}
-}
-
-// showOut disconnects members that have been taken off the list, and has the loop take the
-// members anew.
+// showOut disconnects members that have been taken off the list, and has the loop take the members anew.
 func (n *Node) showOut(removed []seam.PeerID) {
 	for _, id := range removed {
 		n.net.disconnect(id)
 	}
-	n.notify(notice{corrected: true})
+	n.inbox.Corrected()
 }
 
-// heard tells the trainer's hook what the operator says.
-func (n *Node) heard(command control.Command) {
-	if t := n.trainer.Load(); t != nil {
-		t.with.Hooks.Heard(command)
-	}
-}
-
-// joined asks a member that has let this one in what the operator has said, and shows
-// the members what this one says of itself.
-func (n *Node) joined(ctx context.Context, through seam.PeerID) {
-	if err := n.orders.Ask(ctx, through); err != nil {
-		n.log.Warn("could not ask what the operator has said; trying others later", zap.String("peer", string(through)), zap.Error(err))
-	}
-	n.notify(notice{joined: true})
-}
-
-// introduce says hello to a relay that refuses this member, which it does to all that have
-// not shown it that they take part. The transport may ask for it before the member is there.
+// introduce says hello to a relay that refuses this member, which it does to all that have not shown it that they
+// take part. The transport may ask for it before the member is there.
 func (n *Node) introduce(ctx context.Context, relay seam.PeerID) error {
 	select {
 	case <-n.serving:
@@ -382,7 +369,7 @@ func (n *Node) foundReachable(reachable bool) {
 	case <-n.life.Running.Done():
 		return
 	}
-	if n.network.Reach != FindReach || !n.roster.SetReachable(reachable) {
+	if n.network.Reach != FindReach || !n.flock.SetReachable(reachable) {
 		return
 	}
 	if reachable {
@@ -391,5 +378,5 @@ func (n *Node) foundReachable(reachable bool) {
 		n.log.Info("others cannot dial this peer: it is active from now on, and begins its exchanges itself",
 			zap.Bool("has_relay", len(n.network.Relay.Via) > 0))
 	}
-	n.notify(notice{corrected: true})
+	n.inbox.Corrected()
 }

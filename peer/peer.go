@@ -68,8 +68,8 @@ func start(network Network, with Training) (*Peer, error) {
 		return nil, err
 	}
 	close(t.begun) // nobody closes what is not returned yet
-	n.trainer.Store(t)
-	n.loop.take(t)
+	t.settle()
+	n.loop.take(t.driver)
 	n.arrival.Brings(t.newcomer)
 	if err := n.begin(t); err != nil {
 		return nil, err

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/seed-97356399/murmuration/internal/flock"
+	"github.com/seed-97356399/murmuration/internal/orders"
 	"github.com/seed-97356399/murmuration/peer/description"
 	"github.com/seed-97356399/murmuration/peer/seam"
 	"github.com/seed-97356399/murmuration/peer/stats"
@@ -89,11 +90,10 @@ func (b behind) validate() error {
 }
 
 // done is what lies behind the parameters of this life of a peer now.
-func (n *Node) done() Checkpoint {
-	f := n.flock
+func done(f *flock.Flock, o *orders.Orders, described description.Signed) Checkpoint {
 	b := behind{
-		Steps: f.Steps(), Age: f.Age(), FlockSteps: f.Total(), Incarnation: n.roster.Incarnation(),
-		Peers: f.Participants(), Orders: n.orders.All(), Description: n.Description(),
+		Steps: f.Steps(), Age: f.Age(), FlockSteps: f.Total(), Incarnation: f.Incarnation(),
+		Peers: f.Participants(), Orders: o.All(), Description: described,
 	}
 	lives, inherited := f.Past()
 	b.Inherited = inherited

@@ -4,7 +4,6 @@ import (
 	"testing"
 	"testing/synctest"
 
-	"github.com/seed-97356399/murmuration/averaging"
 	"github.com/seed-97356399/murmuration/averaging/merge"
 	"github.com/seed-97356399/murmuration/peer"
 	"github.com/seed-97356399/murmuration/peer/optim"
@@ -127,20 +126,11 @@ func TestANewLifeOfAdamWTakesNoLeap(t *testing.T) {
 // TestTheMergeKeepsTheOptimizersState: that the run is over keeps the last step from being
 // applied, which is no fault of what the optimizer remembers.
 func TestTheMergeKeepsTheOptimizersState(t *testing.T) {
-	for name, machine := range map[string]func(averaging.Config) (averaging.Machine, error){
-		"merge": func(c averaging.Config) (averaging.Machine, error) {
-			inner, err := averaging.NewADPSGD(c)
-			if err != nil {
-				return nil, err
-			}
-			return merge.New(merge.Config{Self: c.Self, Deadline: mergeDeadline}, inner)
-		},
-		"local": nil,
-	} {
+	for name, final := range map[string]*merge.Config{"merge": {Deadline: mergeDeadline}, "local": nil} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				flock := mergingFlock(t, 3, func(_ int, c *peer.Config) {
-					c.Training.Optimizer, c.Training.Exchange.Machine = &optim.AdamW{}, machine
+					c.Training.Optimizer, c.Training.Exchange.Final = &optim.AdamW{}, final
 				})
 				flock.Train(t.Context(), atPace(rivalStep, towards))
 				leaveTogether(flock)

@@ -4,11 +4,16 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/seed-97356399/murmuration/internal/arrival"
 	"github.com/seed-97356399/murmuration/internal/flock"
 	"github.com/seed-97356399/murmuration/internal/links"
+	"github.com/seed-97356399/murmuration/internal/orders"
+	"github.com/seed-97356399/murmuration/internal/roster"
+	"github.com/seed-97356399/murmuration/internal/tally"
+	"github.com/seed-97356399/murmuration/internal/tasks"
 	"github.com/seed-97356399/murmuration/peer/control"
 	"github.com/seed-97356399/murmuration/peer/seam"
 	"github.com/seed-97356399/murmuration/peer/stats"
@@ -16,18 +21,43 @@ import (
 	"github.com/seed-97356399/murmuration/topology"
 )
 
-// Stats tells what the node knows of itself and the run now.
-func (n *Node) Stats() (s stats.Peer) {
-	n.report(&s)
-	if t := n.trainer.Load(); t != nil {
-		t.report(&s)
+// figures tell of a node what its rooms know.
+type figures struct {
+	name, build string
+	net         *adapters
+	flock       *flock.Flock
+	tally       *tally.Tally
+	orders      *orders.Orders
+	roster      *roster.Roster
+	arrival     *arrival.Arrival
+	life        *tasks.Life
+	tenant      *atomic.Pointer[tenant]
+}
+
+func (f *figures) stats() (s stats.Peer) {
+	f.report(&s)
+	if t := f.tenant.Load(); t != nil {
+		(*t).report(&s)
 	}
 	return s
 }
 
+// report fills in what is known of the node.
+func (f *figures) report(s *stats.Peer) {
+	connections := f.net.transport.Connections()
+	f.tally.Connected(connections)
+	f.tally.Report(s)
+	s.Self, s.Role, s.Incarnation, s.Name = f.net.transport.Self(), f.roster.Role().String(), f.flock.Incarnation(), f.name
+	s.Steps, s.Resumed, s.Age, s.FlockSteps = f.flock.Steps(), f.flock.Resumed(), f.flock.Age(), f.flock.Total()
+	s.Over, s.Joined = f.flock.IsOver(), f.arrival.Reached()
+	s.Members, s.Lost = f.flock.Members()
+	s.Control = f.orders.Stats()
+	s.Twins, s.Connections = f.flock.Twins(time.Now()), connections
+}
+
 // Stats tells what the trainer and its node know of themselves and the run now.
 func (t *Trainer) Stats() (s stats.Peer) {
-	t.node.report(&s)
+	t.node.figures.report(&s)
 	t.report(&s)
 	return s
 }
@@ -35,20 +65,8 @@ func (t *Trainer) Stats() (s stats.Peer) {
 // Stats tells what the peer knows of itself and the run now.
 func (p *Peer) Stats() stats.Peer { return p.Node.Stats() }
 
-func (n *Node) report(s *stats.Peer) {
-	connections := n.net.transport.Connections()
-	n.tally.Connected(connections)
-	n.tally.Report(s)
-	s.Self, s.Role, s.Incarnation, s.Name = n.Self(), n.roster.Role().String(), n.roster.Incarnation(), n.network.Control.Name
-	s.Steps, s.Resumed, s.Age, s.FlockSteps = n.flock.Steps(), n.flock.Resumed(), n.flock.Age(), n.flock.Total()
-	s.Over, s.Joined = n.flock.IsOver(), n.arrival.Reached()
-	s.Members, s.Lost = n.flock.Members()
-	s.Control = n.orders.Stats()
-	s.Twins, s.Connections = n.flock.Twins(time.Now()), connections
-}
-
 func (t *Trainer) report(s *stats.Peer) {
-	s.Target, s.Progress, s.Merged = t.work.target(), t.work.progress(), t.steps.pools && t.node.flock.Settled()
+	s.Target, s.Progress, s.Merged = t.steps.work.target(), t.steps.work.progress(), t.steps.pools && t.node.flock.Settled()
 	s.State = t.newcomer.State()
 	s.State.Newcomers, s.State.Given = t.donor.Newcomers(), t.donor.Given()
 	s.Quarantined = t.links.InQuarantine(t.life.Now())
@@ -80,19 +98,16 @@ func reportLinks(s *stats.Exchanges, of *links.Links, policy quant.Policy) {
 	slices.SortFunc(s.Links, func(a, b stats.Link) int { return cmp.Compare(a.Partner, b.Partner) })
 }
 
-// Tallies tells what has become of exchanges since the start, by cause. It costs more than
-// Stats and is for who looks now and then.
-func (n *Node) Tallies() stats.Tallies {
-	t := n.tally.Tallies()
-	t.TransportRefused, t.MembershipRefused = n.net.transport.Refused(), n.net.membership.Refused()
+func (f *figures) tallies() stats.Tallies {
+	t := f.tally.Tallies()
+	t.TransportRefused, t.MembershipRefused = f.net.transport.Refused(), f.net.membership.Refused()
 	return t
 }
 
-// Members are those of the run, this one included, in the order of their ids, with what they tell of themselves.
-func (n *Node) Members() []control.Member {
-	known := n.flock.Records()
+func (f *figures) members() []control.Member {
+	self, known := f.net.transport.Self(), f.flock.Records()
 	members := make([]control.Member, 0, len(known)+1)
-	members = append(members, control.Member{ID: n.Self(), Role: n.roster.Role(), Unreachable: n.roster.Unreachable(), Leaving: n.life.IsClosing()})
+	members = append(members, control.Member{ID: self, Role: f.roster.Role(), Unreachable: f.flock.Unreachable(), Leaving: f.life.IsClosing()})
 	for _, r := range known {
 		m := control.Member{
 			ID: r.Peer, Role: topology.Role(r.Role), Addresses: slices.Clone(r.Addresses), State: control.Training, Steps: r.Steps,
@@ -109,10 +124,11 @@ func (n *Node) Members() []control.Member {
 		members = append(members, m)
 	}
 	slices.SortFunc(members, func(a, b control.Member) int { return cmp.Compare(a.ID, b.ID) })
-	n.orders.Fill(members)
+	own, _ := f.Digest()
+	f.orders.Fill(members, own)
 	for i := range members {
 		switch m := &members[i]; {
-		case m.ID == n.Self():
+		case m.ID == self:
 			m.State = m.Digest.State
 		case m.Digest.Heard.IsZero() || m.Digest.State == control.Idle: // or it has begun to train since
 		case m.State != control.Idle && m.State != control.Over:
@@ -122,40 +138,39 @@ func (n *Node) Members() []control.Member {
 	return members
 }
 
-// State is what the peer is about; control.Closed once Close has returned.
-func (n *Node) State() control.State {
-	t := n.trainer.Load()
+func (f *figures) state() control.State {
+	phase, trains := f.arrival.Bringing()
 	switch {
-	case n.life.IsClosed():
+	case f.life.IsClosed():
 		return control.Closed
-	case t == nil && !n.arrival.Reached(), t != nil && t.newcomer.Phase() == arrival.Seeking:
+	case !trains && !f.arrival.Reached(), trains && phase == arrival.Seeking:
 		return control.Joining
-	case t == nil:
+	case !trains:
 		return control.Idle
-	case n.flock.IsOver():
+	case f.flock.IsOver():
 		return control.Over
-	case t.newcomer.Phase() == arrival.Copying:
+	case phase == arrival.Copying:
 		return control.Copying
-	case n.orders.Held() != nil:
+	case f.orders.Held() != nil:
 		return control.Paused
 	}
 	return control.Training
 }
 
-// digest is what this peer tells the others of itself.
-func (n *Node) digest() (d control.Digest, samples uint64) {
-	stats := n.Stats()
+// Digest implements orders.Own.
+func (f *figures) Digest() (d control.Digest, samples uint64) {
+	stats := f.stats()
 	partners := make([]control.Met, len(stats.Exchanges.Links))
 	for i, l := range stats.Exchanges.Links {
 		partners[i] = control.Met{Partner: l.Partner, Exchanges: l.Exchanges}
 	}
 	return control.Digest{
-		Name: stats.Name, Version: n.network.fixed.build, Incarnation: stats.Incarnation, State: n.State(),
+		Name: stats.Name, Version: f.build, Incarnation: stats.Incarnation, State: f.state(),
 		Steps: stats.Steps, FlockSteps: stats.FlockSteps, Loss: stats.Loss,
 		Exchanges: stats.Exchanges.Completed(), Failed: stats.Exchanges.Failed,
 		ConsensusDistance: stats.Exchanges.ConsensusDistance, Partners: partners,
 		Heard: time.Now(), Exchanged: stats.Exchanges.Last,
-	}, n.Tallies().Samples
+	}, f.tallies().Samples
 }
 
 // MaxPartners bounds the partners of earlier lives that a peer looks for.

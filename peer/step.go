@@ -8,65 +8,19 @@ import (
 	"sync/atomic"
 	"time"
 
+	"go.uber.org/zap"
+
 	"github.com/seed-97356399/murmuration/averaging"
 	"github.com/seed-97356399/murmuration/internal/arrival"
 	"github.com/seed-97356399/murmuration/internal/collective"
 	"github.com/seed-97356399/murmuration/internal/flock"
+	"github.com/seed-97356399/murmuration/internal/talks"
 	"github.com/seed-97356399/murmuration/internal/tally"
 	"github.com/seed-97356399/murmuration/internal/tasks"
 	"github.com/seed-97356399/murmuration/internal/trainer"
 	"github.com/seed-97356399/murmuration/peer/seam"
 	"github.com/seed-97356399/murmuration/tensor"
 )
-
-// Result is what a gradient function says of its work.
-type Result struct {
-	// Loss is the mean loss over the samples, for Stats.
-	Loss float64
-	// Samples is how many samples the gradient is the mean of.
-	Samples int
-}
-
-// Accumulate makes a gradient function for Step that calls gradient so many times at the
-// same parameters, for one batch each, and gives the mean over the samples of all: a step of
-// a batch that is larger than memory allows. Statistics change by the mean too, as if there
-// had been one batch. A batch of 0 samples counts as one sample:
-// tell the samples of all, or of none. Each call has a zeroed gradient, and must not write
-// to x. An error ends the step. It keeps one more vector as long as the model, and
-// allocates nothing once it has that. The function is for one peer.
-func Accumulate(batches int, gradient func(x, grad tensor.Vector) (Result, error)) func(x, grad tensor.Vector) (Result, error) {
-	var next tensor.Vector
-	return func(x, grad tensor.Vector) (Result, error) {
-		whole, err := gradient(x, grad)
-		if batches <= 1 || err != nil || whole.Samples < 0 {
-			return whole, err
-		}
-		if len(next) != len(grad) {
-			next = make(tensor.Vector, len(grad))
-		}
-		first := float64(max(whole.Samples, 1))
-		weight := first
-		whole.Loss *= first
-		for batch := 1; batch < batches; batch++ {
-			clear(next)
-			one, err := gradient(x, next)
-			if err != nil {
-				return Result{}, fmt.Errorf("batch %d of %d: %w", batch+1, batches, err)
-			}
-			if one.Samples < 0 {
-				return one, nil // which Step refuses
-			}
-			samples := float64(max(one.Samples, 1))
-			tensor.Axpy(grad, float32(samples/first), next)
-			weight += samples
-			whole.Loss += samples * one.Loss
-			whole.Samples += one.Samples
-		}
-		tensor.Scale(grad, float32(first/weight))
-		whole.Loss /= weight
-		return whole, nil
-	}
-}
 
 // Made is what a caller's own optimizer has done since the last Trade.
 type Made struct {
@@ -88,9 +42,9 @@ type training struct {
 	work    *work
 	tally   *tally.Tally
 	life    *tasks.Life
-	report  func(notice) bool // to the loop; false if the peer has stopped
-	values  int               // of the model
-	fresh   bool              // the parameters are the run's first, for all that is known
+	loop    talks.Loop // hears of steps
+	values  int        // of the model
+	fresh   bool       // the parameters are the run's first, for all that is known
 
 	stepping atomic.Bool
 	proceed  chan struct{}         // one token: the next step may begin
@@ -105,17 +59,14 @@ type training struct {
 	resumed time.Time // when the operator last let it go on
 }
 
-// begin makes the steps of a trainer for a machine.
-func (t *training) begin(of *Trainer, machine collective.Traits) {
-	t.arrival, t.work, t.tally, t.life, t.report = of.newcomer, &of.work, of.node.tally, of.life, of.node.notify
-	// Of a checkpoint without steps nobody knows whether its parameters are the run's first.
-	t.values, t.fresh = of.replica.Len(), of.with.Checkpoint.is.Incarnation == 0
-	t.proceed, t.halts, t.pools = make(chan struct{}, 1), make(chan averaging.Reason, 1), machine.Pools
-	t.Trainer = trainer.New(trainer.Config{
-		Replica: of.replica, Optimizer: of.with.Optimizer, Traits: machine, Pace: of.with.Exchange.Pace, Run: t,
-	})
-	if machine.Gradients {
-		t.updates = newUpdates(t.values)
+// begin gets ready for a machine with these traits.
+func (t *training) begin(c trainer.Config, log *zap.Logger) {
+	t.proceed, t.halts = make(chan struct{}, 1), make(chan averaging.Reason, 1)
+	t.values, t.pools = c.Replica.Len(), c.Traits.Pools
+	c.Run = t
+	t.Trainer = trainer.New(c)
+	if c.Traits.Gradients {
+		t.updates = newUpdates(updates{trainer: t.Trainer, replica: c.Replica, optimizer: c.Optimizer, loop: t.loop, life: t.life, log: log})
 	}
 }
 
@@ -159,7 +110,7 @@ func (t *training) step(ctx context.Context, gradient func(x, grad tensor.Vector
 		return err
 	}
 	event.Initial = t.fresh && t.work.flock.Age() == 0
-	t.owed = t.report(notice{event: event})
+	t.owed = t.loop.Event(event)
 	if t.updates != nil {
 		return t.await(ctx)
 	}
@@ -201,16 +152,13 @@ func (t *training) tell(ctx context.Context, event collective.Event, steps int) 
 			err := t.await(ctx)
 			if halted, ok := errors.AsType[*HaltedError](err); ok {
 				t.owed = true
-				select {
-				case t.halts <- halted.Reason: // for the next step
-				default:
-				}
+				t.halt(halted.Reason) // for the next step
 			}
 			if err != nil {
 				return
 			}
 		}
-		t.owed = t.report(notice{event: event})
+		t.owed = t.loop.Event(event)
 	}
 }
 
@@ -242,8 +190,8 @@ func (t *training) admit(ctx context.Context) error {
 			return t.work.runOver()
 		}
 		if t.work.finished() {
-			if t.work.conclude() {
-				t.report(news(averaging.Event{Kind: averaging.RunOver}))
+			if t.conclude() {
+				t.loop.Event(collective.Event{Event: averaging.Event{Kind: averaging.RunOver}})
 			}
 			return t.work.runOver()
 		}
@@ -265,7 +213,7 @@ func (t *training) turn(ctx context.Context) (waited bool, err error) {
 		return false, nil
 	}
 	t.work.flock.Wait(true)
-	t.report(notice{corrected: true}) // so that the others hear how far this peer is
+	t.loop.Corrected() // so that the others hear how far this peer is
 	const look = 10 * time.Millisecond
 	ticker, most := time.NewTicker(look), time.After(flock.Beginning)
 	defer func() {
@@ -366,9 +314,36 @@ func (t *training) pass(ctx context.Context) error {
 	}
 }
 
-// stepTime is about the time from one step to the next, 0 before two were taken. Safe
-// for concurrent use.
-func (t *training) stepTime() time.Duration { return time.Duration(t.between.Load()) }
+// goOn is the machine's leave to take the next step, of so many samples if not 0.
+func (t *training) goOn(batch int) {
+	t.batch.Store(int64(batch))
+	select {
+	case t.proceed <- struct{}{}:
+	default: // a machine that says it twice for one step
+	}
+}
+
+// halt has the next step fail.
+func (t *training) halt(why averaging.Reason) {
+	select {
+	case t.halts <- why:
+	default: // the trainer has not heard of the last one
+	}
+}
+
+// conclude ends the run after the last step. It reports true to the first to find that, who must tell the machine.
+func (t *training) conclude() bool {
+	t.Finish()
+	return t.work.conclude()
+}
+
+// StepTime implements talks.Trainer: 0 before two steps were taken. Safe for concurrent use.
+func (t *training) StepTime() time.Duration { return time.Duration(t.between.Load()) }
+
+// Unfit implements talks.Trainer: a gradient is of use to nobody.
+func (t *training) Unfit(err error) {
+	t.updates.fault(fmt.Errorf("the gradient: %w: it was left out; lower the learning rate, or look at the data", err))
+}
 
 // Made implements trainer.Run.
 func (t *training) Made(s trainer.Step) {

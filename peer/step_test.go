@@ -135,12 +135,12 @@ func TestConfigReportsAllFaultsAtOnce(t *testing.T) {
 		Network: peer.Network{Identity: make([]byte, 3), Partners: []peer.Partner{
 			{ID: "nowhere"}, {ID: "a b", Addresses: []string{"x"}}, {ID: "spaced", Addresses: []string{"a b"}},
 		}},
-		Training: peer.Training{Exchange: peer.Exchange{Codec: quant.Policy{Codec: "zip"}, SliceLen: -1, Window: 121, Pace: averaging.Pace{Every: -2}}, Optimizer: &optim.AdamW{Beta2: 1}, Schedule: optim.Schedule{Rate: -1, Warmup: 2, At: []float64{0.5, 0.2}}},
+		Training: peer.Training{Exchange: peer.Exchange{Codec: quant.Policy{Codec: "zip"}, SliceLen: -1, Pace: averaging.Pace{Every: -2}}, Optimizer: &optim.AdamW{Beta2: 1}, Schedule: optim.Schedule{Rate: -1, Warmup: 2, At: []float64{0.5, 0.2}}},
 	})
 	if err == nil {
 		t.Fatal("accepted")
 	}
-	for _, fault := range []string{"Run", "Params", "zip", "SliceLen", "Window", "Every", "Rate", "Warmup", "At", "Identity", "Optimizer: Beta2", "nowhere has 0 addresses", `"a b" is not the id`, `address "a b"`} {
+	for _, fault := range []string{"Run", "Params", "zip", "SliceLen", "Every", "Rate", "Warmup", "At", "Identity", "Optimizer: Beta2", "nowhere has 0 addresses", `"a b" is not the id`, `address "a b"`} {
 		if !strings.Contains(err.Error(), fault) {
 			t.Errorf("the error says nothing of %s:\n%v", fault, err)
 		}

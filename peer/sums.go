@@ -6,9 +6,9 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strings"
 	"time"
 
+	"github.com/seed-97356399/murmuration/internal/arrival"
 	"github.com/seed-97356399/murmuration/internal/sums"
 	"github.com/seed-97356399/murmuration/internal/sumtalks"
 	"github.com/seed-97356399/murmuration/internal/wire"
@@ -62,19 +62,9 @@ const maxPatience = math.MaxUint32 * time.Millisecond
 
 // summing is a node's part of sums.
 type summing struct {
-	talks *sumtalks.Talks
-	with  Sums
-	wait  func(context.Context) error // for joining
-	met   func() bool                 // whether a member has ever answered, or none was to be joined
-}
-
-func newSumming(n *Node) summing {
-	return summing{with: n.network.Sums, wait: n.arrival.Wait, met: n.arrival.Reached, talks: sumtalks.New(sumtalks.Config{
-		Run: n.network.Run, Transport: n.net.transport, Stall: n.network.fixed.stall, Log: n.log,
-		Members: func() []seam.PeerID { return inOrder(n.Self(), n.roster.Unreachable(), n.flock.Records()) },
-		Here:    n.flock.Here, Malformed: n.frames.malformed,
-		Moved: func(sent, received uint64) { n.tally.Moved(0, sent, received) },
-	})}
+	with    Sums
+	arrival *arrival.Arrival
+	talks   *sumtalks.Talks
 }
 
 func (s *summing) vector(ctx context.Context, call sums.Call) ([]float64, int, error) {
@@ -92,11 +82,11 @@ func (s *summing) do(ctx context.Context, call sums.Call) (sums.Result, error) {
 	if err := wire.CheckSumName(call.Name); err != nil {
 		return sums.Result{}, err
 	}
-	if err := s.wait(ctx); err != nil && !errors.Is(err, seam.ErrClosed) {
+	if err := s.arrival.Wait(ctx); err != nil && !errors.Is(err, seam.ErrClosed) {
 		return sums.Result{}, fmt.Errorf("%s %q: %w", call.Op, call.Name, err)
 	}
 	call.Least, call.Patience = s.with.AtLeast, s.with.Patience
-	alone := call.Least == 0 && !s.met()
+	alone := call.Least == 0 && !s.arrival.Reached()
 	if alone {
 		call.Least = 2
 	}
@@ -108,26 +98,4 @@ func (s *summing) do(ctx context.Context, call sums.Call) (sums.Result, error) {
 		err = fmt.Errorf("%w; nobody of Network.Join has answered, and to sum alone Sums.AtLeast has to be 1", err)
 	}
 	return done, err
-}
-
-// inOrder are the members in the order in which they coordinate sums: the same at all that
-// know the same. Those that cannot be dialled are the last.
-func inOrder(self seam.PeerID, unreachable bool, others []seam.Record) []seam.PeerID {
-	late := map[seam.PeerID]bool{self: unreachable}
-	ids := []seam.PeerID{self}
-	for _, r := range others {
-		if r.Peer != self {
-			ids, late[r.Peer] = append(ids, r.Peer), r.Flags&seam.FlagUnreachable != 0
-		}
-	}
-	slices.SortFunc(ids, func(a, b seam.PeerID) int {
-		if late[a] != late[b] {
-			if late[a] {
-				return 1
-			}
-			return -1
-		}
-		return strings.Compare(string(a), string(b))
-	})
-	return ids
 }

@@ -17,9 +17,11 @@ import (
 	"github.com/seed-97356399/murmuration/internal/links"
 	"github.com/seed-97356399/murmuration/internal/orders"
 	"github.com/seed-97356399/murmuration/internal/replica"
+	"github.com/seed-97356399/murmuration/internal/session"
 	"github.com/seed-97356399/murmuration/internal/talks"
 	"github.com/seed-97356399/murmuration/internal/tally"
 	"github.com/seed-97356399/murmuration/internal/tasks"
+	"github.com/seed-97356399/murmuration/internal/trainer"
 	"github.com/seed-97356399/murmuration/internal/wire"
 	"github.com/seed-97356399/murmuration/peer/optim"
 	"github.com/seed-97356399/murmuration/peer/seam"
@@ -33,14 +35,12 @@ type Trainer struct {
 	with Training
 	log  *zap.Logger
 
-	layout   [wire.HashSize]byte
 	replica  *replica.Replica
 	links    *links.Links // how each partner is met
 	talks    *talks.Talks
 	newcomer *arrival.Newcomer // how the model comes to that of the flock
 	donor    *donor.Donor      // gives newcomers the model
-	steps    training
-	work     work // what the flock is to do
+	steps    *training
 	driver   *driver
 	life     *tasks.Life
 	begun    chan struct{} // closed when it has begun, or failed to: it is not ended before
@@ -72,40 +72,61 @@ func (n *Node) Train(ctx context.Context, with Training) (*Trainer, error) {
 
 // newTrainer puts a trainer together that is yet to begin.
 func newTrainer(n *Node, with Training) (*Trainer, error) {
-	with.Hooks = with.Hooks.inTurn()
-	t := &Trainer{node: n, with: with, log: n.log, layout: with.Params.Layout().Hash(), life: tasks.NewLife(), begun: make(chan struct{})}
-	exchange, network := with.Exchange, n.network
+	t := &Trainer{node: n, with: with, log: n.log, life: tasks.NewLife(), begun: make(chan struct{})}
+	exchange, layout, stall := with.Exchange, with.Params.Layout().Hash(), n.network.fixed.stall
 	var err error
-	options := replica.Options{SliceLen: exchange.SliceLen, Clock: t.life.Now, Watch: rand.Uint64()}
-	if t.replica, err = replica.New(with.Params, options); err != nil {
+	if t.replica, err = replica.New(with.Params, replica.Options{SliceLen: exchange.SliceLen, Clock: t.life.Now, Watch: rand.Uint64()}); err != nil {
 		return nil, err
 	}
 	t.links = links.New(links.Config{
 		Codecs: exchange.Codec, Layers: t.replica.JointLayers(), Lanes: exchange.Lanes,
-		Stall: network.fixed.stall, Deadline: exchange.Deadline, Budget: exchange.Pace.BytesPerHour / time.Hour.Seconds(),
+		Stall: stall, Deadline: exchange.Deadline, Budget: exchange.Pace.BytesPerHour / time.Hour.Seconds(),
 	})
-	machine, err := newMachine(t)
+	// Its random choices follow from the peer's identity.
+	made, err := exchange.NewMachine(n.Self(), rand.New(rand.NewPCG(0, n.Self().Fingerprint())))
 	if err != nil {
 		return nil, err
 	}
-	c := with.Checkpoint.is
+	machine, err := ready(made, t.replica, t.links)
+	if err != nil {
+		return nil, err
+	}
+	traits, hooks, after := machine.Traits(), &hooks{with.Hooks, make(turn, 1), make(turn, 1), make(turn, 1)}, with.Checkpoint.is
+	quarantine := &talks.Quarantine{Requests: n.requests, Links: t.links, Life: t.life, Loop: n.inbox, Hooks: hooks}
 	t.newcomer = arrival.NewNewcomer(arrival.NewcomerConfig{
-		Layout: t.layout, Replica: t.replica, Stall: network.fixed.stall,
-		Checkpoint:  arrival.Checkpoint{Steps: c.Age, FlockSteps: c.FlockSteps, TellsWho: c.tellsWho()},
-		Quarantined: func(id seam.PeerID) time.Duration { return t.links.Quarantined(id, t.life.Now()) },
-		Condemn:     func(id seam.PeerID, offence error) { t.talks.Condemn(id, offence) },
+		Layout: layout, Replica: t.replica, Quarantine: quarantine,
+		Checkpoint: arrival.Checkpoint{Steps: after.Age, FlockSteps: after.FlockSteps, TellsWho: after.tellsWho()},
 	}, n.arrival)
-	t.donor = newDonor(t)
-	t.work = work{flock: n.flock, orders: n.orders, last: func() { t.steps.Finish() }, log: t.log}
-	t.steps.begin(t, machine.Traits())
-	t.talks = newTalks(t, machine.Traits())
-	t.driver = newDriver(t, machine)
+	// Of a checkpoint without steps nobody knows whether its parameters are the run's first.
+	t.steps = &training{
+		arrival: t.newcomer, work: &work{flock: n.flock, orders: n.orders, log: t.log}, tally: n.tally, life: t.life, loop: n.inbox,
+		fresh: after.Incarnation == 0,
+	}
+	t.steps.begin(trainer.Config{Replica: t.replica, Optimizer: with.Optimizer, Traits: traits, Pace: exchange.Pace}, t.log)
+	t.talks = talks.New(talks.Config{
+		Host: session.Host{
+			Run: n.network.Run, Layout: layout, Cut: t.replica.Cut(), Replica: t.replica, Ledger: replica.NewLedger(t.replica), Links: t.links,
+			Lanes: exchange.Lanes, Deadline: exchange.Deadline, Traits: traits, Sealed: n.net.transport.Sealed(),
+		},
+		Membership: n.net.membership, Flock: n.flock, Roster: n.roster, Quarantine: quarantine,
+		Arrival: n.arrival, Model: t.newcomer, Trainer: t.steps,
+	})
+	t.donor = donor.New(donor.Config{
+		Requests: n.requests, Layout: layout, Replica: t.replica, Flock: n.flock,
+		Model: t.newcomer, Exchanges: t.talks, Quarantine: quarantine, Closing: t.life.Closing,
+	})
+	course := orders.Course{Schedule: with.Schedule, Pace: exchange.Pace, Steps: with.Work.Steps, StepsPerPeer: with.Work.StepsPerPeer}
+	t.driver = &driver{
+		entry:   entry{after: after, begun: course, listener: hooks, described: n.arrival.Described},
+		machine: machine, replica: t.replica, steps: t.steps, talks: t.talks, roster: n.roster, memory: n.loop.memory,
+		life: t.life, log: t.log, pace: exchange.Pace, running: make(map[talks.Key]*talks.Ongoing),
+	}
 	return t, nil
 }
 
 // begin has a node that is there train. The node may close meanwhile.
 func (t *Trainer) begin() error {
-	if !t.node.trainer.CompareAndSwap(nil, t) {
+	if !t.settle() {
 		t.newcomer.Close()
 		return errTrains
 	}
@@ -117,15 +138,20 @@ func (t *Trainer) begin() error {
 	return err
 }
 
+// settle takes the node's place for one that trains. It reports false if another has it.
+func (t *Trainer) settle() bool {
+	self := tenant(t)
+	taken := t.node.tenant.CompareAndSwap(nil, &self)
+	if taken {
+		t.node.flock.SetLayout(t.with.Params.Layout().Hash())
+	}
+	return taken
+}
+
 // enter is begin for the trainer that the node has.
 func (t *Trainer) enter() error {
-	n, taken := t.node, make(chan struct{})
-	if n.life.Leaving.Load() || !n.notify(notice{begins: t, done: taken}) {
-		return ErrClosed
-	}
-	select {
-	case <-taken:
-	case <-n.life.Running.Done():
+	n := t.node
+	if n.life.Leaving.Load() || !n.inbox.await(notice{begins: t.driver}) {
 		return ErrClosed
 	}
 	if err := t.serve(); err != nil {
@@ -134,20 +160,6 @@ func (t *Trainer) enter() error {
 	n.arrival.Brings(t.newcomer)
 	t.newcomer.Begin()
 	return nil
-}
-
-// enrol says that the node trains. It runs on the loop.
-func (t *Trainer) enrol() {
-	n, c := t.node, t.with.Checkpoint.is
-	if n.flock.Steps() == 0 {
-		c.resume(n.flock)
-	}
-	n.arrival.Described.Recall(c.Description)
-	n.orders.Train(t.layout, orders.Course{
-		Schedule: t.with.Schedule, Pace: t.with.Exchange.Pace, Steps: t.with.Work.Steps, StepsPerPeer: t.with.Work.StepsPerPeer,
-	})
-	n.orders.Recall(c.Orders)
-	n.roster.Train(t.driver.machine.Traits().Algorithm, c.Incarnation)
 }
 
 // serve registers the protocols that others may speak to one that trains.
@@ -159,7 +171,7 @@ func (t *Trainer) serve() error {
 	state := func(s *framed.Stream) error { return t.donor.Serve(t.life.Working, s) }
 	return n.net.serve(n.network.Run, t.life, []service{
 		{seam.ProtocolExchange, t.talks.Serve},
-		{seam.ProtocolState, n.frames.answering(state)},
+		{seam.ProtocolState, n.requests.Answering(state)},
 	})
 }
 
@@ -265,9 +277,9 @@ func (t *Trainer) Save(params tensor.Vector, optimizer *optim.State) (Checkpoint
 	}
 	// What was done is read first: the parameters may be a step ahead of it, never
 	// behind.
-	done := t.node.done()
+	c := done(t.node.flock, t.node.orders, t.node.Description())
 	t.steps.Save(params, optimizer)
-	return done, nil
+	return c, nil
 }
 
 // WaitTrainers waits until at least so many members train, this one included. It fails as Node.WaitMembers does.
@@ -294,6 +306,7 @@ func (t *Trainer) Close() error {
 
 // end is Close for a node that leaves with its trainer, which it says at leave.
 func (t *Trainer) end(leave func()) {
+	<-t.begun
 	first := t.life.Leave()
 	if first && t.node.flock.IsOver() {
 		t.linger()
@@ -320,18 +333,13 @@ func (t *Trainer) end(leave func()) {
 	t.talks.EndWords(stall)
 	t.life.Stop(0)
 	t.life.Tasks.End()
-	ended := make(chan struct{})
-	if t.node.notify(notice{ends: t, done: ended}) {
-		select {
-		case <-ended:
-		case <-t.node.life.Running.Done():
-		}
-	}
+	t.node.inbox.await(notice{ends: t.driver})
 	t.life.End()
 	t.steps.Close() // an update that was under way has been made
 	if !t.node.life.Leaving.Load() {
 		t.node.arrival.Brings(nil)
-		t.node.trainer.CompareAndSwap(t, nil)
+		t.node.flock.SetLayout([wire.HashSize]byte{})
+		t.node.tenant.Store(nil)
 	}
 	t.tellMerged()
 }

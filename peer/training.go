@@ -3,11 +3,14 @@ package peer
 import (
 	"cmp"
 	"fmt"
+	"math/rand/v2"
 	"time"
 
 	"go.uber.org/zap"
 
 	"github.com/seed-97356399/murmuration/averaging"
+	"github.com/seed-97356399/murmuration/averaging/merge"
+	"github.com/seed-97356399/murmuration/internal/collective"
 	"github.com/seed-97356399/murmuration/internal/flock"
 	"github.com/seed-97356399/murmuration/internal/links"
 	"github.com/seed-97356399/murmuration/internal/orders"
@@ -51,11 +54,6 @@ type Exchange struct {
 	// SliceLen is the number of values in a slice, the same for all peers of a
 	// run. Default: 32,768 (128 KiB).
 	SliceLen int
-	// Window is the number of slices in flight on each lane, 1 to 120 over all lanes.
-	// Default: as many as take 1 MiB to begin with, which are eight slices of the default
-	// length as raw, and then as many as fill the link, of which the passive side keeps up
-	// to 8 MiB. A lane carries no more than a window in a round trip.
-	Window int
 	// Lanes is the number of connections that an exchange may use at once, 1 to 8,
 	// over several addresses of the partner where it has them; of two peers that
 	// differ, the smaller number counts. Default: 1, which is best where two busy
@@ -69,6 +67,25 @@ type Exchange struct {
 	// Machine makes the algorithm that decides who talks to whom. Default:
 	// averaging.NewADPSGD.
 	Machine func(averaging.Config) (averaging.Machine, error)
+	// Final has the models become one when the run is over, with the same bytes for everybody: of AD-PSGD,
+	// or another machine that does without words. Its Self is the peer's. Default: each keeps its own.
+	Final *merge.Config
+}
+
+// NewMachine makes that of a peer, for who drives one without a peer.
+func (x Exchange) NewMachine(self seam.PeerID, chance *rand.Rand) (machine averaging.Machine, err error) {
+	config := averaging.Config{Self: self, Pace: x.Pace, Deadline: x.Deadline, Rand: chance}
+	if x.Machine == nil {
+		machine, err = averaging.NewADPSGD(config)
+	} else {
+		machine, err = x.Machine(config)
+	}
+	if err != nil || x.Final == nil {
+		return machine, err
+	}
+	final := *x.Final
+	final.Self = self
+	return merge.New(final, machine)
 }
 
 // Work says how much the flock has to do. If both numbers are given, the run is
@@ -130,9 +147,6 @@ func (t Training) faults() (faults []error) {
 	if x.SliceLen < 0 || x.SliceLen > replica.MaxSliceLen {
 		fault("Exchange.SliceLen is %d: want 1 to %d values, or 0 for the default", x.SliceLen, replica.MaxSliceLen)
 	}
-	if x.Window < 0 || x.Window > replica.MaxWindow {
-		fault("Exchange.Window is %d: want 1 to %d slices, or 0 for the default", x.Window, replica.MaxWindow)
-	}
 	if x.Lanes < 0 || x.Lanes > replica.MaxLanes {
 		fault("Exchange.Lanes is %d: want 1 to %d connections, or 0 for the default", x.Lanes, replica.MaxLanes)
 	}
@@ -156,6 +170,19 @@ func (t Training) faults() (faults []error) {
 	return faults
 }
 
+// ready makes a machine ready for a model, and what it takes to carry it out.
+func ready(made averaging.Machine, model *replica.Replica, with *links.Links) (collective.Machine, error) {
+	machine := collective.Of(made)
+	traits := machine.Traits()
+	if traits.Size != nil {
+		traits.Size.SetLength(model.SharedLen())
+	}
+	if traits.Gradients {
+		return machine, with.OneWay()
+	}
+	return machine, nil
+}
+
 func layoutOf(params *tensor.Params) *tensor.Layout {
 	if params == nil {
 		return nil
@@ -177,11 +204,57 @@ func (t Training) withDefaults() Training {
 		t.Optimizer = &optim.SGD{Momentum: optim.DefaultMomentum}
 	}
 	t.Exchange.Deadline = cmp.Or(t.Exchange.Deadline, averaging.DefaultDeadline)
-	if t.Exchange.Machine == nil {
-		t.Exchange.Machine = func(config averaging.Config) (averaging.Machine, error) { return averaging.NewADPSGD(config) }
-	}
 	t.Work.Grace = cmp.Or(t.Work.Grace, DefaultGrace)
 	return t
+}
+
+// Result is what a gradient function says of its work.
+type Result struct {
+	// Loss is the mean loss over the samples, for Stats.
+	Loss float64
+	// Samples is how many samples the gradient is the mean of.
+	Samples int
+}
+
+// Accumulate makes a gradient function for Step that calls gradient so many times at the
+// same parameters, for one batch each, and gives the mean over the samples of all: a step of
+// a batch that is larger than memory allows. Statistics change by the mean too, as if there
+// had been one batch. A batch of 0 samples counts as one sample:
+// tell the samples of all, or of none. Each call has a zeroed gradient, and must not write
+// to x. An error ends the step. It keeps one more vector as long as the model, and
+// allocates nothing once it has that. The function is for one peer.
+func Accumulate(batches int, gradient func(x, grad tensor.Vector) (Result, error)) func(x, grad tensor.Vector) (Result, error) {
+	var next tensor.Vector
+	return func(x, grad tensor.Vector) (Result, error) {
+		whole, err := gradient(x, grad)
+		if batches <= 1 || err != nil || whole.Samples < 0 {
+			return whole, err
+		}
+		if len(next) != len(grad) {
+			next = make(tensor.Vector, len(grad))
+		}
+		first := float64(max(whole.Samples, 1))
+		weight := first
+		whole.Loss *= first
+		for batch := 1; batch < batches; batch++ {
+			clear(next)
+			one, err := gradient(x, next)
+			if err != nil {
+				return Result{}, fmt.Errorf("batch %d of %d: %w", batch+1, batches, err)
+			}
+			if one.Samples < 0 {
+				return one, nil // which Step refuses
+			}
+			samples := float64(max(one.Samples, 1))
+			tensor.Axpy(grad, float32(samples/first), next)
+			weight += samples
+			whole.Loss += samples * one.Loss
+			whole.Samples += one.Samples
+		}
+		tensor.Scale(grad, float32(first/weight))
+		whole.Loss /= weight
+		return whole, nil
+	}
 }
 
 // Hooks are called on goroutines of the peer, one call at a time for each hook.
@@ -206,29 +279,33 @@ func (t turn) take() (end func()) {
 	return func() { <-t }
 }
 
-// inTurn are the hooks with one call at a time for each, and nothing to do for those that
-// are nil.
-func (h Hooks) inTurn() Hooks {
-	exchanged, quarantined, heard := make(turn, 1), make(turn, 1), make(turn, 1)
-	return Hooks{
-		Exchanged: func(x Exchanged) {
-			if h.Exchanged != nil {
-				defer exchanged.take()()
-				h.Exchanged(x)
-			}
-		},
-		Quarantined: func(partner seam.PeerID, term time.Duration, offence error) {
-			if h.Quarantined != nil {
-				defer quarantined.take()()
-				h.Quarantined(partner, term, offence)
-			}
-		},
-		Heard: func(command control.Command) {
-			if h.Heard != nil {
-				defer heard.take()()
-				h.Heard(command)
-			}
-		},
+// hooks are a user's with one call at a time for each, and nothing to do for those that are nil.
+type hooks struct {
+	of                            Hooks
+	exchanged, quarantined, heard turn
+}
+
+// Exchanged implements talks.Hooks.
+func (h *hooks) Exchanged(done collective.Event, took time.Duration, err error) {
+	if h.of.Exchanged != nil {
+		defer h.exchanged.take()()
+		h.of.Exchanged(Exchanged{Partner: done.Peer, Inbound: done.Inbound, Distance: done.Distance, Bytes: done.Bytes, Took: took, Err: err})
+	}
+}
+
+// Quarantined implements talks.Hooks.
+func (h *hooks) Quarantined(partner seam.PeerID, term time.Duration, offence error) {
+	if h.of.Quarantined != nil {
+		defer h.quarantined.take()()
+		h.of.Quarantined(partner, term, offence)
+	}
+}
+
+// Heard implements orders.Listener.
+func (h *hooks) Heard(command control.Command) {
+	if h.of.Heard != nil {
+		defer h.heard.take()()
+		h.of.Heard(command)
 	}
 }
 
@@ -236,7 +313,6 @@ func (h Hooks) inTurn() Hooks {
 type work struct {
 	flock  *flock.Flock
 	orders *orders.Orders
-	last   func() // lets no further step be taken
 	log    *zap.Logger
 }
 
@@ -255,10 +331,8 @@ func (w work) may(now time.Time) bool {
 	return target == 0 || w.flock.May(target, now)
 }
 
-// conclude notes that the run is over, after the last step. It reports true to the first to
-// find that, who must tell the machine.
+// conclude notes that the run is over, after the last step. It reports true to the first to find that.
 func (w work) conclude() bool {
-	w.last()
 	if !w.flock.Finish() {
 		return false
 	}

@@ -7,6 +7,10 @@ import (
 
 	"github.com/seed-97356399/murmuration/averaging"
 	"github.com/seed-97356399/murmuration/internal/collective"
+	"github.com/seed-97356399/murmuration/internal/replica"
+	"github.com/seed-97356399/murmuration/internal/talks"
+	"github.com/seed-97356399/murmuration/internal/tasks"
+	"github.com/seed-97356399/murmuration/internal/trainer"
 	"github.com/seed-97356399/murmuration/peer/optim"
 	"github.com/seed-97356399/murmuration/tensor"
 )
@@ -16,37 +20,43 @@ import (
 // workers have sent it. The peer's optimizer makes them, one at a time, while the trainer
 // waits or computes.
 type updates struct {
+	trainer   *trainer.Trainer
+	replica   *replica.Replica
+	optimizer optim.Optimizer
+	loop      talks.Loop // is told when one is made
+	life      *tasks.Life
+	log       *zap.Logger
+
 	room    chan struct{} // holds a token while no update is under way
 	mean, x tensor.Vector // of the update; whoever holds the token owns them
 	faults  chan error    // why the last update, or gradient, was left out; holds one
 	warned  bool          // that the optimizer cannot forget; whoever holds the token owns it
 }
 
-func newUpdates(values int) *updates {
-	u := &updates{
-		room: make(chan struct{}, 1), faults: make(chan error, 1),
-		mean: make(tensor.Vector, values), x: make(tensor.Vector, values),
-	}
+func newUpdates(u updates) *updates {
+	values := u.replica.Len()
+	u.room, u.faults = make(chan struct{}, 1), make(chan error, 1)
+	u.mean, u.x = make(tensor.Vector, values), make(tensor.Vector, values)
 	u.room <- struct{}{}
-	return u
+	return &u
 }
 
 // begin has the optimizer make a step of what has been summed up. What is in the sum
 // is taken at once, so that whatever the machine does to the sum next comes after; the
 // loop waits for an update before, if one is under way.
-func (u *updates) begin(t *Trainer, action collective.Action) {
+func (u *updates) begin(action collective.Action) {
 	<-u.room
-	t.replica.Drain(u.mean, action.Weight)
-	begun := t.life.Tasks.Spawn(func() {
+	u.replica.Drain(u.mean, action.Weight)
+	begun := u.life.Tasks.Spawn(func() {
 		if action.Forget {
-			u.warn(t)
+			u.warn()
 		}
-		if err := t.steps.Update(action, u.mean, u.x); err != nil {
-			t.log.Warn("leaving out an update", zap.Error(err))
+		if err := u.trainer.Update(action, u.mean, u.x); err != nil {
+			u.log.Warn("leaving out an update", zap.Error(err))
 			u.fault(err)
 		}
 		u.room <- struct{}{}
-		t.node.notify(news(averaging.Event{Kind: collective.Updated}))
+		u.loop.Event(collective.Event{Event: averaging.Event{Kind: collective.Updated}})
 	})
 	if !begun { // the peer is closing
 		u.room <- struct{}{}
@@ -54,13 +64,13 @@ func (u *updates) begin(t *Trainer, action collective.Action) {
 }
 
 // warn says once that an optimizer which is to forget cannot. The caller holds the token.
-func (u *updates) warn(t *Trainer) {
-	if _, can := t.with.Optimizer.(optim.Resetter); can || u.warned {
+func (u *updates) warn() {
+	if _, can := u.optimizer.(optim.Resetter); can || u.warned {
 		return
 	}
 	u.warned = true
-	t.log.Warn("a peer has come, and the optimizer has no method Reset to forget past gradients with: if it remembers any, the models of the peers stay apart. Give it one (see optim.Resetter)",
-		zap.String("optimizer", fmt.Sprintf("%T", t.with.Optimizer)))
+	u.log.Warn("a peer has come, and the optimizer has no method Reset to forget past gradients with: if it remembers any, the models of the peers stay apart. Give it one (see optim.Resetter)",
+		zap.String("optimizer", fmt.Sprintf("%T", u.optimizer)))
 }
 
 // fault is what the trainer's step is to fail with.
@@ -69,9 +79,4 @@ func (u *updates) fault(err error) {
 	case u.faults <- err:
 	default: // the trainer has not heard of the last one
 	}
-}
-
-// leftOut tells the trainer of a gradient that is of use to nobody.
-func leftOut(err error) error {
-	return fmt.Errorf("the gradient: %w: it was left out; lower the learning rate, or look at the data", err)
 }

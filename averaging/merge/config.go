@@ -11,7 +11,7 @@ import (
 // MaxWeight bounds Config.Weight: that of a sum over every member fits in a message.
 const MaxWeight = 1 << 30
 
-// Config sets up a merge. Self is required.
+// Config sets up a merge. Self is required, but of a peer, which knows its own.
 type Config struct {
 	// Self is the local peer.
 	Self topology.PeerID

@@ -51,9 +51,9 @@ const (
 	fewMethods     = 20 // a package with fewer is not looked at for that
 )
 
-// holds are the structs of peer that may hold a node or a trainer whole: a trainer is one of its node, and the
-// loop and the driver are those of one of either. Nothing may be added.
-var holds = map[string]bool{"Peer": true, "Trainer": true, "Node": true, "loop": true, "driver": true, "notice": true}
+// holds are the structs of peer that may hold a node or a trainer whole: a trainer is one of its node, and a peer is
+// both. Nothing may be added.
+var holds = map[string]bool{"Peer": true, "Trainer": true}
 
 // wide are the structs that may have more fields, each with its reason.
 var wide = map[string]string{

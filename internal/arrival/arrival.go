@@ -46,12 +46,13 @@ type Config struct {
 	Greeter
 	Join       []string
 	Partners   []Partner // of earlier lives
-	Transport  seam.Transport
 	Membership seam.Membership
-	// Joined is called when a member has let this one in, before it takes part.
-	Joined func(ctx context.Context, through seam.PeerID)
-	// Declined counts those that are not let in.
-	Declined func(wire.Reason)
+	// Operator is whom this member obeys: who has let it in is asked what that one has said, before it takes part.
+	Operator interface {
+		Ask(ctx context.Context, member seam.PeerID) error
+	}
+	// Loop shows the members what this one says of itself, once one of them has let it in.
+	Loop interface{ Joined() }
 }
 
 // Arrival is a member's. Safe for concurrent use.
@@ -90,6 +91,24 @@ func (a *Arrival) Begin() {
 // none if it is nil.
 func (a *Arrival) Brings(n *Newcomer) { a.newcomer.Store(n) }
 
+// Bringing is how far the model has come that is brought up, if one is.
+func (a *Arrival) Bringing() (phase Phase, brings bool) {
+	if n := a.newcomer.Load(); n != nil {
+		return n.Phase(), true
+	}
+	return Seeking, false
+}
+
+// MembersChanged tells the copy of a model under way that there may be members that it does not know.
+func (a *Arrival) MembersChanged() {
+	if n := a.newcomer.Load(); n != nil {
+		select {
+		case n.news <- struct{}{}:
+		default:
+		}
+	}
+}
+
 // Close breaks off what is under way, and waits for it.
 func (a *Arrival) Close() {
 	a.cancel()
@@ -106,7 +125,7 @@ func (a *Arrival) Serve(stream *framed.Stream) error {
 	if a.ctx.Err() != nil {
 		stream.Refuse(0, wire.ReasonClosing, "")
 	} else if reason := a.answer(stream, header, hello); reason != 0 {
-		a.Declined(reason)
+		a.Tally.Declined(reason)
 	}
 	return nil
 }
@@ -326,7 +345,10 @@ func (a *Arrival) enter(ctx context.Context, id seam.PeerID) error {
 		return fmt.Errorf("joining the membership through %s: %w", id, err)
 	}
 	a.reach()
-	a.Joined(ctx, id)
+	if err := a.Operator.Ask(ctx, id); err != nil {
+		a.Log.Warn("could not ask what the operator has said; trying others later", zap.String("peer", string(id)), zap.Error(err))
+	}
+	a.Loop.Joined()
 	a.Log.Info("joined", zap.String("through", string(id)), zap.Uint64("flock_steps", welcome.FlockSteps))
 	if n != nil {
 		n.arrived(id, welcome, from, held)

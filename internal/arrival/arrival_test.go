@@ -15,6 +15,8 @@ import (
 	"github.com/seed-97356399/murmuration/internal/flock"
 	"github.com/seed-97356399/murmuration/internal/framed"
 	"github.com/seed-97356399/murmuration/internal/replica"
+	"github.com/seed-97356399/murmuration/internal/requests"
+	"github.com/seed-97356399/murmuration/internal/tally"
 	"github.com/seed-97356399/murmuration/internal/wire"
 	"github.com/seed-97356399/murmuration/peer/description"
 	"github.com/seed-97356399/murmuration/peer/memnet"
@@ -30,10 +32,11 @@ const (
 // comer is an arrival with no peer around it.
 type comer struct {
 	*arrival.Newcomer
-	transport *memnet.Transport
-	flock     *flock.Flock
-	declined  chan wire.Reason
-	visits    atomic.Int64 // to members that have let it in
+	transport  *memnet.Transport
+	flock      *flock.Flock
+	membership seam.Membership
+	tally      *tally.Tally
+	visits     atomic.Int64 // to members that have let it in
 }
 
 // arrive prepares an arrival at a network.
@@ -69,42 +72,38 @@ func arriveAs(t *testing.T, network *memnet.Network, name string, values int, sa
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := &comer{transport: transport, flock: flock.New(transport.Self()), declined: make(chan wire.Reason, 8)}
+	c := &comer{transport: transport, flock: flock.New(transport.Self())}
 	described, err := arrival.NewDescribed(transport, description.Of(run, says...))
 	if err != nil {
 		t.Fatal(err)
 	}
+	c.flock.SetIncarnation(1)
+	c.flock.SetLayout(layout.Hash())
+	c.membership, c.tally = membership, tally.New()
 	arrives := arrival.New(arrival.Config{
 		Greeter: arrival.Greeter{
-			Run: run, Layout: layout.Hash, Flock: c.flock, Described: described, Log: zap.NewNop(), Incarnation: func() uint64 { return 1 },
-			Converse: func(ctx context.Context, to seam.PeerID, protocol seam.Protocol, talk func(*framed.Stream) error) error {
-				stream, err := transport.Open(ctx, to, protocol, run)
-				if err != nil {
-					return err
-				}
-				return new(framed.Stream).Converse(ctx, stream, stall, talk)
-			},
+			Requests: requests.New(run, transport, stall, c.tally, zap.NewNop()), Flock: c.flock, Described: described,
 		},
-		Join: join, Transport: transport, Membership: membership,
-		Joined: func(context.Context, seam.PeerID) {
-			c.visits.Add(1)
-			err := membership.Announce(seam.Record{Peer: transport.Self(), Run: run, Incarnation: 1})
-			if err != nil {
-				t.Error(err)
-			}
-		},
-		Declined: func(reason wire.Reason) { c.declined <- reason },
+		Join: join, Membership: membership, Operator: c, Loop: c,
 	})
 	t.Cleanup(arrives.Close)
 	c.Newcomer = arrival.NewNewcomer(arrival.NewcomerConfig{
-		Layout: layout.Hash(), Replica: held, Stall: stall,
-		Quarantined: func(seam.PeerID) time.Duration { return 0 },
-		Condemn:     func(seam.PeerID, error) {},
+		Layout: layout.Hash(), Replica: held, Quarantine: c,
 	}, arrives)
 	t.Cleanup(c.Newcomer.Close)
 	arrives.Brings(c.Newcomer)
 	return c
 }
+
+// Ask counts the visit, and enters the membership with what this one says of itself.
+func (c *comer) Ask(context.Context, seam.PeerID) error {
+	c.visits.Add(1)
+	return c.membership.Announce(seam.Record{Peer: c.transport.Self(), Run: run, Incarnation: 1})
+}
+
+func (c *comer) Joined()                               {}
+func (c *comer) Quarantined(seam.PeerID) time.Duration { return 0 }
+func (c *comer) Condemn(seam.PeerID, error)            {}
 
 // serve has an arrival answer those that say hello.
 func (c *comer) serve(t *testing.T) {
@@ -171,8 +170,9 @@ func TestARefusalThatStays(t *testing.T) {
 		if !errors.Is(err, seam.ErrLayout) || refused == nil || refused.Peer != host.transport.Self() || refused.Remedy == "" {
 			t.Errorf("%v", err)
 		}
-		if reason := <-host.declined; reason != wire.ReasonLayout || len(host.declined) > 0 {
-			t.Errorf("the host has declined for %v, and %d more", reason, len(host.declined))
+		synctest.Wait()
+		if declined := host.tally.Tallies().Declined; len(declined) != 1 || declined[wire.ReasonLayout.String()] != 1 {
+			t.Errorf("the host has declined %v", declined)
 		}
 	})
 }

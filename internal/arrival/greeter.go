@@ -11,6 +11,7 @@ import (
 	"github.com/seed-97356399/murmuration/internal/admit"
 	"github.com/seed-97356399/murmuration/internal/flock"
 	"github.com/seed-97356399/murmuration/internal/framed"
+	"github.com/seed-97356399/murmuration/internal/requests"
 	"github.com/seed-97356399/murmuration/internal/wire"
 	"github.com/seed-97356399/murmuration/peer/description"
 	"github.com/seed-97356399/murmuration/peer/seam"
@@ -19,22 +20,14 @@ import (
 // Greeter says hello and answers one. A connection says nothing of whether the other
 // process wants to take part: the answer to a hello does.
 type Greeter struct {
-	Run string
-	// Layout is that of the model that is trained here, all zeros if none is.
-	Layout func() [wire.HashSize]byte
+	*requests.Requests
 	// Build is what this program was built from, which a refusal of a layout names; it may be
 	// empty.
 	Build string
 	Guard *admit.Guard
-	Flock *flock.Flock
+	Flock *flock.Flock // what this peer says of itself
 	// Described is what the run is. Who asks only, as Inquire does, needs none.
 	Described *Described
-	// Converse opens a stream to a peer, and closes it when talk has returned: talk may
-	// fail, and the stream is reset then.
-	Converse func(ctx context.Context, to seam.PeerID, protocol seam.Protocol, talk func(*framed.Stream) error) error
-	// Incarnation is the life of this peer.
-	Incarnation func() uint64
-	Log         *zap.Logger
 }
 
 // Hello asks a peer to be let into the run. A refusal that will not change is a
@@ -55,7 +48,7 @@ func (g *Greeter) hello(ctx context.Context, to seam.PeerID, flags uint32) (welc
 		if flags&wire.FlagDescribe != 0 {
 			stream.Limit(wire.MaxDescriptionFrame)
 		}
-		hello := wire.Hello{Run: g.Run, Layout: g.Layout(), Incarnation: g.Incarnation(), Steps: g.Flock.Steps()}
+		hello := wire.Hello{Run: g.Run, Layout: g.Flock.Layout(), Incarnation: g.Flock.Incarnation(), Steps: g.Flock.Steps()}
 		frame := hello.Append(wire.Reserve(stream.Frame))
 		if err := wire.Seal(frame, wire.Header{Type: wire.TypeHello, Flags: flags}); err != nil {
 			return err
@@ -106,7 +99,7 @@ func (g *Greeter) answer(stream *framed.Stream, header wire.Header, hello wire.H
 		return 0
 	}
 	if reason == 0 {
-		own, none := g.Layout(), [wire.HashSize]byte{}
+		own, none := g.Flock.Layout(), [wire.HashSize]byte{}
 		if hello.Layout == none || own == none { // who trains no model can be with any
 			own = hello.Layout
 		}
@@ -121,7 +114,7 @@ func (g *Greeter) answer(stream *framed.Stream, header wire.Header, hello wire.H
 		stream.Refuse(0, reason, detail)
 		return reason
 	}
-	welcome := wire.Welcome{Incarnation: g.Incarnation(), Steps: g.Flock.Age(), FlockSteps: g.Flock.Total()}
+	welcome := wire.Welcome{Incarnation: g.Flock.Incarnation(), Steps: g.Flock.Age(), FlockSteps: g.Flock.Total()}
 	if framed.Say(stream, 0, welcome) != nil {
 		stream.Reset()
 		return 0

@@ -50,11 +50,7 @@ type NewcomerConfig struct {
 	Layout     [wire.HashSize]byte
 	Replica    *replica.Replica
 	Checkpoint Checkpoint
-	Stall      time.Duration // bounds the wait for a donor that is dialled
-	// Quarantined is for how much longer a member is kept away from, 0 if it is not, and
-	// Condemn has one that lied kept away.
-	Quarantined func(seam.PeerID) time.Duration
-	Condemn     func(donor seam.PeerID, offence error)
+	Quarantine copying.Quarantine
 }
 
 // Newcomer is how a model comes to a run: the trainer may train once it is brought up to that of the
@@ -128,21 +124,6 @@ func (n *Newcomer) Wait(ctx context.Context) error {
 	})
 }
 
-// Declines finds what keeps this peer from giving its model to another. The reason is 0
-// if nothing does.
-func (n *Newcomer) Declines(newcomer seam.PeerID, request wire.StateRequest) (reason wire.Reason, detail string) {
-	if reason, detail = wire.Differs(n.Run, n.Layout, request.Run, request.Layout); reason != 0 {
-		return reason, detail
-	}
-	if left := n.Quarantined(newcomer); left > 0 {
-		return wire.ReasonQuarantine, fmt.Sprintf("for another %s", left.Round(time.Second))
-	}
-	if !n.Open() {
-		return wire.ReasonNewcomer, "still copying the model"
-	}
-	return 0, ""
-}
-
 // catchUp brings a model up to a flock that has trained already, and opens the
 // way to training. Who trained alone, because nobody answered in time, is a newcomer too
 // if its model is behind. Where the member that let this one in does not train, or is not known, one
@@ -206,14 +187,6 @@ func (n *Newcomer) State() (s stats.State) {
 		s = *told
 	}
 	return s
-}
-
-// MembersChanged tells a copy under way that there may be members that it does not know.
-func (n *Newcomer) MembersChanged() {
-	select {
-	case n.news <- struct{}{}:
-	default:
-	}
 }
 
 // others are the records of the other members that train.
@@ -323,8 +296,7 @@ func (n *Newcomer) take(ctx context.Context, through seam.PeerID, welcome wire.W
 func (n *Newcomer) copy(ctx context.Context, through seam.PeerID, words []uint64, late bool) error {
 	copied, err := copying.Copy(ctx, copying.Config{
 		Run: n.Run, Layout: n.Layout, Values: n.Replica.SharedLen(), SliceLen: n.Replica.SliceLen(), Stall: n.Stall,
-		Identity: n.Transport, Members: n.others, News: n.news, Converse: n.Converse,
-		Avoided: func(id seam.PeerID) bool { return n.Quarantined(id) > 0 }, Condemn: n.Condemn, Log: n.Log,
+		Identity: n.Transport, Membership: n.Membership, News: n.news, Requests: n.Requests, Quarantine: n.Quarantine, Log: n.Log,
 	}, through)
 	if err != nil {
 		return err

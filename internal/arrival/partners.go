@@ -71,6 +71,14 @@ type Memory struct {
 	log     *zap.Logger
 }
 
+// IDs are those of the partners of earlier lives.
+func (m *Memory) IDs() (ids []seam.PeerID) {
+	for _, old := range m.Past {
+		ids = append(ids, old.ID)
+	}
+	return ids
+}
+
 // Recall reads the partners of earlier lives from a file beside that of identities, an empty path being
 // none, and adds them to those that are known.
 func Recall(identities string, known []Partner, log *zap.Logger) *Memory {

@@ -15,8 +15,11 @@ import (
 
 	"github.com/seed-97356399/murmuration/internal/copying"
 	"github.com/seed-97356399/murmuration/internal/donor"
+	"github.com/seed-97356399/murmuration/internal/flock"
 	"github.com/seed-97356399/murmuration/internal/framed"
 	"github.com/seed-97356399/murmuration/internal/replica"
+	"github.com/seed-97356399/murmuration/internal/requests"
+	"github.com/seed-97356399/murmuration/internal/tally"
 	"github.com/seed-97356399/murmuration/internal/wire"
 	"github.com/seed-97356399/murmuration/peer/memnet"
 	"github.com/seed-97356399/murmuration/peer/seam"
@@ -32,6 +35,7 @@ const (
 
 // room is a newcomer beside donors, with no peer around either.
 type room struct {
+	seam.Membership
 	t       *testing.T
 	network *memnet.Network
 	layout  *tensor.Layout
@@ -79,12 +83,13 @@ func (r *room) donate(name string, value float32, refusing wire.Reason, claimed 
 		r.t.Fatal(err)
 	}
 	transport := r.transport(name)
+	done := flock.New(transport.Self())
+	done.SetIncarnation(1)
+	done.SetAge(100)
+	done.AtLeast(300)
 	d := donor.New(donor.Config{
-		Run: run, Layout: r.layout.Hash(), Transport: transport, Replica: held, Log: zap.NewNop(),
-		Claim:      func() donor.Claim { return donor.Claim{Incarnation: 1, Steps: 100, FlockSteps: 300} },
-		Declines:   func(seam.PeerID, wire.StateRequest) (wire.Reason, string) { return refusing, "" },
-		Exchanging: func() bool { return r.busy },
-		Closing:    map[bool]chan struct{}{true: r.leaving}[strings.HasPrefix(name, odd)],
+		Requests: requests.New(run, transport, stall, tally.New(), zap.NewNop()), Layout: r.layout.Hash(), Replica: held,
+		Flock: done, Model: giver{r, refusing}, Exchanges: r, Quarantine: giver{r, refusing}, Closing: map[bool]chan struct{}{true: r.leaving}[strings.HasPrefix(name, odd)],
 	})
 	stop, err := transport.Handle(seam.ProtocolState, run, func(stream seam.Stream) {
 		var s framed.Stream
@@ -108,27 +113,51 @@ func (r *room) copy(ctx context.Context) (*copying.Copied, error) {
 	r.to = transport.Self()
 	return copying.Copy(ctx, copying.Config{
 		Run: run, Layout: r.layout.Hash(), Values: values, SliceLen: sliceLen, Stall: stall,
-		Identity: transport, Members: func() []seam.Record { return slices.Clone(r.members) }, News: make(chan struct{}),
-		Converse: func(ctx context.Context, to seam.PeerID, protocol seam.Protocol, talk func(*framed.Stream) error) error {
-			if r.cut {
-				<-ctx.Done()
-				return ctx.Err()
-			}
-			stream, err := transport.Open(ctx, to, protocol, run)
-			if err != nil {
-				return err
-			}
-			err = new(framed.Stream).Converse(ctx, stream, stall, talk)
-			if to == r.late {
-				<-ctx.Done()
-				return &copying.DonorError{Fault: copying.WrongSlice}
-			}
-			return err
-		},
-		Avoided: func(seam.PeerID) bool { return false },
-		Condemn: func(donor seam.PeerID, why error) { r.lied, r.why = append(r.lied, donor), why },
-		Log:     r.log,
+		Identity: transport, Membership: r, News: make(chan struct{}), Requests: asking{r, transport}, Quarantine: r, Log: r.log,
 	}, r.members[0].Peer)
+}
+
+// giver is a donor that refuses what it is asked for.
+type giver struct {
+	*room
+	refusing wire.Reason
+}
+
+func (g giver) Open() bool { return g.refusing != wire.ReasonNewcomer }
+
+func (g giver) Quarantined(seam.PeerID) time.Duration {
+	if g.refusing == wire.ReasonQuarantine {
+		return time.Hour
+	}
+	return 0
+}
+
+func (r *room) Busy() bool                            { return r.busy }
+func (r *room) Members() []seam.Record                { return slices.Clone(r.members) }
+func (r *room) Quarantined(seam.PeerID) time.Duration { return 0 }
+func (r *room) Condemn(donor seam.PeerID, why error)  { r.lied, r.why = append(r.lied, donor), why }
+
+// asking asks the members of a room over a transport.
+type asking struct {
+	*room
+	transport seam.Transport
+}
+
+func (a asking) Converse(ctx context.Context, to seam.PeerID, protocol seam.Protocol, talk func(*framed.Stream) error) error {
+	if a.cut {
+		<-ctx.Done()
+		return ctx.Err()
+	}
+	stream, err := a.transport.Open(ctx, to, protocol, run)
+	if err != nil {
+		return err
+	}
+	err = new(framed.Stream).Converse(ctx, stream, stall, talk)
+	if to == a.late {
+		<-ctx.Done()
+		return &copying.DonorError{Fault: copying.WrongSlice}
+	}
+	return err
 }
 
 func TestACopyIsOfSeveralDonors(t *testing.T) {
@@ -221,7 +250,7 @@ func TestALiarFoundOutLate(t *testing.T) {
 func TestACopyEndsWithItsContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRoom(t)
-		r.donate("busy", 1, wire.ReasonBusy, 0)
+		r.donate("busy", 1, wire.ReasonQuarantine, 0)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		began := time.Now()
@@ -236,7 +265,7 @@ func TestACopyEndsWithItsContext(t *testing.T) {
 func TestALongCopySaysWhy(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRoom(t)
-		r.donate("busy", 1, wire.ReasonBusy, 0)
+		r.donate("busy", 1, wire.ReasonQuarantine, 0)
 		ctx, cancel := context.WithTimeout(t.Context(), 70*time.Second)
 		defer cancel()
 		if _, err := r.copy(ctx); !errors.Is(err, context.DeadlineExceeded) {
@@ -246,7 +275,7 @@ func TestALongCopySaysWhy(t *testing.T) {
 		if len(warned) != 2 {
 			t.Fatalf("warned %d times", len(warned))
 		}
-		if why, _ := warned[0].ContextMap()["last"].(string); !strings.Contains(why, wire.ReasonBusy.String()) {
+		if why, _ := warned[0].ContextMap()["last"].(string); !strings.Contains(why, wire.ReasonQuarantine.String()) {
 			t.Errorf("it waits because of %q", why)
 		}
 	})

@@ -15,6 +15,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/seed-97356399/murmuration/internal/flock"
 	"github.com/seed-97356399/murmuration/internal/framed"
 	"github.com/seed-97356399/murmuration/internal/wire"
 	"github.com/seed-97356399/murmuration/peer/seam"
@@ -55,17 +56,23 @@ type Config struct {
 	Values, SliceLen int
 	Stall            time.Duration // bounds the wait for a donor that is dialled
 	Identity         seam.Identity
-	// Members are those of the run, and News tells that they are others by now.
-	Members func() []seam.Record
-	News    <-chan struct{}
-	// Converse opens a stream to a peer, and closes it when talk has returned: talk may
+	Membership       seam.Membership
+	News             <-chan struct{} // tells that the members are others by now
+	// Requests opens a stream to a peer with Converse, and closes it when talk has returned: talk may
 	// fail, and the stream is reset then.
-	Converse func(ctx context.Context, to seam.PeerID, protocol seam.Protocol, talk func(*framed.Stream) error) error
-	// Avoided tells whether a member is kept away from, and Condemn has one that lied kept
-	// away.
-	Avoided func(seam.PeerID) bool
-	Condemn func(donor seam.PeerID, offence error)
-	Log     *zap.Logger
+	Requests interface {
+		Converse(ctx context.Context, to seam.PeerID, protocol seam.Protocol, talk func(*framed.Stream) error) error
+	}
+	Quarantine Quarantine
+	Log        *zap.Logger
+}
+
+// Quarantine is for whom this peer keeps away from.
+type Quarantine interface {
+	// Quarantined is for how much longer that is, 0 if it is not.
+	Quarantined(seam.PeerID) time.Duration
+	// Condemn has one that lied kept away.
+	Condemn(donor seam.PeerID, offence error)
 }
 
 // Copied is a model that was copied, and what its donors say of it.
@@ -163,9 +170,14 @@ func (c *copying) gather(ctx context.Context) error {
 	return nil
 }
 
+// members are those that train.
+func (c *copying) members() []seam.Record {
+	return slices.DeleteFunc(c.Membership.Members(), func(r seam.Record) bool { return !flock.Trains(r) })
+}
+
 // recruits chooses the donors to ask next: as many as are missing.
 func (c *copying) recruits() (chosen []seam.PeerID) {
-	members := c.Members()
+	members := c.members()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	missing, most, now := Donors, maxDonors, time.Now()
@@ -187,7 +199,7 @@ func (c *copying) recruits() (chosen []seam.PeerID) {
 			d = &prospect{}
 			c.donors[id] = d
 		}
-		if d.drawing || d.banned || now.Before(d.after) || c.Avoided(id) {
+		if d.drawing || d.banned || now.Before(d.after) || c.Quarantine.Quarantined(id) > 0 {
 			continue
 		}
 		d.drawing, d.since = true, now
@@ -237,7 +249,7 @@ func (c *copying) draw(ctx context.Context, donor seam.PeerID) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	dialling := time.AfterFunc(c.Stall, func() { cancel(errNotReached) })
-	err := c.Converse(ctx, donor, seam.ProtocolState, func(stream *framed.Stream) error {
+	err := c.Requests.Converse(ctx, donor, seam.ProtocolState, func(stream *framed.Stream) error {
 		dialling.Stop()
 		src := source{copying: c, stream: stream}
 		if err := src.meet(donor); err != nil {
@@ -255,7 +267,7 @@ func (c *copying) draw(ctx context.Context, donor seam.PeerID) error {
 // recordOf is the life that a member's record tells, and the steps behind its model;
 // zeros if there is no record.
 func (c *copying) recordOf(id seam.PeerID) (life, age uint64) {
-	for _, m := range c.Members() {
+	for _, m := range c.members() {
 		if m.Peer == id {
 			return m.Incarnation, m.Age()
 		}
@@ -286,7 +298,7 @@ func (c *copying) part(ctx context.Context, donor seam.PeerID, err error) {
 	c.mu.Unlock()
 	switch {
 	case lied:
-		c.Condemn(donor, err)
+		c.Quarantine.Condemn(donor, err)
 	case err == nil || ctx.Err() != nil:
 	case banned:
 		c.Log.Warn("a member's model cannot be copied; it is not asked again", zap.String("peer", string(donor)), zap.Error(err))

@@ -13,8 +13,10 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/seed-97356399/murmuration/internal/flock"
 	"github.com/seed-97356399/murmuration/internal/framed"
 	"github.com/seed-97356399/murmuration/internal/replica"
+	"github.com/seed-97356399/murmuration/internal/requests"
 	"github.com/seed-97356399/murmuration/internal/wire"
 	"github.com/seed-97356399/murmuration/peer/seam"
 	"github.com/seed-97356399/murmuration/tensor"
@@ -32,25 +34,18 @@ var errClosed = errors.New("the peer is closing")
 
 // Config is what a donor gives, and what it needs of its peer.
 type Config struct {
-	Run       string
+	*requests.Requests
 	Layout    [wire.HashSize]byte
-	Transport seam.Transport
 	Replica   *replica.Replica
-	// Claim is what the peer says of its model now.
-	Claim func() Claim
-	// Declines finds what keeps the peer from giving its model to another. The reason is 0
-	// if nothing does.
-	Declines func(newcomer seam.PeerID, request wire.StateRequest) (reason wire.Reason, detail string)
-	// Exchanging tells whether an exchange is under way, to which newcomers leave half of
-	// the time.
-	Exchanging func() bool
-	// Closing is closed when the peer begins to close.
-	Closing <-chan struct{}
-	Log     *zap.Logger
+	Flock     *flock.Flock             // knows what the peer has done, and all together
+	Model     interface{ Open() bool } // tells whether there is one to give
+	Exchanges interface{ Busy() bool } // tell whether one is under way: newcomers leave them half of the time
+	// Quarantine tells for how much longer another is kept away from, 0 if it is not.
+	Quarantine interface {
+		Quarantined(seam.PeerID) time.Duration
+	}
+	Closing <-chan struct{} // closed when the peer begins to close
 }
-
-// Claim is what a peer says of itself and of its model, in steps.
-type Claim struct{ Incarnation, Steps, FlockSteps uint64 }
 
 // Donor gives the model of one peer to newcomers. Safe for concurrent use.
 type Donor struct {
@@ -78,12 +73,27 @@ func (d *Donor) Serve(ctx context.Context, stream *framed.Stream) error {
 	if _, err := stream.Hear(&request); err != nil {
 		return err
 	}
-	if reason, detail := d.Declines(stream.Remote(), request); reason != 0 {
+	if reason, detail := d.declines(stream.Remote(), request); reason != 0 {
 		stream.Refuse(0, reason, detail)
 		return nil
 	}
 	d.serve(ctx, stream, request.Steps)
 	return nil
+}
+
+// declines finds what keeps this peer from giving its model to another. The reason is 0
+// if nothing does.
+func (d *Donor) declines(newcomer seam.PeerID, request wire.StateRequest) (reason wire.Reason, detail string) {
+	if reason, detail = wire.Differs(d.Run, d.Layout, request.Run, request.Layout); reason != 0 {
+		return reason, detail
+	}
+	if left := d.Quarantine.Quarantined(newcomer); left > 0 {
+		return wire.ReasonQuarantine, fmt.Sprintf("for another %s", left.Round(time.Second))
+	}
+	if !d.Model.Open() {
+		return wire.ReasonNewcomer, "still copying the model"
+	}
+	return 0, ""
 }
 
 // serve gives the model to a newcomer if there is a place for it. The frozen copy that it
@@ -118,7 +128,7 @@ func (d *Donor) serve(ctx context.Context, stream *framed.Stream, least uint64) 
 // give sends the manifest, and then what the newcomer asks for until it closes.
 func (d *Donor) give(ctx context.Context, stream *framed.Stream, least uint64) error {
 	patience, cancel := context.WithTimeout(ctx, stream.Stall)
-	copied, err := d.freezer.acquire(patience, min(least, d.Claim().Steps), d.freeze)
+	copied, err := d.freezer.acquire(patience, min(least, d.Flock.Age()), d.freeze)
 	cancel()
 	if err != nil {
 		return errRetired // those who read the old one are slow to go
@@ -160,17 +170,16 @@ func (d *Donor) give(ctx context.Context, stream *framed.Stream, least uint64) e
 
 // freeze makes a frozen copy of the model. It takes as much memory as the model has.
 func (d *Donor) freeze() *frozen {
-	steps, taken, full := d.Claim().Steps, time.Now(), make(tensor.Vector, d.Replica.Len())
+	steps, taken, full := d.Flock.Age(), time.Now(), make(tensor.Vector, d.Replica.Len())
 	d.Replica.Consistent(full)
 	return newFrozen(d.Replica.CompactShared(full), d.Replica.SliceLen(), steps, taken)
 }
 
 // manifest is what the donor says of a frozen copy.
 func (d *Donor) manifest(copied *frozen) (wire.Manifest, error) {
-	claim := d.Claim()
 	m := wire.Manifest{
-		Run: d.Run, Layout: d.Layout, Donor: string(d.Transport.Self()), Incarnation: claim.Incarnation,
-		Steps: copied.steps, FlockSteps: claim.FlockSteps, Values: uint64(d.Replica.SharedLen()), SliceLen: uint32(d.Replica.SliceLen()),
+		Run: d.Run, Layout: d.Layout, Donor: string(d.Transport.Self()), Incarnation: d.Flock.Incarnation(),
+		Steps: copied.steps, FlockSteps: d.Flock.Total(), Values: uint64(d.Replica.SharedLen()), SliceLen: uint32(d.Replica.SliceLen()),
 	}
 	var err error
 	m.Signature, err = d.Transport.Sign(m.Statement(nil))
@@ -218,7 +227,7 @@ func (g *donation) sendSlices(want wire.StateWant) error {
 			return err
 		}
 		g.given.Add(1)
-		if !g.Exchanging() {
+		if !g.Exchanges.Busy() {
 			continue
 		}
 		select {

@@ -12,8 +12,11 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/seed-97356399/murmuration/internal/flock"
 	"github.com/seed-97356399/murmuration/internal/framed"
 	"github.com/seed-97356399/murmuration/internal/replica"
+	"github.com/seed-97356399/murmuration/internal/requests"
+	"github.com/seed-97356399/murmuration/internal/tally"
 	"github.com/seed-97356399/murmuration/internal/wire"
 	"github.com/seed-97356399/murmuration/peer/memnet"
 	"github.com/seed-97356399/murmuration/peer/seam"
@@ -35,7 +38,7 @@ type donating struct {
 	at      *memnet.Transport
 	closing chan struct{}
 	ended   []error // of what could not be read
-	decline wire.Reason
+	copies  bool    // it has no model to give yet
 }
 
 func donate(t *testing.T) *donating {
@@ -54,11 +57,13 @@ func donate(t *testing.T) *donating {
 	if err != nil {
 		t.Fatal(err)
 	}
+	done := flock.New(d.at.Self())
+	done.SetIncarnation(2)
+	done.SetAge(100)
+	done.AtLeast(300)
 	d.Donor = New(Config{
-		Run: run, Layout: layout.Hash(), Transport: d.at, Replica: held, Log: zap.NewNop(), Closing: d.closing,
-		Claim:      func() Claim { return Claim{Incarnation: 2, Steps: 100, FlockSteps: 300} },
-		Declines:   func(seam.PeerID, wire.StateRequest) (wire.Reason, string) { return d.decline, "no" },
-		Exchanging: func() bool { return false },
+		Requests: requests.New(run, d.at, stall, tally.New(), zap.NewNop()), Layout: layout.Hash(), Replica: held,
+		Flock: done, Model: d, Exchanges: d, Quarantine: d, Closing: d.closing,
 	})
 	stop, err := d.at.Handle(seam.ProtocolState, run, func(stream seam.Stream) {
 		var s framed.Stream
@@ -74,6 +79,10 @@ func donate(t *testing.T) *donating {
 	t.Cleanup(stop)
 	return d
 }
+
+func (d *donating) Open() bool                            { return !d.copies }
+func (d *donating) Busy() bool                            { return false }
+func (d *donating) Quarantined(seam.PeerID) time.Duration { return 0 }
 
 func (d *donating) transport(name string) *memnet.Transport {
 	transport, err := d.network.Transport(name)
@@ -208,7 +217,7 @@ func TestWhoIsTurnedAway(t *testing.T) {
 	}
 	synctest.Test(t, func(t *testing.T) {
 		d := donate(t)
-		d.decline = wire.ReasonNewcomer
+		d.copies = true
 		if why, err := reason(d.newcomer(d.transport("declined")), &wire.Manifest{}); why != wire.ReasonNewcomer || err != nil {
 			t.Errorf("declined with %v, %v", why, err)
 		}

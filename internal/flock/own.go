@@ -2,12 +2,16 @@ package flock
 
 import "sync/atomic"
 
-// Own is what this peer has done.
+// Own is what this peer is and has done, as far as others hear of it.
 type Own struct {
 	steps   atomic.Uint64
 	resumed atomic.Uint64 // of the steps, those of earlier lives
 	head    atomic.Uint64 // steps behind this peer's model, taken by others
 	idle    atomic.Bool   // it does not train
+
+	incarnation atomic.Uint64
+	unreachable atomic.Bool
+	layout      atomic.Value // a hash
 }
 
 // Steps is the number of steps of this peer, those of earlier lives included.
@@ -36,3 +40,24 @@ func (o *Own) SetIdle(idle bool) { o.idle.Store(idle) }
 
 // Idle tells whether this peer does not train.
 func (o *Own) Idle() bool { return o.idle.Load() }
+
+// Incarnation counts the lives of this peer that the network knows of, and SetIncarnation says which this is.
+func (o *Own) Incarnation() uint64        { return o.incarnation.Load() }
+func (o *Own) SetIncarnation(life uint64) { o.incarnation.Store(life) }
+
+// Unreachable tells that others cannot dial this peer.
+func (o *Own) Unreachable() bool { return o.unreachable.Load() }
+
+// SetReachable says whether others can dial this peer. It tells whether that is news.
+func (o *Own) SetReachable(reachable bool) (news bool) {
+	return o.unreachable.Swap(!reachable) == reachable
+}
+
+// Layout is the hash of that of the model that is trained here, zeros if none is.
+func (o *Own) Layout() [32]byte {
+	hash, _ := o.layout.Load().([32]byte)
+	return hash
+}
+
+// SetLayout says which model is trained here from now on.
+func (o *Own) SetLayout(hash [32]byte) { o.layout.Store(hash) }

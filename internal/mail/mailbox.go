@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/seed-97356399/murmuration/internal/idle"
+	"github.com/seed-97356399/murmuration/internal/requests"
 	"github.com/seed-97356399/murmuration/internal/tasks"
 	"github.com/seed-97356399/murmuration/internal/wire"
 	"github.com/seed-97356399/murmuration/peer/seam"
@@ -14,17 +15,14 @@ import (
 
 // Config is what a mailbox needs of the peer whose it is.
 type Config struct {
-	Transport seam.Transport
-	Protocol  seam.Protocol
-	Run       string
-	Bounds    Bounds
-	Rate      Rate
+	*requests.Requests // of which Stall bounds the time to open a stream to a partner, and to write to it
+	Protocol           seam.Protocol
+	Bounds             Bounds
+	Rate               Rate
 	// Confirmed: Close waits until the other end has read all, and ends its stream; else until all is written.
 	Confirmed bool
-	// Patience bounds the time to open a stream to a partner, and to write to it.
+	// Patience bounds it in the place of Stall, unless it is nil.
 	Patience func(seam.PeerID) time.Duration
-	// Sent counts the bytes of messages.
-	Sent func(bytes uint64)
 	// Lost is told that messages to or from a partner may be lost, and why: a stream has broken, or it
 	// cannot be reached. It is called on many goroutines, and may Send.
 	Lost func(partner seam.PeerID, why error)

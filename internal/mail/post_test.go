@@ -9,7 +9,11 @@ import (
 	"testing/synctest"
 	"time"
 
+	"go.uber.org/zap"
+
 	"github.com/seed-97356399/murmuration/internal/framed"
+	"github.com/seed-97356399/murmuration/internal/requests"
+	"github.com/seed-97356399/murmuration/internal/tally"
 	"github.com/seed-97356399/murmuration/internal/wire"
 	"github.com/seed-97356399/murmuration/peer/memnet"
 	"github.com/seed-97356399/murmuration/peer/seam"
@@ -47,9 +51,8 @@ func newPost(t *testing.T, from, to Config) *post {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { transport.Close() })
-		c.Transport, c.Protocol, c.Run, c.Confirmed = transport, protocol, run, true
-		c.Patience = func(seam.PeerID) time.Duration { return stall }
-		c.Sent, c.Lost = func(uint64) {}, func(_ seam.PeerID, why error) { p.note(lost, why) }
+		c.Requests, c.Protocol, c.Confirmed = requests.New(run, transport, stall, tally.New(), zap.NewNop()), protocol, true
+		c.Lost = func(_ seam.PeerID, why error) { p.note(lost, why) }
 		if c.Bounds == (Bounds{}) {
 			c.Bounds = Bounds{Messages: 100, Bytes: 1 << 20}
 		}

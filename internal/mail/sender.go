@@ -83,14 +83,16 @@ func (s *sender) send() error {
 		return err
 	}
 	n, err := s.stream.Write(s.batch)
-	s.Sent(uint64(n))
+	s.Tally.Moved(0, uint64(n), 0)
 	return err
 }
 
 // open opens a stream, and watches over it: nothing is expected on it, and its end is how one hears that
 // the partner is gone, or does not know the protocol.
 func (s *sender) open() error {
-	s.patience = s.Patience(s.to)
+	if s.patience = s.Stall; s.Patience != nil {
+		s.patience = s.Patience(s.to)
+	}
 	ctx, cancel := context.WithTimeout(s.broken, s.patience)
 	defer cancel()
 	stream, err := s.Transport.Open(ctx, s.to, s.Protocol, s.Run)

@@ -22,9 +22,12 @@ const (
 	introduceEvery = 16
 )
 
-// Own is this peer's digest now, but for its number and rate, and the number of samples
-// that it has learned from so far.
-type Own func() (d control.Digest, samples uint64)
+// Own tells of this peer.
+type Own interface {
+	// Digest is this peer's now, but for its number and rate, and the number of samples that it
+	// has learned from so far.
+	Digest() (d control.Digest, samples uint64)
+}
 
 // digests are what members tell of themselves, this peer included.
 type digests struct {
@@ -32,7 +35,6 @@ type digests struct {
 	identity seam.Identity
 	every    time.Duration // between two of this peer's, at least; negative if it tells nothing
 	flock    Flock
-	own      Own
 
 	mu    sync.Mutex
 	heard map[seam.PeerID]told
@@ -65,8 +67,7 @@ type published struct {
 }
 
 // fill adds to what is known of members, this one among them, their latest digests.
-func (d *digests) fill(members []control.Member) {
-	own, _ := d.own()
+func (d *digests) fill(members []control.Member, own control.Digest) {
 	names := make(map[uint64]seam.PeerID, len(members))
 	for _, m := range members {
 		names[m.ID.Fingerprint()] = m.ID
@@ -109,8 +110,8 @@ func (d *digests) next() time.Duration {
 
 // messages are what this peer tells the others of itself now: a digest, and how it is
 // called where somebody may not know it. It forgets the digests of those who have gone.
-func (d *digests) messages() (messages [][]byte, err error) {
-	own, introduce := d.upToDate()
+func (d *digests) messages(of Own) (messages [][]byte, err error) {
+	own, introduce := d.upToDate(of)
 	kinds := []wire.ControlKind{wire.ControlDigest}
 	if introduce {
 		kinds = append(kinds, wire.ControlIntroduction)
@@ -127,8 +128,8 @@ func (d *digests) messages() (messages [][]byte, err error) {
 
 // upToDate is this peer's digest as it is published now, and whether an introduction is to
 // go with it.
-func (d *digests) upToDate() (own control.Digest, introduce bool) {
-	own, samples := d.own()
+func (d *digests) upToDate(of Own) (own control.Digest, introduce bool) {
+	own, samples := of.Digest()
 	now := time.Now()
 	members, _ := d.flock.Members()
 	d.mu.Lock()

@@ -99,7 +99,7 @@ func TestFalseDigestsAreIgnored(t *testing.T) {
 		if len(s.told()) != 1 {
 			t.Error("a member that has gone is told of")
 		}
-		if _, err := s.digests.messages(); err != nil || len(s.digests.heard) != 0 {
+		if _, err := s.digests.messages(s); err != nil || len(s.digests.heard) != 0 {
 			t.Errorf("%d digests of members that have gone are kept, %v", len(s.digests.heard), err)
 		}
 	})

@@ -13,6 +13,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/seed-97356399/murmuration/internal/framed"
+	"github.com/seed-97356399/murmuration/internal/requests"
 	"github.com/seed-97356399/murmuration/internal/standing"
 	"github.com/seed-97356399/murmuration/internal/wire"
 	"github.com/seed-97356399/murmuration/peer/control"
@@ -36,18 +37,13 @@ var (
 	errForged    = errors.New("a control message whose signature is wrong")
 )
 
-// Config says whom a peer obeys.
-type Config struct {
-	control.Config
-	Run   string
-	Stall time.Duration // bounds the wait for a frame of a member that is asked
-	// Described is what this peer knows of the run: what the operator announces otherwise is logged.
-	Described interface {
-		Value(name string) (value string, ok bool)
-	}
-	Heard func(control.Command) // is told each message that was not known before
-	Log   *zap.Logger
+// Described is what this peer knows of the run: what the operator announces otherwise is logged.
+type Described interface {
+	Value(name string) (value string, ok bool)
 }
+
+// Listener is told each message that was not known before.
+type Listener interface{ Heard(control.Command) }
 
 // Flock is who is here and how far the run is.
 type Flock interface {
@@ -55,20 +51,22 @@ type Flock interface {
 	Members() (present, lost int)
 	Here(seam.PeerID) bool
 	Records() []seam.Record
+	Layout() [32]byte // of what is trained here, zeros if nothing is
 }
 
 // Orders are what a peer knows of its operator's will and of what the others tell. Safe
 // for concurrent use.
 type Orders struct {
 	will
-	config    Config
-	transport seam.Transport
+	config    control.Config // whom the peer obeys
+	requests  *requests.Requests
+	described Described
 	flock     Flock
 	digests   digests
 	topic     seam.Topic // nil where the transport has none
 	counts    counts
 	warned    sync.Once // the first message that nobody here obeys is logged
-	layout    atomic.Pointer[[32]byte]
+	listener  atomic.Pointer[Listener]
 
 	asked int // members so far
 }
@@ -79,7 +77,7 @@ type counts struct {
 }
 
 // New obeys nobody's orders yet.
-func New(config Config, transport seam.Transport, flock Flock, own Own) *Orders {
+func New(config control.Config, r *requests.Requests, flock Flock, described Described) *Orders {
 	switch {
 	case config.Digests == 0 && config.Operator == "":
 		config.Digests = -1
@@ -87,10 +85,8 @@ func New(config Config, transport seam.Transport, flock Flock, own Own) *Orders 
 		config.Digests = control.DefaultDigests
 	}
 	o := &Orders{
-		config: config, transport: transport, flock: flock,
-		digests: digests{
-			run: config.Run, identity: transport, every: config.Digests, flock: flock, own: own, heard: make(map[seam.PeerID]told),
-		},
+		config: config, requests: r, described: described, flock: flock,
+		digests: digests{run: r.Run, identity: r.Transport, every: config.Digests, flock: flock, heard: make(map[seam.PeerID]told)},
 	}
 	o.plan(0)
 	return o
@@ -104,11 +100,14 @@ func (o *Orders) Recall(messages [][]byte) {
 	}
 }
 
-// Train says what this peer trains, and what holds without orders.
-func (o *Orders) Train(layout [32]byte, begun Course) {
-	o.layout.Store(&layout)
+// Train says what holds without orders for what this peer trains, and who listens while it does.
+func (o *Orders) Train(begun Course, listener Listener) {
+	o.listener.Store(&listener)
 	o.begin(begun, o.flock.Total())
 }
+
+// Rest says that this peer trains no more.
+func (o *Orders) Rest() { o.listener.Store(nil) }
 
 // Begin takes part in the run's topic. Where there is none, or it fails, members
 // that are asked tell what the operator has said.
@@ -116,20 +115,20 @@ func (o *Orders) Begin() {
 	if o.config.Operator == "" && o.config.Digests < 0 {
 		return
 	}
-	topic, err := o.transport.Topic(topicPrefix+o.config.Run, nil, o.hear)
+	topic, err := o.requests.Transport.Topic(topicPrefix+o.requests.Run, nil, o.hear)
 	if err != nil {
-		o.config.Log.Warn("no topic for control messages: they come from members that are asked, which is slower", zap.Error(err))
+		o.requests.Log.Warn("no topic for control messages: they come from members that are asked, which is slower", zap.Error(err))
 		return
 	}
 	o.topic = topic
 }
 
 // Run publishes digests and asks members, until the context ends.
-func (o *Orders) Run(ctx context.Context) {
+func (o *Orders) Run(ctx context.Context, own Own) {
 	if o.topic != nil {
 		defer func() {
 			if err := o.topic.Close(); err != nil {
-				o.config.Log.Debug("leaving the topic of control messages", zap.Error(err))
+				o.requests.Log.Debug("leaving the topic of control messages", zap.Error(err))
 			}
 		}()
 	}
@@ -142,9 +141,9 @@ func (o *Orders) Run(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-digest.C:
-			messages, err := o.digests.messages()
+			messages, err := o.digests.messages(own)
 			if err != nil {
-				o.config.Log.Warn("this peer cannot tell others of itself", zap.Error(err))
+				o.requests.Log.Warn("this peer cannot tell others of itself", zap.Error(err))
 				messages = nil
 			}
 			for _, message := range messages {
@@ -165,10 +164,10 @@ func (o *Orders) askNext(ctx context.Context) {
 	}
 	o.asked++
 	member := members[o.asked%len(members)].Peer
-	ctx, cancel := context.WithTimeout(ctx, o.config.Stall)
+	ctx, cancel := context.WithTimeout(ctx, o.requests.Stall)
 	defer cancel()
 	if err := o.Ask(ctx, member); err != nil {
-		o.config.Log.Debug("asking a member what the operator has said", zap.String("peer", string(member)), zap.Error(err))
+		o.requests.Log.Debug("asking a member what the operator has said", zap.String("peer", string(member)), zap.Error(err))
 	}
 }
 
@@ -177,7 +176,7 @@ func (o *Orders) Ask(ctx context.Context, member seam.PeerID) error {
 	if o.config.Operator == "" {
 		return nil
 	}
-	answers, err := standing.Said().Ask(ctx, o.transport, o.config.Run, member, o.All(), o.config.Stall)
+	answers, err := standing.Said().Ask(ctx, o.requests.Transport, o.requests.Run, member, o.All(), o.requests.Stall)
 	for _, message := range answers {
 		_ = o.passOn(message) // what is wrong with it has been counted
 	}
@@ -202,7 +201,7 @@ func (o *Orders) Serve(t *framed.Stream) error {
 				detail = "this peer obeys no operator"
 			}
 		}
-		o.config.Log.Warn("refused a control message", zap.String("peer", string(t.Remote())), zap.Error(fault))
+		o.requests.Log.Warn("refused a control message", zap.String("peer", string(t.Remote())), zap.Error(fault))
 		t.Refuse(0, reason, detail)
 		return nil
 	}
@@ -226,7 +225,7 @@ func (o *Orders) publish(message []byte) {
 		return
 	}
 	if err := o.topic.Publish(message); err != nil {
-		o.config.Log.Debug("publishing a control message", zap.Error(err))
+		o.requests.Log.Debug("publishing a control message", zap.Error(err))
 	}
 }
 
@@ -247,7 +246,7 @@ func (o *Orders) judge(message []byte) (seam.Verdict, error) {
 	case m.Decode(message) != nil:
 		o.counts.malformed.Add(1)
 		return seam.Refuse, errMalformed
-	case m.Run != o.config.Run:
+	case m.Run != o.requests.Run:
 		o.counts.foreign.Add(1)
 		return seam.Refuse, errForeign
 	case m.Kind.ByPeer():
@@ -255,7 +254,7 @@ func (o *Orders) judge(message []byte) (seam.Verdict, error) {
 	case o.config.Operator == "":
 		o.counts.unasked.Add(1)
 		o.warned.Do(func() {
-			o.config.Log.Warn("ignoring control messages of this run's operator: this peer obeys nobody. Start it with the operator's id if it should",
+			o.requests.Log.Warn("ignoring control messages of this run's operator: this peer obeys nobody. Start it with the operator's id if it should",
 				zap.String("operator", m.Author))
 		})
 		return seam.Drop, errForeign
@@ -276,9 +275,9 @@ func (o *Orders) judgeOrder(message []byte) (seam.Verdict, error) {
 		o.counts.known.Add(1)
 		return seam.Drop, nil
 	}
-	if !o.transport.Verify(o.config.Operator, order.Signed(), order.Signature[:]) {
+	if !o.requests.Transport.Verify(o.config.Operator, order.Signed(), order.Signature[:]) {
 		o.counts.forged.Add(1)
-		o.config.Log.Warn("ignoring a control message that the operator has not signed", zap.Uint64("sequence", order.Sequence))
+		o.requests.Log.Warn("ignoring a control message that the operator has not signed", zap.Uint64("sequence", order.Sequence))
 		return seam.Refuse, errForged
 	}
 	command, err := control.CommandOf(order.Control)
@@ -287,7 +286,7 @@ func (o *Orders) judgeOrder(message []byte) (seam.Verdict, error) {
 		return seam.Forward, nil // for those who know it
 	case err != nil:
 		o.counts.malformed.Add(1)
-		o.config.Log.Warn("ignoring a control message: the operator says what cannot be", zap.Error(err))
+		o.requests.Log.Warn("ignoring a control message: the operator says what cannot be", zap.Error(err))
 		return seam.Drop, nil
 	}
 	if !o.obey(order, command, o.flock.Total()) {
@@ -301,36 +300,38 @@ func (o *Orders) judgeOrder(message []byte) (seam.Verdict, error) {
 
 // tell logs what the operator has said, and calls the hook.
 func (o *Orders) tell(command control.Command) {
-	o.config.Log.Info("the operator says", zap.Stringer("command", command.Kind), zap.Uint64("sequence", command.Sequence),
+	o.requests.Log.Info("the operator says", zap.Stringer("command", command.Kind), zap.Uint64("sequence", command.Sequence),
 		zap.Uint64("at_flock_step", command.At), zap.String("why", command.Why))
 	if command.Kind == control.Announce {
 		o.compare(command)
 	}
-	o.config.Heard(command)
+	if listener := o.listener.Load(); listener != nil {
+		(*listener).Heard(command)
+	}
 }
 
 // compare logs where this peer was started otherwise than the operator announces.
 func (o *Orders) compare(announced control.Command) {
-	if here := o.layout.Load(); here != nil && announced.Layout != [32]byte{} && announced.Layout != *here {
-		o.config.Log.Warn("the operator announces another layout of parameters than this peer has: start it with the run's model")
+	if here, none := o.flock.Layout(), [32]byte{}; here != none && announced.Layout != none && announced.Layout != here {
+		o.requests.Log.Warn("the operator announces another layout of parameters than this peer has: start it with the run's model")
 	}
 	for _, name := range slices.Sorted(maps.Keys(announced.Settings)) {
-		if here, ok := o.config.Described.Value(name); ok && here != announced.Settings[name] {
-			o.config.Log.Warn("this peer was started otherwise than the operator announces",
+		if here, ok := o.described.Value(name); ok && here != announced.Settings[name] {
+			o.requests.Log.Warn("this peer was started otherwise than the operator announces",
 				zap.String("setting", name), zap.String("announced", announced.Settings[name]), zap.String("here", here))
 		}
 	}
 }
 
-// Fill adds to what is known of members, this one among them, what they have told last: a digest whose Heard is
-// zero if that is nothing.
-func (o *Orders) Fill(members []control.Member) { o.digests.fill(members) }
+// Fill adds to what is known of members, this one with its own digest among them, what they have told last: a
+// digest whose Heard is zero if that is nothing.
+func (o *Orders) Fill(members []control.Member, own control.Digest) { o.digests.fill(members, own) }
 
 // Tell answers somebody who asks from outside with these members.
 func (o *Orders) Tell(t *framed.Stream, members []control.Member) {
 	now, told := time.Now(), make([][]byte, len(members))
 	for i, m := range members {
-		if m.ID != o.transport.Self() {
+		if m.ID != o.requests.Transport.Self() {
 			m.Partners = nil // whom they have met they say themselves
 		}
 		told[i] = m.Told(now)

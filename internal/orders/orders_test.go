@@ -11,7 +11,9 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/seed-97356399/murmuration/internal/framed"
+	"github.com/seed-97356399/murmuration/internal/requests"
 	"github.com/seed-97356399/murmuration/internal/standing"
+	"github.com/seed-97356399/murmuration/internal/tally"
 	"github.com/seed-97356399/murmuration/internal/wire"
 	"github.com/seed-97356399/murmuration/peer/control"
 	"github.com/seed-97356399/murmuration/peer/description"
@@ -35,14 +37,10 @@ type crowd struct {
 func (c *crowd) Total() uint64          { return c.total }
 func (c *crowd) Members() (int, int)    { return len(c.members) + 1, 0 }
 func (c *crowd) Records() []seam.Record { return c.members }
+func (c *crowd) Layout() [32]byte       { return [32]byte{} }
 
 func (c *crowd) Here(id seam.PeerID) bool {
-	for _, r := range c.members {
-		if r.Peer == id {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(c.members, func(r seam.Record) bool { return r.Peer == id })
 }
 
 // subject is one that obeys, with nothing around it but a network.
@@ -50,7 +48,14 @@ type subject struct {
 	*Orders
 	flock crowd
 	at    *memnet.Transport
+	name  string
 	said  []control.Kind // by the operator
+}
+
+func (s *subject) Heard(c control.Command) { s.said = append(s.said, c.Kind) }
+
+func (s *subject) Digest() (control.Digest, uint64) {
+	return control.Digest{Name: s.name, Version: "v1"}, 0
 }
 
 func place(t *testing.T, n *memnet.Network, name string) *memnet.Transport {
@@ -65,15 +70,10 @@ func place(t *testing.T, n *memnet.Network, name string) *memnet.Transport {
 
 func obeying(t *testing.T, n *memnet.Network, name string, config control.Config, recalled ...[]byte) *subject {
 	t.Helper()
-	s := &subject{at: place(t, n, name)}
-	own := func() (control.Digest, uint64) {
-		return control.Digest{Name: config.Name, Version: "v1"}, 0
-	}
-	s.Orders = New(Config{
-		Config: config, Run: run, Stall: stall, Described: description.Description{Fields: []description.Field{{Name: "model", Value: "mlp"}}}, Log: zap.NewNop(),
-		Heard: func(c control.Command) { s.said = append(s.said, c.Kind) },
-	}, s.at, &s.flock, own)
-	s.Train([32]byte{}, Course{Schedule: rate.Schedule{Rate: 0.1}, Steps: 1000})
+	s := &subject{at: place(t, n, name), name: config.Name}
+	described := description.Description{Fields: []description.Field{{Name: "model", Value: "mlp"}}}
+	s.Orders = New(config, requests.New(run, s.at, stall, tally.New(), zap.NewNop()), &s.flock, described)
+	s.Train(Course{Schedule: rate.Schedule{Rate: 0.1}, Steps: 1000}, s)
 	s.Recall(recalled)
 	if _, err := s.at.Handle(seam.ProtocolControl, run, func(stream seam.Stream) {
 		f := &framed.Stream{}
@@ -220,7 +220,8 @@ func observed(t *testing.T) (s *subject, member seam.Transport, outsider seam.Tr
 		var f framed.Stream
 		f.Begin(stream, stall)
 		members := []control.Member{{ID: s.at.Self(), Role: topology.Active}, {ID: member.Self(), Role: topology.Passive, Steps: 3, Unreachable: true}}
-		s.Fill(members)
+		own, _ := s.Digest()
+		s.Fill(members, own)
 		s.Tell(&f, members)
 	})
 	if err != nil {
@@ -236,7 +237,8 @@ func (s *subject) told() (all []control.Digest) {
 	for _, r := range s.flock.members {
 		members = append(members, control.Member{ID: r.Peer})
 	}
-	s.Fill(members)
+	own, _ := s.Digest()
+	s.Fill(members, own)
 	for _, m := range members {
 		if m.ID == s.at.Self() || !m.Digest.Heard.IsZero() {
 			all = append(all, m.Digest)
@@ -323,7 +325,7 @@ func TestNamesAreToldToWhoComes(t *testing.T) {
 		s, _, _ := observed(t)
 		told := func(digests int) (names int) {
 			for range digests {
-				messages, err := s.digests.messages()
+				messages, err := s.digests.messages(s)
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -2,7 +2,6 @@ package roster
 
 import (
 	"errors"
-	"sync/atomic"
 	"time"
 
 	"github.com/seed-97356399/murmuration/internal/flock"
@@ -18,12 +17,11 @@ var ErrIdentity = errors.New("this identity is used up: somebody has signed its 
 
 // record is what this peer says of itself.
 type record struct {
-	said        seam.Record // as last announced
-	at          time.Time   // when that was
-	incarnation atomic.Uint64
-	told        bool // members have heard of this life
-	continued   bool // it has gone on under another incarnation
-	again       int  // how often it is to be said though nothing is new
+	said      seam.Record // as last announced
+	at        time.Time   // when that was
+	told      bool        // members have heard of this life
+	continued bool        // it has gone on under another incarnation
+	again     int         // how often it is to be said though nothing is new
 }
 
 // A member that begins to train is waited for by others, of whom some have only just met it, and may not have let
@@ -50,7 +48,7 @@ func (r *record) news(now seam.Record, due func(after time.Duration) bool, at ti
 // is known is returned. If members have heard of this life, its steps count as those of
 // both incarnations; and an earlier life does not answer to it again and again, as another
 // process with this key does.
-func (r *record) announce(membership seam.Membership, reached bool, now time.Time) (highest uint64, err error) {
+func (r *record) announce(membership seam.Membership, own *flock.Flock, reached bool, now time.Time) (highest uint64, err error) {
 	r.at, r.again = now, max(r.again-1, 0)
 	err = membership.Announce(r.said)
 	old, outlived := errors.AsType[*seam.OldIncarnationError](err)
@@ -62,7 +60,7 @@ func (r *record) announce(membership seam.Membership, reached bool, now time.Tim
 		return 0, ErrIdentity
 	}
 	r.said.Incarnation = old.Highest + 1
-	r.incarnation.Store(r.said.Incarnation)
+	own.SetIncarnation(r.said.Incarnation)
 	if r.told {
 		r.continued = true
 		r.said.Flags |= flock.Resumed

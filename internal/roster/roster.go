@@ -11,6 +11,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/seed-97356399/murmuration/internal/admit"
 	"github.com/seed-97356399/murmuration/internal/collective"
 	"github.com/seed-97356399/murmuration/internal/flock"
 	"github.com/seed-97356399/murmuration/peer/seam"
@@ -19,39 +20,43 @@ import (
 
 // Config is what a roster stands on.
 type Config struct {
-	Run         string
-	Transport   seam.Transport
-	Membership  seam.Membership
-	Flock       *flock.Flock
-	Incarnation uint64        // of this life, as far as it is known
-	Unreachable bool          // others cannot dial this peer
-	Past        []seam.PeerID // partners of earlier lives
-	Log         *zap.Logger
-
-	// Admitted are those of some members that take part.
-	Admitted func([]seam.Record) []seam.Record
-	// Arrived tells whether a member has let this peer in, and whether it sees the flock that
-	// it is to take a role in: a newcomer that took one before would be passive like every
-	// first peer, whatever the flock is short of, and so would each that comes with it.
-	Arrived func() (reached, placed bool)
-	// Gone tells whether a member does not answer, which can take seconds.
-	Gone func(seam.PeerID) bool
-	// Twin is told that another process with this peer's key runs at an address, and whether
-	// this one came later. It may be nil.
-	Twin func(address string, proof error, later bool)
-	// Spawn starts work that is to end with its context, unless the peer is closing.
-	Spawn func(work func(context.Context)) bool
+	Run        string
+	Transport  seam.Transport
+	Membership seam.Membership
+	Flock      *flock.Flock
+	Past       []seam.PeerID // partners of earlier lives
+	Guard      *admit.Guard  // tells who takes part
+	Arrival    Arrival
+	Life       Life
+	Log        *zap.Logger
 }
 
-// Roster is this peer's place among the members. Role, View, Incarnation, Unreachable,
-// SetReachable, Heard and Compare may be called by anybody; everything else belongs to one goroutine.
+// Arrival is how this peer comes to its run.
+type Arrival interface {
+	// Reached tells whether a member has let this peer in.
+	Reached() bool
+	// Placed tells whether it sees the flock that it is to take a role in.
+	Placed() bool
+	// Gone tells whether a member does not answer, which can take seconds.
+	Gone(context.Context, seam.PeerID) bool
+	// MeetTwin is told that another process with this peer's key runs at an address, and whether
+	// this one came later.
+	MeetTwin(address string, proof error, later bool)
+}
+
+// Life is that of this peer: it starts work that is to end with its context, unless the peer is closing.
+type Life interface {
+	Spawn(work func(context.Context)) bool
+}
+
+// Roster is this peer's place among the members. Role, View, Heard and Compare may be called by anybody;
+// everything else belongs to one goroutine.
 type Roster struct {
 	config      Config
 	record      record
 	algorithm   collective.Algorithm // by which this peer trains
 	role        atomic.Uint32
 	view        atomic.Uint64 // its digest
-	unreachable atomic.Bool
 	suspects    suspects
 	anchors     anchors
 	mismatches  mismatches
@@ -66,8 +71,7 @@ func New(config Config) *Roster {
 	r.record.said = seam.Record{
 		Peer: config.Transport.Self(), Run: config.Run, Addresses: addresses[:min(len(addresses), seam.MaxAddresses)],
 	}
-	r.record.incarnation.Store(config.Incarnation)
-	r.unreachable.Store(config.Unreachable)
+	config.Flock.SetIncarnation(1) // as far as it is known
 	r.record.said = r.current()
 	return r
 }
@@ -78,23 +82,13 @@ func (r *Roster) Role() topology.Role { return topology.Role(r.role.Load()) }
 // View is the digest of the members that this peer sees.
 func (r *Roster) View() uint64 { return r.view.Load() }
 
-// Incarnation counts the lives of this peer that the network knows of.
-func (r *Roster) Incarnation() uint64 { return r.record.incarnation.Load() }
-
-// Unreachable tells that others cannot dial this peer.
-func (r *Roster) Unreachable() bool { return r.unreachable.Load() }
-
-// SetReachable says whether others can dial this peer. It tells whether that is news.
-func (r *Roster) SetReachable(reachable bool) (news bool) {
-	return r.unreachable.Swap(!reachable) == reachable
-}
-
 // Train says that this peer trains from now on, by an algorithm, as what comes after a life with
 // that incarnation.
 func (r *Roster) Train(algorithm collective.Algorithm, after uint64) {
 	r.algorithm = algorithm % collective.MaxAlgorithm
-	r.record.incarnation.Store(max(r.Incarnation(), after+1))
-	r.config.Flock.SetIdle(false)
+	f := r.config.Flock
+	f.SetIncarnation(max(f.Incarnation(), after+1))
+	f.SetIdle(false)
 	if !r.record.at.IsZero() { // it has been a member before
 		r.record.again = timesAgain
 	}
@@ -110,7 +104,7 @@ func (r *Roster) Rest() {
 // Refresh takes the membership as it is now. It returns the members that take part, and
 // the overlay of their view if links may differ from those before.
 func (r *Roster) Refresh(now time.Time) (members []seam.Record, overlay *topology.Overlay, err error) {
-	members = r.config.Admitted(r.withSuspects(r.config.Membership.Members(), now))
+	members = r.config.Guard.Members(r.withSuspects(r.config.Membership.Members(), now))
 	news := r.config.Flock.Observe(members, now)
 	for _, id := range news.Lost {
 		r.config.Log.Warn("a member is gone without leaving; its neighbours go on with the others", zap.String("peer", string(id)))
@@ -128,7 +122,7 @@ func (r *Roster) Refresh(now time.Time) (members []seam.Record, overlay *topolog
 
 // adopt makes a view of the members and takes the role that it gives this peer.
 func (r *Roster) adopt(members []seam.Record, now time.Time) (*topology.Overlay, error) {
-	if _, placed := r.config.Arrived(); r.config.Flock.Idle() || r.Role() == topology.Undecided && !placed {
+	if r.config.Flock.Idle() || r.Role() == topology.Undecided && !r.config.Arrival.Placed() {
 		return nil, nil
 	}
 	view, err := topology.NewView(r.membersOf(members))
@@ -156,7 +150,7 @@ func (r *Roster) adopt(members []seam.Record, now time.Time) (*topology.Overlay,
 
 // membersOf are the members of records, this peer as it is now among them.
 func (r *Roster) membersOf(records []seam.Record) []topology.Member {
-	members := []topology.Member{{ID: r.config.Transport.Self(), Role: r.Role(), Unreachable: r.Unreachable()}}
+	members := []topology.Member{{ID: r.config.Transport.Self(), Role: r.Role(), Unreachable: r.config.Flock.Unreachable()}}
 	for _, m := range records {
 		if m.Peer == members[0].ID || !flock.Trains(m) {
 			continue
@@ -188,14 +182,14 @@ func (r *Roster) Publish(now time.Time) error {
 // current is what the record should say now.
 func (r *Roster) current() seam.Record {
 	f, now := r.config.Flock, r.record.said
-	now.Incarnation, now.Steps, now.Head, now.Role = r.Incarnation(), f.Steps(), f.Head(), uint8(r.Role())
+	now.Incarnation, now.Steps, now.Head, now.Role = f.Incarnation(), f.Steps(), f.Head(), uint8(r.Role())
 	if now.Flags = now.Flags&flock.Leaving | uint8(r.algorithm)<<flock.AlgorithmShift; f.Idle() {
 		now.Flags |= flock.Idle
 	}
 	if f.Resumed() > 0 || r.record.continued {
 		now.Flags |= flock.Resumed
 	}
-	if r.Unreachable() {
+	if f.Unreachable() {
 		now.Flags |= flock.Unreachable
 	}
 	if f.Settled() {
@@ -218,11 +212,11 @@ func (r *Roster) Announce(now time.Time) (err error) {
 		}
 	}()
 	r.record.said = r.current()
-	reached, _ := r.config.Arrived()
+	reached := r.config.Arrival.Reached()
 	if reached && !r.record.told {
 		r.lookForTwin(now)
 	}
-	old, err := r.record.announce(r.config.Membership, reached, now)
+	old, err := r.record.announce(r.config.Membership, r.config.Flock, reached, now)
 	if old == 0 || err != nil {
 		return err
 	}
@@ -269,7 +263,7 @@ func (r *Roster) Compare(partner seam.PeerID) {
 	if !r.comparisons.begin(partner, time.Now()) {
 		return
 	}
-	r.config.Spawn(func(ctx context.Context) {
+	r.config.Life.Spawn(func(ctx context.Context) {
 		ctx, cancel := context.WithTimeout(ctx, compareTimeout)
 		defer cancel()
 		if err := r.config.Membership.Compare(ctx, partner); err != nil {
@@ -293,9 +287,9 @@ func (r *Roster) withSuspects(members []seam.Record, now time.Time) []seam.Recor
 
 // question asks a suspect whether it is there. It reports false if the peer is closing.
 func (r *Roster) question(member seam.PeerID) bool {
-	return r.config.Spawn(func(ctx context.Context) {
+	return r.config.Life.Spawn(func(ctx context.Context) {
 		select {
-		case r.suspects.found <- Finding{member, r.config.Gone(member)}:
+		case r.suspects.found <- Finding{member, r.config.Arrival.Gone(ctx, member)}:
 		case <-ctx.Done():
 		}
 	})

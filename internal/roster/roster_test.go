@@ -43,15 +43,24 @@ func newWorld(t *testing.T) *world {
 	core, logged := observer.New(zapcore.DebugLevel)
 	w := &world{now: time.Unix(1e9, 0), log: logged, placed: true, last: map[seam.PeerID]seam.Record{}, flock: flock.New("me")}
 	w.Roster = New(Config{
-		Run: "digits", Transport: w, Membership: w, Flock: w.flock, Incarnation: 1,
-		Log:      zap.New(core),
-		Admitted: func(all []seam.Record) []seam.Record { return all },
-		Arrived:  func() (reached, placed bool) { return w.placed, w.placed },
-		Gone:     func(seam.PeerID) bool { w.asked++; return w.gone },
-		Spawn:    func(work func(context.Context)) bool { w.questions = append(w.questions, work); return true },
+		Run: "digits", Transport: w, Membership: w, Flock: w.flock, Arrival: w, Life: w, Log: zap.New(core),
 	})
 	w.Roster.Train(1, 0)
 	return w
+}
+
+func (w *world) Reached() bool                { return w.placed }
+func (w *world) Placed() bool                 { return w.placed }
+func (w *world) MeetTwin(string, error, bool) {}
+
+func (w *world) Gone(context.Context, seam.PeerID) bool {
+	w.asked++
+	return w.gone
+}
+
+func (w *world) Spawn(work func(context.Context)) bool {
+	w.questions = append(w.questions, work)
+	return true
 }
 
 func (w *world) Close() error               { return nil }
@@ -141,7 +150,7 @@ func TestARoleIsTakenOnceTheFlockIsSeen(t *testing.T) {
 // TestAPeerThatNobodyReachesIsActive, and says so.
 func TestAPeerThatNobodyReachesIsActive(t *testing.T) {
 	w := newWorld(t)
-	if w.SetReachable(true) || !w.SetReachable(false) || w.SetReachable(false) || !w.Unreachable() {
+	if w.flock.SetReachable(true) || !w.flock.SetReachable(false) || w.flock.SetReachable(false) || !w.flock.Unreachable() {
 		t.Error("what is no news is taken for it, or the other way round")
 	}
 	w.members = []seam.Record{member("b", topology.Active)}
@@ -244,15 +253,15 @@ func TestTheFirstWordOfALifeSaysWhatItGoesOnFrom(t *testing.T) {
 func TestANewLifeTakesTheNextIncarnation(t *testing.T) {
 	w := newWorld(t)
 	w.highest = 7
-	if err := w.Roster.Announce(w.now); err != nil || w.Incarnation() != 8 || w.announced[0].Flags&flock.Resumed != 0 {
-		t.Fatalf("incarnation %d, %+v: %v", w.Incarnation(), w.announced, err)
+	if err := w.Roster.Announce(w.now); err != nil || w.flock.Incarnation() != 8 || w.announced[0].Flags&flock.Resumed != 0 {
+		t.Fatalf("incarnation %d, %+v: %v", w.flock.Incarnation(), w.announced, err)
 	}
 	if err := w.Roster.Announce(w.now); err != nil {
 		t.Fatal(err)
 	}
-	for w.highest = 8; w.flock.Twins(w.now) == 0; w.highest = w.Incarnation() {
-		if err := w.Roster.Announce(w.now); err != nil || w.Incarnation() != w.highest+1 {
-			t.Fatalf("incarnation %d: %v", w.Incarnation(), err)
+	for w.highest = 8; w.flock.Twins(w.now) == 0; w.highest = w.flock.Incarnation() {
+		if err := w.Roster.Announce(w.now); err != nil || w.flock.Incarnation() != w.highest+1 {
+			t.Fatalf("incarnation %d: %v", w.flock.Incarnation(), err)
 		}
 	}
 	if last := w.announced[len(w.announced)-1]; last.Flags&flock.Resumed == 0 {

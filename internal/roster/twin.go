@@ -23,7 +23,7 @@ type twins struct {
 // still there: a whole handshake tells it from this process, and a life that has ended does
 // not answer. Who finds it before members have heard of this peer came later.
 func (r *Roster) lookForTwin(now time.Time) {
-	if r.config.Twin == nil || now.Sub(r.twins.looked) < twinLook {
+	if now.Sub(r.twins.looked) < twinLook {
 		return
 	}
 	other, known := r.config.Membership.Last(r.config.Transport.Self())
@@ -33,13 +33,13 @@ func (r *Roster) lookForTwin(now time.Time) {
 	r.twins.looked = now
 	later := !r.record.told
 	for _, address := range other.Addresses {
-		r.config.Spawn(func(ctx context.Context) {
+		r.config.Life.Spawn(func(ctx context.Context) {
 			_, err := r.config.Transport.Connect(ctx, r.named(address))
 			if !errors.Is(err, seam.ErrTwin) {
 				return // it has ended, or cannot be reached from here
 			}
 			r.twins.gone.Store(r.twins.gone.Load() || later)
-			r.config.Twin(address, err, later)
+			r.config.Arrival.MeetTwin(address, err, later)
 		})
 	}
 }

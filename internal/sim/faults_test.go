@@ -45,6 +45,9 @@ func (s *Stream) Written(writer int) int64 { return s.writer(writer).written }
 // until Thaw.
 func (w *World) Freeze(a, b int) { w.line(a, b).frozen = true }
 
+// Thaw ends a freeze: what was held back arrives.
+func (w *World) Thaw(a, b int) { w.line(a, b).thaw() }
+
 // thaw ends a freeze: what was held arrives now, in the order in which it came.
 func (l *line) thaw() {
 	if !l.frozen {
@@ -59,6 +62,3 @@ func (l *line) thaw() {
 		}
 	})
 }
-
-// Thaw ends a freeze: what was held back arrives.
-func (w *World) Thaw(a, b int) { w.line(a, b).thaw() }

@@ -11,7 +11,7 @@ import (
 // Serve hears what a member says, until it ends its stream.
 func (t *Talks) Serve(stream seam.Stream) {
 	from := stream.Remote()
-	if !t.Here(from) {
+	if !t.flock.Here(from) {
 		stream.Reset()
 		return
 	}
@@ -19,7 +19,7 @@ func (t *Talks) Serve(stream seam.Stream) {
 	f.Begin(stream, t.Stall)
 	f.Bulk()
 	err := t.mail.Receive(&f, func(h wire.Header, payload []byte) error { return t.hear(from, h.Type, payload) })
-	t.Moved(0, f.Received)
+	t.Tally.Moved(0, 0, f.Received)
 	if err == io.EOF {
 		stream.Close()
 		return

@@ -1,15 +1,18 @@
 package sumtalks
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
 	"go.uber.org/zap"
 
 	"github.com/seed-97356399/murmuration/internal/mail"
+	"github.com/seed-97356399/murmuration/internal/requests"
 	"github.com/seed-97356399/murmuration/internal/sums"
 	"github.com/seed-97356399/murmuration/internal/wire"
 	"github.com/seed-97356399/murmuration/peer/seam"
@@ -27,27 +30,21 @@ const (
 	together = 256 << 10
 )
 
-// Config is what sums need of the peer whose they are.
-type Config struct {
-	Run       string
-	Transport seam.Transport
-	// Members are those that are here, this peer among them, in the order in which they
-	// coordinate. Here tells whether one is.
-	Members func() []seam.PeerID
-	Here    func(seam.PeerID) bool
-	// Moved counts bytes.
-	Moved func(sent, received uint64)
-	// Malformed is told of one that sends what is no frame.
-	Malformed func(seam.PeerID, wire.Reason, error)
-	Stall     time.Duration // bounds the time to open a stream, and to send a frame
-	Log       *zap.Logger
+// Members are those that sum.
+type Members interface {
+	// Records are those of the others that are here; Here tells whether one is.
+	Records() []seam.Record
+	Here(seam.PeerID) bool
+	// Unreachable tells that others cannot dial this peer.
+	Unreachable() bool
 }
 
 // Talks are the sums of a peer. Do is safe for concurrent use.
 type Talks struct {
-	Config
+	*requests.Requests
+	flock   Members
 	began   time.Time
-	changed chan struct{} // holds a token if Members may have changed
+	changed chan struct{} // holds a token if the members may have changed
 	closing chan struct{} // closed by Close
 	begun   chan struct{} // closed when the machine knows the members
 	ended   chan struct{} // closed after the last thing that is done
@@ -65,17 +62,15 @@ type Talks struct {
 }
 
 // New makes the talks of a peer; nothing happens before Begin.
-func New(c Config) *Talks {
+func New(r *requests.Requests, flock Members) *Talks {
 	t := &Talks{
-		Config: c, machine: sums.New(c.Transport.Self(), sums.Times{}), began: time.Now(),
+		Requests: r, flock: flock, machine: sums.New(r.Transport.Self(), sums.Times{}), began: time.Now(),
 		changed: make(chan struct{}, 1), closing: make(chan struct{}), begun: make(chan struct{}), ended: make(chan struct{}),
 		waiting: make(map[string]chan<- sums.Result),
 	}
 	t.mail = mail.New(mail.Config{
-		Transport: c.Transport, Protocol: seam.ProtocolSum, Run: c.Run, Confirmed: true,
-		Bounds:   mail.Bounds{Messages: maxQueued, Bytes: maxWaiting, Batch: together, Renew: true}, // the machine says again what matters
-		Patience: func(seam.PeerID) time.Duration { return c.Stall },
-		Sent:     func(bytes uint64) { c.Moved(bytes, 0) }, Lost: t.broken,
+		Requests: r, Protocol: seam.ProtocolSum, Confirmed: true, Lost: t.broken,
+		Bounds: mail.Bounds{Messages: maxQueued, Bytes: maxWaiting, Batch: together, Renew: true}, // the machine says again what matters
 	})
 	return t
 }
@@ -96,7 +91,7 @@ func (t *Talks) Close() {
 func (t *Talks) loop() {
 	tick := time.NewTicker(tickEvery)
 	defer tick.Stop()
-	t.machine.View(t.now(), t.Members())
+	t.machine.View(t.now(), t.members())
 	close(t.begun)
 	for {
 		select {
@@ -104,7 +99,7 @@ func (t *Talks) loop() {
 			t.end()
 			return
 		case <-t.changed:
-			t.do(func() { t.machine.View(t.now(), t.Members()) })
+			t.do(func() { t.machine.View(t.now(), t.members()) })
 		case <-tick.C:
 			t.do(func() {
 				if t.machine.Busy() {
@@ -142,12 +137,33 @@ func (t *Talks) do(what func()) bool {
 	return !t.over
 }
 
-// MembersChanged has Members looked at anew. It does not wait.
+// MembersChanged has the members looked at anew. It does not wait.
 func (t *Talks) MembersChanged() {
 	select {
 	case t.changed <- struct{}{}:
 	default: // it is due already
 	}
+}
+
+// members are those that are here, this peer among them, in the order in which they coordinate sums: the same
+// at all that know the same. Those that cannot be dialled are the last.
+func (t *Talks) members() []seam.PeerID {
+	self := t.Transport.Self()
+	late := map[seam.PeerID]int{}
+	ids := []seam.PeerID{self}
+	if t.flock.Unreachable() {
+		late[self] = 1
+	}
+	for _, r := range t.flock.Records() {
+		if r.Peer == self {
+			continue
+		}
+		if ids = append(ids, r.Peer); r.Flags&seam.FlagUnreachable != 0 {
+			late[r.Peer] = 1
+		}
+	}
+	slices.SortFunc(ids, func(a, b seam.PeerID) int { return cmp.Or(late[a]-late[b], cmp.Compare(a, b)) })
+	return ids
 }
 
 // carryOut does what the machine wants.
@@ -196,7 +212,7 @@ func (t *Talks) Do(ctx context.Context, call sums.Call) (sums.Result, error) {
 	begun := t.do(func() {
 		// The loop may not have told of one yet whom the caller has waited for. What is seen before the
 		// lock may be older than what it has told.
-		t.machine.View(t.now(), t.Members())
+		t.machine.View(t.now(), t.members())
 		if _, twice = t.waiting[call.Name]; !twice {
 			t.waiting[call.Name] = result
 			t.machine.Call(t.now(), call)

@@ -12,13 +12,34 @@ import (
 	"go.uber.org/zap"
 	"go.uber.org/zap/zaptest/observer"
 
+	"github.com/seed-97356399/murmuration/internal/requests"
 	"github.com/seed-97356399/murmuration/internal/sums"
+	"github.com/seed-97356399/murmuration/internal/tally"
 	"github.com/seed-97356399/murmuration/internal/wire"
 	"github.com/seed-97356399/murmuration/peer/memnet"
 	"github.com/seed-97356399/murmuration/peer/seam"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// crowd are the members of a network, and look is called before they are looked at.
+type crowd struct {
+	members *[]seam.PeerID
+	look    func()
+}
+
+func (c *crowd) Here(id seam.PeerID) bool { return slices.Contains(*c.members, id) }
+func (c *crowd) Unreachable() bool        { return false }
+
+func (c *crowd) Records() (all []seam.Record) {
+	if c.look != nil {
+		c.look()
+	}
+	for _, id := range *c.members {
+		all = append(all, seam.Record{Peer: id})
+	}
+	return all
+}
 
 // place is a transport of the network, and the talks on it if it knows sums.
 func place(t *testing.T, n *memnet.Network, name string, members *[]seam.PeerID, knowsSums bool) *Talks {
@@ -30,11 +51,7 @@ func place(t *testing.T, n *memnet.Network, name string, members *[]seam.PeerID,
 	t.Cleanup(func() { transport.Close() })
 	*members = append(*members, transport.Self())
 	slices.Sort(*members)
-	talks := New(Config{
-		Run: "digits", Transport: transport, Stall: time.Second, Log: zap.NewNop(),
-		Members: func() []seam.PeerID { return *members }, Here: func(id seam.PeerID) bool { return slices.Contains(*members, id) },
-		Moved: func(uint64, uint64) {}, Malformed: func(seam.PeerID, wire.Reason, error) {},
-	})
+	talks := New(requests.New("digits", transport, time.Second, tally.New(), zap.NewNop()), &crowd{members: members})
 	protocol := seam.ProtocolSum
 	if !knowsSums {
 		protocol = seam.ProtocolHello // a release of before
@@ -196,17 +213,12 @@ func TestAnOldViewDoesNotStay(t *testing.T) {
 		defer transport.Close()
 		var talks *Talks
 		looks := 0
-		talks = New(Config{
-			Run: "digits", Transport: transport, Stall: time.Second, Log: zap.NewNop(), Here: func(seam.PeerID) bool { return true },
-			Moved: func(uint64, uint64) {}, Malformed: func(seam.PeerID, wire.Reason, error) {},
-			Members: func() []seam.PeerID {
-				if looks++; looks > 1 && talks.mu.TryLock() { // nobody calls before the first
-					talks.mu.Unlock()
-					t.Errorf("look %d is without the lock", looks)
-				}
-				return []seam.PeerID{transport.Self()}
-			},
-		})
+		talks = New(requests.New("digits", transport, time.Second, tally.New(), zap.NewNop()), &crowd{&[]seam.PeerID{transport.Self()}, func() {
+			if looks++; looks > 1 && talks.mu.TryLock() { // nobody calls before the first
+				talks.mu.Unlock()
+				t.Errorf("look %d is without the lock", looks)
+			}
+		}})
 		talks.Begin()
 		if r, err := talks.Do(t.Context(), sums.Call{Name: "x", Vector: []float64{1}}); err != nil || r.Peers != 1 {
 			t.Fatalf("%+v, error %v", r, err)

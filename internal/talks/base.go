@@ -26,22 +26,12 @@ func newBase(c Config) *base {
 }
 
 // now is the time since the peer was started.
-func (b *base) now() time.Duration { return time.Since(b.Started) }
-
-// isClosing tells whether the peer has begun to close.
-func (b *base) isClosing() bool {
-	select {
-	case <-b.Closing:
-		return true
-	default:
-		return false
-	}
-}
+func (b *base) now() time.Duration { return b.Life.Now() }
 
 // talk starts a talk on a stream.
 func (b *base) talk(stream seam.Stream) *talk {
 	t := b.talks.Take()
-	t.codec, t.started, t.Sealed = 0, b.Started, b.Host.Sealed
+	t.codec, t.started, t.Sealed = 0, b.Life.Started, b.Host.Sealed
 	t.Begin(stream, b.Stall)
 	return t
 }
@@ -59,7 +49,7 @@ func (b *base) done(t *talk) {
 // machine's next action may fill them.
 func (b *base) Abort(x *Ongoing) {
 	x.stopped.Store(true)
-	if !b.Spawn(x.Abandon) {
+	if !b.Life.Tasks.Spawn(x.Abandon) {
 		x.Abandon() // the peer is closing, and this is what it waits for
 	}
 }
@@ -70,7 +60,7 @@ type asked struct{ *base }
 // Now implements session.Peer.
 func (a asked) Now() session.State {
 	return session.State{
-		Incarnation: a.Roster.Incarnation(), Steps: a.Flock.Steps(), View: a.Roster.View(), Ready: a.Ready(),
+		Incarnation: a.Flock.Incarnation(), Steps: a.Flock.Steps(), View: a.Roster.View(), Ready: a.Model.Open(),
 	}
 }
 
@@ -81,7 +71,7 @@ func (a asked) Member(id seam.PeerID) bool { return a.Flock.Here(id) }
 func (a asked) Settle(partner seam.PeerID, exchange uint64, question wire.Status, answer wire.Settled) {
 	applied, dropped, lost := a.Host.Ledger.Settle(string(partner), exchange, question, answer)
 	a.Tally.Resolved(applied + dropped)
-	a.Reports.Doubts()
+	a.Loop.Doubts()
 	a.Log.Info("settled slices that were in doubt", zap.String("peer", string(partner)), zap.Uint64("exchange", exchange),
 		zap.Int("applied", applied), zap.Int("dropped", dropped), zap.Int("lost", lost))
 }
@@ -97,7 +87,7 @@ func (a asked) Heard(partner seam.PeerID, record wire.Record) error {
 		return fmt.Errorf("%w: %w", err, wire.ErrMessage)
 	}
 	if news {
-		a.Reports.Corrected()
+		a.Loop.Corrected()
 	}
 	return nil
 }

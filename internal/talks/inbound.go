@@ -89,7 +89,7 @@ func (p *inbound) listen(s *served, t *talk) {
 func (p *inbound) ask(s *served, t *talk) {
 	closing := averaging.Action{Kind: averaging.Refuse, Reason: averaging.Closing}
 	t.calm()
-	if p.isClosing() || !p.Reports.Ask(s.Event(), s.Ongoing, t.verdict) {
+	if p.Life.IsClosing() || !p.Loop.Ask(s.Event(), s.Ongoing, t.verdict) {
 		s.Answer(p.now(), closing)
 		return
 	}
@@ -99,7 +99,7 @@ func (p *inbound) ask(s *served, t *talk) {
 			s.Answer(p.now(), action)
 			return
 		case <-t.opened: // broken off
-		case <-p.Running.Done():
+		case <-p.Life.Running.Done():
 			s.Answer(p.now(), closing)
 			return
 		}

@@ -49,14 +49,14 @@ func newOutbound(o *outcomes) *outbound {
 // share yet.
 func (p *outbound) Propose(action averaging.Action) (*Ongoing, bool) {
 	x, overlap := newOngoing(collective.Event{Event: averaging.Event{Peer: action.Peer, Exchange: action.Exchange}}), action.Overlap
-	return x, p.Ready() && !p.isClosing() && p.Spawn(func() { p.propose(x, overlap) })
+	return x, p.Model.Open() && !p.Life.IsClosing() && p.Life.Tasks.Spawn(func() { p.propose(x, overlap) })
 }
 
 // Send begins a transfer. It reports as Propose does.
 func (p *outbound) Send(action collective.Action) (*Ongoing, bool) {
 	x := newOngoing(collective.Event{Event: averaging.Event{Peer: action.Peer, Exchange: action.Exchange}, Transfer: action.Transfer})
 	exact := action.Exact
-	return x, p.Ready() && !p.isClosing() && p.Spawn(func() { p.send(x, exact) })
+	return x, p.Model.Open() && !p.Life.IsClosing() && p.Life.Tasks.Spawn(func() { p.send(x, exact) })
 }
 
 // begun is a conversation that this peer begins and that its machine knows of.
@@ -73,7 +73,7 @@ type begun interface {
 func (p *outbound) propose(x *Ongoing, overlap int) {
 	s := p.exchanges.Take()
 	defer p.exchanges.Put(s)
-	s.Begin(&p.Host, x.began.Sub(p.Started), x.event.Peer, x.event.Exchange, overlap, p.codedFor(x.event.Peer, p.StepTime()))
+	s.Begin(&p.Host, x.began.Sub(p.Life.Started), x.event.Peer, x.event.Exchange, overlap, p.codedFor(x.event.Peer, p.Trainer.StepTime()))
 	p.carryThrough(x, s)
 }
 
@@ -82,7 +82,7 @@ func (p *outbound) send(x *Ongoing, exact bool) {
 	s := p.transfers.Take()
 	defer p.transfers.Put(s)
 	terms := replica.TransferTerms{Exchange: uint64(x.event.Exchange), Transfer: x.event.Transfer, Stopped: &x.stopped}
-	s.Begin(&p.Host, x.began.Sub(p.Started), x.event.Peer, terms, p.oneWayOffer(x.event.Peer, exact))
+	s.Begin(&p.Host, x.began.Sub(p.Life.Started), x.event.Peer, terms, p.oneWayOffer(x.event.Peer, exact))
 	p.carryThrough(x, s)
 }
 
@@ -106,7 +106,7 @@ func (p *outbound) carryThrough(x *Ongoing, s begun) {
 		case session.Agreed:
 			p.Tally.Answered(s.Round())
 			x.agreed(t, s, s.Codecs(), p.Flock.Steps())
-			p.Reports.Event(s.Event())
+			p.Loop.Event(s.Event())
 		case session.Slices:
 			p.slices(x, t, s.(*session.Exchange))
 		case session.Over:
@@ -122,7 +122,7 @@ func (p *outbound) carryThrough(x *Ongoing, s begun) {
 
 // open opens a stream to the partner, unless the exchange has been broken off meanwhile.
 func (p *outbound) open(x *Ongoing) (*talk, error) {
-	ctx, cancel := context.WithTimeout(p.Exchanges, p.Host.Links.Answer(x.event.Peer))
+	ctx, cancel := context.WithTimeout(p.Life.Working, p.Host.Links.Answer(x.event.Peer))
 	defer cancel()
 	x.opens(cancel)
 	stream, err := p.Transport.Open(ctx, x.event.Peer, seam.ProtocolExchange, p.Host.Run)
@@ -154,7 +154,7 @@ func (p *outbound) slices(x *Ongoing, t *talk, s *session.Exchange) {
 // spread drives the further lanes. What it returns waits until they have ended, and
 // reports whether the partner is known to have applied all that went over them.
 func (p *outbound) spread(x *Ongoing, s *session.Exchange) (join func() (clean bool)) {
-	opening, enough := context.WithCancel(p.Exchanges)
+	opening, enough := context.WithCancel(p.Life.Working)
 	x.opens(enough)
 	var lanes sync.WaitGroup
 	var unclean atomic.Bool

@@ -12,8 +12,10 @@ import (
 	"github.com/seed-97356399/murmuration/internal/collective"
 	"github.com/seed-97356399/murmuration/internal/links"
 	"github.com/seed-97356399/murmuration/internal/replica"
+	"github.com/seed-97356399/murmuration/internal/requests"
 	"github.com/seed-97356399/murmuration/internal/session"
 	"github.com/seed-97356399/murmuration/internal/tally"
+	"github.com/seed-97356399/murmuration/internal/tasks"
 	"github.com/seed-97356399/murmuration/internal/wire"
 	"github.com/seed-97356399/murmuration/peer/seam"
 )
@@ -43,7 +45,7 @@ func (p *outcomes) ended(x *Ongoing, t *talk, r session.Result) {
 	}
 	p.doubt(x, r.InDoubt)
 	if r.Quarantine > 0 {
-		p.condemned(x.event.Peer, r.Quarantine, r.Err)
+		p.Quarantine.condemned(x.event.Peer, r.Quarantine, r.Err)
 	}
 	switch r.Outcome {
 	case session.Finished:
@@ -83,9 +85,9 @@ func (p *outcomes) completed(x *Ongoing, t *talk, r session.Result) {
 	})
 	x.event.Kind, x.event.Cost = averaging.Finished, cost
 	x.event.Distance, x.event.Bytes = r.Distance, bytes
-	p.Reports.Event(x.event)
+	p.Loop.Event(x.event)
 	t.finish(r.Ending)
-	p.Reports.Exchanged(x.event, took, nil)
+	p.Hooks.Exchanged(x.event, took, nil)
 }
 
 // watchPull says once of a partner, after an exchange with it, that it pushes in one
@@ -116,16 +118,17 @@ func (p *outcomes) refused(x *Ongoing, r session.Result) {
 	case r.Reason == wire.ReasonQuarantine:
 		p.Log.Warn("a member keeps this peer in quarantine", zap.String("peer", string(x.event.Peer)), zap.Error(r.Err))
 	}
-	p.Reports.Event(x.event)
+	p.Loop.Event(x.event)
 }
 
 // speaksOtherwise asks a partner that finds another version in a proposal by a hello. The
 // version is read before the checksum: it may have been damaged on the way, and who is
 // taken for one of another version is asked no more until the view changes.
 func (p *outcomes) speaksOtherwise(partner seam.PeerID) bool {
-	ctx, cancel := context.WithTimeout(p.Exchanges, helloTimeout)
+	ctx, cancel := context.WithTimeout(p.Life.Working, helloTimeout)
 	defer cancel()
-	_, refused := errors.AsType[*seam.RefusedError](p.Hello(ctx, partner))
+	_, err := p.Arrival.Hello(ctx, partner)
+	_, refused := errors.AsType[*seam.RefusedError](err)
 	return refused
 }
 
@@ -152,8 +155,8 @@ func (p *outcomes) unreached(x *Ongoing, err error) {
 func (p *outcomes) failed(x *Ongoing, err error) {
 	x.event.Kind = averaging.Failed
 	p.unsendable(x, err)
-	defer p.Reports.Event(x.event)
-	if p.isClosing() {
+	defer p.Loop.Event(x.event)
+	if p.Life.IsClosing() {
 		return // broken off by ourselves
 	}
 	p.Tally.Failed(err, x.event.Inbound)
@@ -161,7 +164,7 @@ func (p *outcomes) failed(x *Ongoing, err error) {
 		p.Log.Info("an exchange broke off; the slices done stay done and the next partner is asked",
 			zap.String("peer", string(x.event.Peer)), zap.Bool("inbound", x.event.Inbound), zap.Error(err))
 	}
-	p.Reports.Exchanged(x.event, 0, err)
+	p.Hooks.Exchanged(x.event, 0, err)
 }
 
 // unsendable tells the machine, and the next step of the trainer, of an own fault.
@@ -172,23 +175,8 @@ func (p *outcomes) unsendable(x *Ongoing, err error) {
 	}
 	x.event.Reason = averaging.Unfit
 	if p.Host.Traits.Gradients && x.event.Transfer.From != collective.Parameters {
-		p.Reports.Unfit(own.Err)
+		p.Trainer.Unfit(own.Err)
 	}
-}
-
-// Condemn keeps a partner that broke the rules away for a while, and reports it.
-func (p *outcomes) Condemn(partner seam.PeerID, offence error) {
-	p.condemned(partner, p.Host.Links.Quarantine(partner, p.now()), offence)
-}
-
-// condemned reports a partner that is kept away for a while.
-func (p *outcomes) condemned(partner seam.PeerID, term time.Duration, offence error) {
-	p.Tally.Quarantined()
-	p.Log.Warn("a partner broke the rules of the exchange and is kept away; nothing of what it sent last was applied",
-		zap.String("peer", string(partner)), zap.Duration("for", term), zap.Error(offence),
-		zap.String("remedy", wire.ReasonProtocol.Remedy()))
-	p.Reports.Quarantined(partner, term, offence)
-	p.Reports.Event(collective.Event{Event: averaging.Event{Kind: averaging.Quarantined, Peer: partner, After: term}})
 }
 
 // doubt counts the slices that the partner may have applied and this side has not.
@@ -196,7 +184,36 @@ func (p *outcomes) doubt(x *Ongoing, slices int) {
 	if slices == 0 {
 		return
 	}
-	p.Reports.Doubts()
+	p.Loop.Doubts()
 	p.Log.Info("slices are in doubt after an exchange that broke off; the partner will be asked about them",
 		zap.String("peer", string(x.event.Peer)), zap.Int("slices", slices))
+}
+
+// Quarantine keeps partners away for a while that broke the rules, whoever found that, and tells of it.
+type Quarantine struct {
+	*requests.Requests // of which Tally and Log are told
+	Links              *links.Links
+	Life               *tasks.Life // of the trainer; exchanges in flight end with its Working
+	Loop               Loop
+	Hooks              Hooks
+}
+
+// Quarantined is for how much longer a partner is kept away, 0 if it is not.
+func (q *Quarantine) Quarantined(partner seam.PeerID) time.Duration {
+	return q.Links.Quarantined(partner, q.Life.Now())
+}
+
+// Condemn keeps a partner away for a while, and reports it.
+func (q *Quarantine) Condemn(partner seam.PeerID, offence error) {
+	q.condemned(partner, q.Links.Quarantine(partner, q.Life.Now()), offence)
+}
+
+// condemned reports a partner that is kept away for a while.
+func (q *Quarantine) condemned(partner seam.PeerID, term time.Duration, offence error) {
+	q.Tally.Quarantined()
+	q.Log.Warn("a partner broke the rules of the exchange and is kept away; nothing of what it sent last was applied",
+		zap.String("peer", string(partner)), zap.Duration("for", term), zap.Error(offence),
+		zap.String("remedy", wire.ReasonProtocol.Remedy()))
+	q.Hooks.Quarantined(partner, term, offence)
+	q.Loop.Event(collective.Event{Event: averaging.Event{Kind: averaging.Quarantined, Peer: partner, After: term}})
 }

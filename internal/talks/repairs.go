@@ -126,8 +126,8 @@ func (r *repairs) asked(partner seam.PeerID, now time.Time) {
 func (r *repairs) Repair(now time.Time) {
 	r.Host.Ledger.Expire(r.now())
 	for _, partner := range r.due(r.Host.Ledger.Partners(), now) {
-		r.Spawn(func() {
-			if err := r.inquire(r.Exchanges, partner); err != nil {
+		r.Life.Tasks.Spawn(func() {
+			if err := r.inquire(r.Life.Working, partner); err != nil {
 				r.Log.Debug("a partner did not answer about a broken exchange; it is asked again later",
 					zap.String("peer", string(partner)), zap.Error(err))
 			}
@@ -180,7 +180,7 @@ const (
 
 // RepairAll repairs what is in doubt with the members present, within a time.
 func (r *repairs) RepairAll(limit time.Duration) {
-	ctx, cancel := context.WithTimeout(r.Running, limit)
+	ctx, cancel := context.WithTimeout(r.Life.Running, limit)
 	defer cancel()
 	ticker := time.NewTicker(farewellEvery)
 	defer ticker.Stop()

@@ -32,11 +32,10 @@ type words struct {
 
 func newWords(o *outcomes) *words {
 	return &words{o, mail.New(mail.Config{
-		Transport: o.Transport, Protocol: seam.ProtocolExchange, Run: o.Host.Run,
+		Requests: o.Requests, Protocol: seam.ProtocolExchange,
 		Bounds:   mail.Bounds{Messages: maxUntold, Bytes: maxUntold * wire.MaxHandshake},
 		Rate:     ration,
 		Patience: o.Host.Links.Patience,
-		Sent:     func(bytes uint64) { o.Tally.Moved(0, bytes, 0) },
 		Lost: func(partner seam.PeerID, err error) {
 			o.Log.Debug("a partner could not be told a word", zap.String("peer", string(partner)), zap.Error(err))
 		},
@@ -67,7 +66,7 @@ func (w *words) hear(t *talk) {
 	err := w.mail.Receive(&t.Stream, func(h wire.Header, payload []byte) error {
 		word, heard, err := session.Word(&w.Host, w.now(), partner, h, payload)
 		if heard {
-			w.Reports.Event(collective.Event{Event: averaging.Event{Kind: collective.Told, Peer: partner}, Word: word})
+			w.Loop.Event(collective.Event{Event: averaging.Event{Kind: collective.Told, Peer: partner}, Word: word})
 		}
 		return err
 	})

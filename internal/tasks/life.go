@@ -34,6 +34,11 @@ func NewLife() *Life {
 // Now is the time since the start.
 func (l *Life) Now() time.Duration { return time.Since(l.Started) }
 
+// Spawn begins a task that is to end with its context, unless it is too late.
+func (l *Life) Spawn(work func(context.Context)) bool {
+	return l.Tasks.Spawn(func() { work(l.Working) })
+}
+
 // Leave begins to close. It reports false if that was begun before, and waits then for its end.
 func (l *Life) Leave() bool {
 	if l.Leaving.CompareAndSwap(false, true) {

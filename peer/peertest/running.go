@@ -12,7 +12,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/seed-97356399/murmuration/averaging"
 	"github.com/seed-97356399/murmuration/internal/coding"
 	"github.com/seed-97356399/murmuration/internal/collective"
 	"github.com/seed-97356399/murmuration/internal/replica"
@@ -115,7 +114,7 @@ func (r *running) config(late map[int]bool) (sim.Config, error) {
 	if err != nil {
 		return c, err
 	}
-	c.Terms.Plan, c.Terms.Window = r.Exchange.Codec.Plan(whole.JointLayers(), coding.Codec{}), r.Exchange.Window
+	c.Terms.Plan, c.Terms.Window = r.Exchange.Codec.Plan(whole.JointLayers(), coding.Codec{}), simulatedWindow
 	return c, nil
 }
 
@@ -128,10 +127,7 @@ func (r *running) member(i int) (sim.Member, error) {
 	if err != nil {
 		return sim.Member{}, err
 	}
-	machine, err := r.Exchange.Machine(averaging.Config{
-		Self: SimulatedID(i), Pace: r.Exchange.Pace, Deadline: r.Exchange.Deadline,
-		Rand: rand.New(rand.NewPCG(r.Seed, chanceOfMachine+uint64(i))),
-	})
+	machine, err := r.Exchange.NewMachine(SimulatedID(i), rand.New(rand.NewPCG(r.Seed, chanceOfMachine+uint64(i))))
 	if err != nil {
 		return sim.Member{}, err
 	}

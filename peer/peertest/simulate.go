@@ -8,7 +8,6 @@ import (
 	"math"
 	"time"
 
-	"github.com/seed-97356399/murmuration/averaging"
 	"github.com/seed-97356399/murmuration/peer"
 	"github.com/seed-97356399/murmuration/peer/optim"
 	"github.com/seed-97356399/murmuration/quant"
@@ -22,7 +21,7 @@ const (
 	maxSimulated     = topology.MaxMembers
 	defaultLimit     = 1000 * time.Hour
 	defaultStepTime  = 10 * time.Millisecond
-	simulatedWindow  = 64 // slices in flight, where no link needs more
+	simulatedWindow  = 64 // slices in flight: no link needs more
 	defaultJitter    = 0.1
 	defaultStall     = 5 * time.Second
 	defaultEvaluate  = 32
@@ -122,11 +121,8 @@ func (s Simulation) withDefaults() Simulation {
 	if s.Optimizer == nil {
 		s.Optimizer = func() optim.Optimizer { return &optim.SGD{Momentum: optim.DefaultMomentum} }
 	}
-	if s.Exchange.Machine == nil {
-		s.Exchange.Machine = func(c averaging.Config) (averaging.Machine, error) { return averaging.NewADPSGD(c) }
-	}
 	s.Peers, s.Limit = cmp.Or(s.Peers, defaultSimulated), cmp.Or(s.Limit, defaultLimit)
-	s.Stall, s.Exchange.Window = cmp.Or(s.Stall, defaultStall), cmp.Or(s.Exchange.Window, simulatedWindow)
+	s.Stall = cmp.Or(s.Stall, defaultStall)
 	s.World.Compute.Step = cmp.Or(s.World.Compute.Step, defaultStepTime)
 	s.World.Compute.Jitter = max(cmp.Or(s.World.Compute.Jitter, defaultJitter), 0)
 	s.Watch.Evaluate = cmp.Or(s.Watch.Evaluate, defaultEvaluate)

@@ -168,17 +168,9 @@ func (m *Membership) renew() {
 // Members implements seam.Roster. After Close it is empty.
 func (m *Membership) Members() []seam.Record { return m.book.members() }
 
-// Changed implements seam.Roster. It signals as well when HighestIncarnation has
-// news. The addresses of members have been given to Transport.Learn by then.
+// Changed implements seam.Roster. It signals as well when a record of an earlier life has been
+// heard of. The addresses of members have been given to Transport.Learn by then.
 func (m *Membership) Changed() <-chan struct{} { return m.changed }
-
-// HighestIncarnation returns the highest incarnation that a peer was heard to
-// announce, even if it has departed since, and false if none. Of the local peer
-// it is the highest of its earlier lives, and never this one's: whoever answers a
-// Join tells what it remembers of it.
-func (m *Membership) HighestIncarnation(peer seam.PeerID) (uint64, bool) {
-	return m.book.highest(peer)
-}
 
 // Last implements seam.Roster.
 func (m *Membership) Last(peer seam.PeerID) (seam.Record, bool) { return m.book.last(peer) }

@@ -45,7 +45,7 @@ func TestLifeOfACluster(t *testing.T) {
 		n.Crash(gone.wire.Self())
 		members = members[:6]
 		within(t, 15*time.Second, members, "a crash is seen by all", count(6))
-		if highest, ok := members[0].HighestIncarnation(gone.wire.Self()); highest != 1 || !ok {
+		if highest, ok := members[0].book.highest(gone.wire.Self()); highest != 1 || !ok {
 			t.Errorf("highest incarnation of the departed: %d, %v", highest, ok)
 		}
 		if m := gone.Members(); len(m) > 8 {
@@ -210,7 +210,7 @@ func TestRestart(t *testing.T) {
 
 				next := start(t, n, "peer3")
 				next.join(t, members[1])
-				former, ok := next.HighestIncarnation(next.wire.Self())
+				former, ok := next.book.highest(next.wire.Self())
 				if former != 7 || !ok {
 					t.Fatalf("the former life's incarnation: %d, %v, want 7", former, ok)
 				}
@@ -243,7 +243,7 @@ func TestAnnounceBeforeJoin(t *testing.T) {
 		next := start(t, n, "peer2")
 		next.announce(t, 1, 50)
 		next.join(t, members[0])
-		for former := uint64(0); former != 4; former, _ = next.HighestIncarnation(next.wire.Self()) {
+		for former := uint64(0); former != 4; former, _ = next.book.highest(next.wire.Self()) {
 			<-next.Changed()
 		}
 		for _, r := range members[0].Members() {

@@ -137,7 +137,7 @@ func TestALongLifeAndTheNext(t *testing.T) {
 		n.Crash(id)
 		m := start(t, n, "peer3")
 		m.join(t, members[0])
-		highest, _ := m.HighestIncarnation(id)
+		highest, _ := m.book.highest(id)
 		m.announce(t, highest+1, 7)
 		all := append(members[:3:3], m)
 		within(t, 2*time.Second, all, "the new life is seen", func(records []seam.Record) bool {

@@ -14,7 +14,6 @@ import (
 	"github.com/spf13/pflag"
 	"go.uber.org/zap"
 
-	"github.com/seed-97356399/murmuration/averaging"
 	"github.com/seed-97356399/murmuration/averaging/merge"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/describe"
@@ -225,13 +224,7 @@ func (t *trainer) config(ctx context.Context, hello bridge.Hello) (peer.Config, 
 		Operator: seam.PeerID(t.Operator), Name: t.PeerName(), Digests: t.DigestEvery(),
 	}
 	if t.Final == settings.FinalMerge {
-		config.Training.Exchange.Machine = func(c averaging.Config) (averaging.Machine, error) {
-			inner, err := averaging.NewADPSGD(c)
-			if err != nil {
-				return nil, err
-			}
-			return merge.New(merge.Config{Self: c.Self, Deadline: t.FinalWait}, inner)
-		}
+		config.Training.Exchange.Final = &merge.Config{Deadline: t.FinalWait}
 	}
 	return config, nil
 }

@@ -12,7 +12,6 @@ import (
 
 	"go.uber.org/zap"
 
-	"github.com/seed-97356399/murmuration/averaging"
 	"github.com/seed-97356399/murmuration/averaging/merge"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/describe"
@@ -189,7 +188,7 @@ func (t *training) trains() peer.Training {
 	pace, _ := t.Pace() // validate has seen to it
 	with := peer.Training{
 		Params: t.work.Params, Checkpoint: behind(t), Optimizer: t.NewOptimizer(t.work.Params.Layout()), Schedule: t.Course(), Work: t.work.Target,
-		Exchange: peer.Exchange{Pace: pace, Codec: t.policy, Lanes: t.Lanes, Machine: t.algorithm()},
+		Exchange: peer.Exchange{Pace: pace, Codec: t.policy, Lanes: t.Lanes, Machine: t.Machine(t.Batch), Final: t.final()},
 	}
 	with.Work.Grace = t.Grace()
 	with.Hooks.Exchanged = func(e peer.Exchanged) {
@@ -370,21 +369,14 @@ func (t *training) nextBatch() error {
 	return t.measured.Fill(&t.batch, t.peer.Batch(t.Batch))
 }
 
-// algorithm is the machine of this peer, with the merge at its end if there is to be one;
-// nil is the one that a peer has by itself.
-func (t *training) algorithm() func(averaging.Config) (averaging.Machine, error) {
+// final is how the models become one at the end, nil if they do not.
+func (t *training) final() *merge.Config {
 	if t.Final != settings.FinalMerge {
-		return t.Machine(t.Batch)
+		return nil
 	}
-	weight := 0.0
+	final := &merge.Config{Deadline: t.FinalWait}
 	if t.FinalWeights == settings.WeightsSamples {
-		weight = float64(min(max(t.work.Data.Len(), 1), merge.MaxWeight))
+		final.Weight = float64(min(max(t.work.Data.Len(), 1), merge.MaxWeight))
 	}
-	return func(c averaging.Config) (averaging.Machine, error) {
-		inner, err := averaging.NewADPSGD(c)
-		if err != nil {
-			return nil, err
-		}
-		return merge.New(merge.Config{Self: c.Self, Deadline: t.FinalWait, Weight: weight}, inner)
-	}
+	return final
 }

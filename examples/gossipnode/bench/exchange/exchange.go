@@ -20,10 +20,9 @@ const (
 	maxParameters     = 1 << 30
 	defaultSlice      = 32 << 10
 
-	// What package peer takes for a slice, a window and lanes.
-	maxSlice  = 64 << 10
-	maxWindow = 120
-	maxLanes  = 8
+	// What package peer takes for a slice and lanes.
+	maxSlice = 64 << 10
+	maxLanes = 8
 )
 
 // exchangeSettings are the flags of bench exchange.
@@ -33,7 +32,6 @@ type exchangeSettings struct {
 	lanes      int
 	rounds     int
 	slice      int
-	window     int
 	seed       uint64
 	stages     bool
 	json       bool
@@ -79,7 +77,6 @@ Only Linux tells processor time, peak memory and congestion control.`,
 	flags.IntVar(&s.lanes, "lanes", 1, "connections that the exchange uses at once; the references use one")
 	flags.IntVar(&s.rounds, "rounds", defaultExchangeRounds, "rounds, after one to warm up")
 	flags.IntVar(&s.slice, "slice", defaultSlice, "values in a slice")
-	flags.IntVar(&s.window, "window", 0, "slices in flight; 0 is 1 MiB to begin with, then as many as fill the link")
 	flags.Uint64Var(&s.seed, "seed", 1, "seed of the values")
 	flags.BoolVar(&s.stages, "stages", false, "profile both processes, and tell where an exchange's processor time goes")
 	flags.BoolVar(&s.json, "json", false, "print the figures as one JSON object, the last line of standard output")
@@ -96,7 +93,6 @@ func (s exchangeSettings) Validate(sources cli.Origins) error {
 		cli.Within("lanes", s.lanes, 1, maxLanes),
 		cli.Within("rounds", s.rounds, minExchangeRounds, measure.MaxRounds),
 		cli.Within("slice", s.slice, 1, maxSlice),
-		cli.Within("window", s.window, 0, maxWindow),
 	)
 }
 
@@ -105,7 +101,7 @@ func (s exchangeSettings) arguments() []string {
 	return []string{
 		"bench", "exchange", "--partner",
 		fmt.Sprintf("--parameters=%d", s.parameters), "--codec=" + s.codec, fmt.Sprintf("--lanes=%d", s.lanes),
-		fmt.Sprintf("--slice=%d", s.slice), fmt.Sprintf("--window=%d", s.window), fmt.Sprintf("--seed=%d", s.seed),
+		fmt.Sprintf("--slice=%d", s.slice), fmt.Sprintf("--seed=%d", s.seed),
 	}
 }
 

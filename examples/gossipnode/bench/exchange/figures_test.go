@@ -36,7 +36,7 @@ func TestSinceThen(t *testing.T) {
 // TestBounds shows that the bounds of the flags are those of package peer: it
 // starts with the largest values.
 func TestBounds(t *testing.T) {
-	s := exchangeSettings{parameters: 1, codec: rawCodec, lanes: maxLanes, slice: maxSlice, window: maxWindow}
+	s := exchangeSettings{parameters: 1, codec: rawCodec, lanes: maxLanes, slice: maxSlice}
 	n, err := newNode(t.Context(), s, nil, newLog(cli.Streams{Err: t.Output()}))
 	if err != nil {
 		t.Fatal(err)
@@ -45,9 +45,8 @@ func TestBounds(t *testing.T) {
 		t.Error(err)
 	}
 	for name, beyond := range map[string]exchangeSettings{
-		"lanes":  {parameters: 1, codec: rawCodec, lanes: maxLanes + 1, slice: maxSlice, window: maxWindow},
-		"slice":  {parameters: 1, codec: rawCodec, lanes: maxLanes, slice: maxSlice + 1, window: maxWindow},
-		"window": {parameters: 1, codec: rawCodec, lanes: maxLanes, slice: maxSlice, window: maxWindow + 1},
+		"lanes": {parameters: 1, codec: rawCodec, lanes: maxLanes + 1, slice: maxSlice},
+		"slice": {parameters: 1, codec: rawCodec, lanes: maxLanes, slice: maxSlice + 1},
 	} {
 		if n, err := newNode(t.Context(), beyond, nil, newLog(cli.Streams{Err: t.Output()})); err == nil {
 			_ = n.close()

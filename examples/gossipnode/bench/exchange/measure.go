@@ -267,7 +267,7 @@ func (b *exchangeBench) result() (Result, error) {
 		RawLibp2pCPUSeconds: measure.Median(b.streamBytes.cpu),
 		ExchangesPerSecond:  measure.Median(b.exchangeRates), PingPongPerSecond: measure.Median(b.pingPongRates),
 		PeakBytes: b.peak, PeakBudget: peerVectors*tensor.ValueSize*uint64(s.parameters) + peakSlack,
-		Rounds: s.rounds, Slices: s.slices(), SliceValues: s.slice, Window: s.window, GOMAXPROCS: runtime.GOMAXPROCS(0),
+		Rounds: s.rounds, Slices: s.slices(), SliceValues: s.slice, GOMAXPROCS: runtime.GOMAXPROCS(0),
 		CongestionControl: b.congestion, Security: "tls", Muxer: "yamux", CPU: host.Processor(),
 		Refused: b.measured.machine.refused.Load(), Blocked: b.blocked, Stages: b.stages,
 	}

@@ -60,7 +60,7 @@ func startPeer(ctx context.Context, transport seam.Transport, s exchangeSettings
 			Optimizer: &optim.SGD{Momentum: optim.DefaultMomentum},
 			Schedule:  optim.Schedule{Rate: rate, Shape: optim.Constant},
 			Exchange: peer.Exchange{
-				Pace: averaging.Pace{Every: 1}, Codec: quant.Policy{Codec: codec}, SliceLen: s.slice, Window: s.window, Lanes: s.lanes,
+				Pace: averaging.Pace{Every: 1}, Codec: quant.Policy{Codec: codec}, SliceLen: s.slice, Lanes: s.lanes,
 				Machine: b.machine.build,
 			},
 			Hooks: peer.Hooks{Exchanged: b.exchanged},

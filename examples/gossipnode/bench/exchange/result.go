@@ -2,7 +2,6 @@ package exchange
 
 import (
 	"fmt"
-	"strconv"
 	"strings"
 
 	"github.com/seed-97356399/murmuration/examples/gossipnode/bench/measure"
@@ -65,7 +64,7 @@ type Result struct {
 	Rounds            int    `json:"rounds"`
 	Slices            int    `json:"slices"`
 	SliceValues       int    `json:"slice_values"`
-	Window            int    `json:"window"`
+	Window            int    `json:"window"` // 0: 1 MiB to begin with, then what fills the link
 	GOMAXPROCS        int    `json:"gomaxprocs"`
 	CongestionControl string `json:"congestion_control"`
 	Security          string `json:"security"`
@@ -128,15 +127,7 @@ func (r Result) String() string {
 		who := []string{"Initiating", "Other"}[min(i, 1)]
 		fmt.Fprintf(&text, "%s process: peak memory %s of a budget of %s.\n", who, cli.Size(peak), cli.Size(r.PeakBudget))
 	}
-	fmt.Fprintf(&text, "\nCongestion control %s, security %s, muxer %s, window %s, slices of %s values, %s, GOMAXPROCS %d, %s.\n",
-		r.CongestionControl, r.Security, r.Muxer, windowName(r.Window), measure.Thousands(uint64(r.SliceValues)), cli.Plural(uint64(r.Lanes), "lane"), r.GOMAXPROCS, r.CPU)
+	fmt.Fprintf(&text, "\nCongestion control %s, security %s, muxer %s, slices of %s values, %s, GOMAXPROCS %d, %s.\n",
+		r.CongestionControl, r.Security, r.Muxer, measure.Thousands(uint64(r.SliceValues)), cli.Plural(uint64(r.Lanes), "lane"), r.GOMAXPROCS, r.CPU)
 	return text.String()
-}
-
-// windowName is the number of slices in flight in words.
-func windowName(slices int) string {
-	if slices == 0 {
-		return "1 MiB"
-	}
-	return strconv.Itoa(slices)
 }

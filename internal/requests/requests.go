@@ -1,0 +1,83 @@
+// Package requests speaks on streams of conversations that are no exchange: a request and its answer on each,
+// of which the frames are counted.
+package requests
+
+import (
+	"context"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/seed-97356399/murmuration/internal/framed"
+	"github.com/seed-97356399/murmuration/internal/idle"
+	"github.com/seed-97356399/murmuration/internal/tally"
+	"github.com/seed-97356399/murmuration/internal/wire"
+	"github.com/seed-97356399/murmuration/peer/seam"
+)
+
+// maxIdle bounds the streams of frames that are kept for their next use.
+const maxIdle = 16
+
+// Requests are those that a member makes, and answers. Safe for concurrent use.
+type Requests struct {
+	Run       string
+	Transport seam.Transport
+	Stall     time.Duration // bounds the wait for a frame
+	Tally     *tally.Tally
+	Log       *zap.Logger
+	idle      idle.Pool[*framed.Stream]
+}
+
+// New makes those of a run over a transport.
+func New(run string, transport seam.Transport, stall time.Duration, tally *tally.Tally, log *zap.Logger) *Requests {
+	return &Requests{
+		Run: run, Transport: transport, Stall: stall, Tally: tally, Log: log,
+		idle: idle.NewPool(maxIdle, func() *framed.Stream { return &framed.Stream{} }),
+	}
+}
+
+// Answering handles streams by answer, whose error says that no request could be read.
+func (r *Requests) Answering(answer func(*framed.Stream) error) seam.Handler {
+	return func(stream seam.Stream) {
+		s := r.idle.Take()
+		s.Begin(stream, r.Stall)
+		defer r.done(s)
+		err := answer(s)
+		if err == nil {
+			return
+		}
+		reason, theirs := wire.ReasonFor(err)
+		if !theirs {
+			s.Reset() // nobody is there to be told, or the peer is closing
+			return
+		}
+		r.Malformed(s.Remote(), reason, err)
+		s.Refuse(0, reason, err.Error())
+	}
+}
+
+// Converse speaks with a peer on a stream of its own, which it closes when talk has
+// returned, and resets if talk or ctx has ended too soon.
+func (r *Requests) Converse(ctx context.Context, to seam.PeerID, protocol seam.Protocol, talk func(*framed.Stream) error) error {
+	stream, err := r.Transport.Open(ctx, to, protocol, r.Run)
+	if err != nil {
+		return err
+	}
+	s := r.idle.Take()
+	defer r.done(s)
+	return s.Converse(ctx, stream, r.Stall, talk)
+}
+
+// Malformed says that what somebody has sent was no request.
+func (r *Requests) Malformed(from seam.PeerID, reason wire.Reason, err error) {
+	r.Tally.Declined(reason)
+	r.Log.Warn("refused a stream that speaks otherwise", zap.String("peer", string(from)), zap.Error(err), zap.String("remedy", reason.Remedy()))
+}
+
+// done counts what went over a stream, and takes it back; its stream is closed or
+// reset by then.
+func (r *Requests) done(s *framed.Stream) {
+	r.Tally.Moved(0, s.Sent, s.Received)
+	s.Stream = nil
+	r.idle.Put(s)
+}
