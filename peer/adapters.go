@@ -9,22 +9,22 @@ import (
 	"github.com/seed-97356399/murmuration/internal/admit"
 	"github.com/seed-97356399/murmuration/internal/tasks"
 	"github.com/seed-97356399/murmuration/peer/p2pnet"
-	"github.com/seed-97356399/murmuration/peer/seam"
 	"github.com/seed-97356399/murmuration/peer/swim"
+	"github.com/seed-97356399/murmuration/peer/transport"
 )
 
 // adapters are what a peer reaches the others by: those of its configuration, or the
 // default ones.
 type adapters struct {
-	transport  seam.Transport
+	transport  transport.Transport
 	own        *p2pnet.Transport // below transport; nil if that is Config.Network.Transport
-	membership seam.Membership
+	membership transport.Membership
 	guard      *admit.Guard // nil if everybody is admitted
 }
 
 // open brings them up. A relay that wants to know the peer is introduced to it, and whether
 // others can dial it is told, once that is known.
-func (a *adapters) open(network Network, introduce func(context.Context, seam.PeerID) error, reachable func(bool)) (err error) {
+func (a *adapters) open(network Network, introduce func(context.Context, transport.PeerID) error, reachable func(bool)) (err error) {
 	a.transport = network.Transport
 	if a.guard, err = network.guard(); err != nil {
 		return fmt.Errorf("%w: %w", ErrConfig, err)
@@ -55,7 +55,7 @@ func (a *adapters) open(network Network, introduce func(context.Context, seam.Pe
 }
 
 // disconnect ends the connections with a peer, if they are this peer's own.
-func (a *adapters) disconnect(id seam.PeerID) {
+func (a *adapters) disconnect(id transport.PeerID) {
 	if a.own != nil {
 		a.own.Disconnect(id)
 	}
@@ -63,8 +63,8 @@ func (a *adapters) disconnect(id seam.PeerID) {
 
 // service is a protocol that others may speak.
 type service struct {
-	protocol seam.Protocol
-	handler  seam.Handler
+	protocol transport.Protocol
+	handler  transport.Handler
 }
 
 // serve registers protocols of a run, until a life ends.

@@ -13,14 +13,14 @@ import (
 
 	"github.com/seed-97356399/murmuration/peer"
 	"github.com/seed-97356399/murmuration/peer/p2pnet"
-	"github.com/seed-97356399/murmuration/peer/seam"
+	"github.com/seed-97356399/murmuration/peer/transport"
 )
 
 // 300 connections on which nobody says anything keep no holder of the key out of a run
 // that has one, and the log of its peer names where they come from.
 func TestIdleConnectionsKeepNobodyOutOfAClosedRun(t *testing.T) {
 	const crowd, tries = 300, 8
-	admission := peer.Admission{RunKey: bytes.Repeat([]byte{7}, seam.MinRunKey)}
+	admission := peer.Admission{RunKey: bytes.Repeat([]byte{7}, transport.MinRunKey)}
 	core, logs := observer.New(zap.WarnLevel)
 	host := start(t, peer.Config{
 		Run:     "digits",
@@ -67,7 +67,7 @@ func TestIdleConnectionsKeepNobodyOutOfAClosedRun(t *testing.T) {
 	if in != tries {
 		t.Errorf("%d of %d holders of the key get in", in, tries)
 	}
-	if refused := host.Tallies().TransportRefused; refused["gave way"] == 0 {
+	if refused := host.Counters().TransportRefused; refused["gave way"] == 0 {
 		t.Errorf("none is counted that gave way: %v", refused)
 	}
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/seed-97356399/murmuration/averaging"
 	"github.com/seed-97356399/murmuration/peer"
 	"github.com/seed-97356399/murmuration/peer/p2pnet"
-	"github.com/seed-97356399/murmuration/peer/seam"
+	"github.com/seed-97356399/murmuration/peer/transport"
 	"github.com/seed-97356399/murmuration/topology"
 )
 
@@ -45,7 +45,7 @@ func TestRunKeyGuardsTheRelay(t *testing.T) {
 			}
 			t.Cleanup(func() { hidden.Close() })
 			got := make(chan int, 1)
-			if _, err := hidden.Handle(seam.ProtocolExchange, "smuggled", func(s seam.Stream) {
+			if _, err := hidden.Handle(transport.ProtocolExchange, "smuggled", func(s transport.Stream) {
 				n, _ := io.Copy(io.Discard, s)
 				got <- int(n)
 				s.Close()
@@ -79,7 +79,7 @@ func smuggle(t *testing.T, hidden *p2pnet.Transport, load []byte) (sent bool) {
 	if _, err := from.Connect(ctx, hidden.JoinAddresses()[0]); err != nil {
 		return false
 	}
-	s, err := from.Open(ctx, hidden.Self(), seam.ProtocolExchange, "smuggled")
+	s, err := from.Open(ctx, hidden.Self(), transport.ProtocolExchange, "smuggled")
 	if err != nil {
 		return false
 	}
@@ -101,7 +101,7 @@ func TestUnreachableMembersMeetThroughTheirRelay(t *testing.T) {
 	t.Parallel()
 	key := peer.Admission{RunKey: runKey}
 	relay := relayOf(t, key)
-	partners := make(chan seam.PeerID, 1<<10)
+	partners := make(chan transport.PeerID, 1<<10)
 	behind := func(join ...string) *peer.Peer {
 		return start(t, peer.Config{
 			Run:    "digits",

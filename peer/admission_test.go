@@ -14,14 +14,14 @@ import (
 
 	"github.com/seed-97356399/murmuration/peer"
 	"github.com/seed-97356399/murmuration/peer/memnet"
-	"github.com/seed-97356399/murmuration/peer/seam"
 	"github.com/seed-97356399/murmuration/peer/swim"
+	"github.com/seed-97356399/murmuration/peer/transport"
 )
 
 var runKey = bytes.Repeat([]byte{7}, 32)
 
 // writeList writes a list of peers; a change is one of the file's time too.
-func writeList(t *testing.T, path string, ids ...seam.PeerID) {
+func writeList(t *testing.T, path string, ids ...transport.PeerID) {
 	t.Helper()
 	text := "# those who train digits\n"
 	for i, id := range ids {
@@ -39,16 +39,16 @@ func writeList(t *testing.T, path string, ids ...seam.PeerID) {
 // membership for real networks.
 func place(t *testing.T, n *memnet.Network, name string) *memnet.Transport {
 	t.Helper()
-	transport, err := n.Transport(name)
+	tr, err := n.Transport(name)
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { transport.Close() })
-	return transport
+	t.Cleanup(func() { tr.Close() })
+	return tr
 }
 
 // guarded starts a peer that is choosy.
-func guarded(t *testing.T, at seam.Transport, a peer.Admission, log *zap.Logger, join ...string) *peer.Peer {
+func guarded(t *testing.T, at transport.Transport, a peer.Admission, log *zap.Logger, join ...string) *peer.Peer {
 	t.Helper()
 	return start(t, peer.Config{
 		Run:     "digits",
@@ -82,7 +82,7 @@ func TestRunKeyGuardsTheMembership(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer m.Close()
-		if err := m.Announce(seam.Record{Peer: rude.Self(), Run: "digits", Incarnation: 1}); err != nil {
+		if err := m.Announce(transport.Record{Peer: rude.Self(), Run: "digits", Incarnation: 1}); err != nil {
 			t.Fatal(err)
 		}
 		if err := m.Join(t.Context(), h.Self(), f.Self()); err == nil {
@@ -138,7 +138,7 @@ func TestAdmissionOverLoopback(t *testing.T) {
 	for end := time.Now().Add(controlPatience); err == nil && time.Now().Before(end); {
 		err = step(t, stranger, idle)
 	}
-	if !errors.Is(err, seam.ErrNotAdmitted) {
+	if !errors.Is(err, transport.ErrNotAdmitted) {
 		t.Errorf("the stranger's step: %v", err)
 	}
 	writeList(t, path)

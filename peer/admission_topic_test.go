@@ -8,7 +8,7 @@ import (
 	"github.com/seed-97356399/murmuration/peer"
 	"github.com/seed-97356399/murmuration/peer/control"
 	"github.com/seed-97356399/murmuration/peer/p2pnet"
-	"github.com/seed-97356399/murmuration/peer/seam"
+	"github.com/seed-97356399/murmuration/peer/transport"
 )
 
 // digesting is a peer of a run with a key that tells the others of itself.
@@ -31,12 +31,12 @@ func latest(p, of *peer.Peer) uint64 {
 }
 
 // eavesdrop takes part in the run's topic without its key.
-func eavesdrop(t *testing.T, at seam.Topics) (heard *atomic.Int64) {
+func eavesdrop(t *testing.T, at transport.Topics) (heard *atomic.Int64) {
 	t.Helper()
 	heard = new(atomic.Int64)
-	topic, err := at.Topic("murmuration/1/digits", nil, func(seam.PeerID, []byte) seam.Verdict {
+	topic, err := at.Topic("murmuration/1/digits", nil, func(transport.PeerID, []byte) transport.Verdict {
 		heard.Add(1)
-		return seam.Drop
+		return transport.Drop
 	})
 	if err != nil {
 		t.Fatal(err)

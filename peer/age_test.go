@@ -14,7 +14,7 @@ import (
 	"github.com/seed-97356399/murmuration/peer/peertest"
 )
 
-// TestADonorsWordOnItsAgeIsHeldToTheFlocks: newcomers that have copied the model of a member
+// TestADonorsWordOnItsAgeIsHeldToTheFlocks: joiners that have copied the model of a member
 // that says it is older than anything would tell it on in good faith, until the flock
 // believes whatever steps that member claims.
 func TestADonorsWordOnItsAgeIsHeldToTheFlocks(t *testing.T) {

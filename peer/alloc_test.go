@@ -75,7 +75,7 @@ func blamed(stack []uintptr) string {
 		switch {
 		case strings.Contains(name, "/peer/memnet."), strings.Contains(name, "/peer_test."):
 			return ""
-		case strings.Contains(name, "murmuration/peer."), strings.Contains(name, "murmuration/internal/talks."), strings.Contains(name, "murmuration/internal/tasks."):
+		case strings.Contains(name, "murmuration/peer."), strings.Contains(name, "murmuration/internal/conversations."), strings.Contains(name, "murmuration/internal/tasks."):
 			return name[strings.LastIndex(name, "/")+1:]
 		case !more:
 			return ""
@@ -108,12 +108,12 @@ func startEager(t *testing.T) (active *peer.Peer, machine *eager) {
 // accounted are the allocations of an exchange at both sides together, by the function
 // of a peer that makes them. The reasons are in docs/design/008.
 var accounted = map[string]float64{
-	"talks.(*outbound).open":    4, // the context that bounds the opening of the stream
-	"talks.newOngoing":          2, // the entry of the exchange, at each side
-	"talks.(*outbound).Propose": 1, // a goroutine of its own
-	"tasks.(*Group).Spawn":      1, // the same
-	"talks.(*Ongoing).exchange": 1, // a goroutine that writes
-	"talks.(*talk).hear":        1, // the name of the run in a proposal
+	"conversations.(*outbound).open":        4, // the context that bounds the opening of the stream
+	"conversations.newOngoing":              2, // the entry of the exchange, at each side
+	"conversations.(*outbound).Propose":     1, // a goroutine of its own
+	"tasks.(*Group).Spawn":                  1, // the same
+	"conversations.(*Ongoing).exchange":     1, // a goroutine that writes
+	"conversations.(*conversation).receive": 1, // the name of the run in a proposal
 }
 
 // TestExchangeAllocations: an exchange of 33 slices allocates nothing, beyond what the

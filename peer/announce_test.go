@@ -8,16 +8,16 @@ import (
 
 	"github.com/seed-97356399/murmuration/peer"
 	"github.com/seed-97356399/murmuration/peer/peertest"
-	"github.com/seed-97356399/murmuration/peer/seam"
+	"github.com/seed-97356399/murmuration/peer/transport"
 )
 
 // loud is a membership that counts what is announced.
 type loud struct {
-	seam.Membership
+	transport.Membership
 	announced *atomic.Int64
 }
 
-func (l loud) Announce(r seam.Record) error {
+func (l loud) Announce(r transport.Record) error {
 	l.announced.Add(1)
 	return l.Membership.Announce(r)
 }

@@ -107,12 +107,12 @@ func TestASilentAddressDelaysNoOther(t *testing.T) {
 }
 
 func TestTwoPeersOfOneRunOnOneTransportAreAnError(t *testing.T) {
-	transport, err := p2pnet.New(p2pnet.Config{Listen: []string{"127.0.0.1:0"}})
+	tr, err := p2pnet.New(p2pnet.Config{Listen: []string{"127.0.0.1:0"}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { transport.Close() })
-	config := peer.Config{Run: "digits", Params: newModel(), Network: peer.Network{Transport: transport}}
+	t.Cleanup(func() { tr.Close() })
+	config := peer.Config{Run: "digits", Params: newModel(), Network: peer.Network{Transport: tr}}
 	start(t, config)
 	config.Params = newModel()
 	if second, err := peer.Start(t.Context(), config); err == nil {

@@ -13,8 +13,8 @@ import (
 
 	"github.com/seed-97356399/murmuration/peer"
 	"github.com/seed-97356399/murmuration/peer/memnet"
-	"github.com/seed-97356399/murmuration/peer/seam"
 	"github.com/seed-97356399/murmuration/peer/stats"
+	"github.com/seed-97356399/murmuration/peer/transport"
 	"github.com/seed-97356399/murmuration/quant"
 	"github.com/seed-97356399/murmuration/tensor"
 )
@@ -156,7 +156,7 @@ func (k *threeKinds) measured(n uint64) func() bool {
 }
 
 // decisions are the codecs that were logged for a partner, in order.
-func (k *threeKinds) decisions(partner seam.PeerID) (codecs []string) {
+func (k *threeKinds) decisions(partner transport.PeerID) (codecs []string) {
 	entries := k.logged.FilterMessage("the link to a partner decides on its codec").FilterField(zap.String("peer", string(partner)))
 	for _, e := range entries.All() {
 		fields := e.ContextMap()

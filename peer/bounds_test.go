@@ -11,7 +11,7 @@ import (
 
 	"github.com/seed-97356399/murmuration/peer"
 	"github.com/seed-97356399/murmuration/peer/p2pnet"
-	"github.com/seed-97356399/murmuration/peer/seam"
+	"github.com/seed-97356399/murmuration/peer/transport"
 	"github.com/seed-97356399/murmuration/tensor"
 )
 
@@ -136,7 +136,7 @@ func TestExchangesThroughARelay(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	hidden := make(map[seam.PeerID]bool)
+	hidden := make(map[transport.PeerID]bool)
 	between := make(chan string, 1)
 	var relay []string
 	var all []*peer.Peer

@@ -10,7 +10,7 @@ import (
 	"github.com/seed-97356399/murmuration/internal/wire"
 	"github.com/seed-97356399/murmuration/peer"
 	"github.com/seed-97356399/murmuration/peer/memnet"
-	"github.com/seed-97356399/murmuration/peer/seam"
+	"github.com/seed-97356399/murmuration/peer/transport"
 )
 
 // acknowledge has a rogue propose an exchange and then acknowledge nothing, again and
@@ -84,10 +84,10 @@ func TestCloseBreaksExchangesOff(t *testing.T) {
 }
 
 // deaf is a transport that opens no stream for exchanges until it is told to give up.
-type deaf struct{ seam.Transport }
+type deaf struct{ transport.Transport }
 
-func (d deaf) Open(ctx context.Context, to seam.PeerID, protocol seam.Protocol, run string) (seam.Stream, error) {
-	if protocol == seam.ProtocolExchange {
+func (d deaf) Open(ctx context.Context, to transport.PeerID, protocol transport.Protocol, run string) (transport.Stream, error) {
+	if protocol == transport.ProtocolExchange {
 		<-ctx.Done()
 		return nil, ctx.Err()
 	}

@@ -13,7 +13,7 @@ import (
 	"github.com/seed-97356399/murmuration/peer/control"
 	"github.com/seed-97356399/murmuration/peer/memnet"
 	"github.com/seed-97356399/murmuration/peer/peertest"
-	"github.com/seed-97356399/murmuration/peer/seam"
+	"github.com/seed-97356399/murmuration/peer/transport"
 )
 
 // stepTime is how long a gradient takes in these tests.
@@ -29,16 +29,16 @@ type ruled struct {
 }
 
 // operatorID is the operator that a network of seed 0 will have.
-func operatorID(t *testing.T) seam.PeerID { return idOf(t, "operator") }
+func operatorID(t *testing.T) transport.PeerID { return idOf(t, "operator") }
 
-func idOf(t *testing.T, name string) seam.PeerID {
+func idOf(t *testing.T, name string) transport.PeerID {
 	t.Helper()
-	transport, err := memnet.New(memnet.Config{}).Transport(name)
+	tr, err := memnet.New(memnet.Config{}).Transport(name)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer transport.Close()
-	return transport.Self()
+	defer tr.Close()
+	return tr.Self()
 }
 
 // startRuled starts a flock that obeys an operator. more may change configurations.
@@ -61,14 +61,14 @@ func startRuled(t *testing.T, peers int, more func(i int, c *peer.Config)) *rule
 }
 
 // outsider is a transport of somebody who is no member.
-func (r *ruled) outsider(name string) seam.Transport {
+func (r *ruled) outsider(name string) transport.Transport {
 	r.t.Helper()
-	transport, err := r.Network.Transport(name)
+	tr, err := r.Network.Transport(name)
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	r.t.Cleanup(func() { transport.Close() })
-	return transport
+	r.t.Cleanup(func() { tr.Close() })
+	return tr
 }
 
 // train lets peer i take steps until its run is over.
@@ -180,7 +180,7 @@ func TestPausedStepHeedsItsContext(t *testing.T) {
 	})
 }
 
-// A newcomer to a paused run is paused before its first step, though nothing was
+// A joiner to a paused run is paused before its first step, though nothing was
 // published since it came; so is one that comes to a stopped run stopped.
 func TestLatecomerHearsWhatWasSaidBefore(t *testing.T) {
 	t.Parallel()
@@ -262,16 +262,16 @@ func TestZeroControlTakesNoPartInATopic(t *testing.T) {
 
 // publisher takes part in a topic from outside and hears what goes round.
 type publisher struct {
-	seam.Topic
+	transport.Topic
 	heard chan string
 }
 
-func (r *ruled) publisher(at seam.Transport) publisher {
+func (r *ruled) publisher(at transport.Transport) publisher {
 	r.t.Helper()
 	p := publisher{heard: make(chan string, 1000)}
-	topic, err := at.Topic("murmuration/1/"+peertest.Run, nil, func(_ seam.PeerID, message []byte) seam.Verdict {
+	topic, err := at.Topic("murmuration/1/"+peertest.Run, nil, func(_ transport.PeerID, message []byte) transport.Verdict {
 		p.heard <- string(message)
-		return seam.Drop
+		return transport.Drop
 	})
 	if err != nil {
 		r.t.Fatal(err)
@@ -282,10 +282,10 @@ func (r *ruled) publisher(at seam.Transport) publisher {
 }
 
 // topicless is a transport that has no topics.
-type topicless struct{ seam.Transport }
+type topicless struct{ transport.Transport }
 
-func (topicless) Topic(string, func(seam.PeerID) bool, seam.TopicHandler) (seam.Topic, error) {
-	return nil, seam.ErrNoTopics
+func (topicless) Topic(string, func(transport.PeerID) bool, transport.TopicHandler) (transport.Topic, error) {
+	return nil, transport.ErrNoTopics
 }
 
 // Without a topic, members that are asked tell what the operator has said.

@@ -34,30 +34,30 @@ func newOperator(t *testing.T) *p2pnet.Transport {
 	if err != nil {
 		t.Fatal(err)
 	}
-	transport, err := p2pnet.New(p2pnet.Config{Identity: key, Listen: []string{}})
+	tr, err := p2pnet.New(p2pnet.Config{Identity: key, Listen: []string{}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { transport.Close() })
-	return transport
+	t.Cleanup(func() { tr.Close() })
+	return tr
 }
 
 // Over libp2p and gossipsub: what an operator tells one peer reaches all, a latecomer
 // is paused before its first step, digests go round, and stop ends the run.
 func TestControlOverLoopback(t *testing.T) {
 	t.Parallel()
-	transport := newOperator(t)
+	tr := newOperator(t)
 	flock := peertest.Start(t, peertest.Config{
 		Peers: 3, Params: newModel, Loopback: true,
 		Configure: func(_ int, c *peer.Config) {
 			c.Training.Exchange.Pace.Every = 4
-			c.Network.Control = control.Config{Operator: transport.Self(), Digests: time.Second}
+			c.Network.Control = control.Config{Operator: tr.Self(), Digests: time.Second}
 		},
 	})
-	operator := control.Operator{Transport: transport, Run: peertest.Run}
+	operator := control.Operator{Transport: tr, Run: peertest.Run}
 	send := func(kind control.Kind, why string) {
 		t.Helper()
-		id, err := transport.Connect(t.Context(), flock.Peers[0].JoinAddresses()[0])
+		id, err := tr.Connect(t.Context(), flock.Peers[0].JoinAddresses()[0])
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -15,23 +15,23 @@ import (
 	"github.com/seed-97356399/murmuration/internal/wire"
 	"github.com/seed-97356399/murmuration/peer/memnet"
 	"github.com/seed-97356399/murmuration/peer/peertest"
-	"github.com/seed-97356399/murmuration/peer/seam"
 	"github.com/seed-97356399/murmuration/peer/swim"
+	"github.com/seed-97356399/murmuration/peer/transport"
 	"github.com/seed-97356399/murmuration/tensor"
 	"github.com/seed-97356399/murmuration/topology"
 )
 
 // crook is a member by its key that does, all at once, whatever a member can do wrong:
 // it pushes models back to back with the same number of exchange, holds the places of
-// exchanges and of newcomers, says that others are dead, lives a new life each moment,
+// exchanges and of joiners, says that others are dead, lives a new life each moment,
 // and answers whoever comes to it with pushes, silence and absurd numbers.
 type crook struct {
 	t          *testing.T
 	ctx        context.Context
 	transport  *memnet.Transport
-	membership seam.Membership
+	membership transport.Membership
 	flock      *peertest.Flock
-	victims    []seam.PeerID
+	victims    []transport.PeerID
 	layout     [32]byte
 	cut        uint64
 	direction  tensor.Vector // of the push, of norm 1
@@ -48,11 +48,11 @@ const (
 // startCrook has a crook join a flock and begin. It ends with the test.
 func startCrook(t *testing.T, flock *peertest.Flock, number int, pause time.Duration) *crook {
 	t.Helper()
-	transport, err := flock.Network.Transport(fmt.Sprint("crook-", number))
+	tr, err := flock.Network.Transport(fmt.Sprint("crook-", number))
 	if err != nil {
 		t.Fatal(err)
 	}
-	membership, err := swim.New(swim.Config{Transport: transport, Run: peertest.Run})
+	membership, err := swim.New(swim.Config{Transport: tr, Run: peertest.Run})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -62,7 +62,7 @@ func startCrook(t *testing.T, flock *peertest.Flock, number int, pause time.Dura
 		t.Fatal(err)
 	}
 	c := &crook{
-		t: t, ctx: ctx, transport: transport, membership: membership, flock: flock, victims: flock.IDs(), pause: pause,
+		t: t, ctx: ctx, transport: tr, membership: membership, flock: flock, victims: flock.IDs(), pause: pause,
 		layout: newLesson().Layout().Hash(), cut: r.Cut(), direction: make(tensor.Vector, newLesson().Layout().Len()),
 	}
 	random := rand.New(rand.NewPCG(77, 0)) // crooks push together
@@ -70,14 +70,14 @@ func startCrook(t *testing.T, flock *peertest.Flock, number int, pause time.Dura
 		c.direction[i] = float32(random.NormFloat64())
 	}
 	tensor.Scale(c.direction, float32(1/tensor.Norm2(c.direction)))
-	for protocol, handler := range map[seam.Protocol]seam.Handler{
-		seam.ProtocolExchange: c.serve, seam.ProtocolHello: c.welcome, seam.ProtocolState: c.hold,
+	for protocol, handler := range map[transport.Protocol]transport.Handler{
+		transport.ProtocolExchange: c.serve, transport.ProtocolHello: c.welcome, transport.ProtocolState: c.hold,
 	} {
-		if _, err := transport.Handle(protocol, peertest.Run, handler); err != nil {
+		if _, err := tr.Handle(protocol, peertest.Run, handler); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if _, err := transport.Connect(ctx, flock.Peers[0].JoinAddresses()[0]); err != nil {
+	if _, err := tr.Connect(ctx, flock.Peers[0].JoinAddresses()[0]); err != nil {
 		t.Fatal(err)
 	}
 	if err := membership.Join(ctx, c.victims[0]); err != nil {
@@ -97,7 +97,7 @@ func startCrook(t *testing.T, flock *peertest.Flock, number int, pause time.Dura
 	})
 	t.Cleanup(func() {
 		cancel()
-		transport.Close()
+		tr.Close()
 		c.work.Wait()
 		membership.Close()
 	})
@@ -118,13 +118,13 @@ func (c *crook) loop(do func() time.Duration) {
 
 func (c *crook) announce(life uint64) {
 	// What it is refused it does not mind.
-	_ = c.membership.Announce(seam.Record{
+	_ = c.membership.Announce(transport.Record{
 		Peer: c.transport.Self(), Run: peertest.Run, Incarnation: life, Role: uint8(topology.Active), Steps: 200, Addresses: c.transport.Addresses(),
 	})
 }
 
 // open opens a stream to a victim that ends after so long.
-func (c *crook) open(victim int, protocol seam.Protocol, lasts time.Duration) (stream seam.Stream, done func()) {
+func (c *crook) open(victim int, protocol transport.Protocol, lasts time.Duration) (stream transport.Stream, done func()) {
 	ctx, cancel := context.WithTimeout(c.ctx, lasts)
 	stream, err := c.transport.Open(ctx, c.victims[victim], protocol, peertest.Run)
 	if err != nil {
@@ -137,7 +137,7 @@ func (c *crook) open(victim int, protocol seam.Protocol, lasts time.Duration) (s
 
 // propose proposes an exchange, always of the same number, and tells whether it is
 // accepted.
-func (c *crook) propose(stream seam.Stream, frames *wire.Reader) bool {
+func (c *crook) propose(stream transport.Stream, frames *wire.Reader) bool {
 	frame, err := wire.Pack(nil, 1, wire.Propose{
 		Opening: wire.Opening{Run: peertest.Run, Layout: c.layout, Incarnation: 1, SliceLen: replica.DefaultSliceLen, Cut: c.cut, Codecs: []uint8{1}},
 		Overlap: 1, Lanes: 1,
@@ -155,7 +155,7 @@ func (c *crook) propose(stream seam.Stream, frames *wire.Reader) bool {
 
 // push shows a victim a model far away and takes its answer.
 func (c *crook) push(victim int) time.Duration {
-	stream, done := c.open(victim, seam.ProtocolExchange, crookHolds)
+	stream, done := c.open(victim, transport.ProtocolExchange, crookHolds)
 	if stream == nil {
 		return c.pause
 	}
@@ -179,7 +179,7 @@ func (c *crook) push(victim int) time.Duration {
 }
 
 // write seals a frame and sends it.
-func (c *crook) write(stream seam.Stream, frame []byte, header wire.Header) {
+func (c *crook) write(stream transport.Stream, frame []byte, header wire.Header) {
 	if err := wire.Seal(frame, header); err != nil {
 		c.t.Error(err)
 	}
@@ -188,7 +188,7 @@ func (c *crook) write(stream seam.Stream, frame []byte, header wire.Header) {
 
 // keepSilent proposes and says nothing more.
 func (c *crook) keepSilent(victim int) time.Duration {
-	stream, done := c.open(victim, seam.ProtocolExchange, crookHolds)
+	stream, done := c.open(victim, transport.ProtocolExchange, crookHolds)
 	if stream == nil {
 		return c.pause
 	}
@@ -202,7 +202,7 @@ func (c *crook) keepSilent(victim int) time.Duration {
 
 // copySlowly asks for a copy of the model and reads none of it.
 func (c *crook) copySlowly(victim int) time.Duration {
-	stream, done := c.open(victim, seam.ProtocolState, crookHolds)
+	stream, done := c.open(victim, transport.ProtocolState, crookHolds)
 	if stream == nil {
 		return c.pause
 	}
@@ -214,7 +214,7 @@ func (c *crook) copySlowly(victim int) time.Duration {
 	stream.Write(frame)
 	frames := wire.NewReader(stream, wire.MaxPayload)
 	if header, _, err := frames.Next(); err == nil && header.Type == wire.TypeManifest {
-		frames.Next() // which comes when the donor gives up
+		frames.Next() // which comes when the state server gives up
 	}
 	return c.pause
 }
@@ -222,7 +222,7 @@ func (c *crook) copySlowly(victim int) time.Duration {
 // declareDead tells one member, in memberlist's own words, that another is dead, in a
 // life that it cannot outlive.
 func (c *crook) declareDead(whom, victim int) {
-	stream, done := c.open(victim, seam.ProtocolSwim, time.Second)
+	stream, done := c.open(victim, transport.ProtocolSwim, time.Second)
 	if stream == nil {
 		return
 	}
@@ -238,7 +238,7 @@ func (c *crook) declareDead(whom, victim int) {
 
 // serve accepts whatever exchange is proposed, and answers with the longest push that
 // the proposer's bound lets through, with silence, or with what has no sense.
-func (c *crook) serve(stream seam.Stream) {
+func (c *crook) serve(stream transport.Stream) {
 	defer stream.Reset()
 	stream.SetReadDeadline(time.Now().Add(crookHolds))
 	frames := wire.NewReader(stream, wire.MaxPayload)
@@ -268,7 +268,7 @@ func (c *crook) serve(stream seam.Stream) {
 }
 
 // welcome tells whoever says hello that it has lived for ever.
-func (c *crook) welcome(stream seam.Stream) {
+func (c *crook) welcome(stream transport.Stream) {
 	defer stream.Close()
 	if _, _, err := wire.NewReader(stream, wire.MaxHandshake).Next(); err != nil {
 		return
@@ -280,8 +280,8 @@ func (c *crook) welcome(stream seam.Stream) {
 	stream.Write(frame)
 }
 
-// hold gives a newcomer nothing.
-func (c *crook) hold(stream seam.Stream) {
+// hold gives a joiner nothing.
+func (c *crook) hold(stream transport.Stream) {
 	defer stream.Reset()
 	stream.SetReadDeadline(time.Now().Add(crookHolds))
 	io.Copy(io.Discard, stream)

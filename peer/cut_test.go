@@ -15,7 +15,7 @@ import (
 	"github.com/seed-97356399/murmuration/peer"
 	"github.com/seed-97356399/murmuration/peer/memnet"
 	"github.com/seed-97356399/murmuration/peer/p2pnet"
-	"github.com/seed-97356399/murmuration/peer/seam"
+	"github.com/seed-97356399/murmuration/peer/transport"
 	"github.com/seed-97356399/murmuration/quant"
 	"github.com/seed-97356399/murmuration/tensor"
 )
@@ -23,7 +23,7 @@ import (
 // cutter is a transport whose exchanges break: each stream that it opens is reset
 // after a random number of bytes, in either direction, until it has made its cuts.
 type cutter struct {
-	seam.Transport
+	transport.Transport
 	mu     sync.Mutex
 	random *rand.Rand
 	most   int   // bytes that pass before a cut, about what an exchange takes
@@ -32,16 +32,16 @@ type cutter struct {
 	armed  atomic.Bool // streams opened from then on are cut
 }
 
-func (c *cutter) Open(ctx context.Context, to seam.PeerID, protocol seam.Protocol, run string) (seam.Stream, error) {
+func (c *cutter) Open(ctx context.Context, to transport.PeerID, protocol transport.Protocol, run string) (transport.Stream, error) {
 	stream, err := c.Transport.Open(ctx, to, protocol, run)
-	if err != nil || protocol != seam.ProtocolExchange {
+	if err != nil || protocol != transport.ProtocolExchange {
 		return stream, err
 	}
 	return c.cut(stream), nil
 }
 
 // OpenLane cuts lanes as Open does first streams.
-func (c *cutter) OpenLane(ctx context.Context, to seam.PeerID, protocol seam.Protocol, run string, lane int) (seam.Stream, error) {
+func (c *cutter) OpenLane(ctx context.Context, to transport.PeerID, protocol transport.Protocol, run string, lane int) (transport.Stream, error) {
 	stream, err := c.Transport.OpenLane(ctx, to, protocol, run, lane)
 	if err != nil {
 		return nil, err
@@ -50,7 +50,7 @@ func (c *cutter) OpenLane(ctx context.Context, to seam.PeerID, protocol seam.Pro
 }
 
 // cut makes a stream one that is cut, if there are cuts to make.
-func (c *cutter) cut(stream seam.Stream) seam.Stream {
+func (c *cutter) cut(stream transport.Stream) transport.Stream {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if !c.armed.Load() || c.made.Load() >= c.wanted {
@@ -64,7 +64,7 @@ func (c *cutter) cut(stream seam.Stream) seam.Stream {
 // cutStream is reset once its budget of bytes is used up: of a frame that is being
 // written, the bytes within the budget still go out.
 type cutStream struct {
-	seam.Stream
+	transport.Stream
 	budget atomic.Int64
 	cut    atomic.Bool
 	made   *atomic.Int64
@@ -254,12 +254,12 @@ func TestCutsAnywhereLoseNothingOverLoopback(t *testing.T) {
 			t.Parallel()
 			var networks [2]peer.Network
 			for i := range networks {
-				transport, err := p2pnet.New(p2pnet.Config{Listen: []string{"127.0.0.1:0"}})
+				tr, err := p2pnet.New(p2pnet.Config{Listen: []string{"127.0.0.1:0"}})
 				if err != nil {
 					t.Fatal(err)
 				}
-				t.Cleanup(func() { transport.Close() })
-				networks[i].Transport = transport
+				t.Cleanup(func() { tr.Close() })
+				networks[i].Transport = tr
 			}
 			pair := startCutPair(t, codec.name, codec.most, 1, networks, func(i int) []string {
 				if i == 0 {

@@ -11,7 +11,7 @@ import (
 	"github.com/seed-97356399/murmuration/peer"
 	"github.com/seed-97356399/murmuration/peer/description"
 	"github.com/seed-97356399/murmuration/peer/memnet"
-	"github.com/seed-97356399/murmuration/peer/seam"
+	"github.com/seed-97356399/murmuration/peer/transport"
 )
 
 func describing(pairs ...string) (fields []description.Field) {
@@ -67,7 +67,7 @@ func TestARunDescribesItself(t *testing.T) {
 			t.Errorf("asked by one without a model: %v, declined %v times", err, smaller.Stats().Exchanges.Declined-declined)
 		}
 		found, err := peer.Admission{}.Inquire(t.Context(), asker, "mem:smaller", "digits", [32]byte{1})
-		if value, _ := found.Description.Value("rate"); !errors.Is(err, seam.ErrLayout) || value != "0.1" || found.Signer != founder.Self() {
+		if value, _ := found.Description.Value("rate"); !errors.Is(err, transport.ErrLayout) || value != "0.1" || found.Signer != founder.Self() {
 			t.Errorf("found %+v, %v", found, err)
 		}
 	})
@@ -85,7 +85,7 @@ func TestADescriptionOutlivesItsFounder(t *testing.T) {
 		if err := founder.SaveAll(&saved); err != nil {
 			t.Error(err)
 		}
-		for want, data := range map[seam.PeerID]string{founder.Self(): "mnist", "": "fashion"} {
+		for want, data := range map[transport.PeerID]string{founder.Self(): "mnist", "": "fashion"} {
 			again := config
 			again.Params, again.Network = newModel(), inMemory(t, network, "again-"+data, "digits")
 			again.Network.Description = description.Of("", describing("data", data)...).Fields
@@ -138,7 +138,7 @@ func TestADescriptionIsRenewed(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer verifier.Close()
-		found := func(at *peer.Node) (seam.PeerID, string) {
+		found := func(at *peer.Node) (transport.PeerID, string) {
 			d, err := at.Description().Open(verifier, "digits")
 			if err != nil {
 				t.Error(err)

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/seed-97356399/murmuration/internal/wire"
-	"github.com/seed-97356399/murmuration/peer/seam"
+	"github.com/seed-97356399/murmuration/peer/transport"
 	"github.com/seed-97356399/murmuration/tensor"
 )
 
@@ -41,7 +41,7 @@ func (r *rogue) hearQuestion(frames *wire.Reader) {
 	}
 }
 
-func (r *rogue) answer(stream seam.Stream, answer wire.Settled) {
+func (r *rogue) answer(stream transport.Stream, answer wire.Settled) {
 	r.t.Helper()
 	frame, err := wire.Pack(nil, 1, answer)
 	if err != nil {
@@ -98,7 +98,7 @@ func TestTheHostAsksOfItsOwnAccord(t *testing.T) {
 		r.leaveInDoubt()
 		time.Sleep(20 * time.Second) // nobody listens there
 		asked := make(chan struct{})
-		stop, err := r.transport.Handle(seam.ProtocolExchange, "digits", func(stream seam.Stream) {
+		stop, err := r.transport.Handle(transport.ProtocolExchange, "digits", func(stream transport.Stream) {
 			defer stream.Close()
 			r.hearQuestion(wire.NewReader(stream, 0))
 			r.answer(stream, wire.Settled{Known: true, Applied: 1})

@@ -8,11 +8,11 @@ import (
 	"github.com/seed-97356399/murmuration/averaging"
 	"github.com/seed-97356399/murmuration/internal/arrival"
 	"github.com/seed-97356399/murmuration/internal/collective"
+	"github.com/seed-97356399/murmuration/internal/conversations"
 	"github.com/seed-97356399/murmuration/internal/orders"
+	"github.com/seed-97356399/murmuration/internal/presence"
 	"github.com/seed-97356399/murmuration/internal/replica"
-	"github.com/seed-97356399/murmuration/internal/roster"
-	"github.com/seed-97356399/murmuration/internal/sumtalks"
-	"github.com/seed-97356399/murmuration/internal/talks"
+	"github.com/seed-97356399/murmuration/internal/sumnet"
 	"github.com/seed-97356399/murmuration/internal/tasks"
 )
 
@@ -21,7 +21,7 @@ type question struct {
 	event collective.Event
 	// proposed and verdict come with Proposed: the exchange, and where its handler
 	// waits to hear Accept or Refuse.
-	proposed *talks.Ongoing
+	proposed *conversations.Ongoing
 	verdict  chan<- averaging.Action
 }
 
@@ -38,21 +38,21 @@ func (q *question) decline(why averaging.Reason) {
 
 // driver has a trainer's machine decide, and carries out what it says. The loop of the node owns it.
 type driver struct {
-	entry   entry
-	machine collective.Machine
-	replica *replica.Replica
-	steps   *training
-	talks   *talks.Talks
-	roster  *roster.Roster // the loop's, as the memory is
-	memory  *arrival.Memory
-	life    *tasks.Life // of the trainer
-	log     *zap.Logger
+	entry         entry
+	machine       collective.Machine
+	replica       *replica.Replica
+	steps         *training
+	conversations *conversations.Conversations
+	presence      *presence.Presence // the loop's, as the memory is
+	memory        *arrival.Memory
+	life          *tasks.Life // of the trainer
+	log           *zap.Logger
 
 	unresolved int            // exchanges in doubt, as the machine was last told
 	pace       averaging.Pace // as the machine has it
 	settled    bool           // nothing is left to do, which the others are yet to hear
 
-	running map[talks.Key]*talks.Ongoing
+	running map[conversations.Key]*conversations.Ongoing
 	timers  [collective.TimerKinds]setTimer
 	events  []question          // waiting to be handled, the oldest first
 	actions []collective.Action // scratch
@@ -81,7 +81,7 @@ func (d *driver) enrol() {
 	e.described.Recall(e.after.Description)
 	w.orders.Train(e.begun, e.listener)
 	w.orders.Recall(e.after.Orders)
-	d.roster.Train(d.machine.Traits().Algorithm, e.after.Incarnation)
+	d.presence.Train(d.machine.Traits().Algorithm, e.after.Incarnation)
 }
 
 // tell has the machine hear of an event after those before.
@@ -112,7 +112,7 @@ func (d *driver) unanswered(q *question) {
 	if q.verdict == nil {
 		return
 	}
-	delete(d.running, talks.KeyOf(q.event))
+	delete(d.running, conversations.KeyOf(q.event))
 	q.decline(averaging.Round)
 }
 
@@ -121,7 +121,7 @@ func (d *driver) unanswered(q *question) {
 func (d *driver) begin(q question) bool {
 	switch q.event.Kind {
 	case averaging.Proposed, collective.Offered:
-		key := talks.KeyOf(q.event)
+		key := conversations.KeyOf(q.event)
 		if _, twice := d.running[key]; twice {
 			q.decline(averaging.Busy)
 			return false
@@ -129,23 +129,23 @@ func (d *driver) begin(q question) bool {
 		d.running[key] = q.proposed
 	case averaging.Refused, averaging.Finished, averaging.Failed:
 		if q.event.Kind == averaging.Finished {
-			d.memory.Proved(d.roster.Proved(q.event.Peer))
+			d.memory.Proved(d.presence.Proved(q.event.Peer))
 		}
-		delete(d.running, talks.KeyOf(q.event))
+		delete(d.running, conversations.KeyOf(q.event))
 	}
 	return true
 }
 
 func (d *driver) carryOut(action collective.Action, cause *question) {
-	key := talks.Key{Peer: action.Peer, Exchange: action.Exchange, Inbound: action.Inbound}
+	key := conversations.Key{Peer: action.Peer, Exchange: action.Exchange, Inbound: action.Inbound}
 	switch action.Kind {
 	case averaging.Proceed:
 		d.steps.goOn(action.Batch)
 	case averaging.Propose:
-		x, begun := d.talks.Propose(action.Action)
+		x, begun := d.conversations.Propose(action.Action)
 		d.started(action, key, x, begun)
 	case averaging.Accept, averaging.Refuse:
-		if cause.verdict == nil || key != talks.KeyOf(cause.event) {
+		if cause.verdict == nil || key != conversations.KeyOf(cause.event) {
 			return // the machine answers what was not asked, or twice
 		}
 		if action.Kind == averaging.Refuse {
@@ -155,7 +155,7 @@ func (d *driver) carryOut(action collective.Action, cause *question) {
 		cause.verdict = nil
 	case averaging.Abort:
 		if x, ok := d.running[key]; ok {
-			d.talks.Abort(x)
+			d.conversations.Abort(x)
 			delete(d.running, key)
 		}
 	case averaging.SetTimer:
@@ -172,15 +172,15 @@ func (d *driver) carryOut(action collective.Action, cause *question) {
 
 // carryOutCollective is carryOut for what only the algorithms in lock-step and those with a
 // server ask for. docs/design/020 says how.
-func (d *driver) carryOutCollective(action collective.Action, key talks.Key) {
+func (d *driver) carryOutCollective(action collective.Action, key conversations.Key) {
 	averages, pools := d.steps.updates != nil, d.steps.pools
 	switch kind := action.Kind; {
 	case kind == collective.Tell:
-		d.talks.Tell(action)
+		d.conversations.Tell(action)
 	case kind == collective.Note:
-		sumtalks.Log(d.log, *action.Fact)
+		sumnet.Log(d.log, *action.Fact)
 	case kind == collective.Send:
-		x, begun := d.talks.Send(action)
+		x, begun := d.conversations.Send(action)
 		d.started(action, key, x, begun)
 	case kind == collective.Pool && pools:
 		d.replica.Pool(action.Weight)
@@ -202,7 +202,7 @@ func (d *driver) carryOutCollective(action collective.Action, key talks.Key) {
 
 // started keeps account of an exchange or a transfer that this peer has begun, and tells the
 // machine of one that it has not: the peer is closing, or has no model to share yet.
-func (d *driver) started(action collective.Action, key talks.Key, x *talks.Ongoing, begun bool) {
+func (d *driver) started(action collective.Action, key conversations.Key, x *conversations.Ongoing, begun bool) {
 	if begun {
 		d.running[key] = x
 		return
@@ -214,7 +214,7 @@ func (d *driver) started(action collective.Action, key talks.Key, x *talks.Ongoi
 
 // doubts tells the machine how many exchanges are in doubt, if that has changed.
 func (d *driver) doubts() {
-	if n := d.talks.Unresolved(); n != d.unresolved {
+	if n := d.conversations.Unresolved(); n != d.unresolved {
 		d.unresolved = n
 		d.events = append(d.events, news(averaging.Event{Kind: averaging.Doubt, Unresolved: n}))
 	}
@@ -246,7 +246,7 @@ func (d *driver) fire(now time.Time) {
 
 // tick sees to what comes with time: doubts, pace, and whether the flock has done its work.
 func (d *driver) tick() {
-	d.talks.Repair(time.Now())
+	d.conversations.Repair(time.Now())
 	d.doubts()
 }
 
@@ -254,7 +254,7 @@ func (d *driver) tick() {
 func (d *driver) progress() {
 	d.changePace()
 	if paced := d.machine.Traits().Pace; paced != nil {
-		d.steps.tally.Paced(paced.Every())
+		d.steps.counters.Paced(paced.Every())
 	}
 	if d.steps.arrival.Open() && d.steps.work.finished() && d.steps.conclude() {
 		d.tell(averaging.Event{Kind: averaging.RunOver})

@@ -27,7 +27,7 @@
 // concurrent use.
 //
 // Where to go next: package tensor for parameters and their layout, package
-// peertest to test a service with several peers in one process, package seam to
+// peertest to test a service with several peers in one process, package transport to
 // bring a transport or membership of one's own, package averaging for who talks
 // to whom. docs/ARCHITECTURE.md tells the life of an exchange.
 package peer

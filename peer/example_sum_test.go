@@ -13,15 +13,15 @@ import (
 
 // memberOf joins a run in memory. A Network without Transport and Membership is one over TCP.
 func memberOf(ctx context.Context, network *memnet.Network, name string, join []string) (*peer.Node, error) {
-	transport, err := network.Transport(name)
+	tr, err := network.Transport(name)
 	if err != nil {
 		return nil, err
 	}
-	membership, err := network.Membership(transport, "heights")
+	membership, err := network.Membership(tr, "heights")
 	if err != nil {
 		return nil, err
 	}
-	return peer.Join(ctx, peer.Network{Run: "heights", Join: join, Transport: transport, Membership: membership})
+	return peer.Join(ctx, peer.Network{Run: "heights", Join: join, Transport: tr, Membership: membership})
 }
 
 // Each of three members has measured some people, and all learn the mean height: none tells another of a

@@ -11,7 +11,7 @@ import (
 	"github.com/seed-97356399/murmuration/internal/wire"
 	"github.com/seed-97356399/murmuration/peer/control"
 	"github.com/seed-97356399/murmuration/peer/optim"
-	"github.com/seed-97356399/murmuration/peer/seam"
+	"github.com/seed-97356399/murmuration/peer/transport"
 	"github.com/seed-97356399/murmuration/tensor"
 )
 
@@ -19,7 +19,7 @@ import (
 // a flock needs. It is no setting: whoever could turn the terms down for a whole flock
 // would let a liar back in as often as it likes.
 func (p *Peer) ShortenQuarantine(first, most time.Duration) {
-	p.links.SetTerms(first, most)
+	p.links.SetPeriods(first, most)
 }
 
 // IsRefusal tells whether err is a partner's REFUSE in the middle of an exchange.
@@ -38,7 +38,7 @@ func (p *Peer) Kept() map[string]int {
 	kept := map[string]int{}
 	kept["present members"] = len(p.flock.Records())
 	past, _ := p.flock.Past()
-	departed := map[seam.PeerID]bool{}
+	departed := map[transport.PeerID]bool{}
 	for _, life := range past {
 		departed[life.Peer] = !p.flock.Here(life.Peer)
 	}
@@ -48,7 +48,7 @@ func (p *Peer) Kept() map[string]int {
 		}
 	}
 	kept["links"] = len(p.links.Measured())
-	kept["sessions"], kept["exchanges under way"], kept["repairs"] = p.talks.Kept()
+	kept["sessions"], kept["exchanges under way"], kept["repairs"] = p.conversations.Kept()
 	return kept
 }
 

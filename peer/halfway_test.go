@@ -10,18 +10,18 @@ import (
 	"github.com/seed-97356399/murmuration/peer"
 	"github.com/seed-97356399/murmuration/peer/memnet"
 	"github.com/seed-97356399/murmuration/peer/peertest"
-	"github.com/seed-97356399/murmuration/peer/seam"
+	"github.com/seed-97356399/murmuration/peer/transport"
 )
 
 // handless is a transport that takes no handler of one protocol.
 type handless struct {
-	seam.Transport
-	protocol seam.Protocol
+	transport.Transport
+	protocol transport.Protocol
 }
 
 var errHandless = errors.New("no handler")
 
-func (h handless) Handle(protocol seam.Protocol, run string, handler seam.Handler) (func(), error) {
+func (h handless) Handle(protocol transport.Protocol, run string, handler transport.Handler) (func(), error) {
 	if protocol == h.protocol {
 		return nil, errHandless
 	}
@@ -36,7 +36,7 @@ func TestAStartThatFailsHalfWayLeavesNothing(t *testing.T) {
 			Training: peer.Training{Params: newModel()},
 		}
 		config.Network.Run = peertest.Run
-		config.Network.Transport = handless{config.Network.Transport, seam.ProtocolState}
+		config.Network.Transport = handless{config.Network.Transport, transport.ProtocolState}
 		if p, err := peer.Start(t.Context(), config); !errors.Is(err, errHandless) {
 			t.Fatalf("%v, %v", p, err)
 		}

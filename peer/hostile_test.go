@@ -8,17 +8,17 @@ import (
 	"github.com/seed-97356399/murmuration/internal/wire"
 	"github.com/seed-97356399/murmuration/peer"
 	"github.com/seed-97356399/murmuration/peer/memnet"
-	"github.com/seed-97356399/murmuration/peer/seam"
+	"github.com/seed-97356399/murmuration/peer/transport"
 )
 
 // asked is the reason for which the host refuses what a transport sends first on a
 // stream, 0 if it does not refuse.
-func (r *rogue) asked(transport *memnet.Transport, frame []byte) wire.Reason {
+func (r *rogue) asked(tr *memnet.Transport, frame []byte) wire.Reason {
 	r.t.Helper()
-	if _, err := transport.Connect(r.t.Context(), "mem:host"); err != nil {
+	if _, err := tr.Connect(r.t.Context(), "mem:host"); err != nil {
 		r.t.Fatal(err)
 	}
-	stream, err := transport.Open(r.t.Context(), r.host.Self(), seam.ProtocolExchange, "digits")
+	stream, err := tr.Open(r.t.Context(), r.host.Self(), transport.ProtocolExchange, "digits")
 	if err != nil {
 		r.t.Fatal(err)
 	}

@@ -18,7 +18,7 @@ import (
 	"github.com/seed-97356399/murmuration/peer/memnet"
 	"github.com/seed-97356399/murmuration/peer/optim"
 	"github.com/seed-97356399/murmuration/peer/peertest"
-	"github.com/seed-97356399/murmuration/peer/seam"
+	"github.com/seed-97356399/murmuration/peer/transport"
 	"github.com/seed-97356399/murmuration/tensor"
 )
 
@@ -39,7 +39,7 @@ const (
 type verdict struct {
 	accuracy, worst float64
 	steps           float64 // of an honest member, on average
-	accused         map[seam.PeerID]bool
+	accused         map[transport.PeerID]bool
 	lines           int
 	heap            uint64 // bytes, at most, in the second half
 	goroutines      int    // at most
@@ -49,7 +49,7 @@ type verdict struct {
 
 // train has a flock train in which so many of the members are crooks.
 func (w world) train(t *testing.T, crooks int) (v verdict) {
-	v.accused, v.kept = map[seam.PeerID]bool{}, map[string]int{}
+	v.accused, v.kept = map[transport.PeerID]bool{}, map[string]int{}
 	var mu sync.Mutex
 	core, logged := observer.New(zapcore.InfoLevel)
 	honest := w.peers - crooks
@@ -61,7 +61,7 @@ func (w world) train(t *testing.T, crooks int) (v verdict) {
 			c.Training.Schedule = optim.Schedule{Rate: 0.2}
 			c.Training.Optimizer = &optim.SGD{}
 			c.Network.Log = zap.New(core)
-			c.Training.Hooks.Quarantined = func(partner seam.PeerID, _ time.Duration, _ error) {
+			c.Training.Hooks.Quarantined = func(partner transport.PeerID, _ time.Duration, _ error) {
 				mu.Lock()
 				defer mu.Unlock()
 				v.accused[partner] = true

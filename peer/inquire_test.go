@@ -8,7 +8,7 @@ import (
 
 	"github.com/seed-97356399/murmuration/peer"
 	"github.com/seed-97356399/murmuration/peer/memnet"
-	"github.com/seed-97356399/murmuration/peer/seam"
+	"github.com/seed-97356399/murmuration/peer/transport"
 )
 
 // Who inquires learns who is there, how far away, and why it would not be let in;
@@ -38,15 +38,15 @@ func TestInquire(t *testing.T) {
 			layout             [32]byte
 			want               error
 		}{
-			{"another model", "mem:host", "digits", [32]byte{1}, seam.ErrLayout},
-			{"another run", "mem:host", "letters", layout, seam.ErrUnknownRun},
-			{"nobody", "mem:nobody", "digits", layout, seam.ErrUnreachable},
+			{"another model", "mem:host", "digits", [32]byte{1}, transport.ErrLayout},
+			{"another run", "mem:host", "letters", layout, transport.ErrUnknownRun},
+			{"nobody", "mem:nobody", "digits", layout, transport.ErrUnreachable},
 		} {
 			found, err := peer.Admission{}.Inquire(t.Context(), asker, c.address, c.run, c.layout)
 			if !errors.Is(err, c.want) {
 				t.Errorf("%s: %v, want %v", c.name, err, c.want)
 			}
-			if reached := found.Peer != "" && found.RoundTrip > 0; reached != (c.want != seam.ErrUnreachable) {
+			if reached := found.Peer != "" && found.RoundTrip > 0; reached != (c.want != transport.ErrUnreachable) {
 				t.Errorf("%s: found %+v", c.name, found)
 			}
 		}

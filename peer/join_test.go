@@ -16,23 +16,23 @@ import (
 	"github.com/seed-97356399/murmuration/peer"
 	"github.com/seed-97356399/murmuration/peer/memnet"
 	"github.com/seed-97356399/murmuration/peer/peertest"
-	"github.com/seed-97356399/murmuration/peer/seam"
+	"github.com/seed-97356399/murmuration/peer/transport"
 	"github.com/seed-97356399/murmuration/tensor"
 )
 
 // inMemory gives a peer a place of its own on an in-memory network.
 func inMemory(t *testing.T, n *memnet.Network, name, run string) peer.Network {
 	t.Helper()
-	transport, err := n.Transport(name)
+	tr, err := n.Transport(name)
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { transport.Close() })
-	membership, err := n.Membership(transport, run)
+	t.Cleanup(func() { tr.Close() })
+	membership, err := n.Membership(tr, run)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return peer.Network{Transport: transport, Membership: membership}
+	return peer.Network{Transport: tr, Membership: membership}
 }
 
 func start(t *testing.T, config peer.Config) *peer.Peer {
@@ -112,8 +112,8 @@ func TestRefusalsNameTheReasonOnBothSides(t *testing.T) {
 		params *tensor.Params
 		want   error
 	}{
-		{"another layout", "digits", tensor.NewParams(other), seam.ErrLayout},
-		{"another run", "letters", newModel(), seam.ErrUnknownRun},
+		{"another layout", "digits", tensor.NewParams(other), transport.ErrLayout},
+		{"another run", "letters", newModel(), transport.ErrUnknownRun},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -129,17 +129,17 @@ func TestRefusalsNameTheReasonOnBothSides(t *testing.T) {
 					t.Errorf("waiting for members: %v, want %v", err, c.want)
 				}
 				err := step(t, guest, idle)
-				var refused *seam.RefusedError
+				var refused *transport.RefusedError
 				if !errors.Is(err, c.want) || !errors.As(err, &refused) || refused.Peer != host.Self() {
 					t.Fatalf("the guest's step: %v, want %v by the host", err, c.want)
 				}
 				if !strings.Contains(err.Error(), "same") {
 					t.Errorf("%q names no remedy", err)
 				}
-				if c.want == seam.ErrLayout && !strings.Contains(err.Error(), "the build here is v2; your build is v1") {
+				if c.want == transport.ErrLayout && !strings.Contains(err.Error(), "the build here is v2; your build is v1") {
 					t.Errorf("%q names not both builds", err)
 				}
-				if c.want == seam.ErrLayout && (logged.Len() == 0 || !strings.Contains(logged.All()[0].Message, "refused")) {
+				if c.want == transport.ErrLayout && (logged.Len() == 0 || !strings.Contains(logged.All()[0].Message, "refused")) {
 					t.Errorf("the host logged %v", logged.All())
 				}
 				if err := step(t, host, idle); err != nil {
@@ -161,7 +161,7 @@ func TestSilentAddressIsTriedUntilItAnswers(t *testing.T) {
 		if err := step(t, early, idle); err != nil {
 			t.Fatalf("a peer that reaches nobody does not train: %v", err)
 		}
-		if waited := time.Since(began); waited > arrival.Patience {
+		if waited := time.Since(began); waited > arrival.Timeout {
 			t.Errorf("waited %s before training alone", waited)
 		}
 		if logged.FilterMessageSnippet("training alone").Len() != 1 || early.Stats().Joined {

@@ -9,17 +9,17 @@ import (
 	"github.com/seed-97356399/murmuration/averaging"
 	"github.com/seed-97356399/murmuration/peer"
 	"github.com/seed-97356399/murmuration/peer/memnet"
-	"github.com/seed-97356399/murmuration/peer/seam"
+	"github.com/seed-97356399/murmuration/peer/transport"
 	"github.com/seed-97356399/murmuration/tensor"
 )
 
 // faultyLanes is a transport whose further lanes are what open makes of them.
 type faultyLanes struct {
-	seam.Transport
-	open func(ctx context.Context, lane seam.Stream) (seam.Stream, error)
+	transport.Transport
+	open func(ctx context.Context, lane transport.Stream) (transport.Stream, error)
 }
 
-func (f faultyLanes) OpenLane(ctx context.Context, to seam.PeerID, protocol seam.Protocol, run string, lane int) (seam.Stream, error) {
+func (f faultyLanes) OpenLane(ctx context.Context, to transport.PeerID, protocol transport.Protocol, run string, lane int) (transport.Stream, error) {
 	stream, err := f.Transport.OpenLane(ctx, to, protocol, run, lane)
 	if err != nil {
 		return nil, err
@@ -28,7 +28,7 @@ func (f faultyLanes) OpenLane(ctx context.Context, to seam.PeerID, protocol seam
 }
 
 // swallowing is a stream that takes what is written and delivers nothing.
-type swallowing struct{ seam.Stream }
+type swallowing struct{ transport.Stream }
 
 func (swallowing) Write(b []byte) (int, error) { return len(b), nil }
 
@@ -55,18 +55,18 @@ func TestBadLanesDoNotStopExchanges(t *testing.T) {
 		name   string
 		fails  uint64 // exchanges that may fail at either side
 		within time.Duration
-		open   func(ctx context.Context, lane seam.Stream) (seam.Stream, error)
+		open   func(ctx context.Context, lane transport.Stream) (transport.Stream, error)
 	}{
-		{"never opens", 0, 2 * time.Second, func(ctx context.Context, lane seam.Stream) (seam.Stream, error) {
+		{"never opens", 0, 2 * time.Second, func(ctx context.Context, lane transport.Stream) (transport.Stream, error) {
 			lane.Reset()
 			<-ctx.Done()
 			return nil, ctx.Err()
 		}},
-		{"dead when it opens", 0, 2 * time.Second, func(_ context.Context, lane seam.Stream) (seam.Stream, error) {
+		{"dead when it opens", 0, 2 * time.Second, func(_ context.Context, lane transport.Stream) (transport.Stream, error) {
 			lane.Reset()
 			return lane, nil
 		}},
-		{"swallows what is sent", 2, 20 * time.Second, func(_ context.Context, lane seam.Stream) (seam.Stream, error) {
+		{"swallows what is sent", 2, 20 * time.Second, func(_ context.Context, lane transport.Stream) (transport.Stream, error) {
 			return swallowing{lane}, nil
 		}},
 	} {

@@ -101,12 +101,12 @@ func TestLanesOverLoopback(t *testing.T) {
 	t.Parallel()
 	var networks [2]peer.Network
 	for i := range networks {
-		transport, err := p2pnet.New(p2pnet.Config{Listen: []string{"127.0.0.1:0"}})
+		tr, err := p2pnet.New(p2pnet.Config{Listen: []string{"127.0.0.1:0"}})
 		if err != nil {
 			t.Fatal(err)
 		}
-		t.Cleanup(func() { transport.Close() })
-		networks[i].Transport = transport
+		t.Cleanup(func() { tr.Close() })
+		networks[i].Transport = tr
 	}
 	host := networks[0].Transport.(*p2pnet.Transport)
 	took := exchangeOnce(t, 3, networks, func() []string { return host.JoinAddresses() })

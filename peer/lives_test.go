@@ -12,12 +12,12 @@ import (
 	"github.com/seed-97356399/murmuration/peer"
 	"github.com/seed-97356399/murmuration/peer/memnet"
 	"github.com/seed-97356399/murmuration/peer/peertest"
-	"github.com/seed-97356399/murmuration/peer/seam"
 	"github.com/seed-97356399/murmuration/peer/stats"
+	"github.com/seed-97356399/murmuration/peer/transport"
 )
 
-// TestANumberInAWelcomeEndsNobodysPart: what a member says of a newcomer's lives, in which
-// nothing is signed by the newcomer, moves nothing.
+// TestANumberInAWelcomeEndsNobodysPart: what a member says of a joiner's lives, in which
+// nothing is signed by the joiner, moves nothing.
 func TestANumberInAWelcomeEndsNobodysPart(t *testing.T) {
 	t.Parallel()
 	for _, number := range []uint64{math.MaxUint64, math.MaxUint64 - 1} {
@@ -25,10 +25,10 @@ func TestANumberInAWelcomeEndsNobodysPart(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				network := memnet.New(memnet.Config{})
 				liar := inMemory(t, network, "liar", "digits")
-				if err := liar.Membership.Announce(seam.Record{Peer: liar.Transport.Self(), Run: "digits", Incarnation: 1}); err != nil {
+				if err := liar.Membership.Announce(transport.Record{Peer: liar.Transport.Self(), Run: "digits", Incarnation: 1}); err != nil {
 					t.Fatal(err)
 				}
-				stop, err := liar.Transport.Handle(seam.ProtocolHello, "digits", func(stream seam.Stream) {
+				stop, err := liar.Transport.Handle(transport.ProtocolHello, "digits", func(stream transport.Stream) {
 					defer stream.Close()
 					wire.NewReader(stream, 0).Next()
 					frame, err := wire.Pack(nil, 0, wire.Welcome{Incarnation: 1, KnownIncarnation: number})
@@ -88,7 +88,7 @@ func TestANewLifeExceedsItsRecords(t *testing.T) {
 
 // TestACheckpointWithAnAbsurdNumberIsRefused: it would wrap, or use the identity up.
 func TestACheckpointWithAnAbsurdNumberIsRefused(t *testing.T) {
-	for _, number := range []uint64{math.MaxUint64, seam.MaxIncarnation} {
+	for _, number := range []uint64{math.MaxUint64, transport.MaxIncarnation} {
 		config := peer.Config{Run: "digits", Params: newModel()}
 		config.Training.Checkpoint = peer.CheckpointOf(stats.Peer{Steps: 5, Age: 5, FlockSteps: 5, Incarnation: number})
 		if _, err := peer.Start(t.Context(), config); err == nil || !strings.Contains(err.Error(), "begin without the checkpoint") {
@@ -117,7 +117,7 @@ func TestNewLivesEndNoRunEarly(t *testing.T) {
 		go func() {
 			defer close(ended)
 			for life := uint64(1); ; life++ {
-				record := seam.Record{Peer: liar.Transport.Self(), Run: peertest.Run, Incarnation: life, Steps: 1 << 40}
+				record := transport.Record{Peer: liar.Transport.Self(), Run: peertest.Run, Incarnation: life, Steps: 1 << 40}
 				if err := liar.Membership.Announce(record); err != nil {
 					t.Error(err)
 				}
@@ -135,8 +135,8 @@ func TestNewLivesEndNoRunEarly(t *testing.T) {
 		for i, p := range f.Peers {
 			s := p.Stats()
 			taken += s.Steps
-			if s.Twins != 1 || s.Lost > 3 {
-				t.Errorf("peer %d knows of %d twins, and counts %d members lost", i, s.Twins, s.Lost)
+			if s.Duplicates != 1 || s.Lost > 3 {
+				t.Errorf("peer %d knows of %d twins, and counts %d members lost", i, s.Duplicates, s.Lost)
 			}
 		}
 		if least := uint64(work * honest / (honest + 2)); taken < least*95/100 {

@@ -8,7 +8,7 @@ import (
 	"go.uber.org/zap/zaptest/observer"
 
 	"github.com/seed-97356399/murmuration/internal/wire"
-	"github.com/seed-97356399/murmuration/peer/seam"
+	"github.com/seed-97356399/murmuration/peer/transport"
 )
 
 // TestWhatAStrangerBringsAboutIsAHandfulOfLinesWithACount floods a host with streams that
@@ -17,14 +17,14 @@ func TestWhatAStrangerBringsAboutIsAHandfulOfLinesWithACount(t *testing.T) {
 	noise := make([]byte, 100)
 	for _, c := range []struct {
 		message  string
-		protocol seam.Protocol
+		protocol transport.Protocol
 		say      func(r *rogue) []byte
 	}{
-		{"refused a stream that speaks otherwise", seam.ProtocolExchange, func(*rogue) []byte { return noise }},
-		{"refused a peer that asked to join", seam.ProtocolHello, func(r *rogue) []byte { return helloOf(r, "letters") }},
-		{"refused a stream that speaks otherwise", seam.ProtocolControl, func(*rogue) []byte { return noise }},
-		{"refused a peer's proposal", seam.ProtocolExchange, func(r *rogue) []byte { return r.propose(func(p *wire.Propose) { p.Run = "letters" }) }},
-		{"an exchange broke off; the slices done stay done and the next partner is asked", seam.ProtocolExchange, func(r *rogue) []byte { return r.propose(nil) }},
+		{"refused a stream that speaks otherwise", transport.ProtocolExchange, func(*rogue) []byte { return noise }},
+		{"refused a peer that asked to join", transport.ProtocolHello, func(r *rogue) []byte { return helloOf(r, "letters") }},
+		{"refused a stream that speaks otherwise", transport.ProtocolControl, func(*rogue) []byte { return noise }},
+		{"refused a peer's proposal", transport.ProtocolExchange, func(r *rogue) []byte { return r.propose(func(p *wire.Propose) { p.Run = "letters" }) }},
+		{"an exchange broke off; the slices done stay done and the next partner is asked", transport.ProtocolExchange, func(r *rogue) []byte { return r.propose(nil) }},
 	} {
 		t.Run(string(c.protocol)+" "+c.message, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

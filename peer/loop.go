@@ -10,11 +10,11 @@ import (
 	"github.com/seed-97356399/murmuration/averaging"
 	"github.com/seed-97356399/murmuration/internal/arrival"
 	"github.com/seed-97356399/murmuration/internal/collective"
+	"github.com/seed-97356399/murmuration/internal/conversations"
+	"github.com/seed-97356399/murmuration/internal/counters"
 	"github.com/seed-97356399/murmuration/internal/orders"
-	"github.com/seed-97356399/murmuration/internal/roster"
-	"github.com/seed-97356399/murmuration/internal/sumtalks"
-	"github.com/seed-97356399/murmuration/internal/talks"
-	"github.com/seed-97356399/murmuration/internal/tally"
+	"github.com/seed-97356399/murmuration/internal/presence"
+	"github.com/seed-97356399/murmuration/internal/sumnet"
 	"github.com/seed-97356399/murmuration/internal/tasks"
 )
 
@@ -70,10 +70,10 @@ func (i *inbox) await(n notice) bool {
 	}
 }
 
-// Event, Ask, Doubts and Corrected implement talks.Loop, Joined arrival.Loop.
+// Event, Ask, Doubts and Corrected implement conversations.Loop, Joined arrival.Loop.
 func (i *inbox) Event(e collective.Event) bool { return i.put(notice{question: question{event: e}}) }
 
-func (i *inbox) Ask(e collective.Event, x *talks.Ongoing, verdict chan<- averaging.Action) bool {
+func (i *inbox) Ask(e collective.Event, x *conversations.Ongoing, verdict chan<- averaging.Action) bool {
 	return i.put(notice{question: question{event: e, proposed: x, verdict: verdict}})
 }
 
@@ -85,16 +85,16 @@ func (i *inbox) Joined()    { i.put(notice{joined: true}) }
 // only goroutine that touches them: events come in as notices and from timers and membership, actions go
 // out to the trainer and to exchanges.
 type loop struct {
-	inbox   *inbox
-	net     *adapters
-	arrival *arrival.Arrival
-	roster  *roster.Roster
-	memory  *arrival.Memory
-	sums    *sumtalks.Talks
-	orders  *orders.Orders
-	tally   *tally.Tally
-	life    *tasks.Life // of the node
-	log     *zap.Logger
+	inbox    *inbox
+	net      *adapters
+	arrival  *arrival.Arrival
+	presence *presence.Presence
+	memory   *arrival.Memory
+	sums     *sumnet.Net
+	orders   *orders.Orders
+	counters *counters.Counters
+	life     *tasks.Life // of the node
+	log      *zap.Logger
 
 	driver *driver // nil while nobody trains
 	wake   *time.Timer
@@ -103,7 +103,7 @@ type loop struct {
 
 // run handles events until the node stops.
 func (l *loop) run() {
-	l.wake, l.tick = time.NewTimer(time.Hour), time.NewTicker(roster.TickEvery)
+	l.wake, l.tick = time.NewTimer(time.Hour), time.NewTicker(presence.TickEvery)
 	defer l.tick.Stop()
 	defer l.wake.Stop()
 	l.refresh()
@@ -121,8 +121,8 @@ func (l *loop) run() {
 			}
 		case <-l.net.membership.Changed():
 			l.refresh()
-		case finding := <-l.roster.Findings():
-			if l.roster.Found(finding, time.Now()) {
+		case finding := <-l.presence.Findings():
+			if l.presence.Found(finding, time.Now()) {
 				l.tell(averaging.Event{Kind: averaging.PeerLost, Peer: finding.Member})
 				l.refresh()
 			}
@@ -130,7 +130,7 @@ func (l *loop) run() {
 			if l.driver != nil {
 				l.driver.tick()
 			}
-			if l.roster.Due(time.Now()) {
+			if l.presence.Due(time.Now()) {
 				l.refresh() // it may be time to go without those who do not answer
 			}
 			l.progress()
@@ -172,7 +172,7 @@ func (l *loop) handle(n notice) {
 		close(n.done)
 	case n.joined, n.corrected:
 		if n.joined {
-			if err := l.roster.Announce(time.Now()); err != nil {
+			if err := l.presence.Announce(time.Now()); err != nil {
 				l.log.Debug("announcing this peer to those it has joined", zap.Error(err))
 				l.barIf(err)
 			}
@@ -202,33 +202,33 @@ func (l *loop) part(d *driver) {
 	l.driver = nil
 	if !l.life.Leaving.Load() {
 		l.orders.Rest()
-		l.roster.Rest()
+		l.presence.Rest()
 		l.refresh()
 	}
 }
 
 // leave says goodbye.
 func (l *loop) leave() {
-	l.memory.Write(time.Now(), l.net.guard.Members(l.net.membership.Members()), l.roster.Good(), true)
-	l.roster.Leave(time.Now())
+	l.memory.Write(time.Now(), l.net.guard.Members(l.net.membership.Members()), l.presence.Good(), true)
+	l.presence.Leave(time.Now())
 }
 
 // refresh takes the membership as it is now, and tells the machine if links may differ.
 func (l *loop) refresh() {
-	members, overlay, err := l.roster.Refresh(time.Now())
+	members, overlay, err := l.presence.Refresh(time.Now())
 	l.barIf(err)
 	if overlay != nil {
 		l.tell(averaging.Event{Kind: averaging.ViewChanged, Overlay: overlay})
 	}
 	l.arrival.MembersChanged()
 	l.sums.MembersChanged()
-	l.memory.Write(time.Now(), members, l.roster.Good(), false)
+	l.memory.Write(time.Now(), members, l.presence.Good(), false)
 	l.progress()
 }
 
 // barIf keeps the node from its run for good if no record of it will be believed.
 func (l *loop) barIf(err error) {
-	if errors.Is(err, roster.ErrIdentity) {
+	if errors.Is(err, presence.ErrIdentity) {
 		l.arrival.Bar(err)
 	}
 }
@@ -236,9 +236,9 @@ func (l *loop) barIf(err error) {
 // progress announces what has changed since the last announcement, and tells the
 // machine when the flock has done its work.
 func (l *loop) progress() {
-	l.tally.Connected(l.net.transport.Connections())
+	l.counters.Connected(l.net.transport.Connections())
 	if l.driver != nil {
 		l.driver.progress()
 	}
-	l.barIf(l.roster.Publish(time.Now()))
+	l.barIf(l.presence.Publish(time.Now()))
 }

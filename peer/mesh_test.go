@@ -37,7 +37,7 @@ func newMesh(config averaging.Config) *mesh {
 	return &mesh{self: config.Self, due: map[topology.PeerID]int{}, unsent: map[averaging.ExchangeID]collective.Action{}}
 }
 
-func (m *mesh) Traits() collective.Traits { return collective.Traits{Gradients: true, Words: true} }
+func (m *mesh) Traits() collective.Traits { return collective.Traits{Gradients: true, Messages: true} }
 
 func (m *mesh) Decide(_ time.Duration, e collective.Event, actions []collective.Action) []collective.Action {
 	switch e.Kind {

@@ -12,16 +12,16 @@ import (
 
 	"github.com/seed-97356399/murmuration/internal/admit"
 	"github.com/seed-97356399/murmuration/internal/arrival"
+	"github.com/seed-97356399/murmuration/internal/counters"
 	"github.com/seed-97356399/murmuration/internal/flock"
 	"github.com/seed-97356399/murmuration/internal/framed"
 	"github.com/seed-97356399/murmuration/internal/requests"
-	"github.com/seed-97356399/murmuration/internal/tally"
 	"github.com/seed-97356399/murmuration/internal/wire"
 	"github.com/seed-97356399/murmuration/peer/control"
 	"github.com/seed-97356399/murmuration/peer/description"
 	"github.com/seed-97356399/murmuration/peer/p2pnet"
-	"github.com/seed-97356399/murmuration/peer/seam"
 	"github.com/seed-97356399/murmuration/peer/swim"
+	"github.com/seed-97356399/murmuration/peer/transport"
 )
 
 // Network says of which run a node is, how it is reached and reaches others. Run is required.
@@ -72,10 +72,10 @@ type Network struct {
 	// Transport replaces the default one, on libp2p, as one of p2pnet.New does that has other
 	// limits. The peer does not close it; several peers of different runs may share one. Identity,
 	// Listen and Relay are then unused.
-	Transport seam.Transport
+	Transport transport.Transport
 	// Membership replaces the default one, on memberlist over Transport. The peer
 	// closes it. Carrier and GossipKeys are then unused.
-	Membership seam.Membership
+	Membership transport.Membership
 
 	fixed fixed
 }
@@ -144,7 +144,7 @@ func (n Network) withDefaults() Network {
 		n.Log = zap.NewNop()
 	}
 	n.fixed = fixed{cmp.Or(n.fixed.stall, stall), cmp.Or(n.fixed.build, control.Version())}
-	n.Sums.Patience = cmp.Or(n.Sums.Patience, DefaultPatience)
+	n.Sums.Timeout = cmp.Or(n.Sums.Timeout, DefaultTimeout)
 	return n
 }
 
@@ -178,15 +178,15 @@ type Admission struct {
 	// join from then on, who is taken off is disconnected and no member any more. A
 	// change with a fault is logged and ignored. Empty admits every id.
 	Allow string
-	// RunKey is a secret that all peers of the run share, seam.MinRunKey to seam.MaxRunKey
+	// RunKey is a secret that all peers of the run share, transport.MinRunKey to transport.MaxRunKey
 	// bytes, best random ones. It is never sent: a peer proves that it knows it. Nil
 	// asks for none.
 	RunKey []byte
 }
 
 func (a Admission) validate() error {
-	if n := len(a.RunKey); a.RunKey != nil && (n < seam.MinRunKey || n > seam.MaxRunKey) {
-		return fmt.Errorf("Network.Admission.RunKey has %d bytes: want %d to %d", n, seam.MinRunKey, seam.MaxRunKey)
+	if n := len(a.RunKey); a.RunKey != nil && (n < transport.MinRunKey || n > transport.MaxRunKey) {
+		return fmt.Errorf("Network.Admission.RunKey has %d bytes: want %d to %d", n, transport.MinRunKey, transport.MaxRunKey)
 	}
 	return nil
 }
@@ -198,7 +198,7 @@ const inquiries = 3
 // Inquiry is what a member says to one that asks whether it could join.
 type Inquiry struct {
 	// Peer is who answers at the address.
-	Peer seam.PeerID
+	Peer transport.PeerID
 	// RoundTrip is the time from a hello to its answer, the quickest of a few.
 	RoundTrip time.Duration
 	// FlockSteps is the member's estimate of all members' steps together.
@@ -206,7 +206,7 @@ type Inquiry struct {
 	// Description is what the member says that the run is, and Signer who signed that; it
 	// is empty if the member does not tell. It is there even where another layout is refused.
 	Description description.Description
-	Signer      seam.PeerID
+	Signer      transport.PeerID
 	// Signed is the description as it was signed, to be passed on (Checkpoint.Describing).
 	Signed description.Signed
 	// Awaits is what a process answers that waits for the run itself (Admission.Await); 0 if
@@ -216,9 +216,9 @@ type Inquiry struct {
 
 // Inquire reaches a process at a join address and asks, as a peer that joins with this
 // admission does, whether it would be let into a run with a model of this layout hash.
-// It joins nothing, and nobody hears of it. A refusal is a *seam.RefusedError; what was
+// It joins nothing, and nobody hears of it. A refusal is a *transport.RefusedError; what was
 // found out by then is in the Inquiry all the same.
-func (a Admission) Inquire(ctx context.Context, transport seam.Transport, address, run string, layout [32]byte) (found Inquiry, err error) {
+func (a Admission) Inquire(ctx context.Context, tr transport.Transport, address, run string, layout [32]byte) (found Inquiry, err error) {
 	defer func() {
 		if err != nil {
 			err = fmt.Errorf("inquiring at %s: %w", address, err)
@@ -227,15 +227,15 @@ func (a Admission) Inquire(ctx context.Context, transport seam.Transport, addres
 	if err := wire.CheckRun(run); err != nil {
 		return found, err
 	}
-	guard, err := a.guard(transport, run)
+	guard, err := a.guard(tr, run)
 	if err != nil {
 		return found, err
 	}
-	transport = guard.Over(transport)
-	self := flock.New(transport.Self())
+	tr = guard.Over(tr)
+	self := flock.New(tr.Self())
 	self.SetLayout(layout)
-	asker := arrival.Greeter{Requests: requests.New(run, transport, stall, tally.New(), zap.NewNop()), Guard: guard, Flock: self}
-	if found.Peer, err = transport.Connect(ctx, address); err != nil {
+	asker := arrival.Greeter{Requests: requests.New(run, tr, stall, counters.New(), zap.NewNop()), Guard: guard, Flock: self}
+	if found.Peer, err = tr.Connect(ctx, address); err != nil {
 		return found, err
 	}
 	for range inquiries {
@@ -244,12 +244,12 @@ func (a Admission) Inquire(ctx context.Context, transport seam.Transport, addres
 		if waits, ok := errors.AsType[*wire.Refusal](err); ok {
 			found.Awaits = waits.Awaits
 		}
-		if _, refused := errors.AsType[*seam.RefusedError](err); err != nil && !refused {
+		if _, refused := errors.AsType[*transport.RefusedError](err); err != nil && !refused {
 			return found, err
 		}
 		if said.Known() {
 			var faulty error
-			if found.Description, faulty = said.Open(transport, run); faulty != nil {
+			if found.Description, faulty = said.Open(tr, run); faulty != nil {
 				return found, faulty
 			}
 			found.Signer, found.Signed = said.Signer, said
@@ -271,13 +271,13 @@ const maxGreeted = 64
 // Await answers at a transport those that say hello or inquire, for a process that waits itself
 // for somebody who says what the run is: they are told a number other than 0, which says how it
 // waits (Inquiry.Awaits), and are to ask again. Stop ends it.
-func (a Admission) Await(transport seam.Transport, run string, says func() uint64) (stop func(), err error) {
-	guard, err := a.guard(transport, run)
+func (a Admission) Await(tr transport.Transport, run string, says func() uint64) (stop func(), err error) {
+	guard, err := a.guard(tr, run)
 	if err != nil {
 		return nil, err
 	}
 	places := make(chan struct{}, maxGreeted)
-	return guard.Over(transport).Handle(seam.ProtocolHello, run, func(stream seam.Stream) {
+	return guard.Over(tr).Handle(transport.ProtocolHello, run, func(stream transport.Stream) {
 		select {
 		case places <- struct{}{}:
 			defer func() { <-places }()
@@ -288,17 +288,17 @@ func (a Admission) Await(transport seam.Transport, run string, says func() uint6
 		var s framed.Stream
 		var hello wire.Hello
 		s.Begin(stream, stall)
-		if _, err := s.Hear(&hello); err != nil {
+		if _, err := s.Receive(&hello); err != nil {
 			stream.Reset()
 		} else if reason, detail := guard.Vet(&s, hello); reason != 0 {
 			s.Refuse(0, reason, detail)
 		} else {
-			s.Refuse(says(), wire.ReasonNewcomer, "waiting for somebody who says what the run is")
+			s.Refuse(says(), wire.ReasonJoining, "waiting for somebody who says what the run is")
 		}
 	})
 }
 
 // guard admits at a transport.
-func (a Admission) guard(transport seam.Transport, run string) (*admit.Guard, error) {
-	return Network{Run: run, Admission: a, Transport: transport, Log: zap.NewNop()}.guard()
+func (a Admission) guard(tr transport.Transport, run string) (*admit.Guard, error) {
+	return Network{Run: run, Admission: a, Transport: tr, Log: zap.NewNop()}.guard()
 }

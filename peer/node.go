@@ -11,20 +11,20 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/seed-97356399/murmuration/internal/arrival"
+	"github.com/seed-97356399/murmuration/internal/counters"
 	"github.com/seed-97356399/murmuration/internal/flock"
 	"github.com/seed-97356399/murmuration/internal/framed"
 	"github.com/seed-97356399/murmuration/internal/loglimit"
 	"github.com/seed-97356399/murmuration/internal/orders"
+	"github.com/seed-97356399/murmuration/internal/presence"
 	"github.com/seed-97356399/murmuration/internal/requests"
-	"github.com/seed-97356399/murmuration/internal/roster"
+	"github.com/seed-97356399/murmuration/internal/sumnet"
 	"github.com/seed-97356399/murmuration/internal/sums"
-	"github.com/seed-97356399/murmuration/internal/sumtalks"
-	"github.com/seed-97356399/murmuration/internal/tally"
 	"github.com/seed-97356399/murmuration/internal/tasks"
 	"github.com/seed-97356399/murmuration/peer/control"
 	"github.com/seed-97356399/murmuration/peer/description"
-	"github.com/seed-97356399/murmuration/peer/seam"
 	"github.com/seed-97356399/murmuration/peer/stats"
+	"github.com/seed-97356399/murmuration/peer/transport"
 )
 
 // Node is a member of a run: it knows the others, sums with them, hears the operator and is
@@ -35,9 +35,9 @@ type Node struct {
 	log     *zap.Logger
 
 	flock    *flock.Flock
-	tally    *tally.Tally
+	counters *counters.Counters
 	orders   *orders.Orders
-	roster   *roster.Roster // this member's place among the others
+	presence *presence.Presence // this member's place among the others
 	arrival  *arrival.Arrival
 	sums     summing
 	figures  *figures
@@ -85,7 +85,7 @@ func newNode(network Network) (_ *Node, err error) {
 	network.Log = log
 	n := &Node{
 		network: network, log: log, untold: untold, life: tasks.NewLife(), serving: make(chan struct{}),
-		net: adapters{membership: network.Membership}, tally: tally.New(),
+		net: adapters{membership: network.Membership}, counters: counters.New(),
 	}
 	n.inbox = newInbox(n.life.Running)
 	defer func() {
@@ -100,7 +100,7 @@ func newNode(network Network) (_ *Node, err error) {
 	if name := network.Control.Name; name != "" {
 		n.log = n.log.With(zap.String("name", name))
 	}
-	n.requests = requests.New(network.Run, n.net.transport, network.fixed.stall, n.tally, n.log)
+	n.requests = requests.New(network.Run, n.net.transport, network.fixed.stall, n.counters, n.log)
 	n.flock = flock.New(n.Self())
 	n.flock.SetIdle(true)
 	n.flock.SetReachable(network.Reach != Unreachable)
@@ -117,19 +117,19 @@ func newNode(network Network) (_ *Node, err error) {
 		Greeter: arrival.Greeter{Requests: n.requests, Guard: n.net.guard, Flock: n.flock, Described: described, Build: network.fixed.build},
 		Join:    network.Join, Partners: memory.Past, Membership: n.net.membership, Operator: n.orders, Loop: n.inbox,
 	})
-	n.roster = roster.New(roster.Config{
+	n.presence = presence.New(presence.Config{
 		Run: network.Run, Transport: n.net.transport, Membership: n.net.membership, Flock: n.flock, Guard: n.net.guard,
 		Arrival: n.arrival, Life: n.life, Past: memory.IDs(), Log: n.log,
 	})
-	n.sums = summing{with: network.Sums, arrival: n.arrival, talks: sumtalks.New(n.requests, n.flock)}
-	n.sums.talks.Begin()
+	n.sums = summing{with: network.Sums, arrival: n.arrival, net: sumnet.New(n.requests, n.flock)}
+	n.sums.net.Begin()
 	n.figures = &figures{
-		name: network.Control.Name, build: network.fixed.build, net: &n.net, flock: n.flock, tally: n.tally, orders: n.orders,
-		roster: n.roster, arrival: n.arrival, life: n.life, tenant: &n.tenant,
+		name: network.Control.Name, build: network.fixed.build, net: &n.net, flock: n.flock, counters: n.counters, orders: n.orders,
+		presence: n.presence, arrival: n.arrival, life: n.life, tenant: &n.tenant,
 	}
 	n.loop = &loop{
-		inbox: n.inbox, net: &n.net, arrival: n.arrival, roster: n.roster, memory: memory, sums: n.sums.talks,
-		orders: n.orders, tally: n.tally, life: n.life, log: n.log,
+		inbox: n.inbox, net: &n.net, arrival: n.arrival, presence: n.presence, memory: memory, sums: n.sums.net,
+		orders: n.orders, counters: n.counters, life: n.life, log: n.log,
 	}
 	return n, nil
 }
@@ -146,7 +146,7 @@ func (n *Node) begin(with tenant) (err error) {
 		}
 		_ = n.dismantle()
 	}()
-	if err = n.roster.Announce(time.Now()); err != nil {
+	if err = n.presence.Announce(time.Now()); err != nil {
 		return err
 	}
 	n.orders.Begin()
@@ -171,15 +171,15 @@ func (n *Node) serve() error {
 		return nil
 	}
 	return n.net.serve(n.network.Run, n.life, []service{
-		{seam.ProtocolHello, n.requests.Answering(n.arrival.Serve)}, // first to begin and last to end: it says why not
-		{seam.ProtocolControl, n.requests.Answering(n.orders.Serve)},
-		{seam.ProtocolMembers, n.requests.Answering(members)},
-		{seam.ProtocolSum, n.sums.talks.Serve},
+		{transport.ProtocolHello, n.requests.Answering(n.arrival.Serve)}, // first to begin and last to end: it says why not
+		{transport.ProtocolControl, n.requests.Answering(n.orders.Serve)},
+		{transport.ProtocolMembers, n.requests.Answering(members)},
+		{transport.ProtocolSum, n.sums.net.Serve},
 	})
 }
 
 // Self is the member's identity.
-func (n *Node) Self() seam.PeerID { return n.net.transport.Self() }
+func (n *Node) Self() transport.PeerID { return n.net.transport.Self() }
 
 // JoinAddresses are addresses, with the member's identity, that another may give in Network.Join.
 func (n *Node) JoinAddresses() []string { return n.net.transport.JoinAddresses() }
@@ -218,8 +218,8 @@ func (n *Node) Describe(ctx context.Context, name string, fields []description.F
 // Stats tells what the node knows of itself and the run now.
 func (n *Node) Stats() stats.Peer { return n.figures.stats() }
 
-// Tallies tells what has become of exchanges since the start, by cause. It costs more than Stats: for who looks now and then.
-func (n *Node) Tallies() stats.Tallies { return n.figures.tallies() }
+// Counters tells what has become of exchanges since the start, by cause. It costs more than Stats: for who looks now and then.
+func (n *Node) Counters() stats.Counters { return n.figures.counts() }
 
 // Members are those of the run, this one included, in the order of their ids, with what they tell of themselves.
 func (n *Node) Members() []control.Member { return n.figures.members() }
@@ -264,7 +264,7 @@ func (n *Node) await(ctx context.Context, least int, what string, count func() i
 // All that take part call the same sums; each name, of 1 to 64 bytes of text, is used once in
 // a run, and vectors are of one length, at most MaxSum, of finite numbers. The vector is read
 // until Sum returns, and not changed. The first sum waits for all members that this flock has,
-// those after it for who took part in the one before; for longer than Sums.Patience for nobody.
+// those after it for who took part in the one before; for longer than Sums.Timeout for nobody.
 //
 // Each member sends twice what it brings in the mean, however many there are, and at most three times; it
 // needs the memory of three vectors, and of one and a half more where one partner is much slower than
@@ -326,8 +326,8 @@ func (n *Node) dismantle() error {
 	}
 	timer := time.AfterFunc(n.network.fixed.stall, n.life.BreakOff) // for what is on its way
 	defer timer.Stop()
-	if n.sums.talks != nil {
-		n.sums.talks.Close()
+	if n.sums.net != nil {
+		n.sums.net.Close()
 	}
 	n.life.Stop(1)
 	n.life.End()
@@ -343,7 +343,7 @@ func (n *Node) dismantle() error {
 }
 
 // showOut disconnects members that have been taken off the list, and has the loop take the members anew.
-func (n *Node) showOut(removed []seam.PeerID) {
+func (n *Node) showOut(removed []transport.PeerID) {
 	for _, id := range removed {
 		n.net.disconnect(id)
 	}
@@ -352,7 +352,7 @@ func (n *Node) showOut(removed []seam.PeerID) {
 
 // introduce says hello to a relay that refuses this member, which it does to all that have not shown it that they
 // take part. The transport may ask for it before the member is there.
-func (n *Node) introduce(ctx context.Context, relay seam.PeerID) error {
+func (n *Node) introduce(ctx context.Context, relay transport.PeerID) error {
 	select {
 	case <-n.serving:
 	case <-ctx.Done():

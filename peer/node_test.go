@@ -14,7 +14,7 @@ import (
 	"github.com/seed-97356399/murmuration/peer/memnet"
 	"github.com/seed-97356399/murmuration/peer/optim"
 	"github.com/seed-97356399/murmuration/peer/peertest"
-	"github.com/seed-97356399/murmuration/peer/seam"
+	"github.com/seed-97356399/murmuration/peer/transport"
 	"github.com/seed-97356399/murmuration/tensor"
 )
 
@@ -36,7 +36,7 @@ func nodeIn(t *testing.T, f *peertest.Flock, name string) *peer.Node {
 }
 
 // stateOf is what a member is about, as another knows it.
-func stateOf(t *testing.T, at *peer.Node, id seam.PeerID) control.Member {
+func stateOf(t *testing.T, at *peer.Node, id transport.PeerID) control.Member {
 	t.Helper()
 	for _, m := range at.Members() {
 		if m.ID == id {
@@ -133,7 +133,7 @@ func TestANodeJoinsARunOfTrainers(t *testing.T) {
 			if s.Exchanges.Failed > 0 || s.FlockSteps != 3*400+100 || s.Members != 4 {
 				t.Errorf("peer %d: %d exchanges failed, %d steps of %d members", i, s.Exchanges.Failed, s.FlockSteps, s.Members)
 			}
-			for why, times := range p.Tallies().Refused {
+			for why, times := range p.Counters().Refused {
 				if why != "busy" {
 					t.Errorf("peer %d was refused %d times: %s", i, times, why)
 				}
@@ -165,7 +165,7 @@ func TestANodeWithAnotherModel(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := trainer.Step(t.Context(), nil); !errors.Is(err, seam.ErrLayout) {
+		if err := trainer.Step(t.Context(), nil); !errors.Is(err, transport.ErrLayout) {
 			t.Errorf("it trains another model: %v", err)
 		}
 		if err := trainer.Close(); err != nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/seed-97356399/murmuration/internal/wire"
 	"github.com/seed-97356399/murmuration/peer"
 	"github.com/seed-97356399/murmuration/peer/peertest"
-	"github.com/seed-97356399/murmuration/peer/seam"
+	"github.com/seed-97356399/murmuration/peer/transport"
 	"github.com/seed-97356399/murmuration/quant"
 	"github.com/seed-97356399/murmuration/tensor"
 )
@@ -29,7 +29,7 @@ func offering(t *testing.T, change func(*wire.Offer), parts ...func(frame []byte
 	}
 	t.Cleanup(func() { stranger.Close() })
 	enlist(t, flock.Network, stranger, peertest.Run, flock.Peers[0])
-	stream, err := stranger.Open(t.Context(), flock.Peers[0].Self(), seam.ProtocolExchange, peertest.Run)
+	stream, err := stranger.Open(t.Context(), flock.Peers[0].Self(), transport.ProtocolExchange, peertest.Run)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -70,7 +70,7 @@ func start(network Network, with Training) (*Peer, error) {
 	close(t.begun) // nobody closes what is not returned yet
 	t.settle()
 	n.loop.take(t.driver)
-	n.arrival.Brings(t.newcomer)
+	n.arrival.Brings(t.joiner)
 	if err := n.begin(t); err != nil {
 		return nil, err
 	}

@@ -14,8 +14,8 @@ import (
 	"github.com/seed-97356399/murmuration/peer/memnet"
 	"github.com/seed-97356399/murmuration/peer/optim"
 	"github.com/seed-97356399/murmuration/peer/peertest"
-	"github.com/seed-97356399/murmuration/peer/seam"
 	"github.com/seed-97356399/murmuration/peer/stats"
+	"github.com/seed-97356399/murmuration/peer/transport"
 	"github.com/seed-97356399/murmuration/tensor"
 )
 
@@ -49,7 +49,7 @@ func TestAPartnerThatPushesIsTold(t *testing.T) {
 			return peer.Result{Samples: 1}, nil
 		})
 		ids := flock.IDs()
-		told := map[seam.PeerID]int{} // by whom
+		told := map[transport.PeerID]int{} // by whom
 		for _, line := range logged.FilterMessageSnippet("pushes in one direction").All() {
 			fields := line.ContextMap()
 			switch by := fields["self"]; {
@@ -57,14 +57,14 @@ func TestAPartnerThatPushesIsTold(t *testing.T) {
 			case fields["peer"] != string(ids[liar]):
 				t.Errorf("%v names %v, which is honest, for a pull of %v", by, fields["peer"], fields["pull"])
 			default:
-				told[seam.PeerID(by.(string))]++
+				told[transport.PeerID(by.(string))]++
 			}
 		}
 		for i, p := range flock.Peers {
-			pulls := p.Stats().Exchanges.Pulls
+			pulls := p.Stats().Exchanges.Biases
 			t.Logf("peer %d (%s): %+v", i, ids[i].Short(), pulls)
 			met := i != liar && len(pulls) > 0 && pulls[0].Partner == ids[liar]
-			if n := told[seam.PeerID(ids[i].Short())]; met != (n == 1) || len(pulls) > stats.MaxPulls {
+			if n := told[transport.PeerID(ids[i].Short())]; met != (n == 1) || len(pulls) > stats.MaxBiases {
 				t.Errorf("peer %d has told of the liar %d times; it has pulls of %v", i, n, pulls)
 			}
 		}

@@ -11,7 +11,7 @@ import (
 	"github.com/seed-97356399/murmuration/internal/wire"
 	"github.com/seed-97356399/murmuration/peer"
 	"github.com/seed-97356399/murmuration/peer/memnet"
-	"github.com/seed-97356399/murmuration/peer/seam"
+	"github.com/seed-97356399/murmuration/peer/transport"
 	"github.com/seed-97356399/murmuration/topology"
 )
 
@@ -21,10 +21,10 @@ type listener struct {
 	told *atomic.Int64
 }
 
-func (m listener) Traits() collective.Traits { return collective.Traits{Words: true} }
+func (m listener) Traits() collective.Traits { return collective.Traits{Messages: true} }
 
 func (m listener) Decide(now time.Duration, e collective.Event, actions []collective.Action) []collective.Action {
-	if e.Kind == collective.Told {
+	if e.Kind == collective.Received {
 		m.told.Add(1)
 	}
 	return m.Machine.Decide(now, e, actions)
@@ -142,7 +142,7 @@ type chatter struct {
 func (m chatter) Decide(now time.Duration, e collective.Event, actions []collective.Action) []collective.Action {
 	if e.Kind == averaging.StepDone {
 		for range 60 {
-			actions = append(actions, collective.Action{Action: averaging.Action{Kind: collective.Tell, Peer: m.to}, Word: collective.Word{Kind: 1}})
+			actions = append(actions, collective.Action{Action: averaging.Action{Kind: collective.Tell, Peer: m.to}, Message: collective.Message{Kind: 1}})
 		}
 	}
 	return m.Machine.Decide(now, e, actions)
@@ -159,7 +159,7 @@ func TestCloseDoesNotWaitForWords(t *testing.T) {
 		}
 		defer rogue.Close()
 		var taken atomic.Int64
-		stop, err := rogue.Handle(seam.ProtocolExchange, "digits", func(stream seam.Stream) {
+		stop, err := rogue.Handle(transport.ProtocolExchange, "digits", func(stream transport.Stream) {
 			defer stream.Reset()
 			for frames := wire.NewReader(stream, 0); ; taken.Add(1) {
 				time.Sleep(peer.Stall / 3)

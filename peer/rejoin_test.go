@@ -56,11 +56,11 @@ func TestWarmRejoin(t *testing.T) {
 			t.Error("it does not begin with the values of its checkpoint")
 		}
 		s := back.Stats()
-		if !s.State.Kept || s.State.Donors != 0 || s.Incarnation != 2 || s.Age != 101 || s.FlockSteps != 321 {
+		if !s.State.Kept || s.State.Servers != 0 || s.Incarnation != 2 || s.Age != 101 || s.FlockSteps != 321 {
 			t.Errorf("%+v", s)
 		}
 		for i, p := range f.Peers {
-			if given := p.Stats().State.Given; given != 0 {
+			if given := p.Stats().State.Sent; given != 0 {
 				t.Errorf("peer %d gave %d slices", i, given)
 			}
 		}
@@ -82,7 +82,7 @@ func TestColdRejoin(t *testing.T) {
 			t.Error("it begins with the values of its checkpoint")
 		}
 		s := back.Stats()
-		if s.State.Kept || s.State.Donors != 2 || s.Incarnation != 2 || s.Age != 131 || s.FlockSteps != 361 {
+		if s.State.Kept || s.State.Servers != 2 || s.Incarnation != 2 || s.Age != 131 || s.FlockSteps != 361 {
 			t.Errorf("%+v", s)
 		}
 	})
@@ -105,7 +105,7 @@ func TestANewLifeExceedsAllThatAnyMemberKnows(t *testing.T) {
 	})
 }
 
-// TestOneDonorsLieAboutTheFlockMovesNothing: a newcomer takes the median of several
+// TestOneDonorsLieAboutTheFlockMovesNothing: a joiner takes the median of several
 // words on what the flock has done.
 func TestOneDonorsLieAboutTheFlockMovesNothing(t *testing.T) {
 	t.Parallel()
@@ -132,7 +132,7 @@ func TestOneDonorsLieAboutTheFlockMovesNothing(t *testing.T) {
 				})
 				first, late := f.arriveLate(t)
 				checkTrained(t, first, 3)
-				if s := late.Stats().State; s.Donors != 3 || s.Liars != 0 {
+				if s := late.Stats().State; s.Servers != 3 || s.Faulty != 0 {
 					t.Errorf("the lie was not heard: %+v", s)
 				}
 				if got := late.Stats().FlockSteps; math.Abs(float64(got)-301) > 3 {

@@ -10,7 +10,7 @@ import (
 
 	"github.com/seed-97356399/murmuration/peer"
 	"github.com/seed-97356399/murmuration/peer/memnet"
-	"github.com/seed-97356399/murmuration/peer/seam"
+	"github.com/seed-97356399/murmuration/peer/transport"
 )
 
 // A peer that starts anew finds a partner of its earlier life, although those that it
@@ -110,11 +110,11 @@ func TestANewLineInAnAddressNamesNobody(t *testing.T) {
 
 // tattler is a membership in which a member's address goes on for another line.
 type tattler struct {
-	seam.Membership
-	of seam.PeerID
+	transport.Membership
+	of transport.PeerID
 }
 
-func (m tattler) Members() []seam.Record {
+func (m tattler) Members() []transport.Record {
 	members := m.Membership.Members()
 	for i := range members {
 		if members[i].Peer == m.of {

@@ -7,8 +7,8 @@ import (
 	"github.com/seed-97356399/murmuration/internal/flock"
 	"github.com/seed-97356399/murmuration/internal/orders"
 	"github.com/seed-97356399/murmuration/peer/description"
-	"github.com/seed-97356399/murmuration/peer/seam"
 	"github.com/seed-97356399/murmuration/peer/stats"
+	"github.com/seed-97356399/murmuration/peer/transport"
 )
 
 // Checkpoint is what lies behind saved parameters: Trainer.Save makes it, of the moment of the
@@ -44,10 +44,10 @@ type behind struct {
 // past is what one life of a member has done, or all lives up to one: Resumed tells that Steps
 // include what earlier lives of the member had done.
 type past struct {
-	Peer        seam.PeerID `json:"peer"`
-	Incarnation uint64      `json:"incarnation"`
-	Steps       uint64      `json:"steps"`
-	Resumed     bool        `json:"resumed,omitempty"`
+	Peer        transport.PeerID `json:"peer"`
+	Incarnation uint64           `json:"incarnation"`
+	Steps       uint64           `json:"steps"`
+	Resumed     bool             `json:"resumed,omitempty"`
 }
 
 // CheckpointOf is what lies behind parameters that were copied when Stats told this, for who keeps no
@@ -83,7 +83,7 @@ func (b behind) validate() error {
 	if n := len(b.Past); n > flock.MaxPast {
 		return fmt.Errorf("the checkpoint has %d lives, more than %d", n, flock.MaxPast)
 	}
-	if n := b.Incarnation; n >= seam.MaxIncarnation {
+	if n := b.Incarnation; n >= transport.MaxIncarnation {
 		return fmt.Errorf("the checkpoint's incarnation is %d, which no peer reaches: it is damaged; begin without the checkpoint, or with one before it", n)
 	}
 	return nil
@@ -112,9 +112,9 @@ func (b behind) resume(f *flock.Flock) {
 	if !b.tellsWho() {
 		return
 	}
-	lives := make([]seam.Record, len(b.Past))
+	lives := make([]transport.Record, len(b.Past))
 	for i, past := range b.Past {
-		lives[i] = seam.Record{Peer: past.Peer, Incarnation: past.Incarnation, Steps: past.Steps}
+		lives[i] = transport.Record{Peer: past.Peer, Incarnation: past.Incarnation, Steps: past.Steps}
 		if past.Resumed {
 			lives[i].Flags = flock.Resumed
 		}

@@ -14,7 +14,7 @@ import (
 	"github.com/seed-97356399/murmuration/internal/wire"
 	"github.com/seed-97356399/murmuration/peer"
 	"github.com/seed-97356399/murmuration/peer/memnet"
-	"github.com/seed-97356399/murmuration/peer/seam"
+	"github.com/seed-97356399/murmuration/peer/transport"
 	"github.com/seed-97356399/murmuration/tensor"
 	"github.com/seed-97356399/murmuration/topology"
 )
@@ -50,11 +50,11 @@ func newRogueAt(t *testing.T, network *memnet.Network, place peer.Network, excha
 	core, logged := observer.New(zap.InfoLevel)
 	place.Log = zap.New(core)
 	host := start(t, peer.Config{Run: "digits", Params: newModel(), Network: place, Training: peer.Training{Exchange: exchange}})
-	transport, err := network.Transport("rogue")
+	tr, err := network.Transport("rogue")
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { transport.Close() })
+	t.Cleanup(func() { tr.Close() })
 	if err := step(t, host, idle); err != nil { // it has arrived
 		t.Fatal(err)
 	}
@@ -62,21 +62,21 @@ func newRogueAt(t *testing.T, network *memnet.Network, place peer.Network, excha
 	if host.Stats().Role != "passive" {
 		t.Fatalf("the host is %s", host.Stats().Role)
 	}
-	enlist(t, network, transport, "digits", host)
-	return &rogue{t: t, transport: transport, host: host, logged: logged}
+	enlist(t, network, tr, "digits", host)
+	return &rogue{t: t, transport: tr, host: host, logged: logged}
 }
 
 // enlist makes a transport that of an active member of a host's run: who is none is not
 // listened to.
-func enlist(t *testing.T, network *memnet.Network, transport *memnet.Transport, run string, host *peer.Peer) {
+func enlist(t *testing.T, network *memnet.Network, tr *memnet.Transport, run string, host *peer.Peer) {
 	t.Helper()
-	membership, err := network.Membership(transport, run)
+	membership, err := network.Membership(tr, run)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { membership.Close() })
-	if _, err = transport.Connect(t.Context(), host.JoinAddresses()[0]); err == nil {
-		err = membership.Announce(seam.Record{Peer: transport.Self(), Run: run, Incarnation: 1, Role: uint8(topology.Active)})
+	if _, err = tr.Connect(t.Context(), host.JoinAddresses()[0]); err == nil {
+		err = membership.Announce(transport.Record{Peer: tr.Self(), Run: run, Incarnation: 1, Role: uint8(topology.Active)})
 	}
 	if err == nil {
 		err = membership.Join(t.Context(), host.Self())
@@ -87,12 +87,12 @@ func enlist(t *testing.T, network *memnet.Network, transport *memnet.Transport, 
 	synctest.Wait()
 }
 
-func (r *rogue) open() (seam.Stream, *wire.Reader) {
+func (r *rogue) open() (transport.Stream, *wire.Reader) {
 	r.t.Helper()
 	if _, err := r.transport.Connect(r.t.Context(), "mem:host"); err != nil {
 		r.t.Fatal(err)
 	}
-	stream, err := r.transport.Open(r.t.Context(), r.host.Self(), seam.ProtocolExchange, "digits")
+	stream, err := r.transport.Open(r.t.Context(), r.host.Self(), transport.ProtocolExchange, "digits")
 	if err != nil {
 		r.t.Fatal(err)
 	}
@@ -231,8 +231,8 @@ func TestHostSurvivesAPartnerThatBreaksTheRules(t *testing.T) {
 }
 
 func TestBoundsOfRunNamesAgree(t *testing.T) {
-	if seam.MaxRunName != wire.MaxRunName {
-		t.Errorf("a run's name may have %d bytes in records and %d in frames", seam.MaxRunName, wire.MaxRunName)
+	if transport.MaxRunName != wire.MaxRunName {
+		t.Errorf("a run's name may have %d bytes in records and %d in frames", transport.MaxRunName, wire.MaxRunName)
 	}
 }
 
@@ -255,7 +255,7 @@ func TestAJoinerToldOfAnotherVersionSaysSo(t *testing.T) {
 					t.Fatal(err)
 				}
 				t.Cleanup(func() { host.Close() })
-				stop, err := host.Handle(seam.ProtocolHello, "digits", func(stream seam.Stream) {
+				stop, err := host.Handle(transport.ProtocolHello, "digits", func(stream transport.Stream) {
 					defer stream.Close()
 					wire.NewReader(stream, 0).Next()
 					frame, err := wire.Pack(nil, 0, c.answer)
@@ -272,8 +272,8 @@ func TestAJoinerToldOfAnotherVersionSaysSo(t *testing.T) {
 				}
 				t.Cleanup(stop)
 				guest := start(t, peer.Config{Run: "digits", Params: newModel(), Join: []string{"mem:host"}, Network: inMemory(t, network, "guest", "digits")})
-				if err := step(t, guest, idle); !errors.Is(err, seam.ErrUnknownProtocol) {
-					t.Errorf("the guest's step: %v, want %v", err, seam.ErrUnknownProtocol)
+				if err := step(t, guest, idle); !errors.Is(err, transport.ErrUnknownProtocol) {
+					t.Errorf("the guest's step: %v, want %v", err, transport.ErrUnknownProtocol)
 				}
 			})
 		})

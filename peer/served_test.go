@@ -10,17 +10,17 @@ import (
 	"github.com/seed-97356399/murmuration/internal/wire"
 	"github.com/seed-97356399/murmuration/peer"
 	"github.com/seed-97356399/murmuration/peer/memnet"
-	"github.com/seed-97356399/murmuration/peer/seam"
+	"github.com/seed-97356399/murmuration/peer/transport"
 )
 
 // lossy is a transport that loses each ACCEPT, and takes a second until it knows.
-type lossy struct{ seam.Transport }
+type lossy struct{ transport.Transport }
 
-func (l lossy) Handle(protocol seam.Protocol, run string, handler seam.Handler) (func(), error) {
-	return l.Transport.Handle(protocol, run, func(stream seam.Stream) { handler(lossyStream{stream}) })
+func (l lossy) Handle(protocol transport.Protocol, run string, handler transport.Handler) (func(), error) {
+	return l.Transport.Handle(protocol, run, func(stream transport.Stream) { handler(lossyStream{stream}) })
 }
 
-type lossyStream struct{ seam.Stream }
+type lossyStream struct{ transport.Stream }
 
 func (s lossyStream) Write(b []byte) (int, error) {
 	header, _, err := wire.NewReader(bytes.NewReader(b), 0).Next()

@@ -13,7 +13,7 @@ import (
 	"github.com/seed-97356399/murmuration/peer/memnet"
 	"github.com/seed-97356399/murmuration/peer/optim"
 	"github.com/seed-97356399/murmuration/peer/peertest"
-	"github.com/seed-97356399/murmuration/peer/seam"
+	"github.com/seed-97356399/murmuration/peer/transport"
 	"github.com/seed-97356399/murmuration/tensor"
 )
 
@@ -25,23 +25,23 @@ type besieger struct {
 	layout    [32]byte
 	cut       uint64
 	sliceLen  int
-	ids       map[seam.PeerID]uint64
-	taken     map[seam.PeerID]int // of these, those accepted
+	ids       map[transport.PeerID]uint64
+	taken     map[transport.PeerID]int // of these, those accepted
 	mu        sync.Mutex
 }
 
 // newBesieger has one join a flock, quiet for now.
 func newBesieger(t *testing.T, flock *peertest.Flock, name string) *besieger {
 	t.Helper()
-	transport, err := flock.Network.Transport(name)
+	tr, err := flock.Network.Transport(name)
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { transport.Close() })
-	enlist(t, flock.Network, transport, peertest.Run, flock.Peers[0])
-	b := &besieger{t: t, transport: transport, layout: newModel().Layout().Hash(), ids: map[seam.PeerID]uint64{}, taken: map[seam.PeerID]int{}}
+	t.Cleanup(func() { tr.Close() })
+	enlist(t, flock.Network, tr, peertest.Run, flock.Peers[0])
+	b := &besieger{t: t, transport: tr, layout: newModel().Layout().Hash(), ids: map[transport.PeerID]uint64{}, taken: map[transport.PeerID]int{}}
 	b.cut, b.sliceLen = flock.Peers[0].Cut()
-	stop, err := transport.Handle(seam.ProtocolExchange, peertest.Run, func(stream seam.Stream) {
+	stop, err := tr.Handle(transport.ProtocolExchange, peertest.Run, func(stream transport.Stream) {
 		stream.SetReadDeadline(time.Now().Add(time.Minute)) // questions: it does not answer
 		stream.Read(make([]byte, 1))
 		time.Sleep(time.Minute)
@@ -56,8 +56,8 @@ func newBesieger(t *testing.T, flock *peertest.Flock, name string) *besieger {
 
 // propose proposes the next exchange, answers what is asked before it, and tells whether
 // it was accepted.
-func (b *besieger) propose(victim seam.PeerID) (stream seam.Stream, frames *wire.Reader, exchange uint64) {
-	stream, err := b.transport.Open(b.ctx, victim, seam.ProtocolExchange, peertest.Run)
+func (b *besieger) propose(victim transport.PeerID) (stream transport.Stream, frames *wire.Reader, exchange uint64) {
+	stream, err := b.transport.Open(b.ctx, victim, transport.ProtocolExchange, peertest.Run)
 	if err != nil {
 		return nil, nil, 0
 	}
@@ -97,7 +97,7 @@ func (b *besieger) propose(victim seam.PeerID) (stream seam.Stream, frames *wire
 }
 
 // show shows a model of one value.
-func (b *besieger) show(stream seam.Stream, exchange uint64, value float32) {
+func (b *besieger) show(stream transport.Stream, exchange uint64, value float32) {
 	values := make(tensor.Vector, newModel().Layout().Len())
 	for i := range values {
 		values[i] = value
@@ -110,7 +110,7 @@ func (b *besieger) show(stream seam.Stream, exchange uint64, value float32) {
 }
 
 // silent says nothing more once it is accepted.
-func (b *besieger) silent(victim seam.PeerID, _ int) {
+func (b *besieger) silent(victim transport.PeerID, _ int) {
 	if stream, frames, _ := b.propose(victim); stream != nil {
 		frames.Next()
 		stream.Reset()
@@ -118,7 +118,7 @@ func (b *besieger) silent(victim seam.PeerID, _ int) {
 }
 
 // oneByte says a byte and nothing more.
-func (b *besieger) oneByte(victim seam.PeerID, _ int) {
+func (b *besieger) oneByte(victim transport.PeerID, _ int) {
 	if stream, frames, _ := b.propose(victim); stream != nil {
 		stream.Write([]byte{'M'})
 		frames.Next()
@@ -127,7 +127,7 @@ func (b *besieger) oneByte(victim seam.PeerID, _ int) {
 }
 
 // whole is an exchange as it should be, of a model near the others'.
-func (b *besieger) whole(victim seam.PeerID) {
+func (b *besieger) whole(victim transport.PeerID) {
 	stream, frames, exchange := b.propose(victim)
 	if stream == nil {
 		return
@@ -146,7 +146,7 @@ func (b *besieger) whole(victim seam.PeerID) {
 }
 
 // everyOther is silent every other time it is accepted, and good in between.
-func (b *besieger) everyOther(victim seam.PeerID, accepted int) {
+func (b *besieger) everyOther(victim transport.PeerID, accepted int) {
 	if accepted%2 == 0 {
 		b.silent(victim, accepted)
 	} else {
@@ -156,7 +156,7 @@ func (b *besieger) everyOther(victim seam.PeerID, accepted int) {
 
 // doubt leaves an exchange when it has the answer, says nothing of it for as long as that
 // holds everybody up, answers, and begins anew.
-func (b *besieger) doubt(victim seam.PeerID, _ int) {
+func (b *besieger) doubt(victim transport.PeerID, _ int) {
 	stream, frames, exchange := b.propose(victim)
 	if stream != nil {
 		stream.Reset()
@@ -174,7 +174,7 @@ func (b *besieger) doubt(victim seam.PeerID, _ int) {
 
 // siege runs a flock of eight for two minutes, one under the race detector, with so many besiegers, and counts what its
 // passives serve of honest members.
-func siege(t *testing.T, besiegers int, attack func(b *besieger, victim seam.PeerID, accepted int)) (served uint64, flock *peertest.Flock) {
+func siege(t *testing.T, besiegers int, attack func(b *besieger, victim transport.PeerID, accepted int)) (served uint64, flock *peertest.Flock) {
 	t.Helper()
 	flock = peertest.Start(t, peertest.Config{
 		Peers: 8, Params: newModel, Link: memnet.Link{Delay: time.Millisecond},
@@ -231,7 +231,7 @@ func siege(t *testing.T, besiegers int, attack func(b *besieger, victim seam.Pee
 }
 
 // accepted is how often a victim has accepted.
-func (b *besieger) accepted(victim seam.PeerID) int {
+func (b *besieger) accepted(victim transport.PeerID) int {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.taken[victim]
@@ -267,7 +267,7 @@ func TestWhoKeepsAPlaceForNothingTakesLittle(t *testing.T) {
 	for _, c := range []struct {
 		name   string
 		count  int
-		attack func(b *besieger, victim seam.PeerID, accepted int)
+		attack func(b *besieger, victim transport.PeerID, accepted int)
 	}{
 		{"three leave exchanges in doubt", 3, (*besieger).doubt},
 		{"says nothing", 1, (*besieger).silent},

@@ -9,7 +9,7 @@ import (
 	"github.com/seed-97356399/murmuration/peer/memnet"
 	"github.com/seed-97356399/murmuration/peer/optim"
 	"github.com/seed-97356399/murmuration/peer/peertest"
-	"github.com/seed-97356399/murmuration/peer/seam"
+	"github.com/seed-97356399/murmuration/peer/transport"
 	"github.com/seed-97356399/murmuration/tensor"
 )
 
@@ -37,15 +37,15 @@ func trainedHosts(t *testing.T, delay, busy time.Duration) *peertest.Flock {
 
 // busyHost is a transport whose hellos wait.
 type busyHost struct {
-	seam.Transport
+	transport.Transport
 	busy time.Duration
 }
 
-func (h busyHost) Handle(protocol seam.Protocol, run string, handler seam.Handler) (func(), error) {
-	if protocol != seam.ProtocolHello {
+func (h busyHost) Handle(protocol transport.Protocol, run string, handler transport.Handler) (func(), error) {
+	if protocol != transport.ProtocolHello {
 		return h.Transport.Handle(protocol, run, handler)
 	}
-	return h.Transport.Handle(protocol, run, func(s seam.Stream) {
+	return h.Transport.Handle(protocol, run, func(s transport.Stream) {
 		time.Sleep(h.busy)
 		handler(s)
 	})
@@ -78,7 +78,7 @@ func TestASlowJoinStillCopiesTheModel(t *testing.T) {
 				began := time.Now()
 				first := firstSnapshot(t, late)
 				checkFlocks(t, "the first snapshot", first)
-				if s := late.Stats(); s.State.Donors == 0 || s.Age < 500 {
+				if s := late.Stats(); s.State.Servers == 0 || s.Age < 500 {
 					t.Errorf("after %s: %+v", time.Since(began), s)
 				}
 			})
@@ -112,16 +112,16 @@ func TestWhoTrainedAloneCopiesTheModelOnceItIsFound(t *testing.T) {
 					}
 				}()
 				time.Sleep(busy)
-				if s := late.Stats(); s.Joined || s.Steps == 0 || s.State.Donors > 0 {
+				if s := late.Stats(); s.Joined || s.Steps == 0 || s.State.Servers > 0 {
 					t.Errorf("before anybody answers: %+v", s)
 				}
 				own := late.Stats().Steps
 				f.Network.HealAll()
-				for late.Stats().State.Donors == 0 && own+200 > late.Stats().Steps {
+				for late.Stats().State.Servers == 0 && own+200 > late.Stats().Steps {
 					time.Sleep(100 * time.Millisecond)
 				}
 				s := late.Stats()
-				if s.State.Donors == 0 || !s.Joined {
+				if s.State.Servers == 0 || !s.Joined {
 					t.Errorf("200 steps after the flock answers: %+v", s)
 				}
 				model := make(tensor.Vector, 2050)

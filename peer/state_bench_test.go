@@ -11,13 +11,13 @@ import (
 	"github.com/seed-97356399/murmuration/peer"
 	"github.com/seed-97356399/murmuration/peer/optim"
 	"github.com/seed-97356399/murmuration/peer/p2pnet"
-	"github.com/seed-97356399/murmuration/peer/seam"
+	"github.com/seed-97356399/murmuration/peer/transport"
 	"github.com/seed-97356399/murmuration/tensor"
 )
 
-// BenchmarkState measures how soon a newcomer has the model of two donors, over TLS on loopback,
+// BenchmarkState measures how soon a joiner has the model of two state servers, over TLS on loopback,
 // in turn with moving the same bytes once through one stream of the same kind. It reports the
-// medians: seconds of the verified copy (copy-s), from the newcomer's start until it may train
+// medians: seconds of the verified copy (copy-s), from the joiner's start until it may train
 // (join-s), of the bytes alone (bytes-s), and how many times as long as the bytes the copy takes.
 // For five rounds of 25 million parameters:
 //
@@ -43,7 +43,7 @@ func BenchmarkState(b *testing.B) {
 		}
 		joins = append(joins, time.Since(began).Seconds())
 		state := newcomer.Stats().State
-		if err := newcomer.Close(); err != nil || state.Donors == 0 {
+		if err := newcomer.Close(); err != nil || state.Servers == 0 {
 			b.Fatalf("no copy: %+v, %v", state, err)
 		}
 		alone := (before + move()) / 2 // stands for the machine as it was meanwhile
@@ -90,7 +90,7 @@ func stayAsItIs(ctx context.Context, p *peer.Peer) error {
 // other and tells the seconds that it took.
 func bytesAlone(b *testing.B, size int) func() float64 {
 	b.Helper()
-	const protocol, run, chunk = seam.Protocol("/bench/1"), "bench", 128 << 10
+	const protocol, run, chunk = transport.Protocol("/bench/1"), "bench", 128 << 10
 	ends := make([]*p2pnet.Transport, 2)
 	for i := range ends {
 		t, err := p2pnet.New(p2pnet.Config{Listen: []string{"127.0.0.1:0"}})
@@ -102,7 +102,7 @@ func bytesAlone(b *testing.B, size int) func() float64 {
 	}
 	ask, give := ends[0], ends[1]
 	room := make([]byte, chunk)
-	_, err := give.Handle(protocol, run, func(s seam.Stream) {
+	_, err := give.Handle(protocol, run, func(s transport.Stream) {
 		defer s.Close()
 		if _, err := io.ReadFull(s, make([]byte, 1)); err != nil {
 			s.Reset()

@@ -20,26 +20,26 @@ import (
 	"github.com/seed-97356399/murmuration/peer"
 	"github.com/seed-97356399/murmuration/peer/memnet"
 	"github.com/seed-97356399/murmuration/peer/peertest"
-	"github.com/seed-97356399/murmuration/peer/seam"
+	"github.com/seed-97356399/murmuration/peer/transport"
 	"github.com/seed-97356399/murmuration/tensor"
 )
 
 // giver is a transport that alters, or merely sees, the frames which its peer sends
-// to newcomers.
+// to joiners.
 type giver struct {
-	seam.Transport
+	transport.Transport
 	alter func(typ wire.Type, frame []byte) []byte
 }
 
-func (g *giver) Handle(protocol seam.Protocol, run string, handler seam.Handler) (func(), error) {
-	if protocol != seam.ProtocolState {
+func (g *giver) Handle(protocol transport.Protocol, run string, handler transport.Handler) (func(), error) {
+	if protocol != transport.ProtocolState {
 		return g.Transport.Handle(protocol, run, handler)
 	}
-	return g.Transport.Handle(protocol, run, func(s seam.Stream) { handler(&givenStream{s, g}) })
+	return g.Transport.Handle(protocol, run, func(s transport.Stream) { handler(&givenStream{s, g}) })
 }
 
 type givenStream struct {
-	seam.Stream
+	transport.Stream
 	by *giver
 }
 
@@ -85,7 +85,7 @@ type flockOf struct {
 	givers []*giver
 	logged *observer.ObservedLogs
 	alter  map[int]func(typ wire.Type, frame []byte) []byte // by peer
-	ids    atomic.Pointer[[]seam.PeerID]                    // of those that Start has started
+	ids    atomic.Pointer[[]transport.PeerID]               // of those that Start has started
 }
 
 // stateSlices is the number of slices of a model of a flockOf.
@@ -115,10 +115,10 @@ func startStates(t *testing.T, peers int, link memnet.Link, prepare func(*flockO
 	return f
 }
 
-// crash kills a peer. It may be called while a newcomer is added.
+// crash kills a peer. It may be called while a joiner is added.
 func (f *flockOf) crash(i int) { f.Network.Crash((*f.ids.Load())[i]) }
 
-// arriveLate adds a newcomer and returns what it starts with, and its stats.
+// arriveLate adds a joiner and returns what it starts with, and its stats.
 func (f *flockOf) arriveLate(t *testing.T) (first []float32, late *peer.Peer) {
 	t.Helper()
 	late = f.Add()
@@ -168,13 +168,13 @@ func TestALyingDonorsSlicesAreAskedElsewhere(t *testing.T) {
 						return frame
 					}
 				})
-				var reported []seam.PeerID
+				var reported []transport.PeerID
 				var mu sync.Mutex
 				late := f.addWith(t, func(c *peer.Config) {
-					c.Training.Hooks.Quarantined = func(id seam.PeerID, _ time.Duration, offence error) {
+					c.Training.Hooks.Quarantined = func(id transport.PeerID, _ time.Duration, offence error) {
 						mu.Lock()
 						defer mu.Unlock()
-						fault, ok := errors.AsType[*copying.DonorError](offence)
+						fault, ok := errors.AsType[*copying.ServerError](offence)
 						if reported = append(reported, id); !ok || fault.Fault != copying.WrongSlice {
 							t.Errorf("reported for %v", offence)
 						}
@@ -182,7 +182,7 @@ func TestALyingDonorsSlicesAreAskedElsewhere(t *testing.T) {
 				})
 				checkTrained(t, firstSnapshot(t, late), 3)
 				s := late.Stats().State
-				if s.Liars != 1 || s.Donors != 2 || s.Again < 4 {
+				if s.Faulty != 1 || s.Servers != 2 || s.Again < 4 {
 					t.Errorf("%+v", s)
 				}
 				mu.Lock()
@@ -195,7 +195,7 @@ func TestALyingDonorsSlicesAreAskedElsewhere(t *testing.T) {
 	}
 }
 
-// addWith adds a newcomer with a configuration of its own.
+// addWith adds a joiner with a configuration of its own.
 func (f *flockOf) addWith(t *testing.T, configure func(*peer.Config)) *peer.Peer {
 	t.Helper()
 	config := peer.Config{

@@ -42,7 +42,7 @@ func TestWithNoDonorANewcomerTrainsAloneAndSaysSo(t *testing.T) {
 				t.Fatalf("value %d is %g, its own was %g", i, first[i], v)
 			}
 		}
-		if s := late.Stats().State; !s.Alone || s.Donors != 0 || f.logged.FilterMessageSnippet("training alone").Len() != 1 {
+		if s := late.Stats().State; !s.Alone || s.Servers != 0 || f.logged.FilterMessageSnippet("training alone").Len() != 1 {
 			t.Errorf("%+v; logged %v", s, f.logged.All())
 		}
 	})
@@ -100,7 +100,7 @@ func TestNoHonestDonorKeepsANewcomerOut(t *testing.T) {
 		})
 		late := f.Add()
 		err := step(t, late, idle)
-		fault, ok := errors.AsType[*copying.DonorError](err)
+		fault, ok := errors.AsType[*copying.ServerError](err)
 		if !ok || fault.Fault != copying.Forged || !strings.Contains(err.Error(), "another address") {
 			t.Errorf("a newcomer among liars: %v", err)
 		}
@@ -134,7 +134,7 @@ func TestADonorTrainsAndExchangesMeanwhile(t *testing.T) {
 		}
 		newcomers := func() (all int) {
 			for _, p := range f.Peers {
-				all += p.Stats().State.Newcomers
+				all += p.Stats().State.Joiners
 			}
 			return all
 		}

@@ -8,15 +8,15 @@ import (
 	"time"
 
 	"github.com/seed-97356399/murmuration/internal/arrival"
+	"github.com/seed-97356399/murmuration/internal/counters"
 	"github.com/seed-97356399/murmuration/internal/flock"
 	"github.com/seed-97356399/murmuration/internal/links"
 	"github.com/seed-97356399/murmuration/internal/orders"
-	"github.com/seed-97356399/murmuration/internal/roster"
-	"github.com/seed-97356399/murmuration/internal/tally"
+	"github.com/seed-97356399/murmuration/internal/presence"
 	"github.com/seed-97356399/murmuration/internal/tasks"
 	"github.com/seed-97356399/murmuration/peer/control"
-	"github.com/seed-97356399/murmuration/peer/seam"
 	"github.com/seed-97356399/murmuration/peer/stats"
+	"github.com/seed-97356399/murmuration/peer/transport"
 	"github.com/seed-97356399/murmuration/quant"
 	"github.com/seed-97356399/murmuration/topology"
 )
@@ -26,9 +26,9 @@ type figures struct {
 	name, build string
 	net         *adapters
 	flock       *flock.Flock
-	tally       *tally.Tally
+	counters    *counters.Counters
 	orders      *orders.Orders
-	roster      *roster.Roster
+	presence    *presence.Presence
 	arrival     *arrival.Arrival
 	life        *tasks.Life
 	tenant      *atomic.Pointer[tenant]
@@ -45,14 +45,14 @@ func (f *figures) stats() (s stats.Peer) {
 // report fills in what is known of the node.
 func (f *figures) report(s *stats.Peer) {
 	connections := f.net.transport.Connections()
-	f.tally.Connected(connections)
-	f.tally.Report(s)
-	s.Self, s.Role, s.Incarnation, s.Name = f.net.transport.Self(), f.roster.Role().String(), f.flock.Incarnation(), f.name
+	f.counters.Connected(connections)
+	f.counters.Report(s)
+	s.Self, s.Role, s.Incarnation, s.Name = f.net.transport.Self(), f.presence.Role().String(), f.flock.Incarnation(), f.name
 	s.Steps, s.Resumed, s.Age, s.FlockSteps = f.flock.Steps(), f.flock.Resumed(), f.flock.Age(), f.flock.Total()
 	s.Over, s.Joined = f.flock.IsOver(), f.arrival.Reached()
 	s.Members, s.Lost = f.flock.Members()
 	s.Control = f.orders.Stats()
-	s.Twins, s.Connections = f.flock.Twins(time.Now()), connections
+	s.Duplicates, s.Connections = f.flock.Duplicates(time.Now()), connections
 }
 
 // Stats tells what the trainer and its node know of themselves and the run now.
@@ -67,15 +67,15 @@ func (p *Peer) Stats() stats.Peer { return p.Node.Stats() }
 
 func (t *Trainer) report(s *stats.Peer) {
 	s.Target, s.Progress, s.Merged = t.steps.work.target(), t.steps.work.progress(), t.steps.pools && t.node.flock.Settled()
-	s.State = t.newcomer.State()
-	s.State.Newcomers, s.State.Given = t.donor.Newcomers(), t.donor.Given()
+	s.State = t.joiner.State()
+	s.State.Joiners, s.State.Sent = t.server.Joiners(), t.server.Sent()
 	s.Quarantined = t.links.InQuarantine(t.life.Now())
 	reportLinks(&s.Exchanges, t.links, t.with.Exchange.Codec)
-	for _, pull := range t.replica.Pulls(stats.MaxPulls) {
-		s.Exchanges.Pulls = append(s.Exchanges.Pulls, stats.Pull{Partner: seam.PeerID(pull.Partner), Pull: pull.Ratio, Exchanges: pull.Exchanges})
+	for _, pull := range t.replica.Biases(stats.MaxBiases) {
+		s.Exchanges.Biases = append(s.Exchanges.Biases, stats.Bias{Partner: transport.PeerID(pull.Partner), Bias: pull.Ratio, Exchanges: pull.Exchanges})
 	}
-	waiting, _ := t.talks.Host.Ledger.InDoubt()
-	gone := t.talks.Host.Ledger.Lost()
+	waiting, _ := t.conversations.Host.Ledger.InDoubt()
+	gone := t.conversations.Host.Ledger.Lost()
 	s.Exchanges.InDoubt, s.Exchanges.Lost, s.Exchanges.LostBound = uint64(waiting), gone.Slices, gone.Bound
 }
 
@@ -98,8 +98,8 @@ func reportLinks(s *stats.Exchanges, of *links.Links, policy quant.Policy) {
 	slices.SortFunc(s.Links, func(a, b stats.Link) int { return cmp.Compare(a.Partner, b.Partner) })
 }
 
-func (f *figures) tallies() stats.Tallies {
-	t := f.tally.Tallies()
+func (f *figures) counts() stats.Counters {
+	t := f.counters.Counts()
 	t.TransportRefused, t.MembershipRefused = f.net.transport.Refused(), f.net.membership.Refused()
 	return t
 }
@@ -107,7 +107,7 @@ func (f *figures) tallies() stats.Tallies {
 func (f *figures) members() []control.Member {
 	self, known := f.net.transport.Self(), f.flock.Records()
 	members := make([]control.Member, 0, len(known)+1)
-	members = append(members, control.Member{ID: self, Role: f.roster.Role(), Unreachable: f.flock.Unreachable(), Leaving: f.life.IsClosing()})
+	members = append(members, control.Member{ID: self, Role: f.presence.Role(), Unreachable: f.flock.Unreachable(), Leaving: f.life.IsClosing()})
 	for _, r := range known {
 		m := control.Member{
 			ID: r.Peer, Role: topology.Role(r.Role), Addresses: slices.Clone(r.Addresses), State: control.Training, Steps: r.Steps,
@@ -170,7 +170,7 @@ func (f *figures) Digest() (d control.Digest, samples uint64) {
 		Exchanges: stats.Exchanges.Completed(), Failed: stats.Exchanges.Failed,
 		ConsensusDistance: stats.Exchanges.ConsensusDistance, Partners: partners,
 		Heard: time.Now(), Exchanged: stats.Exchanges.Last,
-	}, f.tallies().Samples
+	}, f.counts().Samples
 }
 
 // MaxPartners bounds the partners of earlier lives that a peer looks for.
@@ -178,20 +178,20 @@ const MaxPartners = arrival.MaxPartners
 
 // Partner is a member of the run whom a peer has known in an earlier life, and where it was.
 type Partner struct {
-	ID        seam.PeerID `json:"id"`
-	Addresses []string    `json:"addresses"` // at least one; as Member has them
+	ID        transport.PeerID `json:"id"`
+	Addresses []string         `json:"addresses"` // at least one; as Member has them
 }
 
 // validate checks a partner that a caller has kept.
 func (p Partner) validate() error {
-	if err := seam.CheckID(p.ID); err != nil {
+	if err := transport.CheckID(p.ID); err != nil {
 		return fmt.Errorf("Network.Partners: %w", err)
 	}
-	if n := len(p.Addresses); n < 1 || n > seam.MaxAddresses {
-		return fmt.Errorf("Network.Partners: %s has %d addresses: want 1 to %d", p.ID, n, seam.MaxAddresses)
+	if n := len(p.Addresses); n < 1 || n > transport.MaxAddresses {
+		return fmt.Errorf("Network.Partners: %s has %d addresses: want 1 to %d", p.ID, n, transport.MaxAddresses)
 	}
 	for _, address := range p.Addresses {
-		if err := seam.CheckAddress(address); err != nil {
+		if err := transport.CheckAddress(address); err != nil {
 			return fmt.Errorf("Network.Partners: %w", err)
 		}
 	}

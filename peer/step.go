@@ -13,12 +13,12 @@ import (
 	"github.com/seed-97356399/murmuration/averaging"
 	"github.com/seed-97356399/murmuration/internal/arrival"
 	"github.com/seed-97356399/murmuration/internal/collective"
+	"github.com/seed-97356399/murmuration/internal/conversations"
+	"github.com/seed-97356399/murmuration/internal/counters"
 	"github.com/seed-97356399/murmuration/internal/flock"
-	"github.com/seed-97356399/murmuration/internal/talks"
-	"github.com/seed-97356399/murmuration/internal/tally"
 	"github.com/seed-97356399/murmuration/internal/tasks"
 	"github.com/seed-97356399/murmuration/internal/trainer"
-	"github.com/seed-97356399/murmuration/peer/seam"
+	"github.com/seed-97356399/murmuration/peer/transport"
 	"github.com/seed-97356399/murmuration/tensor"
 )
 
@@ -38,13 +38,13 @@ const MaxTraded = 1 << 16
 // the loop of it.
 type training struct {
 	*trainer.Trainer
-	arrival *arrival.Newcomer
-	work    *work
-	tally   *tally.Tally
-	life    *tasks.Life
-	loop    talks.Loop // hears of steps
-	values  int        // of the model
-	fresh   bool       // the parameters are the run's first, for all that is known
+	arrival  *arrival.Joiner
+	work     *work
+	counters *counters.Counters
+	life     *tasks.Life
+	loop     conversations.Loop // hears of steps
+	values   int                // of the model
+	fresh    bool               // the parameters are the run's first, for all that is known
 
 	stepping atomic.Bool
 	proceed  chan struct{}         // one token: the next step may begin
@@ -165,7 +165,7 @@ func (t *training) tell(ctx context.Context, event collective.Event, steps int) 
 // admit waits until the trainer may take a step, or says why it may not.
 func (t *training) admit(ctx context.Context) error {
 	if !t.arrival.Open() {
-		if err := t.arrival.Wait(ctx); errors.Is(err, seam.ErrClosed) {
+		if err := t.arrival.Wait(ctx); errors.Is(err, transport.ErrClosed) {
 			return ErrClosed
 		} else if err != nil {
 			return err
@@ -289,7 +289,7 @@ func (t *training) held(since time.Time) {
 		since = t.resumed // a pause is none of the peer's doing
 	}
 	if t.work.flock.Steps() > t.work.flock.Resumed() {
-		t.tally.Held(time.Since(since))
+		t.counters.Held(time.Since(since))
 	}
 }
 
@@ -337,21 +337,21 @@ func (t *training) conclude() bool {
 	return t.work.conclude()
 }
 
-// StepTime implements talks.Trainer: 0 before two steps were taken. Safe for concurrent use.
+// StepTime implements conversations.Trainer: 0 before two steps were taken. Safe for concurrent use.
 func (t *training) StepTime() time.Duration { return time.Duration(t.between.Load()) }
 
-// Unfit implements talks.Trainer: a gradient is of use to nobody.
+// Unfit implements conversations.Trainer: a gradient is of use to nobody.
 func (t *training) Unfit(err error) {
 	t.updates.fault(fmt.Errorf("the gradient: %w: it was left out; lower the learning rate, or look at the data", err))
 }
 
 // Made implements trainer.Run.
 func (t *training) Made(s trainer.Step) {
-	t.tally.Stepped(s.Waited)
+	t.counters.Stepped(s.Waited)
 	t.work.flock.Stepped()
 	t.between.Store(int64(s.Between))
 	if !math.IsNaN(s.Loss) {
-		t.tally.Learned(s.Loss, s.Rate, s.Samples)
+		t.counters.Learned(s.Loss, s.Rate, s.Samples)
 	}
 }
 

@@ -104,16 +104,16 @@ func TestStepAllocatesNothing(t *testing.T) {
 
 func BenchmarkStep(b *testing.B) {
 	network := memnet.New(memnet.Config{})
-	transport, err := network.Transport("only")
+	tr, err := network.Transport("only")
 	if err != nil {
 		b.Fatal(err)
 	}
-	defer transport.Close()
-	membership, err := network.Membership(transport, "digits")
+	defer tr.Close()
+	membership, err := network.Membership(tr, "digits")
 	if err != nil {
 		b.Fatal(err)
 	}
-	config := peer.Config{Run: "digits", Params: newModel(), Network: peer.Network{Transport: transport, Membership: membership}}
+	config := peer.Config{Run: "digits", Params: newModel(), Network: peer.Network{Transport: tr, Membership: membership}}
 	alone(&config)
 	p, err := peer.Start(b.Context(), config)
 	if err != nil {

@@ -9,10 +9,10 @@ import (
 	"time"
 
 	"github.com/seed-97356399/murmuration/internal/arrival"
+	"github.com/seed-97356399/murmuration/internal/sumnet"
 	"github.com/seed-97356399/murmuration/internal/sums"
-	"github.com/seed-97356399/murmuration/internal/sumtalks"
 	"github.com/seed-97356399/murmuration/internal/wire"
-	"github.com/seed-97356399/murmuration/peer/seam"
+	"github.com/seed-97356399/murmuration/peer/transport"
 )
 
 // Sums says with whom a peer sums. It may differ between peers: the largest of both numbers
@@ -22,14 +22,14 @@ type Sums struct {
 	// lets only one side of a divided network have one. Default: 1, and 2 while Network.Join
 	// names members of whom none has ever answered: 1 has to be asked for there.
 	AtLeast int
-	// Patience is for how long a sum waits for members that are here and have not called
+	// Timeout is for how long a sum waits for members that are here and have not called
 	// it, since the last came. What not more than half of them ask for counts for at most 10 minutes.
 	// Default: 1 minute.
-	Patience time.Duration
+	Timeout time.Duration
 }
 
-// DefaultPatience is Sums.Patience where none is given.
-const DefaultPatience = time.Minute
+// DefaultTimeout is Sums.Timeout where none is given.
+const DefaultTimeout = time.Minute
 
 // MaxSum is the most numbers in a sum.
 const MaxSum = sums.MaxLength
@@ -38,7 +38,7 @@ const MaxSum = sums.MaxLength
 var (
 	// ErrMismatch: another member brings another operation or length under the same name.
 	ErrMismatch = sums.ErrMismatch
-	// ErrTooFew: fewer than Sums.AtLeast took part within Sums.Patience, or the others held it up; the
+	// ErrTooFew: fewer than Sums.AtLeast took part within Sums.Timeout, or the others held it up; the
 	// text names them.
 	ErrTooFew = sums.ErrTooFew
 	// ErrNotFinite: a number of the sum is NaN or infinite, because a member brought such a number or
@@ -51,20 +51,20 @@ var (
 )
 
 func (s Sums) validate() error {
-	if s.AtLeast < 0 || s.AtLeast > math.MaxInt32 || s.Patience < 0 || s.Patience > maxPatience {
-		return fmt.Errorf("Sums: AtLeast %d and Patience %s: want neither negative, and a patience of at most %s", s.AtLeast, s.Patience, maxPatience)
+	if s.AtLeast < 0 || s.AtLeast > math.MaxInt32 || s.Timeout < 0 || s.Timeout > maxTimeout {
+		return fmt.Errorf("Sums: AtLeast %d and Patience %s: want neither negative, and a patience of at most %s", s.AtLeast, s.Timeout, maxTimeout)
 	}
 	return nil
 }
 
-// maxPatience is what fits its field on the wire.
-const maxPatience = math.MaxUint32 * time.Millisecond
+// maxTimeout is what fits its field on the wire.
+const maxTimeout = math.MaxUint32 * time.Millisecond
 
 // summing is a node's part of sums.
 type summing struct {
 	with    Sums
 	arrival *arrival.Arrival
-	talks   *sumtalks.Talks
+	net     *sumnet.Net
 }
 
 func (s *summing) vector(ctx context.Context, call sums.Call) ([]float64, int, error) {
@@ -82,17 +82,17 @@ func (s *summing) do(ctx context.Context, call sums.Call) (sums.Result, error) {
 	if err := wire.CheckSumName(call.Name); err != nil {
 		return sums.Result{}, err
 	}
-	if err := s.arrival.Wait(ctx); err != nil && !errors.Is(err, seam.ErrClosed) {
+	if err := s.arrival.Wait(ctx); err != nil && !errors.Is(err, transport.ErrClosed) {
 		return sums.Result{}, fmt.Errorf("%s %q: %w", call.Op, call.Name, err)
 	}
-	call.Least, call.Patience = s.with.AtLeast, s.with.Patience
+	call.Least, call.Timeout = s.with.AtLeast, s.with.Timeout
 	alone := call.Least == 0 && !s.arrival.Reached()
 	if alone {
 		call.Least = 2
 	}
-	done, err := s.talks.Do(ctx, call)
+	done, err := s.net.Do(ctx, call)
 	switch {
-	case errors.Is(err, seam.ErrClosed):
+	case errors.Is(err, transport.ErrClosed):
 		err = ErrClosed
 	case alone && errors.Is(err, ErrTooFew):
 		err = fmt.Errorf("%w; nobody of Network.Join has answered, and to sum alone Sums.AtLeast has to be 1", err)

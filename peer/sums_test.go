@@ -138,7 +138,7 @@ func TestASumGoesOnWithoutTheDead(t *testing.T) {
 func TestSumsThatFail(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := peertest.Start(t, peertest.Config{Peers: 2, Configure: func(_ int, c *peer.Config) {
-			c.Network.Sums = peer.Sums{Patience: 5 * time.Second}
+			c.Network.Sums = peer.Sums{Timeout: 5 * time.Second}
 		}})
 		a := f.Peers[0]
 		if s := sumOf(t.Context(), a, "x", math.NaN()); s.err == nil {
@@ -212,7 +212,7 @@ func TestCloseEndsASum(t *testing.T) {
 func TestASumNeedsAtLeast(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := peertest.Start(t, peertest.Config{Peers: 2, Configure: func(i int, c *peer.Config) {
-			c.Network.Sums = peer.Sums{AtLeast: 2 + i, Patience: 5 * time.Second}
+			c.Network.Sums = peer.Sums{AtLeast: 2 + i, Timeout: 5 * time.Second}
 		}})
 		for i, s := range sumAll(f, func(i int, p *peer.Peer) summed { return sumOf(t.Context(), p, "x", 1) }) {
 			if !errors.Is(s.err, peer.ErrTooFew) {
@@ -246,7 +246,7 @@ func TestASumWithSeedsThatAreDown(t *testing.T) {
 		network := memnet.New(memnet.Config{})
 		start := func(name string, atLeast int, join ...string) *peer.Peer {
 			with := inMemory(t, network, name, name)
-			with.Run, with.Join, with.Sums = name, join, peer.Sums{AtLeast: atLeast, Patience: 5 * time.Second}
+			with.Run, with.Join, with.Sums = name, join, peer.Sums{AtLeast: atLeast, Timeout: 5 * time.Second}
 			n, err := peer.Join(t.Context(), with)
 			if err != nil {
 				t.Fatal(err)

@@ -10,14 +10,14 @@ import (
 
 	"github.com/seed-97356399/murmuration/peer"
 	"github.com/seed-97356399/murmuration/peer/memnet"
-	"github.com/seed-97356399/murmuration/peer/seam"
+	"github.com/seed-97356399/murmuration/peer/transport"
 )
 
 // slandered is a membership that calls members dead when it is told to.
 type slandered struct {
-	seam.Membership
+	transport.Membership
 	mu      sync.Mutex
-	dead    []seam.PeerID
+	dead    []transport.PeerID
 	changed chan struct{}
 }
 
@@ -30,17 +30,17 @@ func (s *slandered) signal() {
 	}
 }
 
-func (s *slandered) call(dead ...seam.PeerID) {
+func (s *slandered) call(dead ...transport.PeerID) {
 	s.mu.Lock()
 	s.dead = dead
 	s.mu.Unlock()
 	s.signal()
 }
 
-func (s *slandered) Members() []seam.Record {
+func (s *slandered) Members() []transport.Record {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return slices.DeleteFunc(s.Membership.Members(), func(r seam.Record) bool { return slices.Contains(s.dead, r.Peer) })
+	return slices.DeleteFunc(s.Membership.Members(), func(r transport.Record) bool { return slices.Contains(s.dead, r.Peer) })
 }
 
 // TestDeadByGossipIsOnlyAHint: a member that is called dead and answers stays a member

@@ -37,7 +37,7 @@ func TestTallies(t *testing.T) {
 		flock.Train(t.Context(), atPace(10*time.Millisecond, towards))
 		time.Sleep(time.Second) // records of the end go round
 		for i, p := range flock.Peers {
-			s, c := p.Stats().Exchanges, p.Tallies()
+			s, c := p.Stats().Exchanges, p.Counters()
 			if total(c.Refused) != s.Refused || total(c.Declined) != s.Declined || total(c.Failed)+total(c.Dropped) != s.Failed {
 				t.Errorf("peer %d: %+v do not add up to %+v", i, c, s)
 			}
@@ -91,7 +91,7 @@ func TestTalliesOfTransfers(t *testing.T) {
 		}})
 		flock.Train(t.Context(), atPace(10*time.Millisecond, towards))
 		for i, p := range flock.Peers {
-			s, c := p.Stats().Exchanges, p.Tallies()
+			s, c := p.Stats().Exchanges, p.Counters()
 			if c.Durations.Count() != s.Completed() || c.Durations.Sum <= 0 || c.Rounds.Count() < s.Initiated || total(agesOf(c.Age)) != s.Completed() {
 				t.Errorf("peer %d: %d durations, %d round trips and %d ages of %d transfers", i, c.Durations.Count(), c.Rounds.Count(), total(agesOf(c.Age)), s.Completed())
 			}

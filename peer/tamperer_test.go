@@ -11,13 +11,13 @@ import (
 	"testing"
 
 	"github.com/seed-97356399/murmuration/internal/wire"
-	"github.com/seed-97356399/murmuration/peer/seam"
+	"github.com/seed-97356399/murmuration/peer/transport"
 )
 
 // tamperer is a transport that tampers with frames which leave on its streams of the
 // exchange protocol, whichever side opened them: with one in every third stream.
 type tamperer struct {
-	seam.Transport
+	transport.Transport
 	t      *testing.T
 	kind   tampering
 	turn   int         // which of three streams: two tamperers on one stream could undo each other's work
@@ -33,7 +33,7 @@ type tamperer struct {
 // Sealed: whoever can tamper is between the transport and the peer, so checksums stay.
 func (m *tamperer) Sealed() bool { return false }
 
-func (m *tamperer) Open(ctx context.Context, to seam.PeerID, protocol seam.Protocol, run string) (seam.Stream, error) {
+func (m *tamperer) Open(ctx context.Context, to transport.PeerID, protocol transport.Protocol, run string) (transport.Stream, error) {
 	stream, err := m.Transport.Open(ctx, to, protocol, run)
 	if err != nil {
 		return nil, err
@@ -41,7 +41,7 @@ func (m *tamperer) Open(ctx context.Context, to seam.PeerID, protocol seam.Proto
 	return m.over(stream, protocol), nil
 }
 
-func (m *tamperer) OpenLane(ctx context.Context, to seam.PeerID, protocol seam.Protocol, run string, lane int) (seam.Stream, error) {
+func (m *tamperer) OpenLane(ctx context.Context, to transport.PeerID, protocol transport.Protocol, run string, lane int) (transport.Stream, error) {
 	stream, err := m.Transport.OpenLane(ctx, to, protocol, run, lane)
 	if err != nil {
 		return nil, err
@@ -49,8 +49,8 @@ func (m *tamperer) OpenLane(ctx context.Context, to seam.PeerID, protocol seam.P
 	return m.over(stream, protocol), nil
 }
 
-func (m *tamperer) Handle(protocol seam.Protocol, run string, handler seam.Handler) (stop func(), err error) {
-	return m.Transport.Handle(protocol, run, func(stream seam.Stream) { handler(m.over(stream, protocol)) })
+func (m *tamperer) Handle(protocol transport.Protocol, run string, handler transport.Handler) (stop func(), err error) {
+	return m.Transport.Handle(protocol, run, func(stream transport.Stream) { handler(m.over(stream, protocol)) })
 }
 
 // Where in a stream a frame is tampered with.
@@ -62,8 +62,8 @@ const (
 	openers = 3
 )
 
-func (m *tamperer) over(stream seam.Stream, protocol seam.Protocol) seam.Stream {
-	if protocol != seam.ProtocolExchange {
+func (m *tamperer) over(stream transport.Stream, protocol transport.Protocol) transport.Stream {
+	if protocol != transport.ProtocolExchange {
 		return stream
 	}
 	m.mu.Lock()
@@ -101,7 +101,7 @@ func (m *tamperer) touches(frame wire.Type) bool {
 // tamperedStream passes what is written on frame by frame. Like any stream it has one
 // writer at a time.
 type tamperedStream struct {
-	seam.Stream
+	transport.Stream
 	by     *tamperer
 	random *rand.Rand
 	place  int // as tamperer.place gives it

@@ -106,12 +106,12 @@ func smallModel() *tensor.Params {
 func onLoopback(t *testing.T) (networks [2]peer.Network, join string) {
 	for i := range networks {
 		key := ed25519.NewKeyFromSeed(bytes.Repeat([]byte{byte(i + 1)}, ed25519.SeedSize))
-		transport, err := p2pnet.New(p2pnet.Config{Identity: key, Listen: []string{"127.0.0.1:0"}})
+		tr, err := p2pnet.New(p2pnet.Config{Identity: key, Listen: []string{"127.0.0.1:0"}})
 		if err != nil {
 			t.Fatal(err)
 		}
-		t.Cleanup(func() { transport.Close() })
-		networks[i].Transport = transport
+		t.Cleanup(func() { tr.Close() })
+		networks[i].Transport = tr
 	}
 	return networks, networks[0].Transport.(*p2pnet.Transport).JoinAddresses()[0]
 }

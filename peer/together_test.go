@@ -36,7 +36,9 @@ func newSoloist(config averaging.Config) *soloist {
 	return &soloist{self: config.Self, heard: map[topology.PeerID]uint64{}}
 }
 
-func (m *soloist) Traits() collective.Traits { return collective.Traits{Gradients: true, Words: true} }
+func (m *soloist) Traits() collective.Traits {
+	return collective.Traits{Gradients: true, Messages: true}
+}
 
 func (m *soloist) Decide(_ time.Duration, e collective.Event, actions []collective.Action) []collective.Action {
 	switch e.Kind {
@@ -56,8 +58,8 @@ func (m *soloist) Decide(_ time.Duration, e collective.Event, actions []collecti
 		actions = m.speak(actions)
 	case averaging.TimerFired:
 		actions = m.speak(actions)
-	case collective.Told:
-		m.heard[e.Peer] = max(m.heard[e.Peer], e.Word.Round)
+	case collective.Received:
+		m.heard[e.Peer] = max(m.heard[e.Peer], e.Message.Round)
 	case collective.Updated:
 		actions = append(actions, collective.Action{Action: averaging.Action{Kind: averaging.Proceed}})
 	case averaging.RunOver:
@@ -78,7 +80,7 @@ func (m *soloist) speak(actions []collective.Action) []collective.Action {
 		round = math.MaxUint64
 	}
 	for _, id := range m.members {
-		actions = append(actions, collective.Action{Action: averaging.Action{Kind: collective.Tell, Peer: id}, Word: collective.Word{Kind: 1, Round: round}})
+		actions = append(actions, collective.Action{Action: averaging.Action{Kind: collective.Tell, Peer: id}, Message: collective.Message{Kind: 1, Round: round}})
 	}
 	if m.waiting {
 		actions = append(actions, collective.Action{Action: averaging.Action{Kind: averaging.SetTimer, Timer: averaging.RoundDeadline, After: 100 * time.Millisecond}})

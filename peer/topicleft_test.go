@@ -9,24 +9,24 @@ import (
 	"github.com/seed-97356399/murmuration/peer"
 	"github.com/seed-97356399/murmuration/peer/control"
 	"github.com/seed-97356399/murmuration/peer/memnet"
-	"github.com/seed-97356399/murmuration/peer/seam"
+	"github.com/seed-97356399/murmuration/peer/transport"
 )
 
 // unserving is a transport that lets nobody serve control messages, and counts the topics
 // that are taken part in.
 type unserving struct {
-	seam.Transport
+	transport.Transport
 	topics *atomic.Int64
 }
 
-func (u unserving) Handle(protocol seam.Protocol, run string, handler seam.Handler) (func(), error) {
-	if protocol == seam.ProtocolControl {
+func (u unserving) Handle(protocol transport.Protocol, run string, handler transport.Handler) (func(), error) {
+	if protocol == transport.ProtocolControl {
 		return nil, errors.New("no room for another handler")
 	}
 	return u.Transport.Handle(protocol, run, handler)
 }
 
-func (u unserving) Topic(name string, takesPart func(seam.PeerID) bool, handler seam.TopicHandler) (seam.Topic, error) {
+func (u unserving) Topic(name string, takesPart func(transport.PeerID) bool, handler transport.TopicHandler) (transport.Topic, error) {
 	topic, err := u.Transport.Topic(name, takesPart, handler)
 	if err == nil {
 		u.topics.Add(1)
@@ -35,7 +35,7 @@ func (u unserving) Topic(name string, takesPart func(seam.PeerID) bool, handler 
 }
 
 type leftTopic struct {
-	seam.Topic
+	transport.Topic
 	topics *atomic.Int64
 }
 

@@ -11,20 +11,20 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/seed-97356399/murmuration/internal/arrival"
-	"github.com/seed-97356399/murmuration/internal/donor"
+	"github.com/seed-97356399/murmuration/internal/conversations"
+	"github.com/seed-97356399/murmuration/internal/counters"
 	"github.com/seed-97356399/murmuration/internal/flock"
 	"github.com/seed-97356399/murmuration/internal/framed"
 	"github.com/seed-97356399/murmuration/internal/links"
 	"github.com/seed-97356399/murmuration/internal/orders"
 	"github.com/seed-97356399/murmuration/internal/replica"
 	"github.com/seed-97356399/murmuration/internal/session"
-	"github.com/seed-97356399/murmuration/internal/talks"
-	"github.com/seed-97356399/murmuration/internal/tally"
+	"github.com/seed-97356399/murmuration/internal/stateserver"
 	"github.com/seed-97356399/murmuration/internal/tasks"
 	"github.com/seed-97356399/murmuration/internal/trainer"
 	"github.com/seed-97356399/murmuration/internal/wire"
 	"github.com/seed-97356399/murmuration/peer/optim"
-	"github.com/seed-97356399/murmuration/peer/seam"
+	"github.com/seed-97356399/murmuration/peer/transport"
 	"github.com/seed-97356399/murmuration/tensor"
 )
 
@@ -35,15 +35,15 @@ type Trainer struct {
 	with Training
 	log  *zap.Logger
 
-	replica  *replica.Replica
-	links    *links.Links // how each partner is met
-	talks    *talks.Talks
-	newcomer *arrival.Newcomer // how the model comes to that of the flock
-	donor    *donor.Donor      // gives newcomers the model
-	steps    *training
-	driver   *driver
-	life     *tasks.Life
-	begun    chan struct{} // closed when it has begun, or failed to: it is not ended before
+	replica       *replica.Replica
+	links         *links.Links // how each partner is met
+	conversations *conversations.Conversations
+	joiner        *arrival.Joiner     // how the model comes to that of the flock
+	server        *stateserver.Server // gives joiners the model
+	steps         *training
+	driver        *driver
+	life          *tasks.Life
+	begun         chan struct{} // closed when it has begun, or failed to: it is not ended before
 }
 
 // errTrains: a node trains one model at a time.
@@ -92,34 +92,34 @@ func newTrainer(n *Node, with Training) (*Trainer, error) {
 		return nil, err
 	}
 	traits, hooks, after := machine.Traits(), &hooks{with.Hooks, make(turn, 1), make(turn, 1), make(turn, 1)}, with.Checkpoint.is
-	quarantine := &talks.Quarantine{Requests: n.requests, Links: t.links, Life: t.life, Loop: n.inbox, Hooks: hooks}
-	t.newcomer = arrival.NewNewcomer(arrival.NewcomerConfig{
+	quarantine := &conversations.Quarantine{Requests: n.requests, Links: t.links, Life: t.life, Loop: n.inbox, Hooks: hooks}
+	t.joiner = arrival.NewJoiner(arrival.JoinerConfig{
 		Layout: layout, Replica: t.replica, Quarantine: quarantine,
 		Checkpoint: arrival.Checkpoint{Steps: after.Age, FlockSteps: after.FlockSteps, TellsWho: after.tellsWho()},
 	}, n.arrival)
 	// Of a checkpoint without steps nobody knows whether its parameters are the run's first.
 	t.steps = &training{
-		arrival: t.newcomer, work: &work{flock: n.flock, orders: n.orders, log: t.log}, tally: n.tally, life: t.life, loop: n.inbox,
+		arrival: t.joiner, work: &work{flock: n.flock, orders: n.orders, log: t.log}, counters: n.counters, life: t.life, loop: n.inbox,
 		fresh: after.Incarnation == 0,
 	}
 	t.steps.begin(trainer.Config{Replica: t.replica, Optimizer: with.Optimizer, Traits: traits, Pace: exchange.Pace}, t.log)
-	t.talks = talks.New(talks.Config{
+	t.conversations = conversations.New(conversations.Config{
 		Host: session.Host{
 			Run: n.network.Run, Layout: layout, Cut: t.replica.Cut(), Replica: t.replica, Ledger: replica.NewLedger(t.replica), Links: t.links,
 			Lanes: exchange.Lanes, Deadline: exchange.Deadline, Traits: traits, Sealed: n.net.transport.Sealed(),
 		},
-		Membership: n.net.membership, Flock: n.flock, Roster: n.roster, Quarantine: quarantine,
-		Arrival: n.arrival, Model: t.newcomer, Trainer: t.steps,
+		Membership: n.net.membership, Flock: n.flock, Presence: n.presence, Quarantine: quarantine,
+		Arrival: n.arrival, Model: t.joiner, Trainer: t.steps,
 	})
-	t.donor = donor.New(donor.Config{
+	t.server = stateserver.New(stateserver.Config{
 		Requests: n.requests, Layout: layout, Replica: t.replica, Flock: n.flock,
-		Model: t.newcomer, Exchanges: t.talks, Quarantine: quarantine, Closing: t.life.Closing,
+		Model: t.joiner, Exchanges: t.conversations, Quarantine: quarantine, Closing: t.life.Closing,
 	})
 	course := orders.Course{Schedule: with.Schedule, Pace: exchange.Pace, Steps: with.Work.Steps, StepsPerPeer: with.Work.StepsPerPeer}
 	t.driver = &driver{
 		entry:   entry{after: after, begun: course, listener: hooks, described: n.arrival.Described},
-		machine: machine, replica: t.replica, steps: t.steps, talks: t.talks, roster: n.roster, memory: n.loop.memory,
-		life: t.life, log: t.log, pace: exchange.Pace, running: make(map[talks.Key]*talks.Ongoing),
+		machine: machine, replica: t.replica, steps: t.steps, conversations: t.conversations, presence: n.presence, memory: n.loop.memory,
+		life: t.life, log: t.log, pace: exchange.Pace, running: make(map[conversations.Key]*conversations.Ongoing),
 	}
 	return t, nil
 }
@@ -127,7 +127,7 @@ func newTrainer(n *Node, with Training) (*Trainer, error) {
 // begin has a node that is there train. The node may close meanwhile.
 func (t *Trainer) begin() error {
 	if !t.settle() {
-		t.newcomer.Close()
+		t.joiner.Close()
 		return errTrains
 	}
 	err := t.enter()
@@ -157,8 +157,8 @@ func (t *Trainer) enter() error {
 	if err := t.serve(); err != nil {
 		return err
 	}
-	n.arrival.Brings(t.newcomer)
-	t.newcomer.Begin()
+	n.arrival.Brings(t.joiner)
+	t.joiner.Begin()
 	return nil
 }
 
@@ -166,12 +166,12 @@ func (t *Trainer) enter() error {
 func (t *Trainer) serve() error {
 	n := t.node
 	t.life.Background.Go(func() {
-		tally.WatchStandstill(t.life.Running, n.tally, func() bool { return n.flock.Steps() > n.flock.Resumed() && !n.flock.IsOver() })
+		counters.WatchStandstill(t.life.Running, n.counters, func() bool { return n.flock.Steps() > n.flock.Resumed() && !n.flock.IsOver() })
 	})
-	state := func(s *framed.Stream) error { return t.donor.Serve(t.life.Working, s) }
+	state := func(s *framed.Stream) error { return t.server.Serve(t.life.Working, s) }
 	return n.net.serve(n.network.Run, t.life, []service{
-		{seam.ProtocolExchange, t.talks.Serve},
-		{seam.ProtocolState, n.requests.Answering(state)},
+		{transport.ProtocolExchange, t.conversations.Serve},
+		{transport.ProtocolState, n.requests.Answering(state)},
 	})
 }
 
@@ -205,7 +205,7 @@ func (t *Trainer) Snapshot(dst tensor.Vector, since uint64) (version uint64, err
 // step under way, if there is one, is left out then and not counted.
 //
 // It returns ErrRunOver when the flock has done its work, ErrClosed after Close,
-// a *seam.RefusedError if the members asked to join will not have this peer,
+// a *transport.RefusedError if the members asked to join will not have this peer,
 // optim.ErrNotFinite if the gradient or the step is not finite, the gradient's norm is beyond
 // 1e18, or the step is about a million times longer than the model (nothing is applied;
 // the caller may go on), or the error of gradient or ctx, wrapped (nothing is applied).
@@ -285,7 +285,7 @@ func (t *Trainer) Save(params tensor.Vector, optimizer *optim.State) (Checkpoint
 // WaitTrainers waits until at least so many members train, this one included. It fails as Node.WaitMembers does.
 func (t *Trainer) WaitTrainers(ctx context.Context, least int) error {
 	return t.node.await(ctx, least, "members that train", func() int {
-		idle := func(r seam.Record) bool { return !flock.Trains(r) }
+		idle := func(r transport.Record) bool { return !flock.Trains(r) }
 		return 1 + len(slices.DeleteFunc(t.node.flock.Records(), idle))
 	})
 }
@@ -320,17 +320,17 @@ func (t *Trainer) end(leave func()) {
 	defer close(t.life.Closed)
 	stall := t.node.network.fixed.stall
 	close(t.life.Closing)
-	t.newcomer.Close()
+	t.joiner.Close()
 	timer := time.AfterFunc(stall, func() {
 		t.life.BreakOff()
-		t.talks.BreakOff()
+		t.conversations.BreakOff()
 	})
-	t.talks.Wait()
+	t.conversations.Wait()
 	timer.Stop()
-	t.talks.RepairAll(t.with.Work.Grace)
+	t.conversations.RepairAll(t.with.Work.Grace)
 	timer.Reset(stall) // for what else is on its way
 	defer timer.Stop()
-	t.talks.EndWords(stall)
+	t.conversations.EndMessages(stall)
 	t.life.Stop(0)
 	t.life.Tasks.End()
 	t.node.inbox.await(notice{ends: t.driver})
@@ -357,7 +357,7 @@ func (t *Trainer) linger() {
 			return
 		case <-ticker.C:
 			working := t.node.flock.Working()
-			if t.merging() || len(working) == 0 || slices.ContainsFunc(working, func(id seam.PeerID) bool { return !t.node.arrival.Gone(t.life.Working, id) }) {
+			if t.merging() || len(working) == 0 || slices.ContainsFunc(working, func(id transport.PeerID) bool { return !t.node.arrival.Gone(t.life.Working, id) }) {
 				continue
 			}
 			return

@@ -17,7 +17,7 @@ import (
 	"github.com/seed-97356399/murmuration/internal/replica"
 	"github.com/seed-97356399/murmuration/peer/control"
 	"github.com/seed-97356399/murmuration/peer/optim"
-	"github.com/seed-97356399/murmuration/peer/seam"
+	"github.com/seed-97356399/murmuration/peer/transport"
 	"github.com/seed-97356399/murmuration/quant"
 	"github.com/seed-97356399/murmuration/tensor"
 )
@@ -73,7 +73,7 @@ type Exchange struct {
 }
 
 // NewMachine makes that of a peer, for who drives one without a peer.
-func (x Exchange) NewMachine(self seam.PeerID, chance *rand.Rand) (machine averaging.Machine, err error) {
+func (x Exchange) NewMachine(self transport.PeerID, chance *rand.Rand) (machine averaging.Machine, err error) {
 	config := averaging.Config{Self: self, Pace: x.Pace, Deadline: x.Deadline, Rand: chance}
 	if x.Machine == nil {
 		machine, err = averaging.NewADPSGD(config)
@@ -106,7 +106,7 @@ type Work struct {
 // Exchanged describes an exchange that has ended.
 type Exchanged struct {
 	// Partner is the other peer; Inbound tells that it was the one to initiate.
-	Partner seam.PeerID
+	Partner transport.PeerID
 	Inbound bool
 	// Distance is the distance between the two models before the exchange.
 	Distance float64
@@ -266,9 +266,9 @@ type Hooks struct {
 	// Quarantined is called when a partner has sent what no honest one sends (NaN,
 	// values no model of the run can have, frames out of order) and is kept away
 	// for a while. Nothing of it was applied.
-	Quarantined func(partner seam.PeerID, term time.Duration, offence error)
-	// Heard is called for each message of the operator (Network.Control) that was not known before.
-	Heard func(control.Command)
+	Quarantined func(partner transport.PeerID, term time.Duration, offence error)
+	// Commanded is called for each message of the operator (Network.Control) that was not known before.
+	Commanded func(control.Command)
 }
 
 // turn lets one call at a time through: it holds a token meanwhile.
@@ -281,11 +281,11 @@ func (t turn) take() (end func()) {
 
 // hooks are a user's with one call at a time for each, and nothing to do for those that are nil.
 type hooks struct {
-	of                            Hooks
-	exchanged, quarantined, heard turn
+	of                                Hooks
+	exchanged, quarantined, commanded turn
 }
 
-// Exchanged implements talks.Hooks.
+// Exchanged implements conversations.Hooks.
 func (h *hooks) Exchanged(done collective.Event, took time.Duration, err error) {
 	if h.of.Exchanged != nil {
 		defer h.exchanged.take()()
@@ -293,19 +293,19 @@ func (h *hooks) Exchanged(done collective.Event, took time.Duration, err error) 
 	}
 }
 
-// Quarantined implements talks.Hooks.
-func (h *hooks) Quarantined(partner seam.PeerID, term time.Duration, offence error) {
+// Quarantined implements conversations.Hooks.
+func (h *hooks) Quarantined(partner transport.PeerID, term time.Duration, offence error) {
 	if h.of.Quarantined != nil {
 		defer h.quarantined.take()()
 		h.of.Quarantined(partner, term, offence)
 	}
 }
 
-// Heard implements orders.Listener.
-func (h *hooks) Heard(command control.Command) {
-	if h.of.Heard != nil {
-		defer h.heard.take()()
-		h.of.Heard(command)
+// Commanded implements orders.Listener.
+func (h *hooks) Commanded(command control.Command) {
+	if h.of.Commanded != nil {
+		defer h.commanded.take()()
+		h.of.Commanded(command)
 	}
 }
 

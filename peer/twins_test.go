@@ -14,9 +14,9 @@ import (
 	"github.com/seed-97356399/murmuration/peer"
 	"github.com/seed-97356399/murmuration/peer/memnet"
 	"github.com/seed-97356399/murmuration/peer/peertest"
-	"github.com/seed-97356399/murmuration/peer/seam"
 	"github.com/seed-97356399/murmuration/peer/stats"
 	"github.com/seed-97356399/murmuration/peer/swim"
+	"github.com/seed-97356399/murmuration/peer/transport"
 )
 
 // TestOneKeyOnTwoMachines that meet through others: both name it within 10 s, the later one
@@ -40,12 +40,12 @@ func copyOfAKey(t *testing.T, checkpoint peer.Checkpoint) {
 	}
 	f := peertest.Start(t, peertest.Config{Peers: 4, Params: newModel, Swim: true, Link: memnet.Link{Delay: time.Millisecond}, Configure: record})
 	f.TrainSteps(t.Context(), 50, atPace(20*time.Millisecond, towards))
-	transport, err := f.Network.Twin("copy", "peer-3")
+	tr, err := f.Network.Duplicate("copy", "peer-3")
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { transport.Close() })
-	membership, err := swim.New(swim.Config{Transport: transport, Run: peertest.Run})
+	t.Cleanup(func() { tr.Close() })
+	membership, err := swim.New(swim.Config{Transport: tr, Run: peertest.Run})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -53,7 +53,7 @@ func copyOfAKey(t *testing.T, checkpoint peer.Checkpoint) {
 		Run:      peertest.Run,
 		Params:   newModel(),
 		Join:     f.Peers[0].JoinAddresses(),
-		Network:  peer.Network{Transport: transport, Membership: membership},
+		Network:  peer.Network{Transport: tr, Membership: membership},
 		Training: peer.Training{Checkpoint: checkpoint},
 	}
 	record(4, &config)
@@ -69,7 +69,7 @@ func copyOfAKey(t *testing.T, checkpoint peer.Checkpoint) {
 	f.TrainSteps(t.Context(), 40, atPace(250*time.Millisecond, towards))
 	select {
 	case err := <-stopped:
-		if !errors.Is(err, seam.ErrTwin) {
+		if !errors.Is(err, transport.ErrTwin) {
 			t.Error(err)
 		}
 	default:
@@ -96,17 +96,17 @@ func TestACopiedKeyIsFoundAtTheAddressToJoin(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		network := memnet.New(memnet.Config{})
 		first := start(t, peer.Config{Run: "digits", Params: newModel(), Network: inMemory(t, network, "first", "digits")})
-		transport, err := network.Twin("copy", "first")
+		tr, err := network.Duplicate("copy", "first")
 		if err != nil {
 			t.Fatal(err)
 		}
-		t.Cleanup(func() { transport.Close() })
-		membership, err := swim.New(swim.Config{Transport: transport, Run: "digits"})
+		t.Cleanup(func() { tr.Close() })
+		membership, err := swim.New(swim.Config{Transport: tr, Run: "digits"})
 		if err != nil {
 			t.Fatal(err)
 		}
-		copied := start(t, peer.Config{Run: "digits", Params: newModel(), Join: []string{"mem:first"}, Network: peer.Network{Transport: transport, Membership: membership}})
-		if err := step(t, copied, idle); !errors.Is(err, seam.ErrTwin) {
+		copied := start(t, peer.Config{Run: "digits", Params: newModel(), Join: []string{"mem:first"}, Network: peer.Network{Transport: tr, Membership: membership}})
+		if err := step(t, copied, idle); !errors.Is(err, transport.ErrTwin) {
 			t.Errorf("the copy: %v", err)
 		}
 		if err := step(t, first, idle); err != nil {
@@ -120,10 +120,10 @@ type hidden struct{ *memnet.Transport }
 
 func (hidden) Addresses() []string { return nil }
 
-func (h hidden) Connect(ctx context.Context, address string) (seam.PeerID, error) {
+func (h hidden) Connect(ctx context.Context, address string) (transport.PeerID, error) {
 	id, err := h.Transport.Connect(ctx, address)
-	if errors.Is(err, seam.ErrTwin) {
-		return "", seam.ErrUnreachable
+	if errors.Is(err, transport.ErrTwin) {
+		return "", transport.ErrUnreachable
 	}
 	return id, err
 }
@@ -142,18 +142,18 @@ func TestOneKeyOnTwoMachinesIsNamedByAll(t *testing.T) {
 		f := peertest.Start(t, peertest.Config{Peers: 4, Params: newModel, Swim: true, Link: memnet.Link{Delay: time.Millisecond}, Configure: record})
 		twins := f.Peers[3].Self()
 		f.TrainSteps(t.Context(), 50, atPace(20*time.Millisecond, towards))
-		transport, err := f.Network.Twin("copy", "peer-3")
+		tr, err := f.Network.Duplicate("copy", "peer-3")
 		if err != nil {
 			t.Fatal(err)
 		}
-		t.Cleanup(func() { transport.Close() })
-		membership, err := swim.New(swim.Config{Transport: hidden{transport}, Run: peertest.Run})
+		t.Cleanup(func() { tr.Close() })
+		membership, err := swim.New(swim.Config{Transport: hidden{tr}, Run: peertest.Run})
 		if err != nil {
 			t.Fatal(err)
 		}
 		config := peer.Config{
 			Run: peertest.Run, Params: newModel(), Join: f.Peers[0].JoinAddresses(),
-			Network: peer.Network{Transport: hidden{transport}, Membership: membership},
+			Network: peer.Network{Transport: hidden{tr}, Membership: membership},
 		}
 		record(4, &config)
 		double := start(t, config)
@@ -170,8 +170,8 @@ func TestOneKeyOnTwoMachinesIsNamedByAll(t *testing.T) {
 			if p.Self() == twins {
 				named = logs[i].FilterMessageSnippet("another process has this peer's key").Len()
 			}
-			if named != 1 || s.Twins != 1 {
-				t.Errorf("peer %d names the twins %d times, and counts %d: %v", i, named, s.Twins, logs[i].All())
+			if named != 1 || s.Duplicates != 1 {
+				t.Errorf("peer %d names the twins %d times, and counts %d: %v", i, named, s.Duplicates, logs[i].All())
 			}
 		}
 		time.Sleep(time.Second)

@@ -7,8 +7,8 @@ import (
 
 	"github.com/seed-97356399/murmuration/averaging"
 	"github.com/seed-97356399/murmuration/internal/collective"
+	"github.com/seed-97356399/murmuration/internal/conversations"
 	"github.com/seed-97356399/murmuration/internal/replica"
-	"github.com/seed-97356399/murmuration/internal/talks"
 	"github.com/seed-97356399/murmuration/internal/tasks"
 	"github.com/seed-97356399/murmuration/internal/trainer"
 	"github.com/seed-97356399/murmuration/peer/optim"
@@ -23,7 +23,7 @@ type updates struct {
 	trainer   *trainer.Trainer
 	replica   *replica.Replica
 	optimizer optim.Optimizer
-	loop      talks.Loop // is told when one is made
+	loop      conversations.Loop // is told when one is made
 	life      *tasks.Life
 	log       *zap.Logger
 

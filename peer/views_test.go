@@ -16,7 +16,7 @@ import (
 	"github.com/seed-97356399/murmuration/peer"
 	"github.com/seed-97356399/murmuration/peer/memnet"
 	"github.com/seed-97356399/murmuration/peer/peertest"
-	"github.com/seed-97356399/murmuration/peer/seam"
+	"github.com/seed-97356399/murmuration/peer/transport"
 	"github.com/seed-97356399/murmuration/tensor"
 	"github.com/seed-97356399/murmuration/topology"
 )
@@ -25,27 +25,27 @@ import (
 // it has heard from them by hand, and knows of a member that nobody but it can see
 // until others compare with it.
 type dim struct {
-	seam.Membership
+	transport.Membership
 	mu       sync.Mutex
-	heard    map[seam.PeerID]bool
-	ghosts   []seam.Record
-	own      seam.Record
+	heard    map[transport.PeerID]bool
+	ghosts   []transport.Record
+	own      transport.Record
 	compared int
 	partner  *dim
 }
 
-func newDim(m seam.Membership, ghosts ...seam.Record) *dim {
-	return &dim{Membership: m, heard: map[seam.PeerID]bool{}, ghosts: ghosts}
+func newDim(m transport.Membership, ghosts ...transport.Record) *dim {
+	return &dim{Membership: m, heard: map[transport.PeerID]bool{}, ghosts: ghosts}
 }
 
-func (d *dim) Announce(r seam.Record) error {
+func (d *dim) Announce(r transport.Record) error {
 	d.mu.Lock()
 	d.own = r
 	d.mu.Unlock()
 	return d.Membership.Announce(r)
 }
 
-func (d *dim) Members() []seam.Record {
+func (d *dim) Members() []transport.Record {
 	records := d.Membership.Members()
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -67,8 +67,8 @@ func (d courierDim) Signed() []byte {
 	return text
 }
 
-func (d courierDim) Heard(from seam.PeerID, signed []byte) (bool, error) {
-	var r seam.Record
+func (d courierDim) Heard(from transport.PeerID, signed []byte) (bool, error) {
+	var r transport.Record
 	if err := json.Unmarshal(signed, &r); err != nil || r.Peer != from {
 		return false, fmt.Errorf("no record of %s: %v", from, err)
 	}
@@ -79,7 +79,7 @@ func (d courierDim) Heard(from seam.PeerID, signed []byte) (bool, error) {
 	return news, nil
 }
 
-func (d courierDim) Compare(context.Context, seam.PeerID) error {
+func (d courierDim) Compare(context.Context, transport.PeerID) error {
 	d.partner.mu.Lock()
 	ghosts := d.partner.ghosts
 	d.partner.mu.Unlock()
@@ -94,7 +94,7 @@ func (d courierDim) Compare(context.Context, seam.PeerID) error {
 // quarrel trains two peers that disagree on each other's role for a virtual minute:
 // the first is active, since it alone knows of a third, passive one; the second takes
 // it for passive and so is active too. It returns the second, and its view.
-func quarrel(t *testing.T, names [2]string, wrap func(*dim) seam.Membership) (asker *peer.Peer, view *dim) {
+func quarrel(t *testing.T, names [2]string, wrap func(*dim) transport.Membership) (asker *peer.Peer, view *dim) {
 	network := memnet.New(memnet.Config{Link: memnet.Link{Delay: time.Millisecond}})
 	ghost, err := network.Transport("ghost")
 	if err != nil {
@@ -109,7 +109,7 @@ func quarrel(t *testing.T, names [2]string, wrap func(*dim) seam.Membership) (as
 		config.Training.Work = peer.Work{}
 		views[i] = newDim(config.Network.Membership)
 		if i == 0 {
-			views[i].ghosts = []seam.Record{{Peer: ghost.Self(), Run: "digits", Incarnation: 1, Role: uint8(topology.Passive)}}
+			views[i].ghosts = []transport.Record{{Peer: ghost.Self(), Run: "digits", Incarnation: 1, Role: uint8(topology.Passive)}}
 		} else {
 			config.Join = peers[0].JoinAddresses()[:1]
 			views[i].partner = views[0]
@@ -140,7 +140,7 @@ func quarrel(t *testing.T, names [2]string, wrap func(*dim) seam.Membership) (as
 // slowDim is one whose comparisons end only when they are given up.
 type slowDim struct{ courierDim }
 
-func (slowDim) Compare(ctx context.Context, _ seam.PeerID) error {
+func (slowDim) Compare(ctx context.Context, _ transport.PeerID) error {
 	<-ctx.Done()
 	return ctx.Err()
 }
@@ -150,7 +150,7 @@ func (slowDim) Compare(ctx context.Context, _ seam.PeerID) error {
 func TestAComparisonEndsWithThePeer(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		asker, _ := quarrel(t, [2]string{"alice", "bob"}, func(d *dim) seam.Membership { return slowDim{courierDim{d}} })
+		asker, _ := quarrel(t, [2]string{"alice", "bob"}, func(d *dim) transport.Membership { return slowDim{courierDim{d}} })
 		began := time.Now()
 		if err := asker.Close(); err != nil {
 			t.Error(err)
@@ -166,8 +166,8 @@ func TestAComparisonEndsWithThePeer(t *testing.T) {
 // other members, a comparison of what they know does.
 func TestOneRefusalSettlesAQuarrel(t *testing.T) {
 	t.Parallel()
-	byHand := func(d *dim) seam.Membership { return courierDim{d} }
-	byGossip := func(d *dim) seam.Membership { return d }
+	byHand := func(d *dim) transport.Membership { return courierDim{d} }
+	byGossip := func(d *dim) transport.Membership { return d }
 	for _, c := range []struct {
 		names    [2]string
 		compared int
@@ -204,7 +204,7 @@ func TestAForgedRecordIsAnOffence(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		forging := true // the first peer, which is the one that is asked
-		asker, _ := quarrel(t, [2]string{"bob", "alice"}, func(d *dim) seam.Membership {
+		asker, _ := quarrel(t, [2]string{"bob", "alice"}, func(d *dim) transport.Membership {
 			defer func() { forging = false }()
 			if forging {
 				return forger{courierDim{d}}
@@ -217,7 +217,7 @@ func TestAForgedRecordIsAnOffence(t *testing.T) {
 	})
 }
 
-// A newcomer takes the role that the flock it joins is short of, not that of a first
+// A joiner takes the role that the flock it joins is short of, not that of a first
 // peer: nobody changes roles while a flock gathers one by one. Those that arrive in the
 // same instant decide without knowing of each other; the classes stay within 1:2 then, so
 // that hardly anybody has to change.
@@ -252,7 +252,7 @@ func TestNewcomersJoinTheSmallerClass(t *testing.T) {
 func TestAPeerThatJoinsNobodyTakesARole(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := start(t, peer.Config{Run: "digits", Params: newModel(), Join: []string{"mem:nobody"}, Network: inMemory(t, memnet.New(memnet.Config{}), "only", "digits")})
-		time.Sleep(arrival.Patience - time.Second)
+		time.Sleep(arrival.Timeout - time.Second)
 		if role := p.Stats().Role; role != "undecided" {
 			t.Errorf("%s before it has seen a flock", role)
 		}

@@ -7,7 +7,7 @@ import (
 	"github.com/seed-97356399/murmuration/averaging"
 	"github.com/seed-97356399/murmuration/peer"
 	"github.com/seed-97356399/murmuration/peer/memnet"
-	"github.com/seed-97356399/murmuration/peer/seam"
+	"github.com/seed-97356399/murmuration/peer/transport"
 	"github.com/seed-97356399/murmuration/tensor"
 )
 
@@ -17,13 +17,13 @@ var onlookers = map[string]func(*testing.B, *peer.Config) (look func(*peer.Peer)
 	"hooks": func(_ *testing.B, c *peer.Config) func(*peer.Peer) {
 		c.Training.Hooks = peer.Hooks{
 			Exchanged:   func(peer.Exchanged) {},
-			Quarantined: func(seam.PeerID, time.Duration, error) {},
+			Quarantined: func(transport.PeerID, time.Duration, error) {},
 		}
 		return nil
 	},
 	// A scrape every second, but for the text that is made of it.
 	"scrapes": func(*testing.B, *peer.Config) func(*peer.Peer) {
-		return func(p *peer.Peer) { p.Stats(); p.Tallies(); p.Members(); p.State() }
+		return func(p *peer.Peer) { p.Stats(); p.Counters(); p.Members(); p.State() }
 	},
 }
 
@@ -50,16 +50,16 @@ func watch(b *testing.B, p *peer.Peer, look func(*peer.Peer)) {
 }
 
 func startWatched(b *testing.B, network *memnet.Network, name string, config peer.Config) *peer.Peer {
-	transport, err := network.Transport(name)
+	tr, err := network.Transport(name)
 	if err != nil {
 		b.Fatal(err)
 	}
-	membership, err := network.Membership(transport, "digits")
+	membership, err := network.Membership(tr, "digits")
 	if err != nil {
 		b.Fatal(err)
 	}
 	config.Run, config.Params = "digits", newModel()
-	config.Network.Transport, config.Network.Membership = transport, membership
+	config.Network.Transport, config.Network.Membership = tr, membership
 	p, err := peer.Start(b.Context(), config)
 	if err != nil {
 		b.Fatal(err)
@@ -68,7 +68,7 @@ func startWatched(b *testing.B, network *memnet.Network, name string, config pee
 		if err := p.Close(); err != nil {
 			b.Error(err)
 		}
-		_ = transport.Close()
+		_ = tr.Close()
 	})
 	return p
 }

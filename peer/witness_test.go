@@ -16,8 +16,8 @@ import (
 	"github.com/seed-97356399/murmuration/internal/wire"
 	"github.com/seed-97356399/murmuration/peer"
 	"github.com/seed-97356399/murmuration/peer/memnet"
-	"github.com/seed-97356399/murmuration/peer/seam"
 	"github.com/seed-97356399/murmuration/peer/stats"
+	"github.com/seed-97356399/murmuration/peer/transport"
 )
 
 // offences are the faults for which a partner is kept away.
@@ -34,7 +34,7 @@ var talkFaults = append([]error{
 // witness hears what a peer reports.
 type witness struct {
 	t       *testing.T
-	partner seam.PeerID
+	partner transport.PeerID
 	logged  *observer.ObservedLogs
 
 	mu                            sync.Mutex
@@ -69,7 +69,7 @@ func (w *witness) hearExchanged(x peer.Exchanged) {
 	}
 }
 
-func (w *witness) hearQuarantined(partner seam.PeerID, term time.Duration, err error) {
+func (w *witness) hearQuarantined(partner transport.PeerID, term time.Duration, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.quarantined++

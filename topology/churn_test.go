@@ -90,7 +90,7 @@ func TestChurnAtAnySize(t *testing.T) {
 	}
 }
 
-// drawn are n newcomers, a share of them unreachable.
+// drawn are n joiners, a share of them unreachable.
 func drawn(rng *rand.Rand, n int, unreachable float64) []Member {
 	list := make([]Member, n)
 	for i := range list {

@@ -25,7 +25,7 @@ func withinRatio(actives, passives int) bool {
 	return actives+passives < 2 || actives <= maxRatio*passives && passives <= maxRatio*actives
 }
 
-// fewestChanges tries every assignment of roles: the dumb twin of decide.
+// fewestChanges tries every assignment of roles: the dumb duplicate of decide.
 // It returns -1 if the members allow no assignment within the ratio.
 func fewestChanges(members []Member) int {
 	fewest := -1
@@ -127,7 +127,7 @@ func TestRolesAreDecidedAndFixed(t *testing.T) {
 	})
 }
 
-// Small flocks, written out: newcomers only, all active, all passive, with some
+// Small flocks, written out: joiners only, all active, all passive, with some
 // that cannot be reached.
 func TestSmallFlocks(t *testing.T) {
 	nat := func(m []Member, n int) []Member {

@@ -52,7 +52,7 @@ func newGossip(seed uint64, lag int) *gossip {
 }
 
 // join adds a member through one that is there, nil if it is the first: the two
-// exchange what they know at this moment, and the newcomer hears what is on its way
+// exchange what they know at this moment, and the joiner hears what is on its way
 // to the other too.
 func (g *gossip) join(through *lagging, unreachable bool) {
 	m := &lagging{
@@ -174,7 +174,7 @@ func (g *gossip) anybody() *lagging {
 }
 
 // storm is churn at its worst: nearly all members of one class go at once, or as
-// many newcomers as there are members come within a few delays of news, or both.
+// many joiners as there are members come within a few delays of news, or both.
 func (g *gossip) storm(t testing.TB) {
 	kind, class := g.rng.IntN(3), Role(1+g.rng.IntN(2))
 	for range len(g.alive) {
@@ -232,7 +232,7 @@ func TestLaggingViewsSettle(t *testing.T) {
 	}
 }
 
-// Newcomers that come at once, through one member, do not all join the class that
+// Joiners that come at once, through one member, do not all join the class that
 // was smaller when the first of them came.
 func TestNewcomersComeTogether(t *testing.T) {
 	const n, seeds = 32, 20

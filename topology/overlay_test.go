@@ -141,7 +141,7 @@ func TestOverlayProperties(t *testing.T) {
 	}
 }
 
-// The views that really arise: newcomers only, sizes 1 to 1,000.
+// The views that really arise: joiners only, sizes 1 to 1,000.
 func TestOverlayOfNewcomers(t *testing.T) {
 	members := peers(1000, Undecided)
 	for n := 1; n <= 1000; n += 1 + n/50 {

@@ -27,7 +27,7 @@ func TestATrainerThatAsksAgainKeepsItsSum(t *testing.T) {
 		asksAgain := func() {
 			handle(collective.Event{Event: averaging.Event{Kind: collective.GradientDone}, Samples: 1})
 		}
-		handle(collective.Event{Event: averaging.Event{Kind: collective.Told, Peer: "a"}, Word: isAt(unknownVersion)}) // b begins to copy to a
+		handle(collective.Event{Event: averaging.Event{Kind: collective.Received, Peer: "a"}, Message: isAt(unknownVersion)}) // b begins to copy to a
 		copying := m.Out[0]
 		m.Begin(d.now, nil)
 		m.sum.Cancel()

@@ -27,7 +27,7 @@ import (
 //     its trainer is told. A member that cannot send what is summed, as where the
 //     codec holds no such numbers, is left out; where the coordinator cannot, the run halts.
 //   - A slow worker or coordinator makes all as slow as it is.
-//   - A newcomer, or who was left out, gets the parameters from the coordinator before the
+//   - A joiner, or who was left out, gets the parameters from the coordinator before the
 //     next update, loses its gradient, and is in the round after. It knows nothing of the
 //     past gradients that the others' momentum remembers: so in its first round all forget
 //     them (Action.Forget), and all have one model again. A momentum that only some had
@@ -117,7 +117,7 @@ func (m *AllReduce) Report() {
 	case computing:
 		said |= isDone
 	}
-	m.Tell(m.coordinator, collective.Word{Kind: wordStatus, View: said})
+	m.Tell(m.coordinator, collective.Message{Kind: wordStatus, View: said})
 }
 
 // lose implements role.
@@ -131,14 +131,14 @@ func (m *AllReduce) lose(id topology.PeerID) {
 	m.sum.Lose(id)
 }
 
-// told implements role.
-func (m *AllReduce) told(from topology.PeerID, w collective.Word) {
+// receive implements role.
+func (m *AllReduce) receive(from topology.PeerID, w collective.Message) {
 	switch {
 	case m.sum.Told(from, w):
 	case w.Kind == wordStatus:
-		m.Tell(from, word(collective.WordHeard, 0, 0))
+		m.Tell(from, message(collective.MessageAck, 0, 0))
 		if m.said[from] = w.View; m.over && m.says(from, isReady) && !m.sum.Under() {
-			m.Tell(from, word(wordEnd, 0, 0)) // it has not heard of it
+			m.Tell(from, message(wordEnd, 0, 0)) // it has not heard of it
 		}
 	}
 }
@@ -275,7 +275,7 @@ func (m *AllReduce) coordinate() {
 			continue
 		}
 		if m.says(id, isDone) {
-			m.sum.Asleep(id)
+			m.sum.Excuse(id)
 		}
 		if !m.level(id) && !m.learns(id) && (m.says(id, isReady) || resting) && !m.SendingTo(id, collective.Parameters) {
 			m.given[id] = m.version

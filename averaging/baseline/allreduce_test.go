@@ -96,7 +96,7 @@ func TestAllReduceSurvives(t *testing.T) {
 	})
 }
 
-// TestACopyOutlastsRounds shows that a newcomer whose copy of the parameters takes longer than rounds do gets it, and then
+// TestACopyOutlastsRounds shows that a joiner whose copy of the parameters takes longer than rounds do gets it, and then
 // takes part: no round breaks it off, and no update changes what it is of.
 func TestACopyOutlastsRounds(t *testing.T) {
 	w := newWorld(t, 5, allReduce(t, baseline.Config{}))

@@ -23,10 +23,10 @@ func TestCoordinatorThatBeginsAnewHalts(t *testing.T) {
 	}
 	d, _ = drivenMember(t, "a", true)
 	d.told("b", leads("b"))
-	if halts(d.told("b", word(wordNone, 0, float64(wordWho)))) { // an answer of before it did
+	if halts(d.told("b", message(wordNone, 0, float64(wordWho)))) { // an answer of before it did
 		t.Error("a halts for an old word")
 	}
-	if !halts(d.told("b", word(wordNone, 0, float64(wordStatus)))) {
+	if !halts(d.told("b", message(wordNone, 0, float64(wordStatus)))) {
 		t.Error("a goes on with a coordinator that is none")
 	}
 }
@@ -40,7 +40,7 @@ func TestHaltedMemberTakesNoPlace(t *testing.T) {
 	if !m.halted {
 		t.Fatal("it goes on")
 	}
-	place := collective.Word{Sum: &wire.Sum{Kind: wire.SumPlace, Name: round(m.version), Attempt: 1 << 16, Rank: 1, Size: 2, Partners: []string{"b"}}}
+	place := collective.Message{Sum: &wire.Sum{Kind: wire.SumPlace, Name: round(m.version), Attempt: 1 << 16, Rank: 1, Size: 2, Partners: []string{"b"}}}
 	for _, a := range d.told("b", place) {
 		if a.Kind == collective.Load || a.Kind == collective.Send {
 			t.Errorf("halted, it is to %s", a)
@@ -54,15 +54,15 @@ func TestCopiesAreForgottenTogether(t *testing.T) {
 	for _, as := range []float64{0.25, -1.25} {
 		d, m := drivenMember(t, "a", true)
 		d.told("b", leads("b"))
-		d.told("b", collective.Word{Sum: &wire.Sum{Kind: wire.SumPlace, Name: round(m.version), Attempt: 1 << 16, Rank: 0, Size: 1}})
+		d.told("b", collective.Message{Sum: &wire.Sum{Kind: wire.SumPlace, Name: round(m.version), Attempt: 1 << 16, Rank: 0, Size: 1}})
 		term := uint32(1)
-		for _, a := range d.told("b", collective.Word{Sum: &wire.Sum{Kind: wire.SumAsk, Name: round(m.version)}}) {
-			if a.Kind == collective.Tell && a.Word.Sum != nil {
-				term = a.Word.Sum.Term
+		for _, a := range d.told("b", collective.Message{Sum: &wire.Sum{Kind: wire.SumAsk, Name: round(m.version)}}) {
+			if a.Kind == collective.Tell && a.Message.Sum != nil {
+				term = a.Message.Sum.Term
 			}
 		}
 		updates := false
-		for _, a := range d.told("b", collective.Word{Sum: &wire.Sum{Kind: wire.SumCommit, Name: round(m.version), Attempt: 1 << 16, Term: term, Value: as}}) {
+		for _, a := range d.told("b", collective.Message{Sum: &wire.Sum{Kind: wire.SumCommit, Name: round(m.version), Attempt: 1 << 16, Term: term, Value: as}}) {
 			if a.Kind == collective.Update {
 				updates = true
 				if a.Progress != 0.25 || a.Forget != (as < 0) {
@@ -85,8 +85,8 @@ func TestWhoHasACopySaysSo(t *testing.T) {
 	d.handle(collective.Event{Event: averaging.Event{Kind: averaging.Finished, Peer: "b", Exchange: 1, Inbound: true}, Transfer: copied})
 	brings := 0.0
 	for _, a := range d.handle(collective.Event{Event: averaging.Event{Kind: collective.GradientDone, Progress: 0.5}, Samples: 1}) {
-		if a.Kind == collective.Tell && a.Word.Sum != nil && a.Word.Sum.Name == "step 7" {
-			brings = a.Word.Sum.Value
+		if a.Kind == collective.Tell && a.Message.Sum != nil && a.Message.Sum.Name == "step 7" {
+			brings = a.Message.Sum.Value
 		}
 	}
 	if brings != -1.5 || !m.copied {

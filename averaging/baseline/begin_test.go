@@ -15,7 +15,7 @@ import (
 func drivenCoordinator(t *testing.T, initial bool) (*driven, *AllReduce) {
 	t.Helper()
 	d, m := drivenMember(t, "b", initial)
-	d.told("a", word(wordNone, 0, 0))
+	d.told("a", message(wordNone, 0, 0))
 	if !m.leads() {
 		t.Fatal("b does not coordinate")
 	}
@@ -39,19 +39,19 @@ func drivenMember(t *testing.T, self topology.PeerID, initial bool) (*driven, *A
 }
 
 // leads is the word of one that coordinates.
-func leads(id topology.PeerID) collective.Word {
-	return collective.Word{Kind: wordLead, View: collective.Mark(id)}
+func leads(id topology.PeerID) collective.Message {
+	return collective.Message{Kind: wordLead, View: collective.Mark(id)}
 }
 
 // isAt is the word of a member that is ready, at a version.
-func isAt(version uint64) collective.Word {
-	return collective.Word{Kind: wordStatus, View: version<<statusBits | isReady}
+func isAt(version uint64) collective.Message {
+	return collective.Message{Kind: wordStatus, View: version<<statusBits | isReady}
 }
 
 // joins has a member take part in the sum of a version, which answers the first question of its coordinator.
 func (d *driven) joins(id topology.PeerID, version uint64) []collective.Action {
-	return d.told(id, collective.Word{Sum: &wire.Sum{
-		Kind: wire.SumStatus, Name: fmt.Sprintf("step %d", version), Op: uint8(sums.Moved), Least: 1, Patience: 30000, Term: 1, Question: 1,
+	return d.told(id, collective.Message{Sum: &wire.Sum{
+		Kind: wire.SumStatus, Name: fmt.Sprintf("step %d", version), Op: uint8(sums.Moved), Least: 1, Timeout: 30000, Term: 1, Question: 1,
 	}})
 }
 
@@ -68,7 +68,7 @@ func TestWhoBeginsWithEqualModels(t *testing.T) {
 		}
 		var seated, given bool
 		for _, a := range append(d.told("a", isAt(version)), d.joins("a", version)...) {
-			seated = seated || a.Kind == collective.Tell && a.Word.Sum != nil && a.Word.Sum.Kind == wire.SumPlace
+			seated = seated || a.Kind == collective.Tell && a.Message.Sum != nil && a.Message.Sum.Kind == wire.SumPlace
 			given = given || a.Kind == collective.Send && a.Transfer.From == collective.Parameters
 		}
 		if seated != c.seated || given == c.seated {
@@ -82,8 +82,8 @@ func TestWhoIsGivenParametersHasBegun(t *testing.T) {
 	d, m := drivenMember(t, "a", true)
 	said := func() (initial bool) {
 		for _, a := range d.told("b", leads("b")) {
-			if a.Kind == collective.Tell && a.Word.Kind == wordStatus {
-				initial = a.Word.View>>statusBits == initialVersion
+			if a.Kind == collective.Tell && a.Message.Kind == wordStatus {
+				initial = a.Message.View>>statusBits == initialVersion
 			}
 		}
 		return initial
@@ -111,8 +111,8 @@ func TestQuestionsAreNotAskedAtOnceAgain(t *testing.T) {
 	d, m := drivenMember(t, "a", true)
 	asked := 0
 	for range 10 {
-		for _, a := range d.told("b", word(wordNone, 0, 0)) { // b waits for nothing yet
-			if a.Kind == collective.Tell && a.Word.Kind == wordWho {
+		for _, a := range d.told("b", message(wordNone, 0, 0)) { // b waits for nothing yet
+			if a.Kind == collective.Tell && a.Message.Kind == wordWho {
 				asked++
 			}
 		}

@@ -50,13 +50,13 @@ func (n *node) print(event collective.Event, a *collective.Action) {
 	switch {
 	case w.show == nil:
 	case a != nil && a.Kind == collective.Tell:
-		w.show(n, fmt.Sprintf("  tell %s: %s", a.Peer, w.describe(a.Word)))
+		w.show(n, fmt.Sprintf("  tell %s: %s", a.Peer, w.describe(a.Message)))
 	case a != nil && a.Kind == averaging.SetTimer:
 		w.show(n, fmt.Sprintf("  set timer %s after %s", a.Timer, a.After))
 	case a != nil:
 		w.show(n, "  "+a.String())
-	case event.Kind == collective.Told:
-		w.show(n, fmt.Sprintf("> %s told by %s: %s", w.queue.Now().Round(time.Millisecond), event.Peer, w.describe(event.Word)))
+	case event.Kind == collective.Received:
+		w.show(n, fmt.Sprintf("> %s told by %s: %s", w.queue.Now().Round(time.Millisecond), event.Peer, w.describe(event.Message)))
 	case event.Kind == averaging.TimerFired:
 		w.show(n, fmt.Sprintf("> %s timer %s", w.queue.Now().Round(time.Millisecond), event.Timer))
 	default:
@@ -200,7 +200,7 @@ func (n *node) speak(a collective.Action) {
 		return
 	}
 	w.queue.After(w.delay(), func() {
-		to.tell(collective.Event{Event: averaging.Event{Kind: collective.Told, Peer: n.id}, Word: a.Word})
+		to.tell(collective.Event{Event: averaging.Event{Kind: collective.Received, Peer: n.id}, Message: a.Message})
 	})
 }
 

@@ -44,7 +44,7 @@ func (c *coordination) begin(config Config, algorithm collective.Algorithm, r ro
 
 // Traits implements collective.Machine.
 func (c *coordination) Traits() collective.Traits {
-	return collective.Traits{Algorithm: c.algorithm, Gradients: true, Words: true}
+	return collective.Traits{Algorithm: c.algorithm, Gradients: true, Messages: true}
 }
 
 // Handle implements averaging.Machine.
@@ -80,8 +80,8 @@ func (c *coordination) Decide(now time.Duration, e collective.Event, actions []c
 		}
 	case averaging.PeerLost, averaging.Quarantined:
 		c.role.lose(e.Peer)
-	case collective.Told:
-		c.hear(e.Peer, e.Word)
+	case collective.Received:
+		c.take(e.Peer, e.Message)
 	case collective.Updated:
 		c.role.updated()
 	case averaging.RunOver:
@@ -111,7 +111,7 @@ func (c *coordination) gradient(e collective.Event) {
 	c.speed.done(c.Now, e.Samples)
 	c.samples, c.division.speeds[c.Self] = e.Samples, c.speed.value
 	if c.division.each > 0 {
-		c.Tell(c.coordinator, word(wordSpeed, 0, c.speed.value))
+		c.Tell(c.coordinator, message(wordSpeed, 0, c.speed.value))
 	}
 	switch {
 	case c.over, c.ended:
@@ -142,12 +142,12 @@ func (c *coordination) seek() {
 	case first == c.Self:
 		for id := range c.members.Others {
 			if !slices.Contains(c.none, id) {
-				c.Tell(id, word(wordWho, 0, 0))
+				c.Tell(id, message(wordWho, 0, 0))
 			}
 		}
 	case waited < c.Deadline:
 		if c.members.Has(first) {
-			c.Tell(first, word(wordWho, 0, 0))
+			c.Tell(first, message(wordWho, 0, 0))
 		}
 	case first == c.named:
 		c.lost()
@@ -178,8 +178,8 @@ func (c *coordination) lead() {
 }
 
 // claim says that this peer coordinates.
-func (c *coordination) claim() collective.Word {
-	return collective.Word{Kind: wordLead, Round: c.version, View: collective.Mark(c.Self)}
+func (c *coordination) claim() collective.Message {
+	return collective.Message{Kind: wordLead, Round: c.version, View: collective.Mark(c.Self)}
 }
 
 // announce tells so to some of the others.
@@ -240,22 +240,22 @@ func (c *coordination) part() {
 }
 
 // point answers a peer by who coordinates.
-func (c *coordination) point(to topology.PeerID, w collective.Word) {
+func (c *coordination) point(to topology.PeerID, w collective.Message) {
 	switch {
 	case c.settled:
-		c.Tell(to, word(wordParting, 0, 0))
+		c.Tell(to, message(wordParting, 0, 0))
 	case c.coordinator == "" || c.halted:
-		c.Tell(to, word(wordNone, 0, float64(w.Kind)))
+		c.Tell(to, message(wordNone, 0, float64(w.Kind)))
 	case c.leads():
 		c.Tell(to, c.claim())
 	default:
-		c.Tell(to, collective.Word{Kind: wordLead, View: collective.Mark(c.coordinator)})
+		c.Tell(to, collective.Message{Kind: wordLead, View: collective.Mark(c.coordinator)})
 	}
 }
 
-// hear handles a word. A stranger, who asks before the view has it, is told who coordinates
+// take handles a word. A stranger, who asks before the view has it, is told who coordinates
 // and believed nothing.
-func (c *coordination) hear(from topology.PeerID, w collective.Word) {
+func (c *coordination) take(from topology.PeerID, w collective.Message) {
 	if !c.members.Has(from) {
 		if w.Kind == wordWho || w.Kind == wordStatus && !c.leads() {
 			c.point(from, w)
@@ -303,7 +303,7 @@ func (c *coordination) hear(from topology.PeerID, w collective.Word) {
 		}
 		fallthrough
 	default:
-		c.role.told(from, w)
+		c.role.receive(from, w)
 	}
 }
 
@@ -314,7 +314,7 @@ func (c *coordination) knowsNone(id topology.PeerID) {
 }
 
 // claimed handles the word of who coordinates.
-func (c *coordination) claimed(from topology.PeerID, w collective.Word) {
+func (c *coordination) claimed(from topology.PeerID, w collective.Message) {
 	id := c.members.Find(w.View)
 	c.none = slices.DeleteFunc(c.none, func(x topology.PeerID) bool { return x == from })
 	switch {
@@ -346,7 +346,7 @@ func (c *coordination) divide(workers []topology.PeerID) {
 		if workers[i] == c.Self {
 			c.batch = share
 		}
-		c.Tell(workers[i], word(wordBatch, 0, float64(share)))
+		c.Tell(workers[i], message(wordBatch, 0, float64(share)))
 	}
 }
 

@@ -18,7 +18,7 @@ import (
 //   - A neighbour that dies, parts, or is not there within the deadline is left out of the
 //     round; who it was comes again with a view or with its next word.
 //   - An exchange that breaks off counts as over: what was applied stays applied.
-//   - Rounds are only counted to tell old words from new ones. A newcomer, or who was left
+//   - Rounds are only counted to tell old words from new ones. A joiner, or who was left
 //     out, takes the number of its neighbours; its model is its own, and mixes in.
 //
 // With unequal speeds the whole ring is as slow as its slowest member. With
@@ -50,7 +50,7 @@ func NewDPSGD(config Config) (*DPSGD, error) {
 
 // Traits implements collective.Machine.
 func (m *DPSGD) Traits() collective.Traits {
-	return collective.Traits{Algorithm: collective.DPSGD, Words: true}
+	return collective.Traits{Algorithm: collective.DPSGD, Messages: true}
 }
 
 // Handle implements averaging.Machine.
@@ -82,8 +82,8 @@ func (m *DPSGD) Decide(now time.Duration, event collective.Event, actions []coll
 		}
 	case averaging.PeerLost, averaging.Quarantined:
 		m.leaveOut(event.Peer)
-	case collective.Told:
-		m.told(event.Peer, event.Word)
+	case collective.Received:
+		m.receive(event.Peer, event.Message)
 	case averaging.RunOver:
 		m.over = true
 	}
@@ -113,7 +113,7 @@ func (m *DPSGD) tellAt(l link) {
 	if l.over {
 		value = 1
 	}
-	m.Tell(l.peer, word(wordAt, m.round, value))
+	m.Tell(l.peer, message(wordAt, m.round, value))
 }
 
 // viewed takes the neighbours of a new view.
@@ -152,25 +152,25 @@ func (m *DPSGD) link(peer topology.PeerID) *link {
 	return &m.links[i]
 }
 
-// told hears where a neighbour is.
-func (m *DPSGD) told(from topology.PeerID, w collective.Word) {
+// receive hears where a neighbour is.
+func (m *DPSGD) receive(from topology.PeerID, w collective.Message) {
 	switch l := m.link(from); {
 	case l == nil:
 	case w.Kind == wordParting:
 		m.leaveOut(from)
 	case w.Kind == wordAt:
 		l.out = false
-		m.heard(l, w)
+		m.noted(l, w)
 	}
 }
 
 // maxAhead is how many rounds a neighbour may say that it is ahead: more than a run has, so
-// that newcomers are told theirs, and so few that a liar cannot bring the count to its end.
+// that joiners are told theirs, and so few that a liar cannot bring the count to its end.
 const maxAhead = 1 << 32
 
-// heard is where a neighbour is. One that is further on has had the exchange of this
+// noted is where a neighbour is. One that is further on has had the exchange of this
 // round, or does without.
-func (m *DPSGD) heard(l *link, w collective.Word) {
+func (m *DPSGD) noted(l *link, w collective.Message) {
 	if w.Round > m.round+maxAhead {
 		return
 	}

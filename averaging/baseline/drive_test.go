@@ -49,8 +49,8 @@ func (d *driven) view(ids ...topology.PeerID) {
 	d.handle(collective.Event{Event: averaging.Event{Kind: averaging.ViewChanged, Overlay: overlay}})
 }
 
-func (d *driven) told(by topology.PeerID, w collective.Word) []collective.Action {
-	return d.handle(collective.Event{Event: averaging.Event{Kind: collective.Told, Peer: by}, Word: w})
+func (d *driven) told(by topology.PeerID, w collective.Message) []collective.Action {
+	return d.handle(collective.Event{Event: averaging.Event{Kind: collective.Received, Peer: by}, Message: w})
 }
 
 // inbound reports something of a transfer or exchange that a partner has begun, and

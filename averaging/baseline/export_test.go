@@ -22,7 +22,7 @@ func (c *coordination) Version() string {
 func (m *ParamServer) Clock() uint64 { return m.clock }
 
 // Describe prints a word as transcripts show it. names are all peers there are.
-func Describe(w collective.Word, names []topology.PeerID, server bool) string {
+func Describe(w collective.Message, names []topology.PeerID, server bool) string {
 	named := func(m uint64) topology.PeerID {
 		for _, id := range names {
 			if collective.Mark(id) == m {
@@ -55,9 +55,9 @@ func Describe(w collective.Word, names []topology.PeerID, server bool) string {
 			state = "ready"
 		}
 		return fmt.Sprintf("%s, at version %d", state, w.View>>statusBits)
-	case collective.WordHeard:
+	case collective.MessageAck:
 		return "heard"
-	case collective.WordAgain:
+	case collective.MessageRetry:
 		return fmt.Sprintf("ready for attempt %d", w.Round)
 	case wordBatch:
 		return fmt.Sprintf("take %g samples", w.Value)

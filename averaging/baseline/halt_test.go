@@ -82,10 +82,10 @@ func TestASumThatFailsIsMadeAnew(t *testing.T) {
 	}
 	tries := 0
 	w.drops = func(from *node, a collective.Action) bool {
-		if a.Word.Sum != nil && from.id != mute && strings.HasSuffix(a.Word.Sum.Name, ", try 2") {
+		if a.Message.Sum != nil && from.id != mute && strings.HasSuffix(a.Message.Sum.Name, ", try 2") {
 			tries++
 		}
-		return a.Word.Sum != nil && from.id == mute && w.queue.Now() < 75*time.Second
+		return a.Message.Sum != nil && from.id == mute && w.queue.Now() < 75*time.Second
 	}
 	w.onAction = func(n *node, a collective.Action) {
 		if a.Kind == collective.Send && a.Transfer.From == collective.Parameters {

@@ -9,7 +9,7 @@ import (
 // enough is the time in which a flock that has come to rest makes a few steps at least.
 const enough = 3 * time.Second
 
-// hardships puts a flock through losses, deaths, newcomers and unequal speeds, and then
+// hardships puts a flock through losses, deaths, joiners and unequal speeds, and then
 // lets the run end at different moments at different peers.
 // breaks is how many of the transfers break off in the worst case: in a sum each breaks
 // the whole attempt off.

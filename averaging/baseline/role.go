@@ -20,8 +20,8 @@ type role interface {
 	Report()   // tells the coordinator where this peer is
 	ready()    // there is a gradient
 	updated()
-	lose(topology.PeerID)                  // goes on without one
-	told(topology.PeerID, collective.Word) // not about who coordinates
+	lose(topology.PeerID)                        // goes on without one
+	receive(topology.PeerID, collective.Message) // not about who coordinates
 	offered(collective.Event)
 	landed(collective.Event) // is the end of a transfer
 	impatient()              // speaks again, and breaks off what takes too long

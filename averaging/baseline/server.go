@@ -69,14 +69,14 @@ func (s *service) fire(id topology.PeerID) {
 }
 
 // status handles where a worker says that it is.
-func (s *service) status(from topology.PeerID, said collective.Word) {
-	s.m.Tell(from, word(collective.WordHeard, 0, 0))
+func (s *service) status(from topology.PeerID, said collective.Message) {
+	s.m.Tell(from, message(collective.MessageAck, 0, 0))
 	where, w := stage(said.Value), s.board.of(from)
 	switch {
 	case where == resting:
 		s.retire(from)
 		return
-	case w == nil: // a newcomer, or one that was left out: its push is answered without being taken
+	case w == nil: // a joiner, or one that was left out: its push is answered without being taken
 		w = s.employ(from)
 		w.clock = said.Round
 		if where != pulling {

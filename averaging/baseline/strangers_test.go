@@ -29,10 +29,10 @@ func TestStrangersAreNotBelieved(t *testing.T) {
 			d := &driven{t: t, machine: c.machine}
 			d.view("a", "b", "c")
 			d.handle(collective.Event{Event: averaging.Event{Kind: collective.GradientDone}, Samples: 1})
-			words := []collective.Word{
+			words := []collective.Message{
 				leads("b"), leads("a"),
-				word(wordNone, 5, 0), word(wordWho, 5, 0), word(wordParting, 5, 0),
-				word(wordStatus, 0, 1), word(wordBatch, 0, 1), word(wordSpeed, 0, 1), word(collective.WordHeard, 0, 0),
+				message(wordNone, 5, 0), message(wordWho, 5, 0), message(wordParting, 5, 0),
+				message(wordStatus, 0, 1), message(wordBatch, 0, 1), message(wordSpeed, 0, 1), message(collective.MessageAck, 0, 0),
 				{Sum: &wire.Sum{Kind: wire.SumStatus, Name: "step 1"}}, {Sum: &wire.Sum{Kind: wire.SumAsk, Name: "step 1"}},
 			}
 			for _, leader := range []topology.PeerID{"", "b"} {

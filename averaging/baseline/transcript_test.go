@@ -104,7 +104,7 @@ func (s scene) play(t failer) string {
 		})
 		fmt.Fprintln(&out, line)
 	}
-	w.describe = func(word collective.Word) string {
+	w.describe = func(word collective.Message) string {
 		return baseline.Describe(word, all, strings.HasPrefix(s.file, "paramserver"))
 	}
 	for _, id := range all {

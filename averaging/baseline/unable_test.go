@@ -20,7 +20,7 @@ func TestCoordinatorThatCannotSendHalts(t *testing.T) {
 		t.Error("it goes on")
 	}
 	for _, a := range d.told("a", isAt(initialVersion)) {
-		if a.Kind == collective.Tell && a.Word.Kind != wordNone {
+		if a.Kind == collective.Tell && a.Message.Kind != wordNone {
 			t.Errorf("halted, it says %s", a)
 		}
 	}
@@ -30,11 +30,11 @@ func TestCoordinatorThatCannotSendHalts(t *testing.T) {
 func TestMemberThatCannotSendSaysSo(t *testing.T) {
 	d, m := drivenMember(t, "a", true)
 	d.told("b", leads("b"))
-	d.told("b", collective.Word{Sum: &wire.Sum{Kind: wire.SumPlace, Name: round(m.version), Attempt: 1 << 16, Rank: 1, Size: 2, Partners: []string{"b"}}})
+	d.told("b", collective.Message{Sum: &wire.Sum{Kind: wire.SumPlace, Name: round(m.version), Attempt: 1 << 16, Rank: 1, Size: 2, Partners: []string{"b"}}})
 	left, unknown := false, false
 	for _, a := range d.handle(collective.Event{Event: averaging.Event{Kind: averaging.Failed, Peer: "b", Exchange: m.Out[0].ID, Reason: averaging.Unfit}}) {
-		left = left || a.Kind == collective.Tell && a.Word.Sum != nil && a.Word.Sum.Kind == wire.SumLeft
-		unknown = unknown || a.Kind == collective.Tell && a.Word.Kind == wordStatus && a.Word.View == isReady
+		left = left || a.Kind == collective.Tell && a.Message.Sum != nil && a.Message.Sum.Kind == wire.SumLeft
+		unknown = unknown || a.Kind == collective.Tell && a.Message.Kind == wordStatus && a.Message.View == isReady
 	}
 	if !left || !unknown || !m.waiting {
 		t.Errorf("it leaves: %t, needs parameters: %t, its trainer waits: %t", left, unknown, m.waiting)

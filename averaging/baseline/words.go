@@ -33,6 +33,6 @@ const (
 // farewells is how often a peer says that the run is over for it.
 const farewells = 3
 
-func word(kind uint8, round uint64, value float64) collective.Word {
-	return collective.Word{Kind: kind, Round: round, Value: value}
+func message(kind uint8, round uint64, value float64) collective.Message {
+	return collective.Message{Kind: kind, Round: round, Value: value}
 }

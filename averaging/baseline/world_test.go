@@ -37,7 +37,7 @@ type world struct {
 	onAction func(*node, collective.Action)
 	trace    func(format string, args ...any)
 	show     func(*node, string)
-	describe func(collective.Word) string
+	describe func(collective.Message) string
 	progress int
 	deaths   int
 	views    int

@@ -22,8 +22,8 @@ func TestNamesOfOthersDoNotStopAMerge(t *testing.T) {
 	for i := range sums.MaxOpen {
 		for _, id := range []topology.PeerID{"a", "c"} {
 			d.now += time.Millisecond
-			status := wire.Sum{Kind: wire.SumStatus, Name: fmt.Sprintf("other %d", i), Op: uint8(sums.Moved), Least: 3, Patience: 1e6, Term: 1, Question: 1}
-			d.Decide(d.now, collective.Event{Event: averaging.Event{Kind: collective.Told, Peer: id}, Word: collective.Word{Sum: &status}}, nil)
+			status := wire.Sum{Kind: wire.SumStatus, Name: fmt.Sprintf("other %d", i), Op: uint8(sums.Moved), Least: 3, Timeout: 1e6, Term: 1, Question: 1}
+			d.Decide(d.now, collective.Event{Event: averaging.Event{Kind: collective.Received, Peer: id}, Message: collective.Message{Sum: &status}}, nil)
 		}
 	}
 	d.hear(averaging.Event{Kind: averaging.RunOver})
@@ -39,8 +39,8 @@ func TestWhatNoPeerOfARunAsksFor(t *testing.T) {
 	says := func(id topology.PeerID, w wire.Sum) (placed bool) {
 		w.Kind, w.Name, w.Op, w.Term, w.Question = wire.SumStatus, "merge 1", uint8(sums.Moved), 1, 1
 		d.now += time.Millisecond
-		for _, a := range d.Decide(d.now, collective.Event{Event: averaging.Event{Kind: collective.Told, Peer: id}, Word: collective.Word{Sum: &w}}, nil) {
-			placed = placed || a.Kind == collective.Tell && a.Word.Sum != nil && a.Word.Sum.Kind == wire.SumPlace
+		for _, a := range d.Decide(d.now, collective.Event{Event: averaging.Event{Kind: collective.Received, Peer: id}, Message: collective.Message{Sum: &w}}, nil) {
+			placed = placed || a.Kind == collective.Tell && a.Message.Sum != nil && a.Message.Sum.Kind == wire.SumPlace
 		}
 		return placed
 	}
@@ -49,8 +49,8 @@ func TestWhatNoPeerOfARunAsksFor(t *testing.T) {
 	if d.sums != 1 || !d.Under() {
 		t.Fatalf("sum %d, under way: %t", d.sums, d.Under())
 	}
-	says("a", wire.Sum{Least: 1, Patience: 10_000})
-	if !says("c", wire.Sum{Least: 9, Patience: 1 << 31}) {
+	says("a", wire.Sum{Least: 1, Timeout: 10_000})
+	if !says("c", wire.Sum{Least: 9, Timeout: 1 << 31}) {
 		t.Error("no place is given, though all have come")
 	}
 }

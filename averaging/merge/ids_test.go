@@ -93,13 +93,13 @@ func TestStrangersAreNotBelieved(t *testing.T) {
 	d := newDriven(t, "p", members("p", "a", "b")...)
 	d.hear(averaging.Event{Kind: averaging.RunOver})
 	leader, stage := d.Coordinator(), d.stage
-	words := []collective.Word{{Kind: wordAsk}, {Kind: collective.WordHeard}, {Kind: collective.WordAgain}}
+	words := []collective.Message{{Kind: wordAsk}, {Kind: collective.MessageAck}, {Kind: collective.MessageRetry}}
 	for kind := wire.SumStatus; kind <= wire.SumFault; kind++ {
-		words = append(words, collective.Word{Sum: &wire.Sum{Kind: kind, Name: "merge 1", Attempt: 1 << 16, Size: 1, Next: "stranger"}})
+		words = append(words, collective.Message{Sum: &wire.Sum{Kind: kind, Name: "merge 1", Attempt: 1 << 16, Size: 1, Next: "stranger"}})
 	}
 	for _, w := range words {
 		d.now += time.Millisecond
-		for _, a := range d.Decide(d.now, collective.Event{Event: averaging.Event{Kind: collective.Told, Peer: "stranger"}, Word: w}, nil) {
+		for _, a := range d.Decide(d.now, collective.Event{Event: averaging.Event{Kind: collective.Received, Peer: "stranger"}, Message: w}, nil) {
 			t.Errorf("%s of a stranger: %s", w, a)
 		}
 	}
@@ -113,14 +113,14 @@ func TestWhoCannotSendAsksForTheResult(t *testing.T) {
 	d := newDriven(t, "b", topology.Member{ID: "b"}, topology.Member{ID: "a"})
 	d.hear(averaging.Event{Kind: averaging.RunOver})
 	d.now += time.Millisecond
-	status := wire.Sum{Kind: wire.SumStatus, Name: "merge 1", Op: uint8(sums.Moved), Least: 1, Patience: 30000, Term: 1, Question: 1}
-	d.Decide(d.now, collective.Event{Event: averaging.Event{Kind: collective.Told, Peer: "a"}, Word: collective.Word{Sum: &status}}, nil)
+	status := wire.Sum{Kind: wire.SumStatus, Name: "merge 1", Op: uint8(sums.Moved), Least: 1, Timeout: 30000, Term: 1, Question: 1}
+	d.Decide(d.now, collective.Event{Event: averaging.Event{Kind: collective.Received, Peer: "a"}, Message: collective.Message{Sum: &status}}, nil)
 	if len(d.Out) == 0 {
 		t.Fatal("it sends nothing")
 	}
 	asks := false
 	for _, a := range d.hear(averaging.Event{Kind: averaging.Failed, Peer: "a", Exchange: d.Out[0].ID, Reason: averaging.Unfit}) {
-		asks = asks || a.Kind == collective.Tell && a.Word.Kind == wordAsk && a.Word.Sum == nil
+		asks = asks || a.Kind == collective.Tell && a.Message.Kind == wordAsk && a.Message.Sum == nil
 	}
 	if !asks || d.stage != asking {
 		t.Errorf("it asks: %t, in stage %d", asks, d.stage)
@@ -137,9 +137,9 @@ func TestAFailedMergeIsMadeAnew(t *testing.T) {
 	}
 	d.now += time.Millisecond
 	again := false
-	fault := collective.Word{Sum: &wire.Sum{Kind: wire.SumFault, Name: "merge 1", Op: 2, Detail: "attempts have come to nothing"}}
-	for _, a := range d.Decide(d.now, collective.Event{Event: averaging.Event{Kind: collective.Told, Peer: leader}, Word: fault}, nil) {
-		again = again || a.Kind == collective.Tell && a.Word.Sum != nil && a.Word.Sum.Kind == wire.SumStatus && a.Word.Sum.Name == "merge 2"
+	fault := collective.Message{Sum: &wire.Sum{Kind: wire.SumFault, Name: "merge 1", Op: 2, Detail: "attempts have come to nothing"}}
+	for _, a := range d.Decide(d.now, collective.Event{Event: averaging.Event{Kind: collective.Received, Peer: leader}, Message: fault}, nil) {
+		again = again || a.Kind == collective.Tell && a.Message.Sum != nil && a.Message.Sum.Kind == wire.SumStatus && a.Message.Sum.Name == "merge 2"
 	}
 	if !again {
 		t.Error("it does not begin another")

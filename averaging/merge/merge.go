@@ -81,7 +81,7 @@ func New(config Config, inner averaging.Machine) (*Machine, error) {
 	m := &Machine{weight: config.Weight, members: collective.Members{Self: config.Self}}
 	if inner == nil {
 		faults = append(faults, errors.New("there is no machine to run"))
-	} else if m.inner = collective.Of(inner); m.inner.Traits().Words || m.inner.Traits().Gradients {
+	} else if m.inner = collective.Of(inner); m.inner.Traits().Messages || m.inner.Traits().Gradients {
 		faults = append(faults, errors.New("this machine has words and a timer of its own, and would take the merge's: run AD-PSGD"))
 	}
 	if len(faults) > 0 {
@@ -98,7 +98,7 @@ func New(config Config, inner averaging.Machine) (*Machine, error) {
 // Traits implements collective.Machine: the algorithm is that of the machine inside.
 func (m *Machine) Traits() collective.Traits {
 	t := m.inner.Traits()
-	t.Pools, t.Words, t.Size = true, true, m.Summing
+	t.Pools, t.Messages, t.Size = true, true, m.Summing
 	return t
 }
 
@@ -135,9 +135,9 @@ func (m *Machine) Decide(now time.Duration, e collective.Event, actions []collec
 		m.landing(e)
 	case collective.Offered:
 		m.offered(e)
-	case collective.Told:
+	case collective.Received:
 		if m.members.Has(e.Peer) {
-			m.told(e.Peer, e.Word)
+			m.told(e.Peer, e.Message)
 		}
 	case collective.Updated:
 		m.updated()
@@ -156,7 +156,7 @@ func (m *Machine) Decide(now time.Duration, e collective.Event, actions []collec
 // transfers are their senders', who may choose any.
 func (m *Machine) isInners(e collective.Event) bool {
 	switch e.Kind {
-	case collective.Told, collective.Offered, collective.Updated:
+	case collective.Received, collective.Offered, collective.Updated:
 		return false
 	case averaging.Proposed:
 		return m.stage < emptying
@@ -218,7 +218,7 @@ func (m *Machine) ask() {
 	others := slices.Collect(m.members.Others)
 	if len(others) > 0 {
 		m.asked = others[(slices.Index(others, m.asked)+1)%len(others)]
-		m.Tell(m.asked, collective.Word{Kind: wordAsk})
+		m.Tell(m.asked, collective.Message{Kind: wordAsk})
 	}
 }
 
@@ -253,20 +253,20 @@ func (m *Machine) isAsked(from topology.PeerID) {
 	case merged:
 		m.give(from)
 	case merging, adopting:
-		m.Tell(from, collective.Word{Kind: collective.WordHeard})
+		m.Tell(from, collective.Message{Kind: collective.MessageAck})
 	default:
-		m.Tell(from, collective.Word{Kind: wordNone})
+		m.Tell(from, collective.Message{Kind: wordNone})
 	}
 }
 
 // told handles a word.
-func (m *Machine) told(from topology.PeerID, w collective.Word) {
+func (m *Machine) told(from topology.PeerID, w collective.Message) {
 	m.members.Spoke(from, m.Now)
 	switch {
 	case m.Told(from, w):
 	case w.Kind == wordAsk:
 		m.isAsked(from)
-	case w.Kind == wordNone, w.Kind == collective.WordHeard:
+	case w.Kind == wordNone, w.Kind == collective.MessageAck:
 		m.answered(from, w.Kind == wordNone)
 	}
 }

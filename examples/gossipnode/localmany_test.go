@@ -34,7 +34,7 @@ func TestLocalMany(t *testing.T) {
 		t.Errorf("it took %.1f s until everybody saw everybody", r.JoinSeconds)
 	}
 	// In a class that has grown to twice the other one, members of the smaller have
-	// twice the links; and a link that a newcomer has moved counts beside the old one.
+	// twice the links; and a link that a joiner has moved counts beside the old one.
 	degree := 2*bits.Len(uint(peers-1)) + 1
 	if r.Partners.Min < 1 || r.Partners.Max > float64(min(2*degree, peers-1)) {
 		t.Errorf("%v to %v partners, a peer has at most %d links", r.Partners.Min, r.Partners.Max, 2*degree)

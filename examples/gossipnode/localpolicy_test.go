@@ -7,7 +7,7 @@ import (
 
 	"github.com/seed-97356399/murmuration/examples/gossipnode/cli/clitest"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/result"
-	"github.com/seed-97356399/murmuration/peer/seam"
+	"github.com/seed-97356399/murmuration/peer/transport"
 	"github.com/seed-97356399/murmuration/quant"
 )
 
@@ -68,7 +68,7 @@ func TestLocalAutoTellsCodecs(t *testing.T) {
 		t.Errorf("link %+v", l)
 	}
 	for _, want := range []string{
-		seam.PeerID(l.Peer).Short() + " to " + seam.PeerID(l.Partner).Short() + ": " + l.Codec, // in the summary
+		transport.PeerID(l.Peer).Short() + " to " + transport.PeerID(l.Partner).Short() + ": " + l.Codec, // in the summary
 		"the link to a partner decides on its codec", "bytes_per_second", "how exchanges are coded",
 	} {
 		if !strings.Contains(logged, want) {

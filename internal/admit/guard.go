@@ -20,7 +20,7 @@ import (
 
 	"github.com/seed-97356399/murmuration/internal/framed"
 	"github.com/seed-97356399/murmuration/internal/wire"
-	"github.com/seed-97356399/murmuration/peer/seam"
+	"github.com/seed-97356399/murmuration/peer/transport"
 )
 
 const (
@@ -48,7 +48,7 @@ type Config struct {
 	// List is the file of the ids of those that may take part, and CheckID tells what is
 	// wrong with an id on it; nil finds nothing wrong.
 	List    string
-	CheckID func(seam.PeerID) error
+	CheckID func(transport.PeerID) error
 	// Key is what all peers of the run know.
 	Key []byte
 	Log *zap.Logger
@@ -60,14 +60,14 @@ type Guard struct {
 	key  runKey
 	list *list // nil if every id may take part
 	log  *zap.Logger
-	self seam.PeerID // once over a transport
-	mark []byte      // the local peer's, once over a transport
+	self transport.PeerID // once over a transport
+	mark []byte           // the local peer's, once over a transport
 
-	shown   *lru.Cache[seam.PeerID, struct{}] // those that have shown that they know the key
+	shown   *lru.Cache[transport.PeerID, struct{}] // those that have shown that they know the key
 	streams openStreams
 }
 
-var _ seam.Admission = (*Guard)(nil)
+var _ transport.Admission = (*Guard)(nil)
 
 // New reads the list, if there is one. It returns nil if everybody takes part.
 func New(c Config) (*Guard, error) {
@@ -75,7 +75,7 @@ func New(c Config) (*Guard, error) {
 		return nil, nil
 	}
 	g := &Guard{key: runKey{run: c.Run, secret: c.Key}, log: c.Log}
-	g.shown, _ = lru.New[seam.PeerID, struct{}](maxShown) // fails for sizes below one only
+	g.shown, _ = lru.New[transport.PeerID, struct{}](maxShown) // fails for sizes below one only
 	if c.List == "" {
 		return g, nil
 	}
@@ -86,11 +86,11 @@ func New(c Config) (*Guard, error) {
 
 // Over guards a transport; a nil guard leaves it as it is. It is called before anything
 // but AdmitID.
-func (g *Guard) Over(transport seam.Transport) seam.Transport {
+func (g *Guard) Over(tr transport.Transport) transport.Transport {
 	if g == nil {
-		return transport
+		return tr
 	}
-	g.self = transport.Self()
+	g.self = tr.Self()
 	if g.keyed() {
 		g.mark = g.key.mark(g.self)
 	}
@@ -98,11 +98,11 @@ func (g *Guard) Over(transport seam.Transport) seam.Transport {
 		g.log.Warn("this peer's own id is not on its list: others with the same list do not let it take part",
 			zap.String("peer", string(g.self)), zap.String("list", g.list.path))
 	}
-	return &guarded{Transport: transport, guard: g}
+	return &guarded{Transport: tr, guard: g}
 }
 
 // OfMembers is the guard for the membership, nil if everybody takes part.
-func (g *Guard) OfMembers() seam.Admission {
+func (g *Guard) OfMembers() transport.Admission {
 	if g == nil {
 		return nil
 	}
@@ -113,23 +113,23 @@ func (g *Guard) OfMembers() seam.Admission {
 func (g *Guard) keyed() bool { return g != nil && g.key.secret != nil }
 
 // AdmitID judges an identity by the list alone.
-func (g *Guard) AdmitID(id seam.PeerID) error {
+func (g *Guard) AdmitID(id transport.PeerID) error {
 	if g == nil || g.list.has(id) {
 		return nil
 	}
-	return fmt.Errorf("peer %s is not on the list %s: add a line with its id there if it is to take part: %w", id, g.list.path, seam.ErrNotAdmitted)
+	return fmt.Errorf("peer %s is not on the list %s: add a line with its id there if it is to take part: %w", id, g.list.path, transport.ErrNotAdmitted)
 }
 
-// Mark implements seam.Admission.
+// Mark implements transport.Admission.
 func (g *Guard) Mark() []byte { return g.mark }
 
-// Admit implements seam.Admission.
-func (g *Guard) Admit(id seam.PeerID, mark []byte) error {
+// Admit implements transport.Admission.
+func (g *Guard) Admit(id transport.PeerID, mark []byte) error {
 	if err := g.AdmitID(id); err != nil {
 		return err
 	}
 	if g.keyed() && !hmac.Equal(g.key.mark(id), mark) {
-		return fmt.Errorf("peer %s does not show that it knows the run's key: give it the same one: %w", id, seam.ErrNotAdmitted)
+		return fmt.Errorf("peer %s does not show that it knows the run's key: give it the same one: %w", id, transport.ErrNotAdmitted)
 	}
 	g.shown.Add(id, struct{}{})
 	return nil
@@ -137,18 +137,18 @@ func (g *Guard) Admit(id seam.PeerID, mark []byte) error {
 
 // TakesPart judges a peer where it can show nothing, by the list and by what it has shown
 // elsewhere.
-func (g *Guard) TakesPart(id seam.PeerID) error {
+func (g *Guard) TakesPart(id transport.PeerID) error {
 	if err := g.AdmitID(id); err != nil || !g.keyed() || id == g.self {
 		return err
 	}
 	if _, ok := g.shown.Get(id); !ok {
-		return fmt.Errorf("peer %s has not shown that it knows the run's key: %w", id, seam.ErrNotAdmitted)
+		return fmt.Errorf("peer %s has not shown that it knows the run's key: %w", id, transport.ErrNotAdmitted)
 	}
 	return nil
 }
 
 // Members leaves out the records of those who are not admitted by now.
-func (g *Guard) Members(records []seam.Record) []seam.Record {
+func (g *Guard) Members(records []transport.Record) []transport.Record {
 	if g == nil {
 		return records
 	}
@@ -163,7 +163,7 @@ func (g *Guard) Members(records []seam.Record) []seam.Record {
 
 // Watch reads the list again whenever it changes, until the context ends. It ends the
 // streams with those who have been taken off, and tells of them.
-func (g *Guard) Watch(ctx context.Context, removed func([]seam.PeerID)) {
+func (g *Guard) Watch(ctx context.Context, removed func([]transport.PeerID)) {
 	if g == nil || g.list == nil {
 		return
 	}
@@ -177,7 +177,7 @@ func (g *Guard) Watch(ctx context.Context, removed func([]seam.PeerID)) {
 		case <-ticker.C:
 		}
 		gone, changed, err := g.list.reload()
-		gone = slices.DeleteFunc(gone, func(id seam.PeerID) bool { return id == g.self })
+		gone = slices.DeleteFunc(gone, func(id transport.PeerID) bool { return id == g.self })
 		switch {
 		case err != nil && err.Error() != said:
 			g.log.Warn("the list of peers cannot be read: the one read before holds until that is mended", zap.Error(err))
@@ -210,7 +210,7 @@ func (g *Guard) Vet(t *framed.Stream, hello wire.Hello) (reason wire.Reason, det
 	var theirs wire.Proof
 	err := framed.Say(t, 0, wire.Challenge{Nonce: own})
 	if err == nil {
-		_, err = t.Hear(&theirs)
+		_, err = t.Receive(&theirs)
 	}
 	if err != nil {
 		return wire.ReasonAdmission, detailNoProof
@@ -241,7 +241,7 @@ func (g *Guard) AwaitAnswer(t *framed.Stream, hello wire.Hello, welcome *wire.We
 		return err
 	case header.Type == wire.TypeRefuse:
 		err = wire.Refused(payload)
-		if r, ok := errors.AsType[*wire.Refusal](err); ok && r.Reason == wire.ReasonNewcomer {
+		if r, ok := errors.AsType[*wire.Refusal](err); ok && r.Reason == wire.ReasonJoining {
 			r.Awaits = header.Exchange
 		}
 		return err
@@ -282,7 +282,7 @@ func (g *Guard) prove(t *framed.Stream, hello wire.Hello, theirs [wire.NonceSize
 		return err
 	}
 	var answer wire.Proof
-	if _, err := t.Hear(&answer); err != nil {
+	if _, err := t.Receive(&answer); err != nil {
 		return err
 	}
 	want := g.key.proof(labelAcceptor, to, g.self, hello, own, theirs)

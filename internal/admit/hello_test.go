@@ -13,27 +13,27 @@ import (
 	"github.com/seed-97356399/murmuration/internal/framed"
 	"github.com/seed-97356399/murmuration/internal/wire"
 	"github.com/seed-97356399/murmuration/peer/memnet"
-	"github.com/seed-97356399/murmuration/peer/seam"
+	"github.com/seed-97356399/murmuration/peer/transport"
 )
 
 const run = "digits"
 
 // The run's key, and one that is none.
-var key, wrong = bytes.Repeat([]byte{1}, seam.MinRunKey), bytes.Repeat([]byte{2}, seam.MinRunKey)
+var key, wrong = bytes.Repeat([]byte{1}, transport.MinRunKey), bytes.Repeat([]byte{2}, transport.MinRunKey)
 
 // at is the transport of a name on a network.
 func at(t *testing.T, n *memnet.Network, name string) *memnet.Transport {
 	t.Helper()
-	transport, err := n.Transport(name)
+	tr, err := n.Transport(name)
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { transport.Close() })
-	return transport
+	t.Cleanup(func() { tr.Close() })
+	return tr
 }
 
 // over is a guard of the run, with the transport that it guards.
-func over(t *testing.T, transport seam.Transport, c Config) (*Guard, seam.Transport) {
+func over(t *testing.T, tr transport.Transport, c Config) (*Guard, transport.Transport) {
 	t.Helper()
 	c.Run = run
 	if c.Log == nil {
@@ -43,13 +43,13 @@ func over(t *testing.T, transport seam.Transport, c Config) (*Guard, seam.Transp
 	if err != nil {
 		t.Fatal(err)
 	}
-	return g, g.Over(transport)
+	return g, g.Over(tr)
 }
 
 // handle serves a protocol of the run.
-func handle(t *testing.T, transport seam.Transport, protocol seam.Protocol, serve func(*framed.Stream)) {
+func handle(t *testing.T, tr transport.Transport, protocol transport.Protocol, serve func(*framed.Stream)) {
 	t.Helper()
-	stop, err := transport.Handle(protocol, run, func(raw seam.Stream) {
+	stop, err := tr.Handle(protocol, run, func(raw transport.Stream) {
 		var s framed.Stream
 		s.Begin(raw, time.Minute)
 		serve(&s)
@@ -62,11 +62,11 @@ func handle(t *testing.T, transport seam.Transport, protocol seam.Protocol, serv
 }
 
 // greet answers hellos as a member with a guard does.
-func greet(t *testing.T, g *Guard, transport seam.Transport) {
+func greet(t *testing.T, g *Guard, tr transport.Transport) {
 	t.Helper()
-	handle(t, transport, seam.ProtocolHello, func(s *framed.Stream) {
+	handle(t, tr, transport.ProtocolHello, func(s *framed.Stream) {
 		var hello wire.Hello
-		if _, err := s.Hear(&hello); err != nil {
+		if _, err := s.Receive(&hello); err != nil {
 			return
 		}
 		if reason, detail := g.Vet(s, hello); reason != 0 {
@@ -79,9 +79,9 @@ func greet(t *testing.T, g *Guard, transport seam.Transport) {
 }
 
 // hello says hello as one that comes, and returns the flock's steps as it is told them.
-func hello(t *testing.T, g *Guard, transport seam.Transport, to seam.PeerID) (steps uint64, err error) {
+func hello(t *testing.T, g *Guard, tr transport.Transport, to transport.PeerID) (steps uint64, err error) {
 	t.Helper()
-	raw, err := transport.Open(t.Context(), to, seam.ProtocolHello, run)
+	raw, err := tr.Open(t.Context(), to, transport.ProtocolHello, run)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -112,7 +112,7 @@ func TestWhoIsLetIn(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				n := memnet.New(memnet.Config{})
 				a, b := at(t, n, "host"), at(t, n, "guest")
-				ids := []seam.PeerID{a.Self(), b.Self()}
+				ids := []transport.PeerID{a.Self(), b.Self()}
 				if !c.listed {
 					ids = ids[:1]
 				}
@@ -146,11 +146,11 @@ func TestAFalseHost(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				n := memnet.New(memnet.Config{})
 				mallory := at(t, n, "mallory")
-				handle(t, mallory, seam.ProtocolHello, func(s *framed.Stream) {
+				handle(t, mallory, transport.ProtocolHello, func(s *framed.Stream) {
 					var proof wire.Proof
-					_, err1 := s.Hear(&wire.Hello{})
+					_, err1 := s.Receive(&wire.Hello{})
 					err2 := framed.Say(s, 0, wire.Challenge{Nonce: nonce})
-					_, err3 := s.Hear(&proof)
+					_, err3 := s.Receive(&proof)
 					if err := errors.Join(err1, err2, err3, framed.Say(s, 0, answer(proof)), framed.Say(s, 0, wire.Welcome{FlockSteps: 1000})); err != nil {
 						t.Error(err)
 					}
@@ -176,8 +176,8 @@ func TestARelayedProof(t *testing.T) {
 		hg, host := over(t, at(t, n, "host"), Config{Key: key})
 		greet(t, hg, host)
 		mallory, relayed := at(t, n, "mallory"), false
-		handle(t, mallory, seam.ProtocolHello, func(front *framed.Stream) {
-			raw, err := mallory.Open(t.Context(), host.Self(), seam.ProtocolHello, run)
+		handle(t, mallory, transport.ProtocolHello, func(front *framed.Stream) {
+			raw, err := mallory.Open(t.Context(), host.Self(), transport.ProtocolHello, run)
 			if err != nil {
 				t.Error(err)
 				return
@@ -191,7 +191,7 @@ func TestARelayedProof(t *testing.T) {
 			}
 			hello, challenge, proof := pass(front, &back), pass(&back, front), pass(front, &back)
 			relayed = errors.Join(hello, challenge, proof) == nil
-			if _, err := back.Hear(&wire.Proof{}); err == nil {
+			if _, err := back.Receive(&wire.Proof{}); err == nil {
 				t.Error("the host gives mallory a proof")
 			}
 		})

@@ -7,7 +7,7 @@ import (
 	"encoding/binary"
 
 	"github.com/seed-97356399/murmuration/internal/wire"
-	"github.com/seed-97356399/murmuration/peer/seam"
+	"github.com/seed-97356399/murmuration/peer/transport"
 )
 
 // What the run's key signs. No two uses of it can be taken for one another.
@@ -24,7 +24,7 @@ type runKey struct {
 }
 
 // mark is what a peer shows that knows the key.
-func (k runKey) mark(id seam.PeerID) []byte {
+func (k runKey) mark(id transport.PeerID) []byte {
 	mac := hmac.New(sha256.New, k.secret)
 	mac.Write(appendTexts(nil, labelMember, k.run, string(id)))
 	return mac.Sum(nil)
@@ -32,7 +32,7 @@ func (k runKey) mark(id seam.PeerID) []byte {
 
 // proof is what shows, in one conversation only, that a peer knows the key. Both ids
 // are those that the connection has proven.
-func (k runKey) proof(label string, from, to seam.PeerID, hello wire.Hello, opener, acceptor [wire.NonceSize]byte) (sum [wire.MACSize]byte) {
+func (k runKey) proof(label string, from, to transport.PeerID, hello wire.Hello, opener, acceptor [wire.NonceSize]byte) (sum [wire.MACSize]byte) {
 	text := appendTexts(nil, label, string(from), string(to))
 	text = append(append(text, opener[:]...), acceptor[:]...)
 	mac := hmac.New(sha256.New, k.secret)

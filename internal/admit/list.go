@@ -8,7 +8,7 @@ import (
 	"strings"
 	"sync/atomic"
 
-	"github.com/seed-97356399/murmuration/peer/seam"
+	"github.com/seed-97356399/murmuration/peer/transport"
 )
 
 const (
@@ -22,19 +22,19 @@ const (
 // has every id.
 type list struct {
 	path  string
-	check func(seam.PeerID) error
+	check func(transport.PeerID) error
 	last  atomic.Pointer[allowed]
 }
 
 // allowed is a list as it was read.
 type allowed struct {
-	ids  map[seam.PeerID]struct{}
+	ids  map[transport.PeerID]struct{}
 	file fs.FileInfo
 }
 
-func openList(path string, check func(seam.PeerID) error) (*list, error) {
+func openList(path string, check func(transport.PeerID) error) (*list, error) {
 	if check == nil {
-		check = func(seam.PeerID) error { return nil }
+		check = func(transport.PeerID) error { return nil }
 	}
 	l := &list{path: path, check: check}
 	read, err := l.read()
@@ -42,7 +42,7 @@ func openList(path string, check func(seam.PeerID) error) (*list, error) {
 	return l, err
 }
 
-func (l *list) has(id seam.PeerID) bool {
+func (l *list) has(id transport.PeerID) bool {
 	if l == nil {
 		return true
 	}
@@ -62,7 +62,7 @@ func (l *list) read() (*allowed, error) {
 	if err == nil && len(content) > maxAllowFile {
 		err = fmt.Errorf("it has more than %d bytes", maxAllowFile)
 	}
-	var ids map[seam.PeerID]struct{}
+	var ids map[transport.PeerID]struct{}
 	if err == nil {
 		ids, err = parseAllowed(content, l.check)
 	}
@@ -74,7 +74,7 @@ func (l *list) read() (*allowed, error) {
 
 // reload reads the list again if its file is another one by now. It returns those
 // who have been taken off.
-func (l *list) reload() (removed []seam.PeerID, changed bool, err error) {
+func (l *list) reload() (removed []transport.PeerID, changed bool, err error) {
 	old := l.last.Load()
 	info, err := os.Stat(l.path)
 	if err != nil {
@@ -97,17 +97,17 @@ func (l *list) reload() (removed []seam.PeerID, changed bool, err error) {
 }
 
 // parseAllowed reads an id a line. What follows a # is a comment.
-func parseAllowed(content []byte, check func(seam.PeerID) error) (map[seam.PeerID]struct{}, error) {
-	ids := make(map[seam.PeerID]struct{})
+func parseAllowed(content []byte, check func(transport.PeerID) error) (map[transport.PeerID]struct{}, error) {
+	ids := make(map[transport.PeerID]struct{})
 	number := 0
 	for line := range bytes.Lines(content) {
 		number++
 		text, _, _ := strings.Cut(string(line), "#")
-		id := seam.PeerID(strings.TrimSpace(text))
+		id := transport.PeerID(strings.TrimSpace(text))
 		if id == "" {
 			continue
 		}
-		err := seam.CheckID(id)
+		err := transport.CheckID(id)
 		if err == nil {
 			err = check(id)
 		}

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/seed-97356399/murmuration/peer/seam"
+	"github.com/seed-97356399/murmuration/peer/transport"
 )
 
 // FuzzAllowed: whatever a list holds, it is refused with the number of a line, or every
@@ -15,14 +15,14 @@ func FuzzAllowed(f *testing.F) {
 	f.Add([]byte("one two\n"))
 	f.Add([]byte("\xff\n"))
 	f.Fuzz(func(t *testing.T, content []byte) {
-		anything := func(seam.PeerID) error { return nil }
+		anything := func(transport.PeerID) error { return nil }
 		ids, err := parseAllowed(content, anything)
 		if err != nil {
 			return
 		}
 		var again []byte
 		for id := range ids {
-			if seam.CheckID(id) != nil || id == "" {
+			if transport.CheckID(id) != nil || id == "" {
 				t.Fatalf("%q is on the list", id)
 			}
 			again = fmt.Appendln(again, id)

@@ -10,7 +10,7 @@ import (
 
 	"go.uber.org/zap"
 
-	"github.com/seed-97356399/murmuration/peer/seam"
+	"github.com/seed-97356399/murmuration/peer/transport"
 )
 
 // markTimeout bounds the sending and the awaiting of a mark.
@@ -20,12 +20,12 @@ const markTimeout = 5 * time.Second
 // stream but those of the hello protocol, which asks for more, the opener shows its
 // mark first, if the run has a key. docs/WIRE.md has the bytes.
 type guarded struct {
-	seam.Transport
+	transport.Transport
 	guard *Guard
 }
 
-// Connect implements seam.Dialer.
-func (t *guarded) Connect(ctx context.Context, address string) (seam.PeerID, error) {
+// Connect implements transport.Dialer.
+func (t *guarded) Connect(ctx context.Context, address string) (transport.PeerID, error) {
 	id, err := t.Transport.Connect(ctx, address)
 	if err == nil {
 		err = t.guard.AdmitID(id)
@@ -33,30 +33,30 @@ func (t *guarded) Connect(ctx context.Context, address string) (seam.PeerID, err
 	return id, err
 }
 
-// Open implements seam.Dialer.
-func (t *guarded) Open(ctx context.Context, to seam.PeerID, protocol seam.Protocol, run string) (seam.Stream, error) {
-	return t.open(to, protocol, func() (seam.Stream, error) { return t.Transport.Open(ctx, to, protocol, run) })
+// Open implements transport.Dialer.
+func (t *guarded) Open(ctx context.Context, to transport.PeerID, protocol transport.Protocol, run string) (transport.Stream, error) {
+	return t.open(to, protocol, func() (transport.Stream, error) { return t.Transport.Open(ctx, to, protocol, run) })
 }
 
-// Topic implements seam.Topics. A topic has no place for marks: who takes part there is
+// Topic implements transport.Topics. A topic has no place for marks: who takes part there is
 // known from elsewhere.
-func (t *guarded) Topic(name string, takesPart func(seam.PeerID) bool, handler seam.TopicHandler) (seam.Topic, error) {
-	return t.Transport.Topic(name, func(id seam.PeerID) bool {
+func (t *guarded) Topic(name string, takesPart func(transport.PeerID) bool, handler transport.TopicHandler) (transport.Topic, error) {
+	return t.Transport.Topic(name, func(id transport.PeerID) bool {
 		return t.guard.TakesPart(id) == nil && (takesPart == nil || takesPart(id))
 	}, handler)
 }
 
-// OpenLane implements seam.Dialer.
-func (t *guarded) OpenLane(ctx context.Context, to seam.PeerID, protocol seam.Protocol, run string, lane int) (seam.Stream, error) {
-	return t.open(to, protocol, func() (seam.Stream, error) { return t.Transport.OpenLane(ctx, to, protocol, run, lane) })
+// OpenLane implements transport.Dialer.
+func (t *guarded) OpenLane(ctx context.Context, to transport.PeerID, protocol transport.Protocol, run string, lane int) (transport.Stream, error) {
+	return t.open(to, protocol, func() (transport.Stream, error) { return t.Transport.OpenLane(ctx, to, protocol, run, lane) })
 }
 
-// Handle implements seam.Listener. The hello protocol is served to everybody: it
+// Handle implements transport.Listener. The hello protocol is served to everybody: it
 // tells those who are not admitted why.
-func (t *guarded) Handle(protocol seam.Protocol, run string, handler seam.Handler) (func(), error) {
-	return t.Transport.Handle(protocol, run, func(raw seam.Stream) {
+func (t *guarded) Handle(protocol transport.Protocol, run string, handler transport.Handler) (func(), error) {
+	return t.Transport.Handle(protocol, run, func(raw transport.Stream) {
 		stream := t.guard.streams.track(raw)
-		if protocol != seam.ProtocolHello {
+		if protocol != transport.ProtocolHello {
 			if err := t.examine(stream); err != nil {
 				t.guard.log.Warn("refused a stream of a peer that does not take part", zap.String("peer", string(stream.Remote())),
 					zap.String("protocol", string(protocol)), zap.Error(err))
@@ -69,7 +69,7 @@ func (t *guarded) Handle(protocol seam.Protocol, run string, handler seam.Handle
 }
 
 // open opens a stream to a peer that may take part, and shows the mark on it.
-func (t *guarded) open(to seam.PeerID, protocol seam.Protocol, dial func() (seam.Stream, error)) (seam.Stream, error) {
+func (t *guarded) open(to transport.PeerID, protocol transport.Protocol, dial func() (transport.Stream, error)) (transport.Stream, error) {
 	if err := t.guard.AdmitID(to); err != nil {
 		return nil, err
 	}
@@ -79,7 +79,7 @@ func (t *guarded) open(to seam.PeerID, protocol seam.Protocol, dial func() (seam
 	}
 	stream := t.guard.streams.track(raw)
 	err = t.guard.AdmitID(stream.Remote()) // it may have been taken off the list meanwhile
-	if err == nil && t.guard.keyed() && protocol != seam.ProtocolHello {
+	if err == nil && t.guard.keyed() && protocol != transport.ProtocolHello {
 		err = t.show(stream)
 	}
 	if err != nil {
@@ -89,7 +89,7 @@ func (t *guarded) open(to seam.PeerID, protocol seam.Protocol, dial func() (seam
 	return stream, nil
 }
 
-func (t *guarded) show(stream seam.Stream) error {
+func (t *guarded) show(stream transport.Stream) error {
 	err := stream.SetWriteDeadline(time.Now().Add(markTimeout))
 	if err == nil {
 		_, err = stream.Write(t.guard.mark)
@@ -104,11 +104,11 @@ func (t *guarded) show(stream seam.Stream) error {
 }
 
 // examine finds out whether a stream comes from a peer that takes part.
-func (t *guarded) examine(stream seam.Stream) error {
+func (t *guarded) examine(stream transport.Stream) error {
 	if err := t.guard.AdmitID(stream.Remote()); err != nil || !t.guard.keyed() {
 		return err
 	}
-	var mark [seam.MaxMark]byte
+	var mark [transport.MaxMark]byte
 	err := stream.SetReadDeadline(time.Now().Add(markTimeout))
 	if err == nil {
 		_, err = io.ReadFull(stream, mark[:])
@@ -122,14 +122,14 @@ func (t *guarded) examine(stream seam.Stream) error {
 	return t.guard.Admit(stream.Remote(), mark[:])
 }
 
-// SendPacket implements seam.Packets. The mark goes before each packet, if the run has a
+// SendPacket implements transport.Packets. The mark goes before each packet, if the run has a
 // key: packets know of no others before them.
-func (t *guarded) SendPacket(to seam.PeerID, run string, packet []byte) error {
+func (t *guarded) SendPacket(to transport.PeerID, run string, packet []byte) error {
 	if err := t.guard.AdmitID(to); err != nil {
 		return err
 	}
-	if len(packet) > seam.MaxPacket {
-		return fmt.Errorf("a packet of %d bytes: %w", len(packet), seam.ErrNoPackets)
+	if len(packet) > transport.MaxPacket {
+		return fmt.Errorf("a packet of %d bytes: %w", len(packet), transport.ErrNoPackets)
 	}
 	if t.guard.keyed() {
 		packet = slices.Concat(t.guard.mark, packet)
@@ -137,10 +137,10 @@ func (t *guarded) SendPacket(to seam.PeerID, run string, packet []byte) error {
 	return t.Transport.SendPacket(to, run, packet)
 }
 
-// HandlePackets implements seam.Packets. A packet of a peer that is not admitted is
+// HandlePackets implements transport.Packets. A packet of a peer that is not admitted is
 // dropped without a word, as any packet may be.
-func (t *guarded) HandlePackets(run string, handler func(seam.PeerID, []byte)) (stop func(), err error) {
-	return t.Transport.HandlePackets(run, func(from seam.PeerID, packet []byte) {
+func (t *guarded) HandlePackets(run string, handler func(transport.PeerID, []byte)) (stop func(), err error) {
+	return t.Transport.HandlePackets(run, func(from transport.PeerID, packet []byte) {
 		if packet, ok := t.unmark(from, packet); ok {
 			handler(from, packet)
 		}
@@ -148,7 +148,7 @@ func (t *guarded) HandlePackets(run string, handler func(seam.PeerID, []byte)) (
 }
 
 // unmark takes the mark off a packet, and tells whether its sender may take part.
-func (t *guarded) unmark(from seam.PeerID, packet []byte) (rest []byte, ok bool) {
+func (t *guarded) unmark(from transport.PeerID, packet []byte) (rest []byte, ok bool) {
 	if !t.guard.keyed() {
 		return packet, t.guard.AdmitID(from) == nil
 	}
@@ -164,30 +164,30 @@ type openStreams struct{ open sync.Map } // of *trackedStream
 
 // trackedStream tells when it ends.
 type trackedStream struct {
-	seam.Stream
+	transport.Stream
 	in *openStreams
 }
 
-// Close implements seam.Stream.
+// Close implements transport.Stream.
 func (s *trackedStream) Close() error {
 	s.in.open.Delete(s)
 	return s.Stream.Close()
 }
 
-// Reset implements seam.Stream.
+// Reset implements transport.Stream.
 func (s *trackedStream) Reset() {
 	s.in.open.Delete(s)
 	s.Stream.Reset()
 }
 
-func (o *openStreams) track(raw seam.Stream) *trackedStream {
+func (o *openStreams) track(raw transport.Stream) *trackedStream {
 	s := &trackedStream{Stream: raw, in: o}
 	o.open.Store(s, nil)
 	return s
 }
 
 // reset breaks off every stream with a peer.
-func (o *openStreams) reset(id seam.PeerID) {
+func (o *openStreams) reset(id transport.PeerID) {
 	for s := range o.open.Range {
 		if s := s.(*trackedStream); s.Remote() == id {
 			s.Reset()

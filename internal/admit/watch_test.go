@@ -17,11 +17,11 @@ import (
 
 	"github.com/seed-97356399/murmuration/internal/framed"
 	"github.com/seed-97356399/murmuration/peer/memnet"
-	"github.com/seed-97356399/murmuration/peer/seam"
+	"github.com/seed-97356399/murmuration/peer/transport"
 )
 
 // write makes a list anew, so that it is another file.
-func write(t *testing.T, path string, ids ...seam.PeerID) {
+func write(t *testing.T, path string, ids ...transport.PeerID) {
 	t.Helper()
 	text := "# those who train digits\n"
 	for _, id := range ids {
@@ -33,7 +33,7 @@ func write(t *testing.T, path string, ids ...seam.PeerID) {
 }
 
 // written is the path of a new list.
-func written(t *testing.T, ids ...seam.PeerID) string {
+func written(t *testing.T, ids ...transport.PeerID) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "list")
 	write(t, path, ids...)
@@ -51,32 +51,32 @@ func TestTheListIsReadAgain(t *testing.T) {
 		core, logs := observer.New(zap.WarnLevel)
 		g, host := over(t, a, Config{List: path, Log: zap.New(core)})
 		stays := make(chan struct{})
-		handle(t, friend, seam.ProtocolExchange, func(*framed.Stream) { <-stays })
+		handle(t, friend, transport.ProtocolExchange, func(*framed.Stream) { <-stays })
 		defer close(stays)
-		stream, err := host.Open(t.Context(), friend.Self(), seam.ProtocolExchange, run)
+		stream, err := host.Open(t.Context(), friend.Self(), transport.ProtocolExchange, run)
 		if err != nil {
 			t.Fatal(err)
 		}
 		ctx, stop := context.WithCancel(t.Context())
 		defer stop()
-		var removed []seam.PeerID
-		go g.Watch(ctx, func(ids []seam.PeerID) { removed = append(removed, ids...) })
-		judged := func(what string, want ...seam.PeerID) {
+		var removed []transport.PeerID
+		go g.Watch(ctx, func(ids []transport.PeerID) { removed = append(removed, ids...) })
+		judged := func(what string, want ...transport.PeerID) {
 			t.Helper()
 			time.Sleep(2*LookEvery + time.Millisecond) // to change the list at no moment when it is looked at
 			synctest.Wait()
-			for _, transport := range []seam.Transport{a, friend, late} {
-				id, on := transport.Self(), slices.Contains(want, transport.Self())
-				_, connected := host.Connect(t.Context(), transport.Addresses()[0])
+			for _, tr := range []transport.Transport{a, friend, late} {
+				id, on := tr.Self(), slices.Contains(want, tr.Self())
+				_, connected := host.Connect(t.Context(), tr.Addresses()[0])
 				for _, err := range []error{g.AdmitID(id), g.Admit(id, nil), g.TakesPart(id), connected} {
-					if on != (err == nil) || !on && !errors.Is(err, seam.ErrNotAdmitted) {
-						t.Errorf("%s: %s is judged %v", what, transport.Addresses(), err)
+					if on != (err == nil) || !on && !errors.Is(err, transport.ErrNotAdmitted) {
+						t.Errorf("%s: %s is judged %v", what, tr.Addresses(), err)
 					}
 				}
-				_, opened := host.Open(t.Context(), id, seam.ProtocolHello, run)
-				kept := len(g.Members([]seam.Record{{Peer: id}})) == 1
-				if on == errors.Is(opened, seam.ErrNotAdmitted) || kept != (on || transport == a) {
-					t.Errorf("%s: %s is opened with %v, and kept: %v", what, transport.Addresses(), opened, kept)
+				_, opened := host.Open(t.Context(), id, transport.ProtocolHello, run)
+				kept := len(g.Members([]transport.Record{{Peer: id}})) == 1
+				if on == errors.Is(opened, transport.ErrNotAdmitted) || kept != (on || tr == a) {
+					t.Errorf("%s: %s is opened with %v, and kept: %v", what, tr.Addresses(), opened, kept)
 				}
 			}
 		}
@@ -91,7 +91,7 @@ func TestTheListIsReadAgain(t *testing.T) {
 		}
 		write(t, path, a.Self(), late.Self())
 		judged("the friend off", a.Self(), late.Self())
-		if _, err := stream.Write([]byte("x")); err == nil || !slices.Equal(removed, []seam.PeerID{friend.Self()}) {
+		if _, err := stream.Write([]byte("x")); err == nil || !slices.Equal(removed, []transport.PeerID{friend.Self()}) {
 			t.Errorf("removed %v; writing to the friend: %v", removed, err)
 		}
 		if n := logs.FilterMessageSnippet("taken off the list").FilterField(zap.String("peer", string(friend.Self()))).Len(); n != 1 {
@@ -125,8 +125,8 @@ func TestListsThatCannotBeRead(t *testing.T) {
 		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		_, err := New(Config{List: path, CheckID: func(id seam.PeerID) error {
-			return map[seam.PeerID]error{"foreign": errors.New("it is not mine")}[id]
+		_, err := New(Config{List: path, CheckID: func(id transport.PeerID) error {
+			return map[transport.PeerID]error{"foreign": errors.New("it is not mine")}[id]
 		}})
 		if err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), path) {
 			t.Errorf("%v does not say %q of %s", err, want, path)
@@ -147,15 +147,15 @@ func TestStreamsWithoutAMark(t *testing.T) {
 		mallory, friend, wronged := at(t, n, "mallory"), at(t, n, "friend"), at(t, n, "wronged")
 		g, member := over(t, friend, Config{Key: key})
 		_, mistaken := over(t, wronged, Config{Key: wrong})
-		heard := map[seam.PeerID]string{}
-		for _, protocol := range []seam.Protocol{seam.ProtocolHello, seam.ProtocolExchange} {
+		heard := map[transport.PeerID]string{}
+		for _, protocol := range []transport.Protocol{transport.ProtocolHello, transport.ProtocolExchange} {
 			handle(t, host, protocol, func(s *framed.Stream) {
 				b := make([]byte, 3)
 				_, err := s.Read(b)
-				heard[s.Remote()] += fmt.Sprint(protocol == seam.ProtocolHello, string(b), err)
+				heard[s.Remote()] += fmt.Sprint(protocol == transport.ProtocolHello, string(b), err)
 			})
 		}
-		send := func(from seam.Transport, protocol seam.Protocol, text string) {
+		send := func(from transport.Transport, protocol transport.Protocol, text string) {
 			t.Helper()
 			s, err := from.OpenLane(t.Context(), host.Self(), protocol, run, 1)
 			if err != nil {
@@ -169,14 +169,14 @@ func TestStreamsWithoutAMark(t *testing.T) {
 			s.Reset()
 		}
 		for _, mark := range []string{"", "short", string(make([]byte, 4096)), string(g.Mark()) + "abc"} {
-			send(mallory, seam.ProtocolExchange, mark)
+			send(mallory, transport.ProtocolExchange, mark)
 		}
-		send(mistaken, seam.ProtocolExchange, "abc")
+		send(mistaken, transport.ProtocolExchange, "abc")
 		if refused := logs.FilterMessageSnippet("does not take part").Len(); len(heard) != 0 || refused != 5 {
 			t.Errorf("heard %q, %d lines", heard, refused)
 		}
-		send(mallory, seam.ProtocolHello, "abc")
-		send(member, seam.ProtocolExchange, "abc")
+		send(mallory, transport.ProtocolHello, "abc")
+		send(member, transport.ProtocolExchange, "abc")
 		if len(heard) != 2 || heard[mallory.Self()] != "trueabc<nil>" || heard[friend.Self()] != "falseabc<nil>" {
 			t.Errorf("heard %q", heard)
 		}
@@ -184,14 +184,14 @@ func TestStreamsWithoutAMark(t *testing.T) {
 }
 
 // mute is a transport on whose streams nothing can be written.
-type mute struct{ seam.Transport }
+type mute struct{ transport.Transport }
 
-func (m mute) Open(ctx context.Context, to seam.PeerID, protocol seam.Protocol, run string) (seam.Stream, error) {
+func (m mute) Open(ctx context.Context, to transport.PeerID, protocol transport.Protocol, run string) (transport.Stream, error) {
 	s, err := m.Transport.Open(ctx, to, protocol, run)
 	return unwritable{s}, err
 }
 
-type unwritable struct{ seam.Stream }
+type unwritable struct{ transport.Stream }
 
 func (unwritable) Write([]byte) (int, error) { return 0, os.ErrClosed }
 
@@ -199,9 +199,9 @@ func (unwritable) Write([]byte) (int, error) { return 0, os.ErrClosed }
 func TestAMarkThatCannotBeShown(t *testing.T) {
 	n := memnet.New(memnet.Config{})
 	host := at(t, n, "host")
-	handle(t, host, seam.ProtocolExchange, func(*framed.Stream) {})
+	handle(t, host, transport.ProtocolExchange, func(*framed.Stream) {})
 	g, guest := over(t, mute{at(t, n, "guest")}, Config{Key: key})
-	if _, err := guest.Open(t.Context(), host.Self(), seam.ProtocolExchange, run); !errors.Is(err, os.ErrClosed) || !strings.Contains(err.Error(), "the mark of the run's key") {
+	if _, err := guest.Open(t.Context(), host.Self(), transport.ProtocolExchange, run); !errors.Is(err, os.ErrClosed) || !strings.Contains(err.Error(), "the mark of the run's key") {
 		t.Error(err)
 	}
 	for s := range g.streams.open.Range {
@@ -211,13 +211,13 @@ func TestAMarkThatCannotBeShown(t *testing.T) {
 
 // topical is a transport that keeps whom a topic asks.
 type topical struct {
-	seam.Transport
-	takesPart func(seam.PeerID) bool
+	transport.Transport
+	takesPart func(transport.PeerID) bool
 }
 
-func (o *topical) Topic(_ string, takesPart func(seam.PeerID) bool, _ seam.TopicHandler) (seam.Topic, error) {
+func (o *topical) Topic(_ string, takesPart func(transport.PeerID) bool, _ transport.TopicHandler) (transport.Topic, error) {
 	o.takesPart = takesPart
-	return nil, seam.ErrNoTopics
+	return nil, transport.ErrNoTopics
 }
 
 // TestTopicsAndMarks: who has shown the run's key anywhere takes part in its topic, unless
@@ -225,8 +225,8 @@ func (o *topical) Topic(_ string, takesPart func(seam.PeerID) bool, _ seam.Topic
 func TestTopicsAndMarks(t *testing.T) {
 	o := &topical{Transport: at(t, memnet.New(memnet.Config{}), "host")}
 	g, host := over(t, o, Config{Key: key})
-	_, _ = host.Topic("t", func(id seam.PeerID) bool { return id != "vetoed" }, nil)
-	for id, c := range map[seam.PeerID]struct {
+	_, _ = host.Topic("t", func(id transport.PeerID) bool { return id != "vetoed" }, nil)
+	for id, c := range map[transport.PeerID]struct {
 		mark            []byte
 		admitted, takes bool
 	}{

@@ -93,7 +93,7 @@ func TestCheckerAllows(t *testing.T) {
 		{"an example names itself", "examples/gossipnode", "x.go", `const name = "gossipnode" // of gossipnode`},
 		{"a test names the sample", "peer", "x_test.go", `const name = "gossipnode"`},
 		{"a room of no imports", "somewhere/new", "x.go", ``},
-		{"libp2p in its room", "peer/p2pnet", "x.go", `import (_ "github.com/libp2p/go-libp2p"; _ ` + ours + `peer/seam")`},
+		{"libp2p in its room", "peer/p2pnet", "x.go", `import (_ "github.com/libp2p/go-libp2p"; _ ` + ours + `peer/transport")`},
 		{"a name that begins alike", "averaging", "x.go", `import _ "network/osmosis"`},
 		{"durations", "averaging", "x.go", `import "time"; const tick = 3 * time.Second; func f(now time.Time) time.Time { return now.Add(tick) }`},
 		{"a method named Now", "averaging", "x.go", `import "time"; type w struct{}; func (w) Now() (t time.Time) { return t }; var t = w{}.Now()`},

@@ -18,16 +18,16 @@ import (
 	"github.com/seed-97356399/murmuration/internal/framed"
 	"github.com/seed-97356399/murmuration/internal/wire"
 	"github.com/seed-97356399/murmuration/peer/description"
-	"github.com/seed-97356399/murmuration/peer/seam"
+	"github.com/seed-97356399/murmuration/peer/transport"
 )
 
-// Patience is how long the first step waits for anybody to answer before the peer
+// Timeout is how long the first step waits for anybody to answer before the peer
 // trains alone.
-const Patience = 3 * time.Second
+const Timeout = 3 * time.Second
 
-// patienceLook is the time between two looks, after Patience, at whether somebody is
+// timeoutLook is the time between two looks, after Patience, at whether somebody is
 // still being spoken to.
-const patienceLook = 250 * time.Millisecond
+const timeoutLook = 250 * time.Millisecond
 
 // Bounds of the attempts to join.
 const (
@@ -46,10 +46,10 @@ type Config struct {
 	Greeter
 	Join       []string
 	Partners   []Partner // of earlier lives
-	Membership seam.Membership
+	Membership transport.Membership
 	// Operator is whom this member obeys: who has let it in is asked what that one has said, before it takes part.
 	Operator interface {
-		Ask(ctx context.Context, member seam.PeerID) error
+		Ask(ctx context.Context, member transport.PeerID) error
 	}
 	// Loop shows the members what this one says of itself, once one of them has let it in.
 	Loop interface{ Joined() }
@@ -66,7 +66,7 @@ type Arrival struct {
 	reached  chan struct{} // closed when a member has let this one in, or none was asked
 	reach    func()        // closes it
 	speaking atomic.Int32  // to processes that have answered and may let this member in
-	newcomer atomic.Pointer[Newcomer]
+	joiner   atomic.Pointer[Joiner]
 
 	barred context.Context // ends when nobody will ever have this member
 	bar    context.CancelCauseFunc
@@ -89,11 +89,11 @@ func (a *Arrival) Begin() {
 
 // Brings has a model brought up to that of the flock, with whoever lets this member in from now on;
 // none if it is nil.
-func (a *Arrival) Brings(n *Newcomer) { a.newcomer.Store(n) }
+func (a *Arrival) Brings(n *Joiner) { a.joiner.Store(n) }
 
 // Bringing is how far the model has come that is brought up, if one is.
 func (a *Arrival) Bringing() (phase Phase, brings bool) {
-	if n := a.newcomer.Load(); n != nil {
+	if n := a.joiner.Load(); n != nil {
 		return n.Phase(), true
 	}
 	return Seeking, false
@@ -101,7 +101,7 @@ func (a *Arrival) Bringing() (phase Phase, brings bool) {
 
 // MembersChanged tells the copy of a model under way that there may be members that it does not know.
 func (a *Arrival) MembersChanged() {
-	if n := a.newcomer.Load(); n != nil {
+	if n := a.joiner.Load(); n != nil {
 		select {
 		case n.news <- struct{}{}:
 		default:
@@ -118,14 +118,14 @@ func (a *Arrival) Close() {
 // Serve answers a peer that says hello. An error says that nothing could be read.
 func (a *Arrival) Serve(stream *framed.Stream) error {
 	var hello wire.Hello
-	header, err := stream.Hear(&hello)
+	header, err := stream.Receive(&hello)
 	if err != nil {
 		return err
 	}
 	if a.ctx.Err() != nil {
 		stream.Refuse(0, wire.ReasonClosing, "")
 	} else if reason := a.answer(stream, header, hello); reason != 0 {
-		a.Tally.Declined(reason)
+		a.Counters.Declined(reason)
 	}
 	return nil
 }
@@ -141,11 +141,11 @@ func (a *Arrival) Reached() bool {
 }
 
 // Placed tells whether this member sees the flock that it is to take a role in. A
-// newcomer that took one before would be passive like every first peer, whatever
+// joiner that took one before would be passive like every first peer, whatever
 // the flock is short of, and so would each that comes with it.
 func (a *Arrival) Placed() bool {
-	n := a.newcomer.Load()
-	return len(a.Join) == 0 || a.Reached() || n != nil && n.Open() || time.Since(a.began) >= Patience
+	n := a.joiner.Load()
+	return len(a.Join) == 0 || a.Reached() || n != nil && n.Open() || time.Since(a.began) >= Timeout
 }
 
 // Bar ends an arrival that nobody will have.
@@ -158,7 +158,7 @@ func (a *Arrival) Barred() <-chan struct{} { return a.barred.Done() }
 func (a *Arrival) Fault() error { return context.Cause(a.barred) }
 
 // Wait waits for joining, at most Patience if nobody answers. Whoever has answered is waited for as
-// long as the conversation lasts. After Close the error is seam.ErrClosed.
+// long as the conversation lasts. After Close the error is transport.ErrClosed.
 func (a *Arrival) Wait(ctx context.Context) error {
 	return a.wait(ctx, a.ctx, a.barred, func() <-chan struct{} { return a.reached }, func() (goes bool) { return true })
 }
@@ -166,7 +166,7 @@ func (a *Arrival) Wait(ctx context.Context) error {
 // wait waits for an entrance while life goes on, and each patienceLook after Patience, while nobody is spoken to, asks
 // whether this member goes on without.
 func (a *Arrival) wait(ctx, life, barred context.Context, entrance func() <-chan struct{}, alone func() (goes bool)) error {
-	patience := time.NewTimer(Patience)
+	patience := time.NewTimer(Timeout)
 	defer patience.Stop()
 	for {
 		select {
@@ -175,14 +175,14 @@ func (a *Arrival) wait(ctx, life, barred context.Context, entrance func() <-chan
 		case <-barred.Done():
 			return context.Cause(barred)
 		case <-life.Done():
-			return seam.ErrClosed
+			return transport.ErrClosed
 		case <-ctx.Done():
 			return fmt.Errorf("joining run %q: %w", a.Run, ctx.Err())
 		case <-patience.C:
 			if a.speaking.Load() == 0 && alone() {
 				return nil
 			}
-			patience.Reset(patienceLook)
+			patience.Reset(timeoutLook)
 		}
 	}
 }
@@ -225,7 +225,7 @@ func (a *Arrival) join() {
 // first lets a peer train that was given nobody to join, but itself perhaps.
 func (a *Arrival) first() {
 	a.reach()
-	if n := a.newcomer.Load(); n != nil {
+	if n := a.joiner.Load(); n != nil {
 		n.advance(Seeking, Here)
 	}
 }
@@ -296,13 +296,13 @@ func (a *Arrival) contact(address string) error {
 	ctx, cancel := context.WithTimeout(a.ctx, joinTimeout)
 	defer cancel()
 	id, err := a.Transport.Connect(ctx, address)
-	if errors.Is(err, seam.ErrTwin) {
+	if errors.Is(err, transport.ErrTwin) {
 		// One that takes part already stays; the other is told by the handshake.
-		n := a.newcomer.Load()
-		a.MeetTwin(address, err, !a.Reached() || n != nil && (!n.Open() || n.alone.Load()))
+		n := a.joiner.Load()
+		a.MeetDuplicate(address, err, !a.Reached() || n != nil && (!n.Open() || n.alone.Load()))
 		return nil
 	}
-	if errors.Is(err, seam.ErrSelf) || err == nil && id == a.Transport.Self() {
+	if errors.Is(err, transport.ErrSelf) || err == nil && id == a.Transport.Self() {
 		return nil // all peers may be given one list of addresses
 	}
 	if err != nil {
@@ -313,9 +313,9 @@ func (a *Arrival) contact(address string) error {
 	return a.enter(ctx, id)
 }
 
-// MeetTwin ends the arrival of a peer that finds its own key at work in another process, if
+// MeetDuplicate ends the arrival of a peer that finds its own key at work in another process, if
 // it is the later one.
-func (a *Arrival) MeetTwin(address string, proof error, later bool) {
+func (a *Arrival) MeetDuplicate(address string, proof error, later bool) {
 	a.Log.Error("another process has this peer's key, as on a cloned machine: the later one stops. Give each process a key and a checkpoint folder of its own",
 		zap.String("address", address), zap.Bool("this_is_the_later", later), zap.Error(proof))
 	if later {
@@ -324,7 +324,7 @@ func (a *Arrival) MeetTwin(address string, proof error, later bool) {
 }
 
 // enter joins by a member, and has the flock's model copied if there is need.
-func (a *Arrival) enter(ctx context.Context, id seam.PeerID) error {
+func (a *Arrival) enter(ctx context.Context, id transport.PeerID) error {
 	welcome, said, err := a.Ask(ctx, id)
 	if differs := a.Described.meet(id, said, a.Log); differs != nil {
 		return differs // which tells more than a refusal
@@ -332,7 +332,7 @@ func (a *Arrival) enter(ctx context.Context, id seam.PeerID) error {
 	if err != nil {
 		return err
 	}
-	n := a.newcomer.Load()
+	n := a.joiner.Load()
 	var from Phase
 	held := false
 	if n != nil && welcome.FlockSteps > 0 {
@@ -363,7 +363,7 @@ func (a *Arrival) revisit() {
 		return
 	}
 	select {
-	case <-time.After(Patience): // whom the others know of is no matter
+	case <-time.After(Timeout): // whom the others know of is no matter
 	case <-a.ctx.Done():
 		return
 	}

@@ -12,15 +12,15 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/seed-97356399/murmuration/internal/arrival"
+	"github.com/seed-97356399/murmuration/internal/counters"
 	"github.com/seed-97356399/murmuration/internal/flock"
 	"github.com/seed-97356399/murmuration/internal/framed"
 	"github.com/seed-97356399/murmuration/internal/replica"
 	"github.com/seed-97356399/murmuration/internal/requests"
-	"github.com/seed-97356399/murmuration/internal/tally"
 	"github.com/seed-97356399/murmuration/internal/wire"
 	"github.com/seed-97356399/murmuration/peer/description"
 	"github.com/seed-97356399/murmuration/peer/memnet"
-	"github.com/seed-97356399/murmuration/peer/seam"
+	"github.com/seed-97356399/murmuration/peer/transport"
 	"github.com/seed-97356399/murmuration/tensor"
 )
 
@@ -31,11 +31,11 @@ const (
 
 // comer is an arrival with no peer around it.
 type comer struct {
-	*arrival.Newcomer
+	*arrival.Joiner
 	transport  *memnet.Transport
 	flock      *flock.Flock
-	membership seam.Membership
-	tally      *tally.Tally
+	membership transport.Membership
+	tally      *counters.Counters
 	visits     atomic.Int64 // to members that have let it in
 }
 
@@ -53,12 +53,12 @@ func described(t *testing.T, network *memnet.Network, name, rate string, join ..
 
 func arriveAs(t *testing.T, network *memnet.Network, name string, values int, says []description.Field, join ...string) *comer {
 	t.Helper()
-	transport, err := network.Transport(name)
+	tr, err := network.Transport(name)
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { transport.Close() })
-	membership, err := network.Membership(transport, run)
+	t.Cleanup(func() { tr.Close() })
+	membership, err := network.Membership(tr, run)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -72,43 +72,43 @@ func arriveAs(t *testing.T, network *memnet.Network, name string, values int, sa
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := &comer{transport: transport, flock: flock.New(transport.Self())}
-	described, err := arrival.NewDescribed(transport, description.Of(run, says...))
+	c := &comer{transport: tr, flock: flock.New(tr.Self())}
+	described, err := arrival.NewDescribed(tr, description.Of(run, says...))
 	if err != nil {
 		t.Fatal(err)
 	}
 	c.flock.SetIncarnation(1)
 	c.flock.SetLayout(layout.Hash())
-	c.membership, c.tally = membership, tally.New()
+	c.membership, c.tally = membership, counters.New()
 	arrives := arrival.New(arrival.Config{
 		Greeter: arrival.Greeter{
-			Requests: requests.New(run, transport, stall, c.tally, zap.NewNop()), Flock: c.flock, Described: described,
+			Requests: requests.New(run, tr, stall, c.tally, zap.NewNop()), Flock: c.flock, Described: described,
 		},
 		Join: join, Membership: membership, Operator: c, Loop: c,
 	})
 	t.Cleanup(arrives.Close)
-	c.Newcomer = arrival.NewNewcomer(arrival.NewcomerConfig{
+	c.Joiner = arrival.NewJoiner(arrival.JoinerConfig{
 		Layout: layout.Hash(), Replica: held, Quarantine: c,
 	}, arrives)
-	t.Cleanup(c.Newcomer.Close)
-	arrives.Brings(c.Newcomer)
+	t.Cleanup(c.Joiner.Close)
+	arrives.Brings(c.Joiner)
 	return c
 }
 
 // Ask counts the visit, and enters the membership with what this one says of itself.
-func (c *comer) Ask(context.Context, seam.PeerID) error {
+func (c *comer) Ask(context.Context, transport.PeerID) error {
 	c.visits.Add(1)
-	return c.membership.Announce(seam.Record{Peer: c.transport.Self(), Run: run, Incarnation: 1})
+	return c.membership.Announce(transport.Record{Peer: c.transport.Self(), Run: run, Incarnation: 1})
 }
 
-func (c *comer) Joined()                               {}
-func (c *comer) Quarantined(seam.PeerID) time.Duration { return 0 }
-func (c *comer) Condemn(seam.PeerID, error)            {}
+func (c *comer) Joined()                                    {}
+func (c *comer) Quarantined(transport.PeerID) time.Duration { return 0 }
+func (c *comer) Add(transport.PeerID, error)                {}
 
 // serve has an arrival answer those that say hello.
 func (c *comer) serve(t *testing.T) {
 	t.Helper()
-	stop, err := c.transport.Handle(seam.ProtocolHello, run, func(stream seam.Stream) {
+	stop, err := c.transport.Handle(transport.ProtocolHello, run, func(stream transport.Stream) {
 		var s framed.Stream
 		s.Begin(stream, stall)
 		if c.Serve(&s) != nil {
@@ -138,7 +138,7 @@ func TestWhomNobodyAnswers(t *testing.T) {
 		early := arrive(t, network, "early", 3, "mem:late")
 		early.Arrival.Begin()
 		began := time.Now()
-		if err := early.Wait(t.Context()); err != nil || time.Since(began) != arrival.Patience || early.Reached() {
+		if err := early.Wait(t.Context()); err != nil || time.Since(began) != arrival.Timeout || early.Reached() {
 			t.Fatalf("%v after %s, reached %v", err, time.Since(began), early.Reached())
 		}
 		late := arrive(t, network, "late", 3)
@@ -166,12 +166,12 @@ func TestARefusalThatStays(t *testing.T) {
 		}
 		host.serve(t)
 		err := other.Wait(t.Context())
-		refused, _ := errors.AsType[*seam.RefusedError](err)
-		if !errors.Is(err, seam.ErrLayout) || refused == nil || refused.Peer != host.transport.Self() || refused.Remedy == "" {
+		refused, _ := errors.AsType[*transport.RefusedError](err)
+		if !errors.Is(err, transport.ErrLayout) || refused == nil || refused.Peer != host.transport.Self() || refused.Remedy == "" {
 			t.Errorf("%v", err)
 		}
 		synctest.Wait()
-		if declined := host.tally.Tallies().Declined; len(declined) != 1 || declined[wire.ReasonLayout.String()] != 1 {
+		if declined := host.tally.Counts().Declined; len(declined) != 1 || declined[wire.ReasonLayout.String()] != 1 {
 			t.Errorf("the host has declined %v", declined)
 		}
 	})
@@ -251,7 +251,7 @@ func TestCloseEndsAWait(t *testing.T) {
 		c := arrive(t, memnet.New(memnet.Config{}), "alone", 3, "mem:nobody")
 		c.Arrival.Begin()
 		time.AfterFunc(time.Second, c.Close)
-		if err := c.Wait(t.Context()); !errors.Is(err, seam.ErrClosed) {
+		if err := c.Wait(t.Context()); !errors.Is(err, transport.ErrClosed) {
 			t.Error(err)
 		}
 	})
@@ -266,12 +266,12 @@ func TestOneThatRefusesBarsNobody(t *testing.T) {
 			var refuses atomic.Bool
 			for _, name := range []string{"a", "b", "c"} {
 				host := arrive(t, network, name, 3, "mem:a") // which is itself for the first
-				stop, err := host.transport.Handle(seam.ProtocolHello, run, func(stream seam.Stream) {
+				stop, err := host.transport.Handle(transport.ProtocolHello, run, func(stream transport.Stream) {
 					var s framed.Stream
 					var hello wire.Hello
 					if s.Begin(stream, stall); !refuses.Load() || !strings.Contains(refusing, name) {
 						_ = host.Serve(&s)
-					} else if _, err := s.Hear(&hello); err == nil {
+					} else if _, err := s.Receive(&hello); err == nil {
 						s.Refuse(0, wire.ReasonLayout, "")
 					}
 				})
@@ -287,9 +287,9 @@ func TestOneThatRefusesBarsNobody(t *testing.T) {
 			late.Arrival.Begin()
 			time.Sleep(time.Second)
 			refuses.Store(true)
-			late.Arrival.Brings(late.Newcomer)
-			late.Newcomer.Begin()
-			if err := late.Wait(t.Context()); errors.Is(err, seam.ErrLayout) != (refusing == "bc") {
+			late.Arrival.Brings(late.Joiner)
+			late.Joiner.Begin()
+			if err := late.Wait(t.Context()); errors.Is(err, transport.ErrLayout) != (refusing == "bc") {
 				t.Errorf("%s refuse: %v", refusing, err)
 			}
 		})
@@ -298,11 +298,11 @@ func TestOneThatRefusesBarsNobody(t *testing.T) {
 
 // slowMembers are told after a while.
 type slowMembers struct {
-	seam.Membership
+	transport.Membership
 	asked, told atomic.Bool
 }
 
-func (s *slowMembers) Members() []seam.Record {
+func (s *slowMembers) Members() []transport.Record {
 	s.asked.Store(true)
 	time.Sleep(time.Second)
 	defer s.told.Store(true)
@@ -321,7 +321,7 @@ func TestTheModelIsLeftAloneOnceItIsClosed(t *testing.T) {
 		late.Membership = members
 		late.Arrival.Begin()
 		time.Sleep(time.Second / 2)
-		late.Newcomer.Close()
+		late.Joiner.Close()
 		if !members.asked.Load() || !members.told.Load() {
 			t.Errorf("asked: %t, told: %t", members.asked.Load(), members.told.Load())
 		}

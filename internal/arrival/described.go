@@ -10,13 +10,13 @@ import (
 	"github.com/seed-97356399/murmuration/internal/framed"
 	"github.com/seed-97356399/murmuration/internal/wire"
 	"github.com/seed-97356399/murmuration/peer/description"
-	"github.com/seed-97356399/murmuration/peer/seam"
+	"github.com/seed-97356399/murmuration/peer/transport"
 )
 
 // Described is what a peer knows of what the run is: what it was set up with, and the
 // description that it passes on. Safe for concurrent use.
 type Described struct {
-	identity seam.Identity
+	identity transport.Identity
 
 	mu   sync.Mutex
 	own  description.Description
@@ -25,7 +25,7 @@ type Described struct {
 }
 
 // NewDescribed signs what the peer was set up with, unless that says nothing.
-func NewDescribed(identity seam.Identity, own description.Description) (*Described, error) {
+func NewDescribed(identity transport.Identity, own description.Description) (*Described, error) {
 	d := &Described{identity: identity, own: own}
 	if len(own.Fields) == 0 {
 		return d, nil
@@ -66,7 +66,7 @@ func (d *Described) Value(name string) (value string, ok bool) {
 
 // meet compares what a member that is joined says of the run, and takes it over. It fails
 // with a *description.MismatchError where models or work would suffer.
-func (d *Described) meet(member seam.PeerID, said description.Signed, log *zap.Logger) error {
+func (d *Described) meet(member transport.PeerID, said description.Signed, log *zap.Logger) error {
 	if !said.Known() {
 		return nil // it was set up without, or its build knows of none
 	}

@@ -5,23 +5,23 @@ import (
 
 	"github.com/seed-97356399/murmuration/peer/description"
 	"github.com/seed-97356399/murmuration/peer/memnet"
-	"github.com/seed-97356399/murmuration/peer/seam"
+	"github.com/seed-97356399/murmuration/peer/transport"
 )
 
 // A member that brings again what the founder has said before, or what he has not signed, neither has that passed on nor
 // keeps the others from what they have found.
 func TestRenewAmongLiars(t *testing.T) {
 	network := memnet.New(memnet.Config{})
-	identity := func(name string) seam.Identity {
-		transport, err := network.Transport(name)
+	identity := func(name string) transport.Identity {
+		tr, err := network.Transport(name)
 		if err != nil {
 			t.Fatal(err)
 		}
-		t.Cleanup(func() { _ = transport.Close() })
-		return transport
+		t.Cleanup(func() { _ = tr.Close() })
+		return tr
 	}
 	founder, second := identity("founder"), identity("second")
-	sign := func(by seam.Identity, d description.Description) description.Signed {
+	sign := func(by transport.Identity, d description.Description) description.Signed {
 		s, err := description.Sign(by, d)
 		if err != nil {
 			t.Fatal(err)

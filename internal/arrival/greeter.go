@@ -14,7 +14,7 @@ import (
 	"github.com/seed-97356399/murmuration/internal/requests"
 	"github.com/seed-97356399/murmuration/internal/wire"
 	"github.com/seed-97356399/murmuration/peer/description"
-	"github.com/seed-97356399/murmuration/peer/seam"
+	"github.com/seed-97356399/murmuration/peer/transport"
 )
 
 // Greeter says hello and answers one. A connection says nothing of whether the other
@@ -31,20 +31,20 @@ type Greeter struct {
 }
 
 // Hello asks a peer to be let into the run. A refusal that will not change is a
-// *seam.RefusedError.
-func (g *Greeter) Hello(ctx context.Context, to seam.PeerID) (wire.Welcome, error) {
+// *transport.RefusedError.
+func (g *Greeter) Hello(ctx context.Context, to transport.PeerID) (wire.Welcome, error) {
 	welcome, _, err := g.hello(ctx, to, 0)
 	return welcome, err
 }
 
 // Ask is Hello that asks for the description of the run too, which is there even where the
 // peer refuses because the layouts differ.
-func (g *Greeter) Ask(ctx context.Context, to seam.PeerID) (wire.Welcome, description.Signed, error) {
+func (g *Greeter) Ask(ctx context.Context, to transport.PeerID) (wire.Welcome, description.Signed, error) {
 	return g.hello(ctx, to, wire.FlagDescribe)
 }
 
-func (g *Greeter) hello(ctx context.Context, to seam.PeerID, flags uint32) (welcome wire.Welcome, said description.Signed, err error) {
-	err = g.Converse(ctx, to, seam.ProtocolHello, func(stream *framed.Stream) error {
+func (g *Greeter) hello(ctx context.Context, to transport.PeerID, flags uint32) (welcome wire.Welcome, said description.Signed, err error) {
+	err = g.Converse(ctx, to, transport.ProtocolHello, func(stream *framed.Stream) error {
 		if flags&wire.FlagDescribe != 0 {
 			stream.Limit(wire.MaxDescriptionFrame)
 		}
@@ -58,13 +58,13 @@ func (g *Greeter) hello(ctx context.Context, to seam.PeerID, flags uint32) (welc
 		}
 		var described wire.Description
 		err := g.Guard.AwaitAnswer(stream, hello, &welcome, &described)
-		said = description.Signed{Text: described.Text, Signer: seam.PeerID(described.Signer), Signature: described.Signature}
+		said = description.Signed{Text: described.Text, Signer: transport.PeerID(described.Signer), Signature: described.Signature}
 		return err
 	})
 	if err != nil {
 		err = asRefusal(to, fmt.Errorf("saying hello: %w", err))
 	}
-	if refused, ok := errors.AsType[*seam.RefusedError](err); ok && refused.Why == seam.ErrLayout && g.Build != "" {
+	if refused, ok := errors.AsType[*transport.RefusedError](err); ok && refused.Why == transport.ErrLayout && g.Build != "" {
 		refused.Detail += "; your build is " + g.Build // as the other would say it
 	}
 	return welcome, said, err
@@ -76,15 +76,15 @@ const goneTimeout = 2 * time.Second
 // Gone tells whether a member does not answer a hello at any address, or its process
 // takes no part in the run any more. A stream that can be opened says nothing: a
 // frozen process accepts it.
-func (g *Greeter) Gone(ctx context.Context, member seam.PeerID) bool {
+func (g *Greeter) Gone(ctx context.Context, member transport.PeerID) bool {
 	soon, cancel := context.WithTimeout(ctx, goneTimeout)
 	defer cancel()
 	_, err := g.Hello(soon, member)
 	_, answered := errors.AsType[*wire.Refusal](err)
-	refused, ok := errors.AsType[*seam.RefusedError](err)
+	refused, ok := errors.AsType[*transport.RefusedError](err)
 	switch {
 	case ok:
-		return refused.Why == seam.ErrUnknownRun
+		return refused.Why == transport.ErrUnknownRun
 	case err == nil, answered, ctx.Err() != nil:
 		return false
 	}
@@ -123,8 +123,8 @@ func (g *Greeter) answer(stream *framed.Stream, header wire.Header, hello wire.H
 	return 0
 }
 
-// asRefusal makes a *seam.RefusedError of an error that will not go away by itself.
-func asRefusal(from seam.PeerID, err error) error {
+// asRefusal makes a *transport.RefusedError of an error that will not go away by itself.
+func asRefusal(from transport.PeerID, err error) error {
 	var reason wire.Reason
 	var detail string
 	if r, ok := errors.AsType[*wire.Refusal](err); ok {
@@ -132,15 +132,15 @@ func asRefusal(from seam.PeerID, err error) error {
 	}
 	switch {
 	case reason == wire.ReasonLayout:
-		err = seam.ErrLayout
-	case reason == wire.ReasonAdmission || errors.Is(err, seam.ErrNotAdmitted):
-		reason, err = wire.ReasonAdmission, seam.ErrNotAdmitted
-	case reason == wire.ReasonVersion || errors.Is(err, wire.ErrVersion) || errors.Is(err, seam.ErrUnknownProtocol):
-		reason, err = wire.ReasonVersion, seam.ErrUnknownProtocol
-	case reason == wire.ReasonRun || errors.Is(err, seam.ErrUnknownRun):
-		reason, err = wire.ReasonRun, seam.ErrUnknownRun
+		err = transport.ErrLayout
+	case reason == wire.ReasonAdmission || errors.Is(err, transport.ErrNotAdmitted):
+		reason, err = wire.ReasonAdmission, transport.ErrNotAdmitted
+	case reason == wire.ReasonVersion || errors.Is(err, wire.ErrVersion) || errors.Is(err, transport.ErrUnknownProtocol):
+		reason, err = wire.ReasonVersion, transport.ErrUnknownProtocol
+	case reason == wire.ReasonRun || errors.Is(err, transport.ErrUnknownRun):
+		reason, err = wire.ReasonRun, transport.ErrUnknownRun
 	default:
 		return err
 	}
-	return &seam.RefusedError{Peer: from, Why: err, Detail: detail, Remedy: reason.Remedy()}
+	return &transport.RefusedError{Peer: from, Why: err, Detail: detail, Remedy: reason.Remedy()}
 }

@@ -14,7 +14,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/seed-97356399/murmuration/internal/atomicfile"
-	"github.com/seed-97356399/murmuration/peer/seam"
+	"github.com/seed-97356399/murmuration/peer/transport"
 )
 
 // A peer that starts anew knows nobody but those that it is told to join, and these
@@ -32,7 +32,7 @@ const (
 
 // Partner is somebody with whom exchanges went well, and where it was.
 type Partner struct {
-	ID        seam.PeerID
+	ID        transport.PeerID
 	Addresses []string
 }
 
@@ -41,13 +41,13 @@ type Partner struct {
 func parsePartners(content []byte) (partners []Partner) {
 	for line := range bytes.Lines(content) {
 		fields := strings.Fields(string(line))
-		if len(fields) < 2 || len(fields) > 1+seam.MaxAddresses || seam.CheckID(seam.PeerID(fields[0])) != nil {
+		if len(fields) < 2 || len(fields) > 1+transport.MaxAddresses || transport.CheckID(transport.PeerID(fields[0])) != nil {
 			continue
 		}
 		if len(partners) == MaxPartners {
 			break
 		}
-		partners = append(partners, Partner{ID: seam.PeerID(fields[0]), Addresses: fields[1:]})
+		partners = append(partners, Partner{ID: transport.PeerID(fields[0]), Addresses: fields[1:]})
 	}
 	return partners
 }
@@ -72,7 +72,7 @@ type Memory struct {
 }
 
 // IDs are those of the partners of earlier lives.
-func (m *Memory) IDs() (ids []seam.PeerID) {
+func (m *Memory) IDs() (ids []transport.PeerID) {
 	for _, old := range m.Past {
 		ids = append(ids, old.ID)
 	}
@@ -115,11 +115,11 @@ func (m *Memory) Proved(another bool) {
 
 // Write writes the partners down, those of this life that are members before those of
 // earlier ones, if there is news and it is time, or the last time.
-func (m *Memory) Write(now time.Time, members []seam.Record, good []seam.PeerID, last bool) {
+func (m *Memory) Write(now time.Time, members []transport.Record, good []transport.PeerID, last bool) {
 	if m.path == "" || !m.changed || !last && now.Sub(m.written) < writeEvery {
 		return
 	}
-	unfit := func(address string) bool { return seam.CheckAddress(address) != nil } // would be taken for something else
+	unfit := func(address string) bool { return transport.CheckAddress(address) != nil } // would be taken for something else
 	var partners []Partner
 	for _, r := range members {
 		if len(r.Addresses) > 0 && !slices.ContainsFunc(r.Addresses, unfit) && slices.Contains(good, r.Peer) {

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/seed-97356399/murmuration/peer/description"
-	"github.com/seed-97356399/murmuration/peer/seam"
+	"github.com/seed-97356399/murmuration/peer/transport"
 )
 
 // A refusal by a process whose peer may be only starting is asked again every perhapsWait,
@@ -24,7 +24,7 @@ type refusals map[string]time.Time
 // no handler for the run or the protocol, which may be because its peer is only starting, or leaving; or
 // a list is about to change.
 func (r refusals) judge(address string, answer error) (refused, final bool) {
-	refusal, refused := errors.AsType[*seam.RefusedError](answer)
+	refusal, refused := errors.AsType[*transport.RefusedError](answer)
 	if !refused {
 		delete(r, address)
 		differs := errors.As(answer, new(*description.MismatchError))
@@ -34,5 +34,5 @@ func (r refusals) judge(address string, answer error) (refused, final bool) {
 	if !before {
 		r[address] = time.Now()
 	}
-	return true, refusal.Why == seam.ErrLayout || before && time.Since(first) >= perhapsPatience
+	return true, refusal.Why == transport.ErrLayout || before && time.Since(first) >= perhapsPatience
 }

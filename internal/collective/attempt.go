@@ -34,7 +34,7 @@ func (a *attempt) is(t Transfer) bool { return a.place != nil && a.place.Attempt
 func (a *attempt) loaded() {
 	a.loading = false
 	for _, id := range a.early {
-		a.Tell(id, Word{Kind: WordAgain, Round: a.place.Attempt})
+		a.Tell(id, Message{Kind: MessageRetry, Round: a.place.Attempt})
 	}
 	a.early = a.early[:0]
 	a.place.Loaded(a.Now)

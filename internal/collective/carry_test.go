@@ -55,8 +55,8 @@ func (p *peer) load() {
 // tell has a word arrive, or not.
 func (p *peer) tell(a collective.Action) {
 	w, to := p.world, p.world.peer(a.Peer)
-	if heard := a.Word.Kind == collective.WordHeard; !heard && !(p.again && a.Word.Sum != nil && a.Word.Sum.Kind == wire.SumStatus) {
-		w.show("%s tells %s: %s", p.id, to.id, described(a.Word))
+	if heard := a.Message.Kind == collective.MessageAck; !heard && !(p.again && a.Message.Sum != nil && a.Message.Sum.Kind == wire.SumStatus) {
+		w.show("%s tells %s: %s", p.id, to.id, described(a.Message))
 	}
 	if w.rand.Float64() < w.loss || w.drops(p, a) {
 		return
@@ -66,8 +66,8 @@ func (p *peer) tell(a collective.Action) {
 		to.does(func() {
 			if to.members.Has(from) {
 				to.members.Spoke(from, to.Now)
-				if !to.Told(from, a.Word) && a.Word.Kind != collective.WordHeard {
-					w.t.Fatalf("%s is told by %s: %s", to.id, from, a.Word)
+				if !to.Told(from, a.Message) && a.Message.Kind != collective.MessageAck {
+					w.t.Fatalf("%s is told by %s: %s", to.id, from, a.Message)
 				}
 			}
 		})

@@ -16,8 +16,8 @@ const (
 	// Accept or Refuse at once, and after Accept followed by Finished, when all of it
 	// has been taken in, or Failed.
 	Offered
-	// Told: Peer has told Word.
-	Told
+	// Received: Peer has told Word.
+	Received
 	// Updated: the Update or Adopt asked for has been applied to the parameters.
 	Updated
 )
@@ -34,7 +34,7 @@ type Event struct {
 	// the run begins: of no checkpoint, no copy and no step.
 	Initial  bool
 	Transfer Transfer
-	Word     Word
+	Message  Message
 }
 
 // String prints the event as transcripts show it.
@@ -44,8 +44,8 @@ func (e Event) String() string {
 		return fmt.Sprintf("gradient done over %d samples", e.Samples)
 	case Offered:
 		return fmt.Sprintf("offered by %s, exchange %d: %s", e.Peer, e.Exchange, e.Transfer)
-	case Told:
-		return fmt.Sprintf("told by %s: %s", e.Peer, e.Word)
+	case Received:
+		return fmt.Sprintf("told by %s: %s", e.Peer, e.Message)
 	case Updated:
 		return "updated"
 	}
@@ -99,7 +99,7 @@ type Action struct {
 	// peers take equally long; 0 is as many as the trainer likes.
 	Batch    int
 	Transfer Transfer
-	Word     Word
+	Message  Message
 	Fact     *sums.Fact
 }
 
@@ -121,7 +121,7 @@ func (a Action) String() string {
 	case Note:
 		return fmt.Sprintf("note of %q: %s: %s %s", a.Fact.Sum, a.Fact.What, a.Fact.Who, a.Fact.Why)
 	case Tell:
-		return fmt.Sprintf("tell %s: %s", a.Peer, a.Word)
+		return fmt.Sprintf("tell %s: %s", a.Peer, a.Message)
 	}
 	return a.Action.String()
 }

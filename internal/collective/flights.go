@@ -52,9 +52,9 @@ func (f *Flights) Do(a Action) { f.actions = append(f.actions, a) }
 func (f *Flights) Ask(kind averaging.ActionKind) { f.Do(Action{Action: averaging.Action{Kind: kind}}) }
 
 // Tell tells another a word.
-func (f *Flights) Tell(to topology.PeerID, w Word) {
+func (f *Flights) Tell(to topology.PeerID, w Message) {
 	if to != "" && to != f.Self {
-		f.Do(Action{Action: averaging.Action{Kind: Tell, Peer: to}, Word: w})
+		f.Do(Action{Action: averaging.Action{Kind: Tell, Peer: to}, Message: w})
 	}
 }
 

@@ -148,8 +148,8 @@ func TestOneTimerAtATime(t *testing.T) {
 func TestNobodySpeaksToItself(t *testing.T) {
 	f := newFlown(t)
 	f.does(0, func() {
-		f.Tell("self", collective.Word{Kind: 1})
-		f.Tell("", collective.Word{Kind: 1})
-		f.Tell("a", collective.Word{Kind: 1})
+		f.Tell("self", collective.Message{Kind: 1})
+		f.Tell("", collective.Message{Kind: 1})
+		f.Tell("a", collective.Message{Kind: 1})
 	}, "tell a: word 1 of round 0: 0")
 }

@@ -29,8 +29,8 @@ type Traits struct {
 	// when the run is over, by Pool, transfers of the Sum and Adopt, before Settled. From
 	// RunOver on the trainer's steps are not applied, and transfers are not rounded.
 	Pools bool
-	// Words: the machine has a use for what others tell it.
-	Words bool
+	// Messages: the machine has a use for what others tell it.
+	Messages bool
 	// Pace is how often the machine exchanges, nil if it does not say.
 	Pace Paced
 	// Size is told before anything else how many values the buffers have, if it is not nil.

@@ -15,7 +15,7 @@ type Members struct {
 	Self   topology.PeerID
 	order  []topology.PeerID
 	passed []topology.PeerID                 // lost or silent: not reckoned with until they speak
-	heard  map[topology.PeerID]time.Duration // when each spoke last
+	spoke  map[topology.PeerID]time.Duration // when each spoke last
 	count  uint64                            // of changes
 }
 
@@ -32,7 +32,7 @@ func (m *Members) See(view *topology.View) (gone []topology.PeerID) {
 		}
 	}
 	m.passed = slices.DeleteFunc(m.passed, func(id topology.PeerID) bool { return id != m.Self && !m.Has(id) })
-	maps.DeleteFunc(m.heard, func(id topology.PeerID, _ time.Duration) bool { return !m.Has(id) })
+	maps.DeleteFunc(m.spoke, func(id topology.PeerID, _ time.Duration) bool { return !m.Has(id) })
 	return slices.DeleteFunc(before, func(id topology.PeerID) bool { return id == m.Self || m.Has(id) })
 }
 
@@ -92,10 +92,10 @@ func (m *Members) Passed(id topology.PeerID) bool { return slices.Contains(m.pas
 
 // Spoke reckons with a member that speaks.
 func (m *Members) Spoke(id topology.PeerID, now time.Duration) {
-	if m.heard == nil {
-		m.heard = make(map[topology.PeerID]time.Duration)
+	if m.spoke == nil {
+		m.spoke = make(map[topology.PeerID]time.Duration)
 	}
-	m.heard[id] = now
+	m.spoke[id] = now
 	m.passed = slices.DeleteFunc(m.passed, func(x topology.PeerID) bool { return x == id })
 }
 

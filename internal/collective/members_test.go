@@ -48,7 +48,7 @@ func TestMembersInOrder(t *testing.T) {
 	}
 	m.Spoke("near", 2)
 	see(t, &m, "self", "far")
-	if !slices.Equal(m.passed, []topology.PeerID{"self"}) || len(m.heard) > 0 {
-		t.Errorf("%v are remembered, and that %v spoke", m.passed, m.heard)
+	if !slices.Equal(m.passed, []topology.PeerID{"self"}) || len(m.spoke) > 0 {
+		t.Errorf("%v are remembered, and that %v spoke", m.passed, m.spoke)
 	}
 }

@@ -15,10 +15,10 @@ import (
 
 // Kinds of words of those who sum, beside what package sums says. Other kinds are the machines' own.
 const (
-	// WordHeard answers what calls for nothing else.
-	WordHeard uint8 = 4
-	// WordAgain asks for what was refused in the attempt Round since it came early.
-	WordAgain uint8 = 9
+	// MessageAck answers what calls for nothing else.
+	MessageAck uint8 = 4
+	// MessageRetry asks for what was refused in the attempt Round since it came early.
+	MessageRetry uint8 = 9
 )
 
 // Summed is a sum that is over: Sum holds it, but if there is an error.
@@ -64,7 +64,7 @@ func NewSumming(flights *Flights, members *Members, summer Summer) *Summing {
 
 // Restart forgets all sums. Who coordinates from now on is the first member if it is empty.
 func (s *Summing) Restart(leads topology.PeerID) {
-	s.machine = sums.New(s.Self, sums.Times{Again: s.Slice(), Silence: s.Deadline})
+	s.machine = sums.New(s.Self, sums.Times{Retransmit: s.Slice(), Silence: s.Deadline})
 	s.takes, s.kept = make(map[topology.PeerID]string), make(map[topology.PeerID]*wire.Sum)
 	s.seen, s.leads, s.name = 0, leads, ""
 	s.attempt.enter(nil)
@@ -123,7 +123,7 @@ func (s *Summing) Call(sum string, patience time.Duration, value float64) {
 		name = fmt.Sprintf("%s, try %d", sum, try)
 	}
 	s.name, s.began, s.attempt.place = name, s.Now, nil
-	s.machine.Call(s.Now, sums.Call{Name: name, Op: sums.Moved, Length: s.length, Least: 1, Patience: patience, Value: value})
+	s.machine.Call(s.Now, sums.Call{Name: name, Op: sums.Moved, Length: s.length, Least: 1, Timeout: patience, Value: value})
 	s.carryOut()
 	kept := s.kept
 	s.kept = make(map[topology.PeerID]*wire.Sum)
@@ -149,15 +149,15 @@ func (s *Summing) leave() {
 	s.attempt.enter(nil)
 }
 
-// Asleep notes that nobody is to wait for a member until it takes part in a sum.
-func (s *Summing) Asleep(id topology.PeerID) {
+// Excuse notes that nobody is to wait for a member until it takes part in a sum.
+func (s *Summing) Excuse(id topology.PeerID) {
 	s.see()
-	s.machine.Deaf(s.Now, id)
+	s.machine.Excuse(s.Now, id)
 	s.carryOut()
 }
 
 // Silent tells whether a member has said nothing for the deadline.
-func (s *Summing) Silent(id topology.PeerID) bool { return s.Now-s.members.heard[id] >= s.Deadline }
+func (s *Summing) Silent(id topology.PeerID) bool { return s.Now-s.members.spoke[id] >= s.Deadline }
 
 // Lose goes on without a peer until it speaks.
 func (s *Summing) Lose(id topology.PeerID) {
@@ -165,20 +165,20 @@ func (s *Summing) Lose(id topology.PeerID) {
 	s.Abort(id)
 	s.see()
 	s.machine.Broken(s.Now, id)
-	s.machine.Deaf(s.Now, id)
+	s.machine.Excuse(s.Now, id)
 	s.carryOut()
 }
 
 // Told takes a word of a member, and reports whether it is of sums.
-func (s *Summing) Told(from topology.PeerID, w Word) bool {
+func (s *Summing) Told(from topology.PeerID, w Message) bool {
 	switch {
 	case w.Sum != nil:
 		s.hear(from, w.Sum)
-	case w.Kind == WordAgain:
+	case w.Kind == MessageRetry:
 		s.attempt.ready[from] = s.Now
 		s.attempt.again(from)
 	}
-	return w.Sum != nil || w.Kind == WordAgain
+	return w.Sum != nil || w.Kind == MessageRetry
 }
 
 // hear takes what a member says of a sum. A participant that hears nothing else hears that this peer is here. Of a
@@ -187,18 +187,18 @@ func (s *Summing) hear(from topology.PeerID, w *wire.Sum) {
 	s.see()
 	if s.leads == s.Self && w.Kind == wire.SumStatus && s.name != w.Name && !s.machine.Over(w.Name) {
 		s.kept[from] = w
-		s.Tell(from, Word{Kind: WordHeard})
+		s.Tell(from, Message{Kind: MessageAck})
 		return
 	}
 	said, word := len(s.actions), *w
 	if w.Kind == wire.SumStatus && !s.takesPart(from, &word) {
 		return
 	}
-	s.machine.Hear(s.Now, from, word)
+	s.machine.Receive(s.Now, from, word)
 	s.carryOut()
 	tells := func(a Action) bool { return a.Kind == Tell && a.Peer == from }
 	if w.Kind == wire.SumStatus && !slices.ContainsFunc(s.actions[said:], tells) {
-		s.Tell(from, Word{Kind: WordHeard})
+		s.Tell(from, Message{Kind: MessageAck})
 	}
 }
 
@@ -208,12 +208,12 @@ func (s *Summing) takesPart(from topology.PeerID, w *wire.Sum) bool {
 	if sums.Op(w.Op) != sums.Moved || w.Length != uint64(s.length) {
 		return false
 	}
-	w.Least, w.Patience = 1, min(w.Patience, uint32(s.Deadline.Milliseconds()))
+	w.Least, w.Timeout = 1, min(w.Timeout, uint32(s.Deadline.Milliseconds()))
 	if s.machine.Over(w.Name) {
 		return true // it is told so
 	}
 	if before := s.takes[from]; before != "" && before != w.Name {
-		s.machine.Hear(s.Now, from, wire.Sum{Kind: wire.SumLeft, Name: before})
+		s.machine.Receive(s.Now, from, wire.Sum{Kind: wire.SumLeft, Name: before})
 	}
 	s.takes[from] = w.Name
 	return true
@@ -224,8 +224,8 @@ func (s *Summing) carryOut() {
 	for all := s.machine.Outcomes(); len(all) > 0; all = s.machine.Outcomes() {
 		for _, o := range all {
 			switch r := o.Result; {
-			case o.Word != nil:
-				s.Tell(o.To, Word{Sum: o.Word})
+			case o.Message != nil:
+				s.Tell(o.To, Message{Sum: o.Message})
 			case o.Chunk != nil && s.Placed():
 				s.Send(o.To, s.attempt.carrying(*o.Chunk), false)
 			case o.Moving != nil && o.Moving.Name == s.name:
@@ -305,11 +305,11 @@ func (s *Summing) passSilent() {
 	case leader == s.Self:
 		for id := range s.members.All {
 			if silent(id) {
-				s.machine.Deaf(s.Now, id)
+				s.machine.Excuse(s.Now, id)
 			}
 		}
 	case s.leads == "" && silent(leader):
 		s.AbortIn(With(leader))
-		s.machine.Deaf(s.Now, leader) // the next has as long
+		s.machine.Excuse(s.Now, leader) // the next has as long
 	}
 }

@@ -95,12 +95,12 @@ func partOf(t collective.Transfer) string {
 }
 
 // described is a word as transcripts show it. The lower bits of an attempt say whose it is.
-func described(w collective.Word) string {
+func described(w collective.Message) string {
 	s := w.Sum
 	switch {
-	case s == nil && w.Kind == collective.WordHeard:
+	case s == nil && w.Kind == collective.MessageAck:
 		return "heard"
-	case s == nil && w.Kind == collective.WordAgain:
+	case s == nil && w.Kind == collective.MessageRetry:
 		return fmt.Sprintf("ready for attempt %d, again", w.Round>>16)
 	case s.Kind == wire.SumStatus:
 		return fmt.Sprintf("STATUS %s, attempt %d", [...]string{"waiting", "placed", "holding"}[s.Stage], s.Attempt>>16)

@@ -53,10 +53,10 @@ func (t Transfer) String() string {
 	return fmt.Sprintf("%s part %d of %d, %s %s, round %d", t.From, t.Part, t.Parts, how, t.Into, t.Round)
 }
 
-// Word is what one machine tells another: short, and meaningful however late it
+// Message is what one machine tells another: short, and meaningful however late it
 // comes, since words may overtake each other. What its kinds and values mean is the
 // machine's own business; both ends run the same algorithm.
-type Word struct {
+type Message struct {
 	Kind uint8
 	// Round is the round that the word is about.
 	Round uint64
@@ -69,7 +69,7 @@ type Word struct {
 }
 
 // String prints the word as transcripts show it.
-func (w Word) String() string {
+func (w Message) String() string {
 	if s := w.Sum; s != nil {
 		return fmt.Sprintf("kind %d of sum %q, attempt %d", s.Kind, s.Name, s.Attempt)
 	}

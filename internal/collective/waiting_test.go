@@ -81,7 +81,7 @@ func TestWhatWasRefusedIsSentAgain(t *testing.T) {
 	w.refuse = 20 * time.Millisecond
 	asked := 0
 	w.drops = func(_ *peer, a collective.Action) bool {
-		if a.Kind == collective.Tell && a.Word.Kind == collective.WordAgain {
+		if a.Kind == collective.Tell && a.Message.Kind == collective.MessageRetry {
 			asked++
 		}
 		return false
@@ -93,7 +93,7 @@ func TestWhatWasRefusedIsSentAgain(t *testing.T) {
 	}
 	w = early()
 	w.drops = func(_ *peer, a collective.Action) bool {
-		return a.Kind == collective.Tell && a.Word.Kind == collective.WordAgain
+		return a.Kind == collective.Tell && a.Message.Kind == collective.MessageRetry
 	}
 	w.queue.Run(deadline / 2)
 	w.check([]string{"sum 1"})
@@ -160,7 +160,7 @@ func TestWhoIsWaitedFor(t *testing.T) {
 	w.queue.Run(w.queue.Now() + deadline)
 	b.does(func() {
 		b.Expect("c")
-		b.Asleep("c")
+		b.Excuse("c")
 	})
 	again(deadline/4, true)
 }

@@ -13,11 +13,11 @@ import (
 
 // status has one tell another that it waits in a sum, as an answer to its first question: of numbers of this run unless something else is said.
 func (w *world) status(from, to topology.PeerID, name string, change func(*wire.Sum)) {
-	said := &wire.Sum{Kind: wire.SumStatus, Name: name, Op: uint8(sums.Moved), Length: width, Least: 1, Patience: uint32(deadline.Milliseconds()), Term: 1, Question: 1}
+	said := &wire.Sum{Kind: wire.SumStatus, Name: name, Op: uint8(sums.Moved), Length: width, Least: 1, Timeout: uint32(deadline.Milliseconds()), Term: 1, Question: 1}
 	if change != nil {
 		change(said)
 	}
-	w.peer(to).does(func() { w.peer(to).Told(from, collective.Word{Sum: said}) })
+	w.peer(to).does(func() { w.peer(to).Told(from, collective.Message{Sum: said}) })
 }
 
 // TestWhatNoPeerOfARunSays: one that brings another number of values, or does something else with them, does not have the sum fail for all; one that
@@ -27,7 +27,7 @@ func TestWhatNoPeerOfARunSays(t *testing.T) {
 		"another length":    func(s *wire.Sum) { s.Length = 7 },
 		"another operation": func(s *wire.Sum) { s.Op = uint8(sums.Gather) },
 		"more members":      func(s *wire.Sum) { s.Least = 9 },
-		"more patience":     func(s *wire.Sum) { s.Patience = 1 << 31 },
+		"more patience":     func(s *wire.Sum) { s.Timeout = 1 << 31 },
 	} {
 		t.Run(what, func(t *testing.T) {
 			w := newWorld(t, 1, 4, width)
@@ -108,14 +108,14 @@ func TestASumThatHasFailedIsFollowedByAnother(t *testing.T) {
 		a := w.peer("a")
 		called := ""
 		w.drops = func(from *peer, act collective.Action) bool {
-			if from == a && act.Word.Sum != nil && act.Word.Sum.Kind == wire.SumStatus {
-				called = act.Word.Sum.Name
+			if from == a && act.Message.Sum != nil && act.Message.Sum.Kind == wire.SumStatus {
+				called = act.Message.Sum.Name
 			}
 			return true
 		}
 		a.does(func() { a.Call("sum", deadline, 1) })
 		a.does(func() {
-			a.Told("b", collective.Word{Sum: &wire.Sum{Kind: wire.SumFault, Name: "sum", Op: code, Detail: "as the test wants it"}})
+			a.Told("b", collective.Message{Sum: &wire.Sum{Kind: wire.SumFault, Name: "sum", Op: code, Detail: "as the test wants it"}})
 		})
 		if e := a.ends[a.called]; e.err == nil || e.left != left {
 			t.Errorf("code %d: %v, left out: %t", code, e.err, e.left)

@@ -14,15 +14,15 @@ import (
 	"go.uber.org/zap/zaptest/observer"
 
 	"github.com/seed-97356399/murmuration/internal/copying"
-	"github.com/seed-97356399/murmuration/internal/donor"
+	"github.com/seed-97356399/murmuration/internal/counters"
 	"github.com/seed-97356399/murmuration/internal/flock"
 	"github.com/seed-97356399/murmuration/internal/framed"
 	"github.com/seed-97356399/murmuration/internal/replica"
 	"github.com/seed-97356399/murmuration/internal/requests"
-	"github.com/seed-97356399/murmuration/internal/tally"
+	"github.com/seed-97356399/murmuration/internal/stateserver"
 	"github.com/seed-97356399/murmuration/internal/wire"
 	"github.com/seed-97356399/murmuration/peer/memnet"
-	"github.com/seed-97356399/murmuration/peer/seam"
+	"github.com/seed-97356399/murmuration/peer/transport"
 	"github.com/seed-97356399/murmuration/tensor"
 )
 
@@ -33,21 +33,21 @@ const (
 	values   = 300
 )
 
-// room is a newcomer beside donors, with no peer around either.
+// room is a joiner beside state servers, with no peer around either.
 type room struct {
-	seam.Membership
+	transport.Membership
 	t       *testing.T
 	network *memnet.Network
 	layout  *tensor.Layout
-	members []seam.Record
-	lied    []seam.PeerID
-	why     error       // the last of these is believed to have lied
-	busy    bool        // donors have an exchange under way
-	cut     bool        // nobody can be dialled
-	late    seam.PeerID // a donor that is found to have lied when all else is over
+	members []transport.Record
+	lied    []transport.PeerID
+	why     error            // the last of these is believed to have lied
+	busy    bool             // state servers have an exchange under way
+	cut     bool             // nobody can be dialled
+	late    transport.PeerID // a state server that is found to have lied when all else is over
 	spoil   spoil
 	leaving chan struct{}
-	to      seam.PeerID // the newcomer, once it copies
+	to      transport.PeerID // the joiner, once it copies
 	logged  *observer.ObservedLogs
 	log     *zap.Logger
 }
@@ -62,17 +62,17 @@ func newRoom(t *testing.T) *room {
 }
 
 func (r *room) transport(name string) *memnet.Transport {
-	transport, err := r.network.Transport(name)
+	tr, err := r.network.Transport(name)
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	r.t.Cleanup(func() { transport.Close() })
-	return transport
+	r.t.Cleanup(func() { tr.Close() })
+	return tr
 }
 
-// donate adds a donor whose values are all the same. Refusing tells newcomers to go
+// donate adds a state server whose values are all the same. Refusing tells joiners to go
 // elsewhere; claimed is what its record says of its age, beyond what its manifest does.
-func (r *room) donate(name string, value float32, refusing wire.Reason, claimed uint64) seam.PeerID {
+func (r *room) donate(name string, value float32, refusing wire.Reason, claimed uint64) transport.PeerID {
 	params := tensor.NewParams(r.layout)
 	for i := range params.Vector() {
 		params.Vector()[i] = value
@@ -82,19 +82,19 @@ func (r *room) donate(name string, value float32, refusing wire.Reason, claimed 
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	transport := r.transport(name)
-	done := flock.New(transport.Self())
+	tr := r.transport(name)
+	done := flock.New(tr.Self())
 	done.SetIncarnation(1)
 	done.SetAge(100)
 	done.AtLeast(300)
-	d := donor.New(donor.Config{
-		Requests: requests.New(run, transport, stall, tally.New(), zap.NewNop()), Layout: r.layout.Hash(), Replica: held,
+	d := stateserver.New(stateserver.Config{
+		Requests: requests.New(run, tr, stall, counters.New(), zap.NewNop()), Layout: r.layout.Hash(), Replica: held,
 		Flock: done, Model: giver{r, refusing}, Exchanges: r, Quarantine: giver{r, refusing}, Closing: map[bool]chan struct{}{true: r.leaving}[strings.HasPrefix(name, odd)],
 	})
-	stop, err := transport.Handle(seam.ProtocolState, run, func(stream seam.Stream) {
+	stop, err := tr.Handle(transport.ProtocolState, run, func(stream transport.Stream) {
 		var s framed.Stream
 		if s.Begin(stream, stall); strings.HasPrefix(name, odd) && r.spoil != nil {
-			s.Begin(&spoiled{stream, transport, r.spoil}, stall)
+			s.Begin(&spoiled{stream, tr, r.spoil}, stall)
 		}
 		if d.Serve(context.Background(), &s) != nil {
 			stream.Reset()
@@ -104,46 +104,46 @@ func (r *room) donate(name string, value float32, refusing wire.Reason, claimed 
 		r.t.Fatal(err)
 	}
 	r.t.Cleanup(stop)
-	r.members = append(r.members, seam.Record{Peer: transport.Self(), Incarnation: 1, Steps: 100 + claimed})
-	return transport.Self()
+	r.members = append(r.members, transport.Record{Peer: tr.Self(), Incarnation: 1, Steps: 100 + claimed})
+	return tr.Self()
 }
 
 func (r *room) copy(ctx context.Context) (*copying.Copied, error) {
-	transport := r.transport("newcomer")
-	r.to = transport.Self()
+	tr := r.transport("newcomer")
+	r.to = tr.Self()
 	return copying.Copy(ctx, copying.Config{
 		Run: run, Layout: r.layout.Hash(), Values: values, SliceLen: sliceLen, Stall: stall,
-		Identity: transport, Membership: r, News: make(chan struct{}), Requests: asking{r, transport}, Quarantine: r, Log: r.log,
+		Identity: tr, Membership: r, News: make(chan struct{}), Requests: asking{r, tr}, Quarantine: r, Log: r.log,
 	}, r.members[0].Peer)
 }
 
-// giver is a donor that refuses what it is asked for.
+// giver is a state server that refuses what it is asked for.
 type giver struct {
 	*room
 	refusing wire.Reason
 }
 
-func (g giver) Open() bool { return g.refusing != wire.ReasonNewcomer }
+func (g giver) Open() bool { return g.refusing != wire.ReasonJoining }
 
-func (g giver) Quarantined(seam.PeerID) time.Duration {
+func (g giver) Quarantined(transport.PeerID) time.Duration {
 	if g.refusing == wire.ReasonQuarantine {
 		return time.Hour
 	}
 	return 0
 }
 
-func (r *room) Busy() bool                            { return r.busy }
-func (r *room) Members() []seam.Record                { return slices.Clone(r.members) }
-func (r *room) Quarantined(seam.PeerID) time.Duration { return 0 }
-func (r *room) Condemn(donor seam.PeerID, why error)  { r.lied, r.why = append(r.lied, donor), why }
+func (r *room) Busy() bool                                 { return r.busy }
+func (r *room) Members() []transport.Record                { return slices.Clone(r.members) }
+func (r *room) Quarantined(transport.PeerID) time.Duration { return 0 }
+func (r *room) Add(donor transport.PeerID, why error)      { r.lied, r.why = append(r.lied, donor), why }
 
 // asking asks the members of a room over a transport.
 type asking struct {
 	*room
-	transport seam.Transport
+	transport transport.Transport
 }
 
-func (a asking) Converse(ctx context.Context, to seam.PeerID, protocol seam.Protocol, talk func(*framed.Stream) error) error {
+func (a asking) Converse(ctx context.Context, to transport.PeerID, protocol transport.Protocol, talk func(*framed.Stream) error) error {
 	if a.cut {
 		<-ctx.Done()
 		return ctx.Err()
@@ -155,7 +155,7 @@ func (a asking) Converse(ctx context.Context, to seam.PeerID, protocol seam.Prot
 	err = new(framed.Stream).Converse(ctx, stream, stall, talk)
 	if to == a.late {
 		<-ctx.Done()
-		return &copying.DonorError{Fault: copying.WrongSlice}
+		return &copying.ServerError{Fault: copying.WrongSlice}
 	}
 	return err
 }
@@ -170,7 +170,7 @@ func TestACopyIsOfSeveralDonors(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if copied.Stats.Donors != 3 || copied.Stats.Slices != (values+sliceLen-1)/sliceLen || copied.Stats.Liars != 0 || len(r.lied) > 0 {
+		if copied.Stats.Servers != 3 || copied.Stats.Slices != (values+sliceLen-1)/sliceLen || copied.Stats.Faulty != 0 || len(r.lied) > 0 {
 			t.Errorf("%+v, %v lied", copied, r.lied)
 		}
 		for i, v := range copied.Values {
@@ -184,7 +184,7 @@ func TestACopyIsOfSeveralDonors(t *testing.T) {
 	})
 }
 
-// TestWhoIsOfNoUse: a donor that is busy is asked again, one that is older than its record
+// TestWhoIsOfNoUse: a state server that is busy is asked again, one that is older than its record
 // says or of another model is not, and where nobody else is there, the copy fails in time.
 func TestWhoIsOfNoUse(t *testing.T) {
 	for _, c := range []struct {
@@ -195,8 +195,8 @@ func TestWhoIsOfNoUse(t *testing.T) {
 		want     error
 		fault    copying.Fault
 	}{
-		{"a newcomer itself, alone", wire.ReasonNewcomer, 0, 0, copying.ErrNobody, ""},
-		{"a newcomer itself, with others", wire.ReasonNewcomer, 0, 2, nil, ""},
+		{"a newcomer itself, alone", wire.ReasonJoining, 0, 0, copying.ErrNobody, ""},
+		{"a newcomer itself, with others", wire.ReasonJoining, 0, 2, nil, ""},
 		{"older than it says, alone", 0, 1000, 0, nil, copying.Stale},
 		{"older than it says, with others", 0, 1000, 2, nil, ""},
 	} {
@@ -212,9 +212,9 @@ func TestWhoIsOfNoUse(t *testing.T) {
 				if took := time.Since(began); took > 20*time.Second {
 					t.Errorf("it took %s", took)
 				}
-				fault, _ := errors.AsType[*copying.DonorError](err)
+				fault, _ := errors.AsType[*copying.ServerError](err)
 				switch {
-				case c.others > 0 && (err != nil || copied.Stats.Donors != c.others || copied.Values[0] != 2):
+				case c.others > 0 && (err != nil || copied.Stats.Servers != c.others || copied.Values[0] != 2):
 					t.Errorf("%+v, %v", copied, err)
 				case c.want != nil && !errors.Is(err, c.want), c.fault != "" && (fault == nil || fault.Fault != c.fault):
 					t.Errorf("%v, want %v %v", err, c.want, c.fault)
@@ -224,7 +224,7 @@ func TestWhoIsOfNoUse(t *testing.T) {
 	}
 }
 
-// TestALiarFoundOutLate: what a donor gave that turns out to have lied when every slice is here
+// TestALiarFoundOutLate: what a state server gave that turns out to have lied when every slice is here
 // is asked of the others.
 func TestALiarFoundOutLate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -235,7 +235,7 @@ func TestALiarFoundOutLate(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if !slices.Equal(r.lied, []seam.PeerID{r.late}) || copied.Stats.Liars != 1 || copied.Stats.Donors != 1 || copied.Stats.Again == 0 {
+		if !slices.Equal(r.lied, []transport.PeerID{r.late}) || copied.Stats.Faulty != 1 || copied.Stats.Servers != 1 || copied.Stats.Again == 0 {
 			t.Errorf("%+v, %v lied", copied.Stats, r.lied)
 		}
 		if i := slices.IndexFunc(copied.Values, func(v float32) bool { return v != 2 }); i >= 0 {
@@ -260,7 +260,7 @@ func TestACopyEndsWithItsContext(t *testing.T) {
 	})
 }
 
-// TestALongCopySaysWhy: who waits for donors that are busy is told so now and then, with
+// TestALongCopySaysWhy: who waits for state servers that are busy is told so now and then, with
 // what the last of them said.
 func TestALongCopySaysWhy(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -281,7 +281,7 @@ func TestALongCopySaysWhy(t *testing.T) {
 	})
 }
 
-// TestExchangesComeFirst: a donor that has an exchange under way pauses after each slice for
+// TestExchangesComeFirst: a state server that has an exchange under way pauses after each slice for
 // as long as it took. Of a slice here half is still on its way by then.
 func TestExchangesComeFirst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

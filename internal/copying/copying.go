@@ -1,5 +1,5 @@
-// Package copying copies the flock's model to a newcomer from several members at once,
-// slice by slice with hashes. It outlives its donors: what has been verified stays.
+// Package copying copies the flock's model to a joiner from several members at once,
+// slice by slice with hashes. It outlives its state servers: what has been verified stays.
 // docs/design/015 says how.
 package copying
 
@@ -18,25 +18,25 @@ import (
 	"github.com/seed-97356399/murmuration/internal/flock"
 	"github.com/seed-97356399/murmuration/internal/framed"
 	"github.com/seed-97356399/murmuration/internal/wire"
-	"github.com/seed-97356399/murmuration/peer/seam"
 	"github.com/seed-97356399/murmuration/peer/stats"
+	"github.com/seed-97356399/murmuration/peer/transport"
 	"github.com/seed-97356399/murmuration/tensor"
 )
 
 // Bounds of copying a model. There is none on the whole time of a copy: on a slow
 // link that is long, and each frame has its own.
 const (
-	// Donors is from how many members a newcomer copies at once.
+	// Servers is from how many members a joiner copies at once.
 	Donors = 3
 	// maxDonors bounds them where some are slow.
 	maxDonors = 8
-	// retry is the wait before a donor that was busy, or went, is asked again.
+	// retry is the wait before a state server that was busy, or went, is asked again.
 	retry = 500 * time.Millisecond
-	// patience is for how long no member may have answered before a newcomer gives the
+	// patience is for how long no member may have answered before a joiner gives the
 	// flock's model up.
 	patience = 10 * time.Second
-	// slowDonor: a donor that has owed the next slice for so long is asked beside others, not
-	// instead: those that take their time together would keep the model from a newcomer.
+	// slowDonor: a state server that has owed the next slice for so long is asked beside others, not
+	// instead: those that take their time together would keep the model from a joiner.
 	slowDonor = time.Second
 	// reminder is the time between two warnings that a copy is still under way.
 	reminder = 30 * time.Second
@@ -45,7 +45,7 @@ const (
 // ErrNobody: no member that could give the flock's model answers.
 var ErrNobody = errors.New("no member can give the flock's model")
 
-// errNotReached: a donor could not be dialled within Config.Stall.
+// errNotReached: a state server could not be dialled within Config.Stall.
 var errNotReached = fmt.Errorf("it could not be reached in time: %w", context.DeadlineExceeded)
 
 // Config is what is copied, and what a copy needs of the peer that makes it.
@@ -54,14 +54,14 @@ type Config struct {
 	Layout [wire.HashSize]byte
 	// Values are how many values the model shares, in slices of SliceLen.
 	Values, SliceLen int
-	Stall            time.Duration // bounds the wait for a donor that is dialled
-	Identity         seam.Identity
-	Membership       seam.Membership
+	Stall            time.Duration // bounds the wait for a state server that is dialled
+	Identity         transport.Identity
+	Membership       transport.Membership
 	News             <-chan struct{} // tells that the members are others by now
 	// Requests opens a stream to a peer with Converse, and closes it when talk has returned: talk may
 	// fail, and the stream is reset then.
 	Requests interface {
-		Converse(ctx context.Context, to seam.PeerID, protocol seam.Protocol, talk func(*framed.Stream) error) error
+		Converse(ctx context.Context, to transport.PeerID, protocol transport.Protocol, talk func(*framed.Stream) error) error
 	}
 	Quarantine Quarantine
 	Log        *zap.Logger
@@ -70,16 +70,16 @@ type Config struct {
 // Quarantine is for whom this peer keeps away from.
 type Quarantine interface {
 	// Quarantined is for how much longer that is, 0 if it is not.
-	Quarantined(seam.PeerID) time.Duration
-	// Condemn has one that lied kept away.
-	Condemn(donor seam.PeerID, offence error)
+	Quarantined(transport.PeerID) time.Duration
+	// Add has one that lied kept away.
+	Add(donor transport.PeerID, offence error)
 }
 
-// Copied is a model that was copied, and what its donors say of it.
+// Copied is a model that was copied, and what its state servers say of it.
 type Copied struct {
 	Values tensor.Vector
 	Stats  stats.State
-	// Ages are the steps behind the models of its donors, FlockSteps what those that
+	// Ages are the steps behind the models of its state servers, FlockSteps what those that
 	// answered say of the flock's.
 	Ages, FlockSteps []uint64
 }
@@ -89,17 +89,17 @@ type copying struct {
 	Config
 	pool   *pool
 	values tensor.Vector
-	seed   seam.PeerID // the member that let this peer in
+	seed   transport.PeerID // the member that let this peer in
 	began  time.Time
 
-	mu     sync.Mutex
-	donors map[seam.PeerID]*prospect
-	heard  time.Time
-	latest error // why the last donor failed
-	liars  int
+	mu        sync.Mutex
+	servers   map[transport.PeerID]*prospect
+	manifests time.Time
+	latest    error // why the last state server failed
+	faulty    int
 }
 
-// prospect is what a newcomer knows of a possible donor.
+// prospect is what a joiner knows of a possible state server.
 type prospect struct {
 	drawing  bool
 	since    time.Time // when that began
@@ -110,10 +110,10 @@ type prospect struct {
 
 // Copy copies the flock's model from several members at once, the one that let this peer
 // in among them. It ends early with ctx.
-func Copy(ctx context.Context, config Config, seed seam.PeerID) (*Copied, error) {
+func Copy(ctx context.Context, config Config, seed transport.PeerID) (*Copied, error) {
 	c := &copying{
-		Config: config, seed: seed, began: time.Now(), heard: time.Now(),
-		values: make(tensor.Vector, config.Values), donors: make(map[seam.PeerID]*prospect),
+		Config: config, seed: seed, began: time.Now(), manifests: time.Now(),
+		values: make(tensor.Vector, config.Values), servers: make(map[transport.PeerID]*prospect),
 	}
 	c.pool = newPool((c.Values + c.SliceLen - 1) / c.SliceLen)
 	if err := c.run(ctx); err != nil {
@@ -122,7 +122,7 @@ func Copy(ctx context.Context, config Config, seed seam.PeerID) (*Copied, error)
 	return c.copied(), nil
 }
 
-// run draws from donors until every slice is here. That the last donor has lied may show as
+// run draws from state servers until every slice is here. That the last state server has lied may show as
 // it ends, when all were: then its slices are missing again.
 func (c *copying) run(ctx context.Context) error {
 	for {
@@ -132,7 +132,7 @@ func (c *copying) run(ctx context.Context) error {
 	}
 }
 
-// gather draws from donors until every slice is here, and lets them end.
+// gather draws from state servers until every slice is here, and lets them end.
 func (c *copying) gather(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	var drawing sync.WaitGroup
@@ -148,7 +148,7 @@ func (c *copying) gather(ctx context.Context) error {
 				c.part(ctx, donor, c.draw(ctx, donor))
 				select {
 				case ended <- struct{}{}:
-				default: // one look at the donors does for several ends
+				default: // one look at the state servers does for several ends
 				}
 			})
 		}
@@ -171,17 +171,17 @@ func (c *copying) gather(ctx context.Context) error {
 }
 
 // members are those that train.
-func (c *copying) members() []seam.Record {
-	return slices.DeleteFunc(c.Membership.Members(), func(r seam.Record) bool { return !flock.Trains(r) })
+func (c *copying) members() []transport.Record {
+	return slices.DeleteFunc(c.Membership.Members(), func(r transport.Record) bool { return !flock.Trains(r) })
 }
 
-// recruits chooses the donors to ask next: as many as are missing.
-func (c *copying) recruits() (chosen []seam.PeerID) {
+// recruits chooses the state servers to ask next: as many as are missing.
+func (c *copying) recruits() (chosen []transport.PeerID) {
 	members := c.members()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	missing, most, now := Donors, maxDonors, time.Now()
-	for id, d := range c.donors {
+	for id, d := range c.servers {
 		if d.drawing {
 			most--
 			if now.Sub(d.since) < slowDonor || !c.pool.waitsFor(id, now) {
@@ -194,10 +194,10 @@ func (c *copying) recruits() (chosen []seam.PeerID) {
 		if missing <= 0 {
 			break
 		}
-		d := c.donors[id]
+		d := c.servers[id]
 		if d == nil {
 			d = &prospect{}
-			c.donors[id] = d
+			c.servers[id] = d
 		}
 		if d.drawing || d.banned || now.Before(d.after) || c.Quarantine.Quarantined(id) > 0 {
 			continue
@@ -210,53 +210,53 @@ func (c *copying) recruits() (chosen []seam.PeerID) {
 }
 
 // candidates are the members that have a model to give, and the one that let this
-// peer in, in an order of this peer's own, so that newcomers spread over donors.
-func (c *copying) candidates(members []seam.Record) []seam.PeerID {
+// peer in, in an order of this peer's own, so that joiners spread over state servers.
+func (c *copying) candidates(members []transport.Record) []transport.PeerID {
 	self := c.Identity.Self()
-	ids := []seam.PeerID{c.seed}
+	ids := []transport.PeerID{c.seed}
 	for _, m := range members {
 		if m.Peer != self && m.Peer != c.seed && m.Age() > 0 {
 			ids = append(ids, m.Peer)
 		}
 	}
-	lot := func(id seam.PeerID) uint64 {
+	lot := func(id transport.PeerID) uint64 {
 		h := fnv.New64a()
 		_, _ = h.Write([]byte(id + self)) // never fails
 		return h.Sum64()
 	}
-	slices.SortFunc(ids, func(a, b seam.PeerID) int { return cmp.Compare(lot(a), lot(b)) })
+	slices.SortFunc(ids, func(a, b transport.PeerID) int { return cmp.Compare(lot(a), lot(b)) })
 	return ids
 }
 
-// window is how many slices may be under way from one donor: of a small state few
-// enough for every donor to have some.
+// window is how many slices may be under way from one state server: of a small state few
+// enough for every state server to have some.
 func (c *copying) window() int {
 	share := len(c.pool.slices) / (2 * Donors)
 	return max(min(windowBytes/(tensor.ValueSize*c.SliceLen), share, wire.MaxWanted), 2)
 }
 
-// met notes the manifest of a donor that has been checked.
-func (c *copying) met(donor seam.PeerID, m wire.Manifest) {
+// met notes the manifest of a state server that has been checked.
+func (c *copying) met(donor transport.PeerID, m wire.Manifest) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.donors[donor].manifest = m
-	c.heard = time.Now()
+	c.servers[donor].manifest = m
+	c.manifests = time.Now()
 }
 
-// draw copies slices from one donor until there are none left to copy, or the donor
+// draw copies slices from one state server until there are none left to copy, or the state server
 // fails. Slices that have come are kept whatever becomes of it.
-func (c *copying) draw(ctx context.Context, donor seam.PeerID) error {
+func (c *copying) draw(ctx context.Context, donor transport.PeerID) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	dialling := time.AfterFunc(c.Stall, func() { cancel(errNotReached) })
-	err := c.Requests.Converse(ctx, donor, seam.ProtocolState, func(stream *framed.Stream) error {
+	err := c.Requests.Converse(ctx, donor, transport.ProtocolState, func(stream *framed.Stream) error {
 		dialling.Stop()
 		src := source{copying: c, stream: stream}
 		if err := src.meet(donor); err != nil {
 			return err
 		}
 		c.met(donor, src.manifest)
-		return src.pull(ctx)
+		return src.fetch(ctx)
 	})
 	if err != nil && context.Cause(ctx) == errNotReached {
 		return errNotReached
@@ -266,7 +266,7 @@ func (c *copying) draw(ctx context.Context, donor seam.PeerID) error {
 
 // recordOf is the life that a member's record tells, and the steps behind its model;
 // zeros if there is no record.
-func (c *copying) recordOf(id seam.PeerID) (life, age uint64) {
+func (c *copying) recordOf(id transport.PeerID) (life, age uint64) {
 	for _, m := range c.members() {
 		if m.Peer == id {
 			return m.Incarnation, m.Age()
@@ -275,30 +275,30 @@ func (c *copying) recordOf(id seam.PeerID) (life, age uint64) {
 	return 0, 0
 }
 
-// part notes how a donor's part has ended: one that lied is reported and never asked
+// part notes how a state server's part has ended: one that lied is reported and never asked
 // again, and what it gave is asked of others.
-func (c *copying) part(ctx context.Context, donor seam.PeerID, err error) {
+func (c *copying) part(ctx context.Context, donor transport.PeerID, err error) {
 	lied, banned, alive := judge(err)
 	if lied {
 		c.pool.disown(donor) // first: what it gave counts for nobody
 	}
 	c.mu.Lock()
-	d := c.donors[donor]
+	d := c.servers[donor]
 	d.drawing, d.banned, d.after = false, banned, time.Now().Add(retry)
 	if alive {
-		c.heard = time.Now()
+		c.manifests = time.Now()
 	}
 	if err != nil && ctx.Err() == nil {
 		c.latest = fmt.Errorf("%s: %w", donor, err)
 	}
 	if lied {
-		c.liars++
+		c.faulty++
 		d.manifest = wire.Manifest{}
 	}
 	c.mu.Unlock()
 	switch {
 	case lied:
-		c.Quarantine.Condemn(donor, err)
+		c.Quarantine.Add(donor, err)
 	case err == nil || ctx.Err() != nil:
 	case banned:
 		c.Log.Warn("a member's model cannot be copied; it is not asked again", zap.String("peer", string(donor)), zap.Error(err))
@@ -307,14 +307,14 @@ func (c *copying) part(ctx context.Context, donor seam.PeerID, err error) {
 	}
 }
 
-// judge tells of how a donor's part has ended whether the donor did what no honest one
+// judge tells of how a state server's part has ended whether the state server did what no honest one
 // does, whether it is of no use any more, and whether it will have something to give
 // later: it was only busy.
 func judge(err error) (lied, banned, alive bool) {
 	if err == nil {
 		return false, false, true
 	}
-	if fault, ok := errors.AsType[*DonorError](err); ok {
+	if fault, ok := errors.AsType[*ServerError](err); ok {
 		return fault.Fault.lie(), true, false
 	}
 	if r, ok := errors.AsType[*wire.Refusal](err); ok {
@@ -324,19 +324,19 @@ func judge(err error) (lied, banned, alive bool) {
 	return theirs && reason == wire.ReasonProtocol, theirs, false
 }
 
-// hopeless tells why a newcomer should wait no longer: ErrNobody if no member has
-// answered for a long time, or all that did are newcomers themselves.
+// hopeless tells why a joiner should wait no longer: ErrNobody if no member has
+// answered for a long time, or all that did are joiners themselves.
 func (c *copying) hopeless() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	banned := false
-	for _, d := range c.donors {
+	for _, d := range c.servers {
 		if d.drawing && d.manifest.Values > 0 {
 			return nil
 		}
 		banned = banned || d.banned
 	}
-	if time.Since(c.heard) < patience {
+	if time.Since(c.manifests) < patience {
 		return nil
 	}
 	if banned {
@@ -348,7 +348,7 @@ func (c *copying) hopeless() error {
 	return fmt.Errorf("%w: %w", ErrNobody, c.latest)
 }
 
-// reason is why the last donor that failed did.
+// reason is why the last state server that failed did.
 func (c *copying) reason() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -361,12 +361,12 @@ func (c *copying) copied() *Copied {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	result := &Copied{Values: c.values, Stats: stats.State{
-		Donors: len(given), Slices: len(c.pool.slices), Took: time.Since(c.began), Again: again, Liars: c.liars,
+		Servers: len(given), Slices: len(c.pool.slices), Took: time.Since(c.began), Again: again, Faulty: c.faulty,
 	}}
 	for id := range given {
-		result.Ages = append(result.Ages, c.donors[id].manifest.Steps)
+		result.Ages = append(result.Ages, c.servers[id].manifest.Steps)
 	}
-	for _, d := range c.donors {
+	for _, d := range c.servers {
 		if d.manifest.Values > 0 {
 			result.FlockSteps = append(result.FlockSteps, d.manifest.FlockSteps)
 		}

@@ -5,19 +5,19 @@ import (
 	"time"
 
 	"github.com/seed-97356399/murmuration/internal/ewma"
-	"github.com/seed-97356399/murmuration/peer/seam"
+	"github.com/seed-97356399/murmuration/peer/transport"
 )
 
-// maxAskers is at how many donors one slice may be asked for at once: at one, and at
+// maxAskers is at how many state servers one slice may be asked for at once: at one, and at
 // a second one if the first is slow.
 const maxAskers = 2
 
-// stealLeast is how much sooner a slice has to come from a second donor for it to be
+// stealLeast is how much sooner a slice has to come from a second state server for it to be
 // asked for there too.
 const stealLeast = 50 * time.Millisecond
 
-// pool shares the slices of a state out among donors. It sees numbers only.
-// Each slice is asked of one donor; if that is slow, and another has nothing left to
+// pool shares the slices of a state out among state servers. It sees numbers only.
+// Each slice is asked of one state server; if that is slow, and another has nothing left to
 // do, of that one too. Safe for concurrent use.
 type pool struct {
 	mu      sync.Mutex
@@ -30,39 +30,39 @@ type pool struct {
 }
 
 // slice is one slice: who gave it, if it has been verified, and at how many
-// donors it is asked for.
+// state servers it is asked for.
 type slice struct {
-	source seam.PeerID
+	source transport.PeerID
 	asked  int
 	before bool // it was asked for before
 }
 
-// asker asks one donor for slices.
+// asker asks one state server for slices.
 type asker struct {
-	donor  seam.PeerID
+	server transport.PeerID
 	queue  []int // asked for and not here yet, in order
 	pace   ewma.Mean
 	last   time.Time // when the last slice came, or the first was asked for
 	window int       // most slices in queue
 }
 
-// paceSmoothing is the weight of the newest slice in the pace of a donor.
+// paceSmoothing is the weight of the newest slice in the pace of a state server.
 const paceSmoothing = 0.2
 
 func newPool(slices int) *pool {
 	return &pool{slices: make([]slice, slices), left: slices, askers: make(map[*asker]struct{}), changed: make(chan struct{}, 1)}
 }
 
-// enter takes up a donor, until leave.
-func (p *pool) enter(donor seam.PeerID, window int) *asker {
+// enter takes up a state server, until leave.
+func (p *pool) enter(donor transport.PeerID, window int) *asker {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	a := &asker{donor: donor, window: window}
+	a := &asker{server: donor, window: window}
 	p.askers[a] = struct{}{}
 	return a
 }
 
-// leave gives up what was asked of a donor and has not come.
+// leave gives up what was asked of a state server and has not come.
 func (p *pool) leave(a *asker) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -88,8 +88,8 @@ func (p *pool) wake() {
 	}
 }
 
-// take chooses slices to ask a donor for, once at most half of its window is under
-// way: free ones, else those of a donor that is much slower. It appends them to
+// take chooses slices to ask a state server for, once at most half of its window is under
+// way: free ones, else those of a state server that is much slower. It appends them to
 // into as consecutive runs [first, last), in the order to ask for them.
 func (p *pool) take(a *asker, now time.Time, into [][2]int) [][2]int {
 	p.mu.Lock()
@@ -135,7 +135,7 @@ func (p *pool) free() int {
 	return -1
 }
 
-// steal is the last slice asked of the donor that will take the longest, if a would
+// steal is the last slice asked of the state server that will take the longest, if a would
 // have it much sooner; or -1. The lock is held.
 func (p *pool) steal(a *asker, now time.Time) int {
 	var slowest *asker
@@ -156,7 +156,7 @@ func (p *pool) steal(a *asker, now time.Time) int {
 	return -1
 }
 
-// perSlice is about the time from one slice of a donor to the next, or for how long
+// perSlice is about the time from one slice of a state server to the next, or for how long
 // it has been silent, if that is longer.
 func (a *asker) perSlice(now time.Time) time.Duration {
 	pace := time.Duration(a.pace.Value() * float64(time.Second))
@@ -166,13 +166,13 @@ func (a *asker) perSlice(now time.Time) time.Duration {
 	return max(pace, now.Sub(a.last))
 }
 
-// remaining is about how long a donor will take for what it has been asked for.
+// remaining is about how long a state server will take for what it has been asked for.
 func (a *asker) remaining(now time.Time) time.Duration {
 	return time.Duration(len(a.queue)) * a.perSlice(now)
 }
 
-// deliver takes the slice that a donor had to send next, which has been verified;
-// keep puts it in its place, unless another donor was first, and tells whether it may
+// deliver takes the slice that a state server had to send next, which has been verified;
+// keep puts it in its place, unless another state server was first, and tells whether it may
 // stay there. So does deliver.
 func (p *pool) deliver(a *asker, now time.Time, keep func() bool) bool {
 	p.mu.Lock()
@@ -189,15 +189,15 @@ func (p *pool) deliver(a *asker, now time.Time, keep func() bool) bool {
 	if !keep() {
 		return false
 	}
-	s.source = a.donor
+	s.source = a.server
 	if p.left--; p.left == 0 {
 		p.wake()
 	}
 	return true
 }
 
-// disown forgets the slices of a donor that lied: they are asked for again.
-func (p *pool) disown(donor seam.PeerID) {
+// disown forgets the slices of a state server that lied: they are asked for again.
+func (p *pool) disown(donor transport.PeerID) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for i := range p.slices {
@@ -217,12 +217,12 @@ func (p *pool) done() bool {
 	return p.left == 0
 }
 
-// waitsFor tells whether a donor has owed a slice, or its first word, for slowDonor.
-func (p *pool) waitsFor(donor seam.PeerID, now time.Time) bool {
+// waitsFor tells whether a state server has owed a slice, or its first word, for slowDonor.
+func (p *pool) waitsFor(donor transport.PeerID, now time.Time) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for a := range p.askers {
-		if a.donor == donor {
+		if a.server == donor {
 			return len(a.queue) > 0 && now.Sub(a.last) >= slowDonor
 		}
 	}
@@ -236,11 +236,11 @@ func (p *pool) remaining() int {
 	return p.left
 }
 
-// result counts the slices of each donor, and those that were asked for again.
-func (p *pool) result() (sources map[seam.PeerID]int, again uint64) {
+// result counts the slices of each state server, and those that were asked for again.
+func (p *pool) result() (sources map[transport.PeerID]int, again uint64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	sources = make(map[seam.PeerID]int)
+	sources = make(map[transport.PeerID]int)
 	for _, s := range p.slices {
 		if s.source != "" {
 			sources[s.source]++

@@ -7,12 +7,12 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/seed-97356399/murmuration/peer/seam"
+	"github.com/seed-97356399/murmuration/peer/transport"
 )
 
-// TestPoolSharesSlicesOut lets donors of any speed give, leave and lie in any order:
-// no slice is ever asked of more than two, none is asked of one donor twice at once,
-// and while one honest donor stays the pool comes to an end.
+// TestPoolSharesSlicesOut lets state servers of any speed give, leave and lie in any order:
+// no slice is ever asked of more than two, none is asked of one state server twice at once,
+// and while one honest state server stays the pool comes to an end.
 func TestPoolSharesSlicesOut(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(1, 60).Draw(t, "slices")
@@ -20,7 +20,7 @@ func TestPoolSharesSlicesOut(t *testing.T) {
 		now := time.Unix(0, 0)
 		var donors []*asker
 		for i := range rapid.IntRange(1, 4).Draw(t, "donors") {
-			donors = append(donors, pool.enter(seam.PeerID(fmt.Sprint("donor-", i)), rapid.IntRange(2, 9).Draw(t, "window")))
+			donors = append(donors, pool.enter(transport.PeerID(fmt.Sprint("donor-", i)), rapid.IntRange(2, 9).Draw(t, "window")))
 		}
 		honest := donors[0]
 		for turn := 0; !pool.done(); turn++ {
@@ -32,13 +32,13 @@ func TestPoolSharesSlicesOut(t *testing.T) {
 			d := donors[which]
 			comeBack := func() {
 				pool.leave(d)
-				donors[which] = pool.enter(d.donor, d.window)
+				donors[which] = pool.enter(d.server, d.window)
 			}
 			switch what := rapid.IntRange(0, 9).Draw(t, "what"); {
 			case d != honest && what == 0:
 				comeBack()
 			case d != honest && what == 1:
-				pool.disown(d.donor)
+				pool.disown(d.server)
 			default:
 				pool.take(d, now, nil)
 				if expected(d) >= 0 && !pool.deliver(d, now, func() bool { return what != 2 || d == honest }) {
@@ -53,7 +53,7 @@ func TestPoolSharesSlicesOut(t *testing.T) {
 	})
 }
 
-// expected is the slice that a donor has to send next, or -1.
+// expected is the slice that a state server has to send next, or -1.
 func expected(a *asker) int {
 	if len(a.queue) == 0 {
 		return -1
@@ -61,7 +61,7 @@ func expected(a *asker) int {
 	return a.queue[0]
 }
 
-func sum(counts map[seam.PeerID]int) (all int) {
+func sum(counts map[transport.PeerID]int) (all int) {
 	for _, n := range counts {
 		all += n
 	}
@@ -75,7 +75,7 @@ func checkPool(t *rapid.T, pool *pool, donors []*asker) {
 		mine := map[int]bool{}
 		for _, i := range d.queue {
 			if mine[i] {
-				t.Fatalf("slice %d is asked of %s twice", i, d.donor)
+				t.Fatalf("slice %d is asked of %s twice", i, d.server)
 			}
 			mine[i] = true
 			asked[i]++
@@ -100,7 +100,7 @@ func checkPool(t *rapid.T, pool *pool, donors []*asker) {
 	}
 }
 
-// TestASlowDonorsSlicesAreTakenOver: a donor that is silent keeps no slice to itself.
+// TestASlowDonorsSlicesAreTakenOver: a state server that is silent keeps no slice to itself.
 func TestASlowDonorsSlicesAreTakenOver(t *testing.T) {
 	pool, now := newPool(20), time.Unix(0, 0)
 	slow, fast := pool.enter("slow", 8), pool.enter("fast", 8)

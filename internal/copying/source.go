@@ -8,22 +8,22 @@ import (
 
 	"github.com/seed-97356399/murmuration/internal/framed"
 	"github.com/seed-97356399/murmuration/internal/wire"
-	"github.com/seed-97356399/murmuration/peer/seam"
+	"github.com/seed-97356399/murmuration/peer/transport"
 	"github.com/seed-97356399/murmuration/tensor"
 )
 
 const (
-	// windowBytes is about how many bytes may be under way from one donor.
+	// windowBytes is about how many bytes may be under way from one state server.
 	windowBytes = 2 << 20
-	// look is the time between two looks for something to do, of a donor that has given
+	// look is the time between two looks for something to do, of a state server that has given
 	// all that was left.
 	look = 20 * time.Millisecond
-	// staleShare: the frozen copy of a donor may be older than the donor's record tells
+	// staleShare: the frozen copy of a state server may be older than the state server's record tells
 	// by one part in so many.
 	staleShare = 8
 )
 
-// source is one donor while slices are copied from it.
+// source is one state server while slices are copied from it.
 type source struct {
 	*copying
 	stream   *framed.Stream
@@ -35,14 +35,14 @@ type source struct {
 	first    int                 // the slice of the first hash
 }
 
-// meet asks a donor for its manifest and checks it.
-func (s *source) meet(donor seam.PeerID) error {
+// meet asks a state server for its manifest and checks it.
+func (s *source) meet(donor transport.PeerID) error {
 	life, age := s.recordOf(donor)
 	least := age - age/staleShare
 	if err := framed.Say(s.stream, 0, wire.StateRequest{Run: s.Run, Layout: s.Layout, Steps: least}); err != nil {
 		return err
 	}
-	if _, err := s.stream.Hear(&s.manifest); err != nil {
+	if _, err := s.stream.Receive(&s.manifest); err != nil {
 		return err
 	}
 	s.digest = sha256.Sum256(s.manifest.Append(nil))
@@ -50,16 +50,16 @@ func (s *source) meet(donor seam.PeerID) error {
 	return s.vet(donor, life, least)
 }
 
-// vet checks a donor's manifest against what this peer knows: its own model, who
-// sits at the other end, and how old the donor says that its model is.
-func (s *source) vet(donor seam.PeerID, life, least uint64) error {
+// vet checks a state server's manifest against what this peer knows: its own model, who
+// sits at the other end, and how old the state server says that its model is.
+func (s *source) vet(donor transport.PeerID, life, least uint64) error {
 	m := s.manifest
 	reject := func(fault Fault, format string, args ...any) error {
-		return &DonorError{Donor: donor, Fault: fault, Detail: fmt.Sprintf(format, args...)}
+		return &ServerError{Server: donor, Fault: fault, Detail: fmt.Sprintf(format, args...)}
 	}
 	switch {
-	case m.Donor != string(donor):
-		return reject(Forged, "it is a manifest of %.64q", m.Donor)
+	case m.Server != string(donor):
+		return reject(Forged, "it is a manifest of %.64q", m.Server)
 	case !s.Identity.Verify(donor, m.Statement(nil), m.Signature):
 		return reject(Forged, "the signature is wrong")
 	case m.Run != s.Run:
@@ -77,8 +77,8 @@ func (s *source) vet(donor seam.PeerID, life, least uint64) error {
 	return nil
 }
 
-// pull asks for slices and takes them until all are here.
-func (s *source) pull(ctx context.Context) error {
+// fetch asks for slices and takes them until all are here.
+func (s *source) fetch(ctx context.Context) error {
 	s.asker = s.pool.enter(s.stream.Remote(), s.window())
 	defer s.pool.leave(s.asker)
 	busy := time.Now()
@@ -98,7 +98,7 @@ func (s *source) pull(ctx context.Context) error {
 			continue
 		}
 		if time.Since(busy) > s.stream.Stall/2 {
-			return nil // the donor would think that this peer has stalled
+			return nil // the state server would think that this peer has stalled
 		}
 		select {
 		case <-s.pool.changed:
@@ -124,7 +124,7 @@ func (s *source) frame(due wire.Type, slice int) ([]byte, error) {
 	return payload, nil
 }
 
-// receive takes the slice that a donor has to send next, and the hashes before it if
+// receive takes the slice that a state server has to send next, and the hashes before it if
 // it is the first that was asked for together.
 func (s *source) receive() error {
 	run := &s.runs[0]
@@ -140,7 +140,7 @@ func (s *source) receive() error {
 	}
 	into := s.values[slice*s.SliceLen : min((slice+1)*s.SliceLen, len(s.values))]
 	wrong := func(detail string) error {
-		return &DonorError{Donor: s.asker.donor, Fault: WrongSlice, Detail: fmt.Sprintf("slice %d %s", slice, detail)}
+		return &ServerError{Server: s.asker.server, Fault: WrongSlice, Detail: fmt.Sprintf("slice %d %s", slice, detail)}
 	}
 	if len(payload) != tensor.ValueSize*len(into) {
 		return wrong(fmt.Sprintf("has %d bytes where %d values are due", len(payload), len(into)))
@@ -175,8 +175,8 @@ func (s *source) receiveHashes(first, count int) error {
 	if len(m.Hashes) != count*wire.HashSize {
 		return fmt.Errorf("%d bytes of hashes of %d slices: %w", len(m.Hashes), count, wire.ErrMessage)
 	}
-	if !s.Identity.Verify(s.asker.donor, m.Statement(nil, s.digest, uint32(first)), m.Signature) {
-		return &DonorError{Donor: s.asker.donor, Fault: Forged, Detail: "the signature of the hashes is wrong"}
+	if !s.Identity.Verify(s.asker.server, m.Statement(nil, s.digest, uint32(first)), m.Signature) {
+		return &ServerError{Server: s.asker.server, Fault: Forged, Detail: "the signature of the hashes is wrong"}
 	}
 	s.hashes, s.first = append(s.hashes[:0], m.Hashes...), first
 	return nil

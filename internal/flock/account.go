@@ -1,7 +1,7 @@
 package flock
 
 import (
-	"github.com/seed-97356399/murmuration/peer/seam"
+	"github.com/seed-97356399/murmuration/peer/transport"
 )
 
 // account is what all lives of one member have done: together they count as one peer,
@@ -11,7 +11,7 @@ type account struct {
 	life    uint64 // the newest, and what it has done
 	steps   uint64
 	resumed bool // steps include what earlier lives had done, up to a checkpoint
-	rebirths
+	incarnations
 }
 
 // done is the sum. What earlier lives did after the checkpoint that the newest came back
@@ -25,7 +25,7 @@ func (a account) done() uint64 {
 
 // with is the account with what a record says; it counts up to ceiling, which is what one
 // peer could have done.
-func (a account) with(r seam.Record, ceiling uint64) account {
+func (a account) with(r transport.Record, ceiling uint64) account {
 	if r.Incarnation < a.life {
 		return a
 	}
@@ -41,13 +41,13 @@ func (a account) with(r seam.Record, ceiling uint64) account {
 }
 
 // lives are the account as records: the newest life, and those before it as one.
-func (a account) lives(id seam.PeerID) []seam.Record {
-	newest := seam.Record{Peer: id, Incarnation: a.life, Steps: a.steps}
+func (a account) lives(id transport.PeerID) []transport.Record {
+	newest := transport.Record{Peer: id, Incarnation: a.life, Steps: a.steps}
 	if a.resumed {
 		newest.Flags = Resumed
 	}
 	if a.earlier == 0 || a.life == 0 {
-		return []seam.Record{newest}
+		return []transport.Record{newest}
 	}
-	return []seam.Record{{Peer: id, Incarnation: a.life - 1, Steps: a.earlier}, newest}
+	return []transport.Record{{Peer: id, Incarnation: a.life - 1, Steps: a.earlier}, newest}
 }

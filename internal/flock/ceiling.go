@@ -4,7 +4,7 @@ import (
 	"math"
 	"slices"
 
-	"github.com/seed-97356399/murmuration/peer/seam"
+	"github.com/seed-97356399/murmuration/peer/transport"
 )
 
 const (
@@ -22,9 +22,9 @@ const (
 	trust = 5
 )
 
-// Believable is the most that one peer can have done in a flock whose models have these
+// Plausible is the most that one peer can have done in a flock whose models have these
 // ages, which it sorts.
-func Believable(ages []uint64) uint64 {
+func Plausible(ages []uint64) uint64 {
 	if len(ages) == 0 {
 		return 0
 	}
@@ -72,7 +72,7 @@ func plus(a, b uint64) uint64 {
 
 // agesOf are those of the models of all that train, or of all that have where nobody does any more,
 // and claims the steps of all others: what one says that does not train counts too. Training is how many train.
-func agesOf(members []seam.Record, self seam.PeerID, own *Own) (training uint64, ages, claims []uint64) {
+func agesOf(members []transport.Record, self transport.PeerID, own *Own) (training uint64, ages, claims []uint64) {
 	all := []uint64{own.Age()}
 	if !own.Idle() {
 		ages = append(ages, own.Age())
@@ -93,7 +93,7 @@ func agesOf(members []seam.Record, self seam.PeerID, own *Own) (training uint64,
 }
 
 // Trains tells whether a member does, by its record.
-func Trains(r seam.Record) bool { return r.Flags&Idle != Idle }
+func Trains(r transport.Record) bool { return r.Flags&Idle != Idle }
 
 // works tells whether more steps of a member are to be expected.
-func works(r seam.Record) bool { return r.Flags&Over == 0 && Trains(r) }
+func works(r transport.Record) bool { return r.Flags&Over == 0 && Trains(r) }

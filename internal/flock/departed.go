@@ -3,7 +3,7 @@ package flock
 import (
 	"github.com/hashicorp/golang-lru/v2/simplelru"
 
-	"github.com/seed-97356399/murmuration/peer/seam"
+	"github.com/seed-97356399/murmuration/peer/transport"
 )
 
 // MaxDeparted bounds the departed members whose steps are told apart; those of
@@ -12,24 +12,24 @@ const MaxDeparted = 1024
 
 // departed is what members did that are not present.
 type departed struct {
-	known     *simplelru.LRU[seam.PeerID, account]
+	known     *simplelru.LRU[transport.PeerID, account]
 	inherited uint64 // what others did, before this peer came or too many departed
 }
 
 func newDeparted() (d departed) {
-	d.known, _ = simplelru.NewLRU[seam.PeerID, account](MaxDeparted, nil) // fails of sizes that are not positive
+	d.known, _ = simplelru.NewLRU[transport.PeerID, account](MaxDeparted, nil) // fails of sizes that are not positive
 	return d
 }
 
 // of is the account of a member that has departed.
-func (d *departed) of(id seam.PeerID) account {
+func (d *departed) of(id transport.PeerID) account {
 	a, _ := d.known.Peek(id)
 	return a
 }
 
 // keep takes the account of a member that departs; what the one that has been away for
 // longest has done is from then on in the sum if there are too many.
-func (d *departed) keep(id seam.PeerID, a account) {
+func (d *departed) keep(id transport.PeerID, a account) {
 	if _, oldest, ok := d.known.GetOldest(); ok && d.known.Len() >= MaxDeparted && !d.known.Contains(id) {
 		d.inherited = plus(d.inherited, oldest.done())
 	}
@@ -37,7 +37,7 @@ func (d *departed) keep(id seam.PeerID, a account) {
 }
 
 // done is the sum, without those of some members.
-func (d *departed) done(without map[seam.PeerID]bool) uint64 {
+func (d *departed) done(without map[transport.PeerID]bool) uint64 {
 	sum := d.inherited
 	for _, id := range d.known.Keys() {
 		if !without[id] {

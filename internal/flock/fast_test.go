@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/seed-97356399/murmuration/peer/seam"
+	"github.com/seed-97356399/murmuration/peer/transport"
 )
 
 // raced are members of one run in virtual time, each with a flock of its own, that take steps at
@@ -13,9 +13,9 @@ import (
 // liar, which claims what it likes and takes none.
 func raced(trusts bool, target uint64, speeds ...float64) (taken uint64, took time.Duration) {
 	const tick = time.Millisecond
-	flocks, said, due := make([]*Flock, len(speeds)), make([]seam.Record, len(speeds)), make([]float64, len(speeds))
+	flocks, said, due := make([]*Flock, len(speeds)), make([]transport.Record, len(speeds)), make([]float64, len(speeds))
 	for i, speed := range speeds {
-		flocks[i], said[i] = New(seam.PeerID(fmt.Sprint(i))), record(fmt.Sprint(i), 0)
+		flocks[i], said[i] = New(transport.PeerID(fmt.Sprint(i))), record(fmt.Sprint(i), 0)
 		if flocks[i].trusts = trusts; speed == 0 {
 			said[i].Steps = 1 << 60
 		}
@@ -104,7 +104,7 @@ func TestTrustIsBounded(t *testing.T) {
 	f := New("me")
 	f.Trust()
 	for i := range 100 {
-		observe(f, []seam.Record{record("me", 100), record("b", 100), record(fmt.Sprintf("liar-%d", i), 1<<60)})
+		observe(f, []transport.Record{record("me", 100), record("b", 100), record(fmt.Sprintf("liar-%d", i), 1<<60)})
 	}
 	if got := total(f, 100); got > 2*trust*400+100*200 { // what each adds in an open run too, and two that come and go at once
 		t.Errorf("%d steps after 100 identities of a liar beside two of 100", got)
@@ -113,7 +113,7 @@ func TestTrustIsBounded(t *testing.T) {
 	f.Trust()
 	liar := record("liar", 1<<60)
 	liar.Flags = Idle // it says that it does not train any more
-	observe(f, []seam.Record{record("me", 100), record("b", 100), liar})
+	observe(f, []transport.Record{record("me", 100), record("b", 100), liar})
 	if got := total(f, 100); got > 2*trust*400 {
 		t.Errorf("%d steps beside one that says that it has done %d", got, liar.Steps)
 	}

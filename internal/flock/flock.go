@@ -12,15 +12,15 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/seed-97356399/murmuration/peer/seam"
+	"github.com/seed-97356399/murmuration/peer/transport"
 )
 
 // What the flags of a member's record mean. The upper half is the number of its algorithm.
 const (
-	Over        = 1 << 0               // the run is over for this member; it serves exchanges
-	Leaving     = 1 << 1               // the member is leaving of its own accord
-	Unreachable = seam.FlagUnreachable // others cannot dial the member
-	Resumed     = 1 << 3               // its steps include those of its earlier lives, up to a checkpoint
+	Over        = 1 << 0                    // the run is over for this member; it serves exchanges
+	Leaving     = 1 << 1                    // the member is leaving of its own accord
+	Unreachable = transport.FlagUnreachable // others cannot dial the member
+	Resumed     = 1 << 3                    // its steps include those of its earlier lives, up to a checkpoint
 
 	AlgorithmShift = 4
 	// Idle is the upper half of a member that does not train.
@@ -43,17 +43,17 @@ const MaxPast = 2 * MaxDeparted
 // never falls. See docs/design/003.
 type Flock struct {
 	Own
-	self seam.PeerID
+	self transport.PeerID
 
-	mu       sync.Mutex
-	present  map[seam.PeerID]member // the others
-	departed departed
-	lost     int
-	trusts   bool          // a key or a list says who takes part
-	outlived rebirths      // of this peer, by another process with its key
-	settled  bool          // nothing is left to do for this peer
-	over     chan struct{} // closed when the run is over for this peer
-	flown    chan struct{} // closed when it is over for all
+	mu         sync.Mutex
+	present    map[transport.PeerID]member // the others
+	departed   departed
+	lost       int
+	trusts     bool          // a key or a list says who takes part
+	superseded incarnations  // of this peer, by another process with its key
+	settled    bool          // nothing is left to do for this peer
+	over       chan struct{} // closed when the run is over for this peer
+	flown      chan struct{} // closed when it is over for all
 
 	others       atomic.Uint64 // steps of everybody but this peer
 	ended        atomic.Uint64 // of these, those of whom no more are to be expected
@@ -64,14 +64,14 @@ type Flock struct {
 
 // member is another peer that is present.
 type member struct {
-	seam.Record
+	transport.Record
 	account account
 	pace    pace
 }
 
 // New knows of nobody but the peer itself.
-func New(self seam.PeerID) *Flock {
-	f := &Flock{self: self, departed: newDeparted(), present: make(map[seam.PeerID]member), over: make(chan struct{}), flown: make(chan struct{})}
+func New(self transport.PeerID) *Flock {
+	f := &Flock{self: self, departed: newDeparted(), present: make(map[transport.PeerID]member), over: make(chan struct{}), flown: make(chan struct{})}
 	f.participants.Store(1)
 	return f
 }
@@ -84,19 +84,19 @@ func (f *Flock) Total() uint64 { return plus(f.others.Load(), f.steps.Load()) }
 
 // News is what a look at the membership has brought up: members that have gone without
 // leaving, and those of whose key two processes must make use.
-type News struct{ Lost, Twins []seam.PeerID }
+type News struct{ Lost, Duplicates []transport.PeerID }
 
 // Observe takes the records of the members that are present; the peer's own counts as what
 // it has done.
-func (f *Flock) Observe(members []seam.Record, now time.Time) (news News) {
+func (f *Flock) Observe(members []transport.Record, now time.Time) (news News) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	training, ages, claims := agesOf(members, f.self, &f.Own)
-	ceiling, before := Believable(ages), f.present
+	ceiling, before := Plausible(ages), f.present
 	if f.trusts {
 		ceiling = trusted(claims, ceiling, f.Steps(), f.departed.done(nil))
 	}
-	f.present = make(map[seam.PeerID]member, len(members))
+	f.present = make(map[transport.PeerID]member, len(members))
 	for _, r := range members {
 		if r.Peer == f.self {
 			continue
@@ -108,16 +108,16 @@ func (f *Flock) Observe(members []seam.Record, now time.Time) (news News) {
 		}
 		if here && r.Incarnation > old.Incarnation {
 			if a.another(now) {
-				news.Twins = append(news.Twins, r.Peer)
+				news.Duplicates = append(news.Duplicates, r.Peer)
 			}
-			if !a.twin(now) {
+			if !a.duplicate(now) {
 				f.losing(old.Record)
 			}
 		}
 		m := member{Record: r, account: a.with(r, ceiling), pace: old.pace}
 		if Trains(r) {
 			m.pace.begin(!Trains(old.Record), now)
-			m.pace.hear(m.account.done(), now)
+			m.pace.receive(m.account.done(), now)
 		}
 		f.present[r.Peer] = m
 		f.departed.known.Remove(r.Peer)
@@ -137,7 +137,7 @@ func (f *Flock) Observe(members []seam.Record, now time.Time) (news News) {
 }
 
 // losing counts a life that has ended, and tells whether it was without leaving.
-func (f *Flock) losing(old seam.Record) (lost bool) {
+func (f *Flock) losing(old transport.Record) (lost bool) {
 	if lost = old.Flags&(Leaving|Over) == 0; lost {
 		f.lost++
 	}
@@ -162,13 +162,13 @@ func (f *Flock) sum() {
 // atLeast raises the sum of the others' steps.
 func (f *Flock) atLeast(others uint64) { f.others.Store(max(others, f.others.Load())) }
 
-// Inherit takes over what the flock is said to have done, by donors of the model: what it
+// Inherit takes over what the flock is said to have done, by state servers of the model: what it
 // exceeds the present members' own by was done by others that have departed.
-func (f *Flock) Inherit(total uint64, present []seam.Record) {
+func (f *Flock) Inherit(total uint64, present []transport.Record) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	total -= min(total, f.resumed.Load())
-	here, theirs := make(map[seam.PeerID]bool, len(present)), uint64(0)
+	here, theirs := make(map[transport.PeerID]bool, len(present)), uint64(0)
 	for _, r := range present {
 		if r.Peer == f.self {
 			continue
@@ -197,10 +197,10 @@ func (f *Flock) AtLeast(total uint64) {
 
 // Past is what the others have done, each life of a member as its record would say it, in
 // the order of their ids; and what is known only as a sum.
-func (f *Flock) Past() (lives []seam.Record, inherited uint64) {
+func (f *Flock) Past() (lives []transport.Record, inherited uint64) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	all := make(map[seam.PeerID]account, len(f.present)+f.departed.known.Len())
+	all := make(map[transport.PeerID]account, len(f.present)+f.departed.known.Len())
 	for _, id := range f.departed.known.Keys() {
 		all[id] = f.departed.of(id)
 	}
@@ -220,7 +220,7 @@ func (f *Flock) Past() (lives []seam.Record, inherited uint64) {
 
 // Resume takes over what a peer had done and knew of the others, as Past told it, when its checkpoint was
 // saved: its own steps, those behind its model, and how many peers there were at once, 0 if that is not known.
-func (f *Flock) Resume(own, age uint64, lives []seam.Record, inherited, peers uint64) {
+func (f *Flock) Resume(own, age uint64, lives []transport.Record, inherited, peers uint64) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.steps.Store(own)
@@ -228,10 +228,10 @@ func (f *Flock) Resume(own, age uint64, lives []seam.Record, inherited, peers ui
 	f.SetAge(age)
 	f.departed.inherited = inherited
 	lives = slices.Clone(lives)
-	slices.SortFunc(lives, func(a, b seam.Record) int {
+	slices.SortFunc(lives, func(a, b transport.Record) int {
 		return cmp.Or(cmp.Compare(a.Peer, b.Peer), cmp.Compare(a.Incarnation, b.Incarnation))
 	})
-	members := map[seam.PeerID]bool{f.self: true}
+	members := map[transport.PeerID]bool{f.self: true}
 	for _, r := range lives {
 		if r.Peer == f.self {
 			continue
@@ -250,25 +250,25 @@ func (f *Flock) Resume(own, age uint64, lives []seam.Record, inherited, peers ui
 	f.sum()
 }
 
-// Outlived notes that somebody else has spoken as this peer. It reports true if that must be
+// Superseded notes that somebody else has spoken as this peer. It reports true if that must be
 // another process, once in a while.
-func (f *Flock) Outlived(now time.Time) bool {
+func (f *Flock) Superseded(now time.Time) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.outlived.another(now)
+	return f.superseded.another(now)
 }
 
-// Twins is the number of members, this one included, of whose key two processes must make
+// Duplicates is the number of members, this one included, of whose key two processes must make
 // use.
-func (f *Flock) Twins(now time.Time) (n int) {
+func (f *Flock) Duplicates(now time.Time) (n int) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for _, m := range f.present {
-		if m.account.twin(now) {
+		if m.account.duplicate(now) {
 			n++
 		}
 	}
-	if f.outlived.twin(now) {
+	if f.superseded.duplicate(now) {
 		n++
 	}
 	return n
@@ -286,13 +286,13 @@ func (f *Flock) Members() (present, lost int) {
 func (f *Flock) Participants() uint64 { return f.participants.Load() }
 
 // Here tells whether a member is present, as far as gossip knows.
-func (f *Flock) Here(id seam.PeerID) bool {
+func (f *Flock) Here(id transport.PeerID) bool {
 	_, ok := f.Record(id)
 	return ok
 }
 
 // Record is what another member that is present has said last.
-func (f *Flock) Record(id seam.PeerID) (r seam.Record, here bool) {
+func (f *Flock) Record(id transport.PeerID) (r transport.Record, here bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	m, here := f.present[id]
@@ -300,10 +300,10 @@ func (f *Flock) Record(id seam.PeerID) (r seam.Record, here bool) {
 }
 
 // Records are those of the other members that are present, in the order of their ids.
-func (f *Flock) Records() []seam.Record {
+func (f *Flock) Records() []transport.Record {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	records := make([]seam.Record, 0, len(f.present))
+	records := make([]transport.Record, 0, len(f.present))
 	for _, id := range slices.Sorted(maps.Keys(f.present)) {
 		records = append(records, f.present[id].Record)
 	}
@@ -311,16 +311,16 @@ func (f *Flock) Records() []seam.Record {
 }
 
 // Missing are the members that were present and are not among these.
-func (f *Flock) Missing(members []seam.Record) []seam.Record {
-	here := make(map[seam.PeerID]bool, len(members))
+func (f *Flock) Missing(members []transport.Record) []transport.Record {
+	here := make(map[transport.PeerID]bool, len(members))
 	for _, r := range members {
 		here[r.Peer] = true
 	}
-	return slices.DeleteFunc(f.Records(), func(r seam.Record) bool { return here[r.Peer] })
+	return slices.DeleteFunc(f.Records(), func(r transport.Record) bool { return here[r.Peer] })
 }
 
-// Hear takes a newer record of a member that is present, or was until a moment ago.
-func (f *Flock) Hear(r seam.Record) {
+// Receive takes a newer record of a member that is present, or was until a moment ago.
+func (f *Flock) Receive(r transport.Record) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if m, ok := f.present[r.Peer]; ok && r.Newer(m.Record) {
@@ -384,13 +384,13 @@ func (f *Flock) look() {
 func (f *Flock) Flown() <-chan struct{} { return f.flown }
 
 // Working are the other members present for which the run is not over.
-func (f *Flock) Working() []seam.PeerID {
+func (f *Flock) Working() []transport.PeerID {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.working()
 }
 
-func (f *Flock) working() (members []seam.PeerID) {
+func (f *Flock) working() (members []transport.PeerID) {
 	for id, m := range f.present {
 		if works(m.Record) {
 			members = append(members, id)

@@ -8,16 +8,16 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/seed-97356399/murmuration/peer/seam"
+	"github.com/seed-97356399/murmuration/peer/transport"
 )
 
 // record is a member's word on its steps.
-func record(name string, steps uint64) seam.Record {
-	return seam.Record{Peer: seam.PeerID(name), Incarnation: 1, Steps: steps}
+func record(name string, steps uint64) transport.Record {
+	return transport.Record{Peer: transport.PeerID(name), Incarnation: 1, Steps: steps}
 }
 
 // observe has a flock see members; the record of the flock's own peer is what that has done.
-func observe(f *Flock, members []seam.Record) News {
+func observe(f *Flock, members []transport.Record) News {
 	for _, r := range members {
 		if r.Peer == f.self {
 			f.steps.Store(r.Steps)
@@ -35,7 +35,7 @@ func total(f *Flock, own uint64) uint64 {
 
 func TestFlockCountsEverybody(t *testing.T) {
 	f := New("me")
-	observe(f, []seam.Record{record("me", 100), record("b", 90), record("c", 110)})
+	observe(f, []transport.Record{record("me", 100), record("b", 90), record("c", 110)})
 	if got := total(f, 100); got != 300 {
 		t.Errorf("%d steps, want 300", got)
 	}
@@ -43,7 +43,7 @@ func TestFlockCountsEverybody(t *testing.T) {
 
 func TestFlockKeepsWhatTheDepartedDid(t *testing.T) {
 	f := New("me")
-	all := []seam.Record{record("me", 100), record("b", 90), record("c", 110)}
+	all := []transport.Record{record("me", 100), record("b", 90), record("c", 110)}
 	observe(f, all)
 	lost := observe(f, all[:2]).Lost
 	if len(lost) != 1 || lost[0] != "c" {
@@ -58,7 +58,7 @@ func TestFlockKeepsWhatTheDepartedDid(t *testing.T) {
 	}
 	again := record("c", 5)
 	again.Incarnation = 2
-	observe(f, []seam.Record{all[0], all[1], again})
+	observe(f, []transport.Record{all[0], all[1], again})
 	if got := total(f, 100); got != 305 {
 		t.Errorf("%d steps with c reborn, want 305", got)
 	}
@@ -71,8 +71,8 @@ func TestFlockDoesNotCallALeaverLost(t *testing.T) {
 	f := New("me")
 	leaver := record("b", 90)
 	leaver.Flags = Leaving
-	observe(f, []seam.Record{record("me", 100), leaver})
-	if lost := observe(f, []seam.Record{record("me", 100)}).Lost; len(lost) != 0 {
+	observe(f, []transport.Record{record("me", 100), leaver})
+	if lost := observe(f, []transport.Record{record("me", 100)}).Lost; len(lost) != 0 {
 		t.Errorf("lost %v", lost)
 	}
 }
@@ -82,7 +82,7 @@ func TestFlockDoesNotCallALeaverLost(t *testing.T) {
 func TestLiarsAddLittle(t *testing.T) {
 	for _, c := range []struct{ liars, honest, want int }{{1, 15, 1600}, {3, 13, 1600}, {1, 4, 500}, {4, 12, 2000}, {1, 3, 500}} {
 		f := New("honest-0")
-		var members []seam.Record
+		var members []transport.Record
 		for i := range c.liars {
 			members = append(members, record(fmt.Sprintf("liar-%d", i), 1<<60))
 		}
@@ -98,7 +98,7 @@ func TestLiarsAddLittle(t *testing.T) {
 
 func TestLatecomersNeitherAddNorTake(t *testing.T) {
 	f := New("me")
-	members := []seam.Record{record("me", 1000)}
+	members := []transport.Record{record("me", 1000)}
 	for i := range 4 {
 		late := record(fmt.Sprintf("late-%d", i), 10)
 		late.Head = 1000
@@ -112,7 +112,7 @@ func TestLatecomersNeitherAddNorTake(t *testing.T) {
 
 func TestALatecomerInheritsWhatItCannotSee(t *testing.T) {
 	f := New("me")
-	present := []seam.Record{record("b", 400), record("c", 300)}
+	present := []transport.Record{record("b", 400), record("c", 300)}
 	f.Inherit(1000, present) // 300 steps are of a member that has departed
 	if got := total(f, 0); got != 1000 {
 		t.Errorf("%d steps at once, want 1000", got)
@@ -132,7 +132,7 @@ func TestFlockNeverGoesBack(t *testing.T) {
 		var last uint64
 		steps := map[string]uint64{}
 		for range rapid.IntRange(1, 30).Draw(t, "rounds") {
-			members := []seam.Record{record("me", 0)}
+			members := []transport.Record{record("me", 0)}
 			for _, name := range []string{"b", "c", "d", "e"} {
 				steps[name] += uint64(rapid.IntRange(0, 50).Draw(t, "steps"))
 				if rapid.Bool().Draw(t, "here") {
@@ -155,7 +155,7 @@ func TestFlockNeverGoesBack(t *testing.T) {
 // TestLivesOfOneIdentityCountAsOnePeer: however many it has, of whatever kind.
 func TestLivesOfOneIdentityCountAsOnePeer(t *testing.T) {
 	f := New("honest-0")
-	var members []seam.Record
+	var members []transport.Record
 	for i := range 15 {
 		members = append(members, record(fmt.Sprintf("honest-%d", i), 100))
 	}
@@ -181,7 +181,7 @@ func TestLivesOfOneIdentityCountAsOnePeer(t *testing.T) {
 func TestComingAndGoingMovesNoTarget(t *testing.T) {
 	f := New("me")
 	for i := range 100 {
-		observe(f, []seam.Record{record("me", 100), record("b", 100), record(fmt.Sprintf("guest-%d", i), 0)})
+		observe(f, []transport.Record{record("me", 100), record("b", 100), record(fmt.Sprintf("guest-%d", i), 0)})
 	}
 	if n := f.Participants(); n != 3 {
 		t.Errorf("the work is that of %d peers, 3 were there at once", n)
@@ -208,24 +208,24 @@ func TestTheRunIsOverForAll(t *testing.T) {
 	}
 	done := record("b", 90)
 	done.Flags = Over
-	observe(f, []seam.Record{record("me", 100), done})
+	observe(f, []transport.Record{record("me", 100), done})
 	if over() {
 		t.Error("over, though this peer is at work")
 	}
-	observe(f, []seam.Record{record("me", 100), done, record("c", 5)})
+	observe(f, []transport.Record{record("me", 100), done, record("c", 5)})
 	if f.IsOver() || !f.Finish() || f.Finish() || !f.IsOver() {
 		t.Error("the run is over for this peer before it says so, or not after")
 	}
 	<-f.Over()
 	f.Settle()
-	if !f.Settled() || over() || !slices.Equal(f.Working(), []seam.PeerID{"c"}) {
+	if !f.Settled() || over() || !slices.Equal(f.Working(), []transport.PeerID{"c"}) {
 		t.Errorf("over, though %v are at work", f.Working())
 	}
-	observe(f, []seam.Record{record("me", 100), done})
+	observe(f, []transport.Record{record("me", 100), done})
 	if !over() {
 		t.Error("not over, though nobody is at work")
 	}
-	observe(f, []seam.Record{record("me", 100), record("d", 0)}) // comes too late
+	observe(f, []transport.Record{record("me", 100), record("d", 0)}) // comes too late
 }
 
 // TestTwoProcessesWithOneKeyAreNamed: lives that follow one another quickly are two
@@ -236,19 +236,19 @@ func TestTwoProcessesWithOneKeyAreNamed(t *testing.T) {
 	for life := range uint64(20) {
 		r := record("twin", 5)
 		r.Incarnation = life
-		told += len(f.Observe([]seam.Record{r}, now.Add(time.Duration(life)*time.Second)).Twins)
+		told += len(f.Observe([]transport.Record{r}, now.Add(time.Duration(life)*time.Second)).Duplicates)
 	}
 	now = now.Add(20 * time.Second)
-	if told != 1 || f.Twins(now) != 1 {
-		t.Errorf("told %d times of %d twins, want once of 1", told, f.Twins(now))
+	if told != 1 || f.Duplicates(now) != 1 {
+		t.Errorf("told %d times of %d twins, want once of 1", told, f.Duplicates(now))
 	}
 	for range twinLives {
-		f.Outlived(now)
+		f.Superseded(now)
 	}
-	if n := f.Twins(now); n != 2 {
+	if n := f.Duplicates(now); n != 2 {
 		t.Errorf("%d twins with this peer's own, want 2", n)
 	}
-	if n := f.Twins(now.Add(time.Hour)); n != 0 {
+	if n := f.Duplicates(now.Add(time.Hour)); n != 0 {
 		t.Errorf("%d twins an hour later", n)
 	}
 }
@@ -256,12 +256,12 @@ func TestTwoProcessesWithOneKeyAreNamed(t *testing.T) {
 // TestHearing: a newer record of a member that is here counts, one of a stranger does not.
 func TestHearing(t *testing.T) {
 	f := New("me")
-	observe(f, []seam.Record{record("b", 5)})
+	observe(f, []transport.Record{record("b", 5)})
 	newer, stranger := record("b", 9), record("c", 9)
 	newer.Incarnation = 2
-	f.Hear(newer)
-	f.Hear(stranger)
-	f.Hear(record("b", 1))
+	f.Receive(newer)
+	f.Receive(stranger)
+	f.Receive(record("b", 1))
 	if r, here := f.Record("b"); !here || r.Steps != 9 {
 		t.Errorf("the record %+v, want that of 9 steps", r)
 	}

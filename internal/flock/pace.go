@@ -32,27 +32,27 @@ func NewsEvery(present int) time.Duration { return NewsTick * time.Duration(pres
 
 // pace is how fast a member takes its steps, as far as its news tell.
 type pace struct {
-	steps uint64    // as heard of last
-	heard time.Time // when that was
-	from  uint64    // the steps at since, where the measuring begins
-	since time.Time
-	speed float64 // steps a second; 0 is not known
+	steps    uint64    // as heard of last
+	received time.Time // when that was
+	from     uint64    // the steps at since, where the measuring begins
+	since    time.Time
+	speed    float64 // steps a second; 0 is not known
 }
 
 // begin forgets, of a member that did not train, how fast it was long ago: who has not begun is not slow.
 func (p *pace) begin(idle bool, now time.Time) {
-	if idle && now.Sub(p.heard) >= rested {
+	if idle && now.Sub(p.received) >= rested {
 		*p = pace{}
 	}
 }
 
-// hear takes what a member has done by now.
-func (p *pace) hear(steps uint64, now time.Time) {
+// receive takes what a member has done by now.
+func (p *pace) receive(steps uint64, now time.Time) {
 	switch {
-	case p.heard.IsZero() || p.steps == 0 && steps > 0: // it has begun at some time since
-		*p = pace{steps: steps, heard: now, from: steps, since: now}
+	case p.received.IsZero() || p.steps == 0 && steps > 0: // it has begun at some time since
+		*p = pace{steps: steps, received: now, from: steps, since: now}
 	case steps > p.steps:
-		p.steps, p.heard = steps, now
+		p.steps, p.received = steps, now
 		if took := now.Sub(p.since); took >= NewsTick {
 			p.speed, p.from, p.since = float64(steps-p.from)/took.Seconds(), steps, now
 		}
@@ -63,7 +63,7 @@ func (p *pace) hear(steps uint64, now time.Time) {
 // take if share is what it is to take in all; its news take so long to come. What it can take
 // of its share before there is news is left to it.
 func (p *pace) ahead(share uint64, lag time.Duration, now time.Time) uint64 {
-	quiet := now.Sub(p.heard)
+	quiet := now.Sub(p.received)
 	switch {
 	case p.speed == 0 && quiet < Beginning+lag:
 		return share - min(share, p.steps)

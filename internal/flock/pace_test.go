@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/seed-97356399/murmuration/peer/seam"
+	"github.com/seed-97356399/murmuration/peer/transport"
 )
 
 // paced is a flock of four, whose peer has its share of 100 behind it.
@@ -13,7 +13,7 @@ func paced(t *testing.T) (f *Flock, at func(after time.Duration) time.Time, hear
 	at = func(after time.Duration) time.Time { return began.Add(after) }
 	hear = func(after time.Duration, steps ...uint64) {
 		t.Helper()
-		var members []seam.Record
+		var members []transport.Record
 		for i, n := range steps {
 			members = append(members, record(string(rune('b'+i)), n))
 		}
@@ -102,9 +102,9 @@ func TestWhoHasNotBegunIsNotSlow(t *testing.T) {
 	f, began := New("me"), time.Unix(1e9, 0)
 	idle, trains := record("b", 0), record("b", 0)
 	idle.Flags = Idle
-	f.Observe([]seam.Record{idle}, began)
-	f.Observe([]seam.Record{idle}, began.Add(time.Minute))
-	f.Observe([]seam.Record{trains}, began.Add(2*time.Minute))
+	f.Observe([]transport.Record{idle}, began)
+	f.Observe([]transport.Record{idle}, began.Add(time.Minute))
+	f.Observe([]transport.Record{trains}, began.Add(2*time.Minute))
 	if f.steps.Store(5); f.May(10, began.Add(2*time.Minute)) {
 		t.Error("what another is to do is taken over before it can begin")
 	}
@@ -125,7 +125,7 @@ func TestWhoStopsAndBeginsAgainAndAgainHoldsNobodyUp(t *testing.T) {
 		if s%2 == 1 {
 			one.Flags = Idle
 		}
-		f.Observe([]seam.Record{one}, now)
+		f.Observe([]transport.Record{one}, now)
 		if s%2 == 0 && !f.May(10, now) {
 			waited++
 		}

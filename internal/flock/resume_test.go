@@ -6,18 +6,18 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/seed-97356399/murmuration/peer/seam"
+	"github.com/seed-97356399/murmuration/peer/transport"
 )
 
 // resumedRecord is that of a member that has come back with a checkpoint.
-func resumedRecord(name string, incarnation, steps uint64) seam.Record {
-	return seam.Record{Peer: seam.PeerID(name), Incarnation: incarnation, Steps: steps, Flags: Resumed}
+func resumedRecord(name string, incarnation, steps uint64) transport.Record {
+	return transport.Record{Peer: transport.PeerID(name), Incarnation: incarnation, Steps: steps, Flags: Resumed}
 }
 
 // checkpoint is what a peer keeps of its flock.
 type checkpoint struct {
 	own              uint64
-	lives            []seam.Record
+	lives            []transport.Record
 	inherited, peers uint64
 }
 
@@ -26,7 +26,7 @@ func save(f *Flock, own uint64) checkpoint {
 	return checkpoint{own, lives, inherited, f.Participants()}
 }
 
-func (c checkpoint) resume(self seam.PeerID) *Flock {
+func (c checkpoint) resume(self transport.PeerID) *Flock {
 	f := New(self)
 	f.Resume(c.own, c.own, c.lives, c.inherited, c.peers)
 	return f
@@ -37,20 +37,20 @@ func (c checkpoint) resume(self seam.PeerID) *Flock {
 func TestAResumedLifeIsNotCountedTwice(t *testing.T) {
 	f := New("me")
 	me, b := record("me", 100), record("b", 90)
-	observe(f, []seam.Record{me, b})
-	observe(f, []seam.Record{me})
+	observe(f, []transport.Record{me, b})
+	observe(f, []transport.Record{me})
 	for _, c := range []struct{ steps, want uint64 }{
 		{70, 190}, // its checkpoint is of step 70: 90 were taken
 		{90, 190},
 		{95, 195},
 	} {
-		observe(f, []seam.Record{me, resumedRecord("b", 2, c.steps)})
+		observe(f, []transport.Record{me, resumedRecord("b", 2, c.steps)})
 		if got := total(f, 100); got != c.want {
 			t.Errorf("%d steps with b back at %d, want %d", got, c.steps, c.want)
 		}
 	}
-	observe(f, []seam.Record{me})
-	observe(f, []seam.Record{me, {Peer: "b", Incarnation: 3, Steps: 5}})
+	observe(f, []transport.Record{me})
+	observe(f, []transport.Record{me, {Peer: "b", Incarnation: 3, Steps: 5}})
 	if got := total(f, 100); got != 200 {
 		t.Errorf("%d steps with b back without a checkpoint, want 200", got)
 	}
@@ -60,13 +60,13 @@ func TestAResumedLifeIsNotCountedTwice(t *testing.T) {
 func TestALifeGoesOnFromACheckpointLater(t *testing.T) {
 	f := New("me")
 	me := record("me", 100)
-	for _, r := range []seam.Record{
+	for _, r := range []transport.Record{
 		record("b", 90),
 		{Peer: "b", Incarnation: 2, Flags: Idle},
 		resumedRecord("b", 2, 90),
 		{Peer: "b", Incarnation: 2, Steps: 90},
 	} {
-		observe(f, []seam.Record{me, r})
+		observe(f, []transport.Record{me, r})
 		if got := total(f, 100); got != 190 {
 			t.Errorf("%d steps with %+v, want 190", got, r)
 		}
@@ -93,11 +93,11 @@ func TestAFlockResumesFromItsMembers(t *testing.T) {
 		}
 		for range rapid.IntRange(1, 3).Draw(t, "restarts") {
 			for _, n := range names { // each saves when it knows of all
-				f := New(seam.PeerID(n))
+				f := New(transport.PeerID(n))
 				if c, ok := checkpoints[n]; ok {
-					f = c.resume(seam.PeerID(n))
+					f = c.resume(transport.PeerID(n))
 				}
-				var members []seam.Record
+				var members []transport.Record
 				for _, m := range names {
 					r := record(m, steps[m])
 					if r.Incarnation = life; life > 1 {
@@ -126,12 +126,12 @@ func TestAFlockResumesFromItsMembers(t *testing.T) {
 // TestInheritingWithoutOnesOwn: what the flock says of all includes what this peer did
 // in earlier lives.
 func TestInheritingWithoutOnesOwn(t *testing.T) {
-	f := checkpoint{own: 100, lives: []seam.Record{record("b", 80)}}.resume("me")
-	f.Inherit(250, []seam.Record{resumedRecord("me", 2, 100), record("b", 90)})
+	f := checkpoint{own: 100, lives: []transport.Record{record("b", 80)}}.resume("me")
+	f.Inherit(250, []transport.Record{resumedRecord("me", 2, 100), record("b", 90)})
 	if got := total(f, 100); got != 250 {
 		t.Errorf("%d steps, want 250", got)
 	}
-	observe(f, []seam.Record{resumedRecord("me", 2, 110), record("b", 95)})
+	observe(f, []transport.Record{resumedRecord("me", 2, 110), record("b", 95)})
 	if got := total(f, 110); got != 265 {
 		t.Errorf("%d steps later, want 265", got)
 	}
@@ -140,13 +140,13 @@ func TestInheritingWithoutOnesOwn(t *testing.T) {
 // TestRestartsDoNotAddUp: what was done after a checkpoint is lost and done again. However
 // often that happens, the estimate is right once it has been.
 func TestRestartsDoNotAddUp(t *testing.T) {
-	b, others := checkpoint{own: 100, lives: []seam.Record{record("a", 100)}}, uint64(0)
+	b, others := checkpoint{own: 100, lives: []transport.Record{record("a", 100)}}, uint64(0)
 	for life := uint64(2); life < 12; life++ {
 		f := b.resume("b")
 		f.AtLeast(2*b.own + 30) // a knows of 30 steps that b has lost
 		for steps := b.own; steps <= b.own+50; steps += 10 {
 			a := resumedRecord("a", life, steps)
-			observe(f, []seam.Record{a, resumedRecord("b", life, steps)})
+			observe(f, []transport.Record{a, resumedRecord("b", life, steps)})
 			others = steps
 		}
 		if got := total(f, 0); got != others {
@@ -167,7 +167,7 @@ func TestWhatIsKeptOfTheOthersIsBounded(t *testing.T) {
 	if f.departed.known.Len() != MaxDeparted || total(f, 0) != 3*MaxPast || uint64(len(lives))*3+inherited != 3*MaxPast {
 		t.Errorf("%d lives are kept, %d in the checkpoint, %d steps beside, %d in all", f.departed.known.Len(), len(lives), inherited, total(f, 0))
 	}
-	if !slices.IsSortedFunc(lives, func(a, b seam.Record) int { return int(a.Peer[0]) - int(b.Peer[0]) }) {
+	if !slices.IsSortedFunc(lives, func(a, b transport.Record) int { return int(a.Peer[0]) - int(b.Peer[0]) }) {
 		t.Error("the lives are in no order: two checkpoints of one state differ")
 	}
 }

@@ -11,7 +11,7 @@ import (
 
 	"github.com/seed-97356399/murmuration/internal/wire"
 	"github.com/seed-97356399/murmuration/peer/memnet"
-	"github.com/seed-97356399/murmuration/peer/seam"
+	"github.com/seed-97356399/murmuration/peer/transport"
 )
 
 // stall bounds the waits of these tests.
@@ -24,12 +24,12 @@ func meet(t *testing.T, answer func(*Stream), talk func(*Stream) error) (err err
 		n := memnet.New(memnet.Config{Link: memnet.Link{Delay: 10 * time.Millisecond}})
 		host, err1 := n.Transport("host")
 		guest, err2 := n.Transport("guest")
-		stop, err3 := host.Handle(seam.ProtocolExchange, "run", func(raw seam.Stream) {
+		stop, err3 := host.Handle(transport.ProtocolExchange, "run", func(raw transport.Stream) {
 			var s Stream
 			s.Begin(raw, stall)
 			answer(&s)
 		})
-		raw, err4 := guest.Open(t.Context(), host.Self(), seam.ProtocolExchange, "run")
+		raw, err4 := guest.Open(t.Context(), host.Self(), transport.ProtocolExchange, "run")
 		if failed := errors.Join(err1, err2, err3, err4); failed != nil {
 			t.Fatal(failed)
 		}
@@ -62,7 +62,7 @@ func TestWhatIsHeard(t *testing.T) {
 			err := meet(t, c.answer, func(s *Stream) error {
 				var lane wire.Lane
 				began := time.Now()
-				header, err := s.Hear(&lane)
+				header, err := s.Receive(&lane)
 				if took := time.Since(began); took > stall || err == nil && (lane.Lane != 3 || header.Exchange != 7) {
 					t.Errorf("heard %+v in exchange %d after %v", lane, header.Exchange, took)
 				}
@@ -93,7 +93,7 @@ func TestALastWordIsNotCutOff(t *testing.T) {
 			inOrder, took := false, time.Duration(0)
 			_ = meet(t, func(s *Stream) {
 				began := time.Now()
-				_, err := s.Hear(&wire.Challenge{})
+				_, err := s.Receive(&wire.Challenge{})
 				if err = errors.Join(err, Say(s, 0, wire.Lane{Lane: 1}), s.CloseWrite()); err != nil {
 					t.Error(err)
 				}
@@ -101,7 +101,7 @@ func TestALastWordIsNotCutOff(t *testing.T) {
 			}, func(s *Stream) error {
 				var lane wire.Lane
 				said := Say(s, 0, wire.Challenge{})
-				if _, err := s.Hear(&lane); errors.Join(said, err) != nil || lane.Lane != 1 {
+				if _, err := s.Receive(&lane); errors.Join(said, err) != nil || lane.Lane != 1 {
 					t.Errorf("heard lane %d, %v, having said %v", lane.Lane, err, said)
 				}
 				return c.more(s)

@@ -7,12 +7,12 @@ import (
 	"time"
 
 	"github.com/seed-97356399/murmuration/internal/wire"
-	"github.com/seed-97356399/murmuration/peer/seam"
+	"github.com/seed-97356399/murmuration/peer/transport"
 )
 
 // wires is a stream whose both directions are memory: what is to be read, and every write.
 type wires struct {
-	seam.Stream
+	transport.Stream
 	incoming bytes.Reader
 	writes   [][]byte
 }

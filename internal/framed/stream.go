@@ -9,13 +9,13 @@ import (
 	"time"
 
 	"github.com/seed-97356399/murmuration/internal/wire"
-	"github.com/seed-97356399/murmuration/peer/seam"
+	"github.com/seed-97356399/murmuration/peer/transport"
 )
 
 // Stream is a stream in frames, with the buffers that it needs. Streams are reused:
 // Begin begins the next, and the first. One goroutine may send while another receives.
 type Stream struct {
-	seam.Stream
+	transport.Stream
 	// Stall bounds the wait for a frame, and the time to send one.
 	Stall time.Duration
 	// Until is when all has to be over, and Late the error of what is not; zero if nothing
@@ -48,7 +48,7 @@ type Stream struct {
 
 // Converse speaks on a stream, and closes it when talk has returned. Talk may fail, and
 // ctx end: the stream is reset then.
-func (s *Stream) Converse(ctx context.Context, stream seam.Stream, stall time.Duration, talk func(*Stream) error) error {
+func (s *Stream) Converse(ctx context.Context, stream transport.Stream, stall time.Duration, talk func(*Stream) error) error {
 	stopWatch := context.AfterFunc(ctx, stream.Reset)
 	defer stopWatch()
 	s.Begin(stream, stall)
@@ -61,7 +61,7 @@ func (s *Stream) Converse(ctx context.Context, stream seam.Stream, stall time.Du
 }
 
 // Begin starts to speak on a stream.
-func (s *Stream) Begin(stream seam.Stream, stall time.Duration) {
+func (s *Stream) Begin(stream transport.Stream, stall time.Duration) {
 	s.Stream, s.Stall, s.Until, s.Late, s.Soon = stream, stall, time.Time{}, nil, 0
 	s.whole, s.Sign = time.Time{}, time.Time{}
 	s.Sent, s.Received, s.Longest = 0, 0, 0
@@ -250,9 +250,9 @@ type Decoder interface {
 	Decode(payload []byte) error
 }
 
-// Hear reads a message of the type that m has, or the refusal that came in its stead, as
+// Receive reads a message of the type that m has, or the refusal that came in its stead, as
 // an error of type *wire.Refusal.
-func (s *Stream) Hear(m Decoder) (wire.Header, error) {
+func (s *Stream) Receive(m Decoder) (wire.Header, error) {
 	header, payload, err := s.Await(m.Type())
 	if err != nil {
 		return header, err

@@ -110,7 +110,7 @@ func TestLinksAreBounded(t *testing.T) {
 	if n := l.partners.Len(); n != MaxPartners {
 		t.Errorf("%d partners are remembered, at most %d", n, MaxPartners)
 	}
-	if l.Patience(letter(0)) != leastPatience || l.Patience(letter(2*MaxPartners-1)) != slack*time.Second {
+	if l.Timeout(letter(0)) != leastPatience || l.Timeout(letter(2*MaxPartners-1)) != slack*time.Second {
 		t.Error("the oldest is remembered, or the newest is not")
 	}
 	l.Saw("nothing", Sample{})

@@ -46,7 +46,7 @@ type Links struct {
 
 	mu          sync.Mutex // held for a look-up at most
 	partners    *simplelru.LRU[topology.PeerID, *partner]
-	quarantined *simplelru.LRU[topology.PeerID, sentence]
+	quarantined *simplelru.LRU[topology.PeerID, period]
 	first, most time.Duration // the terms of quarantine
 	step        time.Duration // mean of the trainer's steps, one sample a proposal
 }
@@ -62,13 +62,13 @@ type partner struct {
 func New(config Config) *Links {
 	l := &Links{config: config, offers: offers(config), first: quarantineFirst, most: quarantineMost}
 	l.partners, _ = simplelru.NewLRU[topology.PeerID, *partner](MaxPartners, nil) // fails of sizes that are not positive
-	l.quarantined, _ = simplelru.NewLRU[topology.PeerID, sentence](maxQuarantined, nil)
+	l.quarantined, _ = simplelru.NewLRU[topology.PeerID, period](maxQuarantined, nil)
 	return l
 }
 
-// Patience bounds the wait for a partner's next frame.
-func (l *Links) Patience(id topology.PeerID) time.Duration {
-	return l.tempo(id).patience(l.config.Stall)
+// Timeout bounds the wait for a partner's next frame.
+func (l *Links) Timeout(id topology.PeerID) time.Duration {
+	return l.tempo(id).timeout(l.config.Stall)
 }
 
 // Answer bounds the wait for a partner's answer to what it is asked. That is short, and takes
@@ -254,10 +254,10 @@ func (l *Links) InQuarantine(now time.Duration) (n int) {
 	return n
 }
 
-// SetTerms has offenders kept away for other times than those that a flock needs; zero
+// SetPeriods has offenders kept away for other times than those that a flock needs; zero
 // leaves one as it is. Only tests over real sockets need it: whoever could turn the terms
 // down for a flock would let a liar back in as often as it likes.
-func (l *Links) SetTerms(first, most time.Duration) {
+func (l *Links) SetPeriods(first, most time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.first, l.most = cmp.Or(first, l.first), cmp.Or(most, l.most)

@@ -10,20 +10,20 @@ const (
 	quarantineMost  = time.Hour
 )
 
-// sentence is for how long a peer is kept away.
-type sentence struct{ until, term time.Duration }
+// period is for how long a peer is kept away.
+type period struct{ until, term time.Duration }
 
 // next is the sentence for an offence now, after the one before.
-func (s sentence) next(now, first, most time.Duration) sentence {
+func (s period) next(now, first, most time.Duration) period {
 	term := first
 	if before := s.weight(now); before > 0 {
 		term = min(2*before, most)
 	}
-	return sentence{until: now + term, term: term}
+	return period{until: now + term, term: term}
 }
 
 // weight is the term as long as it counts for a further offence; 0 after that.
-func (s sentence) weight(now time.Duration) time.Duration {
+func (s period) weight(now time.Duration) time.Duration {
 	if now-s.until < s.term {
 		return s.term
 	}

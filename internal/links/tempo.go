@@ -45,15 +45,15 @@ type tempo struct {
 	late  int // exchanges in a row that ran out of time
 }
 
-// patience bounds the wait for the partner's next frame; most is the bound of all.
-func (k tempo) patience(most time.Duration) time.Duration {
+// timeout bounds the wait for the partner's next frame; most is the bound of all.
+func (k tempo) timeout(most time.Duration) time.Duration {
 	return min(k.base()<<k.late, most)
 }
 
 // opening bounds the wait for the first sign of a partner that was accepted: a few of the
 // round trips that it took before.
 func (k tempo) opening(most time.Duration) time.Duration {
-	return min(max(leastOpening, slack*k.waits.Opening)<<k.late, k.patience(most))
+	return min(max(leastOpening, slack*k.waits.Opening)<<k.late, k.timeout(most))
 }
 
 // base bounds the wait for a frame where the last exchange did not run out of time.

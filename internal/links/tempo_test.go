@@ -39,13 +39,13 @@ func TestDeadlinesFollowThePartner(t *testing.T) {
 			for _, s := range c.shown {
 				l.Ended("partner", Waits{s.longest, s.longest, s.took}, s.err)
 			}
-			if got := l.Patience("partner"); got != c.patience {
+			if got := l.Timeout("partner"); got != c.patience {
 				t.Errorf("a frame is waited for %s, want %s", got, c.patience)
 			}
 			if got := l.Budget("partner"); got != c.budget {
 				t.Errorf("an exchange has %s, want %s", got, c.budget)
 			}
-			if got := l.Patience("another"); got != leastPatience {
+			if got := l.Timeout("another"); got != leastPatience {
 				t.Errorf("another partner is waited for %s", got)
 			}
 		})

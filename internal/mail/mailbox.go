@@ -10,22 +10,22 @@ import (
 	"github.com/seed-97356399/murmuration/internal/requests"
 	"github.com/seed-97356399/murmuration/internal/tasks"
 	"github.com/seed-97356399/murmuration/internal/wire"
-	"github.com/seed-97356399/murmuration/peer/seam"
+	"github.com/seed-97356399/murmuration/peer/transport"
 )
 
 // Config is what a mailbox needs of the peer whose it is.
 type Config struct {
 	*requests.Requests // of which Stall bounds the time to open a stream to a partner, and to write to it
-	Protocol           seam.Protocol
+	Protocol           transport.Protocol
 	Bounds             Bounds
 	Rate               Rate
 	// Confirmed: Close waits until the other end has read all, and ends its stream; else until all is written.
 	Confirmed bool
-	// Patience bounds it in the place of Stall, unless it is nil.
-	Patience func(seam.PeerID) time.Duration
+	// Timeout bounds it in the place of Stall, unless it is nil.
+	Timeout func(transport.PeerID) time.Duration
 	// Lost is told that messages to or from a partner may be lost, and why: a stream has broken, or it
 	// cannot be reached. It is called on many goroutines, and may Send.
-	Lost func(partner seam.PeerID, why error)
+	Lost func(partner transport.PeerID, why error)
 }
 
 // Mailbox sends messages of one protocol to partners, and receives theirs. It is safe for concurrent use.
@@ -38,12 +38,12 @@ type Mailbox struct {
 	spare           idle.Pool[[]byte] // memory of frames
 
 	mu     sync.Mutex
-	queues map[seam.PeerID]*queue // of partners that are sent to
+	queues map[transport.PeerID]*queue // of partners that are sent to
 }
 
 // New makes a mailbox.
 func New(c Config) *Mailbox {
-	m := &Mailbox{Config: c, queues: make(map[seam.PeerID]*queue), spare: newSpare()}
+	m := &Mailbox{Config: c, queues: make(map[transport.PeerID]*queue), spare: newSpare()}
 	m.closing, m.close = context.WithCancel(context.Background())
 	m.broken, m.breakOff = context.WithCancel(context.Background())
 	m.receiver = newReceiver(m.closing, c)
@@ -53,11 +53,11 @@ func New(c Config) *Mailbox {
 // Send has a message sent, and never waits. Messages arrive in order, but those of no topic before
 // others: those of a topic are the bulk, which Forget can drop. It is no method because those have no type
 // parameters: a message passed as an interface would be allocated.
-func Send[M wire.Message](m *Mailbox, to seam.PeerID, topic string, message M) error {
+func Send[M wire.Message](m *Mailbox, to transport.PeerID, topic string, message M) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.closing.Err() != nil {
-		return seam.ErrClosed
+		return transport.ErrClosed
 	}
 	q := m.queues[to]
 	if q == nil {
@@ -74,7 +74,7 @@ func Send[M wire.Message](m *Mailbox, to seam.PeerID, topic string, message M) e
 }
 
 // retire forgets a partner, unless something waits for it.
-func (m *Mailbox) retire(to seam.PeerID) bool {
+func (m *Mailbox) retire(to transport.PeerID) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if !m.queues[to].empty() {

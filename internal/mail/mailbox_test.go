@@ -13,7 +13,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/seed-97356399/murmuration/internal/wire"
-	"github.com/seed-97356399/murmuration/peer/seam"
+	"github.com/seed-97356399/murmuration/peer/transport"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -43,9 +43,9 @@ func TestMessagesArriveInOrder(t *testing.T) {
 }
 
 // slow is a transport that takes its time to open a stream.
-type slow struct{ seam.Transport }
+type slow struct{ transport.Transport }
 
-func (s slow) Open(ctx context.Context, to seam.PeerID, p seam.Protocol, run string) (seam.Stream, error) {
+func (s slow) Open(ctx context.Context, to transport.PeerID, p transport.Protocol, run string) (transport.Stream, error) {
 	time.Sleep(time.Second)
 	return s.Transport.Open(ctx, to, p, run)
 }
@@ -57,7 +57,7 @@ func TestWhatWaitsIsBounded(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			p := newPost(t, Config{Bounds: Bounds{Messages: 5, Bytes: 1 << 20, Renew: renew}}, Config{})
 			takes := make(chan struct{})
-			p.serve = func(s seam.Stream) {
+			p.serve = func(s transport.Stream) {
 				<-takes
 				p.receive(s)
 			}
@@ -89,7 +89,7 @@ func TestAPartnerThatReadsNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newPost(t, Config{}, Config{})
 		reads := make(chan struct{})
-		p.serve = func(s seam.Stream) {
+		p.serve = func(s transport.Stream) {
 			select {
 			case <-reads:
 				p.receive(s)
@@ -162,12 +162,12 @@ func TestAStreamThatBreaksIsReplaced(t *testing.T) {
 
 // breaking is a transport whose first stream can be broken.
 type breaking struct {
-	seam.Transport
+	transport.Transport
 	opened int
 	stream *broken
 }
 
-func (b *breaking) Open(ctx context.Context, to seam.PeerID, p seam.Protocol, run string) (seam.Stream, error) {
+func (b *breaking) Open(ctx context.Context, to transport.PeerID, p transport.Protocol, run string) (transport.Stream, error) {
 	stream, err := b.Transport.Open(ctx, to, p, run)
 	if b.opened++; b.opened > 1 {
 		return stream, err
@@ -178,7 +178,7 @@ func (b *breaking) Open(ctx context.Context, to seam.PeerID, p seam.Protocol, ru
 
 // broken is a stream that can refuse to write.
 type broken struct {
-	seam.Stream
+	transport.Stream
 	refuses atomic.Bool
 }
 
@@ -234,11 +234,11 @@ func TestCloseWaitsForWhoIsTold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newPost(t, Config{}, Config{})
 		var told atomic.Bool
-		p.from.Lost = func(seam.PeerID, error) {
+		p.from.Lost = func(transport.PeerID, error) {
 			time.Sleep(time.Second)
 			told.Store(true)
 		}
-		p.serve = func(s seam.Stream) {
+		p.serve = func(s transport.Stream) {
 			s.Read(make([]byte, 1))
 			s.Reset()
 		}
@@ -254,7 +254,7 @@ func TestCloseWaitsForWhoIsTold(t *testing.T) {
 func TestCloseSendsWhatWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newPost(t, Config{}, Config{})
-		p.serve = func(s seam.Stream) {
+		p.serve = func(s transport.Stream) {
 			time.Sleep(time.Second)
 			p.receive(s)
 		}
@@ -264,7 +264,7 @@ func TestCloseSendsWhatWaits(t *testing.T) {
 		if ends := p.errs(&p.ended); !slices.Equal(ends, []error{io.EOF}) {
 			t.Errorf("the stream ended with %v", ends)
 		}
-		if err := Send(p.from, p.to.Transport.Self(), "", wire.Tell{}); !errors.Is(err, seam.ErrClosed) {
+		if err := Send(p.from, p.to.Transport.Self(), "", wire.Tell{}); !errors.Is(err, transport.ErrClosed) {
 			t.Errorf("after Close: %v", err)
 		}
 		p.to.Close(t.Context())
@@ -313,7 +313,7 @@ func TestCloseEndsInTime(t *testing.T) {
 				p := newPost(t, Config{}, Config{})
 				p.from.Confirmed = c.confirmed
 				closed := make(chan struct{})
-				p.serve = func(s seam.Stream) {
+				p.serve = func(s transport.Stream) {
 					defer s.Reset()
 					<-closed
 				}
@@ -333,9 +333,9 @@ func TestCloseEndsInTime(t *testing.T) {
 }
 
 // hanging is a transport that opens no stream before its caller gives up.
-type hanging struct{ seam.Transport }
+type hanging struct{ transport.Transport }
 
-func (hanging) Open(ctx context.Context, _ seam.PeerID, _ seam.Protocol, _ string) (seam.Stream, error) {
+func (hanging) Open(ctx context.Context, _ transport.PeerID, _ transport.Protocol, _ string) (transport.Stream, error) {
 	<-ctx.Done()
 	return nil, ctx.Err()
 }

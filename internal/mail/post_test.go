@@ -11,16 +11,16 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/seed-97356399/murmuration/internal/counters"
 	"github.com/seed-97356399/murmuration/internal/framed"
 	"github.com/seed-97356399/murmuration/internal/requests"
-	"github.com/seed-97356399/murmuration/internal/tally"
 	"github.com/seed-97356399/murmuration/internal/wire"
 	"github.com/seed-97356399/murmuration/peer/memnet"
-	"github.com/seed-97356399/murmuration/peer/seam"
+	"github.com/seed-97356399/murmuration/peer/transport"
 )
 
 const (
-	protocol = seam.ProtocolExchange
+	protocol = transport.ProtocolExchange
 	run      = "digits"
 	stall    = 10 * time.Second
 	window   = 200 // bytes of a stream that the network holds: four messages
@@ -31,7 +31,7 @@ type post struct {
 	t        *testing.T
 	net      *memnet.Network
 	from, to *Mailbox
-	serve    func(seam.Stream) // what the other does with a stream
+	serve    func(transport.Stream) // what the other does with a stream
 
 	mu       sync.Mutex
 	received []int
@@ -46,20 +46,20 @@ func newPost(t *testing.T, from, to Config) *post {
 	p := &post{t: t, net: memnet.New(memnet.Config{Window: window})}
 	p.serve = p.receive
 	place := func(name string, c Config, lost *[]error) *Mailbox {
-		transport, err := p.net.Transport(name)
+		tr, err := p.net.Transport(name)
 		if err != nil {
 			t.Fatal(err)
 		}
-		t.Cleanup(func() { transport.Close() })
-		c.Requests, c.Protocol, c.Confirmed = requests.New(run, transport, stall, tally.New(), zap.NewNop()), protocol, true
-		c.Lost = func(_ seam.PeerID, why error) { p.note(lost, why) }
+		t.Cleanup(func() { tr.Close() })
+		c.Requests, c.Protocol, c.Confirmed = requests.New(run, tr, stall, counters.New(), zap.NewNop()), protocol, true
+		c.Lost = func(_ transport.PeerID, why error) { p.note(lost, why) }
 		if c.Bounds == (Bounds{}) {
 			c.Bounds = Bounds{Messages: 100, Bytes: 1 << 20}
 		}
 		return New(c)
 	}
 	p.from, p.to = place("a", from, &p.lost), place("b", to, &p.unheard)
-	stop, err := p.to.Transport.Handle(protocol, run, func(s seam.Stream) { p.serve(s) })
+	stop, err := p.to.Transport.Handle(protocol, run, func(s transport.Stream) { p.serve(s) })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -72,7 +72,7 @@ func newPost(t *testing.T, from, to Config) *post {
 }
 
 // receive notes what comes on a stream, and of what that ends.
-func (p *post) receive(s seam.Stream) {
+func (p *post) receive(s transport.Stream) {
 	var f framed.Stream
 	f.Begin(s, stall)
 	err := p.to.Receive(&f, func(_ wire.Header, payload []byte) error {

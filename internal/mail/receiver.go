@@ -11,7 +11,7 @@ import (
 
 	"github.com/seed-97356399/murmuration/internal/framed"
 	"github.com/seed-97356399/murmuration/internal/wire"
-	"github.com/seed-97356399/murmuration/peer/seam"
+	"github.com/seed-97356399/murmuration/peer/transport"
 )
 
 // Rate is how many messages of one partner are received, on all its streams together: in the long run,
@@ -26,17 +26,17 @@ const maxLimits = 256
 // receiver takes messages from partners, from one stream of each: the last.
 type receiver struct {
 	rate    Rate
-	lost    func(from seam.PeerID, why error)
+	lost    func(from transport.PeerID, why error)
 	closing context.Context
 
 	mu     sync.Mutex
-	breaks map[seam.PeerID]context.CancelFunc // the stream that there is
-	limits *simplelru.LRU[seam.PeerID, *rate.Limiter]
+	breaks map[transport.PeerID]context.CancelFunc // the stream that there is
+	limits *simplelru.LRU[transport.PeerID, *rate.Limiter]
 }
 
 func newReceiver(closing context.Context, c Config) *receiver {
-	limits, _ := simplelru.NewLRU[seam.PeerID, *rate.Limiter](maxLimits, nil) // fails of sizes that are not positive
-	return &receiver{rate: c.Rate, lost: c.Lost, closing: closing, breaks: make(map[seam.PeerID]context.CancelFunc), limits: limits}
+	limits, _ := simplelru.NewLRU[transport.PeerID, *rate.Limiter](maxLimits, nil) // fails of sizes that are not positive
+	return &receiver{rate: c.Rate, lost: c.Lost, closing: closing, breaks: make(map[transport.PeerID]context.CancelFunc), limits: limits}
 }
 
 // Receive hands on the messages that come on a stream, in the place of an older one of the same partner,
@@ -90,7 +90,7 @@ func (r *receiver) receive(ctx context.Context, s *framed.Stream, take func(wire
 }
 
 // limit is what a partner may send, nil where there is no limit.
-func (r *receiver) limit(from seam.PeerID, now time.Time) *rate.Limiter {
+func (r *receiver) limit(from transport.PeerID, now time.Time) *rate.Limiter {
 	if r.rate == (Rate{}) {
 		return nil
 	}

@@ -10,23 +10,23 @@ import (
 
 	"github.com/seed-97356399/murmuration/internal/framed"
 	"github.com/seed-97356399/murmuration/internal/wire"
-	"github.com/seed-97356399/murmuration/peer/seam"
+	"github.com/seed-97356399/murmuration/peer/transport"
 )
 
 // slowStream takes its time to be reset, as one does whose transport has to send that.
 type slowStream struct {
-	seam.Stream
-	from  seam.PeerID
+	transport.Stream
+	from  transport.PeerID
 	reset chan struct{}
 }
 
-func newSlowStream(from seam.PeerID) *framed.Stream {
+func newSlowStream(from transport.PeerID) *framed.Stream {
 	var f framed.Stream
 	f.Begin(slowStream{from: from, reset: make(chan struct{})}, stall)
 	return &f
 }
 
-func (s slowStream) Remote() seam.PeerID { return s.from }
+func (s slowStream) Remote() transport.PeerID { return s.from }
 
 func (s slowStream) SetReadDeadline(time.Time) error { return nil }
 
@@ -49,7 +49,7 @@ func TestNothingWaitsForAStreamToBeReset(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				m := New(Config{Lost: func(seam.PeerID, error) { t.Error("it is told as lost") }})
+				m := New(Config{Lost: func(transport.PeerID, error) { t.Error("it is told as lost") }})
 				first := make(chan error, 1)
 				go func() { first <- m.Receive(newSlowStream("a"), nil) }()
 				synctest.Wait()
@@ -78,7 +78,7 @@ func TestNothingWaitsForAStreamToBeReset(t *testing.T) {
 func TestALimitIsForAllStreams(t *testing.T) {
 	m := New(Config{Rate: Rate{PerSecond: 2000, AtOnce: 500, AtFirst: 16}})
 	now := time.Now()
-	for _, partner := range []seam.PeerID{"a", "b"} {
+	for _, partner := range []transport.PeerID{"a", "b"} {
 		received := 0
 		for range 1000 {
 			if m.limit(partner, now).ReserveN(now, 1).DelayFrom(now) == 0 {
@@ -148,20 +148,20 @@ func TestANewerStreamTakesThePlace(t *testing.T) {
 func TestAReceiverEndsAStream(t *testing.T) {
 	refused := errors.New("refused")
 	for name, c := range map[string]struct {
-		then  func(seam.Stream)
+		then  func(transport.Stream)
 		kind  uint8
 		after time.Duration
 		want  error
 	}{
-		"a message is refused": {func(seam.Stream) {}, 7, 0, refused},
-		"silence":              {func(seam.Stream) {}, 1, stall + idleAfter, nil},
-		"the end":              {func(s seam.Stream) { s.CloseWrite() }, 1, 0, io.EOF},
+		"a message is refused": {func(transport.Stream) {}, 7, 0, refused},
+		"silence":              {func(transport.Stream) {}, 1, stall + idleAfter, nil},
+		"the end":              {func(s transport.Stream) { s.CloseWrite() }, 1, 0, io.EOF},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				p := newPost(t, Config{}, Config{})
 				ended := make(chan error, 1)
-				p.serve = func(s seam.Stream) {
+				p.serve = func(s transport.Stream) {
 					defer s.Reset()
 					var f framed.Stream
 					f.Begin(s, stall)

@@ -6,7 +6,7 @@ import (
 	"io"
 	"time"
 
-	"github.com/seed-97356399/murmuration/peer/seam"
+	"github.com/seed-97356399/murmuration/peer/transport"
 )
 
 const (
@@ -19,16 +19,16 @@ const (
 // sender sends what there is for one partner.
 type sender struct {
 	Config
-	to              seam.PeerID
+	to              transport.PeerID
 	queue           *queue
 	closing, broken context.Context
-	retire          func(to seam.PeerID) bool // forgets the partner, unless something has come
+	retire          func(to transport.PeerID) bool // forgets the partner, unless something has come
 
-	stream   seam.Stream   // nil while there is none
-	watch    chan struct{} // closed when the other end has said something, or ended the stream
-	unbind   func() bool   // the stream from what breaks it off
-	patience time.Duration // with the stream
-	batch    []byte
+	stream  transport.Stream // nil while there is none
+	watch   chan struct{}    // closed when the other end has said something, or ended the stream
+	unbind  func() bool      // the stream from what breaks it off
+	timeout time.Duration    // with the stream
+	batch   []byte
 }
 
 // run sends what comes into the queue until the mailbox is closed and all is sent, or nothing has come
@@ -66,7 +66,7 @@ func (s *sender) run() {
 func (s *sender) write() error {
 	if s.stream != nil {
 		began := time.Now()
-		if err := s.send(); err == nil || time.Since(began) >= s.patience {
+		if err := s.send(); err == nil || time.Since(began) >= s.timeout {
 			return err
 		}
 		s.lose()
@@ -79,21 +79,21 @@ func (s *sender) write() error {
 
 // send writes the batch to the stream.
 func (s *sender) send() error {
-	if err := s.stream.SetWriteDeadline(time.Now().Add(s.patience)); err != nil {
+	if err := s.stream.SetWriteDeadline(time.Now().Add(s.timeout)); err != nil {
 		return err
 	}
 	n, err := s.stream.Write(s.batch)
-	s.Tally.Moved(0, uint64(n), 0)
+	s.Counters.Moved(0, uint64(n), 0)
 	return err
 }
 
 // open opens a stream, and watches over it: nothing is expected on it, and its end is how one hears that
 // the partner is gone, or does not know the protocol.
 func (s *sender) open() error {
-	if s.patience = s.Stall; s.Patience != nil {
-		s.patience = s.Patience(s.to)
+	if s.timeout = s.Stall; s.Timeout != nil {
+		s.timeout = s.Timeout(s.to)
 	}
-	ctx, cancel := context.WithTimeout(s.broken, s.patience)
+	ctx, cancel := context.WithTimeout(s.broken, s.timeout)
 	defer cancel()
 	stream, err := s.Transport.Open(ctx, s.to, s.Protocol, s.Run)
 	if err != nil {
@@ -141,7 +141,7 @@ func (s *sender) hangUp() {
 	if s.stream == nil {
 		return
 	}
-	late := time.AfterFunc(s.patience, s.stream.Reset)
+	late := time.AfterFunc(s.timeout, s.stream.Reset)
 	defer late.Stop()
 	end := s.stream.Close
 	if s.Confirmed {

@@ -4,7 +4,7 @@ import (
 	"math"
 
 	"github.com/seed-97356399/murmuration/averaging"
-	"github.com/seed-97356399/murmuration/internal/standing"
+	"github.com/seed-97356399/murmuration/internal/orderlog"
 	"github.com/seed-97356399/murmuration/internal/wire"
 	"github.com/seed-97356399/murmuration/peer/control"
 	"github.com/seed-97356399/murmuration/peer/optim/rate"
@@ -33,7 +33,7 @@ func (c Course) Target(participants uint64) uint64 {
 }
 
 // after is what holds once an order has taken effect. Its body has been read before.
-func (c Course) after(order standing.Order) Course {
+func (c Course) after(order orderlog.Order) Course {
 	command, err := control.CommandOf(order.Control)
 	if err != nil {
 		return c
@@ -51,7 +51,7 @@ func (c Course) after(order standing.Order) Course {
 }
 
 // courseAt is what holds at a step of the flock, where begun does without orders.
-func courseAt(total uint64, orders *standing.Orders, begun Course) Course {
+func courseAt(total uint64, orders *orderlog.Orders, begun Course) Course {
 	c := begun
 	c.next = math.MaxUint64
 	for _, kind := range []wire.ControlKind{wire.ControlRate, wire.ControlPace, wire.ControlWork} {
@@ -69,7 +69,7 @@ func courseAt(total uint64, orders *standing.Orders, begun Course) Course {
 // courseReached is what holds where a share of the work of so many peers is done. Of the
 // steps that are this share of the work that holds at them, it takes that nearest to own:
 // there are several only if the work changes.
-func courseReached(progress float64, own, participants uint64, orders *standing.Orders, begun Course) Course {
+func courseReached(progress float64, own, participants uint64, orders *orderlog.Orders, begun Course) Course {
 	found, off := courseAt(own, orders, begun), uint64(math.MaxUint64)
 	for from := uint64(0); from < math.MaxUint64; {
 		now := courseAt(from, orders, begun)

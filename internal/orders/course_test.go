@@ -8,7 +8,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/seed-97356399/murmuration/averaging"
-	"github.com/seed-97356399/murmuration/internal/standing"
+	"github.com/seed-97356399/murmuration/internal/orderlog"
 	"github.com/seed-97356399/murmuration/internal/wire"
 	"github.com/seed-97356399/murmuration/peer/control"
 	"github.com/seed-97356399/murmuration/peer/optim/rate"
@@ -16,8 +16,8 @@ import (
 
 // drawOrders are messages of an operator, some with one number, with up to 4
 // of a planned kind.
-func drawOrders(t *rapid.T) []standing.Order {
-	var orders []standing.Order
+func drawOrders(t *rapid.T) []orderlog.Order {
+	var orders []orderlog.Order
 	count := make(map[wire.ControlKind]int)
 	for i := range rapid.IntRange(0, 12).Draw(t, "messages") {
 		c := control.Command{
@@ -36,13 +36,13 @@ func drawOrders(t *rapid.T) []standing.Order {
 		if count[kind]++; kind.Planned() && count[kind] > 4 {
 			continue
 		}
-		orders = append(orders, standing.Order{Control: m, Bytes: m.Append(nil)})
+		orders = append(orders, orderlog.Order{Control: m, Bytes: m.Append(nil)})
 	}
 	return orders
 }
 
-func hear(orders []standing.Order) *standing.Orders {
-	var s standing.Orders
+func hear(orders []orderlog.Order) *orderlog.Orders {
+	var s orderlog.Orders
 	for _, m := range orders {
 		if s.Wants(m) {
 			s.Take(m)
@@ -63,7 +63,7 @@ func workOf(steps uint64) []byte {
 func TestAllFollowTheScheduleOfWhoLeads(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		changes := rapid.Bool().Draw(t, "the work changes")
-		var orders []standing.Order
+		var orders []orderlog.Order
 		for _, m := range drawOrders(t) {
 			if m.At *= 100; m.Kind == wire.ControlWork {
 				if !changes {
@@ -100,7 +100,7 @@ func TestPlanFollowsTheLatestWord(t *testing.T) {
 		orders := drawOrders(t)
 		total := rapid.Uint64Range(0, 6).Draw(t, "total")
 		plain := Course{Steps: 99, Pace: averaging.Pace{Every: 3}}
-		var last *standing.Order
+		var last *orderlog.Order
 		for i, m := range orders {
 			if m.Kind == wire.ControlWork && m.At <= total && (last == nil || m.Later(*last)) {
 				last = &orders[i]
@@ -130,7 +130,7 @@ func TestAScheduleLeavesTheFloor(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := Course{Schedule: rate.Schedule{Rate: 0.1, Floor: 0.2}}.after(standing.Order{Control: m})
+	c := Course{Schedule: rate.Schedule{Rate: 0.1, Floor: 0.2}}.after(orderlog.Order{Control: m})
 	if c.Schedule.Rate != 0.5 || c.Schedule.Floor != 0.2 {
 		t.Errorf("the schedule is %+v", c.Schedule)
 	}

@@ -6,10 +6,10 @@ import (
 	"sync"
 	"time"
 
-	"github.com/seed-97356399/murmuration/internal/standing"
+	"github.com/seed-97356399/murmuration/internal/orderlog"
 	"github.com/seed-97356399/murmuration/internal/wire"
 	"github.com/seed-97356399/murmuration/peer/control"
-	"github.com/seed-97356399/murmuration/peer/seam"
+	"github.com/seed-97356399/murmuration/peer/transport"
 )
 
 const (
@@ -32,25 +32,25 @@ type Own interface {
 // digests are what members tell of themselves, this peer included.
 type digests struct {
 	run      string
-	identity seam.Identity
+	identity transport.Identity
 	every    time.Duration // between two of this peer's, at least; negative if it tells nothing
 	flock    Flock
 
-	mu    sync.Mutex
-	heard map[seam.PeerID]told
-	last  published
+	mu       sync.Mutex
+	received map[transport.PeerID]latest
+	last     published
 }
 
-// told is what was heard of a member: its Heard is zero before the first digest. Its
+// latest is what was heard of a member: its Heard is zero before the first digest. Its
 // partners have no names as long as it is kept: those are known of members only.
-type told struct {
+type latest struct {
 	control.Digest
-	digested   word
-	introduced word
+	digested   mark
+	introduced mark
 }
 
-// word tells of the last message of a kind.
-type word struct {
+// mark tells of the last message of a kind.
+type mark struct {
 	incarnation, sequence uint64
 	at                    time.Time
 }
@@ -68,7 +68,7 @@ type published struct {
 
 // fill adds to what is known of members, this one among them, their latest digests.
 func (d *digests) fill(members []control.Member, own control.Digest) {
-	names := make(map[uint64]seam.PeerID, len(members))
+	names := make(map[uint64]transport.PeerID, len(members))
 	for _, m := range members {
 		names[m.ID.Fingerprint()] = m.ID
 	}
@@ -77,7 +77,7 @@ func (d *digests) fill(members []control.Member, own control.Digest) {
 	own.Samples, own.Sequence = d.last.rate, d.last.sequence
 	for i := range members {
 		m := &members[i]
-		if m.Digest = d.heard[m.ID].Digest; m.ID == d.identity.Self() {
+		if m.Digest = d.received[m.ID].Digest; m.ID == d.identity.Self() {
 			m.Digest = own
 		}
 		if m.Digest = m.Digest.Named(names); m.Heard.IsZero() {
@@ -117,7 +117,7 @@ func (d *digests) messages(of Own) (messages [][]byte, err error) {
 		kinds = append(kinds, wire.ControlIntroduction)
 	}
 	for _, kind := range kinds {
-		m, err := standing.Sign(d.identity, wire.Control{Kind: kind, Sequence: own.Sequence, Run: d.run, Author: string(d.identity.Self()), Body: own.Body(kind)})
+		m, err := orderlog.Sign(d.identity, wire.Control{Kind: kind, Sequence: own.Sequence, Run: d.run, Author: string(d.identity.Self()), Body: own.Body(kind)})
 		if err != nil {
 			return nil, err
 		}
@@ -148,52 +148,52 @@ func (d *digests) upToDate(of Own) (own control.Digest, introduce bool) {
 	}
 	last.sequence++
 	own.Samples, own.Sequence = last.rate, last.sequence
-	for id := range d.heard {
+	for id := range d.received {
 		if !d.flock.Here(id) {
-			delete(d.heard, id)
+			delete(d.received, id)
 		}
 	}
 	return own, introduce
 }
 
 // judge takes a member's word on itself if it is newer than the last one, and its own.
-func (d *digests) judge(m wire.Control, counts *counts) seam.Verdict {
-	author := seam.PeerID(m.Author)
+func (d *digests) judge(m wire.Control, counts *counts) transport.Verdict {
+	author := transport.PeerID(m.Author)
 	said, fault := control.DigestOf(m, time.Now())
-	now := word{said.Incarnation, said.Sequence, said.Heard}
+	now := mark{said.Incarnation, said.Sequence, said.Heard}
 	switch {
 	case errors.Is(fault, control.ErrKind):
-		return seam.Drop // a later release's
+		return transport.Drop // a later release's
 	case author == d.identity.Self():
-		return seam.Drop
+		return transport.Drop
 	case !d.flock.Here(author):
 		counts.foreign.Add(1)
-		return seam.Drop // it may be a member whose record has not come yet
+		return transport.Drop // it may be a member whose record has not come yet
 	case fault != nil:
 		counts.malformed.Add(1)
-		return seam.Refuse
+		return transport.Refuse
 	case !d.due(author, m.Kind, now, counts):
-		return seam.Drop
+		return transport.Drop
 	case !d.identity.Verify(author, m.Signed(), m.Signature[:]):
 		counts.forged.Add(1)
-		return seam.Refuse
+		return transport.Refuse
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	one := d.heard[author]
+	one := d.received[author]
 	if m.Kind == wire.ControlIntroduction {
 		one.Name, one.Version, one.introduced = said.Name, said.Version, now
 	} else {
 		one = one.after(said, now)
 	}
-	d.heard[author] = one
+	d.received[author] = one
 	counts.taken.Add(1)
-	return seam.Forward
+	return transport.Forward
 }
 
 // after is what is known of a member by a newer digest.
-func (t told) after(said control.Digest, now word) told {
-	one := told{Digest: said, digested: now, introduced: t.introduced}
+func (t latest) after(said control.Digest, now mark) latest {
+	one := latest{Digest: said, digested: now, introduced: t.introduced}
 	one.Name, one.Version, one.Exchanged = t.Name, t.Version, t.Exchanged
 	if said.Exchanges > 0 && (said.Exchanges != t.Exchanges || said.Incarnation != t.Incarnation) {
 		one.Exchanged = now.at
@@ -203,17 +203,17 @@ func (t told) after(said control.Digest, now word) told {
 
 // due tells whether a message is newer than the last one of its kind and author, and not
 // too soon after it.
-func (d *digests) due(author seam.PeerID, kind wire.ControlKind, now word, counts *counts) bool {
+func (d *digests) due(author transport.PeerID, kind wire.ControlKind, now mark, counts *counts) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	one, known := d.heard[author]
+	one, known := d.received[author]
 	last := one.digested
 	if kind == wire.ControlIntroduction {
 		last = one.introduced
 	}
 	switch {
 	case !known:
-		return len(d.heard) < maxDigests
+		return len(d.received) < maxDigests
 	case last.at.IsZero():
 	case now.incarnation < last.incarnation, now.incarnation == last.incarnation && now.sequence <= last.sequence:
 		counts.known.Add(1)

@@ -7,12 +7,12 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/seed-97356399/murmuration/internal/standing"
+	"github.com/seed-97356399/murmuration/internal/orderlog"
 	"github.com/seed-97356399/murmuration/internal/wire"
 	"github.com/seed-97356399/murmuration/peer/control"
 	"github.com/seed-97356399/murmuration/peer/memnet"
-	"github.com/seed-97356399/murmuration/peer/seam"
 	"github.com/seed-97356399/murmuration/peer/stats"
+	"github.com/seed-97356399/murmuration/peer/transport"
 )
 
 // What is forged, altered, of another run or operator, too large or noise is not obeyed, nor
@@ -22,8 +22,8 @@ func TestFalseOrdersAreIgnored(t *testing.T) {
 		n := memnet.New(memnet.Config{})
 		operator, mallory := place(t, n, "operator"), place(t, n, "mallory")
 		s := obeying(t, n, "subject", control.Config{Operator: operator.Self()})
-		pause := func(by, author seam.Transport, run string) []byte {
-			order, err := standing.Sign(by, wire.Control{Kind: wire.ControlHold, Sequence: 9, Run: run, Author: string(author.Self()), Body: []byte{1, 0}})
+		pause := func(by, author transport.Transport, run string) []byte {
+			order, err := orderlog.Sign(by, wire.Control{Kind: wire.ControlHold, Sequence: 9, Run: run, Author: string(author.Self()), Body: []byte{1, 0}})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -45,10 +45,10 @@ func TestFalseOrdersAreIgnored(t *testing.T) {
 			{"noise", []byte("noise"), stats.Control{Malformed: 1}, wire.ReasonProtocol},
 		} {
 			s.counts = counts{}
-			if verdict, err := s.judge(c.message); verdict != seam.Refuse || err == nil || s.Stats() != c.want {
+			if verdict, err := s.judge(c.message); verdict != transport.Refuse || err == nil || s.Stats() != c.want {
 				t.Errorf("%s: verdict %v, %v and %+v, want %+v", c.name, verdict, err, s.Stats(), c.want)
 			}
-			_, err := standing.Said().Ask(t.Context(), mallory, run, s.at.Self(), [][]byte{c.message}, stall)
+			_, err := orderlog.Said().Ask(t.Context(), mallory, run, s.at.Self(), [][]byte{c.message}, stall)
 			if refusal, _ := errors.AsType[*wire.Refusal](err); c.reason != 0 && (refusal == nil || refusal.Reason != c.reason) {
 				t.Errorf("%s: answered with %v, want %v", c.name, err, c.reason)
 			}
@@ -66,10 +66,10 @@ func TestFalseDigestsAreIgnored(t *testing.T) {
 		n := memnet.New(memnet.Config{})
 		victim, mallory := place(t, n, "victim"), place(t, n, "mallory")
 		s := obeying(t, n, "subject", control.Config{Digests: time.Minute})
-		s.flock.members = []seam.Record{{Peer: victim.Self()}}
-		digest := func(by seam.Transport, author seam.PeerID, sequence, steps uint64, spoil int) []byte {
+		s.flock.members = []transport.Record{{Peer: victim.Self()}}
+		digest := func(by transport.Transport, author transport.PeerID, sequence, steps uint64, spoil int) []byte {
 			body := control.Digest{Incarnation: 1, Steps: steps, Loss: math.NaN()}.Body(wire.ControlDigest)[spoil:]
-			order, err := standing.Sign(by, wire.Control{Kind: wire.ControlDigest, Sequence: sequence, Run: run, Author: string(author), Body: body})
+			order, err := orderlog.Sign(by, wire.Control{Kind: wire.ControlDigest, Sequence: sequence, Run: run, Author: string(author), Body: body})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -79,14 +79,14 @@ func TestFalseDigestsAreIgnored(t *testing.T) {
 			name    string
 			message []byte
 			want    stats.Control
-			verdict seam.Verdict
+			verdict transport.Verdict
 		}{
-			{"forged", digest(mallory, victim.Self(), 9, 7, 0), stats.Control{Forged: 1}, seam.Refuse},
-			{"a stranger's", digest(mallory, mallory.Self(), 1, 7, 0), stats.Control{Forged: 1, Foreign: 1}, seam.Drop},
-			{"malformed", digest(victim, victim.Self(), 9, 7, 1), stats.Control{Forged: 1, Foreign: 1, Malformed: 1}, seam.Refuse},
-			{"good", digest(victim, victim.Self(), 2, 5, 0), stats.Control{Forged: 1, Foreign: 1, Malformed: 1, Taken: 1}, seam.Forward},
-			{"old", digest(victim, victim.Self(), 1, 7, 0), stats.Control{Forged: 1, Foreign: 1, Malformed: 1, Taken: 1, Known: 1}, seam.Drop},
-			{"hasty", digest(victim, victim.Self(), 3, 7, 0), stats.Control{Forged: 1, Foreign: 1, Malformed: 1, Taken: 1, Known: 1, Hasty: 1}, seam.Drop},
+			{"forged", digest(mallory, victim.Self(), 9, 7, 0), stats.Control{Forged: 1}, transport.Refuse},
+			{"a stranger's", digest(mallory, mallory.Self(), 1, 7, 0), stats.Control{Forged: 1, Foreign: 1}, transport.Drop},
+			{"malformed", digest(victim, victim.Self(), 9, 7, 1), stats.Control{Forged: 1, Foreign: 1, Malformed: 1}, transport.Refuse},
+			{"good", digest(victim, victim.Self(), 2, 5, 0), stats.Control{Forged: 1, Foreign: 1, Malformed: 1, Taken: 1}, transport.Forward},
+			{"old", digest(victim, victim.Self(), 1, 7, 0), stats.Control{Forged: 1, Foreign: 1, Malformed: 1, Taken: 1, Known: 1}, transport.Drop},
+			{"hasty", digest(victim, victim.Self(), 3, 7, 0), stats.Control{Forged: 1, Foreign: 1, Malformed: 1, Taken: 1, Known: 1, Hasty: 1}, transport.Drop},
 		} {
 			if verdict, _ := s.judge(c.message); verdict != c.verdict || s.Stats() != c.want {
 				t.Errorf("%s: verdict %v and %+v, want %v and %+v", c.name, verdict, s.Stats(), c.verdict, c.want)
@@ -99,8 +99,8 @@ func TestFalseDigestsAreIgnored(t *testing.T) {
 		if len(s.told()) != 1 {
 			t.Error("a member that has gone is told of")
 		}
-		if _, err := s.digests.messages(s); err != nil || len(s.digests.heard) != 0 {
-			t.Errorf("%d digests of members that have gone are kept, %v", len(s.digests.heard), err)
+		if _, err := s.digests.messages(s); err != nil || len(s.digests.received) != 0 {
+			t.Errorf("%d digests of members that have gone are kept, %v", len(s.digests.received), err)
 		}
 	})
 }

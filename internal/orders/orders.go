@@ -13,12 +13,12 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/seed-97356399/murmuration/internal/framed"
+	"github.com/seed-97356399/murmuration/internal/orderlog"
 	"github.com/seed-97356399/murmuration/internal/requests"
-	"github.com/seed-97356399/murmuration/internal/standing"
 	"github.com/seed-97356399/murmuration/internal/wire"
 	"github.com/seed-97356399/murmuration/peer/control"
-	"github.com/seed-97356399/murmuration/peer/seam"
 	"github.com/seed-97356399/murmuration/peer/stats"
+	"github.com/seed-97356399/murmuration/peer/transport"
 )
 
 const (
@@ -43,14 +43,14 @@ type Described interface {
 }
 
 // Listener is told each message that was not known before.
-type Listener interface{ Heard(control.Command) }
+type Listener interface{ Commanded(control.Command) }
 
 // Flock is who is here and how far the run is.
 type Flock interface {
 	Total() uint64
 	Members() (present, lost int)
-	Here(seam.PeerID) bool
-	Records() []seam.Record
+	Here(transport.PeerID) bool
+	Records() []transport.Record
 	Layout() [32]byte // of what is trained here, zeros if nothing is
 }
 
@@ -63,7 +63,7 @@ type Orders struct {
 	described Described
 	flock     Flock
 	digests   digests
-	topic     seam.Topic // nil where the transport has none
+	topic     transport.Topic // nil where the transport has none
 	counts    counts
 	warned    sync.Once // the first message that nobody here obeys is logged
 	listener  atomic.Pointer[Listener]
@@ -86,7 +86,7 @@ func New(config control.Config, r *requests.Requests, flock Flock, described Des
 	}
 	o := &Orders{
 		config: config, requests: r, described: described, flock: flock,
-		digests: digests{run: r.Run, identity: r.Transport, every: config.Digests, flock: flock, heard: make(map[seam.PeerID]told)},
+		digests: digests{run: r.Run, identity: r.Transport, every: config.Digests, flock: flock, received: make(map[transport.PeerID]latest)},
 	}
 	o.plan(0)
 	return o
@@ -95,7 +95,7 @@ func New(config control.Config, r *requests.Requests, flock Flock, described Des
 // Recall obeys what was said in an earlier life, as All told it: what is not signed by the
 // operator of this one is left out, as if a stranger had said it.
 func (o *Orders) Recall(messages [][]byte) {
-	for _, message := range messages[:min(len(messages), standing.Most)] {
+	for _, message := range messages[:min(len(messages), orderlog.Most)] {
 		o.judge(message)
 	}
 }
@@ -115,7 +115,7 @@ func (o *Orders) Begin() {
 	if o.config.Operator == "" && o.config.Digests < 0 {
 		return
 	}
-	topic, err := o.requests.Transport.Topic(topicPrefix+o.requests.Run, nil, o.hear)
+	topic, err := o.requests.Transport.Topic(topicPrefix+o.requests.Run, nil, o.receive)
 	if err != nil {
 		o.requests.Log.Warn("no topic for control messages: they come from members that are asked, which is slower", zap.Error(err))
 		return
@@ -172,11 +172,11 @@ func (o *Orders) askNext(ctx context.Context) {
 }
 
 // Ask tells a member what the operator has said, and hears what it knows.
-func (o *Orders) Ask(ctx context.Context, member seam.PeerID) error {
+func (o *Orders) Ask(ctx context.Context, member transport.PeerID) error {
 	if o.config.Operator == "" {
 		return nil
 	}
-	answers, err := standing.Said().Ask(ctx, o.requests.Transport, o.requests.Run, member, o.All(), o.requests.Stall)
+	answers, err := orderlog.Said().Ask(ctx, o.requests.Transport, o.requests.Run, member, o.All(), o.requests.Stall)
 	for _, message := range answers {
 		_ = o.passOn(message) // what is wrong with it has been counted
 	}
@@ -185,7 +185,7 @@ func (o *Orders) Ask(ctx context.Context, member seam.PeerID) error {
 
 // Serve answers a member or the operator. An error says that nothing could be read.
 func (o *Orders) Serve(t *framed.Stream) error {
-	messages, err := standing.Said().Hear(t)
+	messages, err := orderlog.Said().Receive(t)
 	if err != nil {
 		return err
 	}
@@ -205,7 +205,7 @@ func (o *Orders) Serve(t *framed.Stream) error {
 		t.Refuse(0, reason, detail)
 		return nil
 	}
-	standing.Said().Answer(t, o.All())
+	orderlog.Said().Answer(t, o.All())
 	return nil
 }
 
@@ -213,7 +213,7 @@ func (o *Orders) Serve(t *framed.Stream) error {
 // it.
 func (o *Orders) passOn(message []byte) error {
 	verdict, fault := o.judge(message)
-	if verdict == seam.Forward {
+	if verdict == transport.Forward {
 		o.publish(message)
 	}
 	return fault
@@ -229,26 +229,26 @@ func (o *Orders) publish(message []byte) {
 	}
 }
 
-// hear judges what the topic brings.
-func (o *Orders) hear(_ seam.PeerID, message []byte) seam.Verdict {
+// receive judges what the topic brings.
+func (o *Orders) receive(_ transport.PeerID, message []byte) transport.Verdict {
 	verdict, _ := o.judge(message)
 	return verdict
 }
 
 // judge takes what is good and says something new. The fault says what is wrong with
 // a message that is not to be passed on.
-func (o *Orders) judge(message []byte) (seam.Verdict, error) {
+func (o *Orders) judge(message []byte) (transport.Verdict, error) {
 	var m wire.Control
 	switch {
 	case len(message) > wire.MaxControl:
 		o.counts.oversize.Add(1)
-		return seam.Refuse, errOversize
+		return transport.Refuse, errOversize
 	case m.Decode(message) != nil:
 		o.counts.malformed.Add(1)
-		return seam.Refuse, errMalformed
+		return transport.Refuse, errMalformed
 	case m.Run != o.requests.Run:
 		o.counts.foreign.Add(1)
-		return seam.Refuse, errForeign
+		return transport.Refuse, errForeign
 	case m.Kind.ByPeer():
 		return o.digests.judge(m, &o.counts), nil
 	case o.config.Operator == "":
@@ -257,45 +257,45 @@ func (o *Orders) judge(message []byte) (seam.Verdict, error) {
 			o.requests.Log.Warn("ignoring control messages of this run's operator: this peer obeys nobody. Start it with the operator's id if it should",
 				zap.String("operator", m.Author))
 		})
-		return seam.Drop, errForeign
+		return transport.Drop, errForeign
 	case m.Author != string(o.config.Operator):
 		o.counts.foreign.Add(1)
-		return seam.Refuse, errForeign
+		return transport.Refuse, errForeign
 	}
 	return o.judgeOrder(message)
 }
 
 // judgeOrder judges a message that claims to be the operator's.
-func (o *Orders) judgeOrder(message []byte) (seam.Verdict, error) {
-	order := standing.Order{Bytes: bytes.Clone(message)}
+func (o *Orders) judgeOrder(message []byte) (transport.Verdict, error) {
+	order := orderlog.Order{Bytes: bytes.Clone(message)}
 	if err := order.Decode(order.Bytes); err != nil { // so that the body is a part of what is kept
-		return seam.Refuse, errMalformed
+		return transport.Refuse, errMalformed
 	}
 	if !o.wants(order) {
 		o.counts.known.Add(1)
-		return seam.Drop, nil
+		return transport.Drop, nil
 	}
 	if !o.requests.Transport.Verify(o.config.Operator, order.Signed(), order.Signature[:]) {
 		o.counts.forged.Add(1)
 		o.requests.Log.Warn("ignoring a control message that the operator has not signed", zap.Uint64("sequence", order.Sequence))
-		return seam.Refuse, errForged
+		return transport.Refuse, errForged
 	}
 	command, err := control.CommandOf(order.Control)
 	switch {
 	case errors.Is(err, control.ErrKind):
-		return seam.Forward, nil // for those who know it
+		return transport.Forward, nil // for those who know it
 	case err != nil:
 		o.counts.malformed.Add(1)
 		o.requests.Log.Warn("ignoring a control message: the operator says what cannot be", zap.Error(err))
-		return seam.Drop, nil
+		return transport.Drop, nil
 	}
 	if !o.obey(order, command, o.flock.Total()) {
 		o.counts.known.Add(1)
-		return seam.Drop, nil
+		return transport.Drop, nil
 	}
 	o.counts.taken.Add(1)
 	o.tell(command)
-	return seam.Forward, nil
+	return transport.Forward, nil
 }
 
 // tell logs what the operator has said, and calls the hook.
@@ -306,7 +306,7 @@ func (o *Orders) tell(command control.Command) {
 		o.compare(command)
 	}
 	if listener := o.listener.Load(); listener != nil {
-		(*listener).Heard(command)
+		(*listener).Commanded(command)
 	}
 }
 
@@ -336,7 +336,7 @@ func (o *Orders) Tell(t *framed.Stream, members []control.Member) {
 		}
 		told[i] = m.Told(now)
 	}
-	standing.Members().Answer(t, told)
+	orderlog.Members().Answer(t, told)
 }
 
 // Stats tells what became of control messages here.

@@ -10,16 +10,16 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/seed-97356399/murmuration/internal/counters"
 	"github.com/seed-97356399/murmuration/internal/framed"
+	"github.com/seed-97356399/murmuration/internal/orderlog"
 	"github.com/seed-97356399/murmuration/internal/requests"
-	"github.com/seed-97356399/murmuration/internal/standing"
-	"github.com/seed-97356399/murmuration/internal/tally"
 	"github.com/seed-97356399/murmuration/internal/wire"
 	"github.com/seed-97356399/murmuration/peer/control"
 	"github.com/seed-97356399/murmuration/peer/description"
 	"github.com/seed-97356399/murmuration/peer/memnet"
 	"github.com/seed-97356399/murmuration/peer/optim/rate"
-	"github.com/seed-97356399/murmuration/peer/seam"
+	"github.com/seed-97356399/murmuration/peer/transport"
 	"github.com/seed-97356399/murmuration/topology"
 )
 
@@ -30,17 +30,17 @@ const (
 
 // crowd is a flock of known members that has taken some steps.
 type crowd struct {
-	members []seam.Record
+	members []transport.Record
 	total   uint64
 }
 
-func (c *crowd) Total() uint64          { return c.total }
-func (c *crowd) Members() (int, int)    { return len(c.members) + 1, 0 }
-func (c *crowd) Records() []seam.Record { return c.members }
-func (c *crowd) Layout() [32]byte       { return [32]byte{} }
+func (c *crowd) Total() uint64               { return c.total }
+func (c *crowd) Members() (int, int)         { return len(c.members) + 1, 0 }
+func (c *crowd) Records() []transport.Record { return c.members }
+func (c *crowd) Layout() [32]byte            { return [32]byte{} }
 
-func (c *crowd) Here(id seam.PeerID) bool {
-	return slices.ContainsFunc(c.members, func(r seam.Record) bool { return r.Peer == id })
+func (c *crowd) Here(id transport.PeerID) bool {
+	return slices.ContainsFunc(c.members, func(r transport.Record) bool { return r.Peer == id })
 }
 
 // subject is one that obeys, with nothing around it but a network.
@@ -52,7 +52,7 @@ type subject struct {
 	said  []control.Kind // by the operator
 }
 
-func (s *subject) Heard(c control.Command) { s.said = append(s.said, c.Kind) }
+func (s *subject) Commanded(c control.Command) { s.said = append(s.said, c.Kind) }
 
 func (s *subject) Digest() (control.Digest, uint64) {
 	return control.Digest{Name: s.name, Version: "v1"}, 0
@@ -60,22 +60,22 @@ func (s *subject) Digest() (control.Digest, uint64) {
 
 func place(t *testing.T, n *memnet.Network, name string) *memnet.Transport {
 	t.Helper()
-	transport, err := n.Transport(name)
+	tr, err := n.Transport(name)
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { transport.Close() })
-	return transport
+	t.Cleanup(func() { tr.Close() })
+	return tr
 }
 
 func obeying(t *testing.T, n *memnet.Network, name string, config control.Config, recalled ...[]byte) *subject {
 	t.Helper()
 	s := &subject{at: place(t, n, name), name: config.Name}
 	described := description.Description{Fields: []description.Field{{Name: "model", Value: "mlp"}}}
-	s.Orders = New(config, requests.New(run, s.at, stall, tally.New(), zap.NewNop()), &s.flock, described)
+	s.Orders = New(config, requests.New(run, s.at, stall, counters.New(), zap.NewNop()), &s.flock, described)
 	s.Train(Course{Schedule: rate.Schedule{Rate: 0.1}, Steps: 1000}, s)
 	s.Recall(recalled)
-	if _, err := s.at.Handle(seam.ProtocolControl, run, func(stream seam.Stream) {
+	if _, err := s.at.Handle(transport.ProtocolControl, run, func(stream transport.Stream) {
 		f := &framed.Stream{}
 		if f.Begin(stream, stall); s.Serve(f) != nil {
 			stream.Reset()
@@ -87,14 +87,14 @@ func obeying(t *testing.T, n *memnet.Network, name string, config control.Config
 }
 
 // said is a message of a command, signed by somebody.
-func said(t *testing.T, by seam.Transport, c control.Command) []byte {
+func said(t *testing.T, by transport.Transport, c control.Command) []byte {
 	t.Helper()
 	m, err := c.Message()
 	if err != nil {
 		t.Fatal(err)
 	}
 	m.Run, m.Author = run, string(by.Self())
-	order, err := standing.Sign(by, m)
+	order, err := orderlog.Sign(by, m)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -120,7 +120,7 @@ func TestOrdersAreObeyed(t *testing.T) {
 		if gate == nil || !s.Stats().Paused {
 			t.Fatal("a pause holds nobody")
 		}
-		pause, err := standing.Said().Ask(t.Context(), stranger, run, s.at.Self(), nil, stall)
+		pause, err := orderlog.Said().Ask(t.Context(), stranger, run, s.at.Self(), nil, stall)
 		if err != nil || len(pause) != 1 {
 			t.Fatalf("it holds %d messages, %v", len(pause), err)
 		}
@@ -128,7 +128,7 @@ func TestOrdersAreObeyed(t *testing.T) {
 		if <-gate; s.Held() != nil {
 			t.Error("resumed, trainers are held")
 		}
-		answer, err := standing.Said().Ask(t.Context(), stranger, run, s.at.Self(), pause, stall)
+		answer, err := orderlog.Said().Ask(t.Context(), stranger, run, s.at.Self(), pause, stall)
 		if err != nil || len(answer) != 1 || string(answer[0]) == string(pause[0]) {
 			t.Errorf("a replay is answered by %q, %v", answer, err)
 		}
@@ -163,10 +163,10 @@ func TestMembersTellEachOther(t *testing.T) {
 		n := memnet.New(memnet.Config{})
 		operator := place(t, n, "operator")
 		knows, asks := obeying(t, n, "knows", control.Config{Operator: operator.Self()}), obeying(t, n, "asks", control.Config{Operator: operator.Self()})
-		if verdict, err := knows.judge(said(t, operator, control.Command{Kind: control.Pause, Sequence: 1})); verdict != seam.Forward || err != nil {
+		if verdict, err := knows.judge(said(t, operator, control.Command{Kind: control.Pause, Sequence: 1})); verdict != transport.Forward || err != nil {
 			t.Fatal(verdict, err)
 		}
-		asks.flock.members = []seam.Record{{Peer: knows.at.Self()}, {Peer: "gone"}}
+		asks.flock.members = []transport.Record{{Peer: knows.at.Self()}, {Peer: "gone"}}
 		asks.askNext(t.Context()) // of whom one is not there
 		asks.askNext(t.Context())
 		if asks.Held() == nil {
@@ -181,15 +181,15 @@ func TestStreamOfMessagesIsBounded(t *testing.T) {
 		n := memnet.New(memnet.Config{})
 		operator := place(t, n, "operator")
 		s := obeying(t, n, "subject", control.Config{Operator: operator.Self()})
-		messages := make([][]byte, standing.Most+1)
+		messages := make([][]byte, orderlog.Most+1)
 		for i := range messages {
 			messages[i] = said(t, operator, control.Command{Kind: control.Pause, Sequence: uint64(i + 1)})
 		}
-		if _, err := standing.Said().Ask(t.Context(), operator, run, s.at.Self(), messages, stall); err == nil || s.Stats().Taken != 0 {
+		if _, err := orderlog.Said().Ask(t.Context(), operator, run, s.at.Self(), messages, stall); err == nil || s.Stats().Taken != 0 {
 			t.Errorf("%d messages were read: %+v", len(messages), s.Stats())
 		}
-		if _, err := standing.Said().Ask(t.Context(), operator, run, s.at.Self(), messages[:standing.Most], stall); err != nil {
-			t.Errorf("%d messages: %v", standing.Most, err)
+		if _, err := orderlog.Said().Ask(t.Context(), operator, run, s.at.Self(), messages[:orderlog.Most], stall); err != nil {
+			t.Errorf("%d messages: %v", orderlog.Most, err)
 		}
 	})
 }
@@ -210,13 +210,13 @@ func TestWithoutOperatorNobodyIsObeyed(t *testing.T) {
 }
 
 // observed are a subject with a name and one member, who has another.
-func observed(t *testing.T) (s *subject, member seam.Transport, outsider seam.Transport) {
+func observed(t *testing.T) (s *subject, member transport.Transport, outsider transport.Transport) {
 	t.Helper()
 	n := memnet.New(memnet.Config{})
 	member = place(t, n, "member")
 	s = obeying(t, n, "subject", control.Config{Name: "first", Digests: time.Minute})
-	s.flock.members = []seam.Record{{Peer: member.Self()}}
-	stop, err := s.at.Handle(seam.ProtocolMembers, run, func(stream seam.Stream) {
+	s.flock.members = []transport.Record{{Peer: member.Self()}}
+	stop, err := s.at.Handle(transport.ProtocolMembers, run, func(stream transport.Stream) {
 		var f framed.Stream
 		f.Begin(stream, stall)
 		members := []control.Member{{ID: s.at.Self(), Role: topology.Active}, {ID: member.Self(), Role: topology.Passive, Steps: 3, Unreachable: true}}
@@ -248,9 +248,9 @@ func (s *subject) told() (all []control.Digest) {
 }
 
 // heard has the subject hear what a member says of itself.
-func (s *subject) heard(t *testing.T, by seam.Transport, kind wire.ControlKind, sequence uint64, body []byte) seam.Verdict {
+func (s *subject) heard(t *testing.T, by transport.Transport, kind wire.ControlKind, sequence uint64, body []byte) transport.Verdict {
 	t.Helper()
-	order, err := standing.Sign(by, wire.Control{Kind: kind, Sequence: sequence, Run: run, Author: string(by.Self()), Body: body})
+	order, err := orderlog.Sign(by, wire.Control{Kind: kind, Sequence: sequence, Run: run, Author: string(by.Self()), Body: body})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -276,7 +276,7 @@ func TestOutsidersAreTold(t *testing.T) {
 			t.Errorf("before it has told anything: %+v", one)
 		}
 		name := control.Digest{Incarnation: 1, Name: "se\u202econd", Version: "v2"}.Body(wire.ControlIntroduction)
-		if v := s.heard(t, member, wire.ControlIntroduction, 1, append(name, 1)); v != seam.Forward {
+		if v := s.heard(t, member, wire.ControlIntroduction, 1, append(name, 1)); v != transport.Forward {
 			t.Errorf("its introduction: %v", v)
 		}
 		if len(s.told()) != 1 {
@@ -302,8 +302,8 @@ func TestOutsidersAreTold(t *testing.T) {
 		for _, c := range []struct {
 			what     string
 			sequence uint64
-			want     seam.Verdict
-		}{{"newer", 3, seam.Forward}, {"older", 2, seam.Drop}, {"hasty", 4, seam.Drop}} {
+			want     transport.Verdict
+		}{{"newer", 3, transport.Forward}, {"older", 2, transport.Drop}, {"hasty", 4, transport.Drop}} {
 			body := control.Digest{Incarnation: 1, Name: c.what}.Body(wire.ControlIntroduction)
 			if v := s.heard(t, member, wire.ControlIntroduction, c.sequence, body); v != c.want {
 				t.Errorf("%s: %v", c.what, v)
@@ -312,7 +312,7 @@ func TestOutsidersAreTold(t *testing.T) {
 		if name := look().Digest.Name; name != "newer" {
 			t.Errorf("it is called %q", name)
 		}
-		if v := s.heard(t, member, 18, 9, nil); v != seam.Drop {
+		if v := s.heard(t, member, 18, 9, nil); v != transport.Drop {
 			t.Errorf("what a later release says of itself: %v", v)
 		}
 	})

@@ -4,7 +4,7 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"github.com/seed-97356399/murmuration/internal/standing"
+	"github.com/seed-97356399/murmuration/internal/orderlog"
 	"github.com/seed-97356399/murmuration/internal/wire"
 	"github.com/seed-97356399/murmuration/peer/control"
 )
@@ -16,12 +16,12 @@ type will struct {
 	ended  atomic.Pointer[string] // why the run was stopped
 
 	mu     sync.Mutex
-	orders standing.Orders
+	orders orderlog.Orders
 	gate   chan struct{} // closed when trainers may go on; nil while they may
 	over   bool          // nobody is held any more
 }
 
-func (w *will) wants(order standing.Order) bool {
+func (w *will) wants(order orderlog.Order) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.orders.Wants(order)
@@ -29,7 +29,7 @@ func (w *will) wants(order standing.Order) bool {
 
 // obey keeps a message and does what it says, where the flock has taken so many steps. It
 // reports false if another goroutine has been faster.
-func (w *will) obey(order standing.Order, command control.Command, total uint64) bool {
+func (w *will) obey(order orderlog.Order, command control.Command, total uint64) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if !w.orders.Wants(order) {

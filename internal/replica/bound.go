@@ -172,9 +172,9 @@ func (b *bound) growth() float64 {
 	return boundGrowth
 }
 
-// absurd tells whether a distance from the slice own cannot be that of a model, or
+// implausible tells whether a distance from the slice own cannot be that of a model, or
 // is more than a float32 holds.
-func absurd(distance float64, own tensor.Vector) bool {
+func implausible(distance float64, own tensor.Vector) bool {
 	if distance <= absurdRatio {
 		return false
 	}

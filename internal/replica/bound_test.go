@@ -269,7 +269,7 @@ func TestAbsurd(t *testing.T) {
 		{math.NaN(), 1, true},
 		{1, float32(math.NaN()), false}, // cannot be: the distance would be NaN
 	} {
-		if got := absurd(c.distance, ofNorm(c.norm)); got != c.want {
+		if got := implausible(c.distance, ofNorm(c.norm)); got != c.want {
 			t.Errorf("distance %g from norm %g: absurd is %v", c.distance, c.norm, got)
 		}
 	}

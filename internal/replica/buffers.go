@@ -67,7 +67,7 @@ func (r *Replica) Load(add bool) error {
 	if !add {
 		r.Clear()
 	}
-	if err := r.Believed(r.buffers.gradient); err != nil {
+	if err := r.Plausible(r.buffers.gradient); err != nil {
 		return err
 	}
 	for i, s := range r.lockShared() {

@@ -31,7 +31,7 @@ func TestChangesOfAnyLengthLeaveAFiniteModel(t *testing.T) {
 	}
 	// add adds a change if it is believed, as a trainer does.
 	add := func(r *Replica, change tensor.Vector) error {
-		err := r.Believed(change)
+		err := r.Plausible(change)
 		if err == nil {
 			r.Add(change)
 		} else if !errors.Is(err, ErrDiverged) {

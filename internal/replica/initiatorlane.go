@@ -228,7 +228,7 @@ func (l *InitiatorLane) shown(s *slice, norm, limit float64) (float64, error) {
 	if math.IsInf(limit, 1) {
 		s.Lock()
 		defer s.Unlock()
-		if absurd(distance, l.of.replica.of(s)) {
+		if implausible(distance, l.of.replica.of(s)) {
 			return 0, fmt.Errorf("distance %g: %w", distance, ErrAbsurd)
 		}
 	}

@@ -243,7 +243,7 @@ func (l *Ledger) Settle(partner string, exchange uint64, question wire.Status, a
 			gone = append(gone, *w) // a code of this side's own making that does not decode
 		}
 	}
-	l.replica.pulls.add(partner, done)
+	l.replica.biases.add(partner, done)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.lose(gone)

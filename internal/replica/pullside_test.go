@@ -21,7 +21,7 @@ func TestBothSidesSeeThePull(t *testing.T) {
 			}
 			a.Add(step)
 		}
-		there, here := a.Pulls(1), p.Pulls(1)
+		there, here := a.Biases(1), p.Biases(1)
 		if len(there) != 1 || len(here) != 1 {
 			t.Errorf("%s: pulls of %v and %v", name, there, here)
 			continue

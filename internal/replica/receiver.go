@@ -57,7 +57,7 @@ func (p *Receiver) take(info wire.PartInfo, code []byte) error {
 	norm := tensor.Norm2(x)
 	at.Lock()
 	defer at.Unlock()
-	if absurd(norm, r.of(at)) {
+	if implausible(norm, r.of(at)) {
 		return fmt.Errorf("norm %g: %w", norm, ErrAbsurd)
 	}
 	return p.keep(at, from, to, info, x)

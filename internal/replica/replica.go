@@ -36,7 +36,7 @@ type Replica struct {
 	buffers  *buffers // nil unless gradients are averaged
 	layers   []coding.JointLayer
 	options  Options
-	pulls    pulls
+	biases   biases
 
 	steps    sync.Mutex    // held while a step is made and added, so that a copy holds whole steps
 	replaced atomic.Uint64 // by other models; changes while steps is held
@@ -88,7 +88,7 @@ func New(params *tensor.Params, options Options) (*Replica, error) {
 		return nil, fmt.Errorf("replica: %d values to compute in, for slices of %d", len(options.Scratch), r.longest)
 	}
 	r.pieces = newPieces(r)
-	r.pulls.watched = newWatched(r, options.Watch)
+	r.biases.watched = newWatched(r, options.Watch)
 	return r, nil
 }
 
@@ -301,9 +301,9 @@ func (r *Replica) commit(w *pending, scratch tensor.Vector, m *moved) error {
 func (r *Replica) change(p *part, m *moved, diff *difference, sign float32) {
 	s := &r.slices[r.shared[p.slice]]
 	r.changing(s)
-	r.pulls.watched.before(m, p.slice, r.of(s))
+	r.biases.watched.before(m, p.slice, r.of(s))
 	diff.add(p, r.of(s), sign)
-	r.pulls.watched.after(m, p.slice, r.of(s))
+	r.biases.watched.after(m, p.slice, r.of(s))
 	s.drift.mark(r.of(s))
 }
 
@@ -383,7 +383,7 @@ func (r *Replica) restore(src tensor.Vector, replaced uint64) error {
 		r.changing(s)
 		copy(r.of(s), src)
 		s.drift.mark(r.of(s))
-		r.pulls.watched.mark(i, r.of(s))
+		r.biases.watched.mark(i, r.of(s))
 		src = src[s.length:]
 	}
 	return nil

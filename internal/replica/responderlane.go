@@ -182,7 +182,7 @@ func (l *ResponderLane) weigh(s *slice, coder coding.Coder, diff tensor.Vector, 
 // ErrDiverged if that is because the slice is none.
 func sane(distance float64, own tensor.Vector) error {
 	switch {
-	case !absurd(distance, own):
+	case !implausible(distance, own):
 		return nil
 	case !tensor.Finite(own):
 		return ErrDiverged

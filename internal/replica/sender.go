@@ -106,7 +106,7 @@ const halfMost = 65504
 
 // sendable tells why values would be refused by an honest receiver.
 func sendable(x, own tensor.Vector, codec coding.Codec) error {
-	if norm := 2 * tensor.Norm2(x); absurd(norm, own) {
+	if norm := 2 * tensor.Norm2(x); implausible(norm, own) {
 		return fmt.Errorf("norm %g: %w", norm/2, ErrDiverged)
 	}
 	if codec.ID == coding.FP16 && tensor.MaxAbs(x) > halfMost {

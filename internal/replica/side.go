@@ -31,7 +31,7 @@ func (s *side) Use(r *Replica, l *Ledger) { s.replica, s.ledger = r, l }
 func (s *side) begin(terms Terms) {
 	s.terms = terms.within()
 	s.weight = s.terms.weight()
-	s.trust = s.replica.pulls.trust(s.terms.Partner)
+	s.trust = s.replica.biases.trust(s.terms.Partner)
 	s.due.Store(int32(len(s.replica.shared)))
 	s.applied.Store(0)
 	s.failed.Store(0)

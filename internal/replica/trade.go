@@ -27,7 +27,7 @@ func (t Trade) Take(r *Replica) error {
 		if !tensor.Finite(mine) || !(squared <= math.MaxFloat64) { // true for NaN
 			return &NotFiniteError{At: s.offset + firstNotFinite(mine)}
 		}
-		if err := believed(r, s, math.Sqrt(squared)); err != nil {
+		if err := plausible(r, s, math.Sqrt(squared)); err != nil {
 			return err
 		}
 	}

@@ -8,11 +8,11 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/seed-97356399/murmuration/internal/counters"
 	"github.com/seed-97356399/murmuration/internal/framed"
 	"github.com/seed-97356399/murmuration/internal/idle"
-	"github.com/seed-97356399/murmuration/internal/tally"
 	"github.com/seed-97356399/murmuration/internal/wire"
-	"github.com/seed-97356399/murmuration/peer/seam"
+	"github.com/seed-97356399/murmuration/peer/transport"
 )
 
 // maxIdle bounds the streams of frames that are kept for their next use.
@@ -21,24 +21,24 @@ const maxIdle = 16
 // Requests are those that a member makes, and answers. Safe for concurrent use.
 type Requests struct {
 	Run       string
-	Transport seam.Transport
+	Transport transport.Transport
 	Stall     time.Duration // bounds the wait for a frame
-	Tally     *tally.Tally
+	Counters  *counters.Counters
 	Log       *zap.Logger
 	idle      idle.Pool[*framed.Stream]
 }
 
 // New makes those of a run over a transport.
-func New(run string, transport seam.Transport, stall time.Duration, tally *tally.Tally, log *zap.Logger) *Requests {
+func New(run string, tr transport.Transport, stall time.Duration, tally *counters.Counters, log *zap.Logger) *Requests {
 	return &Requests{
-		Run: run, Transport: transport, Stall: stall, Tally: tally, Log: log,
+		Run: run, Transport: tr, Stall: stall, Counters: tally, Log: log,
 		idle: idle.NewPool(maxIdle, func() *framed.Stream { return &framed.Stream{} }),
 	}
 }
 
 // Answering handles streams by answer, whose error says that no request could be read.
-func (r *Requests) Answering(answer func(*framed.Stream) error) seam.Handler {
-	return func(stream seam.Stream) {
+func (r *Requests) Answering(answer func(*framed.Stream) error) transport.Handler {
+	return func(stream transport.Stream) {
 		s := r.idle.Take()
 		s.Begin(stream, r.Stall)
 		defer r.done(s)
@@ -58,7 +58,7 @@ func (r *Requests) Answering(answer func(*framed.Stream) error) seam.Handler {
 
 // Converse speaks with a peer on a stream of its own, which it closes when talk has
 // returned, and resets if talk or ctx has ended too soon.
-func (r *Requests) Converse(ctx context.Context, to seam.PeerID, protocol seam.Protocol, talk func(*framed.Stream) error) error {
+func (r *Requests) Converse(ctx context.Context, to transport.PeerID, protocol transport.Protocol, talk func(*framed.Stream) error) error {
 	stream, err := r.Transport.Open(ctx, to, protocol, r.Run)
 	if err != nil {
 		return err
@@ -69,15 +69,15 @@ func (r *Requests) Converse(ctx context.Context, to seam.PeerID, protocol seam.P
 }
 
 // Malformed says that what somebody has sent was no request.
-func (r *Requests) Malformed(from seam.PeerID, reason wire.Reason, err error) {
-	r.Tally.Declined(reason)
+func (r *Requests) Malformed(from transport.PeerID, reason wire.Reason, err error) {
+	r.Counters.Declined(reason)
 	r.Log.Warn("refused a stream that speaks otherwise", zap.String("peer", string(from)), zap.Error(err), zap.String("remedy", reason.Remedy()))
 }
 
 // done counts what went over a stream, and takes it back; its stream is closed or
 // reset by then.
 func (r *Requests) done(s *framed.Stream) {
-	r.Tally.Moved(0, s.Sent, s.Received)
+	r.Counters.Moved(0, s.Sent, s.Received)
 	s.Stream = nil
 	r.idle.Put(s)
 }

@@ -5,7 +5,7 @@
 // come out. The replica moves the floats.
 //
 // There is no stream, clock, goroutine or lock here. Whoever drives a conversation does
-// what its Next says, one Do after the other: package peer over seam.Stream, package sim
+// what its Next says, one Do after the other: package peer over transport.Stream, package sim
 // over links in virtual time. Only the lanes of an exchange may be driven at the same
 // time, each by its own goroutines, because they share nothing but the replica's sides.
 // docs/design/030 says why it is cut like this.

@@ -102,7 +102,7 @@ func (x *Exchange) Receive(now time.Duration, h wire.Header, payload []byte) {
 	var err error
 	switch x.phase {
 	case answering:
-		err = x.hear(now, h, payload)
+		err = x.receive(now, h, payload)
 	case ranging:
 		err = x.ranges(h, payload)
 	case slicing:
@@ -115,9 +115,9 @@ func (x *Exchange) Receive(now time.Duration, h wire.Header, payload []byte) {
 	}
 }
 
-// hear takes the answer to the proposal. Before it, a partner may ask about exchanges that
+// receive takes the answer to the proposal. Before it, a partner may ask about exchanges that
 // broke off, or say what it is.
-func (x *Exchange) hear(now time.Duration, h wire.Header, payload []byte) error {
+func (x *Exchange) receive(now time.Duration, h wire.Header, payload []byte) error {
 	switch {
 	case h.Type == wire.TypeAccept:
 		if err := x.accept.Decode(payload); err != nil {
@@ -134,9 +134,9 @@ func (x *Exchange) hear(now time.Duration, h wire.Header, payload []byte) error 
 		if err := record.Decode(payload); err != nil {
 			return err
 		}
-		return x.local.Peer.Heard(x.partner, record)
+		return x.local.Peer.Received(x.partner, record)
 	case h.Type == wire.TypeStatus:
-		return x.answer.hear(x.local, x.partner, h, payload)
+		return x.answer.receive(x.local, x.partner, h, payload)
 	}
 	return fmt.Errorf("waiting for %v: got %v: %w", wire.TypeAccept, h.Type, wire.ErrType)
 }
@@ -162,7 +162,7 @@ func (x *Exchange) accepted() error {
 		x.lanes[i] = SendingLane{lane: x.initiator.Lane(i), exchange: x.id, number: i, first: first, round: x.Round(), said: i == 0}
 	}
 	x.phase = agreeing
-	x.bounds.Frame = x.local.Links.Patience(x.partner)
+	x.bounds.Frame = x.local.Links.Timeout(x.partner)
 	x.limit()
 	return nil
 }

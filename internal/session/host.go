@@ -61,8 +61,8 @@ type Peer interface {
 	// Record is this peer's own, signed, for one that takes it for passive; empty if
 	// there is none to be handed out.
 	Record() []byte
-	// Heard takes a partner's record. An error says that the record is no good.
-	Heard(partner topology.PeerID, record wire.Record) error
+	// Received takes a partner's record. An error says that the record is no good.
+	Received(partner topology.PeerID, record wire.Record) error
 }
 
 // State is what messages tell of a peer, and whether it has a model to average.

@@ -73,8 +73,8 @@ func (p *peer) Settle(partner topology.PeerID, exchange uint64, q wire.Status, a
 // Record implements session.Peer.
 func (p *peer) Record() []byte { return []byte("a record of " + p.name) }
 
-// Heard implements session.Peer.
-func (p *peer) Heard(partner topology.PeerID, r wire.Record) error {
+// Received implements session.Peer.
+func (p *peer) Received(partner topology.PeerID, r wire.Record) error {
 	p.pair.note("%s hears %q", p.name, r.Signed)
 	return nil
 }
@@ -293,12 +293,12 @@ func (x *pair) hear(s *stream, side int) bool {
 
 // word takes the frame that P has heard last for a word.
 func (x *pair) word(side int) {
-	word, heard, err := session.Word(&x.p.local, x.now, "A", x.last.header, x.last.payload)
+	word, heard, err := session.MessageOf(&x.p.local, x.now, "A", x.last.header, x.last.payload)
 	switch {
 	case err != nil:
 		x.note("%s cannot read it: %s", name(side), err)
 	case heard:
-		x.note("%s tells its machine: %s", name(side), collective.Event{Event: averaging.Event{Kind: collective.Told, Peer: "A"}, Word: word})
+		x.note("%s tells its machine: %s", name(side), collective.Event{Event: averaging.Event{Kind: collective.Received, Peer: "A"}, Message: word})
 	default:
 		x.note("%s does not hear it", name(side))
 	}

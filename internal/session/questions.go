@@ -63,8 +63,8 @@ type answer struct {
 	due      bool // it is to be sent
 }
 
-// hear takes a question.
-func (a *answer) hear(local *Host, partner topology.PeerID, h wire.Header, payload []byte) error {
+// receive takes a question.
+func (a *answer) receive(local *Host, partner topology.PeerID, h wire.Header, payload []byte) error {
 	var status wire.Status
 	if err := status.Decode(payload); err != nil {
 		return err

@@ -39,9 +39,9 @@ func (s *Served) request(now time.Duration, h wire.Header, payload []byte) (err 
 		s.number = int(lane.Lane)
 		s.id = h.Exchange
 	case wire.TypeStatus:
-		err = s.answer.hear(s.local, s.partner, h, payload)
+		err = s.answer.receive(s.local, s.partner, h, payload)
 	case wire.TypeTell, wire.TypeSum:
-		if !s.local.Traits.Words {
+		if !s.local.Traits.Messages {
 			s.Decline(wire.ReasonRound, "the algorithm of this peer heeds no words")
 			return nil
 		}
@@ -89,7 +89,7 @@ func (s *Served) consider(now time.Duration) (reason wire.Reason, detail string)
 		s.codecs = append(s.codecs[:0], coding.Raw)
 	}
 	if err := s.taking().Check(); err != nil {
-		s.sentence = s.local.Links.Quarantine(s.partner, now)
+		s.period = s.local.Links.Quarantine(s.partner, now)
 		return wire.ReasonProtocol, err.Error()
 	}
 	return 0, ""
@@ -140,14 +140,14 @@ func (s *Served) respond(overlap int) {
 	s.accept.Window, s.accept.Lanes, s.accept.Overlap = uint16(s.responder.Window()), uint8(s.responder.Lanes()), uint8(overlap)
 }
 
-// Word is what a frame of words tells, and whether it is to be heard: not from a partner
+// MessageOf is what a frame of words tells, and whether it is to be heard: not from a partner
 // that is kept away.
-func Word(local *Host, now time.Duration, partner topology.PeerID, h wire.Header, payload []byte) (word collective.Word, heard bool, err error) {
+func MessageOf(local *Host, now time.Duration, partner topology.PeerID, h wire.Header, payload []byte) (word collective.Message, heard bool, err error) {
 	switch h.Type {
 	case wire.TypeTell:
 		var m wire.Tell
 		err = m.Decode(payload)
-		word = collective.Word{Kind: m.Kind, Round: m.Round, View: m.View, Value: m.Value}
+		word = collective.Message{Kind: m.Kind, Round: m.Round, View: m.View, Value: m.Value}
 	case wire.TypeSum:
 		word.Sum = new(wire.Sum)
 		err = word.Sum.Decode(payload)
@@ -155,13 +155,13 @@ func Word(local *Host, now time.Duration, partner topology.PeerID, h wire.Header
 		err = fmt.Errorf("waiting for %v: got %v: %w", wire.TypeTell, h.Type, wire.ErrType)
 	}
 	if err != nil {
-		return collective.Word{}, false, err
+		return collective.Message{}, false, err
 	}
 	return word, local.Links.Quarantined(partner, now) == 0, nil
 }
 
 // Message is how a word travels.
-func Message(w collective.Word) wire.Message {
+func Message(w collective.Message) wire.Message {
 	if w.Sum != nil {
 		return w.Sum
 	}

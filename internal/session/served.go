@@ -34,7 +34,7 @@ type Served struct {
 	number    int           // of the lane that a LANE names
 	agreed    bool          // slices, or parts, may come
 	asked     bool          // the averaging machine knows of it
-	sentence  time.Duration // for which the partner is kept away for what it asked
+	period    time.Duration // for which the partner is kept away for what it asked
 }
 
 // Begin begins to listen to a partner.
@@ -44,7 +44,7 @@ func (s *Served) Begin(local *Host, now time.Duration, partner topology.PeerID) 
 	s.receiver.Use(local.Replica)
 	s.kind, s.question, s.answer = 0, question{}, answer{}
 	s.wanted, s.refusal = collective.Event{}, wire.Refuse{}
-	s.agreed, s.asked, s.sentence = false, false, 0
+	s.agreed, s.asked, s.period = false, false, 0
 }
 
 // Next implements Conversation.
@@ -178,7 +178,7 @@ func (s *Served) Receive(now time.Duration, h wire.Header, payload []byte) {
 	case s.kind == 0 && s.phase == opening:
 		err = s.request(now, h, payload)
 	case s.phase == opening && s.kind == wire.TypeStatus && h.Type == s.kind:
-		err = s.answer.hear(s.local, s.partner, h, payload)
+		err = s.answer.receive(s.local, s.partner, h, payload)
 	case s.phase == inquiring && s.question.due:
 		err = s.question.answered(&s.side, h, payload)
 	case s.phase == slicing && s.kind == wire.TypePropose:
@@ -298,8 +298,8 @@ func (s *Served) End(now time.Duration, seen Seen) Result {
 	case s.refusal.Reason != 0 && s.err != nil:
 		r.Outcome = Malformed
 	case s.refusal.Reason != 0:
-		r.Outcome, r.Quarantine = Declined, s.sentence
-		if s.sentence > 0 {
+		r.Outcome, r.Quarantine = Declined, s.period
+		if s.period > 0 {
 			r.Err = s.taking().Check()
 		}
 	case s.err == nil:

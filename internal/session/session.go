@@ -187,7 +187,7 @@ const (
 )
 
 func (s *side) begin(local *Host, now time.Duration, partner topology.PeerID, id uint64) {
-	*s = side{local: local, partner: partner, id: id, began: now, bounds: Bounds{Frame: local.Links.Patience(partner)}}
+	*s = side{local: local, partner: partner, id: id, began: now, bounds: Bounds{Frame: local.Links.Timeout(partner)}}
 }
 
 // Break implements Conversation.

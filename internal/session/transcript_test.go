@@ -92,7 +92,7 @@ func configured(t *testing.T, words []string) *pair {
 		case "copying":
 			set.late = true
 		case "gradients":
-			set.traits = collective.Traits{Gradients: true, Words: true}
+			set.traits = collective.Traits{Gradients: true, Messages: true}
 		default:
 			t.Fatalf("config has no %s", key)
 		}

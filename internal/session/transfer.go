@@ -115,7 +115,7 @@ func (x *Transfer) Receive(now time.Duration, h wire.Header, payload []byte) {
 		err = wire.Refused(payload)
 	case x.phase == answering && h.Type == wire.TypeAccept:
 		if err = x.accept.Decode(payload); err == nil {
-			err = x.hear(now)
+			err = x.receive(now)
 		}
 	case x.poured && x.accepted && h.Type == wire.TypeTaken && h.Exchange == x.id:
 		x.phase = over
@@ -131,8 +131,8 @@ func (x *Transfer) Receive(now time.Duration, h wire.Header, payload []byte) {
 	}
 }
 
-// hear takes the partner's leave.
-func (x *Transfer) hear(now time.Duration) error {
+// receive takes the partner's leave.
+func (x *Transfer) receive(now time.Duration) error {
 	agreed, offered := x.offer.Within(x.accept.Codecs)
 	if !offered {
 		return fmt.Errorf("the partner accepts codecs %v where %v were offered: %w", x.accept.Codecs, x.offer.Codecs, wire.ErrMessage)

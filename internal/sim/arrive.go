@@ -8,24 +8,24 @@ import (
 	"github.com/seed-97356399/murmuration/topology"
 )
 
-// newcomer is a peer that copies a model.
-type newcomer struct {
+// joiner is a peer that copies a model.
+type joiner struct {
 	*peer
-	donors []topology.PeerID // to be asked, in this order
+	servers []topology.PeerID // to be asked, in this order
 }
 
-// ask asks the next donor, or begins without one.
-func (n *newcomer) ask() {
+// ask asks the next state server, or begins without one.
+func (n *joiner) ask() {
 	w := n.world
 	if n.gone {
 		return
 	}
-	if len(n.donors) == 0 {
+	if len(n.servers) == 0 {
 		n.settleIn()
 		return
 	}
-	donor, line := w.peers[w.index[n.donors[0]]], w.line(n.index, w.index[n.donors[0]])
-	n.donors = n.donors[1:]
+	donor, line := w.peers[w.index[n.servers[0]]], w.line(n.index, w.index[n.servers[0]])
+	n.servers = n.servers[1:]
 	if line.cut || donor.gone {
 		w.queue.After(w.config.Stall, n.ask)
 		return
@@ -33,9 +33,9 @@ func (n *newcomer) ask() {
 	w.queue.After(line.link.Delay, func() { n.receive(donor, line) })
 }
 
-// receive lets a consistent copy of the donor's model travel, slice by slice, and goes
-// on to the next donor if it does not arrive.
-func (n *newcomer) receive(donor *peer, line *line) {
+// receive lets a consistent copy of the state server's model travel, slice by slice, and goes
+// on to the next state server if it does not arrive.
+func (n *joiner) receive(donor *peer, line *line) {
 	w := n.world
 	if donor.gone || line.cut {
 		w.queue.After(w.config.Stall, n.ask)
@@ -71,8 +71,8 @@ func (n *newcomer) receive(donor *peer, line *line) {
 	send()
 }
 
-// settleIn makes the newcomer a member that trains.
-func (n *newcomer) settleIn() {
+// settleIn makes the joiner a member that trains.
+func (n *joiner) settleIn() {
 	w := n.world
 	if err := w.admit(n.peer); err != nil {
 		return // Arrive has tried it

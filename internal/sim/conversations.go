@@ -22,11 +22,11 @@ const run = "simulation"
 // conversations are those that a peer takes part in, and what it owes those that broke off.
 type conversations struct {
 	peer     *peer
-	host     session.Host  // what they know of the peer
-	all      []*talk       // not over, the oldest first
-	running  map[key]*talk // that the machine knows of
-	watching time.Duration // when it looks for partners that have stalled; 0 if it does not
-	settling bool          // it asks later about what is in doubt
+	host     session.Host          // what they know of the peer
+	all      []*conversation       // not over, the oldest first
+	running  map[key]*conversation // that the machine knows of
+	watching time.Duration         // when it looks for partners that have stalled; 0 if it does not
+	settling bool                  // it asks later about what is in doubt
 }
 
 // key names an exchange among all that a peer takes part in.
@@ -39,10 +39,10 @@ type key struct {
 func newConversations(p *peer, m Member, traits collective.Traits) conversations {
 	c := &p.world.config
 	ways := links.New(links.Config{Lanes: 1, Stall: c.Stall, Deadline: c.Deadline})
-	ways.SetTerms(c.Quarantine, c.Quarantine)
-	return conversations{peer: p, running: make(map[key]*talk), host: session.Host{
+	ways.SetPeriods(c.Quarantine, c.Quarantine)
+	return conversations{peer: p, running: make(map[key]*conversation), host: session.Host{
 		Run: run, Layout: m.Replica.Layout().Hash(), Cut: m.Replica.Cut(), Replica: m.Replica, Ledger: m.Ledger,
-		Links: ways, Lanes: 1, Window: max(c.Terms.Window, 1), Deadline: c.Deadline, Traits: traits, Peer: &p.talks,
+		Links: ways, Lanes: 1, Window: max(c.Terms.Window, 1), Deadline: c.Deadline, Traits: traits, Peer: &p.conversations,
 	}}
 }
 
@@ -71,8 +71,8 @@ func (c *conversations) Settle(partner topology.PeerID, exchange uint64, questio
 // Record implements session.Peer: views have no records here.
 func (c *conversations) Record() []byte { return nil }
 
-// Heard implements session.Peer.
-func (c *conversations) Heard(topology.PeerID, wire.Record) error { return nil }
+// Received implements session.Peer.
+func (c *conversations) Received(topology.PeerID, wire.Record) error { return nil }
 
 // propose opens an exchange.
 func (c *conversations) propose(a averaging.Action) {
@@ -101,7 +101,7 @@ func (c *conversations) give(a collective.Action) {
 }
 
 // start opens a stream for a conversation that the machine has asked for.
-func (c *conversations) start(s session.Conversation, a averaging.Action) *talk {
+func (c *conversations) start(s session.Conversation, a averaging.Action) *conversation {
 	partner, name := c.peer.world.index[a.Peer], key{a.Peer, a.Exchange, false}
 	t, ok := c.open(partner, s)
 	if !ok {
@@ -121,13 +121,13 @@ func (c *conversations) listen(e *end) {
 	}
 	s := takeOr(&c.peer.world.spare.served)
 	s.Begin(&c.host, c.peer.now(), c.peer.world.peers[e.other.peer].id)
-	t := c.newTalk(e, s)
+	t := c.newConversation(e, s)
 	c.watch()
 	t.read()
 }
 
 // ask puts to the machine what a partner wants.
-func (c *conversations) ask(t *talk) {
+func (c *conversations) ask(t *conversation) {
 	s := t.session.(*session.Served)
 	event := s.Event()
 	name := key{event.Peer, event.Exchange, true}
@@ -140,7 +140,7 @@ func (c *conversations) ask(t *talk) {
 }
 
 // agreed tells the machine that a partner has accepted.
-func (c *conversations) agreed(t *talk) {
+func (c *conversations) agreed(t *conversation) {
 	switch x := t.session.(type) {
 	case *session.Exchange:
 		c.peer.driver.report(x.Event())
@@ -150,7 +150,7 @@ func (c *conversations) agreed(t *talk) {
 }
 
 // conclude takes the end of a conversation.
-func (c *conversations) conclude(t *talk, r session.Result) {
+func (c *conversations) conclude(t *conversation, r session.Result) {
 	if c.running[t.name] == t {
 		delete(c.running, t.name)
 	}
@@ -195,7 +195,7 @@ func (c *conversations) conclude(t *talk, r session.Result) {
 }
 
 // refused reports a proposal that the partner turned down.
-func (c *conversations) refused(t *talk, r session.Result) {
+func (c *conversations) refused(t *conversation, r session.Result) {
 	c.peer.counts.Refused++
 	event := averaging.Event{Kind: averaging.Refused, Peer: t.name.partner, Exchange: t.name.id, Reason: replica.RefusedFor(r.Reason)}
 	if r.Reason == wire.ReasonVersion {
@@ -263,17 +263,17 @@ func (c *conversations) tellDoubt() {
 }
 
 // open opens a stream to another peer. It reports false if the link is cut.
-func (c *conversations) open(partner int, s session.Conversation) (*talk, bool) {
+func (c *conversations) open(partner int, s session.Conversation) (*conversation, bool) {
 	w := c.peer.world
 	l := w.line(c.peer.index, partner)
 	if l.cut {
 		return nil, false
 	}
 	stream := newStream(l, c.peer.index, partner)
-	t := c.newTalk(&stream.ends[0], s)
+	t := c.newConversation(&stream.ends[0], s)
 	stream.ends[1].ready = func() {
 		if p := w.peers[partner]; !p.gone {
-			p.talks.listen(&stream.ends[1])
+			p.conversations.listen(&stream.ends[1])
 		}
 	}
 	if opened := w.config.Hooks.Opened; opened != nil {
@@ -284,7 +284,7 @@ func (c *conversations) open(partner int, s session.Conversation) (*talk, bool) 
 
 // completed counts an exchange that is complete at this side, of two models that were
 // so far apart, or a transfer, in which so many values went one way or the other.
-func (c *conversations) completed(t *talk, name key, distance float64, values int) {
+func (c *conversations) completed(t *conversation, name key, distance float64, values int) {
 	bytes := t.end.written + t.end.other.written
 	if name.inbound {
 		c.peer.counts.Served++
@@ -302,9 +302,9 @@ func (c *conversations) completed(t *talk, name key, distance float64, values in
 	})
 }
 
-// newTalk starts a conversation in which the frames of a handshake may come.
-func (c *conversations) newTalk(e *end, s session.Conversation) *talk {
-	t := &talk{peer: c.peer, partner: e.other.peer, end: e, session: s, heard: c.peer.now()}
+// newConversation starts a conversation in which the frames of a handshake may come.
+func (c *conversations) newConversation(e *end, s session.Conversation) *conversation {
+	t := &conversation{peer: c.peer, partner: e.other.peer, end: e, session: s, received: c.peer.now()}
 	e.ready = t.read
 	c.all = append(c.all, t)
 	return t

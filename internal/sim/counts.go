@@ -21,5 +21,5 @@ type Counts struct {
 	Sent, Moved, Values int64
 	// Updates are those of a machine that averages gradients, Told the words that
 	// machines were told.
-	Updates, Told int
+	Updates, Messages int
 }

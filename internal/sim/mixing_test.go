@@ -67,7 +67,7 @@ func (f *flock) variance() float64 {
 	sum, squares, count := make([]float64, len(f.scratch)), 0.0, 0.0
 	for i, r := range f.replicas {
 		r.Snapshot(f.scratch)
-		if !f.world.Here(i) || f.scratch[0] == 0 { // gone, or a newcomer that copies yet
+		if !f.world.Here(i) || f.scratch[0] == 0 { // gone, or a joiner that copies yet
 			continue
 		}
 		count++

@@ -30,10 +30,10 @@ type peer struct {
 	missed      bool              // the others know that it has gone
 
 	// Nil and zero of a peer that has yet to come.
-	replica *replica.Replica
-	driver  driver
-	talks   conversations
-	trainer training
+	replica       *replica.Replica
+	driver        driver
+	conversations conversations
+	trainer       training
 }
 
 func newPeer(w *World, index int, m Member) *peer {
@@ -46,7 +46,7 @@ func newPeer(w *World, index int, m Member) *peer {
 		world: w, index: index, id: m.ID, unreachable: m.Unreachable, incarnation: 1, replica: m.Replica,
 	}
 	p.driver = driver{peer: p, machine: machine}
-	p.talks = newConversations(p, m, traits)
+	p.conversations = newConversations(p, m, traits)
 	p.trainer = training{peer: p, gradients: traits.Gradients}
 	p.trainer.Trainer = trainer.New(trainer.Config{
 		Replica: m.Replica, Optimizer: m.Optimizer, Traits: traits, Pace: w.config.Pace, Run: &p.trainer, Lent: true,
@@ -70,19 +70,19 @@ func (p *peer) carryOut(a collective.Action) {
 	case averaging.Proceed:
 		p.trainer.proceed(a.Batch)
 	case averaging.Propose:
-		p.talks.propose(a.Action)
+		p.conversations.propose(a.Action)
 	case averaging.Accept, averaging.Refuse:
-		if t := p.talks.running[key{a.Peer, a.Exchange, true}]; t != nil {
+		if t := p.conversations.running[key{a.Peer, a.Exchange, true}]; t != nil {
 			t.answer(a.Action)
 		}
 	case averaging.Abort:
-		if t := p.talks.running[key{a.Peer, a.Exchange, a.Inbound}]; t != nil {
+		if t := p.conversations.running[key{a.Peer, a.Exchange, a.Inbound}]; t != nil {
 			t.breakOff(session.ErrAborted)
 		}
 	case averaging.SetTimer:
 		p.driver.setTimer(a.Action)
 	case collective.Send:
-		p.talks.give(a)
+		p.conversations.give(a)
 	case collective.Load:
 		if err := p.replica.Load(a.Add); err != nil {
 			p.broke(p.index, fmt.Errorf("step %d: the gradient is left out: %w", p.counts.Steps, err))
@@ -98,7 +98,7 @@ func (p *peer) carryOut(a collective.Action) {
 		p.replica.Adopt()
 		p.updated()
 	case collective.Tell:
-		p.word(a)
+		p.message(a)
 	case averaging.Halt:
 		p.trainer.halted = true
 		p.broke(p.index, fmt.Errorf("%s: %w", a.Reason, errHalted))
@@ -134,7 +134,7 @@ func (p *peer) look() {
 // vanish ends all that the peer does. End says what becomes of its streams.
 func (p *peer) vanish(end func(*Stream)) {
 	p.gone = true
-	p.talks.vanish(end)
+	p.conversations.vanish(end)
 }
 
 // loseTouch breaks off what runs with a peer that has gone.
@@ -142,49 +142,49 @@ func (p *peer) loseTouch(gone *peer) {
 	if p.gone {
 		return
 	}
-	p.talks.lose(gone.index)
+	p.conversations.lose(gone.index)
 	p.driver.tell(averaging.Event{Kind: averaging.PeerLost, Peer: gone.id})
 }
 
-// word sends what the machine tells another: a frame of its own on the line, which is
+// message sends what the machine tells another: a frame of its own on the line, which is
 // lost if the line is cut before it arrives, and may overtake what streams carry where
 // segments of these must be sent again.
-func (p *peer) word(a collective.Action) {
+func (p *peer) message(a collective.Action) {
 	w := p.world
 	partner := w.index[a.Peer]
 	l := w.line(p.index, partner)
 	if l.cut {
 		return
 	}
-	frame, err := wire.Pack(nil, 0, session.Message(a.Word))
+	frame, err := wire.Pack(nil, 0, session.Message(a.Message))
 	if err != nil {
-		p.broke(partner, fmt.Errorf("telling peer %d %s: %w", partner, a.Word, err))
+		p.broke(partner, fmt.Errorf("telling peer %d %s: %w", partner, a.Message, err))
 		return
 	}
 	p.counts.Sent += int64(len(frame))
-	p.counts.Told++
+	p.counts.Messages++
 	l.arrive(l.carry(wayOf(p.index, partner), len(frame)), func() {
 		if !l.cut {
-			w.peers[partner].told(p, frame)
+			w.peers[partner].received(p, frame)
 		}
 	})
 }
 
-// told takes a word in.
-func (p *peer) told(from *peer, frame []byte) {
+// received takes a word in.
+func (p *peer) received(from *peer, frame []byte) {
 	if p.gone {
 		return
 	}
 	h, payload, err := wire.NewReader(bytes.NewReader(frame), wire.MaxHandshake).Next()
-	var word collective.Word
+	var word collective.Message
 	var heard bool
 	if err == nil {
-		word, heard, err = session.Word(&p.talks.host, p.now(), from.id, h, payload)
+		word, heard, err = session.MessageOf(&p.conversations.host, p.now(), from.id, h, payload)
 	}
 	switch {
 	case err != nil:
 		p.broke(from.index, fmt.Errorf("a word of peer %d: %w", from.index, err))
 	case heard:
-		p.driver.report(collective.Event{Event: averaging.Event{Kind: collective.Told, Peer: from.id}, Word: word})
+		p.driver.report(collective.Event{Event: averaging.Event{Kind: collective.Received, Peer: from.id}, Message: word})
 	}
 }

@@ -34,7 +34,7 @@ func (d *digits) watchPulls(t *testing.T, b patientFlock) (seen pulls) {
 			if !honest(i) {
 				continue
 			}
-			for _, pull := range r.Pulls(b.peers) {
+			for _, pull := range r.Biases(b.peers) {
 				seen.met[pull.Partner]++
 				if _, news := r.OneSided(pull.Partner); news {
 					seen.named[pull.Partner]++

@@ -30,7 +30,9 @@ type ringer struct {
 	halted            bool
 }
 
-func (r *ringer) Traits() collective.Traits { return collective.Traits{Gradients: true, Words: true} }
+func (r *ringer) Traits() collective.Traits {
+	return collective.Traits{Gradients: true, Messages: true}
+}
 
 func (r *ringer) peer(offset int) topology.PeerID { return nameOf((r.self + r.n + offset) % r.n) }
 
@@ -38,10 +40,10 @@ func (r *ringer) Decide(_ time.Duration, e collective.Event, actions []collectiv
 	switch e.Kind {
 	case collective.GradientDone:
 		r.here = true
-		word := collective.Word{Kind: 1, Round: r.round}
-		actions = append(actions, collective.Action{Action: averaging.Action{Kind: collective.Load}}, collective.Action{Action: averaging.Action{Kind: collective.Tell, Peer: r.peer(-1)}, Word: word})
-	case collective.Told:
-		r.next = e.Word.Round + 1
+		word := collective.Message{Kind: 1, Round: r.round}
+		actions = append(actions, collective.Action{Action: averaging.Action{Kind: collective.Load}}, collective.Action{Action: averaging.Action{Kind: collective.Tell, Peer: r.peer(-1)}, Message: word})
+	case collective.Received:
+		r.next = e.Message.Round + 1
 	case collective.Offered:
 		answer := collective.Action{Action: averaging.Action{Kind: averaging.Accept, Peer: e.Peer, Exchange: e.Exchange, Inbound: true}}
 		if !r.here || e.Transfer.Round != r.round {

@@ -22,7 +22,9 @@ type scripted struct {
 	says              func(collective.Event) []collective.Action
 }
 
-func (s *scripted) Traits() collective.Traits { return collective.Traits{Gradients: true, Words: true} }
+func (s *scripted) Traits() collective.Traits {
+	return collective.Traits{Gradients: true, Messages: true}
+}
 
 func (s *scripted) Decide(_ time.Duration, e collective.Event, actions []collective.Action) []collective.Action {
 	s.seen = append(s.seen, e)
@@ -61,7 +63,7 @@ func scriptedPair(t *testing.T, link sim.Link, answer collective.Action, hooks s
 			return nil
 		}
 		return []collective.Action{
-			{Action: averaging.Action{Kind: collective.Tell, Peer: nameOf(1)}, Word: collective.Word{Kind: 9, Round: 3, Value: 2.5}},
+			{Action: averaging.Action{Kind: collective.Tell, Peer: nameOf(1)}, Message: collective.Message{Kind: 9, Round: 3, Value: 2.5}},
 			{Action: averaging.Action{Kind: collective.Send, Peer: nameOf(1), Exchange: 1}, Transfer: transfer},
 		}
 	}}
@@ -95,7 +97,7 @@ var transferLink = sim.Link{Delay: 50 * time.Millisecond, Bandwidth: 800_000}
 func TestTransferArrives(t *testing.T) {
 	f, a, b := scriptedPair(t, transferLink, collective.Action{Action: averaging.Action{Kind: averaging.Accept}}, sim.Hooks{})
 	f.world.Run(55 * time.Millisecond)
-	if e, told := b.has(collective.Told, false); !told || e.Word != (collective.Word{Kind: 9, Round: 3, Value: 2.5}) || e.Peer != nameOf(0) {
+	if e, told := b.has(collective.Received, false); !told || e.Message != (collective.Message{Kind: 9, Round: 3, Value: 2.5}) || e.Peer != nameOf(0) {
 		t.Errorf("the word has not come: %v", b.seen)
 	}
 	f.world.Run(1200 * time.Millisecond)
@@ -111,7 +113,7 @@ func TestTransferArrives(t *testing.T) {
 			t.Fatalf("value %d is %g", i, v)
 		}
 	}
-	if c := f.world.Counts(0); c.Initiated != 1 || c.Values != 200_000 || c.Moved < 800_000 || c.Told != 1 || c.Sent < c.Moved-200 {
+	if c := f.world.Counts(0); c.Initiated != 1 || c.Values != 200_000 || c.Moved < 800_000 || c.Messages != 1 || c.Sent < c.Moved-200 {
 		t.Errorf("counted %+v", c)
 	}
 }
@@ -150,7 +152,7 @@ func TestWordIsLostWithTheLink(t *testing.T) {
 	f.world.Run(20 * time.Millisecond)
 	f.world.Cut(0, 1)
 	f.world.Run(time.Second)
-	if _, told := b.has(collective.Told, false); told {
+	if _, told := b.has(collective.Received, false); told {
 		t.Error("a word came over a link that was cut while it was under way")
 	}
 }

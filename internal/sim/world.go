@@ -212,7 +212,7 @@ func (w *World) Arrive(peer int, m Member) error {
 	donors := w.overlay.Neighbours(p.id)
 	w.overlay = overlay // it is no member yet
 	p.arriving = true
-	(&newcomer{peer: p, donors: donors}).ask()
+	(&joiner{peer: p, servers: donors}).ask()
 	return nil
 }
 

@@ -92,13 +92,13 @@ func (b *blame) failures(op Op, line []ID) (n int) {
 // stall gives up an attempt that stands still or takes too long.
 func (l *lead) stall() {
 	shy := slices.IndexFunc(l.line, func(id ID) bool { return !l.came[id].took })
-	others := those(l.m.members, func(id ID) bool { return !l.m.asleep[id] && l.came[id] == nil })
-	if shy >= 0 && l.op.private() && len(l.came) == 2 && len(others) > 0 { // see part.apart
+	others := those(l.m.members, func(id ID) bool { return !l.m.excused[id] && l.came[id] == nil })
+	if shy >= 0 && l.op.private() && len(l.came) == 2 && len(others) > 0 { // see part.secluded
 		l.fault(codeOf(ErrTooFew), "of two that would hear each other's numbers "+l.line[shy].Short()+
 			" does not begin, or is not told that these have no part: "+shorts(others))
 		return
 	}
-	from, to := l.came.standing(l.line, l.op)
+	from, to := l.came.stalled(l.line, l.op)
 	l.hold(from, to, "", stallCounts)
 	l.regroup("nothing comes from " + from.Short() + " to " + cmp.Or(to, l.m.self).Short())
 }

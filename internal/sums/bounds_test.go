@@ -76,7 +76,7 @@ func TestAGatheringHasABound(t *testing.T) {
 // numbers that would hear, before its own patience has passed and all others have said that they have no part.
 func TestAPairWhileOthersAreHere(t *testing.T) {
 	s := newSolo(t, "a", "b", "c")
-	s.Call(0, Call{Name: "x", Vector: []float64{1, 2}, Patience: 10 * time.Second})
+	s.Call(0, Call{Name: "x", Vector: []float64{1, 2}, Timeout: 10 * time.Second})
 	offer := wire.Sum{Attempt: 7, Size: 2, Partners: []string{"a"}}
 	placed := func() bool { s.hears("a", wire.SumPlace, offer); return s.open["x"].own.current != nil }
 	if s.hears("b", wire.SumNone, wire.Sum{}); placed() {
@@ -138,14 +138,14 @@ func TestNobodyStandsTwice(t *testing.T) {
 		m := New("b", Times{})
 		m.View(0, []ID{"a", "b", "c", "d"})
 		m.Call(0, Call{Name: "x", Vector: []float64{1, 2, 3}, Least: 1})
-		m.Hear(0, "c", wire.Sum{Kind: wire.SumNone, Name: "x"})
-		m.Hear(0, "d", wire.Sum{Kind: wire.SumNone, Name: "x"})
+		m.Receive(0, "c", wire.Sum{Kind: wire.SumNone, Name: "x"})
+		m.Receive(0, "d", wire.Sum{Kind: wire.SumNone, Name: "x"})
 		m.Outcomes()
 		place.Kind, place.Name, place.Attempt = wire.SumPlace, "x", 1<<attemptBits
-		m.Hear(0, "a", place)
+		m.Receive(0, "a", place)
 		for _, o := range m.Outcomes() {
-			if o.Share != nil || o.Word != nil && o.Word.Attempt > 0 {
-				t.Errorf("takes the place %+v: %+v %+v", place, o.Word, o.Share)
+			if o.Share != nil || o.Message != nil && o.Message.Attempt > 0 {
+				t.Errorf("takes the place %+v: %+v %+v", place, o.Message, o.Share)
 			}
 		}
 	}
@@ -179,16 +179,16 @@ func TestOneThatIsThrownOutLeavesOthersWhereTheyAre(t *testing.T) {
 	m.View(0, []ID{"a", "b", "c", "d"})
 	status := wire.Sum{Kind: wire.SumStatus, Name: "x", Length: 1, Question: 1}
 	for _, id := range m.members[1:] {
-		m.Hear(0, id, status)
+		m.Receive(0, id, status)
 	}
 	m.Call(0, Call{Name: "x", Vector: []float64{1}})
 	m.Outcomes()
 	l := m.open["x"].lead
 	status.Attempt, status.Stage = l.attempt, uint8(Placed)
-	m.Hear(0, "c", status)
+	m.Receive(0, "c", status)
 	l.blame.between[[2]ID{"b", ""}] = maxBroken - 1
 	status.Stage = uint8(Waiting)
-	m.Hear(0, "b", status)
+	m.Receive(0, "b", status)
 	if c := l.came["c"]; l.came["b"] != nil || c.stage != Placed {
 		t.Errorf("those who are left: %+v", l.came)
 	}
@@ -209,7 +209,7 @@ func TestSharesOfALiarPushNoOthersOut(t *testing.T) {
 		m.Share(0, "d", lie)
 		m.Share(0, "a", honest)
 		m.Share(0, "d", lie)
-		m.Hear(0, "a", wire.Sum{Kind: wire.SumPlace, Name: "x", Attempt: attempt, Size: 3, Rank: 1, Partners: []string{"a", "c"}})
+		m.Receive(0, "a", wire.Sum{Kind: wire.SumPlace, Name: "x", Attempt: attempt, Size: 3, Rank: 1, Partners: []string{"a", "c"}})
 		if p := m.open["x"].own; p.current == nil || p.current.taken != 1 {
 			t.Errorf("%s: the share of a partner is lost", what)
 		}

@@ -66,8 +66,8 @@ type Call struct {
 	Data   []byte
 	// Least is how many have to take part, Patience for how long those are waited for that
 	// are members and have not come.
-	Least    int
-	Patience time.Duration
+	Least   int
+	Timeout time.Duration
 	// Length goes with Moved: how many numbers there are. So does Value: all hear the least that participants bring.
 	Length int
 	Value  float64
@@ -80,12 +80,12 @@ func (c *Call) length() uint64 {
 
 // Outcome is what a machine wants done: one of its fields is set, beside To.
 type Outcome struct {
-	To     ID          // to be told
-	Word   *wire.Sum   // a word
-	Share  *wire.Share // or a share
-	Chunk  *Chunk      // or to be handed a chunk
-	Moving *Moving     // or to make ready what is moved in an attempt; nothing of an earlier one counts any more
-	Result *Result     // or a call has ended
+	To      ID          // to be told
+	Message *wire.Sum   // a word
+	Share   *wire.Share // or a share
+	Chunk   *Chunk      // or to be handed a chunk
+	Moving  *Moving     // or to make ready what is moved in an attempt; nothing of an earlier one counts any more
+	Result  *Result     // or a call has ended
 }
 
 // Result is how a call ends. It belongs to whoever called.

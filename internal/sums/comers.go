@@ -11,18 +11,18 @@ import (
 // comer is a participant, as its coordinator knows it.
 type comer struct {
 	ID
-	stage   Stage
-	attempt uint64
-	term    uint32
-	placed  bool
-	rank    int           // of its place
-	took    bool          // its place
-	told    time.Duration // of its place
-	heard   time.Duration
-	moved   time.Duration // when it told last that more has come to it
+	stage    Stage
+	attempt  uint64
+	term     uint32
+	placed   bool
+	rank     int           // of its place
+	took     bool          // its place
+	told     time.Duration // of its place
+	received time.Duration
+	moved    time.Duration // when it told last that more has come to it
 
 	least    int // it needs
-	patience time.Duration
+	timeout  time.Duration
 	brings   uint32 // bytes, to a gathering
 	progress uint32 // as wire.Sum tells it
 	spoiler  ID     // who handed it a number that is not finite
@@ -35,10 +35,10 @@ type comers map[ID]*comer
 // ids are all, in order: a map has none.
 func (all comers) ids() []ID { return slices.Sorted(maps.Keys(all)) }
 
-// standing finds between whom an attempt stands still: to whom nothing has come for longest from one that has all
+// stalled finds between whom an attempt stands still: to whom nothing has come for longest from one that has all
 // that it needs to send it; or one alone that has taken no place, or has all and does not say that it
 // holds it.
-func (all comers) standing(line []ID, op Op) (from, to ID) {
+func (all comers) stalled(line []ID, op Op) (from, to ID) {
 	var last time.Duration // that either was heard to have more
 	for rank, id := range line {
 		c, done := all[id], int(all[id].progress/stepTold)
@@ -70,12 +70,12 @@ func (all comers) spoilt() string {
 	return ""
 }
 
-// patience is for how long those are waited for that have not come: the longest that two participants and
+// timeout is for how long those are waited for that have not come: the longest that two participants and
 // more than half of all have, and of fewer no more than longestWait.
-func (all comers) patience() time.Duration {
+func (all comers) timeout() time.Duration {
 	each := make([]time.Duration, max(2-len(all), 0)) // of nobody
 	for _, c := range all {
-		each = append(each, c.patience)
+		each = append(each, c.timeout)
 	}
 	slices.Sort(each)
 	return max(each[(len(each)-1)/2], min(each[len(each)-1], longestWait))

@@ -17,5 +17,5 @@
 // a cut go on.
 //
 // A Machine is pure: messages, the time and lost members in, messages and results out. It
-// belongs to one goroutine. Package sumtalks carries messages over streams.
+// belongs to one goroutine. Package sumnet carries messages over streams.
 package sums

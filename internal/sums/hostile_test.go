@@ -65,7 +65,7 @@ func leads(t *testing.T, others ...ID) *solo {
 	s := newSolo(t)
 	s.leader, s.group = s.self, []ID{"n", "o"}
 	s.View(0, append([]ID{s.self, "n"}, others...))
-	s.hears("n", wire.SumStatus, wire.Sum{Length: 1, Patience: 10_000})
+	s.hears("n", wire.SumStatus, wire.Sum{Length: 1, Timeout: 10_000})
 	return s
 }
 
@@ -73,7 +73,7 @@ func leads(t *testing.T, others ...ID) *solo {
 func (s *solo) passes(d time.Duration, w wire.Sum) {
 	for end := s.now + d; s.now < end; {
 		s.now += time.Second
-		w.Length, w.Patience = 1, 10_000
+		w.Length, w.Timeout = 1, 10_000
 		s.hears("n", wire.SumStatus, w)
 		s.Tick(s.now)
 	}
@@ -142,7 +142,7 @@ func TestAttemptsDoNotOverflow(t *testing.T) {
 func TestOneMemberDoesNotFillTheTable(t *testing.T) {
 	s := leads(t, "o")
 	for i := range 2 * MaxOpen {
-		s.Hear(0, "o", wire.Sum{Kind: wire.SumStatus, Name: fmt.Sprint(i), Patience: math.MaxUint32})
+		s.Receive(0, "o", wire.Sum{Kind: wire.SumStatus, Name: fmt.Sprint(i), Timeout: math.MaxUint32})
 	}
 	if n := len(s.open); n != maxAlone+1 {
 		t.Errorf("%d sums are under way", n)
@@ -162,7 +162,7 @@ func TestWhoPassesOnTooMuchIsFound(t *testing.T) {
 			m.world.carry(m, o)
 		}
 		for _, m := range w.members {
-			m.calls = append(m.calls, Call{Name: "x", Op: Gather, Data: []byte(m.self), Patience: time.Minute})
+			m.calls = append(m.calls, Call{Name: "x", Op: Gather, Data: []byte(m.self), Timeout: time.Minute})
 			w.after(w.upTo(20*time.Millisecond), m.next)
 		}
 		w.run(time.Hour)

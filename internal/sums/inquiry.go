@@ -36,7 +36,7 @@ func (l *lead) unsaid(id ID) bool {
 	if own := l.m.open[l.name].own; id == l.m.self {
 		return own != nil && own.leader != id
 	}
-	return !l.m.asleep[id] && !l.answered[id] && (l.inquires || l.came[id] == nil && !(l.blame.thrown(id) && l.known[id]))
+	return !l.m.excused[id] && !l.answered[id] && (l.inquires || l.came[id] == nil && !(l.blame.thrown(id) && l.known[id]))
 }
 
 // silent are those who have not said what they know.
@@ -54,7 +54,7 @@ func those(ids []ID, is func(ID) bool) (found []ID) {
 
 // inquire asks those who have not said what they know.
 func (l *lead) inquire() {
-	if l.m.now-l.asked < l.m.times.Again {
+	if l.m.now-l.asked < l.m.times.Retransmit {
 		return
 	}
 	l.asked = l.m.now

@@ -53,7 +53,7 @@ func newLead(m *Machine, name string) *lead {
 	l := &lead{
 		m: m, name: name, came: make(comers), changed: m.now, noted: m.now, known: make(map[ID]bool),
 		blame:   blame{between: make(map[[2]ID]int), out: make(map[ID]ID)},
-		inquiry: inquiry{inquires: m.leader != m.self, question: m.leads, answered: make(map[ID]bool), asked: m.now - m.times.Again},
+		inquiry: inquiry{inquires: m.leader != m.self, question: m.leads, answered: make(map[ID]bool), asked: m.now - m.times.Retransmit},
 	}
 	for id, at := range m.thrown {
 		if m.now-at < outFor {
@@ -66,8 +66,8 @@ func newLead(m *Machine, name string) *lead {
 // anew looks for all anew who are to come or to say what they know.
 func (l *lead) anew() { l.lacking, l.silence = 0, 0 }
 
-// hear takes what a member says to its coordinator.
-func (l *lead) hear(from ID, w *wire.Sum) {
+// receive takes what a member says to its coordinator.
+func (l *lead) receive(from ID, w *wire.Sum) {
 	answers := w.Question == l.question
 	if answers {
 		l.answered[from] = true
@@ -118,8 +118,8 @@ func (l *lead) status(from ID, w *wire.Sum) bool {
 			l.known[from], l.changed = true, l.m.now
 		}
 	}
-	c.least, c.patience = int(w.Least), time.Duration(w.Patience)*time.Millisecond
-	c.heard, c.term, c.spoiler, c.brings, c.value = l.m.now, w.Term, ID(w.Next), w.Size, w.Value
+	c.least, c.timeout = int(w.Least), time.Duration(w.Timeout)*time.Millisecond
+	c.received, c.term, c.spoiler, c.brings, c.value = l.m.now, w.Term, ID(w.Next), w.Size, w.Value
 	if mine := w.Attempt == l.attempt && l.running && c.placed; mine {
 		if !c.took || w.Rank > c.progress || Stage(w.Stage) > c.stage {
 			l.moved, c.moved = l.m.now, l.m.now
@@ -135,7 +135,7 @@ func (l *lead) follow(c *comer, stage Stage, attempt uint64) {
 	mine := attempt == l.attempt && attempt > 0
 	switch {
 	case l.running && c.placed && !mine: // its place is on its way, or was lost
-		if l.m.now-c.told >= l.m.times.Again {
+		if l.m.now-c.told >= l.m.times.Retransmit {
 			l.tellPlace(c)
 		}
 		return
@@ -246,7 +246,7 @@ func (l *lead) expected() []ID {
 
 // lacks tells whether one that is expected has not come, and may.
 func (l *lead) lacks(id ID) bool {
-	return l.came[id] == nil && !l.m.asleep[id] && !l.blame.thrown(id) && l.m.here(id)
+	return l.came[id] == nil && !l.m.excused[id] && !l.blame.thrown(id) && l.m.here(id)
 }
 
 // missing are all such.
@@ -309,7 +309,7 @@ func (l *lead) release(attempt uint64) {
 	s := l.m.open[l.name]
 	s.lead = nil
 	if own && s.own != nil {
-		s.own.hear(l.m.self, over.answer(s.own.status()))
+		s.own.receive(l.m.self, over.answer(s.own.status()))
 	}
 }
 
@@ -334,7 +334,7 @@ func (l *lead) tick() {
 		if stuck {
 			l.hold(c.ID, "", "", stallCounts)
 		}
-		if stuck || l.m.now-c.heard >= l.m.times.Silence {
+		if stuck || l.m.now-c.received >= l.m.times.Silence {
 			l.fails(c.ID)
 			l.drop(c.ID)
 		}
@@ -347,7 +347,7 @@ func (l *lead) tick() {
 	if s != nil && s.lead == l {
 		l.note()
 	}
-	switch waited, wait := l.m.now-l.changed, l.came.patience(); {
+	switch waited, wait := l.m.now-l.changed, l.came.timeout(); {
 	case s == nil || s.lead != l || l.running || waited < wait:
 	case !l.informed():
 		if l.inquire(); waited >= wait+unanswered {

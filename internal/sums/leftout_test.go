@@ -15,22 +15,22 @@ func TestWhoWasLeftOutTellsOthersSo(t *testing.T) {
 	leader.Machine = New("l", Times{})
 	leader.here()
 	leader.View(0, []ID{"k", "l", "m"})
-	call := Call{Name: "x", Vector: []float64{1}, Patience: time.Second}
+	call := Call{Name: "x", Vector: []float64{1}, Timeout: time.Second}
 	leader.Call(0, call)
-	leader.Hear(0, "k", wire.Sum{Kind: wire.SumFault, Name: "x", Op: codeOf(ErrOver)})
+	leader.Receive(0, "k", wire.Sum{Kind: wire.SumFault, Name: "x", Op: codeOf(ErrOver)})
 	leader.View(0, []ID{"l", "m"})
 	leader.Outcomes()
 	member.holds("l")
 	member.now = 2 * time.Second
 	member.Tick(member.now)
 	for _, o := range member.Outcomes() {
-		if o.To == "l" && o.Word != nil {
-			leader.Hear(member.now, "m", *o.Word)
+		if o.To == "l" && o.Message != nil {
+			leader.Receive(member.now, "m", *o.Message)
 		}
 	}
 	for _, o := range leader.Outcomes() {
-		if o.To == "m" && o.Word != nil {
-			member.Hear(member.now, "l", *o.Word)
+		if o.To == "m" && o.Message != nil {
+			member.Receive(member.now, "l", *o.Message)
 		}
 	}
 	out := member.Outcomes()

@@ -19,9 +19,9 @@ type lie func(m *member, o Outcome)
 // says changes a word, and drops it where change reports false.
 func says(kind wire.SumKind, change func(m *member, w *wire.Sum) bool) lie {
 	return func(m *member, o Outcome) {
-		if o.Word != nil && o.Word.Kind == kind {
-			w := *o.Word
-			if o.Word = &w; !change(m, &w) {
+		if o.Message != nil && o.Message.Kind == kind {
+			w := *o.Message
+			if o.Message = &w; !change(m, &w) {
 				return
 			}
 		}
@@ -31,7 +31,7 @@ func says(kind wire.SumKind, change func(m *member, w *wire.Sum) bool) lie {
 
 func drops(kinds ...wire.SumKind) lie {
 	return func(m *member, o Outcome) {
-		if o.Word == nil || !slices.Contains(kinds, o.Word.Kind) {
+		if o.Message == nil || !slices.Contains(kinds, o.Message.Kind) {
 			m.world.carry(m, o)
 		}
 	}
@@ -41,8 +41,8 @@ func drops(kinds ...wire.SumKind) lie {
 func adds(more func(m *member, w *wire.Sum) *wire.Sum) lie {
 	return func(m *member, o Outcome) {
 		m.world.carry(m, o)
-		if o.Word != nil && o.Word.Kind == wire.SumStatus && m.world.rand.IntN(4) == 0 {
-			m.world.carry(m, Outcome{To: o.To, Word: more(m, o.Word)})
+		if o.Message != nil && o.Message.Kind == wire.SumStatus && m.world.rand.IntN(4) == 0 {
+			m.world.carry(m, Outcome{To: o.To, Message: more(m, o.Message)})
 		}
 	}
 }
@@ -147,10 +147,10 @@ var lies = map[string]lie{
 		}
 		return true
 	}),
-	"waits for ever": says(wire.SumStatus, func(_ *member, w *wire.Sum) bool { w.Patience = math.MaxUint32; return true }),
-	"needs many":     says(wire.SumStatus, func(_ *member, w *wire.Sum) bool { w.Least, w.Patience = 1000, math.MaxUint32; return true }),
+	"waits for ever": says(wire.SumStatus, func(_ *member, w *wire.Sum) bool { w.Timeout = math.MaxUint32; return true }),
+	"needs many":     says(wire.SumStatus, func(_ *member, w *wire.Sum) bool { w.Least, w.Timeout = 1000, math.MaxUint32; return true }),
 	"sends shares before their place": func(m *member, o Outcome) {
-		if w := o.Word; w != nil && w.Kind == wire.SumStatus {
+		if w := o.Message; w != nil && w.Kind == wire.SumStatus {
 			early := wire.Share{Name: w.Name, Attempt: (w.Attempt>>attemptBits+2)<<attemptBits - 1, Total: 1 << 20}
 			for _, other := range m.world.members {
 				if other != m {
@@ -368,7 +368,7 @@ func TestABlockJustInTimeIsTooSlow(t *testing.T) {
 	w := newWorld(t, 1, 4)
 	w.members[1].lie = trickles
 	for _, m := range w.members {
-		m.calls = []Call{{Name: "x", Op: Gather, Patience: 10 * time.Second}}
+		m.calls = []Call{{Name: "x", Op: Gather, Timeout: 10 * time.Second}}
 		w.after(0, m.next)
 	}
 	w.members[0].calls[0].Data = make([]byte, 8<<20)
@@ -385,7 +385,7 @@ func TestTwoThatWaitForEver(t *testing.T) {
 	for _, m := range w.members[:5] {
 		m.calls = []Call{callOf(m, 0, 100)}
 		if m.index > 2 {
-			m.calls[0].Patience = math.MaxUint32 * time.Millisecond
+			m.calls[0].Timeout = math.MaxUint32 * time.Millisecond
 		}
 		w.after(0, m.next)
 	}

@@ -27,8 +27,8 @@ const (
 
 // Times are what a machine waits for. The zero value is for members any distance apart.
 type Times struct {
-	// Again is how often what matters is said again: a message may be lost with its stream. Default: 1 s.
-	Again time.Duration
+	// Retransmit is how often what matters is said again: a message may be lost with its stream. Default: 1 s.
+	Retransmit time.Duration
 	// Silence is after what time a participant is given up that says nothing any more. Default: 20 s.
 	Silence time.Duration
 }
@@ -59,7 +59,7 @@ type sum struct {
 // New makes the machine of a member that knows of no other yet.
 func New(self ID, times Times) *Machine {
 	over, _ := lru.NewLRU[string, ended](maxOver, nil) // fails for sizes below 1
-	times.Again, times.Silence = cmp.Or(times.Again, time.Second), cmp.Or(times.Silence, 20*time.Second)
+	times.Retransmit, times.Silence = cmp.Or(times.Retransmit, time.Second), cmp.Or(times.Silence, 20*time.Second)
 	m := &Machine{membership: newMembership(self), times: times, open: make(map[string]*sum), over: over, thrown: make(map[ID]time.Duration)}
 	m.View(0, []ID{self})
 	return m
@@ -72,7 +72,7 @@ func (m *Machine) Outcomes() []Outcome {
 	for len(m.inward) > 0 {
 		next := m.inward[0]
 		m.inward = m.inward[1:]
-		m.heard(m.self, next)
+		m.received(m.self, next)
 	}
 	out := m.out
 	m.out = nil
@@ -92,7 +92,7 @@ func (m *Machine) fact(f Fact) {
 	}
 }
 
-// Busy tells whether anything is under way, so that Tick is to be called each time that Times.Again has passed.
+// Busy tells whether anything is under way, so that Tick is to be called each time that Times.Retransmit has passed.
 func (m *Machine) Busy() bool { return len(m.open) > 0 }
 
 // Call begins a sum of this member's.
@@ -150,10 +150,10 @@ func (m *Machine) View(now time.Duration, members []ID) {
 	m.led()
 }
 
-// Deaf notes that a member knows no sums, or is not to be waited for until it says something of one.
-func (m *Machine) Deaf(now time.Duration, member ID) {
+// Excuse notes that a member knows no sums, or is not to be waited for until it says something of one.
+func (m *Machine) Excuse(now time.Duration, member ID) {
 	m.now = now
-	if !m.falls(member) {
+	if !m.excuse(member) {
 		return
 	}
 	for _, s := range m.sums() {
@@ -164,10 +164,10 @@ func (m *Machine) Deaf(now time.Duration, member ID) {
 	m.led()
 }
 
-// wakes notes that a member knows sums.
-func (m *Machine) wakes(member ID) {
-	if m.asleep[member] {
-		delete(m.asleep, member)
+// returns notes that a member knows sums.
+func (m *Machine) returns(member ID) {
+	if m.excused[member] {
+		delete(m.excused, member)
 		m.led()
 	}
 }
@@ -223,7 +223,7 @@ func (m *Machine) Broken(now time.Duration, member ID) {
 func (m *Machine) Tick(now time.Duration) {
 	m.now = now
 	for _, s := range m.sums() {
-		if s.own != nil && now-s.own.reported >= m.times.Again {
+		if s.own != nil && now-s.own.reported >= m.times.Retransmit {
 			s.own.report()
 		}
 		if s.lead != nil {
@@ -236,10 +236,10 @@ func (m *Machine) Tick(now time.Duration) {
 	}
 }
 
-// Hear takes a word of a member.
-func (m *Machine) Hear(now time.Duration, from ID, w wire.Sum) {
+// Receive takes a word of a member.
+func (m *Machine) Receive(now time.Duration, from ID, w wire.Sum) {
 	m.now = now
-	m.heard(from, &w)
+	m.received(from, &w)
 }
 
 // Share takes numbers from a member. Data is read only until it returns.
@@ -250,11 +250,11 @@ func (m *Machine) Share(now time.Duration, from ID, share wire.Share) {
 	}
 }
 
-func (m *Machine) heard(from ID, w *wire.Sum) {
+func (m *Machine) received(from ID, w *wire.Sum) {
 	if !m.here(from) {
 		return // it says it again once it is one
 	}
-	m.wakes(from)
+	m.returns(from)
 	s := m.open[w.Name]
 	switch w.Kind {
 	case wire.SumStatus:
@@ -270,11 +270,11 @@ func (m *Machine) heard(from ID, w *wire.Sum) {
 			s.own.absents(from)
 		}
 		if s != nil && s.lead != nil {
-			s.lead.hear(from, w)
+			s.lead.receive(from, w)
 		}
 	case wire.SumPlace, wire.SumVoid, wire.SumCommit, wire.SumFault:
 		if s != nil && s.own != nil {
-			s.own.hear(from, w)
+			s.own.receive(from, w)
 		} else if w.Kind == wire.SumPlace && !m.over.Contains(w.Name) { // that it has left was lost, or came before its status
 			m.tell(from, &wire.Sum{Kind: wire.SumLeft, Name: w.Name, Attempt: w.Attempt})
 		}
@@ -302,7 +302,7 @@ func (m *Machine) status(from ID, w *wire.Sum) {
 	if s.lead == nil {
 		s.lead = newLead(m, w.Name)
 	}
-	s.lead.hear(from, w)
+	s.lead.receive(from, w)
 	m.tidy(s)
 }
 
@@ -348,7 +348,7 @@ func (m *Machine) asked(from ID, w *wire.Sum) {
 // follow takes another's word for who coordinates: where none does, where the one that did
 // says so, and where two sides of a cut had one each, of whom the first in order goes on.
 func (m *Machine) follow(from, leader ID) {
-	if leader == m.Coordinator() || !m.here(leader) || m.asleep[leader] {
+	if leader == m.Coordinator() || !m.here(leader) || m.excused[leader] {
 		return
 	}
 	if m.leader == "" || from == m.leader || m.places[leader] < m.places[m.leader] {
@@ -371,7 +371,7 @@ func (m *Machine) tell(to ID, w *wire.Sum) {
 		m.inward = append(m.inward, w)
 		return
 	}
-	m.out = append(m.out, Outcome{To: to, Word: w})
+	m.out = append(m.out, Outcome{To: to, Message: w})
 }
 
 func (m *Machine) sum(name string) *sum {

@@ -10,13 +10,13 @@ type membership struct {
 	self    ID
 	members []ID // that can be coordinators, in order, this one among them
 	places  map[ID]int
-	asleep  map[ID]bool // that are not waited for, as those whose release knows no sums
+	excused map[ID]bool // that are not waited for, as those whose release knows no sums
 	leader  ID          // that of the last sum that was made, while it is a member
 	group   []ID        // who took part in that, if this member coordinated it
 }
 
 func newMembership(self ID) membership {
-	return membership{self: self, asleep: make(map[ID]bool)}
+	return membership{self: self, excused: make(map[ID]bool)}
 }
 
 // here tells whether one is a member.
@@ -34,18 +34,18 @@ func (m *membership) see(members []ID) {
 	for i, id := range m.members {
 		m.places[id] = i
 	}
-	maps.DeleteFunc(m.asleep, func(id ID, _ bool) bool { return !m.here(id) })
+	maps.DeleteFunc(m.excused, func(id ID, _ bool) bool { return !m.here(id) })
 	if !m.here(m.leader) {
 		m.leader, m.group = "", nil
 	}
 }
 
-// falls has one sleep, and reports whether it did not.
-func (m *membership) falls(member ID) bool {
-	if m.asleep[member] || member == m.self {
+// excuse has one sleep, and reports whether it did not.
+func (m *membership) excuse(member ID) bool {
+	if m.excused[member] || member == m.self {
 		return false
 	}
-	if m.asleep[member] = true; m.leader == member {
+	if m.excused[member] = true; m.leader == member {
 		m.leader, m.group = "", nil
 	}
 	return true
@@ -57,7 +57,7 @@ func (m *membership) Coordinator() ID {
 		return m.leader
 	}
 	for _, id := range m.members {
-		if !m.asleep[id] {
+		if !m.excused[id] {
 			return id
 		}
 	}

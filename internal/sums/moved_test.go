@@ -83,7 +83,7 @@ func TestWhatIsMoved(t *testing.T) {
 	for n := 1; n <= 40; n++ {
 		w := newWorld(t, uint64(n), n)
 		for _, m := range w.members {
-			m.calls = []Call{{Name: "sum 4", Op: Moved, Length: heldLength << (n % 20), Least: n, Patience: time.Minute, Value: float64(n - m.index)}}
+			m.calls = []Call{{Name: "sum 4", Op: Moved, Length: heldLength << (n % 20), Least: n, Timeout: time.Minute, Value: float64(n - m.index)}}
 			w.after(w.upTo(time.Second), m.next)
 		}
 		w.run(time.Minute)

@@ -73,7 +73,7 @@ type moments struct {
 // may let the sum count at any moment. A new term begins with another: no word that was on its
 // way then lets the sum count any more.
 func (p *part) follow() (changed bool) {
-	placed := p.stage != Waiting && p.m.here(p.leader) && !p.m.asleep[p.leader]
+	placed := p.stage != Waiting && p.m.here(p.leader) && !p.m.excused[p.leader]
 	if leader := p.m.Coordinator(); !placed && p.leader != leader {
 		p.leader = leader
 		p.term++
@@ -107,7 +107,7 @@ func (p *part) giveUp() {
 func (p *part) status() *wire.Sum {
 	w := &wire.Sum{
 		Kind: wire.SumStatus, Name: p.Name, Op: uint8(p.Op), Stage: uint8(p.stage), Attempt: p.attempt, Length: p.length(),
-		Least: uint32(p.Least), Patience: uint32(p.Patience.Milliseconds()), Term: p.term, Size: uint32(len(p.Data)), Value: p.Value,
+		Least: uint32(p.Least), Timeout: uint32(p.Timeout.Milliseconds()), Term: p.term, Size: uint32(len(p.Data)), Value: p.Value,
 	}
 	if p.current != nil {
 		w.Rank, w.Next = p.current.progress(), string(p.current.numbers.spoiler)
@@ -159,9 +159,9 @@ func moves(length uint64) uint64 { return 3 * wire.NumberSize * min(length, MaxL
 // limit is for how long a participant waits for a coordinator that is here and brings the sum to
 // no end. One that is honest has ended it by then.
 func (p *part) limit() time.Duration {
-	patience := max(p.Patience, longestWait)
+	patience := max(p.Timeout, longestWait)
 	if s := p.m.open[p.Name]; s != nil && s.lead != nil {
-		patience = max(patience, s.lead.came.patience())
+		patience = max(patience, s.lead.came.timeout())
 	}
 	bytes := moves(p.length())
 	if p.Op == Gather {
@@ -170,8 +170,8 @@ func (p *part) limit() time.Duration {
 	return patience + unanswered + maxStalls*(lasts(p.Op, bytes, len(p.m.members))+time.Duration(len(p.m.members))*standstill)
 }
 
-// hear takes what a coordinator says.
-func (p *part) hear(from ID, w *wire.Sum) {
+// receive takes what a coordinator says.
+func (p *part) receive(from ID, w *wire.Sum) {
 	switch {
 	case from != p.leader: // one that was, or will be: it is told who is, or this one hears of it
 	case w.Kind == wire.SumCommit && w.Term == p.term:
@@ -193,7 +193,7 @@ func (p *part) hear(from ID, w *wire.Sum) {
 func (p *part) place(from ID, w *wire.Sum) {
 	late := w.Attempt == p.attempt || w.Attempt < p.attempt && from == p.placedBy || w.Attempt >= maxAttempt
 	wrong := w.Size == 0 || w.Size > uint32(len(p.m.members)) || !p.distinct(w.Partners) || w.Size == 2 && len(w.Partners) != 1
-	if late || wrong || w.Size == 2 && !p.apart(from, ID(w.Partners[0])) {
+	if late || wrong || w.Size == 2 && !p.secluded(from, ID(w.Partners[0])) {
 		return // it says it again
 	}
 	next := newAttempt(&p.Call, w, p.emit)
@@ -226,21 +226,21 @@ func (p *part) distinct(partners []string) bool {
 	return !strange && len(slices.Compact(all)) == len(partners)+1
 }
 
-// apart tells whether this member may sum with one other alone, which hears its numbers then: not
+// secluded tells whether this member may sum with one other alone, which hears its numbers then: not
 // before all other members have said that they have no part in the sum. What another coordinator
 // says of them is not enough.
-func (p *part) apart(leader, with ID) bool {
+func (p *part) secluded(leader, with ID) bool {
 	if !p.Op.private() || leader == p.m.self || p.m.pair == with {
 		return true
 	}
 	here := slices.DeleteFunc(slices.Clone(p.m.members), func(id ID) bool {
-		return id == p.m.self || id == with || p.m.asleep[id] || p.absent[id]
+		return id == p.m.self || id == with || p.m.excused[id] || p.absent[id]
 	})
 	switch {
 	case len(here) == 0:
 		p.m.pair = with
 		return true
-	case p.m.now-p.asked >= p.m.times.Again: // however often it is told of that place
+	case p.m.now-p.asked >= p.m.times.Retransmit: // however often it is told of that place
 		p.asked = p.m.now
 		for _, id := range here {
 			p.m.tell(id, &wire.Sum{Kind: wire.SumAsk, Name: p.Name, Stage: 1})
@@ -255,7 +255,7 @@ func (p *part) absents(id ID) {
 	if p.absent == nil {
 		p.absent = make(map[ID]bool)
 	}
-	p.absent[id] = p.m.now-p.began >= min(p.Patience, longestWait)
+	p.absent[id] = p.m.now-p.began >= min(p.Timeout, longestWait)
 }
 
 func (p *part) emit(o Outcome) { p.m.out = append(p.m.out, o) }

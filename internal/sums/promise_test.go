@@ -28,12 +28,12 @@ func (s *solo) here(before ...ID) {
 
 func (s *solo) hears(from ID, kind wire.SumKind, w wire.Sum) {
 	w.Kind, w.Name = kind, "x"
-	s.Hear(s.now, from, w)
+	s.Receive(s.now, from, w)
 }
 
 // holds has the member call, and be placed alone by one, so that it holds the sum of attempt 7.
 func (s *solo) holds(by ID) {
-	s.Call(s.now, Call{Name: "x", Vector: []float64{1}, Patience: time.Second})
+	s.Call(s.now, Call{Name: "x", Vector: []float64{1}, Timeout: time.Second})
 	s.hears(by, wire.SumPlace, wire.Sum{Attempt: 7, Size: 1})
 	if s.told(by, wire.SumStatus).Stage != uint8(Holding) {
 		s.t.Fatal("it holds nothing")
@@ -48,8 +48,8 @@ func (s *solo) told(to ID, kind wire.SumKind) *wire.Sum {
 		if o.Result != nil {
 			s.t.Fatalf("it has a result: %+v", *o.Result)
 		}
-		if o.To == to && o.Word != nil {
-			last = o.Word
+		if o.To == to && o.Message != nil {
+			last = o.Message
 		}
 	}
 	if last != nil && last.Kind != kind {
@@ -190,13 +190,13 @@ func TestACoordinatorAsksItself(t *testing.T) {
 	s := newSolo(t, "z")
 	s.holds("z")
 	s.View(0, []ID{s.self, "n", "z"})
-	s.hears("n", wire.SumStatus, wire.Sum{Length: 1, Patience: 1000, Question: 1})
+	s.hears("n", wire.SumStatus, wire.Sum{Length: 1, Timeout: 1000, Question: 1})
 	s.hears("z", wire.SumNone, wire.Sum{Question: 1})
 	s.now += 2 * time.Second
 	s.Tick(s.now)
 	for _, o := range s.Outcomes() {
-		if k := o.Word.Kind; k == wire.SumPlace || k == wire.SumStatus && o.To != "z" {
-			t.Fatalf("%s is told %+v", o.To, o.Word)
+		if k := o.Message.Kind; k == wire.SumPlace || k == wire.SumStatus && o.To != "z" {
+			t.Fatalf("%s is told %+v", o.To, o.Message)
 		}
 	}
 	s.hears("z", wire.SumLeader, wire.Sum{Next: string(s.self)})

@@ -144,7 +144,7 @@ func failed(t *testing.T, calls ...Call) (errs []error) {
 }
 
 func TestWhatCannotBeSummedFailsForAll(t *testing.T) {
-	a := Call{Name: "x", Vector: make([]float64, 3), Patience: time.Second}
+	a := Call{Name: "x", Vector: make([]float64, 3), Timeout: time.Second}
 	longer, other, more := a, a, a
 	longer.Vector = make([]float64, 4)
 	other.Op = Max
@@ -168,7 +168,7 @@ func TestWhatCannotBeSummedFailsForAll(t *testing.T) {
 func TestWhoComesLateIsTold(t *testing.T) {
 	w := newWorld(t, 1, 3)
 	for _, m := range w.members {
-		m.calls = []Call{{Name: "x", Vector: []float64{1}, Patience: time.Second}}
+		m.calls = []Call{{Name: "x", Vector: []float64{1}, Timeout: time.Second}}
 		if m.index == 2 {
 			w.after(10*time.Second, m.next)
 		} else {
@@ -189,7 +189,7 @@ func TestWhoComesLateIsTold(t *testing.T) {
 func TestWhoThawsHearsWhyItWasLeftOut(t *testing.T) {
 	w := newWorld(t, 1, 4)
 	for _, m := range w.members {
-		m.calls = []Call{{Name: "x", Vector: make([]float64, 100), Patience: time.Second}}
+		m.calls = []Call{{Name: "x", Vector: make([]float64, 100), Timeout: time.Second}}
 		w.after(0, m.next)
 	}
 	freeze := func(frozen bool) {
@@ -217,7 +217,7 @@ func TestWhoThawsHearsWhyItWasLeftOut(t *testing.T) {
 func TestWhoGivesUpIsLeftOut(t *testing.T) {
 	w := newWorld(t, 1, 3)
 	for _, m := range w.members[:2] {
-		m.calls = []Call{{Name: "x", Vector: []float64{1}, Patience: 5 * time.Second}}
+		m.calls = []Call{{Name: "x", Vector: []float64{1}, Timeout: 5 * time.Second}}
 		w.after(0, m.next)
 	}
 	w.after(time.Second, func() { w.members[0].Cancel(w.now, "x"); w.members[0].settle() })
@@ -272,7 +272,7 @@ func TestASideOfACutGoesOn(t *testing.T) {
 		for _, m := range w.members {
 			for i := range 2 {
 				call := callOf(m, i, 100)
-				call.Least, call.Patience = 3, 3*time.Second
+				call.Least, call.Timeout = 3, 3*time.Second
 				m.calls = append(m.calls, call)
 			}
 			side := func(other ID) bool { return (slices.Index(w.members[0].all(), other) < 3) == (m.index < 3) }
@@ -297,7 +297,7 @@ func TestManyMembersFarApart(t *testing.T) {
 	w.delay = 400 * time.Millisecond
 	for _, m := range w.members {
 		m.calls = []Call{callOf(m, 0, 1)}
-		m.calls[0].Patience = time.Minute
+		m.calls[0].Timeout = time.Minute
 		w.after(0, m.next)
 	}
 	w.run(time.Hour)

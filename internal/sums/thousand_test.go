@@ -13,7 +13,7 @@ func thousand(t *testing.T, length int) *world {
 	w := newWorld(t, 1, 1000)
 	w.delay, w.constant = 20*time.Millisecond, true
 	for _, m := range w.members {
-		m.calls = []Call{{Name: "x", Vector: make([]float64, length), Least: 1, Patience: time.Minute}}
+		m.calls = []Call{{Name: "x", Vector: make([]float64, length), Least: 1, Timeout: time.Minute}}
 		for k := range length {
 			m.calls[0].Vector[k] = float64(m.index)
 		}
@@ -47,11 +47,11 @@ func BenchmarkACoordinatorHears(b *testing.B) {
 	}
 	m.View(0, ids)
 	for _, id := range ids[1:1023] {
-		m.Hear(0, id, wire.Sum{Kind: wire.SumStatus, Name: "x", Length: 8})
+		m.Receive(0, id, wire.Sum{Kind: wire.SumStatus, Name: "x", Length: 8})
 	}
 	b.ReportAllocs()
 	for i := 0; b.Loop(); i++ {
-		m.Hear(0, ids[1+i%1022], wire.Sum{Kind: wire.SumStatus, Name: "x", Length: 8})
+		m.Receive(0, ids[1+i%1022], wire.Sum{Kind: wire.SumStatus, Name: "x", Length: 8})
 		m.Outcomes()
 	}
 }

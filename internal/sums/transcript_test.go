@@ -35,7 +35,7 @@ func TestTranscript(t *testing.T) {
 	}
 	for _, m := range w.members {
 		m.lie = tells
-		m.calls = []Call{{Name: "x", Vector: []float64{1, 10, 100, 1000}, Least: 1, Patience: time.Minute}}
+		m.calls = []Call{{Name: "x", Vector: []float64{1, 10, 100, 1000}, Least: 1, Timeout: time.Minute}}
 		w.after(0, m.next)
 	}
 	w.run(time.Minute)
@@ -56,7 +56,7 @@ func described(o Outcome) string {
 	if s := o.Share; s != nil {
 		return fmt.Sprintf("SHARE of step %d: %v", s.Step, s.Values)
 	}
-	w := o.Word
+	w := o.Message
 	switch w.Kind {
 	case wire.SumStatus:
 		return fmt.Sprintf("STATUS %s, term %d, %d steps taken, answer to %d", [...]string{"waiting", "placed", "holding"}[w.Stage], w.Term, w.Rank/stepTold, w.Question)

@@ -195,7 +195,7 @@ func (w *world) carry(from *member, o Outcome) {
 	}
 	w.free[lane] = at
 	if w.trace {
-		w.t.Logf("%v %s to %s: %+v %+v", w.now, from.self, to.self, o.Word, o.Share)
+		w.t.Logf("%v %s to %s: %+v %+v", w.now, from.self, to.self, o.Message, o.Share)
 	}
 	w.after(at-w.now, func() {
 		if from.dead && w.rand.IntN(2) == 0 {
@@ -212,7 +212,7 @@ func payloadOf(o Outcome) []byte {
 	if o.Share != nil {
 		return o.Share.Append(nil)
 	}
-	return o.Word.Append(nil)
+	return o.Message.Append(nil)
 }
 
 func (m *member) take(from ID, share bool, payload []byte) {
@@ -227,7 +227,7 @@ func (m *member) take(from ID, share bool, payload []byte) {
 		if err := word.Decode(payload); err != nil {
 			m.world.t.Fatal(err)
 		}
-		m.Hear(m.world.now, from, word)
+		m.Receive(m.world.now, from, word)
 	}
 	m.settle()
 }
@@ -256,7 +256,7 @@ func callOf(m *member, i, length int) Call {
 	for k := range vector {
 		vector[k] = float64(uint64(1) << m.index)
 	}
-	call := Call{Name: fmt.Sprintf("sum %d", i), Vector: vector, Least: 1, Patience: 10 * time.Second}
+	call := Call{Name: fmt.Sprintf("sum %d", i), Vector: vector, Least: 1, Timeout: 10 * time.Second}
 	switch i % 5 {
 	case 4:
 		call.Op, call.Length, call.Value, call.Vector = Moved, heldLength, float64(m.index), nil

@@ -67,8 +67,8 @@ type Config struct {
 // Proceed and Rest. Update, Save, Finish and Close may be called by others meanwhile, Update
 // by one at a time.
 type Trainer struct {
-	config Config
-	apart  *apart // what it holds changes while the steps are held
+	config   Config
+	excluded *excluded // what it holds changes while the steps are held
 
 	x, grad tensor.Vector // of the step in the making
 	model   uint64        // replacements of the model taken into account; changes while the steps are held
@@ -82,7 +82,7 @@ type Trainer struct {
 // New makes a trainer, and gives the replica the buffers that the machine needs.
 func New(config Config) *Trainer {
 	n := config.Replica.Len()
-	t := &Trainer{config: config, apart: newApart(config.Replica.Layout()), x: make(tensor.Vector, n)}
+	t := &Trainer{config: config, excluded: newExcluded(config.Replica.Layout()), x: make(tensor.Vector, n)}
 	if !config.Lent {
 		t.grad = make(tensor.Vector, n)
 	}
@@ -147,7 +147,7 @@ func (t *Trainer) Gradient(now time.Duration, loss float64, samples int) (collec
 	step.Waited = waited
 	length := 0.0
 	if t.measures() {
-		length = t.apart.norm(t.grad)
+		length = t.excluded.norm(t.grad)
 	}
 	return t.made(now, step, length, 1), nil
 }
@@ -156,7 +156,7 @@ func (t *Trainer) Gradient(now time.Duration, loss float64, samples int) (collec
 // at once: no update of the machine's would, at a worker of a server.
 func (t *Trainer) hand(step Step) (collective.Event, error) {
 	step.Samples = max(step.Samples, 1)
-	counted := t.apart.takeLocal(t.grad, t.x)
+	counted := t.excluded.takeLocal(t.grad, t.x)
 	if err := t.config.Replica.PutGradient(t.grad, float64(step.Samples)); err != nil {
 		return collective.Event{}, t.fault("%w", err)
 	}
@@ -198,7 +198,7 @@ func (t *Trainer) Trade(now time.Duration, x, base tensor.Vector, made Made) (co
 	case base == nil:
 		step.Waited, err = t.add(x, t.model)
 		if t.measures() {
-			length = t.apart.norm(x)
+			length = t.excluded.norm(x)
 		}
 	case t.closed || t.over:
 		return collective.Event{}, t.late()
@@ -211,7 +211,7 @@ func (t *Trainer) Trade(now time.Duration, x, base tensor.Vector, made Made) (co
 			return collective.Event{}, t.fault("%w; nothing was added", &notTakenError{err})
 		}
 		if t.measures() {
-			length = t.apart.distance(t.grad, base)
+			length = t.excluded.distance(t.grad, base)
 		}
 		step.Waited = trade.AddHeld(r)
 	}
@@ -296,12 +296,12 @@ func (t *Trainer) Update(a collective.Action, mean, x tensor.Vector) error {
 func (t *Trainer) optimize(grad, x tensor.Vector, rate float64, share float32, model uint64) (waited time.Duration, err error) {
 	t.config.Replica.Hold()
 	defer t.config.Replica.Release()
-	t.apart.hide(grad, x)
+	t.excluded.hide(grad, x)
 	t.config.Optimizer.Delta(grad, x, rate)
 	if share > 0 {
 		tensor.Scale(grad, share)
 	}
-	t.apart.restore(grad)
+	t.excluded.restore(grad)
 	waited, err = t.add(grad, model)
 	if errors.Is(err, optim.ErrNotFinite) {
 		t.forget() // its state holds what made the step so
@@ -313,7 +313,7 @@ func (t *Trainer) optimize(grad, x tensor.Vector, rate float64, share float32, m
 // take the model after it. The steps are held.
 func (t *Trainer) add(delta tensor.Vector, model uint64) (waited time.Duration, err error) {
 	switch r := t.config.Replica; {
-	case !tensor.Finite(delta) || r.Believed(delta) != nil:
+	case !tensor.Finite(delta) || r.Plausible(delta) != nil:
 		return 0, t.fault("%w, or so long that nobody would take the model: lower the learning rate; it was not applied", optim.ErrNotFinite)
 	case t.closed || t.over:
 		return 0, t.late()

@@ -26,7 +26,7 @@ func packs(t testing.TB) map[Type]func() {
 		TypeProof:        func() { packInto(t, buf, Proof{}) },
 		TypeStateRequest: func() { packInto(t, buf, StateRequest{Run: text}) },
 		TypeManifest: func() {
-			packInto(t, buf, Manifest{Run: text, Donor: text, Signature: codecs, Steps: number, Values: 1, SliceLen: 1})
+			packInto(t, buf, Manifest{Run: text, Server: text, Signature: codecs, Steps: number, Values: 1, SliceLen: 1})
 		},
 		TypeStateHashes: func() { packInto(t, buf, StateHashes{Signature: codecs, Hashes: hashes}) },
 		TypeStateWant:   func() { packInto(t, buf, StateWant{First: indices[0], Count: 1}) },

@@ -81,7 +81,7 @@ func drawMessage(t *rapid.T) Message {
 		func() Message {
 			length := sliceLen.Draw(t, "slice length")
 			return Manifest{
-				Run: drawText(t, 1, MaxRunName), Layout: drawHash(t), Donor: drawText(t, 1, MaxPeerName), Incarnation: number("incarnation"),
+				Run: drawText(t, 1, MaxRunName), Layout: drawHash(t), Server: drawText(t, 1, MaxPeerName), Incarnation: number("incarnation"),
 				Steps: number("steps"), FlockSteps: number("flock"), SliceLen: length,
 				Values:    rapid.Uint64Range(1, uint64(length)*math.MaxUint32).Draw(t, "values"),
 				Signature: rapid.SliceOfN(rapid.Byte(), 1, MaxSignature).Draw(t, "signature"),
@@ -123,7 +123,7 @@ func drawMessage(t *rapid.T) Message {
 			return Sum{
 				Kind: SumKind(rapid.Uint8Range(1, uint8(lastSumKind)).Draw(t, "sum's kind")), Op: rapid.Uint8().Draw(t, "op"),
 				Stage: rapid.Uint8().Draw(t, "stage"), Name: drawText(t, 1, MaxSumName), Attempt: number("attempt"), Length: number("length"),
-				Least: rapid.Uint32().Draw(t, "least"), Patience: rapid.Uint32().Draw(t, "patience"), Term: rapid.Uint32().Draw(t, "term"),
+				Least: rapid.Uint32().Draw(t, "least"), Timeout: rapid.Uint32().Draw(t, "patience"), Term: rapid.Uint32().Draw(t, "term"),
 				Question: rapid.Uint32().Draw(t, "question"),
 				Rank:     rapid.Uint32Range(0, size-1).Draw(t, "rank"), Size: size,
 				Next: drawText(t, 0, maxID), Detail: drawText(t, 0, maxWhy), Partners: partners,
@@ -175,7 +175,7 @@ func TestLargestMessages(t *testing.T) {
 		Record{Signed: make([]byte, MaxSigned)},
 		StateRequest{Run: run},
 		Manifest{
-			Run: run, Donor: strings.Repeat("p", MaxPeerName), Signature: make([]byte, MaxSignature),
+			Run: run, Server: strings.Repeat("p", MaxPeerName), Signature: make([]byte, MaxSignature),
 			Values: MaxSliceLen * math.MaxUint32, SliceLen: MaxSliceLen,
 		},
 		StateWant{First: math.MaxUint32 - MaxWanted, Count: MaxWanted},
@@ -203,7 +203,7 @@ func TestFieldsOutOfBounds(t *testing.T) {
 		return m
 	}
 	manifest := func(edit func(*Manifest)) Manifest {
-		m := Manifest{Run: "digits", Donor: "donor", Signature: []byte{1}, Values: 1, SliceLen: 1}
+		m := Manifest{Run: "digits", Server: "donor", Signature: []byte{1}, Values: 1, SliceLen: 1}
 		edit(&m)
 		return m
 	}
@@ -248,9 +248,9 @@ func TestFieldsOutOfBounds(t *testing.T) {
 		"manifest, large slices":     manifest(func(m *Manifest) { m.SliceLen = MaxSliceLen + 1 }),
 		"manifest, too many slices":  manifest(func(m *Manifest) { m.Values = 1 << 32 }),
 		"manifest, numbers overflow": manifest(func(m *Manifest) { m.Values, m.SliceLen = math.MaxUint64, MaxSliceLen }),
-		"manifest, no donor":         manifest(func(m *Manifest) { m.Donor = "" }),
-		"manifest, long donor":       manifest(func(m *Manifest) { m.Donor = strings.Repeat("p", MaxPeerName+1) }),
-		"manifest, donor with a tab": manifest(func(m *Manifest) { m.Donor = "a\tb" }),
+		"manifest, no donor":         manifest(func(m *Manifest) { m.Server = "" }),
+		"manifest, long donor":       manifest(func(m *Manifest) { m.Server = strings.Repeat("p", MaxPeerName+1) }),
+		"manifest, donor with a tab": manifest(func(m *Manifest) { m.Server = "a\tb" }),
 		"manifest, no run":           manifest(func(m *Manifest) { m.Run = "" }),
 		"manifest, no signature":     manifest(func(m *Manifest) { m.Signature = nil }),
 		"manifest, long signature":   manifest(func(m *Manifest) { m.Signature = make([]byte, MaxSignature+1) }),
@@ -305,7 +305,7 @@ func TestDecodedMessagesOwnTheirMemory(t *testing.T) {
 		Status{Slices: []uint32{1, 2}},
 		Record{Signed: []byte{1, 2}},
 		StateRequest{Run: "digits"},
-		Manifest{Run: "digits", Donor: "donor", Signature: []byte{1, 2}, Values: 1, SliceLen: 1},
+		Manifest{Run: "digits", Server: "donor", Signature: []byte{1, 2}, Values: 1, SliceLen: 1},
 	} {
 		payload := want.Append(nil)
 		got, err := messageDecoders()[want.Type()](payload)

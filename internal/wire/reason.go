@@ -36,8 +36,8 @@ const (
 	// ReasonAdmission: the asking peer is not on the other's list, or has not shown
 	// that it knows the run's key.
 	ReasonAdmission Reason = 11
-	// ReasonNewcomer: the peer has no model to give yet: it is copying one itself.
-	ReasonNewcomer Reason = 12
+	// ReasonJoining: the peer has no model to give yet: it is copying one itself.
+	ReasonJoining Reason = 12
 	// ReasonOperator: the peer heeds another operator than the one whose message it
 	// was sent, or none.
 	ReasonOperator Reason = 13
@@ -63,7 +63,7 @@ var reasons = [256]struct {
 	ReasonClosing:    {"closing", false, "Nothing to do if the run is over; otherwise join a peer that is still running."},
 	ReasonProtocol:   {"protocol", false, "Report it with the logs of both peers: one of them has a defect, or something between them alters the bytes."},
 	ReasonAdmission:  {"admission", true, "Have this peer's id added to the allowlist of the other peers, or give all peers the same run key."},
-	ReasonNewcomer:   {"newcomer", false, "Nothing to do: other members are asked, and this one again later."},
+	ReasonJoining:    {"newcomer", false, "Nothing to do: other members are asked, and this one again later."},
 	ReasonOperator:   {"operator", true, "Start every peer of the run with the id of the same operator, and sign with the key that belongs to it."},
 	ReasonRound:      {"round", false, "Nothing to do: the peer that is behind catches up; if this persists, check that all peers run the same strategy and see the same members."},
 }

@@ -60,11 +60,11 @@ func (m *StateRequest) fields(c Coder) Coder {
 // sender gives slices, in STATE-SLICE frames whose payloads are raw little-endian
 // float32 values, with their hashes in STATE-HASHES frames.
 type Manifest struct {
-	// Run and Layout are those of the run, Donor is the id of the sender, and
+	// Run and Layout are those of the run, Server is the id of the sender, and
 	// Incarnation its life.
 	Run         string
 	Layout      [32]byte
-	Donor       string
+	Server      string
 	Incarnation uint64
 	// Steps is the number of gradient steps behind the frozen copy.
 	Steps uint64
@@ -76,7 +76,7 @@ type Manifest struct {
 	// SliceLen is the number of values in every slice but the last, which has the
 	// rest: 1 to MaxSliceLen.
 	SliceLen uint32
-	// Signature is the donor's, of Statement; 1 to MaxSignature bytes.
+	// Signature is the state server's, of Statement; 1 to MaxSignature bytes.
 	Signature []byte
 }
 
@@ -92,11 +92,11 @@ func (m Manifest) Slices() uint64 {
 // Type is TypeManifest.
 func (Manifest) Type() Type { return TypeManifest }
 
-// statement is what the text begins with that a donor signs, so that the
+// statement is what the text begins with that a state server signs, so that the
 // signature of one thing cannot be passed off as that of another.
 const statement = "murmuration state manifest 1\x00"
 
-// Statement appends what the donor signs to dst: a constant text and everything
+// Statement appends what the state server signs to dst: a constant text and everything
 // that the message says but the signature.
 func (m Manifest) Statement(dst []byte) []byte {
 	return m.signed(writer(append(dst, statement...))).out
@@ -117,7 +117,7 @@ func (m *Manifest) Decode(payload []byte) error {
 	return c.Finish()
 }
 
-// signed are the fields that the donor signs.
+// signed are the fields that the state server signs.
 func (m *Manifest) signed(c Coder) Coder {
 	c.Fixed(m.Layout[:])
 	c.uint64s(&m.Incarnation, &m.Steps, &m.FlockSteps)
@@ -127,7 +127,7 @@ func (m *Manifest) signed(c Coder) Coder {
 	if c.sliceLen(&m.SliceLen); m.Slices() > math.MaxUint32 {
 		c.Fault("%d values make more slices than can be numbered", m.Values)
 	}
-	c.Text(&m.Donor, 1, MaxPeerName)
+	c.Text(&m.Server, 1, MaxPeerName)
 	c.run(&m.Run)
 	return c
 }
@@ -165,7 +165,7 @@ func (m *StateWant) fields(c Coder) Coder {
 
 // StateHashes comes before the slices that a StateWant asks for, with their hashes.
 type StateHashes struct {
-	// Signature is the donor's, of Statement; 1 to MaxSignature bytes.
+	// Signature is the state server's, of Statement; 1 to MaxSignature bytes.
 	Signature []byte
 	// Hashes are the SHA-256 of consecutive slices, one after the other: 1 to
 	// MaxWanted. The frame's header has the index of the first.
@@ -175,10 +175,10 @@ type StateHashes struct {
 // Type is TypeStateHashes.
 func (StateHashes) Type() Type { return TypeStateHashes }
 
-// hashesStatement is what the text begins with that a donor signs.
+// hashesStatement is what the text begins with that a state server signs.
 const hashesStatement = "murmuration state hashes 1\x00"
 
-// Statement appends what the donor signs to dst: a constant text, the SHA-256 of the
+// Statement appends what the state server signs to dst: a constant text, the SHA-256 of the
 // manifest's payload, the index of the first slice, and the hashes.
 func (m StateHashes) Statement(dst []byte, manifest [HashSize]byte, first uint32) []byte {
 	dst = append(append(dst, hashesStatement...), manifest[:]...)

@@ -86,7 +86,7 @@ type Sum struct {
 	Length uint64
 	// Least is how many participants there have to be, and Patience for how many
 	// milliseconds those are waited for that have not come.
-	Least, Patience uint32
+	Least, Timeout uint32
 	// Term counts the coordinators that a participant has told where it is. A coordinator repeats
 	// it in COMMIT, which is void once the participant has told another.
 	Term uint32
@@ -123,7 +123,7 @@ func (m *Sum) fields(c Coder) Coder {
 	c.Text(&m.Name, 1, MaxSumName)
 	c.uint64s(&m.Attempt, &m.Length)
 	c.Uint32(&m.Least)
-	c.Uint32(&m.Patience)
+	c.Uint32(&m.Timeout)
 	c.Uint32(&m.Term)
 	c.Uint32(&m.Question)
 	c.Uint32(&m.Rank)

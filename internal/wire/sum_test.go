@@ -23,7 +23,7 @@ func sumVectors() []vector {
 	return []vector{
 		{
 			name: "sum-status", about: "a participant in the sum of 1,000 numbers waits for a place, with four or more, for a minute",
-			message: Sum{Kind: SumStatus, Name: "fit/12", Attempt: 0x30001, Length: 1000, Least: 4, Patience: 60000, Term: 1},
+			message: Sum{Kind: SumStatus, Name: "fit/12", Attempt: 0x30001, Length: 1000, Least: 4, Timeout: 60000, Term: 1},
 			parts: append(append(head("1, status", "0, sum", "0, waiting"), []part{
 				{8, "attempt, the last that it had a place in: 0x30001"}, {8, "length: 1000"}, {4, "least: 4"}, {4, "patience: 60000 ms"}, {4, "term: 1"}, {4, "question"},
 				{4, "rank"}, {4, "size"},

@@ -173,7 +173,7 @@ func vectors() []vector {
 		{
 			name: "manifest", about: "its answer: 203,530 values in 13 slices",
 			message: Manifest{
-				Run: "digits", Layout: layoutHash(), Donor: "12D3KooW", Incarnation: 2, Steps: 1040, FlockSteps: 4160,
+				Run: "digits", Layout: layoutHash(), Server: "12D3KooW", Incarnation: 2, Steps: 1040, FlockSteps: 4160,
 				Values: 203530, SliceLen: 16384, Signature: []byte{0xaa, 0xbb, 0xcc},
 			},
 			parts: append(append([]part{

@@ -108,9 +108,9 @@ type reply struct {
 	Refused *Refusal `json:"error,omitempty"`
 }
 
-// standing is how the run is, as several answers tell it.
-type standing struct {
-	Quantum    int     `json:"quantum"`
+// status is how the run is, as several answers tell it.
+type status struct {
+	Interval   int     `json:"quantum"`
 	Progress   float64 `json:"progress"`
 	Steps      uint64  `json:"steps"`
 	FlockSteps uint64  `json:"flock_steps"`
@@ -128,7 +128,7 @@ type welcome struct {
 	Addresses []string `json:"addresses"`
 	Values    int      `json:"values"`
 	Start     string   `json:"start"`
-	standing
+	status
 }
 
 // committed answers commit, merge and leave.
@@ -137,7 +137,7 @@ type committed struct {
 	Added  bool  `json:"added"`
 	Merged bool  `json:"merged"`
 	Waited int64 `json:"waited_us"`
-	standing
+	status
 }
 
 // saved answers save.

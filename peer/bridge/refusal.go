@@ -7,7 +7,7 @@ import (
 	"github.com/seed-97356399/murmuration/peer"
 	"github.com/seed-97356399/murmuration/peer/description"
 	"github.com/seed-97356399/murmuration/peer/optim"
-	"github.com/seed-97356399/murmuration/peer/seam"
+	"github.com/seed-97356399/murmuration/peer/transport"
 )
 
 // Codes of refusals: what happened. docs/BRIDGE.md tells each.
@@ -59,7 +59,7 @@ func refusalOf(err error) *Refusal {
 	if r, ok := errors.AsType[*Refusal](err); ok {
 		return r
 	}
-	if r, ok := errors.AsType[*seam.RefusedError](err); ok {
+	if r, ok := errors.AsType[*transport.RefusedError](err); ok {
 		return refuse(CodeRun, r.Remedy, "%v", err).ends()
 	}
 	if _, ok := errors.AsType[*description.MismatchError](err); ok {

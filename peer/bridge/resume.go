@@ -6,8 +6,8 @@ import (
 
 	"github.com/seed-97356399/murmuration/peer"
 	"github.com/seed-97356399/murmuration/peer/control"
-	"github.com/seed-97356399/murmuration/peer/seam"
 	"github.com/seed-97356399/murmuration/peer/stats"
+	"github.com/seed-97356399/murmuration/peer/transport"
 )
 
 // resume is what a trainer keeps of each answer and gives to the next bridge, should its own die:
@@ -27,7 +27,7 @@ const maxResumed = 4
 
 // partnersOf are some members that can be reached: those after the peer itself in the order of
 // ids, so that the peers of a flock name different ones.
-func partnersOf(members []control.Member, self seam.PeerID) (partners []peer.Partner) {
+func partnersOf(members []control.Member, self transport.PeerID) (partners []peer.Partner) {
 	at := slices.IndexFunc(members, func(m control.Member) bool { return m.ID == self })
 	for i := range members {
 		m := members[(at+1+i)%len(members)]

@@ -31,7 +31,7 @@ type session struct {
 	memory   *memory
 	base     tensor.Vector // what was last handed over
 	rounding rounding
-	quantum  quantum
+	interval commitInterval
 	since    time.Time // when the last answer was given
 	closed   bool      // the peer has left its run
 	met      bool      // another member was there
@@ -153,7 +153,7 @@ func (s *session) hello(ctx context.Context, q request) (any, error) {
 	}
 	answer := welcome{
 		reply: reply{OK: true}, Version: Version, Peer: string(s.peer.Self()), Addresses: s.peer.JoinAddresses(),
-		Values: layout.Len(), Start: s.start(q.Join), standing: s.standing(),
+		Values: layout.Len(), Start: s.start(q.Join), status: s.status(),
 	}
 	answer.Over = answer.Over || over
 	return answer, nil
@@ -190,7 +190,7 @@ func (s *session) begin(ctx context.Context, q request, layout *tensor.Layout, m
 // start tells how this peer came to its model.
 func (s *session) start(join []string) string {
 	switch state := s.peer.Stats().State; {
-	case state.Donors > 0:
+	case state.Servers > 0:
 		return "copied"
 	case state.Kept:
 		return "resumed"
@@ -231,8 +231,8 @@ func (s *session) commit(ctx context.Context, q request) (any, error) {
 		answer.Added = made.Steps == 0 || s.peer.Stats().Steps > before
 	}
 	took := time.Since(began)
-	s.quantum.committed(made.Steps, began.Sub(s.since), took, time.Duration(q.Spent)*time.Microsecond)
-	answer.Waited, answer.standing = took.Microseconds(), s.standing()
+	s.interval.committed(made.Steps, began.Sub(s.since), took, time.Duration(q.Spent)*time.Microsecond)
+	answer.Waited, answer.status = took.Microseconds(), s.status()
 	return answer, nil
 }
 
@@ -266,15 +266,15 @@ func (s *session) joined(now stats.Peer) bool {
 	return s.met
 }
 
-// standing is how the run is now.
-func (s *session) standing() standing {
+// status is how the run is now.
+func (s *session) status() status {
 	stats := s.peer.Stats()
 	left := uint64(0)
 	if stats.Target > 0 {
 		left = max(stats.Target, stats.FlockSteps+1) - stats.FlockSteps
 	}
-	return standing{
-		Quantum: s.quantum.steps(left, stats.Members), Progress: stats.Progress, Steps: stats.Steps,
+	return status{
+		Interval: s.interval.steps(left, stats.Members), Progress: stats.Progress, Steps: stats.Steps,
 		FlockSteps: stats.FlockSteps, Members: stats.Members, Joined: s.joined(stats), Over: stats.Over,
 		Resume: resume{Seed: s.key.Seed(), Incarnation: stats.Incarnation, Age: stats.Age, FlockSteps: stats.FlockSteps, Own: stats.Steps, Partners: partnersOf(s.peer.Members(), s.peer.Self())},
 	}
@@ -290,7 +290,7 @@ func (s *session) save(path string) (any, error) {
 
 // merge has the peer leave the run, in good order, and hands over the model it ends with.
 func (s *session) merge() (any, error) {
-	answer := committed{reply: reply{OK: true}, standing: s.standing()}
+	answer := committed{reply: reply{OK: true}, status: s.status()}
 	if !s.closed {
 		s.closed = true
 		if err := s.peer.Close(); err != nil {

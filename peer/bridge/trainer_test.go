@@ -82,17 +82,17 @@ func (w world) with(t testing.TB, name string, file *os.File, initial tensor.Vec
 
 // place is a peer's in the network.
 func (w world) place(t testing.TB, name, run string) peer.Network {
-	transport, err := w.network.Transport(name)
+	tr, err := w.network.Transport(name)
 	if err != nil {
 		t.Error(err)
 		return peer.Network{}
 	}
-	t.Cleanup(func() { transport.Close() })
-	membership, err := w.network.Membership(transport, run)
+	t.Cleanup(func() { tr.Close() })
+	membership, err := w.network.Membership(tr, run)
 	if err != nil {
 		t.Error(err)
 	}
-	return peer.Network{Transport: transport, Membership: membership}
+	return peer.Network{Transport: tr, Membership: membership}
 }
 
 // write puts values into the memory, and read gets them.

@@ -73,7 +73,7 @@ func TestQuantum(t *testing.T) {
 		{"the run's end", time.Millisecond, 100 * time.Millisecond, 100, 4, 25},
 		{"the very end", time.Millisecond, 100 * time.Millisecond, 3, 4, 1},
 	} {
-		var q quantum
+		var q commitInterval
 		if c.name != "nothing is known" {
 			for range 20 { // it grows slowly
 				q.committed(10, 10*c.step, c.commit, 0)
@@ -87,7 +87,7 @@ func TestQuantum(t *testing.T) {
 
 // TestQuantumOfAWayThatIsLong: what a commit takes the trainer on its way to the bridge and back counts.
 func TestQuantumOfAWayThatIsLong(t *testing.T) {
-	var q quantum
+	var q commitInterval
 	for range 50 { // ten steps of 1 ms, a commit of 1 ms, and a way of 3 ms
 		q.committed(10, 13*time.Millisecond, time.Millisecond, 4*time.Millisecond)
 	}
@@ -105,7 +105,7 @@ func TestStallsMoveTheQuantumLittle(t *testing.T) {
 		random := rand.New(rand.NewPCG(seed, 31))
 		about := func(d time.Duration) time.Duration { return time.Duration(float64(d) * (0.9 + 0.2*random.Float64())) }
 		stalls := random.Perm(30)[:3] // of a commit, the work, the way
-		var q quantum
+		var q commitInterval
 		spent, greatest := time.Duration(0), 0
 		for n := range 120 { // undisturbed at first, and in the end
 			steps := q.steps(0, 4)
@@ -138,7 +138,7 @@ func TestStallsMoveTheQuantumLittle(t *testing.T) {
 // TestStepsThatBecomeSlow: of steps that take a hundred times as long from one to the next, the quantum
 // in hand is done (a second's work before, 100 s now); after it the trainer is heard of soon.
 func TestStepsThatBecomeSlow(t *testing.T) {
-	var q quantum
+	var q commitInterval
 	step, away := 4500*time.Microsecond, []time.Duration(nil)
 	for n := range 90 {
 		if n == 60 {
@@ -158,7 +158,7 @@ func TestStepsThatBecomeSlow(t *testing.T) {
 // TestABusyMachine: where each commit takes half a second, all of it waiting for a processor, a trainer
 // is still heard of after a few seconds' work.
 func TestABusyMachine(t *testing.T) {
-	var q quantum
+	var q commitInterval
 	for range 100 {
 		steps := q.steps(0, 1)
 		q.committed(steps, time.Duration(steps)*2*time.Millisecond, 500*time.Millisecond, 0)

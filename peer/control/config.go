@@ -10,7 +10,7 @@ import (
 	"unicode"
 
 	"github.com/seed-97356399/murmuration/internal/wire"
-	"github.com/seed-97356399/murmuration/peer/seam"
+	"github.com/seed-97356399/murmuration/peer/transport"
 )
 
 const (
@@ -37,7 +37,7 @@ type Config struct {
 	// Operator is the id of who may pause, resume and stop the run and change its
 	// schedule, the same for all peers; see Operator, the type. Empty is nobody:
 	// control messages are then refused.
-	Operator seam.PeerID
+	Operator transport.PeerID
 	// Name is what people call this peer: printable text of at most MaxName bytes. It goes with
 	// digests, as Version does, and proves nothing.
 	Name string

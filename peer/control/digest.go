@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/seed-97356399/murmuration/internal/wire"
-	"github.com/seed-97356399/murmuration/peer/seam"
+	"github.com/seed-97356399/murmuration/peer/transport"
 )
 
 // State is what a peer is about.
@@ -61,7 +61,7 @@ type Digest struct {
 
 // Met tells of exchanges that a member began with one partner.
 type Met struct {
-	Partner seam.PeerID
+	Partner transport.PeerID
 	// Exchanges counts those that completed. As others tell them they begin again at 0
 	// after 2^32.
 	Exchanges uint64
@@ -79,7 +79,7 @@ func (m Met) fingerprint() uint64 {
 }
 
 // Named is the digest with those partners alone that have a name here, by fingerprint.
-func (d Digest) Named(names map[uint64]seam.PeerID) Digest {
+func (d Digest) Named(names map[uint64]transport.PeerID) Digest {
 	met := d.Partners
 	d.Partners = nil
 	for _, m := range met {

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/seed-97356399/murmuration/internal/wire"
-	"github.com/seed-97356399/murmuration/peer/seam"
+	"github.com/seed-97356399/murmuration/peer/transport"
 )
 
 // digestBytes is what a message says of digestSample, as testdata/wire/member.hex has it too.
@@ -99,7 +99,7 @@ func TestPartnersAreNamed(t *testing.T) {
 		t.Fatal(err)
 	}
 	before := reflect.ValueOf(kept.Partners).Pointer()
-	names := map[uint64]seam.PeerID{c.Partner.Fingerprint(): "c"}
+	names := map[uint64]transport.PeerID{c.Partner.Fingerprint(): "c"}
 	if got := kept.Named(names).Partners; !reflect.DeepEqual(got, []Met{c}) {
 		t.Errorf("named %+v", got)
 	}

@@ -5,14 +5,14 @@ import (
 	"time"
 
 	"github.com/seed-97356399/murmuration/internal/wire"
-	"github.com/seed-97356399/murmuration/peer/seam"
+	"github.com/seed-97356399/murmuration/peer/transport"
 	"github.com/seed-97356399/murmuration/topology"
 )
 
 // Member is what is known of a member of a run: from the record that it signed and the digests that it tells,
 // or, to an Observer, from what another member says of it, which is for people to look at.
 type Member struct {
-	ID   seam.PeerID
+	ID   transport.PeerID
 	Role topology.Role
 	// Addresses are where it can be reached, as its record says; nil of the peer itself, and to an Observer.
 	Addresses []string

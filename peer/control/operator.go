@@ -11,9 +11,9 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/seed-97356399/murmuration/internal/admit"
-	"github.com/seed-97356399/murmuration/internal/standing"
+	"github.com/seed-97356399/murmuration/internal/orderlog"
 	"github.com/seed-97356399/murmuration/internal/wire"
-	"github.com/seed-97356399/murmuration/peer/seam"
+	"github.com/seed-97356399/murmuration/peer/transport"
 )
 
 // Operator speaks to a run from outside: it trains nothing, is no member and has no
@@ -24,7 +24,7 @@ import (
 // the run's name: use a new name, or a new key, for a run that begins afresh.
 type Operator struct {
 	// Transport has the operator's key, with which messages are signed.
-	Transport seam.Transport
+	Transport transport.Transport
 	// Run is the name of the run.
 	Run string
 	// After is a sequence number that was used before: those of Send are higher, even if
@@ -45,12 +45,12 @@ var ErrOperator = errors.New("another operator, or none")
 var errForged = errors.New("a control message whose signature is wrong")
 
 // converse tells a member messages, as one that may take part.
-func (o Operator) converse(ctx context.Context, member seam.PeerID, messages [][]byte) ([][]byte, error) {
+func (o Operator) converse(ctx context.Context, member transport.PeerID, messages [][]byte) ([][]byte, error) {
 	over, err := guarded(o.Transport, o.Run, o.RunKey)
 	if err != nil {
 		return nil, fmt.Errorf("speaking to run %q: %w", o.Run, err)
 	}
-	answers, err := standing.Said().Ask(ctx, over, o.Run, member, messages, stall)
+	answers, err := orderlog.Said().Ask(ctx, over, o.Run, member, messages, stall)
 	if refusal, ok := errors.AsType[*wire.Refusal](err); ok && refusal.Reason == wire.ReasonOperator {
 		return nil, fmt.Errorf("%w: %w", ErrOperator, err)
 	}
@@ -58,19 +58,19 @@ func (o Operator) converse(ctx context.Context, member seam.PeerID, messages [][
 }
 
 // guarded is a transport by which somebody from outside shows the run's key.
-func guarded(transport seam.Transport, run string, key []byte) (seam.Transport, error) {
+func guarded(tr transport.Transport, run string, key []byte) (transport.Transport, error) {
 	guard, err := admit.New(admit.Config{Run: run, Key: key, Log: zap.NewNop()})
 	if err != nil {
 		return nil, err
 	}
-	return guard.Over(transport), nil
+	return guard.Over(tr), nil
 }
 
 // withRemedy adds to an error what can be done about it.
 func withRemedy(err error) error {
 	for cause, reason := range map[error]wire.Reason{
-		seam.ErrNotAdmitted: wire.ReasonAdmission, seam.ErrUnknownRun: wire.ReasonRun,
-		seam.ErrUnknownProtocol: wire.ReasonVersion, wire.ErrVersion: wire.ReasonVersion,
+		transport.ErrNotAdmitted: wire.ReasonAdmission, transport.ErrUnknownRun: wire.ReasonRun,
+		transport.ErrUnknownProtocol: wire.ReasonVersion, wire.ErrVersion: wire.ReasonVersion,
 	} {
 		if errors.Is(err, cause) {
 			return fmt.Errorf("%w. %s", err, reason.Remedy())
@@ -81,7 +81,7 @@ func withRemedy(err error) error {
 
 // Ask returns the operator's commands that count at a member, checked, so that who is
 // about to join can learn what the run is.
-func (o Operator) Ask(ctx context.Context, member seam.PeerID) ([]Command, error) {
+func (o Operator) Ask(ctx context.Context, member transport.PeerID) ([]Command, error) {
 	answers, err := o.converse(ctx, member, nil)
 	if err != nil {
 		return nil, err
@@ -93,7 +93,7 @@ func (o Operator) Ask(ctx context.Context, member seam.PeerID) ([]Command, error
 // once it has taken them; what counts there then is the result. The sequence numbers
 // continue those that the member knows, and After. It fails with ErrOperator if the member
 // obeys another operator or none.
-func (o Operator) Send(ctx context.Context, member seam.PeerID, commands ...Command) ([]Command, error) {
+func (o Operator) Send(ctx context.Context, member transport.PeerID, commands ...Command) ([]Command, error) {
 	known, err := o.Ask(ctx, member)
 	if err != nil {
 		return nil, err
@@ -102,7 +102,7 @@ func (o Operator) Send(ctx context.Context, member seam.PeerID, commands ...Comm
 	for _, c := range known {
 		sequence = max(sequence, c.Sequence)
 	}
-	var said standing.Orders
+	var said orderlog.Orders
 	for _, c := range commands {
 		sequence++
 		c.Sequence = sequence
@@ -124,13 +124,13 @@ func (o Operator) Send(ctx context.Context, member seam.PeerID, commands ...Comm
 	return o.read(answers)
 }
 
-func (o Operator) sign(c Command) (standing.Order, error) {
+func (o Operator) sign(c Command) (orderlog.Order, error) {
 	m, err := c.Message()
 	if err != nil {
-		return standing.Order{}, err
+		return orderlog.Order{}, err
 	}
 	m.Run, m.Author = o.Run, string(o.Transport.Self())
-	return standing.Sign(o.Transport, m)
+	return orderlog.Sign(o.Transport, m)
 }
 
 // read checks and decodes what a member holds.

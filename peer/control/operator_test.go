@@ -14,11 +14,11 @@ import (
 
 	"github.com/seed-97356399/murmuration/internal/admit"
 	"github.com/seed-97356399/murmuration/internal/framed"
-	"github.com/seed-97356399/murmuration/internal/standing"
+	"github.com/seed-97356399/murmuration/internal/orderlog"
 	"github.com/seed-97356399/murmuration/internal/wire"
 	"github.com/seed-97356399/murmuration/peer/memnet"
 	"github.com/seed-97356399/murmuration/peer/optim/rate"
-	"github.com/seed-97356399/murmuration/peer/seam"
+	"github.com/seed-97356399/murmuration/peer/transport"
 )
 
 const run = "digits"
@@ -26,35 +26,35 @@ const run = "digits"
 // at is the transport of a name on a network.
 func at(t *testing.T, n *memnet.Network, name string) *memnet.Transport {
 	t.Helper()
-	transport, err := n.Transport(name)
+	tr, err := n.Transport(name)
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { transport.Close() })
-	return transport
+	t.Cleanup(func() { tr.Close() })
+	return tr
 }
 
 // member is one that keeps what it is told, and answers with it or as a test wants.
 type member struct {
-	held     standing.Orders
+	held     orderlog.Orders
 	messages int
 	answer   func(*framed.Stream, [][]byte) // nil: all that is held
 	tells    [][]byte
 }
 
 // obey has a member serve a run, whose key it may have.
-func obey(t *testing.T, transport seam.Transport, key []byte) *member {
+func obey(t *testing.T, tr transport.Transport, key []byte) *member {
 	t.Helper()
 	guard, err := admit.New(admit.Config{Run: run, Key: key, Log: zap.NewNop()})
 	if err != nil {
 		t.Fatal(err)
 	}
-	transport = guard.Over(transport)
+	tr = guard.Over(tr)
 	m := new(member)
-	for protocol, serve := range map[seam.Protocol]func(*framed.Stream){
-		seam.ProtocolControl: m.converse, seam.ProtocolMembers: func(s *framed.Stream) { standing.Members().Answer(s, m.tells) },
+	for protocol, serve := range map[transport.Protocol]func(*framed.Stream){
+		transport.ProtocolControl: m.converse, transport.ProtocolMembers: func(s *framed.Stream) { orderlog.Members().Answer(s, m.tells) },
 	} {
-		stop, err := transport.Handle(protocol, run, func(raw seam.Stream) {
+		stop, err := tr.Handle(protocol, run, func(raw transport.Stream) {
 			var s framed.Stream
 			s.Begin(raw, stall)
 			serve(&s)
@@ -68,10 +68,10 @@ func obey(t *testing.T, transport seam.Transport, key []byte) *member {
 }
 
 func (m *member) converse(s *framed.Stream) {
-	messages, _ := standing.Said().Hear(s)
+	messages, _ := orderlog.Said().Receive(s)
 	for _, message := range messages {
 		m.messages++
-		order := standing.Order{Bytes: message}
+		order := orderlog.Order{Bytes: message}
 		if order.Decode(message) == nil && m.held.Wants(order) {
 			m.held.Take(order)
 		}
@@ -79,7 +79,7 @@ func (m *member) converse(s *framed.Stream) {
 	if m.answer != nil {
 		m.answer(s, m.held.All())
 	} else {
-		standing.Said().Answer(s, m.held.All())
+		orderlog.Said().Answer(s, m.held.All())
 	}
 }
 
@@ -144,16 +144,16 @@ func TestCommandsThatCannotBe(t *testing.T) {
 // TestWhomAnOperatorBelieves: its own signature alone, for its own run; and it is told why a
 // member does not do as it says.
 func TestWhomAnOperatorBelieves(t *testing.T) {
-	signed := func(by seam.Identity, in string) []byte {
+	signed := func(by transport.Identity, in string) []byte {
 		m, _ := Command{Kind: Pause, Sequence: 5}.Message()
 		m.Run, m.Author = in, string(by.Self())
-		order, _ := standing.Sign(by, m)
+		order, _ := orderlog.Sign(by, m)
 		return order.Bytes
 	}
-	type answer = func(s *framed.Stream, operator, mallory seam.Identity)
-	with := func(made func(operator, mallory seam.Identity) []byte) answer {
-		return func(s *framed.Stream, operator, mallory seam.Identity) {
-			standing.Said().Answer(s, [][]byte{made(operator, mallory)})
+	type answer = func(s *framed.Stream, operator, mallory transport.Identity)
+	with := func(made func(operator, mallory transport.Identity) []byte) answer {
+		return func(s *framed.Stream, operator, mallory transport.Identity) {
+			orderlog.Said().Answer(s, [][]byte{made(operator, mallory)})
 		}
 	}
 	for name, c := range map[string]struct {
@@ -161,12 +161,12 @@ func TestWhomAnOperatorBelieves(t *testing.T) {
 		is     error
 		says   string
 	}{
-		"another operator's": {with(func(_, m seam.Identity) []byte { return signed(m, run) }), ErrOperator, "the operator there is"},
-		"another run's":      {with(func(o, _ seam.Identity) []byte { return signed(o, "letters") }), errForged, ""},
-		"altered":            {with(func(o, _ seam.Identity) []byte { b := signed(o, run); b[len(b)-1] ^= 1; return b }), errForged, ""},
-		"noise":              {with(func(_, _ seam.Identity) []byte { return []byte("noise") }), wire.ErrMessage, ""},
-		"not taken":          {func(s *framed.Stream, _, _ seam.Identity) { s.Finish() }, nil, "has not taken all commands"},
-		"obeys nobody": {func(s *framed.Stream, _, _ seam.Identity) { s.Refuse(0, wire.ReasonOperator, "nobody") },
+		"another operator's": {with(func(_, m transport.Identity) []byte { return signed(m, run) }), ErrOperator, "the operator there is"},
+		"another run's":      {with(func(o, _ transport.Identity) []byte { return signed(o, "letters") }), errForged, ""},
+		"altered":            {with(func(o, _ transport.Identity) []byte { b := signed(o, run); b[len(b)-1] ^= 1; return b }), errForged, ""},
+		"noise":              {with(func(_, _ transport.Identity) []byte { return []byte("noise") }), wire.ErrMessage, ""},
+		"not taken":          {func(s *framed.Stream, _, _ transport.Identity) { s.Finish() }, nil, "has not taken all commands"},
+		"obeys nobody": {func(s *framed.Stream, _, _ transport.Identity) { s.Refuse(0, wire.ReasonOperator, "nobody") },
 			ErrOperator, wire.ReasonOperator.Remedy()},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -188,14 +188,14 @@ func TestWhomAnOperatorBelieves(t *testing.T) {
 func TestOutsidersShowTheKey(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := memnet.New(memnet.Config{})
-		host, key := at(t, n, "host"), []byte(strings.Repeat("k", seam.MinRunKey))
+		host, key := at(t, n, "host"), []byte(strings.Repeat("k", transport.MinRunKey))
 		obey(t, host, key)
 		outside := at(t, n, "outside")
 		for _, c := range []struct {
 			run    string
 			key    []byte
 			remedy string // "": heard
-		}{{run, key, ""}, {run, nil, "stream"}, {run, []byte(strings.Repeat("x", seam.MinRunKey)), "stream"}, {"letters", key, wire.ReasonRun.Remedy()}} {
+		}{{run, key, ""}, {run, nil, "stream"}, {run, []byte(strings.Repeat("x", transport.MinRunKey)), "stream"}, {"letters", key, wire.ReasonRun.Remedy()}} {
 			_, told := Operator{Transport: outside, Run: c.run, RunKey: c.key}.Send(t.Context(), host.Self(), Command{Kind: Pause})
 			_, seen := Observer{Transport: outside, Run: c.run, RunKey: c.key}.Members(t.Context(), host.Self())
 			for _, err := range []error{told, seen} {
@@ -231,7 +231,7 @@ func TestConfigFaults(t *testing.T) {
 	if err := (Config{Name: "na\u00efve", Digests: -1}).Validate(); err != nil {
 		t.Error(err)
 	}
-	bad := Config{Operator: seam.PeerID(strings.Repeat("o", wire.MaxAuthor+1)), Digests: DigestSpacing - 1, Name: "a\x1bb"}
+	bad := Config{Operator: transport.PeerID(strings.Repeat("o", wire.MaxAuthor+1)), Digests: DigestSpacing - 1, Name: "a\x1bb"}
 	for _, want := range []string{"Operator has", "Digests is", "Name is"} {
 		if err := bad.Validate(); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v does not say %q", err, want)

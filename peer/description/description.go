@@ -17,7 +17,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/seed-97356399/murmuration/peer/seam"
+	"github.com/seed-97356399/murmuration/peer/transport"
 )
 
 // Bounds of a description.
@@ -151,7 +151,7 @@ func Split(differences []Difference) (harmful, local []Difference) {
 // MismatchError tells that a member of the run describes it otherwise than this peer.
 type MismatchError struct {
 	// Peer is the member.
-	Peer seam.PeerID
+	Peer transport.PeerID
 	// Differences are those that would harm models or work; none is local.
 	Differences []Difference
 }

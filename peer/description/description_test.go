@@ -9,18 +9,18 @@ import (
 
 	"github.com/seed-97356399/murmuration/peer/description"
 	"github.com/seed-97356399/murmuration/peer/memnet"
-	"github.com/seed-97356399/murmuration/peer/seam"
+	"github.com/seed-97356399/murmuration/peer/transport"
 )
 
 // identity is one of a network in memory.
-func identity(t *testing.T, name string) seam.Identity {
+func identity(t *testing.T, name string) transport.Identity {
 	t.Helper()
-	transport, err := memnet.New(memnet.Config{}).Transport(name)
+	tr, err := memnet.New(memnet.Config{}).Transport(name)
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { transport.Close() })
-	return transport
+	t.Cleanup(func() { tr.Close() })
+	return tr
 }
 
 func mnist() description.Description {
@@ -88,17 +88,17 @@ func TestFaultsOfDescriptions(t *testing.T) {
 
 // FuzzOpen: any text is opened or refused, and what is opened is valid.
 func FuzzOpen(f *testing.F) {
-	transport, err := memnet.New(memnet.Config{}).Transport("founder")
+	tr, err := memnet.New(memnet.Config{}).Transport("founder")
 	if err != nil {
 		f.Fatal(err)
 	}
 	f.Add([]byte(`{"run":"digits","fields":[{"name":"data","value":"mnist"}]}`))
 	f.Fuzz(func(t *testing.T, text []byte) {
-		signature, err := transport.Sign(append([]byte("murmuration description 1\x00"), text...))
+		signature, err := tr.Sign(append([]byte("murmuration description 1\x00"), text...))
 		if err != nil {
 			t.Fatal(err)
 		}
-		d, err := description.Signed{Text: text, Signer: transport.Self(), Signature: signature}.Open(transport, "digits")
+		d, err := description.Signed{Text: text, Signer: tr.Self(), Signature: signature}.Open(tr, "digits")
 		if err == nil && d.Validate() != nil || err != nil && !errors.Is(err, description.ErrInvalid) {
 			t.Errorf("%+v, %v", d, err)
 		}

@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 
-	"github.com/seed-97356399/murmuration/peer/seam"
+	"github.com/seed-97356399/murmuration/peer/transport"
 )
 
 // label begins what is signed, so that a signature of a description is none of anything
@@ -15,12 +15,12 @@ const label = "murmuration description 1\x00"
 // The zero value is that of a member that knows none.
 type Signed struct {
 	Text      []byte
-	Signer    seam.PeerID
+	Signer    transport.PeerID
 	Signature []byte
 }
 
 // Sign signs a description. It fails if the description is not valid.
-func Sign(by seam.Identity, d Description) (Signed, error) {
+func Sign(by transport.Identity, d Description) (Signed, error) {
 	if err := d.Validate(); err != nil {
 		return Signed{}, fmt.Errorf("describing run %q: %w", d.Run, err)
 	}
@@ -40,7 +40,7 @@ func (s Signed) Known() bool { return len(s.Text) > 0 }
 
 // Open returns the description, or ErrInvalid if it is not signed by whom it names, or not
 // one of this run. Fields of the text that this release does not know are passed over.
-func (s Signed) Open(by seam.Identity, run string) (d Description, err error) {
+func (s Signed) Open(by transport.Identity, run string) (d Description, err error) {
 	switch {
 	case len(s.Text) > MaxText:
 		err = fmt.Errorf("%d bytes", len(s.Text))

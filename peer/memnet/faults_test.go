@@ -10,7 +10,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/seed-97356399/murmuration/peer/seam"
+	"github.com/seed-97356399/murmuration/peer/transport"
 )
 
 // numbered is bytes of which each tells its place.
@@ -86,7 +86,7 @@ func TestCutAfterBreaksEveryStream(t *testing.T) {
 		}
 		mustRead(t, far, "1234")
 		mustRead(t, enal, "under way")
-		for name, s := range map[string]seam.Stream{"near": near, "far": far, "back": back, "forth": forth, "lane": lane, "enal": enal} {
+		for name, s := range map[string]transport.Stream{"near": near, "far": far, "back": back, "forth": forth, "lane": lane, "enal": enal} {
 			if _, err := s.Read(make([]byte, 1)); !errors.Is(err, ErrReset) {
 				t.Errorf("read at %s: %v, want a reset", name, err)
 			}
@@ -142,7 +142,7 @@ func TestStall(t *testing.T) {
 		late.CloseWrite()
 		reset, teser := connect(t, a, b)
 		reset.Reset()
-		for name, s := range map[string]seam.Stream{"stalled": far, "later": etal, "reset": teser} {
+		for name, s := range map[string]transport.Stream{"stalled": far, "later": etal, "reset": teser} {
 			s.SetReadDeadline(time.Now().Add(time.Minute))
 			if n, err := s.Read(make([]byte, 1)); n != 0 || !isTimeout(err) {
 				t.Errorf("%s: read %d, %v, want a timeout", name, n, err)

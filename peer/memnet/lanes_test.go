@@ -6,14 +6,14 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/seed-97356399/murmuration/peer/seam"
+	"github.com/seed-97356399/murmuration/peer/transport"
 )
 
 // connectLane is connect over a lane.
-func connectLane(t *testing.T, from, to *Transport, lane int) (near, far seam.Stream) {
+func connectLane(t *testing.T, from, to *Transport, lane int) (near, far transport.Stream) {
 	t.Helper()
-	ends := make(chan seam.Stream, 1)
-	stop, err := to.Handle(testProtocol, testRun, func(s seam.Stream) { ends <- s })
+	ends := make(chan transport.Stream, 1)
+	stop, err := to.Handle(testProtocol, testRun, func(s transport.Stream) { ends <- s })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -33,14 +33,14 @@ func connectLane(t *testing.T, from, to *Transport, lane int) (near, far seam.St
 // split over several.
 func TestLanesMultiplyTheRate(t *testing.T) {
 	const size = 12_500_000 // a second's worth
-	for _, lanes := range []int{1, 2, 1 + seam.MaxLane} {
+	for _, lanes := range []int{1, 2, 1 + transport.MaxLane} {
 		synctest.Test(t, func(t *testing.T) {
 			peers := newPeers(t, New(Config{Link: Link{Bandwidth: 100e6 / 8}}), "a", "b")
 			near, far := connect(t, peers[0], peers[1])
-			paths := [][2]seam.Stream{{near, far}}
+			paths := [][2]transport.Stream{{near, far}}
 			for lane := 1; lane < lanes; lane++ {
 				near, far := connectLane(t, peers[0], peers[1], lane)
-				paths = append(paths, [2]seam.Stream{near, far})
+				paths = append(paths, [2]transport.Stream{near, far})
 			}
 			start := time.Now()
 			done := make(chan struct{}, lanes)
@@ -87,7 +87,7 @@ func TestLanesAreConnections(t *testing.T) {
 	near, far := connect(t, peers[0], peers[1])
 	lane, _ := connectLane(t, peers[0], peers[1], 1)
 	connectLane(t, peers[0], peers[1], 1)
-	connectLane(t, peers[0], peers[1], seam.MaxLane)
+	connectLane(t, peers[0], peers[1], transport.MaxLane)
 	for _, p := range peers {
 		if got := p.Connections(); got != 3 {
 			t.Errorf("%s has %d connections, want 3: Open's and two lanes", p.name, got)
@@ -105,18 +105,18 @@ func TestLaneRefusals(t *testing.T) {
 	n := New(Config{})
 	peers := newPeers(t, n, "a", "b")
 	a, b := peers[0], peers[1]
-	if _, err := b.Handle(testProtocol, testRun, func(s seam.Stream) { s.Close() }); err != nil {
+	if _, err := b.Handle(testProtocol, testRun, func(s transport.Stream) { s.Close() }); err != nil {
 		t.Fatal(err)
 	}
-	for _, lane := range []int{-1, 0, seam.MaxLane + 1} {
-		if _, err := a.OpenLane(t.Context(), b.Self(), testProtocol, testRun, lane); !errors.Is(err, seam.ErrLane) {
+	for _, lane := range []int{-1, 0, transport.MaxLane + 1} {
+		if _, err := a.OpenLane(t.Context(), b.Self(), testProtocol, testRun, lane); !errors.Is(err, transport.ErrLane) {
 			t.Errorf("lane %d: %v, want ErrLane", lane, err)
 		}
 	}
-	if _, err := a.OpenLane(t.Context(), b.Self(), testProtocol, "other", 1); !errors.Is(err, seam.ErrUnknownRun) {
+	if _, err := a.OpenLane(t.Context(), b.Self(), testProtocol, "other", 1); !errors.Is(err, transport.ErrUnknownRun) {
 		t.Errorf("other run: %v", err)
 	}
-	if _, err := a.OpenLane(t.Context(), "mem77", testProtocol, testRun, 1); !errors.Is(err, seam.ErrUnreachable) {
+	if _, err := a.OpenLane(t.Context(), "mem77", testProtocol, testRun, 1); !errors.Is(err, transport.ErrUnreachable) {
 		t.Errorf("unknown peer: %v", err)
 	}
 }

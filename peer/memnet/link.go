@@ -6,7 +6,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/seed-97356399/murmuration/peer/seam"
+	"github.com/seed-97356399/murmuration/peer/transport"
 )
 
 // Link describes each path between two peers, the same in both directions: the
@@ -48,7 +48,7 @@ type cable struct {
 	link    Link
 	cut     bool
 	healed  chan struct{} // closed when a cut link heals
-	paths   [1 + seam.MaxLane]*path
+	paths   [1 + transport.MaxLane]*path
 	faults  [2]faults     // by the side that sends
 	dice    [2]*rand.Rand // of lost packets, by the side that sends
 	streams []*stream     // open ones in the order of opening
@@ -73,7 +73,7 @@ func (c *cable) path(lane int) *path {
 	return c.paths[lane]
 }
 
-func (c *cable) side(from seam.PeerID) int {
+func (c *cable) side(from transport.PeerID) int {
 	if from == c.ends.low {
 		return 0
 	}
@@ -123,7 +123,7 @@ func (c *cable) setCut(cut bool) {
 }
 
 // limit makes a fault happen once a peer has sent a number of bytes.
-func (c *cable) limit(from seam.PeerID, bytes int64, then fault) {
+func (c *cable) limit(from transport.PeerID, bytes int64, then fault) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	side := c.side(from)

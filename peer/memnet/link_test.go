@@ -7,12 +7,12 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/seed-97356399/murmuration/peer/seam"
+	"github.com/seed-97356399/murmuration/peer/transport"
 )
 
 // transfer sends size bytes from one end to the other and returns the time until
 // the last was read.
-func transfer(t *testing.T, from, to seam.Stream, size int) time.Duration {
+func transfer(t *testing.T, from, to transport.Stream, size int) time.Duration {
 	t.Helper()
 	start := time.Now()
 	fault := make(chan error, 1)
@@ -81,7 +81,7 @@ func TestStreamsShareTheLink(t *testing.T) {
 		back, forth := connect(t, peers[1], peers[0])
 		start := time.Now()
 		took := make(chan time.Duration, 3)
-		for _, s := range [][2]seam.Stream{{near1, far1}, {near2, far2}, {back, forth}} {
+		for _, s := range [][2]transport.Stream{{near1, far1}, {near2, far2}, {back, forth}} {
 			go func() {
 				transfer(t, s[0], s[1], 1_000_000)
 				took <- time.Since(start)
@@ -199,9 +199,9 @@ func TestPartition(t *testing.T) {
 	n := New(Config{})
 	peers := newPeers(t, n, "a", "b", "c", "d", "e")
 	n.Partition(
-		[]seam.PeerID{peers[0].Self(), peers[1].Self()},
-		[]seam.PeerID{peers[2].Self()},
-		[]seam.PeerID{peers[3].Self()},
+		[]transport.PeerID{peers[0].Self(), peers[1].Self()},
+		[]transport.PeerID{peers[2].Self()},
+		[]transport.PeerID{peers[3].Self()},
 	)
 	group := []int{0, 0, 1, 2, -1}
 	for i, p := range peers {
@@ -229,7 +229,7 @@ func TestCrash(t *testing.T) {
 		if _, err := near.Read(make([]byte, 1)); !errors.Is(err, ErrReset) {
 			t.Errorf("read from the crashed peer: %v, want a reset", err)
 		}
-		if _, err := a.Open(t.Context(), b.Self(), testProtocol, testRun); !errors.Is(err, seam.ErrUnreachable) {
+		if _, err := a.Open(t.Context(), b.Self(), testProtocol, testRun); !errors.Is(err, transport.ErrUnreachable) {
 			t.Errorf("open to the crashed peer: %v", err)
 		}
 		next := newPeers(t, n, "b")[0]

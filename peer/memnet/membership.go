@@ -7,19 +7,19 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/seed-97356399/murmuration/peer/seam"
+	"github.com/seed-97356399/murmuration/peer/transport"
 )
 
 // registry is what a run's members know together: news of it reaches everybody
 // who can be reached at once.
 type registry struct {
 	mu      sync.Mutex
-	members map[seam.PeerID]*Membership
-	highest map[seam.PeerID]uint64 // incarnation, of those who left as well
-	last    map[seam.PeerID]seam.Record
+	members map[transport.PeerID]*Membership
+	highest map[transport.PeerID]uint64 // incarnation, of those who left as well
+	last    map[transport.PeerID]transport.Record
 }
 
-// Membership implements seam.Membership on a table that the members of a run
+// Membership implements transport.Membership on a table that the members of a run
 // share: a member sees those it has joined, directly or through others, that are
 // on the network and not across a cut link. Changes show at once, without the
 // delay of a failure detector; package swim on this network has that.
@@ -30,13 +30,13 @@ type Membership struct {
 	changed   chan struct{}
 
 	// The registry's lock guards the rest.
-	record    seam.Record
+	record    transport.Record
 	announced bool
-	joined    map[seam.PeerID]struct{} // by either side
+	joined    map[transport.PeerID]struct{} // by either side
 	closed    bool
 }
 
-var _ seam.Membership = (*Membership)(nil)
+var _ transport.Membership = (*Membership)(nil)
 
 // signal tells every member to look again. The lock is held.
 func (r *registry) signal() {
@@ -48,11 +48,11 @@ func (r *registry) signal() {
 	}
 }
 
-// Members implements seam.Roster.
-func (m *Membership) Members() []seam.Record {
+// Members implements transport.Members.
+func (m *Membership) Members() []transport.Record {
 	m.registry.mu.Lock()
 	defer m.registry.mu.Unlock()
-	var records []seam.Record
+	var records []transport.Record
 	for _, other := range m.registry.members {
 		if other.announced && m.sees(other) {
 			record := other.record
@@ -78,24 +78,24 @@ func (m *Membership) sees(other *Membership) bool {
 	return forth && back && !m.transport.net.cable(self, peer).isCut()
 }
 
-// Changed implements seam.Roster.
+// Changed implements transport.Members.
 func (m *Membership) Changed() <-chan struct{} { return m.changed }
 
-// Signed implements seam.Courier: here all hear of a change at once, so no record passes
+// Signed implements transport.Courier: here all hear of a change at once, so no record passes
 // from hand to hand.
 func (m *Membership) Signed() []byte { return nil }
 
-// Heard implements seam.Courier.
-func (m *Membership) Heard(seam.PeerID, []byte) (news bool, err error) { return false, nil }
+// Received implements transport.Courier.
+func (m *Membership) Received(transport.PeerID, []byte) (news bool, err error) { return false, nil }
 
-// Compare implements seam.Courier.
-func (m *Membership) Compare(context.Context, seam.PeerID) error { return nil }
+// Compare implements transport.Courier.
+func (m *Membership) Compare(context.Context, transport.PeerID) error { return nil }
 
-// Refused implements seam.Membership: nothing is refused.
+// Refused implements transport.Membership: nothing is refused.
 func (m *Membership) Refused() map[string]uint64 { return nil }
 
-// Last implements seam.Roster: what anybody could have heard last of a peer.
-func (m *Membership) Last(peer seam.PeerID) (seam.Record, bool) {
+// Last implements transport.Members: what anybody could have heard last of a peer.
+func (m *Membership) Last(peer transport.PeerID) (transport.Record, bool) {
 	m.registry.mu.Lock()
 	defer m.registry.mu.Unlock()
 	record, ok := m.registry.last[peer]
@@ -103,9 +103,9 @@ func (m *Membership) Last(peer seam.PeerID) (seam.Record, bool) {
 	return record, ok
 }
 
-// Join implements seam.Membership. Each peer is asked for a connection, which
+// Join implements transport.Membership. Each peer is asked for a connection, which
 // takes a round trip; across a cut link it fails when the context ends.
-func (m *Membership) Join(ctx context.Context, peers ...seam.PeerID) error {
+func (m *Membership) Join(ctx context.Context, peers ...transport.PeerID) error {
 	var faults []error
 	for _, peer := range peers {
 		if err := m.join(ctx, peer); err != nil {
@@ -118,10 +118,10 @@ func (m *Membership) Join(ctx context.Context, peers ...seam.PeerID) error {
 	return errors.Join(faults...)
 }
 
-func (m *Membership) join(ctx context.Context, peer seam.PeerID) error {
+func (m *Membership) join(ctx context.Context, peer transport.PeerID) error {
 	remote := m.transport.net.lookup(peer)
 	if remote == nil {
-		return seam.ErrUnreachable
+		return transport.ErrUnreachable
 	}
 	if _, err := m.transport.Connect(ctx, addressPrefix+remote.name); err != nil {
 		return err
@@ -132,9 +132,9 @@ func (m *Membership) join(ctx context.Context, peer seam.PeerID) error {
 	other := r.members[peer]
 	switch {
 	case m.closed:
-		return seam.ErrClosed
+		return transport.ErrClosed
 	case other == nil || other.transport != remote:
-		return seam.ErrUnknownRun
+		return transport.ErrUnknownRun
 	}
 	r.unite(m.circle(), other.circle())
 	r.signal()
@@ -169,14 +169,14 @@ func (r *registry) unite(some, others []*Membership) {
 	}
 }
 
-// Announce implements seam.Membership. A record of an earlier incarnation than
+// Announce implements transport.Membership. A record of an earlier incarnation than
 // the run has seen of this peer is refused.
-func (m *Membership) Announce(record seam.Record) error {
+func (m *Membership) Announce(record transport.Record) error {
 	r := m.registry
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if m.closed {
-		return fmt.Errorf("memnet: announce: %w", seam.ErrClosed)
+		return fmt.Errorf("memnet: announce: %w", transport.ErrClosed)
 	}
 	record.Sequence = m.record.Sequence + 1
 	if err := m.check(record); err != nil {
@@ -191,29 +191,29 @@ func (m *Membership) Announce(record seam.Record) error {
 
 // check is what every other member would do with the record, but for the
 // signature: a record that never leaves the process carries none.
-func (m *Membership) check(record seam.Record) error {
+func (m *Membership) check(record transport.Record) error {
 	if record.Peer != m.transport.Self() || record.Run != m.run {
 		return fmt.Errorf("the record is of peer %s in run %q, not of the local one in run %q", record.Peer.Short(), record.Run, m.run)
 	}
-	if len(record.Addresses) > seam.MaxAddresses {
-		return fmt.Errorf("%d addresses, at most %d are allowed", len(record.Addresses), seam.MaxAddresses)
+	if len(record.Addresses) > transport.MaxAddresses {
+		return fmt.Errorf("%d addresses, at most %d are allowed", len(record.Addresses), transport.MaxAddresses)
 	}
 	for _, address := range record.Addresses {
-		if err := seam.CheckAddress(address); err != nil {
+		if err := transport.CheckAddress(address); err != nil {
 			return err
 		}
 	}
-	if record.Incarnation > seam.MaxIncarnation {
-		return fmt.Errorf("incarnation %d is beyond %d, which no peer reaches", record.Incarnation, uint64(seam.MaxIncarnation))
+	if record.Incarnation > transport.MaxIncarnation {
+		return fmt.Errorf("incarnation %d is beyond %d, which no peer reaches", record.Incarnation, uint64(transport.MaxIncarnation))
 	}
 	highest, known := m.registry.highest[record.Peer]
 	if record.Incarnation < highest || known && !m.announced && record.Incarnation == highest {
-		return &seam.OldIncarnationError{Announced: record.Incarnation, Highest: highest}
+		return &transport.OldIncarnationError{Announced: record.Incarnation, Highest: highest}
 	}
 	return nil
 }
 
-// Close implements seam.Membership.
+// Close implements transport.Membership.
 func (m *Membership) Close() error {
 	r := m.registry
 	r.mu.Lock()

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"testing/synctest"
 
-	"github.com/seed-97356399/murmuration/peer/seam"
+	"github.com/seed-97356399/murmuration/peer/transport"
 )
 
 // names lists who a member sees, by the transports' names.
@@ -31,7 +31,7 @@ func newMember(t *testing.T, n *Network, p *Transport, incarnation uint64) *Memb
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { m.Close() })
-	if err := m.Announce(seam.Record{Peer: p.Self(), Run: testRun, Incarnation: incarnation, Addresses: p.Addresses()}); err != nil {
+	if err := m.Announce(transport.Record{Peer: p.Self(), Run: testRun, Incarnation: incarnation, Addresses: p.Addresses()}); err != nil {
 		t.Fatal(err)
 	}
 	return m
@@ -65,9 +65,9 @@ func TestMembership(t *testing.T) {
 		join(members[3], peers[0])
 		expect("joined in a chain", "abcd", "abcd", "abcd", "abcd")
 
-		n.Partition([]seam.PeerID{peers[0].Self(), peers[1].Self()}, []seam.PeerID{peers[2].Self(), peers[3].Self()})
+		n.Partition([]transport.PeerID{peers[0].Self(), peers[1].Self()}, []transport.PeerID{peers[2].Self(), peers[3].Self()})
 		expect("partition", "ab", "ab", "cd", "cd")
-		if err := members[0].Join(t.Context(), peers[2].Self()); !errors.Is(err, seam.ErrUnreachable) {
+		if err := members[0].Join(t.Context(), peers[2].Self()); !errors.Is(err, transport.ErrUnreachable) {
 			t.Errorf("join across the partition: %v", err)
 		}
 		if err := members[0].Join(t.Context(), peers[2].Self(), peers[1].Self()); err != nil {
@@ -107,7 +107,7 @@ func TestMembershipSignalsChanges(t *testing.T) {
 		make func()
 	}{
 		{"join", func() { b.Join(t.Context(), peers[0].Self()) }},
-		{"announce", func() { b.Announce(seam.Record{Peer: peers[1].Self(), Run: testRun, Incarnation: 1, Steps: 7}) }},
+		{"announce", func() { b.Announce(transport.Record{Peer: peers[1].Self(), Run: testRun, Incarnation: 1, Steps: 7}) }},
 		{"cut", func() { n.Cut(peers[0].Self(), peers[1].Self()) }},
 		{"heal", n.HealAll},
 	} {
@@ -119,7 +119,7 @@ func TestMembershipSignalsChanges(t *testing.T) {
 		}
 	}
 	seen := a.Members()
-	i := slices.IndexFunc(seen, func(r seam.Record) bool { return r.Peer == peers[1].Self() })
+	i := slices.IndexFunc(seen, func(r transport.Record) bool { return r.Peer == peers[1].Self() })
 	if i < 0 {
 		t.Fatal("the other member is not seen")
 	}
@@ -132,13 +132,13 @@ func TestMembershipRefuses(t *testing.T) {
 	n := New(Config{})
 	peers := newPeers(t, n, "a", "b")
 	m := newMember(t, n, peers[0], 5)
-	good := seam.Record{Peer: peers[0].Self(), Run: testRun, Incarnation: 5}
-	for name, spoil := range map[string]func(*seam.Record){
-		"other peer":     func(r *seam.Record) { r.Peer = peers[1].Self() },
-		"other run":      func(r *seam.Record) { r.Run = "other" },
-		"earlier life":   func(r *seam.Record) { r.Incarnation = 4 },
-		"many addresses": func(r *seam.Record) { r.Addresses = make([]string, seam.MaxAddresses+1) },
-		"long address":   func(r *seam.Record) { r.Addresses = []string{strings.Repeat("x", seam.MaxAddressSize+1)} },
+	good := transport.Record{Peer: peers[0].Self(), Run: testRun, Incarnation: 5}
+	for name, spoil := range map[string]func(*transport.Record){
+		"other peer":     func(r *transport.Record) { r.Peer = peers[1].Self() },
+		"other run":      func(r *transport.Record) { r.Run = "other" },
+		"earlier life":   func(r *transport.Record) { r.Incarnation = 4 },
+		"many addresses": func(r *transport.Record) { r.Addresses = make([]string, transport.MaxAddresses+1) },
+		"long address":   func(r *transport.Record) { r.Addresses = []string{strings.Repeat("x", transport.MaxAddressSize+1)} },
 	} {
 		bad := good
 		spoil(&bad)
@@ -146,14 +146,14 @@ func TestMembershipRefuses(t *testing.T) {
 			t.Errorf("%s was announced", name)
 		}
 	}
-	if err := m.Join(t.Context(), peers[1].Self()); !errors.Is(err, seam.ErrUnknownRun) {
+	if err := m.Join(t.Context(), peers[1].Self()); !errors.Is(err, transport.ErrUnknownRun) {
 		t.Errorf("join of a peer outside the run: %v", err)
 	}
 	if _, err := n.Membership(peers[0], testRun); err == nil {
 		t.Error("a peer took part twice")
 	}
 	m.Close()
-	if err := m.Announce(good); !errors.Is(err, seam.ErrClosed) {
+	if err := m.Announce(good); !errors.Is(err, transport.ErrClosed) {
 		t.Errorf("announce after close: %v", err)
 	}
 }

@@ -11,12 +11,12 @@ import (
 
 	"go.uber.org/goleak"
 
-	"github.com/seed-97356399/murmuration/peer/seam"
+	"github.com/seed-97356399/murmuration/peer/transport"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-const testProtocol seam.Protocol = "/test/1"
+const testProtocol transport.Protocol = "/test/1"
 
 const testRun = "run"
 
@@ -43,10 +43,10 @@ func newPeers(t *testing.T, n *Network, names ...string) []*Transport {
 
 // connect opens a stream from one peer to another and returns both ends. They
 // are reset after the test.
-func connect(t *testing.T, from, to *Transport) (near, far seam.Stream) {
+func connect(t *testing.T, from, to *Transport) (near, far transport.Stream) {
 	t.Helper()
-	ends := make(chan seam.Stream, 1)
-	stop, err := to.Handle(testProtocol, testRun, func(s seam.Stream) { ends <- s })
+	ends := make(chan transport.Stream, 1)
+	stop, err := to.Handle(testProtocol, testRun, func(s transport.Stream) { ends <- s })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -68,7 +68,7 @@ func isTimeout(err error) bool {
 	return errors.As(err, &ne) && ne.Timeout()
 }
 
-func mustRead(t *testing.T, s seam.Stream, want string) {
+func mustRead(t *testing.T, s transport.Stream, want string) {
 	t.Helper()
 	got := make([]byte, len(want))
 	if _, err := io.ReadFull(s, got); err != nil || string(got) != want {
@@ -76,17 +76,17 @@ func mustRead(t *testing.T, s seam.Stream, want string) {
 	}
 }
 
-func mustWrite(t *testing.T, s seam.Stream, text string) {
+func mustWrite(t *testing.T, s transport.Stream, text string) {
 	t.Helper()
 	if n, err := io.WriteString(s, text); n != len(text) || err != nil {
 		t.Fatalf("wrote %d of %d bytes: %v", n, len(text), err)
 	}
 }
 
-// TestStream goes through what seam.Stream promises.
+// TestStream goes through what transport.Stream promises.
 func TestStream(t *testing.T) {
-	cases := map[string]func(t *testing.T, near, far seam.Stream){
-		"half close: the other end reads EOF and may still answer": func(t *testing.T, near, far seam.Stream) {
+	cases := map[string]func(t *testing.T, near, far transport.Stream){
+		"half close: the other end reads EOF and may still answer": func(t *testing.T, near, far transport.Stream) {
 			mustWrite(t, near, "question")
 			if err := near.CloseWrite(); err != nil {
 				t.Fatal(err)
@@ -104,7 +104,7 @@ func TestStream(t *testing.T) {
 				t.Fatalf("second CloseWrite: %v", err)
 			}
 		},
-		"close: what was written is read, what comes back is discarded": func(t *testing.T, near, far seam.Stream) {
+		"close: what was written is read, what comes back is discarded": func(t *testing.T, near, far transport.Stream) {
 			mustWrite(t, near, "last words")
 			near.Close()
 			mustRead(t, far, "last words")
@@ -117,11 +117,11 @@ func TestStream(t *testing.T) {
 			}
 			near.Close()
 		},
-		"reset: both ends fail, whatever is queued": func(t *testing.T, near, far seam.Stream) {
+		"reset: both ends fail, whatever is queued": func(t *testing.T, near, far transport.Stream) {
 			mustWrite(t, near, "never read")
 			near.Reset()
 			near.Reset()
-			for _, s := range []seam.Stream{near, far} {
+			for _, s := range []transport.Stream{near, far} {
 				if _, err := s.Read(make([]byte, 1)); !errors.Is(err, ErrReset) {
 					t.Errorf("read: %v, want a reset", err)
 				}
@@ -130,7 +130,7 @@ func TestStream(t *testing.T) {
 				}
 			}
 		},
-		"reset wakes a reader and a writer": func(t *testing.T, near, far seam.Stream) {
+		"reset wakes a reader and a writer": func(t *testing.T, near, far transport.Stream) {
 			faults := make(chan error, 2)
 			go func() {
 				_, err := far.Read(make([]byte, 1))
@@ -148,7 +148,7 @@ func TestStream(t *testing.T) {
 				}
 			}
 		},
-		"read deadline: times out, then the stream works on": func(t *testing.T, near, far seam.Stream) {
+		"read deadline: times out, then the stream works on": func(t *testing.T, near, far transport.Stream) {
 			near.SetReadDeadline(time.Now().Add(5 * time.Millisecond))
 			if _, err := near.Read(make([]byte, 1)); !isTimeout(err) {
 				t.Fatalf("read: %v, want a timeout", err)
@@ -160,7 +160,7 @@ func TestStream(t *testing.T) {
 			near.SetReadDeadline(time.Time{})
 			mustRead(t, near, "late")
 		},
-		"a deadline set meanwhile wakes the reader": func(t *testing.T, near, far seam.Stream) {
+		"a deadline set meanwhile wakes the reader": func(t *testing.T, near, far transport.Stream) {
 			fault := make(chan error, 1)
 			go func() {
 				_, err := near.Read(make([]byte, 1))
@@ -172,7 +172,7 @@ func TestStream(t *testing.T) {
 				t.Fatalf("read: %v, want a timeout", err)
 			}
 		},
-		"the window blocks the writer until the reader reads": func(t *testing.T, near, far seam.Stream) {
+		"the window blocks the writer until the reader reads": func(t *testing.T, near, far transport.Stream) {
 			near.SetWriteDeadline(time.Now().Add(5 * time.Millisecond))
 			n, err := near.Write(make([]byte, DefaultWindow+100))
 			if n != DefaultWindow || !isTimeout(err) {
@@ -191,7 +191,7 @@ func TestStream(t *testing.T) {
 				t.Fatal(err)
 			}
 		},
-		"an empty read or write returns": func(t *testing.T, near, far seam.Stream) {
+		"an empty read or write returns": func(t *testing.T, near, far transport.Stream) {
 			if n, err := near.Write(nil); n != 0 || err != nil {
 				t.Fatalf("write: %d, %v", n, err)
 			}
@@ -215,20 +215,20 @@ func TestRefusals(t *testing.T) {
 	n := New(Config{})
 	peers := newPeers(t, n, "a", "b")
 	a, b := peers[0], peers[1]
-	stop, err := b.Handle(testProtocol, testRun, func(s seam.Stream) { s.Close() })
+	stop, err := b.Handle(testProtocol, testRun, func(s transport.Stream) { s.Close() })
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := b.Handle(testProtocol, testRun, func(seam.Stream) {}); err == nil {
+	if _, err := b.Handle(testProtocol, testRun, func(transport.Stream) {}); err == nil {
 		t.Error("a second handler was taken")
 	}
-	if _, err := a.Open(t.Context(), b.Self(), testProtocol, "other"); !errors.Is(err, seam.ErrUnknownRun) {
+	if _, err := a.Open(t.Context(), b.Self(), testProtocol, "other"); !errors.Is(err, transport.ErrUnknownRun) {
 		t.Errorf("other run: %v", err)
 	}
-	if _, err := a.Open(t.Context(), b.Self(), "/test/2", testRun); !errors.Is(err, seam.ErrUnknownProtocol) {
+	if _, err := a.Open(t.Context(), b.Self(), "/test/2", testRun); !errors.Is(err, transport.ErrUnknownProtocol) {
 		t.Errorf("other protocol: %v", err)
 	}
-	if _, err := a.Open(t.Context(), "mem77", testProtocol, testRun); !errors.Is(err, seam.ErrUnreachable) {
+	if _, err := a.Open(t.Context(), "mem77", testProtocol, testRun); !errors.Is(err, transport.ErrUnreachable) {
 		t.Errorf("unknown peer: %v", err)
 	}
 	if _, err := a.Open(t.Context(), a.Self(), testProtocol, testRun); err == nil {
@@ -236,17 +236,17 @@ func TestRefusals(t *testing.T) {
 	}
 	stop()
 	stop()
-	if _, err := a.Open(t.Context(), b.Self(), testProtocol, testRun); !errors.Is(err, seam.ErrUnknownRun) {
+	if _, err := a.Open(t.Context(), b.Self(), testProtocol, testRun); !errors.Is(err, transport.ErrUnknownRun) {
 		t.Errorf("stopped handler: %v", err)
 	}
 	b.Close()
-	if _, err := a.Open(t.Context(), b.Self(), testProtocol, testRun); !errors.Is(err, seam.ErrUnreachable) {
+	if _, err := a.Open(t.Context(), b.Self(), testProtocol, testRun); !errors.Is(err, transport.ErrUnreachable) {
 		t.Errorf("closed peer: %v", err)
 	}
-	if _, err := b.Open(t.Context(), a.Self(), testProtocol, testRun); !errors.Is(err, seam.ErrClosed) {
+	if _, err := b.Open(t.Context(), a.Self(), testProtocol, testRun); !errors.Is(err, transport.ErrClosed) {
 		t.Errorf("from a closed peer: %v", err)
 	}
-	if _, err := b.Handle(testProtocol, testRun, func(seam.Stream) {}); !errors.Is(err, seam.ErrClosed) {
+	if _, err := b.Handle(testProtocol, testRun, func(transport.Stream) {}); !errors.Is(err, transport.ErrClosed) {
 		t.Errorf("handle on a closed peer: %v", err)
 	}
 }
@@ -261,7 +261,7 @@ func TestConnect(t *testing.T) {
 	if id, err := a.Connect(t.Context(), "mem:a"); id != a.Self() || err != nil {
 		t.Errorf("own address: %q, %v", id, err)
 	}
-	if _, err := a.Connect(t.Context(), "mem:nobody"); !errors.Is(err, seam.ErrUnreachable) {
+	if _, err := a.Connect(t.Context(), "mem:nobody"); !errors.Is(err, transport.ErrUnreachable) {
 		t.Errorf("unknown name: %v", err)
 	}
 	if _, err := a.Connect(t.Context(), "10.0.0.1:7000"); err == nil {
@@ -289,7 +289,7 @@ func TestIdentity(t *testing.T) {
 		"other message": b.Verify(a.Self(), []byte("massage"), signature),
 		"other peer":    b.Verify(b.Self(), []byte("message"), signature),
 		"no peer":       b.Verify("", []byte("message"), signature),
-		"upper case":    b.Verify("mem"+seam.PeerID([]byte{'A'})+a.Self()[4:], []byte("message"), signature),
+		"upper case":    b.Verify("mem"+transport.PeerID([]byte{'A'})+a.Self()[4:], []byte("message"), signature),
 		"cut id":        b.Verify(a.Self()[:20], []byte("message"), signature),
 	} {
 		if wrong {
@@ -309,7 +309,7 @@ func TestStopAndCloseWaitForHandlers(t *testing.T) {
 		a, b := peers[0], peers[1]
 		release, running := make(chan struct{}), make(chan struct{})
 		ended := false
-		stop, err := b.Handle(testProtocol, testRun, func(s seam.Stream) {
+		stop, err := b.Handle(testProtocol, testRun, func(s transport.Stream) {
 			defer s.Close()
 			close(running)
 			<-release
@@ -334,7 +334,7 @@ func TestStopAndCloseWaitForHandlers(t *testing.T) {
 		}
 
 		ended = false
-		_, err = b.Handle(testProtocol, testRun, func(s seam.Stream) {
+		_, err = b.Handle(testProtocol, testRun, func(s transport.Stream) {
 			defer s.Close()
 			s.Read(make([]byte, 1))
 			ended = true
@@ -363,7 +363,7 @@ func TestOpenAcrossACutLink(t *testing.T) {
 		n := New(Config{})
 		peers := newPeers(t, n, "a", "b")
 		a, b := peers[0], peers[1]
-		if _, err := b.Handle(testProtocol, testRun, func(s seam.Stream) { s.Close() }); err != nil {
+		if _, err := b.Handle(testProtocol, testRun, func(s transport.Stream) { s.Close() }); err != nil {
 			t.Fatal(err)
 		}
 		n.Cut(a.Self(), b.Self())
@@ -371,13 +371,13 @@ func TestOpenAcrossACutLink(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		_, err := a.Open(ctx, b.Self(), testProtocol, testRun)
-		if !errors.Is(err, seam.ErrUnreachable) || !errors.Is(err, context.DeadlineExceeded) {
+		if !errors.Is(err, transport.ErrUnreachable) || !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("got %v, want unreachable and deadline exceeded", err)
 		}
 		if took := time.Since(start); took != time.Second {
 			t.Errorf("gave up after %v, want 1s", took)
 		}
-		if _, err := a.Connect(t.Context(), "mem:b"); !errors.Is(err, seam.ErrUnreachable) {
+		if _, err := a.Connect(t.Context(), "mem:b"); !errors.Is(err, transport.ErrUnreachable) {
 			t.Errorf("connect: %v", err)
 		}
 		if took := time.Since(start); took != time.Second+OpenTimeout {

@@ -1,5 +1,5 @@
-// Package memnet is a network in memory: it implements seam.Transport and
-// seam.Membership between peers of one process, with delay, bandwidth, loss,
+// Package memnet is a network in memory: it implements transport.Transport and
+// transport.Membership between peers of one process, with delay, bandwidth, loss,
 // cut links and crashes. It works in real time and, because everything that
 // waits waits on channels and timers, inside a testing/synctest bubble in
 // virtual time, where its figures are exact.
@@ -29,7 +29,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/seed-97356399/murmuration/peer/seam"
+	"github.com/seed-97356399/murmuration/peer/transport"
 )
 
 // DefaultWindow is the number of bytes a stream holds in flight and unread, per
@@ -61,7 +61,7 @@ type Network struct {
 
 	mu     sync.Mutex
 	names  map[string]*Transport // open transports
-	peers  map[seam.PeerID]*Transport
+	peers  map[transport.PeerID]*Transport
 	cables map[pair]*cable
 	runs   map[string]*registry
 
@@ -69,9 +69,9 @@ type Network struct {
 }
 
 // pair is an unordered pair of peers: low < high.
-type pair struct{ low, high seam.PeerID }
+type pair struct{ low, high transport.PeerID }
 
-func pairOf(a, b seam.PeerID) pair {
+func pairOf(a, b transport.PeerID) pair {
 	if b < a {
 		a, b = b, a
 	}
@@ -91,7 +91,7 @@ func New(cfg Config) *Network {
 		idle:   cfg.Idle,
 		epoch:  time.Now(),
 		names:  make(map[string]*Transport),
-		peers:  make(map[seam.PeerID]*Transport),
+		peers:  make(map[transport.PeerID]*Transport),
 		cables: make(map[pair]*cable),
 		runs:   make(map[string]*registry),
 		topics: topics{table: make(map[seat]*Topic)},
@@ -102,12 +102,12 @@ func New(cfg Config) *Network {
 // from the network's seed and the name, so a peer that crashed or closed comes
 // back under its old identity by asking for the same name again. A name that is
 // in use is an error.
-func (n *Network) Transport(name string) (*Transport, error) { return n.Twin(name, name) }
+func (n *Network) Transport(name string) (*Transport, error) { return n.Duplicate(name, name) }
 
-// Twin adds a peer with the key that another name stands for, as when one key is copied to
+// Duplicate adds a peer with the key that another name stands for, as when one key is copied to
 // two machines. Streams to the identity reach the one that was added last; both can open
 // their own.
-func (n *Network) Twin(name, of string) (*Transport, error) {
+func (n *Network) Duplicate(name, of string) (*Transport, error) {
 	if name == "" || strings.ContainsAny(name, " /:") {
 		return nil, fmt.Errorf("memnet: %q is no name: use letters, digits and dashes", name)
 	}
@@ -124,25 +124,25 @@ func (n *Network) Twin(name, of string) (*Transport, error) {
 
 // SetLink replaces the link between two peers, on every path. Bytes already written keep the
 // arrival times they were given.
-func (n *Network) SetLink(a, b seam.PeerID, l Link) { n.cable(a, b).setLink(l) }
+func (n *Network) SetLink(a, b transport.PeerID, l Link) { n.cable(a, b).setLink(l) }
 
 // Cut stops every byte between two peers, silently, as a pulled cable does:
 // reads block until their deadline, writes until the window is full, opens until
 // their context ends. Bytes that were under way are held back.
-func (n *Network) Cut(a, b seam.PeerID) {
+func (n *Network) Cut(a, b transport.PeerID) {
 	n.cable(a, b).setCut(true)
 	n.changed()
 }
 
 // Heal undoes Cut. What was held back is sent again from now on.
-func (n *Network) Heal(a, b seam.PeerID) {
+func (n *Network) Heal(a, b transport.PeerID) {
 	n.cable(a, b).setCut(false)
 	n.changed()
 }
 
 // Partition cuts every link between peers of different groups. Links inside a
 // group, and of peers that are in no group, stay as they are.
-func (n *Network) Partition(groups ...[]seam.PeerID) {
+func (n *Network) Partition(groups ...[]transport.PeerID) {
 	for i, group := range groups {
 		for _, other := range groups[i+1:] {
 			for _, a := range group {
@@ -169,7 +169,7 @@ func (n *Network) HealAll() {
 // Crash removes a peer as kill -9 does: its streams are reset, opens to it fail
 // at once, and its name and identity are free for a next life. It does not wait
 // for the peer's handlers; the crashed Transport should still be closed.
-func (n *Network) Crash(peer seam.PeerID) {
+func (n *Network) Crash(peer transport.PeerID) {
 	n.mu.Lock()
 	t := n.peers[peer]
 	n.mu.Unlock()
@@ -184,7 +184,7 @@ func (n *Network) Crash(peer seam.PeerID) {
 // afterwards are whole. Bytes count when they are written, those of all streams and
 // lanes together. It replaces a CutAfter or StallAfter of the same direction that has
 // yet to strike.
-func (n *Network) CutAfter(from, to seam.PeerID, bytes int64) {
+func (n *Network) CutAfter(from, to transport.PeerID, bytes int64) {
 	n.cable(from, to).limit(from, bytes, breaks)
 }
 
@@ -192,13 +192,13 @@ func (n *Network) CutAfter(from, to seam.PeerID, bytes int64) {
 // that many more bytes have gone that way: 0 stalls them now. What follows these bytes,
 // the end of a stream and its reset included, is held back until Release. Streams can
 // still be opened. It counts, and replaces, as CutAfter does.
-func (n *Network) StallAfter(from, to seam.PeerID, bytes int64) {
+func (n *Network) StallAfter(from, to transport.PeerID, bytes int64) {
 	n.cable(from, to).limit(from, bytes, stalls)
 }
 
 // Release ends every stall from one peer to another, and calls off a StallAfter or
 // CutAfter that has yet to strike. What was held back is sent from now on.
-func (n *Network) Release(from, to seam.PeerID) {
+func (n *Network) Release(from, to transport.PeerID) {
 	c := n.cable(from, to)
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -221,7 +221,7 @@ func (n *Network) remove(t *Transport) {
 	n.changed()
 }
 
-func (n *Network) lookup(peer seam.PeerID) *Transport {
+func (n *Network) lookup(peer transport.PeerID) *Transport {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return n.peers[peer]
@@ -234,7 +234,7 @@ func (n *Network) lookupName(name string) *Transport {
 }
 
 // cable returns the connection between two peers, which outlives both.
-func (n *Network) cable(a, b seam.PeerID) *cable {
+func (n *Network) cable(a, b transport.PeerID) *cable {
 	key := pairOf(a, b)
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -251,7 +251,7 @@ func (n *Network) now() time.Duration { return time.Since(n.epoch) }
 
 // random returns the generator of the losses from one peer to another on one
 // lane: its draws do not depend on what others do.
-func (n *Network) random(from, to seam.PeerID, lane int) *rand.Rand {
+func (n *Network) random(from, to transport.PeerID, lane int) *rand.Rand {
 	parts := []string{string(from), string(to)}
 	if lane > 0 {
 		parts = append(parts, strconv.Itoa(lane))
@@ -270,11 +270,11 @@ func (n *Network) hash(use string, parts ...string) [sha256.Size]byte {
 
 // Membership adds a peer to a run. A peer takes part in a run once at a time.
 func (n *Network) Membership(t *Transport, run string) (*Membership, error) {
-	if len(run) > seam.MaxRunName {
-		return nil, fmt.Errorf("memnet: the run's name has %d bytes, at most %d are allowed", len(run), seam.MaxRunName)
+	if len(run) > transport.MaxRunName {
+		return nil, fmt.Errorf("memnet: the run's name has %d bytes, at most %d are allowed", len(run), transport.MaxRunName)
 	}
 	if n.lookup(t.Self()) != t {
-		return nil, fmt.Errorf("memnet: membership of run %q: %w", run, seam.ErrClosed)
+		return nil, fmt.Errorf("memnet: membership of run %q: %w", run, transport.ErrClosed)
 	}
 	r := n.registry(run)
 	r.mu.Lock()
@@ -287,7 +287,7 @@ func (n *Network) Membership(t *Transport, run string) (*Membership, error) {
 		run:       run,
 		registry:  r,
 		changed:   make(chan struct{}, 1),
-		joined:    make(map[seam.PeerID]struct{}),
+		joined:    make(map[transport.PeerID]struct{}),
 	}
 	r.members[t.Self()] = m
 	return m, nil
@@ -298,7 +298,7 @@ func (n *Network) registry(run string) *registry {
 	defer n.mu.Unlock()
 	r := n.runs[run]
 	if r == nil {
-		r = &registry{members: make(map[seam.PeerID]*Membership), highest: make(map[seam.PeerID]uint64), last: make(map[seam.PeerID]seam.Record)}
+		r = &registry{members: make(map[transport.PeerID]*Membership), highest: make(map[transport.PeerID]uint64), last: make(map[transport.PeerID]transport.Record)}
 		n.runs[run] = r
 	}
 	return r

@@ -6,30 +6,30 @@ import (
 	"sync"
 	"time"
 
-	"github.com/seed-97356399/murmuration/peer/seam"
+	"github.com/seed-97356399/murmuration/peer/transport"
 )
 
 // postbox is where the packets of one run go; its lock is held while a packet is
 // handled.
 type postbox struct {
 	mu      sync.Mutex
-	handler func(seam.PeerID, []byte)
+	handler func(transport.PeerID, []byte)
 }
 
-// SendPacket implements seam.Packets: the packet takes the link's delay, and is lost
+// SendPacket implements transport.Packets: the packet takes the link's delay, and is lost
 // with the link's probability or on a cut one. Bandwidth it takes none.
-func (t *Transport) SendPacket(peer seam.PeerID, run string, packet []byte) error {
-	if len(packet) > seam.MaxPacket+seam.MaxMark {
-		return fmt.Errorf("memnet: a packet of %d bytes: %w", len(packet), seam.ErrNoPackets)
+func (t *Transport) SendPacket(peer transport.PeerID, run string, packet []byte) error {
+	if len(packet) > transport.MaxPacket+transport.MaxMark {
+		return fmt.Errorf("memnet: a packet of %d bytes: %w", len(packet), transport.ErrNoPackets)
 	}
 	if t.isStopped() {
-		return fmt.Errorf("memnet: send a packet: %w", seam.ErrClosed)
+		return fmt.Errorf("memnet: send a packet: %w", transport.ErrClosed)
 	}
 	c := t.net.cable(t.Self(), peer)
 	c.mu.Lock()
 	side := c.side(t.Self())
 	if c.dice[side] == nil {
-		c.dice[side] = t.net.random(t.Self(), peer, 1+seam.MaxLane)
+		c.dice[side] = t.net.random(t.Self(), peer, 1+transport.MaxLane)
 	}
 	lost, delay := c.cut || c.dice[side].Float64() < c.link.Loss, c.link.Delay
 	c.mu.Unlock()
@@ -46,7 +46,7 @@ func (t *Transport) SendPacket(peer seam.PeerID, run string, packet []byte) erro
 	return nil
 }
 
-func (t *Transport) deliver(from seam.PeerID, run string, packet []byte) {
+func (t *Transport) deliver(from transport.PeerID, run string, packet []byte) {
 	t.mu.Lock()
 	box := t.boxes[run]
 	t.mu.Unlock()
@@ -60,12 +60,12 @@ func (t *Transport) deliver(from seam.PeerID, run string, packet []byte) {
 	}
 }
 
-// HandlePackets implements seam.Packets.
-func (t *Transport) HandlePackets(run string, handler func(seam.PeerID, []byte)) (stop func(), err error) {
+// HandlePackets implements transport.Packets.
+func (t *Transport) HandlePackets(run string, handler func(transport.PeerID, []byte)) (stop func(), err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.stopped {
-		return nil, fmt.Errorf("memnet: take packets of run %q: %w", run, seam.ErrClosed)
+		return nil, fmt.Errorf("memnet: take packets of run %q: %w", run, transport.ErrClosed)
 	}
 	if t.boxes[run] != nil {
 		return nil, fmt.Errorf("memnet: packets of run %q are taken already", run)

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/seed-97356399/murmuration/peer/seam"
+	"github.com/seed-97356399/murmuration/peer/transport"
 )
 
 // ErrReset is the error of reads and writes on a stream that either end, a
@@ -16,7 +16,7 @@ var ErrReset = errors.New("memnet: stream reset")
 var errStreamClosed = errors.New("memnet: stream closed by this end")
 
 // timeoutError satisfies net.Error, and deliberately is not
-// os.ErrDeadlineExceeded: see seam.Stream.
+// os.ErrDeadlineExceeded: see transport.Stream.
 type timeoutError struct{}
 
 func (timeoutError) Error() string   { return "memnet: deadline exceeded" }
@@ -29,13 +29,13 @@ type stream struct {
 	ends [2]end
 }
 
-// end implements seam.Stream. The cable's lock guards all fields that change.
+// end implements transport.Stream. The cable's lock guards all fields that change.
 type end struct {
 	stream *stream
 	cable  *cable
 	side   int
 	local  *Transport
-	remote seam.PeerID
+	remote transport.PeerID
 
 	in               inbox // what the other end wrote
 	reading, writing waiter
@@ -68,9 +68,9 @@ func newStream(c *cable, from, to *Transport, lane int) (local, remote *end) {
 
 func (e *end) other() *end { return &e.stream.ends[1-e.side] }
 
-func (e *end) Remote() seam.PeerID { return e.remote }
+func (e *end) Remote() transport.PeerID { return e.remote }
 
-// Read implements seam.Stream. Only one goroutine may read at a time.
+// Read implements transport.Stream. Only one goroutine may read at a time.
 func (e *end) Read(p []byte) (int, error) {
 	for {
 		n, until, err := e.tryRead(p)
@@ -102,7 +102,7 @@ func (e *end) tryRead(p []byte) (n int, until time.Duration, err error) {
 	return 0, min(e.in.next(), e.readBy, e.resetAt), nil
 }
 
-// Write implements seam.Stream: it returns once all of p is within the window.
+// Write implements transport.Stream: it returns once all of p is within the window.
 // Only one goroutine may write at a time.
 func (e *end) Write(p []byte) (int, error) {
 	sent := 0
@@ -201,7 +201,7 @@ func (e *end) endWriting(now time.Duration) {
 	e.writing.signal()
 }
 
-// Close implements seam.Stream. What the other end still writes is discarded
+// Close implements transport.Stream. What the other end still writes is discarded
 // without its noticing.
 func (e *end) Close() error {
 	e.cable.mu.Lock()
@@ -217,7 +217,7 @@ func (e *end) Close() error {
 	return nil
 }
 
-// Reset implements seam.Stream. The other end hears of it after the link's
+// Reset implements transport.Stream. The other end hears of it after the link's
 // delay, ahead of data that is still queued.
 func (e *end) Reset() {
 	e.cable.mu.Lock()

@@ -8,7 +8,7 @@ import (
 
 	lru "github.com/hashicorp/golang-lru/v2"
 
-	"github.com/seed-97356399/murmuration/peer/seam"
+	"github.com/seed-97356399/murmuration/peer/transport"
 )
 
 const (
@@ -19,14 +19,14 @@ const (
 	maxSeen = 4096
 )
 
-// Topic implements seam.Topic: everybody who takes part and is not across a cut
+// Topic implements transport.Topic: everybody who takes part and is not across a cut
 // link is a neighbour. A message takes the delay of the link; bandwidth and loss do
 // not touch it. Safe for concurrent use.
 type Topic struct {
 	transport *Transport
 	name      string
-	takesPart func(seam.PeerID) bool
-	handler   seam.TopicHandler
+	takesPart func(transport.PeerID) bool
+	handler   transport.TopicHandler
 	inbox     chan letter
 	done      chan struct{}
 	finished  chan struct{} // closed when its goroutine has ended
@@ -37,17 +37,17 @@ type Topic struct {
 
 // letter is a message on its way.
 type letter struct {
-	from    seam.PeerID
+	from    transport.PeerID
 	message string
 	at      time.Duration // of the network's time, when it arrives
 }
 
-var _ seam.Topic = (*Topic)(nil)
+var _ transport.Topic = (*Topic)(nil)
 
-// Topic implements seam.Topics.
-func (t *Transport) Topic(name string, takesPart func(seam.PeerID) bool, handler seam.TopicHandler) (seam.Topic, error) {
+// Topic implements transport.Topics.
+func (t *Transport) Topic(name string, takesPart func(transport.PeerID) bool, handler transport.TopicHandler) (transport.Topic, error) {
 	if takesPart == nil {
-		takesPart = func(seam.PeerID) bool { return true }
+		takesPart = func(transport.PeerID) bool { return true }
 	}
 	topic := &Topic{
 		transport: t, name: name, takesPart: takesPart, handler: handler,
@@ -59,10 +59,10 @@ func (t *Transport) Topic(name string, takesPart func(seam.PeerID) bool, handler
 		close(topic.done)
 	})
 	if t.isStopped() {
-		return nil, fmt.Errorf("memnet: topic %q: %w", name, seam.ErrClosed)
+		return nil, fmt.Errorf("memnet: topic %q: %w", name, transport.ErrClosed)
 	}
-	if name == "" || len(name) > seam.MaxTopicName {
-		return nil, fmt.Errorf("memnet: topic of %d bytes: want 1 to %d", len(name), seam.MaxTopicName)
+	if name == "" || len(name) > transport.MaxTopicName {
+		return nil, fmt.Errorf("memnet: topic of %d bytes: want 1 to %d", len(name), transport.MaxTopicName)
 	}
 	if !t.net.topics.add(topic) {
 		return nil, fmt.Errorf("memnet: %s takes part in topic %q already", t.name, name)
@@ -71,14 +71,14 @@ func (t *Transport) Topic(name string, takesPart func(seam.PeerID) bool, handler
 	return topic, nil
 }
 
-// Publish implements seam.Topic.
+// Publish implements transport.Topic.
 func (t *Topic) Publish(message []byte) error {
-	if len(message) > seam.MaxMessage {
-		return fmt.Errorf("memnet: publishing %d bytes: %w: at most %d", len(message), seam.ErrTooLarge, seam.MaxMessage)
+	if len(message) > transport.MaxMessage {
+		return fmt.Errorf("memnet: publishing %d bytes: %w: at most %d", len(message), transport.ErrTooLarge, transport.MaxMessage)
 	}
 	select {
 	case <-t.done:
-		return fmt.Errorf("memnet: publishing on topic %q: %w", t.name, seam.ErrClosed)
+		return fmt.Errorf("memnet: publishing on topic %q: %w", t.name, transport.ErrClosed)
 	default:
 	}
 	if text := string(message); t.first(text) {
@@ -87,10 +87,10 @@ func (t *Topic) Publish(message []byte) error {
 	return nil
 }
 
-// Neighbours implements seam.Topic.
+// Neighbours implements transport.Topic.
 func (t *Topic) Neighbours() int { return len(t.others()) }
 
-// Close implements seam.Topic.
+// Close implements transport.Topic.
 func (t *Topic) Close() error {
 	t.leave()
 	<-t.finished
@@ -119,13 +119,13 @@ func (t *Topic) run() {
 		if t.transport.net.cable(t.transport.Self(), l.from).isCut() || !t.takesPart(l.from) {
 			continue
 		}
-		if t.first(l.message) && t.handler(l.from, []byte(l.message)) == seam.Forward {
+		if t.first(l.message) && t.handler(l.from, []byte(l.message)) == transport.Forward {
 			t.pass(l.message, l.from)
 		}
 	}
 }
 
-func (t *Topic) pass(message string, from seam.PeerID) {
+func (t *Topic) pass(message string, from transport.PeerID) {
 	self := t.transport.Self()
 	for _, other := range t.others() {
 		if other.transport.Self() == from || other.has(message) {
@@ -167,7 +167,7 @@ func (t *Topic) has(message string) bool {
 // seat is a peer's place in a topic.
 type seat struct {
 	topic string
-	peer  seam.PeerID
+	peer  transport.PeerID
 }
 
 // topics are who takes part in what, on a network.

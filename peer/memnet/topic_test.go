@@ -8,19 +8,19 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/seed-97356399/murmuration/peer/seam"
+	"github.com/seed-97356399/murmuration/peer/transport"
 )
 
 // ear keeps what a topic brings.
 type ear struct {
 	mu      sync.Mutex
-	verdict seam.Verdict
+	verdict transport.Verdict
 	heard   []string
-	from    []seam.PeerID
+	from    []transport.PeerID
 	at      []time.Time
 }
 
-func (e *ear) hear(from seam.PeerID, message []byte) seam.Verdict {
+func (e *ear) hear(from transport.PeerID, message []byte) transport.Verdict {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.heard, e.from, e.at = append(e.heard, string(message)), append(e.from, from), append(e.at, time.Now())
@@ -34,7 +34,7 @@ func (e *ear) total() int {
 }
 
 // takePart lets peers take part in a topic.
-func takePart(t *testing.T, peers []*Transport) (topics []seam.Topic, ears []*ear) {
+func takePart(t *testing.T, peers []*Transport) (topics []transport.Topic, ears []*ear) {
 	t.Helper()
 	for _, p := range peers {
 		e := new(ear)
@@ -80,7 +80,7 @@ func TestTopicReachesEverybodyOnce(t *testing.T) {
 
 // Across a cut link a message goes by way of others, unless they drop it.
 func TestTopicGoesRoundACut(t *testing.T) {
-	for _, verdict := range []seam.Verdict{seam.Forward, seam.Drop, seam.Refuse} {
+	for _, verdict := range []transport.Verdict{transport.Forward, transport.Drop, transport.Refuse} {
 		synctest.Test(t, func(t *testing.T) {
 			n := New(Config{Link: Link{Delay: time.Millisecond}})
 			peers := newPeers(t, n, "a", "b", "c")
@@ -93,7 +93,7 @@ func TestTopicGoesRoundACut(t *testing.T) {
 			time.Sleep(time.Second)
 			synctest.Wait()
 			reached := len(ears[2].heard) == 1 && ears[2].from[0] == peers[1].Self()
-			if len(ears[1].heard) != 1 || reached != (verdict == seam.Forward) {
+			if len(ears[1].heard) != 1 || reached != (verdict == transport.Forward) {
 				t.Errorf("verdict %d: heard %q in the middle, %q beyond", verdict, ears[1].heard, ears[2].heard)
 			}
 		})
@@ -105,7 +105,7 @@ func TestTopicBounds(t *testing.T) {
 		n := New(Config{})
 		peers := newPeers(t, n, "a", "b")
 		topics, ears := takePart(t, peers)
-		if err := topics[0].Publish(make([]byte, seam.MaxMessage+1)); !errors.Is(err, seam.ErrTooLarge) {
+		if err := topics[0].Publish(make([]byte, transport.MaxMessage+1)); !errors.Is(err, transport.ErrTooLarge) {
 			t.Errorf("a byte too many: %v", err)
 		}
 		if _, err := peers[0].Topic("news", nil, ears[0].hear); err == nil {
@@ -137,10 +137,10 @@ func TestTopicEndsWithItsTransport(t *testing.T) {
 		if err := topics[0].Publish([]byte("anyone?")); err != nil || topics[0].Neighbours() != 0 {
 			t.Errorf("%d neighbours, %v", topics[0].Neighbours(), err)
 		}
-		if err := topics[1].Publish([]byte("me")); !errors.Is(err, seam.ErrClosed) {
+		if err := topics[1].Publish([]byte("me")); !errors.Is(err, transport.ErrClosed) {
 			t.Errorf("who crashed publishes: %v", err)
 		}
-		if _, err := peers[1].Topic("other", nil, ears[1].hear); !errors.Is(err, seam.ErrClosed) {
+		if _, err := peers[1].Topic("other", nil, ears[1].hear); !errors.Is(err, transport.ErrClosed) {
 			t.Errorf("who crashed takes part: %v", err)
 		}
 		if err := topics[1].Close(); err != nil || ears[1].total()+ears[0].total() != 0 {

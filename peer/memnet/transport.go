@@ -11,7 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/seed-97356399/murmuration/peer/seam"
+	"github.com/seed-97356399/murmuration/peer/transport"
 )
 
 const (
@@ -26,23 +26,23 @@ const (
 
 // route is what an inbound stream is for.
 type route struct {
-	protocol seam.Protocol
+	protocol transport.Protocol
 	run      string
 }
 
 // connection is a path to another peer.
 type connection struct {
-	peer seam.PeerID
+	peer transport.PeerID
 	lane int
 }
 
 // registration is one handler and the streams it is busy with.
 type registration struct {
-	handler seam.Handler
+	handler transport.Handler
 	running sync.WaitGroup
 }
 
-// Transport implements seam.Transport for one peer of a Network.
+// Transport implements transport.Transport for one peer of a Network.
 type Transport struct {
 	identity
 	net   *Network
@@ -59,7 +59,7 @@ type Transport struct {
 	handlers sync.WaitGroup
 }
 
-var _ seam.Transport = (*Transport)(nil)
+var _ transport.Transport = (*Transport)(nil)
 
 func newTransport(n *Network, name, key string) *Transport {
 	seed := n.hash("key", key)
@@ -78,8 +78,8 @@ func newTransport(n *Network, name, key string) *Transport {
 // before.
 func (t *Transport) SetBlock(block string) { t.block.Store(&block) }
 
-// Block implements seam.Transport.
-func (t *Transport) Block(peer seam.PeerID) string {
+// Block implements transport.Transport.
+func (t *Transport) Block(peer transport.PeerID) string {
 	if remote := t.net.lookup(peer); remote != nil {
 		if block := remote.block.Load(); block != nil {
 			return *block
@@ -88,37 +88,37 @@ func (t *Transport) Block(peer seam.PeerID) string {
 	return ""
 }
 
-// Addresses implements seam.Listener.
+// Addresses implements transport.Listener.
 func (t *Transport) Addresses() []string { return []string{addressPrefix + t.name} }
 
-// JoinAddresses implements seam.Listener.
+// JoinAddresses implements transport.Listener.
 func (t *Transport) JoinAddresses() []string { return t.Addresses() }
 
-// Sealed implements seam.Transport: tests alter what streams carry.
+// Sealed implements transport.Transport: tests alter what streams carry.
 func (t *Transport) Sealed() bool { return false }
 
-// Refused implements seam.Transport: refusals are not counted.
+// Refused implements transport.Transport: refusals are not counted.
 func (t *Transport) Refused() map[string]uint64 { return nil }
 
-// Learn implements seam.Dialer. Peers are found by their id, so it does nothing.
-func (t *Transport) Learn(seam.PeerID, []string) {}
+// Learn implements transport.Dialer. Peers are found by their id, so it does nothing.
+func (t *Transport) Learn(transport.PeerID, []string) {}
 
-// Connect implements seam.Dialer. It takes a round trip. A name that nobody has
-// fails at once with seam.ErrUnreachable; one's own address is answered too.
-func (t *Transport) Connect(ctx context.Context, address string) (seam.PeerID, error) {
+// Connect implements transport.Dialer. It takes a round trip. A name that nobody has
+// fails at once with transport.ErrUnreachable; one's own address is answered too.
+func (t *Transport) Connect(ctx context.Context, address string) (transport.PeerID, error) {
 	name, ok := strings.CutPrefix(address, addressPrefix)
 	if !ok {
 		return "", fmt.Errorf("memnet: connect to %q: not of the form %sNAME", address, addressPrefix)
 	}
 	remote := t.net.lookupName(name)
 	if remote == nil {
-		return "", fmt.Errorf("memnet: connect to %q: %w", address, seam.ErrUnreachable)
+		return "", fmt.Errorf("memnet: connect to %q: %w", address, transport.ErrUnreachable)
 	}
 	if remote == t {
 		return t.Self(), nil
 	}
 	if remote.Self() == t.Self() {
-		return "", fmt.Errorf("memnet: connect to %q: %w", address, seam.ErrTwin)
+		return "", fmt.Errorf("memnet: connect to %q: %w", address, transport.ErrTwin)
 	}
 	ctx, cancel := context.WithTimeout(ctx, OpenTimeout)
 	defer cancel()
@@ -131,11 +131,11 @@ func (t *Transport) Connect(ctx context.Context, address string) (seam.PeerID, e
 	return remote.Self(), nil
 }
 
-// Open implements seam.Dialer. It takes a round trip, after which a refusal is
+// Open implements transport.Dialer. It takes a round trip, after which a refusal is
 // known, so none surfaces later. A peer that is not on the network fails at once
-// with seam.ErrUnreachable, one across a cut link when the context ends or
+// with transport.ErrUnreachable, one across a cut link when the context ends or
 // OpenTimeout has passed.
-func (t *Transport) Open(ctx context.Context, peer seam.PeerID, protocol seam.Protocol, run string) (seam.Stream, error) {
+func (t *Transport) Open(ctx context.Context, peer transport.PeerID, protocol transport.Protocol, run string) (transport.Stream, error) {
 	s, err := t.open(ctx, peer, route{protocol: protocol, run: run}, 0)
 	if err != nil {
 		return nil, fmt.Errorf("memnet: open %s for run %q to %s: %w", protocol, run, peer.Short(), err)
@@ -143,13 +143,13 @@ func (t *Transport) Open(ctx context.Context, peer seam.PeerID, protocol seam.Pr
 	return s, nil
 }
 
-// OpenLane implements seam.Dialer, with the times and errors of Open. A lane
+// OpenLane implements transport.Dialer, with the times and errors of Open. A lane
 // is a path of its own, with the link's whole bandwidth; both peers' streams of
 // one number share it. There is no connection to make or to close: a path without
 // streams is none.
-func (t *Transport) OpenLane(ctx context.Context, peer seam.PeerID, protocol seam.Protocol, run string, lane int) (seam.Stream, error) {
-	if lane < 1 || lane > seam.MaxLane {
-		return nil, fmt.Errorf("memnet: open lane %d to %s: %w", lane, peer.Short(), seam.ErrLane)
+func (t *Transport) OpenLane(ctx context.Context, peer transport.PeerID, protocol transport.Protocol, run string, lane int) (transport.Stream, error) {
+	if lane < 1 || lane > transport.MaxLane {
+		return nil, fmt.Errorf("memnet: open lane %d to %s: %w", lane, peer.Short(), transport.ErrLane)
 	}
 	s, err := t.open(ctx, peer, route{protocol: protocol, run: run}, lane)
 	if err != nil {
@@ -158,15 +158,15 @@ func (t *Transport) OpenLane(ctx context.Context, peer seam.PeerID, protocol sea
 	return s, nil
 }
 
-func (t *Transport) open(ctx context.Context, peer seam.PeerID, to route, lane int) (*end, error) {
+func (t *Transport) open(ctx context.Context, peer transport.PeerID, to route, lane int) (*end, error) {
 	remote := t.net.lookup(peer)
 	switch {
 	case t.isStopped():
-		return nil, seam.ErrClosed
+		return nil, transport.ErrClosed
 	case peer == t.Self():
 		return nil, errors.New("that is the local peer itself")
 	case remote == nil:
-		return nil, seam.ErrUnreachable
+		return nil, transport.ErrUnreachable
 	}
 	ctx, cancel := context.WithTimeout(ctx, OpenTimeout)
 	defer cancel()
@@ -231,9 +231,9 @@ func (t *Transport) await(ctx context.Context, event <-chan struct{}, wait time.
 	case <-passed:
 		return nil
 	case <-t.done:
-		return seam.ErrClosed
+		return transport.ErrClosed
 	case <-ctx.Done():
-		return fmt.Errorf("%w: %w", seam.ErrUnreachable, ctx.Err())
+		return fmt.Errorf("%w: %w", transport.ErrUnreachable, ctx.Err())
 	}
 }
 
@@ -241,7 +241,7 @@ func (t *Transport) adopt(e *end) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.stopped {
-		return seam.ErrClosed
+		return transport.ErrClosed
 	}
 	t.streams[e] = struct{}{}
 	return nil
@@ -251,7 +251,7 @@ func (t *Transport) accept(e *end, to route) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.stopped {
-		return seam.ErrUnreachable
+		return transport.ErrUnreachable
 	}
 	r := t.routes[to]
 	if r == nil {
@@ -276,20 +276,20 @@ func (t *Transport) accept(e *end, to route) error {
 func (t *Transport) refusal(to route) error {
 	for known := range t.routes {
 		if known.run == to.run {
-			return seam.ErrUnknownProtocol
+			return transport.ErrUnknownProtocol
 		}
 	}
-	return seam.ErrUnknownRun
+	return transport.ErrUnknownRun
 }
 
-// Handle implements seam.Listener.
-func (t *Transport) Handle(protocol seam.Protocol, run string, handler seam.Handler) (func(), error) {
+// Handle implements transport.Listener.
+func (t *Transport) Handle(protocol transport.Protocol, run string, handler transport.Handler) (func(), error) {
 	at := route{protocol: protocol, run: run}
 	r := &registration{handler: handler}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.stopped {
-		return nil, fmt.Errorf("memnet: handle %s for run %q: %w", protocol, run, seam.ErrClosed)
+		return nil, fmt.Errorf("memnet: handle %s for run %q: %w", protocol, run, transport.ErrClosed)
 	}
 	if t.routes[at] != nil {
 		return nil, fmt.Errorf("memnet: %s for run %q has a handler already", protocol, run)
@@ -305,7 +305,7 @@ func (t *Transport) Handle(protocol seam.Protocol, run string, handler seam.Hand
 	}, nil
 }
 
-// Connections implements seam.Transport: the number of paths, lanes counted one by
+// Connections implements transport.Transport: the number of paths, lanes counted one by
 // one, on which at least one stream is open at this end, or was within Config.Idle.
 func (t *Transport) Connections() int {
 	t.mu.Lock()
@@ -356,7 +356,7 @@ func (t *Transport) stop() {
 	}
 }
 
-// Close implements seam.Transport: it resets every stream, waits for the
+// Close implements transport.Transport: it resets every stream, waits for the
 // handlers and frees the name. A handler must not call it.
 func (t *Transport) Close() error {
 	t.stop()

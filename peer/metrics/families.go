@@ -10,7 +10,7 @@ import (
 // moment is what a peer counts, as a scrape finds it.
 type moment struct {
 	stats.Peer
-	tallies       stats.Tallies
+	counters      stats.Counters
 	members       []control.Member
 	state         control.State
 	checkpointAge func() (time.Duration, bool)
@@ -47,7 +47,7 @@ var families = []family{
 	{"peer_info", "Who this peer is, its role in the overlay and what it is about; always 1.", []string{"peer", "name", "role", "state"},
 		func(e *emitter, m *moment) { e.gauge(1, string(m.Self), m.Name, m.Role, m.state.String()) }},
 	counter("steps_total", "Gradient steps of this peer.", func(m *moment) uint64 { return m.Steps }),
-	counter("samples_total", "Samples that gradients of this peer were computed from.", func(m *moment) uint64 { return m.tallies.Samples }),
+	counter("samples_total", "Samples that gradients of this peer were computed from.", func(m *moment) uint64 { return m.counters.Samples }),
 	gauge("flock_steps", "Estimated gradient steps of all peers together.", func(m *moment) float64 { return float64(m.FlockSteps) }),
 	gauge("flock_target_steps", "Gradient steps that all peers together have to do; 0 if the run has no end.", func(m *moment) float64 { return float64(m.Target) }),
 	gauge("progress_ratio", "Share of the flock's work that is done, 0 to 1.", func(m *moment) float64 { return m.Progress }),
@@ -56,19 +56,19 @@ var families = []family{
 
 	{"members", "Members of the run by what they are about, this one included.", []string{"state"}, members},
 	counter("members_lost_total", "Members that have gone without leaving.", func(m *moment) uint64 { return uint64(m.Lost) }),
-	gauge("twin_members", "Members that begin one life after another: two processes have one key.", func(m *moment) float64 { return float64(m.Twins) }),
+	gauge("twin_members", "Members that begin one life after another: two processes have one key.", func(m *moment) float64 { return float64(m.Duplicates) }),
 	gauge("connections", "Open connections.", func(m *moment) float64 { return float64(m.Connections) }),
 	gauge("quarantined_peers", "Peers that are kept away because they broke the rules.", func(m *moment) float64 { return float64(m.Quarantined) }),
 	counter("quarantines_total", "Times that a partner was found to break the rules.", func(m *moment) uint64 { return m.Exchanges.Quarantines }),
 	byReason("transport_refused_total", "Streams and datagrams that were refused, and connections that gave way to others, by why.",
-		func(m *moment) map[string]uint64 { return m.tallies.TransportRefused }),
+		func(m *moment) map[string]uint64 { return m.counters.TransportRefused }),
 	byReason("membership_refused_total", "Messages about members that were not heard, by why.",
-		func(m *moment) map[string]uint64 { return m.tallies.MembershipRefused }),
+		func(m *moment) map[string]uint64 { return m.counters.MembershipRefused }),
 
 	{"exchanges_total", "Exchanges by who began them, how they ended and, if not well, why.", []string{"side", "outcome", "reason"}, exchanges},
 	{"exchange_bytes_total", "Bytes that exchanges moved, headers included, by the coarsest codec of the exchange.", []string{"direction", "codec"},
 		func(e *emitter, m *moment) {
-			for codec, moved := range m.tallies.Traffic {
+			for codec, moved := range m.counters.Traffic {
 				e.counter(moved.Sent, "sent", codec)
 				e.counter(moved.Received, "received", codec)
 			}
@@ -77,11 +77,11 @@ var families = []family{
 		func(m *moment) float64 { return m.Exchanges.BitsPerParameter / 8 }),
 	gauge("consensus_distance", "Estimated distance of a model from the mean of the flock.", func(m *moment) float64 { return m.Exchanges.ConsensusDistance }),
 	gauge("exchange_interval_steps", "Steps between two exchanges that this peer begins.", func(m *moment) float64 { return float64(m.Exchanges.Every) }),
-	counter("blocks_resent_total", "Blocks of lattice codes that failed and were sent again.", func(m *moment) uint64 { return m.Exchanges.Again }),
+	counter("blocks_resent_total", "Blocks of lattice codes that failed and were sent again.", func(m *moment) uint64 { return m.Exchanges.Retransmitted }),
 
-	{"exchange_staleness_steps", "Steps that the trainer took while an exchange was under way.", nil, func(e *emitter, m *moment) { e.ages(m.tallies.Age) }},
-	{"exchange_duration_seconds", "Time of completed exchanges, at either side.", nil, func(e *emitter, m *moment) { e.times(m.tallies.Durations) }},
-	{"partner_round_trip_seconds", "Time from a proposal to its answer.", nil, func(e *emitter, m *moment) { e.times(m.tallies.Rounds) }},
+	{"exchange_staleness_steps", "Steps that the trainer took while an exchange was under way.", nil, func(e *emitter, m *moment) { e.ages(m.counters.Age) }},
+	{"exchange_duration_seconds", "Time of completed exchanges, at either side.", nil, func(e *emitter, m *moment) { e.times(m.counters.Durations) }},
+	{"partner_round_trip_seconds", "Time from a proposal to its answer.", nil, func(e *emitter, m *moment) { e.times(m.counters.Rounds) }},
 	{"slice_wait_seconds", "Time, step by step, for which exchanges kept the trainer waiting for a slice.", nil, func(e *emitter, m *moment) { e.times(m.Exchanges.Blocked) }},
 	gauge("trainer_hold_longest_seconds", "Longest time for which the trainer was kept outside its gradient function, or the process stood still.",
 		func(m *moment) float64 { return m.Exchanges.LongestHold.Seconds() }),
@@ -101,13 +101,13 @@ var families = []family{
 		}
 	}},
 	{"partner_pull_ratio", "How one-sided a partner's differences are, 0 to 1; of those with the largest.", []string{"partner"}, func(e *emitter, m *moment) {
-		for _, p := range m.Exchanges.Pulls {
-			e.gauge(p.Pull, string(p.Partner))
+		for _, p := range m.Exchanges.Biases {
+			e.gauge(p.Bias, string(p.Partner))
 		}
 	}},
 
-	gauge("newcomers", "Copies of the model that this peer is giving to newcomers.", func(m *moment) float64 { return float64(m.State.Newcomers) }),
-	counter("given_slices_total", "Slices of the model that this peer has given to newcomers.", func(m *moment) uint64 { return m.State.Given }),
+	gauge("newcomers", "Copies of the model that this peer is giving to newcomers.", func(m *moment) float64 { return float64(m.State.Joiners) }),
+	counter("given_slices_total", "Slices of the model that this peer has given to newcomers.", func(m *moment) uint64 { return m.State.Sent }),
 	{"checkpoint_age_seconds", "Time since the last checkpoint was written, or since the start before the first; absent if none are kept.", nil,
 		func(e *emitter, m *moment) {
 			if age, ok := m.checkpointAge(); ok {
@@ -133,8 +133,8 @@ func exchanges(e *emitter, m *moment) {
 		side, outcome string
 		reasons       map[string]uint64
 	}{
-		{"initiated", "refused", m.tallies.Refused}, {"served", "refused", m.tallies.Declined},
-		{"initiated", "failed", m.tallies.Failed}, {"served", "failed", m.tallies.Dropped},
+		{"initiated", "refused", m.counters.Refused}, {"served", "refused", m.counters.Declined},
+		{"initiated", "failed", m.counters.Failed}, {"served", "failed", m.counters.Dropped},
 	} {
 		for reason, n := range ended.reasons {
 			e.counter(n, ended.side, ended.outcome, reason)

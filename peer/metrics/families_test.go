@@ -23,16 +23,16 @@ func newBusy() busy {
 	var b busy
 	b.stats = stats.Peer{
 		Self: "self", Name: "name", Role: "active", Steps: 1, FlockSteps: 2, Target: 3, Progress: 0.5, Loss: 0.25, Rate: 0.125,
-		Lost: 4, Twins: 5, Connections: 6, Quarantined: 7,
+		Lost: 4, Duplicates: 5, Connections: 6, Quarantined: 7,
 		Exchanges: stats.Exchanges{
-			Initiated: 8, Served: 9, InDoubt: 10, Settled: 11, Lost: 12, Again: 13, Quarantines: 14, BitsPerParameter: 15 * 8, ConsensusDistance: 16, Every: 17,
+			Initiated: 8, Served: 9, InDoubt: 10, Settled: 11, Lost: 12, Retransmitted: 13, Quarantines: 14, BitsPerParameter: 15 * 8, ConsensusDistance: 16, Every: 17,
 			LongestHold: 18 * time.Second,
 			Links:       []stats.Link{{Partner: "p", Codec: "int8", Rate: 19, Round: 20 * time.Second}, {Partner: "a", Rate: 21, Round: 22 * time.Second}},
-			Pulls:       []stats.Pull{{Partner: "p", Pull: 0.75}},
+			Biases:      []stats.Bias{{Partner: "p", Bias: 0.75}},
 		},
-		State: stats.State{Newcomers: 23, Given: 24},
+		State: stats.State{Joiners: 23, Sent: 24},
 	}
-	b.tallies = stats.Tallies{
+	b.tallies = stats.Counters{
 		Samples: 25, Refused: map[string]uint64{"busy": 26, "role": 27}, Declined: map[string]uint64{"busy": 28}, Failed: map[string]uint64{"stall": 29}, Dropped: map[string]uint64{"stall": 30},
 		TransportRefused: map[string]uint64{"gave way": 31}, MembershipRefused: map[string]uint64{"forged": 32}, Traffic: map[string]stats.Traffic{"raw": {Sent: 33, Received: 34}},
 	}
@@ -90,7 +90,7 @@ func TestEveryMetric(t *testing.T) {
 // words, and each metric is told of once, in a sentence.
 func TestNamesAreOfPrometheus(t *testing.T) {
 	word := regexp.MustCompile(`^[a-z]+(_[a-z]+)*$`)
-	m := &moment{Peer: newBusy().stats, tallies: newBusy().tallies, members: newBusy().Members(), checkpointAge: func() (time.Duration, bool) { return 0, true }}
+	m := &moment{Peer: newBusy().stats, counters: newBusy().tallies, members: newBusy().Members(), checkpointAge: func() (time.Duration, bool) { return 0, true }}
 	var names []string
 	for _, f := range families {
 		e := &emitter{family: f}

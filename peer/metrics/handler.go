@@ -12,7 +12,7 @@ import (
 // Peer is a peer as those see it who only look: a *peer.Peer is one.
 type Peer interface {
 	Stats() stats.Peer
-	Tallies() stats.Tallies
+	Counters() stats.Counters
 	Members() []control.Member
 	State() control.State
 }
@@ -31,7 +31,7 @@ func Text(p Peer, checkpointAge func() (time.Duration, bool)) []byte {
 	if checkpointAge == nil {
 		checkpointAge = func() (time.Duration, bool) { return 0, false }
 	}
-	m := &moment{Peer: p.Stats(), tallies: p.Tallies(), members: p.Members(), state: p.State(), checkpointAge: checkpointAge}
+	m := &moment{Peer: p.Stats(), counters: p.Counters(), members: p.Members(), state: p.State(), checkpointAge: checkpointAge}
 	var out bytes.Buffer
 	for _, f := range families {
 		e := &emitter{family: f}

@@ -15,11 +15,11 @@ import (
 // still is a peer whose numbers stay as they are.
 type still struct {
 	stats   stats.Peer
-	tallies stats.Tallies
+	tallies stats.Counters
 }
 
 func (s still) Stats() stats.Peer         { return s.stats }
-func (s still) Tallies() stats.Tallies    { return s.tallies }
+func (s still) Counters() stats.Counters  { return s.tallies }
 func (s still) Members() []control.Member { return nil }
 func (s still) State() control.State      { return control.Training }
 

@@ -13,7 +13,7 @@ import (
 	ma "github.com/multiformats/go-multiaddr"
 	manet "github.com/multiformats/go-multiaddr/net"
 
-	"github.com/seed-97356399/murmuration/peer/seam"
+	"github.com/seed-97356399/murmuration/peer/transport"
 )
 
 const (
@@ -87,7 +87,7 @@ func parseAddress(text string) (address, error) {
 	case len(text) > maxAddressText:
 		return address{}, badAddress(text[:32]+"...", fmt.Errorf("it has %d bytes", len(text)))
 	case strings.HasPrefix(text, relayPrefix):
-		if a.relay, err = parsePeer(seam.PeerID(strings.TrimPrefix(text, relayPrefix))); err == nil {
+		if a.relay, err = parsePeer(transport.PeerID(strings.TrimPrefix(text, relayPrefix))); err == nil {
 			return a, nil
 		}
 	case strings.HasPrefix(text, "/"):
@@ -148,7 +148,7 @@ func parseMultiaddr(text string) (address, error) {
 		switch code := part.Code(); {
 		case err != nil:
 		case code == ma.P_P2P && a.id == "":
-			a.id, err = parsePeer(seam.PeerID(part.Value()))
+			a.id, err = parsePeer(transport.PeerID(part.Value()))
 		case code == ma.P_CIRCUIT && a.id != "" && a.relay == "":
 			a.id, a.relay = "", a.id
 		default:
@@ -238,7 +238,7 @@ func ownAddress(of []net.Addr) netip.Addr {
 func (a address) resolve(ctx context.Context) (found []ma.Multiaddr, err error) {
 	ips, err := net.DefaultResolver.LookupNetIP(ctx, "ip"+a.family, a.host)
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", seam.ErrUnreachable, err)
+		return nil, fmt.Errorf("%w: %w", transport.ErrUnreachable, err)
 	}
 	for _, ip := range ips[:min(len(ips), maxRecords)] {
 		at := netip.AddrPortFrom(ip.Unmap().WithZone(""), a.port)

@@ -26,7 +26,7 @@ import (
 	ma "github.com/multiformats/go-multiaddr"
 	manet "github.com/multiformats/go-multiaddr/net"
 
-	"github.com/seed-97356399/murmuration/peer/p2pnet/internal/door"
+	"github.com/seed-97356399/murmuration/peer/p2pnet/internal/acceptlimit"
 	"github.com/seed-97356399/murmuration/peer/p2pnet/internal/secure"
 )
 
@@ -37,7 +37,7 @@ import (
 // parts are what a host is assembled of.
 type parts struct {
 	config      Config
-	entrance    *door.Door
+	entrance    *acceptlimit.Limiter
 	resources   network.ResourceManager
 	connections *connmgr.BasicConnMgr
 }
@@ -140,7 +140,7 @@ func (p parts) newSwarm(key crypto.PrivKey, store peerstore.Peerstore, bus event
 		return nil, nil, err
 	}
 	guard, muxers := gater{p.config.Admit, p.config.Log}, []upgrader.StreamMuxer{{ID: yamux.ID, Muxer: newMuxer()}}
-	tls, err := secure.New(key, muxers, twinWarning(p.config.Log))
+	tls, err := secure.New(key, muxers, duplicateWarning(p.config.Log))
 	if err != nil {
 		return nil, nil, err
 	}

@@ -15,7 +15,7 @@ import (
 	"github.com/libp2p/go-libp2p/p2p/protocol/identify"
 	ma "github.com/multiformats/go-multiaddr"
 
-	"github.com/seed-97356399/murmuration/peer/seam"
+	"github.com/seed-97356399/murmuration/peer/transport"
 )
 
 // TestProtocolsOfAHost: a host serves what libp2p.New has it serve under the same settings,
@@ -81,7 +81,7 @@ func TestDialledBack(t *testing.T) {
 	other, barred := start(t, loopback()), start(t, loopback())
 	config := loopback()
 	config.Relay.Serve = true
-	config.Admit = func(id seam.PeerID) error {
+	config.Admit = func(id transport.PeerID) error {
 		if id == barred.Self() {
 			return errors.New("barred")
 		}

@@ -10,7 +10,7 @@ import (
 
 	"go.uber.org/zap"
 
-	"github.com/seed-97356399/murmuration/peer/seam"
+	"github.com/seed-97356399/murmuration/peer/transport"
 )
 
 const (
@@ -47,15 +47,15 @@ type Config struct {
 	// Admit tells why a peer is not to be connected with; nil, or an answer of nil,
 	// takes everybody. It is asked for each connection, in either direction, once
 	// the identity is proven, and must answer at once. Whoever is refused is told
-	// so: its streams fail with seam.ErrNotAdmitted.
-	Admit func(seam.PeerID) error
+	// so: its streams fail with transport.ErrNotAdmitted.
+	Admit func(transport.PeerID) error
 	// Member tells why a peer takes part in nothing here, as far as is known by now; nil,
 	// or an answer of nil, is that it does. As a relay this process gives places to
 	// members, and passes on between members, only. It must answer at once.
-	Member func(seam.PeerID) error
+	Member func(transport.PeerID) error
 	// Introduce is called when a relay has refused this process as one that takes part
 	// in nothing: once it returns nil, the relay is asked again. Nil does not try.
-	Introduce func(ctx context.Context, relay seam.PeerID) error
+	Introduce func(ctx context.Context, relay transport.PeerID) error
 	// Reachable is told, one call at a time, when libp2p finds out that others can dial
 	// this process, or cannot. It knows from relays that are members and have public
 	// addresses, and for public addresses only. Nil is not told.
@@ -78,10 +78,10 @@ func (c Config) withDefaults() Config {
 	c.ioTimeout = cmp.Or(c.ioTimeout, ioTimeout)
 	c.handshakeTimeout = cmp.Or(c.handshakeTimeout, handshakeTimeout)
 	if c.Admit == nil {
-		c.Admit = func(seam.PeerID) error { return nil }
+		c.Admit = func(transport.PeerID) error { return nil }
 	}
 	if c.Member == nil {
-		c.Member = func(seam.PeerID) error { return nil }
+		c.Member = func(transport.PeerID) error { return nil }
 	}
 	c.Limits = c.Limits.withDefaults()
 	c.Log = cmp.Or(c.Log, zap.NewNop())

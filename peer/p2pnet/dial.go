@@ -19,7 +19,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/seed-97356399/murmuration/peer/p2pnet/internal/secure"
-	"github.com/seed-97356399/murmuration/peer/seam"
+	"github.com/seed-97356399/murmuration/peer/transport"
 )
 
 const (
@@ -38,11 +38,11 @@ type dialer struct {
 	upkeep *upkeep
 }
 
-// Connect reaches the process at an address, as seam.Dialer says. Of an address
+// Connect reaches the process at an address, as transport.Dialer says. Of an address
 // without an id it learns the identity first; *IdentityChangedError says that it
-// is not the remembered one. Other errors: ErrAddress, seam.ErrSelf, seam.ErrTwin,
-// *WrongIdentityError, seam.ErrUnreachable, seam.ErrNotAdmitted, seam.ErrClosed, and the context's.
-func (d *dialer) Connect(ctx context.Context, text string) (seam.PeerID, error) {
+// is not the remembered one. Other errors: ErrAddress, transport.ErrSelf, transport.ErrTwin,
+// *WrongIdentityError, transport.ErrUnreachable, transport.ErrNotAdmitted, transport.ErrClosed, and the context's.
+func (d *dialer) Connect(ctx context.Context, text string) (transport.PeerID, error) {
 	to, err := parseAddress(text)
 	if err != nil {
 		return "", fmt.Errorf("p2pnet: %w", err)
@@ -59,7 +59,7 @@ func (d *dialer) Connect(ctx context.Context, text string) (seam.PeerID, error) 
 	if len(d.lookup(id)) == 0 {
 		d.book.Add(id, []address{to})
 	}
-	return seam.PeerID(id.String()), nil
+	return transport.PeerID(id.String()), nil
 }
 
 func (d *dialer) connect(ctx context.Context, to address) (peer.ID, error) {
@@ -106,8 +106,8 @@ func (d *dialer) dial(ctx context.Context, id peer.ID, addresses []ma.Multiaddr)
 }
 
 // mirror tells whether a process other than this one proves the local identity at one of
-// these addresses, as seam.ErrTwin, and shows that one that it does too; else it is
-// seam.ErrSelf. libp2p would refuse to dial it.
+// these addresses, as transport.ErrTwin, and shows that one that it does too; else it is
+// transport.ErrSelf. libp2p would refuse to dial it.
 func (d *dialer) mirror(ctx context.Context, addresses []ma.Multiaddr) error {
 	ctx, cancel := context.WithTimeout(ctx, d.config.handshakeTimeout)
 	defer cancel()
@@ -118,13 +118,13 @@ func (d *dialer) mirror(ctx context.Context, addresses []ma.Multiaddr) error {
 		}
 		conn, err := by.Dial(ctx, at, d.id)
 		if errors.Is(err, secure.ErrTwin) {
-			return fmt.Errorf("%w (at %s)", seam.ErrTwin, at)
+			return fmt.Errorf("%w (at %s)", transport.ErrTwin, at)
 		}
 		if err == nil {
 			_ = conn.Close() // never: the handshake fails with an identity of one's own
 		}
 	}
-	return seam.ErrSelf
+	return transport.ErrSelf
 }
 
 // sighting is an identity proved at an address, or why none was.
@@ -143,7 +143,7 @@ func (d *dialer) meet(ctx context.Context, to address, addresses []ma.Multiaddr)
 		return "", err
 	}
 	seen, err := d.lookAround(ctx, addresses)
-	if err == seam.ErrSelf {
+	if err == transport.ErrSelf {
 		err = d.mirror(ctx, addresses)
 	}
 	if err != nil {
@@ -152,12 +152,12 @@ func (d *dialer) meet(ctx context.Context, to address, addresses []ma.Multiaddr)
 	trusted := seen
 	if len(remembered) > 0 {
 		trusted = slices.DeleteFunc(slices.Clone(seen), func(s sighting) bool {
-			return !slices.Contains(remembered, seam.PeerID(s.id.String()))
+			return !slices.Contains(remembered, transport.PeerID(s.id.String()))
 		})
 	}
 	if len(trusted) == 0 {
 		changed := &IdentityChangedError{
-			Address: to.key(), Remembered: remembered, Proved: seam.PeerID(seen[0].id.String()), File: d.known.path,
+			Address: to.key(), Remembered: remembered, Proved: transport.PeerID(seen[0].id.String()), File: d.known.path,
 		}
 		d.log.Warn("an address answers with another identity", zap.Error(changed))
 		return "", changed
@@ -179,9 +179,9 @@ func (d *dialer) meet(ctx context.Context, to address, addresses []ma.Multiaddr)
 // remember writes down who was met at an address. That it cannot be written is
 // no reason not to go on: the next join will trust anew.
 func (d *dialer) remember(to address, seen []sighting) {
-	var ids []seam.PeerID
+	var ids []transport.PeerID
 	for _, s := range seen {
-		if id := seam.PeerID(s.id.String()); !slices.Contains(ids, id) {
+		if id := transport.PeerID(s.id.String()); !slices.Contains(ids, id) {
 			ids = append(ids, id)
 			d.log.Info("learned the identity behind an address, and trust it from now on",
 				zap.String("address", to.key()), zap.String("peer", string(id)), zap.String("file", d.known.path))
@@ -225,7 +225,7 @@ func (d *dialer) lookAround(ctx context.Context, addresses []ma.Multiaddr) ([]si
 	case len(seen) > 0:
 		return seen, nil
 	case self:
-		return nil, seam.ErrSelf // or of another process with this key
+		return nil, transport.ErrSelf // or of another process with this key
 	}
 	return nil, unreachable(several(failures))
 }
@@ -267,7 +267,7 @@ func (d *dialer) introduced(ctx context.Context, err error, relays ...peer.ID) (
 	}
 	slices.Sort(relays)
 	for _, id := range slices.Compact(relays) {
-		if err := d.config.Introduce(ctx, seam.PeerID(id.String())); err != nil {
+		if err := d.config.Introduce(ctx, transport.PeerID(id.String())); err != nil {
 			d.log.Debug("a relay is not to be convinced that this process takes part", zap.Stringer("relay", id), zap.Error(err))
 			continue
 		}
@@ -280,7 +280,7 @@ func (d *dialer) introduced(ctx context.Context, err error, relays ...peer.ID) (
 // before. It takes every form that Connect takes. Addresses that are malformed,
 // or that name another peer, are left out; so is everything about an id that is
 // malformed.
-func (d *dialer) Learn(peer seam.PeerID, addresses []string) {
+func (d *dialer) Learn(peer transport.PeerID, addresses []string) {
 	id, err := parsePeer(peer)
 	if err != nil || id == d.id {
 		d.log.Debug("ignored addresses", zap.String("peer", string(peer)), zap.Error(err))
@@ -330,7 +330,7 @@ func (d *dialer) resolve(ctx context.Context, a address) ([]ma.Multiaddr, error)
 		return nil, err
 	}
 	var found []ma.Multiaddr
-	faults := []error{seam.ErrUnreachable}
+	faults := []error{transport.ErrUnreachable}
 	for _, one := range at {
 		if one.host == "" || one.relay != a.relay && one.relay != "" {
 			continue // a relay behind a relay

@@ -19,7 +19,7 @@ import (
 	"go.uber.org/zap"
 	"go.uber.org/zap/zaptest/observer"
 
-	"github.com/seed-97356399/murmuration/peer/seam"
+	"github.com/seed-97356399/murmuration/peer/transport"
 )
 
 // freeAddress is a loopback address at which nothing listens.
@@ -102,12 +102,12 @@ func TestBadAddresses(t *testing.T) {
 func TestConnectToSelf(t *testing.T) {
 	b := start(t, loopback())
 	for _, text := range []string{hostPort(t, b), b.Addresses()[0], b.JoinAddresses()[0], "localhost" + port(t, b)} {
-		if _, err := b.Connect(t.Context(), text); !errors.Is(err, seam.ErrSelf) {
-			t.Errorf("connecting to %s: %v, want seam.ErrSelf", text, err)
+		if _, err := b.Connect(t.Context(), text); !errors.Is(err, transport.ErrSelf) {
+			t.Errorf("connecting to %s: %v, want transport.ErrSelf", text, err)
 		}
 	}
-	if _, err := b.Open(t.Context(), b.Self(), speak, run); !errors.Is(err, seam.ErrSelf) {
-		t.Errorf("opening a stream to oneself: %v, want seam.ErrSelf", err)
+	if _, err := b.Open(t.Context(), b.Self(), speak, run); !errors.Is(err, transport.ErrSelf) {
+		t.Errorf("opening a stream to oneself: %v, want transport.ErrSelf", err)
 	}
 }
 
@@ -123,12 +123,12 @@ func TestTwinIsNamedAtBothEnds(t *testing.T) {
 	here.Identity = key
 	copied := start(t, here)
 	for _, text := range []string{hostPort(t, there), there.JoinAddresses()[0]} {
-		if _, err := copied.Connect(t.Context(), text); !errors.Is(err, seam.ErrTwin) {
-			t.Errorf("connecting to %s: %v, want seam.ErrTwin", text, err)
+		if _, err := copied.Connect(t.Context(), text); !errors.Is(err, transport.ErrTwin) {
+			t.Errorf("connecting to %s: %v, want transport.ErrTwin", text, err)
 		}
 	}
-	if _, err := copied.Connect(t.Context(), hostPort(t, copied)); !errors.Is(err, seam.ErrSelf) {
-		t.Errorf("connecting to itself: %v, want seam.ErrSelf", err)
+	if _, err := copied.Connect(t.Context(), hostPort(t, copied)); !errors.Is(err, transport.ErrSelf) {
+		t.Errorf("connecting to itself: %v, want transport.ErrSelf", err)
 	}
 	for logged.FilterMessageSnippet("another process with this peer's key").Len() == 0 {
 		time.Sleep(time.Millisecond) // the test's timeout bounds it
@@ -168,7 +168,7 @@ func TestRetryAfterFailure(t *testing.T) {
 	for name, attempt := range attempts {
 		for range 2 {
 			err := attempt()
-			if !errors.Is(err, seam.ErrUnreachable) || !strings.Contains(err.Error(), "refused") {
+			if !errors.Is(err, transport.ErrUnreachable) || !strings.Contains(err.Error(), "refused") {
 				t.Errorf("%s of a dead port: %v, want ErrUnreachable and why", name, err)
 			}
 			if err != nil && strings.Contains(err.Error(), "\n") {
@@ -190,7 +190,7 @@ func TestRetryAfterFailure(t *testing.T) {
 
 func TestUnknownWhereabouts(t *testing.T) {
 	a, b := start(t, Config{Listen: []string{}}), start(t, Config{Listen: []string{}})
-	if _, err := a.Open(t.Context(), b.Self(), speak, run); !errors.Is(err, seam.ErrUnreachable) {
+	if _, err := a.Open(t.Context(), b.Self(), speak, run); !errors.Is(err, transport.ErrUnreachable) {
 		t.Errorf("opening to a peer of which nothing is known: %v, want ErrUnreachable", err)
 	}
 	if _, err := a.Open(t.Context(), "nobody", speak, run); err == nil {
@@ -205,7 +205,7 @@ func TestAWebServerIsNoPeer(t *testing.T) {
 	at := strings.TrimPrefix(web.URL, "http://")
 	a := start(t, Config{Listen: []string{}})
 	for _, text := range []string{at, "/ip4/127.0.0.1/tcp/" + at[strings.LastIndex(at, ":")+1:] + "/p2p/" + string(start(t, Config{Listen: []string{}}).Self())} {
-		if _, err := a.Connect(t.Context(), text); !errors.Is(err, seam.ErrUnreachable) || !strings.Contains(err.Error(), "no peer answers there: failed to negotiate") {
+		if _, err := a.Connect(t.Context(), text); !errors.Is(err, transport.ErrUnreachable) || !strings.Contains(err.Error(), "no peer answers there: failed to negotiate") {
 			t.Errorf("connecting to %s: %v", text, err)
 		}
 	}
@@ -217,10 +217,10 @@ func TestWrongIdentity(t *testing.T) {
 	text := b.Addresses()[0] + "/p2p/" + string(other.Self())
 	_, err := a.Connect(t.Context(), text)
 	wrong, ok := errors.AsType[*WrongIdentityError](err)
-	if !ok || wrong.Wanted != other.Self() || wrong.Proved != b.Self() || !errors.Is(err, seam.ErrUnreachable) {
+	if !ok || wrong.Wanted != other.Self() || wrong.Proved != b.Self() || !errors.Is(err, transport.ErrUnreachable) {
 		t.Errorf("connecting to %s: %v", text, err)
 	}
-	if _, err := a.Open(t.Context(), other.Self(), speak, run); !errors.Is(err, seam.ErrUnreachable) || errors.As(err, &wrong) {
+	if _, err := a.Open(t.Context(), other.Self(), speak, run); !errors.Is(err, transport.ErrUnreachable) || errors.As(err, &wrong) {
 		t.Errorf("the wrong address was remembered: %v", err)
 	}
 }
@@ -257,7 +257,7 @@ func TestLearn(t *testing.T) {
 		"another's":      try([]string{good[0] + "/p2p/" + string(other.Self())}),
 		"then forgotten": try(good, nil),
 	} {
-		if !errors.Is(err, seam.ErrUnreachable) {
+		if !errors.Is(err, transport.ErrUnreachable) {
 			t.Errorf("learned %s: %v, want ErrUnreachable", name, err)
 		}
 	}
@@ -277,7 +277,7 @@ func TestIdentityChanged(t *testing.T) {
 		second := start(t, Config{Listen: []string{text}})
 		_, err := a.Connect(t.Context(), text)
 		changed, ok := errors.AsType[*IdentityChangedError](err)
-		if !ok || changed.Proved != second.Self() || !slices.Equal(changed.Remembered, []seam.PeerID{first.Self()}) || changed.Address != text {
+		if !ok || changed.Proved != second.Self() || !slices.Equal(changed.Remembered, []transport.PeerID{first.Self()}) || changed.Address != text {
 			t.Fatalf("connecting to the successor: %v", err)
 		}
 		if !strings.Contains(err.Error(), changed.File) || changed.File != file {
@@ -328,7 +328,7 @@ func TestSeveralBehindOneName(t *testing.T) {
 		t.Fatal(err)
 	}
 	slices.Sort(remembered)
-	want := []seam.PeerID{seeds[0].Self(), seeds[1].Self()}
+	want := []transport.PeerID{seeds[0].Self(), seeds[1].Self()}
 	slices.Sort(want)
 	if !slices.Equal(remembered, want) {
 		t.Errorf("remembered %v, want both seeds %v", remembered, want)
@@ -356,7 +356,7 @@ func TestContextEndsConnect(t *testing.T) {
 	}
 	defer silent.Close()
 	a := start(t, Config{Listen: []string{}})
-	if _, err := a.Connect(within(t, 50*time.Millisecond), silent.Addr().String()); !errors.Is(err, context.DeadlineExceeded) || !errors.Is(err, seam.ErrUnreachable) {
+	if _, err := a.Connect(within(t, 50*time.Millisecond), silent.Addr().String()); !errors.Is(err, context.DeadlineExceeded) || !errors.Is(err, transport.ErrUnreachable) {
 		t.Errorf("connecting to a silent port: %v, want the context's error and ErrUnreachable", err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())

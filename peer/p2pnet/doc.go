@@ -1,4 +1,4 @@
-// Package p2pnet is the default seam.Transport: authenticated, encrypted,
+// Package p2pnet is the default transport.Transport: authenticated, encrypted,
 // multiplexed streams between processes, on go-libp2p. It speaks TCP with TLS
 // 1.3 and yamux, and nothing else: no QUIC, no WebSocket, no address
 // discovery, no metrics registry. Every option of libp2p that matters here is
@@ -48,6 +48,6 @@
 // rather than used again: yamux may have lost a window update, and the stream then
 // runs slower or stalls.
 //
-// Package seam holds the interfaces, package peer the node that uses them,
-// package memnet the same seam in memory for tests.
+// Package transport holds the interfaces, package peer the node that uses them,
+// package memnet the same interfaces in memory for tests.
 package p2pnet

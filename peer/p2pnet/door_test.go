@@ -12,7 +12,7 @@ import (
 	libp2ptls "github.com/libp2p/go-libp2p/p2p/security/tls"
 	"go.uber.org/zap"
 
-	"github.com/seed-97356399/murmuration/peer/seam"
+	"github.com/seed-97356399/murmuration/peer/transport"
 )
 
 // idlers opens connections to an address, from another one of this machine, and says
@@ -46,7 +46,7 @@ func ended(t *testing.T, conn net.Conn) {
 }
 
 // More connections than there are places, on which nobody says anything, keep no
-// newcomer out, neither from another block of addresses nor from the very same
+// joiner out, neither from another block of addresses nor from the very same
 // address; the log names the block, and the peer itself still dials.
 func TestIdleConnectionsKeepNobodyOut(t *testing.T) {
 	const crowd, tries = 300, 8
@@ -97,7 +97,7 @@ func TestAMemberGetsInAgainAmongIdleConnections(t *testing.T) {
 	const crowd, blocks = 512, 32
 	friend := start(t, loopback())
 	config := loopback()
-	config.Admit = func(id seam.PeerID) error {
+	config.Admit = func(id transport.PeerID) error {
 		if id != friend.Self() {
 			return errStranger
 		}
@@ -145,7 +145,7 @@ func prove(t *testing.T, from string, seed byte, to *Transport) error {
 	return err
 }
 
-// Strangers that prove a key each, and then hold their connections, keep no newcomer out
+// Strangers that prove a key each, and then hold their connections, keep no joiner out
 // either, and cost no member its connection.
 func TestStrangersKeepNobodyOut(t *testing.T) {
 	const tries = 8

@@ -7,10 +7,10 @@ import (
 
 	"github.com/libp2p/go-libp2p/p2p/net/swarm"
 
-	"github.com/seed-97356399/murmuration/peer/seam"
+	"github.com/seed-97356399/murmuration/peer/transport"
 )
 
-// Errors of this package, beside those of package seam.
+// Errors of this package, beside those of package transport.
 var (
 	// ErrAddress: the text is no address that can be joined or listened on. The
 	// message says what is wrong and shows the right forms.
@@ -18,8 +18,8 @@ var (
 	// ErrTooManyStreams: the other process already serves as many streams of this
 	// peer and protocol as it is willing to, or is short of memory for streams.
 	ErrTooManyStreams = errors.New("the other process serves no more streams of this peer")
-	// ErrRunName: the name of a run is longer than seam.MaxRunName.
-	ErrRunName = fmt.Errorf("a run's name has at most %d bytes", seam.MaxRunName)
+	// ErrRunName: the name of a run is longer than transport.MaxRunName.
+	ErrRunName = fmt.Errorf("a run's name has at most %d bytes", transport.MaxRunName)
 )
 
 // IdentityChangedError says that a host:port proved another identity than the
@@ -27,8 +27,8 @@ var (
 // was given a new key.
 type IdentityChangedError struct {
 	Address    string
-	Remembered []seam.PeerID
-	Proved     seam.PeerID
+	Remembered []transport.PeerID
+	Proved     transport.PeerID
 	// File is Config.Known, empty if identities are remembered in memory only.
 	File string
 }
@@ -47,17 +47,17 @@ func (e *IdentityChangedError) Error() string {
 }
 
 // WrongIdentityError says that an address given with an id proved another one.
-// It is a seam.ErrUnreachable: the peer that was asked for did not answer.
+// It is a transport.ErrUnreachable: the peer that was asked for did not answer.
 type WrongIdentityError struct {
-	Wanted, Proved seam.PeerID
+	Wanted, Proved transport.PeerID
 }
 
 func (e *WrongIdentityError) Error() string {
 	return fmt.Sprintf("the process there is %s, not %s: correct the id after /p2p/ or the address before it", e.Proved, e.Wanted)
 }
 
-// Unwrap makes the error a seam.ErrUnreachable.
-func (e *WrongIdentityError) Unwrap() error { return seam.ErrUnreachable }
+// Unwrap makes the error a transport.ErrUnreachable.
+func (e *WrongIdentityError) Unwrap() error { return transport.ErrUnreachable }
 
 // brief is an error of the dialler with its many lines put into one. The text is
 // for people; errors.Is and errors.As see the whole.
@@ -93,10 +93,10 @@ func (e several) Error() string {
 	return strings.Join(texts, "; ")
 }
 
-// unreachable wraps the failure of a dial, so that it is a seam.ErrUnreachable.
+// unreachable wraps the failure of a dial, so that it is a transport.ErrUnreachable.
 func unreachable(err error) error {
-	if errors.Is(err, seam.ErrUnreachable) {
+	if errors.Is(err, transport.ErrUnreachable) {
 		return err
 	}
-	return fmt.Errorf("%w: %w", seam.ErrUnreachable, brief{err})
+	return fmt.Errorf("%w: %w", transport.ErrUnreachable, brief{err})
 }

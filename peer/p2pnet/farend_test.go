@@ -18,7 +18,7 @@ import (
 	"github.com/libp2p/go-libp2p/core/network"
 	"github.com/libp2p/go-libp2p/core/peer"
 
-	"github.com/seed-97356399/murmuration/peer/seam"
+	"github.com/seed-97356399/murmuration/peer/transport"
 )
 
 // farEndVariable makes the test binary the other process of BenchmarkTuned.
@@ -80,7 +80,7 @@ func serveFarEnd(in io.Reader, out io.Writer) error {
 	}
 	defer mine.Close()
 	ours := make(chan opened, 4)
-	if _, err := mine.Handle(speak, run, func(s seam.Stream) { accept(ours, s) }); err != nil {
+	if _, err := mine.Handle(speak, run, func(s transport.Stream) { accept(ours, s) }); err != nil {
 		return err
 	}
 	fmt.Fprintf(out, "%s/p2p/%s\n%s\n", plain.Addrs()[0], plain.ID(), mine.JoinAddresses()[0])

@@ -11,14 +11,14 @@ import (
 	ma "github.com/multiformats/go-multiaddr"
 	"go.uber.org/zap"
 
-	"github.com/seed-97356399/murmuration/peer/seam"
+	"github.com/seed-97356399/murmuration/peer/transport"
 )
 
 // gater refuses identities of which this package cannot check a signature, and those
 // that are not admitted. The latter are refused once the connection is complete: only
 // then can the other end be told why.
 type gater struct {
-	admit func(seam.PeerID) error
+	admit func(transport.PeerID) error
 	log   *zap.Logger // of those that dial this peer; nil where none can
 }
 
@@ -31,7 +31,7 @@ func (gater) InterceptSecured(_ network.Direction, id peer.ID, _ network.ConnMul
 }
 
 func (g gater) InterceptUpgraded(conn network.Conn) (bool, control.DisconnectReason) {
-	err := g.admit(seam.PeerID(conn.RemotePeer().String()))
+	err := g.admit(transport.PeerID(conn.RemotePeer().String()))
 	if err != nil && g.log != nil && conn.Stat().Direction == network.DirInbound {
 		g.log.Warn("refused a connection of a peer that is not admitted", zap.Stringer("peer", conn.RemotePeer()),
 			zap.Stringer("address", conn.RemoteMultiaddr()), zap.Error(err))
@@ -40,7 +40,7 @@ func (g gater) InterceptUpgraded(conn network.Conn) (bool, control.DisconnectRea
 }
 
 // CheckPeer tells what is wrong with a text that should be the id of a peer.
-func CheckPeer(id seam.PeerID) error {
+func CheckPeer(id transport.PeerID) error {
 	_, err := parsePeer(id)
 	return err
 }
@@ -57,10 +57,10 @@ func gated(err error) bool {
 func notConnected(err error) error {
 	if mismatch, ok := errors.AsType[sec.ErrPeerIDMismatch](err); ok {
 		wanted, is := mismatch.Expected.String(), mismatch.Actual.String()
-		return &WrongIdentityError{Wanted: seam.PeerID(wanted), Proved: seam.PeerID(is)}
+		return &WrongIdentityError{Wanted: transport.PeerID(wanted), Proved: transport.PeerID(is)}
 	}
 	if gated(err) {
-		return fmt.Errorf("%w: %w", seam.ErrNotAdmitted, brief{err})
+		return fmt.Errorf("%w: %w", transport.ErrNotAdmitted, brief{err})
 	}
 	return unreachable(err)
 }

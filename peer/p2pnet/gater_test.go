@@ -5,7 +5,7 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/seed-97356399/murmuration/peer/seam"
+	"github.com/seed-97356399/murmuration/peer/transport"
 )
 
 var errStranger = errors.New("no friend of ours")
@@ -13,11 +13,11 @@ var errStranger = errors.New("no friend of ours")
 // Whoever is not admitted is refused at the connection, whichever end dials, and both
 // ends are told why: who dials by an error, who is dialled by one line in its log.
 func TestGaterKeepsStrangersOut(t *testing.T) {
-	var closed atomic.Pointer[seam.PeerID]
+	var closed atomic.Pointer[transport.PeerID]
 	config := loopback()
 	log, logs := logged()
 	config.Log = log
-	config.Admit = func(id seam.PeerID) error {
+	config.Admit = func(id transport.PeerID) error {
 		if out := closed.Load(); out != nil && *out == id {
 			return errStranger
 		}
@@ -47,7 +47,7 @@ func TestGaterKeepsStrangersOut(t *testing.T) {
 			if err == nil {
 				t.Fatal("the guest is let in")
 			}
-			return errors.Is(err, seam.ErrNotAdmitted)
+			return errors.Is(err, transport.ErrNotAdmitted)
 		})
 	}
 	lines := logs.FilterMessageSnippet("refused a connection").All()
@@ -55,7 +55,7 @@ func TestGaterKeepsStrangersOut(t *testing.T) {
 		t.Errorf("the host has logged %v, want a few lines that name the guest and say why", lines)
 	}
 	_, err := host.Open(t.Context(), id, speak, run)
-	if !errors.Is(err, seam.ErrNotAdmitted) || !errors.Is(err, errStranger) {
+	if !errors.Is(err, transport.ErrNotAdmitted) || !errors.Is(err, errStranger) {
 		t.Errorf("the host is told %v, want %v", err, errStranger)
 	}
 	if _, err := host.Connect(t.Context(), hostPort(t, guest)); !errors.Is(err, errStranger) {

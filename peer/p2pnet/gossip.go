@@ -18,7 +18,7 @@ import (
 	"github.com/libp2p/go-libp2p/core/protocol"
 	"golang.org/x/time/rate"
 
-	"github.com/seed-97356399/murmuration/peer/seam"
+	"github.com/seed-97356399/murmuration/peer/transport"
 )
 
 const (
@@ -30,7 +30,7 @@ const (
 
 	// gossipEnvelope is what gossipsub adds to a message: the topic's name and a few
 	// lengths. With it, the largest message fits an RPC.
-	gossipEnvelope = seam.MaxTopicName + 128
+	gossipEnvelope = transport.MaxTopicName + 128
 	// maxGossipControl bounds gossipsub's own control messages (who has what), which
 	// are lists of message ids and never large here.
 	maxGossipControl = 16 << 10
@@ -58,7 +58,7 @@ var errFlood = errors.New("more messages than a neighbour may pass on")
 // who asks for none speaks none.
 type gossip struct {
 	*node
-	hearers hearers
+	subscribers subscribers
 
 	mu     sync.Mutex
 	router *pubsub.PubSub
@@ -75,8 +75,8 @@ func (g *gossip) start() (*pubsub.PubSub, error) {
 	filter := &subscriptions{topics: make(map[peer.ID]map[string]bool), connected: func(id peer.ID) bool {
 		return g.host.Network().Connectedness(id) == network.Connected
 	}}
-	hearers := &g.hearers
-	router, err := pubsub.NewGossipSub(g.ending, hearersHost{g.host, hearers},
+	hearers := &g.subscribers
+	router, err := pubsub.NewGossipSub(g.ending, subscribersHost{g.host, hearers},
 		pubsub.WithGossipSubProtocols([]protocol.ID{gossipProtocol}, gossipFeatures),
 		// Control messages are signed by their authors, whoever passes them on; a
 		// second signature would say nothing, and a sequence number of gossipsub's own
@@ -88,7 +88,7 @@ func (g *gossip) start() (*pubsub.PubSub, error) {
 		// offered what came before; what is published here goes to all neighbours.
 		pubsub.WithFloodPublish(true),
 		pubsub.WithSeenMessagesTTL(seenFor),
-		pubsub.WithMaxMessageSize(seam.MaxMessage+gossipEnvelope),
+		pubsub.WithMaxMessageSize(transport.MaxMessage+gossipEnvelope),
 		pubsub.WithMaxControlMessageSize(maxGossipControl),
 		pubsub.WithValidateQueueSize(validateQueue),
 		pubsub.WithPeerOutboundQueueSize(outboundQueue),
@@ -115,14 +115,14 @@ func (g *gossip) start() (*pubsub.PubSub, error) {
 	return router, nil
 }
 
-// Topic implements seam.Topics. The name begins with "murmuration/1/". Its
+// Topic implements transport.Topics. The name begins with "murmuration/1/". Its
 // messages come from peers that this process is connected to: it dials nobody.
-func (g *gossip) Topic(name string, takesPart func(seam.PeerID) bool, handler seam.TopicHandler) (seam.Topic, error) {
-	if !strings.HasPrefix(name, topicPrefix) || len(name) > seam.MaxTopicName {
-		return nil, fmt.Errorf("p2pnet: topic %q: want %s and a name, at most %d bytes", name, topicPrefix, seam.MaxTopicName)
+func (g *gossip) Topic(name string, takesPart func(transport.PeerID) bool, handler transport.TopicHandler) (transport.Topic, error) {
+	if !strings.HasPrefix(name, topicPrefix) || len(name) > transport.MaxTopicName {
+		return nil, fmt.Errorf("p2pnet: topic %q: want %s and a name, at most %d bytes", name, topicPrefix, transport.MaxTopicName)
 	}
 	if !g.gate.enter() {
-		return nil, fmt.Errorf("p2pnet: topic %q: %w", name, seam.ErrClosed)
+		return nil, fmt.Errorf("p2pnet: topic %q: %w", name, transport.ErrClosed)
 	}
 	defer g.gate.leave()
 	router, err := g.start()
@@ -137,13 +137,13 @@ func (g *gossip) Topic(name string, takesPart func(seam.PeerID) bool, handler se
 	if err := router.RegisterTopicValidator(name, topic.judge, pubsub.WithValidatorInline(true)); err != nil {
 		return nil, fmt.Errorf("p2pnet: topic %q: %w", name, err)
 	}
-	g.hearers.set(name, takesPart)
+	g.subscribers.set(name, takesPart)
 	if topic.topic, err = router.Join(name); err == nil {
 		// To relay is to take part without a subscription.
 		topic.relay, err = topic.topic.Relay()
 	}
 	if err != nil {
-		g.hearers.set(name, nil)
+		g.subscribers.set(name, nil)
 		return nil, fmt.Errorf("p2pnet: topic %q: %w", name, errors.Join(err, router.UnregisterTopicValidator(name)))
 	}
 	return topic, nil
@@ -176,7 +176,7 @@ type subscriptions struct {
 }
 
 func (*subscriptions) CanSubscribe(topic string) bool {
-	return strings.HasPrefix(topic, topicPrefix) && len(topic) <= seam.MaxTopicName
+	return strings.HasPrefix(topic, topicPrefix) && len(topic) <= transport.MaxTopicName
 }
 
 func (s *subscriptions) FilterIncomingSubscriptions(from peer.ID, said []*pb.RPC_SubOpts) ([]*pb.RPC_SubOpts, error) {

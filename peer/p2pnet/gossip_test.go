@@ -13,7 +13,7 @@ import (
 	"github.com/libp2p/go-libp2p/core/peer"
 	"github.com/libp2p/go-libp2p/core/protocol"
 
-	"github.com/seed-97356399/murmuration/peer/seam"
+	"github.com/seed-97356399/murmuration/peer/transport"
 )
 
 // Pitfall: gossipsub has no Close, only the context it was begun with. A transport that
@@ -27,7 +27,7 @@ func TestTopicEndsWithItsTransport(t *testing.T) {
 	if err := at.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if err := topic.Publish([]byte("late")); !errors.Is(err, seam.ErrClosed) {
+	if err := topic.Publish([]byte("late")); !errors.Is(err, transport.ErrClosed) {
 		t.Errorf("publishing after the end: %v", err)
 	}
 	if n := topic.Neighbours(); n != 0 {
@@ -36,7 +36,7 @@ func TestTopicEndsWithItsTransport(t *testing.T) {
 	if err := topic.Close(); err != nil {
 		t.Errorf("leaving after the end: %v", err)
 	}
-	if _, err := at.Topic(testTopic, nil, new(ear).hear); !errors.Is(err, seam.ErrClosed) {
+	if _, err := at.Topic(testTopic, nil, new(ear).hear); !errors.Is(err, transport.ErrClosed) {
 		t.Errorf("taking part after the end: %v", err)
 	}
 }
@@ -75,7 +75,7 @@ func TestTopicAfterTheConnection(t *testing.T) {
 
 func TestTopicNames(t *testing.T) {
 	at := start(t, loopback())
-	for _, name := range []string{"", run, "other/1/" + run, topicPrefix + strings.Repeat("x", seam.MaxTopicName)} {
+	for _, name := range []string{"", run, "other/1/" + run, topicPrefix + strings.Repeat("x", transport.MaxTopicName)} {
 		if _, err := at.Topic(name, nil, new(ear).hear); err == nil {
 			t.Errorf("topic %q is taken part in", name)
 		}
@@ -153,7 +153,7 @@ func TestForeignSubscriptionsAreBounded(t *testing.T) {
 		left, err := s.FilterIncomingSubscriptions(from, said)
 		return len(left), err
 	}
-	if kept, err := subscribe("a", true, "foreign", topicPrefix+"x", topicPrefix+strings.Repeat("y", seam.MaxTopicName)); kept != 1 || err != nil {
+	if kept, err := subscribe("a", true, "foreign", topicPrefix+"x", topicPrefix+strings.Repeat("y", transport.MaxTopicName)); kept != 1 || err != nil {
 		t.Errorf("%d of one good topic kept, %v", kept, err)
 	}
 	total := 1
@@ -203,10 +203,10 @@ func TestCloseWaitsForATopicsHandler(t *testing.T) {
 	t.Parallel()
 	at, other := start(t, loopback()), start(t, loopback())
 	judging, release := make(chan struct{}), make(chan struct{})
-	if _, err := at.Topic(testTopic, nil, func(seam.PeerID, []byte) seam.Verdict {
+	if _, err := at.Topic(testTopic, nil, func(transport.PeerID, []byte) transport.Verdict {
 		close(judging)
 		<-release
-		return seam.Drop
+		return transport.Drop
 	}); err != nil {
 		t.Fatal(err)
 	}

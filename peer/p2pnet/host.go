@@ -15,8 +15,8 @@ import (
 	"go.uber.org/zap"
 	"golang.org/x/time/rate"
 
-	"github.com/seed-97356399/murmuration/peer/p2pnet/internal/door"
-	"github.com/seed-97356399/murmuration/peer/seam"
+	"github.com/seed-97356399/murmuration/peer/p2pnet/internal/acceptlimit"
+	"github.com/seed-97356399/murmuration/peer/transport"
 )
 
 // userAgent is what libp2p's identify protocol says of this process.
@@ -24,7 +24,7 @@ const userAgent = "murmuration"
 
 // newHost makes a libp2p host that does what this package needs and nothing else, and
 // listens at every address of config, behind a door.
-func newHost(config Config, key ed25519.PrivateKey, entrance *door.Door, knows func(peer.ID) bool) (*assembled, error) {
+func newHost(config Config, key ed25519.PrivateKey, entrance *acceptlimit.Limiter, knows func(peer.ID) bool) (*assembled, error) {
 	private, err := crypto.UnmarshalEd25519PrivateKey(key)
 	if err != nil {
 		return nil, fmt.Errorf("using the key: %w", err)
@@ -37,7 +37,7 @@ func newHost(config Config, key ed25519.PrivateKey, entrance *door.Door, knows f
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("setting connection limits: %w", err), resources.Close())
 	}
-	store, err := newMemberStore(func(id peer.ID) bool { return knows(id) && config.Member(seam.PeerID(id.String())) == nil })
+	store, err := newMemberStore(func(id peer.ID) bool { return knows(id) && config.Member(transport.PeerID(id.String())) == nil })
 	if err != nil {
 		return nil, errors.Join(err, connections.Close(), resources.Close())
 	}
@@ -58,12 +58,12 @@ func newHost(config Config, key ed25519.PrivateKey, entrance *door.Door, knows f
 	return h, nil
 }
 
-// twinReminder is the least time between two warnings that another process has this peer's key.
-const twinReminder = time.Minute
+// duplicateReminder is the least time between two warnings that another process has this peer's key.
+const duplicateReminder = time.Minute
 
-// twinWarning is what to do when another process with this peer's key has connected.
-func twinWarning(log *zap.Logger) func() {
-	seldom := rate.Sometimes{Interval: twinReminder}
+// duplicateWarning is what to do when another process with this peer's key has connected.
+func duplicateWarning(log *zap.Logger) func() {
+	seldom := rate.Sometimes{Interval: duplicateReminder}
 	return func() {
 		seldom.Do(func() {
 			log.Warn("another process with this peer's key has connected, as on a cloned machine: that one stops if it is the later. Give each process a key and a checkpoint folder of its own")

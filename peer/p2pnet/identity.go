@@ -7,7 +7,7 @@ import (
 	"github.com/libp2p/go-libp2p/core/crypto"
 	"github.com/libp2p/go-libp2p/core/peer"
 
-	"github.com/seed-97356399/murmuration/peer/seam"
+	"github.com/seed-97356399/murmuration/peer/transport"
 )
 
 // signatureDomain is put before every message that is signed, so that no
@@ -19,10 +19,10 @@ func inDomain(message []byte) []byte {
 	return append([]byte(signatureDomain), message...)
 }
 
-// parsePeer returns the libp2p id that a seam.PeerID is the text of. Only the
+// parsePeer returns the libp2p id that a transport.PeerID is the text of. Only the
 // canonical text of an Ed25519 id is taken: two texts of one peer would be two
 // peers everywhere else.
-func parsePeer(text seam.PeerID) (peer.ID, error) {
+func parsePeer(text transport.PeerID) (peer.ID, error) {
 	id, err := peer.Decode(string(text))
 	if err != nil {
 		return "", fmt.Errorf("%q is no peer id: %w", text, err)

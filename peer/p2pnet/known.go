@@ -11,7 +11,7 @@ import (
 	"sync"
 
 	"github.com/seed-97356399/murmuration/internal/atomicfile"
-	"github.com/seed-97356399/murmuration/peer/seam"
+	"github.com/seed-97356399/murmuration/peer/transport"
 )
 
 // maxKnownFile bounds the file of known identities, in bytes.
@@ -19,7 +19,7 @@ const maxKnownFile = 1 << 20
 
 // known maps the key of an address to the identities that may answer there. A
 // DNS name with several records has several.
-type known map[string][]seam.PeerID
+type known map[string][]transport.PeerID
 
 // knownFile remembers identities learned from join addresses. The file is read
 // again for each question, so that a person can correct it while a peer runs;
@@ -37,7 +37,7 @@ func openKnown(path string) (*knownFile, error) {
 	return k, err
 }
 
-func (k *knownFile) lookup(address string) ([]seam.PeerID, error) {
+func (k *knownFile) lookup(address string) ([]transport.PeerID, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	_, remembered, err := k.load()
@@ -46,7 +46,7 @@ func (k *knownFile) lookup(address string) ([]seam.PeerID, error) {
 
 // remember adds identities of an address. What the file says already, comments
 // included, stays.
-func (k *knownFile) remember(address string, ids []seam.PeerID) error {
+func (k *knownFile) remember(address string, ids []transport.PeerID) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	content, remembered, err := k.load()
@@ -117,7 +117,7 @@ func parseKnown(content []byte) (known, error) {
 		if err != nil {
 			return nil, fmt.Errorf("line %d: %w", number, err)
 		}
-		id := seam.PeerID(fields[1])
+		id := transport.PeerID(fields[1])
 		if err := CheckPeer(id); err != nil {
 			return nil, fmt.Errorf("line %d: %w", number, err)
 		}

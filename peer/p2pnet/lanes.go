@@ -16,7 +16,7 @@ import (
 	"github.com/libp2p/go-libp2p/p2p/net/swarm"
 	ma "github.com/multiformats/go-multiaddr"
 
-	"github.com/seed-97356399/murmuration/peer/seam"
+	"github.com/seed-97356399/murmuration/peer/transport"
 )
 
 // lanes are the further connections that this process has dialled.
@@ -32,7 +32,7 @@ type lanes struct {
 
 	mu     sync.Mutex
 	closed bool
-	swarms [1 + seam.MaxLane]*swarm.Swarm // made when first used; [0] is none
+	swarms [1 + transport.MaxLane]*swarm.Swarm // made when first used; [0] is none
 	turns  *lru.Cache[laneKey, chan struct{}]
 	silent silent
 }
@@ -106,7 +106,7 @@ func (l *lanes) close() error {
 func (l *lanes) dial(ctx context.Context, s *swarm.Swarm, to laneKey) (network.Conn, error) {
 	addresses := l.addresses(ctx, to)
 	if len(addresses) == 0 {
-		return nil, fmt.Errorf("%w: no address is known", seam.ErrUnreachable)
+		return nil, fmt.Errorf("%w: no address is known", transport.ErrUnreachable)
 	}
 	var failures []error
 	for _, at := range addresses {
@@ -134,7 +134,7 @@ func (l *lanes) swarmOf(lane int) (*swarm.Swarm, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.closed {
-		return nil, seam.ErrClosed
+		return nil, transport.ErrClosed
 	}
 	if l.swarms[lane] == nil {
 		s, err := l.newSwarm()

@@ -13,10 +13,10 @@ import (
 
 	"github.com/libp2p/go-libp2p/core/network"
 
-	"github.com/seed-97356399/murmuration/peer/seam"
+	"github.com/seed-97356399/murmuration/peer/transport"
 )
 
-func openLane(t testing.TB, from, to *Transport, lane int) seam.Stream {
+func openLane(t testing.TB, from, to *Transport, lane int) transport.Stream {
 	t.Helper()
 	s, err := from.OpenLane(t.Context(), to.Self(), speak, run, lane)
 	if err != nil {
@@ -49,7 +49,7 @@ func TestLanes(t *testing.T) {
 	want := 1
 	for _, way := range [][2]*Transport{{a, b}, {b, a}} {
 		for range 2 {
-			for lane := 1; lane <= seam.MaxLane; lane++ {
+			for lane := 1; lane <= transport.MaxLane; lane++ {
 				s := openLane(t, way[0], way[1], lane)
 				if s.Remote() != way[1].Self() {
 					t.Errorf("lane %d leads to %s", lane, s.Remote())
@@ -59,7 +59,7 @@ func TestLanes(t *testing.T) {
 				}
 			}
 		}
-		want += seam.MaxLane
+		want += transport.MaxLane
 		for _, end := range way {
 			eventually(t, fmt.Sprintf("there are %d connections", want), func() bool { return end.Connections() == want })
 		}
@@ -93,18 +93,18 @@ func TestLaneIsDialledOnce(t *testing.T) {
 func TestLaneRefusals(t *testing.T) {
 	a, b := pair(t)
 	handle(t, b, speak, run, echo)
-	for _, lane := range []int{-1, 0, seam.MaxLane + 1} {
-		if _, err := a.OpenLane(t.Context(), b.Self(), speak, run, lane); !errors.Is(err, seam.ErrLane) {
+	for _, lane := range []int{-1, 0, transport.MaxLane + 1} {
+		if _, err := a.OpenLane(t.Context(), b.Self(), speak, run, lane); !errors.Is(err, transport.ErrLane) {
 			t.Errorf("lane %d: %v, want ErrLane", lane, err)
 		}
 	}
 	for name, c := range map[string]struct {
-		protocol seam.Protocol
+		protocol transport.Protocol
 		run      string
 		want     error
 	}{
-		"run":      {speak, "letters", seam.ErrUnknownRun},
-		"protocol": {"/murmuration/exchange/2", run, seam.ErrUnknownProtocol},
+		"run":      {speak, "letters", transport.ErrUnknownRun},
+		"protocol": {"/murmuration/exchange/2", run, transport.ErrUnknownProtocol},
 	} {
 		s, err := a.OpenLane(t.Context(), b.Self(), c.protocol, c.run, 1)
 		if err != nil {
@@ -115,11 +115,11 @@ func TestLaneRefusals(t *testing.T) {
 		}
 		s.Reset()
 	}
-	if _, err := a.OpenLane(t.Context(), a.Self(), speak, run, 1); !errors.Is(err, seam.ErrSelf) {
+	if _, err := a.OpenLane(t.Context(), a.Self(), speak, run, 1); !errors.Is(err, transport.ErrSelf) {
 		t.Errorf("a lane to oneself: %v", err)
 	}
 	nowhere := start(t, Config{Listen: []string{}})
-	if _, err := a.OpenLane(t.Context(), nowhere.Self(), speak, run, 1); !errors.Is(err, seam.ErrUnreachable) {
+	if _, err := a.OpenLane(t.Context(), nowhere.Self(), speak, run, 1); !errors.Is(err, transport.ErrUnreachable) {
 		t.Errorf("a lane to nowhere: %v", err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
@@ -137,7 +137,7 @@ func TestLaneIdentity(t *testing.T) {
 	a.Learn(b.Self(), other.Addresses())
 	_, err := a.OpenLane(t.Context(), b.Self(), speak, run, 1)
 	wrong, ok := errors.AsType[*WrongIdentityError](err)
-	if !ok || wrong.Proved != other.Self() || !errors.Is(err, seam.ErrUnreachable) {
+	if !ok || wrong.Proved != other.Self() || !errors.Is(err, transport.ErrUnreachable) {
 		t.Errorf("a lane to an impostor: %v", err)
 	}
 	a.Learn(b.Self(), append(other.Addresses(), b.Addresses()...))
@@ -249,7 +249,7 @@ func TestOtherEndMayUseALane(t *testing.T) {
 // one, and it may be closed at any time.
 func TestOpenKeepsOffLanes(t *testing.T) {
 	a, b := pair(t)
-	handle(t, a, speak, run, func(s seam.Stream) { io.WriteString(s, "x"); io.ReadAll(s); s.Close() })
+	handle(t, a, speak, run, func(s transport.Stream) { io.WriteString(s, "x"); io.ReadAll(s); s.Close() })
 	handle(t, b, speak, run, echo)
 	ask(t, open(t, a, b, speak, run), "x")
 	for lane := 1; lane <= 3; lane++ {
@@ -322,7 +322,7 @@ func TestCloseEndsLanes(t *testing.T) {
 			eventually(t, "no connection is left", func() bool { return end.Connections() == 0 })
 		}
 		a.Close()
-		if _, err := a.OpenLane(t.Context(), b.Self(), speak, run, 1); !errors.Is(err, seam.ErrClosed) {
+		if _, err := a.OpenLane(t.Context(), b.Self(), speak, run, 1); !errors.Is(err, transport.ErrClosed) {
 			t.Errorf("opening after Close: %v, want ErrClosed", err)
 		}
 	}
@@ -334,7 +334,7 @@ func TestLanesAreBounded(t *testing.T) {
 	a, b := start(t, Config{Listen: []string{}, Limits: Limits{Connections: most}}), start(t, loopback())
 	a.Learn(b.Self(), b.Addresses())
 	handle(t, b, speak, run, echo)
-	for lane := 1; lane <= seam.MaxLane; lane++ {
+	for lane := 1; lane <= transport.MaxLane; lane++ {
 		s, err := a.OpenLane(t.Context(), b.Self(), speak, run, lane)
 		if lane > most {
 			if !errors.Is(err, network.ErrResourceLimitExceeded) {

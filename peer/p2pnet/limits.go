@@ -11,8 +11,8 @@ import (
 	rcmgr "github.com/libp2p/go-libp2p/p2p/host/resource-manager"
 	"github.com/libp2p/go-libp2p/x/rate"
 
-	"github.com/seed-97356399/murmuration/peer/p2pnet/internal/door"
-	"github.com/seed-97356399/murmuration/peer/seam"
+	"github.com/seed-97356399/murmuration/peer/p2pnet/internal/acceptlimit"
+	"github.com/seed-97356399/murmuration/peer/transport"
 )
 
 // What strangers may ask of a process. The defaults of libp2p are made for a
@@ -27,9 +27,9 @@ const (
 	streamsPerConnection = 8
 	// connectionsPerPeer bounds those of one peer: a connection and its lanes from
 	// either end.
-	connectionsPerPeer = 2 * (1 + seam.MaxLane)
+	connectionsPerPeer = 2 * (1 + transport.MaxLane)
 	// maxHandshakes is how many connections of others may be in their handshake at
-	// once: a large flock that starts together should not be refused. package door says what
+	// once: a large flock that starts together should not be refused. package acceptlimit says what
 	// becomes of more.
 	maxHandshakes = 256
 	// dialsPerSecond bounds how fast connections from one address come, and so does
@@ -133,7 +133,7 @@ func (l Limits) faults() (faults []error) {
 }
 
 // handshakes is how many connections of others may wait for a key to be shown, and
-// strangers how many may be open with peers that are no members: package door.
+// strangers how many may be open with peers that are no members: package acceptlimit.
 func (l Limits) handshakes() int { return max(1, min(maxHandshakes, l.Connections/8)) }
 func (l Limits) strangers() int  { return max(1, l.Connections/4) }
 
@@ -174,8 +174,8 @@ func (l Limits) newResourceManager() (network.ResourceManager, error) {
 			Streams: 4 * protocolsPerPeer * streams, StreamsInbound: 2 * protocolsPerPeer * streams, StreamsOutbound: 2 * protocolsPerPeer * streams,
 		},
 	}
-	subnet4 := []rcmgr.ConnLimitPerSubnet{{PrefixLength: door.HomeBits4, ConnCount: l.PerAddress}}
-	subnet6 := []rcmgr.ConnLimitPerSubnet{{PrefixLength: door.HomeBits6, ConnCount: l.PerAddress}}
+	subnet4 := []rcmgr.ConnLimitPerSubnet{{PrefixLength: acceptlimit.HomeBits4, ConnCount: l.PerAddress}}
+	subnet6 := []rcmgr.ConnLimitPerSubnet{{PrefixLength: acceptlimit.HomeBits6, ConnCount: l.PerAddress}}
 	return rcmgr.NewResourceManager(
 		rcmgr.NewFixedLimiter(limits.Build(rcmgr.DefaultLimits.AutoScale())),
 		rcmgr.WithMetricsDisabled(),
@@ -193,8 +193,8 @@ func (l Limits) newRateLimiter() *rate.Limiter {
 			{Prefix: netip.MustParsePrefix("::1/128")},
 		},
 		SubnetRateLimiter: rate.SubnetLimiter{
-			IPv4SubnetLimits: []rate.SubnetLimit{{PrefixLength: door.HomeBits4, Limit: limit}},
-			IPv6SubnetLimits: []rate.SubnetLimit{{PrefixLength: door.HomeBits6, Limit: limit}},
+			IPv4SubnetLimits: []rate.SubnetLimit{{PrefixLength: acceptlimit.HomeBits4, Limit: limit}},
+			IPv6SubnetLimits: []rate.SubnetLimit{{PrefixLength: acceptlimit.HomeBits6, Limit: limit}},
 		},
 	}
 }

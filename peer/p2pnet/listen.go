@@ -10,7 +10,7 @@ import (
 	"github.com/libp2p/go-libp2p/core/protocol"
 	"go.uber.org/zap"
 
-	"github.com/seed-97356399/murmuration/peer/seam"
+	"github.com/seed-97356399/murmuration/peer/transport"
 )
 
 // listener serves the streams that others open.
@@ -25,33 +25,33 @@ type listener struct {
 
 // service is what handlers are found by.
 type service struct {
-	protocol seam.Protocol
+	protocol transport.Protocol
 	run      string
 }
 
 // route is one registration of a handler.
 type route struct {
-	handler seam.Handler
+	handler transport.Handler
 	running sync.WaitGroup
 }
 
 // slot is what inbound streams are counted by, up to Limits.Streams.
 type slot struct {
 	peer     peer.ID
-	protocol seam.Protocol
+	protocol transport.Protocol
 }
 
 func newListener(n *node, u *upkeep) *listener {
 	return &listener{node: n, upkeep: u, routes: make(map[service]*route), streams: make(map[slot]int)}
 }
 
-// Handle routes inbound streams as seam.Listener says.
-func (l *listener) Handle(speak seam.Protocol, run string, handler seam.Handler) (func(), error) {
+// Handle routes inbound streams as transport.Listener says.
+func (l *listener) Handle(speak transport.Protocol, run string, handler transport.Handler) (func(), error) {
 	if err := checkNames(speak, run); err != nil {
 		return nil, fmt.Errorf("p2pnet: handling: %w", err)
 	}
 	if !l.gate.enter() {
-		return nil, fmt.Errorf("p2pnet: handling %s of run %q: %w", speak, run, seam.ErrClosed)
+		return nil, fmt.Errorf("p2pnet: handling %s of run %q: %w", speak, run, transport.ErrClosed)
 	}
 	defer l.gate.leave()
 	l.mu.Lock()
@@ -72,7 +72,7 @@ func (l *listener) Handle(speak seam.Protocol, run string, handler seam.Handler)
 
 // speaks tells whether a protocol has a handler for any run. The lock is held, also while
 // libp2p is told, so that it hears of changes in their order.
-func (l *listener) speaks(speak seam.Protocol) bool {
+func (l *listener) speaks(speak transport.Protocol) bool {
 	for at := range l.routes {
 		if at.protocol == speak {
 			return true
@@ -101,7 +101,7 @@ func (l *listener) accept(raw network.Stream) {
 		return
 	}
 	defer l.gate.leave()
-	from := slot{peer: raw.Conn().RemotePeer(), protocol: seam.Protocol(raw.Protocol())}
+	from := slot{peer: raw.Conn().RemotePeer(), protocol: transport.Protocol(raw.Protocol())}
 	if !l.take(from) {
 		l.refused.add("too many streams")
 		l.remark("refused a stream: this peer has too many open; it leaks streams, or runs another version", from, "")
@@ -110,8 +110,8 @@ func (l *listener) accept(raw network.Stream) {
 	}
 	defer l.give(from)
 	l.upkeep.carry(raw.Conn(), from.protocol)
-	s := newStream(raw, seam.PeerID(from.peer.String()), from.protocol, "", l.config.ioTimeout)
-	run, err := l.hearRun(s)
+	s := newStream(raw, transport.PeerID(from.peer.String()), from.protocol, "", l.config.ioTimeout)
+	run, err := l.readRun(s)
 	if err != nil {
 		l.refused.add("bad preamble")
 		l.log.Debug("cut a stream that did not name its run", zap.Stringer("peer", from.peer), zap.Error(err))
@@ -131,9 +131,9 @@ func (l *listener) accept(raw network.Stream) {
 	r.handler(s)
 }
 
-// hearRun reads the preamble, all of it within the handshake's time: a peer that
+// readRun reads the preamble, all of it within the handshake's time: a peer that
 // sends a byte now and then does not hold a slot for longer.
-func (l *listener) hearRun(s *stream) (string, error) {
+func (l *listener) readRun(s *stream) (string, error) {
 	if err := s.SetReadDeadline(time.Now().Add(l.config.handshakeTimeout)); err != nil {
 		return "", err
 	}

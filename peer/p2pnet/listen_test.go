@@ -13,15 +13,15 @@ import (
 	"github.com/libp2p/go-libp2p/core/network"
 	"github.com/libp2p/go-libp2p/core/protocol"
 
-	"github.com/seed-97356399/murmuration/peer/seam"
+	"github.com/seed-97356399/murmuration/peer/transport"
 )
 
 func TestRouting(t *testing.T) {
 	a, b := pair(t)
-	for _, protocol := range []seam.Protocol{seam.ProtocolHello, seam.ProtocolExchange} {
-		for _, run := range []string{"", "one", "two", strings.Repeat("r", seam.MaxRunName)} {
+	for _, protocol := range []transport.Protocol{transport.ProtocolHello, transport.ProtocolExchange} {
+		for _, run := range []string{"", "one", "two", strings.Repeat("r", transport.MaxRunName)} {
 			name := fmt.Sprintf("%s of %q", protocol, run)
-			handle(t, b, protocol, run, func(s seam.Stream) {
+			handle(t, b, protocol, run, func(s transport.Stream) {
 				defer s.Close()
 				io.WriteString(s, name)
 			})
@@ -49,14 +49,14 @@ func TestHandleTwice(t *testing.T) {
 
 func TestBadNames(t *testing.T) {
 	a, b := pair(t)
-	long := strings.Repeat("x", seam.MaxRunName+1)
+	long := strings.Repeat("x", transport.MaxRunName+1)
 	if _, err := b.Handle(speak, long, echo); !errors.Is(err, ErrRunName) {
 		t.Errorf("Handle with a long run name: %v", err)
 	}
 	if _, err := a.Open(t.Context(), b.Self(), speak, long); !errors.Is(err, ErrRunName) {
 		t.Errorf("Open with a long run name: %v", err)
 	}
-	for _, bad := range []seam.Protocol{"", "/", "na", "/a\nb", seam.Protocol("/" + strings.Repeat("x", maxProtocol))} {
+	for _, bad := range []transport.Protocol{"", "/", "na", "/a\nb", transport.Protocol("/" + strings.Repeat("x", maxProtocol))} {
 		if _, err := b.Handle(bad, run, echo); err == nil {
 			t.Errorf("Handle took the protocol %q", bad)
 		}
@@ -73,10 +73,10 @@ func TestUnknownRun(t *testing.T) {
 	handle(t, b, speak, "letters", echo)
 	for range 3 {
 		s := open(t, a, b, speak, run)
-		if _, err := s.Read(make([]byte, 1)); !errors.Is(err, seam.ErrUnknownRun) {
+		if _, err := s.Read(make([]byte, 1)); !errors.Is(err, transport.ErrUnknownRun) {
 			t.Errorf("the first read: %v, want ErrUnknownRun", err)
 		}
-		if _, err := s.Write([]byte("x")); !errors.Is(err, seam.ErrUnknownRun) {
+		if _, err := s.Write([]byte("x")); !errors.Is(err, transport.ErrUnknownRun) {
 			t.Errorf("a write after that: %v, want ErrUnknownRun", err)
 		}
 	}
@@ -101,10 +101,10 @@ func TestUnknownProtocol(t *testing.T) {
 		t.Fatalf("echo is %q", got)
 	}
 	stop()
-	for _, protocol := range []seam.Protocol{speak, "/murmuration/exchange/2"} {
+	for _, protocol := range []transport.Protocol{speak, "/murmuration/exchange/2"} {
 		s := open(t, a, b, protocol, run)
 		for range 2 {
-			if _, err := s.Read(make([]byte, 1)); !errors.Is(err, seam.ErrUnknownProtocol) {
+			if _, err := s.Read(make([]byte, 1)); !errors.Is(err, transport.ErrUnknownProtocol) {
 				t.Errorf("reading %s: %v, want ErrUnknownProtocol", protocol, err)
 			}
 		}
@@ -121,7 +121,7 @@ func TestStopWaits(t *testing.T) {
 	release := make(chan struct{})
 	letGo := sync.OnceFunc(func() { close(release) })
 	t.Cleanup(letGo) // before Close, which waits for the handler too
-	stop := handle(t, b, speak, run, func(s seam.Stream) {
+	stop := handle(t, b, speak, run, func(s transport.Stream) {
 		defer s.Close()
 		io.WriteString(s, "x")
 		<-release
@@ -135,7 +135,7 @@ func TestStopWaits(t *testing.T) {
 	go func() { stop(); close(stopped) }()
 	eventually(t, "new streams are refused while the old one is served", func() bool {
 		_, err := open(t, a, b, speak, run).Read(make([]byte, 1))
-		return errors.Is(err, seam.ErrUnknownProtocol)
+		return errors.Is(err, transport.ErrUnknownProtocol)
 	})
 	select {
 	case <-stopped:
@@ -154,13 +154,13 @@ func TestTooManyStreams(t *testing.T) {
 	a := start(t, Config{Listen: []string{}})
 	b := start(t, Config{Listen: []string{"127.0.0.1:0"}, Log: log})
 	a.Learn(b.Self(), b.Addresses())
-	handle(t, b, speak, run, func(s seam.Stream) { io.WriteString(s, "x"); io.ReadAll(s); s.Close() })
-	handle(t, b, seam.ProtocolState, run, echo)
-	greeted := func(s seam.Stream) error {
+	handle(t, b, speak, run, func(s transport.Stream) { io.WriteString(s, "x"); io.ReadAll(s); s.Close() })
+	handle(t, b, transport.ProtocolState, run, echo)
+	greeted := func(s transport.Stream) error {
 		_, err := io.ReadFull(s, make([]byte, 1))
 		return err
 	}
-	streams := make([]seam.Stream, DefaultStreams)
+	streams := make([]transport.Stream, DefaultStreams)
 	for i := range streams {
 		streams[i] = open(t, a, b, speak, run)
 		if err := greeted(streams[i]); err != nil {
@@ -178,7 +178,7 @@ func TestTooManyStreams(t *testing.T) {
 	if n := logs.FilterMessageSnippet("too many open").Len(); n != 3 {
 		t.Errorf("%d lines logged, want 3", n)
 	}
-	if got := ask(t, open(t, a, b, seam.ProtocolState, run), "y"); got != "y" {
+	if got := ask(t, open(t, a, b, transport.ProtocolState, run), "y"); got != "y" {
 		t.Errorf("another protocol is affected: %q", got)
 	}
 	streams[0].Close()
@@ -191,7 +191,7 @@ func TestBadPreamble(t *testing.T) {
 	t.Parallel()
 	a := start(t, Config{Listen: []string{}})
 	b := start(t, Config{Listen: []string{"127.0.0.1:0"}, handshakeTimeout: 300 * time.Millisecond})
-	handle(t, b, speak, run, func(s seam.Stream) { t.Error("a handler ran"); s.Close() })
+	handle(t, b, speak, run, func(s transport.Stream) { t.Error("a handler ran"); s.Close() })
 	if _, err := a.Connect(t.Context(), b.JoinAddresses()[0]); err != nil {
 		t.Fatal(err)
 	}

@@ -15,7 +15,7 @@ import (
 	"go.uber.org/zap/zapcore"
 	"go.uber.org/zap/zaptest/observer"
 
-	"github.com/seed-97356399/murmuration/peer/seam"
+	"github.com/seed-97356399/murmuration/peer/transport"
 )
 
 // waiting is how many tests that call t.Parallel run at once, unless -parallel says
@@ -36,7 +36,7 @@ func TestMain(m *testing.M) {
 const patience = time.Minute
 
 const (
-	speak = seam.ProtocolExchange
+	speak = transport.ProtocolExchange
 	run   = "digits"
 )
 
@@ -46,16 +46,16 @@ func loopback() Config { return Config{Listen: []string{"127.0.0.1:0"}} }
 // start runs a transport until the end of the test.
 func start(t testing.TB, config Config) *Transport {
 	t.Helper()
-	transport, err := New(config)
+	tr, err := New(config)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := transport.Close(); err != nil {
+		if err := tr.Close(); err != nil {
 			t.Errorf("closing: %v", err)
 		}
 	})
-	return transport
+	return tr
 }
 
 // pair runs two transports, of which the first knows where the second is.
@@ -72,7 +72,7 @@ func logged() (*zap.Logger, *observer.ObservedLogs) {
 	return zap.New(core), logs
 }
 
-func handle(t testing.TB, at *Transport, protocol seam.Protocol, run string, handler seam.Handler) (stop func()) {
+func handle(t testing.TB, at *Transport, protocol transport.Protocol, run string, handler transport.Handler) (stop func()) {
 	t.Helper()
 	stop, err := at.Handle(protocol, run, handler)
 	if err != nil {
@@ -81,7 +81,7 @@ func handle(t testing.TB, at *Transport, protocol seam.Protocol, run string, han
 	return stop
 }
 
-func open(t testing.TB, from, to *Transport, protocol seam.Protocol, run string) seam.Stream {
+func open(t testing.TB, from, to *Transport, protocol transport.Protocol, run string) transport.Stream {
 	t.Helper()
 	s, err := from.Open(t.Context(), to.Self(), protocol, run)
 	if err != nil {
@@ -92,7 +92,7 @@ func open(t testing.TB, from, to *Transport, protocol seam.Protocol, run string)
 }
 
 // echo sends back what it gets until the other end has nothing more to say.
-func echo(s seam.Stream) {
+func echo(s transport.Stream) {
 	defer s.Close()
 	if _, err := io.Copy(s, s); err != nil {
 		s.Reset()
@@ -100,7 +100,7 @@ func echo(s seam.Stream) {
 }
 
 // ask writes a message, ends the writing, and returns all of the answer.
-func ask(t testing.TB, s seam.Stream, message string) string {
+func ask(t testing.TB, s transport.Stream, message string) string {
 	t.Helper()
 	if _, err := io.WriteString(s, message); err != nil {
 		t.Fatal(err)

@@ -8,7 +8,7 @@ import (
 	"io"
 	"strings"
 
-	"github.com/seed-97356399/murmuration/peer/seam"
+	"github.com/seed-97356399/murmuration/peer/transport"
 )
 
 // This file has the opener's side of multistream-select 1.0.0, by which libp2p
@@ -30,11 +30,11 @@ const (
 // errPreamble is a preamble that claims a longer run than there can be.
 var errPreamble = errors.New("malformed preamble")
 
-func checkNames(protocol seam.Protocol, run string) error {
+func checkNames(protocol transport.Protocol, run string) error {
 	if len(protocol) < 2 || len(protocol) > maxProtocol || protocol[0] != '/' || strings.Contains(string(protocol), "\n") {
 		return fmt.Errorf("protocol %q is not of the form /name/version with at most %d bytes", protocol, maxProtocol)
 	}
-	if len(run) > seam.MaxRunName {
+	if len(run) > transport.MaxRunName {
 		return fmt.Errorf("%w: %q has %d", ErrRunName, run, len(run))
 	}
 	return nil
@@ -42,7 +42,7 @@ func checkNames(protocol seam.Protocol, run string) error {
 
 // appendOpening appends all that an opener says before the application does:
 // the protocol, and the run's name after its length in one byte.
-func appendOpening(b []byte, protocol seam.Protocol, run string) []byte {
+func appendOpening(b []byte, protocol transport.Protocol, run string) []byte {
 	b = appendToken(appendToken(b, multistream), string(protocol))
 	return append(append(b, byte(len(run))), run...)
 }
@@ -54,11 +54,11 @@ func appendToken(b []byte, text string) []byte {
 }
 
 func readPreamble(r io.Reader) (string, error) {
-	var b [1 + seam.MaxRunName]byte
+	var b [1 + transport.MaxRunName]byte
 	if _, err := io.ReadFull(r, b[:1]); err != nil {
 		return "", err
 	}
-	if b[0] > seam.MaxRunName {
+	if b[0] > transport.MaxRunName {
 		return "", fmt.Errorf("%w: a run's name of %d bytes", errPreamble, b[0])
 	}
 	name := b[1 : 1+int(b[0])]
@@ -74,7 +74,7 @@ type answer struct {
 	got     []byte // what has been read of either, with room for the longer
 }
 
-func newAnswer(protocol seam.Protocol) *answer {
+func newAnswer(protocol transport.Protocol) *answer {
 	a := &answer{
 		yes: appendToken(appendToken(nil, multistream), string(protocol)),
 		no:  appendToken(appendToken(nil, multistream), refusal),
@@ -84,12 +84,12 @@ func newAnswer(protocol seam.Protocol) *answer {
 }
 
 // read reads until the acceptor has answered, and not a byte further. It returns
-// nil for yes and seam.ErrUnknownProtocol for no, and may be called again after
+// nil for yes and transport.ErrUnknownProtocol for no, and may be called again after
 // any error.
 func (a *answer) read(r io.Reader) error {
 	for !bytes.Equal(a.got, a.yes) {
 		if bytes.Equal(a.got, a.no) {
-			return seam.ErrUnknownProtocol
+			return transport.ErrUnknownProtocol
 		}
 		missing := cap(a.got) + 1
 		for _, whole := range [...][]byte{a.yes, a.no} {
@@ -98,7 +98,7 @@ func (a *answer) read(r io.Reader) error {
 			}
 		}
 		if missing > cap(a.got) {
-			return fmt.Errorf("%w: the answer %q belongs to no negotiation", seam.ErrUnknownProtocol, a.got)
+			return fmt.Errorf("%w: the answer %q belongs to no negotiation", transport.ErrUnknownProtocol, a.got)
 		}
 		n, err := r.Read(a.got[len(a.got) : len(a.got)+missing])
 		a.got = a.got[:len(a.got)+n]

@@ -14,7 +14,7 @@ import (
 	"github.com/libp2p/go-libp2p/p2p/net/swarm"
 	"go.uber.org/zap"
 
-	"github.com/seed-97356399/murmuration/peer/seam"
+	"github.com/seed-97356399/murmuration/peer/transport"
 )
 
 // node is what all parts of a transport stand on: who this process is, its libp2p host,
@@ -23,7 +23,7 @@ type node struct {
 	config Config
 	key    ed25519.PrivateKey
 	id     peer.ID
-	self   seam.PeerID
+	self   transport.PeerID
 	log    *zap.Logger
 
 	host    host.Host
@@ -55,7 +55,7 @@ func newBook() book {
 }
 
 // Self is the id of the local peer: the text of its libp2p peer id.
-func (n *node) Self() seam.PeerID { return n.self }
+func (n *node) Self() transport.PeerID { return n.self }
 
 // Sign signs a message with the peer's key.
 func (n *node) Sign(message []byte) ([]byte, error) {
@@ -63,7 +63,7 @@ func (n *node) Sign(message []byte) ([]byte, error) {
 }
 
 // Verify tells whether signature is peer's signature of message.
-func (n *node) Verify(peer seam.PeerID, message, signature []byte) bool {
+func (n *node) Verify(peer transport.PeerID, message, signature []byte) bool {
 	id, err := parsePeer(peer)
 	if err != nil || len(signature) != ed25519.SignatureSize {
 		return false
@@ -83,8 +83,8 @@ func (n *node) lookup(id peer.ID) []address {
 
 // admitted is the reason for which a peer is not connected with, or nil.
 func (n *node) admitted(id peer.ID) error {
-	if err := n.config.Admit(seam.PeerID(id.String())); err != nil {
-		return fmt.Errorf("%w: %w", seam.ErrNotAdmitted, err)
+	if err := n.config.Admit(transport.PeerID(id.String())); err != nil {
+		return fmt.Errorf("%w: %w", transport.ErrNotAdmitted, err)
 	}
 	return nil
 }
@@ -93,7 +93,7 @@ func (n *node) admitted(id peer.ID) error {
 // of the transport.
 func (n *node) begin(ctx context.Context, limit time.Duration) (context.Context, func(), error) {
 	if !n.gate.enter() {
-		return nil, nil, seam.ErrClosed
+		return nil, nil, transport.ErrClosed
 	}
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	stop := context.AfterFunc(n.ending, cancel)
@@ -104,10 +104,10 @@ func (n *node) begin(ctx context.Context, limit time.Duration) (context.Context,
 	}, nil
 }
 
-// whyNot is err, or seam.ErrClosed if that is why the operation failed.
+// whyNot is err, or transport.ErrClosed if that is why the operation failed.
 func (n *node) whyNot(ctx context.Context, err error) error {
 	if n.ending.Err() != nil {
-		return fmt.Errorf("%w: %w", seam.ErrClosed, err)
+		return fmt.Errorf("%w: %w", transport.ErrClosed, err)
 	}
 	if cause := ctx.Err(); cause != nil && !errors.Is(err, cause) {
 		return fmt.Errorf("%w: %w", cause, err)

@@ -9,7 +9,7 @@ import (
 	"github.com/libp2p/go-libp2p/core/network"
 	"github.com/libp2p/go-libp2p/core/protocol"
 
-	"github.com/seed-97356399/murmuration/peer/seam"
+	"github.com/seed-97356399/murmuration/peer/transport"
 )
 
 // openHandshakes is how many handshakeTimeout an Open may take: resolving
@@ -25,10 +25,10 @@ type opener struct {
 	lanes *lanes
 }
 
-// Open opens a stream as seam.Dialer says, without waiting for the other end: it
+// Open opens a stream as transport.Dialer says, without waiting for the other end: it
 // costs no round trip if there is a connection, and refusals surface at the
 // first Read; a later Write fails without saying why.
-func (o *opener) Open(ctx context.Context, to seam.PeerID, speak seam.Protocol, run string) (seam.Stream, error) {
+func (o *opener) Open(ctx context.Context, to transport.PeerID, speak transport.Protocol, run string) (transport.Stream, error) {
 	s, err := o.open(ctx, to, speak, run, 0)
 	if err != nil {
 		return nil, fmt.Errorf("p2pnet: opening %s of run %q to peer %s: %w", speak, run, to, err)
@@ -37,7 +37,7 @@ func (o *opener) Open(ctx context.Context, to seam.PeerID, speak seam.Protocol, 
 }
 
 // open opens a stream on a lane; 0 is the connection that Connect makes too.
-func (o *opener) open(ctx context.Context, to seam.PeerID, speak seam.Protocol, run string, lane int) (*stream, error) {
+func (o *opener) open(ctx context.Context, to transport.PeerID, speak transport.Protocol, run string, lane int) (*stream, error) {
 	if err := checkNames(speak, run); err != nil {
 		return nil, err
 	}
@@ -46,7 +46,7 @@ func (o *opener) open(ctx context.Context, to seam.PeerID, speak seam.Protocol, 
 		return nil, err
 	}
 	if id == o.id {
-		return nil, seam.ErrSelf
+		return nil, transport.ErrSelf
 	}
 	ctx, leave, err := o.begin(ctx, openHandshakes*o.config.handshakeTimeout)
 	if err != nil {
@@ -124,15 +124,15 @@ func (o *opener) sayOpening(ctx context.Context, s *stream) error {
 	return s.SetWriteDeadline(time.Time{})
 }
 
-// OpenLane opens a stream over a further connection, as seam.Dialer says, with
-// the costs and errors of Open; others are seam.ErrLane and ErrTooManyLanes. Lanes
+// OpenLane opens a stream over a further connection, as transport.Dialer says, with
+// the costs and errors of Open; others are transport.ErrLane and ErrTooManyLanes. Lanes
 // take the addresses that were learned of the peer in turn, beginning behind the
 // one that Open's connection uses; if one does not answer within half of
 // a handshake's time, the next is tried. On which interface of this machine a
 // lane leaves, its routing table says.
-func (o *opener) OpenLane(ctx context.Context, to seam.PeerID, speak seam.Protocol, run string, lane int) (seam.Stream, error) {
-	err := seam.ErrLane
-	if lane >= 1 && lane <= seam.MaxLane {
+func (o *opener) OpenLane(ctx context.Context, to transport.PeerID, speak transport.Protocol, run string, lane int) (transport.Stream, error) {
+	err := transport.ErrLane
+	if lane >= 1 && lane <= transport.MaxLane {
 		var s *stream
 		if s, err = o.open(ctx, to, speak, run, lane); err == nil {
 			return s, nil

@@ -16,7 +16,7 @@ import (
 	"go.uber.org/zap"
 	"golang.org/x/time/rate"
 
-	"github.com/seed-97356399/murmuration/peer/seam"
+	"github.com/seed-97356399/murmuration/peer/transport"
 )
 
 // Packets travel as UDP datagrams between the ports that carry the streams, which
@@ -29,9 +29,9 @@ import (
 const (
 	datagramMagic   = "MUR\x01"
 	datagramLabel   = "packet to "
-	maxDatagramSize = len(datagramMagic) + ed25519.PublicKeySize + 1 + seam.MaxRunName + maxMarkedPacket + ed25519.SignatureSize
+	maxDatagramSize = len(datagramMagic) + ed25519.PublicKeySize + 1 + transport.MaxRunName + maxMarkedPacket + ed25519.SignatureSize
 	// maxMarkedPacket is the largest packet with the mark of its sender before it.
-	maxMarkedPacket = seam.MaxPacket + seam.MaxMark
+	maxMarkedPacket = transport.MaxPacket + transport.MaxMark
 	// strangersPerSecond is how many datagrams a second are looked at whose sender
 	// nobody has spoken of; each costs a check of a signature.
 	strangersPerSecond = 128
@@ -54,22 +54,22 @@ type datagrams struct {
 	sockets []*net.UDPConn
 
 	handling sync.Mutex // held while a packet is handled
-	handlers map[string]func(seam.PeerID, []byte)
+	handlers map[string]func(transport.PeerID, []byte)
 }
 
 func newDatagrams(n *node) *datagrams {
 	paths, _ := lru.New[peer.ID, netip.AddrPort](maxPaths) // fails for sizes below one only
 	return &datagrams{
 		node: n, strangers: rate.NewLimiter(strangersPerSecond, strangersPerSecond), paths: paths,
-		handlers: make(map[string]func(seam.PeerID, []byte)),
+		handlers: make(map[string]func(transport.PeerID, []byte)),
 	}
 }
 
-// SendPacket implements seam.Packets. Until a packet has come from the peer, a packet
+// SendPacket implements transport.Packets. Until a packet has come from the peer, a packet
 // goes to every address that was learned of it.
-func (d *datagrams) SendPacket(to seam.PeerID, run string, packet []byte) error {
-	if len(packet) > maxMarkedPacket || len(run) > seam.MaxRunName {
-		return fmt.Errorf("p2pnet: a packet of %d bytes for run %q: %w", len(packet), run, seam.ErrNoPackets)
+func (d *datagrams) SendPacket(to transport.PeerID, run string, packet []byte) error {
+	if len(packet) > maxMarkedPacket || len(run) > transport.MaxRunName {
+		return fmt.Errorf("p2pnet: a packet of %d bytes for run %q: %w", len(packet), run, transport.ErrNoPackets)
 	}
 	id, err := parsePeer(to)
 	if err != nil {
@@ -79,7 +79,7 @@ func (d *datagrams) SendPacket(to seam.PeerID, run string, packet []byte) error 
 	defer d.mu.RUnlock()
 	targets := d.targets(id)
 	if len(d.sockets) == 0 || len(targets) == 0 {
-		return fmt.Errorf("p2pnet: sending a packet to %s: %w: no socket or no address", to.Short(), seam.ErrNoPackets)
+		return fmt.Errorf("p2pnet: sending a packet to %s: %w: no socket or no address", to.Short(), transport.ErrNoPackets)
 	}
 	datagram := appendDatagram(nil, d.key, to, run, packet)
 	sent := false
@@ -93,7 +93,7 @@ func (d *datagrams) SendPacket(to seam.PeerID, run string, packet []byte) error 
 		}
 	}
 	if !sent {
-		return fmt.Errorf("p2pnet: sending a packet to %s: %w", to.Short(), seam.ErrNoPackets)
+		return fmt.Errorf("p2pnet: sending a packet to %s: %w", to.Short(), transport.ErrNoPackets)
 	}
 	return nil
 }
@@ -111,8 +111,8 @@ func (d *datagrams) targets(id peer.ID) (targets []netip.AddrPort) {
 	return targets
 }
 
-// HandlePackets implements seam.Packets.
-func (d *datagrams) HandlePackets(run string, handler func(seam.PeerID, []byte)) (stop func(), err error) {
+// HandlePackets implements transport.Packets.
+func (d *datagrams) HandlePackets(run string, handler func(transport.PeerID, []byte)) (stop func(), err error) {
 	if err := d.openSockets(); err != nil {
 		return nil, fmt.Errorf("p2pnet: taking packets: %w", err)
 	}
@@ -135,7 +135,7 @@ func (d *datagrams) openSockets() error {
 	defer d.mu.Unlock()
 	switch {
 	case d.closed:
-		return seam.ErrClosed
+		return transport.ErrClosed
 	case len(d.sockets) > 0:
 		return nil
 	}
@@ -159,7 +159,7 @@ func (d *datagrams) openSockets() error {
 		d.reading.Go(func() { d.readPackets(socket) })
 	}
 	if len(d.sockets) == 0 {
-		return errors.Join(append(faults, fmt.Errorf("%w: this process listens nowhere for them", seam.ErrNoPackets))...)
+		return errors.Join(append(faults, fmt.Errorf("%w: this process listens nowhere for them", transport.ErrNoPackets))...)
 	}
 	return nil
 }
@@ -198,7 +198,7 @@ func (d *datagrams) takeDatagram(datagram []byte, from netip.AddrPort) error {
 		return err
 	}
 	if len(d.lookup(id)) == 0 && !d.strangers.AllowN(time.Now(), 1) {
-		// A newcomer of which no news has come yet is a stranger, and so is whoever forges.
+		// A joiner of which no news has come yet is a stranger, and so is whoever forges.
 		return fmt.Errorf("nothing is known of peer %s", id)
 	}
 	d.handling.Lock()
@@ -212,7 +212,7 @@ func (d *datagrams) takeDatagram(datagram []byte, from netip.AddrPort) error {
 		return fmt.Errorf("%w: not signed by peer %s for this one", errDatagram, id)
 	}
 	d.paths.Add(id, netip.AddrPortFrom(from.Addr().Unmap(), from.Port()))
-	take(seam.PeerID(id.String()), packet)
+	take(transport.PeerID(id.String()), packet)
 	return nil
 }
 
@@ -229,7 +229,7 @@ func (d *datagrams) close() error {
 	return errors.Join(faults...)
 }
 
-func appendDatagram(b []byte, key ed25519.PrivateKey, to seam.PeerID, run string, packet []byte) []byte {
+func appendDatagram(b []byte, key ed25519.PrivateKey, to transport.PeerID, run string, packet []byte) []byte {
 	b = append(b, datagramMagic...)
 	b = append(b, key.Public().(ed25519.PublicKey)...)
 	b = append(append(b, byte(len(run))), run...)
@@ -238,7 +238,7 @@ func appendDatagram(b []byte, key ed25519.PrivateKey, to seam.PeerID, run string
 }
 
 // toBeSigned is what the signature of a datagram covers.
-func toBeSigned(datagram []byte, to seam.PeerID) []byte {
+func toBeSigned(datagram []byte, to transport.PeerID) []byte {
 	return inDomain(append([]byte(datagramLabel+string(to)+"\x00"), datagram...))
 }
 
@@ -251,7 +251,7 @@ func splitDatagram(datagram []byte) (public ed25519.PublicKey, run string, packe
 	}
 	body := datagram[head : len(datagram)-ed25519.SignatureSize]
 	size := int(datagram[head-1])
-	if size > seam.MaxRunName || size > len(body) || len(body)-size > maxMarkedPacket {
+	if size > transport.MaxRunName || size > len(body) || len(body)-size > maxMarkedPacket {
 		return nil, "", nil, errDatagram
 	}
 	return ed25519.PublicKey(datagram[len(datagramMagic) : head-1]), string(body[:size]), body[size:], nil

@@ -10,11 +10,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/seed-97356399/murmuration/peer/seam"
+	"github.com/seed-97356399/murmuration/peer/transport"
 )
 
 type letter struct {
-	from   seam.PeerID
+	from   transport.PeerID
 	packet string
 }
 
@@ -22,7 +22,7 @@ type letter struct {
 func takeAll(t testing.TB, at *Transport, run string) <-chan letter {
 	t.Helper()
 	letters := make(chan letter, 64)
-	stop, err := at.HandlePackets(run, func(from seam.PeerID, packet []byte) { letters <- letter{from, string(packet)} })
+	stop, err := at.HandlePackets(run, func(from transport.PeerID, packet []byte) { letters <- letter{from, string(packet)} })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -61,7 +61,7 @@ func TestPackets(t *testing.T) {
 	if a.Connections() != 0 || b.Connections() != 0 {
 		t.Error("packets took a connection")
 	}
-	if err := a.SendPacket(b.Self(), run, []byte(long+"x")); !errors.Is(err, seam.ErrNoPackets) {
+	if err := a.SendPacket(b.Self(), run, []byte(long+"x")); !errors.Is(err, transport.ErrNoPackets) {
 		t.Errorf("a packet too large: %v", err)
 	}
 }
@@ -70,10 +70,10 @@ func TestPackets(t *testing.T) {
 func TestPacketsNeedASocket(t *testing.T) {
 	a, b := start(t, Config{Listen: []string{}}), start(t, loopback())
 	a.Learn(b.Self(), b.Addresses())
-	if _, err := a.HandlePackets(run, func(seam.PeerID, []byte) {}); !errors.Is(err, seam.ErrNoPackets) {
+	if _, err := a.HandlePackets(run, func(transport.PeerID, []byte) {}); !errors.Is(err, transport.ErrNoPackets) {
 		t.Errorf("taking packets: %v", err)
 	}
-	if err := a.SendPacket(b.Self(), run, nil); !errors.Is(err, seam.ErrNoPackets) {
+	if err := a.SendPacket(b.Self(), run, nil); !errors.Is(err, transport.ErrNoPackets) {
 		t.Errorf("sending: %v", err)
 	}
 }
@@ -96,7 +96,7 @@ func TestForgedDatagrams(t *testing.T) {
 		"to another":     appendDatagram(nil, a.key, c.Self(), run, []byte("hello")),
 		"of nobody":      appendDatagram(nil, c.key, b.Self(), run, []byte("hello")),
 		"of another run": appendDatagram(nil, a.key, b.Self(), "another", []byte("hello")),
-		"too large":      append(bytes.Clone(good), make([]byte, 2*seam.MaxPacket)...),
+		"too large":      append(bytes.Clone(good), make([]byte, 2*transport.MaxPacket)...),
 	} {
 		if b.takeDatagram(datagram, from) == nil {
 			t.Errorf("taken: %s", name)
@@ -130,7 +130,7 @@ func FuzzDatagram(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if len(public) != ed25519.PublicKeySize || len(run) > seam.MaxRunName || len(packet) > maxMarkedPacket {
+		if len(public) != ed25519.PublicKeySize || len(run) > transport.MaxRunName || len(packet) > maxMarkedPacket {
 			t.Errorf("key of %d, run of %d, packet of %d bytes", len(public), len(run), len(packet))
 		}
 		whole := append([]byte(datagramMagic), public...)

@@ -20,7 +20,7 @@ import (
 	mss "github.com/multiformats/go-multistream"
 	"pgregory.net/rapid"
 
-	"github.com/seed-97356399/murmuration/peer/seam"
+	"github.com/seed-97356399/murmuration/peer/transport"
 )
 
 func multiaddrs(t testing.TB, texts ...string) []ma.Multiaddr {
@@ -146,20 +146,20 @@ func FuzzKnown(f *testing.F) {
 	for _, seed := range []string{"", "# none\n", "seed:1 " + id, "\r\n\t[::1]:1\t" + id + "\r\n", "seed:1\n", "seed:1 " + id + " x"} {
 		f.Add([]byte(seed))
 	}
-	added := seam.PeerID(idOf(f, 2).String())
+	added := transport.PeerID(idOf(f, 2).String())
 	f.Fuzz(func(t *testing.T, content []byte) {
 		before, err := parseKnown(content)
 		if err != nil {
 			return
 		}
 		file := &knownFile{memory: content}
-		if err := file.remember("new:1", []seam.PeerID{added}); err != nil {
+		if err := file.remember("new:1", []transport.PeerID{added}); err != nil {
 			t.Fatal(err)
 		}
 		if !bytes.HasPrefix(file.memory, content) {
 			t.Errorf("%q became %q", content, file.memory)
 		}
-		before["new:1"] = append(slices.DeleteFunc(before["new:1"], func(id seam.PeerID) bool { return id == added }), added)
+		before["new:1"] = append(slices.DeleteFunc(before["new:1"], func(id transport.PeerID) bool { return id == added }), added)
 		for address, want := range before {
 			got, err := file.lookup(address)
 			if err != nil || len(got) != len(want) {
@@ -203,7 +203,7 @@ func TestKnownCannotBeWritten(t *testing.T) {
 
 func TestPreambleRoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		name := string(rapid.SliceOfN(rapid.Byte(), 0, seam.MaxRunName).Draw(t, "name"))
+		name := string(rapid.SliceOfN(rapid.Byte(), 0, transport.MaxRunName).Draw(t, "name"))
 		said := appendOpening(nil, speak, name)
 		preamble := said[len(newAnswer(speak).yes):]
 		rest := bytes.NewReader(append(preamble, "rest"...))
@@ -223,7 +223,7 @@ func FuzzPreamble(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if len(name) > seam.MaxRunName || !bytes.HasPrefix(b, append([]byte{byte(len(name))}, name...)) {
+		if len(name) > transport.MaxRunName || !bytes.HasPrefix(b, append([]byte{byte(len(name))}, name...)) {
 			t.Errorf("%q was read from %q", name, b)
 		}
 	})
@@ -232,7 +232,7 @@ func FuzzPreamble(f *testing.F) {
 // TestAnswerAgainstLibp2p lets the library answer what negotiate.go says, for
 // protocols shorter and longer than a refusal.
 func TestAnswerAgainstLibp2p(t *testing.T) {
-	for _, protocol := range []seam.Protocol{"/a", "/ab", seam.ProtocolExchange, seam.Protocol("/" + strings.Repeat("x", maxProtocol-1))} {
+	for _, protocol := range []transport.Protocol{"/a", "/ab", transport.ProtocolExchange, transport.Protocol("/" + strings.Repeat("x", maxProtocol-1))} {
 		for _, spoken := range []bool{true, false} {
 			mux := mss.NewMultistreamMuxer[string]()
 			if spoken {
@@ -249,7 +249,7 @@ func TestAnswerAgainstLibp2p(t *testing.T) {
 				}
 			}
 			err = newAnswer(protocol).read(iotest.OneByteReader(&rw.out))
-			if spoken && err != nil || !spoken && !errors.Is(err, seam.ErrUnknownProtocol) {
+			if spoken && err != nil || !spoken && !errors.Is(err, transport.ErrUnknownProtocol) {
 				t.Errorf("libp2p's answer to %s (spoken: %v) is %v", protocol, spoken, err)
 			}
 			if spoken && rw.out.Len() != 0 {
@@ -285,7 +285,7 @@ func FuzzAnswer(f *testing.F) {
 		for isTimeout(got) {
 			got = a.read(pieces)
 		}
-		if (got == nil) != (want == nil) || errors.Is(got, seam.ErrUnknownProtocol) != errors.Is(want, seam.ErrUnknownProtocol) {
+		if (got == nil) != (want == nil) || errors.Is(got, transport.ErrUnknownProtocol) != errors.Is(want, transport.ErrUnknownProtocol) {
 			t.Errorf("in pieces %v, as a whole %v", got, want)
 		}
 		if want == nil && (!bytes.HasPrefix(said, a.yes) || whole.Len() != len(said)-len(a.yes) || pieces.r.Len() != whole.Len()) {

@@ -7,7 +7,7 @@ import (
 
 	"github.com/libp2p/go-libp2p/core/network"
 
-	"github.com/seed-97356399/murmuration/peer/seam"
+	"github.com/seed-97356399/murmuration/peer/transport"
 )
 
 // TestModelStreamsGetTheirWindows: libp2p gives 16 MiB to one peer's streams of one
@@ -22,7 +22,7 @@ func TestModelStreamsGetTheirWindows(t *testing.T) {
 	defer m.Close()
 	const asked = 128 // the priority with which yamux asks for more
 	err = m.ViewPeer(idOf(t, 1), func(scope network.PeerScope) error {
-		for range 1 + seam.MaxLane {
+		for range 1 + transport.MaxLane {
 			span, err := accounted{scope}.BeginSpan()
 			if err != nil {
 				return err

@@ -15,7 +15,7 @@ import (
 	ma "github.com/multiformats/go-multiaddr"
 	"go.uber.org/zap"
 
-	"github.com/seed-97356399/murmuration/peer/seam"
+	"github.com/seed-97356399/murmuration/peer/transport"
 )
 
 // Relay says how peers are reached that nobody can dial, by libp2p's circuit relay
@@ -224,12 +224,12 @@ func isCircuit(a ma.Multiaddr) bool {
 
 // relayAccess has a relay serve members only: libp2p's protocol of relays has no place to
 // show that one takes part in a run.
-type relayAccess struct{ member func(seam.PeerID) error }
+type relayAccess struct{ member func(transport.PeerID) error }
 
 var _ relay.ACLFilter = relayAccess{}
 
 func (r relayAccess) AllowReserve(id peer.ID, _ ma.Multiaddr) bool {
-	return r.member(seam.PeerID(id.String())) == nil
+	return r.member(transport.PeerID(id.String())) == nil
 }
 
 func (r relayAccess) AllowConnect(from peer.ID, _ ma.Multiaddr, to peer.ID) bool {

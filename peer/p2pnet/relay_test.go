@@ -11,7 +11,7 @@ import (
 	"github.com/libp2p/go-libp2p/core/peer"
 	"github.com/libp2p/go-libp2p/p2p/protocol/circuitv2/client"
 
-	"github.com/seed-97356399/murmuration/peer/seam"
+	"github.com/seed-97356399/murmuration/peer/transport"
 )
 
 // relayed runs a relay, a peer that listens nowhere but through it, and a third that
@@ -34,7 +34,7 @@ func relayed(t *testing.T) (relay, hidden, third *Transport) {
 func TestReachedThroughARelay(t *testing.T) {
 	relay, hidden, third := relayed(t)
 	addresses := hidden.Addresses()
-	if len(addresses) != 1 || len(addresses[0]) > seam.MaxAddressSize {
+	if len(addresses) != 1 || len(addresses[0]) > transport.MaxAddressSize {
 		t.Fatalf("addresses %q", addresses)
 	}
 	handle(t, hidden, speak, run, echo)
@@ -125,9 +125,9 @@ func TestRelayServesMembersOnly(t *testing.T) {
 	members.let()
 	config := loopback()
 	config.Relay.Serve = true
-	config.Member = func(id seam.PeerID) error {
+	config.Member = func(id transport.PeerID) error {
 		if !members.has(id) {
-			return seam.ErrNotAdmitted
+			return transport.ErrNotAdmitted
 		}
 		return nil
 	}
@@ -145,17 +145,17 @@ func TestRelayServesMembersOnly(t *testing.T) {
 	// like is a process that is made a member when it asks for it, as by a hello.
 	var asked atomic.Int64
 	like := func(seed byte, via ...string) *Transport {
-		return start(t, Config{Identity: seeded(seed), Listen: []string{}, Relay: Relay{Via: via}, Introduce: func(_ context.Context, relay seam.PeerID) error {
+		return start(t, Config{Identity: seeded(seed), Listen: []string{}, Relay: Relay{Via: via}, Introduce: func(_ context.Context, relay transport.PeerID) error {
 			if asked.Add(1); relay != at.Self() {
 				t.Errorf("asked to make itself known to %s", relay)
 			}
-			members.let(append(*members.ids.Load(), seam.PeerID(idOf(t, seed).String()))...)
+			members.let(append(*members.ids.Load(), transport.PeerID(idOf(t, seed).String()))...)
 			return nil
 		}})
 	}
 	hidden := like(11, at.JoinAddresses()...)
 	eventually(t, "the hidden peer has its place", func() bool { return at.relays.reserved(hidden.id) })
-	if _, err := stranger.Connect(t.Context(), hidden.JoinAddresses()[0]); !errors.Is(err, seam.ErrUnreachable) {
+	if _, err := stranger.Connect(t.Context(), hidden.JoinAddresses()[0]); !errors.Is(err, transport.ErrUnreachable) {
 		t.Errorf("a stranger's way through the relay: %v", err)
 	}
 	newcomer := like(12)

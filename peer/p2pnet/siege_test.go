@@ -13,7 +13,7 @@ import (
 	"github.com/libp2p/go-msgio/pbio"
 	ma "github.com/multiformats/go-multiaddr"
 
-	"github.com/seed-97356399/murmuration/peer/seam"
+	"github.com/seed-97356399/murmuration/peer/transport"
 )
 
 // TestAStrangerIsNotAskedWhetherItCanDial: whoever connects and says that it speaks
@@ -47,7 +47,7 @@ func TestAStrangerIsNotAskedWhetherItCanDial(t *testing.T) {
 			}
 		})
 		if member {
-			victim.Learn(seam.PeerID(liar.ID().String()), []string{"/ip4/8.8.8.8/tcp/4001"})
+			victim.Learn(transport.PeerID(liar.ID().String()), []string{"/ip4/8.8.8.8/tcp/4001"})
 		}
 		if err := liar.Connect(t.Context(), peer.AddrInfo{ID: victim.host.ID(), Addrs: victim.host.Addrs()}); err != nil {
 			t.Fatal(err)

@@ -9,7 +9,7 @@ import (
 
 	"github.com/libp2p/go-libp2p/core/network"
 
-	"github.com/seed-97356399/murmuration/peer/seam"
+	"github.com/seed-97356399/murmuration/peer/transport"
 )
 
 // Why this package resets a stream, told to the other end. libp2p keeps 0x1001
@@ -20,11 +20,11 @@ const (
 	codeBadPreamble
 )
 
-// stream implements seam.Stream.
+// stream implements transport.Stream.
 type stream struct {
 	raw      network.Stream
-	remote   seam.PeerID
-	protocol seam.Protocol
+	remote   transport.PeerID
+	protocol transport.Protocol
 	run      string
 
 	reads, writes deadline
@@ -33,16 +33,16 @@ type stream struct {
 	answer *answer
 }
 
-var _ seam.Stream = (*stream)(nil)
+var _ transport.Stream = (*stream)(nil)
 
-func newStream(raw network.Stream, remote seam.PeerID, protocol seam.Protocol, run string, limit time.Duration) *stream {
+func newStream(raw network.Stream, remote transport.PeerID, protocol transport.Protocol, run string, limit time.Duration) *stream {
 	s := &stream{raw: raw, remote: remote, protocol: protocol, run: run}
 	s.reads = deadline{limit: limit, set: raw.SetReadDeadline}
 	s.writes = deadline{limit: limit, set: raw.SetWriteDeadline}
 	return s
 }
 
-func (s *stream) Remote() seam.PeerID { return s.remote }
+func (s *stream) Remote() transport.PeerID { return s.remote }
 
 func (s *stream) Read(p []byte) (int, error) {
 	if err := s.reads.before(); err != nil {
@@ -85,7 +85,7 @@ func (s *stream) SetWriteDeadline(t time.Time) error { return s.writes.assign(t)
 // Reset cannot fail in a way that anybody could act upon.
 func (s *stream) Reset() { _ = s.raw.Reset() }
 
-// explain turns the reason of a reset into the error of package seam that it
+// explain turns the reason of a reset into the error of package transport that it
 // stands for. Timeouts are passed on untouched, for callers that look for a
 // net.Error without unwrapping.
 func (s *stream) explain(doing string, err error) error {
@@ -98,11 +98,11 @@ func (s *stream) explain(doing string, err error) error {
 	return fmt.Errorf("p2pnet: %s peer %s (%s, run %q): %w", doing, s.remote, s.protocol, s.run, err)
 }
 
-// refused is the error of package seam, or of this one, that a remote reset
+// refused is the error of package transport, or of this one, that a remote reset
 // stands for; nil if it stands for none.
 func refused(err error) error {
 	if gated(err) {
-		return seam.ErrNotAdmitted
+		return transport.ErrNotAdmitted
 	}
 	reset, ok := errors.AsType[*network.StreamError](err)
 	if !ok || !reset.Remote {
@@ -110,7 +110,7 @@ func refused(err error) error {
 	}
 	switch reset.ErrorCode {
 	case codeUnknownRun:
-		return seam.ErrUnknownRun
+		return transport.ErrUnknownRun
 	case codeTooManyStreams, network.StreamResourceLimitExceeded, network.StreamRateLimited:
 		return ErrTooManyStreams
 	}
@@ -123,7 +123,7 @@ func refused(err error) error {
 func unspoken(err error) error {
 	reset, ok := errors.AsType[*network.StreamError](err)
 	if ok && reset.Remote && reset.ErrorCode == network.StreamProtocolNegotiationFailed {
-		return fmt.Errorf("%w: %w", seam.ErrUnknownProtocol, err)
+		return fmt.Errorf("%w: %w", transport.ErrUnknownProtocol, err)
 	}
 	return err
 }

@@ -10,13 +10,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/seed-97356399/murmuration/peer/seam"
+	"github.com/seed-97356399/murmuration/peer/transport"
 )
 
 func TestEcho(t *testing.T) {
 	a, b := pair(t)
-	from := make(chan seam.PeerID, 1)
-	handle(t, b, speak, run, func(s seam.Stream) { from <- s.Remote(); echo(s) })
+	from := make(chan transport.PeerID, 1)
+	handle(t, b, speak, run, func(s transport.Stream) { from <- s.Remote(); echo(s) })
 	s := open(t, a, b, speak, run)
 	if got := ask(t, s, "hello"); got != "hello" {
 		t.Errorf("echo of hello is %q", got)
@@ -34,7 +34,7 @@ func TestEcho(t *testing.T) {
 
 func TestHalfClose(t *testing.T) {
 	a, b := pair(t)
-	handle(t, b, speak, run, func(s seam.Stream) {
+	handle(t, b, speak, run, func(s transport.Stream) {
 		defer s.Close()
 		question, _ := io.ReadAll(s) // ends because the other end has closed its writing
 		s.Write(append([]byte("you said "), question...))
@@ -53,7 +53,7 @@ func TestHalfClose(t *testing.T) {
 func TestCloseDoesNotWait(t *testing.T) {
 	a, b := pair(t)
 	heard := make(chan string, 1)
-	handle(t, b, speak, run, func(s seam.Stream) {
+	handle(t, b, speak, run, func(s transport.Stream) {
 		defer s.Close()
 		all, _ := io.ReadAll(s)
 		heard <- string(all)
@@ -73,7 +73,7 @@ func TestCloseDoesNotWait(t *testing.T) {
 func TestDeadlines(t *testing.T) {
 	a, b := pair(t)
 	release := make(chan struct{})
-	handle(t, b, speak, run, func(s seam.Stream) { <-release; echo(s) })
+	handle(t, b, speak, run, func(s transport.Stream) { <-release; echo(s) })
 	s := open(t, a, b, speak, run)
 
 	wantTimeout := func(doing string, err error) {
@@ -159,7 +159,7 @@ func TestDefaultDeadline(t *testing.T) {
 	b := start(t, Config{Listen: []string{"127.0.0.1:0"}, ioTimeout: limit})
 	a.Learn(b.Self(), b.Addresses())
 	inbound, done := make(chan error, 1), make(chan struct{})
-	handle(t, b, speak, run, func(s seam.Stream) {
+	handle(t, b, speak, run, func(s transport.Stream) {
 		_, err := s.Read(make([]byte, 1))
 		inbound <- err
 		<-done
@@ -180,7 +180,7 @@ func TestDefaultDeadline(t *testing.T) {
 func TestResetUnblocks(t *testing.T) {
 	a, b := pair(t)
 	inbound := make(chan error, 1)
-	handle(t, b, speak, run, func(s seam.Stream) {
+	handle(t, b, speak, run, func(s transport.Stream) {
 		s.Write([]byte("x"))
 		_, err := s.Read(make([]byte, 1))
 		inbound <- err
@@ -215,7 +215,7 @@ func TestBulk(t *testing.T) {
 	a, b := pair(t)
 	data := make([]byte, size)
 	rand.NewChaCha8(sha256.Sum256([]byte("bulk"))).Read(data)
-	swap := func(s seam.Stream) error {
+	swap := func(s transport.Stream) error {
 		writing := make(chan error, 1)
 		go func() {
 			_, err := s.Write(data)
@@ -229,7 +229,7 @@ func TestBulk(t *testing.T) {
 		return errors.Join(err, <-writing)
 	}
 	inbound := make(chan error, 1)
-	handle(t, b, speak, run, func(s seam.Stream) { inbound <- swap(s); s.Close() })
+	handle(t, b, speak, run, func(s transport.Stream) { inbound <- swap(s); s.Close() })
 	if err := swap(open(t, a, b, speak, run)); err != nil {
 		t.Error(err)
 	}

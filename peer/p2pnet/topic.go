@@ -8,21 +8,21 @@ import (
 	pubsub "github.com/libp2p/go-libp2p-pubsub"
 	"github.com/libp2p/go-libp2p/core/peer"
 
-	"github.com/seed-97356399/murmuration/peer/seam"
+	"github.com/seed-97356399/murmuration/peer/transport"
 )
 
-// Topic implements seam.Topic on gossipsub.
+// Topic implements transport.Topic on gossipsub.
 type Topic struct {
 	gossip  *gossip
 	name    string
-	handler seam.TopicHandler
+	handler transport.TopicHandler
 	topic   *pubsub.Topic
 	relay   pubsub.RelayCancelFunc
 	gate    gate
 	finish  func() error
 }
 
-var _ seam.Topic = (*Topic)(nil)
+var _ transport.Topic = (*Topic)(nil)
 
 // enter counts the caller in until leave, unless the topic or its transport is closed.
 func (t *Topic) enter() bool {
@@ -50,22 +50,22 @@ func (t *Topic) judge(_ context.Context, from peer.ID, message *pubsub.Message) 
 		return pubsub.ValidationIgnore
 	}
 	defer t.leave()
-	switch t.handler(seam.PeerID(from.String()), message.GetData()) {
-	case seam.Forward:
+	switch t.handler(transport.PeerID(from.String()), message.GetData()) {
+	case transport.Forward:
 		return pubsub.ValidationAccept
-	case seam.Refuse:
+	case transport.Refuse:
 		return pubsub.ValidationReject
 	}
 	return pubsub.ValidationIgnore
 }
 
-// Publish implements seam.Topic.
+// Publish implements transport.Topic.
 func (t *Topic) Publish(message []byte) error {
-	if len(message) > seam.MaxMessage { // gossipsub would lose it without a word
-		return fmt.Errorf("p2pnet: publishing %d bytes: %w: at most %d", len(message), seam.ErrTooLarge, seam.MaxMessage)
+	if len(message) > transport.MaxMessage { // gossipsub would lose it without a word
+		return fmt.Errorf("p2pnet: publishing %d bytes: %w: at most %d", len(message), transport.ErrTooLarge, transport.MaxMessage)
 	}
 	if !t.enter() {
-		return fmt.Errorf("p2pnet: publishing on topic %q: %w", t.name, seam.ErrClosed)
+		return fmt.Errorf("p2pnet: publishing on topic %q: %w", t.name, transport.ErrClosed)
 	}
 	defer t.leave()
 	if err := t.topic.Publish(t.gossip.ending, message); err != nil {
@@ -74,17 +74,17 @@ func (t *Topic) Publish(message []byte) error {
 	return nil
 }
 
-// Neighbours implements seam.Topic.
+// Neighbours implements transport.Topic.
 func (t *Topic) Neighbours() (n int) {
 	for _, id := range t.topic.ListPeers() {
-		if t.gossip.hearers.has(id, t.name) {
+		if t.gossip.subscribers.has(id, t.name) {
 			n++
 		}
 	}
 	return n
 }
 
-// Close implements seam.Topic.
+// Close implements transport.Topic.
 func (t *Topic) Close() error { return t.finish() }
 
 func (t *Topic) close() error {
@@ -92,7 +92,7 @@ func (t *Topic) close() error {
 	t.gate.wait()
 	t.relay()
 	err := t.topic.Close()
-	t.gossip.hearers.set(t.name, nil) // before the name is free for another Topic
+	t.gossip.subscribers.set(t.name, nil) // before the name is free for another Topic
 	err = errors.Join(err, t.gossip.router.UnregisterTopicValidator(t.name))
 	if t.gossip.ending.Err() != nil {
 		return nil // gossipsub ended with the transport, and says so

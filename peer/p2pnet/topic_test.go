@@ -10,21 +10,21 @@ import (
 
 	"github.com/libp2p/go-libp2p/core/peer"
 
-	"github.com/seed-97356399/murmuration/peer/seam"
+	"github.com/seed-97356399/murmuration/peer/transport"
 )
 
 const testTopic = topicPrefix + run
 
 // ear is a topic handler that keeps what it hears.
 type ear struct {
-	verdict seam.Verdict
+	verdict transport.Verdict
 	pause   time.Duration
 
 	mu    sync.Mutex
 	heard []string
 }
 
-func (e *ear) hear(_ seam.PeerID, message []byte) seam.Verdict {
+func (e *ear) hear(_ transport.PeerID, message []byte) transport.Verdict {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	time.Sleep(e.pause)
@@ -32,7 +32,7 @@ func (e *ear) hear(_ seam.PeerID, message []byte) seam.Verdict {
 	return e.verdict
 }
 
-func (e *ear) set(verdict seam.Verdict, pause time.Duration) {
+func (e *ear) set(verdict transport.Verdict, pause time.Duration) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.verdict, e.pause = verdict, pause
@@ -66,7 +66,7 @@ func (e *ear) total() int {
 	return len(e.heard)
 }
 
-func takePart(t testing.TB, at *Transport, e *ear) seam.Topic {
+func takePart(t testing.TB, at *Transport, e *ear) transport.Topic {
 	t.Helper()
 	topic, err := at.Topic(testTopic, nil, e.hear)
 	if err != nil {
@@ -88,7 +88,7 @@ func connectTo(t testing.TB, from, to *Transport) {
 }
 
 // line is transports each of which is connected with the next, and their ears.
-func line(t testing.TB, n int) (topics []seam.Topic, ears []*ear, transports []*Transport) {
+func line(t testing.TB, n int) (topics []transport.Topic, ears []*ear, transports []*Transport) {
 	t.Helper()
 	for i := range n {
 		at, e := start(t, loopback()), new(ear)
@@ -119,7 +119,7 @@ func line(t testing.TB, n int) (topics []seam.Topic, ears []*ear, transports []*
 	return topics, ears, transports
 }
 
-func publish(t testing.TB, topic seam.Topic, message string) {
+func publish(t testing.TB, topic transport.Topic, message string) {
 	t.Helper()
 	if err := topic.Publish([]byte(message)); err != nil {
 		t.Fatal(err)
@@ -140,10 +140,10 @@ func TestTopicReachesThoseBehindOthers(t *testing.T) {
 // the message is lost. Here it is an error, and the largest allowed one arrives.
 func TestOversizeMessageIsAnErrorNotALoss(t *testing.T) {
 	topics, ears, _ := line(t, 2)
-	if err := topics[0].Publish(make([]byte, seam.MaxMessage+1)); !errors.Is(err, seam.ErrTooLarge) {
+	if err := topics[0].Publish(make([]byte, transport.MaxMessage+1)); !errors.Is(err, transport.ErrTooLarge) {
 		t.Errorf("publishing a byte too many: %v", err)
 	}
-	largest := strings.Repeat("x", seam.MaxMessage)
+	largest := strings.Repeat("x", transport.MaxMessage)
 	publish(t, topics[0], largest)
 	eventually(t, "the largest message arrives", func() bool { return ears[1].count(largest) == 1 })
 }
@@ -188,7 +188,7 @@ func TestSameBytesFromTwoPublishersAreOneMessage(t *testing.T) {
 // What a handler drops or refuses goes no further.
 func TestRefusedMessageIsNotPassedOn(t *testing.T) {
 	t.Parallel()
-	for _, verdict := range []seam.Verdict{seam.Drop, seam.Refuse} {
+	for _, verdict := range []transport.Verdict{transport.Drop, transport.Refuse} {
 		topics, ears, _ := line(t, 3)
 		ears[1].set(verdict, 0)
 		publish(t, topics[0], "bad")
@@ -208,7 +208,7 @@ func TestRefusedMessageIsNotPassedOn(t *testing.T) {
 func TestSlowHandlerLosesNoBurst(t *testing.T) {
 	t.Parallel()
 	topics, ears, _ := line(t, 2)
-	ears[1].set(seam.Forward, 5*time.Millisecond)
+	ears[1].set(transport.Forward, 5*time.Millisecond)
 	const burst = outboundQueue - 4 // room for what gossipsub says of itself
 	for i := range burst {
 		publish(t, topics[0], fmt.Sprint("message ", i))

@@ -18,11 +18,11 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/seed-97356399/murmuration/internal/loglimit"
-	"github.com/seed-97356399/murmuration/peer/p2pnet/internal/door"
-	"github.com/seed-97356399/murmuration/peer/seam"
+	"github.com/seed-97356399/murmuration/peer/p2pnet/internal/acceptlimit"
+	"github.com/seed-97356399/murmuration/peer/transport"
 )
 
-// Transport implements seam.Transport on a libp2p host of its own. Safe for
+// Transport implements transport.Transport on a libp2p host of its own. Safe for
 // concurrent use.
 type Transport struct {
 	*node
@@ -38,7 +38,7 @@ type Transport struct {
 	untold func() // logs the counts of lines that were left out
 }
 
-var _ seam.Transport = (*Transport)(nil)
+var _ transport.Transport = (*Transport)(nil)
 
 // counts are of what others sent and was refused, by cause.
 type counts struct {
@@ -73,14 +73,14 @@ func New(config Config) (*Transport, error) {
 	book := newBook()
 	refused := &counts{of: make(map[string]uint64)}
 	gaveWay := func() { refused.add("gave way") }
-	entrance := door.New(config.Limits.handshakes(), config.Limits.strangers(), book.Contains, gaveWay, config.Log)
+	entrance := acceptlimit.New(config.Limits.handshakes(), config.Limits.strangers(), book.Contains, gaveWay, config.Log)
 	h, err := newHost(config, key, entrance, book.Contains)
 	if err != nil {
 		return nil, fmt.Errorf("p2pnet: %w", err)
 	}
 	ending, end := context.WithCancel(context.Background())
 	n := &node{
-		config: config, key: key, id: h.ID(), self: seam.PeerID(h.ID().String()), log: config.Log,
+		config: config, key: key, id: h.ID(), self: transport.PeerID(h.ID().String()), log: config.Log,
 		host: h, swarm: h.swarm, refused: refused, book: book, ending: ending, end: end,
 	}
 	upkeep := newUpkeep(n)
@@ -121,10 +121,10 @@ func (t *Transport) close() error {
 	return err
 }
 
-// Sealed implements seam.Transport: streams go over TLS or Noise.
+// Sealed implements transport.Transport: streams go over TLS or Noise.
 func (t *Transport) Sealed() bool { return true }
 
-// Refused implements seam.Transport: what was refused so far, of what anything was.
+// Refused implements transport.Transport: what was refused so far, of what anything was.
 func (t *Transport) Refused() map[string]uint64 {
 	t.refused.mu.Lock()
 	defer t.refused.mu.Unlock()
@@ -132,7 +132,7 @@ func (t *Transport) Refused() map[string]uint64 {
 }
 
 // Addresses are multiaddrs without the peer's id, short enough for a
-// seam.Record: at most seam.MaxAddresses, public ones first and loopback last.
+// transport.Record: at most transport.MaxAddresses, public ones first and loopback last.
 func (t *Transport) Addresses() []string {
 	listening, err := t.swarm.InterfaceListenAddresses()
 	if err != nil {
@@ -141,7 +141,7 @@ func (t *Transport) Addresses() []string {
 	}
 	listening = slices.DeleteFunc(slices.Clone(listening), func(a ma.Multiaddr) bool {
 		// libp2p does not dial link-local IPv6: the zone is another one elsewhere.
-		return isCircuit(a) || manet.IsIP6LinkLocal(a) || len(a.String()) > seam.MaxAddressSize
+		return isCircuit(a) || manet.IsIP6LinkLocal(a) || len(a.String()) > transport.MaxAddressSize
 	})
 	slices.SortStableFunc(listening, func(a, b ma.Multiaddr) int { return cmp.Compare(reach(a), reach(b)) })
 	var texts []string
@@ -149,7 +149,7 @@ func (t *Transport) Addresses() []string {
 		texts = append(texts, relayPrefix+a.id.String())
 	}
 	for _, a := range listening {
-		if text := a.String(); len(texts) < seam.MaxAddresses && !slices.Contains(texts, text) {
+		if text := a.String(); len(texts) < transport.MaxAddresses && !slices.Contains(texts, text) {
 			texts = append(texts, text)
 		}
 	}
@@ -194,7 +194,7 @@ func (t *Transport) Connections() int { return len(t.lanes.conns()) + t.upkeep.c
 
 // Disconnect closes the connections with a peer, lanes included, which fails what is
 // under way on them. It keeps nobody from connecting again.
-func (t *Transport) Disconnect(id seam.PeerID) {
+func (t *Transport) Disconnect(id transport.PeerID) {
 	remote, err := parsePeer(id)
 	if err != nil || !t.gate.enter() {
 		return
@@ -210,8 +210,8 @@ func (t *Transport) Disconnect(id seam.PeerID) {
 	}
 }
 
-// Block implements seam.Transport.
-func (t *Transport) Block(id seam.PeerID) string {
+// Block implements transport.Transport.
+func (t *Transport) Block(id transport.PeerID) string {
 	parsed, err := parsePeer(id)
 	if err != nil {
 		return ""
@@ -225,5 +225,5 @@ func (t *Transport) Block(id seam.PeerID) string {
 		return ""
 	}
 	address, _ := netip.AddrFromSlice(ip)
-	return door.BlockOf(address).String()
+	return acceptlimit.BlockOf(address).String()
 }

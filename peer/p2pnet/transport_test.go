@@ -15,7 +15,7 @@ import (
 	"github.com/libp2p/go-libp2p/core/peer"
 	ma "github.com/multiformats/go-multiaddr"
 
-	"github.com/seed-97356399/murmuration/peer/seam"
+	"github.com/seed-97356399/murmuration/peer/transport"
 )
 
 func seeded(b byte) ed25519.PrivateKey {
@@ -59,8 +59,8 @@ func TestSignatures(t *testing.T) {
 		"none":                 b.Verify(a.Self(), message, nil),
 		"of another domain":    b.Verify(a.Self(), message, bare),
 		"by nobody":            b.Verify("", message, signature),
-		"by a malformed id":    b.Verify(seam.PeerID(id[:len(id)-1]), message, signature),
-		"by another text (id)": b.Verify(seam.PeerID(peer.ToCid(a.id).String()), message, signature),
+		"by a malformed id":    b.Verify(transport.PeerID(id[:len(id)-1]), message, signature),
+		"by another text (id)": b.Verify(transport.PeerID(peer.ToCid(a.id).String()), message, signature),
 	} {
 		if refused {
 			t.Errorf("a signature %s was taken", name)
@@ -90,7 +90,7 @@ func TestOtherKeysAreRefused(t *testing.T) {
 		t.Error("a connection of a peer with an ECDSA key was taken")
 	}
 	stranger := h.Addrs()[0].String()
-	if _, err := b.Connect(t.Context(), stranger); !errors.Is(err, seam.ErrUnreachable) {
+	if _, err := b.Connect(t.Context(), stranger); !errors.Is(err, transport.ErrUnreachable) {
 		t.Errorf("connecting to an ECDSA peer: %v", err)
 	}
 	if _, err := b.Connect(t.Context(), stranger+"/p2p/"+h.ID().String()); !errors.Is(err, ErrAddress) {
@@ -104,11 +104,11 @@ func TestAddresses(t *testing.T) {
 	}
 	b := start(t, Config{})
 	texts := b.Addresses()
-	if len(texts) == 0 || len(texts) > seam.MaxAddresses {
+	if len(texts) == 0 || len(texts) > transport.MaxAddresses {
 		t.Fatalf("addresses %v", texts)
 	}
 	for i, text := range texts {
-		if len(text) > seam.MaxAddressSize || strings.Contains(text, "/p2p/") || strings.Contains(text, "0.0.0.0") {
+		if len(text) > transport.MaxAddressSize || strings.Contains(text, "/p2p/") || strings.Contains(text, "0.0.0.0") {
 			t.Errorf("address %q", text)
 		}
 		if strings.Contains(text, "/127.") && i != len(texts)-1 {
@@ -168,7 +168,7 @@ func TestBadConfig(t *testing.T) {
 func TestClose(t *testing.T) {
 	a, b := pair(t)
 	running, ended := make(chan struct{}), make(chan error, 1)
-	stop := handle(t, b, speak, run, func(s seam.Stream) {
+	stop := handle(t, b, speak, run, func(s transport.Stream) {
 		close(running)
 		_, err := s.Read(make([]byte, 1)) // until Close ends it
 		time.Sleep(50 * time.Millisecond) // a handler that tidies up
@@ -206,7 +206,7 @@ func TestClose(t *testing.T) {
 	_, err2 := b.Open(t.Context(), a.Self(), speak, run)
 	_, err3 := b.Handle(speak, run, echo)
 	for _, err := range []error{err, err2, err3} {
-		if !errors.Is(err, seam.ErrClosed) {
+		if !errors.Is(err, transport.ErrClosed) {
 			t.Errorf("after Close: %v, want ErrClosed", err)
 		}
 	}
@@ -232,7 +232,7 @@ func TestCloseCutsConnect(t *testing.T) {
 	}
 	defer conn.Close()
 	a.Close()
-	if err := receive(t, "Connect ends", failed); !errors.Is(err, seam.ErrClosed) {
+	if err := receive(t, "Connect ends", failed); !errors.Is(err, transport.ErrClosed) {
 		t.Errorf("a Connect cut by Close: %v, want ErrClosed", err)
 	}
 }

@@ -15,7 +15,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/seed-97356399/murmuration/peer/seam"
+	"github.com/seed-97356399/murmuration/peer/transport"
 )
 
 // The rivals of BenchmarkTuned, which take turns. Lanes are connections beside
@@ -134,7 +134,7 @@ func startFarEnd(t testing.TB) *farEnd {
 }
 
 // openFar opens a stream to the other process, and tells it the lane.
-func openFar(t testing.TB, near *Transport, to seam.PeerID, lane int) seam.Stream {
+func openFar(t testing.TB, near *Transport, to transport.PeerID, lane int) transport.Stream {
 	t.Helper()
 	s, err := near.open(t.Context(), to, speak, run, lane)
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/libp2p/go-libp2p/core/peer"
 	"github.com/libp2p/go-libp2p/core/protocol"
 
-	"github.com/seed-97356399/murmuration/peer/seam"
+	"github.com/seed-97356399/murmuration/peer/transport"
 )
 
 // A process keeps one connection with each peer that it has to do with, lanes
@@ -73,8 +73,8 @@ func (u *upkeep) note(c network.Conn, now usage) {
 
 // carry notes that the other end has opened a stream on a connection. What is said
 // before an exchange, and beside it, is never said on a lane.
-func (u *upkeep) carry(c network.Conn, speak seam.Protocol) {
-	u.note(c, usage{theirs: true, first: speak == seam.ProtocolSwim || speak == seam.ProtocolHello})
+func (u *upkeep) carry(c network.Conn, speak transport.Protocol) {
+	u.note(c, usage{theirs: true, first: speak == transport.ProtocolSwim || speak == transport.ProtocolHello})
 }
 
 // watch has a swarm tell of connections that have ended.
@@ -182,7 +182,7 @@ func (u *upkeep) closeSeconds() (left bool) {
 			left = left || b.spoken && b.unused != nil
 		case c.Stat().Direction == network.DirInbound:
 			left = left || b.unused != nil
-		case carries(c, libraryProtocols, protocol.ID(seam.ProtocolSwim)):
+		case carries(c, libraryProtocols, protocol.ID(transport.ProtocolSwim)):
 			left = true
 		default:
 			_ = c.Close()

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/seed-97356399/murmuration/peer/seam"
+	"github.com/seed-97356399/murmuration/peer/transport"
 )
 
 // TestOneConnectionWhereTwoDialAtOnce: members hear of each other by the same news
@@ -18,12 +18,12 @@ func TestOneConnectionWhereTwoDialAtOnce(t *testing.T) {
 		a, b := start(t, loopback()), start(t, loopback())
 		a.Learn(b.Self(), b.Addresses())
 		b.Learn(a.Self(), a.Addresses())
-		handle(t, a, seam.ProtocolHello, run, echo)
-		handle(t, b, seam.ProtocolHello, run, echo)
+		handle(t, a, transport.ProtocolHello, run, echo)
+		handle(t, b, transport.ProtocolHello, run, echo)
 		var both sync.WaitGroup
 		for _, ends := range [][2]*Transport{{a, b}, {b, a}} {
 			both.Go(func() {
-				s, err := ends[0].Open(t.Context(), ends[1].Self(), seam.ProtocolHello, run)
+				s, err := ends[0].Open(t.Context(), ends[1].Self(), transport.ProtocolHello, run)
 				if err != nil {
 					t.Error(err)
 					return
@@ -86,12 +86,12 @@ func TestUnusedSecondConnectionIsClosed(t *testing.T) {
 		pairs[i] = [2]*Transport{a, b}
 		a.Learn(b.Self(), b.Addresses())
 		b.Learn(a.Self(), a.Addresses())
-		handle(t, b, seam.ProtocolHello, run, echo)
+		handle(t, b, transport.ProtocolHello, run, echo)
 		var both sync.WaitGroup
 		both.Go(func() { _, _ = a.Connect(t.Context(), b.Addresses()[0]) })
 		both.Go(func() { _, _ = b.Connect(t.Context(), a.Addresses()[0]) })
 		both.Wait()
-		if got := ask(t, open(t, a, b, seam.ProtocolHello, run), "one"); got != "one" {
+		if got := ask(t, open(t, a, b, transport.ProtocolHello, run), "one"); got != "one" {
 			t.Fatalf("%q came back", got)
 		}
 	}
@@ -111,13 +111,13 @@ func TestSecondConnectionStaysWhileUsed(t *testing.T) {
 	a.Learn(b.Self(), b.Addresses())
 	b.Learn(a.Self(), a.Addresses())
 	handle(t, b, speak, run, echo)
-	handle(t, a, seam.ProtocolHello, run, echo)
+	handle(t, a, transport.ProtocolHello, run, echo)
 	exchange := open(t, a, b, speak, run)
 	if _, err := io.WriteString(exchange, "one"); err != nil {
 		t.Fatal(err)
 	}
 	// To a, a lane on which b says hello is a connection that b has dialled at once.
-	hello, err := b.OpenLane(t.Context(), a.Self(), seam.ProtocolHello, run, 1)
+	hello, err := b.OpenLane(t.Context(), a.Self(), transport.ProtocolHello, run, 1)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -42,7 +42,7 @@ func TestOwnAlgorithmOverLoopback(t *testing.T) {
 	}
 	late, cut := uint64(0), uint64(0)
 	for i, p := range flock.Peers {
-		tallies := p.Tallies()
+		tallies := p.Counters()
 		for _, broken := range []map[string]uint64{tallies.Failed, tallies.Dropped} {
 			late, cut = late+broken["time"], cut+broken["cut"]
 			delete(broken, "time")

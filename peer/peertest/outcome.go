@@ -68,7 +68,7 @@ type Point struct {
 type Traffic struct {
 	// Exchanges are those completed, of transfers as well; each counts once.
 	Exchanges, Refused, Failed, InDoubt uint64
-	// Bytes are those sent by all peers, copies for newcomers included.
+	// Bytes are those sent by all peers, copies for joiners included.
 	Bytes int64
 	// BitsPerParameter is what an exchange takes for each parameter, headers included,
 	// as the mean of its two directions; NaN if there was none.

@@ -32,8 +32,8 @@ import (
 
 	"github.com/seed-97356399/murmuration/peer"
 	"github.com/seed-97356399/murmuration/peer/memnet"
-	"github.com/seed-97356399/murmuration/peer/seam"
 	"github.com/seed-97356399/murmuration/peer/swim"
+	"github.com/seed-97356399/murmuration/peer/transport"
 	"github.com/seed-97356399/murmuration/tensor"
 )
 
@@ -181,20 +181,20 @@ func begin(ctx context.Context, config peer.Config) (*peer.Peer, error) {
 
 func (f *Flock) inMemory(name string) (peer.Network, func()) {
 	f.t.Helper()
-	transport, err := f.Network.Transport(name)
+	tr, err := f.Network.Transport(name)
 	if err != nil {
 		f.t.Fatalf("peertest: %v", err)
 	}
-	var membership seam.Membership
+	var membership transport.Membership
 	if f.config.Swim {
-		membership, err = swim.New(swim.Config{Transport: notary{transport, f.verified}, Run: Run})
+		membership, err = swim.New(swim.Config{Transport: notary{tr, f.verified}, Run: Run})
 	} else {
-		membership, err = f.Network.Membership(transport, Run)
+		membership, err = f.Network.Membership(tr, Run)
 	}
 	if err != nil {
 		f.t.Fatalf("peertest: %v", err)
 	}
-	return peer.Network{Transport: transport, Membership: membership}, func() { transport.Close() }
+	return peer.Network{Transport: tr, Membership: membership}, func() { tr.Close() }
 }
 
 // WaitJoined waits until every peer sees n members, itself included.
@@ -287,8 +287,8 @@ func spread(models int, model func(i int) tensor.Vector) float64 {
 }
 
 // IDs are the peers' identities, for the network's cuts and partitions.
-func (f *Flock) IDs() []seam.PeerID {
-	ids := make([]seam.PeerID, len(f.Peers))
+func (f *Flock) IDs() []transport.PeerID {
+	ids := make([]transport.PeerID, len(f.Peers))
 	for i, p := range f.Peers {
 		ids[i] = p.Self()
 	}

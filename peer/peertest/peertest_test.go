@@ -12,7 +12,7 @@ import (
 	"github.com/seed-97356399/murmuration/peer/memnet"
 	"github.com/seed-97356399/murmuration/peer/optim"
 	"github.com/seed-97356399/murmuration/peer/peertest"
-	"github.com/seed-97356399/murmuration/peer/seam"
+	"github.com/seed-97356399/murmuration/peer/transport"
 	"github.com/seed-97356399/murmuration/tensor"
 )
 
@@ -71,7 +71,7 @@ func TestPartition(t *testing.T) {
 		flock.TrainSteps(t.Context(), 200, pull)
 		together := flock.Spread()
 		ids := flock.IDs()
-		flock.Network.Partition([]seam.PeerID{ids[0], ids[1]}, []seam.PeerID{ids[2], ids[3]})
+		flock.Network.Partition([]transport.PeerID{ids[0], ids[1]}, []transport.PeerID{ids[2], ids[3]})
 		flock.TrainSteps(t.Context(), 400, pull)
 		apart := flock.Spread()
 		flock.Network.HealAll()

@@ -7,7 +7,7 @@ import (
 	"github.com/hashicorp/golang-lru/v2"
 
 	"github.com/seed-97356399/murmuration/peer/memnet"
-	"github.com/seed-97356399/murmuration/peer/seam"
+	"github.com/seed-97356399/murmuration/peer/transport"
 )
 
 // maxVerified bounds the signatures that a flock remembers.
@@ -20,8 +20,8 @@ type notary struct {
 	verified *lru.Cache[[sha256.Size]byte, bool]
 }
 
-// Verify implements seam.Transport.
-func (n notary) Verify(peer seam.PeerID, message, signature []byte) bool {
+// Verify implements transport.Transport.
+func (n notary) Verify(peer transport.PeerID, message, signature []byte) bool {
 	key := binary.BigEndian.AppendUint32(nil, uint32(len(peer)))
 	key = binary.BigEndian.AppendUint32(append(key, peer...), uint32(len(message)))
 	sum := sha256.Sum256(append(append(key, message...), signature...))

@@ -4,14 +4,14 @@ package stats
 import (
 	"time"
 
-	"github.com/seed-97356399/murmuration/peer/seam"
+	"github.com/seed-97356399/murmuration/peer/transport"
 )
 
 // Peer is what a peer knows of itself and the run at one moment.
 type Peer struct {
 	// Self is the peer, Role its place in the overlay: "active" initiates
 	// exchanges, "passive" serves them, "undecided" does neither yet.
-	Self seam.PeerID
+	Self transport.PeerID
 	Role string
 	// Name is what people call it, as its settings say.
 	Name string
@@ -40,9 +40,9 @@ type Peer struct {
 	// Members is the number of peers in the run, this one included; Lost is how
 	// many have gone without leaving.
 	Members, Lost int
-	// Twins is the number of members, this one included, that have begun one life after
+	// Duplicates is the number of members, this one included, that have begun one life after
 	// another within a minute or two: two processes have one key.
-	Twins int
+	Duplicates int
 	// Joined tells that another member was reached, or none was asked for.
 	Joined bool
 	// Connections is the number of open connections, ConnectionsMax the most seen.
@@ -95,17 +95,17 @@ type Exchanges struct {
 	// models been moved, and their mean by that over the number of peers.
 	InDoubt, Settled, Lost uint64
 	LostBound              float64
-	// Again counts the blocks of lattice codes that failed and had to be sent again,
+	// Retransmitted counts the blocks of lattice codes that failed and had to be sent again,
 	// at either side: the models were farther apart there than both took them to be.
-	Again uint64
+	Retransmitted uint64
 	// Codecs tells, where the link decides, for how many partners it decides on each
 	// codec; Links are those used last, at most MaxLinks, ordered by partner, with
 	// what was measured. Only who initiates measures: a passive peer has none.
 	Codecs map[string]int
 	Links  []Link
-	// Pulls are the partners that push most in one direction, at most MaxPulls of
+	// Biases are the partners that push most in one direction, at most MaxPulls of
 	// those met last, the largest first.
-	Pulls []Pull
+	Biases []Bias
 	// Quarantines counts how often a partner was found to break the rules.
 	Quarantines uint64
 	// BytesSent and BytesReceived count what exchanges moved, headers and
@@ -142,7 +142,7 @@ const MaxLinks = 16
 // Link is what the exchanges that a peer initiated have shown of the way to one
 // partner.
 type Link struct {
-	Partner seam.PeerID
+	Partner transport.PeerID
 	// Codec is the name of the codec on which the link decides; empty where the
 	// policy leaves nothing to the link.
 	Codec string
@@ -157,40 +157,40 @@ type Link struct {
 	Exchanges uint64
 }
 
-// MaxPulls bounds the partners whose pull is listed.
-const MaxPulls = 8
+// MaxBiases bounds the partners whose pull is listed.
+const MaxBiases = 8
 
-// Pull is how one-sided the differences were that this peer has applied with a
+// Bias is how one-sided the differences were that this peer has applied with a
 // partner, lately most: each may be within the bound, and together they push the model.
-type Pull struct {
-	Partner seam.PeerID
-	// Pull is the length of the sum of the differences over the sum of their lengths: 1
+type Bias struct {
+	Partner transport.PeerID
+	// Bias is the length of the sum of the differences over the sum of their lengths: 1
 	// if all pointed the same way. Of partners with data alike it is 0.2 to 0.5, of
 	// those with other labels than most up to 0.9; from 0.97 on the log tells.
-	Pull float64
+	Bias float64
 	// Exchanges counts those that have moved anything.
 	Exchanges uint64
 }
 
 // State is what a peer has to say of copies of the model.
 type State struct {
-	// Donors is the number of members whose slices are in the model with which this
+	// Servers is the number of members whose slices are in the model with which this
 	// peer began; 0 if it began with values of its own. Slices is the number of
 	// slices, and Took the time from the first request to the last.
-	Donors, Slices int
-	Took           time.Duration
-	// Again counts slices that were asked for again, because their donor went, was
-	// slow, or lied; Liars the donors that lied.
-	Again uint64
-	Liars int
+	Servers, Slices int
+	Took            time.Duration
+	// Again counts slices that were asked for again, because their state server went, was
+	// slow, or lied; Liars the state servers that lied.
+	Again  uint64
+	Faulty int
 	// Kept tells that this peer came back with a checkpoint and trained on from it.
 	Kept bool
 	// Alone tells that it came to a flock that had trained, found nobody to give it
 	// the flock's model, and began with values of its own.
 	Alone bool
 
-	// Newcomers is the number of copies that this peer is giving now, Given counts
+	// Joiners is the number of copies that this peer is giving now, Given counts
 	// the slices that it has given so far.
-	Newcomers int
-	Given     uint64
+	Joiners int
+	Sent    uint64
 }

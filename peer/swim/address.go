@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/seed-97356399/murmuration/peer/seam"
+	"github.com/seed-97356399/murmuration/peer/transport"
 )
 
 // advertisePort stands where memberlist wants a port.
@@ -16,7 +16,7 @@ const advertisePort = 1
 // on one. It is a unique local address (RFC 4193) that follows from the peer's
 // id, so it survives a restart, and nobody can claim another's; nothing is ever
 // sent to it.
-func advertiseIP(peer seam.PeerID) net.IP {
+func advertiseIP(peer transport.PeerID) net.IP {
 	sum := sha256.Sum256([]byte("murmuration swim address\x00" + string(peer)))
 	ip := net.IP(sum[:net.IPv6len])
 	ip[0] = 0xfd
@@ -25,17 +25,17 @@ func advertiseIP(peer seam.PeerID) net.IP {
 
 // joinAddress is what memberlist's Join takes to reach a peer: its name, and an
 // address that needs no resolver.
-func joinAddress(peer seam.PeerID) string {
+func joinAddress(peer transport.PeerID) string {
 	return string(peer) + "/" + net.JoinHostPort(advertiseIP(peer).String(), strconv.Itoa(advertisePort))
 }
 
 // validPeer tells whether an id can be the name of a node.
-func validPeer(peer seam.PeerID) bool {
+func validPeer(peer transport.PeerID) bool {
 	return peer != "" && len(peer) <= maxPeerID && !strings.ContainsAny(string(peer), "/ \x00")
 }
 
 // peerAddr is the net.Addr of a peer, for memberlist's log lines.
-type peerAddr seam.PeerID
+type peerAddr transport.PeerID
 
 func (a peerAddr) Network() string { return "swim" }
 

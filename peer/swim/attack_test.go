@@ -11,25 +11,25 @@ import (
 	"github.com/hashicorp/memberlist"
 
 	"github.com/seed-97356399/murmuration/peer/memnet"
-	"github.com/seed-97356399/murmuration/peer/seam"
+	"github.com/seed-97356399/murmuration/peer/transport"
 )
 
 // gateway is a member of two networks with one identity: those behind it can be
 // reached through nobody else, and it answers for them.
 type gateway struct {
-	seam.Transport
-	inside seam.Transport
-	behind map[seam.PeerID]bool
+	transport.Transport
+	inside transport.Transport
+	behind map[transport.PeerID]bool
 }
 
-func (g *gateway) Open(ctx context.Context, to seam.PeerID, protocol seam.Protocol, run string) (seam.Stream, error) {
+func (g *gateway) Open(ctx context.Context, to transport.PeerID, protocol transport.Protocol, run string) (transport.Stream, error) {
 	if g.behind[to] {
 		return g.inside.Open(ctx, to, protocol, run)
 	}
 	return g.Transport.Open(ctx, to, protocol, run)
 }
 
-func (g *gateway) Handle(protocol seam.Protocol, run string, handler seam.Handler) (func(), error) {
+func (g *gateway) Handle(protocol transport.Protocol, run string, handler transport.Handler) (func(), error) {
 	stopInside, err := g.inside.Handle(protocol, run, handler)
 	if err != nil {
 		return nil, err
@@ -51,7 +51,7 @@ func besiege(t *testing.T, n *memnet.Network, cluster []*member, fakes int, flag
 	if err != nil {
 		t.Fatal(err)
 	}
-	g := &gateway{Transport: outside, inside: inside, behind: make(map[seam.PeerID]bool)}
+	g := &gateway{Transport: outside, inside: inside, behind: make(map[transport.PeerID]bool)}
 	crew := make([]*member, fakes)
 	for i := range crew {
 		crew[i] = start(t, hidden, fmt.Sprint("fake", i))
@@ -67,7 +67,7 @@ func besiege(t *testing.T, n *memnet.Network, cluster []*member, fakes int, flag
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { m.Close(); outside.Close(); inside.Close() })
-	if err := m.Announce(seam.Record{Peer: outside.Self(), Run: testRun, Incarnation: 1}); err != nil {
+	if err := m.Announce(transport.Record{Peer: outside.Self(), Run: testRun, Incarnation: 1}); err != nil {
 		t.Fatal(err)
 	}
 	for _, f := range crew {
@@ -81,14 +81,14 @@ func besiege(t *testing.T, n *memnet.Network, cluster []*member, fakes int, flag
 }
 
 // TestAttackFakeMembers: made-up members, for whom one that is real vouches, are no
-// members for anybody who has not met them, and real newcomers still get in.
+// members for anybody who has not met them, and real joiners still get in.
 func TestAttackFakeMembers(t *testing.T) {
 	for name, c := range map[string]struct {
 		flags      uint8
 		ever, last int // most members that an honest one may see
 	}{
 		"that cannot be dialled": {0, 7, 7},
-		"that say so":            {seam.FlagUnreachable, 7 + 7, 7 + 7},
+		"that say so":            {transport.FlagUnreachable, 7 + 7, 7 + 7},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -121,7 +121,7 @@ func TestAttackFakeMembers(t *testing.T) {
 				late := start(t, n, "late")
 				late.announce(t, 1, 0)
 				late.join(t, honest[2])
-				within(t, gossipMissed, honest, "a real newcomer is seen", func(records []seam.Record) bool {
+				within(t, gossipMissed, honest, "a real newcomer is seen", func(records []transport.Record) bool {
 					for _, r := range records {
 						if r.Peer == late.wire.Self() {
 							return true
@@ -142,7 +142,7 @@ func TestAttackFlood(t *testing.T) {
 		counted := &counting{}
 		b := newBook(counted, testRun, 1, func() {})
 		for i := range 10 {
-			id := seam.PeerID(fmt.Sprint("honest", i))
+			id := transport.PeerID(fmt.Sprint("honest", i))
 			b.meet(id)
 			if err := admitted(t, b, id); err != nil {
 				t.Fatal(err)
@@ -152,7 +152,7 @@ func TestAttackFlood(t *testing.T) {
 		counted.verified = 0
 		refused := 0
 		for i := range 20_000 {
-			id := seam.PeerID(fmt.Sprint("fake", i))
+			id := transport.PeerID(fmt.Sprint("fake", i))
 			switch err := admitted(t, b, id); {
 			case errors.Is(err, errCrowd):
 				refused++
@@ -187,7 +187,7 @@ type counting struct {
 	verified int
 }
 
-func (c *counting) Verify(seam.PeerID, []byte, []byte) bool {
+func (c *counting) Verify(transport.PeerID, []byte, []byte) bool {
 	c.verified++
 	return true
 }
@@ -196,10 +196,10 @@ func (c *counting) Verify(seam.PeerID, []byte, []byte) bool {
 // name, of another run, or larger than memberlist bears.
 func TestAttackRecords(t *testing.T) {
 	self, alice, mallory := newIdentity(t, "self"), newIdentity(t, "alice"), newIdentity(t, "mallory")
-	sealed := func(by seam.Identity, change func(*statement)) []byte { return forge(t, by, change) }
+	sealed := func(by transport.Identity, change func(*statement)) []byte { return forge(t, by, change) }
 	asIs := func(*statement) {}
 	for name, c := range map[string]struct {
-		as   seam.PeerID
+		as   transport.PeerID
 		meta []byte
 		want error
 	}{

@@ -5,7 +5,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/seed-97356399/murmuration/peer/seam"
+	"github.com/seed-97356399/murmuration/peer/transport"
 )
 
 // maxSeeds bounds the peers given to Join that are returned to for ever.
@@ -17,7 +17,7 @@ const maxSeeds = 64
 // no lock but its own and that of own.
 type book struct {
 	own       *own
-	admission seam.Admission
+	admission transport.Admission
 	// changed is called, with the lock held, whenever members may answer otherwise than
 	// before. It must not block.
 	changed func()
@@ -32,7 +32,7 @@ type book struct {
 	strangers chan struct{} // capacity 1: there is one to be met
 }
 
-func newBook(identity seam.Identity, run string, life uint64, changed func()) *book {
+func newBook(identity transport.Identity, run string, life uint64, changed func()) *book {
 	return &book{
 		own:       &own{identity: identity, run: run, life: life, changed: changed},
 		admission: everybody{},
@@ -45,15 +45,15 @@ func newBook(identity seam.Identity, run string, life uint64, changed func()) *b
 // everybody is the admission of a run that takes every peer.
 type everybody struct{}
 
-func (everybody) Mark() []byte                    { return nil }
-func (everybody) Admit(seam.PeerID, []byte) error { return nil }
+func (everybody) Mark() []byte                         { return nil }
+func (everybody) Admit(transport.PeerID, []byte) error { return nil }
 
-func (b *book) admits(peer seam.PeerID, mark []byte) bool {
+func (b *book) admits(peer transport.PeerID, mark []byte) bool {
 	return b.admission.Admit(peer, mark) == nil
 }
 
 // admit judges the metadata of a node that is said to be alive, and remembers it.
-func (b *book) admit(peer seam.PeerID, meta []byte) error {
+func (b *book) admit(peer transport.PeerID, meta []byte) error {
 	if !validPeer(peer) {
 		return errBadName
 	}
@@ -76,7 +76,7 @@ func (b *book) admit(peer seam.PeerID, meta []byte) error {
 	if e = b.entries.of(peer, false); e == nil {
 		return errBookFull
 	}
-	if !e.heard() {
+	if !e.received() {
 		e.since = time.Now()
 		if !e.met && b.waitsFor(peer, s) {
 			e.next = e.since.Add(strangerPatience)
@@ -92,16 +92,16 @@ func (b *book) admit(peer seam.PeerID, meta []byte) error {
 }
 
 // judge tells what is wrong with what a peer says, before it is verified.
-func (b *book) judge(peer seam.PeerID, e *entry, s statement) error {
+func (b *book) judge(peer transport.PeerID, e *entry, s statement) error {
 	switch {
-	case (e == nil || !e.heard() && !e.met) && b.entries.crowded():
+	case (e == nil || !e.received() && !e.met) && b.entries.crowded():
 		b.full = true
 		return errCrowd
 	case !b.admits(peer, s.mark):
 		return errStranger
 	case s.announced && e != nil && e.meta != nil && e.last.Newer(s.Record):
 		return errOldRecord
-	case !s.announced && e != nil && e.outlived(s.life):
+	case !s.announced && e != nil && e.superseded(s.life):
 		return errOldRecord
 	}
 	return nil
@@ -110,7 +110,7 @@ func (b *book) judge(peer seam.PeerID, e *entry, s statement) error {
 // waitsFor tells whether it is for a stranger to dial: for one that has no model yet if
 // the local peer has, since it wants to copy one soon, and else for that with the lower
 // id.
-func (b *book) waitsFor(peer seam.PeerID, says statement) bool {
+func (b *book) waitsFor(peer transport.PeerID, says statement) bool {
 	if own := b.own.trains(); own != (says.Head+says.Steps > 0) {
 		return own
 	}
@@ -118,7 +118,7 @@ func (b *book) waitsFor(peer seam.PeerID, says statement) bool {
 }
 
 // of is a copy of what is known of a peer, empty if that is nothing.
-func (b *book) of(peer seam.PeerID) entry {
+func (b *book) of(peer transport.PeerID) entry {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if e := b.entries[peer]; e != nil {
@@ -127,12 +127,12 @@ func (b *book) of(peer seam.PeerID) entry {
 	return entry{}
 }
 
-func (b *book) knows(peer seam.PeerID) bool {
+func (b *book) knows(peer transport.PeerID) bool {
 	e := b.of(peer)
 	return !e.since.IsZero()
 }
 
-func (b *book) recognizes(peer seam.PeerID, meta []byte) bool {
+func (b *book) recognizes(peer transport.PeerID, meta []byte) bool {
 	if peer == b.own.identity.Self() {
 		return b.own.recognizes(meta)
 	}
@@ -140,15 +140,15 @@ func (b *book) recognizes(peer seam.PeerID, meta []byte) bool {
 	return e.recognizes(meta)
 }
 
-// believes tells whether a peer is known by its record and alive.
-func (b *book) believes(peer seam.PeerID) bool {
+// accepts tells whether a peer is known by its record and alive.
+func (b *book) accepts(peer transport.PeerID) bool {
 	e := b.of(peer)
-	return peer == b.own.identity.Self() || e.alive && e.heard()
+	return peer == b.own.identity.Self() || e.alive && e.received()
 }
 
 // highest is the highest incarnation heard of a peer; of the local one, of its
 // earlier lives only.
-func (b *book) highest(peer seam.PeerID) (uint64, bool) {
+func (b *book) highest(peer transport.PeerID) (uint64, bool) {
 	if peer == b.own.identity.Self() {
 		return b.own.highest()
 	}
@@ -156,7 +156,7 @@ func (b *book) highest(peer seam.PeerID) (uint64, bool) {
 	return e.last.Incarnation, e.meta != nil
 }
 
-func (b *book) last(peer seam.PeerID) (seam.Record, bool) {
+func (b *book) last(peer transport.PeerID) (transport.Record, bool) {
 	if peer == b.own.identity.Self() {
 		return b.own.last()
 	}
@@ -165,7 +165,7 @@ func (b *book) last(peer seam.PeerID) (seam.Record, bool) {
 }
 
 // addresses returns where a peer says it can be reached.
-func (b *book) addresses(peer seam.PeerID) []string {
+func (b *book) addresses(peer transport.PeerID) []string {
 	e := b.of(peer)
 	if e.learned != nil {
 		return e.learned
@@ -176,7 +176,7 @@ func (b *book) addresses(peer seam.PeerID) []string {
 // mayLive tells whether news that a peer is alive may have an incarnation: up to a little
 // more than it has signed, since it denies an accusation by the next number and signs
 // after that. The signature on meta is verified later, if it is.
-func (b *book) mayLive(peer seam.PeerID, meta []byte, incarnation uint32) bool {
+func (b *book) mayLive(peer transport.PeerID, meta []byte, incarnation uint32) bool {
 	if peer == b.own.identity.Self() {
 		return b.own.mayLive(meta, incarnation)
 	}
@@ -193,7 +193,7 @@ func (b *book) mayLive(peer seam.PeerID, meta []byte, incarnation uint32) bool {
 
 // mayBeAccused tells whether news that a peer is silent, dead or gone may have an
 // incarnation.
-func (b *book) mayBeAccused(peer seam.PeerID, incarnation uint32) bool {
+func (b *book) mayBeAccused(peer transport.PeerID, incarnation uint32) bool {
 	if peer == b.own.identity.Self() {
 		return b.own.note(incarnation, 0)
 	}
@@ -201,8 +201,8 @@ func (b *book) mayBeAccused(peer seam.PeerID, incarnation uint32) bool {
 	return incarnation <= e.ceiling
 }
 
-// hear takes a record that did not come by gossip, of a member that is alive.
-func (b *book) hear(peer seam.PeerID, meta []byte) (news bool, err error) {
+// receive takes a record that did not come by gossip, of a member that is alive.
+func (b *book) receive(peer transport.PeerID, meta []byte) (news bool, err error) {
 	if e := b.of(peer); !e.alive || e.recognizes(meta) {
 		return false, nil
 	}
@@ -217,14 +217,14 @@ func (b *book) hear(peer seam.PeerID, meta []byte) (news bool, err error) {
 }
 
 // meet notes that there was an authenticated stream with a peer, or an answer of it.
-func (b *book) meet(peer seam.PeerID) {
+func (b *book) meet(peer transport.PeerID) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	e := b.entries.of(peer, true)
 	if e == nil || e.met {
 		return
 	}
-	if e.met = true; e.heard() {
+	if e.met = true; e.received() {
 		b.changed()
 	}
 	if e.dialled {
@@ -233,7 +233,7 @@ func (b *book) meet(peer seam.PeerID) {
 	}
 }
 
-func (b *book) miss(peer seam.PeerID) {
+func (b *book) miss(peer transport.PeerID) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	e := b.entries[peer]
@@ -247,14 +247,14 @@ func (b *book) miss(peer seam.PeerID) {
 	signal(b.strangers) // another can be dialled
 }
 
-func (b *book) toMeet(now time.Time) []seam.PeerID {
+func (b *book) toMeet(now time.Time) []transport.PeerID {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.entries.toMeet(now)
 }
 
 // lost picks whom to contact next among those not alive, at most so many.
-func (b *book) lost(now time.Time, most int) []seam.PeerID {
+func (b *book) lost(now time.Time, most int) []transport.PeerID {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.entries.lost(b.own.identity.Self(), now, most, b.admits)
@@ -262,7 +262,7 @@ func (b *book) lost(now time.Time, most int) []seam.PeerID {
 
 // turnedAway tells, once after strangers had to be turned away, that there is room for
 // some again, and a member to ask for them.
-func (b *book) turnedAway() (ask seam.PeerID, ok bool) {
+func (b *book) turnedAway() (ask transport.PeerID, ok bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if !b.full || b.entries.crowded() {
@@ -274,7 +274,7 @@ func (b *book) turnedAway() (ask seam.PeerID, ok bool) {
 }
 
 // setAlive records memberlist's belief about an admitted peer.
-func (b *book) setAlive(peer seam.PeerID, alive bool) {
+func (b *book) setAlive(peer transport.PeerID, alive bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	e := b.entries[peer]
@@ -304,13 +304,13 @@ func (b *book) living() int {
 	return n
 }
 
-func (b *book) members() []seam.Record {
+func (b *book) members() []transport.Record {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.closed {
 		return nil
 	}
-	records := make([]seam.Record, 0, len(b.entries)+1)
+	records := make([]transport.Record, 0, len(b.entries)+1)
 	if record, _, spoken := b.own.announced(); spoken {
 		records = append(records, cloneRecord(record))
 	}
@@ -319,25 +319,25 @@ func (b *book) members() []seam.Record {
 			records = append(records, cloneRecord(e.last.Record))
 		}
 	}
-	for _, peer := range b.entries.believed(len(records)) {
+	for _, peer := range b.entries.plausible(len(records)) {
 		records = append(records, cloneRecord(b.entries[peer].last.Record))
 	}
 	return records
 }
 
-func cloneRecord(r seam.Record) seam.Record {
+func cloneRecord(r transport.Record) transport.Record {
 	r.Addresses = slices.Clone(r.Addresses)
 	return r
 }
 
-func (b *book) takeLearned() map[seam.PeerID][]string {
+func (b *book) takeLearned() map[transport.PeerID][]string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if !b.news {
 		return nil
 	}
 	b.news = false
-	learned := make(map[seam.PeerID][]string)
+	learned := make(map[transport.PeerID][]string)
 	for peer, e := range b.entries {
 		if e.learned != nil {
 			learned[peer], e.learned = e.learned, nil
@@ -347,7 +347,7 @@ func (b *book) takeLearned() map[seam.PeerID][]string {
 }
 
 // addSeed makes a peer one that is returned to for ever, while there is room.
-func (b *book) addSeed(peer seam.PeerID) {
+func (b *book) addSeed(peer transport.PeerID) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	e := b.entries.of(peer, true)

@@ -8,17 +8,17 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/seed-97356399/murmuration/peer/seam"
+	"github.com/seed-97356399/murmuration/peer/transport"
 )
 
 // trusting verifies everything, to fill a book quickly.
-type trusting struct{ seam.Identity }
+type trusting struct{ transport.Identity }
 
-func (trusting) Self() seam.PeerID                       { return "self" }
-func (trusting) Verify(seam.PeerID, []byte, []byte) bool { return true }
-func (trusting) Sign([]byte) ([]byte, error)             { return make([]byte, signatureSize), nil }
+func (trusting) Self() transport.PeerID                       { return "self" }
+func (trusting) Verify(transport.PeerID, []byte, []byte) bool { return true }
+func (trusting) Sign([]byte) ([]byte, error)                  { return make([]byte, signatureSize), nil }
 
-func admitted(t *testing.T, b *book, peer seam.PeerID) error {
+func admitted(t *testing.T, b *book, peer transport.PeerID) error {
 	t.Helper()
 	s := sampleStatement(peer)
 	meta, err := seal(trusting{}, s)
@@ -31,7 +31,7 @@ func admitted(t *testing.T, b *book, peer seam.PeerID) error {
 func TestTheBookIsBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBook(trusting{}, testRun, 1, func() {})
-		name := func(i int) seam.PeerID { return seam.PeerID(fmt.Sprint("peer", i)) }
+		name := func(i int) transport.PeerID { return transport.PeerID(fmt.Sprint("peer", i)) }
 		for i := range maxMembers {
 			b.meet(name(i))
 			if err := admitted(t, b, name(i)); err != nil {
@@ -61,16 +61,16 @@ func TestLostMembersAreTriedInTurn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBook(trusting{}, testRun, 1, func() {})
 		b.addSeed("seed")
-		for _, peer := range []seam.PeerID{"a", "b", "c"} {
+		for _, peer := range []transport.PeerID{"a", "b", "c"} {
 			b.meet(peer)
 			if err := admitted(t, b, peer); err != nil {
 				t.Fatal(err)
 			}
 			b.setAlive(peer, true)
 		}
-		expect := func(when string, turns int, want map[seam.PeerID]int) {
+		expect := func(when string, turns int, want map[transport.PeerID]int) {
 			t.Helper()
-			got := map[seam.PeerID]int{}
+			got := map[transport.PeerID]int{}
 			for range turns {
 				for _, peer := range b.lost(time.Now(), 2) {
 					got[peer]++
@@ -80,7 +80,7 @@ func TestLostMembersAreTriedInTurn(t *testing.T) {
 				t.Errorf("%s: %v, want %v", when, got, want)
 			}
 		}
-		type times = map[seam.PeerID]int
+		type times = map[transport.PeerID]int
 		expect("the seed was not met yet", 2, times{"seed": 2})
 		if err := admitted(t, b, "seed"); err != nil {
 			t.Fatal(err)

@@ -13,7 +13,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/seed-97356399/murmuration/peer/memnet"
-	"github.com/seed-97356399/murmuration/peer/seam"
+	"github.com/seed-97356399/murmuration/peer/transport"
 )
 
 const testRun = "digits"
@@ -67,8 +67,8 @@ func startLogged(t *testing.T, n *memnet.Network, name string, log *zap.Logger) 
 const gossipMissed = 3 * pushPullInterval
 
 // record is the local record of a member.
-func (m *member) record(incarnation, steps uint64) seam.Record {
-	return seam.Record{Peer: m.wire.Self(), Run: testRun, Incarnation: incarnation, Steps: steps, Addresses: m.wire.Addresses()}
+func (m *member) record(incarnation, steps uint64) transport.Record {
+	return transport.Record{Peer: m.wire.Self(), Run: testRun, Incarnation: incarnation, Steps: steps, Addresses: m.wire.Addresses()}
 }
 
 func (m *member) announce(t *testing.T, incarnation, steps uint64) {
@@ -118,7 +118,7 @@ func (m *member) seen(all []*member) string {
 
 // within waits in virtual time until a condition holds for what each member
 // sees, and returns how long that took.
-func within(t *testing.T, limit time.Duration, members []*member, what string, holds func(records []seam.Record) bool) time.Duration {
+func within(t *testing.T, limit time.Duration, members []*member, what string, holds func(records []transport.Record) bool) time.Duration {
 	t.Helper()
 	began := time.Now()
 	for {
@@ -149,12 +149,12 @@ func (m *member) remembered() int {
 }
 
 // lastSaid is what a peer that this member knows has last said of itself.
-func (m *member) lastSaid(peer seam.PeerID) statement {
+func (m *member) lastSaid(peer transport.PeerID) statement {
 	m.book.mu.Lock()
 	defer m.book.mu.Unlock()
 	return m.book.entries[peer].last
 }
 
-func count(n int) func([]seam.Record) bool {
-	return func(records []seam.Record) bool { return len(records) == n }
+func count(n int) func([]transport.Record) bool {
+	return func(records []transport.Record) bool { return len(records) == n }
 }

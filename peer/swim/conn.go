@@ -10,12 +10,12 @@ import (
 
 	"github.com/hashicorp/memberlist"
 
-	"github.com/seed-97356399/murmuration/peer/seam"
+	"github.com/seed-97356399/murmuration/peer/transport"
 )
 
 // conn is a stream as memberlist wants it for a push/pull.
 type conn struct {
-	seam.Stream
+	transport.Stream
 	transport *inbound
 	// dialled tells which end opened the stream.
 	dialled bool
@@ -29,7 +29,7 @@ type conn struct {
 
 var _ net.Conn = (*conn)(nil)
 
-func newConn(t *inbound, s seam.Stream, dialled bool) *conn {
+func newConn(t *inbound, s transport.Stream, dialled bool) *conn {
 	return &conn{Stream: s, transport: t, dialled: dialled, done: make(chan struct{})}
 }
 
@@ -109,7 +109,7 @@ func (c *conn) abandon() {
 	c.Close()
 }
 
-func (c *conn) LocalAddr() net.Addr { return peerAddr(c.transport.seam.Self()) }
+func (c *conn) LocalAddr() net.Addr { return peerAddr(c.transport.over.Self()) }
 
 func (c *conn) RemoteAddr() net.Addr { return peerAddr(c.Remote()) }
 

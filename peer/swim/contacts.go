@@ -11,7 +11,7 @@ import (
 	"github.com/hashicorp/memberlist"
 	"go.uber.org/zap"
 
-	"github.com/seed-97356399/murmuration/peer/seam"
+	"github.com/seed-97356399/murmuration/peer/transport"
 )
 
 const (
@@ -24,9 +24,9 @@ const (
 // contacts are the conversations that this peer begins: with those that it is to join,
 // those that it has lost, and strangers.
 type contacts struct {
-	self    seam.PeerID
+	self    transport.PeerID
 	book    *book
-	carrier *transport
+	carrier *nodeTransport
 	list    *memberlist.Memberlist
 	every   time.Duration // between two attempts to reach a member that was lost
 	log     *zap.Logger
@@ -37,11 +37,11 @@ type contacts struct {
 	closing  bool
 }
 
-// Join implements seam.Membership. All peers are contacted at once; when one has
+// Join implements transport.Membership. All peers are contacted at once; when one has
 // answered, the others have a second more, and go on being contacted after Join
 // returned. The local peer's own id is skipped.
-func (c *contacts) Join(ctx context.Context, peers ...seam.PeerID) error {
-	asked := make(map[seam.PeerID]struct{}, len(peers))
+func (c *contacts) Join(ctx context.Context, peers ...transport.PeerID) error {
+	asked := make(map[transport.PeerID]struct{}, len(peers))
 	for _, peer := range peers {
 		if !validPeer(peer) {
 			return fmt.Errorf("swim: join: %q is no peer id", peer)
@@ -60,7 +60,7 @@ func (c *contacts) Join(ctx context.Context, peers ...seam.PeerID) error {
 				answers <- c.contact(peer)
 				<-slots
 			case <-c.stopping:
-				answers <- seam.ErrClosed
+				answers <- transport.ErrClosed
 			}
 		})
 		if err != nil {
@@ -75,7 +75,7 @@ func (c *contacts) begin(f func()) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.closing {
-		return seam.ErrClosed
+		return transport.ErrClosed
 	}
 	c.wg.Go(f)
 	return nil
@@ -113,7 +113,7 @@ func (c *contacts) awaitAnswers(ctx context.Context, answers <-chan error, expec
 }
 
 // contact exchanges states with a peer; it takes a few times syncTimeout at most.
-func (c *contacts) contact(peer seam.PeerID) error {
+func (c *contacts) contact(peer transport.PeerID) error {
 	c.carrier.watch(peer)
 	_, err := c.list.Join([]string{joinAddress(peer)})
 	if cause := c.carrier.fault(peer); err != nil {
@@ -150,9 +150,9 @@ func (c *contacts) rejoin() {
 	}
 }
 
-// Compare implements seam.Courier: it is a push and pull of memberlist's, and
+// Compare implements transport.Courier: it is a push and pull of memberlist's, and
 // makes the peer no seed.
-func (c *contacts) Compare(ctx context.Context, peer seam.PeerID) error {
+func (c *contacts) Compare(ctx context.Context, peer transport.PeerID) error {
 	answer := make(chan error, 1)
 	if err := c.begin(func() { answer <- c.contact(peer) }); err != nil {
 		return fmt.Errorf("swim: compare: %w", err)

@@ -7,7 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/seed-97356399/murmuration/peer/seam"
+	"github.com/seed-97356399/murmuration/peer/transport"
 )
 
 // A record from hand to hand is worth what it is worth in gossip: it must be the
@@ -18,7 +18,7 @@ func TestRecordsFromHandToHand(t *testing.T) {
 	b := newBook(self, testRun, 1, func() { signals++ })
 	asIs := func(*statement) {}
 	good := forge(t, alice, asIs)
-	if news, err := b.hear(alice.Self(), good); news || err != nil || len(b.entries) != 0 {
+	if news, err := b.receive(alice.Self(), good); news || err != nil || len(b.entries) != 0 {
 		t.Fatalf("a stranger's record: news %v, %v, %d entries", news, err, len(b.entries))
 	}
 	if err := b.admit(alice.Self(), good); err != nil {
@@ -28,7 +28,7 @@ func TestRecordsFromHandToHand(t *testing.T) {
 	newer := forge(t, alice, func(s *statement) { s.Sequence++; s.Role = 2 })
 	for _, c := range []struct {
 		name string
-		peer seam.PeerID
+		peer transport.PeerID
 		meta []byte
 		news bool
 		want error
@@ -44,7 +44,7 @@ func TestRecordsFromHandToHand(t *testing.T) {
 		{"our own name", self.Self(), forge(t, self, asIs), false, nil},
 	} {
 		before := signals
-		news, err := b.hear(c.peer, c.meta)
+		news, err := b.receive(c.peer, c.meta)
 		if news != c.news || !errors.Is(err, c.want) || (signals > before) != news {
 			t.Errorf("%s: news %v, %v, %d signals; want %v, %v", c.name, news, err, signals-before, c.news, c.want)
 		}
@@ -82,10 +82,10 @@ func TestCompare(t *testing.T) {
 		}
 		time.Sleep(gossipMissed)
 		b.announce(t, 1, 5)
-		if news, err := a.Heard(b.wire.Self(), b.Signed()); !news || err != nil {
+		if news, err := a.Received(b.wire.Self(), b.Signed()); !news || err != nil {
 			t.Fatalf("b's newest record: news %v, %v", news, err)
 		}
-		steps := func(r seam.Record) bool { return r.Peer == b.wire.Self() && r.Steps == 5 }
+		steps := func(r transport.Record) bool { return r.Peer == b.wire.Self() && r.Steps == 5 }
 		if !slices.ContainsFunc(a.Members(), steps) {
 			t.Errorf("after a has heard b's record it sees %s", a.seen([]*member{a, b}))
 		}

@@ -4,7 +4,7 @@ import (
 	"github.com/hashicorp/memberlist"
 	"go.uber.org/zap"
 
-	"github.com/seed-97356399/murmuration/peer/seam"
+	"github.com/seed-97356399/murmuration/peer/transport"
 )
 
 // delegate is the Membership as memberlist calls it, mostly under its node lock:
@@ -19,7 +19,7 @@ var (
 
 // NotifyAlive implements memberlist.AliveDelegate: an error vetoes the news.
 func (d *delegate) NotifyAlive(node *memberlist.Node) error {
-	peer := seam.PeerID(node.Name)
+	peer := transport.PeerID(node.Name)
 	err := error(errWrongPlace)
 	if node.Addr.Equal(advertiseIP(peer)) && node.Port == advertisePort {
 		err = d.book.admit(peer, node.Meta)
@@ -32,20 +32,20 @@ func (d *delegate) NotifyAlive(node *memberlist.Node) error {
 }
 
 func (d *delegate) NotifyJoin(node *memberlist.Node) {
-	d.book.setAlive(seam.PeerID(node.Name), true)
+	d.book.setAlive(transport.PeerID(node.Name), true)
 }
 
 // NotifyLeave implements memberlist.EventDelegate, for those who left and for
 // those who crashed.
 func (d *delegate) NotifyLeave(node *memberlist.Node) {
-	d.book.setAlive(seam.PeerID(node.Name), false)
-	d.carrier.forsake(seam.PeerID(node.Name))
+	d.book.setAlive(transport.PeerID(node.Name), false)
+	d.carrier.forsake(transport.PeerID(node.Name))
 }
 
 // NotifyUpdate implements memberlist.EventDelegate; NotifyAlive saw the record. The node is
 // alive: the book may have forgotten that with the peer, for want of room.
 func (d *delegate) NotifyUpdate(node *memberlist.Node) {
-	d.book.setAlive(seam.PeerID(node.Name), true)
+	d.book.setAlive(transport.PeerID(node.Name), true)
 }
 
 func (d *delegate) NodeMeta(int) []byte { return d.book.own.nodeMeta() }

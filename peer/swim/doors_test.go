@@ -14,14 +14,14 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/seed-97356399/murmuration/peer/seam"
+	"github.com/seed-97356399/murmuration/peer/transport"
 )
 
 // tell begins a conversation with a member, says something, and leaves it at that. It
 // reports whether the other end took it for a push and pull, and so answered with one.
-func tell(t *testing.T, from seam.Transport, to seam.PeerID, bytes []byte) (answered bool) {
+func tell(t *testing.T, from transport.Transport, to transport.PeerID, bytes []byte) (answered bool) {
 	t.Helper()
-	s, err := from.Open(t.Context(), to, seam.ProtocolSwim, testRun)
+	s, err := from.Open(t.Context(), to, transport.ProtocolSwim, testRun)
 	if err != nil {
 		t.Error(err)
 		return false
@@ -79,7 +79,7 @@ func TestAttack36BytesCost112MiB(t *testing.T) {
 					n := newNetwork()
 					members := cluster(t, n, 2)
 					within(t, gossipMissed, members, "joined", count(2))
-					from := seam.Transport(members[1].wire)
+					from := transport.Transport(members[1].wire)
 					if !member {
 						stranger, err := n.Transport("stranger")
 						if err != nil {
@@ -126,7 +126,7 @@ func TestAttackIndirectPings(t *testing.T) {
 			var pings [][]byte
 			for j := range 10 {
 				name := fmt.Sprintf("nobody %d-%d", i, j)
-				pings = append(pings, packed(messageIndirectPing, "SeqNo", uint32(i), "Target", []byte(advertiseIP(seam.PeerID(name))),
+				pings = append(pings, packed(messageIndirectPing, "SeqNo", uint32(i), "Target", []byte(advertiseIP(transport.PeerID(name))),
 					"Port", uint32(advertisePort), "Node", fmt.Sprintf("nobody-%d-%d", i, j), "Nack", true, "SourceNode", string(liar.wire.Self())))
 				pings = append(pings, packed(messagePing, "SeqNo", uint32(i), "Node", string(members[0].wire.Self()), "SourceAddr", []byte(advertiseIP("x")),
 					"SourcePort", uint32(1), "SourceNode", fmt.Sprintf("asker-%d-%d", i, j)))
@@ -159,7 +159,7 @@ func TestAttackManyConversations(t *testing.T) {
 			defer liar.Close()
 			for range 2 * maxSyncs {
 				all.Go(func() {
-					s, err := liar.Open(t.Context(), host.wire.Self(), seam.ProtocolSwim, testRun)
+					s, err := liar.Open(t.Context(), host.wire.Self(), transport.ProtocolSwim, testRun)
 					if err != nil {
 						t.Error(err)
 						return

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/seed-97356399/murmuration/peer/seam"
+	"github.com/seed-97356399/murmuration/peer/transport"
 )
 
 // A signature costs whoever makes up members a key each, which is next to nothing. To
@@ -18,8 +18,8 @@ import (
 // an answer by a dial. docs/design/016 has the reasons.
 const (
 	// maxMembers bounds the book of peers, departed ones included. When it is
-	// full, whoever departed first is forgotten for a newcomer; if nobody has
-	// departed, the newcomer is refused.
+	// full, whoever departed first is forgotten for a joiner; if nobody has
+	// departed, the joiner is refused.
 	maxMembers = 4096
 	// rejoinFor is how long a departed peer that is no seed is returned to.
 	rejoinFor = time.Hour
@@ -93,9 +93,9 @@ type acquaintance struct {
 	next    time.Time // when to dial again
 }
 
-func (e *entry) heard() bool { return e.meta != nil || e.onlooker != nil }
+func (e *entry) received() bool { return e.meta != nil || e.onlooker != nil }
 
-func (e *entry) stranger() bool { return e.heard() && !e.met }
+func (e *entry) stranger() bool { return e.received() && !e.met }
 
 // present tells whether a peer takes part, as far as it and memberlist say.
 func (e *entry) present() bool { return e.alive && e.meta != nil && !e.waiting }
@@ -134,14 +134,14 @@ func (e *entry) end(announcing uint64) {
 	}
 }
 
-// outlived tells whether the peer has announced something since a life of it looked on.
-func (e *entry) outlived(life uint64) bool {
+// superseded tells whether the peer has announced something since a life of it looked on.
+func (e *entry) superseded(life uint64) bool {
 	return e.meta != nil && e.last.life == life || slices.Contains(e.over, life)
 }
 
 func (e *entry) expendable(other *entry) bool {
-	if e.heard() != other.heard() {
-		return !e.heard()
+	if e.received() != other.received() {
+		return !e.received()
 	}
 	if e.met != other.met {
 		return !e.met
@@ -150,17 +150,17 @@ func (e *entry) expendable(other *entry) bool {
 }
 
 // entries are all peers that a book knows.
-type entries map[seam.PeerID]*entry
+type entries map[transport.PeerID]*entry
 
 // of is the entry of a peer, a new one if there is none. If there are as many as may be it takes the place of one that is
 // not alive: of those that have said nothing first, then of strangers, the longest departed
 // first; one that has been met takes that of any stranger. It returns nil if there is none.
-func (all entries) of(peer seam.PeerID, met bool) *entry {
+func (all entries) of(peer transport.PeerID, met bool) *entry {
 	if e := all[peer]; e != nil {
 		return e
 	}
 	if len(all) >= maxMembers {
-		var out seam.PeerID
+		var out transport.PeerID
 		for id, e := range all {
 			if e.seed || e.alive && (e.met || !met) {
 				continue
@@ -195,9 +195,9 @@ func (all entries) crowded() bool {
 
 // toMeet picks the strangers to dial now: those heard of first, as many as may be
 // dialled at a time. Those that have been dead for long are forgotten.
-func (all entries) toMeet(now time.Time) []seam.PeerID {
+func (all entries) toMeet(now time.Time) []transport.PeerID {
 	under := 0
-	var due []seam.PeerID
+	var due []transport.PeerID
 	for peer, e := range all {
 		switch {
 		case e.stranger() && !e.alive && !e.seed && now.Sub(e.departed) > strangerFor:
@@ -216,26 +216,26 @@ func (all entries) toMeet(now time.Time) []seam.PeerID {
 }
 
 // oldest are so many of some peers that were heard of first.
-func (all entries) oldest(peers []seam.PeerID, most int) []seam.PeerID {
-	slices.SortFunc(peers, func(x, y seam.PeerID) int {
+func (all entries) oldest(peers []transport.PeerID, most int) []transport.PeerID {
+	slices.SortFunc(peers, func(x, y transport.PeerID) int {
 		return cmp.Or(all[x].since.Compare(all[y].since), cmp.Compare(x, y))
 	})
 	return peers[:min(len(peers), max(0, most))]
 }
 
-// believed picks the strangers that are members although they have not been met: some
+// plausible picks the strangers that are members although they have not been met: some
 // of those that cannot be dialled, as they say.
-func (all entries) believed(met int) []seam.PeerID {
-	var strangers []seam.PeerID
+func (all entries) plausible(met int) []transport.PeerID {
+	var strangers []transport.PeerID
 	for peer, e := range all {
-		if e.present() && !e.met && e.last.Flags&seam.FlagUnreachable != 0 {
+		if e.present() && !e.met && e.last.Flags&transport.FlagUnreachable != 0 {
 			strangers = append(strangers, peer)
 		}
 	}
 	return all.oldest(strangers, max(minStrangers, met))
 }
 
-func (all entries) longest() (longest seam.PeerID) {
+func (all entries) longest() (longest transport.PeerID) {
 	for peer, e := range all {
 		if e.present() && e.met && (longest == "" || e.since.Before(all[longest].since)) {
 			longest = peer
@@ -248,24 +248,24 @@ func (all entries) longest() (longest seam.PeerID) {
 // first, so that halves of a flock that have lost many others still meet, and then
 // those that were tried least since they departed. Each member has an order of its
 // own among equals: together they try all of them sooner.
-func (all entries) lost(self seam.PeerID, now time.Time, most int, admits func(seam.PeerID, []byte) bool) []seam.PeerID {
-	var gone []seam.PeerID
+func (all entries) lost(self transport.PeerID, now time.Time, most int, admits func(transport.PeerID, []byte) bool) []transport.PeerID {
+	var gone []transport.PeerID
 	for peer, e := range all {
-		if e.alive || !e.seed && (!e.heard() || !e.met || now.Sub(e.departed) > rejoinFor) || e.heard() && !admits(peer, e.mark) {
+		if e.alive || !e.seed && (!e.received() || !e.met || now.Sub(e.departed) > rejoinFor) || e.received() && !admits(peer, e.mark) {
 			continue
 		}
 		gone = append(gone, peer)
 	}
-	turn := func(peer seam.PeerID) uint64 {
+	turn := func(peer transport.PeerID) uint64 {
 		h := fnv.New64a()
 		h.Write([]byte(self))
 		h.Write([]byte(peer))
 		return h.Sum64()
 	}
-	slices.SortFunc(gone, func(x, y seam.PeerID) int {
+	slices.SortFunc(gone, func(x, y transport.PeerID) int {
 		return cmp.Or(cmp.Compare(all[x].attempts, all[y].attempts), cmp.Compare(turn(x), turn(y)))
 	})
-	if first := slices.IndexFunc(gone, func(peer seam.PeerID) bool { return all[peer].seed }); first > 0 {
+	if first := slices.IndexFunc(gone, func(peer transport.PeerID) bool { return all[peer].seed }); first > 0 {
 		seed := gone[first]
 		gone = slices.Insert(slices.Delete(gone, first, first+1), 0, seed)
 	}

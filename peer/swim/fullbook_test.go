@@ -8,13 +8,13 @@ import (
 
 	"github.com/hashicorp/memberlist"
 
-	"github.com/seed-97356399/murmuration/peer/seam"
+	"github.com/seed-97356399/murmuration/peer/transport"
 )
 
 func filled(t *testing.T, n int) *book {
 	b := newBook(trusting{}, testRun, 1, func() {})
 	for i := range n {
-		id := seam.PeerID(fmt.Sprint("peer", i))
+		id := transport.PeerID(fmt.Sprint("peer", i))
 		b.meet(id)
 		if err := admitted(t, b, id); err != nil {
 			t.Fatal(err)
@@ -43,7 +43,7 @@ func TestAStrangerThatGaveWayComesBack(t *testing.T) {
 		}
 		(*delegate)(&Membership{contacts: &contacts{book: b}}).NotifyUpdate(&memberlist.Node{Name: "newcomer"})
 		b.meet("newcomer")
-		if !b.believes("newcomer") {
+		if !b.accepts("newcomer") {
 			t.Error("memberlist believes it alive, its record is here, it has been met: no member")
 		}
 	})
@@ -57,7 +57,7 @@ func TestTheSilentPushOutNobodyDeparted(t *testing.T) {
 		b.setAlive("peer1", false)
 		time.Sleep(time.Second)
 		for i := range maxMembers {
-			b.meet(seam.PeerID(fmt.Sprint("silent", i)))
+			b.meet(transport.PeerID(fmt.Sprint("silent", i)))
 		}
 		if len(b.lost(time.Now(), 4)) == 0 {
 			t.Error("a departed member is forgotten for peers that have no record")

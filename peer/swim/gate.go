@@ -9,7 +9,7 @@ import (
 	"go.uber.org/zap"
 	"golang.org/x/time/rate"
 
-	"github.com/seed-97356399/murmuration/peer/seam"
+	"github.com/seed-97356399/murmuration/peer/transport"
 )
 
 // memberlist believes whoever speaks its protocol. So it hears only what passes here:
@@ -69,7 +69,7 @@ const (
 // it, and numbers in order: anybody could answer for the dead.
 type question struct {
 	number uint64
-	to     seam.PeerID
+	to     transport.PeerID
 }
 
 // gate judges messages for memberlist.
@@ -96,13 +96,13 @@ func newGate(b *book, log *zap.Logger) *gate {
 
 // speaker is who says something.
 type speaker struct {
-	peer seam.PeerID
+	peer transport.PeerID
 	// heeded: a member, or somebody whom this peer has asked.
 	heeded bool
 	rate   *allowance
 }
 
-func (g *gate) refuse(by seam.PeerID, why cause) {
+func (g *gate) refuse(by transport.PeerID, why cause) {
 	g.kept[why].Add(1)
 	level := zap.WarnLevel
 	switch {
@@ -124,7 +124,7 @@ func (g *gate) refused() map[string]uint64 {
 }
 
 // sent looks at a packet of memberlist's for questions.
-func (g *gate) sent(packet []byte, to seam.PeerID) {
+func (g *gate) sent(packet []byte, to transport.PeerID) {
 	messages, _ := messagesOf(packet)
 	for _, raw := range messages {
 		if len(raw) == 0 || raw[0] != messagePing && raw[0] != messageIndirectPing {
@@ -175,7 +175,7 @@ func (g *gate) judge(raw []byte, by speaker, now time.Time) ([]byte, cause) {
 	if !known || err != nil || len(rest) > 0 {
 		return nil, malformed
 	}
-	node := seam.PeerID(m.texts[fieldNode])
+	node := transport.PeerID(m.texts[fieldNode])
 	switch raw[0] {
 	case messagePing: // an answer goes to whoever asks
 		if m.text(fieldSourceNode) != string(by.peer) {
@@ -192,7 +192,7 @@ func (g *gate) judge(raw []byte, by speaker, now time.Time) ([]byte, cause) {
 	case messageAlive:
 		return raw, g.alive(node, &m, by, now)
 	case messageSuspect, messageDead:
-		why := g.accusation(node, seam.PeerID(m.texts[fieldFrom]), &m, by)
+		why := g.accusation(node, transport.PeerID(m.texts[fieldFrom]), &m, by)
 		if raw[0] == messageDead && why == passed && !(m.text(fieldFrom) == string(node) && g.departed(node, by)) {
 			raw = append([]byte{messageSuspect}, raw[1:]...)
 		}
@@ -208,7 +208,7 @@ func (g *gate) indirectPing(m *message, by speaker, now time.Time) cause {
 		return notAMember
 	case m.text(fieldSourceNode) != string(by.peer):
 		return notInPerson
-	case !g.book.believes(seam.PeerID(m.texts[fieldNode])):
+	case !g.book.accepts(transport.PeerID(m.texts[fieldNode])):
 		return madeUp
 	case !by.rate.probes.AllowN(now, 1) || !g.probes.AllowN(now, 1):
 		return tooMany
@@ -218,7 +218,7 @@ func (g *gate) indirectPing(m *message, by speaker, now time.Time) cause {
 
 // alive: a peer introduces itself, and members tell of others. memberlist's incarnation
 // is no part of what is signed; its bound is.
-func (g *gate) alive(node seam.PeerID, m *message, by speaker, now time.Time) cause {
+func (g *gate) alive(node transport.PeerID, m *message, by speaker, now time.Time) cause {
 	switch {
 	case !by.heeded && node != by.peer:
 		return notAMember
@@ -242,11 +242,11 @@ func compatible(versions []byte) bool {
 
 // accusation: a member says that another is silent, dead or gone, and from whom it has
 // that, the other itself perhaps.
-func (g *gate) accusation(node, from seam.PeerID, m *message, by speaker) cause {
+func (g *gate) accusation(node, from transport.PeerID, m *message, by speaker) cause {
 	switch {
 	case !by.heeded && node != by.peer:
 		return notAMember
-	case from != node && from != by.peer && !g.book.believes(from):
+	case from != node && from != by.peer && !g.book.accepts(from):
 		return notAMember
 	case !g.book.mayBeAccused(node, uint32(m.numbers[fieldIncarnation])):
 		return beyondSigned
@@ -257,13 +257,13 @@ func (g *gate) accusation(node, from seam.PeerID, m *message, by speaker) cause 
 // departed tells whether a departure is one: it is the peer's own word, or its record
 // says so. Any other news of a death is a suspicion, which the accused can deny before
 // it is believed.
-func (g *gate) departed(node seam.PeerID, by speaker) bool {
+func (g *gate) departed(node transport.PeerID, by speaker) bool {
 	return node == by.peer || g.book.of(node).left
 }
 
 // state judges a node in a push/pull, which it may change.
 func (g *gate) state(m *message, raw []byte, by speaker, now time.Time) cause {
-	node := seam.PeerID(m.texts[fieldName])
+	node := transport.PeerID(m.texts[fieldName])
 	if m.numbers[fieldState] == stateAlive {
 		return g.alive(node, m, by, now)
 	}

@@ -12,37 +12,37 @@ import (
 	lru "github.com/hashicorp/golang-lru/v2"
 	"github.com/hashicorp/memberlist"
 
-	"github.com/seed-97356399/murmuration/peer/seam"
+	"github.com/seed-97356399/murmuration/peer/transport"
 )
 
 // inbound takes what others send, by streams and by datagrams, for memberlist.
 type inbound struct {
-	*transport
+	*nodeTransport
 	packets chan *memberlist.Packet
 	conns   chan net.Conn
 	places  *places // of conversations
-	rates   *lru.Cache[seam.PeerID, *allowance]
+	rates   *lru.Cache[transport.PeerID, *allowance]
 
 	mu    sync.Mutex
-	first map[seam.PeerID]seam.Stream // packet streams
-	syncs map[seam.PeerID]int         // conversations
-	held  int                         // bytes of all conversations
+	first map[transport.PeerID]transport.Stream // packet streams
+	syncs map[transport.PeerID]int              // conversations
+	held  int                                   // bytes of all conversations
 }
 
-func newInbound(t *transport) *inbound {
-	rates, _ := lru.New[seam.PeerID, *allowance](maxMembers) // fails for sizes below one only
+func newInbound(t *nodeTransport) *inbound {
+	rates, _ := lru.New[transport.PeerID, *allowance](maxMembers) // fails for sizes below one only
 	return &inbound{
-		transport: t,
-		packets:   make(chan *memberlist.Packet, inboundPackets),
-		conns:     make(chan net.Conn),
-		places:    newPlaces(t.seam),
-		rates:     rates,
-		first:     make(map[seam.PeerID]seam.Stream),
-		syncs:     make(map[seam.PeerID]int),
+		nodeTransport: t,
+		packets:       make(chan *memberlist.Packet, inboundPackets),
+		conns:         make(chan net.Conn),
+		places:        newPlaces(t.over),
+		rates:         rates,
+		first:         make(map[transport.PeerID]transport.Stream),
+		syncs:         make(map[transport.PeerID]int),
 	}
 }
 
-func (in *inbound) handle(s seam.Stream) {
+func (in *inbound) handle(s transport.Stream) {
 	if !in.track(s) || in.isClosed() {
 		in.drop(s)
 		return
@@ -70,7 +70,7 @@ const packetBuffer = 512
 
 // receive hands the packets of a stream to memberlist. A peer has one such
 // stream: a second takes the place of the first.
-func (in *inbound) receive(s seam.Stream) {
+func (in *inbound) receive(s transport.Stream) {
 	peer := s.Remote()
 	in.mu.Lock()
 	old := in.first[peer]
@@ -110,7 +110,7 @@ func (in *inbound) receive(s seam.Stream) {
 	}
 }
 
-func (in *inbound) rate(peer seam.PeerID) *allowance {
+func (in *inbound) rate(peer transport.PeerID) *allowance {
 	if known, ok := in.rates.Get(peer); ok {
 		return known
 	}
@@ -121,7 +121,7 @@ func (in *inbound) rate(peer seam.PeerID) *allowance {
 	return fresh
 }
 
-func (in *inbound) allows(peer seam.PeerID, now time.Time) bool {
+func (in *inbound) allows(peer transport.PeerID, now time.Time) bool {
 	if in.rate(peer).packets.AllowN(now, 1) {
 		return true
 	}
@@ -130,7 +130,7 @@ func (in *inbound) allows(peer seam.PeerID, now time.Time) bool {
 }
 
 // arrived hands a datagram's packet to memberlist, unless it is too busy.
-func (in *inbound) arrived(from seam.PeerID, packet []byte, now time.Time) {
+func (in *inbound) arrived(from transport.PeerID, packet []byte, now time.Time) {
 	if in.isClosed() {
 		return
 	}
@@ -159,8 +159,8 @@ func (in *inbound) examine(packet []byte, by speaker, now time.Time) *memberlist
 	return &memberlist.Packet{Buf: packet, From: peerAddr(by.peer), Timestamp: now}
 }
 
-func (in *inbound) speaker(peer seam.PeerID) speaker {
-	return speaker{peer: peer, heeded: in.book.believes(peer), rate: in.rate(peer)}
+func (in *inbound) speaker(peer transport.PeerID) speaker {
+	return speaker{peer: peer, heeded: in.book.accepts(peer), rate: in.rate(peer)}
 }
 
 // readSized reads a length and so many bytes, at most most. They belong to the caller.
@@ -180,7 +180,7 @@ func readSized(r io.Reader, most int) ([]byte, error) {
 
 // converse reads what the other end of a stream says, hands it to memberlist, and waits
 // until it is done with it.
-func (in *inbound) converse(s seam.Stream) {
+func (in *inbound) converse(s transport.Stream) {
 	peer := s.Remote()
 	if !in.admitSync(peer, time.Now()) {
 		in.gate.refuse(peer, tooMany)
@@ -217,7 +217,7 @@ func (in *inbound) converse(s seam.Stream) {
 	}
 }
 
-func (in *inbound) admitSync(peer seam.PeerID, now time.Time) bool {
+func (in *inbound) admitSync(peer transport.PeerID, now time.Time) bool {
 	rate := in.rate(peer)
 	in.mu.Lock()
 	defer in.mu.Unlock()
@@ -228,7 +228,7 @@ func (in *inbound) admitSync(peer seam.PeerID, now time.Time) bool {
 	return true
 }
 
-func (in *inbound) endSync(peer seam.PeerID) {
+func (in *inbound) endSync(peer transport.PeerID) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	if in.syncs[peer]--; in.syncs[peer] == 0 {

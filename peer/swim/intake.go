@@ -7,7 +7,7 @@ import (
 	"io"
 	"time"
 
-	"github.com/seed-97356399/murmuration/peer/seam"
+	"github.com/seed-97356399/murmuration/peer/transport"
 )
 
 const (
@@ -102,7 +102,7 @@ func (in *intake) pushPull() ([]byte, error) {
 // charge has a node that is news, and so costs a signature, count as a message of who
 // began the conversation. What finds no room comes with the next one, or as gossip.
 func (in *intake) charge(m *message) cause {
-	if in.asked || in.gate.book.recognizes(seam.PeerID(m.texts[fieldName]), m.texts[fieldMeta]) || in.by.rate.messages.AllowN(time.Now(), 1) {
+	if in.asked || in.gate.book.recognizes(transport.PeerID(m.texts[fieldName]), m.texts[fieldMeta]) || in.by.rate.messages.AllowN(time.Now(), 1) {
 		return passed
 	}
 	return tooMany

@@ -12,16 +12,16 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/seed-97356399/murmuration/internal/loglimit"
-	"github.com/seed-97356399/murmuration/peer/seam"
+	"github.com/seed-97356399/murmuration/peer/transport"
 )
 
-// Membership implements seam.Membership. Until the first Announce the local peer
+// Membership implements transport.Membership. Until the first Announce the local peer
 // looks on: it takes part in the protocol and sees the others, but is not among
 // anybody's Members. So it may Join first, learn its HighestIncarnation, and
 // announce the next one. Safe for concurrent use.
 type Membership struct {
 	*contacts
-	transport seam.Transport
+	transport transport.Transport
 	unhandle  func()
 
 	dirty   chan struct{} // capacity 1: the book has changed
@@ -36,7 +36,7 @@ type Membership struct {
 	untold     func()    // logs the counts of lines that were left out
 }
 
-var _ seam.Membership = (*Membership)(nil)
+var _ transport.Membership = (*Membership)(nil)
 
 // New starts a membership that has joined nobody yet, as an onlooker.
 func New(cfg Config) (*Membership, error) {
@@ -67,7 +67,7 @@ func New(cfg Config) (*Membership, error) {
 	m.wg.Go(func() { m.meetStrangers(m.renew) })
 	m.wg.Go(m.notify)
 	m.wg.Go(m.rejoin)
-	unhandle, err := cfg.Transport.Handle(seam.ProtocolSwim, cfg.Run, m.carrier.in.handle)
+	unhandle, err := cfg.Transport.Handle(transport.ProtocolSwim, cfg.Run, m.carrier.in.handle)
 	if err != nil {
 		m.Close()
 		return nil, fmt.Errorf("swim: take streams for run %q: %w", cfg.Run, err)
@@ -104,7 +104,7 @@ func (m *Membership) lookOn() error {
 	s := statement{life: m.book.own.life, mark: m.book.admission.Mark()}
 	s.Peer, s.Run = m.transport.Self(), m.book.own.run
 	for _, address := range m.transport.Addresses() {
-		if len(address) <= seam.MaxAddressSize && len(s.Addresses) < seam.MaxAddresses {
+		if len(address) <= transport.MaxAddressSize && len(s.Addresses) < transport.MaxAddresses {
 			s.Addresses = append(s.Addresses, address)
 		}
 	}
@@ -131,7 +131,7 @@ func signal(c chan struct{}) {
 	}
 }
 
-// Signed implements seam.Courier: the metadata of the local record.
+// Signed implements transport.Courier: the metadata of the local record.
 func (m *Membership) Signed() []byte {
 	if _, meta, spoken := m.book.own.announced(); spoken {
 		return meta
@@ -139,9 +139,9 @@ func (m *Membership) Signed() []byte {
 	return nil
 }
 
-// Heard implements seam.Courier.
-func (m *Membership) Heard(peer seam.PeerID, signed []byte) (news bool, err error) {
-	news, err = m.book.hear(peer, signed)
+// Received implements transport.Courier.
+func (m *Membership) Received(peer transport.PeerID, signed []byte) (news bool, err error) {
+	news, err = m.book.receive(peer, signed)
 	if err != nil {
 		return false, fmt.Errorf("swim: the record that %s handed out %w", peer.Short(), err)
 	}
@@ -165,25 +165,25 @@ func (m *Membership) renew() {
 	_ = m.say(s, time.Nanosecond) // it was sealed before
 }
 
-// Members implements seam.Roster. After Close it is empty.
-func (m *Membership) Members() []seam.Record { return m.book.members() }
+// Members implements transport.Members. After Close it is empty.
+func (m *Membership) Members() []transport.Record { return m.book.members() }
 
-// Changed implements seam.Roster. It signals as well when a record of an earlier life has been
+// Changed implements transport.Members. It signals as well when a record of an earlier life has been
 // heard of. The addresses of members have been given to Transport.Learn by then.
 func (m *Membership) Changed() <-chan struct{} { return m.changed }
 
-// Last implements seam.Roster.
-func (m *Membership) Last(peer seam.PeerID) (seam.Record, bool) { return m.book.last(peer) }
+// Last implements transport.Members.
+func (m *Membership) Last(peer transport.PeerID) (transport.Record, bool) { return m.book.last(peer) }
 
-// Announce implements seam.Membership. It returns once the record is queued for
+// Announce implements transport.Membership. It returns once the record is queued for
 // gossip, without waiting for anybody to hear it, so it may be called several
 // times a second.
-func (m *Membership) Announce(record seam.Record) error {
+func (m *Membership) Announce(record transport.Record) error {
 	select {
 	case <-m.announcing:
 		defer func() { m.announcing <- struct{}{} }()
 	case <-m.stopping:
-		return fmt.Errorf("swim: announce: %w", seam.ErrClosed)
+		return fmt.Errorf("swim: announce: %w", transport.ErrClosed)
 	}
 	if err := m.checkOwn(record); err != nil {
 		return fmt.Errorf("swim: announce: %w", err)
@@ -208,13 +208,13 @@ func (m *Membership) say(s statement, spread time.Duration) error {
 	return nil
 }
 
-func (m *Membership) checkOwn(record seam.Record) error {
+func (m *Membership) checkOwn(record transport.Record) error {
 	if record.Peer != m.said.Peer || record.Run != m.said.Run {
 		return fmt.Errorf("the record is of peer %q in run %q, not of %q in run %q",
 			record.Peer, record.Run, m.said.Peer, m.said.Run)
 	}
 	if former, ok := m.book.highest(record.Peer); ok && record.Incarnation <= former {
-		return &seam.OldIncarnationError{Announced: record.Incarnation, Highest: former}
+		return &transport.OldIncarnationError{Announced: record.Incarnation, Highest: former}
 	}
 	if record.Incarnation < m.said.Incarnation {
 		return fmt.Errorf("incarnation %d is lower than %d, announced before", record.Incarnation, m.said.Incarnation)
@@ -222,7 +222,7 @@ func (m *Membership) checkOwn(record seam.Record) error {
 	return nil
 }
 
-// Refused implements seam.Membership: the messages that were not passed on to memberlist.
+// Refused implements transport.Membership: the messages that were not passed on to memberlist.
 func (m *Membership) Refused() map[string]uint64 { return m.carrier.gate.refused() }
 
 // notify passes changes of the book on: addresses to the transport, then the
@@ -242,7 +242,7 @@ func (m *Membership) notify() {
 	}
 }
 
-// Close implements seam.Membership: it tells the others, which takes at most two
+// Close implements transport.Membership: it tells the others, which takes at most two
 // seconds, then waits for every goroutine. A probe of memberlist's that is under
 // way to a member that does not answer can hold it for up to three seconds more.
 func (m *Membership) Close() error {

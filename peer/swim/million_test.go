@@ -9,7 +9,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/seed-97356399/murmuration/peer/seam"
+	"github.com/seed-97356399/murmuration/peer/transport"
 )
 
 var million = flag.Bool("million", false, "feed a million spoilt records to the book, not a few thousand")
@@ -24,7 +24,7 @@ func TestSpoiltRecords(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(6, 8))
 	self, alice := newIdentity(t, "self"), newIdentity(t, "alice")
 	s := sampleStatement(alice.Self())
-	s.mark = make([]byte, seam.MaxMark)
+	s.mark = make([]byte, transport.MaxMark)
 	good := [][]byte{forge(t, alice, func(*statement) {}), forge(t, alice, func(o *statement) { *o = s })}
 	known := []error{errOversize, errTruncated, errTrailing, errVersion, errMalformed, errSignature, errOtherRun, errOldRecord}
 	b := newBook(self, testRun, 1, func() {})

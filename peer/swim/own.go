@@ -5,7 +5,7 @@ import (
 	"math"
 	"sync"
 
-	"github.com/seed-97356399/murmuration/peer/seam"
+	"github.com/seed-97356399/murmuration/peer/transport"
 )
 
 // memberlist numbers what is said of a node by an incarnation of its own, which it does
@@ -26,20 +26,20 @@ func raised(incarnation, by uint32) uint32 {
 
 // own is what the local peer says of itself, and what is known of its earlier lives.
 type own struct {
-	identity seam.Identity
+	identity transport.Identity
 	run      string
 	life     uint64
 	changed  func() // may be called with the lock held
 
 	mu     sync.Mutex
-	record seam.Record
+	record transport.Record
 	meta   []byte
 	spoken bool // record was announced
 	// former is the highest incarnation of earlier lives, if lived; elsewhere is what one of
 	// them said last, that has not said goodbye: it may be a process that runs.
 	former    uint64
 	lived     bool
-	elsewhere *seam.Record
+	elsewhere *transport.Record
 	// incarnation is at least what memberlist gives the local peer; ceiling is what was
 	// signed last, formerCeiling what earlier lives have signed.
 	incarnation, ceiling, formerCeiling uint32
@@ -61,7 +61,7 @@ func (o *own) nodeMeta() []byte {
 }
 
 // announced returns the record and its metadata, or false if none was announced.
-func (o *own) announced() (seam.Record, []byte, bool) {
+func (o *own) announced() (transport.Record, []byte, bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.record, o.meta, o.spoken
@@ -80,11 +80,11 @@ func (o *own) highest() (uint64, bool) {
 }
 
 // last is what another life has said last, unless it was goodbye.
-func (o *own) last() (r seam.Record, ok bool) {
+func (o *own) last() (r transport.Record, ok bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.elsewhere == nil {
-		return seam.Record{}, false
+		return transport.Record{}, false
 	}
 	return cloneRecord(*o.elsewhere), true
 }

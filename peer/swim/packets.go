@@ -10,7 +10,7 @@ import (
 
 	"go.uber.org/zap"
 
-	"github.com/seed-97356399/murmuration/peer/seam"
+	"github.com/seed-97356399/murmuration/peer/transport"
 )
 
 // Carrier says what the packets of the membership travel by. Whole states, which
@@ -63,7 +63,7 @@ const (
 )
 
 // maxPayload is the largest packet of memberlist's that fits a datagram.
-const maxPayload = seam.MaxPacket - 1 - nonceSize
+const maxPayload = transport.MaxPacket - 1 - nonceSize
 
 const (
 	// A stranger is asked greetings times, greetWait apart, and then dialled.
@@ -73,35 +73,35 @@ const (
 
 // packets sends and takes the membership's packets as datagrams.
 type packets struct {
-	over    seam.Packets // nil once they cannot be had
+	over    transport.Packets // nil once they cannot be had
 	run     string
 	carrier Carrier
 	log     *zap.Logger
-	owner   *transport
+	owner   *nodeTransport
 
 	mu    sync.Mutex
 	wide  bool
 	stop  func()
-	paths map[seam.PeerID]*path
+	paths map[transport.PeerID]*path
 }
 
 // path is what is known of the way to a member.
 type path struct {
-	heard   time.Time // when an answer last came from there
-	asked   time.Time // when the first was sent that has had no answer
-	silent  int       // how many those are
-	nonce   [nonceSize]byte
-	blocked time.Time // until when streams are taken
-	sent    time.Time
+	received time.Time // when an answer last came from there
+	asked    time.Time // when the first was sent that has had no answer
+	silent   int       // how many those are
+	nonce    [nonceSize]byte
+	blocked  time.Time // until when streams are taken
+	sent     time.Time
 	// answered is closed by the next answer; nil if nobody waits for it.
 	answered chan struct{}
 }
 
-func newPackets(over seam.Packets, run string, carrier Carrier, log *zap.Logger) *packets {
+func newPackets(over transport.Packets, run string, carrier Carrier, log *zap.Logger) *packets {
 	if carrier == Streams {
 		over = nil
 	}
-	return &packets{over: over, run: run, carrier: carrier, log: log, stop: func() {}, paths: make(map[seam.PeerID]*path)}
+	return &packets{over: over, run: run, carrier: carrier, log: log, stop: func() {}, paths: make(map[transport.PeerID]*path)}
 }
 
 // begin takes datagrams, whatever the size of the flock: whoever finds it wide first is
@@ -144,7 +144,7 @@ func (p *packets) end() {
 
 // send sends a packet as datagrams, if that may be the way to a member. It reports
 // whether that is known to be enough, and whether it was tried at all.
-func (p *packets) send(packet []byte, to seam.PeerID, sealed keys, now time.Time) (enough, tried bool) {
+func (p *packets) send(packet []byte, to transport.PeerID, sealed keys, now time.Time) (enough, tried bool) {
 	p.mu.Lock()
 	over, wide := p.over, p.wide
 	if over == nil || !wide {
@@ -170,7 +170,7 @@ func (p *packets) send(packet []byte, to seam.PeerID, sealed keys, now time.Time
 
 // way tells how a datagram to a member begins, whether the member has lately answered
 // one, and whether it may be sent any. The lock is held.
-func (p *packets) way(to seam.PeerID, now time.Time) (head []byte, proven, open bool) {
+func (p *packets) way(to transport.PeerID, now time.Time) (head []byte, proven, open bool) {
 	w := p.path(to, now)
 	if w == nil || now.Before(w.blocked) {
 		return nil, false, false
@@ -185,23 +185,23 @@ func (p *packets) way(to seam.PeerID, now time.Time) (head []byte, proven, open 
 	}
 	w.silent++
 	if w.silent > unheard && now.Sub(w.asked) >= unheardFor {
-		w.blocked, w.silent, w.heard = now.Add(blockedFor), 0, time.Time{}
+		w.blocked, w.silent, w.received = now.Add(blockedFor), 0, time.Time{}
 		return nil, false, false
 	}
-	return append([]byte{packetAsks}, w.nonce[:]...), !w.heard.IsZero(), true
+	return append([]byte{packetAsks}, w.nonce[:]...), !w.received.IsZero(), true
 }
 
 func (w *path) fresh(now time.Time) bool {
-	return !w.heard.IsZero() && now.Sub(w.heard) < askAgain
+	return !w.received.IsZero() && now.Sub(w.received) < askAgain
 }
 
 // path returns what is known of the way to a member, nil if there are too many.
-func (p *packets) path(to seam.PeerID, now time.Time) *path {
+func (p *packets) path(to transport.PeerID, now time.Time) *path {
 	w := p.paths[to]
 	if w == nil {
 		if len(p.paths) >= maxMembers {
 			for peer, old := range p.paths {
-				if now.Sub(old.heard) > forgetAfter && now.Sub(old.sent) > forgetAfter {
+				if now.Sub(old.received) > forgetAfter && now.Sub(old.sent) > forgetAfter {
 					delete(p.paths, peer)
 				}
 			}
@@ -217,7 +217,7 @@ func (p *packets) path(to seam.PeerID, now time.Time) *path {
 
 // greet asks a peer for an answer, some times, if datagrams may be the way to it, and
 // tells whether one came.
-func (p *packets) greet(to seam.PeerID, closing <-chan struct{}) bool {
+func (p *packets) greet(to transport.PeerID, closing <-chan struct{}) bool {
 	for range greetings {
 		answered, asked := p.ask(to, time.Now())
 		if !asked {
@@ -239,7 +239,7 @@ func (p *packets) greet(to seam.PeerID, closing <-chan struct{}) bool {
 
 // ask asks a peer for an answer, if datagrams are the way of a flock of this size, and
 // may be that to the peer. The channel is closed when the answer is there.
-func (p *packets) ask(to seam.PeerID, now time.Time) (answered <-chan struct{}, asked bool) {
+func (p *packets) ask(to transport.PeerID, now time.Time) (answered <-chan struct{}, asked bool) {
 	p.mu.Lock()
 	over, wide := p.over, p.wide
 	if over == nil || !wide {
@@ -267,14 +267,14 @@ func (p *packets) ask(to seam.PeerID, now time.Time) (answered <-chan struct{}, 
 	return answered, over.SendPacket(to, p.run, head) == nil
 }
 
-func (p *packets) answeredSince(peer seam.PeerID, since time.Time) bool {
+func (p *packets) answeredSince(peer transport.PeerID, since time.Time) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	w := p.paths[peer]
-	return w != nil && !w.heard.Before(since)
+	return w != nil && !w.received.Before(since)
 }
 
-func (p *packets) take(from seam.PeerID, datagram []byte) {
+func (p *packets) take(from transport.PeerID, datagram []byte) {
 	now := time.Now()
 	kind, nonce, packet, ok := splitPacket(datagram)
 	if !ok || !p.owner.in.allows(from, now) {
@@ -282,7 +282,7 @@ func (p *packets) take(from seam.PeerID, datagram []byte) {
 	}
 	switch kind {
 	case packetAnswer:
-		p.hear(from, nonce, now)
+		p.receive(from, nonce, now)
 		return
 	case packetAsks:
 		p.answer(from, nonce, now)
@@ -292,15 +292,15 @@ func (p *packets) take(from seam.PeerID, datagram []byte) {
 	}
 }
 
-// hear notes an answer, if it is one to the last question.
-func (p *packets) hear(from seam.PeerID, nonce [nonceSize]byte, now time.Time) {
+// receive notes an answer, if it is one to the last question.
+func (p *packets) receive(from transport.PeerID, nonce [nonceSize]byte, now time.Time) {
 	p.mu.Lock()
 	w := p.paths[from]
 	if w == nil || w.silent == 0 || w.nonce != nonce {
 		p.mu.Unlock()
 		return
 	}
-	w.heard, w.silent, w.blocked = now, 0, time.Time{}
+	w.received, w.silent, w.blocked = now, 0, time.Time{}
 	if w.answered != nil {
 		close(w.answered)
 		w.answered = nil
@@ -311,7 +311,7 @@ func (p *packets) hear(from seam.PeerID, nonce [nonceSize]byte, now time.Time) {
 
 // answer answers a question, and asks back if this end knows nothing of the way: so
 // both know of each other by one round trip and a half.
-func (p *packets) answer(to seam.PeerID, nonce [nonceSize]byte, now time.Time) {
+func (p *packets) answer(to transport.PeerID, nonce [nonceSize]byte, now time.Time) {
 	known := p.owner.book.knows(to)
 	p.mu.Lock()
 	over := p.over

@@ -9,11 +9,11 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/seed-97356399/murmuration/peer/memnet"
-	"github.com/seed-97356399/murmuration/peer/seam"
+	"github.com/seed-97356399/murmuration/peer/transport"
 )
 
 // bare is a transport of the membership's without memberlist over it, in a wide flock.
-func bare(t *testing.T, n *memnet.Network, name string) *transport {
+func bare(t *testing.T, n *memnet.Network, name string) *nodeTransport {
 	t.Helper()
 	wire, err := n.Transport(name)
 	if err != nil {
@@ -32,7 +32,7 @@ func bare(t *testing.T, n *memnet.Network, name string) *transport {
 	return tr
 }
 
-func (b *book) hasMet(peer seam.PeerID) bool {
+func (b *book) hasMet(peer transport.PeerID) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.entries[peer] != nil && b.entries[peer].met
@@ -113,23 +113,23 @@ func TestAPacketWithoutAnAnswer(t *testing.T) {
 		for _, dropped := range []bool{false, true} {
 			n := newNetwork()
 			a, b := bare(t, n, "a"), bare(t, n, "b")
-			stop, err := b.seam.Handle(seam.ProtocolSwim, testRun, b.in.handle)
+			stop, err := b.over.Handle(transport.ProtocolSwim, testRun, b.in.handle)
 			if err != nil {
 				t.Fatal(err)
 			}
 			defer stop()
 			if dropped {
-				a.wide.over = deaf{newMeter(a.seam.(*memnet.Transport))}
+				a.wide.over = deaf{newMeter(a.over.(*memnet.Transport))}
 			}
 			began := time.Now()
-			a.WriteToAddress(pingOf(a, 3), addressOf(b.seam.Self()))
+			a.WriteToAddress(pingOf(a, 3), addressOf(b.over.Self()))
 			select {
 			case <-b.in.packets:
 			case <-time.After(probeTimeout):
 				t.Errorf("with datagrams dropped %v, the packet has not come within %v", dropped, time.Since(began))
 			}
 			time.Sleep(probeTimeout)
-			if got, want := a.seam.Connections(), map[bool]int{false: 0, true: 1}[dropped]; got != want {
+			if got, want := a.over.Connections(), map[bool]int{false: 0, true: 1}[dropped]; got != want {
 				t.Errorf("with datagrams dropped %v: %d connections, want %d", dropped, got, want)
 			}
 		}
@@ -144,7 +144,7 @@ func TestToAnswerIsToBeMet(t *testing.T) {
 		a, b := bare(t, n, "a"), bare(t, n, "b")
 		closing := make(chan struct{})
 		defer close(closing)
-		idB := b.seam.Self()
+		idB := b.over.Self()
 		a.wide.take(idB, []byte{packetPlain, messagePing, 1})
 		a.wide.take(idB, append([]byte{packetAnswer}, make([]byte, nonceSize)...))
 		if a.book.hasMet(idB) {
@@ -163,16 +163,16 @@ func TestToAnswerIsToBeMet(t *testing.T) {
 			t.Fatal("no answer")
 		}
 		time.Sleep(time.Second)
-		if !a.book.hasMet(idB) || !b.book.hasMet(a.seam.Self()) {
-			t.Errorf("after a question, the asker has met the other: %v, and the other way: %v", a.book.hasMet(idB), b.book.hasMet(a.seam.Self()))
+		if !a.book.hasMet(idB) || !b.book.hasMet(a.over.Self()) {
+			t.Errorf("after a question, the asker has met the other: %v, and the other way: %v", a.book.hasMet(idB), b.book.hasMet(a.over.Self()))
 		}
-		if a.seam.Connections() != 0 {
+		if a.over.Connections() != 0 {
 			t.Error("that took a connection")
 		}
 		n.Crash(idB)
 		began := time.Now()
 		a.wide.mu.Lock()
-		a.wide.paths[idB].heard = time.Time{}
+		a.wide.paths[idB].received = time.Time{}
 		a.wide.mu.Unlock()
 		if a.wide.greet(idB, closing) {
 			t.Error("one that is gone has answered")

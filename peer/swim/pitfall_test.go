@@ -13,7 +13,7 @@ import (
 
 	"github.com/hashicorp/memberlist"
 
-	"github.com/seed-97356399/murmuration/peer/seam"
+	"github.com/seed-97356399/murmuration/peer/transport"
 )
 
 // The tests of this file are about what memberlist does that one would not expect.
@@ -46,9 +46,9 @@ func packed(kind byte, fields ...any) []byte {
 }
 
 // whisper sends raw packets to a member in the name of another.
-func whisper(t *testing.T, from seam.Transport, to seam.PeerID, packets ...[]byte) {
+func whisper(t *testing.T, from transport.Transport, to transport.PeerID, packets ...[]byte) {
 	t.Helper()
-	s, err := from.Open(t.Context(), to, seam.ProtocolSwim, testRun)
+	s, err := from.Open(t.Context(), to, transport.ProtocolSwim, testRun)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -69,8 +69,8 @@ func TestPitfallMetadataOf513Bytes(t *testing.T) {
 		m := start(t, n, "a")
 		record := m.record(1, 0)
 		record.Addresses = nil
-		for range seam.MaxAddresses {
-			record.Addresses = append(record.Addresses, strings.Repeat("a", seam.MaxAddressSize+1))
+		for range transport.MaxAddresses {
+			record.Addresses = append(record.Addresses, strings.Repeat("a", transport.MaxAddressSize+1))
 		}
 		if err := m.Announce(record); err == nil {
 			t.Error("an oversize record was announced")
@@ -201,7 +201,7 @@ func TestPitfallNameConflict(t *testing.T) {
 	})
 }
 
-// memberlist's Join succeeds where the other end vetoes the newcomer, which then sees a
+// memberlist's Join succeeds where the other end vetoes the joiner, which then sees a
 // member that does not see it: that is why a hello decides who has joined.
 func TestPitfallVetoedJoinSucceeds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -225,7 +225,7 @@ func TestPitfallVetoedJoinSucceeds(t *testing.T) {
 
 type nobody struct{ everybody }
 
-func (nobody) Admit(seam.PeerID, []byte) error { return seam.ErrNotAdmitted }
+func (nobody) Admit(transport.PeerID, []byte) error { return transport.ErrNotAdmitted }
 
 // Whoever takes part may say that another is dead, or has left, in the other's own name,
 // and memberlist asks nobody's leave to believe it. Here it becomes a suspicion, which the

@@ -4,14 +4,14 @@ import (
 	"sync"
 	"time"
 
-	"github.com/seed-97356399/murmuration/peer/seam"
+	"github.com/seed-97356399/murmuration/peer/transport"
 )
 
 // places bound the inbound conversations: of all peers together, and of those of one block
 // of addresses, so that it takes many blocks to hold all of them. Whoever finds none free
 // waits: a whole flock may join at once.
 type places struct {
-	blockOf func(seam.PeerID) string // empty if it is not known: such peers are of one block
+	blockOf func(transport.PeerID) string // empty if it is not known: such peers are of one block
 	all     chan struct{}
 
 	mu     sync.Mutex
@@ -24,13 +24,13 @@ type blockPlaces struct {
 	users int
 }
 
-func newPlaces(over seam.Transport) *places {
+func newPlaces(over transport.Transport) *places {
 	return &places{blockOf: over.Block, all: make(chan struct{}, maxAllSyncs), blocks: make(map[string]*blockPlaces)}
 }
 
 // take waits for a place for a peer, for at most syncTimeout. leave gives it back, and is
 // nil if there was none in time.
-func (p *places) take(peer seam.PeerID, closing <-chan struct{}) (leave func()) {
+func (p *places) take(peer transport.PeerID, closing <-chan struct{}) (leave func()) {
 	block := p.blockOf(peer)
 	timer := time.NewTimer(syncTimeout)
 	defer timer.Stop()

@@ -8,7 +8,7 @@ import (
 
 	"github.com/hashicorp/memberlist"
 
-	"github.com/seed-97356399/murmuration/peer/seam"
+	"github.com/seed-97356399/murmuration/peer/transport"
 )
 
 // The metadata of a node is its record, signed. All numbers are little-endian:
@@ -32,7 +32,7 @@ const (
 
 // statement is what the metadata says.
 type statement struct {
-	seam.Record
+	transport.Record
 	// life is drawn at random by each Membership, so that a peer recognizes what
 	// an earlier life of its own has said.
 	life uint64
@@ -86,22 +86,22 @@ func (s statement) encode() ([]byte, error) {
 // them fits memberlist.MetaMaxSize with its signature.
 func (s statement) check() error {
 	var faults []error
-	if len(s.Run) > seam.MaxRunName {
-		faults = append(faults, fmt.Errorf("the run's name has %d bytes: shorten it to %d", len(s.Run), seam.MaxRunName))
+	if len(s.Run) > transport.MaxRunName {
+		faults = append(faults, fmt.Errorf("the run's name has %d bytes: shorten it to %d", len(s.Run), transport.MaxRunName))
 	}
-	if len(s.Addresses) > seam.MaxAddresses {
-		faults = append(faults, fmt.Errorf("%d addresses: keep the best %d", len(s.Addresses), seam.MaxAddresses))
+	if len(s.Addresses) > transport.MaxAddresses {
+		faults = append(faults, fmt.Errorf("%d addresses: keep the best %d", len(s.Addresses), transport.MaxAddresses))
 	}
-	if s.Incarnation > seam.MaxIncarnation {
-		faults = append(faults, fmt.Errorf("incarnation %d is beyond %d, which no peer reaches", s.Incarnation, uint64(seam.MaxIncarnation)))
+	if s.Incarnation > transport.MaxIncarnation {
+		faults = append(faults, fmt.Errorf("incarnation %d is beyond %d, which no peer reaches", s.Incarnation, uint64(transport.MaxIncarnation)))
 	}
 	for _, address := range s.Addresses {
-		if err := seam.CheckAddress(address); err != nil {
+		if err := transport.CheckAddress(address); err != nil {
 			faults = append(faults, err)
 		}
 	}
-	if len(s.mark) > seam.MaxMark {
-		faults = append(faults, fmt.Errorf("the mark has %d bytes: shorten it to %d", len(s.mark), seam.MaxMark))
+	if len(s.mark) > transport.MaxMark {
+		faults = append(faults, fmt.Errorf("the mark has %d bytes: shorten it to %d", len(s.mark), transport.MaxMark))
 	}
 	if !utf8.ValidString(s.Run) {
 		faults = append(faults, fmt.Errorf("the run's name %q is not UTF-8", s.Run))
@@ -113,7 +113,7 @@ func appendText(b []byte, text string) []byte {
 	return append(append(b, byte(len(text))), text...)
 }
 
-func seal(identity seam.Identity, s statement) ([]byte, error) {
+func seal(identity transport.Identity, s statement) ([]byte, error) {
 	body, err := s.encode()
 	if err != nil {
 		return nil, err
@@ -128,7 +128,7 @@ func seal(identity seam.Identity, s statement) ([]byte, error) {
 	return append(body, signature...), nil
 }
 
-func signedMessage(peer seam.PeerID, body []byte) []byte {
+func signedMessage(peer transport.PeerID, body []byte) []byte {
 	message := make([]byte, 0, len(signatureLabel)+len(peer)+1+len(body))
 	message = append(message, signatureLabel...)
 	message = append(message, peer...)
@@ -167,7 +167,7 @@ func split(meta []byte) (body, signature []byte, err error) {
 
 // decode reads what encode wrote. Every body has exactly one reading, and every
 // statement one body. Nothing in the result refers to the input.
-func decode(peer seam.PeerID, body []byte) (statement, error) {
+func decode(peer transport.PeerID, body []byte) (statement, error) {
 	r := reader{left: body}
 	if version := r.byte(); version != recordVersion && !r.short {
 		return statement{}, errVersion
@@ -175,7 +175,7 @@ func decode(peer seam.PeerID, body []byte) (statement, error) {
 	bits := r.byte()
 	s := statement{announced: bits&bitAnnounced != 0, left: bits&bitLeft != 0}
 	s.Peer = peer
-	s.Run = r.text(seam.MaxRunName)
+	s.Run = r.text(transport.MaxRunName)
 	s.life = r.uint64()
 	s.ceiling = r.uint32()
 	s.Incarnation = r.uint64()
@@ -185,12 +185,12 @@ func decode(peer seam.PeerID, body []byte) (statement, error) {
 	s.Steps = r.uint64()
 	s.Head = r.uint64()
 	addresses := int(r.byte())
-	if addresses > seam.MaxAddresses || s.Incarnation > seam.MaxIncarnation || bits&^(bitAnnounced|bitMarked|bitLeft) != 0 {
+	if addresses > transport.MaxAddresses || s.Incarnation > transport.MaxIncarnation || bits&^(bitAnnounced|bitMarked|bitLeft) != 0 {
 		return statement{}, errMalformed
 	}
 	for range addresses {
-		address := r.text(seam.MaxAddressSize)
-		r.bad = r.bad || seam.CheckAddress(address) != nil
+		address := r.text(transport.MaxAddressSize)
+		r.bad = r.bad || transport.CheckAddress(address) != nil
 		s.Addresses = append(s.Addresses, address)
 	}
 	if bits&bitMarked != 0 {
@@ -209,7 +209,7 @@ func decode(peer seam.PeerID, body []byte) (statement, error) {
 
 // verified reads metadata of a peer of a run, has it judged, and checks the signature,
 // which costs most.
-func verified(identity seam.Identity, run string, peer seam.PeerID, meta []byte, judge func(statement) error) (statement, error) {
+func verified(identity transport.Identity, run string, peer transport.PeerID, meta []byte, judge func(statement) error) (statement, error) {
 	body, signature, err := split(meta)
 	if err != nil {
 		return statement{}, err
@@ -267,7 +267,7 @@ func (r *reader) text(limit int) string {
 // mark takes a mark, which has at least one byte if there is any.
 func (r *reader) mark() []byte {
 	size := int(r.byte())
-	if size == 0 || size > seam.MaxMark {
+	if size == 0 || size > transport.MaxMark {
 		r.bad = true
 		return nil
 	}

@@ -14,7 +14,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/seed-97356399/murmuration/peer/memnet"
-	"github.com/seed-97356399/murmuration/peer/seam"
+	"github.com/seed-97356399/murmuration/peer/transport"
 )
 
 // newIdentity is a peer with a fixed key.
@@ -27,9 +27,9 @@ func newIdentity(t testing.TB, name string) *memnet.Transport {
 	return identity
 }
 
-func sampleStatement(peer seam.PeerID) statement {
+func sampleStatement(peer transport.PeerID) statement {
 	return statement{
-		Record: seam.Record{
+		Record: transport.Record{
 			Peer: peer, Run: testRun, Incarnation: 3, Sequence: 41, Role: 2, Flags: 5, Steps: 123456, Head: 7890,
 			Addresses: []string{"/ip4/192.0.2.7/tcp/4001", "/dns/peer.example/tcp/4001"},
 		},
@@ -39,15 +39,15 @@ func sampleStatement(peer seam.PeerID) statement {
 	}
 }
 
-func anyStatement(t *rapid.T, peer seam.PeerID) statement {
+func anyStatement(t *rapid.T, peer transport.PeerID) statement {
 	text := func(label string, limit int) string {
 		return rapid.StringN(0, limit, limit).Draw(t, label)
 	}
 	s := statement{
-		Record: seam.Record{
+		Record: transport.Record{
 			Peer:        peer,
-			Run:         text("run", seam.MaxRunName),
-			Incarnation: rapid.Uint64Max(seam.MaxIncarnation).Draw(t, "incarnation"),
+			Run:         text("run", transport.MaxRunName),
+			Incarnation: rapid.Uint64Max(transport.MaxIncarnation).Draw(t, "incarnation"),
 			Sequence:    rapid.Uint64().Draw(t, "sequence"),
 			Role:        rapid.Byte().Draw(t, "role"),
 			Flags:       rapid.Byte().Draw(t, "flags"),
@@ -59,10 +59,10 @@ func anyStatement(t *rapid.T, peer seam.PeerID) statement {
 		announced: rapid.Bool().Draw(t, "announced"),
 		left:      rapid.Bool().Draw(t, "left"),
 	}
-	if mark := rapid.SliceOfN(rapid.Byte(), 0, seam.MaxMark).Draw(t, "mark"); len(mark) > 0 {
+	if mark := rapid.SliceOfN(rapid.Byte(), 0, transport.MaxMark).Draw(t, "mark"); len(mark) > 0 {
 		s.mark = mark
 	}
-	for range rapid.IntRange(0, seam.MaxAddresses).Draw(t, "addresses") {
+	for range rapid.IntRange(0, transport.MaxAddresses).Draw(t, "addresses") {
 		s.Addresses = append(s.Addresses, rapid.StringMatching(`[!-~äλ]{0,32}`).Draw(t, "address"))
 	}
 	return s
@@ -93,10 +93,10 @@ func TestEveryRecordWithinBoundsIsReadBack(t *testing.T) {
 func TestTheLargestRecordFits(t *testing.T) {
 	identity := newIdentity(t, "a")
 	s := sampleStatement(identity.Self())
-	s.Run = strings.Repeat("r", seam.MaxRunName)
-	s.Addresses, s.mark = nil, make([]byte, seam.MaxMark)
-	for range seam.MaxAddresses {
-		s.Addresses = append(s.Addresses, strings.Repeat("a", seam.MaxAddressSize))
+	s.Run = strings.Repeat("r", transport.MaxRunName)
+	s.Addresses, s.mark = nil, make([]byte, transport.MaxMark)
+	for range transport.MaxAddresses {
+		s.Addresses = append(s.Addresses, strings.Repeat("a", transport.MaxAddressSize))
 	}
 	meta, err := seal(identity, s)
 	if err != nil {
@@ -111,7 +111,7 @@ func TestTheLargestRecordFits(t *testing.T) {
 func TestOversizeRecordsSayWhatToShorten(t *testing.T) {
 	identity := newIdentity(t, "a")
 	s := sampleStatement(identity.Self())
-	s.Run, s.Incarnation = strings.Repeat("r", 65), seam.MaxIncarnation+1
+	s.Run, s.Incarnation = strings.Repeat("r", 65), transport.MaxIncarnation+1
 	s.Addresses = []string{"a", "b", "c", "d", strings.Repeat("e", 65)}
 	_, err := seal(identity, s)
 	for _, fault := range []string{"run's name has 65 bytes: shorten it to 64", "is beyond 4294967296", "5 addresses: keep the best 4", "has 65 bytes: shorten it to 64"} {
@@ -167,11 +167,11 @@ func TestMalformedRecordsAreRefused(t *testing.T) {
 		"version":        {change(0, 1), errVersion},
 		"unknown bit":    {change(1, 9), errMalformed},
 		"mark of none":   {append(change(1, 3), 0), errMalformed},
-		"long mark":      {append(change(1, 3), append([]byte{seam.MaxMark + 1}, make([]byte, seam.MaxMark+1)...)...), errMalformed},
+		"long mark":      {append(change(1, 3), append([]byte{transport.MaxMark + 1}, make([]byte, transport.MaxMark+1)...)...), errMalformed},
 		"no mark":        {change(1, 3), errTruncated},
-		"long run":       {change(runAt, seam.MaxRunName+1), errMalformed},
+		"long run":       {change(runAt, transport.MaxRunName+1), errMalformed},
 		"run not UTF-8":  {change(runAt+1, 0xff), errMalformed},
-		"many addresses": {change(addressesAt, seam.MaxAddresses+1), errMalformed},
+		"many addresses": {change(addressesAt, transport.MaxAddresses+1), errMalformed},
 		"incarnation":    {change(incarnationAt+4, 2), errMalformed},
 		"new line":       {change(addressesAt+2, '\n'), errMalformed},
 		"trailing":       {append(bytes.Clone(body), 0), errTrailing},
@@ -190,7 +190,7 @@ func TestMalformedRecordsAreRefused(t *testing.T) {
 
 // FuzzDecode: whatever decodes is within bounds and encodes to the same bytes.
 func FuzzDecode(f *testing.F) {
-	peer := seam.PeerID("peer")
+	peer := transport.PeerID("peer")
 	body, err := sampleStatement(peer).encode()
 	if err != nil {
 		f.Fatal(err)

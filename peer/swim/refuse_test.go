@@ -11,11 +11,11 @@ import (
 	"go.uber.org/zap/zapcore"
 	"go.uber.org/zap/zaptest/observer"
 
-	"github.com/seed-97356399/murmuration/peer/seam"
+	"github.com/seed-97356399/murmuration/peer/transport"
 )
 
 // forge seals a statement and lets the caller spoil it first.
-func forge(t *testing.T, by seam.Identity, spoil func(s *statement)) []byte {
+func forge(t *testing.T, by transport.Identity, spoil func(s *statement)) []byte {
 	t.Helper()
 	s := sampleStatement(by.Self())
 	spoil(&s)
@@ -35,12 +35,12 @@ func TestNewsThatIsRefused(t *testing.T) {
 	flipped[len(flipped)-1] ^= 1
 
 	d := &delegate{contacts: &contacts{log: zap.NewNop(), book: newBook(self, testRun, 1, func() {})}}
-	node := func(name seam.PeerID, meta []byte) *memberlist.Node {
+	node := func(name transport.PeerID, meta []byte) *memberlist.Node {
 		return &memberlist.Node{Name: string(name), Addr: advertiseIP(name), Port: advertisePort, Meta: meta}
 	}
 	elsewhere := node(alice.Self(), good)
 	elsewhere.Addr = advertiseIP(mallory.Self())
-	long := seam.PeerID(make([]byte, maxPeerID+1))
+	long := transport.PeerID(make([]byte, maxPeerID+1))
 	cases := []struct {
 		name string
 		node *memberlist.Node
@@ -121,11 +121,11 @@ func TestAnnounceRefuses(t *testing.T) {
 		n := newNetwork()
 		m, other := start(t, n, "a"), start(t, n, "b")
 		m.announce(t, 5, 0)
-		for name, spoil := range map[string]func(r *seam.Record){
-			"other peer":        func(r *seam.Record) { r.Peer = other.wire.Self() },
-			"other run":         func(r *seam.Record) { r.Run = "letters" },
-			"lower incarnation": func(r *seam.Record) { r.Incarnation = 4 },
-			"addresses":         func(r *seam.Record) { r.Addresses = make([]string, seam.MaxAddresses+1) },
+		for name, spoil := range map[string]func(r *transport.Record){
+			"other peer":        func(r *transport.Record) { r.Peer = other.wire.Self() },
+			"other run":         func(r *transport.Record) { r.Run = "letters" },
+			"lower incarnation": func(r *transport.Record) { r.Incarnation = 4 },
+			"addresses":         func(r *transport.Record) { r.Addresses = make([]string, transport.MaxAddresses+1) },
 		} {
 			record := m.record(5, 1)
 			spoil(&record)

@@ -4,7 +4,7 @@ import (
 	"encoding/binary"
 	"time"
 
-	"github.com/seed-97356399/murmuration/peer/seam"
+	"github.com/seed-97356399/murmuration/peer/transport"
 )
 
 // keptFrame is the most memory that a sender keeps for its next packet: there is a
@@ -14,17 +14,17 @@ const keptFrame = 512
 // sender writes the packets for one peer to a stream that it opens at need. It
 // ends when nothing was sent for a while.
 type sender struct {
-	transport *transport
-	peer      seam.PeerID
+	transport *nodeTransport
+	peer      transport.PeerID
 	queue     chan []byte   // nil: see that there is a stream
 	forsaken  chan struct{} // capacity 1: the stream is not needed, or the peer is believed gone
 
-	stream seam.Stream // nil if none is open
-	opened time.Time   // when one was last tried
+	stream transport.Stream // nil if none is open
+	opened time.Time        // when one was last tried
 	frame  []byte
 }
 
-func newSender(t *transport, peer seam.PeerID) *sender {
+func newSender(t *nodeTransport, peer transport.PeerID) *sender {
 	return &sender{
 		transport: t,
 		peer:      peer,

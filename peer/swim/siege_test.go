@@ -8,20 +8,20 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/seed-97356399/murmuration/peer/seam"
+	"github.com/seed-97356399/murmuration/peer/transport"
 )
 
 // The attacks of this file were found by a second reading, of what the gate lets through.
 
 // aliveNews is memberlist's news that a peer is alive.
-func aliveNews(id seam.PeerID, incarnation uint32, meta []byte, versions ...byte) []byte {
+func aliveNews(id transport.PeerID, incarnation uint32, meta []byte, versions ...byte) []byte {
 	return packed(messageAlive, "Incarnation", incarnation, "Node", string(id), "Addr", []byte(advertiseIP(id)),
 		"Port", uint32(advertisePort), "Meta", meta, "Vsn", versions)
 }
 
 // TestAttackVersionsOfAnother: memberlist compares no memberships while any member it
 // believes alive speaks other versions of its protocol than the rest: one member that says
-// so of itself, or of another, would keep every newcomer out.
+// so of itself, or of another, would keep every joiner out.
 func TestAttackVersionsOfAnother(t *testing.T) {
 	for name, versions := range map[string][]byte{"old": {1, 1, 1, 0, 0, 0}, "new": {5, 5, 5, 0, 0, 0}, "of delegates": {1, 5, 2, 3, 9, 4}} {
 		for who, at := range map[string]int{"itself": 3, "another": 1} {
@@ -152,11 +152,11 @@ func TestAttackOnlookersOfForgottenLives(t *testing.T) {
 
 // verifier counts the signatures that a member has verified.
 type verifier struct {
-	seam.Transport
+	transport.Transport
 	verified atomic.Int64
 }
 
-func (v *verifier) Verify(peer seam.PeerID, message, signature []byte) bool {
+func (v *verifier) Verify(peer transport.PeerID, message, signature []byte) bool {
 	v.verified.Add(1)
 	return v.Transport.Verify(peer, message, signature)
 }
@@ -247,7 +247,7 @@ func TestAttackFalseAnswers(t *testing.T) {
 }
 
 // TestAttackPlacesForConversations: strangers of one block of addresses that begin
-// conversations and do not end them keep no newcomer of another from its own.
+// conversations and do not end them keep no joiner of another from its own.
 func TestAttackPlacesForConversations(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := newNetwork()
@@ -263,7 +263,7 @@ func TestAttackPlacesForConversations(t *testing.T) {
 			liar.SetBlock("192.0.2.0/24")
 			go func() {
 				for {
-					s, err := liar.Open(t.Context(), host.wire.Self(), seam.ProtocolSwim, testRun)
+					s, err := liar.Open(t.Context(), host.wire.Self(), transport.ProtocolSwim, testRun)
 					if err == nil {
 						s.Write(append([]byte{kindSync}, header(1, 0)...))
 					}

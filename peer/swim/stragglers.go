@@ -6,7 +6,7 @@ import (
 
 	"github.com/hashicorp/memberlist"
 
-	"github.com/seed-97356399/murmuration/peer/seam"
+	"github.com/seed-97356399/murmuration/peer/transport"
 )
 
 // stragglers works out when memberlist's goroutines have ended after its
@@ -18,7 +18,7 @@ import (
 // It implements memberlist.PingDelegate to hear of probes that ended well.
 type stragglers struct {
 	mu       sync.Mutex
-	probed   seam.PeerID // whom the running probe is about; empty if none runs
+	probed   transport.PeerID // whom the running probe is about; empty if none runs
 	probedAt time.Time
 	asked    time.Time // when the last probe for another member began
 
@@ -30,7 +30,7 @@ func newStragglers() *stragglers { return &stragglers{completed: make(chan struc
 var _ memberlist.PingDelegate = (*stragglers)(nil)
 
 // sent looks at a packet that memberlist sends.
-func (g *stragglers) sent(packet []byte, to seam.PeerID, now time.Time) {
+func (g *stragglers) sent(packet []byte, to transport.PeerID, now time.Time) {
 	if firstMessage(packet) != messagePing {
 		return
 	}
@@ -54,7 +54,7 @@ func (g *stragglers) AckPayload() []byte { return nil }
 func (g *stragglers) NotifyPingComplete(node *memberlist.Node, _ time.Duration, _ []byte) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.probed == seam.PeerID(node.Name) {
+	if g.probed == transport.PeerID(node.Name) {
 		g.probed = ""
 		signal(g.completed)
 	}

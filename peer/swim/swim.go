@@ -1,5 +1,5 @@
 // Package swim finds the members of a run with hashicorp/memberlist: it
-// implements seam.Membership with the SWIM protocol, carried by any seam.Transport, so
+// implements transport.Membership with the SWIM protocol, carried by any transport.Transport, so
 // a peer needs one port number and one identity, and every packet travels between
 // authenticated peers.
 //
@@ -29,7 +29,7 @@ import (
 	"github.com/hashicorp/memberlist"
 	"go.uber.org/zap"
 
-	"github.com/seed-97356399/murmuration/peer/seam"
+	"github.com/seed-97356399/murmuration/peer/transport"
 )
 
 // DefaultRejoinEvery is the default of Config.RejoinEvery.
@@ -42,8 +42,8 @@ const maxKeys = 8
 type Config struct {
 	// Transport carries the protocol. It must have an Ed25519 identity, and stays
 	// the caller's to close, after the Membership.
-	Transport seam.Transport
-	// Run is the run's name, 1 to seam.MaxRunName bytes.
+	Transport transport.Transport
+	// Run is the run's name, 1 to transport.MaxRunName bytes.
 	Run string
 	// Carrier says what the membership travels by. Zero is Auto: streams, which make a
 	// connection to every member, and datagrams in a flock of more than WideAbove, if
@@ -58,7 +58,7 @@ type Config struct {
 	// or a peer given to Join that does not answer. 0 is DefaultRejoinEvery.
 	RejoinEvery time.Duration
 	// Admission decides who may be a member; nil takes everybody of the run.
-	Admission seam.Admission
+	Admission transport.Admission
 	// Log gets refused records and what memberlist has to say; nil is silent.
 	Log *zap.Logger
 }
@@ -70,8 +70,8 @@ func (c Config) validate() error {
 	} else if !validPeer(c.Transport.Self()) {
 		faults = append(faults, fmt.Errorf("the transport's id %q is longer than %d bytes, empty, or has a slash or space", c.Transport.Self(), maxPeerID))
 	}
-	if c.Run == "" || len(c.Run) > seam.MaxRunName {
-		faults = append(faults, fmt.Errorf("Run has %d bytes, 1 to %d are allowed", len(c.Run), seam.MaxRunName))
+	if c.Run == "" || len(c.Run) > transport.MaxRunName {
+		faults = append(faults, fmt.Errorf("Run has %d bytes, 1 to %d are allowed", len(c.Run), transport.MaxRunName))
 	}
 	for i, key := range c.GossipKeys {
 		if err := memberlist.ValidateKey(key); err != nil {

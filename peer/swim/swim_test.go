@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/seed-97356399/murmuration/peer/memnet"
-	"github.com/seed-97356399/murmuration/peer/seam"
+	"github.com/seed-97356399/murmuration/peer/transport"
 )
 
 func TestLifeOfACluster(t *testing.T) {
@@ -22,8 +22,8 @@ func TestLifeOfACluster(t *testing.T) {
 		var spreads []time.Duration
 		for i := range uint64(5) {
 			members[3].announce(t, 1, 77+i)
-			spreads = append(spreads, within(t, gossipMissed, members, "a new record reaches all", func(records []seam.Record) bool {
-				return slices.ContainsFunc(records, func(r seam.Record) bool {
+			spreads = append(spreads, within(t, gossipMissed, members, "a new record reaches all", func(records []transport.Record) bool {
+				return slices.ContainsFunc(records, func(r transport.Record) bool {
 					return r.Peer == members[3].wire.Self() && r.Steps == 77+i && r.Sequence == 2+i
 				})
 			}))
@@ -59,7 +59,7 @@ func TestPartitionHeals(t *testing.T) {
 		n := newNetwork()
 		members := cluster(t, n, 8)
 		within(t, gossipMissed, members, "joined", count(8))
-		var left, right []seam.PeerID
+		var left, right []transport.PeerID
 		for i, m := range members {
 			if i < 4 {
 				left = append(left, m.wire.Self())
@@ -72,8 +72,8 @@ func TestPartitionHeals(t *testing.T) {
 		time.Sleep(3 * time.Minute)
 		members[0].announce(t, 1, 5)
 		n.HealAll()
-		within(t, 30*time.Second, members, "healed", func(records []seam.Record) bool {
-			return len(records) == 8 && slices.ContainsFunc(records, func(r seam.Record) bool { return r.Steps == 5 })
+		within(t, 30*time.Second, members, "healed", func(records []transport.Record) bool {
+			return len(records) == 8 && slices.ContainsFunc(records, func(r transport.Record) bool { return r.Steps == 5 })
 		})
 	})
 }
@@ -85,7 +85,7 @@ func TestPartitionHealsBesideTheDead(t *testing.T) {
 		n := newNetwork()
 		members := cluster(t, n, 24)
 		within(t, gossipMissed, members, "joined", count(24))
-		var halves [2][]seam.PeerID
+		var halves [2][]transport.PeerID
 		for i, m := range members[16:] {
 			halves[i/4] = append(halves[i/4], m.wire.Self())
 		}
@@ -111,7 +111,7 @@ func TestASeedThatComesLate(t *testing.T) {
 			t.Fatal(err)
 		}
 		ghost.Close()
-		if err := early.Join(t.Context(), ghost.Self()); !errors.Is(err, seam.ErrUnreachable) {
+		if err := early.Join(t.Context(), ghost.Self()); !errors.Is(err, transport.ErrUnreachable) {
 			t.Errorf("join of nobody: %v", err)
 		}
 		if err := early.Join(t.Context(), early.wire.Self()); err != nil {
@@ -138,7 +138,7 @@ func TestJoinOfAnotherRun(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer other.Close()
-		if err := m.Join(t.Context(), wire.Self()); !errors.Is(err, seam.ErrUnknownRun) {
+		if err := m.Join(t.Context(), wire.Self()); !errors.Is(err, transport.ErrUnknownRun) {
 			t.Errorf("got %v, want an unknown run", err)
 		}
 		third := start(t, n, "c")
@@ -214,14 +214,14 @@ func TestRestart(t *testing.T) {
 				if former != 7 || !ok {
 					t.Fatalf("the former life's incarnation: %d, %v, want 7", former, ok)
 				}
-				var old *seam.OldIncarnationError
+				var old *transport.OldIncarnationError
 				if err := next.Announce(next.record(7, 0)); !errors.As(err, &old) || old.Highest != 7 {
 					t.Errorf("announce of the old incarnation: %v", err)
 				}
 				members[3] = next
 				next.announce(t, former+1, 3)
-				within(t, gossipMissed, members, "the new life is seen", func(records []seam.Record) bool {
-					return len(records) == 4 && slices.ContainsFunc(records, func(r seam.Record) bool { return r.Incarnation == 8 && r.Steps == 3 })
+				within(t, gossipMissed, members, "the new life is seen", func(records []transport.Record) bool {
+					return len(records) == 4 && slices.ContainsFunc(records, func(r transport.Record) bool { return r.Incarnation == 8 && r.Steps == 3 })
 				})
 				time.Sleep(30 * time.Second)
 				within(t, 0, members, "it stays", count(4))
@@ -253,8 +253,8 @@ func TestAnnounceBeforeJoin(t *testing.T) {
 		}
 		members[2] = next
 		next.announce(t, 5, 51)
-		within(t, gossipMissed, members, "the new life is seen", func(records []seam.Record) bool {
-			return slices.ContainsFunc(records, func(r seam.Record) bool { return r.Steps == 51 })
+		within(t, gossipMissed, members, "the new life is seen", func(records []transport.Record) bool {
+			return slices.ContainsFunc(records, func(r transport.Record) bool { return r.Steps == 51 })
 		})
 	})
 }
@@ -315,10 +315,10 @@ func TestClose(t *testing.T) {
 		<-done
 		<-done
 		members[0].Close()
-		if err := members[0].Announce(members[0].record(1, 1)); !errors.Is(err, seam.ErrClosed) {
+		if err := members[0].Announce(members[0].record(1, 1)); !errors.Is(err, transport.ErrClosed) {
 			t.Errorf("announce: %v", err)
 		}
-		if err := members[0].Join(t.Context(), members[1].wire.Self()); !errors.Is(err, seam.ErrClosed) {
+		if err := members[0].Join(t.Context(), members[1].wire.Self()); !errors.Is(err, transport.ErrClosed) {
 			t.Errorf("join: %v", err)
 		}
 		if got := len(members[0].Members()); got != 0 {

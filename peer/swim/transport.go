@@ -11,7 +11,7 @@ import (
 
 	"github.com/hashicorp/memberlist"
 
-	"github.com/seed-97356399/murmuration/peer/seam"
+	"github.com/seed-97356399/murmuration/peer/transport"
 )
 
 // The first byte of a stream tells what it carries.
@@ -60,11 +60,11 @@ const (
 	drainTimeout = 500 * time.Millisecond
 )
 
-// transport implements memberlist.NodeAwareTransport on streams of a
-// seam.Transport: one long-lived stream to each peer for packets, and one for
+// nodeTransport implements memberlist.NodeAwareTransport on streams of a
+// transport.Transport: one long-lived stream to each peer for packets, and one for
 // each push/pull.
-type transport struct {
-	seam seam.Transport
+type nodeTransport struct {
+	over transport.Transport
 	run  string
 	book *book
 	busy *stragglers
@@ -80,19 +80,19 @@ type transport struct {
 
 	mu      sync.Mutex
 	closed  bool
-	senders map[seam.PeerID]*sender
+	senders map[transport.PeerID]*sender
 	// unanswered is the number of packets that may be sent again, by streams.
 	unanswered int
-	streams    map[seam.Stream]struct{}
-	faults     map[seam.PeerID]error // of the peers that are being contacted
+	streams    map[transport.Stream]struct{}
+	faults     map[transport.PeerID]error // of the peers that are being contacted
 }
 
-var _ memberlist.NodeAwareTransport = (*transport)(nil)
+var _ memberlist.NodeAwareTransport = (*nodeTransport)(nil)
 
-func newTransport(over seam.Transport, run string, b *book, busy *stragglers, wide *packets) *transport {
+func newTransport(over transport.Transport, run string, b *book, busy *stragglers, wide *packets) *nodeTransport {
 	ctx, cancel := context.WithCancel(context.Background())
-	t := &transport{
-		seam:    over,
+	t := &nodeTransport{
+		over:    over,
 		run:     run,
 		book:    b,
 		busy:    busy,
@@ -100,10 +100,10 @@ func newTransport(over seam.Transport, run string, b *book, busy *stragglers, wi
 		closing: make(chan struct{}),
 		ctx:     ctx,
 		cancel:  cancel,
-		senders: make(map[seam.PeerID]*sender),
+		senders: make(map[transport.PeerID]*sender),
 		gate:    newGate(b, wide.log),
-		streams: make(map[seam.Stream]struct{}),
-		faults:  make(map[seam.PeerID]error),
+		streams: make(map[transport.Stream]struct{}),
+		faults:  make(map[transport.PeerID]error),
 	}
 	t.in = newInbound(t)
 	wide.owner = t
@@ -112,32 +112,32 @@ func newTransport(over seam.Transport, run string, b *book, busy *stragglers, wi
 
 var errNoName = errors.New("swim: memberlist gave an address without the node's name")
 
-func (t *transport) FinalAdvertiseAddr(string, int) (net.IP, int, error) {
-	return advertiseIP(t.seam.Self()), advertisePort, nil
+func (t *nodeTransport) FinalAdvertiseAddr(string, int) (net.IP, int, error) {
+	return advertiseIP(t.over.Self()), advertisePort, nil
 }
 
-func (t *transport) PacketCh() <-chan *memberlist.Packet { return t.in.packets }
+func (t *nodeTransport) PacketCh() <-chan *memberlist.Packet { return t.in.packets }
 
-func (t *transport) StreamCh() <-chan net.Conn { return t.in.conns }
+func (t *nodeTransport) StreamCh() <-chan net.Conn { return t.in.conns }
 
 // WriteTo implements memberlist.Transport; a peer cannot be reached without its
 // name.
-func (t *transport) WriteTo([]byte, string) (time.Time, error) { return time.Time{}, errNoName }
+func (t *nodeTransport) WriteTo([]byte, string) (time.Time, error) { return time.Time{}, errNoName }
 
 // DialTimeout implements memberlist.Transport, as WriteTo does.
-func (t *transport) DialTimeout(string, time.Duration) (net.Conn, error) { return nil, errNoName }
+func (t *nodeTransport) DialTimeout(string, time.Duration) (net.Conn, error) { return nil, errNoName }
 
 // WriteToAddress implements memberlist.NodeAwareTransport. It sends or queues the
 // packet and never blocks. What cannot be sent is dropped without an error, but for a
 // transport that was shut down: that error ends a probe at once.
-func (t *transport) WriteToAddress(b []byte, to memberlist.Address) (time.Time, error) {
+func (t *nodeTransport) WriteToAddress(b []byte, to memberlist.Address) (time.Time, error) {
 	now := time.Now()
-	peer := seam.PeerID(to.Name)
-	if !validPeer(peer) || peer == t.seam.Self() || len(b) > maxPacket {
+	peer := transport.PeerID(to.Name)
+	if !validPeer(peer) || peer == t.over.Self() || len(b) > maxPacket {
 		return now, nil
 	}
 	if t.isClosed() {
-		return now, seam.ErrClosed
+		return now, transport.ErrClosed
 	}
 	t.busy.sent(b, peer, now)
 	t.gate.sent(b, peer)
@@ -160,7 +160,7 @@ func (t *transport) WriteToAddress(b []byte, to memberlist.Address) (time.Time, 
 }
 
 // enqueue has a packet sent by a stream. The caller holds the lock.
-func (t *transport) enqueue(packet []byte, to seam.PeerID) {
+func (t *nodeTransport) enqueue(packet []byte, to transport.PeerID) {
 	s := t.senderTo(to)
 	if s == nil {
 		return
@@ -173,7 +173,7 @@ func (t *transport) enqueue(packet []byte, to seam.PeerID) {
 
 // resend has a packet sent by a stream that was sent by a datagram, unless an answer shows
 // that datagrams arrive. The caller holds the lock.
-func (t *transport) resend(packet []byte, to seam.PeerID, sent time.Time) {
+func (t *nodeTransport) resend(packet []byte, to transport.PeerID, sent time.Time) {
 	if t.unanswered == maxUnanswered {
 		return
 	}
@@ -191,7 +191,7 @@ func (t *transport) resend(packet []byte, to seam.PeerID, sent time.Time) {
 
 // senderTo returns the sender to a peer, nil if there are too many or the transport is
 // shut down. The caller holds the lock.
-func (t *transport) senderTo(peer seam.PeerID) *sender {
+func (t *nodeTransport) senderTo(peer transport.PeerID) *sender {
 	s := t.senders[peer]
 	if s == nil && !t.closed && len(t.senders) < maxSenders {
 		s = newSender(t, peer)
@@ -201,7 +201,7 @@ func (t *transport) senderTo(peer seam.PeerID) *sender {
 	return s
 }
 
-func (t *transport) introduce(peer seam.PeerID) {
+func (t *nodeTransport) introduce(peer transport.PeerID) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	s := t.senderTo(peer)
@@ -217,7 +217,7 @@ func (t *transport) introduce(peer seam.PeerID) {
 }
 
 // retire takes an idle sender out of the table, unless a packet came meanwhile.
-func (t *transport) retire(s *sender) bool {
+func (t *nodeTransport) retire(s *sender) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if len(s.queue) > 0 {
@@ -227,8 +227,8 @@ func (t *transport) retire(s *sender) bool {
 	return true
 }
 
-func (t *transport) DialAddressTimeout(to memberlist.Address, timeout time.Duration) (net.Conn, error) {
-	peer := seam.PeerID(to.Name)
+func (t *nodeTransport) DialAddressTimeout(to memberlist.Address, timeout time.Duration) (net.Conn, error) {
+	peer := transport.PeerID(to.Name)
 	if !validPeer(peer) {
 		return nil, errNoName
 	}
@@ -240,19 +240,19 @@ func (t *transport) DialAddressTimeout(to memberlist.Address, timeout time.Durat
 	return newConn(t.in, s, true), nil
 }
 
-func (t *transport) open(peer seam.PeerID, kind byte, timeout time.Duration) (seam.Stream, error) {
+func (t *nodeTransport) open(peer transport.PeerID, kind byte, timeout time.Duration) (transport.Stream, error) {
 	ctx, cancel := context.WithTimeout(t.ctx, timeout)
 	defer cancel()
 	if addresses := t.book.addresses(peer); len(addresses) > 0 {
-		t.seam.Learn(peer, addresses)
+		t.over.Learn(peer, addresses)
 	}
-	s, err := t.seam.Open(ctx, peer, seam.ProtocolSwim, t.run)
+	s, err := t.over.Open(ctx, peer, transport.ProtocolSwim, t.run)
 	if err != nil {
 		return nil, err
 	}
 	if !t.track(s) {
 		s.Reset()
-		return nil, seam.ErrClosed
+		return nil, transport.ErrClosed
 	}
 	s.SetWriteDeadline(time.Now().Add(timeout))
 	if _, err := s.Write([]byte{kind}); err != nil {
@@ -264,7 +264,7 @@ func (t *transport) open(peer seam.PeerID, kind byte, timeout time.Duration) (se
 }
 
 // track remembers a stream for the shutdown, and tells whether it came in time.
-func (t *transport) track(s seam.Stream) bool {
+func (t *nodeTransport) track(s transport.Stream) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.ctx.Err() != nil {
@@ -274,13 +274,13 @@ func (t *transport) track(s seam.Stream) bool {
 	return true
 }
 
-func (t *transport) untrack(s seam.Stream) {
+func (t *nodeTransport) untrack(s transport.Stream) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	delete(t.streams, s)
 }
 
-func (t *transport) drop(s seam.Stream) {
+func (t *nodeTransport) drop(s transport.Stream) {
 	s.Reset()
 	t.untrack(s)
 }
@@ -288,7 +288,7 @@ func (t *transport) drop(s seam.Stream) {
 // forsake closes the packet stream to a peer that is believed gone, for a
 // connection may take minutes to notice. The next packet opens another. It does
 // not block.
-func (t *transport) forsake(peer seam.PeerID) {
+func (t *nodeTransport) forsake(peer transport.PeerID) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if s := t.senders[peer]; s != nil {
@@ -298,13 +298,13 @@ func (t *transport) forsake(peer seam.PeerID) {
 
 // watch begins to remember why conversations with a peer fail, fault ends it:
 // memberlist passes on only the text of an error.
-func (t *transport) watch(peer seam.PeerID) {
+func (t *nodeTransport) watch(peer transport.PeerID) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.faults[peer] = nil
 }
 
-func (t *transport) fault(peer seam.PeerID) error {
+func (t *nodeTransport) fault(peer transport.PeerID) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	err := t.faults[peer]
@@ -312,7 +312,7 @@ func (t *transport) fault(peer seam.PeerID) error {
 	return err
 }
 
-func (t *transport) note(peer seam.PeerID, err error) {
+func (t *nodeTransport) note(peer transport.PeerID, err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if _, watched := t.faults[peer]; watched {
@@ -323,7 +323,7 @@ func (t *transport) note(peer seam.PeerID, err error) {
 // Shutdown implements memberlist.Transport: it sends what is queued, for a
 // bounded time, then resets every stream and waits for the senders. From its
 // start nothing new is sent. It is called once.
-func (t *transport) Shutdown() error {
+func (t *nodeTransport) Shutdown() error {
 	t.wide.end()
 	t.mu.Lock()
 	t.closed = true
@@ -344,7 +344,7 @@ func (t *transport) Shutdown() error {
 
 	t.mu.Lock()
 	t.cancel()
-	streams := make([]seam.Stream, 0, len(t.streams))
+	streams := make([]transport.Stream, 0, len(t.streams))
 	for s := range t.streams {
 		streams = append(streams, s)
 	}
@@ -356,7 +356,7 @@ func (t *transport) Shutdown() error {
 	return nil
 }
 
-func (t *transport) isClosed() bool {
+func (t *nodeTransport) isClosed() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.closed

@@ -11,30 +11,30 @@ import (
 	"github.com/hashicorp/memberlist"
 
 	"github.com/seed-97356399/murmuration/peer/memnet"
-	"github.com/seed-97356399/murmuration/peer/seam"
+	"github.com/seed-97356399/murmuration/peer/transport"
 )
 
-func addressOf(peer seam.PeerID) memberlist.Address {
+func addressOf(peer transport.PeerID) memberlist.Address {
 	return memberlist.Address{Name: string(peer), Addr: advertiseIP(peer).String()}
 }
 
 // pingOf is a packet that whoever is no member may send too.
-func pingOf(from *transport, number uint32) []byte {
-	return packed(messagePing, "SeqNo", number, "Node", "", "SourceNode", string(from.seam.Self()))
+func pingOf(from *nodeTransport, number uint32) []byte {
+	return packed(messagePing, "SeqNo", number, "Node", "", "SourceNode", string(from.over.Self()))
 }
 
 // carriers starts transports without memberlist on top.
-func carriers(t *testing.T, names ...string) (*memnet.Network, []*transport) {
+func carriers(t *testing.T, names ...string) (*memnet.Network, []*nodeTransport) {
 	t.Helper()
 	n := newNetwork()
-	var all []*transport
+	var all []*nodeTransport
 	for _, name := range names {
 		wire, err := n.Transport(name)
 		if err != nil {
 			t.Fatal(err)
 		}
 		c := newTransport(wire, testRun, newBook(wire, testRun, 1, func() {}), newStragglers(), newPackets(wire, testRun, Streams, nil))
-		stop, err := wire.Handle(seam.ProtocolSwim, testRun, c.in.handle)
+		stop, err := wire.Handle(transport.ProtocolSwim, testRun, c.in.handle)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -52,13 +52,13 @@ func TestPackets(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n, c := carriers(t, "a", "b")
 		a, b := c[0], c[1]
-		to := addressOf(b.seam.Self())
+		to := addressOf(b.over.Self())
 		receive := func(number uint32) {
 			want := string(pingOf(a, number))
 			t.Helper()
 			select {
 			case p := <-b.in.packets:
-				if string(p.Buf) != want || p.From != peerAddr(a.seam.Self()) {
+				if string(p.Buf) != want || p.From != peerAddr(a.over.Self()) {
 					t.Errorf("received %q from %v, want %q", p.Buf, p.From, want)
 				}
 			case <-time.After(time.Second):
@@ -74,23 +74,23 @@ func TestPackets(t *testing.T) {
 
 		// After a departure the stream is closed, and the next packet opens another
 		// without delay.
-		a.forsake(b.seam.Self())
+		a.forsake(b.over.Self())
 		time.Sleep(time.Millisecond)
-		if open := a.seam.Connections(); open != 0 {
+		if open := a.over.Connections(); open != 0 {
 			t.Errorf("%d connections are kept to a departed peer", open)
 		}
 		a.WriteToAddress(pingOf(a, 7), to)
 		receive(7)
 
 		// A peer that cannot be reached costs no time and gives no error.
-		n.Cut(a.seam.Self(), b.seam.Self())
+		n.Cut(a.over.Self(), b.over.Self())
 		began := time.Now()
 		for range 10 * packetQueue {
 			if _, err := a.WriteToAddress(make([]byte, maxPacket), to); err != nil {
 				t.Fatal(err)
 			}
 		}
-		for _, nobody := range []seam.PeerID{"", "nobody", a.seam.Self()} {
+		for _, nobody := range []transport.PeerID{"", "nobody", a.over.Self()} {
 			if _, err := a.WriteToAddress([]byte("x"), addressOf(nobody)); err != nil {
 				t.Errorf("to %q: %v", nobody, err)
 			}
@@ -98,7 +98,7 @@ func TestPackets(t *testing.T) {
 		if took := time.Since(began); took != 0 {
 			t.Errorf("writing took %v", took)
 		}
-		a.forsake(b.seam.Self())
+		a.forsake(b.over.Self())
 		time.Sleep(time.Minute / 2)
 		n.HealAll()
 		for len(b.in.packets) > 0 {
@@ -116,8 +116,8 @@ func TestPackets(t *testing.T) {
 		a.mu.Lock()
 		senders, streams := len(a.senders), len(a.streams)
 		a.mu.Unlock()
-		if senders != 0 || streams != 0 || a.seam.Connections() != 0 {
-			t.Errorf("idle, there are still %d senders, %d streams, %d connections", senders, streams, a.seam.Connections())
+		if senders != 0 || streams != 0 || a.over.Connections() != 0 {
+			t.Errorf("idle, there are still %d senders, %d streams, %d connections", senders, streams, a.over.Connections())
 		}
 	})
 }
@@ -126,7 +126,7 @@ func TestShutdownSendsWhatIsQueued(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		_, c := carriers(t, "a", "b")
 		a, b := c[0], c[1]
-		a.WriteToAddress(pingOf(a, 9), addressOf(b.seam.Self()))
+		a.WriteToAddress(pingOf(a, 9), addressOf(b.over.Self()))
 		stop := make(chan struct{})
 		go func() {
 			defer close(stop)
@@ -137,10 +137,10 @@ func TestShutdownSendsWhatIsQueued(t *testing.T) {
 		}()
 		a.Shutdown()
 		<-stop
-		if _, err := a.WriteToAddress([]byte("late"), addressOf(b.seam.Self())); err == nil {
+		if _, err := a.WriteToAddress([]byte("late"), addressOf(b.over.Self())); err == nil {
 			t.Error("a packet was taken after the shutdown")
 		}
-		if _, err := a.DialAddressTimeout(addressOf(b.seam.Self()), time.Second); err == nil {
+		if _, err := a.DialAddressTimeout(addressOf(b.over.Self()), time.Second); err == nil {
 			t.Error("dialled after the shutdown")
 		}
 		a.closing = make(chan struct{}) // for the second one, in the cleanup
@@ -154,7 +154,7 @@ func TestInboundStreams(t *testing.T) {
 		a, b := c[0], c[1]
 		ends := func(name string, within time.Duration, bytes ...byte) {
 			t.Helper()
-			s, err := a.seam.Open(t.Context(), b.seam.Self(), seam.ProtocolSwim, testRun)
+			s, err := a.over.Open(t.Context(), b.over.Self(), transport.ProtocolSwim, testRun)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -183,14 +183,14 @@ func TestOnePacketStreamPerPeer(t *testing.T) {
 		_, c := carriers(t, "a", "b")
 		a, b := c[0], c[1]
 		for range 5 {
-			s, err := a.open(b.seam.Self(), kindPackets, time.Second)
+			s, err := a.open(b.over.Self(), kindPackets, time.Second)
 			if err != nil {
 				t.Fatal(err)
 			}
 			defer a.drop(s)
 		}
 		for range 2 * maxSyncs {
-			s, err := a.open(b.seam.Self(), kindSync, time.Second)
+			s, err := a.open(b.over.Self(), kindSync, time.Second)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -6,11 +6,11 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/seed-97356399/murmuration/peer/seam"
+	"github.com/seed-97356399/murmuration/peer/transport"
 )
 
 // presence tells for which share of so many seconds a peer is a member for all of some.
-func presence(victim seam.PeerID, members []*member, seconds int, each func()) float64 {
+func presence(victim transport.PeerID, members []*member, seconds int, each func()) float64 {
 	const looks = 100
 	seen := 0
 	for range seconds {
@@ -29,7 +29,7 @@ func presence(victim seam.PeerID, members []*member, seconds int, each func()) f
 	return float64(seen) / float64(seconds*looks)
 }
 
-func (m *member) lists(peer seam.PeerID) bool {
+func (m *member) lists(peer transport.PeerID) bool {
 	for _, r := range m.Members() {
 		if r.Peer == peer {
 			return true
@@ -49,7 +49,7 @@ func TestAttackForgedDeath2To32(t *testing.T) {
 				members := cluster(t, n, 5)
 				within(t, gossipMissed, members, "joined", count(5))
 				victim, honest := members[2], members[:4]
-				liar := seam.Transport(members[4].wire)
+				liar := transport.Transport(members[4].wire)
 				if !isMember {
 					wire, err := n.Transport("mallory")
 					if err != nil {
@@ -140,7 +140,7 @@ func TestALongLifeAndTheNext(t *testing.T) {
 		highest, _ := m.book.highest(id)
 		m.announce(t, highest+1, 7)
 		all := append(members[:3:3], m)
-		within(t, 2*time.Second, all, "the new life is seen", func(records []seam.Record) bool {
+		within(t, 2*time.Second, all, "the new life is seen", func(records []transport.Record) bool {
 			for _, r := range records {
 				if r.Peer == id {
 					return r.Incarnation == highest+1 && r.Steps == 7 && len(records) == 4

@@ -17,7 +17,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/seed-97356399/murmuration/peer/memnet"
-	"github.com/seed-97356399/murmuration/peer/seam"
+	"github.com/seed-97356399/murmuration/peer/transport"
 )
 
 // kept is for how long package p2pnet keeps a connection that carries nothing.
@@ -27,15 +27,15 @@ const kept = 90 * time.Second
 type meter struct {
 	*memnet.Transport
 	mu   sync.Mutex
-	last map[seam.PeerID]time.Time
-	open map[seam.PeerID]int
+	last map[transport.PeerID]time.Time
+	open map[transport.PeerID]int
 }
 
 func newMeter(t *memnet.Transport) *meter {
-	return &meter{Transport: t, last: make(map[seam.PeerID]time.Time), open: make(map[seam.PeerID]int)}
+	return &meter{Transport: t, last: make(map[transport.PeerID]time.Time), open: make(map[transport.PeerID]int)}
 }
 
-func (m *meter) count(peer seam.PeerID, by int) {
+func (m *meter) count(peer transport.PeerID, by int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.last[peer] = time.Now()
@@ -54,7 +54,7 @@ func (m *meter) connections() (n int) {
 	return n
 }
 
-func (m *meter) Open(ctx context.Context, peer seam.PeerID, protocol seam.Protocol, run string) (seam.Stream, error) {
+func (m *meter) Open(ctx context.Context, peer transport.PeerID, protocol transport.Protocol, run string) (transport.Stream, error) {
 	s, err := m.Transport.Open(ctx, peer, protocol, run)
 	if err != nil {
 		return nil, err
@@ -62,17 +62,17 @@ func (m *meter) Open(ctx context.Context, peer seam.PeerID, protocol seam.Protoc
 	return m.wrap(s), nil
 }
 
-func (m *meter) Handle(protocol seam.Protocol, run string, handler seam.Handler) (func(), error) {
-	return m.Transport.Handle(protocol, run, func(s seam.Stream) { handler(m.wrap(s)) })
+func (m *meter) Handle(protocol transport.Protocol, run string, handler transport.Handler) (func(), error) {
+	return m.Transport.Handle(protocol, run, func(s transport.Stream) { handler(m.wrap(s)) })
 }
 
-func (m *meter) wrap(s seam.Stream) seam.Stream {
+func (m *meter) wrap(s transport.Stream) transport.Stream {
 	m.count(s.Remote(), 1)
 	return &metered{Stream: s, over: sync.OnceFunc(func() { m.count(s.Remote(), -1) })}
 }
 
 type metered struct {
-	seam.Stream
+	transport.Stream
 	over func()
 }
 
@@ -215,7 +215,7 @@ func TestFlockMovesWhileItRuns(t *testing.T) {
 // deaf is a transport whose datagrams a firewall drops.
 type deaf struct{ *meter }
 
-func (deaf) SendPacket(seam.PeerID, string, []byte) error { return nil }
+func (deaf) SendPacket(transport.PeerID, string, []byte) error { return nil }
 
 // TestDatagramsThatAreDropped: who gets no answer takes streams, for what it has sent
 // already too, and nobody is believed dead meanwhile.
@@ -228,7 +228,7 @@ func TestDatagramsThatAreDropped(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			var over seam.Transport = newMeter(wire)
+			var over transport.Transport = newMeter(wire)
 			if i%2 == 1 {
 				over = deaf{newMeter(wire)}
 			}
@@ -290,10 +290,10 @@ func TestKeysKeepStrangersOut(t *testing.T) {
 }
 
 // streamsOnly is a transport that has no packets.
-type streamsOnly struct{ seam.Transport }
+type streamsOnly struct{ transport.Transport }
 
-func (streamsOnly) HandlePackets(string, func(seam.PeerID, []byte)) (stop func(), err error) {
-	return nil, seam.ErrNoPackets
+func (streamsOnly) HandlePackets(string, func(transport.PeerID, []byte)) (stop func(), err error) {
+	return nil, transport.ErrNoPackets
 }
 
 func TestConfigOfKeysAndCarrier(t *testing.T) {
@@ -302,7 +302,7 @@ func TestConfigOfKeysAndCarrier(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer wire.Close()
-	if _, err := New(Config{Transport: streamsOnly{wire}, Run: testRun, Carrier: Datagrams}); !errors.Is(err, seam.ErrNoPackets) {
+	if _, err := New(Config{Transport: streamsOnly{wire}, Run: testRun, Carrier: Datagrams}); !errors.Is(err, transport.ErrNoPackets) {
 		t.Errorf("datagrams over a transport that has none: %v", err)
 	}
 	if _, err := New(Config{Transport: wire, Run: testRun, Carrier: 9}); err == nil {

@@ -6,7 +6,7 @@
 //	exchange  two processes average a model, beside moving the same bytes
 //	step      a gradient step of each model, beside gonum
 //
-// Kernels, codecs and the copy of a model that a newcomer makes are go test's benchmarks: make bench.
+// Kernels, codecs and the copy of a model that a joiner makes are go test's benchmarks: make bench.
 //
 // Limits: everything is on one machine, so networks are loopback; only Linux tells
 // processor time, peak memory and congestion control.

@@ -25,7 +25,7 @@ import (
 	"github.com/seed-97356399/murmuration/peer/description"
 	"github.com/seed-97356399/murmuration/peer/optim"
 	"github.com/seed-97356399/murmuration/peer/p2pnet"
-	"github.com/seed-97356399/murmuration/peer/seam"
+	"github.com/seed-97356399/murmuration/peer/transport"
 )
 
 // service makes peers for trainers.
@@ -221,7 +221,7 @@ func (t *trainer) config(ctx context.Context, hello bridge.Hello) (peer.Config, 
 		},
 	}
 	config.Network.Control = control.Config{
-		Operator: seam.PeerID(t.Operator), Name: t.PeerName(), Digests: t.DigestEvery(),
+		Operator: transport.PeerID(t.Operator), Name: t.PeerName(), Digests: t.DigestEvery(),
 	}
 	if t.Final == settings.FinalMerge {
 		config.Training.Exchange.Final = &merge.Config{Deadline: t.FinalWait}

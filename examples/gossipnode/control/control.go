@@ -22,7 +22,7 @@ import (
 	"github.com/seed-97356399/murmuration/peer/control"
 	"github.com/seed-97356399/murmuration/peer/optim"
 	"github.com/seed-97356399/murmuration/peer/p2pnet"
-	"github.com/seed-97356399/murmuration/peer/seam"
+	"github.com/seed-97356399/murmuration/peer/transport"
 )
 
 // controlTimeout is how long control tries to reach a member, unless --timeout says
@@ -256,7 +256,7 @@ func wordOf(c control.Command) standingWord {
 	return w
 }
 
-func (s *controlSettings) print(action string, member seam.PeerID, standing []control.Command, out io.Writer) error {
+func (s *controlSettings) print(action string, member transport.PeerID, standing []control.Command, out io.Writer) error {
 	if s.JSON {
 		r := controlResult{Action: action, Run: s.Run, Peer: string(member), Standing: []standingWord{}}
 		for _, c := range standing {

@@ -11,8 +11,8 @@ import (
 	"github.com/seed-97356399/murmuration/examples/gossipnode/result"
 	"github.com/seed-97356399/murmuration/peer"
 	"github.com/seed-97356399/murmuration/peer/control"
-	"github.com/seed-97356399/murmuration/peer/seam"
 	"github.com/seed-97356399/murmuration/peer/stats"
+	"github.com/seed-97356399/murmuration/peer/transport"
 )
 
 const (
@@ -89,7 +89,7 @@ func NewBoard(p Peer, about About, accuracy *Accuracy, rule Ruler, log *zap.Logg
 	about.Controls = rule != nil
 	b := &Board{
 		peer: p, about: about, accuracy: accuracy, began: time.Now(), look: make(chan struct{}, 1), stop: make(chan struct{}),
-		pulses: pulses{self: seam.PeerID(about.Self), new: make(map[pair]pulse), met: make(map[pair]heard)},
+		pulses: pulses{self: transport.PeerID(about.Self), new: make(map[pair]pulse), met: make(map[pair]heard)},
 	}
 	b.ruling = ruling{rule: rule, busy: make(chan struct{}, 1), taken: b.lookNow, log: log}
 	return b
@@ -221,7 +221,7 @@ func (b *Board) Exchanged(x peer.Exchanged) {
 		b.failed(x.Partner, x.Err)
 		return
 	}
-	self := seam.PeerID(b.about.Self)
+	self := transport.PeerID(b.about.Self)
 	p := pair{self, x.Partner}
 	if x.Inbound {
 		p = pair{x.Partner, self}
@@ -232,14 +232,14 @@ func (b *Board) Exchanged(x peer.Exchanged) {
 }
 
 // failed takes an exchange of this peer's own that broke off.
-func (b *Board) failed(partner seam.PeerID, err error) {
+func (b *Board) failed(partner transport.PeerID, err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.hub.tell("events", []happening{b.news.add("failed", partner, "an exchange broke off; others are asked", err)})
 }
 
 // Quarantined takes that this peer keeps a partner away.
-func (b *Board) Quarantined(partner seam.PeerID, term time.Duration, offence error) {
+func (b *Board) Quarantined(partner transport.PeerID, term time.Duration, offence error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.hub.tell("events", []happening{b.news.add("quarantined", partner, fmt.Sprintf("broke the rules, and is kept away for %s", term.Round(time.Second)), offence)})

@@ -5,7 +5,7 @@ import (
 
 	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
 	"github.com/seed-97356399/murmuration/peer/control"
-	"github.com/seed-97356399/murmuration/peer/seam"
+	"github.com/seed-97356399/murmuration/peer/transport"
 )
 
 // happening is something that people like to know.
@@ -21,12 +21,12 @@ type happening struct {
 // news are the latest events. Its owner locks it.
 type news struct {
 	kept   []happening
-	known  map[seam.PeerID]control.State
+	known  map[transport.PeerID]control.State
 	paused bool
 }
 
 // add notes an event.
-func (n *news) add(kind string, id seam.PeerID, text string, detail ...error) happening {
+func (n *news) add(kind string, id transport.PeerID, text string, detail ...error) happening {
 	h := happening{At: time.Now().UnixMilli(), Kind: kind, Peer: string(id), Text: text}
 	for _, err := range detail {
 		h.Detail = cli.Cut(cli.Printable(err.Error()), maxDetail)
@@ -37,7 +37,7 @@ func (n *news) add(kind string, id seam.PeerID, text string, detail ...error) ha
 
 // notice finds what is otherwise than at the last look.
 func (n *news) notice(v *view) (changes []happening) {
-	known := make(map[seam.PeerID]control.State, len(v.members))
+	known := make(map[transport.PeerID]control.State, len(v.members))
 	for _, m := range v.members {
 		known[m.ID] = m.State
 		was, here := n.known[m.ID]

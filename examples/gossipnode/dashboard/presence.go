@@ -5,8 +5,8 @@ import (
 	"time"
 
 	"github.com/seed-97356399/murmuration/peer/control"
-	"github.com/seed-97356399/murmuration/peer/seam"
 	"github.com/seed-97356399/murmuration/peer/stats"
+	"github.com/seed-97356399/murmuration/peer/transport"
 )
 
 const (
@@ -53,7 +53,7 @@ type losses []member
 // meanwhile: others may have left between two looks. It forgets who is back, under its id or
 // its name.
 func (l *losses) notice(before, now view) {
-	here := func(id seam.PeerID) bool {
+	here := func(id transport.PeerID) bool {
 		return slices.ContainsFunc(now.members, func(m control.Member) bool { return m.ID == id })
 	}
 	more := now.Lost - before.Lost

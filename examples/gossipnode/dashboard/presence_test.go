@@ -11,7 +11,7 @@ import (
 	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/result"
 	"github.com/seed-97356399/murmuration/peer/control"
-	"github.com/seed-97356399/murmuration/peer/seam"
+	"github.com/seed-97356399/murmuration/peer/transport"
 	"github.com/seed-97356399/murmuration/topology"
 )
 
@@ -92,9 +92,9 @@ func TestGoneStay(t *testing.T) {
 	}
 	var many losses
 	for i := range 3 * maxLost {
-		many.notice(view{Members: []member{{Member: control.Member{ID: seam.PeerID(fmt.Sprint(i))}}}}, view{Lost: 1})
+		many.notice(view{Members: []member{{Member: control.Member{ID: transport.PeerID(fmt.Sprint(i))}}}}, view{Lost: 1})
 	}
-	if len(many) != maxLost || many[0].ID != seam.PeerID(fmt.Sprint(2*maxLost)) {
+	if len(many) != maxLost || many[0].ID != transport.PeerID(fmt.Sprint(2*maxLost)) {
 		t.Errorf("%d that have gone are kept", len(many))
 	}
 }
@@ -106,7 +106,7 @@ func TestStaleValuesFade(t *testing.T) {
 	c.stats.FlockSteps = 1000
 	c.members = append(c.members, control.Member{ID: "d", Role: topology.Passive, State: control.Training, Steps: 1})
 	now := time.Now()
-	c.told = map[seam.PeerID]control.Digest{
+	c.told = map[transport.PeerID]control.Digest{
 		"a": {Loss: 0.5, FlockSteps: 1000, Exchanges: 1, ConsensusDistance: 1, Samples: 10, Heard: now},
 		"b": {Loss: 2.87, FlockSteps: 30, Exchanges: 1, ConsensusDistance: 9, Samples: 10, Heard: now.Add(-2 * time.Second)},
 		"c": {Loss: 0.7, FlockSteps: 950, Exchanges: 1, ConsensusDistance: 2, Samples: 10, Heard: now.Add(-9 * time.Second)},

@@ -5,11 +5,11 @@ import (
 	"slices"
 	"time"
 
-	"github.com/seed-97356399/murmuration/peer/seam"
+	"github.com/seed-97356399/murmuration/peer/transport"
 )
 
 // pair is who began exchanges, and with whom.
-type pair struct{ from, to seam.PeerID }
+type pair struct{ from, to transport.PeerID }
 
 // pulse is exchanges of a pair that the page lights a link up for.
 type pulse struct {
@@ -29,7 +29,7 @@ type heard struct {
 
 // pulses gathers exchanges for the page, between whomever. Its owner locks it.
 type pulses struct {
-	self seam.PeerID
+	self transport.PeerID
 	new  map[pair]pulse // since the page was last told
 	met  map[pair]heard // exchanges of others, as last told
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
 	"github.com/seed-97356399/murmuration/peer"
 	"github.com/seed-97356399/murmuration/peer/control"
-	"github.com/seed-97356399/murmuration/peer/seam"
+	"github.com/seed-97356399/murmuration/peer/transport"
 )
 
 // TestStream shows what those who watch are told: everything first, then what
@@ -87,7 +87,7 @@ func TestBoardHearsOthers(t *testing.T) {
 	p := newCalm()
 	b := calmBoard(p, nil)
 	tell := func(exchanges uint64, after time.Duration) {
-		p.told = map[seam.PeerID]control.Digest{"b": {Heard: b.began.Add(after), Partners: []control.Met{{Partner: "c", Exchanges: exchanges}, {Partner: "a", Exchanges: exchanges}}}}
+		p.told = map[transport.PeerID]control.Digest{"b": {Heard: b.began.Add(after), Partners: []control.Met{{Partner: "c", Exchanges: exchanges}, {Partner: "a", Exchanges: exchanges}}}}
 		b.tick()
 	}
 	tell(5, 0)
@@ -104,7 +104,7 @@ func TestBoardHearsOthers(t *testing.T) {
 		t.Errorf("a new life counts as %v", got)
 	}
 	for i := range 2 * maxPulses {
-		b.Exchanged(peer.Exchanged{Partner: seam.PeerID(rune('A' + i))})
+		b.Exchanged(peer.Exchanged{Partner: transport.PeerID(rune('A' + i))})
 	}
 	if len(b.pulses.new) > maxPulses {
 		t.Errorf("%d pairs are told of", len(b.pulses.new))

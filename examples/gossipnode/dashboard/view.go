@@ -11,8 +11,8 @@ import (
 	"github.com/seed-97356399/murmuration/examples/gossipnode/result"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/watch"
 	"github.com/seed-97356399/murmuration/peer/control"
-	"github.com/seed-97356399/murmuration/peer/seam"
 	"github.com/seed-97356399/murmuration/peer/stats"
+	"github.com/seed-97356399/murmuration/peer/transport"
 	"github.com/seed-97356399/murmuration/topology"
 )
 
@@ -121,7 +121,7 @@ func (v *view) with(before view) *view {
 
 // arrange puts the members into the ring's order, with the links between them.
 func (v *view) arrange(s stats.Peer, about About) {
-	links := make(map[seam.PeerID]stats.Link, len(s.Exchanges.Links))
+	links := make(map[transport.PeerID]stats.Link, len(s.Exchanges.Links))
 	for _, l := range s.Exchanges.Links {
 		links[l.Partner] = l
 	}

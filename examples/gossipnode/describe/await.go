@@ -22,7 +22,7 @@ import (
 	"github.com/seed-97356399/murmuration/peer/checkpoint"
 	"github.com/seed-97356399/murmuration/peer/description"
 	"github.com/seed-97356399/murmuration/peer/p2pnet"
-	"github.com/seed-97356399/murmuration/peer/seam"
+	"github.com/seed-97356399/murmuration/peer/transport"
 )
 
 // A peer that was started before the one which it is to join knows nothing of the run but the
@@ -52,7 +52,7 @@ const (
 )
 
 // rankOf is that of a process with these settings.
-func rankOf(s settings.Settings, from cli.Origins, self seam.PeerID) (rank uint64) {
+func rankOf(s settings.Settings, from cli.Origins, self transport.PeerID) (rank uint64) {
 	for _, f := range fields() {
 		if !f.local && len(chosen(from, f.flags)) > 0 {
 			rank++
@@ -73,13 +73,13 @@ type answer struct {
 }
 
 // ask asks all addresses to join at once what the run is, until one says so.
-func ask(ctx context.Context, admission peer.Admission, transport seam.Transport, s settings.Settings, log *zap.Logger) (answers []answer) {
+func ask(ctx context.Context, admission peer.Admission, tr transport.Transport, s settings.Settings, log *zap.Logger) (answers []answer) {
 	ctx, cancel := context.WithTimeout(ctx, askPatience)
 	defer cancel()
 	said := make(chan answer, len(s.Join))
 	for _, address := range s.Join {
 		go func() {
-			found, err := admission.Inquire(ctx, transport, address, s.Run, [32]byte{})
+			found, err := admission.Inquire(ctx, tr, address, s.Run, [32]byte{})
 			said <- answer{address, found, err}
 		}()
 	}
@@ -98,8 +98,8 @@ func ask(ctx context.Context, admission peer.Admission, transport seam.Transport
 // told is what a member has said that the run is. Refused: one that answers will not have this peer.
 func told(answers []answer, s settings.Settings, log *zap.Logger) (found peer.Inquiry, refused bool, err error) {
 	for _, a := range answers {
-		_, refuses := errors.AsType[*seam.RefusedError](a.err)
-		refused = refused || refuses || errors.Is(a.err, seam.ErrTwin)
+		_, refuses := errors.AsType[*transport.RefusedError](a.err)
+		refused = refused || refuses || errors.Is(a.err, transport.ErrTwin)
 		signer := string(a.found.Signer)
 		switch {
 		case len(a.found.Description.Fields) == 0:
@@ -117,7 +117,7 @@ func told(answers []answer, s settings.Settings, log *zap.Logger) (found peer.In
 
 // waiting is a process that waits for somebody who says what the run is.
 type waiting struct {
-	id   seam.PeerID
+	id   transport.PeerID
 	rank uint64
 	word atomic.Uint64 // what it tells others
 }
@@ -134,7 +134,7 @@ func (w *waiting) after(answers []answer) (begins bool) {
 	}
 	for _, a := range answers {
 		switch {
-		case a.found.Peer == w.id || errors.Is(a.err, seam.ErrSelf) || strings.HasSuffix(a.address, "/p2p/"+string(w.id)):
+		case a.found.Peer == w.id || errors.Is(a.err, transport.ErrSelf) || strings.HasSuffix(a.address, "/p2p/"+string(w.id)):
 		case a.found.Awaits > 0:
 			depth = min(depth, a.found.Awaits&(1<<depthBits-1))
 			highest = max(highest, a.found.Awaits>>depthBits)
@@ -158,30 +158,30 @@ func Await(ctx context.Context, s *settings.Settings, from cli.Origins, log *zap
 		return nil, cli.Config(err)
 	}
 	s.Identity = key
-	transport, err := p2pnet.New(p2pnet.Config{Identity: key, Listen: s.Listen, Known: s.KnownPeers(), Log: log})
+	tr, err := p2pnet.New(p2pnet.Config{Identity: key, Listen: s.Listen, Known: s.KnownPeers(), Log: log})
 	if err != nil {
 		return nil, cli.ConfigOf(err, settings.Unusable...)
 	}
-	defer func() { err = errors.Join(err, transport.Close()) }()
-	return await(ctx, transport, s, from, log, say)
+	defer func() { err = errors.Join(err, tr.Close()) }()
+	return await(ctx, tr, s, from, log, say)
 }
 
 // await is Await by a transport.
-func await(ctx context.Context, transport seam.Transport, s *settings.Settings, from cli.Origins, log *zap.Logger, say func(string)) (taken []string, err error) {
+func await(ctx context.Context, tr transport.Transport, s *settings.Settings, from cli.Origins, log *zap.Logger, say func(string)) (taken []string, err error) {
 	admission, err := s.Admission(log)
 	if err != nil {
 		return nil, cli.Config(err)
 	}
-	w := &waiting{id: transport.Self(), rank: rankOf(*s, from, transport.Self())}
+	w := &waiting{id: tr.Self(), rank: rankOf(*s, from, tr.Self())}
 	w.tell(0, w.rank)
-	stop, err := admission.Await(transport, s.Run, w.word.Load)
+	stop, err := admission.Await(tr, s.Run, w.word.Load)
 	if err != nil {
 		return nil, cli.Config(err)
 	}
 	defer stop()
 	began, said, refusals := time.Now(), time.Now(), 0
 	for {
-		answers := ask(ctx, admission, transport, *s, log)
+		answers := ask(ctx, admission, tr, *s, log)
 		found, refused, err := told(answers, *s, log)
 		if err != nil || ctx.Err() != nil {
 			return nil, cmp.Or(err, context.Cause(ctx))
@@ -219,8 +219,8 @@ func await(ctx context.Context, transport seam.Transport, s *settings.Settings, 
 // no use.
 func silent(answers []answer) bool {
 	return slices.ContainsFunc(answers, func(a answer) bool {
-		refused, ok := errors.AsType[*seam.RefusedError](a.err)
-		return a.err == nil || ok && refused.Why != seam.ErrUnknownRun
+		refused, ok := errors.AsType[*transport.RefusedError](a.err)
+		return a.err == nil || ok && refused.Why != transport.ErrUnknownRun
 	})
 }
 

@@ -17,7 +17,7 @@ import (
 	"github.com/seed-97356399/murmuration/peer"
 	"github.com/seed-97356399/murmuration/peer/description"
 	"github.com/seed-97356399/murmuration/peer/memnet"
-	"github.com/seed-97356399/murmuration/peer/seam"
+	"github.com/seed-97356399/murmuration/peer/transport"
 	"github.com/seed-97356399/murmuration/tensor"
 )
 
@@ -31,7 +31,7 @@ type process struct {
 
 	from    cli.Origins
 	s       settings.Settings
-	self    seam.PeerID
+	self    transport.PeerID
 	began   time.Duration // its first step, from the start of the world; 0 if there was none
 	anew    int
 	members int
@@ -40,14 +40,14 @@ type process struct {
 }
 
 // idOf is the id of a process.
-func idOf(t *testing.T, network *memnet.Network, name string) seam.PeerID {
+func idOf(t *testing.T, network *memnet.Network, name string) transport.PeerID {
 	t.Helper()
-	transport, err := network.Transport(name)
+	tr, err := network.Transport(name)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer transport.Close()
-	return transport.Self()
+	defer tr.Close()
+	return tr.Self()
 }
 
 // live runs the processes of a world for some time.
@@ -76,10 +76,10 @@ func live(t *testing.T, seed uint64, bound time.Duration, all ...*process) {
 func (p *process) live(ctx context.Context, network *memnet.Network, start time.Time) {
 	time.Sleep(p.delay)
 	if len(p.s.Join) > 0 {
-		transport, err := network.Transport(p.name)
+		tr, err := network.Transport(p.name)
 		if err == nil {
-			_, err = await(ctx, transport, &p.s, p.from, zap.NewNop(), func(line string) { p.said = append(p.said, line) })
-			transport.Close()
+			_, err = await(ctx, tr, &p.s, p.from, zap.NewNop(), func(line string) { p.said = append(p.said, line) })
+			tr.Close()
 		}
 		if p.err = err; err != nil {
 			return
@@ -97,12 +97,12 @@ func (p *process) live(ctx context.Context, network *memnet.Network, start time.
 
 // train takes part until ctx ends.
 func (p *process) train(ctx context.Context, network *memnet.Network, start time.Time) error {
-	transport, err := network.Transport(p.name)
+	tr, err := network.Transport(p.name)
 	if err != nil {
 		return err
 	}
-	defer transport.Close()
-	membership, err := network.Membership(transport, p.s.Run)
+	defer tr.Close()
+	membership, err := network.Membership(tr, p.s.Run)
 	if err != nil {
 		return err
 	}
@@ -114,7 +114,7 @@ func (p *process) train(ctx context.Context, network *memnet.Network, start time
 		Run:      p.s.Run,
 		Params:   tensor.NewParams(layout),
 		Join:     p.s.Join,
-		Network:  peer.Network{Description: Of(p.s, nil).Fields, Transport: transport, Membership: membership},
+		Network:  peer.Network{Description: Of(p.s, nil).Fields, Transport: tr, Membership: membership},
 		Training: peer.Training{Checkpoint: peer.Checkpoint{}.Describing(p.s.Described)},
 	})
 	if err != nil {

@@ -17,7 +17,7 @@ import (
 	"github.com/seed-97356399/murmuration/examples/zoo/dataset"
 	"github.com/seed-97356399/murmuration/peer"
 	"github.com/seed-97356399/murmuration/peer/description"
-	"github.com/seed-97356399/murmuration/peer/seam"
+	"github.com/seed-97356399/murmuration/peer/transport"
 )
 
 // heldOut is the field of the data that models are evaluated on, which tells data sets of one
@@ -56,12 +56,12 @@ var sizes = []string{"dataset", "model", "layers", "width", "heads", "context", 
 // no member answers, or none says what the run is, the settings stay as they are. What was
 // taken over is returned, in the words of flags.
 func Join(ctx context.Context, s *settings.Settings, from cli.Origins, log *zap.Logger) (taken []string, err error) {
-	_, transport, err := s.Outside(log)
+	_, tr, err := s.Outside(log)
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, transport.Close()) }()
-	taken, differences, err := Compare(ctx, transport, s, from, log)
+	defer func() { err = errors.Join(err, tr.Close()) }()
+	taken, differences, err := Compare(ctx, tr, s, from, log)
 	if err != nil {
 		return taken, err
 	}
@@ -69,12 +69,12 @@ func Join(ctx context.Context, s *settings.Settings, from cli.Origins, log *zap.
 }
 
 // Compare is Join that asks by a transport, and returns the differences.
-func Compare(ctx context.Context, transport seam.Transport, s *settings.Settings, from cli.Origins, log *zap.Logger) (taken []string, differences []description.Difference, err error) {
+func Compare(ctx context.Context, tr transport.Transport, s *settings.Settings, from cli.Origins, log *zap.Logger) (taken []string, differences []description.Difference, err error) {
 	admission, err := s.Admission(log)
 	if err != nil {
 		return nil, nil, cli.Config(err)
 	}
-	found, _, err := told(ask(ctx, admission, transport, *s, log), *s, log)
+	found, _, err := told(ask(ctx, admission, tr, *s, log), *s, log)
 	if err != nil || len(found.Description.Fields) == 0 {
 		return nil, nil, err
 	}

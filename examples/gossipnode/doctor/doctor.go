@@ -107,17 +107,17 @@ func examine(ctx context.Context, s settings.Settings, from cli.Origins) []diagn
 		return append(found, healthy("key", "cannot look at the identities that are known: %v", err).fail("make room, and let this user read "+s.KnownPeers()))
 	}
 	defer remove()
-	transport, ports := checkPorts(s, key, known)
+	tr, ports := checkPorts(s, key, known)
 	found = append(found, ports...)
-	if transport == nil {
+	if tr == nil {
 		return append(found, healthy("join", "not tried: there is nothing to dial from").warn("mend what fails above, and run doctor again"))
 	}
-	defer transport.Close()
-	if announced := transport.Addresses(); len(announced) > 0 {
+	defer tr.Close()
+	if announced := tr.Addresses(); len(announced) > 0 {
 		found = append(found, checkAddresses(s, announced))
 	}
 	found = append(found, checkClock(time.Now()))
-	return append(found, checkJoin(ctx, s, from, transport)...)
+	return append(found, checkJoin(ctx, s, from, tr)...)
 }
 
 // errUnhealthy: something failed, as the lines above say.

@@ -19,7 +19,7 @@ import (
 	"github.com/seed-97356399/murmuration/examples/zoo/nets"
 	"github.com/seed-97356399/murmuration/peer"
 	"github.com/seed-97356399/murmuration/peer/p2pnet"
-	"github.com/seed-97356399/murmuration/peer/seam"
+	"github.com/seed-97356399/murmuration/peer/transport"
 )
 
 const (
@@ -33,16 +33,16 @@ const (
 )
 
 // checkJoin asks every address whether this peer would be let in.
-func checkJoin(ctx context.Context, s settings.Settings, from cli.Origins, transport seam.Transport) (found []diagnosis) {
+func checkJoin(ctx context.Context, s settings.Settings, from cli.Origins, tr transport.Transport) (found []diagnosis) {
 	admission, found := checkAdmission(s)
 	if len(s.Join) == 0 {
 		return append(found, healthy("join", "no address given: this peer would begin a run of its own"), checkWindow(s, usualRound, "", readSetting))
 	}
-	differences := compare(ctx, transport, &s, from)
+	differences := compare(ctx, tr, &s, from)
 	layout, known := layout(s)
 	for _, address := range s.Join {
 		within, cancel := context.WithTimeout(ctx, joinPatience)
-		answer, err := admission.Inquire(within, transport, address, s.Run, layout)
+		answer, err := admission.Inquire(within, tr, address, s.Run, layout)
 		cancel()
 		found = append(found, judge(s, address, answer, err, known)...)
 	}
@@ -51,9 +51,9 @@ func checkJoin(ctx context.Context, s settings.Settings, from cli.Origins, trans
 
 // compare asks the run to join what it is, as run does, and tells how these settings differ
 // from it. What nobody has set is set as it is there.
-func compare(ctx context.Context, transport seam.Transport, s *settings.Settings, from cli.Origins) (found []diagnosis) {
+func compare(ctx context.Context, tr transport.Transport, s *settings.Settings, from cli.Origins) (found []diagnosis) {
 	const what = "settings"
-	_, differences, err := describe.Compare(ctx, transport, s, from, zap.NewNop())
+	_, differences, err := describe.Compare(ctx, tr, s, from, zap.NewNop())
 	if err != nil {
 		return []diagnosis{healthy(what, "%v", err).fail("ask who runs the peers there")}
 	}
@@ -78,27 +78,27 @@ func judge(s settings.Settings, address string, answer peer.Inquiry, err error, 
 	found := []diagnosis{reached}
 	run := healthy("run", "%s takes part in %q", address, s.Run)
 	layout := healthy("layout", "the model there is %s, too", s.Model)
-	var refused *seam.RefusedError
+	var refused *transport.RefusedError
 	errors.As(err, &refused)
 	switch {
 	case err == nil && known:
 		found = append(found, run, layout)
 	case err == nil:
 		found = append(found, run, healthy("layout", "not compared: that of %s follows from the folder, which only run reads", s.Dataset))
-	case errors.Is(err, seam.ErrLayout):
+	case errors.Is(err, transport.ErrLayout):
 		layout.Finding = fmt.Sprintf("%s has another model than %s for %s: %s", address, s.Model, s.Dataset, refused.Detail)
 		found = append(found, run, layout.fail(settings.Remedy(err)))
 	default:
 		run.Finding = fmt.Sprintf("%s refuses: %v", address, err)
 		switch {
-		case errors.Is(err, seam.ErrUnknownRun):
+		case errors.Is(err, transport.ErrUnknownRun):
 			run.Finding = fmt.Sprintf("the process at %s takes no part in %q", address, s.Run)
 			if refused.Detail != "" {
 				run.Finding += ": " + refused.Detail
 			}
-		case errors.Is(err, seam.ErrNotAdmitted):
+		case errors.Is(err, transport.ErrNotAdmitted):
 			run.Finding = fmt.Sprintf("the peer at %s does not let this one take part: %v", address, err)
-		case errors.Is(err, seam.ErrUnknownProtocol):
+		case errors.Is(err, transport.ErrUnknownProtocol):
 			run.Finding = fmt.Sprintf("%s speaks another version", address)
 		}
 		found = append(found, run.fail(cmp.Or(settings.Remedy(err), "read the log of the peer there")))
@@ -119,10 +119,10 @@ func unanswered(s settings.Settings, address string, err error) diagnosis {
 	case errors.As(err, &wrong):
 		d.Finding = fmt.Sprintf("%s: %v", address, wrong)
 		return d.fail("ask who runs the peer for its address")
-	case errors.Is(err, seam.ErrTwin):
+	case errors.Is(err, transport.ErrTwin):
 		d.Finding = fmt.Sprintf("%s: another process has this key, and of two the later one stops", address)
 		return d.warn("unless that is this machine's own peer, " + settings.Remedy(err))
-	case errors.Is(err, seam.ErrSelf):
+	case errors.Is(err, transport.ErrSelf):
 		return healthy("join", "%s is this peer itself: run passes over it", address)
 	}
 	return d.fail(cmp.Or(settings.Remedy(err), "read the log of the process there"))

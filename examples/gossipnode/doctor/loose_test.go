@@ -15,7 +15,7 @@ import (
 	"github.com/seed-97356399/murmuration/examples/gossipnode/keys"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/settings"
 	"github.com/seed-97356399/murmuration/peer"
-	"github.com/seed-97356399/murmuration/peer/seam"
+	"github.com/seed-97356399/murmuration/peer/transport"
 )
 
 // TestLooseRunKey shows that a run's key that others can read is complained of, by run
@@ -27,7 +27,7 @@ func TestLooseRunKey(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "run.key")
 	for mode, want := range map[os.FileMode]bool{0o600: false, 0o400: false, 0o640: true, 0o604: true} {
 		_ = os.Remove(path)
-		if err := os.WriteFile(path, bytes.Repeat([]byte("k"), seam.MinRunKey), mode); err != nil {
+		if err := os.WriteFile(path, bytes.Repeat([]byte("k"), transport.MinRunKey), mode); err != nil {
 			t.Fatal(err)
 		}
 		if err := os.Chmod(path, mode); err != nil {
@@ -51,7 +51,7 @@ func TestLooseRunKey(t *testing.T) {
 func TestDoctorAsksForTheKey(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "run.key")
-	key := bytes.Repeat([]byte("k"), seam.MinRunKey)
+	key := bytes.Repeat([]byte("k"), transport.MinRunKey)
 	if err := os.WriteFile(path, key, keys.Mode); err != nil {
 		t.Fatal(err)
 	}

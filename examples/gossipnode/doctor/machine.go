@@ -52,9 +52,9 @@ func checkKey(s settings.Settings) (ed25519.PrivateKey, []diagnosis) {
 
 // checkPorts listens as run would, with a file of known identities. The transport
 // that it returns dials at least; it is nil if not even that can be done.
-func checkPorts(s settings.Settings, key ed25519.PrivateKey, known string) (transport *p2pnet.Transport, found []diagnosis) {
+func checkPorts(s settings.Settings, key ed25519.PrivateKey, known string) (tr *p2pnet.Transport, found []diagnosis) {
 	const what = "ports"
-	transport, together := p2pnet.New(p2pnet.Config{Identity: key, Listen: s.Listen, Known: known})
+	tr, together := p2pnet.New(p2pnet.Config{Identity: key, Listen: s.Listen, Known: known})
 	blamed := together == nil
 	for _, address := range s.Listen {
 		if together != nil { // which of them is it?
@@ -74,16 +74,16 @@ func checkPorts(s settings.Settings, key ed25519.PrivateKey, known string) (tran
 		found = append(found, healthy(what, "listens on %s over TCP, which is all that is used", address))
 	}
 	if together == nil {
-		return transport, found
+		return tr, found
 	}
 	if !blamed {
 		found = append(found, healthy(what, "cannot listen on all of them at once: %v", lastCause(together)).fail("give each port once with --listen"))
 	}
-	transport, err := p2pnet.New(p2pnet.Config{Identity: key, Listen: []string{}, Known: known})
+	tr, err := p2pnet.New(p2pnet.Config{Identity: key, Listen: []string{}, Known: known})
 	if err != nil {
 		return nil, append(found, healthy(what, "not even dialling works: %v", err).fail("report it with this line"))
 	}
-	return transport, found
+	return tr, found
 }
 
 // lastCause is the innermost of wrapped errors: what the system said.

@@ -37,10 +37,10 @@ type fetcher struct {
 }
 
 func newFetcher(dir string, tell func(string)) *fetcher {
-	transport := http.DefaultTransport.(*http.Transport).Clone()
-	transport.ResponseHeaderTimeout = patience
-	transport.DisableCompression = true // or a server could change the bytes
-	return &fetcher{client: &http.Client{Transport: transport, CheckRedirect: stayPrivate}, dir: dir, tell: tell, patience: patience, pause: pause}
+	tr := http.DefaultTransport.(*http.Transport).Clone()
+	tr.ResponseHeaderTimeout = patience
+	tr.DisableCompression = true // or a server could change the bytes
+	return &fetcher{client: &http.Client{Transport: tr, CheckRedirect: stayPrivate}, dir: dir, tell: tell, patience: patience, pause: pause}
 }
 
 // stayPrivate lets no server lead from HTTPS to HTTP.

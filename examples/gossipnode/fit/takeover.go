@@ -13,7 +13,7 @@ import (
 	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/settings"
 	"github.com/seed-97356399/murmuration/peer/description"
-	"github.com/seed-97356399/murmuration/peer/seam"
+	"github.com/seed-97356399/murmuration/peer/transport"
 )
 
 const (
@@ -89,21 +89,21 @@ func unlike(shared map[string]string, differences []description.Difference) erro
 
 // ask asks the addresses to join what the fit is; nobody may have said so.
 func ask(ctx context.Context, o *options, std cli.Streams) (there description.Description, err error) {
-	admission, transport, err := o.Outside(o.NewLog(std.Err))
+	admission, tr, err := o.Outside(o.NewLog(std.Err))
 	if err != nil {
 		return there, err
 	}
-	defer func() { err = errors.Join(err, transport.Close()) }()
+	defer func() { err = errors.Join(err, tr.Close()) }()
 	begun := time.Now()
 	for said := begun; ; {
 		for _, address := range o.Join {
 			patient, cancel := context.WithTimeout(ctx, askPatience)
-			found, err := admission.Inquire(patient, transport, address, o.Run, [32]byte{})
+			found, err := admission.Inquire(patient, tr, address, o.Run, [32]byte{})
 			cancel()
 			if err == nil || len(found.Description.Fields) > 0 { // one of an older build says nothing
 				return found.Description, nil
 			}
-			if errors.Is(err, seam.ErrNotAdmitted) {
+			if errors.Is(err, transport.ErrNotAdmitted) {
 				return there, settings.Remedied(err)
 			}
 		}

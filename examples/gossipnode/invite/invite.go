@@ -18,7 +18,7 @@ import (
 	"github.com/seed-97356399/murmuration/examples/gossipnode/token"
 	"github.com/seed-97356399/murmuration/peer"
 	"github.com/seed-97356399/murmuration/peer/p2pnet"
-	"github.com/seed-97356399/murmuration/peer/seam"
+	"github.com/seed-97356399/murmuration/peer/transport"
 )
 
 // patience bounds the inquiry at one address.
@@ -91,15 +91,15 @@ How long it is good the machine that joins finds out by its own clock.`,
 
 // tokenOf asks the members and makes a token of those that answer.
 func tokenOf(ctx context.Context, s settings.Settings, withKey bool) (t token.Token, err error) {
-	admission, transport, err := s.Outside(zap.NewNop())
+	admission, tr, err := s.Outside(zap.NewNop())
 	if err != nil {
 		return t, err
 	}
-	defer func() { err = errors.Join(err, transport.Close()) }()
+	defer func() { err = errors.Join(err, tr.Close()) }()
 	t.Run = s.Run
 	var faults []error
 	for _, address := range s.Join {
-		found, err := inquire(ctx, admission, transport, address, s.Run)
+		found, err := inquire(ctx, admission, tr, address, s.Run)
 		switch {
 		case err != nil:
 			faults = append(faults, err)
@@ -120,11 +120,11 @@ func tokenOf(ctx context.Context, s settings.Settings, withKey bool) (t token.To
 }
 
 // inquire asks one address. That it has another model than none is no matter.
-func inquire(ctx context.Context, admission peer.Admission, transport seam.Transport, address, run string) (peer.Inquiry, error) {
+func inquire(ctx context.Context, admission peer.Admission, tr transport.Transport, address, run string) (peer.Inquiry, error) {
 	within, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	found, err := admission.Inquire(within, transport, address, run, [32]byte{})
-	if errors.Is(err, seam.ErrLayout) {
+	found, err := admission.Inquire(within, tr, address, run, [32]byte{})
+	if errors.Is(err, transport.ErrLayout) {
 		err = nil
 	}
 	if remedy := settings.Remedy(err); remedy != "" {

@@ -18,7 +18,7 @@ import (
 	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/files"
 	"github.com/seed-97356399/murmuration/peer/p2pnet"
-	"github.com/seed-97356399/murmuration/peer/seam"
+	"github.com/seed-97356399/murmuration/peer/transport"
 )
 
 const (
@@ -97,10 +97,10 @@ func Encode(key ed25519.PrivateKey) ([]byte, error) {
 }
 
 // ID is the identity of a key, by way of a transport that listens nowhere.
-func ID(key ed25519.PrivateKey) (seam.PeerID, error) {
-	transport, err := p2pnet.New(p2pnet.Config{Identity: key, Listen: []string{}})
+func ID(key ed25519.PrivateKey) (transport.PeerID, error) {
+	tr, err := p2pnet.New(p2pnet.Config{Identity: key, Listen: []string{}})
 	if err != nil {
 		return "", err
 	}
-	return transport.Self(), transport.Close()
+	return tr.Self(), tr.Close()
 }

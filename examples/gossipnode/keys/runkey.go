@@ -12,7 +12,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
-	"github.com/seed-97356399/murmuration/peer/seam"
+	"github.com/seed-97356399/murmuration/peer/transport"
 )
 
 // runKeyBytes is how many random bytes keygen draws for the key of a run.
@@ -38,9 +38,9 @@ func ReadRun(path string, log *zap.Logger) ([]byte, error) {
 	if err != nil {
 		return nil, cli.Config(fmt.Errorf("reading the run's key %s: %w", path, err))
 	}
-	if len(key) < seam.MinRunKey || len(key) > seam.MaxRunKey {
+	if len(key) < transport.MinRunKey || len(key) > transport.MaxRunKey {
 		return nil, cli.Config(fmt.Errorf("reading the run's key: %s holds %d bytes, want %d to %d that nobody can guess: make one with gossipnode keygen --run-key",
-			path, len(key), seam.MinRunKey, seam.MaxRunKey))
+			path, len(key), transport.MinRunKey, transport.MaxRunKey))
 	}
 	return key, nil
 }

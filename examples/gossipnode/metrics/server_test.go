@@ -18,20 +18,20 @@ import (
 
 	"github.com/seed-97356399/murmuration/peer/control"
 	"github.com/seed-97356399/murmuration/peer/metrics"
-	"github.com/seed-97356399/murmuration/peer/seam"
 	"github.com/seed-97356399/murmuration/peer/stats"
+	"github.com/seed-97356399/murmuration/peer/transport"
 )
 
 // still is a peer whose numbers stay as they are.
 type still struct {
 	stats   stats.Peer
-	tallies stats.Tallies
+	tallies stats.Counters
 	members []control.Member
 	state   control.State
 }
 
 func (s still) Stats() stats.Peer         { return s.stats }
-func (s still) Tallies() stats.Tallies    { return s.tallies }
+func (s still) Counters() stats.Counters  { return s.tallies }
 func (s still) Members() []control.Member { return s.members }
 func (s still) State() control.State      { return s.state }
 
@@ -44,7 +44,7 @@ func busyPeer() still {
 		stats: stats.Peer{Self: "self", Name: "build \"1\"", Role: "active", Joined: true, Steps: 12, Loss: 0.5, Members: 3, Exchanges: stats.Exchanges{
 			Initiated: 4, Served: 5, BytesSent: 6, Blocked: waits,
 		}},
-		tallies: stats.Tallies{
+		tallies: stats.Counters{
 			Samples: 384, Refused: map[string]uint64{"busy": 2}, Declined: map[string]uint64{"role": 1}, Failed: map[string]uint64{"cut": 1},
 			TransportRefused: map[string]uint64{"gave way": 4}, MembershipRefused: map[string]uint64{"malformed": 5},
 			Dropped: map[string]uint64{"time": 3}, Traffic: map[string]stats.Traffic{"lattice6+4": {Sent: 6, Received: 9}, "none": {Sent: 1}},
@@ -56,9 +56,9 @@ func busyPeer() still {
 	s.tallies.Age.Counts[0], s.tallies.Age.Counts[2], s.tallies.Age.Sum = 3, 1, 2
 	for range stats.MaxLinks {
 		id := "partner-" + string(rune('a'+len(s.stats.Exchanges.Links)))
-		s.stats.Exchanges.Links = append(s.stats.Exchanges.Links, stats.Link{Partner: seam.PeerID(id), Codec: "lattice6+4", Rate: 7, Round: time.Second})
+		s.stats.Exchanges.Links = append(s.stats.Exchanges.Links, stats.Link{Partner: transport.PeerID(id), Codec: "lattice6+4", Rate: 7, Round: time.Second})
 	}
-	s.stats.Exchanges.Pulls = []stats.Pull{{Partner: "partner-a", Pull: 0.25, Exchanges: 16}}
+	s.stats.Exchanges.Biases = []stats.Bias{{Partner: "partner-a", Bias: 0.25, Exchanges: 16}}
 	return s
 }
 

@@ -16,7 +16,7 @@ import (
 	"github.com/seed-97356399/murmuration/examples/gossipnode/keys"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/settings"
 	"github.com/seed-97356399/murmuration/peer/control"
-	"github.com/seed-97356399/murmuration/peer/seam"
+	"github.com/seed-97356399/murmuration/peer/transport"
 )
 
 // Operator speaks to a run as its operator.
@@ -30,16 +30,16 @@ type Operator struct {
 
 // Deliver gives commands, if there are any, to the first member that answers, and
 // tells what counts there then.
-func (o Operator) Deliver(ctx context.Context, commands []control.Command, log *zap.Logger) (member seam.PeerID, standing []control.Command, err error) {
-	admission, transport, err := settings.Settings{Network: settings.Network{Key: o.Key, RunKey: o.RunKey}}.Outside(log)
+func (o Operator) Deliver(ctx context.Context, commands []control.Command, log *zap.Logger) (member transport.PeerID, standing []control.Command, err error) {
+	admission, tr, err := settings.Settings{Network: settings.Network{Key: o.Key, RunKey: o.RunKey}}.Outside(log)
 	if err != nil {
 		return "", nil, err
 	}
-	defer func() { err = errors.Join(err, transport.Close()) }()
-	voice := control.Operator{Transport: transport, Run: o.Run, After: LastSequence(o.Key), RunKey: admission.RunKey}
+	defer func() { err = errors.Join(err, tr.Close()) }()
+	voice := control.Operator{Transport: tr, Run: o.Run, After: LastSequence(o.Key), RunKey: admission.RunKey}
 	var failed []error
 	for _, address := range o.Join {
-		if member, err = transport.Connect(ctx, address); err != nil {
+		if member, err = tr.Connect(ctx, address); err != nil {
 			failed = append(failed, err)
 			continue
 		}

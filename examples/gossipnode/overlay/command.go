@@ -123,7 +123,7 @@ func (s settings) overlay() (*topology.Overlay, error) {
 		m := &members[i]
 		m.ID = topology.PeerID(fmt.Sprintf("%d/%d", s.seed, i))
 		switch {
-		case actives == 0: // newcomers
+		case actives == 0: // joiners
 		case i < actives:
 			m.Role, m.Unreachable = topology.Active, 3*actives > 2*s.peers
 		default:

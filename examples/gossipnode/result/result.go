@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
-	"github.com/seed-97356399/murmuration/peer/seam"
+	"github.com/seed-97356399/murmuration/peer/transport"
 )
 
 // Result is what --json prints: of one peer, or of all peers of a local run. The
@@ -222,7 +222,7 @@ func linkSummary(links []LinkResult) string {
 		}
 		trip := time.Duration(l.RoundTripSeconds * float64(time.Second)).Round(10 * time.Microsecond)
 		fmt.Fprintf(&text, "%s to %s: %s, for %s/s and a round trip of %s in %s.\n",
-			seam.PeerID(l.Peer).Short(), seam.PeerID(l.Partner).Short(), l.Codec, cli.Size(uint64(l.BytesPerSecond)), trip, cli.Plural(l.Exchanges, "exchange"))
+			transport.PeerID(l.Peer).Short(), transport.PeerID(l.Partner).Short(), l.Codec, cli.Size(uint64(l.BytesPerSecond)), trip, cli.Plural(l.Exchanges, "exchange"))
 	}
 	return text.String()
 }

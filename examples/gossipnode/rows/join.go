@@ -23,7 +23,7 @@ type Joining struct {
 // Join waits for --min-peers members. The node is to be closed.
 func (j Joining) Join(ctx context.Context) (*peer.Node, error) {
 	network := j.Network
-	network.Sums.Patience = j.MinPeersWait // one may have to read far more than another
+	network.Sums.Timeout = j.MinPeersWait // one may have to read far more than another
 	if !j.Together {
 		network.Sums.AtLeast = j.MinPeers/2 + 1 // of a divided network, one side goes on
 	}

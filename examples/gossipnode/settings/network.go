@@ -19,8 +19,8 @@ import (
 	"github.com/seed-97356399/murmuration/peer/checkpoint"
 	"github.com/seed-97356399/murmuration/peer/description"
 	"github.com/seed-97356399/murmuration/peer/p2pnet"
-	"github.com/seed-97356399/murmuration/peer/seam"
 	"github.com/seed-97356399/murmuration/peer/swim"
+	"github.com/seed-97356399/murmuration/peer/transport"
 )
 
 // Network say who the peer is and whom it trains with.
@@ -87,7 +87,7 @@ func (s *Network) register(flags *pflag.FlagSet) {
 
 func (s Network) Faults() []error {
 	var faults cli.Faults
-	faults.If(len(s.Run) == 0 || len(s.Run) > seam.MaxRunName, "run", "has %d bytes: want 1 to %d", len(s.Run), seam.MaxRunName)
+	faults.If(len(s.Run) == 0 || len(s.Run) > transport.MaxRunName, "run", "has %d bytes: want 1 to %d", len(s.Run), transport.MaxRunName)
 	faults.If(s.MinPeers < 1 || s.MinPeers > MaxPeers, "min-peers", "%d: want 1 to %d", s.MinPeers, MaxPeers)
 	faults.If(s.JoinWait < 0, "join-wait", "%s: want a time that is not negative", s.JoinWait)
 	faults.If(s.MinPeersWait < 0, "min-peers-wait", "%s: want a time that is not negative", s.MinPeersWait)
@@ -199,7 +199,7 @@ const (
 	unreachableNo   = "no"
 
 	// MaxLanes is the most connections that package peer uses for one exchange.
-	MaxLanes = seam.MaxLane + 1
+	MaxLanes = transport.MaxLane + 1
 
 	CarrierAuto      = "auto"
 	carrierStreams   = "streams"
@@ -216,13 +216,13 @@ var remedies = []struct {
 	cause  error
 	remedy string
 }{
-	{seam.ErrLayout, "give --model and --dataset as they are given there; if they are, install the same build on both machines (gossipnode version): builds before 23 November 2026 lay models out otherwise, and their checkpoints are read by this one"},
-	{seam.ErrUnknownRun, "give --run as it is given there; if it is, the peer there is only starting, or leaving"},
-	{seam.ErrNotAdmitted, "give --run-key as it is given there, and have this peer's id added to the list there, and the one there to that of --allow here"},
-	{seam.ErrUnknownProtocol, "install the same release on both machines"},
-	{seam.ErrTwin, "give one of the two a key and a checkpoint folder of its own, with --key and --checkpoint: gossipnode keygen makes a key"},
+	{transport.ErrLayout, "give --model and --dataset as they are given there; if they are, install the same build on both machines (gossipnode version): builds before 23 November 2026 lay models out otherwise, and their checkpoints are read by this one"},
+	{transport.ErrUnknownRun, "give --run as it is given there; if it is, the peer there is only starting, or leaving"},
+	{transport.ErrNotAdmitted, "give --run-key as it is given there, and have this peer's id added to the list there, and the one there to that of --allow here"},
+	{transport.ErrUnknownProtocol, "install the same release on both machines"},
+	{transport.ErrTwin, "give one of the two a key and a checkpoint folder of its own, with --key and --checkpoint: gossipnode keygen makes a key"},
 	{p2pnet.ErrAddress, "correct --join"},
-	{seam.ErrUnreachable, "check that a peer runs there, that the port is that of its --listen, not of --metrics or --dashboard, and open in every firewall between, and that the address is right"},
+	{transport.ErrUnreachable, "check that a peer runs there, that the port is that of its --listen, not of --metrics or --dashboard, and open in every firewall between, and that the address is right"},
 	{checkpoint.ErrInUse, "wait until that has ended, or end it, or give this peer a folder of its own with --checkpoint"},
 	{checkpoint.ErrUnusable, "move them away, or give another folder with --checkpoint; to begin with the values of one of them, give it with --init"},
 }

@@ -14,8 +14,8 @@ import (
 	"github.com/seed-97356399/murmuration/examples/gossipnode/cli/clitest"
 	"github.com/seed-97356399/murmuration/peer"
 	"github.com/seed-97356399/murmuration/peer/p2pnet"
-	"github.com/seed-97356399/murmuration/peer/seam"
 	"github.com/seed-97356399/murmuration/peer/swim"
+	"github.com/seed-97356399/murmuration/peer/transport"
 )
 
 // TestGossipKeyFile: the first key encrypts, others decrypt; what is no key is named
@@ -47,7 +47,7 @@ func TestGossipKeyFile(t *testing.T) {
 
 // TestRemedyWhereNobodyAnswers names the usual mistakes, but not to who is told of another already.
 func TestRemedyWhereNobodyAnswers(t *testing.T) {
-	if got := Remedy(fmt.Errorf("joining: %w", seam.ErrUnreachable)); !strings.Contains(got, "--listen, not of --metrics") {
+	if got := Remedy(fmt.Errorf("joining: %w", transport.ErrUnreachable)); !strings.Contains(got, "--listen, not of --metrics") {
 		t.Errorf("where nobody answers: %q", got)
 	}
 	if got := Remedy(fmt.Errorf("joining: %w", &p2pnet.WrongIdentityError{})); got != "" {
@@ -140,7 +140,7 @@ func unreachableFile(t *testing.T) string {
 
 // TestAdmission shows that the files of --allow and --run-key say who may take part.
 func TestAdmission(t *testing.T) {
-	key := bytes.Repeat([]byte("k"), seam.MinRunKey)
+	key := bytes.Repeat([]byte("k"), transport.MinRunKey)
 	path := clitest.WriteFile(t, "run.key", string(key)+"\n")
 	a, err := Network{RunKey: path, Allow: "list"}.Admission(zap.NewNop())
 	if err != nil || !bytes.Equal(a.RunKey, key) || a.Allow != "list" {

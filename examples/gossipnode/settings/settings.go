@@ -253,8 +253,8 @@ func (s Settings) Outside(log *zap.Logger) (peer.Admission, *p2pnet.Transport, e
 	if err := errors.Join(err, fault); err != nil {
 		return admission, nil, cli.Config(err)
 	}
-	transport, err := p2pnet.New(p2pnet.Config{Identity: key, Listen: []string{}, Known: s.KnownPeers(), Log: log})
-	return admission, transport, err
+	tr, err := p2pnet.New(p2pnet.Config{Identity: key, Listen: []string{}, Known: s.KnownPeers(), Log: log})
+	return admission, tr, err
 }
 
 // Occupy keeps the identity in the folder of the checkpoints if it is given by no other

@@ -23,7 +23,7 @@ import (
 	"github.com/seed-97356399/murmuration/peer"
 	"github.com/seed-97356399/murmuration/peer/control"
 	"github.com/seed-97356399/murmuration/peer/p2pnet"
-	"github.com/seed-97356399/murmuration/peer/seam"
+	"github.com/seed-97356399/murmuration/peer/transport"
 )
 
 const (
@@ -91,15 +91,15 @@ time.`,
 func show(s settings.Settings, every time.Duration, std cli.Streams) (err error) {
 	log := cli.NewLog(zapcore.WarnLevel, std.Err)
 	defer p2pnet.BridgeLogs(zap.NewNop())()
-	admission, transport, err := s.Outside(log)
+	admission, tr, err := s.Outside(log)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, transport.Close()) }()
+	defer func() { err = errors.Join(err, tr.Close()) }()
 	ctx, release := cli.UntilSignal(context.Background(), func() { os.Exit(cli.ExitFailed) })
 	defer release()
 	for first := true; ; first = false {
-		seen, err := look(ctx, s, admission, transport)
+		seen, err := look(ctx, s, admission, tr)
 		switch {
 		case ctx.Err() != nil && !first:
 			return nil
@@ -124,13 +124,13 @@ func show(s settings.Settings, every time.Duration, std cli.Streams) (err error)
 }
 
 // look asks the first member that answers.
-func look(ctx context.Context, s settings.Settings, admission peer.Admission, transport seam.Transport) (flock, error) {
+func look(ctx context.Context, s settings.Settings, admission peer.Admission, tr transport.Transport) (flock, error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	outside := control.Observer{Transport: transport, Run: s.Run, RunKey: admission.RunKey}
+	outside := control.Observer{Transport: tr, Run: s.Run, RunKey: admission.RunKey}
 	var faults []error
 	for _, address := range s.Join {
-		member, err := transport.Connect(ctx, address)
+		member, err := tr.Connect(ctx, address)
 		var seen []control.Member
 		if err == nil {
 			seen, err = outside.Members(ctx, member)
@@ -139,13 +139,13 @@ func look(ctx context.Context, s settings.Settings, admission peer.Admission, tr
 			return flock{s.Run, seen, time.Now()}, nil
 		}
 		if member != "" && ctx.Err() == nil { // a hello says why it does not tell
-			if _, why := admission.Inquire(ctx, transport, address, s.Run, [32]byte{}); errors.Is(why, seam.ErrNotAdmitted) {
+			if _, why := admission.Inquire(ctx, tr, address, s.Run, [32]byte{}); errors.Is(why, transport.ErrNotAdmitted) {
 				err = why
 			}
 		}
 		remedy := settings.Remedy(err)
 		switch {
-		case errors.Is(err, seam.ErrUnknownProtocol):
+		case errors.Is(err, transport.ErrUnknownProtocol):
 			remedy = "members of older releases do not tell; ask one of this release"
 		case remedy == "" && member != "":
 			remedy = "if the run has a key or a list, give --run-key, or with --key the identity of a peer on it"

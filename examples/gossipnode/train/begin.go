@@ -53,7 +53,7 @@ func arrived(ctx context.Context, t *training) string {
 
 // beginning is the line that arrived tells.
 func beginning(s stats.Peer, alone, resumed bool) string {
-	others := max(s.Members-1, s.State.Donors)
+	others := max(s.Members-1, s.State.Servers)
 	joined := "joined " + cli.Plural(uint64(others), "peer")
 	own := "there is no model to copy yet"
 	if resumed {
@@ -62,9 +62,9 @@ func beginning(s stats.Peer, alone, resumed bool) string {
 	switch {
 	case alone:
 		return "alone, as --strategy says"
-	case s.State.Donors > 0 && others > 1:
-		return fmt.Sprintf("%s; model copied from %d of them", joined, s.State.Donors)
-	case s.State.Donors > 0:
+	case s.State.Servers > 0 && others > 1:
+		return fmt.Sprintf("%s; model copied from %d of them", joined, s.State.Servers)
+	case s.State.Servers > 0:
 		return joined + "; model copied"
 	case s.State.Alone:
 		return joined + "; its model could not be copied"

@@ -19,8 +19,8 @@ func TestBeginning(t *testing.T) {
 		{stats: stats.Peer{Members: 1}, want: "no peer answers; alone until one does"},
 		{stats: stats.Peer{Joined: true, Members: 4}, want: "joined 3 peers; there is no model to copy yet"},
 		{stats: stats.Peer{Joined: true, Members: 4}, resumed: true, want: "joined 3 peers; the model is that of the checkpoint"},
-		{stats: stats.Peer{Joined: true, Members: 4, State: stats.State{Donors: 2}}, want: "joined 3 peers; model copied from 2 of them"},
-		{stats: stats.Peer{Joined: true, Members: 1, State: stats.State{Donors: 1}}, want: "joined 1 peer; model copied"},
+		{stats: stats.Peer{Joined: true, Members: 4, State: stats.State{Servers: 2}}, want: "joined 3 peers; model copied from 2 of them"},
+		{stats: stats.Peer{Joined: true, Members: 1, State: stats.State{Servers: 1}}, want: "joined 1 peer; model copied"},
 		{stats: stats.Peer{Joined: true, Members: 2, State: stats.State{Alone: true}}, want: "joined 1 peer; its model could not be copied"},
 	} {
 		if got := beginning(c.stats, c.alone, c.resumed); got != c.want {

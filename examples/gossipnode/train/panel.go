@@ -12,7 +12,7 @@ import (
 	"github.com/seed-97356399/murmuration/examples/gossipnode/settings"
 	"github.com/seed-97356399/murmuration/peer"
 	"github.com/seed-97356399/murmuration/peer/control"
-	"github.com/seed-97356399/murmuration/peer/seam"
+	"github.com/seed-97356399/murmuration/peer/transport"
 )
 
 // panel is the dashboard of a peer, if it has one.
@@ -61,7 +61,7 @@ func (p *panel) hear(hooks *peer.Hooks) {
 			b.Exchanged(e)
 		}
 	}
-	hooks.Quarantined = func(partner seam.PeerID, term time.Duration, offence error) {
+	hooks.Quarantined = func(partner transport.PeerID, term time.Duration, offence error) {
 		if b := p.board.Load(); b != nil {
 			b.Quarantined(partner, term, offence)
 		}

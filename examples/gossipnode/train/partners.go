@@ -6,25 +6,25 @@ import (
 
 	"github.com/seed-97356399/murmuration/examples/gossipnode/result"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/settings"
-	"github.com/seed-97356399/murmuration/peer/seam"
 	"github.com/seed-97356399/murmuration/peer/stats"
+	"github.com/seed-97356399/murmuration/peer/transport"
 )
 
 // partners are the peers that exchanges were completed with, up to maxPeers.
 type partners struct {
 	mu    sync.Mutex
-	all   map[seam.PeerID]struct{}
+	all   map[transport.PeerID]struct{}
 	first time.Duration // from the peer's start to the end of its first exchange
 }
 
-func (p *partners) met(id seam.PeerID, after time.Duration) {
+func (p *partners) met(id transport.PeerID, after time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.first == 0 {
 		p.first = after
 	}
 	if p.all == nil {
-		p.all = make(map[seam.PeerID]struct{})
+		p.all = make(map[transport.PeerID]struct{})
 	}
 	if len(p.all) < settings.MaxPeers {
 		p.all[id] = struct{}{}

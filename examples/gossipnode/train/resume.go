@@ -17,7 +17,7 @@ import (
 	"github.com/seed-97356399/murmuration/peer"
 	"github.com/seed-97356399/murmuration/peer/checkpoint"
 	"github.com/seed-97356399/murmuration/peer/optim"
-	"github.com/seed-97356399/murmuration/peer/seam"
+	"github.com/seed-97356399/murmuration/peer/transport"
 )
 
 // takeFolder makes the folder of --checkpoint and locks it, unless there is a lock, sees to
@@ -96,7 +96,7 @@ func behind(t *training) peer.Checkpoint {
 }
 
 // describedBy is who has signed what the run is, empty if that is not known.
-func describedBy(t *training) seam.PeerID {
+func describedBy(t *training) transport.PeerID {
 	if !t.Described.Known() && t.work.Resumed != nil {
 		return t.work.Resumed.Progress.Description.Signer
 	}

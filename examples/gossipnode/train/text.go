@@ -8,5 +8,5 @@ func textOf(t *training, loss float64) result.TextFigures {
 	if !t.IsText() {
 		return result.TextFigures{}
 	}
-	return result.TextOf(t.peer.Tallies().Samples*uint64(t.Sizes.Context), loss)
+	return result.TextOf(t.peer.Counters().Samples*uint64(t.Sizes.Context), loss)
 }

@@ -26,8 +26,8 @@ import (
 	"github.com/seed-97356399/murmuration/peer"
 	"github.com/seed-97356399/murmuration/peer/checkpoint"
 	"github.com/seed-97356399/murmuration/peer/control"
-	"github.com/seed-97356399/murmuration/peer/seam"
 	"github.com/seed-97356399/murmuration/peer/stats"
+	"github.com/seed-97356399/murmuration/peer/transport"
 	"github.com/seed-97356399/murmuration/quant"
 	"github.com/seed-97356399/murmuration/tensor"
 )
@@ -146,9 +146,9 @@ func Run(ctx context.Context, s settings.Settings, to Observer) (_ result.Share,
 	if err == nil && to.Stay != nil {
 		to.Stay(done, t.panel.board.Load().Show)
 	}
-	if errors.Is(err, seam.ErrTwin) {
+	if errors.Is(err, transport.ErrTwin) {
 		err = fmt.Errorf("%w: %s", err, settings.Remedy(err))
-	} else if errors.As(err, new(*seam.RefusedError)) {
+	} else if errors.As(err, new(*transport.RefusedError)) {
 		err = fmt.Errorf("%w: %s", errRefused, cmp.Or(settings.Remedy(err), "read the log of the peers there"))
 	}
 	return done, err
@@ -163,7 +163,7 @@ func networkOf(s settings.Settings, key ed25519.PrivateKey, admission peer.Admis
 		Run: s.Run, Join: s.Join, Log: log, Identity: key, Listen: s.Listen, KnownPeers: s.KnownPeers(), Admission: admission,
 		Reach: s.Reach(), Relay: s.Relays(), Carrier: s.Carrier(), GossipKeys: s.GossipKeys(),
 		Control: control.Config{
-			Operator: seam.PeerID(s.Operator), Name: s.PeerName(), Digests: s.DigestEvery(),
+			Operator: transport.PeerID(s.Operator), Name: s.PeerName(), Digests: s.DigestEvery(),
 		},
 	}
 	if s.Strategy == settings.StrategyAlone {
@@ -355,7 +355,7 @@ func (t *training) result(stats stats.Peer, took time.Duration) result.Result {
 		r.AUC = &area
 	}
 	if seconds > 0 {
-		r.SamplesPerSecond = float64(t.peer.Tallies().Samples) / seconds
+		r.SamplesPerSecond = float64(t.peer.Counters().Samples) / seconds
 	}
 	return r
 }

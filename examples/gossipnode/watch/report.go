@@ -12,9 +12,9 @@ import (
 
 	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/result"
-	"github.com/seed-97356399/murmuration/peer/seam"
 	"github.com/seed-97356399/murmuration/peer/stats"
 	"github.com/seed-97356399/murmuration/peer/table"
+	"github.com/seed-97356399/murmuration/peer/transport"
 )
 
 // The kinds of report.
@@ -164,7 +164,7 @@ func TextReporter(out io.Writer) Reporter {
 		switch r.Kind {
 		case ReportStarted:
 			if r.Token != "" {
-				fmt.Fprintf(out, "listening as %s; another machine joins with its data and: %s\n", seam.PeerID(r.Peer).Short(), r.Invitation())
+				fmt.Fprintf(out, "listening as %s; another machine joins with its data and: %s\n", transport.PeerID(r.Peer).Short(), r.Invitation())
 			}
 			if r.Dashboard != "" {
 				fmt.Fprintf(out, "dashboard at %s\n", r.Dashboard)

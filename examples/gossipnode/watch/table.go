@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
-	"github.com/seed-97356399/murmuration/peer/seam"
+	"github.com/seed-97356399/murmuration/peer/transport"
 )
 
 // barWidth is that of the bar of progress.
@@ -74,7 +74,7 @@ func (*Training) Head(width int) string {
 // train.
 func (*Training) Row(number int, p *Row, width int) string {
 	c := columnsFor(width)
-	role, id := p.Phase.String(), cli.Cut(seam.PeerID(p.ID).Short(), -c.widths[1])
+	role, id := p.Phase.String(), cli.Cut(transport.PeerID(p.ID).Short(), -c.widths[1])
 	if p.Phase == PhaseTraining {
 		role = p.Status.Role
 	}

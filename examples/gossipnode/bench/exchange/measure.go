@@ -12,7 +12,7 @@ import (
 	"github.com/seed-97356399/murmuration/examples/gossipnode/bench/measure"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/host"
-	"github.com/seed-97356399/murmuration/peer/seam"
+	"github.com/seed-97356399/murmuration/peer/transport"
 	"github.com/seed-97356399/murmuration/tensor"
 )
 
@@ -31,7 +31,7 @@ const (
 type exchangeBench struct {
 	*node
 	other *partnerProcess
-	to    seam.PeerID
+	to    transport.PeerID
 	tcp   *net.TCPConn // nil until the references are prepared
 	exchangeFigures
 }
@@ -50,7 +50,7 @@ func (s exchangeSettings) Measure(std cli.Streams) (_ Result, err error) {
 	if err != nil {
 		return Result{}, err
 	}
-	b := &exchangeBench{node: n, other: other, to: seam.PeerID(other.started.Peer)}
+	b := &exchangeBench{node: n, other: other, to: transport.PeerID(other.started.Peer)}
 	defer func() { err = errors.Join(err, b.close()) }()
 	for _, part := range []struct {
 		says string

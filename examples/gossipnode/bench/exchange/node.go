@@ -14,7 +14,7 @@ import (
 	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/host"
 	"github.com/seed-97356399/murmuration/peer/p2pnet"
-	"github.com/seed-97356399/murmuration/peer/seam"
+	"github.com/seed-97356399/murmuration/peer/transport"
 	"github.com/seed-97356399/murmuration/quant"
 )
 
@@ -64,7 +64,7 @@ const (
 	// rawCodec is the codec that others are held against.
 	rawCodec = "raw"
 	// What is spoken on the streams of the references.
-	referenceProtocol = seam.Protocol("/gossipnode/bench/1")
+	referenceProtocol = transport.Protocol("/gossipnode/bench/1")
 	referenceRun      = "bench"
 	// patience bounds the wait for anything that the other process has to do.
 	patience = time.Minute

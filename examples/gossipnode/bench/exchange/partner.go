@@ -17,7 +17,7 @@ import (
 
 	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/host"
-	"github.com/seed-97356399/murmuration/peer/seam"
+	"github.com/seed-97356399/murmuration/peer/transport"
 )
 
 // answer is the line on the standard output of the passive process that follows a demand.
@@ -153,7 +153,7 @@ func (p *partner) prepare(ctx context.Context) error {
 	if err := p.node.prepare(ctx, nil); err != nil {
 		return err
 	}
-	_, err := p.transport.Handle(referenceProtocol, referenceRun, func(s seam.Stream) {
+	_, err := p.transport.Handle(referenceProtocol, referenceRun, func(s transport.Stream) {
 		defer s.Close()
 		p.obey(s)
 	})

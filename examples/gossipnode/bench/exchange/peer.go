@@ -13,7 +13,7 @@ import (
 	"github.com/seed-97356399/murmuration/examples/gossipnode/host"
 	"github.com/seed-97356399/murmuration/peer"
 	"github.com/seed-97356399/murmuration/peer/optim"
-	"github.com/seed-97356399/murmuration/peer/seam"
+	"github.com/seed-97356399/murmuration/peer/transport"
 	"github.com/seed-97356399/murmuration/quant"
 	"github.com/seed-97356399/murmuration/tensor"
 )
@@ -40,7 +40,7 @@ type exchangeEnd struct {
 
 // startPeer starts a peer of a run with a model of its own. The one that joins
 // initiates, and the other serves.
-func startPeer(ctx context.Context, transport seam.Transport, s exchangeSettings, codec string, join []string, log *zap.Logger) (*steppedPeer, error) {
+func startPeer(ctx context.Context, tr transport.Transport, s exchangeSettings, codec string, join []string, log *zap.Logger) (*steppedPeer, error) {
 	const rate = 1e-3 // models that part a little are averaged as those of a real run are
 	layout, err := tensor.NewLayout(tensor.Spec{Name: "model", Shape: []int{s.parameters}})
 	if err != nil {
@@ -55,7 +55,7 @@ func startPeer(ctx context.Context, transport seam.Transport, s exchangeSettings
 	}
 	config := peer.Config{
 		Run: "bench-" + codec, Params: params, Join: join,
-		Network: peer.Network{Log: log, Transport: transport, Reach: reach},
+		Network: peer.Network{Log: log, Transport: tr, Reach: reach},
 		Training: peer.Training{
 			Optimizer: &optim.SGD{Momentum: optim.DefaultMomentum},
 			Schedule:  optim.Schedule{Rate: rate, Shape: optim.Constant},

@@ -46,7 +46,7 @@ func stages() []stage {
 		{"checksum", []string{"hash/crc32."}},
 		{"TLS", []string{"crypto/", ours + "peer/p2pnet/internal/secure."}},
 		{"muxer", []string{"github.com/libp2p/go-yamux"}},
-		{"conversation", []string{ours + "internal/framed.", ours + "internal/session.", ours + "internal/talks.", ours + "internal/wire.", ours + "peer"}},
+		{"conversation", []string{ours + "internal/framed.", ours + "internal/session.", ours + "internal/conversations.", ours + "internal/wire.", ours + "peer"}},
 	}
 }
 

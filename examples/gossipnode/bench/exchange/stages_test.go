@@ -17,7 +17,7 @@ func stack(functions ...string) *profile.Sample {
 
 // TestStageOf shows that a sample is of the innermost stage of its stack.
 func TestStageOf(t *testing.T) {
-	const replica, talks = ours + "internal/replica.", ours + "internal/talks."
+	const replica, talks = ours + "internal/replica.", ours + "internal/conversations."
 	for want, functions := range map[string][]string{
 		"encode":                     {ours + "internal/kernel.latticeEncode", ours + "internal/coding.Lattice.Encode", replica + "(*InitiatorLane).encode", replica + "(*InitiatorLane).Code", talks + "(*Ongoing).write"},
 		"checksum":                   {"hash/crc32.castagnoliSSE42", ours + "internal/wire.Seal", replica + "(*InitiatorLane).Code"},

@@ -54,16 +54,16 @@ var (
 // BenchmarkTuned shows what it costs per byte. Gathering reads in the same way was
 // tried and gained nothing.
 type TLS struct {
-	identity *libp2ptls.Identity
-	local    peer.ID
-	muxers   []string
-	twin     func()    // told of another process with this key that has connected
-	corks    sync.Pool // of *[corkSize]byte, held during a large write only
+	identity  *libp2ptls.Identity
+	local     peer.ID
+	muxers    []string
+	duplicate func()    // told of another process with this key that has connected
+	corks     sync.Pool // of *[corkSize]byte, held during a large write only
 }
 
 var _ sec.SecureTransport = (*TLS)(nil)
 
-// New makes the TLS of the peer with a key, which agrees on one of these muxers. It calls twin,
+// New makes the TLS of the peer with a key, which agrees on one of these muxers. It calls duplicate,
 // if that is not nil, when another process has connected and proved that it has the key.
 func New(key crypto.PrivKey, muxers []upgrader.StreamMuxer, twin func()) (*TLS, error) {
 	local, err := peer.IDFromPrivateKey(key)
@@ -80,7 +80,7 @@ func New(key crypto.PrivKey, muxers []upgrader.StreamMuxer, twin func()) (*TLS, 
 	if err != nil {
 		return nil, err
 	}
-	s := &TLS{identity: identity, local: local, twin: twin, corks: sync.Pool{New: func() any { return new([corkSize]byte) }}}
+	s := &TLS{identity: identity, local: local, duplicate: twin, corks: sync.Pool{New: func() any { return new([corkSize]byte) }}}
 	for _, one := range muxers {
 		s.muxers = append(s.muxers, string(one.ID))
 	}
@@ -92,8 +92,8 @@ func (s *TLS) ID() protocol.ID { return libp2ptls.ID }
 
 func (s *TLS) SecureInbound(ctx context.Context, insecure net.Conn, p peer.ID) (sec.SecureConn, error) {
 	c, err := s.secure(ctx, insecure, p, tls.Server)
-	if errors.Is(err, ErrTwin) && s.twin != nil {
-		s.twin()
+	if errors.Is(err, ErrTwin) && s.duplicate != nil {
+		s.duplicate()
 	}
 	return c, err
 }

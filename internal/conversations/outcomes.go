@@ -1,0 +1,219 @@
+package conversations
+
+import (
+	"context"
+	"errors"
+	"io"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/seed-97356399/murmuration/averaging"
+	"github.com/seed-97356399/murmuration/internal/collective"
+	"github.com/seed-97356399/murmuration/internal/counters"
+	"github.com/seed-97356399/murmuration/internal/links"
+	"github.com/seed-97356399/murmuration/internal/replica"
+	"github.com/seed-97356399/murmuration/internal/requests"
+	"github.com/seed-97356399/murmuration/internal/session"
+	"github.com/seed-97356399/murmuration/internal/tasks"
+	"github.com/seed-97356399/murmuration/internal/wire"
+	"github.com/seed-97356399/murmuration/peer/transport"
+)
+
+// transportCost is the processor time that moving a byte over an encrypted
+// stream is taken to cost one peer, for the pace of exchanges only. It is an
+// assumption on the careful side: a transport's own work cannot be told from its
+// waiting. The work on the slices is measured.
+const transportCost = 1.0 // nanoseconds
+
+// helloTimeout bounds a hello that asks whether a partner speaks otherwise.
+const helloTimeout = 2 * time.Second
+
+// outcomes counts, logs and reports what has become of conversations.
+type outcomes struct{ *base }
+
+// ended reports what has become of a conversation, and ends its first stream. That is
+// closed last: the partner may then propose the next, and finds this peer's machine free
+// for it.
+func (p *outcomes) ended(x *Ongoing, t *conversation, r session.Result) {
+	if r.Ending == session.Resetting {
+		t.Reset()
+	}
+	p.Counters.Retransmitted(r.Again)
+	if x.codec != 0 && x.event.Transfer.Parts == 0 {
+		p.watchBias(string(x.event.Peer))
+	}
+	p.doubt(x, r.InDoubt)
+	if r.Quarantine > 0 {
+		p.Quarantine.added(x.event.Peer, r.Quarantine, r.Err)
+	}
+	switch r.Outcome {
+	case session.Finished:
+		p.completed(x, t, r)
+		return
+	case session.Failed:
+		x.event.After = r.Waited
+		p.failed(x, r.Err)
+	case session.Refused:
+		p.refused(x, r)
+	case session.Declined:
+		p.declined(x, r)
+	case session.Malformed:
+		p.Malformed(x.event.Peer, r.Reason, r.Err)
+	case session.Nothing:
+		if r.Err != nil && !errors.Is(r.Err, io.ErrUnexpectedEOF) {
+			p.Log.Debug("a stream without a request, or an answer", zap.String("peer", string(x.event.Peer)), zap.Error(r.Err))
+		}
+	}
+	t.finish(r.Ending)
+}
+
+// completed counts an exchange or a transfer and reports it.
+func (p *outcomes) completed(x *Ongoing, t *conversation, r session.Result) {
+	bytes := x.sent.Load() + x.got.Load()
+	took := time.Since(x.began)
+	cost := time.Duration(x.work.Load()) + time.Duration(transportCost*float64(bytes))
+	values := 2 * uint64(p.Host.Replica.SharedLen())
+	if m := x.event.Transfer; m.Parts > 0 {
+		share := func(part int) uint64 { return uint64(p.Host.Replica.SharedLen()) * uint64(part) / uint64(m.Parts) }
+		values = share(m.Part+1) - share(m.Part)
+	} else {
+		p.Counters.Distance(r.Distance)
+	}
+	p.Counters.Completed(counters.Completed{
+		Inbound: x.event.Inbound, Values: values, Bytes: bytes, Took: took, Cost: cost, Steps: p.Flock.Steps() - x.steps,
+	})
+	x.event.Kind, x.event.Cost = averaging.Finished, cost
+	x.event.Distance, x.event.Bytes = r.Distance, bytes
+	p.Loop.Event(x.event)
+	t.finish(r.Ending)
+	p.Hooks.Exchanged(x.event, took, nil)
+}
+
+// watchBias says once of a partner, after an exchange with it, that it pushes in one
+// direction.
+func (p *outcomes) watchBias(partner string) {
+	pull, news := p.Host.Replica.OneSided(partner)
+	if !news {
+		return
+	}
+	p.Log.Warn("a partner pushes in one direction: each difference is within the bound, together they are not by chance. "+
+		"See what data it trains on; if they are like those of others, admit only the others (Network.Admission)",
+		zap.String("peer", partner), zap.Float64("pull", pull.Ratio), zap.Uint64("exchanges", pull.Exchanges))
+}
+
+// refused reports a proposal that the partner turned down.
+func (p *outcomes) refused(x *Ongoing, r session.Result) {
+	p.Counters.Refused(r.Reason)
+	x.event.Kind, x.event.Reason = averaging.Refused, replica.RefusedFor(r.Reason)
+	switch {
+	case r.Reason == wire.ReasonVersion && !p.speaksOtherwise(x.event.Peer):
+		x.event.Reason = averaging.Closing
+		p.Log.Info("a member could not read a proposal, though it speaks as this peer does; it is asked again later",
+			zap.String("peer", string(x.event.Peer)), zap.Error(r.Err))
+	case r.Reason.Permanent():
+		p.Log.Warn("a member refuses to exchange", zap.String("peer", string(x.event.Peer)), zap.Error(r.Err))
+	case r.Reason == wire.ReasonNotMember:
+		p.Presence.Compare(x.event.Peer)
+	case r.Reason == wire.ReasonQuarantine:
+		p.Log.Warn("a member keeps this peer in quarantine", zap.String("peer", string(x.event.Peer)), zap.Error(r.Err))
+	}
+	p.Loop.Event(x.event)
+}
+
+// speaksOtherwise asks a partner that finds another version in a proposal by a hello. The
+// version is read before the checksum: it may have been damaged on the way, and who is
+// taken for one of another version is asked no more until the view changes.
+func (p *outcomes) speaksOtherwise(partner transport.PeerID) bool {
+	ctx, cancel := context.WithTimeout(p.Life.Working, helloTimeout)
+	defer cancel()
+	_, err := p.Arrival.Hello(ctx, partner)
+	_, refused := errors.AsType[*transport.RefusedError](err)
+	return refused
+}
+
+// declined counts a request that this side turned down, and says so where an operator should
+// know.
+func (p *outcomes) declined(x *Ongoing, r session.Result) {
+	p.Counters.Declined(r.Reason)
+	if r.Reason.Permanent() {
+		p.Log.Warn("refused a peer's proposal", zap.String("peer", string(x.event.Peer)),
+			zap.Stringer("reason", r.Reason), zap.String("detail", r.Detail), zap.String("remedy", r.Reason.Remedy()))
+	}
+}
+
+// unreached reports an exchange whose partner could not be reached.
+func (p *outcomes) unreached(x *Ongoing, err error) {
+	p.Host.Links.Ended(x.event.Peer, links.Waits{Took: time.Since(x.began)}, err)
+	if links.RanOut(err) {
+		x.event.After = time.Since(x.began)
+	}
+	p.failed(x, err)
+}
+
+// failed counts an exchange that broke off and reports it.
+func (p *outcomes) failed(x *Ongoing, err error) {
+	x.event.Kind = averaging.Failed
+	p.unsendable(x, err)
+	defer p.Loop.Event(x.event)
+	if p.Life.IsClosing() {
+		return // broken off by ourselves
+	}
+	p.Counters.Failed(err, x.event.Inbound)
+	if _, theirs := replica.Blame(err); !theirs {
+		p.Log.Info("an exchange broke off; the slices done stay done and the next partner is asked",
+			zap.String("peer", string(x.event.Peer)), zap.Bool("inbound", x.event.Inbound), zap.Error(err))
+	}
+	p.Hooks.Exchanged(x.event, 0, err)
+}
+
+// unsendable tells the machine, and the next step of the trainer, of an own fault.
+func (p *outcomes) unsendable(x *Ongoing, err error) {
+	own, ok := errors.AsType[*session.OwnFault](err)
+	if !ok {
+		return
+	}
+	x.event.Reason = averaging.Unfit
+	if p.Host.Traits.Gradients && x.event.Transfer.From != collective.Parameters {
+		p.Trainer.Unfit(own.Err)
+	}
+}
+
+// doubt counts the slices that the partner may have applied and this side has not.
+func (p *outcomes) doubt(x *Ongoing, slices int) {
+	if slices == 0 {
+		return
+	}
+	p.Loop.Doubts()
+	p.Log.Info("slices are in doubt after an exchange that broke off; the partner will be asked about them",
+		zap.String("peer", string(x.event.Peer)), zap.Int("slices", slices))
+}
+
+// Quarantine keeps partners away for a while that broke the rules, whoever found that, and tells of it.
+type Quarantine struct {
+	*requests.Requests // of which Tally and Log are told
+	Links              *links.Links
+	Life               *tasks.Life // of the trainer; exchanges in flight end with its Working
+	Loop               Loop
+	Hooks              Hooks
+}
+
+// Quarantined is for how much longer a partner is kept away, 0 if it is not.
+func (q *Quarantine) Quarantined(partner transport.PeerID) time.Duration {
+	return q.Links.Quarantined(partner, q.Life.Now())
+}
+
+// Add keeps a partner away for a while, and reports it.
+func (q *Quarantine) Add(partner transport.PeerID, offence error) {
+	q.added(partner, q.Links.Quarantine(partner, q.Life.Now()), offence)
+}
+
+// added reports a partner that is kept away for a while.
+func (q *Quarantine) added(partner transport.PeerID, term time.Duration, offence error) {
+	q.Counters.Quarantined()
+	q.Log.Warn("a partner broke the rules of the exchange and is kept away; nothing of what it sent last was applied",
+		zap.String("peer", string(partner)), zap.Duration("for", term), zap.Error(offence),
+		zap.String("remedy", wire.ReasonProtocol.Remedy()))
+	q.Hooks.Quarantined(partner, term, offence)
+	q.Loop.Event(collective.Event{Event: averaging.Event{Kind: averaging.Quarantined, Peer: partner, After: term}})
+}

@@ -1,0 +1,121 @@
+package presence
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"slices"
+
+	"github.com/seed-97356399/murmuration/peer/transport"
+	"github.com/seed-97356399/murmuration/topology"
+)
+
+// Anchors are the partners that an active peer takes beside its neighbours in the
+// overlay. Neighbours follow from the order of all members' ids, and whoever makes up
+// enough of these can be all of them. Anchors follow from what the peer has lived
+// through and from a secret of its own: first those that it has, then those with whom
+// exchanges went well, the earliest first, then those that the secret picks. It keeps
+// none before it has lived through something: a joiner sees a few members first, the
+// same few as every other, who would be everybody's. docs/design/016 has what this gains.
+
+const (
+	// minAnchors is the number of partners of its own choice that an active peer keeps.
+	minAnchors = 3
+	// MaxGood bounds the partners that are remembered.
+	MaxGood = 64
+	// anchorLabel is what the secret is a signature of; none of that is ever sent.
+	anchorLabel = "murmuration anchors 1"
+)
+
+// anchors picks partners.
+type anchors struct {
+	secret []byte
+	kept   []topology.PeerID
+	good   []topology.PeerID // the earliest first
+	lived  []topology.PeerID // the first minAnchors partners of this life
+}
+
+// newAnchors is for one identity, which had these good partners in earlier lives. A
+// signature is the same each time, so a peer that restarts picks as it did before.
+func newAnchors(identity transport.Identity, past []transport.PeerID) anchors {
+	secret, err := identity.Sign([]byte(anchorLabel))
+	if err != nil {
+		secret = []byte(identity.Self()) // anybody could tell the picks then; the earlier rules still hold
+	}
+	return anchors{secret: secret, good: slices.Clone(past)}
+}
+
+// proved notes a partner with whom an exchange went well. It tells whether that is news,
+// as the first of this life is.
+func (a *anchors) proved(id topology.PeerID, present func(topology.PeerID) bool) (news bool) {
+	news = len(a.lived) == 0
+	if len(a.lived) < minAnchors && !slices.Contains(a.lived, id) {
+		a.lived = append(a.lived, id)
+	}
+	if slices.Contains(a.good, id) {
+		return news
+	}
+	if len(a.good) >= MaxGood {
+		gone := slices.IndexFunc(a.good, func(id topology.PeerID) bool { return !present(id) })
+		if gone < 0 {
+			return news
+		}
+		a.good = slices.Delete(a.good, gone, gone+1)
+	}
+	a.good = append(a.good, id)
+	return true
+}
+
+// hold gives the overlay of a view the peer's anchors.
+func (a *anchors) hold(overlay *topology.Overlay, self topology.PeerID) *topology.Overlay {
+	view := overlay.View()
+	if m, ok := view.Lookup(self); !ok || m.Role != topology.Active {
+		return overlay
+	}
+	if len(a.lived) < minAnchors {
+		a.kept = nil
+	}
+	a.kept = a.pick(view)
+	return overlay.Anchored(self, a.kept)
+}
+
+// pick chooses minAnchors passive members, or all if there are fewer.
+func (a *anchors) pick(view *topology.View) []topology.PeerID {
+	picked := make([]topology.PeerID, 0, minAnchors)
+	take := func(ids []topology.PeerID) {
+		for _, id := range ids {
+			if len(picked) == minAnchors {
+				return
+			}
+			m, ok := view.Lookup(id)
+			if ok && m.Role == topology.Passive && !slices.Contains(picked, id) {
+				picked = append(picked, id)
+			}
+		}
+	}
+	take(a.kept)
+	take(a.good)
+	if len(picked) < minAnchors {
+		take(a.byLot(view))
+	}
+	return picked
+}
+
+// byLot is the passive members of a view in the order of the secret.
+func (a *anchors) byLot(view *topology.View) []topology.PeerID {
+	type lot struct {
+		id  topology.PeerID
+		sum [sha256.Size]byte
+	}
+	var lots []lot
+	for i := range view.Len() {
+		if m := view.At(i); m.Role == topology.Passive {
+			lots = append(lots, lot{m.ID, sha256.Sum256(append(slices.Clone(a.secret), m.ID...))})
+		}
+	}
+	slices.SortFunc(lots, func(x, y lot) int { return bytes.Compare(x.sum[:], y.sum[:]) })
+	ids := make([]topology.PeerID, len(lots))
+	for i, l := range lots {
+		ids[i] = l.id
+	}
+	return ids
+}

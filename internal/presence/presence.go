@@ -1,0 +1,316 @@
+// Package presence is this peer's place among the members: the record by which the others
+// know it, its role in the view that it has of them, who is in question because gossip
+// calls it dead, and the partners that it takes of its own choice.
+package presence
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/seed-97356399/murmuration/internal/admit"
+	"github.com/seed-97356399/murmuration/internal/collective"
+	"github.com/seed-97356399/murmuration/internal/flock"
+	"github.com/seed-97356399/murmuration/peer/transport"
+	"github.com/seed-97356399/murmuration/topology"
+)
+
+// Config is what a presence stands on.
+type Config struct {
+	Run        string
+	Transport  transport.Transport
+	Membership transport.Membership
+	Flock      *flock.Flock
+	Past       []transport.PeerID // partners of earlier lives
+	Guard      *admit.Guard       // tells who takes part
+	Arrival    Arrival
+	Life       Life
+	Log        *zap.Logger
+}
+
+// Arrival is how this peer comes to its run.
+type Arrival interface {
+	// Reached tells whether a member has let this peer in.
+	Reached() bool
+	// Placed tells whether it sees the flock that it is to take a role in.
+	Placed() bool
+	// Gone tells whether a member does not answer, which can take seconds.
+	Gone(context.Context, transport.PeerID) bool
+	// MeetDuplicate is told that another process with this peer's key runs at an address, and whether
+	// this one came later.
+	MeetDuplicate(address string, proof error, later bool)
+}
+
+// Life is that of this peer: it starts work that is to end with its context, unless the peer is closing.
+type Life interface {
+	Spawn(work func(context.Context)) bool
+}
+
+// Presence is this peer's place among the members. Role, View, Heard and Compare may be called by anybody;
+// everything else belongs to one goroutine.
+type Presence struct {
+	config      Config
+	record      record
+	algorithm   collective.Algorithm // by which this peer trains
+	role        atomic.Uint32
+	view        atomic.Uint64 // its digest
+	suspects    suspects
+	anchors     anchors
+	mismatches  mismatches
+	comparisons comparisons
+	duplicates  duplicates
+}
+
+// New knows no member yet.
+func New(config Config) *Presence {
+	addresses := config.Transport.Addresses()
+	r := &Presence{config: config, anchors: newAnchors(config.Transport, config.Past), suspects: newSuspects()}
+	r.record.said = transport.Record{
+		Peer: config.Transport.Self(), Run: config.Run, Addresses: addresses[:min(len(addresses), transport.MaxAddresses)],
+	}
+	config.Flock.SetIncarnation(1) // as far as it is known
+	r.record.said = r.current()
+	return r
+}
+
+// Role is this peer's place in the overlay.
+func (r *Presence) Role() topology.Role { return topology.Role(r.role.Load()) }
+
+// View is the digest of the members that this peer sees.
+func (r *Presence) View() uint64 { return r.view.Load() }
+
+// Train says that this peer trains from now on, by an algorithm, as what comes after a life with
+// that incarnation.
+func (r *Presence) Train(algorithm collective.Algorithm, after uint64) {
+	r.algorithm = algorithm % collective.MaxAlgorithm
+	f := r.config.Flock
+	f.SetIncarnation(max(f.Incarnation(), after+1))
+	f.SetIdle(false)
+	if !r.record.at.IsZero() { // it has been a member before
+		r.record.again = timesAgain
+	}
+}
+
+// Rest says that it trains no more, and has no role.
+func (r *Presence) Rest() {
+	r.config.Flock.SetIdle(true)
+	r.role.Store(uint32(topology.Undecided))
+	r.view.Store(0)
+}
+
+// Refresh takes the membership as it is now. It returns the members that take part, and
+// the overlay of their view if links may differ from those before.
+func (r *Presence) Refresh(now time.Time) (members []transport.Record, overlay *topology.Overlay, err error) {
+	members = r.config.Guard.Members(r.withSuspects(r.config.Membership.Members(), now))
+	news := r.config.Flock.Observe(members, now)
+	for _, id := range news.Lost {
+		r.config.Log.Warn("a member is gone without leaving; its neighbours go on with the others", zap.String("peer", string(id)))
+	}
+	for _, id := range news.Duplicates {
+		r.config.Log.Warn("a member begins one life after another: it is restarted again and again, or two processes have its key. All of them count as one peer; give each process a key of its own",
+			zap.String("peer", string(id)))
+	}
+	if !r.config.Flock.Idle() {
+		r.mismatches.look(r.algorithm, members, r.config.Log)
+	}
+	overlay, err = r.adopt(members, now)
+	return members, overlay, err
+}
+
+// adopt makes a view of the members and takes the role that it gives this peer.
+func (r *Presence) adopt(members []transport.Record, now time.Time) (*topology.Overlay, error) {
+	if r.config.Flock.Idle() || r.Role() == topology.Undecided && !r.config.Arrival.Placed() {
+		return nil, nil
+	}
+	view, err := topology.NewView(r.membersOf(members))
+	if err != nil {
+		r.config.Log.Warn("ignoring a membership view", zap.Error(err))
+		return nil, nil
+	}
+	self, _ := view.Lookup(r.config.Transport.Self())
+	if self.Role != r.Role() {
+		r.role.Store(uint32(self.Role))
+		r.config.Log.Info("role", zap.Stringer("role", self.Role), zap.Int("members", view.Len()))
+		err = r.Publish(now)
+	}
+	if r.view.Swap(view.Digest()) == view.Digest() {
+		return nil, err
+	}
+	overlay, alone := topology.NewOverlay(view)
+	if alone != nil {
+		r.config.Log.Warn("no links between the members: this peer trains alone until that changes", zap.Error(alone))
+		view, _ = topology.NewView([]topology.Member{self}) // a member of a view, and one alone: neither fails
+		overlay, _ = topology.NewOverlay(view)
+	}
+	return r.anchors.hold(overlay, self.ID), err
+}
+
+// membersOf are the members of records, this peer as it is now among them.
+func (r *Presence) membersOf(records []transport.Record) []topology.Member {
+	members := []topology.Member{{ID: r.config.Transport.Self(), Role: r.Role(), Unreachable: r.config.Flock.Unreachable()}}
+	for _, m := range records {
+		if m.Peer == members[0].ID || !flock.Trains(m) {
+			continue
+		}
+		role := topology.Role(m.Role)
+		if !role.Valid() {
+			role = topology.Undecided
+		}
+		members = append(members, topology.Member{ID: m.Peer, Role: role, Unreachable: m.Flags&flock.Unreachable != 0})
+	}
+	return members
+}
+
+// Publish announces this peer's record if it says anything new, its steps now and then.
+func (r *Presence) Publish(now time.Time) error {
+	if !r.record.news(r.current(), r.config.Flock.NewsDue, now) {
+		return nil
+	}
+	err := r.Announce(now)
+	if err != nil {
+		r.config.Log.Debug("announcing this peer's progress; the next announcement replaces it", zap.Error(err))
+	}
+	if errors.Is(err, ErrIdentity) {
+		return err
+	}
+	return nil // other errors of an announcement pass
+}
+
+// current is what the record should say now.
+func (r *Presence) current() transport.Record {
+	f, now := r.config.Flock, r.record.said
+	now.Incarnation, now.Steps, now.Head, now.Role = f.Incarnation(), f.Steps(), f.Head(), uint8(r.Role())
+	if now.Flags = now.Flags&flock.Leaving | uint8(r.algorithm)<<flock.AlgorithmShift; f.Idle() {
+		now.Flags |= flock.Idle
+	}
+	if f.Resumed() > 0 || r.record.continued {
+		now.Flags |= flock.Resumed
+	}
+	if f.Unreachable() {
+		now.Flags |= flock.Unreachable
+	}
+	if f.Settled() {
+		now.Flags |= flock.Over
+	}
+	return now
+}
+
+// Announce signs and spreads the record as it is now, as a new incarnation if the network knows this one from
+// an earlier life: with the first word of a life others hear what it goes on from, or they would add that to what
+// they know. Once it is known that another process was there before with this peer's key, nothing is said.
+func (r *Presence) Announce(now time.Time) (err error) {
+	if r.duplicates.gone.Load() {
+		return nil
+	}
+	was := r.record.said
+	defer func() {
+		if err != nil {
+			r.record.said = was // so that the next has something new to say
+		}
+	}()
+	r.record.said = r.current()
+	reached := r.config.Arrival.Reached()
+	if reached && !r.record.announced {
+		r.lookForDuplicate(now)
+	}
+	old, err := r.record.announce(r.config.Membership, r.config.Flock, reached, now)
+	if old == 0 || err != nil {
+		return err
+	}
+	if r.record.continued {
+		r.lookForDuplicate(now)
+	}
+	r.config.Log.Info("taking a new incarnation", zap.Uint64("after", old))
+	if r.record.continued && r.config.Flock.Superseded(now) {
+		r.config.Log.Warn("another process has this peer's key, and each outlives the other: the two count as one peer, and others reach only one of them. Stop one, or give it a key and a checkpoint folder of its own")
+	}
+	return r.config.Membership.Announce(r.record.said)
+}
+
+// Leave says goodbye.
+func (r *Presence) Leave(now time.Time) {
+	r.record.said.Flags |= flock.Leaving
+	if err := r.Announce(now); err != nil {
+		r.config.Log.Debug("announcing that this peer leaves", zap.Error(err))
+	}
+}
+
+// Proved notes a partner with whom an exchange went well. It tells whether that is news of
+// those that Good returns.
+func (r *Presence) Proved(id transport.PeerID) (news bool) {
+	return r.anchors.proved(id, r.config.Flock.Here)
+}
+
+// Good are partners with whom exchanges went well, in this life or an earlier one.
+func (r *Presence) Good() []transport.PeerID { return r.anchors.good }
+
+// Received takes the record that a partner hands out, with the digest of its view. It reports
+// whether that was news, after which Refresh is due. If it was known, the two see
+// other members, and compare what they know. The error says that the record is not the
+// partner's.
+func (r *Presence) Received(partner transport.PeerID, view uint64, signed []byte) (news bool, err error) {
+	news, err = r.config.Membership.Received(partner, signed)
+	if err == nil && !news && view != r.View() {
+		r.Compare(partner)
+	}
+	return news, err
+}
+
+// Compare begins a comparison of memberships with another member, unless one began
+// a moment ago.
+func (r *Presence) Compare(partner transport.PeerID) {
+	if !r.comparisons.begin(partner, time.Now()) {
+		return
+	}
+	r.config.Life.Spawn(func(ctx context.Context) {
+		ctx, cancel := context.WithTimeout(ctx, compareTimeout)
+		defer cancel()
+		if err := r.config.Membership.Compare(ctx, partner); err != nil {
+			r.config.Log.Debug("comparing memberships with a member that sees other roles", zap.String("peer", string(partner)), zap.Error(err))
+		}
+	})
+}
+
+// withSuspects adds those who have gone missing to the members that gossip knows, for
+// as long as they are in question. Those who said goodbye are let go.
+func (r *Presence) withSuspects(members []transport.Record, now time.Time) []transport.Record {
+	missing := r.config.Flock.Missing(members)
+	for i, m := range missing {
+		if last, known := r.config.Membership.Last(m.Peer); known && last.Incarnation == m.Incarnation {
+			r.config.Flock.Receive(last)
+			missing[i] = last
+		}
+	}
+	return append(members, r.suspects.among(missing, now, r.question)...)
+}
+
+// question asks a suspect whether it is there. It reports false if the peer is closing.
+func (r *Presence) question(member transport.PeerID) bool {
+	return r.config.Life.Spawn(func(ctx context.Context) {
+		select {
+		case r.suspects.found <- Finding{member, r.config.Arrival.Gone(ctx, member)}:
+		case <-ctx.Done():
+		}
+	})
+}
+
+// Findings are the answers of suspects, for Found.
+func (r *Presence) Findings() <-chan Finding { return r.suspects.found }
+
+// Found takes the answer of a suspect. It reports whether the member is lost now: an
+// exchange with it is to be broken off at once, before it stalls, and Refresh is due.
+func (r *Presence) Found(f Finding, now time.Time) (lost bool) {
+	asked := r.suspects.answered(f, now)
+	if asked && !f.Gone {
+		r.config.Log.Info("a member that gossip calls dead answers; it stays", zap.String("peer", string(f.Member)))
+	}
+	return asked && f.Gone
+}
+
+// Due tells whether Refresh may bring up something though the membership has not changed.
+func (r *Presence) Due(now time.Time) bool {
+	return r.Role() == topology.Undecided || r.suspects.due(now)
+}

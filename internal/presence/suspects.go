@@ -1,0 +1,90 @@
+package presence
+
+import (
+	"time"
+
+	"github.com/seed-97356399/murmuration/internal/flock"
+	"github.com/seed-97356399/murmuration/peer/transport"
+)
+
+// What gossip says of a member, that it is dead, is a hint that nobody has signed. A
+// member that goes missing without a farewell stays in this peer's view until it has
+// failed to answer over the transport.
+
+const (
+	// maxSuspects bounds the members that are in question at a time; one more is
+	// believed dead at once.
+	maxSuspects = 256
+	// suspectEvery is the time between two questions to one that answers although
+	// gossip calls it dead.
+	suspectEvery = 5 * time.Second
+)
+
+// Finding is what a question to a suspect has shown.
+type Finding struct {
+	Member transport.PeerID
+	Gone   bool
+}
+
+// suspects are the members that gossip calls dead.
+type suspects struct {
+	known map[transport.PeerID]*suspect
+	found chan Finding
+}
+
+type suspect struct {
+	asking bool
+	gone   bool // it did not answer
+	ask    time.Time
+}
+
+func newSuspects() suspects { return suspects{found: make(chan Finding)} }
+
+// among takes those who are missing, asks each whose turn it is, and returns those that
+// are in question. What is said of others before is forgotten: they are back.
+func (s *suspects) among(missing []transport.Record, now time.Time, ask func(transport.PeerID) bool) (inQuestion []transport.Record) {
+	known := make(map[transport.PeerID]*suspect, len(missing))
+	room := maxSuspects
+	for _, r := range missing {
+		if s.known[r.Peer] != nil {
+			room--
+		}
+	}
+	for _, r := range missing {
+		one := s.known[r.Peer]
+		switch {
+		case r.Flags&(flock.Leaving|flock.Over) != 0, one != nil && one.gone, one == nil && room <= 0:
+			continue
+		case one == nil:
+			one = &suspect{}
+			room--
+		}
+		if !one.asking && !now.Before(one.ask) {
+			one.asking = ask(r.Peer)
+		}
+		known[r.Peer] = one
+		inQuestion = append(inQuestion, r)
+	}
+	s.known = known
+	return inQuestion
+}
+
+// answered takes a finding. It reports false if the member is in question no more.
+func (s *suspects) answered(f Finding, now time.Time) bool {
+	one := s.known[f.Member]
+	if one == nil {
+		return false
+	}
+	one.asking, one.gone, one.ask = false, f.Gone, now.Add(suspectEvery)
+	return true
+}
+
+// due tells whether a suspect is to be asked again.
+func (s *suspects) due(now time.Time) bool {
+	for _, one := range s.known {
+		if !one.asking && !now.Before(one.ask) {
+			return true
+		}
+	}
+	return false
+}

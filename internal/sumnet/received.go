@@ -1,0 +1,50 @@
+package sumnet
+
+import (
+	"io"
+
+	"github.com/seed-97356399/murmuration/internal/framed"
+	"github.com/seed-97356399/murmuration/internal/wire"
+	"github.com/seed-97356399/murmuration/peer/transport"
+)
+
+// Serve hears what a member says, until it ends its stream.
+func (t *Net) Serve(stream transport.Stream) {
+	from := stream.Remote()
+	if !t.flock.Here(from) {
+		stream.Reset()
+		return
+	}
+	var f framed.Stream
+	f.Begin(stream, t.Stall)
+	f.Bulk()
+	err := t.mail.Receive(&f, func(h wire.Header, payload []byte) error { return t.receive(from, h.Type, payload) })
+	t.Counters.Moved(0, 0, f.Received)
+	if err == io.EOF {
+		stream.Close()
+		return
+	}
+	stream.Reset()
+	if reason, theirs := wire.ReasonFor(err); theirs {
+		t.Malformed(from, reason, err)
+	}
+}
+
+// receive has the machine take a message.
+func (t *Net) receive(from transport.PeerID, kind wire.Type, payload []byte) error {
+	var word wire.Sum
+	var share wire.Share
+	hear := func() { t.machine.Receive(t.now(), from, word) }
+	err := wire.ErrType
+	switch kind {
+	case wire.TypeSum:
+		err = word.Decode(payload)
+	case wire.TypeShare:
+		err = share.Decode(payload)
+		hear = func() { t.machine.Share(t.now(), from, share) }
+	}
+	if err == nil && !t.do(hear) {
+		return io.EOF
+	}
+	return err
+}

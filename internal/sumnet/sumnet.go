@@ -1,0 +1,257 @@
+package sumnet
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/seed-97356399/murmuration/internal/mail"
+	"github.com/seed-97356399/murmuration/internal/requests"
+	"github.com/seed-97356399/murmuration/internal/sums"
+	"github.com/seed-97356399/murmuration/internal/wire"
+	"github.com/seed-97356399/murmuration/peer/transport"
+)
+
+const (
+	// tickEvery is how often the machine looks at the time while a sum is under way.
+	tickEvery = time.Second
+	// maxQueued bounds the frames that wait for a partner, maxWaiting their bytes: shares are as many as
+	// what this member brings itself, those of one attempt, and words a few, unless the partner takes
+	// none. The largest sum has room.
+	maxQueued  = 1 << 16
+	maxWaiting = wire.NumberSize*sums.MaxLength + 64<<20
+	// together is about how many bytes are written at once.
+	together = 256 << 10
+)
+
+// Members are those that sum.
+type Members interface {
+	// Records are those of the others that are here; Here tells whether one is.
+	Records() []transport.Record
+	Here(transport.PeerID) bool
+	// Unreachable tells that others cannot dial this peer.
+	Unreachable() bool
+}
+
+// Net are the sums of a peer. Do is safe for concurrent use.
+type Net struct {
+	*requests.Requests
+	flock   Members
+	began   time.Time
+	changed chan struct{} // holds a token if the members may have changed
+	closing chan struct{} // closed by Close
+	begun   chan struct{} // closed when the machine knows the members
+	ended   chan struct{} // closed after the last thing that is done
+
+	// Whoever hears a frame has the machine take it, under a lock: a goroutine that owned it would
+	// have to be woken for each, and wake the other again: a third of the time of a short sum.
+	mu      sync.Mutex
+	over    bool
+	machine *sums.Machine
+	waiting map[string]chan<- sums.Result
+
+	mail    *mail.Mailbox
+	running sync.WaitGroup
+	once    sync.Once
+}
+
+// New makes the streams for sums of a peer; nothing happens before Begin.
+func New(r *requests.Requests, flock Members) *Net {
+	t := &Net{
+		Requests: r, flock: flock, machine: sums.New(r.Transport.Self(), sums.Times{}), began: time.Now(),
+		changed: make(chan struct{}, 1), closing: make(chan struct{}), begun: make(chan struct{}), ended: make(chan struct{}),
+		waiting: make(map[string]chan<- sums.Result),
+	}
+	t.mail = mail.New(mail.Config{
+		Requests: r, Protocol: transport.ProtocolSum, Confirmed: true, Lost: t.broken,
+		Bounds: mail.Bounds{Messages: maxQueued, Bytes: maxWaiting, Batch: together, Renew: true}, // the machine says again what matters
+	})
+	return t
+}
+
+func (t *Net) now() time.Duration { return time.Since(t.began) }
+
+// Begin begins to serve members, and calls.
+func (t *Net) Begin() { t.running.Go(t.loop) }
+
+// Close gives up the sums under way, has what waits to be said said, as far as partners take
+// it in time, and ends all streams. It waits for all goroutines, and is idempotent.
+func (t *Net) Close() {
+	t.once.Do(func() { close(t.closing) })
+	t.running.Wait()
+}
+
+// loop tells the machine who is here, and what time it is, until Close.
+func (t *Net) loop() {
+	tick := time.NewTicker(tickEvery)
+	defer tick.Stop()
+	t.machine.View(t.now(), t.members())
+	close(t.begun)
+	for {
+		select {
+		case <-t.closing:
+			t.end()
+			return
+		case <-t.changed:
+			t.do(func() { t.machine.View(t.now(), t.members()) })
+		case <-tick.C:
+			t.do(func() {
+				if t.machine.Busy() {
+					t.machine.Tick(t.now())
+				}
+			})
+		}
+	}
+}
+
+// end gives up what is under way, and waits for all that speak.
+func (t *Net) end() {
+	t.do(func() {
+		for name := range t.waiting {
+			t.machine.Cancel(t.now(), name)
+		}
+	})
+	t.mu.Lock()
+	t.over = true
+	t.mu.Unlock()
+	close(t.ended)
+	t.mail.Close(context.Background())
+}
+
+// do does something with the machine, and what that wants then. It waits for Begin, and reports
+// false after the end.
+func (t *Net) do(what func()) bool {
+	<-t.begun
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if !t.over {
+		what()
+		t.carryOut()
+	}
+	return !t.over
+}
+
+// MembersChanged has the members looked at anew. It does not wait.
+func (t *Net) MembersChanged() {
+	select {
+	case t.changed <- struct{}{}:
+	default: // it is due already
+	}
+}
+
+// members are those that are here, this peer among them, in the order in which they coordinate sums: the same
+// at all that know the same. Those that cannot be dialled are the last.
+func (t *Net) members() []transport.PeerID {
+	self := t.Transport.Self()
+	late := map[transport.PeerID]int{}
+	ids := []transport.PeerID{self}
+	if t.flock.Unreachable() {
+		late[self] = 1
+	}
+	for _, r := range t.flock.Records() {
+		if r.Peer == self {
+			continue
+		}
+		if ids = append(ids, r.Peer); r.Flags&transport.FlagUnreachable != 0 {
+			late[r.Peer] = 1
+		}
+	}
+	slices.SortFunc(ids, func(a, b transport.PeerID) int { return cmp.Or(late[a]-late[b], cmp.Compare(a, b)) })
+	return ids
+}
+
+// carryOut does what the machine wants.
+func (t *Net) carryOut() {
+	for all := t.machine.Outcomes(); len(all) > 0; all = t.machine.Outcomes() {
+		for _, o := range all {
+			switch {
+			case o.Result != nil:
+				t.waiting[o.Result.Name] <- *o.Result // has room
+				delete(t.waiting, o.Result.Name)
+			case o.Message != nil:
+				send(t, o.To, "", *o.Message)
+			case o.Share != nil:
+				if o.Share.Step == 0 && o.Share.Offset == 0 {
+					t.mail.Forget(o.Share.Name) // of an earlier attempt: they would pile up where nobody takes them
+				}
+				send(t, o.To, o.Share.Name, *o.Share)
+			}
+		}
+	}
+	for _, f := range t.machine.Facts() {
+		Log(t.Log, f)
+	}
+}
+
+// Log logs what people may want to know of a sum.
+func Log(log *zap.Logger, f sums.Fact) {
+	who := zap.Any("peers", f.Who)
+	if len(f.Who) == 1 {
+		who = zap.String("peer", string(f.Who[0])) // one for whom lines have a limit
+	}
+	log.Warn(f.What, zap.String("sum", f.Sum), zap.String("why", f.Why), who)
+}
+
+// send has a message sent to a member: a word, or a share of a sum.
+func send[M wire.Message](t *Net, to transport.PeerID, sum string, message M) {
+	if err := mail.Send(t.mail, to, sum, message); err != nil {
+		t.Log.Error("a word of a sum cannot be sent", zap.Error(err)) // a fault of ours
+	}
+}
+
+// Do makes a sum. It waits until that is done, or ctx ends.
+func (t *Net) Do(ctx context.Context, call sums.Call) (sums.Result, error) {
+	result := make(chan sums.Result, 1)
+	twice := false
+	begun := t.do(func() {
+		// The loop may not have told of one yet whom the caller has waited for. What is seen before the
+		// lock may be older than what it has told.
+		t.machine.View(t.now(), t.members())
+		if _, twice = t.waiting[call.Name]; !twice {
+			t.waiting[call.Name] = result
+			t.machine.Call(t.now(), call)
+		}
+	})
+	switch {
+	case !begun:
+		return sums.Result{}, transport.ErrClosed
+	case twice:
+		return sums.Result{}, fmt.Errorf("sum %q is under way already", call.Name)
+	}
+	select {
+	case r := <-result:
+		return r, r.Err
+	case <-t.ended:
+		return sums.Result{}, transport.ErrClosed
+	case <-ctx.Done():
+		t.do(func() {
+			if t.waiting[call.Name] == result {
+				t.machine.Cancel(t.now(), call.Name)
+				delete(t.waiting, call.Name)
+			}
+		})
+	}
+	select {
+	case r := <-result: // it came just before
+		return r, r.Err
+	default:
+		return sums.Result{}, fmt.Errorf("sum %q: %w", call.Name, context.Cause(ctx))
+	}
+}
+
+// broken tells the machine that what goes to or from a member may be lost.
+func (t *Net) broken(member transport.PeerID, err error) {
+	t.Log.Debug("a stream of sums has broken", zap.String("peer", string(member)), zap.Error(err))
+	t.do(func() {
+		if errors.Is(err, transport.ErrUnknownProtocol) {
+			t.machine.Excuse(t.now(), member)
+		}
+		t.machine.Broken(t.now(), member)
+	})
+}
