@@ -69,7 +69,7 @@ func copyOfAKey(t *testing.T, checkpoint peer.Checkpoint) {
 	f.TrainSteps(t.Context(), 40, atPace(250*time.Millisecond, towards))
 	select {
 	case err := <-stopped:
-		if !errors.Is(err, transport.ErrTwin) {
+		if !errors.Is(err, transport.ErrDuplicate) {
 			t.Error(err)
 		}
 	default:
@@ -106,7 +106,7 @@ func TestACopiedKeyIsFoundAtTheAddressToJoin(t *testing.T) {
 			t.Fatal(err)
 		}
 		copied := start(t, peer.Config{Run: "digits", Params: newModel(), Join: []string{"mem:first"}, Network: peer.Network{Transport: tr, Membership: membership}})
-		if err := step(t, copied, idle); !errors.Is(err, transport.ErrTwin) {
+		if err := step(t, copied, idle); !errors.Is(err, transport.ErrDuplicate) {
 			t.Errorf("the copy: %v", err)
 		}
 		if err := step(t, first, idle); err != nil {
@@ -122,7 +122,7 @@ func (hidden) Addresses() []string { return nil }
 
 func (h hidden) Connect(ctx context.Context, address string) (transport.PeerID, error) {
 	id, err := h.Transport.Connect(ctx, address)
-	if errors.Is(err, transport.ErrTwin) {
+	if errors.Is(err, transport.ErrDuplicate) {
 		return "", transport.ErrUnreachable
 	}
 	return id, err

@@ -296,7 +296,7 @@ func (a *Arrival) contact(address string) error {
 	ctx, cancel := context.WithTimeout(a.ctx, joinTimeout)
 	defer cancel()
 	id, err := a.Transport.Connect(ctx, address)
-	if errors.Is(err, transport.ErrTwin) {
+	if errors.Is(err, transport.ErrDuplicate) {
 		// One that takes part already stays; the other is told by the handshake.
 		n := a.joiner.Load()
 		a.MeetDuplicate(address, err, !a.Reached() || n != nil && (!n.Open() || n.alone.Load()))

@@ -35,7 +35,7 @@ func (r *Presence) lookForDuplicate(now time.Time) {
 	for _, address := range other.Addresses {
 		r.config.Life.Spawn(func(ctx context.Context) {
 			_, err := r.config.Transport.Connect(ctx, r.named(address))
-			if !errors.Is(err, transport.ErrTwin) {
+			if !errors.Is(err, transport.ErrDuplicate) {
 				return // it has ended, or cannot be reached from here
 			}
 			r.duplicates.gone.Store(r.duplicates.gone.Load() || later)

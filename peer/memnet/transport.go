@@ -118,7 +118,7 @@ func (t *Transport) Connect(ctx context.Context, address string) (transport.Peer
 		return t.Self(), nil
 	}
 	if remote.Self() == t.Self() {
-		return "", fmt.Errorf("memnet: connect to %q: %w", address, transport.ErrTwin)
+		return "", fmt.Errorf("memnet: connect to %q: %w", address, transport.ErrDuplicate)
 	}
 	ctx, cancel := context.WithTimeout(ctx, OpenTimeout)
 	defer cancel()

@@ -40,7 +40,7 @@ type dialer struct {
 
 // Connect reaches the process at an address, as transport.Dialer says. Of an address
 // without an id it learns the identity first; *IdentityChangedError says that it
-// is not the remembered one. Other errors: ErrAddress, transport.ErrSelf, transport.ErrTwin,
+// is not the remembered one. Other errors: ErrAddress, transport.ErrSelf, transport.ErrDuplicate,
 // *WrongIdentityError, transport.ErrUnreachable, transport.ErrNotAdmitted, transport.ErrClosed, and the context's.
 func (d *dialer) Connect(ctx context.Context, text string) (transport.PeerID, error) {
 	to, err := parseAddress(text)
@@ -106,7 +106,7 @@ func (d *dialer) dial(ctx context.Context, id peer.ID, addresses []ma.Multiaddr)
 }
 
 // mirror tells whether a process other than this one proves the local identity at one of
-// these addresses, as transport.ErrTwin, and shows that one that it does too; else it is
+// these addresses, as transport.ErrDuplicate, and shows that one that it does too; else it is
 // transport.ErrSelf. libp2p would refuse to dial it.
 func (d *dialer) mirror(ctx context.Context, addresses []ma.Multiaddr) error {
 	ctx, cancel := context.WithTimeout(ctx, d.config.handshakeTimeout)
@@ -117,8 +117,8 @@ func (d *dialer) mirror(ctx context.Context, addresses []ma.Multiaddr) error {
 			continue
 		}
 		conn, err := by.Dial(ctx, at, d.id)
-		if errors.Is(err, secure.ErrTwin) {
-			return fmt.Errorf("%w (at %s)", transport.ErrTwin, at)
+		if errors.Is(err, secure.ErrDuplicate) {
+			return fmt.Errorf("%w (at %s)", transport.ErrDuplicate, at)
 		}
 		if err == nil {
 			_ = conn.Close() // never: the handshake fails with an identity of one's own

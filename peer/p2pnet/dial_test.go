@@ -123,8 +123,8 @@ func TestTwinIsNamedAtBothEnds(t *testing.T) {
 	here.Identity = key
 	copied := start(t, here)
 	for _, text := range []string{hostPort(t, there), there.JoinAddresses()[0]} {
-		if _, err := copied.Connect(t.Context(), text); !errors.Is(err, transport.ErrTwin) {
-			t.Errorf("connecting to %s: %v, want transport.ErrTwin", text, err)
+		if _, err := copied.Connect(t.Context(), text); !errors.Is(err, transport.ErrDuplicate) {
+			t.Errorf("connecting to %s: %v, want transport.ErrDuplicate", text, err)
 		}
 	}
 	if _, err := copied.Connect(t.Context(), hostPort(t, copied)); !errors.Is(err, transport.ErrSelf) {

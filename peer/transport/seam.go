@@ -67,9 +67,9 @@ var (
 	ErrUnreachable = errors.New("no peer answers there")
 	// ErrSelf: the address or id is the local peer's own.
 	ErrSelf = errors.New("that is this peer itself")
-	// ErrTwin: another process has the local peer's key, and has proved it. Of two the later
+	// ErrDuplicate: another process has the local peer's key, and has proved it. Of two the later
 	// one stops: a cloned machine needs a key of its own.
-	ErrTwin = errors.New("another process has this peer's key: one of the two has to stop, or to have a key and checkpoints of its own")
+	ErrDuplicate = errors.New("another process has this peer's key: one of the two has to stop, or to have a key and checkpoints of its own")
 	// ErrClosed: the transport or membership has been closed.
 	ErrClosed = errors.New("closed")
 )

@@ -55,7 +55,7 @@ type Dialer interface {
 	// proved. That a connection exists says nothing of whether the process wants
 	// to speak to us: that is what the hello protocol is for. At the local peer's own
 	// address it may return ErrSelf; where another process has proved the local peer's
-	// key it returns ErrTwin.
+	// key it returns ErrDuplicate.
 	Connect(ctx context.Context, address string) (PeerID, error)
 	// Learn remembers addresses at which a peer may be reached by Open, replacing
 	// those learned before.

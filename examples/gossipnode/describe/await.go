@@ -99,7 +99,7 @@ func ask(ctx context.Context, admission peer.Admission, tr transport.Transport, 
 func told(answers []answer, s settings.Settings, log *zap.Logger) (found peer.Inquiry, refused bool, err error) {
 	for _, a := range answers {
 		_, refuses := errors.AsType[*transport.RefusedError](a.err)
-		refused = refused || refuses || errors.Is(a.err, transport.ErrTwin)
+		refused = refused || refuses || errors.Is(a.err, transport.ErrDuplicate)
 		signer := string(a.found.Signer)
 		switch {
 		case len(a.found.Description.Fields) == 0:

@@ -119,7 +119,7 @@ func unanswered(s settings.Settings, address string, err error) diagnosis {
 	case errors.As(err, &wrong):
 		d.Finding = fmt.Sprintf("%s: %v", address, wrong)
 		return d.fail("ask who runs the peer for its address")
-	case errors.Is(err, transport.ErrTwin):
+	case errors.Is(err, transport.ErrDuplicate):
 		d.Finding = fmt.Sprintf("%s: another process has this key, and of two the later one stops", address)
 		return d.warn("unless that is this machine's own peer, " + settings.Remedy(err))
 	case errors.Is(err, transport.ErrSelf):

@@ -220,7 +220,7 @@ var remedies = []struct {
 	{transport.ErrUnknownRun, "give --run as it is given there; if it is, the peer there is only starting, or leaving"},
 	{transport.ErrNotAdmitted, "give --run-key as it is given there, and have this peer's id added to the list there, and the one there to that of --allow here"},
 	{transport.ErrUnknownProtocol, "install the same release on both machines"},
-	{transport.ErrTwin, "give one of the two a key and a checkpoint folder of its own, with --key and --checkpoint: gossipnode keygen makes a key"},
+	{transport.ErrDuplicate, "give one of the two a key and a checkpoint folder of its own, with --key and --checkpoint: gossipnode keygen makes a key"},
 	{p2pnet.ErrAddress, "correct --join"},
 	{transport.ErrUnreachable, "check that a peer runs there, that the port is that of its --listen, not of --metrics or --dashboard, and open in every firewall between, and that the address is right"},
 	{checkpoint.ErrInUse, "wait until that has ended, or end it, or give this peer a folder of its own with --checkpoint"},

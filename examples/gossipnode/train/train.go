@@ -146,7 +146,7 @@ func Run(ctx context.Context, s settings.Settings, to Observer) (_ result.Share,
 	if err == nil && to.Stay != nil {
 		to.Stay(done, t.panel.board.Load().Show)
 	}
-	if errors.Is(err, transport.ErrTwin) {
+	if errors.Is(err, transport.ErrDuplicate) {
 		err = fmt.Errorf("%w: %s", err, settings.Remedy(err))
 	} else if errors.As(err, new(*transport.RefusedError)) {
 		err = fmt.Errorf("%w: %s", errRefused, cmp.Or(settings.Remedy(err), "read the log of the peers there"))

@@ -44,7 +44,7 @@ func stated(date string) (t time.Time) {
 // another one that has the key.
 var (
 	ErrSelf = errors.New("connected with itself")
-	ErrTwin = errors.New("another process has this one's key")
+	ErrDuplicate = errors.New("another process has this one's key")
 )
 
 // TLS is libp2p's TLS with two differences. No clock decides who may connect: a
@@ -92,7 +92,7 @@ func (s *TLS) ID() protocol.ID { return libp2ptls.ID }
 
 func (s *TLS) SecureInbound(ctx context.Context, insecure net.Conn, p peer.ID) (sec.SecureConn, error) {
 	c, err := s.secure(ctx, insecure, p, tls.Server)
-	if errors.Is(err, ErrTwin) && s.duplicate != nil {
+	if errors.Is(err, ErrDuplicate) && s.duplicate != nil {
 		s.duplicate()
 	}
 	return c, err
@@ -142,7 +142,7 @@ func (s *TLS) mirrored(shown []byte) error {
 	if bytes.Equal(shown, config.Certificates[0].Certificate[0]) {
 		return ErrSelf
 	}
-	return ErrTwin
+	return ErrDuplicate
 }
 
 // plainALPN is what an end says that agrees on the muxer afterwards.
