@@ -43,7 +43,7 @@ func stated(date string) (t time.Time) {
 // Errors of a handshake with an identity of one's own: the other end is this very process, or
 // another one that has the key.
 var (
-	ErrSelf = errors.New("connected with itself")
+	ErrSelf      = errors.New("connected with itself")
 	ErrDuplicate = errors.New("another process has this one's key")
 )
 
