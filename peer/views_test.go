@@ -67,7 +67,7 @@ func (d courierDim) Signed() []byte {
 	return text
 }
 
-func (d courierDim) Heard(from transport.PeerID, signed []byte) (bool, error) {
+func (d courierDim) Received(from transport.PeerID, signed []byte) (bool, error) {
 	var r transport.Record
 	if err := json.Unmarshal(signed, &r); err != nil || r.Peer != from {
 		return false, fmt.Errorf("no record of %s: %v", from, err)
