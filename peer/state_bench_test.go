@@ -37,13 +37,13 @@ func BenchmarkState(b *testing.B) {
 	for b.Loop() {
 		before := move()
 		began := time.Now()
-		newcomer := startDonor(b, parameters, join, 2)
-		if err := stayAsItIs(b.Context(), newcomer); err != nil {
+		joiner := startDonor(b, parameters, join, 2)
+		if err := stayAsItIs(b.Context(), joiner); err != nil {
 			b.Fatal(err)
 		}
 		joins = append(joins, time.Since(began).Seconds())
-		state := newcomer.Stats().State
-		if err := newcomer.Close(); err != nil || state.Servers == 0 {
+		state := joiner.Stats().State
+		if err := joiner.Close(); err != nil || state.Servers == 0 {
 			b.Fatalf("no copy: %+v, %v", state, err)
 		}
 		alone := (before + move()) / 2 // stands for the machine as it was meanwhile

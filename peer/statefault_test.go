@@ -132,21 +132,21 @@ func TestADonorTrainsAndExchangesMeanwhile(t *testing.T) {
 			}
 			return all
 		}
-		newcomers := func() (all int) {
+		joiners := func() (all int) {
 			for _, p := range f.Peers {
 				all += p.Stats().State.Joiners
 			}
 			return all
 		}
 		before, began := exchanges(), time.Now()
-		if newcomers() != copying.Donors {
-			t.Fatalf("%d donors at work", newcomers())
+		if joiners() != copying.Donors {
+			t.Fatalf("%d donors at work", joiners())
 		}
 		f.TrainSteps(t.Context(), 200, atPace(10*time.Millisecond, towards))
 		if took, done := time.Since(began), exchanges()-before; took > 2100*time.Millisecond || done < 200 {
 			t.Errorf("200 steps of 10 ms took %s, with %d exchanges", took, done)
 		}
-		if newcomers() == 0 {
+		if joiners() == 0 {
 			t.Error("the copy was over too soon to tell")
 		}
 		checkTrained(t, <-arrived, 4)

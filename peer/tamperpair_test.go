@@ -169,8 +169,8 @@ func survive(t *testing.T, pairs []*tamperedPair) {
 		pair.train()
 		defer pair.stop()
 	}
-	patience := time.NewTimer(tamperedPatience)
-	defer patience.Stop()
+	timeout := time.NewTimer(tamperedPatience)
+	defer timeout.Stop()
 	look := time.NewTicker(5 * time.Millisecond)
 	defer look.Stop()
 	left := slices.Clone(pairs)
@@ -180,7 +180,7 @@ func survive(t *testing.T, pairs []*tamperedPair) {
 		}
 		select {
 		case <-look.C:
-		case <-patience.C:
+		case <-timeout.C:
 			t.Fatalf("%s, %s: still %s after %s: %+v", left[0].kind.name, left[0].how.name, left[0].phase, tamperedPatience, left[0].stats())
 		}
 	}

@@ -16,13 +16,13 @@ const maxChanges = 0.1
 // of others per join or leave.
 func churn(t testing.TB, rng *rand.Rand, n, events int, unreachable float64) float64 {
 	next := 0
-	newcomer := func() Member {
+	joiner := func() Member {
 		next++
 		return Member{ID: PeerID(fmt.Sprintf("%d-%d", rng.Uint32(), next)), Unreachable: rng.Float64() < unreachable}
 	}
 	v := mustView(t, nil)
 	for range n {
-		v = mustView(t, append(v.Members(), newcomer()))
+		v = mustView(t, append(v.Members(), joiner()))
 	}
 	changed := 0
 	for range events {
@@ -35,7 +35,7 @@ func churn(t testing.TB, rng *rand.Rand, n, events int, unreachable float64) flo
 			grow = false
 		}
 		if grow {
-			members = append(members, newcomer())
+			members = append(members, joiner())
 		} else {
 			gone := rng.IntN(len(members))
 			members = append(members[:gone], members[gone+1:]...)

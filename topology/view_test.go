@@ -98,8 +98,8 @@ func TestDigestTellsViewsApart(t *testing.T) {
 		"none":        nil,
 	} {
 		d := mustView(t, members).Digest()
-		if twin, ok := seen[d]; ok {
-			t.Errorf("%q and %q have the same digest", name, twin)
+		if duplicate, ok := seen[d]; ok {
+			t.Errorf("%q and %q have the same digest", name, duplicate)
 		}
 		seen[d] = name
 	}

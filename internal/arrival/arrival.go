@@ -166,8 +166,8 @@ func (a *Arrival) Wait(ctx context.Context) error {
 // wait waits for an entrance while life goes on, and each patienceLook after Patience, while nobody is spoken to, asks
 // whether this member goes on without.
 func (a *Arrival) wait(ctx, life, barred context.Context, entrance func() <-chan struct{}, alone func() (goes bool)) error {
-	patience := time.NewTimer(Timeout)
-	defer patience.Stop()
+	timeout := time.NewTimer(Timeout)
+	defer timeout.Stop()
 	for {
 		select {
 		case <-entrance():
@@ -178,11 +178,11 @@ func (a *Arrival) wait(ctx, life, barred context.Context, entrance func() <-chan
 			return transport.ErrClosed
 		case <-ctx.Done():
 			return fmt.Errorf("joining run %q: %w", a.Run, ctx.Err())
-		case <-patience.C:
+		case <-timeout.C:
 			if a.speaking.Load() == 0 && alone() {
 				return nil
 			}
-			patience.Reset(timeoutLook)
+			timeout.Reset(timeoutLook)
 		}
 	}
 }

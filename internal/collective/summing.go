@@ -116,14 +116,14 @@ func (s *Summing) see() {
 }
 
 // Call begins a sum of all who call it. Those are waited for so long who have not. One that has failed for all is followed by another.
-func (s *Summing) Call(sum string, patience time.Duration, value float64) {
+func (s *Summing) Call(sum string, timeout time.Duration, value float64) {
 	s.see()
 	name := sum
 	for try := 2; s.machine.Failed(name); try++ {
 		name = fmt.Sprintf("%s, try %d", sum, try)
 	}
 	s.name, s.began, s.attempt.place = name, s.Now, nil
-	s.machine.Call(s.Now, sums.Call{Name: name, Op: sums.Moved, Length: s.length, Least: 1, Timeout: patience, Value: value})
+	s.machine.Call(s.Now, sums.Call{Name: name, Op: sums.Moved, Length: s.length, Least: 1, Timeout: timeout, Value: value})
 	s.carryOut()
 	kept := s.kept
 	s.kept = make(map[topology.PeerID]*wire.Sum)

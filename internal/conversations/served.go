@@ -72,8 +72,8 @@ func (s *served) wait(stall time.Duration) {
 	if _, closed := s.idle(); closed {
 		return
 	}
-	patience := time.NewTimer(stall)
-	defer patience.Stop()
+	timeout := time.NewTimer(stall)
+	defer timeout.Stop()
 	for {
 		idle, closed := s.idle()
 		if closed {
@@ -81,12 +81,12 @@ func (s *served) wait(stall time.Duration) {
 		}
 		select {
 		case <-s.changed:
-		case <-patience.C:
+		case <-timeout.C:
 			if idle {
 				s.breakOff(session.ErrLaneMissing)
 			}
 		}
-		patience.Reset(stall)
+		timeout.Reset(stall)
 	}
 }
 

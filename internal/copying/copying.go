@@ -72,7 +72,7 @@ type Quarantine interface {
 	// Quarantined is for how much longer that is, 0 if it is not.
 	Quarantined(transport.PeerID) time.Duration
 	// Add has one that lied kept away.
-	Add(donor transport.PeerID, offence error)
+	Add(server transport.PeerID, offence error)
 }
 
 // Copied is a model that was copied, and what its state servers say of it.
@@ -143,9 +143,9 @@ func (c *copying) gather(ctx context.Context) error {
 	defer ticker.Stop()
 	reminded := c.began
 	for !c.pool.done() {
-		for _, donor := range c.recruits() {
+		for _, server := range c.recruits() {
 			drawing.Go(func() {
-				c.part(ctx, donor, c.draw(ctx, donor))
+				c.part(ctx, server, c.draw(ctx, server))
 				select {
 				case ended <- struct{}{}:
 				default: // one look at the state servers does for several ends
@@ -236,26 +236,26 @@ func (c *copying) window() int {
 }
 
 // met notes the manifest of a state server that has been checked.
-func (c *copying) met(donor transport.PeerID, m wire.Manifest) {
+func (c *copying) met(server transport.PeerID, m wire.Manifest) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.servers[donor].manifest = m
+	c.servers[server].manifest = m
 	c.manifests = time.Now()
 }
 
 // draw copies slices from one state server until there are none left to copy, or the state server
 // fails. Slices that have come are kept whatever becomes of it.
-func (c *copying) draw(ctx context.Context, donor transport.PeerID) error {
+func (c *copying) draw(ctx context.Context, server transport.PeerID) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	dialling := time.AfterFunc(c.Stall, func() { cancel(errNotReached) })
-	err := c.Requests.Converse(ctx, donor, transport.ProtocolState, func(stream *framed.Stream) error {
+	err := c.Requests.Converse(ctx, server, transport.ProtocolState, func(stream *framed.Stream) error {
 		dialling.Stop()
 		src := source{copying: c, stream: stream}
-		if err := src.meet(donor); err != nil {
+		if err := src.meet(server); err != nil {
 			return err
 		}
-		c.met(donor, src.manifest)
+		c.met(server, src.manifest)
 		return src.fetch(ctx)
 	})
 	if err != nil && context.Cause(ctx) == errNotReached {
@@ -277,19 +277,19 @@ func (c *copying) recordOf(id transport.PeerID) (life, age uint64) {
 
 // part notes how a state server's part has ended: one that lied is reported and never asked
 // again, and what it gave is asked of others.
-func (c *copying) part(ctx context.Context, donor transport.PeerID, err error) {
+func (c *copying) part(ctx context.Context, server transport.PeerID, err error) {
 	lied, banned, alive := judge(err)
 	if lied {
-		c.pool.disown(donor) // first: what it gave counts for nobody
+		c.pool.disown(server) // first: what it gave counts for nobody
 	}
 	c.mu.Lock()
-	d := c.servers[donor]
+	d := c.servers[server]
 	d.drawing, d.banned, d.after = false, banned, time.Now().Add(retry)
 	if alive {
 		c.manifests = time.Now()
 	}
 	if err != nil && ctx.Err() == nil {
-		c.latest = fmt.Errorf("%s: %w", donor, err)
+		c.latest = fmt.Errorf("%s: %w", server, err)
 	}
 	if lied {
 		c.faulty++
@@ -298,12 +298,12 @@ func (c *copying) part(ctx context.Context, donor transport.PeerID, err error) {
 	c.mu.Unlock()
 	switch {
 	case lied:
-		c.Quarantine.Add(donor, err)
+		c.Quarantine.Add(server, err)
 	case err == nil || ctx.Err() != nil:
 	case banned:
-		c.Log.Warn("a member's model cannot be copied; it is not asked again", zap.String("peer", string(donor)), zap.Error(err))
+		c.Log.Warn("a member's model cannot be copied; it is not asked again", zap.String("peer", string(server)), zap.Error(err))
 	default:
-		c.Log.Info("a donor's part broke off; its slices are asked of others", zap.String("peer", string(donor)), zap.Error(err))
+		c.Log.Info("a donor's part broke off; its slices are asked of others", zap.String("peer", string(server)), zap.Error(err))
 	}
 }
 

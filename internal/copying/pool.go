@@ -54,10 +54,10 @@ func newPool(slices int) *pool {
 }
 
 // enter takes up a state server, until leave.
-func (p *pool) enter(donor transport.PeerID, window int) *asker {
+func (p *pool) enter(server transport.PeerID, window int) *asker {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	a := &asker{server: donor, window: window}
+	a := &asker{server: server, window: window}
 	p.askers[a] = struct{}{}
 	return a
 }
@@ -197,11 +197,11 @@ func (p *pool) deliver(a *asker, now time.Time, keep func() bool) bool {
 }
 
 // disown forgets the slices of a state server that lied: they are asked for again.
-func (p *pool) disown(donor transport.PeerID) {
+func (p *pool) disown(server transport.PeerID) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for i := range p.slices {
-		if s := &p.slices[i]; s.source == donor {
+		if s := &p.slices[i]; s.source == server {
 			s.source = ""
 			p.left++
 			p.next = min(p.next, i)
@@ -218,11 +218,11 @@ func (p *pool) done() bool {
 }
 
 // waitsFor tells whether a state server has owed a slice, or its first word, for slowDonor.
-func (p *pool) waitsFor(donor transport.PeerID, now time.Time) bool {
+func (p *pool) waitsFor(server transport.PeerID, now time.Time) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for a := range p.askers {
-		if a.server == donor {
+		if a.server == server {
 			return len(a.queue) > 0 && now.Sub(a.last) >= slowDonor
 		}
 	}

@@ -18,21 +18,21 @@ func TestPoolSharesSlicesOut(t *testing.T) {
 		n := rapid.IntRange(1, 60).Draw(t, "slices")
 		pool := newPool(n)
 		now := time.Unix(0, 0)
-		var donors []*asker
+		var servers []*asker
 		for i := range rapid.IntRange(1, 4).Draw(t, "donors") {
-			donors = append(donors, pool.enter(transport.PeerID(fmt.Sprint("donor-", i)), rapid.IntRange(2, 9).Draw(t, "window")))
+			servers = append(servers, pool.enter(transport.PeerID(fmt.Sprint("donor-", i)), rapid.IntRange(2, 9).Draw(t, "window")))
 		}
-		honest := donors[0]
+		honest := servers[0]
 		for turn := 0; !pool.done(); turn++ {
 			if turn > 200*n+1000 {
 				t.Fatalf("no end: %d slices of %d are left", pool.remaining(), n)
 			}
 			now = now.Add(rapid.SampledFrom([]time.Duration{0, time.Millisecond, time.Second}).Draw(t, "time"))
-			which := rapid.IntRange(0, len(donors)-1).Draw(t, "donor")
-			d := donors[which]
+			which := rapid.IntRange(0, len(servers)-1).Draw(t, "donor")
+			d := servers[which]
 			comeBack := func() {
 				pool.leave(d)
-				donors[which] = pool.enter(d.server, d.window)
+				servers[which] = pool.enter(d.server, d.window)
 			}
 			switch what := rapid.IntRange(0, 9).Draw(t, "what"); {
 			case d != honest && what == 0:
@@ -45,7 +45,7 @@ func TestPoolSharesSlicesOut(t *testing.T) {
 					comeBack()
 				}
 			}
-			checkPool(t, pool, donors)
+			checkPool(t, pool, servers)
 		}
 		if given, _ := pool.result(); sum(given) != n {
 			t.Fatalf("%v are %d slices of %d", given, sum(given), n)
@@ -69,9 +69,9 @@ func sum(counts map[transport.PeerID]int) (all int) {
 }
 
 // checkPool holds a pool's account against its queues.
-func checkPool(t *rapid.T, pool *pool, donors []*asker) {
+func checkPool(t *rapid.T, pool *pool, servers []*asker) {
 	asked, left := make([]int, len(pool.slices)), 0
-	for _, d := range donors {
+	for _, d := range servers {
 		mine := map[int]bool{}
 		for _, i := range d.queue {
 			if mine[i] {
@@ -140,9 +140,9 @@ func TestEquallyFastDonorsAreNotAskedTwice(t *testing.T) {
 		t.Errorf("%d slices were asked for twice", pool.again)
 	}
 	sources, _ := pool.result()
-	for donor, given := range sources {
+	for server, given := range sources {
 		if given < 40 {
-			t.Errorf("%s gave %d of 100", donor, given)
+			t.Errorf("%s gave %d of 100", server, given)
 		}
 	}
 }

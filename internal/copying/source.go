@@ -36,8 +36,8 @@ type source struct {
 }
 
 // meet asks a state server for its manifest and checks it.
-func (s *source) meet(donor transport.PeerID) error {
-	life, age := s.recordOf(donor)
+func (s *source) meet(server transport.PeerID) error {
+	life, age := s.recordOf(server)
 	least := age - age/staleShare
 	if err := framed.Say(s.stream, 0, wire.StateRequest{Run: s.Run, Layout: s.Layout, Steps: least}); err != nil {
 		return err
@@ -47,20 +47,20 @@ func (s *source) meet(donor transport.PeerID) error {
 	}
 	s.digest = sha256.Sum256(s.manifest.Append(nil))
 	s.stream.Bulk()
-	return s.vet(donor, life, least)
+	return s.vet(server, life, least)
 }
 
 // vet checks a state server's manifest against what this peer knows: its own model, who
 // sits at the other end, and how old the state server says that its model is.
-func (s *source) vet(donor transport.PeerID, life, least uint64) error {
+func (s *source) vet(server transport.PeerID, life, least uint64) error {
 	m := s.manifest
 	reject := func(fault Fault, format string, args ...any) error {
-		return &ServerError{Server: donor, Fault: fault, Detail: fmt.Sprintf(format, args...)}
+		return &ServerError{Server: server, Fault: fault, Detail: fmt.Sprintf(format, args...)}
 	}
 	switch {
-	case m.Server != string(donor):
+	case m.Server != string(server):
 		return reject(Forged, "it is a manifest of %.64q", m.Server)
-	case !s.Identity.Verify(donor, m.Statement(nil), m.Signature):
+	case !s.Identity.Verify(server, m.Statement(nil), m.Signature):
 		return reject(Forged, "the signature is wrong")
 	case m.Run != s.Run:
 		return reject(WrongRun, "it is of run %q", m.Run)

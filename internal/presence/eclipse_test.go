@@ -128,10 +128,10 @@ func TestAttackEclipse(t *testing.T) {
 			t.Errorf("siege %d: %d honest partners among %d", seed, got, len(with))
 		}
 
-		newcomer := anchors{secret: []byte(s.name("secret"))}
-		with = newcomer.hold(besieged, s.victim).Neighbours(s.victim)
+		joiner := anchors{secret: []byte(s.name("secret"))}
+		with = joiner.hold(besieged, s.victim).Neighbours(s.victim)
 		after += s.hostile(with) / sieges
-		if s.honestAmong(newcomer.kept) > 0 {
+		if s.honestAmong(joiner.kept) > 0 {
 			lucky += 1.0 / sieges
 		}
 

@@ -24,33 +24,33 @@ func (n *joiner) ask() {
 		n.settleIn()
 		return
 	}
-	donor, line := w.peers[w.index[n.servers[0]]], w.line(n.index, w.index[n.servers[0]])
+	server, line := w.peers[w.index[n.servers[0]]], w.line(n.index, w.index[n.servers[0]])
 	n.servers = n.servers[1:]
-	if line.cut || donor.gone {
+	if line.cut || server.gone {
 		w.queue.After(w.config.Stall, n.ask)
 		return
 	}
-	w.queue.After(line.link.Delay, func() { n.receive(donor, line) })
+	w.queue.After(line.link.Delay, func() { n.receive(server, line) })
 }
 
 // receive lets a consistent copy of the state server's model travel, slice by slice, and goes
 // on to the next state server if it does not arrive.
-func (n *joiner) receive(donor *peer, line *line) {
+func (n *joiner) receive(server *peer, line *line) {
 	w := n.world
-	if donor.gone || line.cut {
+	if server.gone || line.cut {
 		w.queue.After(w.config.Stall, n.ask)
 		return
 	}
-	full := make([]float32, donor.replica.Len())
-	donor.replica.Consistent(full)
-	values := donor.replica.CompactShared(full)
-	way := wayOf(donor.index, n.index)
-	left := donor.replica.SharedSlices()
+	full := make([]float32, server.replica.Len())
+	server.replica.Consistent(full)
+	values := server.replica.CompactShared(full)
+	way := wayOf(server.index, n.index)
+	left := server.replica.SharedSlices()
 	each := wire.HeaderSize + 4*len(values)/max(left, 1)
 	var last time.Duration
 	var send func()
 	send = func() {
-		if donor.gone || line.cut {
+		if server.gone || line.cut {
 			w.queue.After(w.config.Stall, n.ask)
 			return
 		}
@@ -64,7 +64,7 @@ func (n *joiner) receive(donor *peer, line *line) {
 			return
 		}
 		left--
-		donor.counts.Sent += int64(each)
+		server.counts.Sent += int64(each)
 		last = max(last, line.carry(way, each))
 		w.queue.After(line.left(way)-w.queue.Now(), send)
 	}

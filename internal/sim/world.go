@@ -209,10 +209,10 @@ func (w *World) Arrive(peer int, m Member) error {
 	if err := w.admit(p); err != nil {
 		return err
 	}
-	donors := w.overlay.Neighbours(p.id)
+	servers := w.overlay.Neighbours(p.id)
 	w.overlay = overlay // it is no member yet
 	p.arriving = true
-	(&joiner{peer: p, servers: donors}).ask()
+	(&joiner{peer: p, servers: servers}).ask()
 	return nil
 }
 

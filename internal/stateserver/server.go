@@ -83,11 +83,11 @@ func (d *Server) Serve(ctx context.Context, stream *framed.Stream) error {
 
 // declines finds what keeps this peer from giving its model to another. The reason is 0
 // if nothing does.
-func (d *Server) declines(newcomer transport.PeerID, request wire.StateRequest) (reason wire.Reason, detail string) {
+func (d *Server) declines(joiner transport.PeerID, request wire.StateRequest) (reason wire.Reason, detail string) {
 	if reason, detail = wire.Differs(d.Run, d.Layout, request.Run, request.Layout); reason != 0 {
 		return reason, detail
 	}
-	if left := d.Quarantine.Quarantined(newcomer); left > 0 {
+	if left := d.Quarantine.Quarantined(joiner); left > 0 {
 		return wire.ReasonQuarantine, fmt.Sprintf("for another %s", left.Round(time.Second))
 	}
 	if !d.Model.Open() {
@@ -99,12 +99,12 @@ func (d *Server) declines(newcomer transport.PeerID, request wire.StateRequest) 
 // serve gives the model to a joiner if there is a place for it. The frozen copy that it
 // is given has no fewer than least steps behind it, if the model has as many.
 func (d *Server) serve(ctx context.Context, stream *framed.Stream, least uint64) {
-	newcomer := stream.Remote()
+	joiner := stream.Remote()
 	ctx, yield := context.WithCancel(ctx)
 	defer yield()
 	stopWatch := context.AfterFunc(ctx, stream.Reset)
 	defer stopWatch()
-	at := &place{peer: newcomer, block: d.Transport.Block(newcomer), yield: yield}
+	at := &place{peer: joiner, block: d.Transport.Block(joiner), yield: yield}
 	if !d.places.enter(at, time.Now()) {
 		stream.Refuse(0, wire.ReasonBusy, "giving its model to as many newcomers as it takes")
 		return
@@ -118,17 +118,17 @@ func (d *Server) serve(ctx context.Context, stream *framed.Stream, least uint64)
 	case errors.Is(err, errClosed):
 		stream.Refuse(0, wire.ReasonClosing, "")
 	case ctx.Err() != nil:
-		d.Log.Debug("a newcomer has made way for another", zap.String("peer", string(newcomer)))
+		d.Log.Debug("a newcomer has made way for another", zap.String("peer", string(joiner)))
 	default:
 		stream.Reset()
-		d.Log.Info("a newcomer's copy broke off", zap.String("peer", string(newcomer)), zap.Error(err))
+		d.Log.Info("a newcomer's copy broke off", zap.String("peer", string(joiner)), zap.Error(err))
 	}
 }
 
 // give sends the manifest, and then what the joiner asks for until it closes.
 func (d *Server) give(ctx context.Context, stream *framed.Stream, least uint64) error {
-	patience, cancel := context.WithTimeout(ctx, stream.Stall)
-	copied, err := d.freezer.acquire(patience, min(least, d.Flock.Age()), d.freeze)
+	timeout, cancel := context.WithTimeout(ctx, stream.Stall)
+	copied, err := d.freezer.acquire(timeout, min(least, d.Flock.Age()), d.freeze)
 	cancel()
 	if err != nil {
 		return errRetired // those who read the old one are slow to go

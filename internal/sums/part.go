@@ -159,15 +159,15 @@ func moves(length uint64) uint64 { return 3 * wire.NumberSize * min(length, MaxL
 // limit is for how long a participant waits for a coordinator that is here and brings the sum to
 // no end. One that is honest has ended it by then.
 func (p *part) limit() time.Duration {
-	patience := max(p.Timeout, longestWait)
+	timeout := max(p.Timeout, longestWait)
 	if s := p.m.open[p.Name]; s != nil && s.lead != nil {
-		patience = max(patience, s.lead.came.timeout())
+		timeout = max(timeout, s.lead.came.timeout())
 	}
 	bytes := moves(p.length())
 	if p.Op == Gather {
 		bytes = min(p.came+uint64(len(p.Data)), MaxGathered)
 	}
-	return patience + unanswered + maxStalls*(lasts(p.Op, bytes, len(p.m.members))+time.Duration(len(p.m.members))*standstill)
+	return timeout + unanswered + maxStalls*(lasts(p.Op, bytes, len(p.m.members))+time.Duration(len(p.m.members))*standstill)
 }
 
 // receive takes what a coordinator says.

@@ -158,8 +158,8 @@ func TestRelayServesMembersOnly(t *testing.T) {
 	if _, err := stranger.Connect(t.Context(), hidden.JoinAddresses()[0]); !errors.Is(err, transport.ErrUnreachable) {
 		t.Errorf("a stranger's way through the relay: %v", err)
 	}
-	newcomer := like(12)
-	if id, err := newcomer.Connect(t.Context(), hidden.JoinAddresses()[0]); err != nil || id != hidden.Self() {
+	joiner := like(12)
+	if id, err := joiner.Connect(t.Context(), hidden.JoinAddresses()[0]); err != nil || id != hidden.Self() {
 		t.Errorf("met %s, error %v", id, err)
 	}
 	if n := asked.Load(); n != 2 {

@@ -198,13 +198,13 @@ func TestAWholeFlockJoinsAtOnce(t *testing.T) {
 		host.announce(t, 1, 0)
 		var all sync.WaitGroup
 		for i := range 4 * maxAllSyncs {
-			newcomer, err := n.Transport(fmt.Sprint("newcomer", i))
+			joiner, err := n.Transport(fmt.Sprint("newcomer", i))
 			if err != nil {
 				t.Fatal(err)
 			}
-			defer newcomer.Close()
+			defer joiner.Close()
 			all.Go(func() {
-				if !tell(t, newcomer, host.wire.Self(), header(0, 0)) {
+				if !tell(t, joiner, host.wire.Self(), header(0, 0)) {
 					t.Errorf("newcomer %d was turned away", i)
 				}
 			})

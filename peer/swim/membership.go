@@ -280,8 +280,8 @@ func (m *Membership) Close() error {
 }
 
 func (m *Membership) awaitStragglers() {
-	patience := time.Duration(m.list.GetHealthScore() + 1)
-	left := time.Until(m.carrier.busy.gone(patience * probeInterval))
+	timeout := time.Duration(m.list.GetHealthScore() + 1)
+	left := time.Until(m.carrier.busy.gone(timeout * probeInterval))
 	if left <= 0 {
 		return
 	}

@@ -42,8 +42,8 @@ func (v *view) stateOf(m control.Member, self stats.Peer, minPeers int) string {
 // often, and more seldom the more they are.
 func (v *view) stale(m control.Member, every time.Duration) bool {
 	const messages = 2 // a digest, and a name with it
-	patience := missedDigests * max(every, time.Duration(messages*v.Total)*control.DigestShare)
-	return time.Since(m.Heard) > patience || float64(m.FlockSteps) < (1-staleShare)*float64(v.FlockSteps)
+	timeout := missedDigests * max(every, time.Duration(messages*v.Total)*control.DigestShare)
+	return time.Since(m.Heard) > timeout || float64(m.FlockSteps) < (1-staleShare)*float64(v.FlockSteps)
 }
 
 // losses are members that are lost: the page shows them as they were.

@@ -65,7 +65,7 @@ var _ sec.SecureTransport = (*TLS)(nil)
 
 // New makes the TLS of the peer with a key, which agrees on one of these muxers. It calls duplicate,
 // if that is not nil, when another process has connected and proved that it has the key.
-func New(key crypto.PrivKey, muxers []upgrader.StreamMuxer, twin func()) (*TLS, error) {
+func New(key crypto.PrivKey, muxers []upgrader.StreamMuxer, duplicate func()) (*TLS, error) {
 	local, err := peer.IDFromPrivateKey(key)
 	if err != nil {
 		return nil, err
@@ -80,7 +80,7 @@ func New(key crypto.PrivKey, muxers []upgrader.StreamMuxer, twin func()) (*TLS, 
 	if err != nil {
 		return nil, err
 	}
-	s := &TLS{identity: identity, local: local, duplicate: twin, corks: sync.Pool{New: func() any { return new([corkSize]byte) }}}
+	s := &TLS{identity: identity, local: local, duplicate: duplicate, corks: sync.Pool{New: func() any { return new([corkSize]byte) }}}
 	for _, one := range muxers {
 		s.muxers = append(s.muxers, string(one.ID))
 	}
