@@ -135,7 +135,7 @@ func (g giver) Quarantined(transport.PeerID) time.Duration {
 func (r *room) Busy() bool                                 { return r.busy }
 func (r *room) Members() []transport.Record                { return slices.Clone(r.members) }
 func (r *room) Quarantined(transport.PeerID) time.Duration { return 0 }
-func (r *room) Add(server transport.PeerID, why error)      { r.lied, r.why = append(r.lied, server), why }
+func (r *room) Add(server transport.PeerID, why error)     { r.lied, r.why = append(r.lied, server), why }
 
 // asking asks the members of a room over a transport.
 type asking struct {

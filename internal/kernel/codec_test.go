@@ -28,7 +28,7 @@ func TestCodecsEqualTheTwin(t *testing.T) {
 
 func compareCodecs(t *testing.T, v codecVariant, n, offset int) {
 	t.Helper()
-	duplicate := plainCodecs()
+	twin := plainCodecs()
 	random := rand.New(rand.NewPCG(uint64(n), uint64(offset)))
 	initial, got, want := newMemory(n, offset), newMemory(n, offset), newMemory(n, offset)
 	for _, finite := range []bool{true, false} {
@@ -39,7 +39,7 @@ func compareCodecs(t *testing.T, v codecVariant, n, offset int) {
 			}
 			got.copyFrom(initial)
 			want.copyFrom(initial)
-			g, w := r.apply(v, got), r.apply(duplicate, want)
+			g, w := r.apply(v, got), r.apply(twin, want)
 			sameMemory(t, got, want)
 			if g != w {
 				t.Errorf("result %x, want %x", g, w)

@@ -11,7 +11,7 @@ import (
 // TestMaxPoolEqualsTheTwin, bit for bit and around the slices, for every number of
 // channels that leaves another remainder.
 func TestMaxPoolEqualsTheTwin(t *testing.T) {
-	duplicate := plainPictures()
+	twin := plainPictures()
 	onAllPictures(t, func(t *testing.T, v pictureVariant, _ bool) {
 		for channels := 1; channels <= 70; channels++ {
 			g := Grid{Rows: 2, Cols: 1 + channels%4, Channels: channels, Stride: 2}
@@ -35,10 +35,10 @@ func TestMaxPoolEqualsTheTwin(t *testing.T) {
 			part := g.pooled()
 			g.parts(part, func(y, from int, part grid) {
 				v.maxPoolPlaces(got[y:], places[y:size:size], x[from:], part)
-				duplicate.maxPoolPlaces(want[y:], wantPlaces[y:size:size], x[from:], part)
+				twin.maxPoolPlaces(want[y:], wantPlaces[y:size:size], x[from:], part)
 				v.maxPool(plain[y:], x[from:], part)
 				v.maxPoolGradient(back[from:], wantPlaces[y:size:size], want[y:], part)
-				duplicate.maxPoolGradient(wantBack[from:], wantPlaces[y:size:size], want[y:], part)
+				twin.maxPoolGradient(wantBack[from:], wantPlaces[y:size:size], want[y:], part)
 			})
 			sameBits(t, "MaxPool", got, func(i int) float64 { return float64(want[i]) })
 			sameBits(t, "MaxPool without places", plain, func(i int) float64 { return float64(want[i]) })

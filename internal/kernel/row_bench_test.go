@@ -62,8 +62,8 @@ func besideTwin(b *testing.B, chosen, plain, prepare func(), values int) {
 	}
 	b.ReportAllocs()
 	for b.Loop() {
-		ours, duplicate := nanoseconds(chosen), nanoseconds(plain)
-		fast, ratios = append(fast, float64(4*values)/ours), append(ratios, duplicate/ours)
+		ours, twin := nanoseconds(chosen), nanoseconds(plain)
+		fast, ratios = append(fast, float64(4*values)/ours), append(ratios, twin/ours)
 	}
 	for unit, list := range map[string][]float64{"GB/s": fast, "twins": ratios} {
 		slices.Sort(list)

@@ -71,7 +71,7 @@ func TestPastTheCache(t *testing.T) {
 // compare runs all kernels on n values, finite ones first.
 func compare(t *testing.T, v variant, n, offset int) {
 	t.Helper()
-	duplicate := plainGo()
+	twin := plainGo()
 	random := rand.New(rand.NewPCG(uint64(n), uint64(offset)))
 	initial, got, want := newMemory(n, offset), newMemory(n, offset), newMemory(n, offset)
 	for _, finite := range []bool{true, false} {
@@ -79,7 +79,7 @@ func compare(t *testing.T, v variant, n, offset int) {
 		for _, r := range runs() {
 			got.copyFrom(initial)
 			want.copyFrom(initial)
-			g, w := r.apply(v, got), r.apply(duplicate, want)
+			g, w := r.apply(v, got), r.apply(twin, want)
 			sameMemory(t, got, want)
 			if !sameResults(g, w, r.sum, magnitude(initial)) {
 				t.Errorf("result %v, want %v", g, w)
