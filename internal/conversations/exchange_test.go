@@ -25,7 +25,7 @@ func TestAnExchangeEndsAtBothSides(t *testing.T) {
 			r := newRoom(t, setting{lanes: lanes})
 			began := r.a.model()
 			r.a.propose(r.b, 7)
-			time.Sleep(time.Second)
+			pass(time.Second)
 			r.a.loop.hears(t, "a", averaging.Accepted, averaging.Finished)
 			r.b.loop.hears(t, "b", averaging.Proposed, averaging.Finished)
 			r.conserved("a whole exchange")
@@ -75,7 +75,7 @@ func TestARefusalTellsTheMachineWhy(t *testing.T) {
 				c.given(r)
 				before := r.a.model()
 				r.a.propose(r.b, 1)
-				time.Sleep(time.Second)
+				pass(time.Second)
 				r.a.loop.hears(t, "a", averaging.Refused)
 				if got := r.a.loop.last(); got.Reason != c.want || got.Exchange != 1 {
 					t.Errorf("a hears %v, want the reason %v", got, c.want)
@@ -141,7 +141,7 @@ func TestAnotherVersionIsAskedAboutByAHello(t *testing.T) {
 				stream.Close()
 			})
 			r.a.propose(other, 1)
-			time.Sleep(time.Second)
+			pass(time.Second)
 			if got := r.a.loop.last(); got.Kind != averaging.Refused || got.Reason != c.want {
 				t.Errorf("after the hello ended with %v, a hears %v, want the reason %v", c.hello, got, c.want)
 			}
@@ -156,7 +156,7 @@ func TestAnExchangeIsAbortedMidway(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			r := newRoom(t, setting{link: slow})
 			x := r.a.propose(r.b, 1)
-			time.Sleep(2 * time.Second)
+			pass(2 * time.Second)
 			gives, other := r.a, r.b
 			if inbound {
 				x, gives, other = r.b.loop.asked, r.b, r.a
@@ -165,7 +165,7 @@ func TestAnExchangeIsAbortedMidway(t *testing.T) {
 				t.Fatal("no exchange is under way")
 			}
 			gives.Abort(x)
-			time.Sleep(stall)
+			pass(stall)
 			r.a.loop.hears(t, "a", averaging.Accepted, averaging.Failed)
 			r.b.loop.hears(t, "b", averaging.Proposed, averaging.Failed)
 			if ends := gives.loop.ends; len(ends) != 1 || !errors.Is(ends[0], session.ErrAborted) {
@@ -188,15 +188,15 @@ func TestWhatTheMachineLeavesUnansweredCanBeAborted(t *testing.T) {
 		r := newRoom(t, setting{})
 		r.b.loop.silent = true
 		r.a.propose(r.b, 1)
-		time.Sleep(time.Second)
+		pass(time.Second)
 		r.a.loop.hears(t, "a")
 		r.b.Abort(r.b.loop.asked)
-		time.Sleep(time.Second)
+		pass(time.Second)
 		r.a.loop.hears(t, "a", averaging.Failed)
 		r.b.loop.hears(t, "b", averaging.Proposed, averaging.Failed)
 		r.b.loop.silent = false
 		r.a.propose(r.b, 2)
-		time.Sleep(time.Second)
+		pass(time.Second)
 		r.a.loop.hears(t, "a", averaging.Failed, averaging.Accepted, averaging.Finished)
 	})
 }
@@ -208,9 +208,9 @@ func TestAnUnreachablePartnerFailsAnExchange(t *testing.T) {
 		r.network.Cut(r.a.at.Self(), r.b.at.Self())
 		most := r.a.Host.Links.Answer(r.b.at.Self())
 		r.a.propose(r.b, 1)
-		time.Sleep(most - time.Millisecond)
+		pass(most - time.Millisecond)
 		r.a.loop.hears(t, "a")
-		time.Sleep(2 * time.Millisecond)
+		pass(2 * time.Millisecond)
 		r.a.loop.hears(t, "a", averaging.Failed)
 		if got := r.a.loop.last().After; got != most {
 			t.Errorf("waited for %s, want %s", got, most)
@@ -219,8 +219,7 @@ func TestAnUnreachablePartnerFailsAnExchange(t *testing.T) {
 	})
 }
 
-// TestATransferGoesOneWay: of two parts, each as a transfer of its own; what cannot be sent is the
-// sender's own fault, which its trainer hears of.
+// TestATransferGoesOneWay: of two parts, each as a transfer of its own.
 func TestATransferGoesOneWay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRoom(t, setting{traits: collective.Traits{Gradients: true}})
@@ -239,7 +238,7 @@ func TestATransferGoesOneWay(t *testing.T) {
 			if _, ok := r.a.Send(action); !ok {
 				t.Fatal("no transfer is begun")
 			}
-			time.Sleep(time.Second)
+			pass(time.Second)
 			end := r.b.loop.last()
 			if end.Kind != averaging.Finished || end.Transfer != action.Transfer || !end.Inbound {
 				t.Errorf("b hears %+v", end)

@@ -2,11 +2,13 @@ package conversations
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"go.uber.org/goleak"
@@ -46,11 +48,19 @@ type room struct {
 	a, b    *side
 }
 
+// pass lets time pass, and then all come to an end that does not take any: what it leaves may be
+// looked at without a lock.
+func pass(d time.Duration) {
+	time.Sleep(d)
+	synctest.Wait()
+}
+
 // setting is what the sides of a room have in common.
 type setting struct {
 	lanes  int
 	traits collective.Traits
 	link   memnet.Link
+	wrap   func(transport.Stream) transport.Stream // of what others open
 }
 
 func newRoom(t *testing.T, set setting) *room {
@@ -75,7 +85,8 @@ type side struct {
 	copies   bool  // it has no model yet
 	hello    error // of every hello
 	unfit    error // what the trainer was told
-	compared int   // how often its view was compared with a partner's
+	record   []byte
+	compared int // how often its view was compared with a partner's
 }
 
 func (r *room) side(name string, set setting, shift float32) *side {
@@ -117,7 +128,12 @@ func (r *room) side(name string, set setting, shift float32) *side {
 		},
 		Arrival: s, Model: s, Trainer: s,
 	})
-	stop, err := tr.Handle(transport.ProtocolExchange, run, s.Serve)
+	stop, err := tr.Handle(transport.ProtocolExchange, run, func(stream transport.Stream) {
+		if set.wrap != nil {
+			stream = set.wrap(stream)
+		}
+		s.Serve(stream)
+	})
 	if err != nil {
 		r.t.Fatal(err)
 	}
@@ -133,13 +149,25 @@ func (r *room) side(name string, set setting, shift float32) *side {
 	return s
 }
 
+// forged is the record of a member that another has made up.
+const forged = "a record without a signature"
+
+var errForged = errors.New("the record is not signed")
+
 // members is a membership of which conversations want little.
 type members struct {
 	transport.Membership
 	side *side
 }
 
-func (m members) Signed() []byte { return nil }
+func (m members) Signed() []byte { return m.side.record }
+
+func (m members) Received(_ transport.PeerID, signed []byte) (news bool, err error) {
+	if string(signed) == forged {
+		err = errForged
+	}
+	return err == nil, err
+}
 
 func (m members) Compare(context.Context, transport.PeerID) error {
 	m.side.compared++
@@ -210,14 +238,16 @@ func (r *room) idle(what string) {
 
 // loop is a machine without a mind: it notes what it hears, and answers what a test says.
 type loop struct {
-	mu      sync.Mutex
-	heard   []collective.Event
-	ends    []error  // as hooks are told of exchanges; nil of one that was completed
-	asked   *Ongoing // the last that it was asked about
-	doubts  int      // how often it was told that there may be others
-	refuses averaging.Reason
-	silent  bool // it leaves what it is asked unanswered
-	stopped bool // its peer has
+	mu    sync.Mutex
+	heard []collective.Event
+	ends  []error  // as hooks are told of exchanges; nil of one that was completed
+	asked *Ongoing // the last that it was asked about
+	// corrections are how much it had heard whenever the membership was corrected.
+	corrections []int
+	doubts      int // how often it was told that there may be others
+	refuses     averaging.Reason
+	silent      bool // it leaves what it is asked unanswered
+	stopped     bool // its peer has
 }
 
 func (l *loop) Event(e collective.Event) bool {
@@ -250,7 +280,11 @@ func (l *loop) Doubts() {
 	l.doubts++
 }
 
-func (l *loop) Corrected() {}
+func (l *loop) Corrected() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.corrections = append(l.corrections, len(l.heard))
+}
 
 func (l *loop) Exchanged(_ collective.Event, _ time.Duration, err error) {
 	l.mu.Lock()
