@@ -195,6 +195,7 @@ func TestWhatTheMachineLeavesUnansweredCanBeAborted(t *testing.T) {
 		r.a.loop.hears(t, "a", averaging.Failed)
 		r.b.loop.hears(t, "b", averaging.Proposed, averaging.Failed)
 		r.b.loop.silent = false
+		r.b.loop.late <- averaging.Action{Kind: averaging.Refuse, Reason: averaging.Busy}
 		r.a.propose(r.b, 2)
 		pass(time.Second)
 		r.a.loop.hears(t, "a", averaging.Failed, averaging.Accepted, averaging.Finished)

@@ -246,8 +246,9 @@ type loop struct {
 	corrections []int
 	doubts      int // how often it was told that there may be others
 	refuses     averaging.Reason
-	silent      bool // it leaves what it is asked unanswered
-	stopped     bool // its peer has
+	silent      bool                    // it leaves what it is asked unanswered
+	late        chan<- averaging.Action // where it could still answer
+	stopped     bool                    // its peer has
 }
 
 func (l *loop) Event(e collective.Event) bool {
@@ -266,6 +267,7 @@ func (l *loop) Ask(e collective.Event, x *Ongoing, verdict chan<- averaging.Acti
 	l.asked = x
 	switch {
 	case l.silent:
+		l.late = verdict
 	case l.refuses != 0:
 		verdict <- averaging.Action{Kind: averaging.Refuse, Reason: l.refuses}
 	default:
