@@ -1,7 +1,6 @@
 package conversations
 
 import (
-	"bytes"
 	"errors"
 	"testing"
 	"testing/synctest"
@@ -11,7 +10,6 @@ import (
 	"github.com/seed-97356399/murmuration/internal/collective"
 	"github.com/seed-97356399/murmuration/internal/session"
 	"github.com/seed-97356399/murmuration/internal/wire"
-	"github.com/seed-97356399/murmuration/peer/transport"
 )
 
 // TestWhoClosesLetsExchangesEnd: those under way come to their end, which is waited for, and no
@@ -118,42 +116,6 @@ func TestAMachineThatHasStoppedAnswersNobody(t *testing.T) {
 			t.Errorf("a hears %v, want a refusal because b closes", got)
 		}
 		r.idle("the end")
-	})
-}
-
-// losing is a stream that loses each ACCEPT, and takes a second until it knows.
-type losing struct{ transport.Stream }
-
-func (s losing) Write(b []byte) (int, error) {
-	header, _, err := wire.NewReader(bytes.NewReader(b), 0).Next()
-	if err != nil || header.Type != wire.TypeAccept {
-		return s.Stream.Write(b)
-	}
-	time.Sleep(time.Second)
-	return 0, errors.New("the connection is gone")
-}
-
-// TestALaneOfAnExchangeWhoseAnswerIsLost: a lane that has come before the answer to its
-// proposal was lost ends with the exchange, which waits for that.
-func TestALaneOfAnExchangeWhoseAnswerIsLost(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRoom(t, setting{lanes: 2, wrap: func(s transport.Stream) transport.Stream { return losing{s} }})
-		first, proposal := r.byHand(1), r.proposal()
-		proposal.Lanes = 2
-		first.say(first.pack(proposal))
-		pass(100 * time.Millisecond)
-		second := r.byHand(1)
-		second.say(second.pack(wire.Lane{Lane: 1}))
-		began := time.Now()
-		if header, _, err := second.frames.Next(); err == nil {
-			t.Errorf("the lane is answered %v", header.Type)
-		}
-		if took := time.Since(began); took > time.Second {
-			t.Errorf("the lane ended after %s", took)
-		}
-		pass(time.Second)
-		r.b.loop.hears(t, "b", averaging.Proposed, averaging.Failed)
-		r.idle("a lost answer")
 	})
 }
 

@@ -60,7 +60,6 @@ type setting struct {
 	lanes  int
 	traits collective.Traits
 	link   memnet.Link
-	wrap   func(transport.Stream) transport.Stream // of what others open
 }
 
 func newRoom(t *testing.T, set setting) *room {
@@ -128,12 +127,7 @@ func (r *room) side(name string, set setting, shift float32) *side {
 		},
 		Arrival: s, Model: s, Trainer: s,
 	})
-	stop, err := tr.Handle(transport.ProtocolExchange, run, func(stream transport.Stream) {
-		if set.wrap != nil {
-			stream = set.wrap(stream)
-		}
-		s.Serve(stream)
-	})
+	stop, err := tr.Handle(transport.ProtocolExchange, run, s.Serve)
 	if err != nil {
 		r.t.Fatal(err)
 	}
