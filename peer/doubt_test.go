@@ -7,7 +7,6 @@ import (
 
 	"github.com/seed-97356399/murmuration/internal/wire"
 	"github.com/seed-97356399/murmuration/peer/transport"
-	"github.com/seed-97356399/murmuration/tensor"
 )
 
 // leaveInDoubt has a rogue take the difference of the host's only slice and go
@@ -48,46 +47,6 @@ func (r *rogue) answer(stream transport.Stream, answer wire.Settled) {
 		r.t.Fatal(err)
 	}
 	stream.Write(frame)
-}
-
-// TestSlicesInDoubtAreSettledAtTheNextMeeting: the host asks before it answers the
-// next proposal, and moves exactly if the partner did.
-func TestSlicesInDoubtAreSettledAtTheNextMeeting(t *testing.T) {
-	for _, c := range []struct {
-		name                 string
-		answer               wire.Settled
-		moves, settled, lost uint64
-	}{
-		{"applied", wire.Settled{Known: true, Applied: 1}, 1, 1, 0},
-		{"not applied", wire.Settled{Known: true}, 0, 1, 0},
-		{"forgotten", wire.Settled{}, 0, 0, 1},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				r := newRogue(t)
-				before, after := make(tensor.Vector, 2050), make(tensor.Vector, 2050)
-				r.host.Snapshot(before, 0)
-				r.leaveInDoubt()
-				stream, frames := r.open()
-				stream.Write(r.propose(nil))
-				r.hearQuestion(frames)
-				r.answer(stream, c.answer)
-				if header, _, err := frames.Next(); err != nil || header.Type != wire.TypeAccept {
-					t.Fatalf("after the answer the host says %v, %v", header.Type, err)
-				}
-				stream.Reset()
-				synctest.Wait()
-				r.host.Snapshot(after, 0)
-				if moved := before[0] != after[0]; moved != (c.moves == 1) {
-					t.Errorf("value 0 went from %g to %g", before[0], after[0])
-				}
-				s := r.host.Stats().Exchanges
-				if s.InDoubt != 0 || s.Settled != c.settled || s.Lost != c.lost || (s.LostBound > 0) != (c.lost > 0) {
-					t.Errorf("%d in doubt, %d settled, %d lost with bound %g", s.InDoubt, s.Settled, s.Lost, s.LostBound)
-				}
-			})
-		})
-	}
 }
 
 // TestTheHostAsksOfItsOwnAccord: it need not wait for a proposal, and goes on
@@ -131,22 +90,6 @@ func TestDoubtsExpire(t *testing.T) {
 		if s := r.host.Stats().Exchanges; s.InDoubt != 0 || s.Lost != 1 || !(s.LostBound > 0) {
 			t.Errorf("%d in doubt, %d lost with bound %g", s.InDoubt, s.Lost, s.LostBound)
 		}
-	})
-}
-
-// TestNewIncarnationOfOneLifeIsAsked: a peer can take a new incarnation while it runs,
-// and still knows what it has applied.
-func TestNewIncarnationOfOneLifeIsAsked(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRogue(t)
-		r.leaveInDoubt()
-		stream, frames := r.open()
-		stream.Write(r.propose(func(p *wire.Propose) { p.Incarnation = 2 }))
-		r.hearQuestion(frames)
-		if s := r.host.Stats().Exchanges; s.Lost != 0 {
-			t.Errorf("%d slices given up without an answer", s.Lost)
-		}
-		stream.Reset()
 	})
 }
 
