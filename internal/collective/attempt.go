@@ -9,6 +9,9 @@ import (
 	"github.com/seed-97356399/murmuration/topology"
 )
 
+// maxEarly bounds who is remembered to have come too early: more than any has partners.
+const maxEarly = 64
+
 // attempt is what is in flight of the attempt at a sum in which this peer has a place.
 type attempt struct {
 	*Flights
@@ -57,7 +60,7 @@ func (a *attempt) offered(e Event) {
 	case fits && here && a.place.Accept(a.Now, e.Peer, chunk):
 		a.Accept(e, 1)
 	case fits && !here:
-		if !slices.Contains(a.early, e.Peer) {
+		if len(a.early) < maxEarly && !slices.Contains(a.early, e.Peer) {
 			a.early = append(a.early, e.Peer)
 		}
 		a.Refuse(e, averaging.Round)

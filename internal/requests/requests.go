@@ -29,9 +29,9 @@ type Requests struct {
 }
 
 // New makes those of a run over a transport.
-func New(run string, tr transport.Transport, stall time.Duration, tally *counters.Counters, log *zap.Logger) *Requests {
+func New(run string, tr transport.Transport, stall time.Duration, counts *counters.Counters, log *zap.Logger) *Requests {
 	return &Requests{
-		Run: run, Transport: tr, Stall: stall, Counters: tally, Log: log,
+		Run: run, Transport: tr, Stall: stall, Counters: counts, Log: log,
 		idle: idle.NewPool(maxIdle, func() *framed.Stream { return &framed.Stream{} }),
 	}
 }
