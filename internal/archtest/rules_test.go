@@ -52,7 +52,9 @@ var rooms = []room{
 		"a rival is a machine like any other"},
 	{"averaging/merge", []string{"averaging", "internal/collective", "topology"},
 		"the final merge is a machine like any other; a rival it is not"},
-	{"internal/replica", []string{"averaging", "internal/collective", "internal/coding", "tensor", "internal/wire"},
+	{"internal/harm", nil,
+		"whether a partner does harm follows from what exchanges move and what steps do; whose numbers they are is not its business (docs/design/042)"},
+	{"internal/replica", []string{"averaging", "internal/collective", "internal/coding", "internal/harm", "tensor", "internal/wire"},
 		"the replica carries out actions; it must run the same in a network and in simulation"},
 	{"internal/links", []string{"quant", "internal/coding", "topology"},
 		"how a partner is met follows from what exchanges with it have shown; network and simulation ask alike"},
@@ -126,7 +128,7 @@ var rooms = []room{
 		"who is here and how far follows from what members sign"},
 	{"internal/presence", []string{"averaging", "internal/admit", "internal/collective", "internal/flock", "peer/transport", "topology"},
 		"the place of a peer among the members follows from the membership's records and the flock's accounts of them"},
-	{"internal/conversations", []string{"averaging", "internal/coding", "internal/collective", "internal/flock", "internal/framed", "internal/idle", "internal/links", "internal/mail", "internal/replica", "internal/requests", "internal/presence", "internal/session", "internal/counters", "internal/tasks", "internal/wire", "peer/transport", "topology"},
+	{"internal/conversations", []string{"averaging", "internal/coding", "internal/collective", "internal/flock", "internal/framed", "internal/harm", "internal/idle", "internal/links", "internal/mail", "internal/replica", "internal/requests", "internal/presence", "internal/session", "internal/counters", "internal/tasks", "internal/wire", "peer/transport", "topology"},
 		"conversations are driven over streams the same way, whatever the machine that wants them; the peer hands over what they tell of it"},
 	{"peer", append([]string{"peer/description", "internal/sums", "internal/sumnet", "internal/conversations", "internal/tasks", "internal/counters", "peer/stats", "internal/orders", "peer/control", "internal/flock", "internal/presence", "peer/transport", "peer/p2pnet", "peer/swim", "internal/admit", "internal/arrival", "internal/stateserver", "internal/framed", "internal/loglimit", "internal/requests"}, below...),
 		"the runtime joins everything below with its default adapters, and knows no test network"},
@@ -143,7 +145,7 @@ var rooms = []room{
 
 // below are the packages below peer.
 var below = []string{
-	"internal/kernel", "internal/ops", "internal/coding", "internal/ewma", "internal/wire", "internal/collective", "internal/replica", "internal/session", "internal/trainer", "internal/sim", "internal/links",
+	"internal/kernel", "internal/ops", "internal/coding", "internal/ewma", "internal/wire", "internal/collective", "internal/replica", "internal/session", "internal/trainer", "internal/sim", "internal/links", "internal/harm",
 	"tensor", "tensor/nn", "quant", "topology", "averaging", "averaging/baseline", "averaging/merge", "peer/optim",
 }
 

@@ -3,7 +3,6 @@ package replica
 import (
 	"cmp"
 	"math"
-	"math/rand/v2"
 	"slices"
 	"sync"
 
@@ -48,44 +47,15 @@ type Bias struct {
 // slice are guarded by its lock.
 type moves [pullPlaces]float64
 
-// moved is what exchanges have made of the values that are watched, and what this side's own steps
-// have since those before.
-type moved struct{ drawn, own moves }
-
-// watched are the places of values whose moves are kept, one in each of equal parts of what
-// is shared.
+// watched are the places of values whose moves are kept.
 type watched struct {
-	at    []int     // within their slices
-	first []int     // in at, by shared slice, and the end
-	left  []float64 // the values as the last exchange has left them
+	places
+	left []float64 // the values as the last exchange has left them
 }
 
-// newWatched draws the places: who knows them can push everywhere else.
-func newWatched(r *Replica, seed uint64) (w watched) {
-	rng := rand.New(rand.NewPCG(seed, pullPlaces))
-	total, before := r.SharedLen(), 0
-	n := min(pullPlaces, slicePlaces*len(r.shared), total)
-	w.at, w.left = make([]int, 0, n), make([]float64, n)
-	place := func(i int) int {
-		from, to := i*total/n, (i+1)*total/n
-		return from + rng.IntN(to-from)
-	}
-	next := 0
-	if n > 0 {
-		next = place(0)
-	}
-	for _, i := range r.shared {
-		w.first = append(w.first, len(w.at))
-		length := r.slices[i].length
-		for len(w.at) < n && next < before+length {
-			w.at = append(w.at, next-before)
-			if len(w.at) < n {
-				next = place(len(w.at))
-			}
-		}
-		before += length
-	}
-	w.first = append(w.first, len(w.at))
+func newWatched(r *Replica, seed uint64) watched {
+	w := watched{places: newPlaces(r, seed, pullPlaces, slicePlaces)}
+	w.left = make([]float64, len(w.at))
 	for shared, i := range r.shared {
 		w.mark(shared, r.of(&r.slices[i]))
 	}

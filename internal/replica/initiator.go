@@ -44,7 +44,7 @@ func (a *Initiator) Lane(i int) *InitiatorLane { return a.lanes[i] }
 // the ledger keeps what it takes to answer. No lane may be in use.
 func (a *Initiator) End(clean bool) {
 	if a.record != nil {
-		a.replica.biases.add(a.terms.Partner, &a.moves)
+		a.moves.end(a.replica, a.terms.Partner)
 		a.ledger.close(a.record, clean)
 		a.record = nil
 	}

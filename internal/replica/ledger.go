@@ -232,18 +232,19 @@ func (l *Ledger) Settle(partner string, exchange uint64, question wire.Status, a
 	if !answer.Known || l.replica.pooled {
 		gone, d.pending = d.pending, nil
 	}
-	scratch, done := make([]float32, l.replica.longest), new(moved)
+	scratch, done := make([]float32, l.replica.longest), moved{}
+	done.size(l.replica)
 	for i := range d.pending {
 		w := &d.pending[i]
 		if answer.Applied>>i&1 == 0 {
 			dropped++
-		} else if l.replica.commit(w, scratch, done) == nil {
+		} else if l.replica.commit(w, scratch, &done) == nil {
 			applied++
 		} else {
 			gone = append(gone, *w) // a code of this side's own making that does not decode
 		}
 	}
-	l.replica.biases.add(partner, done)
+	done.end(l.replica, partner)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.lose(gone)

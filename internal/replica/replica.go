@@ -25,18 +25,19 @@ const (
 // Replica is one peer's copy of the model. It is safe for concurrent use: a
 // trainer adds steps while exchanges commit slices.
 type Replica struct {
-	layout   *tensor.Layout
-	values   tensor.Vector
-	sliceLen int
-	slices   []slice
-	shared   []int // indices of the slices that are exchanged, in order
-	blocks   int   // of these
-	longest  int   // values of the longest slice
-	pieces   pieces
-	buffers  *buffers // nil unless gradients are averaged
-	layers   []coding.JointLayer
-	options  Options
-	biases   biases
+	layout    *tensor.Layout
+	values    tensor.Vector
+	sliceLen  int
+	slices    []slice
+	shared    []int // indices of the slices that are exchanged, in order
+	blocks    int   // of these
+	longest   int   // values of the longest slice
+	pieces    pieces
+	buffers   *buffers // nil unless gradients are averaged
+	layers    []coding.JointLayer
+	options   Options
+	biases    biases
+	judgement Judgement
 
 	steps    sync.Mutex    // held while a step is made and added, so that a copy holds whole steps
 	replaced atomic.Uint64 // by other models; changes while steps is held
@@ -89,6 +90,7 @@ func New(params *tensor.Params, options Options) (*Replica, error) {
 	}
 	r.pieces = newPieces(r)
 	r.biases.watched = newWatched(r, options.Watch)
+	r.judgement.places = newPlaces(r, options.Watch, judgePlaces, judgeSlicePlaces)
 	return r, nil
 }
 
@@ -152,6 +154,9 @@ func (r *Replica) JointLayers() []coding.JointLayer { return r.layers }
 func (r *Replica) codec(plan coding.Plan, slice, turn int) coding.Codec {
 	return plan.Codec(r.slices[r.shared[slice]].layer, turn)
 }
+
+// Judgement judges partners by what their exchanges do.
+func (r *Replica) Judgement() *Judgement { return &r.judgement }
 
 // Layout is the layout of the parameters.
 func (r *Replica) Layout() *tensor.Layout { return r.layout }
@@ -301,9 +306,9 @@ func (r *Replica) commit(w *pending, scratch tensor.Vector, m *moved) error {
 func (r *Replica) change(p *part, m *moved, diff *difference, sign float32) {
 	s := &r.slices[r.shared[p.slice]]
 	r.changing(s)
-	r.biases.watched.before(m, p.slice, r.of(s))
+	m.before(r, p.slice, r.of(s))
 	diff.add(p, r.of(s), sign)
-	r.biases.watched.after(m, p.slice, r.of(s))
+	m.after(r, p.slice, r.of(s))
 	s.drift.mark(r.of(s))
 }
 

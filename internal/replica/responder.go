@@ -56,7 +56,7 @@ func (p *Responder) End(now time.Duration) (inDoubt int) {
 	for _, lane := range p.lanes {
 		lane.answered, lane.applied = 0, 0
 	}
-	p.replica.biases.add(p.terms.Partner, &p.moves)
+	p.moves.end(p.replica, p.terms.Partner)
 	return inDoubt
 }
 

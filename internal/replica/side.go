@@ -25,13 +25,16 @@ type side struct {
 // Use has the next exchanges be of a replica, which notes in the ledger what comes of them.
 // It may change from one exchange to the next; their memory does not grow if all replicas
 // have one layout, cut alike.
-func (s *side) Use(r *Replica, l *Ledger) { s.replica, s.ledger = r, l }
+func (s *side) Use(r *Replica, l *Ledger) {
+	s.replica, s.ledger = r, l
+	s.moves.size(r)
+}
 
 // begin starts an exchange.
 func (s *side) begin(terms Terms) {
 	s.terms = terms.within()
 	s.weight = s.terms.weight()
-	s.trust = s.replica.biases.trust(s.terms.Partner)
+	s.trust = s.replica.biases.trust(s.terms.Partner) * s.replica.judgement.trust(s.terms.Partner)
 	s.due.Store(int32(len(s.replica.shared)))
 	s.applied.Store(0)
 	s.failed.Store(0)

@@ -214,11 +214,15 @@ func (s *side) fail(err error) bool {
 // ended has the links learn from a conversation that averaged something, or was to.
 func (s *side) ended(now time.Duration, seen Seen, r *Result) {
 	s.local.Links.Ended(s.partner, links.Waits{Longest: seen.Longest, Opening: seen.Opening, Took: now - s.began}, r.Err)
-	if r.Outcome != Failed {
-		return
-	}
-	if _, theirs := replica.Blame(r.Err); theirs {
-		r.Quarantine = s.local.Links.Quarantine(s.partner, now)
+	switch r.Outcome {
+	case Failed:
+		if _, theirs := replica.Blame(r.Err); theirs {
+			r.Quarantine = s.local.Links.Quarantine(s.partner, now)
+		}
+	case Finished:
+		if r.Err = s.local.Replica.Judgement().Condemned(string(s.partner)); r.Err != nil {
+			r.Quarantine = s.local.Links.Quarantine(s.partner, now)
+		}
 	}
 }
 

@@ -95,6 +95,8 @@ type Hooks struct {
 	// Broke: an exchange broke off at a peer, or a question about one, or a proposal
 	// was refused for another reason than that the partner is busy.
 	Broke func(peer, partner int, err error)
+	// Quarantined: a peer keeps a partner away for what it did.
+	Quarantined func(peer, partner int, err error)
 	// Proposed: a peer's machine asks for an exchange with a partner, or a transfer.
 	Proposed func(peer int, partner topology.PeerID)
 	// Failed: a step of a peer cannot be made, and it makes no more.

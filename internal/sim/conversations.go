@@ -176,6 +176,9 @@ func (c *conversations) conclude(t *conversation, r session.Result) {
 	}
 	if r.Quarantine > 0 {
 		c.peer.counts.Quarantines++
+		if hook := c.peer.world.config.Hooks.Quarantined; hook != nil {
+			hook(c.peer.index, t.partner, r.Err)
+		}
 		c.peer.driver.tell(averaging.Event{Kind: averaging.Quarantined, Peer: c.peer.world.peers[t.partner].id, After: r.Quarantine})
 	}
 	switch r.Outcome {

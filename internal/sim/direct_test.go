@@ -22,13 +22,14 @@ type direct struct {
 // Gradient implements sim.Task.
 func (d direct) Gradient(_, peer, step int, x, grad []float32) (loss float64, samples int, err error) {
 	d.Step(peer, step, x, grad)
+	tensor.Scale(grad, -1)
 	return 0, 1, nil
 }
 
-// asIs is an optimizer that leaves what it is given.
+// asIs is an optimizer that makes the step which a gradient stands for.
 type asIs struct{}
 
-func (asIs) Delta(_, _ tensor.Vector, _ float64) {}
+func (asIs) Delta(grad, _ tensor.Vector, _ float64) { tensor.Scale(grad, -1) }
 
 // steady is a run without an end, at a rate that nobody asks for.
 type steady struct{}

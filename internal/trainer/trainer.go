@@ -139,6 +139,7 @@ func (t *Trainer) Gradient(now time.Duration, loss float64, samples int) (collec
 	if t.config.Traits.Gradients {
 		return t.hand(step)
 	}
+	t.config.Replica.Judgement().ByGradient(t.grad)
 	step.Rate = t.config.Run.Rate(0)
 	waited, err := t.optimize(t.grad, t.x, step.Rate, 0, t.model)
 	if err != nil {
@@ -196,6 +197,7 @@ func (t *Trainer) Trade(now time.Duration, x, base tensor.Vector, made Made) (co
 	case base == nil && replaced:
 		return collective.Event{}, ErrReplaced
 	case base == nil:
+		r.Judgement().ByStep(nil, x)
 		step.Waited, err = t.add(x, t.model)
 		if t.measures() {
 			length = t.excluded.norm(x)
@@ -213,6 +215,7 @@ func (t *Trainer) Trade(now time.Duration, x, base tensor.Vector, made Made) (co
 		if t.measures() {
 			length = t.excluded.distance(t.grad, base)
 		}
+		r.Judgement().ByStep(base, t.grad)
 		step.Waited = trade.AddHeld(r)
 	}
 	if err != nil || made.Steps == 0 {

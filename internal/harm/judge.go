@@ -1,0 +1,282 @@
+package harm
+
+import (
+	"cmp"
+	"math"
+	"slices"
+)
+
+const (
+	// maxPartners bounds the partners that are judged: those met last.
+	maxPartners = 128
+	// maxWaiting bounds the exchanges that wait for steps. The oldest is judged by those that
+	// have come.
+	maxWaiting = 8
+	// steps is the number that judge an exchange. Later ones see what own steps have made of
+	// it.
+	steps = 4
+	// memory is the share of what is known that an exchange with the partner leaves.
+	memory = 1 - 1.0/64
+	// enough is the number of exchanges before which nothing is believed of a partner.
+	enough = 4
+	// othersSlack is how many times as far against the loss as those of the other partners
+	// exchanges may point before it counts: data that are unlike pull against it too.
+	othersSlack = 3
+	// A partner is believed in full up to the score doubtful, and to leastTrust from beyond
+	// on. The score of honest partners rarely reaches one.
+	doubtful, beyond = 1.25, 2.75
+	leastTrust       = 0.05
+	// From a harm of grave with a score of certain on a partner is to be kept away.
+	grave, certain = 2.25, 2.5
+)
+
+// Judge keeps what one peer knows of its partners. The zero value is ready.
+type Judge struct {
+	waiting []exchange // the oldest first
+	spare   [][]float32
+	known   []*partner // the one met last comes last: so few are as soon found as in a map
+	step    []float32  // the last
+	fresh   []float32  // what is new in it
+}
+
+// exchange is one that steps are to judge.
+type exchange struct {
+	with    *partner
+	moved   []float32
+	length  float64
+	steps   int
+	cosines float64 // of moved and what is against the steps, together
+	rises   float64 // of the loss, by moved, for a gradient of length 1, together
+}
+
+// partner is what is known of one. All sums fade with each exchange.
+type partner struct {
+	name      string
+	exchanges uint64
+	weight    float64 // of the exchanges in cosines and rises
+	cosines   float64 // above zero, exchanges went against own steps
+	rises     float64
+	squares   float64 // of the rises
+	excess    float64 // of the cosines over what is allowed, never below zero (Page, 1954)
+	spread    float64 // squares of the cosines
+	told      bool
+}
+
+// Met takes in what an exchange has moved. It keeps a copy.
+func (j *Judge) Met(name string, moved []float32) {
+	length := norm(moved)
+	if !(length > 0) {
+		return
+	}
+	if len(j.waiting) == maxWaiting {
+		j.settle()
+	}
+	var kept []float32
+	if last := len(j.spare) - 1; last >= 0 {
+		kept, j.spare = j.spare[last], j.spare[:last]
+	}
+	j.waiting = append(j.waiting, exchange{with: j.meet(name), moved: append(kept[:0], moved...), length: length})
+}
+
+// norm is 0 too of what is not finite.
+func norm(v []float32) float64 {
+	squared := 0.0
+	for _, x := range v {
+		squared += float64(x) * float64(x)
+	}
+	if !(squared <= math.MaxFloat64) {
+		return 0
+	}
+	return math.Sqrt(squared)
+}
+
+// meet is what is known of a partner that is met now. Who was not met for the longest time
+// makes room.
+func (j *Judge) meet(name string) *partner {
+	at := slices.IndexFunc(j.known, func(p *partner) bool { return p.name == name })
+	if at < 0 {
+		if len(j.known) == maxPartners {
+			j.known = slices.Delete(j.known, 0, 1)
+		}
+		j.known = append(j.known, &partner{name: name})
+		return j.known[len(j.known)-1]
+	}
+	met := j.known[at]
+	j.known = append(slices.Delete(j.known, at, at+1), met)
+	return met
+}
+
+func (j *Judge) find(name string) *partner {
+	for _, p := range j.known {
+		if p.name == name {
+			return p
+		}
+	}
+	return nil
+}
+
+// Step judges the exchanges that wait by a step: which way samples draw the model that none
+// of these has seen. Every step is to be told, in order, one as long as the other.
+//
+// Exchanges undo much of the noise of one's own steps before them, and a step with momentum
+// repeats those. What is judged by is what a step does not have in common with the one before.
+func (j *Judge) Step(step []float32) {
+	if len(j.step) != len(step) {
+		j.step, j.fresh = make([]float32, len(step)), make([]float32, len(step))
+	}
+	if len(j.waiting) > 0 {
+		j.renew(step)
+		if length := norm(j.fresh); length > 0 {
+			j.judge(length)
+		}
+	}
+	copy(j.step, step)
+}
+
+// renew makes fresh of a step what is at right angles to the last one.
+func (j *Judge) renew(step []float32) {
+	along, squared := 0.0, 0.0
+	for i, before := range j.step {
+		along += float64(before) * float64(step[i])
+		squared += float64(before) * float64(before)
+	}
+	share := float32(0)
+	if squared > 0 && !math.IsInf(squared, 1) {
+		share = float32(along / squared)
+	}
+	for i, before := range j.step {
+		j.fresh[i] = step[i] - share*before
+	}
+}
+
+// judge takes in by how much what was moved goes against what is fresh, of that length.
+func (j *Judge) judge(length float64) {
+	for i := range j.waiting {
+		e := &j.waiting[i]
+		product := 0.0
+		for k, moved := range e.moved {
+			product -= float64(moved) * float64(j.fresh[k])
+		}
+		rise := product / length
+		e.steps++
+		e.rises += rise
+		e.cosines += rise / e.length
+	}
+	for len(j.waiting) > 0 && j.waiting[0].steps == steps {
+		j.settle()
+	}
+}
+
+// settle takes the judgement of the oldest exchange in.
+func (j *Judge) settle() {
+	e := j.waiting[0]
+	j.waiting = slices.Delete(j.waiting, 0, 1)
+	j.spare = append(j.spare, e.moved)
+	if e.steps == 0 {
+		return
+	}
+	n := float64(e.steps)
+	e.with.add(e.cosines/n, e.rises/n, j.others(e.with, (*partner).against))
+}
+
+// add takes in an exchange; others is how far those with most others go against the loss.
+func (p *partner) add(cosine, rise, others float64) {
+	p.exchanges++
+	p.weight = memory*p.weight + 1
+	p.cosines = memory*p.cosines + cosine
+	p.rises = memory*p.rises + rise
+	p.squares = memory*p.squares + rise*rise
+	p.spread = memory*p.spread + cosine*cosine
+	p.excess = memory * p.excess
+	if !math.IsNaN(others) {
+		p.excess = max(0, p.excess+cosine-othersSlack*max(0, others))
+	}
+}
+
+// against is how far exchanges go against the loss, −1 to 1, and usual what one changes it by.
+func (p *partner) against() float64 { return p.cosines / p.weight }
+func (p *partner) usual() float64   { return math.Sqrt(p.squares / p.weight) }
+
+// score is how many standard deviations beyond chance exchanges go against the loss.
+func (p *partner) score() float64 {
+	if p.exchanges < enough || p.spread == 0 {
+		return 0
+	}
+	return p.excess / math.Sqrt(p.spread)
+}
+
+// others is the lower median of something over the other partners, NaN if none is known.
+func (j *Judge) others(p *partner, of func(*partner) float64) float64 {
+	var all [maxPartners]float64
+	n := 0
+	for _, other := range j.known {
+		if other != p && other.exchanges >= enough {
+			all[n] = of(other)
+			n++
+		}
+	}
+	if n == 0 {
+		return math.NaN()
+	}
+	slices.Sort(all[:n])
+	return all[(n-1)/2]
+}
+
+// Trust is the share of the bounds up to which a partner is believed.
+func (j *Judge) Trust(name string) float64 {
+	if p := j.find(name); p != nil {
+		return p.trust()
+	}
+	return 1
+}
+
+func (p *partner) trust() float64 {
+	return min(max(1-(p.score()-doubtful)/(beyond-doubtful), leastTrust), 1)
+}
+
+// Distrusted tells once of a partner that it has lost half of its trust.
+func (j *Judge) Distrusted(name string) (Harm, bool) {
+	p := j.find(name)
+	if p == nil || p.told || p.trust() > 0.5 {
+		return Harm{}, false
+	}
+	p.told = true
+	return j.harm(p), true
+}
+
+// Condemned is an error if a partner is to be kept away, nil if not. It has to do as much
+// harm again for the next.
+func (j *Judge) Condemned(name string) *Error {
+	p := j.find(name)
+	if p == nil || p.score() < certain {
+		return nil
+	}
+	harm := j.harm(p)
+	if !(harm.Harm >= grave) {
+		return nil
+	}
+	p.weight, p.cosines, p.rises, p.squares, p.exchanges = 0, 0, 0, 0, 0
+	return &Error{harm}
+}
+
+func (j *Judge) harm(p *partner) Harm {
+	harm := p.rises / p.weight / j.others(p, (*partner).usual)
+	if !(math.Abs(harm) <= math.MaxFloat64) { // NaN where nobody else is known
+		harm = 0
+	}
+	return Harm{Partner: p.name, Harm: harm, Trust: p.trust(), Exchanges: p.exchanges}
+}
+
+// Harms are those of the partners that enough is known of, at most so many: those that are
+// trusted least first, then those that do most harm.
+func (j *Judge) Harms(most int) (all []Harm) {
+	for _, p := range j.known {
+		if p.exchanges >= enough {
+			all = append(all, j.harm(p))
+		}
+	}
+	slices.SortFunc(all, func(a, b Harm) int {
+		return cmp.Or(cmp.Compare(a.Trust, b.Trust), cmp.Compare(b.Harm, a.Harm), cmp.Compare(a.Partner, b.Partner))
+	})
+	return all[:min(len(all), most)]
+}

@@ -1,0 +1,97 @@
+package replica
+
+import (
+	"sync"
+
+	"github.com/seed-97356399/murmuration/internal/harm"
+	"github.com/seed-97356399/murmuration/tensor"
+)
+
+// judgePlaces is the number of values at which partners are judged, judgeSlicePlaces that of
+// a slice. With a sixteenth of them all but a push in a random direction is found as soon.
+const judgePlaces, judgeSlicePlaces = 2048, 512
+
+// Judgement is what partners' exchanges do to this side's own loss. It is safe for concurrent
+// use.
+type Judgement struct {
+	places places
+	mu     sync.Mutex
+	judge  harm.Judge
+	step   []float32 // at the places
+}
+
+// felt is what an exchange moves at the places. Those of a slice are guarded by its lock.
+type felt []float32
+
+// count adds the values of a shared slice, times sign: before it is changed −1, and after 1.
+// The caller holds the slice's lock.
+func (j *Judgement) count(f felt, shared int, own tensor.Vector, sign float32) {
+	for i := j.places.first[shared]; i < j.places.first[shared+1]; i++ {
+		f[i] += sign * own[j.places.at[i]]
+	}
+}
+
+// met takes in what an exchange has moved.
+func (j *Judgement) met(partner string, f felt) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.judge.Met(partner, f)
+}
+
+func (j *Judgement) trust(partner string) float64 {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.judge.Trust(partner)
+}
+
+// ByGradient judges the last exchanges by a gradient at parameters that the replica has
+// lent. Every step calls this or ByStep.
+func (j *Judgement) ByGradient(grad tensor.Vector) {
+	j.by(func(i int) float32 { return -grad[i] })
+}
+
+// ByStep is ByGradient where somebody else has made a step of it: from one model to another;
+// from nil, to is the way itself.
+func (j *Judgement) ByStep(from, to tensor.Vector) {
+	if from == nil {
+		j.by(func(i int) float32 { return to[i] })
+		return
+	}
+	j.by(func(i int) float32 { return to[i] - from[i] })
+}
+
+func (j *Judgement) by(step func(int) float32) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.step == nil {
+		j.step = make([]float32, len(j.places.overall))
+	}
+	for i, at := range j.places.overall {
+		j.step[i] = step(at)
+	}
+	j.judge.Step(j.step)
+}
+
+// Distrusted tells once of a partner that it is believed less for the harm that it does.
+func (j *Judgement) Distrusted(partner string) (harm.Harm, bool) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.judge.Distrusted(partner)
+}
+
+// Condemned is a *harm.Error if a partner is to be kept away for the harm that it does, else nil.
+func (j *Judgement) Condemned(partner string) error {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if e := j.judge.Condemned(partner); e != nil {
+		return e
+	}
+	return nil
+}
+
+// Harms are those of the partners, at most so many, the least trusted first.
+func (j *Judgement) Harms(most int) []harm.Harm {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.judge.Harms(most)
+}

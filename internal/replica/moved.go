@@ -1,0 +1,35 @@
+package replica
+
+import "github.com/seed-97356399/murmuration/tensor"
+
+// moved is what exchanges have made of the values that are watched, and what this side's own
+// steps have since those before.
+type moved struct {
+	drawn, own moves
+	felt       felt
+}
+
+// size makes room for what exchanges of a replica move.
+func (m *moved) size(r *Replica) {
+	if len(m.felt) != len(r.judgement.places.at) {
+		*m = moved{felt: make(felt, len(r.judgement.places.at))}
+	}
+}
+
+// before and after take in a shared slice that an exchange changes. The caller holds its lock.
+func (m *moved) before(r *Replica, shared int, own tensor.Vector) {
+	r.biases.watched.before(m, shared, own)
+	r.judgement.count(m.felt, shared, own, -1)
+}
+
+func (m *moved) after(r *Replica, shared int, own tensor.Vector) {
+	r.biases.watched.after(m, shared, own)
+	r.judgement.count(m.felt, shared, own, 1)
+}
+
+// end tells of the exchange with a partner that is over, and is ready for the next.
+func (m *moved) end(r *Replica, partner string) {
+	r.biases.add(partner, m)
+	r.judgement.met(partner, m.felt)
+	clear(m.felt)
+}
