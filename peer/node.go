@@ -46,10 +46,10 @@ type Node struct {
 	tenant   atomic.Pointer[tenant] // nil if there is none
 	requests *requests.Requests     // conversations that are no exchange
 
-	net     adapters
-	serving chan struct{} // closed when others can speak to this member, and it to them
-	untold  func()        // logs the counts of lines that were left out
-	life    *tasks.Life
+	net        adapters
+	serving    chan struct{} // closed when others can speak to this member, and it to them
+	logOmitted func()        // logs the counts of lines that were left out
+	life       *tasks.Life
 }
 
 // tenant is what a node has beside what every member has: a trainer.
@@ -81,10 +81,10 @@ func Join(ctx context.Context, network Network) (*Node, error) {
 
 // newNode puts a member together that is yet to begin.
 func newNode(network Network) (_ *Node, err error) {
-	log, untold := loglimit.Limit(network.Log)
+	log, logOmitted := loglimit.Limit(network.Log)
 	network.Log = log
 	n := &Node{
-		network: network, log: log, untold: untold, life: tasks.NewLife(), serving: make(chan struct{}),
+		network: network, log: log, logOmitted: logOmitted, life: tasks.NewLife(), serving: make(chan struct{}),
 		net: adapters{membership: network.Membership}, counters: counters.New(),
 	}
 	n.inbox = newInbox(n.life.Running)
@@ -315,7 +315,7 @@ func (n *Node) Close() error {
 		leave()
 	}
 	n.life.Fault = n.dismantle()
-	n.untold()
+	n.logOmitted()
 	return n.life.Fault
 }
 

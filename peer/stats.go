@@ -71,8 +71,8 @@ func (t *Trainer) report(s *stats.Peer) {
 	s.State.Joiners, s.State.Sent = t.server.Joiners(), t.server.Sent()
 	s.Quarantined = t.links.InQuarantine(t.life.Now())
 	reportLinks(&s.Exchanges, t.links, t.with.Exchange.Codec)
-	for _, pull := range t.replica.Biases(stats.MaxBiases) {
-		s.Exchanges.Biases = append(s.Exchanges.Biases, stats.Bias{Partner: transport.PeerID(pull.Partner), Bias: pull.Ratio, Exchanges: pull.Exchanges})
+	for _, bias := range t.replica.Biases(stats.MaxBiases) {
+		s.Exchanges.Biases = append(s.Exchanges.Biases, stats.Bias{Partner: transport.PeerID(bias.Partner), Bias: bias.Ratio, Exchanges: bias.Exchanges})
 	}
 	waiting, _ := t.conversations.Host.Ledger.InDoubt()
 	gone := t.conversations.Host.Ledger.Lost()
@@ -86,7 +86,7 @@ func reportLinks(s *stats.Exchanges, of *links.Links, policy quant.Policy) {
 		s.Codecs = make(map[string]int)
 	}
 	for _, link := range of.Measured() {
-		one := stats.Link{Partner: link.Partner, Rate: link.Rate, Round: link.Round, Again: link.Again, Exchanges: link.Exchanges}
+		one := stats.Link{Partner: link.Partner, Rate: link.Rate, Round: link.Round, Again: link.Retransmitted, Exchanges: link.Exchanges}
 		if choosing {
 			one.Codec = link.Codec()
 			s.Codecs[one.Codec]++

@@ -266,7 +266,7 @@ type Hooks struct {
 	// Quarantined is called when a partner has sent what no honest one sends (NaN,
 	// values no model of the run can have, frames out of order) and is kept away
 	// for a while. Nothing of it was applied.
-	Quarantined func(partner transport.PeerID, term time.Duration, offence error)
+	Quarantined func(partner transport.PeerID, period time.Duration, cause error)
 	// Commanded is called for each message of the operator (Network.Control) that was not known before.
 	Commanded func(control.Command)
 }
@@ -294,10 +294,10 @@ func (h *hooks) Exchanged(done collective.Event, took time.Duration, err error) 
 }
 
 // Quarantined implements conversations.Hooks.
-func (h *hooks) Quarantined(partner transport.PeerID, term time.Duration, offence error) {
+func (h *hooks) Quarantined(partner transport.PeerID, period time.Duration, cause error) {
 	if h.of.Quarantined != nil {
 		defer h.quarantined.take()()
-		h.of.Quarantined(partner, term, offence)
+		h.of.Quarantined(partner, period, cause)
 	}
 }
 

@@ -117,7 +117,7 @@ func (m *AllReduce) Report() {
 	case computing:
 		said |= isDone
 	}
-	m.Tell(m.coordinator, collective.Message{Kind: wordStatus, View: said})
+	m.Tell(m.coordinator, collective.Message{Kind: messageStatus, View: said})
 }
 
 // lose implements role.
@@ -134,11 +134,11 @@ func (m *AllReduce) lose(id topology.PeerID) {
 // receive implements role.
 func (m *AllReduce) receive(from topology.PeerID, w collective.Message) {
 	switch {
-	case m.sum.Told(from, w):
-	case w.Kind == wordStatus:
+	case m.sum.Receive(from, w):
+	case w.Kind == messageStatus:
 		m.Tell(from, message(collective.MessageAck, 0, 0))
 		if m.said[from] = w.View; m.over && m.says(from, isReady) && !m.sum.Under() {
-			m.Tell(from, message(wordEnd, 0, 0)) // it has not heard of it
+			m.Tell(from, message(messageEnd, 0, 0)) // it has not heard of it
 		}
 	}
 }
@@ -232,7 +232,7 @@ func (m *AllReduce) landed(e collective.Event) {
 }
 
 // impatient implements role: it also speaks to those who do not follow.
-func (m *AllReduce) impatient() {
+func (m *AllReduce) retransmit() {
 	m.sum.Tick()
 	if m.leads() && !m.settled {
 		m.announce(func(id topology.PeerID) bool {

@@ -29,7 +29,7 @@ type coordination struct {
 	version     uint64            // of the parameters
 	copied      bool              // they were another's, or in part: the optimizer does not know their past
 	asked       time.Duration     // since when this peer looks for a coordinator, 0 if it does not
-	heard       time.Duration     // when the coordinator spoke last
+	lastMessage time.Duration     // when the coordinator spoke last
 	halted      bool              // it is lost
 	ended       bool              // it has said that the run is over
 	progress    float64           // of the run, as the trainer said last
@@ -75,8 +75,8 @@ func (c *coordination) Decide(now time.Duration, e collective.Event, actions []c
 		c.role.landed(e)
 	case averaging.TimerFired:
 		if c.Ticked(e) {
-			c.patient()
-			c.role.impatient()
+			c.checkDeadline()
+			c.role.retransmit()
 		}
 	case averaging.PeerLost, averaging.Quarantined:
 		c.role.lose(e.Peer)
@@ -104,14 +104,14 @@ func (c *coordination) concerned() bool {
 
 // gradient takes a gradient up, if there is a use for it.
 func (c *coordination) gradient(e collective.Event) {
-	c.waiting, c.since, c.heard, c.progress = true, c.Now, c.Now, e.Progress
+	c.waiting, c.since, c.lastMessage, c.progress = true, c.Now, c.Now, e.Progress
 	if e.Initial && c.version == unknownVersion && !c.copied {
 		c.version = initialVersion
 	}
 	c.speed.done(c.Now, e.Samples)
 	c.samples, c.division.speeds[c.Self] = e.Samples, c.speed.value
 	if c.division.each > 0 {
-		c.Tell(c.coordinator, message(wordSpeed, 0, c.speed.value))
+		c.Tell(c.coordinator, message(messageSpeed, 0, c.speed.value))
 	}
 	switch {
 	case c.over, c.ended:
@@ -142,12 +142,12 @@ func (c *coordination) seek() {
 	case first == c.Self:
 		for id := range c.members.Others {
 			if !slices.Contains(c.none, id) {
-				c.Tell(id, message(wordWho, 0, 0))
+				c.Tell(id, message(messageWho, 0, 0))
 			}
 		}
 	case waited < c.Deadline:
 		if c.members.Has(first) {
-			c.Tell(first, message(wordWho, 0, 0))
+			c.Tell(first, message(messageWho, 0, 0))
 		}
 	case first == c.named:
 		c.lost()
@@ -179,7 +179,7 @@ func (c *coordination) lead() {
 
 // claim says that this peer coordinates.
 func (c *coordination) claim() collective.Message {
-	return collective.Message{Kind: wordLead, Round: c.version, View: collective.Mark(c.Self)}
+	return collective.Message{Kind: messageLead, Round: c.version, View: collective.Mark(c.Self)}
 }
 
 // announce tells so to some of the others.
@@ -197,7 +197,7 @@ func (c *coordination) follow(id topology.PeerID) {
 		c.version, c.copied = unknownVersion, true
 	}
 	c.Abort("")
-	c.coordinator, c.asked, c.heard = id, 0, c.Now
+	c.coordinator, c.asked, c.lastMessage = id, 0, c.Now
 	c.role.followed()
 	if c.concerned() {
 		c.role.Report()
@@ -243,13 +243,13 @@ func (c *coordination) part() {
 func (c *coordination) point(to topology.PeerID, w collective.Message) {
 	switch {
 	case c.settled:
-		c.Tell(to, message(wordParting, 0, 0))
+		c.Tell(to, message(messageParting, 0, 0))
 	case c.coordinator == "" || c.halted:
-		c.Tell(to, message(wordNone, 0, float64(w.Kind)))
+		c.Tell(to, message(messageNone, 0, float64(w.Kind)))
 	case c.leads():
 		c.Tell(to, c.claim())
 	default:
-		c.Tell(to, collective.Message{Kind: wordLead, View: collective.Mark(c.coordinator)})
+		c.Tell(to, collective.Message{Kind: messageLead, View: collective.Mark(c.coordinator)})
 	}
 }
 
@@ -257,46 +257,46 @@ func (c *coordination) point(to topology.PeerID, w collective.Message) {
 // and believed nothing.
 func (c *coordination) take(from topology.PeerID, w collective.Message) {
 	if !c.members.Has(from) {
-		if w.Kind == wordWho || w.Kind == wordStatus && !c.leads() {
+		if w.Kind == messageWho || w.Kind == messageStatus && !c.leads() {
 			c.point(from, w)
 		}
 		return
 	}
 	c.members.Spoke(from, c.Now)
 	if from == c.coordinator {
-		c.heard = c.Now
+		c.lastMessage = c.Now
 	}
 	switch w.Kind {
-	case wordWho:
+	case messageWho:
 		c.knowsNone(from)
 		c.point(from, w)
-	case wordNone:
-		if from == c.coordinator && w.Value == float64(wordStatus) { // it has died and begun anew
+	case messageNone:
+		if from == c.coordinator && w.Value == float64(messageStatus) { // it has died and begun anew
 			c.lost()
 			break
 		}
 		if c.knowsNone(from); c.members.First() == c.Self && c.allKnowNone() {
 			c.seek()
 		}
-	case wordLead:
+	case messageLead:
 		c.claimed(from, w)
-	case wordBatch:
+	case messageBatch:
 		if from == c.coordinator && w.Value >= 1 && w.Value <= MaxBatch {
 			c.batch = int(w.Value)
 		}
-	case wordSpeed:
+	case messageSpeed:
 		c.division.speeds[from] = w.Value
-	case wordParting, wordEnd:
+	case messageParting, messageEnd:
 		switch {
 		case from != c.coordinator:
 			c.role.lose(from)
-		case c.over && w.Kind == wordParting:
+		case c.over && w.Kind == messageParting:
 			c.lost()
 		default: // no gradient is of use any more
 			c.ended = true
 			c.proceed()
 		}
-	case wordStatus:
+	case messageStatus:
 		if !c.leads() || c.halted || c.settled {
 			c.point(from, w)
 			break
@@ -346,7 +346,7 @@ func (c *coordination) divide(workers []topology.PeerID) {
 		if workers[i] == c.Self {
 			c.batch = share
 		}
-		c.Tell(workers[i], message(wordBatch, 0, float64(share)))
+		c.Tell(workers[i], message(messageBatch, 0, float64(share)))
 	}
 }
 
@@ -360,7 +360,7 @@ func (c *coordination) sendParameters(to topology.PeerID, round uint64, exact bo
 const restFor = 2
 
 // patient speaks again where this peer waits, and gives up after the deadline.
-func (c *coordination) patient() {
+func (c *coordination) checkDeadline() {
 	c.part()
 	switch {
 	case c.over && !c.settled && c.Now-c.overAt >= restFor*c.Deadline:
@@ -368,7 +368,7 @@ func (c *coordination) patient() {
 	case c.coordinator == "":
 		c.seek()
 	case c.leads() || !c.concerned():
-	case c.Now-c.heard >= c.Deadline:
+	case c.Now-c.lastMessage >= c.Deadline:
 		c.lost()
 	default:
 		c.role.Report()

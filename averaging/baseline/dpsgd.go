@@ -78,7 +78,7 @@ func (m *DPSGD) Decide(now time.Duration, event collective.Event, actions []coll
 		m.exchanged(event)
 	case averaging.TimerFired:
 		if m.Ticked(event) {
-			m.impatient()
+			m.retransmit()
 		}
 	case averaging.PeerLost, averaging.Quarantined:
 		m.leaveOut(event.Peer)
@@ -113,7 +113,7 @@ func (m *DPSGD) tellAt(l link) {
 	if l.over {
 		value = 1
 	}
-	m.Tell(l.peer, message(wordAt, m.round, value))
+	m.Tell(l.peer, message(messageAt, m.round, value))
 }
 
 // viewed takes the neighbours of a new view.
@@ -156,9 +156,9 @@ func (m *DPSGD) link(peer topology.PeerID) *link {
 func (m *DPSGD) receive(from topology.PeerID, w collective.Message) {
 	switch l := m.link(from); {
 	case l == nil:
-	case w.Kind == wordParting:
+	case w.Kind == messageParting:
 		m.leaveOut(from)
-	case w.Kind == wordAt:
+	case w.Kind == messageAt:
 		l.out = false
 		m.noted(l, w)
 	}
@@ -275,7 +275,7 @@ func (m *DPSGD) leaveOut(peer topology.PeerID) {
 
 // impatient speaks again, and goes on without those that the others would wait for too
 // long.
-func (m *DPSGD) impatient() {
+func (m *DPSGD) retransmit() {
 	m.part()
 	for _, f := range slices.Concat(m.Out, m.In) {
 		if !f.Aborted && m.Now-f.Began >= m.Deadline {

@@ -3,31 +3,31 @@ package baseline
 import "github.com/seed-97356399/murmuration/internal/collective"
 
 // wordStatus tells the coordinator where the speaker is: View and Value are the machine's own.
-const wordStatus uint8 = 1
+const messageStatus uint8 = 1
 
 // Kinds of words, beside those of sums. What is told is told again until it is
 // answered, so any of them may be lost.
 const (
 	// wordWho asks who coordinates.
-	wordWho uint8 = iota + 16
+	messageWho uint8 = iota + 16
 	// wordLead answers: it is the peer whose mark is View, at the version Round.
-	wordLead
+	messageLead
 	// wordNone answers: the speaker knows no coordinator. Value is the kind of what it
 	// answers: of a status, which only coordinators are told, that it is none itself.
-	wordNone
+	messageNone
 	// wordParting says that the run is over for the speaker, which takes part no more.
-	wordParting
+	messageParting
 	// wordEnd tells a member that the coordinator makes no round any more.
-	wordEnd
+	messageEnd
 	// wordSpeed tells the coordinator of Value samples a second.
-	wordSpeed
+	messageSpeed
 	// wordBatch gives the listener Value samples for a step.
-	wordBatch
+	messageBatch
 	// wordSamples announces a push: Value is how many samples the gradient is of.
-	wordSamples
+	messageSamples
 	// wordAt tells a neighbour that the speaker waits at the barrier of Round; Value is 1
 	// if their exchange of that round is over.
-	wordAt
+	messageAt
 )
 
 // farewells is how often a peer says that the run is over for it.

@@ -80,7 +80,7 @@ func (m *ParamServer) push() {
 	if m.stage != pushing || m.leads() || m.coordinator == "" || m.SendingTo(m.coordinator, collective.Gradient) {
 		return
 	}
-	m.Tell(m.coordinator, message(wordSamples, m.clock+1, float64(m.samples)))
+	m.Tell(m.coordinator, message(messageSamples, m.clock+1, float64(m.samples)))
 	m.Send(m.coordinator, collective.Transfer{
 		From: collective.Gradient, Into: collective.Sum, Add: true, Parts: 1, Round: m.clock + 1,
 	}, false)
@@ -95,7 +95,7 @@ func (m *ParamServer) Report() {
 	case s == pulling:
 		clock++
 	}
-	m.Tell(m.coordinator, message(wordStatus, clock, float64(s)))
+	m.Tell(m.coordinator, message(messageStatus, clock, float64(s)))
 }
 
 // followed implements role: the new server has nothing of this peer's push.
@@ -123,9 +123,9 @@ func (m *ParamServer) lose(id topology.PeerID) {
 // receive implements role.
 func (m *ParamServer) receive(from topology.PeerID, w collective.Message) {
 	switch i := m.board.index(from); {
-	case w.Kind == wordStatus:
+	case w.Kind == messageStatus:
 		m.status(from, w)
-	case w.Kind == wordSamples && i >= 0 && w.Value >= 1 && w.Value <= MaxBatch:
+	case w.Kind == messageSamples && i >= 0 && w.Value >= 1 && w.Value <= MaxBatch:
 		m.board.workers[i].samples = int(w.Value)
 	}
 }
@@ -192,7 +192,7 @@ func (m *ParamServer) pulled(t collective.Transfer) {
 }
 
 // impatient implements role.
-func (m *ParamServer) impatient() {
+func (m *ParamServer) retransmit() {
 	if !m.halted {
 		m.push()
 	}

@@ -24,6 +24,6 @@ type role interface {
 	receive(topology.PeerID, collective.Message) // not about who coordinates
 	offered(collective.Event)
 	landed(collective.Event) // is the end of a transfer
-	impatient()              // speaks again, and breaks off what takes too long
+	retransmit()             // speaks again, and breaks off what takes too long
 	due()                    // does what is, after every event
 }

@@ -52,7 +52,7 @@ func (t *trainer) farewell(others ...topology.PeerID) {
 	if t.saying > 0 {
 		t.saying--
 		for _, id := range others {
-			t.Tell(id, message(wordParting, 0, 0))
+			t.Tell(id, message(messageParting, 0, 0))
 		}
 	}
 }

@@ -58,9 +58,9 @@ const (
 
 const (
 	// wordAsk asks for the result.
-	wordAsk uint8 = 2
+	messageAsk uint8 = 2
 	// wordNone answers that the speaker has none either, nor is in a sum that may give it.
-	wordNone uint8 = 3
+	messageNone uint8 = 3
 )
 
 // answer is what a member has said last to one that asks for the result.
@@ -137,7 +137,7 @@ func (m *Machine) Decide(now time.Duration, e collective.Event, actions []collec
 		m.offered(e)
 	case collective.Received:
 		if m.members.Has(e.Peer) {
-			m.told(e.Peer, e.Message)
+			m.received(e.Peer, e.Message)
 		}
 	case collective.Updated:
 		m.updated()
@@ -218,7 +218,7 @@ func (m *Machine) ask() {
 	others := slices.Collect(m.members.Others)
 	if len(others) > 0 {
 		m.asked = others[(slices.Index(others, m.asked)+1)%len(others)]
-		m.Tell(m.asked, collective.Message{Kind: wordAsk})
+		m.Tell(m.asked, collective.Message{Kind: messageAsk})
 	}
 }
 
@@ -255,19 +255,19 @@ func (m *Machine) isAsked(from topology.PeerID) {
 	case merging, adopting:
 		m.Tell(from, collective.Message{Kind: collective.MessageAck})
 	default:
-		m.Tell(from, collective.Message{Kind: wordNone})
+		m.Tell(from, collective.Message{Kind: messageNone})
 	}
 }
 
 // told handles a word.
-func (m *Machine) told(from topology.PeerID, w collective.Message) {
+func (m *Machine) received(from topology.PeerID, w collective.Message) {
 	m.members.Spoke(from, m.Now)
 	switch {
-	case m.Told(from, w):
-	case w.Kind == wordAsk:
+	case m.Receive(from, w):
+	case w.Kind == messageAsk:
 		m.isAsked(from)
-	case w.Kind == wordNone, w.Kind == collective.MessageAck:
-		m.answered(from, w.Kind == wordNone)
+	case w.Kind == messageNone, w.Kind == collective.MessageAck:
+		m.answered(from, w.Kind == messageNone)
 	}
 }
 

@@ -249,13 +249,13 @@ func (a *Arrival) rejoin() {
 		if present, _ := a.Flock.Members(); present > 1 || a.Flock.IsOver() {
 			continue // who has nothing left to learn needs nobody
 		}
-		again, refused := a.tryEach(a.Join, round, since)
+		retry, refused := a.tryEach(a.Join, round, since)
 		if present, _ := a.Flock.Members(); present <= 1 && errors.As(refused, new(*description.MismatchError)) {
 			a.Bar(refused)
 			return
 		}
-		if len(again) < len(a.Join) {
-			a.Log.Info("alone: went back to the addresses to join", zap.Int("answered", len(a.Join)-len(again)))
+		if len(retry) < len(a.Join) {
+			a.Log.Info("alone: went back to the addresses to join", zap.Int("answered", len(a.Join)-len(retry)))
 		}
 	}
 }
@@ -263,7 +263,7 @@ func (a *Arrival) rejoin() {
 // tryEach asks all addresses at once, so that one that is silent delays no other.
 // It returns those to be asked again, with a refusal if there was one. A refusal
 // that may pass is final once it has stood for a time.
-func (a *Arrival) tryEach(addresses []string, round int, since refusals) (again []string, refused error) {
+func (a *Arrival) tryEach(addresses []string, round int, since refusals) (retry []string, refused error) {
 	faults := make([]error, len(addresses))
 	var asked sync.WaitGroup
 	for i, address := range addresses {
@@ -286,9 +286,9 @@ func (a *Arrival) tryEach(addresses []string, round int, since refusals) (again 
 			a.Log.Warn("cannot join yet; trying further. Check that a peer of this run listens there",
 				zap.String("address", address), zap.Error(err))
 		}
-		again = append(again, address)
+		retry = append(retry, address)
 	}
-	return again, refused
+	return retry, refused
 }
 
 // contact joins by one address.

@@ -24,9 +24,9 @@ import (
 const (
 	// maxWords is how many members are asked, at most, how many steps the flock has
 	// taken: one that lies is outvoted; and whether they would have this model.
-	maxWords = 5
+	maxAnswers = 5
 	// wordsTime bounds the wait for their answers.
-	wordsTime = 2 * time.Second
+	answersTimeout = 2 * time.Second
 	// behindShare: a checkpoint is good as long as the flock has not taken more than
 	// one part in so many of its steps since.
 	behindShare = 10
@@ -131,13 +131,13 @@ func (n *Joiner) Wait(ctx context.Context) error {
 func (n *Joiner) catchUp(through transport.PeerID, welcome wire.Welcome, from Phase, held bool) {
 	idle := func(r transport.Record) bool { return r.Peer == through && !flock.Trains(r) }
 	if through == "" || slices.ContainsFunc(n.Membership.Members(), idle) {
-		by, word, err := n.meet()
+		by, welcome, err := n.meet()
 		if err != nil {
 			n.bar(fmt.Errorf("training in run %q: %w", n.Run, err))
 			return
 		}
 		if by != "" {
-			through, welcome = by, word
+			through, welcome = by, welcome
 		}
 	}
 	if !held && !n.trained(welcome) {
@@ -166,7 +166,7 @@ func (n *Joiner) catchUp(through transport.PeerID, welcome wire.Welcome, from Ph
 // zero value is nobody's; it fails if those that answer have another.
 func (n *Joiner) meet() (through transport.PeerID, welcome wire.Welcome, refused error) {
 	others := n.others()
-	for _, r := range others[:min(len(others), maxWords)] {
+	for _, r := range others[:min(len(others), maxAnswers)] {
 		ctx, cancel := context.WithTimeout(n.ctx, joinTimeout)
 		welcome, err := n.Hello(ctx, r.Peer)
 		cancel()
@@ -183,8 +183,8 @@ func (n *Joiner) meet() (through transport.PeerID, welcome wire.Welcome, refused
 // State is how the peer came by its model, the zero value as long as there is nothing to
 // say.
 func (n *Joiner) State() (s stats.State) {
-	if told := n.state.Load(); told != nil {
-		s = *told
+	if state := n.state.Load(); state != nil {
+		s = *state
 	}
 	return s
 }
@@ -230,13 +230,13 @@ func (n *Joiner) credibleAge() uint64 {
 // totals asks some members for what the flock has done. The first word is the
 // welcome's.
 func (n *Joiner) totals(ctx context.Context, first transport.PeerID, welcome wire.Welcome) []uint64 {
-	words := []uint64{welcome.FlockSteps}
+	answers := []uint64{welcome.FlockSteps}
 	others := slices.DeleteFunc(n.others(), func(r transport.Record) bool { return r.Peer == first })
-	ctx, cancel := context.WithTimeout(ctx, wordsTime)
+	ctx, cancel := context.WithTimeout(ctx, answersTimeout)
 	defer cancel()
 	var mu sync.Mutex
 	var asking sync.WaitGroup
-	for _, r := range others[:min(len(others), maxWords-1)] {
+	for _, r := range others[:min(len(others), maxAnswers-1)] {
 		asking.Go(func() {
 			answer, err := n.Hello(ctx, r.Peer)
 			if err != nil {
@@ -245,11 +245,11 @@ func (n *Joiner) totals(ctx context.Context, first transport.PeerID, welcome wir
 			}
 			mu.Lock()
 			defer mu.Unlock()
-			words = append(words, answer.FlockSteps)
+			answers = append(answers, answer.FlockSteps)
 		})
 	}
 	asking.Wait()
-	return words
+	return answers
 }
 
 // lowerMedian is the median of values, which it sorts; of an even number the lower
@@ -268,8 +268,8 @@ func lowerMedian(values []uint64) uint64 {
 // values that it has, alone for all it knows, and says so. It is late if training has
 // begun.
 func (n *Joiner) take(ctx context.Context, through transport.PeerID, welcome wire.Welcome, late bool) error {
-	words := n.totals(ctx, through, welcome)
-	if total := lowerMedian(slices.Clone(words)); n.Checkpoint.near(total) {
+	answers := n.totals(ctx, through, welcome)
+	if total := lowerMedian(slices.Clone(answers)); n.Checkpoint.near(total) {
 		n.Flock.SetAge(max(n.Checkpoint.Steps, n.Flock.Age()))
 		if n.Checkpoint.TellsWho {
 			n.Flock.AtLeast(total)
@@ -281,7 +281,7 @@ func (n *Joiner) take(ctx context.Context, through transport.PeerID, welcome wir
 			zap.Uint64("checkpoint", n.Checkpoint.FlockSteps), zap.Uint64("flock_steps", total))
 		return nil
 	}
-	err := n.copy(ctx, through, words, late)
+	err := n.copy(ctx, through, answers, late)
 	if errors.Is(err, copying.ErrNobody) {
 		n.state.Store(&stats.State{Alone: true})
 		n.Log.Warn("training alone, from this peer's own values: the flock has trained, and nobody can give its model. If it is still there, restart this peer with another address to join",
@@ -293,7 +293,7 @@ func (n *Joiner) take(ctx context.Context, through transport.PeerID, welcome wir
 
 // copy copies the flock's model from several members at once, and takes over what
 // they say of it: the median of their steps, and of all words on the flock's.
-func (n *Joiner) copy(ctx context.Context, through transport.PeerID, words []uint64, late bool) error {
+func (n *Joiner) copy(ctx context.Context, through transport.PeerID, answers []uint64, late bool) error {
 	copied, err := copying.Copy(ctx, copying.Config{
 		Run: n.Run, Layout: n.Layout, Values: n.Replica.SharedLen(), SliceLen: n.Replica.SliceLen(), Stall: n.Stall,
 		Identity: n.Transport, Membership: n.Membership, News: n.news, Requests: n.Requests, Quarantine: n.Quarantine, Log: n.Log,
@@ -308,7 +308,7 @@ func (n *Joiner) copy(ctx context.Context, through transport.PeerID, words []uin
 	if err := restore(copied.Values); err != nil {
 		return fmt.Errorf("copying the flock's model: %w", err)
 	}
-	total := lowerMedian(append(words, copied.FlockSteps...))
+	total := lowerMedian(append(answers, copied.FlockSteps...))
 	n.Flock.SetAge(min(lowerMedian(copied.Ages), total, n.credibleAge())) // or a state server's lie would be told on in good faith
 	n.Flock.Inherit(total, n.Membership.Members())
 	n.Log.Info("copied the flock's model", zap.Int("donors", copied.Stats.Servers), zap.Int("values", len(copied.Values)),

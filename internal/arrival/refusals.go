@@ -11,8 +11,8 @@ import (
 // A refusal by a process whose peer may be only starting is asked again every perhapsWait,
 // and believed once it has stood for perhapsPatience.
 const (
-	perhapsWait     = 250 * time.Millisecond
-	perhapsPatience = 2 * time.Second
+	perhapsWait    = 250 * time.Millisecond
+	perhapsTimeout = 2 * time.Second
 )
 
 // refusals are since when each address has refused whenever it was asked: of a process that
@@ -34,5 +34,5 @@ func (r refusals) judge(address string, answer error) (refused, final bool) {
 	if !before {
 		r[address] = time.Now()
 	}
-	return true, refusal.Why == transport.ErrLayout || before && time.Since(first) >= perhapsPatience
+	return true, refusal.Why == transport.ErrLayout || before && time.Since(first) >= perhapsTimeout
 }

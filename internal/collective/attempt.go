@@ -79,7 +79,7 @@ func (a *attempt) landed(e Event, f Flight) bool {
 		a.place.Gave(a.Now, f.Peer, chunk)
 	case e.Kind == averaging.Refused && (e.Reason == averaging.Round || e.Reason == averaging.Busy):
 		if a.refused = append(a.refused, f); f.Began < a.ready[f.Peer] { // it crossed the word that asks for it
-			a.again(f.Peer)
+			a.resend(f.Peer)
 		}
 	default:
 		return false
@@ -88,7 +88,7 @@ func (a *attempt) landed(e Event, f Flight) bool {
 }
 
 // again sends what one has refused, or anybody if that is empty.
-func (a *attempt) again(to topology.PeerID) {
+func (a *attempt) resend(to topology.PeerID) {
 	a.refused = slices.DeleteFunc(a.refused, func(f Flight) bool {
 		if to != "" && f.Peer != to {
 			return false

@@ -129,7 +129,7 @@ func (s *Summing) Call(sum string, timeout time.Duration, value float64) {
 	s.kept = make(map[topology.PeerID]*wire.Sum)
 	for _, from := range slices.Sorted(maps.Keys(kept)) {
 		if kept[from].Name == name {
-			s.hear(from, kept[from])
+			s.receiveSum(from, kept[from])
 		}
 	}
 }
@@ -170,31 +170,31 @@ func (s *Summing) Lose(id topology.PeerID) {
 }
 
 // Told takes a word of a member, and reports whether it is of sums.
-func (s *Summing) Told(from topology.PeerID, w Message) bool {
+func (s *Summing) Receive(from topology.PeerID, w Message) bool {
 	switch {
 	case w.Sum != nil:
-		s.hear(from, w.Sum)
+		s.receiveSum(from, w.Sum)
 	case w.Kind == MessageRetry:
 		s.attempt.ready[from] = s.Now
-		s.attempt.again(from)
+		s.attempt.resend(from)
 	}
 	return w.Sum != nil || w.Kind == MessageRetry
 }
 
 // hear takes what a member says of a sum. A participant that hears nothing else hears that this peer is here. Of a
 // sum that this peer is to coordinate by its owner's word nobody is waited for before it calls it itself.
-func (s *Summing) hear(from topology.PeerID, w *wire.Sum) {
+func (s *Summing) receiveSum(from topology.PeerID, w *wire.Sum) {
 	s.see()
 	if s.leads == s.Self && w.Kind == wire.SumStatus && s.name != w.Name && !s.machine.Over(w.Name) {
 		s.kept[from] = w
 		s.Tell(from, Message{Kind: MessageAck})
 		return
 	}
-	said, word := len(s.actions), *w
-	if w.Kind == wire.SumStatus && !s.takesPart(from, &word) {
+	said, message := len(s.actions), *w
+	if w.Kind == wire.SumStatus && !s.takesPart(from, &message) {
 		return
 	}
-	s.machine.Receive(s.Now, from, word)
+	s.machine.Receive(s.Now, from, message)
 	s.carryOut()
 	tells := func(a Action) bool { return a.Kind == Tell && a.Peer == from }
 	if w.Kind == wire.SumStatus && !slices.ContainsFunc(s.actions[said:], tells) {
@@ -283,7 +283,7 @@ func (s *Summing) Tick() {
 	for f := range s.Overdue {
 		s.machine.Broken(s.Now, f.Peer)
 	}
-	s.attempt.again("")
+	s.attempt.resend("")
 	s.see()
 	var leader topology.PeerID
 	if s.machine.Busy() {

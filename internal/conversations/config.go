@@ -39,7 +39,7 @@ type Trainer interface {
 // Loop has the averaging machine decide. It is told on many goroutines.
 type Loop interface {
 	// Event tells the machine. It may wait for room, and reports false if the peer has stopped.
-	Event(collective.Event) (heard bool)
+	Event(collective.Event) (accepted bool)
 	// Ask asks the machine about what a partner wants; the answer goes to verdict, which
 	// has room for it. It reports false if the peer has stopped.
 	Ask(event collective.Event, x *Ongoing, verdict chan<- averaging.Action) bool
@@ -51,5 +51,5 @@ type Loop interface {
 // Hooks are those of the same names; err is why an exchange broke off.
 type Hooks interface {
 	Exchanged(done collective.Event, took time.Duration, err error)
-	Quarantined(partner transport.PeerID, term time.Duration, offence error)
+	Quarantined(partner transport.PeerID, period time.Duration, cause error)
 }

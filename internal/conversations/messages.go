@@ -16,7 +16,7 @@ import (
 )
 
 // maxUntold bounds the words that wait for a partner to take those before.
-const maxUntold = 64
+const maxUnsent = 64
 
 // What a partner tells goes before the machine, on the same way as the trainer's steps and
 // the course of exchanges. So one that tells much is heard more slowly. A machine in
@@ -33,7 +33,7 @@ type messages struct {
 func newMessages(o *outcomes) *messages {
 	return &messages{o, mail.New(mail.Config{
 		Requests: o.Requests, Protocol: transport.ProtocolExchange,
-		Bounds:  mail.Bounds{Messages: maxUntold, Bytes: maxUntold * wire.MaxHandshake},
+		Bounds:  mail.Bounds{Messages: maxUnsent, Bytes: maxUnsent * wire.MaxHandshake},
 		Rate:    ration,
 		Timeout: o.Host.Links.Timeout,
 		Lost: func(partner transport.PeerID, err error) {
@@ -62,11 +62,11 @@ func (w *messages) EndMessages(within time.Duration) {
 // partner closes the stream.
 func (w *messages) receive(t *conversation) {
 	partner := t.Remote()
-	t.Again()
+	t.Unread()
 	err := w.mail.Receive(&t.Stream, func(h wire.Header, payload []byte) error {
-		word, heard, err := session.MessageOf(&w.Host, w.now(), partner, h, payload)
-		if heard {
-			w.Loop.Event(collective.Event{Event: averaging.Event{Kind: collective.Received, Peer: partner}, Message: word})
+		message, accepted, err := session.MessageOf(&w.Host, w.now(), partner, h, payload)
+		if accepted {
+			w.Loop.Event(collective.Event{Event: averaging.Event{Kind: collective.Received, Peer: partner}, Message: message})
 		}
 		return err
 	})

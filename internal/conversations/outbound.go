@@ -217,7 +217,7 @@ func (p *outbound) codedFor(partner transport.PeerID, step time.Duration) links.
 		p.Log.Info("the link to a partner decides on its codec",
 			zap.String("peer", string(partner)), zap.String("codec", d.Link.Codec()), zap.String("before", d.Before),
 			zap.Float64("bytes_per_second", math.Round(d.Link.Rate)), zap.Duration("round_trip", d.Link.Round),
-			zap.Duration("expected", d.Expected), zap.Duration("step", d.Step), zap.Float64("again", d.Link.Again))
+			zap.Duration("expected", d.Expected), zap.Duration("step", d.Step), zap.Float64("again", d.Link.Retransmitted))
 	}
 	return offer
 }

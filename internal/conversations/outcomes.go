@@ -39,7 +39,7 @@ func (p *outcomes) ended(x *Ongoing, t *conversation, r session.Result) {
 	if r.Ending == session.Resetting {
 		t.Reset()
 	}
-	p.Counters.Retransmitted(r.Again)
+	p.Counters.Retransmitted(r.Retransmitted)
 	if x.codec != 0 && x.event.Transfer.Parts == 0 {
 		p.watchBias(string(x.event.Peer))
 	}
@@ -93,13 +93,13 @@ func (p *outcomes) completed(x *Ongoing, t *conversation, r session.Result) {
 // watchBias says once of a partner, after an exchange with it, that it pushes in one
 // direction.
 func (p *outcomes) watchBias(partner string) {
-	pull, news := p.Host.Replica.OneSided(partner)
+	bias, news := p.Host.Replica.OneSided(partner)
 	if !news {
 		return
 	}
 	p.Log.Warn("a partner pushes in one direction: each difference is within the bound, together they are not by chance. "+
 		"See what data it trains on; if they are like those of others, admit only the others (Network.Admission)",
-		zap.String("peer", partner), zap.Float64("pull", pull.Ratio), zap.Uint64("exchanges", pull.Exchanges))
+		zap.String("peer", partner), zap.Float64("pull", bias.Ratio), zap.Uint64("exchanges", bias.Exchanges))
 }
 
 // refused reports a proposal that the partner turned down.
@@ -204,16 +204,16 @@ func (q *Quarantine) Quarantined(partner transport.PeerID) time.Duration {
 }
 
 // Add keeps a partner away for a while, and reports it.
-func (q *Quarantine) Add(partner transport.PeerID, offence error) {
-	q.added(partner, q.Links.Quarantine(partner, q.Life.Now()), offence)
+func (q *Quarantine) Add(partner transport.PeerID, cause error) {
+	q.added(partner, q.Links.Quarantine(partner, q.Life.Now()), cause)
 }
 
 // added reports a partner that is kept away for a while.
-func (q *Quarantine) added(partner transport.PeerID, term time.Duration, offence error) {
+func (q *Quarantine) added(partner transport.PeerID, period time.Duration, cause error) {
 	q.Counters.Quarantined()
 	q.Log.Warn("a partner broke the rules of the exchange and is kept away; nothing of what it sent last was applied",
-		zap.String("peer", string(partner)), zap.Duration("for", term), zap.Error(offence),
+		zap.String("peer", string(partner)), zap.Duration("for", period), zap.Error(cause),
 		zap.String("remedy", wire.ReasonProtocol.Remedy()))
-	q.Hooks.Quarantined(partner, term, offence)
-	q.Loop.Event(collective.Event{Event: averaging.Event{Kind: averaging.Quarantined, Peer: partner, After: term}})
+	q.Hooks.Quarantined(partner, period, cause)
+	q.Loop.Event(collective.Event{Event: averaging.Event{Kind: averaging.Quarantined, Peer: partner, After: period}})
 }

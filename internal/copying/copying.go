@@ -34,7 +34,7 @@ const (
 	retry = 500 * time.Millisecond
 	// patience is for how long no member may have answered before a joiner gives the
 	// flock's model up.
-	patience = 10 * time.Second
+	timeout = 10 * time.Second
 	// slowDonor: a state server that has owed the next slice for so long is asked beside others, not
 	// instead: those that take their time together would keep the model from a joiner.
 	slowDonor = time.Second
@@ -72,7 +72,7 @@ type Quarantine interface {
 	// Quarantined is for how much longer that is, 0 if it is not.
 	Quarantined(transport.PeerID) time.Duration
 	// Add has one that lied kept away.
-	Add(server transport.PeerID, offence error)
+	Add(server transport.PeerID, cause error)
 }
 
 // Copied is a model that was copied, and what its state servers say of it.
@@ -336,7 +336,7 @@ func (c *copying) hopeless() error {
 		}
 		banned = banned || d.banned
 	}
-	if time.Since(c.manifests) < patience {
+	if time.Since(c.manifests) < timeout {
 		return nil
 	}
 	if banned {
@@ -357,11 +357,11 @@ func (c *copying) reason() error {
 
 // copied is the result, once every slice is here.
 func (c *copying) copied() *Copied {
-	given, again := c.pool.result()
+	given, retransmitted := c.pool.result()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	result := &Copied{Values: c.values, Stats: stats.State{
-		Servers: len(given), Slices: len(c.pool.slices), Took: time.Since(c.began), Again: again, Faulty: c.faulty,
+		Servers: len(given), Slices: len(c.pool.slices), Took: time.Since(c.began), Again: retransmitted, Faulty: c.faulty,
 	}}
 	for id := range given {
 		result.Ages = append(result.Ages, c.servers[id].manifest.Steps)

@@ -20,13 +20,13 @@ const stealLeast = 50 * time.Millisecond
 // Each slice is asked of one state server; if that is slow, and another has nothing left to
 // do, of that one too. Safe for concurrent use.
 type pool struct {
-	mu      sync.Mutex
-	slices  []slice
-	left    int // slices without a source
-	next    int // no slice before it is free
-	askers  map[*asker]struct{}
-	again   uint64
-	changed chan struct{} // holds a token when there may be something to do for an idle asker
+	mu            sync.Mutex
+	slices        []slice
+	left          int // slices without a source
+	next          int // no slice before it is free
+	askers        map[*asker]struct{}
+	retransmitted uint64
+	changed       chan struct{} // holds a token when there may be something to do for an idle asker
 }
 
 // slice is one slice: who gave it, if it has been verified, and at how many
@@ -111,7 +111,7 @@ func (p *pool) take(a *asker, now time.Time, into [][2]int) [][2]int {
 		}
 		s := &p.slices[i]
 		if s.before {
-			p.again++
+			p.retransmitted++
 		}
 		s.asked++
 		s.before = true
@@ -237,7 +237,7 @@ func (p *pool) remaining() int {
 }
 
 // result counts the slices of each state server, and those that were asked for again.
-func (p *pool) result() (sources map[transport.PeerID]int, again uint64) {
+func (p *pool) result() (sources map[transport.PeerID]int, retransmitted uint64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	sources = make(map[transport.PeerID]int)
@@ -246,5 +246,5 @@ func (p *pool) result() (sources map[transport.PeerID]int, again uint64) {
 			sources[s.source]++
 		}
 	}
-	return sources, p.again
+	return sources, p.retransmitted
 }

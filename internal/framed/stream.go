@@ -150,7 +150,7 @@ func (s *Stream) take() (wire.Header, []byte, error) {
 }
 
 // Again has Next return the last frame once more: see wire.Reader.
-func (s *Stream) Again() { s.reader.Again() }
+func (s *Stream) Unread() { s.reader.Unread() }
 
 // Ready tells whether the next frame has come as a whole, so that Next will not wait.
 func (s *Stream) Ready() bool { return s.ready() }

@@ -42,11 +42,11 @@ func choices() [3]coding.ID {
 
 // Link is what was measured of the way to one partner.
 type Link struct {
-	Partner   topology.PeerID
-	Rate      float64       // bytes a second, of the busier direction
-	Round     time.Duration // from a question to its answer
-	Again     float64       // share of blocks sent again
-	Exchanges uint64        // measured
+	Partner       topology.PeerID
+	Rate          float64       // bytes a second, of the busier direction
+	Round         time.Duration // from a question to its answer
+	Retransmitted float64       // share of blocks sent again
+	Exchanges     uint64        // measured
 
 	bytes   float64       // of the busier direction of an exchange
 	waits   time.Duration // of an exchange, whatever it moves
@@ -58,11 +58,11 @@ type Link struct {
 
 // Sample is what one exchange over a link has shown.
 type Sample struct {
-	Bytes  uint64 // of the busier direction
-	Took   time.Duration
-	Agreed time.Duration // of this, until the partner had accepted
-	Round  time.Duration // from a question to its answer
-	Again  float64       // share of blocks that were sent again
+	Bytes         uint64 // of the busier direction
+	Took          time.Duration
+	Agreed        time.Duration // of this, until the partner had accepted
+	Round         time.Duration // from a question to its answer
+	Retransmitted float64       // share of blocks that were sent again
 }
 
 // waits is for how long nothing moved. Where that is nearly all, the rest says little,
@@ -76,13 +76,13 @@ func (s Sample) rate() float64 { return float64(s.Bytes) / (s.Took - s.waits()).
 func (k *Link) saw(s Sample) {
 	s.Round, s.Agreed = max(s.Round, time.Microsecond), max(s.Agreed, time.Microsecond)
 	if k.Exchanges == 0 {
-		k.Rate, k.Round, k.waits, k.Again = s.rate(), s.Round, s.waits(), s.Again
+		k.Rate, k.Round, k.waits, k.Retransmitted = s.rate(), s.Round, s.waits(), s.Retransmitted
 		k.speed, k.choice = unmeasured, unmeasured
 	}
 	k.Rate = drawn(k.Rate, s.rate())
 	k.Round = time.Duration(drawn(float64(k.Round), float64(s.Round)))
 	k.waits = time.Duration(drawn(float64(k.waits), float64(s.waits())))
-	k.Again += linkSmoothing * (s.Again - k.Again)
+	k.Retransmitted += linkSmoothing * (s.Retransmitted - k.Retransmitted)
 	k.bytes = float64(s.Bytes)
 	k.Exchanges++
 }
@@ -172,9 +172,9 @@ func (k *Link) decide(loads [2]float64) {
 		k.speed--
 	}
 	if k.finer {
-		k.finer = k.Again > mended
+		k.finer = k.Retransmitted > mended
 	} else {
-		k.finer = k.Again > failing
+		k.finer = k.Retransmitted > failing
 	}
 	k.choice = k.speed
 	if k.finer {

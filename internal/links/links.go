@@ -216,7 +216,7 @@ func (l *Links) Quarantine(id topology.PeerID, now time.Duration) time.Duration 
 		l.pardon(now)
 	}
 	l.quarantined.Add(id, s)
-	return s.term
+	return s.length
 }
 
 // pardon makes room for an offender: by one whose sentence counts no more, else by one of the

@@ -11,21 +11,21 @@ const (
 )
 
 // period is for how long a peer is kept away.
-type period struct{ until, term time.Duration }
+type period struct{ until, length time.Duration }
 
 // next is the sentence for an offence now, after the one before.
 func (s period) next(now, first, most time.Duration) period {
-	term := first
+	length := first
 	if before := s.weight(now); before > 0 {
-		term = min(2*before, most)
+		length = min(2*before, most)
 	}
-	return period{until: now + term, term: term}
+	return period{until: now + length, length: length}
 }
 
 // weight is the term as long as it counts for a further offence; 0 after that.
 func (s period) weight(now time.Duration) time.Duration {
-	if now-s.until < s.term {
-		return s.term
+	if now-s.until < s.length {
+		return s.length
 	}
 	return 0
 }

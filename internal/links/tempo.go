@@ -16,7 +16,7 @@ const (
 	// leastPatience is the shortest bound of the wait for a frame: long enough for a
 	// process that is short of processor time, and less than 3 s with what a transport
 	// may add to a deadline.
-	leastPatience = 2500 * time.Millisecond
+	leastTimeout = 2500 * time.Millisecond
 	// leastOpening is the shortest bound of the wait for the first sign of a partner that
 	// was accepted, whose place nobody else has meanwhile. One that is not measured yet, or
 	// was late, has that and twice as long the next time.
@@ -57,7 +57,7 @@ func (k tempo) opening(most time.Duration) time.Duration {
 }
 
 // base bounds the wait for a frame where the last exchange did not run out of time.
-func (k tempo) base() time.Duration { return max(leastPatience, slack*k.waits.Longest) }
+func (k tempo) base() time.Duration { return max(leastTimeout, slack*k.waits.Longest) }
 
 // budget bounds an exchange; most is the bound of all, and what one gets with a partner
 // with which none has been completed.

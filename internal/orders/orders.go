@@ -329,14 +329,14 @@ func (o *Orders) Fill(members []control.Member, own control.Digest) { o.digests.
 
 // Tell answers somebody who asks from outside with these members.
 func (o *Orders) Tell(t *framed.Stream, members []control.Member) {
-	now, told := time.Now(), make([][]byte, len(members))
+	now, encoded := time.Now(), make([][]byte, len(members))
 	for i, m := range members {
 		if m.ID != o.requests.Transport.Self() {
 			m.Partners = nil // whom they have met they say themselves
 		}
-		told[i] = m.Told(now)
+		encoded[i] = m.Told(now)
 	}
-	orderlog.Members().Answer(t, told)
+	orderlog.Members().Answer(t, encoded)
 }
 
 // Stats tells what became of control messages here.

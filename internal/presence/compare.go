@@ -47,12 +47,12 @@ func (c *comparisons) begin(partner transport.PeerID, now time.Time) bool {
 	if c.with == nil {
 		c.with, _ = simplelru.NewLRU[transport.PeerID, comparison](maxCompared, nil) // fails of sizes that are not positive
 	}
-	before, again := c.with.Get(partner)
-	if now.Sub(c.last) < compareEvery || again && now.Sub(before.at) < before.gap {
+	before, known := c.with.Get(partner)
+	if now.Sub(c.last) < compareEvery || known && now.Sub(before.at) < before.gap {
 		return false
 	}
 	next := comparison{at: now, gap: compareEvery}
-	if again && now.Sub(before.at) < 2*before.gap {
+	if known && now.Sub(before.at) < 2*before.gap {
 		next.gap = min(2*before.gap, compareMost)
 	}
 	c.last = now

@@ -90,7 +90,7 @@ func (r *Presence) Train(algorithm collective.Algorithm, after uint64) {
 	f.SetIncarnation(max(f.Incarnation(), after+1))
 	f.SetIdle(false)
 	if !r.record.at.IsZero() { // it has been a member before
-		r.record.again = timesAgain
+		r.record.repeats = repeatTimes
 	}
 }
 

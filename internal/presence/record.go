@@ -21,14 +21,14 @@ type record struct {
 	at        time.Time        // when that was
 	announced bool             // members have heard of this life
 	continued bool             // it has gone on under another incarnation
-	again     int              // how often it is to be said though nothing is new
+	repeats   int              // how often it is to be said though nothing is new
 }
 
 // A member that begins to train is waited for by others, of whom some have only just met it, and may not have let
 // its word pass: it is said a few times. What it does from then on is said with its steps.
 const (
-	timesAgain = 8
-	againEvery = time.Second
+	repeatTimes = 8
+	repeatEvery = time.Second
 )
 
 // news tells whether what the record would say is worth an announcement, where one of steps
@@ -40,7 +40,7 @@ func (r *record) news(now transport.Record, due func(after time.Duration) bool, 
 		return true
 	}
 	after := at.Sub(r.at)
-	return was.Steps != now.Steps && due(after) || r.again > 0 && after >= againEvery
+	return was.Steps != now.Steps && due(after) || r.repeats > 0 && after >= repeatEvery
 }
 
 // announce signs and spreads the record. If the network knows its incarnation from an
@@ -49,7 +49,7 @@ func (r *record) news(now transport.Record, due func(after time.Duration) bool, 
 // both incarnations; and an earlier life does not answer to it again and again, as another
 // process with this key does.
 func (r *record) announce(membership transport.Membership, own *flock.Flock, reached bool, now time.Time) (highest uint64, err error) {
-	r.at, r.again = now, max(r.again-1, 0)
+	r.at, r.repeats = now, max(r.repeats-1, 0)
 	err = membership.Announce(r.said)
 	old, outlived := errors.AsType[*transport.OldIncarnationError](err)
 	if !outlived {

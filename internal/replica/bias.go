@@ -17,14 +17,14 @@ import (
 const (
 	// pullPlaces is the number of values of the model that are watched, slicePlaces
 	// that of a slice, or a little more where slices are few and unequal.
-	pullPlaces, slicePlaces = 256, 64
+	biasPlaces, slicePlaces = 256, 64
 	// maxPulls bounds the partners whose pull is known: those met last.
-	maxPulls = 128
+	maxBiases = 128
 	// pullMemory is the share of both sums that each exchange leaves of those before it.
-	pullMemory = 1 - 1.0/64
+	biasMemory = 1 - 1.0/64
 	// pullEnough is the number of exchanges before which a pull says nothing, and
 	// oneSided the ratio above which an honest partner was never seen after them.
-	pullEnough = 16
+	biasEnough = 16
 	oneSided   = 0.97
 	// Of a partner with a ratio above steady less is believed, down to leastTrust of one
 	// with a ratio of 1: after so many exchanges, by which models at the beginning of a run
@@ -46,7 +46,7 @@ type Bias struct {
 
 // moves is by how much the values that are watched were moved in one exchange. Those of a
 // slice are guarded by its lock.
-type moves [pullPlaces]float64
+type moves [biasPlaces]float64
 
 // moved is what exchanges have made of the values that are watched, and what this side's own steps
 // have since those before.
@@ -62,9 +62,9 @@ type watched struct {
 
 // newWatched draws the places: who knows them can push everywhere else.
 func newWatched(r *Replica, seed uint64) (w watched) {
-	rng := rand.New(rand.NewPCG(seed, pullPlaces))
+	rng := rand.New(rand.NewPCG(seed, biasPlaces))
 	total, before := r.SharedLen(), 0
-	n := min(pullPlaces, slicePlaces*len(r.shared), total)
+	n := min(biasPlaces, slicePlaces*len(r.shared), total)
 	w.at, w.left = make([]int, 0, n), make([]float64, n)
 	place := func(i int) int {
 		from, to := i*total/n, (i+1)*total/n
@@ -166,7 +166,7 @@ func (p *biases) met(partner string) *leaning {
 	known, at := p.find(partner)
 	if known == nil {
 		known = &leaning{partner: partner}
-		if len(p.of) == maxPulls {
+		if len(p.of) == maxBiases {
 			at = 0
 		}
 	}
@@ -195,9 +195,9 @@ func (p *leaning) add(m []float64, length float64) {
 		p.sum = make([]float64, len(m))
 	}
 	p.exchanges++
-	p.way = pullMemory*p.way + length
+	p.way = biasMemory*p.way + length
 	for i := range m {
-		p.sum[i] = pullMemory*p.sum[i] + m[i]
+		p.sum[i] = biasMemory*p.sum[i] + m[i]
 	}
 	p.ratio = lengthOf(p.sum) / p.way
 }
@@ -209,7 +209,7 @@ func (p *leaning) bias() Bias {
 // OneSided tells of a partner's pull whether it is news that no honest partner is known to
 // have one like that: it is once. Where all partners pull one way it is this model that is
 // apart, or nobody trains.
-func (r *Replica) OneSided(partner string) (pull Bias, news bool) {
+func (r *Replica) OneSided(partner string) (bias Bias, news bool) {
 	r.biases.mu.Lock()
 	defer r.biases.mu.Unlock()
 	known, _ := r.biases.find(partner)
@@ -248,11 +248,11 @@ func (p *biases) trust(partner string) float64 {
 // oneSided tells whether all exchanges pulled one way, and manySided whether they did not;
 // neither, while they are few.
 func (p *leaning) oneSided() bool {
-	return p.exchanges >= pullEnough && p.ratio > oneSided
+	return p.exchanges >= biasEnough && p.ratio > oneSided
 }
 
 func (p *leaning) manySided() bool {
-	return p.exchanges >= pullEnough && p.ratio <= oneSided
+	return p.exchanges >= biasEnough && p.ratio <= oneSided
 }
 
 // Biases are the largest, at most so many, of partners that there were enough exchanges
@@ -261,7 +261,7 @@ func (r *Replica) Biases(most int) (largest []Bias) {
 	r.biases.mu.Lock()
 	defer r.biases.mu.Unlock()
 	for _, known := range r.biases.of {
-		if known.exchanges >= pullEnough {
+		if known.exchanges >= biasEnough {
 			largest = append(largest, known.bias())
 		}
 	}

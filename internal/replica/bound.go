@@ -61,7 +61,7 @@ const (
 	roundingSlack = (codecSlack - 1) / 2
 	// absurdRatio is how many times farther than its own norm, or than one, a
 	// slice's counterpart may be: beyond, it is no model of this run.
-	absurdRatio = 1e6
+	implausibleRatio = 1e6
 )
 
 // bound is the window of a slice's distances; the slice's lock guards it.
@@ -175,10 +175,10 @@ func (b *bound) growth() float64 {
 // implausible tells whether a distance from the slice own cannot be that of a model, or
 // is more than a float32 holds.
 func implausible(distance float64, own tensor.Vector) bool {
-	if distance <= absurdRatio {
+	if distance <= implausibleRatio {
 		return false
 	}
-	return !(distance <= min(absurdRatio*(1+tensor.Norm2(own)), math.MaxFloat32)) // true for NaN
+	return !(distance <= min(implausibleRatio*(1+tensor.Norm2(own)), math.MaxFloat32)) // true for NaN
 }
 
 // limit is τ of a slice, infinite if the replica does not clip. It is

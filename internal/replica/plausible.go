@@ -25,14 +25,14 @@ func (r *Replica) Plausible(change tensor.Vector) error {
 
 // plausible tells whether others would believe a change of a slice that has this norm.
 func plausible(r *Replica, s *slice, norm float64) error {
-	if norm <= absurdRatio/2 {
+	if norm <= implausibleRatio/2 {
 		return nil // neither absurd nor enough to make infinite what is finite
 	}
 	s.Lock()
-	absurd := s.layer != notShared && implausible(2*norm, r.of(s)) // as sendable has it
+	tooFar := s.layer != notShared && implausible(2*norm, r.of(s)) // as sendable has it
 	fits := norm+tensor.Norm2(r.of(s)) <= math.MaxFloat32
 	s.Unlock()
-	if absurd || !fits {
+	if tooFar || !fits {
 		return fmt.Errorf("values %d to %d, norm %g: %w", s.offset, s.offset+s.length-1, norm, ErrDiverged)
 	}
 	return nil

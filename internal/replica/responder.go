@@ -96,16 +96,16 @@ func (p *Responder) Ranges(frame []byte) (_ []byte, ok bool, err error) {
 	if p.ranged() {
 		return frame, false, nil
 	}
-	first := p.told
+	first := p.rangesSent
 	frame = wire.Reserve(frame)
-	for ; p.told < len(r.shared); p.told++ {
-		blocks := coding.Blocks(r.lengthOf(p.told))
+	for ; p.rangesSent < len(r.shared); p.rangesSent++ {
+		blocks := coding.Blocks(r.lengthOf(p.rangesSent))
 		if len(frame)+blocks > wire.HeaderSize+maxRanges {
 			break
 		}
 		at := len(frame)
 		frame = extend(frame, blocks)
-		p.tell(p.told, frame[at:])
+		p.tell(p.rangesSent, frame[at:])
 	}
 	err = wire.Seal(frame, wire.Header{Type: wire.TypeRanges, Exchange: p.terms.Exchange, Slice: uint32(first)})
 	return frame, true, err

@@ -173,8 +173,8 @@ func (l *ResponderLane) weigh(s *slice, coder coding.Coder, diff tensor.Vector, 
 	if distance > limit {
 		tensor.Scale(diff, coding.RoundedDown(limit/distance))
 	}
-	believed := l.of.remember(s, distance, limit)
-	l.of.squared[l.number] += believed * believed
+	capped := l.of.remember(s, distance, limit)
+	l.of.squared[l.number] += capped * capped
 	return distance, limit, nil
 }
 
@@ -278,7 +278,7 @@ func (l *ResponderLane) shrink(w *pending, n int, answer coding.Answer, limit fl
 // notes what is to come again. The caller holds the slice's lock.
 func (l *ResponderLane) learn(w *pending, s *slice, failed coding.Set, distance, limit float64) {
 	near := boundGrowth * limit
-	believed, share := min(distance, near), min(1, near/distance) // of no distance all, whose quotient is infinite
+	capped, share := min(distance, near), min(1, near/distance) // of no distance all, whose quotient is infinite
 	for i, seen := range l.seen[:len(s.ranges)] {
 		if (w.size == 0 || w.which().Has(i)) && !failed.Has(i) {
 			s.trackBlock(i, float64(seen), share)
@@ -288,9 +288,9 @@ func (l *ResponderLane) learn(w *pending, s *slice, failed coding.Set, distance,
 		clear(failed)
 	}
 	if w.size == 0 && failed.Count() == 0 {
-		believed = l.of.remember(s, distance, limit)
+		capped = l.of.remember(s, distance, limit)
 	}
-	l.of.squared[l.number] += believed * believed
+	l.of.squared[l.number] += capped * capped
 	if failed.Count() > 0 {
 		l.of.failed.Add(int32(failed.Count()))
 		copy(l.of.asked.of(l.of.replica, w.slice), failed)

@@ -13,13 +13,13 @@ type side struct {
 	weight  float64
 	trust   float64 // share of this side's bounds that the partner has
 
-	due     atomic.Int32      // parts that the exchange has: its slices, and what has to be sent again
-	applied atomic.Int32      // of these, those applied: by a responder, at both sides
-	failed  atomic.Int32      // blocks that failed
-	ranging bool              // the responder has ranges to tell
-	told    int               // slices whose ranges have been told
-	squared [MaxLanes]float64 // by lane, of its slices' distances
-	moves   moved
+	due        atomic.Int32      // parts that the exchange has: its slices, and what has to be sent again
+	applied    atomic.Int32      // of these, those applied: by a responder, at both sides
+	failed     atomic.Int32      // blocks that failed
+	ranging    bool              // the responder has ranges to tell
+	rangesSent int               // slices whose ranges have been told
+	squared    [MaxLanes]float64 // by lane, of its slices' distances
+	moves      moved
 }
 
 // Use has the next exchanges be of a replica, which notes in the ledger what comes of them.
@@ -35,7 +35,7 @@ func (s *side) begin(terms Terms) {
 	s.due.Store(int32(len(s.replica.shared)))
 	s.applied.Store(0)
 	s.failed.Store(0)
-	s.ranging, s.told = latticed(s.terms.Codecs), 0
+	s.ranging, s.rangesSent = latticed(s.terms.Codecs), 0
 	clear(s.squared[:])
 }
 
@@ -59,7 +59,7 @@ func (s *side) flying() int { return min(s.terms.Window, max(attempts*len(s.repl
 func (s *side) Done() bool { return s.applied.Load() == s.due.Load() }
 
 // Again is the number of blocks that failed and had to be sent again.
-func (s *side) Again() int { return int(s.failed.Load()) }
+func (s *side) Retransmitted() int { return int(s.failed.Load()) }
 
 // Applied is the number of slices applied; one that was sent again counts again.
 func (s *side) Applied() int { return int(s.applied.Load()) }
@@ -76,4 +76,4 @@ func (s *side) Distance() float64 {
 }
 
 // ranged tells whether all ranges have been told.
-func (s *side) ranged() bool { return !s.ranging || s.told == len(s.replica.shared) }
+func (s *side) ranged() bool { return !s.ranging || s.rangesSent == len(s.replica.shared) }

@@ -35,7 +35,7 @@ type Exchange struct {
 
 	asked, answered time.Duration // when the proposal was made, and accepted
 	answer          answer
-	told            bool // the partner has told its record
+	recordReceived  bool // the partner has told its record
 	lanes           [replica.MaxLanes]SendingLane
 	clean           bool // the partner is known to have applied all
 }
@@ -47,7 +47,7 @@ func (x *Exchange) Begin(local *Host, now time.Duration, partner topology.PeerID
 	x.initiator.Use(local.Replica, local.Ledger)
 	x.bounds.Frame = local.Links.Answer(partner)
 	x.overlap, x.offer = min(max(overlap, 1), maxOverlap), offer
-	x.answer, x.told, x.clean = answer{}, false, false
+	x.answer, x.recordReceived, x.clean = answer{}, false, false
 }
 
 // Next implements Conversation.
@@ -128,8 +128,8 @@ func (x *Exchange) receive(now time.Duration, h wire.Header, payload []byte) err
 		return x.accepted()
 	case h.Type == wire.TypeRefuse:
 		return wire.Refused(payload)
-	case h.Type == wire.TypeRecord && !x.told:
-		x.told = true
+	case h.Type == wire.TypeRecord && !x.recordReceived:
+		x.recordReceived = true
 		var record wire.Record
 		if err := record.Decode(payload); err != nil {
 			return err
@@ -234,7 +234,7 @@ func (x *Exchange) End(now time.Duration, seen Seen) Result {
 		r.Waited = x.bounds.Frame
 	}
 	if began {
-		r.Again, r.Distance = x.initiator.Again(), x.initiator.Distance()
+		r.Retransmitted, r.Distance = x.initiator.Retransmitted(), x.initiator.Distance()
 		if x.initiator.Done() {
 			r.Outcome, r.Ending, r.Err = Finished, Closing, nil
 		}
@@ -261,6 +261,6 @@ func (x *Exchange) measure(now time.Duration, seen Seen, r *Result) {
 	}
 	x.local.Links.Saw(x.partner, links.Sample{
 		Bytes: max(seen.Sent, seen.Received), Took: took, Agreed: x.answered - x.began, Round: x.Round(),
-		Again: float64(r.Again) / float64(max(x.local.Replica.SharedBlocks(), 1)),
+		Retransmitted: float64(r.Retransmitted) / float64(max(x.local.Replica.SharedBlocks(), 1)),
 	})
 }

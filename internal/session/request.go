@@ -142,22 +142,22 @@ func (s *Served) respond(overlap int) {
 
 // MessageOf is what a frame of words tells, and whether it is to be heard: not from a partner
 // that is kept away.
-func MessageOf(local *Host, now time.Duration, partner topology.PeerID, h wire.Header, payload []byte) (word collective.Message, heard bool, err error) {
+func MessageOf(local *Host, now time.Duration, partner topology.PeerID, h wire.Header, payload []byte) (message collective.Message, accepted bool, err error) {
 	switch h.Type {
 	case wire.TypeTell:
 		var m wire.Tell
 		err = m.Decode(payload)
-		word = collective.Message{Kind: m.Kind, Round: m.Round, View: m.View, Value: m.Value}
+		message = collective.Message{Kind: m.Kind, Round: m.Round, View: m.View, Value: m.Value}
 	case wire.TypeSum:
-		word.Sum = new(wire.Sum)
-		err = word.Sum.Decode(payload)
+		message.Sum = new(wire.Sum)
+		err = message.Sum.Decode(payload)
 	default:
 		err = fmt.Errorf("waiting for %v: got %v: %w", wire.TypeTell, h.Type, wire.ErrType)
 	}
 	if err != nil {
 		return collective.Message{}, false, err
 	}
-	return word, local.Links.Quarantined(partner, now) == 0, nil
+	return message, local.Links.Quarantined(partner, now) == 0, nil
 }
 
 // Message is how a word travels.

@@ -326,6 +326,6 @@ func (s *Served) finish(now time.Duration, r *Result) {
 	} else {
 		r.Err = nil
 	}
-	r.Again, r.Distance = s.responder.Again(), s.responder.Distance()
+	r.Retransmitted, r.Distance = s.responder.Retransmitted(), s.responder.Distance()
 	r.InDoubt = s.responder.End(now)
 }

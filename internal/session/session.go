@@ -128,8 +128,8 @@ type Result struct {
 	Detail  string      // of Declined
 	// Distance is that of the two models, as the slices have shown it, and Again the
 	// number of blocks that had to be sent again.
-	Distance float64
-	Again    int
+	Distance      float64
+	Retransmitted int
 	// InDoubt is the number of slices that the partner may have applied and this side has
 	// not.
 	InDoubt int

@@ -168,7 +168,7 @@ func (c *conversations) conclude(t *conversation, r session.Result) {
 		spare.served.give(x)
 	}
 	if !t.name.inbound {
-		c.peer.counts.Again += r.Again
+		c.peer.counts.Retransmitted += r.Retransmitted
 	}
 	if r.InDoubt > 0 {
 		c.peer.counts.InDoubt += r.InDoubt

@@ -15,7 +15,7 @@ type Counts struct {
 	Quarantines int
 	// Again are the blocks of lattices that failed and had to be sent again, in the
 	// exchanges that it initiated.
-	Again int
+	Retransmitted int
 	// Sent are the bytes written, and Moved those that the exchanges which it initiated
 	// and completed took both ways, for Values, each counted once for each way.
 	Sent, Moved, Values int64

@@ -32,18 +32,18 @@ func (t *Net) Serve(stream transport.Stream) {
 
 // receive has the machine take a message.
 func (t *Net) receive(from transport.PeerID, kind wire.Type, payload []byte) error {
-	var word wire.Sum
+	var message wire.Sum
 	var share wire.Share
-	hear := func() { t.machine.Receive(t.now(), from, word) }
+	deliver := func() { t.machine.Receive(t.now(), from, message) }
 	err := wire.ErrType
 	switch kind {
 	case wire.TypeSum:
-		err = word.Decode(payload)
+		err = message.Decode(payload)
 	case wire.TypeShare:
 		err = share.Decode(payload)
-		hear = func() { t.machine.Share(t.now(), from, share) }
+		deliver = func() { t.machine.Share(t.now(), from, share) }
 	}
-	if err == nil && !t.do(hear) {
+	if err == nil && !t.do(deliver) {
 		return io.EOF
 	}
 	return err

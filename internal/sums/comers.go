@@ -11,15 +11,15 @@ import (
 // comer is a participant, as its coordinator knows it.
 type comer struct {
 	ID
-	stage    Stage
-	attempt  uint64
-	term     uint32
-	placed   bool
-	rank     int           // of its place
-	took     bool          // its place
-	told     time.Duration // of its place
-	received time.Duration
-	moved    time.Duration // when it told last that more has come to it
+	stage     Stage
+	attempt   uint64
+	term      uint32
+	placed    bool
+	rank      int           // of its place
+	took      bool          // its place
+	placeSent time.Duration // of its place
+	received  time.Duration
+	moved     time.Duration // when it told last that more has come to it
 
 	least    int // it needs
 	timeout  time.Duration
@@ -41,7 +41,7 @@ func (all comers) ids() []ID { return slices.Sorted(maps.Keys(all)) }
 func (all comers) stalled(line []ID, op Op) (from, to ID) {
 	var last time.Duration // that either was heard to have more
 	for rank, id := range line {
-		c, done := all[id], int(all[id].progress/stepTold)
+		c, done := all[id], int(all[id].progress/progressStep)
 		_, takes := schedule(op, rank, len(line), 0)
 		if c.stage == Holding {
 			continue
@@ -51,7 +51,7 @@ func (all comers) stalled(line []ID, op Op) (from, to ID) {
 		}
 		before := all[line[takes[done].peer]]
 		hands, _ := schedule(op, before.rank, len(line), 0)
-		ready := before.stage == Holding || int(before.progress/stepTold) >= hands[takes[done].index].after
+		ready := before.stage == Holding || int(before.progress/progressStep) >= hands[takes[done].index].after
 		if moved := max(c.moved, before.moved); ready && (from == "" || moved < last) {
 			from, to, last = before.ID, id, moved
 		}

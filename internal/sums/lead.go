@@ -135,7 +135,7 @@ func (l *lead) follow(c *comer, stage Stage, attempt uint64) {
 	mine := attempt == l.attempt && attempt > 0
 	switch {
 	case l.running && c.placed && !mine: // its place is on its way, or was lost
-		if l.m.now-c.told >= l.m.times.Retransmit {
+		if l.m.now-c.placeSent >= l.m.times.Retransmit {
 			l.tellPlace(c)
 		}
 		return
@@ -273,7 +273,7 @@ func (l *lead) begin() {
 
 // tellPlace gives a participant its place among those who have one.
 func (l *lead) tellPlace(c *comer) {
-	c.told = l.m.now
+	c.placeSent = l.m.now
 	place := &wire.Sum{Kind: wire.SumPlace, Name: l.name, Attempt: l.attempt, Rank: uint32(c.rank), Size: uint32(len(l.line))}
 	for _, rank := range partners(schedule(l.op, c.rank, len(l.line), 0)) {
 		place.Partners = append(place.Partners, string(l.line[rank]))

@@ -14,7 +14,7 @@ const (
 	// MaxLength is the most numbers in a sum.
 	MaxLength = 1 << 27
 	// stepTold is what a step counts in what others are told of progress.
-	stepTold = 1 << 12
+	progressStep = 1 << 12
 )
 
 // attempt is a participant's part of one attempt, by its schedule. It hands on each share as soon as
@@ -107,14 +107,14 @@ func (a *attempt) ready(h *step) int {
 // progress is how much has come, in steps.
 func (a *attempt) progress() uint32 {
 	if a.taken == len(a.takes) {
-		return uint32(a.taken) * stepTold
+		return uint32(a.taken) * progressStep
 	}
 	t := &a.takes[a.taken]
 	share := float64(t.came)
 	if a.Op == Gather {
 		share += a.blocks.begun(a, t)
 	}
-	return uint32((float64(a.taken) + min(share/float64(max(t.to-t.from, 1)), 1-1.0/stepTold)) * stepTold)
+	return uint32((float64(a.taken) + min(share/float64(max(t.to-t.from, 1)), 1-1.0/progressStep)) * progressStep)
 }
 
 // begin sends what needs nothing from others.

@@ -147,7 +147,7 @@ type saved struct {
 }
 
 // told answers stats.
-type told struct {
+type statsReply struct {
 	reply
 	Stats figures `json:"stats"`
 }

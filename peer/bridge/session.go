@@ -106,7 +106,7 @@ func (s *session) answer(ctx context.Context, line []byte) (answer any, last boo
 		answer, err = s.save(q.Path)
 	case "stats":
 		stats := s.peer.Stats()
-		answer = told{reply{OK: true}, figuresOf(stats, s.joined(stats))}
+		answer = statsReply{reply{OK: true}, figuresOf(stats, s.joined(stats))}
 	case "merge", "leave":
 		last = q.Op == "leave"
 		answer, err = s.merge()

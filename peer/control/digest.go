@@ -98,8 +98,8 @@ func (d Digest) Body(kind wire.ControlKind) []byte {
 }
 
 // DigestOf reads what a message says of its author; Named finds its partners' names.
-func DigestOf(m wire.Control, heard time.Time) (Digest, error) {
-	d, body := Digest{Sequence: m.Sequence, Heard: heard}, wire.BodyReader(wire.TypeControl, m.Body)
+func DigestOf(m wire.Control, received time.Time) (Digest, error) {
+	d, body := Digest{Sequence: m.Sequence, Heard: received}, wire.BodyReader(wire.TypeControl, m.Body)
 	if m.Kind != wire.ControlDigest && m.Kind != wire.ControlIntroduction {
 		return d, ErrKind
 	}

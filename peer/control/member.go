@@ -36,8 +36,8 @@ func (m Member) Told(now time.Time) []byte {
 }
 
 // memberOf reads what is told of a member.
-func memberOf(told []byte, now time.Time) (m Member, err error) {
-	payload := wire.BodyReader(wire.TypeMember, told)
+func memberOf(encoded []byte, now time.Time) (m Member, err error) {
+	payload := wire.BodyReader(wire.TypeMember, encoded)
 	m.fields(&payload, now)
 	return m, payload.Finish()
 }

@@ -30,13 +30,13 @@ var (
 // transport is made; a library leaves it to them. Release ends it: later lines are
 // dropped.
 func BridgeLogs(log *zap.Logger) (release func()) {
-	limited, untold := loglimit.Limit(log)
+	limited, logOmitted := loglimit.Limit(log)
 	named := limited.Named("libp2p")
 	bridged.Store(named)
 	gologshim.SetDefaultHandler(logHandler{to: bridged.Load})
 	return func() {
 		bridged.CompareAndSwap(named, dropped)
-		untold()
+		logOmitted()
 	}
 }
 

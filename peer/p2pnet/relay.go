@@ -161,7 +161,7 @@ func (r *relays) wait() {
 func (r *relays) keepPlace(at address) {
 	var by network.Conn
 	var reserved time.Time
-	told := false
+	warned := false
 	ticker := time.NewTicker(relayLook)
 	defer ticker.Stop()
 	for {
@@ -171,10 +171,10 @@ func (r *relays) keepPlace(at address) {
 			switch {
 			case err == nil:
 				r.log.Info("others can reach this peer through a relay", zap.Stringer("relay", at.id))
-				reserved, told = time.Now(), false
-			case r.ending.Err() == nil && !told:
+				reserved, warned = time.Now(), false
+			case r.ending.Err() == nil && !warned:
 				r.log.Warn("no place at the relay; trying further. Check that it runs with the relay service", zap.Stringer("relay", at.id), zap.Error(err))
-				told = true
+				warned = true
 			}
 		}
 		select {

@@ -31,11 +31,11 @@ type Transport struct {
 	*datagrams
 	*gossip
 
-	lanes  *lanes
-	upkeep *upkeep
-	relays *relays
-	finish func() error
-	untold func() // logs the counts of lines that were left out
+	lanes      *lanes
+	upkeep     *upkeep
+	relays     *relays
+	finish     func() error
+	logOmitted func() // logs the counts of lines that were left out
 }
 
 var _ transport.Transport = (*Transport)(nil)
@@ -64,7 +64,7 @@ func New(config Config) (*Transport, error) {
 		_, key, _ = ed25519.GenerateKey(nil) // never fails
 	}
 	config.Identity = nil
-	log, untold := loglimit.Limit(config.Log)
+	log, logOmitted := loglimit.Limit(config.Log)
 	config.Log = log
 	known, err := openKnown(config.Known)
 	if err != nil {
@@ -93,7 +93,7 @@ func New(config Config) (*Transport, error) {
 		node: n, opener: &opener{dials, lanes},
 		listener:  newListener(n, upkeep),
 		datagrams: newDatagrams(n), gossip: &gossip{node: n},
-		lanes: lanes, upkeep: upkeep, relays: relays, untold: untold,
+		lanes: lanes, upkeep: upkeep, relays: relays, logOmitted: logOmitted,
 	}
 	t.finish = sync.OnceValue(t.close)
 	upkeep.watch(h.swarm)
@@ -117,7 +117,7 @@ func (t *Transport) close() error {
 	t.relays.wait()
 	err := errors.Join(t.datagrams.close(), t.host.Close(), t.lanes.close())
 	t.gate.wait()
-	t.untold()
+	t.logOmitted()
 	return err
 }
 

@@ -79,7 +79,7 @@ func (b *book) admit(peer transport.PeerID, meta []byte) error {
 	if !e.received() {
 		e.since = time.Now()
 		if !e.met && b.waitsFor(peer, s) {
-			e.next = e.since.Add(strangerPatience)
+			e.next = e.since.Add(strangerTimeout)
 		}
 	}
 	e.take(s, meta)

@@ -34,7 +34,7 @@ const (
 	meetAtOnce = 8
 	// strangerPatience is how long one of two strangers waits to be greeted by the
 	// other, so that they make one connection and not two.
-	strangerPatience = 2 * time.Second
+	strangerTimeout = 2 * time.Second
 	// missedWait is the time after a failed dial until the next, times their number,
 	// and maxMissed how many a stranger is given.
 	missedWait = 5 * time.Second

@@ -149,12 +149,12 @@ func (g *gate) packet(packet []byte, by speaker, now time.Time) []byte {
 	}
 	good := messages[:0]
 	for _, m := range messages {
-		heard, why := g.judge(m, by, now)
+		accepted, why := g.judge(m, by, now)
 		if why != passed {
 			g.refuse(by.peer, why)
 			continue
 		}
-		good = append(good, heard)
+		good = append(good, accepted)
 	}
 	switch len(good) {
 	case 0:

@@ -98,12 +98,12 @@ func (in *inbound) receive(s transport.Stream) {
 		if !in.allows(peer, now) {
 			continue
 		}
-		heard := in.examine(packet, in.speaker(peer), now)
-		if heard == nil {
+		accepted := in.examine(packet, in.speaker(peer), now)
+		if accepted == nil {
 			continue
 		}
 		select {
-		case in.packets <- heard:
+		case in.packets <- accepted:
 		case <-in.closing:
 			return
 		}
@@ -134,12 +134,12 @@ func (in *inbound) arrived(from transport.PeerID, packet []byte, now time.Time) 
 	if in.isClosed() {
 		return
 	}
-	heard := in.examine(packet, in.speaker(from), now)
-	if heard == nil {
+	accepted := in.examine(packet, in.speaker(from), now)
+	if accepted == nil {
 		return
 	}
 	select {
-	case in.packets <- heard:
+	case in.packets <- accepted:
 	default:
 	}
 }

@@ -33,7 +33,7 @@ type Membership struct {
 	// keeps the token.
 	announcing chan struct{}
 	said       statement // what was last said of this peer; guarded by the token
-	untold     func()    // logs the counts of lines that were left out
+	logOmitted func()    // logs the counts of lines that were left out
 }
 
 var _ transport.Membership = (*Membership)(nil)
@@ -77,7 +77,7 @@ func New(cfg Config) (*Membership, error) {
 }
 
 func newMembership(cfg Config) *Membership {
-	log, untold := loglimit.Limit(cmp.Or(cfg.Log, zap.NewNop()))
+	log, logOmitted := loglimit.Limit(cmp.Or(cfg.Log, zap.NewNop()))
 	m := &Membership{
 		contacts:   &contacts{self: cfg.Transport.Self(), every: cmp.Or(cfg.RejoinEvery, DefaultRejoinEvery), log: log, stopping: make(chan struct{})},
 		transport:  cfg.Transport,
@@ -86,7 +86,7 @@ func newMembership(cfg Config) *Membership {
 		changed:    make(chan struct{}, 1),
 		stopped:    make(chan struct{}),
 		announcing: make(chan struct{}, 1),
-		untold:     untold,
+		logOmitted: logOmitted,
 	}
 	var life [8]byte
 	rand.Read(life[:]) // never fails
@@ -274,7 +274,7 @@ func (m *Membership) Close() error {
 	m.awaitStragglers()
 	m.book.close()
 	signal(m.changed)
-	m.untold()
+	m.logOmitted()
 	close(m.stopped)
 	return nil
 }

@@ -29,7 +29,7 @@ const (
 	maxSuspicion = 2
 	// maxPatience is how many times longer than probeInterval a probe may take on
 	// a machine that finds itself too slow to keep up.
-	maxPatience = 3
+	maxAwareness = 3
 	// farewellTimeout bounds the spreading of the last record before a departure.
 	farewellTimeout = time.Second
 	// leaveTimeout bounds the spreading of a departure: two rounds of gossip.
@@ -49,7 +49,7 @@ func settings(m *Membership) *memberlist.Config {
 	c.BindPort, c.AdvertisePort = advertisePort, advertisePort
 
 	c.ProbeInterval, c.ProbeTimeout = probeInterval, probeTimeout
-	c.AwarenessMaxMultiplier = maxPatience
+	c.AwarenessMaxMultiplier = maxAwareness
 	c.SuspicionMult, c.SuspicionMaxTimeoutMult = suspicion, maxSuspicion
 	// Packets and conversations share a connection, so probing by a conversation
 	// as well would tell nothing new.

@@ -22,7 +22,7 @@ type pulse struct {
 }
 
 // heard is what another peer said last of a pair.
-type heard struct {
+type lastDigest struct {
 	exchanges uint64
 	at        time.Time
 }
@@ -30,8 +30,8 @@ type heard struct {
 // pulses gathers exchanges for the page, between whomever. Its owner locks it.
 type pulses struct {
 	self transport.PeerID
-	new  map[pair]pulse // since the page was last told
-	met  map[pair]heard // exchanges of others, as last told
+	new  map[pair]pulse      // since the page was last told
+	met  map[pair]lastDigest // exchanges of others, as last told
 }
 
 // add notes exchanges of a pair.
@@ -45,8 +45,8 @@ func (b *pulses) add(p pair, count uint64, over time.Duration) {
 
 // hear makes pulses of what others' digests tell of their exchanges, this peer's own
 // left out: it knows those better.
-func (b *pulses) hear(v *view) {
-	now := make(map[pair]heard, len(b.met))
+func (b *pulses) receive(v *view) {
+	now := make(map[pair]lastDigest, len(b.met))
 	for _, m := range v.tell {
 		for _, met := range m.Partners {
 			p := pair{m.ID, met.Partner}
@@ -57,7 +57,7 @@ func (b *pulses) hear(v *view) {
 			if known && met.Exchanges > was.exchanges {
 				b.add(p, met.Exchanges-was.exchanges, m.Heard.Sub(was.at))
 			}
-			now[p] = heard{met.Exchanges, m.Heard}
+			now[p] = lastDigest{met.Exchanges, m.Heard}
 		}
 	}
 	b.met = now

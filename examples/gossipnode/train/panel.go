@@ -53,7 +53,7 @@ func (p *panel) show(t *training, d *dashboard.Server) error {
 }
 
 // hear has the dashboard told of what happens, once there is one.
-func (p *panel) hear(hooks *peer.Hooks) {
+func (p *panel) subscribe(hooks *peer.Hooks) {
 	counted := hooks.Exchanged
 	hooks.Exchanged = func(e peer.Exchanged) {
 		counted(e)
@@ -61,9 +61,9 @@ func (p *panel) hear(hooks *peer.Hooks) {
 			b.Exchanged(e)
 		}
 	}
-	hooks.Quarantined = func(partner transport.PeerID, term time.Duration, offence error) {
+	hooks.Quarantined = func(partner transport.PeerID, period time.Duration, cause error) {
 		if b := p.board.Load(); b != nil {
-			b.Quarantined(partner, term, offence)
+			b.Quarantined(partner, period, cause)
 		}
 	}
 }

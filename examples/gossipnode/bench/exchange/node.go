@@ -67,7 +67,7 @@ const (
 	referenceProtocol = transport.Protocol("/gossipnode/bench/1")
 	referenceRun      = "bench"
 	// patience bounds the wait for anything that the other process has to do.
-	patience = time.Minute
+	peerTimeout = time.Minute
 )
 
 // close leaves the runs and closes everything.

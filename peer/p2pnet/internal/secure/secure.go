@@ -204,8 +204,8 @@ func (c *corking) Write(p []byte) (int, error) {
 	defer c.corks.Put(cork)
 	c.below.cork(cork[:0])
 	n, err := c.Conn.Write(p)
-	if pulled := c.below.pull(); err == nil && pulled != nil {
-		return 0, pulled
+	if uncorked := c.below.uncork(); err == nil && uncorked != nil {
+		return 0, uncorked
 	}
 	return n, err
 }
