@@ -21,7 +21,7 @@ import (
 	"github.com/seed-97356399/murmuration/topology"
 )
 
-// figures tell of a node what its rooms know.
+// figures gathers the figures of a node from its packages.
 type figures struct {
 	name, build string
 	net         *adapters
@@ -55,14 +55,14 @@ func (f *figures) report(s *stats.Peer) {
 	s.Duplicates, s.Connections = f.flock.Duplicates(time.Now()), connections
 }
 
-// Stats tells what the trainer and its node know of themselves and the run now.
+// Stats returns what the trainer and its node know now about themselves and the run.
 func (t *Trainer) Stats() (s stats.Peer) {
 	t.node.figures.report(&s)
 	t.report(&s)
 	return s
 }
 
-// Stats tells what the peer knows of itself and the run now.
+// Stats returns what the peer knows now about itself and the run.
 func (p *Peer) Stats() stats.Peer { return p.Node.Stats() }
 
 func (t *Trainer) report(s *stats.Peer) {
@@ -176,13 +176,13 @@ func (f *figures) Digest() (d control.Digest, samples uint64) {
 // MaxPartners bounds the partners of earlier lives that a peer looks for.
 const MaxPartners = arrival.MaxPartners
 
-// Partner is a member of the run whom a peer has known in an earlier life, and where it was.
+// Partner is a member of the run that a peer knew in an earlier life, with its addresses then.
 type Partner struct {
 	ID        transport.PeerID `json:"id"`
-	Addresses []string         `json:"addresses"` // at least one; as Member has them
+	Addresses []string         `json:"addresses"` // at least one; as in Member
 }
 
-// validate checks a partner that a caller has kept.
+// validate checks a partner that a caller has stored.
 func (p Partner) validate() error {
 	if err := transport.CheckID(p.ID); err != nil {
 		return fmt.Errorf("Network.Partners: %w", err)

@@ -231,7 +231,7 @@ func (m *AllReduce) landed(e collective.Event) {
 	}
 }
 
-// impatient implements role: it also speaks to those who do not follow.
+// retransmit implements role: it also speaks to those who do not follow.
 func (m *AllReduce) retransmit() {
 	m.sum.Tick()
 	if m.leads() && !m.settled {

@@ -359,7 +359,7 @@ func (c *coordination) sendParameters(to topology.PeerID, round uint64, exact bo
 // restFor is for how many deadlines a worker waits for the model of the end at most.
 const restFor = 2
 
-// patient speaks again where this peer waits, and gives up after the deadline.
+// checkDeadline speaks again where this peer waits, and gives up after the deadline.
 func (c *coordination) checkDeadline() {
 	c.part()
 	switch {

@@ -273,7 +273,7 @@ func (m *DPSGD) leaveOut(peer topology.PeerID) {
 	}
 }
 
-// impatient speaks again, and goes on without those that the others would wait for too
+// retransmit speaks again, and goes on without those that the others would wait for too
 // long.
 func (m *DPSGD) retransmit() {
 	m.part()

@@ -2,30 +2,30 @@ package baseline
 
 import "github.com/seed-97356399/murmuration/internal/collective"
 
-// wordStatus tells the coordinator where the speaker is: View and Value are the machine's own.
+// messageStatus tells the coordinator where the speaker is: View and Value are the machine's own.
 const messageStatus uint8 = 1
 
 // Kinds of words, beside those of sums. What is told is told again until it is
 // answered, so any of them may be lost.
 const (
-	// wordWho asks who coordinates.
+	// messageWho asks who coordinates.
 	messageWho uint8 = iota + 16
-	// wordLead answers: it is the peer whose mark is View, at the version Round.
+	// messageLead answers: it is the peer whose mark is View, at the version Round.
 	messageLead
-	// wordNone answers: the speaker knows no coordinator. Value is the kind of what it
+	// messageNone answers: the speaker knows no coordinator. Value is the kind of what it
 	// answers: of a status, which only coordinators are told, that it is none itself.
 	messageNone
-	// wordParting says that the run is over for the speaker, which takes part no more.
+	// messageParting says that the run is over for the speaker, which takes part no more.
 	messageParting
-	// wordEnd tells a member that the coordinator makes no round any more.
+	// messageEnd tells a member that the coordinator makes no round any more.
 	messageEnd
-	// wordSpeed tells the coordinator of Value samples a second.
+	// messageSpeed tells the coordinator of Value samples a second.
 	messageSpeed
-	// wordBatch gives the listener Value samples for a step.
+	// messageBatch gives the listener Value samples for a step.
 	messageBatch
-	// wordSamples announces a push: Value is how many samples the gradient is of.
+	// messageSamples announces a push: Value is how many samples the gradient is of.
 	messageSamples
-	// wordAt tells a neighbour that the speaker waits at the barrier of Round; Value is 1
+	// messageAt tells a neighbour that the speaker waits at the barrier of Round; Value is 1
 	// if their exchange of that round is over.
 	messageAt
 )

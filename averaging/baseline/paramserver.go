@@ -191,7 +191,7 @@ func (m *ParamServer) pulled(t collective.Transfer) {
 	m.proceed()
 }
 
-// impatient implements role.
+// retransmit implements role.
 func (m *ParamServer) retransmit() {
 	if !m.halted {
 		m.push()

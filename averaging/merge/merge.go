@@ -57,9 +57,9 @@ const (
 )
 
 const (
-	// wordAsk asks for the result.
+	// messageAsk asks for the result.
 	messageAsk uint8 = 2
-	// wordNone answers that the speaker has none either, nor is in a sum that may give it.
+	// messageNone answers that the speaker has none either, nor is in a sum that may give it.
 	messageNone uint8 = 3
 )
 
@@ -259,7 +259,7 @@ func (m *Machine) isAsked(from topology.PeerID) {
 	}
 }
 
-// told handles a word.
+// received handles a word.
 func (m *Machine) received(from topology.PeerID, w collective.Message) {
 	m.members.Spoke(from, m.Now)
 	switch {

@@ -87,7 +87,7 @@ func (a *attempt) landed(e Event, f Flight) bool {
 	return true
 }
 
-// again sends what one has refused, or anybody if that is empty.
+// resend sends what one has refused, or anybody if that is empty.
 func (a *attempt) resend(to topology.PeerID) {
 	a.refused = slices.DeleteFunc(a.refused, func(f Flight) bool {
 		if to != "" && f.Peer != to {

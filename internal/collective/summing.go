@@ -169,7 +169,7 @@ func (s *Summing) Lose(id topology.PeerID) {
 	s.carryOut()
 }
 
-// Told takes a word of a member, and reports whether it is of sums.
+// Receive takes a word of a member, and reports whether it is of sums.
 func (s *Summing) Receive(from topology.PeerID, w Message) bool {
 	switch {
 	case w.Sum != nil:
@@ -181,7 +181,7 @@ func (s *Summing) Receive(from topology.PeerID, w Message) bool {
 	return w.Sum != nil || w.Kind == MessageRetry
 }
 
-// hear takes what a member says of a sum. A participant that hears nothing else hears that this peer is here. Of a
+// receiveSum takes what a member says of a sum. A participant that hears nothing else hears that this peer is here. Of a
 // sum that this peer is to coordinate by its owner's word nobody is waited for before it calls it itself.
 func (s *Summing) receiveSum(from topology.PeerID, w *wire.Sum) {
 	s.see()

@@ -149,7 +149,7 @@ func (s *Stream) take() (wire.Header, []byte, error) {
 	return header, payload, err
 }
 
-// Again has Next return the last frame once more: see wire.Reader.
+// Unread has Next return the last frame once more: see wire.Reader.
 func (s *Stream) Unread() { s.reader.Unread() }
 
 // Ready tells whether the next frame has come as a whole, so that Next will not wait.

@@ -15,14 +15,14 @@ import (
 // lengths. docs/design/007 has figures.
 
 const (
-	// pullPlaces is the number of values of the model that are watched, slicePlaces
+	// biasPlaces is the number of values of the model that are watched, slicePlaces
 	// that of a slice, or a little more where slices are few and unequal.
 	biasPlaces, slicePlaces = 256, 64
-	// maxPulls bounds the partners whose pull is known: those met last.
+	// maxBiases bounds the partners whose pull is known: those met last.
 	maxBiases = 128
-	// pullMemory is the share of both sums that each exchange leaves of those before it.
+	// biasMemory is the share of both sums that each exchange leaves of those before it.
 	biasMemory = 1 - 1.0/64
-	// pullEnough is the number of exchanges before which a pull says nothing, and
+	// biasEnough is the number of exchanges before which a pull says nothing, and
 	// oneSided the ratio above which an honest partner was never seen after them.
 	biasEnough = 16
 	oneSided   = 0.97

@@ -59,7 +59,7 @@ const (
 	// roundingSlack is the part of it that rounding to the smallest values of a codec may
 	// take.
 	roundingSlack = (codecSlack - 1) / 2
-	// absurdRatio is how many times farther than its own norm, or than one, a
+	// implausibleRatio is how many times farther than its own norm, or than one, a
 	// slice's counterpart may be: beyond, it is no model of this run.
 	implausibleRatio = 1e6
 )

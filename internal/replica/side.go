@@ -58,7 +58,7 @@ func (s *side) flying() int { return min(s.terms.Window, max(attempts*len(s.repl
 // had to be sent again too.
 func (s *side) Done() bool { return s.applied.Load() == s.due.Load() }
 
-// Again is the number of blocks that failed and had to be sent again.
+// Retransmitted is the number of blocks that failed and had to be sent again.
 func (s *side) Retransmitted() int { return int(s.failed.Load()) }
 
 // Applied is the number of slices applied; one that was sent again counts again.

@@ -13,7 +13,7 @@ type Counts struct {
 	InDoubt, Applied, Dropped int
 	// Quarantines are how often a partner was found to break the rules.
 	Quarantines int
-	// Again are the blocks of lattices that failed and had to be sent again, in the
+	// Retransmitted are the blocks of lattices that failed and had to be sent again, in the
 	// exchanges that it initiated.
 	Retransmitted int
 	// Sent are the bytes written, and Moved those that the exchanges which it initiated

@@ -8,7 +8,7 @@ import (
 	"github.com/seed-97356399/murmuration/peer/transport"
 )
 
-// Serve hears what a member says, until it ends its stream.
+// Serve receives a member's messages, until it ends its stream.
 func (t *Net) Serve(stream transport.Stream) {
 	from := stream.Remote()
 	if !t.flock.Here(from) {
@@ -30,7 +30,7 @@ func (t *Net) Serve(stream transport.Stream) {
 	}
 }
 
-// receive has the machine take a message.
+// receive passes a message to the machine.
 func (t *Net) receive(from transport.PeerID, kind wire.Type, payload []byte) error {
 	var message wire.Sum
 	var share wire.Share

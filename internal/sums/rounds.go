@@ -13,7 +13,7 @@ const (
 	MaxGathered = 8 * MaxGather
 	// MaxLength is the most numbers in a sum.
 	MaxLength = 1 << 27
-	// stepTold is what a step counts in what others are told of progress.
+	// progressStep is what a step counts in what others are told of progress.
 	progressStep = 1 << 12
 )
 

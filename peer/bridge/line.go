@@ -146,7 +146,7 @@ type saved struct {
 	Values int `json:"values"`
 }
 
-// told answers stats.
+// statsReply answers stats.
 type statsReply struct {
 	reply
 	Stats figures `json:"stats"`

@@ -32,7 +32,7 @@ const (
 	crowdShare = 2
 	// meetAtOnce bounds the strangers that are dialled at a time.
 	meetAtOnce = 8
-	// strangerPatience is how long one of two strangers waits to be greeted by the
+	// strangerTimeout is how long one of two strangers waits to be greeted by the
 	// other, so that they make one connection and not two.
 	strangerTimeout = 2 * time.Second
 	// missedWait is the time after a failed dial until the next, times their number,

@@ -35,13 +35,13 @@ const (
 	narrowBelow = 48
 
 	// A member that has not answered for askAgain is asked to.
-	// After unheard datagrams over at least unheardFor without an answer, streams are
+	// After silentAfter datagrams over at least silentFor without an answer, streams are
 	// taken to that member for blockedFor: it listens to no datagrams yet, or a
 	// firewall drops them.
-	askAgain      = 20 * time.Second
-	maxUnanswered = 3
-	unansweredFor = time.Second
-	blockedFor    = 30 * time.Second
+	askAgain    = 20 * time.Second
+	silentAfter = 3
+	silentFor   = time.Second
+	blockedFor  = 30 * time.Second
 	// maxStrangePaths is the number of paths from which none is added for a peer that
 	// nobody has spoken of.
 	maxStrangePaths = maxMembers / 2
@@ -184,7 +184,7 @@ func (p *packets) way(to transport.PeerID, now time.Time) (head []byte, proven, 
 		rand.Read(w.nonce[:]) // never fails
 	}
 	w.silent++
-	if w.silent > maxUnanswered && now.Sub(w.asked) >= unansweredFor {
+	if w.silent > silentAfter && now.Sub(w.asked) >= silentFor {
 		w.blocked, w.silent, w.received = now.Add(blockedFor), 0, time.Time{}
 		return nil, false, false
 	}

@@ -27,7 +27,7 @@ const (
 	// nobody is left to confirm it.
 	suspicion    = 3
 	maxSuspicion = 2
-	// maxPatience is how many times longer than probeInterval a probe may take on
+	// maxAwareness is how many times longer than probeInterval a probe may take on
 	// a machine that finds itself too slow to keep up.
 	maxAwareness = 3
 	// farewellTimeout bounds the spreading of the last record before a departure.

@@ -15,7 +15,7 @@ import (
 )
 
 const (
-	// firstPatience bounds the wait for the first bytes of a trainer that has connected, and
+	// firstTimeout bounds the wait for the first bytes of a trainer that has connected, and
 	// maxSilent those of whom none has come yet.
 	firstTimeout = 10 * time.Second
 	maxSilent    = 8

@@ -39,7 +39,7 @@ func Execute(root *cobra.Command, args []string) int {
 	return code
 }
 
-// Told is an error that somebody has been told of already.
+// Reported is an error that somebody has been told of already.
 type Reported struct{ Cause error }
 
 func (e Reported) Error() string { return e.Cause.Error() }

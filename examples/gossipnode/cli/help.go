@@ -54,7 +54,7 @@ func Topic(f *pflag.Flag) string {
 	return ""
 }
 
-// Untold leaves flags to --help-all.
+// OnlyHelpAll leaves flags to --help-all.
 func OnlyHelpAll(flags *pflag.FlagSet, names ...string) {
 	for _, name := range names {
 		delete(flags.Lookup(name).Annotations, common)

@@ -233,7 +233,7 @@ type controlResult struct {
 	Standing []standingCommand `json:"standing"`
 }
 
-// standingWord is a command that counts.
+// standingCommand is a command that counts.
 type standingCommand struct {
 	Command  string            `json:"command"`
 	Sequence uint64            `json:"sequence"`

@@ -21,7 +21,7 @@ type pulse struct {
 	Over float64 `json:"over"`
 }
 
-// heard is what another peer said last of a pair.
+// lastDigest is what another peer said last of a pair.
 type lastDigest struct {
 	exchanges uint64
 	at        time.Time
@@ -43,7 +43,7 @@ func (b *pulses) add(p pair, count uint64, over time.Duration) {
 	b.new[p] = pulse{string(p.from), string(p.to), was.Count + count, max(was.Over, over.Seconds())}
 }
 
-// hear makes pulses of what others' digests tell of their exchanges, this peer's own
+// receive makes pulses of what others' digests tell of their exchanges, this peer's own
 // left out: it knows those better.
 func (b *pulses) receive(v *view) {
 	now := make(map[pair]lastDigest, len(b.met))

@@ -30,7 +30,7 @@ import (
 // for it meanwhile, so it listens, and tells those that ask how it waits. If all wait for each
 // other, one has to begin: see waiting.after.
 const (
-	// askPatience bounds the wait for all addresses to join together.
+	// askTimeout bounds the wait for all addresses to join together.
 	askTimeout = 5 * time.Second
 	askEvery   = 250 * time.Millisecond
 	sayEvery   = 10 * time.Second
@@ -95,7 +95,7 @@ func ask(ctx context.Context, admission peer.Admission, tr transport.Transport, 
 	return answers
 }
 
-// told is what a member has said that the run is. Refused: one that answers will not have this peer.
+// descriptionIn is what a member has said that the run is. Refused: one that answers will not have this peer.
 func descriptionIn(answers []answer, s settings.Settings, log *zap.Logger) (found peer.Inquiry, refused bool, err error) {
 	for _, a := range answers {
 		_, refuses := errors.AsType[*transport.RefusedError](a.err)

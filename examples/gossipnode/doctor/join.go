@@ -23,7 +23,7 @@ import (
 )
 
 const (
-	// joinPatience bounds the inquiry at one address.
+	// joinTimeout bounds the inquiry at one address.
 	joinTimeout = 10 * time.Second
 	// usualRound is the round trip of a connection between continents, for the bound
 	// that is told where nobody is there to measure against.

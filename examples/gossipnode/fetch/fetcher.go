@@ -22,7 +22,7 @@ const (
 	maxAttempts = 6
 	// firstPause is that after the first of them; each is twice the one before.
 	firstPause = time.Second
-	// patience is how long a server may send nothing.
+	// idleTimeout is how long a server may send nothing.
 	idleTimeout = 30 * time.Second
 )
 

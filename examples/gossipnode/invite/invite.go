@@ -21,7 +21,7 @@ import (
 	"github.com/seed-97356399/murmuration/peer/transport"
 )
 
-// patience bounds the inquiry at one address.
+// timeout bounds the inquiry at one address.
 const timeout = 10 * time.Second
 
 // invitation is what is printed.

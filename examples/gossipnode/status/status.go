@@ -32,7 +32,7 @@ const (
 	// least: members tell no more often.
 	watchEvery = "2s"
 	leastWatch = control.DigestSpacing
-	// patience bounds one look.
+	// timeout bounds one look.
 	timeout = 15 * time.Second
 )
 

@@ -42,7 +42,7 @@ type Config struct {
 	LeaveWithin time.Duration
 	// Stays: the first is not waited for once it is done, but for in Stay; it shows its dashboard.
 	Stays bool
-	// Told is what a person sees of a report of something that is told in words; it may be empty.
+	// Line is what a person sees of a report of something that is told in words; it may be empty.
 	Line    func(number int, r *watch.Report) string
 	Display *watch.Display
 }
@@ -236,7 +236,7 @@ func (p *Peers) Of(number int) string {
 	return fmt.Sprintf("peer %d: ", number)
 }
 
-// heard takes in a peer's report.
+// receive takes in a peer's report.
 func (p *Peers) receive(number int, r *watch.Report) {
 	row := p.Rows[number]
 	if r.Unsaved != "" && p.Unsaved == nil {

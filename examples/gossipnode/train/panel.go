@@ -52,7 +52,7 @@ func (p *panel) show(t *training, d *dashboard.Server) error {
 	return nil
 }
 
-// hear has the dashboard told of what happens, once there is one.
+// subscribe has the dashboard told of what happens, once there is one.
 func (p *panel) subscribe(hooks *peer.Hooks) {
 	counted := hooks.Exchanged
 	hooks.Exchanged = func(e peer.Exchanged) {

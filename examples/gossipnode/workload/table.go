@@ -59,7 +59,7 @@ func (w *Workload) Area(ctx context.Context) (float64, error) {
 	return scores.Classes.AUC, nil
 }
 
-// told is a model whose probabilities are known.
+// fixed is a model whose probabilities are known.
 type fixed struct {
 	probabilities []float64
 	classes       int

@@ -44,7 +44,7 @@ type Damaged struct {
 	tolerance float64
 }
 
-// maxTold is how many damaged rows String tells.
+// maxShown is how many damaged rows String tells.
 const maxShown = 5
 
 // String tells how many rows were set aside, and the first of them, a line each; "" if none.

@@ -46,7 +46,7 @@ func startPartner(ctx context.Context, s exchangeSettings, std cli.Streams) (_ *
 	return p, ctx, nil
 }
 
-// hear takes a line of its standard output.
+// receive takes a line of its standard output.
 func (p *partnerProcess) receive(line string) {
 	var a answer
 	if json.Unmarshal([]byte(line), &a) != nil {

@@ -14,7 +14,7 @@ import (
 // other without a pause. It asks again at once when the partner is busy.
 type impatient struct {
 	averaging.Machine
-	// again is how many exchanges are yet to follow on their own.
+	// remaining is how many exchanges are yet to follow on their own.
 	remaining atomic.Int64
 	refused   atomic.Int64
 	// flying tells that an exchange is proposed or under way.

@@ -66,7 +66,7 @@ const (
 	// What is spoken on the streams of the references.
 	referenceProtocol = transport.Protocol("/gossipnode/bench/1")
 	referenceRun      = "bench"
-	// patience bounds the wait for anything that the other process has to do.
+	// peerTimeout bounds the wait for anything that the other process has to do.
 	peerTimeout = time.Minute
 )
 

@@ -81,7 +81,7 @@ func (w *stepWork) drawText(source *rand.Rand, batch, window int) {
 	}
 }
 
-// again is the same work, to be done by another: it shares what nobody changes.
+// clone is the same work, to be done by another: it shares what nobody changes.
 func (w *stepWork) clone() *stepWork {
 	n := len(w.start)
 	other := &stepWork{
