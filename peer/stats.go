@@ -86,7 +86,7 @@ func reportLinks(s *stats.Exchanges, of *links.Links, policy quant.Policy) {
 		s.Codecs = make(map[string]int)
 	}
 	for _, link := range of.Measured() {
-		one := stats.Link{Partner: link.Partner, Rate: link.Rate, Round: link.Round, Again: link.Retransmitted, Exchanges: link.Exchanges}
+		one := stats.Link{Partner: link.Partner, Rate: link.Rate, Round: link.Round, Retransmitted: link.Retransmitted, Exchanges: link.Exchanges}
 		if choosing {
 			one.Codec = link.Codec()
 			s.Codecs[one.Codec]++
@@ -130,7 +130,7 @@ func (f *figures) members() []control.Member {
 		switch m := &members[i]; {
 		case m.ID == self:
 			m.State = m.Digest.State
-		case m.Digest.Heard.IsZero() || m.Digest.State == control.Idle: // or it has begun to train since
+		case m.Digest.Received.IsZero() || m.Digest.State == control.Idle: // or it has begun to train since
 		case m.State != control.Idle && m.State != control.Over:
 			m.State = m.Digest.State
 		}
@@ -169,7 +169,7 @@ func (f *figures) Digest() (d control.Digest, samples uint64) {
 		Steps: stats.Steps, FlockSteps: stats.FlockSteps, Loss: stats.Loss,
 		Exchanges: stats.Exchanges.Completed(), Failed: stats.Exchanges.Failed,
 		ConsensusDistance: stats.Exchanges.ConsensusDistance, Partners: partners,
-		Heard: time.Now(), Exchanged: stats.Exchanges.Last,
+		Received: time.Now(), Exchanged: stats.Exchanges.Last,
 	}, f.counts().Samples
 }
 

@@ -309,7 +309,7 @@ func (n *Joiner) copy(ctx context.Context, through transport.PeerID, answers []u
 	n.Flock.SetAge(min(lowerMedian(copied.Ages), total, n.credibleAge())) // otherwise this peer would pass on a state server's lie
 	n.Flock.Inherit(total, n.Membership.Members())
 	n.Log.Info("copied the flock's model", zap.Int("donors", copied.Stats.Servers), zap.Int("values", len(copied.Values)),
-		zap.Int("slices", copied.Stats.Slices), zap.Uint64("asked_again", copied.Stats.Again), zap.Duration("took", copied.Stats.Took),
+		zap.Int("slices", copied.Stats.Slices), zap.Uint64("asked_again", copied.Stats.Retransmitted), zap.Duration("took", copied.Stats.Took),
 		zap.Uint64("steps", n.Flock.Age()), zap.Uint64("flock_steps", total))
 	n.state.Store(&copied.Stats)
 	return nil

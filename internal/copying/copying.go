@@ -360,7 +360,7 @@ func (c *copying) copied() *Copied {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	result := &Copied{Values: c.values, Stats: stats.State{
-		Servers: len(given), Slices: len(c.pool.slices), Took: time.Since(c.began), Again: retransmitted, Faulty: c.faulty,
+		Servers: len(given), Slices: len(c.pool.slices), Took: time.Since(c.began), Retransmitted: retransmitted, Faulty: c.faulty,
 	}}
 	for id := range given {
 		result.Ages = append(result.Ages, c.servers[id].manifest.Steps)

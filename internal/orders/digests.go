@@ -41,7 +41,7 @@ type digests struct {
 	last     published
 }
 
-// latest is the last digest of a member: its Heard is zero before the first. Its partners
+// latest is the last digest of a member: its Received is zero before the first. Its partners
 // have no names here; these are looked up among the members.
 type latest struct {
 	control.Digest
@@ -80,7 +80,7 @@ func (d *digests) fill(members []control.Member, own control.Digest) {
 		if m.Digest = d.received[m.ID].Digest; m.ID == d.identity.Self() {
 			m.Digest = own
 		}
-		if m.Digest = m.Digest.Named(names); m.Heard.IsZero() {
+		if m.Digest = m.Digest.Named(names); m.Received.IsZero() {
 			m.Loss = math.NaN()
 		}
 		m.Steps = max(m.Steps, m.Digest.Steps)
@@ -159,7 +159,7 @@ func (d *digests) upToDate(of Own) (own control.Digest, introduce bool) {
 func (d *digests) judge(m wire.Control, counts *counts) transport.Verdict {
 	author := transport.PeerID(m.Author)
 	said, fault := control.DigestOf(m, time.Now())
-	now := mark{said.Incarnation, said.Sequence, said.Heard}
+	now := mark{said.Incarnation, said.Sequence, said.Received}
 	switch {
 	case errors.Is(fault, control.ErrKind):
 		return transport.Drop // of a later release

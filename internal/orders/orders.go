@@ -321,7 +321,7 @@ func (o *Orders) compare(announced control.Command) {
 	}
 }
 
-// Fill adds to members their last digests, with Heard zero if there is none; own is this peer's own.
+// Fill adds to members their last digests, with Received zero if there is none; own is this peer's own.
 func (o *Orders) Fill(members []control.Member, own control.Digest) { o.digests.fill(members, own) }
 
 // Tell answers a question from outside with these members.
@@ -331,7 +331,7 @@ func (o *Orders) Tell(t *framed.Stream, members []control.Member) {
 		if m.ID != o.requests.Transport.Self() {
 			m.Partners = nil // they report their partners themselves
 		}
-		encoded[i] = m.Told(now)
+		encoded[i] = m.Encoded(now)
 	}
 	orderlog.Members().Answer(t, encoded)
 }

@@ -219,7 +219,7 @@ func (l *InitiatorLane) difference(flight *inFlight, payload []byte) error {
 // to both sides' bounds.
 func (l *InitiatorLane) shown(s *slice, norm, limit float64) (float64, error) {
 	if !(norm <= math.MaxFloat32) { // true for NaN
-		return 0, fmt.Errorf("norm %g: %w", norm, ErrAbsurd)
+		return 0, fmt.Errorf("norm %g: %w", norm, ErrImplausible)
 	}
 	if norm > l.of.weight*limit*codecSlack {
 		return 0, fmt.Errorf("norm %g, at most %g: %w", norm, l.of.weight*limit, ErrBound)
@@ -229,7 +229,7 @@ func (l *InitiatorLane) shown(s *slice, norm, limit float64) (float64, error) {
 		s.Lock()
 		defer s.Unlock()
 		if implausible(distance, l.of.replica.of(s)) {
-			return 0, fmt.Errorf("distance %g: %w", distance, ErrAbsurd)
+			return 0, fmt.Errorf("distance %g: %w", distance, ErrImplausible)
 		}
 	}
 	return distance, nil

@@ -71,14 +71,14 @@ func (p *Responder) codec(number uint8) (coding.Codec, error) {
 }
 
 const (
-	// maxHalves is the share of an exchange's blocks, and leastHalves the number in
-	// any case, that this side asks for as halves after they failed twice: a partner
-	// whose blocks fail on purpose is not to make an exchange five times as long.
+	// maxHalves is the share of an exchange's blocks, and leastHalves the number in any
+	// case, that this side asks for as halves after they failed twice: otherwise a partner
+	// could make an exchange five times as long by blocks that fail on purpose.
 	maxHalves   = 1.0 / 8
 	leastHalves = 16
-	// reachSlack is how many times farther than this side's own range of a block, or
-	// the bound of its slice, a partner may take the models to be apart there. One
-	// that chooses a lattice that coarse tells little.
+	// reachSlack bounds the distance that a partner may assume in a block, as a multiple of
+	// this side's own range, or of the slice's bound. A code of a coarser lattice would
+	// carry little information.
 	reachSlack = 16
 )
 

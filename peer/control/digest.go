@@ -53,10 +53,10 @@ type Digest struct {
 	// Partners are the few that the member began exchanges with last; those that are no
 	// members any more are left out.
 	Partners []Met
-	// Heard is when this peer heard it, and Exchanged when the first digest was heard that
+	// Received is when this peer heard it, and Exchanged when the first digest was heard that
 	// told of the last exchange, by this peer's own clock; nothing depends on them. Exchanged
 	// is zero if none is known of.
-	Heard, Exchanged time.Time
+	Received, Exchanged time.Time
 }
 
 // Met tells of exchanges that a member began with one partner.
@@ -99,7 +99,7 @@ func (d Digest) Body(kind wire.ControlKind) []byte {
 
 // DigestOf reads what a message says of its author; Named finds its partners' names.
 func DigestOf(m wire.Control, received time.Time) (Digest, error) {
-	d, body := Digest{Sequence: m.Sequence, Heard: received}, wire.BodyReader(wire.TypeControl, m.Body)
+	d, body := Digest{Sequence: m.Sequence, Received: received}, wire.BodyReader(wire.TypeControl, m.Body)
 	if m.Kind != wire.ControlDigest && m.Kind != wire.ControlIntroduction {
 		return d, ErrKind
 	}

@@ -23,30 +23,30 @@ type Member struct {
 	Steps uint64
 	// Unreachable tells that others cannot dial it, Leaving that it is about to go.
 	Unreachable, Leaving bool
-	// Digest is what the member has told last, to an Observer without partners. Its Heard is zero, and its Loss
+	// Digest is what the member has told last, to an Observer without partners. Its Received is zero, and its Loss
 	// NaN, if it has told nothing: it keeps to itself, or has only come. Times are by this process's clock.
 	Digest
 }
 
-// Told is what is told of a member at a moment, to somebody outside, who knows nobody's partners by name.
-func (m Member) Told(now time.Time) []byte {
+// Encoded is the member as sent to a program outside the run at a moment; partners have no names there.
+func (m Member) Encoded(now time.Time) []byte {
 	payload := wire.BodyWriter()
 	m.fields(&payload, now)
 	return payload.Written()
 }
 
-// memberOf reads what is told of a member.
+// memberOf reads what Encoded wrote.
 func memberOf(encoded []byte, now time.Time) (m Member, err error) {
 	payload := wire.BodyReader(wire.TypeMember, encoded)
 	m.fields(&payload, now)
 	return m, payload.Finish()
 }
 
-// fields writes or reads what is told of a member at a moment.
+// fields writes or reads a member at a moment.
 func (m *Member) fields(c *wire.Coder, now time.Time) {
 	role := m.Role.String()
 	var digest, later []byte
-	if !m.Heard.IsZero() {
+	if !m.Received.IsZero() {
 		digest = m.Digest.Body(wire.ControlDigest)
 	}
 	c.Text((*string)(&m.ID), 1, wire.MaxAuthor)
@@ -55,7 +55,7 @@ func (m *Member) fields(c *wire.Coder, now time.Time) {
 	m.flags(c)
 	c.Uint64(&m.Steps)
 	m.names(c)
-	ago(c, &m.Heard, now)
+	ago(c, &m.Received, now)
 	ago(c, &m.Exchanged, now)
 	c.Bytes(&digest, 2, 0, wire.MaxDigest, "bytes of digest")
 	if c.Remaining(&later); c.Reading {
@@ -84,7 +84,7 @@ func (m *Member) flags(c *wire.Coder) {
 // read takes the digest that comes with what is told of a member; none is no bytes.
 func (m *Member) read(c *wire.Coder, digest []byte) {
 	if len(digest) == 0 {
-		m.Heard, m.Loss = time.Time{}, math.NaN()
+		m.Received, m.Loss = time.Time{}, math.NaN()
 		return
 	}
 	body := wire.BodyReader(wire.TypeMember, digest)

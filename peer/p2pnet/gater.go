@@ -39,7 +39,7 @@ func (g gater) InterceptUpgraded(conn network.Conn) (bool, control.DisconnectRea
 	return err == nil, 0
 }
 
-// CheckPeer tells what is wrong with a text that should be the id of a peer.
+// CheckPeer returns an error if a text cannot be the id of a peer.
 func CheckPeer(id transport.PeerID) error {
 	_, err := parsePeer(id)
 	return err

@@ -18,9 +18,9 @@ import (
 	"github.com/seed-97356399/murmuration/peer/transport"
 )
 
-// Relay says how peers are reached that nobody can dial, by libp2p's circuit relay
-// (version 2). The streams through a relay are those of the two ends, which prove
-// their identities to each other; the relay sees how much is said, not what.
+// Relay says how peers are reached that nobody can dial, by libp2p's circuit relay (version
+// 2). The streams through a relay are those of the two ends, which prove their identities
+// to each other; the relay sees how much they send, not what.
 type Relay struct {
 	// Via are addresses of relays, at most MaxRelays, each with /p2p/ID: this process
 	// keeps a place at each, and is reached through it. A relay has to be a member of

@@ -151,8 +151,8 @@ type Link struct {
 	// a question to its answer.
 	Rate  float64
 	Round time.Duration
-	// Again is the share of blocks that had to be sent again.
-	Again float64
+	// Retransmitted is the share of blocks that had to be sent again.
+	Retransmitted float64
 	// Exchanges counts those that were measured.
 	Exchanges uint64
 }
@@ -179,10 +179,10 @@ type State struct {
 	// slices, and Took the time from the first request to the last.
 	Servers, Slices int
 	Took            time.Duration
-	// Again counts slices that were asked for again, because their state server went, was
-	// slow, or lied; Liars the state servers that lied.
-	Again  uint64
-	Faulty int
+	// Retransmitted counts slices that were asked for again, because their state server went, was
+	// slow, or lied; Faulty counts the state servers that lied.
+	Retransmitted uint64
+	Faulty        int
 	// Kept tells that this peer came back with a checkpoint and trained on from it.
 	Kept bool
 	// Alone tells that it came to a flock that had trained, found nobody to give it

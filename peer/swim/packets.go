@@ -13,13 +13,13 @@ import (
 	"github.com/seed-97356399/murmuration/peer/transport"
 )
 
-// Carrier says what the packets of the membership travel by. Whole states, which
-// are too large for packets, travel by streams in any case.
+// Carrier says how the packets of the membership travel. Whole states, which are too large
+// for packets, travel by streams in any case.
 type Carrier uint8
 
 const (
-	// Auto takes streams up to WideAbove members and datagrams beyond, back and
-	// forth as the flock grows and shrinks.
+	// Auto uses streams up to WideAbove members and datagrams beyond, and switches as the
+	// flock grows and shrinks.
 	Auto Carrier = iota
 	// Streams is one stream to every member, and so a connection to every one.
 	Streams

@@ -55,9 +55,9 @@ func (b *pulses) receive(v *view) {
 			}
 			was, known := b.met[p]
 			if known && met.Exchanges > was.exchanges {
-				b.add(p, met.Exchanges-was.exchanges, m.Heard.Sub(was.at))
+				b.add(p, met.Exchanges-was.exchanges, m.Received.Sub(was.at))
 			}
-			now[p] = lastDigest{met.Exchanges, m.Heard}
+			now[p] = lastDigest{met.Exchanges, m.Received}
 		}
 	}
 	b.met = now
