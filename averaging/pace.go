@@ -33,7 +33,7 @@ type pace struct {
 	control  controller
 }
 
-// stepped records a step that ended at now, one of several told of at once if between is not 0.
+// stepped records a step that ended at now, one of several reported at once if between is not 0.
 func (p *pace) stepped(now, between time.Duration) {
 	switch {
 	case between > 0:

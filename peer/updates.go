@@ -76,6 +76,6 @@ func (u *updates) warn() {
 func (u *updates) fault(err error) {
 	select {
 	case u.faults <- err:
-	default: // the trainer has not heard of the last one
+	default: // the last one has not been read yet
 	}
 }

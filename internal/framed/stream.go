@@ -292,8 +292,8 @@ func (s *Stream) Refuse(exchange uint64, reason wire.Reason, detail string) {
 // slices, with four bytes for each value.
 const maxUnread = wire.MaxInDoubt * 4 * wire.MaxSliceLen
 
-// Finish ends a conversation whose last word was ours: it closes the writing side and
-// waits for the partner to close, so that the last frame is not cut off.
+// Finish ends a conversation in which this side has sent the last frame: it closes the
+// writing side and waits for the partner to close, so that the last frame is not cut off.
 func (s *Stream) Finish() {
 	if s.CloseWrite() != nil {
 		s.Reset()

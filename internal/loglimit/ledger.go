@@ -45,7 +45,7 @@ type account struct {
 	since time.Time     // when the first was
 }
 
-// omitted is the number of lines that were left out, of the partner that is told and of
+// omitted is the number of lines that were left out, of the partner that is named and of
 // others, with the last of them.
 type omitted struct {
 	last        zapcore.Entry
@@ -159,7 +159,7 @@ func (l *ledger) rest() []omitted {
 	return l.takeOmitted(func(time.Time) bool { return true })
 }
 
-// omitted takes the counts that have waited for long enough, since their first line.
+// takeOmitted takes the counts that have waited for long enough, since their first line.
 func (l *ledger) takeOmitted(enough func(since time.Time) bool) []omitted {
 	for _, a := range l.causes.Values() {
 		if enough(a.since) {

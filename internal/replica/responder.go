@@ -17,7 +17,7 @@ import (
 type Responder struct {
 	side
 	taken   bitmap       // parts whose code has come, on whatever lane
-	unknown blockSets    // blocks whose range is told as unknown
+	unknown blockSets    // blocks whose range is sent as unknown
 	asked   blockSets    // blocks that are to come again; guarded by their slice's lock
 	halved  atomic.Int32 // blocks asked for as halves
 	lanes   []*ResponderLane

@@ -74,5 +74,5 @@ func (s *side) Distance() float64 {
 	return math.Sqrt(total)
 }
 
-// ranged tells whether all ranges have been told.
+// ranged tells whether all ranges have been sent.
 func (s *side) ranged() bool { return !s.ranging || s.rangesSent == len(s.replica.shared) }

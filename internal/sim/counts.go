@@ -19,7 +19,7 @@ type Counts struct {
 	// Sent are the bytes written, and Moved those that the exchanges which it initiated
 	// and completed took both ways, for Values, each counted once for each way.
 	Sent, Moved, Values int64
-	// Updates are those of a machine that averages gradients, Told the words that
-	// machines were told.
+	// Updates are those of a machine that averages gradients, Messages the messages that
+	// machines received.
 	Updates, Messages int
 }

@@ -170,7 +170,7 @@ func (p *peer) message(a collective.Action) {
 	})
 }
 
-// received takes a word in.
+// received takes a message.
 func (p *peer) received(from *peer, frame []byte) {
 	if p.gone {
 		return

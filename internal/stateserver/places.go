@@ -48,7 +48,7 @@ type place struct {
 	since time.Time
 }
 
-// waiter is a joiner that was told to wait.
+// waiter is a joiner that waits for a place.
 type waiter struct {
 	block       string
 	since, last time.Time // when it asked first and last

@@ -39,7 +39,7 @@ func (all comers) ids() []ID { return slices.Sorted(maps.Keys(all)) }
 // a sender that has everything it needs. Or it finds a single member that has not taken its place, or has
 // everything and does not report that it holds the sum.
 func (all comers) stalled(line []ID, op Op) (from, to ID) {
-	var last time.Duration // that either was heard to have more
+	var last time.Duration // of progress reported by either
 	for rank, id := range line {
 		c, done := all[id], int(all[id].progress/progressStep)
 		_, takes := schedule(op, rank, len(line), 0)

@@ -64,7 +64,7 @@ type moments struct {
 	began    time.Duration
 	reported time.Duration
 	moved    time.Duration // when numbers last came
-	noted    time.Duration // when it was told last who is waited for
+	noted    time.Duration // when the missing members were last reported
 	asked    time.Duration // when others were last asked whether they take part
 }
 
@@ -173,7 +173,7 @@ func (p *part) limit() time.Duration {
 // receive takes a coordinator's message.
 func (p *part) receive(from ID, w *wire.Sum) {
 	switch {
-	case from != p.leader: // one that was, or will be: it is told who is, or this one hears of it
+	case from != p.leader: // a former or future coordinator: it learns who coordinates, or this member does
 	case w.Kind == wire.SumCommit && w.Term == p.term:
 		p.commit(from, w)
 	case w.Kind == wire.SumPlace:

@@ -71,7 +71,7 @@ func (s *session) converse(ctx context.Context, lines <-chan []byte) error {
 		case last && refusal != nil:
 			return refusal
 		case last:
-			return nil // it has left in good order, whether or not it heard so
+			return nil // it has left in good order, whether or not it got the answer
 		case sent != nil && ctx.Err() == nil:
 			return fmt.Errorf("%w: %w", ErrGone, sent)
 		}

@@ -23,7 +23,7 @@ const (
 	Idle // a member that does not train
 )
 
-// String is the state in a word.
+// String is the name of the state.
 func (s State) String() string {
 	names := [...]string{"joining", "copying", "training", "paused", "over", "closed", "idle"}
 	if int(s) < len(names) {
@@ -53,9 +53,9 @@ type Digest struct {
 	// Partners are the few that the member began exchanges with last; those that are no
 	// members any more are left out.
 	Partners []Met
-	// Received is when this peer heard it, and Exchanged when the first digest was heard that
-	// told of the last exchange, by this peer's own clock; nothing depends on them. Exchanged
-	// is zero if none is known of.
+	// Received is when this peer received the digest, and Exchanged when it received the
+	// first digest with the last exchange, by this peer's own clock; nothing depends on them.
+	// Exchanged is zero if none is known of.
 	Received, Exchanged time.Time
 }
 

@@ -16,15 +16,15 @@ type Member struct {
 	Role topology.Role
 	// Addresses are where it can be reached, as its record says; nil of the peer itself, and to an Observer.
 	Addresses []string
-	// State is what its latest digest says; without digests it is told from the record,
+	// State is the state in its latest digest; without digests it follows from the record,
 	// in which a member that is paused or copying looks as if it trained.
 	State State
 	// Steps are the most that its record and its digests tell.
 	Steps uint64
 	// Unreachable tells that others cannot dial it, Leaving that it is about to go.
 	Unreachable, Leaving bool
-	// Digest is what the member has told last, to an Observer without partners. Its Received is zero, and its Loss
-	// NaN, if it has told nothing: it keeps to itself, or has only come. Times are by this process's clock.
+	// Digest is the member's last digest, for an Observer without partners. Its Received is zero, and its Loss
+	// NaN, if there is none: the member sends none, or has only come. Times are by this process's clock.
 	Digest
 }
 
@@ -81,7 +81,7 @@ func (m *Member) flags(c *wire.Coder) {
 	m.Unreachable, m.Leaving = bits&1 != 0, bits&2 != 0
 }
 
-// read takes the digest that comes with what is told of a member; none is no bytes.
+// read takes the digest that comes with a member; no bytes mean none.
 func (m *Member) read(c *wire.Coder, digest []byte) {
 	if len(digest) == 0 {
 		m.Received, m.Loss = time.Time{}, math.NaN()
@@ -98,7 +98,7 @@ func (m *Member) read(c *wire.Coder, digest []byte) {
 const (
 	// never stands for a moment that is not known.
 	never = math.MaxUint64
-	// longest bounds what is believed of a time that has passed.
+	// longest bounds a past time reported by another.
 	longest = 100 * 365 * 24 * time.Hour
 )
 

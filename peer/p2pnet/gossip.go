@@ -25,7 +25,7 @@ const (
 	// gossipProtocol is gossipsub under a name of its own: a network with limits of
 	// its own must not meet others that use gossipsub's default ones.
 	gossipProtocol protocol.ID = "/murmuration/gossip/1"
-	// topicPrefix begins the topics that are heard of at all.
+	// topicPrefix begins the topics that are accepted at all.
 	topicPrefix = "murmuration/1/"
 
 	// gossipEnvelope is what gossipsub adds to a message: the topic's name and a few

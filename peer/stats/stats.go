@@ -157,11 +157,11 @@ type Link struct {
 	Exchanges uint64
 }
 
-// MaxBiases bounds the partners whose pull is listed.
+// MaxBiases bounds the partners whose bias is listed.
 const MaxBiases = 8
 
-// Bias is how one-sided the differences were that this peer has applied with a
-// partner, lately most: each may be within the bound, and together they push the model.
+// Bias is the directional bias of the differences that this peer has applied with a partner,
+// recent ones most: each may be within the bound, and together they push the model.
 type Bias struct {
 	Partner transport.PeerID
 	// Bias is the length of the sum of the differences over the sum of their lengths: 1
@@ -172,7 +172,7 @@ type Bias struct {
 	Exchanges uint64
 }
 
-// State is what a peer has to say of copies of the model.
+// State is a peer's figures about copies of the model.
 type State struct {
 	// Servers is the number of members whose slices are in the model with which this
 	// peer began; 0 if it began with values of its own. Slices is the number of
@@ -183,7 +183,7 @@ type State struct {
 	// slow, or lied; Faulty counts the state servers that lied.
 	Retransmitted uint64
 	Faulty        int
-	// Kept tells that this peer came back with a checkpoint and trained on from it.
+	// Kept tells whether this peer came back with a checkpoint and trained on from it.
 	Kept bool
 	// Alone tells that it came to a flock that had trained, found nobody to give it
 	// the flock's model, and began with values of its own.

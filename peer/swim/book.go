@@ -146,8 +146,8 @@ func (b *book) accepts(peer transport.PeerID) bool {
 	return peer == b.own.identity.Self() || e.alive && e.received()
 }
 
-// highest is the highest incarnation heard of a peer; of the local one, of its
-// earlier lives only.
+// highest is the highest incarnation received of a peer; of the local one, of its earlier
+// lives only.
 func (b *book) highest(peer transport.PeerID) (uint64, bool) {
 	if peer == b.own.identity.Self() {
 		return b.own.highest()

@@ -57,7 +57,7 @@ type entry struct {
 	// mark is what the newest of both shows to be admitted.
 	mark []byte
 	// ceiling is the highest that it has signed for memberlist's incarnation, and left
-	// tells whether its newest word was that it leaves.
+	// tells whether its newest record says that it leaves.
 	ceiling uint32
 	left    bool
 	// waiting: a new life of the peer looks on and has announced nothing yet, so
@@ -71,7 +71,7 @@ type entry struct {
 	// over are the latest of its lives that are known to have ended: what they said as
 	// onlookers has no number by which it could be told to be old.
 	over    []uint64
-	learned []string // addresses that the transport has not been told yet
+	learned []string // addresses not passed to the transport yet
 	seed    bool     // the peer was given to Join
 	liveness
 	acquaintance
@@ -87,7 +87,7 @@ type liveness struct {
 // acquaintance is how far a peer has been met.
 type acquaintance struct {
 	met     bool
-	since   time.Time // when it was first heard of
+	since   time.Time // when it was first reported
 	dialled bool      // a dial is under way
 	missed  int       // dials that failed
 	next    time.Time // when to dial again
@@ -193,8 +193,8 @@ func (all entries) crowded() bool {
 	return strangers >= max(minCrowd, crowdShare*met)
 }
 
-// toMeet picks the strangers to dial now: those heard of first, as many as may be
-// dialled at a time. Those that have been dead for long are forgotten.
+// toMeet picks the strangers to dial now: those first reported, as many as may be dialled
+// at a time. Those that have been dead for long are forgotten.
 func (all entries) toMeet(now time.Time) []transport.PeerID {
 	under := 0
 	var due []transport.PeerID
@@ -215,7 +215,7 @@ func (all entries) toMeet(now time.Time) []transport.PeerID {
 	return due
 }
 
-// oldest are so many of some peers that were heard of first.
+// oldest are so many of some peers that were reported first.
 func (all entries) oldest(peers []transport.PeerID, most int) []transport.PeerID {
 	slices.SortFunc(peers, func(x, y transport.PeerID) int {
 		return cmp.Or(all[x].since.Compare(all[y].since), cmp.Compare(x, y))

@@ -12,8 +12,8 @@ import (
 	"github.com/seed-97356399/murmuration/peer/transport"
 )
 
-// memberlist believes whoever speaks its protocol. So it hears only what passes here:
-// messages that are what they seem, of members, and about each peer nothing that goes
+// memberlist trusts every process that speaks its protocol. So it receives only what passes
+// here: messages that are what they seem, of members, and about each peer nothing that goes
 // beyond what that peer has signed. docs/design/026 has the reasons.
 
 // cause is why something was not passed on to memberlist.

@@ -25,7 +25,7 @@ type Membership struct {
 	unhandle  func()
 
 	dirty   chan struct{} // capacity 1: the book has changed
-	changed chan struct{} // capacity 1: what the caller hears of it
+	changed chan struct{} // capacity 1: the caller's signal
 	stopped chan struct{} // closed when Close is done
 
 	// announcing holds a token while nobody announces. A channel and not a mutex:
@@ -262,8 +262,8 @@ func (m *Membership) Close() error {
 	farewell.left = true
 	farewell.Sequence++
 	_ = m.say(farewell, farewellTimeout) // it was sealed before
-	// Leave calls it an error if the news was not told as often as others are; it
-	// was told to a few by then, who pass it on.
+	// Leave returns an error if the news was not sent as often as usual; it has been sent
+	// to a few by then, which pass it on.
 	_ = m.list.Leave(leaveTimeout)
 	m.carrier.busy.settle(settleTimeout)
 	if err := m.list.Shutdown(); err != nil {

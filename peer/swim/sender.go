@@ -17,7 +17,7 @@ type sender struct {
 	transport *nodeTransport
 	peer      transport.PeerID
 	queue     chan []byte   // nil: see that there is a stream
-	forsaken  chan struct{} // capacity 1: the stream is not needed, or the peer is believed gone
+	forsaken  chan struct{} // capacity 1: the stream is not needed, or the peer counts as gone
 
 	stream transport.Stream // nil if none is open
 	opened time.Time        // when one was last tried

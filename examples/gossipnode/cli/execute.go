@@ -39,7 +39,7 @@ func Execute(root *cobra.Command, args []string) int {
 	return code
 }
 
-// Reported is an error that somebody has been told of already.
+// Reported is an error that has been reported to the user already.
 type Reported struct{ Cause error }
 
 func (e Reported) Error() string { return e.Cause.Error() }

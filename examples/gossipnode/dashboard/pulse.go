@@ -21,7 +21,7 @@ type pulse struct {
 	Over float64 `json:"over"`
 }
 
-// lastDigest is what another peer said last of a pair.
+// lastDigest is the last figure of another peer about a pair.
 type lastDigest struct {
 	exchanges uint64
 	at        time.Time

@@ -119,7 +119,7 @@ func descriptionIn(answers []answer, s settings.Settings, log *zap.Logger) (foun
 type waiting struct {
 	id      transport.PeerID
 	rank    uint64
-	message atomic.Uint64 // what it tells others
+	message atomic.Uint64 // the number that it sends to others
 }
 
 // after tells whether all that this process waits for wait themselves, in a circle, and it is the

@@ -88,7 +88,7 @@ func (f *flock) run(ctx context.Context, kill <-chan struct{}) (result.Result, e
 	return total, err
 }
 
-// lineOf is what a person sees of what a peer tells in words.
+// lineOf is the line that a person sees for a peer's report.
 func (f *flock) lineOf(number int, r *watch.Report) (text string) {
 	switch {
 	case r.Kind == watch.ReportStarted:

@@ -60,7 +60,7 @@ func (s *Source) Columns() string {
 	return fmt.Sprintf("%d (%x)", len(names), hash[:4])
 }
 
-// ColumnNotes is what who gives the files should know of their columns, and which flags change it.
+// ColumnNotes are notes on the columns for whoever provides the files, with the flags that change them.
 func (s *Source) ColumnNotes(dropped []string) (lines []string) {
 	for _, n := range s.Files.Notes() {
 		way := fmt.Sprintf("--numbers %s reads numbers, and rows without one are damaged; --missing '%s' has that text mean none; --categories %s has it as it is", n.Column, n.Text, n.Column)

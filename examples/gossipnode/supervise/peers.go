@@ -42,7 +42,7 @@ type Config struct {
 	LeaveWithin time.Duration
 	// Stays: the first is not waited for once it is done, but for in Stay; it shows its dashboard.
 	Stays bool
-	// Line is what a person sees of a report of something that is told in words; it may be empty.
+	// Line is the text that a person sees for a report; it may be empty.
 	Line    func(number int, r *watch.Report) string
 	Display *watch.Display
 }

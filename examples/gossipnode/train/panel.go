@@ -52,7 +52,7 @@ func (p *panel) show(t *training, d *dashboard.Server) error {
 	return nil
 }
 
-// subscribe has the dashboard told of what happens, once there is one.
+// subscribe passes events to the dashboard, once there is one.
 func (p *panel) subscribe(hooks *peer.Hooks) {
 	counted := hooks.Exchanged
 	hooks.Exchanged = func(e peer.Exchanged) {

@@ -81,7 +81,7 @@ func (w *stepWork) drawText(source *rand.Rand, batch, window int) {
 	}
 }
 
-// clone is the same work, to be done by another: it shares what nobody changes.
+// clone is the same work, for another peer: it shares what is never changed.
 func (w *stepWork) clone() *stepWork {
 	n := len(w.start)
 	other := &stepWork{

@@ -57,7 +57,7 @@ type TLS struct {
 	identity  *libp2ptls.Identity
 	local     peer.ID
 	muxers    []string
-	duplicate func()    // told of another process with this key that has connected
+	duplicate func()    // called when another process with this key has connected
 	corks     sync.Pool // of *[corkSize]byte, held during a large write only
 }
 
