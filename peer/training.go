@@ -96,8 +96,8 @@ func (x Exchange) NewMachine(self transport.PeerID, chance *rand.Rand) (machine 
 type Work struct {
 	// Steps is the number of gradient steps of all peers together.
 	Steps uint64
-	// StepsPerPeer is multiplied by the largest number of peers that were members at once;
-	// it is the mean of the peers' steps, however unequal their shares.
+	// StepsPerPeer is the number of gradient steps per peer: the work is StepsPerPeer times
+	// the most peers that were members at once, however unequal their shares.
 	StepsPerPeer uint64
 	// Grace bounds how long Close goes on serving exchanges once the run is over
 	// here, until it is over everywhere. Default: 10 s.

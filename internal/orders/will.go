@@ -11,7 +11,7 @@ import (
 
 // will is the effect of the operator's known messages.
 type will struct {
-	begun  Course // what holds without orders
+	begun  Course // the course without orders
 	course atomic.Pointer[Course]
 	ended  atomic.Pointer[string] // why the run was stopped
 

@@ -19,7 +19,7 @@ var ErrIdentity = errors.New("this identity is used up: somebody has signed its 
 type record struct {
 	said      transport.Record // as last announced
 	at        time.Time        // when that was
-	announced bool             // members have heard of this life
+	announced bool             // members know this life
 	continued bool             // this life has gone on under another incarnation
 	repeats   int              // announcements still to repeat without a change
 }

@@ -16,12 +16,12 @@ type comer struct {
 	term      uint32
 	placed    bool
 	rank      int           // of its place
-	took      bool          // its place
-	placeSent time.Duration // of its place
+	took      bool          // it has taken its place
+	placeSent time.Duration // when its PLACE was sent
 	received  time.Duration
 	moved     time.Duration // when it last reported progress
 
-	least    int // it needs
+	least    int // participants that it needs
 	timeout  time.Duration
 	brings   uint32 // bytes in a gathering
 	progress uint32 // as in wire.Sum

@@ -68,7 +68,7 @@ type Trainer struct {
 	config   Config
 	excluded *excluded // its vectors change only while the steps are held
 
-	x, grad tensor.Vector // of the step in the making
+	x, grad tensor.Vector // of the current step
 	model   uint64        // replacements of the model seen so far; changes only while the steps are held
 	handed  Step          // of the gradient that the machine has
 	waited  time.Duration // for slices, since the last step
