@@ -42,10 +42,10 @@ const (
 	silentAfter = 3
 	silentFor   = time.Second
 	blockedFor  = 30 * time.Second
-	// maxStrangePaths is the number of paths from which none is added for a peer that
-	// nobody has spoken of.
+	// maxStrangePaths is the number of paths from which on none is added for an unknown
+	// peer.
 	maxStrangePaths = maxMembers / 2
-	// forgetAfter is how long nothing has to be sent or heard until a path is forgotten.
+	// forgetAfter is the time without sent or received packets after which a path is forgotten.
 	forgetAfter = 5 * time.Minute
 )
 
@@ -85,13 +85,13 @@ type packets struct {
 	paths map[transport.PeerID]*path
 }
 
-// path is what is known of the way to a member.
+// path is what is known about the path to a member.
 type path struct {
 	received time.Time // when an answer last came from there
 	asked    time.Time // when the first was sent that has had no answer
-	silent   int       // how many those are
+	silent   int       // number of datagrams without an answer since then
 	nonce    [nonceSize]byte
-	blocked  time.Time // until when streams are taken
+	blocked  time.Time // until when streams are used
 	sent     time.Time
 	// answered is closed by the next answer; nil if nobody waits for it.
 	answered chan struct{}
@@ -104,8 +104,8 @@ func newPackets(over transport.Packets, run string, carrier Carrier, log *zap.Lo
 	return &packets{over: over, run: run, carrier: carrier, log: log, stop: func() {}, paths: make(map[transport.PeerID]*path)}
 }
 
-// begin takes datagrams, whatever the size of the flock: whoever finds it wide first is
-// heard by those that do not yet. It is called once, before anything else; if it fails,
+// begin receives datagrams, whatever the size of the flock: members that find it wide first
+// can reach those that do not yet. It is called once, before anything else; if it fails,
 // streams serve too.
 func (p *packets) begin() error {
 	if p.over == nil {
@@ -122,7 +122,7 @@ func (p *packets) begin() error {
 	return nil
 }
 
-// adapt goes over to datagrams, or back, for a flock of so many members.
+// adapt switches to datagrams, or back, for a flock of so many members.
 func (p *packets) adapt(members int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -80,8 +80,8 @@ func (s *sender) flush() {
 	}
 }
 
-// send writes one packet. A stream that broke is opened once more for it, so
-// that a peer which restarted hears it; beyond that the packet is lost.
+// send writes one packet. A stream that broke is opened once more for it, so that a
+// restarted peer gets it; otherwise the packet is lost.
 func (s *sender) send(packet []byte) {
 	for range 2 {
 		if s.stream == nil && !s.open() {

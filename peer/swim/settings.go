@@ -21,10 +21,10 @@ const (
 	pushPullInterval = 15 * time.Second
 	// syncTimeout bounds each step of a push/pull.
 	syncTimeout = 5 * time.Second
-	// suspicion and maxSuspicion: a member that answers no probe has three seconds
-	// to speak up, six if nobody else finds it silent. memberlist's four and
-	// twenty-four are for larger flocks: where half of four members die at once,
-	// nobody is left to confirm it.
+	// suspicion and maxSuspicion: a member that answers no probe has three seconds to
+	// respond, six if nobody else finds it silent. memberlist's four and twenty-four are
+	// for larger flocks: if two of four members die at once, no other is left to confirm
+	// it.
 	suspicion    = 3
 	maxSuspicion = 2
 	// maxAwareness is how many times longer than probeInterval a probe may take on
