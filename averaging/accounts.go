@@ -9,55 +9,55 @@ import (
 	"github.com/seed-97356399/murmuration/topology"
 )
 
-// How much of a passive's time and model one proposer may have. The honest go over
-// their links in turn, so each partner of a passive comes about as often as the others:
-// what others get is the measure, whatever the passive's own speed. Where they are
-// slower than the passive, its own steps are. docs/design/024 has the figures.
+// How much of a passive's time and model one proposer may have. Honest proposers go over
+// their links in turn, so each partner of a passive comes about as often as the others: a
+// share is measured by what the others get, whatever the passive's own speed, or by the
+// passive's own steps where the others are slower. docs/design/024 has the figures.
 const (
-	// othersShare is how many exchanges a partner is due for each that the others have
-	// had in the mean. Above 1, so that equal partners never wait for each other.
-	// Partners that help each other gain by it: more than 1/othersShare of all need
-	// nobody else.
+	// othersShare is how many exchanges a partner is due for each that the others have had
+	// on average. It is above 1, so that equal partners never wait for each other.
+	// Colluding partners gain by it: if they are more than 1/othersShare of all, they can
+	// use the passive alone.
 	othersShare = 1.75
-	// unlinkedShares is how many partners' shares all those proposers have together, at
-	// most, that the overlay does not join to the passive: whose anchor it is, of which
-	// each active has three, or whose view differs. Where it joins all actives to the
-	// passive they have one.
+	// unlinkedShares is the most partners' shares that all proposers without a link to the
+	// passive have together: actives that chose it as one of their three anchors, or whose
+	// view differs. Where the overlay joins all actives to the passive, they have one
+	// share.
 	unlinkedShares = 3
 	// burst is how many exchanges a share can save up.
 	burst = 4
-	// one is an exchange that is left, made of parts that are rounded.
+	// one is the balance that counts as one exchange; it allows for rounding.
 	one = 1 - 1e-9
 	// usual is how many times the mean an exchange may last before its time is counted.
 	usual = 2
-	// tooLong is how many times longer than the mean an exchange must have lasted that
-	// came to nothing, for its proposer to be taken for one that stalls.
+	// tooLong: a proposer counts as stalling if its failed exchange lasted at least this
+	// many times the mean.
 	tooLong = 4
-	// stallCost is how many times longer than it has held a place for nothing a proposer
-	// is refused at least: whatever it does in between, it has one in 1+stallCost of the
-	// time. maxStallCost bounds that in times of Config.RetryAfter, for the sake of those
-	// that are only slow. As long do others go before a partner that has kept this peer
-	// waiting for nothing, within maxSlowCost.
+	// stallCost: a proposer that held a place in vain is refused for at least stallCost
+	// times as long, so it can hold a place for at most 1 part in 1+stallCost of the time.
+	// maxStallCost bounds the refusal, in units of Config.RetryAfter, for proposers that
+	// are only slow. For as long, up to maxSlowCost, other partners are asked before one
+	// that has kept this peer waiting in vain.
 	stallCost    = 8
 	maxStallCost = 4
 	maxSlowCost  = 8
-	// maxAccounts bounds the proposers that are remembered, beside as many as there are
-	// partners, who are not forgotten; of others who has not come for the longest time is.
+	// maxAccounts bounds the remembered proposers that are not partners; partners are always
+	// remembered. Beyond it the one that has not proposed for the longest time is forgotten.
 	maxAccounts = 1024
 )
 
-// accounts tell which proposers have had their share of a passive.
+// accounts records which proposers have used up their share of a passive.
 type accounts struct {
 	clock    float64 // the exchanges that a share has been due so far
 	given    float64 // of these, since the last step, for what others have had
 	took     mean    // by an inbound exchange
 	partners []partner
 	known    *simplelru.LRU[topology.PeerID, *account] // of those who have come
-	unlinked account                                   // what all have together that are no partners
+	unlinked account                                   // of all proposers together that are no partners
 	shares   float64                                   // of that
 }
 
-// account is what a proposer has had.
+// account is what one proposer has used.
 type account struct {
 	incarnation uint64        // as last proposed, and
 	last        ExchangeID    // the highest of its exchanges
@@ -72,8 +72,8 @@ func newAccounts() accounts {
 	return accounts{known: known, unlinked: account{left: burst}, shares: 1}
 }
 
-// link takes the partners of a new view with so many actives. What they have had stays
-// on their accounts.
+// link takes the partners of a new view with so many actives. Their accounts stay as they
+// are.
 func (a *accounts) link(partners []partner, actives int) {
 	a.shares = float64(min(max(1+actives-len(partners), 1), unlinkedShares))
 	a.partners = partners
@@ -84,7 +84,7 @@ func (a *accounts) linked(peer topology.PeerID) bool {
 	return slices.ContainsFunc(a.partners, func(p partner) bool { return p.id == peer })
 }
 
-// of is the account of a proposer, a new one if it has none: who has not come has had nothing.
+// of is the account of a proposer; a new, empty one if it has none.
 func (a *accounts) of(peer topology.PeerID) *account {
 	acc, ok := a.known.Get(peer)
 	if ok {
@@ -102,8 +102,7 @@ func (a *accounts) of(peer topology.PeerID) *account {
 	return acc
 }
 
-// charged is the account that a proposer's exchanges count on, with what it is due by
-// now.
+// charged is the account that pays for a proposer's exchanges, brought up to date.
 func (a *accounts) charged(peer topology.PeerID) *account {
 	acc, shares := &a.unlinked, a.shares
 	if a.linked(peer) {
@@ -125,10 +124,10 @@ func (a *accounts) fresh(e Event) bool {
 	return true
 }
 
-// due tells whether a proposer has something left of its share. A passive that has one
-// partner has nobody to keep its place for. Who has had nothing for a time has one
-// exchange in any case: a passive that takes no steps is reached though all others are
-// silent.
+// due tells whether a proposer has something left of its share. A passive with a single
+// partner need not keep its place for others. A proposer that has had no exchange for the
+// time inAnyCase is due one in any case: so a passive that takes no steps can be reached
+// even if all others are silent.
 func (a *accounts) due(now, inAnyCase time.Duration, peer topology.PeerID) bool {
 	acc := a.charged(peer)
 	if acc != &a.unlinked && len(a.partners) == 1 {
@@ -152,7 +151,7 @@ func (a *accounts) begun(now time.Duration, peer topology.PeerID) {
 }
 
 // ended keeps the place for the others after an exchange that took longer than usual,
-// for as long as they are due it then, whatever came of it. It reports a proposer that
+// whatever its outcome, for as long as is due to them. It returns true if the proposer
 // stalls.
 func (a *accounts) ended(now, took time.Duration, e Event) (stalls bool) {
 	acc, others := a.charged(e.Peer), float64(len(a.partners)-1)
@@ -170,8 +169,8 @@ func (a *accounts) ended(now, took time.Duration, e Event) (stalls bool) {
 	return false
 }
 
-// stepped takes a step of the passive, which would initiate an exchange every so many
-// were it active. A share is due its part of that, or what others had if that is more.
+// stepped records a step of the passive, which as an active would initiate an exchange every
+// so many steps. A share grows by its part of that, or by what others had if that is more.
 func (a *accounts) stepped(every int) {
 	a.clock += max(1/float64(max(len(a.partners), 1)*max(every, 1))-a.given, 0)
 	a.given = 0

@@ -31,9 +31,9 @@ type ADPSGD struct {
 	quarantine bans            // peers that this one keeps away from
 	shunned    bans            // peers that keep away from this one
 	failing    bans            // members with whom exchanges have failed
-	slow       bans            // of these, who is not asked before others
-	silent     bans            // of these, who has shown nothing since, and how often
-	refusing   bans            // partners that refuse, since the moment told
+	slow       bans            // of these, members that are asked after others
+	silent     bans            // of these, members that have sent nothing since, and how often
+	refusing   bans            // partners that refuse, until the moment given
 	stalling   bans            // proposers that have held a place for nothing
 	met        topology.PeerID // the partner of the last outbound exchange completed
 	pace       pace
@@ -42,8 +42,8 @@ type ADPSGD struct {
 	settled    bool
 }
 
-// partner is a neighbour and the moment until which it is passed over for what it
-// said, unless the view changes.
+// partner is a neighbour and the moment until which it is passed over because of its
+// answer, unless the view changes.
 type partner struct {
 	id          topology.PeerID
 	barredUntil time.Duration
@@ -62,8 +62,8 @@ func (x exchange) is(e Event) bool {
 	return x.running && x.id == e.Exchange && x.peer == e.Peer
 }
 
-// NewADPSGD makes a machine that knows no view yet and so talks to nobody. It
-// reports all faults of the configuration at once.
+// NewADPSGD makes a machine that knows no view yet and so proposes nothing. It reports all
+// faults of the configuration at once.
 func NewADPSGD(config Config) (*ADPSGD, error) {
 	if err := config.validate(); err != nil {
 		return nil, fmt.Errorf("AD-PSGD machine: %w", err)
@@ -90,8 +90,8 @@ func (m *ADPSGD) Every() int {
 	return max(every, m.pace.affordable(c.BytesPerHour))
 }
 
-// controlled is H as the consensus controller would have it: no more often than the
-// link allows, if the link decides.
+// controlled is H as scaled by the consensus controller, but not below what the link
+// allows, if the link decides.
 func (m *ADPSGD) controlled(every int) int {
 	c := m.config.Pace
 	least := 1
@@ -142,8 +142,8 @@ func (m *ADPSGD) Handle(now time.Duration, event Event, actions []Action) []Acti
 	return m.initiate(now, actions)
 }
 
-// adopt takes the links of a new view. An exchange in flight goes on: whether
-// its partner lives shows on the stream sooner than in gossip.
+// adopt takes the links of a new view. An exchange in flight goes on: the stream shows
+// sooner than gossip whether its partner is alive.
 func (m *ADPSGD) adopt(overlay *topology.Overlay) {
 	neighbours := overlay.Neighbours(m.config.Self)
 	m.view = overlay.View()
@@ -238,10 +238,10 @@ func (m *ADPSGD) lost(now time.Duration, peer topology.PeerID, actions []Action)
 	return m.breakOff(now, peer, actions)
 }
 
-// passOver keeps away from a peer that has failed, the longer the more often it has
-// since the last exchange that went well. A change of the view changes nothing in
-// that: in a large flock it changes all the time. If it has kept an exchange of this
-// peer's waiting, others are asked before it for several times as long.
+// passOver passes over a peer that has failed, for longer with each failure since the last
+// completed exchange. A change of the view does not end that, since in a large flock the
+// view changes all the time. If the peer kept an exchange waiting, others are asked before
+// it for several times as long.
 func (m *ADPSGD) passOver(now time.Duration, peer topology.PeerID) {
 	before := min(m.failing.times(peer), maxRetryDoublings)
 	m.failing.hold(peer, later(now, grown(m.config.RetryAfter, before)))
@@ -259,8 +259,8 @@ func (m *ADPSGD) breakOff(now time.Duration, peer topology.PeerID, actions []Act
 	return m.in.breakOff(peer, actions)
 }
 
-// drop gives the outbound exchange up. One that the partner never accepted says
-// nothing of how long an exchange takes.
+// drop gives the outbound exchange up. If the partner never accepted it, it is no measure
+// of how long an exchange takes.
 func (m *ADPSGD) drop(now time.Duration) {
 	if m.out.carried {
 		m.pace.brokeOff(now - m.out.began)
@@ -276,9 +276,9 @@ func (m *ADPSGD) bar(peer topology.PeerID, until time.Duration) {
 	}
 }
 
-// initiate proposes the next exchange if one is due, or says that none will
-// follow. It runs after every event, so that a partner's refusal is followed by
-// a proposal to the next at once.
+// initiate proposes the next exchange if one is due, or settles when none will follow. It
+// runs after every event, so that a partner's refusal is followed by a proposal to the next
+// at once.
 func (m *ADPSGD) initiate(now time.Duration, actions []Action) []Action {
 	if m.out.running || m.settled {
 		return actions
@@ -338,10 +338,10 @@ func (m *ADPSGD) passedOver(p partner, now time.Duration) bool {
 	return now < p.barredUntil || m.failing.holds(p.id, now) || m.quarantine.holds(p.id, now) || m.shunned.holds(p.id, now)
 }
 
-// stale tells whether a partner has to wait for others that can be asked. The one met
-// last does: the two models hardly differ, and falling back on it whenever the next is
-// busy would let flocks that move in step fall into pairs that never meet, unless it is
-// for much longer than exchanges take. So does who has kept this peer waiting for nothing.
+// stale tells whether other partners, if they can be asked, come before this one. That holds for the
+// partner of the last exchange, unless the others stay busy for much longer than exchanges take: the two
+// models hardly differ, and choosing it again whenever the next is busy would split flocks that move in
+// step into pairs that never mix. It also holds for a partner that has kept this peer waiting in vain.
 func (m *ADPSGD) stale(p partner, now time.Duration) bool {
 	slow, usual := m.slow.holds(p.id, now), time.Duration(tooLong*m.pace.exchange.value)
 	if m.over || p.id != m.met && !slow {
@@ -366,15 +366,14 @@ func (m *ADPSGD) propose(now time.Duration, to topology.PeerID, actions []Action
 		Action{Kind: SetTimer, Timer: OutboundDeadline, Exchange: m.lastID, Peer: to, After: m.config.Deadline})
 }
 
-// endRound ends a round in which nobody could be had; the next begins with the next
-// step.
+// endRound ends a round in which no partner accepted; the next begins with the next step.
 func (m *ADPSGD) endRound() {
 	m.owed, m.tries = false, 0
 	m.steps = m.Every() - 1
 }
 
-// depart begins the parting pass: each partner is asked once more, since the last
-// steps of all should be shared too. One that is busy is busy with that.
+// depart begins the parting pass: each partner is asked once more, so that the last steps
+// of all are shared too. A busy partner is not asked again: it is busy with the same.
 func (m *ADPSGD) depart() {
 	if m.over {
 		return
@@ -383,8 +382,8 @@ func (m *ADPSGD) depart() {
 	m.parting = len(m.partners)
 }
 
-// SetPace replaces the pace from now on; what has been measured stays. It is to be
-// called where Handle is.
+// SetPace replaces the pace from now on; what has been measured stays. Call it on the
+// goroutine that calls Handle.
 func (m *ADPSGD) SetPace(pace Pace) error {
 	if err := pace.Validate(); err != nil {
 		return fmt.Errorf("another pace: %w", err)

@@ -20,9 +20,9 @@ type Machine interface {
 // initiated. Ids grow from 1.
 type ExchangeID uint64
 
-// Reason says why a proposal is refused, as far as a machine decides it. The
-// runtime refuses for reasons of its own (another layout, run or codec) before
-// a machine is asked; for a machine, those are Unfit.
+// Reason says why a proposal is refused, as far as a machine decides it. The runtime
+// refuses for reasons of its own (another layout, run or codec) before a machine is asked;
+// a machine sees these as Unfit.
 type Reason uint8
 
 const (
@@ -37,9 +37,8 @@ const (
 	// Unfit: the two peers cannot exchange at all (another layout, run, version
 	// or codec). Not asked again while the view stays as it is.
 	Unfit
-	// Quarantine: the asked peer has been sent what should not have been sent, and
-	// keeps away from the asking one for a while. Asked again after a time that
-	// doubles with each such refusal.
+	// Quarantine: the asking peer has broken the protocol, and the asked peer refuses it
+	// for a while. Asked again after a time that doubles with each such refusal.
 	Quarantine
 	// Round: the two peers are not in the same round of an algorithm in lock-step.
 	Round

@@ -8,27 +8,26 @@ import (
 )
 
 const (
-	// maxBans bounds how many peers a machine keeps in quarantine, how many it knows
-	// to hold this one in theirs, and how many it knows to fail. Beyond it the longest are kept: whoever can
-	// make identities faster than they are refused is a matter of admission.
+	// maxBans bounds each list: the peers in quarantine, the peers known to hold this one in quarantine, and
+	// the peers known to fail. Beyond it the longest bans are kept. An attacker that makes identities faster
+	// than they are refused must be stopped by admission.
 	maxBans = 64
 	// maxDoublings bounds the growth of the time for which a peer that holds this
 	// one in quarantine is passed over, to 64 times Config.RetryAfter.
 	maxDoublings = 6
-	// maxRetryDoublings bounds the growth of the time for which a partner that failed
-	// is passed over, to four times Config.RetryAfter: with the default, one that
-	// nobody knows to be dead, and that comes back, is met within 20 s; if others go first,
-	// it is later (maxSlowCost, maxSilentDoublings).
+	// maxRetryDoublings bounds the growth of the time for which a partner that failed is
+	// passed over, to four times Config.RetryAfter. With the default, a partner that comes
+	// back before it was declared dead is asked within 20 s, or later if others are asked
+	// first (maxSlowCost, maxSilentDoublings).
 	maxRetryDoublings = 2
-	// maxSilentDoublings bounds that for which others go before one that says nothing.
+	// maxSilentDoublings bounds the growth of the time for which others are asked before a silent partner.
 	maxSilentDoublings = 3
-	// forever is the last moment there is.
+	// forever is the last moment that can be represented.
 	forever = time.Duration(1<<63 - 1)
 )
 
-// bans are peers to keep away from until some moment each, whatever the view
-// says meanwhile. One whose moment has passed is remembered as long as there is
-// room, so that a peer banned again is known for it.
+// bans are peers to avoid, each until some moment, whatever the view says meanwhile. A ban
+// that has ended is remembered as long as there is room, so that repeated bans are counted.
 type bans []ban
 
 type ban struct {
@@ -41,7 +40,7 @@ func (b bans) index(peer topology.PeerID) int {
 	return slices.IndexFunc(b, func(x ban) bool { return x.peer == peer })
 }
 
-// holds tells whether a peer is to be kept away from at a moment.
+// holds tells whether a peer is banned at a moment.
 func (b bans) holds(peer topology.PeerID, now time.Duration) bool {
 	i := b.index(peer)
 	return i >= 0 && now < b[i].until
@@ -55,8 +54,8 @@ func (b bans) times(peer topology.PeerID) int {
 	return 0
 }
 
-// hold bans a peer, never for less than it is banned already. In a full list the
-// one that ends first gives way, be it the new one.
+// hold bans a peer, and never shortens a ban. In a full list the ban that ends first is
+// dropped, even if it is the new one.
 func (b *bans) hold(peer topology.PeerID, until time.Duration) {
 	if i := b.index(peer); i >= 0 {
 		(*b)[i].until = max((*b)[i].until, until)
@@ -91,19 +90,17 @@ func (b *bans) retain(keep func(topology.PeerID) bool) {
 	*b = slices.DeleteFunc(*b, func(x ban) bool { return !keep(x.peer) })
 }
 
-// grown is a time doubled as often as something has happened before, within
-// bounds.
+// grown is a time doubled for each earlier occurrence, within bounds.
 func grown(d time.Duration, before int) time.Duration {
 	return min(d, forever>>maxDoublings) << min(before, maxDoublings)
 }
 
-// stallPause is how long a peer has less for an exchange that lasted and came to nothing.
+// stallPause is how long a peer is put back after an exchange that failed after lasting so long.
 func stallPause(lasted, most, retryAfter time.Duration) time.Duration {
 	return min(stallCost*min(lasted, forever/stallCost), most*min(retryAfter, forever/most))
 }
 
-// later is a moment that is some time away: now if the time is negative, and the
-// last moment there is if it is beyond that.
+// later is the moment now+d: now if d is negative, and forever on overflow.
 func later(now, d time.Duration) time.Duration {
 	if sum := now + max(d, 0); sum >= now {
 		return sum

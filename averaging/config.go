@@ -22,45 +22,42 @@ type Config struct {
 	Self topology.PeerID
 	// Pace says when the peer initiates exchanges.
 	Pace Pace
-	// MaxInbound is how many exchanges the peer serves at once, up to MaxOverlap;
-	// more weigh less each. Default: 1.
+	// MaxInbound is how many exchanges the peer serves at once, up to MaxOverlap; the more
+	// at once, the smaller the weight of each. Default: 1.
 	MaxInbound int
 	// Deadline bounds an exchange from proposal to end. Default: DefaultDeadline.
 	Deadline time.Duration
-	// RetryAfter is how long a partner that failed is passed over. Each further
-	// failure doubles that, up to four times it, until an exchange goes well or the
-	// partner leaves the view. Others go before one that has kept an exchange waiting,
-	// for up to 8 times it, and up to 64 times before one that says nothing. Default: 5 s.
+	// RetryAfter is how long a partner that failed is passed over. Each further failure
+	// doubles that, up to four times RetryAfter, until an exchange succeeds or the partner
+	// leaves the view. Others are asked before a partner that has kept an exchange waiting
+	// for up to 8 times RetryAfter, and before a silent one for up to 64 times. Default: 5 s.
 	RetryAfter time.Duration
-	// Rand is where the random start of the partner cycle comes from. The machine
-	// owns it.
+	// Rand gives the random start of the partner cycle. The machine owns it.
 	Rand *rand.Rand
 }
 
 // Pace says when a peer initiates exchanges. The zero value lets the measured link and
 // step times decide.
 type Pace struct {
-	// Every is H, the number of local steps between two exchanges. 0 is as many as
-	// keep communication hidden behind computation and its processor time below a
-	// twentieth of the trainer's, at most 256.
+	// Every is H, the number of local steps between two exchanges. 0 means: as many as keep
+	// communication hidden behind computation, and its processor time below a twentieth of
+	// the trainer's; at most 256.
 	Every int
-	// Drift, if above 0, has the peer initiate an exchange once its model has moved
-	// farther since the last one than so many times the length of a step (adaptive
-	// communication, Ho et al., 2018), at least once in 256 steps. Every is then not
-	// heeded.
+	// Drift, if above 0, makes the peer initiate an exchange once its model has moved,
+	// since the last exchange, farther than Drift times the length of a step (adaptive
+	// communication, Ho et al., 2018), and at least once in 256 steps. Every is then
+	// ignored.
 	Drift float64
-	// BytesPerHour, if above 0, bounds what the exchanges that the peer initiates
-	// move, both directions together: H is raised as far as that needs, beyond 256
-	// and Every too.
+	// BytesPerHour, if above 0, bounds the bytes of the exchanges that the peer initiates,
+	// both directions together: H is raised as far as needed, even beyond 256 and Every.
 	BytesPerHour float64
-	// Consensus has H follow the distance between the models, which is kept small
-	// early and late in the run (Kong et al., 2021). It needs events that tell of
-	// Stride, Progress and Distance.
+	// Consensus adapts H to the distance between the models, to keep it small early and
+	// late in the run (Kong et al., 2021). It needs events with Stride, Progress and
+	// Distance.
 	Consensus bool
-	// BySpeed has a peer take Every times its relative speed as H, between a quarter
-	// and four times Every (dynamic local updates), so that peers of unequal speed
-	// exchange equally often. It needs events that tell of Speed. Where Every does not
-	// fix H, it follows the speed by itself.
+	// BySpeed sets H to Every times the peer's relative speed, between a quarter of Every
+	// and four times Every (dynamic local updates), so that peers of unequal speed exchange
+	// equally often. It needs events with Speed. If Every is 0, H follows the speed anyway.
 	BySpeed bool
 }
 
@@ -93,7 +90,7 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// Validate reports all that is wrong with the pace.
+// Validate reports all faults of the pace.
 func (p Pace) Validate() error { return errors.Join(p.faults()...) }
 
 func (p Pace) faults() (faults []error) {

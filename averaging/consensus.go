@@ -9,18 +9,18 @@ const (
 	// calibrated is the progress of the run up to which the controller learns what
 	// distance is usual, and does nothing.
 	calibrated = 0.05
-	// earlyUntil and lateFrom bound the two phases in which models are to be closer.
+	// earlyUntil ends the first phase, and lateFrom begins the last one, in which models should be closer.
 	earlyUntil, lateFrom = 0.2, 0.8
-	// tighter is the share of the usual distance that is aimed at in those.
+	// tighter is the target in these two phases, as a share of the usual distance.
 	tighter = 0.25
 	// controlRange bounds how far the controller changes H, either way.
 	controlRange = 16
 )
 
 // controller keeps the models of a flock as close as the phase of the run needs: close
-// early, where distance costs accuracy for good (Kong et al., 2021), and late, where
-// all that is to be had comes from agreeing, and farther in between. It compares the
-// consensus distance, which exchanges measure, with how far models part between two
+// early, where distance costs accuracy permanently (Kong et al., 2021), and late, where
+// further gains come from agreement; between, the distance may be larger. It compares the
+// consensus distance, which exchanges measure, with how far models move apart between two
 // exchanges: the length of a step times the root of H.
 type controller struct {
 	squared   mean // squared distances between partners
@@ -31,7 +31,7 @@ type controller struct {
 	factor    float64 // by which H is multiplied; 0 is 1
 }
 
-// stepped records a step of that length.
+// stepped records a step of length stride.
 func (c *controller) stepped(stride, progress float64) {
 	if stride > 0 && stride <= math.MaxFloat64 {
 		c.stride.add(stride)
@@ -39,14 +39,14 @@ func (c *controller) stepped(stride, progress float64) {
 	c.progress = progress
 }
 
-// exchanged records an outbound exchange between models that far apart, made every so
+// exchanged records an outbound exchange between models at this distance, made every so
 // many steps.
 func (c *controller) exchanged(distance float64, every int) {
 	if !(distance >= 0 && distance <= math.MaxFloat64) || c.stride.value <= 0 {
 		return
 	}
 	c.squared.add(distance * distance)
-	// Half of the mean square is that of the distance from the flock's mean.
+	// Half of the mean squared distance is the mean squared distance from the flock's mean.
 	ratio := math.Sqrt(c.squared.value/2) / (c.stride.value * math.Sqrt(float64(every)))
 	if c.progress < calibrated || !c.usual.known {
 		c.usual.add(ratio)
@@ -68,7 +68,7 @@ func (c *controller) exchanged(distance float64, every int) {
 	}
 }
 
-// scale is what H is to be multiplied by.
+// scale is the factor for H.
 func (c *controller) scale() float64 {
 	if c.factor == 0 {
 		return 1

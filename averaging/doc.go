@@ -13,18 +13,17 @@
 //
 // # An algorithm of your own
 //
-// It is a type with the one method of Machine, given as peer.Exchange.Machine. It hears of
-// steps, views and exchanges, and says who is proposed an exchange and when the trainer may
-// go on. The example of peertest.Simulate named "algorithm" is a whole one.
+// Write a type with the one method of Machine, and give it as peer.Exchange.Machine. It receives
+// events about steps, views and exchanges, and decides to whom an exchange is proposed and when
+// the trainer may go on. The example of peertest.Simulate named "algorithm" is a complete one.
 //
 // # Exchanges that overlap
 //
-// A peer initiates one exchange at a time and serves Config.MaxInbound. All that
-// it takes part in are computed from a model that the others are about to change,
-// so each moves the models less the more there are: its weight is w = 1/(1+c),
-// where c is Action.Overlap of the side that has more. Half each, whatever runs
-// besides, diverges from four at once. What counts in c is what may still change
-// the model: exchanges in flight, inbound ones that are broken off but not yet
+// A peer initiates one exchange at a time and serves Config.MaxInbound. Each is computed
+// from a model that the others are about to change, so the weight of each falls with their
+// number: w = 1/(1+c), where c is the larger Action.Overlap of the two sides. A fixed
+// weight of one half diverges from four exchanges at once on. c counts everything that may
+// still change the model: exchanges in flight, inbound ones that are broken off but not yet
 // over, and those whose last slices are in doubt (the Doubt event).
 //
 // # Who is passed over
@@ -37,11 +36,11 @@
 //
 // # Limits
 //
-// A machine holds at most MaxOverlap inbound exchanges, 64 quarantines, as
-// many partners that hold this peer in one, and the links of one view. It trusts
-// the runtime that reports events, and assumes nothing of the peers.
+// A machine holds at most MaxOverlap inbound exchanges, 64 quarantines, 64 partners that
+// hold this peer in quarantine, and the links of one view. It trusts the runtime that
+// reports events, and assumes nothing about the peers.
 //
-// What an exchange does to the parameters is not decided here: see
-// internal/replica. Who neighbours whom is package topology. What a machine does,
-// event by event, is best read in testdata/transcripts/adpsgd.
+// What an exchange does to the parameters is not decided here: see internal/replica.
+// Package topology decides who neighbours whom. What a machine does, event by event, is
+// best read in testdata/transcripts/adpsgd.
 package averaging

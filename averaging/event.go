@@ -25,20 +25,20 @@ const (
 	// Finished: the exchange is complete at this side. Cost is the processor
 	// time that it took here.
 	Finished
-	// Failed: the exchange broke off; slices applied by then stay applied. What it
-	// leaves in doubt is reported before it, so that it never counts nowhere. Reason is
-	// Unfit if what this side has to send cannot be sent, to nobody, and else 0. After is how
-	// long Peer was waited for in vain, if that is how it ended before a slice of Peer's came.
+	// Failed: the exchange broke off; slices applied by then stay applied. Slices that it leaves
+	// in doubt are reported first, so that the exchange always counts in Overlap. Reason is Unfit
+	// if this side's values cannot be sent to anybody, and else 0. After is how long this side
+	// waited for Peer in vain, if the exchange ended that way before a slice of Peer's came.
 	Failed
 	// TimerFired: the timer Timer, set for Exchange, has run out.
 	TimerFired
 	// PeerLost: Peer cannot be reached.
 	PeerLost
-	// RunOver: the flock has done its work. The step in the making may still be
-	// reported after it; no other follows.
+	// RunOver: the flock has done its work. A step that has begun may still be reported
+	// after it; no other follows.
 	RunOver
-	// Quarantined: Peer has sent what it should not have, and is to be kept away
-	// from for After, from now on.
+	// Quarantined: Peer has broken the protocol; no exchange is to be made with it for
+	// After, from now on.
 	Quarantined
 	// Doubt: there are now Unresolved inbound exchanges of which this side does not
 	// know whether the partner has applied the last slices.
@@ -68,11 +68,11 @@ type Event struct {
 	// Stride, with StepDone, is the length of a step, and Progress how much of the run is
 	// done, 0 to 1. They are needed for Pace.Consensus.
 	Stride, Progress float64
-	// Speed, with StepDone, is how many steps this peer takes in a time over how many
-	// the flock's peers do in the mean; 0 is not known. It is needed for Pace.BySpeed.
+	// Speed, with StepDone, is this peer's steps per time divided by the mean of the
+	// flock's peers; 0 means not known. It is needed for Pace.BySpeed.
 	Speed float64
-	// Between, with StepDone, is about the time from one step to the next, where steps are told of
-	// several at once; else it is 0, and measured by when they are told of.
+	// Between, with StepDone, is about the time from one step to the next, if several steps are
+	// reported at once; else it is 0, and the machine measures the time between reports.
 	Between time.Duration
 	// Distance, with Finished, is that of the two models before the exchange, and
 	// Bytes what it moved in both directions.
@@ -120,7 +120,7 @@ func (e Event) side() string {
 	return fmt.Sprintf("outbound exchange %d with %s", e.Exchange, e.Peer)
 }
 
-// ActionKind says what an Action asks for.
+// ActionKind says what an Action requests.
 type ActionKind uint8
 
 const (
@@ -135,10 +135,10 @@ const (
 	Accept
 	// Refuse: decline the inbound exchange for Reason. Not answered.
 	Refuse
-	// Abort: break the exchange off. Of an outbound one nothing more need be
-	// reported, and what is reported is ignored. An inbound one is over when its
-	// Finished or Failed comes, as ever; until then it counts in Overlap and its
-	// partner cannot use its id again.
+	// Abort: break the exchange off. For an outbound one nothing more need be reported, and
+	// later reports are ignored. An inbound one is over, as always, when its Finished or
+	// Failed comes; until then it counts in Overlap and its partner cannot use its id
+	// again.
 	Abort
 	// SetTimer: report TimerFired for Timer and Exchange after After.
 	SetTimer
@@ -149,7 +149,7 @@ const (
 	Halt
 )
 
-// Action is what a machine wants done. Only the fields that its kind names
+// Action is a request of the machine to its runtime. Only the fields that its kind names
 // have a meaning.
 type Action struct {
 	Kind     ActionKind
@@ -192,7 +192,7 @@ func (a Action) String() string {
 	return "unknown action"
 }
 
-// overlap tells of the other exchanges, if there are any.
+// overlap is the text about overlapping exchanges, if there are any.
 func (a Action) overlap() string {
 	if a.Overlap <= 1 {
 		return ""

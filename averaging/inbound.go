@@ -18,23 +18,23 @@ const (
 	maxUnresolved = 2
 )
 
-// inbound holds the exchanges that others have initiated, the oldest first. One
-// that is broken off stays, no longer running, until it is reported over: its
-// slices may be on their way to where they count as in doubt, and an initiator
-// that has restarted counts its exchanges from 1 again, so the word of its end
-// would be taken for that of a new exchange with the same id.
+// inbound holds the exchanges that others have initiated, the oldest first. One that is
+// broken off stays in the list, not running, until its end is reported. Its slices may not
+// yet have been counted as in doubt. And an initiator that has restarted counts its
+// exchanges from 1 again, so the end of the old exchange could be taken for that of a new
+// one with the same id.
 type inbound struct {
 	held  []exchange // at most MaxOverlap, of different peers or ids
 	armed exchange   // the one that the timer was last set for, if it has not fired
 }
 
-// begin takes an exchange up.
+// begin adds an exchange.
 func (in *inbound) begin(now time.Duration, e Event) {
 	in.held = append(in.held, exchange{id: e.Exchange, peer: e.Peer, began: now, running: true})
 }
 
-// end forgets an exchange that is over, and tells when it began. It reports false if
-// there is none such.
+// end removes an exchange that is over, and returns when it began. ok is false if there is
+// no such exchange.
 func (in *inbound) end(e Event) (began time.Duration, ok bool) {
 	for i, x := range in.held {
 		if x.id == e.Exchange && x.peer == e.Peer {
@@ -55,9 +55,9 @@ func (in *inbound) running() (n int) {
 	return n
 }
 
-// clashes tells whether a proposal names an exchange that is not over, or comes
-// from a peer that is being served: an initiator has one in flight, so the end of
-// that one is on its way.
+// clashes tells whether a proposal names an exchange that is not over, or comes from a peer
+// that is being served. An initiator has one exchange in flight, so the end of the earlier
+// one will arrive soon.
 func (in *inbound) clashes(e Event) bool {
 	return slices.ContainsFunc(in.held, func(x exchange) bool {
 		return x.peer == e.Peer && (x.running || x.id == e.Exchange)
@@ -89,8 +89,8 @@ func (in *inbound) expire(now, deadline time.Duration, e Event, actions []Action
 	return actions
 }
 
-// arm sets the timer for the exchange that must end first, unless that is what it
-// is set for. With nothing running it is left to fire in vain.
+// arm sets the timer for the exchange that must end first, unless it is set for that one
+// already. If nothing is running, the timer is left as it is.
 func (in *inbound) arm(now, deadline time.Duration, actions []Action) []Action {
 	for _, x := range in.held {
 		if !x.running {
@@ -118,8 +118,8 @@ func (m *ADPSGD) answer(now time.Duration, event Event, actions []Action) []Acti
 	return append(actions, reply)
 }
 
-// objection is the reason against a proposal, 0 if there is none. Nobody is served of
-// whom nothing is known: its record may be on its way here, and it comes again.
+// objection is the reason to refuse a proposal, 0 if there is none. A peer whose record is
+// not known is refused: the record may arrive soon, and the peer asks again.
 func (m *ADPSGD) objection(now time.Duration, event Event) Reason {
 	switch {
 	case m.quarantine.holds(event.Peer, now):
@@ -137,8 +137,8 @@ func (m *ADPSGD) objection(now time.Duration, event Event) Reason {
 	return 0
 }
 
-// inAnyCase is after what time without an exchange a proposer has one, whatever others
-// have had: where this peer takes no steps, they may come as seldom.
+// inAnyCase is the time without an exchange after which a proposer is due one, whatever
+// others have had: if this peer takes no steps, proposals may be that rare.
 func (m *ADPSGD) inAnyCase(now time.Duration) time.Duration {
 	if last := m.pace.lastStep; last > 0 && now < later(last, m.config.Deadline) {
 		return m.config.Deadline
@@ -155,9 +155,9 @@ func (m *ADPSGD) member(peer topology.PeerID) bool {
 	return here
 }
 
-// ended takes an inbound exchange that is over. It reports false if there is none such.
-// Who has held a place for nothing is refused for several times as long, and for longer
-// each time until an exchange goes well: it would itself leave this peer alone after a
+// ended handles the end of an inbound exchange. It returns false if there is no such
+// exchange. A proposer that held a place in vain is refused for several times as long, and
+// for longer each time until an exchange succeeds. An honest proposer also pauses after a
 // failure.
 func (m *ADPSGD) ended(now time.Duration, event Event) bool {
 	began, ok := m.in.end(event)

@@ -7,12 +7,11 @@ import (
 
 // Limits of the automatic pace.
 const (
-	// maxEvery is the ceiling of H: a peer on however slow a link asks for
-	// an exchange at least this often, in local steps.
+	// maxEvery is the ceiling of H, in local steps, however slow the link.
 	maxEvery = 256
-	// costShare is the share of the trainer's time that exchanges may cost
-	// in processor time. It is half of the tenth that a user is promised, since a
-	// passive in an unequal flock serves up to two actives.
+	// costShare is the share of the trainer's time that exchanges may cost in processor
+	// time. Users are promised a tenth; it is half of that, since a passive in an unequal
+	// flock serves up to two actives.
 	costShare = 0.05
 	// speedRange bounds how far Pace.BySpeed changes H, either way.
 	speedRange = 4
@@ -27,14 +26,14 @@ type pace struct {
 	exchange mean          // time from proposal to the end of an exchange
 	cost     mean          // processor time of an exchange at this peer
 	bytes    mean          // that an exchange moves
-	atLeast  time.Duration // what the longest broken off lasted, since one was completed
+	atLeast  time.Duration // duration of the longest exchange broken off since one was completed
 	lastStep time.Duration
 	moved    float64 // since the last exchange, in lengths of a step
 	speed    float64 // relative to the flock's mean, 0 if not known
 	control  controller
 }
 
-// stepped records a step that ended at now, one of several told of at once if between is not 0.
+// stepped records a step that ended at now, one of several reported at once if between is not 0.
 func (p *pace) stepped(now, between time.Duration) {
 	switch {
 	case between > 0:
@@ -53,15 +52,15 @@ func (p *pace) exchanged(took, cost time.Duration, bytes uint64) {
 	p.atLeast = 0
 }
 
-// brokeOff records an outbound exchange that lasted for some time and would have
-// taken longer. It is no sample for the mean, since a partner that stalls may be
-// the cause: it holds until an exchange shows how long they take. Without it a
-// link on which none ever ends in time would pass for an unmeasured one.
+// brokeOff records an outbound exchange that broke off before it was complete. Its duration
+// is no sample for the mean, since a stalling partner may be the cause; it is a lower bound
+// until an exchange completes. Without it, a link on which no exchange ends in time would
+// look like an unmeasured one.
 func (p *pace) brokeOff(lasted time.Duration) {
 	p.atLeast = max(p.atLeast, lasted)
 }
 
-// affordable is the H at which exchanges move no more than so many bytes an hour; 0 is
+// affordable is the H at which exchanges move no more than so many bytes an hour; 0 means
 // no bound.
 func (p *pace) affordable(bytesPerHour float64) int {
 	if bytesPerHour <= 0 || p.step.value <= 0 {
@@ -83,7 +82,7 @@ func (p *pace) every() int {
 	return int(min(max(hidden, cheap, 1), maxEvery))
 }
 
-// scaled is H for a peer of this speed, where H is that of one of mean speed.
+// scaled is H for a peer of this speed, given the H of a peer of mean speed.
 func (p *pace) scaled(every int) int {
 	if !(p.speed > 0) {
 		return every
@@ -92,9 +91,9 @@ func (p *pace) scaled(every int) int {
 	return int(min(max(math.Round(float64(every)*factor), 1), math.MaxInt32))
 }
 
-// mean is an exponentially weighted running mean that starts at its first
-// sample and takes no sample beyond ten times its value at more than that, so
-// that one stall of the machine does not set the pace for the next twenty.
+// mean is an exponentially weighted running mean that starts at its first sample. A sample
+// counts as at most ten times the current value, so that one stall of the machine does not
+// set the pace for the next twenty.
 type mean struct {
 	value float64
 	known bool

@@ -13,8 +13,8 @@ import (
 	"github.com/seed-97356399/murmuration/peer/transport"
 )
 
-// adapters are what a peer reaches the others by: those of its configuration, or the
-// default ones.
+// adapters are the transport and the membership by which a peer reaches the others: those
+// of its configuration, or the default ones.
 type adapters struct {
 	transport  transport.Transport
 	own        *p2pnet.Transport // below transport; nil if that is Config.Network.Transport
@@ -22,8 +22,8 @@ type adapters struct {
 	guard      *admit.Guard // nil if everybody is admitted
 }
 
-// open brings them up. A relay that wants to know the peer is introduced to it, and whether
-// others can dial it is told, once that is known.
+// open brings the adapters up. It calls introduce for a relay that asks who the peer is,
+// and reachable once it is known whether others can dial the peer.
 func (a *adapters) open(network Network, introduce func(context.Context, transport.PeerID) error, reachable func(bool)) (err error) {
 	a.transport = network.Transport
 	if a.guard, err = network.guard(); err != nil {
@@ -54,7 +54,7 @@ func (a *adapters) open(network Network, introduce func(context.Context, transpo
 	return err
 }
 
-// disconnect ends the connections with a peer, if they are this peer's own.
+// disconnect ends the connections with a peer, if this peer opened the transport itself.
 func (a *adapters) disconnect(id transport.PeerID) {
 	if a.own != nil {
 		a.own.Disconnect(id)
@@ -67,7 +67,7 @@ type service struct {
 	handler  transport.Handler
 }
 
-// serve registers protocols of a run, until a life ends.
+// serve registers the protocols of a run until life ends.
 func (a *adapters) serve(run string, life *tasks.Life, services []service) error {
 	for _, s := range services {
 		stop, err := a.transport.Handle(s.protocol, run, s.handler)

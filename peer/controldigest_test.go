@@ -53,7 +53,7 @@ func TestDigestsTellOfEverybody(t *testing.T) {
 				if began > d.Exchanges {
 					t.Errorf("peer %d: %s began %d exchanges of %d", i, d.ID.Short(), began, d.Exchanges)
 				}
-				if age := time.Since(d.Heard); age > control.DefaultDigests+time.Second {
+				if age := time.Since(d.Received); age > control.DefaultDigests+time.Second {
 					t.Errorf("peer %d: the digest of %s is %v old", i, d.ID.Short(), age)
 				}
 			}

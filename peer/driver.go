@@ -19,8 +19,8 @@ import (
 // question is an event for a machine, with what is needed to carry out the answer.
 type question struct {
 	event collective.Event
-	// proposed and verdict come with Proposed: the exchange, and where its handler
-	// waits to hear Accept or Refuse.
+	// proposed and verdict come with Proposed: the exchange, and the channel on which its
+	// handler waits for Accept or Refuse.
 	proposed *conversations.Ongoing
 	verdict  chan<- averaging.Action
 }
@@ -36,7 +36,7 @@ func (q *question) decline(why averaging.Reason) {
 	}
 }
 
-// driver has a trainer's machine decide, and carries out what it says. The loop of the node owns it.
+// driver gives events to a trainer's machine and carries out its actions. The loop of the node owns the driver.
 type driver struct {
 	entry         entry
 	machine       collective.Machine
@@ -48,9 +48,9 @@ type driver struct {
 	life          *tasks.Life // of the trainer
 	log           *zap.Logger
 
-	unresolved int            // exchanges in doubt, as the machine was last told
-	pace       averaging.Pace // as the machine has it
-	settled    bool           // nothing is left to do, which the others are yet to hear
+	unresolved int            // exchanges in doubt, as last reported to the machine
+	pace       averaging.Pace // as last reported to the machine
+	settled    bool           // nothing is left to do; not yet reported to the others
 
 	running map[conversations.Key]*conversations.Ongoing
 	timers  [collective.TimerKinds]setTimer
@@ -58,7 +58,7 @@ type driver struct {
 	actions []collective.Action // scratch
 }
 
-// entry is what a node takes up when it begins to train.
+// entry is what a node receives when it begins to train.
 type entry struct {
 	after     behind
 	begun     orders.Course
@@ -72,7 +72,7 @@ type setTimer struct {
 	action averaging.Action
 }
 
-// enrol says that the node trains.
+// enrol announces that the node trains.
 func (d *driver) enrol() {
 	w, e := d.steps.work, d.entry
 	if w.flock.Steps() == 0 {
@@ -84,11 +84,11 @@ func (d *driver) enrol() {
 	d.presence.Train(d.machine.Traits().Algorithm, e.after.Incarnation)
 }
 
-// tell has the machine hear of an event after those before.
+// tell queues an event for the machine.
 func (d *driver) tell(e averaging.Event) { d.events = append(d.events, news(e)) }
 
 // handle gives the waiting events to the machine and carries its actions out; an action may bring up further
-// events. It reports true, before it has handled all, if nothing is left to do now that was before.
+// events. It returns true, before it has handled all, when the machine has just settled.
 func (d *driver) handle() (settled bool) {
 	for len(d.events) > 0 && !d.settled {
 		q := d.events[0]
@@ -106,8 +106,8 @@ func (d *driver) handle() (settled bool) {
 	return settled
 }
 
-// unanswered declines what the machine has left without an answer, as one does that
-// knows no such request: whoever has sent it would wait for ever, and this peer with it.
+// unanswered declines a request that the machine has not answered, for example because it
+// does not know that kind: without an answer the sender and this peer would wait for ever.
 func (d *driver) unanswered(q *question) {
 	if q.verdict == nil {
 		return
@@ -116,8 +116,8 @@ func (d *driver) unanswered(q *question) {
 	q.decline(averaging.Round)
 }
 
-// begin keeps account of the exchanges in flight. It reports false if there is
-// nothing in a question for the machine.
+// begin records the exchanges in flight. It returns false if the question holds no event
+// for the machine.
 func (d *driver) begin(q question) bool {
 	switch q.event.Kind {
 	case averaging.Proposed, collective.Offered:
@@ -146,7 +146,7 @@ func (d *driver) carryOut(action collective.Action, cause *question) {
 		d.started(action, key, x, begun)
 	case averaging.Accept, averaging.Refuse:
 		if cause.verdict == nil || key != conversations.KeyOf(cause.event) {
-			return // the machine answers what was not asked, or twice
+			return // nobody asked, or the machine has answered twice
 		}
 		if action.Kind == averaging.Refuse {
 			delete(d.running, key)
@@ -170,8 +170,8 @@ func (d *driver) carryOut(action collective.Action, cause *question) {
 	}
 }
 
-// carryOutCollective is carryOut for what only the algorithms in lock-step and those with a
-// server ask for. docs/design/020 says how.
+// carryOutCollective is carryOut for the actions of algorithms in lock-step and of those
+// with a server. See docs/design/020.
 func (d *driver) carryOutCollective(action collective.Action, key conversations.Key) {
 	averages, pools := d.steps.updates != nil, d.steps.pools
 	switch kind := action.Kind; {
@@ -200,8 +200,8 @@ func (d *driver) carryOutCollective(action collective.Action, key conversations.
 	}
 }
 
-// started keeps account of an exchange or a transfer that this peer has begun, and tells the
-// machine of one that it has not: the peer is closing, or has no model to share yet.
+// started records an exchange or a transfer that this peer has begun. One that it could not
+// begin, because it is closing or has no model to share yet, is reported to the machine.
 func (d *driver) started(action collective.Action, key conversations.Key, x *conversations.Ongoing, begun bool) {
 	if begun {
 		d.running[key] = x
@@ -244,7 +244,7 @@ func (d *driver) fire(now time.Time) {
 	}
 }
 
-// tick sees to what comes with time: doubts, pace, and whether the flock has done its work.
+// tick does what depends on time: doubts, pace, and whether the flock has done its work.
 func (d *driver) tick() {
 	d.conversations.Repair(time.Now())
 	d.doubts()
@@ -268,7 +268,7 @@ func (d *driver) end() {
 	}
 }
 
-// changePace gives the machine the pace that holds now, if it can be given one.
+// changePace gives the machine the current pace, if the machine accepts one.
 func (d *driver) changePace() {
 	w := d.steps.work
 	pace := w.orders.At(w.flock.Total()).Pace

@@ -7,19 +7,19 @@
 //	...
 //	err = p.Step(ctx, func(x, grad tensor.Vector) (peer.Result, error) { ... })
 //
-// A peer that trains never waits for another: not for a slow one, not for a dead one, not
-// for an exchange; but for the last steps of a run, which it leaves to whose they are for a few
-// seconds at most. One that cannot reach anyone trains alone, says so in its
-// log, and keeps trying.
+// A peer that trains never waits for another: not for a slow one, not for a dead one, not for
+// an exchange. The one exception is the last steps of a run: it leaves them to the peers whose
+// turn it is, for a few seconds at most. A peer that cannot reach anyone trains alone, says so
+// in its log, and keeps trying.
 //
-// A service that sums, serves or watches before it trains, or without it, is a Node, made by
-// Join; Node.Train has it train as well. A Peer is a node and its trainer from the first.
+// A service that sums, serves or watches before it trains, or without training, is a Node, made
+// by Join; Node.Train starts its training. A Peer is a node with a trainer from the beginning.
 //
-// Sum, Max and Gather give all members the same bytes of what each brings, beside
-// training or without it: see packages table and learn for what is made of that.
+// Sum, Max and Gather combine what each member brings, with the same bytes for all members,
+// with or without training. Packages table and learn are built on them.
 //
-// An operator may pause, resume, stop and reschedule a run whose peers were given its
-// id (Control, Operator); members tell each other how they fare (Digests).
+// An operator may pause, resume, stop and reschedule a run whose peers were given the
+// operator's id (Control, Operator); members send each other digests of their state (Digests).
 //
 // Limits of this version: one model per peer, in memory, as float32; a few
 // members that poison the model are bounded, not stopped; members of a run see
@@ -39,23 +39,23 @@ import (
 	"github.com/seed-97356399/murmuration/averaging"
 )
 
-// What a caller of a peer handles, to be tested with errors.Is.
+// Errors that a caller handles, to be tested with errors.Is.
 var (
 	// ErrRunOver: the flock has done its work. The peer goes on serving exchanges
 	// until Close.
 	ErrRunOver = errors.New("the run is over")
-	// ErrConfig: Start was given a Config that cannot be; to try again does not help.
+	// ErrConfig: the Config given to Start is not valid; to try again does not help.
 	ErrConfig = errors.New("peer configuration")
 	// ErrClosed: the peer has been closed.
 	ErrClosed = errors.New("the peer is closed")
 )
 
-// ErrCoordinatorLost is what a *HaltedError unwraps to when the peer is lost that coordinates
-// the run or serves its parameters.
+// ErrCoordinatorLost is what a *HaltedError unwraps to when the run has lost its coordinator
+// or parameter server.
 var ErrCoordinatorLost = errors.New("the peer that coordinates the run is lost")
 
-// HaltedError says that the algorithm which the peers train with cannot go on. The
-// gradient of the step was not used.
+// HaltedError says that the training algorithm cannot go on. The gradient of the step was
+// not used.
 type HaltedError struct {
 	// Reason is the algorithm's.
 	Reason averaging.Reason
@@ -66,7 +66,7 @@ func (e *HaltedError) Error() string {
 	return fmt.Sprintf("the algorithm cannot go on: %s. Start all peers again, from a checkpoint if there is one; AD-PSGD goes on without any one of them", e.Reason)
 }
 
-// Unwrap gives the sentinel of the reason.
+// Unwrap returns the sentinel error of the reason.
 func (e *HaltedError) Unwrap() error {
 	if e.Reason == averaging.NoCoordinator {
 		return ErrCoordinatorLost

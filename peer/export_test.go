@@ -98,5 +98,5 @@ func (n *Network) SetBuild(version string)  { n.fixed.build = version }
 
 // Digests are the members that have told any.
 func (n *Node) Digests() []control.Member {
-	return slices.DeleteFunc(n.Members(), func(m control.Member) bool { return m.Heard.IsZero() })
+	return slices.DeleteFunc(n.Members(), func(m control.Member) bool { return m.Received.IsZero() })
 }

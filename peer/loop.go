@@ -18,35 +18,36 @@ import (
 	"github.com/seed-97356399/murmuration/internal/tasks"
 )
 
-// maxNotices bounds the events that wait for the loop; whoever reports one more
-// waits for room.
+// maxNotices bounds the events that wait for the loop; the sender of one more waits for
+// room.
 const maxNotices = 64
 
-// notice is news for the loop: an event for the machine of the trainer, or one of what follows it.
+// notice is news for the loop: an event for the machine of the trainer, or one of the fields below it.
 type notice struct {
 	question
 	// doubts: there are more or fewer exchanges in doubt.
 	doubts bool
-	// joined: a member has let this one in, and may know of an earlier life of it.
+	// joined: a member has admitted this one, and may know a record of an earlier life of it.
 	joined bool
-	// corrected: a member has handed out a record that says more than was known.
+	// corrected: a member has sent a record of this peer that is newer than the one known here.
 	corrected bool
-	// begins and ends: a trainer does, whose driver it is, of which done is closed when it has.
+	// begins and ends hold the driver of a trainer that begins or ends; its channel done is closed when that has
+	// happened.
 	begins, ends *driver
 	done         chan<- struct{}
 }
 
-// inbox is where a node's loop is told what it is to see to. Safe for concurrent use; it waits for room if need be.
+// inbox receives notices for a node's loop. Safe for concurrent use; a sender waits if there is no room.
 type inbox struct {
 	notices chan notice
-	running context.Context // as long as it lasts, somebody hears
+	running context.Context // while it lasts, the loop reads notices
 }
 
 func newInbox(running context.Context) *inbox {
 	return &inbox{notices: make(chan notice, maxNotices), running: running}
 }
 
-// put reports false if the node has stopped.
+// put sends a notice, and returns false if the node has stopped.
 func (i *inbox) put(n notice) bool {
 	select {
 	case i.notices <- n:
@@ -56,7 +57,7 @@ func (i *inbox) put(n notice) bool {
 	}
 }
 
-// await is put that waits until the loop has seen to it.
+// await is put, and waits until the loop has handled the notice.
 func (i *inbox) await(n notice) bool {
 	done := make(chan struct{})
 	if n.done = done; !i.put(n) {
@@ -131,14 +132,14 @@ func (l *loop) run() {
 				l.driver.tick()
 			}
 			if l.presence.Due(time.Now()) {
-				l.refresh() // it may be time to go without those who do not answer
+				l.refresh() // members that do not answer may be due to be dropped
 			}
 			l.progress()
 		}
 	}
 }
 
-// drive has the machine handle what there is, and sets the wake-up to its earliest timer.
+// drive lets the machine handle the waiting events, and sets the wake-up to its earliest timer.
 func (l *loop) drive() {
 	if l.driver == nil {
 		return
@@ -187,13 +188,13 @@ func (l *loop) handle(n notice) {
 	}
 }
 
-// take has a trainer's machine decide from now on.
+// take gives events to the machine of this trainer from now on.
 func (l *loop) take(d *driver) {
 	d.enrol()
 	l.driver = d
 }
 
-// part ends that. Where the node leaves with its trainer, it is known to train to the end.
+// part undoes take. If the node leaves with its trainer, its record says until the end that it trains.
 func (l *loop) part(d *driver) {
 	if l.driver != d {
 		return
@@ -207,13 +208,13 @@ func (l *loop) part(d *driver) {
 	}
 }
 
-// leave says goodbye.
+// leave announces the departure.
 func (l *loop) leave() {
 	l.memory.Write(time.Now(), l.net.guard.Members(l.net.membership.Members()), l.presence.Good(), true)
 	l.presence.Leave(time.Now())
 }
 
-// refresh takes the membership as it is now, and tells the machine if links may differ.
+// refresh reads the current membership, and tells the machine if links may have changed.
 func (l *loop) refresh() {
 	members, overlay, err := l.presence.Refresh(time.Now())
 	l.barIf(err)
@@ -226,7 +227,7 @@ func (l *loop) refresh() {
 	l.progress()
 }
 
-// barIf keeps the node from its run for good if no record of it will be believed.
+// barIf bars the node from its run for good if members will accept no further record of it.
 func (l *loop) barIf(err error) {
 	if errors.Is(err, presence.ErrIdentity) {
 		l.arrival.Bar(err)

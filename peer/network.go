@@ -24,24 +24,24 @@ import (
 	"github.com/seed-97356399/murmuration/peer/transport"
 )
 
-// Network says of which run a node is, how it is reached and reaches others. Run is required.
+// Network says to which run a node belongs, and how it and the other members reach each other. Run is required.
 type Network struct {
 	// Run names what the members do together: 1 to 64 bytes of text.
 	Run string
-	// Join lists addresses of members: full multiaddrs with a peer id, or
-	// host:port. Empty for the first member of a run. The node keeps trying those
-	// that do not answer; one that nobody could dial is an error of Join.
+	// Join lists addresses of members: full multiaddrs with a peer id, or host:port. Empty
+	// for the first member of a run. The node keeps trying those that do not answer; an
+	// address that cannot be dialled at all is an error of Join.
 	Join []string
 	// Description says what the run is, beside its name, in the order of the fields' names: see package
-	// description. A node that joins is compared with what the members say. Where models or
-	// work would suffer, it is barred with a *description.MismatchError; other differences are
-	// logged. Default: whatever the members say, unchecked.
+	// description. When a node joins, its description is compared with that of the members. A
+	// difference that would harm models or work bars it with a *description.MismatchError; others are
+	// logged. Default: the members' description, unchecked.
 	Description []description.Field
 	// Sums says with whom Sum, Max and Gather sum.
 	Sums Sums
-	// Log receives what an operator should know. Default: nothing is logged.
+	// Log receives messages for the operator. Default: nothing is logged.
 	Log *zap.Logger
-	// Identity is the peer's private key. Default: one that lasts as long as the process.
+	// Identity is the peer's private key. Default: a new one, which lasts as long as the process.
 	Identity ed25519.PrivateKey
 	// Listen are the multiaddrs or host:port pairs to listen on. Default: a free
 	// TCP port on every interface.
@@ -51,25 +51,25 @@ type Network struct {
 	// went well: a peer that starts anew looks for these too. Default: they are
 	// remembered in memory.
 	KnownPeers string
-	// Partners are looked for too, at most MaxPartners: for callers who keep them themselves.
+	// Partners are tried too, at most MaxPartners: for callers that store partners themselves.
 	Partners []Partner
 	// Reach says whether others can dial this peer. Default: they can until it finds out otherwise.
 	Reach Reach
-	// Relay is for peers that others cannot dial but through a relay, and for those that
-	// are one.
+	// Relay is for peers that others can dial through a relay only, and for peers that are
+	// a relay.
 	Relay p2pnet.Relay
-	// Carrier is what news of members travels by. Default: streams, and datagrams in
-	// a flock of more than swim.WideAbove, which spare a connection to every member.
+	// Carrier is how news of members travels. Default: streams; in a flock of more than
+	// swim.WideAbove members datagrams, which need no connection to every member.
 	Carrier swim.Carrier
 	// GossipKeys encrypt news of members, with the first, and decrypt it with any: 16, 24 or 32
 	// bytes each, the same for all peers. Default: none; streams are encrypted in any case.
-	// It is no admission: see Admission.RunKey for that.
+	// They do not decide who may take part: see Admission.RunKey for that.
 	GossipKeys [][]byte
 	// Admission says who may take part. Default: everybody.
 	Admission Admission
-	// Control says whom the peer obeys, and what it tells others of itself.
+	// Control says which operator the peer obeys, and what it reports of itself to others.
 	Control control.Config
-	// Transport replaces the default one, on libp2p, as one of p2pnet.New does that has other
+	// Transport replaces the default one, on libp2p; for example by one of p2pnet.New with other
 	// limits. The peer does not close it; several peers of different runs may share one. Identity,
 	// Listen and Relay are then unused.
 	Transport transport.Transport
@@ -80,18 +80,17 @@ type Network struct {
 	fixed fixed
 }
 
-// fixed is what nobody sets but tests.
+// fixed holds settings that only tests change.
 type fixed struct {
 	stall time.Duration
 	build string // control.Version
 }
 
-// stall bounds the wait for the next frame of another member, and for its answer. One that has
-// answered quickly is waited for less long: for 2.5 s, unless its link or its machine is so slow that
-// it needs more.
+// stall bounds the wait for the next frame of another member, and for its answer. For a member that
+// has answered quickly the bound is 2.5 s, or more if its link or its machine is slow.
 const stall = 5 * time.Second
 
-// faults are all that is wrong.
+// faults lists everything that is wrong with the configuration.
 func (n Network) faults() (faults []error) {
 	fault := func(format string, args ...any) { faults = append(faults, fmt.Errorf(format, args...)) }
 	if err := wire.CheckRun(n.Run); err != nil {
@@ -130,11 +129,11 @@ func (n Network) faults() (faults []error) {
 	return faults
 }
 
-// guard decides who takes part; it is nil if everybody does.
+// guard makes the guard that decides who takes part; nil if everybody may.
 func (n Network) guard() (*admit.Guard, error) {
 	check := p2pnet.CheckPeer
 	if n.Transport != nil {
-		check = nil // only it knows what its ids look like
+		check = nil // only that transport knows the form of its ids
 	}
 	return admit.New(admit.Config{Run: n.Run, List: n.Admission.Allow, CheckID: check, Key: n.Admission.RunKey, Log: n.Log})
 }
@@ -157,30 +156,30 @@ func (n Network) described() description.Description {
 type Reach uint8
 
 const (
-	// FindReach is a peer that others can dial until it finds out otherwise: until a relay of its run, by
-	// libp2p's AutoNAT, has tried and failed, and nobody has dialled it from a public address. On a network
-	// of private addresses nobody tries.
+	// FindReach: others count as able to dial the peer until it finds out otherwise, that is, until a relay
+	// of its run has tried to by libp2p's AutoNAT and failed, and nobody has dialled it from a public
+	// address. On a network of private addresses no relay tries.
 	FindReach Reach = iota
-	// Reachable: others can dial it, whatever a relay finds.
+	// Reachable: others can dial the peer, whatever a relay finds.
 	Reachable
-	// Unreachable: they cannot, since it is behind a NAT or a firewall that lets nobody in. Such a peer is
-	// active: it begins its exchanges itself, and others meet it through its relay, if it has one.
+	// Unreachable: others cannot dial the peer, because of a NAT or a firewall. Such a peer is active: it
+	// begins its exchanges itself, and others reach it through its relay, if it has one.
 	Unreachable
 )
 
-// Admission says who may take part in a run. The zero value takes everybody who can
-// reach a peer and knows the run's name; a peer with a list and a key asks for both.
-// It holds for every protocol of the run, and for membership too unless
-// Network.Membership replaces the default one, which then has to see to it itself.
+// Admission says who may take part in a run. The zero value admits everybody who can reach
+// a peer and knows the run's name; a peer with a list and a key demands both. Admission
+// holds for every protocol of the run, and for membership too, unless Network.Membership
+// replaces the default one, which then has to check admission itself.
 type Admission struct {
-	// Allow is a file of the ids of the peers that may take part, one a line; what
-	// follows a # is a comment. It is read again when it changes: who is added may
-	// join from then on, who is taken off is disconnected and no member any more. A
-	// change with a fault is logged and ignored. Empty admits every id.
+	// Allow is a file of the ids of the peers that may take part, one a line; what follows
+	// a # is a comment. It is read again when it changes: a peer that is added may join
+	// from then on; a peer that is removed is disconnected and is no longer a member. A
+	// change with a fault is logged and ignored. An empty name admits every id.
 	Allow string
 	// RunKey is a secret that all peers of the run share, transport.MinRunKey to transport.MaxRunKey
-	// bytes, best random ones. It is never sent: a peer proves that it knows it. Nil
-	// asks for none.
+	// bytes, best random ones. The key is never sent: a peer proves that it knows the key. Nil
+	// demands none.
 	RunKey []byte
 }
 
@@ -191,33 +190,33 @@ func (a Admission) validate() error {
 	return nil
 }
 
-// inquiries is how often Inquire says hello: the quickest answer tells the round
-// trip, since the first may find both ends busy with the connection.
+// inquiries is how often Inquire sends a hello. The quickest answer gives the round trip,
+// since during the first both ends may still be busy with the connection.
 const inquiries = 3
 
-// Inquiry is what a member says to one that asks whether it could join.
+// Inquiry is a member's answer to a peer that asks whether it could join.
 type Inquiry struct {
-	// Peer is who answers at the address.
+	// Peer is the identity that answers at the address.
 	Peer transport.PeerID
 	// RoundTrip is the time from a hello to its answer, the quickest of a few.
 	RoundTrip time.Duration
 	// FlockSteps is the member's estimate of all members' steps together.
 	FlockSteps uint64
-	// Description is what the member says that the run is, and Signer who signed that; it
-	// is empty if the member does not tell. It is there even where another layout is refused.
+	// Description is the member's description of the run, and Signer the peer that signed it;
+	// it is empty if the member sends none. It is filled in even if the layout is refused.
 	Description description.Description
 	Signer      transport.PeerID
 	// Signed is the description as it was signed, to be passed on (Checkpoint.Describing).
 	Signed description.Signed
-	// Awaits is what a process answers that waits for the run itself (Admission.Await); 0 if
-	// it does not.
+	// Awaits is the number that a process answers with while it waits for the run itself
+	// (Admission.Await); 0 if it does not wait.
 	Awaits uint64
 }
 
-// Inquire reaches a process at a join address and asks, as a peer that joins with this
-// admission does, whether it would be let into a run with a model of this layout hash.
-// It joins nothing, and nobody hears of it. A refusal is a *transport.RefusedError; what was
-// found out by then is in the Inquiry all the same.
+// Inquire connects to a process at a join address and asks, as a peer that joins with this
+// admission does, whether a peer with a model of this layout hash would be admitted. It does
+// not join, and other members do not learn of it. A refusal is a *transport.RefusedError;
+// the Inquiry then holds what was found out before.
 func (a Admission) Inquire(ctx context.Context, tr transport.Transport, address, run string, layout [32]byte) (found Inquiry, err error) {
 	defer func() {
 		if err != nil {
@@ -268,9 +267,9 @@ func (a Admission) Inquire(ctx context.Context, tr transport.Transport, address,
 // maxGreeted is how many hellos Await answers at once.
 const maxGreeted = 64
 
-// Await answers at a transport those that say hello or inquire, for a process that waits itself
-// for somebody who says what the run is: they are told a number other than 0, which says how it
-// waits (Inquiry.Awaits), and are to ask again. Stop ends it.
+// Await answers hellos and inquiries at a transport, for a process that itself waits for a
+// description of the run. The answer holds a number other than 0, which says how the process
+// waits (Inquiry.Awaits); whoever asked is to ask again. Stop ends it.
 func (a Admission) Await(tr transport.Transport, run string, says func() uint64) (stop func(), err error) {
 	guard, err := a.guard(tr, run)
 	if err != nil {
@@ -298,7 +297,7 @@ func (a Admission) Await(tr transport.Transport, run string, says func() uint64)
 	})
 }
 
-// guard admits at a transport.
+// guard makes the guard of this admission at a transport.
 func (a Admission) guard(tr transport.Transport, run string) (*admit.Guard, error) {
 	return Network{Run: run, Admission: a, Transport: tr, Log: zap.NewNop()}.guard()
 }

@@ -27,9 +27,9 @@ import (
 	"github.com/seed-97356399/murmuration/peer/transport"
 )
 
-// Node is a member of a run: it knows the others, sums with them, hears the operator and is
-// reached from outside. It has no model, and nobody exchanges with it, but while it has a Trainer.
-// Safe for concurrent use.
+// Node is a member of a run: it knows the other members, sums with them, obeys the operator and
+// answers requests from outside. It has a model, and takes part in exchanges, only while it has a
+// Trainer. Safe for concurrent use.
 type Node struct {
 	network Network
 	log     *zap.Logger
@@ -44,23 +44,23 @@ type Node struct {
 	inbox    *inbox // of the loop
 	loop     *loop
 	tenant   atomic.Pointer[tenant] // nil if there is none
-	requests *requests.Requests     // conversations that are no exchange
+	requests *requests.Requests     // conversations other than exchanges
 
-	net     adapters
-	serving chan struct{} // closed when others can speak to this member, and it to them
-	untold  func()        // logs the counts of lines that were left out
-	life    *tasks.Life
+	net        adapters
+	serving    chan struct{} // closed when this member and others can open streams to each other
+	logOmitted func()        // logs the counts of lines that were left out
+	life       *tasks.Life
 }
 
-// tenant is what a node has beside what every member has: a trainer.
+// tenant is the trainer of a node, as the node sees it.
 type tenant interface {
 	serve() error       // registers its protocols
 	report(*stats.Peer) // fills in its figures
-	end(leave func())   // is its Close, for a node that leaves with it, which it says at leave
+	end(leave func())   // closes it, for a node that leaves with it; the node announces that in leave
 }
 
-// Join makes a member of a run, listens, and begins to join in the background; it waits
-// for nobody. The context covers the beginning only. It reports all faults of the
+// Join makes a member of a run, listens, and begins to join in the background; it does not
+// wait for other members. The context covers the start only. Join reports all faults of the
 // configuration at once.
 func Join(ctx context.Context, network Network) (*Node, error) {
 	if err := errors.Join(network.faults()...); err != nil {
@@ -79,12 +79,12 @@ func Join(ctx context.Context, network Network) (*Node, error) {
 	return n, nil
 }
 
-// newNode puts a member together that is yet to begin.
+// newNode makes a member that has not begun yet.
 func newNode(network Network) (_ *Node, err error) {
-	log, untold := loglimit.Limit(network.Log)
+	log, logOmitted := loglimit.Limit(network.Log)
 	network.Log = log
 	n := &Node{
-		network: network, log: log, untold: untold, life: tasks.NewLife(), serving: make(chan struct{}),
+		network: network, log: log, logOmitted: logOmitted, life: tasks.NewLife(), serving: make(chan struct{}),
 		net: adapters{membership: network.Membership}, counters: counters.New(),
 	}
 	n.inbox = newInbox(n.life.Running)
@@ -134,14 +134,14 @@ func newNode(network Network) (_ *Node, err error) {
 	return n, nil
 }
 
-// begin sets a node going, with a trainer or without.
+// begin starts a node, with a trainer or without.
 func (n *Node) begin(with tenant) (err error) {
 	defer func() {
 		if err == nil {
 			return
 		}
 		if with != nil {
-			n.life.End() // there is no loop yet that would let the tenant go
+			n.life.End() // there is no loop yet that would release the tenant
 			with.end(nil)
 		}
 		_ = n.dismantle()
@@ -171,7 +171,7 @@ func (n *Node) serve() error {
 		return nil
 	}
 	return n.net.serve(n.network.Run, n.life, []service{
-		{transport.ProtocolHello, n.requests.Answering(n.arrival.Serve)}, // first to begin and last to end: it says why not
+		{transport.ProtocolHello, n.requests.Answering(n.arrival.Serve)}, // first to begin and last to end: it gives the reasons of refusals
 		{transport.ProtocolControl, n.requests.Answering(n.orders.Serve)},
 		{transport.ProtocolMembers, n.requests.Answering(members)},
 		{transport.ProtocolSum, n.sums.net.Serve},
@@ -184,14 +184,14 @@ func (n *Node) Self() transport.PeerID { return n.net.transport.Self() }
 // JoinAddresses are addresses, with the member's identity, that another may give in Network.Join.
 func (n *Node) JoinAddresses() []string { return n.net.transport.JoinAddresses() }
 
-// Description is what the run is, as who began it has signed it, for Checkpoint.Describing.
+// Description is the description of the run, as signed by the peer that began it, for Checkpoint.Describing.
 func (n *Node) Description() description.Signed { return n.arrival.Described.Held() }
 
-// Describe says anew what the run is, once its members have found out more of it together: all call it
-// with the same name, which is that of a sum, as they do Gather. Who signed the description before signs the
-// new one, or the first that takes part; all pass that on to those who join, and compare them with their own. It
-// tells how many took part, and fails with a *description.MismatchError where this member's own differs so that
-// models or work would suffer.
+// Describe replaces the description of the run, once its members have found out more about it together. As with
+// Gather, all call it with the same name, which is the name of a sum. The peer that signed the old description
+// signs the new one, or else the first that takes part; all members send it to peers that join, and compare it
+// with theirs. Describe returns how many took part. It fails with a *description.MismatchError if this member's
+// description differs in a way that would harm models or work.
 func (n *Node) Describe(ctx context.Context, name string, fields []description.Field) (peers int, err error) {
 	d := description.Description{Run: n.network.Run, Fields: fields}
 	own, err := description.Sign(n.net.transport, d)
@@ -215,20 +215,21 @@ func (n *Node) Describe(ctx context.Context, name string, fields []description.F
 	return len(all), n.arrival.Described.Renew(d, said)
 }
 
-// Stats tells what the node knows of itself and the run now.
+// Stats returns what the node knows now about itself and the run.
 func (n *Node) Stats() stats.Peer { return n.figures.stats() }
 
-// Counters tells what has become of exchanges since the start, by cause. It costs more than Stats: for who looks now and then.
+// Counters counts how exchanges have ended since the start, by cause. It costs more than Stats: call it now and then
+// only.
 func (n *Node) Counters() stats.Counters { return n.figures.counts() }
 
-// Members are those of the run, this one included, in the order of their ids, with what they tell of themselves.
+// Members are the members of the run, this one included, in the order of their ids, with what each reports of itself.
 func (n *Node) Members() []control.Member { return n.figures.members() }
 
-// State is what the peer is about; control.Closed once Close has returned.
+// State is what the peer is doing; control.Closed once Close has returned.
 func (n *Node) State() control.State { return n.figures.state() }
 
-// WaitMembers waits until the run has at least so many members, this one included. It
-// fails as Step does if the members asked to join will not have this one.
+// WaitMembers waits until the run has at least so many members, this one included. It fails
+// as Step does if the members that it asks refuse to let it join.
 func (n *Node) WaitMembers(ctx context.Context, least int) error {
 	return n.await(ctx, least, "members", func() int {
 		present, _ := n.flock.Members()
@@ -258,38 +259,38 @@ func (n *Node) await(ctx context.Context, least int, what string, count func() i
 	}
 }
 
-// Sum adds up, place by place, what all members bring that call it with the same name. Each
-// gets the same bytes, and their number. It needs no training, and does not disturb it.
+// Sum adds up, element by element, the vectors of all members that call it with the same name. Each gets the same
+// bytes, and the number of members that took part. Sum works with or without training, and does not disturb it.
 //
-// All that take part call the same sums; each name, of 1 to 64 bytes of text, is used once in
-// a run, and vectors are of one length, at most MaxSum, of finite numbers. The vector is read
-// until Sum returns, and not changed. The first sum waits for all members that this flock has,
-// those after it for who took part in the one before; for longer than Sums.Timeout for nobody.
+// All members that take part call the same sums. Each name, of 1 to 64 bytes of text, is used once
+// in a run. All vectors have the same length, at most MaxSum, and hold finite numbers. Sum reads
+// the vector until it returns, and does not change it. The first sum waits for all members of this
+// flock, each later one for those that took part in the one before; never longer than Sums.Timeout.
 //
-// Each member sends twice what it brings in the mean, however many there are, and at most three times; it
-// needs the memory of three vectors, and of one and a half more where one partner is much slower than
-// others. Whoever dies is left out, or had been added before: all that are left have the same sum. After an
-// error nothing has been summed for this peer, though what it brought may count at the others. A sum ends: a member that holds it up is left out after three attempts,
-// each of at most a minute, some seconds, and what its bytes take at 64 KiB/s; one that
-// coordinates and brings it to no end is waited for 11 minutes, 3 for each member, and three times what the bytes
-// take (docs/design/034). A hostile member can bring any numbers, and hears a half of those of its partners,
-// of one that is alone with it all: sums are for runs that admit whom they trust. Safe for
-// concurrent use.
+// Each member sends, on average, twice the size of its vector, whatever the number of members, and at most three
+// times. It needs the memory of three vectors, and of one and a half more where one partner is much slower than the
+// others. The vector of a member that dies is left out, or has been added before: all that are left have the same
+// sum. After an error this peer has no sum, though its vector may count at the others. A sum always ends. A member
+// that holds it up is left out after three attempts, each of at most a minute, some seconds, and the time of its
+// bytes at 64 KiB/s. A coordinator that does not end the sum is given up after 11 minutes, 3 for each member, and
+// three times the time of the bytes (docs/design/034). A hostile member can bring any numbers, and sees half of the
+// numbers of its partners, or all of them if it is alone with one partner: sums are for runs that admit only members
+// they trust. Safe for concurrent use.
 func (n *Node) Sum(ctx context.Context, name string, vector []float64) (sum []float64, peers int, err error) {
 	return n.sums.vector(ctx, sums.Call{Name: name, Op: sums.Add, Vector: vector})
 }
 
-// Max is the largest, place by place, of what all members bring: see Sum. The least has no method of
-// its own: it is what Max of the negated numbers is, negated, and one vector may hold both.
+// Max is the largest value, element by element, of what all members bring: see Sum. For the
+// smallest, negate the numbers, call Max, and negate the result; one vector may hold both.
 func (n *Node) Max(ctx context.Context, name string, vector []float64) (largest []float64, peers int, err error) {
 	return n.sums.vector(ctx, sums.Call{Name: name, Op: sums.Max, Vector: vector})
 }
 
-// Gather hands every member what each brings, at most 64 MiB, in one order: see
-// Sum. All bring at most 512 MiB together. Each member sends as much as all but one bring in the mean,
-// one that brings most of it up to log n times that. What is no
-// sum of numbers, as sketches and lists of names, is so merged by all alike: equal blocks in an equal
-// order. What is in them nobody checks but who reads them.
+// Gather gives every member the blocks that all members bring, in the same order: see Sum. A block has
+// at most 64 MiB, all together 512 MiB. Each member sends, on average, as much as all but one bring; a
+// member that brings most of the bytes sends up to log n times that. Gather is for data that cannot be
+// added, such as sketches and lists of names: every member merges the same blocks in the same order.
+// The contents are not checked; the reader must.
 func (n *Node) Gather(ctx context.Context, name string, data []byte) (all [][]byte, err error) {
 	if len(data) > sums.MaxGather {
 		return nil, fmt.Errorf("gathering %q: %d bytes, at most %d", name, len(data), sums.MaxGather)
@@ -298,10 +299,10 @@ func (n *Node) Gather(ctx context.Context, name string, data []byte) (all [][]by
 	return done.Blocks, err
 }
 
-// Close leaves the run, after Trainer.Close if there is a trainer: it tells the others, and waits
-// for every goroutine of the node. It is idempotent.
+// Close leaves the run, after Trainer.Close if there is a trainer: it announces the departure,
+// and waits for every goroutine of the node. It is idempotent.
 func (n *Node) Close() error {
-	if !n.life.Leave() { // no lock is held for as long as that takes: virtual time stands still before one
+	if !n.life.Leave() { // holds no lock meanwhile: virtual time stands still while a goroutine waits for a lock
 		return n.life.Fault
 	}
 	defer close(n.life.Closed)
@@ -315,11 +316,11 @@ func (n *Node) Close() error {
 		leave()
 	}
 	n.life.Fault = n.dismantle()
-	n.untold()
+	n.logOmitted()
 	return n.life.Fault
 }
 
-// dismantle ends everything that newNode and begin have begun, as far as they came.
+// dismantle ends everything that newNode and begin have started.
 func (n *Node) dismantle() error {
 	if n.arrival != nil {
 		n.arrival.Close()
@@ -342,7 +343,7 @@ func (n *Node) dismantle() error {
 	return errors.Join(faults...)
 }
 
-// showOut disconnects members that have been taken off the list, and has the loop take the members anew.
+// showOut disconnects members that were removed from the list, and has the loop refresh the membership.
 func (n *Node) showOut(removed []transport.PeerID) {
 	for _, id := range removed {
 		n.net.disconnect(id)
@@ -350,8 +351,8 @@ func (n *Node) showOut(removed []transport.PeerID) {
 	n.inbox.Corrected()
 }
 
-// introduce says hello to a relay that refuses this member, which it does to all that have not shown it that they
-// take part. The transport may ask for it before the member is there.
+// introduce sends a hello to a relay that refuses this member. A relay refuses all that have not proved that they
+// take part. The transport may call introduce before the member has begun.
 func (n *Node) introduce(ctx context.Context, relay transport.PeerID) error {
 	select {
 	case <-n.serving:
@@ -362,10 +363,10 @@ func (n *Node) introduce(ctx context.Context, relay transport.PeerID) error {
 	return err
 }
 
-// foundReachable takes what the transport has found out, unless the member was told.
+// foundReachable notes whether others can dial this member, unless the configuration says so.
 func (n *Node) foundReachable(reachable bool) {
 	select {
-	case <-n.serving: // the transport may be faster
+	case <-n.serving: // the transport may find out before that
 	case <-n.life.Running.Done():
 		return
 	}

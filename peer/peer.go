@@ -13,17 +13,17 @@ import (
 // Config sets up a peer. Run and Params are required; the zero values of the others are useful.
 // All peers of a run must have the same run name, the same layout and the same initial values.
 type Config struct {
-	// Run is Network.Run, Join Network.Join, and Params Training.Params: given here or there.
+	// Run is Network.Run, Join Network.Join, and Params Training.Params: each may be given in either place.
 	Run    string
 	Join   []string
 	Params *tensor.Params
-	// Network says of which run the peer is, and how it and others reach each other.
+	// Network says to which run the peer belongs, and how it and others reach each other.
 	Network Network
-	// Training says what it trains, and how.
+	// Training says what the peer trains, and how.
 	Training Training
 }
 
-// parts are what a node and its trainer are made of. What is given here counts.
+// parts are the configurations of the node and its trainer. Fields of Config itself take precedence.
 func (c Config) parts() (Network, Training) {
 	c.Network.Run = cmp.Or(c.Run, c.Network.Run)
 	c.Training.Params = cmp.Or(c.Params, c.Training.Params)
@@ -33,15 +33,15 @@ func (c Config) parts() (Network, Training) {
 	return c.Network, c.Training
 }
 
-// Peer is a node and its trainer in one: what a service embeds that trains from beginning to end.
-// Step, Apply and Trade belong to one trainer goroutine; every other method is safe for concurrent use.
+// Peer is a node and its trainer in one, for a service that trains from beginning to end. Step, Apply
+// and Trade belong to one trainer goroutine; every other method is safe for concurrent use.
 type Peer struct {
 	*Node
 	*Trainer
 }
 
-// Start is Join and Node.Train in one: a peer that is known from the first to train. It waits for nobody.
-// The context covers starting only. It reports all faults of the configuration at once.
+// Start is Join and Node.Train in one: the peer is announced from the beginning as one that trains. Start does not
+// wait for other members. The context covers the start only. Start reports all faults of the configuration at once.
 func Start(ctx context.Context, config Config) (*Peer, error) {
 	network, with := config.parts()
 	if err := errors.Join(append(network.faults(), with.faults()...)...); err != nil {
@@ -67,7 +67,7 @@ func start(network Network, with Training) (*Peer, error) {
 		_ = n.dismantle()
 		return nil, err
 	}
-	close(t.begun) // nobody closes what is not returned yet
+	close(t.begun) // the caller cannot close it yet
 	t.settle()
 	n.loop.take(t.driver)
 	n.arrival.Brings(t.joiner)
@@ -80,5 +80,6 @@ func start(network Network, with Training) (*Peer, error) {
 // Close leaves the run: Trainer.Close, and then Node.Close. It is idempotent.
 func (p *Peer) Close() error { return p.Node.Close() }
 
-// WireVersion is the version of the frames that peers speak. A peer of another is refused, and says so.
+// WireVersion is the version of the frames that peers speak. A peer with another version is refused, with that
+// reason.
 const WireVersion = wire.Version

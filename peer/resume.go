@@ -11,38 +11,39 @@ import (
 	"github.com/seed-97356399/murmuration/peer/transport"
 )
 
-// Checkpoint is what lies behind saved parameters: Trainer.Save makes it, of the moment of the
-// parameters. A peer that comes back with one trains on from it if the flock has moved on by no more
-// than a tenth of its work since, and copies the flock's model otherwise. It is opaque, to be kept
-// with MarshalBinary. The zero value says that nothing lies behind them.
+// Checkpoint is the history of saved parameters; Trainer.Save makes it, for the moment of the
+// parameters. A peer that comes back with a checkpoint trains on from it if the flock has since done
+// no more than a tenth of its work, and copies the flock's model otherwise. It is opaque; store it
+// with MarshalBinary. The zero value means parameters without history.
 type Checkpoint struct{ is behind }
 
-// behind is what a Checkpoint says. The names are those in files, and stay.
+// behind is the content of a Checkpoint. Its JSON names are those in files, and do not change.
 type behind struct {
-	// Steps are this peer's own. If they are given, as Save does, the peer goes on from them, and the
-	// flock from what its members come back with: of the others, Past and Inherited tell it until they
-	// are heard of.
+	// Steps are this peer's own. If they are not 0, as after Save, the peer counts on from them, and
+	// the flock from what its members come back with. Past and Inherited stand for the other members
+	// until their records arrive.
 	Steps uint64 `json:"steps"`
-	// Age are all steps behind the parameters, FlockSteps those of all peers together.
+	// Age is the number of steps in the parameters, FlockSteps that of all peers together.
 	Age        uint64 `json:"age"`
 	FlockSteps uint64 `json:"flock_steps"`
-	// Incarnation is the life that saved it: this one is a later one.
+	// Incarnation is the life that saved the checkpoint; the current life has a higher one.
 	Incarnation uint64 `json:"incarnation"`
-	// Past are the lives of other members, at most flock.MaxPast, and Inherited what others have done beside.
+	// Past are the lives of other members, at most flock.MaxPast, and Inherited the steps of others that are in none
+	// of them.
 	Past      []past `json:"past,omitempty"`
 	Inherited uint64 `json:"inherited"`
-	// Peers is the most peers that were members at once; 0 is those of Past, and this one.
+	// Peers is the most peers that were members at once; 0 means the members in Past and this one.
 	Peers uint64 `json:"peers,omitempty"`
-	// Orders are what the operator has said, as signed, that still counts: a flock that
-	// was paused comes back paused, and a schedule that was changed stays so.
+	// Orders are the operator's commands that still count, as signed: a flock that was
+	// paused comes back paused, and a changed schedule stays changed.
 	Orders [][]byte `json:"orders,omitempty"`
-	// Description is that of the run, as who began it has signed it. It is passed on as long
-	// as Network.Description is no other.
+	// Description is that of the run, as signed by the peer that began it. It is passed on
+	// unless Network.Description differs.
 	Description description.Signed `json:"description,omitzero"`
 }
 
-// past is what one life of a member has done, or all lives up to one: Resumed tells that Steps
-// include what earlier lives of the member had done.
+// past holds the steps of one life of a member. Resumed means that Steps include those of its
+// earlier lives.
 type past struct {
 	Peer        transport.PeerID `json:"peer"`
 	Incarnation uint64           `json:"incarnation"`
@@ -50,23 +51,23 @@ type past struct {
 	Resumed     bool             `json:"resumed,omitempty"`
 }
 
-// CheckpointOf is what lies behind parameters that were copied when Stats told this, for who keeps no
-// more of a peer than that: the peer comes back as who it was, and knows nothing of the others.
+// CheckpointOf makes a checkpoint for parameters that were copied when Stats returned s, for callers that
+// keep nothing else of a peer. The peer comes back with its own steps, and knows nothing of the others.
 func CheckpointOf(s stats.Peer) Checkpoint {
 	return Checkpoint{behind{Steps: s.Steps, Age: s.Age, FlockSteps: s.FlockSteps, Incarnation: s.Incarnation}}
 }
 
-// Describing is the checkpoint with what a member has said of the run, as signed (Inquiry.Signed), to
-// be passed on.
+// Describing returns the checkpoint with a member's signed description of the run (Inquiry.Signed),
+// to be passed on.
 func (c Checkpoint) Describing(run description.Signed) Checkpoint {
 	c.is.Description = run
 	return c
 }
 
-// MarshalBinary is the checkpoint as text, which later releases read.
+// MarshalBinary writes the checkpoint as text, which later releases can read.
 func (c Checkpoint) MarshalBinary() ([]byte, error) { return json.Marshal(c.is) }
 
-// UnmarshalBinary reads what MarshalBinary has made, and refuses what no peer has.
+// UnmarshalBinary reads what MarshalBinary wrote, and refuses values that no peer can have.
 func (c *Checkpoint) UnmarshalBinary(text []byte) error {
 	var read behind
 	if err := json.Unmarshal(text, &read); err != nil {
@@ -89,7 +90,7 @@ func (b behind) validate() error {
 	return nil
 }
 
-// done is what lies behind the parameters of this life of a peer now.
+// done makes the checkpoint of this moment.
 func done(f *flock.Flock, o *orders.Orders, described description.Signed) Checkpoint {
 	b := behind{
 		Steps: f.Steps(), Age: f.Age(), FlockSteps: f.Total(), Incarnation: f.Incarnation(),
@@ -103,11 +104,11 @@ func done(f *flock.Flock, o *orders.Orders, described description.Signed) Checkp
 	return Checkpoint{b}
 }
 
-// tellsWho tells whether a checkpoint says who did what lies behind the model: who has
-// made no step of its own knows that of the others.
+// tellsWho tells whether a checkpoint says which member took which steps. A peer without a
+// step of its own still knows those of the others.
 func (b behind) tellsWho() bool { return b.Steps > 0 || b.Incarnation > 0 }
 
-// resume takes up what an earlier life has left, before anybody hears of this one.
+// resume restores the state of an earlier life, before this life is announced.
 func (b behind) resume(f *flock.Flock) {
 	if !b.tellsWho() {
 		return

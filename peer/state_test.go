@@ -182,7 +182,7 @@ func TestALyingDonorsSlicesAreAskedElsewhere(t *testing.T) {
 				})
 				checkTrained(t, firstSnapshot(t, late), 3)
 				s := late.Stats().State
-				if s.Faulty != 1 || s.Servers != 2 || s.Again < 4 {
+				if s.Faulty != 1 || s.Servers != 2 || s.Retransmitted < 4 {
 					t.Errorf("%+v", s)
 				}
 				mu.Lock()

@@ -21,7 +21,7 @@ import (
 	"github.com/seed-97356399/murmuration/topology"
 )
 
-// figures tell of a node what its rooms know.
+// figures gathers the figures of a node from its packages.
 type figures struct {
 	name, build string
 	net         *adapters
@@ -55,14 +55,14 @@ func (f *figures) report(s *stats.Peer) {
 	s.Duplicates, s.Connections = f.flock.Duplicates(time.Now()), connections
 }
 
-// Stats tells what the trainer and its node know of themselves and the run now.
+// Stats returns what the trainer and its node know now about themselves and the run.
 func (t *Trainer) Stats() (s stats.Peer) {
 	t.node.figures.report(&s)
 	t.report(&s)
 	return s
 }
 
-// Stats tells what the peer knows of itself and the run now.
+// Stats returns what the peer knows now about itself and the run.
 func (p *Peer) Stats() stats.Peer { return p.Node.Stats() }
 
 func (t *Trainer) report(s *stats.Peer) {
@@ -71,8 +71,8 @@ func (t *Trainer) report(s *stats.Peer) {
 	s.State.Joiners, s.State.Sent = t.server.Joiners(), t.server.Sent()
 	s.Quarantined = t.links.InQuarantine(t.life.Now())
 	reportLinks(&s.Exchanges, t.links, t.with.Exchange.Codec)
-	for _, pull := range t.replica.Biases(stats.MaxBiases) {
-		s.Exchanges.Biases = append(s.Exchanges.Biases, stats.Bias{Partner: transport.PeerID(pull.Partner), Bias: pull.Ratio, Exchanges: pull.Exchanges})
+	for _, bias := range t.replica.Biases(stats.MaxBiases) {
+		s.Exchanges.Biases = append(s.Exchanges.Biases, stats.Bias{Partner: transport.PeerID(bias.Partner), Bias: bias.Ratio, Exchanges: bias.Exchanges})
 	}
 	waiting, _ := t.conversations.Host.Ledger.InDoubt()
 	gone := t.conversations.Host.Ledger.Lost()
@@ -86,7 +86,7 @@ func reportLinks(s *stats.Exchanges, of *links.Links, policy quant.Policy) {
 		s.Codecs = make(map[string]int)
 	}
 	for _, link := range of.Measured() {
-		one := stats.Link{Partner: link.Partner, Rate: link.Rate, Round: link.Round, Again: link.Again, Exchanges: link.Exchanges}
+		one := stats.Link{Partner: link.Partner, Rate: link.Rate, Round: link.Round, Retransmitted: link.Retransmitted, Exchanges: link.Exchanges}
 		if choosing {
 			one.Codec = link.Codec()
 			s.Codecs[one.Codec]++
@@ -130,7 +130,7 @@ func (f *figures) members() []control.Member {
 		switch m := &members[i]; {
 		case m.ID == self:
 			m.State = m.Digest.State
-		case m.Digest.Heard.IsZero() || m.Digest.State == control.Idle: // or it has begun to train since
+		case m.Digest.Received.IsZero() || m.Digest.State == control.Idle: // or it has begun to train since
 		case m.State != control.Idle && m.State != control.Over:
 			m.State = m.Digest.State
 		}
@@ -169,20 +169,20 @@ func (f *figures) Digest() (d control.Digest, samples uint64) {
 		Steps: stats.Steps, FlockSteps: stats.FlockSteps, Loss: stats.Loss,
 		Exchanges: stats.Exchanges.Completed(), Failed: stats.Exchanges.Failed,
 		ConsensusDistance: stats.Exchanges.ConsensusDistance, Partners: partners,
-		Heard: time.Now(), Exchanged: stats.Exchanges.Last,
+		Received: time.Now(), Exchanged: stats.Exchanges.Last,
 	}, f.counts().Samples
 }
 
 // MaxPartners bounds the partners of earlier lives that a peer looks for.
 const MaxPartners = arrival.MaxPartners
 
-// Partner is a member of the run whom a peer has known in an earlier life, and where it was.
+// Partner is a member of the run that a peer knew in an earlier life, with its addresses then.
 type Partner struct {
 	ID        transport.PeerID `json:"id"`
-	Addresses []string         `json:"addresses"` // at least one; as Member has them
+	Addresses []string         `json:"addresses"` // at least one; as in Member
 }
 
-// validate checks a partner that a caller has kept.
+// validate checks a partner that a caller has stored.
 func (p Partner) validate() error {
 	if err := transport.CheckID(p.ID); err != nil {
 		return fmt.Errorf("Network.Partners: %w", err)

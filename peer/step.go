@@ -24,9 +24,9 @@ import (
 
 // Made is what a caller's own optimizer has done since the last Trade.
 type Made struct {
-	// Steps is how many it made, 0 to MaxTraded; 0 adds what there is, and counts nothing.
+	// Steps is the number of steps, 0 to MaxTraded; 0 adds the difference, and counts no step.
 	Steps int
-	// Samples is how many samples they were made of, Loss the mean loss; 0 and 0 if it is not known.
+	// Samples is the number of samples in these steps, Loss the mean loss; 0 and 0 if not known.
 	Samples int
 	Loss    float64
 }
@@ -34,29 +34,29 @@ type Made struct {
 // MaxTraded bounds the steps of one Trade.
 const MaxTraded = 1 << 16
 
-// training is a peer's trainer in real time: it waits until a step may begin, and tells
-// the loop of it.
+// training is a peer's trainer in real time: it waits until a step may begin, and reports
+// the step to the loop.
 type training struct {
 	*trainer.Trainer
 	arrival  *arrival.Joiner
 	work     *work
 	counters *counters.Counters
 	life     *tasks.Life
-	loop     conversations.Loop // hears of steps
+	loop     conversations.Loop // receives steps
 	values   int                // of the model
-	fresh    bool               // the parameters are the run's first, for all that is known
+	fresh    bool               // the parameters are the run's initial ones, as far as is known
 
 	stepping atomic.Bool
 	proceed  chan struct{}         // one token: the next step may begin
-	halts    chan averaging.Reason // one: why it may not
-	pools    bool                  // the machine makes one model of all in the end
-	updates  *updates              // that a machine asks for which averages gradients, else nil
+	halts    chan averaging.Reason // one: why the next step may not begin
+	pools    bool                  // the machine merges all models into one at the end
+	updates  *updates              // of a machine that averages gradients, else nil
 	batch    atomic.Int64          // samples that the machine wants in the next gradient, 0 if any number
 	between  atomic.Int64          // nanoseconds from one step to the next, about
 
 	owed    bool      // a step was reported, and the machine has not said Proceed
 	ended   time.Time // when the last gradient function returned
-	resumed time.Time // when the operator last let it go on
+	resumed time.Time // when a pause by the operator last ended
 }
 
 // begin gets ready for a machine with these traits.
@@ -75,7 +75,7 @@ var (
 	errNoSteps     = errors.New("applying a step: the algorithm averages gradients and makes the steps itself: call Step, and give the optimizer as Config.Optimizer")
 )
 
-// alone makes a step, unless another is being made.
+// alone makes a step; it fails while another is being made.
 func (t *training) alone(step func() error) error {
 	if !t.stepping.CompareAndSwap(false, true) {
 		return errTwoTrainers
@@ -134,7 +134,7 @@ func (t *training) trade(ctx context.Context, x, base tensor.Vector, made Made) 
 		return err
 	}
 	if made.Samples == 0 && made.Loss == 0 {
-		made.Loss = math.NaN() // it is not known
+		made.Loss = math.NaN() // not known
 	}
 	event, err := t.Trade(t.life.Now(), x, base, trainer.Made(made))
 	if err != nil {
@@ -144,8 +144,8 @@ func (t *training) trade(ctx context.Context, x, base tensor.Vector, made Made) 
 	return nil
 }
 
-// tell reports steps that have been added, one after the other. What keeps the machine from
-// hearing of all keeps the next step from being made, which says why.
+// tell reports added steps to the machine, one after the other. If not all can be reported,
+// the next step fails with the reason.
 func (t *training) tell(ctx context.Context, event collective.Event, steps int) {
 	for n := range steps {
 		if n > 0 && t.owed {
@@ -206,14 +206,14 @@ func (t *training) admit(ctx context.Context) error {
 	return t.await(ctx)
 }
 
-// turn waits, near the end of the run, until the next step is this peer's to take, or there
-// is news of what it is to do. That time is none of a step.
+// turn waits, near the end of the run, until it is this peer's turn to take a step, or its
+// orders change. This wait does not count in the step time.
 func (t *training) turn(ctx context.Context) (waited bool, err error) {
 	if t.work.may(time.Now()) {
 		return false, nil
 	}
 	t.work.flock.Wait(true)
-	t.loop.Corrected() // so that the others hear how far this peer is
+	t.loop.Corrected() // so that this peer's progress is announced
 	const look = 10 * time.Millisecond
 	ticker, most := time.NewTicker(look), time.After(flock.Beginning)
 	defer func() {
@@ -247,7 +247,7 @@ func (t *training) turn(ctx context.Context) (waited bool, err error) {
 // await waits until the machine answers the step that was reported to it.
 func (t *training) await(ctx context.Context) error {
 	select {
-	case <-t.proceed: // whatever else has happened: the step is done
+	case <-t.proceed: // takes precedence: the step is done
 		return t.released()
 	default:
 	}
@@ -266,8 +266,8 @@ func (t *training) await(ctx context.Context) error {
 	}
 }
 
-// released takes the machine's leave to go on. Of a gradient that was reported, it is
-// what makes it a step, unless it or the update of it was left out.
+// released handles the machine's Proceed. A reported gradient then counts as a step, unless
+// the gradient or its update was left out.
 func (t *training) released() error {
 	t.owed = false
 	if t.updates == nil {
@@ -283,17 +283,17 @@ func (t *training) released() error {
 	return nil
 }
 
-// held notes for how long the trainer was kept from its work since a moment.
+// held records how long the trainer has been kept waiting since a moment.
 func (t *training) held(since time.Time) {
 	if since.Before(t.resumed) {
-		since = t.resumed // a pause is none of the peer's doing
+		since = t.resumed // a pause by the operator does not count
 	}
 	if t.work.flock.Steps() > t.work.flock.Resumed() {
 		t.counters.Held(time.Since(since))
 	}
 }
 
-// pass waits while the operator holds trainers: that time is none of a step.
+// pass waits while the operator has paused the run. This wait does not count in the step time.
 func (t *training) pass(ctx context.Context) error {
 	for {
 		held := t.work.orders.Held()
@@ -314,24 +314,24 @@ func (t *training) pass(ctx context.Context) error {
 	}
 }
 
-// goOn is the machine's leave to take the next step, of so many samples if not 0.
+// goOn lets the next step begin, with a batch of so many samples if not 0.
 func (t *training) goOn(batch int) {
 	t.batch.Store(int64(batch))
 	select {
 	case t.proceed <- struct{}{}:
-	default: // a machine that says it twice for one step
+	default: // the machine has said Proceed twice for one step
 	}
 }
 
-// halt has the next step fail.
+// halt makes the next step fail.
 func (t *training) halt(why averaging.Reason) {
 	select {
 	case t.halts <- why:
-	default: // the trainer has not heard of the last one
+	default: // the last reason has not been read yet
 	}
 }
 
-// conclude ends the run after the last step. It reports true to the first to find that, who must tell the machine.
+// conclude ends the run after the last step. It returns true to its first caller, which must tell the machine.
 func (t *training) conclude() bool {
 	t.Finish()
 	return t.work.conclude()
@@ -340,7 +340,7 @@ func (t *training) conclude() bool {
 // StepTime implements conversations.Trainer: 0 before two steps were taken. Safe for concurrent use.
 func (t *training) StepTime() time.Duration { return time.Duration(t.between.Load()) }
 
-// Unfit implements conversations.Trainer: a gradient is of use to nobody.
+// Unfit implements conversations.Trainer: a gradient cannot be used.
 func (t *training) Unfit(err error) {
 	t.updates.fault(fmt.Errorf("the gradient: %w: it was left out; lower the learning rate, or look at the data", err))
 }
@@ -365,8 +365,8 @@ func (t *training) Steps() (own, all uint64, peers int) {
 // Progress implements trainer.Run.
 func (t *training) Progress() float64 { return t.work.progress() }
 
-// Rate implements trainer.Run. At a progress that a machine has told all peers it is that
-// of the schedule that holds there, wherever each of them takes the flock to be.
+// Rate implements trainer.Run. For a progress that the machine gave to all peers, it is the
+// rate of the schedule at that progress, whatever each peer's own estimate.
 func (t *training) Rate(progress float64) float64 {
 	if progress <= 0 {
 		return t.work.orders.At(t.work.flock.Total()).Schedule.RateAt(t.work.progress())

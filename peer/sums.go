@@ -15,38 +15,38 @@ import (
 	"github.com/seed-97356399/murmuration/peer/transport"
 )
 
-// Sums says with whom a peer sums. It may differ between peers: the largest of both numbers
-// count.
+// Sums says with how many members a peer sums, and how long it waits. If peers differ, the
+// largest of each number counts.
 type Sums struct {
-	// AtLeast is how many members a sum needs. More than half of those that there can be
-	// lets only one side of a divided network have one. Default: 1, and 2 while Network.Join
-	// names members of whom none has ever answered: 1 has to be asked for there.
+	// AtLeast is how many members a sum needs. With more than half of all possible members,
+	// only one side of a divided network can have a sum. Default: 1, or 2 while Network.Join
+	// names members and none has ever answered; set 1 to sum alone there.
 	AtLeast int
-	// Timeout is for how long a sum waits for members that are here and have not called
-	// it, since the last came. What not more than half of them ask for counts for at most 10 minutes.
+	// Timeout is how long a sum waits, after the last member has come, for members that have not
+	// called it. A longer time that no more than half of them ask for counts as 10 minutes at most.
 	// Default: 1 minute.
 	Timeout time.Duration
 }
 
-// DefaultTimeout is Sums.Timeout where none is given.
+// DefaultTimeout is the default of Sums.Timeout.
 const DefaultTimeout = time.Minute
 
 // MaxSum is the most numbers in a sum.
 const MaxSum = sums.MaxLength
 
-// Why a sum fails, to be tested with errors.Is. Nothing has been summed for this peer then.
+// Reasons why a sum fails, to be tested with errors.Is. This peer then has no sum.
 var (
-	// ErrMismatch: another member brings another operation or length under the same name.
+	// ErrMismatch: another member uses another operation or length under the same name.
 	ErrMismatch = sums.ErrMismatch
-	// ErrTooFew: fewer than Sums.AtLeast took part within Sums.Timeout, or the others held it up; the
-	// text names them.
+	// ErrTooFew: fewer than Sums.AtLeast took part within Sums.Timeout, or the others delayed the
+	// sum; the text names them.
 	ErrTooFew = sums.ErrTooFew
 	// ErrNotFinite: a number of the sum is NaN or infinite, because a member brought such a number or
-	// finite ones overflow. All that take part have this error, and the text names who brought it,
-	// where a partner has seen it.
+	// because finite ones overflow. All that take part get this error. The text names the member that
+	// brought the number, if a partner has seen it.
 	ErrNotFinite = sums.ErrNotFinite
 	// ErrSumOver: the others have made the sum without this peer: it came after their
-	// patience, or has used a name twice.
+	// timeout, or has used a name twice.
 	ErrSumOver = sums.ErrOver
 )
 
@@ -57,7 +57,7 @@ func (s Sums) validate() error {
 	return nil
 }
 
-// maxTimeout is what fits its field on the wire.
+// maxTimeout is the most that the field on the wire can hold.
 const maxTimeout = math.MaxUint32 * time.Millisecond
 
 // summing is a node's part of sums.

@@ -56,7 +56,7 @@ var tamperings = []tampering{
 	{name: "of another version", alter: update, passive: []error{wire.ErrVersion}, active: []error{wire.ErrVersion}},
 	{name: "oversized", alter: oversize, passive: []error{wire.ErrTooLong}, active: []error{wire.ErrTooLong}},
 	{name: "longer than its slice", alter: lengthen, slices: true, passive: []error{coding.ErrSize}, active: []error{coding.ErrSize}},
-	{name: "NaN in it", alter: forge, slices: true, passive: []error{replica.ErrAbsurd, coding.ErrNotFinite}, active: []error{replica.ErrAbsurd, coding.ErrNotFinite}},
+	{name: "NaN in it", alter: forge, slices: true, passive: []error{replica.ErrImplausible, coding.ErrNotFinite}, active: []error{replica.ErrImplausible, coding.ErrNotFinite}},
 }
 
 // broken is what a frame looks like of which a part is missing: the next one's bytes

@@ -36,23 +36,23 @@ type Trainer struct {
 	log  *zap.Logger
 
 	replica       *replica.Replica
-	links         *links.Links // how each partner is met
+	links         *links.Links // rate, codec, lanes and quarantine of each partner
 	conversations *conversations.Conversations
-	joiner        *arrival.Joiner     // how the model comes to that of the flock
-	server        *stateserver.Server // gives joiners the model
+	joiner        *arrival.Joiner     // copies the flock's model
+	server        *stateserver.Server // sends the model to joiners
 	steps         *training
 	driver        *driver
 	life          *tasks.Life
-	begun         chan struct{} // closed when it has begun, or failed to: it is not ended before
+	begun         chan struct{} // closed when it has begun or failed to begin; it does not end before
 }
 
 // errTrains: a node trains one model at a time.
 var errTrains = errors.New("this node trains already: close its trainer first")
 
-// Train has a node train a model, beside all else that it does, until Trainer.Close. It waits for
-// nobody, and members that do not train yet count for no work: where nodes are to train together, each calls
-// Trainer.WaitTrainers before its first Step, or one that is done with its steps before others begin ends the run alone. The
-// context covers the beginning only. It reports all faults of the configuration at once.
+// Train has a node train a model, beside its other services, until Trainer.Close. It does not wait for other members,
+// and members that do not train yet do not count for the work. Nodes that are to train together each call
+// Trainer.WaitTrainers before the first Step; otherwise a node that completes the steps before others begin ends the
+// run alone. The context covers the start only. Train reports all faults of the configuration at once.
 func (n *Node) Train(ctx context.Context, with Training) (*Trainer, error) {
 	if err := errors.Join(with.faults()...); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrConfig, err)
@@ -70,7 +70,7 @@ func (n *Node) Train(ctx context.Context, with Training) (*Trainer, error) {
 	return t, nil
 }
 
-// newTrainer puts a trainer together that is yet to begin.
+// newTrainer makes a trainer that has not begun yet.
 func newTrainer(n *Node, with Training) (*Trainer, error) {
 	t := &Trainer{node: n, with: with, log: n.log, life: tasks.NewLife(), begun: make(chan struct{})}
 	exchange, layout, stall := with.Exchange, with.Params.Layout().Hash(), n.network.fixed.stall
@@ -82,7 +82,7 @@ func newTrainer(n *Node, with Training) (*Trainer, error) {
 		Codecs: exchange.Codec, Layers: t.replica.JointLayers(), Lanes: exchange.Lanes,
 		Stall: stall, Deadline: exchange.Deadline, Budget: exchange.Pace.BytesPerHour / time.Hour.Seconds(),
 	})
-	// Its random choices follow from the peer's identity.
+	// The machine's random choices follow from the peer's identity.
 	made, err := exchange.NewMachine(n.Self(), rand.New(rand.NewPCG(0, n.Self().Fingerprint())))
 	if err != nil {
 		return nil, err
@@ -97,7 +97,7 @@ func newTrainer(n *Node, with Training) (*Trainer, error) {
 		Layout: layout, Replica: t.replica, Quarantine: quarantine,
 		Checkpoint: arrival.Checkpoint{Steps: after.Age, FlockSteps: after.FlockSteps, TellsWho: after.tellsWho()},
 	}, n.arrival)
-	// Of a checkpoint without steps nobody knows whether its parameters are the run's first.
+	// With a checkpoint without steps it is not known whether its parameters are the initial ones of the run.
 	t.steps = &training{
 		arrival: t.joiner, work: &work{flock: n.flock, orders: n.orders, log: t.log}, counters: n.counters, life: t.life, loop: n.inbox,
 		fresh: after.Incarnation == 0,
@@ -124,7 +124,7 @@ func newTrainer(n *Node, with Training) (*Trainer, error) {
 	return t, nil
 }
 
-// begin has a node that is there train. The node may close meanwhile.
+// begin starts the training of a node. The node may close meanwhile.
 func (t *Trainer) begin() error {
 	if !t.settle() {
 		t.joiner.Close()
@@ -138,7 +138,7 @@ func (t *Trainer) begin() error {
 	return err
 }
 
-// settle takes the node's place for one that trains. It reports false if another has it.
+// settle makes this the node's trainer. It returns false if the node has another.
 func (t *Trainer) settle() bool {
 	self := tenant(t)
 	taken := t.node.tenant.CompareAndSwap(nil, &self)
@@ -148,7 +148,7 @@ func (t *Trainer) settle() bool {
 	return taken
 }
 
-// enter is begin for the trainer that the node has.
+// enter does the work of begin once this is the node's trainer.
 func (t *Trainer) enter() error {
 	n := t.node
 	if n.life.Leaving.Load() || !n.inbox.await(notice{begins: t.driver}) {
@@ -162,7 +162,7 @@ func (t *Trainer) enter() error {
 	return nil
 }
 
-// serve registers the protocols that others may speak to one that trains.
+// serve registers the protocols that others may speak to a member that trains.
 func (t *Trainer) serve() error {
 	n := t.node
 	t.life.Background.Go(func() {
@@ -175,89 +175,86 @@ func (t *Trainer) serve() error {
 	})
 }
 
-// Snapshot copies the parameters into dst, which must have as many values as the
-// layout, as they are at one moment between two steps, and returns their version. Where
-// that is still since, the version of a snapshot before, nothing is copied; 0 is never a
-// version. It never stops the trainer. Safe for concurrent use.
+// Snapshot copies the parameters into dst, which must have as many values as the layout, as
+// they are at one moment between two steps, and returns their version. If the version is
+// still since, that of an earlier snapshot, nothing is copied; 0 is never a version.
+// Snapshot never stops the trainer. Safe for concurrent use.
 func (t *Trainer) Snapshot(dst tensor.Vector, since uint64) (version uint64, err error) {
 	if len(dst) != t.replica.Len() {
 		return 0, fmt.Errorf("a snapshot of %d parameters into %d values: give a vector as long as the layout", t.replica.Len(), len(dst))
 	}
-	// Of what changes from here on dst may have a part: it is then older than it.
+	// dst may contain part of the changes from here on; the version returned is then older than dst.
 	if version = t.replica.Changes() + 1; version != since {
 		t.replica.Consistent(dst)
 	}
 	return version, nil
 }
 
-// Step takes one gradient step. It calls gradient with a snapshot x of the
-// parameters and a zeroed grad to write the mean gradient into; both are valid
-// until gradient returns and must not be kept. The snapshot may mix slices from
-// before and after an exchange. No lock is held while the gradient is computed.
-// Then it applies the optimizer's step and lets the machine decide whether to
-// talk; exchanges go on in the background and Step does not wait for them.
+// Step takes one gradient step. It calls gradient with a snapshot x of the parameters and a
+// zeroed grad to write the mean gradient into; both are valid until gradient returns and
+// must not be kept. The snapshot may mix slices from before and after an exchange. No lock
+// is held while the gradient is computed. Then it applies the optimizer's step and lets the
+// machine decide whether to begin an exchange; exchanges run in the background and Step
+// does not wait for them.
 //
-// The first call waits for joining: until a member has answered, or for
-// three seconds if none does, after which the peer trains alone and keeps trying.
-// A peer that comes to a flock that has already trained copies the flock's
-// parameters first, from several members at once. One that trained alone and
-// then finds such a flock, with a model that is behind, copies it too, at its next Step; the
-// step under way, if there is one, is left out then and not counted.
+// The first call waits for joining: until a member has answered, or for three seconds if
+// none does. After that the peer trains alone and keeps trying. A peer that comes to a flock
+// that has already trained copies the flock's parameters first, from several members at
+// once. A peer that trained alone and then finds a flock whose model is ahead copies that
+// model too, at its next Step; a step under way is then discarded and not counted.
 //
-// It returns ErrRunOver when the flock has done its work, ErrClosed after Close,
-// a *transport.RefusedError if the members asked to join will not have this peer,
+// It returns ErrRunOver when the flock has done its work, ErrClosed after Close, a
+// *transport.RefusedError if the members that it asked refuse to let this peer join,
 // optim.ErrNotFinite if the gradient or the step is not finite, the gradient's norm is beyond
-// 1e18, or the step is about a million times longer than the model (nothing is applied;
-// the caller may go on), or the error of gradient or ctx, wrapped (nothing is applied).
-// Calls from two goroutines at once are an error. For several batches in one step see
-// Accumulate.
+// 1e18, or the step is about a million times longer than the model (nothing is applied; the
+// caller may go on), or the error of gradient or ctx, wrapped (nothing is applied). Calls
+// from two goroutines at once are an error. For several batches in one step see Accumulate.
 //
 // With an algorithm that averages gradients (lock-step, or with a server) Step hands the
 // gradient over and waits for the update made of it. If ctx ends meanwhile, the gradient
-// has been handed over all the same: it counts in the update, as the next call reports,
-// which waits for that before it computes another gradient. A gradient as long as the step
-// above is left out of the mean, which fails the Step too, and the caller may go on.
+// still counts in the update: the next call waits for that update, and reports it, before
+// it computes another gradient. A gradient as long as the step above is left out of the
+// mean; the Step fails, and the caller may go on.
 func (t *Trainer) Step(ctx context.Context, gradient func(x, grad tensor.Vector) (Result, error)) error {
 	return t.steps.alone(func() error { return t.steps.step(ctx, gradient) })
 }
 
-// Apply adds delta, a step that the caller's own optimizer made, and counts it
-// as one gradient step. delta must have as many values as the layout. made tells what the
-// step was made of; the zero Result tells nothing. It waits
-// and fails as Step does, with optim.ErrNotFinite for a delta that would leave a model
-// that nobody would take: nothing of it is applied then.
+// Apply adds delta, a step that the caller's own optimizer made, and counts it as one
+// gradient step. delta must have as many values as the layout. made describes the samples
+// of the step; the zero Result says nothing. Apply waits and fails as Step does, with
+// optim.ErrNotFinite if the model with delta would not be plausible to others; nothing is
+// applied then.
 func (t *Trainer) Apply(ctx context.Context, delta tensor.Vector, made Result) error {
 	return t.steps.alone(func() error {
 		return t.steps.trade(ctx, delta, nil, Made{Steps: 1, Samples: made.Samples, Loss: made.Loss})
 	})
 }
 
-// Trade is for an optimizer of the caller's own that works on a copy of the parameters, x, for
-// several steps at once. base is what x was when it was last handed out: by Trade, or by
-// Snapshot before the first. Trade adds x − base as made.Steps steps, and then overwrites
-// both x and base with the parameters as they are: what was added is in the sum of the
-// peers' models exactly once, and what exchanges moved meanwhile stays. Both must have as many
-// values as the layout, and be the caller's alone while Trade runs; should x be written
-// to all the same, the values of one moment or another are added, never NaN, and what comes later
-// is lost or part of the next Trade. It allocates nothing.
+// Trade is for the caller's own optimizer, if that takes several steps at once on a copy of the
+// parameters, x. base is the value of x when the caller last received it: from Trade, or from
+// Snapshot before the first Trade. Trade adds x − base as made.Steps steps, and then overwrites
+// both x and base with the current parameters. So the difference is in the sum of the peers'
+// models exactly once, and the changes by exchanges meanwhile are kept. Both vectors must have as
+// many values as the layout, and nobody else may use them while Trade runs. If x is written to
+// nevertheless, values of different moments are added, never NaN, and later writes are lost or
+// part of the next Trade. Trade allocates nothing.
 //
-// It waits and fails as Step does: with optim.ErrNotFinite if x holds NaN or infinite values, or
-// is farther from base than others would believe. x, base and the model are then as they
-// were. Where the flock's model has taken the place of this one, x − base is left out
-// and not counted, as a step under way is, and both are overwritten with the new model.
-// Steps are told to the algorithm one by one, so that one that wants to exchange every few
-// steps does so as often, between two calls.
+// Trade waits and fails as Step does: with optim.ErrNotFinite if x holds NaN or infinite values,
+// or is farther from base than is plausible to others. x, base and the model are then unchanged.
+// If the flock's model has replaced this one, x − base is discarded and not counted, like a step
+// under way, and both are overwritten with the new model. Steps are reported to the algorithm
+// one by one, so an algorithm that exchanges every few steps still does so, between two calls.
 func (t *Trainer) Trade(ctx context.Context, x, base tensor.Vector, made Made) error {
 	if base == nil {
-		base = tensor.Vector{} // no base at all is what Apply has
+		base = tensor.Vector{} // Apply has no base
 	}
 	return t.steps.alone(func() error { return t.steps.trade(ctx, x, base, made) })
 }
 
-// Batch is how many samples the next gradient should be of, so that all peers take
-// equally long for theirs: as the algorithm divides the flock's work by the peers'
-// speeds, or own if it does not. The numbers are to be told in Result.Samples. It
-// changes from step to step. Safe for concurrent use.
+// Batch is the number of samples for the next gradient, such that all peers take equally
+// long. The algorithm divides the flock's work by the peers' speeds; if it does not, Batch
+// returns own. Report the number used in Result.Samples. It changes from step to step. Safe
+// for concurrent use.
 func (t *Trainer) Batch(own int) int {
 	if wish := t.steps.batch.Load(); wish > 0 {
 		return int(wish)
@@ -265,18 +262,17 @@ func (t *Trainer) Batch(own int) int {
 	return own
 }
 
-// Save copies the parameters into params, which must have as many values as the layout, and the
-// optimizer's state into optimizer (see optim.Stateful), whose vectors it uses again if they have the right
-// length. Both are those of one moment between two steps; the Checkpoint is what lies behind them. With the
-// three as Training.Params, the state of Training.Optimizer and Training.Checkpoint a peer goes on in another
-// life where it is now. A step that comes just then waits while the optimizer's vectors are copied, for no
-// longer than the optimizer takes to make it.
+// Save copies the parameters into params, which must have as many values as the layout, and the optimizer's
+// state into optimizer (see optim.Stateful), whose vectors it uses again if they have the right length. Both
+// are of one moment between two steps; the Checkpoint is their history. With the three as Training.Params,
+// the state of Training.Optimizer and Training.Checkpoint, a later life of the peer goes on from here. A step
+// at the same time waits while the optimizer's vectors are copied, for no longer than the optimizer takes to
+// make a step.
 func (t *Trainer) Save(params tensor.Vector, optimizer *optim.State) (Checkpoint, error) {
 	if len(params) != t.replica.Len() {
 		return Checkpoint{}, fmt.Errorf("saving %d parameters into %d values: give a vector as long as the layout", t.replica.Len(), len(params))
 	}
-	// What was done is read first: the parameters may be a step ahead of it, never
-	// behind.
+	// The checkpoint is read first: the parameters may be a step ahead of it, never behind.
 	c := done(t.node.flock, t.node.orders, t.node.Description())
 	t.steps.Save(params, optimizer)
 	return c, nil
@@ -290,21 +286,19 @@ func (t *Trainer) WaitTrainers(ctx context.Context, least int) error {
 	})
 }
 
-// Close ends the training: if the run is over here, the trainer first serves the others until
-// it is over for all, within Work.Grace; then it lets the exchanges in
-// flight finish, within five seconds, asks partners that answer what became of
-// the slices in doubt of earlier ones, within Work.Grace, and
-// waits for every goroutine of its own. It does not wait for a gradient that is being
-// computed: a Step or Apply that comes to its end later changes nothing and returns
-// ErrClosed, so the parameters stay as they are when Close returns. The node stays in the run, and
-// may train again while others of the run do: its steps go on from where they were, and a run whose work is done
-// stays so. It is idempotent.
+// Close ends the training. If the run is over here, the trainer first serves the others until it is over for
+// all, within Work.Grace. Then it lets the exchanges in flight finish, within five seconds, asks partners about
+// slices in doubt of earlier exchanges, within Work.Grace, and waits for every goroutine of its own. It does not
+// wait for a gradient that is being computed: a Step or Apply that ends later changes nothing and returns
+// ErrClosed, so the parameters stay as they are when Close returns. The node stays in the run, and may train
+// again while others of the run do: its step count goes on, and a finished run stays finished. Close is
+// idempotent.
 func (t *Trainer) Close() error {
 	t.end(nil)
 	return nil
 }
 
-// end is Close for a node that leaves with its trainer, which it says at leave.
+// end is Close for a node that leaves with its trainer; leave announces the departure.
 func (t *Trainer) end(leave func()) {
 	<-t.begun
 	first := t.life.Leave()
@@ -335,7 +329,7 @@ func (t *Trainer) end(leave func()) {
 	t.life.Tasks.End()
 	t.node.inbox.await(notice{ends: t.driver})
 	t.life.End()
-	t.steps.Close() // an update that was under way has been made
+	t.steps.Close() // waits for an update that is under way
 	if !t.node.life.Leaving.Load() {
 		t.node.arrival.Brings(nil)
 		t.node.flock.SetLayout([wire.HashSize]byte{})
@@ -346,7 +340,7 @@ func (t *Trainer) end(leave func()) {
 
 // linger serves the others until the run is over for all.
 func (t *Trainer) linger() {
-	const look = time.Second // between two looks for members that have died at work
+	const look = time.Second // between two checks for members that have died
 	grace := time.NewTimer(t.with.Work.Grace)
 	defer grace.Stop()
 	ticker := time.NewTicker(look)
@@ -368,12 +362,12 @@ func (t *Trainer) linger() {
 	}
 }
 
-// merging tells that the final merge is still to come (docs/design/022): from the end of
-// the run on no step is applied, and once the parameters are pooled nothing but the merge
-// changes them.
+// merging tells whether the final merge is still to come (docs/design/022). From the end of
+// the run on no step is applied, and from the start of the merge on only the merge changes
+// the parameters.
 func (t *Trainer) merging() bool { return t.steps.pools && !t.node.flock.Settled() }
 
-// tellMerged says, of a peer that has left, if there was to be a merge and is none.
+// tellMerged logs, when the peer leaves, that the configured merge has not taken place.
 func (t *Trainer) tellMerged() {
 	if t.node.flock.IsOver() && t.merging() {
 		t.log.Warn("the final merge has not come about within the time to leave: this peer keeps its own model. If links are slow or members busy, allow more time",

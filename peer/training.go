@@ -22,17 +22,17 @@ import (
 	"github.com/seed-97356399/murmuration/tensor"
 )
 
-// Training says what a trainer trains, and how. Params is required; the zero values of the others are
-// useful.
+// Training says what a trainer trains, and how. Params is required; the other fields have useful zero
+// values.
 type Training struct {
 	// Params is the model with its initial values, which are the same at all members that train. The
-	// trainer takes the vector over: read it with Snapshot from now on.
+	// trainer owns the vector from then on: read it with Snapshot.
 	Params *tensor.Params
-	// Checkpoint tells what lies behind Params if they come from a checkpoint of this
-	// run. Default: nothing, they are the run's initial values.
+	// Checkpoint is the history of Params if they come from a checkpoint of this run.
+	// Default: none, Params are the run's initial values.
 	Checkpoint Checkpoint
 	// Optimizer turns gradients into steps. Default: SGD with momentum 0.9. If it is an
-	// optim.Validator, its faults are those of Train.
+	// optim.Validator, Train returns the faults that it reports.
 	Optimizer optim.Optimizer
 	// Schedule is the learning rate over the progress of the whole flock.
 	Schedule optim.Schedule
@@ -40,7 +40,7 @@ type Training struct {
 	Exchange Exchange
 	// Work says when the run is over. Default: never.
 	Work Work
-	// Hooks are called when something of interest has happened.
+	// Hooks are callbacks for exchanges, quarantines and commands.
 	Hooks Hooks
 }
 
@@ -54,25 +54,26 @@ type Exchange struct {
 	// SliceLen is the number of values in a slice, the same for all peers of a
 	// run. Default: 32,768 (128 KiB).
 	SliceLen int
-	// Lanes is the number of connections that an exchange may use at once, 1 to 8,
-	// over several addresses of the partner where it has them; of two peers that
-	// differ, the smaller number counts. Default: 1, which is best where two busy
-	// cores are the limit, and 4 to a partner to whom the link is fast and long at once:
-	// with 256 KiB on the way or more, where an exchange moves 4 MiB or more. On links
-	// that limit each connection, k lanes are up to k times as fast.
+	// Lanes is the number of connections that an exchange may use at once, 1 to 8, over
+	// several addresses of the partner where it has them; if two peers differ, the smaller
+	// number counts. Default: 1, which is best where two busy cores are the limit, and 4
+	// where the link to the partner is both fast and long: 256 KiB or more in flight, and 4
+	// MiB or more in an exchange. On links that limit each connection, k lanes are up to k
+	// times as fast.
 	Lanes int
-	// Deadline bounds an exchange. One with a partner that is known is given up sooner:
-	// once it takes several times longer than those before. Default: 30 s.
+	// Deadline bounds an exchange. An exchange with a known partner is given up sooner:
+	// once it takes several times longer than earlier ones. Default: 30 s.
 	Deadline time.Duration
-	// Machine makes the algorithm that decides who talks to whom. Default:
+	// Machine makes the algorithm that decides who exchanges with whom. Default:
 	// averaging.NewADPSGD.
 	Machine func(averaging.Config) (averaging.Machine, error)
-	// Final has the models become one when the run is over, with the same bytes for everybody: of AD-PSGD,
-	// or another machine that does without words. Its Self is the peer's. Default: each keeps its own.
+	// Final merges all models into one at the end of the run, with the same bytes for everybody. It works with
+	// AD-PSGD and other machines that send no messages. Its Self is set by the peer. Default: each peer keeps its own
+	// model.
 	Final *merge.Config
 }
 
-// NewMachine makes that of a peer, for who drives one without a peer.
+// NewMachine makes the machine of a peer, for callers that drive a machine without a peer.
 func (x Exchange) NewMachine(self transport.PeerID, chance *rand.Rand) (machine averaging.Machine, err error) {
 	config := averaging.Config{Self: self, Pace: x.Pace, Deadline: x.Deadline, Rand: chance}
 	if x.Machine == nil {
@@ -88,15 +89,15 @@ func (x Exchange) NewMachine(self transport.PeerID, chance *rand.Rand) (machine 
 	return merge.New(final, machine)
 }
 
-// Work says how much the flock has to do. If both numbers are given, the run is
-// over when either is reached. Hardly more is done (docs/design/003): by peers that are
-// equally fast at most one step each, for work that cannot be divided; where speeds change
-// or members die near the end, what is done in about a second.
+// Work says how much the flock has to do. If both numbers are given, the run is over when
+// either is reached. The excess is small (docs/design/003): with equally fast peers at most
+// one step each, if the work cannot be divided evenly; if speeds change or members die near
+// the end, the steps of about a second.
 type Work struct {
 	// Steps is the number of gradient steps of all peers together.
 	Steps uint64
-	// StepsPerPeer is the number of gradient steps times the most peers that were
-	// members at once, however unequal their shares.
+	// StepsPerPeer is the number of gradient steps per peer: the work is StepsPerPeer times
+	// the most peers that were members at once, however unequal their shares.
 	StepsPerPeer uint64
 	// Grace bounds how long Close goes on serving exchanges once the run is over
 	// here, until it is over everywhere. Default: 10 s.
@@ -105,7 +106,7 @@ type Work struct {
 
 // Exchanged describes an exchange that has ended.
 type Exchanged struct {
-	// Partner is the other peer; Inbound tells that it was the one to initiate.
+	// Partner is the other peer; Inbound tells whether the partner initiated the exchange.
 	Partner transport.PeerID
 	Inbound bool
 	// Distance is the distance between the two models before the exchange.
@@ -114,14 +115,14 @@ type Exchanged struct {
 	Bytes uint64
 	// Took is the time from the proposal to the last acknowledgement.
 	Took time.Duration
-	// Err is why the exchange broke off, nil if it was completed: only Partner and Inbound tell then
-	// of it.
+	// Err is why the exchange broke off, nil if it was completed: if not nil, only Partner and
+	// Inbound are set.
 	Err error
 }
 
 // Defaults of Config and its parts.
 const (
-	// WideLanes is Exchange.Lanes where it is left to the link, and the link is fast and long.
+	// WideLanes is the default of Exchange.Lanes for a link that is fast and long.
 	WideLanes    = links.WideLanes
 	DefaultGrace = 10 * time.Second
 )
@@ -170,7 +171,7 @@ func (t Training) faults() (faults []error) {
 	return faults
 }
 
-// ready makes a machine ready for a model, and what it takes to carry it out.
+// ready prepares a machine for a model.
 func ready(made averaging.Machine, model *replica.Replica, with *links.Links) (collective.Machine, error) {
 	machine := collective.Of(made)
 	traits := machine.Traits()
@@ -208,21 +209,21 @@ func (t Training) withDefaults() Training {
 	return t
 }
 
-// Result is what a gradient function says of its work.
+// Result is what a gradient function returns beside the gradient.
 type Result struct {
 	// Loss is the mean loss over the samples, for Stats.
 	Loss float64
-	// Samples is how many samples the gradient is the mean of.
+	// Samples is the number of samples over which the gradient is the mean.
 	Samples int
 }
 
 // Accumulate makes a gradient function for Step that calls gradient so many times at the
 // same parameters, for one batch each, and gives the mean over the samples of all: a step of
 // a batch that is larger than memory allows. Statistics change by the mean too, as if there
-// had been one batch. A batch of 0 samples counts as one sample:
-// tell the samples of all, or of none. Each call has a zeroed gradient, and must not write
-// to x. An error ends the step. It keeps one more vector as long as the model, and
-// allocates nothing once it has that. The function is for one peer.
+// had been one batch. A batch of 0 samples counts as one sample: report the samples of all
+// batches, or of none. Each call gets a zeroed gradient, and must not write to x. An error
+// ends the step. The function keeps one more vector as long as the model, and allocates
+// nothing after that. Use it for one peer only.
 func Accumulate(batches int, gradient func(x, grad tensor.Vector) (Result, error)) func(x, grad tensor.Vector) (Result, error) {
 	var next tensor.Vector
 	return func(x, grad tensor.Vector) (Result, error) {
@@ -263,15 +264,15 @@ func Accumulate(batches int, gradient func(x, grad tensor.Vector) (Result, error
 type Hooks struct {
 	// Exchanged is called after each exchange, whether it was completed or broke off.
 	Exchanged func(Exchanged)
-	// Quarantined is called when a partner has sent what no honest one sends (NaN,
-	// values no model of the run can have, frames out of order) and is kept away
-	// for a while. Nothing of it was applied.
-	Quarantined func(partner transport.PeerID, term time.Duration, offence error)
+	// Quarantined is called when a partner has sent what no honest peer sends (NaN, values
+	// no model of the run can have, frames out of order) and no exchange is made with it
+	// for a period. Nothing of what it sent was applied.
+	Quarantined func(partner transport.PeerID, period time.Duration, cause error)
 	// Commanded is called for each message of the operator (Network.Control) that was not known before.
 	Commanded func(control.Command)
 }
 
-// turn lets one call at a time through: it holds a token meanwhile.
+// turn lets one call at a time through: a call holds its token.
 type turn chan struct{}
 
 func (t turn) take() (end func()) {
@@ -279,7 +280,7 @@ func (t turn) take() (end func()) {
 	return func() { <-t }
 }
 
-// hooks are a user's with one call at a time for each, and nothing to do for those that are nil.
+// hooks calls a user's hooks, one call at a time for each, and skips those that are nil.
 type hooks struct {
 	of                                Hooks
 	exchanged, quarantined, commanded turn
@@ -294,10 +295,10 @@ func (h *hooks) Exchanged(done collective.Event, took time.Duration, err error) 
 }
 
 // Quarantined implements conversations.Hooks.
-func (h *hooks) Quarantined(partner transport.PeerID, term time.Duration, offence error) {
+func (h *hooks) Quarantined(partner transport.PeerID, period time.Duration, cause error) {
 	if h.of.Quarantined != nil {
 		defer h.quarantined.take()()
-		h.of.Quarantined(partner, term, offence)
+		h.of.Quarantined(partner, period, cause)
 	}
 }
 
@@ -309,7 +310,7 @@ func (h *hooks) Commanded(command control.Command) {
 	}
 }
 
-// work is what the flock is to do, and how far it is with that.
+// work is the work of the flock, and how much of it is done.
 type work struct {
 	flock  *flock.Flock
 	orders *orders.Orders
@@ -325,18 +326,18 @@ func (w work) finished() bool {
 	return target > 0 && w.flock.Total() >= target
 }
 
-// may tells whether this peer may take another step now, or first hears how far the others are.
+// may tells whether this peer may take another step now, or must first wait for news of the others' progress.
 func (w work) may(now time.Time) bool {
 	target := w.target()
 	return target == 0 || w.flock.May(target, now)
 }
 
-// conclude notes that the run is over, after the last step. It reports true to the first to find that.
+// conclude notes that the run is over, after the last step. It returns true to its first caller.
 func (w work) conclude() bool {
 	if !w.flock.Finish() {
 		return false
 	}
-	w.flock.Wait(true) // the others may, for its last steps
+	w.flock.Wait(true) // the others may be waiting for its last steps
 	w.orders.Release()
 	_, stopped := w.orders.Stopped()
 	w.log.Info("the run is over", zap.Bool("stopped_by_operator", stopped),
@@ -358,7 +359,7 @@ func (w work) target() uint64 {
 	return w.orders.At(w.flock.Total()).Target(w.flock.Participants())
 }
 
-// runOver is ErrRunOver, with the reason if there is another than the work done.
+// runOver is ErrRunOver, with the reason if it is not that the work is done.
 func (w work) runOver() error {
 	why, stopped := w.orders.Stopped()
 	switch {

@@ -15,22 +15,21 @@ import (
 	"github.com/seed-97356399/murmuration/tensor"
 )
 
-// updates are the steps that a machine asks for which averages gradients
-// (collective.Traits.Gradients): of the mean of all peers' gradients, or at a server of what
-// workers have sent it. The peer's optimizer makes them, one at a time, while the trainer
-// waits or computes.
+// updates makes the steps of machines that average gradients (collective.Traits.Gradients):
+// steps of the mean of all peers' gradients, or, at a parameter server, of what workers have
+// sent. The peer's optimizer makes them, one at a time, while the trainer waits or computes.
 type updates struct {
 	trainer   *trainer.Trainer
 	replica   *replica.Replica
 	optimizer optim.Optimizer
-	loop      conversations.Loop // is told when one is made
+	loop      conversations.Loop // receives the end of each update
 	life      *tasks.Life
 	log       *zap.Logger
 
 	room    chan struct{} // holds a token while no update is under way
-	mean, x tensor.Vector // of the update; whoever holds the token owns them
+	mean, x tensor.Vector // of the update; the holder of the token owns them
 	faults  chan error    // why the last update, or gradient, was left out; holds one
-	warned  bool          // that the optimizer cannot forget; whoever holds the token owns it
+	warned  bool          // that the optimizer has no Reset; the holder of the token owns it
 }
 
 func newUpdates(u updates) *updates {
@@ -41,9 +40,9 @@ func newUpdates(u updates) *updates {
 	return &u
 }
 
-// begin has the optimizer make a step of what has been summed up. What is in the sum
-// is taken at once, so that whatever the machine does to the sum next comes after; the
-// loop waits for an update before, if one is under way.
+// begin has the optimizer make a step of the sum. The sum is copied at once, so that later
+// changes by the machine do not affect the step; the loop waits for an earlier update that
+// is under way.
 func (u *updates) begin(action collective.Action) {
 	<-u.room
 	u.replica.Drain(u.mean, action.Weight)
@@ -63,7 +62,7 @@ func (u *updates) begin(action collective.Action) {
 	}
 }
 
-// warn says once that an optimizer which is to forget cannot. The caller holds the token.
+// warn logs once that the optimizer cannot reset its state. The caller holds the token.
 func (u *updates) warn() {
 	if _, can := u.optimizer.(optim.Resetter); can || u.warned {
 		return
@@ -73,10 +72,10 @@ func (u *updates) warn() {
 		zap.String("optimizer", fmt.Sprintf("%T", u.optimizer)))
 }
 
-// fault is what the trainer's step is to fail with.
+// fault stores the error with which the trainer's next step fails.
 func (u *updates) fault(err error) {
 	select {
 	case u.faults <- err:
-	default: // the trainer has not heard of the last one
+	default: // the last one has not been read yet
 	}
 }

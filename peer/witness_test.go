@@ -23,7 +23,7 @@ import (
 // offences are the faults for which a partner is kept away.
 var offences = []error{
 	wire.ErrMagic, wire.ErrVersion, wire.ErrFlags, wire.ErrType, wire.ErrTooLong, wire.ErrChecksum, wire.ErrMessage,
-	replica.ErrOrder, replica.ErrWindow, replica.ErrAbsurd, replica.ErrBound, coding.ErrSize, coding.ErrNotFinite,
+	replica.ErrOrder, replica.ErrWindow, replica.ErrImplausible, replica.ErrBound, coding.ErrSize, coding.ErrNotFinite,
 }
 
 // talkFaults are all faults that an exchange may fail of.

@@ -11,9 +11,9 @@ import (
 var (
 	// ErrUnknown: no codec has the name that was asked for.
 	ErrUnknown = coding.ErrUnknown
-	// ErrCode: bytes from elsewhere are no code of so many values.
+	// ErrCode: the bytes are no code of so many values.
 	ErrCode = coding.ErrCode
-	// ErrApart: two slices are farther apart than the sender of a code was told.
+	// ErrApart: two slices are farther apart than the sender of the code assumed.
 	ErrApart = errors.New("the slices are too far apart")
 )
 
@@ -35,8 +35,8 @@ func ByName(name string) (Codec, error) {
 	return Codec{codec}, err
 }
 
-// ByID returns the codec of a number on the network, or false if this version has none
-// such.
+// ByID returns the codec of a number on the network, or false if this version has no such
+// codec.
 func ByID(id uint8) (Codec, bool) {
 	codec, known := coding.ByID(coding.ID(id))
 	return Codec{codec}, known
@@ -52,8 +52,8 @@ func (c Codec) Name() string { return c.codec.Name }
 // ID is the codec's number on the network.
 func (c Codec) ID() uint8 { return uint8(c.codec.ID) }
 
-// Lattice tells whether codes are decoded against values of the receiver's own, which
-// have to be near those of the sender.
+// Lattice tells whether codes are decoded against the receiver's own values, which have to
+// be near those of the sender.
 func (c Codec) Lattice() bool { return c.codec.Lattice != coding.Lattice{} }
 
 // MaxSize is the most bytes that the code of n values takes.
@@ -67,11 +67,11 @@ func (c Codec) MaxSize(n int) int {
 // DiffSize is the number of bytes of the code of a difference of n values.
 func (c Codec) DiffSize(n int) int { return c.codec.Diff.Size(n) }
 
-// Encode writes the code of x to dst, which has room for MaxSize(len(x)) bytes and does
-// not overlap x, and returns its length. Apart tells a lattice, for each block of
-// BlockLen values, how far apart any two values of x and of the receiver are at most;
-// where that is unknown, 0 or apart is nil, values take 16 bits. Values that are not
-// finite, or that round to none, make a code that the receiver refuses.
+// Encode writes the code of x to dst, which has room for MaxSize(len(x)) bytes and does not
+// overlap x, and returns its length. For a lattice, apart gives for each block of BlockLen
+// values the largest difference between a value of x and that of the receiver; where it is
+// 0 (not known), or apart is nil, values take 16 bits. Values that are not finite, or round
+// to such, make a code that the receiver refuses.
 func (c Codec) Encode(dst []byte, x tensor.Vector, apart []float32) int {
 	if !c.Lattice() {
 		size := c.codec.Code.Size(len(x))
@@ -84,15 +84,15 @@ func (c Codec) Encode(dst []byte, x tensor.Vector, apart []float32) int {
 	var room [64]float32 // for slices of the length that peers have
 	ranges := room[:0]
 	for _, r := range apart {
-		ranges = append(ranges, coding.RangeOf(coding.RangeCode(r))) // as peers tell it to each other
+		ranges = append(ranges, coding.RangeOf(coding.RangeCode(r))) // as peers send it
 	}
 	return c.codec.Lattice.Encode(dst, x, ranges, nil, coding.Normal)
 }
 
-// Decode writes the values of code to dst. Reference is the receiver's own slice of
-// dst's length, whose values are finite, for lattices; others take nil. The code comes
-// from another machine: it is checked as a whole, and on an error that wraps ErrCode dst
-// is as it was. On ErrApart, blocks that are too far apart have the values of reference.
+// Decode writes the values of code to dst. Reference is the receiver's own slice of dst's
+// length, whose values are finite, for lattices; for other codecs it is nil. The code comes
+// from another machine, so it is checked as a whole; after an error that wraps ErrCode, dst
+// is unchanged. On ErrApart, blocks that are too far apart have the values of reference.
 // Dst may be reference, but must not overlap code.
 func (c Codec) Decode(dst tensor.Vector, code []byte, reference tensor.Vector) error {
 	if !c.Lattice() {
@@ -107,9 +107,9 @@ func (c Codec) Decode(dst tensor.Vector, code []byte, reference tensor.Vector) e
 }
 
 // Answer decodes a code against the receiver's own values and writes to diff, which has
-// DiffSize(len(own)) bytes, the code of the share, from 0 to 1, of the difference: of the
-// sender's values less the receiver's. If the sender then subtracts it and the receiver
-// adds it, their sum stays as it was whatever the codec's error. Scratch has own's length
+// DiffSize(len(own)) bytes, the code of share, from 0 to 1, times the difference: the
+// sender's values minus the receiver's. If the sender then subtracts it and the receiver adds
+// it, the sum of the two stays the same, whatever the codec's error. Scratch has own's length
 // and is written over. On an error, which wraps ErrCode or ErrApart, diff is undefined.
 func (c Codec) Answer(diff, code []byte, own, scratch tensor.Vector, share float32) error {
 	if !c.Lattice() {
@@ -130,7 +130,7 @@ func (c Codec) Answer(diff, code []byte, own, scratch tensor.Vector, share float
 }
 
 // DecodeDiff writes the values of a difference's code to dst, as Decode does: both sides
-// get the same float32, for one to add and the other to subtract.
+// get the same float32 values; one adds them and the other subtracts them.
 func (c Codec) DecodeDiff(dst tensor.Vector, diff []byte) error {
 	return c.codec.Diff.Decode(dst, diff, nil)
 }
@@ -138,7 +138,7 @@ func (c Codec) DecodeDiff(dst tensor.Vector, diff []byte) error {
 // sets is room for two sets of blocks of slices of the length that peers have.
 type sets [2][8]byte
 
-// pass is one in which all blocks of n values may come in either way.
+// pass is a pass over all blocks of n values.
 func (s *sets) pass(n int) coding.Pass {
 	size := coding.SetSize(n)
 	halves, failed := s[0][:], s[1][:]

@@ -1,5 +1,5 @@
-// Package quant names the ways in which slices of a model become bytes and back, and
-// says which parts of a model take which.
+// Package quant names the codecs that turn slices of a model into bytes and back, and says
+// which parts of a model take which codec.
 //
 // A Policy is what most programs need: peer.Config takes one. A Codec, by its name or by
 // its number on the network, both fixed for good, codes single slices:
@@ -10,14 +10,14 @@
 //	 4 int8   whole steps, of which 127 make the largest value of a block: 1 byte
 //	16 to 31 latticeA+B, A of 4, 5, 6, 8 bits and B of 1, 3, 4, 8 bits a value
 //
-// A lattice codec codes a value by the lowest bits of its place on a grid, which a
-// receiver that is near completes; so its grid can be as fine as the models are close.
-// The answer is the difference in whole steps, whose error shrinks with it.
+// A lattice codec codes a value by the lowest bits of its grid index; a receiver with a
+// near value completes the index. So the closer the models, the finer the grid. The answer
+// is the difference in whole grid steps, whose error shrinks with the difference.
 // docs/CODECS.md has the bytes.
 //
 // An exchange stays exact in sum whatever the codec: both peers add and subtract
 // the same decoded difference. A codec's error costs only convergence.
 //
-// Bytes that arrive are not trusted: decoding checks all of a code before it
-// touches its destination, and never yields a value that is not finite.
+// Received bytes are not trusted: decoding checks a whole code before it writes to its
+// destination, and never yields a value that is not finite.
 package quant

@@ -12,14 +12,14 @@ import (
 	"github.com/seed-97356399/murmuration/tensor"
 )
 
-// Policy says how the joint layers of a model are coded. It is what people write: the
-// fields have YAML names. The zero value codes everything raw.
+// Policy says how the joint layers of a model are coded. People write it: the fields have
+// YAML names. The zero value codes everything raw.
 type Policy struct {
 	// Codec is the name of a codec, or Auto: each partner's link decides. Default: raw.
 	Codec string `yaml:"codec,omitempty"`
-	// Exact is the codec, of 16 bits or more, of what is not to be quantized: norms
-	// and biases, and what Quantized leaves. What has such a codec of its own keeps
-	// that. Default: fp16.
+	// Exact is the codec, of 16 bits or more, for what is not quantized: norms and biases,
+	// and the share that Quantized leaves. A layer whose own codec has 16 bits or more
+	// keeps it. Default: fp16.
 	Exact string `yaml:"exact,omitempty"`
 	// Quantized is the share of the slices, in percent, that may be coded with fewer
 	// than 16 bits: "0" to "100". Default: 100.
@@ -29,7 +29,7 @@ type Policy struct {
 }
 
 const (
-	// Auto is the name, in the place of a codec's, for the choice by link.
+	// Auto, in the place of a codec's name, means the choice by link.
 	Auto = "auto"
 	// DefaultName is the codec of a policy that names none.
 	DefaultName = "raw"
@@ -44,8 +44,8 @@ type Rule struct {
 	// Codec and Quantized are as in Policy; empty leaves the policy's.
 	Codec     string `yaml:"codec,omitempty"`
 	Quantized string `yaml:"quantized,omitempty"`
-	// Priority orders the joint layers in an exchange: the highest first. An exchange
-	// that a slow link cuts short has then averaged these at least. Default: 0.
+	// Priority orders the joint layers in an exchange: the highest first. An exchange that
+	// is cut short on a slow link has then averaged at least these. Default: 0.
 	Priority int `yaml:"priority,omitempty"`
 }
 
@@ -65,7 +65,7 @@ const (
 // ErrPolicy: a policy that makes no sense.
 var ErrPolicy = errors.New("bad codec policy")
 
-// Validate reports all that is wrong with the policy for a layout, wrapping ErrPolicy.
+// Validate reports all faults of the policy for a layout, wrapping ErrPolicy.
 func (p Policy) Validate(layout *tensor.Layout) error {
 	var faults []error
 	fault := func(where, format string, args ...any) {
@@ -134,9 +134,9 @@ func (p Policy) Choosing() bool {
 	return p.Codec == Auto || slices.ContainsFunc(p.Rules, func(r Rule) bool { return r.Codec == Auto })
 }
 
-// Plan is the plan of an exchange for the joint layers of a model, for the rooms that
-// carry exchanges out. Chosen is the codec where the link decides. A policy that
-// Validate refuses plans raw where it makes no sense.
+// Plan is the plan of an exchange for the joint layers of a model, for the packages that
+// carry exchanges out. Chosen is the codec where the link decides. Where the policy is not
+// valid, Plan takes raw.
 func (p Policy) Plan(layers []coding.JointLayer, chosen coding.Codec) coding.Plan {
 	plan := make(coding.Plan, len(layers))
 	for i, layer := range layers {
@@ -158,7 +158,7 @@ func (p Policy) forLayer(layer coding.JointLayer, chosen coding.Codec) coding.La
 		}
 	}
 	l := coding.LayerPlan{Codec: resolve(name, chosen), Priority: priority}
-	l.Proportion, _ = percent(quantized) // Validate has seen to it
+	l.Proportion, _ = percent(quantized) // checked by Validate
 	switch exact, err := coding.ByName(p.Exact); {
 	case l.Codec.Whole():
 		l.Exact, l.Proportion = l.Codec, 100
@@ -179,13 +179,13 @@ func (p Policy) Effective() Policy {
 	return p
 }
 
-// Explain tells, for each joint layer of a model, what it is made of and how the policy
-// codes it.
+// Explain describes, for each joint layer of a model, its ranges and how the policy codes
+// it.
 func (p Policy) Explain(layout *tensor.Layout) []string {
 	layers := coding.JointLayers(layout)
 	texts := make([]string, len(layers))
 	for i, layer := range layers {
-		// Where the link decides, its choice stands for whatever that will be.
+		// Where the link decides, Auto stands for its choice.
 		texts[i] = fmt.Sprintf("%v: %v", layer, p.forLayer(layer, coding.Codec{Name: Auto}))
 	}
 	return texts

@@ -1,6 +1,6 @@
-// Package tensor holds a model's values as one flat vector of float32, and what
-// one does to such a vector: arithmetic, the optimizers' steps, names and
-// shapes for its parts, and reading and writing it as a safetensors file.
+// Package tensor holds a model's values as one flat vector of float32, with arithmetic, the
+// optimizers' steps, names and shapes for its parts, and reading and writing of safetensors
+// files.
 //
 // The parts:
 //
@@ -16,8 +16,8 @@
 // type but float32. A service brings its own model code and shares its values
 // through Params.Vector.
 //
-// Nothing here locks. A Layout may be used from any number of goroutines; a
-// Vector or Params is the caller's to guard.
+// Nothing here locks. A Layout may be used from any number of goroutines; the caller must
+// guard a Vector or Params.
 //
 // Package quant turns vectors into bytes for the network; package peer trains
 // and exchanges them.

@@ -6,9 +6,9 @@ import (
 	"github.com/seed-97356399/murmuration/internal/kernel"
 )
 
-// Multiplier holds the room that products of matrices need, so that one which is
-// kept allocates nothing after its first products. The zero value is ready. Its
-// room stays below 2 MiB for each of Threads. It is not for concurrent use.
+// Multiplier holds the memory that products of matrices need, so that it allocates nothing
+// after its first products if it is reused. The zero value is ready. Its memory stays below
+// 2 MiB for each of Threads. It is not for concurrent use.
 type Multiplier struct {
 	// Threads is how many goroutines share a large product, at most; with 0 or 1
 	// it stays on the caller's. The result does not depend on it.
@@ -27,11 +27,11 @@ type room struct {
 // there; with alpha = 0 it does not read a and b. All three may be transposed, or
 // empty; c must not overlap the others.
 //
-// Each element is a sum in the order of the inner dimension, in float32. It
-// depends on nothing but the sizes: not on Threads, strides or alignment. Where
-// the CPU has AVX2 or AVX-512 a product is not rounded before it is added, with
-// the same result for both; elsewhere (and under the purego build tag) it is, so
-// that the last digits differ, and a zero of a hides a NaN or an infinity of b.
+// Each element is a sum in the order of the inner dimension, in float32. It depends only on
+// the sizes, not on Threads, strides or alignment. With AVX2 or AVX-512 a product is not
+// rounded before it is added, with the same result for both. Elsewhere (and under the
+// purego build tag) it is rounded, so the last digits differ, and a zero in a hides a NaN
+// or an infinity in b.
 //
 // Sizes that do not fit each other or the data are an error of the program and
 // panic.

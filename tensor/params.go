@@ -5,8 +5,8 @@ import (
 	"io"
 )
 
-// Params is a model: a vector and the layout that names its parts. Params share
-// their vector with whoever holds it; guarding it is the caller's.
+// Params is a model: a vector and the layout that names its parts. Params share their
+// vector with its other holders; the caller must guard it.
 type Params struct {
 	layout *Layout
 	values Vector

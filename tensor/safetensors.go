@@ -12,15 +12,15 @@ const maxHeader = 100_000_000
 
 // Errors of reading safetensors files, beside *FormatError.
 var (
-	// errDtype: a tensor's element type is none that float32 can hold; wrapped
-	// in a *FormatError that names tensor and type.
+	// errDtype: float32 cannot hold a tensor's element type; wrapped in a *FormatError that
+	// names tensor and type.
 	errDtype = errors.New("element type is none of F32, F16, BF16")
 	// ErrMismatch: a sound file has other names or shapes than the layout it is
 	// loaded into.
 	ErrMismatch = errors.New("file does not fit the layout")
 )
 
-// FormatError says what is wrong with a safetensors file.
+// FormatError is a fault of a safetensors file.
 type FormatError struct {
 	Tensor string // name of the tensor concerned; empty if none is
 	Reason string

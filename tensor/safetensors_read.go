@@ -9,8 +9,7 @@ import (
 	"github.com/seed-97356399/murmuration/internal/kernel"
 )
 
-// maxMismatches is how many differences between a file and a layout one error
-// tells.
+// maxMismatches is how many differences between a file and a layout one error names.
 const maxMismatches = 10
 
 // ReadSafetensors reads a whole safetensors file, to its end. Its tensors become

@@ -49,9 +49,9 @@ const (
 	Bias
 	// Embedding is a table of vectors of which a batch touches few.
 	Embedding
-	// Statistic is what a layer counts as it computes, such as the running mean and
-	// variance of a batch normalization. Its place in a gradient holds the change to add,
-	// which no optimizer, decay or clip touches. It is Local as a rule.
+	// Statistic is a value that a layer measures as it computes, such as the running mean
+	// and variance of a batch normalization. Its place in a gradient holds the change to
+	// add, which no optimizer, decay or clip touches. It is Local as a rule.
 	Statistic
 )
 

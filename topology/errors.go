@@ -34,7 +34,7 @@ func (f *faults) addf(format string, args ...any) {
 	f.listed = append(f.listed, fmt.Errorf("topology: new view: %w: "+format, append([]any{ErrMember}, args...)...))
 }
 
-// err is all faults at once, nil if there are none.
+// err joins all faults, nil if there are none.
 func (f *faults) err() error {
 	if f.more > 0 {
 		return errors.Join(append(f.listed, fmt.Errorf("topology: new view: %d more faults", f.more))...)

@@ -27,7 +27,7 @@ func (id PeerID) Fingerprint() uint64 {
 type Role uint8
 
 const (
-	// Undecided is the role of a joiner: the view that it enters decides.
+	// Undecided is the role of a joiner until the view that it enters gives it one.
 	Undecided Role = 0
 	// Active peers start exchanges.
 	Active Role = 1

@@ -36,8 +36,8 @@ type Edge struct {
 	Active, Passive PeerID
 }
 
-// NewOverlay makes the links of a view. A view of one member or none has none.
-// If two or more members are all unreachable, the error is ErrNoPassive.
+// NewOverlay makes the links of a view. A view of one member or none has no links. If two
+// or more members are all unreachable, the error is ErrNoPassive.
 func NewOverlay(v *View) (*Overlay, error) {
 	if v.Len() >= 2 && v.Passives() == 0 {
 		return nil, fmt.Errorf("topology: new overlay of %d peers: %w", v.Len(), ErrNoPassive)
@@ -102,10 +102,10 @@ func (o *Overlay) Neighbours(id PeerID) []PeerID {
 }
 
 // Anchored returns the overlay with further links that one active member initiates
-// exchanges on, and that nobody else knows of: those of ids that are passive members
-// and no neighbours yet come last among its Neighbours. Who makes up identities can
-// choose their places in the order of members, and so who a member's neighbours are;
-// it cannot choose a member's anchors. Edges leaves them out.
+// exchanges on, and that nobody else knows of: the passive members among ids that are not
+// neighbours yet come last among its Neighbours. An attacker that makes up identities can
+// choose their places in the order of members, and so become a member's neighbours; it
+// cannot choose a member's anchors. Edges leaves them out.
 func (o *Overlay) Anchored(of PeerID, ids []PeerID) *Overlay {
 	self, ok := o.view.Lookup(of)
 	if !ok || self.Role != Active {

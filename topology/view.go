@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// MaxMembers bounds a view. It is far above what the overlay was measured for
-// (1,000), and keeps what a false membership can make a peer allocate small.
+// MaxMembers bounds a view. It is far above the size for which the overlay was measured
+// (1,000), and it bounds the memory that a false membership can make a peer allocate.
 const MaxMembers = 1 << 14
 
 // View is an immutable membership view: members ordered by the hash of their
@@ -125,9 +125,9 @@ func (v *View) Actives() int { return v.actives }
 // Passives is the number of passive members.
 func (v *View) Passives() int { return len(v.members) - v.actives }
 
-// Digest is a hash of all ids and roles. Two peers whose digests are equal have
-// the same overlay. It is the same in every process and on every processor, and
-// part of the wire format; it is no proof against an adversary.
+// Digest is a hash of all ids and roles. Two peers whose digests are equal have the same
+// overlay. It is the same in every process and on every processor, and part of the wire
+// format; it does not protect against an adversary.
 func (v *View) Digest() uint64 { return v.digest }
 
 func (v *View) computeDigest() uint64 {

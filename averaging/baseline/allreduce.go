@@ -10,38 +10,38 @@ import (
 	"github.com/seed-97356399/murmuration/topology"
 )
 
-// AllReduce is synchronous SGD: in each round all members sum their
-// gradients, as package internal/sums says, and make the same step of the mean, each by
-// itself, so that their models stay the same byte for byte.
+// AllReduce is synchronous SGD: in each round all members sum their gradients by package
+// internal/sums, and each makes the same step of the mean, so that all models stay the
+// same, byte for byte.
 //
-// One member coordinates: it gives each its place in a sum once all are ready, and lets
-// all update once all have the sum. It is no server: no gradient goes to it that would not.
+// One member coordinates: it gives out the places in a sum once all are ready, and lets all update
+// once all have the sum. It is no server: it gets no gradients beyond those of its own place.
 //
-//   - When a worker dies, parts, or is not ready within the deadline, it is left out: the
+//   - A worker that dies, leaves, or is not ready within the deadline is left out: the
 //     attempt breaks off, and the others begin another, each from its own gradient.
 //   - When the coordinator dies the run halts: every trainer's step fails with
 //     averaging.NoCoordinator.
-//   - If two members live and cannot reach each other, others stand beside them in the next attempt, and one of
-//     them is left out after five that failed.
-//   - A gradient that others would refuse, since training has diverged, counts as none, and
-//     its trainer is told. A member that cannot send what is summed, as where the
-//     codec holds no such numbers, is left out; where the coordinator cannot, the run halts.
+//   - If two live members cannot reach each other, the next attempt gives them other partners; after five
+//     failed attempts one of the two is left out.
+//   - A gradient that others would refuse, because training has diverged, counts as none, and
+//     its trainer gets an error. A member that cannot send its numbers, for example because the
+//     codec cannot hold them, is left out; if the coordinator cannot, the run halts.
 //   - A slow worker or coordinator makes all as slow as it is.
-//   - A joiner, or who was left out, gets the parameters from the coordinator before the
-//     next update, loses its gradient, and is in the round after. It knows nothing of the
-//     past gradients that the others' momentum remembers: so in its first round all forget
-//     them (Action.Forget), and all have one model again. A momentum that only some had
-//     would set it apart for good.
-//   - Peers hear at different moments that the run is over. The coordinator makes rounds
-//     until it hears of it, and gives its parameters to those that have others: all end
-//     with one model.
+//   - A joiner, or a member that was left out, gets the parameters from the coordinator
+//     before the next update, loses its gradient, and takes part in the next round. It
+//     lacks the past gradients in the others' momentum, so in its first round all forget
+//     them (Action.Forget), and all have one model again. With a different momentum its
+//     model would differ permanently.
+//   - Peers learn at different moments that the run is over. The coordinator makes rounds
+//     until it learns it, and gives its parameters to peers that have others: all end with
+//     one model.
 type AllReduce struct {
 	coordination
 	sum   *collective.Summing
 	state memberState
-	as    float64                    // how the update is made that is due
-	said  map[topology.PeerID]uint64 // by members to their coordinator
-	given map[topology.PeerID]uint64 // who has been sent parameters since its last round: their version
+	as    float64                    // how to make the update that is due
+	said  map[topology.PeerID]uint64 // last status of each member, at the coordinator
+	given map[topology.PeerID]uint64 // version of the parameters sent to each member since its last round
 }
 
 // memberState is where a member is in its round.
@@ -50,27 +50,27 @@ type memberState uint8
 const (
 	computing memberState = iota
 	ready                 // has a gradient
-	summed                // all have the sum, of which an update is to be made
+	summed                // all have the sum; the update is to be made
 	updating
 )
 
-// What a member says of itself, in View of its status, below the version of its parameters.
+// Bits of a member's status, in View, below the version of its parameters.
 const (
 	isReady    uint64 = 1 << iota // it has a gradient
 	isDone                        // the run is over for it
 	statusBits = iota
 )
 
-// level tells whether a participant has this peer's parameters, as it said.
+// level tells whether a participant has this peer's parameters, by its last status.
 func (m *AllReduce) level(id topology.PeerID) bool { return m.said[id]>>statusBits == m.version }
 
-// learns tells whether a participant is about to hear how the sum has ended that it was in when it spoke: that it counts,
-// or that it was made without it. A copy in between would cost it a gradient, and all of them their momentum.
+// learns tells whether a participant is about to learn the outcome of the sum that it was in at its last status: that
+// the sum counts, or was made without it. A copy in between would cost it a gradient, and all members their momentum.
 func (m *AllReduce) learns(id topology.PeerID) bool {
 	return m.says(id, isReady) && m.sum.Over(round(m.said[id]>>statusBits))
 }
 
-// says tells whether a participant has said one of the above last.
+// says tells whether a participant's last status has one of the bits above.
 func (m *AllReduce) says(id topology.PeerID, what uint64) bool { return m.said[id]&what != 0 }
 
 // NewAllReduce makes a machine that knows no view yet. It reports all faults of the
@@ -92,7 +92,7 @@ func (m *AllReduce) Traits() collective.Traits {
 	return t
 }
 
-// ready implements role. A trainer that was cancelled and asks again may do so when a step of its first gradient is due.
+// ready implements role. A trainer that was cancelled may call again while a step of its first gradient is due.
 func (m *AllReduce) ready() {
 	if m.state = max(m.state, ready); m.coordinator != "" && !m.leads() {
 		m.Report()
@@ -117,7 +117,7 @@ func (m *AllReduce) Report() {
 	case computing:
 		said |= isDone
 	}
-	m.Tell(m.coordinator, collective.Message{Kind: wordStatus, View: said})
+	m.Tell(m.coordinator, collective.Message{Kind: messageStatus, View: said})
 }
 
 // lose implements role.
@@ -134,11 +134,11 @@ func (m *AllReduce) lose(id topology.PeerID) {
 // receive implements role.
 func (m *AllReduce) receive(from topology.PeerID, w collective.Message) {
 	switch {
-	case m.sum.Told(from, w):
-	case w.Kind == wordStatus:
+	case m.sum.Receive(from, w):
+	case w.Kind == messageStatus:
 		m.Tell(from, message(collective.MessageAck, 0, 0))
 		if m.said[from] = w.View; m.over && m.says(from, isReady) && !m.sum.Under() {
-			m.Tell(from, message(wordEnd, 0, 0)) // it has not heard of it
+			m.Tell(from, message(messageEnd, 0, 0)) // it has not learned that
 		}
 	}
 }
@@ -155,7 +155,7 @@ func (m *AllReduce) join() {
 	if m.copied {
 		as = -1 - m.progress
 	}
-	for _, id := range slices.Sorted(maps.Keys(m.given)) { // or it would be a round behind for ever
+	for _, id := range slices.Sorted(maps.Keys(m.given)) { // otherwise it would always be a round behind
 		m.sum.Expect(id)
 	}
 	m.sum.Call(round(m.version), m.Deadline, as)
@@ -164,7 +164,7 @@ func (m *AllReduce) join() {
 // Load implements collective.Summer.
 func (m *AllReduce) Load() { m.Ask(collective.Load) }
 
-// Summed implements collective.Summer. Who has no part in what the others have summed needs their parameters.
+// Summed implements collective.Summer. A peer that has no part in the others' sum needs their parameters.
 func (m *AllReduce) Summed(r collective.Summed) {
 	switch {
 	case r.Err == nil:
@@ -172,7 +172,7 @@ func (m *AllReduce) Summed(r collective.Summed) {
 		if m.leads() {
 			m.concluded(m.sum.Participants())
 		}
-	case !r.LeftOut: // it has failed for all: they make another, of the gradients that they have
+	case !r.LeftOut: // it has failed for all: they make another sum of the same gradients
 	case m.leads():
 		m.fail()
 	default:
@@ -181,8 +181,8 @@ func (m *AllReduce) Summed(r collective.Summed) {
 	}
 }
 
-// concluded looks for the next round: what participants have said was of the parameters before, and who has had
-// its parameters for a whole round and was not in it is not waited for any more.
+// concluded prepares the next round: statuses so far are about the old parameters, and a member that has had
+// the parameters for a whole round but was not in it is no longer waited for.
 func (m *AllReduce) concluded(participants []topology.PeerID) {
 	m.divide(participants)
 	for _, id := range participants {
@@ -192,7 +192,7 @@ func (m *AllReduce) concluded(participants []topology.PeerID) {
 	maps.DeleteFunc(m.given, func(_ topology.PeerID, version uint64) bool { return version < m.version })
 }
 
-// copies tells whether a transfer is one of the parameters, from the coordinator.
+// copies tells whether a transfer carries the coordinator's parameters.
 func copies(t collective.Transfer) bool {
 	return t.From == collective.Parameters && t.Into == collective.Parameters && t.Parts == 1
 }
@@ -208,7 +208,7 @@ func (m *AllReduce) offered(e collective.Event) {
 		m.sum.Offered(e)
 	case e.Peer == m.coordinator && m.concerned() && m.state < summed && !m.sum.Placed() && len(m.In) == 0:
 		m.sum.Cancel()
-		m.version, m.copied = unknownVersion, true // neither the old parameters nor yet the others
+		m.version, m.copied = unknownVersion, true // neither the old nor the new parameters
 		m.Accept(e, 1)
 	default:
 		m.Refuse(e, averaging.Round)
@@ -220,7 +220,7 @@ func (m *AllReduce) landed(e collective.Event) {
 	f, found := m.sum.Landing(e)
 	switch {
 	case !found:
-	case !e.Inbound: // it comes back in its own time
+	case !e.Inbound: // the other peer asks again
 		delete(m.said, f.Peer)
 	case e.Kind == averaging.Finished && f.Peer == m.coordinator:
 		m.version, m.state = f.Transfer.Round, computing
@@ -231,8 +231,8 @@ func (m *AllReduce) landed(e collective.Event) {
 	}
 }
 
-// impatient implements role: it also speaks to those who do not follow.
-func (m *AllReduce) impatient() {
+// retransmit implements role: it also informs members that do not follow.
+func (m *AllReduce) retransmit() {
 	m.sum.Tick()
 	if m.leads() && !m.settled {
 		m.announce(func(id topology.PeerID) bool {
@@ -245,7 +245,7 @@ func (m *AllReduce) impatient() {
 // due implements role.
 func (m *AllReduce) due() {
 	if !m.waiting || m.halted || m.settled {
-		m.sum.Cancel() // the gradient is not there any more
+		m.sum.Cancel() // the gradient is gone
 	}
 	switch {
 	case m.halted || m.settled:
@@ -255,7 +255,7 @@ func (m *AllReduce) due() {
 	}
 	m.join()
 	copying := slices.ContainsFunc(m.Out, func(f collective.Flight) bool { return copies(f.Transfer) })
-	if m.state == summed && !copying { // nobody is being sent what the update would change
+	if m.state == summed && !copying { // no transfer reads what the update would change
 		m.update()
 	}
 	if m.state < summed {
@@ -263,7 +263,7 @@ func (m *AllReduce) due() {
 	}
 }
 
-// coordinate sends the parameters to those who need them, and waits for nobody who is done.
+// coordinate sends the parameters to members that need them, and does not wait for members that are done.
 func (m *AllReduce) coordinate() {
 	resting := m.over && m.state == computing && !m.sum.Under()
 	for id := range m.members.Others {
@@ -284,11 +284,11 @@ func (m *AllReduce) coordinate() {
 	}
 }
 
-// update makes the step of the round: at which progress of the run, and whether with momentum, all are told by
-// one number.
+// update makes the step of the round. One number tells all members the progress of the run and whether to
+// forget the momentum.
 func (m *AllReduce) update() {
 	m.state = updating
-	const least = 1e-300 // at the very beginning too, all make the step at one rate
+	const least = 1e-300 // so that all use one rate at the very beginning too
 	progress, forget := m.as, m.as < 0
 	if forget {
 		progress = -1 - m.as
@@ -304,7 +304,7 @@ func (m *AllReduce) updated() {
 	if m.state != updating {
 		return
 	}
-	if m.version != unknownVersion { // else it follows another coordinator meanwhile
+	if m.version != unknownVersion { // otherwise it follows another coordinator by now
 		m.version, m.copied = m.version+1, false
 	}
 	m.state = computing
@@ -314,8 +314,8 @@ func (m *AllReduce) updated() {
 	}
 }
 
-// rest lets the trainer end that is in no attempt: a gradient for which none has begun is
-// not worth one of its own. The coordinator ends when all have its parameters.
+// rest lets a trainer end that is in no attempt: its last gradient is not worth an attempt
+// of its own. The coordinator ends when all have its parameters.
 func (m *AllReduce) rest() {
 	if !m.over || m.sum.Placed() {
 		return
@@ -334,8 +334,8 @@ func (m *AllReduce) rest() {
 	m.seek()
 }
 
-// allAlike tells whether all others have these parameters and are done, or have had the
-// deadline for it.
+// allAlike tells whether all others have these parameters and are done, or have exceeded
+// the deadline.
 func (m *AllReduce) allAlike() bool {
 	for id := range m.members.Others {
 		if !m.says(id, isDone) || !m.level(id) {

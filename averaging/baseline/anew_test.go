@@ -23,10 +23,10 @@ func TestCoordinatorThatBeginsAnewHalts(t *testing.T) {
 	}
 	d, _ = drivenMember(t, "a", true)
 	d.told("b", leads("b"))
-	if halts(d.told("b", message(wordNone, 0, float64(wordWho)))) { // an answer of before it did
+	if halts(d.told("b", message(messageNone, 0, float64(messageWho)))) { // an answer of before it did
 		t.Error("a halts for an old word")
 	}
-	if !halts(d.told("b", message(wordNone, 0, float64(wordStatus)))) {
+	if !halts(d.told("b", message(messageNone, 0, float64(messageStatus)))) {
 		t.Error("a goes on with a coordinator that is none")
 	}
 }

@@ -17,14 +17,14 @@ const (
 )
 
 // Shares divides total samples among peers in proportion to their speeds, in samples a
-// second (LB-BSP): each step then takes all of them equally long, total over the sum of
-// the speeds. The shares add up to total exactly, by largest remainders, the earlier
-// peer first where they are equal, and each is at least 1; a total that is too small for
-// that is raised to one each. A speed that is not above 0 and finite is unknown, and
-// taken for the mean of the others.
+// second (LB-BSP): each step then takes the same time at all peers, total over the sum of
+// the speeds. The shares add up to total exactly, by largest remainders, the earlier peer
+// first if they are equal. Each share is at least 1; a total that is too small for that is
+// raised to one each. A speed that is not finite and above 0 counts as unknown, and is
+// replaced by the mean of the others.
 //
-// Nothing more is needed for the gradients to count b_i/B each: they are summed with
-// their numbers of samples for weights.
+// Gradients then count b_i/B each, because they are summed with their numbers of samples as
+// weights.
 func Shares(total int, speeds []float64) []int {
 	n := len(speeds)
 	if n == 0 {
@@ -41,12 +41,12 @@ func Shares(total int, speeds []float64) []int {
 	rest := make([]float64, n)
 	left := total - n
 	for i, v := range speeds {
-		// One each is given first, so what is divided is the exact share above that.
+		// Each gets one first; only the rest is divided.
 		exact := max(float64(total)*v/sum-1, 0)
 		shares[i], rest[i], order[i] = 1+int(exact), exact-math.Floor(exact), i
 		left -= int(exact)
 	}
-	for ; left < 0; left++ { // those below one have been raised at the others' cost
+	for ; left < 0; left++ { // shares below one were raised at the others' cost
 		shares[mostAbove(shares, speeds)]--
 	}
 	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(rest[b], rest[a]) })
@@ -56,11 +56,11 @@ func Shares(total int, speeds []float64) []int {
 	return shares
 }
 
-// division is how a coordinator divides the flock's batch, which is so many samples for each
-// of its peers, if it does.
+// division divides the flock's batch, if the coordinator does so; batch is the number of
+// samples per peer.
 type division struct {
 	each   int
-	speeds map[topology.PeerID]float64 // as they have told
+	speeds map[topology.PeerID]float64 // as reported
 }
 
 func (d *division) shares(workers []topology.PeerID) []int {
@@ -74,7 +74,7 @@ func (d *division) shares(workers []topology.PeerID) []int {
 	return Shares(d.each*len(workers), speeds)
 }
 
-// mostAbove is the peer whose share takes it longest, of those with more than one.
+// mostAbove is the peer whose share takes longest, among those with more than one sample.
 func mostAbove(shares []int, speeds []float64) int {
 	most := -1
 	for i, share := range shares {
@@ -85,7 +85,7 @@ func mostAbove(shares []int, speeds []float64) int {
 	return most
 }
 
-// known replaces the speeds that make no sense, scaled so that sums stay finite.
+// known replaces invalid speeds, and scales all so that sums stay finite.
 func known(speeds []float64) []float64 {
 	makesSense := func(v float64) bool { return v > 0 && !math.IsInf(v, 1) }
 	var largest, sum, n float64
@@ -125,8 +125,8 @@ func (s *speedometer) done(now time.Duration, samples int) {
 		if s.value == 0 {
 			s.value = v
 		}
-		// What is smoothed is the time of a sample: one long pause then weighs as much
-		// as it cost.
+		// The time per sample is smoothed, not the speed: a long pause then counts in
+		// proportion to its length.
 		s.value = 1 / ((1-smoothing)/s.value + smoothing/v)
 	}
 	s.running = false

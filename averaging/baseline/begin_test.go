@@ -15,7 +15,7 @@ import (
 func drivenCoordinator(t *testing.T, initial bool) (*driven, *AllReduce) {
 	t.Helper()
 	d, m := drivenMember(t, "b", initial)
-	d.told("a", message(wordNone, 0, 0))
+	d.told("a", message(messageNone, 0, 0))
 	if !m.leads() {
 		t.Fatal("b does not coordinate")
 	}
@@ -40,12 +40,12 @@ func drivenMember(t *testing.T, self topology.PeerID, initial bool) (*driven, *A
 
 // leads is the word of one that coordinates.
 func leads(id topology.PeerID) collective.Message {
-	return collective.Message{Kind: wordLead, View: collective.Mark(id)}
+	return collective.Message{Kind: messageLead, View: collective.Mark(id)}
 }
 
 // isAt is the word of a member that is ready, at a version.
 func isAt(version uint64) collective.Message {
-	return collective.Message{Kind: wordStatus, View: version<<statusBits | isReady}
+	return collective.Message{Kind: messageStatus, View: version<<statusBits | isReady}
 }
 
 // joins has a member take part in the sum of a version, which answers the first question of its coordinator.
@@ -82,7 +82,7 @@ func TestWhoIsGivenParametersHasBegun(t *testing.T) {
 	d, m := drivenMember(t, "a", true)
 	said := func() (initial bool) {
 		for _, a := range d.told("b", leads("b")) {
-			if a.Kind == collective.Tell && a.Message.Kind == wordStatus {
+			if a.Kind == collective.Tell && a.Message.Kind == messageStatus {
 				initial = a.Message.View>>statusBits == initialVersion
 			}
 		}
@@ -111,8 +111,8 @@ func TestQuestionsAreNotAskedAtOnceAgain(t *testing.T) {
 	d, m := drivenMember(t, "a", true)
 	asked := 0
 	for range 10 {
-		for _, a := range d.told("b", message(wordNone, 0, 0)) { // b waits for nothing yet
-			if a.Kind == collective.Tell && a.Message.Kind == wordWho {
+		for _, a := range d.told("b", message(messageNone, 0, 0)) { // b waits for nothing yet
+			if a.Kind == collective.Tell && a.Message.Kind == messageWho {
 				asked++
 			}
 		}

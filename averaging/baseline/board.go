@@ -8,9 +8,9 @@ import (
 	"github.com/seed-97356399/murmuration/topology"
 )
 
-// Board is what the server knows of its workers, itself included while it trains: how often
-// each has pushed, and when. A worker that comes late begins with as many pushes as the one
-// that has fewest.
+// Board is what the server knows about its workers, itself included while it trains: how
+// often each has pushed, and when. A worker that comes late begins with as many pushes as
+// the worker with the fewest.
 type Board struct {
 	workers []worker
 }
@@ -20,15 +20,15 @@ type worker struct {
 	id       topology.PeerID
 	pushes   uint64
 	pushed   time.Duration // the last time
-	interval time.Duration // before that, since the push before; 0 if it has not pushed twice
-	granted  int           // by DSSP: iterations that it may begin at once
+	interval time.Duration // between the last two pushes; 0 if there are not two
+	granted  int           // by DSSP: iterations that it may begin without waiting
 	clock    uint64        // its own count of pushes that were answered
 	state    workerState
-	since    time.Duration // when it came to be in that
+	since    time.Duration // since when it is in that state
 	samples  int           // of its last push
 }
 
-// workerState is where the server knows a worker to be.
+// workerState is the state of a worker, as the server knows it.
 type workerState uint8
 
 const (
@@ -44,7 +44,7 @@ func (b *Board) index(id topology.PeerID) int {
 	return slices.IndexFunc(b.workers, func(w worker) bool { return w.id == id })
 }
 
-// of is a worker, nil if it is none.
+// of is the worker with an id, nil if there is none.
 func (b *Board) of(id topology.PeerID) *worker {
 	if i := b.index(id); i >= 0 {
 		return &b.workers[i]
@@ -52,7 +52,7 @@ func (b *Board) of(id topology.PeerID) *worker {
 	return nil
 }
 
-// Add takes a worker in.
+// Add adds a worker.
 func (b *Board) Add(id topology.PeerID) {
 	if b.index(id) < 0 {
 		b.workers = append(b.workers, worker{id: id, pushes: b.Pushes(b.Slowest())})
@@ -96,7 +96,7 @@ func (b *Board) Lead(id topology.PeerID) int {
 	return int(b.Pushes(id) - b.Pushes(b.Slowest()))
 }
 
-// Fastest tells whether no worker has pushed more often.
+// Fastest tells whether no other worker has pushed more often.
 func (b *Board) Fastest(id topology.PeerID) bool {
 	own := b.Pushes(id)
 	return !slices.ContainsFunc(b.workers, func(w worker) bool { return w.pushes > own })

@@ -14,16 +14,14 @@ import (
 type Config struct {
 	// Self is the local peer.
 	Self topology.PeerID
-	// Deadline is how long others are waited for in a round, the slowest trainer
-	// included, and how long one transfer may go without an end. A worker that exceeds it
-	// is left behind; it takes the parameters when it comes again. Default:
-	// averaging.DefaultDeadline.
+	// Deadline is how long a round waits for others, the slowest trainer included, and how
+	// long a transfer may take. A worker that exceeds it is left out; it gets the
+	// parameters when it returns. Default: averaging.DefaultDeadline.
 	Deadline time.Duration
 	// Server names the peer that serves the parameters. Default: the first of the view.
 	Server topology.PeerID
-	// Batch, if above 0, divides the flock's batch, which is so many samples for each of
-	// its peers, among them by their speed (see Shares). Heeded by AllReduce, and by
-	// ParamServer with BSP.
+	// Batch, if above 0, divides the flock's batch, of Batch samples per peer, among the
+	// peers by their speed (see Shares). Used by AllReduce, and by ParamServer with BSP.
 	Batch int
 }
 
@@ -41,7 +39,7 @@ func (c Config) validate() error {
 	return errors.Join(faults...)
 }
 
-// flights are those of a machine so configured.
+// flights makes the flights of a machine with this configuration.
 func (c Config) flights() *collective.Flights {
 	if c.Deadline == 0 {
 		c.Deadline = averaging.DefaultDeadline

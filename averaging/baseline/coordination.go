@@ -9,30 +9,30 @@ import (
 	"github.com/seed-97356399/murmuration/topology"
 )
 
-// coordination is how the peers of AllReduce and of ParamServer keep together: one of them,
-// the coordinator, gives places in sums or serves the parameters. It is the first member
-// of the view, those that cannot be dialled last, or the named one. When it dies the run
+// coordination is the common part of AllReduce and ParamServer: one peer, the coordinator,
+// gives out places in sums or serves the parameters. It is the named peer, or else the
+// first member of the view (members that cannot be dialled come last). When it dies the run
 // halts.
 //
-// A peer that knows no coordinator asks the first, which takes that on when all the others
-// say that they know none, or say nothing for half the deadline. Where views are not complete
-// in the beginning two may take it on: when they meet, the one that has made fewer updates
-// follows the other, and takes its parameters.
+// A peer that knows no coordinator asks the first member, which becomes coordinator when all
+// others answer that they know none, or do not answer for half the deadline. If views are
+// incomplete at the beginning, two peers may become coordinators: when they meet, the one
+// with fewer updates follows the other, and takes its parameters.
 type coordination struct {
 	trainer
 	role
 	algorithm   collective.Algorithm
 	members     collective.Members
-	named       topology.PeerID   // who alone may coordinate, if there is one
+	named       topology.PeerID   // the only one that may coordinate, if set
 	coordinator topology.PeerID   // "" until it is known
-	none        []topology.PeerID // know no coordinator
+	none        []topology.PeerID // members that know no coordinator
 	version     uint64            // of the parameters
-	copied      bool              // they were another's, or in part: the optimizer does not know their past
-	asked       time.Duration     // since when this peer looks for a coordinator, 0 if it does not
-	heard       time.Duration     // when the coordinator spoke last
-	halted      bool              // it is lost
-	ended       bool              // it has said that the run is over
-	progress    float64           // of the run, as the trainer said last
+	copied      bool              // copied from another, at least in part: the optimizer lacks their past gradients
+	asked       time.Duration     // since when this peer has been looking for a coordinator, 0 if it is not
+	lastMessage time.Duration     // time of the coordinator's last message
+	halted      bool              // the coordinator is lost
+	ended       bool              // the coordinator has said that the run is over
+	progress    float64           // of the run, as last reported by the trainer
 	division    division
 }
 
@@ -56,7 +56,7 @@ func (c *coordination) Handle(now time.Duration, event averaging.Event, actions 
 func (c *coordination) Decide(now time.Duration, e collective.Event, actions []collective.Action) []collective.Action {
 	c.Begin(now, actions)
 	switch e.Kind {
-	case averaging.StepDone: // of a trainer of models: it is nothing that can be summed
+	case averaging.StepDone: // of a trainer of models: a step cannot be summed
 		c.Ask(averaging.Proceed)
 	case collective.GradientDone:
 		c.gradient(e)
@@ -75,8 +75,8 @@ func (c *coordination) Decide(now time.Duration, e collective.Event, actions []c
 		c.role.landed(e)
 	case averaging.TimerFired:
 		if c.Ticked(e) {
-			c.patient()
-			c.role.impatient()
+			c.checkDeadline()
+			c.role.retransmit()
 		}
 	case averaging.PeerLost, averaging.Quarantined:
 		c.role.lose(e.Peer)
@@ -102,16 +102,16 @@ func (c *coordination) concerned() bool {
 	return !c.halted && !c.settled && (c.waiting || c.over || c.ended)
 }
 
-// gradient takes a gradient up, if there is a use for it.
+// gradient takes a gradient, if it can be used.
 func (c *coordination) gradient(e collective.Event) {
-	c.waiting, c.since, c.heard, c.progress = true, c.Now, c.Now, e.Progress
+	c.waiting, c.since, c.lastMessage, c.progress = true, c.Now, c.Now, e.Progress
 	if e.Initial && c.version == unknownVersion && !c.copied {
 		c.version = initialVersion
 	}
 	c.speed.done(c.Now, e.Samples)
 	c.samples, c.division.speeds[c.Self] = e.Samples, c.speed.value
 	if c.division.each > 0 {
-		c.Tell(c.coordinator, message(wordSpeed, 0, c.speed.value))
+		c.Tell(c.coordinator, message(messageSpeed, 0, c.speed.value))
 	}
 	switch {
 	case c.over, c.ended:
@@ -142,12 +142,12 @@ func (c *coordination) seek() {
 	case first == c.Self:
 		for id := range c.members.Others {
 			if !slices.Contains(c.none, id) {
-				c.Tell(id, message(wordWho, 0, 0))
+				c.Tell(id, message(messageWho, 0, 0))
 			}
 		}
 	case waited < c.Deadline:
 		if c.members.Has(first) {
-			c.Tell(first, message(wordWho, 0, 0))
+			c.Tell(first, message(messageWho, 0, 0))
 		}
 	case first == c.named:
 		c.lost()
@@ -177,12 +177,12 @@ func (c *coordination) lead() {
 	c.announce(func(topology.PeerID) bool { return true })
 }
 
-// claim says that this peer coordinates.
+// claim is the message that this peer coordinates.
 func (c *coordination) claim() collective.Message {
-	return collective.Message{Kind: wordLead, Round: c.version, View: collective.Mark(c.Self)}
+	return collective.Message{Kind: messageLead, Round: c.version, View: collective.Mark(c.Self)}
 }
 
-// announce tells so to some of the others.
+// announce sends the claim to selected members.
 func (c *coordination) announce(to func(topology.PeerID) bool) {
 	for id := range c.members.Others {
 		if to(id) {
@@ -191,13 +191,13 @@ func (c *coordination) announce(to func(topology.PeerID) bool) {
 	}
 }
 
-// follow takes a coordinator.
+// follow makes a member the coordinator of this peer.
 func (c *coordination) follow(id topology.PeerID) {
 	if c.coordinator != "" {
 		c.version, c.copied = unknownVersion, true
 	}
 	c.Abort("")
-	c.coordinator, c.asked, c.heard = id, 0, c.Now
+	c.coordinator, c.asked, c.lastMessage = id, 0, c.Now
 	c.role.followed()
 	if c.concerned() {
 		c.role.Report()
@@ -218,13 +218,13 @@ func (c *coordination) lost() {
 	c.fail()
 }
 
-// fail has the steps of this trainer fail.
+// fail makes the steps of this trainer fail.
 func (c *coordination) fail() {
 	c.halted = true
 	c.halt()
 }
 
-// depart ends this peer's part in the run, of which it tells those who may wait for it.
+// depart ends this peer's part in the run, and informs the peers that may wait for it.
 func (c *coordination) depart() {
 	c.Abort("")
 	c.settle()
@@ -239,64 +239,63 @@ func (c *coordination) part() {
 	}
 }
 
-// point answers a peer by who coordinates.
+// point tells a peer who coordinates.
 func (c *coordination) point(to topology.PeerID, w collective.Message) {
 	switch {
 	case c.settled:
-		c.Tell(to, message(wordParting, 0, 0))
+		c.Tell(to, message(messageParting, 0, 0))
 	case c.coordinator == "" || c.halted:
-		c.Tell(to, message(wordNone, 0, float64(w.Kind)))
+		c.Tell(to, message(messageNone, 0, float64(w.Kind)))
 	case c.leads():
 		c.Tell(to, c.claim())
 	default:
-		c.Tell(to, collective.Message{Kind: wordLead, View: collective.Mark(c.coordinator)})
+		c.Tell(to, collective.Message{Kind: messageLead, View: collective.Mark(c.coordinator)})
 	}
 }
 
-// take handles a word. A stranger, who asks before the view has it, is told who coordinates
-// and believed nothing.
+// take handles a message. A peer that is not in the view yet is only told who coordinates.
 func (c *coordination) take(from topology.PeerID, w collective.Message) {
 	if !c.members.Has(from) {
-		if w.Kind == wordWho || w.Kind == wordStatus && !c.leads() {
+		if w.Kind == messageWho || w.Kind == messageStatus && !c.leads() {
 			c.point(from, w)
 		}
 		return
 	}
 	c.members.Spoke(from, c.Now)
 	if from == c.coordinator {
-		c.heard = c.Now
+		c.lastMessage = c.Now
 	}
 	switch w.Kind {
-	case wordWho:
+	case messageWho:
 		c.knowsNone(from)
 		c.point(from, w)
-	case wordNone:
-		if from == c.coordinator && w.Value == float64(wordStatus) { // it has died and begun anew
+	case messageNone:
+		if from == c.coordinator && w.Value == float64(messageStatus) { // it has died and restarted
 			c.lost()
 			break
 		}
 		if c.knowsNone(from); c.members.First() == c.Self && c.allKnowNone() {
 			c.seek()
 		}
-	case wordLead:
+	case messageLead:
 		c.claimed(from, w)
-	case wordBatch:
+	case messageBatch:
 		if from == c.coordinator && w.Value >= 1 && w.Value <= MaxBatch {
 			c.batch = int(w.Value)
 		}
-	case wordSpeed:
+	case messageSpeed:
 		c.division.speeds[from] = w.Value
-	case wordParting, wordEnd:
+	case messageParting, messageEnd:
 		switch {
 		case from != c.coordinator:
 			c.role.lose(from)
-		case c.over && w.Kind == wordParting:
+		case c.over && w.Kind == messageParting:
 			c.lost()
-		default: // no gradient is of use any more
+		default: // gradients are no longer used
 			c.ended = true
 			c.proceed()
 		}
-	case wordStatus:
+	case messageStatus:
 		if !c.leads() || c.halted || c.settled {
 			c.point(from, w)
 			break
@@ -313,7 +312,7 @@ func (c *coordination) knowsNone(id topology.PeerID) {
 	}
 }
 
-// claimed handles the word of who coordinates.
+// claimed handles a message about who coordinates.
 func (c *coordination) claimed(from topology.PeerID, w collective.Message) {
 	id := c.members.Find(w.View)
 	c.none = slices.DeleteFunc(c.none, func(x topology.PeerID) bool { return x == from })
@@ -322,7 +321,7 @@ func (c *coordination) claimed(from topology.PeerID, w collective.Message) {
 	case c.settled:
 		c.point(from, w)
 	case id == c.Self:
-		if c.coordinator == "" { // it was, in a former life
+		if c.coordinator == "" { // it was the coordinator, in a former life
 			c.lost()
 		}
 	case c.leads() && from != id:
@@ -330,37 +329,37 @@ func (c *coordination) claimed(from topology.PeerID, w collective.Message) {
 	case c.coordinator == "", from == c.coordinator, c.leads() && c.yields(id, w.Round):
 		c.follow(id)
 	case from == id:
-		c.point(from, w) // the two settle it between them
+		c.point(from, w) // the two decide between them
 	}
 }
 
-// yields tells whether another coordinator, whose parameters have that version, has the
-// better claim. No two of them yield to each other, since versions only grow.
+// yields tells whether another coordinator, with this version of the parameters, has the
+// better claim. Two coordinators never yield to each other, since versions only grow.
 func (c *coordination) yields(id topology.PeerID, version uint64) bool {
 	return version > c.version || version == c.version && c.members.Before(id, c.Self)
 }
 
-// divide gives the workers their parts of the flock's batch.
+// divide sends the workers their parts of the flock's batch.
 func (c *coordination) divide(workers []topology.PeerID) {
 	for i, share := range c.division.shares(workers) {
 		if workers[i] == c.Self {
 			c.batch = share
 		}
-		c.Tell(workers[i], message(wordBatch, 0, float64(share)))
+		c.Tell(workers[i], message(messageBatch, 0, float64(share)))
 	}
 }
 
-// sendParameters sends this peer's to another, rounded unless they are to be exact.
+// sendParameters sends this peer's parameters to another, rounded unless exact is set.
 func (c *coordination) sendParameters(to topology.PeerID, round uint64, exact bool) {
 	t := collective.Transfer{From: collective.Parameters, Into: collective.Parameters, Parts: 1, Round: round}
 	c.Send(to, t, exact)
 }
 
-// restFor is for how many deadlines a worker waits for the model of the end at most.
+// restFor is how many deadlines a worker waits for the final model at most.
 const restFor = 2
 
-// patient speaks again where this peer waits, and gives up after the deadline.
-func (c *coordination) patient() {
+// checkDeadline retransmits while this peer waits, and gives up after the deadline.
+func (c *coordination) checkDeadline() {
 	c.part()
 	switch {
 	case c.over && !c.settled && c.Now-c.overAt >= restFor*c.Deadline:
@@ -368,15 +367,15 @@ func (c *coordination) patient() {
 	case c.coordinator == "":
 		c.seek()
 	case c.leads() || !c.concerned():
-	case c.Now-c.heard >= c.Deadline:
+	case c.Now-c.lastMessage >= c.Deadline:
 		c.lost()
 	default:
 		c.role.Report()
 	}
 }
 
-// arm sets the timer while somebody waits: a shorter one while this peer looks for a
-// coordinator, as at the beginning of a run, when the first words may meet nobody.
+// arm sets the timer while a peer waits: a shorter one while this peer looks for a
+// coordinator, since at the beginning of a run the first messages may reach nobody.
 func (c *coordination) arm() {
 	after := c.Slice()
 	if c.coordinator == "" {
@@ -385,7 +384,7 @@ func (c *coordination) arm() {
 	c.Arm(c.concerned() || c.leads() && !c.settled || len(c.Out) > 0 || c.saying > 0, after)
 }
 
-// runOver notes that the run is.
+// runOver notes that the run is over.
 func (c *coordination) runOver() {
 	c.over, c.overAt = true, c.Now
 	switch {

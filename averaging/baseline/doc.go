@@ -8,33 +8,32 @@
 //   - DPSGD: neighbours in a ring average their models in lock-step.
 //   - Alone: the floor, a peer that shares nothing.
 //
-// Each type's comment says what it does when a peer dies, is slow, or comes late. None
-// ever waits for a peer longer than Config.Deadline without going on or saying that it
-// cannot, and none needs a word to arrive: who waits speaks again. With AllReduce and
-// ParamServer all who live end with one model, byte for byte.
+// Each type's comment says what it does when a peer dies, is slow, or comes late. No
+// machine waits for a peer longer than Config.Deadline before it goes on or reports that it
+// cannot. None depends on a single message: a waiting peer retransmits. With AllReduce and
+// ParamServer all live peers end with one model, byte for byte.
 //
 // # The coordinator
 //
-// AllReduce has a member that gives places, the parameter server one that serves. It is the
-// first of the view that can be dialled, or Config.Server, and stays that for the whole run.
-// When it dies the run halts: every trainer's step fails with averaging.NoCoordinator. So do
-// the systems that these machines stand for, which begin again from a checkpoint; to go on
-// is what AD-PSGD is for.
+// In AllReduce one member gives out places; with a parameter server one member serves. It is
+// the first member of the view that can be dialled, or Config.Server, for the whole run.
+// When it dies the run halts: every trainer's step fails with averaging.NoCoordinator. The
+// systems that these machines represent halt too, and restart from a checkpoint; AD-PSGD
+// goes on.
 //
 // # ParamHub
 //
-// The roles of that paper are played as follows. Its task scheduler deals the data out
-// round-robin: here each peer holds its own data, and what is dealt out in turn are the
-// parts of the batch, by speed (Shares). Resource monitoring is the server's
-// Board: who has pushed what, when, how fast. The server manager's merge is Sum, in which
-// the gradients are added as they arrive, weighted by their samples. The controller that
-// asks for more training is the Gate. Its update of the model is the Update action, and
-// the parameters that go back.
+// The roles of that paper correspond to the following. Its task scheduler distributes the
+// data round-robin: here each peer holds its own data, and the batch is divided by speed
+// (Shares). Resource monitoring is the server's Board: which worker has pushed what, when,
+// and how fast. The server manager's merge is Sum, to which gradients are added as they
+// arrive, weighted by their samples. The controller that asks for more training is the
+// Gate. Its update of the model is the Update action and the parameters sent back.
 //
 // # Limits
 //
-// A machine holds a few numbers for each member of the view. It trusts what members tell
-// it, as it does the runtime: a member that lies can stop the algorithm, which is one of
-// the reasons for AD-PSGD. What a machine does, event by event, is best read in
+// A machine holds a few numbers for each member of the view. It trusts the members'
+// messages and the runtime: a member that lies can stop the algorithm, which is one of the
+// reasons for AD-PSGD. What a machine does, event by event, is best read in
 // testdata/transcripts.
 package baseline

@@ -10,31 +10,31 @@ import (
 	"github.com/seed-97356399/murmuration/topology"
 )
 
-// DPSGD is decentralized parallel SGD in lock-step (Lian et al., 2017): the members stand
-// in a ring in the view's order, and after each step all average their models with both
-// neighbours, a third each. Who has made its step tells its neighbours, and exchanges with
-// each as soon as that one has too; with both exchanges over it goes on.
+// DPSGD is decentralized parallel SGD in lock-step (Lian et al., 2017): the members form a
+// ring in the view's order, and after each step all average their models with both neighbours,
+// a third each. A member that has made its step tells its neighbours, exchanges with each as
+// soon as that one has made its step too, and goes on once both exchanges are over.
 //
-//   - A neighbour that dies, parts, or is not there within the deadline is left out of the
-//     round; who it was comes again with a view or with its next word.
+//   - A neighbour that dies, leaves, or does not come within the deadline is left out of
+//     the round; it returns with a new view or with its next message.
 //   - An exchange that breaks off counts as over: what was applied stays applied.
-//   - Rounds are only counted to tell old words from new ones. A joiner, or who was left
-//     out, takes the number of its neighbours; its model is its own, and mixes in.
+//   - Rounds are only counted to tell old messages from new ones. A joiner, or a member that
+//     was left out, takes the round of its neighbours; it keeps its own model, which mixes in.
 //
-// With unequal speeds the whole ring is as slow as its slowest member. With
-// Config.Server and Batch it does nothing.
+// With unequal speeds the whole ring is as slow as its slowest member. It ignores
+// Config.Server and Batch.
 type DPSGD struct {
 	trainer
 	round uint64
 	links [2]link // to the next member, to which this one proposes, and from the one before
 }
 
-// link is what is known of a neighbour.
+// link is what is known about a neighbour.
 type link struct {
 	peer  topology.PeerID // "" if there is none
-	round uint64          // at whose barrier it is or was, as it said last
-	over  bool            // the exchange of the present round is
-	out   bool            // it is left out until it speaks, or parts
+	round uint64          // of the barrier in its last message
+	over  bool            // the exchange of the present round is over
+	out   bool            // it is left out until it sends a message, or it leaves
 }
 
 // NewDPSGD makes a machine that knows no view yet. It reports all faults of the
@@ -78,7 +78,7 @@ func (m *DPSGD) Decide(now time.Duration, event collective.Event, actions []coll
 		m.exchanged(event)
 	case averaging.TimerFired:
 		if m.Ticked(event) {
-			m.impatient()
+			m.retransmit()
 		}
 	case averaging.PeerLost, averaging.Quarantined:
 		m.leaveOut(event.Peer)
@@ -107,13 +107,13 @@ func (m *DPSGD) stepped() {
 	}
 }
 
-// tellAt tells a neighbour where this peer is, and whether their exchange is known to be over.
+// tellAt tells a neighbour this peer's round, and whether their exchange is known to be over.
 func (m *DPSGD) tellAt(l link) {
 	value := 0.0
 	if l.over {
 		value = 1
 	}
-	m.Tell(l.peer, message(wordAt, m.round, value))
+	m.Tell(l.peer, message(messageAt, m.round, value))
 }
 
 // viewed takes the neighbours of a new view.
@@ -129,7 +129,7 @@ func (m *DPSGD) viewed(overlay *topology.Overlay) {
 	if own >= 0 && n > 1 {
 		peers[0], peers[1] = view.At((own+1)%n).ID, view.At((own+n-1)%n).ID
 	}
-	if own >= 0 && n == 2 { // one link, on which the first in the order proposes
+	if own >= 0 && n == 2 { // one link; the first in the order proposes
 		peers[1-own] = ""
 	}
 	for i, id := range peers {
@@ -143,7 +143,7 @@ func (m *DPSGD) viewed(overlay *topology.Overlay) {
 	}
 }
 
-// link is that of a neighbour, nil of another.
+// link is the link to a neighbour, nil for other peers.
 func (m *DPSGD) link(peer topology.PeerID) *link {
 	i := slices.IndexFunc(m.links[:], func(l link) bool { return l.peer == peer })
 	if i < 0 {
@@ -152,24 +152,24 @@ func (m *DPSGD) link(peer topology.PeerID) *link {
 	return &m.links[i]
 }
 
-// receive hears where a neighbour is.
+// receive takes a neighbour's round.
 func (m *DPSGD) receive(from topology.PeerID, w collective.Message) {
 	switch l := m.link(from); {
 	case l == nil:
-	case w.Kind == wordParting:
+	case w.Kind == messageParting:
 		m.leaveOut(from)
-	case w.Kind == wordAt:
+	case w.Kind == messageAt:
 		l.out = false
 		m.noted(l, w)
 	}
 }
 
-// maxAhead is how many rounds a neighbour may say that it is ahead: more than a run has, so
-// that joiners are told theirs, and so few that a liar cannot bring the count to its end.
+// maxAhead is how many rounds ahead a neighbour may claim to be: more than a run has, so
+// that joiners learn their round, but so few that a liar cannot make the count overflow.
 const maxAhead = 1 << 32
 
-// noted is where a neighbour is. One that is further on has had the exchange of this
-// round, or does without.
+// noted records a neighbour's round. A neighbour that is further on has had the exchange of
+// this round, or does without it.
 func (m *DPSGD) noted(l *link, w collective.Message) {
 	if w.Round > m.round+maxAhead {
 		return
@@ -180,7 +180,7 @@ func (m *DPSGD) noted(l *link, w collective.Message) {
 	case w.Round > m.round, w.Round == m.round && w.Value > 0:
 		l.over = l.over || !m.engaged(l.peer)
 	case w.Round < m.round:
-		m.tellAt(*l) // it need not come through all the rounds between
+		m.tellAt(*l) // so that it can skip the rounds between
 	}
 }
 
@@ -190,8 +190,8 @@ func (m *DPSGD) engaged(peer topology.PeerID) bool {
 	return slices.ContainsFunc(m.Out, same) || slices.ContainsFunc(m.In, same)
 }
 
-// degree is how many exchanges the next one counts as one of, at least as many as there are
-// neighbours: with two, the weights are a third each, whichever comes first.
+// degree is the number of exchanges used for the weight of the next one, at least the number
+// of neighbours: with two neighbours the weights are a third each, in whichever order.
 func (m *DPSGD) degree() int {
 	if m.links[0].peer != "" && m.links[1].peer != "" {
 		return max(2, len(m.In)+len(m.Out)+1)
@@ -234,8 +234,8 @@ func (m *DPSGD) proposed(e collective.Event) {
 	}
 }
 
-// declined hears that the next member did not take part: it has gone on, and its next
-// word tells where it is.
+// declined handles the next member's refusal: it has gone on, and its next message tells
+// its round.
 func (m *DPSGD) declined(e collective.Event) {
 	if _, found := m.Landed(e); !found {
 		return
@@ -251,7 +251,7 @@ func (m *DPSGD) declined(e collective.Event) {
 	}
 }
 
-// exchanged is the end of an exchange, whole or not: that of this round is over.
+// exchanged handles the end of an exchange, complete or not: the exchange of this round is over.
 func (m *DPSGD) exchanged(e collective.Event) {
 	f, found := m.Landed(e)
 	if !found || f.Aborted || !m.waiting {
@@ -260,12 +260,12 @@ func (m *DPSGD) exchanged(e collective.Event) {
 	if l := m.link(e.Peer); l != nil {
 		l.over = true
 		if e.Kind == averaging.Failed {
-			m.tellAt(*l) // the other side may never have known of it
+			m.tellAt(*l) // the other side may not know of the exchange
 		}
 	}
 }
 
-// leaveOut goes on without a neighbour, until it speaks.
+// leaveOut goes on without a neighbour, until it sends a message.
 func (m *DPSGD) leaveOut(peer topology.PeerID) {
 	m.Abort(peer)
 	if l := m.link(peer); l != nil {
@@ -273,9 +273,9 @@ func (m *DPSGD) leaveOut(peer topology.PeerID) {
 	}
 }
 
-// impatient speaks again, and goes on without those that the others would wait for too
+// retransmit repeats messages, and goes on without members that would delay the others too
 // long.
-func (m *DPSGD) impatient() {
+func (m *DPSGD) retransmit() {
 	m.part()
 	for _, f := range slices.Concat(m.Out, m.In) {
 		if !f.Aborted && m.Now-f.Began >= m.Deadline {

@@ -35,8 +35,8 @@ func TestNeighbourOutsideItsView(t *testing.T) {
 func TestNeighbourBeyondAllRounds(t *testing.T) {
 	d, m := drivenNeighbour(t, "p")
 	d.view("p", "a", "b")
-	d.told("a", message(wordAt, 1000, 0)) // a joiner takes the number of its neighbours
-	d.told("b", message(wordAt, 1<<64-1, 0))
+	d.told("a", message(messageAt, 1000, 0)) // a joiner takes the number of its neighbours
+	d.told("b", message(messageAt, 1<<64-1, 0))
 	d.handle(collective.Event{Event: averaging.Event{Kind: averaging.StepDone}})
 	if m.round != 1000 {
 		t.Errorf("it is at the barrier of round %d, want 1000", m.round)

@@ -9,16 +9,16 @@ import (
 )
 
 // DSSP is dynamic stale synchronous (Zhao et al., 2019): like SSP at its lower bound, but
-// the fastest worker may be granted further iterations, as many as let it end, by the
-// last intervals, when the slowest pushes.
+// the fastest worker may be granted further iterations, so many that, by the last
+// intervals, it ends when the slowest pushes.
 //
-// The paper prints a controller that forgets what it granted before: a worker that has
-// used its grant up asks again, and leads of 61 to 109 were seen with a bound of 15. Here a
-// grant is never more than what is left below the upper bound, which therefore holds. A
-// worker of which no interval is known yet is granted nothing.
+// The controller printed in the paper ignores earlier grants: a worker that has used up its
+// grant asks again, and leads of 61 to 109 were seen with a bound of 15. Here a grant never
+// exceeds what is left below the upper bound, which therefore holds. A worker without a
+// known interval is granted nothing.
 type DSSP struct{ lower, upper int }
 
-// NewDSSP makes a gate whose leads are lower where nothing is granted, and never more than
+// NewDSSP makes a gate with leads of at most lower without grants, and never more than
 // upper.
 func NewDSSP(lower, upper int) (*DSSP, error) {
 	var faults []error
@@ -48,14 +48,13 @@ func (g *DSSP) Lets(worker topology.PeerID, pushed bool, board *Board) bool {
 		return false
 	}
 	grant := min(controller(worker, board, g.upper-g.lower), g.upper-lead)
-	// This iteration is let by the same answer, and is the first that is granted.
+	// The answer also lets this iteration begin, which is the first of the grant.
 	w.granted = max(grant, 0)
 	return grant > 0
 }
 
-// controller is how many of its next most iterations the worker should make, if it and
-// the slowest go on as in their last interval, to end as near as can be to a push of the
-// slowest.
+// controller is how many iterations, up to most, the worker should make to end as near as
+// possible to a push of the slowest, if both go on as in their last interval.
 func controller(worker topology.PeerID, board *Board, most int) int {
 	fast, slow := board.of(worker), board.of(board.Slowest())
 	if fast.interval == 0 || slow.interval == 0 {

@@ -35,15 +35,15 @@ func Describe(w collective.Message, names []topology.PeerID, server bool) string
 		return describeSum(w.Sum)
 	}
 	switch w.Kind {
-	case wordWho:
+	case messageWho:
 		return "who coordinates?"
-	case wordLead:
+	case messageLead:
 		return fmt.Sprintf("%s coordinates, at version %d", named(w.View), w.Round)
-	case wordNone:
+	case messageNone:
 		return "no coordinator known"
-	case wordParting:
+	case messageParting:
 		return "the run is over here"
-	case wordStatus:
+	case messageStatus:
 		if server {
 			return fmt.Sprintf("%s, push %d", [...]string{"training", "pushing", "pulling", "done"}[int(w.Value)], w.Round)
 		}
@@ -59,13 +59,13 @@ func Describe(w collective.Message, names []topology.PeerID, server bool) string
 		return "heard"
 	case collective.MessageRetry:
 		return fmt.Sprintf("ready for attempt %d", w.Round)
-	case wordBatch:
+	case messageBatch:
 		return fmt.Sprintf("take %g samples", w.Value)
-	case wordSpeed:
+	case messageSpeed:
 		return fmt.Sprintf("%.1f samples a second", w.Value)
-	case wordSamples:
+	case messageSamples:
 		return fmt.Sprintf("push %d is of %g samples", w.Round, w.Value)
-	case wordAt:
+	case messageAt:
 		return fmt.Sprintf("at the barrier of round %d%s", w.Round, map[bool]string{true: ", exchange over"}[w.Value > 0])
 	}
 	return w.String()

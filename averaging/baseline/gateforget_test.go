@@ -40,7 +40,7 @@ func TestWhoLeavesLosesItsGrants(t *testing.T) {
 	m.board.of("b").granted, m.board.of("c").granted = 3, 3
 	d.handle(collective.Event{Event: averaging.Event{Kind: averaging.PeerLost, Peer: "b"}})
 	granted(1, "without b")
-	d.told("b", message(wordStatus, 0, float64(pulling)))
+	d.told("b", message(messageStatus, 0, float64(pulling)))
 	granted(1, "with b again")
 	m.clear()
 	granted(0, "without a server")

@@ -2,35 +2,35 @@ package baseline
 
 import "github.com/seed-97356399/murmuration/internal/collective"
 
-// wordStatus tells the coordinator where the speaker is: View and Value are the machine's own.
-const wordStatus uint8 = 1
+// messageStatus tells the coordinator the sender's state; each machine defines View and Value.
+const messageStatus uint8 = 1
 
-// Kinds of words, beside those of sums. What is told is told again until it is
-// answered, so any of them may be lost.
+// Kinds of messages, beside those of sums. A message is repeated until it is answered, so
+// any may be lost.
 const (
-	// wordWho asks who coordinates.
-	wordWho uint8 = iota + 16
-	// wordLead answers: it is the peer whose mark is View, at the version Round.
-	wordLead
-	// wordNone answers: the speaker knows no coordinator. Value is the kind of what it
-	// answers: of a status, which only coordinators are told, that it is none itself.
-	wordNone
-	// wordParting says that the run is over for the speaker, which takes part no more.
-	wordParting
-	// wordEnd tells a member that the coordinator makes no round any more.
-	wordEnd
-	// wordSpeed tells the coordinator of Value samples a second.
-	wordSpeed
-	// wordBatch gives the listener Value samples for a step.
-	wordBatch
-	// wordSamples announces a push: Value is how many samples the gradient is of.
-	wordSamples
-	// wordAt tells a neighbour that the speaker waits at the barrier of Round; Value is 1
+	// messageWho asks who coordinates.
+	messageWho uint8 = iota + 16
+	// messageLead answers: the coordinator is the peer with mark View, at version Round.
+	messageLead
+	// messageNone answers: the sender knows no coordinator. Value is the kind of the message that it
+	// answers; for a status, which only coordinators get, it says that the sender is none itself.
+	messageNone
+	// messageParting says that the run is over for the sender, which no longer takes part.
+	messageParting
+	// messageEnd tells a member that the coordinator makes no further round.
+	messageEnd
+	// messageSpeed tells the coordinator the sender's speed: Value samples a second.
+	messageSpeed
+	// messageBatch gives the receiver Value samples for a step.
+	messageBatch
+	// messageSamples announces a push: Value is the number of samples of the gradient.
+	messageSamples
+	// messageAt tells a neighbour that the sender waits at the barrier of Round; Value is 1
 	// if their exchange of that round is over.
-	wordAt
+	messageAt
 )
 
-// farewells is how often a peer says that the run is over for it.
+// farewells is how often a peer announces that the run is over for it.
 const farewells = 3
 
 func message(kind uint8, round uint64, value float64) collective.Message {

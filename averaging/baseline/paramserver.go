@@ -9,28 +9,28 @@ import (
 	"github.com/seed-97356399/murmuration/topology"
 )
 
-// ParamServer is training by a parameter server, which is one of the peers and trains
-// too. A worker sends its gradient to the server, which adds it to what it has, makes an
-// update when its Gate says so, and sends the parameters back to those that may go on.
+// ParamServer is training by a parameter server, which is one of the peers and trains too.
+// A worker sends its gradient to the server, which adds it to its sum, makes an update when
+// its Gate says so, and sends the parameters back to the workers that may go on.
 //
-// Where each push makes an update by itself, it makes an n-th of a step, n being the number
-// of workers: a round of pushes is then a step at the rate of the run, as with BSP. More
-// would diverge sooner the more workers there are, since gradients that are stale by n
-// updates act like momentum (Mitliagkas et al., 2016). The server's own trainer is at most
-// one push ahead of the fastest worker.
+// If each push makes an update, that is an n-th of a step, with n workers: a round of
+// pushes is then a step at the rate of the run, as with BSP. A larger step would diverge,
+// the sooner the more workers there are, since gradients that are stale by n updates act
+// like momentum (Mitliagkas et al., 2016). The server's own trainer is at most one push
+// ahead of the fastest worker.
 //
-//   - A push that breaks off counts as far as it has come, and is not repeated where the
-//     server has begun to take it in: so none ever counts twice.
-//   - A gradient that others would refuse, since training has diverged, counts as none, the
-//     server's own too, and its trainer is told.
-//   - When a worker dies, parts, or keeps others waiting for the deadline, it is left out;
-//     when it comes again, or comes late, it gets the parameters and loses its gradient.
+//   - A push that breaks off counts as far as it has come, and is not repeated if the
+//     server has begun to take it: so no push counts twice.
+//   - A gradient that others would refuse, because training has diverged, counts as none,
+//     also the server's own, and its trainer gets an error.
+//   - A worker that dies, leaves, or keeps others waiting for the deadline is left out.
+//     When it returns, or comes late, it gets the parameters and loses its gradient.
 //   - When the server dies the run halts: every trainer's step fails with
 //     averaging.NoCoordinator.
-//   - Whom a slow worker keeps waiting, its gate says.
-//   - When the run is over for the server, it serves until it is for all workers; then it
-//     gives all its parameters, with which all end. A worker that cannot get them within
-//     two deadlines ends with what it has.
+//   - The gate decides which workers wait for a slow one.
+//   - When the run is over for the server, it serves until the run is over for all
+//     workers; then it gives all of them its final parameters. A worker that cannot get
+//     them within two deadlines ends with those that it has.
 type ParamServer struct {
 	coordination
 	service
@@ -46,11 +46,11 @@ const (
 	training stage = iota
 	pushing        // sends its gradient
 	pulling        // waits for the parameters
-	resting        // the run is over here; it is told, and never set
+	resting        // the run is over here; only reported, never set
 )
 
 // NewParamServer makes a machine that knows no view yet. It reports all faults of the
-// configuration at once. The gate must be of this machine alone.
+// configuration at once. The gate must not be shared with another machine.
 func NewParamServer(config Config, gate Gate) (*ParamServer, error) {
 	err := config.validate()
 	if gate == nil {
@@ -80,7 +80,7 @@ func (m *ParamServer) push() {
 	if m.stage != pushing || m.leads() || m.coordinator == "" || m.SendingTo(m.coordinator, collective.Gradient) {
 		return
 	}
-	m.Tell(m.coordinator, message(wordSamples, m.clock+1, float64(m.samples)))
+	m.Tell(m.coordinator, message(messageSamples, m.clock+1, float64(m.samples)))
 	m.Send(m.coordinator, collective.Transfer{
 		From: collective.Gradient, Into: collective.Sum, Add: true, Parts: 1, Round: m.clock + 1,
 	}, false)
@@ -95,7 +95,7 @@ func (m *ParamServer) Report() {
 	case s == pulling:
 		clock++
 	}
-	m.Tell(m.coordinator, message(wordStatus, clock, float64(s)))
+	m.Tell(m.coordinator, message(messageStatus, clock, float64(s)))
 }
 
 // followed implements role: the new server has nothing of this peer's push.
@@ -123,9 +123,9 @@ func (m *ParamServer) lose(id topology.PeerID) {
 // receive implements role.
 func (m *ParamServer) receive(from topology.PeerID, w collective.Message) {
 	switch i := m.board.index(from); {
-	case w.Kind == wordStatus:
+	case w.Kind == messageStatus:
 		m.status(from, w)
-	case w.Kind == wordSamples && i >= 0 && w.Value >= 1 && w.Value <= MaxBatch:
+	case w.Kind == messageSamples && i >= 0 && w.Value >= 1 && w.Value <= MaxBatch:
 		m.board.workers[i].samples = int(w.Value)
 	}
 }
@@ -148,8 +148,8 @@ func (m *ParamServer) landed(e collective.Event) {
 	}
 }
 
-// pushed is the end of the own push. What was not begun to be taken is pushed again with the
-// next tick, unless it is not what the server waits for, or cannot be sent later either.
+// pushed handles the end of this worker's push. A push that the server has not begun to take is repeated
+// with the next tick, unless the server does not wait for it, or it cannot be sent later either.
 func (m *ParamServer) pushed(f collective.Flight, e collective.Event) {
 	switch {
 	case e.Kind == averaging.Refused && e.Reason != averaging.Round,
@@ -157,7 +157,7 @@ func (m *ParamServer) pushed(f collective.Flight, e collective.Event) {
 		return
 	}
 	m.stage = pulling
-	if e.Kind != averaging.Finished { // else the server knows
+	if e.Kind != averaging.Finished { // otherwise the server knows
 		m.Report()
 	}
 }
@@ -178,7 +178,7 @@ func (m *ParamServer) offered(e collective.Event) {
 	}
 }
 
-// pulled has the parameters. With those of the end, this peer's part in the run is over.
+// pulled is called when the parameters are here. With the final ones, this peer's part in the run is over.
 func (m *ParamServer) pulled(t collective.Transfer) {
 	if t.Round >= ofTheEnd {
 		if m.over {
@@ -191,8 +191,8 @@ func (m *ParamServer) pulled(t collective.Transfer) {
 	m.proceed()
 }
 
-// impatient implements role.
-func (m *ParamServer) impatient() {
+// retransmit implements role.
+func (m *ParamServer) retransmit() {
 	if !m.halted {
 		m.push()
 	}

@@ -34,7 +34,7 @@ func TestNoPushCountsTwice(t *testing.T) {
 		if answer := d.inbound(collective.Offered, "b", 3, push); answer.Kind != averaging.Refuse {
 			t.Errorf("when it is in, it is offered again: %s", answer)
 		}
-		d.told("b", message(wordStatus, 1, float64(pulling)))
+		d.told("b", message(messageStatus, 1, float64(pulling)))
 		if w := m.board.of("b"); w.clock != 1 || w.pushes != 1 {
 			t.Errorf("b has made %d pushes, and %d are answered: want 1", w.pushes, w.clock)
 		}
@@ -53,9 +53,9 @@ func TestNoPushCountsTwice(t *testing.T) {
 // A worker that is done is not waited for, though an older word of it comes after that.
 func TestLateWordsTakeNobodyIn(t *testing.T) {
 	d, m := drivenPair(t)
-	d.told("b", message(wordStatus, 3, float64(resting)))
-	d.told("b", message(wordStatus, 3, float64(pulling)))
-	d.told("b", message(wordStatus, 3, float64(resting)))
+	d.told("b", message(messageStatus, 3, float64(resting)))
+	d.told("b", message(messageStatus, 3, float64(pulling)))
+	d.told("b", message(messageStatus, 3, float64(resting)))
 	if m.board.of("b") != nil || len(m.retired) != 1 {
 		t.Errorf("b works: %t; %d are done", m.board.of("b") != nil, len(m.retired))
 	}

@@ -5,25 +5,25 @@ import (
 	"github.com/seed-97356399/murmuration/topology"
 )
 
-// Versions of the parameters, which grow by one with each update. Those of a coordinator are
-// all its followers'; a peer that follows another coordinator than before has none.
+// Versions of the parameters, which grow by one with each update. Followers have the version
+// of their coordinator; a peer that follows a new coordinator has none.
 const (
 	unknownVersion uint64 = iota // of this peer alone
 	initialVersion               // those with which all begin
 	firstVersion                 // of a coordinator that begins with others
 )
 
-// role is what differs.
+// role is the part that differs between AllReduce and ParamServer.
 type role interface {
 	begun()    // this peer coordinates
-	followed() // it has taken a coordinator, be it after another or itself
+	followed() // it follows a coordinator, perhaps after another, perhaps itself
 	Report()   // tells the coordinator where this peer is
 	ready()    // there is a gradient
 	updated()
-	lose(topology.PeerID)                        // goes on without one
+	lose(topology.PeerID)                        // goes on without a peer
 	receive(topology.PeerID, collective.Message) // not about who coordinates
 	offered(collective.Event)
-	landed(collective.Event) // is the end of a transfer
-	impatient()              // speaks again, and breaks off what takes too long
-	due()                    // does what is, after every event
+	landed(collective.Event) // handles the end of a transfer
+	retransmit()             // repeats messages, and breaks off what takes too long
+	due()                    // does what is due, after every event
 }

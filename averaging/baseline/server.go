@@ -8,7 +8,7 @@ import (
 	"github.com/seed-97356399/murmuration/topology"
 )
 
-// service is what the server does with pushes, beside being a worker.
+// service is the server's part, beside its work as a worker.
 type service struct {
 	m       *ParamServer
 	board   Board
@@ -16,11 +16,11 @@ type service struct {
 	busy    bool // an update is being made
 }
 
-// ofTheEnd is added to the round of a transfer of the parameters of the end, which answer no
+// ofTheEnd is added to the round of a transfer of the final parameters, which answers no
 // push.
 const ofTheEnd = 1 << 62
 
-// retired is a worker for which the run is over: it gets the parameters of the end.
+// retired is a worker for which the run is over: it gets the final parameters.
 type retired struct {
 	id  topology.PeerID
 	has bool
@@ -38,16 +38,16 @@ func (s *service) begun() {
 	}
 }
 
-// clear forgets all that this peer knows as a server or worker, except its model.
+// clear resets this peer's state as a server or worker, except its model.
 func (s *service) clear() {
 	s.m.Ask(collective.Clear)
 	*s = service{m: s.m, busy: s.busy}
 }
 
-// enter notes where a worker is from now on.
+// enter sets the state of a worker.
 func (s *service) enter(w *worker, state workerState) { w.state, w.since = state, s.m.Now }
 
-// employ takes a worker in, which counts as one of the slowest.
+// employ adds a worker, which counts as one of the slowest.
 func (s *service) employ(id topology.PeerID) *worker {
 	if s.board.index(id) < 0 {
 		s.board.Add(id)
@@ -68,7 +68,7 @@ func (s *service) fire(id topology.PeerID) {
 	s.reconsider()
 }
 
-// status handles where a worker says that it is.
+// status handles a worker's status.
 func (s *service) status(from topology.PeerID, said collective.Message) {
 	s.m.Tell(from, message(collective.MessageAck, 0, 0))
 	where, w := stage(said.Value), s.board.of(from)
@@ -88,17 +88,17 @@ func (s *service) status(from topology.PeerID, said collective.Message) {
 	switch {
 	case where != pulling:
 	case (w.state == away || w.state == coming) && said.Round == w.clock+1:
-		if !s.m.TakingFrom(from) { // what has not come by now has been lost
+		if !s.m.TakingFrom(from) { // what has not come by now is lost
 			s.arrive(w)
 		}
 	case (w.state == away || w.state == leaving) && !s.m.SendingTo(from, collective.Parameters):
-		w.clock = said.Round // another life's, if it differs
+		w.clock = said.Round // if it differs, that of another life
 		s.release(w)
 	}
 }
 
-// retire notes that the run is over for a worker, for which nobody is to wait any more. It may
-// have been taken in again by a word that came late.
+// retire notes that the run is over for a worker, so nobody waits for it any more. A late
+// message may have added it again.
 func (s *service) retire(id topology.PeerID) {
 	if !slices.ContainsFunc(s.retired, func(r retired) bool { return r.id == id }) {
 		s.retired = append(s.retired, retired{id: id})
@@ -131,7 +131,7 @@ func (s *service) offeredPush(e collective.Event) {
 	}
 }
 
-// received is the end of a push: in, or as far as it came.
+// received handles the end of a push, complete or in part.
 func (s *service) received(f collective.Flight) {
 	if w := s.board.of(f.Peer); w != nil && w.state == coming && f.Transfer.Round == w.clock+1 {
 		s.arrive(w)
@@ -167,9 +167,9 @@ func (s *service) serve() {
 	s.m.Do(update)
 }
 
-// usual is the mean number of samples of the pushes of an update. Dividing by that, the
-// update is as large as those that each would make by itself together, whichever parts
-// of a push happen to be in it. It is 0 if somebody's number is not known.
+// usual is the mean number of samples of the pushes of an update. Divided by that, the
+// update is as large as the updates of the single pushes together, whichever parts of them
+// are in it. It is 0 if a worker's number is not known.
 func (s *service) usual() float64 {
 	var sum, n float64
 	for _, w := range s.board.workers {
@@ -185,7 +185,7 @@ func (s *service) usual() float64 {
 	return sum / n
 }
 
-// updated implements role: it lets go on whom the gate lets.
+// updated implements role: it lets the workers go on that the gate allows.
 func (s *service) updated() {
 	if !s.busy {
 		return
@@ -211,7 +211,7 @@ func (s *service) updated() {
 	s.reconsider()
 }
 
-// reconsider asks the gate again for those who wait at it.
+// reconsider asks the gate again about the workers that wait.
 func (s *service) reconsider() {
 	for i := range s.board.workers {
 		if w := &s.board.workers[i]; w.state == held {
@@ -223,9 +223,9 @@ func (s *service) reconsider() {
 // serverLead is how many pushes the server's own trainer may be ahead of its fastest worker.
 const serverLead = 1
 
-// let lets a worker go on, with the parameters as they are now, if the gate does. The server
-// minds its own trainer too, which has no link to it: without a bound it would make most of
-// the steps of a run whose transfers take longer than its gradients, from its own data alone.
+// let lets a worker go on, with the current parameters, if the gate allows it. The server
+// bounds its own trainer too, which needs no transfer: without a bound it would make most of
+// the steps, from its own data alone, in a run whose transfers take longer than its gradients.
 func (s *service) let(w *worker, pushed bool) {
 	if w.id == s.m.Self && !s.m.gate.Together() && s.alone() {
 		return
@@ -235,7 +235,7 @@ func (s *service) let(w *worker, pushed bool) {
 	}
 }
 
-// alone tells whether the server's own trainer is too far ahead of all others that there are.
+// alone tells whether the server's own trainer is too far ahead of all other workers.
 func (s *service) alone() bool {
 	own, others := s.board.Pushes(s.m.Self), false
 	for _, w := range s.board.workers {
@@ -259,7 +259,7 @@ func (s *service) release(w *worker) {
 	s.m.sendParameters(w.id, w.clock, false)
 }
 
-// served is the end of what was sent to a worker.
+// served handles the end of a transfer to a worker.
 func (s *service) served(f collective.Flight, e collective.Event) {
 	well := e.Kind == averaging.Finished
 	if w := s.board.of(f.Peer); w != nil && well && w.state == leaving && f.Transfer.Round == w.clock {
@@ -272,13 +272,13 @@ func (s *service) served(f collective.Flight, e collective.Event) {
 	}
 }
 
-// complete tells whether the parameters are those of the end.
+// complete tells whether the parameters are final.
 func (s *service) complete() bool {
 	return s.m.over && !s.m.waiting && len(s.board.workers) == 0 && !s.busy
 }
 
-// rest ends the server's part in the run, once all workers have the parameters of the end.
-// They have the deadline for it.
+// rest ends the server's part in the run, once all workers have the final parameters or the
+// deadline has passed.
 func (s *service) rest() {
 	if !s.m.over || s.m.settled {
 		return
@@ -305,8 +305,8 @@ func (s *service) rest() {
 	}
 }
 
-// urge goes on without the workers for which others have waited too long, and speaks to
-// those who do not work for this server.
+// urge goes on without workers that have kept others waiting too long, and sends messages
+// to members that do not work for this server.
 func (s *service) urge() {
 	s.m.announce(func(id topology.PeerID) bool { return s.board.index(id) < 0 })
 	late := func(w worker) bool { return s.m.Now-w.since >= s.m.Deadline }

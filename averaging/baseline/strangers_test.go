@@ -31,8 +31,8 @@ func TestStrangersAreNotBelieved(t *testing.T) {
 			d.handle(collective.Event{Event: averaging.Event{Kind: collective.GradientDone}, Samples: 1})
 			words := []collective.Message{
 				leads("b"), leads("a"),
-				message(wordNone, 5, 0), message(wordWho, 5, 0), message(wordParting, 5, 0),
-				message(wordStatus, 0, 1), message(wordBatch, 0, 1), message(wordSpeed, 0, 1), message(collective.MessageAck, 0, 0),
+				message(messageNone, 5, 0), message(messageWho, 5, 0), message(messageParting, 5, 0),
+				message(messageStatus, 0, 1), message(messageBatch, 0, 1), message(messageSpeed, 0, 1), message(collective.MessageAck, 0, 0),
 				{Sum: &wire.Sum{Kind: wire.SumStatus, Name: "step 1"}}, {Sum: &wire.Sum{Kind: wire.SumAsk, Name: "step 1"}},
 			}
 			for _, leader := range []topology.PeerID{"", "b"} {
@@ -45,7 +45,7 @@ func TestStrangersAreNotBelieved(t *testing.T) {
 				}
 				for _, w := range words {
 					for _, a := range d.told("stranger", w) {
-						asked := w.Kind == wordWho || w.Kind == wordStatus
+						asked := w.Kind == messageWho || w.Kind == messageStatus
 						if a.Kind == collective.Tell && !(asked && a.Peer == "stranger") {
 							t.Errorf("with leader %q, word %d has it say %s", leader, w.Kind, a)
 						}

@@ -8,18 +8,18 @@ import (
 	"github.com/seed-97356399/murmuration/topology"
 )
 
-// trainer is what a machine knows of the trainer beside it.
+// trainer is what a machine knows about its own trainer.
 type trainer struct {
 	*collective.Flights
 	waiting bool          // for Proceed
-	since   time.Duration // when it began to
-	over    bool          // the run is, for this peer
+	since   time.Duration // when it began to wait
+	over    bool          // the run is over for this peer
 	overAt  time.Duration
 	settled bool
 	speed   speedometer
 	samples int // of its last gradient
-	batch   int // samples that the next gradient should be of; 0 is as many as it likes
-	saying  int // farewells still to be said
+	batch   int // samples that the next gradient should be of; 0 leaves it to the trainer
+	saying  int // farewells still to be sent
 }
 
 // proceed lets the trainer go on.
@@ -31,7 +31,7 @@ func (t *trainer) proceed() {
 	}
 }
 
-// halt has the trainer's step fail.
+// halt makes the trainer's step fail.
 func (t *trainer) halt() {
 	if t.waiting {
 		t.waiting = false
@@ -39,7 +39,7 @@ func (t *trainer) halt() {
 	}
 }
 
-// settle says, once, that the run is over here.
+// settle reports, once, that the run is over here.
 func (t *trainer) settle() {
 	if !t.settled {
 		t.settled, t.saying = true, farewells
@@ -47,12 +47,12 @@ func (t *trainer) settle() {
 	}
 }
 
-// farewell tells others that the run is over here, if that is still to be said.
+// farewell tells others that the run is over here, as often as is still due.
 func (t *trainer) farewell(others ...topology.PeerID) {
 	if t.saying > 0 {
 		t.saying--
 		for _, id := range others {
-			t.Tell(id, message(wordParting, 0, 0))
+			t.Tell(id, message(messageParting, 0, 0))
 		}
 	}
 }

@@ -20,7 +20,7 @@ func TestCoordinatorThatCannotSendHalts(t *testing.T) {
 		t.Error("it goes on")
 	}
 	for _, a := range d.told("a", isAt(initialVersion)) {
-		if a.Kind == collective.Tell && a.Message.Kind != wordNone {
+		if a.Kind == collective.Tell && a.Message.Kind != messageNone {
 			t.Errorf("halted, it says %s", a)
 		}
 	}
@@ -34,7 +34,7 @@ func TestMemberThatCannotSendSaysSo(t *testing.T) {
 	left, unknown := false, false
 	for _, a := range d.handle(collective.Event{Event: averaging.Event{Kind: averaging.Failed, Peer: "b", Exchange: m.Out[0].ID, Reason: averaging.Unfit}}) {
 		left = left || a.Kind == collective.Tell && a.Message.Sum != nil && a.Message.Sum.Kind == wire.SumLeft
-		unknown = unknown || a.Kind == collective.Tell && a.Message.Kind == wordStatus && a.Message.View == isReady
+		unknown = unknown || a.Kind == collective.Tell && a.Message.Kind == messageStatus && a.Message.View == isReady
 	}
 	if !left || !unknown || !m.waiting {
 		t.Errorf("it leaves: %t, needs parameters: %t, its trainer waits: %t", left, unknown, m.waiting)

@@ -11,15 +11,15 @@ import (
 // MaxWeight bounds Config.Weight: that of a sum over every member fits in a message.
 const MaxWeight = 1 << 30
 
-// Config sets up a merge. Self is required, but of a peer, which knows its own.
+// Config sets up a merge. Self is required, except in a peer's configuration, where the peer sets it.
 type Config struct {
 	// Self is the local peer.
 	Self topology.PeerID
-	// Deadline is how long those are waited for who are not done with the run, or silent.
-	// Default: averaging.DefaultDeadline.
+	// Deadline is how long the merge waits for members that have not finished the run, or
+	// are silent. Default: averaging.DefaultDeadline.
 	Deadline time.Duration
-	// Weight is what this peer's model counts, 0 (as 1) to MaxWeight: the number of its
-	// samples, for one. The others' may differ.
+	// Weight is the weight of this peer's model, for example its number of samples: up to
+	// MaxWeight; 0 counts as 1. Other peers may have other weights.
 	Weight float64
 }
 

@@ -93,7 +93,7 @@ func TestStrangersAreNotBelieved(t *testing.T) {
 	d := newDriven(t, "p", members("p", "a", "b")...)
 	d.hear(averaging.Event{Kind: averaging.RunOver})
 	leader, stage := d.Coordinator(), d.stage
-	words := []collective.Message{{Kind: wordAsk}, {Kind: collective.MessageAck}, {Kind: collective.MessageRetry}}
+	words := []collective.Message{{Kind: messageAsk}, {Kind: collective.MessageAck}, {Kind: collective.MessageRetry}}
 	for kind := wire.SumStatus; kind <= wire.SumFault; kind++ {
 		words = append(words, collective.Message{Sum: &wire.Sum{Kind: kind, Name: "merge 1", Attempt: 1 << 16, Size: 1, Next: "stranger"}})
 	}
@@ -120,7 +120,7 @@ func TestWhoCannotSendAsksForTheResult(t *testing.T) {
 	}
 	asks := false
 	for _, a := range d.hear(averaging.Event{Kind: averaging.Failed, Peer: "a", Exchange: d.Out[0].ID, Reason: averaging.Unfit}) {
-		asks = asks || a.Kind == collective.Tell && a.Message.Kind == wordAsk && a.Message.Sum == nil
+		asks = asks || a.Kind == collective.Tell && a.Message.Kind == messageAsk && a.Message.Sum == nil
 	}
 	if !asks || d.stage != asking {
 		t.Errorf("it asks: %t, in stage %d", asks, d.stage)

@@ -12,24 +12,23 @@ import (
 	"github.com/seed-97356399/murmuration/topology"
 )
 
-// Machine runs another machine, whose peers' models differ, and when the run is over gives
-// all of them the mean of their models, with the same bytes for everybody, before it
-// says Settled.
+// Machine runs another machine, whose peers' models differ. When the run is over it gives
+// all peers the mean of their models, with the same bytes for everybody, and then settles.
 //
-// Exchanges cannot do that: what both sides add is rounded at each. So the parameters are
-// summed as tables' numbers are (package internal/sums): each number is summed once, by one member, and handed on
-// as it is, in 2 log2 n rounds, in which each peer sends two models in the mean, and at most three.
+// Exchanges cannot do that, since each side rounds what it adds. So the parameters are summed like the numbers of
+// tables (package internal/sums): each number is summed once, by one member, and passed on unchanged, in 2 log2 n
+// rounds. Each peer sends two models on average, and at most three.
 //
-//   - The participants are those who are done with the run within the deadline of the
-//     first, and live. A death breaks an attempt off, and the others make another, from
-//     the parameters that they had.
-//   - Who has the result gives it to any member that asks and has it not: one that is
-//     done later, its own model not counted, or that the others could not sum with. So of
-//     those who live and can reach each other all end with one model, in whatever moment
-//     whoever dies. It is taken in beside the parameters, and becomes them when it is whole.
-//   - From the moment in which a peer takes part, it refuses exchanges. What its trainer
-//     does to the parameters after that is lost, or sets it apart: the runtime is to
-//     apply no step once it has reported RunOver.
+//   - The participants are the live members that finish the run within the deadline after
+//     the first. A death breaks an attempt off, and the others make another, from the
+//     parameters that they had.
+//   - A member that has the result gives it to any member that asks for it: one that finished
+//     later, whose own model does not count, or one that could not take part in the sum. So all
+//     live members that can reach each other end with one model, whoever dies at whatever moment.
+//     The result is received beside the parameters, and replaces them when it is complete.
+//   - From the moment when a peer takes part, it refuses exchanges. Later steps of its
+//     trainer would be lost, or make its model differ: the runtime must apply no step once
+//     it has reported RunOver.
 type Machine struct {
 	*collective.Summing
 	members collective.Members
@@ -57,25 +56,25 @@ const (
 )
 
 const (
-	// wordAsk asks for the result.
-	wordAsk uint8 = 2
-	// wordNone answers that the speaker has none either, nor is in a sum that may give it.
-	wordNone uint8 = 3
+	// messageAsk asks for the result.
+	messageAsk uint8 = 2
+	// messageNone answers that the sender has no result either, and is in no sum that may give one.
+	messageNone uint8 = 3
 )
 
-// answer is what a member has said last to one that asks for the result.
+// answer is the last answer of a member to a request for the result.
 type answer struct {
 	at   time.Duration
 	none bool // it has none
 }
 
-// firstID is far above the numbers of the inner machine's exchanges, which counts from 1:
-// those of the outbound transfers are higher.
+// firstID separates the numbers of outbound transfers, which are higher, from those of the
+// inner machine's exchanges, which count from 1.
 const firstID averaging.ExchangeID = 1 << 40
 
-// New makes a machine that runs inner and merges at the end. Words, offers and the timer
-// averaging.RoundDeadline are the merge's alone: so inner can be AD-PSGD, or another machine
-// that does without them. It reports all faults at once.
+// New makes a machine that runs inner and merges at the end. Only the merge uses messages,
+// offers and the timer averaging.RoundDeadline: so inner can be AD-PSGD, or another machine
+// without these. New reports all faults at once.
 func New(config Config, inner averaging.Machine) (*Machine, error) {
 	faults := config.faults()
 	m := &Machine{weight: config.Weight, members: collective.Members{Self: config.Self}}
@@ -95,7 +94,7 @@ func New(config Config, inner averaging.Machine) (*Machine, error) {
 	return m, nil
 }
 
-// Traits implements collective.Machine: the algorithm is that of the machine inside.
+// Traits implements collective.Machine: the algorithm is that of the inner machine.
 func (m *Machine) Traits() collective.Traits {
 	t := m.inner.Traits()
 	t.Pools, t.Messages, t.Size = true, true, m.Summing
@@ -137,7 +136,7 @@ func (m *Machine) Decide(now time.Duration, e collective.Event, actions []collec
 		m.offered(e)
 	case collective.Received:
 		if m.members.Has(e.Peer) {
-			m.told(e.Peer, e.Message)
+			m.received(e.Peer, e.Message)
 		}
 	case collective.Updated:
 		m.updated()
@@ -145,15 +144,15 @@ func (m *Machine) Decide(now time.Duration, e collective.Event, actions []collec
 	if m.stage == emptying && m.serving == 0 {
 		m.stage = merging
 	}
-	if m.stage == merging && !m.Under() { // one that failed for all is followed by another
+	if m.stage == merging && !m.Under() { // after a sum that failed for all comes another
 		m.call()
 	}
 	m.Arm(m.stage == merging || m.stage == asking || m.Busy() || len(m.Out) > 0, m.Slice())
 	return m.End()
 }
 
-// isInners tells whether the inner machine is to hear of an event. The numbers of inbound
-// transfers are their senders', who may choose any.
+// isInners tells whether an event is for the inner machine. The numbers of inbound
+// transfers are chosen by their senders, and may be any.
 func (m *Machine) isInners(e collective.Event) bool {
 	switch e.Kind {
 	case collective.Received, collective.Offered, collective.Updated:
@@ -169,7 +168,7 @@ func (m *Machine) isInners(e collective.Event) bool {
 	return true
 }
 
-// run lets the inner machine handle an event. That it has settled is kept back.
+// run lets the inner machine handle an event. Its Settled is held back.
 func (m *Machine) run(now time.Duration, event collective.Event, actions []collective.Action) []collective.Action {
 	if event.Inbound && (event.Kind == averaging.Finished || event.Kind == averaging.Failed) && m.serving > 0 {
 		m.serving--
@@ -188,7 +187,7 @@ func (m *Machine) run(now time.Duration, event collective.Event, actions []colle
 	return actions
 }
 
-// call begins a sum of all who are done with the run. After one that has failed for all it has another name.
+// call begins a sum of all that have finished the run. After a sum that failed for all it has another name.
 func (m *Machine) call() {
 	m.sums++
 	m.Call(fmt.Sprintf("merge %d", m.sums), m.Deadline, 0)
@@ -218,12 +217,12 @@ func (m *Machine) ask() {
 	others := slices.Collect(m.members.Others)
 	if len(others) > 0 {
 		m.asked = others[(slices.Index(others, m.asked)+1)%len(others)]
-		m.Tell(m.asked, collective.Message{Kind: wordAsk})
+		m.Tell(m.asked, collective.Message{Kind: messageAsk})
 	}
 }
 
-// anew has this peer sum again with whoever is left, where nobody can give it the result: all say so, or have answered
-// nothing for as long as it takes to ask all and to wait for the last.
+// anew begins another sum with the members that are left, if nobody can give this peer the result: all have said so,
+// or have not answered in the time to ask all and to wait for the last.
 func (m *Machine) anew() {
 	if m.stage != asking || len(m.In) > 0 {
 		return
@@ -240,14 +239,14 @@ func (m *Machine) anew() {
 	}
 }
 
-// answered notes whether one that speaks of the result has none.
+// answered notes a member's answer about the result.
 func (m *Machine) answered(from topology.PeerID, none bool) {
 	if m.stage == asking {
 		m.answers[from] = answer{at: m.Now, none: none}
 	}
 }
 
-// isAsked answers one that asks for the result, and so has none.
+// isAsked answers a member that asks for the result, and so has none.
 func (m *Machine) isAsked(from topology.PeerID) {
 	switch m.answered(from, true); m.stage {
 	case merged:
@@ -255,28 +254,28 @@ func (m *Machine) isAsked(from topology.PeerID) {
 	case merging, adopting:
 		m.Tell(from, collective.Message{Kind: collective.MessageAck})
 	default:
-		m.Tell(from, collective.Message{Kind: wordNone})
+		m.Tell(from, collective.Message{Kind: messageNone})
 	}
 }
 
-// told handles a word.
-func (m *Machine) told(from topology.PeerID, w collective.Message) {
+// received handles a message.
+func (m *Machine) received(from topology.PeerID, w collective.Message) {
 	m.members.Spoke(from, m.Now)
 	switch {
-	case m.Told(from, w):
-	case w.Kind == wordAsk:
+	case m.Receive(from, w):
+	case w.Kind == messageAsk:
 		m.isAsked(from)
-	case w.Kind == wordNone, w.Kind == collective.MessageAck:
-		m.answered(from, w.Kind == wordNone)
+	case w.Kind == messageNone, w.Kind == collective.MessageAck:
+		m.answered(from, w.Kind == messageNone)
 	}
 }
 
-// isResult tells whether a transfer is of what all adopt. What carries a chunk of a sum is of two parts at least.
+// isResult tells whether a transfer carries the result. A transfer of a chunk of a sum has at least two parts.
 func isResult(t collective.Transfer) bool {
 	return t.From == collective.Sum && t.Into == collective.Sum && !t.Add && t.Parts == 1
 }
 
-// offered answers what another wants to send.
+// offered answers the offer of a transfer.
 func (m *Machine) offered(e collective.Event) {
 	result := isResult(e.Transfer)
 	switch {
@@ -286,7 +285,7 @@ func (m *Machine) offered(e collective.Event) {
 		m.Refuse(e, averaging.Closing)
 	case !result:
 		m.Offered(e)
-	case m.stage != asking || len(m.In) > 0: // what was aborted may still change the sum
+	case m.stage != asking || len(m.In) > 0: // an aborted transfer may still change the sum
 		m.Refuse(e, averaging.Round)
 	default:
 		m.Accept(e, 1)
@@ -296,7 +295,7 @@ func (m *Machine) offered(e collective.Event) {
 	}
 }
 
-// landing is the end of a transfer.
+// landing handles the end of a transfer.
 func (m *Machine) landing(e collective.Event) {
 	if f, found := m.Landing(e); found && e.Inbound && e.Kind == averaging.Finished && m.stage == asking {
 		m.adopt(f.Transfer.Round)
@@ -310,7 +309,8 @@ func (m *Machine) adopt(attempt uint64) {
 	m.Ask(collective.Adopt)
 }
 
-// updated has the result. It is put into the sum again, for those who come later.
+// updated is called when the result is in the parameters. It is copied into the sum again, for members that come
+// later.
 func (m *Machine) updated() {
 	if m.stage != adopting {
 		return
@@ -320,7 +320,7 @@ func (m *Machine) updated() {
 	m.Ask(averaging.Settled)
 }
 
-// give hands the result to one that has none.
+// give sends the result to a member that has none.
 func (m *Machine) give(to topology.PeerID) {
 	if !m.SendingTo(to, collective.Sum) {
 		result := collective.Transfer{From: collective.Sum, Into: collective.Sum, Parts: 1, Round: m.adopted}

@@ -1,10 +1,10 @@
 // Package admit decides who takes part in a run, by a list of identities, a key that all
-// share, or both (docs/design/016). A Guard stands before the transport, so that streams,
-// packets and topics of the run are those of peers that take part, and before the
-// membership; in a hello it asks for a proof of the key, and gives one.
+// share, or both (docs/design/016). A Guard wraps the transport, so that only peers that
+// take part can use streams, packets and topics of the run, and it checks members for the
+// membership. In a hello it demands a proof of the key, and gives one.
 //
-// It holds no connection: whoever has one disconnects those of which Watch tells that
-// they have been taken off the list.
+// It holds no connection: the owner of the connections disconnects the peers that Watch
+// reports as removed from the list.
 package admit
 
 import (
@@ -24,16 +24,15 @@ import (
 )
 
 const (
-	// LookEvery is the time between two looks at the list.
+	// LookEvery is the time between two checks of the list.
 	LookEvery = 2 * time.Second
 
-	// maxShown bounds the peers that are remembered to know the run's key, each for as
-	// long as no more others have shown it since. Every stream, datagram and record of
-	// one that goes by shows it again.
+	// maxShown bounds the peers remembered to know the run's key: the last that have shown
+	// it. Every stream, datagram and record of a peer shows it again.
 	maxShown = 1 << 13
 )
 
-// What is said to a peer that is refused; it does not tell what the list says.
+// The details in refusals; they do not reveal the list.
 const (
 	detailList    = "your id is not on the list here"
 	detailNoProof = "no proof of the run's key"
@@ -45,17 +44,16 @@ const (
 // Config says who takes part in a run. Without list and key everybody does.
 type Config struct {
 	Run string
-	// List is the file of the ids of those that may take part, and CheckID tells what is
-	// wrong with an id on it; nil finds nothing wrong.
+	// List is the file of the ids of those that may take part, and CheckID checks an id on
+	// it; nil accepts all.
 	List    string
 	CheckID func(transport.PeerID) error
-	// Key is what all peers of the run know.
+	// Key is the secret that all peers of the run share.
 	Key []byte
 	Log *zap.Logger
 }
 
-// Guard decides who takes part, for a peer that does not take everybody; nil takes
-// everybody. Safe for concurrent use.
+// Guard decides who takes part; a nil Guard admits everybody. Safe for concurrent use.
 type Guard struct {
 	key  runKey
 	list *list // nil if every id may take part
@@ -63,13 +61,13 @@ type Guard struct {
 	self transport.PeerID // once over a transport
 	mark []byte           // the local peer's, once over a transport
 
-	shown   *lru.Cache[transport.PeerID, struct{}] // those that have shown that they know the key
+	shown   *lru.Cache[transport.PeerID, struct{}] // peers that have shown that they know the key
 	streams openStreams
 }
 
 var _ transport.Admission = (*Guard)(nil)
 
-// New reads the list, if there is one. It returns nil if everybody takes part.
+// New reads the list, if there is one. It returns nil if everybody may take part.
 func New(c Config) (*Guard, error) {
 	if c.List == "" && c.Key == nil {
 		return nil, nil
@@ -101,7 +99,7 @@ func (g *Guard) Over(tr transport.Transport) transport.Transport {
 	return &guarded{Transport: tr, guard: g}
 }
 
-// OfMembers is the guard for the membership, nil if everybody takes part.
+// OfMembers is the guard for the membership, nil if everybody may take part.
 func (g *Guard) OfMembers() transport.Admission {
 	if g == nil {
 		return nil
@@ -135,8 +133,8 @@ func (g *Guard) Admit(id transport.PeerID, mark []byte) error {
 	return nil
 }
 
-// TakesPart judges a peer where it can show nothing, by the list and by what it has shown
-// elsewhere.
+// TakesPart judges a peer where it cannot send a mark, by the list and by marks that it has
+// sent elsewhere.
 func (g *Guard) TakesPart(id transport.PeerID) error {
 	if err := g.AdmitID(id); err != nil || !g.keyed() || id == g.self {
 		return err
@@ -147,7 +145,7 @@ func (g *Guard) TakesPart(id transport.PeerID) error {
 	return nil
 }
 
-// Members leaves out the records of those who are not admitted by now.
+// Members leaves out the records of members that are no longer admitted.
 func (g *Guard) Members(records []transport.Record) []transport.Record {
 	if g == nil {
 		return records
@@ -161,8 +159,8 @@ func (g *Guard) Members(records []transport.Record) []transport.Record {
 	return kept
 }
 
-// Watch reads the list again whenever it changes, until the context ends. It ends the
-// streams with those who have been taken off, and tells of them.
+// Watch reads the list again whenever it changes, until the context ends. It resets the
+// streams with removed peers, and calls removed with them.
 func (g *Guard) Watch(ctx context.Context, removed func([]transport.PeerID)) {
 	if g == nil || g.list == nil {
 		return
@@ -196,8 +194,7 @@ func (g *Guard) Watch(ctx context.Context, removed func([]transport.PeerID)) {
 	}
 }
 
-// Vet finds out whether a peer that says hello may take part. The reason is 0 if it
-// may.
+// Vet checks whether a peer that has sent a hello may take part. The reason is 0 if it may.
 func (g *Guard) Vet(t *framed.Stream, hello wire.Hello) (reason wire.Reason, detail string) {
 	from := t.Remote()
 	if g.AdmitID(from) != nil {
@@ -227,8 +224,8 @@ func (g *Guard) Vet(t *framed.Stream, hello wire.Hello) (reason wire.Reason, det
 	return 0, ""
 }
 
-// AwaitAnswer awaits the answer to a hello, and before it proves what it is asked for. What
-// the answer says of the run is decoded into described, of which a refusal comes after it.
+// AwaitAnswer waits for the answer to a hello; before that it gives the proof that is demanded. A
+// description of the run in the answer is decoded into described, even if a refusal follows it.
 func (g *Guard) AwaitAnswer(t *framed.Stream, hello wire.Hello, welcome *wire.Welcome, described *wire.Description) error {
 	header, payload, err := g.admitted(t, hello)
 	if err == nil && header.Type == wire.TypeDescription {
@@ -251,8 +248,8 @@ func (g *Guard) AwaitAnswer(t *framed.Stream, hello wire.Hello, welcome *wire.We
 	return fmt.Errorf("waiting for %v: got %v: %w", wire.TypeWelcome, header.Type, wire.ErrType)
 }
 
-// admitted is the first frame of the answer to a hello once each end has proven to the other
-// what it is asked for.
+// admitted is the first frame of the answer to a hello, after each end has given the proof
+// that the other demands.
 func (g *Guard) admitted(t *framed.Stream, hello wire.Hello) (header wire.Header, payload []byte, err error) {
 	header, payload, err = t.Await(wire.TypeWelcome)
 	switch asked := header.Type == wire.TypeChallenge; {
@@ -274,7 +271,7 @@ func (g *Guard) admitted(t *framed.Stream, hello wire.Hello) (header wire.Header
 	return t.Await(wire.TypeWelcome)
 }
 
-// prove answers a challenge, and has the other end prove as much.
+// prove answers a challenge, and demands the same proof from the other end.
 func (g *Guard) prove(t *framed.Stream, hello wire.Hello, theirs [wire.NonceSize]byte) error {
 	to, own := t.Remote(), newNonce()
 	mine := wire.Proof{Nonce: own, MAC: g.key.proof(labelOpener, g.self, to, hello, own, theirs)}
@@ -294,7 +291,7 @@ func (g *Guard) prove(t *framed.Stream, hello wire.Hello, theirs [wire.NonceSize
 	return nil
 }
 
-// notAdmitted is a refusal by this peer, of one that it has asked.
+// notAdmitted is this peer's refusal of a peer that it has asked.
 func notAdmitted(detail string) error {
 	return &wire.Refusal{Refuse: wire.Refuse{Reason: wire.ReasonAdmission, Detail: detail}}
 }

@@ -10,28 +10,28 @@ import (
 	"github.com/seed-97356399/murmuration/peer/transport"
 )
 
-// What the run's key signs. No two uses of it can be taken for one another.
+// Labels of the uses of the run's key, so that no value can serve for another use.
 const (
 	labelMember   = "murmuration key member 1"
 	labelOpener   = "murmuration key opener 1"
 	labelAcceptor = "murmuration key acceptor 1"
 )
 
-// runKey is what the peers of a run share. It is never sent: docs/WIRE.md has what is.
+// runKey is the secret that the peers of a run share. It is never sent; docs/WIRE.md says what is.
 type runKey struct {
 	run    string
 	secret []byte
 }
 
-// mark is what a peer shows that knows the key.
+// mark is the mark of a peer that knows the key.
 func (k runKey) mark(id transport.PeerID) []byte {
 	mac := hmac.New(sha256.New, k.secret)
 	mac.Write(appendTexts(nil, labelMember, k.run, string(id)))
 	return mac.Sum(nil)
 }
 
-// proof is what shows, in one conversation only, that a peer knows the key. Both ids
-// are those that the connection has proven.
+// proof proves, for one conversation only, that a peer knows the key. Both ids are those
+// that the connection has proven.
 func (k runKey) proof(label string, from, to transport.PeerID, hello wire.Hello, opener, acceptor [wire.NonceSize]byte) (sum [wire.MACSize]byte) {
 	text := appendTexts(nil, label, string(from), string(to))
 	text = append(append(text, opener[:]...), acceptor[:]...)

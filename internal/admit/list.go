@@ -18,8 +18,7 @@ const (
 	maxAllowed = 1 << 14
 )
 
-// list is a file of ids, of which what was read last that had no fault holds. A nil list
-// has every id.
+// list is a file of ids; the last content without a fault counts. A nil list has every id.
 type list struct {
 	path  string
 	check func(transport.PeerID) error
@@ -52,7 +51,7 @@ func (l *list) has(id transport.PeerID) bool {
 
 func (l *list) len() int { return len(l.last.Load().ids) }
 
-// read reads the file. One that changes meanwhile has another info the next time.
+// read reads the file. If the file changes meanwhile, its info differs the next time.
 func (l *list) read() (*allowed, error) {
 	info, err := os.Stat(l.path)
 	if err != nil {
@@ -72,8 +71,8 @@ func (l *list) read() (*allowed, error) {
 	return &allowed{ids: ids, file: info}, nil
 }
 
-// reload reads the list again if its file is another one by now. It returns those
-// who have been taken off.
+// reload reads the list again if its file has changed. It returns the peers that were
+// removed.
 func (l *list) reload() (removed []transport.PeerID, changed bool, err error) {
 	old := l.last.Load()
 	info, err := os.Stat(l.path)

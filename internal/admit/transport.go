@@ -16,9 +16,9 @@ import (
 // markTimeout bounds the sending and the awaiting of a mark.
 const markTimeout = 5 * time.Second
 
-// guarded is a transport whose streams are those of admitted peers only. On each
-// stream but those of the hello protocol, which asks for more, the opener shows its
-// mark first, if the run has a key. docs/WIRE.md has the bytes.
+// guarded is a transport with streams of admitted peers only. If the run has a key, the
+// opener of a stream first sends its mark, except with the hello protocol, which demands
+// more. docs/WIRE.md has the bytes.
 type guarded struct {
 	transport.Transport
 	guard *Guard
@@ -38,8 +38,8 @@ func (t *guarded) Open(ctx context.Context, to transport.PeerID, protocol transp
 	return t.open(to, protocol, func() (transport.Stream, error) { return t.Transport.Open(ctx, to, protocol, run) })
 }
 
-// Topic implements transport.Topics. A topic has no place for marks: who takes part there is
-// known from elsewhere.
+// Topic implements transport.Topics. Messages on a topic carry no marks: TakesPart decides
+// from marks sent elsewhere.
 func (t *guarded) Topic(name string, takesPart func(transport.PeerID) bool, handler transport.TopicHandler) (transport.Topic, error) {
 	return t.Transport.Topic(name, func(id transport.PeerID) bool {
 		return t.guard.TakesPart(id) == nil && (takesPart == nil || takesPart(id))
@@ -51,8 +51,8 @@ func (t *guarded) OpenLane(ctx context.Context, to transport.PeerID, protocol tr
 	return t.open(to, protocol, func() (transport.Stream, error) { return t.Transport.OpenLane(ctx, to, protocol, run, lane) })
 }
 
-// Handle implements transport.Listener. The hello protocol is served to everybody: it
-// tells those who are not admitted why.
+// Handle implements transport.Listener. The hello protocol is served to everybody: it tells
+// peers why they are not admitted.
 func (t *guarded) Handle(protocol transport.Protocol, run string, handler transport.Handler) (func(), error) {
 	return t.Transport.Handle(protocol, run, func(raw transport.Stream) {
 		stream := t.guard.streams.track(raw)
@@ -78,7 +78,7 @@ func (t *guarded) open(to transport.PeerID, protocol transport.Protocol, dial fu
 		return nil, err
 	}
 	stream := t.guard.streams.track(raw)
-	err = t.guard.AdmitID(stream.Remote()) // it may have been taken off the list meanwhile
+	err = t.guard.AdmitID(stream.Remote()) // it may have been removed from the list meanwhile
 	if err == nil && t.guard.keyed() && protocol != transport.ProtocolHello {
 		err = t.show(stream)
 	}
@@ -103,7 +103,7 @@ func (t *guarded) show(stream transport.Stream) error {
 	return nil
 }
 
-// examine finds out whether a stream comes from a peer that takes part.
+// examine checks whether a stream comes from a peer that takes part.
 func (t *guarded) examine(stream transport.Stream) error {
 	if err := t.guard.AdmitID(stream.Remote()); err != nil || !t.guard.keyed() {
 		return err
@@ -122,8 +122,8 @@ func (t *guarded) examine(stream transport.Stream) error {
 	return t.guard.Admit(stream.Remote(), mark[:])
 }
 
-// SendPacket implements transport.Packets. The mark goes before each packet, if the run has a
-// key: packets know of no others before them.
+// SendPacket implements transport.Packets. If the run has a key, each packet carries the
+// mark, since packets are independent of each other.
 func (t *guarded) SendPacket(to transport.PeerID, run string, packet []byte) error {
 	if err := t.guard.AdmitID(to); err != nil {
 		return err
@@ -138,7 +138,7 @@ func (t *guarded) SendPacket(to transport.PeerID, run string, packet []byte) err
 }
 
 // HandlePackets implements transport.Packets. A packet of a peer that is not admitted is
-// dropped without a word, as any packet may be.
+// dropped silently, as any packet may be.
 func (t *guarded) HandlePackets(run string, handler func(transport.PeerID, []byte)) (stop func(), err error) {
 	return t.Transport.HandlePackets(run, func(from transport.PeerID, packet []byte) {
 		if packet, ok := t.unmark(from, packet); ok {
@@ -162,7 +162,7 @@ func (t *guarded) unmark(from transport.PeerID, packet []byte) (rest []byte, ok 
 // openStreams are the streams of a run under way.
 type openStreams struct{ open sync.Map } // of *trackedStream
 
-// trackedStream tells when it ends.
+// trackedStream removes itself from the open streams when it ends.
 type trackedStream struct {
 	transport.Stream
 	in *openStreams

@@ -1,7 +1,6 @@
-// Package arrival is how one comes to a run: it says hello and is welcomed, joins the
-// membership, comes back to the addresses that it was given when it is alone, looks for
-// partners of earlier lives, and has the flock's model copied. It is also the other end
-// of a hello.
+// Package arrival joins a run: it sends hellos, joins the membership, returns to the
+// addresses to join when this member is alone, looks for partners of earlier lives, and has
+// the flock's model copied. It also answers the hellos of others.
 package arrival
 
 import (
@@ -25,8 +24,8 @@ import (
 // trains alone.
 const Timeout = 3 * time.Second
 
-// timeoutLook is the time between two looks, after Patience, at whether somebody is
-// still being spoken to.
+// timeoutLook is the time between two checks, after Timeout, whether a conversation with
+// some process still goes on.
 const timeoutLook = 250 * time.Millisecond
 
 // Bounds of the attempts to join.
@@ -34,28 +33,29 @@ const (
 	joinTimeout   = 10 * time.Second // for one address, or partner of an earlier life
 	firstJoinWait = 100 * time.Millisecond
 	maxJoinWait   = 5 * time.Second
-	// joinReminder is how many fruitless rounds pass between two warnings.
+	// joinReminder is how many failed rounds pass between two warnings.
 	joinReminder = 6
-	// rejoinEvery is the time between two visits of a peer that is alone to the addresses
-	// that it was given to join.
+	// rejoinEvery is the time between two attempts of a peer that is alone to join by its
+	// addresses.
 	rejoinEvery = 10 * time.Second
 )
 
-// Config is what a member comes with, and what its arrival needs of it.
+// Config is what the arrival of a member needs.
 type Config struct {
 	Greeter
 	Join       []string
 	Partners   []Partner // of earlier lives
 	Membership transport.Membership
-	// Operator is whom this member obeys: who has let it in is asked what that one has said, before it takes part.
+	// Operator is the operator's commands: before this member takes part, it asks the member that admitted it for
+	// them.
 	Operator interface {
 		Ask(ctx context.Context, member transport.PeerID) error
 	}
-	// Loop shows the members what this one says of itself, once one of them has let it in.
+	// Loop announces this member's record, once a member has admitted it.
 	Loop interface{ Joined() }
 }
 
-// Arrival is a member's. Safe for concurrent use.
+// Arrival is the arrival of one member. Safe for concurrent use.
 type Arrival struct {
 	Config
 	ctx        context.Context // ends with Close
@@ -63,12 +63,12 @@ type Arrival struct {
 	background sync.WaitGroup
 	began      time.Time
 
-	reached  chan struct{} // closed when a member has let this one in, or none was asked
+	reached  chan struct{} // closed when a member has admitted this one, or none was asked
 	reach    func()        // closes it
-	speaking atomic.Int32  // to processes that have answered and may let this member in
+	speaking atomic.Int32  // conversations with processes that have answered and may admit this member
 	joiner   atomic.Pointer[Joiner]
 
-	barred context.Context // ends when nobody will ever have this member
+	barred context.Context // ends when the run will never admit this member
 	bar    context.CancelCauseFunc
 }
 
@@ -87,11 +87,11 @@ func (a *Arrival) Begin() {
 	a.background.Go(a.revisit)
 }
 
-// Brings has a model brought up to that of the flock, with whoever lets this member in from now on;
-// none if it is nil.
+// Brings registers a model to be brought up to date by each member that admits this one from now
+// on; nil for none.
 func (a *Arrival) Brings(n *Joiner) { a.joiner.Store(n) }
 
-// Bringing is how far the model has come that is brought up, if one is.
+// Bringing is the phase of that model, if there is one.
 func (a *Arrival) Bringing() (phase Phase, brings bool) {
 	if n := a.joiner.Load(); n != nil {
 		return n.Phase(), true
@@ -99,7 +99,7 @@ func (a *Arrival) Bringing() (phase Phase, brings bool) {
 	return Seeking, false
 }
 
-// MembersChanged tells the copy of a model under way that there may be members that it does not know.
+// MembersChanged tells a copy under way that there may be new members.
 func (a *Arrival) MembersChanged() {
 	if n := a.joiner.Load(); n != nil {
 		select {
@@ -115,7 +115,7 @@ func (a *Arrival) Close() {
 	a.background.Wait()
 }
 
-// Serve answers a peer that says hello. An error says that nothing could be read.
+// Serve answers a peer that says hello. An error means that nothing could be read.
 func (a *Arrival) Serve(stream *framed.Stream) error {
 	var hello wire.Hello
 	header, err := stream.Receive(&hello)
@@ -130,7 +130,7 @@ func (a *Arrival) Serve(stream *framed.Stream) error {
 	return nil
 }
 
-// Reached tells whether a member has let this one in, or none was asked.
+// Reached tells whether a member has admitted this one, or none was asked.
 func (a *Arrival) Reached() bool {
 	select {
 	case <-a.reached:
@@ -140,31 +140,31 @@ func (a *Arrival) Reached() bool {
 	}
 }
 
-// Placed tells whether this member sees the flock that it is to take a role in. A
-// joiner that took one before would be passive like every first peer, whatever
-// the flock is short of, and so would each that comes with it.
+// Placed tells whether this member sees the flock in which it is to take a role. A joiner
+// that took a role earlier would be passive, like every first peer, even if the flock lacks
+// actives; and so would all that join at the same time.
 func (a *Arrival) Placed() bool {
 	n := a.joiner.Load()
 	return len(a.Join) == 0 || a.Reached() || n != nil && n.Open() || time.Since(a.began) >= Timeout
 }
 
-// Bar ends an arrival that nobody will have.
+// Bar ends an arrival that the run will never admit.
 func (a *Arrival) Bar(why error) { a.bar(fmt.Errorf("joining run %q: %w", a.Run, why)) }
 
 // Barred is closed by Bar; Fault says then why.
 func (a *Arrival) Barred() <-chan struct{} { return a.barred.Done() }
 
-// Fault is why nobody will have this peer, once Barred is closed.
+// Fault is why the run will not admit this peer, once Barred is closed.
 func (a *Arrival) Fault() error { return context.Cause(a.barred) }
 
-// Wait waits for joining, at most Patience if nobody answers. Whoever has answered is waited for as
-// long as the conversation lasts. After Close the error is transport.ErrClosed.
+// Wait waits for joining, at most Timeout if nobody answers. If a process has answered, Wait lasts
+// as long as that conversation. After Close the error is transport.ErrClosed.
 func (a *Arrival) Wait(ctx context.Context) error {
 	return a.wait(ctx, a.ctx, a.barred, func() <-chan struct{} { return a.reached }, func() (goes bool) { return true })
 }
 
-// wait waits for an entrance while life goes on, and each patienceLook after Patience, while nobody is spoken to, asks
-// whether this member goes on without.
+// wait waits for an entrance until life ends. After Timeout it asks, each timeoutLook in which no conversation goes
+// on, whether this member goes on alone.
 func (a *Arrival) wait(ctx, life, barred context.Context, entrance func() <-chan struct{}, alone func() (goes bool)) error {
 	timeout := time.NewTimer(Timeout)
 	defer timeout.Stop()
@@ -187,8 +187,8 @@ func (a *Arrival) wait(ctx, life, barred context.Context, entrance func() <-chan
 	}
 }
 
-// join reaches the addresses to join, again and again until each has answered, and
-// whenever this peer is alone after that.
+// join connects to the addresses to join, repeatedly until each has answered, and later
+// whenever this peer is alone.
 func (a *Arrival) join() {
 	if len(a.Join) == 0 {
 		a.first()
@@ -222,7 +222,7 @@ func (a *Arrival) join() {
 	}
 }
 
-// first lets a peer train that was given nobody to join, but itself perhaps.
+// first lets a peer train that has no address to join, except perhaps its own.
 func (a *Arrival) first() {
 	a.reach()
 	if n := a.joiner.Load(); n != nil {
@@ -230,10 +230,10 @@ func (a *Arrival) first() {
 	}
 }
 
-// rejoin returns to the addresses to join whenever this peer sees nobody, unless the run
-// is over for it. Where the run has been begun anew there, set up otherwise, it is barred.
-// The membership returns to the members that it has met; an address may be that
-// of another by then, under another identity.
+// rejoin returns to the addresses to join whenever this peer sees nobody, unless the run is
+// over for it. If a run with other settings has been started there, this peer is barred.
+// The membership itself returns to known members; an address may by then belong to a
+// process with another identity.
 func (a *Arrival) rejoin() {
 	ticker := time.NewTicker(rejoinEvery)
 	defer ticker.Stop()
@@ -247,23 +247,23 @@ func (a *Arrival) rejoin() {
 		case <-ticker.C:
 		}
 		if present, _ := a.Flock.Members(); present > 1 || a.Flock.IsOver() {
-			continue // who has nothing left to learn needs nobody
+			continue // a peer whose run is over needs no others
 		}
-		again, refused := a.tryEach(a.Join, round, since)
+		retry, refused := a.tryEach(a.Join, round, since)
 		if present, _ := a.Flock.Members(); present <= 1 && errors.As(refused, new(*description.MismatchError)) {
 			a.Bar(refused)
 			return
 		}
-		if len(again) < len(a.Join) {
-			a.Log.Info("alone: went back to the addresses to join", zap.Int("answered", len(a.Join)-len(again)))
+		if len(retry) < len(a.Join) {
+			a.Log.Info("alone: went back to the addresses to join", zap.Int("answered", len(a.Join)-len(retry)))
 		}
 	}
 }
 
-// tryEach asks all addresses at once, so that one that is silent delays no other.
-// It returns those to be asked again, with a refusal if there was one. A refusal
-// that may pass is final once it has stood for a time.
-func (a *Arrival) tryEach(addresses []string, round int, since refusals) (again []string, refused error) {
+// tryEach asks all addresses at once, so that a silent one delays no other. It returns
+// those to be asked again, and a refusal if there was one. A temporary refusal becomes
+// final when it has lasted for a time.
+func (a *Arrival) tryEach(addresses []string, round int, since refusals) (retry []string, refused error) {
 	faults := make([]error, len(addresses))
 	var asked sync.WaitGroup
 	for i, address := range addresses {
@@ -286,9 +286,9 @@ func (a *Arrival) tryEach(addresses []string, round int, since refusals) (again 
 			a.Log.Warn("cannot join yet; trying further. Check that a peer of this run listens there",
 				zap.String("address", address), zap.Error(err))
 		}
-		again = append(again, address)
+		retry = append(retry, address)
 	}
-	return again, refused
+	return retry, refused
 }
 
 // contact joins by one address.
@@ -297,7 +297,7 @@ func (a *Arrival) contact(address string) error {
 	defer cancel()
 	id, err := a.Transport.Connect(ctx, address)
 	if errors.Is(err, transport.ErrDuplicate) {
-		// One that takes part already stays; the other is told by the handshake.
+		// A process that takes part already stays; the other learns of it in the handshake.
 		n := a.joiner.Load()
 		a.MeetDuplicate(address, err, !a.Reached() || n != nil && (!n.Open() || n.alone.Load()))
 		return nil
@@ -313,8 +313,8 @@ func (a *Arrival) contact(address string) error {
 	return a.enter(ctx, id)
 }
 
-// MeetDuplicate ends the arrival of a peer that finds its own key at work in another process, if
-// it is the later one.
+// MeetDuplicate ends the arrival of a peer whose key another process uses, if this process is
+// the later one.
 func (a *Arrival) MeetDuplicate(address string, proof error, later bool) {
 	a.Log.Error("another process has this peer's key, as on a cloned machine: the later one stops. Give each process a key and a checkpoint folder of its own",
 		zap.String("address", address), zap.Bool("this_is_the_later", later), zap.Error(proof))
@@ -323,11 +323,11 @@ func (a *Arrival) MeetDuplicate(address string, proof error, later bool) {
 	}
 }
 
-// enter joins by a member, and has the flock's model copied if there is need.
+// enter joins by a member, and has the flock's model copied if necessary.
 func (a *Arrival) enter(ctx context.Context, id transport.PeerID) error {
 	welcome, said, err := a.Ask(ctx, id)
 	if differs := a.Described.meet(id, said, a.Log); differs != nil {
-		return differs // which tells more than a refusal
+		return differs // which says more than a refusal
 	}
 	if err != nil {
 		return err
@@ -336,7 +336,7 @@ func (a *Arrival) enter(ctx context.Context, id transport.PeerID) error {
 	var from Phase
 	held := false
 	if n != nil && welcome.FlockSteps > 0 {
-		from, held = n.hold() // now, so that nobody exchanges with an old model
+		from, held = n.hold() // now, so that there is no exchange with an old model
 	}
 	if err := a.Membership.Join(ctx, id); err != nil {
 		if held {
@@ -356,14 +356,13 @@ func (a *Arrival) enter(ctx context.Context, id transport.PeerID) error {
 	return nil
 }
 
-// revisit looks for the partners of earlier lives that the members which were joined
-// do not know of.
+// revisit looks for those partners of earlier lives that the joined members do not know.
 func (a *Arrival) revisit() {
 	if len(a.Partners) == 0 {
 		return
 	}
 	select {
-	case <-time.After(Timeout): // whom the others know of is no matter
+	case <-time.After(Timeout): // do not wait for the others' members
 	case <-a.ctx.Done():
 		return
 	}

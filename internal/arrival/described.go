@@ -13,18 +13,18 @@ import (
 	"github.com/seed-97356399/murmuration/peer/transport"
 )
 
-// Described is what a peer knows of what the run is: what it was set up with, and the
-// description that it passes on. Safe for concurrent use.
+// Described holds a peer's own description of the run, and the description that it passes
+// on. Safe for concurrent use.
 type Described struct {
 	identity transport.Identity
 
 	mu   sync.Mutex
 	own  description.Description
 	held description.Signed
-	met  bool // held is a member's
+	met  bool // held was received from a member
 }
 
-// NewDescribed signs what the peer was set up with, unless that says nothing.
+// NewDescribed signs the peer's own description, unless it is empty.
 func NewDescribed(identity transport.Identity, own description.Description) (*Described, error) {
 	d := &Described{identity: identity, own: own}
 	if len(own.Fields) == 0 {
@@ -35,8 +35,8 @@ func NewDescribed(identity transport.Identity, own description.Description) (*De
 	return d, err
 }
 
-// Recall passes on the description that an earlier life has kept, if it is still right and no member
-// has said another.
+// Recall restores the description of an earlier life, to be passed on, if it still fits and no
+// member has sent another.
 func (d *Described) Recall(kept description.Signed) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -49,26 +49,26 @@ func (d *Described) Recall(kept description.Signed) {
 	}
 }
 
-// Held is the description that is passed on: that of the first member which was joined, or
-// this peer's own.
+// Held is the description that is passed on: that of the first member joined, or this
+// peer's own.
 func (d *Described) Held() description.Signed {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.held
 }
 
-// Value is what this peer was set up with, or has found with the others, in a field of that name.
+// Value is the value of a field, as configured or as agreed with the others.
 func (d *Described) Value(name string) (value string, ok bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.own.Value(name)
 }
 
-// meet compares what a member that is joined says of the run, and takes it over. It fails
-// with a *description.MismatchError where models or work would suffer.
+// meet compares the description of a joined member with this peer's own, and takes it over.
+// It fails with a *description.MismatchError if the difference would harm models or work.
 func (d *Described) meet(member transport.PeerID, said description.Signed, log *zap.Logger) error {
 	if !said.Known() {
-		return nil // it was set up without, or its build knows of none
+		return nil // the member has no description, or its build has none
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -90,9 +90,9 @@ func (d *Described) meet(member transport.PeerID, said description.Signed, log *
 	return nil
 }
 
-// Renew takes over what the members have found that the run is: said by each of them at once, and compared with
-// this one's own. What is passed on from now on is the word of who signed the description before, and of the
-// first of them if that one says nothing.
+// Renew takes over the new description of the run, which all members send at once, and compares it with this
+// one's own. From now on it passes on the one signed by the signer of the old description, or else that of the
+// first member.
 func (d *Described) Renew(own description.Description, said []description.Signed) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -107,8 +107,8 @@ func (d *Described) Renew(own description.Description, said []description.Signed
 	return nil
 }
 
-// newest finds whose word is passed on. What a member has not signed is nobody's; and an earlier description of who
-// signed the one before, which anybody can bring again, says less than this one's own.
+// newest finds which description is passed on. Unsigned ones are ignored. So is an older description by the earlier
+// signer, which anybody could replay: this member's own takes precedence.
 func (d *Described) newest(own description.Description, said []description.Signed) (by int, there description.Description, err error) {
 	best, fault := -1, fmt.Errorf("%w: no member says what the run is", description.ErrInvalid)
 	for i, s := range said {
@@ -133,7 +133,7 @@ func (d *Described) newest(own description.Description, said []description.Signe
 	return by, there, fault
 }
 
-// describe says what the run is to a peer that asked for it in its hello.
+// describe sends the description of the run to a peer that asked for it in its hello.
 func (d *Described) describe(stream *framed.Stream, header wire.Header) error {
 	held := d.Held()
 	if header.Flags&wire.FlagDescribe == 0 || !held.Known() {

@@ -17,28 +17,28 @@ import (
 	"github.com/seed-97356399/murmuration/peer/transport"
 )
 
-// Greeter says hello and answers one. A connection says nothing of whether the other
-// process wants to take part: the answer to a hello does.
+// Greeter sends and answers hellos. A connection alone does not show whether the other
+// process takes part in the run; the answer to a hello does.
 type Greeter struct {
 	*requests.Requests
-	// Build is what this program was built from, which a refusal of a layout names; it may be
-	// empty.
+	// Build is what this program was built from, named in a refusal because of the layout; it
+	// may be empty.
 	Build string
 	Guard *admit.Guard
-	Flock *flock.Flock // what this peer says of itself
-	// Described is what the run is. Who asks only, as Inquire does, needs none.
+	Flock *flock.Flock // this peer's state
+	// Described is the description of the run. It may be nil for a caller that only asks, as Inquire does.
 	Described *Described
 }
 
-// Hello asks a peer to be let into the run. A refusal that will not change is a
+// Hello asks a peer for admission to the run. A permanent refusal is a
 // *transport.RefusedError.
 func (g *Greeter) Hello(ctx context.Context, to transport.PeerID) (wire.Welcome, error) {
 	welcome, _, err := g.hello(ctx, to, 0)
 	return welcome, err
 }
 
-// Ask is Hello that asks for the description of the run too, which is there even where the
-// peer refuses because the layouts differ.
+// Ask is Hello that also asks for the description of the run, which is returned even if the
+// peer refuses because of the layout.
 func (g *Greeter) Ask(ctx context.Context, to transport.PeerID) (wire.Welcome, description.Signed, error) {
 	return g.hello(ctx, to, wire.FlagDescribe)
 }
@@ -65,7 +65,7 @@ func (g *Greeter) hello(ctx context.Context, to transport.PeerID, flags uint32) 
 		err = asRefusal(to, fmt.Errorf("saying hello: %w", err))
 	}
 	if refused, ok := errors.AsType[*transport.RefusedError](err); ok && refused.Why == transport.ErrLayout && g.Build != "" {
-		refused.Detail += "; your build is " + g.Build // as the other would say it
+		refused.Detail += "; your build is " + g.Build // as in the other's refusal
 	}
 	return welcome, said, err
 }
@@ -73,9 +73,9 @@ func (g *Greeter) hello(ctx context.Context, to transport.PeerID, flags uint32) 
 // goneTimeout bounds the hello of Gone.
 const goneTimeout = 2 * time.Second
 
-// Gone tells whether a member does not answer a hello at any address, or its process
-// takes no part in the run any more. A stream that can be opened says nothing: a
-// frozen process accepts it.
+// Gone tells whether a member does not answer a hello at any address, or its process no
+// longer takes part in the run. To open a stream is no proof of life: a frozen process
+// accepts it.
 func (g *Greeter) Gone(ctx context.Context, member transport.PeerID) bool {
 	soon, cancel := context.WithTimeout(ctx, goneTimeout)
 	defer cancel()
@@ -91,7 +91,7 @@ func (g *Greeter) Gone(ctx context.Context, member transport.PeerID) bool {
 	return true
 }
 
-// answer answers a peer that asks to be let in. The reason is 0 if it was welcome.
+// answer answers a peer that asks for admission. The reason is 0 if it is admitted.
 func (g *Greeter) answer(stream *framed.Stream, header wire.Header, hello wire.Hello) (reason wire.Reason) {
 	reason, detail := g.Guard.Vet(stream, hello)
 	if reason == 0 && hello.Run == g.Run && g.Described.describe(stream, header) != nil {
@@ -100,7 +100,7 @@ func (g *Greeter) answer(stream *framed.Stream, header wire.Header, hello wire.H
 	}
 	if reason == 0 {
 		own, none := g.Flock.Layout(), [wire.HashSize]byte{}
-		if hello.Layout == none || own == none { // who trains no model can be with any
+		if hello.Layout == none || own == none { // without a model any layout fits
 			own = hello.Layout
 		}
 		reason, detail = wire.Differs(g.Run, own, hello.Run, hello.Layout)
@@ -123,7 +123,7 @@ func (g *Greeter) answer(stream *framed.Stream, header wire.Header, hello wire.H
 	return 0
 }
 
-// asRefusal makes a *transport.RefusedError of an error that will not go away by itself.
+// asRefusal makes a *transport.RefusedError of a permanent error.
 func asRefusal(from transport.PeerID, err error) error {
 	var reason wire.Reason
 	var detail string

@@ -22,30 +22,30 @@ import (
 )
 
 const (
-	// maxWords is how many members are asked, at most, how many steps the flock has
-	// taken: one that lies is outvoted; and whether they would have this model.
-	maxWords = 5
-	// wordsTime bounds the wait for their answers.
-	wordsTime = 2 * time.Second
-	// behindShare: a checkpoint is good as long as the flock has not taken more than
-	// one part in so many of its steps since.
+	// maxAnswers is the most members that are asked for the flock's steps, so that a single
+	// liar is outvoted, and whether they accept this model.
+	maxAnswers = 5
+	// answersTimeout bounds the wait for their answers.
+	answersTimeout = 2 * time.Second
+	// behindShare: a checkpoint is recent enough if the flock has since taken at most one
+	// part in behindShare of its steps.
 	behindShare = 10
 )
 
-// Checkpoint is what lies behind a model that a peer comes back with, in steps: its own
-// age, and what the flock had done.
+// Checkpoint is the history of the model of a peer that comes back, in steps: the peer's
+// own, the age of the model, and those of the flock.
 type Checkpoint struct {
 	Steps, FlockSteps uint64
-	// TellsWho: the flock knows from it who has done that.
+	// TellsWho: it says which member has taken which steps.
 	TellsWho bool
 }
 
-// near tells whether a checkpoint is good enough to train on from it.
+// near tells whether a checkpoint is recent enough to train on from it.
 func (c Checkpoint) near(flockSteps uint64) bool {
 	return c.FlockSteps > 0 && (flockSteps <= c.FlockSteps || flockSteps-c.FlockSteps <= flockSteps/behindShare)
 }
 
-// JoinerConfig is a model that comes to a run, and what it needs to be brought up.
+// JoinerConfig is a model that joins a run, and what is needed to bring it up to date.
 type JoinerConfig struct {
 	Layout     [wire.HashSize]byte
 	Replica    *replica.Replica
@@ -53,8 +53,8 @@ type JoinerConfig struct {
 	Quarantine copying.Quarantine
 }
 
-// Joiner is how a model comes to a run: the trainer may train once it is brought up to that of the
-// flock. Safe for concurrent use.
+// Joiner brings a model up to that of the flock; the trainer may train once that is done. Safe for
+// concurrent use.
 type Joiner struct {
 	JoinerConfig
 	phases
@@ -64,12 +64,12 @@ type Joiner struct {
 
 	ctx        context.Context // ends with Close
 	cancel     context.CancelFunc
-	background tasks.Group     // also what the arrival does for the model
-	barred     context.Context // ends when nobody will ever have this model, or this member
+	background tasks.Group     // also the arrival's work for the model
+	barred     context.Context // ends when the run will never accept this model, or this member
 	bar        context.CancelCauseFunc
 }
 
-// NewJoiner prepares how a model comes to a run in which a member arrives, or has arrived.
+// NewJoiner prepares a joiner for a member that arrives, or has arrived, in a run.
 func NewJoiner(config JoinerConfig, of *Arrival) *Joiner {
 	n := &Joiner{JoinerConfig: config, phases: phases{gate: make(chan struct{})}, Arrival: of, news: make(chan struct{}, 1)}
 	n.ctx, n.cancel = context.WithCancel(of.ctx)
@@ -77,7 +77,7 @@ func NewJoiner(config JoinerConfig, of *Arrival) *Joiner {
 	return n
 }
 
-// Begin brings the model up where the member has arrived already, or does soon.
+// Begin brings the model up to date, now if the member has arrived already, else on arrival.
 func (n *Joiner) Begin() {
 	n.background.Spawn(func() {
 		select {
@@ -94,8 +94,8 @@ func (n *Joiner) Close() {
 	n.background.End()
 }
 
-// arrived is catchUp for one that has come through a member just now. Close waits for it: the model does not
-// change after that.
+// arrived is catchUp for a member that has just been admitted. Close waits for it, so the model does not
+// change after Close.
 func (n *Joiner) arrived(through transport.PeerID, welcome wire.Welcome, from Phase, held bool) {
 	done := make(chan struct{})
 	if n.background.Spawn(func() {
@@ -106,13 +106,13 @@ func (n *Joiner) arrived(through transport.PeerID, welcome wire.Welcome, from Ph
 	}
 }
 
-// Barred is closed when nobody will have the model, or the member; Fault says then why.
+// Barred is closed when the run will not accept the model, or the member; Fault then says why.
 func (n *Joiner) Barred() <-chan struct{} { return n.barred.Done() }
 
-// Fault is why nobody will have the model, once Barred is closed.
+// Fault is why the run will not accept the model, once Barred is closed.
 func (n *Joiner) Fault() error { return context.Cause(n.barred) }
 
-// Wait waits until the trainer may train: for joining, at most Patience if nobody answers, and for the
+// Wait waits until the trainer may train: for joining, at most Timeout if nobody answers, and for the
 // model. After Close the error is transport.ErrClosed.
 func (n *Joiner) Wait(ctx context.Context) error {
 	return n.wait(ctx, n.ctx, n.barred, n.entrance, func() bool {
@@ -124,20 +124,20 @@ func (n *Joiner) Wait(ctx context.Context) error {
 	})
 }
 
-// catchUp brings a model up to a flock that has trained already, and opens the
-// way to training. Who trained alone, because nobody answered in time, is a joiner too
-// if its model is behind. Where the member that let this one in does not train, or is not known, one
-// that does is asked.
+// catchUp brings a model up to that of a flock that has trained already, and then lets the trainer
+// train. A peer that trained alone, because nobody answered in time, also catches up if its model is
+// behind. If the member that admitted this one does not train, or is not known, another that trains
+// is asked.
 func (n *Joiner) catchUp(through transport.PeerID, welcome wire.Welcome, from Phase, held bool) {
 	idle := func(r transport.Record) bool { return r.Peer == through && !flock.Trains(r) }
 	if through == "" || slices.ContainsFunc(n.Membership.Members(), idle) {
-		by, word, err := n.meet()
+		by, answer, err := n.meet()
 		if err != nil {
 			n.bar(fmt.Errorf("training in run %q: %w", n.Run, err))
 			return
 		}
 		if by != "" {
-			through, welcome = by, word
+			through, welcome = by, answer
 		}
 	}
 	if !held && !n.trained(welcome) {
@@ -146,7 +146,7 @@ func (n *Joiner) catchUp(through transport.PeerID, welcome wire.Welcome, from Ph
 	}
 	if !held {
 		if from, held = n.hold(); !held {
-			return // training has begun and goes on, or another contact sees to it
+			return // training goes on, or another contact does it
 		}
 	}
 	late := from == Here
@@ -162,11 +162,11 @@ func (n *Joiner) catchUp(through transport.PeerID, welcome wire.Welcome, from Ph
 	n.advance(Copying, Here)
 }
 
-// meet asks some members that train whether they would have this model, until one would. The
-// zero value is nobody's; it fails if those that answer have another.
+// meet asks some members that train whether they accept this model, until one does. through
+// is empty if none answers; meet fails if those that answer have another model.
 func (n *Joiner) meet() (through transport.PeerID, welcome wire.Welcome, refused error) {
 	others := n.others()
-	for _, r := range others[:min(len(others), maxWords)] {
+	for _, r := range others[:min(len(others), maxAnswers)] {
 		ctx, cancel := context.WithTimeout(n.ctx, joinTimeout)
 		welcome, err := n.Hello(ctx, r.Peer)
 		cancel()
@@ -174,17 +174,16 @@ func (n *Joiner) meet() (through transport.PeerID, welcome wire.Welcome, refused
 			return r.Peer, welcome, nil
 		}
 		if refuses, ok := errors.AsType[*transport.RefusedError](err); ok && refuses.Why == transport.ErrLayout {
-			refused = err // one alone may lie
+			refused = err // a single one may lie
 		}
 	}
 	return "", wire.Welcome{}, refused
 }
 
-// State is how the peer came by its model, the zero value as long as there is nothing to
-// say.
+// State is how the peer got its model; the zero value until that is known.
 func (n *Joiner) State() (s stats.State) {
-	if told := n.state.Load(); told != nil {
-		s = *told
+	if state := n.state.Load(); state != nil {
+		s = *state
 	}
 	return s
 }
@@ -195,14 +194,14 @@ func (n *Joiner) others() []transport.Record {
 	return slices.DeleteFunc(n.Membership.Members(), func(r transport.Record) bool { return r.Peer == self || !flock.Trains(r) })
 }
 
-// trained tells whether the flock has taken steps: the member that let this peer in
-// says so, or the record of any member does.
+// trained tells whether the flock has taken steps, by the welcome or by the record of any
+// member.
 func (n *Joiner) trained(welcome wire.Welcome) bool {
 	return welcome.FlockSteps > 0 || slices.ContainsFunc(n.others(), func(r transport.Record) bool { return r.Age() > 0 })
 }
 
-// behind tells whether the flock's models are so much older than this peer's, in steps,
-// that a copy of theirs is worth more.
+// behind tells whether the flock's models have so many more steps than this peer's that a
+// copy of them is better.
 func (n *Joiner) behind(welcome wire.Welcome) bool {
 	ages := []uint64{welcome.Steps}
 	for _, r := range n.others() {
@@ -212,8 +211,8 @@ func (n *Joiner) behind(welcome wire.Welcome) bool {
 	return age > own && age-own > age/behindShare
 }
 
-// credibleAge is the oldest that a model can be by what all members say, unbounded as long
-// as nobody says anything.
+// credibleAge is the largest plausible age of a model by the members' records, unbounded
+// while there are none.
 func (n *Joiner) credibleAge() uint64 {
 	var ages []uint64
 	for _, r := range n.others() {
@@ -227,16 +226,15 @@ func (n *Joiner) credibleAge() uint64 {
 	return flock.Plausible(ages)
 }
 
-// totals asks some members for what the flock has done. The first word is the
-// welcome's.
+// totals asks some members for the flock's steps. The first answer is that of the welcome.
 func (n *Joiner) totals(ctx context.Context, first transport.PeerID, welcome wire.Welcome) []uint64 {
-	words := []uint64{welcome.FlockSteps}
+	answers := []uint64{welcome.FlockSteps}
 	others := slices.DeleteFunc(n.others(), func(r transport.Record) bool { return r.Peer == first })
-	ctx, cancel := context.WithTimeout(ctx, wordsTime)
+	ctx, cancel := context.WithTimeout(ctx, answersTimeout)
 	defer cancel()
 	var mu sync.Mutex
 	var asking sync.WaitGroup
-	for _, r := range others[:min(len(others), maxWords-1)] {
+	for _, r := range others[:min(len(others), maxAnswers-1)] {
 		asking.Go(func() {
 			answer, err := n.Hello(ctx, r.Peer)
 			if err != nil {
@@ -245,16 +243,16 @@ func (n *Joiner) totals(ctx context.Context, first transport.PeerID, welcome wir
 			}
 			mu.Lock()
 			defer mu.Unlock()
-			words = append(words, answer.FlockSteps)
+			answers = append(answers, answer.FlockSteps)
 		})
 	}
 	asking.Wait()
-	return words
+	return answers
 }
 
-// lowerMedian is the median of values, which it sorts; of an even number the lower
-// of the middle two, so that one of two members that claims much moves nothing: what
-// the flock has done beyond, the members' own records tell. 0 if there are none.
+// lowerMedian is the median of values, which it sorts; for an even number it is the lower
+// of the middle two, so that one of two members cannot raise it. Steps beyond it are
+// learned from the members' records. 0 if there are no values.
 func lowerMedian(values []uint64) uint64 {
 	if len(values) == 0 {
 		return 0
@@ -263,13 +261,12 @@ func lowerMedian(values []uint64) uint64 {
 	return values[(len(values)-1)/2]
 }
 
-// take gives a joiner the model with which it begins: that of its checkpoint if
-// that is near, else a copy of the flock's. If nobody can give one, it begins with the
-// values that it has, alone for all it knows, and says so. It is late if training has
-// begun.
+// take gives a joiner its first model: that of its checkpoint if that is recent, else a
+// copy of the flock's. If no member can give one, the joiner begins with its own values,
+// apparently alone, and logs that. It is late if training has begun.
 func (n *Joiner) take(ctx context.Context, through transport.PeerID, welcome wire.Welcome, late bool) error {
-	words := n.totals(ctx, through, welcome)
-	if total := lowerMedian(slices.Clone(words)); n.Checkpoint.near(total) {
+	answers := n.totals(ctx, through, welcome)
+	if total := lowerMedian(slices.Clone(answers)); n.Checkpoint.near(total) {
 		n.Flock.SetAge(max(n.Checkpoint.Steps, n.Flock.Age()))
 		if n.Checkpoint.TellsWho {
 			n.Flock.AtLeast(total)
@@ -281,7 +278,7 @@ func (n *Joiner) take(ctx context.Context, through transport.PeerID, welcome wir
 			zap.Uint64("checkpoint", n.Checkpoint.FlockSteps), zap.Uint64("flock_steps", total))
 		return nil
 	}
-	err := n.copy(ctx, through, words, late)
+	err := n.copy(ctx, through, answers, late)
 	if errors.Is(err, copying.ErrNobody) {
 		n.state.Store(&stats.State{Alone: true})
 		n.Log.Warn("training alone, from this peer's own values: the flock has trained, and nobody can give its model. If it is still there, restart this peer with another address to join",
@@ -291,9 +288,9 @@ func (n *Joiner) take(ctx context.Context, through transport.PeerID, welcome wir
 	return err
 }
 
-// copy copies the flock's model from several members at once, and takes over what
-// they say of it: the median of their steps, and of all words on the flock's.
-func (n *Joiner) copy(ctx context.Context, through transport.PeerID, words []uint64, late bool) error {
+// copy copies the flock's model from several members at once. It takes over the median of
+// their models' ages, and the median of all answers on the flock's steps.
+func (n *Joiner) copy(ctx context.Context, through transport.PeerID, answers []uint64, late bool) error {
 	copied, err := copying.Copy(ctx, copying.Config{
 		Run: n.Run, Layout: n.Layout, Values: n.Replica.SharedLen(), SliceLen: n.Replica.SliceLen(), Stall: n.Stall,
 		Identity: n.Transport, Membership: n.Membership, News: n.news, Requests: n.Requests, Quarantine: n.Quarantine, Log: n.Log,
@@ -308,11 +305,11 @@ func (n *Joiner) copy(ctx context.Context, through transport.PeerID, words []uin
 	if err := restore(copied.Values); err != nil {
 		return fmt.Errorf("copying the flock's model: %w", err)
 	}
-	total := lowerMedian(append(words, copied.FlockSteps...))
-	n.Flock.SetAge(min(lowerMedian(copied.Ages), total, n.credibleAge())) // or a state server's lie would be told on in good faith
+	total := lowerMedian(append(answers, copied.FlockSteps...))
+	n.Flock.SetAge(min(lowerMedian(copied.Ages), total, n.credibleAge())) // otherwise this peer would pass on a state server's lie
 	n.Flock.Inherit(total, n.Membership.Members())
 	n.Log.Info("copied the flock's model", zap.Int("donors", copied.Stats.Servers), zap.Int("values", len(copied.Values)),
-		zap.Int("slices", copied.Stats.Slices), zap.Uint64("asked_again", copied.Stats.Again), zap.Duration("took", copied.Stats.Took),
+		zap.Int("slices", copied.Stats.Slices), zap.Uint64("asked_again", copied.Stats.Retransmitted), zap.Duration("took", copied.Stats.Took),
 		zap.Uint64("steps", n.Flock.Age()), zap.Uint64("flock_steps", total))
 	n.state.Store(&copied.Stats)
 	return nil

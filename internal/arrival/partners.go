@@ -17,9 +17,9 @@ import (
 	"github.com/seed-97356399/murmuration/peer/transport"
 )
 
-// A peer that starts anew knows nobody but those that it is told to join, and these
-// could show it a flock of their own. So it remembers partners of earlier lives, and
-// looks for them too.
+// A peer that starts anew knows only the members that it is configured to join, and these
+// could show it a false flock. So it remembers partners of earlier lives, and looks for
+// them too.
 
 const (
 	// MaxPartners bounds those that are remembered.
@@ -30,14 +30,13 @@ const (
 	writeEvery = 30 * time.Second
 )
 
-// Partner is somebody with whom exchanges went well, and where it was.
+// Partner is a member with which exchanges succeeded, and its addresses.
 type Partner struct {
 	ID        transport.PeerID
 	Addresses []string
 }
 
-// parsePartners reads lines of an id and addresses. What is malformed is left out: the
-// file is nobody's to edit.
+// parsePartners reads lines of an id and addresses. Malformed lines are skipped.
 func parsePartners(content []byte) (partners []Partner) {
 	for line := range bytes.Lines(content) {
 		fields := strings.Fields(string(line))
@@ -79,8 +78,8 @@ func (m *Memory) IDs() (ids []transport.PeerID) {
 	return ids
 }
 
-// Recall reads the partners of earlier lives from a file beside that of identities, an empty path being
-// none, and adds them to those that are known.
+// Recall reads the partners of earlier lives from a file beside that of identities, and adds them to
+// those that are known. An empty path means no file.
 func Recall(identities string, known []Partner, log *zap.Logger) *Memory {
 	m := &Memory{Past: known, log: log}
 	if identities == "" {
@@ -107,19 +106,19 @@ func Recall(identities string, known []Partner, log *zap.Logger) *Memory {
 	return m
 }
 
-// Proved is told of each exchange that went well, and whether its partner was not among
-// the good ones.
+// Proved records a successful exchange, and whether its partner was not yet among the good
+// ones.
 func (m *Memory) Proved(another bool) {
 	m.changed = m.changed || another || m.written.IsZero()
 }
 
-// Write writes the partners down, those of this life that are members before those of
-// earlier ones, if there is news and it is time, or the last time.
+// Write writes the file, partners of this life that are members before those of earlier
+// lives. It does so if there is news and enough time has passed, or if it is the last time.
 func (m *Memory) Write(now time.Time, members []transport.Record, good []transport.PeerID, last bool) {
 	if m.path == "" || !m.changed || !last && now.Sub(m.written) < writeEvery {
 		return
 	}
-	unfit := func(address string) bool { return transport.CheckAddress(address) != nil } // would be taken for something else
+	unfit := func(address string) bool { return transport.CheckAddress(address) != nil } // would break the format
 	var partners []Partner
 	for _, r := range members {
 		if len(r.Addresses) > 0 && !slices.ContainsFunc(r.Addresses, unfit) && slices.Contains(good, r.Peer) {

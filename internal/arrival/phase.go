@@ -5,7 +5,7 @@ import (
 	"sync/atomic"
 )
 
-// Phase is how far a peer has come into its run.
+// Phase is the progress of a peer's arrival in its run.
 type Phase uint32
 
 const (
@@ -14,7 +14,7 @@ const (
 	Here                 // the trainer may train and others may exchange
 )
 
-// phases is the phase of an arrival, and who waits for Here.
+// phases is the phase of an arrival, with a gate for goroutines that wait for Here.
 type phases struct {
 	mu      sync.Mutex // held while the two below change
 	present atomic.Uint32
@@ -22,14 +22,13 @@ type phases struct {
 	alone   atomic.Bool   // training has begun because nobody answered
 }
 
-// Phase is how far the peer has come.
+// Phase is the present phase.
 func (p *phases) Phase() Phase { return Phase(p.present.Load()) }
 
 // Open tells whether the trainer may train and others may exchange with this peer.
 func (p *phases) Open() bool { return p.Phase() == Here }
 
-// advance goes from one phase to the next, unless another goroutine has gone
-// elsewhere from there.
+// advance goes from one phase to the next, unless another goroutine has changed the phase.
 func (p *phases) advance(from, to Phase) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -54,7 +53,7 @@ func (p *phases) entrance() <-chan struct{} {
 }
 
 // hold keeps the trainer waiting for the flock's model: before its first step, or between
-// two if it began because nobody answered. It returns the phase to go back to.
+// two steps if it began because nobody answered. It returns the phase to go back to.
 func (p *phases) hold() (from Phase, held bool) {
 	if p.advance(Seeking, Copying) {
 		return Seeking, true

@@ -8,21 +8,21 @@ import (
 	"github.com/seed-97356399/murmuration/peer/transport"
 )
 
-// A refusal by a process whose peer may be only starting is asked again every perhapsWait,
-// and believed once it has stood for perhapsPatience.
+// A process that refuses may only be starting its peer: it is asked again every
+// perhapsWait, and the refusal is final after perhapsTimeout.
 const (
-	perhapsWait     = 250 * time.Millisecond
-	perhapsPatience = 2 * time.Second
+	perhapsWait    = 250 * time.Millisecond
+	perhapsTimeout = 2 * time.Second
 )
 
-// refusals are since when each address has refused whenever it was asked: of a process that
-// was not there before, the first says nothing.
+// refusals holds since when each address has always refused. The first refusal of a process
+// that was not there before does not count.
 type refusals map[string]time.Time
 
-// judge tells of the newest answer of an address whether this peer is refused, and for good: the models
-// or the runs differ, or it has been so for perhapsPatience. Any other refusal may pass: the process has
-// no handler for the run or the protocol, which may be because its peer is only starting, or leaving; or
-// a list is about to change.
+// judge decides whether the newest answer of an address is a refusal, and whether that is final: the
+// models or the runs differ, or refusals have lasted for perhapsTimeout. Any other refusal may be
+// temporary: the process has no handler for the run or the protocol because its peer is starting or
+// leaving; or a list is about to change.
 func (r refusals) judge(address string, answer error) (refused, final bool) {
 	refusal, refused := errors.AsType[*transport.RefusedError](answer)
 	if !refused {
@@ -34,5 +34,5 @@ func (r refusals) judge(address string, answer error) (refused, final bool) {
 	if !before {
 		r[address] = time.Now()
 	}
-	return true, refusal.Why == transport.ErrLayout || before && time.Since(first) >= perhapsPatience
+	return true, refusal.Why == transport.ErrLayout || before && time.Since(first) >= perhapsTimeout
 }

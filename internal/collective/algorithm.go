@@ -1,21 +1,21 @@
 package collective
 
-// Algorithm names what a machine does, for peers to tell others whose machine theirs
-// cannot work with.
+// Algorithm names the algorithm of a machine, so that peers recognise others with an
+// incompatible machine.
 type Algorithm uint8
 
-// The algorithms of this module. Others have no name, and are not compared. Numbers are
-// told to other peers: they stay as they are, and are below MaxAlgorithm.
+// The algorithms of this module. Others have no number, and are not compared. The numbers
+// are sent to other peers: they never change, and are below MaxAlgorithm.
 const (
 	Unnamed Algorithm = iota
 	ADPSGD
 	DPSGD
-	_ // AllReduce round a ring, of releases before
+	_ // AllReduce round a ring, of earlier releases
 	ParamServer
 	Alone
 	AllReduce
-	// MaxAlgorithm bounds the numbers of algorithms. The number itself is that of a member
-	// that does not train.
+	// MaxAlgorithm bounds the numbers of algorithms. The number itself means a member that
+	// does not train.
 	MaxAlgorithm = 1<<4 - 1
 )
 

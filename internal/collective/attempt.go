@@ -9,23 +9,24 @@ import (
 	"github.com/seed-97356399/murmuration/topology"
 )
 
-// maxEarly bounds who is remembered to have come too early: more than any has partners.
+// maxEarly bounds the members that are remembered to have offered too early; it is more than the partners of any
+// member.
 const maxEarly = 64
 
-// attempt is what is in flight of the attempt at a sum in which this peer has a place.
+// attempt is the transfers of the attempt at a sum in which this peer has a place.
 type attempt struct {
 	*Flights
 	place   *sums.Moving                      // nil if there is none
-	loading bool                              // this peer waits for what was aborted to be over
-	early   []topology.PeerID                 // members that were refused since this peer was not ready for them
-	refused []Flight                          // by partners that were not
-	ready   map[topology.PeerID]time.Duration // when they said that they are, since the attempt has begun
+	loading bool                              // this peer waits for the end of aborted transfers
+	early   []topology.PeerID                 // members refused because this peer was not ready
+	refused []Flight                          // transfers refused by partners that were not ready
+	ready   map[topology.PeerID]time.Duration // when partners became ready, in this attempt
 }
 
-// enter gives up what is in flight of the attempt before, and takes the place in the next, if there is one.
+// enter gives up the transfers of the last attempt, and takes the place in the next, if there is one.
 func (a *attempt) enter(place *sums.Moving) {
 	a.place, a.loading, a.refused, a.ready = place, place != nil, nil, make(map[topology.PeerID]time.Duration)
-	carries := func(f Flight) bool { _, does := chunkOf(f.Transfer); return does } // what the owner sends beside it goes on
+	carries := func(f Flight) bool { _, does := chunkOf(f.Transfer); return does } // other transfers of the owner go on
 	a.AbortOut(carries)
 	a.AbortIn(carries)
 }
@@ -33,7 +34,7 @@ func (a *attempt) enter(place *sums.Moving) {
 // is tells whether a transfer is of this attempt.
 func (a *attempt) is(t Transfer) bool { return a.place != nil && a.place.Attempt == t.Round }
 
-// loaded begins to hand on what is ready, and asks for what was refused before.
+// loaded begins to send the chunks that are ready, and asks for those that were refused before.
 func (a *attempt) loaded() {
 	a.loading = false
 	for _, id := range a.early {
@@ -43,7 +44,7 @@ func (a *attempt) loaded() {
 	a.place.Loaded(a.Now)
 }
 
-// chunkOf is what a transfer carries of a sum, and whether it does.
+// chunkOf is the chunk of a sum that a transfer carries; does is false if it carries none.
 func chunkOf(t Transfer) (p sums.Chunk, does bool) {
 	return sums.Chunk{Part: t.Part, Parts: t.Parts, Add: t.Add}, t.From == Sum && t.Into == Sum && t.Parts > 1
 }
@@ -53,7 +54,7 @@ func (a *attempt) carrying(p sums.Chunk) Transfer {
 	return Transfer{From: Sum, Into: Sum, Add: p.Add, Part: p.Part, Parts: p.Parts, Round: a.place.Attempt}
 }
 
-// offered answers what another member wants to send.
+// offered answers the offer of a chunk.
 func (a *attempt) offered(e Event) {
 	chunk, fits := chunkOf(e.Transfer)
 	switch here := a.is(e.Transfer) && !a.loading; {
@@ -69,7 +70,7 @@ func (a *attempt) offered(e Event) {
 	}
 }
 
-// landed takes note of the end of a transfer. It reports false if something is lost by it.
+// landed handles the end of a transfer. It returns false if a chunk is lost.
 func (a *attempt) landed(e Event, f Flight) bool {
 	chunk, _ := chunkOf(f.Transfer)
 	switch {
@@ -78,8 +79,8 @@ func (a *attempt) landed(e Event, f Flight) bool {
 	case e.Kind == averaging.Finished:
 		a.place.Gave(a.Now, f.Peer, chunk)
 	case e.Kind == averaging.Refused && (e.Reason == averaging.Round || e.Reason == averaging.Busy):
-		if a.refused = append(a.refused, f); f.Began < a.ready[f.Peer] { // it crossed the word that asks for it
-			a.again(f.Peer)
+		if a.refused = append(a.refused, f); f.Began < a.ready[f.Peer] { // it crossed the message that asks for it
+			a.resend(f.Peer)
 		}
 	default:
 		return false
@@ -87,8 +88,8 @@ func (a *attempt) landed(e Event, f Flight) bool {
 	return true
 }
 
-// again sends what one has refused, or anybody if that is empty.
-func (a *attempt) again(to topology.PeerID) {
+// resend sends again what a member has refused; all members if to is empty.
+func (a *attempt) resend(to topology.PeerID) {
 	a.refused = slices.DeleteFunc(a.refused, func(f Flight) bool {
 		if to != "" && f.Peer != to {
 			return false

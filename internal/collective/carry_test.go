@@ -66,7 +66,7 @@ func (p *peer) tell(a collective.Action) {
 		to.does(func() {
 			if to.members.Has(from) {
 				to.members.Spoke(from, to.Now)
-				if !to.Told(from, a.Message) && a.Message.Kind != collective.MessageAck {
+				if !to.Receive(from, a.Message) && a.Message.Kind != collective.MessageAck {
 					w.t.Fatalf("%s is told by %s: %s", to.id, from, a.Message)
 				}
 			}

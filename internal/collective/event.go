@@ -13,10 +13,10 @@ const (
 	// over Samples samples into Gradient and asks to go on.
 	GradientDone averaging.EventKind = 64 + iota
 	// Offered: Peer wants to send Transfer as its exchange Exchange. It is answered by
-	// Accept or Refuse at once, and after Accept followed by Finished, when all of it
-	// has been taken in, or Failed.
+	// Accept or Refuse at once. After Accept comes Finished, when all of it has been
+	// received, or Failed.
 	Offered
-	// Received: Peer has told Word.
+	// Received: Peer has sent Message.
 	Received
 	// Updated: the Update or Adopt asked for has been applied to the parameters.
 	Updated
@@ -25,13 +25,13 @@ const (
 // TimerKinds is the number of kinds of timers.
 const TimerKinds = averaging.RoundDeadline + 1
 
-// Event is what has happened to a peer. Of Progress, GradientDone has it too.
+// Event is what has happened to a peer. Progress is set with GradientDone too.
 type Event struct {
 	averaging.Event
-	// Samples, with GradientDone, is how many samples the gradient is the mean of.
+	// Samples, with GradientDone, is the number of samples over which the gradient is the mean.
 	Samples int
-	// Initial, with GradientDone, is that the parameters are those with which every peer of
-	// the run begins: of no checkpoint, no copy and no step.
+	// Initial, with GradientDone, tells that the parameters are the initial ones of the
+	// run, without a checkpoint, a copy or a step.
 	Initial  bool
 	Transfer Transfer
 	Message  Message
@@ -54,41 +54,40 @@ func (e Event) String() string {
 
 // Kinds of actions beside those of averaging.
 const (
-	// Send: carry Transfer to Peer as exchange Exchange. Answered by Accepted, Refused
-	// or Failed, and after Accepted by Finished, when the partner is known to have
-	// taken all of it in, or Failed. It may be aborted. What it carries is coded as the
-	// run's exchanges are, or not rounded if Exact is set: for parameters that are to be
-	// the same at all peers.
+	// Send: carry Transfer to Peer as exchange Exchange. Answered by Accepted, Refused or
+	// Failed, and after Accepted by Finished, when the partner is known to have taken all
+	// of it in, or Failed. It may be aborted. The values are coded like those of the run's
+	// exchanges, or not rounded if Exact is set, for parameters that are to be the same at
+	// all peers.
 	Send averaging.ActionKind = 64 + iota
-	// Load: Sum is the local Gradient times its weight, or has it added (Add). Not
-	// answered: whatever follows sees it. A gradient that others would refuse to take
-	// counts as none, and the runtime tells the trainer.
+	// Load: set Sum to the local Gradient times its weight, or add that to it (Add). Not
+	// answered: later actions see the result. A gradient that others would refuse counts as
+	// none, and the runtime tells the trainer.
 	Load
-	// Clear: Sum is empty, of no weight. Not answered.
+	// Clear: empty Sum, with weight 0. Not answered.
 	Clear
-	// Update: take Sum, which is empty afterwards, divide each piece by its weight, or
-	// by Weight if that is above 0, and let the optimizer make a step of it for the
-	// parameters. A piece of no weight is a gradient of zeros. What is added to Sum
-	// meanwhile counts either in this update or in the next. The learning rate is that
-	// at Progress, if it is above 0: who make the same update at several peers must
-	// agree on it, or their models drift apart. Else it is the peer's own. With Forget the
-	// optimizer first forgets what it knows of gradients before, as all do who make the
-	// same update. With Share above 0, that share of the optimizer's step is made. Answered
-	// by Updated.
+	// Update: take Sum, which is empty afterwards, divide each piece by its weight, or by
+	// Weight if that is above 0, and let the optimizer make a step of it for the
+	// parameters. A piece of weight 0 is a gradient of zeros. Values added to Sum meanwhile
+	// count either in this update or in the next. If Progress is above 0, the learning rate
+	// is that at Progress: peers that make the same update must agree on it, or their
+	// models drift apart. Else it is the peer's own rate. With Forget the optimizer first
+	// forgets past gradients, as it does at all peers that make the same update. With Share
+	// above 0, only that share of the optimizer's step is made. Answered by Updated.
 	Update
-	// Tell: tell Peer Word. Not answered: it may be lost with its connection.
+	// Tell: send Message to Peer. Not answered: it may be lost with its connection.
 	Tell
-	// Pool: Sum is the parameters times Weight, or as they are if that is 0. Not answered.
+	// Pool: set Sum to the parameters times Weight, or unchanged if that is 0. Not answered.
 	Pool
-	// Adopt: the parameters are Sum, which is empty afterwards, each piece divided by its
-	// weight: peers whose sums are the same have the same parameters then, byte for byte.
-	// A piece of no weight leaves the parameters as they are. Answered by Updated.
+	// Adopt: set the parameters to Sum, which is empty afterwards, each piece divided by
+	// its weight: peers with equal sums then have the same parameters, byte for byte. A
+	// piece of weight 0 leaves the parameters unchanged. Answered by Updated.
 	Adopt
-	// Note: people may want to know Fact, of a sum. Not answered.
+	// Note: report Fact, about a sum, to people. Not answered.
 	Note
 )
 
-// Action is what a machine wants done.
+// Action is a request of the machine to its runtime.
 type Action struct {
 	averaging.Action
 	// Add is for Load, Forget for Update, Exact for Send.
@@ -96,7 +95,7 @@ type Action struct {
 	// Weight is for Update and Pool, Progress and Share for Update.
 	Weight, Progress, Share float64
 	// Batch, with Proceed, is how many samples the next gradient should be of, so that all
-	// peers take equally long; 0 is as many as the trainer likes.
+	// peers take equally long; 0 leaves the number to the trainer.
 	Batch    int
 	Transfer Transfer
 	Message  Message
@@ -126,7 +125,7 @@ func (a Action) String() string {
 	return a.Action.String()
 }
 
-// update prints an Update with what it is not by itself.
+// update prints an Update with the fields that are set.
 func (a Action) update() string {
 	text := "update"
 	if a.Weight > 0 {

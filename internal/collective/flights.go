@@ -8,13 +8,13 @@ import (
 	"github.com/seed-97356399/murmuration/topology"
 )
 
-// Flights are the transfers and exchanges of a machine that are not over, at both sides,
-// the actions of the event that it handles, and the timer by which it speaks again while
-// it waits: any word may be lost.
+// Flights holds the transfers and exchanges of a machine that are not over, at both sides,
+// the actions for the current event, and the timer by which it retransmits while it waits,
+// since any message may be lost.
 type Flights struct {
 	Self     topology.PeerID
-	Deadline time.Duration // after which a transfer is stuck
-	Now      time.Duration // of the event that is handled
+	Deadline time.Duration // after which a transfer counts as stuck
+	Now      time.Duration // time of the current event
 	LastID   averaging.ExchangeID
 	Out, In  []Flight
 	actions  []Action
@@ -35,7 +35,7 @@ type Flight struct {
 
 func (f Flight) is(e Event) bool { return f.ID == e.Exchange && f.Peer == e.Peer }
 
-// Begin takes up an event, whose actions End returns.
+// Begin begins the handling of an event; End returns its actions.
 func (f *Flights) Begin(now time.Duration, actions []Action) { f.Now, f.actions = now, actions }
 
 // End returns the actions.
@@ -45,13 +45,13 @@ func (f *Flights) End() []Action {
 	return actions
 }
 
-// Do asks for an action.
+// Do adds an action.
 func (f *Flights) Do(a Action) { f.actions = append(f.actions, a) }
 
-// Ask asks for one that needs no more than its kind.
+// Ask adds an action without fields other than its kind.
 func (f *Flights) Ask(kind averaging.ActionKind) { f.Do(Action{Action: averaging.Action{Kind: kind}}) }
 
-// Tell tells another a word.
+// Tell sends a message.
 func (f *Flights) Tell(to topology.PeerID, w Message) {
 	if to != "" && to != f.Self {
 		f.Do(Action{Action: averaging.Action{Kind: Tell, Peer: to}, Message: w})
@@ -64,7 +64,7 @@ func (f *Flights) Send(to topology.PeerID, t Transfer, exact bool) {
 	f.Do(Action{Action: averaging.Action{Kind: Send, Peer: to, Exchange: id}, Transfer: t, Exact: exact})
 }
 
-// Propose begins an exchange, one of so many that may change this peer's model.
+// Propose begins an exchange; overlap is the number of exchanges that may change this peer's model.
 func (f *Flights) Propose(to topology.PeerID, overlap int) {
 	id := f.take(to, Transfer{})
 	f.Do(Action{Action: averaging.Action{Kind: averaging.Propose, Peer: to, Exchange: id, Overlap: overlap}})
@@ -76,19 +76,19 @@ func (f *Flights) take(to topology.PeerID, t Transfer) averaging.ExchangeID {
 	return f.LastID
 }
 
-// Accept takes part in what an event offers or proposes, one of so many that may change
-// this peer's model.
+// Accept accepts the offer or proposal of an event; overlap is the number of exchanges that
+// may change this peer's model.
 func (f *Flights) Accept(e Event, overlap int) {
 	f.In = append(f.In, Flight{ID: e.Exchange, Peer: e.Peer, Transfer: e.Transfer, Began: f.Now})
 	f.Do(Action{Action: averaging.Action{Kind: averaging.Accept, Peer: e.Peer, Exchange: e.Exchange, Inbound: true, Overlap: overlap}})
 }
 
-// Refuse declines it.
+// Refuse refuses the offer or proposal of an event.
 func (f *Flights) Refuse(e Event, why averaging.Reason) {
 	f.Do(Action{Action: averaging.Action{Kind: averaging.Refuse, Peer: e.Peer, Exchange: e.Exchange, Inbound: true, Reason: why}})
 }
 
-// Accepted notes that the partner takes part.
+// Accepted notes that the partner has accepted.
 func (f *Flights) Accepted(e Event) {
 	for i := range f.Out {
 		if f.Out[i].is(e) {
@@ -97,8 +97,8 @@ func (f *Flights) Accepted(e Event) {
 	}
 }
 
-// Landed takes the flight that an event ends out of its list. It reports false if there
-// is none such.
+// Landed removes the flight that an event ends from its list. It returns false if there is
+// no such flight.
 func (f *Flights) Landed(e Event) (Flight, bool) {
 	list := &f.Out
 	if e.Inbound {
@@ -119,12 +119,12 @@ func (f *Flights) Abort(peer topology.PeerID) {
 	f.AbortIn(With(peer))
 }
 
-// With is any flight of a peer, or of all if it is empty.
+// With selects the flights of a peer, or all flights if the id is empty.
 func With(peer topology.PeerID) func(Flight) bool {
 	return func(x Flight) bool { return peer == "" || x.Peer == peer }
 }
 
-// AbortOut breaks off some of what this peer sends.
+// AbortOut breaks off selected outbound flights.
 func (f *Flights) AbortOut(which func(Flight) bool) {
 	f.Out = slices.DeleteFunc(f.Out, func(x Flight) bool {
 		if !which(x) {
@@ -135,7 +135,7 @@ func (f *Flights) AbortOut(which func(Flight) bool) {
 	})
 }
 
-// AbortIn breaks off some of what comes.
+// AbortIn breaks off selected inbound flights.
 func (f *Flights) AbortIn(which func(Flight) bool) {
 	for i := range f.In {
 		if x := &f.In[i]; !x.Aborted && which(*x) {
@@ -160,8 +160,8 @@ func (f *Flights) Taking(e Event) bool {
 	return slices.ContainsFunc(f.In, func(x Flight) bool { return x.is(e) })
 }
 
-// Overdue breaks off what has lasted for the deadline, and yields those of it that are
-// outbound, with which all else goes that is sent to the same peer.
+// Overdue breaks off flights that have lasted for the deadline, and yields the outbound
+// ones. With an outbound one it breaks off all flights to the same peer.
 func (f *Flights) Overdue(yield func(Flight) bool) {
 	late := func(x Flight) bool { return f.Now-x.Began >= f.Deadline }
 	f.AbortIn(late)
@@ -173,7 +173,7 @@ func (f *Flights) Overdue(yield func(Flight) bool) {
 	}
 }
 
-// Arm sets the timer while there is something to wait for, if it is not set.
+// Arm sets the timer if it is needed and not set.
 func (f *Flights) Arm(needed bool, after time.Duration) {
 	if !needed || f.tick != 0 {
 		return
@@ -193,11 +193,11 @@ func (f *Flights) Ticked(e Event) bool {
 }
 
 const (
-	perDeadline = 8 // times, at least, that a waiting peer speaks before its deadline
-	// minSlice and maxSlice bound how often it speaks, however long its deadline is:
-	// words that are lost should cost no more than that.
+	perDeadline = 8 // least number of retransmissions before the deadline
+	// minSlice and maxSlice bound the time between retransmissions, whatever the deadline,
+	// so that a lost message costs no more than that.
 	minSlice, maxSlice = time.Millisecond, time.Second
 )
 
-// Slice is how long a waiting peer waits before it speaks again.
+// Slice is the time between retransmissions of a waiting peer.
 func (f *Flights) Slice() time.Duration { return min(max(f.Deadline/perDeadline, minSlice), maxSlice) }

@@ -6,20 +6,20 @@ import (
 	"github.com/seed-97356399/murmuration/averaging"
 )
 
-// Machine is an averaging.Machine that also moves parts of buffers and tells words.
+// Machine is an averaging.Machine that also transfers parts of buffers and sends messages.
 type Machine interface {
 	averaging.Machine
 	// Decide does for all events and actions what Handle does for those of exchanges,
 	// on the same terms. Every GradientDone is answered by a Proceed or a Halt, every
 	// Offered at once by an Accept or a Refuse. A runtime calls Decide and not Handle.
 	Decide(now time.Duration, event Event, actions []Action) []Action
-	// Traits say what a runtime is to get ready. They never change.
+	// Traits say what a runtime must prepare. They never change.
 	Traits() Traits
 }
 
-// Traits tell machines apart.
+// Traits are the properties of a machine.
 type Traits struct {
-	// Algorithm is told to the other peers.
+	// Algorithm is announced to the other peers.
 	Algorithm Algorithm
 	// Gradients: the machine averages gradients rather than models. Its trainer computes
 	// a gradient at the parameters, reports GradientDone, and waits for Proceed: it never
@@ -29,24 +29,24 @@ type Traits struct {
 	// when the run is over, by Pool, transfers of the Sum and Adopt, before Settled. From
 	// RunOver on the trainer's steps are not applied, and transfers are not rounded.
 	Pools bool
-	// Messages: the machine has a use for what others tell it.
+	// Messages: the machine takes messages of others.
 	Messages bool
-	// Pace is how often the machine exchanges, nil if it does not say.
+	// Pace gives and sets how often the machine exchanges; may be nil.
 	Pace Paced
-	// Size is told before anything else how many values the buffers have, if it is not nil.
+	// Size, if not nil, is called first with the number of values in the buffers.
 	Size Sized
 }
 
-// Sized is a machine that needs to know how many values the buffers have.
+// Sized is a machine that needs to know the number of values in the buffers.
 type Sized interface{ SetLength(values int) }
 
-// Paced is a machine that exchanges every so many steps, and may be told otherwise.
+// Paced is a machine that exchanges every so many steps, which may be changed.
 type Paced interface {
 	Every() int
 	SetPace(averaging.Pace) error
 }
 
-// Of is the machine itself if it is one of this package, or one that does the same.
+// Of returns m itself if it is a Machine of this package, or else a wrapper that behaves like m.
 func Of(m averaging.Machine) Machine {
 	if c, ok := m.(Machine); ok {
 		return c
@@ -54,7 +54,7 @@ func Of(m averaging.Machine) Machine {
 	return &exchanging{Machine: m}
 }
 
-// exchanging is a machine that knows exchanges only.
+// exchanging wraps a machine that knows exchanges only.
 type exchanging struct {
 	averaging.Machine
 	scratch []averaging.Action
@@ -80,8 +80,8 @@ func (m *exchanging) Traits() Traits {
 	return t
 }
 
-// Handle is the Handle of a Machine: that of a runtime which knows exchanges only, and
-// to which the machine therefore says nothing else.
+// Handle implements averaging.Machine for a Machine, for a runtime that knows exchanges
+// only; the machine then has no other actions.
 func Handle(m Machine, now time.Duration, event averaging.Event, actions []averaging.Action) []averaging.Action {
 	for _, a := range m.Decide(now, Event{Event: event}, nil) {
 		if a.Kind < Send {

@@ -14,8 +14,8 @@ import (
 type Members struct {
 	Self   topology.PeerID
 	order  []topology.PeerID
-	passed []topology.PeerID                 // lost or silent: not reckoned with until they speak
-	spoke  map[topology.PeerID]time.Duration // when each spoke last
+	passed []topology.PeerID                 // lost or silent: ignored until they send a message
+	spoke  map[topology.PeerID]time.Duration // time of the last message of each
 	count  uint64                            // of changes
 }
 
@@ -39,7 +39,7 @@ func (m *Members) See(view *topology.View) (gone []topology.PeerID) {
 // Has tells whether a peer is a member.
 func (m *Members) Has(id topology.PeerID) bool { return slices.Contains(m.order, id) }
 
-// Find finds the member of a mark; there is none if it is empty.
+// Find finds the member with a mark; the result is empty if there is none.
 func (m *Members) Find(mark uint64) topology.PeerID {
 	i := slices.IndexFunc(m.order, func(id topology.PeerID) bool { return Mark(id) == mark })
 	if i < 0 {
@@ -48,7 +48,7 @@ func (m *Members) Find(mark uint64) topology.PeerID {
 	return m.order[i]
 }
 
-// First is the first that is reckoned with, this peer if there is none.
+// First is the first member that is not ignored, this peer if there is none.
 func (m *Members) First() topology.PeerID {
 	i := slices.IndexFunc(m.order, func(id topology.PeerID) bool { return !m.Passed(id) })
 	if i < 0 {
@@ -57,7 +57,7 @@ func (m *Members) First() topology.PeerID {
 	return m.order[i]
 }
 
-// Before tells whether one comes before another in the order.
+// Before tells whether a comes before b in the order.
 func (m *Members) Before(a, b topology.PeerID) bool {
 	return slices.Index(m.order, a) < slices.Index(m.order, b)
 }
@@ -71,7 +71,7 @@ func (m *Members) All(yield func(topology.PeerID) bool) {
 	}
 }
 
-// Others are those of them that are reckoned with.
+// Others are the other members that are not ignored.
 func (m *Members) Others(yield func(topology.PeerID) bool) {
 	for id := range m.All {
 		if !m.Passed(id) && !yield(id) {
@@ -80,17 +80,17 @@ func (m *Members) Others(yield func(topology.PeerID) bool) {
 	}
 }
 
-// Pass notes that nobody is to wait for a peer until it speaks.
+// Pass ignores a peer until it sends a message.
 func (m *Members) Pass(id topology.PeerID) {
 	if !m.Passed(id) {
 		m.passed = append(m.passed, id)
 	}
 }
 
-// Passed tells whether nobody is to wait for a peer.
+// Passed tells whether a peer is ignored.
 func (m *Members) Passed(id topology.PeerID) bool { return slices.Contains(m.passed, id) }
 
-// Spoke reckons with a member that speaks.
+// Spoke notes a message of a member, which is not ignored from then on.
 func (m *Members) Spoke(id topology.PeerID, now time.Duration) {
 	if m.spoke == nil {
 		m.spoke = make(map[topology.PeerID]time.Duration)
@@ -99,7 +99,7 @@ func (m *Members) Spoke(id topology.PeerID, now time.Duration) {
 	m.passed = slices.DeleteFunc(m.passed, func(x topology.PeerID) bool { return x == id })
 }
 
-// Mark is a short name of a peer, for words.
+// Mark is a short name of a peer, for messages.
 func Mark(id topology.PeerID) uint64 {
 	h := fnv.New64a()
 	h.Write([]byte(id)) // never fails

@@ -17,7 +17,7 @@ func (w *world) status(from, to topology.PeerID, name string, change func(*wire.
 	if change != nil {
 		change(said)
 	}
-	w.peer(to).does(func() { w.peer(to).Told(from, collective.Message{Sum: said}) })
+	w.peer(to).does(func() { w.peer(to).Receive(from, collective.Message{Sum: said}) })
 }
 
 // TestWhatNoPeerOfARunSays: one that brings another number of values, or does something else with them, does not have the sum fail for all; one that
@@ -115,7 +115,7 @@ func TestASumThatHasFailedIsFollowedByAnother(t *testing.T) {
 		}
 		a.does(func() { a.Call("sum", deadline, 1) })
 		a.does(func() {
-			a.Told("b", collective.Message{Sum: &wire.Sum{Kind: wire.SumFault, Name: "sum", Op: code, Detail: "as the test wants it"}})
+			a.Receive("b", collective.Message{Sum: &wire.Sum{Kind: wire.SumFault, Name: "sum", Op: code, Detail: "as the test wants it"}})
 		})
 		if e := a.ends[a.called]; e.err == nil || e.left != left {
 			t.Errorf("code %d: %v, left out: %t", code, e.err, e.left)

@@ -13,56 +13,56 @@ import (
 	"github.com/seed-97356399/murmuration/topology"
 )
 
-// Kinds of words of those who sum, beside what package sums says. Other kinds are the machines' own.
+// Kinds of messages of machines that sum, beside those of package sums. Other kinds belong to the machines.
 const (
-	// MessageAck answers what calls for nothing else.
+	// MessageAck answers a message that needs no other answer.
 	MessageAck uint8 = 4
-	// MessageRetry asks for what was refused in the attempt Round since it came early.
+	// MessageRetry asks again for chunks of attempt Round that were refused because they came early.
 	MessageRetry uint8 = 9
 )
 
-// Summed is a sum that is over: Sum holds it, but if there is an error.
+// Summed is the end of a sum: the buffer Sum holds the result, unless there is an error.
 type Summed struct {
 	Attempt uint64
-	Value   float64 // the least that participants have brought
+	Value   float64 // the least value of the participants
 	Err     error
-	LeftOut bool // the others make it without this peer, which came too late, or could not send to others or they to it
+	LeftOut bool // the others make the sum without this peer, which came too late, or has no working link to others
 }
 
 // Summer is a machine that sums.
 type Summer interface {
-	// Load asks for this peer's part of the sum to be put into Sum.
+	// Load puts this peer's part of the sum into the buffer Sum.
 	Load()
-	// Summed is called when a sum is over that was called.
+	// Summed is called at the end of each sum that was called.
 	Summed(Summed)
 }
 
-// Summing is a peer's part of the sums of what the replicas of a flock hold in Sum: what package sums decides,
-// told by words and carried by transfers.
+// Summing is a peer's part in the sums of the flock's buffers Sum: it carries out the decisions of package
+// sums with messages and transfers.
 type Summing struct {
 	*Flights
 	attempt attempt
 	summer  Summer
 	members *Members
 	machine *sums.Machine
-	seen    uint64                        // the members that the machine knows
+	seen    uint64                        // version of the members that the machine knows
 	leads   topology.PeerID               // who coordinates, if the owner says so
 	length  int                           // of Sum
 	name    string                        // of the sum that this peer has called, "" if none
-	began   time.Duration                 // since when members have had to speak: a sum, or another coordinator, has begun
-	led     topology.PeerID               // who coordinated when Tick was called last, "" if nothing was under way
-	takes   map[topology.PeerID]string    // in which sum each has said last that it takes part
-	kept    map[topology.PeerID]*wire.Sum // said of a sum that this peer is yet to call
+	began   time.Duration                 // since when members must send messages: the begin of a sum, or of another coordinator
+	led     topology.PeerID               // the coordinator at the last Tick, "" if no sum was under way
+	takes   map[topology.PeerID]string    // the last sum of each participant
+	kept    map[topology.PeerID]*wire.Sum // messages about a sum that this peer has not called yet
 }
 
-// NewSumming makes the part of a machine.
+// NewSumming makes the summing part of a machine.
 func NewSumming(flights *Flights, members *Members, summer Summer) *Summing {
 	s := &Summing{Flights: flights, attempt: attempt{Flights: flights}, summer: summer, members: members}
 	s.Restart("")
 	return s
 }
 
-// Restart forgets all sums. Who coordinates from now on is the first member if it is empty.
+// Restart forgets all sums. leads coordinates from now on; if it is empty, the first member does.
 func (s *Summing) Restart(leads topology.PeerID) {
 	s.machine = sums.New(s.Self, sums.Times{Retransmit: s.Slice(), Silence: s.Deadline})
 	s.takes, s.kept = make(map[topology.PeerID]string), make(map[topology.PeerID]*wire.Sum)
@@ -73,7 +73,7 @@ func (s *Summing) Restart(leads topology.PeerID) {
 // SetLength implements Sized.
 func (s *Summing) SetLength(values int) { s.length = values }
 
-// Under tells whether a sum is under way that this peer has called.
+// Under tells whether a sum called by this peer is under way.
 func (s *Summing) Under() bool { return s.name != "" }
 
 // Busy tells whether Tick is to be called.
@@ -82,25 +82,25 @@ func (s *Summing) Busy() bool { return s.machine.Busy() }
 // Placed tells whether this peer has a place in an attempt, as far as it knows.
 func (s *Summing) Placed() bool { return s.attempt.place != nil }
 
-// Coordinator is who gives the places.
+// Coordinator is the member that gives out the places.
 func (s *Summing) Coordinator() topology.PeerID {
 	s.see()
 	return s.machine.Coordinator()
 }
 
-// Expect has the next sum wait for one that took no part in the last, if this peer coordinates.
+// Expect makes the next sum wait for a member that took no part in the last one, if this peer coordinates.
 func (s *Summing) Expect(id topology.PeerID) { s.machine.Expect(id) }
 
-// Has notes that this peer has the result of an attempt, the only one that there is to be: who asks about any sum is told so.
+// Has notes that this peer has the final result, of this attempt: questions about any sum are answered with it.
 func (s *Summing) Has(attempt uint64) { s.machine.Has(attempt) }
 
-// Over tells whether a sum is known to have ended: who calls it late is told how.
+// Over tells whether a sum is known to have ended; a late caller is told how it ended.
 func (s *Summing) Over(name string) bool { return s.machine.Over(name) }
 
-// Participants are who took part in the last sum, if this peer coordinated it.
+// Participants are the participants of the last sum, if this peer coordinated it.
 func (s *Summing) Participants() []topology.PeerID { return s.machine.Group() }
 
-// see tells the machine who is here, if that has changed.
+// see tells the machine the members, if they have changed.
 func (s *Summing) see() {
 	if s.seen == s.members.count {
 		return
@@ -115,7 +115,8 @@ func (s *Summing) see() {
 	maps.DeleteFunc(s.kept, func(id topology.PeerID, _ *wire.Sum) bool { return !s.members.Has(id) })
 }
 
-// Call begins a sum of all who call it. Those are waited for so long who have not. One that has failed for all is followed by another.
+// Call begins a sum of all that call it; it waits so long for members that have not. After a sum that failed for all,
+// call another.
 func (s *Summing) Call(sum string, timeout time.Duration, value float64) {
 	s.see()
 	name := sum
@@ -129,7 +130,7 @@ func (s *Summing) Call(sum string, timeout time.Duration, value float64) {
 	s.kept = make(map[topology.PeerID]*wire.Sum)
 	for _, from := range slices.Sorted(maps.Keys(kept)) {
 		if kept[from].Name == name {
-			s.hear(from, kept[from])
+			s.receiveSum(from, kept[from])
 		}
 	}
 }
@@ -143,23 +144,23 @@ func (s *Summing) Cancel() {
 	}
 }
 
-// leave gives up what is in flight for a sum that is over.
+// leave gives up the transfers of a sum that is over.
 func (s *Summing) leave() {
 	s.name = ""
 	s.attempt.enter(nil)
 }
 
-// Excuse notes that nobody is to wait for a member until it takes part in a sum.
+// Excuse notes that sums do not wait for a member until it takes part in one.
 func (s *Summing) Excuse(id topology.PeerID) {
 	s.see()
 	s.machine.Excuse(s.Now, id)
 	s.carryOut()
 }
 
-// Silent tells whether a member has said nothing for the deadline.
+// Silent tells whether a member has sent nothing for the deadline.
 func (s *Summing) Silent(id topology.PeerID) bool { return s.Now-s.members.spoke[id] >= s.Deadline }
 
-// Lose goes on without a peer until it speaks.
+// Lose goes on without a peer until it sends a message.
 func (s *Summing) Lose(id topology.PeerID) {
 	s.members.Pass(id)
 	s.Abort(id)
@@ -169,32 +170,33 @@ func (s *Summing) Lose(id topology.PeerID) {
 	s.carryOut()
 }
 
-// Told takes a word of a member, and reports whether it is of sums.
-func (s *Summing) Told(from topology.PeerID, w Message) bool {
+// Receive takes a message of a member, and tells whether it is about sums.
+func (s *Summing) Receive(from topology.PeerID, w Message) bool {
 	switch {
 	case w.Sum != nil:
-		s.hear(from, w.Sum)
+		s.receiveSum(from, w.Sum)
 	case w.Kind == MessageRetry:
 		s.attempt.ready[from] = s.Now
-		s.attempt.again(from)
+		s.attempt.resend(from)
 	}
 	return w.Sum != nil || w.Kind == MessageRetry
 }
 
-// hear takes what a member says of a sum. A participant that hears nothing else hears that this peer is here. Of a
-// sum that this peer is to coordinate by its owner's word nobody is waited for before it calls it itself.
-func (s *Summing) hear(from topology.PeerID, w *wire.Sum) {
+// receiveSum takes a member's message about a sum. A participant that would get no other answer gets an
+// acknowledgement. If the owner has named this peer as coordinator, messages about a sum are kept until this peer
+// calls that sum itself.
+func (s *Summing) receiveSum(from topology.PeerID, w *wire.Sum) {
 	s.see()
 	if s.leads == s.Self && w.Kind == wire.SumStatus && s.name != w.Name && !s.machine.Over(w.Name) {
 		s.kept[from] = w
 		s.Tell(from, Message{Kind: MessageAck})
 		return
 	}
-	said, word := len(s.actions), *w
-	if w.Kind == wire.SumStatus && !s.takesPart(from, &word) {
+	said, message := len(s.actions), *w
+	if w.Kind == wire.SumStatus && !s.takesPart(from, &message) {
 		return
 	}
-	s.machine.Receive(s.Now, from, word)
+	s.machine.Receive(s.Now, from, message)
 	s.carryOut()
 	tells := func(a Action) bool { return a.Kind == Tell && a.Peer == from }
 	if w.Kind == wire.SumStatus && !slices.ContainsFunc(s.actions[said:], tells) {
@@ -202,15 +204,15 @@ func (s *Summing) hear(from topology.PeerID, w *wire.Sum) {
 	}
 }
 
-// takesPart notes that a member takes part in a sum, and so in no other, and bounds what it asks for by what a peer of this
-// run does. It reports false if it brings what none would: the sum would fail for all.
+// takesPart notes that a member takes part in a sum, and so in no other, and limits its demands to those of a peer of
+// this run. It returns false if the member's operation or length is wrong: otherwise the sum would fail for all.
 func (s *Summing) takesPart(from topology.PeerID, w *wire.Sum) bool {
 	if sums.Op(w.Op) != sums.Moved || w.Length != uint64(s.length) {
 		return false
 	}
 	w.Least, w.Timeout = 1, min(w.Timeout, uint32(s.Deadline.Milliseconds()))
 	if s.machine.Over(w.Name) {
-		return true // it is told so
+		return true // it gets the outcome
 	}
 	if before := s.takes[from]; before != "" && before != w.Name {
 		s.machine.Receive(s.Now, from, wire.Sum{Kind: wire.SumLeft, Name: before})
@@ -219,7 +221,7 @@ func (s *Summing) takesPart(from topology.PeerID, w *wire.Sum) bool {
 	return true
 }
 
-// carryOut does what the machine wants.
+// carryOut carries out the machine's outcomes.
 func (s *Summing) carryOut() {
 	for all := s.machine.Outcomes(); len(all) > 0; all = s.machine.Outcomes() {
 		for _, o := range all {
@@ -242,20 +244,20 @@ func (s *Summing) carryOut() {
 	}
 }
 
-// load makes ready what is summed, once whatever runs of another attempt is over.
+// load loads this peer's part, once all transfers of another attempt are over.
 func (s *Summing) load() {
-	if s.attempt.loading && len(s.In) == 0 { // nothing that was aborted can change it any more
+	if s.attempt.loading && len(s.In) == 0 { // no aborted transfer can change it any more
 		s.summer.Load()
 		s.attempt.loaded()
 		s.carryOut()
 	}
 }
 
-// Offered answers what another member wants to send for a sum.
+// Offered answers the offer of a transfer for a sum.
 func (s *Summing) Offered(e Event) { s.attempt.offered(e) }
 
-// Landing handles the end of a flight that carries a chunk. It reports the flight, and that there is one, if it
-// carries something of the owner's.
+// Landing handles the end of a flight that carries a chunk. If the flight belongs to the owner instead, it
+// returns the flight and true.
 func (s *Summing) Landing(e Event) (f Flight, found bool) {
 	f, found = s.Landed(e)
 	_, ours := chunkOf(f.Transfer)
@@ -277,19 +279,19 @@ func (s *Summing) Landing(e Event) (f Flight, found bool) {
 	return Flight{}, false
 }
 
-// Tick says again what may be lost, and breaks off what takes too long. Members that have said nothing for
-// the deadline are not waited for, nor is one followed that coordinates, unless the owner has said who does.
+// Tick retransmits what may be lost, and breaks off what takes too long. It stops waiting for members that have been
+// silent for the deadline, and stops following a silent coordinator, unless the owner has named the coordinator.
 func (s *Summing) Tick() {
 	for f := range s.Overdue {
 		s.machine.Broken(s.Now, f.Peer)
 	}
-	s.attempt.again("")
+	s.attempt.resend("")
 	s.see()
 	var leader topology.PeerID
 	if s.machine.Busy() {
 		leader = s.machine.Coordinator()
 	}
-	if leader != s.led { // they spoke to the one of before
+	if leader != s.led { // they sent to the former coordinator
 		s.led, s.began = leader, s.Now
 	}
 	if leader != "" {
@@ -310,6 +312,6 @@ func (s *Summing) passSilent() {
 		}
 	case s.leads == "" && silent(leader):
 		s.AbortIn(With(leader))
-		s.machine.Excuse(s.Now, leader) // the next has as long
+		s.machine.Excuse(s.Now, leader) // the next coordinator has the same time
 	}
 }

@@ -12,13 +12,12 @@ type Buffer uint8
 const (
 	// Parameters is the model itself.
 	Parameters Buffer = iota
-	// Gradient is the trainer's last gradient, the mean over its samples, whose
-	// weight is their number. It is there from GradientDone until the Proceed that
-	// answers it.
+	// Gradient is the trainer's last gradient, the mean over its samples, whose weight is
+	// their number. It is valid from GradientDone until the Proceed that answers it.
 	Gradient
-	// Sum holds weighted sums of gradients, piece by piece, and beside each piece of a
-	// slice the weight in it: what broke off midway leaves pieces that are whole, each
-	// with its own weight.
+	// Sum holds weighted sums of gradients, piece by piece, with a weight for each piece of
+	// a slice: a transfer that breaks off midway leaves complete pieces, each with its own
+	// weight.
 	Sum
 	// Buffers is the number of buffers.
 	Buffers
@@ -29,19 +28,19 @@ func (b Buffer) String() string {
 	return [...]string{"parameters", "gradient", "sum", "unknown buffer"}[min(b, Buffers)]
 }
 
-// Transfer says what a Send carries from one peer to another: a part of a buffer, one
-// way, slice by slice. An exchange changes two models by the same differences; a
-// transfer is what the rivals need that gather gradients and hand out results.
+// Transfer says what a Send carries from one peer to another: a part of a buffer, one way,
+// slice by slice. An exchange changes two models by the same differences; transfers are for
+// rivals that gather gradients and distribute results.
 //
-// Gradient is only sent into Sum, where it counts with its weight. Other pairs of
-// buffers must be alike.
+// Gradient is only sent into Sum, where it counts with its weight. All other transfers have
+// the same buffer at both ends.
 type Transfer struct {
 	From, Into Buffer
-	// Add adds to what the receiver holds; else it is replaced. Parameters are only
-	// ever replaced.
+	// Add adds to the receiver's values; else they are replaced. Parameters are only ever
+	// replaced.
 	Add bool
-	// Part is the one of Parts runs of about equally many values that is meant, from 0.
-	// Parts is at least 1; a part may be empty where a model is very small.
+	// Part, from 0, is one of Parts runs of about equally many values. Parts is at least 1;
+	// a part may be empty where a model is very small.
 	Part, Parts int
 	// Round is the machine's own count: the receiving machine is shown it.
 	Round uint64
@@ -53,22 +52,22 @@ func (t Transfer) String() string {
 	return fmt.Sprintf("%s part %d of %d, %s %s, round %d", t.From, t.Part, t.Parts, how, t.Into, t.Round)
 }
 
-// Message is what one machine tells another: short, and meaningful however late it
-// comes, since words may overtake each other. What its kinds and values mean is the
-// machine's own business; both ends run the same algorithm.
+// Message is a short message from one machine to another. It must make sense however late
+// it comes, since messages may overtake each other. The machine defines its kinds and
+// values; both ends run the same algorithm.
 type Message struct {
 	Kind uint8
-	// Round is the round that the word is about.
+	// Round is the round of the message.
 	Round uint64
-	// View is the digest of the view that the speaker has.
+	// View is the digest of the sender's view.
 	View uint64
-	// Value is a number that goes with it.
+	// Value is a number.
 	Value float64
-	// Sum is what is said of a sum, and then all: the others are zero.
+	// Sum is a message of package sums; the other fields are then zero.
 	Sum *wire.Sum
 }
 
-// String prints the word as transcripts show it.
+// String prints the message as transcripts show it.
 func (w Message) String() string {
 	if s := w.Sum; s != nil {
 		return fmt.Sprintf("kind %d of sum %q, attempt %d", s.Kind, s.Name, s.Attempt)

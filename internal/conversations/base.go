@@ -28,7 +28,7 @@ func newBase(c Config) *base {
 // now is the time since the peer was started.
 func (b *base) now() time.Duration { return b.Life.Now() }
 
-// conversation starts a talk on a stream.
+// conversation starts a conversation on a stream.
 func (b *base) conversation(stream transport.Stream) *conversation {
 	t := b.conversations.Take()
 	t.codec, t.started, t.Sealed = 0, b.Life.Started, b.Host.Sealed
@@ -36,25 +36,25 @@ func (b *base) conversation(stream transport.Stream) *conversation {
 	return t
 }
 
-// done counts what went over a talk and gives it back; its stream is closed or reset by
-// then.
+// done counts the bytes of a conversation and returns it for reuse; its stream is already
+// closed or reset.
 func (b *base) done(t *conversation) {
 	b.Counters.Moved(t.codec, t.Sent, t.Received)
 	t.Stream.Stream = nil
 	b.conversations.Put(t)
 }
 
-// Abort breaks an exchange off without waiting for it: resetting a stream can take as
-// long as its connection hangs. What it sends changes no buffer from now on, since the
-// machine's next action may fill them.
+// Abort breaks an exchange off without waiting for it: resetting a stream can take as long
+// as its connection hangs. From now on the exchange changes no buffer, since the machine's
+// next action may fill them.
 func (b *base) Abort(x *Ongoing) {
 	x.stopped.Store(true)
 	if !b.Life.Tasks.Spawn(x.Abandon) {
-		x.Abandon() // the peer is closing, and this is what it waits for
+		x.Abandon() // the peer is closing, and waits for this exchange
 	}
 }
 
-// asked is what conversations ask of their peer.
+// asked implements session.Peer: what conversations ask of their peer.
 type asked struct{ *base }
 
 // Now implements session.Peer.
@@ -79,8 +79,8 @@ func (a asked) Settle(partner transport.PeerID, exchange uint64, question wire.S
 // Record implements session.Peer.
 func (a asked) Record() []byte { return a.Membership.Signed() }
 
-// Received implements session.Peer: the view is corrected before the machine hears that it was
-// refused.
+// Received implements session.Peer: the view is corrected before the refusal is reported to
+// the machine.
 func (a asked) Received(partner transport.PeerID, record wire.Record) error {
 	news, err := a.Presence.Received(partner, record.View, record.Signed)
 	if err != nil {

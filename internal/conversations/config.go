@@ -13,43 +13,43 @@ import (
 	"github.com/seed-97356399/murmuration/peer/transport"
 )
 
-// Config is what the conversations of a peer need of that peer.
+// Config is what conversations need from their peer.
 type Config struct {
-	Host       session.Host // without a Peer: the conversations are that
+	Host       session.Host // without Peer, which the conversations provide
 	Membership transport.Membership
 	Flock      *flock.Flock
 	Presence   *presence.Presence
 	*Quarantine
-	// Arrival asks a member whether it would have this peer.
+	// Arrival asks a member whether it would admit this peer.
 	Arrival interface {
 		Hello(context.Context, transport.PeerID) (wire.Welcome, error)
 	}
-	Model   interface{ Open() bool } // tells whether there is one to average
+	Model   interface{ Open() bool } // tells whether there is a model to average
 	Trainer Trainer
 }
 
-// Trainer is who makes the steps.
+// Trainer makes the steps.
 type Trainer interface {
 	// StepTime is about the time from one step to the next.
 	StepTime() time.Duration
-	// Unfit is told that what it has given to be sent cannot be.
+	// Unfit reports that the trainer's values cannot be sent.
 	Unfit(error)
 }
 
-// Loop has the averaging machine decide. It is told on many goroutines.
+// Loop passes events to the averaging machine. Its methods are called on many goroutines.
 type Loop interface {
-	// Event tells the machine. It may wait for room, and reports false if the peer has stopped.
-	Event(collective.Event) (heard bool)
-	// Ask asks the machine about what a partner wants; the answer goes to verdict, which
-	// has room for it. It reports false if the peer has stopped.
+	// Event reports an event to the machine. It may wait for room, and returns false if the peer has stopped.
+	Event(collective.Event) (accepted bool)
+	// Ask asks the machine about a partner's request; the answer goes to verdict, which has
+	// room for it. It returns false if the peer has stopped.
 	Ask(event collective.Event, x *Ongoing, verdict chan<- averaging.Action) bool
-	// Doubts: Unresolved may have changed. Corrected: the membership has.
+	// Doubts: Unresolved may have changed. Corrected: the membership has changed.
 	Doubts()
 	Corrected()
 }
 
-// Hooks are those of the same names; err is why an exchange broke off.
+// Hooks are the user's hooks of the same names; err is why an exchange broke off.
 type Hooks interface {
 	Exchanged(done collective.Event, took time.Duration, err error)
-	Quarantined(partner transport.PeerID, term time.Duration, offence error)
+	Quarantined(partner transport.PeerID, period time.Duration, cause error)
 }

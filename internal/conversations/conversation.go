@@ -13,27 +13,27 @@ import (
 	"github.com/seed-97356399/murmuration/internal/session"
 )
 
-// conversation drives a conversation on a stream. Talks are reused.
+// conversation drives a conversation on a stream. It is reused.
 type conversation struct {
 	framed.Stream
 	started time.Time // of the peer
 	codec   coding.ID // of the exchange that it is part of, if any
 
 	opened  chan struct{}         // holds a token if the window may have opened, or the exchange is broken off
-	written chan bool             // what the writing goroutine says when it has ended
-	verdict chan averaging.Action // what the machine says to a proposal
+	written chan bool             // the result of the writing goroutine
+	verdict chan averaging.Action // the machine's answer to a proposal
 }
 
-// maxIdleConversations bounds the conversations kept for reuse: one for each lane of an exchange,
-// and one each that is about to replace it.
+// maxIdleConversations bounds the conversations kept for reuse: two for each lane of an exchange,
+// one in use and one about to replace it.
 const maxIdleConversations = 2 * replica.MaxLanes
 
 func newConversation() *conversation {
 	return &conversation{opened: make(chan struct{}, 1), written: make(chan bool, 1), verdict: make(chan averaging.Action, 1)}
 }
 
-// drive does what is said to be done, frame after frame, until something else than a
-// frame is due, which it returns. Work on frames counts for x, if there is one.
+// drive sends and receives frames as the speaker says, until the speaker asks for something
+// else, which drive returns. The time spent on frames counts for x, if not nil.
 func (t *conversation) drive(s session.Speaker, x *Ongoing) session.Do {
 	for {
 		began := time.Now()
@@ -60,7 +60,7 @@ func (t *conversation) drive(s session.Speaker, x *Ongoing) session.Do {
 	}
 }
 
-// flush sends what waits to be sent. It reports false if that fails.
+// flush sends what is buffered. It returns false if that fails.
 func (t *conversation) flush(s session.Speaker) bool {
 	err := t.Flush()
 	if err != nil {
@@ -84,7 +84,7 @@ func (t *conversation) receive(s session.Speaker, x *Ongoing) {
 	}
 }
 
-// within bounds the waits for the partner as a conversation says.
+// within applies the conversation's bounds to the waits for the partner.
 func (t *conversation) within(b session.Bounds) {
 	t.Stall, t.Soon = b.Frame, b.First
 	if b.End > 0 {
@@ -104,15 +104,15 @@ func (t *conversation) finish(e session.Ending) {
 	}
 }
 
-// calm takes a token away that is left over from an exchange before. Whether that of
-// the talk is broken off is to be looked at afterwards.
+// calm removes a token that is left over from an earlier exchange. Check afterwards whether
+// the current exchange is broken off.
 func (t *conversation) calm() {
 	for len(t.opened) > 0 {
 		<-t.opened
 	}
 }
 
-// wake leaves a token for whoever waits for one.
+// wake leaves a token for a waiting goroutine.
 func wake(waiting chan<- struct{}) {
 	select {
 	case waiting <- struct{}{}:

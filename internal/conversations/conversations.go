@@ -13,7 +13,7 @@ type Key struct {
 	Inbound  bool
 }
 
-// KeyOf is the key of what an event is about.
+// KeyOf is the key of the exchange of an event.
 func KeyOf(e collective.Event) Key { return Key{e.Peer, e.Exchange, e.Inbound} }
 
 // Conversations are the conversations of a peer: each part has the methods for what it does.
@@ -37,8 +37,8 @@ func New(c Config) *Conversations {
 	}
 }
 
-// Kept counts what is remembered of exchanges that are served, of those under way, and of
-// partners that are asked about doubts.
+// Kept counts the remembered exchanges that are served, those under way, and the partners
+// that are asked about doubts.
 func (t *Conversations) Kept() (served, underway, asked int) {
 	return t.sessions.kept(), t.underway.kept(), t.repairs.kept()
 }

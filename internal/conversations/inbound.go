@@ -11,7 +11,7 @@ import (
 	"github.com/seed-97356399/murmuration/peer/transport"
 )
 
-// inbound is the streams of the exchange protocol that partners open.
+// inbound serves the streams of the exchange protocol that partners open.
 type inbound struct {
 	*outcomes
 	messages *messages
@@ -23,9 +23,8 @@ func newInbound(o *outcomes, w *messages) *inbound {
 	return &inbound{outcomes: o, messages: w, served: idle.NewPool(maxIdleExchanges, newServed)}
 }
 
-// Serve answers what comes on a stream of the exchange protocol: a proposal, an
-// offer, a further lane of an exchange under way, questions about one that broke off, or
-// words.
+// Serve handles a stream of the exchange protocol: a proposal, an offer, a further lane of
+// an exchange under way, questions about a broken exchange, or messages.
 func (p *inbound) Serve(stream transport.Stream) {
 	t, s := p.conversation(stream), p.served.Take()
 	s.Begin(&p.Host, p.now(), stream.Remote())
@@ -40,7 +39,7 @@ func (p *inbound) Serve(stream transport.Stream) {
 	p.done(t)
 }
 
-// listen serves what the partner asks for, if this peer wants to.
+// listen serves the partner's request, or declines it.
 func (p *inbound) listen(s *served, t *conversation) {
 	for {
 		switch t.drive(&s.Served, s.Ongoing) {
@@ -73,7 +72,7 @@ func (p *inbound) listen(s *served, t *conversation) {
 			p.messages.receive(t)
 			return
 		case session.Over:
-			if s.admitted() { // a lane may have come although the answer, or what follows it, got lost
+			if s.admitted() { // a lane may have come although the answer or a later frame was lost
 				s.breakOff(cmp.Or(s.Err(), session.ErrLaneMissing))
 				p.leave(s, t, 0)
 				s.wait(t.Stall)
@@ -84,8 +83,8 @@ func (p *inbound) listen(s *served, t *conversation) {
 	}
 }
 
-// ask puts what the partner wants to the machine. What is broken off meanwhile has failed,
-// whatever the machine says to it.
+// ask asks the machine about the partner's request. If the exchange is broken off meanwhile
+// it has failed, whatever the machine answers.
 func (p *inbound) ask(s *served, t *conversation) {
 	closing := averaging.Action{Kind: averaging.Refuse, Reason: averaging.Closing}
 	t.calm()
@@ -104,11 +103,11 @@ func (p *inbound) ask(s *served, t *conversation) {
 			return
 		}
 	}
-	t.verdict = make(chan averaging.Action, 1) // the answer may yet come, and is not for whom the talk serves next
+	t.verdict = make(chan averaging.Action, 1) // a late answer must not reach the next exchange of this conversation
 	s.Break(s.cause())
 }
 
-// dismiss takes the end of all that was asked for on a stream.
+// dismiss handles the end of everything requested on a stream.
 func (p *inbound) dismiss(s *served, t *conversation) {
 	x := s.Ongoing
 	if x == nil {
@@ -122,8 +121,8 @@ func (p *inbound) dismiss(s *served, t *conversation) {
 	p.ended(x, t, s.End(p.now(), x.seen()))
 }
 
-// serveSlices serves the first lane of an exchange, waits for the others, and takes the end
-// of all.
+// serveSlices serves the first lane of an exchange, waits for the others, and handles the
+// end of all.
 func (p *inbound) serveSlices(s *served, t *conversation) {
 	began := time.Now()
 	t.within(s.Bounds())
@@ -147,13 +146,13 @@ func (p *inbound) serveLane(s *served, lane int, t *conversation) {
 	p.leave(s, t, lane)
 }
 
-// leave takes the end of a lane. What it failed of ends the exchange, unless nothing was
-// lost with it.
+// leave handles the end of a lane. Its error ends the exchange, unless nothing was lost
+// with it.
 func (p *inbound) leave(s *served, t *conversation, lane int) {
 	l := s.Lane(lane)
 	switch err := l.Err(); {
 	case err == nil:
-	case lane > 0 && l.Harmless(): // others can do its work
+	case lane > 0 && l.Harmless(): // other lanes can do its work
 	case l.Ending() == session.Finishing:
 		s.breakOffBut(t.Stream.Stream, err)
 	default:

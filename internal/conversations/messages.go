@@ -15,16 +15,16 @@ import (
 	"github.com/seed-97356399/murmuration/peer/transport"
 )
 
-// maxUntold bounds the words that wait for a partner to take those before.
-const maxUntold = 64
+// maxUnsent bounds the messages that wait for a partner to take earlier ones.
+const maxUnsent = 64
 
-// What a partner tells goes before the machine, on the same way as the trainer's steps and
-// the course of exchanges. So one that tells much is heard more slowly. A machine in
-// lock-step tells a partner a few words in a round, which takes a millisecond or more.
+// A partner's messages go to the machine by the same queue as the trainer's steps and the
+// events of exchanges, so their rate is limited. A machine in lock-step sends a partner a
+// few messages in a round, which takes a millisecond or more.
 var ration = mail.Rate{PerSecond: 2000, AtOnce: 500, AtFirst: 16}
 
-// messages are what machines tell each other, one way. They may be lost, with a stream or with
-// a partner that does not take them: machines say again what matters.
+// messages carries the one-way messages between machines. They may be lost, with a stream or
+// with a partner that does not take them: machines retransmit what matters.
 type messages struct {
 	*outcomes
 	mail *mail.Mailbox
@@ -33,7 +33,7 @@ type messages struct {
 func newMessages(o *outcomes) *messages {
 	return &messages{o, mail.New(mail.Config{
 		Requests: o.Requests, Protocol: transport.ProtocolExchange,
-		Bounds:  mail.Bounds{Messages: maxUntold, Bytes: maxUntold * wire.MaxHandshake},
+		Bounds:  mail.Bounds{Messages: maxUnsent, Bytes: maxUnsent * wire.MaxHandshake},
 		Rate:    ration,
 		Timeout: o.Host.Links.Timeout,
 		Lost: func(partner transport.PeerID, err error) {
@@ -42,15 +42,14 @@ func newMessages(o *outcomes) *messages {
 	})}
 }
 
-// Tell hands a word over to be told. It never waits: one for which there is no room
-// is lost.
+// Tell queues a message. It never waits: a message for which there is no room is lost.
 func (w *messages) Tell(action collective.Action) {
 	if err := mail.Send(w.mail, action.Peer, "", session.Message(action.Message)); err != nil {
 		w.Log.Debug("a word is lost", zap.String("peer", string(action.Peer)), zap.Error(err))
 	}
 }
 
-// EndMessages tells what still waits, as far as partners take it within a time, ends the streams
+// EndMessages sends what still waits, as far as partners take it within a time, ends the streams
 // in both directions and lets no other begin. It is idempotent.
 func (w *messages) EndMessages(within time.Duration) {
 	ctx, cancel := context.WithTimeout(context.Background(), within)
@@ -58,15 +57,15 @@ func (w *messages) EndMessages(within time.Duration) {
 	w.mail.Close(ctx)
 }
 
-// receive hears what a partner's machine tells, of which the first word has come, until the
+// receive takes the messages of a partner's machine, of which the first has come, until the
 // partner closes the stream.
 func (w *messages) receive(t *conversation) {
 	partner := t.Remote()
-	t.Again()
+	t.Unread()
 	err := w.mail.Receive(&t.Stream, func(h wire.Header, payload []byte) error {
-		word, heard, err := session.MessageOf(&w.Host, w.now(), partner, h, payload)
-		if heard {
-			w.Loop.Event(collective.Event{Event: averaging.Event{Kind: collective.Received, Peer: partner}, Message: word})
+		message, accepted, err := session.MessageOf(&w.Host, w.now(), partner, h, payload)
+		if accepted {
+			w.Loop.Event(collective.Event{Event: averaging.Event{Kind: collective.Received, Peer: partner}, Message: message})
 		}
 		return err
 	})
@@ -75,5 +74,5 @@ func (w *messages) receive(t *conversation) {
 		t.Refuse(0, reason, err.Error())
 		return
 	}
-	t.Reset() // it has ended, in good order or not: words may be lost
+	t.Reset() // it has ended, in good order or not: messages may be lost
 }

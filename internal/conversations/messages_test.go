@@ -41,12 +41,12 @@ func (l *loop) told(t *testing.T) (n uint64) {
 func TestMessagesArriveInOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRoom(t, talkative)
-		r.a.tell(r.b, 0, maxUntold)
+		r.a.tell(r.b, 0, maxUnsent)
 		pass(time.Second)
-		r.a.tell(r.b, maxUntold, 2*maxUntold)
+		r.a.tell(r.b, maxUnsent, 2*maxUnsent)
 		pass(time.Second)
-		if n := r.b.loop.told(t); n != 2*maxUntold {
-			t.Errorf("%d messages came, want %d", n, 2*maxUntold)
+		if n := r.b.loop.told(t); n != 2*maxUnsent {
+			t.Errorf("%d messages came, want %d", n, 2*maxUnsent)
 		}
 		r.b.tell(r.a, 0, 1)
 		pass(time.Second)
@@ -65,15 +65,15 @@ func TestMessagesForOneThatTakesNoneAreBounded(t *testing.T) {
 		r.a.tell(r.b, 0, 1)
 		synctest.Wait() // it is on its way, and waits for a stream
 		began := time.Now()
-		r.a.tell(r.b, 1, 100*maxUntold)
+		r.a.tell(r.b, 1, 100*maxUnsent)
 		if took := time.Since(began); took > 0 {
 			t.Errorf("telling took %s", took)
 		}
 		pass(time.Second)
 		r.network.HealAll()
 		pass(time.Minute)
-		if n := r.b.loop.told(t); n != 1+maxUntold {
-			t.Errorf("%d messages came, want the one on its way, and the %d that had room", n, maxUntold)
+		if n := r.b.loop.told(t); n != 1+maxUnsent {
+			t.Errorf("%d messages came, want the one on its way, and the %d that had room", n, maxUnsent)
 		}
 	})
 }

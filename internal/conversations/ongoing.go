@@ -24,7 +24,7 @@ type Ongoing struct {
 	work    atomic.Int64 // nanoseconds spent on frames, by all goroutines together
 	sent    atomic.Uint64
 	got     atomic.Uint64
-	opening time.Duration // from Slices to the partner's first sign, of one served here
+	opening time.Duration // from Slices to the partner's first frame, of an exchange served here
 	steps   uint64        // of this peer when slices began to move
 	codec   coding.ID     // the coarsest in use; 0 until slices move
 	bounds  session.Bounds
@@ -38,21 +38,21 @@ type Ongoing struct {
 	broken  error              // why it was broken off, if it was
 }
 
-// newOngoing is an exchange that begins. It is never used again: who breaks one off
-// late must not hit the next.
+// newOngoing is an exchange that begins. It is never reused: a late Abort must not break
+// off the next exchange.
 func newOngoing(event collective.Event) *Ongoing {
 	x := &Ongoing{event: event, began: time.Now()}
 	x.lanes = x.first[:0]
 	return x
 }
 
-// openLane is what it takes to end a lane: its stream, and where its goroutine waits.
+// openLane is what ends a lane: its stream, and the channel on which its goroutine waits.
 type openLane struct {
 	stream transport.Stream
 	opened chan<- struct{}
 }
 
-// add takes a lane up. It reports false if the exchange is broken off.
+// add adds a lane. It returns false if the exchange is broken off.
 func (x *Ongoing) add(t *conversation) bool {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -63,7 +63,7 @@ func (x *Ongoing) add(t *conversation) bool {
 	return true
 }
 
-// opens has the end of the exchange end the opening of a stream too.
+// opens registers cancel, which ends the opening of a stream when the exchange ends.
 func (x *Ongoing) opens(cancel context.CancelFunc) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -73,7 +73,7 @@ func (x *Ongoing) opens(cancel context.CancelFunc) {
 	}
 }
 
-// breakOff ends every lane of the exchange. The first cause is the one reported; it
+// breakOff ends every lane of the exchange. The first cause is the one reported; first
 // tells whether this is it.
 func (x *Ongoing) breakOff(cause error) (first bool) {
 	x.mu.Lock()
@@ -95,8 +95,8 @@ func (x *Ongoing) breakOff(cause error) (first bool) {
 // Abandon ends every lane of the exchange because this side gives it up.
 func (x *Ongoing) Abandon() { x.breakOff(session.ErrAborted) }
 
-// breakOffBut ends every lane of the exchange but one, on which the partner has been told
-// why.
+// breakOffBut ends every lane of the exchange but one, on which the reason has been sent to
+// the partner.
 func (x *Ongoing) breakOffBut(keep transport.Stream, cause error) {
 	x.mu.Lock()
 	x.lanes = slices.DeleteFunc(x.lanes, func(lane openLane) bool { return lane.stream == keep })
@@ -111,29 +111,29 @@ func (x *Ongoing) cause() error {
 	return x.broken
 }
 
-// worked adds the time since a moment to the work on frames. Of no exchange it is not
-// counted.
+// worked adds the time since a moment to the work on frames; on a nil exchange it does
+// nothing.
 func (x *Ongoing) worked(since time.Time) {
 	if x != nil {
 		x.work.Add(int64(time.Since(since)))
 	}
 }
 
-// agreed makes ready for slices.
+// agreed prepares for slices.
 func (x *Ongoing) agreed(t *conversation, s session.Conversation, ids []coding.ID, steps uint64) {
 	x.bounds = s.Bounds()
 	x.steps, x.codec = steps, links.Coarsest(ids)
 	x.joins(t)
 }
 
-// joins makes a stream ready to be a lane of an exchange.
+// joins prepares a stream to be a lane of an exchange.
 func (x *Ongoing) joins(t *conversation) {
 	t.codec = x.codec
 	t.within(x.bounds)
 	t.Bulk()
 }
 
-// over counts what went over a lane that has ended.
+// over counts the bytes of a lane that has ended.
 func (x *Ongoing) over(t *conversation) {
 	x.sent.Add(t.Sent)
 	x.got.Add(t.Received)
@@ -142,7 +142,7 @@ func (x *Ongoing) over(t *conversation) {
 	x.longest = max(x.longest, t.Longest)
 }
 
-// seen is what there is to tell of the streams once all lanes have ended.
+// seen is the summary of the streams once all lanes have ended.
 func (x *Ongoing) seen() session.Seen {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -151,8 +151,8 @@ func (x *Ongoing) seen() session.Seen {
 
 // exchange carries one lane through: one goroutine writes, this one reads, so that both
 // directions of the stream are in use. Afterwards the partner need only close its end,
-// which it does once it has applied all that went over this lane. It reports false if
-// waiting on this lane is what the exchange failed of.
+// which it does once it has applied everything of this lane. It returns false if the
+// exchange failed because of a wait on this lane.
 func (x *Ongoing) exchange(lane *session.SendingLane, t *conversation) (sound bool) {
 	if x.cause() != nil {
 		return true
@@ -167,8 +167,8 @@ func (x *Ongoing) exchange(lane *session.SendingLane, t *conversation) (sound bo
 	return <-t.written && sound
 }
 
-// write sends slices as the window allows, and at last the acknowledgement of them all. It
-// reports as exchange does.
+// write sends slices as the window allows, and finally the acknowledgement of them all. It
+// returns the same as exchange.
 func (x *Ongoing) write(lane *session.SendingLane, t *conversation) (sound bool) {
 	for {
 		began := time.Now()
@@ -179,7 +179,7 @@ func (x *Ongoing) write(lane *session.SendingLane, t *conversation) (sound bool)
 		case do == session.Send:
 			err = t.Later(frame)
 		case do == session.CloseWrite:
-			err = t.CloseWrite() // the partner need not wait for what other lanes do
+			err = t.CloseWrite() // the partner need not wait for other lanes
 		case do == session.Over:
 			return true
 		default:
@@ -212,7 +212,7 @@ func (x *Ongoing) read(lane *session.SendingLane, t *conversation) error {
 		if err != nil {
 			return err
 		}
-		if !t.Ready() { // else more of the window opens at once
+		if !t.Ready() { // if more frames are ready, more of the window opens at once
 			wake(t.opened)
 		}
 	}

@@ -20,8 +20,8 @@ import (
 	"github.com/seed-97356399/murmuration/peer/transport"
 )
 
-// outbound is the exchanges and transfers that this peer begins. The conversations, with
-// their buffers, are kept for the next.
+// outbound runs the exchanges and transfers that this peer begins. The conversations, with
+// their buffers, are kept for reuse.
 type outbound struct {
 	*outcomes
 	exchanges idle.Pool[*session.Exchange]
@@ -32,8 +32,8 @@ const (
 	// maxIdleExchanges bounds what is kept of exchanges: one that is in use and one that is
 	// about to replace it.
 	maxIdleExchanges = 2
-	// maxIdleTransfers bounds what is kept of those that this peer sends: parts travel at
-	// once.
+	// maxIdleTransfers bounds what is kept of the transfers that this peer sends; several
+	// parts travel at once.
 	maxIdleTransfers = 4
 )
 
@@ -45,14 +45,14 @@ func newOutbound(o *outcomes) *outbound {
 	}
 }
 
-// Propose begins an exchange. It reports false if the peer is closing or has no model to
+// Propose begins an exchange. It returns false if the peer is closing or has no model to
 // share yet.
 func (p *outbound) Propose(action averaging.Action) (*Ongoing, bool) {
 	x, overlap := newOngoing(collective.Event{Event: averaging.Event{Peer: action.Peer, Exchange: action.Exchange}}), action.Overlap
 	return x, p.Model.Open() && !p.Life.IsClosing() && p.Life.Tasks.Spawn(func() { p.propose(x, overlap) })
 }
 
-// Send begins a transfer. It reports as Propose does.
+// Send begins a transfer. It returns the same as Propose.
 func (p *outbound) Send(action collective.Action) (*Ongoing, bool) {
 	x := newOngoing(collective.Event{Event: averaging.Event{Peer: action.Peer, Exchange: action.Exchange}, Transfer: action.Transfer})
 	exact := action.Exact
@@ -151,8 +151,8 @@ func (p *outbound) slices(x *Ongoing, t *conversation, s *session.Exchange) {
 	s.Joined(clean, x.cause())
 }
 
-// spread drives the further lanes. What it returns waits until they have ended, and
-// reports whether the partner is known to have applied all that went over them.
+// spread drives the further lanes. The function join waits until they have ended, and tells
+// whether the partner is known to have applied everything of them.
 func (p *outbound) spread(x *Ongoing, s *session.Exchange) (join func() (clean bool)) {
 	opening, enough := context.WithCancel(p.Life.Working)
 	x.opens(enough)
@@ -172,8 +172,8 @@ func (p *outbound) spread(x *Ongoing, s *session.Exchange) (join func() (clean b
 	}
 }
 
-// further opens one more lane and drives it. One that cannot be had leaves its share to the
-// others. It reports whether the partner is known to have applied all that went over it.
+// further opens one more lane and drives it. If the lane cannot be opened, the other lanes do
+// its work. It tells whether the partner is known to have applied everything of this lane.
 func (p *outbound) further(ctx context.Context, x *Ongoing, lane *session.SendingLane, number int) (clean bool) {
 	open, cancel := context.WithTimeout(ctx, p.Stall)
 	stream, err := p.Transport.OpenLane(open, x.event.Peer, transport.ProtocolExchange, p.Host.Run, number)
@@ -188,7 +188,7 @@ func (p *outbound) further(ctx context.Context, x *Ongoing, lane *session.Sendin
 	defer x.over(t)
 	x.joins(t)
 	if ctx.Err() != nil {
-		stream.Reset() // it has come too late to be of use
+		stream.Reset() // it was opened too late
 		return x.cause() == nil
 	}
 	if !x.add(t) {
@@ -209,7 +209,7 @@ func (p *outbound) further(ctx context.Context, x *Ongoing, lane *session.Sendin
 	return x.cause() == nil && t.Drain()
 }
 
-// codedFor is what an exchange with a partner is proposed with, for a trainer whose step
+// codedFor is the offer of codecs for an exchange with a partner, for a trainer whose step
 // takes so long.
 func (p *outbound) codedFor(partner transport.PeerID, step time.Duration) links.Offer {
 	offer, d := p.Host.Links.Offer(partner, step)
@@ -217,13 +217,13 @@ func (p *outbound) codedFor(partner transport.PeerID, step time.Duration) links.
 		p.Log.Info("the link to a partner decides on its codec",
 			zap.String("peer", string(partner)), zap.String("codec", d.Link.Codec()), zap.String("before", d.Before),
 			zap.Float64("bytes_per_second", math.Round(d.Link.Rate)), zap.Duration("round_trip", d.Link.Round),
-			zap.Duration("expected", d.Expected), zap.Duration("step", d.Step), zap.Float64("again", d.Link.Again))
+			zap.Duration("expected", d.Expected), zap.Duration("step", d.Step), zap.Float64("again", d.Link.Retransmitted))
 	}
 	return offer
 }
 
-// oneWayOffer is what transfers to a partner are coded with: what the run is, or nothing
-// that rounds, as is asked for or where models are averaged.
+// oneWayOffer is the offer of codecs for transfers to a partner: that of the run, or one
+// without rounding if exact is set or models are averaged.
 func (p *outbound) oneWayOffer(partner transport.PeerID, exact bool) links.Offer {
 	if exact || !p.Host.Traits.Gradients {
 		return links.NewOffer(replica.ExactTerms().Plan)

@@ -20,26 +20,26 @@ import (
 	"github.com/seed-97356399/murmuration/peer/transport"
 )
 
-// transportCost is the processor time that moving a byte over an encrypted
-// stream is taken to cost one peer, for the pace of exchanges only. It is an
-// assumption on the careful side: a transport's own work cannot be told from its
-// waiting. The work on the slices is measured.
+// transportCost is the processor time that moving a byte over an encrypted stream is taken
+// to cost one peer, for the pace of exchanges only. It is a cautious assumption: a
+// transport's work cannot be measured apart from its waiting. The work on the slices is
+// measured.
 const transportCost = 1.0 // nanoseconds
 
 // helloTimeout bounds a hello that asks whether a partner speaks otherwise.
 const helloTimeout = 2 * time.Second
 
-// outcomes counts, logs and reports what has become of conversations.
+// outcomes counts, logs and reports how conversations have ended.
 type outcomes struct{ *base }
 
-// ended reports what has become of a conversation, and ends its first stream. That is
-// closed last: the partner may then propose the next, and finds this peer's machine free
-// for it.
+// ended reports the outcome of a conversation, and then ends its first stream. The stream
+// is closed last, so that this peer's machine is free when the partner proposes the next
+// exchange.
 func (p *outcomes) ended(x *Ongoing, t *conversation, r session.Result) {
 	if r.Ending == session.Resetting {
 		t.Reset()
 	}
-	p.Counters.Retransmitted(r.Again)
+	p.Counters.Retransmitted(r.Retransmitted)
 	if x.codec != 0 && x.event.Transfer.Parts == 0 {
 		p.watchBias(string(x.event.Peer))
 	}
@@ -90,19 +90,19 @@ func (p *outcomes) completed(x *Ongoing, t *conversation, r session.Result) {
 	p.Hooks.Exchanged(x.event, took, nil)
 }
 
-// watchBias says once of a partner, after an exchange with it, that it pushes in one
-// direction.
+// watchBias warns once, after an exchange, of a partner whose differences have a
+// directional bias.
 func (p *outcomes) watchBias(partner string) {
-	pull, news := p.Host.Replica.OneSided(partner)
+	bias, news := p.Host.Replica.OneSided(partner)
 	if !news {
 		return
 	}
 	p.Log.Warn("a partner pushes in one direction: each difference is within the bound, together they are not by chance. "+
 		"See what data it trains on; if they are like those of others, admit only the others (Network.Admission)",
-		zap.String("peer", partner), zap.Float64("pull", pull.Ratio), zap.Uint64("exchanges", pull.Exchanges))
+		zap.String("peer", partner), zap.Float64("pull", bias.Ratio), zap.Uint64("exchanges", bias.Exchanges))
 }
 
-// refused reports a proposal that the partner turned down.
+// refused reports a proposal that the partner refused.
 func (p *outcomes) refused(x *Ongoing, r session.Result) {
 	p.Counters.Refused(r.Reason)
 	x.event.Kind, x.event.Reason = averaging.Refused, replica.RefusedFor(r.Reason)
@@ -121,9 +121,9 @@ func (p *outcomes) refused(x *Ongoing, r session.Result) {
 	p.Loop.Event(x.event)
 }
 
-// speaksOtherwise asks a partner that finds another version in a proposal by a hello. The
-// version is read before the checksum: it may have been damaged on the way, and who is
-// taken for one of another version is asked no more until the view changes.
+// speaksOtherwise checks with a hello whether a partner that refused a proposal for its version
+// really has another version. The version is read before the checksum, so it may have been
+// damaged on the way, and a partner of another version is not asked again until the view changes.
 func (p *outcomes) speaksOtherwise(partner transport.PeerID) bool {
 	ctx, cancel := context.WithTimeout(p.Life.Working, helloTimeout)
 	defer cancel()
@@ -132,7 +132,7 @@ func (p *outcomes) speaksOtherwise(partner transport.PeerID) bool {
 	return refused
 }
 
-// declined counts a request that this side turned down, and says so where an operator should
+// declined counts a request that this side declined, and logs it where an operator should
 // know.
 func (p *outcomes) declined(x *Ongoing, r session.Result) {
 	p.Counters.Declined(r.Reason)
@@ -157,7 +157,7 @@ func (p *outcomes) failed(x *Ongoing, err error) {
 	p.unsendable(x, err)
 	defer p.Loop.Event(x.event)
 	if p.Life.IsClosing() {
-		return // broken off by ourselves
+		return // broken off by this side
 	}
 	p.Counters.Failed(err, x.event.Inbound)
 	if _, theirs := replica.Blame(err); !theirs {
@@ -167,7 +167,7 @@ func (p *outcomes) failed(x *Ongoing, err error) {
 	p.Hooks.Exchanged(x.event, 0, err)
 }
 
-// unsendable tells the machine, and the next step of the trainer, of an own fault.
+// unsendable reports a fault of this side's own values to the machine and to the trainer's next step.
 func (p *outcomes) unsendable(x *Ongoing, err error) {
 	own, ok := errors.AsType[*session.OwnFault](err)
 	if !ok {
@@ -189,9 +189,9 @@ func (p *outcomes) doubt(x *Ongoing, slices int) {
 		zap.String("peer", string(x.event.Peer)), zap.Int("slices", slices))
 }
 
-// Quarantine keeps partners away for a while that broke the rules, whoever found that, and tells of it.
+// Quarantine keeps away, for a period, partners that broke the protocol, and reports them.
 type Quarantine struct {
-	*requests.Requests // of which Tally and Log are told
+	*requests.Requests // of which Counters and Log are used
 	Links              *links.Links
 	Life               *tasks.Life // of the trainer; exchanges in flight end with its Working
 	Loop               Loop
@@ -204,16 +204,16 @@ func (q *Quarantine) Quarantined(partner transport.PeerID) time.Duration {
 }
 
 // Add keeps a partner away for a while, and reports it.
-func (q *Quarantine) Add(partner transport.PeerID, offence error) {
-	q.added(partner, q.Links.Quarantine(partner, q.Life.Now()), offence)
+func (q *Quarantine) Add(partner transport.PeerID, cause error) {
+	q.added(partner, q.Links.Quarantine(partner, q.Life.Now()), cause)
 }
 
 // added reports a partner that is kept away for a while.
-func (q *Quarantine) added(partner transport.PeerID, term time.Duration, offence error) {
+func (q *Quarantine) added(partner transport.PeerID, period time.Duration, cause error) {
 	q.Counters.Quarantined()
 	q.Log.Warn("a partner broke the rules of the exchange and is kept away; nothing of what it sent last was applied",
-		zap.String("peer", string(partner)), zap.Duration("for", term), zap.Error(offence),
+		zap.String("peer", string(partner)), zap.Duration("for", period), zap.Error(cause),
 		zap.String("remedy", wire.ReasonProtocol.Remedy()))
-	q.Hooks.Quarantined(partner, term, offence)
-	q.Loop.Event(collective.Event{Event: averaging.Event{Kind: averaging.Quarantined, Peer: partner, After: term}})
+	q.Hooks.Quarantined(partner, period, cause)
+	q.Loop.Event(collective.Event{Event: averaging.Event{Kind: averaging.Quarantined, Peer: partner, After: period}})
 }

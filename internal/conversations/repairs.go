@@ -18,18 +18,18 @@ import (
 
 // Bounds of asking.
 const (
-	// The first question of its own accord comes repairFirst after the exchange
-	// broke off, each further one after twice the time, up to repairMost.
+	// The first question outside a proposal comes repairFirst after the exchange broke off,
+	// each further one after twice the time, up to repairMost.
 	repairFirst = 500 * time.Millisecond
 	repairMost  = 30 * time.Second
-	// maxUnanswered is after how many questions a partner is silent.
+	// maxUnanswered is the number of unanswered questions after which a partner counts as silent.
 	maxUnanswered = 4
-	// doubtMost is for how long the doubts of a partner keep this peer from serving others,
-	// doubtRest how many times longer it takes until they may again: or a few that answer
-	// just in time could stop everybody's exchanges for good.
+	// doubtMost is how long slices in doubt with one partner may keep this peer from serving
+	// others, and doubtRest how many times longer it takes until they may do so again. Otherwise
+	// a few partners that answer just in time could stop everybody's exchanges permanently.
 	doubtMost = 10 * time.Second
 	doubtRest = 8
-	// maxHolders bounds the partners of whom that is remembered.
+	// maxHolders bounds the partners for which this time is remembered.
 	maxHolders = 256
 )
 
@@ -39,7 +39,7 @@ type repairs struct {
 	mu      sync.Mutex
 	waiting map[transport.PeerID]repair
 	looked  time.Time                                   // when they were last looked at
-	holders *simplelru.LRU[transport.PeerID, time.Time] // when what each has held up will be forgotten
+	holders *simplelru.LRU[transport.PeerID, time.Time] // when the time that each has held others up expires
 }
 
 // repair is the state of asking one partner.
@@ -50,8 +50,8 @@ type repair struct {
 	busy  bool
 }
 
-// silent tells whether a partner has left so many questions unanswered, or has held others
-// up for so long, that it no longer counts.
+// silent tells whether slices in doubt with a partner no longer count, because it has left
+// too many questions unanswered or has held others up for too long.
 func (r *repairs) silent(partner transport.PeerID, now time.Time) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -156,25 +156,25 @@ func (r *repairs) inquire(ctx context.Context, partner transport.PeerID) error {
 	return result.Err
 }
 
-// Unresolved is the number of exchanges in doubt with members that are here: those
-// with others cannot disturb an exchange.
+// Unresolved is the number of exchanges in doubt with present members: those with others
+// cannot disturb an exchange.
 func (r *repairs) Unresolved() int {
 	return r.Host.Ledger.Unresolved(func(partner string) bool {
 		return r.Flock.Here(transport.PeerID(partner)) && !r.silent(transport.PeerID(partner), time.Now())
 	})
 }
 
-// A peer that leaves lets the exchanges in flight end, and then repairs what broke off
-// with those who are still there: it asks about the slices that it has in doubt, and
-// stays for the questions of those who may have some with it.
+// A peer that leaves lets the exchanges in flight end, and then repairs broken exchanges
+// with the members that are still there: it asks about the slices that it has in doubt, and
+// stays to answer the questions of partners that may have some.
 
 const (
 	// farewellEvery is the time between two attempts to repair.
 	farewellEvery = 200 * time.Millisecond
-	// farewellTries is after how many attempts a partner that does not answer is left
-	// alone. What is in doubt with it is lost.
+	// farewellTries is the number of attempts after which a partner that does not answer is
+	// given up. What is in doubt with it is lost.
 	farewellTries = 3
-	// questionTime is within what time after an exchange broke off its partner asks.
+	// questionTime is the time after a broken exchange within which the partner asks.
 	questionTime = 2 * time.Second
 )
 
@@ -186,7 +186,7 @@ func (r *repairs) RepairAll(limit time.Duration) {
 	defer ticker.Stop()
 	tries := make(map[transport.PeerID]int)
 	for ctx.Err() == nil {
-		r.Host.Ledger.Expire(r.now()) // it finds out since when exchanges are over
+		r.Host.Ledger.Expire(r.now()) // it notes which exchanges have expired
 		asked := r.askAll(ctx, tries)
 		if asked == 0 && r.Host.Ledger.Unasked(r.now(), questionTime) == 0 {
 			return

@@ -9,8 +9,8 @@ import (
 	"github.com/seed-97356399/murmuration/internal/session"
 )
 
-// served is a stream that a partner has opened, with the further lanes of the exchange that
-// it is of, if it is. It is reused.
+// served is a stream that a partner has opened, with the further lanes if it carries an
+// exchange. It is reused.
 type served struct {
 	session.Served
 	*Ongoing               // nil until the partner has asked for an exchange or a transfer
@@ -24,21 +24,21 @@ type served struct {
 
 func newServed() *served { return &served{changed: make(chan struct{}, 1)} }
 
-// admit takes the first lane of an exchange up. No lane of the one before is left.
+// admit adds the first lane of an exchange. No lane of the previous exchange is left.
 func (s *served) admit() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.closed, s.used, s.serving = false, [replica.MaxLanes]bool{true}, 1
 }
 
-// admitted tells whether lanes can come, or are here.
+// admitted tells whether lanes are open or can still be opened.
 func (s *served) admitted() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.serving > 0
 }
 
-// enter takes a lane up. It reports false if there is none of that number to take.
+// enter adds a lane. It returns false if no lane of that number can be added.
 func (s *served) enter(lane int) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -51,8 +51,8 @@ func (s *served) enter(lane int) bool {
 	return true
 }
 
-// idle tells whether no lane is being served, and whether none can be taken up any more:
-// the exchange is done or broken off.
+// idle tells whether no lane is being served, and whether no more can be added: the
+// exchange is done or broken off.
 func (s *served) idle() (idle, closed bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -60,14 +60,14 @@ func (s *served) idle() (idle, closed bool) {
 		return false, false
 	}
 	if !slices.Contains(s.used[:s.Lanes()], false) && !s.Done() {
-		s.breakOff(session.ErrLaneMissing) // no further one can come
+		s.breakOff(session.ErrLaneMissing) // no further lane can come
 	}
 	s.closed = s.closed || s.Done() || s.cause() != nil
 	return true, s.closed
 }
 
-// wait waits until every lane has ended. One that was agreed may still be on its way when
-// the first has ended: it is waited for within the stall bound.
+// wait waits until every lane has ended. An agreed lane may not have been opened yet when
+// the first has ended: wait gives it the time of the stall bound.
 func (s *served) wait(stall time.Duration) {
 	if _, closed := s.idle(); closed {
 		return
@@ -90,8 +90,8 @@ func (s *served) wait(stall time.Duration) {
 	}
 }
 
-// sessions are the exchanges that this peer serves, where further lanes find them.
-// The zero value is ready.
+// sessions are the exchanges that this peer serves, by key, for their further lanes. The
+// zero value is ready.
 type sessions struct {
 	mu   sync.Mutex
 	open map[Key]*served
@@ -106,8 +106,8 @@ func (s *sessions) add(key Key, x *served) {
 	s.open[key] = x
 }
 
-// remove forgets an exchange, if it is the one of its key: a partner may have asked for
-// another by the number of one under way.
+// remove removes an exchange, if it is still the one of its key: a partner may have asked
+// for another with the same number.
 func (s *sessions) remove(key Key, x *served) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -116,8 +116,8 @@ func (s *sessions) remove(key Key, x *served) {
 	}
 }
 
-// enter takes up a lane of the exchange of a key. It returns nil if there is none of
-// that number to take.
+// enter adds a lane to the exchange of a key. It returns nil if no lane of that number can
+// be added.
 func (s *sessions) enter(key Key, lane int) *served {
 	s.mu.Lock()
 	defer s.mu.Unlock()

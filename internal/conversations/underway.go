@@ -4,16 +4,16 @@ import (
 	"sync"
 )
 
-// underway are the exchanges that this peer takes part in, so that one that closes can
-// break them all off. The zero value is ready.
+// underway are the exchanges that this peer takes part in, so that a closing peer can break
+// them all off. The zero value is ready.
 type underway struct {
 	mu     sync.Mutex
 	broken bool
 	all    map[*Ongoing]struct{}
-	left   chan struct{} // closed when the next one leaves, if anybody waits for that
+	left   chan struct{} // closed when the next one leaves, if a goroutine waits for that
 }
 
-// enter takes an exchange up until leave. It reports false if it is too late.
+// enter adds an exchange until leave. It returns false after BreakOff.
 func (u *underway) enter(x *Ongoing) bool {
 	u.mu.Lock()
 	defer u.mu.Unlock()

@@ -235,7 +235,7 @@ func TestALiarFoundOutLate(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if !slices.Equal(r.lied, []transport.PeerID{r.late}) || copied.Stats.Faulty != 1 || copied.Stats.Servers != 1 || copied.Stats.Again == 0 {
+		if !slices.Equal(r.lied, []transport.PeerID{r.late}) || copied.Stats.Faulty != 1 || copied.Stats.Servers != 1 || copied.Stats.Retransmitted == 0 {
 			t.Errorf("%+v, %v lied", copied.Stats, r.lied)
 		}
 		if i := slices.IndexFunc(copied.Values, func(v float32) bool { return v != 2 }); i >= 0 {

@@ -1,6 +1,6 @@
-// Package copying copies the flock's model to a joiner from several members at once,
-// slice by slice with hashes. It outlives its state servers: what has been verified stays.
-// docs/design/015 says how.
+// Package copying copies the flock's model to a joiner from several members at once, slice
+// by slice with hashes. A copy survives the loss of its state servers: verified slices
+// stay. See docs/design/015.
 package copying
 
 import (
@@ -23,20 +23,20 @@ import (
 	"github.com/seed-97356399/murmuration/tensor"
 )
 
-// Bounds of copying a model. There is none on the whole time of a copy: on a slow
-// link that is long, and each frame has its own.
+// Bounds of copying a model. The total time has no bound, since it is long on a slow link;
+// each frame has one.
 const (
 	// Servers is from how many members a joiner copies at once.
 	Donors = 3
 	// maxDonors bounds them where some are slow.
 	maxDonors = 8
-	// retry is the wait before a state server that was busy, or went, is asked again.
+	// retry is the wait before a state server that was busy, or has gone, is asked again.
 	retry = 500 * time.Millisecond
-	// patience is for how long no member may have answered before a joiner gives the
-	// flock's model up.
-	patience = 10 * time.Second
-	// slowDonor: a state server that has owed the next slice for so long is asked beside others, not
-	// instead: those that take their time together would keep the model from a joiner.
+	// timeout is how long a joiner waits without an answer of any member before it gives up
+	// the flock's model.
+	timeout = 10 * time.Second
+	// slowDonor: after a state server has owed the next slice for so long, another server is asked too, in
+	// addition to the usual number: otherwise several slow servers together could keep the model from a joiner.
 	slowDonor = time.Second
 	// reminder is the time between two warnings that a copy is still under way.
 	reminder = 30 * time.Second
@@ -48,18 +48,18 @@ var ErrNobody = errors.New("no member can give the flock's model")
 // errNotReached: a state server could not be dialled within Config.Stall.
 var errNotReached = fmt.Errorf("it could not be reached in time: %w", context.DeadlineExceeded)
 
-// Config is what is copied, and what a copy needs of the peer that makes it.
+// Config is what is copied, and what the copy needs from its peer.
 type Config struct {
 	Run    string
 	Layout [wire.HashSize]byte
 	// Values are how many values the model shares, in slices of SliceLen.
 	Values, SliceLen int
-	Stall            time.Duration // bounds the wait for a state server that is dialled
+	Stall            time.Duration // bounds the dialling of a state server
 	Identity         transport.Identity
 	Membership       transport.Membership
-	News             <-chan struct{} // tells that the members are others by now
-	// Requests opens a stream to a peer with Converse, and closes it when talk has returned: talk may
-	// fail, and the stream is reset then.
+	News             <-chan struct{} // signals that the members may have changed
+	// Requests opens a stream to a peer with Converse, and closes it after talk, or resets it if talk
+	// fails.
 	Requests interface {
 		Converse(ctx context.Context, to transport.PeerID, protocol transport.Protocol, talk func(*framed.Stream) error) error
 	}
@@ -67,20 +67,20 @@ type Config struct {
 	Log        *zap.Logger
 }
 
-// Quarantine is for whom this peer keeps away from.
+// Quarantine is the peers in quarantine.
 type Quarantine interface {
-	// Quarantined is for how much longer that is, 0 if it is not.
+	// Quarantined is how much longer a peer stays in quarantine, 0 if it is not.
 	Quarantined(transport.PeerID) time.Duration
-	// Add has one that lied kept away.
-	Add(server transport.PeerID, offence error)
+	// Add puts a server that lied into quarantine.
+	Add(server transport.PeerID, cause error)
 }
 
-// Copied is a model that was copied, and what its state servers say of it.
+// Copied is a copied model, and what its state servers say about it.
 type Copied struct {
 	Values tensor.Vector
 	Stats  stats.State
-	// Ages are the steps behind the models of its state servers, FlockSteps what those that
-	// answered say of the flock's.
+	// Ages are the ages of the state servers' models in steps, FlockSteps the flock's steps
+	// as reported by those that answered.
 	Ages, FlockSteps []uint64
 }
 
@@ -89,7 +89,7 @@ type copying struct {
 	Config
 	pool   *pool
 	values tensor.Vector
-	seed   transport.PeerID // the member that let this peer in
+	seed   transport.PeerID // the member that admitted this peer
 	began  time.Time
 
 	mu        sync.Mutex
@@ -99,7 +99,7 @@ type copying struct {
 	faulty    int
 }
 
-// prospect is what a joiner knows of a possible state server.
+// prospect is what a joiner knows about a possible state server.
 type prospect struct {
 	drawing  bool
 	since    time.Time // when that began
@@ -108,8 +108,8 @@ type prospect struct {
 	manifest wire.Manifest
 }
 
-// Copy copies the flock's model from several members at once, the one that let this peer
-// in among them. It ends early with ctx.
+// Copy copies the flock's model from several members at once, including the one that
+// admitted this peer. It ends early with ctx.
 func Copy(ctx context.Context, config Config, seed transport.PeerID) (*Copied, error) {
 	c := &copying{
 		Config: config, seed: seed, began: time.Now(), manifests: time.Now(),
@@ -122,8 +122,8 @@ func Copy(ctx context.Context, config Config, seed transport.PeerID) (*Copied, e
 	return c.copied(), nil
 }
 
-// run draws from state servers until every slice is here. That the last state server has lied may show as
-// it ends, when all were: then its slices are missing again.
+// run copies from state servers until every slice is here. The lie of the last state server may show only
+// at its end, when all slices were here: then its slices are missing again.
 func (c *copying) run(ctx context.Context) error {
 	for {
 		if err := c.gather(ctx); err != nil || c.pool.done() {
@@ -132,7 +132,7 @@ func (c *copying) run(ctx context.Context) error {
 	}
 }
 
-// gather draws from state servers until every slice is here, and lets them end.
+// gather copies from state servers until every slice is here, and lets them end.
 func (c *copying) gather(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	var drawing sync.WaitGroup
@@ -148,13 +148,13 @@ func (c *copying) gather(ctx context.Context) error {
 				c.part(ctx, server, c.draw(ctx, server))
 				select {
 				case ended <- struct{}{}:
-				default: // one look at the state servers does for several ends
+				default: // one check of the state servers is enough for several ends
 				}
 			})
 		}
 		select {
 		case <-ended:
-		case <-c.News: // members that were not known may give too
+		case <-c.News: // new members may be state servers too
 		case <-ticker.C:
 		case <-ctx.Done():
 			return ctx.Err()
@@ -170,12 +170,12 @@ func (c *copying) gather(ctx context.Context) error {
 	return nil
 }
 
-// members are those that train.
+// members are the members that train.
 func (c *copying) members() []transport.Record {
 	return slices.DeleteFunc(c.Membership.Members(), func(r transport.Record) bool { return !flock.Trains(r) })
 }
 
-// recruits chooses the state servers to ask next: as many as are missing.
+// recruits chooses as many further state servers as are needed.
 func (c *copying) recruits() (chosen []transport.PeerID) {
 	members := c.members()
 	c.mu.Lock()
@@ -209,8 +209,8 @@ func (c *copying) recruits() (chosen []transport.PeerID) {
 	return chosen
 }
 
-// candidates are the members that have a model to give, and the one that let this
-// peer in, in an order of this peer's own, so that joiners spread over state servers.
+// candidates are the members that have a model to give, and the one that admitted this
+// peer, in an order that differs between joiners, so that they spread over state servers.
 func (c *copying) candidates(members []transport.Record) []transport.PeerID {
 	self := c.Identity.Self()
 	ids := []transport.PeerID{c.seed}
@@ -228,8 +228,8 @@ func (c *copying) candidates(members []transport.Record) []transport.PeerID {
 	return ids
 }
 
-// window is how many slices may be under way from one state server: of a small state few
-// enough for every state server to have some.
+// window is how many slices may be under way from one state server: for a small state few
+// enough that every state server sends some.
 func (c *copying) window() int {
 	share := len(c.pool.slices) / (2 * Donors)
 	return max(min(windowBytes/(tensor.ValueSize*c.SliceLen), share, wire.MaxWanted), 2)
@@ -243,8 +243,8 @@ func (c *copying) met(server transport.PeerID, m wire.Manifest) {
 	c.manifests = time.Now()
 }
 
-// draw copies slices from one state server until there are none left to copy, or the state server
-// fails. Slices that have come are kept whatever becomes of it.
+// draw copies slices from one state server until none is left, or the server fails. Received
+// slices are kept in any case.
 func (c *copying) draw(ctx context.Context, server transport.PeerID) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -264,8 +264,8 @@ func (c *copying) draw(ctx context.Context, server transport.PeerID) error {
 	return err
 }
 
-// recordOf is the life that a member's record tells, and the steps behind its model;
-// zeros if there is no record.
+// recordOf is the incarnation in a member's record, and the age of its model; zeros if
+// there is no record.
 func (c *copying) recordOf(id transport.PeerID) (life, age uint64) {
 	for _, m := range c.members() {
 		if m.Peer == id {
@@ -275,12 +275,12 @@ func (c *copying) recordOf(id transport.PeerID) (life, age uint64) {
 	return 0, 0
 }
 
-// part notes how a state server's part has ended: one that lied is reported and never asked
-// again, and what it gave is asked of others.
+// part handles the end of a state server: one that lied is reported and never asked again,
+// and its slices are asked of others.
 func (c *copying) part(ctx context.Context, server transport.PeerID, err error) {
 	lied, banned, alive := judge(err)
 	if lied {
-		c.pool.disown(server) // first: what it gave counts for nobody
+		c.pool.disown(server) // first, so that its slices no longer count
 	}
 	c.mu.Lock()
 	d := c.servers[server]
@@ -307,9 +307,8 @@ func (c *copying) part(ctx context.Context, server transport.PeerID, err error) 
 	}
 }
 
-// judge tells of how a state server's part has ended whether the state server did what no honest one
-// does, whether it is of no use any more, and whether it will have something to give
-// later: it was only busy.
+// judge tells, from the error of a state server, whether it lied, whether it is not to be asked
+// again (banned), and whether it may give slices later because it was only busy (alive).
 func judge(err error) (lied, banned, alive bool) {
 	if err == nil {
 		return false, false, true
@@ -324,8 +323,8 @@ func judge(err error) (lied, banned, alive bool) {
 	return theirs && reason == wire.ReasonProtocol, theirs, false
 }
 
-// hopeless tells why a joiner should wait no longer: ErrNobody if no member has
-// answered for a long time, or all that did are joiners themselves.
+// hopeless returns why a joiner should give up: ErrNobody if no member has answered for a
+// long time, or all that did are joiners themselves.
 func (c *copying) hopeless() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -336,7 +335,7 @@ func (c *copying) hopeless() error {
 		}
 		banned = banned || d.banned
 	}
-	if time.Since(c.manifests) < patience {
+	if time.Since(c.manifests) < timeout {
 		return nil
 	}
 	if banned {
@@ -348,7 +347,7 @@ func (c *copying) hopeless() error {
 	return fmt.Errorf("%w: %w", ErrNobody, c.latest)
 }
 
-// reason is why the last state server that failed did.
+// reason is the error of the last state server that failed.
 func (c *copying) reason() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -357,11 +356,11 @@ func (c *copying) reason() error {
 
 // copied is the result, once every slice is here.
 func (c *copying) copied() *Copied {
-	given, again := c.pool.result()
+	given, retransmitted := c.pool.result()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	result := &Copied{Values: c.values, Stats: stats.State{
-		Servers: len(given), Slices: len(c.pool.slices), Took: time.Since(c.began), Again: again, Faulty: c.faulty,
+		Servers: len(given), Slices: len(c.pool.slices), Took: time.Since(c.began), Retransmitted: retransmitted, Faulty: c.faulty,
 	}}
 	for id := range given {
 		result.Ages = append(result.Ages, c.servers[id].manifest.Steps)

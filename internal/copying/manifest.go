@@ -6,28 +6,28 @@ import (
 	"github.com/seed-97356399/murmuration/peer/transport"
 )
 
-// Fault is what is wrong with the state that a state server offers. A state server of which one was
-// found is not asked again.
+// Fault is a fault of the state that a state server offers. A state server with a fault is not
+// asked again.
 type Fault string
 
 const (
-	// Forged: the manifest is not what its state server has signed, or is of another.
+	// Forged: the manifest is not signed by its state server, or belongs to another.
 	Forged Fault = "the manifest is not signed by the donor"
-	// Stale: the state is of an earlier life of its state server, or older than the state server itself
-	// says that its model is.
+	// Stale: the state is of an earlier life of its state server, or older than the age in the server's
+	// own record.
 	Stale Fault = "the state is older than its donor's record"
-	// WrongSlice: a slice is not what the manifest says, or has values that are not finite.
+	// WrongSlice: a slice does not match the manifest, or has values that are not finite.
 	WrongSlice Fault = "a slice is not the one that the manifest promises"
 	// WrongRun and WrongLayout: the state is of another run, or of another model.
 	WrongRun    Fault = "another run"
 	WrongLayout Fault = "another layout of parameters"
 )
 
-// lie tells whether no honest state server would have offered that: another layout may be a
-// mistake of whoever has set it up, and an old state the fault of a release.
+// lie tells whether no honest state server would have offered that. Another layout may be
+// an operator's mistake, and an old state a bug of a release.
 func (f Fault) lie() bool { return f == Forged || f == WrongSlice }
 
-// ServerError says that the state that a state server offers cannot be used.
+// ServerError says that the state of a state server cannot be used.
 type ServerError struct {
 	Server transport.PeerID
 	Fault  Fault

@@ -12,25 +12,25 @@ import (
 // a second one if the first is slow.
 const maxAskers = 2
 
-// stealLeast is how much sooner a slice has to come from a second state server for it to be
-// asked for there too.
+// stealLeast is how much sooner a second state server must be expected to send a slice to
+// be asked for it too.
 const stealLeast = 50 * time.Millisecond
 
-// pool shares the slices of a state out among state servers. It sees numbers only.
-// Each slice is asked of one state server; if that is slow, and another has nothing left to
-// do, of that one too. Safe for concurrent use.
+// pool shares the slices of a state out among state servers. It sees numbers only. Each
+// slice is asked of one state server; if that one is slow, and another has nothing left to
+// do, the other is asked too. Safe for concurrent use.
 type pool struct {
-	mu      sync.Mutex
-	slices  []slice
-	left    int // slices without a source
-	next    int // no slice before it is free
-	askers  map[*asker]struct{}
-	again   uint64
-	changed chan struct{} // holds a token when there may be something to do for an idle asker
+	mu            sync.Mutex
+	slices        []slice
+	left          int // slices without a source
+	next          int // no slice before it is free
+	askers        map[*asker]struct{}
+	retransmitted uint64
+	changed       chan struct{} // holds a token when there may be work for an idle asker
 }
 
-// slice is one slice: who gave it, if it has been verified, and at how many
-// state servers it is asked for.
+// slice is the state of one slice: its source, once it is verified, and how many state
+// servers are being asked for it.
 type slice struct {
 	source transport.PeerID
 	asked  int
@@ -53,7 +53,7 @@ func newPool(slices int) *pool {
 	return &pool{slices: make([]slice, slices), left: slices, askers: make(map[*asker]struct{}), changed: make(chan struct{}, 1)}
 }
 
-// enter takes up a state server, until leave.
+// enter adds a state server, until leave.
 func (p *pool) enter(server transport.PeerID, window int) *asker {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -62,7 +62,7 @@ func (p *pool) enter(server transport.PeerID, window int) *asker {
 	return a
 }
 
-// leave gives up what was asked of a state server and has not come.
+// leave gives up the slices that were asked of a state server and have not come.
 func (p *pool) leave(a *asker) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -74,7 +74,7 @@ func (p *pool) leave(a *asker) {
 	p.wake()
 }
 
-// release takes back that a slice is asked for. The lock is held.
+// release withdraws one request for a slice. The lock is held.
 func (p *pool) release(i int) {
 	p.slices[i].asked--
 	p.next = min(p.next, i)
@@ -89,8 +89,8 @@ func (p *pool) wake() {
 }
 
 // take chooses slices to ask a state server for, once at most half of its window is under
-// way: free ones, else those of a state server that is much slower. It appends them to
-// into as consecutive runs [first, last), in the order to ask for them.
+// way: free ones, else those of a state server that is much slower. It appends them to into
+// as consecutive runs [first, last), in the order in which to ask.
 func (p *pool) take(a *asker, now time.Time, into [][2]int) [][2]int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -111,7 +111,7 @@ func (p *pool) take(a *asker, now time.Time, into [][2]int) [][2]int {
 		}
 		s := &p.slices[i]
 		if s.before {
-			p.again++
+			p.retransmitted++
 		}
 		s.asked++
 		s.before = true
@@ -136,7 +136,7 @@ func (p *pool) free() int {
 }
 
 // steal is the last slice asked of the state server that will take the longest, if a would
-// have it much sooner; or -1. The lock is held.
+// get it much sooner; or -1. The lock is held.
 func (p *pool) steal(a *asker, now time.Time) int {
 	var slowest *asker
 	for other := range p.askers {
@@ -171,9 +171,8 @@ func (a *asker) remaining(now time.Time) time.Duration {
 	return time.Duration(len(a.queue)) * a.perSlice(now)
 }
 
-// deliver takes the slice that a state server had to send next, which has been verified;
-// keep puts it in its place, unless another state server was first, and tells whether it may
-// stay there. So does deliver.
+// deliver takes the verified slice that a state server was to send next. It calls keep to
+// store the slice, unless another state server was first, and returns the result of keep.
 func (p *pool) deliver(a *asker, now time.Time, keep func() bool) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -217,7 +216,7 @@ func (p *pool) done() bool {
 	return p.left == 0
 }
 
-// waitsFor tells whether a state server has owed a slice, or its first word, for slowDonor.
+// waitsFor tells whether a state server has owed a slice, or its first answer, for slowDonor.
 func (p *pool) waitsFor(server transport.PeerID, now time.Time) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -237,7 +236,7 @@ func (p *pool) remaining() int {
 }
 
 // result counts the slices of each state server, and those that were asked for again.
-func (p *pool) result() (sources map[transport.PeerID]int, again uint64) {
+func (p *pool) result() (sources map[transport.PeerID]int, retransmitted uint64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	sources = make(map[transport.PeerID]int)
@@ -246,5 +245,5 @@ func (p *pool) result() (sources map[transport.PeerID]int, again uint64) {
 			sources[s.source]++
 		}
 	}
-	return sources, p.again
+	return sources, p.retransmitted
 }

@@ -136,8 +136,8 @@ func TestEquallyFastDonorsAreNotAskedTwice(t *testing.T) {
 			}
 		}
 	}
-	if pool.again != 0 {
-		t.Errorf("%d slices were asked for twice", pool.again)
+	if pool.retransmitted != 0 {
+		t.Errorf("%d slices were asked for twice", pool.retransmitted)
 	}
 	sources, _ := pool.result()
 	for server, given := range sources {

@@ -15,11 +15,10 @@ import (
 const (
 	// windowBytes is about how many bytes may be under way from one state server.
 	windowBytes = 2 << 20
-	// look is the time between two looks for something to do, of a state server that has given
-	// all that was left.
+	// look is the time between two checks for work, while a state server has none left.
 	look = 20 * time.Millisecond
-	// staleShare: the frozen copy of a state server may be older than the state server's record tells
-	// by one part in so many.
+	// staleShare: the frozen copy may be older than the age in the state server's record by one part
+	// in so many.
 	staleShare = 8
 )
 
@@ -50,8 +49,8 @@ func (s *source) meet(server transport.PeerID) error {
 	return s.vet(server, life, least)
 }
 
-// vet checks a state server's manifest against what this peer knows: its own model, who
-// sits at the other end, and how old the state server says that its model is.
+// vet checks a state server's manifest against this peer's layout, the identity of the
+// other end, and the age in the server's record.
 func (s *source) vet(server transport.PeerID, life, least uint64) error {
 	m := s.manifest
 	reject := func(fault Fault, format string, args ...any) error {
@@ -98,7 +97,7 @@ func (s *source) fetch(ctx context.Context) error {
 			continue
 		}
 		if time.Since(busy) > s.stream.Stall/2 {
-			return nil // the state server would think that this peer has stalled
+			return nil // otherwise the state server would think that this peer has stalled
 		}
 		select {
 		case <-s.pool.changed:
@@ -110,7 +109,7 @@ func (s *source) fetch(ctx context.Context) error {
 	return nil
 }
 
-// frame reads the frame that is due, or the refusal in its stead.
+// frame reads the frame that is due, or a refusal instead.
 func (s *source) frame(due wire.Type, slice int) ([]byte, error) {
 	header, payload, err := s.stream.Await(due)
 	switch {
@@ -124,8 +123,8 @@ func (s *source) frame(due wire.Type, slice int) ([]byte, error) {
 	return payload, nil
 }
 
-// receive takes the slice that a state server has to send next, and the hashes before it if
-// it is the first that was asked for together.
+// receive takes the slice that a state server is to send next, and before the first slice
+// of a request their hashes.
 func (s *source) receive() error {
 	run := &s.runs[0]
 	slice := run[0]

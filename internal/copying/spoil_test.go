@@ -167,7 +167,7 @@ func TestADonorLostMidway(t *testing.T) {
 				const all = (values + sliceLen - 1) / sliceLen
 				const window = all / (2 * copying.Donors)
 				s, took := copied.Stats, time.Since(began)
-				if s.Faulty != 0 || len(r.lied) != 0 || s.Slices != all || int(s.Again) > window+1 || took > stall+time.Second {
+				if s.Faulty != 0 || len(r.lied) != 0 || s.Slices != all || int(s.Retransmitted) > window+1 || took > stall+time.Second {
 					t.Errorf("%+v after %s, at most %d slices twice", s, took, window+1)
 				}
 				kept := slices.Index(copied.Values, 1) >= 0

@@ -244,9 +244,9 @@ func seconds(m ewma.Mean) time.Duration { return time.Duration(m.Value() * float
 func (t *Counters) Counts() stats.Counters {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	told := t.counts
-	told.Refused, told.Declined = maps.Clone(told.Refused), maps.Clone(told.Declined)
-	told.Failed, told.Dropped = maps.Clone(told.Failed), maps.Clone(told.Dropped)
-	told.Traffic = maps.Clone(told.Traffic)
-	return told
+	result := t.counts
+	result.Refused, result.Declined = maps.Clone(result.Refused), maps.Clone(result.Declined)
+	result.Failed, result.Dropped = maps.Clone(result.Failed), maps.Clone(result.Dropped)
+	result.Traffic = maps.Clone(result.Traffic)
+	return result
 }

@@ -4,18 +4,18 @@ import (
 	"github.com/seed-97356399/murmuration/peer/transport"
 )
 
-// account is what all lives of one member have done: together they count as one peer,
-// for no more than one could have done.
+// account holds the steps of all lives of one member. Together they count as one peer, and
+// for no more than one peer could have done.
 type account struct {
 	earlier uint64 // by the lives before the newest
-	life    uint64 // the newest, and what it has done
+	life    uint64 // the newest, and its steps
 	steps   uint64
 	resumed bool // steps include what earlier lives had done, up to a checkpoint
 	incarnations
 }
 
-// done is the sum. What earlier lives did after the checkpoint that the newest came back
-// with is counted as long as it is more.
+// done is the member's total. Steps that earlier lives took after the checkpoint of the
+// newest life count as long as the total is larger with them.
 func (a account) done() uint64 {
 	if a.resumed {
 		return max(a.earlier, a.steps)
@@ -23,8 +23,8 @@ func (a account) done() uint64 {
 	return plus(a.earlier, a.steps)
 }
 
-// with is the account with what a record says; it counts up to ceiling, which is what one
-// peer could have done.
+// with is the account updated by a record, counted up to ceiling, the most that one peer
+// could have done.
 func (a account) with(r transport.Record, ceiling uint64) account {
 	if r.Incarnation < a.life {
 		return a
@@ -40,7 +40,7 @@ func (a account) with(r transport.Record, ceiling uint64) account {
 	return a
 }
 
-// lives are the account as records: the newest life, and those before it as one.
+// lives are the account as records: one for the newest life, and one for all earlier lives.
 func (a account) lives(id transport.PeerID) []transport.Record {
 	newest := transport.Record{Peer: id, Incarnation: a.life, Steps: a.steps}
 	if a.resumed {

@@ -8,22 +8,21 @@ import (
 )
 
 const (
-	// credit is how many times the median a member's word on its own steps may
-	// count: what it claims beyond is ignored. A lower one would leave out more of
-	// what the fast peers of an unequal flock have really done.
+	// credit is how many times the median a member's claim of its own steps may count; the
+	// rest is ignored. A lower value would leave out more real steps of fast peers in an
+	// unequal flock.
 	credit = 2
-	// oneLiarIn is among how many members one may lie and add nothing: nobody's word
-	// counts for more than that of the most advanced of the others, of whom so many are
-	// left out.
+	// oneLiarIn: one liar in so many members adds nothing. A claim counts for no more than
+	// that of the most advanced other member, after one in oneLiarIn has been left out.
 	oneLiarIn = 5
-	// trust is how many times as much as by these rules all members together may count for
-	// where a key or a list says who takes part: what one does that is twenty times as fast as
-	// three others. Liars there end a run no earlier than after a share of 1/trust.
+	// trust bounds the total where a key or a list admits members: all together may count for up
+	// to trust times what the rules above allow, enough for one member that is twenty times as
+	// fast as three others. Liars there can end a run no earlier than after a share of 1/trust.
 	trust = 5
 )
 
-// Plausible is the most that one peer can have done in a flock whose models have these
-// ages, which it sorts.
+// Plausible is the most steps that one peer can have taken in a flock whose models have
+// these ages, which it sorts.
 func Plausible(ages []uint64) uint64 {
 	if len(ages) == 0 {
 		return 0
@@ -42,9 +41,9 @@ func Plausible(ages []uint64) uint64 {
 	return most
 }
 
-// trusted is the most that one of the members present can have done, of what each claims, where
-// they are trusted: all fit into trust times what counts by the ceiling of others, with what this
-// peer has done itself and those that have departed. It sorts the claims.
+// trusted is the ceiling for present members where members are trusted: with it, the sum of the
+// claims, this peer's own steps and those of departed members is at most trust times the sum by
+// the usual ceiling. It sorts the claims.
 func trusted(claims []uint64, ceiling, own, departed uint64) uint64 {
 	counts := own
 	for _, c := range claims {
@@ -62,7 +61,7 @@ func trusted(claims []uint64, ceiling, own, departed uint64) uint64 {
 	return math.MaxUint64
 }
 
-// plus adds numbers that others have said: it stays at the highest.
+// plus adds numbers from other members; on overflow the result is the highest number.
 func plus(a, b uint64) uint64 {
 	if b > math.MaxUint64-a {
 		return math.MaxUint64
@@ -70,8 +69,8 @@ func plus(a, b uint64) uint64 {
 	return a + b
 }
 
-// agesOf are those of the models of all that train, or of all that have where nobody does any more,
-// and claims the steps of all others: what one says that does not train counts too. Training is how many train.
+// agesOf returns the ages of the models of all that train, or, if nobody trains any more, of all that have trained;
+// and the claimed steps of all other members, whether they train or not. training is the number that train.
 func agesOf(members []transport.Record, self transport.PeerID, own *Own) (training uint64, ages, claims []uint64) {
 	all := []uint64{own.Age()}
 	if !own.Idle() {
@@ -92,8 +91,8 @@ func agesOf(members []transport.Record, self transport.PeerID, own *Own) (traini
 	return training, ages, claims
 }
 
-// Trains tells whether a member does, by its record.
+// Trains tells whether a member trains, by its record.
 func Trains(r transport.Record) bool { return r.Flags&Idle != Idle }
 
-// works tells whether more steps of a member are to be expected.
+// works tells whether more steps of a member can be expected.
 func works(r transport.Record) bool { return r.Flags&Over == 0 && Trains(r) }

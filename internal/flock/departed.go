@@ -6,14 +6,14 @@ import (
 	"github.com/seed-97356399/murmuration/peer/transport"
 )
 
-// MaxDeparted bounds the departed members whose steps are told apart; those of
-// the ones that have been away for longest are kept as one sum.
+// MaxDeparted bounds the departed members with an account each; the steps of those that
+// have been away for longest are kept as one sum.
 const MaxDeparted = 1024
 
-// departed is what members did that are not present.
+// departed holds the steps of members that are not present.
 type departed struct {
 	known     *simplelru.LRU[transport.PeerID, account]
-	inherited uint64 // what others did, before this peer came or too many departed
+	inherited uint64 // steps of others without an account: before this peer came, or beyond MaxDeparted
 }
 
 func newDeparted() (d departed) {
@@ -27,8 +27,8 @@ func (d *departed) of(id transport.PeerID) account {
 	return a
 }
 
-// keep takes the account of a member that departs; what the one that has been away for
-// longest has done is from then on in the sum if there are too many.
+// keep takes the account of a member that departs. If there are too many, the oldest
+// account goes into the sum.
 func (d *departed) keep(id transport.PeerID, a account) {
 	if _, oldest, ok := d.known.GetOldest(); ok && d.known.Len() >= MaxDeparted && !d.known.Contains(id) {
 		d.inherited = plus(d.inherited, oldest.done())
@@ -36,7 +36,7 @@ func (d *departed) keep(id transport.PeerID, a account) {
 	d.known.Add(id, a)
 }
 
-// done is the sum, without those of some members.
+// done is the total, without some members.
 func (d *departed) done(without map[transport.PeerID]bool) uint64 {
 	sum := d.inherited
 	for _, id := range d.known.Keys() {

@@ -2,12 +2,12 @@ package flock
 
 import "time"
 
-// A restart is a new life, and few peers have several in a minute. Two processes with one
-// key outlive each other at each record.
+// A restart is a new life, and a peer rarely has several in a minute. Two processes with
+// one key supersede each other with every record.
 const (
 	twinLives  = 3
 	twinWindow = time.Minute
-	// twinReminder is the least time between two warnings of one member.
+	// twinReminder is the least time between two warnings about one member.
 	twinReminder = time.Hour
 )
 
@@ -19,8 +19,7 @@ type incarnations struct {
 	warned time.Time
 }
 
-// another counts one. It reports true if that makes it a duplicate, of which nothing was said for
-// long.
+// another counts a new life. It returns true if the member is a duplicate and a warning is due.
 func (b *incarnations) another(now time.Time) bool {
 	if now.Sub(b.since) > twinWindow {
 		b.count, b.since = 0, now
@@ -36,7 +35,7 @@ func (b *incarnations) another(now time.Time) bool {
 	return true
 }
 
-// duplicate tells whether there were lately so many that two processes must have one key.
+// duplicate tells whether there were so many new lives lately that two processes must have one key.
 func (b *incarnations) duplicate(now time.Time) bool {
 	return !b.many.IsZero() && now.Sub(b.many) <= 2*twinWindow
 }

@@ -1,6 +1,6 @@
-// Package flock knows who is here and how far the run is: the records that members have
-// signed, what all of them have done together, and whose work is over. It is told of the
-// membership's records; it asks nobody.
+// Package flock keeps who is present and the progress of the run: the members' signed
+// records, the sum of their steps, and whose work is over. It is given the membership's
+// records; it sends nothing.
 package flock
 
 import (
@@ -15,7 +15,7 @@ import (
 	"github.com/seed-97356399/murmuration/peer/transport"
 )
 
-// What the flags of a member's record mean. The upper half is the number of its algorithm.
+// Flags of a member's record. The upper half is the number of its algorithm.
 const (
 	Over        = 1 << 0                    // the run is over for this member; it serves exchanges
 	Leaving     = 1 << 1                    // the member is leaving of its own accord
@@ -23,24 +23,23 @@ const (
 	Resumed     = 1 << 3                    // its steps include those of its earlier lives, up to a checkpoint
 
 	AlgorithmShift = 4
-	// Idle is the upper half of a member that does not train.
+	// Idle is the upper half in the record of a member that does not train.
 	Idle = 0xF << AlgorithmShift
 )
 
 // MaxPast bounds the lives that Past returns, at most two of a member.
 const MaxPast = 2 * MaxDeparted
 
-// Flock is what a peer knows of its flock, itself included. It is safe for concurrent use.
+// Flock is what a peer knows about its flock, itself included. It is safe for concurrent use.
 //
-// Its estimate of what all have done is the sum of the members' steps, each counted up to
-// a ceiling, plus those of members that have departed. All lives of a member count as one
-// peer. The ceiling follows from the ages of the models, which are the steps that
-// lie behind a member's model, whoever took them: a latecomer, whose model is old
-// though its own steps are few, neither moves the ceiling nor is counted for
-// steps it has not taken. A liar so adds at most one more share than an honest
-// peer, and where no more than one in oneLiarIn lie, nothing beyond what the most
-// advanced honest peer has done; where members are trusted it lets a fast one count. The estimate
-// never falls. See docs/design/003.
+// Its estimate of the total is the sum of the members' steps, each counted up to a ceiling, plus
+// those of departed members. All lives of a member count as one peer. The ceiling follows from
+// the ages of the models. The age of a model is the number of steps in it, whoever took them. So
+// a latecomer, which has an old model and few steps of its own, neither moves the ceiling nor
+// counts for steps that it has not taken. A liar adds at most one more share than an honest peer,
+// and if at most one in oneLiarIn lies, nothing beyond the steps of the most advanced honest
+// peer. Where members are trusted, a fast one may count in full. The estimate never falls. See
+// docs/design/003.
 type Flock struct {
 	Own
 	self transport.PeerID
@@ -56,9 +55,9 @@ type Flock struct {
 	flown      chan struct{} // closed when it is over for all
 
 	others       atomic.Uint64 // steps of everybody but this peer
-	ended        atomic.Uint64 // of these, those of whom no more are to be expected
-	workers      atomic.Uint64 // peers of whom more are, this one included
-	waits        atomic.Bool   // for news of the others, with its next step
+	ended        atomic.Uint64 // of these, steps of members that will take no more
+	workers      atomic.Uint64 // peers that will take more steps, this one included
+	waits        atomic.Bool   // this peer's next step waits for news of the others
 	participants atomic.Uint64 // the most peers that trained at once, this one included
 }
 
@@ -69,25 +68,25 @@ type member struct {
 	pace    pace
 }
 
-// New knows of nobody but the peer itself.
+// New makes a flock of the peer alone.
 func New(self transport.PeerID) *Flock {
 	f := &Flock{self: self, departed: newDeparted(), present: make(map[transport.PeerID]member), over: make(chan struct{}), flown: make(chan struct{})}
 	f.participants.Store(1)
 	return f
 }
 
-// Trust says, before the first Observe, that a key or a list says who takes part: claims count for more.
+// Trust is called before the first Observe if a key or a list decides who takes part: claims then count for more.
 func (f *Flock) Trust() { f.trusts = true }
 
 // Total is the estimate of all peers' steps.
 func (f *Flock) Total() uint64 { return plus(f.others.Load(), f.steps.Load()) }
 
-// News is what a look at the membership has brought up: members that have gone without
-// leaving, and those of whose key two processes must make use.
+// News is the result of Observe: members that have gone without leaving, and members whose
+// key is used by two processes.
 type News struct{ Lost, Duplicates []transport.PeerID }
 
-// Observe takes the records of the members that are present; the peer's own counts as what
-// it has done.
+// Observe takes the records of the present members; this peer itself counts with its actual
+// steps.
 func (f *Flock) Observe(members []transport.Record, now time.Time) (news News) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -136,7 +135,7 @@ func (f *Flock) Observe(members []transport.Record, now time.Time) (news News) {
 	return news
 }
 
-// losing counts a life that has ended, and tells whether it was without leaving.
+// losing counts a life that has ended, and tells whether it ended without leaving.
 func (f *Flock) losing(old transport.Record) (lost bool) {
 	if lost = old.Flags&(Leaving|Over) == 0; lost {
 		f.lost++
@@ -162,8 +161,8 @@ func (f *Flock) sum() {
 // atLeast raises the sum of the others' steps.
 func (f *Flock) atLeast(others uint64) { f.others.Store(max(others, f.others.Load())) }
 
-// Inherit takes over what the flock is said to have done, by state servers of the model: what it
-// exceeds the present members' own by was done by others that have departed.
+// Inherit takes over the flock's total as reported by the model's state servers. The part beyond
+// the present members' own steps counts as that of departed members.
 func (f *Flock) Inherit(total uint64, present []transport.Record) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -186,17 +185,17 @@ func (f *Flock) Inherit(total uint64, present []transport.Record) {
 	f.atLeast(total)
 }
 
-// AtLeast raises the estimate of a peer that knows the members of its flock from a
-// checkpoint to what others say. It does not go to their account, as what Inherit finds
-// does: they may count what members did after their checkpoints, and will do again.
+// AtLeast raises the estimate of a peer that has the members' accounts from a checkpoint to
+// the total that others report. Unlike Inherit it adds nothing to an account: the total may
+// include steps that members took after their checkpoints, and will take again.
 func (f *Flock) AtLeast(total uint64) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.atLeast(total - min(total, f.resumed.Load()))
 }
 
-// Past is what the others have done, each life of a member as its record would say it, in
-// the order of their ids; and what is known only as a sum.
+// Past returns the steps of the others, each life of a member as a record, in the order of
+// their ids; and the steps that are known only as a sum.
 func (f *Flock) Past() (lives []transport.Record, inherited uint64) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -218,8 +217,8 @@ func (f *Flock) Past() (lives []transport.Record, inherited uint64) {
 	return lives, inherited
 }
 
-// Resume takes over what a peer had done and knew of the others, as Past told it, when its checkpoint was
-// saved: its own steps, those behind its model, and how many peers there were at once, 0 if that is not known.
+// Resume restores the state of a checkpoint: the peer's own steps, the age of its model, the others' lives as
+// Past returned them, and the most peers that were present at once, 0 if not known.
 func (f *Flock) Resume(own, age uint64, lives []transport.Record, inherited, peers uint64) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -239,7 +238,7 @@ func (f *Flock) Resume(own, age uint64, lives []transport.Record, inherited, pee
 		members[r.Peer] = true
 		f.departed.keep(r.Peer, f.departed.of(r.Peer).with(r, math.MaxUint64))
 	}
-	for id, m := range f.present { // of a node that was here before it trains
+	for id, m := range f.present { // a node may have been a member before it trains
 		if f.departed.known.Contains(id) {
 			m.account = f.departed.of(id).with(m.Record, math.MaxUint64)
 			f.present[id] = m
@@ -250,16 +249,15 @@ func (f *Flock) Resume(own, age uint64, lives []transport.Record, inherited, pee
 	f.sum()
 }
 
-// Superseded notes that somebody else has spoken as this peer. It reports true if that must be
-// another process, once in a while.
+// Superseded notes that a record of this peer has come that this process did not sign. It
+// returns true, once in a while, if it must be from another process.
 func (f *Flock) Superseded(now time.Time) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.superseded.another(now)
 }
 
-// Duplicates is the number of members, this one included, of whose key two processes must make
-// use.
+// Duplicates is the number of members, this one included, whose key is used by two processes.
 func (f *Flock) Duplicates(now time.Time) (n int) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -285,13 +283,13 @@ func (f *Flock) Members() (present, lost int) {
 // Participants is the most peers that trained at once, this one included.
 func (f *Flock) Participants() uint64 { return f.participants.Load() }
 
-// Here tells whether a member is present, as far as gossip knows.
+// Here tells whether a member is present, according to gossip.
 func (f *Flock) Here(id transport.PeerID) bool {
 	_, ok := f.Record(id)
 	return ok
 }
 
-// Record is what another member that is present has said last.
+// Record is the newest record of another present member.
 func (f *Flock) Record(id transport.PeerID) (r transport.Record, here bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -310,7 +308,7 @@ func (f *Flock) Records() []transport.Record {
 	return records
 }
 
-// Missing are the members that were present and are not among these.
+// Missing are the members that were present and are not in the list.
 func (f *Flock) Missing(members []transport.Record) []transport.Record {
 	here := make(map[transport.PeerID]bool, len(members))
 	for _, r := range members {
@@ -319,7 +317,7 @@ func (f *Flock) Missing(members []transport.Record) []transport.Record {
 	return slices.DeleteFunc(f.Records(), func(r transport.Record) bool { return here[r.Peer] })
 }
 
-// Receive takes a newer record of a member that is present, or was until a moment ago.
+// Receive takes a newer record of a member that is present, or was a moment ago.
 func (f *Flock) Receive(r transport.Record) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -329,8 +327,8 @@ func (f *Flock) Receive(r transport.Record) {
 	}
 }
 
-// Finish notes that the run is over for this peer: it takes no further step. It reports true
-// to the first that says so.
+// Finish notes that the run is over for this peer: it takes no further step. It returns true
+// to its first caller.
 func (f *Flock) Finish() (first bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -353,7 +351,7 @@ func (f *Flock) IsOver() bool {
 	}
 }
 
-// Settle notes that nothing is left to do for this peer itself.
+// Settle notes that this peer has nothing left to do.
 func (f *Flock) Settle() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -361,14 +359,14 @@ func (f *Flock) Settle() {
 	f.look()
 }
 
-// Settled tells whether nothing is left to do for this peer itself.
+// Settled tells whether this peer has nothing left to do.
 func (f *Flock) Settled() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.settled
 }
 
-// look finds out whether the run is over for all. The lock is held.
+// look checks whether the run is over for all. The lock is held.
 func (f *Flock) look() {
 	if !f.settled || len(f.working()) > 0 {
 		return
@@ -380,7 +378,7 @@ func (f *Flock) look() {
 	}
 }
 
-// Flown is closed when nothing is left to do for any member.
+// Flown is closed when no member has anything left to do.
 func (f *Flock) Flown() <-chan struct{} { return f.flown }
 
 // Working are the other members present for which the run is not over.

@@ -2,7 +2,7 @@ package flock
 
 import "sync/atomic"
 
-// Own is what this peer is and has done, as far as others hear of it.
+// Own is this peer's own state, as its record announces it.
 type Own struct {
 	steps   atomic.Uint64
 	resumed atomic.Uint64 // of the steps, those of earlier lives
@@ -29,7 +29,7 @@ func (o *Own) Head() uint64 { return o.head.Load() }
 // Age is the number of steps behind this peer's model.
 func (o *Own) Age() uint64 { return o.head.Load() + o.steps.Load() }
 
-// SetAge says how many steps lie behind the model: no fewer than this peer's own.
+// SetAge sets the age of the model in steps; it is at least this peer's own steps.
 func (o *Own) SetAge(steps uint64) {
 	own := o.steps.Load()
 	o.head.Store(max(steps, own) - own)
@@ -41,23 +41,23 @@ func (o *Own) SetIdle(idle bool) { o.idle.Store(idle) }
 // Idle tells whether this peer does not train.
 func (o *Own) Idle() bool { return o.idle.Load() }
 
-// Incarnation counts the lives of this peer that the network knows of, and SetIncarnation says which this is.
+// Incarnation is the number of this life among those known to the network; SetIncarnation sets it.
 func (o *Own) Incarnation() uint64        { return o.incarnation.Load() }
 func (o *Own) SetIncarnation(life uint64) { o.incarnation.Store(life) }
 
 // Unreachable tells that others cannot dial this peer.
 func (o *Own) Unreachable() bool { return o.unreachable.Load() }
 
-// SetReachable says whether others can dial this peer. It tells whether that is news.
+// SetReachable sets whether others can dial this peer. news is true if that has changed.
 func (o *Own) SetReachable(reachable bool) (news bool) {
 	return o.unreachable.Swap(!reachable) == reachable
 }
 
-// Layout is the hash of that of the model that is trained here, zeros if none is.
+// Layout is the hash of the layout of the model trained here, zeros if there is none.
 func (o *Own) Layout() [32]byte {
 	hash, _ := o.layout.Load().([32]byte)
 	return hash
 }
 
-// SetLayout says which model is trained here from now on.
+// SetLayout sets the layout of the model trained here.
 func (o *Own) SetLayout(hash [32]byte) { o.layout.Store(hash) }

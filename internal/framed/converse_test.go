@@ -144,7 +144,7 @@ func TestASignOfLife(t *testing.T) {
 					t.Errorf("read with %v after %v, a sign at %v", err, time.Since(began), s.Sign.Sub(began))
 				}
 				if err == nil {
-					s.Again()
+					s.Unread()
 					if again, same, err := s.Next(); again != header || len(same) != len(payload) || err != nil || s.Longest < 4*time.Second {
 						t.Errorf("read again with %v; the longest wait was %v", err, s.Longest)
 					}

@@ -149,8 +149,8 @@ func (s *Stream) take() (wire.Header, []byte, error) {
 	return header, payload, err
 }
 
-// Again has Next return the last frame once more: see wire.Reader.
-func (s *Stream) Again() { s.reader.Again() }
+// Unread has Next return the last frame once more: see wire.Reader.
+func (s *Stream) Unread() { s.reader.Unread() }
 
 // Ready tells whether the next frame has come as a whole, so that Next will not wait.
 func (s *Stream) Ready() bool { return s.ready() }
@@ -292,8 +292,8 @@ func (s *Stream) Refuse(exchange uint64, reason wire.Reason, detail string) {
 // slices, with four bytes for each value.
 const maxUnread = wire.MaxInDoubt * 4 * wire.MaxSliceLen
 
-// Finish ends a conversation whose last word was ours: it closes the writing side and
-// waits for the partner to close, so that the last frame is not cut off.
+// Finish ends a conversation in which this side has sent the last frame: it closes the
+// writing side and waits for the partner to close, so that the last frame is not cut off.
 func (s *Stream) Finish() {
 	if s.CloseWrite() != nil {
 		s.Reset()

@@ -8,31 +8,31 @@ import (
 	"github.com/seed-97356399/murmuration/topology"
 )
 
-// Where the codec is left to the link, the finest is used that leaves the link free
-// most of the time: an exchange may take as long as comfortSteps local steps. A link on
-// which it would take longer gets the next coarser codec, which removes the most distance
-// in a time and for a byte. The coarsest removes less than it gains in speed, and is for
-// links on which exchanges would not end in time otherwise. A budget is a link too for
-// the first choice: as fast as it allows.
+// If the link decides on the codec, it gets the finest one that leaves the link free most
+// of the time: an exchange may take as long as comfortSteps local steps. A link on which it
+// would take longer gets the next coarser codec, which removes the most distance per time
+// and per byte. The coarsest removes less than it gains in speed; it is for links on which
+// exchanges would otherwise not end in time. For the first choice a budget counts as a link
+// of that rate.
 const (
 	comfortSteps = 16
 	// timelyShare is the share of its deadline that an exchange may be expected to take.
 	timelyShare = 0.5
-	// margin is how far beyond such a bound a link must be for its codec to change:
-	// one that is measured now on this and now on that side of it keeps what it has.
+	// margin is how far beyond such a bound a link must be for its codec to change, so that
+	// a link near the bound keeps its codec.
 	margin = 1.25
-	// failing is the share of blocks that had to be sent again from which on a finer
-	// code is worth its bytes, and until it is below mended.
+	// failing is the share of retransmitted blocks from which on a finer code is worth its
+	// bytes; it stays in use until the share is below mended.
 	failing = 0.05
 	mended  = failing / 2
-	// rounds is how often an exchange waits for the other side once that has accepted it,
-	// whatever it moves: for the first difference, and for the partner to close.
+	// rounds is how often an accepted exchange waits for a round trip, whatever it moves:
+	// for the first difference, and for the partner to close.
 	rounds = 2
 	// linkSmoothing is the weight of a new sample.
 	linkSmoothing = 0.3
 )
 
-// unmeasured is the choice for a link of which nothing is known.
+// unmeasured is the choice for a link without a measurement.
 const unmeasured = 1
 
 // choices are the codecs by link, from fast to very slow.
@@ -40,33 +40,33 @@ func choices() [3]coding.ID {
 	return [...]coding.ID{coding.Lattice8to4, coding.Lattice6to4, coding.Lattice4to1}
 }
 
-// Link is what was measured of the way to one partner.
+// Link is what was measured of the link to one partner.
 type Link struct {
-	Partner   topology.PeerID
-	Rate      float64       // bytes a second, of the busier direction
-	Round     time.Duration // from a question to its answer
-	Again     float64       // share of blocks sent again
-	Exchanges uint64        // measured
+	Partner       topology.PeerID
+	Rate          float64       // bytes a second, of the busier direction
+	Round         time.Duration // from a question to its answer
+	Retransmitted float64       // share of blocks sent again
+	Exchanges     uint64        // measured
 
 	bytes   float64       // of the busier direction of an exchange
 	waits   time.Duration // of an exchange, whatever it moves
 	speed   int           // index of choices for the time that an exchange takes
-	choice  int           // of that and finer
-	finer   bool          // blocks fail so often that the next finer one is worth it
+	choice  int           // the codec in use: from speed and finer
+	finer   bool          // so many blocks fail that the next finer codec is worth its bytes
 	decided bool          // the choice is by what was measured
 }
 
 // Sample is what one exchange over a link has shown.
 type Sample struct {
-	Bytes  uint64 // of the busier direction
-	Took   time.Duration
-	Agreed time.Duration // of this, until the partner had accepted
-	Round  time.Duration // from a question to its answer
-	Again  float64       // share of blocks that were sent again
+	Bytes         uint64 // of the busier direction
+	Took          time.Duration
+	Agreed        time.Duration // of this, until the partner had accepted
+	Round         time.Duration // from a question to its answer
+	Retransmitted float64       // share of blocks that were sent again
 }
 
-// waits is for how long nothing moved. Where that is nearly all, the rest says little,
-// and a sixteenth of the time is taken for it: the rate is then a lower bound.
+// waits is for how long nothing moved. It is at most all but a sixteenth of the time, since
+// a shorter rest says little about the rate, which is then a lower bound.
 func (s Sample) waits() time.Duration { return min(s.Agreed+rounds*s.Round, s.Took-s.Took/16) }
 
 // rate is the bytes a second that the link carried while it did not wait.
@@ -76,25 +76,25 @@ func (s Sample) rate() float64 { return float64(s.Bytes) / (s.Took - s.waits()).
 func (k *Link) saw(s Sample) {
 	s.Round, s.Agreed = max(s.Round, time.Microsecond), max(s.Agreed, time.Microsecond)
 	if k.Exchanges == 0 {
-		k.Rate, k.Round, k.waits, k.Again = s.rate(), s.Round, s.waits(), s.Again
+		k.Rate, k.Round, k.waits, k.Retransmitted = s.rate(), s.Round, s.waits(), s.Retransmitted
 		k.speed, k.choice = unmeasured, unmeasured
 	}
 	k.Rate = drawn(k.Rate, s.rate())
 	k.Round = time.Duration(drawn(float64(k.Round), float64(s.Round)))
 	k.waits = time.Duration(drawn(float64(k.waits), float64(s.waits())))
-	k.Again += linkSmoothing * (s.Again - k.Again)
+	k.Retransmitted += linkSmoothing * (s.Retransmitted - k.Retransmitted)
 	k.bytes = float64(s.Bytes)
 	k.Exchanges++
 }
 
-// A connection's windows follow a link that is fast and long as well only in part
-// (docs/design/008): such a one is given several, where an exchange is long enough for that
-// to matter.
+// The windows of one connection do not fill a link that is both fast and long
+// (docs/design/008). Such a link gets several connections, if an exchange is long enough
+// for that to matter.
 const (
-	// WideLanes are those of an exchange over such a link.
+	// WideLanes is the number of lanes over such a link.
 	WideLanes = 4
-	// wideFlight is the number of bytes on the way at once from which a link is wide, and
-	// wideBytes those that an exchange moves in a direction at least.
+	// wideFlight is the least number of bytes in flight on a wide link, and wideBytes the
+	// least number that an exchange over it moves in a direction.
 	wideFlight = 256 << 10
 	wideBytes  = 4 << 20
 )
@@ -104,12 +104,12 @@ func (k *Link) wide() bool {
 	return k.Rate*k.Round.Seconds() >= wideFlight && k.bytes >= wideBytes
 }
 
-// drawn is a mean of a positive quantity, drawn towards a sample. It counts in factors:
-// a link that has become a hundred times slower shows as soon as one that has become
-// a hundred times faster.
+// drawn moves a mean of a positive quantity towards a sample, on a logarithmic scale: so a
+// link that has become a hundred times slower shows as soon as one that has become a
+// hundred times faster.
 func drawn(mean, sample float64) float64 { return mean * math.Pow(sample/mean, linkSmoothing) }
 
-// demand is what an exchange asks of a link.
+// demand is what an exchange needs from a link.
 type demand struct {
 	values   int
 	step     time.Duration // from one of the trainer's steps to the next
@@ -117,7 +117,7 @@ type demand struct {
 	budget   float64       // bytes a second, 0 if there is none
 }
 
-// Decision is what a link has decided on, and why.
+// Decision is the codec chosen for a link, and why.
 type Decision struct {
 	Link     Link
 	Before   string        // the codec until now
@@ -125,10 +125,10 @@ type Decision struct {
 	Step     time.Duration // of the trainer
 
 	codec   coding.ID
-	changed bool // it is another than before, or the first that was measured
+	changed bool // the codec is new, or the first by measurement
 }
 
-// choose decides on the codec.
+// choose chooses the codec.
 func (k *Link) choose(d demand) Decision {
 	before, decided := *k, k.decided
 	rate := k.Rate
@@ -162,8 +162,8 @@ func (k *Link) expected(choice, values int, rate float64) time.Duration {
 	return k.waits + time.Duration(min(bytes/rate, longest)*float64(time.Second))
 }
 
-// decide makes the choice where what each but the coarsest asks of the link is so many
-// times what it may.
+// decide makes the choice from the loads of the two finer codecs; a load is the demand on
+// the link over what is allowed.
 func (k *Link) decide(loads [2]float64) {
 	for k.speed < len(loads) && loads[k.speed] > margin {
 		k.speed++
@@ -172,9 +172,9 @@ func (k *Link) decide(loads [2]float64) {
 		k.speed--
 	}
 	if k.finer {
-		k.finer = k.Again > mended
+		k.finer = k.Retransmitted > mended
 	} else {
-		k.finer = k.Again > failing
+		k.finer = k.Retransmitted > failing
 	}
 	k.choice = k.speed
 	if k.finer {

@@ -14,7 +14,7 @@ import (
 // a second.
 func exchangeOver(rate, again float64) Sample {
 	const bytes = 1_000_000
-	return Sample{Bytes: bytes, Took: time.Duration(bytes / rate * float64(time.Second)), Again: again}
+	return Sample{Bytes: bytes, Took: time.Duration(bytes / rate * float64(time.Second)), Retransmitted: again}
 }
 
 const (
@@ -110,7 +110,7 @@ func TestLinksAreBounded(t *testing.T) {
 	if n := l.partners.Len(); n != MaxPartners {
 		t.Errorf("%d partners are remembered, at most %d", n, MaxPartners)
 	}
-	if l.Timeout(letter(0)) != leastPatience || l.Timeout(letter(2*MaxPartners-1)) != slack*time.Second {
+	if l.Timeout(letter(0)) != leastTimeout || l.Timeout(letter(2*MaxPartners-1)) != slack*time.Second {
 		t.Error("the oldest is remembered, or the newest is not")
 	}
 	l.Saw("nothing", Sample{})

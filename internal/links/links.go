@@ -1,8 +1,7 @@
-// Package links knows how each partner is met: how long it is waited for, with which
-// codec, over how many lanes, and whether it is kept away because it broke the rules.
-// What it knows follows from the exchanges that it is told of. Time is an argument, as
-// the time since a start; nothing here logs, waits or starts anything, so it is the same
-// in a network and in virtual time.
+// Package links keeps, for each partner, the timeouts, the codec, the number of lanes, and
+// the quarantine of a partner that broke the protocol. All follow from the exchanges
+// reported to it. Time is an argument, as the time since a start; nothing here logs, waits
+// or starts anything, so it works the same in a network and in virtual time.
 package links
 
 import (
@@ -20,12 +19,12 @@ import (
 )
 
 const (
-	// MaxPartners bounds the partners of whom anything is remembered: those met last.
+	// MaxPartners bounds the partners that are remembered: those met last.
 	MaxPartners = 256
-	// maxQuarantined bounds the peers that are kept away.
+	// maxQuarantined bounds the peers in quarantine.
 	maxQuarantined = 1024
-	// oneLaneFor is for how long a partner to whom a further lane has failed is spoken
-	// to over one only.
+	// oneLaneFor is how long a partner gets one lane only after a further lane to it has
+	// failed.
 	oneLaneFor = 10 * time.Minute
 )
 
@@ -39,15 +38,15 @@ type Config struct {
 	Budget   float64       // bytes a second that exchanges may take; 0 if there is no bound
 }
 
-// Links is what a peer knows of the ways to its partners. It is safe for concurrent use.
+// Links is what a peer knows of the links to its partners. It is safe for concurrent use.
 type Links struct {
 	config Config
-	offers map[coding.ID]Offer // by the codec that a link decides on, or under fixed
+	offers map[coding.ID]Offer // by the codec chosen for a link, or under fixed
 
 	mu          sync.Mutex // held for a look-up at most
 	partners    *simplelru.LRU[topology.PeerID, *partner]
 	quarantined *simplelru.LRU[topology.PeerID, period]
-	first, most time.Duration // the terms of quarantine
+	first, most time.Duration // the periods of quarantine
 	step        time.Duration // mean of the trainer's steps, one sample a proposal
 }
 
@@ -55,10 +54,10 @@ type Links struct {
 type partner struct {
 	tempo   tempo
 	link    Link
-	oneLane time.Duration // until when it is spoken to over one lane
+	oneLane time.Duration // until when exchanges use one lane
 }
 
-// New knows nobody yet.
+// New makes links without any partner.
 func New(config Config) *Links {
 	l := &Links{config: config, offers: offers(config), first: quarantineFirst, most: quarantineMost}
 	l.partners, _ = simplelru.NewLRU[topology.PeerID, *partner](MaxPartners, nil) // fails of sizes that are not positive
@@ -71,13 +70,13 @@ func (l *Links) Timeout(id topology.PeerID) time.Duration {
 	return l.tempo(id).timeout(l.config.Stall)
 }
 
-// Answer bounds the wait for a partner's answer to what it is asked. That is short, and takes
-// a slow link no longer the next time: who does not answer is not waited for ever longer.
+// Answer bounds the wait for a partner's answer to a request. Answers are short, so the bound does
+// not grow after a timeout, and a partner that does not answer is not waited for ever longer.
 func (l *Links) Answer(id topology.PeerID) time.Duration {
 	return min(l.tempo(id).base(), l.config.Stall)
 }
 
-// Opening bounds the wait for the first sign of a partner that was accepted.
+// Opening bounds the wait for the first frame of a partner whose proposal was accepted.
 func (l *Links) Opening(id topology.PeerID) time.Duration {
 	return l.tempo(id).opening(l.config.Stall)
 }
@@ -96,15 +95,15 @@ func (l *Links) tempo(id topology.PeerID) tempo {
 	return tempo{}
 }
 
-// Ended takes what an exchange that is over, at either side, has shown of a partner; err
-// is why it broke off, if it did.
+// Ended takes the waits of an exchange that has ended, at either side; err is why it broke
+// off, if it did.
 func (l *Links) Ended(id topology.PeerID, w Waits, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.met(id).tempo.ended(w, err)
 }
 
-// met is what is known of a partner that is met now. The lock is held.
+// met returns the entry of a partner, and makes it the newest. The lock is held.
 func (l *Links) met(id topology.PeerID) *partner {
 	k, ok := l.partners.Get(id)
 	if !ok {
@@ -142,15 +141,15 @@ func (l *Links) Lanes(id topology.PeerID, now time.Duration) int {
 	return 1
 }
 
-// LaneFailed notes that a further lane to a partner could be opened and did not work.
+// LaneFailed notes that a further lane to a partner was opened but did not work.
 func (l *Links) LaneFailed(id topology.PeerID, now time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.met(id).oneLane = now + oneLaneFor
 }
 
-// Offer is what an exchange with a partner is proposed with, for a trainer whose step
-// takes so long. Where the link decides anew, it also tells what and why.
+// Offer is the offer of codecs for an exchange with a partner, for a trainer whose step
+// takes so long. If the link has a new decision, Offer returns it.
 func (l *Links) Offer(id topology.PeerID, step time.Duration) (Offer, *Decision) {
 	if o, ok := l.offers[fixed]; ok {
 		return o, nil
@@ -179,8 +178,8 @@ func (l *Links) decide(id topology.PeerID, step time.Duration) Decision {
 	return k.link.choose(demand{values: values(l.config.Layers), step: l.step, deadline: l.config.Deadline, budget: l.config.Budget})
 }
 
-// OneWay tells what is wrong with the codecs where gradients are sent: whatever needs a model near the
-// sender's at the receiver.
+// OneWay returns an error if a codec cannot be used to send gradients, because it needs a model near
+// the sender's at the receiver.
 func (l *Links) OneWay() error {
 	for _, o := range l.offers {
 		for _, id := range o.IDs {
@@ -206,7 +205,7 @@ func (l *Links) Measured() (measured []Link) {
 	return measured
 }
 
-// Quarantine keeps a peer that broke the rules away from now on, and returns for how long.
+// Quarantine puts a peer that broke the protocol into quarantine now, and returns the period.
 func (l *Links) Quarantine(id topology.PeerID, now time.Duration) time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -216,12 +215,12 @@ func (l *Links) Quarantine(id topology.PeerID, now time.Duration) time.Duration 
 		l.pardon(now)
 	}
 	l.quarantined.Add(id, s)
-	return s.term
+	return s.length
 }
 
-// pardon makes room for an offender: by one whose sentence counts no more, else by one of the
-// shortest, so that identities made up for it push no long one out; of such, by the one that
-// has neither offended nor asked for anything for the longest time. The lock is held.
+// pardon makes room for one more peer in quarantine. It drops a period that no longer counts,
+// or else one of the shortest, so that made-up identities cannot push a long period out; among
+// these, that of the peer that has been inactive for the longest time. The lock is held.
 func (l *Links) pardon(now time.Duration) {
 	var out topology.PeerID
 	least := time.Duration(math.MaxInt64)
@@ -234,7 +233,7 @@ func (l *Links) pardon(now time.Duration) {
 	l.quarantined.Remove(out)
 }
 
-// Quarantined is for how much longer a peer is kept away; 0 if it is not.
+// Quarantined is how much longer a peer stays in quarantine; 0 if it is not.
 func (l *Links) Quarantined(id topology.PeerID, now time.Duration) time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -242,7 +241,7 @@ func (l *Links) Quarantined(id topology.PeerID, now time.Duration) time.Duration
 	return max(s.until-now, 0)
 }
 
-// InQuarantine is the number of peers that are kept away.
+// InQuarantine is the number of peers in quarantine.
 func (l *Links) InQuarantine(now time.Duration) (n int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -254,9 +253,8 @@ func (l *Links) InQuarantine(now time.Duration) (n int) {
 	return n
 }
 
-// SetPeriods has offenders kept away for other times than those that a flock needs; zero
-// leaves one as it is. Only tests over real sockets need it: whoever could turn the terms
-// down for a flock would let a liar back in as often as it likes.
+// SetPeriods sets other periods of quarantine; zero leaves one as it is. Only tests over
+// real sockets need it: with shorter periods a flock would readmit a liar too often.
 func (l *Links) SetPeriods(first, most time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -6,18 +6,18 @@ import (
 	"github.com/seed-97356399/murmuration/internal/coding"
 )
 
-// Offer is what exchanges are coded with, and what a proposal says of it.
+// Offer is the plan of codecs for exchanges, and its form in a proposal.
 type Offer struct {
 	Plan   coding.Plan
 	IDs    []coding.ID // the codecs of the plan
-	Codecs []uint8     // the same as messages name them
+	Codecs []uint8     // the same as numbers in messages
 }
 
 // fixed is the key of the plan that no link has chosen.
 const fixed = coding.ID(0)
 
-// offers are those that a configuration leads to: one, or one for each choice that a
-// link can make.
+// offers are the possible offers of a configuration: one, or one for each codec that a link
+// can choose.
 func offers(c Config) map[coding.ID]Offer {
 	if !c.Codecs.Choosing() {
 		return map[coding.ID]Offer{fixed: NewOffer(c.Codecs.Plan(c.Layers, coding.Codec{}))}
@@ -47,8 +47,8 @@ func NewOffer(plan coding.Plan) Offer {
 	return o
 }
 
-// Within is the offer as far as the partner has accepted it. It reports false if the
-// partner has accepted what was not offered.
+// Within is the part of the offer that the partner has accepted. It returns false if the
+// partner has accepted a codec that was not offered.
 func (o Offer) Within(accepted []uint8) (Offer, bool) {
 	for _, c := range accepted {
 		if !slices.Contains(o.Codecs, c) {
@@ -73,7 +73,7 @@ func Known(ids []coding.ID, codecs []uint8) []coding.ID {
 	return ids
 }
 
-// Numbers are codecs as messages name them, in the memory of list.
+// Numbers are the numbers of codecs in messages, in the memory of list.
 func Numbers(list []uint8, ids []coding.ID) []uint8 {
 	list = list[:0]
 	for _, id := range ids {
@@ -82,9 +82,8 @@ func Numbers(list []uint8, ids []coding.ID) []uint8 {
 	return list
 }
 
-// Coarsest is the codec of those of an exchange whose codes have the fewest bits: of the
-// simple ones that with the highest number, and of lattices, which come before those,
-// that with the lowest.
+// Coarsest is the codec with the fewest bits: a lattice before simple ones, the lowest
+// number among lattices, the highest among simple ones.
 func Coarsest(ids []coding.ID) (coarse coding.ID) {
 	for _, id := range ids {
 		lattice, coarser := id >= coding.Lattice4to1, coarse >= coding.Lattice4to1

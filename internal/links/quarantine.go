@@ -2,30 +2,30 @@ package links
 
 import "time"
 
-// How long a peer that has sent what no honest one sends is kept away from: the
-// first time quarantineFirst, twice as long each time after, up to quarantineMost.
-// After as long again without an offence it begins anew.
+// Periods of quarantine for a peer that has sent what no honest peer sends: quarantineFirst
+// the first time, twice as long each further time, up to quarantineMost. After as long
+// again without a fault the count begins anew.
 const (
 	quarantineFirst = 30 * time.Second
 	quarantineMost  = time.Hour
 )
 
-// period is for how long a peer is kept away.
-type period struct{ until, term time.Duration }
+// period is the quarantine of one peer.
+type period struct{ until, length time.Duration }
 
-// next is the sentence for an offence now, after the one before.
+// next is the period for a fault now, after an earlier period.
 func (s period) next(now, first, most time.Duration) period {
-	term := first
+	length := first
 	if before := s.weight(now); before > 0 {
-		term = min(2*before, most)
+		length = min(2*before, most)
 	}
-	return period{until: now + term, term: term}
+	return period{until: now + length, length: length}
 }
 
-// weight is the term as long as it counts for a further offence; 0 after that.
+// weight is the length as long as it counts for a further fault; 0 after that.
 func (s period) weight(now time.Duration) time.Duration {
-	if now-s.until < s.term {
-		return s.term
+	if now-s.until < s.length {
+		return s.length
 	}
 	return 0
 }

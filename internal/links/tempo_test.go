@@ -23,15 +23,15 @@ func TestDeadlinesFollowThePartner(t *testing.T) {
 		shown            []shown
 		patience, budget time.Duration
 	}{
-		{"an unknown partner", nil, leastPatience, deadline},
-		{"on a LAN", []shown{{ms, 50 * ms, nil}}, leastPatience, leastPatience + 200*ms},
+		{"an unknown partner", nil, leastTimeout, deadline},
+		{"on a LAN", []shown{{ms, 50 * ms, nil}}, leastTimeout, leastTimeout + 200*ms},
 		{"on a slow link", []shown{{second, 5 * second, nil}}, 4 * second, 24 * second},
 		{"never more than all", []shown{{4 * second, 20 * second, nil}}, stall, deadline},
 		{"one hiccup fades", []shown{{second, 5 * second, nil}, {ms, ms, nil}}, 3200 * ms, 3200*ms + 16*second},
 		{"more time after it ran out", []shown{{ms, 50 * ms, nil}, {0, 0, late}}, stall, 5400 * ms},
 		{"and more", []shown{{ms, 50 * ms, nil}, {0, 0, late}, {0, 0, ErrLate}}, stall, 10800 * ms},
-		{"until one is completed", []shown{{ms, 50 * ms, nil}, {0, 0, late}, {ms, ms, nil}}, leastPatience, leastPatience + 160*ms},
-		{"other failures change nothing", []shown{{ms, 50 * ms, nil}, {0, 0, errors.New("given up")}, {0, 0, errors.New("reset")}}, leastPatience, leastPatience + 200*ms},
+		{"until one is completed", []shown{{ms, 50 * ms, nil}, {0, 0, late}, {ms, ms, nil}}, leastTimeout, leastTimeout + 160*ms},
+		{"other failures change nothing", []shown{{ms, 50 * ms, nil}, {0, 0, errors.New("given up")}, {0, 0, errors.New("reset")}}, leastTimeout, leastTimeout + 200*ms},
 		{"opening may run out of time too", []shown{{0, 0, fmt.Errorf("opening: %w", context.DeadlineExceeded)}}, stall, deadline},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -45,7 +45,7 @@ func TestDeadlinesFollowThePartner(t *testing.T) {
 			if got := l.Budget("partner"); got != c.budget {
 				t.Errorf("an exchange has %s, want %s", got, c.budget)
 			}
-			if got := l.Timeout("another"); got != leastPatience {
+			if got := l.Timeout("another"); got != leastTimeout {
 				t.Errorf("another partner is waited for %s", got)
 			}
 		})

@@ -45,16 +45,16 @@ type account struct {
 	since time.Time     // when the first was
 }
 
-// untold is the number of lines that were left out, of the partner that is told and of
+// omitted is the number of lines that were left out, of the partner that is named and of
 // others, with the last of them.
-type untold struct {
+type omitted struct {
 	last        zapcore.Entry
 	own, others uint64
 }
 
 // take takes the counts of an account, for a line of one partner.
-func (a *account) take(partner string) untold {
-	u := untold{last: a.last}
+func (a *account) take(partner string) omitted {
+	u := omitted{last: a.last}
 	for of, n := range a.left {
 		if of == partner {
 			u.own = n
@@ -66,7 +66,7 @@ func (a *account) take(partner string) untold {
 	return u
 }
 
-func (u untold) fields() (fields []zapcore.Field) {
+func (u omitted) fields() (fields []zapcore.Field) {
 	if u.own > 0 {
 		fields = append(fields, zap.Uint64("left_out", u.own))
 	}
@@ -81,7 +81,7 @@ type ledger struct {
 	mu       sync.Mutex
 	causes   *lru.Cache[cause, *account]
 	partners *lru.Cache[pair, *rate.Limiter]
-	dropped  []untold  // of causes that were forgotten
+	dropped  []omitted // of causes that were forgotten
 	looked   time.Time // when counts were last looked through
 }
 
@@ -101,7 +101,7 @@ func (l *ledger) forgotten(_ cause, a *account) {
 
 func (l *ledger) drop(a *account) {
 	if u := a.take(""); u.own+u.others > 0 {
-		l.dropped = append(l.dropped, untold{last: u.last, own: u.own + u.others})
+		l.dropped = append(l.dropped, omitted{last: u.last, own: u.own + u.others})
 	}
 }
 
@@ -114,7 +114,7 @@ func (l *ledger) merge(p pair, _ *rate.Limiter) {
 }
 
 // take tells whether a line may be written, and what it then has to tell.
-func (l *ledger) take(of cause, partner string, e zapcore.Entry) (left untold, pass bool) {
+func (l *ledger) take(of cause, partner string, e zapcore.Entry) (left omitted, pass bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	a, ok := l.causes.Get(of)
@@ -135,12 +135,12 @@ func (l *ledger) take(of cause, partner string, e zapcore.Entry) (left untold, p
 	}
 	a.left[partner]++
 	a.last = e
-	return untold{}, false
+	return omitted{}, false
 }
 
 // due is what has waited for so long to be told that it should not wait for another line
 // of its cause.
-func (l *ledger) due(now time.Time) []untold {
+func (l *ledger) due(now time.Time) []omitted {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.looked.IsZero() {
@@ -150,17 +150,17 @@ func (l *ledger) due(now time.Time) []untold {
 		return nil
 	}
 	l.looked = now
-	return l.untold(func(since time.Time) bool { return now.Sub(since) >= tellEvery })
+	return l.takeOmitted(func(since time.Time) bool { return now.Sub(since) >= tellEvery })
 }
 
-func (l *ledger) rest() []untold {
+func (l *ledger) rest() []omitted {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.untold(func(time.Time) bool { return true })
+	return l.takeOmitted(func(time.Time) bool { return true })
 }
 
-// untold takes the counts that have waited for long enough, since their first line.
-func (l *ledger) untold(enough func(since time.Time) bool) []untold {
+// takeOmitted takes the counts that have waited for long enough, since their first line.
+func (l *ledger) takeOmitted(enough func(since time.Time) bool) []omitted {
 	for _, a := range l.causes.Values() {
 		if enough(a.since) {
 			l.drop(a)
@@ -168,6 +168,6 @@ func (l *ledger) untold(enough func(since time.Time) bool) []untold {
 	}
 	counts := l.dropped
 	l.dropped = nil
-	slices.SortStableFunc(counts, func(a, b untold) int { return strings.Compare(a.last.Message, b.last.Message) })
+	slices.SortStableFunc(counts, func(a, b omitted) int { return strings.Compare(a.last.Message, b.last.Message) })
 	return counts
 }

@@ -83,7 +83,7 @@ func partnerOf(fields []zapcore.Field, before string) string {
 	return before
 }
 
-func tell(to zapcore.Core, counts []untold) {
+func tell(to zapcore.Core, counts []omitted) {
 	for _, u := range counts {
 		e := u.last
 		line := e.Message

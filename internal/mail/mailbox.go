@@ -13,18 +13,18 @@ import (
 	"github.com/seed-97356399/murmuration/peer/transport"
 )
 
-// Config is what a mailbox needs of the peer whose it is.
+// Config is what a mailbox needs from its peer.
 type Config struct {
-	*requests.Requests // of which Stall bounds the time to open a stream to a partner, and to write to it
+	*requests.Requests // Stall bounds the time to open a stream to a partner, and to write to it
 	Protocol           transport.Protocol
 	Bounds             Bounds
 	Rate               Rate
 	// Confirmed: Close waits until the other end has read all, and ends its stream; else until all is written.
 	Confirmed bool
-	// Timeout bounds it in the place of Stall, unless it is nil.
+	// Timeout, if not nil, replaces Stall.
 	Timeout func(transport.PeerID) time.Duration
-	// Lost is told that messages to or from a partner may be lost, and why: a stream has broken, or it
-	// cannot be reached. It is called on many goroutines, and may Send.
+	// Lost is called when messages to or from a partner may be lost, with the reason: a stream has
+	// broken, or the partner cannot be reached. It is called on many goroutines, and may Send.
 	Lost func(partner transport.PeerID, why error)
 }
 
@@ -38,7 +38,7 @@ type Mailbox struct {
 	spare           idle.Pool[[]byte] // memory of frames
 
 	mu     sync.Mutex
-	queues map[transport.PeerID]*queue // of partners that are sent to
+	queues map[transport.PeerID]*queue // of partners with messages to send
 }
 
 // New makes a mailbox.
@@ -50,9 +50,9 @@ func New(c Config) *Mailbox {
 	return m
 }
 
-// Send has a message sent, and never waits. Messages arrive in order, but those of no topic before
-// others: those of a topic are the bulk, which Forget can drop. It is no method because those have no type
-// parameters: a message passed as an interface would be allocated.
+// Send queues a message, and never waits. Messages arrive in order, but those without a topic before
+// others: messages with a topic are bulk data, which Forget can drop. Send is a function because methods
+// have no type parameters, and a message passed as an interface would be allocated.
 func Send[M wire.Message](m *Mailbox, to transport.PeerID, topic string, message M) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -73,7 +73,7 @@ func Send[M wire.Message](m *Mailbox, to transport.PeerID, topic string, message
 	return q.put(frame, topic)
 }
 
-// retire forgets a partner, unless something waits for it.
+// retire removes the queue of a partner, unless a message waits in it.
 func (m *Mailbox) retire(to transport.PeerID) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -84,7 +84,7 @@ func (m *Mailbox) retire(to transport.PeerID) bool {
 	return true
 }
 
-// Forget drops the messages of a topic that wait.
+// Forget drops the waiting messages of a topic.
 func (m *Mailbox) Forget(topic string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

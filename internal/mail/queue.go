@@ -8,12 +8,12 @@ import (
 	"github.com/seed-97356399/murmuration/internal/idle"
 )
 
-// Bounds are of what waits for one partner.
+// Bounds limit the messages that wait for one partner.
 type Bounds struct {
 	Messages, Bytes int
 	// Batch is about how many bytes are written at once, at least one message.
 	Batch int
-	// Renew: where there is no room all that waits is lost, in place of the message that comes.
+	// Renew: if there is no room, all waiting messages are dropped instead of the new one.
 	Renew bool
 }
 
@@ -25,20 +25,20 @@ const maxSpare = 4
 
 func newSpare() idle.Pool[[]byte] { return idle.NewPool(maxSpare, func() []byte { return nil }) }
 
-// queue is messages that wait to be sent, in order, but those of no topic before others: who cannot say
-// for long where it is, since it sends much over a slow link, is taken for one that has gone.
+// queue holds the messages that wait to be sent, in order, but those without a topic first. Otherwise a member
+// that sends bulk data over a slow link could not report its state for long, and would be taken for lost.
 type queue struct {
 	bounds Bounds
 	spare  idle.Pool[[]byte] // memory of frames
-	wake   chan struct{}     // holds a token if something has come
+	wake   chan struct{}     // holds a token if a message has come
 
 	mu       sync.Mutex
 	messages []message
-	urgent   int // of messages, the first: those of no topic
+	urgent   int // number of messages at the front without a topic
 	bytes    int // of messages
 }
 
-// message is a frame, and the topic that it is of.
+// message is a frame and its topic.
 type message struct {
 	frame []byte
 	topic string
@@ -95,7 +95,7 @@ func (q *queue) take(buf []byte) []byte {
 	return buf
 }
 
-// drop loses what waits. The caller has the lock.
+// drop drops all waiting messages. The caller holds the lock.
 func (q *queue) drop() { q.messages, q.urgent, q.bytes = nil, 0, 0 }
 
 func (q *queue) empty() bool {

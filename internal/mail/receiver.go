@@ -14,13 +14,13 @@ import (
 	"github.com/seed-97356399/murmuration/peer/transport"
 )
 
-// Rate is how many messages of one partner are received, on all its streams together: in the long run,
-// at most at once, and of one of whom nothing is remembered. What it sends beyond them waits on its side
-// of the stream. The zero value is no limit.
+// Rate limits the messages received from one partner, on all its streams together: PerSecond in the long
+// run, AtOnce in a burst, AtFirst from a partner that is not remembered. Further messages wait at the
+// sender's end of the stream. The zero value is no limit.
 type Rate struct{ PerSecond, AtOnce, AtFirst int }
 
-// maxLimits bounds the partners of whom is remembered what they have sent: the last. That outlives
-// streams: a partner that begins one after the other would have a new limit each time.
+// maxLimits bounds the partners whose rate is remembered: the last ones. A limit outlives its
+// stream; otherwise a partner could get a new limit with each new stream.
 const maxLimits = 256
 
 // receiver takes messages from partners, from one stream of each: the last.
@@ -30,7 +30,7 @@ type receiver struct {
 	closing context.Context
 
 	mu     sync.Mutex
-	breaks map[transport.PeerID]context.CancelFunc // the stream that there is
+	breaks map[transport.PeerID]context.CancelFunc // ends the current stream
 	limits *simplelru.LRU[transport.PeerID, *rate.Limiter]
 }
 
@@ -39,14 +39,14 @@ func newReceiver(closing context.Context, c Config) *receiver {
 	return &receiver{rate: c.Rate, lost: c.Lost, closing: closing, breaks: make(map[transport.PeerID]context.CancelFunc), limits: limits}
 }
 
-// Receive hands on the messages that come on a stream, in the place of an older one of the same partner,
-// until take fails, which ends it, or the stream does: with io.EOF where the partner has closed it. What
-// becomes of the stream then is the caller's to say. A payload is take's until it returns.
+// Receive calls take for each message on a stream, which replaces an older stream of the same partner.
+// It ends when take fails or the stream ends: with io.EOF if the partner has closed it. The caller then
+// closes or resets the stream. A payload is valid until take returns.
 func (r *receiver) Receive(s *framed.Stream, take func(wire.Header, []byte) error) error {
 	from := s.Remote()
 	ctx, breaks := context.WithCancel(r.closing)
 	defer breaks()
-	stop := context.AfterFunc(ctx, s.Stream.Reset) // by itself: to reset is to wait for a transport
+	stop := context.AfterFunc(ctx, s.Stream.Reset) // on its own goroutine: a reset may wait for the transport
 	defer stop()
 	r.mu.Lock()
 	if older := r.breaks[from]; older != nil {
@@ -89,7 +89,7 @@ func (r *receiver) receive(ctx context.Context, s *framed.Stream, take func(wire
 	}
 }
 
-// limit is what a partner may send, nil where there is no limit.
+// limit is the rate limit of a partner, nil if there is none.
 func (r *receiver) limit(from transport.PeerID, now time.Time) *rate.Limiter {
 	if r.rate == (Rate{}) {
 		return nil

@@ -10,35 +10,35 @@ import (
 )
 
 const (
-	// idleAfter is after what time without a message a stream is closed.
+	// idleAfter is the time without a message after which a stream is closed.
 	idleAfter = 30 * time.Second
-	// restFor is how long a partner is left alone that could not be reached.
+	// restFor is the pause after a partner could not be reached.
 	restFor = 500 * time.Millisecond
 )
 
-// sender sends what there is for one partner.
+// sender sends the messages for one partner.
 type sender struct {
 	Config
 	to              transport.PeerID
 	queue           *queue
 	closing, broken context.Context
-	retire          func(to transport.PeerID) bool // forgets the partner, unless something has come
+	retire          func(to transport.PeerID) bool // removes the partner, unless a message has come
 
 	stream  transport.Stream // nil while there is none
-	watch   chan struct{}    // closed when the other end has said something, or ended the stream
-	unbind  func() bool      // the stream from what breaks it off
+	watch   chan struct{}    // closed when the other end has sent something, or ended the stream
+	unbind  func() bool      // detaches the stream from the context that resets it
 	timeout time.Duration    // with the stream
 	batch   []byte
 }
 
-// run sends what comes into the queue until the mailbox is closed and all is sent, or nothing has come
+// run sends the messages of the queue until the mailbox is closed and all are sent, or none has come
 // for a while.
 func (s *sender) run() {
 	defer s.hangUp()
 	idle := time.NewTimer(idleAfter)
 	defer idle.Stop()
 	for {
-		closed := s.closing.Err() != nil // and nothing comes after what waits
+		closed := s.closing.Err() != nil // no message comes after those in the queue
 		s.batch = s.queue.take(s.batch[:0])
 		switch {
 		case len(s.batch) > 0:
@@ -61,8 +61,8 @@ func (s *sender) run() {
 	}
 }
 
-// write sends the batch, over a new stream if there is none or it has broken: not if the partner has had
-// its time.
+// write sends the batch, over a new stream if there is none or it has broken; but not after a timeout of
+// the partner.
 func (s *sender) write() error {
 	if s.stream != nil {
 		began := time.Now()
@@ -87,8 +87,8 @@ func (s *sender) send() error {
 	return err
 }
 
-// open opens a stream, and watches over it: nothing is expected on it, and its end is how one hears that
-// the partner is gone, or does not know the protocol.
+// open opens a stream, and reads from it: nothing is expected on it, and its end shows that the partner
+// is gone, or does not know the protocol.
 func (s *sender) open() error {
 	if s.timeout = s.Stall; s.Timeout != nil {
 		s.timeout = s.Timeout(s.to)
@@ -105,15 +105,15 @@ func (s *sender) open() error {
 		defer close(watch)
 		var one [1]byte
 		if _, err := stream.Read(one[:]); err != nil && err != io.EOF {
-			stream.Reset() // so that writing shows it too
+			stream.Reset() // so that writes fail too
 			s.Lost(s.to, err)
 		}
 	}()
 	return nil
 }
 
-// giveUp loses what waits for a partner that cannot be reached, or does not take it: it would be told
-// things of long ago once it can.
+// giveUp drops the messages for a partner that cannot be reached or does not take them: they would be
+// out of date later.
 func (s *sender) giveUp(why error) {
 	s.lose()
 	s.queue.mu.Lock()
@@ -135,8 +135,8 @@ func (s *sender) lose() {
 	}
 }
 
-// hangUp ends the stream in good order: the other end closes it once it has read all, which is waited for if
-// that is to be known.
+// hangUp ends the stream in good order: the other end closes it once it has read all. With Confirmed, hangUp
+// waits for that.
 func (s *sender) hangUp() {
 	if s.stream == nil {
 		return

@@ -12,7 +12,7 @@ import (
 	"github.com/seed-97356399/murmuration/peer/transport"
 )
 
-// Subject is what a member is asked on a stream of its own protocol: it answers in frames of one type.
+// Subject is a kind of question to a member, with a protocol of its own and answers in frames of one type.
 type Subject struct {
 	what     string
 	protocol transport.Protocol
@@ -21,17 +21,17 @@ type Subject struct {
 	most     int // frames each way
 }
 
-// Said is what the operator has said, in signed messages: who asks tells what it knows of it, too.
+// Said is the subject of the operator's signed messages: both sides send those that they know.
 func Said() Subject {
 	return Subject{"what the operator has said", transport.ProtocolControl, wire.TypeControl, wire.MaxControl, Most}
 }
 
-// Members are who takes part.
+// Members is the subject of the run's members.
 func Members() Subject {
 	return Subject{"who takes part", transport.ProtocolMembers, wire.TypeMember, wire.MaxMember, 4096}
 }
 
-// Ask tells a member messages and returns what it answers, which is all that it then holds. A
+// Ask sends messages to a member and returns its answer: everything that it then holds. A
 // refusal is a *wire.Refusal.
 func (s Subject) Ask(ctx context.Context, over transport.Dialer, run string, member transport.PeerID, messages [][]byte, stall time.Duration) (answers [][]byte, err error) {
 	stream, err := over.Open(ctx, member, s.protocol, run)
@@ -52,7 +52,7 @@ func (s Subject) Ask(ctx context.Context, over transport.Dialer, run string, mem
 	return answers, nil
 }
 
-// Answer is all that is said to somebody who has asked.
+// Answer sends messages as the answer to a question.
 func (s Subject) Answer(t *framed.Stream, messages [][]byte) {
 	if s.say(t, messages[:min(len(messages), s.most)]) != nil {
 		t.Reset()
@@ -71,7 +71,7 @@ func (s Subject) say(t *framed.Stream, messages [][]byte) error {
 	return nil
 }
 
-// Receive reads messages until the other end has no more to say.
+// Receive reads messages until the other end closes its side.
 func (s Subject) Receive(t *framed.Stream) (messages [][]byte, err error) {
 	t.Limit(s.size)
 	for {

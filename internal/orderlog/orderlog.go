@@ -1,7 +1,7 @@
-// Package orderlog keeps what still counts of all that the operator of a run has said,
-// and exchanges it on streams: as signed messages, whose bytes go from hand to hand
-// unchanged. What they say is for others to read. On streams of another protocol members
-// tell who asks from outside of each other.
+// Package orderlog keeps the operator's messages that still count, and exchanges them on
+// streams, as signed messages whose bytes are passed on unchanged. Other packages interpret
+// their contents. On streams of another protocol, members answer questions from outside
+// about the run's members.
 package orderlog
 
 import (
@@ -19,7 +19,7 @@ const (
 	// maxPlanned bounds the messages of one kind that are kept: the one in force and
 	// those that take effect later.
 	maxPlanned = 4
-	// Most bounds all that is kept of an operator.
+	// Most bounds all kept messages of an operator.
 	Most = kinds * maxPlanned
 )
 
@@ -49,18 +49,18 @@ func (m Order) Later(other Order) bool {
 	return bytes.Compare(m.Bytes, other.Bytes) > 0
 }
 
-// Orders are those that still count. They follow from the messages alone, not from the
-// sequence in which these came: a message replaces the earlier ones of its kind that
-// take effect at its step or later. The zero value is ready.
+// Orders are the messages that still count. They depend on the messages alone, not on the
+// order of arrival: a message replaces the earlier ones of its kind that take effect at its
+// step or later. The zero value is ready.
 type Orders struct {
 	kept [kinds][]Order // by kind less one; the earliest first
 }
 
-// Of are those of a kind that an operator of this release sends, the earliest first.
+// Of are the messages of a kind that this release knows, the earliest first.
 func (s *Orders) Of(kind wire.ControlKind) []Order { return s.kept[kind-1] }
 
-// Wants tells whether a message would change anything. One of a kind that this release
-// does not know is wanted by others.
+// Wants tells whether a message would change anything. A message of an unknown kind is for
+// later releases.
 func (s *Orders) Wants(m Order) bool {
 	if m.Kind < 1 || int(m.Kind) > kinds {
 		return true
@@ -81,7 +81,7 @@ func (s *Orders) Wants(m Order) bool {
 	return newer < maxPlanned
 }
 
-// Take keeps a message that is wanted, and drops what it replaces.
+// Take keeps a message that is wanted, and drops those that it replaces.
 func (s *Orders) Take(m Order) {
 	kept := &s.kept[m.Kind-1]
 	*kept = slices.DeleteFunc(*kept, func(old Order) bool { return m.Later(old) && old.At >= m.At })

@@ -10,17 +10,17 @@ import (
 	"github.com/seed-97356399/murmuration/peer/optim/rate"
 )
 
-// Course is what holds at a step of the flock.
+// Course is the schedule, pace and work that apply at a step of the flock.
 type Course struct {
 	Schedule rate.Schedule
 	Pace     averaging.Pace
-	// Steps is the work of all peers together, StepsPerPeer that of each; 0 is no bound.
+	// Steps is the work of all peers together, StepsPerPeer that of each; 0 means no bound.
 	Steps, StepsPerPeer uint64
 
-	next uint64 // the flock's step at which something else holds
+	next uint64 // the flock's step at which the course changes
 }
 
-// Target is the number of steps that is the work of so many peers, 0 if there is no end.
+// Target is the total number of steps for so many peers, 0 if there is no end.
 func (c Course) Target(participants uint64) uint64 {
 	each := c.StepsPerPeer * participants
 	switch {
@@ -32,7 +32,7 @@ func (c Course) Target(participants uint64) uint64 {
 	return min(c.Steps, each)
 }
 
-// after is what holds once an order has taken effect. Its body has been read before.
+// after is the course once an order has taken effect. The order's body has been validated before.
 func (c Course) after(order orderlog.Order) Course {
 	command, err := control.CommandOf(order.Control)
 	if err != nil {
@@ -40,7 +40,7 @@ func (c Course) after(order orderlog.Order) Course {
 	}
 	switch command.Kind {
 	case control.SetSchedule:
-		command.Schedule.Floor = c.Schedule.Floor // of which no message says anything
+		command.Schedule.Floor = c.Schedule.Floor // no message carries it
 		c.Schedule = command.Schedule
 	case control.SetPace:
 		c.Pace.Every, c.Pace.Drift = command.Every, 0
@@ -50,7 +50,7 @@ func (c Course) after(order orderlog.Order) Course {
 	return c
 }
 
-// courseAt is what holds at a step of the flock, where begun does without orders.
+// courseAt is the course at a step of the flock; begun is the course without orders.
 func courseAt(total uint64, orders *orderlog.Orders, begun Course) Course {
 	c := begun
 	c.next = math.MaxUint64
@@ -66,9 +66,8 @@ func courseAt(total uint64, orders *orderlog.Orders, begun Course) Course {
 	return c
 }
 
-// courseReached is what holds where a share of the work of so many peers is done. Of the
-// steps that are this share of the work that holds at them, it takes that nearest to own:
-// there are several only if the work changes.
+// courseReached is the course at which a share of the work of so many peers is done. If
+// several steps fit, because the work changes, it takes the one nearest to own.
 func courseReached(progress float64, own, participants uint64, orders *orderlog.Orders, begun Course) Course {
 	found, off := courseAt(own, orders, begun), uint64(math.MaxUint64)
 	for from := uint64(0); from < math.MaxUint64; {

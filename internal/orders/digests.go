@@ -15,25 +15,25 @@ import (
 const (
 	// maxDigests bounds the members whose digests are kept.
 	maxDigests = 1024
-	// introductions is how many digests in a row this peer goes with its name after somebody
-	// has come, whose topic may not bring the first; introduceEvery is after how many it does so
-	// in any case.
+	// introductions is how many digests in a row this peer sends with its name after a member
+	// has joined, since the newcomer may miss the first; introduceEvery is after how many
+	// digests it sends its name in any case.
 	introductions  = 3
 	introduceEvery = 16
 )
 
-// Own tells of this peer.
+// Own gives the state of this peer.
 type Own interface {
-	// Digest is this peer's now, but for its number and rate, and the number of samples that it
-	// has learned from so far.
+	// Digest is this peer's current digest, without its sequence number and rate, and the
+	// number of samples that it has learned from so far.
 	Digest() (d control.Digest, samples uint64)
 }
 
-// digests are what members tell of themselves, this peer included.
+// digests holds the members' digests, this peer's included.
 type digests struct {
 	run      string
 	identity transport.Identity
-	every    time.Duration // between two of this peer's, at least; negative if it tells nothing
+	every    time.Duration // least time between two of this peer's; negative if it sends none
 	flock    Flock
 
 	mu       sync.Mutex
@@ -41,32 +41,32 @@ type digests struct {
 	last     published
 }
 
-// latest is what was heard of a member: its Heard is zero before the first digest. Its
-// partners have no names as long as it is kept: those are known of members only.
+// latest is the last digest of a member: its Received is zero before the first. Its partners
+// have no names here; these are looked up among the members.
 type latest struct {
 	control.Digest
 	digested   mark
 	introduced mark
 }
 
-// mark tells of the last message of a kind.
+// mark is the sequence and time of the last message of a kind.
 type mark struct {
 	incarnation, sequence uint64
 	at                    time.Time
 }
 
-// published is what was last told of this peer.
+// published is what this peer published last.
 type published struct {
 	at       time.Time
 	sequence uint64
 	samples  uint64
 	rate     float64 // samples a second
 	messages int     // that were sent at once
-	members  int     // that were here
-	unknown  int     // digests that are yet to go with an introduction
+	members  int     // that were present
+	unknown  int     // further digests that are to go with an introduction
 }
 
-// fill adds to what is known of members, this one among them, their latest digests.
+// fill adds the latest digests to members, this one included.
 func (d *digests) fill(members []control.Member, own control.Digest) {
 	names := make(map[uint64]transport.PeerID, len(members))
 	for _, m := range members {
@@ -80,7 +80,7 @@ func (d *digests) fill(members []control.Member, own control.Digest) {
 		if m.Digest = d.received[m.ID].Digest; m.ID == d.identity.Self() {
 			m.Digest = own
 		}
-		if m.Digest = m.Digest.Named(names); m.Heard.IsZero() {
+		if m.Digest = m.Digest.Named(names); m.Received.IsZero() {
 			m.Loss = math.NaN()
 		}
 		m.Steps = max(m.Steps, m.Digest.Steps)
@@ -108,8 +108,8 @@ func (d *digests) next() time.Duration {
 	return max(d.every, time.Duration(members*max(d.last.messages, 1))*control.DigestShare)
 }
 
-// messages are what this peer tells the others of itself now: a digest, and how it is
-// called where somebody may not know it. It forgets the digests of those who have gone.
+// messages are this peer's messages now: a digest, and its name if a member may not know
+// it. It drops the digests of members that have gone.
 func (d *digests) messages(of Own) (messages [][]byte, err error) {
 	own, introduce := d.upToDate(of)
 	kinds := []wire.ControlKind{wire.ControlDigest}
@@ -126,8 +126,7 @@ func (d *digests) messages(of Own) (messages [][]byte, err error) {
 	return messages, nil
 }
 
-// upToDate is this peer's digest as it is published now, and whether an introduction is to
-// go with it.
+// upToDate is this peer's digest to publish now, and whether an introduction goes with it.
 func (d *digests) upToDate(of Own) (own control.Digest, introduce bool) {
 	own, samples := of.Digest()
 	now := time.Now()
@@ -156,14 +155,14 @@ func (d *digests) upToDate(of Own) (own control.Digest, introduce bool) {
 	return own, introduce
 }
 
-// judge takes a member's word on itself if it is newer than the last one, and its own.
+// judge takes a member's message about itself if that is newer than the last one.
 func (d *digests) judge(m wire.Control, counts *counts) transport.Verdict {
 	author := transport.PeerID(m.Author)
 	said, fault := control.DigestOf(m, time.Now())
-	now := mark{said.Incarnation, said.Sequence, said.Heard}
+	now := mark{said.Incarnation, said.Sequence, said.Received}
 	switch {
 	case errors.Is(fault, control.ErrKind):
-		return transport.Drop // a later release's
+		return transport.Drop // of a later release
 	case author == d.identity.Self():
 		return transport.Drop
 	case !d.flock.Here(author):
@@ -191,7 +190,7 @@ func (d *digests) judge(m wire.Control, counts *counts) transport.Verdict {
 	return transport.Forward
 }
 
-// after is what is known of a member by a newer digest.
+// after is the entry of a member updated by a newer digest.
 func (t latest) after(said control.Digest, now mark) latest {
 	one := latest{Digest: said, digested: now, introduced: t.introduced}
 	one.Name, one.Version, one.Exchanged = t.Name, t.Version, t.Exchanged
@@ -218,7 +217,7 @@ func (d *digests) due(author transport.PeerID, kind wire.ControlKind, now mark, 
 	case now.incarnation < last.incarnation, now.incarnation == last.incarnation && now.sequence <= last.sequence:
 		counts.known.Add(1)
 		return false
-	case now.at.Sub(last.at) < control.DigestSpacing/2: // half: what was held up comes in a bunch
+	case now.at.Sub(last.at) < control.DigestSpacing/2: // half, since delayed messages arrive in a bunch
 		counts.hasty.Add(1)
 		return false
 	}

@@ -1,7 +1,7 @@
-// Package orders is whom a peer obeys: it hears the operator's messages and the members'
-// digests, on the run's topic and from members that it asks, keeps what still counts, tells
-// it to others, and says what holds at a step of the flock (docs/design/017).
+// Package orders carries out the operator's commands: it receives the operator's messages and
+// the members' digests, on the run's topic and from members that it asks, keeps those that
+// still count, passes them on, and gives the course at a step of the flock (docs/design/017).
 //
-// It acts on nothing but its own state: who trains asks it whether to wait (Held), and by
-// what schedule, pace and work (At).
+// It changes only its own state: a trainer asks it whether to wait (Held), and for the
+// schedule, pace and work (At).
 package orders

@@ -22,14 +22,14 @@ import (
 )
 
 const (
-	// topicPrefix and the run's name are the topic of its control messages.
+	// topicPrefix plus the run's name is the topic of its control messages.
 	topicPrefix = "murmuration/1/"
-	// askEvery is the time between two members that are asked what the operator has
-	// said: what gossip has lost is made good by it.
+	// askEvery is the time between two members that are asked for the operator's messages,
+	// in case gossip has lost some.
 	askEvery = 10 * time.Second
 )
 
-// What can be wrong with a control message.
+// Faults of a control message.
 var (
 	errOversize  = errors.New("a control message that is too large")
 	errMalformed = errors.New("a control message that cannot be read")
@@ -37,15 +37,15 @@ var (
 	errForged    = errors.New("a control message whose signature is wrong")
 )
 
-// Described is what this peer knows of the run: what the operator announces otherwise is logged.
+// Described is this peer's description of the run; differences from the operator's announcement are logged.
 type Described interface {
 	Value(name string) (value string, ok bool)
 }
 
-// Listener is told each message that was not known before.
+// Listener is called for each message that was not known before.
 type Listener interface{ Commanded(control.Command) }
 
-// Flock is who is here and how far the run is.
+// Flock is the present members and the progress of the run.
 type Flock interface {
 	Total() uint64
 	Members() (present, lost int)
@@ -54,29 +54,28 @@ type Flock interface {
 	Layout() [32]byte // of what is trained here, zeros if nothing is
 }
 
-// Orders are what a peer knows of its operator's will and of what the others tell. Safe
-// for concurrent use.
+// Orders holds the operator's messages and the members' digests. Safe for concurrent use.
 type Orders struct {
 	will
-	config    control.Config // whom the peer obeys
+	config    control.Config // which operator the peer obeys
 	requests  *requests.Requests
 	described Described
 	flock     Flock
 	digests   digests
-	topic     transport.Topic // nil where the transport has none
+	topic     transport.Topic // nil if the transport has no topics
 	counts    counts
-	warned    sync.Once // the first message that nobody here obeys is logged
+	warned    sync.Once // logs the first message of an operator that is not obeyed
 	listener  atomic.Pointer[Listener]
 
 	asked int // members so far
 }
 
-// counts counts what became of control messages.
+// counts counts the outcomes of control messages.
 type counts struct {
 	taken, known, malformed, oversize, foreign, forged, unasked, hasty atomic.Uint64
 }
 
-// New obeys nobody's orders yet.
+// New makes Orders without any message.
 func New(config control.Config, r *requests.Requests, flock Flock, described Described) *Orders {
 	switch {
 	case config.Digests == 0 && config.Operator == "":
@@ -92,25 +91,25 @@ func New(config control.Config, r *requests.Requests, flock Flock, described Des
 	return o
 }
 
-// Recall obeys what was said in an earlier life, as All told it: what is not signed by the
-// operator of this one is left out, as if a stranger had said it.
+// Recall restores the messages of an earlier life, as All returned them. Those not signed
+// by the present operator are left out.
 func (o *Orders) Recall(messages [][]byte) {
 	for _, message := range messages[:min(len(messages), orderlog.Most)] {
 		o.judge(message)
 	}
 }
 
-// Train says what holds without orders for what this peer trains, and who listens while it does.
+// Train sets the course without orders for a trainer of this peer, and its listener.
 func (o *Orders) Train(begun Course, listener Listener) {
 	o.listener.Store(&listener)
 	o.begin(begun, o.flock.Total())
 }
 
-// Rest says that this peer trains no more.
+// Rest notes that this peer no longer trains.
 func (o *Orders) Rest() { o.listener.Store(nil) }
 
-// Begin takes part in the run's topic. Where there is none, or it fails, members
-// that are asked tell what the operator has said.
+// Begin joins the run's topic. Without a topic, or if that fails, the operator's messages
+// come from members that are asked.
 func (o *Orders) Begin() {
 	if o.config.Operator == "" && o.config.Digests < 0 {
 		return
@@ -171,19 +170,19 @@ func (o *Orders) askNext(ctx context.Context) {
 	}
 }
 
-// Ask tells a member what the operator has said, and hears what it knows.
+// Ask sends the operator's messages to a member, and receives those that it knows.
 func (o *Orders) Ask(ctx context.Context, member transport.PeerID) error {
 	if o.config.Operator == "" {
 		return nil
 	}
 	answers, err := orderlog.Said().Ask(ctx, o.requests.Transport, o.requests.Run, member, o.All(), o.requests.Stall)
 	for _, message := range answers {
-		_ = o.passOn(message) // what is wrong with it has been counted
+		_ = o.passOn(message) // faults have been counted
 	}
 	return err
 }
 
-// Serve answers a member or the operator. An error says that nothing could be read.
+// Serve answers a member or the operator. An error means that nothing could be read.
 func (o *Orders) Serve(t *framed.Stream) error {
 	messages, err := orderlog.Said().Receive(t)
 	if err != nil {
@@ -209,8 +208,7 @@ func (o *Orders) Serve(t *framed.Stream) error {
 	return nil
 }
 
-// passOn takes a message that came on a stream, and publishes it if others may not know
-// it.
+// passOn takes a message from a stream, and publishes it if others may not know it.
 func (o *Orders) passOn(message []byte) error {
 	verdict, fault := o.judge(message)
 	if verdict == transport.Forward {
@@ -229,14 +227,14 @@ func (o *Orders) publish(message []byte) {
 	}
 }
 
-// receive judges what the topic brings.
+// receive judges a message on the topic.
 func (o *Orders) receive(_ transport.PeerID, message []byte) transport.Verdict {
 	verdict, _ := o.judge(message)
 	return verdict
 }
 
-// judge takes what is good and says something new. The fault says what is wrong with
-// a message that is not to be passed on.
+// judge takes a message that is valid and new. The error is the fault of a message that is
+// not to be passed on.
 func (o *Orders) judge(message []byte) (transport.Verdict, error) {
 	var m wire.Control
 	switch {
@@ -268,7 +266,7 @@ func (o *Orders) judge(message []byte) (transport.Verdict, error) {
 // judgeOrder judges a message that claims to be the operator's.
 func (o *Orders) judgeOrder(message []byte) (transport.Verdict, error) {
 	order := orderlog.Order{Bytes: bytes.Clone(message)}
-	if err := order.Decode(order.Bytes); err != nil { // so that the body is a part of what is kept
+	if err := order.Decode(order.Bytes); err != nil { // so that the body shares the memory of the kept bytes
 		return transport.Refuse, errMalformed
 	}
 	if !o.wants(order) {
@@ -283,7 +281,7 @@ func (o *Orders) judgeOrder(message []byte) (transport.Verdict, error) {
 	command, err := control.CommandOf(order.Control)
 	switch {
 	case errors.Is(err, control.ErrKind):
-		return transport.Forward, nil // for those who know it
+		return transport.Forward, nil // for members that know it
 	case err != nil:
 		o.counts.malformed.Add(1)
 		o.requests.Log.Warn("ignoring a control message: the operator says what cannot be", zap.Error(err))
@@ -298,7 +296,7 @@ func (o *Orders) judgeOrder(message []byte) (transport.Verdict, error) {
 	return transport.Forward, nil
 }
 
-// tell logs what the operator has said, and calls the hook.
+// tell logs a command of the operator, and calls the hook.
 func (o *Orders) tell(command control.Command) {
 	o.requests.Log.Info("the operator says", zap.Stringer("command", command.Kind), zap.Uint64("sequence", command.Sequence),
 		zap.Uint64("at_flock_step", command.At), zap.String("why", command.Why))
@@ -310,7 +308,7 @@ func (o *Orders) tell(command control.Command) {
 	}
 }
 
-// compare logs where this peer was started otherwise than the operator announces.
+// compare logs differences between this peer's settings and those that the operator announces.
 func (o *Orders) compare(announced control.Command) {
 	if here, none := o.flock.Layout(), [32]byte{}; here != none && announced.Layout != none && announced.Layout != here {
 		o.requests.Log.Warn("the operator announces another layout of parameters than this peer has: start it with the run's model")
@@ -323,23 +321,22 @@ func (o *Orders) compare(announced control.Command) {
 	}
 }
 
-// Fill adds to what is known of members, this one with its own digest among them, what they have told last: a
-// digest whose Heard is zero if that is nothing.
+// Fill adds to members their last digests, with Received zero if there is none; own is this peer's own.
 func (o *Orders) Fill(members []control.Member, own control.Digest) { o.digests.fill(members, own) }
 
-// Tell answers somebody who asks from outside with these members.
+// Tell answers a question from outside with these members.
 func (o *Orders) Tell(t *framed.Stream, members []control.Member) {
-	now, told := time.Now(), make([][]byte, len(members))
+	now, encoded := time.Now(), make([][]byte, len(members))
 	for i, m := range members {
 		if m.ID != o.requests.Transport.Self() {
-			m.Partners = nil // whom they have met they say themselves
+			m.Partners = nil // they report their partners themselves
 		}
-		told[i] = m.Told(now)
+		encoded[i] = m.Encoded(now)
 	}
-	orderlog.Members().Answer(t, told)
+	orderlog.Members().Answer(t, encoded)
 }
 
-// Stats tells what became of control messages here.
+// Stats counts the outcomes of control messages here.
 func (o *Orders) Stats() stats.Control {
 	_, stopped := o.Stopped()
 	s := stats.Control{

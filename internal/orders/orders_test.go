@@ -240,7 +240,7 @@ func (s *subject) told() (all []control.Digest) {
 	own, _ := s.Digest()
 	s.Fill(members, own)
 	for _, m := range members {
-		if m.ID == s.at.Self() || !m.Digest.Heard.IsZero() {
+		if m.ID == s.at.Self() || !m.Digest.Received.IsZero() {
 			all = append(all, m.Digest)
 		}
 	}
@@ -272,7 +272,7 @@ func TestOutsidersAreTold(t *testing.T) {
 			return seen[1]
 		}
 		one := look()
-		if one.Role != topology.Passive || one.Steps != 3 || !one.Unreachable || one.Leaving || !one.Digest.Heard.IsZero() || !math.IsNaN(one.Digest.Loss) {
+		if one.Role != topology.Passive || one.Steps != 3 || !one.Unreachable || one.Leaving || !one.Digest.Received.IsZero() || !math.IsNaN(one.Digest.Loss) {
 			t.Errorf("before it has told anything: %+v", one)
 		}
 		name := control.Digest{Incarnation: 1, Name: "se\u202econd", Version: "v2"}.Body(wire.ControlIntroduction)
@@ -288,7 +288,7 @@ func TestOutsidersAreTold(t *testing.T) {
 		s.heard(t, member, wire.ControlDigest, 2, digest.Body(wire.ControlDigest))
 		time.Sleep(time.Second)
 		one = look()
-		if d := one.Digest; d.Partners != nil || d.Name != "second" || d.Version != "v2" || d.Loss != 0.5 || one.Steps != 9 || time.Since(d.Heard) != time.Second || time.Since(d.Exchanged) != time.Minute+time.Second {
+		if d := one.Digest; d.Partners != nil || d.Name != "second" || d.Version != "v2" || d.Loss != 0.5 || one.Steps != 9 || time.Since(d.Received) != time.Second || time.Since(d.Exchanged) != time.Minute+time.Second {
 			t.Errorf("seen: %+v", one)
 		}
 		if all := s.told(); len(all) != 2 || all[0].Name+all[1].Name != "firstsecond" && all[0].Name+all[1].Name != "secondfirst" {

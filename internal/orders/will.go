@@ -9,16 +9,16 @@ import (
 	"github.com/seed-97356399/murmuration/peer/control"
 )
 
-// will is what the operator wants, as far as it is known.
+// will is the effect of the operator's known messages.
 type will struct {
-	begun  Course // what holds without orders
+	begun  Course // the course without orders
 	course atomic.Pointer[Course]
 	ended  atomic.Pointer[string] // why the run was stopped
 
 	mu     sync.Mutex
 	orders orderlog.Orders
 	gate   chan struct{} // closed when trainers may go on; nil while they may
-	over   bool          // nobody is held any more
+	over   bool          // trainers are no longer held
 }
 
 func (w *will) wants(order orderlog.Order) bool {
@@ -27,8 +27,8 @@ func (w *will) wants(order orderlog.Order) bool {
 	return w.orders.Wants(order)
 }
 
-// obey keeps a message and does what it says, where the flock has taken so many steps. It
-// reports false if another goroutine has been faster.
+// obey keeps a message and carries it out; total is the flock's steps. It returns false if
+// another goroutine has done so already.
 func (w *will) obey(order orderlog.Order, command control.Command, total uint64) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -55,11 +55,11 @@ func (w *will) newest(kind wire.ControlKind) *control.Command {
 	if !ok {
 		return &control.Command{}
 	}
-	command, _ := control.CommandOf(order.Control) // it was read before it was kept
+	command, _ := control.CommandOf(order.Control) // it was validated before it was kept
 	return &command
 }
 
-// hold closes or opens the gate as the newest word on it says. The lock is held.
+// hold closes or opens the gate by the newest pause or resume. The lock is held.
 func (w *will) hold() {
 	paused := !w.over && w.ended.Load() == nil && w.newest(wire.ControlHold).Kind == control.Pause
 	switch {
@@ -71,14 +71,14 @@ func (w *will) hold() {
 	}
 }
 
-// plan finds what holds at a step of the flock. The lock is held, or nobody else is here.
+// plan finds the course at a step of the flock. The lock is held, or no other goroutine runs yet.
 func (w *will) plan(total uint64) *Course {
 	c := courseAt(total, &w.orders, w.begun)
 	w.course.Store(&c)
 	return &c
 }
 
-// begin says what holds without orders.
+// begin sets the course without orders.
 func (w *will) begin(begun Course, total uint64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -100,7 +100,7 @@ func (w *will) Held() <-chan struct{} {
 	return w.gate
 }
 
-// Release lets everybody go on from now: the run is over.
+// Release lets all trainers go on from now on: the run is over.
 func (w *will) Release() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -116,7 +116,7 @@ func (w *will) Stopped() (why string, stopped bool) {
 	return "", false
 }
 
-// At is what holds at a step of the flock.
+// At is the course at a step of the flock.
 func (w *will) At(total uint64) *Course {
 	c := w.course.Load()
 	if total < c.next {
@@ -127,8 +127,8 @@ func (w *will) At(total uint64) *Course {
 	return w.plan(total)
 }
 
-// Reached is what holds where another peer says that the flock has done a share of its
-// work. Own is this peer's count, which may differ a little.
+// Reached is the course at the share of the flock's work that another peer has announced.
+// own is this peer's count, which may differ a little.
 func (w *will) Reached(progress float64, own, participants uint64) Course {
 	w.mu.Lock()
 	defer w.mu.Unlock()

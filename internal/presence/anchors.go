@@ -9,20 +9,20 @@ import (
 	"github.com/seed-97356399/murmuration/topology"
 )
 
-// Anchors are the partners that an active peer takes beside its neighbours in the
-// overlay. Neighbours follow from the order of all members' ids, and whoever makes up
-// enough of these can be all of them. Anchors follow from what the peer has lived
-// through and from a secret of its own: first those that it has, then those with whom
-// exchanges went well, the earliest first, then those that the secret picks. It keeps
-// none before it has lived through something: a joiner sees a few members first, the
-// same few as every other, who would be everybody's. docs/design/016 has what this gains.
+// Anchors are partners that an active peer chooses beside its neighbours in the overlay.
+// Neighbours follow from the order of all members' ids, so an attacker that makes up enough
+// ids can become all of them. Anchors follow from the peer's own history and from a secret:
+// first its present anchors, then partners of successful exchanges, the earliest first,
+// then picks by the secret. A peer without history has none: every joiner first sees the
+// same few members, and these would become everybody's anchors. docs/design/016 says what
+// this gains.
 
 const (
 	// minAnchors is the number of partners of its own choice that an active peer keeps.
 	minAnchors = 3
 	// MaxGood bounds the partners that are remembered.
 	MaxGood = 64
-	// anchorLabel is what the secret is a signature of; none of that is ever sent.
+	// anchorLabel is the text whose signature is the secret; neither is ever sent.
 	anchorLabel = "murmuration anchors 1"
 )
 
@@ -34,18 +34,18 @@ type anchors struct {
 	lived  []topology.PeerID // the first minAnchors partners of this life
 }
 
-// newAnchors is for one identity, which had these good partners in earlier lives. A
-// signature is the same each time, so a peer that restarts picks as it did before.
+// newAnchors makes the anchors of an identity with these good partners in earlier lives. A
+// signature is the same each time, so a peer that restarts makes the same picks.
 func newAnchors(identity transport.Identity, past []transport.PeerID) anchors {
 	secret, err := identity.Sign([]byte(anchorLabel))
 	if err != nil {
-		secret = []byte(identity.Self()) // anybody could tell the picks then; the earlier rules still hold
+		secret = []byte(identity.Self()) // then anybody can compute the picks; the other rules still hold
 	}
 	return anchors{secret: secret, good: slices.Clone(past)}
 }
 
-// proved notes a partner with whom an exchange went well. It tells whether that is news,
-// as the first of this life is.
+// proved notes a partner of a successful exchange. news is true if the partner is new, or
+// the first of this life.
 func (a *anchors) proved(id topology.PeerID, present func(topology.PeerID) bool) (news bool) {
 	news = len(a.lived) == 0
 	if len(a.lived) < minAnchors && !slices.Contains(a.lived, id) {
@@ -65,7 +65,7 @@ func (a *anchors) proved(id topology.PeerID, present func(topology.PeerID) bool)
 	return true
 }
 
-// hold gives the overlay of a view the peer's anchors.
+// hold adds the peer's anchors to the overlay of a view.
 func (a *anchors) hold(overlay *topology.Overlay, self topology.PeerID) *topology.Overlay {
 	view := overlay.View()
 	if m, ok := view.Lookup(self); !ok || m.Role != topology.Active {
@@ -100,7 +100,7 @@ func (a *anchors) pick(view *topology.View) []topology.PeerID {
 	return picked
 }
 
-// byLot is the passive members of a view in the order of the secret.
+// byLot is the passive members of a view in an order derived from the secret.
 func (a *anchors) byLot(view *topology.View) []topology.PeerID {
 	type lot struct {
 		id  topology.PeerID

@@ -10,18 +10,18 @@ import (
 	"github.com/seed-97356399/murmuration/peer/transport"
 )
 
-// duplicateLook is the least time between two looks for another process with this peer's key.
+// duplicateLook is the least time between two checks for another process with this peer's key.
 const duplicateLook = 5 * time.Second
 
-// duplicates is what is known of another process with this peer's key.
+// duplicates is what is known about another process with this peer's key.
 type duplicates struct {
 	looked time.Time
-	gone   atomic.Bool // this peer is the later one, and says no more
+	gone   atomic.Bool // this peer is the later one, and announces nothing more
 }
 
-// lookForDuplicate asks at the addresses that another life of this peer has signed whether it is
-// still there: a whole handshake tells it from this process, and a life that has ended does
-// not answer. Who finds it before members have heard of this peer came later.
+// lookForDuplicate connects to the addresses in the record of another life of this peer, to see
+// whether that life still runs. A full handshake tells it from this process, and an ended life
+// does not answer. A peer that finds one before it has been announced is the later one.
 func (r *Presence) lookForDuplicate(now time.Time) {
 	if now.Sub(r.duplicates.looked) < duplicateLook {
 		return
@@ -44,7 +44,7 @@ func (r *Presence) lookForDuplicate(now time.Time) {
 	}
 }
 
-// named is an address with the identity that is looked for there, if it is a multiaddr.
+// named is an address with the expected identity, if it is a multiaddr.
 func (r *Presence) named(address string) string {
 	if !strings.HasPrefix(address, "/") {
 		return address

@@ -10,14 +10,14 @@ import (
 	"github.com/seed-97356399/murmuration/peer/transport"
 )
 
-// A member's record tells by which algorithm it trains. Those of another refuse what this
-// peer sends, each for reasons that look passing: so it is said once, and plainly.
+// A member's record names its algorithm. Members with another algorithm refuse this peer
+// for reasons that look temporary, so the mismatch is logged once.
 
-// mismatches are the members of which it has been said that they train otherwise. A zero
-// one is ready.
+// mismatches are the members whose different algorithm has been logged. The zero value is
+// ready.
 type mismatches struct{ known []transport.PeerID }
 
-// look warns of the members that train otherwise, of each once while it is a member.
+// look warns about members with another algorithm, once for each while it is a member.
 func (m *mismatches) look(own collective.Algorithm, members []transport.Record, log *zap.Logger) {
 	m.known = slices.DeleteFunc(m.known, func(id transport.PeerID) bool {
 		return !slices.ContainsFunc(members, func(r transport.Record) bool { return r.Peer == id })

@@ -1,6 +1,6 @@
-// Package presence is this peer's place among the members: the record by which the others
-// know it, its role in the view that it has of them, who is in question because gossip
-// calls it dead, and the partners that it takes of its own choice.
+// Package presence is this peer's place among the members: its record, its role in its view
+// of them, the members that gossip calls dead but that are still being probed, and the
+// partners of its own choice.
 package presence
 
 import (
@@ -18,7 +18,7 @@ import (
 	"github.com/seed-97356399/murmuration/topology"
 )
 
-// Config is what a presence stands on.
+// Config is what a presence needs.
 type Config struct {
 	Run        string
 	Transport  transport.Transport
@@ -31,26 +31,26 @@ type Config struct {
 	Log        *zap.Logger
 }
 
-// Arrival is how this peer comes to its run.
+// Arrival is this peer's arrival in its run.
 type Arrival interface {
-	// Reached tells whether a member has let this peer in.
+	// Reached tells whether a member has admitted this peer.
 	Reached() bool
-	// Placed tells whether it sees the flock that it is to take a role in.
+	// Placed tells whether this peer sees the flock in which it is to take a role.
 	Placed() bool
 	// Gone tells whether a member does not answer, which can take seconds.
 	Gone(context.Context, transport.PeerID) bool
-	// MeetDuplicate is told that another process with this peer's key runs at an address, and whether
+	// MeetDuplicate reports that another process with this peer's key runs at an address, and whether
 	// this one came later.
 	MeetDuplicate(address string, proof error, later bool)
 }
 
-// Life is that of this peer: it starts work that is to end with its context, unless the peer is closing.
+// Life starts goroutines of this peer, which end with its context; it starts none while the peer is closing.
 type Life interface {
 	Spawn(work func(context.Context)) bool
 }
 
-// Presence is this peer's place among the members. Role, View, Heard and Compare may be called by anybody;
-// everything else belongs to one goroutine.
+// Presence is this peer's place among the members. Role, View, Received and Compare are safe for
+// concurrent use; everything else belongs to one goroutine.
 type Presence struct {
 	config      Config
 	record      record
@@ -64,14 +64,14 @@ type Presence struct {
 	duplicates  duplicates
 }
 
-// New knows no member yet.
+// New makes a presence that knows no member yet.
 func New(config Config) *Presence {
 	addresses := config.Transport.Addresses()
 	r := &Presence{config: config, anchors: newAnchors(config.Transport, config.Past), suspects: newSuspects()}
 	r.record.said = transport.Record{
 		Peer: config.Transport.Self(), Run: config.Run, Addresses: addresses[:min(len(addresses), transport.MaxAddresses)],
 	}
-	config.Flock.SetIncarnation(1) // as far as it is known
+	config.Flock.SetIncarnation(1) // as far as is known
 	r.record.said = r.current()
 	return r
 }
@@ -82,27 +82,27 @@ func (r *Presence) Role() topology.Role { return topology.Role(r.role.Load()) }
 // View is the digest of the members that this peer sees.
 func (r *Presence) View() uint64 { return r.view.Load() }
 
-// Train says that this peer trains from now on, by an algorithm, as what comes after a life with
-// that incarnation.
+// Train announces that this peer trains from now on with an algorithm, in an incarnation after
+// the given one.
 func (r *Presence) Train(algorithm collective.Algorithm, after uint64) {
 	r.algorithm = algorithm % collective.MaxAlgorithm
 	f := r.config.Flock
 	f.SetIncarnation(max(f.Incarnation(), after+1))
 	f.SetIdle(false)
 	if !r.record.at.IsZero() { // it has been a member before
-		r.record.again = timesAgain
+		r.record.repeats = repeatTimes
 	}
 }
 
-// Rest says that it trains no more, and has no role.
+// Rest announces that this peer no longer trains and has no role.
 func (r *Presence) Rest() {
 	r.config.Flock.SetIdle(true)
 	r.role.Store(uint32(topology.Undecided))
 	r.view.Store(0)
 }
 
-// Refresh takes the membership as it is now. It returns the members that take part, and
-// the overlay of their view if links may differ from those before.
+// Refresh reads the current membership. It returns the members that take part, and the
+// overlay of their view if links may have changed.
 func (r *Presence) Refresh(now time.Time) (members []transport.Record, overlay *topology.Overlay, err error) {
 	members = r.config.Guard.Members(r.withSuspects(r.config.Membership.Members(), now))
 	news := r.config.Flock.Observe(members, now)
@@ -120,7 +120,7 @@ func (r *Presence) Refresh(now time.Time) (members []transport.Record, overlay *
 	return members, overlay, err
 }
 
-// adopt makes a view of the members and takes the role that it gives this peer.
+// adopt makes a view of the members and takes over this peer's role in it.
 func (r *Presence) adopt(members []transport.Record, now time.Time) (*topology.Overlay, error) {
 	if r.config.Flock.Idle() || r.Role() == topology.Undecided && !r.config.Arrival.Placed() {
 		return nil, nil
@@ -164,7 +164,7 @@ func (r *Presence) membersOf(records []transport.Record) []topology.Member {
 	return members
 }
 
-// Publish announces this peer's record if it says anything new, its steps now and then.
+// Publish announces this peer's record if it has changed; new steps alone are announced now and then.
 func (r *Presence) Publish(now time.Time) error {
 	if !r.record.news(r.current(), r.config.Flock.NewsDue, now) {
 		return nil
@@ -176,7 +176,7 @@ func (r *Presence) Publish(now time.Time) error {
 	if errors.Is(err, ErrIdentity) {
 		return err
 	}
-	return nil // other errors of an announcement pass
+	return nil // other errors of an announcement are temporary
 }
 
 // current is what the record should say now.
@@ -198,9 +198,9 @@ func (r *Presence) current() transport.Record {
 	return now
 }
 
-// Announce signs and spreads the record as it is now, as a new incarnation if the network knows this one from
-// an earlier life: with the first word of a life others hear what it goes on from, or they would add that to what
-// they know. Once it is known that another process was there before with this peer's key, nothing is said.
+// Announce signs and spreads the current record, as a new incarnation if the network knows this one from an
+// earlier life. The first record of a life says from which steps it goes on; otherwise others would add these
+// steps to those they know. Once another, earlier process with this peer's key is known, Announce does nothing.
 func (r *Presence) Announce(now time.Time) (err error) {
 	if r.duplicates.gone.Load() {
 		return nil
@@ -208,7 +208,7 @@ func (r *Presence) Announce(now time.Time) (err error) {
 	was := r.record.said
 	defer func() {
 		if err != nil {
-			r.record.said = was // so that the next has something new to say
+			r.record.said = was // so that the next call announces again
 		}
 	}()
 	r.record.said = r.current()
@@ -230,7 +230,7 @@ func (r *Presence) Announce(now time.Time) (err error) {
 	return r.config.Membership.Announce(r.record.said)
 }
 
-// Leave says goodbye.
+// Leave announces the departure.
 func (r *Presence) Leave(now time.Time) {
 	r.record.said.Flags |= flock.Leaving
 	if err := r.Announce(now); err != nil {
@@ -238,19 +238,18 @@ func (r *Presence) Leave(now time.Time) {
 	}
 }
 
-// Proved notes a partner with whom an exchange went well. It tells whether that is news of
-// those that Good returns.
+// Proved notes a partner of a successful exchange. news is true if it changes what Good
+// returns.
 func (r *Presence) Proved(id transport.PeerID) (news bool) {
 	return r.anchors.proved(id, r.config.Flock.Here)
 }
 
-// Good are partners with whom exchanges went well, in this life or an earlier one.
+// Good are partners of successful exchanges, in this life or an earlier one.
 func (r *Presence) Good() []transport.PeerID { return r.anchors.good }
 
-// Received takes the record that a partner hands out, with the digest of its view. It reports
-// whether that was news, after which Refresh is due. If it was known, the two see
-// other members, and compare what they know. The error says that the record is not the
-// partner's.
+// Received takes the record that a partner has sent, with the digest of its view. news is
+// true if the record is new; call Refresh then. If it was known, the two views differ, and
+// the two memberships are compared. An error means that the record is not the partner's.
 func (r *Presence) Received(partner transport.PeerID, view uint64, signed []byte) (news bool, err error) {
 	news, err = r.config.Membership.Received(partner, signed)
 	if err == nil && !news && view != r.View() {
@@ -274,8 +273,8 @@ func (r *Presence) Compare(partner transport.PeerID) {
 	})
 }
 
-// withSuspects adds those who have gone missing to the members that gossip knows, for
-// as long as they are in question. Those who said goodbye are let go.
+// withSuspects adds missing members to those that gossip knows, until probes have decided.
+// Members that announced their departure are not added.
 func (r *Presence) withSuspects(members []transport.Record, now time.Time) []transport.Record {
 	missing := r.config.Flock.Missing(members)
 	for i, m := range missing {
@@ -287,7 +286,7 @@ func (r *Presence) withSuspects(members []transport.Record, now time.Time) []tra
 	return append(members, r.suspects.among(missing, now, r.question)...)
 }
 
-// question asks a suspect whether it is there. It reports false if the peer is closing.
+// question probes a suspect. It returns false if the peer is closing.
 func (r *Presence) question(member transport.PeerID) bool {
 	return r.config.Life.Spawn(func(ctx context.Context) {
 		select {
@@ -297,11 +296,11 @@ func (r *Presence) question(member transport.PeerID) bool {
 	})
 }
 
-// Findings are the answers of suspects, for Found.
+// Findings are the results of probes, for Found.
 func (r *Presence) Findings() <-chan Finding { return r.suspects.found }
 
-// Found takes the answer of a suspect. It reports whether the member is lost now: an
-// exchange with it is to be broken off at once, before it stalls, and Refresh is due.
+// Found takes the result of a probe. lost is true if the member is lost now: break off an
+// exchange with it at once, and call Refresh.
 func (r *Presence) Found(f Finding, now time.Time) (lost bool) {
 	asked := r.suspects.answered(f, now)
 	if asked && !f.Gone {
@@ -310,7 +309,7 @@ func (r *Presence) Found(f Finding, now time.Time) (lost bool) {
 	return asked && f.Gone
 }
 
-// Due tells whether Refresh may bring up something though the membership has not changed.
+// Due tells whether Refresh may have a new result although the membership has not changed.
 func (r *Presence) Due(now time.Time) bool {
 	return r.Role() == topology.Undecided || r.suspects.due(now)
 }

@@ -218,7 +218,7 @@ func TestWhoBeginsToTrainSaysSoAgain(t *testing.T) {
 		}
 	}
 	said := w.announced[before:]
-	if len(said) != timesAgain {
+	if len(said) != repeatTimes {
 		t.Errorf("said %d times", len(said))
 	}
 	for _, r := range said {

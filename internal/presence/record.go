@@ -11,45 +11,45 @@ import (
 // TickEvery is how often Publish should be called.
 const TickEvery = flock.NewsTick
 
-// ErrIdentity: this peer's key has signed a record with the highest incarnation
-// there is, so that the others believe no later one.
+// ErrIdentity: this peer's key has signed a record with the highest incarnation there is,
+// so that the others accept no later one.
 var ErrIdentity = errors.New("this identity is used up: somebody has signed its last incarnation. Make a new key, and find out who has this one")
 
-// record is what this peer says of itself.
+// record is this peer's own record.
 type record struct {
 	said      transport.Record // as last announced
 	at        time.Time        // when that was
-	announced bool             // members have heard of this life
-	continued bool             // it has gone on under another incarnation
-	again     int              // how often it is to be said though nothing is new
+	announced bool             // members know this life
+	continued bool             // this life has gone on under another incarnation
+	repeats   int              // announcements still to repeat without a change
 }
 
-// A member that begins to train is waited for by others, of whom some have only just met it, and may not have let
-// its word pass: it is said a few times. What it does from then on is said with its steps.
+// Others wait for a member that begins to train. Some may only just have met it and have dropped its record, so
+// the record is repeated a few times. Later changes are announced with its steps.
 const (
-	timesAgain = 8
-	againEvery = time.Second
+	repeatTimes = 8
+	repeatEvery = time.Second
 )
 
-// news tells whether what the record would say is worth an announcement, where one of steps
-// alone may be due. News of others, which come with their steps, are no reason for one of
-// one's own: it would be theirs, and so on.
+// news tells whether the current record is worth an announcement; due tells whether one for
+// steps alone may be made. News of others must not cause an announcement, or announcements
+// would cause each other without end.
 func (r *record) news(now transport.Record, due func(after time.Duration) bool, at time.Time) bool {
 	was := r.said
 	if was.Incarnation != now.Incarnation || was.Head != now.Head || was.Role != now.Role || was.Flags != now.Flags {
 		return true
 	}
 	after := at.Sub(r.at)
-	return was.Steps != now.Steps && due(after) || r.again > 0 && after >= againEvery
+	return was.Steps != now.Steps && due(after) || r.repeats > 0 && after >= repeatEvery
 }
 
 // announce signs and spreads the record. If the network knows its incarnation from an
-// earlier life, it is given the next one, and has yet to be announced: the highest that
-// is known is returned. If members have heard of this life, its steps count as those of
-// both incarnations; and an earlier life does not answer to it again and again, as another
-// process with this key does.
+// earlier life, the record gets the next one and is not announced yet; announce returns the
+// highest known incarnation. If members know this life already, its steps count for both
+// incarnations. An earlier life does not reply repeatedly, but another process with this
+// key does.
 func (r *record) announce(membership transport.Membership, own *flock.Flock, reached bool, now time.Time) (highest uint64, err error) {
-	r.at, r.again = now, max(r.again-1, 0)
+	r.at, r.repeats = now, max(r.repeats-1, 0)
 	err = membership.Announce(r.said)
 	old, outlived := errors.AsType[*transport.OldIncarnationError](err)
 	if !outlived {

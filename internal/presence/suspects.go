@@ -7,20 +7,20 @@ import (
 	"github.com/seed-97356399/murmuration/peer/transport"
 )
 
-// What gossip says of a member, that it is dead, is a hint that nobody has signed. A
-// member that goes missing without a farewell stays in this peer's view until it has
-// failed to answer over the transport.
+// A report by gossip that a member is dead is an unsigned hint. A member that disappears
+// without announcing its departure stays in this peer's view until it has failed to answer
+// over the transport.
 
 const (
-	// maxSuspects bounds the members that are in question at a time; one more is
-	// believed dead at once.
+	// maxSuspects bounds the members that are probed at a time; one more counts as dead at
+	// once.
 	maxSuspects = 256
-	// suspectEvery is the time between two questions to one that answers although
-	// gossip calls it dead.
+	// suspectEvery is the time between two probes of a member that answers although gossip
+	// calls it dead.
 	suspectEvery = 5 * time.Second
 )
 
-// Finding is what a question to a suspect has shown.
+// Finding is the result of a probe.
 type Finding struct {
 	Member transport.PeerID
 	Gone   bool
@@ -40,8 +40,8 @@ type suspect struct {
 
 func newSuspects() suspects { return suspects{found: make(chan Finding)} }
 
-// among takes those who are missing, asks each whose turn it is, and returns those that
-// are in question. What is said of others before is forgotten: they are back.
+// among takes the missing members, probes those that are due, and returns those not yet
+// decided. It forgets all others: they are back.
 func (s *suspects) among(missing []transport.Record, now time.Time, ask func(transport.PeerID) bool) (inQuestion []transport.Record) {
 	known := make(map[transport.PeerID]*suspect, len(missing))
 	room := maxSuspects
@@ -69,7 +69,7 @@ func (s *suspects) among(missing []transport.Record, now time.Time, ask func(tra
 	return inQuestion
 }
 
-// answered takes a finding. It reports false if the member is in question no more.
+// answered takes a finding. It returns false if the member is no longer a suspect.
 func (s *suspects) answered(f Finding, now time.Time) bool {
 	one := s.known[f.Member]
 	if one == nil {
@@ -79,7 +79,7 @@ func (s *suspects) answered(f Finding, now time.Time) bool {
 	return true
 }
 
-// due tells whether a suspect is to be asked again.
+// due tells whether a suspect is to be probed again.
 func (s *suspects) due(now time.Time) bool {
 	for _, one := range s.known {
 		if !one.asking && !now.Before(one.ask) {

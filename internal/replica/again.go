@@ -7,9 +7,9 @@ import (
 	"github.com/seed-97356399/murmuration/internal/coding"
 )
 
-// retries are the parts that a lane has to send again. One goroutine pushes, another
-// peeks and pops. There is room for as many as a window has: each stands for a frame
-// that has been answered, and is sent before any other.
+// retries are the parts that a lane must send again. One goroutine pushes, another peeks
+// and pops. A window of entries is enough: each replaces a frame that has been answered,
+// and is sent before any new part.
 type retries struct {
 	parts          []inFlight
 	pushed, popped atomic.Int32
@@ -45,9 +45,8 @@ func widthOf(attempt int) coding.Width {
 	return [attempts]coding.Width{coding.Normal, coding.Wide, coding.Halves}[attempt]
 }
 
-// splitFailed takes the set of blocks that failed off the code of a difference, if the
-// codec has blocks. They are some of those that the part has, and none after the last
-// attempt.
+// splitFailed splits the set of failed blocks from the code of a difference, if the codec
+// has blocks. The set must be part of the blocks sent, and empty after the last attempt.
 func splitFailed(codec coding.Codec, p *part, length int, code []byte) (failed coding.Set, rest []byte, err error) {
 	if codec.Lattice == (coding.Lattice{}) {
 		return nil, code, nil
@@ -67,7 +66,7 @@ func splitFailed(codec coding.Codec, p *part, length int, code []byte) (failed c
 	return failed, rest, nil
 }
 
-// splitSet takes a set of the blocks of a slice off a payload.
+// splitSet splits a set of the blocks of a slice from a payload.
 func splitSet(length int, payload []byte) (set coding.Set, rest []byte, err error) {
 	size := coding.SetSize(length)
 	if len(payload) < size {

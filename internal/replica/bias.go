@@ -9,52 +9,52 @@ import (
 	"github.com/seed-97356399/murmuration/tensor"
 )
 
-// A difference within the bound looks honest. Those of a partner that always pushes the
-// same way do not look so together: the length of their sum is about the sum of their
-// lengths. docs/design/007 has figures.
+// A single difference within the bound looks honest. If a partner always pushes in one
+// direction, the differences together show it: the length of their sum is about the sum of
+// their lengths. docs/design/007 has figures.
 
 const (
-	// pullPlaces is the number of values of the model that are watched, slicePlaces
-	// that of a slice, or a little more where slices are few and unequal.
-	pullPlaces, slicePlaces = 256, 64
-	// maxPulls bounds the partners whose pull is known: those met last.
-	maxPulls = 128
-	// pullMemory is the share of both sums that each exchange leaves of those before it.
-	pullMemory = 1 - 1.0/64
-	// pullEnough is the number of exchanges before which a pull says nothing, and
-	// oneSided the ratio above which an honest partner was never seen after them.
-	pullEnough = 16
+	// biasPlaces is the number of watched values of the model, slicePlaces the number per
+	// slice, or a little more if slices are few and unequal.
+	biasPlaces, slicePlaces = 256, 64
+	// maxBiases bounds the partners with a known bias: those met last.
+	maxBiases = 128
+	// biasMemory is the factor by which each exchange decays both sums.
+	biasMemory = 1 - 1.0/64
+	// biasEnough is the number of exchanges below which a bias says nothing, and oneSided a
+	// ratio that no honest partner was seen to exceed after so many.
+	biasEnough = 16
 	oneSided   = 0.97
-	// Of a partner with a ratio above steady less is believed, down to leastTrust of one
-	// with a ratio of 1: after so many exchanges, by which models at the beginning of a run
-	// do not all go one way any more.
+	// For a partner with a ratio above steady the bounds shrink, down to the factor
+	// leastTrust at a ratio of 1. That begins after steadyEnough exchanges, when the models
+	// no longer all move in one direction, as at the beginning of a run.
 	steadyEnough = 3
 	steady       = 0.8
 	leastTrust   = 0.3
 )
 
-// Bias is how one-sided the differences were that this replica has applied with a partner.
+// Bias is the directional bias of the differences that this replica has applied with a partner.
 type Bias struct {
 	Partner string
-	// Ratio is the length of their sum over the sum of their lengths: 1 if all pointed the
-	// same way, 1/√k if k of them had nothing to do with each other.
+	// Ratio is the length of their sum over the sum of their lengths: 1 if all had the same
+	// direction, 1/√k for k independent ones.
 	Ratio float64
-	// Exchanges is the number of those that moved anything.
+	// Exchanges is the number of exchanges that changed a value.
 	Exchanges uint64
 }
 
-// moves is by how much the values that are watched were moved in one exchange. Those of a
-// slice are guarded by its lock.
-type moves [pullPlaces]float64
+// moves is the change of the watched values in one exchange. The values of a slice are
+// guarded by its lock.
+type moves [biasPlaces]float64
 
-// watched are the places of values whose moves are kept.
+// watched are the positions of watched values.
 type watched struct {
 	places
 	left []float64 // the values as the last exchange has left them
 }
 
 func newWatched(r *Replica, seed uint64) watched {
-	w := watched{places: newPlaces(r, seed, pullPlaces, slicePlaces)}
+	w := watched{places: newPlaces(r, seed, biasPlaces, slicePlaces)}
 	w.left = make([]float64, len(w.at))
 	for shared, i := range r.shared {
 		w.mark(shared, r.of(&r.slices[i]))
@@ -69,8 +69,8 @@ func (w *watched) mark(shared int, own tensor.Vector) {
 	}
 }
 
-// before takes in what own steps have done to a shared slice that an exchange is to change, and after
-// what that has. The caller holds the slice's lock.
+// before records the change of a shared slice by own steps, just before an exchange changes it; after
+// records the change by the exchange. The caller holds the slice's lock.
 func (w *watched) before(m *moved, shared int, own tensor.Vector) {
 	for i := w.first[shared]; i < w.first[shared+1]; i++ {
 		now := float64(own[w.at[i]])
@@ -87,25 +87,25 @@ func (w *watched) after(m *moved, shared int, own tensor.Vector) {
 	}
 }
 
-// biases are what partners' differences come to, decayed.
+// biases are the decayed sums of partners' differences.
 type biases struct {
 	watched watched
 	mu      sync.Mutex
-	of      []*leaning // those met last, the latest last: so few are as soon found as in a map
-	own     leaning    // what this side's steps do between exchanges
+	of      []*leaning // those met last, the latest last; a linear search of so few is as fast as a map
+	own     leaning    // the bias of this side's own steps between exchanges
 }
 
-// leaning is what those of one partner do.
+// leaning is the bias of one partner's differences.
 type leaning struct {
 	partner   string
 	sum       []float64 // as many as are watched
 	way       float64   // sum of their lengths
 	ratio     float64   // of the length of the one to the other
 	exchanges uint32
-	reported  bool // that it is one-sided
+	reported  bool // the one-sidedness has been reported
 }
 
-// add takes an exchange with a partner in, and makes m ready for the next.
+// add adds an exchange with a partner, and resets m for the next.
 func (p *biases) add(partner string, m *moved) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -120,7 +120,7 @@ func (p *biases) add(partner string, m *moved) {
 	clear(m.drawn[:])
 }
 
-// find is what is known of a partner, and its place; nil and -1 if nothing is.
+// find is the entry of a partner, and its index; nil and -1 if there is none.
 func (p *biases) find(partner string) (*leaning, int) {
 	for i, known := range p.of {
 		if known.partner == partner {
@@ -130,13 +130,13 @@ func (p *biases) find(partner string) (*leaning, int) {
 	return nil, -1
 }
 
-// met is what is known of a partner that is met now, and so the latest from then on. Whom
-// there is no room for is who was not met for the longest time.
+// met is the entry of a partner, which becomes the latest. If there is no room, the partner
+// not met for the longest time is dropped.
 func (p *biases) met(partner string) *leaning {
 	known, at := p.find(partner)
 	if known == nil {
 		known = &leaning{partner: partner}
-		if len(p.of) == maxPulls {
+		if len(p.of) == maxBiases {
 			at = 0
 		}
 	}
@@ -147,7 +147,7 @@ func (p *biases) met(partner string) *leaning {
 	return known
 }
 
-// lengthOf is 0 too of moves that are none: this side's own model may be infinite.
+// lengthOf is 0 also for moves that are not finite, since this side's own model may be infinite.
 func lengthOf(moves []float64) float64 {
 	squared := 0.0
 	for _, v := range moves {
@@ -165,9 +165,9 @@ func (p *leaning) add(m []float64, length float64) {
 		p.sum = make([]float64, len(m))
 	}
 	p.exchanges++
-	p.way = pullMemory*p.way + length
+	p.way = biasMemory*p.way + length
 	for i := range m {
-		p.sum[i] = pullMemory*p.sum[i] + m[i]
+		p.sum[i] = biasMemory*p.sum[i] + m[i]
 	}
 	p.ratio = lengthOf(p.sum) / p.way
 }
@@ -176,10 +176,10 @@ func (p *leaning) bias() Bias {
 	return Bias{Partner: p.partner, Ratio: p.ratio, Exchanges: uint64(p.exchanges)}
 }
 
-// OneSided tells of a partner's pull whether it is news that no honest partner is known to
-// have one like that: it is once. Where all partners pull one way it is this model that is
-// apart, or nobody trains.
-func (r *Replica) OneSided(partner string) (pull Bias, news bool) {
+// OneSided returns a partner's bias; news is true, once, if no honest partner is known to
+// have such a bias. If all partners push in one direction, nothing is reported: then this
+// model is the outlier, or nobody trains.
+func (r *Replica) OneSided(partner string) (bias Bias, news bool) {
 	r.biases.mu.Lock()
 	defer r.biases.mu.Unlock()
 	known, _ := r.biases.find(partner)
@@ -190,9 +190,9 @@ func (r *Replica) OneSided(partner string) (pull Bias, news bool) {
 	return known.bias(), true
 }
 
-// trust is the share of the bounds up to which a partner is believed: 1 unless it pulls one
-// way and most others do not. Where most do it is this model that is apart, and where this side's
-// own steps go one way no gradient has any noise; and of a few values the pull tells nothing.
+// trust is the factor for the bounds of a partner: 1 unless it pushes in one direction and most others do not.
+// It stays 1 if most partners do, since then this model is the outlier; if this side's own steps have one
+// direction, since then gradients have no noise; and if there are few values, since then the bias says nothing.
 func (p *biases) trust(partner string) float64 {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -215,23 +215,22 @@ func (p *biases) trust(partner string) float64 {
 	return max((1-known.ratio)/(1-steady), leastTrust)
 }
 
-// oneSided tells whether all exchanges pulled one way, and manySided whether they did not;
-// neither, while they are few.
+// oneSided tells whether the exchanges have one direction, and manySided whether they do
+// not; both are false while there are few.
 func (p *leaning) oneSided() bool {
-	return p.exchanges >= pullEnough && p.ratio > oneSided
+	return p.exchanges >= biasEnough && p.ratio > oneSided
 }
 
 func (p *leaning) manySided() bool {
-	return p.exchanges >= pullEnough && p.ratio <= oneSided
+	return p.exchanges >= biasEnough && p.ratio <= oneSided
 }
 
-// Biases are the largest, at most so many, of partners that there were enough exchanges
-// with to tell, the largest first.
+// Biases are at most so many biases of partners with enough exchanges, the largest first.
 func (r *Replica) Biases(most int) (largest []Bias) {
 	r.biases.mu.Lock()
 	defer r.biases.mu.Unlock()
 	for _, known := range r.biases.of {
-		if known.exchanges >= pullEnough {
+		if known.exchanges >= biasEnough {
 			largest = append(largest, known.bias())
 		}
 	}

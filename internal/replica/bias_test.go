@@ -12,7 +12,7 @@ import (
 // TestWatchedPlaces: what is watched lies in the shared slices, once each, spread evenly
 // whatever the cut, and elsewhere for another seed.
 func TestWatchedPlaces(t *testing.T) {
-	for _, c := range []struct{ values, sliceLen, want int }{{1, 8, 1}, {100, 7, 100}, {1000, 1000, slicePlaces}, {5000, 333, pullPlaces}} {
+	for _, c := range []struct{ values, sliceLen, want int }{{1, 8, 1}, {100, 7, 100}, {1000, 1000, slicePlaces}, {5000, 333, biasPlaces}} {
 		layout, err := tensor.NewLayout(tensor.Spec{Name: "w", Shape: []int{c.values}}, tensor.Spec{Name: "own", Shape: []int{50}, Sharing: tensor.Local})
 		if err != nil {
 			t.Fatal(err)
@@ -66,7 +66,7 @@ func TestPullTellsDirectionsApart(t *testing.T) {
 		pull, told := r.OneSided("one way")
 		if told {
 			news++
-			if pull.Exchanges != pullEnough || pull.Ratio < 0.999 {
+			if pull.Exchanges != biasEnough || pull.Ratio < 0.999 {
 				t.Errorf("told of %+v", pull)
 			}
 		}
@@ -88,16 +88,16 @@ func TestPullTellsDirectionsApart(t *testing.T) {
 	bad[0] = math.Inf(1)
 	push("bad", bad)
 	push("still", moves{})
-	for i := range 2 * maxPulls {
+	for i := range 2 * maxBiases {
 		push(fmt.Sprint(i), direction)
 	}
 	knows := func(partner string) bool { known, _ := r.biases.find(partner); return known != nil }
-	if n := len(r.biases.of); n != maxPulls || knows("one way") || knows("bad") || knows("still") {
+	if n := len(r.biases.of); n != maxBiases || knows("one way") || knows("bad") || knows("still") {
 		t.Errorf("%d partners are known", n)
 	}
-	push(fmt.Sprint(maxPulls), direction) // who is met again is not the next to be forgotten
+	push(fmt.Sprint(maxBiases), direction) // who is met again is not the next to be forgotten
 	push("new", direction)
-	if !knows(fmt.Sprint(maxPulls)) || knows(fmt.Sprint(maxPulls+1)) || len(r.biases.of) != maxPulls {
+	if !knows(fmt.Sprint(maxBiases)) || knows(fmt.Sprint(maxBiases+1)) || len(r.biases.of) != maxBiases {
 		t.Errorf("of %d partners known not the one that was not met for the longest time is forgotten", len(r.biases.of))
 	}
 }

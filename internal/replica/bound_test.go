@@ -260,10 +260,10 @@ func TestAbsurd(t *testing.T) {
 		want     bool
 	}{
 		{0, 0, false},
-		{absurdRatio, 0, false},
-		{1.001 * absurdRatio, 0, true},
-		{1.001 * absurdRatio, 1, false},
-		{2.001 * absurdRatio, 1, true},
+		{implausibleRatio, 0, false},
+		{1.001 * implausibleRatio, 0, true},
+		{1.001 * implausibleRatio, 1, false},
+		{2.001 * implausibleRatio, 1, true},
 		{2 * math.MaxFloat32, math.MaxFloat32, true},
 		{inf, 1, true},
 		{math.NaN(), 1, true},

@@ -8,8 +8,8 @@ import (
 	"github.com/seed-97356399/murmuration/tensor"
 )
 
-// buffers are the vectors that averaging gradients needs beside the parameters. What
-// belongs to a slice is guarded by its lock.
+// buffers are the further vectors that averaging gradients needs. The parts of a slice are
+// guarded by its lock.
 type buffers struct {
 	gradient, sum tensor.Vector
 	weights       []float64 // in the sum, by piece
@@ -58,8 +58,8 @@ func (r *Replica) weightsOf(shared int) []float64 {
 	return r.buffers.weights[r.pieces.first[shared]:r.pieces.first[shared+1]]
 }
 
-// Load makes Sum the Gradient times its samples, or adds that. It fails with ErrDiverged
-// if others would not take such a gradient: then it counts as none.
+// Load makes Sum the Gradient times its samples, or adds that. It fails with ErrDiverged if
+// others would refuse such a gradient: then it counts as none.
 func (r *Replica) Load(add bool) error {
 	if r.buffers == nil {
 		return nil
@@ -92,12 +92,12 @@ func (r *Replica) Clear() {
 	}
 }
 
-// Drain takes Sum, which is empty afterwards, into dst, which must have Len values:
-// each piece divided by its weight, or by weight if that is above 0. Pieces of no
-// weight, and what is frozen, are zeros. Local values, which no sum has, are those of
-// Gradient, taken once. It returns the weight of the heaviest piece.
+// Drain takes Sum, which is empty afterwards, into dst, which must have Len values: each
+// piece divided by its weight, or by weight if that is above 0. Pieces of weight 0, and
+// frozen ranges, are zeros. Local values, which are in no sum, come from Gradient, once. It
+// returns the weight of the heaviest piece.
 //
-// What is added to Sum meanwhile counts in this Drain or in the next, piece by piece.
+// Values added to Sum meanwhile count in this Drain or in the next, piece by piece.
 func (r *Replica) Drain(dst tensor.Vector, weight float64) (heaviest float64) {
 	r.mustFit(dst)
 	clear(dst)

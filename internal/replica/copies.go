@@ -7,8 +7,8 @@ import (
 	"github.com/seed-97356399/murmuration/tensor"
 )
 
-// copies makes consistent copies of the parameters, one at a time while it is locked:
-// whoever changes a slice saves it first.
+// copies makes consistent copies of the parameters, one at a time, under its lock: each
+// writer saves a slice before it changes it.
 type copies struct {
 	sync.Mutex
 	generation uint64 // of the last copy; guarded by the lock
@@ -31,7 +31,7 @@ func (c *copies) begin(into tensor.Vector) {
 // changing is called before the values of a slice change. The caller holds the slice's lock.
 func (c *copies) changing(s *slice, values tensor.Vector) {
 	c.preserve(s, values)
-	c.changes.Add(1) // after it: a copy that begins between the two is one of an older version
+	c.changes.Add(1) // after preserve: a copy that begins in between then has an older version
 }
 
 // preserve saves a slice's values for the copy in the making, unless it has them. The caller

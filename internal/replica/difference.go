@@ -7,9 +7,9 @@ import (
 	"github.com/seed-97356399/murmuration/tensor"
 )
 
-// difference is what one side adds to a part and the other subtracts. One in whole steps
-// stays a code, which is added as it is decoded: written down and read again, its values
-// would take as long as both.
+// difference is what one side adds to a part and the other subtracts. A difference in whole
+// steps stays encoded, and is added while it is decoded: to write its values to memory and
+// read them again would double the time.
 type difference struct {
 	steps  coding.Steps
 	code   []byte        // whole steps, checked

@@ -9,16 +9,15 @@
 // exchange add the same numbers with opposite signs, and their sum stays what
 // it was, whatever the codec's error or the delay.
 //
-// Initiator and Responder are the two sides of an exchange, each with a lane for
-// every stream that the exchange uses. A Ledger keeps, at each side, what it takes
-// to settle the slices that a cut stream left in doubt. Each slice knows how far
-// partners' models used to be from this one (see bound.go) and so how much of a
-// difference to believe.
+// Initiator and Responder are the two sides of an exchange, each with a lane for every
+// stream that the exchange uses. A Ledger keeps, at each side, what is needed to settle the
+// slices that a cut stream left in doubt. Each slice keeps the recent distances of
+// partners' models (see bound.go), and from these the share of a difference to take.
 //
 // Sender and Receiver are the two sides of a transfer, which moves a part of a buffer
 // one way: parameters, the last gradient, or a sum of gradients, in which each piece of
 // a slice has a weight of its own (see pieces.go and docs/design/020).
 //
-// Who exchanges with whom is decided in package averaging; the streams, the
-// deadlines and the asking are package peer's.
+// Package averaging decides who exchanges with whom; package conversations has the streams,
+// deadlines and questions.
 package replica

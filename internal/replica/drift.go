@@ -11,14 +11,14 @@ const (
 	// driftSample is the most values of a slice that are kept to see how far it has
 	// moved.
 	driftSample = 256
-	// boundDrift is how many times a slice's stride its counterpart may be away in any
-	// case: two models that have moved as far each, in opposite directions, are twice that
-	// apart, and a little is left of exchanges before.
+	// boundDrift is the distance of a partner's slice that is accepted in any case, in
+	// strides of this slice: two models that have each moved a stride in opposite
+	// directions are two strides apart, and some distance remains from earlier exchanges.
 	boundDrift = 2.75
 )
 
-// drift is every so many values of a slice as they were after its last exchange:
-// what it takes to estimate how far local steps have moved it since.
+// drift is a sample of a slice's values after its last exchange, from which to estimate how
+// far local steps have moved the slice since.
 type drift []float32
 
 // newDrift makes a drift of a slice as it is.
@@ -28,9 +28,9 @@ func newDrift(own tensor.Vector) drift {
 	return d
 }
 
-// places goes through where in a slice of n values those kept are: somewhere in each
-// of as many equal parts, each time a little farther on, or all might be of one column
-// of a matrix. It divides but once.
+// places yields the index in the sample and the position in a slice of n values: one in
+// each of equal parts, each a little farther on, so that not all are in one column of a
+// matrix. It divides only once.
 func (d drift) places(n int) iter.Seq2[int, int] {
 	return func(yield func(i, at int) bool) {
 		part, extra := n/len(d), n%len(d)
@@ -49,7 +49,7 @@ func (d drift) places(n int) iter.Seq2[int, int] {
 	}
 }
 
-// mark makes the slice as it is the one from which it moves.
+// mark takes the present slice as the origin of its movement.
 func (d drift) mark(own tensor.Vector) {
 	for i, at := range d.places(len(own)) {
 		d[i] = own[at]

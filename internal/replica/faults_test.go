@@ -93,7 +93,7 @@ func TestResponderRefusesBeforeAnythingChanges(t *testing.T) {
 			{"reserved bytes in use", 0, 0, number, reserved, message},
 		}
 		for _, bad := range badValues {
-			faults = append(faults, fault{bad.name, 0, 0, number, codeOf(t, name, infinity, bad.values), []error{replica.ErrAbsurd, coding.ErrNotFinite}})
+			faults = append(faults, fault{bad.name, 0, 0, number, codeOf(t, name, infinity, bad.values), []error{replica.ErrImplausible, coding.ErrNotFinite}})
 		}
 		for _, f := range faults {
 			t.Run(name+"/"+f.name, func(t *testing.T) {
@@ -152,7 +152,7 @@ func TestInitiatorRefusesBeforeAnythingChanges(t *testing.T) {
 			{"no distance", 0, number, diffOf(t, name, math.NaN(), good), message},
 		}
 		for _, bad := range badValues {
-			faults = append(faults, fault{bad.name, 0, number, diffOf(t, name, 1, bad.values), []error{replica.ErrAbsurd, replica.ErrBound, coding.ErrNotFinite}})
+			faults = append(faults, fault{bad.name, 0, number, diffOf(t, name, 1, bad.values), []error{replica.ErrImplausible, replica.ErrBound, coding.ErrNotFinite}})
 		}
 		for _, f := range faults {
 			for _, unclipped := range []bool{false, true} {

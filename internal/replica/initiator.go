@@ -60,18 +60,18 @@ func (a *Initiator) Ranged() bool { return a.ranged() }
 // Ranges takes a frame of the partner's ranges.
 func (a *Initiator) Ranges(header wire.Header, codes []byte) error {
 	r := a.replica
-	if a.Ranged() || int(header.Slice) != a.told || header.Exchange != a.terms.Exchange || len(codes) == 0 {
+	if a.Ranged() || int(header.Slice) != a.rangesSent || header.Exchange != a.terms.Exchange || len(codes) == 0 {
 		return fmt.Errorf("%d ranges from slice %d of exchange %d on, after those of %d: %w",
-			len(codes), header.Slice, header.Exchange, a.told, ErrOrder)
+			len(codes), header.Slice, header.Exchange, a.rangesSent, ErrOrder)
 	}
-	for a.told < len(r.shared) && len(codes) > 0 {
-		blocks := coding.Blocks(r.lengthOf(a.told))
+	for a.rangesSent < len(r.shared) && len(codes) > 0 {
+		blocks := coding.Blocks(r.lengthOf(a.rangesSent))
 		if len(codes) < blocks {
-			return fmt.Errorf("%d ranges for the %d blocks of slice %d: %w", len(codes), blocks, a.told, coding.ErrSize)
+			return fmt.Errorf("%d ranges for the %d blocks of slice %d: %w", len(codes), blocks, a.rangesSent, coding.ErrSize)
 		}
 		a.theirs = append(a.theirs, codes[:blocks]...)
 		codes = codes[blocks:]
-		a.told++
+		a.rangesSent++
 	}
 	if len(codes) > 0 {
 		return fmt.Errorf("%d ranges beyond the last slice: %w", len(codes), coding.ErrSize)

@@ -13,17 +13,17 @@ import (
 
 // InitiatorLane is one stream's part of an exchange at the active side.
 type InitiatorLane struct {
-	of      *Initiator
-	number  int          // of the lane
-	coded   atomic.Int32 // frames sent
-	applied atomic.Int32 // frames whose difference has been applied
-	drained atomic.Bool  // no slice is left that no lane has taken up
-	due     atomic.Int64 // bytes of the differences that are to come
-	flight  []inFlight   // as many as can be on their way
-	again   retries
-	scratch tensor.Vector
-	ranges  [maxBlocks]float32 // for Code
-	peaks   [maxBlocks]float32 // for Diff
+	of          *Initiator
+	number      int          // of the lane
+	coded       atomic.Int32 // frames sent
+	applied     atomic.Int32 // frames whose difference has been applied
+	drained     atomic.Bool  // no slice is left that no lane has taken up
+	due         atomic.Int64 // bytes of the differences that are to come
+	flight      []inFlight   // as many as can be on their way
+	retransmits retries
+	scratch     tensor.Vector
+	ranges      [maxBlocks]float32 // for Code
+	peaks       [maxBlocks]float32 // for Diff
 }
 
 // inFlight is a part whose code has been sent, with what, and the bound sent with it.
@@ -41,7 +41,7 @@ func (l *InitiatorLane) begin() {
 	l.due.Store(0)
 	l.scratch = l.of.replica.scratch(l.scratch)
 	l.flight = ring(l.flight, l.of.flying())
-	l.again.begin(l.of.flying())
+	l.retransmits.begin(l.of.flying())
 }
 
 // Code writes the frame of the next slice into frame, whose memory it reuses.
@@ -53,7 +53,7 @@ func (l *InitiatorLane) Code(frame []byte) (_ []byte, ok bool, err error) {
 		return frame, false, nil
 	}
 	flight := &l.flight[int(coded)%len(l.flight)]
-	repeated := l.again.peek(flight)
+	repeated := l.retransmits.peek(flight)
 	if !repeated && !l.take(flight) {
 		l.drained.Store(true)
 		return frame, false, nil
@@ -72,7 +72,7 @@ func (l *InitiatorLane) Code(frame []byte) (_ []byte, ok bool, err error) {
 	l.due.Add(flight.due)
 	l.coded.Store(coded + 1)
 	if repeated { // only now, so that Over never misses it
-		l.again.pop()
+		l.retransmits.pop()
 	}
 	return frame, true, nil
 }
@@ -208,7 +208,7 @@ func (l *InitiatorLane) difference(flight *inFlight, payload []byte) error {
 	}
 	if failed.Count() > 0 {
 		l.of.failed.Add(int32(failed.Count()))
-		l.again.push(inFlight{part: flight.rest(failed), codec: flight.codec})
+		l.retransmits.push(inFlight{part: flight.rest(failed), codec: flight.codec})
 		l.of.due.Add(1)
 	}
 	return nil
@@ -219,7 +219,7 @@ func (l *InitiatorLane) difference(flight *inFlight, payload []byte) error {
 // to both sides' bounds.
 func (l *InitiatorLane) shown(s *slice, norm, limit float64) (float64, error) {
 	if !(norm <= math.MaxFloat32) { // true for NaN
-		return 0, fmt.Errorf("norm %g: %w", norm, ErrAbsurd)
+		return 0, fmt.Errorf("norm %g: %w", norm, ErrImplausible)
 	}
 	if norm > l.of.weight*limit*codecSlack {
 		return 0, fmt.Errorf("norm %g, at most %g: %w", norm, l.of.weight*limit, ErrBound)
@@ -229,7 +229,7 @@ func (l *InitiatorLane) shown(s *slice, norm, limit float64) (float64, error) {
 		s.Lock()
 		defer s.Unlock()
 		if implausible(distance, l.of.replica.of(s)) {
-			return 0, fmt.Errorf("distance %g: %w", distance, ErrAbsurd)
+			return 0, fmt.Errorf("distance %g: %w", distance, ErrImplausible)
 		}
 	}
 	return distance, nil
@@ -272,5 +272,5 @@ func (l *InitiatorLane) Applied() int { return int(l.applied.Load()) }
 // before and one after, are needed, whichever of the two goroutines asks.
 func (l *InitiatorLane) Over() bool {
 	settled := func() bool { return l.coded.Load() == l.applied.Load() }
-	return l.drained.Load() && settled() && l.again.empty() && settled()
+	return l.drained.Load() && settled() && l.retransmits.empty() && settled()
 }

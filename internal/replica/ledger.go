@@ -32,8 +32,8 @@ const (
 // active side it keeps which slices it has applied, and answers (Answer). Safe for
 // concurrent use.
 //
-// What is never answered expires: it is dropped and counted with its norm, which
-// bounds by how far the sum of the two models has moved.
+// Slices without an answer expire: they are dropped and counted with their norm, which
+// bounds how far the sum of the two models has moved.
 type Ledger struct {
 	replica *Replica
 
@@ -48,8 +48,8 @@ type Ledger struct {
 type Lost struct {
 	// Slices is the number of slices that may have been applied at one side only.
 	Slices uint64
-	// Bound is the sum of their differences' norms: at most so far has the sum of
-	// all models moved, and their mean by that over the number of peers.
+	// Bound is the sum of their differences' norms: the sum of all models has moved by at
+	// most so much, and their mean by that over the number of peers.
 	Bound float64
 }
 
@@ -63,8 +63,8 @@ type doubt struct {
 	norm                  float64 // of the differences together
 }
 
-// weigh measures the differences as they are coded, for it is so that the partner
-// may have applied them. scratch has room for a slice.
+// weigh measures the decoded differences, which are what the partner may have applied.
+// scratch has room for a slice.
 func (d *doubt) weigh(r *Replica, scratch tensor.Vector) {
 	squared := 0.0
 	for i := range d.pending {
@@ -215,12 +215,12 @@ func (l *Ledger) Ask(partner string) (exchange uint64, question wire.Status, ok 
 	return d.exchange, question, true
 }
 
-// Settle applies what the partner says that it has applied of an exchange, and
-// drops the rest; if the partner does not know the exchange any more, or the parameters
-// have been pooled, all of it is lost. It returns the number of slices of each kind. A
-// second answer changes nothing.
+// Settle applies the slices that the partner has applied, according to its answer, and
+// drops the rest. If the partner no longer knows the exchange, or the parameters have been
+// pooled, all of them are lost. It returns the number of slices of each kind. A second
+// answer changes nothing.
 //
-// The question is the one that Ask gave with the exchange.
+// question is the one that Ask returned with the exchange.
 func (l *Ledger) Settle(partner string, exchange uint64, question wire.Status, answer wire.Settled) (applied, dropped, lost int) {
 	l.replica.Hold()
 	defer l.replica.Release()
@@ -241,7 +241,7 @@ func (l *Ledger) Settle(partner string, exchange uint64, question wire.Status, a
 		} else if l.replica.commit(w, scratch, &done) == nil {
 			applied++
 		} else {
-			gone = append(gone, *w) // a code of this side's own making that does not decode
+			gone = append(gone, *w) // a code made by this side that does not decode
 		}
 	}
 	done.end(l.replica, partner)
@@ -301,16 +301,16 @@ func (l *Ledger) Unresolved(present func(partner string) bool) int {
 	return n
 }
 
-// Reborn gives up what is in doubt with earlier lives of a partner: one that comes
-// back with an older model than the one that exchanged has nothing to reconcile.
+// Reborn gives up what is in doubt with earlier lives of a partner: a partner that comes
+// back with an older model has nothing to reconcile.
 func (l *Ledger) Reborn(partner string, incarnation uint64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.giveUp(func(d *doubt) bool { return d.partner == partner && d.incarnation < incarnation })
 }
 
-// Expire gives up what has been in doubt for too long, and forgets records that
-// nobody can ask for any more.
+// Expire gives up what has been in doubt for too long, and drops records that nobody can
+// ask for any more.
 func (l *Ledger) Expire(now time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

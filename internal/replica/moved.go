@@ -2,8 +2,8 @@ package replica
 
 import "github.com/seed-97356399/murmuration/tensor"
 
-// moved is what exchanges have made of the values that are watched, and what this side's own
-// steps have since those before.
+// moved is the change of the watched values by an exchange (drawn), by this side's own steps
+// since the exchange before (own), and of the values at which partners are judged (felt).
 type moved struct {
 	drawn, own moves
 	felt       felt

@@ -13,13 +13,13 @@ func TestOverMissesNothingThatComesBack(t *testing.T) {
 	}{
 		"the answer comes": {
 			func(l *InitiatorLane) { l.coded.Store(1) },
-			func(l *InitiatorLane) { l.again.push(inFlight{}); l.applied.Store(1) },
+			func(l *InitiatorLane) { l.retransmits.push(inFlight{}); l.applied.Store(1) },
 			func(l *InitiatorLane) bool { return l.applied.Load() == 1 },
 		},
 		"it is sent again": {
-			func(l *InitiatorLane) { l.coded.Store(1); l.applied.Store(1); l.again.push(inFlight{}) },
-			func(l *InitiatorLane) { l.coded.Store(2); l.again.pop() },
-			func(l *InitiatorLane) bool { return l.again.empty() },
+			func(l *InitiatorLane) { l.coded.Store(1); l.applied.Store(1); l.retransmits.push(inFlight{}) },
+			func(l *InitiatorLane) { l.coded.Store(2); l.retransmits.pop() },
+			func(l *InitiatorLane) bool { return l.retransmits.empty() },
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -33,7 +33,7 @@ func TestOverMissesNothingThatComesBack(t *testing.T) {
 			defer close(lanes)
 			for range rounds {
 				l := &InitiatorLane{}
-				l.again.begin(1)
+				l.retransmits.begin(1)
 				l.drained.Store(true)
 				c.begin(l)
 				lanes <- l

@@ -7,11 +7,10 @@ import (
 	"github.com/seed-97356399/murmuration/tensor"
 )
 
-// Plausible tells whether others would believe the shared values of a gradient or a step,
-// which has Len values: those of a member whose model is about this one. It fails with
-// ErrDiverged if they would not, or if the model, values that are never sent included,
-// would not be finite with the change added. What a peer adds to a model is held to the
-// same as what it would have to send others.
+// Plausible checks whether the shared values of a gradient or a step, which has Len values,
+// would be plausible to members with similar models. It fails with ErrDiverged if not, or
+// if the model with the change added, including values that are never sent, would not be
+// finite. A peer's own changes must meet the same limits as values that it sends.
 func (r *Replica) Plausible(change tensor.Vector) error {
 	r.mustFit(change)
 	for i := range r.slices {
@@ -23,16 +22,16 @@ func (r *Replica) Plausible(change tensor.Vector) error {
 	return nil
 }
 
-// plausible tells whether others would believe a change of a slice that has this norm.
+// plausible checks whether a change of a slice with this norm would be plausible to others.
 func plausible(r *Replica, s *slice, norm float64) error {
-	if norm <= absurdRatio/2 {
-		return nil // neither absurd nor enough to make infinite what is finite
+	if norm <= implausibleRatio/2 {
+		return nil // plausible, and too small to make finite values infinite
 	}
 	s.Lock()
-	absurd := s.layer != notShared && implausible(2*norm, r.of(s)) // as sendable has it
+	tooFar := s.layer != notShared && implausible(2*norm, r.of(s)) // as in sendable
 	fits := norm+tensor.Norm2(r.of(s)) <= math.MaxFloat32
 	s.Unlock()
-	if absurd || !fits {
+	if tooFar || !fits {
 		return fmt.Errorf("values %d to %d, norm %g: %w", s.offset, s.offset+s.length-1, norm, ErrDiverged)
 	}
 	return nil

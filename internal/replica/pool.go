@@ -14,8 +14,8 @@ func ExactTerms() TransferTerms {
 }
 
 // Pool makes Sum the parameters times weight; a weight of 0 is 1. It does nothing without
-// UseGradients. From then on, as after Adopt, slices in doubt are lost: applied, they would
-// set the parameters apart from the model of all.
+// UseGradients. From then on, as after Adopt, slices in doubt are lost: to apply them would
+// make the parameters differ from the merged model.
 func (r *Replica) Pool(weight float64) {
 	if r.buffers == nil {
 		return

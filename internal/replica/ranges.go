@@ -5,10 +5,10 @@ import (
 	"github.com/seed-97356399/murmuration/internal/wire"
 )
 
-// A lattice codes a block so that the partner, whose values are near, can tell what was
-// meant. How near is a range that each slice keeps for each of its blocks: the largest
-// difference that exchanges have shown there, as far as the partner is believed, up at
-// once and down by a fifth. The passive side tells its own before the first code.
+// A lattice codes a block so that a partner with near values can decode it. How near is the
+// block's range, kept by each slice: the largest difference that exchanges have shown
+// there, limited by the trust in the partner. It rises at once and falls by a fifth. The
+// passive side sends its ranges before the first code.
 
 // maxRanges is the most bytes of ranges in a frame.
 const maxRanges = 64 << 10
@@ -50,9 +50,9 @@ func latticed(codecs []coding.ID) bool {
 	return false
 }
 
-// sighting is what an answer tells an initiator of the partner's slice.
+// sighting is what an answer shows an initiator about the partner's slice.
 type sighting struct {
-	claimed  float64 // what the partner says that the distance is
+	claimed  float64 // the distance according to the partner
 	distance float64 // as the difference shows it, clipped to both sides' bounds
 	failed   coding.Set
 	peaks    []float32 // the largest difference that it shows in each block of the part

@@ -58,7 +58,7 @@ func (p *Receiver) take(info wire.PartInfo, code []byte) error {
 	at.Lock()
 	defer at.Unlock()
 	if implausible(norm, r.of(at)) {
-		return fmt.Errorf("norm %g: %w", norm, ErrAbsurd)
+		return fmt.Errorf("norm %g: %w", norm, ErrImplausible)
 	}
 	return p.keep(at, from, to, info, x)
 }
@@ -67,7 +67,7 @@ func (p *Receiver) take(info wire.PartInfo, code []byte) error {
 func (p *Receiver) weighed(weight float64) error {
 	switch from := p.terms.Transfer.From; {
 	case from == collective.Parameters && weight != 1, from == collective.Gradient && weight == 0:
-		return fmt.Errorf("%s of weight %g: %w", from, weight, ErrAbsurd)
+		return fmt.Errorf("%s of weight %g: %w", from, weight, ErrImplausible)
 	}
 	return nil
 }
@@ -88,7 +88,7 @@ func (p *Receiver) keep(at *slice, from, to int, info wire.PartInfo, x tensor.Ve
 	if p.terms.Transfer.Add {
 		for _, w := range weights {
 			if w+info.Weight > wire.MaxWeight {
-				return fmt.Errorf("weight %g beside %g: %w", info.Weight, w, ErrAbsurd)
+				return fmt.Errorf("weight %g beside %g: %w", info.Weight, w, ErrImplausible)
 			}
 		}
 		if info.Weight > 0 {

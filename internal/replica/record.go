@@ -10,8 +10,8 @@ type record struct {
 	partner               string
 	incarnation, exchange uint64
 
-	// changing is held, shared, while a slice is applied and noted, and alone to
-	// settle: what the partner is told stays true.
+	// changing is held, shared, while a slice is applied and noted, and alone to settle: so
+	// that the answer to the partner stays true.
 	changing sync.RWMutex
 	settled  bool
 	applied  bitmap

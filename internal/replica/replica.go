@@ -53,20 +53,20 @@ type Options struct {
 	// Clock tells the time, from any origin, to measure for how long a trainer
 	// waits for a slice. Without one nothing is measured.
 	Clock func() time.Duration
-	// Unclipped believes every partner whatever the distance: plain averaging, to
-	// measure what clipping is worth.
+	// Unclipped averages without clipping, whatever the distance, to measure the effect of
+	// clipping.
 	Unclipped bool
-	// Scratch is where exchanges and transfers compute, with room for the longest slice. It may
-	// be that of other replicas too, if no two of them are ever used at once. Default: each
-	// lane has its own.
+	// Scratch is the memory in which exchanges and transfers compute, as long as the longest
+	// slice. Replicas may share it if no two of them are ever used at once. Default: each lane
+	// has its own.
 	Scratch tensor.Vector
-	// Watch draws the values on which partners' pull is measured: what others cannot
-	// foretell.
+	// Watch seeds the choice of the values on which partners' bias is measured; others must
+	// not be able to predict it.
 	Watch uint64
 }
 
-// New makes a replica of params, whose vector it takes over: from now on only
-// the replica's methods may touch it.
+// New makes a replica of params and takes over its vector: from now on only the replica's
+// methods may use it.
 func New(params *tensor.Params, options Options) (*Replica, error) {
 	if options.SliceLen == 0 {
 		options.SliceLen = DefaultSliceLen

@@ -17,7 +17,7 @@ import (
 type Responder struct {
 	side
 	taken   bitmap       // parts whose code has come, on whatever lane
-	unknown blockSets    // blocks whose range is told as unknown
+	unknown blockSets    // blocks whose range is sent as unknown
 	asked   blockSets    // blocks that are to come again; guarded by their slice's lock
 	halved  atomic.Int32 // blocks asked for as halves
 	lanes   []*ResponderLane
@@ -71,14 +71,14 @@ func (p *Responder) codec(number uint8) (coding.Codec, error) {
 }
 
 const (
-	// maxHalves is the share of an exchange's blocks, and leastHalves the number in
-	// any case, that this side asks for as halves after they failed twice: a partner
-	// whose blocks fail on purpose is not to make an exchange five times as long.
+	// maxHalves is the share of an exchange's blocks, and leastHalves the number in any
+	// case, that this side asks for as halves after they failed twice: otherwise a partner
+	// could make an exchange five times as long by blocks that fail on purpose.
 	maxHalves   = 1.0 / 8
 	leastHalves = 16
-	// reachSlack is how many times farther than this side's own range of a block, or
-	// the bound of its slice, a partner may take the models to be apart there. One
-	// that chooses a lattice that coarse tells little.
+	// reachSlack bounds the distance that a partner may assume in a block, as a multiple of
+	// this side's own range, or of the slice's bound. A code of a coarser lattice would
+	// carry little information.
 	reachSlack = 16
 )
 
@@ -96,16 +96,16 @@ func (p *Responder) Ranges(frame []byte) (_ []byte, ok bool, err error) {
 	if p.ranged() {
 		return frame, false, nil
 	}
-	first := p.told
+	first := p.rangesSent
 	frame = wire.Reserve(frame)
-	for ; p.told < len(r.shared); p.told++ {
-		blocks := coding.Blocks(r.lengthOf(p.told))
+	for ; p.rangesSent < len(r.shared); p.rangesSent++ {
+		blocks := coding.Blocks(r.lengthOf(p.rangesSent))
 		if len(frame)+blocks > wire.HeaderSize+maxRanges {
 			break
 		}
 		at := len(frame)
 		frame = extend(frame, blocks)
-		p.tell(p.told, frame[at:])
+		p.tell(p.rangesSent, frame[at:])
 	}
 	err = wire.Seal(frame, wire.Header{Type: wire.TypeRanges, Exchange: p.terms.Exchange, Slice: uint32(first)})
 	return frame, true, err

@@ -173,13 +173,13 @@ func (l *ResponderLane) weigh(s *slice, coder coding.Coder, diff tensor.Vector, 
 	if distance > limit {
 		tensor.Scale(diff, coding.RoundedDown(limit/distance))
 	}
-	believed := l.of.remember(s, distance, limit)
-	l.of.squared[l.number] += believed * believed
+	capped := l.of.remember(s, distance, limit)
+	l.of.squared[l.number] += capped * capped
 	return distance, limit, nil
 }
 
-// sane is ErrAbsurd if a distance from the slice own cannot be that of a model, and
-// ErrDiverged if that is because the slice is none.
+// sane is ErrImplausible if a distance from the slice own cannot be that of a model, and
+// ErrDiverged if the cause is that own is not finite.
 func sane(distance float64, own tensor.Vector) error {
 	switch {
 	case !implausible(distance, own):
@@ -187,7 +187,7 @@ func sane(distance float64, own tensor.Vector) error {
 	case !tensor.Finite(own):
 		return ErrDiverged
 	}
-	return fmt.Errorf("distance %g: %w", distance, ErrAbsurd)
+	return fmt.Errorf("distance %g: %w", distance, ErrImplausible)
 }
 
 // answerBlocks answers a code of a lattice. Blocks that fail take no part; they are to
@@ -274,11 +274,11 @@ func (l *ResponderLane) shrink(w *pending, n int, answer coding.Answer, limit fl
 	w.codec.Lattice.Diff().Shrink(w.code(), n, share)
 }
 
-// learn takes what a code has shown into what the slice knows of its partners, and
-// notes what is to come again. The caller holds the slice's lock.
+// learn updates the slice's ranges and window by a code, and notes the blocks to be sent
+// again. The caller holds the slice's lock.
 func (l *ResponderLane) learn(w *pending, s *slice, failed coding.Set, distance, limit float64) {
 	near := boundGrowth * limit
-	believed, share := min(distance, near), min(1, near/distance) // of no distance all, whose quotient is infinite
+	capped, share := min(distance, near), min(1, near/distance) // share is 1 for distance 0, whose quotient is infinite
 	for i, seen := range l.seen[:len(s.ranges)] {
 		if (w.size == 0 || w.which().Has(i)) && !failed.Has(i) {
 			s.trackBlock(i, float64(seen), share)
@@ -288,9 +288,9 @@ func (l *ResponderLane) learn(w *pending, s *slice, failed coding.Set, distance,
 		clear(failed)
 	}
 	if w.size == 0 && failed.Count() == 0 {
-		believed = l.of.remember(s, distance, limit)
+		capped = l.of.remember(s, distance, limit)
 	}
-	l.of.squared[l.number] += believed * believed
+	l.of.squared[l.number] += capped * capped
 	if failed.Count() > 0 {
 		l.of.failed.Add(int32(failed.Count()))
 		copy(l.of.asked.of(l.of.replica, w.slice), failed)

@@ -5,26 +5,26 @@ import (
 	"sync/atomic"
 )
 
-// side is what both sides of an exchange have.
+// side is the common part of both sides of an exchange.
 type side struct {
 	replica *Replica
 	ledger  *Ledger
 	terms   Terms
 	weight  float64
-	trust   float64 // share of this side's bounds that the partner has
+	trust   float64 // factor for this side's bounds with the partner
 
-	due     atomic.Int32      // parts that the exchange has: its slices, and what has to be sent again
-	applied atomic.Int32      // of these, those applied: by a responder, at both sides
-	failed  atomic.Int32      // blocks that failed
-	ranging bool              // the responder has ranges to tell
-	told    int               // slices whose ranges have been told
-	squared [MaxLanes]float64 // by lane, of its slices' distances
-	moves   moved
+	due        atomic.Int32      // parts that the exchange has: its slices, and what has to be sent again
+	applied    atomic.Int32      // of these, those applied: by a responder, at both sides
+	failed     atomic.Int32      // blocks that failed
+	ranging    bool              // the responder has ranges to send
+	rangesSent int               // slices whose ranges have been sent
+	squared    [MaxLanes]float64 // by lane, of its slices' distances
+	moves      moved
 }
 
-// Use has the next exchanges be of a replica, which notes in the ledger what comes of them.
-// It may change from one exchange to the next; their memory does not grow if all replicas
-// have one layout, cut alike.
+// Use sets the replica and the ledger of the next exchanges. They may change from one
+// exchange to the next; memory does not grow if all replicas have the same layout and
+// slices.
 func (s *side) Use(r *Replica, l *Ledger) {
 	s.replica, s.ledger = r, l
 	s.moves.size(r)
@@ -34,17 +34,20 @@ func (s *side) Use(r *Replica, l *Ledger) {
 func (s *side) begin(terms Terms) {
 	s.terms = terms.within()
 	s.weight = s.terms.weight()
-	s.trust = s.replica.biases.trust(s.terms.Partner) * s.replica.judgement.trust(s.terms.Partner)
+	s.trust = 1
+	if !s.replica.options.Unclipped {
+		s.trust = s.replica.biases.trust(s.terms.Partner) * s.replica.judgement.trust(s.terms.Partner)
+	}
 	s.due.Store(int32(len(s.replica.shared)))
 	s.applied.Store(0)
 	s.failed.Store(0)
-	s.ranging, s.told = latticed(s.terms.Codecs), 0
+	s.ranging, s.rangesSent = latticed(s.terms.Codecs), 0
 	clear(s.squared[:])
 }
 
-// remember takes a distance into a slice's window, and returns it as far as it is believed;
-// limit is the smaller of the two sides' bounds. What a partner that is trusted less makes of
-// it is not to lower the bound for others. The caller holds the slice's lock.
+// remember puts a distance into a slice's window, and returns it as clipped; limit is the
+// smaller of the two sides' bounds. It is divided by the trust, so that a partner with less
+// trust does not lower the bound for others. The caller holds the slice's lock.
 func (s *side) remember(of *slice, distance, limit float64) float64 {
 	return s.replica.remember(of, s.terms.Partner, distance, limit/s.trust)
 }
@@ -61,15 +64,14 @@ func (s *side) flying() int { return min(s.terms.Window, max(attempts*len(s.repl
 // had to be sent again too.
 func (s *side) Done() bool { return s.applied.Load() == s.due.Load() }
 
-// Again is the number of blocks that failed and had to be sent again.
-func (s *side) Again() int { return int(s.failed.Load()) }
+// Retransmitted is the number of blocks that failed and had to be sent again.
+func (s *side) Retransmitted() int { return int(s.failed.Load()) }
 
 // Applied is the number of slices applied; one that was sent again counts again.
 func (s *side) Applied() int { return int(s.applied.Load()) }
 
 // Distance is the distance between the two models that the slices showed. It is complete
-// once Done. Of what a partner claims, no more is believed than the bound lets into its
-// window.
+// once Done. A partner's claim counts only up to what the bound lets into its window.
 func (s *side) Distance() float64 {
 	total := 0.0
 	for _, squared := range s.squared {
@@ -78,5 +80,5 @@ func (s *side) Distance() float64 {
 	return math.Sqrt(total)
 }
 
-// ranged tells whether all ranges have been told.
-func (s *side) ranged() bool { return !s.ranging || s.told == len(s.replica.shared) }
+// ranged tells whether all ranges have been sent.
+func (s *side) ranged() bool { return !s.ranging || s.rangesSent == len(s.replica.shared) }

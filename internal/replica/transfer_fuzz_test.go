@@ -48,7 +48,7 @@ func FuzzPart(f *testing.F) {
 		}
 		if err != nil {
 			for _, known := range []error{
-				replica.ErrOrder, replica.ErrCodec, replica.ErrAbsurd, wire.ErrMessage,
+				replica.ErrOrder, replica.ErrCodec, replica.ErrImplausible, wire.ErrMessage,
 				coding.ErrSize, coding.ErrNotFinite, coding.ErrScale, coding.ErrPadding,
 			} {
 				if errors.Is(err, known) {

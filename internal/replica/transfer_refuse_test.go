@@ -80,11 +80,11 @@ func TestReceiverRefuses(t *testing.T) {
 		{"a value too few", wire.Header{Exchange: 7}, part(one, long[1:]...), coding.ErrSize},
 		{"no header", wire.Header{Exchange: 7}, []byte{1, 2, 3}, wire.ErrMessage},
 		{"another codec", wire.Header{Exchange: 7}, part(other, long[:32]...), replica.ErrCodec},
-		{"NaN", wire.Header{Exchange: 7}, part(one, spoilt(math.NaN())...), replica.ErrAbsurd},
-		{"infinite", wire.Header{Exchange: 7}, part(one, spoilt(math.Inf(1))...), replica.ErrAbsurd},
-		{"huge", wire.Header{Exchange: 7}, part(one, spoilt(1e9)...), replica.ErrAbsurd},
-		{"too heavy", wire.Header{Exchange: 7}, part(heavy, long...), replica.ErrAbsurd},
-		{"no samples", wire.Header{Exchange: 7}, part(light), replica.ErrAbsurd},
+		{"NaN", wire.Header{Exchange: 7}, part(one, spoilt(math.NaN())...), replica.ErrImplausible},
+		{"infinite", wire.Header{Exchange: 7}, part(one, spoilt(math.Inf(1))...), replica.ErrImplausible},
+		{"huge", wire.Header{Exchange: 7}, part(one, spoilt(1e9)...), replica.ErrImplausible},
+		{"too heavy", wire.Header{Exchange: 7}, part(heavy, long...), replica.ErrImplausible},
+		{"no samples", wire.Header{Exchange: 7}, part(light), replica.ErrImplausible},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			values, weights := b.peek(t)
@@ -94,7 +94,7 @@ func TestReceiverRefuses(t *testing.T) {
 			c.header.Type = wire.TypePart
 			err := b.receiver.Part(c.header, c.payload)
 			// Where a codec has to decode raw values, it is the one to refuse them.
-			undecodable := c.err == replica.ErrAbsurd && errors.Is(err, coding.ErrNotFinite)
+			undecodable := c.err == replica.ErrImplausible && errors.Is(err, coding.ErrNotFinite)
 			if !errors.Is(err, c.err) && !undecodable {
 				t.Errorf("error is %v, want %v", err, c.err)
 			}

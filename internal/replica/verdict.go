@@ -46,7 +46,7 @@ func RefusedFor(r wire.Reason) averaging.Reason {
 // err. It reports false if the partner broke no rule: the stream ended or broke.
 func Blame(err error) (wire.Reason, bool) {
 	for _, fault := range []error{
-		ErrOrder, ErrWindow, ErrAbsurd, ErrBound, ErrCodec, ErrBlocks, coding.ErrCode,
+		ErrOrder, ErrWindow, ErrImplausible, ErrBound, ErrCodec, ErrBlocks, coding.ErrCode,
 	} {
 		if errors.Is(err, fault) {
 			return wire.ReasonProtocol, true

@@ -35,7 +35,7 @@ func TestRefusalsArriveAsTheyWereMeant(t *testing.T) {
 // nobody's offence.
 func TestOnlyWhoBreaksARuleIsBlamed(t *testing.T) {
 	for err, theirs := range map[error]bool{
-		replica.ErrOrder: true, replica.ErrAbsurd: true, coding.ErrNotFinite: true, wire.ErrType: true, wire.ErrMessage: true,
+		replica.ErrOrder: true, replica.ErrImplausible: true, coding.ErrNotFinite: true, wire.ErrType: true, wire.ErrMessage: true,
 		replica.ErrDiverged: false, replica.ErrSettled: false, replica.ErrTooLarge: false, io.EOF: false, io.ErrUnexpectedEOF: false,
 	} {
 		if _, got := replica.Blame(fmt.Errorf("an exchange: %w", err)); got != theirs {

@@ -1,5 +1,5 @@
-// Package requests speaks on streams of conversations that are no exchange: a request and its answer on each,
-// of which the frames are counted.
+// Package requests opens and serves streams with a request and its answer: all conversations other than
+// exchanges. It counts their frames.
 package requests
 
 import (
@@ -18,7 +18,7 @@ import (
 // maxIdle bounds the streams of frames that are kept for their next use.
 const maxIdle = 16
 
-// Requests are those that a member makes, and answers. Safe for concurrent use.
+// Requests makes and answers the requests of a member. Safe for concurrent use.
 type Requests struct {
 	Run       string
 	Transport transport.Transport
@@ -28,7 +28,7 @@ type Requests struct {
 	idle      idle.Pool[*framed.Stream]
 }
 
-// New makes those of a run over a transport.
+// New makes the requests of a run over a transport.
 func New(run string, tr transport.Transport, stall time.Duration, counts *counters.Counters, log *zap.Logger) *Requests {
 	return &Requests{
 		Run: run, Transport: tr, Stall: stall, Counters: counts, Log: log,
@@ -36,7 +36,7 @@ func New(run string, tr transport.Transport, stall time.Duration, counts *counte
 	}
 }
 
-// Answering handles streams by answer, whose error says that no request could be read.
+// Answering makes a handler of answer; an error of answer means that no request could be read.
 func (r *Requests) Answering(answer func(*framed.Stream) error) transport.Handler {
 	return func(stream transport.Stream) {
 		s := r.idle.Take()
@@ -48,7 +48,7 @@ func (r *Requests) Answering(answer func(*framed.Stream) error) transport.Handle
 		}
 		reason, theirs := wire.ReasonFor(err)
 		if !theirs {
-			s.Reset() // nobody is there to be told, or the peer is closing
+			s.Reset() // there is nobody to inform, or the peer is closing
 			return
 		}
 		r.Malformed(s.Remote(), reason, err)
@@ -56,8 +56,8 @@ func (r *Requests) Answering(answer func(*framed.Stream) error) transport.Handle
 	}
 }
 
-// Converse speaks with a peer on a stream of its own, which it closes when talk has
-// returned, and resets if talk or ctx has ended too soon.
+// Converse opens a stream to a peer and calls talk on it. It closes the stream after talk,
+// or resets it if talk fails or ctx ends.
 func (r *Requests) Converse(ctx context.Context, to transport.PeerID, protocol transport.Protocol, talk func(*framed.Stream) error) error {
 	stream, err := r.Transport.Open(ctx, to, protocol, r.Run)
 	if err != nil {
@@ -68,14 +68,14 @@ func (r *Requests) Converse(ctx context.Context, to transport.PeerID, protocol t
 	return s.Converse(ctx, stream, r.Stall, talk)
 }
 
-// Malformed says that what somebody has sent was no request.
+// Malformed logs and counts an invalid request.
 func (r *Requests) Malformed(from transport.PeerID, reason wire.Reason, err error) {
 	r.Counters.Declined(reason)
 	r.Log.Warn("refused a stream that speaks otherwise", zap.String("peer", string(from)), zap.Error(err), zap.String("remedy", reason.Remedy()))
 }
 
-// done counts what went over a stream, and takes it back; its stream is closed or
-// reset by then.
+// done counts the bytes of a stream and takes it back for reuse; it is already closed or
+// reset.
 func (r *Requests) done(s *framed.Stream) {
 	r.Counters.Moved(0, s.Sent, s.Received)
 	s.Stream = nil

@@ -18,7 +18,7 @@ import (
 const (
 	// maxQuestions bounds the questions on one stream.
 	maxQuestions = 8
-	// maxOverlap bounds the number of exchanges at once that a message can tell.
+	// maxOverlap is the largest number of simultaneous exchanges that a message can hold.
 	maxOverlap = 255
 )
 
@@ -35,7 +35,7 @@ type Exchange struct {
 
 	asked, answered time.Duration // when the proposal was made, and accepted
 	answer          answer
-	told            bool // the partner has told its record
+	recordReceived  bool // the partner has sent its record
 	lanes           [replica.MaxLanes]SendingLane
 	clean           bool // the partner is known to have applied all
 }
@@ -47,7 +47,7 @@ func (x *Exchange) Begin(local *Host, now time.Duration, partner topology.PeerID
 	x.initiator.Use(local.Replica, local.Ledger)
 	x.bounds.Frame = local.Links.Answer(partner)
 	x.overlap, x.offer = min(max(overlap, 1), maxOverlap), offer
-	x.answer, x.told, x.clean = answer{}, false, false
+	x.answer, x.recordReceived, x.clean = answer{}, false, false
 }
 
 // Next implements Conversation.
@@ -108,15 +108,15 @@ func (x *Exchange) Receive(now time.Duration, h wire.Header, payload []byte) {
 	case slicing:
 		err = x.lanes[0].Receive(h, payload)
 	case confirming:
-		x.phase = over // whatever it is: it could be a refusal of what was sent last
+		x.phase = over // whatever it is: it may be a refusal of the last frame sent
 	}
 	if err != nil {
 		x.Fail(err)
 	}
 }
 
-// receive takes the answer to the proposal. Before it, a partner may ask about exchanges that
-// broke off, or say what it is.
+// receive takes the answer to the proposal. Before it, a partner may ask about broken
+// exchanges, or send its record.
 func (x *Exchange) receive(now time.Duration, h wire.Header, payload []byte) error {
 	switch {
 	case h.Type == wire.TypeAccept:
@@ -128,8 +128,8 @@ func (x *Exchange) receive(now time.Duration, h wire.Header, payload []byte) err
 		return x.accepted()
 	case h.Type == wire.TypeRefuse:
 		return wire.Refused(payload)
-	case h.Type == wire.TypeRecord && !x.told:
-		x.told = true
+	case h.Type == wire.TypeRecord && !x.recordReceived:
+		x.recordReceived = true
 		var record wire.Record
 		if err := record.Decode(payload); err != nil {
 			return err
@@ -167,7 +167,7 @@ func (x *Exchange) accepted() error {
 	return nil
 }
 
-// ranges takes what the partner has to tell of its model before slices can be coded.
+// ranges takes the ranges of the partner's model, which are needed before slices can be coded.
 func (x *Exchange) ranges(h wire.Header, payload []byte) error {
 	switch h.Type {
 	case wire.TypeRanges:
@@ -200,9 +200,9 @@ func (x *Exchange) Fail(err error) {
 	}
 }
 
-// Joined tells, instead of Receive and Close, that all lanes have been driven from Slices on
-// to their ends: clean if the partner is known to have applied all that went over them,
-// with the error that broke them off, if any.
+// Joined replaces Receive and Close for a driver that has itself driven all lanes from
+// Slices to their ends. clean means that the partner is known to have applied everything;
+// err is the error that broke the lanes off, if any.
 func (x *Exchange) Joined(clean bool, err error) {
 	if err != nil {
 		x.Fail(err)
@@ -214,13 +214,13 @@ func (x *Exchange) Joined(clean bool, err error) {
 func (x *Exchange) Lanes() int { return x.initiator.Lanes() }
 
 // Lane is one of the streams agreed. The first is driven by the exchange's own Next and
-// Receive, unless the driver does so itself and says Joined in the end.
+// Receive, unless the driver does so itself and calls Joined at the end.
 func (x *Exchange) Lane(i int) *SendingLane { return &x.lanes[i] }
 
 // Codecs are those agreed on.
 func (x *Exchange) Codecs() []coding.ID { return x.agreed.IDs }
 
-// Event is what to tell the averaging machine at Agreed.
+// Event is the event for the averaging machine at Agreed.
 func (x *Exchange) Event() collective.Event { return x.event(averaging.Accepted, false) }
 
 // Round is the time from the proposal to its answer.
@@ -234,7 +234,7 @@ func (x *Exchange) End(now time.Duration, seen Seen) Result {
 		r.Waited = x.bounds.Frame
 	}
 	if began {
-		r.Again, r.Distance = x.initiator.Again(), x.initiator.Distance()
+		r.Retransmitted, r.Distance = x.initiator.Retransmitted(), x.initiator.Distance()
 		if x.initiator.Done() {
 			r.Outcome, r.Ending, r.Err = Finished, Closing, nil
 		}
@@ -250,9 +250,9 @@ func (x *Exchange) End(now time.Duration, seen Seen) Result {
 	return r
 }
 
-// measure has the links learn what the exchange shows of the way to the partner. One that
-// ran out of most of its time, whichever end noticed first, shows how slow the link is; of
-// others that broke off nobody knows for how long nothing moved.
+// measure gives the links a sample of the way to the partner. An exchange that ran out of
+// time, whichever end noticed first, shows how slow the link is; for other broken exchanges
+// it is not known how long nothing moved.
 func (x *Exchange) measure(now time.Duration, seen Seen, r *Result) {
 	took := now - x.began
 	late := errors.Is(r.Err, links.ErrLate) || took >= x.local.Deadline/2 && (errors.Is(r.Err, ErrAborted) || links.RanOut(r.Err))
@@ -261,6 +261,6 @@ func (x *Exchange) measure(now time.Duration, seen Seen, r *Result) {
 	}
 	x.local.Links.Saw(x.partner, links.Sample{
 		Bytes: max(seen.Sent, seen.Received), Took: took, Agreed: x.answered - x.began, Round: x.Round(),
-		Again: float64(r.Again) / float64(max(x.local.Replica.SharedBlocks(), 1)),
+		Retransmitted: float64(r.Retransmitted) / float64(max(x.local.Replica.SharedBlocks(), 1)),
 	})
 }

@@ -15,20 +15,19 @@ import (
 	"github.com/seed-97356399/murmuration/topology"
 )
 
-// windowBytes is what a lane has in flight in a direction to begin with, unless the
-// configuration says another number of slices. It is what a link of 200 Mbit/s and 40 ms takes.
+// windowBytes is the initial number of bytes in flight on a lane in each direction, unless the
+// configuration sets a number of slices. It fills a link of 200 Mbit/s and 40 ms.
 const windowBytes = 1 << 20
 
-// A partner whose answer to a proposal has come within nearRound loses nothing while the
-// window grows to what the link takes. With it, no more slices are in flight to begin with
-// than have nearBytes of values, whatever the codec: until its difference has come, a slice
-// stays in a cache.
+// With a partner that answers a proposal within nearRound, nothing is lost while the window
+// grows to fill the link. So it begins with slices of at most nearBytes of values in
+// flight, whatever the codec: a slice then stays in a cache until its difference arrives.
 const (
 	nearRound = 2 * time.Millisecond
 	nearBytes = 2 << 20
 )
 
-// Host is what conversations know of the peer whose they are.
+// Host is what conversations know about their own peer.
 type Host struct {
 	Run     string
 	Layout  [32]byte
@@ -36,42 +35,42 @@ type Host struct {
 	Replica *replica.Replica
 	Ledger  *replica.Ledger
 	Links   *links.Links
-	// Lanes is the most streams of an exchange, and Window the slices in flight on each;
-	// 0 of either is as many as fill the link.
+	// Lanes is the most streams of an exchange, and Window the slices in flight on each; 0
+	// of either means as many as fill the link.
 	Lanes, Window int
-	// Sealed: nobody can alter what the peer's transport carries, so slices need no
-	// checksums where the partner's is sealed too.
+	// Sealed: the peer's transport protects against changes on the way, so slices need no
+	// checksums if the partner's transport does too.
 	Sealed bool
-	// Deadline is that of exchanges.
+	// Deadline bounds an exchange.
 	Deadline time.Duration
-	// Traits are those of the averaging machine: which transfers and words it may want.
+	// Traits are those of the averaging machine: which transfers and messages it uses.
 	Traits collective.Traits
 	Peer   Peer
 }
 
-// Peer is what conversations ask of their peer, as it is at that moment. Its methods may
-// be called by several conversations at once, if these are driven at once.
+// Peer gives conversations the current state of their peer. If several conversations are
+// driven at once, its methods are called at once.
 type Peer interface {
-	// Now is what the messages tell of this peer.
+	// Now is the state of this peer that messages carry.
 	Now() State
 	// Member tells whether another is a member, as far as this peer knows.
 	Member(topology.PeerID) bool
 	// Settle takes the answer of a partner to a question about an exchange.
 	Settle(partner topology.PeerID, exchange uint64, question wire.Status, answer wire.Settled)
-	// Record is this peer's own, signed, for one that takes it for passive; empty if
-	// there is none to be handed out.
+	// Record is this peer's own signed record, for a partner that wrongly takes it for
+	// passive; empty if there is none to send.
 	Record() []byte
-	// Received takes a partner's record. An error says that the record is no good.
+	// Received takes a partner's record. An error means that the record is invalid.
 	Received(partner topology.PeerID, record wire.Record) error
 }
 
-// State is what messages tell of a peer, and whether it has a model to average.
+// State is the state of a peer that messages carry, and whether it has a model to average.
 type State struct {
 	Incarnation, Steps, View uint64
 	Ready                    bool
 }
 
-// opening is what this peer says when it opens an exchange or a transfer.
+// opening is the first part of this peer's PROPOSE or OFFER.
 func (l *Host) opening(codecs []uint8) wire.Opening {
 	state := l.Peer.Now()
 	return wire.Opening{
@@ -107,7 +106,7 @@ func (l *Host) examine(now time.Duration, partner topology.PeerID, m *wire.Openi
 // ACCEPT declares.
 func (l *Host) unsummed(h wire.Header) bool { return l.Sealed && h.Flags&wire.FlagSealed != 0 }
 
-// direct are those codecs of a list, in its memory, that need nothing at the receiver.
+// direct are the codecs of a list, in its memory, that need no model at the receiver.
 func direct(ids []coding.ID) []coding.ID {
 	return slices.DeleteFunc(ids, func(id coding.ID) bool {
 		codec, known := coding.ByID(id)
@@ -116,8 +115,8 @@ func direct(ids []coding.ID) []coding.ID {
 }
 
 // window is the number of slices in flight on each lane of an exchange that this peer
-// initiates, with a partner so far away: to begin with, whatever the codec, about as many
-// bytes, and at most.
+// initiates, with a partner at this round trip time: first at the beginning, for about the
+// same number of bytes with every codec, and most at most.
 func (l *Host) window(plan coding.Plan, round time.Duration) (first, most int) {
 	if l.Window > 0 {
 		return l.Window, l.Window
@@ -135,11 +134,11 @@ func (l *Host) window(plan coding.Plan, round time.Duration) (first, most int) {
 	return min(max(first, 1), replica.MaxWindow), replica.MaxWindow
 }
 
-// lanes is the number of streams that this peer allows an exchange.
+// lanes is the most streams that this peer allows for an exchange.
 func (l *Host) lanes() int { return cmp.Or(l.Lanes, links.WideLanes) }
 
-// granted is the number of slices in flight that this peer allows its partners, who know
-// what they code them with.
+// granted is the number of slices in flight that this peer allows its partners, which
+// choose the codec.
 func (l *Host) granted() int {
 	if l.Window > 0 {
 		return l.Window

@@ -20,12 +20,12 @@ type SendingLane struct {
 	began    time.Duration // when the first slice was sent
 	round    time.Duration // from a question to its answer
 	said     bool          // the frame that opens a further lane has been sent
-	acked    bool          // the last acknowledgement has
+	acked    bool          // the last acknowledgement has been sent
 	closed   bool
 }
 
-// Next says what is to be done next: Send, CloseWrite, or Wait until Receive has taken
-// another difference; Over once all has been said.
+// Next says what to do next: Send, CloseWrite, or Wait until Receive has taken another
+// difference; Over once everything has been sent.
 func (l *SendingLane) Next(now time.Duration, buf *[]byte) (frame []byte, do Do, err error) {
 	switch {
 	case l.closed:
@@ -54,9 +54,9 @@ func (l *SendingLane) Next(now time.Duration, buf *[]byte) (frame []byte, do Do,
 	return frame, Send, err
 }
 
-// window is how many slices may be in flight: those that it begins with, and where a link is
-// long and fast twice those that come back in a round trip. So it grows until they wait on the
-// link for as long as they travel, and a slow link holds no more of them than it began with.
+// window is how many slices may be in flight: the initial number, or, on a long and fast link,
+// twice the number that come back in a round trip. So the window grows until slices wait on
+// the link for as long as they travel, and on a slow link it keeps its initial size.
 func (l *SendingLane) window(now time.Duration) int {
 	if l.began == 0 {
 		l.began = now
@@ -65,7 +65,7 @@ func (l *SendingLane) window(now time.Duration) int {
 	return max(l.first, int(2*rate*float64(l.round)))
 }
 
-// Over tells whether nothing more is to come from the partner but the end of its stream.
+// Over tells whether only the end of the partner's stream is still to come.
 func (l *SendingLane) Over() bool { return l.lane.Over() }
 
 // Receive applies a difference.
@@ -79,8 +79,8 @@ func (l *SendingLane) Receive(h wire.Header, payload []byte) error {
 	return fmt.Errorf("waiting for a difference: got %v: %w", h.Type, wire.ErrType)
 }
 
-// Close takes the end of the partner's stream: a failure, unless other lanes took what
-// was left.
+// Close takes the end of the partner's stream: a failure, unless other lanes took the
+// remaining slices.
 func (l *SendingLane) Close() error {
 	if l.lane.Over() {
 		return nil
@@ -101,7 +101,7 @@ func (l *ServedLane) begin(lane *replica.ResponderLane, exchange uint64) {
 	*l = ServedLane{lane: lane, exchange: exchange, phase: slicing}
 }
 
-// Next says what is to be done next: Send, Wait or Over.
+// Next says what to do next: Send, Wait or Over.
 func (l *ServedLane) Next(_ time.Duration, buf *[]byte) (frame []byte, do Do) {
 	switch {
 	case l.phase == refusing:
@@ -153,11 +153,11 @@ func (l *ServedLane) Fail(err error) {
 	}
 }
 
-// Err is what the lane failed of, nil if it ended in good order.
+// Err is why the lane failed, nil if it ended in good order.
 func (l *ServedLane) Err() error { return l.err }
 
-// Harmless tells whether nothing is lost if the lane ends now, so that others can do its
-// work.
+// Harmless tells whether nothing is lost if the lane ends now, so that other lanes can do
+// its work.
 func (l *ServedLane) Harmless() bool {
 	_, theirs := replica.Blame(l.err)
 	return !theirs && l.lane.Idle()

@@ -354,8 +354,8 @@ func (x *pair) end(c session.Conversation, side int) session.Result {
 	if r.Waited > 0 {
 		line += fmt.Sprintf(", waited for %s for the first slice", r.Waited)
 	}
-	if r.Again > 0 {
-		line += fmt.Sprintf(", %d blocks again", r.Again)
+	if r.Retransmitted > 0 {
+		line += fmt.Sprintf(", %d blocks again", r.Retransmitted)
 	}
 	if r.InDoubt > 0 {
 		line += fmt.Sprintf(", %d slices in doubt", r.InDoubt)

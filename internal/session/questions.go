@@ -21,7 +21,7 @@ type question struct {
 	due      bool // an answer is
 }
 
-// next makes the next question the frame to be sent. It reports false if none is left.
+// next encodes the next question as the frame to send. more is false if none is left.
 func (q *question) next(s *side, buf *[]byte) (frame []byte, more bool, err error) {
 	if q.number == maxQuestions {
 		return nil, false, nil
@@ -55,7 +55,7 @@ func (q *question) answered(s *side, h wire.Header, payload []byte) error {
 	return nil
 }
 
-// answer is the side that is asked: one answer at a time.
+// answer is the answering side: one answer at a time.
 type answer struct {
 	exchange uint64
 	settled  wire.Settled
@@ -76,7 +76,7 @@ func (a *answer) receive(local *Host, partner topology.PeerID, h wire.Header, pa
 	return nil
 }
 
-// say makes the answer the frame to be sent.
+// say encodes the answer as the frame to send.
 func (a *answer) say(buf *[]byte) ([]byte, error) {
 	a.due = false
 	return pack(buf, a.exchange, a.settled)

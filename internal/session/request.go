@@ -14,9 +14,9 @@ import (
 	"github.com/seed-97356399/murmuration/topology"
 )
 
-// request takes the partner's first frame. Who is no member, as far as this peer knows, is
-// refused whatever it asks: no place is held for it, nor a question answered. If it is one,
-// its record is on its way here, or it compares what it knows with this peer.
+// request takes the partner's first frame. A partner that is no member, as far as this peer
+// knows, is refused whatever it asks: it gets no place, and no answer to a question. If it
+// is a member, its record will arrive soon, or it compares its membership with this peer.
 func (s *Served) request(now time.Duration, h wire.Header, payload []byte) (err error) {
 	if !s.local.Peer.Member(s.partner) {
 		s.id = h.Exchange
@@ -54,7 +54,7 @@ func (s *Served) request(now time.Duration, h wire.Header, payload []byte) (err 
 	return err
 }
 
-// proposed looks at a proposal: what the averaging machine could not forgive is refused.
+// proposed checks a proposal, and refuses what is impossible whatever the averaging machine decides.
 func (s *Served) proposed(now time.Duration, h wire.Header) {
 	s.id, s.phase, s.unsummed = h.Exchange, entering, s.local.unsummed(h)
 	s.wanted = s.event(averaging.Proposed, true)
@@ -62,7 +62,7 @@ func (s *Served) proposed(now time.Duration, h wire.Header) {
 	s.codecs, s.refusal.Reason, s.refusal.Detail = s.local.examine(now, s.partner, &s.proposal.Opening, s.codecs)
 }
 
-// offered looks at the offer of a transfer.
+// offered checks the offer of a transfer.
 func (s *Served) offered(now time.Duration, h wire.Header) {
 	s.id, s.phase = h.Exchange, entering
 	s.wanted = s.event(collective.Offered, true)
@@ -95,12 +95,12 @@ func (s *Served) consider(now time.Duration) (reason wire.Reason, detail string)
 	return 0, ""
 }
 
-// taking are the terms of a transfer that comes.
+// taking are the terms of an incoming transfer.
 func (s *Served) taking() replica.TransferTerms {
 	return replica.TransferTerms{Exchange: s.id, Transfer: s.wanted.Transfer, Codecs: s.codecs}
 }
 
-// Answer takes what the averaging machine says to what it was asked.
+// Answer takes the averaging machine's answer.
 func (s *Served) Answer(now time.Duration, a averaging.Action) {
 	if s.phase != answering {
 		return
@@ -125,7 +125,7 @@ func (s *Served) Answer(now time.Duration, a averaging.Action) {
 	}
 }
 
-// respond begins an exchange at the replica.
+// respond begins an exchange in the replica.
 func (s *Served) respond(overlap int) {
 	l := s.local
 	overlap = min(max(overlap, int(s.proposal.Overlap), 1), maxOverlap)
@@ -140,27 +140,26 @@ func (s *Served) respond(overlap int) {
 	s.accept.Window, s.accept.Lanes, s.accept.Overlap = uint16(s.responder.Window()), uint8(s.responder.Lanes()), uint8(overlap)
 }
 
-// MessageOf is what a frame of words tells, and whether it is to be heard: not from a partner
-// that is kept away.
-func MessageOf(local *Host, now time.Duration, partner topology.PeerID, h wire.Header, payload []byte) (word collective.Message, heard bool, err error) {
+// MessageOf decodes a frame of a message. accepted is false if the partner is in quarantine.
+func MessageOf(local *Host, now time.Duration, partner topology.PeerID, h wire.Header, payload []byte) (message collective.Message, accepted bool, err error) {
 	switch h.Type {
 	case wire.TypeTell:
 		var m wire.Tell
 		err = m.Decode(payload)
-		word = collective.Message{Kind: m.Kind, Round: m.Round, View: m.View, Value: m.Value}
+		message = collective.Message{Kind: m.Kind, Round: m.Round, View: m.View, Value: m.Value}
 	case wire.TypeSum:
-		word.Sum = new(wire.Sum)
-		err = word.Sum.Decode(payload)
+		message.Sum = new(wire.Sum)
+		err = message.Sum.Decode(payload)
 	default:
 		err = fmt.Errorf("waiting for %v: got %v: %w", wire.TypeTell, h.Type, wire.ErrType)
 	}
 	if err != nil {
 		return collective.Message{}, false, err
 	}
-	return word, local.Links.Quarantined(partner, now) == 0, nil
+	return message, local.Links.Quarantined(partner, now) == 0, nil
 }
 
-// Message is how a word travels.
+// Message is the wire form of a message.
 func Message(w collective.Message) wire.Message {
 	if w.Sum != nil {
 		return w.Sum

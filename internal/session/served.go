@@ -13,15 +13,15 @@ import (
 	"github.com/seed-97356399/murmuration/topology"
 )
 
-// Served is a stream that a partner has opened: its first frame decides what is said on
-// it. It is reused.
+// Served is a stream that a partner has opened: its first frame decides which conversation
+// it carries. It is reused.
 type Served struct {
 	side
 	kind   wire.Type // of the first frame; 0 while none has come, or once it is declined
 	codecs []coding.ID
 	wanted collective.Event // what the averaging machine is asked
 
-	refusal  wire.Refuse // what is said if this side does not want it
+	refusal  wire.Refuse // the refusal, if this side declines
 	proposal wire.Propose
 	offer    wire.Offer
 	accept   wire.Accept
@@ -33,8 +33,8 @@ type Served struct {
 	lanes     [replica.MaxLanes]ServedLane
 	number    int           // of the lane that a LANE names
 	agreed    bool          // slices, or parts, may come
-	asked     bool          // the averaging machine knows of it
-	period    time.Duration // for which the partner is kept away for what it asked
+	asked     bool          // the averaging machine knows the exchange
+	period    time.Duration // of the partner's quarantine for its request
 }
 
 // Begin begins to listen to a partner.
@@ -105,8 +105,8 @@ func (s *Served) next(now time.Duration, buf *[]byte) (frame []byte, do Do, err 
 	return nil, Wait, nil
 }
 
-// speak says what is due on a stream of which the first frame is not there, or that goes
-// on being one of questions.
+// speak does what is due on a stream whose first frame has not come, or that carries
+// questions.
 func (s *Served) speak(buf *[]byte) (frame []byte, do Do, err error) {
 	switch {
 	case s.answer.due:
@@ -122,8 +122,8 @@ func (s *Served) speak(buf *[]byte) (frame []byte, do Do, err error) {
 	return nil, Wait, nil
 }
 
-// inquire asks for the outcome of what is in doubt with the partner, before the averaging
-// machine is asked: a peer can take a new incarnation and still know what it did.
+// inquire asks the partner about slices in doubt, before the averaging machine is asked: a
+// peer can take a new incarnation and still know what it did.
 func (s *Served) inquire(buf *[]byte) (frame []byte, do Do, err error) {
 	if s.question.due {
 		return nil, Wait, nil
@@ -138,7 +138,7 @@ func (s *Served) inquire(buf *[]byte) (frame []byte, do Do, err error) {
 	return s.next(0, buf)
 }
 
-// prepare tells the partner what it has to know of this side's model before slices move.
+// prepare sends the partner the ranges of this side's model before slices move.
 func (s *Served) prepare(now time.Duration, buf *[]byte) (frame []byte, do Do, err error) {
 	if s.kind == wire.TypeOffer {
 		s.phase = slicing
@@ -153,7 +153,7 @@ func (s *Served) prepare(now time.Duration, buf *[]byte) (frame []byte, do Do, e
 	return nil, Slices, nil
 }
 
-// slice says what is due while slices, or parts, move.
+// slice does what is due while slices, or parts, move.
 func (s *Served) slice(now time.Duration, buf *[]byte) (frame []byte, do Do, err error) {
 	if s.kind == wire.TypeOffer {
 		if !s.receiver.Done() {
@@ -199,7 +199,7 @@ func (s *Served) Close() {
 	case s.phase == slicing && s.kind == wire.TypePropose:
 		s.lanes[0].Close()
 	case s.phase == opening:
-		s.phase = over // nothing was asked, or nothing more is
+		s.phase = over // nothing was asked, or nothing more will be
 	default:
 		s.Fail(fmt.Errorf("waiting for %v: %w", s.due(), io.ErrUnexpectedEOF))
 	}
@@ -217,7 +217,7 @@ func (s *Served) due() wire.Type {
 func (s *Served) Fail(err error) {
 	switch {
 	case s.refusal.Reason != 0:
-		s.phase = over // it cannot be told
+		s.phase = over // the partner cannot be informed
 	case s.phase == slicing && s.kind == wire.TypePropose:
 		s.lanes[0].Fail(err)
 	case s.fail(err):
@@ -229,7 +229,7 @@ func (s *Served) Fail(err error) {
 	}
 }
 
-// Break implements Conversation. What has been declined stays declined.
+// Break implements Conversation. A declined request stays declined.
 func (s *Served) Break(err error) {
 	if s.refusal.Reason == 0 {
 		s.err = err
@@ -237,13 +237,13 @@ func (s *Served) Break(err error) {
 	s.phase = over
 }
 
-// Decline has a request refused that the driver cannot deal with.
+// Decline refuses a request that the driver cannot serve.
 func (s *Served) Decline(reason wire.Reason, detail string) {
 	s.refusal = wire.Refuse{Reason: reason, Detail: detail}
 	s.decline()
 }
 
-// decline has the refusal said; one for the role comes after this side's record.
+// decline sends the refusal; if it is for the role, this side's record comes first.
 func (s *Served) decline() {
 	s.phase = refusing
 	if s.refusal.Reason == wire.ReasonRole {
@@ -251,13 +251,13 @@ func (s *Served) decline() {
 	}
 }
 
-// Event is what the averaging machine is asked at Ask.
+// Event is the question to the averaging machine at Ask.
 func (s *Served) Event() collective.Event { return s.wanted }
 
-// Exchange is the number of what the partner's first frame is about.
+// Exchange is the number of the exchange or transfer in the partner's first frame.
 func (s *Served) Exchange() averaging.ExchangeID { return averaging.ExchangeID(s.id) }
 
-// Kind is what the partner's first frame was; 0 if none has come yet.
+// Kind is the type of the partner's first frame; 0 if none has come yet.
 func (s *Served) Kind() wire.Type { return s.kind }
 
 // Codecs are those agreed on.
@@ -266,14 +266,14 @@ func (s *Served) Codecs() []coding.ID { return s.codecs }
 // Lanes is the number of streams agreed.
 func (s *Served) Lanes() int { return s.responder.Lanes() }
 
-// LaneNumber is that of the lane which is opened at Lane.
+// LaneNumber is the number of the lane that is opened at Lane.
 func (s *Served) LaneNumber() int { return s.number }
 
 // Lane is one of the streams of an exchange. The first is driven by Next and Receive of the
 // conversation itself.
 func (s *Served) Lane(i int) *ServedLane { return &s.lanes[i] }
 
-// Done tells whether all of the exchange has been applied at both sides.
+// Done tells whether both sides have applied the whole exchange.
 func (s *Served) Done() bool { return s.responder.Done() }
 
 // Err is why the conversation has failed, if it has.
@@ -312,7 +312,7 @@ func (s *Served) End(now time.Duration, seen Seen) Result {
 	return r
 }
 
-// finish ends an exchange at the replica.
+// finish ends an exchange in the replica.
 func (s *Served) finish(now time.Duration, r *Result) {
 	r.Outcome, r.Ending = Finished, Closing
 	if !s.responder.Done() {
@@ -326,6 +326,6 @@ func (s *Served) finish(now time.Duration, r *Result) {
 	} else {
 		r.Err = nil
 	}
-	r.Again, r.Distance = s.responder.Again(), s.responder.Distance()
+	r.Retransmitted, r.Distance = s.responder.Retransmitted(), s.responder.Distance()
 	r.InDoubt = s.responder.End(now)
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/seed-97356399/murmuration/topology"
 )
 
-// Do is what a conversation has its driver do next.
+// Do is what the driver of a conversation is to do next.
 type Do uint8
 
 const (
@@ -22,15 +22,15 @@ const (
 	Wait Do = iota
 	// Send the frame.
 	Send
-	// CloseWrite says to the partner that nothing more is sent on this stream.
+	// CloseWrite ends this side's writing on the stream.
 	CloseWrite
-	// Enter: the partner asks for what the averaging machine decides on. Nothing of it
-	// has been answered yet.
+	// Enter: the partner's request is one on which the averaging machine decides. It has
+	// not been answered yet.
 	Enter
-	// Ask the averaging machine about Event, and give Answer what it says.
+	// Ask the averaging machine about Event, and pass its answer to Answer.
 	Ask
-	// Agreed: both sides have agreed on the terms. Of a conversation that this side began
-	// the averaging machine is to be told. Frames of any size may follow, and Bounds has
+	// Agreed: both sides have agreed on the terms. If this side began the conversation,
+	// report Event to the averaging machine. Frames of any size may follow, and Bounds has
 	// changed.
 	Agreed
 	// Slices: from now on slices move, and further lanes may be driven. Bounds has
@@ -39,45 +39,45 @@ const (
 	// Lane: the stream is a further lane of an exchange that this side serves. Give it to
 	// ServedLane of that, or Decline.
 	Lane
-	// Tell: the stream is one of words, and the frame that has come is the first of them. The
-	// conversation ends here: Word is what each of them tells.
+	// Tell: the stream carries messages, and the received frame is the first. The
+	// conversation ends here; decode each frame with MessageOf.
 	Tell
-	// Over: nothing more is said. End tells what has become of it.
+	// Over: the conversation has ended. End returns its result.
 	Over
 )
 
-// Speaker is what says and hears the frames of a stream. It is for one goroutine.
+// Speaker produces and takes the frames of a stream. It is for one goroutine.
 type Speaker interface {
-	// Next says what is to be done next. A frame that is to be sent is valid until the
-	// next call of any method; buf is scratch that it may be in, and that may grow.
+	// Next says what to do next. A frame to send is valid until the next call of any
+	// method; it may be in buf, which may grow.
 	Next(now time.Duration, buf *[]byte) (frame []byte, do Do)
 	// Receive takes the partner's next frame. The payload may be overwritten.
 	Receive(now time.Duration, header wire.Header, payload []byte)
 	// Close takes the end of the partner's stream.
 	Close()
-	// Fail ends the conversation because of what happened to its stream. Next may still
-	// have something to send. Of several failures the first counts.
+	// Fail ends the conversation because of an error of its stream. Next may still have
+	// something to send. The first of several failures counts.
 	Fail(err error)
 }
 
-// Conversation is one end of what is said on a stream. It is for one goroutine.
+// Conversation is one end of a conversation on a stream. It is for one goroutine.
 type Conversation interface {
 	Speaker
-	// Break ends the conversation for a reason that its stream does not show, whatever
-	// has failed because of it.
+	// Break ends the conversation for a reason from outside its stream; that reason takes
+	// precedence over failures that it has caused.
 	Break(err error)
 	// Bounds are those of the waits for the partner.
 	Bounds() Bounds
-	// End is called once, after Over, with what the driver has seen.
+	// End is called once, after Over, with the driver's measurements.
 	End(now time.Duration, seen Seen) Result
 }
 
-// Bounds are how long the partner is waited for.
+// Bounds are the time limits for the partner.
 type Bounds struct {
-	// Frame bounds the wait for a whole frame, and First, if it is not 0, that for the
-	// first sign of the next one.
+	// Frame bounds the wait for a whole frame, and First, if it is not 0, the wait for the
+	// first byte of the next one.
 	Frame, First time.Duration
-	// End is when the conversation is given up even if it moves on; 0 is never.
+	// End is when the conversation is given up even if it makes progress; 0 means never.
 	End time.Duration
 }
 
@@ -89,21 +89,21 @@ type Seen struct {
 	Longest, Opening time.Duration
 }
 
-// Outcome is what has become of a conversation.
+// Outcome is how a conversation has ended.
 type Outcome uint8
 
 const (
-	// Nothing that anybody need know: questions and words end like this.
+	// Nothing to report: questions and messages end like this.
 	Nothing Outcome = iota
 	// Finished: all has been applied at this side.
 	Finished
 	// Failed: it broke off, for Err.
 	Failed
-	// Refused: the partner did not want it, for Reason.
+	// Refused: the partner has refused, for Reason.
 	Refused
-	// Declined: this side did not want it, for Reason.
+	// Declined: this side has declined, for Reason.
 	Declined
-	// Malformed: what the partner has sent is no request. It was refused for Reason.
+	// Malformed: the partner's first frame is no valid request. It was refused for Reason.
 	Malformed
 )
 
@@ -111,11 +111,11 @@ const (
 type Ending uint8
 
 const (
-	// Closing: the partner waits for nothing more.
+	// Closing: the partner expects nothing more.
 	Closing Ending = iota
-	// Finishing: the last word was this side's, and the partner is to read it.
+	// Finishing: this side has sent the last frame, and the partner is to read it.
 	Finishing
-	// Resetting: the partner is to see that something is wrong.
+	// Resetting: the partner is to see an error.
 	Resetting
 )
 
@@ -123,35 +123,35 @@ const (
 type Result struct {
 	Outcome Outcome
 	Ending  Ending
-	Err     error       // of Failed, Refused and Malformed, and what the partner is kept away for
+	Err     error       // of Failed, Refused and Malformed, and the cause of a quarantine
 	Reason  wire.Reason // of Refused, Declined and Malformed
 	Detail  string      // of Declined
-	// Distance is that of the two models, as the slices have shown it, and Again the
-	// number of blocks that had to be sent again.
-	Distance float64
-	Again    int
+	// Distance is the distance between the two models that the slices have shown, and
+	// Retransmitted the number of blocks that had to be sent again.
+	Distance      float64
+	Retransmitted int
 	// InDoubt is the number of slices that the partner may have applied and this side has
 	// not.
 	InDoubt int
-	// Waited is how long the partner was waited for in vain, before any slice of its came.
+	// Waited is how long this side waited in vain for the partner's first slice.
 	Waited time.Duration
-	// Quarantine is for how long the partner is kept away for what it did; 0 if it is not.
+	// Quarantine is the period of the partner's quarantine; 0 if there is none.
 	Quarantine time.Duration
 }
 
 // Errors that end conversations, to be tested with errors.Is.
 var (
-	// ErrAborted: this side's averaging machine has given it up, or the peer is closing.
+	// ErrAborted: this side's averaging machine has given the exchange up, or the peer is closing.
 	ErrAborted = errors.New("the exchange was given up at this side: its deadline, or its partner is lost")
 	// ErrLaneMissing: every lane that was opened has ended before all slices came.
 	ErrLaneMissing = errors.New("the partner has closed its lanes before all slices came")
 )
 
-// OwnFault is an error of this side's own, for which the partner is not to be blamed: it
-// is none of those that it holds.
+// OwnFault is an error of this side's own values, for which the partner is not to blame. It
+// does not unwrap to Err, so errors.Is finds no fault of the partner.
 type OwnFault struct{ Err error }
 
-// Error tells what cannot be sent.
+// Error says what cannot be sent.
 func (e *OwnFault) Error() string { return "what is to be sent: " + e.Err.Error() }
 
 // side is what all conversations have in common.
@@ -163,24 +163,24 @@ type side struct {
 	bounds  Bounds
 	phase   phase
 	err     error
-	// unsummed: slices go without checksums, which the partner has declared to be no loss.
+	// unsummed: slices have no checksums, because the partner has declared its transport sealed.
 	unsummed bool
 }
 
-// phase is how far a conversation is. Each kind of conversation has some of these.
+// phase is the progress of a conversation. Each kind of conversation has some of these.
 type phase uint8
 
 const (
 	opening    phase = iota // its first message is to be sent, or to come
-	entering                // the driver has yet to take it up
-	inquiring               // what is in doubt is asked for
+	entering                // the driver is to take up the request
+	inquiring               // questions about slices in doubt are asked
 	asking                  // the averaging machine is to be asked
 	answering               // the partner, or the averaging machine, is to answer
-	agreeing                // the driver is to know that it has
+	agreeing                // the driver is to see Agreed
 	accepting               // ACCEPT is to be sent
 	ranging                 // ranges are on their way
 	slicing                 // slices move
-	confirming              // all has been said; the partner has to show that it has got it
+	confirming              // all has been sent; the partner is to confirm it
 	informing               // a record is to be sent before a refusal
 	refusing                // a refusal is to be sent
 	over
@@ -196,7 +196,7 @@ func (s *side) Break(err error) { s.err, s.phase = err, over }
 // Bounds implements Conversation.
 func (s *side) Bounds() Bounds { return s.bounds }
 
-// limit bounds what is left by several times what others with this partner took.
+// limit bounds the rest of the conversation by several times the duration of earlier ones with this partner.
 func (s *side) limit() { s.bounds.End = s.began + s.local.Links.Budget(s.partner) }
 
 // fail notes the first failure and tells whether this is it.
@@ -211,7 +211,7 @@ func (s *side) fail(err error) bool {
 	return true
 }
 
-// ended has the links learn from a conversation that averaged something, or was to.
+// ended reports an exchange or transfer to the links.
 func (s *side) ended(now time.Duration, seen Seen, r *Result) {
 	s.local.Links.Ended(s.partner, links.Waits{Longest: seen.Longest, Opening: seen.Opening, Took: now - s.began}, r.Err)
 	switch r.Outcome {
@@ -226,8 +226,8 @@ func (s *side) ended(now time.Duration, seen Seen, r *Result) {
 	}
 }
 
-// pack makes a message the frame to be sent. It is no method because those have no type
-// parameters: a message passed as an interface would be allocated.
+// pack encodes a message as the frame to send. It is a function because methods have no
+// type parameters, and a message passed as an interface would be allocated.
 func pack[M wire.Message](buf *[]byte, exchange uint64, m M) ([]byte, error) {
 	frame, err := wire.Pack(*buf, exchange, m)
 	if err == nil {
@@ -246,7 +246,7 @@ func packTerms[M wire.Message](l *Host, buf *[]byte, exchange uint64, m M) ([]by
 	return frame, err
 }
 
-// event is about the exchange or transfer of a conversation.
+// event makes an event for the exchange or transfer of a conversation.
 func (s *side) event(kind averaging.EventKind, inbound bool) collective.Event {
 	return collective.Event{Event: averaging.Event{Kind: kind, Peer: s.partner, Exchange: averaging.ExchangeID(s.id), Inbound: inbound}}
 }

@@ -15,8 +15,8 @@ import (
 	"github.com/seed-97356399/murmuration/topology"
 )
 
-// Transfer is a transfer that this side sends: an OFFER, then PARTs, of which the first may
-// go before the partner has accepted if it has no choice of codecs. It is reused.
+// Transfer is a transfer that this side sends: an OFFER, then PARTs, of which the first may be
+// sent before the partner has accepted, if the offer leaves no choice of codecs. It is reused.
 type Transfer struct {
 	side
 	sender   replica.Sender
@@ -32,7 +32,7 @@ type Transfer struct {
 	asked, answered time.Duration
 }
 
-// Begin begins a transfer to a partner. Terms say what is moved; the plan is the offer's.
+// Begin begins a transfer to a partner. Terms say what is moved; the plan is that of the offer.
 func (x *Transfer) Begin(local *Host, now time.Duration, partner topology.PeerID, terms replica.TransferTerms, offer links.Offer) {
 	x.side.begin(local, now, partner, terms.Exchange)
 	x.sender.Use(local.Replica)
@@ -87,8 +87,8 @@ func (x *Transfer) beginSending(offer links.Offer) error {
 	return nil
 }
 
-// part makes the next PART the frame to be sent; after the last it closes the writing side,
-// and then waits.
+// part encodes the next PART as the frame to send; after the last it closes the writing
+// side, and then waits.
 func (x *Transfer) part(buf *[]byte) (frame []byte, do Do, err error) {
 	if x.poured {
 		return nil, Wait, nil
@@ -131,7 +131,7 @@ func (x *Transfer) Receive(now time.Duration, h wire.Header, payload []byte) {
 	}
 }
 
-// receive takes the partner's leave.
+// receive takes the partner's ACCEPT.
 func (x *Transfer) receive(now time.Duration) error {
 	agreed, offered := x.offer.Within(x.accept.Codecs)
 	if !offered {

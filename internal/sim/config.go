@@ -25,7 +25,7 @@ const (
 type Config struct {
 	// Members are the peers. Elsewhere a peer is its index here.
 	Members []Member
-	// Task is what the peers compute, and Pace what their machines are told of it.
+	// Task is what the peers compute, and Pace what is reported of it to their machines.
 	Task Task
 	Pace averaging.Pace
 	// Link joins every pair of peers, until World.SetLink says otherwise.
@@ -49,7 +49,7 @@ type Config struct {
 	// of a broken exchange by itself, and the least time between two attempts.
 	// Default: 1 s.
 	SettleAfter time.Duration
-	// News says how soon the others hear of peers that come and go.
+	// News says how soon the others learn of peers that come and go.
 	News News
 	// Hooks let the caller watch and interfere.
 	Hooks Hooks

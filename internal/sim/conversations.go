@@ -116,7 +116,7 @@ func (c *conversations) start(s session.Conversation, a averaging.Action) *conve
 // listen takes part in a stream on which something has come.
 func (c *conversations) listen(e *end) {
 	if e.fault != nil && e.read == len(e.inbox) {
-		e.Reset() // opened and closed without a word
+		e.Reset() // opened and closed without a frame
 		return
 	}
 	s := takeOr(&c.peer.world.spare.served)
@@ -168,7 +168,7 @@ func (c *conversations) conclude(t *conversation, r session.Result) {
 		spare.served.give(x)
 	}
 	if !t.name.inbound {
-		c.peer.counts.Again += r.Again
+		c.peer.counts.Retransmitted += r.Retransmitted
 	}
 	if r.InDoubt > 0 {
 		c.peer.counts.InDoubt += r.InDoubt
@@ -351,7 +351,7 @@ func (c *conversations) lose(partner int) {
 	}
 }
 
-// vanish ends them all without a word. End says what becomes of their streams.
+// vanish ends them all silently. End says what becomes of their streams.
 func (c *conversations) vanish(end func(*Stream)) {
 	for _, t := range c.all {
 		t.over, t.end.deaf = true, true

@@ -13,13 +13,13 @@ type Counts struct {
 	InDoubt, Applied, Dropped int
 	// Quarantines are how often a partner was found to break the rules.
 	Quarantines int
-	// Again are the blocks of lattices that failed and had to be sent again, in the
+	// Retransmitted are the blocks of lattices that failed and had to be sent again, in the
 	// exchanges that it initiated.
-	Again int
+	Retransmitted int
 	// Sent are the bytes written, and Moved those that the exchanges which it initiated
 	// and completed took both ways, for Values, each counted once for each way.
 	Sent, Moved, Values int64
-	// Updates are those of a machine that averages gradients, Told the words that
-	// machines were told.
+	// Updates are those of a machine that averages gradients, Messages the messages that
+	// machines received.
 	Updates, Messages int
 }

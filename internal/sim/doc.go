@@ -10,11 +10,11 @@
 // the answers out on its replica, as package peer does over a real network. A
 // Task says what the peers compute and for how long.
 //
-// The world is one goroutine, which forks and joins only to compute gradients (see
-// Task): neither it nor what it hands out is safe for concurrent use. What a peer needs
-// only for the moment, room for conversations, frames and gradients, is the world's, so that
-// there may be ten thousand. Peers
-// may come (copying a neighbour's model first), leave and crash; all the others hear of
-// it at the same moment, a while later. An exchange or a transfer uses one stream, a word
-// none. A partner that breaks the rules is told so and not quarantined.
+// The world is one goroutine, which forks and joins only to compute gradients (see Task):
+// neither it nor what it hands out is safe for concurrent use. What a peer needs only for
+// the moment, room for conversations, frames and gradients, is the world's, so that there
+// may be ten thousand. Peers may come (copying a neighbour's model first), leave and crash;
+// all the others hear of it at the same moment, a while later. An exchange or a transfer
+// uses one stream, a word none. A partner that breaks the protocol is refused and not
+// quarantined.
 package sim

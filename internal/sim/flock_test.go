@@ -209,7 +209,7 @@ func (f *flock) total() (all sim.Counts) {
 		all.InDoubt += c.InDoubt
 		all.Applied += c.Applied
 		all.Dropped += c.Dropped
-		all.Again += c.Again
+		all.Retransmitted += c.Retransmitted
 		all.Sent += c.Sent
 	}
 	return all

@@ -92,8 +92,8 @@ func TestForgedRangesAndSetsLoseNothing(t *testing.T) {
 						t.Errorf("saw %v, never %v", seen, err)
 					}
 				}
-				if counts.Again < kind.again {
-					t.Errorf("%d blocks came again, want at least %d", counts.Again, kind.again)
+				if counts.Retransmitted < kind.again {
+					t.Errorf("%d blocks came again, want at least %d", counts.Retransmitted, kind.again)
 				}
 				t.Logf("saw %v; %+v", seen, counts)
 			})

@@ -65,7 +65,7 @@ func (d *digits) take(t *testing.T, c lesson) outcome {
 		t.Errorf("exchanges broke off: %+v", all)
 	}
 	o.sent, o.exchanges = float64(all.Sent), all.Initiated
-	o.again, o.blocks = all.Again, all.Initiated*f.replicas[0].SharedBlocks()
+	o.again, o.blocks = all.Retransmitted, all.Initiated*f.replicas[0].SharedBlocks()
 	o.accuracy = d.accuracy(f.mean(func(int) bool { return true }))
 	return o
 }

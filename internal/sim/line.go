@@ -11,7 +11,7 @@ type line struct {
 	spare  *buffers
 	chance func() float64
 	link   Link
-	resent func(segments int) // told of losses, or nil
+	resent func(segments int) // called with losses, or nil
 	// ports are those of the peers, the lower index first.
 	ports [2]*port
 	// free is when the last byte handed over, each way, will have left.

@@ -170,21 +170,21 @@ func (p *peer) message(a collective.Action) {
 	})
 }
 
-// received takes a word in.
+// received takes a message.
 func (p *peer) received(from *peer, frame []byte) {
 	if p.gone {
 		return
 	}
 	h, payload, err := wire.NewReader(bytes.NewReader(frame), wire.MaxHandshake).Next()
-	var word collective.Message
-	var heard bool
+	var message collective.Message
+	var accepted bool
 	if err == nil {
-		word, heard, err = session.MessageOf(&p.conversations.host, p.now(), from.id, h, payload)
+		message, accepted, err = session.MessageOf(&p.conversations.host, p.now(), from.id, h, payload)
 	}
 	switch {
 	case err != nil:
 		p.broke(from.index, fmt.Errorf("a word of peer %d: %w", from.index, err))
-	case heard:
-		p.driver.report(collective.Event{Event: averaging.Event{Kind: collective.Received, Peer: from.id}, Message: word})
+	case accepted:
+		p.driver.report(collective.Event{Event: averaging.Event{Kind: collective.Received, Peer: from.id}, Message: message})
 	}
 }

@@ -100,7 +100,7 @@ func (e *end) carry(data []byte) {
 	e.inOrder(len(data), func() { e.other.deliver(data) })
 }
 
-// signal lets word of the stream's end travel behind all that was written.
+// signal sends the end of the stream behind everything that was written.
 func (e *end) signal(fault error) {
 	if e.stuck() {
 		e.held = append(e.held, func() { e.signal(fault) })
@@ -214,7 +214,7 @@ type fate uint8
 const (
 	carried fate = iota
 	cutOff       // the stream breaks
-	stalled      // the rest is kept back, and nobody is told
+	stalled      // the rest is kept back silently
 )
 
 // Tamper alters what is written to one direction of a stream: it is given each

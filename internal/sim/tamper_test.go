@@ -41,9 +41,9 @@ var tamperings = []tampering{
 	{name: "repeated", tamper: repeat, expects: []error{replica.ErrOrder}},
 	{name: "reordered", tamper: reorder, expects: []error{replica.ErrOrder}, oneWay: true},
 	{name: "replaced by noise", tamper: noise, expects: []error{wire.ErrMagic}},
-	{name: "NaN in it", tamper: forge(float32(math.NaN())), expects: append([]error{replica.ErrAbsurd, coding.ErrNotFinite}, unfit...)},
-	{name: "infinity in it", tamper: forge(float32(math.Inf(-1))), expects: append([]error{replica.ErrAbsurd, coding.ErrNotFinite}, unfit...)},
-	{name: "absurd value in it", tamper: forge(-1e38), expects: append([]error{replica.ErrAbsurd, replica.ErrBound, coding.ErrNotFinite}, unfit...)},
+	{name: "NaN in it", tamper: forge(float32(math.NaN())), expects: append([]error{replica.ErrImplausible, coding.ErrNotFinite}, unfit...)},
+	{name: "infinity in it", tamper: forge(float32(math.Inf(-1))), expects: append([]error{replica.ErrImplausible, coding.ErrNotFinite}, unfit...)},
+	{name: "absurd value in it", tamper: forge(-1e38), expects: append([]error{replica.ErrImplausible, replica.ErrBound, coding.ErrNotFinite}, unfit...)},
 	{name: "longer code", tamper: lengthen, expects: []error{coding.ErrSize}},
 }
 
@@ -152,7 +152,7 @@ func nowAndThen(rng *rand.Rand, share float64, tamper sim.Tamper) sim.Tamper {
 // typed are all errors that a talk may end with.
 var typed = []error{
 	wire.ErrMagic, wire.ErrVersion, wire.ErrFlags, wire.ErrType, wire.ErrTooLong, wire.ErrChecksum, wire.ErrTruncated, wire.ErrMessage,
-	replica.ErrOrder, replica.ErrWindow, replica.ErrAbsurd, replica.ErrBound, replica.ErrSettled, replica.ErrCodec, replica.ErrBlocks,
+	replica.ErrOrder, replica.ErrWindow, replica.ErrImplausible, replica.ErrBound, replica.ErrSettled, replica.ErrCodec, replica.ErrBlocks,
 	coding.ErrSize, coding.ErrNotFinite, coding.ErrScale, coding.ErrPadding, coding.ErrSpacing, coding.ErrHalf,
 	sim.ErrReset, sim.ErrStalled, session.ErrAborted, session.ErrLaneMissing, wire.ErrRefused, sim.ErrUnreachable, io.ErrUnexpectedEOF,
 }

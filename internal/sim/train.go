@@ -25,8 +25,8 @@ type Task interface {
 	Gradient(worker, peer, step int, x, grad []float32) (loss float64, samples int, err error)
 	// Progress is how much of the run is done, as a peer sees it, 0 to 1.
 	Progress(peer int) float64
-	// Rate is the learning rate at a progress of which all peers have been told, or where
-	// this one sees the run if that is 0.
+	// Rate is the learning rate at a progress that all peers know, or where this one sees
+	// the run if that is 0.
 	Rate(peer int, progress float64) float64
 }
 

@@ -224,7 +224,7 @@ func TestTransferOfALiar(t *testing.T) {
 	if !atA || !atB || f.replicas[1].Drain(f.scratch, 0) != 0 {
 		t.Errorf("the sender knows %v, the receiver %v", a.seen, b.seen)
 	}
-	if len(blamed) != 2 || !errors.Is(blamed[0], replica.ErrAbsurd) || !errors.Is(blamed[1], wire.ErrRefused) {
+	if len(blamed) != 2 || !errors.Is(blamed[0], replica.ErrImplausible) || !errors.Is(blamed[1], wire.ErrRefused) {
 		t.Errorf("the errors are %v", blamed)
 	}
 }

@@ -95,7 +95,7 @@ func (w *World) Finish() {
 			continue
 		}
 		p.trainer.Finish()
-		if !p.arriving { // else it hears of it when it knows the others
+		if !p.arriving { // otherwise it learns of it when it knows the others
 			p.driver.tell(averaging.Event{Kind: averaging.RunOver})
 		}
 	}
@@ -216,10 +216,10 @@ func (w *World) Arrive(peer int, m Member) error {
 	return nil
 }
 
-// Crash takes a peer out of the world as a machine is whose plug is pulled: from now on
-// it does nothing, what is under way to and from it is gone, and nobody is told. Its
-// partners stall; after News.Crash the others have found out and it is a member no
-// more. A peer that is not there stays away.
+// Crash takes a peer out of the world as a machine is whose plug is pulled: from now on it
+// does nothing, everything under way to and from it is lost, and the others are not
+// informed. Its partners stall; after News.Crash the others have found out and it is a
+// member no more. A peer that is not there stays away.
 func (w *World) Crash(peer int) {
 	p := w.peers[peer]
 	if p.gone {

@@ -12,20 +12,20 @@ import (
 	"github.com/seed-97356399/murmuration/tensor"
 )
 
-// For how long a frozen copy is given to further joiners: one older than frozenMost
-// is frozen anew for the next, and so is one that is older in steps than the next asks
-// for, but not before it is frozenLeast old: a stranger that asks for the newest state
-// again and again, or leaves each time it has it, must not keep this peer copying.
+// How long a frozen copy is given to further joiners. A copy older than frozenMost is
+// replaced for the next joiner. So is one with fewer steps than the next joiner asks for,
+// but not before it is frozenLeast old: a stranger that repeatedly asks for the newest
+// state, or leaves each time it has it, must not keep this peer copying.
 const (
 	frozenLeast = time.Second
 	frozenMost  = time.Minute
 )
 
-// errRetired: the frozen copy that a joiner is being given is to be replaced.
+// errRetired: the frozen copy that a joiner reads is to be replaced.
 var errRetired = errors.New("the frozen copy has grown old and is replaced; what has been verified stays so")
 
-// frozen is a frozen copy of what is exchanged. It never changes; the hash of a slice is
-// taken when the slice is first given.
+// frozen is a frozen copy of the shared values. It never changes; the hash of a slice is
+// computed when the slice is first sent.
 type frozen struct {
 	slices []tensor.Vector
 	hashes []func() [wire.HashSize]byte
@@ -33,7 +33,7 @@ type frozen struct {
 	taken  time.Time
 
 	retired chan struct{} // closed when it is to be replaced
-	gone    chan struct{} // closed when nobody reads it any more
+	gone    chan struct{} // closed when it has no more readers
 	readers int           // guarded by the freezer's lock
 }
 
@@ -56,11 +56,11 @@ func hashOf(values tensor.Vector) (sum [wire.HashSize]byte) {
 	return sum
 }
 
-// freezer keeps one frozen copy for all joiners, as long as one of them reads it, so
-// that however many come there is never more than one.
+// freezer keeps one frozen copy for all joiners, as long as one of them reads it. So there
+// is never more than one, however many joiners come.
 type freezer struct {
 	turn chan struct{} // holds a token while a copy is chosen or made
-	last time.Time     // when one was last taken; for who has the turn
+	last time.Time     // when the last copy was made; for the holder of turn
 
 	mu      sync.Mutex
 	current *frozen // nil if nobody reads one
@@ -68,9 +68,9 @@ type freezer struct {
 
 func newFreezer() *freezer { return &freezer{turn: make(chan struct{}, 1)} }
 
-// acquire returns a frozen copy with at least so many steps behind it, if the model has
-// as many. The caller releases it. If the one there is is too old, its readers are
-// told to go, and acquire waits for that.
+// acquire returns a frozen copy with at least so many steps, if the model has as many. The
+// caller releases it. If the current copy is too old, its readers are asked to end, and
+// acquire waits for that.
 func (f *freezer) acquire(ctx context.Context, steps uint64, freeze func() *frozen) (*frozen, error) {
 	select {
 	case f.turn <- struct{}{}:
@@ -100,7 +100,7 @@ func (f *freezer) acquire(ctx context.Context, steps uint64, freeze func() *froz
 }
 
 // share is the current copy, if it may be given to a further joiner that wants so many
-// steps behind it.
+// steps.
 func (f *freezer) share(steps uint64) *frozen {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -117,8 +117,8 @@ func (f *freezer) share(steps uint64) *frozen {
 	return c
 }
 
-// retire tells the readers of the current copy to go, and returns what is closed when
-// they have.
+// retire asks the readers of the current copy to end, and returns a channel that is closed
+// when they have.
 func (f *freezer) retire() <-chan struct{} {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -13,19 +13,19 @@ import (
 const (
 	// placeTurn is for how long a joiner keeps its place while others wait for one.
 	placeTurn = 10 * time.Second
-	// waitingFor is for how long who was told to wait counts as waiting: joiners ask
-	// again four times in it.
+	// waitingFor is how long a refused joiner counts as waiting; joiners ask again four
+	// times in it.
 	waitingFor = 2 * time.Second
-	// maxWaiting bounds those whose turn is remembered: beyond it, no block of addresses has
-	// more of them than others.
+	// maxWaiting bounds the waiting joiners that are remembered; beyond it, no block of
+	// addresses has more of them than others.
 	maxWaiting = 256
 )
 
-// places are those of joiners that copy the model from this peer: few, so that nobody
-// may keep them. An identity has one. When all are taken, who comes from a block of
-// addresses that has the most gives way to one from a block with fewer, and who has had
-// one for placeTurn to whoever waits for longest. What was copied stays, so who gives way
-// goes on when it is its turn again.
+// places are the places of joiners that copy the model from this peer. They are few, so
+// nobody may keep one for long. An identity has one place. When all are taken, a joiner from
+// the block of addresses with the most places gives way to one from a block with fewer, and
+// a joiner that has had its place for placeTurn gives way to the one that has waited
+// longest. Copied slices stay valid, so a joiner that gave way goes on in its next turn.
 type places struct {
 	most    int
 	mu      sync.Mutex
@@ -40,7 +40,7 @@ func newPlaces(most int) places {
 	return places{most: most, held: make(map[transport.PeerID]*place), waiting: waiting, served: served}
 }
 
-// place is that of one joiner.
+// place is the place of one joiner.
 type place struct {
 	peer  transport.PeerID
 	block string
@@ -48,7 +48,7 @@ type place struct {
 	since time.Time
 }
 
-// waiter is a joiner that was told to wait.
+// waiter is a joiner that waits for a place.
 type waiter struct {
 	block       string
 	since, last time.Time // when it asked first and last
@@ -59,7 +59,7 @@ func (p *places) enter(at *place, now time.Time) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	at.since = now
-	if old := p.held[at.peer]; old != nil { // it has lost that conversation
+	if old := p.held[at.peer]; old != nil { // the peer has lost that conversation
 		at.since = old.since
 		old.yield()
 		p.held[at.peer] = at
@@ -89,8 +89,8 @@ func (p *places) wait(at *place, now time.Time) *waiter {
 	return w
 }
 
-// makeRoom tells whether one more of a block may wait. Where too many do, the last that came
-// from the block with the most gives way to another block's.
+// makeRoom tells whether one more joiner of a block may wait. If too many wait, the newest
+// from the block with the most gives way to one of another block.
 func (p *places) makeRoom(block string, now time.Time) bool {
 	if p.waiting.Len() < maxWaiting {
 		return true
@@ -113,8 +113,8 @@ func (p *places) makeRoom(block string, now time.Time) bool {
 	return count[block]+1 < count[last.block] && p.waiting.Remove(out)
 }
 
-// before is the number of those whose turn it is before another's: of blocks that have
-// fewer places, or have not had one for longer, and else of those who wait for longer.
+// before is the number of waiting joiners whose turn comes before that of w: those of blocks with
+// fewer places, then of blocks whose last place is longer ago, then those that have waited longer.
 func (p *places) before(w *waiter, now time.Time) (n int) {
 	for _, other := range p.waiting.Values() {
 		if other == w || now.Sub(other.last) > waitingFor {
@@ -143,8 +143,8 @@ func (p *places) of(block string) (n int) {
 	return n
 }
 
-// displace has one give way, if there is one that has to: of those that have to, the one
-// that has been there for longest.
+// displace takes a place from the joiner that must give way and has had it longest, if
+// there is one.
 func (p *places) displace(at *place, now time.Time) bool {
 	var out *place
 	for _, other := range p.held {
@@ -161,7 +161,7 @@ func (p *places) displace(at *place, now time.Time) bool {
 	return true
 }
 
-// leave gives a place up, if it has not been given to another.
+// leave gives a place up, unless another joiner has it already.
 func (p *places) leave(at *place) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

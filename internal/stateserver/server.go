@@ -1,5 +1,5 @@
 // Package stateserver gives joiners the model, slice by slice with hashes, from a frozen
-// copy: the trainer and exchanges go on meanwhile. docs/design/015 says how.
+// copy: the trainer and exchanges go on meanwhile. See docs/design/015.
 package stateserver
 
 import (
@@ -22,8 +22,8 @@ import (
 	"github.com/seed-97356399/murmuration/tensor"
 )
 
-// maxJoiners is how many copy the model at once. A further one is refused, asks
-// others, and has its turn after a few seconds.
+// maxJoiners is how many joiners copy the model at once. A further one is refused, asks
+// other members, and gets its turn after a few seconds.
 const maxJoiners = 4
 
 // maxPause bounds the pause after a slice that leaves exchanges their share of the link.
@@ -32,15 +32,15 @@ const maxPause = 100 * time.Millisecond
 // errClosed: the peer is closing.
 var errClosed = errors.New("the peer is closing")
 
-// Config is what a state server gives, and what it needs of its peer.
+// Config is what a state server needs from its peer.
 type Config struct {
 	*requests.Requests
 	Layout    [wire.HashSize]byte
 	Replica   *replica.Replica
-	Flock     *flock.Flock             // knows what the peer has done, and all together
-	Model     interface{ Open() bool } // tells whether there is one to give
-	Exchanges interface{ Busy() bool } // tell whether one is under way: joiners leave them half of the time
-	// Quarantine tells for how much longer another is kept away from, 0 if it is not.
+	Flock     *flock.Flock             // the steps of the peer, and of the flock
+	Model     interface{ Open() bool } // tells whether there is a model to give
+	Exchanges interface{ Busy() bool } // tells whether an exchange is under way; exchanges then get half of the time
+	// Quarantine tells how much longer a peer stays in quarantine, 0 if it is not.
 	Quarantine interface {
 		Quarantined(transport.PeerID) time.Duration
 	}
@@ -60,13 +60,13 @@ func New(config Config) *Server {
 	return &Server{Config: config, freezer: newFreezer(), places: newPlaces(maxJoiners)}
 }
 
-// Joiners is the number of those that copy the model now.
+// Joiners is the number of joiners that copy the model now.
 func (d *Server) Joiners() int { return d.places.count() }
 
 // Sent is the number of slices given so far.
 func (d *Server) Sent() uint64 { return d.sent.Load() }
 
-// Serve gives slices of the model to a joiner, until ctx ends. An error says that no
+// Serve gives slices of the model to a joiner, until ctx ends. An error means that no
 // request could be read.
 func (d *Server) Serve(ctx context.Context, stream *framed.Stream) error {
 	var request wire.StateRequest
@@ -81,8 +81,7 @@ func (d *Server) Serve(ctx context.Context, stream *framed.Stream) error {
 	return nil
 }
 
-// declines finds what keeps this peer from giving its model to another. The reason is 0
-// if nothing does.
+// declines finds the reason not to give the model to a joiner; 0 if there is none.
 func (d *Server) declines(joiner transport.PeerID, request wire.StateRequest) (reason wire.Reason, detail string) {
 	if reason, detail = wire.Differs(d.Run, d.Layout, request.Run, request.Layout); reason != 0 {
 		return reason, detail
@@ -96,8 +95,8 @@ func (d *Server) declines(joiner transport.PeerID, request wire.StateRequest) (r
 	return 0, ""
 }
 
-// serve gives the model to a joiner if there is a place for it. The frozen copy that it
-// is given has no fewer than least steps behind it, if the model has as many.
+// serve gives the model to a joiner if there is a place for it. The frozen copy has at
+// least least steps, if the model has as many.
 func (d *Server) serve(ctx context.Context, stream *framed.Stream, least uint64) {
 	joiner := stream.Remote()
 	ctx, yield := context.WithCancel(ctx)
@@ -125,13 +124,13 @@ func (d *Server) serve(ctx context.Context, stream *framed.Stream, least uint64)
 	}
 }
 
-// give sends the manifest, and then what the joiner asks for until it closes.
+// give sends the manifest, and then the requested slices until the joiner closes.
 func (d *Server) give(ctx context.Context, stream *framed.Stream, least uint64) error {
 	timeout, cancel := context.WithTimeout(ctx, stream.Stall)
 	copied, err := d.freezer.acquire(timeout, min(least, d.Flock.Age()), d.freeze)
 	cancel()
 	if err != nil {
-		return errRetired // those who read the old one are slow to go
+		return errRetired // the readers of the old copy are slow to end
 	}
 	defer d.freezer.release(copied)
 	manifest, err := d.manifest(copied)
@@ -175,7 +174,7 @@ func (d *Server) freeze() *frozen {
 	return newFrozen(d.Replica.CompactShared(full), d.Replica.SliceLen(), steps, taken)
 }
 
-// manifest is what the state server says of a frozen copy.
+// manifest describes a frozen copy.
 func (d *Server) manifest(copied *frozen) (wire.Manifest, error) {
 	m := wire.Manifest{
 		Run: d.Run, Layout: d.Layout, Server: string(d.Transport.Self()), Incarnation: d.Flock.Incarnation(),
@@ -186,7 +185,7 @@ func (d *Server) manifest(copied *frozen) (wire.Manifest, error) {
 	return m, err
 }
 
-// donation is what is given to one joiner.
+// donation is the sending of the model to one joiner.
 type donation struct {
 	*Server
 	stream *framed.Stream
@@ -195,7 +194,7 @@ type donation struct {
 	hashes []byte              // scratch
 }
 
-// sendHashes signs and sends the hashes of what was asked for.
+// sendHashes signs and sends the hashes of the requested slices.
 func (g *donation) sendHashes(want wire.StateWant) error {
 	g.hashes = g.hashes[:0]
 	for _, hash := range g.copied.hashes[want.First : want.First+want.Count] {
@@ -211,7 +210,7 @@ func (g *donation) sendHashes(want wire.StateWant) error {
 	return g.stream.Seal(wire.Header{Type: wire.TypeStateHashes, Slice: want.First})
 }
 
-// sendSlices sends what was asked for, at the pace that exchanges leave.
+// sendSlices sends the requested slices, at the pace that exchanges leave.
 func (g *donation) sendSlices(want wire.StateWant) error {
 	for i := want.First; i < want.First+want.Count; i++ {
 		select {

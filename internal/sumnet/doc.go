@@ -1,3 +1,3 @@
-// Package sumnet carries what package sums decides over streams: one to each member that is
-// spoken to, and one from each that speaks, which stay open between sums.
+// Package sumnet carries the messages of package sums over streams: one to each member that
+// is sent messages, and one from each that sends some. They stay open between sums.
 package sumnet

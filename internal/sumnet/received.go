@@ -8,7 +8,7 @@ import (
 	"github.com/seed-97356399/murmuration/peer/transport"
 )
 
-// Serve hears what a member says, until it ends its stream.
+// Serve receives a member's messages, until it ends its stream.
 func (t *Net) Serve(stream transport.Stream) {
 	from := stream.Remote()
 	if !t.flock.Here(from) {
@@ -30,20 +30,20 @@ func (t *Net) Serve(stream transport.Stream) {
 	}
 }
 
-// receive has the machine take a message.
+// receive passes a message to the machine.
 func (t *Net) receive(from transport.PeerID, kind wire.Type, payload []byte) error {
-	var word wire.Sum
+	var message wire.Sum
 	var share wire.Share
-	hear := func() { t.machine.Receive(t.now(), from, word) }
+	deliver := func() { t.machine.Receive(t.now(), from, message) }
 	err := wire.ErrType
 	switch kind {
 	case wire.TypeSum:
-		err = word.Decode(payload)
+		err = message.Decode(payload)
 	case wire.TypeShare:
 		err = share.Decode(payload)
-		hear = func() { t.machine.Share(t.now(), from, share) }
+		deliver = func() { t.machine.Share(t.now(), from, share) }
 	}
-	if err == nil && !t.do(hear) {
+	if err == nil && !t.do(deliver) {
 		return io.EOF
 	}
 	return err

@@ -19,27 +19,27 @@ import (
 )
 
 const (
-	// tickEvery is how often the machine looks at the time while a sum is under way.
+	// tickEvery is how often the machine checks the time while a sum is under way.
 	tickEvery = time.Second
-	// maxQueued bounds the frames that wait for a partner, maxWaiting their bytes: shares are as many as
-	// what this member brings itself, those of one attempt, and words a few, unless the partner takes
-	// none. The largest sum has room.
+	// maxQueued bounds the frames that wait for a partner, maxWaiting their bytes. Unless the partner
+	// takes none, there are the shares of one attempt, as large as this member's own data, and a few
+	// messages. The largest sum has room.
 	maxQueued  = 1 << 16
 	maxWaiting = wire.NumberSize*sums.MaxLength + 64<<20
 	// together is about how many bytes are written at once.
 	together = 256 << 10
 )
 
-// Members are those that sum.
+// Members are the members that sum.
 type Members interface {
-	// Records are those of the others that are here; Here tells whether one is.
+	// Records are the records of the other present members; Here tells whether one is present.
 	Records() []transport.Record
 	Here(transport.PeerID) bool
-	// Unreachable tells that others cannot dial this peer.
+	// Unreachable tells whether others cannot dial this peer.
 	Unreachable() bool
 }
 
-// Net are the sums of a peer. Do is safe for concurrent use.
+// Net makes the sums of a peer. Do is safe for concurrent use.
 type Net struct {
 	*requests.Requests
 	flock   Members
@@ -47,10 +47,10 @@ type Net struct {
 	changed chan struct{} // holds a token if the members may have changed
 	closing chan struct{} // closed by Close
 	begun   chan struct{} // closed when the machine knows the members
-	ended   chan struct{} // closed after the last thing that is done
+	ended   chan struct{} // closed at the very end
 
-	// Whoever hears a frame has the machine take it, under a lock: a goroutine that owned it would
-	// have to be woken for each, and wake the other again: a third of the time of a short sum.
+	// The goroutine that receives a frame passes it to the machine itself, under a lock. A goroutine that owned the
+	// machine would have to be woken for each frame, and wake the receiver again: a third of the time of a short sum.
 	mu      sync.Mutex
 	over    bool
 	machine *sums.Machine
@@ -70,24 +70,24 @@ func New(r *requests.Requests, flock Members) *Net {
 	}
 	t.mail = mail.New(mail.Config{
 		Requests: r, Protocol: transport.ProtocolSum, Confirmed: true, Lost: t.broken,
-		Bounds: mail.Bounds{Messages: maxQueued, Bytes: maxWaiting, Batch: together, Renew: true}, // the machine says again what matters
+		Bounds: mail.Bounds{Messages: maxQueued, Bytes: maxWaiting, Batch: together, Renew: true}, // the machine retransmits what matters
 	})
 	return t
 }
 
 func (t *Net) now() time.Duration { return time.Since(t.began) }
 
-// Begin begins to serve members, and calls.
+// Begin begins to serve members and calls.
 func (t *Net) Begin() { t.running.Go(t.loop) }
 
-// Close gives up the sums under way, has what waits to be said said, as far as partners take
-// it in time, and ends all streams. It waits for all goroutines, and is idempotent.
+// Close gives up the sums under way, sends the waiting messages as far as partners take them
+// in time, and ends all streams. It waits for all goroutines, and is idempotent.
 func (t *Net) Close() {
 	t.once.Do(func() { close(t.closing) })
 	t.running.Wait()
 }
 
-// loop tells the machine who is here, and what time it is, until Close.
+// loop tells the machine the members and the time, until Close.
 func (t *Net) loop() {
 	tick := time.NewTicker(tickEvery)
 	defer tick.Stop()
@@ -110,7 +110,7 @@ func (t *Net) loop() {
 	}
 }
 
-// end gives up what is under way, and waits for all that speak.
+// end gives up the sums under way, and waits for all senders and receivers.
 func (t *Net) end() {
 	t.do(func() {
 		for name := range t.waiting {
@@ -124,8 +124,8 @@ func (t *Net) end() {
 	t.mail.Close(context.Background())
 }
 
-// do does something with the machine, and what that wants then. It waits for Begin, and reports
-// false after the end.
+// do calls what with the machine locked, and carries out the outcomes. It waits for Begin, and
+// returns false after the end.
 func (t *Net) do(what func()) bool {
 	<-t.begun
 	t.mu.Lock()
@@ -137,7 +137,7 @@ func (t *Net) do(what func()) bool {
 	return !t.over
 }
 
-// MembersChanged has the members looked at anew. It does not wait.
+// MembersChanged makes the loop read the members again. It does not wait.
 func (t *Net) MembersChanged() {
 	select {
 	case t.changed <- struct{}{}:
@@ -145,8 +145,8 @@ func (t *Net) MembersChanged() {
 	}
 }
 
-// members are those that are here, this peer among them, in the order in which they coordinate sums: the same
-// at all that know the same. Those that cannot be dialled are the last.
+// members are the present members, this peer included, in the order in which they coordinate sums: the same
+// at all that know the same members. Members that cannot be dialled come last.
 func (t *Net) members() []transport.PeerID {
 	self := t.Transport.Self()
 	late := map[transport.PeerID]int{}
@@ -166,7 +166,7 @@ func (t *Net) members() []transport.PeerID {
 	return ids
 }
 
-// carryOut does what the machine wants.
+// carryOut carries out the machine's outcomes.
 func (t *Net) carryOut() {
 	for all := t.machine.Outcomes(); len(all) > 0; all = t.machine.Outcomes() {
 		for _, o := range all {
@@ -178,7 +178,7 @@ func (t *Net) carryOut() {
 				send(t, o.To, "", *o.Message)
 			case o.Share != nil:
 				if o.Share.Step == 0 && o.Share.Offset == 0 {
-					t.mail.Forget(o.Share.Name) // of an earlier attempt: they would pile up where nobody takes them
+					t.mail.Forget(o.Share.Name) // shares of an earlier attempt, which would pile up if the partner takes none
 				}
 				send(t, o.To, o.Share.Name, *o.Share)
 			}
@@ -189,29 +189,29 @@ func (t *Net) carryOut() {
 	}
 }
 
-// Log logs what people may want to know of a sum.
+// Log logs a fact of a sum for people.
 func Log(log *zap.Logger, f sums.Fact) {
 	who := zap.Any("peers", f.Who)
 	if len(f.Who) == 1 {
-		who = zap.String("peer", string(f.Who[0])) // one for whom lines have a limit
+		who = zap.String("peer", string(f.Who[0])) // the log limits lines by this peer
 	}
 	log.Warn(f.What, zap.String("sum", f.Sum), zap.String("why", f.Why), who)
 }
 
-// send has a message sent to a member: a word, or a share of a sum.
+// send sends a member a message or a share of a sum.
 func send[M wire.Message](t *Net, to transport.PeerID, sum string, message M) {
 	if err := mail.Send(t.mail, to, sum, message); err != nil {
-		t.Log.Error("a word of a sum cannot be sent", zap.Error(err)) // a fault of ours
+		t.Log.Error("a word of a sum cannot be sent", zap.Error(err)) // a bug here
 	}
 }
 
-// Do makes a sum. It waits until that is done, or ctx ends.
+// Do makes a sum. It returns when the sum has ended, or ctx.
 func (t *Net) Do(ctx context.Context, call sums.Call) (sums.Result, error) {
 	result := make(chan sums.Result, 1)
 	twice := false
 	begun := t.do(func() {
-		// The loop may not have told of one yet whom the caller has waited for. What is seen before the
-		// lock may be older than what it has told.
+		// The caller may have waited for a member that the loop has not reported yet. Members read
+		// before the lock could be older than those reported.
 		t.machine.View(t.now(), t.members())
 		if _, twice = t.waiting[call.Name]; !twice {
 			t.waiting[call.Name] = result
@@ -238,14 +238,14 @@ func (t *Net) Do(ctx context.Context, call sums.Call) (sums.Result, error) {
 		})
 	}
 	select {
-	case r := <-result: // it came just before
+	case r := <-result: // the result came just before
 		return r, r.Err
 	default:
 		return sums.Result{}, fmt.Errorf("sum %q: %w", call.Name, context.Cause(ctx))
 	}
 }
 
-// broken tells the machine that what goes to or from a member may be lost.
+// broken tells the machine that messages to or from a member may be lost.
 func (t *Net) broken(member transport.PeerID, err error) {
 	t.Log.Debug("a stream of sums has broken", zap.String("peer", string(member)), zap.Error(err))
 	t.do(func() {

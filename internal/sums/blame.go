@@ -12,24 +12,24 @@ import (
 )
 
 const (
-	// brokenCounts and stallCounts are what an attempt that fails counts against the two between whom it
-	// did: streams break soon and may hold the next time, a standstill costs all a minute. Nobody else
-	// can tell which of both is at fault, so others stand beside each in the next attempt, and who has
-	// come to maxBroken first is thrown out.
+	// brokenCounts and stallCounts are the counts that a failed attempt adds to the two members between
+	// which it failed: a broken stream is quick and may work the next time, a standstill costs all
+	// members a minute. Nobody else can tell which of the two is at fault, so both get other partners in
+	// the next attempt, and the one that first reaches maxBroken is thrown out.
 	brokenCounts = 1
 	stallCounts  = 2
-	// slack is for what participants tell to come.
+	// slack allows for the travel time of participants' messages.
 	slack = 5 * time.Second
-	// outFor is for how long a member that was thrown out has no part in other sums either.
+	// outFor is how long a member that was thrown out is kept out of other sums too.
 	outFor = 10 * time.Minute
-	// orders is how many orders of participants are looked at.
+	// orders is how many orders of participants are tried.
 	orders = 32
 )
 
-// blame is what a coordinator holds against participants.
+// blame is a coordinator's record of failures between participants.
 type blame struct {
-	between map[[2]ID]int // from whom to whom attempts failed, of one alone to nobody
-	out     map[ID]ID     // thrown out, and beside whom
+	between map[[2]ID]int // failures by sender and receiver; "" as receiver for those of one member alone
+	out     map[ID]ID     // members thrown out, and the other member of the failure
 }
 
 func (b *blame) thrown(id ID) bool {
@@ -37,7 +37,7 @@ func (b *blame) thrown(id ID) bool {
 	return out
 }
 
-// of is what counts against a member.
+// of is the count of a member.
 func (b *blame) of(id ID) (n int) {
 	for pair, counts := range b.between {
 		if pair[0] == id || pair[1] == id {
@@ -47,7 +47,7 @@ func (b *blame) of(id ID) (n int) {
 	return n
 }
 
-// clear forgets what was between a member and others: it is gone, or was at fault.
+// clear removes the counts of a member and its partners: it is gone, or was at fault.
 func (b *blame) clear(id ID) {
 	for pair := range b.between {
 		if pair[0] == id || pair[1] == id {
@@ -56,9 +56,9 @@ func (b *blame) clear(id ID) {
 	}
 }
 
-// order gives ranks in the next attempt: by id, of numbers so that who comes before one hears no more than the
-// first half of its own, and who comes after no more than the other, whoever coordinates. After a failure it is
-// an order in which the fewest send to whom they have failed to.
+// order gives the ranks in the next attempt: by id. For numbers this means that a member's partners before it
+// get no more than the first half of its numbers, and those after it no more than the second half, whoever
+// coordinates. After a failure it is an order with the fewest pairs that have failed before.
 func (b *blame) order(op Op, line []ID, attempt uint64) []ID {
 	if half := 1 << bits.Len(uint(len(line))) / 4; op.private() {
 		line = slices.Concat(line[:half], line[len(line)-half:], line[half:len(line)-half])
@@ -74,7 +74,7 @@ func (b *blame) order(op Op, line []ID, attempt uint64) []ID {
 	return best
 }
 
-// failures counts those between whom something goes in an order.
+// failures counts earlier failures between members that are partners in an order.
 func (b *blame) failures(op Op, line []ID) (n int) {
 	for pair, counts := range b.between {
 		from, to := slices.Index(line, pair[0]), slices.Index(line, pair[1])
@@ -103,8 +103,8 @@ func (l *lead) stall() {
 	l.regroup("nothing comes from " + from.Short() + " to " + cmp.Or(to, l.m.self).Short())
 }
 
-// hold holds a failure against those between whom it was, and throws out who has had too many: the one
-// that says so, if both have.
+// hold adds a failure to the counts of both members, and throws out the one that has reached the
+// limit; if both have, the one that reported it.
 func (l *lead) hold(from, to, says ID, counts int) {
 	l.blame.between[[2]ID{from, to}] += counts
 	var worst ID
@@ -123,7 +123,8 @@ func (l *lead) hold(from, to, says ID, counts int) {
 	}
 }
 
-// throw goes on without a member for good. Of three with numbers two would be left, and either may lie: the sum ends.
+// throw removes a member permanently. If only two members with numbers would be left, the sum ends, since either may
+// be the liar.
 func (l *lead) throw(id, beside ID, why string) {
 	l.m.fact(Fact{What: Thrown, Sum: l.name, Who: []ID{id}, Why: why})
 	l.blame.clear(id)
@@ -140,7 +141,7 @@ func thrown(sum string) *wire.Sum {
 	return &wire.Sum{Kind: wire.SumFault, Name: sum, Op: codeOf(ErrUnreachable), Detail: "too many attempts have failed between it and others"}
 }
 
-// broken breaks off an attempt in which something cannot be sent, or is too much.
+// broken breaks off an attempt in which data cannot be sent, or is too large.
 func (l *lead) broken(from ID, w *wire.Sum) {
 	c, suspect := l.came[from], ID(w.Next)
 	switch {
@@ -149,7 +150,7 @@ func (l *lead) broken(from ID, w *wire.Sum) {
 	case int(w.Size) == len(l.line) && w.Size > 0:
 		handed := suspect
 		if suspect = l.line[w.Rank]; l.op == Gather && l.came[handed] != nil && handed != suspect {
-			l.hold(handed, from, from, brokenCounts) // who passed it on may have made it longer
+			l.hold(handed, from, from, brokenCounts) // the member that passed it on may have made it longer
 		}
 	}
 	if l.came[suspect] == nil {
@@ -159,9 +160,9 @@ func (l *lead) broken(from ID, w *wire.Sum) {
 	l.regroup("by " + from.Short() + ", which hears nothing more of " + shorts([]ID{suspect}))
 }
 
-// refuses ends a sum that is not to be: a gathering of more than a participant makes room for, and
-// numbers of two while one is here that was thrown out: each would hear the other's, and may not know of
-// a third.
+// refuses ends a sum that must not be made: a gathering that is larger than a participant's limit; or
+// numbers of only two participants while a member that was thrown out is still present: each of the two
+// would see the other's numbers, and may not know of a third.
 func (l *lead) refuses(left int) bool {
 	if l.op == Gather {
 		most, together := l.came.brings()

@@ -7,12 +7,12 @@ import (
 	"github.com/seed-97356399/murmuration/internal/wire"
 )
 
-// blocks are those of an attempt at a gathering, by rank.
+// blocks are the blocks of an attempt at a gathering, by rank.
 type blocks struct {
 	each   [][]byte
 	totals []int  // bytes of each, -1 if none has come
 	bytes  uint64 // of all that are here
-	excess int    // rank of who brought most, if all bring too much; else -1
+	excess int    // rank of the largest block, if all together are too large; else -1
 }
 
 func newBlocks(a *attempt) blocks {
@@ -29,7 +29,7 @@ func (b *blocks) begin(a *attempt) {
 	}
 }
 
-// begun is how much has come of the blocks of a step that are not whole.
+// begun is the share that has come of the incomplete blocks of a step.
 func (b *blocks) begun(a *attempt, t *taking) (share float64) {
 	for beyond := t.from; beyond < t.to; beyond++ {
 		if rank := (a.rank + beyond) % a.size; len(b.each[rank]) < b.totals[rank] {
@@ -39,7 +39,7 @@ func (b *blocks) begun(a *attempt, t *taking) (share float64) {
 	return share
 }
 
-// pass hands on bytes of the block of the rank that is so far beyond this one's.
+// pass sends on bytes of the block of the rank that is beyond ranks after this one's.
 func (b *blocks) pass(a *attempt, beyond, offset, total int, data []byte) {
 	for _, h := range a.hands[bits.Len(uint(beyond)):] {
 		if step := beyond + 1<<h.index; step < h.to {
@@ -82,7 +82,7 @@ func (b *blocks) take(a *attempt, from ID, s *wire.Share) bool {
 	return true
 }
 
-// exceeds tells whether all bring too much, and notes who most.
+// exceeds tells whether all blocks together are too large, and notes the largest.
 func (b *blocks) exceeds() bool {
 	together := 0
 	for _, total := range b.totals {

@@ -12,19 +12,19 @@ import (
 	"github.com/seed-97356399/murmuration/topology"
 )
 
-// Op is what is made of what the participants bring.
+// Op is the operation on the participants' data.
 type Op uint8
 
-// The operations. All participants of a sum have to name the same.
+// The operations. All participants of a sum must use the same.
 const (
-	// Add adds numbers up, place by place.
+	// Add adds numbers up, element by element.
 	Add Op = iota
-	// Max is the largest, place by place.
+	// Max is the largest number, element by element.
 	Max
-	// Gather is what each has brought, in the order of the participants.
+	// Gather is the data of each participant, in their order.
 	Gather
-	// Moved adds up, place by place, numbers that the caller holds and moves itself, by Chunks: models and
-	// gradients, which partners in training see anyway.
+	// Moved adds up, element by element, numbers that the caller holds and transfers itself, in Chunks:
+	// models and gradients, which training partners see anyway.
 	Moved
 	ops
 )
@@ -36,39 +36,39 @@ func (o Op) String() string {
 	return fmt.Sprintf("operation %d", uint8(o))
 }
 
-// private tells whether nobody is to hear a participant's numbers alone.
+// private tells whether no participant may see another's numbers alone.
 func (o Op) private() bool { return o == Add || o == Max }
 
 // Reasons why a sum fails, to be found with errors.Is.
 var (
-	// ErrMismatch: another member names another operation or length.
+	// ErrMismatch: another member has another operation or length.
 	ErrMismatch = errors.New("members bring what cannot be summed")
 	// ErrTooFew: not as many took part in time as the sum needs.
 	ErrTooFew = errors.New("too few members take part")
 	// ErrOver: the others have made the sum without this member.
 	ErrOver = errors.New("the sum was made without this member")
-	// ErrUnreachable: others of the sum cannot send to this member, though it is one.
+	// ErrUnreachable: other participants cannot send to this participant.
 	ErrUnreachable = errors.New("others of the sum cannot reach this member")
-	// ErrNotFinite: a number of the result is NaN or infinite. All participants see that alike.
+	// ErrNotFinite: a number of the result is NaN or infinite. All participants get this error.
 	ErrNotFinite = errors.New("not finite")
 )
 
 // faults are the codes of the reasons.
 var faults = []error{nil, ErrMismatch, ErrTooFew, ErrOver, ErrUnreachable, ErrNotFinite}
 
-// Call is what a caller brings.
+// Call is the argument of a sum.
 type Call struct {
-	// Name tells sums apart, of 1 to wire.MaxSumName bytes; each is used once.
+	// Name identifies the sum: 1 to wire.MaxSumName bytes; each is used once.
 	Name string
 	Op   Op
 	// Vector is for Add and Max, Data for Gather. They are read until the call has ended.
 	Vector []float64
 	Data   []byte
-	// Least is how many have to take part, Patience for how long those are waited for that
-	// are members and have not come.
+	// Least is how many members must take part, Timeout how long the sum waits for members
+	// that have not come.
 	Least   int
 	Timeout time.Duration
-	// Length goes with Moved: how many numbers there are. So does Value: all hear the least that participants bring.
+	// Length goes with Moved: the number of numbers. So does Value: all get the least value of the participants.
 	Length int
 	Value  float64
 }
@@ -78,17 +78,17 @@ func (c *Call) length() uint64 {
 	return uint64(len(c.Vector) + c.Length)
 }
 
-// Outcome is what a machine wants done: one of its fields is set, beside To.
+// Outcome is a request of the machine: one of its fields is set, beside To.
 type Outcome struct {
-	To      ID          // to be told
-	Message *wire.Sum   // a word
-	Share   *wire.Share // or a share
-	Chunk   *Chunk      // or to be handed a chunk
-	Moving  *Moving     // or to make ready what is moved in an attempt; nothing of an earlier one counts any more
-	Result  *Result     // or a call has ended
+	To      ID          // the receiver
+	Message *wire.Sum   // a message
+	Share   *wire.Share // a share
+	Chunk   *Chunk      // a chunk
+	Moving  *Moving     // load the numbers for a new attempt; earlier attempts no longer count
+	Result  *Result     // a call has ended
 }
 
-// Result is how a call ends. It belongs to whoever called.
+// Result is the end of a call. It belongs to the caller.
 type Result struct {
 	Name    string
 	Vector  []float64 // of Add and Max
@@ -99,7 +99,7 @@ type Result struct {
 	Err     error
 }
 
-// Fact is something that people may want to know of a sum.
+// Fact is news about a sum for people.
 type Fact struct {
 	What string
 	Sum  string
@@ -115,7 +115,7 @@ const (
 	Apart  = "a sum with one member alone, who hears this one's numbers, waits for the others to have no part"
 )
 
-// reason is the error of a fault's code, with what was said of it.
+// reason is the error of a fault's code, with its detail.
 func reason(code uint8, name, detail string) error {
 	if code == 0 || int(code) >= len(faults) {
 		return fmt.Errorf("sum %q: %s", name, detail)
@@ -129,18 +129,18 @@ func codeOf(err error) uint8 { return uint8(slices.Index(faults, err)) }
 // ended is how a sum ended.
 type ended struct {
 	attempt uint64 // 0 if there is no result here
-	failed  bool   // for all: who coordinates says so
+	failed  bool   // for all, according to the coordinator
 	why     uint8
 	detail  string
 	value   float64
 }
 
-// answer is what a participant is told that comes when a sum is over.
+// answer is the answer to a participant that comes when a sum is over.
 func (e ended) answer(status *wire.Sum) *wire.Sum {
 	switch {
 	case e.attempt == 0:
 		return &wire.Sum{Kind: wire.SumFault, Name: status.Name, Op: e.why, Attempt: status.Attempt, Detail: e.detail}
-	case status.Attempt == e.attempt && Stage(status.Stage) != Waiting: // all had it: that one only has its place was said before
+	case status.Attempt == e.attempt && Stage(status.Stage) != Waiting: // all had the result: the status was sent earlier
 		return &wire.Sum{Kind: wire.SumCommit, Name: status.Name, Attempt: e.attempt, Term: status.Term, Value: e.value, Detail: e.detail}
 	}
 	why := "it came too late, or has used a name twice"

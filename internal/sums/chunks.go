@@ -5,32 +5,32 @@ import (
 	"time"
 )
 
-// A step of a sum of what is moved is handed on in chunks, so that a partner begins with the first of them, and
-// one that is lost costs little: of about chunkNumbers, at most mostChunks, since on far links each costs the time of
-// an answer. Of one step chunksAhead are on their way at once.
+// A step of a Moved sum is sent in chunks, so that a partner can begin with the first, and a lost one costs little. A
+// chunk has about chunkNumbers numbers; there are at most mostChunks, since on long links each costs a round trip. Of
+// one step chunksAhead are in flight at once.
 const (
 	mostChunks   = 8
 	chunkNumbers = 1 << 18
 	chunksAhead  = 2
 )
 
-// grains are how many parts the numbers of so many participants are thought of: what the schedule divides.
+// grains is the number of parts into which the schedule divides the numbers of so many participants.
 func grains(size int) int { return mostChunks << (bits.Len(uint(size)) - 1) }
 
-// Chunk is a run of numbers of a sum of what is moved: the Part-th, from 0, of Parts runs of about equally many.
+// Chunk is a run of numbers of a Moved sum: the Part-th, from 0, of Parts runs of about equally many.
 type Chunk struct {
 	Part, Parts int
-	Add         bool // the receiver adds it to its own, else it takes it in place of that
+	Add         bool // the receiver adds it to its own, else it replaces its own
 }
 
-// chunks are those of an attempt at a sum of what is moved, by hand and by take.
+// chunks are the chunks of an attempt at a Moved sum, sent and received.
 type chunks struct {
 	loaded bool     // the caller's numbers are ready
-	handed int      // hands of which all is on its way
-	sent   int      // chunks of the next
-	left   []int    // that partners do not have yet
-	begun  []uint16 // that come or have, a bit for each
-	ended  []uint16 // that have
+	handed int      // hands whose chunks have all been sent
+	sent   int      // chunks of the next hand
+	left   []int    // by hand, chunks that partners do not have yet
+	begun  []uint16 // by take, a bit for each chunk that comes or has come
+	ended  []uint16 // by take, a bit for each chunk that has come
 }
 
 func newChunks(a *attempt) chunks {
@@ -41,7 +41,7 @@ func newChunks(a *attempt) chunks {
 	return p
 }
 
-// count is in how many chunks a step is handed on.
+// count is the number of chunks of a step.
 func (p *chunks) count(a *attempt, s step) int {
 	numbers := a.Length / grains(a.size) * (s.to - s.from)
 	return 1 << (bits.Len(uint(min(max(numbers/chunkNumbers, 1), mostChunks))) - 1)
@@ -53,7 +53,7 @@ func (p *chunks) at(a *attempt, s step, i int) (chunk Chunk, grain int) {
 	return Chunk{Part: s.from/grain + i, Parts: grains(a.size) / grain, Add: s.adds}, grain
 }
 
-// find is which chunk of a step with a partner one is, -1 if it is none.
+// find is the index of a chunk in a step with a partner, -1 if it is not part of it.
 func (p *chunks) find(a *attempt, s step, with ID, chunk Chunk) int {
 	first, _ := p.at(a, s, 0)
 	i := chunk.Part - first.Part
@@ -64,7 +64,7 @@ func (p *chunks) find(a *attempt, s step, with ID, chunk Chunk) int {
 	return i
 }
 
-// given tells whether partners have all that they need of this participant.
+// given tells whether partners have everything that they need from this participant.
 func (p *chunks) given() bool {
 	left := 0
 	for _, n := range p.left {
@@ -73,8 +73,9 @@ func (p *chunks) given() bool {
 	return p.loaded && left == 0
 }
 
-// waits tells whether a hand waits for the one before to be over. What all have added is handed on as a part, and then as a
-// part of more: codes that round say the same of it to all only in this order, since their blocks begin where a hand does.
+// waits tells whether a hand waits for the end of the one before. A finished part is sent on as part of larger and
+// larger hands. Codecs that round give all members the same values only in this order, since their blocks begin where
+// a hand begins.
 func (p *chunks) waits(a *attempt, h *step) bool {
 	if p.handed == 0 {
 		return false
@@ -83,7 +84,7 @@ func (p *chunks) waits(a *attempt, h *step) bool {
 	return !before.adds && p.left[p.handed-1] > 0 && (before.from != h.from || before.to != h.to)
 }
 
-// give has those chunks handed on that can be.
+// give sends the chunks that are ready.
 func (p *chunks) give(a *attempt) {
 	for ; p.handed < len(a.hands); p.handed, p.sent = p.handed+1, 0 {
 		h := &a.hands[p.handed]
@@ -100,8 +101,7 @@ func (p *chunks) give(a *attempt) {
 	}
 }
 
-// Moving is an attempt at a sum of what is moved, for as long as this member has its place in it. It belongs to the
-// machine.
+// Moving is an attempt at a Moved sum, for as long as this member has its place in it. It belongs to the machine.
 type Moving struct {
 	Name    string
 	Attempt uint64
@@ -109,14 +109,14 @@ type Moving struct {
 	a       *attempt
 }
 
-// over tells whether the member has no place in it any more.
+// over tells whether the member no longer has a place in it.
 func (m *Moving) over(now time.Duration) bool {
 	m.part.m.now = now
 	s := m.part.m.open[m.Name]
 	return s == nil || s.own != m.part || m.part.current != m.a || m.part.stage != Placed
 }
 
-// Loaded tells that the numbers are where chunks are taken from and added to.
+// Loaded notes that the numbers are ready for chunks to be taken from and added to.
 func (m *Moving) Loaded(now time.Duration) {
 	if !m.over(now) {
 		m.a.chunks.loaded = true
@@ -125,8 +125,8 @@ func (m *Moving) Loaded(now time.Duration) {
 	}
 }
 
-// Accept tells whether to take a chunk that a member offers: one that is due of it, once. What is added may come in
-// any order: what is handed on waits for it.
+// Accept tells whether to take a chunk that a member offers: each chunk that is due, once. Chunks that are added
+// may come in any order; sending waits for them.
 func (m *Moving) Accept(now time.Duration, from ID, chunk Chunk) bool {
 	p := &m.a.chunks
 	for i := range m.a.takes {
@@ -138,7 +138,7 @@ func (m *Moving) Accept(now time.Duration, from ID, chunk Chunk) bool {
 	return false
 }
 
-// Took notes that a chunk is here that was accepted.
+// Took notes that an accepted chunk has come.
 func (m *Moving) Took(now time.Duration, from ID, chunk Chunk) {
 	if m.over(now) {
 		return
@@ -149,7 +149,7 @@ func (m *Moving) Took(now time.Duration, from ID, chunk Chunk) {
 		if n := p.find(m.a, t.step, from, chunk); n >= 0 && p.begun[i]&(1<<n) != 0 {
 			p.ended[i] |= 1 << n
 			_, grain := p.at(m.a, t.step, 0)
-			before := bits.TrailingZeros16(^p.ended[i]) // those before the first that is not here
+			before := bits.TrailingZeros16(^p.ended[i]) // chunks before the first missing one
 			t.came, t.whole = before*grain, before == p.count(m.a, t.step)
 		}
 	}
@@ -157,7 +157,7 @@ func (m *Moving) Took(now time.Duration, from ID, chunk Chunk) {
 	m.moved()
 }
 
-// Gave notes that a member has a chunk.
+// Gave notes that a member has received a chunk.
 func (m *Moving) Gave(now time.Duration, to ID, chunk Chunk) {
 	if m.over(now) {
 		return

@@ -11,37 +11,37 @@ import (
 // comer is a participant, as its coordinator knows it.
 type comer struct {
 	ID
-	stage    Stage
-	attempt  uint64
-	term     uint32
-	placed   bool
-	rank     int           // of its place
-	took     bool          // its place
-	told     time.Duration // of its place
-	received time.Duration
-	moved    time.Duration // when it told last that more has come to it
+	stage     Stage
+	attempt   uint64
+	term      uint32
+	placed    bool
+	rank      int           // of its place
+	took      bool          // it has taken its place
+	placeSent time.Duration // when its PLACE was sent
+	received  time.Duration
+	moved     time.Duration // when it last reported progress
 
-	least    int // it needs
+	least    int // participants that it needs
 	timeout  time.Duration
-	brings   uint32 // bytes, to a gathering
-	progress uint32 // as wire.Sum tells it
-	spoiler  ID     // who handed it a number that is not finite
+	brings   uint32 // bytes in a gathering
+	progress uint32 // as in wire.Sum
+	spoiler  ID     // the member that sent it a number that is not finite
 	value    float64
 }
 
 // comers are the participants of a sum.
 type comers map[ID]*comer
 
-// ids are all, in order: a map has none.
+// ids are all ids, sorted, since a map has no order.
 func (all comers) ids() []ID { return slices.Sorted(maps.Keys(all)) }
 
-// stalled finds between whom an attempt stands still: to whom nothing has come for longest from one that has all
-// that it needs to send it; or one alone that has taken no place, or has all and does not say that it
-// holds it.
+// stalled finds the two members between which an attempt stands still: the receiver that has waited longest for
+// a sender that has everything it needs. Or it finds a single member that has not taken its place, or has
+// everything and does not report that it holds the sum.
 func (all comers) stalled(line []ID, op Op) (from, to ID) {
-	var last time.Duration // that either was heard to have more
+	var last time.Duration // of progress reported by either
 	for rank, id := range line {
-		c, done := all[id], int(all[id].progress/stepTold)
+		c, done := all[id], int(all[id].progress/progressStep)
 		_, takes := schedule(op, rank, len(line), 0)
 		if c.stage == Holding {
 			continue
@@ -51,7 +51,7 @@ func (all comers) stalled(line []ID, op Op) (from, to ID) {
 		}
 		before := all[line[takes[done].peer]]
 		hands, _ := schedule(op, before.rank, len(line), 0)
-		ready := before.stage == Holding || int(before.progress/stepTold) >= hands[takes[done].index].after
+		ready := before.stage == Holding || int(before.progress/progressStep) >= hands[takes[done].index].after
 		if moved := max(c.moved, before.moved); ready && (from == "" || moved < last) {
 			from, to, last = before.ID, id, moved
 		}
@@ -59,8 +59,8 @@ func (all comers) stalled(line []ID, op Op) (from, to ID) {
 	return from, to
 }
 
-// spoilt is for people: who has handed on the first number that is not finite, as far as
-// participants tell. Whoever tells so of another has passed it on itself.
+// spoilt names, for people, the member that sent the first number that is not finite, according
+// to the participants. A participant that reports another member has passed the number on itself.
 func (all comers) spoilt() string {
 	for _, id := range all.ids() {
 		if first := all[all[id].spoiler]; first != nil && first.spoiler == "" {
@@ -70,10 +70,10 @@ func (all comers) spoilt() string {
 	return ""
 }
 
-// timeout is for how long those are waited for that have not come: the longest that two participants and
-// more than half of all have, and of fewer no more than longestWait.
+// timeout is how long the sum waits for members that have not come: the longest timeout that at least
+// two participants, and more than half of all, ask for; longer ones count up to longestWait.
 func (all comers) timeout() time.Duration {
-	each := make([]time.Duration, max(2-len(all), 0)) // of nobody
+	each := make([]time.Duration, max(2-len(all), 0)) // zeros for missing participants
 	for _, c := range all {
 		each = append(each, c.timeout)
 	}
@@ -81,7 +81,7 @@ func (all comers) timeout() time.Duration {
 	return max(each[(len(each)-1)/2], min(each[len(each)-1], longestWait))
 }
 
-// least is how many are needed, and who says so.
+// least is how many participants are needed, and which participant demands that.
 func (all comers) least() (n int, says ID) {
 	n = 1
 	for id, c := range all {
@@ -92,7 +92,7 @@ func (all comers) least() (n int, says ID) {
 	return n, says
 }
 
-// value is the least that participants bring.
+// value is the least value of the participants.
 func (all comers) value() float64 {
 	least := math.Inf(1)
 	for _, c := range all {
@@ -101,7 +101,7 @@ func (all comers) value() float64 {
 	return least
 }
 
-// brings are the bytes that all bring to a gathering, and who brings most.
+// brings are the bytes of a gathering of all participants, and the participant with the most.
 func (all comers) brings() (most comer, together uint64) {
 	for id, c := range all {
 		if together += uint64(c.brings); c.brings > most.brings || c.brings == most.brings && id > most.ID {

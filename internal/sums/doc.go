@@ -1,20 +1,20 @@
-// Package sums decides how the members of a flock add up what each of them brings, so that all
-// get the same bytes: who takes part, who sends which numbers to whom, and when all
+// Package sums is the protocol by which the members of a flock sum their data, so that all get
+// the same bytes: it decides who takes part, who sends which numbers to whom, and when all
 // have the sum, so that each may use it.
 //
-// One member coordinates: the one that did so last, or the first in the order of their ids. It
-// takes part in a sum or not. Each participant tells it where it is (STATUS), and when all have
-// come that are expected, it gives out places (PLACE). From its place each knows what it hands to whom
-// (SHARE): in log n rounds partners send each other halves, so that each keeps a part in which all are
-// added, and in as many what they have. Who has all of it says so, and once all have, the coordinator
-// says that it counts (COMMIT).
+// One member coordinates: the last coordinator, or the first in the order of the ids. It may take part
+// in a sum or not. Each participant sends it its state (STATUS), and when all expected ones have come,
+// it gives out places (PLACE). The place says what a participant sends to whom (SHARE): in log n
+// rounds partners send each other halves, so that each ends with one part of the sum of all; in as
+// many rounds they send each other the parts that they have. A participant that has the whole sum
+// reports it, and once all have, the coordinator declares that the sum counts (COMMIT).
 //
-// Whoever dies breaks an attempt off, and the next is made without it, of what each has
-// brought: until COMMIT nobody has made use of a sum. If it is the coordinator that dies, the next
-// one asks every member how far it is before it gives out a place: if one has made use of the
-// sum, all survivors have it, and use it too. Members that cannot reach each other and live on
-// are beyond that: a least number of participants, more than half of all, lets only one side of
-// a cut go on.
+// A death breaks an attempt off, and the next is made without the dead member, from the original
+// data: until COMMIT nobody has used the sum. If the coordinator dies, the next one asks every
+// member for its state before it gives out places: if one has used the sum, all survivors have it,
+// and use it too. This does not cover live members that cannot reach each other: for these,
+// require more than half of all members as participants, so that only one side of a divided
+// network can go on.
 //
 // A Machine is pure: messages, the time and lost members in, messages and results out. It
 // belongs to one goroutine. Package sumnet carries messages over streams.

@@ -6,16 +6,16 @@ import (
 	"github.com/seed-97356399/murmuration/internal/wire"
 )
 
-// inquiry is what a coordinator asks the members.
+// inquiry is a coordinator's question to the members about their state.
 type inquiry struct {
-	inquires bool   // others may have followed another: what they say counts only as an answer
-	question uint32 // to tell answers from those to an earlier lead
+	inquires bool   // members may have followed another coordinator: only answers to this question count
+	question uint32 // distinguishes its answers from those to an earlier lead
 	answered map[ID]bool
 	asked    time.Duration
 	silence  search
 }
 
-// search looks for one in a list, from where it found the last: who stands before is none any more.
+// search searches a list from the last find on: earlier entries no longer match.
 type search int
 
 func (s *search) finds(ids []ID, is func(ID) bool) bool {
@@ -25,12 +25,12 @@ func (s *search) finds(ids []ID, is func(ID) bool) bool {
 	return int(*s) < len(ids)
 }
 
-// informed tells whether all members have said what they know.
+// informed tells whether all members have answered.
 func (l *lead) informed() bool {
 	return !l.unsaid(l.m.self) && !l.silence.finds(l.m.members, func(id ID) bool { return id != l.m.self && l.unsaid(id) })
 }
 
-// unsaid tells whether one has not said what it knows; this one has not while another coordinates
+// unsaid tells whether a member has not answered; this member has not while another coordinates
 // its part.
 func (l *lead) unsaid(id ID) bool {
 	if own := l.m.open[l.name].own; id == l.m.self {
@@ -39,7 +39,7 @@ func (l *lead) unsaid(id ID) bool {
 	return !l.m.excused[id] && !l.answered[id] && (l.inquires || l.came[id] == nil && !(l.blame.thrown(id) && l.known[id]))
 }
 
-// silent are those who have not said what they know.
+// silent are the members that have not answered.
 func (l *lead) silent() []ID { return those(l.m.members, l.unsaid) }
 
 // those are the ids for which something is true.
@@ -52,7 +52,7 @@ func those(ids []ID, is func(ID) bool) (found []ID) {
 	return found
 }
 
-// inquire asks those who have not said what they know.
+// inquire asks the members that have not answered.
 func (l *lead) inquire() {
 	if l.m.now-l.asked < l.m.times.Retransmit {
 		return

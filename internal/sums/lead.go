@@ -10,30 +10,30 @@ import (
 )
 
 const (
-	// maxBroken is what has to count against a member before the sum is made without it.
+	// maxBroken is the count of failures from which on the sum is made without a member.
 	maxBroken = 5
-	// attemptBits keep the attempts of two coordinators apart, maxAttempt leaves room for more.
+	// attemptBits distinguish the attempts of two coordinators; maxAttempt leaves room for further attempts.
 	attemptBits = 16
 	maxAttempt  = 1 << 62
-	// unanswered is for how much longer than for participants a coordinator waits for members'
-	// answers, before the sum fails: it may have been made with those.
+	// unanswered is how much longer than for participants a coordinator waits for members'
+	// answers before the sum fails: silent members may already have the sum.
 	unanswered = time.Minute
 )
 
-// lead is what a coordinator knows of a sum.
+// lead is what a coordinator knows about a sum.
 type lead struct {
 	m       *Machine
 	name    string
 	op      Op
 	length  uint64
 	came    comers
-	lacking search // for one that is missing
+	lacking search // for a missing member
 	blame   blame
-	others  uint64        // the highest attempt of others
-	changed time.Duration // when somebody came for the first time, or an attempt was given up
-	known   map[ID]bool   // who has ever come
+	others  uint64        // the highest attempt of other coordinators
+	changed time.Duration // when a participant came for the first time, or an attempt was given up
+	known   map[ID]bool   // members that have ever come
 	voided  int           // attempts
-	noted   time.Duration // when it was told last who is waited for
+	noted   time.Duration // when the missing members were last reported
 	trial
 	inquiry
 }
@@ -42,10 +42,10 @@ type lead struct {
 type trial struct {
 	running bool
 	attempt uint64
-	line    []ID          // who has a place, by rank
-	holding search        // for one that does not hold the sum
+	line    []ID          // members with a place, by rank
+	holding search        // for a participant that does not hold the sum
 	began   time.Duration // when it did
-	moved   time.Duration // when a participant told last that more has come
+	moved   time.Duration // when a participant last reported progress
 }
 
 func newLead(m *Machine, name string) *lead {
@@ -63,10 +63,10 @@ func newLead(m *Machine, name string) *lead {
 	return l
 }
 
-// anew looks for all anew who are to come or to say what they know.
+// anew restarts the searches for members that have not come or not answered.
 func (l *lead) anew() { l.lacking, l.silence = 0, 0 }
 
-// receive takes what a member says to its coordinator.
+// receive takes a member's message to its coordinator.
 func (l *lead) receive(from ID, w *wire.Sum) {
 	answers := w.Question == l.question
 	if answers {
@@ -82,12 +82,12 @@ func (l *lead) receive(from ID, w *wire.Sum) {
 		l.drop(from)
 	case wire.SumBroken:
 		l.broken(from, w)
-	case wire.SumDone: // by a former coordinator's word
-		if answers && w.Attempt == 0 && l.op == Moved { // of others one that lies could stop each
+	case wire.SumDone: // by the COMMIT of a former coordinator
+		if answers && w.Attempt == 0 && l.op == Moved { // otherwise a single liar could stop every sum
 			l.fault(w.Op, w.Detail)
 			return
 		}
-		if answers && w.Attempt > 0 && w.Attempt != l.attempt { // nobody can have used an attempt of this one's
+		if answers && w.Attempt > 0 && w.Attempt != l.attempt { // nobody can have used an attempt of this coordinator
 			l.release(w.Attempt)
 			return
 		}
@@ -95,7 +95,7 @@ func (l *lead) receive(from ID, w *wire.Sum) {
 	l.advance()
 }
 
-// status notes where a participant is. It reports false if that ends the sum.
+// status records a participant's status. It returns false if that ends the sum.
 func (l *lead) status(from ID, w *wire.Sum) bool {
 	if w.Attempt >= maxAttempt {
 		return false
@@ -130,12 +130,12 @@ func (l *lead) status(from ID, w *wire.Sum) bool {
 	return true
 }
 
-// follow notes the stage and the attempt that a participant is in.
+// follow records a participant's stage and attempt.
 func (l *lead) follow(c *comer, stage Stage, attempt uint64) {
 	mine := attempt == l.attempt && attempt > 0
 	switch {
-	case l.running && c.placed && !mine: // its place is on its way, or was lost
-		if l.m.now-c.told >= l.m.times.Retransmit {
+	case l.running && c.placed && !mine: // the PLACE is on its way, or was lost
+		if l.m.now-c.placeSent >= l.m.times.Retransmit {
 			l.tellPlace(c)
 		}
 		return
@@ -144,10 +144,10 @@ func (l *lead) follow(c *comer, stage Stage, attempt uint64) {
 			return
 		}
 		l.regroup(c.ID.Short() + " does not go on")
-	case !l.running && mine && stage != Waiting: // it has not heard that it is given up
+	case !l.running && mine && stage != Waiting: // it does not know yet that the attempt is given up
 		l.m.tell(c.ID, &wire.Sum{Kind: wire.SumVoid, Name: l.name, Attempt: attempt})
 	case attempt > 0 && !mine: // another coordinator has given it a place
-		l.others = max(l.others, min(attempt, maxAttempt/2)) // there are more after it
+		l.others = max(l.others, min(attempt, maxAttempt/2)) // leaves room for further attempts
 		if !l.running && !l.inquires {
 			l.inquires = true
 			l.anew()
@@ -156,7 +156,7 @@ func (l *lead) follow(c *comer, stage Stage, attempt uint64) {
 	c.stage, c.attempt = stage, attempt
 }
 
-// drop goes on without a participant.
+// drop removes a participant.
 func (l *lead) drop(id ID) {
 	c := l.came[id]
 	if c == nil {
@@ -168,19 +168,18 @@ func (l *lead) drop(id ID) {
 	}
 }
 
-// fails counts it against a participant that gives an attempt up, as only one that is slow or lies
-// does.
+// fails adds a failure to a participant that gives an attempt up; only a slow one or a liar does.
 func (l *lead) fails(id ID) {
 	if c := l.came[id]; c != nil && c.placed && l.running {
 		l.hold(id, "", "", stallCounts)
 	}
 }
 
-// membersChanged goes on without those who are members no more.
+// membersChanged removes participants that are no longer members.
 func (l *lead) membersChanged() {
 	for _, id := range l.came.ids() {
 		if !l.m.here(id) {
-			l.blame.clear(id) // it was not the others
+			l.blame.clear(id) // the others were not at fault
 			l.drop(id)
 		}
 	}
@@ -188,7 +187,7 @@ func (l *lead) membersChanged() {
 	l.advance()
 }
 
-// regroup gives the attempt up. Who answers is in the next.
+// regroup gives the attempt up. Participants that answer are in the next.
 func (l *lead) regroup(why string) {
 	if !l.running {
 		return
@@ -205,14 +204,14 @@ func (l *lead) regroup(why string) {
 }
 
 // ready tells whether a participant can be given a place: it is in no attempt of this
-// coordinator's.
+// coordinator.
 func (l *lead) ready(c *comer) bool { return c.stage == Waiting || c.attempt != l.attempt }
 
 func (l *lead) allReady() bool {
 	return !slices.ContainsFunc(slices.Collect(maps.Values(l.came)), func(c *comer) bool { return !l.ready(c) })
 }
 
-// advance begins an attempt if all have come that are expected, and ends it if all have the sum.
+// advance begins an attempt if all expected members have come, and ends it if all participants have the sum.
 func (l *lead) advance() {
 	switch {
 	case len(l.came) == 0:
@@ -230,13 +229,13 @@ func (l *lead) advance() {
 	}
 }
 
-// enough tells whether as many have come as each of them needs.
+// enough tells whether as many have come as each participant needs.
 func (l *lead) enough() bool {
 	needed, _ := l.came.least()
 	return len(l.came) >= needed
 }
 
-// expected are who took part in the last sum, or all members if there was none.
+// expected are the participants of the last sum, or all members if there was none.
 func (l *lead) expected() []ID {
 	if l.m.group != nil {
 		return l.m.group
@@ -244,15 +243,15 @@ func (l *lead) expected() []ID {
 	return l.m.members
 }
 
-// lacks tells whether one that is expected has not come, and may.
+// lacks tells whether an expected member has not come, but may still.
 func (l *lead) lacks(id ID) bool {
 	return l.came[id] == nil && !l.m.excused[id] && !l.blame.thrown(id) && l.m.here(id)
 }
 
-// missing are all such.
+// missing are all expected members that have not come.
 func (l *lead) missing() []ID { return those(l.expected(), l.lacks) }
 
-// begin gives out places, once nobody can have used the sum.
+// begin gives out places, once it is sure that nobody has used the sum.
 func (l *lead) begin() {
 	if !l.informed() {
 		l.inquire()
@@ -271,9 +270,9 @@ func (l *lead) begin() {
 	}
 }
 
-// tellPlace gives a participant its place among those who have one.
+// tellPlace sends a participant its place.
 func (l *lead) tellPlace(c *comer) {
-	c.told = l.m.now
+	c.placeSent = l.m.now
 	place := &wire.Sum{Kind: wire.SumPlace, Name: l.name, Attempt: l.attempt, Rank: uint32(c.rank), Size: uint32(len(l.line))}
 	for _, rank := range partners(schedule(l.op, c.rank, len(l.line), 0)) {
 		place.Partners = append(place.Partners, string(l.line[rank]))
@@ -293,7 +292,7 @@ func (l *lead) commit() {
 	l.release(l.attempt)
 }
 
-// release ends the sum: those use the result of an attempt who have it.
+// release ends the sum: participants that have the result of an attempt use it.
 func (l *lead) release(attempt uint64) {
 	over := ended{attempt: attempt, detail: l.came.spoilt(), value: l.came.value()}
 	l.m.over.Add(l.name, over)
@@ -313,7 +312,7 @@ func (l *lead) release(attempt uint64) {
 	}
 }
 
-// fault ends the sum for all, and for one that has not come.
+// fault ends the sum for all participants, and for the members in also.
 func (l *lead) fault(code uint8, detail string, also ...ID) {
 	l.m.over.Add(l.name, ended{failed: true, why: code, detail: detail})
 	for _, id := range append(l.came.ids(), also...) {
@@ -323,7 +322,7 @@ func (l *lead) fault(code uint8, detail string, also ...ID) {
 	l.m.open[l.name].lead = nil
 }
 
-// tick asks again, and goes on without those who do not come, say nothing, or hold the others up.
+// tick asks again, and goes on without members that do not come, are silent, or delay the others.
 func (l *lead) tick() {
 	for _, id := range l.came.ids() {
 		c := l.came[id]
@@ -363,8 +362,8 @@ func (l *lead) tick() {
 	}
 }
 
-// moves is how many bytes a participant moves in the attempt: of a gathering those that are here, where
-// this member takes part, since others may say that they bring what they never do.
+// moves is how many bytes a participant moves in the attempt. For a gathering in which this member
+// takes part, only received bytes count, since others may announce more than they send.
 func (l *lead) moves() uint64 {
 	if l.op != Gather {
 		return moves(l.length)
@@ -376,7 +375,7 @@ func (l *lead) moves() uint64 {
 	return min(together, MaxGathered)
 }
 
-// note tells now and then who is waited for.
+// note reports the missing members now and then.
 func (l *lead) note() {
 	if l.m.now-l.noted < noteEvery {
 		return

@@ -14,36 +14,36 @@ import (
 )
 
 const (
-	// MaxOpen bounds the sums that are under way, as a participant or a coordinator knows.
+	// MaxOpen bounds the sums under way at a member, as participant or coordinator.
 	MaxOpen = 256
-	// maxAlone bounds those among them for which one member alone has come.
+	// maxAlone bounds the sums among them to which only one given member has come.
 	maxAlone = MaxOpen / 4
-	// maxOver bounds the sums that are remembered when they are over.
+	// maxOver bounds the ended sums that are remembered.
 	maxOver = 4096
-	// maxFacts bounds those that nobody has asked for.
+	// maxFacts bounds the facts that have not been read.
 	maxFacts = 64
-	maxWho   = 8 // of those that one is about
+	maxWho   = 8 // members in one fact
 )
 
-// Times are what a machine waits for. The zero value is for members any distance apart.
+// Times are the intervals and timeouts of a machine. The zero value suits members at any distance.
 type Times struct {
-	// Retransmit is how often what matters is said again: a message may be lost with its stream. Default: 1 s.
+	// Retransmit is the interval of retransmissions: a message may be lost with its stream. Default: 1 s.
 	Retransmit time.Duration
-	// Silence is after what time a participant is given up that says nothing any more. Default: 20 s.
+	// Silence is the time after which a silent participant is given up. Default: 20 s.
 	Silence time.Duration
 }
 
-// Machine is one member's part of all sums.
+// Machine is one member's part in all sums.
 type Machine struct {
 	membership
 	times  Times
 	now    time.Duration
 	open   map[string]*sum
 	over   *lru.LRU[string, ended]
-	has    uint64               // the attempt of the one result that there is to be, if it is here
+	has    uint64               // the attempt of the final result, if this member has it
 	leads  uint32               // how many leads there have been
-	thrown map[ID]time.Duration // members that were thrown out of a sum, when
-	pair   ID                   // with whom alone this member sums, until a sum has others
+	thrown map[ID]time.Duration // when members were thrown out of a sum
+	pair   ID                   // the only partner of this member's sums, until a sum has others
 	inward []*wire.Sum          // to this member itself
 	out    []Outcome
 	facts  []Fact
@@ -52,11 +52,11 @@ type Machine struct {
 // sum is one that is under way.
 type sum struct {
 	name string
-	own  *part // this member's, nil if it takes none
-	lead *lead // of a coordinator
+	own  *part // this member's part, nil if it does not take part
+	lead *lead // if this member coordinates
 }
 
-// New makes the machine of a member that knows of no other yet.
+// New makes the machine of a member that knows no other yet.
 func New(self ID, times Times) *Machine {
 	over, _ := lru.NewLRU[string, ended](maxOver, nil) // fails for sizes below 1
 	times.Retransmit, times.Silence = cmp.Or(times.Retransmit, time.Second), cmp.Or(times.Silence, 20*time.Second)
@@ -65,9 +65,9 @@ func New(self ID, times Times) *Machine {
 	return m
 }
 
-// Outcomes are what is to be done, in order, since they were asked for last. They are the
-// caller's, but for the values of a share, which are valid until the machine is told anything
-// more.
+// Outcomes are the new requests of the machine, in order, since the last call. They belong to
+// the caller, except the values of a share, which are valid until the next call of the
+// machine.
 func (m *Machine) Outcomes() []Outcome {
 	for len(m.inward) > 0 {
 		next := m.inward[0]
@@ -79,7 +79,7 @@ func (m *Machine) Outcomes() []Outcome {
 	return out
 }
 
-// Facts are what people may want to know, since they were asked for last.
+// Facts are the new facts since the last call.
 func (m *Machine) Facts() []Fact {
 	facts := m.facts
 	m.facts = nil
@@ -92,10 +92,10 @@ func (m *Machine) fact(f Fact) {
 	}
 }
 
-// Busy tells whether anything is under way, so that Tick is to be called each time that Times.Retransmit has passed.
+// Busy tells whether a sum is under way, so that Tick must be called every Times.Retransmit.
 func (m *Machine) Busy() bool { return len(m.open) > 0 }
 
-// Call begins a sum of this member's.
+// Call begins a sum of this member.
 func (m *Machine) Call(now time.Duration, call Call) {
 	m.now = now
 	s := m.open[call.Name]
@@ -119,7 +119,7 @@ func (m *Machine) fail(call *Call, err error) {
 	m.out = append(m.out, Outcome{Result: &Result{Name: call.Name, Err: err}})
 }
 
-// Cancel gives a sum up that this member takes part in. No result follows.
+// Cancel takes this member out of a sum. No result follows.
 func (m *Machine) Cancel(now time.Duration, name string) {
 	m.now = now
 	if s := m.open[name]; s != nil && s.own != nil {
@@ -129,8 +129,8 @@ func (m *Machine) Cancel(now time.Duration, name string) {
 	}
 }
 
-// View takes the members that are here now, this one among them, in the order in which they
-// coordinate: the same at all members that know the same.
+// View takes the present members, this one included, in the order in which they coordinate:
+// the same at all that know the same members.
 func (m *Machine) View(now time.Duration, members []ID) {
 	m.now = now
 	if slices.Equal(members, m.members) {
@@ -150,7 +150,7 @@ func (m *Machine) View(now time.Duration, members []ID) {
 	m.led()
 }
 
-// Excuse notes that a member knows no sums, or is not to be waited for until it says something of one.
+// Excuse notes that a member does not support sums, or is not waited for until it sends a message about one.
 func (m *Machine) Excuse(now time.Duration, member ID) {
 	m.now = now
 	if !m.excuse(member) {
@@ -164,7 +164,7 @@ func (m *Machine) Excuse(now time.Duration, member ID) {
 	m.led()
 }
 
-// returns notes that a member knows sums.
+// returns notes that a member supports sums.
 func (m *Machine) returns(member ID) {
 	if m.excused[member] {
 		delete(m.excused, member)
@@ -172,7 +172,7 @@ func (m *Machine) returns(member ID) {
 	}
 }
 
-// led goes on with the coordinator that is one now.
+// led goes on with the present coordinator.
 func (m *Machine) led() {
 	now := m.Coordinator()
 	for _, s := range m.sums() {
@@ -192,16 +192,16 @@ func (m *Machine) led() {
 // Over tells whether a sum has ended here.
 func (m *Machine) Over(name string) bool { return m.over.Contains(name) }
 
-// Failed tells whether a sum has ended without a result for all, as who coordinates says.
+// Failed tells whether a sum has ended without a result for all, according to the coordinator.
 func (m *Machine) Failed(name string) bool {
 	e, over := m.over.Get(name)
 	return over && e.failed
 }
 
-// Has notes that this member has the result of an attempt, from whomever, and there is to be no other: it holds all sums to be made.
+// Has notes that this member has the final result, of this attempt, from any source: it treats all sums as made.
 func (m *Machine) Has(attempt uint64) { m.has = attempt }
 
-// ended is how a sum has, as this member tells others.
+// ended is how a sum has ended, as this member reports it to others.
 func (m *Machine) ended(name string) (e ended, over bool) {
 	if e, over = m.over.Get(name); m.has > 0 && e.attempt == 0 {
 		return ended{attempt: m.has}, true
@@ -209,7 +209,7 @@ func (m *Machine) ended(name string) (e ended, over bool) {
 	return e, over
 }
 
-// Broken notes that what was on its way to a member, or from it, may be lost.
+// Broken notes that messages to or from a member may be lost.
 func (m *Machine) Broken(now time.Duration, member ID) {
 	m.now = now
 	for _, s := range m.sums() {
@@ -219,7 +219,7 @@ func (m *Machine) Broken(now time.Duration, member ID) {
 	}
 }
 
-// Tick says again what may have been lost, and gives up what takes too long.
+// Tick retransmits what may have been lost, and gives up what takes too long.
 func (m *Machine) Tick(now time.Duration) {
 	m.now = now
 	for _, s := range m.sums() {
@@ -236,7 +236,7 @@ func (m *Machine) Tick(now time.Duration) {
 	}
 }
 
-// Receive takes a word of a member.
+// Receive takes a message of a member.
 func (m *Machine) Receive(now time.Duration, from ID, w wire.Sum) {
 	m.now = now
 	m.received(from, &w)
@@ -245,14 +245,14 @@ func (m *Machine) Receive(now time.Duration, from ID, w wire.Sum) {
 // Share takes numbers from a member. Data is read only until it returns.
 func (m *Machine) Share(now time.Duration, from ID, share wire.Share) {
 	m.now = now
-	if s := m.open[share.Name]; s != nil && s.own != nil { // else of a sum that was given up
+	if s := m.open[share.Name]; s != nil && s.own != nil { // otherwise the sum was given up
 		s.own.share(from, &share)
 	}
 }
 
 func (m *Machine) received(from ID, w *wire.Sum) {
 	if !m.here(from) {
-		return // it says it again once it is one
+		return // the sender repeats it once it is a member
 	}
 	m.returns(from)
 	s := m.open[w.Name]
@@ -275,7 +275,7 @@ func (m *Machine) received(from ID, w *wire.Sum) {
 	case wire.SumPlace, wire.SumVoid, wire.SumCommit, wire.SumFault:
 		if s != nil && s.own != nil {
 			s.own.receive(from, w)
-		} else if w.Kind == wire.SumPlace && !m.over.Contains(w.Name) { // that it has left was lost, or came before its status
+		} else if w.Kind == wire.SumPlace && !m.over.Contains(w.Name) { // the notice that this member has left was lost, or came before its status
 			m.tell(from, &wire.Sum{Kind: wire.SumLeft, Name: w.Name, Attempt: w.Attempt})
 		}
 	}
@@ -284,7 +284,7 @@ func (m *Machine) received(from ID, w *wire.Sum) {
 	}
 }
 
-// status is how a participant is found by its coordinator.
+// status handles a participant's STATUS at its coordinator.
 func (m *Machine) status(from ID, w *wire.Sum) {
 	if e, over := m.ended(w.Name); over {
 		m.tell(from, e.answer(w))
@@ -296,7 +296,7 @@ func (m *Machine) status(from ID, w *wire.Sum) {
 	}
 	s := m.open[w.Name]
 	if s == nil && (len(m.open) >= MaxOpen || m.alone(from) >= maxAlone) {
-		return // it says it again
+		return // the sender repeats it
 	}
 	s = m.sum(w.Name)
 	if s.lead == nil {
@@ -306,7 +306,7 @@ func (m *Machine) status(from ID, w *wire.Sum) {
 	m.tidy(s)
 }
 
-// alone is in how many sums a member is the only one that has come.
+// alone is the number of sums to which only this member has come.
 func (m *Machine) alone(member ID) (sums int) {
 	for _, s := range m.open {
 		if s.own == nil && s.lead != nil && len(s.lead.came) == 1 && s.lead.came[member] != nil {
@@ -316,12 +316,12 @@ func (m *Machine) alone(member ID) (sums int) {
 	return sums
 }
 
-// asked answers a coordinator that wants to know how far this member is, and a participant that wants to know
-// whether it has a part in the sum.
+// asked answers a coordinator that asks for this member's state, and a participant that asks whether this
+// member takes part in the sum.
 func (m *Machine) asked(from ID, w *wire.Sum) {
 	answer := &wire.Sum{Kind: wire.SumNone, Name: w.Name}
 	s := m.open[w.Name]
-	if w.Stage > 0 { // a participant does
+	if w.Stage > 0 { // asked by a participant
 		if s == nil || s.own == nil {
 			m.tell(from, answer)
 		}
@@ -333,20 +333,20 @@ func (m *Machine) asked(from ID, w *wire.Sum) {
 	case m.leader != "" && m.leader != from:
 		answer.Kind, answer.Next = wire.SumLeader, string(m.leader)
 	case s != nil && s.lead != nil:
-		return // one of both finds that it does not coordinate
+		return // one of the two will find that it does not coordinate
 	case s != nil && s.own != nil:
 		if s.own.follow(); s.own.leader != from {
-			return // it asks again, and the one that this member follows may be gone by then
+			return // the sender asks again; this member's coordinator may be gone by then
 		}
-		s.own.term++ // that of before may have been told to one with the same id
+		s.own.term++ // the old term may have been sent to a coordinator with the same id
 		answer = s.own.status()
 	}
 	answer.Question = w.Question
 	m.tell(from, answer)
 }
 
-// follow takes another's word for who coordinates: where none does, where the one that did
-// says so, and where two sides of a cut had one each, of whom the first in order goes on.
+// follow takes over who coordinates from another member: if there is no coordinator, if the former
+// one says so, or if two sides of a divided network had one each; then the first in order goes on.
 func (m *Machine) follow(from, leader ID) {
 	if leader == m.Coordinator() || !m.here(leader) || m.excused[leader] {
 		return
@@ -383,12 +383,12 @@ func (m *Machine) sum(name string) *sum {
 	return s
 }
 
-// sums are those under way, in the order of their names: a map has none.
+// sums are the sums under way, sorted by name, since a map has no order.
 func (m *Machine) sums() []*sum {
 	return slices.SortedFunc(maps.Values(m.open), func(a, b *sum) int { return strings.Compare(a.name, b.name) })
 }
 
-// tidy forgets a sum that nobody here needs.
+// tidy removes a sum that is no longer needed here.
 func (m *Machine) tidy(s *sum) {
 	if s.own == nil && s.lead == nil {
 		delete(m.open, s.name)

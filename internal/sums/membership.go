@@ -5,14 +5,14 @@ import (
 	"slices"
 )
 
-// membership is who is here, and who coordinates.
+// membership is the present members, and the coordinator.
 type membership struct {
 	self    ID
-	members []ID // that can be coordinators, in order, this one among them
+	members []ID // possible coordinators, in order, this member included
 	places  map[ID]int
-	excused map[ID]bool // that are not waited for, as those whose release knows no sums
-	leader  ID          // that of the last sum that was made, while it is a member
-	group   []ID        // who took part in that, if this member coordinated it
+	excused map[ID]bool // members that are not waited for, for example because their release does not support sums
+	leader  ID          // the coordinator of the last sum, while it is a member
+	group   []ID        // participants of that sum, if this member coordinated it
 }
 
 func newMembership(self ID) membership {
@@ -25,7 +25,7 @@ func (m *membership) here(id ID) bool {
 	return here
 }
 
-// see takes the members that are here now, in their order.
+// see takes the present members, in their order.
 func (m *membership) see(members []ID) {
 	if m.members = slices.Clone(members); !slices.Contains(m.members, m.self) {
 		m.members = append(m.members, m.self)
@@ -40,7 +40,7 @@ func (m *membership) see(members []ID) {
 	}
 }
 
-// excuse has one sleep, and reports whether it did not.
+// excuse excuses a member, and tells whether it was not excused before.
 func (m *membership) excuse(member ID) bool {
 	if m.excused[member] || member == m.self {
 		return false
@@ -51,7 +51,7 @@ func (m *membership) excuse(member ID) bool {
 	return true
 }
 
-// Coordinator is who coordinates, as far as this member knows.
+// Coordinator is the coordinator, as far as this member knows.
 func (m *membership) Coordinator() ID {
 	if m.leader != "" {
 		return m.leader
@@ -64,12 +64,12 @@ func (m *membership) Coordinator() ID {
 	return m.self
 }
 
-// Expect has the next sum wait for one that took no part in the last, if this member coordinates.
+// Expect makes the next sum wait for a member that took no part in the last one, if this member coordinates.
 func (m *membership) Expect(member ID) {
 	if m.group != nil && !slices.Contains(m.group, member) {
 		m.group = append(slices.Clip(m.group), member)
 	}
 }
 
-// Group is who took part in the last sum, if this member coordinated it.
+// Group is the participants of the last sum, if this member coordinated it.
 func (m *membership) Group() []ID { return m.group }

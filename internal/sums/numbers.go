@@ -6,15 +6,15 @@ import (
 	"github.com/seed-97356399/murmuration/internal/wire"
 )
 
-// mostNumbers are those of one share.
+// mostNumbers is the most numbers in one share.
 const mostNumbers = wire.MaxShare / wire.NumberSize
 
-// numbers are those of an attempt at Add or Max.
+// numbers are the numbers of an attempt at Add or Max.
 type numbers struct {
 	values  []float64 // as far as they are summed
 	handed  int       // hands that are complete
-	sent    int       // numbers of the next
-	spoiler ID        // who handed on one that is not finite before all had added theirs
+	sent    int       // numbers of the next hand
+	spoiler ID        // the member that sent a number that is not finite before all had added theirs
 }
 
 // take takes a share.
@@ -29,7 +29,7 @@ func (n *numbers) take(a *attempt, from ID, s *wire.Share) bool {
 		return false
 	}
 	t.whole = offset+len(s.Data) == int(s.Total)
-	// What all have added takes the place of what its sender has had of this one, and has it by now.
+	// A finished part replaces the numbers that this member sent to the same partner, which has received them by now.
 	given := slices.IndexFunc(a.hands, func(h step) bool { return h.peer == t.peer })
 	if i > a.taken && (t.adds || n.handed <= given) {
 		t.early = append(slices.Grow(t.early, int(s.Total)-len(t.early)), s.Data...)
@@ -45,8 +45,7 @@ func (n *numbers) take(a *attempt, from ID, s *wire.Share) bool {
 	return true
 }
 
-// hand sends the numbers that can be sent, themselves, no copy: they change again only when something is
-// taken.
+// hand sends the numbers that are ready, without a copy: they change only when a share is taken.
 func (n *numbers) hand(a *attempt) {
 	for ; n.handed < len(a.hands); n.handed, n.sent = n.handed+1, 0 {
 		h := &a.hands[n.handed]
@@ -69,7 +68,7 @@ func (n *numbers) hand(a *attempt) {
 	}
 }
 
-// combine takes numbers as those before have summed them, or as they all are, after those that came early.
+// combine adds or replaces numbers by a share's, after those that came early.
 func (n *numbers) combine(a *attempt, t *taking, data []byte) {
 	if t.early != nil {
 		data, t.early = append(t.early, data...), nil

@@ -11,49 +11,49 @@ import (
 	"github.com/seed-97356399/murmuration/internal/wire"
 )
 
-// Stage is where a participant is in its last attempt.
+// Stage is a participant's stage in its last attempt.
 type Stage uint8
 
 const (
 	// Waiting for a place.
 	Waiting Stage = iota
-	// Placed: it sends and takes.
+	// Placed: it sends and receives.
 	Placed
-	// Holding: it has the sum, and may not use it yet.
+	// Holding: it has the sum, but may not use it yet.
 	Holding
 )
 
 const (
-	// standstill is after what time an attempt is given up of which nobody has more.
+	// standstill is the time without progress after which an attempt is given up.
 	standstill = time.Minute
-	// longestWait is for how long a participant waits for the patience of others, if its own is less,
-	// maxStalls how many attempts may stand still for each member, and leastRate what bytes a second
-	// an attempt has to move.
+	// longestWait is how long a participant waits because of longer timeouts of others, maxStalls how
+	// many attempts may stand still for each member, and leastRate the least bytes a second of an
+	// attempt.
 	longestWait = 10 * time.Minute
 	maxStalls   = 3
 	leastRate   = 64 << 10
-	// noteEvery is how often it is told who is waited for.
+	// noteEvery is how often the missing members are reported.
 	noteEvery = 10 * time.Second
 )
 
-// part is this member's part of a sum.
+// part is this member's part in a sum.
 type part struct {
 	Call
 	m        *Machine
 	stage    Stage
 	attempt  uint64 // the last in which it had a place
 	placedBy ID
-	leader   ID     // whom it has told last where it is, and takes COMMIT of
-	term     uint32 // how often it has told another, or has been asked
+	leader   ID     // the coordinator that got its last status, and whose COMMIT counts
+	term     uint32 // grows with each change of leader, and each question
 	current  *attempt
 	moments
 	came    uint64      // bytes
-	suspect ID          // with whom the attempt is broken, "" if it is not
-	absent  map[ID]bool // who says that it has no part in the sum
+	suspect ID          // the member with which the attempt is broken, "" if it is not
+	absent  map[ID]bool // members that say that they take no part
 	early   map[ID]*early
 }
 
-// early are shares of one member for a place that this one is not told of yet, of one attempt.
+// early are shares of one member, of one attempt, that came before this member's PLACE.
 type early struct {
 	shares []wire.Share
 	bytes  uint64
@@ -63,15 +63,15 @@ type early struct {
 type moments struct {
 	began    time.Duration
 	reported time.Duration
-	moved    time.Duration // when numbers came last
-	noted    time.Duration // when it was told last who is waited for
-	asked    time.Duration // when others were last whether they have a part
+	moved    time.Duration // when numbers last came
+	noted    time.Duration // when the missing members were last reported
+	asked    time.Duration // when others were last asked whether they take part
 }
 
-// follow finds who coordinates the sum for this member, and reports whether that is another than
-// before. Who gave it the place that it has does so while it is here and says nothing else: it
-// may let the sum count at any moment. A new term begins with another: no word that was on its
-// way then lets the sum count any more.
+// follow finds this member's coordinator, and tells whether it has changed. The coordinator that
+// gave the present place stays, while it is present and does not resign: it may send COMMIT at
+// any moment. A new coordinator begins a new term, so that a COMMIT on its way from the old one
+// no longer counts.
 func (p *part) follow() (changed bool) {
 	placed := p.stage != Waiting && p.m.here(p.leader) && !p.m.excused[p.leader]
 	if leader := p.m.Coordinator(); !placed && p.leader != leader {
@@ -82,7 +82,7 @@ func (p *part) follow() (changed bool) {
 	return false
 }
 
-// leaves is for when one says that it does not coordinate.
+// leaves handles a member's message that it does not coordinate.
 func (p *part) leaves(leader ID) {
 	if p.leader == leader {
 		if p.leader = ""; p.m.Coordinator() != leader {
@@ -103,7 +103,7 @@ func (p *part) giveUp() {
 	p.m.end(s, ended{why: code, detail: detail})
 }
 
-// status is what the coordinator is told.
+// status is the STATUS for the coordinator.
 func (p *part) status() *wire.Sum {
 	w := &wire.Sum{
 		Kind: wire.SumStatus, Name: p.Name, Op: uint8(p.Op), Stage: uint8(p.stage), Attempt: p.attempt, Length: p.length(),
@@ -115,7 +115,7 @@ func (p *part) status() *wire.Sum {
 	return w
 }
 
-// report says again where this member is.
+// report repeats this member's status.
 func (p *part) report() {
 	p.reported = p.m.now
 	p.follow()
@@ -130,7 +130,7 @@ func (p *part) report() {
 	}
 }
 
-// note tells whom this member waits for: whoever hands it numbers, or else coordinates.
+// note reports the member that this one waits for: the next sender, or else the coordinator.
 func (p *part) note() {
 	who, why := p.leader, "for its word"
 	if p.stage == Placed {
@@ -142,8 +142,8 @@ func (p *part) note() {
 	}
 }
 
-// lasts is how long an attempt of so many participants may take in which one moves so many bytes, of a
-// gathering at each step: far links take some tenths of a second.
+// lasts is how long an attempt of size participants may take, if one moves so many bytes (for a
+// gathering, at each step): long links take some tenths of a second.
 func lasts(op Op, bytes uint64, size int) time.Duration {
 	_, steps := schedule(op, 0, size, 0)
 	if op == Gather {
@@ -152,12 +152,12 @@ func lasts(op Op, bytes uint64, size int) time.Duration {
 	return standstill + time.Duration(len(steps))*time.Second + time.Duration(bytes)*time.Second/leastRate
 }
 
-// moves is how many bytes a participant sends at most in an attempt at numbers, and takes: two halves for
-// others, beside its own.
+// moves is the most bytes that a participant sends, and receives, in an attempt at numbers: two halves
+// for others, beside its own.
 func moves(length uint64) uint64 { return 3 * wire.NumberSize * min(length, MaxLength) }
 
-// limit is for how long a participant waits for a coordinator that is here and brings the sum to
-// no end. One that is honest has ended it by then.
+// limit is how long a participant waits for a present coordinator that does not end the sum. An
+// honest one has ended it by then.
 func (p *part) limit() time.Duration {
 	timeout := max(p.Timeout, longestWait)
 	if s := p.m.open[p.Name]; s != nil && s.lead != nil {
@@ -170,10 +170,10 @@ func (p *part) limit() time.Duration {
 	return timeout + unanswered + maxStalls*(lasts(p.Op, bytes, len(p.m.members))+time.Duration(len(p.m.members))*standstill)
 }
 
-// receive takes what a coordinator says.
+// receive takes a coordinator's message.
 func (p *part) receive(from ID, w *wire.Sum) {
 	switch {
-	case from != p.leader: // one that was, or will be: it is told who is, or this one hears of it
+	case from != p.leader: // a former or future coordinator: it learns who coordinates, or this member does
 	case w.Kind == wire.SumCommit && w.Term == p.term:
 		p.commit(from, w)
 	case w.Kind == wire.SumPlace:
@@ -188,8 +188,8 @@ func (p *part) receive(from ID, w *wire.Sum) {
 	}
 }
 
-// place begins an attempt. Those of one coordinator grow: one that is not beyond the last comes
-// late.
+// place begins an attempt. The attempts of one coordinator grow: a PLACE that is not beyond the
+// last comes late.
 func (p *part) place(from ID, w *wire.Sum) {
 	late := w.Attempt == p.attempt || w.Attempt < p.attempt && from == p.placedBy || w.Attempt >= maxAttempt
 	wrong := w.Size == 0 || w.Size > uint32(len(p.m.members)) || !p.distinct(w.Partners) || w.Size == 2 && len(w.Partners) != 1
@@ -212,13 +212,13 @@ func (p *part) place(from ID, w *wire.Sum) {
 			p.share(sender, &shares[i])
 		}
 		if shares[0].Attempt > p.attempt && p.current.has(sender) {
-			p.breakOff(sender) // what it sent for this one has not been kept
+			p.breakOff(sender) // its shares for this attempt were not kept
 		}
 	}
 	p.close()
 }
 
-// distinct tells whether partners are members, and others: one that stood twice would hear more of this
+// distinct tells whether partners are different members: one that occurred twice would see more of this
 // member's numbers.
 func (p *part) distinct(partners []string) bool {
 	all := slices.Sorted(slices.Values(append([]string{string(p.m.self)}, partners...)))
@@ -226,9 +226,9 @@ func (p *part) distinct(partners []string) bool {
 	return !strange && len(slices.Compact(all)) == len(partners)+1
 }
 
-// secluded tells whether this member may sum with one other alone, which hears its numbers then: not
-// before all other members have said that they have no part in the sum. What another coordinator
-// says of them is not enough.
+// secluded tells whether this member may sum with a single other member, which then sees its
+// numbers: only after all other members have said themselves that they take no part. Another
+// coordinator's statement about them is not enough.
 func (p *part) secluded(leader, with ID) bool {
 	if !p.Op.private() || leader == p.m.self || p.m.pair == with {
 		return true
@@ -240,7 +240,7 @@ func (p *part) secluded(leader, with ID) bool {
 	case len(here) == 0:
 		p.m.pair = with
 		return true
-	case p.m.now-p.asked >= p.m.times.Retransmit: // however often it is told of that place
+	case p.m.now-p.asked >= p.m.times.Retransmit: // however often that PLACE is repeated
 		p.asked = p.m.now
 		for _, id := range here {
 			p.m.tell(id, &wire.Sum{Kind: wire.SumAsk, Name: p.Name, Stage: 1})
@@ -250,7 +250,7 @@ func (p *part) secluded(leader, with ID) bool {
 	return false
 }
 
-// absents notes that a member has no part in the sum, once it would have called.
+// absents notes that a member takes no part in the sum, once it has had time to call.
 func (p *part) absents(id ID) {
 	if p.absent == nil {
 		p.absent = make(map[ID]bool)
@@ -260,7 +260,7 @@ func (p *part) absents(id ID) {
 
 func (p *part) emit(o Outcome) { p.m.out = append(p.m.out, o) }
 
-// share takes numbers: of this attempt, or of the next, whose place may come after them.
+// share takes numbers: of this attempt, or of the next, whose PLACE may come later.
 func (p *part) share(from ID, s *wire.Share) {
 	switch {
 	case p.Op == Moved:
@@ -268,12 +268,12 @@ func (p *part) share(from ID, s *wire.Share) {
 		p.take(from, s)
 	case s.Attempt > p.attempt:
 		p.keep(from, s)
-	} // others are of an attempt that was given up
+	} // all others belong to an attempt that was given up
 }
 
-// keep has numbers wait for the place that they are for: of each member those of the last attempt, and
-// of all no more than may come in one. Where there are more, those go of whom there are most: who has
-// no place to send them from does not push out the one that has.
+// keep stores numbers until their PLACE comes: of each member those of its last attempt, and of all
+// members no more than one attempt can have. If there are more, the member with the most loses its
+// numbers: a member without a place cannot push out one that has a place.
 func (p *part) keep(from ID, s *wire.Share) {
 	e := p.early[from]
 	switch {
@@ -291,7 +291,7 @@ func (p *part) keep(from ID, s *wire.Share) {
 		room = MaxGathered
 	}
 	if most := room/wire.MaxShare + 2*uint64(len(p.m.members)); uint64(len(e.shares)) >= most {
-		return // the attempt stands still, and is given up
+		return // the attempt then stands still, and is given up
 	}
 	kept := *s
 	kept.Data = bytes.Clone(s.Data)
@@ -305,8 +305,8 @@ func (p *part) keep(from ID, s *wire.Share) {
 	}
 }
 
-// take takes what comes next of a partner. Anything else breaks the attempt off: something before it was of
-// a place that this member was not told of in time, or is lost.
+// take takes the next share of a partner. Any other share breaks the attempt off: an earlier one was lost,
+// or came too long before the PLACE.
 func (p *part) take(from ID, s *wire.Share) {
 	if !p.current.take(from, s) {
 		p.breakOff(from)
@@ -325,14 +325,14 @@ func (p *part) close() {
 	}
 }
 
-// lost gives an attempt up in which something may be lost that comes from a partner or goes to it.
+// lost gives up an attempt in which a message to or from a partner may be lost.
 func (p *part) lost(member ID) {
 	if p.stage != Waiting && p.suspect == "" && p.current.has(member) {
 		p.breakOff(member)
 	}
 }
 
-// breakOff tells the coordinator that the attempt has come to nothing, until it is given up.
+// breakOff reports the attempt as broken to the coordinator, until that gives it up.
 func (p *part) breakOff(with ID) {
 	p.suspect = with
 	p.report()
@@ -354,7 +354,7 @@ func (p *part) commit(from ID, w *wire.Sum) {
 	if p.m.leader != from {
 		p.m.leader = from
 		s := p.m.open[p.Name]
-		s.own = nil // it says nothing more of it
+		s.own = nil // it sends nothing more about it
 		p.m.led()
 	}
 	e := ended{attempt: w.Attempt, value: w.Value, detail: w.Detail}

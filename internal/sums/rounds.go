@@ -13,12 +13,12 @@ const (
 	MaxGathered = 8 * MaxGather
 	// MaxLength is the most numbers in a sum.
 	MaxLength = 1 << 27
-	// stepTold is what a step counts in what others are told of progress.
-	stepTold = 1 << 12
+	// progressStep is the weight of a step in reported progress.
+	progressStep = 1 << 12
 )
 
-// attempt is a participant's part of one attempt, by its schedule. It hands on each share as soon as
-// what it has taken lets it.
+// attempt is a participant's part in one attempt, by its schedule. It sends each share as soon as
+// the shares that it needs have come.
 type attempt struct {
 	*Call
 	number     uint64
@@ -35,15 +35,15 @@ type attempt struct {
 	chunks  chunks
 }
 
-// taking is a step that is taken, and what has come of it.
+// taking is a step that is being received.
 type taking struct {
 	step
 	came  int    // numbers, or whole blocks
-	whole bool   // that is all
-	early []byte // numbers that came before it is their turn
+	whole bool   // everything has come
+	early []byte // numbers that came before their turn
 }
 
-// newAttempt takes a place of a call, or is nil if that has more or fewer partners than its schedule.
+// newAttempt makes the attempt of a place; nil if the place has the wrong number of partners for its schedule.
 func newAttempt(call *Call, place *wire.Sum, emit func(Outcome)) *attempt {
 	a := &attempt{Call: call, number: place.Attempt, rank: int(place.Rank), size: int(place.Size), emit: emit}
 	length := len(call.Vector)
@@ -79,12 +79,12 @@ func (a *attempt) partner(rank int) ID { return a.partners[slices.Index(a.ranks,
 
 func (a *attempt) send(to ID, share wire.Share) { a.emit(Outcome{To: to, Share: &share}) }
 
-// complete tells whether the sum is here, and nobody needs it from here any more where it is moved from.
+// complete tells whether the sum is here and, for a Moved sum, no partner still needs it from here.
 func (a *attempt) complete() bool {
 	return a.taken == len(a.takes) && (a.Op != Moved || a.chunks.given())
 }
 
-// awaits is from whom something comes next, nobody if only others do.
+// awaits is the member whose share comes next, "" if there is none.
 func (a *attempt) awaits() ID {
 	if a.taken < len(a.takes) {
 		return a.partner(a.takes[a.taken].peer)
@@ -92,12 +92,12 @@ func (a *attempt) awaits() ID {
 	return ""
 }
 
-// ready is up to where what is handed on can be.
+// ready is the end of the numbers of a hand that can be sent.
 func (a *attempt) ready(h *step) int {
 	switch {
 	case a.taken < h.after-1:
 		return h.from
-	case a.taken < h.after: // it is of what is being taken, or of what is here
+	case a.taken < h.after: // it depends on the step being taken
 		t := &a.takes[a.taken]
 		return min(h.to, t.from+t.came)
 	}
@@ -107,17 +107,17 @@ func (a *attempt) ready(h *step) int {
 // progress is how much has come, in steps.
 func (a *attempt) progress() uint32 {
 	if a.taken == len(a.takes) {
-		return uint32(a.taken) * stepTold
+		return uint32(a.taken) * progressStep
 	}
 	t := &a.takes[a.taken]
 	share := float64(t.came)
 	if a.Op == Gather {
 		share += a.blocks.begun(a, t)
 	}
-	return uint32((float64(a.taken) + min(share/float64(max(t.to-t.from, 1)), 1-1.0/stepTold)) * stepTold)
+	return uint32((float64(a.taken) + min(share/float64(max(t.to-t.from, 1)), 1-1.0/progressStep)) * progressStep)
 }
 
-// begin sends what needs nothing from others.
+// begin sends the shares that need nothing from others.
 func (a *attempt) begin() {
 	switch a.Op {
 	case Add, Max:
@@ -127,7 +127,7 @@ func (a *attempt) begin() {
 	}
 }
 
-// take takes a share, and sends on what that lets it. It reports false if that is not what comes next of its
+// take takes a share, and sends what has become ready. It returns false if it is not the next share of its
 // sender.
 func (a *attempt) take(from ID, s *wire.Share) bool {
 	switch {
@@ -139,7 +139,7 @@ func (a *attempt) take(from ID, s *wire.Share) bool {
 	return a.numbers.take(a, from, s)
 }
 
-// next goes on to the steps of which all has come.
+// next advances over the steps that are complete.
 func (a *attempt) next() {
 	for a.taken < len(a.takes) && a.takes[a.taken].whole {
 		a.taken++

@@ -5,24 +5,24 @@ import (
 	"slices"
 )
 
-// step is what one participant hands another in an attempt, as one of both sees it.
+// step is a transfer between two participants in an attempt, as one of them sees it.
 type step struct {
 	peer     int  // the rank of the other
-	index    int  // how many others the sender has handed on before
+	index    int  // how many steps the sender has sent before
 	from, to int  // the numbers; of a gathering, by how many ranks blocks stand beyond the receiver's
 	after    int  // what the sender must have taken in full before it can hand on all of it
-	adds     bool // the receiver adds its own, else it takes them as they are
+	adds     bool // the receiver adds its own, else it replaces its own
 }
 
-// schedule is what the participant of a rank hands on, and what it takes, in order.
+// schedule is the steps that the participant of a rank sends and receives, in order.
 //
-// Numbers are summed by halving and known by doubling: 2^k of the n ranks are the core, with
-// 2^k <= n < 2^(k+1). In round i the core ranks that differ in the i-th highest bit alone each send the
-// other the half that this is to keep, of what both kept before, until each keeps a 2^k-th, in
-// which all are added; then they send each other what they have, in the reverse order. The other ranks have
-// two partners in the core, which keep the two halves in the first round: each adds a half, and returns
-// it. So nobody is handed more than a half of what one brings, but by one that sums with it alone, and
-// the order of additions follows from the ranks.
+// Numbers are summed by halving and distributed by doubling: 2^k of the n ranks are the core, with 2^k <= n
+// < 2^(k+1). In round i the core ranks that differ in the i-th highest bit alone each send the other the
+// half that this is to keep, of what both kept before, until each keeps a 2^k-th, in which all are added;
+// then they send each other what they have, in the reverse order. The other ranks have two partners in the
+// core, which keep the two halves in the first round: each adds a half, and returns it. So nobody is handed
+// more than a half of what one brings, but by one that sums with it alone, and the order of additions
+// follows from the ranks.
 //
 // A gathering sends in round i what it has to the rank 2^i before it, whatever n.
 func schedule(op Op, rank, size, length int) (hands, takes []step) {
@@ -81,7 +81,7 @@ func schedule(op Op, rank, size, length int) (hands, takes []step) {
 	return hands, takes
 }
 
-// partners are the ranks with which one exchanges anything by its schedule, in order.
+// partners are the ranks in a schedule, sorted.
 func partners(hands, takes []step) []int {
 	var ranks []int
 	for _, s := range slices.Concat(hands, takes) {

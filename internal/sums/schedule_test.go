@@ -40,7 +40,7 @@ func attemptOf(t rapid.TB, seed uint64, calls []Call) *flock {
 		f.deliver(f.rand.IntN(len(f.ways)))
 	}
 	for rank, a := range f.each {
-		if !a.complete() || a.progress() != uint32(len(a.takes))*stepTold {
+		if !a.complete() || a.progress() != uint32(len(a.takes))*progressStep {
 			t.Fatalf("of %d, %d has taken %d steps of %d, and tells %d", n, rank, a.taken, len(a.takes), a.progress())
 		}
 	}

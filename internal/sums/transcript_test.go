@@ -59,7 +59,7 @@ func described(o Outcome) string {
 	w := o.Message
 	switch w.Kind {
 	case wire.SumStatus:
-		return fmt.Sprintf("STATUS %s, term %d, %d steps taken, answer to %d", [...]string{"waiting", "placed", "holding"}[w.Stage], w.Term, w.Rank/stepTold, w.Question)
+		return fmt.Sprintf("STATUS %s, term %d, %d steps taken, answer to %d", [...]string{"waiting", "placed", "holding"}[w.Stage], w.Term, w.Rank/progressStep, w.Question)
 	case wire.SumAsk:
 		return fmt.Sprintf("ASK %d", w.Question)
 	case wire.SumNone:

@@ -11,8 +11,8 @@ type part struct{ offset, length int }
 
 func (p part) of(v tensor.Vector) tensor.Vector { return v[p.offset : p.offset+p.length] }
 
-// excluded are the ranges of a model whose steps no optimizer makes: what is frozen has none,
-// and that of a statistic is what its place in the gradient holds.
+// excluded are the ranges of a model whose steps the optimizer does not make: frozen ranges
+// have no step, and the step of a statistic is its value in the gradient.
 type excluded struct {
 	trained    []part // all others
 	frozen     []part
@@ -42,7 +42,7 @@ func newExcluded(layout *tensor.Layout) *excluded {
 	return a
 }
 
-// train adds a part to those that are trained, which are as few as can be.
+// train adds a part to the trained ones, and merges adjacent parts.
 func (a *excluded) train(p part) {
 	if n := len(a.trained); n > 0 && a.trained[n-1].offset+a.trained[n-1].length == p.offset {
 		a.trained[n-1].length += p.length
@@ -51,8 +51,8 @@ func (a *excluded) train(p part) {
 	a.trained = append(a.trained, p)
 }
 
-// hide keeps the changes of statistics, and leaves the optimizer zeros of them and of what
-// is frozen: what it measures and remembers is of the rest.
+// hide saves the changes of statistics, and sets them and frozen ranges to zero for the
+// optimizer, so that its state covers only the rest.
 func (a *excluded) hide(grad, x tensor.Vector) {
 	next := a.held
 	for _, p := range a.statistics {
@@ -66,7 +66,7 @@ func (a *excluded) hide(grad, x tensor.Vector) {
 	}
 }
 
-// restore makes the step on statistics what hide has kept, and none on what is frozen.
+// restore sets the step of statistics to the saved changes, and that of frozen ranges to zero.
 func (a *excluded) restore(delta tensor.Vector) {
 	next := a.held
 	for _, p := range a.statistics {
@@ -77,8 +77,8 @@ func (a *excluded) restore(delta tensor.Vector) {
 	}
 }
 
-// takeLocal moves the changes of local statistics from a gradient to delta, which is zero
-// elsewhere then, and tells whether there are any such statistics.
+// takeLocal moves the changes of local statistics from a gradient to delta, which is then
+// zero elsewhere. It returns whether there are such statistics.
 func (a *excluded) takeLocal(grad, delta tensor.Vector) bool {
 	if len(a.local) == 0 {
 		return false
@@ -91,7 +91,7 @@ func (a *excluded) takeLocal(grad, delta tensor.Vector) bool {
 	return true
 }
 
-// norm is that of a step on what is trained.
+// norm is the norm of a step over the trained parts.
 func (a *excluded) norm(delta tensor.Vector) float64 {
 	sum := 0.0
 	for _, p := range a.trained {
@@ -100,7 +100,7 @@ func (a *excluded) norm(delta tensor.Vector) float64 {
 	return math.Sqrt(sum)
 }
 
-// distance is that of what is trained between two models.
+// distance is the distance of two models over the trained parts.
 func (a *excluded) distance(x, y tensor.Vector) float64 {
 	sum := 0.0
 	for _, p := range a.trained {

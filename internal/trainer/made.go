@@ -7,26 +7,26 @@ import (
 	"github.com/seed-97356399/murmuration/peer/optim"
 )
 
-// Step is what there is to say of a step.
+// Step describes a step.
 type Step struct {
 	// Loss is the mean loss over Samples samples, and Rate the learning rate. Loss is NaN
 	// if the caller's own optimizer made the step.
 	Loss, Rate float64
 	Samples    int
-	// Waited is for how long exchanges kept the step waiting for a slice.
+	// Waited is how long the step waited for slices that exchanges had locked.
 	Waited time.Duration
 	// Between is about the time from one step to the next, 0 before there were two.
 	Between time.Duration
 }
 
-// Made is what a caller's own optimizer has done: so many steps, of Samples samples in all,
-// with this mean loss, NaN if it is not known.
+// Made describes the steps of a caller's own optimizer: their number, their samples in all,
+// and the mean loss, NaN if not known.
 type Made struct {
 	Steps, Samples int
 	Loss           float64
 }
 
-// notTakenError is why what a caller's own optimizer has made is not taken: it is
+// notTakenError is why a step of a caller's own optimizer is refused: it is
 // optim.ErrNotFinite, with the reason.
 type notTakenError struct{ reason error }
 
@@ -36,7 +36,7 @@ func (e *notTakenError) Error() string {
 
 func (e *notTakenError) Unwrap() []error { return []error{optim.ErrNotFinite, e.reason} }
 
-// samplesError is a number of samples that no step is made of.
+// samplesError is an invalid number of samples.
 type samplesError int
 
 func (e samplesError) Error() string {

@@ -9,7 +9,7 @@ import (
 // smoothing is the weight of a new step in the running means.
 const smoothing = 0.1
 
-// pace is how fast a trainer goes, and how far each of its steps.
+// pace is the speed of a trainer and the length of its steps.
 type pace struct {
 	length  ewma.Mean // of a step
 	between ewma.Mean // seconds from one step to the next
@@ -27,20 +27,20 @@ func (p *pace) tick(now time.Duration, steps int) time.Duration {
 	return time.Duration(p.between.Value() * float64(time.Second))
 }
 
-// rest has the time until the next step left out.
+// rest leaves out the time until the next step.
 func (p *pace) rest() { p.ticking = false }
 
-// stride takes the length of a step, and returns about how long they are.
+// stride takes the length of a step, and returns the running mean.
 func (p *pace) stride(length float64) float64 {
 	p.length.Add(length, smoothing)
 	return p.length.Value()
 }
 
-// speedWindow is over what time a peer's speed is compared with the others': words on
-// their steps are up to a few announcements old.
+// speedWindow is the time over which a peer's speed is compared with the others': news of
+// their steps is up to a few announcements old.
 const speedWindow = 5 * time.Second
 
-// speed is how fast a trainer is, measured in what the flock's peers do in the mean.
+// speed is the speed of a trainer, relative to the mean of the flock's peers.
 type speed struct {
 	begun    bool
 	since    time.Duration

@@ -7,8 +7,8 @@ import (
 	"github.com/seed-97356399/murmuration/tensor"
 )
 
-// makeRoom gives a state vectors of the names and lengths that another has, of which
-// nothing but that is read.
+// makeRoom gives s vectors with the names and lengths of those in like; it does not read
+// their values.
 func makeRoom(s *optim.State, like optim.State) {
 	if s.Vectors == nil {
 		s.Vectors = make(map[string]tensor.Vector, len(like.Vectors))

@@ -1,12 +1,11 @@
-// Package trainer makes the steps of one peer: it hands out a snapshot for a gradient,
-// has the optimizer make a step of it at the schedule's rate, adds the step to the
-// replica, and tells the machine what its pace asks to know of it. With a machine that
-// averages gradients it hands the gradient over, and makes the updates that the machine
-// asks for. What is frozen has no step, and a statistic's is what the gradient says.
+// Package trainer makes the steps of one peer: it hands out a snapshot for a gradient, has
+// the optimizer make a step of it at the schedule's rate, adds the step to the replica, and
+// reports to the machine what its pace needs. With a machine that averages gradients it
+// hands the gradient over, and makes the updates that the machine asks for. Frozen ranges
+// have no step; the step of a statistic is its value in the gradient.
 //
 // It is pure: the time is an argument, and it waits for nothing but the replica's locks.
-// When the next step may begin is its caller's business: package peer's, or the
-// simulated world's.
+// The caller decides when the next step may begin: package peer, or the simulated world.
 package trainer
 
 import (
@@ -22,8 +21,7 @@ import (
 	"github.com/seed-97356399/murmuration/tensor"
 )
 
-// ErrReplaced: the step was made for a model that another has taken the place of
-// meanwhile. It is left out.
+// ErrReplaced: the model was replaced while the step was being made. The step is left out.
 var ErrReplaced = errors.New("the model was replaced by the flock's")
 
 // ErrOver: the step comes after Finish, and is left out.
@@ -39,15 +37,15 @@ const maxSquaredNorm = 1e36
 // Run is the run that a trainer takes part in. All but Made may be called by several
 // goroutines at once.
 type Run interface {
-	// Made takes account of a step that has been made.
+	// Made records a step.
 	Made(Step)
-	// Steps are those of this peer, those of all peers together, and the number of peers.
+	// Steps are the steps of this peer, the steps of all peers together, and the number of peers.
 	Steps() (own, all uint64, peers int)
 	// Progress is the share of the flock's work that is done, 0 to 1, or 0 if there is no
 	// end.
 	Progress() float64
-	// Rate is the learning rate at a progress of which all peers have been told, or where
-	// this peer takes the flock to be if that is 0.
+	// Rate is the learning rate at a progress that all peers know, or, if that is 0, at
+	// this peer's own estimate.
 	Rate(progress float64) float64
 }
 
@@ -55,11 +53,11 @@ type Run interface {
 type Config struct {
 	Replica   *replica.Replica
 	Optimizer optim.Optimizer
-	// Traits are the machine's, and Pace tells what it wants to know of steps.
+	// Traits are the machine's, and Pace decides what is measured of steps.
 	Traits collective.Traits
 	Pace   averaging.Pace
 	Run    Run
-	// Lent: the caller lends the room for gradients, with Lend. Trade cannot be called then.
+	// Lent: the caller provides the vector for gradients, with Lend. Trade cannot be called then.
 	Lent bool
 }
 
@@ -68,10 +66,10 @@ type Config struct {
 // by one at a time.
 type Trainer struct {
 	config   Config
-	excluded *excluded // what it holds changes while the steps are held
+	excluded *excluded // its vectors change only while the steps are held
 
-	x, grad tensor.Vector // of the step in the making
-	model   uint64        // replacements of the model taken into account; changes while the steps are held
+	x, grad tensor.Vector // of the current step
+	model   uint64        // replacements of the model seen so far; changes only while the steps are held
 	handed  Step          // of the gradient that the machine has
 	waited  time.Duration // for slices, since the last step
 	pace    pace
@@ -98,18 +96,17 @@ func (t *Trainer) Begin() (x, grad tensor.Vector) {
 	t.renew()
 	t.waited += t.config.Replica.Snapshot(t.x)
 	if t.config.Lent {
-		t.grad = nil // another has it by now
+		t.grad = nil // the lender has it back
 	}
 	clear(t.grad)
 	return t.x, t.grad
 }
 
-// Lend lends the vector in which the gradient of the step in the making is, until Gradient has
-// returned. Begin's second result is nil then.
+// Lend provides the vector with the gradient of the current step, until Gradient has returned.
+// Begin's second result is then nil.
 func (t *Trainer) Lend(grad tensor.Vector) { t.grad = grad }
 
-// renew has the optimizer forget what it knows of a model that was replaced, and tells
-// whether one was.
+// renew resets the optimizer if the model was replaced, and tells whether it was.
 func (t *Trainer) renew() bool {
 	r := t.config.Replica
 	if r.Replaced() == t.model {
@@ -122,9 +119,9 @@ func (t *Trainer) renew() bool {
 	return true
 }
 
-// Gradient takes the gradient that has been written since Begin, of a mean loss over so
-// many samples, and returns the event for the machine. It fails with ErrNotFinite,
-// ErrReplaced, ErrOver or ErrClosed if there is no step to be made of it; nothing is changed then.
+// Gradient takes the gradient that has been written since Begin, of a mean loss over so many
+// samples, and returns the event for the machine. It fails with ErrNotFinite, ErrReplaced, ErrOver
+// or ErrClosed if no step can be made of it; nothing is changed then.
 func (t *Trainer) Gradient(now time.Duration, loss float64, samples int) (collective.Event, error) {
 	if samples < 0 {
 		return collective.Event{}, t.fault("%w; the step was not applied", samplesError(samples))
@@ -153,8 +150,8 @@ func (t *Trainer) Gradient(now time.Duration, loss float64, samples int) (collec
 	return t.made(now, step, length, 1), nil
 }
 
-// hand hands the gradient over to the machine. What local statistics have changed by is added
-// at once: no update of the machine's would, at a worker of a server.
+// hand hands the gradient over to the machine. The changes of local statistics are added at
+// once, since at a worker of a parameter server no update would add them.
 func (t *Trainer) hand(step Step) (collective.Event, error) {
 	step.Samples = max(step.Samples, 1)
 	counted := t.excluded.takeLocal(t.grad, t.x)
@@ -177,17 +174,16 @@ func (t *Trainer) hand(step Step) (collective.Event, error) {
 	}, nil
 }
 
-// Trade adds x − base as steps that the caller's own optimizer has made since base was
-// handed over, overwrites both with the parameters as they are, and returns the event to
-// tell the machine of each step. Without a base x is the way itself, and stays as it is. It
-// fails as Gradient does, with both as they were; but with ErrReplaced, base is that of
-// another model, and both are overwritten. It must not be called if the machine averages
-// gradients.
+// Trade adds x − base as steps that the caller's own optimizer has made since it received
+// base, overwrites both with the current parameters, and returns the event to report for
+// each step. Without a base, x itself is the difference, and stays unchanged. It fails as
+// Gradient does, with both unchanged; but with ErrReplaced both are overwritten, since base
+// belongs to the old model. It must not be called if the machine averages gradients.
 func (t *Trainer) Trade(now time.Duration, x, base tensor.Vector, made Made) (collective.Event, error) {
 	if made.Samples < 0 {
 		return collective.Event{}, t.fault("%w; the step was not applied", samplesError(made.Samples))
 	}
-	replaced := t.renew() // the caller made its steps for the model before
+	replaced := t.renew() // the caller made its steps for the old model
 	step, length := Step{Loss: made.Loss, Samples: made.Samples}, 0.0
 	r, trade := t.config.Replica, replica.Trade{Own: t.grad, X: x, Base: base}
 	r.Hold()
@@ -224,11 +220,11 @@ func (t *Trainer) Trade(now time.Duration, x, base tensor.Vector, made Made) (co
 	return t.made(now, step, length, made.Steps), nil
 }
 
-// measures tells whether the machine wants to know how long steps are.
+// measures tells whether the machine needs the length of steps.
 func (t *Trainer) measures() bool { return t.config.Pace.Drift > 0 || t.config.Pace.Consensus }
 
-// made counts steps that have been added, of this length together, and returns what the
-// machine is told of each.
+// made counts added steps, of this length together, and returns the event to report for
+// each.
 func (t *Trainer) made(now time.Duration, step Step, length float64, steps int) collective.Event {
 	between := t.count(now, step, steps)
 	event, run, wanted := collective.Event{Event: averaging.Event{Kind: averaging.StepDone}}, t.config.Run, t.config.Pace
@@ -264,8 +260,7 @@ func (t *Trainer) count(now time.Duration, step Step, steps int) time.Duration {
 	return step.Between
 }
 
-// Proceed takes the machine's leave to go on: a gradient that it was handed counts as a
-// step from then on.
+// Proceed handles the machine's Proceed: a gradient handed over now counts as a step.
 func (t *Trainer) Proceed(now time.Duration) {
 	if t.config.Traits.Gradients {
 		t.handed.Rate = t.config.Run.Rate(0)
@@ -273,12 +268,12 @@ func (t *Trainer) Proceed(now time.Duration) {
 	}
 }
 
-// Rest notes that the trainer was kept from its work on purpose: the time is none of a
-// step.
+// Rest notes that the trainer was stopped on purpose: the time until the next step is not
+// measured.
 func (t *Trainer) Rest() { t.pace.rest() }
 
-// Update makes the step that the machine asks for, of the mean gradient that the replica
-// has been drained of. x is scratch as long as that.
+// Update makes the step that the machine asks for, of the mean gradient drained from the
+// replica. x is scratch of the same length.
 func (t *Trainer) Update(a collective.Action, mean, x tensor.Vector) error {
 	if a.Forget {
 		t.config.Replica.Hold()
@@ -293,9 +288,9 @@ func (t *Trainer) Update(a collective.Action, mean, x tensor.Vector) error {
 	return nil
 }
 
-// optimize turns the gradient at x, of that replacement of the model, into a step, or a
-// share of one if that is above 0, and adds it: of statistics, all of it. A consistent copy has the optimizer's state
-// and the parameters of before both, or after both.
+// optimize makes a step of the gradient at x and adds it; model is the replacement that x belongs to. If share is
+// above 0, only that share of the step is added, except for statistics. A consistent copy has the optimizer's state
+// and the parameters both from before the step, or both from after it.
 func (t *Trainer) optimize(grad, x tensor.Vector, rate float64, share float32, model uint64) (waited time.Duration, err error) {
 	t.config.Replica.Hold()
 	defer t.config.Replica.Release()
@@ -307,13 +302,13 @@ func (t *Trainer) optimize(grad, x tensor.Vector, rate float64, share float32, m
 	t.excluded.restore(grad)
 	waited, err = t.add(grad, model)
 	if errors.Is(err, optim.ErrNotFinite) {
-		t.forget() // its state holds what made the step so
+		t.forget() // its state caused the faulty step
 	}
 	return waited, err
 }
 
-// add adds a step, unless it comes too late, is one for another model, or nobody would
-// take the model after it. The steps are held.
+// add adds a step, unless it comes too late, is for another model, or would make the model
+// implausible to others. The steps are held.
 func (t *Trainer) add(delta tensor.Vector, model uint64) (waited time.Duration, err error) {
 	switch r := t.config.Replica; {
 	case !tensor.Finite(delta) || r.Plausible(delta) != nil:
@@ -327,7 +322,7 @@ func (t *Trainer) add(delta tensor.Vector, model uint64) (waited time.Duration, 
 	}
 }
 
-// late is why a step comes too late, of which one is known to hold. The steps are held.
+// late is the reason why a step comes too late; there is one. The steps are held.
 func (t *Trainer) late() error {
 	if t.closed {
 		return ErrClosed
@@ -341,32 +336,32 @@ func (t *Trainer) fault(format string, err error) error {
 	return fmt.Errorf("step %d: "+format, own+1, err)
 }
 
-// forget has the optimizer forget past gradients, if it can. The steps are held.
+// forget makes the optimizer forget past gradients, if it can. The steps are held.
 func (t *Trainer) forget() {
 	if o, can := t.config.Optimizer.(optim.Resetter); can {
 		o.Reset()
 	}
 }
 
-// Finish notes that the run is over: with a machine that makes one model of all, no step
-// is added any more once it has returned.
+// Finish notes that the run is over: with a machine that merges all models, no step is
+// added after Finish has returned.
 func (t *Trainer) Finish() {
 	t.config.Replica.Hold()
 	defer t.config.Replica.Release()
 	t.over = t.config.Traits.Pools
 }
 
-// Close lets no step be added any more once it has returned, of whichever machine: one that
-// is in the making comes too late.
+// Close prevents further steps, with any machine: after it has returned, a step that is
+// being made comes too late.
 func (t *Trainer) Close() {
 	t.config.Replica.Hold()
 	defer t.config.Replica.Release()
 	t.closed = true
 }
 
-// Save copies the parameters, and the optimizer's state if it can be kept, both of one
-// moment between two steps. Room is made where there is not enough. A step that comes just
-// then waits while the optimizer's vectors are copied.
+// Save copies the parameters, and the optimizer's state if it can be saved, both of one
+// moment between two steps. It allocates memory where necessary. A step at the same time
+// waits while the optimizer's vectors are copied.
 func (t *Trainer) Save(params tensor.Vector, state *optim.State) {
 	r := t.config.Replica
 	stateful, can := t.config.Optimizer.(optim.Stateful)
@@ -382,9 +377,9 @@ func (t *Trainer) Save(params tensor.Vector, state *optim.State) {
 	r.ConsistentWith(params, func() {
 		lent := stateful.State()
 		if r.Replaced() != t.model {
-			lent = optim.State{Kind: lent.Kind} // it is of the model before
+			lent = optim.State{Kind: lent.Kind} // it belongs to the old model
 		}
-		makeRoom(state, lent) // if there is more of it by now
+		makeRoom(state, lent) // it may have grown by now
 		state.Kind, state.Steps = lent.Kind, lent.Steps
 		for name, from := range lent.Vectors {
 			copy(state.Vectors[name], from)

@@ -9,7 +9,7 @@ const (
 )
 
 // Description goes before the answer to a HELLO that has FlagDescribe: what the run is, in
-// the words of who began it.
+// signed by the peer that began it.
 type Description struct {
 	// Text is what package description makes of it.
 	Text []byte

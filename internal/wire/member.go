@@ -1,6 +1,6 @@
 package wire
 
-// Bounds of what is told of a member, in bytes; package peer/control has its fields.
+// Bounds of a MEMBER frame's fields, in bytes; package peer/control has its fields.
 const (
 	MaxName    = 32
 	MaxVersion = 64

@@ -62,10 +62,10 @@ func cleanRune(r rune) bool {
 	return r >= ' ' && (r < 0x7f || r > 0x9f) && r != '\uFFFD'
 }
 
-// Coder writes the fields of a payload, or reads them, one after the other: a message
-// lists its fields once for both, and they cannot differ. When it reads it keeps the first
-// fault, and gives zeros from then on; Finish must be asked before any field is believed.
-// When it writes it checks nothing.
+// Coder writes the fields of a payload, or reads them, one after the other: a message lists
+// its fields once for both, and they cannot differ. When it reads it keeps the first fault,
+// and gives zeros from then on; Finish must be called before any field is used. When it
+// writes it checks nothing.
 type Coder struct {
 	what    Type
 	Reading bool

@@ -65,9 +65,9 @@ func (r *Reader) Next() (Header, []byte, error) {
 	return h, payload, nil
 }
 
-// Again has Next return the last frame once more, for who reads on where another has begun.
+// Unread has Next return the last frame once more, for who reads on where another has begun.
 // Its payload must not have been overwritten.
-func (r *Reader) Again() { r.got = FrameSize(r.header[:]) }
+func (r *Reader) Unread() { r.got = FrameSize(r.header[:]) }
 
 func (r *Reader) next() (Header, []byte, error) {
 	if err := r.fill(r.header[:], 0); err != nil {

@@ -134,7 +134,7 @@ func TestAgain(t *testing.T) {
 			if once {
 				break
 			}
-			r.Again()
+			r.Unread()
 		}
 	}
 	if _, _, err := r.Next(); err != io.EOF {

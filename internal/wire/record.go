@@ -6,9 +6,8 @@ const MaxSigned = 512
 
 const maxRecord = 8 + 2 + MaxSigned
 
-// Record is a member's word on itself, ahead of gossip. A peer that refuses a
-// proposal for its role sends it before the REFUSE, so that the other can correct
-// its view at once.
+// Record is a member's own record, sent ahead of gossip. A peer that refuses a proposal for
+// its role sends it before the REFUSE, so that the other can correct its view at once.
 type Record struct {
 	// View is a digest of the membership that the sender sees.
 	View uint64

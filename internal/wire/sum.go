@@ -84,11 +84,11 @@ type Sum struct {
 	Attempt uint64
 	// Length is the number of numbers.
 	Length uint64
-	// Least is how many participants there have to be, and Patience for how many
-	// milliseconds those are waited for that have not come.
+	// Least is how many participants there must be, and Timeout for how many milliseconds
+	// the sum waits for members that have not come.
 	Least, Timeout uint32
-	// Term counts the coordinators that a participant has told where it is. A coordinator repeats
-	// it in COMMIT, which is void once the participant has told another.
+	// Term counts the coordinators to which a participant has sent its status. A coordinator
+	// repeats it in COMMIT, which is void once the participant has followed another.
 	Term uint32
 	// Question numbers those of a coordinator; an answer repeats it.
 	Question uint32

@@ -30,11 +30,11 @@ const (
 	maxOffer = 32 + 8 + 8 + 8 + 4 + 8 + 1 + 1 + 1 + 4 + 4 + 8 + 1 + MaxRunName + 1 + MaxCodecs
 )
 
-// Tell carries a word from one machine to another. Nobody answers it.
+// Tell carries a message from one machine to another. It has no answer.
 type Tell struct {
 	// Kind and Value mean what the algorithm says that both ends run. Value is finite.
 	Kind uint8
-	// Round is the round that the word is about.
+	// Round is the round of the message.
 	Round uint64
 	// View is the digest of the view that the sender has.
 	View  uint64

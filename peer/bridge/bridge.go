@@ -21,7 +21,7 @@ const Version = 1
 // MaxValues is how many values a trainer's model may have.
 const MaxValues = 1 << 31
 
-// ErrGone: the trainer has gone without a word. What it had not committed is gone with it.
+// ErrGone: the trainer has gone without a leave. What it had not committed is lost.
 var ErrGone = errors.New("the trainer has gone without a word")
 
 // Config says what a bridge stands on. Start is required.
@@ -66,7 +66,7 @@ func Serve(ctx context.Context, control io.ReadWriteCloser, memory *os.File, con
 	s := &session{config: config, control: control, handed: memory}
 	ctx, cancel := context.WithCancelCause(ctx)
 	lines := make(chan []byte)
-	hangUp := sync.OnceValue(control.Close) // a trainer that hears the answer to leave may go before this ends
+	hangUp := sync.OnceValue(control.Close) // a trainer that gets the answer to leave may go before this ends
 	var reading sync.WaitGroup
 	reading.Go(func() { cancel(read(ctx, control, lines)) })
 	stop := context.AfterFunc(ctx, func() {

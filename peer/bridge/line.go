@@ -146,8 +146,8 @@ type saved struct {
 	Values int `json:"values"`
 }
 
-// told answers stats.
-type told struct {
+// statsReply answers stats.
+type statsReply struct {
 	reply
 	Stats figures `json:"stats"`
 }

@@ -71,7 +71,7 @@ func (s *session) converse(ctx context.Context, lines <-chan []byte) error {
 		case last && refusal != nil:
 			return refusal
 		case last:
-			return nil // it has left in good order, whether or not it heard so
+			return nil // it has left in good order, whether or not it got the answer
 		case sent != nil && ctx.Err() == nil:
 			return fmt.Errorf("%w: %w", ErrGone, sent)
 		}
@@ -106,7 +106,7 @@ func (s *session) answer(ctx context.Context, line []byte) (answer any, last boo
 		answer, err = s.save(q.Path)
 	case "stats":
 		stats := s.peer.Stats()
-		answer = told{reply{OK: true}, figuresOf(stats, s.joined(stats))}
+		answer = statsReply{reply{OK: true}, figuresOf(stats, s.joined(stats))}
 	case "merge", "leave":
 		last = q.Op == "leave"
 		answer, err = s.merge()

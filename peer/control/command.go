@@ -32,7 +32,7 @@ const (
 	SetWork
 )
 
-// String is the kind in a word.
+// String is the name of the kind.
 func (k Kind) String() string {
 	names := [...]string{"nothing", "announce", "pause", "resume", "stop", "schedule", "pace", "work"}
 	if int(k) < len(names) {

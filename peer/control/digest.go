@@ -23,7 +23,7 @@ const (
 	Idle // a member that does not train
 )
 
-// String is the state in a word.
+// String is the name of the state.
 func (s State) String() string {
 	names := [...]string{"joining", "copying", "training", "paused", "over", "closed", "idle"}
 	if int(s) < len(names) {
@@ -53,10 +53,10 @@ type Digest struct {
 	// Partners are the few that the member began exchanges with last; those that are no
 	// members any more are left out.
 	Partners []Met
-	// Heard is when this peer heard it, and Exchanged when the first digest was heard that
-	// told of the last exchange, by this peer's own clock; nothing depends on them. Exchanged
-	// is zero if none is known of.
-	Heard, Exchanged time.Time
+	// Received is when this peer received the digest, and Exchanged when it received the
+	// first digest with the last exchange, by this peer's own clock; nothing depends on them.
+	// Exchanged is zero if none is known of.
+	Received, Exchanged time.Time
 }
 
 // Met tells of exchanges that a member began with one partner.
@@ -98,8 +98,8 @@ func (d Digest) Body(kind wire.ControlKind) []byte {
 }
 
 // DigestOf reads what a message says of its author; Named finds its partners' names.
-func DigestOf(m wire.Control, heard time.Time) (Digest, error) {
-	d, body := Digest{Sequence: m.Sequence, Heard: heard}, wire.BodyReader(wire.TypeControl, m.Body)
+func DigestOf(m wire.Control, received time.Time) (Digest, error) {
+	d, body := Digest{Sequence: m.Sequence, Received: received}, wire.BodyReader(wire.TypeControl, m.Body)
 	if m.Kind != wire.ControlDigest && m.Kind != wire.ControlIntroduction {
 		return d, ErrKind
 	}

@@ -20,7 +20,7 @@ const digestBytes = "0100000000000000" + "0200000000000000" + "0300000000000000"
 func digestSample() Digest {
 	return Digest{
 		Incarnation: 1, Steps: 2, FlockSteps: 3, Exchanges: 4, Failed: 5, State: Training, Loss: 0.5, Samples: 100, ConsensusDistance: 0.25,
-		Partners: []Met{{mark: 7, Exchanges: 8}, {mark: 9, Exchanges: 10}}, Heard: time.Unix(5, 0),
+		Partners: []Met{{mark: 7, Exchanges: 8}, {mark: 9, Exchanges: 10}}, Received: time.Unix(5, 0),
 	}
 }
 
@@ -36,7 +36,7 @@ func TestDigestsSurviveTheirEncoding(t *testing.T) {
 	if is := hex.EncodeToString(text); is != digestBytes {
 		t.Errorf("a digest is\n%s, want\n%s", is, digestBytes)
 	}
-	if got, err := digestOf(text, want.Heard); err != nil || !reflect.DeepEqual(got, want) {
+	if got, err := digestOf(text, want.Received); err != nil || !reflect.DeepEqual(got, want) {
 		t.Errorf("read %+v, %v, want %+v", got, err, want)
 	}
 	for cut := range len(text) {

@@ -2,6 +2,6 @@
 // what members tell each other and whoever watches of themselves (Digest). An Operator
 // needs a transport and no peer; peers obey it if their settings name its id.
 //
-// What an operator has said is kept by the members, passed on by them, and told to whoever
+// An operator's messages are kept by the members, passed on by them, and sent to whoever
 // joins before it takes a step: docs/design/017.
 package control

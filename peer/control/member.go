@@ -16,37 +16,37 @@ type Member struct {
 	Role topology.Role
 	// Addresses are where it can be reached, as its record says; nil of the peer itself, and to an Observer.
 	Addresses []string
-	// State is what its latest digest says; without digests it is told from the record,
+	// State is the state in its latest digest; without digests it follows from the record,
 	// in which a member that is paused or copying looks as if it trained.
 	State State
 	// Steps are the most that its record and its digests tell.
 	Steps uint64
 	// Unreachable tells that others cannot dial it, Leaving that it is about to go.
 	Unreachable, Leaving bool
-	// Digest is what the member has told last, to an Observer without partners. Its Heard is zero, and its Loss
-	// NaN, if it has told nothing: it keeps to itself, or has only come. Times are by this process's clock.
+	// Digest is the member's last digest, for an Observer without partners. Its Received is zero, and its Loss
+	// NaN, if there is none: the member sends none, or has only come. Times are by this process's clock.
 	Digest
 }
 
-// Told is what is told of a member at a moment, to somebody outside, who knows nobody's partners by name.
-func (m Member) Told(now time.Time) []byte {
+// Encoded is the member as sent to a program outside the run at a moment; partners have no names there.
+func (m Member) Encoded(now time.Time) []byte {
 	payload := wire.BodyWriter()
 	m.fields(&payload, now)
 	return payload.Written()
 }
 
-// memberOf reads what is told of a member.
-func memberOf(told []byte, now time.Time) (m Member, err error) {
-	payload := wire.BodyReader(wire.TypeMember, told)
+// memberOf reads what Encoded wrote.
+func memberOf(encoded []byte, now time.Time) (m Member, err error) {
+	payload := wire.BodyReader(wire.TypeMember, encoded)
 	m.fields(&payload, now)
 	return m, payload.Finish()
 }
 
-// fields writes or reads what is told of a member at a moment.
+// fields writes or reads a member at a moment.
 func (m *Member) fields(c *wire.Coder, now time.Time) {
 	role := m.Role.String()
 	var digest, later []byte
-	if !m.Heard.IsZero() {
+	if !m.Received.IsZero() {
 		digest = m.Digest.Body(wire.ControlDigest)
 	}
 	c.Text((*string)(&m.ID), 1, wire.MaxAuthor)
@@ -55,7 +55,7 @@ func (m *Member) fields(c *wire.Coder, now time.Time) {
 	m.flags(c)
 	c.Uint64(&m.Steps)
 	m.names(c)
-	ago(c, &m.Heard, now)
+	ago(c, &m.Received, now)
 	ago(c, &m.Exchanged, now)
 	c.Bytes(&digest, 2, 0, wire.MaxDigest, "bytes of digest")
 	if c.Remaining(&later); c.Reading {
@@ -81,10 +81,10 @@ func (m *Member) flags(c *wire.Coder) {
 	m.Unreachable, m.Leaving = bits&1 != 0, bits&2 != 0
 }
 
-// read takes the digest that comes with what is told of a member; none is no bytes.
+// read takes the digest that comes with a member; no bytes mean none.
 func (m *Member) read(c *wire.Coder, digest []byte) {
 	if len(digest) == 0 {
-		m.Heard, m.Loss = time.Time{}, math.NaN()
+		m.Received, m.Loss = time.Time{}, math.NaN()
 		return
 	}
 	body := wire.BodyReader(wire.TypeMember, digest)
@@ -98,7 +98,7 @@ func (m *Member) read(c *wire.Coder, digest []byte) {
 const (
 	// never stands for a moment that is not known.
 	never = math.MaxUint64
-	// longest bounds what is believed of a time that has passed.
+	// longest bounds a past time reported by another.
 	longest = 100 * 365 * 24 * time.Hour
 )
 

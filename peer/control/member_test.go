@@ -18,7 +18,7 @@ import (
 // memberSample is what testdata/wire/member.hex says at a moment.
 func memberSample(now time.Time) Member {
 	m := Member{ID: "12D3KooW", Role: topology.Active, State: Training, Steps: 1040, Unreachable: true, Digest: digestSample()}
-	m.Name, m.Version, m.Heard, m.Exchanged = "build-1", "v1.2.0", now.Add(-900*time.Millisecond), now.Add(-1500*time.Millisecond)
+	m.Name, m.Version, m.Received, m.Exchanged = "build-1", "v1.2.0", now.Add(-900*time.Millisecond), now.Add(-1500*time.Millisecond)
 	return m
 }
 
@@ -41,7 +41,7 @@ func vectorPayload(t *testing.T) []byte {
 func TestMembersSurviveTheirEncoding(t *testing.T) {
 	now := time.Now()
 	want, text := memberSample(now), vectorPayload(t)
-	if is := want.Told(now); string(is) != string(text) {
+	if is := want.Encoded(now); string(is) != string(text) {
 		t.Errorf("a member is\n% x, want\n% x", is, text)
 	}
 	want.Partners = nil
@@ -66,16 +66,16 @@ func TestMembersSurviveTheirEncoding(t *testing.T) {
 func TestSilentMembersAreTold(t *testing.T) {
 	now := time.Now()
 	silent := Member{ID: "a", State: 77, Steps: 3, Leaving: true, Digest: Digest{Loss: math.NaN()}}
-	got, err := memberOf(silent.Told(now), now)
-	if err != nil || !math.IsNaN(got.Loss) || !got.Heard.IsZero() || !got.Exchanged.IsZero() {
+	got, err := memberOf(silent.Encoded(now), now)
+	if err != nil || !math.IsNaN(got.Loss) || !got.Received.IsZero() || !got.Exchanged.IsZero() {
 		t.Errorf("told as %+v, %v", got, err)
 	}
 	got.Loss, silent.Loss = 0, 0
 	if !reflect.DeepEqual(got, silent) {
 		t.Errorf("told as %+v, want %+v", got, silent)
 	}
-	silent.Heard, silent.Exchanged = now.Add(time.Hour), now.Add(-2*longest) // no clock runs backwards, and none so long
-	if got, err := memberOf(silent.Told(now), now); err != nil || !got.Heard.Equal(now) || !got.Exchanged.Equal(now.Add(-longest)) {
+	silent.Received, silent.Exchanged = now.Add(time.Hour), now.Add(-2*longest) // no clock runs backwards, and none so long
+	if got, err := memberOf(silent.Encoded(now), now); err != nil || !got.Received.Equal(now) || !got.Exchanged.Equal(now.Add(-longest)) {
 		t.Errorf("times of %+v, %v", got, err)
 	}
 }
@@ -88,14 +88,14 @@ func TestNamesAreBounded(t *testing.T) {
 		if got, err := DigestOf(wire.Control{Kind: wire.ControlIntroduction, Body: called.Body(wire.ControlIntroduction)}, time.Time{}); !errors.Is(err, wire.ErrMessage) {
 			t.Errorf("introduced as %q: %+v, %v", name, got, err)
 		}
-		if got, err := memberOf(Member{ID: "a", Digest: called}.Told(time.Time{}), time.Time{}); !errors.Is(err, wire.ErrMessage) {
+		if got, err := memberOf(Member{ID: "a", Digest: called}.Encoded(time.Time{}), time.Time{}); !errors.Is(err, wire.ErrMessage) {
 			t.Errorf("told of as %q: %+v, %v", name, got, err)
 		}
 	}
 	largest := Member{ID: "i", Role: topology.Undecided, Digest: Digest{
-		Name: strings.Repeat("n", MaxName), Version: strings.Repeat("v", MaxVersion), Heard: time.Unix(1, 0), Partners: make([]Met, wire.MaxPartners),
+		Name: strings.Repeat("n", MaxName), Version: strings.Repeat("v", MaxVersion), Received: time.Unix(1, 0), Partners: make([]Met, wire.MaxPartners),
 	}}
-	if n := len(largest.Told(time.Unix(2, 0))) + wire.MaxAuthor + maxRole; n > wire.MaxMember/2+128 {
+	if n := len(largest.Encoded(time.Unix(2, 0))) + wire.MaxAuthor + maxRole; n > wire.MaxMember/2+128 {
 		t.Errorf("the largest member has %d bytes of %d", n, wire.MaxMember)
 	}
 }
@@ -104,8 +104,8 @@ func TestNamesAreBounded(t *testing.T) {
 // as the same, but for a digest that nobody knows when it was heard.
 func FuzzMembers(f *testing.F) {
 	now := time.Now()
-	f.Add(memberSample(now).Told(now))
-	f.Add(Member{ID: "a", Digest: Digest{Loss: math.NaN()}}.Told(now))
+	f.Add(memberSample(now).Encoded(now))
+	f.Add(Member{ID: "a", Digest: Digest{Loss: math.NaN()}}.Encoded(now))
 	f.Fuzz(func(t *testing.T, told []byte) {
 		m, err := memberOf(told, now)
 		if err != nil {
@@ -114,11 +114,11 @@ func FuzzMembers(f *testing.F) {
 			}
 			return
 		}
-		again, err := memberOf(m.Told(now), now)
+		again, err := memberOf(m.Encoded(now), now)
 		if err != nil || m.Partners != nil {
 			t.Fatalf("%+v is accepted, and told again refused: %v", m, err)
 		}
-		if m.Heard.IsZero() || math.IsNaN(m.Loss) {
+		if m.Received.IsZero() || math.IsNaN(m.Loss) {
 			return
 		}
 		if !reflect.DeepEqual(again, m) {

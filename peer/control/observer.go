@@ -27,12 +27,12 @@ func (o Observer) Members(ctx context.Context, member transport.PeerID) ([]Membe
 	if err != nil {
 		return nil, fmt.Errorf("looking at run %q: %w", o.Run, err)
 	}
-	told, err := orderlog.Members().Ask(ctx, over, o.Run, member, nil, stall)
+	answers, err := orderlog.Members().Ask(ctx, over, o.Run, member, nil, stall)
 	if err != nil {
 		return nil, withRemedy(err)
 	}
-	seen := make([]Member, len(told))
-	for i, m := range told {
+	seen := make([]Member, len(answers))
+	for i, m := range answers {
 		if seen[i], err = memberOf(m, time.Now()); err != nil {
 			return nil, fmt.Errorf("%s tells of %s: %w", member, seen[i].ID, err)
 		}

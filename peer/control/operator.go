@@ -16,9 +16,9 @@ import (
 	"github.com/seed-97356399/murmuration/peer/transport"
 )
 
-// Operator speaks to a run from outside: it trains nothing, is no member and has no
-// place in the overlay. Peers obey it if their Config.Operator is its id. Two
-// operators' words never mix: peers know one.
+// Operator speaks to a run from outside: it trains nothing, is no member and has no place
+// in the overlay. Peers obey it if their Config.Operator is its id. Two operators' messages
+// never mix: peers know one operator.
 //
 // What an operator has said is kept by the members, and only there. It is bound to
 // the run's name: use a new name, or a new key, for a run that begins afresh.

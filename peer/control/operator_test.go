@@ -214,7 +214,7 @@ func TestObserversSeeWhatIsTold(t *testing.T) {
 		host, now := at(t, n, "host"), time.Now()
 		m, o := obey(t, host, nil), Observer{Transport: at(t, n, "outside"), Run: run}
 		sample := memberSample(now)
-		m.tells = [][]byte{Member{ID: "a", Steps: 3, Digest: Digest{Loss: math.NaN()}}.Told(now), sample.Told(now)}
+		m.tells = [][]byte{Member{ID: "a", Steps: 3, Digest: Digest{Loss: math.NaN()}}.Encoded(now), sample.Encoded(now)}
 		seen, err := o.Members(t.Context(), host.Self())
 		if sample.Partners = nil; err != nil || len(seen) != 2 || seen[0].ID != "a" || !reflect.DeepEqual(seen[1], sample) {
 			t.Fatalf("seen %+v, %v", seen, err)

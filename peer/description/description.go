@@ -103,7 +103,7 @@ type Difference struct {
 	Local bool `json:"local,omitempty"`
 }
 
-// String tells of it in words.
+// String describes it for people.
 func (d Difference) String() string {
 	return fmt.Sprintf("%s is %s here and %s there", d.Field, shown(d.Here), shown(d.There))
 }

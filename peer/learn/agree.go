@@ -13,7 +13,7 @@ import (
 var (
 	// ErrNoRows is a flock without one row.
 	ErrNoRows = errors.New("learn: no member has rows; check the target, the split and the file")
-	// ErrOneClass is a target with one class only, here or over the flock.
+	// ErrOneClass: the target has only one class, here or over the flock.
 	ErrOneClass = table.ErrOneClass
 )
 

@@ -29,11 +29,11 @@ const (
 	maxEquations = 64 << 20
 )
 
-// ALS learns ratings, Rows.Target, that users give to items: the mean of all plus the product
-// of a few factors of the user and of the item, found by least squares in turn (Zhou et al.
-// 2008: the ridge grows with the number of ratings). A user's rows are all at one member, and
-// the user's factors never leave it: members see the names of all items, hashes of users, by
-// which one at two members is found (ErrUserShared), and sums over users.
+// ALS learns ratings, Rows.Target, that users give to items: the mean of all ratings plus the
+// product of a few factors of the user and of the item, found by alternating least squares
+// (Zhou et al. 2008: the ridge grows with the number of ratings). All rows of a user must be
+// at one member, and the user's factors never leave it. Members see the names of all items,
+// sums over users, and hashes of users, which detect a user at two members (ErrUserShared).
 type ALS struct {
 	User, Item string  // columns of categories; "" is "user" and "item"
 	Factors    int     // 0 is 10
@@ -52,8 +52,8 @@ func (l ALS) withDefaults() (ALS, error) {
 	return l, nil
 }
 
-// ALSModel predicts ratings. All but Users is the same at all members; Users are those of this
-// member, so that a file of it is not for others: Shared leaves them out.
+// ALSModel predicts ratings. All fields except Users are the same at all members. Users are
+// those of this member, so do not give a file of the model to others: Shared leaves Users out.
 type ALSModel struct {
 	User  string               `json:"user"` // columns
 	Item  string               `json:"item"`
@@ -73,7 +73,7 @@ func (m *ALSModel) Shared() *ALSModel {
 // Outputs is 1: a rating.
 func (*ALSModel) Outputs() int { return 1 }
 
-// Predict appends a rating for each row: the mean where user or item are not known.
+// Predict appends a rating for each row: the mean if the user or the item is not known.
 func (m *ALSModel) Predict(dst []float64, features *table.Batch) ([]float64, error) {
 	users, err := categories(features, m.User)
 	if err != nil {
@@ -143,7 +143,7 @@ func (l ALS) Fit(ctx context.Context, flock table.Flock, rows Rows) (Model, erro
 	return m, nil
 }
 
-// Stages implements Preparer: users and items have their names; see prepare.Plan.Only.
+// Stages implements Preparer: users and items keep their names; see prepare.Plan.Only.
 func (l ALS) Stages(prepare.Usual) []table.Stage { return []table.Stage{} }
 
 // alsFit is one fit.

@@ -13,8 +13,8 @@ import (
 // defaultSmoothing is the part of the largest variance that is added to all.
 const defaultSmoothing = 1e-9
 
-// GaussianNB is naive Bayes of numbers that are normal within each class: two sums of
-// classes × columns numbers, and of twice as many.
+// GaussianNB is naive Bayes for numbers with a normal distribution within each class: two
+// sums of classes × columns numbers, and of twice as many.
 type GaussianNB struct {
 	// Smoothing times the largest variance of a column is added to each variance, so that
 	// none is 0. 0 is 1e-9, as scikit-learn's.

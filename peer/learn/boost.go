@@ -16,8 +16,8 @@ import (
 // and are the same to the last bit however the rows are divided among its members.
 //
 // Columns may be numbers, where missing and infinite values go to the side where they gain most,
-// and categories, the 254 most frequent of which are told apart. Rows need keys of their own only
-// if they are sampled.
+// and categories, of which the 254 most frequent are distinguished. Rows need keys of their own
+// only if they are sampled.
 type Boost struct {
 	Trees   int     // rounds; 0: 100
 	Leaves  int     // of a tree, at most; 0: 31

@@ -11,11 +11,11 @@ import (
 	"github.com/seed-97356399/murmuration/peer/table/prepare"
 )
 
-// BernoulliNB is naive Bayes of what is there or not: a value above Threshold counts as 1,
+// BernoulliNB is naive Bayes for binary features: a value above Threshold counts as 1,
 // others as 0. One sum of classes × (columns + 1) numbers.
 type BernoulliNB struct {
-	// Alpha is the rows that each class is taken to have had more, with and without each
-	// column (Laplace); 0 is 1.
+	// Alpha is added to the number of rows of each class with and without each column
+	// (Laplace smoothing); 0 means 1.
 	Alpha     float64 `json:"alpha"`
 	Threshold float64 `json:"threshold"`
 }
@@ -26,10 +26,10 @@ func (l BernoulliNB) Fit(ctx context.Context, flock table.Flock, rows Rows) (Mod
 	return (&CountNBModel{Binary: true, Threshold: l.Threshold}).fit(ctx, flock, rows, l, l.Alpha, false)
 }
 
-// MultinomialNB is naive Bayes of counts, of words for example: no value may be negative.
+// MultinomialNB is naive Bayes for counts, for example of words: no value may be negative.
 // One sum of classes × (columns + 1) numbers.
 type MultinomialNB struct {
-	// Alpha is what is added to each count of a class (Laplace); 0 is 1.
+	// Alpha is added to each count of a class (Laplace smoothing); 0 means 1.
 	Alpha float64 `json:"alpha"`
 }
 
@@ -42,10 +42,10 @@ func (l MultinomialNB) Fit(ctx context.Context, flock table.Flock, rows Rows) (M
 // Stages implements Preparer: no column may be negative.
 func (l MultinomialNB) Stages(usual prepare.Usual) []table.Stage { return usual.Counts() }
 
-// CountNBModel is naive Bayes whose logarithms of probabilities are linear in the columns.
+// CountNBModel is a naive Bayes model with log probabilities that are linear in the columns.
 type CountNBModel struct {
 	Coefficients
-	// Binary makes 1 of what is above Threshold, and 0 of the rest, first.
+	// Binary first replaces values above Threshold by 1 and others by 0.
 	Binary    bool    `json:"binary,omitempty"`
 	Threshold float64 `json:"threshold,omitempty"`
 }

@@ -13,27 +13,27 @@ import (
 	"github.com/seed-97356399/murmuration/peer/table"
 )
 
-// Combination is how models that members fitted apart make one.
+// Combination is how the members' separate models are combined.
 type Combination string
 
 const (
-	// Average is the mean of predictions, each model weighing as the rows that it was fitted on.
+	// Average is the mean of predictions, weighted by the rows of each model.
 	Average Combination = "average"
-	// Vote gives each class the share of the models that find it likeliest.
+	// Vote gives each class the share of models for which it is the most likely.
 	Vote Combination = "vote"
-	// Stack fits a regression (logistic for classes) on what the models predict for rows
-	// that none of them has seen, by sums over the flock.
+	// Stack fits a regression (logistic for classes), by sums over the flock, on the
+	// models' predictions for rows that none of them has seen.
 	Stack Combination = "stack"
-	// MeanCoefficients is one linear model whose coefficients are the means of all, each
-	// weighing as its rows: for comparison, it is not the model of all rows.
+	// MeanCoefficients is one linear model with the mean coefficients of all, weighted by
+	// their rows. It is for comparison; it is not the model of all rows.
 	MeanCoefficients Combination = "mean-coefficients"
 )
 
 // stackShare of the rows is held out from the models that are stacked.
 const stackShare = 0.2
 
-// Ensemble fits a model at each member on its own rows alone, and combines them: all models go
-// to all members. A member that cannot fit one (without rows, or with one class) brings none.
+// Ensemble fits a model at each member on its own rows alone, and combines them: all models are
+// sent to all members. A member that cannot fit one (without rows, or with one class) brings none.
 type Ensemble struct {
 	// Learner fits each member's model.
 	Learner Learner `json:"learner"`
@@ -41,11 +41,11 @@ type Ensemble struct {
 	Combine Combination `json:"combine"`
 	// Seed decides which rows Stack holds out.
 	Seed uint64 `json:"seed"`
-	// Kinds are those of the members' models, which are written and read; nil are the library's.
+	// Kinds are the kinds of the members' models, for writing and reading; nil means the library's.
 	Kinds table.Kinds[Model] `json:"-"`
 }
 
-// Fit gives an *EnsembleModel; with MeanCoefficients a model of the learner's own type.
+// Fit returns an *EnsembleModel; with MeanCoefficients a model of the learner's own type.
 func (e Ensemble) Fit(ctx context.Context, flock table.Flock, rows Rows) (Model, error) {
 	flock = table.Careful(flock)
 	local := checkTarget(rows)

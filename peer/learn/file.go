@@ -12,9 +12,9 @@ import (
 
 // Errors of model files.
 var (
-	// ErrModelFile is a file that holds no model, or not all of it.
+	// ErrModelFile: the file holds no model, or is incomplete.
 	ErrModelFile = errors.New("learn: not a sound model file")
-	// ErrModelKind is a model that this release cannot read or write.
+	// ErrModelKind: this release cannot read or write the model.
 	ErrModelKind = errors.New("learn: unknown kind of model")
 )
 
@@ -23,22 +23,22 @@ const fileMagic = "murmuration model" // begins the first line
 // sealed is a model file; Load takes no more than its most into memory.
 var sealed = table.Sealed{Magic: fileMagic, Version: 1, Most: 1 << 30, Unsound: ErrModelFile, Other: ErrModelKind}
 
-// File is all that predicting needs: what prepares the rows, and the model.
+// File is everything needed to predict: the pipeline that prepares rows, and the model.
 type File struct {
-	// Pipeline prepares rows; nil if they go into the model as they are.
+	// Pipeline prepares rows; nil if the model takes the rows unchanged.
 	Pipeline *prepare.Pipeline `json:"pipeline,omitempty"`
 	// Target is the expression that was learned, as the user wrote it; "" without one.
 	Target string `json:"target,omitempty"`
 	// Classes are the names of the classes, in the order of the model's outputs; nil for numbers.
 	Classes []string `json:"classes,omitempty"`
-	// Features are the columns that Pipeline (or the model, without one) wants to be given,
-	// and their kinds: what is to be predicted is read with these.
+	// Features are the input columns of Pipeline (or of the model, without one), and their
+	// kinds: read rows for prediction with these.
 	Features []table.Field `json:"features,omitempty"`
 	Model    Model         `json:"-"`
 }
 
-// Predict prepares rows, and appends what the model says of each to dst: see Model. Columns that are not Features
-// are not looked at.
+// Predict prepares rows, and appends the model's prediction for each to dst: see Model. Columns that are not
+// Features are ignored.
 func (f File) Predict(dst []float64, rows *table.Batch) ([]float64, error) {
 	if f.Pipeline == nil {
 		return f.Model.Predict(dst, rows)
@@ -56,8 +56,9 @@ type fileContent struct {
 	typedModel
 }
 
-// Kinds are the models and stages that a file may hold, and the learners of a task: nil are those of the library. A
-// service that has some of its own saves and loads by Kinds that have them: Kinds{Models: learn.Models().With("mine", …)}.
+// Kinds are the models and stages that a file may hold, and the learners of a task: nil means those of the library. A
+// service with its own ones saves and loads by Kinds that contain them: Kinds{Models: learn.Models().With("mine",
+// …)}.
 type Kinds struct {
 	Models   table.Kinds[Model]
 	Stages   table.Kinds[table.Stage]
@@ -87,8 +88,8 @@ func (k Kinds) Save(w io.Writer, f File) error {
 	return sealed.Write(w, model.Kind, append(content, '\n'))
 }
 
-// Load reads what Save wrote. What is no such file, was cut or changed gives ErrModelFile; a
-// kind or version of a newer release gives ErrModelKind.
+// Load reads what Save wrote. It fails with ErrModelFile if the file is of another type,
+// truncated or changed, and with ErrModelKind for a kind or version of a newer release.
 func (k Kinds) Load(r io.Reader) (File, error) {
 	content, err := sealed.Read(r)
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 	"github.com/seed-97356399/murmuration/peer/table"
 )
 
-// Select is the rows that keep says yes to; where these are all, they are shared with r.
+// Select is the rows for which keep returns true; if these are all, they are shared with r.
 func (r Rows) Select(keep func(row int) bool) Rows {
 	rows := []int{}
 	for i := range r.count() {
@@ -23,8 +23,8 @@ func (r Rows) Select(keep func(row int) bool) Rows {
 }
 
 // CrossValidate fits once for each fold (table.ParseFolds), on the rows that train, and scores
-// the model on those held out. What prepared the rows has seen all of them. A fold by a column's
-// value wants that column among the features.
+// the model on those held out. The rows were prepared with knowledge of all rows. A fold by a
+// column's value needs that column among the features.
 func CrossValidate(ctx context.Context, flock table.Flock, learner Learner, rows Rows, folds []table.Split) ([]Scores, error) {
 	var scores []Scores
 	for f, fold := range folds {

@@ -10,8 +10,8 @@ import (
 	"github.com/seed-97356399/murmuration/peer/table/prepare"
 )
 
-// Tree fits one decision tree: splits lessen the Gini impurity of classes or the variance of a
-// number. It is fitted as Boost is, and takes the same columns.
+// Tree fits one decision tree: splits reduce the Gini impurity of classes or the variance of a
+// number. It is fitted like Boost, and takes the same columns.
 type Tree struct {
 	Depth   int // at most; 0: 10
 	Leaves  int // at most, those that gain most; 0: no bound
@@ -32,7 +32,7 @@ func (s Tree) Fit(ctx context.Context, flock table.Flock, rows Rows) (Model, err
 func (s Tree) Stages(usual prepare.Usual) []table.Stage { return usual.AsTheyAre() }
 
 // Forest fits many trees, each on a part of the rows, and each node of them on a part of the
-// columns, and predicts their mean. It is fitted as Boost is, several trees at a time.
+// columns, and predicts their mean. It is fitted like Boost, several trees at a time.
 type Forest struct {
 	Trees   int     // 0: 100
 	Depth   int     // of a tree, at most; 0: 14

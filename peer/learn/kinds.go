@@ -7,8 +7,8 @@ import (
 	"github.com/seed-97356399/murmuration/peer/table"
 )
 
-// Models are the models of this package by their names in files. A model whose numbers can contradict one another
-// has a method check, which is called on what was read.
+// Models are the models of this package by their names in files. A model whose numbers can contradict each other
+// has a method check, which is called after reading.
 func Models() table.Kinds[Model] {
 	return table.Kinds[Model]{
 		"linear":         func() Model { return new(LinearModel) },

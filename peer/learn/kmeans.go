@@ -19,12 +19,12 @@ const (
 	defaultTolerance  = 1e-4
 )
 
-// KMeans divides rows of numbers into clusters, so that they are near the mean of their own
-// (k-means|| start: Bahmani et al. 2012; then Lloyd's iterations). Columns of unlike scales
-// are to be standardized before. The start draws rows by Seed and their keys, so that the
-// result is that of one process with all rows, up to rounding, however the rows are split: as
-// long as no row is within rounding of the border between two clusters. The rows that begin
-// clusters, about 2·Clusters in each of five rounds, are seen by all members.
+// KMeans divides rows of numbers into clusters, so that each row is near the mean of its
+// cluster (k-means|| start: Bahmani et al. 2012; then Lloyd's iterations). Standardize
+// columns of different scales first. The initial rows are drawn by Seed and the rows' keys.
+// So the result is, up to rounding, that of one process with all rows, however the rows are
+// split, unless a row is within rounding of the border between two clusters. All members see
+// the initial rows, about 2·Clusters in each of five rounds.
 type KMeans struct {
 	Clusters   int     // at most so many; 0 is 8
 	Iterations int     // of Lloyd, at most; 0 is 100
@@ -112,8 +112,8 @@ func distance2(x, y []float64) (sum float64) {
 	return sum
 }
 
-// Fit makes a *KMeansModel. Clusters that no row is left in get the row that is farthest from
-// its center; if there are fewer distinct rows than clusters, the model has as many as those.
+// Fit makes a *KMeansModel. A cluster that becomes empty gets the row that is farthest from its
+// center; if there are fewer distinct rows than clusters, the model has only as many clusters.
 func (l KMeans) Fit(ctx context.Context, flock table.Flock, rows Rows) (Model, error) {
 	flock = table.Careful(flock)
 	p, local := pointsToFit(rows)

@@ -22,8 +22,8 @@ const (
 // Descent says how an iterative fit ended.
 type Descent struct {
 	Rounds int `json:"rounds"` // iterations; sums over the flock are a few more
-	// Converged is false if the iterations were used up before the tolerance was reached: the
-	// model serves, and more iterations would make it a little better.
+	// Converged is false if the iterations ended before the tolerance was reached: the model
+	// can be used, and more iterations would improve it a little.
 	Converged bool `json:"converged"`
 }
 

@@ -15,8 +15,7 @@ import (
 	"github.com/seed-97356399/murmuration/peer/table"
 )
 
-// ErrSingular is columns that follow from one another, of which nobody can say which one
-// matters.
+// ErrSingular: columns are linearly dependent, so their weights are not determined.
 var ErrSingular = errors.New("learn: columns follow from one another; drop one, or use ridge regression, which shares out among them")
 
 const (
@@ -34,16 +33,16 @@ const (
 )
 
 // Linear is linear regression, by the normal equations: one sum of columns² / 2 numbers. The
-// zero value is least squares without a penalty. Where there are classes, it learns 1 for
-// a row of the class and 0 for others.
+// zero value is least squares without a penalty. With classes, the target is 1 for a row of
+// the class and 0 for others.
 type Linear struct {
 	// Ridge times the sum of the weights squared is added to the sum of the squared errors;
-	// the intercept is free. scikit-learn's Ridge has 1.
+	// the intercept is not penalized. scikit-learn's Ridge has 1.
 	Ridge float64 `json:"ridge"`
 }
 
-// Fit gives a *LinearModel, a *LinearClassModel where there are classes. Columns that follow
-// from one another give ErrSingular, if Ridge is 0; a constant column gets a weight of 0.
+// Fit returns a *LinearModel, or a *LinearClassModel with classes. Linearly dependent
+// columns are ErrSingular if Ridge is 0; a constant column gets a weight of 0.
 func (l Linear) Fit(ctx context.Context, flock table.Flock, rows Rows) (Model, error) {
 	flock = table.Careful(flock)
 	m, err := newMatrix(ctx, flock, rows, l)
@@ -306,8 +305,8 @@ func (m *LinearModel) check() error {
 	return m.Coefficients.check()
 }
 
-// LinearClassModel is probabilities of classes that are linear in the columns, but for those
-// near 0 and 1, which bend: with one row of weights, of class 1 of two.
+// LinearClassModel gives probabilities of classes that are linear in the columns, except near 0
+// and 1, where they bend. With one row of weights it gives the probability of class 1 of two.
 type LinearClassModel struct{ Coefficients }
 
 // Outputs is the number of classes.

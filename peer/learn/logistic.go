@@ -15,18 +15,18 @@ const (
 	descentIterations = 1000
 )
 
-// Logistic is logistic regression, softmax regression with more than two classes: the least
-// mean log loss plus a penalty of the weights, found by L-BFGS with a few sums of
+// Logistic is logistic regression, softmax regression with more than two classes: it
+// minimizes the mean log loss plus a penalty of the weights by L-BFGS, with a few sums of
 // classes × (columns + 1) numbers each. The zero value is scikit-learn's default.
 type Logistic struct {
-	// C is the strength of the data against the penalty: C times the sum of the rows' losses,
-	// plus (1-L1Ratio)/2 times the weights squared, plus L1Ratio times their absolute
-	// values, is made least. 0 is 1; the intercepts are free.
+	// C is the strength of the data against the penalty: the objective is C times the sum of
+	// the rows' losses, plus (1-L1Ratio)/2 times the weights squared, plus L1Ratio times
+	// their absolute values. 0 means 1; the intercepts are not penalized.
 	C float64 `json:"c"`
 	// L1Ratio is the part of the penalty that sets weights to 0, from 0 to 1 (elastic net).
 	L1Ratio float64 `json:"l1_ratio"`
-	// Tolerance ends the search, as the largest entry of the gradient of the mean loss by the
-	// weights of standardized columns; 0 is 1e-5.
+	// Tolerance ends the search: it bounds the largest entry of the gradient of the mean
+	// loss, by the weights of standardized columns; 0 means 1e-5.
 	Tolerance float64 `json:"tolerance"`
 	// Iterations are taken at most; 0 is 1000.
 	Iterations int `json:"iterations"`

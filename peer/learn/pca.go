@@ -29,13 +29,13 @@ const (
 	sketchRounds = 8
 )
 
-// PCA finds the directions in which rows of numbers vary most. Columns of unlike scales are to
-// be standardized before. The result is that of one process with all rows, up to rounding,
-// where variances differ: directions of equal variance are any in their plane.
+// PCA finds the directions in which rows of numbers vary most. Standardize columns of
+// different scales first. The result is that of one process with all rows, up to rounding, if
+// the variances differ; directions of equal variance are not unique.
 type PCA struct {
 	Components int // 0 is 10, or the number of columns if that is less
-	// Randomized seeks them from random directions, which sums a few vectors of the columns'
-	// number instead of their square. More than 1,000 columns are always done so.
+	// Randomized starts from random directions, and sums a few vectors as long as the number
+	// of columns instead of its square. It is always used for more than 1,000 columns.
 	Randomized bool
 	Seed       uint64
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/seed-97356399/murmuration/peer/table"
 )
 
-// ClassScores say how well classes were told apart, over the rows of all members.
+// ClassScores are the scores of predicted classes, over the rows of all members.
 type ClassScores struct {
 	Peers int `json:"peers"`
 	// Rows is the weight of all rows: their number, unless they are weighted.
@@ -19,7 +19,7 @@ type ClassScores struct {
 	// Accuracy is the share of rows whose likeliest class is the true one.
 	Accuracy float64 `json:"accuracy"`
 	// PPV (positive predictive value: precision), Recall and F1 are of class 1 if there are
-	// two, and the mean over the classes if there are more; 0 where nothing was predicted.
+	// two, and the mean over the classes if there are more; 0 if nothing was predicted.
 	PPV    float64 `json:"ppv"`
 	Recall float64 `json:"recall"`
 	F1     float64 `json:"f1"`
@@ -36,7 +36,7 @@ type ClassScores struct {
 	Confusion [][]float64 `json:"confusion"`
 }
 
-// NumberScores say how well numbers were predicted, over the rows of all members.
+// NumberScores are the scores of predicted numbers, over the rows of all members.
 type NumberScores struct {
 	Peers int     `json:"peers"`
 	Rows  float64 `json:"rows"`
@@ -62,7 +62,7 @@ type Scores struct {
 }
 
 // Evaluate predicts the rows of each member and compares them with rows.Target, as classes if
-// rows.Classes names some. All members call it, with the same model; one may have no rows.
+// rows.Classes names some. All members call it, with the same model; a member may have no rows.
 func Evaluate(ctx context.Context, flock table.Flock, model Model, rows Rows) (Scores, error) {
 	flock = table.Careful(flock)
 	var predictions []float64

@@ -11,11 +11,11 @@ import (
 // finite.
 const svmOddsC = 1e4
 
-// LinearSVM is a linear support vector machine: the least squared hinge loss of the margins
-// plus a penalty of the weights, by L-BFGS as Logistic; more than two classes each have
-// margins against the rest. Probabilities follow from the margins by a logistic regression
-// on the same rows (Platt). The zero value is scikit-learn's default, but for the intercept,
-// which is free.
+// LinearSVM is a linear support vector machine: it minimizes the squared hinge loss of the
+// margins plus a penalty of the weights, by L-BFGS like Logistic; with more than two
+// classes, each has margins against the rest. Probabilities follow from the margins by a
+// logistic regression on the same rows (Platt). The zero value is scikit-learn's default,
+// except that the intercept is not penalized.
 type LinearSVM struct {
 	C          float64 `json:"c"`          // times the sum of the losses, plus half the weights squared; 0 is 1
 	Tolerance  float64 `json:"tolerance"`  // as Logistic's

@@ -7,8 +7,8 @@ import (
 	"github.com/seed-97356399/murmuration/peer/table/prepare"
 )
 
-// Task is the road from a table to a model: which rows and columns, how they are prepared, and who learns from them.
-// All members of a flock have the same; a Task is not changed, and serves any number of them.
+// Task leads from a table to a model: it says which rows and columns are used, how they are prepared, and by which
+// learner. All members of a flock use the same Task; it is not changed, and can be used by any number of them.
 type Task struct {
 	// Plan says what is learned, and from which rows. Its Stages, if nil, are those that the learner asks for.
 	prepare.Plan
@@ -17,23 +17,23 @@ type Task struct {
 	Learner Learner
 }
 
-// Preparer is a Learner that asks for other stages than Usual.Numbers.
+// Preparer is a Learner that needs other stages than Usual.Numbers.
 type Preparer interface {
 	Stages(usual prepare.Usual) []table.Stage
 }
 
-// Fitted is what a Task ends with, the same at all members but for Train and Test.
+// Fitted is the result of a Task, the same at all members except Train and Test.
 type Fitted struct {
 	// File is to be saved, and predicts.
 	File
-	// Scores are of the rows that are held out, of all members; empty without a target.
+	// Scores are the scores on the held-out rows of all members; empty without a target.
 	Scores Scores
-	// Prepared is how rows were prepared, Train and Test are this member's, as they are then.
+	// Prepared is how rows were prepared; Train and Test are this member's prepared rows.
 	Prepared    *prepare.Prepared
 	Train, Test Rows
 }
 
-// Fit goes the whole road with all members of a flock. A member without a table hands in nil.
+// Fit carries out the whole task with all members of a flock. A member without a table passes nil.
 func (t Task) Fit(ctx context.Context, flock table.Flock, rows table.Table) (*Fitted, error) {
 	prepared, own, err := t.Prepare(ctx, flock, rows)
 	if err != nil {
@@ -53,8 +53,8 @@ func (t Task) Prepare(ctx context.Context, flock table.Flock, rows table.Table) 
 	return t.Plan.Prepare(ctx, flock, rows)
 }
 
-// Learn is the second half, of what Prepare has returned: from this member's own rows those that train are taken, and
-// from held those that are held out.
+// Learn is the second half, on the result of Prepare: the training rows are taken from this member's own rows, and
+// the held-out rows from held.
 func (t Task) Learn(ctx context.Context, flock table.Flock, prepared *prepare.Prepared, own, held table.Source) (*Fitted, error) {
 	train, test, err := t.Parts()
 	if err != nil {

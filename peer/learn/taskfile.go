@@ -8,7 +8,8 @@ import (
 	"github.com/seed-97356399/murmuration/peer/table/prepare"
 )
 
-// Learners are the learners of this package, as files of tasks name them; but for Ensemble, which holds another.
+// Learners are the learners of this package, by their names in task files, except Ensemble, which holds another
+// learner.
 func Learners() table.Kinds[Learner] {
 	return table.Kinds[Learner]{
 		"als":            func() Learner { return new(ALS) },
@@ -60,7 +61,7 @@ func (k Kinds) MarshalTask(t Task) ([]byte, error) {
 	return json.Marshal(c)
 }
 
-// UnmarshalTask reads what MarshalTask wrote, or somebody by hand.
+// UnmarshalTask reads a task written by MarshalTask or by hand.
 func (k Kinds) UnmarshalTask(data []byte) (Task, error) {
 	c := taskContent{Pipeline: &prepare.Pipeline{Kinds: k.Stages}}
 	if err := json.Unmarshal(data, &c); err != nil {

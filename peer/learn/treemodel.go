@@ -18,7 +18,7 @@ const (
 	softOfLeaves = "softmax"  // sums for each class, tree i adding to class i mod classes
 )
 
-// TreeModel is one tree or many: what Tree, Forest and Boost fit.
+// TreeModel is one tree or many: the model of Tree, Forest and Boost.
 type TreeModel struct {
 	combine string
 	classes int // 0: a number
@@ -98,8 +98,8 @@ func (m *TreeModel) Outputs() int { return max(m.classes, 1) }
 // Trees is the number of trees.
 func (m *TreeModel) Trees() int { return len(m.roots) }
 
-// Gain is, for each column that the model knows, how much all splits by it gained together: how
-// important it was. In the unit of the loss; compare columns of one model with one another.
+// Gain is, for each column of the model, the total gain of all splits by it, a measure of its
+// importance, in the unit of the loss. Compare columns of one model only.
 func (m *TreeModel) Gain() map[string]float64 {
 	gains := make(map[string]float64, len(m.columns))
 	for i, c := range m.columns {
@@ -249,7 +249,7 @@ func (m *TreeModel) MarshalJSON() ([]byte, error) {
 	return json.Marshal(f)
 }
 
-// UnmarshalJSON reads what MarshalJSON wrote, and refuses what could not be walked through.
+// UnmarshalJSON reads what MarshalJSON wrote, and refuses trees that cannot be walked.
 func (m *TreeModel) UnmarshalJSON(data []byte) error {
 	var f treeFile
 	if err := json.Unmarshal(data, &f); err != nil {

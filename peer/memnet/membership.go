@@ -94,7 +94,7 @@ func (m *Membership) Compare(context.Context, transport.PeerID) error { return n
 // Refused implements transport.Membership: nothing is refused.
 func (m *Membership) Refused() map[string]uint64 { return nil }
 
-// Last implements transport.Members: what anybody could have heard last of a peer.
+// Last implements transport.Members: the last record that a peer has announced.
 func (m *Membership) Last(peer transport.PeerID) (transport.Record, bool) {
 	m.registry.mu.Lock()
 	defer m.registry.mu.Unlock()

@@ -156,8 +156,8 @@ func (t *Topic) others() []*Topic {
 
 // first notes a message. It reports false if it has come before.
 func (t *Topic) first(message string) bool {
-	again, _ := t.seen.ContainsOrAdd(sha256.Sum256([]byte(message)), struct{}{})
-	return !again
+	known, _ := t.seen.ContainsOrAdd(sha256.Sum256([]byte(message)), struct{}{})
+	return !known
 }
 
 func (t *Topic) has(message string) bool {

@@ -107,8 +107,8 @@ func parseAddress(text string) (address, error) {
 	return a, nil
 }
 
-// CheckJoin tells what is wrong with an address to join, as ErrAddress. Whether anybody is
-// there it does not look.
+// CheckJoin checks the form of an address to join; a fault is an ErrAddress. It does not
+// connect.
 func CheckJoin(text string) error {
 	_, err := parseAddress(text)
 	return err

@@ -23,9 +23,9 @@ const (
 	handshakeTimeout = 10 * time.Second
 )
 
-// MaxWindow is how many bytes a stream can be relied on to have in flight, one way: together
-// with the round trip it bounds what one connection carries. Twice as many may be, while the
-// muxer has yet to tell of what was read, and both ends speak.
+// MaxWindow is how many bytes a stream can always have in flight, one way: together with the
+// round trip it bounds the rate of one connection. Up to twice as many may be in flight
+// while the muxer has not yet reported what was read, and both ends send.
 const MaxWindow = maxWindow / 4
 
 // defaultListen is every IPv4 interface at a port the system picks.
@@ -34,7 +34,7 @@ const defaultListen = "/ip4/0.0.0.0/tcp/0"
 // Config says who a Transport is and where it listens. The zero value is an
 // ephemeral identity that listens on every IPv4 interface at a free port.
 type Config struct {
-	// Identity is the peer's private key. Nil makes a new one, which is lost with the process.
+	// Identity is the peer's private key. Nil makes a new one, which lasts as long as the process.
 	Identity ed25519.PrivateKey
 	// Listen holds an IP address and port each, as host:port ("0.0.0.0:4001",
 	// "[::]:4001", ":4001") or as a multiaddr. Nil is /ip4/0.0.0.0/tcp/0; an empty
@@ -44,28 +44,28 @@ type Config struct {
 	// a line "host:port PEERID" each, lines with # are comments. It is created
 	// when the first identity is learned. Empty remembers in memory only.
 	Known string
-	// Admit tells why a peer is not to be connected with; nil, or an answer of nil,
-	// takes everybody. It is asked for each connection, in either direction, once
-	// the identity is proven, and must answer at once. Whoever is refused is told
-	// so: its streams fail with transport.ErrNotAdmitted.
+	// Admit returns why a peer must not be connected, or nil; a nil Admit admits everybody.
+	// It is called for each connection, in either direction, once the identity is proven,
+	// and must return at once. The streams of a refused peer fail with
+	// transport.ErrNotAdmitted.
 	Admit func(transport.PeerID) error
-	// Member tells why a peer takes part in nothing here, as far as is known by now; nil,
-	// or an answer of nil, is that it does. As a relay this process gives places to
-	// members, and passes on between members, only. It must answer at once.
+	// Member returns why a peer takes part in no run here, as far as is known now, or nil
+	// if it does; with a nil Member all do. As a relay this process reserves places for
+	// members, and connects members, only. It must return at once.
 	Member func(transport.PeerID) error
-	// Introduce is called when a relay has refused this process as one that takes part
-	// in nothing: once it returns nil, the relay is asked again. Nil does not try.
+	// Introduce is called when a relay has refused this process as a non-member: once it
+	// returns nil, the relay is asked again. With a nil Introduce it is not.
 	Introduce func(ctx context.Context, relay transport.PeerID) error
-	// Reachable is told, one call at a time, when libp2p finds out that others can dial
-	// this process, or cannot. It knows from relays that are members and have public
-	// addresses, and for public addresses only. Nil is not told.
+	// Reachable is called, one call at a time, when libp2p finds out whether others can
+	// dial this process. It learns that from relays that are members and have public
+	// addresses, and for public addresses only. It may be nil.
 	Reachable func(bool)
-	// Limits are what strangers, and members, may take of this process.
+	// Limits bound the resources that strangers and members may use here.
 	Limits Limits
 	// Relay is for peers that cannot be dialled, and those that help them.
 	Relay Relay
-	// Log takes what an operator should know: identities learned, streams
-	// refused. Nil is none.
+	// Log takes messages for the operator: identities learned, streams refused. Nil logs
+	// nothing.
 	Log *zap.Logger
 
 	ioTimeout, handshakeTimeout time.Duration // others than the constants in tests

@@ -38,10 +38,10 @@ type dialer struct {
 	upkeep *upkeep
 }
 
-// Connect reaches the process at an address, as transport.Dialer says. Of an address
-// without an id it learns the identity first; *IdentityChangedError says that it
-// is not the remembered one. Other errors: ErrAddress, transport.ErrSelf, transport.ErrDuplicate,
-// *WrongIdentityError, transport.ErrUnreachable, transport.ErrNotAdmitted, transport.ErrClosed, and the context's.
+// Connect connects to the process at an address; see transport.Dialer. For an address without an id it learns the
+// identity first; *IdentityChangedError says that it is not the remembered one. Other errors: ErrAddress,
+// transport.ErrSelf, transport.ErrDuplicate, *WrongIdentityError, transport.ErrUnreachable,
+// transport.ErrNotAdmitted, transport.ErrClosed, and the context's.
 func (d *dialer) Connect(ctx context.Context, text string) (transport.PeerID, error) {
 	to, err := parseAddress(text)
 	if err != nil {

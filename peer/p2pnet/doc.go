@@ -11,11 +11,10 @@
 //
 // # Joining
 //
-// Connect takes a multiaddr (/ip4/192.0.2.7/tcp/4001, with or without a final
-// /p2p/ID) or plain host:port, where the host may be a DNS name with several
-// records. Without an id the identity is learned in a first handshake, logged,
-// and trusted from then on: Config.Known names the file that remembers it. Who
-// wants more than trust on first use gives the id.
+// Connect takes a multiaddr (/ip4/192.0.2.7/tcp/4001, with or without a final /p2p/ID) or
+// plain host:port, where the host may be a DNS name with several records. Without an id the
+// identity is learned in a first handshake, logged, and trusted from then on: Config.Known
+// names the file that remembers it. Give the id for more than trust on first use.
 //
 // # Lanes
 //
@@ -26,8 +25,8 @@
 // # Topics
 //
 // Topic spreads small messages by gossipsub, among peers that are connected anyway: it
-// dials nobody. gossip.go has its bounds. Gossipsub begins with the first
-// topic; who asks for none has no stream of it.
+// dials nobody. gossip.go has its bounds. Gossipsub starts with the first topic; without
+// topics there is no stream of it.
 //
 // # Speed
 //
@@ -38,15 +37,14 @@
 //
 // # Limits
 //
-// Memory that streams may buffer, connections and streams are bounded by
-// Config.Limits, and so is every other resource a stranger can ask for: see
-// limits.go, and internal/door for connections that are nobody's yet. One
-// connection joins two peers, lanes aside, and one that is not used is closed: see
-// upkeep.go. A topic keeps those that it uses, and the second of two as well. A
-// peer that cannot be dialled can still dial, and be reached through a relay:
-// Config.Relay. A stream that timed out in the middle of bulk data should be reset
-// rather than used again: yamux may have lost a window update, and the stream then
-// runs slower or stalls.
+// Memory that streams may buffer, connections and streams are bounded by Config.Limits, and
+// so is every other resource a stranger can ask for: see limits.go, and internal/door for
+// connections of processes that are no members yet. One connection joins two peers, lanes
+// aside, and one that is not used is closed: see upkeep.go. A topic keeps those that it
+// uses, and the second of two as well. A peer that cannot be dialled can still dial, and be
+// reached through a relay: Config.Relay. A stream that timed out in the middle of bulk data
+// should be reset rather than used again: yamux may have lost a window update, and the
+// stream then runs slower or stalls.
 //
 // Package transport holds the interfaces, package peer the node that uses them,
 // package memnet the same interfaces in memory for tests.

@@ -15,8 +15,8 @@ var (
 	// ErrAddress: the text is no address that can be joined or listened on. The
 	// message says what is wrong and shows the right forms.
 	ErrAddress = errors.New("bad address")
-	// ErrTooManyStreams: the other process already serves as many streams of this
-	// peer and protocol as it is willing to, or is short of memory for streams.
+	// ErrTooManyStreams: the other process already serves its limit of streams of this peer
+	// and protocol, or lacks memory for streams.
 	ErrTooManyStreams = errors.New("the other process serves no more streams of this peer")
 	// ErrRunName: the name of a run is longer than transport.MaxRunName.
 	ErrRunName = fmt.Errorf("a run's name has at most %d bytes", transport.MaxRunName)

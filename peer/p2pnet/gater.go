@@ -14,9 +14,9 @@ import (
 	"github.com/seed-97356399/murmuration/peer/transport"
 )
 
-// gater refuses identities of which this package cannot check a signature, and those
-// that are not admitted. The latter are refused once the connection is complete: only
-// then can the other end be told why.
+// gater refuses identities of which this package cannot check a signature, and those that
+// are not admitted. The latter are refused once the connection is complete: only then can
+// the other end get the reason.
 type gater struct {
 	admit func(transport.PeerID) error
 	log   *zap.Logger // of those that dial this peer; nil where none can
@@ -39,7 +39,7 @@ func (g gater) InterceptUpgraded(conn network.Conn) (bool, control.DisconnectRea
 	return err == nil, 0
 }
 
-// CheckPeer tells what is wrong with a text that should be the id of a peer.
+// CheckPeer returns an error if a text cannot be the id of a peer.
 func CheckPeer(id transport.PeerID) error {
 	_, err := parsePeer(id)
 	return err

@@ -25,7 +25,7 @@ const (
 	// gossipProtocol is gossipsub under a name of its own: a network with limits of
 	// its own must not meet others that use gossipsub's default ones.
 	gossipProtocol protocol.ID = "/murmuration/gossip/1"
-	// topicPrefix begins the topics that are heard of at all.
+	// topicPrefix begins the topics that are accepted at all.
 	topicPrefix = "murmuration/1/"
 
 	// gossipEnvelope is what gossipsub adds to a message: the topic's name and a few
@@ -75,8 +75,8 @@ func (g *gossip) start() (*pubsub.PubSub, error) {
 	filter := &subscriptions{topics: make(map[peer.ID]map[string]bool), connected: func(id peer.ID) bool {
 		return g.host.Network().Connectedness(id) == network.Connected
 	}}
-	hearers := &g.subscribers
-	router, err := pubsub.NewGossipSub(g.ending, subscribersHost{g.host, hearers},
+	subscribers := &g.subscribers
+	router, err := pubsub.NewGossipSub(g.ending, subscribersHost{g.host, subscribers},
 		pubsub.WithGossipSubProtocols([]protocol.ID{gossipProtocol}, gossipFeatures),
 		// Control messages are signed by their authors, whoever passes them on; a
 		// second signature would say nothing, and a sequence number of gossipsub's own
@@ -93,12 +93,12 @@ func (g *gossip) start() (*pubsub.PubSub, error) {
 		pubsub.WithValidateQueueSize(validateQueue),
 		pubsub.WithPeerOutboundQueueSize(outboundQueue),
 		pubsub.WithSubscriptionFilter(filter),
-		pubsub.WithPeerFilter(hearers.has),
+		pubsub.WithPeerFilter(subscribers.has),
 		pubsub.WithAppSpecificRpcInspector(func(from peer.ID, rpc *pubsub.RPC) error {
 			n := len(rpc.GetPublish())
 			// Before anything is remembered: what was seen is not taken again from those who
 			// may pass it on.
-			rpc.Publish = hearers.without(from, rpc.Publish)
+			rpc.Publish = subscribers.without(from, rpc.Publish)
 			if n > 0 && !allowed.take(from, n, time.Now()) {
 				return errFlood
 			}

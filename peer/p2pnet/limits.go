@@ -69,9 +69,9 @@ const (
 	maxListen = 16
 )
 
-// Limits are what a process holds at most. The zero value is right for a flock of
-// some hundred members, many of them behind one address. docs/design/019 tells what
-// each stands against.
+// Limits are what a process holds at most. The zero value is right for a flock of some
+// hundred members, many of them behind one address. docs/design/019 says against what each
+// protects.
 type Limits struct {
 	// Memory is how many bytes all streams together may buffer; one peer gets at
 	// most a quarter. It is reserved as windows are granted (1 MiB for a stream to

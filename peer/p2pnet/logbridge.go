@@ -24,19 +24,18 @@ var (
 	dropped = zap.NewNop()
 )
 
-// BridgeLogs has libp2p's own log written to log, for the whole process, instead of to
-// standard error: its errors as warnings, its warnings as information, what it finds
-// informative for debugging. It is for programs, to be called before the first
-// transport is made; a library leaves it to them. Release ends it: later lines are
-// dropped.
+// BridgeLogs writes libp2p's own log to log, for the whole process, instead of standard
+// error: errors as warnings, warnings as information, information as debug messages.
+// Programs call it before the first transport is made; libraries do not. Release ends it:
+// later lines are dropped.
 func BridgeLogs(log *zap.Logger) (release func()) {
-	limited, untold := loglimit.Limit(log)
+	limited, logOmitted := loglimit.Limit(log)
 	named := limited.Named("libp2p")
 	bridged.Store(named)
 	gologshim.SetDefaultHandler(logHandler{to: bridged.Load})
 	return func() {
 		bridged.CompareAndSwap(named, dropped)
-		untold()
+		logOmitted()
 	}
 }
 

@@ -13,10 +13,10 @@ import (
 	manet "github.com/multiformats/go-multiaddr/net"
 )
 
-// judge tells what to make of what was found, and why it is not believed if so: a single
-// relay that lies, or has a bad link, must not keep everybody from being dialled. And
-// whoever is not outside this process's network has not tried from there: in a flock on
-// private addresses nobody has.
+// judge decides on a finding, and gives the reason if it is not accepted: a single relay
+// that lies, or has a bad link, must not keep everybody from being dialled. And whoever is
+// not outside this process's network has not tried from there: in a flock on private
+// addresses nobody has.
 func judge(found network.Reachability, conns []network.Conn) (reachable bool, because string) {
 	switch {
 	case found != network.ReachabilityPrivate:

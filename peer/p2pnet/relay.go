@@ -18,9 +18,9 @@ import (
 	"github.com/seed-97356399/murmuration/peer/transport"
 )
 
-// Relay says how peers are reached that nobody can dial, by libp2p's circuit relay
-// (version 2). The streams through a relay are those of the two ends, which prove
-// their identities to each other; the relay sees how much is said, not what.
+// Relay says how peers are reached that nobody can dial, by libp2p's circuit relay (version
+// 2). The streams through a relay are those of the two ends, which prove their identities
+// to each other; the relay sees how much they send, not what.
 type Relay struct {
 	// Via are addresses of relays, at most MaxRelays, each with /p2p/ID: this process
 	// keeps a place at each, and is reached through it. A relay has to be a member of
@@ -161,7 +161,7 @@ func (r *relays) wait() {
 func (r *relays) keepPlace(at address) {
 	var by network.Conn
 	var reserved time.Time
-	told := false
+	warned := false
 	ticker := time.NewTicker(relayLook)
 	defer ticker.Stop()
 	for {
@@ -171,10 +171,10 @@ func (r *relays) keepPlace(at address) {
 			switch {
 			case err == nil:
 				r.log.Info("others can reach this peer through a relay", zap.Stringer("relay", at.id))
-				reserved, told = time.Now(), false
-			case r.ending.Err() == nil && !told:
+				reserved, warned = time.Now(), false
+			case r.ending.Err() == nil && !warned:
 				r.log.Warn("no place at the relay; trying further. Check that it runs with the relay service", zap.Stringer("relay", at.id), zap.Error(err))
-				told = true
+				warned = true
 			}
 		}
 		select {

@@ -28,7 +28,7 @@ type subscribers struct {
 	topics map[string]func(transport.PeerID) bool
 }
 
-// set says who may hear a topic; nil is everybody.
+// set sets who may receive a topic; nil is everybody.
 func (h *subscribers) set(topic string, takesPart func(transport.PeerID) bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -42,7 +42,7 @@ func (h *subscribers) set(topic string, takesPart func(transport.PeerID) bool) {
 	h.topics[topic] = takesPart
 }
 
-// has tells whether a peer may hear a topic. It is gossipsub's filter of peers.
+// has tells whether a peer may receive a topic. It is gossipsub's filter of peers.
 func (h *subscribers) has(id peer.ID, topic string) bool {
 	h.mu.RLock()
 	takesPart := h.topics[topic]
@@ -50,7 +50,7 @@ func (h *subscribers) has(id peer.ID, topic string) bool {
 	return takesPart == nil || takesPart(transport.PeerID(id.String()))
 }
 
-// without leaves out messages on topics that a peer may not hear, nor be heard on.
+// without leaves out messages on topics that a peer may neither receive nor send on.
 func (h *subscribers) without(id peer.ID, messages []*pb.Message) []*pb.Message {
 	return slices.DeleteFunc(messages, func(m *pb.Message) bool { return !h.has(id, m.GetTopic()) })
 }

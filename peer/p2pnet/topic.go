@@ -61,7 +61,7 @@ func (t *Topic) judge(_ context.Context, from peer.ID, message *pubsub.Message) 
 
 // Publish implements transport.Topic.
 func (t *Topic) Publish(message []byte) error {
-	if len(message) > transport.MaxMessage { // gossipsub would lose it without a word
+	if len(message) > transport.MaxMessage { // gossipsub would drop it silently
 		return fmt.Errorf("p2pnet: publishing %d bytes: %w: at most %d", len(message), transport.ErrTooLarge, transport.MaxMessage)
 	}
 	if !t.enter() {

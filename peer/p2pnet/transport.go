@@ -31,11 +31,11 @@ type Transport struct {
 	*datagrams
 	*gossip
 
-	lanes  *lanes
-	upkeep *upkeep
-	relays *relays
-	finish func() error
-	untold func() // logs the counts of lines that were left out
+	lanes      *lanes
+	upkeep     *upkeep
+	relays     *relays
+	finish     func() error
+	logOmitted func() // logs the counts of lines that were left out
 }
 
 var _ transport.Transport = (*Transport)(nil)
@@ -52,8 +52,8 @@ func (c *counts) add(cause string) {
 	c.of[cause]++
 }
 
-// New starts a transport. It listens when it returns; an address of
-// Config.Listen that cannot be had is an error.
+// New starts a transport. It listens when it returns; an address of Config.Listen that is
+// not available is an error.
 func New(config Config) (*Transport, error) {
 	config = config.withDefaults()
 	if err := config.validate(); err != nil {
@@ -64,7 +64,7 @@ func New(config Config) (*Transport, error) {
 		_, key, _ = ed25519.GenerateKey(nil) // never fails
 	}
 	config.Identity = nil
-	log, untold := loglimit.Limit(config.Log)
+	log, logOmitted := loglimit.Limit(config.Log)
 	config.Log = log
 	known, err := openKnown(config.Known)
 	if err != nil {
@@ -93,7 +93,7 @@ func New(config Config) (*Transport, error) {
 		node: n, opener: &opener{dials, lanes},
 		listener:  newListener(n, upkeep),
 		datagrams: newDatagrams(n), gossip: &gossip{node: n},
-		lanes: lanes, upkeep: upkeep, relays: relays, untold: untold,
+		lanes: lanes, upkeep: upkeep, relays: relays, logOmitted: logOmitted,
 	}
 	t.finish = sync.OnceValue(t.close)
 	upkeep.watch(h.swarm)
@@ -117,7 +117,7 @@ func (t *Transport) close() error {
 	t.relays.wait()
 	err := errors.Join(t.datagrams.close(), t.host.Close(), t.lanes.close())
 	t.gate.wait()
-	t.untold()
+	t.logOmitted()
 	return err
 }
 
@@ -156,8 +156,8 @@ func (t *Transport) Addresses() []string {
 	return texts
 }
 
-// JoinAddresses are Addresses with the peer's id, for people to copy: who joins
-// by one of them trusts nothing but the key.
+// JoinAddresses are Addresses with the peer's id, for people to copy: whoever joins by one
+// of them need trust only the key.
 func (t *Transport) JoinAddresses() []string {
 	var texts []string
 	for _, text := range t.Addresses() {
@@ -192,8 +192,8 @@ func reach(a ma.Multiaddr) int {
 // Connections is the number of open connections, lanes included.
 func (t *Transport) Connections() int { return len(t.lanes.conns()) + t.upkeep.connections() }
 
-// Disconnect closes the connections with a peer, lanes included, which fails what is
-// under way on them. It keeps nobody from connecting again.
+// Disconnect closes the connections with a peer, lanes included, and fails the streams on
+// them. It does not prevent the peer from connecting again.
 func (t *Transport) Disconnect(id transport.PeerID) {
 	remote, err := parsePeer(id)
 	if err != nil || !t.gate.enter() {

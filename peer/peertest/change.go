@@ -10,12 +10,12 @@ import (
 	"github.com/seed-97356399/murmuration/peer/memnet"
 )
 
-// The kinds of changes. Who has an Arrive before anything else is not there at first.
+// The kinds of changes. A peer whose first change is Arrive is absent at the beginning.
 const (
-	// Crash: the peer is gone at once, and nobody is told; the others find out after five
+	// Crash: the peer is gone at once, without notice; the others find out after five
 	// seconds.
 	Crash = "crash"
-	// Leave: the peer leaves; the others know a moment later.
+	// Leave: the peer leaves; the others learn of it a moment later.
 	Leave = "leave"
 	// Arrive: the peer comes, for the first time or back, and copies a neighbour's model
 	// over the link.
@@ -30,8 +30,8 @@ const (
 // everybody stands for all peers in a change of links.
 const everybody = -1
 
-// Change is something that happens to a world at a moment: a peer comes or goes, or what
-// Partition makes.
+// Change is something that happens to a world at a moment: a peer comes or goes, or one of
+// the changes that Partition makes.
 type Change struct {
 	At   time.Duration
 	Kind string // Crash, Leave or Arrive

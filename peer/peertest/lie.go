@@ -7,14 +7,14 @@ import (
 	"github.com/seed-97356399/murmuration/tensor"
 )
 
-// Lie is what a peer shows the others in every exchange: it overwrites x. Where models are
-// averaged x is the model of whom it lies to, and where gradients are, its own gradient.
-// All else that it does is what everybody does.
+// Lie overwrites x, the values that a faulty peer shows the others in every exchange. If
+// models are averaged, x is first the model of the partner; if gradients are averaged, x is
+// first the peer's own gradient. In all other respects the peer follows the protocol.
 type Lie func(random *rand.Rand, x tensor.Vector)
 
-// LieOf is one of the lies that are known by a name: noise is normally distributed numbers
-// of that standard deviation, sign-flip the opposite of x, so many times as large, and push
-// is x less the strength in each value.
+// LieOf is a lie by its name: noise is normally distributed numbers with standard deviation
+// strength, sign-flip is x times -strength, and push subtracts strength from each value of
+// x.
 func LieOf(name string, strength float64) (Lie, error) {
 	value, known := map[string]func(random *rand.Rand, v float32) float32{
 		"noise":     func(random *rand.Rand, _ float32) float32 { return float32(random.NormFloat64() * strength) },

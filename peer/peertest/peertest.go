@@ -1,21 +1,21 @@
-// Package peertest runs a flock of real peers inside one test: over an in-memory
-// network with delay, bandwidth, loss and partitions, or over TCP on loopback.
-// The peers are those of package peer, with their machines, replicas, frames and
-// streams; only what carries the bytes differs.
+// Package peertest runs a flock of real peers inside one test: over an in-memory network
+// with delay, bandwidth, loss and partitions, or over TCP on loopback. The peers are those
+// of package peer, with their machines, replicas, frames and streams; only the transport
+// differs.
 //
 //	flock := peertest.Start(t, peertest.Config{Peers: 4, Params: newModel})
 //	flock.Train(t.Context(), gradient)
 //
-// In memory, a flock also runs in virtual time: call Start inside synctest.Test
-// (package testing/synctest), and a minute of silence costs nothing. Real sockets
-// cannot be in such a bubble.
+// In memory, a flock also runs in virtual time: call Start inside synctest.Test (package
+// testing/synctest), and a virtual minute of waiting takes no real time. Real sockets do
+// not work in such a bubble.
 //
-// Simulate is for more: it runs the machines, replicas and frames without clocks,
-// sockets and goroutines of their own, in a world of described compute times, links,
-// comings, goings and lies (see Simulation). It returns errors, and programs use it too.
+// Simulate is for larger flocks: it runs the machines, replicas and frames without clocks,
+// sockets and goroutines of their own, in a world with given compute times, links, joins,
+// departures and lies (see Simulation). It returns errors, and programs use it too.
 //
-// A Flock is for tests: it fails the test where a program would handle an
-// error. Network gives hold of the in-memory network, to cut and mend it.
+// A Flock is for tests: it fails the test where a program would handle an error. Its field
+// Network is the in-memory network, to cut and restore links.
 package peertest
 
 import (
@@ -50,11 +50,10 @@ type Config struct {
 	// Params makes the model with its initial values, anew for each peer. Nil for a flock that
 	// does not train: its peers have no Trainer.
 	Params func() *tensor.Params
-	// Loopback uses TCP on loopback and memberlist, as a program would, in place of
-	// memory.
+	// Loopback uses TCP on loopback and memberlist, as a program would, instead of memory.
 	Loopback bool
-	// Swim uses memberlist over the network in memory, with its timing, in place of a
-	// membership that knows of every change at once.
+	// Swim uses memberlist over the network in memory, with its timing, instead of a
+	// membership that knows every change at once.
 	Swim bool
 	// Link is what joins the peers in memory. The zero Link is instant and
 	// unlimited.
@@ -67,8 +66,8 @@ type Config struct {
 	Seed uint64
 }
 
-// T is a test: testing.TB has what a flock needs of one. It is not named here, so that programs
-// that simulate do not link package testing.
+// T is the part of testing.TB that a flock needs. testing.TB itself is not named here, so that
+// programs that simulate do not link package testing.
 type T interface {
 	Context() context.Context
 	Cleanup(func())
@@ -80,7 +79,7 @@ type T interface {
 // Flock is a number of peers under test. One goroutine uses it at a time; Leave,
 // Crash and, while it trains, Add may be called by others.
 type Flock struct {
-	// Peers are the members; Start has made them all see each other.
+	// Peers are the members; after Start all of them see each other.
 	Peers []*peer.Peer
 	// Network joins them in memory; nil on loopback.
 	Network *memnet.Network
@@ -90,8 +89,8 @@ type Flock struct {
 	mu       sync.Mutex                          // guards the peers' coming and going
 	gone     map[int]bool                        // have crashed or left
 	closers  []func()                            // of the networks
-	clearing sync.WaitGroup                      // away of what has crashed
-	verified *lru.Cache[[sha256.Size]byte, bool] // whose signatures hold
+	clearing sync.WaitGroup                      // closes the remains of crashed peers
+	verified *lru.Cache[[sha256.Size]byte, bool] // results of verified signatures
 }
 
 // Start starts a flock, waits until every peer sees every other, and closes it
@@ -168,7 +167,7 @@ func (f *Flock) start(i int) *peer.Peer {
 	return p
 }
 
-// begin starts a peer, which only takes part where it is given no model.
+// begin starts a peer; without a model it is a node only.
 func begin(ctx context.Context, config peer.Config) (*peer.Peer, error) {
 	if config.Params != nil {
 		return peer.Start(ctx, config)
@@ -210,12 +209,12 @@ func (f *Flock) WaitJoined(n int) {
 	}
 }
 
-// Gradient computes peer i's gradient at x into grad, as peer.Peer.Step wants it.
+// Gradient computes peer i's gradient at x into grad, as for peer.Peer.Step.
 type Gradient func(i int, x, grad tensor.Vector) (peer.Result, error)
 
-// Train lets every peer take steps on a goroutine of its own until its run is over
-// or ctx ends, and returns when all have. The test fails if a step does, other than of a
-// peer that has crashed or left.
+// Train lets every peer take steps on a goroutine of its own until its run is over or ctx
+// ends, and returns when all have. The test fails if a step fails, except that of a peer
+// that has crashed or left.
 func (f *Flock) Train(ctx context.Context, gradient Gradient) {
 	f.t.Helper()
 	f.TrainSteps(ctx, math.MaxInt, gradient)
@@ -235,7 +234,7 @@ func (f *Flock) TrainSteps(ctx context.Context, steps int, gradient Gradient) {
 				faults[i] = p.Step(ctx, func(x, grad tensor.Vector) (peer.Result, error) { return gradient(i, x, grad) })
 			}
 			if err := faults[i]; errors.Is(err, peer.ErrRunOver) || errors.Is(err, peer.ErrClosed) || ctx.Err() != nil || f.departed(i, p) {
-				faults[i] = nil // what a peer complains of that has just been killed, nobody hears
+				faults[i] = nil // errors of a peer that has just been killed do not count
 			}
 		})
 	}
@@ -295,7 +294,7 @@ func (f *Flock) IDs() []transport.PeerID {
 	return ids
 }
 
-// Leave has peer i leave as a program that ends does, and waits until it has.
+// Leave closes peer i, as a program does at its end, and waits for that.
 func (f *Flock) Leave(i int) {
 	f.t.Helper()
 	p, closeNetwork := f.depart(i)
@@ -320,16 +319,16 @@ func (f *Flock) departed(i int, p *peer.Peer) bool {
 	return f.gone[i] || f.Peers[i] != p
 }
 
-// Crash takes peer i off the network in memory as kill -9 does: nobody hears a word
-// of it. What is left of it in this process is cleared away in the background.
+// Crash takes peer i off the network in memory without notice, as kill -9 does. Its remains
+// in this process are closed in the background.
 func (f *Flock) Crash(i int) {
 	f.t.Helper()
 	p, _ := f.depart(i)
 	f.Network.Crash(p.Self())
-	f.clearing.Go(func() { p.Close() }) // it may well complain: its network is gone
+	f.clearing.Go(func() { p.Close() }) // it may fail: its network is gone
 }
 
-// Return starts a peer under the identity of peer i, which has crashed or left, in its
+// Return starts a peer with the identity of peer i, which has crashed or left, in its
 // place. It does not wait.
 func (f *Flock) Return(i int) *peer.Peer {
 	f.t.Helper()

@@ -12,10 +12,10 @@ import (
 	"github.com/seed-97356399/murmuration/topology"
 )
 
-// Recording is a world as it was in a simulation: how long each step of each peer took,
-// what became of links when, and who came and went. It is what a replay takes over.
-// Everything else follows anew: losses are drawn again at the recorded rates, and who
-// speaks with whom, and when, is up to the algorithm.
+// Recording is the world of a simulation: the duration of each step of each peer, the
+// changes of links, and the joins and departures. A replay takes these over. Everything
+// else is computed anew: losses are drawn again at the recorded rates, and the algorithm
+// decides who exchanges with whom and when.
 type Recording struct {
 	Peers   int
 	changes []Change
@@ -47,7 +47,7 @@ type line struct {
 	Port     float64         `json:"port,omitempty"`
 }
 
-// What lines tell that are no changes.
+// Lines other than changes.
 const (
 	didStep    = "step"
 	didPropose = "propose"
@@ -91,7 +91,7 @@ func (r *recorder) change(c Change) {
 	r.write(l)
 }
 
-// finish writes what is left, and tells whether all could be written.
+// finish writes the rest, and returns an error if not everything could be written.
 func (r *recorder) finish() error {
 	if r == nil {
 		return nil
@@ -102,11 +102,11 @@ func (r *recorder) finish() error {
 	return r.fault
 }
 
-// ErrRecording: what is read is no recording of a simulated world.
+// ErrRecording: the input is no recording of a simulated world.
 var ErrRecording = errors.New("no recording of a simulated world")
 
-// ReadRecording reads what Watch.Record was given. Errors that are not the reader's wrap
-// ErrRecording.
+// ReadRecording reads a recording written to Watch.Record. Errors other than those of the
+// reader wrap ErrRecording.
 func ReadRecording(from io.Reader) (*Recording, error) {
 	r := &Recording{}
 	scanner := bufio.NewScanner(from)
@@ -168,8 +168,8 @@ func (r *Recording) add(n int, l line) error {
 	return nil
 }
 
-// at is how long step number k of a peer took, counted over all its lives. Where more
-// steps are made than were recorded, those recorded come again from the first.
+// at is how long step number k of a peer took, counted over all its lives. If there are
+// more steps than were recorded, the recorded ones repeat from the first.
 func (r *Recording) at(peer, k int) time.Duration {
 	if n := len(r.took[peer]); n > 0 {
 		return r.took[peer][k%n]

@@ -25,7 +25,7 @@ type running struct {
 	Simulation
 	world    *sim.World
 	layout   *tensor.Layout
-	replicas []*replica.Replica // nil for who has not come
+	replicas []*replica.Replica // nil for peers that have not come
 	here     []bool
 	trainer  *trainer
 	partners []map[int]struct{}
@@ -37,7 +37,7 @@ type running struct {
 	events int
 	ended  time.Duration // when the work was done; negative before
 	lost   int
-	broke  error // what last went wrong between peers, or made one stop
+	broke  error // the last error between peers, or why one stopped
 	fault  error // that ends the run
 }
 
@@ -46,7 +46,7 @@ const (
 	chanceOfLoss = iota + 1
 	chanceOfLies
 	chanceOfTime
-	chanceOfMachine = 1 << 20 // and one a peer
+	chanceOfMachine = 1 << 20 // plus the number of the peer
 )
 
 func newRunning(s Simulation) (*running, error) {
@@ -81,7 +81,7 @@ func newRunning(s Simulation) (*running, error) {
 	return r, nil
 }
 
-// config is that of the world.
+// config is the configuration of the world.
 func (r *running) config(late map[int]bool) (sim.Config, error) {
 	c := sim.Config{
 		Task: r.trainer, Pace: r.Exchange.Pace, Stall: r.Stall,
@@ -138,7 +138,7 @@ func (r *running) member(i int) (sim.Member, error) {
 	}, nil
 }
 
-// opened notes who speaks with whom, and lets liars lie.
+// opened notes the two partners, and applies the lies of faulty peers.
 func (r *running) opened(s *sim.Stream) {
 	from, to := s.From(), s.To()
 	for _, pair := range [][2]int{{from, to}, {to, from}} {
@@ -152,7 +152,7 @@ func (r *running) opened(s *sim.Stream) {
 	}
 }
 
-// showLie replaces the model of a liar by what it shows a partner.
+// showLie replaces the model of a liar by the values that it shows a partner.
 func (r *running) showLie(lie Lie, liar, partner int) {
 	full := make(tensor.Vector, r.layout.Len())
 	r.replicas[partner].Snapshot(full)
@@ -206,12 +206,12 @@ func (r *running) fail(err error) {
 
 var errNothing = errors.New("nothing")
 
-// rest is how long a world may take to come to rest once the work is done: longer than
-// partners are waited for.
+// rest is how long activity may go on once the work is done: longer than any timeout for a
+// partner.
 const rest = 2 * time.Minute
 
-// run lets the world run until the work is done and all have come to rest. However it
-// ends, what was recorded by then is whole.
+// run lets the world run until the work is done and all activity has ended. The recording
+// is complete however it ends.
 func (r *running) run(ctx context.Context) (err error) {
 	defer func() { err = errors.Join(err, r.record.finish()) }()
 	slice := 20 * r.World.Compute.Step
@@ -234,7 +234,7 @@ func (r *running) run(ctx context.Context) (err error) {
 	return ctx.Err()
 }
 
-// advanced is told that a step was made.
+// advanced is called after each step.
 func (r *running) advanced() {
 	progress := r.trainer.progress()
 	for len(r.curve) < r.Watch.Points && progress*float64(r.Watch.Points) >= float64(len(r.curve)+1) {
@@ -252,7 +252,7 @@ func (r *running) advanced() {
 	}
 }
 
-// outcome is what the run has come to.
+// outcome is the result of the run.
 func (r *running) outcome() Outcome {
 	o := Outcome{
 		Seconds: r.ended.Seconds(), Steps: r.trainer.made, Samples: r.trainer.sampled(), Curve: r.curve, Final: r.point(false),
@@ -288,7 +288,7 @@ func (r *running) outcome() Outcome {
 	return o
 }
 
-// point measures how the flock does at this moment, at a glance or thoroughly.
+// point evaluates the flock at this moment, on part of the data (glance) or on all.
 func (r *running) point(glance bool) Point {
 	p := Point{Seconds: r.world.Now().Seconds(), Progress: r.trainer.progress(), Loss: r.trainer.meanLoss(), Consensus: r.consensus()}
 	for i := range r.Peers {
@@ -314,10 +314,10 @@ func meanAndRange(values []float64) (mean, least, most float64) {
 		mean += v / float64(len(values))
 	}
 	least, most = slices.Min(values), slices.Max(values)
-	return min(max(mean, least), most), least, most // thirds of equal values may add up to more than them
+	return min(max(mean, least), most), least, most // the mean of equal values may be rounded above them
 }
 
-// honest are those who are there and tell the truth.
+// honest are the peers that are present and do not lie.
 func (r *running) honest() (honest []int) {
 	for i, here := range r.here {
 		if _, lies := r.World.Lies[i]; here && !lies {
@@ -327,7 +327,7 @@ func (r *running) honest() (honest []int) {
 	return honest
 }
 
-// chosen are so many of those, evenly spread.
+// chosen are at most so many of the honest peers, evenly spread.
 func (r *running) chosen(most int) (chosen []int) {
 	honest := r.honest()
 	n := min(most, len(honest))
@@ -355,8 +355,7 @@ func (r *running) evaluate(chosen []int, glance bool) (accuracies, losses []floa
 	return accuracies, losses
 }
 
-// consensus is the root mean square distance from their mean of those who are there and
-// tell the truth.
+// consensus is the root mean square distance of the honest peers' models from their mean.
 func (r *running) consensus() float64 {
 	all, x := r.honest(), make(tensor.Vector, r.layout.Len())
 	return spread(len(all), func(i int) tensor.Vector {

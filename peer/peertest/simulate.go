@@ -15,7 +15,7 @@ import (
 	"github.com/seed-97356399/murmuration/topology"
 )
 
-// Defaults of a Simulation, and its bounds.
+// Defaults and bounds of a Simulation.
 const (
 	defaultSimulated = 16
 	maxSimulated     = topology.MaxMembers
@@ -32,25 +32,25 @@ const (
 // peer, without its clocks, sockets and goroutines. Task and Work are required; the
 // zero values of the others are useful.
 type Simulation struct {
-	// Peers is their number, those that come later included, up to topology.MaxMembers. Default: 16.
+	// Peers is the number of peers, later joiners included, up to topology.MaxMembers. Default: 16.
 	Peers int
-	// Task is what they learn.
+	// Task is what the peers learn.
 	Task Task
-	// Optimizer makes that of a peer. Default: SGD with momentum 0.9.
+	// Optimizer makes the optimizer of a peer. Default: SGD with momentum 0.9.
 	Optimizer func() optim.Optimizer
-	// Schedule is the learning rate over the flock's progress, which is known to all
-	// exactly: in a real flock it is what members say of themselves, a moment ago.
+	// Schedule is the learning rate over the flock's progress. Here all peers know the
+	// progress exactly; in a real flock it comes, a moment late, from the members' records.
 	Schedule optim.Schedule
 	// Work says when the run is over; Grace is unused.
 	Work peer.Work
-	// Exchange says how models are averaged, and by which machine. Lanes and codecs that
-	// are left to the link have no meaning here.
+	// Exchange says how models are averaged, and by which machine. Lanes and codecs chosen
+	// by link have no effect here.
 	Exchange peer.Exchange
 	// Stall bounds the wait for a partner's next frame. Default: 5 s, as of a peer.
 	Stall time.Duration
-	// World is what the peers live in.
+	// World is the environment of the peers.
 	World World
-	// Watch says what is measured on the way.
+	// Watch says what is measured during the run.
 	Watch Watch
 	// Limit bounds the virtual time. Default: 1000 hours.
 	Limit time.Duration
@@ -59,29 +59,28 @@ type Simulation struct {
 	Seed uint64
 }
 
-// Task is what the peers of a simulation learn. Its methods may be called for several
-// peers at once, but never twice for one.
+// Task is what the peers of a simulation learn. Its methods may be called for several peers
+// at once, but not for the same peer at once.
 type Task interface {
 	// Params makes the model with its initial values, anew for each peer.
 	Params() *tensor.Params
 	// Gradient writes peer i's gradient at x, over the next of its batches, into grad,
-	// which is zero. Samples is how many the algorithm wants in it, as one does that
-	// divides work by speed, 0 if that is left to the task.
+	// which is zero. samples is the batch size that the algorithm asks for, if it divides
+	// work by speed; 0 leaves it to the task.
 	Gradient(i, samples int, x, grad tensor.Vector) (peer.Result, error)
-	// Evaluate is what a model is worth: its accuracy on held-out data and its mean
-	// loss there. With glance a part of the data will do.
+	// Evaluate returns a model's accuracy and mean loss on held-out data. With glance a
+	// part of the data is enough.
 	Evaluate(x tensor.Vector, glance bool) (accuracy, loss float64)
 }
 
-// ErrStandstill: nothing happens any more in a simulated world, and the work is not
-// done.
+// ErrStandstill: no event is left in a simulated world, and the work is not done.
 var ErrStandstill = errors.New("the simulated flock has come to a standstill")
 
 // ErrLimit: the work was not done within Simulation.Limit of virtual time.
 var ErrLimit = errors.New("the simulated run took longer than its limit")
 
-// Simulate runs a simulation to its end. When ctx ends, or the run is given up, the
-// Outcome is what there was by then.
+// Simulate runs a simulation to its end. When ctx ends, or the run fails, the Outcome is
+// that of the moment.
 func Simulate(ctx context.Context, s Simulation) (Outcome, error) {
 	if err := s.validate(); err != nil {
 		return Outcome{}, fmt.Errorf("simulation: %w", err)
@@ -129,20 +128,20 @@ func (s Simulation) withDefaults() Simulation {
 	return s
 }
 
-// faults are what is wrong with a Simulation, all of it.
+// faults are all faults of a Simulation.
 type faults []error
 
-// note notes a fault if something is wrong.
+// note adds a fault if wrong is true.
 func (f *faults) note(wrong bool, format string, args ...any) {
 	if wrong {
 		*f = append(*f, fmt.Errorf(format, args...))
 	}
 }
 
-// within notes what is wrong with a part.
+// within adds the faults of a part.
 func (f *faults) within(part string, err error) { f.note(err != nil, part+": %w", err) }
 
-// target is the number of steps that are the work of so many peers.
+// target is the total number of steps for so many peers.
 func (s Simulation) target(peers int) uint64 {
 	target := uint64(math.MaxUint64)
 	if s.Work.Steps > 0 {

@@ -15,16 +15,16 @@ type trainer struct {
 	taken int    // peers that have taken part
 }
 
-// pupil is what a peer needs to compute. What gradients touch is the peer's own, since
-// several may be computed at once.
+// pupil is the state of one peer's computation. Gradients use only the peer's own state,
+// since several may be computed at once.
 type pupil struct {
 	pace    *rand.Rand
 	loss    ewma.Mean
-	samples uint64 // of the steps that are counted
+	samples uint64 // of the counted steps
 	drawn   uint64 // of the last gradient
 
 	averages bool // its machine averages gradients
-	batch    int  // samples of the step in the making, 0 if that is left to the task
+	batch    int  // samples of the current step, 0 if the task decides
 	came     bool // has taken part
 	began    bool // has begun a step that is not counted yet
 	replay   int  // steps begun in all its lives
@@ -43,7 +43,7 @@ func newTrainer(r *running) *trainer {
 	return t
 }
 
-// renew has peer i, which comes or comes back, take part.
+// renew adds peer i, which comes or comes back.
 func (t *trainer) renew(i int, averages bool) {
 	p := &t.peers[i]
 	p.averages, p.began = averages, false
@@ -53,7 +53,7 @@ func (t *trainer) renew(i int, averages bool) {
 	}
 }
 
-// target is the number of steps that there are to make.
+// target is the total number of steps to make.
 func (t *trainer) target() uint64 { return t.Simulation.target(t.taken) }
 
 // progress is the share of the work that is done.
@@ -70,7 +70,7 @@ func (t *trainer) Duration(i, _, samples int) time.Duration {
 		t.advanced()
 	}
 	took := t.draw(i)
-	// The time is as it would be with Compute.Samples: a replay may divide them otherwise.
+	// The recorded time is that for Compute.Samples: a replay may divide the samples differently.
 	t.record.write(line{At: now, Did: didStep, Peer: i, Took: took})
 	if p.batch = samples; p.batch > 0 && t.World.Compute.Samples > 0 {
 		took = took * time.Duration(p.batch) / time.Duration(t.World.Compute.Samples)
@@ -93,7 +93,7 @@ func (t *trainer) draw(i int) time.Duration {
 	return time.Duration(took)
 }
 
-// Gradient implements sim.Task. It touches nothing that is not the peer's.
+// Gradient implements sim.Task. It uses only the peer's own state.
 func (t *trainer) Gradient(_, i, _ int, x, grad []float32) (loss float64, samples int, err error) {
 	p := &t.peers[i]
 	result, err := t.Task.Gradient(i, p.batch, x, grad)
@@ -108,7 +108,7 @@ func (t *trainer) Gradient(_, i, _ int, x, grad []float32) (loss float64, sample
 	return result.Loss, result.Samples, nil
 }
 
-// Progress implements sim.Task: everybody knows what all have done.
+// Progress implements sim.Task: all peers know the total.
 func (t *trainer) Progress(int) float64 { return t.progress() }
 
 // Rate implements sim.Task.

@@ -13,8 +13,8 @@ import (
 // maxVerified bounds the signatures that a flock remembers.
 const maxVerified = 1 << 16
 
-// notary is a transport that verifies each signature once for a whole flock: what one peer
-// has found out, the others, in the same process, need not compute again.
+// notary is a transport that verifies each signature once for a whole flock: the peers
+// share one process, so they share the results.
 type notary struct {
 	*memnet.Transport
 	verified *lru.Cache[[sha256.Size]byte, bool]

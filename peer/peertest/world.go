@@ -8,8 +8,8 @@ import (
 	"github.com/seed-97356399/murmuration/peer/memnet"
 )
 
-// World is what the peers of a simulation live in: how fast they compute, what joins
-// them, and what becomes of both in time.
+// World is the environment of a simulation: how fast the peers compute, the links between
+// them, and how both change over time.
 type World struct {
 	// Compute says how long gradient steps take.
 	Compute Compute
@@ -17,36 +17,36 @@ type World struct {
 	Links Links
 	// Changes happen at their times, in their order where times are equal.
 	Changes []Change
-	// Lies are what some peers tell the others, by the liar.
+	// Lies are the lies of faulty peers, by peer.
 	Lies map[int]Lie
 	// Replay takes compute times, links and changes from a recording instead. Links,
-	// Changes and all of Compute but Samples are then unused: times are recorded as they
-	// are for so many, and divided anew where an algorithm divides them.
+	// Changes and all of Compute but Samples are then unused: recorded times are for
+	// Compute.Samples samples, and are scaled if an algorithm divides the work.
 	Replay *Recording
 }
 
 // Compute says how long the peers' gradient steps take.
 type Compute struct {
-	// Step is the time of one. Default: 10 ms.
+	// Step is the time of one step. Default: 10 ms.
 	Step time.Duration
-	// Jitter is the share by which each differs from Step at most, either way, all
-	// differences being equally likely. Default: 0.1; below 0 is none.
+	// Jitter is the largest relative difference of a step from Step, uniformly distributed
+	// in both directions. Default: 0.1; below 0 means none.
 	Jitter float64
 	// Slow maps peers to the factor by which their steps take longer.
 	Slow map[int]float64
-	// Samples is how many samples the gradient has that takes Step: where an algorithm
-	// divides them among the peers, the time of a step is in proportion. 0 is a time
-	// that does not depend on them.
+	// Samples is the number of samples of a gradient that takes Step. If an algorithm
+	// divides samples among the peers, the time of a step is in proportion. 0 means that
+	// the time does not depend on the samples.
 	Samples int
 }
 
-// Links join the peers. Each has a port, through which all passes that it sends and
+// Links join the peers. Each peer has a port, which carries everything that it sends and
 // receives, and a link to every other peer.
 type Links struct {
-	// Port is the bytes a second each way of a peer's port. 0 is no bound.
+	// Port is the bytes a second each way of a peer's port. 0 means no bound.
 	Port float64
-	// Link is that of every pair of peers, beside what the ports let through. Its Loss is
-	// that of 1,460 bytes, each time they are sent, and they are sent until they arrive.
+	// Link is the link of every pair of peers, in addition to the limits of the ports. Its Loss is the probability
+	// to lose a segment of 1,460 bytes in one transmission; segments are retransmitted until they arrive.
 	Link memnet.Link
 	// Slow maps peers to the factor by which their ports, and their links, carry less.
 	Slow map[int]float64
@@ -77,7 +77,7 @@ func (w World) validate(peers int) error {
 	return errors.Join(f...)
 }
 
-// beginning is what links are at first, as changes.
+// beginning is the initial state of the links, as changes.
 func (l Links) beginning(peers int) (changes []Change) {
 	changes = append(changes,
 		Change{Kind: relink, Peer: everybody, other: everybody, link: l.Link},

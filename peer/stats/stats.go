@@ -151,17 +151,17 @@ type Link struct {
 	// a question to its answer.
 	Rate  float64
 	Round time.Duration
-	// Again is the share of blocks that had to be sent again.
-	Again float64
+	// Retransmitted is the share of blocks that had to be sent again.
+	Retransmitted float64
 	// Exchanges counts those that were measured.
 	Exchanges uint64
 }
 
-// MaxBiases bounds the partners whose pull is listed.
+// MaxBiases bounds the partners whose bias is listed.
 const MaxBiases = 8
 
-// Bias is how one-sided the differences were that this peer has applied with a
-// partner, lately most: each may be within the bound, and together they push the model.
+// Bias is the directional bias of the differences that this peer has applied with a partner,
+// recent ones most: each may be within the bound, and together they push the model.
 type Bias struct {
 	Partner transport.PeerID
 	// Bias is the length of the sum of the differences over the sum of their lengths: 1
@@ -172,18 +172,18 @@ type Bias struct {
 	Exchanges uint64
 }
 
-// State is what a peer has to say of copies of the model.
+// State is a peer's figures about copies of the model.
 type State struct {
 	// Servers is the number of members whose slices are in the model with which this
 	// peer began; 0 if it began with values of its own. Slices is the number of
 	// slices, and Took the time from the first request to the last.
 	Servers, Slices int
 	Took            time.Duration
-	// Again counts slices that were asked for again, because their state server went, was
-	// slow, or lied; Liars the state servers that lied.
-	Again  uint64
-	Faulty int
-	// Kept tells that this peer came back with a checkpoint and trained on from it.
+	// Retransmitted counts slices that were asked for again, because their state server went, was
+	// slow, or lied; Faulty counts the state servers that lied.
+	Retransmitted uint64
+	Faulty        int
+	// Kept tells whether this peer came back with a checkpoint and trained on from it.
 	Kept bool
 	// Alone tells that it came to a flock that had trained, found nobody to give it
 	// the flock's model, and began with values of its own.

@@ -12,10 +12,9 @@ import (
 // advertisePort stands where memberlist wants a port.
 const advertisePort = 1
 
-// advertiseIP is the IP address under which memberlist knows a peer: it insists
-// on one. It is a unique local address (RFC 4193) that follows from the peer's
-// id, so it survives a restart, and nobody can claim another's; nothing is ever
-// sent to it.
+// advertiseIP is the IP address under which memberlist knows a peer: it insists on one. It
+// is a unique local address (RFC 4193) that follows from the peer's id, so it survives a
+// restart, and a peer cannot claim that of another; nothing is ever sent to it.
 func advertiseIP(peer transport.PeerID) net.IP {
 	sum := sha256.Sum256([]byte("murmuration swim address\x00" + string(peer)))
 	ip := net.IP(sum[:net.IPv6len])

@@ -12,8 +12,8 @@ const (
 	// hold 255.
 	messagesPerSecond = 500
 	messageBurst      = 2000
-	// introductionsPerSecond and introductionBurst bound what a peer may say of itself until
-	// it is a member: each time costs a signature.
+	// introductionsPerSecond and introductionBurst bound a peer's introductions until it is
+	// a member: each costs the check of a signature.
 	introductionsPerSecond = 2
 	introductionBurst      = 16
 	// syncsPerSecond and syncBurst bound the conversations that one peer may begin. It

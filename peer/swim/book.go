@@ -8,13 +8,12 @@ import (
 	"github.com/seed-97356399/murmuration/peer/transport"
 )
 
-// maxSeeds bounds the peers given to Join that are returned to for ever.
+// maxSeeds bounds the peers given to Join that are contacted again without a time limit.
 const maxSeeds = 64
 
-// book keeps the newest verified record of every peer that was heard of, those
-// that departed included, and believes memberlist about who is alive. It is
-// called under memberlist's node lock, so it never calls memberlist, and takes
-// no lock but its own and that of own.
+// book keeps the newest verified record of every known peer, departed ones included, and
+// takes from memberlist which are alive. It is called under memberlist's node lock, so it
+// never calls memberlist, and takes no locks other than its own and that of own.
 type book struct {
 	own       *own
 	admission transport.Admission
@@ -42,7 +41,7 @@ func newBook(identity transport.Identity, run string, life uint64, changed func(
 	}
 }
 
-// everybody is the admission of a run that takes every peer.
+// everybody is the admission of a run that admits every peer.
 type everybody struct{}
 
 func (everybody) Mark() []byte                         { return nil }
@@ -65,7 +64,7 @@ func (b *book) admit(peer transport.PeerID, meta []byte) error {
 	e := b.entries[peer]
 	if e != nil && e.recognizes(meta) {
 		if !b.admits(peer, e.mark) {
-			return errStranger // it has been taken off a list
+			return errStranger // it has been removed from a list
 		}
 		return nil
 	}
@@ -79,7 +78,7 @@ func (b *book) admit(peer transport.PeerID, meta []byte) error {
 	if !e.received() {
 		e.since = time.Now()
 		if !e.met && b.waitsFor(peer, s) {
-			e.next = e.since.Add(strangerPatience)
+			e.next = e.since.Add(strangerTimeout)
 		}
 	}
 	e.take(s, meta)
@@ -91,7 +90,7 @@ func (b *book) admit(peer transport.PeerID, meta []byte) error {
 	return nil
 }
 
-// judge tells what is wrong with what a peer says, before it is verified.
+// judge checks a peer's statement before its signature is verified.
 func (b *book) judge(peer transport.PeerID, e *entry, s statement) error {
 	switch {
 	case (e == nil || !e.received() && !e.met) && b.entries.crowded():
@@ -107,9 +106,9 @@ func (b *book) judge(peer transport.PeerID, e *entry, s statement) error {
 	return nil
 }
 
-// waitsFor tells whether it is for a stranger to dial: for one that has no model yet if
-// the local peer has, since it wants to copy one soon, and else for that with the lower
-// id.
+// waitsFor tells whether the stranger is to dial, not the local peer: it is if it has no
+// model yet and the local peer has one, since it wants to copy the model soon; otherwise
+// the one with the lower id dials.
 func (b *book) waitsFor(peer transport.PeerID, says statement) bool {
 	if own := b.own.trains(); own != (says.Head+says.Steps > 0) {
 		return own
@@ -117,7 +116,7 @@ func (b *book) waitsFor(peer transport.PeerID, says statement) bool {
 	return peer < b.own.identity.Self()
 }
 
-// of is a copy of what is known of a peer, empty if that is nothing.
+// of is a copy of a peer's entry, empty if there is none.
 func (b *book) of(peer transport.PeerID) entry {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -146,8 +145,8 @@ func (b *book) accepts(peer transport.PeerID) bool {
 	return peer == b.own.identity.Self() || e.alive && e.received()
 }
 
-// highest is the highest incarnation heard of a peer; of the local one, of its
-// earlier lives only.
+// highest is the highest incarnation received of a peer; of the local one, of its earlier
+// lives only.
 func (b *book) highest(peer transport.PeerID) (uint64, bool) {
 	if peer == b.own.identity.Self() {
 		return b.own.highest()
@@ -173,9 +172,9 @@ func (b *book) addresses(peer transport.PeerID) []string {
 	return e.last.Addresses
 }
 
-// mayLive tells whether news that a peer is alive may have an incarnation: up to a little
-// more than it has signed, since it denies an accusation by the next number and signs
-// after that. The signature on meta is verified later, if it is.
+// mayLive tells whether news that a peer is alive may have this incarnation: up to a little
+// more than the peer has signed, since it denies an accusation with the next number and
+// signs afterwards. The signature on meta is verified later, if at all.
 func (b *book) mayLive(peer transport.PeerID, meta []byte, incarnation uint32) bool {
 	if peer == b.own.identity.Self() {
 		return b.own.mayLive(meta, incarnation)
@@ -216,7 +215,7 @@ func (b *book) receive(peer transport.PeerID, meta []byte) (news bool, err error
 	}
 }
 
-// meet notes that there was an authenticated stream with a peer, or an answer of it.
+// meet notes an authenticated stream with a peer, or an answer from it.
 func (b *book) meet(peer transport.PeerID) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -260,8 +259,8 @@ func (b *book) lost(now time.Time, most int) []transport.PeerID {
 	return b.entries.lost(b.own.identity.Self(), now, most, b.admits)
 }
 
-// turnedAway tells, once after strangers had to be turned away, that there is room for
-// some again, and a member to ask for them.
+// turnedAway returns true once after strangers were turned away, when there is room again,
+// with a member to ask for them.
 func (b *book) turnedAway() (ask transport.PeerID, ok bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -273,7 +272,7 @@ func (b *book) turnedAway() (ask transport.PeerID, ok bool) {
 	return ask, ask != ""
 }
 
-// setAlive records memberlist's belief about an admitted peer.
+// setAlive records whether memberlist takes an admitted peer for alive.
 func (b *book) setAlive(peer transport.PeerID, alive bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -290,7 +289,7 @@ func (b *book) setAlive(peer transport.PeerID, alive bool) {
 	}
 }
 
-// living is the number of peers that memberlist believes alive, this one and strangers
+// living is the number of peers that memberlist takes for alive, this one and strangers
 // included.
 func (b *book) living() int {
 	b.mu.Lock()
@@ -346,7 +345,7 @@ func (b *book) takeLearned() map[transport.PeerID][]string {
 	return learned
 }
 
-// addSeed makes a peer one that is returned to for ever, while there is room.
+// addSeed makes a peer a seed, which is contacted again without a time limit, while there is room.
 func (b *book) addSeed(peer transport.PeerID) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -13,14 +13,14 @@ import (
 	"github.com/seed-97356399/murmuration/peer/transport"
 )
 
-// conn is a stream as memberlist wants it for a push/pull.
+// conn adapts a stream to memberlist for a push/pull.
 type conn struct {
 	transport.Stream
 	transport *inbound
 	// dialled tells which end opened the stream.
 	dialled bool
-	// message is nil until the other end has been listened to, and held what it takes.
-	// Only the reader touches them.
+	// message is nil until the other end's message has been read, and held is the memory
+	// that it takes. Only the reader uses them.
 	message *bytes.Reader
 	held    int
 	done    chan struct{} // closed by Close
@@ -43,7 +43,7 @@ func (c *conn) Read(p []byte) (int, error) {
 	return c.message.Read(p)
 }
 
-// listen reads that message, if that has not been done yet.
+// listen reads the message, if it has not been read yet.
 func (c *conn) listen() error {
 	if c.message != nil {
 		return nil
@@ -64,7 +64,7 @@ func (c *conn) listen() error {
 	return nil
 }
 
-// hold makes room for what is read, until Close.
+// hold reserves memory for the message, until Close.
 func (c *conn) hold(bytes int) bool {
 	if !c.transport.hold(bytes) {
 		return false
@@ -81,8 +81,8 @@ func (c *conn) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// readGreeting learns what the other end remembers of an earlier life of ours.
-// What does not verify is ignored: it is signed by us or worth nothing.
+// readGreeting reads the metadata of an earlier life of this peer that the other end
+// remembers. Metadata without a valid signature of this peer is ignored.
 func (c *conn) readGreeting() error {
 	meta, err := readSized(c.Stream, memberlist.MetaMaxSize)
 	if err != nil {

@@ -21,8 +21,8 @@ const (
 	joinGrace = time.Second
 )
 
-// contacts are the conversations that this peer begins: with those that it is to join,
-// those that it has lost, and strangers.
+// contacts are the conversations that this peer begins: with peers to join, lost members,
+// and strangers.
 type contacts struct {
 	self    transport.PeerID
 	book    *book
@@ -122,13 +122,13 @@ func (c *contacts) contact(peer transport.PeerID) error {
 	return nil
 }
 
-// rejoinAtOnce is the number of lost peers that are contacted each time. In a flock
-// that has lost many, most of them for good, those behind a partition would else have
-// their turn late.
+// rejoinAtOnce is the number of lost peers that are contacted each time. With fewer, in a
+// flock that has lost many peers, most of them permanently, those behind a partition would
+// wait long for their turn.
 const rejoinAtOnce = 4
 
-// rejoin returns to peers that are not believed alive, a few each time: memberlist
-// itself forgets them, and a partition would last for ever.
+// rejoin contacts peers that are not alive, a few each time: memberlist itself forgets
+// them, and a partition would last for ever.
 func (c *contacts) rejoin() {
 	ticker := time.NewTicker(c.every)
 	defer ticker.Stop()
@@ -160,7 +160,7 @@ func (c *contacts) Compare(ctx context.Context, peer transport.PeerID) error {
 	return c.awaitAnswers(ctx, answer, 1)
 }
 
-// meetEvery is the time between two looks for strangers to dial.
+// meetEvery is the time between two checks for strangers to dial.
 const meetEvery = time.Second
 
 // meetStrangers dials members that are new, and calls renew once in meetEvery, until the

@@ -10,21 +10,21 @@ import (
 	"github.com/seed-97356399/murmuration/peer/transport"
 )
 
-// A signature costs whoever makes up members a key each, which is next to nothing. To
-// answer costs something that is there: so a member is one only once there has been an
-// authenticated stream between it and the local peer, from either end, or it has answered
-// a datagram with the nonce in it. Until then it is a stranger, of whom only so many are
-// remembered, and is greeted: by datagrams in a wide flock, else and if these stay without
-// an answer by a dial. docs/design/016 has the reasons.
+// An attacker that makes up members needs only a key for each signature, which costs almost
+// nothing. To answer it needs a real process. So a peer counts as a member only after an
+// authenticated stream with the local peer, opened by either end, or after it has answered
+// a datagram with the nonce in it. Until then it is a stranger. Only a bounded number of
+// strangers is remembered. A stranger is greeted by datagrams in a wide flock; otherwise,
+// or without an answer, it is dialled. docs/design/016 has the reasons.
 const (
-	// maxMembers bounds the book of peers, departed ones included. When it is
-	// full, whoever departed first is forgotten for a joiner; if nobody has
-	// departed, the joiner is refused.
+	// maxMembers bounds the book of peers, departed ones included. When it is full, the
+	// peer that departed first is forgotten for a joiner; if none has departed, the joiner
+	// is refused.
 	maxMembers = 4096
-	// rejoinFor is how long a departed peer that is no seed is returned to.
+	// rejoinFor is how long a departed peer that is no seed is contacted again.
 	rejoinFor = time.Hour
-	// minStrangers is the number of strangers that are members all the same, if there
-	// are fewer that have been met: two peers that nobody can dial never meet.
+	// minStrangers is the number of strangers that count as members nevertheless, while
+	// fewer have been met: two peers that cannot be dialled never meet.
 	minStrangers = 4
 	// minCrowd is the number of strangers that are remembered, if that is more than
 	// crowdShare for each member that has been met.
@@ -32,9 +32,9 @@ const (
 	crowdShare = 2
 	// meetAtOnce bounds the strangers that are dialled at a time.
 	meetAtOnce = 8
-	// strangerPatience is how long one of two strangers waits to be greeted by the
+	// strangerTimeout is how long one of two strangers waits to be greeted by the
 	// other, so that they make one connection and not two.
-	strangerPatience = 2 * time.Second
+	strangerTimeout = 2 * time.Second
 	// missedWait is the time after a failed dial until the next, times their number,
 	// and maxMissed how many a stranger is given.
 	missedWait = 5 * time.Second
@@ -48,46 +48,46 @@ const (
 
 // entry is what is known of another peer.
 type entry struct {
-	// meta is the newest verified metadata that announces a record, and last what
-	// it says; meta is nil if none was heard.
+	// meta is the newest verified metadata that announces a record, and last its content;
+	// meta is nil if none has been received.
 	meta []byte
 	last statement
-	// onlooker is verified metadata without a record, to know it again.
+	// onlooker is verified metadata without a record, to recognise it.
 	onlooker []byte
-	// mark is what the newest of both shows to be admitted.
+	// mark is the mark in the newer of the two.
 	mark []byte
-	// ceiling is the highest that it has signed for memberlist's incarnation, and left
-	// tells whether its newest word was that it leaves.
+	// ceiling is the highest ceiling that it has signed for memberlist's incarnation, and
+	// left tells whether its newest record says that it leaves.
 	ceiling uint32
 	left    bool
-	// waiting: a new life of the peer looks on and has announced nothing yet, so
-	// last speaks of an earlier one. onlooks is that life.
+	// waiting: a new life of the peer looks on and has announced nothing yet, so last
+	// belongs to an earlier life. onlooks is the new life.
 	waiting bool
 	onlooks uint64
 	// outdone: last's life has announced something since it was waiting. So that onlooker
 	// was of an earlier life, as the next may be: while the peer is alive, none hides what
 	// it has announced any more.
 	outdone bool
-	// over are the latest of its lives that are known to have ended: what they said as
-	// onlookers has no number by which it could be told to be old.
+	// over are the latest of its lives that are known to have ended: their metadata as
+	// onlookers has no number that shows its age.
 	over    []uint64
-	learned []string // addresses that the transport has not been told yet
+	learned []string // addresses not passed to the transport yet
 	seed    bool     // the peer was given to Join
 	liveness
 	acquaintance
 }
 
-// liveness is what memberlist believes of a peer.
+// liveness is the state of a peer in memberlist.
 type liveness struct {
 	alive    bool
 	departed time.Time // when alive became false
 	attempts int       // how often the peer was contacted since
 }
 
-// acquaintance is how far a peer has been met.
+// acquaintance is whether and how a peer has been met.
 type acquaintance struct {
 	met     bool
-	since   time.Time // when it was first heard of
+	since   time.Time // when it was first reported
 	dialled bool      // a dial is under way
 	missed  int       // dials that failed
 	next    time.Time // when to dial again
@@ -97,7 +97,7 @@ func (e *entry) received() bool { return e.meta != nil || e.onlooker != nil }
 
 func (e *entry) stranger() bool { return e.received() && !e.met }
 
-// present tells whether a peer takes part, as far as it and memberlist say.
+// present tells whether a peer takes part, according to itself and to memberlist.
 func (e *entry) present() bool { return e.alive && e.meta != nil && !e.waiting }
 
 func (e *entry) recognizes(meta []byte) bool {
@@ -180,7 +180,7 @@ func (all entries) of(peer transport.PeerID, met bool) *entry {
 	return e
 }
 
-// crowded tells whether no stranger more is to be remembered.
+// crowded tells whether no further stranger can be remembered.
 func (all entries) crowded() bool {
 	strangers, met := 0, 0
 	for _, e := range all {
@@ -193,8 +193,8 @@ func (all entries) crowded() bool {
 	return strangers >= max(minCrowd, crowdShare*met)
 }
 
-// toMeet picks the strangers to dial now: those heard of first, as many as may be
-// dialled at a time. Those that have been dead for long are forgotten.
+// toMeet picks the strangers to dial now: those first reported, as many as may be dialled
+// at a time. Those that have been dead for long are forgotten.
 func (all entries) toMeet(now time.Time) []transport.PeerID {
 	under := 0
 	var due []transport.PeerID
@@ -215,7 +215,7 @@ func (all entries) toMeet(now time.Time) []transport.PeerID {
 	return due
 }
 
-// oldest are so many of some peers that were heard of first.
+// oldest are so many of some peers that were reported first.
 func (all entries) oldest(peers []transport.PeerID, most int) []transport.PeerID {
 	slices.SortFunc(peers, func(x, y transport.PeerID) int {
 		return cmp.Or(all[x].since.Compare(all[y].since), cmp.Compare(x, y))
@@ -223,8 +223,8 @@ func (all entries) oldest(peers []transport.PeerID, most int) []transport.PeerID
 	return peers[:min(len(peers), max(0, most))]
 }
 
-// plausible picks the strangers that are members although they have not been met: some
-// of those that cannot be dialled, as they say.
+// plausible picks the strangers that count as members although they have not been met: some
+// of those that say that they cannot be dialled.
 func (all entries) plausible(met int) []transport.PeerID {
 	var strangers []transport.PeerID
 	for peer, e := range all {

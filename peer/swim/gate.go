@@ -12,9 +12,9 @@ import (
 	"github.com/seed-97356399/murmuration/peer/transport"
 )
 
-// memberlist believes whoever speaks its protocol. So it hears only what passes here:
-// messages that are what they seem, of members, and about each peer nothing that goes
-// beyond what that peer has signed. docs/design/026 has the reasons.
+// memberlist trusts every process that speaks its protocol. So it receives only what passes
+// here: well-formed messages of members, and about each peer nothing beyond what that peer
+// has signed. docs/design/026 has the reasons.
 
 // cause is why something was not passed on to memberlist.
 type cause uint8
@@ -51,12 +51,12 @@ const (
 	probeBurst         = 8
 	allProbesPerSecond = 64
 	allProbeBurst      = 128
-	// Where peers come back and go, news of them overtake the records that allow them: up to
-	// ordinaryBurst at once, and one more every ordinaryEvery, are nothing to act on.
+	// When peers leave and come back, news of them overtakes the records that allow it: up
+	// to ordinaryBurst at once, and one more every ordinaryEvery, need no action.
 	ordinaryBurst = 8
 	ordinaryEvery = 10 * time.Second
-	// What is beyond that is told once in the time, by whomever it is, with their number:
-	// members that stood still, or began again, cause it for as long as they come back.
+	// Further ones are logged once in beyondEvery, with their number, whatever the sender:
+	// members that stood still or restarted cause them until they are back.
 	beyondEvery = time.Hour
 	// maxQuestions bounds the pings that are remembered: those of the few seconds that
 	// memberlist waits for an answer are a third of it, with all probes for others that a
@@ -64,9 +64,9 @@ const (
 	maxQuestions = 1024
 )
 
-// question is a number of memberlist's that was sent to a peer, in a ping or in the wish
-// that it ping another. memberlist takes an answer for what its number says, whoever sends
-// it, and numbers in order: anybody could answer for the dead.
+// question is a sequence number of memberlist that was sent to a peer, in a ping or in a
+// request to ping another. memberlist matches answers by this number only, whoever sends
+// them, and the numbers are consecutive: anybody could answer for a dead member.
 type question struct {
 	number uint64
 	to     transport.PeerID
@@ -94,10 +94,10 @@ func newGate(b *book, log *zap.Logger) *gate {
 	}
 }
 
-// speaker is who says something.
+// speaker is the sender of messages.
 type speaker struct {
 	peer transport.PeerID
-	// heeded: a member, or somebody whom this peer has asked.
+	// heeded: a member, or a peer that this one has asked.
 	heeded bool
 	rate   *allowance
 }
@@ -123,7 +123,7 @@ func (g *gate) refused() map[string]uint64 {
 	return counts
 }
 
-// sent looks at a packet of memberlist's for questions.
+// sent records the questions in a packet of memberlist.
 func (g *gate) sent(packet []byte, to transport.PeerID) {
 	messages, _ := messagesOf(packet)
 	for _, raw := range messages {
@@ -136,7 +136,7 @@ func (g *gate) sent(packet []byte, to transport.PeerID) {
 	}
 }
 
-// packet returns what memberlist may have of a packet, nil if that is nothing.
+// packet returns the part of a packet that memberlist may receive, nil if there is none.
 func (g *gate) packet(packet []byte, by speaker, now time.Time) []byte {
 	messages, ok := messagesOf(packet)
 	if !ok {
@@ -149,12 +149,12 @@ func (g *gate) packet(packet []byte, by speaker, now time.Time) []byte {
 	}
 	good := messages[:0]
 	for _, m := range messages {
-		heard, why := g.judge(m, by, now)
+		accepted, why := g.judge(m, by, now)
 		if why != passed {
 			g.refuse(by.peer, why)
 			continue
 		}
-		good = append(good, heard)
+		good = append(good, accepted)
 	}
 	switch len(good) {
 	case 0:
@@ -165,7 +165,7 @@ func (g *gate) packet(packet []byte, by speaker, now time.Time) []byte {
 	return compound(good)
 }
 
-// judge returns a message as memberlist may have it.
+// judge returns a message in the form that memberlist may receive.
 func (g *gate) judge(raw []byte, by speaker, now time.Time) ([]byte, cause) {
 	if len(raw) == 0 {
 		return nil, malformed
@@ -216,8 +216,8 @@ func (g *gate) indirectPing(m *message, by speaker, now time.Time) cause {
 	return passed
 }
 
-// alive: a peer introduces itself, and members tell of others. memberlist's incarnation
-// is no part of what is signed; its bound is.
+// alive: a peer introduces itself, and members introduce others. memberlist's incarnation
+// is not signed, but its ceiling is.
 func (g *gate) alive(node transport.PeerID, m *message, by speaker, now time.Time) cause {
 	switch {
 	case !by.heeded && node != by.peer:
@@ -232,16 +232,16 @@ func (g *gate) alive(node transport.PeerID, m *message, by speaker, now time.Tim
 	return passed
 }
 
-// compatible tells whether a peer speaks the versions of memberlist's protocol that this
-// library does: while one is believed alive that does not, memberlist compares no
-// memberships with anybody.
+// compatible tells whether a peer has the same versions of memberlist's protocol as this
+// library: while a peer with others counts as alive, memberlist makes no push/pull with
+// anybody.
 func compatible(versions []byte) bool {
 	return len(versions) == maxVersions && versions[0] <= memberlist.ProtocolVersion2Compatible && versions[1] >= memberlist.ProtocolVersion2Compatible &&
 		versions[2] == memberlist.ProtocolVersion2Compatible && versions[3] == 0 && versions[5] == 0 // those of delegates
 }
 
-// accusation: a member says that another is silent, dead or gone, and from whom it has
-// that, the other itself perhaps.
+// accusation: a member says that another is silent, dead or gone, and who said so first,
+// perhaps the other itself.
 func (g *gate) accusation(node, from transport.PeerID, m *message, by speaker) cause {
 	switch {
 	case !by.heeded && node != by.peer:
@@ -254,9 +254,8 @@ func (g *gate) accusation(node, from transport.PeerID, m *message, by speaker) c
 	return passed
 }
 
-// departed tells whether a departure is one: it is the peer's own word, or its record
-// says so. Any other news of a death is a suspicion, which the accused can deny before
-// it is believed.
+// departed tells whether a departure is real: the peer itself or its record says so. Any
+// other news of a death is a suspicion, which the accused peer can deny.
 func (g *gate) departed(node transport.PeerID, by speaker) bool {
 	return node == by.peer || g.book.of(node).left
 }

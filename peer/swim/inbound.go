@@ -15,7 +15,7 @@ import (
 	"github.com/seed-97356399/murmuration/peer/transport"
 )
 
-// inbound takes what others send, by streams and by datagrams, for memberlist.
+// inbound receives for memberlist what others send, by streams and by datagrams.
 type inbound struct {
 	*nodeTransport
 	packets chan *memberlist.Packet
@@ -98,12 +98,12 @@ func (in *inbound) receive(s transport.Stream) {
 		if !in.allows(peer, now) {
 			continue
 		}
-		heard := in.examine(packet, in.speaker(peer), now)
-		if heard == nil {
+		accepted := in.examine(packet, in.speaker(peer), now)
+		if accepted == nil {
 			continue
 		}
 		select {
-		case in.packets <- heard:
+		case in.packets <- accepted:
 		case <-in.closing:
 			return
 		}
@@ -134,17 +134,17 @@ func (in *inbound) arrived(from transport.PeerID, packet []byte, now time.Time) 
 	if in.isClosed() {
 		return
 	}
-	heard := in.examine(packet, in.speaker(from), now)
-	if heard == nil {
+	accepted := in.examine(packet, in.speaker(from), now)
+	if accepted == nil {
 		return
 	}
 	select {
-	case in.packets <- heard:
+	case in.packets <- accepted:
 	default:
 	}
 }
 
-// examine returns what memberlist may have of a packet, nil if that is nothing.
+// examine returns the part of a packet that memberlist may receive, nil if there is none.
 func (in *inbound) examine(packet []byte, by speaker, now time.Time) *memberlist.Packet {
 	plain, err := in.keys.open(packet)
 	if err != nil {
@@ -178,8 +178,8 @@ func readSized(r io.Reader, most int) ([]byte, error) {
 	return b, err
 }
 
-// converse reads what the other end of a stream says, hands it to memberlist, and waits
-// until it is done with it.
+// converse reads the message of the other end of a stream, hands it to memberlist, and
+// waits until memberlist has handled it.
 func (in *inbound) converse(s transport.Stream) {
 	peer := s.Remote()
 	if !in.admitSync(peer, time.Now()) {
@@ -236,8 +236,8 @@ func (in *inbound) endSync(peer transport.PeerID) {
 	}
 }
 
-// hold makes room for so many bytes of a conversation, if there is any; less than
-// nothing gives room back.
+// hold reserves memory for so many bytes of a conversation, if there is any; a negative
+// number releases it.
 func (in *inbound) hold(bytes int) bool {
 	in.mu.Lock()
 	defer in.mu.Unlock()

@@ -20,23 +20,23 @@ const (
 	readAtOnce = 4 << 10
 )
 
-// intake reads the message of a conversation for memberlist, which would make room for
-// as many nodes as the message announces, and unpack what is compressed. No more is held
-// than what has come, and of that only what may be believed.
+// intake reads the message of a conversation for memberlist, which itself would allocate
+// memory for as many nodes as the message announces, and would decompress. intake holds
+// only what has come, and of that only what is allowed.
 type intake struct {
 	from io.Reader
 	gate *gate
 	by   speaker
 	// asked: the local peer has begun the conversation.
 	asked bool
-	// hold asks for so many bytes more.
+	// hold reserves so many further bytes.
 	hold func(int) bool
 
 	buffer []byte // read, and not yet taken
-	own    bool   // the local peer was spoken of
+	own    bool   // the message is about the local peer too
 }
 
-// read returns the message as memberlist may have it.
+// read returns the message in the form that memberlist may receive.
 func (in *intake) read(sealed keys) ([]byte, error) {
 	if len(sealed) > 0 {
 		plain, err := in.open(sealed)
@@ -99,8 +99,8 @@ func (in *intake) pushPull() ([]byte, error) {
 	return append(head, kept...), nil
 }
 
-// charge has a node that is news, and so costs a signature, count as a message of who
-// began the conversation. What finds no room comes with the next one, or as gossip.
+// charge counts a node that is new, and so costs the check of a signature, as a message of the peer
+// that began the conversation. Nodes beyond the rate come with the next conversation, or by gossip.
 func (in *intake) charge(m *message) cause {
 	if in.asked || in.gate.book.recognizes(transport.PeerID(m.texts[fieldName]), m.texts[fieldMeta]) || in.by.rate.messages.AllowN(time.Now(), 1) {
 		return passed

@@ -9,9 +9,9 @@ import (
 	"fmt"
 )
 
-// keys encrypt what is said, with the first, and decrypt with any. The format is that of
-// memberlist's keyring, AES-GCM; it is done here, so that memberlist need not be given
-// what nobody has looked into.
+// keys encrypt messages, with the first key, and decrypt with any. The format is that of
+// memberlist's keyring, AES-GCM; it is done here, so that memberlist receives only messages
+// that have been checked.
 type keys []cipher.AEAD
 
 const (

@@ -25,7 +25,7 @@ type Membership struct {
 	unhandle  func()
 
 	dirty   chan struct{} // capacity 1: the book has changed
-	changed chan struct{} // capacity 1: what the caller hears of it
+	changed chan struct{} // capacity 1: the caller's signal
 	stopped chan struct{} // closed when Close is done
 
 	// announcing holds a token while nobody announces. A channel and not a mutex:
@@ -33,7 +33,7 @@ type Membership struct {
 	// keeps the token.
 	announcing chan struct{}
 	said       statement // what was last said of this peer; guarded by the token
-	untold     func()    // logs the counts of lines that were left out
+	logOmitted func()    // logs the counts of lines that were left out
 }
 
 var _ transport.Membership = (*Membership)(nil)
@@ -77,7 +77,7 @@ func New(cfg Config) (*Membership, error) {
 }
 
 func newMembership(cfg Config) *Membership {
-	log, untold := loglimit.Limit(cmp.Or(cfg.Log, zap.NewNop()))
+	log, logOmitted := loglimit.Limit(cmp.Or(cfg.Log, zap.NewNop()))
 	m := &Membership{
 		contacts:   &contacts{self: cfg.Transport.Self(), every: cmp.Or(cfg.RejoinEvery, DefaultRejoinEvery), log: log, stopping: make(chan struct{})},
 		transport:  cfg.Transport,
@@ -86,7 +86,7 @@ func newMembership(cfg Config) *Membership {
 		changed:    make(chan struct{}, 1),
 		stopped:    make(chan struct{}),
 		announcing: make(chan struct{}, 1),
-		untold:     untold,
+		logOmitted: logOmitted,
 	}
 	var life [8]byte
 	rand.Read(life[:]) // never fails
@@ -262,8 +262,8 @@ func (m *Membership) Close() error {
 	farewell.left = true
 	farewell.Sequence++
 	_ = m.say(farewell, farewellTimeout) // it was sealed before
-	// Leave calls it an error if the news was not told as often as others are; it
-	// was told to a few by then, who pass it on.
+	// Leave returns an error if the news was not sent as often as usual; it has been sent
+	// to a few by then, which pass it on.
 	_ = m.list.Leave(leaveTimeout)
 	m.carrier.busy.settle(settleTimeout)
 	if err := m.list.Shutdown(); err != nil {
@@ -274,7 +274,7 @@ func (m *Membership) Close() error {
 	m.awaitStragglers()
 	m.book.close()
 	signal(m.changed)
-	m.untold()
+	m.logOmitted()
 	close(m.stopped)
 	return nil
 }

@@ -8,10 +8,10 @@ import (
 	"github.com/seed-97356399/murmuration/peer/transport"
 )
 
-// memberlist numbers what is said of a node by an incarnation of its own, which it does
-// not sign: whoever said that another is dead in incarnation 2³²-1 could not be
-// contradicted. So each peer signs a ceiling with its record. What others say of it counts
-// up to there; only it can raise it.
+// memberlist numbers news about a node by an incarnation of its own, which is not signed:
+// news that a node is dead in incarnation 2³²-1 could not be contradicted. So each peer
+// signs a ceiling with its record. News by others about the peer counts up to the ceiling;
+// only the peer itself can raise it.
 
 // incarnationRoom is how far the ceiling is above the incarnation that a peer has when it
 // signs, and how far above the ceiling a denial may be.
@@ -24,7 +24,7 @@ func raised(incarnation, by uint32) uint32 {
 	return incarnation + by
 }
 
-// own is what the local peer says of itself, and what is known of its earlier lives.
+// own is the local peer's own metadata, and what is known about its earlier lives.
 type own struct {
 	identity transport.Identity
 	run      string
@@ -35,8 +35,8 @@ type own struct {
 	record transport.Record
 	meta   []byte
 	spoken bool // record was announced
-	// former is the highest incarnation of earlier lives, if lived; elsewhere is what one of
-	// them said last, that has not said goodbye: it may be a process that runs.
+	// former is the highest incarnation of earlier lives, if lived; elsewhere is the last record
+	// of a life that has not announced its departure, and may still be a running process.
 	former    uint64
 	lived     bool
 	elsewhere *transport.Record
@@ -79,7 +79,7 @@ func (o *own) highest() (uint64, bool) {
 	return o.former, o.lived
 }
 
-// last is what another life has said last, unless it was goodbye.
+// last is the last record of another life, unless that announced its departure.
 func (o *own) last() (r transport.Record, ok bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -95,9 +95,9 @@ func (o *own) recognizes(meta []byte) bool {
 	return bytes.Equal(meta, o.meta) || bytes.Equal(meta, o.recalled)
 }
 
-// recall takes metadata that another peer remembers of the local one. What does not
-// verify is ignored: it is signed by us or worth nothing. That of an earlier life is good:
-// memberlist must see it to refute it.
+// recall takes metadata that another peer remembers of the local one. Metadata without a
+// valid signature of this peer is ignored. That of an earlier life is accepted: memberlist
+// must see it to refute it.
 func (o *own) recall(meta []byte) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()

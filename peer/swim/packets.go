@@ -13,13 +13,13 @@ import (
 	"github.com/seed-97356399/murmuration/peer/transport"
 )
 
-// Carrier says what the packets of the membership travel by. Whole states, which
-// are too large for packets, travel by streams in any case.
+// Carrier says how the packets of the membership travel. Whole states, which are too large
+// for packets, travel by streams in any case.
 type Carrier uint8
 
 const (
-	// Auto takes streams up to WideAbove members and datagrams beyond, back and
-	// forth as the flock grows and shrinks.
+	// Auto uses streams up to WideAbove members and datagrams beyond, and switches as the
+	// flock grows and shrinks.
 	Auto Carrier = iota
 	// Streams is one stream to every member, and so a connection to every one.
 	Streams
@@ -35,17 +35,17 @@ const (
 	narrowBelow = 48
 
 	// A member that has not answered for askAgain is asked to.
-	// After unheard datagrams over at least unheardFor without an answer, streams are
+	// After silentAfter datagrams over at least silentFor without an answer, streams are
 	// taken to that member for blockedFor: it listens to no datagrams yet, or a
 	// firewall drops them.
-	askAgain   = 20 * time.Second
-	unheard    = 3
-	unheardFor = time.Second
-	blockedFor = 30 * time.Second
-	// maxStrangePaths is the number of paths from which none is added for a peer that
-	// nobody has spoken of.
+	askAgain    = 20 * time.Second
+	silentAfter = 3
+	silentFor   = time.Second
+	blockedFor  = 30 * time.Second
+	// maxStrangePaths is the number of paths from which on none is added for an unknown
+	// peer.
 	maxStrangePaths = maxMembers / 2
-	// forgetAfter is how long nothing has to be sent or heard until a path is forgotten.
+	// forgetAfter is the time without sent or received packets after which a path is forgotten.
 	forgetAfter = 5 * time.Minute
 )
 
@@ -85,13 +85,13 @@ type packets struct {
 	paths map[transport.PeerID]*path
 }
 
-// path is what is known of the way to a member.
+// path is what is known about the path to a member.
 type path struct {
 	received time.Time // when an answer last came from there
 	asked    time.Time // when the first was sent that has had no answer
-	silent   int       // how many those are
+	silent   int       // number of datagrams without an answer since then
 	nonce    [nonceSize]byte
-	blocked  time.Time // until when streams are taken
+	blocked  time.Time // until when streams are used
 	sent     time.Time
 	// answered is closed by the next answer; nil if nobody waits for it.
 	answered chan struct{}
@@ -104,8 +104,8 @@ func newPackets(over transport.Packets, run string, carrier Carrier, log *zap.Lo
 	return &packets{over: over, run: run, carrier: carrier, log: log, stop: func() {}, paths: make(map[transport.PeerID]*path)}
 }
 
-// begin takes datagrams, whatever the size of the flock: whoever finds it wide first is
-// heard by those that do not yet. It is called once, before anything else; if it fails,
+// begin receives datagrams, whatever the size of the flock: members that find it wide first
+// can reach those that do not yet. It is called once, before anything else; if it fails,
 // streams serve too.
 func (p *packets) begin() error {
 	if p.over == nil {
@@ -122,7 +122,7 @@ func (p *packets) begin() error {
 	return nil
 }
 
-// adapt goes over to datagrams, or back, for a flock of so many members.
+// adapt switches to datagrams, or back, for a flock of so many members.
 func (p *packets) adapt(members int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -184,7 +184,7 @@ func (p *packets) way(to transport.PeerID, now time.Time) (head []byte, proven, 
 		rand.Read(w.nonce[:]) // never fails
 	}
 	w.silent++
-	if w.silent > unheard && now.Sub(w.asked) >= unheardFor {
+	if w.silent > silentAfter && now.Sub(w.asked) >= silentFor {
 		w.blocked, w.silent, w.received = now.Add(blockedFor), 0, time.Time{}
 		return nil, false, false
 	}

@@ -8,8 +8,8 @@ import (
 )
 
 // places bound the inbound conversations: of all peers together, and of those of one block
-// of addresses, so that it takes many blocks to hold all of them. Whoever finds none free
-// waits: a whole flock may join at once.
+// of addresses, so that it takes many blocks to hold all of them. A peer that finds none
+// free waits, since a whole flock may join at once.
 type places struct {
 	blockOf func(transport.PeerID) string // empty if it is not known: such peers are of one block
 	all     chan struct{}
@@ -18,7 +18,7 @@ type places struct {
 	blocks map[string]*blockPlaces
 }
 
-// blockPlaces are those of one block, while anybody of it has one or waits for one.
+// blockPlaces are the places of one block, while a peer of it has one or waits for one.
 type blockPlaces struct {
 	taken chan struct{}
 	users int

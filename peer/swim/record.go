@@ -30,7 +30,7 @@ const (
 	signatureLabel = "murmuration member record 2\x00"
 )
 
-// statement is what the metadata says.
+// statement is the content of the metadata.
 type statement struct {
 	transport.Record
 	// life is drawn at random by each Membership, so that a peer recognizes what
@@ -44,7 +44,7 @@ type statement struct {
 	announced bool
 	// left tells that the member leaves.
 	left bool
-	// mark is what the member shows to be admitted; empty if nothing.
+	// mark is the member's mark for admission; may be empty.
 	mark []byte
 }
 

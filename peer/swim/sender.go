@@ -17,7 +17,7 @@ type sender struct {
 	transport *nodeTransport
 	peer      transport.PeerID
 	queue     chan []byte   // nil: see that there is a stream
-	forsaken  chan struct{} // capacity 1: the stream is not needed, or the peer is believed gone
+	forsaken  chan struct{} // capacity 1: the stream is not needed, or the peer counts as gone
 
 	stream transport.Stream // nil if none is open
 	opened time.Time        // when one was last tried
@@ -80,8 +80,8 @@ func (s *sender) flush() {
 	}
 }
 
-// send writes one packet. A stream that broke is opened once more for it, so
-// that a peer which restarted hears it; beyond that the packet is lost.
+// send writes one packet. A stream that broke is opened once more for it, so that a
+// restarted peer gets it; otherwise the packet is lost.
 func (s *sender) send(packet []byte) {
 	for range 2 {
 		if s.stream == nil && !s.open() {

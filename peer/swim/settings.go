@@ -21,15 +21,15 @@ const (
 	pushPullInterval = 15 * time.Second
 	// syncTimeout bounds each step of a push/pull.
 	syncTimeout = 5 * time.Second
-	// suspicion and maxSuspicion: a member that answers no probe has three seconds
-	// to speak up, six if nobody else finds it silent. memberlist's four and
-	// twenty-four are for larger flocks: where half of four members die at once,
-	// nobody is left to confirm it.
+	// suspicion and maxSuspicion: a member that answers no probe has three seconds to
+	// respond, six if nobody else finds it silent. memberlist's four and twenty-four are
+	// for larger flocks: if two of four members die at once, no other is left to confirm
+	// it.
 	suspicion    = 3
 	maxSuspicion = 2
-	// maxPatience is how many times longer than probeInterval a probe may take on
+	// maxAwareness is how many times longer than probeInterval a probe may take on
 	// a machine that finds itself too slow to keep up.
-	maxPatience = 3
+	maxAwareness = 3
 	// farewellTimeout bounds the spreading of the last record before a departure.
 	farewellTimeout = time.Second
 	// leaveTimeout bounds the spreading of a departure: two rounds of gossip.
@@ -49,7 +49,7 @@ func settings(m *Membership) *memberlist.Config {
 	c.BindPort, c.AdvertisePort = advertisePort, advertisePort
 
 	c.ProbeInterval, c.ProbeTimeout = probeInterval, probeTimeout
-	c.AwarenessMaxMultiplier = maxPatience
+	c.AwarenessMaxMultiplier = maxAwareness
 	c.SuspicionMult, c.SuspicionMaxTimeoutMult = suspicion, maxSuspicion
 	// Packets and conversations share a connection, so probing by a conversation
 	// as well would tell nothing new.

@@ -15,7 +15,7 @@ import (
 // Both begin with a packet that is recognized here. Getting it wrong makes Close
 // return some seconds too late, or leaves a goroutine to end by itself.
 //
-// It implements memberlist.PingDelegate to hear of probes that ended well.
+// It implements memberlist.PingDelegate to learn of successful probes.
 type stragglers struct {
 	mu       sync.Mutex
 	probed   transport.PeerID // whom the running probe is about; empty if none runs

@@ -3,19 +3,18 @@
 // a peer needs one port number and one identity, and every packet travels between
 // authenticated peers.
 //
-// A member is known by its peer id, and counts once the local peer has met it: once
-// there was an authenticated stream between the two, or it has answered a signed
-// datagram with another. What it says of itself is a record signed by its key, which
-// rides in memberlist's metadata and is verified before the member is believed. What
-// others say of it, that it is dead, is not signed, though it may not go beyond what the
-// member has signed; so take a missing member for a hint: probe a neighbour before giving
-// it up.
+// A member is known by its peer id, and counts once the local peer has met it: once there
+// was an authenticated stream between the two, or it has answered a signed datagram with
+// another. Its description of itself is a record signed by its key, which travels in
+// memberlist's metadata and is verified before the member is accepted. A report by others
+// that it is dead is not signed, though it is limited by what the member has signed. So a
+// missing member is only a hint: probe a neighbour before giving it up.
 //
-// Up to WideAbove members packets travel by streams, and every member ends up connected
-// to every other. A wider flock moves to datagrams, where the transport has them, and
-// back when it shrinks: Config.Carrier. The book holds a few thousand. memberlist
-// forgets a member that is gone for half a minute; this package goes on returning to it,
-// so that partitions heal.
+// Up to WideAbove members packets travel by streams, and every member ends up connected to
+// every other. A wider flock moves to datagrams, where the transport has them, and back
+// when it shrinks: Config.Carrier. The book holds a few thousand. memberlist forgets a
+// member that is gone for half a minute; this package goes on contacting it, so that
+// partitions heal.
 //
 // Start with New. Package memnet has a Membership without timing for tests; the
 // layout of a record is in record.go.
@@ -45,21 +44,21 @@ type Config struct {
 	Transport transport.Transport
 	// Run is the run's name, 1 to transport.MaxRunName bytes.
 	Run string
-	// Carrier says what the membership travels by. Zero is Auto: streams, which make a
-	// connection to every member, and datagrams in a flock of more than WideAbove, if
-	// the transport has packets.
+	// Carrier says how the membership travels. Zero is Auto: streams, which make a
+	// connection to every member, and datagrams in a flock of more than WideAbove, if the
+	// transport has packets.
 	Carrier Carrier
-	// GossipKeys encrypt all that is said, with the first, and decrypt with any: 16, 24 or
-	// 32 bytes each (memberlist's keyring, AES-GCM), the same for all members. Nil is
-	// none: over streams nobody can listen, over datagrams whoever is on the way
-	// can read who the members are.
+	// GossipKeys encrypt all messages, with the first key, and decrypt with any: 16, 24 or
+	// 32 bytes each (memberlist's keyring, AES-GCM), the same for all members. Nil means no
+	// keys: streams are encrypted anyway, but the path of datagrams can read who the
+	// members are.
 	GossipKeys [][]byte
 	// RejoinEvery is the time between two attempts to reach a member that was lost
 	// or a peer given to Join that does not answer. 0 is DefaultRejoinEvery.
 	RejoinEvery time.Duration
-	// Admission decides who may be a member; nil takes everybody of the run.
+	// Admission decides who may be a member; nil admits everybody of the run.
 	Admission transport.Admission
-	// Log gets refused records and what memberlist has to say; nil is silent.
+	// Log gets refused records and memberlist's own messages; nil logs nothing.
 	Log *zap.Logger
 }
 

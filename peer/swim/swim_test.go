@@ -353,7 +353,7 @@ func TestCloseInTrouble(t *testing.T) {
 		time.Sleep(100 * time.Millisecond)
 		began := time.Now()
 		members[0].Close()
-		if took := time.Since(began); took > leaveTimeout+drainTimeout+maxPatience*probeInterval {
+		if took := time.Since(began); took > leaveTimeout+drainTimeout+maxAwareness*probeInterval {
 			t.Errorf("Close took %v", took)
 		}
 		if err := <-fault; err == nil {

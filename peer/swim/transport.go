@@ -285,9 +285,8 @@ func (t *nodeTransport) drop(s transport.Stream) {
 	t.untrack(s)
 }
 
-// forsake closes the packet stream to a peer that is believed gone, for a
-// connection may take minutes to notice. The next packet opens another. It does
-// not block.
+// forsake closes the packet stream to a peer that counts as gone, for a connection may take
+// minutes to notice. The next packet opens another. It does not block.
 func (t *nodeTransport) forsake(peer transport.PeerID) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

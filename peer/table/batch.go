@@ -6,7 +6,7 @@ import (
 	"strconv"
 )
 
-// Kind is what the values of a column are.
+// Kind is the kind of the values of a column.
 type Kind uint8
 
 const (
@@ -45,18 +45,18 @@ func (k *Kind) UnmarshalText(text []byte) error {
 	return fmt.Errorf("no such kind of column: %q (number or category)", text)
 }
 
-// Column is one column of some rows. Those who are handed one do not change it.
+// Column is one column of some rows. Do not change a column that you are given.
 type Column struct {
 	Name string
 	Kind Kind
 	// Numbers has a value for each row, if the column is of Numbers.
 	Numbers []float64
-	// Codes has, for each row, the place of its value in Values, and Missing where there is
-	// none, if the column is of Categories.
+	// Codes has, for each row, the index of its value in Values, or Missing, if the column
+	// is of Categories.
 	Codes []int32
-	// Values are the distinct values that Codes count in; some may be in no row of this batch.
-	// Batches of one Source may number the same values differently; what a fitted stage
-	// gives numbers them alike.
+	// Values are the distinct values to which Codes refer; some may be in no row of this
+	// batch. Batches of one Source may number the same values differently; the batches of a
+	// fitted stage number them alike.
 	Values []string
 }
 
@@ -78,7 +78,7 @@ func (c *Column) asCategory() *Column {
 	return out
 }
 
-// Uses counts the rows of each of a category's Values, and those that are missing.
+// Uses counts the rows of each of the column's Values, and the rows without a value.
 func (c *Column) Uses() (rows []int64, missing int64) {
 	rows = make([]int64, len(c.Values))
 	for _, code := range c.Codes {
@@ -91,8 +91,8 @@ func (c *Column) Uses() (rows []int64, missing int64) {
 	return rows, missing
 }
 
-// CountValues adds a column's rows to those of each value, until there are more values than most: then it
-// knows enough. Missing are the rows without one.
+// CountValues adds a column's rows to the count of each value, and stops once there are more values than
+// most. missing is the number of rows without a value.
 func CountValues[T int64 | float64](counts map[string]T, c *Column, most int) (all map[string]T, missing T) {
 	if counts == nil {
 		counts = make(map[string]T)
@@ -106,7 +106,7 @@ func CountValues[T int64 | float64](counts map[string]T, c *Column, most int) (a
 	return counts, T(none)
 }
 
-// Missing is the code of a category that is not there.
+// Missing is the code of a missing category.
 const Missing int32 = -1
 
 // Batch is some rows, in columns of equal length.
@@ -129,7 +129,7 @@ func (b *Batch) Key(row int) int64 {
 	return b.First + int64(row)
 }
 
-// Find is the column of a name, nil if there is none.
+// Find is the column with a name, nil if there is none.
 func (b *Batch) Find(name string) *Column {
 	for i := range b.Columns {
 		if b.Columns[i].Name == name {
@@ -139,7 +139,7 @@ func (b *Batch) Find(name string) *Column {
 	return nil
 }
 
-// FindNear is Find for who goes over columns in their order: it looks at a place first.
+// FindNear is Find for a caller that goes over columns in their order: it looks at this place first.
 func (b *Batch) FindNear(name string, place int) *Column {
 	if place < len(b.Columns) && b.Columns[place].Name == name {
 		return &b.Columns[place]
@@ -147,7 +147,7 @@ func (b *Batch) FindNear(name string, place int) *Column {
 	return b.Find(name)
 }
 
-// Names are the columns' names, nil of no batch.
+// Names are the columns' names; nil for a nil batch.
 func (b *Batch) Names() []string {
 	if b == nil {
 		return nil
@@ -159,7 +159,7 @@ func (b *Batch) Names() []string {
 	return names
 }
 
-// DistinctNames says which of some columns' names there is twice: one of the two would never be found.
+// DistinctNames returns an error that names a column which occurs twice: Find would never find the second.
 func DistinctNames(names []string) error {
 	seen := make(map[string]bool, len(names))
 	for _, name := range names {
@@ -171,7 +171,7 @@ func DistinctNames(names []string) error {
 	return nil
 }
 
-// Pick is a batch of some rows of b, by their places in ascending order; b itself if these
+// Pick is a batch of some rows of b, by their indices in ascending order; b itself if these
 // are all.
 func (b *Batch) Pick(rows []int) *Batch {
 	if len(rows) == b.Rows {
@@ -204,7 +204,7 @@ func PickOf[T any](values []T, rows []int) []T {
 	return picked
 }
 
-// Keep is b without the rows that keep does not want.
+// Keep is b with only the rows for which keep returns true.
 func (b *Batch) Keep(keep func(row int) bool) *Batch {
 	rows := make([]int, 0, b.Rows)
 	for row := range b.Rows {

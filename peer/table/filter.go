@@ -7,12 +7,12 @@ import (
 	"slices"
 )
 
-// Filter makes a batch of another: fewer rows, or fewer columns. It does not change what it is
-// given, and is safe for concurrent use.
+// Filter makes a batch of another: fewer rows, or fewer columns. It does not change the given
+// batch, and is safe for concurrent use.
 type Filter func(*Batch) (*Batch, error)
 
-// Filtered is a source whose batches went through filters, one after the other. Batches that
-// are left without rows are not handed on.
+// Filtered is a source whose batches went through filters, one after the other. Batches
+// without rows are skipped.
 func Filtered(source Source, filters ...Filter) Source {
 	if len(filters) == 0 {
 		return source

@@ -10,30 +10,30 @@ import (
 	"slices"
 )
 
-// Flock is what fitting asks of the members of a run: *peer.Peer is one, and Alone; Together makes
-// one for tests. All members that take part call the same methods with the same names in the same
-// order; each gets the same bytes. A name is used once in a run of sums: see Scope. Vectors are of one length at
-// all members; what is handed in is not changed, what is returned is the caller's. After an error (a
-// context that ended, too few members left) nothing has been summed.
+// Flock is the sums over the members of a run that fitting needs. *peer.Peer and Alone implement it; Together
+// makes one for tests. All members that take part call the same methods with the same names in the same order;
+// each gets the same bytes. A name is used once in a run of sums: see Scope. Vectors have the same length at
+// all members. Arguments are not changed; results belong to the caller. After an error (a context that ended,
+// too few members left) there is no sum.
 type Flock interface {
-	// Sum adds up what all bring, place by place, and tells how many took part.
+	// Sum adds up the vectors of all members, element by element, and returns how many took part.
 	Sum(ctx context.Context, name string, vector []float64) (sum []float64, peers int, err error)
-	// Max is the largest of what all bring, place by place. The least is that of what is
-	// negated. No place may be NaN.
+	// Max is the largest value of all members, element by element. For the smallest, negate
+	// before and after. No element may be NaN.
 	Max(ctx context.Context, name string, vector []float64) (largest []float64, peers int, err error)
-	// Gather hands every member what each brings, in one order: for sketches, which are
-	// merged by all alike, and for lists of names. It moves as many bytes as all bring.
+	// Gather gives every member the data of all, in the same order: for sketches, which all
+	// members merge alike, and for lists of names. It moves as many bytes as all bring.
 	Gather(ctx context.Context, name string, data []byte) (all [][]byte, err error)
 }
 
-// ErrSum is a sum, a maximum or a list of blocks that sound members do not make; the error names it.
+// ErrSum: a sum, a maximum or a list of blocks cannot be right; the error names it.
 var ErrSum = errors.New("what members brought together is not sound: one of them is at fault")
 
-// MaxCount is the most that a sum of counts may be: a float64 has all whole numbers up to it.
+// MaxCount is the largest sum of counts: a float64 represents all integers up to it.
 const MaxCount = 1 << 53
 
-// Counts makes sure that sums of what is never negative, of rows or weights, are from 0 to most,
-// before one becomes a length, an index or a share.
+// Counts checks that sums of numbers that are never negative, such as rows or weights, are from
+// 0 to most, before one is used as a length, an index or a share.
 func Counts(name string, most float64, sums ...float64) error {
 	for i, x := range sums {
 		if !(x >= 0 && x <= most) {
@@ -43,8 +43,8 @@ func Counts(name string, most float64, sums ...float64) error {
 	return nil
 }
 
-// Careful is a flock whose sums are as long as what was brought and finite, whose maxima are not
-// below that, and whose blocks are one at least; else ErrSum.
+// Careful is a flock that checks results: sums must be finite and as long as the argument,
+// maxima not below the argument, and there must be at least one block; else ErrSum.
 func Careful(flock Flock) Flock {
 	switch flock.(type) {
 	case careful, scope:
@@ -85,7 +85,7 @@ func (c careful) Gather(ctx context.Context, name string, data []byte) ([][]byte
 	return all, err
 }
 
-// GatherJSON is Gather of values that encoding/json writes and reads; ErrSum if it does not read one.
+// GatherJSON is Gather of values that encoding/json writes and reads; ErrSum if one cannot be read.
 func GatherJSON[T any](ctx context.Context, flock Flock, name string, own T) ([]T, error) {
 	data, err := json.Marshal(own)
 	if err != nil {
@@ -123,10 +123,10 @@ func (Alone) Gather(ctx context.Context, _ string, data []byte) ([][]byte, error
 }
 
 // Source gives the rows of one member, from the first, each time that it is called: rows are
-// gone over several times. It ends with the first error. All batches have the same columns.
+// read several times. It ends with the first error. All batches have the same columns.
 type Source func(ctx context.Context) iter.Seq2[*Batch, error]
 
-// InMemory gives batches that are held already.
+// InMemory is a source of batches in memory.
 func InMemory(batches ...*Batch) Source {
 	return func(ctx context.Context) iter.Seq2[*Batch, error] {
 		return func(yield func(*Batch, error) bool) {
@@ -143,8 +143,8 @@ func InMemory(batches ...*Batch) Source {
 	}
 }
 
-// Scope is a Careful flock in which all names begin with one more: what is fitted twice over one flock, or by two
-// rooms of a service, has sums of different names.
+// Scope is a Careful flock that puts a prefix before all names. Use different scopes to fit twice over one flock,
+// or from two parts of a service, since sums need different names.
 func Scope(flock Flock, name string) Flock { return scope{Careful(flock), name + "/"} }
 
 type scope struct {

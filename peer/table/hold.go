@@ -6,11 +6,11 @@ import (
 	"fmt"
 )
 
-// ErrTooLarge is a source of more bytes than Hold may take.
+// ErrTooLarge: a source has more bytes than Hold may take.
 var ErrTooLarge = errors.New("the rows take too much memory")
 
-// Hold reads a source into memory. One that takes more than limit bytes there is ErrTooLarge as
-// soon as that is seen: a small file may unpack to more than any machine has.
+// Hold reads a source into memory. It fails with ErrTooLarge as soon as the rows take more than
+// limit bytes: a small compressed file may need more memory than any machine has.
 func Hold(ctx context.Context, source Source, limit int64) ([]*Batch, error) {
 	var held []*Batch
 	size, last := int64(0), &Batch{}
@@ -30,11 +30,11 @@ func Hold(ctx context.Context, source Source, limit int64) ([]*Batch, error) {
 	return held, nil
 }
 
-// textHeader is what a text takes in memory beside its bytes.
+// textHeader is the memory of a text beside its bytes.
 const textHeader = 16
 
-// added is the memory that a batch takes beside the one before, with which it may share the
-// texts of its categories.
+// added is the memory of a batch in addition to the previous one, with which it may share
+// the texts of its categories.
 func added(b, last *Batch) int64 {
 	n := int64(8 * len(b.Keys))
 	for i := range b.Columns {

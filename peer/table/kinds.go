@@ -6,9 +6,9 @@ import (
 	"slices"
 )
 
-// Kinds are the types that a file may hold, each under a name that stays as it is in later releases; what makes
-// one gives a pointer to read into. A service adds types of its own With a name, and hands the Kinds to what
-// writes and reads its files.
+// Kinds are the types that a file may hold, each with a name that never changes; the function of a kind returns
+// a pointer to read into. A service adds its own types with With, and passes the Kinds to the functions that
+// write and read its files.
 type Kinds[T any] map[string]func() T
 
 // With is these kinds and one more.
@@ -24,7 +24,7 @@ func (k Kinds[T]) With(name string, make func() T) Kinds[T] {
 // Names are those of all kinds, sorted.
 func (k Kinds[T]) Names() []string { return slices.Sorted(maps.Keys(k)) }
 
-// NameOf is the kind of a value, or of what it points to; "" if it is none of these.
+// NameOf is the kind of a value, or of the value that it points to; "" if there is none.
 func (k Kinds[T]) NameOf(value T) string {
 	for _, name := range k.Names() {
 		if typeOf(k[name]()) == typeOf(value) {

@@ -11,8 +11,8 @@ import (
 // concurrent use.
 type Labels struct {
 	Target Target `json:"target"`
-	// Classes are the names of the classes, sorted; those of a comparison are what is not so
-	// and what is ("delay<=15", "delay>15"). Nil if the target is a number.
+	// Classes are the names of the classes, sorted; those of a comparison are its negation
+	// and itself ("delay<=15", "delay>15"). Nil if the target is a number.
 	Classes []string `json:"classes,omitempty"`
 	// Rows and Missing count, over the flock, rows with and without a target.
 	Rows    int64 `json:"rows"`
@@ -21,9 +21,9 @@ type Labels struct {
 	Counts []int64 `json:"counts,omitempty"`
 }
 
-// Of takes the target out of a batch: the other columns of the rows that have a target, and
-// its value for each of these: a number, or the place of the class in Classes. The rows left
-// out are b.Rows less those of what is returned. A class that Fit saw nowhere is an error.
+// Of separates the target from a batch. It returns the other columns of the rows that have a
+// target, and the target of each of these rows: a number, or the index of the class in
+// Classes. Rows without a target are left out. A class that Fit has not seen is an error.
 func (l *Labels) Of(b *Batch) (features *Batch, target []float64, err error) {
 	all, err := l.values(b)
 	if err != nil {
@@ -150,7 +150,7 @@ func (l *Labels) count(ctx context.Context, rows Source) (counts map[string]int6
 	return counts, missing, nil
 }
 
-// counted takes the counts of the whole flock: missing, then a class each.
+// counted takes the counts of the whole flock: the missing, then one for each class.
 func (l *Labels) counted(sums []float64) (*Labels, error) {
 	l.Missing = int64(sums[0])
 	present, last := 0, 0

@@ -10,19 +10,19 @@ import (
 	"slices"
 )
 
-// Errors that all members of a flock return alike, but for the one whose rows are at fault: that
-// one says what is wrong with them.
+// Errors that all members of a flock return alike, except the member whose rows are at fault,
+// which returns the cause.
 var (
-	// ErrUnlike is members that do not do the same: other columns, classes or settings.
+	// ErrUnlike: members have different columns, classes or settings.
 	ErrUnlike = errors.New("members differ in columns, classes or settings; give all the same")
-	// ErrMember is rows of another member that cannot be used; its own error says why.
+	// ErrMember: the rows of another member cannot be used; that member's own error says why.
 	ErrMember = errors.New("another member's rows cannot be used, its own error says why")
 )
 
-// Ready begins what members do together: one that is stopped by its own rows or settings (local)
-// tells the others, who would wait for its sums, and all compare what must be alike, by what
-// encoding/json makes of it. It is one Max of three numbers. The error is local at whoever has one,
-// else ErrMember, ErrUnlike or the flock's.
+// Ready begins a task of all members. A member that cannot go on because of its own rows or
+// settings passes its error as local; otherwise the others would wait for its sums. All members
+// compare the values alike, by their JSON. Ready is one Max of three numbers. It returns local if
+// that is not nil, else ErrMember, ErrUnlike or the flock's error.
 func Ready(ctx context.Context, flock Flock, name string, local error, alike ...any) error {
 	content, err := json.Marshal(alike)
 	if err != nil && local == nil {
@@ -49,8 +49,8 @@ func Ready(ctx context.Context, flock Flock, name string, local error, alike ...
 	return nil
 }
 
-// AgreeSettings makes sure that all members have the same settings: else each has the same ErrUnlike, which names
-// one that differs.
+// AgreeSettings checks that all members have the same settings; if not, all get the same ErrUnlike, which names a
+// setting that differs.
 func AgreeSettings(ctx context.Context, flock Flock, name string, settings map[string]string) error {
 	all, err := GatherJSON(ctx, Careful(flock), name, settings)
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 )
 
 // Schema is the names and kinds of the columns of a table, in order. All members of a run
-// must have the same; Agree sees to it. It is written and read by encoding/json.
+// must have the same; Agree checks that. It is written and read by encoding/json.
 type Schema struct {
 	Fields []Field `json:"fields"`
 }
@@ -24,7 +24,7 @@ type Field struct {
 	Unseen bool `json:"unseen,omitempty"`
 }
 
-// Find is the place of the column of a name, -1 if there is none.
+// Find is the index of the column with a name, -1 if there is none.
 func (s *Schema) Find(name string) int {
 	return slices.IndexFunc(s.Fields, func(f Field) bool { return f.Name == name })
 }
@@ -49,7 +49,7 @@ func (s *Schema) Hash() string {
 	return hex.EncodeToString(h.Sum(nil)[:8])
 }
 
-// Differences tells how another schema differs from this one, a Difference for each column:
+// Differences returns how another schema differs from this one, a Difference for each column:
 // first those that are missing there or of another kind, in this order, then those that only
 // the other has. Columns in another order come last, and only if nothing else differs.
 func (s *Schema) Differences(other *Schema) []Difference {
@@ -104,12 +104,12 @@ func (d Difference) String() string {
 	return fmt.Sprintf("column %q %s", d.Column, d.What)
 }
 
-// SchemaError says that a table or a member has other columns than it should.
+// SchemaError says that a table or a member has the wrong columns.
 type SchemaError struct {
 	// Where names what differs: a file, or "member 3 of 4", counted from 1.
 	Where string
-	// Member is the number of the member that differs, from 1 in the order in which Gather
-	// hands out; 0 if it is no member.
+	// Member is the number of the member that differs, from 1 in the order of Gather; 0 if
+	// it is no member.
 	Member      int
 	Differences []Difference
 }
@@ -139,16 +139,16 @@ func (e *SchemaError) Error() string {
 	return e.Where + " has other columns: " + strings.Join(text, ", ") + remedy
 }
 
-// Agree makes sure that all members of a flock have the same columns, and returns the schema
-// that all of them are to read with, in the order of the first member that has columns. A
-// member without rows hands in nil, and takes over what the others have; so does, for one
-// column, a member that saw no value of it. If a column is missing, is one more or is of
-// another kind somewhere, every member gets the same *SchemaError, which names the member and
-// the column.
+// Agree checks that all members of a flock have the same columns, and returns the schema with
+// which all of them must read, in the order of the first member that has columns. A member
+// without rows passes nil, and gets the schema of the others; likewise, a member that saw no
+// value of a column gets its kind from the others. If a member lacks a column, has an extra
+// one, or has one of another kind, every member gets the same *SchemaError, which names the
+// member and the column.
 //
 // Kinds that differ are refused, although a category can hold numbers: one text among the numbers of
-// one member would turn the column into categories for everybody, unnoticed. Who wants that
-// gives the kind when reading.
+// one member would turn the column into categories for everybody, unnoticed. To allow that, give the
+// kind when reading.
 func Agree(ctx context.Context, flock Flock, schema *Schema) (*Schema, error) {
 	if schema == nil {
 		schema = &Schema{}
@@ -181,7 +181,7 @@ func Agree(ctx context.Context, flock Flock, schema *Schema) (*Schema, error) {
 	return agreed, nil
 }
 
-// apart are the differences for which the rows of both cannot be read alike.
+// apart are the differences because of which the rows of both cannot be read alike.
 func (s *Schema) apart(other *Schema) (apart []Difference) {
 	for _, d := range s.Differences(other) {
 		unseen := d.What == OtherKind && (s.Fields[s.Find(d.Column)].Unseen || other.Fields[other.Find(d.Column)].Unseen)

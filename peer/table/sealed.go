@@ -14,12 +14,12 @@ import (
 const maxHeader = 256
 
 // Sealed is a kind of file: a line "MAGIC VERSION KIND BYTES SHA256" (some have no KIND), and then
-// so many bytes, of which what was cut or changed is told by their number and checksum.
+// so many bytes, so that truncated or changed content is detected by its length and checksum.
 type Sealed struct {
 	Magic   string
 	Version int
 	Most    int // bytes after the first line
-	// Unsound is what is no such file, or not all of it; Other is one of another version.
+	// Unsound is the error for a file that is not of this kind or is damaged, Other for one of another version.
 	Unsound, Other error
 }
 

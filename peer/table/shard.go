@@ -15,7 +15,7 @@ type Shard struct {
 	column string // "" divides at random
 }
 
-// maxShardValues is how many values a column may have by which rows are divided.
+// maxShardValues is the most values of a column by which rows can be divided.
 const maxShardValues = 1 << 20
 
 // ParseShard reads "rows" (at random, by a hash of the row's number and a seed) or
@@ -33,10 +33,10 @@ func ParseShard(text string) (Shard, error) {
 }
 
 // Among gives, for each of so many peers, the filter that keeps its rows; each row is kept by
-// one of them. "by=COLUMN" goes over the rows once and counts: the value with the most rows
-// goes to the peer that has the fewest so far, and so on; a peer may be left without rows.
-// Rows without a value are divided at random. The same rows give the same shares in every
-// process.
+// one of them. "by=COLUMN" goes over the rows once and counts: values are assigned in order
+// of their rows, the most first, each to the peer with the fewest rows so far; a peer may be
+// left without rows. Rows without a value are divided at random. The same rows give the same
+// shares in every process.
 func (s Shard) Among(ctx context.Context, rows Source, peers int, seed uint64) ([]Filter, error) {
 	if peers < 1 {
 		return nil, fmt.Errorf("rows cannot be divided among %d peers", peers)

@@ -8,12 +8,12 @@ import (
 
 // Split divides rows into those that train and those that are held out. Each row belongs to
 // one of a number of parts, whichever file or peer it is in: by its number, by a hash of
-// that, or by a hash of a column's value.
+// its number, or by a hash of a column's value.
 //
 // Hashes stay as they are in later versions: FNV-1a of 64 bits of a value's text (a number as
 // strconv.FormatFloat(v, 'g', -1, 64) writes it), or the row's number; then, of this and a
-// constant, the finalizer of SplitMix64; then the rest modulo the parts. A row without a value
-// goes by its number.
+// constant, the finalizer of SplitMix64; then the rest modulo the parts. For a row without a
+// value its number is used.
 type Split struct {
 	column string
 	by     splitBy
@@ -31,7 +31,7 @@ const (
 	byHash
 )
 
-// What makes hashes for one purpose differ from those for another.
+// Salts that make hashes for different purposes differ.
 const (
 	splitSalt = 0x73706c6974
 	foldSalt  = 0x666f6c64
@@ -159,8 +159,8 @@ func Mix(x uint64) uint64 {
 	return x ^ x>>31
 }
 
-// byValue tells something of each row that follows from its value in a column, worked out once
-// for each value; or from the row if it has none.
+// byValue returns a function of rows that depends on the value in a column, computed once for
+// each value; or on the row if it has no value.
 func byValue[T any](c *Column, of func(text string) T, missing func(row int) T) func(row int) T {
 	if c.Kind == Number {
 		c = c.asCategory()

@@ -6,10 +6,10 @@ import "context"
 // learned, all of it written by encoding/json: a stage that was read back transforms as the
 // one that was fitted. Transform may be called by many goroutines at once after Fit.
 type Stage interface {
-	// Fit learns from the rows of all members, by sums whose names it chooses: of two fits over one flock, each
-	// has a Scope. A member without rows fits too, with a source that gives none.
+	// Fit learns from the rows of all members, by sums whose names it chooses: use a separate Scope for each
+	// fit over one flock. A member without rows fits too, with a source that gives none.
 	Fit(ctx context.Context, flock Flock, rows Source) error
-	// Transform makes new columns; columns that it does not change may be shared with what
-	// it was given. Rows may be left out.
+	// Transform makes new columns; columns that it does not change may be shared with the
+	// given batch. Rows may be left out.
 	Transform(b *Batch) (*Batch, error)
 }

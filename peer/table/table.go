@@ -5,17 +5,18 @@ import (
 	"iter"
 )
 
-// Table is the rows of one member before members have agreed on how to read them: *read.Table is one, and Held.
+// Table is the rows of one member before members have agreed on how to read them. *read.Table and the result of Held
+// implement it.
 type Table interface {
-	// Schema is the columns as they are read; nil of who has none.
+	// Schema is the columns as they are read; nil if there are none.
 	Schema() *Schema
-	// Pin has the rows read with another schema, as Agree has returned it.
+	// Pin sets the schema for reading the rows, as returned by Agree.
 	Pin(schema *Schema) error
 	// Rows is a Source.
 	Rows(ctx context.Context) iter.Seq2[*Batch, error]
 }
 
-// Held is a Table of batches that are in memory, all with the same columns.
+// Held is a Table of batches in memory, all with the same columns.
 func Held(batches ...*Batch) Table { return held(batches) }
 
 type held []*Batch

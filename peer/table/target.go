@@ -22,11 +22,11 @@ type Target struct {
 	Classes bool `json:"classes,omitempty"`
 }
 
-// opposite are the comparisons, each with what is so where it is not.
+// opposite maps each comparison to its negation.
 var opposite = map[string]string{">": "<=", ">=": "<", "<": ">=", "<=": ">", "=": "!=", "!=": "="}
 
 // ParseTarget reads "COLUMN", "COLUMN>15" (also >=, <, <=) or "COLUMN=VALUE" (also !=). Spaces
-// around the parts do not count.
+// around the parts are ignored.
 func ParseTarget(text string) (Target, error) {
 	at := strings.IndexAny(text, "<>=!")
 	if at < 0 {
@@ -74,7 +74,7 @@ func (t Target) number() (float64, error) {
 // MaxClasses is how many classes a target may have.
 const MaxClasses = 1000
 
-// Why a target cannot be learned; a *TargetError wraps one of them.
+// Reasons why a target cannot be learned; a *TargetError wraps one of them.
 var (
 	ErrNoColumn       = errors.New("the table has no such column")
 	ErrTargetKind     = errors.New("the column is of another kind")
@@ -96,7 +96,7 @@ func (e *TargetError) Error() string {
 
 func (e *TargetError) Unwrap() error { return e.Err }
 
-// check looks whether a schema has the target's column, of the right kind.
+// check checks that a schema has the target's column, with the right kind.
 func (t Target) check(schema *Schema) (Kind, error) {
 	at := schema.Find(t.Column)
 	if at < 0 {
@@ -114,9 +114,9 @@ func (t Target) check(schema *Schema) (Kind, error) {
 	return kind, nil
 }
 
-// Fit goes over the target of all rows of all members once, and agrees on its classes. All
-// members call it, with the schema agreed, those without rows too. A target that has one
-// class only in the whole flock, or no value at all, is a *TargetError at every member.
+// Fit reads the target of all rows of all members once, and agrees on its classes. All
+// members call it with the agreed schema, including those without rows. If the target has
+// only one class in the whole flock, or no value at all, every member gets a *TargetError.
 func (t Target) Fit(ctx context.Context, flock Flock, schema *Schema, rows Source) (*Labels, error) {
 	flock = Careful(flock)
 	kind, fault := t.check(schema)
@@ -158,8 +158,8 @@ func (t Target) Fit(ctx context.Context, flock Flock, schema *Schema, rows Sourc
 	return l.counted(sums)
 }
 
-// values counts the rows of each value of a column of categories; when there are too many of
-// them, it knows enough.
+// values counts the rows of each value of a column of categories; it stops when there are
+// too many of them.
 func (t Target) values(ctx context.Context, rows Source) (counts map[string]int64, missing int64, err error) {
 	counts = map[string]int64{}
 	for b, err := range rows(ctx) {

@@ -6,15 +6,15 @@ import (
 	"slices"
 )
 
-const maxNames = 1 << 16 // that Together remembers, to tell that one is used twice
+const maxNames = 1 << 16 // that Together remembers, to detect a name that is used twice
 
-// Together runs a flock of n members in this process, for tests and for what needs no network: do has a
-// goroutine for each, its flock and its number, from 0. It returns when all have.
+// Together runs a flock of n members in this process, for tests and other uses without a network. It calls do on
+// a goroutine for each member, with its flock and its number from 0, and returns when all calls have returned.
 //
-// A member that has returned has left, and the others go on without it; one that is to fail at some sum is given a
-// Flock of the test's own, around this one. A call ends with its context: what it brought counts if the others come
-// before its member calls again or returns. If members call unlike, or use a name twice, all have an error from then
-// on. Sums are added in the order of the numbers. A member makes one call at a time; what all bring to it is held.
+// A member that returns has left, and the others go on without it. To let a member fail at some sum, wrap its Flock.
+// A call ends with its context; its data still counts if the others come before its member calls again or returns.
+// If members make different calls, or use a name twice, all get an error from then on. Sums are added in the order
+// of the numbers. A member makes one call at a time, and the data of all members is kept during it.
 func Together(n int, do func(flock Flock, member int)) {
 	calls, waiting, names, fault := make(chan *call), make([]*call, max(n, 0)), map[string]bool{}, error(nil)
 	for i := range n {
@@ -49,20 +49,20 @@ func Together(n int, do func(flock Flock, member int)) {
 	}
 }
 
-// call is what one member brings, and, when over, what all have brought that came.
+// call is the data of one member, and, when over, that of all members that came.
 type call struct {
 	member     int
 	name, what string
 	vector     []float64
 	data       []byte
-	over       chan error // nil of a member that has returned
+	over       chan error // nil for a member that has returned
 	came       []*call
 }
 
 type oneOf func(*call)
 
 func (bring oneOf) meet(ctx context.Context, c call) ([]*call, error) {
-	c.over = make(chan error, 1) // the call may have ended with its context
+	c.over = make(chan error, 1) // buffered, since the call may have ended with its context
 	if ctx.Err() == nil {
 		bring(&c)
 	}

@@ -10,8 +10,8 @@ import (
 	"unicode/utf8"
 )
 
-// Record is what a member says of itself, signed with its key. Adapters carry
-// and verify it; its numbers mean something to package peer only.
+// Record is a member's description of itself, signed with its key. Adapters carry and
+// verify it; only package peer interprets its numbers.
 type Record struct {
 	// Peer is the member; the signature must be its own.
 	Peer PeerID
@@ -37,14 +37,13 @@ type Record struct {
 	Addresses []string
 }
 
-// FlagUnreachable is the bit of Record.Flags that a member sets which others cannot
-// dial.
+// FlagUnreachable is the bit of Record.Flags set by a member that others cannot dial.
 const FlagUnreachable = 1 << 2
 
 // Age is the number of gradient steps that lie behind the member's model now.
 func (r Record) Age() uint64 {
 	if r.Steps > math.MaxUint64-r.Head {
-		return math.MaxUint64 // nobody's, but it must not pass for a young one
+		return math.MaxUint64 // no real model is as old, but an overflow must not look young
 	}
 	return r.Head + r.Steps
 }
@@ -63,13 +62,13 @@ const (
 	MaxRunName     = 64
 	MaxAddresses   = 4
 	MaxAddressSize = 64
-	// MaxIncarnation is beyond what restarts reach: a record with a higher one is
-	// nobody's, so that no number can use an identity up.
+	// MaxIncarnation is more than restarts can reach: a record with a higher one is
+	// rejected, so that no single record can use an identity up.
 	MaxIncarnation = 1 << 32
 )
 
-// CheckAddress tells what keeps a text from being an address in a record: addresses go
-// into logs and files, where a space or the end of a line would begin something else.
+// CheckAddress returns an error if a text cannot be an address in a record. Addresses are
+// written to logs and files, where a space or the end of a line would start another entry.
 func CheckAddress(address string) error {
 	switch {
 	case len(address) > MaxAddressSize:
@@ -92,31 +91,31 @@ type Members interface {
 	// Changed signals, at most once between two receives, that Members may answer
 	// otherwise than before.
 	Changed() <-chan struct{}
-	// Last is the newest record heard of a member, whether it is believed alive or
-	// not, and false if none is remembered. It tells a member that left, whose last
-	// record and departure came together, from one that crashed. Of the local peer it is the
-	// newest of another life, which may be another process with its key, unless that has left.
+	// Last is the newest record received of a member, alive or not, and false if none is
+	// remembered. With it a member that left, whose last record and departure came together,
+	// can be told from one that crashed. For the local peer it is the newest record of another
+	// life, which may be another process with the same key, unless that life has left.
 	Last(peer PeerID) (Record, bool)
 }
 
-// Courier lets records pass from hand to hand, ahead of gossip. Where Signed is always
+// Courier lets two peers exchange records directly, ahead of gossip. If Signed is always
 // nil, peers whose views differ wait for gossip. Safe for concurrent use.
 type Courier interface {
-	// Signed is the local member's newest record as it is spread, signature
-	// included, at most 512 bytes; nil if none has been announced, or records do not
-	// pass from hand to hand. The slice is not the caller's.
+	// Signed is the local member's newest record as gossip carries it, signature included,
+	// at most 512 bytes; nil if none has been announced, or records cannot be exchanged
+	// directly. The caller must not change the slice.
 	Signed() []byte
-	// Received takes what Signed gave another member. It reports whether that told
-	// anything that was not known; Members then says so at once. Only a member that
-	// is believed alive already is heard: a record makes nobody a member. An error
-	// says that no honest process hands out such a record.
+	// Received takes what Signed returned at another member. news tells whether the record
+	// was new; Members then includes it at once. A record is taken only of a member that is
+	// already believed alive: it makes nobody a member. An error means that no honest
+	// process sends such a record.
 	Received(peer PeerID, signed []byte) (news bool, err error)
-	// Compare exchanges with a member all that both know of the membership.
+	// Compare exchanges with a member everything that both know about the membership.
 	Compare(ctx context.Context, peer PeerID) error
 }
 
-// Membership finds the members of one run and tells them of the local one. Safe
-// for concurrent use.
+// Membership finds the members of one run and announces the local one to them. Safe for
+// concurrent use.
 type Membership interface {
 	Members
 	Courier
@@ -128,8 +127,8 @@ type Membership interface {
 	// the transport's and the membership's own; Sequence is set by the adapter. An
 	// *OldIncarnationError tells which incarnation to take instead.
 	Announce(record Record) error
-	// Refused counts, by cause, what others said of members and was not heard; nil if
-	// that is not counted.
+	// Refused counts, by cause, messages about members that were rejected; nil if that is
+	// not counted.
 	Refused() map[string]uint64
 	// Close leaves the membership gracefully, within a bounded time, and waits
 	// for every goroutine. It is idempotent. It does not close the transport.
@@ -141,8 +140,8 @@ type Membership interface {
 var ErrNotAdmitted = errors.New("not admitted")
 
 const (
-	// MinRunKey and MaxRunKey bound the bytes of a run's key. What a member shows of
-	// it can be tried against guesses, so it must not be one that can be guessed.
+	// MinRunKey and MaxRunKey bound the bytes of a run's key. Guesses can be tested against
+	// what a member shows of the key, so the key must be hard to guess.
 	MinRunKey = 16
 	MaxRunKey = 1024
 )
@@ -150,16 +149,15 @@ const (
 // MaxMark is the most bytes of a member's mark.
 const MaxMark = 32
 
-// Admission decides who takes part in a run. An adapter without one takes everybody.
-// It is asked under locks of the adapter's, so it answers at once and asks nothing of
+// Admission decides who takes part in a run. An adapter without one admits everybody. An
+// adapter may call it while it holds locks, so its methods return at once and do not call
 // the adapter. Safe for concurrent use.
 type Admission interface {
-	// Mark is what the local member shows with its record to those that ask for more
-	// than an identity: at most MaxMark bytes, nil if it has nothing to show. The
-	// slice is not the caller's.
+	// Mark is the proof that the local member sends with its record to members that demand
+	// more than an identity: at most MaxMark bytes, nil if there is none. The caller must
+	// not change the slice.
 	Mark() []byte
-	// Admit returns nil if a peer whose identity is proven may take part when it
-	// shows this mark, and otherwise why not: an ErrNotAdmitted. What it says may
-	// change at any time.
+	// Admit returns nil if a peer whose identity is proven may take part with this mark,
+	// and otherwise an ErrNotAdmitted that says why. The answer may change at any time.
 	Admit(peer PeerID, mark []byte) error
 }

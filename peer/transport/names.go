@@ -1,6 +1,6 @@
-// Package transport holds the narrow interfaces between a peer and the world: how
-// bytes reach another peer (Transport, Stream) and who is there (Membership),
-// with the few types they speak in.
+// Package transport holds the narrow interfaces between a peer and the world: how bytes
+// reach another peer (Transport, Stream) and who is there (Membership), with the few types
+// that they use.
 //
 // It imports nothing of this module but the name of a peer from package topology, so
 // that adapters (package p2pnet on libp2p, package swim on memberlist, package memnet in
@@ -27,7 +27,7 @@ type PeerID = topology.PeerID
 // maxID bounds the text of an id, in bytes.
 const maxID = 128
 
-// CheckID tells what keeps a text from being the id of a peer over any transport.
+// CheckID returns an error if a text cannot be the id of a peer over any transport.
 func CheckID(id PeerID) error {
 	if id == "" || len(id) > maxID {
 		return fmt.Errorf("an id of %d bytes: want 1 to %d", len(id), maxID)
@@ -63,12 +63,12 @@ var (
 	ErrUnknownProtocol = errors.New("the other process does not speak this protocol version")
 	// ErrLayout: the other process trains another model.
 	ErrLayout = errors.New("another layout of parameters")
-	// ErrUnreachable: no known address of the peer answered, or what answers is no peer.
+	// ErrUnreachable: no known address of the peer answered, or the process that answers is no peer.
 	ErrUnreachable = errors.New("no peer answers there")
 	// ErrSelf: the address or id is the local peer's own.
 	ErrSelf = errors.New("that is this peer itself")
-	// ErrDuplicate: another process has the local peer's key, and has proved it. Of two the later
-	// one stops: a cloned machine needs a key of its own.
+	// ErrDuplicate: another process has proved that it has the local peer's key. Of the two
+	// processes the later one stops: a cloned machine needs a key of its own.
 	ErrDuplicate = errors.New("another process has this peer's key: one of the two has to stop, or to have a key and checkpoints of its own")
 	// ErrClosed: the transport or membership has been closed.
 	ErrClosed = errors.New("closed")
@@ -93,7 +93,7 @@ type RefusedError struct {
 	// Peer is the one that refused, or that was refused.
 	Peer PeerID
 	// Why is ErrUnknownRun, ErrUnknownProtocol, ErrLayout or ErrNotAdmitted, which
-	// errors.Is finds. Detail is what the other said beyond it, and Remedy what to do.
+	// errors.Is finds. Detail is what the other peer added, and Remedy what to do.
 	Why            error
 	Detail, Remedy string
 }

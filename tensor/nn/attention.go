@@ -54,7 +54,7 @@ func (l attention) For(in Shape) (Built, error) {
 			attention: l, context: in[0],
 			into: link{into.Make(r), 0, into.values()}, back: link{back.Make(r), into.values(), into.values() + back.values()},
 			mul: r.Multiplier(), line: line,
-			looked: r.Values(l.heads * in[0] * line), heard: r.Values(n),
+			looked: r.Values(l.heads * in[0] * line), attended: r.Values(n),
 			errors: r.errors(3 * n), scores: make(tensor.Vector, in[0]*line),
 		}
 	}}, nil
@@ -71,7 +71,7 @@ type attentionStep struct {
 	examples   int           // of the last Forward
 	qkv        tensor.Vector // of the last Forward
 	looked     tensor.Vector // how much each place looks at each: the probabilities
-	heard      tensor.Vector // their sums of v, all heads side by side
+	attended   tensor.Vector // their sums of v, all heads side by side
 	errors     tensor.Vector // over qkv
 	scores     tensor.Vector // the gradient over the probabilities of one head
 }
@@ -90,7 +90,7 @@ func oddLines(n int) int {
 
 // head is where one head's numbers are in a pass. Its errors lie as the rows of the first
 // projection do, q beside k beside v.
-type head struct{ q, k, v, errors, looked, heard int }
+type head struct{ q, k, v, errors, looked, attended int }
 
 func (s *attentionStep) head(example, number int) head {
 	depth, at := s.width/s.heads, example*s.context
@@ -99,8 +99,8 @@ func (s *attentionStep) head(example, number int) head {
 	q := (number*s.examples + example) * size
 	return head{
 		q: q, k: q + apart, v: q + 2*apart, errors: at*3*s.width + number*depth,
-		looked: (example*s.heads + number) * s.context * s.line,
-		heard:  at*s.width + number*depth,
+		looked:   (example*s.heads + number) * s.context * s.line,
+		attended: at*s.width + number*depth,
 	}
 }
 
@@ -130,7 +130,7 @@ func (s *attentionStep) Forward(p Pass, w, x tensor.Vector) tensor.Vector {
 			s.look(s.head(i, h))
 		}
 	}
-	return s.back.Forward(p, s.back.of(w), s.heard[:len(x)])
+	return s.back.Forward(p, s.back.of(w), s.attended[:len(x)])
 }
 
 // scale is 1/√d.
@@ -150,7 +150,7 @@ func (s *attentionStep) look(h head) {
 	ops.SoftmaxCausal(s.looked[h.looked:][:s.context*s.line], s.line, 0, s.scale())
 	for from := 0; from < s.context; from += lookBlock {
 		seen := s.block(s.looked, h.looked, from, min(lookBlock, s.context-from))
-		s.mul.MatMul(s.columns(s.heard, h.heard, from, seen.Rows, s.width), 1, seen, s.columns(s.qkv, h.v, 0, seen.Cols, depth), 0)
+		s.mul.MatMul(s.columns(s.attended, h.attended, from, seen.Rows, s.width), 1, seen, s.columns(s.qkv, h.v, 0, seen.Cols, depth), 0)
 	}
 }
 
@@ -172,9 +172,9 @@ func (s *attentionStep) learn(h head, e tensor.Vector) {
 	depth, wide := s.width/s.heads, 3*s.width
 	for from := 0; from < s.context; from += lookBlock {
 		rows := min(lookBlock, s.context-from)
-		heard := s.columns(e, h.heard, from, s.context-from, s.width)
-		s.mul.MatMul(s.square(s.scores, 0, from, rows), 1, heard, s.columns(s.qkv, h.v, from, rows, depth).T(), 0)
-		s.mul.MatMul(s.columns(s.errors, h.errors+2*s.width, from, rows, wide), 1, s.square(s.looked, h.looked, from, rows).T(), heard, 0)
+		attended := s.columns(e, h.attended, from, s.context-from, s.width)
+		s.mul.MatMul(s.square(s.scores, 0, from, rows), 1, attended, s.columns(s.qkv, h.v, from, rows, depth).T(), 0)
+		s.mul.MatMul(s.columns(s.errors, h.errors+2*s.width, from, rows, wide), 1, s.square(s.looked, h.looked, from, rows).T(), attended, 0)
 	}
 	ops.SoftmaxCausalGradient(s.scores, s.looked[h.looked:][:len(s.scores)], s.line, 0, s.scale())
 	for from := 0; from < s.context; from += lookBlock {

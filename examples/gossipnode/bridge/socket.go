@@ -15,10 +15,10 @@ import (
 )
 
 const (
-	// firstPatience bounds the wait for the first bytes of a trainer that has connected, and
+	// firstTimeout bounds the wait for the first bytes of a trainer that has connected, and
 	// maxSilent those of whom none has come yet.
-	firstPatience = 10 * time.Second
-	maxSilent     = 8
+	firstTimeout = 10 * time.Second
+	maxSilent    = 8
 )
 
 // listen serves one trainer after another at a Unix socket, until ctx ends.
@@ -63,7 +63,7 @@ func listen(ctx context.Context, path string, s service) (err error) {
 
 // turnAway tells a trainer that another one is served.
 func turnAway(conn net.Conn) {
-	_ = conn.SetDeadline(time.Now().Add(firstPatience))
+	_ = conn.SetDeadline(time.Now().Add(firstTimeout))
 	_ = bridge.Busy(conn) // it may have gone
 	_ = conn.Close()
 }
@@ -92,7 +92,7 @@ func open(path string) (*net.UnixListener, error) {
 func greet(ctx context.Context, conn *net.UnixConn) (first []byte, memory *os.File, err error) {
 	stop := context.AfterFunc(ctx, func() { _ = conn.Close() })
 	defer stop()
-	_ = conn.SetReadDeadline(time.Now().Add(firstPatience))
+	_ = conn.SetReadDeadline(time.Now().Add(firstTimeout))
 	first, memory, err = receive(conn)
 	_ = conn.SetReadDeadline(time.Time{})
 	if err != nil {

@@ -28,8 +28,8 @@ func Execute(root *cobra.Command, args []string) int {
 		return ExitDone
 	}
 	code := ExitCode(err)
-	var told Told
-	if errors.As(err, &told) {
+	var reported Reported
+	if errors.As(err, &reported) {
 		return code
 	}
 	fmt.Fprintf(root.ErrOrStderr(), "%s: %v\n", root.Name(), err)
@@ -39,11 +39,11 @@ func Execute(root *cobra.Command, args []string) int {
 	return code
 }
 
-// Told is an error that somebody has been told of already.
-type Told struct{ Cause error }
+// Reported is an error that has been reported to the user already.
+type Reported struct{ Cause error }
 
-func (e Told) Error() string { return e.Cause.Error() }
-func (e Told) Unwrap() error { return e.Cause }
+func (e Reported) Error() string { return e.Cause.Error() }
+func (e Reported) Unwrap() error { return e.Cause }
 
 // ExitCode is what an error ends the process with: what its method ExitWith says, if
 // it has one. A method ExitCode says nothing here: exec.ExitError has one, with the code

@@ -27,8 +27,8 @@ func TestExecute(t *testing.T) {
 		{failure, ExitFailed, "node: it rains\n"},
 		{fmt.Errorf("asking: %w", Usage(failure)), ExitUsage, "node: asking: it rains\nSee node work --help.\n"},
 		{fmt.Errorf("peer 3: %w", ownCode{failure}), 7, "node: peer 3: it rains\n"},
-		{Told{failure}, ExitFailed, ""},
-		{Told{ownCode{failure}}, 7, ""},
+		{Reported{failure}, ExitFailed, ""},
+		{Reported{ownCode{failure}}, 7, ""},
 		{fmt.Errorf("the other process: %w", &exec.ExitError{}), ExitFailed, "node: the other process: "},
 	} {
 		var said bytes.Buffer

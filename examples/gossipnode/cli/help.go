@@ -26,13 +26,13 @@ const (
 
 // Group puts the flags that have been added since the last call under a topic of the
 // help. Those named are told by --help, the others by --help-all only.
-func Group(flags *pflag.FlagSet, topic string, told ...string) {
+func Group(flags *pflag.FlagSet, topic string, shown ...string) {
 	flags.VisitAll(func(f *pflag.Flag) {
 		if f.Annotations[topicOf] != nil {
 			return
 		}
 		f.Annotations = map[string][]string{topicOf: {topic}}
-		if slices.Contains(told, f.Name) {
+		if slices.Contains(shown, f.Name) {
 			f.Annotations[common] = []string{""}
 		}
 	})
@@ -54,8 +54,8 @@ func Topic(f *pflag.Flag) string {
 	return ""
 }
 
-// Untold leaves flags to --help-all.
-func Untold(flags *pflag.FlagSet, names ...string) {
+// OnlyHelpAll leaves flags to --help-all.
+func OnlyHelpAll(flags *pflag.FlagSet, names ...string) {
 	for _, name := range names {
 		delete(flags.Lookup(name).Annotations, common)
 	}
@@ -102,7 +102,7 @@ func byTopic(flags *pflag.FlagSet) (topics []topic, left int) {
 		if f.Hidden {
 			return
 		}
-		if _, told := f.Annotations[common]; !told && name != others {
+		if _, shown := f.Annotations[common]; !shown && name != others {
 			left++
 			return
 		}

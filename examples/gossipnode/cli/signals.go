@@ -19,7 +19,7 @@ var ErrInterrupted = errors.New("interrupted")
 // that was ignored before, as by nohup, or with parent. A second signal calls again, which should
 // end things at once, if it comes a second after the first at least: some senders, as GNU timeout,
 // signal a process and its group. Release gives the signals back.
-func UntilSignal(parent context.Context, again func()) (ctx context.Context, release func()) {
+func UntilSignal(parent context.Context, second func()) (ctx context.Context, release func()) {
 	ctx, cancel := context.WithCancelCause(parent)
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
@@ -29,7 +29,7 @@ func UntilSignal(parent context.Context, again func()) (ctx context.Context, rel
 	released, gone := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(gone)
-		heed(signals, released, func() { cancel(ErrInterrupted) }, again)
+		heed(signals, released, func() { cancel(ErrInterrupted) }, second)
 	}()
 	return ctx, func() {
 		signal.Stop(signals)
@@ -44,7 +44,7 @@ func UntilSignal(parent context.Context, again func()) (ctx context.Context, rel
 const meantAgain = time.Second
 
 // heed calls first at the first signal and again, once, at one that comes meantAgain later.
-func heed(signals <-chan os.Signal, released <-chan struct{}, first, again func()) {
+func heed(signals <-chan os.Signal, released <-chan struct{}, first, second func()) {
 	var came time.Time
 	for {
 		select {
@@ -57,7 +57,7 @@ func heed(signals <-chan os.Signal, released <-chan struct{}, first, again func(
 			came = time.Now()
 			first()
 		case time.Since(came) >= meantAgain:
-			again()
+			second()
 			return
 		}
 	}
@@ -75,18 +75,18 @@ func UntilParentGone(parent context.Context, in io.Reader) (ctx context.Context,
 	// Heeded, so that a report to a parent that has gone fails instead of killing
 	// the process before it has left the run.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
-	first, words := make(chan struct{}), make(chan string, 1)
+	first, input := make(chan struct{}), make(chan string, 1)
 	let := sync.OnceFunc(func() { close(first) })
 	go func() {
 		lines := bufio.NewReader(in)
 		for line, err := lines.ReadString('\n'); err == nil; line, err = lines.ReadString('\n') {
 			if line == "\n" {
 				let()
-			} else if len(words) == 0 {
-				words <- line
+			} else if len(input) == 0 {
+				input <- line
 			}
 		}
 		cancel(ErrInterrupted)
 	}()
-	return ctx, first, words
+	return ctx, first, input
 }

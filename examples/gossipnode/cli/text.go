@@ -44,11 +44,11 @@ func Size(bytes uint64) string {
 // Print prints figures for a person, and as JSON if asked to: then that is all there
 // is on standard output.
 func Print(figures fmt.Stringer, asJSON bool, std Streams) error {
-	words := std.Out
+	text := std.Out
 	if asJSON {
-		words = std.Err
+		text = std.Err
 	}
-	_, err := io.WriteString(words, figures.String())
+	_, err := io.WriteString(text, figures.String())
 	if err == nil && asJSON {
 		err = json.NewEncoder(std.Out).Encode(figures)
 	}

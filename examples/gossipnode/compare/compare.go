@@ -80,7 +80,7 @@ those in the first world, in lengths of a step where these differ.`,
 	flags.StringVar(&s.Suite, "suite", homogeneous, "worlds to race in: all, or names from the list above")
 	flags.StringVar(&s.Plot, "plot", "", "`file` to draw the race into, as .png or .svg")
 	s.Settings.Register(flags)
-	cli.Untold(flags, "crash", "replay", "evaluate", "slow-link")
+	cli.OnlyHelpAll(flags, "crash", "replay", "evaluate", "slow-link")
 	s.Target, s.Points = defaultTarget, defaultComparePoints
 	for _, name := range []string{"target", "points"} {
 		flags.Lookup(name).DefValue = flags.Lookup(name).Value.String() // for --help
@@ -182,11 +182,11 @@ func (s *compareSettings) run(sources cli.Origins, std cli.Streams) error {
 			r.Results = append(r.Results, e)
 		}
 		races = append(races, r)
-		told := std.Out
+		out := std.Out
 		if s.JSON {
-			told = std.Err
+			out = std.Err
 		}
-		fmt.Fprint(told, table(r, races[0]))
+		fmt.Fprint(out, table(r, races[0]))
 	}
 	if s.Plot != "" {
 		title := fmt.Sprintf("%s, %s with %s: batch %d, seed %d", cli.Plural(uint64(peers), "peer"), s.Dataset, s.Model, s.Batch, s.Seed)

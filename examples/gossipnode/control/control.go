@@ -227,14 +227,14 @@ func (s *controlSettings) tell(action string, commands []control.Command, std cl
 
 // controlResult is what control prints with --json.
 type controlResult struct {
-	Action   string         `json:"action"`
-	Run      string         `json:"run"`
-	Peer     string         `json:"peer"`
-	Standing []standingWord `json:"standing"`
+	Action   string            `json:"action"`
+	Run      string            `json:"run"`
+	Peer     string            `json:"peer"`
+	Standing []standingCommand `json:"standing"`
 }
 
-// standingWord is a command that counts.
-type standingWord struct {
+// standingCommand is a command that counts.
+type standingCommand struct {
 	Command  string            `json:"command"`
 	Sequence uint64            `json:"sequence"`
 	At       uint64            `json:"at"`
@@ -245,8 +245,8 @@ type standingWord struct {
 	Steps    uint64            `json:"steps,omitempty"`
 }
 
-func wordOf(c control.Command) standingWord {
-	w := standingWord{
+func standingOf(c control.Command) standingCommand {
+	w := standingCommand{
 		Command: c.Kind.String(), Sequence: c.Sequence, At: c.At, Reason: c.Why, Settings: c.Settings,
 		LR: c.Schedule.Rate, Steps: c.StepsPerPeer,
 	}
@@ -258,9 +258,9 @@ func wordOf(c control.Command) standingWord {
 
 func (s *controlSettings) print(action string, member transport.PeerID, standing []control.Command, out io.Writer) error {
 	if s.JSON {
-		r := controlResult{Action: action, Run: s.Run, Peer: string(member), Standing: []standingWord{}}
+		r := controlResult{Action: action, Run: s.Run, Peer: string(member), Standing: []standingCommand{}}
 		for _, c := range standing {
-			r.Standing = append(r.Standing, wordOf(c))
+			r.Standing = append(r.Standing, standingOf(c))
 		}
 		return json.NewEncoder(out).Encode(r)
 	}

@@ -89,7 +89,7 @@ func NewBoard(p Peer, about About, accuracy *Accuracy, rule Ruler, log *zap.Logg
 	about.Controls = rule != nil
 	b := &Board{
 		peer: p, about: about, accuracy: accuracy, began: time.Now(), look: make(chan struct{}, 1), stop: make(chan struct{}),
-		pulses: pulses{self: transport.PeerID(about.Self), new: make(map[pair]pulse), met: make(map[pair]heard)},
+		pulses: pulses{self: transport.PeerID(about.Self), new: make(map[pair]pulse), met: make(map[pair]lastDigest)},
 	}
 	b.ruling = ruling{rule: rule, busy: make(chan struct{}, 1), taken: b.lookNow, log: log}
 	return b
@@ -185,7 +185,7 @@ func (b *Board) tick() {
 	}
 	b.past.add(view.Point)
 	view.Left = b.left.next(time.Since(b.began), view.Progress, view.Paused)
-	b.pulses.hear(view)
+	b.pulses.receive(view)
 	b.hub.tell("state", view)
 }
 
@@ -239,10 +239,10 @@ func (b *Board) failed(partner transport.PeerID, err error) {
 }
 
 // Quarantined takes that this peer keeps a partner away.
-func (b *Board) Quarantined(partner transport.PeerID, term time.Duration, offence error) {
+func (b *Board) Quarantined(partner transport.PeerID, period time.Duration, cause error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.hub.tell("events", []happening{b.news.add("quarantined", partner, fmt.Sprintf("broke the rules, and is kept away for %s", term.Round(time.Second)), offence)})
+	b.hub.tell("events", []happening{b.news.add("quarantined", partner, fmt.Sprintf("broke the rules, and is kept away for %s", period.Round(time.Second)), cause)})
 }
 
 // stream tells one who watches, until it goes.

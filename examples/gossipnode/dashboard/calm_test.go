@@ -38,8 +38,8 @@ func newCalm() *calm {
 		c.members = append(c.members, control.Member{ID: id, Role: role, State: control.Training, Steps: uint64(10 * i)})
 	}
 	c.told = map[transport.PeerID]control.Digest{
-		"a": {Loss: 1, Steps: 5, FlockSteps: 100, Exchanges: 4, ConsensusDistance: 2, Heard: time.Now(), Partners: []control.Met{{Partner: "b", Exchanges: 3}}},
-		"b": {Loss: math.NaN(), Steps: 7, FlockSteps: 100, Samples: 10, Heard: time.Now()},
+		"a": {Loss: 1, Steps: 5, FlockSteps: 100, Exchanges: 4, ConsensusDistance: 2, Received: time.Now(), Partners: []control.Met{{Partner: "b", Exchanges: 3}}},
+		"b": {Loss: math.NaN(), Steps: 7, FlockSteps: 100, Samples: 10, Received: time.Now()},
 	}
 	return c
 }

@@ -46,7 +46,7 @@ func (n *news) notice(v *view) (changes []happening) {
 		case !here:
 			changes = append(changes, n.add("joined", m.ID, "joined"))
 		case was != m.State && (m.State == control.Over || m.State == control.Copying):
-			changes = append(changes, n.add(m.State.String(), m.ID, stateTold(m.State)))
+			changes = append(changes, n.add(m.State.String(), m.ID, describeState(m.State)))
 		}
 	}
 	if v.Paused != n.paused {
@@ -66,7 +66,7 @@ func (n *news) notice(v *view) (changes []happening) {
 	return changes
 }
 
-func stateTold(s control.State) string {
+func describeState(s control.State) string {
 	if s == control.Copying {
 		return "copies the model"
 	}

@@ -43,7 +43,7 @@ func (v *view) stateOf(m control.Member, self stats.Peer, minPeers int) string {
 func (v *view) stale(m control.Member, every time.Duration) bool {
 	const messages = 2 // a digest, and a name with it
 	timeout := missedDigests * max(every, time.Duration(messages*v.Total)*control.DigestShare)
-	return time.Since(m.Heard) > timeout || float64(m.FlockSteps) < (1-staleShare)*float64(v.FlockSteps)
+	return time.Since(m.Received) > timeout || float64(m.FlockSteps) < (1-staleShare)*float64(v.FlockSteps)
 }
 
 // losses are members that are lost: the page shows them as they were.

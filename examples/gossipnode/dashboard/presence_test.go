@@ -52,7 +52,7 @@ func TestWaits(t *testing.T) {
 // name and with what it told last, until it is back; members are counted without it.
 func TestGoneStay(t *testing.T) {
 	c := newCalm()
-	c.told["b"] = control.Digest{Name: "build-1", Loss: 7, Steps: 7, FlockSteps: 100, Samples: 10, Heard: time.Now()}
+	c.told["b"] = control.Digest{Name: "build-1", Loss: 7, Steps: 7, FlockSteps: 100, Samples: 10, Received: time.Now()}
 	b := calmBoard(c, nil)
 	b.see()
 	all := c.members
@@ -79,7 +79,7 @@ func TestGoneStay(t *testing.T) {
 		t.Error("one has come and left between two looks:", got)
 	}
 	c.members = append(all[:1:1], all[2], control.Member{ID: "d", Role: topology.Passive, State: control.Training})
-	c.told["d"] = control.Digest{Name: "build-1", Heard: time.Now()}
+	c.told["d"] = control.Digest{Name: "build-1", Received: time.Now()}
 	if got := told(b.see()); strings.Contains(got, "lost") {
 		t.Error("it is back, with another id:", got)
 	}
@@ -107,10 +107,10 @@ func TestStaleValuesFade(t *testing.T) {
 	c.members = append(c.members, control.Member{ID: "d", Role: topology.Passive, State: control.Training, Steps: 1})
 	now := time.Now()
 	c.told = map[transport.PeerID]control.Digest{
-		"a": {Loss: 0.5, FlockSteps: 1000, Exchanges: 1, ConsensusDistance: 1, Samples: 10, Heard: now},
-		"b": {Loss: 2.87, FlockSteps: 30, Exchanges: 1, ConsensusDistance: 9, Samples: 10, Heard: now.Add(-2 * time.Second)},
-		"c": {Loss: 0.7, FlockSteps: 950, Exchanges: 1, ConsensusDistance: 2, Samples: 10, Heard: now.Add(-9 * time.Second)},
-		"d": {Loss: 3, FlockSteps: 990, Exchanges: 1, ConsensusDistance: 9, Samples: 10, Heard: now.Add(-time.Minute)},
+		"a": {Loss: 0.5, FlockSteps: 1000, Exchanges: 1, ConsensusDistance: 1, Samples: 10, Received: now},
+		"b": {Loss: 2.87, FlockSteps: 30, Exchanges: 1, ConsensusDistance: 9, Samples: 10, Received: now.Add(-2 * time.Second)},
+		"c": {Loss: 0.7, FlockSteps: 950, Exchanges: 1, ConsensusDistance: 2, Samples: 10, Received: now.Add(-9 * time.Second)},
+		"d": {Loss: 3, FlockSteps: 990, Exchanges: 1, ConsensusDistance: 9, Samples: 10, Received: now.Add(-time.Minute)},
 	}
 	v := calmBoard(c, nil).see()
 	p := pointOf(v, 0)

@@ -21,8 +21,8 @@ type pulse struct {
 	Over float64 `json:"over"`
 }
 
-// heard is what another peer said last of a pair.
-type heard struct {
+// lastDigest is the last figure of another peer about a pair.
+type lastDigest struct {
 	exchanges uint64
 	at        time.Time
 }
@@ -30,8 +30,8 @@ type heard struct {
 // pulses gathers exchanges for the page, between whomever. Its owner locks it.
 type pulses struct {
 	self transport.PeerID
-	new  map[pair]pulse // since the page was last told
-	met  map[pair]heard // exchanges of others, as last told
+	new  map[pair]pulse      // since the page was last told
+	met  map[pair]lastDigest // exchanges of others, as last told
 }
 
 // add notes exchanges of a pair.
@@ -43,10 +43,10 @@ func (b *pulses) add(p pair, count uint64, over time.Duration) {
 	b.new[p] = pulse{string(p.from), string(p.to), was.Count + count, max(was.Over, over.Seconds())}
 }
 
-// hear makes pulses of what others' digests tell of their exchanges, this peer's own
+// receive makes pulses of what others' digests tell of their exchanges, this peer's own
 // left out: it knows those better.
-func (b *pulses) hear(v *view) {
-	now := make(map[pair]heard, len(b.met))
+func (b *pulses) receive(v *view) {
+	now := make(map[pair]lastDigest, len(b.met))
 	for _, m := range v.tell {
 		for _, met := range m.Partners {
 			p := pair{m.ID, met.Partner}
@@ -55,9 +55,9 @@ func (b *pulses) hear(v *view) {
 			}
 			was, known := b.met[p]
 			if known && met.Exchanges > was.exchanges {
-				b.add(p, met.Exchanges-was.exchanges, m.Heard.Sub(was.at))
+				b.add(p, met.Exchanges-was.exchanges, m.Received.Sub(was.at))
 			}
-			now[p] = heard{met.Exchanges, m.Heard}
+			now[p] = lastDigest{met.Exchanges, m.Received}
 		}
 	}
 	b.met = now

@@ -160,7 +160,7 @@ func heardOf(t *testing.T, text string) everything {
 // they leave, and that nothing is asked of a peer that has left.
 func TestShowsTheEnd(t *testing.T) {
 	c := newCalm()
-	c.told["b"] = control.Digest{Name: "build-1", Loss: math.NaN(), Heard: time.Now()}
+	c.told["b"] = control.Digest{Name: "build-1", Loss: math.NaN(), Received: time.Now()}
 	b := calmBoard(c, nil)
 	if v := b.see(); v.Total != 3 || v.Members[1].Name != "" && v.Members[2].Name != "" {
 		t.Errorf("before the end: %+v", v)

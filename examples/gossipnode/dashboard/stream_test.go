@@ -87,7 +87,7 @@ func TestBoardHearsOthers(t *testing.T) {
 	p := newCalm()
 	b := calmBoard(p, nil)
 	tell := func(exchanges uint64, after time.Duration) {
-		p.told = map[transport.PeerID]control.Digest{"b": {Heard: b.began.Add(after), Partners: []control.Met{{Partner: "c", Exchanges: exchanges}, {Partner: "a", Exchanges: exchanges}}}}
+		p.told = map[transport.PeerID]control.Digest{"b": {Received: b.began.Add(after), Partners: []control.Met{{Partner: "c", Exchanges: exchanges}, {Partner: "a", Exchanges: exchanges}}}}
 		b.tick()
 	}
 	tell(5, 0)

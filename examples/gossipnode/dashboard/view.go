@@ -95,7 +95,7 @@ func newView(p Peer, about About, accuracy *Accuracy) *view {
 			v.members[i].State = control.Over
 		}
 	}
-	v.tell = slices.DeleteFunc(slices.Clone(v.members), func(m control.Member) bool { return m.Heard.IsZero() })
+	v.tell = slices.DeleteFunc(slices.Clone(v.members), func(m control.Member) bool { return m.Received.IsZero() })
 	v.fresh = slices.DeleteFunc(slices.Clone(v.tell), func(m control.Member) bool { return v.stale(m, about.Digests) })
 	v.arrange(s, about)
 	v.sum()
@@ -129,7 +129,7 @@ func (v *view) arrange(s stats.Peer, about About) {
 	places := make(map[topology.PeerID]int, len(ring))
 	for i, m := range ring[:min(len(ring), maxMembers)] {
 		places[m.ID] = i
-		one := member{Member: m, State: v.stateOf(m, s, about.MinPeers), Stale: !m.Heard.IsZero() && v.stale(m, about.Digests)}
+		one := member{Member: m, State: v.stateOf(m, s, about.MinPeers), Stale: !m.Received.IsZero() && v.stale(m, about.Digests)}
 		if l, ok := links[m.ID]; ok {
 			one.RoundTrip = l.Round
 		}

@@ -30,10 +30,10 @@ import (
 // for it meanwhile, so it listens, and tells those that ask how it waits. If all wait for each
 // other, one has to begin: see waiting.after.
 const (
-	// askPatience bounds the wait for all addresses to join together.
-	askPatience = 5 * time.Second
-	askEvery    = 250 * time.Millisecond
-	sayEvery    = 10 * time.Second
+	// askTimeout bounds the wait for all addresses to join together.
+	askTimeout = 5 * time.Second
+	askEvery   = 250 * time.Millisecond
+	sayEvery   = 10 * time.Second
 	// maxRefusals is how often on end one is asked that may be only starting.
 	maxRefusals = 20
 	// settled is the depth from which on all that can be waited for wait in a circle: a chain
@@ -74,7 +74,7 @@ type answer struct {
 
 // ask asks all addresses to join at once what the run is, until one says so.
 func ask(ctx context.Context, admission peer.Admission, tr transport.Transport, s settings.Settings, log *zap.Logger) (answers []answer) {
-	ctx, cancel := context.WithTimeout(ctx, askPatience)
+	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
 	said := make(chan answer, len(s.Join))
 	for _, address := range s.Join {
@@ -95,8 +95,8 @@ func ask(ctx context.Context, admission peer.Admission, tr transport.Transport, 
 	return answers
 }
 
-// told is what a member has said that the run is. Refused: one that answers will not have this peer.
-func told(answers []answer, s settings.Settings, log *zap.Logger) (found peer.Inquiry, refused bool, err error) {
+// descriptionIn is what a member has said that the run is. Refused: one that answers will not have this peer.
+func descriptionIn(answers []answer, s settings.Settings, log *zap.Logger) (found peer.Inquiry, refused bool, err error) {
 	for _, a := range answers {
 		_, refuses := errors.AsType[*transport.RefusedError](a.err)
 		refused = refused || refuses || errors.Is(a.err, transport.ErrDuplicate)
@@ -117,9 +117,9 @@ func told(answers []answer, s settings.Settings, log *zap.Logger) (found peer.In
 
 // waiting is a process that waits for somebody who says what the run is.
 type waiting struct {
-	id   transport.PeerID
-	rank uint64
-	word atomic.Uint64 // what it tells others
+	id      transport.PeerID
+	rank    uint64
+	message atomic.Uint64 // the number that it sends to others
 }
 
 // after tells whether all that this process waits for wait themselves, in a circle, and it is the
@@ -146,7 +146,7 @@ func (w *waiting) after(answers []answer) (begins bool) {
 	return depth >= settled && highest == w.rank
 }
 
-func (w *waiting) tell(depth, highest uint64) { w.word.Store(highest<<depthBits | (depth + 1)) }
+func (w *waiting) tell(depth, highest uint64) { w.message.Store(highest<<depthBits | (depth + 1)) }
 
 // Await asks the addresses to join what the run is, for s.JoinWait, or until one that answers
 // tells nothing; and takes it over as Join does. Where no member answers, the settings are those of
@@ -174,7 +174,7 @@ func await(ctx context.Context, tr transport.Transport, s *settings.Settings, fr
 	}
 	w := &waiting{id: tr.Self(), rank: rankOf(*s, from, tr.Self())}
 	w.tell(0, w.rank)
-	stop, err := admission.Await(tr, s.Run, w.word.Load)
+	stop, err := admission.Await(tr, s.Run, w.message.Load)
 	if err != nil {
 		return nil, cli.Config(err)
 	}
@@ -182,7 +182,7 @@ func await(ctx context.Context, tr transport.Transport, s *settings.Settings, fr
 	began, said, refusals := time.Now(), time.Now(), 0
 	for {
 		answers := ask(ctx, admission, tr, *s, log)
-		found, refused, err := told(answers, *s, log)
+		found, refused, err := descriptionIn(answers, *s, log)
 		if err != nil || ctx.Err() != nil {
 			return nil, cmp.Or(err, context.Cause(ctx))
 		}

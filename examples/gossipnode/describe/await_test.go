@@ -239,7 +239,7 @@ func TestWhoBeganTheRun(t *testing.T) {
 	} {
 		for address, taken := range addresses {
 			s.Founder = founder
-			got, _, err := told([]answer{{address: address, found: found}}, s, zap.NewNop())
+			got, _, err := descriptionIn([]answer{{address: address, found: found}}, s, zap.NewNop())
 			if (err == nil) != taken || (got.Signer == "another") != taken || err != nil && cli.ExitCode(err) != cli.ExitUsage {
 				t.Errorf("founder %q, %s: %+v, %v", founder, address, got, err)
 			}

@@ -74,7 +74,7 @@ func Compare(ctx context.Context, tr transport.Transport, s *settings.Settings, 
 	if err != nil {
 		return nil, nil, cli.Config(err)
 	}
-	found, _, err := told(ask(ctx, admission, tr, *s, log), *s, log)
+	found, _, err := descriptionIn(ask(ctx, admission, tr, *s, log), *s, log)
 	if err != nil || len(found.Description.Fields) == 0 {
 		return nil, nil, err
 	}

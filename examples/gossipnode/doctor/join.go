@@ -23,8 +23,8 @@ import (
 )
 
 const (
-	// joinPatience bounds the inquiry at one address.
-	joinPatience = 10 * time.Second
+	// joinTimeout bounds the inquiry at one address.
+	joinTimeout = 10 * time.Second
 	// usualRound is the round trip of a connection between continents, for the bound
 	// that is told where nobody is there to measure against.
 	usualRound = 100 * time.Millisecond
@@ -41,7 +41,7 @@ func checkJoin(ctx context.Context, s settings.Settings, from cli.Origins, tr tr
 	differences := compare(ctx, tr, &s, from)
 	layout, known := layout(s)
 	for _, address := range s.Join {
-		within, cancel := context.WithTimeout(ctx, joinPatience)
+		within, cancel := context.WithTimeout(ctx, joinTimeout)
 		answer, err := admission.Inquire(within, tr, address, s.Run, layout)
 		cancel()
 		found = append(found, judge(s, address, answer, err, known)...)

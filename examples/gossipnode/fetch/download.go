@@ -33,7 +33,7 @@ var errStalled = errors.New("the server has sent nothing for too long")
 func (f *fetcher) download(ctx context.Context, file publicFile, base string) (received int64, err error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	stall := time.AfterFunc(f.patience, func() { cancel(errStalled) })
+	stall := time.AfterFunc(f.timeout, func() { cancel(errStalled) })
 	defer stall.Stop()
 	url := base + file.Name
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
@@ -103,7 +103,7 @@ func (a *arriving) Read(p []byte) (int, error) {
 	const tenths = 10
 	n, err := a.from.Read(p)
 	if n > 0 {
-		a.stall.Reset(a.fetcher.patience)
+		a.stall.Reset(a.fetcher.timeout)
 	}
 	done := a.received * tenths / a.file.Bytes
 	a.received += int64(n)

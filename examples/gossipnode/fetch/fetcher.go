@@ -22,25 +22,25 @@ const (
 	maxAttempts = 6
 	// firstPause is that after the first of them; each is twice the one before.
 	firstPause = time.Second
-	// patience is how long a server may send nothing.
-	patience = 30 * time.Second
+	// idleTimeout is how long a server may send nothing.
+	idleTimeout = 30 * time.Second
 )
 
 // fetcher brings the files of data sets into a folder.
 type fetcher struct {
-	client   *http.Client
-	dir      string
-	tell     func(line string)
-	patience time.Duration
+	client  *http.Client
+	dir     string
+	tell    func(line string)
+	timeout time.Duration
 	// pause waits between two attempts, less long if ctx ends.
 	pause func(ctx context.Context, d time.Duration)
 }
 
 func newFetcher(dir string, tell func(string)) *fetcher {
 	tr := http.DefaultTransport.(*http.Transport).Clone()
-	tr.ResponseHeaderTimeout = patience
+	tr.ResponseHeaderTimeout = idleTimeout
 	tr.DisableCompression = true // or a server could change the bytes
-	return &fetcher{client: &http.Client{Transport: tr, CheckRedirect: stayPrivate}, dir: dir, tell: tell, patience: patience, pause: pause}
+	return &fetcher{client: &http.Client{Transport: tr, CheckRedirect: stayPrivate}, dir: dir, tell: tell, timeout: idleTimeout, pause: pause}
 }
 
 // stayPrivate lets no server lead from HTTPS to HTTP.

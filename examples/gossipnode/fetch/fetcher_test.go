@@ -234,7 +234,7 @@ func TestFetchStalls(t *testing.T) {
 		<-r.Context().Done()
 	})
 	f, said := testFetcher(t, t.TempDir())
-	f.patience = 50 * time.Millisecond
+	f.timeout = 50 * time.Millisecond
 	if n, err := f.get(t.Context(), file, []string{base}); err != nil || n != 6000 {
 		t.Errorf("%d bytes, %v", n, err)
 	}

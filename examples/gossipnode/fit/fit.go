@@ -61,7 +61,7 @@ func run(cmd *cobra.Command, o options, std cli.Streams) error {
 		done, err := fitHere(o, ctx, tell, std)
 		tell(outcome(done, err))
 		if err != nil {
-			return cli.Told{Cause: err}
+			return cli.Reported{Cause: err}
 		}
 		return nil
 	}
@@ -75,7 +75,7 @@ func run(cmd *cobra.Command, o options, std cli.Streams) error {
 			return err
 		}
 	}
-	config.Told, config.Display = told(o.Peers), watch.NewDisplay(std.Err, "", fitting{time.Now()})
+	config.Line, config.Display = lineOf(o.Peers), watch.NewDisplay(std.Err, "", fitting{time.Now()})
 	peers := supervise.New(config, o.Peers)
 	peers.Run(ctx, kill)
 	done, err := combine(peers, o.Out)

@@ -50,9 +50,9 @@ func goroutines(o options) (supervise.Config, error) {
 	return supervise.Config{Launch: launch, AtOnce: true}, nil
 }
 
-// told is what a person sees of what a peer tells in words: the others have the same columns, and
+// lineOf is the line that a person sees for a peer's report: the others have the same columns, and
 // nobody else is to come to a local fit.
-func told(peers int) func(int, *watch.Report) string {
+func lineOf(peers int) func(int, *watch.Report) string {
 	return func(number int, r *watch.Report) string {
 		if number > 0 || r.Kind == watch.ReportStarted && peers > 1 {
 			return ""

@@ -33,7 +33,7 @@ func watched(ctx context.Context, peers int, script func(f fake) *supervise.End)
 			go func() { events <- supervise.Event{Number: number, End: script(f)} }()
 			return &supervise.Member{Leave: func() { close(f.left) }, Kill: func() { close(f.dead) }}, nil
 		},
-		AtOnce: true, Told: told(peers), Display: watch.NewDisplay(log, "", fitting{time.Now()}),
+		AtOnce: true, Line: lineOf(peers), Display: watch.NewDisplay(log, "", fitting{time.Now()}),
 	}, peers)
 	p.Run(ctx, nil)
 	return p, log

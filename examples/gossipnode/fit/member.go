@@ -46,11 +46,11 @@ func (m *member) run(ctx context.Context) (done Result, err error) {
 	if err != nil {
 		return Result{}, err
 	}
-	sums, told := 0, time.Time{}
+	sums, reported := 0, time.Time{}
 	seen := counted{flock, func(name string) {
 		sums++
-		if now := time.Now(); now.Sub(told) >= reportEvery {
-			told = now
+		if now := time.Now(); now.Sub(reported) >= reportEvery {
+			reported = now
 			m.tell(watch.Report{Kind: watch.ReportProgress, Status: &watch.Status{Sums: sums, Doing: name}})
 		}
 	}}

@@ -18,7 +18,7 @@ import (
 
 const (
 	minPeersFlag = "min-peers"
-	askPatience  = 5 * time.Second // for one address
+	askTimeout   = 5 * time.Second // for one address
 	askEvery     = time.Second
 	sayEvery     = 10 * time.Second
 )
@@ -97,8 +97,8 @@ func ask(ctx context.Context, o *options, std cli.Streams) (there description.De
 	begun := time.Now()
 	for said := begun; ; {
 		for _, address := range o.Join {
-			patient, cancel := context.WithTimeout(ctx, askPatience)
-			found, err := admission.Inquire(patient, tr, address, o.Run, [32]byte{})
+			timed, cancel := context.WithTimeout(ctx, askTimeout)
+			found, err := admission.Inquire(timed, tr, address, o.Run, [32]byte{})
 			cancel()
 			if err == nil || len(found.Description.Fields) > 0 { // one of an older build says nothing
 				return found.Description, nil

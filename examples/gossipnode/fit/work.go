@@ -52,19 +52,19 @@ func (w *work) run(ctx context.Context) (Result, learn.File, error) {
 	if err != nil {
 		return Result{}, learn.File{}, err
 	}
-	told := sync.OnceFunc(func() {
-		for _, line := range w.share.Told(w.Table.Drop) {
+	report := sync.OnceFunc(func() {
+		for _, line := range w.share.ColumnNotes(w.Table.Drop) {
 			w.tell(line)
 		}
 	})
 	begun := time.Now()
 	task.Check = func(l *table.Labels) error { // the rows have been read
-		told()
+		report()
 		begun = time.Now()
 		return w.learner.fits(l)
 	}
 	prepared, own, err := w.share.Prepare(ctx, w.flock, task)
-	if told(); err != nil {
+	if report(); err != nil {
 		return Result{}, learn.File{}, err
 	}
 	done := Result{Learner: w.learner.name, Peers: prepared.Peers, Rows: prepared.Rows}
@@ -73,7 +73,7 @@ func (w *work) run(ctx context.Context) (Result, learn.File, error) {
 		done.LeftOut = slices.Sorted(slices.Values(rows.LeftOut(prepared, w.share.Schema(), task.Drop...)))
 	}
 	if len(done.LeftOut) > 0 {
-		w.tell(rows.ToldLeftOut(done.LeftOut, w.Table.MaxValues))
+		w.tell(rows.LeftOutNote(done.LeftOut, w.Table.MaxValues))
 	}
 	fitted, err := task.Learn(ctx, w.flock, prepared, own, own)
 	if err != nil {

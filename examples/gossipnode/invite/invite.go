@@ -21,8 +21,8 @@ import (
 	"github.com/seed-97356399/murmuration/peer/transport"
 )
 
-// patience bounds the inquiry at one address.
-const patience = 10 * time.Second
+// timeout bounds the inquiry at one address.
+const timeout = 10 * time.Second
 
 // invitation is what is printed.
 type invitation struct {
@@ -121,7 +121,7 @@ func tokenOf(ctx context.Context, s settings.Settings, withKey bool) (t token.To
 
 // inquire asks one address. That it has another model than none is no matter.
 func inquire(ctx context.Context, admission peer.Admission, tr transport.Transport, address, run string) (peer.Inquiry, error) {
-	within, cancel := context.WithTimeout(ctx, patience)
+	within, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	found, err := admission.Inquire(within, tr, address, run, [32]byte{})
 	if errors.Is(err, transport.ErrLayout) {

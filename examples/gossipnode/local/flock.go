@@ -35,7 +35,7 @@ func newFlock(s settings.Settings, peers int, start launcher, errs io.Writer, ti
 			return start(number, forMember(s, number, peers, join), events)
 		},
 		Join: s.Join, AtOnce: s.Strategy == settings.StrategyAlone, LeaveWithin: s.LeaveWithin, Stays: s.Stays(nil),
-		Told: f.told, Display: watch.NewDisplay(errs, title, &watch.Training{}),
+		Line: f.lineOf, Display: watch.NewDisplay(errs, title, &watch.Training{}),
 	}, peers)
 	return f
 }
@@ -88,8 +88,8 @@ func (f *flock) run(ctx context.Context, kill <-chan struct{}) (result.Result, e
 	return total, err
 }
 
-// told is what a person sees of what a peer tells in words.
-func (f *flock) told(number int, r *watch.Report) (text string) {
+// lineOf is the line that a person sees for a peer's report.
+func (f *flock) lineOf(number int, r *watch.Report) (text string) {
 	switch {
 	case r.Kind == watch.ReportStarted:
 		if r.Dashboard != "" {

@@ -70,7 +70,7 @@ Ctrl-C asks all of them to leave in good order; a second one kills them.`},
 	flags.BoolVar(&inProcess, "in-process", false, "peers are goroutines of this process instead of processes")
 	cli.Group(flags, "Peers", "peers")
 	s.Register(flags)
-	cli.Untold(flags, "key", "part")
+	cli.OnlyHelpAll(flags, "key", "part")
 	for name, value := range map[string]string{"listen": settings.Loopback, "min-peers": "all of them"} {
 		flags.Lookup(name).DefValue = value // for --help; adapt sees to it
 	}

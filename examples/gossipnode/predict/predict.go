@@ -101,9 +101,9 @@ func (o options) run(ctx context.Context, std cli.Streams) error {
 	if err != nil {
 		return cli.Config(rows.Remedied(err))
 	}
-	told := done{Out: o.out}
+	result := done{Out: o.out}
 	write := func(out io.Writer) error {
-		told.Rows, err = p.write(ctx, table.Rows, out)
+		result.Rows, err = p.write(ctx, table.Rows, out)
 		return err
 	}
 	if o.out == toStdout {
@@ -114,13 +114,13 @@ func (o options) run(ctx context.Context, std cli.Streams) error {
 	if err != nil {
 		return rows.Remedied(err)
 	}
-	told.leftOut = table.Damaged()
-	told.Damaged = told.leftOut.Count
+	result.leftOut = table.Damaged()
+	result.Damaged = result.leftOut.Count
 	if o.out == toStdout {
-		_, err = io.WriteString(std.Err, told.String())
+		_, err = io.WriteString(std.Err, result.String())
 		return err
 	}
-	return cli.Print(told, o.json, std)
+	return cli.Print(result, o.json, std)
 }
 
 // load reads the file of a learner, or of a neural model.

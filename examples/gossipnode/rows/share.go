@@ -60,8 +60,8 @@ func (s *Source) Columns() string {
 	return fmt.Sprintf("%d (%x)", len(names), hash[:4])
 }
 
-// Told is what who gives the files should know of their columns, and which flags change it.
-func (s *Source) Told(dropped []string) (lines []string) {
+// ColumnNotes are notes on the columns for whoever provides the files, with the flags that change them.
+func (s *Source) ColumnNotes(dropped []string) (lines []string) {
 	for _, n := range s.Files.Notes() {
 		way := fmt.Sprintf("--numbers %s reads numbers, and rows without one are damaged; --missing '%s' has that text mean none; --categories %s has it as it is", n.Column, n.Text, n.Column)
 		if n.Point != 0 {
@@ -77,8 +77,8 @@ func (s *Source) Told(dropped []string) (lines []string) {
 	return lines
 }
 
-// ToldLeftOut tells which categories have more values than most.
-func ToldLeftOut(columns []string, most int) string {
+// LeftOutNote tells which categories have more values than most.
+func LeftOutNote(columns []string, most int) string {
 	return fmt.Sprintf("columns left out, with more than %d values (--max-values): %s", most, strings.Join(columns, ", "))
 }
 

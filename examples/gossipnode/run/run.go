@@ -190,7 +190,7 @@ func end(s settings.Settings, done result.Share, err error, tell watch.Reporter,
 	if s.Report {
 		tell(train.Outcome(done, err))
 		if err = cmp.Or(err, done.Unsaved); err != nil {
-			return cli.Told{Cause: err}
+			return cli.Reported{Cause: err}
 		}
 		return nil
 	}

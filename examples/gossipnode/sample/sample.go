@@ -145,8 +145,8 @@ func (s settings) model() (*nn.Model, *tensor.Params, error) {
 		return nil, nil, cli.Usagef("--weights %s is a checkpoint: write its model with gossipnode export, and give that", s.weights)
 	}
 	sizes := nets.GPTSizes{Heads: s.heads}
-	if told, err := strconv.Atoi(file.Metadata[nets.HeadsKey]); err == nil && s.heads == 0 {
-		sizes.Heads = told
+	if heads, err := strconv.Atoi(file.Metadata[nets.HeadsKey]); err == nil && s.heads == 0 {
+		sizes.Heads = heads
 	}
 	for _, r := range file.Tensors.Layout().Ranges() {
 		switch {

@@ -32,8 +32,8 @@ const (
 	// least: members tell no more often.
 	watchEvery = "2s"
 	leastWatch = control.DigestSpacing
-	// patience bounds one look.
-	patience = 15 * time.Second
+	// timeout bounds one look.
+	timeout = 15 * time.Second
 )
 
 // Command makes the command that shows who takes part in a run.
@@ -125,7 +125,7 @@ func show(s settings.Settings, every time.Duration, std cli.Streams) (err error)
 
 // look asks the first member that answers.
 func look(ctx context.Context, s settings.Settings, admission peer.Admission, tr transport.Transport) (flock, error) {
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	outside := control.Observer{Transport: tr, Run: s.Run, RunKey: admission.RunKey}
 	var faults []error
@@ -162,12 +162,12 @@ func look(ctx context.Context, s settings.Settings, admission peer.Admission, tr
 const clear = "\x1b[H\x1b[J"
 
 // print writes what was seen; on a terminal over what was there before, if again.
-func (f flock) print(asJSON, again bool, out io.Writer) error {
+func (f flock) print(asJSON, repeated bool, out io.Writer) error {
 	if asJSON {
 		return json.NewEncoder(out).Encode(f)
 	}
 	text := f.table()
-	if again {
+	if repeated {
 		text += "\n"
 		if cli.Redraws(out) {
 			text = clear + text

@@ -21,7 +21,7 @@ func TestFlock(t *testing.T) {
 	now := time.Now()
 	ago := func(d time.Duration) time.Time { return now.Add(-d) }
 	f := flock{"digits", []control.Member{
-		{ID: "12D3KooWAAAAAAAA", Role: topology.Active, State: control.Training, Steps: 1200, Digest: control.Digest{Name: "build-1", Version: "v1.2.0", Loss: 0.25, Heard: ago(time.Second), Exchanged: ago(3 * time.Second)}},
+		{ID: "12D3KooWAAAAAAAA", Role: topology.Active, State: control.Training, Steps: 1200, Digest: control.Digest{Name: "build-1", Version: "v1.2.0", Loss: 0.25, Received: ago(time.Second), Exchanged: ago(3 * time.Second)}},
 		{ID: "12D3KooWBBBBBBBB", Role: topology.Passive, State: control.Over, Steps: 1300, Digest: control.Digest{Loss: math.NaN()}},
 		{ID: "x\x1b[2J", State: 77, Steps: 1, Digest: control.Digest{Loss: math.NaN()}},
 	}, now}

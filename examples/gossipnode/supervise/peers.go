@@ -42,8 +42,8 @@ type Config struct {
 	LeaveWithin time.Duration
 	// Stays: the first is not waited for once it is done, but for in Stay; it shows its dashboard.
 	Stays bool
-	// Told is what a person sees of a report of something that is told in words; it may be empty.
-	Told    func(number int, r *watch.Report) string
+	// Line is the text that a person sees for a report; it may be empty.
+	Line    func(number int, r *watch.Report) string
 	Display *watch.Display
 }
 
@@ -85,11 +85,11 @@ func New(c Config, peers int) *Peers {
 // process ends at once if the peers are part of it.
 func UntilSignal(inProcess bool) (ctx context.Context, kill <-chan struct{}, release func()) {
 	second := make(chan struct{})
-	again := func() { close(second) }
+	onSecond := func() { close(second) }
 	if inProcess {
-		again = func() { os.Exit(cli.ExitFailed) }
+		onSecond = func() { os.Exit(cli.ExitFailed) }
 	}
-	ctx, release = cli.UntilSignal(context.Background(), again)
+	ctx, release = cli.UntilSignal(context.Background(), onSecond)
 	return ctx, second, release
 }
 
@@ -220,7 +220,7 @@ func (p *Peers) kill() {
 func (p *Peers) handle(e Event) {
 	switch {
 	case e.Report != nil:
-		p.heard(e.Number, e.Report)
+		p.receive(e.Number, e.Report)
 	case e.End != nil:
 		p.ended(e.Number, e.End)
 	default:
@@ -236,8 +236,8 @@ func (p *Peers) Of(number int) string {
 	return fmt.Sprintf("peer %d: ", number)
 }
 
-// heard takes in a peer's report.
-func (p *Peers) heard(number int, r *watch.Report) {
+// receive takes in a peer's report.
+func (p *Peers) receive(number int, r *watch.Report) {
 	row := p.Rows[number]
 	if r.Unsaved != "" && p.Unsaved == nil {
 		p.Unsaved = cli.Coded(fmt.Errorf("%s%s", p.Of(number), r.Unsaved), cli.ExitFailed)
@@ -245,12 +245,12 @@ func (p *Peers) heard(number int, r *watch.Report) {
 	switch r.Kind {
 	case watch.ReportStarted:
 		row.ID, row.Phase = r.Peer, watch.PhaseJoining
-		p.Display.Line(p.Told(number, r))
+		p.Display.Line(p.Line(number, r))
 		if number == 0 && !p.joined {
 			p.launchOthers(append(r.Addresses, p.Join...))
 		}
 	case watch.ReportNews:
-		p.Display.Line(p.Told(number, r))
+		p.Display.Line(p.Line(number, r))
 	case watch.ReportReady:
 		row.Phase = watch.PhaseReady
 		if p.hold == nil && !p.Begun {

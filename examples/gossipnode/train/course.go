@@ -21,7 +21,7 @@ type course struct {
 }
 
 // see takes the loss of a step over so many classes. It reports true when that has run away, once.
-func (c *course) see(loss float64, classes int) (told bool) {
+func (c *course) see(loss float64, classes int) (ranAway bool) {
 	if c.steps++; c.steps <= startSteps {
 		if c.steps == 1 || loss < c.start {
 			c.start = loss

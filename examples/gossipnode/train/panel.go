@@ -52,8 +52,8 @@ func (p *panel) show(t *training, d *dashboard.Server) error {
 	return nil
 }
 
-// hear has the dashboard told of what happens, once there is one.
-func (p *panel) hear(hooks *peer.Hooks) {
+// subscribe passes events to the dashboard, once there is one.
+func (p *panel) subscribe(hooks *peer.Hooks) {
 	counted := hooks.Exchanged
 	hooks.Exchanged = func(e peer.Exchanged) {
 		counted(e)
@@ -61,9 +61,9 @@ func (p *panel) hear(hooks *peer.Hooks) {
 			b.Exchanged(e)
 		}
 	}
-	hooks.Quarantined = func(partner transport.PeerID, term time.Duration, offence error) {
+	hooks.Quarantined = func(partner transport.PeerID, period time.Duration, cause error) {
 		if b := p.board.Load(); b != nil {
-			b.Quarantined(partner, term, offence)
+			b.Quarantined(partner, period, cause)
 		}
 	}
 }

@@ -121,9 +121,9 @@ func (p *preparing) tell(inputs int) {
 		said += fmt.Sprintf("; %d are left out, of which %s is missing", missing, p.prepared.Labels.Target.Column)
 	}
 	if out := rows.LeftOut(p.prepared, files.Schema(), p.Table.Drop...); len(out) > 0 {
-		said += "; " + rows.ToldLeftOut(out, p.Table.MaxValues)
+		said += "; " + rows.LeftOutNote(out, p.Table.MaxValues)
 	}
-	for _, line := range append(p.share.Told(p.Table.Drop), said, strings.TrimSpace(files.Damaged().String())) {
+	for _, line := range append(p.share.ColumnNotes(p.Table.Drop), said, strings.TrimSpace(files.Damaged().String())) {
 		if line != "" {
 			p.Tell(watch.Report{Kind: watch.ReportNews, Said: line})
 		}

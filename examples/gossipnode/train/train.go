@@ -198,7 +198,7 @@ func (t *training) trains() peer.Training {
 		t.partners.met(e.Partner, time.Since(t.started))
 	}
 	if t.Dashboard != "" {
-		t.panel.hear(&with.Hooks)
+		t.panel.subscribe(&with.Hooks)
 	}
 	restore(t, with.Optimizer)
 	return with
@@ -314,10 +314,10 @@ func (t *training) gradient(x, grad tensor.Vector) (peer.Result, error) {
 
 // progress reports, at once or if it is time.
 func (t *training) progress(now bool) {
-	if !now && time.Since(t.told) < reportEvery {
+	if !now && time.Since(t.reported) < reportEvery {
 		return
 	}
-	t.told = time.Now()
+	t.reported = time.Now()
 	t.pictures.name(t)
 	stats := t.peer.Stats()
 	t.members = max(t.members, stats.Members)

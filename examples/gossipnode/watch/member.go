@@ -14,9 +14,9 @@ func Shown(m control.Member, now time.Time) map[string]any {
 	shown := map[string]any{
 		"id": m.ID, "name": m.Name, "version": m.Version, "role": m.Role.String(), "state": m.State.String(), "steps": m.Steps, "unreachable": m.Unreachable,
 		"loss": cli.Number(m.Loss), "distance": cli.Number(m.ConsensusDistance), "samples": cli.Number(m.Samples), "exchanges": m.Exchanges, "failed": m.Failed,
-		"last_exchange_seconds": since(m.Exchanged, now), "heard_seconds": since(m.Heard, now),
+		"last_exchange_seconds": since(m.Exchanged, now), "heard_seconds": since(m.Received, now),
 	}
-	if m.Heard.IsZero() {
+	if m.Received.IsZero() {
 		shown["loss"], shown["samples"], shown["exchanges"], shown["failed"] = nil, nil, nil, nil
 	}
 	if m.Exchanges == 0 {

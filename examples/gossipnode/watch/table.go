@@ -19,7 +19,7 @@ const barWidth = 40
 // the number of those that train changes.
 type Training struct {
 	training int  // at the last line
-	told     bool // there was one
+	logged   bool // there was one
 	over     bool // the work was done then
 	ended    bool // all peers had, too
 }
@@ -104,7 +104,7 @@ func (t *Training) Outlook(peers []*Row, since time.Duration) string {
 	whole, training := overview(peers)
 	over, ended := whole.Progress >= 1, !slices.ContainsFunc(peers, (*Row).underWay)
 	again := over && t.over && ended == t.ended
-	if again || t.told && !over && training == t.training && since < printEvery {
+	if again || t.logged && !over && training == t.training && since < printEvery {
 		return ""
 	}
 	text := outlook(peers)

@@ -52,23 +52,23 @@ func (w *Workload) Area(ctx context.Context) (float64, error) {
 	for i := range held.Len() {
 		examples.Target = append(examples.Target, float64(held.Label(i)))
 	}
-	scores, err := learn.Evaluate(ctx, table.Alone{}, told{w.Model.Probabilities(w.Params.Vector(), held), held.Classes()}, examples)
+	scores, err := learn.Evaluate(ctx, table.Alone{}, fixed{w.Model.Probabilities(w.Params.Vector(), held), held.Classes()}, examples)
 	if err != nil {
 		return 0, err
 	}
 	return scores.Classes.AUC, nil
 }
 
-// told is a model whose probabilities are known.
-type told struct {
+// fixed is a model whose probabilities are known.
+type fixed struct {
 	probabilities []float64
 	classes       int
 }
 
 // Outputs implements learn.Model.
-func (t told) Outputs() int { return t.classes }
+func (t fixed) Outputs() int { return t.classes }
 
 // Predict implements learn.Model, for the rows that the probabilities are of.
-func (t told) Predict(dst []float64, _ *table.Batch) ([]float64, error) {
+func (t fixed) Predict(dst []float64, _ *table.Batch) ([]float64, error) {
 	return append(dst, t.probabilities...), nil
 }

@@ -47,13 +47,13 @@ func (p *Prepared) Columns() (*table.Batch, error) {
 // Refit is the same with stages that are fitted on other rows, which train: on those of one member alone, to compare
 // it with all.
 func (p *Prepared) Refit(ctx context.Context, flock table.Flock, rows table.Source) (*Prepared, error) {
-	again := *p
-	again.Pipeline = &Pipeline{Input: p.Pipeline.Input, Stages: p.Pipeline.Stages, Kinds: p.Pipeline.Kinds}
+	refitted := *p
+	refitted.Pipeline = &Pipeline{Input: p.Pipeline.Input, Stages: p.Pipeline.Stages, Kinds: p.Pipeline.Kinds}
 	training, err := p.hold(ctx, rows)
 	if err != nil {
 		return nil, err
 	}
-	return &again, again.fit(ctx, flock, training)
+	return &refitted, refitted.fit(ctx, flock, training)
 }
 
 // hold has rows in memory as stages are fitted on them.

@@ -44,8 +44,8 @@ type Damaged struct {
 	tolerance float64
 }
 
-// maxTold is how many damaged rows String tells.
-const maxTold = 5
+// maxShown is how many damaged rows String tells.
+const maxShown = 5
 
 // String tells how many rows were set aside, and the first of them, a line each; "" if none.
 func (d Damaged) String() string {
@@ -54,11 +54,11 @@ func (d Damaged) String() string {
 	}
 	var text strings.Builder
 	fmt.Fprintf(&text, "Rows that could not be read, and were set aside: %d of %d.\n", d.Count, d.Rows)
-	told := d.First[:min(len(d.First), maxTold)]
-	for _, row := range told {
+	shown := d.First[:min(len(d.First), maxShown)]
+	for _, row := range shown {
 		fmt.Fprintf(&text, "  %v\n", row)
 	}
-	if more := d.Count - int64(len(told)); more > 0 && len(told) > 0 {
+	if more := d.Count - int64(len(shown)); more > 0 && len(shown) > 0 {
 		fmt.Fprintf(&text, "  and %d more\n", more)
 	}
 	return text.String()

@@ -26,7 +26,7 @@ type partnerProcess struct {
 func startPartner(ctx context.Context, s exchangeSettings, std cli.Streams) (_ *partnerProcess, _ context.Context, err error) {
 	p := &partnerProcess{answers: make(chan answer, 1), ended: make(chan struct{})}
 	ctx, cancel := context.WithCancelCause(ctx)
-	p.Child, err = cli.StartChild(1, s.arguments(), p.hear,
+	p.Child, err = cli.StartChild(1, s.arguments(), p.receive,
 		func(line string) { fmt.Fprintln(std.Err, line) },
 		func(err error) {
 			cause := errors.New("the other process has ended")
@@ -46,8 +46,8 @@ func startPartner(ctx context.Context, s exchangeSettings, std cli.Streams) (_ *
 	return p, ctx, nil
 }
 
-// hear takes a line of its standard output.
-func (p *partnerProcess) hear(line string) {
+// receive takes a line of its standard output.
+func (p *partnerProcess) receive(line string) {
 	var a answer
 	if json.Unmarshal([]byte(line), &a) != nil {
 		return
@@ -88,7 +88,7 @@ func explain(ctx context.Context, err error) error {
 }
 
 func (p *partnerProcess) next(ctx context.Context) (answer, error) {
-	timer := time.NewTimer(patience)
+	timer := time.NewTimer(peerTimeout)
 	defer timer.Stop()
 	select {
 	case a := <-p.answers:
@@ -96,7 +96,7 @@ func (p *partnerProcess) next(ctx context.Context) (answer, error) {
 	case <-ctx.Done():
 		return answer{}, context.Cause(ctx)
 	case <-timer.C:
-		return answer{}, fmt.Errorf("no answer within %s", patience)
+		return answer{}, fmt.Errorf("no answer within %s", peerTimeout)
 	}
 }
 

@@ -70,7 +70,7 @@ func (b *exchangeBench) disturb(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	b.measured.machine.again.Store(0)
+	b.measured.machine.remaining.Store(0)
 	b.blocked = []disturbance{active, passive.disturbance}
 	if err := b.measured.settle(ctx); err != nil {
 		return err

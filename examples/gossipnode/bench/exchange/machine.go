@@ -14,9 +14,9 @@ import (
 // other without a pause. It asks again at once when the partner is busy.
 type impatient struct {
 	averaging.Machine
-	// again is how many exchanges are yet to follow on their own.
-	again   atomic.Int64
-	refused atomic.Int64
+	// remaining is how many exchanges are yet to follow on their own.
+	remaining atomic.Int64
+	refused   atomic.Int64
 	// flying tells that an exchange is proposed or under way.
 	flying atomic.Bool
 	start  atomic.Pointer[beginning]
@@ -36,8 +36,8 @@ func (m *impatient) build(config averaging.Config) (averaging.Machine, error) {
 }
 
 // arm notes the next proposal's beginning, and lets so many exchanges follow it.
-func (m *impatient) arm(again int) {
-	m.again.Store(int64(again))
+func (m *impatient) arm(remaining int) {
+	m.remaining.Store(int64(remaining))
 	m.armed.Store(true)
 }
 
@@ -54,7 +54,7 @@ func (m *impatient) Handle(now time.Duration, event averaging.Event, actions []a
 		m.refused.Add(1)
 		next = true
 	case averaging.Finished:
-		next = m.again.Add(-1) >= 0
+		next = m.remaining.Add(-1) >= 0
 	}
 	switch event.Kind {
 	case averaging.Refused, averaging.Finished, averaging.Failed:

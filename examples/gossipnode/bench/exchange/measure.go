@@ -187,7 +187,7 @@ func (b *exchangeBench) overStream(kind orderKind) func(context.Context) (span, 
 func (b *exchangeBench) leadTCP(ctx context.Context) error {
 	p := tcpPipe{b.tcp}
 	defer context.AfterFunc(ctx, p.Reset)()
-	if err := b.tcp.SetDeadline(time.Now().Add(patience)); err != nil {
+	if err := b.tcp.SetDeadline(time.Now().Add(peerTimeout)); err != nil {
 		return fmt.Errorf("bounding the time of a reference: %w", err)
 	}
 	return b.load.lead(p, order{orderSwap, 1})

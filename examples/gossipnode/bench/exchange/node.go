@@ -66,8 +66,8 @@ const (
 	// What is spoken on the streams of the references.
 	referenceProtocol = transport.Protocol("/gossipnode/bench/1")
 	referenceRun      = "bench"
-	// patience bounds the wait for anything that the other process has to do.
-	patience = time.Minute
+	// peerTimeout bounds the wait for anything that the other process has to do.
+	peerTimeout = time.Minute
 )
 
 // close leaves the runs and closes everything.

@@ -112,7 +112,7 @@ func (b *steppedPeer) look() (ended int, last exchangeEnd, err error) {
 
 // ready waits until both peers are there and this one is to initiate.
 func (b *steppedPeer) ready(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, peerTimeout)
 	defer cancel()
 	if err := b.peer.WaitMembers(ctx, 2); err != nil {
 		return fmt.Errorf("waiting for the other process: %w", err)
@@ -162,7 +162,7 @@ func (b *steppedPeer) exchange(ctx context.Context, times int) (beginning, excha
 
 // await waits until an exchange has ended.
 func (b *steppedPeer) await(ctx context.Context) error {
-	timer := time.NewTimer(patience)
+	timer := time.NewTimer(peerTimeout)
 	defer timer.Stop()
 	select {
 	case <-b.changed:
@@ -170,13 +170,13 @@ func (b *steppedPeer) await(ctx context.Context) error {
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	case <-timer.C:
-		return fmt.Errorf("no exchange within %s", patience)
+		return fmt.Errorf("no exchange within %s", peerTimeout)
 	}
 }
 
 // settle waits until no exchange is under way.
 func (b *steppedPeer) settle(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, peerTimeout)
 	defer cancel()
 	return poll(ctx, "waiting for the last exchange", func() bool { return !b.machine.flying.Load() })
 }

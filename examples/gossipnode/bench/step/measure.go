@@ -40,7 +40,7 @@ func newStepBench(s stepSettings, model nets.Model) *stepBench {
 	b.peak = newContender(func() { b.peakRate = tensor.MultiplyAddPeak(peakIterations) }, func() {})
 	b.ours = newContender(func() { b.work.train(model) }, b.work.reset)
 	if net := newGonumNet(model.Layout(), s.shape(), s.batch); net != nil {
-		work := b.work.again()
+		work := b.work.clone()
 		b.gonum = newContender(func() { net.step(work) }, work.reset)
 	}
 	return b

@@ -63,7 +63,7 @@ func newStepWork(s stepSettings, model nets.Model) *stepWork {
 		}
 	}
 	model.Init(s.seed, w.start)
-	return w.again()
+	return w.clone()
 }
 
 // drawText draws batches of windows of random bytes.
@@ -81,8 +81,8 @@ func (w *stepWork) drawText(source *rand.Rand, batch, window int) {
 	}
 }
 
-// again is the same work, to be done by another: it shares what nobody changes.
-func (w *stepWork) again() *stepWork {
+// clone is the same work, for another peer: it shares what is never changed.
+func (w *stepWork) clone() *stepWork {
 	n := len(w.start)
 	other := &stepWork{
 		batches: w.batches, start: w.start,

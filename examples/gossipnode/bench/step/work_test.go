@@ -127,7 +127,7 @@ func TestStepOnGonum(t *testing.T) {
 				t.Fatalf("no reference for %s", model.Layout())
 			}
 			ours := newStepWork(s, model)
-			theirs := ours.again()
+			theirs := ours.clone()
 			for step := range 4 {
 				ours.train(model)
 				net.step(theirs)

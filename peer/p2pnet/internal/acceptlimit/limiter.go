@@ -84,7 +84,7 @@ func (d *Limiter) prove(c *caller, id peer.ID) {
 	d.close(out, held, "closed the connection of a peer that is no member, for another that came: "+manyHeld)
 }
 
-// manyHeld is what an operator is told of a flood.
+// manyHeld is the log message about a flood.
 const manyHeld = "somebody holds many of them open. Peers of other addresses still get in; if it goes on, keep that block out by a firewall"
 
 // close ends the connection that gives way, if one does; libp2p hears of it as of any

@@ -35,7 +35,7 @@ func (c *corked) cork(into []byte) {
 	c.gathered = into
 }
 
-func (c *corked) pull() error {
+func (c *corked) uncork() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	err := c.flush()

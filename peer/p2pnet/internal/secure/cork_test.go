@@ -109,7 +109,7 @@ func TestCorkedKeepsOrder(t *testing.T) {
 	for _, size := range []int{4, 6, 1, 10, 11, 3} {
 		put(size)
 	}
-	if err := c.pull(); err != nil {
+	if err := c.uncork(); err != nil {
 		t.Fatal(err)
 	}
 	put(2)

@@ -57,7 +57,7 @@ type TLS struct {
 	identity  *libp2ptls.Identity
 	local     peer.ID
 	muxers    []string
-	duplicate func()    // told of another process with this key that has connected
+	duplicate func()    // called when another process with this key has connected
 	corks     sync.Pool // of *[corkSize]byte, held during a large write only
 }
 
@@ -204,8 +204,8 @@ func (c *corking) Write(p []byte) (int, error) {
 	defer c.corks.Put(cork)
 	c.below.cork(cork[:0])
 	n, err := c.Conn.Write(p)
-	if pulled := c.below.pull(); err == nil && pulled != nil {
-		return 0, pulled
+	if uncorked := c.below.uncork(); err == nil && uncorked != nil {
+		return 0, uncorked
 	}
 	return n, err
 }
