@@ -53,13 +53,13 @@ type exchange struct {
 type partner struct {
 	name      string
 	exchanges uint64
-	weight    float64 // of the exchanges in cosines and rises
+	weight    float64 // number of the exchanges in cosines, rises and squares, fading as these do
 	cosines   float64 // above zero, exchanges went against own steps
 	rises     float64
 	squares   float64 // of the rises
 	excess    float64 // of the cosines over what is allowed, never below zero (Page, 1954)
 	spread    float64 // squares of the cosines
-	told      bool
+	told      bool    // that it is distrusted
 }
 
 // Met takes in what an exchange has moved. It keeps a copy.
@@ -193,6 +193,10 @@ func (p *partner) add(cosine, rise, others float64) {
 	}
 }
 
+// known tells whether there were enough exchanges to say what they do, since the partner was
+// kept away if it was.
+func (p *partner) known() bool { return p.weight > enough-1 }
+
 // against is how far exchanges go against the loss, −1 to 1, and usual what one changes it by.
 func (p *partner) against() float64 { return p.cosines / p.weight }
 func (p *partner) usual() float64   { return math.Sqrt(p.squares / p.weight) }
@@ -210,7 +214,7 @@ func (j *Judge) others(p *partner, of func(*partner) float64) float64 {
 	var all [maxPartners]float64
 	n := 0
 	for _, other := range j.known {
-		if other != p && other.exchanges >= enough {
+		if other != p && other.known() {
 			all[n] = of(other)
 			n++
 		}
@@ -248,19 +252,19 @@ func (j *Judge) Distrusted(name string) (Harm, bool) {
 // harm again for the next.
 func (j *Judge) Condemned(name string) *Error {
 	p := j.find(name)
-	if p == nil || p.score() < certain {
+	if p == nil || !p.known() || p.score() < certain {
 		return nil
 	}
 	harm := j.harm(p)
 	if !(harm.Harm >= grave) {
 		return nil
 	}
-	p.weight, p.cosines, p.rises, p.squares, p.exchanges = 0, 0, 0, 0, 0
+	p.weight, p.cosines, p.rises, p.squares = 0, 0, 0, 0
 	return &Error{harm}
 }
 
 func (j *Judge) harm(p *partner) Harm {
-	harm := p.rises / p.weight / j.others(p, (*partner).usual)
+	harm := p.rises / max(p.weight, 1) / j.others(p, (*partner).usual)
 	if !(math.Abs(harm) <= math.MaxFloat64) { // NaN where nobody else is known
 		harm = 0
 	}
@@ -271,7 +275,7 @@ func (j *Judge) harm(p *partner) Harm {
 // trusted least first, then those that do most harm.
 func (j *Judge) Harms(most int) (all []Harm) {
 	for _, p := range j.known {
-		if p.exchanges >= enough {
+		if p.known() {
 			all = append(all, j.harm(p))
 		}
 	}

@@ -25,7 +25,7 @@ func (d *digits) watchPulls(t *testing.T, b patientFlock) (seen pulls) {
 	honest := func(peer int) bool { return !slices.Contains(liars, peer) }
 	training := of.pupils(t, besiegedSeed, b.epochs)
 	training.due = training.due * (b.peers - b.liars) / b.peers
-	f := d.besiegedFlock(t, b, training, honest)
+	f := d.besiegedFlock(t, b, halting{training, honest}, honest)
 	seen = pulls{liar: 1, named: map[string]int{}, met: map[string]int{}}
 	for !training.over() {
 		f.world.Run(f.world.Now() + pupilStep)

@@ -31,6 +31,8 @@ type patientFlock struct {
 	lie          lie
 	only         topology.Role // of liars; 0 is both in turn
 	seed         uint64        // besiegedSeed
+	rate         float64       // times pupilRate, 1
+	quarantined  func(peer, partner int)
 }
 
 // lie is what liars show those that they meet.
@@ -96,10 +98,17 @@ func (d *digits) withstand(t *testing.T, b patientFlock) withstood {
 	honest := func(peer int) bool { return !slices.Contains(liars, peer) }
 	training := of.pupils(t, cmp.Or(b.seed, besiegedSeed), b.epochs)
 	training.due = training.due * (b.peers - b.liars) / b.peers
-	f := d.besiegedFlock(t, b, training, honest)
+	f := d.besiegedFlock(t, b, halting{training, honest}, honest)
 	for !training.over() {
 		f.world.Run(f.world.Now() + pupilStep)
 	}
+	return d.withstood(t, b, f, liars)
+}
+
+// withstood is how well those do in the end that are honest, and not outnumbered.
+func (d *digits) withstood(t *testing.T, b patientFlock, f *flock, liars []int) withstood {
+	t.Helper()
+	honest := func(peer int) bool { return !slices.Contains(liars, peer) }
 	outnumbered := b.outnumbered(t, liars)
 	o := withstood{mean: d.accuracy(f.mean(func(i int) bool { return honest(i) && !outnumbered(i) })), worst: 100}
 	for i, r := range f.replicas {
@@ -142,7 +151,7 @@ const besiegedSeed = 5
 
 // besiegedFlock is the flock, in whose world liars show whoever they meet its own model,
 // far away in their direction. Their own bounds are infinite.
-func (d *digits) besiegedFlock(t *testing.T, b patientFlock, training *pupils, honest func(int) bool) *flock {
+func (d *digits) besiegedFlock(t *testing.T, b patientFlock, training stepper, honest func(int) bool) *flock {
 	t.Helper()
 	layout := d.model.Layout()
 	f := &flock{t: t, scratch: make(tensor.Vector, layout.Len())}
@@ -183,9 +192,13 @@ func (d *digits) besiegedFlock(t *testing.T, b patientFlock, training *pupils, h
 		}
 	}
 	config := sim.Config{
-		Task: direct{stepper: halting{training, honest}}, Link: sim.Link{Delay: 50 * time.Microsecond, Bandwidth: 1e9},
+		Task: direct{stepper: training}, Link: sim.Link{Delay: 50 * time.Microsecond, Bandwidth: 1e9},
 		Terms: replica.Terms{Window: 4, Plan: coding.Uniform(codec)}, Rand: rand.New(rand.NewPCG(seed, 2)),
-		Hooks: sim.Hooks{Opened: func(s *sim.Stream) { lie(s, s.From(), s.To()); lie(s, s.To(), s.From()) }},
+		Hooks: sim.Hooks{Quarantined: func(peer, partner int, _ error) {
+			if b.quarantined != nil {
+				b.quarantined(peer, partner)
+			}
+		}, Opened: func(s *sim.Stream) { lie(s, s.From(), s.To()); lie(s, s.To(), s.From()) }},
 	}
 	for i := range b.peers {
 		params := tensor.NewParams(layout)
@@ -247,8 +260,8 @@ func dividing(dirichlet float64, peers int) ([pupilPeers]*dataset.Set, error) {
 // honestly is how well the flock does if nobody lies, which many trials are compared with.
 func (d *digits) honestly(t *testing.T, b patientFlock) withstood {
 	t.Helper()
-	b.liars, b.lie, b.only = 0, 0, 0
-	train, _ := loaded.honest.LoadOrStore(b, sync.OnceValue(func() withstood { return d.withstand(t, b) }))
+	b.liars, b.lie, b.only, b.quarantined = 0, 0, 0, nil
+	train, _ := loaded.honest.LoadOrStore(fmt.Sprintf("%+v", b), sync.OnceValue(func() withstood { return d.withstand(t, b) }))
 	return train.(func() withstood)()
 }
 

@@ -108,8 +108,9 @@ type pupils struct {
 	plain      bool
 	constant   bool // the rate does not fall
 	faster     float64
-	strides    [pupilPeers]float64 // length of each peer's last step
-	distances  [pupilPeers]float64 // of each peer to its last partner
+	taint      func(*dataset.Batch) // changes the samples of the next step
+	strides    [pupilPeers]float64  // length of each peer's last step
+	distances  [pupilPeers]float64  // of each peer to its last partner
 }
 
 func (d *digits) pupils(t *testing.T, seed uint64, epochs int) *pupils {
@@ -138,6 +139,9 @@ func (p *pupils) Step(peer, _ int, x, delta []float32) {
 		return
 	}
 	_ = p.samplers[peer].Next(&p.batch) // fails never
+	if p.taint != nil {
+		p.taint(&p.batch)
+	}
 	p.model.Gradient(x, &p.batch, delta)
 	rates := ratesAt(float64(p.made) / float64(p.due))
 	if p.constant {

@@ -1,0 +1,216 @@
+package sim_test
+
+import (
+	"cmp"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/seed-97356399/murmuration/examples/zoo/dataset"
+	"github.com/seed-97356399/murmuration/topology"
+)
+
+// conduct is what some peers of a flock do who keep every rule, by its share of the work
+// that is done; nil is nothing.
+type conduct struct {
+	name   string
+	labels func(rng *rand.Rand, label uint8) uint8 // that they learn from
+	rate   float64                                 // times that of the others
+	lie    lie                                     // to whom they meet, if far
+	far    bool
+	when   func(liar int, progress float64) bool // all the time
+}
+
+var (
+	shifted = func(_ *rand.Rand, label uint8) uint8 { return (label + 1) % dataset.Classes }
+	swapped = func(_ *rand.Rand, label uint8) uint8 {
+		switch label {
+		case 1:
+			return 7
+		case 7:
+			return 1
+		}
+		return label
+	}
+	noisy = func(rng *rand.Rand, label uint8) uint8 {
+		if rng.IntN(5) == 0 {
+			return uint8(rng.IntN(dataset.Classes))
+		}
+		return label
+	}
+	lateOn = func(_ int, progress float64) bool { return progress > 0.4 }
+	inTurn = func(liar int, progress float64) bool { return int(progress*20)%2 == liar%2 }
+)
+
+// conducts are those of liars, and harmless those of honest peers that are unlike the others.
+var (
+	conducts = []conduct{
+		{name: "labels shifted by one", labels: shifted},
+		{name: "two labels swapped", labels: swapped},
+		{name: "labels shifted from two fifths on", labels: shifted, when: lateOn},
+		{name: "labels shifted, in turn", labels: shifted, when: inTurn},
+		{name: "a push in one direction", far: true, lie: pushing},
+		{name: "a push in one direction from two fifths on", far: true, lie: pushing, when: lateOn},
+		{name: "back to the first weights", far: true, lie: farther},
+		{name: "back to the first weights, wavering", far: true, lie: wavering},
+		{name: "back, wavering, in turn", far: true, lie: wavering, when: inTurn},
+	}
+	harmless = []conduct{
+		{name: "as all"},
+		{name: "a fifth of the labels wrong", labels: noisy},
+		{name: "ten times the rate", rate: 10},
+	}
+)
+
+// conducted are pupils of whom some conduct themselves otherwise.
+type conducted struct {
+	*pupils
+	conduct
+	others []int
+	rng    *rand.Rand
+}
+
+func (c conducted) at(peer int) bool {
+	return slices.Contains(c.others, peer) && (c.when == nil || c.when(slices.Index(c.others, peer), float64(c.made)/float64(c.due)))
+}
+
+func (c conducted) Step(peer, step int, x, delta []float32) {
+	if c.at(peer) && c.far {
+		clear(delta)
+		return
+	}
+	c.pupils.taint = nil
+	if c.at(peer) {
+		c.pupils.taint, c.faster = c.conduct.taint(c.rng), c.faster*cmp.Or(c.rate, 1)
+		defer func(faster float64) { c.faster = faster }(c.faster / cmp.Or(c.rate, 1))
+	}
+	c.pupils.Step(peer, step, x, delta)
+}
+
+// taint changes the labels of a batch.
+func (c conduct) taint(rng *rand.Rand) func(*dataset.Batch) {
+	if c.labels == nil {
+		return nil
+	}
+	return func(b *dataset.Batch) {
+		for i, label := range b.Labels {
+			b.Labels[i] = c.labels(rng, label)
+		}
+	}
+}
+
+// judged is what has become of a flock.
+type judged struct {
+	withstood
+	others      float64 // accuracy of those that conduct themselves otherwise
+	quarantines [2]int  // of honest partners, and of the others
+}
+
+// conduct trains a flock in which some conduct themselves otherwise.
+func (d *digits) conduct(t *testing.T, b patientFlock, c conduct) judged {
+	t.Helper()
+	parts, err := dividing(b.dirichlet, b.peers)
+	if err != nil {
+		t.Fatal(err)
+	}
+	of := *d
+	of.parts = parts
+	others := b.lying(t)
+	training := of.pupils(t, b.seed, b.epochs)
+	training.faster = cmp.Or(b.rate, 1)
+	if c.far {
+		training.due = training.due * (b.peers - b.liars) / b.peers
+	}
+	peers := conducted{training, c, others, rand.New(rand.NewPCG(b.seed, 11))}
+	b.lie = c.lie
+	var j judged
+	b.quarantined = func(peer, partner int) {
+		if !slices.Contains(others, peer) {
+			j.quarantines[min(1, 1+slices.Index(others, partner))]++
+		}
+	}
+	f := d.besiegedFlock(t, b, peers, func(peer int) bool { return !c.far || !peers.at(peer) })
+	for !training.over() {
+		f.world.Run(f.world.Now() + pupilStep)
+	}
+	j.withstood = d.withstood(t, b, f, others)
+	for _, i := range others {
+		f.replicas[i].Snapshot(f.scratch)
+		j.others += d.accuracy(f.scratch) / float64(len(others))
+	}
+	return j
+}
+
+// harmed are flocks, and what those may cost who do harm: points of the mean, and of the worst.
+type harmed struct {
+	patientFlock
+	mean, worst float64
+}
+
+// TestWhoDoesHarmMovesOthersLittle has some members keep every rule and do harm: the others
+// learn nearly as well as without them.
+func TestWhoDoesHarmMovesOthersLittle(t *testing.T) {
+	t.Parallel()
+	d := loadDigits(t)
+	flocks := []harmed{
+		{patientFlock{peers: 4, liars: 1, every: 4}, 1.7, 1.7},
+		{patientFlock{peers: 8, liars: 2, every: 4}, 0.7, 1.5},
+	}
+	kinds, seeds := []conduct{conducts[0], conducts[2], conducts[7]}, []uint64{besiegedSeed}
+	if *tables {
+		flocks = append(flocks,
+			harmed{patientFlock{peers: 4, liars: 1, every: 1, only: topology.Active}, 1.7, 1.7},
+			harmed{patientFlock{peers: 8, liars: 1, every: 4}, 0.7, 1.5},
+			harmed{patientFlock{peers: 16, liars: 3, every: 4}, 0.7, 1.5},
+			harmed{patientFlock{peers: 4, liars: 1, every: 4, codec: "lattice6+4"}, 1.7, 1.7},
+		)
+		kinds, seeds = conducts, []uint64{besiegedSeed, 1, 2}
+	}
+	for _, f := range flocks {
+		f.epochs = 2
+		for _, c := range kinds {
+			for _, f.seed = range seeds {
+				of, got := d.honestly(t, f.patientFlock), d.conduct(t, f.patientFlock, c)
+				t.Logf("%s: %v of %v, kept away: %d times, honest partners %d", f.named(c), got.withstood, of, got.quarantines[1], got.quarantines[0])
+				if mean, worst := of.mean-got.mean, of.worst-got.worst; mean > f.mean || worst > f.worst {
+					t.Errorf("%s: it costs %.2f points and the worst %.2f, at most %g and %g", f.named(c), mean, worst, f.mean, f.worst)
+				}
+			}
+		}
+	}
+}
+
+func (b patientFlock) named(c conduct) string {
+	return fmt.Sprintf("%d of %d, %s, every %d steps, Dirichlet %g, %s, seed %d", b.liars, b.peers, c.name, b.every, b.dirichlet, cmp.Or(b.codec, "raw"), b.seed)
+}
+
+// TestHonestPeersAreNotKeptAway: whose labels are few or noisy, or whose rate is another,
+// pulls against the others, and is no liar.
+func TestHonestPeersAreNotKeptAway(t *testing.T) {
+	t.Parallel()
+	d := loadDigits(t)
+	seeds := []uint64{besiegedSeed}
+	if *tables {
+		seeds = make([]uint64, 25)
+		for i := range seeds {
+			seeds[i] = uint64(i + 1)
+		}
+	}
+	for _, b := range []patientFlock{
+		{peers: 4, liars: 1, every: 4, rate: 0.25},
+		{peers: 8, liars: 1, every: 1, rate: 0.25},
+		{peers: 8, liars: 1, every: 4, rate: 0.25, dirichlet: 0.1},
+	} {
+		b.epochs = 1
+		for _, c := range harmless {
+			for _, b.seed = range seeds {
+				got := d.conduct(t, b, c)
+				t.Logf("%s: %v, the other %.2f %%", b.named(c), got.withstood, got.others)
+				if got.quarantines != [2]int{} {
+					t.Errorf("%s: kept away %v times", b.named(c), got.quarantines)
+				}
+			}
+		}
+	}
+}
