@@ -19,6 +19,9 @@ const (
 	memory = 1 - 1.0/64
 	// enough is the number of exchanges before which nothing is believed of a partner.
 	enough = 4
+	// leastNoise is how much of a step has to be new: less is a gradient without noise, and
+	// all partners whose data are unlike go steadily against that.
+	leastNoise = 0.1
 	// othersSlack is how many times as far against the loss as those of the other partners
 	// exchanges may point before it counts: data that are unlike pull against it too.
 	othersSlack = 3
@@ -126,7 +129,10 @@ func (j *Judge) Step(step []float32) {
 	}
 	if len(j.waiting) > 0 {
 		j.renew(step)
-		if length := norm(j.fresh); length > 0 {
+		switch length := norm(j.fresh); {
+		case length < leastNoise*norm(step):
+			j.discard()
+		case length > 0:
 			j.judge(length)
 		}
 	}
@@ -165,6 +171,14 @@ func (j *Judge) judge(length float64) {
 	for len(j.waiting) > 0 && j.waiting[0].steps == steps {
 		j.settle()
 	}
+}
+
+// discard judges nobody by the exchanges that wait.
+func (j *Judge) discard() {
+	for _, e := range j.waiting {
+		j.spare = append(j.spare, e.moved)
+	}
+	j.waiting = j.waiting[:0]
 }
 
 // settle takes the judgement of the oldest exchange in.
