@@ -215,15 +215,6 @@ func (p *biases) trust(partner string) float64 {
 	return max((1-known.ratio)/(1-steady), leastTrust)
 }
 
-// noiseless tells whether this side's own steps go one way too, or the model has too few values
-// to tell: then its gradients have no noise, and whatever partners do goes steadily against them
-// or with them.
-func (p *biases) noiseless() bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return len(p.watched.at) < slicePlaces || p.own.ratio > steady
-}
-
 // oneSided tells whether the exchanges have one direction, and manySided whether they do
 // not; both are false while there are few.
 func (p *leaning) oneSided() bool {

@@ -34,10 +34,7 @@ func (s *side) Use(r *Replica, l *Ledger) {
 func (s *side) begin(terms Terms) {
 	s.terms = terms.within()
 	s.weight = s.terms.weight()
-	s.trust = 1
-	if !s.replica.options.Unclipped {
-		s.trust = s.replica.biases.trust(s.terms.Partner) * s.replica.judgement.trust(s.terms.Partner)
-	}
+	s.trust = s.replica.biases.trust(s.terms.Partner) * s.replica.judgement.trust(s.terms.Partner)
 	s.due.Store(int32(len(s.replica.shared)))
 	s.applied.Store(0)
 	s.failed.Store(0)
