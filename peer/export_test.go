@@ -92,9 +92,8 @@ func (t *Trainer) SaveAll(s *Saved) (err error) {
 // Stall is how long a node waits for a frame.
 const Stall = stall
 
-// SetStall has a node wait for another time than stall, and SetBuild has it be of another version.
+// SetStall has a node wait for another time than stall.
 func (n *Network) SetStall(d time.Duration) { n.fixed.stall = d }
-func (n *Network) SetBuild(version string)  { n.fixed.build = version }
 
 // Digests are the members that have told any.
 func (n *Node) Digests() []control.Member {
