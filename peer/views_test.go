@@ -9,12 +9,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"go.uber.org/zap"
-	"go.uber.org/zap/zaptest/observer"
-
 	"github.com/seed-97356399/murmuration/peer"
 	"github.com/seed-97356399/murmuration/peer/memnet"
-	"github.com/seed-97356399/murmuration/peer/peertest"
 	"github.com/seed-97356399/murmuration/peer/transport"
 	"github.com/seed-97356399/murmuration/tensor"
 	"github.com/seed-97356399/murmuration/topology"
@@ -165,36 +161,6 @@ func TestOneRefusalSettlesAQuarrel(t *testing.T) {
 					t.Errorf("%d refusals with records that do not pass from hand to hand, want many: the quarrel is none", s.Exchanges.Refused)
 				}
 			})
-		})
-	}
-}
-
-// A joiner takes the role that the flock it joins is short of, not that of a first
-// peer: nobody changes roles while a flock gathers one by one. Those that arrive in the
-// same instant decide without knowing of each other; the classes stay within 1:2 then, so
-// that hardly anybody has to change.
-func TestNewcomersJoinTheSmallerClass(t *testing.T) {
-	const peers = 9
-	for _, c := range []struct{ atOnce, least, changes int }{{1, peers / 2, 0}, {peers, peers / 3, 1}} {
-		synctest.Test(t, func(t *testing.T) {
-			core, logged := observer.New(zap.InfoLevel)
-			flock := peertest.Start(t, peertest.Config{Peers: c.atOnce, Params: newModel, Link: memnet.Link{Delay: time.Millisecond},
-				Configure: func(_ int, c *peer.Config) { c.Network.Log = zap.New(core) }})
-			time.Sleep(time.Second)
-			for len(flock.Peers) < peers {
-				flock.Add()
-				time.Sleep(time.Second)
-			}
-			count := map[string]int{}
-			for _, p := range flock.Peers {
-				count[p.Stats().Role]++
-			}
-			if min(count["passive"], count["active"]) < c.least || count["passive"]+count["active"] != peers {
-				t.Errorf("%d at once: roles %v of %d newcomers", c.atOnce, count, peers)
-			}
-			if taken := logged.FilterMessage("role").Len(); taken > peers+c.changes {
-				t.Errorf("%d at once: %d roles were taken by %d peers: too many have changed", c.atOnce, taken, peers)
-			}
 		})
 	}
 }
