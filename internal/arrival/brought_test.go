@@ -87,7 +87,7 @@ func (c *comer) gives(t *testing.T, before func()) *stateserver.Server {
 
 func (c *comer) Busy() bool { return false }
 
-// model tells of what value all values of a model are, NaN if they differ.
+// model is the value that all values of the model have, NaN if they differ.
 func (c *comer) model() float64 {
 	model := make(tensor.Vector, values)
 	c.Replica.Snapshot(model)
