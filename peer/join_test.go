@@ -114,3 +114,40 @@ func TestANewcomerDoesNotTouchAFinishedFlock(t *testing.T) {
 		}
 	})
 }
+
+// TestWhoTrainedAloneCopiesTheModelOnceItIsFound: training from initial values is for as long as nobody answers. The step
+// that is in the making then fails nobody, and the trainer goes on from the flock's model.
+func TestWhoTrainedAloneCopiesTheModelOnceItIsFound(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		f := peertest.Start(t, peertest.Config{Peers: 3, Params: newModel, Link: memnet.Link{Delay: time.Millisecond}, Configure: shortRun})
+		f.TrainSteps(t.Context(), 300, atPace(10*time.Millisecond, towards))
+		time.Sleep(3 * time.Second) // until the last steps have been announced
+		config := peer.Config{Run: peertest.Run, Params: newModel(), Join: f.Peers[0].JoinAddresses(), Network: inMemory(t, f.Network, "late", peertest.Run)}
+		shortRun(3, &config)
+		for _, id := range f.IDs() {
+			f.Network.Cut(id, config.Network.Transport.Self())
+		}
+		late := start(t, config)
+		farAway := func(_ int, x, grad tensor.Vector) (peer.Result, error) {
+			grad[0] = x[0] + 100
+			return peer.Result{Samples: 1}, nil
+		}
+		alone := func(steps uint64) {
+			for from := late.Stats().Steps; late.Stats().Steps < from+steps; {
+				if err := step(t, late, atPace(100*time.Millisecond, farAway)); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		alone(20)
+		if s := late.Stats(); s.Joined || s.State.Servers > 0 || parameters(t, late)[0] > 0 {
+			t.Errorf("before anybody answers: %+v", s)
+		}
+		f.Network.HealAll()
+		alone(200)
+		if s, model := late.Stats(), parameters(t, late); s.State.Servers == 0 || !s.Joined || s.Age < 300+100 || s.Steps < 220 || model[1] < common-1 {
+			t.Errorf("200 steps after the flock answers: %+v, with %g", s, model[1])
+		}
+	})
+}

@@ -174,7 +174,11 @@ func TestACheckpointThatIsNearIsKept(t *testing.T) {
 		for _, who := range []bool{false, true} {
 			synctest.Test(t, func(t *testing.T) {
 				n := memnet.New(memnet.Config{})
-				_, server := trained(t, n, "host", honest)
+				host, server := trained(t, n, "host", honest)
+				mute := arrive(t, n, "mute", values) // whose word is not waited for
+				if err := errors.Join(mute.Ask(t.Context(), ""), mute.membership.Join(t.Context(), host.transport.Self())); err != nil {
+					t.Fatal(err)
+				}
 				back := arrive(t, n, "back", values, "mem:host")
 				back.Checkpoint = arrival.Checkpoint{Steps: age - 10, FlockSteps: knew, TellsWho: who}
 				back.Arrival.Begin()
