@@ -98,24 +98,6 @@ func TestRunKeyGuardsTheMembership(t *testing.T) {
 	})
 }
 
-func TestAdmissionIsChecked(t *testing.T) {
-	missing := filepath.Join(t.TempDir(), "missing")
-	wrong := filepath.Join(t.TempDir(), "wrong")
-	if err := os.WriteFile(wrong, []byte("# all\n12D3KooWnot-an-id\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	for want, a := range map[string]peer.Admission{
-		"want 16 to 1024": {RunKey: []byte("guess me")},
-		"make the file":   {Allow: missing},
-		"line 2":          {Allow: wrong},
-	} {
-		_, err := peer.Start(t.Context(), peer.Config{Run: "digits", Params: newModel(), Network: peer.Network{Listen: []string{"127.0.0.1:0"}, Admission: a}})
-		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%v does not say %q", err, want)
-		}
-	}
-}
-
 // On real connections a stranger is refused at the handshake already, and the list
 // and the key hold for whoever is let in.
 func TestAdmissionOverLoopback(t *testing.T) {
