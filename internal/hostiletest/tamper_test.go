@@ -192,7 +192,7 @@ func (p *tamperedPair) suffer(t *testing.T) {
 			if e.aim.Swap(-1) < 0 { // else it does not send so many on a stream
 				e.made++
 			}
-			p.recover(t)
+			p.mends(t)
 			if n := p.stats()[i].Steps - before; n < 50 {
 				t.Errorf("peer %d took %d steps in a minute", i, n)
 			}
@@ -206,8 +206,8 @@ func (p *tamperedPair) suffer(t *testing.T) {
 	})
 }
 
-// recover waits until the two go on as if nothing had happened, for so long that no offence counts any more.
-func (p *tamperedPair) recover(t *testing.T) {
+// mends waits until the two go on as if nothing had happened, for so long that no offence counts any more.
+func (p *tamperedPair) mends(t *testing.T) {
 	t.Helper()
 	eventually(t, "nobody is kept away, and nothing is in doubt", time.Hour, func() bool {
 		s := p.stats()
