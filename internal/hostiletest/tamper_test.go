@@ -279,7 +279,10 @@ func (p *tamperedPair) check(t *testing.T, i int) {
 // TestFramesTamperedWith: whatever happens to frames between two peers that train, it is found, told by a
 // typed error, a count and a line that names the other and what to do, and costs nothing but time.
 func TestFramesTamperedWith(t *testing.T) {
-	for _, how := range pairings {
+	for i, how := range pairings {
+		if underRace && i == 0 {
+			continue // the other has all that the detector could see in it
+		}
 		for _, kind := range tamperings {
 			t.Run(kind.name+"/"+how.name, func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
