@@ -43,7 +43,7 @@ const (
 	tamperedSlices, tamperedSliceLen = 3, 30
 	// exchangeFrames are the frames that an active sends in an exchange: PROPOSE and ACK too.
 	exchangeFrames = tamperedSlices + 2
-	tamperedPace   = time.Second
+	tamperedPace   = 2 * time.Second
 	// maxDrift is what rounding may make of thousands of float32 additions.
 	maxDrift = 1e-6
 	// together is half of how far apart the values of two that learn would be if they never exchanged.
@@ -194,7 +194,7 @@ func (p *tamperedPair) suffer(t *testing.T) {
 			}
 			p.mends(t)
 			if n := p.stats()[i].Steps - before; n < 50 {
-				t.Errorf("peer %d took %d steps in a minute", i, n)
+				t.Errorf("peer %d took %d steps in two minutes", i, n)
 			}
 		}
 	}
