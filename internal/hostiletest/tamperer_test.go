@@ -1,4 +1,4 @@
-package peer_test
+package hostiletest_test
 
 import (
 	"bytes"
@@ -14,20 +14,16 @@ import (
 	"github.com/seed-97356399/murmuration/peer/transport"
 )
 
-// tamperer is a transport that tampers with frames which leave on its streams of the
-// exchange protocol, whichever side opened them: with one in every third stream.
+// tamperer is a transport that tampers with a frame on one of its streams of the exchange protocol, whichever
+// side opened it, each time that it is told to.
 type tamperer struct {
 	transport.Transport
-	t      *testing.T
-	kind   tampering
-	turn   int         // which of three streams: two tamperers on one stream could undo each other's work
-	inTurn bool        // not at random places: at the first frame, then the second, ...
-	busy   atomic.Bool // whether it tampers at present
-	made   atomic.Int64
+	t    *testing.T
+	kind tampering
+	aim  atomic.Int64 // how many frames pass on a stream before one is tampered with; none is if it is negative
 
-	mu      sync.Mutex
-	random  *rand.Rand
-	streams int
+	mu     sync.Mutex
+	random *rand.Rand
 }
 
 // Sealed: whoever can tamper is between the transport and the peer, so checksums stay.
@@ -53,58 +49,21 @@ func (m *tamperer) Handle(protocol transport.Protocol, run string, handler trans
 	return m.Transport.Handle(protocol, run, func(stream transport.Stream) { handler(m.over(stream, protocol)) })
 }
 
-// Where in a stream a frame is tampered with.
-const (
-	// slicesAndMore is the number of frames that the active side of an exchange sends.
-	slicesAndMore = tamperedSlices + 2
-	// openers are the frames that come before slices: PROPOSE, STATUS, their answers.
-	// A sixth of what is tampered with is among them, or they would hardly be met.
-	openers = 3
-)
-
 func (m *tamperer) over(stream transport.Stream, protocol transport.Protocol) transport.Stream {
 	if protocol != transport.ProtocolExchange {
 		return stream
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.streams++
-	return &tamperedStream{Stream: stream, by: m, place: m.place(), random: rand.New(rand.NewPCG(m.random.Uint64(), 0))}
+	return &tamperedStream{Stream: stream, by: m, random: rand.New(rand.NewPCG(m.random.Uint64(), 0))}
 }
 
-// place is the number of frames that pass on the next stream before one is tampered
-// with; none is if it is negative.
-func (m *tamperer) place() int {
-	switch {
-	case m.streams%3 != m.turn:
-		return -1
-	case m.inTurn:
-		return int(m.made.Load())
-	case m.random.IntN(6) == 0:
-		return m.random.IntN(openers)
-	}
-	return m.random.IntN(slicesAndMore)
-}
-
-// touches tells whether a frame counts as one that may be tampered with. In turn, only
-// those do that every exchange has.
-func (m *tamperer) touches(frame wire.Type) bool {
-	switch frame {
-	case wire.TypeCode, wire.TypeDiff:
-		return true
-	case wire.TypePropose, wire.TypeAccept, wire.TypeAck:
-		return !m.kind.slices
-	}
-	return !m.kind.slices && !m.inTurn
-}
-
-// tamperedStream passes what is written on frame by frame. Like any stream it has one
-// writer at a time.
+// tamperedStream passes what is written on frame by frame. Like any stream it has one writer at a time.
 type tamperedStream struct {
 	transport.Stream
 	by     *tamperer
 	random *rand.Rand
-	place  int // as tamperer.place gives it
+	passed int64 // frames that might have been tampered with
 
 	unread []byte // what was written and is not yet a whole frame
 	kept   []byte // a frame that is to go out behind the next
@@ -133,6 +92,7 @@ func (s *tamperedStream) Write(b []byte) (int, error) {
 
 // pass returns what goes out in a frame's stead.
 func (s *tamperedStream) pass(header wire.Header, frame []byte) [][]byte {
+	isSlice := header.Type == wire.TypeCode || header.Type == wire.TypeDiff
 	switch {
 	case s.silent:
 		return nil
@@ -140,14 +100,13 @@ func (s *tamperedStream) pass(header wire.Header, frame []byte) [][]byte {
 		late := s.kept
 		s.kept = nil
 		return [][]byte{frame, late}
-	case s.place < 0 || !s.by.busy.Load() || !s.by.touches(header.Type):
+	case s.by.kind.slices && !isSlice:
 		return [][]byte{frame}
 	}
-	s.place--
-	if s.place >= 0 {
+	s.passed++
+	if !s.by.aim.CompareAndSwap(s.passed-1, -1) {
 		return [][]byte{frame}
 	}
-	s.by.made.Add(1)
 	return s.by.kind.alter(s, header, frame)
 }
 
@@ -156,8 +115,7 @@ func (s *tamperedStream) CloseWrite() error {
 	if s.silent {
 		return nil
 	}
-	if s.kept != nil {
-		late := s.kept
+	if late := s.kept; late != nil {
 		s.kept = nil
 		if _, err := s.Stream.Write(late); err != nil {
 			return err

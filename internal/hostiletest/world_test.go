@@ -1,7 +1,6 @@
-package peer_test
+package hostiletest_test
 
 import (
-	"flag"
 	"fmt"
 	"math"
 	"runtime"
@@ -16,14 +15,12 @@ import (
 
 	"github.com/seed-97356399/murmuration/peer"
 	"github.com/seed-97356399/murmuration/peer/memnet"
-	"github.com/seed-97356399/murmuration/peer/optim"
 	"github.com/seed-97356399/murmuration/peer/peertest"
 	"github.com/seed-97356399/murmuration/peer/transport"
 	"github.com/seed-97356399/murmuration/tensor"
 )
 
-// world is one that trains with memberlist's timing, in which some of the members do all
-// at once that a member can do wrong (crook_test.go).
+// world is one that trains with memberlist's timing, in which some of the members are crooks.
 type world struct {
 	peers, steps int
 	pause        time.Duration // of a crook, between two attempts at one victim
@@ -31,8 +28,13 @@ type world struct {
 
 const (
 	worldPace = 250 * time.Millisecond
+	// worldLoss is how many points of accuracy the worst honest member may lose to crooks. Where nothing is clipped
+	// three of sixteen cost more.
+	worldLoss = 0.5
 	// worldLines bounds the lines of each member that honest ones may log of crooks.
 	worldLines = 40
+	// worldGoroutines is what two members that are connected have running at either end, in memory.
+	worldGoroutines = 4
 )
 
 // verdict is what a run has come to.
@@ -41,25 +43,23 @@ type verdict struct {
 	steps           float64 // of an honest member, on average
 	accused         map[transport.PeerID]bool
 	lines           int
-	heap            uint64 // bytes, at most, in the second half
-	goroutines      int    // at most
-	kept            map[string]int
+	heap            uint64 // bytes more at the end than after a quarter
+	goroutines      int
+	links, inDoubt  int // at most
 	declined        uint64
 }
 
 // train has a flock train in which so many of the members are crooks.
 func (w world) train(t *testing.T, crooks int) (v verdict) {
-	v.accused, v.kept = map[transport.PeerID]bool{}, map[string]int{}
+	v.accused = map[transport.PeerID]bool{}
 	var mu sync.Mutex
 	core, logged := observer.New(zapcore.InfoLevel)
 	honest := w.peers - crooks
 	flock := peertest.Start(t, peertest.Config{
-		Peers: honest, Params: newLesson, Swim: true, Link: memnet.Link{Delay: time.Millisecond},
+		Peers: honest, Params: newModel, Swim: true, Link: memnet.Link{Delay: time.Millisecond},
 		Configure: func(_ int, c *peer.Config) {
-			c.Training.Exchange.Pace.Every = 1
+			learner(c)
 			c.Training.Work = peer.Work{StepsPerPeer: uint64(w.steps)}
-			c.Training.Schedule = optim.Schedule{Rate: 0.2}
-			c.Training.Optimizer = &optim.SGD{}
 			c.Network.Log = zap.New(core)
 			c.Training.Hooks.Quarantined = func(partner transport.PeerID, _ time.Duration, _ error) {
 				mu.Lock()
@@ -68,7 +68,7 @@ func (w world) train(t *testing.T, crooks int) (v verdict) {
 			}
 		},
 	})
-	gradient := lesson(honest+1, worldPace, func(i int) int { return i % 2 })
+	gradient := lesson(honest+1, worldPace)
 	for i := range crooks {
 		startCrook(t, flock, i, w.pause)
 	}
@@ -86,14 +86,10 @@ func (w world) train(t *testing.T, crooks int) (v verdict) {
 	time.Sleep(time.Duration(w.steps) * worldPace / 4)
 	flock.Add() // one more, which has to copy the model
 	train(honest)
-	var middle, end runtime.MemStats
-	runtime.GC()
-	runtime.ReadMemStats(&middle)
+	middle := inUse()
 	trainers.Wait()
-	runtime.GC()
-	runtime.ReadMemStats(&end)
-	v.heap, v.goroutines = end.HeapAlloc-min(middle.HeapAlloc, end.HeapAlloc), runtime.NumGoroutine()
-	v.lines = logged.Len()
+	end := inUse()
+	v.heap, v.goroutines, v.lines = end-min(middle, end), runtime.NumGoroutine(), logged.Len()
 	v.worst = math.Inf(1)
 	for i, model := range flock.Models() {
 		a, s := accuracy(model), flock.Peers[i].Stats()
@@ -103,8 +99,9 @@ func (w world) train(t *testing.T, crooks int) (v verdict) {
 			v.steps += float64(s.Steps) / float64(honest)
 		}
 		v.declined += s.Exchanges.Declined
-		for what, n := range flock.Peers[i].Kept() {
-			v.kept[what] = max(v.kept[what], n)
+		v.links, v.inDoubt = max(v.links, len(s.Exchanges.Links)), max(v.inDoubt, int(s.Exchanges.InDoubt))
+		if s.Incarnation != 1 || s.Members > w.peers+1 || s.Duplicates > crooks {
+			t.Errorf("peer %d is in its life %d, and sees %d members, and %d that are two", i, s.Incarnation, s.Members, s.Duplicates)
 		}
 	}
 	for _, id := range flock.IDs() {
@@ -112,42 +109,35 @@ func (w world) train(t *testing.T, crooks int) (v verdict) {
 			t.Errorf("an honest member was quarantined: %s", id)
 		}
 	}
-	messages := map[string]int{}
-	for _, line := range logged.All() {
-		messages[line.Message]++
-	}
-	for message, n := range messages {
-		if n > worldLines*w.peers/4 {
-			t.Logf("%6d × %s", n, message)
-		}
-	}
 	return v
 }
 
-func (v verdict) String() string {
-	return fmt.Sprintf("accuracy %.2f %%, the worst %.2f %%; %.0f steps each; %d accused, %d proposals declined; %d lines; %d KiB more at the end than after a quarter, %d goroutines; at most %v",
-		v.accuracy, v.worst, v.steps, len(v.accused), v.declined, v.lines, v.heap>>10, v.goroutines, v.kept)
+// inUse is the memory that is in use.
+func inUse() uint64 {
+	var stats runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&stats)
+	return stats.HeapAlloc
 }
 
-var long = flag.Bool("long", false, "let flocks that are disturbed train for as long, and be as large, as docs/TESTING.md says")
+func (v verdict) String() string {
+	return fmt.Sprintf("accuracy %.2f %%, the worst %.2f %%; %.0f steps each; %d accused, %d proposals declined; %d lines; %d KiB more at the end than after a quarter, %d goroutines; at most %d links and %d slices in doubt",
+		v.accuracy, v.worst, v.steps, len(v.accused), v.declined, v.lines, v.heap>>10, v.goroutines, v.links, v.inDoubt)
+}
 
-// TestHostileWorld: whatever three of sixteen do, the others learn, know each other for
-// honest, remember no more than their bounds, and end when they should. With -long one
-// does and two do, too, and for longer; under the race detector one of eight.
+// TestHostileWorld: whatever three of sixteen do, the others learn, know each other for honest, remember no
+// more than their bounds, and end when they should. With -long one does and two do, too, and for longer;
+// under the race detector one of eight.
 func TestHostileWorld(t *testing.T) {
-	w, most := world{peers: 16, steps: 120, pause: 20 * time.Millisecond}, map[int]float64{3: 4}
+	w, among := world{peers: 16, steps: 120, pause: 20 * time.Millisecond}, []int{0, 3}
 	switch {
 	case underRace:
-		w, most = world{peers: 8, steps: 100, pause: 50 * time.Millisecond}, map[int]float64{1: 2}
+		w, among = world{peers: 8, steps: 100, pause: 50 * time.Millisecond}, []int{0, 1}
 	case *long:
-		w.steps, most = 200, map[int]float64{1: 1, 2: 2, 3: 4}
+		w.steps, among = 200, []int{0, 1, 2, 3}
 	}
 	var clean verdict
-	for crooks := range 4 {
-		most, ok := most[crooks]
-		if crooks > 0 && !ok {
-			continue
-		}
+	for _, crooks := range among {
 		t.Run(fmt.Sprint(crooks), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				v := w.train(t, crooks)
@@ -155,25 +145,22 @@ func TestHostileWorld(t *testing.T) {
 				if crooks == 0 {
 					clean = v
 				}
-				w.check(t, v, clean, most)
+				w.check(t, v, clean)
 			})
 		})
 	}
 }
 
-// check compares what became of a world with one without crooks, of which it may be worse
-// by so many points.
-func (w world) check(t *testing.T, v, clean verdict, most float64) {
-	if lost := clean.accuracy - v.worst; clean.accuracy < 80 || lost > most+0.5 {
-		t.Errorf("the worst honest member loses %.2f points of %.2f %%, at most %g", lost, clean.accuracy, most)
+// check compares what became of a world with one without crooks.
+func (w world) check(t *testing.T, v, clean verdict) {
+	if lost := clean.accuracy - v.worst; clean.accuracy < 80 || lost > worldLoss {
+		t.Errorf("the worst honest member loses %.2f points of %.2f %%, at most %g", lost, clean.accuracy, worldLoss)
 	}
 	if math.Abs(v.steps-float64(w.steps)) > float64(w.steps)/10 {
 		t.Errorf("the run ended after %.0f steps of %d", v.steps, w.steps)
 	}
-	for what, n := range v.kept {
-		if n > 2*w.peers && n > peer.KeptAtMost(what) {
-			t.Errorf("a member keeps %d %s", n, what)
-		}
+	if v.links > 2*w.peers || v.inDoubt > 2*w.peers {
+		t.Errorf("a member keeps %d links, and %d slices in doubt", v.links, v.inDoubt)
 	}
 	if most := worldLines * w.peers; v.lines > most {
 		t.Errorf("%d lines were logged, at most %d", v.lines, most)
@@ -181,7 +168,7 @@ func (w world) check(t *testing.T, v, clean verdict, most float64) {
 	if most := uint64(64 << 20); v.heap > most {
 		t.Errorf("memory has grown by %d bytes", v.heap)
 	}
-	if most := goroutinesEach * 2 * w.peers * w.peers; v.goroutines > most {
+	if most := worldGoroutines * 2 * w.peers * w.peers; v.goroutines > most {
 		t.Errorf("%d goroutines, at most %d are to be expected", v.goroutines, most)
 	}
 }

@@ -1,13 +1,17 @@
-package peer_test
+package hostiletest_test
 
 import (
 	"encoding/binary"
 	"errors"
+	"io"
 	"net"
+	"slices"
 
 	"github.com/seed-97356399/murmuration/internal/coding"
 	"github.com/seed-97356399/murmuration/internal/replica"
+	"github.com/seed-97356399/murmuration/internal/session"
 	"github.com/seed-97356399/murmuration/internal/wire"
+	"github.com/seed-97356399/murmuration/peer/memnet"
 )
 
 // tampering is one thing that may happen to a frame on its way.
@@ -17,8 +21,8 @@ type tampering struct {
 	alter func(s *tamperedStream, header wire.Header, frame []byte) [][]byte
 	// slices: it only happens to CODE and DIFF.
 	slices bool
-	// passive and active are the faults of which the side that serves slices, or that
-	// asks for them, finds at least one when the other's frames are tampered with.
+	// passive and active are the faults of which the side that serves slices, or that asks for them, finds at
+	// least one when the other's frames are tampered with.
 	passive, active []error
 	// harmless: it breaks no rule, so nobody is kept away for it.
 	harmless bool
@@ -32,36 +36,30 @@ func (k tampering) expected(role string) []error {
 	return k.active
 }
 
-// errTimeout stands for a partner that says nothing: a net.Error, which is no value.
-var errTimeout = errors.New("timeout")
-
-// is is errors.Is, for errTimeout too.
-func is(err, kind error) bool {
-	if timeout, ok := errors.AsType[net.Error](err); ok && kind == errTimeout {
-		return timeout.Timeout()
-	}
-	return errors.Is(err, kind)
+// both are faults that either side finds.
+func both(name string, alter func(*tamperedStream, wire.Header, []byte) [][]byte, faults ...error) tampering {
+	return tampering{name: name, alter: alter, passive: faults, active: faults}
 }
 
-// tamperings begin with those after which a peer often waits in vain.
+// Slices may come in any order: that codes have changed places, or that one is missing, the side that sent
+// them sees by the answers.
 var tamperings = []tampering{
-	{name: "stalled in the middle", alter: stall, passive: []error{errTimeout}, active: []error{errTimeout}, harmless: true},
-	{name: "truncated", alter: truncate, passive: broken, active: broken},
-	// Slices may come in any order: that codes have changed places, or that one is
-	// missing, the side that sent them sees by the answers.
+	{name: "stalled in the middle", alter: stall, passive: []error{errTimeout, memnet.ErrReset}, active: []error{errTimeout}, harmless: true},
+	both("truncated", truncate, wire.ErrChecksum, wire.ErrTruncated, wire.ErrTooLong, wire.ErrMagic, wire.ErrVersion, wire.ErrFlags, wire.ErrType),
 	{name: "dropped", alter: drop, active: []error{replica.ErrOrder}},
 	{name: "reordered", alter: keepBack, active: []error{replica.ErrOrder}},
-	{name: "repeated", alter: repeat, passive: []error{replica.ErrOrder}, active: []error{replica.ErrOrder}},
-	{name: "bit flipped", alter: flip, passive: []error{wire.ErrChecksum}, active: []error{wire.ErrChecksum}},
-	{name: "of another version", alter: update, passive: []error{wire.ErrVersion}, active: []error{wire.ErrVersion}},
-	{name: "oversized", alter: oversize, passive: []error{wire.ErrTooLong}, active: []error{wire.ErrTooLong}},
-	{name: "longer than its slice", alter: lengthen, slices: true, passive: []error{coding.ErrSize}, active: []error{coding.ErrSize}},
-	{name: "NaN in it", alter: forge, slices: true, passive: []error{replica.ErrImplausible, coding.ErrNotFinite}, active: []error{replica.ErrImplausible, coding.ErrNotFinite}},
+	both("repeated", repeat, replica.ErrOrder),
+	both("bit flipped", flip, wire.ErrChecksum),
+	both("of another version", update, wire.ErrVersion),
+	both("oversized", oversize, wire.ErrTooLong),
+	inSlices(both("longer than its slice", lengthen, coding.ErrSize)),
+	inSlices(both("NaN in it", forge, replica.ErrImplausible, coding.ErrNotFinite)),
 }
 
-// broken is what a frame looks like of which a part is missing: the next one's bytes
-// are taken for it, and where they stand in the header's stead they can say anything.
-var broken = []error{wire.ErrChecksum, wire.ErrTruncated, wire.ErrTooLong, wire.ErrMagic, wire.ErrVersion, wire.ErrFlags, wire.ErrType}
+func inSlices(k tampering) tampering {
+	k.slices = true
+	return k
+}
 
 // Offsets in a frame's header (docs/WIRE.md).
 const (
@@ -69,7 +67,6 @@ const (
 	atLength  = 24
 )
 
-// flip flips a bit.
 func flip(s *tamperedStream, _ wire.Header, frame []byte) [][]byte {
 	bit := s.random.IntN(8 * len(frame))
 	frame[bit/8] ^= 1 << (bit % 8)
@@ -94,12 +91,12 @@ func oversize(s *tamperedStream, _ wire.Header, frame []byte) [][]byte {
 
 func repeat(_ *tamperedStream, _ wire.Header, frame []byte) [][]byte { return [][]byte{frame, frame} }
 
+func drop(*tamperedStream, wire.Header, []byte) [][]byte { return nil }
+
 func keepBack(s *tamperedStream, _ wire.Header, frame []byte) [][]byte {
 	s.kept = frame
 	return nil
 }
-
-func drop(*tamperedStream, wire.Header, []byte) [][]byte { return nil }
 
 // stall lets a part of the frame through, and then nothing more.
 func stall(s *tamperedStream, _ wire.Header, frame []byte) [][]byte {
@@ -124,4 +121,29 @@ func sealed(s *tamperedStream, header wire.Header, frame []byte) [][]byte {
 		s.by.t.Error(err)
 	}
 	return [][]byte{frame}
+}
+
+// errTimeout stands for a partner that says nothing: a net.Error, which is no value.
+var errTimeout = errors.New("timeout")
+
+// offences are the faults for which a partner is kept away, and faults all that an exchange may fail of.
+var (
+	offences = []error{
+		wire.ErrMagic, wire.ErrVersion, wire.ErrFlags, wire.ErrType, wire.ErrTooLong, wire.ErrChecksum, wire.ErrMessage,
+		replica.ErrOrder, replica.ErrWindow, replica.ErrImplausible, replica.ErrBound, coding.ErrSize, coding.ErrNotFinite,
+	}
+	faults = append([]error{wire.ErrTruncated, replica.ErrSettled, session.ErrAborted, session.ErrLaneMissing, errTimeout, io.ErrUnexpectedEOF, memnet.ErrReset}, offences...)
+)
+
+// kinds are those of a list that an error is.
+func kinds(err error, list []error) []error {
+	timeout, ok := errors.AsType[net.Error](err)
+	return slices.DeleteFunc(slices.Clone(list), func(kind error) bool {
+		return !errors.Is(err, kind) && !(kind == errTimeout && ok && timeout.Timeout())
+	})
+}
+
+func isRefusal(err error) bool {
+	_, ok := errors.AsType[*wire.Refusal](err)
+	return ok
 }

@@ -1,18 +1,13 @@
 package peer_test
 
 import (
-	"context"
 	"flag"
-	"fmt"
 	"runtime"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/seed-97356399/murmuration/peer"
-	"github.com/seed-97356399/murmuration/peer/p2pnet"
-	"github.com/seed-97356399/murmuration/peer/transport"
-	"github.com/seed-97356399/murmuration/tensor"
 )
 
 // crowd is the largest flock of TestFootprintGrowsOnlyByConnections: 64 take a while
@@ -127,70 +122,5 @@ func TestFootprintGrowsOnlyByConnections(t *testing.T) {
 				peers, connections, took.goroutines/peers, took.bytes/peers>>10, goroutines, bytes>>10)
 			return true
 		})
-	}
-}
-
-// TestExchangesThroughARelay: peers that nobody can dial say hello to each other,
-// become members and exchange models, all through the one that can be dialled.
-func TestExchangesThroughARelay(t *testing.T) {
-	t.Parallel()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
-	hidden := make(map[transport.PeerID]bool)
-	between := make(chan string, 1)
-	var relay []string
-	var all []*peer.Peer
-	for i := range 4 {
-		config := peer.Config{Run: "digits", Params: newModel(), Network: peer.Network{Listen: []string{"127.0.0.1:0"}}}
-		config.Training.Exchange.Pace.Every = 1
-		if i == 0 {
-			config.Network.Relay = p2pnet.Relay{Serve: true}
-		} else {
-			config.Network.Listen, config.Network.Relay, config.Join = []string{}, p2pnet.Relay{Via: relay}, relay
-		}
-		if i > 0 {
-			config.Training.Hooks.Exchanged = func(e peer.Exchanged) {
-				if e.Err != nil {
-					return
-				}
-				if e.Partner != all[0].Self() {
-					select {
-					case between <- fmt.Sprintf("%s, %d bytes in %s", e.Partner.Short(), e.Bytes, e.Took):
-					default:
-					}
-				}
-			}
-		}
-		p := start(t, config)
-		if all = append(all, p); i == 0 {
-			relay = p.JoinAddresses()[:1]
-		}
-		hidden[p.Self()] = i > 0
-		if err := p.WaitMembers(ctx, i+1); err != nil {
-			t.Fatal(err)
-		}
-	}
-	for _, p := range all {
-		if err := p.WaitMembers(ctx, len(all)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	var training sync.WaitGroup
-	defer training.Wait()
-	run, stop := context.WithCancel(ctx)
-	defer stop()
-	for i, p := range all {
-		training.Go(func() {
-			for run.Err() == nil {
-				_ = p.Step(run, func(x, grad tensor.Vector) (peer.Result, error) { return towards(i, x, grad) })
-				time.Sleep(5 * time.Millisecond) // a gradient takes its time
-			}
-		})
-	}
-	select {
-	case told := <-between:
-		t.Logf("two that nobody can dial have exchanged: %s", told)
-	case <-ctx.Done():
-		t.Error("no exchange between two that nobody can dial")
 	}
 }
