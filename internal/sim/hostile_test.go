@@ -214,6 +214,13 @@ func TestTheSilentHoldNoPlace(t *testing.T) {
 	}
 }
 
+// unhurried is idle with a fifth of the steps: waits of seconds weigh the same.
+type unhurried struct{ idle }
+
+func (u unhurried) Duration(peer, step, samples int) time.Duration {
+	return 5 * u.idle.Duration(peer, step, samples)
+}
+
 // muted is a flock in which one passive says nothing after so many bytes, until some moment, in
 // the streams that were opened before.
 func muted(t *testing.T, peers, bytes int, until time.Duration, busy bool) (f *flock, passive int) {
@@ -232,7 +239,7 @@ func muted(t *testing.T, peers, bytes int, until time.Duration, busy bool) (f *f
 			return machine
 		},
 		config: sim.Config{
-			Task: direct{stepper: idle{}}, Link: sim.Link{Delay: 200 * time.Microsecond, Bandwidth: 1e7}, Stall: 5 * time.Second,
+			Task: direct{stepper: unhurried{}}, Link: sim.Link{Delay: 200 * time.Microsecond, Bandwidth: 1e7}, Stall: 5 * time.Second,
 			Terms: replica.Terms{Window: 4},
 			Hooks: sim.Hooks{Opened: func(s *sim.Stream) {
 				if s.To() == passive && f.world.Now() < until {
