@@ -203,7 +203,7 @@ func TestAMemberBackToBackHasAShare(t *testing.T) {
 // little from the others, member or not.
 func TestTheSilentHoldNoPlace(t *testing.T) {
 	t.Parallel()
-	const within = 2 * time.Minute
+	const within = time.Minute
 	for _, stranger := range []bool{true, false} {
 		clean := siege{hostile: 1, stranger: stranger, quiet: true, pace: 4}.endure(t, 8, within)
 		got := siege{hostile: 1, stranger: stranger, silent: true, pace: 4, alike: true}.endure(t, 8, within)
