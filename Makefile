@@ -72,7 +72,7 @@ bench:
 	echo "# $(VERSION), $$(go version)" | tee $(BENCH)
 	go test -run '^$$' -bench 'Kernels|Codecs' -benchmem -count $(COUNT) -timeout 0 ./internal/kernel ./quant | tee -a $(BENCH)
 	go test -run '^$$' -bench 'Sum' -benchmem -count $(COUNT) -timeout 0 ./peer | tee -a $(BENCH)
-	go test -run '^$$' -bench 'State$$' -benchmem -benchtime 5x -count $(COUNT) -timeout 0 ./peer | tee -a $(BENCH)
+	go test -run '^$$' -bench '(State|Stream)$$' -benchmem -benchtime 5x -count $(COUNT) -timeout 0 ./peer ./peer/p2pnet | tee -a $(BENCH)
 
 clean:
 	rm -rf $(DIST)

@@ -81,3 +81,21 @@ func TestCloseDuringAStepLeavesTheParameters(t *testing.T) {
 		})
 	}
 }
+
+// TestTheEndOfARunOvertakesAStep: one in the making when the models are merged is left out, and its trainer hears that the
+// run is over.
+func TestTheEndOfARunOvertakesAStep(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := mergingFlock(t, 2, nil)
+		slow, ended := f.Peers[0], make(chan error, 1)
+		go func() { ended <- step(t, slow, atPace(time.Hour, towards)) }()
+		for err := error(nil); !errors.Is(err, peer.ErrRunOver); {
+			if err = step(t, f.Peers[1], atPace(10*time.Millisecond, towards)); err != nil && !errors.Is(err, peer.ErrRunOver) {
+				t.Fatal(err)
+			}
+		}
+		if err := <-ended; !errors.Is(err, peer.ErrRunOver) || slow.Stats().Steps != 0 {
+			t.Errorf("the step ends with %v, %d are counted", err, slow.Stats().Steps)
+		}
+	})
+}

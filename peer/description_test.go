@@ -16,102 +16,68 @@ import (
 
 func describing(pairs ...string) (fields []description.Field) {
 	for i := 0; i < len(pairs); i += 2 {
-		fields = append(fields, description.Field{Name: pairs[i], Value: pairs[i+1], Local: pairs[i] == "batch"})
+		fields = append(fields, description.Field{Name: pairs[i], Value: pairs[i+1]})
 	}
 	return fields
 }
 
-// TestARunDescribesItself: who joins with other data is told before its first step, by each
-// difference; who differs in what is its own to choose, or says nothing, takes part. The
-// description of the first is passed on by those who have joined it, and found by one that
-// only asks, even about a model of another layout.
-func TestARunDescribesItself(t *testing.T) {
+// TestInquire: who inquires learns who is there, how far away, what the run is and who says so, and why it would not be let
+// in; the member that is asked does not count it among the flock. Who joins with other data hears so before its first step.
+func TestInquire(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		network := memnet.New(memnet.Config{})
-		begin := func(name, join string, fields ...description.Field) *peer.Peer {
-			config := peer.Config{Run: "digits", Params: newModel(), Network: inMemory(t, network, name, "digits")}
-			config.Network.Description = description.Of("", fields...).Fields
-			if join != "" {
-				config.Join = []string{"mem:" + join}
-			}
+		network := memnet.New(memnet.Config{Link: memnet.Link{Delay: 10 * time.Millisecond}})
+		begin := func(name, data string, join ...string) *peer.Peer {
+			config := peer.Config{Run: "digits", Params: newModel(), Join: join, Network: inMemory(t, network, name, "digits")}
+			config.Network.Description = describing("data", data)
 			return start(t, config)
 		}
-		founder := begin("founder", "", describing("data", "mnist", "rate", "0.1", "batch", "32")...)
-		silent := begin("silent", "founder")
-		if err := silent.WaitMembers(t.Context(), 2); err != nil {
+		host := begin("host", "mnist")
+		if err := step(t, host, idle); err != nil {
 			t.Fatal(err)
-		}
-		other := begin("other", "silent", describing("data", "fashion", "rate", "0.5", "batch", "32")...)
-		err := step(t, other, idle)
-		mismatch, ok := errors.AsType[*description.MismatchError](err)
-		if !ok || mismatch.Peer != silent.Self() || len(mismatch.Differences) != 2 {
-			t.Fatalf("with other data: %v", err)
-		}
-		if d := mismatch.Differences[0]; d != (description.Difference{Field: "data", Here: "fashion", There: "mnist"}) {
-			t.Errorf("%+v", d)
-		}
-		if s := founder.Stats(); s.Members != 2 {
-			t.Errorf("%d members", s.Members)
-		}
-		smaller := begin("smaller", "silent", describing("data", "mnist", "batch", "8")...)
-		if err := step(t, smaller, idle); err != nil {
-			t.Errorf("with batches of its own: %v", err)
 		}
 		asker, err := network.Transport("asker")
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer asker.Close()
-		declined := smaller.Stats().Exchanges.Declined
-		if _, err := (peer.Admission{}).Inquire(t.Context(), asker, "mem:smaller", "digits", [32]byte{}); err != nil || smaller.Stats().Exchanges.Declined != declined {
-			t.Errorf("asked by one without a model: %v, declined %v times", err, smaller.Stats().Exchanges.Declined-declined)
+		layout := newModel().Layout().Hash()
+		for _, c := range []struct {
+			name, address, run string
+			layout             [32]byte
+			want               error
+		}{
+			{"the run", "mem:host", "digits", layout, nil},
+			{"no model", "mem:host", "digits", [32]byte{}, nil},
+			{"another model", "mem:host", "digits", [32]byte{1}, transport.ErrLayout},
+			{"another run", "mem:host", "letters", layout, transport.ErrUnknownRun},
+			{"nobody", "mem:nobody", "digits", layout, transport.ErrUnreachable},
+		} {
+			found, err := peer.Admission{}.Inquire(t.Context(), asker, c.address, c.run, c.layout)
+			if !errors.Is(err, c.want) {
+				t.Errorf("%s: %v, want %v", c.name, err, c.want)
+			}
+			if near := found.RoundTrip >= 20*time.Millisecond && found.RoundTrip <= 60*time.Millisecond; near == (found.Peer != host.Self()) || near == errors.Is(c.want, transport.ErrUnreachable) {
+				t.Errorf("%s: found %s, a round trip of 20 ms away, after %s", c.name, found.Peer, found.RoundTrip)
+			}
+			value, _ := found.Description.Value("data")
+			if c.run == "digits" && c.address == "mem:host" && (value != "mnist" || found.Signer != host.Self() || (found.FlockSteps == 1) != (err == nil)) {
+				t.Errorf("%s: found %+v", c.name, found)
+			}
 		}
-		found, err := peer.Admission{}.Inquire(t.Context(), asker, "mem:smaller", "digits", [32]byte{1})
-		if value, _ := found.Description.Value("rate"); !errors.Is(err, transport.ErrLayout) || value != "0.1" || found.Signer != founder.Self() {
-			t.Errorf("found %+v, %v", found, err)
+		if _, err := (peer.Admission{}).Inquire(t.Context(), asker, "mem:host", "", layout); err == nil {
+			t.Error("a run without a name was asked for")
+		}
+		if s := host.Stats(); s.Members != 1 {
+			t.Errorf("%d members after inquiries", s.Members)
+		}
+		mismatch, ok := errors.AsType[*description.MismatchError](step(t, begin("other", "fashion", "mem:host"), idle))
+		if !ok || mismatch.Peer != host.Self() || len(mismatch.Differences) != 1 || host.Stats().Members != 1 {
+			t.Errorf("with other data: %v, among %d members", mismatch, host.Stats().Members)
 		}
 	})
-}
-
-// TestADescriptionOutlivesItsFounder: a member that comes back from its checkpoint passes on
-// what the founder has signed, unless it has been set up otherwise since.
-func TestADescriptionOutlivesItsFounder(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		network := memnet.New(memnet.Config{})
-		config := peer.Config{Run: "digits", Params: newModel(), Network: inMemory(t, network, "founder", "digits")}
-		config.Network.Description = description.Of("", describing("data", "mnist")...).Fields
-		founder := start(t, config)
-		var saved peer.Saved
-		if err := founder.SaveAll(&saved); err != nil {
-			t.Error(err)
-		}
-		for want, data := range map[transport.PeerID]string{founder.Self(): "mnist", "": "fashion"} {
-			again := config
-			again.Params, again.Network = newModel(), inMemory(t, network, "again-"+data, "digits")
-			again.Network.Description = description.Of("", describing("data", data)...).Fields
-			again.Training.Checkpoint = saved.Checkpoint
-			p := start(t, again)
-			if want == "" {
-				want = p.Self()
-			}
-			asker, err := network.Transport("asker-" + data)
-			if err != nil {
-				t.Fatal(err)
-			}
-			found, err := peer.Admission{}.Inquire(t.Context(), asker, "mem:again-"+data, "digits", newModel().Layout().Hash())
-			if value, _ := found.Description.Value("data"); err != nil || found.Signer != want || value != data {
-				t.Errorf("%s: found %+v, %v", data, found, err)
-			}
-			asker.Close()
-		}
-	})
-}
-
-// TestADescriptionOfAnotherRunIsRefused: a fault of the configuration, with all others.
-func TestADescriptionOfAnotherRunIsRefused(t *testing.T) {
 	config := peer.Config{Run: "digits", Params: newModel(), Network: peer.Network{Description: []description.Field{{Name: "", Value: "x"}}}}
 	if _, err := peer.Start(t.Context(), config); err == nil {
-		t.Error("it has begun")
+		t.Error("a field without a name describes a run")
 	}
 }
 

@@ -1,37 +1,16 @@
 package peer
 
 import (
-	"errors"
 	"slices"
 	"time"
 
 	"github.com/seed-97356399/murmuration/internal/flock"
 	"github.com/seed-97356399/murmuration/internal/links"
-	"github.com/seed-97356399/murmuration/internal/session"
-	"github.com/seed-97356399/murmuration/internal/wire"
 	"github.com/seed-97356399/murmuration/peer/control"
 	"github.com/seed-97356399/murmuration/peer/optim"
 	"github.com/seed-97356399/murmuration/peer/transport"
 	"github.com/seed-97356399/murmuration/tensor"
 )
-
-// ShortenQuarantine has the peer keep offenders away for other times than those that
-// a flock needs. It is no setting: whoever could turn the terms down for a whole flock
-// would let a liar back in as often as it likes.
-func (p *Peer) ShortenQuarantine(first, most time.Duration) {
-	p.links.SetPeriods(first, most)
-}
-
-// IsRefusal tells whether err is a partner's REFUSE in the middle of an exchange.
-func IsRefusal(err error) bool {
-	_, ok := errors.AsType[*wire.Refusal](err)
-	return ok
-}
-
-// IsAbort tells whether err says that this side gave the exchange up.
-func IsAbort(err error) bool {
-	return errors.Is(err, session.ErrAborted) || errors.Is(err, session.ErrLaneMissing)
-}
 
 // Kept counts what a peer remembers of others.
 func (p *Peer) Kept() map[string]int {
@@ -92,9 +71,8 @@ func (t *Trainer) SaveAll(s *Saved) (err error) {
 // Stall is how long a node waits for a frame.
 const Stall = stall
 
-// SetStall has a node wait for another time than stall, and SetBuild has it be of another version.
+// SetStall has a node wait for another time than stall.
 func (n *Network) SetStall(d time.Duration) { n.fixed.stall = d }
-func (n *Network) SetBuild(version string)  { n.fixed.build = version }
 
 // Digests are the members that have told any.
 func (n *Node) Digests() []control.Member {

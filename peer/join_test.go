@@ -1,22 +1,14 @@
 package peer_test
 
 import (
-	"context"
-	"errors"
-	"net"
-	"strings"
+	"math"
 	"testing"
 	"testing/synctest"
 	"time"
 
-	"go.uber.org/zap"
-	"go.uber.org/zap/zaptest/observer"
-
-	"github.com/seed-97356399/murmuration/internal/arrival"
 	"github.com/seed-97356399/murmuration/peer"
 	"github.com/seed-97356399/murmuration/peer/memnet"
 	"github.com/seed-97356399/murmuration/peer/peertest"
-	"github.com/seed-97356399/murmuration/peer/transport"
 	"github.com/seed-97356399/murmuration/tensor"
 )
 
@@ -56,6 +48,8 @@ func step(t *testing.T, p *peer.Peer, gradient peertest.Gradient) error {
 	return p.Step(t.Context(), func(x, grad tensor.Vector) (peer.Result, error) { return gradient(0, x, grad) })
 }
 
+// TestLatecomerCopiesANeighbourFirst: it begins with the flock's model, knows what the flock has done, and ends its run
+// with the others.
 func TestLatecomerCopiesANeighbourFirst(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -67,146 +61,93 @@ func TestLatecomerCopiesANeighbourFirst(t *testing.T) {
 		time.Sleep(time.Second) // until the last steps have been announced
 		late := flock.Add()
 		flock.WaitJoined(4)
-		var first tensor.Vector
-		began := time.Now()
-		err := late.Step(t.Context(), func(x, grad tensor.Vector) (peer.Result, error) {
-			first = append(first, x...)
-			return peer.Result{}, nil
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if waited := time.Since(began); waited > time.Second {
-			t.Errorf("the first step waited %s", waited)
-		}
-		for i, v := range first {
+		for i, v := range firstSnapshot(t, late) {
 			if v < common+0.5 || v > common+1.5 {
 				t.Fatalf("value %d of the latecomer's first snapshot is %g: not the flock's, which is about %d", i, v, common+1)
 			}
 		}
-		s := late.Stats()
-		if s.FlockSteps < 900 || s.FlockSteps > 920 {
-			t.Errorf("the latecomer thinks that the flock has taken %d steps, want 901", s.FlockSteps)
+		if s := late.Stats(); s.FlockSteps < 900 || s.FlockSteps > 920 || s.State.Servers == 0 || s.Age < 300 {
+			t.Errorf("the latecomer, of a flock that has taken 900 steps: %+v", s)
 		}
 		flock.Train(t.Context(), atPace(10*time.Millisecond, towards))
 		for i, p := range flock.Peers {
-			s := p.Stats()
-			if s.FlockSteps < 2000 || s.FlockSteps > 2300 {
-				t.Errorf("peer %d ends at %d steps of the flock, want about 2000", i, s.FlockSteps)
-			}
-			if s.Exchanges.Completed() == 0 {
-				t.Errorf("peer %d never exchanged", i)
+			if s := p.Stats(); s.FlockSteps < 2000 || s.FlockSteps > 2300 || s.Exchanges.Completed() == 0 {
+				t.Errorf("peer %d ends at %d steps of the flock, want about 2000, after %d exchanges", i, s.FlockSteps, s.Exchanges.Completed())
 			}
 		}
 	})
 }
 
-func TestRefusalsNameTheReasonOnBothSides(t *testing.T) {
-	other, err := tensor.NewLayout(tensor.Spec{Name: "weights", Shape: []int{3}})
+// firstSnapshot is what a peer begins with.
+func firstSnapshot(t *testing.T, p *peer.Peer) (first []float32) {
+	t.Helper()
+	err := p.Step(t.Context(), func(x, _ tensor.Vector) (peer.Result, error) {
+		first = append(first, x...)
+		return peer.Result{}, nil
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, c := range []struct {
-		name   string
-		run    string
-		params *tensor.Params
-		want   error
-	}{
-		{"another layout", "digits", tensor.NewParams(other), transport.ErrLayout},
-		{"another run", "letters", newModel(), transport.ErrUnknownRun},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				network := memnet.New(memnet.Config{})
-				core, logged := observer.New(zap.WarnLevel)
-				there, here := inMemory(t, network, "host", "digits"), inMemory(t, network, "guest", c.run)
-				there.SetBuild("v2")
-				here.SetBuild("v1")
-				there.Log = zap.New(core)
-				host := start(t, peer.Config{Run: "digits", Params: newModel(), Network: there})
-				guest := start(t, peer.Config{Run: c.run, Params: c.params, Join: host.JoinAddresses(), Network: here})
-				if err := guest.WaitMembers(t.Context(), 2); !errors.Is(err, c.want) {
-					t.Errorf("waiting for members: %v, want %v", err, c.want)
-				}
-				err := step(t, guest, idle)
-				var refused *transport.RefusedError
-				if !errors.Is(err, c.want) || !errors.As(err, &refused) || refused.Peer != host.Self() {
-					t.Fatalf("the guest's step: %v, want %v by the host", err, c.want)
-				}
-				if !strings.Contains(err.Error(), "same") {
-					t.Errorf("%q names no remedy", err)
-				}
-				if c.want == transport.ErrLayout && !strings.Contains(err.Error(), "the build here is v2; your build is v1") {
-					t.Errorf("%q names not both builds", err)
-				}
-				if c.want == transport.ErrLayout && (logged.Len() == 0 || !strings.Contains(logged.All()[0].Message, "refused")) {
-					t.Errorf("the host logged %v", logged.All())
-				}
-				if err := step(t, host, idle); err != nil {
-					t.Errorf("the host is disturbed: %v", err)
-				}
-			})
-		})
-	}
+	return first
 }
 
-func TestSilentAddressIsTriedUntilItAnswers(t *testing.T) {
+// TestANewcomerDoesNotTouchAFinishedFlock: it has nothing to share before it has
+// copied, even though it learns at once that the work is done.
+func TestANewcomerDoesNotTouchAFinishedFlock(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		network := memnet.New(memnet.Config{})
-		core, logged := observer.New(zap.WarnLevel)
-		place := inMemory(t, network, "early", "digits")
-		place.Log = zap.New(core)
-		early := start(t, peer.Config{Run: "digits", Params: newModel(), Join: []string{"mem:late"}, Network: place})
-		began := time.Now()
-		if err := step(t, early, idle); err != nil {
-			t.Fatalf("a peer that reaches nobody does not train: %v", err)
-		}
-		if waited := time.Since(began); waited > arrival.Timeout {
-			t.Errorf("waited %s before training alone", waited)
-		}
-		if logged.FilterMessageSnippet("training alone").Len() != 1 || early.Stats().Joined {
-			t.Errorf("it does not say that it trains alone: %v", logged.All())
-		}
-		start(t, peer.Config{Run: "digits", Params: newModel(), Network: inMemory(t, network, "late", "digits")})
-		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-		defer cancel()
-		if err := early.WaitMembers(ctx, 2); err != nil {
-			t.Fatal(err)
-		}
-		if !early.Stats().Joined {
-			t.Error("joined, and does not say so")
+		flock := peertest.Start(t, peertest.Config{Peers: 3, Params: newModel, Configure: func(i int, c *peer.Config) {
+			shortRun(i, c)
+			c.Training.Work = peer.Work{Steps: 900, Grace: time.Second}
+			if i == 3 {
+				c.Network.Reach = peer.Unreachable // active, so that it initiates
+			}
+		}})
+		flock.Train(t.Context(), atPace(10*time.Millisecond, towards))
+		before := meanOf(flock.Models())
+		flock.Add()
+		flock.WaitJoined(4)
+		time.Sleep(5 * time.Second)
+		for i, after := range meanOf(flock.Models()[:3]) {
+			if math.Abs(after-before[i]) > 0.05 {
+				t.Fatalf("value %d of the finished models went from %g to %g", i, before[i], after)
+			}
 		}
 	})
 }
 
-func TestPeerGivenItsOwnAddressJoinsTheOthers(t *testing.T) {
+// TestWhoTrainedAloneCopiesTheModelOnceItIsFound: training from initial values is for as long as nobody answers. The step
+// that is in the making then fails nobody, and the trainer goes on from the flock's model.
+func TestWhoTrainedAloneCopiesTheModelOnceItIsFound(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		network := memnet.New(memnet.Config{})
-		all := []string{"mem:one", "mem:two"}
-		one := start(t, peer.Config{Run: "digits", Params: newModel(), Join: all, Network: inMemory(t, network, "one", "digits")})
-		start(t, peer.Config{Run: "digits", Params: newModel(), Join: all, Network: inMemory(t, network, "two", "digits")})
-		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-		defer cancel()
-		if err := one.WaitMembers(ctx, 2); err != nil {
-			t.Fatal(err)
+		f := peertest.Start(t, peertest.Config{Peers: 3, Params: newModel, Link: memnet.Link{Delay: time.Millisecond}, Configure: shortRun})
+		f.TrainSteps(t.Context(), 300, atPace(10*time.Millisecond, towards))
+		time.Sleep(3 * time.Second) // until the last steps have been announced
+		config := peer.Config{Run: peertest.Run, Params: newModel(), Join: f.Peers[0].JoinAddresses(), Network: inMemory(t, f.Network, "late", peertest.Run)}
+		shortRun(3, &config)
+		for _, id := range f.IDs() {
+			f.Network.Cut(id, config.Network.Transport.Self())
+		}
+		late := start(t, config)
+		farAway := func(_ int, x, grad tensor.Vector) (peer.Result, error) {
+			grad[0] = x[0] + 100
+			return peer.Result{Samples: 1}, nil
+		}
+		alone := func(steps uint64) {
+			for from := late.Stats().Steps; late.Stats().Steps < from+steps; {
+				if err := step(t, late, atPace(100*time.Millisecond, farAway)); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		alone(20)
+		if s := late.Stats(); s.Joined || s.State.Servers > 0 || parameters(t, late)[0] > 0 {
+			t.Errorf("before anybody answers: %+v", s)
+		}
+		f.Network.HealAll()
+		alone(200)
+		if s, model := late.Stats(), parameters(t, late); s.State.Servers == 0 || !s.Joined || s.Age < 300+100 || s.Steps < 220 || model[1] < common-1 {
+			t.Errorf("200 steps after the flock answers: %+v, with %g", s, model[1])
 		}
 	})
-}
-
-// TestThePeerAtTheAddressOfAllIsTheFirst: on TCP, the peer whose own address all are
-// given begins the run, as one that is given none does.
-func TestThePeerAtTheAddressOfAllIsTheFirst(t *testing.T) {
-	probe, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	address := probe.Addr().String()
-	probe.Close()
-	p := start(t, peer.Config{Run: "digits", Params: newModel(), Join: []string{address}, Network: peer.Network{Listen: []string{address}}})
-	if err := step(t, p, idle); err != nil {
-		t.Fatal(err)
-	}
-	if !p.Stats().Joined {
-		t.Error("it does not know that it is the first")
-	}
 }

@@ -52,32 +52,6 @@ func TestWhoLeavesSettlesFirst(t *testing.T) {
 	}
 }
 
-// TestALeaverIsToldFromACrash: with memberlist, whose departures look alike.
-func TestALeaverIsToldFromACrash(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		flock := peertest.Start(t, peertest.Config{
-			Peers: 5, Params: newModel, Swim: true, Link: memnet.Link{Delay: time.Millisecond},
-			Configure: func(i int, c *peer.Config) { shortRun(i, c); c.Training.Work = peer.Work{} },
-		})
-		flock.TrainSteps(t.Context(), 20, atPace(50*time.Millisecond, towards))
-		flock.Leave(1)
-		flock.Leave(2)
-		time.Sleep(30 * time.Second)
-		for _, i := range flock.Living() {
-			if s := flock.Peers[i].Stats(); s.Lost != 0 || s.Members != 3 {
-				t.Errorf("peer %d counts %d lost and %d members after two have left, want 0 and 3", i, s.Lost, s.Members)
-			}
-		}
-		flock.Crash(3)
-		time.Sleep(30 * time.Second)
-		for _, i := range flock.Living() {
-			if s := flock.Peers[i].Stats(); s.Lost != 1 || s.Members != 2 {
-				t.Errorf("peer %d counts %d lost and %d members after a crash, want 1 and 2", i, s.Lost, s.Members)
-			}
-		}
-	})
-}
-
 // TestCloseTwiceAtOnce: who closes a peer that is being closed waits for that, and holds
 // up nothing meanwhile, virtual time least of all.
 func TestCloseTwiceAtOnce(t *testing.T) {

@@ -1,6 +1,7 @@
 package peer_test
 
 import (
+	"flag"
 	"math"
 	"math/rand/v2"
 	"time"
@@ -19,6 +20,8 @@ const (
 	lessonBatch   = 8
 	lessonSkew    = 0.8 // share of a peer's points that are of its half's classes
 )
+
+var long = flag.Bool("long", false, "let flocks that are disturbed train for as long, and be as large, as docs/TESTING.md says")
 
 func newLesson() *tensor.Params {
 	layout, err := tensor.NewLayout(tensor.Spec{Name: "weights", Shape: []int{lessonClasses, lessonInputs + 1}})

@@ -83,7 +83,6 @@ type Network struct {
 // fixed holds settings that only tests change.
 type fixed struct {
 	stall time.Duration
-	build string // control.Version
 }
 
 // stall bounds the wait for the next frame of another member, and for its answer. For a member that
@@ -142,7 +141,7 @@ func (n Network) withDefaults() Network {
 	if n.Log == nil {
 		n.Log = zap.NewNop()
 	}
-	n.fixed = fixed{cmp.Or(n.fixed.stall, stall), cmp.Or(n.fixed.build, control.Version())}
+	n.fixed = fixed{cmp.Or(n.fixed.stall, stall)}
 	n.Sums.Timeout = cmp.Or(n.Sums.Timeout, DefaultTimeout)
 	return n
 }

@@ -114,7 +114,7 @@ func newNode(network Network) (_ *Node, err error) {
 	n.orders = orders.New(network.Control, n.requests, n.flock, described)
 	memory := arrival.Recall(network.KnownPeers, network.partners(), n.log)
 	n.arrival = arrival.New(arrival.Config{
-		Greeter: arrival.Greeter{Requests: n.requests, Guard: n.net.guard, Flock: n.flock, Described: described, Build: network.fixed.build},
+		Greeter: arrival.Greeter{Requests: n.requests, Guard: n.net.guard, Flock: n.flock, Described: described, Build: control.Version()},
 		Join:    network.Join, Partners: memory.Past, Membership: n.net.membership, Operator: n.orders, Loop: n.inbox,
 	})
 	n.presence = presence.New(presence.Config{
@@ -124,7 +124,7 @@ func newNode(network Network) (_ *Node, err error) {
 	n.sums = summing{with: network.Sums, arrival: n.arrival, net: sumnet.New(n.requests, n.flock)}
 	n.sums.net.Begin()
 	n.figures = &figures{
-		name: network.Control.Name, build: network.fixed.build, net: &n.net, flock: n.flock, counters: n.counters, orders: n.orders,
+		name: network.Control.Name, build: control.Version(), net: &n.net, flock: n.flock, counters: n.counters, orders: n.orders,
 		presence: n.presence, arrival: n.arrival, life: n.life, tenant: &n.tenant,
 	}
 	n.loop = &loop{

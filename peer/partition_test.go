@@ -9,47 +9,9 @@ import (
 	"github.com/seed-97356399/murmuration/averaging"
 	"github.com/seed-97356399/murmuration/peer"
 	"github.com/seed-97356399/murmuration/peer/memnet"
-	"github.com/seed-97356399/murmuration/peer/optim"
 	"github.com/seed-97356399/murmuration/peer/peertest"
 	"github.com/seed-97356399/murmuration/peer/stats"
 )
-
-// The show of a partition: twelve peers, with memberlist, of which two halves do not
-// hear of each other for three minutes in the middle of training.
-const (
-	partitionPeers = 12
-	partitionLasts = 3 * time.Minute
-	beforeIt       = 40 * time.Second
-	afterIt        = 2 * time.Minute
-)
-
-// partitionFlock has memberlist where it makes a difference: it costs time.
-func partitionFlock(t *testing.T, swim bool) *peertest.Flock {
-	return peertest.Start(t, peertest.Config{
-		Peers: partitionPeers, Params: newLesson, Swim: swim, Link: memnet.Link{Delay: time.Millisecond},
-		Configure: func(i int, c *peer.Config) {
-			c.Training.Exchange.Pace.Every = 1
-			c.Training.Work = peer.Work{StepsPerPeer: uint64((beforeIt + partitionLasts + afterIt) / lessonPace)}
-			c.Training.Schedule = optim.Schedule{Rate: 0.2}
-			c.Training.Optimizer = &optim.SGD{}
-		},
-	})
-}
-
-const lessonPace = time.Second
-
-// teach trains a flock until its run is over, while disturb does what it wants.
-func teach(t *testing.T, flock *peertest.Flock, disturb func()) {
-	t.Helper()
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		disturb()
-	}()
-	half := func(i int) int { return i / (partitionPeers / 2) }
-	flock.Train(t.Context(), lesson(partitionPeers, lessonPace, half))
-	<-done
-}
 
 // mends waits in virtual time until a condition holds, and returns how long it took.
 func mends(t *testing.T, what string, limit time.Duration, holds func() bool) {
@@ -63,79 +25,6 @@ func mends(t *testing.T, what string, limit time.Duration, holds func() bool) {
 		time.Sleep(100 * time.Millisecond)
 	}
 	t.Logf("%s: after %s", what, time.Since(began))
-}
-
-// spread is the mean consensus distance over a while.
-func spread(flock *peertest.Flock, over time.Duration) (mean float64) {
-	const looks = 20
-	for range looks {
-		mean += flock.Spread() / looks
-		time.Sleep(over / looks)
-	}
-	return mean
-}
-
-// TestAPartitionOfMinutesHeals: both halves go on training, meet again within 30 s of
-// its end, are as near to each other as before within 60 s, and arrive where a flock
-// does that was never parted.
-func TestAPartitionOfMinutesHeals(t *testing.T) {
-	t.Parallel()
-	if underRace {
-		t.Skip("takes minutes under the race detector, which the other flocks serve as well")
-	}
-	var whole, parted float64
-	synctest.Test(t, func(t *testing.T) {
-		flock := partitionFlock(t, false)
-		teach(t, flock, func() {})
-		whole = accuracies(flock.Models())
-	})
-	synctest.Test(t, func(t *testing.T) {
-		flock := partitionFlock(t, true)
-		teach(t, flock, func() { part(t, flock) })
-		parted = accuracies(flock.Models())
-	})
-	t.Logf("accuracy %.2f %% with a partition, %.2f %% without", parted, whole)
-	if whole < 80 || parted < whole-0.5 {
-		t.Errorf("accuracy %.2f %% with a partition, %.2f %% without", parted, whole)
-	}
-}
-
-func part(t *testing.T, flock *peertest.Flock) {
-	ids := flock.IDs()
-	time.Sleep(beforeIt)
-	usual := spread(flock, 10*time.Second)
-	flock.Network.Partition(ids[:partitionPeers/2], ids[partitionPeers/2:])
-	time.Sleep(partitionLasts - time.Minute)
-	between := make([]stats.Peer, partitionPeers)
-	for i, p := range flock.Peers {
-		if between[i] = p.Stats(); between[i].Members != partitionPeers/2 {
-			t.Errorf("peer %d sees %d members in a partition", i, between[i].Members)
-		}
-	}
-	time.Sleep(time.Minute)
-	for i, p := range flock.Peers {
-		s := p.Stats()
-		steps, exchanges := s.Steps-between[i].Steps, s.Exchanges.Completed()-between[i].Exchanges.Completed()
-		if steps < 55 || exchanges < 10 {
-			t.Errorf("peer %d took %d steps and had %d exchanges in a minute of the partition", i, steps, exchanges)
-		}
-	}
-	apart := spread(flock, time.Second)
-	t.Logf("consensus distance %.4f before, %.4f at the end of the partition", usual, apart)
-	if apart < 2*usual {
-		t.Errorf("the halves hardly drifted apart: the test tests nothing")
-	}
-	flock.Network.HealAll()
-	healed := time.Now()
-	mends(t, "everybody sees everybody", 30*time.Second, func() bool {
-		for _, p := range flock.Peers {
-			if p.Stats().Members != partitionPeers {
-				return false
-			}
-		}
-		return true
-	})
-	mends(t, "the consensus distance is back to normal", time.Minute-time.Since(healed), func() bool { return spread(flock, time.Second) < 1.2*usual })
 }
 
 // TestACutLinkCostsOneDeadline: one link of a flock is cut. Whoever is in an exchange

@@ -10,7 +10,6 @@ import (
 
 	"github.com/seed-97356399/murmuration/peer"
 	"github.com/seed-97356399/murmuration/peer/memnet"
-	"github.com/seed-97356399/murmuration/peer/transport"
 )
 
 // A peer that starts anew finds a partner of its earlier life, although those that it
@@ -73,95 +72,5 @@ func TestPartnersThatACallerKept(t *testing.T) {
 		network.Partners = kept
 		again := start(t, peer.Config{Run: "digits", Params: newModel(), Network: network})
 		waitMembers(t, again, 2)
-	})
-}
-
-// TestANewLineInAnAddressNamesNobody: what a partner says of its addresses reaches the file
-// as addresses only, whatever carries its record.
-func TestANewLineInAnAddressNamesNobody(t *testing.T) {
-	known := filepath.Join(t.TempDir(), "node.key.known")
-	synctest.Test(t, func(t *testing.T) {
-		n := memnet.New(memnet.Config{})
-		host := start(t, peer.Config{Run: "digits", Params: newModel(), Network: inMemory(t, n, "host", "digits")})
-		network := inMemory(t, n, "guest", "digits")
-		network.KnownPeers, network.Reach = known, peer.Unreachable // active
-		network.Membership = tattler{network.Membership, host.Self()}
-		guest := start(t, peer.Config{Run: "digits", Params: newModel(), Join: []string{"mem:host"}, Network: network})
-		waitMembers(t, guest, 2)
-		for range 100 {
-			for _, p := range []*peer.Peer{host, guest} {
-				if err := step(t, p, idle); err != nil {
-					t.Fatal(err)
-				}
-			}
-			time.Sleep(20 * time.Millisecond)
-		}
-		if guest.Stats().Exchanges.Completed() == 0 {
-			t.Fatal("no exchange")
-		}
-		if err := guest.Close(); err != nil {
-			t.Fatal(err)
-		}
-		if text, err := os.ReadFile(known + ".partners"); strings.Contains(string(text), "victim") {
-			t.Errorf("remembered %q, %v", text, err)
-		}
-	})
-}
-
-// tattler is a membership in which a member's address goes on for another line.
-type tattler struct {
-	transport.Membership
-	of transport.PeerID
-}
-
-func (m tattler) Members() []transport.Record {
-	members := m.Membership.Members()
-	for i := range members {
-		if members[i].Peer == m.of {
-			members[i].Addresses = []string{"mem:host\nvictim mem:trap"}
-		}
-	}
-	return members
-}
-
-// Who came just before a peer leaves is written down too.
-func TestPartnersAreWrittenDownAtTheEnd(t *testing.T) {
-	known := filepath.Join(t.TempDir(), "node.key.known")
-	synctest.Test(t, func(t *testing.T) {
-		n := memnet.New(memnet.Config{})
-		begin := func(name, file string, join ...string) *peer.Peer {
-			network := inMemory(t, n, name, "digits")
-			if network.KnownPeers = file; file != "" {
-				network.Reach = peer.Unreachable // active
-			}
-			config := peer.Config{Run: "digits", Params: newModel(), Join: join, Network: network}
-			config.Training.Exchange.Pace.Every = 1
-			return start(t, config)
-		}
-		all := []*peer.Peer{begin("guest", known)}
-		for i, name := range []string{"first", "second"} {
-			all = append(all, begin(name, "", "mem:guest"))
-			for _, p := range all {
-				waitMembers(t, p, len(all))
-			}
-			for range 100 {
-				for _, p := range all {
-					if err := step(t, p, idle); err != nil {
-						t.Fatal(err)
-					}
-				}
-				time.Sleep(20 * time.Millisecond)
-			}
-			if all[i+1].Stats().Exchanges.Completed() == 0 {
-				t.Fatalf("no exchange with the %s", name)
-			}
-		}
-		if err := all[0].Close(); err != nil {
-			t.Fatal(err)
-		}
-		text, err := os.ReadFile(known + ".partners")
-		if err != nil || strings.Count(string(text), "\n") != 2 {
-			t.Errorf("remembered %q, %v, of two partners", text, err)
-		}
 	})
 }

@@ -33,8 +33,20 @@ func resumable(t *testing.T, saved []peer.Saved, perPeer uint64) *peertest.Flock
 	}})
 }
 
+func saveAll(t *testing.T, f *peertest.Flock) []peer.Saved {
+	t.Helper()
+	saved := make([]peer.Saved, len(f.Peers))
+	for i, p := range f.Peers {
+		if err := p.SaveAll(&saved[i]); err != nil {
+			t.Error(err)
+		}
+	}
+	return saved
+}
+
 // TestAFlockThatDiesResumes: all peers are killed; each comes back with what it saved,
-// and the flock goes on where it was: its steps, its lives, its schedule, its end.
+// and the flock goes on where it was: its steps, its lives, its schedule, its end. A flock that
+// comes back with its work done does none.
 func TestAFlockThatDiesResumes(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -47,11 +59,8 @@ func TestAFlockThatDiesResumes(t *testing.T) {
 				i++
 			}
 		}
-		saved := make([]peer.Saved, 3)
-		for i, p := range first.Peers {
-			if err := p.SaveAll(&saved[i]); err != nil {
-				t.Error(err)
-			}
+		saved := saveAll(t, first)
+		for i := range first.Peers {
 			if c := saved[i].Checkpoint.Said(); c.Steps != 100 || c.FlockSteps != 300 || c.Incarnation != 1 || len(c.Past) != 2 {
 				t.Errorf("peer %d saves %+v", i, c)
 			}
@@ -84,28 +93,15 @@ func TestAFlockThatDiesResumes(t *testing.T) {
 		// Two that want different models share one passive here, which believes the farther of
 		// them no more than its own strides explain (design/007).
 		checkLearnedWithin(t, again, 4)
-	})
-}
-
-// TestARunThatWasOverStaysOver: a flock that comes back with its work done does none.
-func TestARunThatWasOverStaysOver(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		first := resumable(t, nil, 50)
-		first.Train(t.Context(), atPace(5*time.Millisecond, towards))
 		time.Sleep(time.Second)
-		saved := make([]peer.Saved, 3)
-		for i, p := range first.Peers {
-			if err := p.SaveAll(&saved[i]); err != nil {
-				t.Error(err)
-			}
-		}
-		for _, p := range first.Peers {
+		saved = saveAll(t, again)
+		for _, p := range again.Peers {
 			p.Close()
 		}
-		again := resumable(t, saved, 50)
-		again.Train(t.Context(), towards)
-		for i, p := range again.Peers {
-			if s := p.Stats(); s.Steps != s.Resumed || !s.Over {
+		over := resumable(t, saved, perPeer)
+		over.Train(t.Context(), towards)
+		for i, p := range over.Peers {
+			if s := p.Stats(); s.Steps != s.Resumed || s.Steps == 0 || !s.Over {
 				t.Errorf("peer %d: %+v", i, s)
 			}
 		}

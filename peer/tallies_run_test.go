@@ -8,8 +8,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/seed-97356399/murmuration/averaging"
-	"github.com/seed-97356399/murmuration/averaging/baseline"
 	"github.com/seed-97356399/murmuration/peer"
 	"github.com/seed-97356399/murmuration/peer/control"
 	"github.com/seed-97356399/murmuration/peer/memnet"
@@ -77,27 +75,4 @@ func agesOf(a stats.Ages) map[string]uint64 {
 		counts[string(rune('a'+i))] = n
 	}
 	return counts
-}
-
-// TestTalliesOfTransfers: what goes one way is told apart as what goes both ways is.
-func TestTalliesOfTransfers(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		flock := peertest.Start(t, peertest.Config{Peers: 3, Params: newModel, Link: memnet.Link{Delay: time.Millisecond}, Configure: func(i int, c *peer.Config) {
-			shortRun(i, c)
-			c.Training.Exchange.Codec = quant.Policy{Codec: "int8"}
-			c.Training.Exchange.Machine = func(c averaging.Config) (averaging.Machine, error) {
-				return baseline.NewAllReduce(baseline.Config{Self: c.Self})
-			}
-		}})
-		flock.Train(t.Context(), atPace(10*time.Millisecond, towards))
-		for i, p := range flock.Peers {
-			s, c := p.Stats().Exchanges, p.Counters()
-			if c.Durations.Count() != s.Completed() || c.Durations.Sum <= 0 || c.Rounds.Count() < s.Initiated || total(agesOf(c.Age)) != s.Completed() {
-				t.Errorf("peer %d: %d durations, %d round trips and %d ages of %d transfers", i, c.Durations.Count(), c.Rounds.Count(), total(agesOf(c.Age)), s.Completed())
-			}
-			if coded := c.Traffic["int8"]; coded.Sent < s.BytesSent/2 || coded.Received < s.BytesReceived/2 {
-				t.Errorf("peer %d: traffic %v of %d and %d bytes", i, c.Traffic, s.BytesSent, s.BytesReceived)
-			}
-		}
-	})
 }

@@ -9,13 +9,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"go.uber.org/zap"
-	"go.uber.org/zap/zaptest/observer"
-
-	"github.com/seed-97356399/murmuration/internal/arrival"
 	"github.com/seed-97356399/murmuration/peer"
 	"github.com/seed-97356399/murmuration/peer/memnet"
-	"github.com/seed-97356399/murmuration/peer/peertest"
 	"github.com/seed-97356399/murmuration/peer/transport"
 	"github.com/seed-97356399/murmuration/tensor"
 	"github.com/seed-97356399/murmuration/topology"
@@ -137,30 +132,6 @@ func quarrel(t *testing.T, names [2]string, wrap func(*dim) transport.Membership
 	return peers[1], views[1]
 }
 
-// slowDim is one whose comparisons end only when they are given up.
-type slowDim struct{ courierDim }
-
-func (slowDim) Compare(ctx context.Context, _ transport.PeerID) error {
-	<-ctx.Done()
-	return ctx.Err()
-}
-
-// A comparison under way does not keep a peer from closing for longer than an exchange
-// that has stalled does.
-func TestAComparisonEndsWithThePeer(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		asker, _ := quarrel(t, [2]string{"alice", "bob"}, func(d *dim) transport.Membership { return slowDim{courierDim{d}} })
-		began := time.Now()
-		if err := asker.Close(); err != nil {
-			t.Error(err)
-		}
-		if took := time.Since(began); took > peer.Stall+time.Second {
-			t.Errorf("closing took %s", took)
-		}
-	})
-}
-
 // One refusal settles a quarrel about roles. Where the record that comes with it
 // changes the view, that does it; where it tells nothing new, since the two know
 // other members, a comparison of what they know does.
@@ -192,73 +163,4 @@ func TestOneRefusalSettlesAQuarrel(t *testing.T) {
 			})
 		})
 	}
-}
-
-// forger hands out a record that is not its own.
-type forger struct{ courierDim }
-
-func (f forger) Signed() []byte { return []byte(`{"Peer":"somebody else"}`) }
-
-// Who hands out another's record has broken the rules, and is kept away from.
-func TestAForgedRecordIsAnOffence(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		forging := true // the first peer, which is the one that is asked
-		asker, _ := quarrel(t, [2]string{"bob", "alice"}, func(d *dim) transport.Membership {
-			defer func() { forging = false }()
-			if forging {
-				return forger{courierDim{d}}
-			}
-			return courierDim{d}
-		})
-		if s := asker.Stats(); s.Exchanges.Quarantines == 0 || s.Exchanges.Refused > 0 {
-			t.Errorf("%d quarantines, %d refusals believed", s.Exchanges.Quarantines, s.Exchanges.Refused)
-		}
-	})
-}
-
-// A joiner takes the role that the flock it joins is short of, not that of a first
-// peer: nobody changes roles while a flock gathers one by one. Those that arrive in the
-// same instant decide without knowing of each other; the classes stay within 1:2 then, so
-// that hardly anybody has to change.
-func TestNewcomersJoinTheSmallerClass(t *testing.T) {
-	const peers = 9
-	for _, c := range []struct{ atOnce, least, changes int }{{1, peers / 2, 0}, {peers, peers / 3, 1}} {
-		synctest.Test(t, func(t *testing.T) {
-			core, logged := observer.New(zap.InfoLevel)
-			flock := peertest.Start(t, peertest.Config{Peers: c.atOnce, Params: newModel, Link: memnet.Link{Delay: time.Millisecond},
-				Configure: func(_ int, c *peer.Config) { c.Network.Log = zap.New(core) }})
-			time.Sleep(time.Second)
-			for len(flock.Peers) < peers {
-				flock.Add()
-				time.Sleep(time.Second)
-			}
-			count := map[string]int{}
-			for _, p := range flock.Peers {
-				count[p.Stats().Role]++
-			}
-			if min(count["passive"], count["active"]) < c.least || count["passive"]+count["active"] != peers {
-				t.Errorf("%d at once: roles %v of %d newcomers", c.atOnce, count, peers)
-			}
-			if taken := logged.FilterMessage("role").Len(); taken > peers+c.changes {
-				t.Errorf("%d at once: %d roles were taken by %d peers: too many have changed", c.atOnce, taken, peers)
-			}
-		})
-	}
-}
-
-// A peer whose flock never answers takes a role all the same, for those that will
-// join through it.
-func TestAPeerThatJoinsNobodyTakesARole(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		p := start(t, peer.Config{Run: "digits", Params: newModel(), Join: []string{"mem:nobody"}, Network: inMemory(t, memnet.New(memnet.Config{}), "only", "digits")})
-		time.Sleep(arrival.Timeout - time.Second)
-		if role := p.Stats().Role; role != "undecided" {
-			t.Errorf("%s before it has seen a flock", role)
-		}
-		time.Sleep(2 * time.Second)
-		if role := p.Stats().Role; role != "passive" {
-			t.Errorf("%s after waiting", role)
-		}
-	})
 }

@@ -198,8 +198,8 @@ func (g *gossip) storm(t testing.TB) {
 // once, and all is quiet within settleDelays.
 func TestLaggingViewsSettle(t *testing.T) {
 	const (
-		seeds        = 40
-		settleDelays = 3 // in longest delays of news
+		seeds        = 20 // one for each longest delay
+		settleDelays = 3  // in longest delays of news
 	)
 	longest, storms, flips, most := 0.0, 0, 0, 0
 	for seed := range uint64(seeds) {

@@ -42,7 +42,7 @@ func TestMergeThatHasWaitedWithADeathAnywhere(t *testing.T) {
 					w.queue.Run(w.queue.Now() + time.Minute)
 					return w, did
 				}
-				for seed := range uint64(8) {
+				for seed := range uint64(4) {
 					_, points := run(seed, 0)
 					for at := range points {
 						w, _ := run(seed, at+1)

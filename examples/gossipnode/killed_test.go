@@ -225,8 +225,8 @@ func stepsOf(shares []result.Result) (steps uint64) {
 // checkpoints when they are started again, and do the work that is left, no more.
 func TestKilledTwice(t *testing.T) {
 	t.Parallel()
-	const perPeer = 3000
-	k := newKilledRun(t, "mlp", 300*time.Millisecond, 1,
+	const perPeer = 1500
+	k := newKilledRun(t, "mlp", 150*time.Millisecond, 1,
 		"--dataset", "mnist", "--data", clitest.Pictures(t, 2000, 200), "--batch", "32", "--steps", strconv.Itoa(perPeer), "--lr", "0.003")
 	for range 2 {
 		k.killOnce(false)

@@ -46,7 +46,7 @@ func TestLocalPolicies(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			r, _ := runProcesses(t, append(c.args, "--steps", "2000", "--every", "5")...)
+			r, _ := runProcesses(t, append(c.args, "--steps", "800", "--every", "5")...)
 			t.Logf("%.2f bits a parameter in %d exchanges", r.BitsPerParameter, r.Exchanges)
 			if bits := float64(r.BitsPerParameter); bits < c.least || bits > c.most || r.Codec != c.codec || len(r.Links) > 0 {
 				t.Errorf("%.2f bits a parameter, want %g to %g; codec %s, links %+v", bits, c.least, c.most, r.Codec, r.Links)
@@ -59,7 +59,7 @@ func TestLocalPolicies(t *testing.T) {
 // on what.
 func TestLocalAutoTellsCodecs(t *testing.T) {
 	t.Parallel()
-	r, logged := runProcesses(t, "--codec", quant.Auto, "--steps", "2000", "--every", "5", "--log-level", "info")
+	r, logged := runProcesses(t, "--codec", quant.Auto, "--steps", "800", "--every", "5", "--log-level", "info")
 	if r.Codec != quant.Auto || len(r.Links) != 1 {
 		t.Fatalf("codec %s, links %+v", r.Codec, r.Links)
 	}

@@ -155,6 +155,7 @@ func TestWhoCannotBeDialledFindsOut(t *testing.T) {
 	common := []string{
 		"--dataset", "mnist", "--data", clitest.Pictures(t, 400, 200), "--model", "softmax", "--batch", "10", "--lr", "0.01",
 		"--every", "20", "--epochs", "1000000", "--metrics", namespaceMetrics, "--verbose",
+		"--min-peers", "3", "--min-peers-wait", "16s", // so that they do not train all the time
 	}
 	relay := c.run(0, append(common, "--listen", c.address(0)+":4213", "--relay-service")...)
 	behind := c.run(1, append(common, "--listen", "127.0.0.1:4213", "--join", c.address(0)+":4213")...)

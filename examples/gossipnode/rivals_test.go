@@ -114,11 +114,11 @@ func newIdentity(t *testing.T, path string) (id string) {
 // is another: the others do the work, and end with one model.
 func TestWorkerKilled(t *testing.T) {
 	t.Parallel()
-	const server, victim, each = 0, 3, 1200
+	const server, victim, each = 0, 3, 600
 	for _, strategy := range []string{settings.StrategyASP, settings.StrategyDSSP} {
 		t.Run(strategy, func(t *testing.T) {
 			t.Parallel()
-			k := newKilledRun(t, "softmax", 200*time.Millisecond, 1, "--dataset", "mnist", "--data", clitest.Pictures(t, 800, 200), "--batch", "10",
+			k := newKilledRun(t, "softmax", 100*time.Millisecond, 1, "--dataset", "mnist", "--data", clitest.Pictures(t, 800, 200), "--batch", "10",
 				"--lr", "0.01", "--steps", strconv.Itoa(each), "--strategy", strategy)
 			if err := os.MkdirAll(k.folders[server].Dir, 0o700); err != nil {
 				t.Fatal(err)

@@ -30,7 +30,7 @@ func TestVirtualTimeIsLikeLoopback(t *testing.T) {
 		fewest = 60   // exchanges, for either to tell anything
 	)
 	for _, codec := range []string{"raw", "lattice6+4"} {
-		flags := strings.Fields("--peers 4 --seed 1 --every 8 --model mlp --epochs 8 --batch 256 --json --codec " + codec + " " + clitest.MNIST(t))
+		flags := strings.Fields("--peers 4 --seed 1 --every 8 --model mlp --epochs 3 --batch 96 --json --codec " + codec + " " + clitest.MNIST(t))
 		var out, logged bytes.Buffer
 		cmd := commandWithin(t, 3*time.Minute, append([]string{"local"}, flags...)...)
 		cmd.Stdout, cmd.Stderr = &out, &logged

@@ -77,7 +77,7 @@ func newStarter(t *testing.T, seed uint64, gap time.Duration, work ...string) *s
 	invitation.Founder = string(id)
 	w.token = invitation.String()
 	for i := range w.args {
-		w.args[i] = []string{"run", "--listen", settings.Loopback, "--data", w.data, "--checkpoint", t.TempDir(), "--checkpoint-every", "1s", "--json"}
+		w.args[i] = []string{"run", "--listen", settings.Loopback, "--data", w.data, "--checkpoint", t.TempDir(), "--checkpoint-every", "200ms", "--json"}
 	}
 	w.args[0][2] = "127.0.0.1:" + strconv.Itoa(port)
 	w.args[0] = append(w.args[0], "--key", key)
@@ -162,9 +162,9 @@ func TestStartsInAnyOrder(t *testing.T) {
 		t.Run(strconv.FormatUint(seed, 10), func(t *testing.T) {
 			t.Parallel()
 			powerCut := seed%2 == 1
-			first, steps := gap, "2000"
+			first, steps := gap, "600"
 			if powerCut {
-				first, steps = 0, "6000" // not done before the power is cut
+				first, steps = 0, "2500" // not done before the power is cut
 			}
 			w := newStarter(t, seed, first, "--steps", steps)
 			w.start(t, false)
@@ -182,7 +182,7 @@ func TestStartsInAnyOrder(t *testing.T) {
 // settings that nobody gave; when the founder comes after all, they take its settings over.
 func TestWhoBeganAloneBeginsAnew(t *testing.T) {
 	t.Parallel()
-	work := []string{"--epochs", "100"}
+	work := []string{"--epochs", "50"}
 	w := newStarter(t, 1, 0, work...)
 	for i := 1; i < len(w.commands); i++ {
 		w.run(t, i, append(work, "--join", w.token, "--join-wait", "0s")...)
@@ -198,7 +198,7 @@ func TestOneListForAll(t *testing.T) {
 	t.Parallel()
 	w := newStarter(t, 1, 0)
 	for i := range w.args {
-		w.args[i] = []string{"run", "--dataset", "mnist", "--data", w.data, "--batch", "10", "--steps", "2000", "--min-peers", "4", "--min-peers-wait", "3m", "--join-wait", "1h", "--json"}
+		w.args[i] = []string{"run", "--dataset", "mnist", "--data", w.data, "--batch", "10", "--steps", "600", "--min-peers", "4", "--min-peers-wait", "3m", "--join-wait", "1h", "--json"}
 	}
 	w.args[0] = append(w.args[0], "--checkpoint", t.TempDir()) // it remembers who was at which address
 	first := freePorts(t, len(w.args))

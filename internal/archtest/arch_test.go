@@ -11,7 +11,7 @@ func TestArchitecture(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	sources, err := scan(root)
+	sources, err := scanned()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -156,15 +156,11 @@ func TestPeerIsSmall(t *testing.T) {
 // library is the hand-written code of the module, tests aside.
 func library(t *testing.T) []*source {
 	t.Helper()
-	root, err := moduleRoot()
+	sources, err := scanned()
 	if err != nil {
 		t.Fatal(err)
 	}
-	sources, err := scan(root)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return slices.DeleteFunc(sources, func(s *source) bool { return s.isTest() || s.isGenerated() })
+	return slices.DeleteFunc(slices.Clone(sources), func(s *source) bool { return s.isTest() || s.isGenerated() })
 }
 
 func typesOf(s *source) (list []*ast.TypeSpec) {

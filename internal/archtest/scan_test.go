@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 )
 
 // source is one parsed file of the module.
@@ -71,6 +72,15 @@ func parse(folder, name, text string) (*source, error) {
 	}
 	return &source{folder: folder, name: name, lines: lines, files: files, syntax: syntax}, nil
 }
+
+// scanned is the module, which all tests here read, and read only.
+var scanned = sync.OnceValues(func() ([]*source, error) {
+	root, err := moduleRoot()
+	if err != nil {
+		return nil, err
+	}
+	return scan(root)
+})
 
 // scan parses every Go file of the module below root. It leaves out what the go
 // command does: hidden folders, testdata, and modules within the module.

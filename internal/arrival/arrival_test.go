@@ -1,7 +1,6 @@
 package arrival_test
 
 import (
-	"context"
 	"errors"
 	"strings"
 	"sync/atomic"
@@ -9,124 +8,44 @@ import (
 	"testing/synctest"
 	"time"
 
-	"go.uber.org/zap"
-
 	"github.com/seed-97356399/murmuration/internal/arrival"
-	"github.com/seed-97356399/murmuration/internal/counters"
-	"github.com/seed-97356399/murmuration/internal/flock"
 	"github.com/seed-97356399/murmuration/internal/framed"
-	"github.com/seed-97356399/murmuration/internal/replica"
-	"github.com/seed-97356399/murmuration/internal/requests"
 	"github.com/seed-97356399/murmuration/internal/wire"
 	"github.com/seed-97356399/murmuration/peer/description"
 	"github.com/seed-97356399/murmuration/peer/memnet"
 	"github.com/seed-97356399/murmuration/peer/transport"
-	"github.com/seed-97356399/murmuration/tensor"
 )
 
-const (
-	run   = "digits"
-	stall = 5 * time.Second
-)
-
-// comer is an arrival with no peer around it.
-type comer struct {
-	*arrival.Joiner
-	transport  *memnet.Transport
-	flock      *flock.Flock
-	membership transport.Membership
-	tally      *counters.Counters
-	visits     atomic.Int64 // to members that have let it in
-}
-
-// arrive prepares an arrival at a network.
-func arrive(t *testing.T, network *memnet.Network, name string, values int, join ...string) *comer {
-	t.Helper()
-	return arriveAs(t, network, name, values, nil, join...)
-}
-
-// described arrives at a run that it knows to have this rate.
-func described(t *testing.T, network *memnet.Network, name, rate string, join ...string) *comer {
-	t.Helper()
-	return arriveAs(t, network, name, 3, []description.Field{{Name: "rate", Value: rate}}, join...)
-}
-
-func arriveAs(t *testing.T, network *memnet.Network, name string, values int, says []description.Field, join ...string) *comer {
-	t.Helper()
-	tr, err := network.Transport(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { tr.Close() })
-	membership, err := network.Membership(tr, run)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { membership.Close() })
-	layout, err := tensor.NewLayout(tensor.Spec{Name: "weights", Shape: []int{values}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	began := time.Now()
-	held, err := replica.New(tensor.NewParams(layout), replica.Options{Clock: func() time.Duration { return time.Since(began) }})
-	if err != nil {
-		t.Fatal(err)
-	}
-	c := &comer{transport: tr, flock: flock.New(tr.Self())}
-	described, err := arrival.NewDescribed(tr, description.Of(run, says...))
-	if err != nil {
-		t.Fatal(err)
-	}
-	c.flock.SetIncarnation(1)
-	c.flock.SetLayout(layout.Hash())
-	c.membership, c.tally = membership, counters.New()
-	arrives := arrival.New(arrival.Config{
-		Greeter: arrival.Greeter{
-			Requests: requests.New(run, tr, stall, c.tally, zap.NewNop()), Flock: c.flock, Described: described,
-		},
-		Join: join, Membership: membership, Operator: c, Loop: c,
-	})
-	t.Cleanup(arrives.Close)
-	c.Joiner = arrival.NewJoiner(arrival.JoinerConfig{
-		Layout: layout.Hash(), Replica: held, Quarantine: c,
-	}, arrives)
-	t.Cleanup(c.Joiner.Close)
-	arrives.Brings(c.Joiner)
-	return c
-}
-
-// Ask counts the visit, and enters the membership with what this one says of itself.
-func (c *comer) Ask(context.Context, transport.PeerID) error {
-	c.visits.Add(1)
-	return c.membership.Announce(transport.Record{Peer: c.transport.Self(), Run: run, Incarnation: 1})
-}
-
-func (c *comer) Joined()                                    {}
-func (c *comer) Quarantined(transport.PeerID) time.Duration { return 0 }
-func (c *comer) Add(transport.PeerID, error)                {}
-
-// serve has an arrival answer those that say hello.
-func (c *comer) serve(t *testing.T) {
-	t.Helper()
-	stop, err := c.transport.Handle(transport.ProtocolHello, run, func(stream transport.Stream) {
-		var s framed.Stream
-		s.Begin(stream, stall)
-		if c.Serve(&s) != nil {
-			stream.Reset()
-		}
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(stop)
-}
-
+// TestWhoIsGivenNobodyToJoinTrainsAtOnce, as who is given its own address only: all may be given the same.
 func TestWhoIsGivenNobodyToJoinTrainsAtOnce(t *testing.T) {
+	for _, join := range [][]string{nil, {"mem:first"}} {
+		synctest.Test(t, func(t *testing.T) {
+			first := arrive(t, memnet.New(memnet.Config{}), "first", 3, join...)
+			began := time.Now()
+			first.Arrival.Begin()
+			if err := first.Wait(t.Context()); err != nil || !first.Reached() || !first.Placed() || time.Since(began) > time.Second {
+				t.Errorf("%v; reached %v, placed %v, after %s", err, first.Reached(), first.Placed(), time.Since(began))
+			}
+		})
+	}
+}
+
+// TestALateSeedChangesNothing: an address that answers long after another is joined too, which leaves a model that is
+// trained as it is.
+func TestALateSeedChangesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		first := arrive(t, memnet.New(memnet.Config{}), "first", 3)
-		first.Arrival.Begin()
-		if err := first.Wait(t.Context()); err != nil || !first.Reached() || !first.Placed() {
-			t.Errorf("%v; reached %v, placed %v", err, first.Reached(), first.Placed())
+		network := memnet.New(memnet.Config{})
+		trained(t, network, "one", word{})
+		two := arrive(t, network, "two", values, "mem:one", "mem:late")
+		two.Arrival.Begin()
+		if err := two.Wait(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(10 * time.Second)
+		trained(t, network, "late", honest)
+		time.Sleep(10 * time.Second)
+		if s := two.State(); two.visits.Load() != 2 || !two.Open() || two.model() != 0 || s.Servers != 0 {
+			t.Errorf("%d visits, open %t, with %g: %+v", two.visits.Load(), two.Open(), two.model(), s)
 		}
 	})
 }
@@ -138,41 +57,17 @@ func TestWhomNobodyAnswers(t *testing.T) {
 		early := arrive(t, network, "early", 3, "mem:late")
 		early.Arrival.Begin()
 		began := time.Now()
-		if err := early.Wait(t.Context()); err != nil || time.Since(began) != arrival.Timeout || early.Reached() {
-			t.Fatalf("%v after %s, reached %v", err, time.Since(began), early.Reached())
+		if early.Placed() {
+			t.Error("it takes a role before it has seen a flock")
+		}
+		if err := early.Wait(t.Context()); err != nil || time.Since(began) != arrival.Timeout || early.Reached() || !early.Placed() {
+			t.Fatalf("%v after %s, reached %v, placed %v", err, time.Since(began), early.Reached(), early.Placed())
 		}
 		late := arrive(t, network, "late", 3)
 		late.serve(t)
 		time.Sleep(10 * time.Second)
 		if !early.Reached() || early.Phase() != arrival.Here {
 			t.Errorf("reached %v, phase %v", early.Reached(), early.Phase())
-		}
-	})
-}
-
-// TestARefusalThatStays: another model bars one at once; who is only starting, and answers
-// for no run yet, is asked again.
-func TestARefusalThatStays(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		network := memnet.New(memnet.Config{})
-		host := arrive(t, network, "host", 3)
-		other := arrive(t, network, "other", 4, "mem:host")
-		other.Arrival.Begin()
-		time.Sleep(time.Second)
-		select {
-		case <-other.Barred():
-			t.Fatalf("barred by a peer that is only starting: %v", other.Fault())
-		default:
-		}
-		host.serve(t)
-		err := other.Wait(t.Context())
-		refused, _ := errors.AsType[*transport.RefusedError](err)
-		if !errors.Is(err, transport.ErrLayout) || refused == nil || refused.Peer != host.transport.Self() || refused.Remedy == "" {
-			t.Errorf("%v", err)
-		}
-		synctest.Wait()
-		if declined := host.tally.Counts().Declined; len(declined) != 1 || declined[wire.ReasonLayout.String()] != 1 {
-			t.Errorf("the host has declined %v", declined)
 		}
 	})
 }
@@ -214,7 +109,7 @@ func TestUpBeforeItsFounder(t *testing.T) {
 				founder.serve(t)
 				time.Sleep(5 * time.Second)
 				joins := starting < 2*time.Second
-				if early.Reached() != joins || (early.Fault() == nil) != joins {
+				if err := early.Fault(); early.Reached() != joins || (err == nil) != joins || !joins && !errors.Is(err, transport.ErrUnknownRun) {
 					t.Errorf("reached %v, fault %v", early.Reached(), early.Fault())
 				}
 			})
@@ -324,6 +219,26 @@ func TestTheModelIsLeftAloneOnceItIsClosed(t *testing.T) {
 		late.Joiner.Close()
 		if !members.asked.Load() || !members.told.Load() {
 			t.Errorf("asked: %t, told: %t", members.asked.Load(), members.told.Load())
+		}
+	})
+}
+
+// TestPartnersOfEarlierLivesAreLookedFor: those that one is told to join may show it another flock. Of those that it sees
+// already, and of itself, nobody is asked.
+func TestPartnersOfEarlierLivesAreLookedFor(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		network := memnet.New(memnet.Config{})
+		host, _ := trained(t, network, "host", word{})
+		impostor, _ := trained(t, network, "impostor", word{})
+		again := arrive(t, network, "again", values, "mem:impostor")
+		again.flock.Observe([]transport.Record{{Peer: impostor.transport.Self(), Incarnation: 1}, {Peer: again.transport.Self(), Incarnation: 1}}, time.Now())
+		for _, id := range []transport.PeerID{again.transport.Self(), impostor.transport.Self(), "nobody", host.transport.Self()} {
+			again.Partners = append(again.Partners, arrival.Partner{ID: id, Addresses: []string{"mem:host"}})
+		}
+		again.Arrival.Begin()
+		time.Sleep(time.Minute)
+		if members := again.membership.Members(); len(members) != 3 || again.visits.Load() != 2 {
+			t.Errorf("it sees %v after %d visits", members, again.visits.Load())
 		}
 	})
 }

@@ -92,7 +92,7 @@ func lied(t *testing.T, with trial) float64 {
 			}},
 		},
 	})
-	f.world.Run(3 * time.Second)
+	f.world.Run(2 * time.Second)
 	return task.accuracy(f.mean(honest))
 }
 

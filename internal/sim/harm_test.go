@@ -69,6 +69,13 @@ type conducted struct {
 	conduct
 	others []int
 	rng    *rand.Rand
+	kept   *[2]int // away: honest partners by honest peers, and the others by them
+}
+
+func (c conducted) quarantined(peer, partner int) {
+	if !slices.Contains(c.others, peer) {
+		c.kept[min(1, 1+slices.Index(c.others, partner))]++
+	}
 }
 
 func (c conducted) at(peer int) bool {
@@ -102,7 +109,7 @@ func (c conduct) taint(rng *rand.Rand) func(*dataset.Batch) {
 
 // judged is what has become of a flock.
 type judged struct {
-	withstood
+	mean, worst float64
 	others      float64 // accuracy of those that conduct themselves otherwise
 	quarantines [2]int  // of honest partners, and of the others
 }
@@ -122,19 +129,14 @@ func (d *digits) conduct(t *testing.T, b patientFlock, c conduct) judged {
 	if c.far {
 		training.due = training.due * (b.peers - b.liars) / b.peers
 	}
-	peers := conducted{training, c, others, rand.New(rand.NewPCG(b.seed, 11))}
-	b.lie = c.lie
 	var j judged
-	b.quarantined = func(peer, partner int) {
-		if !slices.Contains(others, peer) {
-			j.quarantines[min(1, 1+slices.Index(others, partner))]++
-		}
-	}
+	peers := conducted{training, c, others, rand.New(rand.NewPCG(b.seed, 11)), &j.quarantines}
+	b.lie = c.lie
 	f := d.besiegedFlock(t, b, peers, func(peer int) bool { return !c.far || !peers.at(peer) })
 	for !training.over() {
 		f.world.Run(f.world.Now() + pupilStep)
 	}
-	j.withstood = d.withstood(t, b, f, others)
+	j.mean, j.worst = d.endure(t, b, f, others)
 	for _, i := range others {
 		f.replicas[i].Snapshot(f.scratch)
 		j.others += d.accuracy(f.scratch) / float64(len(others))
@@ -152,7 +154,7 @@ type harmed struct {
 // learn nearly as well as without them.
 func TestWhoDoesHarmMovesOthersLittle(t *testing.T) {
 	t.Parallel()
-	d := loadDigits(t)
+	d := loadBesieged(t)
 	flocks := []harmed{
 		{patientFlock{peers: 4, liars: 1, every: 4}, 1.7, 1.7},
 		{patientFlock{peers: 8, liars: 2, every: 4}, 0.7, 1.5},
@@ -172,7 +174,7 @@ func TestWhoDoesHarmMovesOthersLittle(t *testing.T) {
 		for _, c := range kinds {
 			for _, f.seed = range seeds {
 				of, got := d.honestly(t, f.patientFlock), d.conduct(t, f.patientFlock, c)
-				t.Logf("%s: %v of %v, kept away: %d times, honest partners %d", f.named(c), got.withstood, of, got.quarantines[1], got.quarantines[0])
+				t.Logf("%s: %.2f %% (worst %.2f) of %v, kept away: %d times, honest partners %d", f.named(c), got.mean, got.worst, of, got.quarantines[1], got.quarantines[0])
 				if mean, worst := of.mean-got.mean, of.worst-got.worst; mean > f.mean || worst > f.worst {
 					t.Errorf("%s: it costs %.2f points and the worst %.2f, at most %g and %g", f.named(c), mean, worst, f.mean, f.worst)
 				}
@@ -189,7 +191,7 @@ func (b patientFlock) named(c conduct) string {
 // pulls against the others, and is no liar.
 func TestHonestPeersAreNotKeptAway(t *testing.T) {
 	t.Parallel()
-	d := loadDigits(t)
+	d := loadBesieged(t)
 	seeds := []uint64{besiegedSeed}
 	if *tables {
 		seeds = make([]uint64, 25)
@@ -206,7 +208,7 @@ func TestHonestPeersAreNotKeptAway(t *testing.T) {
 		for _, c := range harmless {
 			for _, b.seed = range seeds {
 				got := d.conduct(t, b, c)
-				t.Logf("%s: %v, the other %.2f %%", b.named(c), got.withstood, got.others)
+				t.Logf("%s: %.2f %% (worst %.2f), the other %.2f %%", b.named(c), got.mean, got.worst, got.others)
 				if got.quarantines != [2]int{} {
 					t.Errorf("%s: kept away %v times", b.named(c), got.quarantines)
 				}

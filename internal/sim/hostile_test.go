@@ -203,7 +203,7 @@ func TestAMemberBackToBackHasAShare(t *testing.T) {
 // little from the others, member or not.
 func TestTheSilentHoldNoPlace(t *testing.T) {
 	t.Parallel()
-	const within = 2 * time.Minute
+	const within = time.Minute
 	for _, stranger := range []bool{true, false} {
 		clean := siege{hostile: 1, stranger: stranger, quiet: true, pace: 4}.endure(t, 8, within)
 		got := siege{hostile: 1, stranger: stranger, silent: true, pace: 4, alike: true}.endure(t, 8, within)
@@ -212,6 +212,13 @@ func TestTheSilentHoldNoPlace(t *testing.T) {
 			t.Errorf("a stranger %v: a passive served %d, %d without it: at least 80 %%", stranger, got.served, clean.served)
 		}
 	}
+}
+
+// unhurried is idle with a fifth of the steps: waits of seconds weigh the same.
+type unhurried struct{ idle }
+
+func (u unhurried) Duration(peer, step, samples int) time.Duration {
+	return 5 * u.idle.Duration(peer, step, samples)
 }
 
 // muted is a flock in which one passive says nothing after so many bytes, until some moment, in
@@ -232,7 +239,7 @@ func muted(t *testing.T, peers, bytes int, until time.Duration, busy bool) (f *f
 			return machine
 		},
 		config: sim.Config{
-			Task: direct{stepper: idle{}}, Link: sim.Link{Delay: 200 * time.Microsecond, Bandwidth: 1e7}, Stall: 5 * time.Second,
+			Task: direct{stepper: unhurried{}}, Link: sim.Link{Delay: 200 * time.Microsecond, Bandwidth: 1e7}, Stall: 5 * time.Second,
 			Terms: replica.Terms{Window: 4},
 			Hooks: sim.Hooks{Opened: func(s *sim.Stream) {
 				if s.To() == passive && f.world.Now() < until {

@@ -15,8 +15,8 @@ import (
 )
 
 // How digits are learned in these tests: 16 peers with a part of MNIST each, a
-// perceptron with 64 hidden units, heavy-ball momentum that stays at home, and a
-// rate that falls to zero along a cosine.
+// perceptron, heavy-ball momentum that stays at home, and a rate that falls to zero
+// along a cosine.
 const (
 	pupilPeers    = 16
 	pupilBatch    = 16
@@ -24,6 +24,15 @@ const (
 	pupilMomentum = 0.9
 	pupilStep     = 10 * time.Millisecond // of virtual time
 )
+
+// pupilHidden is how many hidden units the perceptron has. Half as many as in the tables
+// show the same in half the time.
+func pupilHidden() int {
+	if *tables {
+		return 64
+	}
+	return 32
+}
 
 // digits are MNIST in the parts of the peers.
 type digits struct {
@@ -46,7 +55,7 @@ var loaded struct {
 	data   *dataset.Data
 	err    error
 	cuts   sync.Map // dividing
-	honest sync.Map // honestly
+	sieges sync.Map // withstand
 }
 
 func loadMNIST(dir string) (*dataset.Data, error) {
@@ -80,7 +89,7 @@ func loadCut(t *testing.T, shard dataset.Shard, seed uint64) *digits {
 		}
 		d.parts[i] = data.Train.Subset(indices)
 	}
-	if d.model, err = nets.NewMLP(dataset.Inputs, 64, dataset.Classes); err != nil {
+	if d.model, err = nets.NewMLP(dataset.Inputs, pupilHidden(), dataset.Classes); err != nil {
 		t.Fatal(err)
 	}
 	return d

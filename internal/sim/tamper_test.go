@@ -162,7 +162,7 @@ func TestFramesTamperedWithAreRefusedByTypedErrorsAndLoseNothing(t *testing.T) {
 	for _, codec := range []string{"raw", "int8", "lattice6+4", "lattice4+1"} {
 		for _, kind := range tamperings {
 			t.Run(codec+"/"+kind.name, func(t *testing.T) {
-				seen, counts := tampered(t, codec, 60, 8, 7*time.Second, kind)
+				seen, counts := tampered(t, codec, 60, 8, 4*time.Second, kind)
 				expected := 0
 				for _, err := range kind.expects {
 					expected += seen[err]

@@ -10,7 +10,7 @@ import (
 )
 
 var (
-	deaths    = flag.Int("deaths", 1000, "how many random deaths TestASumSurvivesDeaths tries")
+	deaths    = flag.Int("deaths", 500, "how many random deaths TestASumSurvivesDeaths tries")
 	firstSeed = flag.Uint64("seed", 1, "where TestASumSurvivesDeaths begins")
 	meetings  = flag.Int("meetings", 200, "how many flocks TestMembersThatFindEachOther tries")
 )

@@ -1,10 +1,13 @@
 package p2pnet
 
 import (
+	"io"
 	"testing"
 	"time"
 
 	"github.com/libp2p/go-libp2p/core/network"
+
+	"github.com/seed-97356399/murmuration/peer/transport"
 )
 
 // chunk is what the benchmarks write and read at once: a slice of a model or two.
@@ -19,6 +22,29 @@ func BenchmarkOpen(b *testing.B) {
 		s := open(b, from, to, speak, run)
 		if got := ask(b, s, "x"); got != "x" {
 			b.Fatal(got)
+		}
+		s.Close()
+	}
+}
+
+// BenchmarkStream is a model of 25 million parameters, moved once through one stream.
+func BenchmarkStream(b *testing.B) {
+	const size = 100_000_000
+	from, to := pair(b)
+	room := make([]byte, chunk)
+	handle(b, to, speak, run, func(s transport.Stream) {
+		for left := size; left > 0; left -= chunk {
+			if _, err := s.Write(room[:min(left, chunk)]); err != nil {
+				b.Error(err)
+			}
+		}
+		s.Close()
+	})
+	b.SetBytes(size)
+	for b.Loop() {
+		s := open(b, from, to, speak, run)
+		if moved, err := io.Copy(io.Discard, s); err != nil || moved != size {
+			b.Fatalf("moved %d bytes of %d: %v", moved, size, err)
 		}
 		s.Close()
 	}

@@ -107,106 +107,104 @@ func closeAll(members []*member) {
 }
 
 // crowd is the size of the wide flock: with 200, and -timeout 5m, the test takes a minute.
-var crowd = flag.Int("crowd", 80, "members of the wide flock")
+var crowd = flag.Int("crowd", WideAbove+8, "members of the wide flock")
 
 // allCompared is by when all see all at the latest. Gossip takes seconds, but may leave one
 // member out, which then hears what it has missed where it next compares its members with
 // another's: every 45 s among 80.
 const allCompared = 2 * 45 * time.Second
 
-// TestWideFlockKeepsFewConnections: many members find each other over a network, a
-// crash is known to all, and the membership takes a few connections of each, which
-// leaves its share of 4·log₂ n + 8 to the overlay's links.
+// wideFlock is one that grows and shrinks.
+type wideFlock struct {
+	t       *testing.T
+	network *memnet.Network
+	members []*member
+	meters  []*meter
+}
+
+// grow adds members, who join the first, up to so many.
+func (f *wideFlock) grow(upTo int) {
+	f.t.Helper()
+	for len(f.members) < upTo {
+		m, counted := wideMember(f.t, f.network, len(f.members), Config{})
+		if len(f.members) > 0 {
+			m.join(f.t, f.members[0])
+		}
+		f.members, f.meters = append(f.members, m), append(f.meters, counted)
+	}
+	within(f.t, allCompared, f.members, "all see all", count(upTo))
+}
+
+// losesNobody sees for three minutes that all members see all, which is longer than what
+// they held before they moved stays open.
+func (f *wideFlock) losesNobody() {
+	f.t.Helper()
+	const moments, apart = 36, 5 * time.Second
+	if moments*apart < idleTimeout+kept+10*time.Second {
+		f.t.Fatal("connections of before may still be open")
+	}
+	for range moments {
+		time.Sleep(apart)
+		for _, m := range f.members {
+			if got := len(m.Members()); got != len(f.members) {
+				f.t.Fatalf("a member sees %d of %d", got, len(f.members))
+			}
+		}
+	}
+}
+
+// keepsFewConnections: the membership takes a few connections of each, which leaves its
+// share of 4·log₂ n + 8 to the overlay's links.
+func (f *wideFlock) keepsFewConnections() {
+	f.t.Helper()
+	links := 2*bits.Len(uint(len(f.members)-1)) + 1
+	most := 0
+	for i, counted := range f.meters {
+		if i > 0 { // the first was asked by everybody to join, and is returned to
+			most = max(most, counted.connections())
+		}
+	}
+	bound := 4*math.Log2(float64(len(f.members))) + 8
+	f.t.Logf("at most %d connections for the membership, with the overlay's %d links the bound is %.0f", most, links, bound)
+	if float64(most+links) > bound {
+		f.t.Errorf("%d connections, and %d links to neighbours, are more than %.0f", most, links, bound)
+	}
+	if n := f.meters[0].connections(); float64(n+links) > bound {
+		f.t.Errorf("the first member still has %d connections", n)
+	}
+	if n := f.meters[5].connections(); n > 16 {
+		f.t.Errorf("%d connections after the move", n)
+	}
+}
+
+// TestWideFlockKeepsFewConnections: many members find each other over a network. When the
+// flock grows past WideAbove it goes over to datagrams without losing anybody, and keeps few
+// connections; a crash is known to all; and it goes back when it shrinks.
 func TestWideFlockKeepsFewConnections(t *testing.T) {
 	t.Parallel()
 	if underRace {
 		t.Skip("takes minutes with the race detector; smaller flocks go by datagrams too")
 	}
-	peers := *crowd
-	links := 2*bits.Len(uint(peers-1)) + 1
 	synctest.Test(t, func(t *testing.T) {
-		network := newNetwork()
-		var members []*member
-		var meters []*meter
-		for i := range peers {
-			m, counted := wideMember(t, network, i, Config{})
-			if i > 0 {
-				m.join(t, members[0])
-			}
-			members, meters = append(members, m), append(meters, counted)
-		}
-		defer func() { closeAll(members) }()
-		within(t, allCompared, members, "all see all", count(peers))
-		time.Sleep(idleTimeout + kept + 10*time.Second) // until what was held from before has gone
-		most := 0
-		for i, counted := range meters {
-			if i > 0 { // the first was asked by everybody to join, and is returned to
-				most = max(most, counted.connections())
-			}
-		}
-		bound := 4*math.Log2(float64(peers)) + 8
-		t.Logf("at most %d connections for the membership, with the overlay's %d links the bound is %.0f", most, links, bound)
-		if float64(most+links) > bound {
-			t.Errorf("%d connections, and %d links to neighbours, are more than %.0f", most, links, bound)
-		}
-		if n := meters[0].connections(); float64(n+links) > bound {
-			t.Errorf("the first member still has %d connections", n)
-		}
-		for _, m := range members {
-			if len(m.Members()) != peers {
-				t.Fatalf("a member sees %d of %d", len(m.Members()), peers)
-			}
-		}
-		network.Crash(members[7].wire.Self())
-		rest := append(append([]*member{}, members[:7]...), members[8:]...)
-		within(t, time.Minute, rest, "the crash is known to all", count(peers-1))
-	})
-}
-
-// TestFlockMovesWhileItRuns: a flock that grows past WideAbove goes over to datagrams
-// without losing anybody, and back when it shrinks.
-func TestFlockMovesWhileItRuns(t *testing.T) {
-	t.Parallel()
-	if underRace {
-		t.Skip("takes minutes with the race detector; smaller flocks go by datagrams too")
-	}
-	synctest.Test(t, func(t *testing.T) {
-		network := newNetwork()
-		var members []*member
-		var meters []*meter
-		add := func(upTo int) {
-			for len(members) < upTo {
-				m, counted := wideMember(t, network, len(members), Config{})
-				if len(members) > 0 {
-					m.join(t, members[0])
-				}
-				members, meters = append(members, m), append(meters, counted)
-			}
-			within(t, allCompared, members, "all see all", count(upTo))
-		}
-		defer func() { closeAll(members) }()
-		add(WideAbove)
+		f := &wideFlock{t: t, network: newNetwork()}
+		defer func() { closeAll(f.members) }()
+		f.grow(WideAbove)
 		time.Sleep(30 * time.Second)
-		if n := meters[5].connections(); n < WideAbove/2 {
+		if n := f.meters[5].connections(); n < WideAbove/2 {
 			t.Fatalf("%d connections in a flock of %d by streams", n, WideAbove)
 		}
-		add(WideAbove + 8)
-		for range 36 {
-			time.Sleep(5 * time.Second)
-			for _, m := range members {
-				if got := len(m.Members()); got != len(members) {
-					t.Fatalf("a member sees %d of %d while the flock moves", got, len(members))
-				}
-			}
-		}
-		if n := meters[5].connections(); n > 16 {
-			t.Errorf("%d connections after the move", n)
-		}
-		closeAll(members[narrowBelow-8:])
-		members = members[:narrowBelow-8]
-		within(t, time.Minute, members, "those that left are gone", count(len(members)))
+		f.grow(*crowd)
+		f.losesNobody()
+		f.keepsFewConnections()
+		crashed := f.members[7]
+		f.network.Crash(crashed.wire.Self())
+		f.members = append(f.members[:7:7], f.members[8:]...)
+		within(t, time.Minute, f.members, "the crash is known to all", count(len(f.members)))
+		closeAll(append(f.members[narrowBelow-8:], crashed))
+		f.members = f.members[:narrowBelow-8]
+		within(t, time.Minute, f.members, "those that left are gone", count(len(f.members)))
 		time.Sleep(2 * time.Minute)
-		if n := meters[5].connections(); n < len(members)/2 {
+		if n := f.meters[5].connections(); n < len(f.members)/2 {
 			t.Errorf("%d connections after the move back", n)
 		}
 	})

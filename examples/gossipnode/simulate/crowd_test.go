@@ -64,7 +64,7 @@ func TestThousandsComeAndGo(t *testing.T) {
 	if testing.Short() {
 		t.Skip("left out by -short: simulates two thousand peers")
 	}
-	peers, steps, stepTime := 2000, 10, 100*time.Millisecond
+	peers, steps, stepTime := 2000, 8, 125*time.Millisecond
 	if *tables {
 		peers, steps, stepTime = 10_000, 100, 10*time.Millisecond
 	}
@@ -105,7 +105,7 @@ func (t *clocked) Evaluate(x tensor.Vector, glance bool) (accuracy, loss float64
 // TestCrowdIsDeterministic compares the JSON of two runs of many peers.
 func TestCrowdIsDeterministic(t *testing.T) {
 	t.Parallel()
-	args := strings.Fields("--peers 200 --model softmax --steps 5 --every 1 --points 2")
+	args := strings.Fields("--peers 120 --model softmax --steps 5 --every 1 --points 2")
 	one, _ := simulateOnce(t, args...)
 	if two, _ := simulateOnce(t, args...); one != two {
 		t.Errorf("the same seed gave\n%s\nand\n%s", one, two)

@@ -67,7 +67,7 @@ func TestSimulateIsDeterministic(t *testing.T) {
 // the processor's instructions: the result names those that are in use, the vector
 // instructions come to the same, and so do the ways to go without.
 func TestSimulateNamesWhatRoundsAlike(t *testing.T) {
-	args := append([]string{"simulate", "--json", "--points", "0"}, small(t, "--peers", "4", "--model", "mlp", "--codec", "lattice6+4")...)
+	args := append([]string{"simulate", "--json", "--points", "0"}, small(t, "--peers", "4", "--model", "mlp", "--codec", "lattice6+4", "--epochs", "1")...)
 	digests := make(map[string]string) // by vector instructions, or none
 	for _, c := range []struct{ without, arithmetic string }{
 		{"", runtime.GOARCH + " " + tensor.Instructions()},

@@ -83,14 +83,17 @@ func (m *stalling) Handle(now time.Duration, e averaging.Event, actions []averag
 	return kept
 }
 
-// slimmer has a task learn with 64 hidden units: a smaller model whose transfer takes as
+// slim is how many hidden units a slimmer model has.
+const slim = 64
+
+// slimmer has a task learn with few hidden units: a smaller model whose transfer takes as
 // many steps shows the same in less time.
 func slimmer(t *testing.T, s *Simulated) {
 	t.Helper()
-	const hidden, most = 64, 8
+	const most = 8
 	s.desks = make(chan *desk, most)
 	for range most {
-		model, err := nets.NewMLP(dataset.Inputs, hidden, dataset.Classes)
+		model, err := nets.NewMLP(dataset.Inputs, slim, dataset.Classes)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -132,7 +135,7 @@ func (c crawler) steps(t *testing.T, with crawl) float64 {
 	t.Helper()
 	const (
 		target     = 0.92
-		parameters = 784*64 + 64 + 64*10 + 10
+		parameters = 784*slim + slim + slim*10 + 10
 		step       = 10 * time.Millisecond
 		transfer   = 20 * step
 		most       = 700 // steps a peer

@@ -44,7 +44,7 @@ func modelFor(t testing.TB, name string, set *dataset.Set) Model {
 // Two models of a name that take the same steps hold the same bytes, whatever
 // stands in the room of one of them from earlier work.
 func TestSameStepsSameBytes(t *testing.T) {
-	const steps = 25
+	const steps = 10
 	for _, name := range Names() {
 		t.Run(name, func(t *testing.T) {
 			set := smallProblem(t, name)
