@@ -4,15 +4,10 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/zap"
-	"go.uber.org/zap/zaptest/observer"
-
 	"github.com/seed-97356399/murmuration/averaging"
 	"github.com/seed-97356399/murmuration/internal/collective"
 	"github.com/seed-97356399/murmuration/internal/conversations"
 	"github.com/seed-97356399/murmuration/internal/tasks"
-	"github.com/seed-97356399/murmuration/peer/optim"
-	"github.com/seed-97356399/murmuration/tensor"
 )
 
 // mute is a machine that answers nothing.
@@ -44,25 +39,6 @@ func TestRequestsThatNobodyAnswersAreRefused(t *testing.T) {
 				t.Errorf("%v: %d exchanges are still under way", kind, len(d.running))
 			}
 			d.running[conversations.KeyOf(event)] = nil
-		}
-	}
-}
-
-// plain is an optimizer without a Reset.
-type plain struct{ optim.Optimizer }
-
-func (plain) Delta(grad, x tensor.Vector, rate float64) {}
-
-// TestOptimizerThatCannotForget: of one without a Reset it is said once that models stay apart when
-// somebody comes, and of one that has it nothing.
-func TestOptimizerThatCannotForget(t *testing.T) {
-	for optimizer, want := range map[optim.Optimizer]int{plain{}: 1, &optim.SGD{}: 0} {
-		core, logged := observer.New(zap.WarnLevel)
-		u := updates{optimizer: optimizer, log: zap.New(core)}
-		u.warn()
-		u.warn()
-		if said := logged.FilterMessageSnippet("no method Reset").Len(); said != want {
-			t.Errorf("of %T it is said %d times, want %d", optimizer, said, want)
 		}
 	}
 }

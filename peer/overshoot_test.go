@@ -1,7 +1,10 @@
 package peer_test
 
 import (
+	"context"
+	"errors"
 	"fmt"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -68,6 +71,26 @@ func TestFastPeersDoMore(t *testing.T) {
 		target := uint64(len(paces) * steps)
 		if each, all := stepsOf(f); all < target || all > target+target/50 || each[3] > steps/2 {
 			t.Errorf("%d steps in all, want %d: %d", all, target, each)
+		}
+	})
+}
+
+// TestATurnIsWaitedForNoLongerThanTheContext: near the end of the run, where the others' steps may be
+// those that are left.
+func TestATurnIsWaitedForNoLongerThanTheContext(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const each = 10
+		f := startWork(t, 2, peer.Work{StepsPerPeer: each})
+		f.WaitJoined(2)
+		f.TrainSteps(t.Context(), each/2, atPace(time.Millisecond, towards))
+		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+		defer cancel()
+		var err error
+		for err == nil {
+			err = f.Peers[0].Step(ctx, func(x, grad tensor.Vector) (peer.Result, error) { return atPace(time.Millisecond, towards)(0, x, grad) })
+		}
+		if each, all := stepsOf(f); !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "how far the others are") || all != 15 {
+			t.Errorf("%v, after %d steps", err, each)
 		}
 	})
 }

@@ -11,6 +11,9 @@ import (
 	"testing/synctest"
 	"time"
 
+	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest/observer"
+
 	"github.com/seed-97356399/murmuration/averaging"
 	"github.com/seed-97356399/murmuration/averaging/baseline"
 	"github.com/seed-97356399/murmuration/peer"
@@ -212,6 +215,45 @@ func TestRivalThatCannotSendIsTold(t *testing.T) {
 				t.Errorf("of steps that are too long peer %d hears %v", i, err)
 			}
 		}
+	})
+}
+
+// plain is an optimizer without a Reset.
+type plain struct{ sgd optim.SGD }
+
+func (o *plain) Delta(grad, x tensor.Vector, rate float64) { o.sgd.Delta(grad, x, rate) }
+
+// TestOptimizerThatCannotForget: of one without a Reset it is said once that models stay apart when
+// somebody comes, however many do; and who comes late takes part.
+func TestOptimizerThatCannotForget(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		core, logged := observer.New(zap.WarnLevel)
+		flock := rivals()[0].flock(t, func(i int, c *peer.Config) {
+			if c.Training.Optimizer = new(plain); i == 0 {
+				c.Network.Log = zap.New(core)
+			}
+		})
+		var late sync.WaitGroup
+		late.Go(func() {
+			for range 2 { // one after the other
+				time.Sleep(rivalSteps / 4 * rivalStep)
+				p := flock.Add()
+				late.Go(func() {
+					for p.Step(t.Context(), func(x, grad tensor.Vector) (peer.Result, error) { return atPace(rivalStep, towards)(1, x, grad) }) == nil {
+					}
+					if s := p.Stats(); s.Steps < rivalSteps/8 || !s.Over {
+						t.Errorf("a latecomer: %+v", s)
+					}
+				})
+			}
+		})
+		flock.Train(t.Context(), atPace(rivalStep, towards))
+		late.Wait()
+		if said := logged.FilterMessageSnippet("no method Reset").Len(); said != 1 {
+			t.Errorf("said %d times", said)
+		}
+		leaveTogether(flock)
 	})
 }
 
