@@ -138,7 +138,7 @@ if wanted kernel; then
 	benchmark ./internal/kernel -run '^$' -bench Kernels
 fi
 if wanted lanes; then
-	benchmark ./peer -count 1 -run TestLanesAddUp -v
+	benchmark ./internal/conversations -count 1 -run TestLanesAddUp -v
 fi
 if wanted exact; then
 	benchmark ./internal/sim -count 1 -run 'Conserved|Thousand' -v
@@ -197,7 +197,7 @@ if wanted codecs; then
 		printf '\n$ gossipnode bench exchange --codec %s\n' "$codec"
 		"$work/gossipnode" bench exchange --codec "$codec"
 	done
-	benchmark ./peer -count 1 -run 'TestLatticesOnASlowLink|TestAutoOnThreeKindsOfLink' -v
+	benchmark ./internal/conversations -count 1 -run 'TestLatticesOnASlowLink|TestALinkDecidesOnTheCodec' -v
 	if [ -d "$data/fashion-mnist" ]; then
 		for codec in raw lattice6+4; do
 			node local --dataset fashion-mnist --data "$data/fashion-mnist" --epochs 5 --codec "$codec"

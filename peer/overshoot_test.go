@@ -1,7 +1,10 @@
 package peer_test
 
 import (
+	"context"
+	"errors"
 	"fmt"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -28,7 +31,7 @@ func TestEqualPeersTakeWhatTheyAreAskedFor(t *testing.T) {
 	for _, c := range []struct {
 		steps uint64
 		pace  time.Duration
-	}{{3, time.Millisecond}, {3, 2 * time.Second}, {400, time.Millisecond}, {2000, time.Millisecond}} {
+	}{{3, 2 * time.Second}, {400, time.Millisecond}} {
 		t.Run(fmt.Sprintf("%d steps of %s", c.steps, c.pace), func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
@@ -53,58 +56,41 @@ func startWork(t *testing.T, peers int, work peer.Work) *peertest.Flock {
 	}})
 }
 
-// TestFastPeersDoMore: what slow ones leave, and all of it is done about as soon as it can be.
+// TestFastPeersDoMore: what slow ones leave, and hardly more than is left.
 func TestFastPeersDoMore(t *testing.T) {
 	t.Parallel()
-	for _, paces := range [][]time.Duration{
-		{time.Millisecond, time.Millisecond, 2 * time.Millisecond, 10 * time.Millisecond},
-		{50 * time.Millisecond, 50 * time.Millisecond, 75 * time.Millisecond},
-		{time.Millisecond, 30 * time.Second, time.Millisecond, time.Millisecond},
-	} {
-		t.Run(fmt.Sprint(paces), func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				const steps = 5000 / sparing
-				f := startWork(t, len(paces), peer.Work{StepsPerPeer: steps})
-				f.WaitJoined(len(paces))
-				began := time.Now()
-				f.Train(t.Context(), func(i int, x, grad tensor.Vector) (peer.Result, error) {
-					time.Sleep(paces[i])
-					return towards(i, x, grad)
-				})
-				var together float64 // steps a second
-				for _, pace := range paces {
-					together += 1 / pace.Seconds()
-				}
-				target := uint64(len(paces) * steps)
-				ideal := time.Duration(float64(target) / together * float64(time.Second))
-				each, all := stepsOf(f)
-				t.Logf("%d steps of %d: %d, in %s, %s at best", all, target, each, time.Since(began), ideal)
-				if all < target || all > target+target/50 {
-					t.Errorf("%d steps in all, want %d: %d", all, target, each)
-				}
-			})
+	synctest.Test(t, func(t *testing.T) {
+		const steps = 2000 / sparing
+		paces := []time.Duration{time.Millisecond, time.Millisecond, 2 * time.Millisecond, 10 * time.Millisecond}
+		f := startWork(t, len(paces), peer.Work{StepsPerPeer: steps})
+		f.WaitJoined(len(paces))
+		f.Train(t.Context(), func(i int, x, grad tensor.Vector) (peer.Result, error) {
+			time.Sleep(paces[i])
+			return towards(i, x, grad)
 		})
-	}
+		target := uint64(len(paces) * steps)
+		if each, all := stepsOf(f); all < target || all > target+target/50 || each[3] > steps/2 {
+			t.Errorf("%d steps in all, want %d: %d", all, target, each)
+		}
+	})
 }
 
-// TestTheDeadLeaveTheirShare: the others take it over, and wait for nobody for long.
-func TestTheDeadLeaveTheirShare(t *testing.T) {
-	t.Parallel()
+// TestATurnIsWaitedForNoLongerThanTheContext: near the end of the run, where the others' steps may be
+// those that are left.
+func TestATurnIsWaitedForNoLongerThanTheContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		const steps = 2000
-		f := startWork(t, 4, peer.Work{StepsPerPeer: steps})
-		f.WaitJoined(4)
-		began := time.Now()
-		go func() {
-			time.Sleep(steps / 2 * time.Millisecond)
-			f.Crash(3)
-		}()
-		f.Train(t.Context(), atPace(time.Millisecond, towards))
-		each, all := stepsOf(f)
-		t.Logf("%d in %s", each, time.Since(began))
-		if all < 4*steps || all > 4*steps+600 { // what one does before it hears that others go on, too
-			t.Errorf("%d steps in all, want about %d: %d", all, 4*steps, each)
+		const each = 10
+		f := startWork(t, 2, peer.Work{StepsPerPeer: each})
+		f.WaitJoined(2)
+		f.TrainSteps(t.Context(), each/2, atPace(time.Millisecond, towards))
+		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+		defer cancel()
+		var err error
+		for err == nil {
+			err = f.Peers[0].Step(ctx, func(x, grad tensor.Vector) (peer.Result, error) { return atPace(time.Millisecond, towards)(0, x, grad) })
+		}
+		if each, all := stepsOf(f); !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "how far the others are") || all != 15 {
+			t.Errorf("%v, after %d steps", err, each)
 		}
 	})
 }

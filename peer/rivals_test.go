@@ -7,60 +7,35 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest/observer"
 
 	"github.com/seed-97356399/murmuration/averaging"
 	"github.com/seed-97356399/murmuration/averaging/baseline"
 	"github.com/seed-97356399/murmuration/peer"
 	"github.com/seed-97356399/murmuration/peer/memnet"
+	"github.com/seed-97356399/murmuration/peer/optim"
 	"github.com/seed-97356399/murmuration/peer/peertest"
 	"github.com/seed-97356399/murmuration/tensor"
 	"github.com/seed-97356399/murmuration/topology"
 )
 
-// rival is a strategy other than AD-PSGD.
+// rival is a strategy other than AD-PSGD. What becomes of them when peers die, freeze, come and go
+// is shown of their machines, in package baseline.
 type rival struct {
 	name    string
 	machine func(baseline.Config) (averaging.Machine, error)
-	// exact: all peers end with the same model. Else their models are near.
-	exact bool
 }
 
 func rivals() []rival {
 	return []rival{
-		{"allreduce", func(c baseline.Config) (averaging.Machine, error) { return baseline.NewAllReduce(c) }, true},
-		{"dpsgd", func(c baseline.Config) (averaging.Machine, error) { return baseline.NewDPSGD(c) }, false},
-		{"ps-bsp", served(func() (baseline.Gate, error) { return baseline.BSP{}, nil }), false},
-		{"ps-asp", served(func() (baseline.Gate, error) { return baseline.ASP{}, nil }), false},
-		{"ps-ssp", served(func() (baseline.Gate, error) { return baseline.NewSSP(3) }), false},
-		{"ps-dssp", served(func() (baseline.Gate, error) { return baseline.NewDSSP(3, 15) }), false},
-	}
-}
-
-func served(gate func() (baseline.Gate, error)) func(baseline.Config) (averaging.Machine, error) {
-	return func(c baseline.Config) (averaging.Machine, error) {
-		g, err := gate()
-		if err != nil {
-			return nil, err
-		}
-		return baseline.NewParamServer(c, g)
-	}
-}
-
-// eachRival runs a test in virtual time for every strategy. The race detector sees one
-// server: the gates of the others are pure.
-func eachRival(t *testing.T, test func(t *testing.T, r rival)) {
-	for _, r := range rivals() {
-		if underRace && strings.HasPrefix(r.name, "ps-") && r.name != "ps-bsp" {
-			continue
-		}
-		t.Run(r.name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) { test(t, r) })
-		})
+		{"allreduce", func(c baseline.Config) (averaging.Machine, error) { return baseline.NewAllReduce(c) }},
+		{"dpsgd", func(c baseline.Config) (averaging.Machine, error) { return baseline.NewDPSGD(c) }},
+		{"ps-bsp", func(c baseline.Config) (averaging.Machine, error) { return baseline.NewParamServer(c, baseline.BSP{}) }},
 	}
 }
 
@@ -68,8 +43,6 @@ const (
 	rivalPeers = 4
 	rivalSteps = 300 / sparing
 	rivalStep  = 10 * time.Millisecond
-	// rivalFate is when a peer dies, freezes or leaves.
-	rivalFate = rivalSteps * rivalStep / 3
 	// rivalDeadline is what an algorithm in lock-step may wait for a peer.
 	rivalDeadline = 4 * time.Second
 )
@@ -108,11 +81,7 @@ func (r rival) flock(t *testing.T, change func(int, *peer.Config)) *peertest.Flo
 			}
 		},
 	})
-	for _, p := range flock.Peers {
-		if err := p.WaitMembers(t.Context(), rivalPeers); err != nil {
-			t.Fatal(err)
-		}
-	}
+	flock.WaitJoined(rivalPeers)
 	synctest.Wait() // their machines have heard of it too
 	return flock
 }
@@ -126,217 +95,204 @@ func (r rival) configure(i int, c *peer.Config) {
 	}
 }
 
-// check checks that those peers which live have learned what all want.
-func (r rival) check(t *testing.T, flock *peertest.Flock) {
-	t.Helper()
-	models := flock.Models()
-	living := flock.Living()
-	for _, i := range living {
-		want := common + float64(rivalPeers-1)/2
-		if off := math.Abs(float64(models[i][3]) - want); off > 1 {
-			t.Errorf("peer %d is at %g, want about %g", i, models[i][3], want)
-		}
-		// Who learns of the end a round before the others misses the last small step.
-		if r.exact && tensor.SquaredDistance(models[i], models[living[0]]) > 1e-4 {
-			t.Errorf("the models of peers %d and %d are %g apart", i, living[0], math.Sqrt(tensor.SquaredDistance(models[i], models[living[0]])))
-		}
+// TestRivalsLearn: every strategy makes the steps that there are to make, in about the
+// time that they take, and ends without waiting for anybody.
+func TestRivalsLearn(t *testing.T) {
+	t.Parallel()
+	for _, r := range rivals() {
+		t.Run(r.name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) { r.learns(t) })
+		})
 	}
 }
 
-// checkEnd checks that peers which have left have the model of the last update.
-func (r rival) checkEnd(t *testing.T, flock *peertest.Flock) {
-	t.Helper()
-	if r.name == "dpsgd" {
-		return // its models differ
+func (r rival) learns(t *testing.T) {
+	flock := r.flock(t, nil)
+	began := time.Now()
+	flock.Train(t.Context(), atPace(rivalStep, towards))
+	if trained := time.Since(began); trained > rivalSteps*4*rivalStep {
+		t.Errorf("%s for %d steps of %s", trained, rivalSteps, rivalStep)
+	}
+	for i, p := range flock.Peers {
+		s := p.Stats()
+		if s.Steps < rivalSteps*2/3 || s.Steps > rivalSteps*3/2 || s.FlockSteps > rivalPeers*rivalSteps*21/20 || s.Exchanges.Failed > rivalPeers-1 || s.Quarantined > 0 {
+			t.Errorf("peer %d: %+v", i, s)
+		}
+		if bits := s.Exchanges.BitsPerParameter; bits < 32 || bits > 40 {
+			t.Errorf("peer %d: %.2f bits a parameter", i, bits)
+		}
+	}
+	began = time.Now()
+	leaveTogether(flock)
+	if closed := time.Since(began); closed > 2*time.Second {
+		t.Errorf("closing took %s: somebody has waited for somebody", closed)
 	}
 	models := flock.Models()
 	for i, model := range models {
-		if !slices.Equal(model, models[0]) {
+		if want := common + float64(rivalPeers-1)/2; math.Abs(float64(model[3])-want) > 1 {
+			t.Errorf("peer %d is at %g, want about %g", i, model[3], want)
+		}
+		if r.name != "dpsgd" && !slices.Equal(model, models[0]) {
 			t.Errorf("peers %d and 0 end with models that are %g apart", i, math.Sqrt(tensor.SquaredDistance(model, models[0])))
 		}
 	}
 }
 
-// TestRivalsLearn: every strategy makes the steps that there are to make, in about the
-// time that they take, and ends without waiting for anybody.
-func TestRivalsLearn(t *testing.T) {
-	t.Parallel()
-	eachRival(t, func(t *testing.T, r rival) {
-		flock := r.flock(t, nil)
-		began := time.Now()
-		flock.Train(t.Context(), atPace(rivalStep, towards))
-		trained := time.Since(began)
-		r.check(t, flock)
-		for i, p := range flock.Peers {
-			s := p.Stats()
-			t.Logf("peer %d: %d steps, %d of the flock; %d transfers and exchanges, %d refused, %d failed; %.1f bits a parameter; longest hold %s",
-				i, s.Steps, s.FlockSteps, s.Exchanges.Completed(), s.Exchanges.Refused, s.Exchanges.Failed, s.Exchanges.BitsPerParameter, s.Exchanges.LongestHold)
-			if s.Steps < rivalSteps*2/3 || s.Steps > rivalSteps*3/2 || s.FlockSteps > rivalPeers*rivalSteps*21/20 || s.Exchanges.Failed > rivalPeers-1 || s.Quarantined > 0 {
-				t.Errorf("peer %d: %+v", i, s)
-			}
-			if bits := s.Exchanges.BitsPerParameter; bits < 32 || bits > 40 {
-				t.Errorf("peer %d: %.2f bits a parameter", i, bits)
-			}
-		}
-		if trained > rivalSteps*4*rivalStep {
-			t.Errorf("%s for %d steps of %s", trained, rivalSteps, rivalStep)
-		}
-		began = time.Now()
-		leaveTogether(flock)
-		closed := time.Since(began)
-		t.Logf("trained for %s, closed within %s", trained, closed)
-		r.checkEnd(t, flock)
-		if closed > 2*time.Second {
-			t.Errorf("closing took %s: somebody has waited for somebody", closed)
-		}
-	})
-}
-
 // leaveTogether closes all peers at once, as processes that end.
 func leaveTogether(flock *peertest.Flock) {
-	done := make(chan struct{})
-	living := flock.Living()
-	for _, i := range living {
-		go func() {
-			flock.Leave(i)
-			done <- struct{}{}
-		}()
+	var all sync.WaitGroup
+	for _, i := range flock.Living() {
+		all.Go(func() { flock.Leave(i) })
 	}
-	for range living {
-		<-done
-	}
+	all.Wait()
 }
 
-// slowest is the longest time between two steps of any peer that lives.
-type slowest struct {
-	last [rivalPeers]time.Time
-	gap  [rivalPeers]time.Duration
-}
-
-func (s *slowest) watch(gradient peertest.Gradient) peertest.Gradient {
-	return func(i int, x, grad tensor.Vector) (peer.Result, error) {
-		if now := time.Now(); s.last[i].IsZero() {
-			s.last[i] = now
-		} else {
-			s.gap[i] = max(s.gap[i], now.Sub(s.last[i]))
-			s.last[i] = now
-		}
-		return gradient(i, x, grad)
-	}
-}
-
-// TestRivalsGoOnWithoutADeadWorker: when it is killed, the others go on soon, and do the
-// work.
-func TestRivalsGoOnWithoutADeadWorker(t *testing.T) {
-	t.Parallel()
-	eachRival(t, func(t *testing.T, r rival) {
-		flock := r.flock(t, nil)
-		victim := worker(t, flock)
-		var pauses slowest
-		go func() {
-			time.Sleep(rivalFate)
-			flock.Crash(victim)
-		}()
-		flock.Train(t.Context(), pauses.watch(atPace(rivalStep, towards)))
-		for _, i := range flock.Living() {
-			if s := flock.Peers[i].Stats(); !s.Over || s.Steps < rivalSteps+rivalSteps/20 { // the victim's share too
-				t.Errorf("without peer %d, peer %d: %+v", victim, i, s)
+// steppedTogether is how each peer's last step failed, of trainers that go on until one does, or for
+// a quarter of the run; who has failed leaves.
+func steppedTogether(t *testing.T, flock *peertest.Flock, gradient peertest.Gradient) (said []error) {
+	said = make([]error, len(flock.Peers))
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	var group sync.WaitGroup
+	for i, p := range flock.Peers {
+		group.Go(func() {
+			for said[i] == nil && p.Stats().Steps < rivalSteps/4 {
+				said[i] = p.Step(ctx, func(x, grad tensor.Vector) (peer.Result, error) { return atPace(rivalStep, gradient)(i, x, grad) })
 			}
-		}
-		t.Logf("without peer %d: the longest pauses are %s", victim, pauses.gap)
-		leaveTogether(flock)
-	})
+			if said[i] != nil {
+				flock.Leave(i)
+			}
+		})
+	}
+	group.Wait()
+	return said
 }
 
-// TestRivalsHaltWithTheirCoordinator: when it is killed, every other trainer hears so by the
-// error of its step, and not later than a deadline after that.
+// TestRivalsHaltWithTheirCoordinator: when it is killed, every other trainer hears so by the error of
+// its step, and not later than a deadline after that.
 func TestRivalsHaltWithTheirCoordinator(t *testing.T) {
 	t.Parallel()
-	eachRival(t, func(t *testing.T, r rival) {
-		if r.name == "dpsgd" {
-			return // it has none
-		}
-		flock := r.flock(t, nil)
+	synctest.Test(t, func(t *testing.T) {
+		flock := rivals()[2].flock(t, nil)
 		dead := coordinator(t, flock)
-		var died time.Time
-		go func() {
-			time.Sleep(rivalFate)
-			died = time.Now()
-			flock.Crash(dead)
-		}()
-		var group sync.WaitGroup
-		for i, p := range flock.Peers {
-			group.Go(func() {
-				var err error
-				for err == nil {
-					err = p.Step(t.Context(), func(x, grad tensor.Vector) (peer.Result, error) { return atPace(rivalStep, towards)(i, x, grad) })
-				}
-				halted := (*peer.HaltedError)(nil)
-				if i != dead && (!errors.Is(err, peer.ErrCoordinatorLost) || !errors.As(err, &halted)) {
-					t.Errorf("peer %d hears %v", i, err)
-				}
-				if late := time.Since(died); i != dead && late > rivalDeadline+time.Second {
-					t.Errorf("peer %d hears of it after %s", i, late)
-				}
-			})
+		began := time.Now()
+		time.AfterFunc(rivalSteps/10*rivalStep, func() { flock.Crash(dead) })
+		for i, err := range steppedTogether(t, flock, towards) {
+			halted := (*peer.HaltedError)(nil)
+			if i != dead && (!errors.Is(err, peer.ErrCoordinatorLost) || !errors.As(err, &halted) || halted.Reason != averaging.NoCoordinator) {
+				t.Errorf("peer %d hears %v", i, err)
+			}
 		}
-		group.Wait()
+		if took := time.Since(began); took > rivalSteps/10*rivalStep+2*rivalDeadline {
+			t.Errorf("all have heard of it after %s", took)
+		}
+	})
+}
+
+// TestRivalThatCannotSendIsTold: a trainer whose gradient is too long to be sent hears of it by its
+// step, and one whose step takes the model out of all bounds does so too; nobody is blamed.
+func TestRivalThatCannotSendIsTold(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		flock := rivals()[0].flock(t, nil)
+		loud := worker(t, flock)
+		for i, err := range steppedTogether(t, flock, func(i int, x, grad tensor.Vector) (peer.Result, error) {
+			r, err := towards(i, x, grad)
+			if i == loud {
+				tensor.Scale(grad, 1e9)
+			}
+			return r, err
+		}) {
+			if told := err != nil && strings.Contains(err.Error(), "lower the learning rate"); told != (i == loud) || i != loud && err != nil || flock.Peers[i].Stats().Quarantined > 0 {
+				t.Errorf("peer %d cannot send, and peer %d hears %v", loud, i, err)
+			}
+		}
+		leaveTogether(flock)
+		fast := rivals()[0].flock(t, func(_ int, c *peer.Config) { c.Training.Schedule = optim.Schedule{Rate: 1e9} })
+		for i, err := range steppedTogether(t, fast, towards) {
+			if told := errors.Is(err, optim.ErrNotFinite) || errors.Is(err, peer.ErrCoordinatorLost); !told || fast.Peers[i].Stats().Quarantined > 0 {
+				t.Errorf("of steps that are too long peer %d hears %v", i, err)
+			}
+		}
+	})
+}
+
+// plain is an optimizer without a Reset.
+type plain struct{ sgd optim.SGD }
+
+func (o *plain) Delta(grad, x tensor.Vector, rate float64) { o.sgd.Delta(grad, x, rate) }
+
+// TestOptimizerThatCannotForget: of one without a Reset it is said once that models stay apart when
+// somebody comes, however many do; and who comes late takes part.
+func TestOptimizerThatCannotForget(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		core, logged := observer.New(zap.WarnLevel)
+		flock := rivals()[0].flock(t, func(i int, c *peer.Config) {
+			if c.Training.Optimizer = new(plain); i == 0 {
+				c.Network.Log = zap.New(core)
+			}
+		})
+		var late sync.WaitGroup
+		late.Go(func() {
+			for range 2 { // one after the other
+				time.Sleep(rivalSteps / 4 * rivalStep)
+				p := flock.Add()
+				late.Go(func() {
+					for p.Step(t.Context(), func(x, grad tensor.Vector) (peer.Result, error) { return atPace(rivalStep, towards)(1, x, grad) }) == nil {
+					}
+					if s := p.Stats(); s.Steps < rivalSteps/8 || !s.Over {
+						t.Errorf("a latecomer: %+v", s)
+					}
+				})
+			}
+		})
+		flock.Train(t.Context(), atPace(rivalStep, towards))
+		late.Wait()
+		if said := logged.FilterMessageSnippet("no method Reset").Len(); said != 1 {
+			t.Errorf("said %d times", said)
+		}
 		leaveTogether(flock)
 	})
 }
 
-// TestRivalsGoOnWithoutAFrozenWorker: a peer from which nothing comes any more, and of
-// which no connection breaks, costs the others a deadline or two, and no more.
-func TestRivalsGoOnWithoutAFrozenWorker(t *testing.T) {
-	t.Parallel()
-	eachRival(t, func(t *testing.T, r rival) {
-		flock := r.flock(t, func(_ int, c *peer.Config) { c.Training.Exchange.Deadline = rivalDeadline })
-		victim := worker(t, flock)
-		var pauses slowest
-		var stopped atomic.Bool
-		still := make(chan struct{})
-		ctx, cancel := context.WithCancel(t.Context())
-		watched := make(chan struct{})
-		go func() {
-			defer close(watched)
-			time.Sleep(rivalFate)
-			stopped.Store(true)
-			select {
-			case <-still: // it waits for nobody who could be lost to it
-			case <-ctx.Done():
+// TestAStepThatIsGivenUpWaitingHasHandedItsGradientOver is what the documentation of Step
+// says of contexts that end.
+func TestAStepThatIsGivenUpWaitingHasHandedItsGradientOver(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		flock := peertest.Start(t, peertest.Config{Peers: 2, Params: newModel, Configure: func(i int, c *peer.Config) {
+			rivals()[0].configure(i, c)
+			c.Training.Exchange.Machine = func(config averaging.Config) (averaging.Machine, error) {
+				return baseline.NewAllReduce(baseline.Config{Self: config.Self, Deadline: time.Hour})
 			}
-			frozen := flock.Peers[victim].Self()
-			for _, id := range flock.IDs() {
-				if id != frozen {
-					flock.Network.StallAfter(frozen, id, 0)
-					flock.Network.StallAfter(id, frozen, 0)
-				}
-			}
-			for i, p := range flock.Peers { // the frozen one alone has no end to reach
-				for i != victim && !p.Stats().Over {
-					time.Sleep(100 * time.Millisecond)
-				}
-			}
-			cancel()
-		}()
-		flock.Train(ctx, pauses.watch(func(i int, x, grad tensor.Vector) (peer.Result, error) {
-			if time.Sleep(rivalStep); i == victim && stopped.Load() {
-				close(still)
-				<-ctx.Done()
-			}
-			return towards(i, x, grad)
-		}))
-		<-watched
-		for i, p := range flock.Peers {
-			if s := p.Stats(); i != victim && (!s.Over || s.Steps < rivalSteps) {
-				t.Errorf("without peer %d, peer %d: %+v", victim, i, s)
-			}
-			if i != victim && pauses.gap[i] > 3*rivalDeadline {
-				t.Errorf("without peer %d, peer %d paused for %s", victim, i, pauses.gap[i])
-			}
+		}})
+		flock.WaitJoined(2)
+		gaveUp, other := flock.Peers[0], flock.Peers[1]
+		computed := 0
+		gradient := func(x, grad tensor.Vector) (peer.Result, error) {
+			computed++
+			return towards(0, x, grad)
 		}
-		t.Logf("without peer %d: the longest pauses are %s", victim, pauses.gap)
-		flock.Crash(victim)
-		leaveTogether(flock)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		if err := gaveUp.Step(ctx, gradient); !errors.Is(err, context.DeadlineExceeded) || gaveUp.Stats().Steps != 0 {
+			t.Fatalf("a step that waits for one that does not come: %v, %d steps", err, gaveUp.Stats().Steps)
+		}
+		var others sync.WaitGroup
+		others.Go(func() {
+			for range 2 {
+				if err := step(t, other, towards); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+		if err := gaveUp.Step(t.Context(), gradient); err != nil || gaveUp.Stats().Steps != 2 || computed != 2 {
+			t.Errorf("the next call: %v, %d steps of %d gradients, want 2 of 2", err, gaveUp.Stats().Steps, computed)
+		}
+		others.Wait()
+		if err := other.Apply(t.Context(), make(tensor.Vector, 2050), peer.Result{}); err == nil {
+			t.Error("a step was applied beside the algorithm")
+		}
 	})
 }

@@ -102,33 +102,6 @@ func TestStepAllocatesNothing(t *testing.T) {
 	}
 }
 
-func BenchmarkStep(b *testing.B) {
-	network := memnet.New(memnet.Config{})
-	tr, err := network.Transport("only")
-	if err != nil {
-		b.Fatal(err)
-	}
-	defer tr.Close()
-	membership, err := network.Membership(tr, "digits")
-	if err != nil {
-		b.Fatal(err)
-	}
-	config := peer.Config{Run: "digits", Params: newModel(), Network: peer.Network{Transport: tr, Membership: membership}}
-	alone(&config)
-	p, err := peer.Start(b.Context(), config)
-	if err != nil {
-		b.Fatal(err)
-	}
-	defer p.Close()
-	gradient := func(x, grad tensor.Vector) (peer.Result, error) { return towards(0, x, grad) }
-	b.ReportAllocs()
-	for b.Loop() {
-		if err := p.Step(b.Context(), gradient); err != nil {
-			b.Fatal(err)
-		}
-	}
-}
-
 func TestConfigReportsAllFaultsAtOnce(t *testing.T) {
 	_, err := peer.Start(t.Context(), peer.Config{
 		Params: &tensor.Params{},
@@ -137,13 +110,23 @@ func TestConfigReportsAllFaultsAtOnce(t *testing.T) {
 		}},
 		Training: peer.Training{Exchange: peer.Exchange{Codec: quant.Policy{Codec: "zip"}, SliceLen: -1, Pace: averaging.Pace{Every: -2}}, Optimizer: &optim.AdamW{Beta2: 1}, Schedule: optim.Schedule{Rate: -1, Warmup: 2, At: []float64{0.5, 0.2}}},
 	})
-	if err == nil {
-		t.Fatal("accepted")
+	if !errors.Is(err, peer.ErrConfig) {
+		t.Fatal(err)
 	}
-	for _, fault := range []string{"Run", "Params", "zip", "SliceLen", "Every", "Rate", "Warmup", "At", "Identity", "Optimizer: Beta2", "nowhere has 0 addresses", `"a b" is not the id`, `address "a b"`} {
+	for _, fault := range []string{"Run", "Params", "tensor.NewParams", "zip", "SliceLen", "Every", "Rate", "Warmup", "At", "Identity", "Optimizer: Beta2", "nowhere has 0 addresses", `"a b" is not the id`, `address "a b"`} {
 		if !strings.Contains(err.Error(), fault) {
 			t.Errorf("the error says nothing of %s:\n%v", fault, err)
 		}
+	}
+}
+
+func TestTransfersNeedCodecsThatStandAlone(t *testing.T) {
+	config := peer.Config{Run: "digits", Params: newModel(), Network: inMemory(t, memnet.New(memnet.Config{}), "only", "digits")}
+	rivals()[0].configure(0, &config)
+	config.Training.Exchange.Codec.Codec = "lattice6+4"
+	if p, err := peer.Start(t.Context(), config); err == nil {
+		p.Close()
+		t.Error("a lattice was taken")
 	}
 }
 

@@ -1,6 +1,8 @@
 package peer_test
 
 import (
+	"slices"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -10,6 +12,39 @@ import (
 	"github.com/seed-97356399/murmuration/peer/transport"
 	"github.com/seed-97356399/murmuration/tensor"
 )
+
+// eager is a machine whose active side begins the next exchange, of so many, as soon
+// as one has ended.
+type eager struct {
+	averaging.Machine
+	left atomic.Int64
+	done chan struct{}
+}
+
+func (m *eager) build(c averaging.Config) (averaging.Machine, error) {
+	inner, err := averaging.NewADPSGD(c)
+	m.Machine = inner
+	return m, err
+}
+
+// Handle implements averaging.Machine.
+func (m *eager) Handle(now time.Duration, event averaging.Event, actions []averaging.Action) []averaging.Action {
+	actions = m.Machine.Handle(now, event, actions)
+	over := event.Kind == averaging.Finished || event.Kind == averaging.Refused || event.Kind == averaging.Failed
+	if !over || event.Inbound {
+		return actions
+	}
+	if event.Kind == averaging.Finished && m.left.Add(-1) == 0 {
+		m.done <- struct{}{}
+	}
+	if m.left.Load() > 0 {
+		had := len(actions)
+		actions = m.Machine.Handle(now, averaging.Event{Kind: averaging.StepDone}, actions)
+		kept := slices.DeleteFunc(actions[had:], func(a averaging.Action) bool { return a.Kind == averaging.Proceed })
+		actions = actions[:had+len(kept)]
+	}
+	return actions
+}
 
 // onlookers are the ways in which a peer is watched.
 var onlookers = map[string]func(*testing.B, *peer.Config) (look func(*peer.Peer)){

@@ -117,6 +117,37 @@ func TestMergeThatCannotBe(t *testing.T) {
 	}
 }
 
+// A member whose machine knows no merge costs the others a wait, and nothing else.
+func TestMergeWithOneThatDoesNot(t *testing.T) {
+	const deadline, other = time.Second, "ba"
+	merges := merging(t, merge.Config{Deadline: deadline})
+	w := newWorld(t, 1, func(id topology.PeerID) collective.Machine {
+		if id != other {
+			return merges(id)
+		}
+		plain, err := averaging.NewADPSGD(averaging.Config{Self: id, Rand: rand.New(rand.NewPCG(1, 1))})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return collective.Of(plain)
+	})
+	traced(w)
+	for _, id := range names(4) {
+		w.join(id, steady(10*time.Millisecond)).start()
+	}
+	w.view(time.Millisecond)
+	w.queue.Run(time.Second)
+	for _, p := range w.peers {
+		p.finish()
+	}
+	w.queue.Run(w.queue.Now() + 3*deadline)
+	for id, p := range w.peers {
+		if merged := p.x == w.peers["aa"].x; !p.settled || merged != (id != other) {
+			t.Errorf("%s has settled: %t, with %v", id, p.settled, p.x)
+		}
+	}
+}
+
 // Who is done at about the moment at which the others stop waiting for it merges with them
 // or gets their result.
 func TestMergeWithWhoIsAlmostTooLate(t *testing.T) {

@@ -102,21 +102,28 @@ func TestNothingBeginsOnceBrokenOff(t *testing.T) {
 }
 
 // TestAMachineThatHasStoppedAnswersNobody: a proposal that it has left open is refused when its peer
-// ends.
+// ends, and broken off when that has waited long enough for exchanges; nobody waits for the answer.
 func TestAMachineThatHasStoppedAnswersNobody(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRoom(t, setting{})
-		r.b.loop.silent = true
-		r.a.propose(r.b, 1)
-		pass(time.Second)
-		r.a.loop.hears(t, "a")
-		r.b.Life.End()
-		pass(time.Second)
-		if got := r.a.loop.last(); got.Kind != averaging.Refused || got.Reason != averaging.Closing {
-			t.Errorf("a hears %v, want a refusal because b closes", got)
-		}
-		r.idle("the end")
-	})
+	for _, breaks := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			r := newRoom(t, setting{})
+			r.b.loop.silent = true
+			r.a.propose(r.b, 1)
+			pass(time.Second)
+			r.a.loop.hears(t, "a")
+			end, want, why := r.b.Life.End, averaging.Refused, averaging.Closing
+			if breaks {
+				end, want, why = r.b.BreakOff, averaging.Failed, 0
+			}
+			end()
+			r.b.Wait()
+			pass(time.Second)
+			if got := r.a.loop.last(); got.Kind != want || got.Reason != why {
+				t.Errorf("a hears %v, want %v for %v", got, want, why)
+			}
+			r.idle("the end")
+		})
+	}
 }
 
 // TestALaneOfNothingIsDeclined: of no exchange that is under way, and of one that has it already.

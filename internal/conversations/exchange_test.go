@@ -220,6 +220,18 @@ func TestAnUnreachablePartnerFailsAnExchange(t *testing.T) {
 	})
 }
 
+// gives has a give b its gradient.
+func (r *room) gives(id averaging.ExchangeID) collective.Transfer {
+	r.t.Helper()
+	var action collective.Action
+	action.Peer, action.Exchange = r.b.at.Self(), id
+	action.Transfer = collective.Transfer{From: collective.Gradient, Into: collective.Sum, Add: true, Parts: 1}
+	if _, ok := r.a.Send(action); !ok {
+		r.t.Fatal("no transfer is begun")
+	}
+	return action.Transfer
+}
+
 // TestATransferGoesOneWay: of two parts, each as a transfer of its own.
 func TestATransferGoesOneWay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

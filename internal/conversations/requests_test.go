@@ -1,13 +1,17 @@
 package conversations
 
 import (
+	"math"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/seed-97356399/murmuration/averaging"
+	"github.com/seed-97356399/murmuration/internal/coding"
 	"github.com/seed-97356399/murmuration/internal/collective"
 	"github.com/seed-97356399/murmuration/internal/wire"
+	"github.com/seed-97356399/murmuration/tensor"
 )
 
 // TestWhatIsNoRequestIsRefused: for its reason, and before the machine hears of it.
@@ -84,13 +88,10 @@ func TestATransferThatNobodyTakesIsRefused(t *testing.T) {
 			if err := r.a.Host.Replica.PutGradient(make([]float32, values), 1); err != nil {
 				t.Fatal(err)
 			}
-			var action collective.Action
-			action.Peer, action.Exchange = r.b.at.Self(), 1
-			action.Transfer = collective.Transfer{From: collective.Gradient, Into: collective.Sum, Add: true, Parts: 1}
-			r.a.Send(action)
+			given := r.gives(1)
 			pass(time.Second)
 			r.a.loop.hears(t, "a", averaging.Refused)
-			if got := r.a.loop.last(); got.Reason != averaging.Round || got.Transfer != action.Transfer {
+			if got := r.a.loop.last(); got.Reason != averaging.Round || got.Transfer != given {
 				t.Errorf("a hears %+v", got)
 			}
 			if asked := len(r.b.loop.kinds()) > 0; asked != takes {
@@ -101,15 +102,81 @@ func TestATransferThatNobodyTakesIsRefused(t *testing.T) {
 	}
 }
 
+// part is the first piece of so many of a transfer.
+func (h *hand) part(slice tensor.Vector, pieces uint32) []byte {
+	h.t.Helper()
+	frame := wire.AppendPartInfo(wire.Reserve(nil), wire.PartInfo{Weight: 1, Codec: uint8(coding.Raw), Pieces: pieces})
+	frame = tensor.AppendBytes(frame, slice)
+	if err := wire.Seal(frame, wire.Header{Type: wire.TypePart, Exchange: h.exchange}); err != nil {
+		h.t.Fatal(err)
+	}
+	return frame
+}
+
+// TestTransfersAreExamined: what cannot be taken is refused for its reason, and who sends what no
+// honest peer does is kept away; who only breaks off is not.
+func TestTransfersAreExamined(t *testing.T) {
+	bad, whole := make(tensor.Vector, sliceLen), make(tensor.Vector, sliceLen)
+	bad[0] = float32(math.NaN())
+	for _, c := range []struct {
+		name   string
+		change func(*wire.Offer)
+		part   func(*hand) []byte
+		reason wire.Reason // 0: it is taken, and not finished
+		away   bool
+	}{
+		{"another layout", func(o *wire.Offer) { o.Layout[0]++ }, nil, wire.ReasonLayout, false},
+		{"another cut", func(o *wire.Offer) { o.Cut++ }, nil, wire.ReasonLayout, false},
+		{"another run", func(o *wire.Offer) { o.Run = "other" }, nil, wire.ReasonRun, false},
+		{"a lattice", func(o *wire.Offer) { o.Codecs = []uint8{uint8(coding.Lattice6to4)} }, nil, wire.ReasonCodec, false},
+		{"parameters to be added", func(o *wire.Offer) { o.From, o.Into = wire.BufferParameters, wire.BufferParameters }, nil, wire.ReasonProtocol, true},
+		{"into the gradient", func(o *wire.Offer) { o.Into = wire.BufferGradient }, nil, wire.ReasonProtocol, true},
+		{"NaN", nil, func(h *hand) []byte { return h.part(bad, 1) }, wire.ReasonProtocol, true},
+		{"too short", nil, func(h *hand) []byte { return h.part(whole[1:], 1) }, wire.ReasonProtocol, true},
+		{"too many pieces", nil, func(h *hand) []byte { return h.part(whole, 1<<31) }, wire.ReasonProtocol, true},
+		{"unfinished", nil, func(h *hand) []byte { return h.part(whole, 1) }, 0, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r := newRoom(t, setting{traits: collective.Traits{Gradients: true}})
+				offer := wire.Offer{Opening: r.proposal().Opening, From: wire.BufferGradient, Into: wire.BufferSum, Add: true, Parts: 1, Round: 1}
+				h := r.byHand(1)
+				if c.change != nil {
+					c.change(&offer)
+				}
+				h.say(h.pack(offer))
+				if c.part != nil {
+					h.hears(wire.TypeAccept)
+					h.say(c.part(h))
+				}
+				h.CloseWrite()
+				if c.reason != 0 {
+					var refuse wire.Refuse
+					if err := refuse.Decode(h.hears(wire.TypeRefuse)); err != nil || refuse.Reason != c.reason {
+						t.Errorf("refused for %v, %v; want %v", refuse.Reason, err, c.reason)
+					}
+				}
+				pass(time.Second)
+				heard := r.b.loop.kinds()
+				if got := slices.Contains(heard, averaging.Quarantined); got != c.away || slices.Contains(heard, averaging.Finished) {
+					t.Errorf("the machine of b hears %v", heard)
+				}
+				if failed := slices.Contains(heard, averaging.Failed); failed != (c.part != nil) {
+					t.Errorf("the machine of b hears %v", heard)
+				}
+				h.Reset()
+				r.idle(c.name)
+			})
+		})
+	}
+}
+
 // TestWhatCannotBeSentIsAnOwnFault: the machine and the trainer hear of it, the partner does not.
 func TestWhatCannotBeSentIsAnOwnFault(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRoom(t, setting{})
 		r.a.Host.Traits.Gradients = true // though its replica has no room for any
-		var action collective.Action
-		action.Peer, action.Exchange = r.b.at.Self(), 1
-		action.Transfer = collective.Transfer{From: collective.Gradient, Into: collective.Sum, Add: true, Parts: 1}
-		r.a.Send(action)
+		r.gives(1)
 		pass(time.Second)
 		r.a.loop.hears(t, "a", averaging.Failed)
 		if got := r.a.loop.last(); got.Reason != averaging.Unfit || r.a.unfit == nil {

@@ -1,6 +1,7 @@
 package conversations
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -27,6 +28,7 @@ import (
 	"github.com/seed-97356399/murmuration/internal/wire"
 	"github.com/seed-97356399/murmuration/peer/memnet"
 	"github.com/seed-97356399/murmuration/peer/transport"
+	"github.com/seed-97356399/murmuration/quant"
 	"github.com/seed-97356399/murmuration/tensor"
 )
 
@@ -36,8 +38,8 @@ const (
 	run      = "digits"
 	stall    = 5 * time.Second
 	deadline = time.Minute
-	values   = 1000
-	sliceLen = 64 // of which the last slice has a part
+	values   = 1000 // unless a setting says otherwise
+	sliceLen = 64   // of which the last slice has a part
 )
 
 // room is two members of a run with nothing of a peer around their conversations: a
@@ -46,6 +48,7 @@ type room struct {
 	t       *testing.T
 	network *memnet.Network
 	a, b    *side
+	met     averaging.ExchangeID // the last exchange of meet
 }
 
 // pass lets time pass, and then all come to an end that does not take any: what it leaves may be
@@ -55,18 +58,39 @@ func pass(d time.Duration) {
 	synctest.Wait()
 }
 
-// setting is what the sides of a room have in common.
+// setting is what the sides of a room have in common. The zero value is useful.
 type setting struct {
-	lanes  int
-	traits collective.Traits
-	link   memnet.Link
+	lanes            int
+	traits           collective.Traits
+	link             memnet.Link
+	values, sliceLen int
+	window           int // slices in flight, 2; -1: what the link has room for
+	codec            string
+	step, deadline   time.Duration
+	log              *zap.Logger
+	wrap             func(transport.Transport) transport.Transport
+}
+
+// withDefaults is the setting with what it leaves open.
+func (set setting) withDefaults() setting {
+	if set.link == (memnet.Link{}) {
+		set.link.Delay = 5 * time.Millisecond
+	}
+	set.values, set.sliceLen = cmp.Or(set.values, values), cmp.Or(set.sliceLen, sliceLen)
+	set.window = cmp.Or(set.window, 2)
+	set.step, set.deadline = cmp.Or(set.step, time.Second), cmp.Or(set.deadline, deadline)
+	if set.log == nil {
+		set.log = zap.NewNop()
+	}
+	if set.wrap == nil {
+		set.wrap = func(t transport.Transport) transport.Transport { return t }
+	}
+	return set
 }
 
 func newRoom(t *testing.T, set setting) *room {
 	t.Helper()
-	if set.link == (memnet.Link{}) {
-		set.link.Delay = 5 * time.Millisecond
-	}
+	set = set.withDefaults()
 	r := &room{t: t, network: memnet.New(memnet.Config{Link: set.link})}
 	r.a, r.b = r.side("a", set, 0), r.side("b", set, 1)
 	r.a.knows(r.b)
@@ -81,9 +105,10 @@ type side struct {
 	t        *testing.T
 	at       *memnet.Transport
 	loop     *loop
-	copies   bool  // it has no model yet
-	hello    error // of every hello
-	unfit    error // what the trainer was told
+	step     time.Duration // of its trainer
+	copies   bool          // it has no model yet
+	hello    error         // of every hello
+	unfit    error         // what the trainer was told
 	record   []byte
 	compared int // how often its view was compared with a partner's
 }
@@ -94,7 +119,7 @@ func (r *room) side(name string, set setting, shift float32) *side {
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	layout, err := tensor.NewLayout(tensor.Spec{Name: "weights", Shape: []int{values}})
+	layout, err := tensor.NewLayout(tensor.Spec{Name: "weights", Shape: []int{set.values}})
 	if err != nil {
 		r.t.Fatal(err)
 	}
@@ -103,31 +128,33 @@ func (r *room) side(name string, set setting, shift float32) *side {
 		params.Vector()[i] = 1 + shift/64 + float32(i%5)/8
 	}
 	life := tasks.NewLife()
-	held, err := replica.New(params, replica.Options{SliceLen: sliceLen, Clock: life.Now})
+	held, err := replica.New(params, replica.Options{SliceLen: set.sliceLen, Clock: life.Now})
 	if err != nil {
 		r.t.Fatal(err)
 	}
 	if set.traits.Gradients {
 		held.UseGradients()
 	}
-	s := &side{t: r.t, at: tr, loop: &loop{}}
+	s, way := &side{t: r.t, at: tr, loop: &loop{}, step: set.step}, set.wrap(tr)
 	who := flock.New(tr.Self())
 	seen := presence.New(presence.Config{
 		Run: run, Transport: tr, Membership: members{side: s}, Flock: who, Life: life, Log: zap.NewNop(),
 	})
-	met := links.New(links.Config{Lanes: set.lanes, Stall: stall, Deadline: deadline})
+	met := links.New(links.Config{
+		Codecs: quant.Policy{Codec: set.codec}, Layers: held.JointLayers(), Lanes: set.lanes, Stall: stall, Deadline: set.deadline,
+	})
 	s.Conversations = New(Config{
 		Host: session.Host{
 			Run: run, Layout: layout.Hash(), Cut: held.Cut(), Replica: held, Ledger: replica.NewLedger(held), Links: met,
-			Lanes: set.lanes, Window: 2, Deadline: deadline, Traits: set.traits,
+			Lanes: set.lanes, Window: max(set.window, 0), Deadline: set.deadline, Traits: set.traits,
 		},
 		Membership: members{side: s}, Flock: who, Presence: seen,
 		Quarantine: &Quarantine{
-			Requests: requests.New(run, tr, stall, counters.New(), zap.NewNop()), Links: met, Life: life, Loop: s.loop, Hooks: s.loop,
+			Requests: requests.New(run, way, stall, counters.New(), set.log), Links: met, Life: life, Loop: s.loop, Hooks: s.loop,
 		},
 		Arrival: s, Model: s, Trainer: s,
 	})
-	stop, err := tr.Handle(transport.ProtocolExchange, run, s.Serve)
+	stop, err := way.Handle(transport.ProtocolExchange, run, s.Serve)
 	if err != nil {
 		r.t.Fatal(err)
 	}
@@ -168,7 +195,7 @@ func (m members) Compare(context.Context, transport.PeerID) error {
 	return nil
 }
 
-func (s *side) StepTime() time.Duration { return time.Second }
+func (s *side) StepTime() time.Duration { return s.step }
 func (s *side) Unfit(err error)         { s.unfit = err }
 func (s *side) Open() bool              { return !s.copies }
 
@@ -195,9 +222,20 @@ func (s *side) propose(to *side, id averaging.ExchangeID) *Ongoing {
 	return x
 }
 
+// meet has a propose an exchange to b, and returns how long it took.
+func (r *room) meet() time.Duration {
+	r.t.Helper()
+	began := time.Now()
+	r.met++
+	r.a.propose(r.b, r.met)
+	synctest.Wait()
+	r.a.Wait()
+	return time.Since(began)
+}
+
 // model is the side's parameters.
 func (s *side) model() tensor.Vector {
-	m := make(tensor.Vector, values)
+	m := make(tensor.Vector, s.Host.Replica.Len())
 	s.Host.Replica.Consistent(m)
 	return m
 }

@@ -79,7 +79,7 @@ func (c *crook) loop(do func() time.Duration) {
 
 // push shows a victim a model far away and takes its answer.
 func (c *crook) push(victim int) time.Duration {
-	stream, done := c.open(c.flock.Peers[victim].Self(), transport.ProtocolExchange, crookHolds)
+	stream, done := c.open(c.peers[victim].Self(), transport.ProtocolExchange, crookHolds)
 	if stream == nil {
 		return c.pause
 	}

@@ -3,11 +3,13 @@ package hostiletest_test
 import (
 	"context"
 	"math"
+	"slices"
 	"testing"
 	"time"
 
 	"github.com/seed-97356399/murmuration/internal/replica"
 	"github.com/seed-97356399/murmuration/internal/wire"
+	"github.com/seed-97356399/murmuration/peer"
 	"github.com/seed-97356399/murmuration/peer/memnet"
 	"github.com/seed-97356399/murmuration/peer/peertest"
 	"github.com/seed-97356399/murmuration/peer/swim"
@@ -20,7 +22,7 @@ import (
 type liar struct {
 	t          *testing.T
 	ctx        context.Context // ends with the test, or before
-	flock      *peertest.Flock
+	peers      []*peer.Peer    // of the flock that it has joined
 	at         *memnet.Transport
 	membership transport.Membership
 	opening    wire.Opening // of a proposal to which nobody objects
@@ -37,7 +39,7 @@ func join(t *testing.T, ctx context.Context, flock *peertest.Flock, name string,
 	if err != nil {
 		t.Fatal(err)
 	}
-	l := &liar{t: t, ctx: ctx, flock: flock, at: at, opening: wire.Opening{
+	l := &liar{t: t, ctx: ctx, peers: slices.Clone(flock.Peers), at: at, opening: wire.Opening{
 		Run: peertest.Run, Layout: newModel().Layout().Hash(), Incarnation: 1, SliceLen: replica.DefaultSliceLen, Cut: held.Cut(), Codecs: []uint8{1},
 	}}
 	if memberlist {
@@ -124,7 +126,7 @@ func (l *liar) propose(stream transport.Stream, frames *wire.Reader, exchange ui
 // show shows a victim its own model, moved in a direction.
 func (l *liar) show(stream transport.Stream, exchange uint64, victim int, direction tensor.Vector) {
 	shown := make(tensor.Vector, newModel().Layout().Len())
-	l.flock.Peers[victim].Snapshot(shown, 0)
+	l.peers[victim].Snapshot(shown, 0)
 	tensor.Add(shown, direction)
 	frame := wire.AppendCodeInfo(wire.Reserve(nil), wire.CodeInfo{Bound: float32(math.Inf(1)), Codec: 1})
 	l.say(stream, tensor.AppendBytes(frame, shown), wire.Header{Type: wire.TypeCode, Exchange: exchange})

@@ -26,7 +26,7 @@ type besieger struct {
 
 // begin proposes the next exchange. The stream is nil if it is not accepted.
 func (b *besieger) begin() (stream transport.Stream, frames *wire.Reader) {
-	stream, err := b.at.Open(b.ctx, b.flock.Peers[b.victim].Self(), transport.ProtocolExchange, peertest.Run)
+	stream, err := b.at.Open(b.ctx, b.peers[b.victim].Self(), transport.ProtocolExchange, peertest.Run)
 	if err != nil {
 		return nil, nil
 	}

@@ -175,6 +175,17 @@ func TestAnOfferIsAcceptedInPart(t *testing.T) {
 	}
 }
 
+// TestOneWayNeedsCodecsThatStandAlone: a lattice is decoded against a model that is near, which no
+// gradient has; the link may choose one.
+func TestOneWayNeedsCodecsThatStandAlone(t *testing.T) {
+	for codec, can := range map[string]bool{"raw": true, "int8": true, "lattice6+4": false, quant.Auto: false} {
+		l := New(Config{Codecs: quant.Policy{Codec: codec}, Layers: []coding.JointLayer{{Len: million}}})
+		if err := l.OneWay(); (err == nil) != can {
+			t.Errorf("%s: %v", codec, err)
+		}
+	}
+}
+
 // letter is the i-th partner of a test.
 func letter(i int) topology.PeerID { return topology.PeerID(rune('a' + i)) }
 

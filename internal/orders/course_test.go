@@ -124,6 +124,20 @@ func TestPlanFollowsTheLatestWord(t *testing.T) {
 	})
 }
 
+// TestAnOrderIsObeyedOnce, whichever goroutine is the faster of two that have heard of it.
+func TestAnOrderIsObeyedOnce(t *testing.T) {
+	stop := control.Command{Kind: control.Stop, Sequence: 1}
+	m, err := stop.Message()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var w will
+	order := orderlog.Order{Control: m, Bytes: m.Append(nil)}
+	if !w.obey(order, stop, 0) || w.obey(order, stop, 0) {
+		t.Error("an order is obeyed twice, or not at all")
+	}
+}
+
 // TestAScheduleLeavesTheFloor with which the run began.
 func TestAScheduleLeavesTheFloor(t *testing.T) {
 	m, err := control.Command{Kind: control.SetSchedule, Schedule: rate.Schedule{Rate: 0.5}}.Message()

@@ -1,15 +1,13 @@
-package peer_test
+package peertest_test
 
 import (
 	"bufio"
 	"context"
 	"encoding/binary"
-	"encoding/json"
 	"flag"
 	"fmt"
 	"os"
 	"os/exec"
-	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -31,13 +29,10 @@ var shaped = flag.Bool("shaped", false, "exchange 25 million parameters over lin
 type shapedLink struct {
 	rate   float64       // bytes a second, one way, with the headers of IP and TCP
 	delay  time.Duration // one way
-	names  [2]string
 	device [2]*os.File
-	moved  [2]meter // out of each end
+	moved  [2]atomic.Int64 // bytes out of each end
+	drops  atomic.Int64    // packets
 }
-
-// meter counts what a direction of a link has carried.
-type meter struct{ bytes, dropped atomic.Int64 }
 
 const (
 	shapedMTU    = 1500
@@ -46,35 +41,35 @@ const (
 	shapedBuffer = 100 * time.Millisecond // of the link's rate, before it drops
 )
 
+func shapedNames(end int) (namespace, address string) {
+	return fmt.Sprintf("mm%d-%d", os.Getpid(), end), fmt.Sprint("10.214.7.", end+1)
+}
+
 // shape makes the link, or skips the test where that is not permitted.
 func shape(t *testing.T, bits float64, round time.Duration) *shapedLink {
 	t.Helper()
 	l := &shapedLink{rate: bits / 8, delay: round / 2}
-	for end := range l.names {
-		l.names[end] = fmt.Sprintf("mm%d-%d", os.Getpid(), end)
-		ip(t, "netns", "add", l.names[end])
-		t.Cleanup(func() { _ = exec.Command("ip", "netns", "del", l.names[end]).Run() })
-		device := fmt.Sprintf("mmtun%d", end)
+	ip := func(line string) {
+		if out, err := exec.Command("ip", strings.Fields(line)...).CombinedOutput(); err != nil {
+			t.Skipf("needs leave to make network namespaces: ip %s: %v: %s", line, err, out)
+		}
+	}
+	for end := range l.device {
+		name, address := shapedNames(end)
+		_, other := shapedNames(1 - end)
+		ip("netns add " + name)
+		t.Cleanup(func() { _ = exec.Command("ip", "netns", "del", name).Run() })
+		device := fmt.Sprint("mmtun", end)
 		l.device[end] = openTUN(t, device)
-		ip(t, "link", "set", device, "netns", l.names[end])
-		in := func(words ...string) { ip(t, append([]string{"-n", l.names[end]}, words...)...) }
-		in("address", "add", l.address(end), "peer", l.address(1-end), "dev", device)
-		in("link", "set", device, "mtu", fmt.Sprint(shapedMTU), "up")
-		in("link", "set", "lo", "up")
+		ip(fmt.Sprintf("link set %s netns %s", device, name))
+		ip(fmt.Sprintf("-n %s address add %s peer %s dev %s", name, address, other, device))
+		ip(fmt.Sprintf("-n %s link set %s mtu %d up", name, device, shapedMTU))
+		ip(fmt.Sprintf("-n %s link set lo up", name))
 	}
 	for end := range l.device {
 		l.carry(t, end)
 	}
 	return l
-}
-
-func (l *shapedLink) address(end int) string { return fmt.Sprint("10.214.7.", end+1) }
-
-func ip(t *testing.T, args ...string) {
-	t.Helper()
-	if out, err := exec.Command("ip", args...).CombinedOutput(); err != nil {
-		t.Skipf("needs leave to make network namespaces: ip %s: %v: %s", strings.Join(args, " "), err, out)
-	}
 }
 
 // openTUN makes a device that hands over segments of TCP as they leave the kernel, many
@@ -90,11 +85,11 @@ func openTUN(t *testing.T, name string) *os.File {
 		t.Fatal(err)
 	}
 	request.SetUint16(unix.IFF_TUN | unix.IFF_NO_PI | unix.IFF_VNET_HDR)
-	if err := unix.IoctlIfreq(fd, unix.TUNSETIFF, request); err != nil {
-		t.Skipf("needs leave to make a TUN device: %v", err)
+	if err = unix.IoctlIfreq(fd, unix.TUNSETIFF, request); err == nil {
+		err = unix.IoctlSetInt(fd, unix.TUNSETOFFLOAD, unix.TUN_F_CSUM|unix.TUN_F_TSO4)
 	}
-	if err := unix.IoctlSetInt(fd, unix.TUNSETOFFLOAD, unix.TUN_F_CSUM|unix.TUN_F_TSO4); err != nil {
-		t.Fatal(err)
+	if err != nil {
+		t.Skipf("needs leave to make a TUN device: %v", err)
 	}
 	device := os.NewFile(uintptr(fd), name)
 	t.Cleanup(func() { device.Close() })
@@ -107,8 +102,8 @@ func (l *shapedLink) carry(t *testing.T, end int) {
 		data []byte
 		due  time.Time
 	}
-	queue := make(chan packet, 1<<14)
-	from, to, count := l.device[end], l.device[1-end], &l.moved[end]
+	queue, done := make(chan packet, 1<<14), make(chan struct{})
+	from, to := l.device[end], l.device[1-end]
 	go func() {
 		defer close(queue)
 		var free time.Time // when the link has sent all that it has taken
@@ -122,16 +117,15 @@ func (l *shapedLink) carry(t *testing.T, end int) {
 				free = now
 			}
 			if free.Sub(now) > shapedBuffer {
-				count.dropped.Add(1)
+				l.drops.Add(1)
 				continue
 			}
 			size := onTheLink(room[:n])
 			free = free.Add(time.Duration(float64(size) / l.rate * 1e9))
-			count.bytes.Add(int64(size))
+			l.moved[end].Add(int64(size))
 			queue <- packet{append([]byte(nil), room[:n]...), free.Add(l.delay)}
 		}
 	}()
-	done := make(chan struct{})
 	go func() {
 		defer close(done)
 		for p := range queue {
@@ -168,40 +162,9 @@ func TestShapedLinks(t *testing.T) {
 		for _, codec := range []string{"raw", "lattice6+4"} {
 			for _, lanes := range []int{1, 0} {
 				t.Run(fmt.Sprintf("%s, %s, lanes %d", link.name, codec, lanes), func(t *testing.T) {
-					l := shape(t, link.bits, link.round)
-					l.exchange(t, codec, lanes)
+					shape(t, link.bits, link.round).exchange(t, codec, lanes)
 				})
 			}
-		}
-	}
-}
-
-// exchange has a process at each end exchange models, and looks at the link meanwhile: at
-// the whole of each exchange, and at what is between its first and its last tenth, which
-// are a matter of round trips.
-func (l *shapedLink) exchange(t *testing.T, codec string, lanes int) {
-	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
-	defer cancel()
-	passive := l.host(ctx, t, 1, codec, lanes, "")
-	active := l.host(ctx, t, 0, codec, lanes, <-passive)
-	look := time.NewTicker(time.Millisecond)
-	defer look.Stop()
-	var looks []linkLook
-	for {
-		select {
-		case <-look.C:
-			looks = append(looks, linkLook{time.Now(), [2]int64{l.moved[0].bytes.Load(), l.moved[1].bytes.Load()}})
-		case line, more := <-active:
-			if !more {
-				return
-			}
-			var x shapedExchange
-			if err := json.Unmarshal([]byte(line), &x); err != nil {
-				continue
-			}
-			whole, middle := l.shares(looks, x.Took)
-			t.Logf("%6.1f MB in %.3f s: %.3f of the link's rate, %.3f but for the first and the last tenth; %d and %d packets dropped so far",
-				float64(x.Bytes)/1e6, x.Took.Seconds(), whole, middle, l.moved[0].dropped.Load(), l.moved[1].dropped.Load())
 		}
 	}
 }
@@ -210,6 +173,41 @@ func (l *shapedLink) exchange(t *testing.T, codec string, lanes int) {
 type linkLook struct {
 	at    time.Time
 	moved [2]int64
+}
+
+// exchange has a process at each end exchange models, and looks at the link meanwhile: at
+// the whole of each exchange, and at what is between its first and its last tenth, which
+// are a matter of round trips.
+func (l *shapedLink) exchange(t *testing.T, codec string, lanes int) {
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+	defer cancel()
+	active := shapedPeer(ctx, t, 0, codec, lanes, <-shapedPeer(ctx, t, 1, codec, lanes, ""))
+	if <-active == "" { // its address
+		t.Fatal("no peer has started")
+	}
+	look := time.NewTicker(time.Millisecond)
+	defer look.Stop()
+	var looks []linkLook
+	exchanges := 0
+	for {
+		select {
+		case <-look.C:
+			looks = append(looks, linkLook{time.Now(), [2]int64{l.moved[0].Load(), l.moved[1].Load()}})
+		case line, more := <-active:
+			var bytes uint64
+			var took time.Duration
+			if _, err := fmt.Sscan(line, &bytes, &took); err != nil || !more {
+				if exchanges != shapedExchanges {
+					t.Errorf("%d exchanges, want %d", exchanges, shapedExchanges)
+				}
+				return
+			}
+			exchanges++
+			whole, middle := l.shares(looks, took)
+			t.Logf("%6.1f MB in %.3f s: %.3f of the link's rate, %.3f but for the first and the last tenth; %d packets dropped so far",
+				float64(bytes)/1e6, took.Seconds(), whole, middle, l.drops.Load())
+		}
+	}
 }
 
 // shares are how busy the busier way of the link was during an exchange that has just ended,
@@ -236,55 +234,47 @@ func (l *shapedLink) shares(looks []linkLook, took time.Duration) (whole, middle
 	return float64(all) / took.Seconds() / l.rate, float64(to.moved[way]-from.moved[way]) / to.at.Sub(from.at).Seconds() / l.rate
 }
 
-type shapedExchange struct {
-	Bytes uint64
-	Took  time.Duration
-}
-
 const (
 	shapedRole      = "MURMURATION_SHAPED"
 	shapedExchanges = 4
 )
 
-// host starts this test once more in a namespace, and passes on its lines.
-func (l *shapedLink) host(ctx context.Context, t *testing.T, end int, codec string, lanes int, join string) <-chan string {
+// shapedPeer starts this test once more in a namespace, and passes on its lines: an address to join
+// it by, and then what each exchange moved and how long it took.
+func shapedPeer(ctx context.Context, t *testing.T, end int, codec string, lanes int, join string) <-chan string {
 	t.Helper()
-	cmd := exec.CommandContext(ctx, "ip", "netns", "exec", l.names[end], os.Args[0], "-test.run", "^TestShapedHost$", "-test.v")
-	cmd.Env = append(os.Environ(), shapedRole+"="+fmt.Sprint(l.address(end), " ", codec, " ", lanes, " ", join))
-	cmd.Stderr = os.Stderr
+	name, address := shapedNames(end)
+	cmd := exec.CommandContext(ctx, "ip", "netns", "exec", name, os.Args[0], "-test.run", "^TestShapedPeer$", "-test.v")
+	cmd.Env, cmd.Stderr = append(os.Environ(), shapedRole+"="+fmt.Sprint(address, " ", codec, " ", lanes, " ", join)), os.Stderr
 	out, err := cmd.StdoutPipe()
+	if err == nil {
+		err = cmd.Start()
+	}
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	lines := make(chan string, 100)
 	t.Cleanup(func() {
 		_ = cmd.Process.Signal(os.Interrupt)
 		_ = cmd.Wait()
 	})
+	lines := make(chan string, 100)
 	go func() {
 		defer close(lines)
 		for s := bufio.NewScanner(out); s.Scan(); {
-			if word, ok := strings.CutPrefix(s.Text(), "host: "); ok {
-				lines <- word
+			if line, ok := strings.CutPrefix(s.Text(), "shaped: "); ok {
+				lines <- line
 			}
 		}
 	}()
 	return lines
 }
 
-// TestShapedHost is one of the two processes of TestShapedLinks.
-func TestShapedHost(t *testing.T) {
-	words := strings.Split(os.Getenv(shapedRole), " ")
-	if len(words) != 4 {
+// TestShapedPeer is one of the two processes of TestShapedLinks.
+func TestShapedPeer(t *testing.T) {
+	var address, codec, join string
+	var lanes int
+	if n, _ := fmt.Sscan(os.Getenv(shapedRole), &address, &codec, &lanes, &join); n < 3 {
 		t.Skip("a part of TestShapedLinks")
-	}
-	address, codec, join := words[0], words[1], words[3]
-	lanes, err := strconv.Atoi(words[2])
-	if err != nil {
-		t.Fatal(err)
 	}
 	layout, err := tensor.NewLayout(tensor.Spec{Name: "model", Shape: []int{25_000_000}})
 	if err != nil {
@@ -295,54 +285,38 @@ func TestShapedHost(t *testing.T) {
 		params.Vector()[i] = float32(i%1000) / 1000
 	}
 	exchanged := make(chan peer.Exchanged, 8)
-	reach := peer.Reachable
-	if join != "" {
-		reach = peer.Unreachable
-	}
 	config := peer.Config{
-		Run:     "shaped",
-		Params:  params,
-		Network: peer.Network{Listen: []string{address + ":4213"}, Reach: reach},
-		Training: peer.Training{Optimizer: &optim.SGD{}, Schedule: optim.Schedule{Rate: 1e-6}, Exchange: peer.Exchange{Pace: averaging.Pace{Every: 1}, Codec: quant.Policy{Codec: codec}, Deadline: time.Minute, Lanes: lanes}, Hooks: peer.Hooks{Exchanged: func(x peer.Exchanged) {
-			if x.Err != nil {
-				return
-			}
-			select {
-			case exchanged <- x:
-			default:
-			}
-		}}},
+		Run: "shaped", Params: params, Network: peer.Network{Listen: []string{address + ":4213"}, Reach: peer.Reachable},
+		Training: peer.Training{
+			Optimizer: &optim.SGD{}, Schedule: optim.Schedule{Rate: 1e-6},
+			Exchange: peer.Exchange{Pace: averaging.Pace{Every: 1}, Codec: quant.Policy{Codec: codec}, Deadline: time.Minute, Lanes: lanes},
+			Hooks:    peer.Hooks{Exchanged: func(x peer.Exchanged) { exchanged <- x }},
+		},
 	}
 	if join != "" {
-		config.Join = []string{join}
+		config.Join, config.Network.Reach = []string{join}, peer.Unreachable
 	}
 	p, err := peer.Start(t.Context(), config)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer p.Close()
-	step := func() {
-		err := p.Step(t.Context(), func(x, gradient tensor.Vector) (peer.Result, error) { return peer.Result{Samples: 1}, nil })
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	fmt.Println("host:", p.JoinAddresses()[0])
+	fmt.Println("shaped:", p.JoinAddresses()[0])
 	if err := p.WaitMembers(t.Context(), 2); err != nil {
 		t.Fatal(err)
 	}
-	step()
-	if join == "" {
-		<-exchanged
-		for p.Stats().Members > 1 {
-			time.Sleep(10 * time.Millisecond)
+	for n := 0; join != "" && n < shapedExchanges || join == "" && p.Stats().Members > 1; {
+		if join != "" || n == 0 { // who is asked trains no more than it must
+			if err := p.Step(t.Context(), func(x, gradient tensor.Vector) (peer.Result, error) { return peer.Result{Samples: 1}, nil }); err != nil {
+				t.Fatal(err)
+			}
 		}
-		return
-	}
-	for range shapedExchanges {
-		x := <-exchanged
-		line, _ := json.Marshal(shapedExchange{Bytes: x.Bytes, Took: x.Took})
-		fmt.Println("host:", string(line))
-		step()
+		select {
+		case x := <-exchanged:
+			if n++; x.Err == nil && join != "" {
+				fmt.Println("shaped:", x.Bytes, int64(x.Took))
+			}
+		case <-time.After(time.Second):
+		}
 	}
 }
