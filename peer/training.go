@@ -266,7 +266,9 @@ type Hooks struct {
 	Exchanged func(Exchanged)
 	// Quarantined is called when a partner has sent what no honest peer sends (NaN, values
 	// no model of the run can have, frames out of order) and no exchange is made with it
-	// for a period. Nothing of what it sent was applied.
+	// for a period. Nothing of what it sent was applied. It is
+	// called too for a partner whose messages keep all rules, but whose exchanges raise this
+	// peer's loss again and again.
 	Quarantined func(partner transport.PeerID, period time.Duration, cause error)
 	// Commanded is called for each message of the operator (Network.Control) that was not known before.
 	Commanded func(control.Command)

@@ -11,6 +11,7 @@ import (
 	"github.com/seed-97356399/murmuration/averaging"
 	"github.com/seed-97356399/murmuration/internal/collective"
 	"github.com/seed-97356399/murmuration/internal/counters"
+	"github.com/seed-97356399/murmuration/internal/harm"
 	"github.com/seed-97356399/murmuration/internal/links"
 	"github.com/seed-97356399/murmuration/internal/replica"
 	"github.com/seed-97356399/murmuration/internal/requests"
@@ -29,6 +30,9 @@ const transportCost = 1.0 // nanoseconds
 // helloTimeout bounds a hello that asks whether a partner speaks otherwise.
 const helloTimeout = 2 * time.Second
 
+// harmRemedy is what a user may do about a partner whose exchanges do harm.
+const harmRemedy = "See what data it trains on; if they are like those of others, admit only the others (Network.Admission)."
+
 // outcomes counts, logs and reports how conversations have ended.
 type outcomes struct{ *base }
 
@@ -42,6 +46,7 @@ func (p *outcomes) ended(x *Ongoing, t *conversation, r session.Result) {
 	p.Counters.Retransmitted(r.Retransmitted)
 	if x.codec != 0 && x.event.Transfer.Parts == 0 {
 		p.watchBias(string(x.event.Peer))
+		p.watchHarm(string(x.event.Peer))
 	}
 	p.doubt(x, r.InDoubt)
 	if r.Quarantine > 0 {
@@ -100,6 +105,17 @@ func (p *outcomes) watchBias(partner string) {
 	p.Log.Warn("a partner pushes in one direction: each difference is within the bound, together they are not by chance. "+
 		"See what data it trains on; if they are like those of others, admit only the others (Network.Admission)",
 		zap.String("peer", partner), zap.Float64("pull", bias.Ratio), zap.Uint64("exchanges", bias.Exchanges))
+}
+
+// watchHarm logs once for each partner, after an exchange with it, that its exchanges do harm.
+func (p *outcomes) watchHarm(partner string) {
+	done, news := p.Host.Replica.Judgement().Distrusted(partner)
+	if !news {
+		return
+	}
+	p.Log.Warn("exchanges with a partner raise this peer's loss more than those with others do: it moves this model less",
+		zap.String("peer", partner), zap.Float64("harm", done.Harm), zap.Float64("trust", done.Trust),
+		zap.Uint64("exchanges", done.Exchanges), zap.String("remedy", harmRemedy))
 }
 
 // refused reports a proposal that the partner refused.
@@ -189,7 +205,8 @@ func (p *outcomes) doubt(x *Ongoing, slices int) {
 		zap.String("peer", string(x.event.Peer)), zap.Int("slices", slices))
 }
 
-// Quarantine keeps away, for a period, partners that broke the protocol, and reports them.
+// Quarantine keeps away, for a period, partners that broke the protocol or whose exchanges do
+// grave harm, and reports them.
 type Quarantine struct {
 	*requests.Requests // of which Counters and Log are used
 	Links              *links.Links
@@ -211,9 +228,15 @@ func (q *Quarantine) Add(partner transport.PeerID, cause error) {
 // added reports a partner that is kept away for a while.
 func (q *Quarantine) added(partner transport.PeerID, period time.Duration, cause error) {
 	q.Counters.Quarantined()
-	q.Log.Warn("a partner broke the rules of the exchange and is kept away; nothing of what it sent last was applied",
-		zap.String("peer", string(partner)), zap.Duration("for", period), zap.Error(cause),
-		zap.String("remedy", wire.ReasonProtocol.Remedy()))
+	if done, harms := errors.AsType[*harm.Error](cause); harms {
+		q.Log.Warn("a partner's exchanges do harm beyond doubt, and it is kept away",
+			zap.String("peer", string(partner)), zap.Duration("for", period), zap.Float64("harm", done.Harm.Harm),
+			zap.Uint64("exchanges", done.Exchanges), zap.String("remedy", harmRemedy))
+	} else {
+		q.Log.Warn("a partner broke the rules of the exchange and is kept away; nothing of what it sent last was applied",
+			zap.String("peer", string(partner)), zap.Duration("for", period), zap.Error(cause),
+			zap.String("remedy", wire.ReasonProtocol.Remedy()))
+	}
 	q.Hooks.Quarantined(partner, period, cause)
 	q.Loop.Event(collective.Event{Event: averaging.Event{Kind: averaging.Quarantined, Peer: partner, After: period}})
 }
