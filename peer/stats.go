@@ -74,6 +74,9 @@ func (t *Trainer) report(s *stats.Peer) {
 	for _, bias := range t.replica.Biases(stats.MaxBiases) {
 		s.Exchanges.Biases = append(s.Exchanges.Biases, stats.Bias{Partner: transport.PeerID(bias.Partner), Bias: bias.Ratio, Exchanges: bias.Exchanges})
 	}
+	for _, done := range t.replica.Judgement().Harms(stats.MaxHarms) {
+		s.Exchanges.Harms = append(s.Exchanges.Harms, stats.Harm{Partner: transport.PeerID(done.Partner), Harm: done.Harm, Trust: done.Trust, Exchanges: done.Exchanges})
+	}
 	waiting, _ := t.conversations.Host.Ledger.InDoubt()
 	gone := t.conversations.Host.Ledger.Lost()
 	s.Exchanges.InDoubt, s.Exchanges.Lost, s.Exchanges.LostBound = uint64(waiting), gone.Slices, gone.Bound

@@ -103,10 +103,14 @@ type Exchanges struct {
 	// what was measured. Only who initiates measures: a passive peer has none.
 	Codecs map[string]int
 	Links  []Link
-	// Biases are the partners that push most in one direction, at most MaxPulls of
+	// Biases are the partners that push most in one direction, at most MaxBiases of
 	// those met last, the largest first.
 	Biases []Bias
-	// Quarantines counts how often a partner was found to break the rules.
+	// Harms are what exchanges with partners do to this peer's loss, at most MaxHarms of
+	// those met last, the least trusted first.
+	Harms []Harm
+	// Quarantines counts how often a partner was found to break the rules, or to do grave
+	// harm.
 	Quarantines uint64
 	// BytesSent and BytesReceived count what exchanges moved, headers and
 	// proposals included, those that failed too.
@@ -169,6 +173,26 @@ type Bias struct {
 	// those with other labels than most up to 0.9; from 0.97 on the log tells.
 	Bias float64
 	// Exchanges counts those that have moved anything.
+	Exchanges uint64
+}
+
+// MaxHarms bounds the partners whose harm is listed.
+const MaxHarms = 8
+
+// Harm is what exchanges with one partner do to this peer's loss, recent ones most, measured
+// by the gradients of this peer's next steps. A peer that has met only one partner judges
+// nobody.
+type Harm struct {
+	Partner transport.PeerID
+	// Harm is the mean rise of the loss by an exchange, in units of what an exchange with
+	// another partner usually changes it by, up or down. Honest partners have a value below
+	// 0, or up to about 1 where data are unlike.
+	Harm float64
+	// Trust is the share of the clipping bound that the partner has: 1 for nearly all
+	// partners, and down to 0.05 for one that does harm again and again. At a half the log
+	// names the partner.
+	Trust float64
+	// Exchanges counts those that were judged.
 	Exchanges uint64
 }
 
