@@ -105,6 +105,17 @@ var families = []family{
 			e.gauge(p.Bias, string(p.Partner))
 		}
 	}},
+	{"partner_harm", "By how much an exchange with a partner raises this peer's loss, in units of what one with others changes it by; of those trusted least.", []string{"partner"},
+		func(e *emitter, m *moment) {
+			for _, p := range m.Exchanges.Harms {
+				e.gauge(p.Harm, string(p.Partner))
+			}
+		}},
+	{"partner_trust", "Share of the clipping bound that a partner has, 1 unless its exchanges do harm; of those trusted least.", []string{"partner"}, func(e *emitter, m *moment) {
+		for _, p := range m.Exchanges.Harms {
+			e.gauge(p.Trust, string(p.Partner))
+		}
+	}},
 
 	gauge("newcomers", "Copies of the model that this peer is giving to newcomers.", func(m *moment) float64 { return float64(m.State.Joiners) }),
 	counter("given_slices_total", "Slices of the model that this peer has given to newcomers.", func(m *moment) uint64 { return m.State.Sent }),

@@ -29,6 +29,7 @@ func newBusy() busy {
 			LongestHold: 18 * time.Second,
 			Links:       []stats.Link{{Partner: "p", Codec: "int8", Rate: 19, Round: 20 * time.Second}, {Partner: "a", Rate: 21, Round: 22 * time.Second}},
 			Biases:      []stats.Bias{{Partner: "p", Bias: 0.75}},
+			Harms:       []stats.Harm{{Partner: "p", Harm: 1.5, Trust: 0.375}, {Partner: "a", Harm: -0.5, Trust: 1}},
 		},
 		State: stats.State{Joiners: 23, Sent: 24},
 	}
@@ -69,6 +70,7 @@ func TestEveryMetric(t *testing.T) {
 		"trainer_hold_longest_seconds 18", "in_doubt_slices 10", "settled_slices_total 11", "lost_slices_total 12",
 		`link_bytes_per_second{codec="",partner="a"} 21`, `link_bytes_per_second{codec="int8",partner="p"} 19`,
 		`link_round_trip_seconds{partner="a"} 22`, `link_round_trip_seconds{partner="p"} 20`, `partner_pull_ratio{partner="p"} 0.75`,
+		`partner_harm{partner="a"} -0.5`, `partner_harm{partner="p"} 1.5`, `partner_trust{partner="a"} 1`, `partner_trust{partner="p"} 0.375`,
 		"newcomers 23", "given_slices_total 24", "checkpoint_age_seconds 35",
 	} {
 		if !strings.Contains(text, "\n"+prefix+want+"\n") {

@@ -59,6 +59,7 @@ func busyPeer() still {
 		s.stats.Exchanges.Links = append(s.stats.Exchanges.Links, stats.Link{Partner: transport.PeerID(id), Codec: "lattice6+4", Rate: 7, Round: time.Second})
 	}
 	s.stats.Exchanges.Biases = []stats.Bias{{Partner: "partner-a", Bias: 0.25, Exchanges: 16}}
+	s.stats.Exchanges.Harms = []stats.Harm{{Partner: "partner-a", Harm: 1.5, Trust: 0.375, Exchanges: 16}}
 	return s
 }
 
@@ -101,6 +102,7 @@ func TestServer(t *testing.T) {
 		`murmuration_exchange_bytes_total{codec="lattice6+4",direction="received"} 9`,
 		`murmuration_link_bytes_per_second{codec="lattice6+4",partner="partner-a"} 7`, `murmuration_link_round_trip_seconds{partner="partner-a"} 1`,
 		`murmuration_partner_pull_ratio{partner="partner-a"} 0.25`,
+		`murmuration_partner_harm{partner="partner-a"} 1.5`, `murmuration_partner_trust{partner="partner-a"} 0.375`,
 		`murmuration_transport_refused_total{reason="gave way"} 4`, `murmuration_membership_refused_total{reason="malformed"} 5`,
 		`murmuration_slice_wait_seconds_count 9`, `murmuration_slice_wait_seconds_sum 0.001`, `murmuration_slice_wait_seconds_bucket{le="4.096e-06"} 7`,
 		`murmuration_exchange_staleness_steps_bucket{le="0"} 3`, `murmuration_exchange_staleness_steps_bucket{le="3"} 4`,
