@@ -242,7 +242,7 @@ func (b *Board) failed(partner transport.PeerID, err error) {
 func (b *Board) Quarantined(partner transport.PeerID, period time.Duration, cause error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.hub.tell("events", []happening{b.news.add("quarantined", partner, fmt.Sprintf("broke the rules, and is kept away for %s", period.Round(time.Second)), cause)})
+	b.hub.tell("events", []happening{b.news.add("quarantined", partner, fmt.Sprintf("is kept away for %s", period.Round(time.Second)), cause)})
 }
 
 // stream tells one who watches, until it goes.

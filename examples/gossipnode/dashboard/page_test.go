@@ -39,6 +39,8 @@ func TestWordsOfThePage(t *testing.T) {
 		`p.tiles({ distance: 0.516, final: { consensus_distance: 0.004061, test_accuracy: {} } }).distance[0]`: "Apart",
 		`p.tiles({ distance: 0.516, final: { consensus_distance: null, test_accuracy: {} } }).distance[1]`:     "–",
 		`p.tiles({ accuracy: 0.977, final: { test_accuracy: { mean: 0.97943 } } }).accuracy[1]`:                "97.94 %",
+		`p.doubts({ judged: { harm: 1.54321, trust: 0.375 } })`:                                                "trusted at 38 %: an exchange with it raises this peer's loss by 1.54 of what others change it by",
+		`"none" + p.doubts({ judged: null })`:                                                                  "none",
 		`p.label({ id: "x", name: "a-name-of-twenty-one" }, [])`:                                               "a-name-of-twe…",
 	}
 	expressions := slices.Sorted(maps.Keys(cases))

@@ -65,12 +65,20 @@ type member struct {
 	State     string        // waiting, leaving and lost besides
 	Stale     bool          // the run has gone on since its last digest
 	RoundTrip time.Duration // 0 if it is not known
+	Judged    *judgement    // nil unless this peer trusts it less than in full
+}
+
+// judgement is what exchanges with a member do to this peer's loss, and how far it is trusted.
+type judgement struct {
+	Harm  float64 `json:"harm"`
+	Trust float64 `json:"trust"`
 }
 
 // MarshalJSON is what the page is told of a member.
 func (m member) MarshalJSON() ([]byte, error) {
 	shown := watch.Shown(m.Member, time.Now())
 	shown["state"], shown["stale"], shown["roundTrip"] = m.State, m.Stale, nil
+	shown["judged"] = m.Judged
 	if m.RoundTrip > 0 {
 		shown["roundTrip"] = m.RoundTrip.Seconds()
 	}
@@ -125,11 +133,18 @@ func (v *view) arrange(s stats.Peer, about About) {
 	for _, l := range s.Exchanges.Links {
 		links[l.Partner] = l
 	}
+	judged := make(map[transport.PeerID]*judgement, len(s.Exchanges.Harms))
+	for _, h := range s.Exchanges.Harms {
+		if h.Trust < 1 {
+			judged[h.Partner] = &judgement{h.Harm, h.Trust}
+		}
+	}
 	ring, overlay := ringOf(v.members)
 	places := make(map[topology.PeerID]int, len(ring))
 	for i, m := range ring[:min(len(ring), maxMembers)] {
 		places[m.ID] = i
 		one := member{Member: m, State: v.stateOf(m, s, about.MinPeers), Stale: !m.Received.IsZero() && v.stale(m, about.Digests)}
+		one.Judged = judged[m.ID]
 		if l, ok := links[m.ID]; ok {
 			one.RoundTrip = l.Round
 		}

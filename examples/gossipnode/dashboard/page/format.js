@@ -52,6 +52,9 @@ export function count(v) {
 
 export const percent = (v, digits = 1) => (known(v) ? (100 * v).toFixed(digits) + " %" : "–");
 
+// doubts is what this peer says of a member whose exchanges do harm; nothing if it trusts it in full.
+export const doubts = (m) => (m.judged ? `trusted at ${percent(m.judged.trust, 0)}: an exchange with it raises this peer's loss by ${figure(m.judged.harm)} of what others change it by` : "");
+
 // span is a time in seconds.
 export function span(s) {
   if (!known(s)) return "–";

@@ -1,5 +1,5 @@
 // The table of peers: sorted by its heads, walked with the arrows.
-import { count, figure, html, named, short, span, text } from "./format.js";
+import { count, doubts, figure, html, named, percent, short, span, text } from "./format.js";
 
 const columns = [
   { name: "Peer", of: (m) => m.name || short(m.id), text: true },
@@ -12,6 +12,7 @@ const columns = [
   { name: "Exchanges", of: (m) => m.exchanges, show: count, className: "wide" },
   { name: "Failed", of: (m) => m.failed, show: count, className: "wide" },
   { name: "Round trip", of: (m) => m.roundTrip, show: span, className: "wide measured", title: "From this peer, where it has begun exchanges with the other" },
+  { name: "Trust", of: (m) => m.judged?.trust ?? null, show: (v) => (v == null ? "" : percent(v, 0)), className: "wide judged", title: "How far this peer believes it: less than 100 % where exchanges with it raise this peer's loss" },
   { name: "Heard", of: (m) => m.heard_seconds, show: (s) => (s == null ? "–" : s < 1 ? "now" : span(s)), className: "wide", title: "Since it last told how it gets on" },
 ];
 
@@ -58,6 +59,7 @@ export class Peers {
     this.state = state;
     const measured = state.members.some((m) => m.roundTrip != null); // by who begins exchanges only
     this.head.parentElement.classList.toggle("unmeasured", !measured);
+    this.head.parentElement.classList.toggle("trusting", state.members.every((m) => !m.judged));
     const ordered = this.order(state.members);
     const here = new Set(ordered.map((m) => m.id));
     for (const [id, row] of this.rows) {
@@ -101,6 +103,7 @@ export class Peers {
       text(row.cells[i], c.show ? c.show(c.of(m)) : c.of(m));
     });
     row.cells[2].dataset.state = m.state;
+    row.title = doubts(m);
     row.classList.toggle("lost", m.state === "lost");
     row.classList.toggle("stale", m.stale);
   }
