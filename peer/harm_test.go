@@ -1,6 +1,7 @@
 package peer_test
 
 import (
+	"slices"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -11,6 +12,7 @@ import (
 	"go.uber.org/zap/zaptest/observer"
 
 	"github.com/seed-97356399/murmuration/peer"
+	"github.com/seed-97356399/murmuration/peer/control"
 	"github.com/seed-97356399/murmuration/peer/memnet"
 	"github.com/seed-97356399/murmuration/peer/optim"
 	"github.com/seed-97356399/murmuration/peer/peertest"
@@ -33,7 +35,7 @@ func TestAPartnerThatDoesHarmIsTold(t *testing.T) {
 				c.Network.Log = zap.New(core)
 			},
 		})
-		var shown atomic.Int64 // how often Stats had the liar first
+		var shown, said atomic.Int64 // how often Stats had the liar first, and the peer's digest named it too
 		honest := lesson(peers, pace, func(int) int { return 0 })
 		flock.TrainSteps(t.Context(), steps, func(i int, x, grad tensor.Vector) (peer.Result, error) {
 			done, err := honest(i, x, grad)
@@ -47,6 +49,11 @@ func TestAPartnerThatDoesHarmIsTold(t *testing.T) {
 			}
 			if len(harms) > 0 && harms[0].Partner == flock.IDs()[liar] && harms[0].Trust < 0.5 && harms[0].Harm > 0 && harms[0].Exchanges > 0 {
 				shown.Add(1)
+				if slices.ContainsFunc(flock.Peers[i].Members(), func(m control.Member) bool {
+					return m.ID == flock.IDs()[i] && m.Harm.Partner == flock.IDs()[liar] && m.Harm.Trust < 0.5
+				}) {
+					said.Add(1)
+				}
 			}
 			return done, err
 		})
@@ -64,8 +71,8 @@ func TestAPartnerThatDoesHarmIsTold(t *testing.T) {
 				told[fields["self"]] = true
 			}
 		}
-		if len(told) < 3 || shown.Load() == 0 {
-			t.Errorf("%d have named the liar, or keep it away, and Stats had it first %d times", len(told), shown.Load())
+		if len(told) < 3 || shown.Load() == 0 || said.Load() == 0 {
+			t.Errorf("%d have named the liar, or keep it away, and Stats had it first %d times, its digest %d times", len(told), shown.Load(), said.Load())
 		}
 	})
 }

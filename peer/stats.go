@@ -167,11 +167,15 @@ func (f *figures) Digest() (d control.Digest, samples uint64) {
 	for i, l := range stats.Exchanges.Links {
 		partners[i] = control.Met{Partner: l.Partner, Exchanges: l.Exchanges}
 	}
+	var harm control.Harm
+	if harms := stats.Exchanges.Harms; len(harms) > 0 && harms[0].Trust < 0.5 { // the least trusted comes first
+		harm = control.Harm{Partner: harms[0].Partner, Harm: harms[0].Harm, Trust: harms[0].Trust}
+	}
 	return control.Digest{
 		Name: stats.Name, Version: f.build, Incarnation: stats.Incarnation, State: f.state(),
 		Steps: stats.Steps, FlockSteps: stats.FlockSteps, Loss: stats.Loss,
 		Exchanges: stats.Exchanges.Completed(), Failed: stats.Exchanges.Failed,
-		ConsensusDistance: stats.Exchanges.ConsensusDistance, Partners: partners,
+		ConsensusDistance: stats.Exchanges.ConsensusDistance, Partners: partners, Harm: harm,
 		Received: time.Now(), Exchanged: stats.Exchanges.Last,
 	}, f.counts().Samples
 }

@@ -20,6 +20,11 @@ const (
 	// digests it sends its name in any case.
 	introductions  = 3
 	introduceEvery = 16
+	// harmSpacing is the least time between two introductions that go because the partner that
+	// harms this peer has changed, or its trust has.
+	harmSpacing = 5 * time.Second
+	// muchTrust is the least change of trust for which one goes.
+	muchTrust = 0.2
 )
 
 // Own gives the state of this peer.
@@ -64,6 +69,8 @@ type published struct {
 	messages int     // that were sent at once
 	members  int     // that were present
 	unknown  int     // further digests that are to go with an introduction
+	harm     control.Harm
+	harmed   time.Time // when harm was published
 }
 
 // fill adds the latest digests to members, this one included.
@@ -108,8 +115,8 @@ func (d *digests) next() time.Duration {
 	return max(d.every, time.Duration(members*max(d.last.messages, 1))*control.DigestShare)
 }
 
-// messages are this peer's messages now: a digest, and its name if a member may not know
-// it. It drops the digests of members that have gone.
+// messages are this peer's messages now: a digest, and its name and harm if a member may not
+// know them. It drops the digests of members that have gone.
 func (d *digests) messages(of Own) (messages [][]byte, err error) {
 	own, introduce := d.upToDate(of)
 	kinds := []wire.ControlKind{wire.ControlDigest}
@@ -142,7 +149,9 @@ func (d *digests) upToDate(of Own) (own control.Digest, introduce bool) {
 		last.unknown = introductions
 	}
 	last.members, last.messages = members, 1
-	if named := own.Name != "" || own.Version != ""; named && (last.unknown > 0 || last.sequence%introduceEvery == 0) {
+	if named := own.Name != "" || own.Version != "" || own.Harm != (control.Harm{}); named && (last.unknown > 0 || last.sequence%introduceEvery == 0) ||
+		changed(last.harm, own.Harm) && now.Sub(last.harmed) >= harmSpacing {
+		last.harm, last.harmed = own.Harm, now
 		introduce, last.messages, last.unknown = true, 2, max(last.unknown-1, 0)
 	}
 	last.sequence++
@@ -153,6 +162,11 @@ func (d *digests) upToDate(of Own) (own control.Digest, introduce bool) {
 		}
 	}
 	return own, introduce
+}
+
+// changed tells whether other members should know soon that a harm has become another.
+func changed(from, to control.Harm) bool {
+	return from.Partner != to.Partner || math.Abs(from.Trust-to.Trust) >= muchTrust
 }
 
 // judge takes a member's message about itself if that is newer than the last one.
@@ -181,7 +195,7 @@ func (d *digests) judge(m wire.Control, counts *counts) transport.Verdict {
 	defer d.mu.Unlock()
 	one := d.received[author]
 	if m.Kind == wire.ControlIntroduction {
-		one.Name, one.Version, one.introduced = said.Name, said.Version, now
+		one.Name, one.Version, one.Harm, one.introduced = said.Name, said.Version, said.Harm, now
 	} else {
 		one = one.after(said, now)
 	}
@@ -193,7 +207,7 @@ func (d *digests) judge(m wire.Control, counts *counts) transport.Verdict {
 // after is the entry of a member updated by a newer digest.
 func (t latest) after(said control.Digest, now mark) latest {
 	one := latest{Digest: said, digested: now, introduced: t.introduced}
-	one.Name, one.Version, one.Exchanged = t.Name, t.Version, t.Exchanged
+	one.Name, one.Version, one.Harm, one.Exchanged = t.Name, t.Version, t.Harm, t.Exchanged
 	if said.Exchanges > 0 && (said.Exchanges != t.Exchanges || said.Incarnation != t.Incarnation) {
 		one.Exchanged = now.at
 	}

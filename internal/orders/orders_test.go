@@ -49,13 +49,14 @@ type subject struct {
 	flock crowd
 	at    *memnet.Transport
 	name  string
+	harm  control.Harm
 	said  []control.Kind // by the operator
 }
 
 func (s *subject) Commanded(c control.Command) { s.said = append(s.said, c.Kind) }
 
 func (s *subject) Digest() (control.Digest, uint64) {
-	return control.Digest{Name: s.name, Version: "v1"}, 0
+	return control.Digest{Name: s.name, Version: "v1", Harm: s.harm}, 0
 }
 
 func place(t *testing.T, n *memnet.Network, name string) *memnet.Transport {

@@ -53,6 +53,8 @@ type Digest struct {
 	// Partners are the few that the member began exchanges with last; those that are no
 	// members any more are left out.
 	Partners []Met
+	// Harm is of the partner that the member trusts least, if that is by less than a half.
+	Harm Harm
 	// Received is when this peer received the digest, and Exchanged when it received the
 	// first digest with the last exchange, by this peer's own clock; nothing depends on them.
 	// Exchanged is zero if none is known of.
@@ -78,10 +80,11 @@ func (m Met) fingerprint() uint64 {
 	return m.Partner.Fingerprint()
 }
 
-// Named is the digest with those partners alone that have a name here, by fingerprint.
+// Named is the digest with those partners alone that have a name here, by fingerprint, the one
+// that does harm included.
 func (d Digest) Named(names map[uint64]transport.PeerID) Digest {
 	met := d.Partners
-	d.Partners = nil
+	d.Partners, d.Harm = nil, d.Harm.named(names)
 	for _, m := range met {
 		if id, here := names[m.fingerprint()]; here {
 			d.Partners = append(d.Partners, Met{Partner: id, Exchanges: m.Exchanges})
@@ -107,13 +110,12 @@ func DigestOf(m wire.Control, received time.Time) (Digest, error) {
 	return d, body.Finish()
 }
 
-// fields writes or reads what a message of a kind says: what a member is called, which releases
-// before that drop, or how it gets on.
+// fields writes or reads what a message of a kind says: what a member is called and who harms it,
+// which releases before that drop, or how it gets on.
 func (d *Digest) fields(c *wire.Coder, kind wire.ControlKind) {
 	if c.Uint64(&d.Incarnation); kind == wire.ControlIntroduction {
-		var later []byte
 		d.names(c)
-		c.Remaining(&later)
+		d.Harm.last(c)
 		return
 	}
 	for _, n := range []*uint64{&d.Steps, &d.FlockSteps, &d.Exchanges, &d.Failed} {

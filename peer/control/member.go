@@ -45,7 +45,7 @@ func memberOf(encoded []byte, now time.Time) (m Member, err error) {
 // fields writes or reads a member at a moment.
 func (m *Member) fields(c *wire.Coder, now time.Time) {
 	role := m.Role.String()
-	var digest, later []byte
+	var digest []byte
 	if !m.Received.IsZero() {
 		digest = m.Digest.Body(wire.ControlDigest)
 	}
@@ -58,7 +58,7 @@ func (m *Member) fields(c *wire.Coder, now time.Time) {
 	ago(c, &m.Received, now)
 	ago(c, &m.Exchanged, now)
 	c.Bytes(&digest, 2, 0, wire.MaxDigest, "bytes of digest")
-	if c.Remaining(&later); c.Reading {
+	if m.Harm.last(c); c.Reading {
 		m.Role = roles[role]
 		m.read(c, digest)
 	}

@@ -37,5 +37,12 @@ func (o Observer) Members(ctx context.Context, member transport.PeerID) ([]Membe
 			return nil, fmt.Errorf("%s tells of %s: %w", member, seen[i].ID, err)
 		}
 	}
+	names := make(map[uint64]transport.PeerID, len(seen))
+	for _, m := range seen {
+		names[m.ID.Fingerprint()] = m.ID
+	}
+	for i := range seen {
+		seen[i].Harm = seen[i].Harm.named(names)
+	}
 	return seen, nil
 }

@@ -3,6 +3,7 @@ package status
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -10,6 +11,7 @@ import (
 	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/watch"
 	"github.com/seed-97356399/murmuration/peer/control"
+	"github.com/seed-97356399/murmuration/peer/transport"
 )
 
 // flock is who takes part in a run, as it was seen.
@@ -42,13 +44,31 @@ func (f flock) table() string {
 	var text strings.Builder
 	fmt.Fprintf(&text, "%s: %s\n", cli.Printable(f.run), cli.Plural(uint64(len(f.members)), "member"))
 	columns := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(columns, "name\tid\trole\tstate\tsteps\tlag\tloss\texchange\tversion")
+	harmed := ""
+	if slices.ContainsFunc(f.members, func(m control.Member) bool { return m.Harm.Partner != "" }) {
+		harmed = "\tharmed by"
+	}
+	fmt.Fprintln(columns, "name\tid\trole\tstate\tsteps\tlag\tloss\texchange\tversion"+harmed)
 	for _, m := range f.members {
-		fmt.Fprintf(columns, "%s\t%s\t%s\t%s\t%d\t%d\t%s\t%s\t%s\n", orNone(m.Name), cli.Printable(m.ID.Short()), m.Role, m.State, m.Steps, f.most()-m.Steps,
+		fmt.Fprintf(columns, "%s\t%s\t%s\t%s\t%d\t%d\t%s\t%s\t%s", orNone(m.Name), cli.Printable(m.ID.Short()), m.Role, m.State, m.Steps, f.most()-m.Steps,
 			cli.Figure(cli.Number(m.Loss)), f.ago(m.Exchanged), orNone(m.Version))
+		if m.Harm.Partner != "" {
+			fmt.Fprintf(columns, "\t%s, trust %.0f %%", f.called(m.Harm.Partner), 100*m.Harm.Trust)
+		}
+		fmt.Fprintln(columns)
 	}
 	_ = columns.Flush() // to memory
 	return text.String()
+}
+
+// called is the name of a member, or the end of its id.
+func (f flock) called(id transport.PeerID) string {
+	for _, m := range f.members {
+		if m.ID == id && m.Name != "" {
+			return m.Name
+		}
+	}
+	return cli.Printable(id.Short())
 }
 
 func orNone(text string) string {

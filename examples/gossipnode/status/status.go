@@ -56,6 +56,8 @@ it, or counts it, and any member can be asked.
              latest some seconds ago, and not at all with run --digests -1s
   version    of its release
   exchange   time since its last exchange completed
+  harmed by  the partner whose exchanges raise its loss most, and how far it still trusts
+             that partner; the column is there if a member trusts one by less than half
 
 Who shows a list (run --allow) or a key asks for it here, too: give --key and --run-key.
 With --watch it looks again and again until Ctrl-C; with --json too it prints a line each

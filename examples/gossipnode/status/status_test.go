@@ -34,6 +34,14 @@ build-1  AAAAAAAA  active     training  1200   100   0.2500  3 s ago   v1.2.0
 	if got := f.table(); got != want {
 		t.Errorf("the table is\n%s\nwant\n%s", got, want)
 	}
+	f.members[1].Harm = control.Harm{Partner: "12D3KooWAAAAAAAA", Harm: 1.5, Trust: 0.05}
+	f.members[0].Harm = control.Harm{Partner: "12D3KooWBBBBBBBB", Harm: 1.5, Trust: 0.4}
+	harmed := []string{"version  harmed by", "v1.2.0   BBBBBBBB, trust 40 %", "-        build-1, trust 5 %", "-"}
+	for i, line := range strings.Split(strings.TrimSpace(f.table()), "\n")[1:] {
+		if !strings.HasSuffix(line, harmed[i]) {
+			t.Errorf("of harm it says %q, want %q", line, harmed[i])
+		}
+	}
 	text, err := json.Marshal(f)
 	if err != nil {
 		t.Fatal(err)
@@ -41,6 +49,7 @@ build-1  AAAAAAAA  active     training  1200   100   0.2500  3 s ago   v1.2.0
 	for _, want := range []string{
 		`"run":"digits"`, `"id":"12D3KooWAAAAAAAA","lag":100,"last_exchange_seconds":3,"loss":0.25,"name":"build-1","role":"active"`,
 		`"heard_seconds":1`, `"state":"training","steps":1200`, `"version":"v1.2.0"`, `"last_exchange_seconds":null,"loss":null,"name":""`, `"exchanges":null`,
+		`"harm":{"harm":1.5,"partner":"12D3KooWAAAAAAAA","trust":0.05}`, `"harm":null`,
 	} {
 		if !strings.Contains(string(text), want) {
 			t.Errorf("%q is not in %s", want, text)

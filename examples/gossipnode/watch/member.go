@@ -22,6 +22,9 @@ func Shown(m control.Member, now time.Time) map[string]any {
 	if m.Exchanges == 0 {
 		shown["distance"] = nil
 	}
+	if shown["harm"] = nil; m.Harm.Partner != "" {
+		shown["harm"] = map[string]any{"partner": m.Harm.Partner, "harm": cli.Number(m.Harm.Harm), "trust": cli.Number(m.Harm.Trust)}
+	}
 	return shown
 }
 

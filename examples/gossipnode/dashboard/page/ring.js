@@ -1,5 +1,5 @@
 // The flock: peers on a ring, the links between them, and exchanges as light on them.
-import { doubts, label, short, svg, text } from "./format.js";
+import { doubts, label, percent, short, svg, text } from "./format.js";
 
 const outer = 238, inner = 206; // radii of the classes
 const maxBirds = 48; // lights on their way at once
@@ -107,7 +107,9 @@ export class Ring {
     const ties = this.state.links.filter((l) => l.includes(i)).length;
     const began = this.state.matrix.filter(([from]) => from === i).reduce((sum, [, , n]) => sum + n, 0);
     const told = m.exchanges == null ? "" : `; ${m.exchanges} exchanges, ${began} of which it began`;
-    return `${m.name} ${short(id)}: ${m.role}, ${m.state}, ${ties} neighbours${told}${m.unreachable ? "; others cannot dial it" : ""}${m.judged ? "; " + doubts(m) : ""}.`;
+    const by = m.harm && this.state.members.find((o) => o.id === m.harm.partner);
+    const harmed = by ? `; exchanges with ${label(by, this.state.members)} raise its loss, and it trusts that one at ${percent(m.harm.trust, 0)}` : "";
+    return `${m.name} ${short(id)}: ${m.role}, ${m.state}, ${ties} neighbours${told}${m.unreachable ? "; others cannot dial it" : ""}${m.judged ? "; " + doubts(m) : ""}${harmed}.`;
   }
 
   choose(id) {
