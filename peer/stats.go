@@ -168,7 +168,7 @@ func (f *figures) Digest() (d control.Digest, samples uint64) {
 		partners[i] = control.Met{Partner: l.Partner, Exchanges: l.Exchanges}
 	}
 	var harm control.Harm
-	if harms := stats.Exchanges.Harms; len(harms) > 0 && harms[0].Trust < 0.5 { // the least trusted comes first
+	if harms := stats.Exchanges.Harms; len(harms) > 0 && harms[0].Trust < 0.5 && harms[0].Harm > 0.5 { // the least trusted comes first; less is chance
 		harm = control.Harm{Partner: harms[0].Partner, Harm: harms[0].Harm, Trust: harms[0].Trust}
 	}
 	return control.Digest{

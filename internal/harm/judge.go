@@ -29,6 +29,9 @@ const (
 	// on. The score of honest partners rarely reaches one.
 	doubtful, beyond = 1.25, 2.75
 	leastTrust       = 0.05
+	// A partner is named from a harm of notable on, once it is trusted by no more than named.
+	// By chance alone one of a few honest partners has lost half of its trust now and then.
+	named, notable = 0.25, 0.5
 	// From a harm of grave with a score of certain on a partner is to be kept away.
 	grave, certain = 2.25, 2.5
 )
@@ -252,14 +255,15 @@ func (p *partner) trust() float64 {
 	return min(max(1-(p.score()-doubtful)/(beyond-doubtful), leastTrust), 1)
 }
 
-// Distrusted tells once of a partner that it has lost half of its trust.
+// Distrusted tells once of a partner that it has lost most of its trust, and does harm.
 func (j *Judge) Distrusted(name string) (Harm, bool) {
 	p := j.find(name)
-	if p == nil || p.told || p.trust() > 0.5 {
+	if p == nil || p.told || p.trust() > named {
 		return Harm{}, false
 	}
-	p.told = true
-	return j.harm(p), true
+	harm := j.harm(p)
+	p.told = harm.Harm >= notable
+	return harm, p.told
 }
 
 // Condemned is an error if a partner is to be kept away, nil if not. It has to do as much
