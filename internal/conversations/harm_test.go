@@ -97,7 +97,7 @@ func TestWhoDoesHarmIsNamedAndKeptAway(t *testing.T) {
 		if logged.Len() != 2 || b.Counters.Counts().Failed["protocol"] != 0 {
 			t.Errorf("the log has %v", logged.All())
 		}
-		if last := b.loop.last(); last.Kind != averaging.Finished || last.Peer != r.a.at.Self() {
+		if last := b.loop.last(); last.Kind != averaging.Quarantined || last.Peer != r.a.at.Self() {
 			t.Errorf("the machine heard %v last", last)
 		}
 	})

@@ -49,12 +49,15 @@ func (p *outcomes) ended(x *Ongoing, t *conversation, r session.Result) {
 		p.watchHarm(string(x.event.Peer))
 	}
 	p.doubt(x, r.InDoubt)
-	if r.Quarantine > 0 {
+	if r.Quarantine > 0 && r.Outcome != session.Finished {
 		p.Quarantine.added(x.event.Peer, r.Quarantine, r.Err)
 	}
 	switch r.Outcome {
 	case session.Finished:
 		p.completed(x, t, r)
+		if r.Quarantine > 0 { // after the machine has heard that this one went well
+			p.Quarantine.added(x.event.Peer, r.Quarantine, r.Err)
+		}
 		return
 	case session.Failed:
 		x.event.After = r.Waited

@@ -34,6 +34,9 @@ const (
 	named, notable = 0.25, 0.5
 	// From a harm of grave with a score of certain on a partner is to be kept away.
 	grave, certain = 2.25, 2.5
+	// mostUnits bounds how many times as much as with others an exchange counts: others may move
+	// next to nothing on purpose.
+	mostUnits = 4
 )
 
 // Judge keeps what one peer knows of its partners. The zero value is ready.
@@ -50,6 +53,7 @@ type exchange struct {
 	with    *partner
 	moved   []float32
 	length  float64
+	trust   float64 // that the partner had
 	steps   int
 	cosines float64 // of moved and what is against the steps, together
 	rises   float64 // of the loss, by moved, for a gradient of length 1, together
@@ -59,6 +63,7 @@ type exchange struct {
 type partner struct {
 	name      string
 	exchanges uint64
+	longest   float64 // way that an exchange would have moved in full trust, fading
 	weight    float64 // number of the exchanges in cosines, rises and squares, fading as these do
 	cosines   float64 // above zero, exchanges went against own steps
 	rises     float64
@@ -81,7 +86,8 @@ func (j *Judge) Met(name string, moved []float32) {
 	if last := len(j.spare) - 1; last >= 0 {
 		kept, j.spare = j.spare[last], j.spare[:last]
 	}
-	j.waiting = append(j.waiting, exchange{with: j.meet(name), moved: append(kept[:0], moved...), length: length})
+	with := j.meet(name)
+	j.waiting = append(j.waiting, exchange{with: with, moved: append(kept[:0], moved...), length: length, trust: with.trust()})
 }
 
 // norm is 0 too of what is not finite.
@@ -176,6 +182,13 @@ func (j *Judge) judge(length float64) {
 	}
 }
 
+// Forget judges nobody by what has been met so far, and takes the next step for the first: the
+// model is another.
+func (j *Judge) Forget() {
+	j.discard()
+	clear(j.step)
+}
+
 // discard judges nobody by the exchanges that wait.
 func (j *Judge) discard() {
 	for _, e := range j.waiting {
@@ -193,20 +206,29 @@ func (j *Judge) settle() {
 		return
 	}
 	n := float64(e.steps)
-	e.with.add(e.cosines/n, e.rises/n, j.others(e.with, (*partner).against))
+	e.with.add(e.cosines/n, e.rises/n, e.with.share(e.length/e.trust), j.others(e.with, (*partner).against))
 }
 
-// add takes in an exchange; others is how far those with most others go against the loss.
-func (p *partner) add(cosine, rise, others float64) {
+// share is that of a whole exchange that one counts as which would have moved so far in full
+// trust: by exchanges that move next to nothing nobody is to win trust.
+func (p *partner) share(length float64) float64 {
+	p.longest = max(length, memory*p.longest)
+	return length / p.longest
+}
+
+// add takes in an exchange, or a share of one; others is how far those with most others go
+// against the loss.
+func (p *partner) add(cosine, rise, share, others float64) {
 	p.exchanges++
-	p.weight = memory*p.weight + 1
-	p.cosines = memory*p.cosines + cosine
-	p.rises = memory*p.rises + rise
-	p.squares = memory*p.squares + rise*rise
-	p.spread = memory*p.spread + cosine*cosine
-	p.excess = memory * p.excess
+	kept := math.Pow(memory, share)
+	p.weight = kept*p.weight + share
+	p.cosines = kept*p.cosines + share*cosine
+	p.rises = kept*p.rises + share*rise
+	p.squares = kept*p.squares + share*rise*rise
+	p.spread = kept*p.spread + share*share*cosine*cosine
+	p.excess = kept * p.excess
 	if !math.IsNaN(others) {
-		p.excess = max(0, p.excess+cosine-othersSlack*max(0, others))
+		p.excess = max(0, p.excess+share*(cosine-othersSlack*max(0, others)))
 	}
 }
 
@@ -216,7 +238,7 @@ func (p *partner) known() bool { return p.weight > enough-1 }
 
 // against is how far exchanges go against the loss, −1 to 1, and usual what one changes it by.
 func (p *partner) against() float64 { return p.cosines / p.weight }
-func (p *partner) usual() float64   { return math.Sqrt(p.squares / p.weight) }
+func (p *partner) usual() float64   { return math.Sqrt(p.squares / max(p.weight, 1)) }
 
 // score is how many standard deviations beyond chance exchanges go against the loss.
 func (p *partner) score() float64 {
@@ -226,7 +248,8 @@ func (p *partner) score() float64 {
 	return p.excess / math.Sqrt(p.spread)
 }
 
-// others is the lower median of something over the other partners, NaN if none is known.
+// others is the upper median of something over the other partners, NaN if none is known: a few
+// that do nothing are not to make the rest look bad.
 func (j *Judge) others(p *partner, of func(*partner) float64) float64 {
 	var all [maxPartners]float64
 	n := 0
@@ -240,7 +263,7 @@ func (j *Judge) others(p *partner, of func(*partner) float64) float64 {
 		return math.NaN()
 	}
 	slices.Sort(all[:n])
-	return all[(n-1)/2]
+	return all[n/2]
 }
 
 // Trust is the share of the bounds up to which a partner is believed.
@@ -282,8 +305,9 @@ func (j *Judge) Condemned(name string) *Error {
 }
 
 func (j *Judge) harm(p *partner) Harm {
-	harm := p.rises / max(p.weight, 1) / j.others(p, (*partner).usual)
-	if !(math.Abs(harm) <= math.MaxFloat64) { // NaN where nobody else is known
+	unit := max(j.others(p, (*partner).usual), p.usual()/mostUnits) // NaN where nobody else is known
+	harm := p.rises / max(p.weight, 1) / unit
+	if !(math.Abs(harm) <= math.MaxFloat64) {
 		harm = 0
 	}
 	return Harm{Partner: p.name, Harm: harm, Trust: p.trust(), Exchanges: p.exchanges}

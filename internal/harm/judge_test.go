@@ -159,6 +159,50 @@ func TestNobodyIsJudgedAlone(t *testing.T) {
 	}
 }
 
+// TestTinyExchangesWinNoTrust: who hides each exchange that does harm behind others that move
+// next to nothing is found as well.
+func TestTinyExchangesWinNoTrust(t *testing.T) {
+	v := newValley(7, 0)
+	tiny := func(x float32) float32 { return v.honest(x) / 1000 }
+	for range 60 {
+		v.rounds(1, map[string]func(float32) float32{"a": v.honest, "b": v.honest, "c": v.liar})
+		v.rounds(3, map[string]func(float32) float32{"c": tiny})
+	}
+	if trust := v.judge.Trust("c"); trust > 0.2 {
+		t.Errorf("it is trusted to %.2f", trust)
+	}
+}
+
+// TestWhoDoesNothingAccusesNobody: where partners' data are unlike, one that moves next to
+// nothing does not make the others look bad.
+func TestWhoDoesNothingAccusesNobody(t *testing.T) {
+	v := newValley(8, 0)
+	unlike := func(x float32) float32 { return 0.1 + 0.05*float32(v.rng.NormFloat64()) }
+	tiny := func(x float32) float32 { return v.honest(x) / 1000 }
+	for range 60 {
+		v.rounds(1, map[string]func(float32) float32{"a": unlike, "b": unlike, "c": tiny})
+		for _, name := range []string{"a", "b"} {
+			if err := v.judge.Condemned(name); err != nil || v.judge.Trust(name) < 0.9 {
+				t.Fatalf("%s is trusted to %.2f: %v", name, v.judge.Trust(name), err)
+			}
+		}
+	}
+}
+
+// TestAnotherModel: exchanges of a model that is replaced judge nobody.
+func TestAnotherModel(t *testing.T) {
+	var j harm.Judge
+	for range 20 {
+		j.Step([]float32{1, 0})
+		j.Met("a", []float32{1, 1})
+		j.Forget()
+		j.Step([]float32{0, -1})
+	}
+	if all := j.Harms(1); len(all) > 0 {
+		t.Errorf("%+v", all)
+	}
+}
+
 // TestKeptAwayForAsMuchAgain: who has been kept away has to do as much harm again, and the
 // error says how much it was.
 func TestKeptAwayForAsMuchAgain(t *testing.T) {

@@ -155,3 +155,28 @@ func TestWhoPullsOneWayIsTrustedLess(t *testing.T) {
 		t.Errorf("one that has changed its mind is trusted to %g", got)
 	}
 }
+
+// TestStatisticsJudgeNobody: a statistic has no gradient, so partners are judged at other
+// values.
+func TestStatisticsJudgeNobody(t *testing.T) {
+	layout, err := tensor.NewLayout(tensor.Spec{Name: "w", Shape: []int{300}}, tensor.Spec{Name: "mean", Shape: []int{200}, Kind: tensor.Statistic},
+		tensor.Spec{Name: "v", Shape: []int{100}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := New(tensor.NewParams(layout), Options{SliceLen: 64})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := r.judgement.places
+	if len(p.at) != 400 || len(p.overall) != 400 || len(p.first) != len(r.shared)+1 || p.first[len(r.shared)] != 400 {
+		t.Fatalf("%d places, %d of the vector, %d first", len(p.at), len(p.overall), len(p.first))
+	}
+	for shared, i := range r.shared {
+		for k := p.first[shared]; k < p.first[shared+1]; k++ {
+			if at := p.overall[k]; at != r.slices[i].offset+p.at[k] || at >= 300 && at < 500 {
+				t.Errorf("place %d is %d", k, at)
+			}
+		}
+	}
+}

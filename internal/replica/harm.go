@@ -14,7 +14,7 @@ const judgePlaces, judgeSlicePlaces = 2048, 512
 // Judgement is what partners' exchanges do to this side's own loss. It is safe for concurrent
 // use.
 type Judgement struct {
-	places places
+	places places // of values that have gradients
 	mu     sync.Mutex
 	judge  harm.Judge
 	step   []float32 // at the places
@@ -36,6 +36,13 @@ func (j *Judgement) met(partner string, f felt) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.judge.Met(partner, f)
+}
+
+// forget judges nobody by exchanges of a model that is replaced.
+func (j *Judgement) forget() {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.judge.Forget()
 }
 
 func (j *Judgement) trust(partner string) float64 {

@@ -1,6 +1,11 @@
 package replica
 
-import "math/rand/v2"
+import (
+	"math/rand/v2"
+	"slices"
+
+	"github.com/seed-97356399/murmuration/tensor"
+)
 
 // places are those of values that are looked at, one in each of equal parts of what is
 // shared. They are drawn: who knew them could push everywhere else.
@@ -39,4 +44,24 @@ func newPlaces(r *Replica, seed uint64, most, slice int) (p places) {
 	}
 	p.first = append(p.first, len(p.at))
 	return p
+}
+
+// learned are those places whose values have gradients: statistics have none.
+func (p places) learned(layout *tensor.Layout) (left places) {
+	ranges := layout.Ranges()
+	statistic := func(at int) bool {
+		return slices.ContainsFunc(ranges, func(r tensor.Range) bool {
+			return r.Kind == tensor.Statistic && r.Offset <= at && at < r.Offset+r.Len
+		})
+	}
+	for shared := range len(p.first) - 1 {
+		left.first = append(left.first, len(left.at))
+		for i := p.first[shared]; i < p.first[shared+1]; i++ {
+			if !statistic(p.overall[i]) {
+				left.at, left.overall = append(left.at, p.at[i]), append(left.overall, p.overall[i])
+			}
+		}
+	}
+	left.first = append(left.first, len(left.at))
+	return left
 }

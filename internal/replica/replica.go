@@ -90,7 +90,7 @@ func New(params *tensor.Params, options Options) (*Replica, error) {
 	}
 	r.pieces = newPieces(r)
 	r.biases.watched = newWatched(r, options.Watch)
-	r.judgement.places = newPlaces(r, options.Watch, judgePlaces, judgeSlicePlaces)
+	r.judgement.places = newPlaces(r, options.Watch, judgePlaces, judgeSlicePlaces).learned(r.layout)
 	return r, nil
 }
 
@@ -384,6 +384,7 @@ func (r *Replica) restore(src tensor.Vector, replaced uint64) error {
 	r.Hold()
 	defer r.Release()
 	r.replaced.Add(replaced)
+	r.judgement.forget()
 	for i, s := range r.lockShared() {
 		r.changing(s)
 		copy(r.of(s), src)

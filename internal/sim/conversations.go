@@ -174,16 +174,15 @@ func (c *conversations) conclude(t *conversation, r session.Result) {
 		c.peer.counts.InDoubt += r.InDoubt
 		c.tellDoubt()
 	}
-	if r.Quarantine > 0 {
-		c.peer.counts.Quarantines++
-		if hook := c.peer.world.config.Hooks.Quarantined; hook != nil {
-			hook(c.peer.index, t.partner, r.Err)
-		}
-		c.peer.driver.tell(averaging.Event{Kind: averaging.Quarantined, Peer: c.peer.world.peers[t.partner].id, After: r.Quarantine})
+	if r.Quarantine > 0 && r.Outcome != session.Finished {
+		c.quarantined(t, r)
 	}
 	switch r.Outcome {
 	case session.Finished:
 		c.completed(t, t.name, r.Distance, values)
+		if r.Quarantine > 0 { // after the machine has heard that this one went well
+			c.quarantined(t, r)
+		}
 	case session.Failed:
 		c.failed(t.partner, t.name, r)
 	case session.Refused:
@@ -195,6 +194,15 @@ func (c *conversations) conclude(t *conversation, r session.Result) {
 		c.peer.broke(t.partner, r.Err)
 	}
 	c.settleLater()
+}
+
+// quarantined reports a partner that is kept away.
+func (c *conversations) quarantined(t *conversation, r session.Result) {
+	c.peer.counts.Quarantines++
+	if hook := c.peer.world.config.Hooks.Quarantined; hook != nil {
+		hook(c.peer.index, t.partner, r.Err)
+	}
+	c.peer.driver.tell(averaging.Event{Kind: averaging.Quarantined, Peer: c.peer.world.peers[t.partner].id, After: r.Quarantine})
 }
 
 // refused reports a proposal that the partner turned down.

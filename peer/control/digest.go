@@ -53,7 +53,7 @@ type Digest struct {
 	// Partners are the few that the member began exchanges with last; those that are no
 	// members any more are left out.
 	Partners []Met
-	// Harm is of the partner that the member trusts least, if that is by less than a half.
+	// Harm is of the partner that the member trusts least, if that is by less than a half, with a harm above a half.
 	Harm Harm
 	// Received is when this peer received the digest, and Exchanged when it received the
 	// first digest with the last exchange, by this peer's own clock; nothing depends on them.

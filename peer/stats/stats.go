@@ -189,7 +189,7 @@ type Harm struct {
 	// 0, or up to about 1 where data are unlike.
 	Harm float64
 	// Trust is the share of the clipping bound that the partner has: 1 for nearly all
-	// partners, and down to 0.05 for one that does harm again and again. At a half the log
+	// partners, and down to 0.05 for one that does harm again and again. At a quarter the log
 	// names the partner.
 	Trust float64
 	// Exchanges counts those that were judged.
