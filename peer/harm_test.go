@@ -20,8 +20,8 @@ import (
 	"github.com/seed-97356399/murmuration/tensor"
 )
 
-// TestAPartnerThatDoesHarmIsTold: one of eight climbs where the others descend. Partners
-// name it in their logs, or keep it away, and Stats has it first; no other is kept away.
+// TestAPartnerThatDoesHarmIsTold: one of eight climbs where the others descend. Stats has it
+// first, and the digest names it; no other is kept away.
 func TestAPartnerThatDoesHarmIsTold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const peers, steps, pace, liar = 8, 300, 50 * time.Millisecond, 0
@@ -58,21 +58,14 @@ func TestAPartnerThatDoesHarmIsTold(t *testing.T) {
 			return done, err
 		})
 		ids := flock.IDs()
-		told := map[any]bool{} // who has named the liar or keeps it away, by the end of its id
 		for _, line := range logged.FilterMessageSnippet("it is kept away").All() {
 			fields := line.ContextMap()
-			told[fields["self"]] = true
 			if fields["self"] != ids[liar].Short() && fields["peer"] != string(ids[liar]) {
 				t.Errorf("an honest partner is kept away: %v", fields)
 			}
 		}
-		for _, line := range logged.FilterMessageSnippet("it moves this model less").All() {
-			if fields := line.ContextMap(); fields["peer"] == string(ids[liar]) {
-				told[fields["self"]] = true
-			}
-		}
-		if len(told) < 3 || shown.Load() == 0 || said.Load() == 0 {
-			t.Errorf("%d have named the liar, or keep it away, and Stats had it first %d times, its digest %d times", len(told), shown.Load(), said.Load())
+		if shown.Load() == 0 || said.Load() == 0 {
+			t.Errorf("Stats had the liar first %d times, the peer's digest %d times", shown.Load(), said.Load())
 		}
 	})
 }

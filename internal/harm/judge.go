@@ -17,6 +17,9 @@ const (
 	steps = 4
 	// memory is the share of what is known that an exchange with the partner leaves.
 	memory = 1 - 1.0/64
+	// wholeShare is how many times shorter than the longest lately an exchange may be and count in
+	// full.
+	wholeShare = 4
 	// enough is the number of exchanges before which nothing is believed of a partner.
 	enough = 4
 	// leastNoise is how much of a step has to be new: less is a gradient without noise, and
@@ -29,7 +32,7 @@ const (
 	// on. The score of honest partners rarely reaches one.
 	doubtful, beyond = 1.25, 2.75
 	leastTrust       = 0.05
-	// A partner is named from a harm of notable on, once it is trusted by no more than named.
+	// A partner is named once it has the least trust, or no more than named and a harm of notable.
 	// By chance alone one of a few honest partners has lost half of its trust now and then.
 	named, notable = 0.25, 0.5
 	// From a harm of grave with a score of certain on a partner is to be kept away.
@@ -209,11 +212,11 @@ func (j *Judge) settle() {
 	e.with.add(e.cosines/n, e.rises/n, e.with.share(e.length/e.trust), j.others(e.with, (*partner).against))
 }
 
-// share is that of a whole exchange that one counts as which would have moved so far in full
+// share is that of a whole exchange that one counts as, by how far it would have moved in full
 // trust: by exchanges that move next to nothing nobody is to win trust.
 func (p *partner) share(length float64) float64 {
 	p.longest = max(length, memory*p.longest)
-	return length / p.longest
+	return min(1, wholeShare*length/p.longest)
 }
 
 // add takes in an exchange, or a share of one; others is how far those with most others go
@@ -285,7 +288,7 @@ func (j *Judge) Distrusted(name string) (Harm, bool) {
 		return Harm{}, false
 	}
 	harm := j.harm(p)
-	p.told = harm.Harm >= notable
+	p.told = harm.Harm >= notable || harm.Trust <= leastTrust
 	return harm, p.told
 }
 

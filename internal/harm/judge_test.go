@@ -137,7 +137,7 @@ func TestWhoTurnsIsFoundAsSoon(t *testing.T) {
 	for seed := range uint64(20) {
 		soon, late = soon+found(0, seed), late+found(300, seed)
 	}
-	if late > soon+soon/5 {
+	if late > soon+soon*3/10 {
 		t.Errorf("found after %d exchanges in 20 runs, and after %d once it was good for 300", soon, late)
 	}
 }
