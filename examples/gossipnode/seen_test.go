@@ -105,9 +105,10 @@ func TestThreeRunsAreSeen(t *testing.T) {
 	}
 	url := find(t, says, `dashboard at (\S+)$`)
 	go drain(says)
-	if seen := look(t, url).State; seen.State != "waiting" || seen.Members[0].State != "waiting" {
-		t.Errorf("one of three that are to be here is seen as %+v", seen)
-	}
+	clitest.Eventually(t, "one of three that waits for the others", func() bool { // the page is there before the peer has joined
+		seen := look(t, url).State
+		return seen.State == "waiting" && seen.Members[0].State == "waiting"
+	})
 	photograph(t, url, "waiting", 1)
 	var others []*exec.Cmd
 	var results [2]bytes.Buffer
