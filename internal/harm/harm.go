@@ -26,13 +26,13 @@ type Harm struct {
 	// what one with another partner usually changes it by, up or down. It is negative where
 	// exchanges help, as those of honest peers do.
 	Harm float64
-	// Trust is the share of the bounds up to which the partner is believed, leastTrust to 1.
+	// Trust is the share of the clipping bounds that the partner has, leastTrust to 1.
 	Trust float64
 	// Exchanges is the number of those that were judged.
 	Exchanges uint64
 }
 
-// Error says why a partner is kept away that has broken no rule.
+// Error says why a partner is quarantined that has broken no rule.
 type Error struct{ Harm }
 
 // Error names the harm.

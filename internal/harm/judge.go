@@ -20,7 +20,7 @@ const (
 	// wholeShare is how many times shorter than the longest lately an exchange may be and count in
 	// full.
 	wholeShare = 4
-	// enough is the number of exchanges before which nothing is believed of a partner.
+	// enough is the number of exchanges before which nothing is said of a partner.
 	enough = 4
 	// leastNoise is how much of a step has to be new: less is a gradient without noise, and
 	// all partners whose data are unlike go steadily against that.
@@ -28,14 +28,15 @@ const (
 	// othersSlack is how many times as far against the loss as those of the other partners
 	// exchanges may point before it counts: data that are unlike pull against it too.
 	othersSlack = 3
-	// A partner is believed in full up to the score doubtful, and to leastTrust from beyond
-	// on. The score of honest partners rarely reaches one.
+	// A partner is trusted in full up to the score doubtful, and to leastTrust from beyond on. That
+	// of an honest partner whose exchanges neither help nor harm is above doubtful by chance now and
+	// then, and beyond next to never.
 	doubtful, beyond = 1.25, 2.75
 	leastTrust       = 0.05
 	// A partner is named once it has the least trust, or no more than named and a harm of notable.
 	// By chance alone one of a few honest partners has lost half of its trust now and then.
 	named, notable = 0.25, 0.5
-	// From a harm of grave with a score of certain on a partner is to be kept away.
+	// From a harm of grave with a score of certain on a partner is to be quarantined.
 	grave, certain = 2.25, 2.5
 	// mostUnits bounds how many times as much as with others an exchange counts: others may move
 	// next to nothing on purpose.
@@ -73,7 +74,7 @@ type partner struct {
 	squares   float64 // of the rises
 	excess    float64 // of the cosines over what is allowed, never below zero (Page, 1954)
 	spread    float64 // squares of the cosines
-	told      bool    // that it is distrusted
+	reported  bool    // that it is distrusted
 }
 
 // Met takes in what an exchange has moved. It keeps a copy.
@@ -131,7 +132,8 @@ func (j *Judge) find(name string) *partner {
 }
 
 // Step judges the exchanges that wait by a step: which way samples draw the model that none
-// of these has seen. Every step is to be told, in order, one as long as the other.
+// of these has seen. It is called for every step, in order, one as long as the other; one that is
+// zero or not finite is none.
 //
 // Exchanges undo much of the noise of one's own steps before them, and a step with momentum
 // repeats those. What is judged by is what a step does not have in common with the one before.
@@ -139,13 +141,16 @@ func (j *Judge) Step(step []float32) {
 	if len(j.step) != len(step) {
 		j.step, j.fresh = make([]float32, len(step)), make([]float32, len(step))
 	}
+	whole := norm(step)
+	if whole == 0 {
+		return
+	}
 	if len(j.waiting) > 0 {
 		j.renew(step)
-		switch length := norm(j.fresh); {
-		case length < leastNoise*norm(step):
+		if fresh := norm(j.fresh); fresh > leastNoise*whole {
+			j.judge(fresh)
+		} else {
 			j.discard()
-		case length > 0:
-			j.judge(length)
 		}
 	}
 	copy(j.step, step)
@@ -159,7 +164,7 @@ func (j *Judge) renew(step []float32) {
 		squared += float64(before) * float64(before)
 	}
 	share := float32(0)
-	if squared > 0 && !math.IsInf(squared, 1) {
+	if squared > 0 {
 		share = float32(along / squared)
 	}
 	for i, before := range j.step {
@@ -236,7 +241,7 @@ func (p *partner) add(cosine, rise, share, others float64) {
 }
 
 // known tells whether there were enough exchanges to say what they do, since the partner was
-// kept away if it was.
+// quarantined if it was.
 func (p *partner) known() bool { return p.weight > enough-1 }
 
 // against is how far exchanges go against the loss, −1 to 1, and usual what one changes it by.
@@ -269,7 +274,7 @@ func (j *Judge) others(p *partner, of func(*partner) float64) float64 {
 	return all[n/2]
 }
 
-// Trust is the share of the bounds up to which a partner is believed.
+// Trust is the share of the clipping bounds that a partner has.
 func (j *Judge) Trust(name string) float64 {
 	if p := j.find(name); p != nil {
 		return p.trust()
@@ -284,17 +289,17 @@ func (p *partner) trust() float64 {
 // Distrusted tells once of a partner that it has lost most of its trust, and does harm.
 func (j *Judge) Distrusted(name string) (Harm, bool) {
 	p := j.find(name)
-	if p == nil || p.told || p.trust() > named {
+	if p == nil || p.reported || p.trust() > named {
 		return Harm{}, false
 	}
 	harm := j.harm(p)
-	p.told = harm.Harm >= notable || harm.Trust <= leastTrust
-	return harm, p.told
+	p.reported = harm.Harm >= notable || harm.Trust <= leastTrust
+	return harm, p.reported
 }
 
-// Condemned is an error if a partner is to be kept away, nil if not. It has to do as much
+// GraveHarm is an error if a partner is to be quarantined, nil if not. It has to do as much
 // harm again for the next.
-func (j *Judge) Condemned(name string) *Error {
+func (j *Judge) GraveHarm(name string) *Error {
 	p := j.find(name)
 	if p == nil || !p.known() || p.score() < certain {
 		return nil

@@ -78,7 +78,7 @@ func TestWhoGoesUpIsDistrusted(t *testing.T) {
 				if trust := v.judge.Trust(name); trust < 0.9 {
 					t.Errorf("momentum %g, seed %d: the honest %s is trusted to %.2f", momentum, seed, name, trust)
 				}
-				if err := v.judge.Condemned(name); err != nil {
+				if err := v.judge.GraveHarm(name); err != nil {
 					t.Errorf("momentum %g, seed %d: the honest %s: %v", momentum, seed, name, err)
 				}
 			}
@@ -152,7 +152,7 @@ func TestNobodyIsJudgedAlone(t *testing.T) {
 		v := newValley(1, 0)
 		v.rounds(50, partners)
 		for _, h := range v.judge.Harms(3) {
-			if err := v.judge.Condemned(h.Partner); h.Trust < 1 || err != nil {
+			if err := v.judge.GraveHarm(h.Partner); h.Trust < 1 || err != nil {
 				t.Errorf("%s: %+v, %v", name, h, err)
 			}
 		}
@@ -182,10 +182,28 @@ func TestWhoDoesNothingAccusesNobody(t *testing.T) {
 	for range 60 {
 		v.rounds(1, map[string]func(float32) float32{"a": unlike, "b": unlike, "c": tiny})
 		for _, name := range []string{"a", "b"} {
-			if err := v.judge.Condemned(name); err != nil || v.judge.Trust(name) < 0.9 {
+			if err := v.judge.GraveHarm(name); err != nil || v.judge.Trust(name) < 0.9 {
 				t.Fatalf("%s is trusted to %.2f: %v", name, v.judge.Trust(name), err)
 			}
 		}
+	}
+}
+
+// TestNoStep: one of zeros, which a trainer may commit to ask how the flock is, or one that is
+// not finite, changes nothing of what is known.
+func TestNoStep(t *testing.T) {
+	with, without := newValley(9, 0.9), newValley(9, 0.9)
+	nothing, broken := make([]float32, len(with.x)), make([]float32, len(with.x))
+	broken[0] = float32(math.NaN())
+	for range 30 {
+		for _, v := range []*valley{with, without} {
+			v.rounds(1, map[string]func(float32) float32{"a": v.honest, "b": v.honest, "c": v.liar})
+		}
+		with.judge.Step(nothing)
+		with.judge.Step(broken)
+	}
+	if got, want := fmt.Sprint(with.judge.Harms(3)), fmt.Sprint(without.judge.Harms(3)); got != want {
+		t.Errorf("%s, without them %s", got, want)
 	}
 }
 
@@ -215,14 +233,14 @@ func TestKeptAwayForAsMuchAgain(t *testing.T) {
 			t.Fatalf("never: %+v", v.judge.Harms(3))
 		}
 		v.rounds(1, partners)
-		err = v.judge.Condemned("c")
+		err = v.judge.GraveHarm("c")
 	}
 	var as *harm.Error
 	if !errors.As(error(err), &as) || err.Harm.Harm < 2 || err.Exchanges < 4 || err.Error() == "" {
 		t.Errorf("%v: %+v", err, err.Harm)
 	}
 	v.rounds(1, partners)
-	if again := v.judge.Condemned("c"); again != nil {
+	if again := v.judge.GraveHarm("c"); again != nil {
 		t.Errorf("after one exchange more: %v", again)
 	}
 	if trust := v.judge.Trust("c"); trust > 0.5 {
@@ -257,7 +275,7 @@ func TestOddNumbers(t *testing.T) {
 	if n := len(j.Harms(10_000)); n > 128 {
 		t.Errorf("%d partners are known", n)
 	}
-	if h, news := j.Distrusted("nobody"); news || j.Condemned("nobody") != nil || j.Trust("nobody") != 1 {
+	if h, news := j.Distrusted("nobody"); news || j.GraveHarm("nobody") != nil || j.Trust("nobody") != 1 {
 		t.Errorf("of nobody: %+v", h)
 	}
 }

@@ -8,7 +8,7 @@ import (
 )
 
 // judgePlaces is the number of values at which partners are judged, judgeSlicePlaces that of
-// a slice. With a sixteenth of them all but a push in a random direction is found as soon.
+// a slice.
 const judgePlaces, judgeSlicePlaces = 2048, 512
 
 // Judgement is what partners' exchanges do to this side's own loss. It is safe for concurrent
@@ -79,18 +79,18 @@ func (j *Judgement) by(step func(int) float32) {
 	j.judge.Step(j.step)
 }
 
-// Distrusted tells once of a partner that it is believed less for the harm that it does.
+// Distrusted tells once of a partner that it has lost most of its trust for the harm that it does.
 func (j *Judgement) Distrusted(partner string) (harm.Harm, bool) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	return j.judge.Distrusted(partner)
 }
 
-// Condemned is a *harm.Error if a partner is to be kept away for the harm that it does, else nil.
-func (j *Judgement) Condemned(partner string) error {
+// GraveHarm is a *harm.Error if a partner is to be quarantined for the harm that it does, else nil.
+func (j *Judgement) GraveHarm(partner string) error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	if e := j.judge.Condemned(partner); e != nil {
+	if e := j.judge.GraveHarm(partner); e != nil {
 		return e
 	}
 	return nil

@@ -220,7 +220,7 @@ func (s *side) ended(now time.Duration, seen Seen, r *Result) {
 			r.Quarantine = s.local.Links.Quarantine(s.partner, now)
 		}
 	case Finished:
-		if r.Err = s.local.Replica.Judgement().Condemned(string(s.partner)); r.Err != nil {
+		if r.Err = s.local.Replica.Judgement().GraveHarm(string(s.partner)); r.Err != nil {
 			r.Quarantine = s.local.Links.Quarantine(s.partner, now)
 		}
 	}
