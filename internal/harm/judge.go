@@ -96,14 +96,27 @@ func (j *Judge) Met(name string, moved []float32) {
 
 // norm is 0 too of what is not finite.
 func norm(v []float32) float64 {
-	squared := 0.0
-	for _, x := range v {
-		squared += float64(x) * float64(x)
-	}
+	squared := dot(v, v)
 	if !(squared <= math.MaxFloat64) {
 		return 0
 	}
 	return math.Sqrt(squared)
+}
+
+// dot is the product of two vectors of one length. Four sums at once, since each waits for its own
+// last addition.
+func dot(x, y []float32) float64 {
+	var a, b, c, d float64
+	for y = y[:len(x)]; len(x) >= 4; x, y = x[4:], y[4:] {
+		a += float64(x[0]) * float64(y[0])
+		b += float64(x[1]) * float64(y[1])
+		c += float64(x[2]) * float64(y[2])
+		d += float64(x[3]) * float64(y[3])
+	}
+	for i := range x {
+		a += float64(x[i]) * float64(y[i])
+	}
+	return a + b + c + d
 }
 
 // meet is what is known of a partner that is met now. Who was not met for the longest time
@@ -158,14 +171,9 @@ func (j *Judge) Step(step []float32) {
 
 // renew makes fresh of a step what is at right angles to the last one.
 func (j *Judge) renew(step []float32) {
-	along, squared := 0.0, 0.0
-	for i, before := range j.step {
-		along += float64(before) * float64(step[i])
-		squared += float64(before) * float64(before)
-	}
 	share := float32(0)
-	if squared > 0 {
-		share = float32(along / squared)
+	if squared := dot(j.step, j.step); squared > 0 {
+		share = float32(dot(j.step, step) / squared)
 	}
 	for i, before := range j.step {
 		j.fresh[i] = step[i] - share*before
@@ -176,11 +184,7 @@ func (j *Judge) renew(step []float32) {
 func (j *Judge) judge(length float64) {
 	for i := range j.waiting {
 		e := &j.waiting[i]
-		product := 0.0
-		for k, moved := range e.moved {
-			product -= float64(moved) * float64(j.fresh[k])
-		}
-		rise := product / length
+		rise := -dot(e.moved, j.fresh) / length
 		e.steps++
 		e.rises += rise
 		e.cosines += rise / e.length

@@ -7,9 +7,20 @@ import (
 	"github.com/seed-97356399/murmuration/tensor"
 )
 
-// judgePlaces is the number of values at which partners are judged, judgeSlicePlaces that of
-// a slice.
-const judgePlaces, judgeSlicePlaces = 2048, 512
+const (
+	// judgePlaces is the number of values at which partners are judged, judgeSlicePlaces that of
+	// a slice.
+	judgePlaces, judgeSlicePlaces = 2048, 512
+	// judgeShare is one over the share of the model that is looked at where that is less, and
+	// fewPlaces what is looked at in any case: exchanges of small models are short.
+	judgeShare, fewPlaces = 16, 256
+)
+
+// judgedPlaces draws the places at which partners are judged.
+func judgedPlaces(r *Replica, seed uint64) places {
+	most := min(judgePlaces, max(r.SharedLen()/judgeShare, fewPlaces))
+	return newPlaces(r, seed, most, judgeSlicePlaces).learned(r.layout)
+}
 
 // Judgement is what partners' exchanges do to this side's own loss. It is safe for concurrent
 // use.
@@ -53,28 +64,25 @@ func (j *Judgement) trust(partner string) float64 {
 
 // ByGradient judges the last exchanges by a gradient at parameters that the replica has
 // lent. Every step calls this or ByStep.
-func (j *Judgement) ByGradient(grad tensor.Vector) {
-	j.by(func(i int) float32 { return -grad[i] })
-}
+func (j *Judgement) ByGradient(grad tensor.Vector) { j.by(-1, grad, nil) }
 
 // ByStep is ByGradient where somebody else has made a step of it: from one model to another;
 // from nil, to is the way itself.
-func (j *Judgement) ByStep(from, to tensor.Vector) {
-	if from == nil {
-		j.by(func(i int) float32 { return to[i] })
-		return
-	}
-	j.by(func(i int) float32 { return to[i] - from[i] })
-}
+func (j *Judgement) ByStep(from, to tensor.Vector) { j.by(1, to, from) }
 
-func (j *Judgement) by(step func(int) float32) {
+// by judges by sign times the way to a vector, from another or from zero.
+func (j *Judgement) by(sign float32, to, from tensor.Vector) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if j.step == nil {
 		j.step = make([]float32, len(j.places.overall))
 	}
 	for i, at := range j.places.overall {
-		j.step[i] = step(at)
+		way := to[at]
+		if from != nil {
+			way -= from[at]
+		}
+		j.step[i] = sign * way
 	}
 	j.judge.Step(j.step)
 }

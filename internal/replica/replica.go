@@ -90,7 +90,7 @@ func New(params *tensor.Params, options Options) (*Replica, error) {
 	}
 	r.pieces = newPieces(r)
 	r.biases.watched = newWatched(r, options.Watch)
-	r.judgement.places = newPlaces(r, options.Watch, judgePlaces, judgeSlicePlaces).learned(r.layout)
+	r.judgement.places = judgedPlaces(r, options.Watch)
 	return r, nil
 }
 
