@@ -11,8 +11,6 @@ import (
 	"time"
 
 	"github.com/seed-97356399/murmuration/averaging"
-	"github.com/seed-97356399/murmuration/examples/zoo/dataset"
-	"github.com/seed-97356399/murmuration/examples/zoo/nets"
 	"github.com/seed-97356399/murmuration/internal/coding"
 	"github.com/seed-97356399/murmuration/internal/replica"
 	"github.com/seed-97356399/murmuration/internal/sim"
@@ -135,21 +133,6 @@ func (d *digits) endure(t *testing.T, b patientFlock, f *flock, liars []int) (me
 	return mean, worst
 }
 
-// loadBesieged reads MNIST for flocks among liars, whose bounds are those of a model with 64
-// hidden units. What it has learned is seen on a quarter of the held-out digits too.
-func loadBesieged(t *testing.T) *digits {
-	t.Helper()
-	d := loadDigits(t)
-	var err error
-	if d.model, err = nets.NewMLP(dataset.Inputs, 64, dataset.Classes); err != nil {
-		t.Fatal(err)
-	}
-	if !*tables {
-		d.test = d.test.Spread(d.test.Len() / 4)
-	}
-	return d
-}
-
 // outnumbered tells of a peer whether half of its partners lie, in a flock in which not half
 // of a class do: nobody holds such a one.
 func (b patientFlock) outnumbered(t *testing.T, liars []int) func(peer int) bool {
@@ -261,34 +244,6 @@ func claiming(squared float64) sim.Tamper {
 	return resealed(onlyDiffs, func(payload []byte) []byte {
 		return append(wire.AppendDiffInfo(nil, wire.DiffInfo{SquaredDistance: squared}), payload[wire.InfoSize:]...)
 	})
-}
-
-// dividing cuts MNIST, which has been loaded, into parts for so many peers; 0 is alike.
-func dividing(dirichlet float64, peers int) ([pupilPeers]*dataset.Set, error) {
-	type cut struct {
-		dirichlet float64
-		peers     int
-	}
-	parts, _ := loaded.cuts.LoadOrStore(cut{dirichlet, peers}, sync.OnceValues(func() (parts [pupilPeers]*dataset.Set, err error) {
-		train := loaded.data.Train
-		labels := make([]uint8, train.Len())
-		for i := range labels {
-			labels[i] = uint8(train.Label(i))
-		}
-		for i := range parts {
-			if i >= peers {
-				parts[i] = parts[i%peers]
-				continue
-			}
-			indices, err := dataset.Shard{Alpha: dirichlet}.Part(labels, 1, i, peers)
-			if err != nil {
-				return parts, err
-			}
-			parts[i] = train.Subset(indices)
-		}
-		return parts, nil
-	}))
-	return parts.(func() ([pupilPeers]*dataset.Set, error))()
 }
 
 // honestly is how well the flock does if nobody lies, which many trials are compared with.
