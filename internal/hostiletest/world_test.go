@@ -129,7 +129,7 @@ func (v verdict) String() string {
 // more than their bounds, and end when they should. With -long one does and two do, too, and for longer;
 // under the race detector one of eight.
 func TestHostileWorld(t *testing.T) {
-	w, among := world{peers: 16, steps: 120, pause: 20 * time.Millisecond}, []int{0, 3}
+	w, among := world{peers: 16, steps: 80, pause: 20 * time.Millisecond}, []int{0, 3}
 	switch {
 	case underRace:
 		w, among = world{peers: 8, steps: 100, pause: 50 * time.Millisecond}, []int{0, 1}
