@@ -11,7 +11,7 @@ import (
 // joiner is a peer that copies a model.
 type joiner struct {
 	*peer
-	servers []topology.PeerID // to be asked, in this order
+	servers []topology.PeerID // state servers still to ask, in this order
 }
 
 // ask asks the next state server, or begins without one.
@@ -33,8 +33,8 @@ func (n *joiner) ask() {
 	w.queue.After(line.link.Delay, func() { n.receive(server, line) })
 }
 
-// receive lets a consistent copy of the state server's model travel, slice by slice, and goes
-// on to the next state server if it does not arrive.
+// receive transfers a consistent copy of the state server's model, slice by slice, and asks
+// the next state server if the copy does not arrive.
 func (n *joiner) receive(server *peer, line *line) {
 	w := n.world
 	if server.gone || line.cut {
@@ -75,7 +75,7 @@ func (n *joiner) receive(server *peer, line *line) {
 func (n *joiner) settleIn() {
 	w := n.world
 	if err := w.admit(n.peer); err != nil {
-		return // Arrive has tried it
+		return // Arrive has checked that it succeeds
 	}
 	n.arriving = false
 	n.look()

@@ -5,20 +5,20 @@ import (
 	"github.com/seed-97356399/murmuration/internal/wire"
 )
 
-// spares are what nobody uses just now, for whoever needs one next: what was in use at once
-// lately.
+// spares is a pool of values that nobody uses at the moment. It keeps about as many as were
+// in use at the same time lately.
 type spares[T any] struct {
 	idle  []T
 	made  int // idle or in use
-	least int // that were idle at once since some were last let go of
-	given int // back since
+	least int // fewest idle ones since some were last dropped
+	given int // calls of give since then
 }
 
-// lately is how often each has come back, on average, when those that have not been needed
-// meanwhile are let go of.
+// lately is after how many returns of each value, on average, the pool drops those that
+// were not needed meanwhile.
 const lately = 16
 
-// take takes one that is idle. It reports false if there is none: then the caller makes one.
+// take takes an idle value. It reports false if there is none; the caller then makes one.
 func (s *spares[T]) take() (one T, ok bool) {
 	last := len(s.idle) - 1
 	if last < 0 {
@@ -30,7 +30,7 @@ func (s *spares[T]) take() (one T, ok bool) {
 	return one, true
 }
 
-// give takes one back that nobody refers to any more.
+// give returns a value that nobody refers to any more.
 func (s *spares[T]) give(one T) {
 	s.idle = append(s.idle, one)
 	if s.given++; s.given <= lately*s.made {
@@ -42,21 +42,21 @@ func (s *spares[T]) give(one T) {
 	s.idle, s.least, s.given = s.idle[:kept], kept, 0
 }
 
-// minSpare is the least size in bytes of a frame that is worth being kept; mixed with smaller
-// ones they would be grown again and again.
+// minSpare is the least size in bytes of a frame that the pool keeps: smaller buffers would
+// have to grow again and again.
 const minSpare = 2 << 10
 
-// buffers are what the conversations of all peers share.
+// buffers are the pools that the conversations of all peers share.
 type buffers struct {
-	frames    spares[[]byte] // large ones that have arrived
-	frame     []byte         // scratch for what is sent
+	frames    spares[[]byte] // large frames that have arrived
+	frame     []byte         // scratch for the frame that is sent
 	readers   [2]spares[*wire.Reader]
 	exchanges spares[*session.Exchange]
 	transfers spares[*session.Transfer]
 	served    spares[*session.Served]
 }
 
-// take returns an empty buffer for n bytes, which may have to grow.
+// take returns an empty buffer for n bytes; its capacity may be less.
 func (b *buffers) take(n int) []byte {
 	if n < minSpare {
 		return nil
@@ -78,7 +78,7 @@ const (
 	large
 )
 
-// reader returns one of a kind, from the beginning of a frame on.
+// reader returns a reader of a kind that starts at the beginning of a frame.
 func (b *buffers) reader(kind int, from *end) *wire.Reader {
 	r, ok := b.readers[kind].take()
 	if !ok {
@@ -88,7 +88,7 @@ func (b *buffers) reader(kind int, from *end) *wire.Reader {
 	return r
 }
 
-// takeOr takes one that is idle, or a new one.
+// takeOr takes an idle value, or makes one.
 func takeOr[T any](s *spares[*T]) *T {
 	if one, ok := s.take(); ok {
 		return one

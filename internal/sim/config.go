@@ -57,14 +57,14 @@ type Config struct {
 	Rand *rand.Rand
 }
 
-// News says how long it takes the others to find out that a peer has crashed, and to
-// hear of one that comes or leaves. Default: 5 s and 200 ms.
+// News says how long the other peers take to detect a crash, and to learn that a
+// peer has come or left. Default: 5 s and 200 ms.
 type News struct{ Crash, Gossip time.Duration }
 
-// Member is one peer of a world, which takes over all that it consists of. One that
-// comes Later, with World.Arrive, has only an ID until then. One that is Unreachable,
-// as topology.Member has it, can only be active. A Stranger is of the world and of no
-// view: it sees nobody, and nobody knows it.
+// Member is one peer of a world; the world takes over all its parts. A peer that
+// comes Later, with World.Arrive, has only an ID until then. An Unreachable one, in
+// the sense of topology.Member, can only be active. A Stranger is in the world but in
+// no view: it sees no members, and no member knows it.
 type Member struct {
 	ID          topology.PeerID
 	Machine     averaging.Machine

@@ -23,7 +23,7 @@ var (
 	errHalted = errors.New("the algorithm cannot go on")
 )
 
-// timeout is an error of one who has waited in vain, as that of a real stream is.
+// timeout is a net.Error whose Timeout is true, as a real stream returns it.
 type timeout struct{}
 
 func (timeout) Error() string { return "the partner has stalled" }
@@ -35,19 +35,19 @@ type conversation struct {
 	partner int
 	end     *end
 	session session.Conversation
-	name    key          // of what the machine knows of
-	reader  *wire.Reader // within a frame; nil between two
-	frames  int          // the kind of reader that may read them
+	name    key          // of the exchange, if the machine knows of it
+	reader  *wire.Reader // set within a frame, nil between two frames
+	frames  int          // the kind of reader for the next frames
 	over    bool
 
-	paced    bool          // frames but the first are handed to the line only as it becomes free
-	begun    bool          // the first has been
-	pausing  bool          // until it is
-	news     bool          // the conversation knows something that its last Do did not
-	received time.Duration // when something last came
-	longest  time.Duration // wait for that
-	slices   time.Duration // when they began to move; 0 if nothing waits for the first
-	opening  time.Duration // the time from then on until it came
+	paced    bool          // all frames but the first are handed to the line only when the line is free
+	begun    bool          // the first frame was sent
+	pausing  bool          // waits until the line is free
+	news     bool          // something has happened since the last Do
+	received time.Duration // when bytes last arrived
+	longest  time.Duration // longest time without a byte
+	slices   time.Duration // when the wait for the first slice began; 0 without such a wait
+	opening  time.Duration // how long the first slice took
 }
 
 // read takes all frames that have arrived whole.
@@ -79,7 +79,7 @@ func (t *conversation) read() {
 	}
 }
 
-// drive does what the conversation says until it waits.
+// drive carries out what the conversation asks for, until it has to wait.
 func (t *conversation) drive() {
 	p := t.peer
 	for !t.over && (t.news || !t.pausing) {
@@ -123,7 +123,7 @@ func (t *conversation) send(frame []byte) {
 		t.pausing = true
 		w.queue.After(left-w.queue.Now(), func() {
 			t.pausing = false
-			t.received = w.queue.Now() // a partner owes nothing while it is being sent something
+			t.received = w.queue.Now() // a partner has no deadline while this side sends
 			if !t.peer.gone {
 				t.drive()
 				t.peer.conversations.watch()
@@ -135,7 +135,7 @@ func (t *conversation) send(frame []byte) {
 // breakOff ends a conversation for a reason of this side's.
 func (t *conversation) breakOff(err error) {
 	if t.over {
-		return // its session may be another's by now
+		return // another conversation may use its session by now
 	}
 	t.session.Fail(err)
 	t.news = true
@@ -159,14 +159,14 @@ func (t *conversation) finish() {
 	t.peer.conversations.conclude(t, r)
 }
 
-// leave takes the conversation off its peer's list. What still comes is not read.
+// leave removes the conversation from its peer's list. Bytes that arrive later are not read.
 func (t *conversation) leave() {
 	t.over, t.end.deaf = true, true
 	all := &t.peer.conversations.all
 	*all = slices.DeleteFunc(*all, func(other *conversation) bool { return other == t })
 }
 
-// deadline is when the partner is waited for no longer, and what is wrong then.
+// deadline is the time until which this side waits for the partner, and the error after that.
 func (t *conversation) deadline() (at time.Duration, err error) {
 	b := t.session.Bounds()
 	at, err = t.received+b.Frame, ErrStalled
@@ -182,7 +182,7 @@ func (t *conversation) deadline() (at time.Duration, err error) {
 	return at, err
 }
 
-// answer carries out what the machine says to a partner's wish.
+// answer carries out the machine's answer to a partner's proposal.
 func (t *conversation) answer(a averaging.Action) {
 	if s, ok := t.session.(*session.Served); ok {
 		s.Answer(t.peer.now(), a)

@@ -19,14 +19,14 @@ import (
 // run is the name of every world's run.
 const run = "simulation"
 
-// conversations are those that a peer takes part in, and what it owes those that broke off.
+// conversations are the ones that a peer takes part in, and the repairs of those that broke off.
 type conversations struct {
 	peer     *peer
-	host     session.Host          // what they know of the peer
-	all      []*conversation       // not over, the oldest first
-	running  map[key]*conversation // that the machine knows of
-	watching time.Duration         // when it looks for partners that have stalled; 0 if it does not
-	settling bool                  // it asks later about what is in doubt
+	host     session.Host          // the peer, as sessions see it
+	all      []*conversation       // still open, the oldest first
+	running  map[key]*conversation // those that the machine knows of
+	watching time.Duration         // time of the next check for stalled partners; 0 for none
+	settling bool                  // a question about slices in doubt is scheduled
 }
 
 // key names an exchange among all that a peer takes part in.
@@ -84,8 +84,8 @@ func (c *conversations) propose(a averaging.Action) {
 	}
 }
 
-// give opens a transfer. Its frames are handed to the line as it becomes free, so that what
-// is not yet sent can still be broken off.
+// give opens a transfer. It hands frames to the line only when the line is free, so that
+// the transfer can be broken off before all is sent.
 func (c *conversations) give(a collective.Action) {
 	x := takeOr(&c.peer.world.spare.transfers)
 	terms := replica.TransferTerms{Exchange: uint64(a.Exchange), Transfer: a.Transfer}
@@ -113,7 +113,7 @@ func (c *conversations) start(s session.Conversation, a averaging.Action) *conve
 	return t
 }
 
-// listen takes part in a stream on which something has come.
+// listen serves a stream on which the first bytes have arrived.
 func (c *conversations) listen(e *end) {
 	if e.fault != nil && e.read == len(e.inbox) {
 		e.Reset() // opened and closed without a frame
@@ -126,7 +126,7 @@ func (c *conversations) listen(e *end) {
 	t.read()
 }
 
-// ask puts to the machine what a partner wants.
+// ask passes a partner's proposal to the machine.
 func (c *conversations) ask(t *conversation) {
 	s := t.session.(*session.Served)
 	event := s.Event()
@@ -149,7 +149,7 @@ func (c *conversations) agreed(t *conversation) {
 	}
 }
 
-// conclude takes the end of a conversation.
+// conclude handles the end of a conversation.
 func (c *conversations) conclude(t *conversation, r session.Result) {
 	if c.running[t.name] == t {
 		delete(c.running, t.name)
@@ -180,7 +180,7 @@ func (c *conversations) conclude(t *conversation, r session.Result) {
 	switch r.Outcome {
 	case session.Finished:
 		c.completed(t, t.name, r.Distance, values)
-		if r.Quarantine > 0 { // after the machine has heard that this one went well
+		if r.Quarantine > 0 { // after the machine knows that this exchange completed
 			c.quarantined(t, r)
 		}
 	case session.Failed:
@@ -210,7 +210,7 @@ func (c *conversations) refused(t *conversation, r session.Result) {
 	c.peer.counts.Refused++
 	event := averaging.Event{Kind: averaging.Refused, Peer: t.name.partner, Exchange: t.name.id, Reason: replica.RefusedFor(r.Reason)}
 	if r.Reason == wire.ReasonVersion {
-		event.Reason = averaging.Closing // a real peer finds out by a hello that the partner speaks as it does
+		event.Reason = averaging.Closing // a real peer learns by the hello which protocols the partner speaks
 	}
 	if event.Reason != averaging.Busy && event.Reason != averaging.Round {
 		c.peer.broke(t.partner, r.Err)
@@ -230,7 +230,7 @@ func (c *conversations) failed(partner int, name key, r session.Result) {
 	c.peer.driver.tell(event)
 }
 
-// settleLater lets the peer ask about what is in doubt, again and again until nothing is.
+// settleLater makes the peer ask about slices in doubt, repeatedly until none is in doubt.
 func (c *conversations) settleLater() {
 	if c.settling || len(c.host.Ledger.Partners()) == 0 {
 		return
@@ -252,7 +252,7 @@ func (c *conversations) settleLater() {
 	})
 }
 
-// inquire asks one partner, unless it is being asked.
+// inquire asks one partner, unless a question to the partner is already open.
 func (c *conversations) inquire(partner int) {
 	for _, t := range c.all {
 		if _, asking := t.session.(*session.Inquiry); asking && t.partner == partner {
@@ -293,8 +293,8 @@ func (c *conversations) open(partner int, s session.Conversation) (*conversation
 	return t, true
 }
 
-// completed counts an exchange that is complete at this side, of two models that were
-// so far apart, or a transfer, in which so many values went one way or the other.
+// completed counts an exchange that is complete at this side, with the distance
+// between the two models, or a transfer, with the number of values.
 func (c *conversations) completed(t *conversation, name key, distance float64, values int) {
 	bytes := t.end.written + t.end.other.written
 	if name.inbound {
@@ -359,7 +359,7 @@ func (c *conversations) lose(partner int) {
 	}
 }
 
-// vanish ends them all silently. End says what becomes of their streams.
+// vanish ends all conversations without a frame. The caller's end is applied to each stream.
 func (c *conversations) vanish(end func(*Stream)) {
 	for _, t := range c.all {
 		t.over, t.end.deaf = true, true

@@ -6,8 +6,7 @@ import (
 	"github.com/seed-97356399/murmuration/topology"
 )
 
-// driver feeds a peer's machine with events, one after the other, and has its answers carried
-// out.
+// driver passes events to a peer's machine, one after the other, and carries out its answers.
 type driver struct {
 	peer    *peer
 	machine collective.Machine
@@ -18,11 +17,11 @@ type driver struct {
 	actions  []collective.Action // scratch
 }
 
-// tell gives an event of an exchange to the machine.
+// tell passes an event of an exchange to the machine.
 func (d *driver) tell(event averaging.Event) { d.report(collective.Event{Event: event}) }
 
-// report gives an event to the machine and carries out its answer. Events that come
-// up meanwhile are handled in their turn.
+// report passes an event to the machine and carries out its answer. Events that
+// happen meanwhile wait for their turn.
 func (d *driver) report(event collective.Event) {
 	if d.peer.gone {
 		return
@@ -51,7 +50,7 @@ func (d *driver) report(event collective.Event) {
 	d.handling = false
 }
 
-// proposed lets the caller know of an exchange or a transfer that is asked for.
+// proposed calls the world's hook for an exchange or a transfer that is asked for.
 func (d *driver) proposed(a collective.Action) {
 	if hook := d.peer.world.config.Hooks.Proposed; hook != nil && (a.Kind == averaging.Propose || a.Kind == collective.Send) {
 		hook(d.peer.index, a.Peer)
@@ -63,10 +62,10 @@ func answers(a averaging.Action, e averaging.Event) bool {
 	return (a.Kind == averaging.Accept || a.Kind == averaging.Refuse) && a.Peer == e.Peer && a.Exchange == e.Exchange
 }
 
-// timer is what the machine has last asked to be woken for, of one kind.
+// timer is the machine's last request of one kind to be called later.
 type timer struct {
-	order    uint64 // in the queue, where those that it has replaced stay until they are due
-	fire     func() // one for all of them: they outlive their exchanges by far
+	order    uint64 // in the queue; replaced timers stay there until they are due
+	fire     func() // one function for all timers, since timers far outlive their exchanges
 	peer     topology.PeerID
 	exchange averaging.ExchangeID
 }

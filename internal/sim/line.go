@@ -11,15 +11,15 @@ type line struct {
 	spare  *buffers
 	chance func() float64
 	link   Link
-	resent func(segments int) // called with losses, or nil
+	resent func(segments int) // called when segments are lost; may be nil
 	// ports are those of the peers, the lower index first.
 	ports [2]*port
 	// free is when the last byte handed over, each way, will have left.
 	free    [2]time.Duration
-	streams []*Stream // not yet over, the oldest first
+	streams []*Stream // still open, the oldest first
 	cut     bool
 	frozen  bool
-	held    []func() // what would have arrived while frozen; as much as the streams' windows let through
+	held    []func() // arrivals that wait while the line is frozen; the streams' windows bound them
 }
 
 // carry hands n bytes to one way of the line and tells when the last of them
@@ -38,7 +38,7 @@ func (l *line) carry(way, n int) time.Duration {
 // left is when all that was handed to one way so far has left.
 func (l *line) left(way int) time.Duration { return max(l.free[way], l.ports[way].leave(0, 0)) }
 
-// arrive lets something reach the far end at a moment, or when the line is thawed.
+// arrive calls do at a time, or when the line is thawed.
 func (l *line) arrive(at time.Duration, do func()) {
 	l.queue.After(at-l.queue.Now(), func() {
 		if l.frozen || len(l.held) > 0 {
@@ -62,10 +62,10 @@ func (l *line) forget(s *Stream) {
 	l.streams = slices.DeleteFunc(l.streams, func(other *Stream) bool { return other == s })
 }
 
-// port is a peer's connection to the network: what all its streams share, whoever they
-// lead to. A line has a way for each direction; a port has two of its own, so that a
-// peer that many write to at once is as slow as its connection, however fast theirs are.
-// A nil port has no bounds.
+// port is a peer's connection to the network, which all its streams share. A line has
+// one queue for each direction, and so has a port: a peer to which many write at once
+// receives no faster than its own port, however fast the senders' are. A nil port has no
+// bounds.
 type port struct {
 	bandwidth float64 // bytes a second each way, 0 for no limit
 	out, in   time.Duration
@@ -74,8 +74,8 @@ type port struct {
 // transmission is the time that n bytes take through the port.
 func (p *port) transmission(n int) time.Duration { return Link{Bandwidth: p.bandwidth}.transmission(n) }
 
-// leave hands n bytes, which are there from a moment on, to the port on their way out,
-// and tells when the last of them has left it.
+// leave sends n bytes, ready at a given time, out through the port, and returns when
+// the last of them has left it.
 func (p *port) leave(from time.Duration, n int) time.Duration {
 	if p == nil {
 		return from
@@ -84,8 +84,8 @@ func (p *port) leave(from time.Duration, n int) time.Duration {
 	return p.out
 }
 
-// enter hands n bytes, of which the last would be there at a moment, to the port on
-// their way in, and tells when the last of them has passed it.
+// enter takes n bytes, whose last would arrive at a given time, in through the
+// port, and returns when the last of them has passed it.
 func (p *port) enter(last time.Duration, n int) time.Duration {
 	if p == nil {
 		return last

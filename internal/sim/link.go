@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// Link is what carries the bytes between two peers, alike both ways. The zero
-// value carries any number of bytes at once.
+// Link describes a connection between two peers, the same in both directions.
+// The zero value has no delay and no limit.
 type Link struct {
 	// Delay is the time that a byte is under way.
 	Delay time.Duration
@@ -53,7 +53,7 @@ func (l Link) transmission(n int) time.Duration {
 }
 
 // resent draws how many segments of n bytes are sent again, and how often the
-// unluckiest of them.
+// segment that is lost most.
 func (l Link) resent(n int, chance func() float64) (segments, worst int) {
 	if l.Loss == 0 {
 		return 0, 0

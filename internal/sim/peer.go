@@ -23,10 +23,10 @@ type peer struct {
 	counts      Counts
 
 	incarnation uint64
-	seen        *topology.Overlay // what it knows of the others
+	seen        *topology.Overlay // the other members, as the peer knows them
 	copied      bool              // it began with a copy of another's model
 	arriving    bool              // copies a model: it is no member yet
-	gone        bool              // does nothing: it has left, crashed or never come
+	gone        bool              // does nothing: it has left, has crashed or has not come yet
 	missed      bool              // the others know that it has gone
 
 	// Nil and zero of a peer that has yet to come.
@@ -105,20 +105,20 @@ func (p *peer) carryOut(a collective.Action) {
 	}
 }
 
-// updated tells the machine that the parameters are as it has asked for.
+// updated tells the machine that its update of the parameters is done.
 func (p *peer) updated() {
 	p.counts.Updates++
 	p.driver.tell(averaging.Event{Kind: collective.Updated})
 }
 
-// broke lets the caller know what went wrong with a partner.
+// broke calls the world's hook with an error of a partner.
 func (p *peer) broke(partner int, err error) {
 	if hook := p.world.config.Hooks.Broke; hook != nil {
 		hook(p.index, partner, err)
 	}
 }
 
-// look shows the peer the view, unless it has seen it or is no member of it.
+// look passes the view to the peer's machine, unless the machine has it or the peer is no member.
 func (p *peer) look() {
 	overlay := p.world.overlay
 	if p.gone || p.seen == overlay {
@@ -131,7 +131,7 @@ func (p *peer) look() {
 	p.driver.tell(averaging.Event{Kind: averaging.ViewChanged, Overlay: overlay})
 }
 
-// vanish ends all that the peer does. End says what becomes of its streams.
+// vanish ends all activity of the peer. The caller's end is applied to each of its streams.
 func (p *peer) vanish(end func(*Stream)) {
 	p.gone = true
 	p.conversations.vanish(end)
@@ -146,9 +146,9 @@ func (p *peer) loseTouch(gone *peer) {
 	p.driver.tell(averaging.Event{Kind: averaging.PeerLost, Peer: gone.id})
 }
 
-// message sends what the machine tells another: a frame of its own on the line, which is
-// lost if the line is cut before it arrives, and may overtake what streams carry where
-// segments of these must be sent again.
+// message sends a machine's message as a frame outside of any stream. It is lost if the
+// line is cut before it arrives, and may overtake stream data whose segments are sent
+// again.
 func (p *peer) message(a collective.Action) {
 	w := p.world
 	partner := w.index[a.Peer]

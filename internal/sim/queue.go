@@ -2,30 +2,30 @@ package sim
 
 import "time"
 
-// Queue holds what is due in a world and the world's clock. The zero value is an
-// empty world at time zero. It is not safe for concurrent use: one goroutine is
-// the world.
+// Queue holds the future events of a world, and the world's clock. The zero
+// value is an empty world at time zero. It is not safe for concurrent use: one
+// goroutine is the world.
 type Queue struct {
 	now   time.Duration
 	added uint64
-	doing uint64 // the order of what happens now
+	doing uint64 // order of the current event
 	due   happenings[func()]
 }
 
 // Now is the world's time since its beginning.
 func (q *Queue) Now() time.Duration { return q.now }
 
-// After lets something happen when d has passed; at once, but after all that is
-// due by now, if d is not positive. What is due at the same moment happens in the
-// order in which it was added, which After returns.
+// After calls do when d has passed. If d is not positive, that is now, after all
+// events that are due. Events at the same time happen in the order in which they
+// were added, which After returns.
 func (q *Queue) After(d time.Duration, do func()) (order uint64) {
 	q.added++
 	q.due.push(happening[func()]{at: q.now + max(d, 0), order: q.added, what: do})
 	return q.added
 }
 
-// Run lets happen all that is due up to and at the given time, what that brings
-// about included, and leaves the clock there. It returns how much happened.
+// Run executes all events that are due up to and at the given time, including those
+// that they add, and leaves the clock there. It returns how many it executed.
 func (q *Queue) Run(until time.Duration) (happened int) {
 	for len(q.due) > 0 && q.due[0].at <= until {
 		next := q.due.pop()
@@ -37,18 +37,18 @@ func (q *Queue) Run(until time.Duration) (happened int) {
 	return happened
 }
 
-// Len is the number of things that wait.
+// Len is the number of future events.
 func (q *Queue) Len() int { return len(q.due) }
 
-// happening is something due; order breaks ties.
+// happening is a future event; order breaks ties.
 type happening[T any] struct {
 	at    time.Duration
 	order uint64
 	what  T
 }
 
-// happenings is a heap, the earliest first. That of the library would move each in an
-// interface, and so allocate it.
+// happenings is a heap, the earliest first. container/heap would allocate an
+// interface value for each.
 type happenings[T any] []happening[T]
 
 func (h happenings[T]) before(i, j int) bool {
@@ -73,7 +73,7 @@ func (h *happenings[T]) push(x happening[T]) {
 func (h *happenings[T]) pop() happening[T] {
 	all := *h
 	first, last := all[0], len(all)-1
-	all[0], all[last] = all[last], happening[T]{} // let go of it
+	all[0], all[last] = all[last], happening[T]{} // so that the collector can free it
 	all = all[:last]
 	*h = all
 	for i := 0; ; {

@@ -10,11 +10,11 @@ import (
 // ErrReset: the stream has been broken off, by its other end or by the link.
 var ErrReset = errors.New("stream reset")
 
-// errDry: nothing has arrived that has not been read; more may come.
+// errDry: all bytes that have arrived are read; more may come.
 var errDry = errors.New("nothing to read yet")
 
-// Stream is a pair of ordered flows of bytes between two peers. Its methods are
-// for the faults that a test brings about; the peers hold its ends.
+// Stream is a pair of ordered flows of bytes between two peers. Tests call its
+// methods to cause faults; the peers hold its ends.
 type Stream struct {
 	line *line
 	ends [2]end // the opener's, the other's
@@ -26,18 +26,18 @@ type end struct {
 	stream *Stream
 	other  *end
 	peer   int
-	way    int    // of the line, for what this end writes
-	ready  func() // called when there is something new to read
+	way    int    // direction of the line in which this end writes
+	ready  func() // called when there is something to read
 
 	inbox []byte
 	read  int   // bytes of the inbox
-	deaf  bool  // nobody reads any more
-	fault error // what reading gives once the inbox is empty
+	deaf  bool  // the reader has gone
+	fault error // error of Read once the inbox is empty
 
 	written  int64
 	limit    int64 // bytes after which the fate comes, if there is a fate
 	fate     fate
-	held     []func() // what a stall keeps back
+	held     []func() // arrivals that a stall keeps back
 	tamper   Tamper
 	last     time.Duration // when the last byte written arrives
 	finished bool          // nothing more is written
@@ -95,7 +95,7 @@ func (e *end) send(b []byte) {
 	}
 }
 
-// carry lets bytes, which are the stream's from now on, travel to the other end.
+// carry sends bytes, which the stream owns from now on, to the other end.
 func (e *end) carry(data []byte) {
 	e.inOrder(len(data), func() { e.other.deliver(data) })
 }
@@ -109,8 +109,8 @@ func (e *end) signal(fault error) {
 	e.inOrder(0, func() { e.other.fail(fault) })
 }
 
-// inOrder lets something reach the other end behind all that was written before
-// it, unless the stream is dead by then.
+// inOrder calls do at the other end after all that was written before, unless
+// the stream is dead by then.
 func (e *end) inOrder(bytes int, do func()) {
 	e.last = max(e.last, e.stream.line.carry(e.way, bytes))
 	e.stream.line.arrive(e.last, func() {
@@ -146,8 +146,8 @@ func (e *end) CloseWrite() {
 	e.tidy()
 }
 
-// Reset breaks the stream off: nothing more arrives here, and the other end hears
-// of it behind what it was sent.
+// Reset breaks the stream off: nothing more arrives here, and the other end gets
+// ErrReset after the bytes that were sent to it.
 func (e *end) Reset() {
 	if e.fault == ErrReset {
 		return
@@ -157,8 +157,8 @@ func (e *end) Reset() {
 	e.tidy()
 }
 
-// sever breaks the stream between its ends: what is under way is gone, and both
-// hear of it a delay later.
+// sever breaks the stream between its ends: bytes under way are lost, and both
+// ends get ErrReset after the link's delay.
 func (s *Stream) sever() {
 	if s.dead {
 		return
@@ -171,7 +171,7 @@ func (s *Stream) sever() {
 	})
 }
 
-// fail lets the end's reader meet a fault behind what it has not read.
+// fail makes Read return an error once the inbox is empty.
 func (e *end) fail(fault error) {
 	if e.fault == ErrReset {
 		return
@@ -208,7 +208,7 @@ func (e *end) Read(b []byte) (int, error) {
 	return 0, errDry
 }
 
-// fate is what befalls one direction of a stream.
+// fate is the fault of one direction of a stream.
 type fate uint8
 
 const (
@@ -217,8 +217,8 @@ const (
 	stalled      // the rest is kept back silently
 )
 
-// Tamper alters what is written to one direction of a stream: it is given each
-// frame, which it may keep and change, and returns what arrives in its stead.
+// Tamper alters what is written to one direction of a stream: it gets each frame,
+// which it may keep and change, and returns the frames that arrive instead.
 type Tamper func(frame []byte) [][]byte
 
 // From is the peer that opened the stream, To the other.
@@ -227,5 +227,5 @@ func (s *Stream) From() int { return s.ends[0].peer }
 // To is the peer to which the stream was opened.
 func (s *Stream) To() int { return s.ends[1].peer }
 
-// stuck tells whether what this end says now is kept back.
+// stuck tells whether a stall keeps back what this end writes now.
 func (e *end) stuck() bool { return e.fate == stalled && e.written >= e.limit }

@@ -30,23 +30,23 @@ type Task interface {
 	Rate(peer int, progress float64) float64
 }
 
-// minStep keeps a world from standing still: whatever a task says, time passes.
+// minStep is the least duration of a step, so that time passes whatever a task says.
 const minStep = time.Microsecond
 
 // training is the trainer of a peer in virtual time: steps take as long as the task says.
 type training struct {
 	*trainer.Trainer
 	peer      *peer
-	gradients bool // are averaged: one that is made counts as a step when the machine says Proceed
+	gradients bool // gradients are averaged: a gradient counts as a step when the machine says Proceed
 	halted    bool // no further step is made
 
-	stepping bool // a step is in the making
+	stepping bool // a step has begun and not ended
 	x        []float32
-	grad     []float32 // the world's, from when it is computed to the step's end
+	grad     []float32 // borrowed from the world until the step ends
 	samples  int
 	loss     float64
 	fault    error
-	computed bool // the gradient is there
+	computed bool // the gradient has been computed
 	waiting  bool // for the machine's Proceed
 }
 
@@ -75,7 +75,7 @@ func (t *training) begin(samples int) {
 	w.queue.After(took, t.end)
 }
 
-// compute computes the gradient of the step in the making.
+// compute computes the gradient of the current step.
 func (t *training) compute(worker int) {
 	p := t.peer
 	clear(t.grad)
@@ -83,7 +83,7 @@ func (t *training) compute(worker int) {
 	t.computed = true
 }
 
-// end takes the step in.
+// end ends the step: it applies or reports its gradient.
 func (t *training) end() {
 	p := t.peer
 	if !p.gone {
@@ -94,7 +94,7 @@ func (t *training) end() {
 	p.world.gradients.give(t)
 }
 
-// took makes the step of the gradient.
+// took applies the gradient as a step of the optimizer.
 func (t *training) took() {
 	p := t.peer
 	t.stepping = false
@@ -162,8 +162,8 @@ func (t *training) Rate(progress float64) float64 {
 // MaxWorkers bounds the goroutines that compute gradients.
 const MaxWorkers = 64
 
-// ahead is for how many steps gradients are computed at once. It does not depend on the number
-// of workers: what a task counts as it computes is to be the same on every machine.
+// ahead is the number of steps whose gradients are computed together. It does not depend on
+// the number of workers, so that a task counts the same on every machine.
 const ahead = 256
 
 // gradients are computed one by one as steps end, or several at once.
@@ -175,10 +175,10 @@ type gradients struct {
 	spare   spares[[]float32]
 }
 
-// finish sees to it that the gradient of a step is there: in a world that forks, with it
-// those of the steps that end next, which depend on nothing that may yet happen.
+// finish computes the gradient of a step if it is missing; a world that forks also
+// computes those of the steps that end next, which no later event can change.
 func (g *gradients) finish(t *training) {
-	for !t.computed && len(g.owed) > 0 { // more than once where many end at one moment, or have gone
+	for !t.computed && len(g.owed) > 0 { // several rounds if many steps end at one moment, or their peers have gone
 		g.next()
 	}
 	if !t.computed {
@@ -187,7 +187,7 @@ func (g *gradients) finish(t *training) {
 	}
 }
 
-// next computes the gradients of those steps that end first, as many as go at once.
+// next computes the gradients of the steps that end first, at most ahead of them.
 func (g *gradients) next() {
 	due := g.due[:0]
 	for len(g.owed) > 0 && len(due) < ahead {
@@ -215,7 +215,7 @@ func (g *gradients) next() {
 	group.Wait()
 }
 
-// take gives a step room for its gradient.
+// take gives a step a vector for its gradient.
 func (g *gradients) take(t *training) {
 	var ok bool
 	if t.grad, ok = g.spare.take(); !ok {
@@ -223,7 +223,7 @@ func (g *gradients) take(t *training) {
 	}
 }
 
-// give takes it back.
+// give takes the vector back.
 func (g *gradients) give(t *training) {
 	if t.grad != nil {
 		g.spare.give(t.grad)

@@ -26,7 +26,7 @@ type World struct {
 	ports   []port
 	overlay *topology.Overlay // of the members, as they are known
 
-	offer, exact links.Offer // what exchanges and transfers are coded with
+	offer, exact links.Offer // codecs of exchanges, and of transfers
 
 	gradients gradients
 	made      uint64 // steps of all peers
@@ -37,8 +37,8 @@ type pair [2]int
 
 func pairOf(a, b int) pair { return pair{min(a, b), max(a, b)} }
 
-// New makes a world in which, once it runs, every peer knows every other and
-// begins to train. It reports all faults of the configuration at once.
+// New makes a world. When it runs, every peer knows all others and begins to
+// train. The error names all faults of the configuration.
 func New(config Config) (*World, error) {
 	if err := config.validate(); err != nil {
 		return nil, fmt.Errorf("simulated world: %w", err)
@@ -71,19 +71,18 @@ func New(config Config) (*World, error) {
 // Now is the time since the beginning of the world.
 func (w *World) Now() time.Duration { return w.queue.Now() }
 
-// After lets something happen when d has passed.
+// After calls do when d has passed.
 func (w *World) After(d time.Duration, do func()) { w.queue.After(d, do) }
 
-// Run lets happen all that is due up to and at the given time, and returns how
-// much that was.
+// Run executes all events that are due up to and at the given time, and
+// returns how many those were.
 func (w *World) Run(until time.Duration) (events int) { return w.queue.Run(until) }
 
-// Fork lets so many goroutines compute gradients from now on, each time until all that
-// can be computed by then is done. It changes nothing but the time that the world takes.
+// Fork makes this many goroutines compute gradients from now on; they have ended
+// whenever a call of Run returns. Only the speed of the world changes, not its course.
 func (w *World) Fork(workers int) { w.gradients.workers = min(max(workers, 1), MaxWorkers) }
 
-// Pending is how much is due later. A world that is finished comes to rest: in the
-// end there is nothing.
+// Pending is the number of future events. After Finish it falls to zero.
 func (w *World) Pending() int { return w.queue.Len() }
 
 // Finish ends the training: no peer begins another step, and each asks its
@@ -95,13 +94,13 @@ func (w *World) Finish() {
 			continue
 		}
 		p.trainer.Finish()
-		if !p.arriving { // otherwise it learns of it when it knows the others
+		if !p.arriving { // an arriving peer learns of the end when it becomes a member
 			p.driver.tell(averaging.Event{Kind: averaging.RunOver})
 		}
 	}
 }
 
-// line is what joins two peers; it is made when it is first asked for.
+// line returns the line between two peers; its first call makes it.
 func (w *World) line(a, b int) *line {
 	key := pairOf(a, b)
 	l := w.lines[key]
@@ -138,7 +137,7 @@ func (w *World) Counts(peer int) Counts { return w.peers[peer].counts }
 // have the same.
 func (w *World) Digest() (digest [sha256.Size]byte) {
 	hash := sha256.New()
-	var values []float32 // scratch for all: of thousands there is no room for one more each
+	var values []float32 // scratch that all peers share, since a world can have thousands
 	var bytes []byte
 	for _, p := range w.peers {
 		if p.replica == nil {
@@ -146,7 +145,7 @@ func (w *World) Digest() (digest [sha256.Size]byte) {
 		}
 		values = slices.Grow(values[:0], p.replica.Len())[:p.replica.Len()]
 		p.replica.Snapshot(values)
-		bytes, _ = binary.Append(bytes[:0], binary.LittleEndian, values) // of numbers it does not fail
+		bytes, _ = binary.Append(bytes[:0], binary.LittleEndian, values) // does not fail for numbers
 		hash.Write(bytes)
 	}
 	hash.Sum(digest[:0])
@@ -185,11 +184,11 @@ func (w *World) announce() {
 	}
 }
 
-// Arrive lets a peer come that was not there at first or has gone, in another
-// incarnation, with all that a member consists of made anew. It copies the model of a
-// neighbour over the link to it, of the next one if that goes meanwhile; then it is a
-// member, of which the others hear after News.Gossip, and begins to train. Where
-// nobody is there, it begins with the values that it has.
+// Arrive adds a peer that came Later or has gone, in a new incarnation and with all
+// parts of the Member made anew. It copies the model of a neighbour over their link,
+// or of the next one if the neighbour goes meanwhile. Then it is a member, of which
+// the others learn after News.Gossip, and begins to train. Without any neighbour it
+// begins with the values that it has.
 func (w *World) Arrive(peer int, m Member) error {
 	old := w.peers[peer]
 	switch {
@@ -202,7 +201,7 @@ func (w *World) Arrive(peer int, m Member) error {
 		return err
 	}
 	p := newPeer(w, peer, m)
-	w.lose(old) // who comes back is known to have been away
+	w.lose(old) // the others know that a returning peer was away
 	p.counts, p.incarnation = old.counts, old.incarnation+1
 	w.peers[peer] = p
 	overlay := w.overlay
@@ -210,16 +209,16 @@ func (w *World) Arrive(peer int, m Member) error {
 		return err
 	}
 	servers := w.overlay.Neighbours(p.id)
-	w.overlay = overlay // it is no member yet
+	w.overlay = overlay // the arriving peer is no member yet
 	p.arriving = true
 	(&joiner{peer: p, servers: servers}).ask()
 	return nil
 }
 
-// Crash takes a peer out of the world as a machine is whose plug is pulled: from now on it
-// does nothing, everything under way to and from it is lost, and the others are not
-// informed. Its partners stall; after News.Crash the others have found out and it is a
-// member no more. A peer that is not there stays away.
+// Crash stops a peer like a power failure: from now on it does nothing, everything under
+// way to and from it is lost, and the others are not informed. Its partners stall; after
+// News.Crash the others know, and it is no member any more. For a peer that is not there
+// Crash does nothing.
 func (w *World) Crash(peer int) {
 	p := w.peers[peer]
 	if p.gone {
@@ -232,9 +231,9 @@ func (w *World) Crash(peer int) {
 	w.queue.After(w.config.News.Crash, func() { w.lose(p) })
 }
 
-// Leave takes a peer out of the world as a program that is asked to end: its streams
-// break, of which its partners hear at once, and after News.Gossip everybody knows.
-// What it has learned since its last exchange goes with it.
+// Leave ends a peer like a program that is asked to end: its streams break, which
+// its partners see at once, and after News.Gossip all others know. Its steps since
+// its last exchange are lost.
 func (w *World) Leave(peer int) {
 	p := w.peers[peer]
 	if p.gone {
@@ -247,14 +246,14 @@ func (w *World) Leave(peer int) {
 // Here tells whether a peer is there: neither gone nor yet to come.
 func (w *World) Here(peer int) bool { return !w.peers[peer].gone }
 
-// lose lets the others know that a peer has gone, once.
+// lose informs the others, once, that a peer has gone.
 func (w *World) lose(gone *peer) {
 	if _, member := w.overlay.View().Lookup(gone.id); !member || gone.missed {
 		return
 	}
 	gone.missed = true
 	if err := w.dismiss(gone.id); err != nil {
-		return // a view of fewer members of a good one is good
+		return // a valid view stays valid with fewer members
 	}
 	for _, p := range w.peers {
 		if p != gone {

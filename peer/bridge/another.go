@@ -14,12 +14,12 @@ import (
 // layoutField is the field of a description that tells models apart, range by range.
 const layoutField = "layout"
 
-// layoutDigits is how many characters of it a range has: of 4,096 that differ one passes unseen.
+// layoutDigits is how many characters of it a range has: one of 4,096 different ranges goes unnoticed.
 const layoutDigits = 2
 
-// LayoutField is a field for the run's description (peer.Network.Description), by which a trainer whose
-// model is another than the run's hears which range is the first that differs. Of a model with more than 200
-// ranges it tells those.
+// LayoutField is a field for the run's description (peer.Network.Description), by which a trainer with
+// another model than the run's learns which range is the first that differs. Of a model with more than 200
+// ranges it covers the first 200.
 func LayoutField(layout *tensor.Layout) description.Field {
 	var b strings.Builder
 	for i := range min(layout.Count(), description.MaxValue/layoutDigits) {
@@ -33,7 +33,7 @@ func rangeText(r tensor.Range) string {
 	return fmt.Sprintf("%q %v, %v, %v", r.Name, r.Shape, r.Kind, r.Sharing)
 }
 
-// otherModel is the refusal of a model that is another than the run's, nil if an error does not say that.
+// otherModel is the refusal of a model that differs from the run's, or nil if the error has another cause.
 func otherModel(layout *tensor.Layout, err error) *Refusal {
 	mismatch, ok := errors.AsType[*description.MismatchError](err)
 	if !ok {

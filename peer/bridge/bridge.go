@@ -21,10 +21,10 @@ const Version = 1
 // MaxValues is how many values a trainer's model may have.
 const MaxValues = 1 << 31
 
-// ErrGone: the trainer has gone without a leave. What it had not committed is lost.
+// ErrGone: the trainer's connection ended without leave. What it had not committed is lost.
 var ErrGone = errors.New("the trainer has gone without a word")
 
-// Config says what a bridge stands on. Start is required.
+// Config configures a bridge. Start is required.
 type Config struct {
 	// Start makes the peer that a trainer asks for, and need not wait until it has joined. Serve
 	// closes it. It may return a *Refusal, of CodeSettings as a rule; peer.ErrConfig is
@@ -53,9 +53,9 @@ type Hello struct {
 	Partners   []peer.Partner
 }
 
-// Serve speaks with one trainer over control until that says leave, goes, or ctx ends, and closes
-// control. The peer has left its run in good order when it returns, whatever happened. memory is
-// that which came with the connection, or nil; it stays the caller's to close.
+// Serve serves one trainer over control until the trainer says leave or goes, or ctx ends; then
+// Serve closes control. Whatever happened, the peer has left its run in good order when Serve
+// returns. memory is the file that came with the connection, or nil; the caller closes it.
 //
 // It returns nil after leave, ErrGone if the trainer has gone without, the *Refusal that ended the
 // conversation, or the cause of ctx. Closing control must end a Read that waits in it.
@@ -66,12 +66,12 @@ func Serve(ctx context.Context, control io.ReadWriteCloser, memory *os.File, con
 	s := &session{config: config, control: control, handed: memory}
 	ctx, cancel := context.WithCancelCause(ctx)
 	lines := make(chan []byte)
-	hangUp := sync.OnceValue(control.Close) // a trainer that gets the answer to leave may go before this ends
+	hangUp := sync.OnceValue(control.Close) // a trainer that has the answer to leave may close first
 	var reading sync.WaitGroup
 	reading.Go(func() { cancel(read(ctx, control, lines)) })
 	stop := context.AfterFunc(ctx, func() {
-		if err := context.Cause(ctx); !errors.Is(err, errTooLong) { // that one is answered
-			_ = hangUp() // so that nobody waits for a trainer who does not read
+		if err := context.Cause(ctx); !errors.Is(err, errTooLong) { // errTooLong gets an answer
+			_ = hangUp() // so that no write waits for a trainer that does not read
 		}
 	})
 	err := s.converse(ctx, lines)
@@ -80,13 +80,13 @@ func Serve(ctx context.Context, control io.ReadWriteCloser, memory *os.File, con
 	fault := hangUp()
 	reading.Wait()
 	if errors.Is(fault, os.ErrClosed) || errors.Is(fault, io.ErrClosedPipe) || err != nil {
-		fault = nil // it was closed before, or has ended
+		fault = nil // control was closed before
 	}
 	return errors.Join(err, fault, s.end())
 }
 
-// read hands on line after line until the trainer has gone, and says so. It reads ahead of the
-// answers, so that a trainer's end is noticed while its commit waits.
+// read sends each line to the channel until the connection ends, and returns why. It reads
+// ahead of the answers, so that a trainer's end is noticed while its commit waits.
 func read(ctx context.Context, control io.Reader, lines chan<- []byte) error {
 	r := bufio.NewReaderSize(control, MaxLine)
 	for {
@@ -105,7 +105,7 @@ func read(ctx context.Context, control io.Reader, lines chan<- []byte) error {
 	}
 }
 
-// Busy tells a trainer that comes while another is served.
+// Busy answers a trainer that connects while another one is served.
 func Busy(control io.Writer) error {
 	return send(control, reply{Refused: refuse(CodeBusy, "wait until the other has left, or start another bridge", "this bridge serves another trainer").ends()})
 }

@@ -9,12 +9,12 @@
 // R: see peer.Peer.Trade. What was committed is in the sum of the peers' models exactly once;
 // what the trainer has not committed is lost with it, and nothing else.
 //
-// Serve speaks with one trainer from its hello to its end. What it asks for is made by
-// Config.Start, so a service decides which settings a trainer may have. A trainer is of the
-// same user as the service, and believed no more than its own copy of the model needs: what is
-// wrong with a line, a layout or the memory is refused with a *Refusal, and the peer goes on.
+// Serve speaks with one trainer from its hello to its end. Config.Start makes the peer that
+// the trainer asks for, so a service decides which settings a trainer may have. A trainer runs
+// as the same user as the service, and is trusted with its own copy of the model only: a
+// faulty line, layout or memory is refused with a *Refusal, and the peer goes on.
 //
-// Limits: parameters are float32 in the memory, little-endian. bfloat16 and half precision
-// are rounded to when handed over, and the peer keeps what rounding leaves out. A memory
-// that can shrink is never mapped, but read and written by system calls.
+// Limits: parameters are float32 in the memory, little-endian. For a trainer with bfloat16 or
+// half precision, values are rounded when they are handed over, and the peer keeps the rounding
+// error. A file that can shrink is never mapped; system calls read and write it.
 package bridge

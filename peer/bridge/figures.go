@@ -6,7 +6,7 @@ import (
 	"github.com/seed-97356399/murmuration/peer/stats"
 )
 
-// figures are what stats answers.
+// figures are the fields of the answer to stats.
 type figures struct {
 	Name              string   `json:"name,omitempty"`
 	Role              string   `json:"role"`
@@ -42,7 +42,7 @@ func figuresOf(s stats.Peer, joined bool) figures {
 	return f
 }
 
-// finite is a figure as JSON can tell it.
+// finite is a figure that JSON can hold: 0 in place of NaN and infinities.
 func finite(x float64) float64 {
 	if math.IsNaN(x) || math.IsInf(x, 0) {
 		return 0

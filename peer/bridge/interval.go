@@ -8,15 +8,15 @@ import (
 	"github.com/seed-97356399/murmuration/peer"
 )
 
-// commitInterval is how many steps the trainer should take until its next commit, so that commits
-// cost at most a twentieth of its time. Half of that is what can be measured: what they push out of the
-// trainer's caches costs it about as much again (4 % of a step of a perceptron with a commit after twelve).
-// Until a commit the trainer hears of nobody, and nobody of it: so the quantum grows slowly, and what
-// a stall makes of one commit moves it little.
+// commitInterval is how many steps the trainer should take until its next commit, so that commits cost at
+// most a twentieth of its time. The bridge can measure half of that cost: refilling the trainer's processor
+// caches costs about as much again (4 % of a step of a perceptron with a commit after twelve). Between
+// commits the trainer gets nothing from other peers and they get nothing from it: so the interval grows
+// slowly, and one commit that a stall delayed changes it little.
 type commitInterval struct {
 	step, commit ewma.Mean // seconds
 	before       time.Duration
-	now          int // what it is, but for the end of the run; 0 is one
+	now          int // the interval away from the end of the run; 0 stands for 1
 }
 
 const (
@@ -34,11 +34,11 @@ const (
 	leastWork   = 9
 )
 
-// committed notes a commit: what it took, and how long the trainer had worked before, for so many
-// steps. spent is what the one before took the trainer in all, copies and the way included, of which
-// before was here; 0 if it does not tell.
+// committed notes a commit: how long it took, and how long the trainer had worked before, for how
+// many steps. spent is how long the commit before took the trainer, copies and transport included,
+// of which q.before was in the bridge; 0 if the trainer does not say.
 func (q *commitInterval) committed(steps int, worked, took, spent time.Duration) {
-	away := min(max(spent-q.before, 0), worked) // outside of the bridge, and no work either
+	away := min(max(spent-q.before, 0), worked) // time of the commit outside of the bridge, which is no work either
 	q.before = took
 	if steps <= 0 {
 		return
@@ -55,8 +55,8 @@ func (q *commitInterval) committed(steps int, worked, took, spent time.Duration)
 	q.now = int(min(max(wanted, 1), float64(quantumGrowth*max(q.now, 1)), peer.MaxTraded))
 }
 
-// steps is that number. left are the steps that the flock has to do, 0 if it has no end: towards
-// the end each member commits in time for all to know how much is done.
+// steps is the interval in steps. left are the steps that the flock still has to do, 0 if the
+// run has no end: near the end members commit more often, so that all know how much is done.
 func (q *commitInterval) steps(left uint64, members int) int {
 	now := max(q.now, 1)
 	if left > 0 {

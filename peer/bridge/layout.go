@@ -15,7 +15,7 @@ type entry struct {
 	Type    string `json:"dtype"`
 }
 
-// dtype is what the trainer converts values to.
+// dtype is the type to which the trainer converts values.
 type dtype string
 
 const (
@@ -24,7 +24,7 @@ const (
 	float16Type  dtype = "fp16"
 )
 
-// What an entry may say, the default first.
+// The values that an entry's fields may have, the default first.
 var (
 	kinds    = []tensor.Kind{tensor.Dense, tensor.Conv, tensor.Norm, tensor.Bias, tensor.Embedding, tensor.Statistic}
 	sharings = []tensor.Sharing{tensor.Shared, tensor.Local, tensor.Frozen}
@@ -64,7 +64,7 @@ func layoutOf(entries []entry) (*tensor.Layout, rounding, error) {
 	return layout, roundingOf(layout, types), nil
 }
 
-// named finds what has a name; the first is what no name means.
+// named finds the value with a name; an empty name stands for the first.
 func named[T interface{ String() string }](all []T, name string) (T, bool) {
 	if name == "" {
 		return all[0], true

@@ -36,7 +36,7 @@ func readLine(r *bufio.Reader) (line []byte, err error) {
 			return bytes.TrimRight(line, "\r\n"), nil
 		case errors.Is(err, bufio.ErrBufferFull):
 		default:
-			return nil, err // half a line is none
+			return nil, err // an unfinished line is dropped
 		}
 	}
 }
@@ -84,7 +84,7 @@ type request struct {
 // mostSpent is the longest that a commit can have taken a trainer.
 const mostSpent = 24 * time.Hour
 
-// made checks what a commit says of itself.
+// made checks the figures that a commit reports.
 func (q request) made() (peer.Made, error) {
 	if q.Steps < 0 || q.Steps > peer.MaxTraded {
 		return peer.Made{}, refuse(CodeSteps, "commit sooner", "a commit of %d steps: want 0 to %d", q.Steps, peer.MaxTraded)
@@ -102,20 +102,20 @@ func (q request) made() (peer.Made, error) {
 	return peer.Made{Steps: q.Steps, Samples: q.Samples, Loss: loss}, nil
 }
 
-// reply is how every answer begins.
+// reply has the fields with which every answer begins.
 type reply struct {
 	OK      bool     `json:"ok"`
 	Refused *Refusal `json:"error,omitempty"`
 }
 
-// status is how the run is, as several answers tell it.
+// status is the state of the run, which several answers have.
 type status struct {
 	Interval   int     `json:"quantum"`
 	Progress   float64 `json:"progress"`
 	Steps      uint64  `json:"steps"`
 	FlockSteps uint64  `json:"flock_steps"`
 	Members    int     `json:"members"`
-	Joined     bool    `json:"joined"` // another member has been met, now or before
+	Joined     bool    `json:"joined"` // another member is or was there
 	Over       bool    `json:"over"`
 	Resume     resume  `json:"resume"`
 }

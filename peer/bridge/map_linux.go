@@ -16,7 +16,7 @@ func mapSealed(file *os.File, size int) (content []byte, unmap func() error, ok 
 		return nil, nil, false
 	}
 	content, err = unix.Mmap(int(file.Fd()), 0, size, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
-	if err != nil { // sealed against writing, for one: store says so
+	if err != nil { // the file may be sealed against writing: store reports that
 		return nil, nil, false
 	}
 	return content, func() error { return unix.Munmap(content) }, true

@@ -4,5 +4,5 @@ package bridge
 
 import "os"
 
-// mapSealed maps nothing: a file that could not shrink is not known here.
+// mapSealed maps nothing: this system has no files that are sealed against shrinking.
 func mapSealed(*os.File, int) (content []byte, unmap func() error, ok bool) { return nil, nil, false }

@@ -9,13 +9,13 @@ import (
 	"github.com/seed-97356399/murmuration/tensor"
 )
 
-// memory is P, the values that are shared with the trainer. One that cannot shrink is
-// mapped; any other is read and written at each commit, since to touch what a file no longer
-// has would end the process.
+// memory is P, the values that are shared with the trainer. A file that cannot shrink is
+// mapped. Any other is read and written at each commit, since access to a mapped page that
+// the file no longer has would end the process.
 type memory struct {
 	values tensor.Vector // the mapping, or a copy
 	file   *os.File      // nil if values is the mapping
-	own    bool          // file was opened here
+	own    bool          // this bridge opened the file and closes it
 	unmap  func() error
 	buffer []byte
 }
@@ -25,7 +25,7 @@ const bytesAtOnce = 256 << 10
 
 const memoryRemedy = "give a file of 4 bytes for each value, at best a memfd sealed against shrinking"
 
-// openMemory takes the memory at path, or else the one that was handed over.
+// openMemory opens the memory at path, or else uses the file that came with the connection.
 func openMemory(path string, handed *os.File, values int) (_ *memory, err error) {
 	m := &memory{file: handed}
 	if path != "" {
@@ -48,7 +48,7 @@ func openMemory(path string, handed *os.File, values int) (_ *memory, err error)
 	return m, nil
 }
 
-// check refuses what is no memory for so many values, before any room is made for them.
+// check refuses a file that cannot hold so many values, before anything is allocated for them.
 func (m *memory) check(values int) error {
 	info, err := m.file.Stat()
 	switch {
@@ -62,21 +62,21 @@ func (m *memory) check(values int) error {
 	return nil
 }
 
-// mapIn maps the file, if it cannot shrink and values can be seen in it.
+// mapIn maps the file, if it cannot shrink and its mapping can serve as float32 values.
 func (m *memory) mapIn(values int) bool {
 	content, unmap, ok := mapSealed(m.file, tensor.ValueSize*values)
 	if !ok {
 		return false
 	}
 	if m.values, ok = tensor.View(content); !ok {
-		_ = unmap() // it is read instead
+		_ = unmap() // load reads the file instead
 		return false
 	}
 	m.unmap = unmap
 	return true
 }
 
-// load brings the trainer's values into values.
+// load copies the trainer's values from the file into values.
 func (m *memory) load() error {
 	if m.unmap != nil {
 		return nil
@@ -95,7 +95,7 @@ func (m *memory) load() error {
 	return nil
 }
 
-// store hands values over to the trainer.
+// store writes values to the file for the trainer.
 func (m *memory) store() error {
 	if m.unmap != nil {
 		return nil

@@ -10,7 +10,7 @@ import (
 	"github.com/seed-97356399/murmuration/peer/transport"
 )
 
-// Codes of refusals: what happened. docs/BRIDGE.md tells each.
+// Codes of refusals say what happened; docs/BRIDGE.md explains each.
 const (
 	CodeSyntax    = "syntax"
 	CodeVersion   = "version"
@@ -27,8 +27,8 @@ const (
 	CodeInternal  = "internal"
 )
 
-// Refusal is why the bridge does not do what a line asks for. Nothing has changed then, the
-// trainer's memory included, and the conversation goes on, unless Fatal tells that it ends.
+// Refusal is why the bridge does not do what a line asks for. A refused line changes
+// nothing, not even the trainer's memory, and the conversation goes on unless Fatal is true.
 type Refusal struct {
 	Code   string `json:"code"`
 	Detail string `json:"detail"`
@@ -48,13 +48,13 @@ func refuse(code, remedy, format string, args ...any) *Refusal {
 	return &Refusal{Code: code, Detail: fmt.Sprintf(format, args...), Remedy: remedy}
 }
 
-// ends makes a refusal the last word.
+// ends marks a refusal as the end of the conversation.
 func (r *Refusal) ends() *Refusal {
 	r.Fatal = true
 	return r
 }
 
-// refusalOf says what an error of a peer means to a trainer.
+// refusalOf turns an error of a peer into the refusal for a trainer.
 func refusalOf(err error) *Refusal {
 	if r, ok := errors.AsType[*Refusal](err); ok {
 		return r

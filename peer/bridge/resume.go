@@ -10,10 +10,10 @@ import (
 	"github.com/seed-97356399/murmuration/peer/transport"
 )
 
-// resume is what a trainer keeps of each answer and gives to the next bridge, should its own die:
-// the peer comes back as the same member then, in its next life, and with the values in the memory.
+// resume is the part of each answer that a trainer keeps and gives to a new bridge if its own dies:
+// the peer then comes back as the same member in its next incarnation, with the values in the memory.
 type resume struct {
-	Seed        []byte `json:"seed"` // of the identity, which is nobody's but the trainer's and its bridges'
+	Seed        []byte `json:"seed"` // of the identity; only the trainer and its bridges have it
 	Incarnation uint64 `json:"incarnation"`
 	Age         uint64 `json:"age"`
 	FlockSteps  uint64 `json:"flock_steps"`
@@ -38,7 +38,7 @@ func partnersOf(members []control.Member, self transport.PeerID) (partners []pee
 	return partners
 }
 
-// partners are those of the last life.
+// partners are those of the last incarnation.
 func (r *resume) partners() []peer.Partner {
 	if r == nil {
 		return nil
@@ -46,7 +46,7 @@ func (r *resume) partners() []peer.Partner {
 	return r.Partners
 }
 
-// key is the identity of a trainer's peer: that of its last life, or a new one.
+// key is the identity of a trainer's peer: that of its last incarnation, or a new one.
 func (r *resume) key() (ed25519.PrivateKey, error) {
 	switch {
 	case r == nil:
@@ -58,7 +58,7 @@ func (r *resume) key() (ed25519.PrivateKey, error) {
 	return ed25519.NewKeyFromSeed(r.Seed), nil
 }
 
-// checkpoint is what lies behind the values in the memory.
+// checkpoint is the peer's state that belongs to the values in the memory.
 func (r *resume) checkpoint() peer.Checkpoint {
 	if r == nil {
 		return peer.Checkpoint{}

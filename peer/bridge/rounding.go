@@ -7,9 +7,9 @@ import (
 	"github.com/seed-97356399/murmuration/tensor"
 )
 
-// rounding rounds what is handed over to types that the trainer converts it to, so that
-// converting is exact. What rounding leaves out stays in the replica: with a base that was
-// rounded too, only the trainer's own steps are added to it.
+// rounding rounds values that are handed over to the types to which the trainer converts
+// them, so that the conversion is exact. The rounding errors stay in the replica: since
+// the base is rounded too, a commit adds only the trainer's own steps.
 type rounding struct {
 	ranges []roundedRange
 	code   []byte
@@ -37,7 +37,7 @@ func roundingOf(layout *tensor.Layout, types []dtype) (r rounding) {
 }
 
 // round rounds a whole vector's ranges, and copies them into other. A value beyond the
-// type's becomes its largest.
+// type's range becomes the largest of the type.
 func (r rounding) round(v, other tensor.Vector) {
 	for _, one := range r.ranges {
 		end := one.offset + one.length

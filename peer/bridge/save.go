@@ -11,7 +11,7 @@ import (
 	"github.com/seed-97356399/murmuration/tensor"
 )
 
-// savedMode is that of a file of parameters: whoever may read the folder may read it.
+// savedMode is the mode of a file of parameters: everybody with access to the folder may read it.
 const savedMode fs.FileMode = 0o644
 
 // write saves a peer's parameters to a file, under the layout's names.

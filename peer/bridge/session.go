@@ -19,7 +19,7 @@ import (
 	"github.com/seed-97356399/murmuration/tensor"
 )
 
-// session is what a bridge has of one trainer.
+// session is the state of a bridge for one trainer.
 type session struct {
 	config  Config
 	control io.WriteCloser
@@ -29,12 +29,12 @@ type session struct {
 	key      ed25519.PrivateKey
 	layout   *tensor.Layout
 	memory   *memory
-	base     tensor.Vector // what was last handed over
+	base     tensor.Vector // the values that were last handed over
 	rounding rounding
 	interval commitInterval
-	since    time.Time // when the last answer was given
+	since    time.Time // when the bridge last answered
 	closed   bool      // the peer has left its run
-	met      bool      // another member was there
+	met      bool      // another member was seen
 }
 
 func (s *session) answered() { s.since = time.Now() }
@@ -60,7 +60,7 @@ func (s *session) converse(ctx context.Context, lines <-chan []byte) error {
 		var refusal *Refusal
 		if err != nil {
 			if ctx.Err() != nil {
-				continue // the trainer has gone, or is shown out: that is why
+				continue // the trainer has gone, or Serve has ended the conversation, which gives the error
 			}
 			refusal = refusalOf(err)
 			answer, last = reply{Refused: refusal}, refusal.Fatal
@@ -71,7 +71,7 @@ func (s *session) converse(ctx context.Context, lines <-chan []byte) error {
 		case last && refusal != nil:
 			return refusal
 		case last:
-			return nil // it has left in good order, whether or not it got the answer
+			return nil // the trainer has left in good order, even if the answer did not reach it
 		case sent != nil && ctx.Err() == nil:
 			return fmt.Errorf("%w: %w", ErrGone, sent)
 		}
@@ -79,7 +79,7 @@ func (s *session) converse(ctx context.Context, lines <-chan []byte) error {
 	}
 }
 
-// answer does what a line asks for; last tells that nothing may follow it.
+// answer does what a line asks for; last is true if the conversation ends with it.
 func (s *session) answer(ctx context.Context, line []byte) (answer any, last bool, err error) {
 	if len(line) > MaxLine && s.peer != nil {
 		return nil, false, refuse(CodeSyntax, "send one request a line", "a line of %d bytes, at most %d", len(line), MaxLine).ends()
@@ -116,7 +116,7 @@ func (s *session) answer(ctx context.Context, line []byte) (answer any, last boo
 	return answer, last && err == nil, err
 }
 
-// hello makes the trainer's peer, and gives it the model with which it begins.
+// hello makes the trainer's peer, and hands over the model with which the trainer begins.
 func (s *session) hello(ctx context.Context, q request) (any, error) {
 	if q.Version != Version {
 		return nil, refuse(CodeVersion, "use a client and a bridge of the same release", "protocol version %d: this bridge speaks %d", q.Version, Version)
@@ -187,7 +187,7 @@ func (s *session) begin(ctx context.Context, q request, layout *tensor.Layout, m
 	return nil
 }
 
-// start tells how this peer came to its model.
+// start names where this peer's model came from.
 func (s *session) start(join []string) string {
 	switch state := s.peer.Stats().State; {
 	case state.Servers > 0:
@@ -216,7 +216,7 @@ func (s *session) commit(ctx context.Context, q request) (any, error) {
 	answer := committed{reply: reply{OK: true}}
 	before := s.peer.Stats().Steps
 	switch err := s.peer.Trade(ctx, s.memory.values, s.base, made); {
-	case errors.Is(err, peer.ErrRunOver): // who looks at its model now should not find what it trained alone since
+	case errors.Is(err, peer.ErrRunOver): // the trainer's memory must not keep the steps that it made after the end of the run
 		if err := s.fetch(); err != nil {
 			return nil, err
 		}
@@ -245,13 +245,13 @@ func (s *session) notFinite(err error) *Refusal {
 	return refusal
 }
 
-// handOver gives the trainer what base holds, rounded to its types.
+// handOver gives the trainer the values of base, rounded to its types.
 func (s *session) handOver() error {
 	s.rounding.round(s.base, s.memory.values)
 	return s.memory.store()
 }
 
-// fetch gives the trainer the peer's model as it is, in the place of its own.
+// fetch replaces the trainer's model by the peer's.
 func (s *session) fetch() error {
 	if _, err := s.peer.Snapshot(s.base, 0); err != nil {
 		return fmt.Errorf("reading the model in the end: %w", err)
@@ -260,13 +260,13 @@ func (s *session) fetch() error {
 	return s.handOver()
 }
 
-// joined tells whether another member was ever there: a founder, whom nobody has to let in, is alone until then.
+// joined tells whether another member was ever seen: a founder is alone until the first one joins.
 func (s *session) joined(now stats.Peer) bool {
 	s.met = s.met || now.Members > 1 || now.Exchanges.Completed() > 0
 	return s.met
 }
 
-// status is how the run is now.
+// status is the current state of the run.
 func (s *session) status() status {
 	stats := s.peer.Stats()
 	left := uint64(0)
@@ -288,7 +288,7 @@ func (s *session) save(path string) (any, error) {
 	return saved{reply{OK: true}, s.layout.Len()}, nil
 }
 
-// merge has the peer leave the run, in good order, and hands over the model it ends with.
+// merge makes the peer leave the run in good order, and hands over the final model.
 func (s *session) merge() (any, error) {
 	answer := committed{reply: reply{OK: true}, status: s.status()}
 	if !s.closed {
@@ -305,7 +305,7 @@ func (s *session) merge() (any, error) {
 	return answer, nil
 }
 
-// end leaves the run, if that has not been done, and lets go of the memory.
+// end leaves the run, unless the peer has left it, and releases the memory.
 func (s *session) end() error {
 	var faults []error
 	if s.peer != nil && !s.closed {

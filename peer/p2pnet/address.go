@@ -25,8 +25,8 @@ const (
 	maxRecords = 16
 )
 
-// families of addresses that a host stands for, as multiaddrs (/dns4) and net.Resolver (ip4)
-// end in them.
+// The families of addresses that a host name can resolve to: the suffixes of /dns4 and /dns6
+// in multiaddrs, and of ip4 and ip6 for net.Resolver.
 const (
 	anyFamily = ""
 	onlyIPv4  = "4"
@@ -219,8 +219,8 @@ func parseListen(text string) (ma.Multiaddr, error) {
 	return manet.FromNetAddr(net.TCPAddrFromAddrPort(netip.AddrPortFrom(ip, a.port)))
 }
 
-// ownAddress is the address of a machine with these for itself: 127.0.0.1, or ::1 where that is
-// all there is.
+// ownAddress is the loopback address of a machine that has these addresses: 127.0.0.1, or ::1
+// if the machine has no other loopback address.
 func ownAddress(of []net.Addr) netip.Addr {
 	found := netip.AddrFrom4([4]byte{127, 0, 0, 1})
 	for _, a := range of {
@@ -234,7 +234,7 @@ func ownAddress(of []net.Addr) netip.Addr {
 	return found
 }
 
-// resolve returns the addresses that a stands for, at most maxRecords.
+// resolve returns the IP addresses of the host, at most maxRecords.
 func (a address) resolve(ctx context.Context) (found []ma.Multiaddr, err error) {
 	ips, err := net.DefaultResolver.LookupNetIP(ctx, "ip"+a.family, a.host)
 	if err != nil {

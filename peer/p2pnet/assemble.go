@@ -31,10 +31,10 @@ import (
 )
 
 // This file does what libp2p.New does (go-libp2p v0.51.0, config/config.go), with the parts
-// that this package uses. That constructor links every transport that libp2p has, and who
-// embeds a peer would link them too: docs/design/036.
+// that this package uses. That constructor links every transport that libp2p has, so every
+// program that embeds a peer would link them too: docs/design/036.
 
-// parts are what a host is assembled of.
+// parts are the pieces from which assemble makes a host.
 type parts struct {
 	config      Config
 	entrance    *acceptlimit.Limiter
@@ -42,7 +42,7 @@ type parts struct {
 	connections *connmgr.BasicConnMgr
 }
 
-// assembled is a libp2p host with what ends with it.
+// assembled is a libp2p host, with the services that its Close ends.
 type assembled struct {
 	*basichost.BasicHost
 	swarm *swarm.Swarm
@@ -52,8 +52,8 @@ type assembled struct {
 	dialer   *swarm.Swarm
 }
 
-// assemble makes a host that does not listen yet. Its Close ends the parts and the store too;
-// where it cannot be made, that is left to the caller.
+// assemble makes a host that does not listen yet. Close of the host also ends the parts and
+// the store; if assemble fails, the caller ends them.
 func (p parts) assemble(key crypto.PrivKey, store peerstore.Peerstore) (_ *assembled, err error) {
 	bus := eventbus.NewBus()
 	s, secured, err := p.newSwarm(key, store, bus, swarm.WithDialTimeout(p.config.handshakeTimeout))
@@ -87,7 +87,7 @@ func (p parts) assemble(key crypto.PrivKey, store peerstore.Peerstore) (_ *assem
 	return h, p.findReachability(h)
 }
 
-// Close ends the host. What goes wrong libp2p logs.
+// Close ends the host. libp2p logs what goes wrong.
 func (h *assembled) Close() error {
 	if h.observed != nil {
 		_ = h.observed.Close()
@@ -102,9 +102,9 @@ func (h *assembled) Close() error {
 	return err
 }
 
-// findReachability has AutoNAT find out whether others can dial this process, and tell others,
-// if it serves, whether it can dial them: under a key of its own, since the connections that
-// there are show nothing.
+// findReachability has AutoNAT find out whether others can dial this process and, if this
+// process serves AutoNAT, tell others whether it can dial them. AutoNAT dials with a key of
+// its own, since a connection that exists already proves nothing.
 func (p parts) findReachability(h *assembled) error {
 	options := []autonat.Option{autonat.UsingAddresses(func() []ma.Multiaddr {
 		return slices.DeleteFunc(h.AllAddrs(), func(a ma.Multiaddr) bool { return !manet.IsPublicAddr(a) })

@@ -23,9 +23,9 @@ const (
 	handshakeTimeout = 10 * time.Second
 )
 
-// MaxWindow is how many bytes a stream can always have in flight, one way: together with the
-// round trip it bounds the rate of one connection. Up to twice as many may be in flight
-// while the muxer has not yet reported what was read, and both ends send.
+// MaxWindow is how many bytes a stream can always have in flight in one direction: MaxWindow
+// divided by the round trip time bounds the rate of one connection. Up to twice as many may
+// be in flight while the muxer has not yet reported what was read, and both ends send.
 const MaxWindow = maxWindow / 4
 
 // defaultListen is every IPv4 interface at a port the system picks.
@@ -68,7 +68,7 @@ type Config struct {
 	// nothing.
 	Log *zap.Logger
 
-	ioTimeout, handshakeTimeout time.Duration // others than the constants in tests
+	ioTimeout, handshakeTimeout time.Duration // tests set values other than the constants
 }
 
 func (c Config) withDefaults() Config {
@@ -106,7 +106,7 @@ func (c Config) validate() error {
 }
 
 // wellFormed tells whether key has the right length and a public half that
-// belongs to its seed; signing with any other would betray the key.
+// belongs to its seed; a signature with any other key reveals the private half.
 func wellFormed(key ed25519.PrivateKey) bool {
 	return len(key) == ed25519.PrivateKeySize && ed25519.NewKeyFromSeed(key.Seed()).Equal(key)
 }

@@ -5,31 +5,31 @@ import (
 	"time"
 )
 
-// maxLate is the longest that a read or write may outlast the deadline that its
-// caller has set; of a short one it is at most an eighth.
+// maxLate bounds how long after its caller's deadline a read or write may end;
+// after a short timeout, the bound is an eighth of the timeout.
 const maxLate = time.Second
 
-// timeoutError is a deadline that had passed before a call began.
+// timeoutError says that a deadline had passed before a call began.
 type timeoutError struct{}
 
 func (timeoutError) Error() string   { return "p2pnet: the deadline has passed" }
 func (timeoutError) Timeout() bool   { return true }
 func (timeoutError) Temporary() bool { return true }
 
-// deadline sees to it that one direction of a stream always has a deadline: the
-// caller's, or else one that moves ahead of the calls.
+// deadline keeps a deadline on one direction of a stream at all times: the
+// caller's, or else one that each call moves into the future.
 //
-// yamux makes a timer each time it is given one. So it is given a later one than is
-// asked for, and no other as long as that is not too late: who sets a deadline
-// ahead of every frame pays for a look at the clock. It is never given an earlier
-// one: a read that it interrupts may lose a window update, and the stream its pace.
+// yamux makes a timer for each deadline. So yamux gets a later deadline than the caller
+// asked for, and a new one only if that would be too late: a caller that sets a deadline
+// before every frame pays for one reading of the clock. yamux never gets an earlier
+// deadline: a read that it interrupts may lose a window update, which slows the stream down.
 type deadline struct {
-	limit time.Duration // that of a call without a deadline of the caller's
+	limit time.Duration // timeout of a call for which the caller set no deadline
 	set   func(time.Time) error
 
 	mu    sync.Mutex
-	until time.Time // the caller's, or zero
-	given time.Time // what yamux has
+	until time.Time // deadline of the caller, or zero
+	given time.Time // deadline that yamux has
 }
 
 // before is called ahead of each read or write.
@@ -48,7 +48,7 @@ func (d *deadline) before() error {
 	return nil
 }
 
-// assign takes the caller's deadline; zero is none.
+// assign sets the caller's deadline; zero means none.
 func (d *deadline) assign(t time.Time) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -63,12 +63,12 @@ func (d *deadline) assign(t time.Time) error {
 	return d.give(t, t)
 }
 
-// keep makes yamux wait at least limit and at most one and a half.
+// keep makes yamux wait at least limit and at most one and a half times limit.
 func (d *deadline) keep(now time.Time) error {
 	return d.give(now.Add(d.limit), now.Add(d.limit+d.limit/2))
 }
 
-// give sees to it that yamux has a deadline between two times.
+// give sets yamux's deadline unless it already lies between two times.
 func (d *deadline) give(from, to time.Time) error {
 	if !d.given.Before(from) && !d.given.After(to) {
 		return nil

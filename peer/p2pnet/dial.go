@@ -80,8 +80,8 @@ func (d *dialer) connect(ctx context.Context, to address) (peer.ID, error) {
 	return to.id, err
 }
 
-// dial makes sure of a connection to a peer. libp2p refuses to dial again for 5 s
-// and more after a failure; how often to try is the caller's business.
+// dial returns a connection to a peer and makes one if there is none. By itself libp2p refuses
+// to dial again for 5 s or more after a failure; here the caller decides how often to try.
 func (d *dialer) dial(ctx context.Context, id peer.ID, addresses []ma.Multiaddr) (network.Conn, error) {
 	if err := d.admitted(id); err != nil {
 		return nil, err
@@ -96,7 +96,7 @@ func (d *dialer) dial(ctx context.Context, id peer.ID, addresses []ma.Multiaddr)
 	}
 	if err == nil {
 		if older := d.upkeep.connected(id); !slices.Contains(before, conn) && older != nil && !isCircuit(older.RemoteMultiaddr()) {
-			return older, nil // the peer has dialled meanwhile; the second is left to upkeep
+			return older, nil // the peer has dialled meanwhile; upkeep closes the second connection
 		}
 		return conn, nil
 	}
@@ -105,9 +105,9 @@ func (d *dialer) dial(ctx context.Context, id peer.ID, addresses []ma.Multiaddr)
 	return nil, notConnected(err)
 }
 
-// mirror tells whether a process other than this one proves the local identity at one of
-// these addresses, as transport.ErrDuplicate, and shows that one that it does too; else it is
-// transport.ErrSelf. libp2p would refuse to dial it.
+// mirror returns transport.ErrDuplicate if another process proves the local identity at one
+// of these addresses, and that process then learns of this one; else it returns
+// transport.ErrSelf. libp2p itself refuses to dial the local identity.
 func (d *dialer) mirror(ctx context.Context, addresses []ma.Multiaddr) error {
 	ctx, cancel := context.WithTimeout(ctx, d.config.handshakeTimeout)
 	defer cancel()
@@ -121,22 +121,22 @@ func (d *dialer) mirror(ctx context.Context, addresses []ma.Multiaddr) error {
 			return fmt.Errorf("%w (at %s)", transport.ErrDuplicate, at)
 		}
 		if err == nil {
-			_ = conn.Close() // never: the handshake fails with an identity of one's own
+			_ = conn.Close() // does not happen: a handshake with the local identity fails
 		}
 	}
 	return transport.ErrSelf
 }
 
-// sighting is an identity proved at an address, or why none was.
+// sighting is an identity that was proved at an address, or the reason why none was.
 type sighting struct {
 	id      peer.ID
 	address ma.Multiaddr
 	err     error
 }
 
-// meet connects to whoever answers at an address without an id: to an identity
-// remembered for it if there is one, else to the first that proves itself, which
-// is remembered then with the others behind the same name.
+// meet connects to the peer that answers at an address without an id: to an
+// identity that is remembered for the address, else to the first that is proved
+// there. meet then remembers all identities that were proved behind the name.
 func (d *dialer) meet(ctx context.Context, to address, addresses []ma.Multiaddr) (peer.ID, error) {
 	remembered, err := d.known.lookup(to.key())
 	if err != nil {
@@ -176,8 +176,8 @@ func (d *dialer) meet(ctx context.Context, to address, addresses []ma.Multiaddr)
 	return "", several(failures)
 }
 
-// remember writes down who was met at an address. That it cannot be written is
-// no reason not to go on: the next join will trust anew.
+// remember writes the identities that were proved at an address to the file. If
+// it cannot write, the peer goes on: the next join trusts on first use again.
 func (d *dialer) remember(to address, seen []sighting) {
 	var ids []transport.PeerID
 	for _, s := range seen {
@@ -192,9 +192,9 @@ func (d *dialer) remember(to address, seen []sighting) {
 	}
 }
 
-// lookAround asks every address who is there, all at once, and returns the
-// identities that were proved, in the order of their answers, without the local
-// peer. At least one, or the error says why not.
+// lookAround dials every address at the same time and returns the identities
+// that were proved, in the order of their answers, without the local peer. If
+// there is none, the error says why.
 func (d *dialer) lookAround(ctx context.Context, addresses []ma.Multiaddr) ([]sighting, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -225,13 +225,13 @@ func (d *dialer) lookAround(ctx context.Context, addresses []ma.Multiaddr) ([]si
 	case len(seen) > 0:
 		return seen, nil
 	case self:
-		return nil, transport.ErrSelf // or of another process with this key
+		return nil, transport.ErrSelf // or it is another process with this key
 	}
 	return nil, unreachable(several(failures))
 }
 
-// look dials an address for an id that nobody has, so that the handshake fails
-// with the identity that is really there.
+// look dials an address with an id that nobody has: the error of the failed
+// handshake names the identity that is there.
 func (d *dialer) look(ctx context.Context, at ma.Multiaddr) sighting {
 	public, _, _ := ed25519.GenerateKey(nil) // never fails
 	nobody, err := idOfKey(public)
@@ -259,8 +259,8 @@ func (d *dialer) look(ctx context.Context, at ma.Multiaddr) sighting {
 	return sighting{id: mismatch.Actual, address: at}
 }
 
-// introduced tells whether an attempt failed because a relay did not know this process,
-// and one does now.
+// introduced reports true if an attempt failed because a relay did not know this
+// process, and one of the relays knows it now.
 func (d *dialer) introduced(ctx context.Context, err error, relays ...peer.ID) (done bool) {
 	if err == nil || d.config.Introduce == nil || !strings.Contains(err.Error(), pb.Status_PERMISSION_DENIED.String()) {
 		return false // libp2p's own error has no type
@@ -276,10 +276,9 @@ func (d *dialer) introduced(ctx context.Context, err error, relays ...peer.ID) (
 	return done
 }
 
-// Learn remembers where a peer may be reached, replacing what was learned
-// before. It takes every form that Connect takes. Addresses that are malformed,
-// or that name another peer, are left out; so is everything about an id that is
-// malformed.
+// Learn remembers the addresses of a peer in place of those learned before. It
+// takes every form that Connect takes. It leaves out addresses that are
+// malformed or name another peer; if the id is malformed, it remembers nothing.
 func (d *dialer) Learn(peer transport.PeerID, addresses []string) {
 	id, err := parsePeer(peer)
 	if err != nil || id == d.id {
@@ -301,8 +300,8 @@ func (d *dialer) Learn(peer transport.PeerID, addresses []string) {
 	d.book.Add(id, good)
 }
 
-// whereabouts resolves what the book knows of a peer. An empty answer is none:
-// libp2p may still know where a peer was that connected to us.
+// whereabouts resolves the addresses that the book has of a peer. An empty answer is
+// no error: libp2p may know the address of a peer that connected to this process.
 func (d *dialer) whereabouts(ctx context.Context, id peer.ID) []ma.Multiaddr {
 	var found []ma.Multiaddr
 	for _, a := range d.lookup(id) {
@@ -316,7 +315,7 @@ func (d *dialer) whereabouts(ctx context.Context, id peer.ID) []ma.Multiaddr {
 	return found
 }
 
-// resolve returns the addresses that a stands for, also if it leads through a relay.
+// resolve returns the IP addresses of a; if a leads through a relay, those of the relay.
 func (d *dialer) resolve(ctx context.Context, a address) ([]ma.Multiaddr, error) {
 	if a.relay == "" {
 		return a.resolve(ctx)

@@ -38,13 +38,13 @@
 // # Limits
 //
 // Memory that streams may buffer, connections and streams are bounded by Config.Limits, and
-// so is every other resource a stranger can ask for: see limits.go, and internal/door for
-// connections of processes that are no members yet. One connection joins two peers, lanes
-// aside, and one that is not used is closed: see upkeep.go. A topic keeps those that it
-// uses, and the second of two as well. A peer that cannot be dialled can still dial, and be
-// reached through a relay: Config.Relay. A stream that timed out in the middle of bulk data
-// should be reset rather than used again: yamux may have lost a window update, and the
-// stream then runs slower or stalls.
+// so is every other resource a stranger can ask for: see limits.go, and
+// internal/acceptlimit for connections of processes that are no members yet. Two peers
+// share one connection, lanes aside, and an unused one is closed: see upkeep.go. A
+// connection that a topic uses stays open, even if it is the second of two. A peer that
+// cannot be dialled can still dial, and be reached through a relay: Config.Relay. A stream
+// that timed out in the middle of bulk data should be reset rather than used again: yamux
+// may have lost a window update, and the stream then runs slower or stalls.
 //
 // Package transport holds the interfaces, package peer the node that uses them,
 // package memnet the same interfaces in memory for tests.

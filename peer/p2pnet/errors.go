@@ -23,8 +23,8 @@ var (
 )
 
 // IdentityChangedError says that a host:port proved another identity than the
-// one remembered for it. Either somebody stands in between, or the process there
-// was given a new key.
+// one remembered for it. Either an attacker answers in its place, or the process
+// there was given a new key.
 type IdentityChangedError struct {
 	Address    string
 	Remembered []transport.PeerID
@@ -47,7 +47,7 @@ func (e *IdentityChangedError) Error() string {
 }
 
 // WrongIdentityError says that an address given with an id proved another one.
-// It is a transport.ErrUnreachable: the peer that was asked for did not answer.
+// errors.Is takes it for transport.ErrUnreachable: the wanted peer did not answer.
 type WrongIdentityError struct {
 	Wanted, Proved transport.PeerID
 }
@@ -59,8 +59,8 @@ func (e *WrongIdentityError) Error() string {
 // Unwrap makes the error a transport.ErrUnreachable.
 func (e *WrongIdentityError) Unwrap() error { return transport.ErrUnreachable }
 
-// brief is an error of the dialler with its many lines put into one. The text is
-// for people; errors.Is and errors.As see the whole.
+// brief puts the many lines of a dialler's error into one. The text is for
+// people; errors.Is and errors.As see the whole error.
 type brief struct{ error }
 
 func (e brief) Unwrap() error { return e.error }
@@ -80,7 +80,7 @@ func (e brief) Error() string {
 	return causes.Error()
 }
 
-// several is more than one failure on one line.
+// several writes more than one failure on one line.
 type several []error
 
 func (e several) Unwrap() []error { return e }

@@ -14,12 +14,12 @@ import (
 	"github.com/seed-97356399/murmuration/peer/transport"
 )
 
-// gater refuses identities of which this package cannot check a signature, and those that
-// are not admitted. The latter are refused once the connection is complete: only then can
-// the other end get the reason.
+// gater refuses identities whose signatures this package cannot check, and peers that are
+// not admitted. It refuses the latter only when the connection is complete: before that,
+// the other end could not receive the reason.
 type gater struct {
 	admit func(transport.PeerID) error
-	log   *zap.Logger // of those that dial this peer; nil where none can
+	log   *zap.Logger // for connections that others dial; nil if nobody can dial this process
 }
 
 func (gater) InterceptPeerDial(id peer.ID) bool            { return isEd25519(id) }
@@ -52,8 +52,8 @@ func gated(err error) bool {
 	return ok && end.Remote && end.ErrorCode == network.ConnGated
 }
 
-// notConnected is what the failure of a connection stands for: a refusal, another
-// identity, or else that the peer cannot be reached.
+// notConnected turns the failure of a connection into its cause: a refusal,
+// another identity, or else transport.ErrUnreachable.
 func notConnected(err error) error {
 	if mismatch, ok := errors.AsType[sec.ErrPeerIDMismatch](err); ok {
 		wanted, is := mismatch.Expected.String(), mismatch.Actual.String()

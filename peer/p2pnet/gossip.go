@@ -54,8 +54,8 @@ const (
 
 var errFlood = errors.New("more messages than a neighbour may pass on")
 
-// gossip is the gossipsub router of a transport. It begins with the first topic:
-// who asks for none speaks none.
+// gossip is the gossipsub router of a transport. It starts with the first topic,
+// so a process without topics does not speak gossipsub.
 type gossip struct {
 	*node
 	subscribers subscribers
@@ -149,8 +149,8 @@ func (g *gossip) Topic(name string, takesPart func(transport.PeerID) bool, handl
 	return topic, nil
 }
 
-// gossipFeatures says that gossipProtocol is gossipsub 1.2. Peer exchange is part
-// of it and is not used: who is there is the membership's to say.
+// gossipFeatures says that gossipProtocol is gossipsub 1.2. Gossipsub's peer
+// exchange is not used: the membership says which peers there are.
 func gossipFeatures(feature pubsub.GossipSubFeature, id protocol.ID) bool {
 	switch feature {
 	case pubsub.GossipSubFeatureMesh, pubsub.GossipSubFeaturePX, pubsub.GossipSubFeatureIdontwant:
@@ -159,20 +159,20 @@ func gossipFeatures(feature pubsub.GossipSubFeature, id protocol.ID) bool {
 	return false
 }
 
-// messageID names a message by what it says.
+// messageID is a hash of the message's content.
 func messageID(m *pb.Message) string {
 	sum := sha256.Sum256(slices.Concat([]byte(m.GetTopic()), []byte{0}, m.GetData()))
 	return string(sum[:])
 }
 
 // subscriptions bounds what neighbours may say of the topics they take part in.
-// Topics that nobody here takes part in yet are remembered too: a neighbour names
-// them once, and they may be joined later.
+// Topics in which this process does not take part yet are remembered too: a
+// neighbour names a topic only once, and this process may join it later.
 type subscriptions struct {
 	connected func(peer.ID) bool
 
 	mu     sync.Mutex
-	topics map[peer.ID]map[string]bool // of those that are connected
+	topics map[peer.ID]map[string]bool // of connected neighbours
 }
 
 func (*subscriptions) CanSubscribe(topic string) bool {
@@ -189,8 +189,8 @@ func (s *subscriptions) FilterIncomingSubscriptions(from peer.ID, said []*pb.RPC
 	return slices.DeleteFunc(said, func(o *pb.RPC_SubOpts) bool { return !s.count(from, o) }), nil
 }
 
-// count keeps account of a neighbour's topics. It reports false for one too many, and for
-// one whose neighbour has gone meanwhile: that it has is told once.
+// count updates the topics of a neighbour. It reports false if there are too many, or if
+// the neighbour has disconnected meanwhile: libp2p reports a disconnection only once.
 func (s *subscriptions) count(from peer.ID, o *pb.RPC_SubOpts) bool {
 	known, topic := s.topics[from], o.GetTopicid()
 	if !o.GetSubscribe() {
@@ -208,7 +208,7 @@ func (s *subscriptions) count(from peer.ID, o *pb.RPC_SubOpts) bool {
 	return true
 }
 
-// gone forgets a neighbour if it is one no more.
+// gone forgets a neighbour that is no longer connected.
 func (s *subscriptions) gone(_ network.Network, c network.Conn) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -218,8 +218,8 @@ func (s *subscriptions) gone(_ network.Network, c network.Conn) {
 }
 
 // allowance is how many messages each neighbour may still pass on. It outlasts the
-// connection, or who connects anew would have a new one; of more than maxAdmitted
-// neighbours those heard least lately are forgotten.
+// connection, since otherwise a neighbour would get a new allowance by connecting again.
+// Of more than maxAdmitted neighbours, those that sent nothing for longest are forgotten.
 type allowance struct {
 	left *lru.Cache[peer.ID, *rate.Limiter]
 }

@@ -23,7 +23,7 @@ import (
 const userAgent = "murmuration"
 
 // newHost makes a libp2p host that does what this package needs and nothing else, and
-// listens at every address of config, behind a door.
+// listens at every address of config, with an acceptlimit.Limiter in front.
 func newHost(config Config, key ed25519.PrivateKey, entrance *acceptlimit.Limiter, knows func(peer.ID) bool) (*assembled, error) {
 	private, err := crypto.UnmarshalEd25519PrivateKey(key)
 	if err != nil {
@@ -48,7 +48,7 @@ func newHost(config Config, key ed25519.PrivateKey, entrance *acceptlimit.Limite
 	for _, text := range config.Listen {
 		address, err := parseListen(text)
 		if err == nil {
-			err = h.swarm.AddListenAddr(address) // Listen gives the cause of a failure as text
+			err = h.swarm.AddListenAddr(address) // Listen would give the cause of a failure as text only
 		}
 		if err != nil {
 			err = fmt.Errorf("listening on %s: %w: listen on an address of this machine, at a port that no other process uses", text, err)
@@ -71,7 +71,7 @@ func duplicateWarning(log *zap.Logger) func() {
 	}
 }
 
-// muxer is yamux with the sizes of limits.go, its windows accounted for in full.
+// muxer is yamux with the sizes of limits.go; the resource manager counts its windows in full.
 type muxer struct{ yamux.Transport }
 
 func newMuxer() *muxer {

@@ -10,9 +10,9 @@ import (
 	"github.com/seed-97356399/murmuration/peer/transport"
 )
 
-// signatureDomain is put before every message that is signed, so that no
-// signature made here can be shown as one of another protocol that uses the same
-// key (libp2p's TLS handshake signs with it too), nor the other way round.
+// signatureDomain precedes every message that is signed. So nobody can present a
+// signature from here in another protocol that uses the same key (as libp2p's
+// TLS handshake does), or one from there here.
 const signatureDomain = "murmuration-record:"
 
 func inDomain(message []byte) []byte {
@@ -20,8 +20,8 @@ func inDomain(message []byte) []byte {
 }
 
 // parsePeer returns the libp2p id that a transport.PeerID is the text of. Only the
-// canonical text of an Ed25519 id is taken: two texts of one peer would be two
-// peers everywhere else.
+// canonical text of an Ed25519 id is accepted: all other code would take two texts
+// of one peer for two peers.
 func parsePeer(text transport.PeerID) (peer.ID, error) {
 	id, err := peer.Decode(string(text))
 	if err != nil {

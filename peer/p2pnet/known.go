@@ -25,7 +25,7 @@ type known map[string][]transport.PeerID
 // again for each question, so that a person can correct it while a peer runs;
 // joining is rare.
 type knownFile struct {
-	path string // empty: in memory only
+	path string // empty means in memory only
 
 	mu     sync.Mutex
 	memory []byte // the file's contents if there is no file
@@ -44,8 +44,8 @@ func (k *knownFile) lookup(address string) ([]transport.PeerID, error) {
 	return remembered[address], err
 }
 
-// remember adds identities of an address. What the file says already, comments
-// included, stays.
+// remember adds identities of an address. All lines that the file has,
+// comments included, stay.
 func (k *knownFile) remember(address string, ids []transport.PeerID) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -72,7 +72,7 @@ func (k *knownFile) remember(address string, ids []transport.PeerID) error {
 	return k.fault(atomicfile.Write(k.path, extended))
 }
 
-// load returns what the file says, nothing if it does not exist.
+// load returns the file's contents, and nothing if the file does not exist.
 func (k *knownFile) load() ([]byte, known, error) {
 	content, err := k.memory, error(nil)
 	if k.path != "" {

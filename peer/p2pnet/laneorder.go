@@ -13,7 +13,7 @@ import (
 
 // laneOrder puts distinct addresses in the order in which a lane tries them.
 // Loopback addresses are left out unless beside, the address of Open's connection,
-// is one: from another machine they lead elsewhere.
+// is one: on another machine, a loopback address is that machine itself.
 func laneOrder(known []ma.Multiaddr, beside ma.Multiaddr, lane int) []ma.Multiaddr {
 	var order []ma.Multiaddr
 	for _, a := range known {
@@ -43,9 +43,9 @@ func sameHost(a, b ma.Multiaddr) bool {
 	return err == nil && ip.Equal(other)
 }
 
-// silent remembers addresses at which a peer was not found, so that lanes do not
-// wait for the same ones again: a machine has addresses that lead nowhere from
-// elsewhere, and tells them all.
+// silent remembers addresses at which a peer did not answer, so that lanes do
+// not wait for them again: a machine announces all its addresses, and other
+// machines cannot reach some of them.
 type silent struct {
 	since *lru.Cache[silentKey, time.Time]
 }
@@ -74,7 +74,7 @@ func (s silent) note(id peer.ID, at ma.Multiaddr, now time.Time) {
 	s.since.Add(silentKey{id, at.String()}, now)
 }
 
-// last moves the addresses that were silent behind the others.
+// last moves the addresses that did not answer behind the others.
 func (s silent) last(id peer.ID, addresses []ma.Multiaddr, now time.Time) {
 	rank := func(a ma.Multiaddr) int {
 		if at, ok := s.since.Peek(silentKey{id, a.String()}); ok && now.Sub(at) < silentFor {

@@ -21,12 +21,12 @@ import (
 
 // lanes are the further connections that this process has dialled.
 //
-// libp2p's swarm keeps to one connection when it dials a peer. So lane i is a swarm
-// of its own, which keeps to one too: all that a connection needs (accounting,
-// gating, serving streams that the other end opens on it) is the library's, and the
-// host's transport and stream handler are shared. A host for each lane would
-// announce itself to the peer as a process without addresses; a connection dialled
-// outside any swarm would have to do all that by hand.
+// libp2p's swarm keeps to one connection when it dials a peer. So each lane i has a
+// swarm of its own, with one connection to a peer. The library's swarm does all
+// that a connection needs (accounting, gating, serving streams that the other end
+// opens), and shares the host's transport and stream handler. A host for each lane
+// would announce itself to the peer as a process without addresses; for a
+// connection outside any swarm, this package would have to do all that itself.
 type lanes struct {
 	*dialer
 
@@ -37,8 +37,8 @@ type lanes struct {
 	silent silent
 }
 
-// maxTurns bounds the lanes that are dialled once at a time; one that is forgotten in its
-// dial could be dialled twice, and have two connections.
+// maxTurns bounds the lanes for which a lock is remembered, so that only one call dials
+// each; if a lock is forgotten during a dial, a second call could dial the same lane.
 const maxTurns = 1024
 
 type laneKey struct {
@@ -75,7 +75,7 @@ func (l *lanes) connect(ctx context.Context, to laneKey) (network.Conn, error) {
 	return l.dial(ctx, s, to)
 }
 
-// conns are the lanes to all peers.
+// conns are the connections of all lanes to all peers.
 func (l *lanes) conns() (conns []network.Conn) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -146,7 +146,7 @@ func (l *lanes) swarmOf(lane int) (*swarm.Swarm, error) {
 	return l.swarms[lane], nil
 }
 
-// dialled are addresses of each kind that the host's transports dial.
+// dialled has one address of each kind that the host's transports can dial.
 var dialled = []ma.Multiaddr{ma.StringCast("/ip4/127.0.0.1/tcp/1"), ma.StringCast("/p2p-circuit")}
 
 // newSwarm makes a swarm that dials with the host's transports.

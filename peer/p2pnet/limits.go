@@ -15,9 +15,9 @@ import (
 	"github.com/seed-97356399/murmuration/peer/transport"
 )
 
-// What strangers may ask of a process. The defaults of libp2p are made for a
-// public network of unrelated nodes: 8 connections from one IP address, one more
-// every 5 s, 16 MiB for one peer's streams of one protocol. A flock often sits
+// Limits on what strangers can make a process spend. The defaults of libp2p are made
+// for a public network of unrelated nodes: 8 connections from one IP address, one
+// more every 5 s, 16 MiB for one peer's streams of one protocol. A flock often sits
 // behind one address (a laboratory's NAT, a rack of containers) and moves models.
 const (
 	// protocolsPerPeer is how many protocols with full use of Limits.Streams one
@@ -70,8 +70,8 @@ const (
 )
 
 // Limits are what a process holds at most. The zero value is right for a flock of some
-// hundred members, many of them behind one address. docs/design/019 says against what each
-// protects.
+// hundred members, many of them behind one address. docs/design/019 says what each
+// protects against.
 type Limits struct {
 	// Memory is how many bytes all streams together may buffer; one peer gets at
 	// most a quarter. It is reserved as windows are granted (1 MiB for a stream to
@@ -199,10 +199,10 @@ func (l Limits) newRateLimiter() *rate.Limiter {
 	}
 }
 
-// accounted is a peer's scope that also reserves the part of a stream's initial
-// window which yamux grants without asking. Without it a peer could make this
-// process buffer initialWindow/yamuxWindow times what the resource manager
-// believes. If the reservation fails yamux closes the connection.
+// accounted is a peer's resource scope that also reserves the part of a stream's
+// initial window which yamux grants without a reservation. Without it, a peer
+// could make this process buffer initialWindow/yamuxWindow times what the
+// resource manager counts. If the reservation fails, yamux closes the connection.
 type accounted struct{ network.PeerScope }
 
 func (a accounted) BeginSpan() (network.ResourceScopeSpan, error) {

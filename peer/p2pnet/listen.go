@@ -20,10 +20,10 @@ type listener struct {
 
 	mu      sync.Mutex
 	routes  map[service]*route
-	streams map[slot]int // that others have open here
+	streams map[slot]int // number of open streams by peer and protocol
 }
 
-// service is what handlers are found by.
+// service is the key under which a handler is registered.
 type service struct {
 	protocol transport.Protocol
 	run      string
@@ -35,7 +35,7 @@ type route struct {
 	running sync.WaitGroup
 }
 
-// slot is what inbound streams are counted by, up to Limits.Streams.
+// slot is the key by which inbound streams are counted, up to Limits.Streams.
 type slot struct {
 	peer     peer.ID
 	protocol transport.Protocol
@@ -70,8 +70,8 @@ func (l *listener) Handle(speak transport.Protocol, run string, handler transpor
 	}, nil
 }
 
-// speaks tells whether a protocol has a handler for any run. The lock is held, also while
-// libp2p is told, so that it hears of changes in their order.
+// speaks tells whether a protocol has a handler for any run. The caller holds the lock
+// until libp2p knows the change, so that libp2p learns of changes in their order.
 func (l *listener) speaks(speak transport.Protocol) bool {
 	for at := range l.routes {
 		if at.protocol == speak {

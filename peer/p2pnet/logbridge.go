@@ -13,12 +13,12 @@ import (
 	"github.com/seed-97356399/murmuration/internal/loglimit"
 )
 
-// logRemedy is said with what libp2p complains of: it is about single connections, and
-// goes on by itself.
+// logRemedy is the advice that goes with libp2p's warnings, which concern single
+// connections and resolve themselves.
 const logRemedy = "nothing, if it happens once: libp2p tries again; if it repeats, see whether the peer's address and port can be reached (Admission.Inquire of package peer asks it), and that both ends have the same release"
 
-// bridged is where libp2p's log goes, and dropped where it goes after the end. It belongs to
-// the process because libp2p's does: each of its parts asks for the handler once, and keeps it.
+// bridged receives libp2p's log; after release, dropped receives it. Both are global because
+// libp2p's log is: each part of libp2p asks for the handler once and keeps it.
 var (
 	bridged atomic.Pointer[zap.Logger]
 	dropped = zap.NewNop()
@@ -43,7 +43,7 @@ func BridgeLogs(log *zap.Logger) (release func()) {
 type logHandler struct {
 	to     func() *zap.Logger
 	fields []zap.Field
-	group  string // before the names of what follows
+	group  string // prefix for the names of later fields
 }
 
 func handlerOf(log *zap.Logger) slog.Handler {

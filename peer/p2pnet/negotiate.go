@@ -16,9 +16,9 @@ import (
 //
 // libp2p has an opener's side of its own. It is not used because of what it does
 // to deadlines: a read that times out before the answer has come makes every
-// later read fail, and its Close waits for the answer. This one says everything
-// in its first write, takes the answer in with the first reads however often
-// they time out, and needs no goroutine.
+// later read fail, and its Close waits for the answer. The one here sends
+// everything in its first write, reads the answer with the first reads however
+// often they time out, and needs no goroutine.
 
 const (
 	multistream = "/multistream/1.0.0"
@@ -27,7 +27,7 @@ const (
 	maxProtocol = 128
 )
 
-// errPreamble is a preamble that claims a longer run than there can be.
+// errPreamble says that the preamble's length of the run's name is above the limit.
 var errPreamble = errors.New("malformed preamble")
 
 func checkNames(protocol transport.Protocol, run string) error {
@@ -40,8 +40,8 @@ func checkNames(protocol transport.Protocol, run string) error {
 	return nil
 }
 
-// appendOpening appends all that an opener says before the application does:
-// the protocol, and the run's name after its length in one byte.
+// appendOpening appends what an opener sends before any byte of the application:
+// the protocol, then the length of the run's name in one byte, then the name.
 func appendOpening(b []byte, protocol transport.Protocol, run string) []byte {
 	b = appendToken(appendToken(b, multistream), string(protocol))
 	return append(append(b, byte(len(run))), run...)
@@ -68,9 +68,9 @@ func readPreamble(r io.Reader) (string, error) {
 	return string(name), nil
 }
 
-// answer takes in the acceptor's side of the negotiation.
+// answer reads the acceptor's side of the negotiation.
 type answer struct {
-	yes, no []byte // the two answers that there are
+	yes, no []byte // the two possible answers
 	got     []byte // what has been read of either, with room for the longer
 }
 

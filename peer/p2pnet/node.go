@@ -17,8 +17,8 @@ import (
 	"github.com/seed-97356399/murmuration/peer/transport"
 )
 
-// node is what all parts of a transport stand on: who this process is, its libp2p host,
-// and whether it is about to end.
+// node is what all parts of a transport share: the identity of this process, its libp2p
+// host, and whether it is closing.
 type node struct {
 	config Config
 	key    ed25519.PrivateKey
@@ -75,13 +75,13 @@ func (n *node) Verify(peer transport.PeerID, message, signature []byte) bool {
 	return ed25519.Verify(public, inDomain(message), signature)
 }
 
-// lookup returns what was learned of where a peer is.
+// lookup returns the addresses that were learned of a peer.
 func (n *node) lookup(id peer.ID) []address {
 	addresses, _ := n.book.Peek(id)
 	return addresses
 }
 
-// admitted is the reason for which a peer is not connected with, or nil.
+// admitted is the reason why this process does not connect with a peer, or nil.
 func (n *node) admitted(id peer.ID) error {
 	if err := n.config.Admit(transport.PeerID(id.String())); err != nil {
 		return fmt.Errorf("%w: %w", transport.ErrNotAdmitted, err)
@@ -89,8 +89,8 @@ func (n *node) admitted(id peer.ID) error {
 	return nil
 }
 
-// begin counts an operation in and bounds its context: by limit, and by the end
-// of the transport.
+// begin registers an operation, for which Close waits, and returns a context
+// that ends after limit or when the transport closes.
 func (n *node) begin(ctx context.Context, limit time.Duration) (context.Context, func(), error) {
 	if !n.gate.enter() {
 		return nil, nil, transport.ErrClosed
@@ -104,7 +104,7 @@ func (n *node) begin(ctx context.Context, limit time.Duration) (context.Context,
 	}, nil
 }
 
-// whyNot is err, or transport.ErrClosed if that is why the operation failed.
+// whyNot returns err, or transport.ErrClosed if the operation failed because the transport closed.
 func (n *node) whyNot(ctx context.Context, err error) error {
 	if n.ending.Err() != nil {
 		return fmt.Errorf("%w: %w", transport.ErrClosed, err)

@@ -12,11 +12,11 @@ import (
 	"github.com/seed-97356399/murmuration/peer/transport"
 )
 
-// openHandshakes is how many handshakeTimeout an Open may take: resolving
-// and dialling, then the stream.
+// openHandshakes is how many times handshakeTimeout an Open may take:
+// once to resolve and dial, once for the stream.
 const openHandshakes = 2
 
-// openAttempts is how many connections that end at once Open bears with.
+// openAttempts is how many connections Open tries if each ends as soon as it is made.
 const openAttempts = 4
 
 // opener opens streams to other processes.
@@ -96,8 +96,8 @@ func (o *opener) connection(ctx context.Context, to laneKey) (network.Conn, erro
 	return o.dial(ctx, to.peer, o.whereabouts(ctx, to.peer))
 }
 
-// notOpened sorts the reasons for which a connection gives no stream: limits of
-// this process, or else a connection that has just ended.
+// notOpened classifies the error of opening a stream: a limit of this process,
+// or else a connection that has just ended.
 func notOpened(err error) error {
 	if errors.Is(err, network.ErrResourceLimitExceeded) {
 		return fmt.Errorf("this process has too many streams open, or too much Config.Limits.Memory in use: %w", err)
@@ -105,7 +105,7 @@ func notOpened(err error) error {
 	return notConnected(err)
 }
 
-// sayOpening names protocol and run to the other end.
+// sayOpening sends the protocol and the run's name to the other end.
 func (o *opener) sayOpening(ctx context.Context, s *stream) error {
 	if err := s.raw.SetProtocol(protocol.ID(s.protocol)); err != nil {
 		return notOpened(err)

@@ -20,8 +20,8 @@ import (
 )
 
 // Packets travel as UDP datagrams between the ports that carry the streams, which
-// have the same numbers; nothing else has to be told of a peer. Each is signed by its
-// sender, for its receiver; it is not encrypted.
+// have the same numbers; no further address of a peer has to be announced. Each is
+// signed by its sender, for its receiver; it is not encrypted.
 //
 //	"MUR" u8 version = 1 | sender's public key, 32 bytes | run length u8, run |
 //	packet, up to 1056 bytes, a mark included | Ed25519 signature, 64 bytes
@@ -41,13 +41,13 @@ const (
 
 var errDatagram = errors.New("malformed datagram")
 
-// datagrams are the sockets, which are opened when packets are first asked for.
+// datagrams holds the sockets, which the first use of packets opens.
 type datagrams struct {
 	*node
 	reading sync.WaitGroup
 
 	strangers *rate.Limiter
-	paths     *lru.Cache[peer.ID, netip.AddrPort] // where a peer's packets last came from
+	paths     *lru.Cache[peer.ID, netip.AddrPort] // address that a peer's last packet came from
 
 	mu      sync.RWMutex
 	closed  bool
@@ -98,7 +98,7 @@ func (d *datagrams) SendPacket(to transport.PeerID, run string, packet []byte) e
 	return nil
 }
 
-// targets are where a packet should go.
+// targets are the addresses to which SendPacket sends.
 func (d *datagrams) targets(id peer.ID) (targets []netip.AddrPort) {
 	if known, ok := d.paths.Get(id); ok {
 		return []netip.AddrPort{known}
@@ -164,9 +164,9 @@ func (d *datagrams) openSockets() error {
 	return nil
 }
 
-// readPackets hands over what arrives at a socket until that is closed. One goroutine
-// for each bounds what forged packets can cost to one core; those of a sender that
-// nobody has spoken of cost next to nothing.
+// readPackets hands over what arrives at a socket until the socket is closed. Each
+// socket has one goroutine, so forged packets can cost at most one core; packets of
+// senders without a known address are limited in rate before a signature is checked.
 func (d *datagrams) readPackets(socket *net.UDPConn) {
 	buffer := make([]byte, maxDatagramSize+1)
 	for {
@@ -184,7 +184,7 @@ func (d *datagrams) readPackets(socket *net.UDPConn) {
 	}
 }
 
-// takeDatagram checks a datagram, cheap things first, and hands its packet over.
+// takeDatagram checks a datagram, the cheap checks first, and hands its packet to the handler.
 func (d *datagrams) takeDatagram(datagram []byte, from netip.AddrPort) error {
 	public, run, packet, err := splitDatagram(datagram)
 	if err != nil {

@@ -14,9 +14,9 @@ import (
 )
 
 // judge decides on a finding, and gives the reason if it is not accepted: a single relay
-// that lies, or has a bad link, must not keep everybody from being dialled. And whoever is
-// not outside this process's network has not tried from there: in a flock on private
-// addresses nobody has.
+// that lies or has a bad link must not make this process appear undiallable. And a relay
+// inside this process's network cannot tell whether processes outside can dial it: in a
+// flock on private addresses no relay can.
 func judge(found network.Reachability, conns []network.Conn) (reachable bool, because string) {
 	switch {
 	case found != network.ReachabilityPrivate:
@@ -29,8 +29,7 @@ func judge(found network.Reachability, conns []network.Conn) (reachable bool, be
 	return false, ""
 }
 
-// afar tells whether a connection is direct, and leads out of the networks of private
-// addresses.
+// afar tells whether a connection is direct and its other end has a public address.
 func afar(c network.Conn) bool {
 	remote := c.RemoteMultiaddr()
 	return !isCircuit(remote) && manet.IsPublicAddr(remote)
@@ -48,8 +47,8 @@ type certifiedStore interface {
 	peerstore.CertifiedAddrBook
 }
 
-// memberStore has libp2p's AutoNAT ask members only whether they can dial this process:
-// it asks whoever says that he speaks its protocol, and believes him.
+// memberStore makes libp2p's AutoNAT ask only members whether they can dial this process:
+// by itself AutoNAT asks any peer that speaks its protocol, and trusts the answer.
 type memberStore struct {
 	certifiedStore
 	member func(peer.ID) bool

@@ -39,9 +39,9 @@ type Relay struct {
 // MaxRelays bounds Relay.Via: each takes one of a record's addresses.
 const MaxRelays = 2
 
-// What a relay gives. There is no bound on the bytes of a circuit: models go through
-// it. What a circuit buffers is bounded by relayBuffer, and the relay's own traffic is
-// what its owner has decided to give by Relay.Serve.
+// Limits of a relay. The bytes of a circuit are not bounded, since models go through
+// it. relayBuffer bounds what a circuit buffers; the relay's owner has agreed to its
+// traffic by setting Relay.Serve.
 const (
 	relayReservations = 128
 	// relayCircuits bounds the connections that lead to one peer, or from one, at a time.
@@ -83,7 +83,7 @@ func (r Relay) faults() (faults []error) {
 	return faults
 }
 
-// relays are what a process does with relays.
+// relays is a process's use of relays, and its own service as one.
 type relays struct {
 	*dialer
 	via     []address
@@ -137,7 +137,7 @@ func (r *relays) watchReachable() error {
 	return nil
 }
 
-// tellReachable tells what was found, if the connections bear it out.
+// tellReachable reports the finding to Config.Reachable if judge accepts it.
 func (r *relays) tellReachable(found network.Reachability) {
 	switch reachable, because := judge(found, r.swarm.Conns()); {
 	case because != "":
@@ -147,8 +147,8 @@ func (r *relays) tellReachable(found network.Reachability) {
 	}
 }
 
-// wait ends the service, and waits for what start began; the transport's
-// context has ended.
+// wait ends the service and waits for the goroutines of start; the
+// transport's context has ended before.
 func (r *relays) wait() {
 	r.keepers.Wait()
 	if r.service != nil {
@@ -156,8 +156,8 @@ func (r *relays) wait() {
 	}
 }
 
-// keepPlace reserves a place at a relay, and again when it grows old, or may be lost: the
-// connection that it was reserved by has ended.
+// keepPlace reserves a place at a relay. It reserves again before the place expires, and
+// when the connection on which it was reserved has ended.
 func (r *relays) keepPlace(at address) {
 	var by network.Conn
 	var reserved time.Time
@@ -185,7 +185,7 @@ func (r *relays) keepPlace(at address) {
 	}
 }
 
-// reserve returns the connection with the relay at which it has reserved a place.
+// reserve reserves a place at a relay and returns the connection with the relay.
 func (r *relays) reserve(at address) (network.Conn, error) {
 	ctx, leave, err := r.begin(context.Background(), connectHandshakes*r.config.handshakeTimeout)
 	if err != nil {
@@ -210,7 +210,7 @@ func (r *relays) reserve(at address) (network.Conn, error) {
 	return by, nil
 }
 
-// reserved tells whether the connection with a peer keeps somebody reachable.
+// reserved tells whether the peer is a relay at which this process has a place, or has a place here.
 func (r *relays) reserved(id peer.ID) bool {
 	info := r.host.ConnManager().GetTagInfo(id)
 	return info != nil && info.Tags[reservationTag] > 0 ||
@@ -222,8 +222,8 @@ func isCircuit(a ma.Multiaddr) bool {
 	return err == nil
 }
 
-// relayAccess has a relay serve members only: libp2p's protocol of relays has no place to
-// show that one takes part in a run.
+// relayAccess makes a relay serve members only: libp2p's relay protocol has no field in
+// which a peer could prove that it takes part in a run.
 type relayAccess struct{ member func(transport.PeerID) error }
 
 var _ relay.ACLFilter = relayAccess{}

@@ -82,12 +82,12 @@ func (s *stream) Close() error                       { return s.raw.Close() }
 func (s *stream) SetReadDeadline(t time.Time) error  { return s.reads.assign(t) }
 func (s *stream) SetWriteDeadline(t time.Time) error { return s.writes.assign(t) }
 
-// Reset cannot fail in a way that anybody could act upon.
+// Reset ignores errors: no caller could act on them.
 func (s *stream) Reset() { _ = s.raw.Reset() }
 
-// explain turns the reason of a reset into the error of package transport that it
-// stands for. Timeouts are passed on untouched, for callers that look for a
-// net.Error without unwrapping.
+// explain turns the reason of a reset into an error of package transport. It
+// returns timeouts unchanged, for callers that look for a net.Error without
+// unwrapping.
 func (s *stream) explain(doing string, err error) error {
 	if isTimeout(err) {
 		return err
@@ -117,9 +117,9 @@ func refused(err error) error {
 	return nil
 }
 
-// unspoken is what an error of the negotiation stands for: there, libp2p resets a
-// stream whose protocol it does not know. Later the same code is anybody's who
-// closes in a hurry.
+// unspoken explains an error during the negotiation, in which libp2p resets a
+// stream whose protocol it does not know. After the negotiation the same code
+// only means that the other end closed the stream abruptly.
 func unspoken(err error) error {
 	reset, ok := errors.AsType[*network.StreamError](err)
 	if ok && reset.Remote && reset.ErrorCode == network.StreamProtocolNegotiationFailed {

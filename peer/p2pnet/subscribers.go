@@ -18,10 +18,10 @@ import (
 	"github.com/seed-97356399/murmuration/peer/transport"
 )
 
-// subscribers tell who may hear the topics that this process takes part in, and be heard on
-// them. Gossipsub asks its own filter of peers for its mesh only: what it publishes itself
-// goes to all that have named the topic, and what they send is taken. So messages are left
-// out where they are written and where they are read. A peer that may hear a topic from
+// subscribers decides which peers may receive and send messages on this process's topics.
+// Gossipsub applies its own filter of peers only to its mesh: its own publications go to
+// every peer that has named the topic, and it accepts what those send. So this type removes
+// messages from the frames that are written and read. A peer that may hear a topic from
 // some moment on need not name it again.
 type subscribers struct {
 	mu     sync.RWMutex
@@ -57,7 +57,7 @@ func (h *subscribers) without(id peer.ID, messages []*pb.Message) []*pb.Message 
 
 var errGossipFrame = errors.New("gossipsub has written what is no frame of its own")
 
-// frame returns what is left of one of gossipsub's frames for a peer; nothing may be.
+// frame returns what is left of one of gossipsub's frames for a peer; the result may be empty.
 func (h *subscribers) frame(to peer.ID, frame []byte) ([]byte, error) {
 	size, head := binary.Uvarint(frame)
 	if head <= 0 || size != uint64(len(frame)-head) {
@@ -77,8 +77,8 @@ func (h *subscribers) frame(to peer.ID, frame []byte) ([]byte, error) {
 	return proto.MarshalOptions{}.MarshalAppend(binary.AppendUvarint(nil, size), &rpc)
 }
 
-// subscribersHost is a host whose streams, which gossipsub opens to write, carry nothing to
-// those who may not hear it.
+// subscribersHost is a host for gossipsub: the streams that it opens leave out messages
+// that their receiver may not receive.
 type subscribersHost struct {
 	host.Host
 	subscribers *subscribers

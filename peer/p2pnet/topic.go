@@ -41,7 +41,7 @@ func (t *Topic) leave() {
 	t.gossip.gate.leave()
 }
 
-// judge is gossipsub's validator.
+// judge is the validator that gossipsub calls for each message.
 func (t *Topic) judge(_ context.Context, from peer.ID, message *pubsub.Message) pubsub.ValidationResult {
 	if from == t.gossip.id {
 		return pubsub.ValidationAccept
@@ -92,10 +92,10 @@ func (t *Topic) close() error {
 	t.gate.wait()
 	t.relay()
 	err := t.topic.Close()
-	t.gossip.subscribers.set(t.name, nil) // before the name is free for another Topic
+	t.gossip.subscribers.set(t.name, nil) // must precede the release of the name
 	err = errors.Join(err, t.gossip.router.UnregisterTopicValidator(t.name))
 	if t.gossip.ending.Err() != nil {
-		return nil // gossipsub ended with the transport, and says so
+		return nil // gossipsub ended with the transport; the error says only that
 	}
 	if err != nil {
 		return fmt.Errorf("p2pnet: leaving topic %q: %w", t.name, err)

@@ -40,7 +40,7 @@ type Transport struct {
 
 var _ transport.Transport = (*Transport)(nil)
 
-// counts are of what others sent and was refused, by cause.
+// counts are the numbers of refused things that others sent, by cause.
 type counts struct {
 	mu sync.Mutex
 	of map[string]uint64
@@ -98,7 +98,7 @@ func New(config Config) (*Transport, error) {
 	t.finish = sync.OnceValue(t.close)
 	upkeep.watch(h.swarm)
 	err = relays.start()
-	go upkeep.tend() // which asks the relays
+	go upkeep.tend() // tend uses the relays
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("p2pnet: %w", err), t.Close())
 	}
@@ -124,7 +124,7 @@ func (t *Transport) close() error {
 // Sealed implements transport.Transport: streams go over TLS or Noise.
 func (t *Transport) Sealed() bool { return true }
 
-// Refused implements transport.Transport: what was refused so far, of what anything was.
+// Refused implements transport.Transport: how many were refused so far, by cause; causes with none are left out.
 func (t *Transport) Refused() map[string]uint64 {
 	t.refused.mu.Lock()
 	defer t.refused.mu.Unlock()
@@ -173,7 +173,7 @@ func (t *Transport) JoinAddresses() []string {
 
 // reach orders addresses by how far away they can be dialled, IPv4 first.
 func reach(a ma.Multiaddr) int {
-	ip, _ := manet.ToIP(a) // nil, which is no address of IPv4, where there is none
+	ip, _ := manet.ToIP(a) // nil, which is not IPv4, if a has no IP address
 	rank := 2
 	switch {
 	case manet.IsPublicAddr(a):

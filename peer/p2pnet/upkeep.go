@@ -13,10 +13,10 @@ import (
 	"github.com/seed-97356399/murmuration/peer/transport"
 )
 
-// A process keeps one connection with each peer that it has to do with, lanes
-// aside. libp2p would keep two where two peers dial each other at once, as members
-// do that hear of each other by the same news, and would keep for ever what is used
-// no more.
+// A process keeps one connection with each peer that it deals with, lanes aside. By
+// itself libp2p keeps two when two peers dial each other at the same moment, as
+// members do that learn of each other from the same news; and it keeps unused
+// connections for ever.
 
 // secondLooks is the time between two looks at a second connection that is still in
 // use.
@@ -25,13 +25,13 @@ const secondLooks = 200 * time.Millisecond
 // youth is how long a connection counts as young.
 const youth = 2 * time.Second
 
-// upkeep knows when connections were last used, lanes too, and which the other end takes
-// for the one that is no lane. libp2p tells it what has ended.
+// upkeep knows when each connection, lanes included, was last used, and which of them
+// the other end uses as the main one. libp2p reports ended connections to it.
 type upkeep struct {
 	*node
 	lanes *lanes
-	keeps func(peer.ID) bool // whether the connection with a peer keeps somebody reachable
-	two   chan struct{}      // capacity 1: a peer may have two
+	keeps func(peer.ID) bool // whether a relay reservation depends on the connection with a peer
+	two   chan struct{}      // capacity 1: a signal that some peer may have two connections
 	ended chan struct{}      // closed when tend has returned
 
 	mu    sync.Mutex
@@ -39,7 +39,7 @@ type upkeep struct {
 }
 
 type usage struct {
-	last time.Time // zero: not since it was opened
+	last time.Time // zero if not used since it was opened
 	// first: the other end has dialled it, and not as a lane.
 	first bool
 	// ours: this end has opened a stream on it; theirs: the other has.
@@ -50,8 +50,8 @@ func newUpkeep(n *node) *upkeep {
 	return &upkeep{node: n, two: make(chan struct{}, 1), ended: make(chan struct{}), conns: make(map[network.Conn]usage)}
 }
 
-// note adds to what is known of a connection that is used now. Of one that has ended
-// nothing is kept: that it has, libp2p tells once.
+// note updates the usage of a connection. It keeps nothing of a connection that has
+// ended, since libp2p reports the end only once.
 func (u *upkeep) note(c network.Conn, now usage) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -71,13 +71,13 @@ func (u *upkeep) note(c network.Conn, now usage) {
 	}
 }
 
-// carry notes that the other end has opened a stream on a connection. What is said
-// before an exchange, and beside it, is never said on a lane.
+// carry notes that the other end has opened a stream on a connection. Only exchanges
+// use lanes, so a stream of another protocol shows that the connection is no lane.
 func (u *upkeep) carry(c network.Conn, speak transport.Protocol) {
 	u.note(c, usage{theirs: true, first: speak == transport.ProtocolSwim || speak == transport.ProtocolHello})
 }
 
-// watch has a swarm tell of connections that have ended.
+// watch makes a swarm report connections that have ended.
 func (u *upkeep) watch(s network.Network) {
 	s.Notify(&network.NotifyBundle{DisconnectedF: func(_ network.Network, c network.Conn) {
 		u.mu.Lock()
@@ -110,13 +110,13 @@ func (u *upkeep) tend() {
 	}
 }
 
-// between is what joins two peers.
+// between describes the connections between this process and one peer.
 type between struct {
-	in, out network.Conn // that the other end has dialled, and not as a lane; that this end has
-	unused  network.Conn // that this end has dialled and opened no stream on
-	spoken  bool         // by this end, on one that the other has dialled
+	in, out network.Conn // in: dialled by the other end and not as a lane; out: dialled by this end
+	unused  network.Conn // dialled by this end, without a stream of this end
+	spoken  bool         // this end has opened a stream on a connection that the other end dialled
 	theirs  bool         // the other end has opened a stream on out
-	young   bool         // both ends have dialled, and one of them moments ago
+	young   bool         // both ends have dialled, one of them moments ago
 }
 
 func (u *upkeep) between(conns []network.Conn) (b between) {
@@ -147,12 +147,12 @@ func (u *upkeep) between(conns []network.Conn) (b between) {
 	return b
 }
 
-// second finds the connection to do without, if two peers have dialled each other
-// at once: both ends choose that of the peer with the greater id.
+// second returns the connection to close if two peers have dialled each other at the
+// same moment: both ends choose the one that the peer with the greater id dialled.
 //
-// One that this end has dialled and not used the other cannot know to be no lane, so it is
-// for this end to close, once whatever it was dialled for has found another way. Where both
-// ends speak on what the other has dialled, neither learns which is taken for the first.
+// The other end cannot know whether an unused connection that this end dialled is a lane. So this
+// end closes such a connection, once its streams go over another one. If each end uses the
+// connection that the other has dialled, neither learns which one the other takes for the main one.
 func (u *upkeep) second(id peer.ID, conns []network.Conn) network.Conn {
 	b := u.between(conns)
 	if len(conns) < 2 || b.out == nil {
@@ -161,7 +161,7 @@ func (u *upkeep) second(id peer.ID, conns []network.Conn) network.Conn {
 	needless := b.out == b.unused && time.Since(b.out.Stat().Opened) >= youth
 	switch {
 	case b.in == nil && needless && b.spoken && (u.id > id || !b.theirs):
-		return b.out // else it is for the other end to close its own
+		return b.out // else the other end closes the one that it dialled
 	case b.in == nil:
 		return nil
 	case u.id > id, needless:
@@ -170,9 +170,9 @@ func (u *upkeep) second(id peer.ID, conns []network.Conn) network.Conn {
 	return b.in
 }
 
-// closeSeconds closes those that this process dialled and that nothing but packets of the
-// membership, which are sent again, pass on. It reports whether one is left. A topic keeps
-// one: gossipsub forgets what a neighbour has named, once, when its own stream to it ends.
+// closeSeconds closes second connections that this process dialled and that carry nothing but packets of the
+// membership, which are sent again. It reports whether one is left. It keeps one that a topic uses: gossipsub
+// forgets the topics of a neighbour, which are sent only once, when its own stream to the neighbour ends.
 func (u *upkeep) closeSeconds() (left bool) {
 	for _, id := range u.swarm.Peers() {
 		conns := u.swarm.ConnsToPeer(id)
@@ -191,7 +191,7 @@ func (u *upkeep) closeSeconds() (left bool) {
 	return left
 }
 
-// closeIdle closes those of some connections that have not been used for too long.
+// closeIdle closes the connections that have not been used for too long.
 func (u *upkeep) closeIdle(conns []network.Conn, keeps func(peer.ID) bool) {
 	for _, c := range conns {
 		if carries(c, libraryProtocols) || keeps(c.RemotePeer()) {
@@ -210,12 +210,12 @@ func (u *upkeep) closeIdle(conns []network.Conn, keeps func(peer.ID) bool) {
 	}
 }
 
-// libraryProtocols begins the names of what libp2p's own services keep open for as long as
-// there is a connection.
+// libraryProtocols is the prefix of libp2p's own protocols, whose streams stay open as
+// long as the connection.
 const libraryProtocols protocol.ID = "/ipfs/"
 
-// carries tells whether a connection has a stream of a protocol whose name does not begin
-// with one of some texts.
+// carries tells whether a connection has a stream of a protocol whose name begins with
+// none of these prefixes.
 func carries(c network.Conn, but ...protocol.ID) bool {
 	return slices.ContainsFunc(c.GetStreams(), func(s network.Stream) bool {
 		is := func(p protocol.ID) bool { return strings.HasPrefix(string(s.Protocol()), string(p)) }
@@ -237,10 +237,10 @@ func (u *upkeep) connections() (n int) {
 	return n
 }
 
-// connected returns the oldest connection to a peer that was not dialled as a
-// lane here, and that is not about to be closed as the second of two. The other end
-// may have dialled it as a lane, but then it is the younger one as a rule, and not
-// closed under our streams.
+// connected returns the oldest connection to a peer that this process did not dial
+// as a lane and will not close as the second of two. The other end may have dialled
+// it as a lane; but a lane is the younger one as a rule, and is not closed while it
+// has streams of this end.
 func (u *upkeep) connected(id peer.ID) network.Conn {
 	conns := u.swarm.ConnsToPeer(id)
 	second := u.second(id, conns)

@@ -9,13 +9,13 @@ import (
 	"github.com/libp2p/go-libp2p/core/peer"
 )
 
-// caller is a connection that somebody else has begun, as libp2p accounts for it from
-// its begin to its end.
+// caller is a connection that another process has begun. libp2p calls its methods as
+// the connection's resource scope, from begin to end.
 type caller struct {
 	network.ConnManagementScope
 	limiter *Limiter
 	conn    io.Closer
-	id      peer.ID // once it is proven
+	id      peer.ID // empty until the other end has proved it
 
 	home, block netip.Prefix
 	// expected: it comes from where a member has connected from, and does not give way.
@@ -34,7 +34,7 @@ func (c *caller) Done() {
 	c.ConnManagementScope.Done()
 }
 
-// connections is callers with a bound on their number, in the order in which they came.
+// connections holds callers in the order in which they came, up to a bound.
 type connections struct {
 	places  int
 	callers []*caller
@@ -60,8 +60,8 @@ func (w *connections) expects(home netip.Prefix) bool {
 	return all < w.places/2 && same < expectedPerHome
 }
 
-// evict takes out one caller if there are too many, and returns it with how many its
-// block held; expected callers are few and stay.
+// evict removes one caller if there are too many, and returns it with the number of
+// callers in its block. It never removes callers from a member's home, which are few.
 func (w *connections) evict() (out *caller, held int) {
 	if len(w.callers) <= w.places {
 		return nil, 0
@@ -83,8 +83,8 @@ func (w *connections) evict() (out *caller, held int) {
 	return out, held
 }
 
-// BlockOf is the neighbourhood of an address that one hand may hold, and homeOf one place
-// where peers live.
+// BlockOf is the block of addresses around ip that one owner may hold; homeOf is the
+// smaller block that belongs to one site.
 func BlockOf(ip netip.Addr) netip.Prefix { return prefixOf(ip, blockBits4, blockBits6) }
 func homeOf(ip netip.Addr) netip.Prefix  { return prefixOf(ip, HomeBits4, HomeBits6) }
 

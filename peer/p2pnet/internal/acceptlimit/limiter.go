@@ -28,11 +28,11 @@ const (
 
 // Limiter bounds the connections that others have begun and that are no member's: those on
 // which no key was shown yet, and those of strangers. There are places for a large flock
-// that starts together; once they are taken, whoever comes is let in, and one that has
-// waited gives way: of the block of addresses that holds most, of the address there that
-// holds most, the oldest. So idle connections, however many, make room at the cost of
-// their own neighbourhood, and a handshake has all the time of libp2p while there is
-// room, and less the more of its neighbours come after it.
+// that starts together. When all are taken, a new connection is let in, and the limiter
+// closes one that waits: it takes the block of addresses with most connections, there the
+// address with most, and of those the oldest. So a flood of idle connections displaces
+// only connections of its own block. While there is room a handshake has all the time that
+// libp2p gives; without room, it has less the more connections come from its block.
 type Limiter struct {
 	// member tells whether a peer is one whose addresses are known.
 	member func(peer.ID) bool
@@ -46,9 +46,9 @@ type Limiter struct {
 	homes *lru.Cache[netip.Prefix, struct{}]
 }
 
-// New makes a door with so many places for connections on which no key was shown yet, and
-// for those of strangers. Member tells whether a peer is one whose addresses are known;
-// gaveWay is told of each connection that gives way.
+// New makes a Limiter with places for silent connections, on which no key was shown yet,
+// and for those of strangers. Member tells whether a peer's addresses are known; the
+// limiter calls gaveWay for each connection that it closes to make room.
 func New(silent, strangers int, member func(peer.ID) bool, gaveWay func(), log *zap.Logger) *Limiter {
 	homes, _ := lru.New[netip.Prefix, struct{}](maxHomes) // fails for sizes below one only
 	return &Limiter{
@@ -57,7 +57,7 @@ func New(silent, strangers int, member func(peer.ID) bool, gaveWay func(), log *
 	}
 }
 
-// enter takes a place for a connection, on which no key was shown yet.
+// enter takes a place for a new connection, on which no key was shown yet.
 func (d *Limiter) enter(conn io.Closer, scope network.ConnManagementScope, from netip.Addr) *caller {
 	c := &caller{ConnManagementScope: scope, limiter: d, conn: conn, home: homeOf(from), block: BlockOf(from)}
 	d.mu.Lock()
@@ -69,7 +69,7 @@ func (d *Limiter) enter(conn io.Closer, scope network.ConnManagementScope, from 
 	return c
 }
 
-// prove notes whose a connection is. Strangers may become members meanwhile.
+// prove notes which peer a connection belongs to. A stranger may become a member while it is connected.
 func (d *Limiter) prove(c *caller, id peer.ID) {
 	d.mu.Lock()
 	d.silent.remove(c)
@@ -87,8 +87,8 @@ func (d *Limiter) prove(c *caller, id peer.ID) {
 // manyHeld is the log message about a flood.
 const manyHeld = "somebody holds many of them open. Peers of other addresses still get in; if it goes on, keep that block out by a firewall"
 
-// close ends the connection that gives way, if one does; libp2p hears of it as of any
-// other end.
+// close closes the connection that evict has removed, if any; to libp2p it looks like
+// any other end.
 func (d *Limiter) close(out *caller, held int, message string) {
 	if out == nil {
 		return
@@ -98,8 +98,8 @@ func (d *Limiter) close(out *caller, held int, message string) {
 	_ = out.conn.Close()
 }
 
-// leave gives back the place of a connection. Who has become a member while it lasted
-// is expected when it comes again.
+// leave frees the place of a connection. If the peer became a member meanwhile, its
+// home is remembered, and a place is kept for its next connection.
 func (d *Limiter) leave(c *caller) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -108,17 +108,17 @@ func (d *Limiter) leave(c *caller) {
 	d.welcome(c)
 }
 
-// welcome remembers where a member is at home.
+// welcome remembers the home block of a member.
 func (d *Limiter) welcome(c *caller) {
 	if c.id != "" && d.member(c.id) {
 		d.homes.Add(c.home, struct{}{})
 	}
 }
 
-// Guard puts the door before the listeners whose connections an upgrader secures.
+// Guard puts the limiter in front of the listeners whose connections an upgrader secures.
 func (d *Limiter) Guard(u transport.Upgrader) transport.Upgrader { return limited{u, d} }
 
-// limited is libp2p's upgrader of connections, behind a door.
+// limited is libp2p's upgrader of connections, behind a Limiter.
 type limited struct {
 	transport.Upgrader
 	limiter *Limiter
@@ -128,7 +128,7 @@ func (u limited) GateMaListener(l manet.Listener) transport.GatedMaListener {
 	return guarded{u.Upgrader.GateMaListener(l), u.limiter}
 }
 
-// guarded is a listener whose connections have passed the limits of each address.
+// guarded is a listener whose connections are within the limits for each address.
 type guarded struct {
 	transport.GatedMaListener
 	limiter *Limiter

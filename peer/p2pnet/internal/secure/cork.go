@@ -19,14 +19,14 @@ const (
 	recordShort = 512
 )
 
-// corked is what TLS writes to. While it is corked it gathers what it is given.
-// TLS writes from its reading side too, to answer alerts; so there is a lock, and
-// what is written meanwhile keeps its order.
+// corked is the connection that TLS writes to. While it is corked it gathers the
+// bytes. The reading side of TLS writes too, to answer alerts; so there is a
+// lock, and bytes keep their order.
 type corked struct {
 	net.Conn
 	mu       sync.Mutex
 	gathered []byte // nil unless corked
-	broken   error  // what a write of gathered bytes failed with: their rest is lost
+	broken   error  // error of a write of gathered bytes, of which the rest is lost
 }
 
 func (c *corked) cork(into []byte) {

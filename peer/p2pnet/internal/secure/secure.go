@@ -1,5 +1,5 @@
-// Package secure is the TLS of connections: libp2p's, but that no clock decides who may
-// connect, and that the records of one write go out together.
+// Package secure is libp2p's TLS with two changes: no clock decides who may connect,
+// and the records of one write go out together.
 package secure
 
 import (
@@ -24,15 +24,15 @@ import (
 	libp2ptls "github.com/libp2p/go-libp2p/p2p/security/tls"
 )
 
-// The dates of every certificate: from the first that a clock shows which was never
-// set, to what RFC 5280 has for no end. libp2p's own begin an hour before the process
-// does, and so keep out whoever's clock is further behind.
+// The dates of every certificate: from the date that a clock shows which was never set,
+// to the date that stands for no end in RFC 5280. libp2p's own certificates begin an hour
+// before the process started, so a peer whose clock is further behind could not connect.
 var (
 	certificateBegins = stated("1970-01-01T00:00:00Z")
 	certificateEnds   = stated("9999-12-31T23:59:59Z")
 )
 
-// stated is a date of this program's text, which no clock has shown.
+// stated is a date that is written in the source, not read from a clock.
 func stated(date string) (t time.Time) {
 	if err := t.UnmarshalText([]byte(date)); err != nil {
 		panic(err)
@@ -58,7 +58,7 @@ type TLS struct {
 	local     peer.ID
 	muxers    []string
 	duplicate func()    // called when another process with this key has connected
-	corks     sync.Pool // of *[corkSize]byte, held during a large write only
+	corks     sync.Pool // holds *[corkSize]byte; a connection has one only during a large write
 }
 
 var _ sec.SecureTransport = (*TLS)(nil)
@@ -102,7 +102,7 @@ func (s *TLS) SecureOutbound(ctx context.Context, insecure net.Conn, p peer.ID) 
 	return s.secure(ctx, insecure, p, tls.Client)
 }
 
-// secure makes one end of a connection, with p, or with anybody if it is empty.
+// secure does the handshake at one end of a connection, with peer p, or with any peer if p is empty.
 func (s *TLS) secure(ctx context.Context, insecure net.Conn, p peer.ID, end func(net.Conn, *tls.Config) *tls.Conn) (sec.SecureConn, error) {
 	var proved crypto.PubKey
 	config, _ := s.identity.ConfigForPeer(p)
@@ -135,8 +135,8 @@ func (s *TLS) secure(ctx context.Context, insecure net.Conn, p peer.ID, end func
 	return c, nil
 }
 
-// mirrored tells who the other end is that has this peer's key: this very process, or another.
-// Each makes a certificate of its own, and the handshake has proved that it has that one's key.
+// mirrored tells whether another end with this peer's key is this process or another one. Each process makes
+// a certificate of its own, and the handshake has proved that the other end has the certificate's key.
 func (s *TLS) mirrored(shown []byte) error {
 	config, _ := s.identity.ConfigForPeer("")
 	if bytes.Equal(shown, config.Certificates[0].Certificate[0]) {
@@ -145,12 +145,12 @@ func (s *TLS) mirrored(shown []byte) error {
 	return ErrDuplicate
 }
 
-// plainALPN is what an end says that agrees on the muxer afterwards.
+// plainALPN is the ALPN name of an end that negotiates the muxer after TLS.
 const plainALPN = "libp2p"
 
-// provedKey is the key that the certificate of the other end proves, of the peer that
-// is wanted, if one is. The dates are those of a clock that nobody here knows, and are
-// put aside before libp2p checks the rest.
+// provedKey is the public key that the certificate of the other end proves; if want is
+// given, it must be that peer's. The certificate's dates come from another machine's
+// clock, so they are replaced before libp2p checks the rest.
 func provedKey(raw [][]byte, want peer.ID) (key crypto.PubKey, err error) {
 	defer func() { // as libp2p does: what a stranger sends must not end the process
 		if fault := recover(); fault != nil {
@@ -177,8 +177,8 @@ func provedKey(raw [][]byte, want peer.ID) (key crypto.PubKey, err error) {
 	return nil, sec.ErrPeerIDMismatch{Expected: want, Actual: actual}
 }
 
-// corking is a connection whose other end is proven. It corks what is below TLS for
-// the length of a write.
+// corking is a TLS connection whose other end has proved its identity. During a
+// write it corks the connection below TLS.
 type corking struct {
 	*tls.Conn
 	below *corked
