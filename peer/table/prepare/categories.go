@@ -14,11 +14,11 @@ import (
 	"github.com/seed-97356399/murmuration/peer/table"
 )
 
-// MaxValues is the most distinct values of a column that members agree on: of more, Buckets
-// makes what a model can use.
+// MaxValues is the most distinct values of a column that members agree on; a column with
+// more needs Buckets.
 const MaxValues = 1 << 16
 
-// Other is what stands for values with too few rows, or that no member had in fitting.
+// Other stands for values with too few rows, and for values that no member had in fitting.
 const Other = "other"
 
 // values counts the values of columns over all members, and keeps those of floor rows or more,
@@ -42,7 +42,7 @@ func values(ctx context.Context, flock table.Flock, rows table.Source, columns [
 		}
 		kept[column] = []string{}
 		for _, value := range slices.Sorted(maps.Keys(counts)) {
-			if counts[value] >= floor && value != Other { // which is counted with the others, or there were two
+			if counts[value] >= floor && value != Other { // a value called Other is counted with the rare ones
 				kept[column] = append(kept[column], value)
 			}
 		}
@@ -50,10 +50,10 @@ func values(ctx context.Context, flock table.Flock, rows table.Source, columns [
 	return kept, nil
 }
 
-// errManyValues is more than MaxValues.
+// errManyValues says that a column has more than MaxValues.
 var errManyValues = fmt.Errorf("has more than %d values: drop it, or make it buckets", MaxValues)
 
-// mergedCounts are those of both. Of one value too many it knows enough.
+// mergedCounts adds the counts of a and b. It stops at one value more than MaxValues.
 func mergedCounts(a, b map[string]float64) map[string]float64 {
 	if a == nil {
 		return b
@@ -66,7 +66,7 @@ func mergedCounts(a, b map[string]float64) map[string]float64 {
 	return a
 }
 
-// dictionary is the values of columns that have a place of their own, with how to find it.
+// dictionary lists, by column, the values that have a code of their own, with an index to find the code.
 type dictionary struct {
 	lists  map[string][]string
 	places map[string]map[string]int32
@@ -96,8 +96,8 @@ func (d *dictionary) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// coded are the codes of a column by the dictionary: those without a place have that after
-// the last, unless they are missing.
+// coded translates a column into the dictionary's codes: a value that is not listed gets
+// the code after the last, and a missing one stays missing.
 func (d *dictionary) coded(c *table.Column) []int32 {
 	places, other := d.places[c.Name], int32(len(d.lists[c.Name]))
 	of := make([]int32, len(c.Values))
@@ -116,9 +116,9 @@ func (d *dictionary) coded(c *table.Column) []int32 {
 	return codes
 }
 
-// OneHot makes of each category a column of 0 and 1 for each of its values, "COLUMN=VALUE", and
-// one for all others, "COLUMN=other". A value that is missing is 0 in all. Where another column has
-// that name, COLUMN is quoted.
+// OneHot replaces each column of categories by columns of 0 and 1, one for each value,
+// "COLUMN=VALUE", and one for all others, "COLUMN=other". A value that is missing is 0 in all.
+// Where another column has that name, COLUMN is quoted.
 type OneHot struct {
 	// Columns are those that are taken apart; none are all categories.
 	Columns []string `json:"columns,omitempty"`
@@ -163,8 +163,8 @@ func (s *OneHot) Transform(b *table.Batch) (*table.Batch, error) {
 	})
 }
 
-// Codes numbers the values of categories alike at all members, for learners that split
-// categories: Values are those with Floor rows or more, and then Other.
+// Codes gives each value of a category the same number at all members, for learners that
+// split by category: the numbered Values are those with Floor rows or more, and then Other.
 type Codes struct {
 	// Columns are those that are numbered; none are all categories.
 	Columns []string `json:"columns,omitempty"`
@@ -191,8 +191,8 @@ func (s *Codes) Transform(b *table.Batch) (*table.Batch, error) {
 	})
 }
 
-// Buckets makes of each category so many columns of 0 and 1, by a hash of the value: nothing is
-// agreed on, and values may share a column (Weinberger et al., 2009).
+// Buckets replaces each column of categories by a number of columns of 0 and 1, chosen by a hash of the
+// value: members need not agree on values, and values may share a column (Weinberger et al., 2009).
 type Buckets struct {
 	// Columns are those that are hashed; none are all categories.
 	Columns []string `json:"columns,omitempty"`
@@ -207,7 +207,7 @@ const (
 	maxBuckets     = 1 << 14
 )
 
-// bucketsOf sets and checks how many columns each of so many becomes.
+// bucketsOf sets and checks how many columns each of the given columns becomes.
 func bucketsOf(count *int, columns int) error {
 	if *count = cmp.Or(*count, defaultBuckets); *count < 2 || *count > maxBuckets {
 		return fmt.Errorf("buckets: Count is %d: want 2 to %d, or 0 for %d", *count, maxBuckets, defaultBuckets)
@@ -215,20 +215,20 @@ func bucketsOf(count *int, columns int) error {
 	return checkMade(*count * columns)
 }
 
-// bucket is where a text goes.
+// bucket is the number of the column into which a text goes.
 func bucket(text string, count int) int {
 	h := fnv.New64a()
 	h.Write([]byte(text))
 	return int(h.Sum64() % uint64(count))
 }
 
-// placed is what a text has in one of the columns that it becomes.
+// placed is the value of a text in one of the columns that replace it.
 type placed struct {
 	column int
 	share  float64
 }
 
-// hashed are so many columns, COLUMN#0 and so on, of what each text has there.
+// hashed makes count columns, COLUMN#0 and so on, with the values that of returns for each text.
 func hashed(c *table.Column, count int, of func(text string) []placed) []table.Column {
 	columns := make([]table.Column, count)
 	for i := range columns {
@@ -258,8 +258,8 @@ func (s *Buckets) Fit(ctx context.Context, flock table.Flock, rows table.Source)
 	return s.check()
 }
 
-// columnsOf are the columns of a kind that any member has: one batch tells, since all of a
-// source have the same. A fault is one of the settings.
+// columnsOf are the columns of a kind that any member has: the first batch shows them,
+// since all batches of a source have the same columns. fault is an error of the settings.
 func columnsOf(ctx context.Context, flock table.Flock, rows table.Source, columns []string, kind table.Kind, fault error, settings ...any) (map[string]bool, error) {
 	own := make(map[string]bool)
 	if fault == nil {

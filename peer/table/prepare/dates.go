@@ -12,8 +12,8 @@ import (
 )
 
 // Dates makes of each column of dates the days since 1970, and beside them, as COLUMN.month,
-// COLUMN.weekday (0 is Sunday) and, where there are times of the day, COLUMN.hour, parts of which
-// much depends that goes round. What is no date is missing.
+// COLUMN.weekday (0 is Sunday) and, where there are times of the day, COLUMN.hour, which often
+// matter to a model because they recur. A text that is no date becomes missing.
 type Dates struct {
 	// Columns are those that are dates, and whether with times of the day. If none are told, Fit finds the
 	// categories of which all values of all members are dates.
@@ -22,18 +22,18 @@ type Dates struct {
 	Except []string `json:"except,omitempty"`
 }
 
-// dateForm is of ISO 8601, or a date with dots.
+// dateForm matches dates of ISO 8601, and dates with dots.
 var dateForm = regexp.MustCompile(`^(?:(\d{4})-(\d\d)-(\d\d)|(\d\d)\.(\d\d)\.(\d{4}))(?:[ T]([01]\d|2[0-3]):([0-5]\d)(?::((?:[0-5]\d|60)(?:\.\d+)?))?(?:Z|([+-])([01]\d|2[0-3]):([0-5]\d))?)?$`)
 
 // ParseDate reads YYYY-MM-DD or DD.MM.YYYY and, behind a space or a T, perhaps hh:mm, seconds, and Z
-// or an offset; and tells whether a time of the day is there. Parts are the days, in UTC, and month,
-// day of the week and hour as they are written. (Package time is for clocks.)
+// or an offset; and reports in timed whether a time of the day is there. Parts are the days, in UTC,
+// and month, day of the week and hour as they are written. (Package time is for clocks.)
 func ParseDate(text string) (parts [4]float64, timed, ok bool) {
 	g := dateForm.FindStringSubmatch(text)
 	if g == nil {
 		return parts, false, false
 	}
-	number := func(group int) float64 { v, _ := strconv.ParseFloat(g[group], 64); return v } // 0 if it is not there
+	number := func(group int) float64 { v, _ := strconv.ParseFloat(g[group], 64); return v } // 0 if the group is absent
 	y, m, d := int(number(1)+number(6)), int(number(2)+number(5)), int(number(3)+number(4))
 	hour, minutes, offset := number(7), number(8)+number(9)/60, number(11)*60+number(12)
 	last := 30 + (m+m/8)%2
@@ -87,7 +87,7 @@ func (s *Dates) Fit(ctx context.Context, flock table.Flock, rows table.Source) e
 	return nil
 }
 
-// dated is what is seen of a column.
+// dated is what a member has seen of a column.
 type dated struct {
 	All   bool `json:"all"`
 	Timed bool `json:"timed"`
@@ -101,7 +101,7 @@ func (s *Dates) Transform(b *table.Batch) (*table.Batch, error) {
 			parts = parts[:3]
 		}
 		none := [4]float64{math.NaN(), math.NaN(), math.NaN(), math.NaN()}
-		known := map[int32][4]float64{table.Missing: none} // not all values are in each batch
+		known := map[int32][4]float64{table.Missing: none} // each batch has only some of the values
 		columns := make([]table.Column, len(parts))
 		for i, part := range parts {
 			columns[i] = table.Column{Name: c.Name + part, Numbers: make([]float64, len(c.Codes))}

@@ -19,11 +19,11 @@ const maxDistinct = 4 << 20
 
 const markSize = 16
 
-// Distinct finds rows that the same member has had before, or that a member before it in the
-// flock's order has: keep leaves them out of the batches of the same source, by their keys, so
-// that of rows that are equal in all columns the flock keeps one. It moves
-// 8 bytes of a hash for each row. It is for fitting only: what is served is served as it comes. The
-// number of rows left out at this member is told.
+// Distinct finds rows that are equal, in all columns, to an earlier row of the same member or to a
+// row of a member before it in the flock's order. keep removes them from the batches of the same
+// source, by their keys, so that the flock keeps one of each. Members send 8 bytes of a hash for
+// each row. It is for fitting only: a model serves every row. dropped is the number of rows that
+// this member leaves out.
 func Distinct(ctx context.Context, flock table.Flock, rows table.Source) (keep table.Filter, dropped int, err error) {
 	hashes, drop, err := hashesOf(ctx, rows)
 	if err := table.Ready(ctx, flock, "ready", err); err != nil {
@@ -55,7 +55,8 @@ func Distinct(ctx context.Context, flock table.Flock, rows table.Source) (keep t
 	}, len(drop), nil
 }
 
-// hashesOf are a member's distinct rows, the first of each by its key, and the keys of the others.
+// hashesOf maps the hash of each distinct row of a member to the key of its first occurrence, and lists the keys of the
+// repetitions.
 func hashesOf(ctx context.Context, rows table.Source) (hashes map[uint64]int64, drop map[int64]bool, err error) {
 	hashes, drop = make(map[uint64]int64), make(map[int64]bool)
 	for b, err := range rows(ctx) {
@@ -92,9 +93,9 @@ func hashOf(b *table.Batch, row int) uint64 {
 		c := &b.Columns[i]
 		switch {
 		case c.Kind == table.Number:
-			x := c.Numbers[row] + 0 // -0 is 0
+			x := c.Numbers[row] + 0 // makes 0 of -0
 			if math.IsNaN(x) {
-				x = math.NaN() // of all that say so, one
+				x = math.NaN() // one bit pattern for all NaN
 			}
 			binary.LittleEndian.PutUint64(number[:], math.Float64bits(x))
 			h.Write(number[:])

@@ -1,7 +1,7 @@
-// Package prepare makes of the columns of a table what models learn from, the same at every
-// member of a flock: each stage is fitted by sums over all members' rows, of which none leaves its
-// member (Share is the exception, and says so).
+// Package prepare turns the columns of a table into what models learn from, in the same way at
+// every member of a flock: sums over all members' rows fit each stage, and no row leaves its
+// member (except by Share).
 //
-// A Pipeline is stages one after the other, and one file, with which the same is done to rows when
-// the model serves.
+// A Pipeline is a list of stages, which is written to one file, and prepares rows in the same way
+// when the model serves.
 package prepare

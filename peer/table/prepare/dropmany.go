@@ -10,8 +10,8 @@ import (
 	"github.com/seed-97356399/murmuration/peer/table"
 )
 
-// DropMany leaves categories out that have very many values over all members: names and numbers of things, rather
-// than kinds of them.
+// DropMany leaves out columns of categories with very many values over all members: those are names or numbers of
+// single things rather than kinds.
 type DropMany struct {
 	// Values are how many a category may have. Default: 256; less than 0 is none.
 	Values int `json:"values,omitempty"`
@@ -26,7 +26,7 @@ func (s *DropMany) Fit(ctx context.Context, flock table.Flock, rows table.Source
 	most := max(cmp.Or(s.Values, defaultMany), 0)
 	own := make(map[string]map[string]float64)
 	err := collect(ctx, rows, nil, table.Category, func(c *table.Column) {
-		own[c.Name], _ = table.CountValues(own[c.Name], c, most) // one more says enough
+		own[c.Name], _ = table.CountValues(own[c.Name], c, most) // one value above the limit is enough to know
 	})
 	all, err := gather(ctx, flock, part[map[string]float64]{own, err, []any{most}}, mergedCounts)
 	if err != nil {

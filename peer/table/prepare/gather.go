@@ -24,9 +24,9 @@ type part[T any] struct {
 	settings []any
 }
 
-// gather merges what every member has learned of each column, in the flock's order, so that
-// all have the same. A member without rows knows no columns: it brings nothing. A fault of one is
-// an error at all, see table.Ready.
+// gather merges what every member has learned of each column, in the flock's order, so that all
+// have the same. A member without rows knows no columns and contributes nothing. An error of one
+// member is an error at all, see table.Ready.
 func gather[T any](ctx context.Context, flock table.Flock, p part[T], merge func(T, T) T) (map[string]T, error) {
 	flock = table.Careful(flock)
 	if err := table.Ready(ctx, flock, "ready", cmp.Or(p.fault, checkWritten(p.own)), p.settings...); err != nil {
@@ -49,8 +49,8 @@ func gather[T any](ctx context.Context, flock table.Flock, p part[T], merge func
 	return merged, checkWritten(merged)
 }
 
-// checkWritten says which column's part is no JSON, which knows no number that squares and sums of very
-// large ones become.
+// checkWritten names the column whose part cannot be written as JSON, since sums or squares of very
+// large numbers have become infinite.
 func checkWritten[T any](learned map[string]T) error {
 	for _, column := range slices.Sorted(maps.Keys(learned)) {
 		if _, err := json.Marshal(learned[column]); err != nil {
@@ -60,8 +60,8 @@ func checkWritten[T any](learned map[string]T) error {
 	return nil
 }
 
-// collect goes over the columns that a stage is for, batch by batch: those that it names, or all of a kind. Infinite numbers
-// are an error. All columns that are named and not there, or of another kind, are one too.
+// collect goes over the columns of a stage, batch by batch: the named ones, or all of a kind. Infinite numbers are an error,
+// and so is a named column that is absent or of another kind; the error names all of them.
 func collect(ctx context.Context, rows table.Source, names []string, kind table.Kind, do func(c *table.Column)) error {
 	return each(ctx, rows, func(b *table.Batch) error {
 		var faults []error
@@ -75,7 +75,7 @@ func collect(ctx context.Context, rows table.Source, names []string, kind table.
 	}, do)
 }
 
-// each goes over the columns that are wanted, batch by batch; begin looks at each batch first.
+// each goes over the wanted columns, batch by batch, and calls begin before for each batch.
 func each(ctx context.Context, rows table.Source, begin func(b *table.Batch) error, wanted func(c *table.Column) bool, do func(c *table.Column)) error {
 	for b, err := range rows(ctx) {
 		if err == nil {
@@ -110,7 +110,7 @@ func first(rows table.Source) table.Source {
 	}
 }
 
-// find is a column by name and kind, found near a place.
+// find finds a column by name and kind; it looks first near a place.
 func find(b *table.Batch, name string, kind table.Kind, near int) (*table.Column, error) {
 	c := b.FindNear(name, near)
 	if c == nil {
@@ -122,10 +122,10 @@ func find(b *table.Batch, name string, kind table.Kind, near int) (*table.Column
 	return c, nil
 }
 
-// replaced is b with each column that was learned of replaced by what make gives for it.
+// replaced is b with each column in learned replaced by the columns that make returns for it.
 func replaced[T any](b *table.Batch, kind table.Kind, learned map[string]T, make func(c *table.Column, of T) []table.Column) (*table.Batch, error) {
 	out := &table.Batch{Rows: b.Rows, First: b.First, Keys: b.Keys}
-	var made []string // the column that each of out was made of
+	var made []string // by column of out, the column that it was made of
 	known := 0
 	for i := range b.Columns {
 		c := &b.Columns[i]
@@ -138,7 +138,7 @@ func replaced[T any](b *table.Batch, kind table.Kind, learned map[string]T, make
 			out.Columns, made = append(out.Columns, n), append(made, c.Name)
 		}
 	}
-	if known != len(learned) { // else all are there: looking for each takes long where they are many
+	if known != len(learned) { // otherwise none is absent, and a search for each would be slow with many
 		for _, name := range slices.Sorted(maps.Keys(learned)) {
 			if _, err := find(b, name, kind, 0); err != nil {
 				return nil, err
@@ -149,8 +149,8 @@ func replaced[T any](b *table.Batch, kind table.Kind, learned map[string]T, make
 	return out, nil
 }
 
-// tellApart quotes the column in names such as "COLUMN=VALUE" where another column has the same, so
-// that "a=b" with "c" and "a" with "b=c" are two, as is a column that is called so already.
+// tellApart quotes the column in names such as "COLUMN=VALUE" if another column has the same name, so that value "c" of
+// column "a=b" and value "b=c" of column "a" get different names, and so does a column that already has such a name.
 func tellApart(b *table.Batch, made []string) {
 	times := make(map[string]int, len(b.Columns))
 	for _, name := range b.Names() {
@@ -163,7 +163,7 @@ func tellApart(b *table.Batch, made []string) {
 	}
 }
 
-// mapped is a column of numbers with each that is there replaced.
+// mapped is a column of numbers with do applied to each number that is not missing.
 func mapped(c *table.Column, do func(float64) float64) []table.Column {
 	out := table.Column{Name: c.Name, Kind: table.Number, Numbers: make([]float64, len(c.Numbers))}
 	for i, x := range c.Numbers {

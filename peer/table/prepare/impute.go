@@ -11,14 +11,14 @@ import (
 	"github.com/seed-97356399/murmuration/peer/table"
 )
 
-// By is what Impute puts where a value is missing.
+// By says what Impute puts in place of a missing value.
 type By string
 
 const (
-	Mean         By = "mean"          // of the numbers, over all rows of all members; the default
-	Median       By = "median"        // within the error of a Sketch
+	Mean         By = "mean"          // mean of the numbers over all rows of all members; the default
+	Median       By = "median"        // median, within the error of a Sketch
 	Constant     By = "constant"      // Impute.Value
-	MostFrequent By = "most-frequent" // value of a category, the first by name of several
+	MostFrequent By = "most-frequent" // most frequent value of a category; of several, the first in order
 )
 
 // Impute fills in numbers that are missing, or with MostFrequent categories.
@@ -34,7 +34,7 @@ type Impute struct {
 	Learned map[string]Filling `json:"learned,omitempty"`
 }
 
-// Filling is what stands for missing values of a column.
+// Filling is the value that replaces missing values of a column.
 type Filling struct {
 	Value float64 `json:"value"`
 	// Text is that of a category.
@@ -43,7 +43,7 @@ type Filling struct {
 	Some bool `json:"some,omitempty"`
 }
 
-// seen is what a member knows of a column that is to be filled.
+// seen is what a member has learned of a column to fill.
 type seen struct {
 	Moments Moments            `json:"moments"`
 	Sketch  *Sketch            `json:"sketch,omitempty"`
@@ -74,7 +74,7 @@ func (s *Impute) Fit(ctx context.Context, flock table.Flock, rows table.Source) 
 	return nil
 }
 
-// kind is that of the columns that are filled.
+// kind is the kind of the columns to fill.
 func (s *Impute) kind() table.Kind {
 	if s.By == MostFrequent {
 		return table.Category
@@ -89,7 +89,7 @@ func (s *Impute) check() error {
 	return nil
 }
 
-// look goes over this member's rows.
+// look goes over this member's rows and learns what filling needs.
 func (s *Impute) look(ctx context.Context, rows table.Source) part[seen] {
 	p := part[seen]{own: make(map[string]seen), settings: []any{s.Columns, s.By, s.Value, s.Indicator}}
 	if p.fault = s.check(); p.fault != nil {
@@ -116,7 +116,7 @@ func (s *Impute) look(ctx context.Context, rows table.Source) part[seen] {
 	return p
 }
 
-// filling is what fills a column.
+// filling computes the value for a column.
 func (s *Impute) filling(of seen) (Filling, error) {
 	filling := Filling{Some: of.Missing > 0}
 	switch {
@@ -125,7 +125,7 @@ func (s *Impute) filling(of seen) (Filling, error) {
 	case len(of.Values) > MaxValues:
 		return filling, errManyValues
 	case s.By == MostFrequent && len(of.Values) > 0:
-		for i, text := range slices.Sorted(maps.Keys(of.Values)) { // the empty text may be the first
+		for i, text := range slices.Sorted(maps.Keys(of.Values)) { // so that an empty text can be the answer
 			if i == 0 || of.Values[text] > of.Values[filling.Text] {
 				filling.Text = text
 			}

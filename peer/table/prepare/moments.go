@@ -2,9 +2,9 @@ package prepare
 
 import "math"
 
-// Moments are the mean and the variance of numbers, which merge as if they were of one heap
-// (Chan, Golub and LeVeque, 1979). The mean is kept as a number near it and what is missing to it, so that
-// numbers far from 0 and near to each other lose nothing. The zero value is of none.
+// Moments are the mean and the variance of numbers, which merge as if the numbers were one set (Chan,
+// Golub and LeVeque, 1979). The mean is kept as a nearby number plus the difference to it, so that
+// numbers far from 0 and close to each other lose no precision. The zero value holds no numbers.
 type Moments struct {
 	Count float64 `json:"count"`
 	// Near is the first number, and Off the mean's distance from it.
@@ -14,10 +14,10 @@ type Moments struct {
 	Squares float64 `json:"squares"`
 }
 
-// Mean is that of the numbers, 0 of none.
+// Mean is the mean of the numbers, 0 if there are none.
 func (m Moments) Mean() float64 { return m.Near + m.Off }
 
-// Variance is the mean squared distance from the mean, 0 of none.
+// Variance is the mean squared distance from the mean, 0 if there are no numbers.
 func (m Moments) Variance() float64 {
 	if m.Count == 0 {
 		return 0
@@ -25,7 +25,7 @@ func (m Moments) Variance() float64 {
 	return max(m.Squares, 0) / m.Count
 }
 
-// Add adds numbers, those that are NaN aside.
+// Add adds numbers, except those that are NaN.
 func (m *Moments) Add(numbers ...float64) {
 	var own Moments
 	var sum, squares float64
@@ -48,7 +48,7 @@ func (m *Moments) Add(numbers ...float64) {
 	}
 }
 
-// Merge adds the numbers of another heap.
+// Merge adds the numbers of o.
 func (m *Moments) Merge(o Moments) {
 	if m.Count == 0 || o.Count == 0 {
 		if m.Count == 0 {

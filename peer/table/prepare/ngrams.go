@@ -11,9 +11,9 @@ import (
 	"github.com/seed-97356399/murmuration/peer/table"
 )
 
-// NGrams makes of texts so many columns, each the share of the n-grams that a hash puts there,
-// of length 1 together: runs of 1 to Words words, and of 3 to Letters letters within words. Nothing
-// is agreed on.
+// NGrams replaces each column of texts by a number of columns. A hash puts each n-gram of the text
+// (1 to Words words, and 3 to Letters letters within words) into one of them; the columns count
+// n-grams, scaled to length 1. Members need not agree on n-grams.
 type NGrams struct {
 	// Columns are those that are texts; none are all categories.
 	Columns []string `json:"columns,omitempty"`
@@ -58,7 +58,7 @@ func (s *NGrams) Transform(b *table.Batch) (*table.Batch, error) {
 	})
 }
 
-// of are the shares of a text's n-grams.
+// of returns the values of a text in its columns.
 func (s *NGrams) of(text string) (shares []placed) {
 	words := strings.FieldsFunc(strings.ToLower(text), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
 	counts, squares := make(map[int]float64), 0.0

@@ -24,14 +24,14 @@ type Pipeline struct {
 	Kinds table.Kinds[table.Stage]
 }
 
-// ErrPipeline is a pipeline that cannot be read: not one, cut, changed, or of a newer release.
+// ErrPipeline says that a file holds no pipeline, or a cut or changed one, or one of a newer release.
 var ErrPipeline = errors.New("not a sound pipeline")
 
-// checked is a stage of a file, or one that was fitted: its settings and what it has learned are held
-// against what Transform can do.
+// checked is a stage that was fitted or read from a file: check tells whether Transform can use its
+// settings and what it has learned.
 type checked interface{ check() error }
 
-// Check says what is wrong with the settings of a stage, before it is fitted.
+// Check returns the faults of a stage's settings, before it is fitted.
 func Check(s table.Stage) error {
 	if c, ok := s.(checked); ok {
 		return c.check()
@@ -46,7 +46,7 @@ func (s *Buckets) check() error     { return bucketsOf(&s.Count, len(s.Learned))
 // maxMade is how many columns a stage makes of all that it takes: a batch of them is 2 GB.
 const maxMade = MaxValues + 1
 
-// checkMade says if they are more.
+// checkMade returns an error if a stage makes more.
 func checkMade(columns int) error {
 	if columns > maxMade {
 		return fmt.Errorf("%d columns are made, at most %d: drop some, or make fewer buckets", columns, maxMade)
@@ -54,7 +54,7 @@ func checkMade(columns int) error {
 	return nil
 }
 
-// Kinds are the stages of this package, each under its name in lower case.
+// Kinds are the kinds of stages in this package, each under its name in lower case.
 func Kinds() table.Kinds[table.Stage] {
 	return table.Kinds[table.Stage]{
 		"bins":        func() table.Stage { return &Bins{} },
@@ -86,8 +86,8 @@ func kindOf(s table.Stage) string {
 	return strings.ToLower(reflect.Indirect(reflect.ValueOf(s)).Type().Name())
 }
 
-// Fit fits the stages on the rows of all members, one after the other, each on what those
-// before it make. All members have the schema Input, of which they may have no rows.
+// Fit fits the stages on the rows of all members, one after the other, each on the output
+// of those before it. All members have the schema Input, of which they may have no rows.
 func (p *Pipeline) Fit(ctx context.Context, flock table.Flock, rows table.Source) error {
 	for i, stage := range p.Stages {
 		before := Pipeline{Input: p.Input, Stages: p.Stages[:i]}
@@ -102,8 +102,8 @@ func (p *Pipeline) Fit(ctx context.Context, flock table.Flock, rows table.Source
 	return nil
 }
 
-// Transform sends a batch through all stages. A column of Input that is not there, or is of
-// another kind, is an error that names it.
+// Transform sends a batch through all stages. If a column of Input is absent or of another
+// kind, the error names it.
 func (p *Pipeline) Transform(b *table.Batch) (*table.Batch, error) {
 	in := &table.Batch{Rows: b.Rows, First: b.First, Keys: b.Keys}
 	for i, f := range p.Input.Fields {
@@ -122,10 +122,10 @@ func (p *Pipeline) Transform(b *table.Batch) (*table.Batch, error) {
 	return in, table.DistinctNames(in.Names())
 }
 
-// targetColumn is a column, among those that a pipeline is fitted on, of what is to be learned.
+// targetColumn is the name of the target among the columns on which a pipeline is fitted.
 const targetColumn = "\x00target"
 
-// withTarget is Over with the target beside.
+// withTarget is Over, with the target as a further column.
 func (p *Pipeline) withTarget(rows table.Source) table.Source {
 	return table.Filtered(rows, func(b *table.Batch) (*table.Batch, error) {
 		made, err := p.Transform(b)
@@ -136,7 +136,7 @@ func (p *Pipeline) withTarget(rows table.Source) table.Source {
 	})
 }
 
-// Over gives what the pipeline makes of the rows of a source.
+// Over is a source of the rows that the pipeline makes of another source's.
 func (p *Pipeline) Over(rows table.Source) table.Source { return table.Filtered(rows, p.Transform) }
 
 type stageJSON struct {

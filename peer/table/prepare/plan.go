@@ -11,8 +11,8 @@ import (
 	"github.com/seed-97356399/murmuration/peer/table"
 )
 
-// Plan says what becomes of a table before a model learns from it. All members of a flock have the same plan; it is
-// not changed, and serves any number of them.
+// Plan says how a table is prepared before a model learns from it. All members of a flock have the same plan. Its
+// methods do not change it, so members in one process may share one.
 type Plan struct {
 	// Target is what is to be learned, as table.ParseTarget reads it; "" is nothing.
 	Target string `json:"target,omitempty"`
@@ -39,10 +39,10 @@ type Plan struct {
 
 const defaultMemory = 1 << 30
 
-// ErrNoTraining is a split that leaves no row of any member to train.
+// ErrNoTraining says that a split leaves no row of any member to train on.
 var ErrNoTraining = errors.New("no row of any member trains: give another split, or more rows")
 
-// Parts are the rows that train, and those that are held out: the same where there is no split.
+// Parts are filters for the rows to train on and those to test on; without a split both pass all rows.
 func (p Plan) Parts() (train, test table.Filter, err error) {
 	split, err := table.ParseSplit(p.Split)
 	if train, test = split.Train(), split.Test(); p.Split == "" {
@@ -51,9 +51,9 @@ func (p Plan) Parts() (train, test table.Filter, err error) {
 	return train, test, err
 }
 
-// Prepare fits the stages together with all members of a flock, from the names of their columns on. A member
-// without a table hands in nil. It returns this member's rows, which it holds in memory, beside. A fault of one is
-// an error at all.
+// Prepare fits the stages together with all members of a flock, after they have agreed on the columns. A member
+// without a table passes nil. It also returns this member's rows, held in memory. An error of one member is an
+// error at all.
 func (p Plan) Prepare(ctx context.Context, flock table.Flock, rows table.Table) (*Prepared, table.Source, error) {
 	flock = table.Careful(flock)
 	train, _, err := p.Parts()
@@ -125,10 +125,10 @@ func (p Plan) read(ctx context.Context, flock table.Flock, rows table.Table) (*t
 	return schema, table.InMemory(held...), table.Ready(ctx, flock, "ready", local)
 }
 
-// settings are those that all members are to have alike.
+// settings are those in which all members must agree.
 func (p Plan) settings() map[string]string {
 	text := func(v any) string {
-		data, _ := json.Marshal(v) // a stage that cannot be written cannot be fitted
+		data, _ := json.Marshal(v) // a stage that cannot be written fails later, when it is fitted
 		return string(data)
 	}
 	all := map[string]string{
@@ -140,7 +140,7 @@ func (p Plan) settings() map[string]string {
 	return all
 }
 
-// labels finds the target that all members have.
+// labels finds the target's labels, the same at all members.
 func (p Plan) labels(ctx context.Context, flock table.Flock, schema *table.Schema, rows table.Source) (*table.Labels, error) {
 	if p.Target == "" {
 		return nil, nil
@@ -159,7 +159,7 @@ func (p Plan) labels(ctx context.Context, flock table.Flock, schema *table.Schem
 	return labels, err
 }
 
-// input are the columns that are learned from.
+// input are the columns from which a model learns.
 func (p Plan) input(schema *table.Schema, labels *table.Labels) (in table.Schema) {
 	for _, f := range schema.Fields {
 		target := labels != nil && f.Name == labels.Target.Column

@@ -11,8 +11,8 @@ import (
 	"github.com/seed-97356399/murmuration/peer/table"
 )
 
-// Prepared is how the rows of a table become what a model takes: the same at all members, who have found it
-// together. It is written and read by encoding/json.
+// Prepared turns rows of a table into what a model takes. Members compute it together, so it is the same at
+// all. It is written and read by encoding/json.
 type Prepared struct {
 	Pipeline *Pipeline `json:"pipeline"`
 	// Labels are of the target, nil without one.
@@ -24,7 +24,8 @@ type Prepared struct {
 	Equal int64 `json:"-"`
 }
 
-// Of prepares rows: their columns, and their target if there is one, without which rows are left out.
+// Of prepares rows and returns their columns, and their target if the table has one; it then leaves out rows whose target is
+// missing.
 func (p *Prepared) Of(b *table.Batch) (made *table.Batch, target []float64, err error) {
 	if p.Labels != nil {
 		if b, target, err = p.Labels.Of(b); err != nil {
@@ -35,7 +36,7 @@ func (p *Prepared) Of(b *table.Batch) (made *table.Batch, target []float64, err 
 	return made, target, err
 }
 
-// Columns are those that rows have once they are prepared, in a batch of no rows.
+// Columns is a batch without rows that has the columns of prepared rows.
 func (p *Prepared) Columns() (*table.Batch, error) {
 	none := &table.Batch{}
 	for _, f := range p.Pipeline.Input.Fields {
@@ -44,8 +45,8 @@ func (p *Prepared) Columns() (*table.Batch, error) {
 	return p.Pipeline.Transform(none)
 }
 
-// Refit is the same with stages that are fitted on other rows, which train: on those of one member alone, to compare
-// it with all.
+// Refit is a copy of p with stages that are fitted on other training rows: on those of one member alone, say, to
+// compare with all.
 func (p *Prepared) Refit(ctx context.Context, flock table.Flock, rows table.Source) (*Prepared, error) {
 	refitted := *p
 	refitted.Pipeline = &Pipeline{Input: p.Pipeline.Input, Stages: p.Pipeline.Stages, Kinds: p.Pipeline.Kinds}
@@ -56,7 +57,7 @@ func (p *Prepared) Refit(ctx context.Context, flock table.Flock, rows table.Sour
 	return &refitted, refitted.fit(ctx, flock, training)
 }
 
-// hold has rows in memory as stages are fitted on them.
+// hold reads rows into memory in the form in which stages are fitted.
 func (p *Prepared) hold(ctx context.Context, rows table.Source) ([]*table.Batch, error) {
 	return table.Hold(ctx, table.Filtered(rows, func(b *table.Batch) (*table.Batch, error) {
 		var target []float64
@@ -75,7 +76,7 @@ func (p *Prepared) hold(ctx context.Context, rows table.Source) ([]*table.Batch,
 	}), math.MaxInt64)
 }
 
-// count counts the rows that train over all members.
+// count counts the training rows of all members.
 func (p *Prepared) count(ctx context.Context, flock table.Flock, training []*table.Batch, equal int) error {
 	counts := []float64{0, float64(equal)}
 	for _, b := range training {

@@ -11,8 +11,8 @@ import (
 	"github.com/seed-97356399/murmuration/peer/table"
 )
 
-// sketches are the distributions of the columns that a stage is for, over all members. A fault
-// is one of the settings.
+// sketches are the distributions of a stage's columns over all members. fault is an error of
+// the settings.
 func sketches(ctx context.Context, flock table.Flock, rows table.Source, columns []string, fault error, settings ...any) (map[string]*Sketch, error) {
 	own := make(map[string]*Sketch)
 	if fault == nil {
@@ -26,8 +26,8 @@ func sketches(ctx context.Context, flock table.Flock, rows table.Source, columns
 	return gather(ctx, flock, part[*Sketch]{own, fault, append(settings, columns)}, mergedSketches)
 }
 
-// Bins makes of each number the bin that it is in, from 0, of about equally many rows: as
-// many as Sketch.ErrorBound lets be told apart.
+// Bins replaces each number by the number of its bin, from 0. Bins hold about equally
+// many rows; there are as many as Sketch.ErrorBound can distinguish.
 type Bins struct {
 	// Columns are those that are binned; none are all of numbers.
 	Columns []string `json:"columns,omitempty"`
@@ -89,7 +89,7 @@ func (s *Bins) Transform(b *table.Batch) (*table.Batch, error) {
 	})
 }
 
-// Fences is how Outliers finds where numbers are too far off.
+// Fences says how Outliers computes its limits.
 type Fences string
 
 const (
@@ -101,9 +101,8 @@ const (
 	MedianDeviation Fences = "median-deviation"
 )
 
-// Outliers keeps numbers within fences. Those beyond are moved to the fence, or are
-// missing from then on. A column of whose numbers half or more are equal, as one that is mostly 0,
-// stays as it is.
+// Outliers moves numbers beyond a lower or upper fence to the fence, or makes them missing. It
+// leaves a column as it is if half or more of its numbers are equal, for example mostly 0.
 type Outliers struct {
 	// Columns are those that are kept within; none are all of numbers.
 	Columns []string `json:"columns,omitempty"`
@@ -132,7 +131,7 @@ func (s *Outliers) Fit(ctx context.Context, flock table.Flock, rows table.Source
 		}
 		low, high, unit := s.middle(sketch)
 		if unit == 0 {
-			continue // the fences would leave one value
+			continue // both fences would be the same number
 		}
 		s.Learned[column] = [2]float64{max(low-s.Reach*unit, -math.MaxFloat64), min(high+s.Reach*unit, math.MaxFloat64)}
 	}
@@ -149,10 +148,10 @@ func (s *Outliers) check() (fault error) {
 	return fault
 }
 
-// normalDeviations are in the median distance of normal numbers from their median.
+// normalDeviations times the median distance of normally distributed numbers from their median is their standard deviation.
 const normalDeviations = 1.4826
 
-// middle is what lies within the fences whatever Reach is, and what Reach counts.
+// middle returns the range that is within the fences whatever Reach is, and the unit of Reach.
 func (s *Outliers) middle(of *Sketch) (low, high, unit float64) {
 	if s.By != MedianDeviation {
 		q := of.Quantiles(0.25, 0.75)

@@ -8,8 +8,8 @@ import (
 	"github.com/seed-97356399/murmuration/peer/table"
 )
 
-// Standardize gives numbers the mean 0 and the variance 1 over all rows of all members; those
-// of a column with one value become 0. What is missing stays so.
+// Standardize gives numbers the mean 0 and the variance 1 over all rows of all members; a
+// column with only one value becomes 0. Missing values stay missing.
 type Standardize struct {
 	// Columns are those that are scaled; none are all of numbers.
 	Columns []string `json:"columns,omitempty"`
@@ -17,8 +17,8 @@ type Standardize struct {
 	Learned map[string]Scale `json:"learned,omitempty"`
 }
 
-// Scale makes (x − From − Rest) / By of x, and 0 if By is 0: a mean of large numbers that hardly
-// differ has more digits than one number holds.
+// Scale makes (x − From − Rest) / By of x, and 0 if By is 0. From + Rest is the mean for
+// Standardize: of large numbers that hardly differ, a mean needs more digits than one float64 holds.
 type Scale struct {
 	From float64 `json:"from"`
 	Rest float64 `json:"rest,omitempty"`
@@ -70,7 +70,8 @@ func scaled(b *table.Batch, learned map[string]Scale) (*table.Batch, error) {
 	return replaced(b, table.Number, learned, func(c *table.Column, of Scale) []table.Column { return mapped(c, of.of) })
 }
 
-// MinMax makes the least number of each column 0 and the largest 1. Serving may see others.
+// MinMax maps the least number of each column to 0 and the largest to 1. When the model serves, a row may have numbers outside
+// of 0 to 1.
 type MinMax struct {
 	// Columns are those that are scaled; none are all of numbers.
 	Columns []string `json:"columns,omitempty"`

@@ -30,11 +30,11 @@ const (
 	maxRounds    = 1024
 )
 
-// Share gives each member a random sample of all members' rows, in place of its own: rows
-// LEAVE their members, together as many as members end with, or all there are. It is for numbers
-// that were prepared (standardized, one-hot), by rounds in each of which every member brings a
-// random part of its rows, in proportion to what it has, and each takes its share at random. A
-// member without rows takes part, and takes the columns of the others.
+// Share gives each member a random sample of all members' rows, in place of its own: rows LEAVE
+// their members, together as many as members end with, or all there are. It works on prepared
+// numbers (standardized, one-hot) in rounds: in each, every member sends a random part of its
+// rows, in proportion to how many it has, and each keeps a random share of all. A member without
+// rows takes part, with the columns of the others.
 func Share(ctx context.Context, flock table.Flock, rows *table.Batch, how Sharing) (*table.Batch, error) {
 	how.Rows, how.Bytes = cmp.Or(how.Rows, rows.Rows), cmp.Or(how.Bytes, defaultShare)
 	plan, err := agreeOnShares(ctx, flock, rows, how)
@@ -42,7 +42,7 @@ func Share(ctx context.Context, flock table.Flock, rows *table.Batch, how Sharin
 		return nil, fmt.Errorf("sharing rows: %w", err)
 	}
 	own := fnv.New64a()
-	own.Write(rowsOf(rows, 0, min(rows.Rows, 16), nil)) // so that two members do not draw alike
+	own.Write(rowsOf(rows, 0, min(rows.Rows, 16), nil)) // so that members draw different random numbers
 	rng := rand.New(rand.NewPCG(how.Seed, own.Sum64()))
 	order, out, seen := rng.Perm(rows.Rows)[:plan.brings(rows.Rows)], make([][]float64, len(plan.names)), 0
 	for round := range plan.rounds {
@@ -86,7 +86,7 @@ func take(out [][]float64, theirs []byte, most, seen int, rng *rand.Rand) int {
 	return seen
 }
 
-// rowsOf are the numbers of rows from..to in an order, row after row; nil is their own.
+// rowsOf are the bytes of rows from..to in the given order, row after row; a nil order is that of the batch.
 func rowsOf(b *table.Batch, from, to int, order []int) (data []byte) {
 	for i := from; i < to; i++ {
 		row := i
@@ -100,7 +100,7 @@ func rowsOf(b *table.Batch, from, to int, order []int) (data []byte) {
 	return data
 }
 
-// shares is what a member tells before rows move.
+// shares is what a member announces before rows are sent.
 type shares struct {
 	Columns []string `json:"columns"`
 	Rows    int      `json:"rows"`
@@ -108,16 +108,16 @@ type shares struct {
 	Bytes   int      `json:"bytes"`
 }
 
-// plan is what all members have agreed on, so that all go through as many rounds or none does.
+// plan is what all members have agreed on, so that all take part in the same number of rounds.
 type plan struct {
-	names  []string // of the columns, which a member without rows need not know
-	part   float64  // of its rows that each member brings
+	names  []string // names of the columns; a member without rows gets them from the others
+	part   float64  // share of its rows that each member sends in all
 	rounds int
 }
 
 func (p plan) width() int { return 8 * max(len(p.names), 1) }
 
-// brings is how many of its rows a member brings.
+// brings is how many of its rows a member sends.
 func (p plan) brings(rows int) int { return min(int(math.Ceil(p.part*float64(rows))), rows) }
 
 // fault is why a member's rows cannot be shared.
@@ -137,7 +137,7 @@ func (how Sharing) fault(rows *table.Batch) error {
 	return errors.Join(faults...)
 }
 
-// agreeOnShares finds what columns rows have, and in how many rounds every member has brought its own.
+// agreeOnShares agrees on the columns and on the number of rounds.
 func agreeOnShares(ctx context.Context, flock table.Flock, rows *table.Batch, how Sharing) (p plan, err error) {
 	if err := table.Ready(ctx, flock, "ready", how.fault(rows)); err != nil {
 		return p, err
@@ -150,7 +150,7 @@ func agreeOnShares(ctx context.Context, flock table.Flock, rows *table.Batch, ho
 	for i, of := range all {
 		have, want = have+float64(of.Rows), want+float64(of.Want)
 		switch {
-		case len(of.Columns) == 0 && of.Rows == 0: // it takes the columns of others
+		case len(of.Columns) == 0 && of.Rows == 0: // a member without rows
 		case p.names == nil:
 			p.names = of.Columns
 		case !slices.Equal(p.names, of.Columns):

@@ -11,12 +11,12 @@ import (
 // sketchSize is how many numbers a level of a Sketch holds.
 const sketchSize = 2048
 
-// Sketch is the distribution of numbers in bounded memory, of which quantiles are read and
-// which merges with others: levels of up to 2,048 numbers, of which those of level l stand for
-// 2^l each; a full level is sorted, and every other number of it moves up (Munro and Paterson, 1980;
-// Manku, Rajagopalan and Lindsay, 1998). The rank of what Quantile gives is off by at most
+// Sketch is the distribution of numbers in bounded memory. It answers quantiles and merges with
+// others. It has levels of up to 2,048 numbers; each number of level l stands for 2^l numbers. A
+// full level is sorted, and every other number of it moves to the next level (Munro and Paterson,
+// 1980; Manku, Rajagopalan and Lindsay, 1998). The rank of what Quantile gives is off by at most
 // ErrorBound, and is the same wherever the same is added and merged in the same order. The zero
-// value is of none.
+// value holds no numbers.
 type Sketch struct {
 	Levels [][]float64 `json:"levels"`
 	Count  float64     `json:"count"`
@@ -25,7 +25,7 @@ type Sketch struct {
 	Compacted []uint64 `json:"compacted"`
 }
 
-// Add adds numbers, those that are NaN aside.
+// Add adds numbers, except those that are NaN.
 func (s *Sketch) Add(numbers ...float64) {
 	for _, x := range numbers {
 		if math.IsNaN(x) {
@@ -43,15 +43,15 @@ func (s *Sketch) Add(numbers ...float64) {
 // maxLevels is more than any count of rows needs.
 const maxLevels = 64
 
-// UnmarshalJSON reads what encoding/json writes of a sketch; one whose levels do not fit
-// together, as a member with a fault may send it, is an error.
+// UnmarshalJSON reads what encoding/json writes of a sketch; it returns an error if the
+// levels do not fit together, as those of a faulty member may.
 func (s *Sketch) UnmarshalJSON(data []byte) error {
 	type plain Sketch
 	var read plain
 	if err := json.Unmarshal(data, &read); err != nil {
 		return err
 	}
-	stand := 0.0 // halving a level changes nothing of it
+	stand := 0.0 // count that the levels stand for; halving a level does not change it
 	for l, numbers := range read.Levels {
 		stand += math.Ldexp(float64(len(numbers)), l)
 	}
@@ -62,7 +62,7 @@ func (s *Sketch) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// mergedSketches is a with b, either of which may be none.
+// mergedSketches merges b into a; either may be nil.
 func mergedSketches(a, b *Sketch) *Sketch {
 	if a == nil || b == nil {
 		return cmp.Or(a, b)
@@ -71,7 +71,7 @@ func mergedSketches(a, b *Sketch) *Sketch {
 	return a
 }
 
-// Merge adds the numbers of another.
+// Merge adds the numbers of o.
 func (s *Sketch) Merge(o *Sketch) {
 	s.Count += o.Count
 	for l, numbers := range o.Levels {
@@ -86,14 +86,14 @@ func (s *Sketch) Merge(o *Sketch) {
 	}
 }
 
-// level makes room for a level.
+// level makes sure that level l exists.
 func (s *Sketch) level(l int) {
 	for len(s.Levels) <= l {
 		s.Levels, s.Compacted = append(s.Levels, nil), append(s.Compacted, 0)
 	}
 }
 
-// compact halves a level, an odd number of which keeps its last.
+// compact halves a level; if its length is odd, the last number stays.
 func (s *Sketch) compact(l int) {
 	s.level(l + 1)
 	numbers := s.Levels[l]
@@ -114,7 +114,7 @@ func (s *Sketch) compact(l int) {
 }
 
 // ErrorBound is by how much the rank of a quantile may be off, as a share of the count: each
-// halving of a level moves a rank by at most what one of its numbers stands for.
+// halving of a level changes a rank by at most the weight of one of its numbers.
 func (s *Sketch) ErrorBound() float64 {
 	if s.Count == 0 {
 		return 0
@@ -126,8 +126,8 @@ func (s *Sketch) ErrorBound() float64 {
 	return off / s.Count
 }
 
-// mapped is what the numbers that are held become. Of its ranks twice as many may be off, if two
-// numbers may become one.
+// mapped is the sketch with do applied to each number. Its error bound doubles if do may map two
+// numbers to one.
 func (s *Sketch) mapped(do func(float64) float64) *Sketch {
 	out := &Sketch{Levels: make([][]float64, len(s.Levels))}
 	for l, numbers := range s.Levels {
@@ -138,12 +138,12 @@ func (s *Sketch) mapped(do func(float64) float64) *Sketch {
 	return out
 }
 
-// Quantile is the number below which a share q of all lie, NaN of none.
+// Quantile is the number below which a share q of all numbers lie, NaN if there are none.
 func (s *Sketch) Quantile(q float64) float64 {
 	return s.Quantiles(q)[0]
 }
 
-// Quantiles are those of ascending shares.
+// Quantiles are the quantiles of ascending shares.
 func (s *Sketch) Quantiles(shares ...float64) []float64 {
 	type weighted struct{ x, weight float64 }
 	var all []weighted

@@ -11,10 +11,10 @@ import (
 	"github.com/seed-97356399/murmuration/peer/table"
 )
 
-// DropUseless leaves columns out that have no effect on a target within a tolerance, by
-// themselves: of which the squared correlation with it (of a category: the share of its variance
-// that lies between the values) is below Tolerance. What is missing counts as a value of a
-// category; of numbers it does not count. The target, a column of numbers, stays.
+// DropUseless leaves out columns that by themselves explain too little of a target: a column of
+// numbers whose squared correlation with the target is below Tolerance, or categories whose
+// values explain a share of the target's variance below it. A missing category counts as a
+// value; a missing number is ignored. The target, a column of numbers, stays.
 type DropUseless struct {
 	// Target is a column; "" is the target of the Plan, classes of which count by their places.
 	Target    string  `json:"target"`
@@ -23,9 +23,9 @@ type DropUseless struct {
 	Dropped map[string]float64 `json:"dropped,omitempty"`
 }
 
-// effect is what is summed of a column: of numbers the moments of both where both are there,
-// and the sum of products of their distances from the means; of a category the target's moments by
-// value.
+// effect is what members sum for a column. For numbers: the moments of the column and of the
+// target over rows that have both, and the sum of products of their distances from the means. For
+// a category: the target's moments by value.
 type effect struct {
 	Target  Moments            `json:"target"`
 	Number  Moments            `json:"number"`
@@ -48,7 +48,7 @@ func (e effect) merge(o effect) effect {
 	}
 	for _, value := range slices.Sorted(maps.Keys(o.Values)) {
 		if len(e.Values) > MaxValues {
-			break // it is an error already
+			break // another check reports it
 		}
 		m := e.Values[value]
 		m.Merge(o.Values[value])
@@ -57,7 +57,7 @@ func (e effect) merge(o effect) effect {
 	return e
 }
 
-// explained is the share of the target's variance.
+// explained is the share of the target's variance that the column explains.
 func (e effect) explained() float64 {
 	whole := e.Target.Squares
 	if whole <= 0 {
@@ -102,7 +102,7 @@ func (s *DropUseless) check() error {
 	return nil
 }
 
-// look goes over this member's rows.
+// look computes the effects over this member's rows.
 func (s *DropUseless) look(ctx context.Context, rows table.Source) part[effect] {
 	p := part[effect]{own: make(map[string]effect), settings: []any{s.Target, s.Tolerance}}
 	if p.fault = s.check(); p.fault != nil {
@@ -126,13 +126,13 @@ func (s *DropUseless) look(ctx context.Context, rows table.Source) part[effect] 
 	return p
 }
 
-// effectOf is that of some rows.
+// effectOf is the effect of a column in one batch.
 func effectOf(c *table.Column, target []float64) (e effect) {
 	if c.Kind == table.Category {
 		e.Values = make(map[string]Moments)
 		by := make([]Moments, len(c.Values)+1)
 		for row, code := range c.Codes {
-			by[code+1].Add(target[row]) // the first is of what is missing
+			by[code+1].Add(target[row]) // index 0 is for missing values
 		}
 		for i, m := range by {
 			if m.Count > 0 && i == 0 {
