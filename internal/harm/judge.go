@@ -21,8 +21,8 @@ const (
 	// full.
 	wholeShare = 4
 	// A partner is trusted less, and others are compared with it, after few exchanges; something is
-	// said of it after enough.
-	few, enough = 2, 4
+	// said of it after enough, and it is quarantined after many.
+	few, enough, many = 2, 4, 8
 	// prior is the number of a partner's own exchanges that the spread of the others' counts as: a few
 	// may be alike by chance.
 	prior = 4
@@ -330,7 +330,7 @@ func (j *Judge) Distrusted(name string) (Harm, bool) {
 // harm again for the next.
 func (j *Judge) GraveHarm(name string) *Error {
 	p := j.find(name)
-	if p == nil || !p.known() || j.score(p) < certain {
+	if p == nil || p.rises.weight <= many-1 || j.score(p) < certain {
 		return nil
 	}
 	harm := j.harm(p)
