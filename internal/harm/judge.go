@@ -20,8 +20,15 @@ const (
 	// wholeShare is how many times shorter than the longest lately an exchange may be and count in
 	// full.
 	wholeShare = 4
-	// enough is the number of exchanges before which nothing is said of a partner.
-	enough = 4
+	// A partner is trusted less, and others are compared with it, after few exchanges; something is
+	// said of it after enough, and it is quarantined after many.
+	few, enough, many = 2, 4, 8
+	// prior is the number of a partner's own exchanges that the spread of the others' counts as: a few
+	// may be alike by chance.
+	prior = 4
+	// leastPrior is the share of the spread of its own exchanges that the others' counts as at least:
+	// others may be alike on purpose.
+	leastPrior = 0.25
 	// leastNoise is how much of a step has to be new: less is a gradient without noise, and
 	// all partners whose data are unlike go steadily against that.
 	leastNoise = 0.1
@@ -68,13 +75,19 @@ type partner struct {
 	name      string
 	exchanges uint64
 	longest   float64 // way that an exchange would have moved in full trust, fading
-	weight    float64 // number of the exchanges in cosines, rises and squares, fading as these do
-	cosines   float64 // above zero, exchanges went against own steps
-	rises     float64
-	squares   float64 // of the rises
+	cosines   sum     // above zero, exchanges went against own steps
 	excess    float64 // of the cosines over what is allowed, never below zero (Page, 1954)
-	spread    float64 // squares of the cosines
+	rises     sum     // of the loss, since the partner was quarantined if it was
 	reported  bool    // that it is distrusted
+}
+
+// sum is of numbers and their squares, with how many these are. All fade.
+type sum struct{ weight, total, squares float64 }
+
+func (s *sum) add(x, share, kept float64) {
+	s.weight = kept*s.weight + share
+	s.total = kept*s.total + share*x
+	s.squares = kept*s.squares + share*x*x
 }
 
 // Met takes in what an exchange has moved. It keeps a copy.
@@ -91,7 +104,7 @@ func (j *Judge) Met(name string, moved []float32) {
 		kept, j.spare = j.spare[last], j.spare[:last]
 	}
 	with := j.meet(name)
-	j.waiting = append(j.waiting, exchange{with: with, moved: append(kept[:0], moved...), length: length, trust: with.trust()})
+	j.waiting = append(j.waiting, exchange{with: with, moved: append(kept[:0], moved...), length: length, trust: j.trust(with)})
 }
 
 // norm is 0 too of what is not finite.
@@ -233,31 +246,43 @@ func (p *partner) share(length float64) float64 {
 func (p *partner) add(cosine, rise, share, others float64) {
 	p.exchanges++
 	kept := math.Pow(memory, share)
-	p.weight = kept*p.weight + share
-	p.cosines = kept*p.cosines + share*cosine
-	p.rises = kept*p.rises + share*rise
-	p.squares = kept*p.squares + share*rise*rise
-	p.spread = kept*p.spread + share*share*cosine*cosine
+	p.cosines.add(cosine, share, kept)
+	p.rises.add(rise, share, kept)
 	p.excess = kept * p.excess
 	if !math.IsNaN(others) {
 		p.excess = max(0, p.excess+share*(cosine-othersSlack*max(0, others)))
 	}
 }
 
-// known tells whether there were enough exchanges to say what they do, since the partner was
-// quarantined if it was.
-func (p *partner) known() bool { return p.weight > enough-1 }
+// comparable tells whether others are compared with the partner, and known whether enough of its
+// exchanges were judged, since it was quarantined if it was, to say something of it.
+func (p *partner) comparable() bool { return p.cosines.weight > few-1 }
+func (p *partner) known() bool      { return p.rises.weight > enough-1 }
 
-// against is how far exchanges go against the loss, −1 to 1, and usual what one changes it by.
-func (p *partner) against() float64 { return p.cosines / p.weight }
-func (p *partner) usual() float64   { return math.Sqrt(p.squares / max(p.weight, 1)) }
+// against is how far exchanges go against the loss, −1 to 1, variance the spread of that, and usual
+// what one changes the loss by.
+func (p *partner) against() float64 { return p.cosines.total / p.cosines.weight }
+func (p *partner) usual() float64   { return math.Sqrt(p.rises.squares / max(p.rises.weight, 1)) }
+func (p *partner) variance() float64 {
+	c := p.cosines
+	return max(0, c.squares-c.total*c.total/c.weight) / max(c.weight-1, 1)
+}
 
-// score is how many standard deviations beyond chance exchanges go against the loss.
-func (p *partner) score() float64 {
-	if p.exchanges < enough || p.spread == 0 {
+// score is how many standard deviations beyond chance exchanges with a partner go against the
+// loss: so few of one that does grave harm are enough, since those of the others show what chance is.
+func (j *Judge) score(p *partner) float64 {
+	if p.excess == 0 || !p.comparable() {
 		return 0
 	}
-	return p.excess / math.Sqrt(p.spread)
+	own, n := p.variance(), p.cosines.weight
+	others := j.others(p, (*partner).variance)
+	if least := leastPrior * own; !(others >= least) { // NaN if all others were forgotten
+		others = least
+	}
+	if own+others == 0 {
+		return 0
+	}
+	return p.excess / math.Sqrt(n*(n*own+prior*others)/(n+prior))
 }
 
 // others is the upper median of something over the other partners, NaN if none is known: a few
@@ -266,7 +291,7 @@ func (j *Judge) others(p *partner, of func(*partner) float64) float64 {
 	var all [maxPartners]float64
 	n := 0
 	for _, other := range j.known {
-		if other != p && other.known() {
+		if other != p && other.comparable() {
 			all[n] = of(other)
 			n++
 		}
@@ -281,19 +306,19 @@ func (j *Judge) others(p *partner, of func(*partner) float64) float64 {
 // Trust is the share of the clipping bounds that a partner has.
 func (j *Judge) Trust(name string) float64 {
 	if p := j.find(name); p != nil {
-		return p.trust()
+		return j.trust(p)
 	}
 	return 1
 }
 
-func (p *partner) trust() float64 {
-	return min(max(1-(p.score()-doubtful)/(beyond-doubtful), leastTrust), 1)
+func (j *Judge) trust(p *partner) float64 {
+	return min(max(1-(j.score(p)-doubtful)/(beyond-doubtful), leastTrust), 1)
 }
 
 // Distrusted tells once of a partner that it has lost most of its trust, and does harm.
 func (j *Judge) Distrusted(name string) (Harm, bool) {
 	p := j.find(name)
-	if p == nil || p.reported || p.trust() > named {
+	if p == nil || p.reported || !p.known() || j.trust(p) > named {
 		return Harm{}, false
 	}
 	harm := j.harm(p)
@@ -305,24 +330,24 @@ func (j *Judge) Distrusted(name string) (Harm, bool) {
 // harm again for the next.
 func (j *Judge) GraveHarm(name string) *Error {
 	p := j.find(name)
-	if p == nil || !p.known() || p.score() < certain {
+	if p == nil || p.rises.weight <= many-1 || j.score(p) < certain {
 		return nil
 	}
 	harm := j.harm(p)
 	if !(harm.Harm >= grave) {
 		return nil
 	}
-	p.weight, p.cosines, p.rises, p.squares = 0, 0, 0, 0
+	p.rises = sum{}
 	return &Error{harm}
 }
 
 func (j *Judge) harm(p *partner) Harm {
 	unit := max(j.others(p, (*partner).usual), p.usual()/mostUnits) // NaN where nobody else is known
-	harm := p.rises / max(p.weight, 1) / unit
+	harm := p.rises.total / max(p.rises.weight, 1) / unit
 	if !(math.Abs(harm) <= math.MaxFloat64) {
 		harm = 0
 	}
-	return Harm{Partner: p.name, Harm: harm, Trust: p.trust(), Exchanges: p.exchanges}
+	return Harm{Partner: p.name, Harm: harm, Trust: j.trust(p), Exchanges: p.exchanges}
 }
 
 // Harms are those of the partners that enough is known of, at most so many: those that are
