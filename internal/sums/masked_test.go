@@ -86,6 +86,52 @@ func TestMaskedSums(t *testing.T) {
 	}
 }
 
+// TestManyMasked shows a masked sum of more than have masks with all others, also where one does not tell its seed.
+func TestManyMasked(t *testing.T) {
+	for _, silent := range []bool{false, true} {
+		const n = 80
+		w := newWorld(t, 1, n).hides(true)
+		for _, m := range w.members {
+			m.calls = []Call{m.hidden(Call{Name: "x", Vector: []float64{1, float64(m.index)}, Timeout: time.Minute})}
+			w.after(w.upTo(20*time.Millisecond), m.next)
+		}
+		if silent {
+			w.members[n/2].lie = says(wire.SumStatus, func(_ *member, w *wire.Sum) bool { return Stage(w.Stage) != Told })
+		}
+		w.run(2 * time.Minute)
+		for _, m := range w.members {
+			if m.lie != nil {
+				continue
+			}
+			if len(m.results) != 1 || m.results[0].Err != nil || !slices.Equal(m.results[0].Vector, []float64{n, n * (n - 1) / 2}) {
+				t.Fatalf("one silent: %t: %s has %+v", silent, m.self, m.results)
+			}
+		}
+	}
+}
+
+// TestTooManyMasked shows that a masked sum of more than a list holds fails, with a text that says so.
+func TestTooManyMasked(t *testing.T) {
+	s := newSolo(t)
+	all := []ID{s.self}
+	for i := range mask.Most + 1 {
+		all = append(all, name(i))
+	}
+	s.View(0, all)
+	status := brought{Exponent: 1}
+	masks, _ := binary.Append(nil, binary.LittleEndian, status)
+	for question := uint32(0); question < 2; question++ { // the second time as an answer
+		for _, id := range all[1:] {
+			s.hears(id, wire.SumStatus, wire.Sum{Op: uint8(Masked), Masks: masks, Question: question})
+		}
+	}
+	s.now = time.Second
+	s.Tick(s.now) // it waits no more for itself
+	if w := s.told(all[1], wire.SumFault); w == nil || w.Op != codeOf(ErrMismatch) || !strings.Contains(w.Detail, "at most 1024") {
+		t.Errorf("%s is told %+v", all[1], w)
+	}
+}
+
 // TestOneThatTellsNoSeed shows that a sum of four or more is made all the same, since its neighbours tell the seed of
 // one that has the sum and does not tell its own, and the next without it; and that of three it fails, and names it.
 func TestOneThatTellsNoSeed(t *testing.T) {
