@@ -143,6 +143,7 @@ func (n Network) withDefaults() Network {
 	}
 	n.fixed = fixed{cmp.Or(n.fixed.stall, stall)}
 	n.Sums.Timeout = cmp.Or(n.Sums.Timeout, DefaultTimeout)
+	n.Sums.Masked = cmp.Or(n.Sums.Masked, new(n.Admission.Allow != "" || n.Admission.RunKey != nil))
 	return n
 }
 

@@ -15,6 +15,7 @@ import (
 	"github.com/seed-97356399/murmuration/internal/flock"
 	"github.com/seed-97356399/murmuration/internal/framed"
 	"github.com/seed-97356399/murmuration/internal/loglimit"
+	"github.com/seed-97356399/murmuration/internal/mask"
 	"github.com/seed-97356399/murmuration/internal/orders"
 	"github.com/seed-97356399/murmuration/internal/presence"
 	"github.com/seed-97356399/murmuration/internal/requests"
@@ -273,11 +274,16 @@ func (n *Node) await(ctx context.Context, least int, what string, count func() i
 // sum. After an error this peer has no sum, though its vector may count at the others. A sum always ends. A member
 // that holds it up is left out after three attempts, each of at most a minute, some seconds, and the time of its
 // bytes at 64 KiB/s. A coordinator that does not end the sum is given up after 11 minutes, 3 for each member, and
-// three times the time of the bytes (docs/design/034). A hostile member can bring any numbers, and sees half of the
-// numbers of its partners, or all of them if it is alone with one partner: sums are for runs that admit only members
-// they trust. Safe for concurrent use.
+// three times the time of the bytes (docs/design/034). Safe for concurrent use.
+//
+// With masks (Sums.Masked) nobody sees less than the sum of three members and of Sums.AtLeast; with fewer the sum is
+// ErrTooFew, as where two die while it ends (docs/design/043). Of n members with numbers below 2^e, each brings multiples
+// of 2^-k, k = 62-⌈log₂ n⌉-e: the sum is at most n/2 of these off, and rounded once; of integers up to 2^52 it is exact.
+// One beyond all float64 is ErrNotFinite. Who coordinates hears e of each, all hear the largest. Without masks, and in
+// Max and Gather, a partner sees half of a member's numbers, or all if it is alone with it. A hostile member can bring
+// any numbers: sum in runs that admit only members you trust.
 func (n *Node) Sum(ctx context.Context, name string, vector []float64) (sum []float64, peers int, err error) {
-	return n.sums.vector(ctx, sums.Call{Name: name, Op: sums.Add, Vector: vector})
+	return n.sums.add(ctx, name, vector, mask.Exponent(vector...))
 }
 
 // Max is the largest value, element by element, of what all members bring: see Sum. For the

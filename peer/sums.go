@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/seed-97356399/murmuration/internal/arrival"
+	"github.com/seed-97356399/murmuration/internal/mask"
 	"github.com/seed-97356399/murmuration/internal/sumnet"
 	"github.com/seed-97356399/murmuration/internal/sums"
 	"github.com/seed-97356399/murmuration/internal/wire"
@@ -26,6 +27,10 @@ type Sums struct {
 	// called it. A longer time that no more than half of them ask for counts as 10 minutes at most.
 	// Default: 1 minute.
 	Timeout time.Duration
+	// Masked says whether Sum hides what each member brings (see there), alike at all members, or sums fail with
+	// ErrMismatch. Default: in a run with a list or a key (Admission), and not in an open one, where anybody can be as
+	// many members as a sum needs. new(false) is for two members, of whom each knows by the sum what the other brings.
+	Masked *bool
 }
 
 // DefaultTimeout is the default of Sums.Timeout.
@@ -65,6 +70,26 @@ type summing struct {
 	with    Sums
 	arrival *arrival.Arrival
 	net     *sumnet.Net
+}
+
+// SumWithin is Node.Sum of numbers between -largest and largest, which all members give alike; else it fails before
+// anything is told. With masks it has its precision from that, and nothing is told of anybody's largest number.
+func SumWithin(ctx context.Context, n *Node, name string, vector []float64, largest float64) (sum []float64, peers int, err error) {
+	for _, v := range append([]float64{largest}, vector...) {
+		if !(math.Abs(v) <= min(largest, math.MaxFloat64)) { // true for NaN
+			return nil, 0, fmt.Errorf("sum %q within %g: %g is not", name, largest, v)
+		}
+	}
+	return n.sums.add(ctx, name, vector, mask.Exponent(largest))
+}
+
+// add makes a sum of numbers between -2^exponent and 2^exponent.
+func (s *summing) add(ctx context.Context, name string, vector []float64, exponent int) ([]float64, int, error) {
+	call := sums.Call{Name: name, Op: sums.Add, Vector: vector}
+	if *s.with.Masked {
+		call.Op, call.Exponent = sums.Masked, exponent
+	}
+	return s.vector(ctx, call)
 }
 
 func (s *summing) vector(ctx context.Context, call sums.Call) ([]float64, int, error) {

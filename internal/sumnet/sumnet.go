@@ -3,6 +3,7 @@ package sumnet
 import (
 	"cmp"
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"slices"
@@ -12,6 +13,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/seed-97356399/murmuration/internal/mail"
+	"github.com/seed-97356399/murmuration/internal/mask"
 	"github.com/seed-97356399/murmuration/internal/requests"
 	"github.com/seed-97356399/murmuration/internal/sums"
 	"github.com/seed-97356399/murmuration/internal/wire"
@@ -67,6 +69,12 @@ func New(r *requests.Requests, flock Members) *Net {
 		Requests: r, flock: flock, machine: sums.New(r.Transport.Self(), sums.Times{}), began: time.Now(),
 		changed: make(chan struct{}, 1), closing: make(chan struct{}), begun: make(chan struct{}), ended: make(chan struct{}),
 		waiting: make(map[string]chan<- sums.Result),
+	}
+	var random [32]byte
+	rand.Read(random[:]) // it never fails
+	keys, err := mask.NewKeys(r.Run, r.Transport, random)
+	if t.machine.Keys = keys; err != nil {
+		r.Log.Error("this peer makes no sums with masks: its key for them cannot be signed", zap.Error(err))
 	}
 	t.mail = mail.New(mail.Config{
 		Requests: r, Protocol: transport.ProtocolSum, Confirmed: true, Lost: t.broken,
@@ -207,6 +215,7 @@ func send[M wire.Message](t *Net, to transport.PeerID, sum string, message M) {
 
 // Do makes a sum. It returns when the sum has ended, or ctx.
 func (t *Net) Do(ctx context.Context, call sums.Call) (sums.Result, error) {
+	rand.Read(call.Nonce[:])
 	result := make(chan sums.Result, 1)
 	twice := false
 	begun := t.do(func() {

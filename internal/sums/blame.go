@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/seed-97356399/murmuration/internal/mask"
 	"github.com/seed-97356399/murmuration/internal/wire"
 )
 
@@ -170,6 +171,10 @@ func (l *lead) refuses(left int) bool {
 			l.fault(codeOf(ErrMismatch), fmt.Sprintf("all bring %d bytes, at most %d; %d of them %s", together, MaxGathered, most.brings, most.ID.Short()))
 		}
 		return together > MaxGathered
+	}
+	if l.op == Masked && left > mask.Most {
+		l.fault(codeOf(ErrMismatch), fmt.Sprintf("%d have come to a sum with masks, at most %d", left, mask.Most))
+		return true
 	}
 	var failed []ID
 	for _, id := range those(l.m.members, l.blame.thrown) {

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/seed-97356399/murmuration/internal/mask"
 	"github.com/seed-97356399/murmuration/internal/wire"
 	"github.com/seed-97356399/murmuration/topology"
 )
@@ -26,18 +27,20 @@ const (
 	// Moved adds up, element by element, numbers that the caller holds and transfers itself, in Chunks:
 	// models and gradients, which training partners see anyway.
 	Moved
+	// Masked is Add of numbers that nobody sees but as the sum of all, in fixed point (package mask).
+	Masked
 	ops
 )
 
 func (o Op) String() string {
 	if o < ops {
-		return [...]string{"sum", "maximum", "gathering", "sum of what is moved"}[o]
+		return [...]string{"sum", "maximum", "gathering", "sum of what is moved", "sum with masks"}[o]
 	}
 	return fmt.Sprintf("operation %d", uint8(o))
 }
 
 // private tells whether no participant may see another's numbers alone.
-func (o Op) private() bool { return o == Add || o == Max }
+func (o Op) private() bool { return o == Add || o == Max || o == Masked }
 
 // Reasons why a sum fails, to be found with errors.Is.
 var (
@@ -61,7 +64,7 @@ type Call struct {
 	// Name identifies the sum: 1 to wire.MaxSumName bytes; each is used once.
 	Name string
 	Op   Op
-	// Vector is for Add and Max, Data for Gather. They are read until the call has ended.
+	// Vector is for Add, Max and Masked, Data for Gather. They are read until the call has ended.
 	Vector []float64
 	Data   []byte
 	// Least is how many members must take part, Timeout how long the sum waits for members
@@ -71,6 +74,9 @@ type Call struct {
 	// Length goes with Moved: the number of numbers. So does Value: all get the least value of the participants.
 	Length int
 	Value  float64
+	// Exponent and Nonce go with Masked: that of the vector, or a larger one (mask.Exponent), and one new for each call.
+	Exponent int
+	Nonce    mask.Nonce
 }
 
 // length is what participants have to agree on.
@@ -91,7 +97,7 @@ type Outcome struct {
 // Result is the end of a call. It belongs to the caller.
 type Result struct {
 	Name    string
-	Vector  []float64 // of Add and Max
+	Vector  []float64 // of Add, Max and Masked
 	Blocks  [][]byte  // of Gather
 	Peers   int       // that took part
 	Attempt uint64    // of Moved
@@ -115,6 +121,28 @@ const (
 	Apart  = "a sum with one member alone, who hears this one's numbers, waits for the others to have no part"
 )
 
+const (
+	// maxFacts bounds the facts that have not been read.
+	maxFacts = 64
+	maxWho   = 8 // members in one fact
+)
+
+// news are the facts of a machine that have not been read.
+type news struct{ facts []Fact }
+
+// Facts are the new facts since the last call.
+func (n *news) Facts() []Fact {
+	facts := n.facts
+	n.facts = nil
+	return facts
+}
+
+func (n *news) fact(f Fact) {
+	if f.Who = f.Who[:min(len(f.Who), maxWho)]; len(n.facts) < maxFacts {
+		n.facts = append(n.facts, f)
+	}
+}
+
 // reason is the error of a fault's code, with its detail.
 func reason(code uint8, name, detail string) error {
 	if code == 0 || int(code) >= len(faults) {
@@ -133,6 +161,7 @@ type ended struct {
 	why     uint8
 	detail  string
 	value   float64
+	seeds   []byte // of all participants' second masks, of a masked sum
 }
 
 // answer is the answer to a participant that comes when a sum is over.
@@ -141,7 +170,7 @@ func (e ended) answer(status *wire.Sum) *wire.Sum {
 	case e.attempt == 0:
 		return &wire.Sum{Kind: wire.SumFault, Name: status.Name, Op: e.why, Attempt: status.Attempt, Detail: e.detail}
 	case status.Attempt == e.attempt && Stage(status.Stage) != Waiting: // all had the result: the status was sent earlier
-		return &wire.Sum{Kind: wire.SumCommit, Name: status.Name, Attempt: e.attempt, Term: status.Term, Value: e.value, Detail: e.detail}
+		return &wire.Sum{Kind: wire.SumCommit, Op: e.op(), Name: status.Name, Attempt: e.attempt, Term: status.Term, Value: e.value, Detail: e.detail, Masks: e.seeds}
 	}
 	why := "it came too late, or has used a name twice"
 	if status.Attempt > 0 {
@@ -149,6 +178,9 @@ func (e ended) answer(status *wire.Sum) *wire.Sum {
 	}
 	return &wire.Sum{Kind: wire.SumFault, Name: status.Name, Op: codeOf(ErrOver), Attempt: status.Attempt, Detail: why}
 }
+
+// op is Masked if there are seeds, else 0.
+func (e ended) op() uint8 { return uint8(min(len(e.seeds), int(Masked))) }
 
 // shorts are the ends of ids, which tell members apart.
 func shorts(ids []ID) string {

@@ -6,6 +6,8 @@ import (
 	"math"
 	"slices"
 	"time"
+
+	"github.com/seed-97356399/murmuration/internal/mask"
 )
 
 // comer is a participant, as its coordinator knows it.
@@ -27,6 +29,7 @@ type comer struct {
 	progress uint32 // as in wire.Sum
 	spoiler  ID     // the member that sent it a number that is not finite
 	value    float64
+	brought
 }
 
 // comers are the participants of a sum.
@@ -81,9 +84,11 @@ func (all comers) timeout() time.Duration {
 	return max(each[(len(each)-1)/2], min(each[len(each)-1], longestWait))
 }
 
-// least is how many participants are needed, and which participant demands that.
-func (all comers) least() (n int, says ID) {
-	n = 1
+// least is how many participants are needed, and which participant demands that, "" if it follows from the operation.
+func (all comers) least(op Op) (n int, says ID) {
+	if n = 1; op == Masked {
+		n = mask.Least
+	}
 	for id, c := range all {
 		if c.least > n || c.least == n && id < says {
 			n, says = c.least, id

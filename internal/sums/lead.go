@@ -1,6 +1,7 @@
 package sums
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -35,17 +36,8 @@ type lead struct {
 	voided  int           // attempts
 	noted   time.Duration // when the missing members were last reported
 	trial
+	opening
 	inquiry
-}
-
-// trial is the last attempt of a coordinator.
-type trial struct {
-	running bool
-	attempt uint64
-	line    []ID          // members with a place, by rank
-	holding search        // for a participant that does not hold the sum
-	began   time.Duration // when it did
-	moved   time.Duration // when a participant last reported progress
 }
 
 func newLead(m *Machine, name string) *lead {
@@ -88,7 +80,7 @@ func (l *lead) receive(from ID, w *wire.Sum) {
 			return
 		}
 		if answers && w.Attempt > 0 && w.Attempt != l.attempt { // nobody can have used an attempt of this coordinator
-			l.release(w.Attempt)
+			l.release(w.Attempt, w.Masks)
 			return
 		}
 	}
@@ -97,7 +89,8 @@ func (l *lead) receive(from ID, w *wire.Sum) {
 
 // status records a participant's status. It returns false if that ends the sum.
 func (l *lead) status(from ID, w *wire.Sum) bool {
-	if w.Attempt >= maxAttempt {
+	said, sound := readBrought(w)
+	if w.Attempt >= maxAttempt || !sound {
 		return false
 	}
 	if l.blame.thrown(from) {
@@ -119,7 +112,7 @@ func (l *lead) status(from ID, w *wire.Sum) bool {
 		}
 	}
 	c.least, c.timeout = int(w.Least), time.Duration(w.Timeout)*time.Millisecond
-	c.received, c.term, c.spoiler, c.brings, c.value = l.m.now, w.Term, ID(w.Next), w.Size, w.Value
+	c.received, c.term, c.spoiler, c.brings, c.value, c.brought = l.m.now, w.Term, ID(w.Next), w.Size, w.Value, said
 	if mine := w.Attempt == l.attempt && l.running && c.placed; mine {
 		if !c.took || w.Rank > c.progress || Stage(w.Stage) > c.stage {
 			l.moved, c.moved = l.m.now, l.m.now
@@ -189,7 +182,7 @@ func (l *lead) membersChanged() {
 
 // regroup gives the attempt up. Participants that answer are in the next.
 func (l *lead) regroup(why string) {
-	if !l.running {
+	if !l.running || l.opens > 0 {
 		return
 	}
 	l.running, l.changed, l.noted = false, l.m.now, l.m.now
@@ -218,20 +211,24 @@ func (l *lead) advance() {
 		l.m.open[l.name].lead = nil
 	case l.voided > maxBroken*(len(l.m.members)+1):
 		l.fault(codeOf(ErrTooFew), fmt.Sprintf("%d attempts have come to nothing", l.voided))
+	case l.opens > 0:
+		l.opening.proceed(l)
 	case l.running:
 		if !l.holding.finds(l.line, func(id ID) bool { return l.came[id].stage != Holding || l.came[id].attempt != l.attempt }) {
-			l.commit()
+			l.open(l, l.attempt)
 		}
-	case l.inquires && !l.informed():
+	case (l.inquires || l.begun(l) > 0) && !l.informed():
 		l.inquire()
+	case l.begun(l) > 0:
+		l.open(l, l.begun(l))
 	case !l.lacking.finds(l.expected(), l.lacks) && l.enough() && l.allReady():
 		l.begin()
 	}
 }
 
-// enough tells whether as many have come as each participant needs.
+// enough tells whether as many have come.
 func (l *lead) enough() bool {
-	needed, _ := l.came.least()
+	needed, _ := l.came.least(l.op)
 	return len(l.came) >= needed
 }
 
@@ -263,6 +260,7 @@ func (l *lead) begin() {
 	l.attempt = (max(l.attempt, l.others)>>attemptBits+1)<<attemptBits | l.m.self.Fingerprint()&(1<<attemptBits-1)
 	l.running, l.began, l.moved, l.noted, l.holding = true, l.m.now, l.m.now, l.m.now, 0
 	l.line = l.blame.order(l.op, l.came.ids(), l.attempt)
+	l.enlist(l)
 	for rank, id := range l.line {
 		c := l.came[id]
 		c.placed, c.stage, c.attempt, c.took, c.progress, c.spoiler, c.rank, c.moved = true, Placed, l.attempt, false, 0, "", rank, l.m.now
@@ -277,11 +275,14 @@ func (l *lead) tellPlace(c *comer) {
 	for _, rank := range partners(schedule(l.op, c.rank, len(l.line), 0)) {
 		place.Partners = append(place.Partners, string(l.line[rank]))
 	}
+	if l.masks != nil {
+		place.Op, place.Masks = uint8(Masked), l.masks(c.rank)
+	}
 	l.m.tell(c.ID, place)
 }
 
-// commit lets all use the sum.
-func (l *lead) commit() {
+// commit lets all use the sum of an attempt, with the seeds of its masks.
+func (l *lead) commit(attempt uint64, seeds []byte) {
 	l.m.group = slices.Clone(l.line)
 	l.m.leader = l.m.self
 	for _, s := range l.m.open {
@@ -289,13 +290,15 @@ func (l *lead) commit() {
 			s.lead.anew()
 		}
 	}
-	l.release(l.attempt)
+	l.release(attempt, seeds)
 }
 
 // release ends the sum: participants that have the result of an attempt use it.
-func (l *lead) release(attempt uint64) {
+func (l *lead) release(attempt uint64, seeds []byte) {
 	over := ended{attempt: attempt, detail: l.came.spoilt(), value: l.came.value()}
 	l.m.over.Add(l.name, over)
+	l.m.seeds.Add(l.name, seeds)
+	over.seeds = seeds
 	own := false
 	for _, id := range l.came.ids() {
 		if id == l.m.self {
@@ -338,7 +341,7 @@ func (l *lead) tick() {
 			l.drop(c.ID)
 		}
 	}
-	if l.running && (l.m.now-l.moved >= standstill+slack || l.m.now-l.began >= slack+lasts(l.op, l.moves(), len(l.line))) {
+	if l.running && l.opens == 0 && (l.m.now-l.moved >= standstill+slack || l.m.now-l.began >= slack+lasts(l.op, l.moves(), len(l.line))) {
 		l.stall()
 	}
 	l.advance()
@@ -356,9 +359,9 @@ func (l *lead) tick() {
 	case l.enough():
 		l.begin()
 	default:
-		needed, says := l.came.least()
+		needed, says := l.came.least(l.op)
 		l.fault(codeOf(ErrTooFew), fmt.Sprintf("%d have come within %s of the last, %s needs %d; missing of the members: %s",
-			len(l.came), wait, says.Short(), needed, shorts(l.missing())))
+			len(l.came), wait, cmp.Or(says.Short(), "a sum with masks"), needed, shorts(l.missing())))
 	}
 }
 
@@ -383,6 +386,9 @@ func (l *lead) note() {
 	l.noted = l.m.now
 	who, why := l.missing(), "to come"
 	switch {
+	case l.opens > 0:
+		_, who = l.telling(l)
+		why = "to tell the seeds of their masks"
 	case l.running:
 		who, why = those(l.line, func(id ID) bool { return l.came[id].stage != Holding }), "to have the sum"
 	case len(who) == 0:

@@ -204,9 +204,9 @@ type lied struct {
 
 // liesAt runs the world of a seed in which one lies, or two of five and more, and others may die, and
 // returns how many did. All honest ones have one result or an error of each sum, in time.
-func liesAt(t *testing.T, seed uint64, count *lied) (killed int) {
+func liesAt(t *testing.T, seed uint64, count *lied, masked bool) (killed int) {
 	n := 3 + int(seed%4)
-	w := newWorld(t, seed, n)
+	w := newWorld(t, seed, n).hides(masked)
 	all, what := kinds(), ""
 	for _, i := range w.rand.Perm(n)[:1+n/5*w.rand.IntN(2)] {
 		lie := all[w.rand.IntN(len(all))]
@@ -215,7 +215,7 @@ func liesAt(t *testing.T, seed uint64, count *lied) (killed int) {
 	}
 	for _, m := range w.members {
 		for i := range 5 {
-			m.calls = append(m.calls, callOf(m, i, 100))
+			m.calls = append(m.calls, m.hidden(callOf(m, i, 100)))
 		}
 		w.after(w.upTo(20*time.Millisecond), m.next)
 		if w.rand.IntN(4) == 0 {

@@ -10,6 +10,7 @@ import (
 
 	lru "github.com/hashicorp/golang-lru/v2/simplelru"
 
+	"github.com/seed-97356399/murmuration/internal/mask"
 	"github.com/seed-97356399/murmuration/internal/wire"
 )
 
@@ -20,9 +21,6 @@ const (
 	maxAlone = MaxOpen / 4
 	// maxOver bounds the ended sums that are remembered.
 	maxOver = 4096
-	// maxFacts bounds the facts that have not been read.
-	maxFacts = 64
-	maxWho   = 8 // members in one fact
 )
 
 // Times are the intervals and timeouts of a machine. The zero value suits members at any distance.
@@ -40,13 +38,16 @@ type Machine struct {
 	now    time.Duration
 	open   map[string]*sum
 	over   *lru.LRU[string, ended]
-	has    uint64               // the attempt of the final result, if this member has it
-	leads  uint32               // how many leads there have been
-	thrown map[ID]time.Duration // when members were thrown out of a sum
-	pair   ID                   // the only partner of this member's sums, until a sum has others
-	inward []*wire.Sum          // to this member itself
+	seeds  *lru.LRU[string, []byte] // of the masks of the last sums in it
+	has    uint64                   // the attempt of the final result, if this member has it
+	leads  uint32                   // how many leads there have been
+	thrown map[ID]time.Duration     // when members were thrown out of a sum
+	pair   ID                       // the only partner of this member's sums, until a sum has others
+	inward []*wire.Sum              // to this member itself
 	out    []Outcome
-	facts  []Fact
+	news
+	// Keys are this member's for masks: without them it makes no masked sums.
+	Keys *mask.Keys
 }
 
 // sum is one that is under way.
@@ -59,8 +60,9 @@ type sum struct {
 // New makes the machine of a member that knows no other yet.
 func New(self ID, times Times) *Machine {
 	over, _ := lru.NewLRU[string, ended](maxOver, nil) // fails for sizes below 1
+	seeds, _ := lru.NewLRU[string, []byte](MaxOpen, nil)
 	times.Retransmit, times.Silence = cmp.Or(times.Retransmit, time.Second), cmp.Or(times.Silence, 20*time.Second)
-	m := &Machine{membership: newMembership(self), times: times, open: make(map[string]*sum), over: over, thrown: make(map[ID]time.Duration)}
+	m := &Machine{membership: newMembership(self), times: times, open: make(map[string]*sum), over: over, seeds: seeds, thrown: make(map[ID]time.Duration)}
 	m.View(0, []ID{self})
 	return m
 }
@@ -79,19 +81,6 @@ func (m *Machine) Outcomes() []Outcome {
 	return out
 }
 
-// Facts are the new facts since the last call.
-func (m *Machine) Facts() []Fact {
-	facts := m.facts
-	m.facts = nil
-	return facts
-}
-
-func (m *Machine) fact(f Fact) {
-	if f.Who = f.Who[:min(len(f.Who), maxWho)]; len(m.facts) < maxFacts {
-		m.facts = append(m.facts, f)
-	}
-}
-
 // Busy tells whether a sum is under way, so that Tick must be called every Times.Retransmit.
 func (m *Machine) Busy() bool { return len(m.open) > 0 }
 
@@ -104,6 +93,8 @@ func (m *Machine) Call(now time.Duration, call Call) {
 		m.fail(&call, fmt.Errorf("sum %q: %w: each name is used once", call.Name, ErrOver))
 	case over:
 		m.fail(&call, reason(e.why, call.Name, e.detail))
+	case call.Op == Masked && m.Keys == nil:
+		m.fail(&call, fmt.Errorf("sum %q: this member has no key for masks", call.Name))
 	case s != nil && s.own != nil:
 		m.fail(&call, fmt.Errorf("sum %q is under way already", call.Name))
 	case s == nil && len(m.open) >= MaxOpen:
@@ -124,6 +115,9 @@ func (m *Machine) Cancel(now time.Duration, name string) {
 	m.now = now
 	if s := m.open[name]; s != nil && s.own != nil {
 		m.tell(s.own.leader, &wire.Sum{Kind: wire.SumLeft, Name: name, Attempt: s.own.attempt})
+		if s.own.stage == Told { // it may tell nothing of another attempt
+			m.over.Add(name, ended{why: codeOf(ErrOver), detail: "this member gave it up when it had told the seed of its mask"})
+		}
 		s.own = nil
 		m.tidy(s)
 	}
@@ -206,6 +200,7 @@ func (m *Machine) ended(name string) (e ended, over bool) {
 	if e, over = m.over.Get(name); m.has > 0 && e.attempt == 0 {
 		return ended{attempt: m.has}, true
 	}
+	e.seeds, _ = m.seeds.Get(name)
 	return e, over
 }
 
@@ -272,7 +267,7 @@ func (m *Machine) received(from ID, w *wire.Sum) {
 		if s != nil && s.lead != nil {
 			s.lead.receive(from, w)
 		}
-	case wire.SumPlace, wire.SumVoid, wire.SumCommit, wire.SumFault:
+	case wire.SumPlace, wire.SumVoid, wire.SumReveal, wire.SumCommit, wire.SumFault:
 		if s != nil && s.own != nil {
 			s.own.receive(from, w)
 		} else if w.Kind == wire.SumPlace && !m.over.Contains(w.Name) { // the notice that this member has left was lost, or came before its status
@@ -329,7 +324,7 @@ func (m *Machine) asked(from ID, w *wire.Sum) {
 	}
 	switch e, over := m.ended(w.Name); {
 	case over && (e.attempt > 0 || e.failed):
-		answer.Kind, answer.Attempt, answer.Op, answer.Detail = wire.SumDone, e.attempt, e.why, e.detail
+		answer.Kind, answer.Attempt, answer.Op, answer.Detail, answer.Masks = wire.SumDone, e.attempt, max(e.why, e.op()), e.detail, e.seeds
 	case m.leader != "" && m.leader != from:
 		answer.Kind, answer.Next = wire.SumLeader, string(m.leader)
 	case s != nil && s.lead != nil:

@@ -9,9 +9,10 @@ import (
 // mostNumbers is the most numbers in one share.
 const mostNumbers = wire.MaxShare / wire.NumberSize
 
-// numbers are the numbers of an attempt at Add or Max.
+// numbers are the numbers of an attempt at Add, Max or Masked.
 type numbers struct {
 	values  []float64 // as far as they are summed
+	words   []uint64  // in their place, of a masked sum
 	handed  int       // hands that are complete
 	sent    int       // numbers of the next hand
 	spoiler ID        // the member that sent a number that is not finite before all had added theirs
@@ -59,10 +60,16 @@ func (n *numbers) hand(a *attempt) {
 			if last = end == h.to; !last && end-at < mostNumbers {
 				return
 			}
-			a.send(a.partner(h.peer), wire.Share{
+			share := wire.Share{
 				Name: a.Name, Attempt: a.number, Step: uint32(h.index),
-				Offset: uint64(n.sent) * wire.NumberSize, Total: uint64(h.to-h.from) * wire.NumberSize, Values: n.values[at:end],
-			})
+				Offset: uint64(n.sent) * wire.NumberSize, Total: uint64(h.to-h.from) * wire.NumberSize,
+			}
+			if n.words != nil {
+				share.Words = n.words[at:end]
+			} else {
+				share.Values = n.values[at:end]
+			}
+			a.send(a.partner(h.peer), share)
 			n.sent += end - at
 		}
 	}
@@ -74,9 +81,18 @@ func (n *numbers) combine(a *attempt, t *taking, data []byte) {
 		data, t.early = append(t.early, data...), nil
 	}
 	s := wire.Share{Data: data}
-	count := len(data) / wire.NumberSize
-	dst := n.values[t.from+t.came:][:count]
+	count, from := len(data)/wire.NumberSize, t.from+t.came
 	t.came += count
+	if n.words != nil {
+		for i, had := range n.words[from : from+count] {
+			if !t.adds {
+				had = 0
+			}
+			n.words[from+i] = had + s.Word(i)
+		}
+		return
+	}
+	dst := n.values[from:][:count]
 	odd := 0.0 // NaN once a number is not finite
 	adds, op := t.adds, a.Op
 	for i := 0; i < count && !adds; i++ {

@@ -3,6 +3,7 @@ package sums
 import (
 	"bytes"
 	"cmp"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -21,6 +22,8 @@ const (
 	Placed
 	// Holding: it has the sum, but may not use it yet.
 	Holding
+	// Told: it has a masked sum, and has told the seed of its own mask.
+	Told
 )
 
 const (
@@ -51,6 +54,7 @@ type part struct {
 	suspect ID          // the member with which the attempt is broken, "" if it is not
 	absent  map[ID]bool // members that say that they take no part
 	early   map[ID]*early
+	hiding
 }
 
 // early are shares of one member, of one attempt, that came before this member's PLACE.
@@ -111,6 +115,9 @@ func (p *part) status() *wire.Sum {
 	}
 	if p.current != nil {
 		w.Rank, w.Next = p.current.progress(), string(p.current.numbers.spoiler)
+	}
+	if p.Op == Masked {
+		w.Masks = p.hiding.brings(p)
 	}
 	return w
 }
@@ -178,7 +185,9 @@ func (p *part) receive(from ID, w *wire.Sum) {
 		p.commit(from, w)
 	case w.Kind == wire.SumPlace:
 		p.place(from, w)
-	case w.Kind == wire.SumVoid && w.Attempt == p.attempt:
+	case w.Kind == wire.SumReveal && p.Op == Masked:
+		p.hiding.reveal(p, w)
+	case w.Kind == wire.SumVoid && w.Attempt == p.attempt && p.stage != Told:
 		p.m.fact(Fact{What: Voided, Sum: p.Name, Who: []ID{from}, Why: "who coordinates says so"})
 		p.stage, p.current, p.suspect = Waiting, nil, ""
 		p.report()
@@ -197,7 +206,7 @@ func (p *part) place(from ID, w *wire.Sum) {
 		return // it says it again
 	}
 	next := newAttempt(&p.Call, w, p.emit)
-	if next == nil {
+	if next == nil || p.Op == Masked && !p.hiding.takes(p, next, w) {
 		return
 	}
 	p.attempt, p.placedBy, p.stage, p.suspect, p.moved, p.current = w.Attempt, from, Placed, "", p.m.now, next
@@ -340,13 +349,16 @@ func (p *part) breakOff(with ID) {
 
 // commit lets the caller use the sum.
 func (p *part) commit(from ID, w *wire.Sum) {
-	if p.stage != Holding || w.Attempt != p.attempt {
+	if p.stage < Holding || w.Attempt != p.attempt {
 		return
 	}
 	if p.current.size != 2 {
 		p.m.pair = ""
 	}
 	result := &Result{Name: p.Name, Vector: p.current.numbers.values, Blocks: p.current.blocks.each, Peers: p.current.size, Attempt: p.attempt, Value: w.Value}
+	if p.Op == Masked {
+		result.Vector, result.Err = p.hiding.open(p, w.Masks)
+	}
 	if i := slices.IndexFunc(result.Vector, func(v float64) bool { return v-v != 0 }); i >= 0 {
 		result = &Result{Name: p.Name, Err: reason(codeOf(ErrNotFinite), p.Name, fmt.Sprintf("number %d is %g%s", i, result.Vector[i], w.Detail))}
 	}
@@ -358,7 +370,11 @@ func (p *part) commit(from ID, w *wire.Sum) {
 		p.m.led()
 	}
 	e := ended{attempt: w.Attempt, value: w.Value, detail: w.Detail}
+	if errors.Is(result.Err, ErrOver) {
+		e = ended{why: codeOf(ErrOver)} // it cannot tell others of a result
+	}
 	p.m.over.Add(p.Name, e)
+	p.m.seeds.Add(p.Name, w.Masks)
 	if s := p.m.open[p.Name]; s != nil {
 		p.m.end(s, e)
 	}

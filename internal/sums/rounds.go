@@ -66,7 +66,7 @@ func newAttempt(call *Call, place *wire.Sum, emit func(Outcome)) *attempt {
 		a.chunks = newChunks(a)
 	case Gather:
 		a.blocks = newBlocks(a)
-	default:
+	case Add, Max: // those of a masked sum are hidden first
 		a.numbers.values = slices.Clone(call.Vector)
 	}
 	return a
@@ -120,7 +120,7 @@ func (a *attempt) progress() uint32 {
 // begin sends the shares that need nothing from others.
 func (a *attempt) begin() {
 	switch a.Op {
-	case Add, Max:
+	case Add, Max, Masked:
 		a.numbers.hand(a)
 	case Gather:
 		a.blocks.begin(a)

@@ -3,6 +3,7 @@ package sums
 import (
 	"bytes"
 	"container/heap"
+	"errors"
 	"fmt"
 	"math/bits"
 	"math/rand/v2"
@@ -10,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/seed-97356399/murmuration/internal/mask"
 	"github.com/seed-97356399/murmuration/internal/wire"
 )
 
@@ -28,9 +30,12 @@ type world struct {
 	cut      map[[2]int]bool          // links on which something of a dead one was lost, and all after it
 	sent     uint64                   // bytes of shares
 	trace    bool
-	delay    time.Duration // of a word, at most
-	constant bool          // that is what each takes
-	noticed  time.Duration // after what time a death is found out, at most
+	delay    time.Duration   // of a word, at most
+	constant bool            // that is what each takes
+	noticed  time.Duration   // after what time a death is found out, at most
+	masked   bool            // what is added has masks
+	alone    map[string]bool // masked sums that failed when fewer than three lived
+	fell     map[string]int  // who died when they held a masked sum, or had told the seeds of its masks
 }
 
 type member struct {
@@ -74,7 +79,7 @@ func name(i int) ID { return ID(fmt.Sprintf("m%02d", i)) }
 
 // newWorld is a world of members that all know each other.
 func newWorld(t *testing.T, seed uint64, n int) *world {
-	w := &world{t: t, rand: rand.New(rand.NewPCG(seed, 1)), free: make(map[[3]int]time.Duration), passes: int(seed % 3 / 2), cut: make(map[[2]int]bool), byName: make(map[ID]*member),
+	w := &world{t: t, rand: rand.New(rand.NewPCG(seed, 1)), free: make(map[[3]int]time.Duration), passes: int(seed % 3 / 2), cut: make(map[[2]int]bool), byName: make(map[ID]*member), alone: make(map[string]bool), fell: make(map[string]int),
 		delay: 5 * time.Millisecond, noticed: 4 * time.Second}
 	all := make([]ID, n)
 	for i := range all {
@@ -149,6 +154,9 @@ func (m *member) settle() {
 			}
 			if o.Result != nil {
 				m.holds(o.Result)
+				if o.Result.Err != nil && m.world.living() < mask.Least {
+					m.world.alone[o.Result.Name] = true
+				}
 				m.results = append(m.results, *o.Result)
 				m.longest = max(m.longest, m.world.now-m.called)
 				m.world.after(m.world.upTo(20*time.Millisecond), m.next)
@@ -236,6 +244,16 @@ func (m *member) take(from ID, share bool, payload []byte) {
 // within seconds.
 func (w *world) kill(victim *member) {
 	victim.dead = true
+	for _, s := range victim.sums() {
+		if s.own != nil && s.own.stage >= Holding {
+			w.fell[s.name]++
+		}
+	}
+	for _, name := range victim.over.Keys() {
+		if e, _ := victim.over.Peek(name); e.attempt > 0 && slices.ContainsFunc(w.members, func(m *member) bool { return !m.dead && !m.Over(name) }) {
+			w.fell[name]++ // it has used a sum that others have not
+		}
+	}
 	for _, m := range w.members {
 		if m.dead {
 			continue
@@ -249,6 +267,22 @@ func (w *world) kill(victim *member) {
 			m.settle()
 		})
 	}
+}
+
+// living is how many live.
+func (w *world) living() (n int) {
+	for _, m := range w.members {
+		if !m.dead {
+			n++
+		}
+	}
+	return n
+}
+
+// maskedFails tells whether a masked sum may have failed: fewer than three were left, or two died between the first
+// seed that was told and COMMIT.
+func (w *world) maskedFails(r *Result) bool {
+	return w.masked && errors.Is(r.Err, ErrTooFew) && (w.alone[r.Name] || w.fell[r.Name] > 1)
 }
 
 func callOf(m *member, i, length int) Call {
@@ -272,7 +306,14 @@ func callOf(m *member, i, length int) Call {
 // called, the survivors among them.
 func (w *world) check(seed uint64, sums int) {
 	type got struct{ result *Result }
-	results := make(map[string]got)
+	results, failed := make(map[string]got), make(map[string]bool)
+	defer func() {
+		for name := range failed {
+			if results[name].result != nil {
+				w.t.Errorf("seed %d: %q has a result here, and has failed there", seed, name)
+			}
+		}
+	}()
 	for _, m := range w.members {
 		if !m.dead && len(m.results) != sums {
 			w.t.Errorf("seed %d: %s has %d results of %d at %v", seed, m.self, len(m.results), sums, w.now)
@@ -280,6 +321,10 @@ func (w *world) check(seed uint64, sums int) {
 		for i := range m.results {
 			r := &m.results[i]
 			if m.dead {
+				continue
+			}
+			if w.maskedFails(r) {
+				failed[r.Name] = true
 				continue
 			}
 			if r.Err != nil {

@@ -120,14 +120,15 @@ func drawMessage(t *rapid.T) Message {
 			for range rapid.IntRange(0, MaxSumPartners).Draw(t, "partners") {
 				partners = append(partners, drawText(t, 1, maxID))
 			}
-			return Sum{
-				Kind: SumKind(rapid.Uint8Range(1, uint8(lastSumKind)).Draw(t, "sum's kind")), Op: rapid.Uint8().Draw(t, "op"),
+			m := Sum{
+				Kind: SumKind(rapid.Uint8Range(1, uint8(lastSumKind)).Draw(t, "sum's kind")), Op: rapid.Uint8Range(0, SumMasked+1).Draw(t, "op"),
 				Stage: rapid.Uint8().Draw(t, "stage"), Name: drawText(t, 1, MaxSumName), Attempt: number("attempt"), Length: number("length"),
 				Least: rapid.Uint32().Draw(t, "least"), Timeout: rapid.Uint32().Draw(t, "patience"), Term: rapid.Uint32().Draw(t, "term"),
-				Question: rapid.Uint32().Draw(t, "question"),
-				Rank:     rapid.Uint32Range(0, size-1).Draw(t, "rank"), Size: size,
+				Question: rapid.Uint32().Draw(t, "question"), Rank: rapid.Uint32Range(0, size-1).Draw(t, "rank"), Size: size,
 				Next: drawText(t, 0, maxID), Detail: drawText(t, 0, maxWhy), Partners: partners,
 			}
+			m.Masks = drawMasks(t, m)
+			return m
 		},
 	}).Draw(t, "kind")()
 }

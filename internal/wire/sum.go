@@ -19,7 +19,11 @@ const (
 	MaxSumPartners = 64
 	maxID          = 128
 	maxWhy         = 152 // of a Detail
-	maxSum         = 3 + 1 + MaxSumName + 8 + 8 + 6*4 + 8 + 1 + maxID + 1 + MaxSumPartners*(1+maxID) + 1 + maxWhy
+	// SumMasked is the Op of a sum with masks, and MaxMasks the most bytes that a SUM carries for them: a list of
+	// 1,024 participants, and keys.
+	SumMasked = 4
+	MaxMasks  = 32 << 10
+	maxSum    = 3 + 1 + MaxSumName + 8 + 8 + 6*4 + 8 + 1 + maxID + 1 + MaxSumPartners*(1+maxID) + 1 + maxWhy + 4 + MaxMasks
 	// shareInfo is the most bytes of a SHARE before the numbers.
 	shareInfo = 1 + MaxSumName + 8 + 4 + 8 + 8
 )
@@ -68,7 +72,10 @@ const (
 	SumCommit
 	// SumFault: the sum fails, for the reason that Op has as a code and Detail in words.
 	SumFault
-	lastSumKind = SumFault
+	// SumReveal: all have the masked sum of Attempt; the receiver tells the seed of its second mask, and, if there
+	// is a Size, its piece of the seed of the participant of Rank among Size, which tells none.
+	SumReveal
+	lastSumKind = SumReveal
 )
 
 // Sum is what a member says of a sum that the members make of numbers of their own.
@@ -102,6 +109,9 @@ type Sum struct {
 	Partners []string
 	// Detail is for people.
 	Detail string
+	// Masks is there if Op is SumMasked: of a status, what its participant brings for masks, and tells of them; of a
+	// place, all participants, and keys; of COMMIT, and of DONE with an attempt, all seeds. docs/WIRE.md has the bytes.
+	Masks []byte
 }
 
 // Type is TypeSum.
@@ -134,6 +144,10 @@ func (m *Sum) fields(c Coder) Coder {
 	c.Text(&m.Next, 0, maxID)
 	c.partners(&m.Partners)
 	c.Text(&m.Detail, 0, maxWhy)
+	kind := m.Kind == SumStatus || m.Kind == SumPlace || m.Kind == SumCommit || m.Kind == SumDone && m.Attempt > 0
+	if kind && m.Op == SumMasked { // of others Op is why a sum fails
+		c.copied(&m.Masks, 4, 0, MaxMasks, "bytes of masks")
+	}
 	return c
 }
 
@@ -159,14 +173,17 @@ type Share struct {
 	Offset, Total uint64
 	// Data is 0 to MaxShare bytes, and a part of the payload if it was decoded.
 	Data []byte
-	// Values are sent as Data, which is nil then; what is decoded has none, but Number.
+	// Values, or the Words of a masked sum, are sent as Data, which is nil then; what is decoded has none, but Number
+	// and Word.
 	Values []float64
+	Words  []uint64
 }
 
 // Number is the i-th in Data.
-func (m *Share) Number(i int) float64 {
-	return math.Float64frombits(binary.LittleEndian.Uint64(m.Data[i*NumberSize:]))
-}
+func (m *Share) Number(i int) float64 { return math.Float64frombits(m.Word(i)) }
+
+// Word is the same of a masked sum.
+func (m *Share) Word(i int) uint64 { return binary.LittleEndian.Uint64(m.Data[i*NumberSize:]) }
 
 // Type is TypeShare.
 func (Share) Type() Type { return TypeShare }
@@ -186,9 +203,12 @@ func (m *Share) fields(c Coder) Coder {
 		c.Fault("%d bytes from byte %d of %d, at most %d", n, m.Offset, m.Total, MaxShare)
 	}
 	if c.Remaining(&m.Data); !c.Reading {
-		c.out = slices.Grow(c.out, NumberSize*len(m.Values))
+		c.out = slices.Grow(c.out, NumberSize*(len(m.Values)+len(m.Words)))
 		for _, v := range m.Values {
 			c.out = binary.LittleEndian.AppendUint64(c.out, math.Float64bits(v))
+		}
+		for _, v := range m.Words {
+			c.out = binary.LittleEndian.AppendUint64(c.out, v)
 		}
 	}
 	return c

@@ -1,10 +1,13 @@
 package wire
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"slices"
 	"testing"
+
+	"pgregory.net/rapid"
 )
 
 // sumVectors are what members say of sums.
@@ -37,6 +40,13 @@ func sumVectors() []vector {
 			}...), end("a", "d")...),
 		},
 		{
+			name: "sum-commit-masked", about: "the sum with masks counts, with the seeds of three members' own",
+			message: Sum{Kind: SumCommit, Op: SumMasked, Name: "fit/12", Attempt: 0x40001, Term: 1, Masks: bytes.Repeat([]byte{7}, 48)},
+			parts: append(append(append(head("10, commit", "4, sum with masks", "0"), []part{
+				{8, "attempt: 0x40001"}, {8, "length"}, {4, "least"}, {4, "patience"}, {4, "term: 1"}, {4, "question"}, {4, "rank"}, {4, "size"},
+			}...), end()...), part{4, "bytes of masks: 48"}, part{48, "seeds, 16 bytes each"}),
+		},
+		{
 			name: "share", about: "the last of the 24 bytes that it hands on at step 2",
 			header:  Header{Type: TypeShare},
 			payload: Share{Name: "fit/12", Attempt: 0x40001, Step: 2, Offset: 16, Total: 24, Values: []float64{1}}.Append(nil),
@@ -46,6 +56,14 @@ func sumVectors() []vector {
 	}
 }
 
+// drawMasks draws the bytes of masks of a SUM that has some.
+func drawMasks(t *rapid.T, m Sum) []byte {
+	if m.Op == SumMasked && (m.Kind == SumStatus || m.Kind == SumPlace || m.Kind == SumCommit) {
+		return rapid.SliceOfN(rapid.Byte(), 1, 300).Draw(t, "masks")
+	}
+	return nil
+}
+
 func TestWhatNoSumSays(t *testing.T) {
 	for what, payload := range map[string][]byte{
 		"no kind":                 Sum{Name: "x"}.Append(nil),
@@ -53,6 +71,7 @@ func TestWhatNoSumSays(t *testing.T) {
 		"no name":                 Sum{Kind: SumAsk}.Append(nil),
 		"a place beyond the last": Sum{Kind: SumPlace, Name: "x", Rank: 3, Size: 3}.Append(nil),
 		"too many partners":       Sum{Kind: SumPlace, Name: "x", Size: 3, Partners: slices.Repeat([]string{"a"}, MaxSumPartners+1)}.Append(nil),
+		"too much for masks":      Sum{Kind: SumPlace, Op: SumMasked, Name: "x", Size: 3, Masks: make([]byte, MaxMasks+1)}.Append(nil),
 		"a partner without an id": Sum{Kind: SumPlace, Name: "x", Size: 3, Partners: []string{"a", ""}}.Append(nil),
 	} {
 		var m Sum

@@ -24,6 +24,9 @@ type Joining struct {
 func (j Joining) Join(ctx context.Context) (*peer.Node, error) {
 	network := j.Network
 	network.Sums.Timeout = j.MinPeersWait // one may have to read far more than another
+	if j.MinPeers < 3 {
+		network.Sums.Masked = new(false) // masks hide nothing between two: each knows by the sum what the other brings
+	}
 	if !j.Together {
 		network.Sums.AtLeast = j.MinPeers/2 + 1 // of a divided network, one side goes on
 	}

@@ -1,0 +1,112 @@
+package sums
+
+import (
+	"bytes"
+	"encoding/binary"
+	"slices"
+
+	"github.com/seed-97356399/murmuration/internal/mask"
+	"github.com/seed-97356399/murmuration/internal/wire"
+)
+
+// brought is what a status says of a masked sum.
+type brought struct {
+	Exponent int16
+	Nonce    mask.Nonce
+	Card     mask.Card
+	tells
+}
+
+// tells is what a participant that has Told says of its place and its masks.
+type tells struct {
+	Rank, Size uint32
+	Seed       mask.Seed
+	Missing    uint32    // 1 + the rank of a participant that does not tell its own, or 0
+	Piece      mask.Seed // of that one's seed, zeros if this participant knows none
+}
+
+// readBrought reads what a status says; of sums without masks that is nothing.
+func readBrought(w *wire.Sum) (b brought, sound bool) {
+	if Op(w.Op) != Masked {
+		return b, true
+	}
+	_, err := binary.Decode(w.Masks, binary.LittleEndian, &b)
+	return b, err == nil && b.Exponent >= mask.MinExponent && b.Exponent <= mask.MaxExponent && b.Size <= mask.Most && b.Rank < max(b.Size, 1)
+}
+
+// hiding is a participant's part in a masked sum.
+type hiding struct {
+	masks *mask.Masks // of the present attempt
+	scale int
+	tells // of the only attempt of this name of which it tells anything; its Size is 0 before
+}
+
+// takes tells whether a place is one in which this member may take part, and if so hides its numbers for it: all
+// participants are different present members, this one and its partners at the ranks that the place says; there are as
+// many as this member asks for, and three; every neighbour has signed its key; and this member has told no seed.
+func (h *hiding) takes(p *part, a *attempt, place *wire.Sum) bool {
+	list := mask.ListSize(a.size)
+	if h.Size > 0 || a.size < max(mask.Least, p.Least) || a.size > mask.Most || len(place.Masks) < list {
+		return false
+	}
+	r, cards := mask.NewRoster(p.Name, place.Attempt, place.Masks[:list]), place.Masks[list:]
+	tags, ranks, ids := make(map[string]ID), make(map[ID]int), make([]ID, a.size)
+	for _, id := range p.m.members {
+		tags[mask.Tag(id)] = id
+	}
+	for rank := range ids {
+		id := tags[string(r.Entry(rank)[:mask.TagSize])]
+		ids[rank], ranks[id] = id, rank
+	}
+	neighbours, secrets := r.Neighbours(a.rank), [][]byte(nil)
+	if _, stranger := ranks[""]; stranger || len(ranks) < a.size || r.Exponent() < p.Exponent || r.Exponent() > mask.MaxExponent ||
+		ids[a.rank] != p.m.self || !bytes.HasSuffix(r.Entry(a.rank), p.Nonce[:]) || len(cards) != len(neighbours)*len(mask.Card{}) ||
+		slices.ContainsFunc(a.ranks, func(rank int) bool { return ids[rank] != a.partner(rank) }) {
+		return false
+	}
+	for i, rank := range neighbours {
+		secret := p.m.Keys.Secret(ids[rank], mask.Card(cards[i*len(mask.Card{}):]))
+		if secrets = append(secrets, secret); secret == nil {
+			return false
+		}
+	}
+	h.masks, h.scale = mask.New(r, a.rank, secrets), mask.Scale(r.Exponent(), a.size)
+	a.numbers.words = mask.Encode(p.Vector, h.scale)
+	h.masks.Hide(a.numbers.words)
+	return true
+}
+
+// reveal tells the seed of this member's second mask, at the word of its coordinator. From then on this member takes no
+// other place in a sum of this name: both together could show less than a sum of enough. For one participant that does
+// not tell its own, this member tells its piece of that seed, if enough are left that tell theirs.
+func (h *hiding) reveal(p *part, w *wire.Sum) {
+	if p.stage < Holding || w.Attempt != p.attempt {
+		return
+	}
+	if missing := w.Rank + 1; w.Size > 0 {
+		others, another := p.current.size-1, h.Missing > 0 && h.Missing != missing
+		if another || int(w.Size) != p.current.size || int(w.Rank) == p.current.rank || others < max(mask.Least, p.Least) {
+			return
+		}
+		h.Missing = missing
+		copy(h.Piece[:], h.masks.Piece(int(w.Rank)))
+	}
+	p.stage, h.Rank, h.Size, h.Seed = Told, uint32(p.current.rank), uint32(p.current.size), h.masks.Seed()
+	p.report()
+}
+
+// brings is what the status says.
+func (h *hiding) brings(p *part) []byte {
+	b, _ := binary.Append(nil, binary.LittleEndian, brought{int16(p.Exponent), p.Nonce, p.m.Keys.Card, h.tells}) // has a size
+	return b
+}
+
+// open takes the second masks of all out of the sum.
+func (h *hiding) open(p *part, seeds []byte) ([]float64, error) {
+	own, size := h.masks.Seed(), len(mask.Seed{})
+	if len(seeds) != size*p.current.size || !bytes.HasPrefix(seeds[size*p.current.rank:], own[:]) {
+		return nil, reason(codeOf(ErrOver), p.Name, "the seeds of its masks are not known any more, or are not right")
+	}
+	mask.Open(p.current.numbers.words, seeds)
+	return mask.Decode(p.current.numbers.words, h.scale), nil
+}

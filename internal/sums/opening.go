@@ -1,0 +1,151 @@
+package sums
+
+import (
+	"cmp"
+	"encoding/binary"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/seed-97356399/murmuration/internal/mask"
+	"github.com/seed-97356399/murmuration/internal/wire"
+)
+
+// trial is the last attempt of a coordinator.
+type trial struct {
+	running bool
+	attempt uint64
+	line    []ID                  // members with a place, by rank
+	holding search                // for a participant that does not hold the sum
+	began   time.Duration         // when it did
+	moved   time.Duration         // when a participant last reported progress
+	masks   func(rank int) []byte // what a place of a masked sum says for masks, nil of others
+}
+
+// enlist makes the list of the participants of a masked sum.
+func (t *trial) enlist(l *lead) {
+	if t.masks = nil; l.op != Masked {
+		return
+	}
+	exponent, list, cards := int16(mask.MinExponent), make([]byte, 2), []mask.Card(nil)
+	for _, id := range t.line {
+		c := l.came[id]
+		exponent = max(exponent, c.Exponent)
+		list, cards = append(append(list, mask.Tag(id)...), c.Nonce[:]...), append(cards, c.Card)
+	}
+	binary.LittleEndian.PutUint16(list, uint16(exponent))
+	roster := mask.NewRoster(l.name, t.attempt, list)
+	t.masks = func(rank int) []byte {
+		said := slices.Clone(list)
+		for _, other := range roster.Neighbours(rank) {
+			said = append(said, cards[other][:]...)
+		}
+		return said
+	}
+}
+
+// opening is the end of a masked sum: all participants hold it, and tell the seeds of their second masks. Whoever has
+// told takes part in no other attempt. So from here on this attempt counts, or the sum fails; a coordinator that
+// follows another goes on with it. For one participant that dies or is silent its neighbours tell.
+type opening struct {
+	opens   uint64 // the attempt, 0 if there is none yet
+	size    uint32 // of its participants
+	missing uint32 // 1 + the rank of the one that does not tell, 0 if there is none
+	since   time.Duration
+	asks    time.Duration // when participants were last asked
+}
+
+// begun is the last attempt of which participants have told seeds, 0 if there is none.
+func (o *opening) begun(l *lead) (attempt uint64) {
+	for _, c := range l.came {
+		if l.op == Masked && c.stage == Told && c.attempt >= attempt {
+			attempt, o.size = c.attempt, c.Size
+		}
+	}
+	return attempt
+}
+
+// open begins, with an attempt that all hold, or one that begun found. A sum without masks counts at once.
+func (o *opening) open(l *lead, attempt uint64) {
+	if l.op != Masked {
+		l.commit(attempt, nil)
+		return
+	}
+	if l.attempt == attempt {
+		o.size = uint32(len(l.line))
+	} else { // of a coordinator before: its places follow from what participants tell
+		l.line = nil
+	}
+	o.opens, l.running, o.since, o.asks = attempt, true, l.m.now, l.m.now-l.m.times.Retransmit
+	o.proceed(l)
+}
+
+// telling are the participants that hold the sum: those that have told all that is asked for, and of no rank but their
+// own, by rank; and those that are waited for.
+func (o *opening) telling(l *lead) (told []*comer, waits []ID) {
+	for _, id := range l.came.ids() {
+		switch c := l.came[id]; {
+		case c.attempt != o.opens || c.stage < Holding:
+		case c.stage < Told || o.missing > 0 && c.Missing != o.missing && c.Rank+1 != o.missing:
+			waits = append(waits, id)
+		case c.Size == o.size && (l.line == nil || l.line[c.Rank] == id):
+			told = append(told, c)
+		}
+	}
+	slices.SortStableFunc(told, func(a, b *comer) int { return cmp.Compare(a.Rank, b.Rank) })
+	return slices.CompactFunc(told, func(a, b *comer) bool { return a.Rank == b.Rank }), waits
+}
+
+// proceed has the attempt count once all seeds are known.
+func (o *opening) proceed(l *lead) {
+	told, waits := o.telling(l)
+	seeds, pieces, missing := make([]byte, 0, int(o.size)*len(mask.Seed{})), [][]byte(nil), o.size
+	for i, c := range told {
+		if int(c.Rank) > i {
+			missing = min(missing, uint32(i))
+		}
+		if seeds = append(seeds, c.Seed[:]...); c.Piece != (mask.Seed{}) {
+			pieces = append(pieces, c.Piece[:])
+		}
+	}
+	needed, _ := l.came.least(l.op)
+	switch missing = min(missing, uint32(len(told))) + 1; {
+	case len(told) == int(o.size):
+		l.commit(o.opens, seeds)
+	case len(waits) > 0:
+		o.wait(l, waits)
+	case len(told)+1 != int(o.size) || len(told) < needed || o.missing > 0 && o.missing != missing:
+		silent := those(l.line, func(id ID) bool { return !slices.ContainsFunc(told, func(c *comer) bool { return c.ID == id }) })
+		l.fault(codeOf(ErrTooFew), fmt.Sprintf("%d of %d have told the seeds of their masks, not %s: sum again, by another name", len(told), o.size, shorts(silent)))
+	case o.missing == 0:
+		o.missing, o.since, o.asks = missing, l.m.now, l.m.now-l.m.times.Retransmit
+		o.proceed(l)
+	default:
+		seed := mask.Join(pieces)
+		l.commit(o.opens, slices.Insert(seeds, int(missing-1)*len(seed), seed[:]...))
+	}
+}
+
+// wait asks participants to tell, again after a while, and goes on without those that do not.
+func (o *opening) wait(l *lead, waits []ID) {
+	if l.m.now-o.since >= l.m.times.Silence {
+		for _, id := range waits {
+			l.m.fact(Fact{What: Thrown, Sum: l.name, Who: []ID{id}, Why: "it has the sum, and does not tell the seed of its mask"})
+			l.blame.out[id], l.m.thrown[id] = "", l.m.now
+			delete(l.came, id)
+		}
+		o.proceed(l)
+		return
+	}
+	if l.m.now-o.asks < l.m.times.Retransmit {
+		return
+	}
+	o.asks = l.m.now
+	for _, id := range waits {
+		w := &wire.Sum{Kind: wire.SumReveal, Name: l.name, Attempt: o.opens}
+		if o.missing > 0 {
+			w.Rank, w.Size = o.missing-1, o.size
+		}
+		l.m.tell(id, w)
+	}
+}
