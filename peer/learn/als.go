@@ -36,9 +36,8 @@ const (
 // at one member, and the user's factors never leave it. Members see the names of all items,
 // sums over users, and hashes of users, which detect a user at two members (ErrUserShared).
 //
-// Implicit learns what users do, not what they say (Hu, Koren and Volinsky 2008): Rows.Target is how often or how
-// long a user had an item, from 0 on; nil is once a row, and the rows of one user and item are added up. The model
-// tells how much a user prefers an item, from about 0 to about 1, also of items that the user never had.
+// Implicit learns what users do, not what they say (Hu, Koren and Volinsky 2008): Rows.Target is how often a user had
+// an item, from 0 on; nil is once a row. The model tells how much users prefer items, from about 0 to about 1.
 type ALS struct {
 	User, Item string  // columns of categories; "" is "user" and "item"
 	Factors    int     // 0 is 10
@@ -46,8 +45,7 @@ type ALS struct {
 	Ridge      float64 // 0 is 0.1
 	Seed       uint64
 	Implicit   bool
-	// Alpha is by how much more a target of 1 counts than none, where Implicit; 0 is 40, the paper's.
-	Alpha float64
+	Alpha      float64 // where Implicit, by how much more a target of 1 counts than none; 0 is 40, the paper's
 }
 
 func (l ALS) withDefaults() (ALS, error) {
@@ -63,14 +61,13 @@ func (l ALS) withDefaults() (ALS, error) {
 // ALSModel predicts ratings, or preferences if it is Implicit. All fields except Users are the same at all members. Users are
 // those of this member, so do not give a file of the model to others: Shared leaves Users out.
 type ALSModel struct {
-	User  string               `json:"user"` // columns
-	Item  string               `json:"item"`
-	Mean  float64              `json:"mean"` // of all ratings; 0 of preferences
-	RMSE  float64              `json:"rmse"` // on the rows of all members, where it was fitted; 0 of preferences
-	Items map[string][]float64 `json:"items"`
-	Users map[string][]float64 `json:"users,omitempty"`
-	// Implicit: the target of those rows was how often a user had an item.
-	Implicit bool `json:"implicit,omitempty"`
+	User     string               `json:"user"` // columns
+	Item     string               `json:"item"`
+	Mean     float64              `json:"mean"` // of all ratings; 0 of preferences
+	RMSE     float64              `json:"rmse"` // on the rows of all members, where it was fitted; 0 of preferences
+	Items    map[string][]float64 `json:"items"`
+	Users    map[string][]float64 `json:"users,omitempty"`
+	Implicit bool                 `json:"implicit,omitempty"` // it tells preferences
 }
 
 // Shared is the part that is the same at all members.
@@ -254,10 +251,9 @@ func (f *alsFit) run(ctx context.Context) (*ALSModel, error) {
 	if err := f.gather(ctx); err != nil {
 		return nil, err
 	}
-	if mean, err := f.average(ctx, "mean", func(row int, weight float64) float64 { return weight * f.rows.Target[row] }); err != nil {
+	var err error
+	if f.mean, err = f.average(ctx, "mean", func(row int, weight float64) float64 { return weight * f.rows.Target[row] }); err != nil {
 		return nil, err
-	} else if !f.Implicit {
-		f.mean = mean
 	}
 	chance := rand.New(rand.NewPCG(f.Seed, uint64(len(f.names))))
 	items := make([][]float64, len(f.names))
@@ -373,7 +369,8 @@ func (f *alsFit) model(ctx context.Context, items [][]float64) (*ALSModel, error
 	for _, code := range f.users.Codes {
 		m.Users[f.users.Values[code]] = users[code]
 	}
-	if f.Implicit {
+	if m.Implicit {
+		m.Mean = 0
 		return m, m.check()
 	}
 	predicted, err := m.Predict(nil, f.rows.Features)

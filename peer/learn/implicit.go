@@ -64,11 +64,10 @@ func addProducts(sums []float64, w float64, x []float64) []float64 {
 
 // RankScores are of preferences, over the rows of all members.
 type RankScores struct {
-	Peers int `json:"peers"`
-	// Rows is how often held-out users had held-out items, which the others are the mean over.
-	Rows float64 `json:"rows"`
-	// Rank is where the items that were had stand in a user's list of all items, from 0, first, to 1, last: 0.5 is
-	// chance (the expected percentile ranking of Hu, Koren and Volinsky 2008). Where a user or an item is not known it is 0.5.
+	Peers int     `json:"peers"`
+	Rows  float64 `json:"rows"` // how often users had items, in all
+	// Rank is where those stand in a user's list of all items, from 0, first, to 1 (the expected percentile ranking of
+	// Hu, Koren and Volinsky 2008); 0.5 is chance, and what is not known.
 	Rank float64 `json:"rank"`
 }
 

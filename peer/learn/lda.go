@@ -68,10 +68,8 @@ func (l LDA) passes(ctx context.Context, flock table.Flock, m *LDAModel, rows Ro
 	for row, d := range documents {
 		length[0] += rows.weight(row) * d.length()
 	}
-	if length, _, err = flock.Sum(ctx, "length", length); err == nil {
-		err = checkWeights("length", length...)
-	}
-	if err != nil {
+	length, _, err = flock.Sum(ctx, "length", length)
+	if err := cmp.Or(err, checkWeights("length", length...)); err != nil {
 		return err
 	}
 	// Sums stay below 2^53 units and are whole: adding is exact.
@@ -84,10 +82,8 @@ func (l LDA) passes(ctx context.Context, flock table.Flock, m *LDAModel, rows Ro
 			t.share(d, rows.weight(row), unit, sums)
 		}
 		name := fmt.Sprintf("topics%d", pass)
-		if sums, _, err = flock.Sum(ctx, name, sums); err == nil {
-			err = table.Counts(name, 2*length[0], sums...)
-		}
-		if err != nil {
+		sums, _, err = flock.Sum(ctx, name, sums)
+		if err := cmp.Or(err, table.Counts(name, 2*length[0], sums...)); err != nil {
 			return err
 		}
 		for i, sum := range sums {
@@ -109,12 +105,10 @@ func (m *LDAModel) start(topics int, chance *rand.Rand) {
 }
 
 const (
-	leastPrior = 1e-6
-	// A document's topics are found in steps, until they change by less than this on average.
-	topicSteps     = 100
-	topicTolerance = 1e-3
-	// leastChance keeps what is divided by from being 0.
-	leastChance = 1e-100
+	leastPrior     = 1e-6
+	leastChance    = 1e-100 // of a word: it is divided by
+	topicSteps     = 100    // in which a document's topics are found, until they change
+	topicTolerance = 1e-3   // by less than this on average
 )
 
 // inference finds the topics of documents; gamma and theta are of the last one.

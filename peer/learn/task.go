@@ -79,9 +79,8 @@ func (t Task) Learn(ctx context.Context, flock table.Flock, prepared *prepare.Pr
 
 // scored tells whether a model has scores without a target.
 func scored(m Model) bool {
-	ratings, is := m.(*ALSModel)
-	_, topics := m.(*LDAModel)
-	return topics || is && ratings.Implicit
+	als, is := m.(*ALSModel)
+	return is && als.Implicit || Models().NameOf(m) == "lda"
 }
 
 // RowsOf prepares rows, and has them in memory.

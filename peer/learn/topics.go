@@ -149,13 +149,10 @@ func wordsOf(text string) []string {
 	return slices.DeleteFunc(words, func(word string) bool { return utf8.RuneCountInString(word) < 2 })
 }
 
-// commonest is the share of all documents above which a word tells nothing of one.
-const commonest = 0.5
-
 // wordCounts is what a member tells of its words: in how many of its documents each is.
 type wordCounts struct {
-	Rows  float64            `json:"rows"`
-	Words map[string]float64 `json:"words"`
+	Rows  float64
+	Words map[string]float64
 }
 
 // vocabulary are the words that are in enough documents of all members and not in too many, sorted. Of more than maxNames
@@ -173,11 +170,10 @@ func vocabulary(ctx context.Context, flock table.Flock, texts *table.Column, flo
 			}
 		}
 	}
-	told := wordCounts{own.Rows, map[string]float64{}}
-	for _, word := range mostOf(own.Words, maxNames) {
-		told.Words[word] = own.Words[word]
+	for _, word := range mostOf(own.Words, len(own.Words))[min(len(own.Words), maxNames):] {
+		delete(own.Words, word)
 	}
-	gathered, err := table.GatherJSON(ctx, flock, "vocabulary", told)
+	gathered, err := table.GatherJSON(ctx, flock, "vocabulary", own)
 	if err != nil {
 		return nil, err
 	}
@@ -190,12 +186,12 @@ func vocabulary(ctx context.Context, flock table.Flock, texts *table.Column, flo
 			all.Words[word] += n
 		}
 	}
-	for word, n := range told.Words {
+	for word, n := range own.Words {
 		if all.Words[word] < n {
 			return nil, fmt.Errorf("%w: the words of all members lack %q of this one", table.ErrSum, word)
 		}
 	}
-	maps.DeleteFunc(all.Words, func(_ string, n float64) bool { return n < floor || n > max(commonest*all.Rows, floor) })
+	maps.DeleteFunc(all.Words, func(_ string, n float64) bool { return n < floor || n > max(all.Rows/2, floor) })
 	return slices.Sorted(maps.Keys(all.Words)), nil
 }
 
