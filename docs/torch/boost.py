@@ -2,7 +2,7 @@
 
     go build -o gossipnode ./examples/gossipnode
     pip install lightgbm scikit-learn pandas
-    OMP_NUM_THREADS=1 GOMAXPROCS=1 python docs/torch/lightgbm.py ./gossipnode ../shared/data/flights/flights.csv.gz
+    OMP_NUM_THREADS=1 GOMAXPROCS=1 python docs/torch/boost.py ./gossipnode ../shared/data/flights/flights.csv.gz
 
 Both are given the same columns and rows (row:7/10; categories of fewer than 20 rows joined). LightGBM's seconds are
 those of fit, with its own binning; gossipnode's cover preparing and scoring too.
