@@ -74,7 +74,8 @@ func TestLearnersOverAFlockWithAMemberAtFault(t *testing.T) {
 		{&learn.Linear{}, numbers}, {&learn.Linear{Ridge: 1}, three}, {&learn.Logistic{Iterations: 6}, two}, {&learn.Logistic{Iterations: 4, L1Ratio: 0.5}, three},
 		{&learn.LinearSVM{Iterations: 4}, two}, {&learn.GaussianNB{}, three}, {&learn.BernoulliNB{}, two}, {&learn.MultinomialNB{}, counts},
 		{learn.KMeans{Clusters: 3, Iterations: 4}, numbers}, {learn.PCA{}, numbers}, {learn.PCA{Components: 2, Randomized: true}, numbers},
-		{learn.ALS{Rounds: 2, Factors: 2}, ratings}, {&learn.Ensemble{Learner: &learn.Linear{}}, numbers}, {&learn.Ensemble{Learner: &learn.GaussianNB{}, Combine: learn.Stack}, two},
+		{learn.ALS{Rounds: 2, Factors: 2}, ratings}, {learn.ALS{Rounds: 2, Factors: 2, Implicit: true}, ratings}, {learn.LDA{Topics: 3, Iterations: 2, Floor: 1}, textsOf(30)},
+		{&learn.Ensemble{Learner: &learn.Linear{}}, numbers}, {&learn.Ensemble{Learner: &learn.GaussianNB{}, Combine: learn.Stack}, two},
 		{&learn.Ensemble{Learner: &learn.Logistic{}, Combine: learn.MeanCoefficients}, two}, {&learn.Ensemble{Learner: learn.Tree{Depth: 2}, Combine: learn.Vote}, two},
 		{learn.Boost{Trees: 2, Leaves: 4, MinRows: 3}, mixed}, {learn.Boost{Trees: 2, Leaves: 4}, numbers}, {learn.Boost{Trees: 1, Leaves: 4, MinRows: 2}, three},
 		{learn.Tree{Depth: 3, MinRows: 2}, numbers}, {learn.Forest{Trees: 3, Depth: 3}, mixed}, {learn.Forest{Trees: 2, Depth: 3}, three}, {learn.Tree{Depth: 4}, withCategories(rowsOf(300, 3))},
@@ -116,6 +117,41 @@ func ratingsOf(users, items int) learn.Rows {
 	}
 	rows.Features.Columns = []table.Column{u, i}
 	return rows
+}
+
+// textsOf are documents of a few words.
+func textsOf(documents int) learn.Rows {
+	c := table.Column{Name: "text", Kind: table.Category}
+	for row := range documents {
+		text := ""
+		for i := range 6 {
+			text += fmt.Sprintf("word%d ", (row%3*4+i*i*row%5)%9)
+		}
+		c.Codes, c.Values = append(c.Codes, int32(row)), append(c.Values, text)
+	}
+	return learn.Rows{Features: &table.Batch{Rows: documents, Columns: []table.Column{c}}}
+}
+
+// Scores of topics and of preferences likewise.
+func TestScoresWithoutATargetOverAFlockWithAMemberAtFault(t *testing.T) {
+	for _, of := range []struct {
+		learner learn.Learner
+		rows    learn.Rows
+	}{{learn.LDA{Topics: 2, Iterations: 2, Floor: 2}, textsOf(12)}, {learn.ALS{Implicit: true, Factors: 2}, ratingsOf(6, 5)}} {
+		m, err := of.learner.Fit(t.Context(), table.Alone{}, of.rows)
+		if err != nil {
+			t.Fatal(err)
+		}
+		everyCall(table.Alone{}, 12, func(s *spoilt) {
+			scores, err := learn.Evaluate(t.Context(), table.Scope(s, "e"), m, of.rows)
+			if _, wrong := json.Marshal(scores); err == nil && wrong != nil || s.Call < 0 && err != nil {
+				t.Errorf("%q %s: scores %+v: %v, %v", s.Name, s.How.Name, scores, wrong, err)
+			}
+			if s.Number && strings.HasPrefix(s.How.Name, "NaN") && !errors.Is(err, table.ErrSum) {
+				t.Errorf("%q %s: %v", s.Name, s.How.Name, err)
+			}
+		})
+	}
 }
 
 // Scores and folds likewise.
@@ -161,6 +197,7 @@ func TestMutatedModels(t *testing.T) {
 	}{
 		{&learn.Linear{Ridge: 1}, numbers}, {&learn.Linear{Ridge: 1}, three}, {&learn.Logistic{Iterations: 6}, three}, {&learn.LinearSVM{Iterations: 4}, two}, {&learn.GaussianNB{}, three},
 		{&learn.BernoulliNB{}, two}, {learn.KMeans{Clusters: 3, Iterations: 4}, numbers}, {learn.PCA{}, numbers}, {learn.ALS{Rounds: 2, Factors: 2}, ratings},
+		{learn.ALS{Rounds: 2, Factors: 2, Implicit: true}, ratings}, {learn.LDA{Topics: 2, Iterations: 2, Floor: 2}, textsOf(12)},
 		{&learn.Ensemble{Learner: &learn.Linear{Ridge: 1}}, numbers}, {&learn.Ensemble{Learner: &learn.GaussianNB{}, Combine: learn.Stack}, two}, {&learn.Ensemble{Learner: learn.Tree{Depth: 2}, Combine: learn.Vote}, two},
 		{learn.Boost{Trees: 2, Leaves: 4, MinRows: 3}, withCategories(rowsOf(100, 2))}, {learn.Forest{Trees: 2, Depth: 2}, three}, {learn.Tree{Depth: 3}, withCategories(rowsOf(100, 3))},
 	} {

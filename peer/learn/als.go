@@ -25,6 +25,7 @@ const (
 	defaultFactors = 10
 	defaultRounds  = 10
 	defaultRidge   = 0.1
+	defaultAlpha   = 40
 	// maxEquations is how many numbers a sum over items may have: 512 MB.
 	maxEquations = 64 << 20
 )
@@ -34,33 +35,39 @@ const (
 // (Zhou et al. 2008: the ridge grows with the number of ratings). All rows of a user must be
 // at one member, and the user's factors never leave it. Members see the names of all items,
 // sums over users, and hashes of users, which detect a user at two members (ErrUserShared).
+//
+// Implicit learns what users do, not what they say (Hu, Koren and Volinsky 2008): Rows.Target is how often a user had
+// an item, from 0 on; nil is once a row. The model tells how much users prefer items, from about 0 to about 1.
 type ALS struct {
 	User, Item string  // columns of categories; "" is "user" and "item"
 	Factors    int     // 0 is 10
 	Rounds     int     // 0 is 10
 	Ridge      float64 // 0 is 0.1
 	Seed       uint64
+	Implicit   bool
+	Alpha      float64 // where Implicit, by how much more a target of 1 counts than none; 0 is 40, the paper's
 }
 
 func (l ALS) withDefaults() (ALS, error) {
 	l.User, l.Item = cmp.Or(l.User, "user"), cmp.Or(l.Item, "item")
 	l.Factors, l.Rounds = cmp.Or(l.Factors, defaultFactors), cmp.Or(l.Rounds, defaultRounds)
-	l.Ridge = cmp.Or(l.Ridge, defaultRidge)
-	if l.Factors < 1 || l.Rounds < 1 || !(l.Ridge > 0) {
-		return l, fmt.Errorf("learn: ALS with %d factors, %d rounds and ridge %v; want more than 0 of each", l.Factors, l.Rounds, l.Ridge)
+	l.Ridge, l.Alpha = cmp.Or(l.Ridge, defaultRidge), cmp.Or(l.Alpha, defaultAlpha)
+	if l.Factors < 1 || l.Rounds < 1 || !(l.Ridge > 0) || !(l.Alpha > 0) {
+		return l, fmt.Errorf("learn: ALS with %d factors, %d rounds, ridge %v and alpha %v; want more than 0 of each", l.Factors, l.Rounds, l.Ridge, l.Alpha)
 	}
 	return l, nil
 }
 
-// ALSModel predicts ratings. All fields except Users are the same at all members. Users are
+// ALSModel predicts ratings, or preferences if it is Implicit. All fields except Users are the same at all members. Users are
 // those of this member, so do not give a file of the model to others: Shared leaves Users out.
 type ALSModel struct {
-	User  string               `json:"user"` // columns
-	Item  string               `json:"item"`
-	Mean  float64              `json:"mean"` // of all ratings
-	RMSE  float64              `json:"rmse"` // on the rows of all members, where it was fitted
-	Items map[string][]float64 `json:"items"`
-	Users map[string][]float64 `json:"users,omitempty"`
+	User     string               `json:"user"` // columns
+	Item     string               `json:"item"`
+	Mean     float64              `json:"mean"` // of all ratings; 0 of preferences
+	RMSE     float64              `json:"rmse"` // on the rows of all members, where it was fitted; 0 of preferences
+	Items    map[string][]float64 `json:"items"`
+	Users    map[string][]float64 `json:"users,omitempty"`
+	Implicit bool                 `json:"implicit,omitempty"` // it tells preferences
 }
 
 // Shared is the part that is the same at all members.
@@ -166,6 +173,9 @@ func (f *alsFit) take() (err error) {
 		return err
 	}
 	f.rows.Classes = nil
+	if f.Implicit && f.rows.Target == nil {
+		f.rows.Target = slices.Repeat([]float64{1}, f.rows.count())
+	}
 	if err := checkTarget(f.rows); err != nil {
 		return err
 	}
@@ -173,6 +183,12 @@ func (f *alsFit) take() (err error) {
 		if f.users.Codes[row] < 0 || f.items.Codes[row] < 0 {
 			return fmt.Errorf("learn: row %d has no user or no item; leave it out", f.rows.Features.Key(row))
 		}
+		if f.Implicit && f.rows.Target[row] < 0 {
+			return fmt.Errorf("learn: the target of row %d is %v; want how often the user had the item, not below 0", f.rows.Features.Key(row), f.rows.Target[row])
+		}
+	}
+	if f.Implicit {
+		f.together()
 	}
 	return nil
 }
@@ -248,13 +264,14 @@ func (f *alsFit) run(ctx context.Context) (*ALSModel, error) {
 	}
 	for round := range f.Rounds {
 		users := f.usersOf(items)
-		sums, _, err := f.flock.Sum(ctx, fmt.Sprintf("items%d", round), f.equations(len(items), func(row int) (int, []float64) {
+		sums, _, err := f.flock.Sum(ctx, fmt.Sprintf("items%d", round), append(f.equations(len(items), func(row int) (int, []float64) {
 			return f.place[f.items.Codes[row]], users[f.users.Codes[row]]
-		}))
+		}), f.products(users)...))
 		if err != nil {
 			return nil, err
 		}
-		flat, err := settle(ctx, f.flock, fmt.Sprintf("round%d", round), slices.Concat(f.solve(sums)...))
+		own := len(items) * f.width()
+		flat, err := settle(ctx, f.flock, fmt.Sprintf("round%d", round), slices.Concat(f.solve(sums[:own], sums[own:])...))
 		if err != nil {
 			return nil, err
 		}
@@ -285,7 +302,7 @@ func (f *alsFit) average(ctx context.Context, part string, of func(row int, weig
 func (f *alsFit) usersOf(items [][]float64) [][]float64 {
 	return f.solve(f.equations(len(f.users.Values), func(row int) (int, []float64) {
 		return int(f.users.Codes[row]), items[f.place[f.items.Codes[row]]]
-	}))
+	}), f.products(items))
 }
 
 // width is how many numbers the equations of one user or item are: the upper triangle, the
@@ -298,21 +315,20 @@ func (f *alsFit) equations(n int, of func(row int) (int, []float64)) []float64 {
 	sums := make([]float64, n*f.width())
 	for row, rating := range f.rows.Target {
 		i, x := of(row)
-		w, at := f.rows.weight(row), sums[i*f.width():(i+1)*f.width()]
-		for j, v := range x {
-			for _, u := range x[j:] {
-				at[0] += w * v * u
-				at = at[1:]
-			}
+		w := f.rows.weight(row)
+		square, right := w, w*(rating-f.mean)
+		if f.Implicit {
+			square, right = f.Alpha*rating, 1+f.Alpha*rating
 		}
-		floats.AddScaled(at[:f.Factors], w*(rating-f.mean), x)
+		at := addProducts(sums[i*f.width():(i+1)*f.width()], square, x)
+		floats.AddScaled(at[:f.Factors], right, x)
 		at[f.Factors] += w
 	}
 	return sums
 }
 
-// solve is the factors of each user or item; 0 for one without ratings.
-func (f *alsFit) solve(sums []float64) [][]float64 {
+// solve is the factors of each user or item; 0 for one without ratings. all is what products gives of the other side.
+func (f *alsFit) solve(sums, all []float64) [][]float64 {
 	var solved [][]float64
 	for at := range slices.Chunk(sums, f.width()) {
 		x := make([]float64, f.Factors)
@@ -321,13 +337,18 @@ func (f *alsFit) solve(sums []float64) [][]float64 {
 		if weight == 0 {
 			continue
 		}
+		ridge := f.Ridge * weight
+		if f.Implicit {
+			ridge = f.Ridge
+			floats.Add(at[:len(all)], all)
+		}
 		a := mat.NewSymDense(f.Factors, nil)
 		for i := range f.Factors {
 			for j := i; j < f.Factors; j++ {
 				a.SetSym(i, j, at[0])
 				at = at[1:]
 			}
-			a.SetSym(i, i, a.At(i, i)+f.Ridge*weight)
+			a.SetSym(i, i, a.At(i, i)+ridge)
 		}
 		var c mat.Cholesky
 		if c.Factorize(a) { // always, by the ridge, but for values beyond all measure
@@ -341,12 +362,16 @@ func (f *alsFit) solve(sums []float64) [][]float64 {
 // factors are brought up to the items' last.
 func (f *alsFit) model(ctx context.Context, items [][]float64) (*ALSModel, error) {
 	users := f.usersOf(items)
-	m := &ALSModel{User: f.User, Item: f.Item, Mean: f.mean, Items: map[string][]float64{}, Users: map[string][]float64{}}
+	m := &ALSModel{User: f.User, Item: f.Item, Mean: f.mean, Implicit: f.Implicit, Items: map[string][]float64{}, Users: map[string][]float64{}}
 	for i, name := range f.names {
 		m.Items[name] = items[i]
 	}
 	for _, code := range f.users.Codes {
 		m.Users[f.users.Values[code]] = users[code]
+	}
+	if m.Implicit {
+		m.Mean = 0
+		return m, m.check()
 	}
 	predicted, err := m.Predict(nil, f.rows.Features)
 	if err != nil {

@@ -54,12 +54,20 @@ type histograms struct {
 	table  *binned
 	levels [maxLevel + 1][]*coarseColumn // by level and column; level 0 is the bins of the rows
 	cells  []cell
+	four   [][]uint32 // the bins of four columns, by row
 	g      [blockRows]int64
 	hn     [blockRows]uint64
 }
 
 func newHistograms(b *binned) *histograms {
 	s := &histograms{table: b}
+	for c := 0; c+3 < len(b.columns); c += 4 {
+		four := make([]uint32, b.rows)
+		for i := range four {
+			four[i] = uint32(b.bins[c][i]) | uint32(b.bins[c+1][i])<<8 | uint32(b.bins[c+2][i])<<16 | uint32(b.bins[c+3][i])<<24
+		}
+		s.four = append(s.four, four)
+	}
 	for level := range s.levels {
 		for c := range b.columns {
 			s.levels[level] = append(s.levels[level], coarsen(&b.columns[c], level))
@@ -95,7 +103,13 @@ func (s *histograms) build(d *gradients, l *layout, rows []int32) []cell {
 		block := rows[:min(blockRows, len(rows))]
 		rows = rows[len(block):]
 		s.load(d, block)
-		for i, c := range l.columns {
+		for i := 0; i < len(l.columns); i++ {
+			c := l.columns[i]
+			if d.class == nil && l.level == 0 && c%4 == 0 && i+3 < len(l.columns) && l.columns[i+3] == c+3 {
+				addFour(s.four[c/4], block, &s.g, &s.hn, cells[l.offset[i]:], l.offset[i+1:i+4], l.offset[i])
+				i += 3
+				continue
+			}
 			bins := s.table.bins[c]
 			of := cells[int(l.offset[i])*k:]
 			switch to := &s.levels[l.level][c].to; {
@@ -126,6 +140,27 @@ func (s *histograms) load(d *gradients, block []int32) {
 	}
 	for i, row := range block {
 		s.hn[i] = uint64(d.h[row])<<d.shift | 1
+	}
+}
+
+// addFour is addRows of four columns, whose bins are in one number a row.
+func addFour(bins []uint32, block []int32, g *[blockRows]int64, hn *[blockRows]uint64, cells []cell, from []int32, first int32) {
+	p, q := (*[256]cell)(cells), (*[256]cell)(cells[from[0]-first:])
+	r, s := (*[256]cell)(cells[from[1]-first:]), (*[256]cell)(cells[from[2]-first:])
+	for i, row := range block {
+		four, g, hn := bins[row], g[i%blockRows], hn[i%blockRows]
+		c := &p[uint8(four)]
+		c.g += g
+		c.hn += hn
+		c = &q[uint8(four>>8)]
+		c.g += g
+		c.hn += hn
+		c = &r[uint8(four>>16)]
+		c.g += g
+		c.hn += hn
+		c = &s[four>>24]
+		c.g += g
+		c.hn += hn
 	}
 }
 

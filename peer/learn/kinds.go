@@ -21,6 +21,7 @@ func Models() table.Kinds[Model] {
 		"kmeans":         func() Model { return new(KMeansModel) },
 		"pca":            func() Model { return new(PCAModel) },
 		"als":            func() Model { return new(ALSModel) },
+		"lda":            func() Model { return new(LDAModel) },
 		"trees":          func() Model { return new(TreeModel) },
 	}
 }

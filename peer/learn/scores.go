@@ -55,16 +55,27 @@ const maxPrediction = 1e140
 // slack is by how much rounding may take a probability out of 0 to 1.
 const slack = 1e-9
 
-// Scores are those of classes or those of numbers.
+// Scores are those of one kind.
 type Scores struct {
 	Classes *ClassScores  `json:"classes,omitempty"`
 	Numbers *NumberScores `json:"numbers,omitempty"`
+	Ranks   *RankScores   `json:"ranks,omitempty"` // of preferences
+	Words   *WordScores   `json:"words,omitempty"` // of topics
 }
 
 // Evaluate predicts the rows of each member and compares them with rows.Target, as classes if
-// rows.Classes names some. All members call it, with the same model; a member may have no rows.
+// rows.Classes names some. Preferences (an ALSModel that is Implicit) and topics (an LDAModel) have scores of their
+// own. All members call it, with the same model; a member may have no rows.
 func Evaluate(ctx context.Context, flock table.Flock, model Model, rows Rows) (Scores, error) {
 	flock = table.Careful(flock)
+	if m, is := model.(*ALSModel); is && m.Implicit {
+		s, err := m.ranks(ctx, flock, rows)
+		return Scores{Ranks: &s}, err
+	}
+	if m, is := model.(*LDAModel); is {
+		s, err := m.words(ctx, flock, rows)
+		return Scores{Words: &s}, err
+	}
 	var predictions []float64
 	var local error
 	if rows.count() > 0 {

@@ -10,6 +10,9 @@ import (
 const (
 	smoothRows    = 10 // rows without a gradient that each category is given, for its place in the order
 	maxCategories = 32 // on the smaller side
+	// groupRows is how many rows of categories go to the left together, and stay right, at least (LightGBM's
+	// min_data_per_group), but no more than a hundredth of all rows. On the flights it is worth 0.0005 of AUC.
+	groupRows = 100
 )
 
 // binSet is a set of bins.
@@ -32,6 +35,7 @@ type finder struct {
 	grad    *gradients
 	minRows float64
 	l2      float64 // in units of hUnit
+	group   float64 // rows that one scan moves at a time, at least
 	smooth  float64 // of categories, as l2
 	order   []uint8 // bins, as they go to the left one by one
 	places  [256]uint8
@@ -159,7 +163,9 @@ func (f *finder) category(c int32, to *coarseColumn, h, all []float64, best *spl
 	clear(f.sum)
 	clear(f.none)
 	f.none[0], f.none[1] = all[0], all[1]
+	f.group = min(groupRows, float64(f.table.all)/100)
 	at, gain := f.scan(f.order, f.centred, f.none, f.l2+f.smooth, best.gain, maxCategories, left)
+	f.group = 0
 	if at < 0 {
 		return
 	}
@@ -207,16 +213,20 @@ const leastGain = 1e-10
 
 // scanOne is scan for one output, where most of the time goes.
 func (f *finder) scanOne(order []uint8, h, all []float64, l2, best float64, most int, left []float64) (int, float64) {
-	n, w, g, at := f.sum[0], f.sum[1], f.sum[2], -1
+	n, w, g, at, last := f.sum[0], f.sum[1], f.sum[2], -1, 0.0
 	allN, allW, allG := all[0], all[1], all[2]
 	base := score(all, f.l2)
 	least := max(best, f.floor) + base
 	for i, bin := range order {
 		sums := h[int(bin)*3 : int(bin)*3+3]
 		n, w, g = n+sums[0], w+sums[1], g+sums[2]
-		if allN-n < f.minRows {
+		if allN-n < max(f.minRows, f.group) {
 			break
 		}
+		if n-last < f.group {
+			continue
+		}
+		last = n
 		restW, restG := allW-w, allG-g
 		if sums[0] == 0 || n < f.minRows || w <= 0 || restW <= 0 || min(i+1, len(order)-i-1) > most {
 			continue

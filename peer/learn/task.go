@@ -26,7 +26,7 @@ type Preparer interface {
 type Fitted struct {
 	// File is to be saved, and predicts.
 	File
-	// Scores are the scores on the held-out rows of all members; empty without a target.
+	// Scores are the scores on the held-out rows of all members; empty without a target, except of topics and of preferences.
 	Scores Scores
 	// Prepared is how rows were prepared; Train and Test are this member's prepared rows.
 	Prepared    *prepare.Prepared
@@ -66,7 +66,7 @@ func (t Task) Learn(ctx context.Context, flock table.Flock, prepared *prepare.Pr
 		return nil, err
 	}
 	f.Classes = f.Train.Classes
-	if f.Model, err = t.Learner.Fit(ctx, table.Scope(flock, "learn"), f.Train); err != nil || prepared.Labels == nil {
+	if f.Model, err = t.Learner.Fit(ctx, table.Scope(flock, "learn"), f.Train); err != nil || prepared.Labels == nil && !scored(f.Model) {
 		return f, err
 	}
 	f.Test, err = RowsOf(ctx, prepared, table.Filtered(held, test))
@@ -75,6 +75,12 @@ func (t Task) Learn(ctx context.Context, flock table.Flock, prepared *prepare.Pr
 	}
 	f.Scores, err = Evaluate(ctx, table.Scope(flock, "scores"), f.Model, f.Test)
 	return f, err
+}
+
+// scored tells whether a model has scores without a target.
+func scored(m Model) bool {
+	als, is := m.(*ALSModel)
+	return is && als.Implicit || Models().NameOf(m) == "lda"
 }
 
 // RowsOf prepares rows, and has them in memory.

@@ -18,6 +18,7 @@ func Learners() table.Kinds[Learner] {
 		"forest":         func() Learner { return new(Forest) },
 		"gaussian-nb":    func() Learner { return new(GaussianNB) },
 		"kmeans":         func() Learner { return new(KMeans) },
+		"lda":            func() Learner { return new(LDA) },
 		"linear":         func() Learner { return new(Linear) },
 		"logistic":       func() Learner { return new(Logistic) },
 		"multinomial-nb": func() Learner { return new(MultinomialNB) },

@@ -39,7 +39,7 @@ func fit(t *testing.T, args ...string) map[string]any {
 // Each learner's JSON has the fields of the contract, and several peers have the figures of one.
 func TestFitOfEachLearner(t *testing.T) {
 	for _, l := range learners() {
-		if l.name == ratings {
+		if (learnerOptions{Name: l.name}).columns() != nil {
 			continue // has a table of its own
 		}
 		t.Run(l.name, func(t *testing.T) {

@@ -24,7 +24,7 @@ func processes(o options, cmd *cobra.Command) supervise.Config {
 
 // goroutines has peers be goroutines of this process, which read each row once.
 func goroutines(o options) (supervise.Config, error) {
-	source, err := rows.Open(o.Table, o.Peers > 1)
+	source, err := rows.Open(o.Table, o.Peers > 1 && !o.OnDisk)
 	if err != nil {
 		return supervise.Config{}, err
 	}

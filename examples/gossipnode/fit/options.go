@@ -19,6 +19,7 @@ import (
 type options struct {
 	settings.Settings // of a peer, as run has them, and the table
 	Learner           learnerOptions
+	OnDisk            bool
 	Peers             int
 	InProcess         bool
 	Alone             bool
@@ -46,6 +47,7 @@ func (o *options) register(flags *pflag.FlagSet) {
 	flags.StringArrayVar(&t.Data, "data", nil, "`FILE` of rows, a folder or a pattern of such: CSV, TSV, JSON lines or Parquet, plain, gzip or zstd; repeatable")
 	t.Register(flags)
 	flags.StringVar(&t.Format, "format", "", "csv, tsv, jsonl or parquet, for files whose names do not say")
+	flags.BoolVar(&o.OnDisk, "on-disk", false, "read the files again for each pass over the rows until they are prepared, instead of holding them in memory")
 	flags.IntVar(&t.Memory, "memory", settings.DefaultTableMemory, "MiB that the rows of --data may take as they are read; preparing them takes several times as much")
 	cli.Group(flags, topicRows, "data", "target", "drop", "split")
 	flags.StringVar(&l.Name, "learner", learnerNames()[0], "one of "+cli.List(learnerNames()))
@@ -58,13 +60,18 @@ func (o *options) register(flags *pflag.FlagSet) {
 	flags.Float64Var(&l.L1, "l1", 0, "share of the penalty of logistic and softmax that is of absolute values, 0 to 1: sets weights to 0")
 	flags.IntVar(&l.Clusters, "clusters", 8, "clusters of kmeans")
 	flags.IntVar(&l.Components, "components", 0, "components of pca (default: 10, or as many as columns)")
-	flags.StringVar(&l.User, "user", "user", "column of who rates, for als; a user's rows are all at one peer")
-	flags.StringVar(&l.Item, "item", "item", "column of what is rated, for als; --target is the rating")
-	flags.IntVar(&l.Factors, "factors", 10, "factors of a user and of an item, for als")
+	flags.IntVar(&l.Iterations, "iterations", 0, "most iterations of "+cli.List(iterating)+" (default: the learner's own)")
+	flags.Float64Var(&l.Smoothing, "smoothing", 0, "what is added to each count of multinomial-nb and bernoulli-nb, word of a topic of lda, variance of gaussian-nb (default: the learner's own)")
+	flags.StringVar(&l.User, "user", "user", "column of users, for als and implicit-als; a user's rows are all at one peer")
+	flags.StringVar(&l.Item, "item", "item", "column of items, for als, where --target is a rating, and implicit-als, where it is how often (default: once a row)")
+	flags.IntVar(&l.Factors, "factors", 10, "factors of a user and of an item, for als and implicit-als")
+	flags.Float64Var(&l.Confidence, "confidence", 40, "by how much more having had an item once counts than never, for implicit-als")
+	flags.StringVar(&l.Text, "text", "text", "column of texts, for lda")
+	flags.IntVar(&l.Topics, "topics", 10, "topics of lda")
 	flags.StringVar(&l.Apart, "apart", "", "also combine models that peers fit on their own rows alone, for comparison: "+cli.List(combinations()))
 	flags.IntVar(&l.Folds, "folds", 0, "also cross-validate: fit on all but one of so many parts of the rows that train, for each part")
 	flags.Uint64Var(&l.Seed, "seed", 1, "for what is drawn by chance")
-	cli.Group(flags, topicLearner, "learner", "trees", "leaves", "depth", "clusters", "components")
+	cli.Group(flags, topicLearner, "learner", "trees", "leaves", "depth", "clusters", "components", "iterations", "smoothing")
 	flags.IntVar(&o.Peers, "peers", 1, "peers on this machine, each with its part of the rows; 1 is one process with all")
 	flags.StringVar(&t.Shard, "shard", settings.DefaultShard, "how the rows are divided among --peers: rows (at random) or by=COLUMN (each value at one peer)")
 	flags.BoolVar(&o.InProcess, "in-process", false, "peers of --peers are goroutines of this process, which reads each row once")
@@ -106,17 +113,15 @@ func (o *options) load(cmd *cobra.Command, std cli.Streams) error {
 	faults.Add(t.Faults()...)
 	faults.Add(cli.Within("memory", t.Memory, 1, 1<<20))
 	faults.Add(cli.OneOf("learner", l.Name, learnerNames()), l.faults())
-	faults.If(l.hasTarget() && t.Target == "", "target", "is missing: give the column that %s is to learn, or a comparison such as 'arr_delay>15'", l.Name)
+	faults.If(l.hasTarget() && l.Name != preferences && t.Target == "", "target", "is missing: give the column that %s is to learn, or a comparison such as 'arr_delay>15'", l.Name)
 	faults.If(l.Apart != "" && !slices.Contains(combinations(), l.Apart), "apart", "%q: want %s", l.Apart, cli.List(combinations()))
-	faults.If(l.Apart != "" && (!l.hasTarget() || l.Name == ratings), "apart", "is of learners with a target and no users: leave it out for %s", l.Name)
+	faults.If(l.Apart != "" && (!l.hasTarget() || l.columns() != nil), "apart", "is of learners with a target and no users: leave it out for %s", l.Name)
 	_, err = l.parts()
 	faults.If(l.Folds != 0 && err != nil, "folds", "%d: want 2 or more parts, or 0 for none", l.Folds)
-	faults.If(l.Folds != 0 && !l.hasTarget(), "folds", "is of learners with a target: leave it out for %s", l.Name)
-	if l.Name == ratings {
-		o.Table.Categories = append(slices.Clone(o.Table.Categories), l.User, l.Item)
-		if from.Source("shard") == cli.FromDefault {
-			o.Table.Shard = "by=" + l.User
-		}
+	faults.If(l.Folds != 0 && (!l.hasTarget() || l.Name == preferences), "folds", "is of learners with a target: leave it out for %s", l.Name)
+	o.Learner.Floor, o.Table.Categories = t.Floor, append(slices.Clone(t.Categories), l.columns()...)
+	if (l.Name == ratings || l.Name == preferences) && from.Source("shard") == cli.FromDefault {
+		o.Table.Shard = "by=" + l.User
 	}
 	faults.Add(cli.Within("peers", o.Peers, 1, maxLocalPeers))
 	apart := from.Source("listen") != cli.FromDefault || len(o.Join) > 0

@@ -63,10 +63,14 @@ type ClassScores struct {
 	Alone *result.Accuracy `json:"auc_alone,omitempty"`
 }
 
-// Untargeted is of learners without a target: k-means and PCA.
+// Untargeted is of learners without a target: k-means, PCA, topics with their likeliest words, preferences.
 type Untargeted struct {
 	Inertia   *float64  `json:"inertia,omitempty"`
 	Explained []float64 `json:"explained,omitempty"`
+	// Perplexity and Rank are of the rows that are held out: see learn.WordScores and learn.RankScores.
+	Perplexity *float64   `json:"perplexity,omitempty"`
+	Topics     [][]string `json:"topics,omitempty"`
+	Rank       *float64   `json:"rank,omitempty"`
 }
 
 // Compared is beside the model that is kept.
@@ -117,6 +121,12 @@ func (r *Result) score(s learn.Scores) {
 		r.TestRows = int64(n.Rows)
 		r.NumberScores = &NumberScores{RMSE: n.RMSE, MAE: n.MAE, R2: n.R2}
 	}
+	if w := s.Words; w != nil {
+		r.TestRows, r.Perplexity = int64(w.Rows), &w.Perplexity
+	}
+	if k := s.Ranks; k != nil {
+		r.TestRows, r.Rank = int64(k.Rows), &k.Rank
+	}
 }
 
 // String tells a result in words.
@@ -163,6 +173,15 @@ func (r Result) String() string {
 	}
 	if len(r.Explained) > 0 {
 		fmt.Fprintf(&text, "Shares of the variance explained: %.4f\n", r.Explained)
+	}
+	for i, words := range r.Topics {
+		fmt.Fprintf(&text, "Topic %d: %s.\n", i+1, strings.Join(words, " "))
+	}
+	if r.Perplexity != nil {
+		fmt.Fprintf(&text, "On %d held-out documents: perplexity %.5g.\n", r.TestRows, *r.Perplexity)
+	}
+	if r.Rank != nil {
+		fmt.Fprintf(&text, "On what was held out: expected percentile rank %.2f %% (0 is first, 50 is chance).\n", 100**r.Rank)
 	}
 	if r.Out != "" {
 		fmt.Fprintf(&text, "The model is in %s.\n", r.Out)

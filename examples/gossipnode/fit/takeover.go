@@ -27,7 +27,7 @@ const (
 func share(o *options, flags *pflag.FlagSet) {
 	o.Shared = map[string]string{}
 	flags.VisitAll(func(f *pflag.Flag) {
-		own := slices.Contains([]string{"data", "format", "memory", "tolerance", "encoding", "separator", "decimal", "missing"}, f.Name)
+		own := slices.Contains([]string{"data", "format", "memory", "on-disk", "tolerance", "encoding", "separator", "decimal", "missing"}, f.Name)
 		if topic := cli.Topic(f); own || topic != topicRows && topic != topicLearner {
 			return
 		}

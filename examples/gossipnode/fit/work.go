@@ -33,9 +33,7 @@ type work struct {
 func (w *work) task() (learn.Task, error) {
 	t := w.Table.Task(w.Shared)
 	t.Learner, t.Classes = w.learner.make(w.Learner), w.learner.target == wantsClass
-	if w.learner.name == ratings {
-		t.Only = []string{w.Learner.User, w.Learner.Item}
-	}
+	t.Only, t.OnDisk = w.Learner.columns(), w.OnDisk
 	if w.learner.target == "" && t.Target != "" { // it is no column to learn from
 		target, err := table.ParseTarget(t.Target)
 		if err != nil {
@@ -69,7 +67,7 @@ func (w *work) run(ctx context.Context) (Result, learn.File, error) {
 	}
 	done := Result{Learner: w.learner.name, Peers: prepared.Peers, Rows: prepared.Rows}
 	done.EqualRows = prepared.Equal
-	if w.learner.name != ratings {
+	if task.Only == nil {
 		done.LeftOut = slices.Sorted(slices.Values(rows.LeftOut(prepared, w.share.Schema(), task.Drop...)))
 	}
 	if len(done.LeftOut) > 0 {
@@ -86,6 +84,8 @@ func (w *work) run(ctx context.Context) (Result, learn.File, error) {
 		done.Inertia = &m.Inertia
 	case *learn.PCAModel:
 		done.Explained = m.Explained
+	case *learn.LDAModel:
+		done.Topics = m.TopWords(topWords)
 	default:
 		if done.Compared, err = w.compared(ctx, fitted.Train, fitted.Test); err != nil {
 			return Result{}, learn.File{}, err
@@ -100,6 +100,9 @@ func (w *work) run(ctx context.Context) (Result, learn.File, error) {
 	done.Hash, err = hashOf(fitted.File)
 	return done, fitted.File, err
 }
+
+// topWords are shown of each topic.
+const topWords = 8
 
 // hashOf tells models apart by what all members have of them.
 func hashOf(file learn.File) (string, error) {

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 
 	"github.com/seed-97356399/murmuration/peer/table"
@@ -31,6 +32,9 @@ type Plan struct {
 	Kinds table.Kinds[table.Stage] `json:"-"`
 	// Memory is how many bytes a member's rows may take as they are read. Default: 1 GiB.
 	Memory int64 `json:"memory,omitempty"`
+	// OnDisk has a member read its table again for each pass over the rows, instead of holding them in memory. Members
+	// may differ in it.
+	OnDisk bool `json:"on_disk,omitempty"`
 	// Settings are what members compare before they read, by name; nil are those above.
 	Settings map[string]string `json:"-"`
 	// Check looks at the target, nil where there is none, as soon as it is known; all members have the same.
@@ -82,9 +86,13 @@ func (p Plan) Prepare(ctx context.Context, flock table.Flock, rows table.Table) 
 		}
 	}
 	made.Pipeline = &Pipeline{Input: p.input(schema, made.Labels), Stages: p.Stages, Kinds: p.Kinds}
-	training, err := made.hold(ctx, table.Filtered(own, train))
-	if err != nil {
-		return nil, nil, err
+	training := made.training(table.Filtered(own, train))
+	if !p.OnDisk {
+		held, err := table.Hold(ctx, training, math.MaxInt64)
+		if err != nil {
+			return nil, nil, err
+		}
+		training = table.InMemory(held...)
 	}
 	if err := made.count(ctx, flock, training, equal); err != nil {
 		return nil, nil, err
@@ -118,6 +126,9 @@ func (p Plan) read(ctx context.Context, flock table.Flock, rows table.Table) (*t
 		if schema.Find(name) < 0 && local == nil {
 			local = fmt.Errorf("there is no column %q", name)
 		}
+	}
+	if p.OnDisk {
+		return schema, rows.Rows, table.Ready(ctx, flock, "ready", local)
 	}
 	if local == nil {
 		held, local = table.Hold(ctx, rows.Rows, cmp.Or(p.Memory, defaultMemory))

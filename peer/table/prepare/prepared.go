@@ -50,16 +50,16 @@ func (p *Prepared) Columns() (*table.Batch, error) {
 func (p *Prepared) Refit(ctx context.Context, flock table.Flock, rows table.Source) (*Prepared, error) {
 	refitted := *p
 	refitted.Pipeline = &Pipeline{Input: p.Pipeline.Input, Stages: p.Pipeline.Stages, Kinds: p.Pipeline.Kinds}
-	training, err := p.hold(ctx, rows)
+	training, err := table.Hold(ctx, p.training(rows), math.MaxInt64)
 	if err != nil {
 		return nil, err
 	}
-	return &refitted, refitted.fit(ctx, flock, training)
+	return &refitted, refitted.fit(ctx, flock, table.InMemory(training...))
 }
 
-// hold reads rows into memory in the form in which stages are fitted.
-func (p *Prepared) hold(ctx context.Context, rows table.Source) ([]*table.Batch, error) {
-	return table.Hold(ctx, table.Filtered(rows, func(b *table.Batch) (*table.Batch, error) {
+// training gives rows in the form in which stages are fitted on them.
+func (p *Prepared) training(rows table.Source) table.Source {
+	return table.Filtered(rows, func(b *table.Batch) (*table.Batch, error) {
 		var target []float64
 		if p.Labels != nil {
 			var err error
@@ -73,14 +73,19 @@ func (p *Prepared) hold(ctx context.Context, rows table.Source) ([]*table.Batch,
 			out.Columns = append(out.Columns, table.Column{Name: targetColumn, Numbers: target})
 		}
 		return &out, nil
-	}), math.MaxInt64)
+	})
 }
 
 // count counts the training rows of all members.
-func (p *Prepared) count(ctx context.Context, flock table.Flock, training []*table.Batch, equal int) error {
-	counts := []float64{0, float64(equal)}
-	for _, b := range training {
-		counts[0] += float64(b.Rows)
+func (p *Prepared) count(ctx context.Context, flock table.Flock, training table.Source, equal int) error {
+	counts, local := []float64{0, float64(equal)}, error(nil)
+	for b, err := range training(ctx) {
+		if local = err; err == nil {
+			counts[0] += float64(b.Rows)
+		}
+	}
+	if err := table.Ready(ctx, flock, "counted", local); err != nil {
+		return err
 	}
 	counts, peers, err := flock.Sum(ctx, "count", counts)
 	if err != nil {
@@ -96,7 +101,7 @@ func (p *Prepared) count(ctx context.Context, flock table.Flock, training []*tab
 }
 
 // fit fits copies of the stages, of which only the settings count.
-func (p *Prepared) fit(ctx context.Context, flock table.Flock, training []*table.Batch) error {
+func (p *Prepared) fit(ctx context.Context, flock table.Flock, training table.Source) error {
 	stages := make([]table.Stage, len(p.Pipeline.Stages))
 	for i, s := range p.Pipeline.Stages {
 		copied := reflect.New(reflect.Indirect(reflect.ValueOf(s)).Type()).Interface().(table.Stage)
@@ -110,5 +115,5 @@ func (p *Prepared) fit(ctx context.Context, flock table.Flock, training []*table
 		stages[i] = copied
 	}
 	p.Pipeline.Stages = stages
-	return p.Pipeline.Fit(ctx, flock, table.InMemory(training...))
+	return p.Pipeline.Fit(ctx, flock, training)
 }

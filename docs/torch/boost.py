@@ -1,0 +1,42 @@
+"""New York's flights with LightGBM, beside `gossipnode fit --learner boost`, in turn, one thread each.
+
+    go build -o gossipnode ./examples/gossipnode
+    pip install lightgbm scikit-learn pandas
+    OMP_NUM_THREADS=1 GOMAXPROCS=1 python docs/torch/boost.py ./gossipnode ../shared/data/flights/flights.csv.gz
+
+Both are given the same columns and rows (row:7/10; categories of fewer than 20 rows joined). LightGBM's seconds are
+those of fit, with its own binning; gossipnode's cover preparing and scoring too.
+"""
+
+import json
+import subprocess
+import sys
+import time
+
+import lightgbm
+import numpy as np
+import pandas as pd
+from sklearn.metrics import roc_auc_score
+
+program, data = sys.argv[1:3]
+rows = pd.read_csv(data)
+rows["row"] = np.arange(len(rows))
+rows = rows[rows.arr_delay.notna()]
+late, train = (rows.arr_delay > 15).astype(int).values, (rows.row % 10 < 7).values
+columns = rows.drop(columns=["arr_delay", "dep_delay", "tailnum", "row"])
+for name in ["carrier", "origin", "dest", "manufacturer", "engine"]:
+    count = columns.loc[train, name].value_counts()
+    kept = columns[name].isna() | columns[name].isin(count.index[count >= 20])
+    columns[name] = columns[name].where(kept, "other").astype("category")
+
+for turn in range(5):
+    model = lightgbm.LGBMClassifier(n_estimators=100, num_leaves=31, learning_rate=0.1, n_jobs=1, verbose=-1)
+    begun, cpu = time.time(), time.process_time()
+    model.fit(columns[train], late[train])
+    seconds, cpu = time.time() - begun, time.process_time() - cpu
+    area = roc_auc_score(late[~train], model.predict_proba(columns[~train])[:, 1])
+    fit = [program, "fit", "--data", data, "--target", "arr_delay>15", "--drop", "dep_delay", "--split", "row:7/10"]
+    out = subprocess.run(fit + ["--learner", "boost", "--json"], check=True, capture_output=True, text=True).stdout
+    ours = json.loads(out.splitlines()[-1])
+    print(f"LightGBM AUC {area:.4f} in {seconds:.2f} s (processor {cpu:.2f}), "
+          f"gossipnode {ours['auc']['mean']:.4f} in {ours['seconds']:.2f} s", flush=True)
