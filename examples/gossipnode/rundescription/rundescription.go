@@ -1,7 +1,7 @@
-// Package describe makes of settings the description of a run, by which its members see
+// Package rundescription makes of settings the description of a run, by which its members see
 // that they train the same model by the same rules, and of the description of a run the
 // settings of one that joins it.
-package describe
+package rundescription
 
 import (
 	"context"
