@@ -12,21 +12,18 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
+	"github.com/seed-97356399/murmuration/examples/gossipnode/meet"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/settings"
 )
 
 // options are the flags of fit.
 type options struct {
-	settings.Settings // of a peer, as run has them, and the table
-	Learner           learnerOptions
-	Peers             int
-	InProcess         bool
-	Alone             bool
-	Out               string
-	// Shared are the flags that all members give alike.
-	Shared map[string]string
-	// Columns are those of --data, in short, where members compare them.
-	Columns string
+	meet.Peer // with settings as run has them, and the table
+	Learner   learnerOptions
+	Peers     int
+	InProcess bool
+	Alone     bool
+	Out       string
 	// Part is which of the peers of a local fit this process is, from 0; -1 is none.
 	Part int
 }
@@ -92,10 +89,11 @@ func (o *options) load(cmd *cobra.Command, std cli.Streams) error {
 	if err := from.Usage(o.Network.Faults()...); err != nil {
 		return err
 	}
-	share(o, cmd.Flags())
+	o.Doing, o.Topics, o.Local = "fit", []string{topicRows, topicLearner}, o.Part >= 0
+	o.Share(cmd.Flags())
 	if len(o.Join) > 0 && o.Part < 0 {
 		ctx, release := cli.UntilSignal(context.Background(), func() { os.Exit(cli.ExitFailed) })
-		err := takeOver(ctx, o, from, cmd.Flags(), std)
+		err := o.TakeOver(ctx, from, cmd.Flags(), std)
 		if release(); err != nil {
 			return err
 		}
