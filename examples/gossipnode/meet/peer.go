@@ -7,7 +7,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strconv"
 	"time"
+
+	"github.com/spf13/pflag"
 
 	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/rows"
@@ -32,6 +35,21 @@ type Peer struct {
 	Columns string
 	// Local: all are of this machine.
 	Local bool
+}
+
+const (
+	defaultMinPeers = 2
+	defaultWait     = 10 * time.Minute // somebody starts the others by hand
+)
+
+// Register adds the flags of whom the peer meets.
+func (p *Peer) Register(flags *pflag.FlagSet) {
+	p.RegisterSums(flags)
+	for flag, value := range map[string]string{minPeersFlag: strconv.Itoa(defaultMinPeers), "min-peers-wait": defaultWait.String()} {
+		f := flags.Lookup(flag)
+		f.DefValue = value
+		_ = f.Value.Set(value) // fails only for what is no number
+	}
 }
 
 // Joiner takes part with the others: leave ends that, and tells how many bytes it has sent.

@@ -156,16 +156,25 @@ func (n *number) quantile(share float64) Quantile {
 
 // cut finds edges by the quantiles so far: the bins of the histogram are of one width, but for one at each end.
 func (n *number) cut() {
+	before := span{}
 	for i := 1; i < 10; i++ {
-		n.tenths = append(n.tenths, n.quantile(float64(i)/10).Value)
+		s := n.spans[2*slices.Index(shares, float64(i)/10)]
+		if n.tenths = append(n.tenths, n.value(s.from)); s.from == before.from && i > 1 { // as for a number that a tenth of the rows have
+			n.tenths = append(n.tenths, math.Nextafter(n.value(s.most), math.Inf(1)))
+		}
+		before = s
 	}
+	slices.Sort(n.tenths)
 	n.tenths = slices.Compact(n.tenths)
 	most, low, high := n.ends[0], n.quantile(shares[0]).Value, n.quantile(shares[len(shares)-1]).Value
-	if low >= high || n.whole && most-n.least < maxBins {
-		low, high = n.least, most
-	}
 	width, count := (high-low)/maxBins, maxBins
-	if n.whole { // as many whole numbers in each
+	if low-n.least < width || width == 0 || n.whole && most-n.least < maxBins {
+		low = n.least
+	}
+	if most-high < width || width == 0 || n.whole && most-n.least < maxBins {
+		high = most
+	}
+	if width = (high - low) / maxBins; n.whole { // as many whole numbers in each
 		low, width = math.Floor(low), math.Ceil((high-low+1)/maxBins)
 		low, count = low-0.5, int(math.Ceil((high-low+1)/width))
 	}
