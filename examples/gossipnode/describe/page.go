@@ -50,7 +50,7 @@ type bar struct {
 
 const (
 	barStep = 20
-	barMost = 130 // width of the longest
+	barMost = 112 // width of the longest
 
 	maxLabel = 14
 )

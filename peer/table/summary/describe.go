@@ -119,7 +119,7 @@ func (d *describing) begin() (faults []error) {
 		switch weight := name == d.Weight; {
 		case weight && name == "":
 		case at < 0 || name == d.target.Column || weight && (d.schema.Fields[at].Kind != table.Number || slices.Contains(d.Drop, name)):
-			faults = append(faults, fmt.Errorf("column %q cannot be left out or be a weight: it is not there, is the target, or is no number", name))
+			faults = append(faults, fmt.Errorf("column %q cannot be left out or be a weight: it is not there, is the target, or is of categories", name))
 		}
 	}
 	for _, f := range d.schema.Fields {

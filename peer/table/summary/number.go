@@ -196,7 +196,7 @@ func (n *number) told(least float64) (*Numbers, error) {
 	if n.rows > 1 && deviation > n.smooth {
 		out.Std = deviation * math.Sqrt(n.rows/(n.rows-1))
 		cubes := n.moments[2]/n.rows - 3*off*(n.moments[1]/n.rows) + 2*off*off*off
-		out.Skew = cubes / deviation / deviation / deviation * math.Sqrt(n.rows*(n.rows-1)) / max(n.rows-2, 1)
+		out.Skew = math.Round(cubes/deviation/deviation/deviation*math.Sqrt(n.rows*(n.rows-1))/max(n.rows-2, 1)/rounding) * rounding
 	}
 	for i, share := range shares {
 		if row := n.spans[2*i].row; row+1 >= least && n.rows-row >= least {
