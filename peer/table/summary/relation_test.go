@@ -18,7 +18,13 @@ func TestRelations(t *testing.T) {
 			a, z, other = append(a, cell[:1]), append(z, cell[1:]), append(other, fmt.Sprint(i%2))
 		}
 	}
-	s, err := together(t, Config{Target: "z"}, table.Held(batch(texts("a", a...), texts("z", z...), texts("other", other...), texts("same", slices.Repeat([]string{"one"}, 100)...))))
+	rare := slices.Clone(z) // those of one class are all different, and so one cell
+	for i := range rare {
+		if rare[i] == "1" {
+			rare[i] = fmt.Sprint("rare", i)
+		}
+	}
+	s, err := together(t, Config{Target: "z"}, table.Held(batch(texts("a", a...), texts("z", z...), texts("other", other...), texts("same", slices.Repeat([]string{"one"}, 100)...), texts("rare", rare...))))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -27,6 +33,9 @@ func TestRelations(t *testing.T) {
 	information := 0.3*math.Log2(30./20) + 0.1*math.Log2(10./20) + 0.2*math.Log2(20./30) + 0.4*math.Log2(40./30)
 	if math.Abs(r.ChiSquared-(10+20./3)) > 1e-9 || r.Freedom != 1 || math.Abs(r.Information-information) > 1e-12 || math.Abs(r.Share-(information-1/(200*math.Ln2))) > 1e-9 {
 		t.Errorf("%+v; want information %v", r, information)
+	}
+	if r := s.Columns[4].Relation; r.Freedom != 1 || math.Abs(r.Information-1) > 1e-12 {
+		t.Errorf("%+v of rare values", r)
 	}
 	if s.Columns[1].Relation != nil || fmt.Sprint(s.Unrelated(0.01)) != "[other same]" || fmt.Sprint(s.Unrelated(0.5)) != "[a other same]" {
 		t.Errorf("%+v, unrelated %q", s, s.Unrelated(0.01))

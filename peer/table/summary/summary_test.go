@@ -158,7 +158,7 @@ func TestLikeOneMember(t *testing.T) {
 
 // A weighted row is as many rows.
 func TestWeights(t *testing.T) {
-	b := batch(numbers("x", 1, 2, 2, 5, math.NaN()), texts("c", "a", "b", "b", "", "a"), texts("z", "p", "q", "p", "q", "q"), numbers("n", 30, 0, 20, 11, 12))
+	b := batch(numbers("x", 1, -9, 2, 5, math.NaN()), texts("c", "a", "b", "b", "", "a"), texts("z", "p", "q", "p", "q", "q"), numbers("n", 30, 0, 20, 11, 12))
 	var rows []int
 	for row, n := range b.Columns[3].Numbers {
 		rows = append(rows, slices.Repeat([]int{row}, int(n))...)
@@ -193,6 +193,15 @@ func TestFewRowsAreWithheld(t *testing.T) {
 	}
 	if y := s.Columns[1]; y.Withheld || y.Mean != 6 || len(y.Quantiles) != 0 || len(y.Histogram.Rows) != 1 {
 		t.Errorf("%+v", y.Numbers) // no quantile has ten rows on both sides
+	}
+	var some []float64
+	for i := range 19 {
+		some = append(some, float64(i))
+	}
+	for rows, want := range map[int]string{18: "[]", 19: "[{0.5 9 0}]"} {
+		if s, err := together(t, Config{}, table.Held(batch(numbers("x", some[:rows]...)))); err != nil || fmt.Sprint(s.Columns[0].Quantiles) != want {
+			t.Errorf("%+v, %v", s.Columns[0].Numbers, err)
+		}
 	}
 	if fmt.Sprint(s.MemberRows) != "[11 0]" || len(s.Correlations) != 0 {
 		t.Errorf("%v, %v", s.MemberRows, s.Correlations)
