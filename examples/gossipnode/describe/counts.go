@@ -13,54 +13,44 @@ import (
 	"github.com/seed-97356399/murmuration/peer/table/summary"
 )
 
-// levels are those of a byte.
-const levels = 256
+const (
+	levels = 256 // of a byte
+	weight = "\x00rows"
+)
 
-// view is one column of pictures or texts: values, and how often each is there.
+// view is one column of pictures or texts: a row for each value, with how often it is there, and of pictures the class.
 type view struct {
-	class  []string // of each value, of pictures
-	column table.Column
-	counts []float64
-	each   int // values of a picture, or 1
+	columns []table.Column
+	each    int64 // values of a picture, or 1
 }
 
-// describe has a view described as a table with weights.
+func viewOf(of table.Column, counts []float64, each int64) view {
+	return view{[]table.Column{of, {Name: weight, Numbers: counts}}, each}
+}
+
+// describe tells of pictures, not of their values.
 func (v view) describe(ctx context.Context, flock table.Flock, least int) (*summary.Summary, error) {
-	c := summary.Config{Weight: "\x00count", Least: least * v.each}
-	b := &table.Batch{Rows: len(v.counts), Columns: []table.Column{v.column, {Name: c.Weight, Numbers: v.counts}}}
-	if v.class != nil {
-		c.Target = "class"
-		b.Columns = append(b.Columns, category(c.Target, v.class))
+	c := summary.Config{Weight: weight, Least: least * int(v.each)}
+	if len(v.columns) > 2 {
+		c.Target = v.columns[2].Name
 	}
-	s, err := c.Describe(ctx, table.Scope(flock, "describe/"+v.column.Name), table.Held(b))
+	b := &table.Batch{Columns: v.columns, Rows: len(v.columns[1].Numbers)}
+	s, err := c.Describe(ctx, table.Scope(flock, v.columns[0].Name), table.Held(b))
 	if err != nil {
 		return nil, err
 	}
 	s.Columns, s.Least = s.Columns[:1], least
-	for _, n := range []*int64{&s.Rows, &s.OtherClasses} {
-		*n /= int64(v.each)
-	}
+	values := []*int64{&s.Rows, &s.OtherClasses}
 	for i := range s.MemberRows {
-		s.MemberRows[i] /= int64(v.each)
+		values = append(values, &s.MemberRows[i])
 	}
 	for i := range s.Classes {
-		s.Classes[i].Rows /= int64(v.each)
+		values = append(values, &s.Classes[i].Rows)
+	}
+	for _, n := range values {
+		*n /= v.each
 	}
 	return s, nil
-}
-
-// category is a column of texts.
-func category(name string, texts []string) table.Column {
-	c, codes := table.Column{Name: name, Kind: table.Category}, map[string]int32{}
-	for _, text := range texts {
-		code, known := codes[text]
-		if !known {
-			code = int32(len(c.Values))
-			codes[text], c.Values = code, append(c.Values, text)
-		}
-		c.Codes = append(c.Codes, code)
-	}
-	return c
 }
 
 // counting is the jobs of members with pictures or texts.
@@ -80,22 +70,20 @@ func (o *options) counting() (jobs []job, err error) {
 		err = cli.Usage(err)
 	}
 	for _, data := range all {
-		jobs = append(jobs, func(ctx context.Context, flock table.Flock) (*summary.Summary, error) {
+		jobs = append(jobs, func(ctx context.Context, flock table.Flock) (whole *summary.Summary, err error) {
 			views, err := viewsOf(data)
-			if err := table.Ready(ctx, flock, "describe/read", err, len(views)); err != nil {
+			if err := table.Ready(ctx, flock, "read", err, len(views)); err != nil {
 				return nil, err
 			}
-			var whole *summary.Summary
 			for _, v := range views {
 				s, err := v.describe(ctx, flock, o.Least)
 				if err != nil {
 					return nil, err
 				}
-				if whole == nil {
-					whole = s
-				} else {
-					whole.Columns = append(whole.Columns, s.Columns...)
+				if whole != nil {
+					s.Columns = append(whole.Columns, s.Columns...)
 				}
+				whole = s
 			}
 			return whole, nil
 		})
@@ -103,58 +91,68 @@ func (o *options) counting() (jobs []job, err error) {
 	return jobs, cli.Config(err)
 }
 
-// viewsOf counts the bytes and symbols of texts, or the levels of pictures by channel and class.
-func viewsOf(data *dataset.Data) ([]view, error) {
+// viewsOf counts the levels of pictures by channel and class, or the bytes and symbols of texts.
+func viewsOf(data *dataset.Data) (views []view, err error) {
 	if data.Train != nil && data.Train.IsText() {
 		return ofText(data.Train), nil
 	}
-	channels, classes := data.Shape().Channels, data.Classes()
-	counts := make([][]float64, channels)
+	shape, class := data.Shape(), table.Column{Name: "class", Kind: table.Category}
+	counts := make([][]float64, shape.Channels)
+	for i := range data.Classes() {
+		class.Values = append(class.Values, strconv.Itoa(i))
+	}
 	for channel := range counts {
-		counts[channel] = make([]float64, classes*levels)
+		counts[channel] = make([]float64, levels*len(class.Values))
 	}
-	count := func(class int, values int, level func(i int) uint8) {
-		for i := range values {
-			counts[i%channels][class*levels+int(level(i))]++
+	if err := eachPicture(data, func(class int, picture []uint8) {
+		for i, level := range picture {
+			counts[i%shape.Channels][class*levels+int(level)]++
 		}
-	}
-	if set := data.Train; set != nil {
-		for i := range set.Len() {
-			count(set.Label(i), set.Inputs(), func(at int) uint8 { return set.Image(i)[at] })
-		}
-	} else if err := streamed(data, count); err != nil {
+	}); err != nil {
 		return nil, err
 	}
-	var views []view
-	for channel, name := range map[int][]string{1: {"level"}, 3: {"red", "green", "blue"}}[channels] {
-		v := view{column: table.Column{Name: name}, counts: counts[channel], each: data.Shape().Values() / channels}
-		for i := range v.counts {
-			v.class, v.column.Numbers = append(v.class, strconv.Itoa(i/levels)), append(v.column.Numbers, float64(i%levels))
+	for channel, name := range map[int][]string{1: {"level"}, 3: {"red", "green", "blue"}}[shape.Channels] {
+		of := table.Column{Name: name}
+		class.Codes = nil
+		for i := range counts[channel] {
+			of.Numbers, class.Codes = append(of.Numbers, float64(i%levels)), append(class.Codes, int32(i/levels))
 		}
+		v := viewOf(of, counts[channel], int64(shape.Height*shape.Width))
+		v.columns = append(v.columns, class)
 		views = append(views, v)
 	}
 	return views, nil
 }
 
-// streamed counts the pictures of one pass over files.
-func streamed(data *dataset.Data, count func(class, values int, level func(i int) uint8)) error {
+// eachPicture goes over pictures in memory, or once over those in files.
+func eachPicture(data *dataset.Data, do func(class int, picture []uint8)) error {
+	if set := data.Train; set != nil {
+		for i := range set.Len() {
+			do(set.Label(i), set.Image(i))
+		}
+		return nil
+	}
 	batches, err := data.Batches(1, 1, dataset.Augment{})
 	if err != nil {
 		return err
 	}
 	var b dataset.Batch
-	for range data.Len() {
-		if err = batches.Next(&b); err != nil {
-			break
+	picture := make([]uint8, data.Shape().Values())
+	for i := 0; i < data.Len() && err == nil; i++ {
+		if err = batches.Next(&b); err == nil {
+			for j, x := range b.X {
+				picture[j] = uint8(x*(levels-1) + 0.5)
+			}
+			do(int(b.Labels[0]), picture)
 		}
-		count(int(b.Labels[0]), len(b.X), func(i int) uint8 { return uint8(b.X[i]*(levels-1) + 0.5) })
 	}
 	return errors.Join(err, batches.Close())
 }
 
 // ofText counts bytes, and symbols as UTF-8 has them; those cut at the edge of a window are missing.
 func ofText(set *dataset.Set) []view {
-	bytes, symbols := make([]float64, levels), map[rune]float64{}
+	bytes, symbols, counts := make([]float64, levels), map[rune]float64{}, []float64(nil)
+	of, symbol := table.Column{Name: "byte"}, table.Column{Name: "symbol", Kind: table.Category}
 	var b dataset.Batch
 	for i := range set.Len() {
 		set.Fill(&b, i, i+1)
@@ -169,17 +167,15 @@ func ofText(set *dataset.Set) []view {
 			text = text[n:]
 		}
 	}
-	all, each := view{column: table.Column{Name: "byte"}, counts: bytes, each: 1}, view{column: table.Column{Name: "symbol", Kind: table.Category}, each: 1}
 	for i := range bytes {
-		all.column.Numbers = append(all.column.Numbers, float64(i))
+		of.Numbers = append(of.Numbers, float64(i))
 	}
 	for r, n := range symbols {
-		code := int32(len(each.column.Values))
-		if each.counts = append(each.counts, n); r == utf8.RuneError {
-			each.column.Codes = append(each.column.Codes, table.Missing)
-			continue
+		code := table.Missing
+		if r != utf8.RuneError {
+			code, symbol.Values = int32(len(symbol.Values)), append(symbol.Values, fmt.Sprintf("%q", r))
 		}
-		each.column.Codes, each.column.Values = append(each.column.Codes, code), append(each.column.Values, fmt.Sprintf("%q", r))
+		counts, symbol.Codes = append(counts, n), append(symbol.Codes, code)
 	}
-	return []view{all, each}
+	return []view{viewOf(symbol, counts, 1), viewOf(of, bytes, 1)}
 }

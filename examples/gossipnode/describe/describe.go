@@ -165,11 +165,11 @@ func (o *options) run(ctx context.Context, std cli.Streams) (done Result, err er
 		if err != nil {
 			return done, err
 		}
-		all[0], err = jobs[0](ctx, flock)
+		all[0], err = jobs[0](ctx, table.Scope(flock, "describe"))
 		sent, left := leave()
 		done.BytesSent, errs[0] = sent, errors.Join(err, left)
 	} else {
-		table.Together(len(jobs), func(flock table.Flock, i int) { all[i], errs[i] = jobs[i](ctx, flock) })
+		table.Together(len(jobs), func(flock table.Flock, i int) { all[i], errs[i] = jobs[i](ctx, table.Scope(flock, "describe")) })
 	}
 	for _, err := range errs {
 		if err != nil && !errors.Is(err, table.ErrMember) {
@@ -203,7 +203,7 @@ func (o *options) jobs(std cli.Streams) (jobs []job, source *rows.Source, err er
 	for i := range o.Peers {
 		share := rows.Share{Source: source, Table: o.Table, Number: i, Peers: o.Peers, Seed: o.Seed}
 		jobs = append(jobs, func(ctx context.Context, flock table.Flock) (*summary.Summary, error) {
-			return c.Describe(ctx, table.Scope(flock, "describe"), share)
+			return c.Describe(ctx, flock, share)
 		})
 	}
 	return jobs, source, nil

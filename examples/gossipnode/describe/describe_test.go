@@ -175,9 +175,9 @@ func TestPicturesAndTexts(t *testing.T) {
 		}
 	}
 	text, _ := described(t, "--dataset", "text", "--data", texts)
-	symbol := text.Columns[1]
-	if text.Columns[0].Name != "byte" || text.Columns[0].Min != '\n' || symbol.Name != "symbol" || symbol.Distinct != 14 || !strings.Contains(fmt.Sprint(symbol.Top), "'e'") {
-		t.Errorf("%+v, %+v", text.Columns[0].Numbers, symbol.Values)
+	symbol, bytes := text.Columns[0], text.Columns[1]
+	if bytes.Name != "byte" || bytes.Min != '\n' || bytes.Missing != 0 || symbol.Name != "symbol" || symbol.Distinct != 14 || !strings.Contains(fmt.Sprint(symbol.Top), "'e'") {
+		t.Errorf("%+v, %+v", bytes.Numbers, symbol.Values)
 	}
 }
 

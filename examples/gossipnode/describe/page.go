@@ -1,6 +1,7 @@
 package describe
 
 import (
+	"cmp"
 	_ "embed"
 	"fmt"
 	"html/template"
@@ -15,78 +16,73 @@ import (
 var pageText string
 
 var pageTemplate = template.Must(template.New("page").Funcs(template.FuncMap{
-	"number": number, "percent": percent, "quantile": quantile, "distinct": distinct, "bars": barsOf, "plot": plotOf, "cut": cut,
-	"add": func(a, b float64) float64 { return a + b }, "height": func(bars []bar) int { return barStep * len(bars) },
+	"number": number, "percent": percent, "quantile": quantile, "distinct": distinct, "bars": barsOf, "plot": plotOf, "cut": cut, "abs": math.Abs,
+	"add": func(a, b float64) float64 { return rounded(a + b) }, "times": func(a int, b float64) float64 { return float64(a) * b },
 }).Parse(pageText))
 
 // write writes a result as a page that loads nothing.
 func write(out io.Writer, r Result) error {
-	p := page{Result: r, Head: r.head(), Heat: heatOf(r.Correlations)}
+	var tell []bar
 	for _, c := range r.Columns {
 		if c.Relation != nil {
-			p.Tells = append(p.Tells, bar{Label: c.Name, Text: tells(c), size: c.Relation.Share})
+			tell = append(tell, bar{Label: c.Name, Text: percent(c.Relation.Share), Share: c.Relation.Share})
 		}
 	}
-	slices.SortStableFunc(p.Tells, func(a, b bar) int { return int(math.Copysign(1, b.size-a.size)) })
-	p.Tells = laidOut(p.Tells)
-	return pageTemplate.Execute(out, p)
+	slices.SortStableFunc(tell, func(a, b bar) int { return cmp.Compare(b.Share, a.Share) })
+	places := map[string]int{} // of correlated columns, the most alike side by side
+	for _, c := range r.Correlations {
+		for _, column := range c.Columns {
+			if _, known := places[column]; !known {
+				places[column] = len(places)
+			}
+		}
+	}
+	return pageTemplate.Execute(out, struct {
+		Result
+		Head   string
+		Tell   []bar
+		Places map[string]int
+	}{r, r.head(), lengthened(tell), places})
 }
 
-// page is what the template is given.
-type page struct {
-	Result
-	Head  string
-	Tells []bar
-	Heat  heat
-}
-
-// bar is one of horizontal bars; places are in units of a picture that is 320 wide.
+// bar is one of horizontal bars; its Length is of the longest's.
 type bar struct {
-	Label, Text string
-	Y, Width    float64
-	Pale        bool
-	size        float64
+	Label, Text   string
+	Share, Length float64
+	Pale          bool
 }
 
-const (
-	barStep = 20
-	barMost = 112 // width of the longest
-
-	maxLabel = 14
-)
-
-func laidOut(bars []bar) []bar {
-	most := 0.0
+func lengthened(bars []bar) []bar {
+	most := math.SmallestNonzeroFloat64
 	for _, b := range bars {
-		most = max(most, b.size)
+		most = max(most, b.Share)
 	}
 	for i := range bars {
-		bars[i].Y, bars[i].Width = float64(i*barStep), rounded(barMost*bars[i].size/max(most, math.SmallestNonzeroFloat64))
+		bars[i].Length = bars[i].Share / most
 	}
 	return bars
 }
 
-// barsOf is cells as bars, with their shares.
+// barsOf is the shares of cells as bars.
 func barsOf(cells []summary.Cell, others int64) (bars []bar) {
-	total := others
+	total := float64(others)
 	for _, c := range cells {
-		total += c.Rows
+		total += float64(c.Rows)
 	}
-	if others > 0 {
-		cells = append(slices.Clone(cells), summary.Cell{Value: "others", Rows: others})
+	for _, c := range append(slices.Clone(cells), summary.Cell{Value: "others", Rows: others}) {
+		bars = append(bars, bar{Label: c.Value, Text: percent(float64(c.Rows) / total), Share: float64(c.Rows) / total})
 	}
-	for _, c := range cells {
-		bars = append(bars, bar{Label: c.Value, Text: percent(float64(c.Rows) / float64(total)), size: float64(c.Rows)})
+	if bars[len(cells)].Pale = true; others == 0 {
+		bars = bars[:len(cells)]
 	}
-	if others > 0 {
-		bars[len(bars)-1].Pale = true
-	}
-	return laidOut(bars)
+	return lengthened(bars)
 }
 
 func rounded(x float64) float64 { return math.Round(10*x) / 10 }
 
-// cut shortens a label.
+// maxLabel is how many letters of a label there is room for.
+const maxLabel = 14
+
 func cut(text string) string {
 	if runes := []rune(text); len(runes) > maxLabel {
 		return string(runes[:maxLabel-1]) + "…"
@@ -94,14 +90,14 @@ func cut(text string) string {
 	return text
 }
 
-// column is a bin of a histogram as it is drawn; Tail: it holds all beyond the bins of one width.
+// column is a bin of a histogram as it is drawn; Pale is one beyond the bins of one width.
 type column struct {
 	X, Y, Width, Height float64
-	Tail                bool
+	Pale                bool
 	Text                string
 }
 
-// plot is a histogram as it is drawn, from Low to High between its tails.
+// plot is a histogram as it is drawn, from Low to High between what is pale.
 type plot struct {
 	Columns   []column
 	Low, High string
@@ -109,91 +105,44 @@ type plot struct {
 
 const (
 	plotWidth, plotHeight = 320, 90
-	tailWidth             = 9
+	paleWidth             = 9
 )
 
-// plotOf draws heights as rows for one width of a bin; what lies beyond both ends has a bar of its own.
+// plotOf draws heights as rows for one width of a bin; what lies beyond has a bar of its own at either end.
 func plotOf(n *summary.Numbers) (p plot) {
-	h := n.Histogram
-	last := len(h.Rows) - 1
-	var widths []float64
-	for i := range h.Rows {
-		widths = append(widths, h.Edges[i+1]-h.Edges[i])
+	edges, last := n.Histogram.Edges, len(n.Histogram.Rows)-1
+	var widths, heights []float64
+	for i := range n.Histogram.Rows {
+		widths = append(widths, edges[i+1]-edges[i])
 	}
 	unit := slices.Sorted(slices.Values(widths))[len(widths)/2]
-	from, to, x0, x1 := 0, last, 0.0, float64(plotWidth)
-	tail := func(i int) bool { return last >= 3 && widths[i] > 1.01*unit }
-	if tail(0) {
-		from, x0 = 1, tailWidth+2
+	for i, rows := range n.Histogram.Rows {
+		heights = append(heights, float64(rows)*min(unit/max(widths[i], math.SmallestNonzeroFloat64), 1))
 	}
-	if tail(last) {
-		to, x1 = last-1, plotWidth-tailWidth-2
+	from, to, left, right := 0, last, 0.0, float64(plotWidth)
+	if last >= 3 && widths[0] > 1.01*unit {
+		from, left = 1, paleWidth+2
 	}
-	low, high, most := h.Edges[from], h.Edges[to+1], 0.0
-	height := func(i int) float64 {
-		return float64(h.Rows[i]) * min(unit/widths[i], 1)
+	if last >= 3 && widths[last] > 1.01*unit {
+		to, right = last-1, plotWidth-paleWidth-2
 	}
-	for i := from; i <= to; i++ {
-		most = max(most, height(i))
+	low, high, most := edges[from], edges[to+1], max(slices.Max(heights[from:to+1]), 1)
+	at := func(edge float64) float64 {
+		return left + (right-left)*(edge-low)/max(high-low, math.SmallestNonzeroFloat64)
 	}
-	for i, rows := range h.Rows {
-		at := func(edge float64) float64 { return x0 + (x1-x0)*(edge-low)/max(high-low, math.SmallestNonzeroFloat64) }
-		c := column{X: at(h.Edges[i]), Text: fmt.Sprintf("%s to %s: %d rows", number(h.Edges[i]), number(h.Edges[i+1]), rows), Tail: i < from || i > to}
-		if c.Width, c.Height = max(at(h.Edges[i+1])-c.X-1, 0.8), height(i); c.Tail {
-			c.X, c.Width, c.Height = float64(i)/float64(max(last, 1))*(plotWidth-tailWidth), tailWidth, min(float64(rows), most)
+	for i, rows := range n.Histogram.Rows {
+		c := column{X: at(edges[i]), Width: max(at(edges[i+1])-at(edges[i])-1, 0.8), Pale: i < from || i > to}
+		if c.Pale {
+			c.X, c.Width, heights[i] = float64(i/max(last, 1))*(plotWidth-paleWidth), paleWidth, min(float64(rows), most)
 		}
-		c.X, c.Width, c.Height = rounded(c.X), rounded(c.Width), rounded(plotHeight*c.Height/max(most, 1))
-		if c.Y = plotHeight - c.Height; rows > 0 {
-			p.Columns = append(p.Columns, c)
-		}
+		c.Text = fmt.Sprintf("%s to %s: %d rows", number(edges[i]), number(edges[i+1]), rows)
+		c.X, c.Width, c.Height = rounded(c.X), rounded(c.Width), rounded(plotHeight*heights[i]/most)
+		c.Y = rounded(plotHeight - c.Height)
+		p.Columns = append(p.Columns, c)
 	}
 	if low-math.Floor(low) == 0.5 && high-math.Floor(high) == 0.5 { // between whole numbers
 		low, high = low+0.5, high-0.5
 	}
 	p.Low, p.High = number(max(low, n.Min)), number(min(high, n.Max))
 	return p
-}
-
-// heat is the correlations as a square.
-type heat struct {
-	Names       []name
-	Cells       []cell
-	Left, Width float64
-}
-
-type name struct {
-	Text string
-	At   float64
-}
-
-type cell struct {
-	X, Y, Opacity float64
-	Sign, Text    string
-}
-
-const heatStep = 22
-
-func heatOf(all []summary.Correlation) (h heat) {
-	places := map[string]float64{}
-	for _, c := range all {
-		for _, column := range c.Columns {
-			if _, known := places[column]; !known {
-				places[column] = float64(len(places) * heatStep)
-				h.Names = append(h.Names, name{column, places[column]})
-			}
-		}
-	}
-	h.Left = 118
-	for _, c := range all {
-		for side, column := range c.Columns {
-			x, y := h.Left+places[column], places[c.Columns[1-side]]
-			sign := "pos"
-			if c.R < 0 {
-				sign = "neg"
-			}
-			h.Cells = append(h.Cells, cell{x, y, math.Round(100*math.Abs(c.R)) / 100, sign, fmt.Sprintf("%s, %s: %+.3f", c.Columns[0], c.Columns[1], c.R)})
-		}
-	}
-	h.Width = h.Left + float64(len(h.Names)*heatStep)
-	return h
 }

@@ -43,7 +43,10 @@ func (r Result) String() string {
 		} else {
 			fmt.Fprint(columns, strings.Repeat("\t", 7))
 		}
-		fmt.Fprintf(columns, "%s\n", tells(c))
+		if c.Relation != nil {
+			fmt.Fprint(columns, percent(c.Relation.Share))
+		}
+		fmt.Fprintln(columns)
 	}
 	_ = columns.Flush() // to a builder
 	for _, c := range r.Columns {
@@ -115,14 +118,6 @@ func distinct(v *summary.Values) string {
 		return fmt.Sprintf("more than %d values", summary.MaxValues)
 	}
 	return cli.Plural(uint64(v.Distinct), "value")
-}
-
-// tells is the share of the target that a column tells.
-func tells(c summary.Column) string {
-	if c.Relation == nil {
-		return ""
-	}
-	return percent(c.Relation.Share)
 }
 
 func percent(share float64) string { return strconv.FormatFloat(100*share, 'g', 3, 64) + " %" }

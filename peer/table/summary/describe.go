@@ -230,9 +230,12 @@ func (d *describing) first(ctx context.Context) error {
 	var err error
 	d.out.MemberRows, err = table.GatherJSON(ctx, d.flock, "rows", int64(own))
 	for i, n := range d.out.MemberRows {
-		if n < 0 || n > d.out.Rows || len(d.out.MemberRows) != d.members {
-			return fmt.Errorf("%w: member %d of %d has %d rows, all %d have %d", table.ErrSum, i+1, len(d.out.MemberRows), n, d.members, d.out.Rows)
+		if n < 0 || n > d.out.Rows {
+			return fmt.Errorf("%w: member %d of %d has %d rows, all have %d", table.ErrSum, i+1, len(d.out.MemberRows), n, d.out.Rows)
 		}
+	}
+	if err == nil && len(d.out.MemberRows) != d.members {
+		err = ErrUnsteady
 	}
 	return err
 }
@@ -314,15 +317,16 @@ func (d *describing) tell() (err error) {
 		d.out.Columns = append(d.out.Columns, of)
 	}
 	d.out.Correlations = correlations(d.pairs, d.least)
-	if d.labels != nil && d.labels.Classes != nil {
-		var cells []Cell
-		total, place := int64(0), func(c Cell) int { return slices.Index(d.labels.Classes, c.Value) }
-		for i, class := range d.labels.Classes {
-			cells = append(cells, Cell{class, int64(d.classes[i])})
-			total += cells[i].Rows
-		}
-		d.out.Classes, d.out.OtherClasses = told(cells, total, len(cells), d.least)
-		slices.SortFunc(d.out.Classes, func(a, b Cell) int { return place(a) - place(b) })
+	if d.labels == nil || d.labels.Classes == nil {
+		return nil
 	}
+	var cells []Cell
+	total, place := int64(0), func(c Cell) int { return slices.Index(d.labels.Classes, c.Value) }
+	for i, class := range d.labels.Classes {
+		cells = append(cells, Cell{class, int64(d.classes[i])})
+		total += cells[i].Rows
+	}
+	d.out.Classes, d.out.OtherClasses = told(cells, total, len(cells), d.least)
+	slices.SortFunc(d.out.Classes, func(a, b Cell) int { return place(a) - place(b) })
 	return nil
 }
