@@ -209,7 +209,7 @@ func (d *describing) first(ctx context.Context) error {
 	}); err != nil {
 		return err
 	}
-	d.out = Summary{Rows: int64(all[0]), Members: d.members, Least: d.Least, Target: d.Target}
+	d.out = Summary{Rows: int64(all[0]), Members: d.members, Least: d.Least, Target: d.Target, Classes: []Cell{}}
 	for _, c := range d.columns {
 		err := error(nil)
 		if c.rows = c.present[0]; c.rows > all[0] {

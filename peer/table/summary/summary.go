@@ -23,7 +23,7 @@ type Summary struct {
 	Columns    []Column `json:"columns"`
 	Target     string   `json:"target,omitempty"`
 	// Classes are the rows of each class of the target, and OtherClasses those of classes too small to be told.
-	Classes      []Cell `json:"classes,omitempty"`
+	Classes      []Cell `json:"classes"`
 	OtherClasses int64  `json:"other_classes,omitempty"`
 	// Correlations are the strongest first; Uncorrelated counts columns beyond MaxPaired.
 	Correlations []Correlation `json:"correlations,omitempty"`
