@@ -114,11 +114,9 @@ func (d *describing) begin() (faults []error) {
 	if faults = append(faults, table.DistinctNames(d.schema.Names())); d.Least < 1 {
 		faults = append(faults, fmt.Errorf("Least is %d: want 1 or more rows", d.Least))
 	}
-	for _, name := range append(slices.Clone(d.Drop), d.Weight) {
-		at := d.schema.Find(name)
-		switch weight := name == d.Weight; {
-		case weight && name == "":
-		case at < 0 || name == d.target.Column || weight && (d.schema.Fields[at].Kind != table.Number || slices.Contains(d.Drop, name)):
+	for i, name := range append(slices.Clone(d.Drop), d.Weight) {
+		at, weight := d.schema.Find(name), i == len(d.Drop)
+		if !(weight && name == "") && (at < 0 || name == d.target.Column || weight && d.schema.Fields[at].Kind != table.Number) {
 			faults = append(faults, fmt.Errorf("column %q cannot be left out or be a weight: it is not there, is the target, or is of categories", name))
 		}
 	}
@@ -283,11 +281,9 @@ func (d *describing) again(ctx context.Context, round int) error {
 // crossAll begins to count all columns by the target, but that which the target is made of.
 func (d *describing) crossAll() {
 	n := len(d.labels.Classes)
-	for _, c := range d.columns {
-		if c.Name == d.target.Column && n == 0 {
-			d.tenths = c.number.tenths
-			n = len(d.tenths) + 1
-		}
+	if i := slices.IndexFunc(d.columns, func(c *column) bool { return c.Name == d.target.Column }); n == 0 {
+		d.tenths = d.columns[i].number.tenths
+		n = len(d.tenths) + 1
 	}
 	d.classes = d.counted(n)
 	for _, c := range d.columns {
