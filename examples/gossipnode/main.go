@@ -13,6 +13,7 @@
 //	gossipnode topology --peers 64               who would talk to whom
 //	gossipnode inspect DIR                       what a checkpoint holds
 //	gossipnode export DIR --out FILE             the model in it, for other programs
+//	gossipnode describe                          what the data of all members are like
 //	gossipnode fit, gossipnode predict           learners on tables, and what they say
 //	gossipnode simulate, gossipnode compare      many peers and rivals in virtual time
 //
@@ -46,6 +47,7 @@ import (
 	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/compare"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/control"
+	"github.com/seed-97356399/murmuration/examples/gossipnode/describe"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/doctor"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/fetch"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/fit"
@@ -85,7 +87,7 @@ There is no server, nobody waits for anybody, and any of them may fail.`,
 	root.SetIn(std.In)
 	root.SetOut(std.Out)
 	root.SetErr(std.Err)
-	root.AddCommand(run.Command(std), local.Command(std), bridge.Command(std), sample.Command(std), simulate.Command(std), compare.Command(std), keys.Command(std), control.Command(std), overlay.Command(std), doctor.Command(std), invite.Command(std), bench.Command(std), fetch.Command(std), fit.Command(std), predict.Command(std),
+	root.AddCommand(run.Command(std), local.Command(std), bridge.Command(std), sample.Command(std), simulate.Command(std), compare.Command(std), keys.Command(std), control.Command(std), overlay.Command(std), doctor.Command(std), invite.Command(std), bench.Command(std), fetch.Command(std), describe.Command(std), fit.Command(std), predict.Command(std),
 		inspect.Command(std), inspect.ExportCommand(std), status.Command(std), version.Command(std))
 	return root
 }

@@ -120,6 +120,8 @@ var rooms = []room{
 		"columns and stages know a flock by three methods, and no peer"},
 	{"peer/table/prepare", []string{"peer/table"},
 		"stages are fitted by sums of a flock, and know no peer"},
+	{"peer/table/summary", []string{"peer/table"},
+		"a description is sums over columns; it needs no stage, no learner and no peer (docs/design/045)"},
 	{"peer/learn", []string{"peer/table", "peer/table/prepare"},
 		"learners know sums and columns, and a task how these are prepared; no peer (docs/design/039)"},
 	{"peer/stats", []string{"peer/transport"},
@@ -139,7 +141,7 @@ var rooms = []room{
 
 	{"examples/...", []string{
 		"tensor", "tensor/nn", "quant", "topology", "averaging", "averaging/baseline", "averaging/merge",
-		"peer", "peer/bridge", "peer/checkpoint", "peer/control", "peer/description", "peer/learn", "peer/metrics", "peer/table", "peer/table/prepare", "peer/table/read", "peer/transport", "peer/optim", "peer/p2pnet", "peer/swim", "peer/memnet", "peer/peertest",
+		"peer", "peer/bridge", "peer/checkpoint", "peer/control", "peer/description", "peer/learn", "peer/metrics", "peer/table", "peer/table/prepare", "peer/table/read", "peer/table/summary", "peer/transport", "peer/optim", "peer/p2pnet", "peer/swim", "peer/memnet", "peer/peertest",
 		"peer/stats",
 		"examples/...",
 	}, "examples show what a user can write, so they import public packages only"},

@@ -16,8 +16,8 @@ import (
 
 	"github.com/seed-97356399/murmuration/averaging/merge"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
-	"github.com/seed-97356399/murmuration/examples/gossipnode/describe"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/metrics"
+	"github.com/seed-97356399/murmuration/examples/gossipnode/rundescription"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/settings"
 	"github.com/seed-97356399/murmuration/peer"
 	"github.com/seed-97356399/murmuration/peer/bridge"
@@ -232,7 +232,7 @@ func (t *trainer) config(ctx context.Context, hello bridge.Hello) (peer.Config, 
 // description is what this peer knows of the run. Frozen weights that differ are warned of: those of
 // one base that was rounded otherwise do no harm.
 func (t *trainer) description(hello bridge.Hello) []description.Field {
-	known := describe.Of(t.Settings, nil).Only("work", "strategy", "operator", "every", "codec").Fields
+	known := rundescription.Of(t.Settings, nil).Only("work", "strategy", "operator", "every", "codec").Fields
 	known = append(known, bridge.LayoutField(hello.Params.Layout()))
 	if hello.Frozen != "" {
 		known = append(known, description.Field{Name: "frozen weights", Value: hello.Frozen, Local: true})
@@ -252,7 +252,7 @@ func (t *trainer) takeOver(ctx context.Context, partners []peer.Partner) error {
 	if len(t.Join) == 0 {
 		return nil
 	}
-	_, err := describe.Join(ctx, &t.Settings, t.from, t.log)
+	_, err := rundescription.Join(ctx, &t.Settings, t.from, t.log)
 	if err == nil && t.Strategy != settings.StrategyADPSGD {
 		err = fmt.Errorf("the run's strategy is %s, and a trainer with an optimizer of its own can only take part in %s", t.Strategy, settings.StrategyADPSGD)
 	}

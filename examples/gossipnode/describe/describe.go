@@ -1,175 +1,210 @@
-// Package describe makes of settings the description of a run, by which its members see
-// that they train the same model by the same rules, and of the description of a run the
-// settings of one that joins it.
+// Package describe is the command describe: what the rows, pictures or texts of all members are like, by sums.
+// Begin with job.
 package describe
 
 import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"os"
 	"slices"
 	"strings"
 
-	"go.uber.org/zap"
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
+	"github.com/seed-97356399/murmuration/examples/gossipnode/files"
+	"github.com/seed-97356399/murmuration/examples/gossipnode/meet"
+	"github.com/seed-97356399/murmuration/examples/gossipnode/rows"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/settings"
+	"github.com/seed-97356399/murmuration/examples/gossipnode/watch"
 	"github.com/seed-97356399/murmuration/examples/zoo/dataset"
-	"github.com/seed-97356399/murmuration/peer"
-	"github.com/seed-97356399/murmuration/peer/description"
-	"github.com/seed-97356399/murmuration/peer/transport"
+	"github.com/seed-97356399/murmuration/peer/table"
+	"github.com/seed-97356399/murmuration/peer/table/summary"
 )
 
-// heldOut is the field of the data that models are evaluated on, which tells data sets of one
-// name apart.
-const heldOut = "held-out data"
-
-// Of describes the run of these settings, and of these data once they are loaded.
-func Of(s settings.Settings, data *dataset.Data) description.Description {
-	var all []description.Field
-	if data != nil {
-		if norm := data.Measured(); norm != nil {
-			s.Normalize = dataset.FormatNorm(norm)
-		}
-		if s.Dataset == dataset.Images {
-			s.Size = fmt.Sprintf("%dx%d", data.Shape().Width, data.Shape().Height)
-		}
-		if !s.IsTable() { // rows are held out for oneself
-			// Pictures of one's own may be.
-			all = append(all, description.Field{Name: heldOut, Value: fmt.Sprintf("%x", data.HeldOut.Fingerprint()), Local: s.Dataset == dataset.Images})
-		}
-	}
-	set := values{&s, s.Flags()}
-	for _, f := range fields() {
-		if value := f.value(set); !f.table || s.IsTable() && value != "" && len(value) <= description.MaxValue {
-			all = append(all, description.Field{Name: f.name, Value: value, Local: f.local})
-		}
-	}
-	return description.Of(s.Run, all...)
+// options are the flags of describe.
+type options struct {
+	meet.Peer
+	Peers, Least int
+	Unrelated    float64
+	HTML         string
 }
 
-// sizes are the fields that decide how much memory a peer takes.
-var sizes = []string{"dataset", "model", "layers", "width", "heads", "context", "size", "batch"}
+const (
+	topicData     = "Data"
+	maxLocalPeers = 64
+)
 
-// Join asks the addresses to join what the run is. What nobody has set is set as it is
-// there; what was set otherwise, and would harm models or work, is a fault of usage. Where
-// no member answers, or none says what the run is, the settings stay as they are. What was
-// taken over is returned, in the words of flags.
-func Join(ctx context.Context, s *settings.Settings, from cli.Origins, log *zap.Logger) (taken []string, err error) {
-	_, tr, err := s.Outside(log)
-	if err != nil {
-		return nil, err
+// Command makes the command that describes what members have.
+func Command(std cli.Streams) *cobra.Command {
+	o := options{Peer: meet.Peer{Doing: "description", Topics: []string{topicData}}}
+	cmd := &cobra.Command{
+		Use:   "describe",
+		Short: "Tell what the data of all members are like, by sums",
+		Long: `Describe tells what the rows of all members are like: how many there are, how the
+numbers lie, which values are frequent, what is missing, what is correlated, and what a
+column tells of a target; of pictures the classes and the levels of their channels, of texts
+the bytes and symbols. No row leaves its member, and all are told the same. What fewer than
+--least rows have in common is merged, or not told.`,
+		Annotations: map[string]string{cli.Details: `Members on several machines: the first begins with --listen and --min-peers, and prints how to
+join it; the others need that and --data of their own, and take over the rest.`},
+		Example: `  gossipnode describe --data flights.csv.gz --target 'arr_delay>15' --html flights.html
+  gossipnode describe --data flights.csv.gz --peers 4 --shard by=carrier --json
+  gossipnode describe --dataset mnist --data DIR
+  gossipnode describe --data mine.parquet --listen 0.0.0.0:4001 --min-peers 2
+  gossipnode describe --data theirs.parquet --join 192.0.2.7:4001`,
+		Args: cli.FlagsOnly,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			ctx, release := cli.UntilSignal(context.Background(), func() { os.Exit(cli.ExitFailed) })
+			defer release()
+			if err := o.load(ctx, cmd, std); err != nil {
+				return err
+			}
+			done, err := o.run(ctx, std)
+			if err == nil && o.HTML != "" {
+				err = cli.Config(files.Replace(o.HTML, 0o644, func(out io.Writer) error { return write(out, done) }))
+			}
+			if err != nil {
+				return rows.Remedied(err)
+			}
+			return cli.Print(done, o.JSON, std)
+		},
 	}
-	defer func() { err = errors.Join(err, tr.Close()) }()
-	taken, differences, err := Compare(ctx, tr, s, from, log)
-	if err != nil {
-		return taken, err
-	}
-	return taken, Contradiction(from, differences)
+	o.register(cmd.Flags())
+	cli.TakeFile(cmd.Flags())
+	return cmd
 }
 
-// Compare is Join that asks by a transport, and returns the differences.
-func Compare(ctx context.Context, tr transport.Transport, s *settings.Settings, from cli.Origins, log *zap.Logger) (taken []string, differences []description.Difference, err error) {
-	admission, err := s.Admission(log)
-	if err != nil {
-		return nil, nil, cli.Config(err)
+// sets are the names of all data sets.
+func sets() []string { return append(settings.TableFormats(), dataset.Datasets()...) }
+
+func (o *options) register(flags *pflag.FlagSet) {
+	flags.SortFlags = false
+	t := &o.Table
+	flags.StringArrayVar(&t.Data, "data", nil, "`FILE` of rows, a folder or a pattern of such, repeatable; of pictures and texts their folder")
+	flags.StringVar(&o.Dataset, "dataset", "", cli.List(sets())+" (default: a table, as the files' names say)")
+	flags.StringVar(&t.Target, "target", "", "what columns are related to: a column, or a comparison such as 'arr_delay>15' or 'carrier=UA'")
+	flags.StringSliceVar(&t.Drop, "drop", nil, "columns to leave out, separated by commas; repeatable")
+	flags.StringSliceVar(&t.Categories, "categories", nil, "columns that are categories, although their first values are numbers; separated by commas")
+	flags.StringSliceVar(&t.Numbers, "numbers", nil, "columns that are numbers, although some value is none; rows with one are damaged")
+	t.RegisterReading(flags)
+	flags.IntVar(&o.Least, "least", summary.DefaultLeast, "merge cells of fewer rows with others, or do not tell them")
+	flags.Float64Var(&o.Unrelated, "unrelated", 0, "name the columns that tell at most this share of the target, 0 to 1")
+	cli.Group(flags, topicData, "data", "dataset", "target", "drop", "least", "unrelated")
+	flags.IntVar(&o.Peers, "peers", 1, "members on this machine, each with its part of the data")
+	flags.StringVar(&t.Shard, "shard", "", "how the data are divided among --peers: of tables rows (the default) or by=COLUMN, else iid, files or dirichlet=ALPHA")
+	flags.Uint64Var(&o.Seed, "seed", 1, "for what is divided or drawn by chance")
+	o.Register(flags)
+	o.Dataset = "" // which run has another default of
+	cli.Group(flags, "Members", "peers", "shard", "listen", "join", "min-peers")
+	flags.StringVar(&o.HTML, "html", "", "`FILE` to write as a page with plots, which needs nothing else")
+	cli.Group(flags, "Results", "html", "json")
+}
+
+// load resolves the flags, takes over those of the description that is joined, and says what is wrong with them.
+func (o *options) load(ctx context.Context, cmd *cobra.Command, std cli.Streams) error {
+	from, err := o.Load(cmd)
+	if err == nil {
+		err = from.Usage(o.Network.Faults()...)
 	}
-	found, _, err := descriptionIn(ask(ctx, admission, tr, *s, log), *s, log)
-	if err != nil || len(found.Description.Fields) == 0 {
+	if err != nil {
+		return err
+	}
+	if o.Share(cmd.Flags()); len(o.Join) > 0 {
+		if err := o.TakeOver(ctx, from, cmd.Flags(), std); err != nil {
+			return err
+		}
+	}
+	asTable := o.Dataset == "" || o.IsTable()
+	if o.Table.Format = ""; o.IsTable() {
+		o.Table.Format = o.Dataset
+	}
+	if o.Table.Shard == "" {
+		o.Table.Shard = map[bool]string{true: settings.DefaultShard, false: "iid"}[asTable]
+	}
+	faults := append(cli.Faults(o.Network.Faults()), o.Table.ReadingFaults()...)
+	if o.Dataset != "" {
+		faults.Add(cli.OneOf("dataset", o.Dataset, sets()))
+	}
+	drawn := slices.Contains([]string{dataset.Datasets()[0], dataset.GoSource}, o.Dataset)
+	faults.If(len(o.Table.Data) == 0 && !drawn || len(o.Table.Data) > 1 && !asTable, "data", "is given %d times: want files of rows, or one folder of pictures or texts", len(o.Table.Data))
+	_, err = table.ParseTarget(o.Table.Target)
+	faults.If(o.Table.Target != "" && (err != nil || !asTable), "target", "%q: want a column of a table, or a comparison such as 'delay>15'", o.Table.Target)
+	if _, err = dataset.ParseShard(o.Table.Shard); asTable {
+		_, err = table.ParseShard(o.Table.Shard)
+	}
+	faults.If(err != nil, "shard", "%q: %v", o.Table.Shard, err)
+	faults.Add(cli.Within("least", o.Least, 1, 1<<30), cli.Within("peers", o.Peers, 1, maxLocalPeers))
+	asked := from.Source("unrelated") != cli.FromDefault
+	faults.If(asked && !(o.Unrelated >= 0 && o.Unrelated < 1 && o.Table.Target != ""), "unrelated", "%g: want 0 or more, below 1, and a --target", o.Unrelated)
+	if !asked {
+		o.Unrelated = -1
+	}
+	if from.Source("listen") == cli.FromDefault && len(o.Join) == 0 {
+		o.Listen = nil
+	}
+	faults.If(o.Listen != nil && o.Peers > 1, "peers", "is of members on this machine: leave it out where --listen or --join are given")
+	return from.Usage(faults...)
+}
+
+// job is what one member does.
+type job func(ctx context.Context, flock table.Flock) (*summary.Summary, error)
+
+// run describes on this machine, or together with others elsewhere.
+func (o *options) run(ctx context.Context, std cli.Streams) (done Result, err error) {
+	jobs, source, err := o.jobs(std)
+	if err != nil {
+		return done, err
+	}
+	all, errs := make([]*summary.Summary, len(jobs)), make([]error, len(jobs))
+	if o.Listen != nil {
+		flock, leave, err := o.Joiner(std.Err)(ctx, func(r watch.Report) { fmt.Fprintln(std.Err, r.Said) })
+		if err != nil {
+			return done, err
+		}
+		all[0], err = jobs[0](ctx, table.Scope(flock, "describe"))
+		sent, left := leave()
+		done.BytesSent, errs[0] = sent, errors.Join(err, left)
+	} else {
+		table.Together(len(jobs), func(flock table.Flock, i int) { all[i], errs[i] = jobs[i](ctx, table.Scope(flock, "describe")) })
+	}
+	for _, err := range errs {
+		if err != nil && !errors.Is(err, table.ErrMember) {
+			return done, err
+		}
+	}
+	if done.Summary = all[0]; source != nil {
+		damaged := source.Files.Damaged()
+		if done.Damaged = damaged.Count; damaged.Count > 0 {
+			fmt.Fprint(std.Err, damaged.String())
+		}
+		fmt.Fprintln(std.Err, strings.Join(source.ColumnNotes(o.Table.Drop), "\n"))
+	}
+	if o.Unrelated >= 0 {
+		done.Tolerance, done.Unrelated = &o.Unrelated, append([]string{}, done.Summary.Unrelated(o.Unrelated)...)
+	}
+	return done, errors.Join(errs...)
+}
+
+// jobs are those of all members on this machine; source is of tables.
+func (o *options) jobs(std cli.Streams) (jobs []job, source *rows.Source, err error) {
+	if o.Dataset != "" && !o.IsTable() {
+		jobs, err = o.counting()
+		return jobs, nil, err
+	}
+	if source, err = rows.Open(o.Table, o.Peers > 1); err != nil {
 		return nil, nil, err
 	}
-	return takeOver(s, from, found)
-}
-
-// takeOver sets what nobody has set as a member has said that the run has it, and tells what differs.
-func takeOver(s *settings.Settings, from cli.Origins, found peer.Inquiry) (taken []string, differences []description.Difference, err error) {
-	s.Founder, s.Described = string(found.Signed.Signer), found.Signed
-	if taken, err = adopt(s, from, found.Description); err != nil {
-		return taken, nil, err
+	o.Columns = source.Columns()
+	c := summary.Config{Target: o.Table.Target, Drop: o.Table.Drop, Least: o.Least}
+	for i := range o.Peers {
+		share := rows.Share{Source: source, Table: o.Table, Number: i, Peers: o.Peers, Seed: o.Seed}
+		jobs = append(jobs, func(ctx context.Context, flock table.Flock) (*summary.Summary, error) {
+			return c.Describe(ctx, flock, share)
+		})
 	}
-	return taken, Of(*s, nil).Differences(found.Description), nil
-}
-
-// adopt sets what nobody has set as the run has it.
-func adopt(s *settings.Settings, from cli.Origins, there description.Description) (taken []string, err error) {
-	here := values{s, s.Flags()}
-	for _, f := range fields() {
-		value, ok := there.Value(f.name)
-		set := len(chosen(from, f.flags)) > 0
-		if f.value(here) == settings.OfFlock { // what it is was to be found out
-			set = false
-		}
-		if !ok || f.take == nil || set {
-			continue
-		}
-		if value == f.value(here) {
-			continue
-		}
-		if err := f.take(here, value); err != nil {
-			return taken, fmt.Errorf("taking over the run's %s, %q: %w", f.name, value, err)
-		}
-		taken = append(taken, f.name+" "+f.value(here))
-		s.TakenSize = s.TakenSize || slices.Contains(sizes, f.name)
-	}
-	return taken, nil
-}
-
-// Contradiction is the error of settings that differ from the run's so that models or work would
-// suffer; nil if none do. It is a fault of usage if the user has set one of them.
-func Contradiction(from cli.Origins, differences []description.Difference) error {
-	var faults []error
-	wrap := func(err error) error { return err }
-	harmful, _ := description.Split(differences)
-	for _, d := range harmful {
-		flags, remedy := []string{"data"}, "give the data that the others have, with --data"
-		f, known := fieldOf(d.Field)
-		if known {
-			flags, remedy = f.flags, "join with another value"
-		}
-		if flags = chosen(from, flags); len(flags) > 0 {
-			wrap = cli.Usage
-		}
-		if known && len(flags) > 0 {
-			remedy = "leave out " + strings.Join(flags, " and ") + " to take over the run's"
-		}
-		faults = append(faults, fmt.Errorf("%s: %s", d, remedy))
-	}
-	if len(faults) == 0 {
-		return nil
-	}
-	return wrap(fmt.Errorf("this run is another than that of --join:\n%w", errors.Join(faults...)))
-}
-
-// chosen are those of flags that the user has given, as he has.
-func chosen(from cli.Origins, flags []string) (names []string) {
-	for _, flag := range flags {
-		if from.Source(flag) != cli.FromDefault {
-			names = append(names, from.Name(flag))
-		}
-	}
-	return names
-}
-
-// Retake takes over what the run is from a member's word, on the first hello, that this peer is
-// set up otherwise: one that has begun alone, on settings that nobody gave, is to begin anew.
-// It returns what was taken; nothing, and why, where the user or nobody can change it.
-func Retake(s *settings.Settings, from cli.Origins, err error) (taken []string, fault error) {
-	mismatch, ok := errors.AsType[*description.MismatchError](err)
-	if !ok {
-		return nil, err
-	}
-	changed := *s
-	changed.Described = description.Signed{}
-	var there []description.Field
-	for _, d := range mismatch.Differences {
-		if _, known := fieldOf(d.Field); known { // what is held out follows from the data set: it is seen then whether it still differs
-			there = append(there, description.Field{Name: d.Field, Value: d.There})
-		}
-	}
-	taken, fault = adopt(&changed, from, description.Of(s.Run, there...))
-	if fault != nil || len(taken) == 0 || len(taken) < len(there) {
-		return nil, Contradiction(from, mismatch.Differences)
-	}
-	*s = changed
-	return taken, nil
+	return jobs, source, nil
 }

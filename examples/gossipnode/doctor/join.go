@@ -13,7 +13,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
-	"github.com/seed-97356399/murmuration/examples/gossipnode/describe"
+	"github.com/seed-97356399/murmuration/examples/gossipnode/rundescription"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/settings"
 	"github.com/seed-97356399/murmuration/examples/zoo/dataset"
 	"github.com/seed-97356399/murmuration/examples/zoo/nets"
@@ -53,7 +53,7 @@ func checkJoin(ctx context.Context, s settings.Settings, from cli.Origins, tr tr
 // from it. What nobody has set is set as it is there.
 func compare(ctx context.Context, tr transport.Transport, s *settings.Settings, from cli.Origins) (found []diagnosis) {
 	const what = "settings"
-	_, differences, err := describe.Compare(ctx, tr, s, from, zap.NewNop())
+	_, differences, err := rundescription.Compare(ctx, tr, s, from, zap.NewNop())
 	if err != nil {
 		return []diagnosis{healthy(what, "%v", err).fail("ask who runs the peers there")}
 	}

@@ -92,6 +92,6 @@ func fitHere(o options, ctx context.Context, tell watch.Reporter, std cli.Stream
 		return Result{}, err
 	}
 	o.Columns = source.Columns()
-	m := &member{options: o, number: max(o.Part, 0), source: source, join: joinFlock(o, std.Err), tell: tell}
+	m := &member{options: o, number: max(o.Part, 0), source: source, join: o.Joiner(std.Err), tell: tell}
 	return m.run(ctx)
 }

@@ -33,7 +33,7 @@ func goroutines(o options) (supervise.Config, error) {
 	launch := func(number int, _ []string, events chan<- supervise.Event) (*supervise.Member, error) {
 		here, handle := supervise.InProcess(number, events)
 		members[number] = func(flock table.Flock) {
-			m := &member{options: o, number: number, source: source, join: joinFlock(o, here.Log()), tell: here.Tell}
+			m := &member{options: o, number: number, source: source, join: o.Joiner(here.Log()), tell: here.Tell}
 			if !o.apart() {
 				m.join = func(context.Context, watch.Reporter) (table.Flock, func() (uint64, error), error) {
 					return flock, func() (uint64, error) { return 0, nil }, nil

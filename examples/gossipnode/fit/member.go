@@ -6,6 +6,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/seed-97356399/murmuration/examples/gossipnode/meet"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/rows"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/watch"
 	"github.com/seed-97356399/murmuration/peer/learn"
@@ -28,15 +29,12 @@ func outcome(done Result, err error) watch.Report {
 // reportEvery is the least time between two reports of progress.
 const reportEvery = 100 * time.Millisecond
 
-// joiner takes part with the others: leave ends that, and tells how many bytes it has sent.
-type joiner func(ctx context.Context, tell watch.Reporter) (flock table.Flock, leave func() (sent uint64, err error), err error)
-
 // member is one peer of a fit.
 type member struct {
 	options
 	number int          // of a local fit, from 0
 	source *rows.Source // of all peers of a local fit, else of this one
-	join   joiner
+	join   meet.Joiner
 	tell   watch.Reporter
 }
 

@@ -5,37 +5,32 @@ import (
 	"fmt"
 	"os"
 	"slices"
-	"strconv"
-	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
+	"github.com/seed-97356399/murmuration/examples/gossipnode/meet"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/settings"
 )
 
 // options are the flags of fit.
 type options struct {
-	settings.Settings // of a peer, as run has them, and the table
-	Learner           learnerOptions
-	OnDisk            bool
-	Peers             int
-	InProcess         bool
-	Alone             bool
-	Out               string
-	// Shared are the flags that all members give alike.
-	Shared map[string]string
-	// Columns are those of --data, in short, where members compare them.
-	Columns string
+	meet.Peer // with settings as run has them, and the table
+	Learner   learnerOptions
+	OnDisk    bool
+	Peers     int
+	InProcess bool
+	Alone     bool
+	Out       string
+	// Unrelated is the share of the target that columns are left out for which tell no more; 0 leaves none out.
+	Unrelated float64
 	// Part is which of the peers of a local fit this process is, from 0; -1 is none.
 	Part int
 }
 
 const (
-	maxLocalPeers   = 64
-	defaultMinPeers = 2
-	defaultWait     = 10 * time.Minute // somebody starts the others by hand
+	maxLocalPeers = 64
 
 	topicRows    = "Rows"
 	topicLearner = "Learner"
@@ -46,6 +41,7 @@ func (o *options) register(flags *pflag.FlagSet) {
 	t, l := &o.Table, &o.Learner
 	flags.StringArrayVar(&t.Data, "data", nil, "`FILE` of rows, a folder or a pattern of such: CSV, TSV, JSON lines or Parquet, plain, gzip or zstd; repeatable")
 	t.Register(flags)
+	flags.Float64Var(&o.Unrelated, "drop-unrelated", 0, "leave out columns that tell at most this share of the target, of the rows that train, as describe --unrelated names them")
 	flags.StringVar(&t.Format, "format", "", "csv, tsv, jsonl or parquet, for files whose names do not say")
 	flags.BoolVar(&o.OnDisk, "on-disk", false, "read the files again for each pass over the rows until they are prepared, instead of holding them in memory")
 	flags.IntVar(&t.Memory, "memory", settings.DefaultTableMemory, "MiB that the rows of --data may take as they are read; preparing them takes several times as much")
@@ -76,12 +72,7 @@ func (o *options) register(flags *pflag.FlagSet) {
 	flags.StringVar(&t.Shard, "shard", settings.DefaultShard, "how the rows are divided among --peers: rows (at random) or by=COLUMN (each value at one peer)")
 	flags.BoolVar(&o.InProcess, "in-process", false, "peers of --peers are goroutines of this process, which reads each row once")
 	flags.BoolVar(&o.Alone, "alone", false, "fit each peer of --peers alone with its own rows too, for comparison")
-	o.RegisterSums(flags)
-	for flag, value := range map[string]string{"min-peers": strconv.Itoa(defaultMinPeers), "min-peers-wait": defaultWait.String()} {
-		f := flags.Lookup(flag)
-		f.DefValue = value
-		_ = f.Value.Set(value) // fails only for what is no number
-	}
+	o.Register(flags)
 	cli.Group(flags, "Peers", "peers", "shard", "listen", "join", "min-peers")
 	flags.StringVar(&o.Out, "out", "", "`FILE` to write the model to, for predict")
 	flags.IntVar(&o.Part, "member", -1, "number of this peer of a local fit")
@@ -99,10 +90,11 @@ func (o *options) load(cmd *cobra.Command, std cli.Streams) error {
 	if err := from.Usage(o.Network.Faults()...); err != nil {
 		return err
 	}
-	share(o, cmd.Flags())
+	o.Doing, o.Topics, o.Local = "fit", []string{topicRows, topicLearner}, o.Part >= 0
+	o.Share(cmd.Flags())
 	if len(o.Join) > 0 && o.Part < 0 {
 		ctx, release := cli.UntilSignal(context.Background(), func() { os.Exit(cli.ExitFailed) })
-		err := takeOver(ctx, o, from, cmd.Flags(), std)
+		err := o.TakeOver(ctx, from, cmd.Flags(), std)
 		if release(); err != nil {
 			return err
 		}
@@ -114,6 +106,7 @@ func (o *options) load(cmd *cobra.Command, std cli.Streams) error {
 	faults.Add(cli.Within("memory", t.Memory, 1, 1<<20))
 	faults.Add(cli.OneOf("learner", l.Name, learnerNames()), l.faults())
 	faults.If(l.hasTarget() && l.Name != preferences && t.Target == "", "target", "is missing: give the column that %s is to learn, or a comparison such as 'arr_delay>15'", l.Name)
+	faults.If(!(o.Unrelated >= 0 && o.Unrelated < 1) || o.Unrelated > 0 && (!l.hasTarget() || l.columns() != nil), "drop-unrelated", "%g: want 0 or more, below 1, and a learner with a target and no users", o.Unrelated)
 	faults.If(l.Apart != "" && !slices.Contains(combinations(), l.Apart), "apart", "%q: want %s", l.Apart, cli.List(combinations()))
 	faults.If(l.Apart != "" && (!l.hasTarget() || l.columns() != nil), "apart", "is of learners with a target and no users: leave it out for %s", l.Name)
 	_, err = l.parts()

@@ -48,6 +48,8 @@ type Unused struct {
 	DamagedRows *read.Damaged `json:"damaged_rows,omitempty"`
 	// LeftOut are the columns that had too many values.
 	LeftOut []string `json:"left_out,omitempty"`
+	// Unrelated are those that tell too little of the target, with --drop-unrelated.
+	Unrelated []string `json:"unrelated,omitempty"`
 }
 
 // ClassScores are of classes told apart. All peers have one model: the least and the largest

@@ -85,12 +85,13 @@ func TestMinPeersOfAnother(t *testing.T) {
 		liar, o := pflag.NewFlagSet("fit", pflag.ContinueOnError), options{}
 		o.register(liar)
 		o.Run, o.Listen, o.MinPeersWait, o.MinPeers, o.Table.Target = "liar", []string{settings.Loopback}, time.Minute, n, "price"
-		share(&o, liar)
+		o.Doing, o.Topics = "fit", []string{topicRows, topicLearner}
+		o.Share(liar)
 		ctx, cancel := context.WithCancel(t.Context())
 		addresses, gone := make(chan []string, 1), make(chan struct{})
 		go func() {
 			defer close(gone)
-			join := joinFlock(o, io.Discard)
+			join := o.Joiner(io.Discard)
 			if _, leave, err := join(ctx, func(r watch.Report) { addresses <- r.Addresses }); err == nil {
 				<-ctx.Done()
 				leave()

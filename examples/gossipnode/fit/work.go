@@ -7,7 +7,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -18,6 +20,7 @@ import (
 	"github.com/seed-97356399/murmuration/peer/learn"
 	"github.com/seed-97356399/murmuration/peer/table"
 	"github.com/seed-97356399/murmuration/peer/table/prepare"
+	"github.com/seed-97356399/murmuration/peer/table/summary"
 )
 
 // work is one member's part of a fit, from its rows to the result that all have.
@@ -61,12 +64,17 @@ func (w *work) run(ctx context.Context) (Result, learn.File, error) {
 		begun = time.Now()
 		return w.learner.fits(l)
 	}
+	unrelated, err := w.unrelated(ctx, task)
+	if err != nil {
+		return Result{}, learn.File{}, err
+	}
+	task.Drop = append(slices.Clone(task.Drop), unrelated...)
 	prepared, own, err := w.share.Prepare(ctx, w.flock, task)
 	if report(); err != nil {
 		return Result{}, learn.File{}, err
 	}
 	done := Result{Learner: w.learner.name, Peers: prepared.Peers, Rows: prepared.Rows}
-	done.EqualRows = prepared.Equal
+	done.EqualRows, done.Unrelated = prepared.Equal, unrelated
 	if task.Only == nil {
 		done.LeftOut = slices.Sorted(slices.Values(rows.LeftOut(prepared, w.share.Schema(), task.Drop...)))
 	}
@@ -103,6 +111,38 @@ func (w *work) run(ctx context.Context) (Result, learn.File, error) {
 
 // topWords are shown of each topic.
 const topWords = 8
+
+// training are the rows of a table that train.
+type training struct {
+	table.Table
+	part table.Filter
+}
+
+// Rows implements table.Table.
+func (t training) Rows(ctx context.Context) iter.Seq2[*table.Batch, error] {
+	return table.Filtered(t.Table.Rows, t.part)(ctx)
+}
+
+// unrelated are the columns that --drop-unrelated leaves out, the same at all members.
+func (w *work) unrelated(ctx context.Context, task learn.Task) ([]string, error) {
+	if w.Unrelated == 0 {
+		return nil, nil
+	}
+	train, _, err := task.Parts()
+	if err != nil {
+		return nil, err
+	}
+	c := summary.Config{Target: task.Target, Drop: task.Drop}
+	s, err := c.Describe(ctx, table.Scope(w.flock, "unrelated"), training{w.share, train})
+	if err != nil {
+		return nil, err
+	}
+	names := s.Unrelated(w.Unrelated)
+	if len(names) > 0 {
+		w.tell(fmt.Sprintf("columns left out, which tell at most %g of the target: %s", w.Unrelated, strings.Join(names, ", ")))
+	}
+	return names, nil
+}
 
 // hashOf tells models apart by what all members have of them.
 func hashOf(file learn.File) (string, error) {

@@ -18,8 +18,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
-	"github.com/seed-97356399/murmuration/examples/gossipnode/describe"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/result"
+	"github.com/seed-97356399/murmuration/examples/gossipnode/rundescription"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/settings"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/train"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/watch"
@@ -70,7 +70,7 @@ with exit code 1; another one, a second later or more, ends it at once.`},
 				if err = begin(s, sources, printOnly, std); s.Report {
 					return err
 				}
-				if taken, err = describe.Retake(&s, sources, err); len(taken) == 0 {
+				if taken, err = rundescription.Retake(&s, sources, err); len(taken) == 0 {
 					return err
 				}
 				fmt.Fprintf(std.Err, "the run that is joined is another than the one that this peer has begun alone: it begins anew, with %s\n", strings.Join(taken, ", "))
@@ -131,7 +131,7 @@ func takeOver(ctx context.Context, s *settings.Settings, from cli.Origins, errs 
 	defer p2pnet.BridgeLogs(log)()
 	ctx, release := cli.UntilSignal(ctx, func() { os.Exit(cli.ExitFailed) })
 	defer release()
-	taken, err := describe.Await(ctx, s, from, log, func(line string) { fmt.Fprintln(errs, line) })
+	taken, err := rundescription.Await(ctx, s, from, log, func(line string) { fmt.Fprintln(errs, line) })
 	if errors.Is(err, cli.ErrInterrupted) {
 		return train.Interruption(*s, train.ErrNothingDone)
 	}

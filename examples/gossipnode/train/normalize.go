@@ -3,7 +3,7 @@ package train
 import (
 	"context"
 
-	"github.com/seed-97356399/murmuration/examples/gossipnode/describe"
+	"github.com/seed-97356399/murmuration/examples/gossipnode/rundescription"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/settings"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/workload"
 	"github.com/seed-97356399/murmuration/peer/checkpoint"
@@ -29,7 +29,7 @@ func (p *preparing) normalize(ctx context.Context) error {
 // normalized is the normalization of the run that the newest checkpoint is of, empty if it cannot
 // be had.
 func normalized(from checkpoint.Folder) string {
-	of, _ := describe.Kept(from)
+	of, _ := rundescription.Kept(from)
 	value, _ := of.Value("normalize")
 	return value
 }

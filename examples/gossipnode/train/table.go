@@ -10,9 +10,9 @@ import (
 	"strings"
 
 	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
-	"github.com/seed-97356399/murmuration/examples/gossipnode/describe"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/result"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/rows"
+	"github.com/seed-97356399/murmuration/examples/gossipnode/rundescription"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/settings"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/watch"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/workload"
@@ -44,7 +44,7 @@ func (p *preparing) work(ctx context.Context, self ed25519.PublicKey) (work *wor
 	}
 	if err == nil && p.node != nil {
 		// All of them begin to train together: the first could be done before the others begin.
-		p.MinPeers, err = p.node.Describe(ctx, "described", describe.Of(*p.Settings, work.Data).Fields)
+		p.MinPeers, err = p.node.Describe(ctx, "described", rundescription.Of(*p.Settings, work.Data).Fields)
 		p.Described, err = p.node.Description(), tooLate(err)
 	}
 	if err != nil && work != nil {
@@ -168,7 +168,7 @@ func (p *preparing) check(path string, known *prepare.Prepared) error {
 // together agrees with the other members, as a node of the run.
 func (p *preparing) together(ctx context.Context, agree func(table.Flock) error) (err error) {
 	joining := rows.Joining{Settings: *p.Settings, Network: p.network, Together: p.Begin != nil, Started: p.started}
-	joining.Network.Description = describe.Of(*p.Settings, nil).Fields
+	joining.Network.Description = rundescription.Of(*p.Settings, nil).Fields
 	switch _, parts, _ := p.PartOf(); {
 	case p.Begin != nil: // local begins all
 		joining.MinPeers = max(parts, 1)

@@ -14,11 +14,11 @@ import (
 
 	"github.com/seed-97356399/murmuration/averaging/merge"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
-	"github.com/seed-97356399/murmuration/examples/gossipnode/describe"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/host"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/metrics"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/result"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/rows"
+	"github.com/seed-97356399/murmuration/examples/gossipnode/rundescription"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/settings"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/watch"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/workload"
@@ -179,7 +179,7 @@ func (t *training) begin(ctx context.Context, p *preparing) (*peer.Peer, error) 
 		trainer, err := p.node.Train(ctx, with)
 		return &peer.Peer{Node: p.node, Trainer: trainer}, err
 	}
-	p.network.Description = describe.Of(t.Settings, t.work.Data).Fields
+	p.network.Description = rundescription.Of(t.Settings, t.work.Data).Fields
 	return peer.Start(ctx, peer.Config{Network: p.network, Training: with})
 }
 

@@ -1,4 +1,4 @@
-package fit
+package meet
 
 import (
 	"context"
@@ -23,60 +23,60 @@ const (
 	sayEvery     = 10 * time.Second
 )
 
-// share gathers the flags that all members give alike.
-func share(o *options, flags *pflag.FlagSet) {
-	o.Shared = map[string]string{}
+// Share gathers the flags that all members give alike: those of Topics, but for how a member's own files are read.
+func (p *Peer) Share(flags *pflag.FlagSet) {
+	p.Shared = map[string]string{}
 	flags.VisitAll(func(f *pflag.Flag) {
 		own := slices.Contains([]string{"data", "format", "memory", "on-disk", "tolerance", "encoding", "separator", "decimal", "missing"}, f.Name)
-		if topic := cli.Topic(f); own || topic != topicRows && topic != topicLearner {
+		if own || !slices.Contains(p.Topics, cli.Topic(f)) {
 			return
 		}
-		o.Shared[f.Name] = cli.TextOf(f)
+		p.Shared[f.Name] = cli.TextOf(f)
 	})
 }
 
-// descriptionOf is what members have in common: one that is set up otherwise is not let in, and one
+// description is what members have in common: one that is set up otherwise is not let in, and one
 // that is not set up takes it over.
-func descriptionOf(o *options) description.Description {
-	fields := []description.Field{{Name: minPeersFlag, Value: strconv.Itoa(o.MinPeers), Local: true}}
-	if o.Columns != "" {
-		fields = append(fields, description.Field{Name: "columns", Value: o.Columns})
+func (p *Peer) description() description.Description {
+	fields := []description.Field{{Name: minPeersFlag, Value: strconv.Itoa(p.MinPeers), Local: true}}
+	if p.Columns != "" {
+		fields = append(fields, description.Field{Name: "columns", Value: p.Columns})
 	}
-	for flag, value := range o.Shared {
+	for flag, value := range p.Shared {
 		if len(value) <= description.MaxValue { // of a longer one, members are told when they meet
 			fields = append(fields, description.Field{Name: flag, Value: value})
 		}
 	}
-	return description.Of(o.Run, fields...)
+	return description.Of(p.Run, fields...)
 }
 
-// takeOver asks the addresses to join what the fit is, and sets the flags that nobody has given as
+// TakeOver asks the addresses to join what is done there, and sets the flags that nobody has given as
 // they are there. Without a target it asks on, as one that was started before the others.
-func takeOver(ctx context.Context, o *options, from cli.Origins, flags *pflag.FlagSet, std cli.Streams) error {
-	there, err := ask(ctx, o, std)
+func (p *Peer) TakeOver(ctx context.Context, from cli.Origins, flags *pflag.FlagSet, std cli.Streams) error {
+	there, err := p.ask(ctx, std)
 	if err != nil {
 		return err
 	}
 	for _, f := range there.Fields {
 		flag := flags.Lookup(f.Name)
-		if _, shared := o.Shared[f.Name]; flag == nil || from.Source(f.Name) != cli.FromDefault || !shared && f.Name != minPeersFlag {
+		if _, shared := p.Shared[f.Name]; flag == nil || from.Source(f.Name) != cli.FromDefault || !shared && f.Name != minPeersFlag {
 			continue
 		}
 		if err := cli.SetText(flag, f.Value); err != nil {
 			return fmt.Errorf("taking over --%s %q from the others: %w", f.Name, f.Value, err)
 		}
 	}
-	share(o, flags)
-	return unlike(o.Shared, descriptionOf(o).Differences(there))
+	p.Share(flags)
+	return p.unlike(p.description().Differences(there))
 }
 
 // unlike is the fault of usage of flags that the others have given otherwise; nil if none are.
-func unlike(shared map[string]string, differences []description.Difference) error {
+func (p *Peer) unlike(differences []description.Difference) error {
 	harmful, _ := description.Split(differences)
 	var faults []error
 	for _, d := range harmful {
 		remedy := fmt.Sprintf("leave out --%s to take over the others'", d.Field)
-		if _, ours := shared[d.Field]; !ours {
+		if _, ours := p.Shared[d.Field]; !ours {
 			remedy = "give --data with the columns of the others'"
 		}
 		faults = append(faults, fmt.Errorf("%s: %s", d, remedy))
@@ -84,21 +84,21 @@ func unlike(shared map[string]string, differences []description.Difference) erro
 	if len(faults) == 0 {
 		return nil
 	}
-	return cli.Usage(fmt.Errorf("this fit is another than that of --join:\n%w", errors.Join(faults...)))
+	return cli.Usage(fmt.Errorf("this %s is another than that of --join:\n%w", p.Doing, errors.Join(faults...)))
 }
 
-// ask asks the addresses to join what the fit is; nobody may have said so.
-func ask(ctx context.Context, o *options, std cli.Streams) (there description.Description, err error) {
-	admission, tr, err := o.Outside(o.NewLog(std.Err))
+// ask asks the addresses to join what is done there; nobody may have said so.
+func (p *Peer) ask(ctx context.Context, std cli.Streams) (there description.Description, err error) {
+	admission, tr, err := p.Outside(p.NewLog(std.Err))
 	if err != nil {
 		return there, err
 	}
 	defer func() { err = errors.Join(err, tr.Close()) }()
 	begun := time.Now()
 	for said := begun; ; {
-		for _, address := range o.Join {
+		for _, address := range p.Join {
 			timed, cancel := context.WithTimeout(ctx, askTimeout)
-			found, err := admission.Inquire(timed, tr, address, o.Run, [32]byte{})
+			found, err := admission.Inquire(timed, tr, address, p.Run, [32]byte{})
 			cancel()
 			if err == nil || len(found.Description.Fields) > 0 { // one of an older build says nothing
 				return found.Description, nil
@@ -107,12 +107,12 @@ func ask(ctx context.Context, o *options, std cli.Streams) (there description.De
 				return there, settings.Remedied(err)
 			}
 		}
-		if o.Table.Target != "" || time.Since(begun) > o.MinPeersWait {
+		if p.Table.Target != "" || time.Since(begun) > p.MinPeersWait {
 			return there, nil
 		}
 		if time.Since(said) >= sayEvery {
 			said = time.Now()
-			fmt.Fprintf(std.Err, "nobody at --join says yet what is learned: asking on for %s\n", cli.Duration(o.MinPeersWait-time.Since(begun)))
+			fmt.Fprintf(std.Err, "nobody at --join says yet what this %s is of: asking on for %s\n", p.Doing, cli.Duration(p.MinPeersWait-time.Since(begun)))
 		}
 		select {
 		case <-ctx.Done():

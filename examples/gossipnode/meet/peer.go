@@ -1,0 +1,102 @@
+// Package meet is how a peer that sums finds the others: it takes over what they have set, and waits until they are
+// there.
+package meet
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
+	"github.com/seed-97356399/murmuration/examples/gossipnode/rows"
+	"github.com/seed-97356399/murmuration/examples/gossipnode/settings"
+	"github.com/seed-97356399/murmuration/examples/gossipnode/token"
+	"github.com/seed-97356399/murmuration/examples/gossipnode/watch"
+	"github.com/seed-97356399/murmuration/peer"
+	"github.com/seed-97356399/murmuration/peer/description"
+	"github.com/seed-97356399/murmuration/peer/p2pnet"
+	"github.com/seed-97356399/murmuration/peer/table"
+)
+
+// Peer is one that is to sum with others.
+type Peer struct {
+	settings.Settings
+	// Doing is what they do together, a word such as fit.
+	Doing string
+	// Topics are those of the flags that all members give alike, and Shared these flags.
+	Topics []string
+	Shared map[string]string
+	// Columns are those of --data, in short, where members compare them.
+	Columns string
+	// Local: all are of this machine.
+	Local bool
+}
+
+const (
+	defaultMinPeers = 2
+	defaultWait     = 10 * time.Minute // somebody starts the others by hand
+)
+
+// Register adds the flags of whom the peer meets.
+func (p *Peer) Register(flags *pflag.FlagSet) {
+	p.RegisterSums(flags)
+	for flag, value := range map[string]string{minPeersFlag: strconv.Itoa(defaultMinPeers), "min-peers-wait": defaultWait.String()} {
+		f := flags.Lookup(flag)
+		f.DefValue = value
+		_ = f.Value.Set(value) // fails only for what is no number
+	}
+}
+
+// Joiner takes part with the others: leave ends that, and tells how many bytes it has sent.
+type Joiner func(ctx context.Context, tell watch.Reporter) (flock table.Flock, leave func() (sent uint64, err error), err error)
+
+// Joiner waits for --min-peers members.
+func (p *Peer) Joiner(logs io.Writer) Joiner {
+	return func(ctx context.Context, tell watch.Reporter) (table.Flock, func() (uint64, error), error) {
+		log := p.NewLog(logs)
+		key, err := p.Lasting(log)
+		if err != nil {
+			return nil, nil, cli.Config(err)
+		}
+		admission, err := p.Admission(log)
+		if err != nil {
+			return nil, nil, cli.Config(err)
+		}
+		bridged := p2pnet.BridgeLogs(log)
+		network := peer.Network{
+			Run: p.Run, Description: p.description().Fields, Join: p.Join, Log: log,
+			Identity: key, Listen: p.Listen, KnownPeers: p.KnownPeers(), Admission: admission,
+		}
+		joining := rows.Joining{Settings: p.Settings, Network: network, Together: p.Local, Started: func(node *peer.Node) {
+			said := fmt.Sprintf("waiting for %s", cli.Plural(uint64(p.MinPeers), "peer"))
+			if len(p.Join) == 0 {
+				t := token.Of(p.Run, string(node.Self()), node.JoinAddresses())
+				t.Expires = time.Now().Add(token.Lasts).Unix()
+				said += fmt.Sprintf("; others come with --data of their own and --join %s", t)
+				if p.Keyed() {
+					said += " --run-key FILE"
+				}
+			}
+			tell(watch.Report{Kind: watch.ReportStarted, Peer: string(node.Self()), Addresses: node.JoinAddresses(), Said: said})
+		}}
+		node, err := joining.Join(ctx)
+		if err != nil {
+			bridged()
+			if mismatch, ok := errors.AsType[*description.MismatchError](err); ok {
+				err = p.unlike(mismatch.Differences)
+			}
+			return nil, nil, err
+		}
+		leave := func() (uint64, error) {
+			defer bridged()
+			sent := node.Stats().Exchanges.BytesSent
+			return sent, node.Close()
+		}
+		return node, leave, nil
+	}
+}
