@@ -22,10 +22,13 @@ const (
 	wholeShare = 4
 	// A partner is trusted less, and others are compared with it, after few exchanges; something is
 	// said of it after enough, and it is quarantined after many.
-	few, enough, many = 2, 4, 8
+	few, enough, many = 3, 4, 8
 	// prior is the number of a partner's own exchanges that the spread of the others' counts as: a few
 	// may be alike by chance.
 	prior = 4
+	// blatant is how many times as far against the loss as those of the others go either way exchanges
+	// point of which a few are enough.
+	blatant = 2
 	// leastPrior is the share of the spread of its own exchanges that the others' counts as at least:
 	// others may be alike on purpose.
 	leastPrior = 0.25
@@ -268,21 +271,23 @@ func (p *partner) variance() float64 {
 	return max(0, c.squares-c.total*c.total/c.weight) / max(c.weight-1, 1)
 }
 
+// square is the mean square of the cosines.
+func (p *partner) square() float64 { return p.cosines.squares / p.cosines.weight }
+
 // score is how many standard deviations beyond chance exchanges with a partner go against the
-// loss: so few of one that does grave harm are enough, since those of the others show what chance is.
+// loss. By its own exchanges alone that is no more than the root of their number; where they go
+// against it much farther than those with the others go either way, a few are enough.
 func (j *Judge) score(p *partner) float64 {
 	if p.excess == 0 || !p.comparable() {
 		return 0
 	}
-	own, n := p.variance(), p.cosines.weight
-	others := j.others(p, (*partner).variance)
-	if least := leastPrior * own; !(others >= least) { // NaN if all others were forgotten
-		others = least
+	score := p.excess / math.Sqrt(p.cosines.squares)
+	usual := max(j.others(p, (*partner).square), leastPrior*p.variance()) // NaN if all others were forgotten
+	if against := p.against(); against > 0 && against*against > blatant*blatant*usual {
+		n := p.cosines.weight
+		score = max(score, p.excess/math.Sqrt(n*(n*p.variance()+prior*usual)/(n+prior)))
 	}
-	if own+others == 0 {
-		return 0
-	}
-	return p.excess / math.Sqrt(n*(n*own+prior*others)/(n+prior))
+	return score
 }
 
 // others is the upper median of something over the other partners, NaN if none is known: a few
