@@ -275,15 +275,20 @@ func (p *partner) variance() float64 {
 func (p *partner) square() float64 { return p.cosines.squares / p.cosines.weight }
 
 // score is how many standard deviations beyond chance exchanges with a partner go against the
-// loss. By its own exchanges alone that is no more than the root of their number; where they go
-// against it much farther than those with the others go either way, a few are enough.
-func (j *Judge) score(p *partner) float64 {
+// loss, by what is chance among its own: no more than the root of their number.
+func (p *partner) score() float64 {
 	if p.excess == 0 || !p.comparable() {
 		return 0
 	}
-	score := p.excess / math.Sqrt(p.cosines.squares)
+	return p.excess / math.Sqrt(p.cosines.squares)
+}
+
+// swiftScore is score too by what is chance among those with the others, of a partner whose exchanges
+// go against the loss much farther than those go either way: then a few are enough.
+func (j *Judge) swiftScore(p *partner) float64 {
+	score := p.score()
 	usual := max(j.others(p, (*partner).square), leastPrior*p.variance()) // NaN if all others were forgotten
-	if against := p.against(); against > 0 && against*against > blatant*blatant*usual {
+	if against := p.against(); score > 0 && against > 0 && against*against > blatant*blatant*usual {
 		n := p.cosines.weight
 		score = max(score, p.excess/math.Sqrt(n*(n*p.variance()+prior*usual)/(n+prior)))
 	}
@@ -317,7 +322,7 @@ func (j *Judge) Trust(name string) float64 {
 }
 
 func (j *Judge) trust(p *partner) float64 {
-	return min(max(1-(j.score(p)-doubtful)/(beyond-doubtful), leastTrust), 1)
+	return min(max(1-(j.swiftScore(p)-doubtful)/(beyond-doubtful), leastTrust), 1)
 }
 
 // Distrusted tells once of a partner that it has lost most of its trust, and does harm.
@@ -335,7 +340,7 @@ func (j *Judge) Distrusted(name string) (Harm, bool) {
 // harm again for the next.
 func (j *Judge) GraveHarm(name string) *Error {
 	p := j.find(name)
-	if p == nil || p.rises.weight <= many-1 || j.score(p) < certain {
+	if p == nil || p.rises.weight <= many-1 || p.score() < certain {
 		return nil
 	}
 	harm := j.harm(p)
