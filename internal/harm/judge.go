@@ -80,6 +80,7 @@ type partner struct {
 	longest   float64 // way that an exchange would have moved in full trust, fading
 	cosines   sum     // above zero, exchanges went against own steps
 	excess    float64 // of the cosines over what is allowed, never below zero (Page, 1954)
+	spread    float64 // squares of the cosines as they count in excess
 	rises     sum     // of the loss, since the partner was quarantined if it was
 	reported  bool    // that it is distrusted
 }
@@ -251,6 +252,7 @@ func (p *partner) add(cosine, rise, share, others float64) {
 	kept := math.Pow(memory, share)
 	p.cosines.add(cosine, share, kept)
 	p.rises.add(rise, share, kept)
+	p.spread = kept*p.spread + share*share*cosine*cosine
 	p.excess = kept * p.excess
 	if !math.IsNaN(others) {
 		p.excess = max(0, p.excess+share*(cosine-othersSlack*max(0, others)))
@@ -280,7 +282,7 @@ func (p *partner) score() float64 {
 	if p.excess == 0 || !p.comparable() {
 		return 0
 	}
-	return p.excess / math.Sqrt(p.cosines.squares)
+	return p.excess / math.Sqrt(p.spread)
 }
 
 // swiftScore is score too by what is chance among those with the others, of a partner whose exchanges
