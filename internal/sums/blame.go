@@ -142,11 +142,12 @@ func thrown(sum string) *wire.Sum {
 	return &wire.Sum{Kind: wire.SumFault, Name: sum, Op: codeOf(ErrUnreachable), Detail: "too many attempts have failed between it and others"}
 }
 
-// broken breaks off an attempt in which data cannot be sent, or is too large.
+// broken breaks off an attempt in which data cannot be sent, or is too large. Once all hold it, and tell the seeds of
+// their masks, no data are missing: who says so again each second is not at fault, nor the other.
 func (l *lead) broken(from ID, w *wire.Sum) {
 	c, suspect := l.came[from], ID(w.Next)
 	switch {
-	case !l.running || w.Attempt != l.attempt || c == nil || !c.placed:
+	case !l.running || l.opens > 0 || w.Attempt != l.attempt || c == nil || !c.placed:
 		return
 	case int(w.Size) == len(l.line) && w.Size > 0:
 		handed := suspect

@@ -166,6 +166,33 @@ func TestOneThatTellsNoSeed(t *testing.T) {
 	}
 }
 
+// TestAStreamThatBreaksWhileSeedsAreTold shows that a sum is made without the seed of a silent one also where a stream
+// between two others has broken once all held it: neither of these is thrown out.
+func TestAStreamThatBreaksWhileSeedsAreTold(t *testing.T) {
+	for n := 4; n < 8; n++ {
+		w := newWorld(t, uint64(n), n).hides(true)
+		for _, m := range w.members {
+			m.calls = []Call{m.hidden(callOf(m, 0, 100))}
+			w.after(w.upTo(20*time.Millisecond), m.next)
+		}
+		w.members[n-1].lie = says(wire.SumStatus, func(_ *member, w *wire.Sum) bool { return Stage(w.Stage) != Told })
+		w.after(3*time.Second, func() {
+			m := w.members[1]
+			if own := m.open["sum 0"].own; own.stage != Told || !own.current.has(w.members[0].self) {
+				t.Fatalf("of %d %s is at stage %d, with partners %s", n, m.self, own.stage, own.current.partners)
+			}
+			m.Broken(w.now, w.members[0].self)
+			m.settle()
+		})
+		w.run(2 * time.Minute)
+		for _, m := range w.members[:n-1] {
+			if r := m.results; len(r) != 1 || r[0].Err != nil || r[0].Peers != n {
+				t.Errorf("of %d %s has %+v", n, m.self, r)
+			}
+		}
+	}
+}
+
 // placed is what a place of an attempt says to the member m, to whom the others are ids, in the order of ranks.
 func placed(s *solo, attempt uint64, exponent int, ids ...ID) wire.Sum {
 	list, cards, own := binary.LittleEndian.AppendUint16(nil, uint16(int16(exponent))), []byte(nil), 0
