@@ -29,7 +29,8 @@ type Sums struct {
 	Timeout time.Duration
 	// Masked says whether Sum hides what each member brings (see there), alike at all members, or sums fail with
 	// ErrMismatch. Default: in a run with a list or a key (Admission), and not in an open one, where anybody can be as
-	// many members as a sum needs. new(false) is for two members, of whom each knows by the sum what the other brings.
+	// many members as a sum needs. new(false) is for two members, of whom each knows by the sum what the other brings,
+	// and for one alone: with masks both have ErrTooFew.
 	Masked *bool
 }
 
