@@ -278,7 +278,9 @@ func (n *Node) await(ctx context.Context, least int, what string, count func() i
 //
 // With masks (Sums.Masked) nobody sees less than the sum of three members and of Sums.AtLeast; with fewer the sum is
 // ErrTooFew, as where two die while it ends (docs/design/043). Of n members with numbers below 2^e, each brings multiples
-// of 2^-k, k = 62-⌈log₂ n⌉-e: the sum is at most n/2 of these off, and rounded once; of integers up to 2^52 it is exact.
+// of 2^-k, in a vector of up to 65,536 with k = 123-2⌈log₂ n⌉-e, for twice the bytes, in a longer one with
+// k = 62-⌈log₂ n⌉-e: the sum is at most n/2 of these off, and rounded twice; of integers up to 2^52 it is exact. With k below
+// 24 or 0 it is ErrImprecise: numbers that are nothing alike go into sums of their own.
 // One beyond all float64 is ErrNotFinite. Who coordinates hears e of each, all hear the largest. Without masks, and in
 // Max and Gather, a partner sees half of a member's numbers, or all if it is alone with it. A hostile member can bring
 // any numbers: sum in runs that admit only members you trust.

@@ -51,6 +51,9 @@ var (
 	// because finite ones overflow. All that take part get this error. The text names the member that
 	// brought the number, if a partner has seen it.
 	ErrNotFinite = sums.ErrNotFinite
+	// ErrImprecise: with masks, the largest number leaves too few bits for the others: see Node.Sum. All that take part
+	// get this error.
+	ErrImprecise = sums.ErrImprecise
 	// ErrSumOver: the others have made the sum without this peer: it came after their
 	// timeout, or has used a name twice.
 	ErrSumOver = sums.ErrOver

@@ -21,24 +21,63 @@ func Exponent(values ...float64) int {
 	return e
 }
 
-// Scale is the k for which size members bring multiples of 2^-k: the largest with which the sum of values between
-// ±2^exponent does not overflow. Integers are exact while k is not negative.
-func Scale(exponent, size int) int { return sumBits - bits.Len(uint(size-1)) - exponent }
+// MostFine is how many numbers a vector may have and take two words each. The second has what the first has no bits
+// for: short vectors hold numbers that are nothing alike, such as the total of a column of times and a count of rows.
+const MostFine = 1 << 16
 
-// Encode rounds values to multiples of 2^-k.
-func Encode(values []float64, k int) []uint64 {
-	words, a, b := make([]uint64, len(values)), math.Ldexp(1, k/2), math.Ldexp(1, k-k/2) // one factor could overflow
+// Words is how many words so many numbers take.
+func Words(numbers int) int {
+	if numbers <= MostFine {
+		return 2 * numbers
+	}
+	return numbers
+}
+
+// Point is where words have their point: a first word counts multiples of 2^-coarse, a second one of 2^-coarse-fine.
+type Point struct{ coarse, fine int }
+
+// PointOf is that of values between ±2^exponent which size members bring: the farthest right with which no sum overflows.
+func PointOf(exponent, size int) Point {
+	spare := sumBits - bits.Len(uint(size-1))
+	return Point{coarse: spare - exponent, fine: spare + 1} // what the first word leaves is half of a multiple at most
+}
+
+// leastBits is how many bits a short vector has for fractions at least, if it has enough at all.
+const leastBits = 24
+
+// Enough tells whether a vector of so many numbers has bits enough: integers are exact, and so are fractions of 2^-24 in
+// one whose numbers have two words.
+func (p Point) Enough(numbers int) bool {
+	if numbers > MostFine {
+		return p.coarse >= 0
+	}
+	return p.coarse+p.fine >= leastBits
+}
+
+// Encode makes words of values, rounded to multiples: first words, then second ones.
+func (p Point) Encode(values []float64) []uint64 {
+	words, a, b := make([]uint64, Words(len(values))), math.Ldexp(1, p.coarse/2), math.Ldexp(1, p.coarse-p.coarse/2) // one factor could overflow
+	second := words[len(values):]
 	for i, v := range values {
-		words[i] = uint64(int64(math.RoundToEven(v * a * b)))
+		exact := v * a * b
+		first := math.RoundToEven(exact)
+		if words[i] = uint64(int64(first)); len(second) > 0 {
+			second[i] = uint64(int64(math.RoundToEven(math.Ldexp(exact-first, p.fine))))
+		}
 	}
 	return words
 }
 
-// Decode is the reverse, rounded to a float64.
-func Decode(words []uint64, k int) []float64 {
-	values, a, b := make([]float64, len(words)), math.Ldexp(1, -k/2), math.Ldexp(1, k/2-k)
-	for i, w := range words {
-		values[i] = float64(int64(w)) * a * b
+// Decode makes so many values of words.
+func (p Point) Decode(words []uint64, numbers int) []float64 {
+	values, a, b := make([]float64, numbers), math.Ldexp(1, -p.coarse/2), math.Ldexp(1, p.coarse/2-p.coarse)
+	second := words[numbers:]
+	for i := range values {
+		first := float64(int64(words[i]))
+		if len(second) > 0 {
+			first += math.Ldexp(float64(int64(second[i])), -p.fine)
+		}
+		values[i] = first * a * b
 	}
 	return values
 }

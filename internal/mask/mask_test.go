@@ -184,10 +184,11 @@ func reach(of [][]int, gone map[int]bool) int {
 }
 
 // TestFixedPoint shows that a sum is at most n/2 multiples off, beside the rounding to a float64, that integers are
-// exact, and that the largest values do not overflow.
+// exact, and that the largest values do not overflow: in vectors of two words a number, and of one.
 func TestFixedPoint(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(3, 40).Draw(t, "members")
+		numbers := rapid.SampledFrom([]int{1, MostFine + 1}).Draw(t, "numbers")
 		top := rapid.IntRange(-1070, 1024).Draw(t, "exponent")
 		whole := top >= 0 && top < 52 && rapid.Bool().Draw(t, "integers")
 		exponent, values := MinExponent, make([]float64, n)
@@ -198,13 +199,15 @@ func TestFixedPoint(t *testing.T) {
 			}
 			exponent = max(exponent, Exponent(values[i]))
 		}
-		k := Scale(exponent, n)
-		word, want := uint64(0), new(big.Float).SetPrec(4000)
+		p := PointOf(exponent, n)
+		words, want := make([]uint64, Words(numbers)), new(big.Float).SetPrec(4000)
 		for _, v := range values {
-			word += Encode([]float64{v}, k)[0]
+			for i, w := range p.Encode(append([]float64{v}, make([]float64, numbers-1)...)) {
+				words[i] += w
+			}
 			want.Add(want, big.NewFloat(v))
 		}
-		got := Decode([]uint64{word}, k)[0]
+		got := p.Decode(words, numbers)[0]
 		exact, _ := want.Float64()
 		if math.IsInf(exact, 0) || whole {
 			if got != exact {
@@ -212,11 +215,37 @@ func TestFixedPoint(t *testing.T) {
 			}
 			return
 		}
-		bound := math.Ldexp(float64(n)/2, -k) + math.Abs(exact)*0x1p-52
+		last := p.coarse
+		if numbers == 1 {
+			last += p.fine
+		}
+		bound := math.Ldexp(float64(n)/2, -last) + math.Abs(exact)*0x1p-51
 		if off := math.Abs(got - exact); off > bound {
 			t.Fatalf("the sum of %v is %g, want %g: %g off, at most %g", values, got, exact, off, bound)
 		}
 	})
+}
+
+// TestNumbersThatAreNothingAlike shows that a short vector keeps a count of rows and a small number beside the total of a
+// column of times, and that a long one tells that it does not.
+func TestNumbersThatAreNothingAlike(t *testing.T) {
+	const n = 3
+	own := []float64{1100 * 1.7e18, 1100, 0.25, 1e-9, -1100 * 1.7e18}
+	p := PointOf(Exponent(own...), n)
+	words := make([]uint64, Words(len(own)))
+	for range n {
+		for i, w := range p.Encode(own) {
+			words[i] += w
+		}
+	}
+	for i, got := range p.Decode(words, len(own)) {
+		if want := n * own[i]; math.Abs(got-want) > 1e-6*math.Abs(want) || i == 1 && got != want {
+			t.Errorf("the sum of %g is %g", own[i], got)
+		}
+	}
+	if !p.Enough(len(own)) || p.Enough(MostFine+1) || PointOf(98, n).Enough(1) || !PointOf(60, n).Enough(MostFine+1) {
+		t.Error("what is told of bits is wrong")
+	}
 }
 
 // TestSecrets shows that two members find the same secret, and that a card counts for nobody but who has signed it, in

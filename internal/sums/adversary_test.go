@@ -93,7 +93,7 @@ func (a *adversary) voids(w *world) bool {
 		seed := own.own.hiding.masks.Seed()
 		mask.Open(total, seed[:])
 		if m.index == 0 || m.index == 5 {
-			for i, x := range mask.Encode(own.own.Vector, own.own.scale) {
+			for i, x := range own.own.point.Encode(own.own.Vector) {
 				total[i] -= x
 			}
 		}

@@ -54,6 +54,8 @@ var (
 	ErrUnreachable = errors.New("others of the sum cannot reach this member")
 	// ErrNotFinite: a number of the result is NaN or infinite. All participants get this error.
 	ErrNotFinite = errors.New("not finite")
+	// ErrImprecise: masks have too few bits for the largest number and the others. All participants get this error.
+	ErrImprecise = errors.New("too large a number for masks")
 )
 
 // faults are the codes of the reasons.
@@ -79,8 +81,11 @@ type Call struct {
 	Nonce    mask.Nonce
 }
 
-// length is what participants have to agree on.
+// length is what participants have to agree on: of a masked sum the words that its numbers take.
 func (c *Call) length() uint64 {
+	if c.Op == Masked {
+		return uint64(mask.Words(len(c.Vector)))
+	}
 	return uint64(len(c.Vector) + c.Length)
 }
 

@@ -3,6 +3,7 @@ package sums
 import (
 	"bytes"
 	"encoding/binary"
+	"fmt"
 	"slices"
 
 	"github.com/seed-97356399/murmuration/internal/mask"
@@ -37,7 +38,7 @@ func readBrought(w *wire.Sum) (b brought, sound bool) {
 // hiding is a participant's part in a masked sum.
 type hiding struct {
 	masks *mask.Masks // of the present attempt
-	scale int
+	point mask.Point
 	tells // of the only attempt of this name of which it tells anything; its Size is 0 before
 }
 
@@ -70,8 +71,8 @@ func (h *hiding) takes(p *part, a *attempt, place *wire.Sum) bool {
 			return false
 		}
 	}
-	h.masks, h.scale = mask.New(r, a.rank, secrets), mask.Scale(r.Exponent(), a.size)
-	a.numbers.words = mask.Encode(p.Vector, h.scale)
+	h.masks, h.point = mask.New(r, a.rank, secrets), mask.PointOf(r.Exponent(), a.size)
+	a.numbers.words = h.point.Encode(p.Vector)
 	h.masks.Hide(a.numbers.words)
 	return true
 }
@@ -107,6 +108,10 @@ func (h *hiding) open(p *part, seeds []byte) ([]float64, error) {
 	if len(seeds) != size*p.current.size || !bytes.HasPrefix(seeds[size*p.current.rank:], own[:]) {
 		return nil, reason(codeOf(ErrOver), p.Name, "the seeds of its masks are not known any more, or are not right")
 	}
+	if !h.point.Enough(len(p.Vector)) {
+		return nil, fmt.Errorf("sum %q: %w: scale the largest of these %d, or sum it apart (numbers have twice the bits in sums of at most %d)",
+			p.Name, ErrImprecise, len(p.Vector), mask.MostFine)
+	}
 	mask.Open(p.current.numbers.words, seeds)
-	return mask.Decode(p.current.numbers.words, h.scale), nil
+	return h.point.Decode(p.current.numbers.words, len(p.Vector)), nil
 }

@@ -46,7 +46,7 @@ type taking struct {
 // newAttempt makes the attempt of a place; nil if the place has the wrong number of partners for its schedule.
 func newAttempt(call *Call, place *wire.Sum, emit func(Outcome)) *attempt {
 	a := &attempt{Call: call, number: place.Attempt, rank: int(place.Rank), size: int(place.Size), emit: emit}
-	length := len(call.Vector)
+	length := int(call.length())
 	if a.Op == Moved {
 		length = grains(a.size)
 	}

@@ -1,12 +1,16 @@
 package learn
 
 import (
+	"context"
 	"errors"
+	"fmt"
 	"math"
+	"math/rand/v2"
 	"testing"
 
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/seed-97356399/murmuration/internal/mask"
 	"github.com/seed-97356399/murmuration/peer/table"
 )
 
@@ -66,6 +70,43 @@ func TestLinearIsLeastSquares(t *testing.T) {
 }
 
 // Three members, one without rows, get what one with all rows gets, to 1e-9.
+// masked is a flock in which numbers are rounded as sums with masks round them.
+type masked struct{ table.Flock }
+
+func (m masked) Sum(ctx context.Context, name string, vector []float64) ([]float64, int, error) {
+	top, peers, err := m.Max(ctx, name+" exponent", []float64{float64(mask.Exponent(vector...))})
+	if err != nil {
+		return nil, 0, err
+	}
+	p := mask.PointOf(int(top[0]), peers)
+	if !p.Enough(len(vector)) {
+		return nil, 0, fmt.Errorf("%q holds numbers up to 2^%g", name, top[0])
+	}
+	return m.Flock.Sum(ctx, name, p.Decode(p.Encode(vector), len(vector)))
+}
+
+// TestLinearOfTimesWithMasks: a column of times in nanoseconds does not cost the others their rows where one sum holds the
+// totals of all columns and the number of rows.
+func TestLinearOfTimesWithMasks(t *testing.T) {
+	table.Together(3, func(flock table.Flock, member int) {
+		rng := rand.New(rand.NewPCG(uint64(member), 1))
+		times, x, y := make([]float64, 5000), make([]float64, 5000), make([]float64, 5000)
+		for i := range x {
+			times[i], x[i] = 1.7e18+1e9*float64(i), rng.Float64()
+			y[i] = 3*x[i] + 1
+		}
+		rows := Rows{Features: &table.Batch{Rows: len(x), Columns: []table.Column{{Name: "time", Numbers: times}, {Name: "x", Numbers: x}}}, Target: y}
+		m, err := (&Linear{}).Fit(t.Context(), masked{flock}, rows)
+		if err != nil {
+			t.Errorf("member %d: %v", member, err)
+			return
+		}
+		if w := m.(*LinearModel).Weights[0]; math.Abs(w[1]-3) > 1e-6 {
+			t.Errorf("member %d: the weights are %v, want 0 and 3", member, w)
+		}
+	})
+}
+
 func TestLinearOfThreeMembers(t *testing.T) {
 	for _, ridge := range []float64{0, 1} {
 		sameAsAlone(t, &Linear{Ridge: ridge}, mixedRows(500, 0, 12), 1e-9)
