@@ -46,12 +46,12 @@ func PointOf(exponent, size int) Point {
 const leastBits = 24
 
 // Enough tells whether a vector of so many numbers has bits enough: integers are exact, and so are fractions of 2^-24 in
-// one whose numbers have two words.
+// one whose numbers have two words. One number alone has enough.
 func (p Point) Enough(numbers int) bool {
 	if numbers > MostFine {
 		return p.coarse >= 0
 	}
-	return p.coarse+p.fine >= leastBits
+	return numbers < 2 || p.coarse+p.fine >= leastBits
 }
 
 // Encode makes words of values, rounded to multiples: first words, then second ones.

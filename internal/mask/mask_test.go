@@ -243,7 +243,7 @@ func TestNumbersThatAreNothingAlike(t *testing.T) {
 			t.Errorf("the sum of %g is %g", own[i], got)
 		}
 	}
-	if !p.Enough(len(own)) || p.Enough(MostFine+1) || PointOf(98, n).Enough(1) || !PointOf(60, n).Enough(MostFine+1) {
+	if !p.Enough(len(own)) || p.Enough(MostFine+1) || PointOf(98, n).Enough(2) || !PointOf(98, n).Enough(1) || !PointOf(60, n).Enough(MostFine+1) {
 		t.Error("what is told of bits is wrong")
 	}
 }
