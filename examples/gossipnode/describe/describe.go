@@ -9,7 +9,6 @@ import (
 	"io"
 	"os"
 	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -92,7 +91,7 @@ func (o *options) register(flags *pflag.FlagSet) {
 	flags.StringSliceVar(&t.Numbers, "numbers", nil, "columns that are numbers, although some value is none; rows with one are damaged")
 	t.RegisterReading(flags)
 	flags.IntVar(&o.Least, "least", summary.DefaultLeast, "merge cells of fewer rows with others, or do not tell them")
-	flags.Float64Var(&o.Unrelated, "unrelated", 0, "name the columns that tell at most this share of the target, 0 to 1")
+	flags.Float64Var(&o.Unrelated, "unrelated", -1, "name the columns that tell at most this share of the target, 0 to 1; -1 names none")
 	cli.Group(flags, topicData, "data", "dataset", "target", "drop", "least", "unrelated")
 	flags.IntVar(&o.Peers, "peers", 1, "members on this machine, each with its part of the data")
 	flags.StringVar(&t.Shard, "shard", "", "how the data are divided among --peers: of tables rows (the default) or by=COLUMN, else iid, files or dirichlet=ALPHA")
@@ -138,11 +137,7 @@ func (o *options) load(ctx context.Context, cmd *cobra.Command, std cli.Streams)
 	}
 	faults.If(err != nil, "shard", "%q: %v", o.Table.Shard, err)
 	faults.Add(cli.Within("least", o.Least, 1, 1<<30), cli.Within("peers", o.Peers, 1, maxLocalPeers))
-	asked := from.Source("unrelated") != cli.FromDefault
-	faults.If(asked && !(o.Unrelated >= 0 && o.Unrelated < 1 && o.Table.Target != ""), "unrelated", "%g: want 0 or more, below 1, and a --target", o.Unrelated)
-	if !asked {
-		o.Unrelated = -1
-	}
+	faults.If(o.Unrelated != -1 && !(o.Unrelated >= 0 && o.Unrelated < 1 && o.Table.Target != ""), "unrelated", "%g: want 0 or more, below 1, and a --target; or -1", o.Unrelated)
 	if from.Source("listen") == cli.FromDefault && len(o.Join) == 0 {
 		o.Listen = nil
 	}
@@ -176,12 +171,17 @@ func (o *options) run(ctx context.Context, std cli.Streams) (done Result, err er
 			return done, err
 		}
 	}
+	if all[0] == nil { // what is wrong is another member's, which says it there
+		return done, errors.Join(errs...)
+	}
 	if done.Summary = all[0]; source != nil {
 		damaged := source.Files.Damaged()
 		if done.Damaged = damaged.Count; damaged.Count > 0 {
 			fmt.Fprint(std.Err, damaged.String())
 		}
-		fmt.Fprintln(std.Err, strings.Join(source.ColumnNotes(o.Table.Drop), "\n"))
+		for _, note := range source.ColumnNotes(o.Table.Drop) {
+			fmt.Fprintln(std.Err, note)
+		}
 	}
 	if o.Unrelated >= 0 {
 		done.Tolerance, done.Unrelated = &o.Unrelated, append([]string{}, done.Summary.Unrelated(o.Unrelated)...)

@@ -6,13 +6,16 @@ import (
 	"fmt"
 	"math"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/cli/clitest"
+	"github.com/seed-97356399/murmuration/peer/table"
 	"github.com/seed-97356399/murmuration/peer/table/summary"
 )
 
@@ -185,19 +188,7 @@ func TestPicturesAndTexts(t *testing.T) {
 func TestMembersApart(t *testing.T) {
 	t.Parallel()
 	data := trips(t)
-	founder := clitest.Command(t, time.Minute, "describe", "--json", "--data", data, "--target", "late", "--least", "5", "--listen", "127.0.0.1:0", "--min-peers", "2")
-	result, log := new(strings.Builder), new(clitest.Buffer)
-	founder.Stdout, founder.Stderr = result, log
-	if err := founder.Start(); err != nil {
-		t.Fatal(err)
-	}
-	token := ""
-	clitest.Eventually(t, "a token", func() bool {
-		_, after, _ := strings.Cut(log.String(), "--join ")
-		line, _, whole := strings.Cut(after, "\n")
-		token = strings.TrimSpace(line)
-		return whole
-	})
+	founder, token, result, log := founding(t, "--data", data, "--target", "late", "--least", "5", "--unrelated", "0.9")
 	if code, _, stderr := program.Try("describe", "--data", data, "--least", "6", "--join", token); code != cli.ExitUsage || !strings.Contains(stderr, "this description is another than that of --join") {
 		t.Errorf("exit code %d, %s", code, stderr)
 	}
@@ -207,8 +198,47 @@ func TestMembersApart(t *testing.T) {
 	}
 	var r Result
 	clitest.LastLine(t, result.String(), &r)
-	if same(t, joined, r); r.Rows != 800 || r.Members != 2 || r.Least != 5 || r.Target != "late" || r.BytesSent == 0 {
+	if same(t, joined, r); len(r.Unrelated) == 0 || !slices.Equal(r.Unrelated, joined.Unrelated) {
+		t.Errorf("unrelated are %q and %q", r.Unrelated, joined.Unrelated)
+	}
+	if r.Rows != 800 || r.Members != 2 || r.Least != 5 || r.Target != "late" || r.BytesSent == 0 {
 		t.Errorf("%+v", r)
+	}
+}
+
+// founding is the first member of a flock of two, with the token by which the other joins it.
+func founding(t *testing.T, args ...string) (founder *exec.Cmd, token string, result *strings.Builder, log *clitest.Buffer) {
+	t.Helper()
+	founder = clitest.Command(t, time.Minute, append([]string{"describe", "--json", "--listen", "127.0.0.1:0", "--min-peers", "2"}, args...)...)
+	result, log = new(strings.Builder), new(clitest.Buffer)
+	founder.Stdout, founder.Stderr = result, log
+	if err := founder.Start(); err != nil {
+		t.Fatal(err)
+	}
+	clitest.Eventually(t, "a token", func() bool {
+		_, after, _ := strings.Cut(log.String(), "--join ")
+		line, _, whole := strings.Cut(after, "\n")
+		token = strings.TrimSpace(line)
+		return whole
+	})
+	return founder, token, result, log
+}
+
+// A member whose rows cannot be described says what is wrong with them, and the others that it is not theirs.
+func TestAMemberAtFault(t *testing.T) {
+	t.Parallel()
+	good, bad := filepath.Join(t.TempDir(), "good.csv"), filepath.Join(t.TempDir(), "bad.csv")
+	for path, x := range map[string]string{good: "1", bad: "1e80"} {
+		if err := os.WriteFile(path, []byte("x,t\n"+strings.Repeat(x+",1\n2,0\n", 50)), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	founder, token, _, log := founding(t, "--data", good, "--target", "t", "--unrelated", "0.01")
+	if code, _, stderr := program.Try("describe", "--data", bad, "--join", token); code == cli.ExitDone || !strings.Contains(stderr, "1e+80") {
+		t.Errorf("exit code %d, %s", code, stderr)
+	}
+	if err := founder.Wait(); err == nil || strings.Contains(log.String(), "panic") || !strings.Contains(log.String(), table.ErrMember.Error()) {
+		t.Errorf("%v: %s", err, log)
 	}
 }
 

@@ -36,7 +36,7 @@ func (r Result) String() string {
 	columns := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
 	fmt.Fprintf(columns, "\ncolumn\tmissing\tmean\tstd\tmin\t25 %%\tmedian\t75 %%\tmax\t%s\n", map[bool]string{true: "tells"}[r.Target != ""])
 	for _, c := range r.Columns {
-		if fmt.Fprintf(columns, "%s\t%d\t", c.Name, c.Missing); c.Numbers != nil {
+		if fmt.Fprintf(columns, "%s\t%d\t", cli.Printable(c.Name), c.Missing); c.Numbers != nil {
 			for _, x := range []string{number(c.Mean), number(c.Std), number(c.Min), quantile(c.Numbers, 0.25), quantile(c.Numbers, 0.5), quantile(c.Numbers, 0.75), number(c.Max)} {
 				fmt.Fprintf(columns, "%s\t", x)
 			}
@@ -52,9 +52,9 @@ func (r Result) String() string {
 	for _, c := range r.Columns {
 		switch {
 		case c.Withheld:
-			fmt.Fprintf(&text, "%s: fewer than %d rows have a value.\n", c.Name, r.Least)
+			fmt.Fprintf(&text, "%s: fewer than %d rows have a value.\n", cli.Printable(c.Name), r.Least)
 		case c.Values != nil:
-			fmt.Fprintf(&text, "%s: %s; %s.\n", c.Name, distinct(c.Values), cells(c.Top, c.Others, r.Rows-c.Missing))
+			fmt.Fprintf(&text, "%s: %s; %s.\n", cli.Printable(c.Name), distinct(c.Values), cells(c.Top, c.Others, r.Rows-c.Missing))
 		}
 	}
 	for i, c := range r.Correlations {
@@ -62,11 +62,11 @@ func (r Result) String() string {
 			text.WriteString("\nStrongest correlations:\n")
 		}
 		if i < strongest {
-			fmt.Fprintf(&text, "%+.3f  %s, %s\n", c.R, c.Columns[0], c.Columns[1])
+			fmt.Fprintf(&text, "%+.3f  %s, %s\n", c.R, cli.Printable(c.Columns[0]), cli.Printable(c.Columns[1]))
 		}
 	}
 	if r.Tolerance != nil {
-		fmt.Fprintf(&text, "\nUnrelated, they tell at most %s of the target: %s\n", percent(*r.Tolerance), strings.Join(r.Unrelated, ", "))
+		fmt.Fprintf(&text, "\nUnrelated, they tell at most %s of the target: %s\n", percent(*r.Tolerance), cli.Printable(strings.Join(r.Unrelated, ", ")))
 	}
 	return text.String()
 }

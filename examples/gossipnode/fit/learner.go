@@ -2,6 +2,7 @@ package fit
 
 import (
 	"fmt"
+	"math"
 	"slices"
 
 	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
@@ -154,8 +155,8 @@ func (o learnerOptions) faults() error {
 	}
 	faults.If(!(o.Rate > 0), "rate", "%g: want a positive number", o.Rate)
 	faults.If(!(o.Penalty > 0), "penalty", "%g: want a positive number", o.Penalty)
-	faults.If(!(o.Confidence > 0), "confidence", "%g: want a positive number", o.Confidence)
-	faults.If(!(o.Smoothing >= 0), "smoothing", "%g: want a positive number, or 0 for the learner's own", o.Smoothing)
+	faults.If(!(o.Confidence > 0 && o.Confidence <= math.MaxFloat64), "confidence", "%g: want a positive number", o.Confidence)
+	faults.If(!(o.Smoothing >= 0 && o.Smoothing <= math.MaxFloat64), "smoothing", "%g: want a positive number, or 0 for the learner's own", o.Smoothing)
 	faults.If(o.Iterations > 0 && !slices.Contains(iterating, o.Name), "iterations", "is of %s: leave it out for %s", cli.List(iterating), o.Name)
 	faults.If(o.Smoothing > 0 && !slices.Contains(smoothing, o.Name), "smoothing", "is of %s: leave it out for %s", cli.List(smoothing), o.Name)
 	faults.If(!(o.L1 >= 0 && o.L1 <= 1), "l1", "%g: want 0 to 1", o.L1)

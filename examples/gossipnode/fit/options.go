@@ -107,6 +107,7 @@ func (o *options) load(cmd *cobra.Command, std cli.Streams) error {
 	faults.Add(cli.OneOf("learner", l.Name, learnerNames()), l.faults())
 	faults.If(l.hasTarget() && l.Name != preferences && t.Target == "", "target", "is missing: give the column that %s is to learn, or a comparison such as 'arr_delay>15'", l.Name)
 	faults.If(!(o.Unrelated >= 0 && o.Unrelated < 1) || o.Unrelated > 0 && (!l.hasTarget() || l.columns() != nil), "drop-unrelated", "%g: want 0 or more, below 1, and a learner with a target and no users", o.Unrelated)
+	faults.If(o.Unrelated > 0 && t.Distinct, "drop-unrelated", "with --distinct, rows that differ only in columns left out would count as equal: give the names as describe --unrelated tells them, with --drop, if that is meant")
 	faults.If(l.Apart != "" && !slices.Contains(combinations(), l.Apart), "apart", "%q: want %s", l.Apart, cli.List(combinations()))
 	faults.If(l.Apart != "" && (!l.hasTarget() || l.columns() != nil), "apart", "is of learners with a target and no users: leave it out for %s", l.Name)
 	_, err = l.parts()

@@ -20,7 +20,7 @@ func TestDropUnrelated(t *testing.T) {
 	if all := fit(t, args[:6]...); all["unrelated"] != nil || all["columns"].(float64) <= one["columns"].(float64) {
 		t.Errorf("%v", all)
 	}
-	for _, wrong := range [][]string{{"--target", "price", "--drop-unrelated", "1"}, {"--learner", "kmeans", "--drop-unrelated", "0.1"}} {
+	for _, wrong := range [][]string{{"--target", "price", "--drop-unrelated", "1"}, {"--learner", "kmeans", "--drop-unrelated", "0.1"}, {"--target", "price", "--distinct", "--drop-unrelated", "0.1"}} {
 		if code, _, stderr := program.Try(append([]string{"fit", "--data", houses}, wrong...)...); code != cli.ExitUsage || !strings.Contains(stderr, "--drop-unrelated") {
 			t.Errorf("%q: exit code %d, %s", wrong, code, stderr)
 		}

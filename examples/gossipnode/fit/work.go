@@ -138,6 +138,9 @@ func (w *work) unrelated(ctx context.Context, task learn.Task) ([]string, error)
 		return nil, err
 	}
 	names := s.Unrelated(w.Unrelated)
+	if all := s.Unrelated(1); len(all) > 0 && len(names) == len(all) {
+		return nil, cli.Config(fmt.Errorf("--drop-unrelated %g leaves no column: each tells at most that share of %s", w.Unrelated, task.Target))
+	}
 	if len(names) > 0 {
 		w.tell(fmt.Sprintf("columns left out, which tell at most %g of the target: %s", w.Unrelated, strings.Join(names, ", ")))
 	}

@@ -65,8 +65,12 @@ func (c *category) begin(least float64) (values []string) {
 		return nil
 	}
 	c.distinct = d
-	return slices.DeleteFunc(slices.Sorted(maps.Keys(c.own)), func(value string) bool { return c.hashed[hashOf(value)] < least })
+	return slices.DeleteFunc(slices.Sorted(maps.Keys(c.own)), func(value string) bool { return !c.common(value, least) })
 }
+
+// common tells whether enough rows of all members have the hash of a value, so that it may be told. A member that asked
+// for the count of another would learn of a single row.
+func (c *category) common(value string, least float64) bool { return c.hashed[hashOf(value)] >= least }
 
 // findValues counts the values of each category that any member may tell.
 func findValues(ctx context.Context, d *describing) error {
@@ -83,7 +87,7 @@ func findValues(ctx context.Context, d *describing) error {
 	for i, c := range categories {
 		values = append(values, nil)
 		for member, theirs := range all {
-			if len(theirs) != len(own) || len(theirs[i]) > maxOwn || slices.ContainsFunc(theirs[i], func(v string) bool { return len(v) > maxName }) {
+			if len(theirs) != len(own) || len(theirs[i]) > maxOwn || slices.ContainsFunc(theirs[i], func(v string) bool { return len(v) > maxName || !c.category.common(v, d.least) }) {
 				return fmt.Errorf("%w: member %d of %d tells values that there cannot be", table.ErrSum, member+1, len(all))
 			}
 			values[i] = append(values[i], theirs[i]...)

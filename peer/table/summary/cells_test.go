@@ -2,6 +2,7 @@ package summary
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -64,6 +65,30 @@ func (l listening) Gather(ctx context.Context, name string, data []byte) ([][]by
 		*l.seen = append(*l.seen, string(block))
 	}
 	return all, err
+}
+
+// asking is a flock of a member that claims to have a value of its guess in its first category.
+type asking struct{ table.Flock }
+
+func (a asking) Gather(ctx context.Context, name string, data []byte) ([][]byte, error) {
+	if strings.HasSuffix(name, "values") {
+		data = []byte(`[["someone"]]`)
+	}
+	return a.Flock.Gather(ctx, name, data)
+}
+
+// A member that guesses a value of few rows is not told how many others have it.
+func TestNobodyAsksForAValue(t *testing.T) {
+	rows := table.Held(batch(texts("name", append(slices.Repeat([]string{"anyone"}, 20), "someone")...)))
+	table.Together(2, func(flock table.Flock, i int) {
+		if i == 1 {
+			flock = asking{flock}
+		}
+		s, err := Config{}.Describe(t.Context(), flock, rows)
+		if !errors.Is(err, table.ErrSum) || !strings.Contains(fmt.Sprint(err), "member 2 of 2") {
+			t.Errorf("%+v, %v", s, err)
+		}
+	})
 }
 
 // No cell that is told has fewer rows than the floor, nor has what is left of all when those that are told are
