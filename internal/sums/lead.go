@@ -217,10 +217,12 @@ func (l *lead) advance() {
 		if !l.holding.finds(l.line, func(id ID) bool { return l.came[id].stage != Holding || l.came[id].attempt != l.attempt }) {
 			l.open(l, l.attempt)
 		}
-	case (l.inquires || l.begun(l) > 0) && !l.informed():
+	case (l.inquires || len(l.claims(l)) > 0) && !l.informed():
 		l.inquire()
 	case l.begun(l) > 0:
 		l.open(l, l.begun(l))
+	case l.rejects(l):
+		l.advance()
 	case !l.lacking.finds(l.expected(), l.lacks) && l.enough() && l.allReady():
 		l.begin()
 	}

@@ -34,17 +34,18 @@ type Times struct {
 // Machine is one member's part in all sums.
 type Machine struct {
 	membership
-	times  Times
-	now    time.Duration
-	open   map[string]*sum
-	over   *lru.LRU[string, ended]
-	seeds  *lru.LRU[string, []byte] // of the masks of the last sums in it
-	has    uint64                   // the attempt of the final result, if this member has it
-	leads  uint32                   // how many leads there have been
-	thrown map[ID]time.Duration     // when members were thrown out of a sum
-	pair   ID                       // the only partner of this member's sums, until a sum has others
-	inward []*wire.Sum              // to this member itself
-	out    []Outcome
+	times    Times
+	now      time.Duration
+	open     map[string]*sum
+	over     *lru.LRU[string, ended]
+	seeds    *lru.LRU[string, []byte] // of the masks of the last sums in it
+	has      uint64                   // the attempt of the final result, if this member has it
+	leads    uint32                   // how many leads there have been
+	thrown   map[ID]time.Duration     // when members were thrown out of a sum
+	departed time.Duration            // when a member was last gone
+	pair     ID                       // the only partner of this member's sums, until a sum has others
+	inward   []*wire.Sum              // to this member itself
+	out      []Outcome
 	news
 	// Keys are this member's for masks: without them it makes no masked sums.
 	Keys *mask.Keys
@@ -62,7 +63,7 @@ func New(self ID, times Times) *Machine {
 	over, _ := lru.NewLRU[string, ended](maxOver, nil) // fails for sizes below 1
 	seeds, _ := lru.NewLRU[string, []byte](MaxOpen, nil)
 	times.Retransmit, times.Silence = cmp.Or(times.Retransmit, time.Second), cmp.Or(times.Silence, 20*time.Second)
-	m := &Machine{membership: newMembership(self), times: times, open: make(map[string]*sum), over: over, seeds: seeds, thrown: make(map[ID]time.Duration)}
+	m := &Machine{membership: newMembership(self), times: times, open: make(map[string]*sum), over: over, seeds: seeds, thrown: make(map[ID]time.Duration), departed: -outFor}
 	m.View(0, []ID{self})
 	return m
 }
@@ -132,6 +133,11 @@ func (m *Machine) View(now time.Duration, members []ID) {
 	}
 	before := m.places
 	m.see(members)
+	for id := range before {
+		if !m.here(id) {
+			m.departed = now
+		}
+	}
 	maps.DeleteFunc(m.thrown, func(id ID, _ time.Duration) bool { return !m.here(id) })
 	for _, s := range m.open {
 		if s.own != nil {

@@ -166,6 +166,37 @@ func TestOneThatTellsNoSeed(t *testing.T) {
 	}
 }
 
+// TestOneThatClaimsToHaveTold shows that a sum of four or more is made without one that says it has told the seed of an
+// attempt that nobody else knows, and so is the next.
+func TestOneThatClaimsToHaveTold(t *testing.T) {
+	claims := says(wire.SumStatus, func(_ *member, w *wire.Sum) bool {
+		if b, sound := readBrought(w); sound && Op(w.Op) == Masked {
+			b.tells, w.Stage, w.Attempt = tells{Size: 4, Seed: mask.Seed{1}}, uint8(Told), 77<<16
+			w.Masks, _ = binary.Append(nil, binary.LittleEndian, b)
+		}
+		return true
+	})
+	for n := 4; n < 8; n++ {
+		w := newWorld(t, uint64(n), n).hides(true)
+		for _, m := range w.members {
+			m.calls = []Call{m.hidden(callOf(m, 0, 100)), m.hidden(callOf(m, 1, 100))}
+			w.after(w.upTo(20*time.Millisecond), m.next)
+		}
+		w.members[n-1].lie = claims
+		w.run(time.Hour)
+		for _, m := range w.members[:n-1] {
+			if len(m.results) != 2 || m.longest > 3*time.Minute {
+				t.Errorf("of %d %s has %d results, the last after %s", n, m.self, len(m.results), m.longest)
+			}
+			for _, r := range m.results {
+				if r.Err != nil || r.Peers != n-1 {
+					t.Errorf("of %d %s has %+v", n, m.self, r)
+				}
+			}
+		}
+	}
+}
+
 // TestAStreamThatBreaksWhileSeedsAreTold shows that a sum is made without the seed of a silent one also where a stream
 // between two others has broken once all held it: neither of these is thrown out.
 func TestAStreamThatBreaksWhileSeedsAreTold(t *testing.T) {

@@ -55,14 +55,39 @@ type opening struct {
 	asks    time.Duration // when participants were last asked
 }
 
-// begun is the last attempt of which participants have told seeds, 0 if there is none.
+// begun is the last attempt of which participants have told seeds, 0 if there is none. All held it then; so where
+// nobody else does, and no member has gone lately, the participant lies.
 func (o *opening) begun(l *lead) (attempt uint64) {
-	for _, c := range l.came {
-		if l.op == Masked && c.stage == Told && c.attempt >= attempt {
+	gone := l.m.now-l.m.departed < outFor
+	for _, id := range o.claims(l) {
+		if c := l.came[id]; c.attempt >= attempt && (gone || slices.ContainsFunc(l.came.ids(), func(other ID) bool {
+			return other != id && l.came[other].stage >= Holding && l.came[other].attempt == c.attempt
+		})) {
 			attempt, o.size = c.attempt, c.Size
 		}
 	}
 	return attempt
+}
+
+// claims are those that say that they have told seeds.
+func (o *opening) claims(l *lead) []ID {
+	return those(l.came.ids(), func(id ID) bool { return l.op == Masked && l.came[id].stage == Told })
+}
+
+// rejects excludes those whose claim begun does not believe, and tells whether there were any.
+func (o *opening) rejects(l *lead) bool {
+	liars := o.claims(l)
+	o.exclude(l, liars, "it says that it has told the seed of its mask in an attempt that nobody else holds")
+	return len(liars) > 0
+}
+
+// exclude goes on without participants.
+func (o *opening) exclude(l *lead, ids []ID, why string) {
+	for _, id := range ids {
+		l.m.fact(Fact{What: Thrown, Sum: l.name, Who: []ID{id}, Why: why})
+		l.blame.out[id], l.m.thrown[id] = "", l.m.now
+		delete(l.came, id)
+	}
 }
 
 // open begins, with an attempt that all hold, or one that begun found. A sum without masks counts at once.
@@ -129,11 +154,7 @@ func (o *opening) proceed(l *lead) {
 // wait asks participants to tell, again after a while, and goes on without those that do not.
 func (o *opening) wait(l *lead, waits []ID) {
 	if l.m.now-o.since >= l.m.times.Silence {
-		for _, id := range waits {
-			l.m.fact(Fact{What: Thrown, Sum: l.name, Who: []ID{id}, Why: "it has the sum, and does not tell the seed of its mask"})
-			l.blame.out[id], l.m.thrown[id] = "", l.m.now
-			delete(l.came, id)
-		}
+		o.exclude(l, waits, "it has the sum, and does not tell the seed of its mask")
 		o.proceed(l)
 		return
 	}
