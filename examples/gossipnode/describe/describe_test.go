@@ -215,13 +215,7 @@ func founding(t *testing.T, args ...string) (founder *exec.Cmd, token string, re
 	if err := founder.Start(); err != nil {
 		t.Fatal(err)
 	}
-	clitest.Eventually(t, "a token", func() bool {
-		_, after, _ := strings.Cut(log.String(), "--join ")
-		line, _, whole := strings.Cut(after, "\n")
-		token = strings.TrimSpace(line)
-		return whole
-	})
-	return founder, token, result, log
+	return founder, clitest.Token(t, log), result, log
 }
 
 // A member whose rows cannot be described says what is wrong with them, and the others that it is not theirs.

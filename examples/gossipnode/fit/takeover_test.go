@@ -47,13 +47,7 @@ func TestJoinTakesOver(t *testing.T) {
 	if err := founder.Start(); err != nil {
 		t.Fatal(err)
 	}
-	token := ""
-	clitest.Eventually(t, "a token", func() bool {
-		_, after, _ := strings.Cut(log.String(), "--join ")
-		line, _, whole := strings.Cut(after, "\n")
-		token = strings.TrimSpace(line)
-		return whole
-	})
+	token := clitest.Token(t, log)
 	for _, c := range []struct {
 		args []string
 		says string

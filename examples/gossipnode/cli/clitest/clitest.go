@@ -167,6 +167,18 @@ func Eventually(t *testing.T, what string, holds func() bool) {
 	}
 }
 
+// Token waits for the token by which another joins, as a command logs it.
+func Token(t *testing.T, log *Buffer) (token string) {
+	t.Helper()
+	Eventually(t, "a token", func() bool {
+		_, after, _ := strings.Cut(log.String(), "--join ")
+		line, _, whole := strings.Cut(after, "\n")
+		token = strings.TrimSpace(line)
+		return whole
+	})
+	return token
+}
+
 // ScanLines collects lines as they come; they may be asked for meanwhile.
 func ScanLines(t *testing.T, from io.Reader) <-chan string {
 	t.Helper()
