@@ -170,13 +170,12 @@ func Eventually(t *testing.T, what string, holds func() bool) {
 // Token waits for the token by which another joins, as a command logs it.
 func Token(t *testing.T, log *Buffer) (token string) {
 	t.Helper()
-	Eventually(t, "a token", func() bool {
+	Eventually(t, "a token", func() (whole bool) {
 		_, after, _ := strings.Cut(log.String(), "--join ")
-		line, _, whole := strings.Cut(after, "\n")
-		token = strings.TrimSpace(line)
+		token, _, whole = strings.Cut(after, "\n")
 		return whole
 	})
-	return token
+	return strings.TrimSpace(token)
 }
 
 // ScanLines collects lines as they come; they may be asked for meanwhile.
