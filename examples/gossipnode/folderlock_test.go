@@ -16,7 +16,7 @@ import (
 func TestOneProcessAFolder(t *testing.T) {
 	t.Parallel()
 	data, folder := clitest.Pictures(t, 400, 200), t.TempDir()
-	first := command(t, runArgs(data, folder, "--epochs", "1000000", "--checkpoint-every", "50ms")...)
+	first := command(t, runArgs(data, folder, "--epochs", "1000000", "--step-time", "2ms", "--checkpoint-every", "50ms")...)
 	if err := first.Start(); err != nil {
 		t.Fatal(err)
 	}

@@ -86,7 +86,7 @@ func metricsOf(t *testing.T, process int) string {
 func TestAFrozenProcess(t *testing.T) {
 	t.Parallel()
 	const peers = 4
-	cmd, children, _ := longRunOf(t, peers, "--epochs", "1000000", "--metrics", fmt.Sprint("127.0.0.1:", freePorts(t, peers)))
+	cmd, children, _ := longRunOf(t, peers, "--epochs", "1000000", "--step-time", "2ms", "--metrics", fmt.Sprint("127.0.0.1:", freePorts(t, peers)))
 	frozen, others := children[peers-1], children[:peers-1]
 	look := func(process int) scraped { return scrape(metricsOf(t, process)) }
 	clitest.Eventually(t, "all exchange", func() bool {

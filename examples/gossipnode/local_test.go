@@ -181,7 +181,7 @@ func TestKilledPeer(t *testing.T) {
 func TestInterrupted(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
-	cmd, children, out := longRun(t, "--epochs", "1000000", "--checkpoint", folder)
+	cmd, children, out := longRun(t, "--epochs", "1000000", "--step-time", "2ms", "--checkpoint", folder)
 	if err := cmd.Process.Signal(os.Interrupt); err != nil {
 		t.Fatal(err)
 	}
@@ -208,7 +208,7 @@ func TestInterrupted(t *testing.T) {
 // chance to stop them.
 func TestParentKilled(t *testing.T) {
 	t.Parallel()
-	cmd, children, _ := longRun(t, "--epochs", "1000000")
+	cmd, children, _ := longRun(t, "--epochs", "1000000", "--step-time", "2ms")
 	if err := cmd.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}

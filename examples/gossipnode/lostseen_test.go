@@ -25,7 +25,7 @@ func TestLostAndResultAreSeen(t *testing.T) {
 		t.Fatal(err)
 	}
 	var out bytes.Buffer
-	cmd := command(t, localArgs(clitest.Pictures(t, 400, 200), "--peers", "4", "--every", "20", "--steps", "100000000", "--dashboard", "127.0.0.1:0", "--dashboard-stay", "yes", "--operator-key", key)...)
+	cmd := command(t, localArgs(clitest.Pictures(t, 400, 200), "--peers", "4", "--every", "20", "--steps", "100000000", "--step-time", "2ms", "--dashboard", "127.0.0.1:0", "--dashboard-stay", "yes", "--operator-key", key)...)
 	cmd.Stdout = &out
 	errs, err := cmd.StderrPipe()
 	if err != nil {

@@ -114,7 +114,7 @@ func TestHostsApart(t *testing.T) {
 	c := lay(t, "10.213.77")
 	common := []string{
 		"--dataset", "mnist", "--data", clitest.Pictures(t, 400, 200), "--model", "softmax", "--batch", "10", "--lr", "0.01",
-		"--every", "20", "--epochs", "1000000", "--metrics", namespaceMetrics,
+		"--every", "20", "--epochs", "1000000", "--step-time", "2ms", "--metrics", namespaceMetrics,
 	}
 	first := c.run(0, append(common, "--listen", c.address(0)+":4213")...)
 	second := c.run(1, append(common, "--listen", c.address(1)+":4213", "--join", c.address(0)+":4213")...)
@@ -154,7 +154,7 @@ func TestWhoCannotBeDialledFindsOut(t *testing.T) {
 	c := lay(t, "11.213.77")
 	common := []string{
 		"--dataset", "mnist", "--data", clitest.Pictures(t, 400, 200), "--model", "softmax", "--batch", "10", "--lr", "0.01",
-		"--every", "20", "--epochs", "1000000", "--metrics", namespaceMetrics, "--verbose",
+		"--every", "20", "--epochs", "1000000", "--step-time", "2ms", "--metrics", namespaceMetrics, "--verbose",
 		"--min-peers", "3", "--min-peers-wait", "16s", // so that they do not train all the time
 	}
 	relay := c.run(0, append(common, "--listen", c.address(0)+":4213", "--relay-service")...)

@@ -13,7 +13,7 @@ import (
 // progress.
 func told(t *testing.T, args ...string) (lines []string) {
 	t.Helper()
-	cmd := command(t, append([]string{"run", "--listen", settings.Loopback, "--epochs", "1000000"}, args...)...)
+	cmd := command(t, append([]string{"run", "--listen", settings.Loopback, "--epochs", "1000000", "--step-time", "2ms"}, args...)...)
 	logs, err := cmd.StderrPipe()
 	if err != nil {
 		t.Fatal(err)

@@ -103,7 +103,7 @@ func TestRunPassesOverATornCheckpoint(t *testing.T) {
 func TestTerminated(t *testing.T) {
 	t.Parallel()
 	data, folder := clitest.Pictures(t, 400, 200), t.TempDir()
-	args := runArgs(data, folder, "--epochs", "1000000", "--checkpoint-every", "0")
+	args := runArgs(data, folder, "--epochs", "1000000", "--step-time", "2ms", "--checkpoint-every", "0")
 	var out, logged bytes.Buffer
 	cmd := command(t, args...)
 	cmd.Stdout = &out
@@ -155,7 +155,7 @@ func TestTerminatedUnsaved(t *testing.T) {
 	t.Parallel()
 	data, folder := clitest.Pictures(t, 400, 200), filepath.Join(t.TempDir(), "kept")
 	var out, logged bytes.Buffer
-	cmd := command(t, runArgs(data, folder, "--epochs", "1000000", "--checkpoint-every", "50ms")...)
+	cmd := command(t, runArgs(data, folder, "--epochs", "1000000", "--step-time", "2ms", "--checkpoint-every", "50ms")...)
 	cmd.Stdout, cmd.Stderr = &out, &logged
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)

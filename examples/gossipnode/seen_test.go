@@ -57,7 +57,7 @@ func names(members []memberSeen) (filled map[string]string) {
 // onePeer starts a process of run; what it says of where it is goes to a channel.
 func onePeer(t *testing.T, result *bytes.Buffer, operator, name string, args ...string) (cmd *exec.Cmd, says <-chan string) {
 	t.Helper()
-	args = append([]string{"run", "--listen", "127.0.0.1:0", "--model", "softmax", "--steps", "1000000", "--every", "20", "--codec", "bf16", "--json", "--name", name, "--operator", operator}, args...)
+	args = append([]string{"run", "--listen", "127.0.0.1:0", "--model", "softmax", "--steps", "1000000", "--step-time", "2ms", "--every", "20", "--codec", "bf16", "--json", "--name", name, "--operator", operator}, args...)
 	cmd = clitest.Command(t, 2*time.Minute, args...)
 	cmd.Stdout = result
 	errs, err := cmd.StderrPipe()

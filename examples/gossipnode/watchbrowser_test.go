@@ -71,7 +71,7 @@ func TestDashboardInABrowser(t *testing.T) {
 	} else if err := os.MkdirAll(folder, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	url := startWatched(t, "--peers", "8", "--steps", "1000000", "--batch", "16", "--every", "20", "--codec", "lattice8+4")
+	url := startWatched(t, "--peers", "8", "--steps", "1000000", "--step-time", "4ms", "--batch", "16", "--every", "20", "--codec", "lattice8+4")
 	b.screen(1440, 1000, 1, "light")
 	b.must("Page.navigate", map[string]any{"url": url}, nil)
 	b.until("eight peers that tell how they get on", `document.querySelectorAll('#table tbody tr').length === 8 && !document.getElementById('table').innerText.includes('–\t–\t–')`)

@@ -37,6 +37,7 @@ type Settings struct {
 	trainSettings
 	outputSettings
 	watchSettings
+	LeastStep time.Duration // so long a step takes at least
 }
 
 // Names that flags take, beside those of packages zoo and quant.
@@ -80,6 +81,8 @@ func (s *Settings) Register(flags *pflag.FlagSet) {
 	cli.Group(flags, TopicTables) // the example of local has what it takes
 	s.trainSettings.register(flags)
 	cli.Group(flags, topicExchanges, codecFlag, "strategy")
+	flags.DurationVar(&s.LeastStep, stepTimeFlag, 0, "least time of a training step, such as 20ms: this machine then trains like a slower one, to try out unequal peers")
+	cli.Group(flags, "Trying out") // not of simulate, whose own it has
 	s.outputSettings.register(flags)
 	s.watchSettings.register(flags)
 	cli.Group(flags, "Checkpoints and results", "checkpoint", "json", "dashboard")
@@ -100,10 +103,17 @@ func (s Settings) Arguments() []string { return cli.Arguments(s.Flags()) }
 // MaxPeers bounds --peers of simulated worlds, --min-peers and the parts of --part.
 const MaxPeers = topology.MaxMembers
 
+const stepTimeFlag = "step-time"
+
+// maxStepTime bounds --step-time: an interrupt waits for the end of a step.
+const maxStepTime = 10 * time.Second
+
 // Validate reports all faults at once, as a fault of usage that names where each
 // setting comes from.
 func (s Settings) Validate(from cli.Origins) error {
-	faults := slices.Concat(s.Network.Faults(), s.dataSettings.faults(), s.trainSettings.faults(), s.outputSettings.faults(), s.watchSettings.faults(), s.finalSettings.faults(s.Strategy))
+	var slower cli.Faults
+	slower.If(s.LeastStep < 0 || s.LeastStep > maxStepTime, stepTimeFlag, "%v: want 0 to %v", s.LeastStep, maxStepTime)
+	faults := slices.Concat(slower, s.Network.Faults(), s.dataSettings.faults(), s.trainSettings.faults(), s.outputSettings.faults(), s.watchSettings.faults(), s.finalSettings.faults(s.Strategy))
 	return from.Usage(faults...)
 }
 

@@ -301,6 +301,7 @@ func (t *training) firstGradient(ctx context.Context) func(x, grad tensor.Vector
 
 // gradient computes the gradient of the next batch.
 func (t *training) gradient(x, grad tensor.Vector) (peer.Result, error) {
+	began := time.Now()
 	if err := t.nextBatch(); err != nil {
 		return peer.Result{}, err
 	}
@@ -309,6 +310,7 @@ func (t *training) gradient(x, grad tensor.Vector) (peer.Result, error) {
 		t.Log.Warn("the loss runs away: this model is of no use as it is. Begin anew with a tenth of --lr, or with --clip 1 or --optimizer adamw",
 			zap.Float64("loss", loss), zap.Float64("at_the_start", t.loss.start), zap.Float64("lr", t.Rate()))
 	}
+	time.Sleep(t.LeastStep - time.Since(began))
 	return peer.Result{Loss: loss, Samples: t.batch.Len()}, nil
 }
 

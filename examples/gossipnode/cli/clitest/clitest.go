@@ -48,7 +48,7 @@ func Only(commands ...Program) Program {
 // Waiting is how many tests that call t.Parallel run at once, unless -parallel says
 // otherwise: they wait for processes, sockets and timeouts more than they work. Tests that
 // measure call it not, and so run alone.
-const Waiting = "4"
+const Waiting = "6"
 
 // Main is TestMain: it acts as the program where a test asks for that, and sees to it
 // that tests leave no goroutine behind.
