@@ -13,13 +13,17 @@ import (
 
 // fresh makes peer i anew, as a process that is started again, with zeros for a model.
 func (f *flock) fresh(p plan, i int) sim.Member {
-	layout := f.replicas[0].Layout()
-	r, err := replica.New(tensor.NewParams(layout), replica.Options{SliceLen: p.sliceLen})
+	f.renew(p, i)
+	return f.member(p, i)
+}
+
+// renew gives a peer that has gone an empty replica, and a ledger.
+func (f *flock) renew(p plan, i int) {
+	r, err := replica.New(tensor.NewParams(f.replicas[0].Layout()), replica.Options{SliceLen: p.sliceLen})
 	if err != nil {
 		f.t.Fatal(err)
 	}
 	f.replicas[i], f.ledgers[i] = r, replica.NewLedger(r)
-	return f.member(p, i)
 }
 
 // TestPeersComeAndGo lets a peer crash, another leave and the first come back, and sees

@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/seed-97356399/murmuration/examples/zoo/dataset"
 	"github.com/seed-97356399/murmuration/topology"
@@ -17,6 +18,8 @@ type conduct struct {
 	name   string
 	labels func(rng *rand.Rand, label uint8) uint8 // that they learn from
 	rate   float64                                 // times that of the others
+	slower float64                                 // times as long as those of the others, its steps take
+	late   bool                                    // it comes when a third of the work is done
 	lie    lie                                     // to whom they meet, if far
 	far    bool
 	when   func(liar int, progress float64) bool // all the time
@@ -61,6 +64,8 @@ var (
 		{name: "as all"},
 		{name: "a fifth of the labels wrong", labels: noisy},
 		{name: "ten times the rate", rate: 10},
+		{name: "a hundred times slower", slower: 100},
+		{name: "late", late: true},
 	}
 )
 
@@ -81,6 +86,14 @@ func (c conducted) quarantined(peer, partner int) {
 
 func (c conducted) at(peer int) bool {
 	return slices.Contains(c.others, peer) && (c.when == nil || c.when(slices.Index(c.others, peer), float64(c.made)/float64(c.due)))
+}
+
+func (c conducted) Duration(peer, step, samples int) time.Duration {
+	took := c.pupils.Duration(peer, step, samples)
+	if slices.Contains(c.others, peer) {
+		took *= time.Duration(cmp.Or(c.slower, 1))
+	}
+	return took
 }
 
 func (c conducted) Step(peer, step int, x, delta []float32) {
@@ -134,8 +147,17 @@ func (d *digits) conduct(t *testing.T, b patientFlock, c conduct) judged {
 	peers := conducted{training, c, others, rand.New(rand.NewPCG(b.seed, 11)), &j.quarantines}
 	b.lie = c.lie
 	f := d.besiegedFlock(t, b, peers, func(peer int) bool { return !c.far || !peers.at(peer) })
-	for !training.over() {
-		f.world.Run(f.world.Now() + pupilStep)
+	if c.late {
+		f.world.Crash(others[0])
+	}
+	for away := c.late; !training.over(); f.world.Run(f.world.Now() + pupilStep) {
+		if away && 3*training.made > training.due {
+			f.renew(plan{}, others[0])
+			if err := f.world.Arrive(others[0], f.besieged(t, b, others[0])); err != nil {
+				t.Fatal(err)
+			}
+			away = false
+		}
 	}
 	j.mean, j.worst = d.endure(t, b, f, others)
 	for _, i := range others {
@@ -203,7 +225,7 @@ func TestHonestPeersAreNotKeptAway(t *testing.T) {
 	}
 	flocks := []patientFlock{{peers: 4, liars: 1, every: 4, rate: 0.25}, {peers: 8, liars: 1, every: 4, rate: 0.25, dirichlet: 0.1}}
 	if *tables {
-		flocks = append(flocks, patientFlock{peers: 8, liars: 1, every: 1, rate: 0.25})
+		flocks = append(flocks, patientFlock{peers: 8, liars: 1, every: 1, rate: 0.25}, patientFlock{peers: 8, liars: 1, every: 4, rate: 0.25, dirichlet: twoClasses})
 	}
 	for _, b := range flocks {
 		b.epochs = 1

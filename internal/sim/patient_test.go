@@ -213,18 +213,24 @@ func (d *digits) besiegedFlock(t *testing.T, b patientFlock, training stepper, h
 		params := tensor.NewParams(layout)
 		copy(params.Vector(), first)
 		f.add(params, plan{unclipped: !honest(i)}, i)
-		machine, err := averaging.NewADPSGD(averaging.Config{
-			Self: nameOf(i), Pace: averaging.Pace{Every: b.every}, Rand: rand.New(rand.NewPCG(seed, uint64(100+i))),
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-		config.Members = append(config.Members, sim.Member{ID: nameOf(i), Machine: machine, Replica: f.replicas[i], Ledger: f.ledgers[i], Optimizer: asIs{}})
+		config.Members = append(config.Members, f.besieged(t, b, i))
 	}
 	if f.world, err = sim.New(config); err != nil {
 		t.Fatal(err)
 	}
 	return f
+}
+
+// besieged is a member of such a flock, with the replica and the ledger that it has.
+func (f *flock) besieged(t *testing.T, b patientFlock, i int) sim.Member {
+	t.Helper()
+	machine, err := averaging.NewADPSGD(averaging.Config{
+		Self: nameOf(i), Pace: averaging.Pace{Every: b.every}, Rand: rand.New(rand.NewPCG(b.seed, uint64(100+i))),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return sim.Member{ID: nameOf(i), Machine: machine, Replica: f.replicas[i], Ledger: f.ledgers[i], Optimizer: asIs{}}
 }
 
 // onQuarantine is what is called when a peer keeps another away, if a stepper wants to know.

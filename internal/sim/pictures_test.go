@@ -1,6 +1,7 @@
 package sim_test
 
 import (
+	"slices"
 	"sync"
 	"testing"
 
@@ -76,7 +77,10 @@ func dividing(dirichlet float64, peers int) ([pupilPeers]*dataset.Set, error) {
 				parts[i] = parts[i%peers]
 				continue
 			}
-			indices, err := dataset.Shard{Alpha: dirichlet}.Part(labels, 1, i, peers)
+			indices, err := twoRuns(labels, i, peers), error(nil)
+			if dirichlet != twoClasses {
+				indices, err = dataset.Shard{Alpha: dirichlet}.Part(labels, 1, i, peers)
+			}
 			if err != nil {
 				return parts, err
 			}
@@ -85,4 +89,21 @@ func dividing(dirichlet float64, peers int) ([pupilPeers]*dataset.Set, error) {
 		return parts, nil
 	}))
 	return parts.(func() ([pupilPeers]*dataset.Set, error))()
+}
+
+// twoClasses, as how unlike parts are, gives each peer two runs of the pictures in the order of their
+// labels, so that hardly anybody has more than two or three digits (McMahan et al. 2017).
+const twoClasses = -2
+
+func twoRuns(labels []uint8, peer, peers int) (indices []int32) {
+	order := make([]int32, len(labels))
+	for i := range order {
+		order[i] = int32(i)
+	}
+	slices.SortStableFunc(order, func(a, b int32) int { return int(labels[a]) - int(labels[b]) })
+	run := len(order) / (2 * peers)
+	for _, start := range []int{peer * run, (peer + peers) * run} {
+		indices = append(indices, order[start:start+run]...)
+	}
+	return indices
 }
