@@ -8,25 +8,25 @@ import (
 	"github.com/seed-97356399/murmuration/peer/table"
 )
 
-// Errors of a fit or an evaluation that all members of the flock return alike, as they do
-// table.ErrMember (but for the member at fault) and table.ErrUnlike.
+// Errors of a fit or an evaluation that all members of the flock return alike. So is table.ErrUnlike, and
+// table.ErrMember except at the member at fault.
 var (
-	// ErrNoRows is a flock without one row.
+	// ErrNoRows: no member of the flock has a row.
 	ErrNoRows = errors.New("learn: no member has rows; check the target, the split and the file")
-	// ErrOneClass: the target has only one class, here or over the flock.
+	// ErrOneClass: the target has only one class, at this member or over the flock.
 	ErrOneClass = table.ErrOneClass
 )
 
 const (
-	// maxNumber is the largest feature, target or weight: products of four of them are finite, so that
-	// no sum of sound rows is infinite.
+	// maxNumber bounds the size of a feature, target or weight: a product of four such numbers is finite, so that
+	// sums over valid rows never become infinite.
 	maxNumber = 1e75
-	// maxWeight is what all rows weigh together at most.
+	// maxWeight bounds the total weight of all rows.
 	maxWeight = 1e100
 )
 
-// checkWeights makes sure that sums of weights can be divided by and taken for shares; together they
-// are above 0, or there are no rows.
+// checkWeights makes sure that sums of weights are valid and that their total is above 0. It returns ErrNoRows if the
+// total is 0.
 func checkWeights(name string, sums ...float64) error {
 	if err := table.Counts(name, maxWeight, sums...); err != nil {
 		return fmt.Errorf("learn: %w", err)
@@ -37,7 +37,8 @@ func checkWeights(name string, sums ...float64) error {
 	return nil
 }
 
-// finite says if numbers of a model are not: sums of a member at fault, or values too large.
+// finite returns an error if a number of the model is infinite or NaN. The cause is either a faulty sum of a member
+// or values that are too large.
 func finite(numbers ...[]float64) error {
 	for _, some := range numbers {
 		for _, x := range some {
@@ -49,7 +50,7 @@ func finite(numbers ...[]float64) error {
 	return nil
 }
 
-// agree begins what members do together: see table.Ready.
+// agree is the first thing that all members do together: see table.Ready.
 func agree(ctx context.Context, flock table.Flock, local error, alike ...any) error {
 	err := table.Ready(ctx, flock, "agree", local, alike...)
 	if err != nil && err != local {

@@ -17,7 +17,7 @@ import (
 	"github.com/seed-97356399/murmuration/peer/table/prepare"
 )
 
-// ErrUserShared is a user with ratings at two members.
+// ErrUserShared: a user has ratings at two members.
 var ErrUserShared = errors.New("learn: a user has rows at more than one member; split the rows by user")
 
 // Defaults of ALS.
@@ -30,14 +30,15 @@ const (
 	maxEquations = 64 << 20
 )
 
-// ALS learns ratings, Rows.Target, that users give to items: the mean of all ratings plus the
-// product of a few factors of the user and of the item, found by alternating least squares
-// (Zhou et al. 2008: the ridge grows with the number of ratings). All rows of a user must be
-// at one member, and the user's factors never leave it. Members see the names of all items,
-// sums over users, and hashes of users, which detect a user at two members (ErrUserShared).
+// ALS learns ratings, Rows.Target, that users give to items. A rating is the mean of all ratings plus the product of
+// a few factors of the user and of the item, found by alternating least squares (Zhou et al. 2008: the ridge grows
+// with the number of ratings). All rows of a user must be at one member, and the user's factors never leave it.
+// Members see the names of all items, sums over users, and hashes of users, which detect a user at two members
+// (ErrUserShared).
 //
-// Implicit learns what users do, not what they say (Hu, Koren and Volinsky 2008): Rows.Target is how often a user had
-// an item, from 0 on; nil is once a row. The model tells how much users prefer items, from about 0 to about 1.
+// Implicit learns from the items that users had, not from ratings (Hu, Koren and Volinsky 2008): Rows.Target is how
+// often a user had an item, from 0; a nil target means once for each row. The model predicts how much users prefer
+// items, from about 0 to about 1.
 type ALS struct {
 	User, Item string  // columns of categories; "" is "user" and "item"
 	Factors    int     // 0 is 10
@@ -45,7 +46,7 @@ type ALS struct {
 	Ridge      float64 // 0 is 0.1
 	Seed       uint64
 	Implicit   bool
-	Alpha      float64 // where Implicit, by how much more a target of 1 counts than none; 0 is 40, the paper's
+	Alpha      float64 // with Implicit, how much more a target of 1 counts than a target of 0; 0 is 40, as in the paper
 }
 
 func (l ALS) withDefaults() (ALS, error) {
@@ -58,29 +59,30 @@ func (l ALS) withDefaults() (ALS, error) {
 	return l, nil
 }
 
-// ALSModel predicts ratings, or preferences if it is Implicit. All fields except Users are the same at all members. Users are
-// those of this member, so do not give a file of the model to others: Shared leaves Users out.
+// ALSModel predicts ratings, or preferences if it is Implicit. All fields except Users are the same at all members.
+// Users has the users of this member, so do not give a file of the model to others: use Shared, which leaves Users
+// out.
 type ALSModel struct {
-	User     string               `json:"user"` // columns
+	User     string               `json:"user"` // names of the columns
 	Item     string               `json:"item"`
-	Mean     float64              `json:"mean"` // of all ratings; 0 of preferences
-	RMSE     float64              `json:"rmse"` // on the rows of all members, where it was fitted; 0 of preferences
+	Mean     float64              `json:"mean"` // of all ratings; 0 if Implicit
+	RMSE     float64              `json:"rmse"` // on the rows of all members in the fit; 0 if Implicit
 	Items    map[string][]float64 `json:"items"`
 	Users    map[string][]float64 `json:"users,omitempty"`
-	Implicit bool                 `json:"implicit,omitempty"` // it tells preferences
+	Implicit bool                 `json:"implicit,omitempty"` // predicts preferences
 }
 
-// Shared is the part that is the same at all members.
+// Shared returns the part of the model that is the same at all members.
 func (m *ALSModel) Shared() *ALSModel {
 	shared := *m
 	shared.Users = nil
 	return &shared
 }
 
-// Outputs is 1: a rating.
+// Outputs is 1: a rating or a preference.
 func (*ALSModel) Outputs() int { return 1 }
 
-// Predict appends a rating for each row: the mean if the user or the item is not known.
+// Predict appends a rating for each row: the mean if the model does not know the user or the item.
 func (m *ALSModel) Predict(dst []float64, features *table.Batch) ([]float64, error) {
 	users, err := categories(features, m.User)
 	if err != nil {
@@ -160,11 +162,11 @@ type alsFit struct {
 	rows         Rows
 	users, items *table.Column
 	mean         float64
-	names        []string // of the items of all members
-	place        []int    // of an item of ours in names
+	names        []string // of all members' items
+	place        []int    // index in names of each item of this member
 }
 
-// take looks at the rows of this member.
+// take reads the rows of this member.
 func (f *alsFit) take() (err error) {
 	if f.users, err = categories(f.rows.Features, f.User); err != nil {
 		return err
@@ -193,7 +195,7 @@ func (f *alsFit) take() (err error) {
 	return nil
 }
 
-// gather hands round the names of users, hashed, and of items.
+// gather exchanges hashes of the users' names, and the names of the items, with all members.
 func (f *alsFit) gather(ctx context.Context) error {
 	var hashes []byte
 	for _, user := range used(f.users) {
@@ -235,7 +237,7 @@ func (f *alsFit) gather(ctx context.Context) error {
 	return nil
 }
 
-// used are the values of a column that rows have.
+// used are the values of a column that occur in the rows.
 func used(c *table.Column) (values []string) {
 	rows, _ := c.Uses()
 	for code, value := range c.Values {
@@ -246,7 +248,7 @@ func used(c *table.Column) (values []string) {
 	return values
 }
 
-// run turns between the users of this member and the items of all.
+// run alternates between solving for this member's users and for all items.
 func (f *alsFit) run(ctx context.Context) (*ALSModel, error) {
 	if err := f.gather(ctx); err != nil {
 		return nil, err
@@ -280,7 +282,7 @@ func (f *alsFit) run(ctx context.Context) (*ALSModel, error) {
 	return f.model(ctx, items)
 }
 
-// average is the mean over the rows of all members of what of gives, times the weight.
+// average is the sum of of(row, weight) over the rows of all members, divided by their weight.
 func (f *alsFit) average(ctx context.Context, part string, of func(row int, weight float64) float64) (float64, error) {
 	sum := make([]float64, 2)
 	for row := range f.rows.Target {
@@ -298,19 +300,19 @@ func (f *alsFit) average(ctx context.Context, part string, of func(row int, weig
 	return sum[0] / sum[1], nil
 }
 
-// usersOf are the factors of this member's users by those of all items.
+// usersOf solves for the factors of this member's users, given those of all items.
 func (f *alsFit) usersOf(items [][]float64) [][]float64 {
 	return f.solve(f.equations(len(f.users.Values), func(row int) (int, []float64) {
 		return int(f.users.Codes[row]), items[f.place[f.items.Codes[row]]]
 	}), f.products(items))
 }
 
-// width is how many numbers the equations of one user or item are: the upper triangle, the
-// right side, and the weight of the ratings.
+// width is how many numbers the equations of one user or item have: the upper triangle, the right side, and the
+// weight of the ratings.
 func (f *alsFit) width() int { return f.Factors*(f.Factors+1)/2 + f.Factors + 1 }
 
-// equations are the normal equations of n users or items; of tells whose a row is, and the
-// factors of the other side.
+// equations returns the normal equations of n users or items. of(row) returns the index of the row's user or item,
+// and the factors of the other side.
 func (f *alsFit) equations(n int, of func(row int) (int, []float64)) []float64 {
 	sums := make([]float64, n*f.width())
 	for row, rating := range f.rows.Target {
@@ -327,7 +329,8 @@ func (f *alsFit) equations(n int, of func(row int) (int, []float64)) []float64 {
 	return sums
 }
 
-// solve is the factors of each user or item; 0 for one without ratings. all is what products gives of the other side.
+// solve returns the factors of each user or item; 0 for one without ratings. all is what products returns for the
+// other side.
 func (f *alsFit) solve(sums, all []float64) [][]float64 {
 	var solved [][]float64
 	for at := range slices.Chunk(sums, f.width()) {
@@ -351,15 +354,15 @@ func (f *alsFit) solve(sums, all []float64) [][]float64 {
 			a.SetSym(i, i, a.At(i, i)+ridge)
 		}
 		var c mat.Cholesky
-		if c.Factorize(a) { // always, by the ridge, but for values beyond all measure
+		if c.Factorize(a) { // succeeds due to the ridge, unless values are extreme
 			_ = c.SolveVecTo(mat.NewVecDense(len(x), x), mat.NewVecDense(len(x), at[:f.Factors]))
 		}
 	}
 	return solved
 }
 
-// model puts the factors together with the names, and sums how far off they are. The users'
-// factors are brought up to the items' last.
+// model makes the model from factors and names, and sums its errors. It solves for the users once more, given the
+// last items.
 func (f *alsFit) model(ctx context.Context, items [][]float64) (*ALSModel, error) {
 	users := f.usersOf(items)
 	m := &ALSModel{User: f.User, Item: f.Item, Mean: f.mean, Implicit: f.Implicit, Items: map[string][]float64{}, Users: map[string][]float64{}}
@@ -384,6 +387,6 @@ func (f *alsFit) model(ctx context.Context, items [][]float64) (*ALSModel, error
 	if err != nil {
 		return nil, err
 	}
-	m.RMSE = math.Sqrt(squared) // NaN of a sum below 0, which check finds
+	m.RMSE = math.Sqrt(squared) // NaN if the sum is below 0; check finds that
 	return m, m.check()
 }

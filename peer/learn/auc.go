@@ -8,22 +8,22 @@ import (
 	"github.com/seed-97356399/murmuration/peer/table"
 )
 
-// Areas are found in two rounds of sums: a coarse histogram of scores, then one of finer bins
-// where there are many rows, so that the error is small whatever the scores look like.
+// Areas are found by two sums: a coarse histogram of the scores, then one with finer bins where there are many rows.
+// So the error is small for any distribution of the scores.
 const (
-	lowScore   = -1076 // of position: 2^-1075 and less are 0
-	highScore  = 54    // 1 - 2^-53 is the last score below 1
+	lowScore   = -1076 // least position: scores up to 2^-1075 count as 0
+	highScore  = 54    // largest position: 1 - 2^-53 is the last score below 1
 	cellsPer   = 4     // coarse cells for each power of 2
 	scoreCells = (highScore - lowScore) * cellsPer
-	// scoreBins is how many bins the rows of a class and of its rest are spread over: the
-	// error is at most half of 1/scoreBins if the cells are evenly filled.
+	// scoreBins is how many bins the rows of a class and of all other classes share: the error is at most
+	// 1/(2·scoreBins) if the rows of each cell are spread evenly.
 	scoreBins = 8192
-	// maxAreas bounds the classes that have an area each, and so the bytes of the sums.
+	// maxAreas bounds how many classes have an area of their own, and so the bytes of the sums.
 	maxAreas = 64
 )
 
-// position puts a score from 0 to 1 on a scale that is fine near both ends: its binary
-// logarithm below ½, and the same mirrored above.
+// position maps a score from 0 to 1 to a scale that is fine near both ends: the binary logarithm of scores below ½,
+// and its mirror image above.
 func position(score float64) float64 {
 	if score <= 0.5 {
 		return max(math.Log2(score), lowScore)
@@ -31,7 +31,7 @@ func position(score float64) float64 {
 	return min(-2-math.Log2(1-score), highScore)
 }
 
-// areas is the mean area under the curve over classes, and the bound of its error.
+// areas returns the mean area under the curve over the classes, and a bound of its error.
 func areas(ctx context.Context, flock table.Flock, scores []float64, rows Rows) (area, bound float64, err error) {
 	k := len(rows.Classes)
 	if k > maxAreas {
@@ -54,19 +54,19 @@ func areas(ctx context.Context, flock table.Flock, scores []float64, rows Rows) 
 	return area / n, bound / n, nil
 }
 
-// areaOf is the area of one class against the rest.
+// areaOf has the area of one class against all others.
 type areaOf struct {
 	scores []float64
 	rows   Rows
 	class  int
 }
 
-// histogram is what the flock has in n bins: the weight of the class and of the rest, one
-// after the other, and in ends the largest score of each bin and the least, negated.
+// histogram sums n bins over the flock. weights has the weight of the class in each bin, then that of all other
+// classes. ends has the largest score of each bin, then the least scores, negated.
 func (a areaOf) histogram(ctx context.Context, flock table.Flock, name string, n int, bin func(score float64, cell int) int) (weights, ends []float64, err error) {
 	weights, ends = make([]float64, 2*n), make([]float64, 2*n)
 	for b := range ends {
-		ends[b] = -2 // below what any score gives
+		ends[b] = -2 // below the value of any score
 	}
 	k := len(a.rows.Classes)
 	for i := range a.rows.count() {
@@ -87,8 +87,7 @@ func (a areaOf) histogram(ctx context.Context, flock table.Flock, name string, n
 	return weights, ends, err
 }
 
-// measure is the area and the bound of its error; some is false if all rows, or none, are of
-// the class.
+// measure returns the area and a bound of its error; some is false if all rows, or none, are of the class.
 func (a areaOf) measure(ctx context.Context, flock table.Flock) (area, bound float64, some bool, err error) {
 	cells, span, err := a.histogram(ctx, flock, "cells", scoreCells, func(_ float64, cell int) int { return cell })
 	if err != nil {
@@ -98,8 +97,8 @@ func (a areaOf) measure(ctx context.Context, flock table.Flock) (area, bound flo
 	if positives == 0 || negatives == 0 {
 		return 0, 0, false, nil
 	}
-	// begin[c] is the first bin of cell c, which has bins by its share of the rows, evenly
-	// from the least of its scores to the largest; one if its rows have no weight.
+	// begin[c] is the first bin of cell c. A cell gets bins by its share of the rows, at equal distances from the
+	// least of its scores to the largest; it gets one bin if its rows have no weight.
 	begin := make([]int, scoreCells+1)
 	for c := range scoreCells {
 		mass := (cells[c]/positives + cells[scoreCells+c]/negatives) / 2
@@ -121,12 +120,12 @@ func (a areaOf) measure(ctx context.Context, flock table.Flock) (area, bound flo
 	}
 	positives, negatives = total(fine[:bins]), total(fine[bins:])
 	if positives == 0 || negatives == 0 {
-		return 0, 0, false, nil // of those members that are left
+		return 0, 0, false, nil // members that had rows have left
 	}
 	below := 0.0
 	for b := range bins {
 		area += fine[b] * (below + fine[bins+b]/2)
-		if ends[b] != -ends[bins+b] { // more than one score: their order is not known
+		if ends[b] != -ends[bins+b] { // the bin has several scores, whose order is not known
 			bound += fine[b] * fine[bins+b] / 2
 		}
 		below += fine[bins+b]

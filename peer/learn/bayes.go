@@ -10,14 +10,14 @@ import (
 	"github.com/seed-97356399/murmuration/peer/table"
 )
 
-// defaultSmoothing is the part of the largest variance that is added to all.
+// defaultSmoothing times the largest variance is added to each variance.
 const defaultSmoothing = 1e-9
 
-// GaussianNB is naive Bayes for numbers with a normal distribution within each class: two
-// sums of classes × columns numbers, and of twice as many.
+// GaussianNB is naive Bayes for numbers with a normal distribution within each class. It takes two sums, of classes ×
+// columns numbers and of twice as many.
 type GaussianNB struct {
-	// Smoothing times the largest variance of a column is added to each variance, so that
-	// none is 0. 0 is 1e-9, as scikit-learn's.
+	// Smoothing times the largest variance of a column is added to each variance, so that no variance is 0. 0 means
+	// 1e-9, scikit-learn's default.
 	Smoothing float64 `json:"smoothing"`
 }
 
@@ -38,8 +38,8 @@ func (l GaussianNB) Fit(ctx context.Context, flock table.Flock, rows Rows) (Mode
 	if err != nil {
 		return nil, err
 	}
-	// What is left after the first mean, and its square: large numbers would cancel, and a
-	// member may have left meanwhile.
+	// The second sum is of deviations from the first mean and of their squares: with large numbers as they are,
+	// digits would cancel. The deviations also correct the mean if a member has left since the first sum.
 	mean, d := first.means(), len(columns)
 	rest := func(class, j int, x float64) float64 { return x - mean[class][j] }
 	sums, err := sumsByClass(ctx, flock, "variances", rows, rest,
@@ -59,7 +59,7 @@ func (l GaussianNB) Fit(ctx context.Context, flock table.Flock, rows Rows) (Mode
 	return m, cmp.Or(m.smooth(cmp.Or(l.Smoothing, defaultSmoothing)), m.check())
 }
 
-// smooth adds a part of the largest variance, over all classes, to each.
+// smooth adds part times the largest variance of all classes and columns to each variance.
 func (m *GaussianNBModel) smooth(part float64) error {
 	all, most := total(m.Rows), 0.0
 	for j := range m.Columns {
@@ -87,7 +87,7 @@ func (m *GaussianNBModel) smooth(part float64) error {
 // GaussianNBModel has the normal distribution of each column in each class.
 type GaussianNBModel struct {
 	Columns   []string    `json:"columns"`
-	Rows      []float64   `json:"rows"` // of each class: its share is the prior
+	Rows      []float64   `json:"rows"` // weight of each class's rows, whose share is the prior
 	Means     [][]float64 `json:"means"`
 	Variances [][]float64 `json:"variances"` // smoothed
 }
@@ -159,8 +159,8 @@ type classSums struct {
 	sums [][]float64 // by class and column
 }
 
-// sumsByClass adds up what each of ofs makes of each value: sums of as many columns, one after
-// the other.
+// sumsByClass adds up, for each class and column, what each function of ofs makes of the values: first the sums of
+// the first function for all columns, then those of the next.
 func sumsByClass(ctx context.Context, flock table.Flock, name string, rows Rows, ofs ...func(class, column int, x float64) float64) (classSums, error) {
 	k, columns := len(rows.Classes), rows.Features.Columns
 	d := len(columns) * len(ofs)
@@ -189,7 +189,7 @@ func sumsByClass(ctx context.Context, flock table.Flock, name string, rows Rows,
 	return s, cmp.Or(checkWeights(name, s.rows...), wantTwo(rows.Classes, s.rows))
 }
 
-// means are the sums by the rows of each class, 0 where there are none.
+// means are the sums divided by the weight of each class's rows; 0 for a class without rows.
 func (s classSums) means() [][]float64 {
 	var means [][]float64
 	for class, sums := range s.sums {

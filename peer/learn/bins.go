@@ -11,15 +11,14 @@ import (
 	"github.com/seed-97356399/murmuration/peer/table"
 )
 
-// binColumn is a column as trees see it: a bin for each of some ranges or categories. The bins
-// of categories are those of values, then one for all others; the last bin of all columns is
-// for what is missing.
+// binColumn divides a column into bins, one for each range or category. For categories, one more bin has all others.
+// The last bin is always that of missing values.
 type binColumn struct {
 	name     string
 	category bool
 	values   []string  // categories with a bin of their own, the most frequent first
-	edges    []float64 // of ranges: bin i has what is above edges[i-1] and not above edges[i]
-	bins     int       // with that of what is missing
+	edges    []float64 // of ranges: bin i has the values above edges[i-1] up to edges[i]
+	bins     int       // including that of missing values
 }
 
 // binOf is the bin of a number.
@@ -28,7 +27,7 @@ func (c *binColumn) binOf(x float64) uint8 {
 		return uint8(c.bins - 1)
 	}
 	low, n := 0, len(c.edges)
-	for n > 0 { // the branches of a usual search would be guessed wrong half the time
+	for n > 0 { // no branches, which the processor would predict wrong half the time
 		half := (n + 1) / 2
 		if c.edges[low+half-1] < x {
 			low += half
@@ -50,7 +49,7 @@ func (c *binColumn) fill(dst []uint8, column *table.Column) []uint8 {
 	for i, v := range c.values {
 		place[v] = uint8(i)
 	}
-	bins := make([]uint8, len(column.Values)) // of each code
+	bins := make([]uint8, len(column.Values)) // bin of each code
 	for i, v := range column.Values {
 		bin, known := place[v]
 		if !known {
@@ -68,16 +67,16 @@ func (c *binColumn) fill(dst []uint8, column *table.Column) []uint8 {
 	return dst
 }
 
-// binned is this member's rows in bins, and what all members know of all rows.
+// binned has this member's rows in bins, and the facts about all rows that all members know.
 type binned struct {
 	columns  []binColumn
 	bins     [][]uint8    // by column, then row
-	keys     *table.Batch // which has the rows' keys
+	keys     *table.Batch // has the rows' keys
 	rows     int
 	all      int64   // rows of all members
-	weighted bool    // some member's rows have weights
-	weight   float64 // the largest of a row, of all members
-	target   float64 // the largest absolute value, of all members
+	weighted bool    // the rows of some member have weights
+	weight   float64 // the largest weight of a row at any member
+	target   float64 // the largest absolute target at any member
 }
 
 // every appends all columns.
@@ -88,17 +87,17 @@ func (b *binned) every(dst []int32) []int32 {
 	return dst
 }
 
-// columnSummary is what members tell each other of a column.
+// columnSummary is what members send each other about a column.
 type columnSummary struct {
-	Rows   int64    `json:"rows"`            // with a value
-	Least  uint64   `json:"least,omitempty"` // keys of numbers
+	Rows   int64    `json:"rows"`            // rows with a value
+	Least  uint64   `json:"least,omitempty"` // keys of the least and the largest number
 	Most   uint64   `json:"most,omitempty"`
-	Zeros  uint     `json:"zeros,omitempty"` // low bits that no number has
+	Zeros  uint     `json:"zeros,omitempty"` // how many low bits are 0 in all numbers
 	Values []string `json:"values,omitempty"`
 	Counts []int64  `json:"counts,omitempty"`
 }
 
-// rowsSummary is what members tell each other of their rows.
+// rowsSummary is what members send each other about their rows.
 type rowsSummary struct {
 	Rows     int64           `json:"rows"`
 	Weighted bool            `json:"weighted"`
@@ -107,14 +106,13 @@ type rowsSummary struct {
 	Columns  []columnSummary `json:"columns"`
 }
 
-// maxNames bounds the distinct values of a column that one member tells of; what is rarer there
-// counts as one of the others.
+// maxNames bounds the distinct values of a column that one member sends; rarer values count as others.
 const maxNames = 1 << 16
 
-// maxTreeRows bounds the rows of all members: so many weights add up to what a cell holds.
+// maxTreeRows bounds the rows of all members, so that the sum of their weights fits in a cell.
 const maxTreeRows = 1 << 30
 
-// check holds what a member tells against itself: counts become the lengths and the bits of sums.
+// check makes sure that a member's summary is consistent: its counts decide the lengths and the bits of sums.
 func (s *rowsSummary) check(columns int) error {
 	if len(s.Columns) != columns {
 		return table.ErrUnlike
@@ -130,8 +128,8 @@ func (s *rowsSummary) check(columns int) error {
 	return nil
 }
 
-// binRows agrees with all members on the bins, and puts the rows into them. Settings are those of the
-// learner, which must be alike too.
+// binRows agrees on the bins with all members, and puts the rows into them. settings are those of the learner, which
+// must be the same at all members.
 func binRows(ctx context.Context, flock table.Flock, rows Rows, settings any) (*binned, error) {
 	local := cmp.Or(checkTarget(rows), checkColumns(rows.Features))
 	type kind struct {
@@ -192,7 +190,7 @@ func checkColumns(b *table.Batch) error {
 	return table.DistinctNames(b.Names())
 }
 
-// summarize tells all members of this one's rows, and puts together what all tell.
+// summarize sends a summary of this member's rows to all members, and combines all summaries.
 func summarize(ctx context.Context, flock table.Flock, rows Rows) (rowsSummary, error) {
 	mine := rowsSummary{Rows: int64(rows.Features.Rows), Weighted: rows.Weight != nil}
 	for i := range rows.Features.Rows {
@@ -256,7 +254,7 @@ func summarizeColumn(column *table.Column) columnSummary {
 	return s
 }
 
-// join adds what one more member tells.
+// join adds the summary of one more member.
 func (s *columnSummary) join(o columnSummary, counts map[string]int64) {
 	for i, value := range o.Values {
 		counts[value] += o.Counts[i]
@@ -271,7 +269,7 @@ func (s *columnSummary) join(o columnSummary, counts map[string]int64) {
 	s.Least, s.Most, s.Zeros = min(s.Least, o.Least), max(s.Most, o.Most), min(s.Zeros, o.Zeros)
 }
 
-// name keeps the most frequent values, at most so many.
+// name keeps the most frequent values, at most most of them.
 func (s *columnSummary) name(counts map[string]int64, most int) {
 	s.Values, s.Counts = nil, nil
 	for value, n := range counts {

@@ -10,14 +10,13 @@ import (
 	"github.com/seed-97356399/murmuration/peer/table/prepare"
 )
 
-// Boost fits gradient-boosted trees: each tree is a step down the gradient of the loss, which
-// is the squared error of a number, and the log loss of classes (a tree for each class and
-// round if there are more than two). The trees grow by sums of histograms over the flock,
-// and are the same to the last bit however the rows are divided among its members.
+// Boost fits gradient-boosted trees: each tree is a step down the gradient of the loss. The loss is the squared error
+// of a number, or the log loss of classes. With more than two classes, each round fits a tree for each class. The
+// trees grow by sums of histograms over the flock, and are the same to the last bit however the rows are divided
+// among its members.
 //
-// Columns may be numbers, where missing and infinite values go to the side where they gain most,
-// and categories, of which the 254 most frequent are distinguished. Rows need keys of their own
-// only if they are sampled.
+// Columns may be numbers or categories. Missing and infinite numbers go to the side of a split where they gain most.
+// The 254 most frequent categories are told apart. Rows need distinct keys only if they are sampled.
 type Boost struct {
 	Trees   int     // rounds; 0: 100
 	Leaves  int     // of a tree, at most; 0: 31
@@ -30,8 +29,8 @@ type Boost struct {
 	Seed    uint64  // of what is sampled
 }
 
-// categoryL2 is what L2 is more for splits by categories: there are many ways to split them, so
-// that the best is likelier to be so by chance.
+// categoryL2 is added to L2 for splits by categories: there are so many possible splits that the best one is more
+// likely to be best by chance.
 const categoryL2 = 10
 
 // Fit grows the trees.
@@ -61,7 +60,7 @@ func (s Boost) Fit(ctx context.Context, flock table.Flock, rows Rows) (Model, er
 // Stages implements Preparer.
 func (s Boost) Stages(usual prepare.Usual) []table.Stage { return usual.AsTheyAre() }
 
-// boosting is a fit under way.
+// boosting is the state of a fit.
 type boosting struct {
 	Boost
 	flock  table.Flock
@@ -70,8 +69,8 @@ type boosting struct {
 	model  *TreeModel
 	loss   string
 	grower *grower
-	trees  []*tree   // of a round
-	output []float64 // of each row, a number for each tree of a round
+	trees  []*tree   // of the current round
+	output []float64 // for each row, a number for each tree of a round
 }
 
 func newBoosting(ctx context.Context, s Boost, flock table.Flock, b *binned, rows Rows) (*boosting, error) {
@@ -102,11 +101,11 @@ func newBoosting(ctx context.Context, s Boost, flock table.Flock, b *binned, row
 	return f, nil
 }
 
-// base is what the trees start from: the mean, or the logarithms of odds or of probabilities.
+// base is the value that the trees start from: the mean, or logarithms of odds or of probabilities.
 func (f *boosting) base(ctx context.Context) ([]float64, error) {
 	classes := len(f.rows.Classes)
 	d := newGradients(f.table, 1, true, true)
-	d.gBits += gradientBits / 2 // there is room: these are no int32
+	d.gBits += gradientBits / 2 // more bits fit, since these numbers are no int32
 	d.gBits = min(d.gBits, exactBits-1-d.shift)
 	d.scale(f.table.weight*max(f.table.target, 1), f.table.weight)
 	vector := make([]float64, 2+classes) // sum of targets, of weights, of weights by class
@@ -142,7 +141,7 @@ func (f *boosting) base(ctx context.Context) ([]float64, error) {
 	return base, nil
 }
 
-// coarseLog is a logarithm without its last digits, in which machines differ.
+// coarseLog is a logarithm without its last digits, which differ between processors.
 func coarseLog(x float64) float64 { return math.RoundToEven(math.Log(x)*(1<<20)) / (1 << 20) }
 
 // round adds a tree for each output.
@@ -187,7 +186,7 @@ func (f *boosting) round(ctx context.Context, round int) error {
 	return nil
 }
 
-// setGradients takes those of the loss at the outputs so far.
+// setGradients sets the gradients of the loss at the current outputs.
 func (f *boosting) setGradients(ctx context.Context, round int) error {
 	y := f.rows.Target
 	switch f.loss {

@@ -26,7 +26,7 @@ func (c *Coefficients) check() error {
 			return fmt.Errorf("%d weights for %d columns", len(weights), len(c.Columns))
 		}
 	}
-	if err := table.DistinctNames(c.Columns); err != nil { // older releases fitted such
+	if err := table.DistinctNames(c.Columns); err != nil { // older releases fitted columns with equal names
 		return err
 	}
 	return finite(append(c.Weights[:len(c.Weights):len(c.Weights)], c.Intercept)...)
@@ -64,7 +64,7 @@ func (c *Coefficients) apply(dst []float64, features *table.Batch) ([]float64, e
 	return dst, nil
 }
 
-// numbers is a column of numbers, all of them there, found near a place.
+// numbers finds a column of finite numbers by its name, and looks at place near first.
 func numbers(b *table.Batch, name string, near int) ([]float64, error) {
 	column := b.FindNear(name, near)
 	if column == nil {
@@ -88,8 +88,8 @@ func checkNumbers(column *table.Column, rows int) error {
 	return nil
 }
 
-// LogisticModel is probabilities of classes by weighted sums of columns: with one row of
-// weights, the odds of class 1 of two; with more, one row for each class.
+// LogisticModel gives probabilities of classes by weighted sums of columns. With one row of weights, the sum is the
+// logarithm of the odds of class 1 of two; with more, each class has a row.
 type LogisticModel struct {
 	Coefficients
 	Descent
@@ -115,7 +115,7 @@ func (m *LogisticModel) Predict(dst []float64, features *table.Batch) ([]float64
 	return dst, nil
 }
 
-// sigmoid is the probability of odds given as their logarithm.
+// sigmoid is the probability that belongs to the logarithm of odds.
 func sigmoid(x float64) float64 {
 	if x >= 0 {
 		return 1 / (1 + math.Exp(-x))
@@ -124,8 +124,8 @@ func sigmoid(x float64) float64 {
 	return e / (1 + e)
 }
 
-// softmax makes probabilities of their logarithms, which may be off by a constant, and gives
-// the logarithm of what it divided by.
+// softmax replaces logarithms of probabilities, up to a common constant, by the probabilities, and returns the
+// logarithm of their sum.
 func softmax(p []float64) float64 {
 	highest, sum := slices.Max(p), 0.0
 	for i := range p {

@@ -50,7 +50,7 @@ type CountNBModel struct {
 	Threshold float64 `json:"threshold,omitempty"`
 }
 
-// value is a value as it is counted.
+// value is the value as the model counts it: 0 or 1 if the model is Binary.
 func (m *CountNBModel) value(x float64) float64 {
 	switch {
 	case !m.Binary:
@@ -98,7 +98,7 @@ func (m *CountNBModel) fit(ctx context.Context, flock table.Flock, rows Rows, se
 		}
 		m.Weights = append(m.Weights, weights)
 	}
-	// Another processor's logarithms may differ in the last bit.
+	// Another processor may round logarithms differently in the last bit.
 	flat, err := settle(ctx, flock, "model", slices.Concat(append([][]float64{m.Intercept}, m.Weights...)...))
 	if err != nil {
 		return nil, fmt.Errorf("learn: comparing logarithms: %w", err)

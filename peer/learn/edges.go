@@ -10,19 +10,18 @@ import (
 	"github.com/seed-97356399/murmuration/peer/table"
 )
 
-// The edges of bins are quantiles of all members' values, found by sums of counts alone: no
-// value is shown, and however the rows are split, the counts are the same. The range of a
-// column is divided into spans; those that hold many rows are divided again, until no span
-// holds a part of the rows that matters or more than one value.
+// The edges of bins are quantiles of all members' values, found by sums of counts alone: nobody sees a value, and the
+// counts do not depend on how the rows are divided. The range of a column is divided into spans. Spans with many rows
+// are divided again, until each span has either one value or too few rows to matter.
 const (
-	maxBins       = 255     // of a column's values; one more is for what is missing
-	spansAtLeast  = 2 * 255 // fewer spans are all divided, so that few values have a bin each
-	partsARound   = 1 << 12 // into which the spans of one column are divided in one sum, at most
-	partsARow     = 8       // fewer where rows are few: it takes more rounds and far fewer counts
-	columnsAtOnce = 32      // whose values are held sorted at a time; more where their parts are fewer
+	maxBins       = 255     // of a column's values; one more bin is for missing values
+	spansAtLeast  = 2 * 255 // with fewer spans all are divided, so that a few distinct values get a bin each
+	partsARound   = 1 << 12 // parts in which one sum divides the spans of a column, at most
+	partsARow     = 8       // parts for each row of a small column: more rounds, but far fewer counts
+	columnsAtOnce = 32      // columns whose values are sorted in memory at a time; more where columns are small
 )
 
-// keyOf numbers the finite floats in their order; both zeros are one.
+// keyOf numbers the finite floats in their order; both zeros have one key.
 func keyOf(x float64) uint64 {
 	if x == 0 {
 		return 1 << 63
@@ -34,17 +33,17 @@ func keyOf(x float64) uint64 {
 	return b | 1<<63
 }
 
-// missing tells a value that no threshold can be compared with: NaN, and both infinities.
+// missing tells whether a value has no place among thresholds: NaN and both infinities.
 func missing(x float64) bool { return x-x != 0 }
 
-// span is a part of a column's range, both ends included, and the rows in it.
+// span is a part of a column's range, including both ends, and its number of rows.
 type span struct {
 	least, most uint64
 	rows        float64
 }
 
-// spread is how the values of one column lie. Its keys leave out the low bits that are alike
-// in all values: whole numbers need few rounds.
+// spread has the distribution of one column's values. Its keys leave out the low bits that are 0 in all values: so
+// whole numbers need few rounds.
 type spread struct {
 	keys  []uint64 // of this member's values, sorted
 	zeros uint     // bits left out
@@ -66,15 +65,15 @@ func newSpread(column *table.Column, s columnSummary) *spread {
 	return p
 }
 
-// wide tells a span that is to be divided further.
+// wide tells whether a span is to be divided further.
 func (p *spread) wide(s span) bool {
 	return s.least < s.most && (len(p.spans) < spansAtLeast || s.rows > p.rows/spansAtLeast)
 }
 
-// partsOf is how many parts a column of so many rows is divided into in one round.
+// partsOf is how many parts one round makes of a column with that many rows.
 func partsOf(rows float64) int { return int(min(max(partsARow*rows, partsARow), partsARound)) }
 
-// divide gives the parts of all wide spans, to be counted.
+// divide returns the parts of all wide spans, still without counts.
 func (p *spread) divide() []span {
 	wide := 0
 	for _, s := range p.spans {
@@ -99,7 +98,7 @@ func (p *spread) divide() []span {
 	return parts
 }
 
-// count is how many of this member's values a span holds.
+// count returns how many of this member's values are in a span.
 func (p *spread) count(s span) float64 {
 	from, _ := slices.BinarySearch(p.keys, s.least)
 	n, _ := slices.BinarySearch(p.keys[from:], s.most)
@@ -109,8 +108,8 @@ func (p *spread) count(s span) float64 {
 	return float64(n)
 }
 
-// replace puts the parts that hold rows in the place of what was divided. Parts never hold more than that did,
-// or one that lies could have ever more of them divided.
+// replace replaces each divided span by those of its parts that have rows. It returns an error if the parts have more
+// rows than their span: otherwise a faulty member could make the spans ever more.
 func (p *spread) replace(parts []span) error {
 	var spans []span
 	for _, s := range p.spans {
@@ -133,7 +132,7 @@ func (p *spread) replace(parts []span) error {
 	return nil
 }
 
-// value is what a key stands for.
+// value is the number that a key stands for.
 func (p *spread) value(key uint64) float64 {
 	whole := key << p.zeros
 	if whole>>63 != 0 {
@@ -142,13 +141,13 @@ func (p *spread) value(key uint64) float64 {
 	return math.Float64frombits(^(whole | 1<<p.zeros - 1))
 }
 
-// edges are the last values of all bins but the last one.
+// edges returns the last value of each bin except the last bin.
 func (p *spread) edges() []float64 {
 	var edges []float64
 	left, within := p.rows, 0.0
 	for i := range max(len(p.spans)-1, 0) {
 		within += p.spans[i].rows
-		bins := float64(maxBins - len(edges)) // that are still to be filled
+		bins := float64(maxBins - len(edges)) // how many bins are still to be filled
 		if len(p.spans) > maxBins && (within < left/bins || bins == 1) {
 			continue
 		}
@@ -158,7 +157,7 @@ func (p *spread) edges() []float64 {
 	return edges
 }
 
-// between is a number not below least and below next, with as few digits as will do.
+// between is a number from least to below next with as few digits as possible.
 func between(least, next float64) float64 {
 	middle := least/2 + next/2
 	for digits := range 17 {
@@ -170,7 +169,7 @@ func between(least, next float64) float64 {
 	return least
 }
 
-// findEdges gives the edges of each number column, nil for others.
+// findEdges returns the edges of each number column; nil for other columns.
 func findEdges(ctx context.Context, flock table.Flock, b *table.Batch, all rowsSummary) ([][]float64, error) {
 	s := all.Columns
 	edges, atOnce := make([][]float64, len(s)), columnsAtOnce*partsARound/partsOf(float64(all.Rows))

@@ -29,11 +29,11 @@ const (
 	MeanCoefficients Combination = "mean-coefficients"
 )
 
-// stackShare of the rows is held out from the models that are stacked.
+// stackShare is the share of the rows that the models to be stacked are not fitted on.
 const stackShare = 0.2
 
-// Ensemble fits a model at each member on its own rows alone, and combines them: all models are
-// sent to all members. A member that cannot fit one (without rows, or with one class) brings none.
+// Ensemble fits one model at each member on its own rows, sends all models to all members, and combines them. A
+// member that cannot fit a model (without rows, or with one class) contributes none.
 type Ensemble struct {
 	// Learner fits each member's model.
 	Learner Learner `json:"learner"`
@@ -82,7 +82,7 @@ func (e Ensemble) Fit(ctx context.Context, flock table.Flock, rows Rows) (Model,
 	return m, nil
 }
 
-// broughtModel is what a member brings: its model, or why there is none.
+// broughtModel is what a member sends: its model, or the reason why it has none.
 type broughtModel struct {
 	typedModel
 	Rows  float64 `json:"rows"`
@@ -107,8 +107,8 @@ func (e Ensemble) fitOwn(ctx context.Context, own Rows) (b broughtModel, err err
 	return b, nil
 }
 
-// gather collects the members' models, and trusts none: it must know the columns, and have as
-// many outputs as all.
+// gather collects and checks the members' models: each must know the columns, and have as many outputs as the target
+// needs.
 func (m *EnsembleModel) gather(ctx context.Context, flock table.Flock, brought broughtModel, rows Rows) error {
 	all, err := table.GatherJSON(ctx, flock, "models", brought)
 	if err != nil {
@@ -155,7 +155,7 @@ func (m *EnsembleModel) stack(ctx context.Context, flock table.Flock, held Rows)
 	return nil
 }
 
-// linearModel has coefficients that can be averaged.
+// linearModel is a model with coefficients, which can be averaged.
 type linearModel interface{ linear() *Coefficients }
 
 func (c *Coefficients) linear() *Coefficients { return c }

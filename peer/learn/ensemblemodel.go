@@ -9,12 +9,12 @@ import (
 	"github.com/seed-97356399/murmuration/peer/table"
 )
 
-// EnsembleModel is models that were fitted apart.
+// EnsembleModel combines models that were fitted separately.
 type EnsembleModel struct {
 	Combine Combination
 	Models  []Model
 	Weights []float64 // of the models, by their rows
-	Stacker Model     // of Stack; it takes what the models predict
+	Stacker Model     // of Stack; its inputs are the predictions of Models
 	outputs int
 	kinds   table.Kinds[Model] // of Models
 }
@@ -97,7 +97,7 @@ func (m *EnsembleModel) check() error {
 	return m.checkCombine()
 }
 
-// Outputs is that of each model.
+// Outputs is the number of outputs of each model.
 func (m *EnsembleModel) Outputs() int { return m.outputs }
 
 // Predict appends Outputs numbers for each row.
@@ -128,8 +128,8 @@ func (m *EnsembleModel) Predict(dst []float64, features *table.Batch) ([]float64
 	return append(dst, sum...), nil
 }
 
-// predictions are what the models give, as columns: the last of two probabilities, which add
-// up to 1, is enough.
+// predictions returns the predictions of all models as columns. Of the probabilities of two classes only the last is
+// a column, since both add up to 1.
 func (m *EnsembleModel) predictions(features *table.Batch) (*table.Batch, error) {
 	b := &table.Batch{Rows: features.Rows}
 	for i, model := range m.Models {

@@ -20,19 +20,19 @@ var (
 
 const fileMagic = "murmuration model" // begins the first line
 
-// sealed is a model file; Load takes no more than its most into memory.
+// sealed is the format of model files. Load takes at most Most bytes into memory.
 var sealed = table.Sealed{Magic: fileMagic, Version: 1, Most: 1 << 30, Unsound: ErrModelFile, Other: ErrModelKind}
 
-// File is everything needed to predict: the pipeline that prepares rows, and the model.
+// File has all that a prediction needs: the pipeline that prepares rows, and the model.
 type File struct {
-	// Pipeline prepares rows; nil if the model takes the rows unchanged.
+	// Pipeline prepares rows; nil if the model takes them as they are.
 	Pipeline *prepare.Pipeline `json:"pipeline,omitempty"`
-	// Target is the expression that was learned, as the user wrote it; "" without one.
+	// Target is the expression of the learned target, as the user wrote it; "" without a target.
 	Target string `json:"target,omitempty"`
 	// Classes are the names of the classes, in the order of the model's outputs; nil for numbers.
 	Classes []string `json:"classes,omitempty"`
-	// Features are the input columns of Pipeline (or of the model, without one), and their
-	// kinds: read rows for prediction with these.
+	// Features are the columns that Pipeline takes (or the model, without a pipeline) and their kinds: read the rows
+	// for a prediction with these.
 	Features []table.Field `json:"features,omitempty"`
 	Model    Model         `json:"-"`
 }
@@ -50,14 +50,14 @@ func (f File) Predict(dst []float64, rows *table.Batch) ([]float64, error) {
 	return f.Model.Predict(dst, prepared)
 }
 
-// fileContent is what stands after the first line.
+// fileContent is the JSON that follows the first line.
 type fileContent struct {
 	File
 	typedModel
 }
 
-// Kinds are the models and stages that a file may hold, and the learners of a task: nil means those of the library. A
-// service with its own ones saves and loads by Kinds that contain them: Kinds{Models: learn.Models().With("mine",
+// Kinds are the models and stages that a file may hold, and the learners of a task; a nil field means those of the
+// library. A service with models of its own uses Kinds that include them: Kinds{Models: learn.Models().With("mine",
 // …)}.
 type Kinds struct {
 	Models   table.Kinds[Model]
@@ -65,14 +65,14 @@ type Kinds struct {
 	Learners table.Kinds[Learner]
 }
 
-// Save writes a file of the library's kinds.
+// Save writes a file with the library's kinds.
 func Save(w io.Writer, f File) error { return Kinds{}.Save(w, f) }
 
-// Load reads one.
+// Load reads a file with the library's kinds.
 func Load(r io.Reader) (File, error) { return Kinds{}.Load(r) }
 
-// Save writes a file: a line that says what it is ("murmuration model 1 KIND BYTES SHA256"),
-// then as many bytes of JSON. The same File gives the same bytes.
+// Save writes a file: a line with its type ("murmuration model 1 KIND BYTES SHA256"), then BYTES bytes of JSON. The
+// same File gives the same bytes.
 func (k Kinds) Save(w io.Writer, f File) error {
 	model, err := encodeModel(f.Model, k.Models)
 	if err != nil {
@@ -88,8 +88,8 @@ func (k Kinds) Save(w io.Writer, f File) error {
 	return sealed.Write(w, model.Kind, append(content, '\n'))
 }
 
-// Load reads what Save wrote. It fails with ErrModelFile if the file is of another type,
-// truncated or changed, and with ErrModelKind for a kind or version of a newer release.
+// Load reads a file that Save wrote. It fails with ErrModelFile if the file is of another type, truncated or changed,
+// and with ErrModelKind if its kind or version is of a newer release.
 func (k Kinds) Load(r io.Reader) (File, error) {
 	content, err := sealed.Read(r)
 	if err != nil {
@@ -100,7 +100,7 @@ func (k Kinds) Load(r io.Reader) (File, error) {
 		return File{}, fmt.Errorf("%w: %w", ErrModelFile, err)
 	}
 	f := c.File
-	if p := f.Pipeline; p != nil && p.Input.Fields == nil && p.Stages == nil { // there is none
+	if p := f.Pipeline; p != nil && p.Input.Fields == nil && p.Stages == nil { // the file has no pipeline
 		f.Pipeline = nil
 	}
 	if f.Model, err = c.decode(k.Models); err != nil {

@@ -7,7 +7,7 @@ import (
 	"github.com/seed-97356399/murmuration/peer/table"
 )
 
-// Select is the rows for which keep returns true; if these are all, they are shared with r.
+// Select returns the rows for which keep returns true. If these are all rows, the result shares memory with r.
 func (r Rows) Select(keep func(row int) bool) Rows {
 	rows := []int{}
 	for i := range r.count() {
@@ -22,9 +22,9 @@ func (r Rows) Select(keep func(row int) bool) Rows {
 	return r
 }
 
-// CrossValidate fits once for each fold (table.ParseFolds), on the rows that train, and scores
-// the model on those held out. The rows were prepared with knowledge of all rows. A fold by a
-// column's value needs that column among the features.
+// CrossValidate fits once for each fold (table.ParseFolds) on the training rows, and scores the model on the rows
+// held out. The preparation of the rows has seen all of them, including those held out. A fold by a column's value
+// needs that column among the features.
 func CrossValidate(ctx context.Context, flock table.Flock, learner Learner, rows Rows, folds []table.Split) ([]Scores, error) {
 	var scores []Scores
 	for f, fold := range folds {
@@ -46,12 +46,12 @@ func CrossValidate(ctx context.Context, flock table.Flock, learner Learner, rows
 	return scores, nil
 }
 
-// divide gives the rows of a split that train, and those that are held out.
+// divide returns the training rows and the held-out rows of a split.
 func divide(rows Rows, split table.Split) (train, test Rows, err error) {
 	if rows.Features == nil {
 		return train, test, errNoFeatures
 	}
-	// A split gives batches: a column of places tells which rows these have.
+	// A split returns batches: an extra column with the rows' places shows which rows it has chosen.
 	const places = "\x00place"
 	b := *rows.Features
 	b.Columns = append(b.Columns[:len(b.Columns):len(b.Columns)], table.Column{Name: places, Numbers: make([]float64, b.Rows)})

@@ -10,11 +10,11 @@ import (
 	"github.com/seed-97356399/murmuration/peer/table/prepare"
 )
 
-// Tree fits one decision tree: splits reduce the Gini impurity of classes or the variance of a
-// number. It is fitted like Boost, and takes the same columns.
+// Tree fits one decision tree, whose splits reduce the Gini impurity of classes or the variance of a number. It is
+// fitted like Boost, and takes the same columns.
 type Tree struct {
 	Depth   int // at most; 0: 10
-	Leaves  int // at most, those that gain most; 0: no bound
+	Leaves  int // at most; those that gain most are kept; 0: no bound
 	MinRows int // of a leaf; 0: 20
 }
 
@@ -31,18 +31,18 @@ func (s Tree) Fit(ctx context.Context, flock table.Flock, rows Rows) (Model, err
 // Stages implements Preparer.
 func (s Tree) Stages(usual prepare.Usual) []table.Stage { return usual.AsTheyAre() }
 
-// Forest fits many trees, each on a part of the rows, and each node of them on a part of the
-// columns, and predicts their mean. It is fitted like Boost, several trees at a time.
+// Forest fits many trees and predicts their mean. Each tree is fitted on a part of the rows, and each of its nodes is
+// split by a part of the columns. It is fitted like Boost, several trees at a time.
 type Forest struct {
 	Trees   int     // 0: 100
 	Depth   int     // of a tree, at most; 0: 14
-	MinRows int     // of a leaf; 0: 1, as scikit-learn's: the mean of many trees evens out what one has by chance
-	Rows    float64 // part of the rows that each tree is fitted on; 0: 0.632, as many as a bootstrap has
-	Columns float64 // part of the columns that each node may be split by; 0: the root of their number
+	MinRows int     // of a leaf; 0: 1, as scikit-learn's: the mean of many trees cancels the chance errors of each
+	Rows    float64 // part of the rows that each tree is fitted on; 0: 0.632, the share of distinct rows in a bootstrap
+	Columns float64 // part of the columns that each node may be split by; 0: the square root of their number
 	Seed    uint64  // of what is sampled
 }
 
-// forestAtOnce is how many trees of a forest grow at a time: as many share a sum.
+// forestAtOnce is how many trees of a forest grow at a time: their histograms share sums.
 const forestAtOnce = 8
 
 // Fit grows the trees.
@@ -59,7 +59,7 @@ func (s Forest) Fit(ctx context.Context, flock table.Flock, rows Rows) (Model, e
 // Stages implements Preparer.
 func (s Forest) Stages(usual prepare.Usual) []table.Stage { return usual.AsTheyAre() }
 
-// fitTrees fits trees apart from one another.
+// fitTrees fits trees independently of each other.
 func fitTrees(ctx context.Context, flock table.Flock, rows Rows, settings any, s Forest, leaves int) (Model, error) {
 	b, err := binRows(ctx, flock, rows, settings)
 	if err != nil {
@@ -103,8 +103,8 @@ func fitTrees(ctx context.Context, flock table.Flock, rows Rows, settings any, s
 	return m, nil
 }
 
-// means makes leaves the mean of their rows: the target is the gradient, and each class has its
-// own if there are more than two.
+// means returns gradients that make a leaf's value the mean of its rows. The target is the gradient; with more than
+// two classes each class has a sum of its own.
 func (f *boosting) means(ctx context.Context, base []float64) (*gradients, error) {
 	b, y := f.table, f.rows.Target
 	switch classes := len(f.rows.Classes); {
@@ -145,11 +145,11 @@ func (f *boosting) means(ctx context.Context, base []float64) (*gradients, error
 // maxClasses bounds the classes of Tree and Forest, whose histograms have a sum for each.
 const maxClasses = 256
 
-// shareDigits is how finely a leaf of a tree or forest tells probabilities; rounded, they take
-// half as long in the file.
+// shareDigits is the precision of probabilities in a leaf of a tree or forest: rounded numbers halve the size of the
+// file.
 const shareDigits = 1e6
 
-// meanLeaf is the value of a leaf: a mean, a probability, or the place of those of all classes.
+// meanLeaf is the value of a leaf: a mean, the probability of class 1 of two, or an index into shares.
 func (m *TreeModel) meanLeaf(d *gradients, sums, base []float64) float64 {
 	if m.classes == 0 {
 		return base[0] + d.value(sums[2], sums[1], 0)

@@ -5,21 +5,20 @@ import (
 	"math/bits"
 )
 
-// Bits of a gradient and of a weight, at most. Sums of them are whole numbers that a float64
-// holds exactly, so that neither the order of the rows nor who has them matters: this is why
-// four peers grow the same trees as one with all rows. An error of 2^-24 of the largest
-// gradient is below what rounding of float32 libraries makes of it.
+// Bits of a gradient and of a weight, at most. Sums of them are whole numbers that a float64 holds exactly, so
+// neither the order of the rows nor their division among members changes a sum: four peers grow the same trees as one
+// with all rows. An error of 2^-24 of the largest gradient is less than the rounding of libraries that use float32.
 const (
 	gradientBits = 24
 	weightBits   = 16
 	exactBits    = 53 // of a float64
 )
 
-// gradients are what a tree is to fit: for each row of this member a gradient (how the output
-// should change) with a weight (the loss's second derivative), or its class with a weight.
+// gradients are what a tree is fitted to. Each row of this member has a gradient (how the output should change) and a
+// weight (the second derivative of the loss), or a class and a weight.
 type gradients struct {
 	g       []int32 // in units of gUnit; nil if there are classes
-	h       []int32 // weight in units of hUnit; nil if all weigh 1
+	h       []int32 // weights in units of hUnit; nil if each row weighs 1
 	class   []uint8 // nil if there are gradients
 	outputs int     // of a leaf: 1, or the number of classes
 	shift   uint    // bits for the number of rows in cell.hn
@@ -30,7 +29,7 @@ type gradients struct {
 	hUnit   float64
 }
 
-// newGradients has room for the rows; g and h say whether these are wanted.
+// newGradients allocates memory for all rows; g and h tell whether gradients and weights are needed.
 func newGradients(b *binned, outputs int, g, h bool) *gradients {
 	rows := uint(bits.Len64(uint64(b.all)))
 	grad := &gradients{outputs: outputs, shift: rows, gUnit: 1, hUnit: 1}
@@ -56,7 +55,7 @@ func (d *gradients) scale(g, h float64) {
 	}
 }
 
-// powerAbove is a power of 2 not below x, so that dividing by it rounds nothing.
+// powerAbove returns a power of 2 that is not below x: dividing by it does not round.
 func powerAbove(x float64) float64 {
 	fraction, exponent := math.Frexp(x)
 	if fraction == 0.5 {
@@ -65,7 +64,7 @@ func powerAbove(x float64) float64 {
 	return math.Ldexp(1, max(exponent, -1000))
 }
 
-// set notes the gradient and the weight of a row.
+// set stores the gradient and the weight of a row.
 func (d *gradients) set(row int, g, h float64) {
 	d.g[row] = int32(math.RoundToEven(g / d.gUnit))
 	if d.h != nil {
@@ -73,10 +72,10 @@ func (d *gradients) set(row int, g, h float64) {
 	}
 }
 
-// value is what a leaf says whose rows sum up to g and h, given a bound l2 on its size.
+// value is the output of a leaf whose rows have the sums g and h. l2 is the penalty of its size.
 func (d *gradients) value(g, h, l2 float64) float64 {
-	// The conversion keeps compilers from fusing the product into the sum, which some machines do and
-	// others do not: all members make the same model.
+	// The conversion prevents compilers from fusing the product with the sum: only some processors would do so, and
+	// all members must make the same model.
 	below := float64(h*d.hUnit) + l2
 	if below <= 0 {
 		return 0
@@ -84,7 +83,7 @@ func (d *gradients) value(g, h, l2 float64) float64 {
 	return float64(g*d.gUnit) / below
 }
 
-// stride is how many numbers a bin of a histogram has: rows, weight, and a sum for each output.
+// stride is how many numbers a histogram has for each bin: the rows, their weight, and a sum for each output.
 func (d *gradients) stride() int { return 2 + d.outputs }
 
 // classes is how many cells a bin has.

@@ -9,16 +9,16 @@ import (
 	"github.com/seed-97356399/murmuration/peer/table"
 )
 
-// Bounds of what growing holds and moves at a time.
+// Bounds of the memory and the sums of growing trees.
 const (
 	maxSum  = 1 << 19  // numbers in one sum: 4 MB
-	maxHeld = 64 << 20 // bytes of histograms held for their larger children
-	// thresholds is how many are tried for each leaf that a node has rows for, if its columns are
-	// drawn for it alone; bins are joined until they are as few. With 8 forests score 0.001
-	// higher on the flights, and sums are half as large again.
+	maxHeld = 64 << 20 // bytes of histograms that are held for subtracting a child's from its parent's
+	// thresholds is how many thresholds are tried for each leaf that a node has rows for, if each node draws its
+	// columns: bins are joined until they are that few. With 8, forests score 0.001 higher on the flights data, and
+	// sums are half as large again.
 	thresholds = 4
-	// smallLeaf is how many rows a leaf counts as at least, where its thresholds are counted: with leaves of one row
-	// forests score as high, and sums are two thirds as large.
+	// smallLeaf is the least number of rows in a leaf when thresholds are counted: with leaves of one row forests
+	// score as high, and sums are two thirds as large.
 	smallLeaf = 5
 )
 
@@ -30,7 +30,7 @@ type limits struct {
 	columns int // that a node may be split by, drawn anew for each; 0: all
 }
 
-// node is one of a tree that grows.
+// node is a node of a growing tree.
 type node struct {
 	from, to    int32 // its rows in tree.rows
 	left, right int32 // 0: it is a leaf
@@ -39,22 +39,21 @@ type node struct {
 	hist        []float64 // nil if it is not held
 }
 
-// tree is one that grows.
+// tree is a growing tree.
 type tree struct {
 	grad  *gradients
-	rows  []int32 // of this member, those of a node together
+	rows  []int32 // of this member; those of a node stand together
 	spare []int32
-	draw  uint64 // a number of its own, for what is drawn
+	draw  uint64 // seed for drawing the tree's columns
 	nodes []node
 	sums  []float64 // of each node over all members, gradients.stride numbers
 	lefts []float64 // of the left side of each node's split
 	open  []int32   // leaves that have a split
-	all   layout    // the columns of all nodes, if these are not drawn for each
+	all   layout    // columns of all nodes, unless each node draws its own
 	find  *finder
 }
 
-// request is a histogram to be summed: that of a node, and with it, by subtraction, that of
-// its sibling.
+// request asks for the sum of a node's histogram. Subtracting it from the parent's gives the sibling's.
 type request struct {
 	tree          *tree
 	node, sibling int32 // sibling 0: none
@@ -70,11 +69,11 @@ type grower struct {
 	table *binned
 	limits
 	hists  *histograms
-	sums   int // that were asked for
+	sums   int // how many sums were made, for their names
 	want   []request
 	vector []float64
 	free   [][]float64 // histograms
-	held   int         // numbers in histograms that nodes have
+	held   int         // numbers in all histograms that are in use
 }
 
 func newGrower(flock table.Flock, b *binned, l limits) *grower {
@@ -82,7 +81,7 @@ func newGrower(flock table.Flock, b *binned, l limits) *grower {
 	return &grower{flock: flock, table: b, limits: l, hists: newHistograms(b)}
 }
 
-// start makes a tree of a single node, which has the rows that keep says yes to.
+// start makes t a single node with the rows for which keep returns true, or all rows if keep is nil.
 func (g *grower) start(t *tree, keep func(row int) bool) {
 	t.rows = t.rows[:0]
 	for row := range g.table.rows {
@@ -100,7 +99,7 @@ func (g *grower) start(t *tree, keep func(row int) bool) {
 	g.hists.arrange(&t.all)
 }
 
-// grow makes all trees as large as the limits let them be.
+// grow grows all trees up to the limits.
 func (g *grower) grow(ctx context.Context, trees []*tree) error {
 	g.want = g.want[:0]
 	for _, t := range trees {
@@ -118,7 +117,7 @@ func (g *grower) grow(ctx context.Context, trees []*tree) error {
 	return nil
 }
 
-// ask wants the histogram of a node with so many rows over all members.
+// ask requests the histogram of a node with that many rows over all members.
 func (g *grower) ask(t *tree, id, sibling, parent int32, rows float64) {
 	n := len(g.want)
 	if n < cap(g.want) {
@@ -141,8 +140,7 @@ func (g *grower) ask(t *tree, id, sibling, parent int32, rows float64) {
 	g.hists.arrange(&w.layout)
 }
 
-// evaluate sums the histograms that are wanted, as many at a time as a sum may have, and
-// finds the split of each node.
+// evaluate sums the requested histograms, as many in one sum as fit, and finds the split of each node.
 func (g *grower) evaluate(ctx context.Context) error {
 	for from := 0; from < len(g.want); {
 		to := from
@@ -171,8 +169,8 @@ func (g *grower) evaluate(ctx context.Context) error {
 	return nil
 }
 
-// read takes the histogram of a node from a sum, finds the node's split and its sibling's, and
-// returns the rest of the sum.
+// read takes the histogram of a node from a sum, finds the splits of the node and its sibling, and returns the rest
+// of the sum.
 func (g *grower) read(w *request, sum []float64) ([]float64, error) {
 	t, size := w.tree, w.layout.bins()*w.tree.grad.stride()
 	hist := g.take(size)
@@ -200,7 +198,7 @@ func (g *grower) read(w *request, sum []float64) ([]float64, error) {
 	return sum, nil
 }
 
-// judge finds the split of a node by its histogram, and keeps that for the children.
+// judge finds the split of a node by its histogram, and keeps the histogram for the node's children.
 func (g *grower) judge(w *request, id int32, hist []float64) {
 	t := w.tree
 	n, stride := &t.nodes[id], t.grad.stride()
@@ -223,9 +221,9 @@ func (g *grower) deeper(t *tree, id int32) bool {
 	return (g.depth == 0 || int(t.nodes[id].depth) < g.depth) && t.sums[int(id)*t.grad.stride()] >= float64(2*g.minRows)
 }
 
-// splitBest splits leaves and asks for the histograms of their children: all that can be, or, of a tree with a bound on
-// its leaves, those of bestFirst. To ask for one leaf's at a time would be a sum for each, so some are split ahead, and
-// joined again if others gain more.
+// splitBest splits leaves and requests the histograms of their children: all leaves that can be split, or, with a
+// bound on the leaves, those that bestFirst returns. One sum for each leaf would be slow, so it splits some leaves
+// early, and undoes these splits if others gain more.
 func (g *grower) splitBest(t *tree) {
 	if g.leaves == 0 {
 		for _, id := range t.open {
@@ -251,8 +249,8 @@ func (g *grower) splitBest(t *tree) {
 	}
 }
 
-// bestFirst are the nodes that are split, so many at most, if always the leaf that gains most is, and those of them that
-// have not been split yet: the children of these may gain more than nodes behind them.
+// bestFirst returns the nodes that are split, at most splits of them, if the leaf with the largest gain is always
+// split next. unknown are those of them that have not been split yet: their children may gain more than later nodes.
 func (t *tree) bestFirst(splits int) (chosen, unknown []int32) {
 	for leaves := []int32{0}; len(chosen) < splits && len(leaves) > 0; {
 		at := 0
@@ -275,7 +273,7 @@ func (t *tree) bestFirst(splits int) (chosen, unknown []int32) {
 	return chosen, unknown
 }
 
-// keep leaves the splits of the chosen nodes alone, parents before their children.
+// keep removes all splits but those of the chosen nodes, whose parents come before their children.
 func (t *tree) keep(chosen []int32) {
 	stride := t.grad.stride()
 	order, place := []int32{0}, map[int32]int32{}
@@ -296,9 +294,10 @@ func (t *tree) keep(chosen []int32) {
 	t.nodes, t.sums, t.open = nodes, sums, t.open[:0]
 }
 
-// How many leaves of a tree are split at a time: this part of those that are to be, and not fewer than firstLevels says
-// of its size; the last few are not looked behind. A tree has at most maxAhead nodes for a leaf before it is done. 31
-// leaves take 7 to 9 sums, and score as if the best leaf alone had been split each time, which takes 30.
+// How many leaves of a tree are split at a time: bestPart of those that should be, but at least one in firstLevels of
+// the tree's leaves. When at most one in lastLevels is left, their children are not examined. A tree has at most
+// maxAhead nodes for each leaf while it grows. 31 leaves take 7 to 9 sums, with the same scores as splitting only the
+// best leaf each time, which takes 30.
 const (
 	bestPart    = 0.7
 	firstLevels = 4
@@ -306,7 +305,7 @@ const (
 	maxAhead    = 4
 )
 
-// split makes two nodes of one. Unless they are the last, their histograms are asked for.
+// split makes two children of a node, and requests their histograms unless they are the last.
 func (g *grower) split(t *tree, id int32, last bool) {
 	stride := t.grad.stride()
 	left := int32(len(t.nodes))
@@ -339,8 +338,8 @@ func (g *grower) split(t *tree, id int32, last bool) {
 	g.forget(n)
 }
 
-// part puts the rows that go to the left before those that go to the right, each in their
-// order, and tells how many go to the left.
+// part sorts the rows that go to the left before those that go to the right, in their order, and returns how many go
+// to the left.
 func (t *tree) part(bins []uint8, n *node) int32 {
 	var goes [256]uint8
 	for bin := range goes {
@@ -351,7 +350,7 @@ func (t *tree) part(bins []uint8, n *node) int32 {
 	rows, spare := t.rows[n.from:n.to], t.spare[:n.to-n.from]
 	left, right := 0, 0
 	for _, row := range rows {
-		goesLeft := int(goes[bins[row]]) // no branch: it would be guessed wrong
+		goesLeft := int(goes[bins[row]]) // no branch, which the processor would often predict wrong
 		rows[left], spare[right] = row, row
 		left += goesLeft
 		right += 1 - goesLeft
@@ -360,7 +359,7 @@ func (t *tree) part(bins []uint8, n *node) int32 {
 	return int32(left)
 }
 
-// leafOf is the leaf of a row that need not be one of the tree's.
+// leafOf finds the leaf of a row that the tree may not have been fitted on.
 func (t *tree) leafOf(b *binned, row int) int32 {
 	id := int32(0)
 	for t.nodes[id].left != 0 {
@@ -374,7 +373,7 @@ func (t *tree) leafOf(b *binned, row int) int32 {
 	return id
 }
 
-// take is a histogram of so many numbers, of any content.
+// take returns memory for a histogram of that many numbers; its content is arbitrary.
 func (g *grower) take(size int) []float64 {
 	g.held += size
 	for i := len(g.free) - 1; i >= 0; i-- {
@@ -391,7 +390,7 @@ func (g *grower) release(hist []float64) {
 	g.free = append(g.free, hist)
 }
 
-// forget releases what a node holds.
+// forget releases the histogram of a node.
 func (g *grower) forget(n *node) {
 	if n.hist != nil {
 		g.release(n.hist)

@@ -4,34 +4,33 @@ import (
 	"math/bits"
 )
 
-// cell adds up the rows of one bin (and class): their gradients, and in one number their weights
-// (above gradients.shift bits) and how many they are (below).
+// cell has sums over the rows of one bin (and class): of their gradients, and, in one number, of their weights (above
+// gradients.shift bits) and how many they are (below).
 type cell struct {
 	g  int64
 	hn uint64
 }
 
-// blockRows is how many rows are gone through for all columns before the next: their gradients
-// stay in the nearest cache.
+// blockRows is how many rows are added to all columns before the next rows: their gradients stay in the L1 cache.
 const blockRows = 1024
 
-// layout is which columns the histogram of a node has, and how coarse.
+// layout has the columns of a node's histogram and how coarse their bins are.
 type layout struct {
 	columns []int32
-	offset  []int32 // of each column's first bin; one more, the number of bins
-	level   int     // each bin is 1<<level bins of the rows
+	offset  []int32 // index of each column's first bin; then the number of all bins
+	level   int     // each bin joins 1<<level bins of the rows
 }
 
-// coarseColumn is a column whose neighbouring bins were joined.
+// coarseColumn is a column with joined bins.
 type coarseColumn struct {
 	bins int
 	to   [256]uint8
 }
 
-// maxLevel bounds how coarse: 16 bins of values.
+// maxLevel bounds how coarse bins get: at least 16 bins of values are left.
 const maxLevel = 4
 
-// coarsen joins bins: ranges with their neighbours; of categories the rare ones with the others.
+// coarsen joins neighbouring ranges of numbers, or the rarest categories with the bin of all others.
 func coarsen(c *binColumn, level int) *coarseColumn {
 	values := c.bins - 1
 	out := &coarseColumn{bins: (values+1<<level-1)>>level + 1}
@@ -76,7 +75,7 @@ func newHistograms(b *binned) *histograms {
 	return s
 }
 
-// arrange sets where each column's bins begin.
+// arrange computes where the bins of each column begin.
 func (s *histograms) arrange(l *layout) {
 	l.offset = l.offset[:0]
 	total := int32(0)
@@ -87,10 +86,10 @@ func (s *histograms) arrange(l *layout) {
 	l.offset = append(l.offset, total)
 }
 
-// bins is how many bins all columns have together.
+// bins is the number of bins of all columns.
 func (l *layout) bins() int { return int(l.offset[len(l.columns)]) }
 
-// build sums up rows into cells, which are valid until the next call.
+// build adds up rows into cells, which are valid until the next call.
 func (s *histograms) build(d *gradients, l *layout, rows []int32) []cell {
 	k := d.classes()
 	n := l.bins() * k
@@ -125,7 +124,7 @@ func (s *histograms) build(d *gradients, l *layout, rows []int32) []cell {
 	return cells[:n]
 }
 
-// load brings the gradients of some rows together.
+// load copies the gradients of some rows next to each other.
 func (s *histograms) load(d *gradients, block []int32) {
 	if d.g != nil {
 		for i, row := range block {
@@ -143,7 +142,7 @@ func (s *histograms) load(d *gradients, block []int32) {
 	}
 }
 
-// addFour is addRows of four columns, whose bins are in one number a row.
+// addFour is addRows for four columns, whose bins are in one number for each row.
 func addFour(bins []uint32, block []int32, g *[blockRows]int64, hn *[blockRows]uint64, cells []cell, from []int32, first int32) {
 	p, q := (*[256]cell)(cells), (*[256]cell)(cells[from[0]-first:])
 	r, s := (*[256]cell)(cells[from[1]-first:]), (*[256]cell)(cells[from[2]-first:])
@@ -186,15 +185,15 @@ func addClasses(cells []cell, bins []uint8, block []int32, to *[256]uint8, class
 	}
 }
 
-// packing is how cells become numbers to be summed: whole numbers that stay below 2^53 whatever
-// the members bring, since the rows of a node are known; several in one float64 where they fit.
+// packing tells how cells become numbers for a sum. The numbers are whole and their sums stay below 2^53 whatever the
+// members send, since the rows of the node are known. Several cells share a float64 if they fit.
 type packing struct {
 	g, h, n uint // bits of each
-	cells   int  // in one float64; 0: a cell takes words of them
+	cells   int  // in one float64; 0: a cell takes several float64, words of them
 	words   int
 }
 
-// packingFor is the packing of a node of so many rows over all members.
+// packingFor is the packing for a node with that many rows over all members.
 func packingFor(d *gradients, rows float64) packing {
 	p := packing{n: uint(bits.Len64(uint64(rows)))}
 	if d.h != nil {
@@ -246,8 +245,7 @@ func (s *histograms) pack(dst []float64, d *gradients, p packing, cells []cell) 
 	return dst
 }
 
-// unpack reads the sums of as many cells as the bins have into out, gradients.stride numbers a
-// bin, and returns what follows in src.
+// unpack reads the sums of the cells into out, gradients.stride numbers for each bin, and returns the rest of src.
 func (s *histograms) unpack(out, src []float64, d *gradients, p packing) []float64 {
 	k, stride := d.classes(), d.stride()
 	in, shift, word := 0, uint(0), uint64(0)

@@ -12,11 +12,11 @@ import (
 	"github.com/seed-97356399/murmuration/peer/table"
 )
 
-// Implicit feedback (Hu, Koren and Volinsky 2008): a user prefers (1) the items that it had, and not (0) all others,
-// which counts 1 + alpha·r where the user had the item r times. The equations of all that users never had are one sum of
-// products, to which the few that they had are added.
+// Implicit feedback (Hu, Koren and Volinsky 2008): the preference of a user for an item is 1 if the user had it and 0
+// if not. A preference counts 1 + alpha·r if the user had the item r times, else 1. All items that a user never had
+// share one sum of products, to which the few that the user had are added.
 
-// together has one row for each user and item that it had, with how often.
+// together merges the rows of the same user and item into one, and adds up how often the user had the item.
 func (f *alsFit) together() {
 	type pair struct{ user, item int32 }
 	place := map[pair]int{}
@@ -39,7 +39,7 @@ func (f *alsFit) together() {
 	f.rows, f.users, f.items = pairs, &users, &items
 }
 
-// products is the sum of x·xᵀ over users or items, its upper triangle; nothing where only ratings count.
+// products returns the upper triangle of the sum of x·xᵀ over all users or items; nil unless Implicit.
 func (f *alsFit) products(factors [][]float64) []float64 {
 	if !f.Implicit {
 		return nil
@@ -51,7 +51,7 @@ func (f *alsFit) products(factors [][]float64) []float64 {
 	return sum
 }
 
-// addProducts adds the upper triangle of w·x·xᵀ to sums, and gives what is behind it.
+// addProducts adds the upper triangle of w·x·xᵀ to sums, and returns the numbers after that triangle.
 func addProducts(sums []float64, w float64, x []float64) []float64 {
 	for j, v := range x {
 		for _, u := range x[j:] {
@@ -62,16 +62,17 @@ func addProducts(sums []float64, w float64, x []float64) []float64 {
 	return sums
 }
 
-// RankScores are of preferences, over the rows of all members.
+// RankScores are scores of preferences, over the rows of all members.
 type RankScores struct {
 	Peers int     `json:"peers"`
 	Rows  float64 `json:"rows"` // how often users had items, in all
-	// Rank is where those stand in a user's list of all items, from 0, first, to 1 (the expected percentile ranking of
-	// Hu, Koren and Volinsky 2008); 0.5 is chance, and what is not known.
+	// Rank is the mean place in a user's list of all items, from 0 (first) to 1, of the items that the user had (the
+	// expected percentile ranking of Hu, Koren and Volinsky 2008). Chance, and a user or item that the model does not
+	// know, gives 0.5.
 	Rank float64 `json:"rank"`
 }
 
-// ranks scores preferences. A target of nil is once a row.
+// ranks scores preferences. A nil target means that each row counts once.
 func (m *ALSModel) ranks(ctx context.Context, flock table.Flock, rows Rows) (RankScores, error) {
 	if rows.Target == nil {
 		rows.Target = slices.Repeat([]float64{1}, rows.count())
@@ -90,7 +91,7 @@ func (m *ALSModel) ranks(ctx context.Context, flock table.Flock, rows Rows) (Ran
 	for i, row := range order {
 		user, item := users.Codes[row], items.Codes[row]
 		if i == 0 || user != users.Codes[order[i-1]] {
-			list = list[:0] // the preferences for all items, of a user who is known
+			list = list[:0] // the user's preferences for all items; empty if the user is not known
 			for _, name := range names {
 				if user >= 0 && m.Users[users.Values[user]] != nil {
 					list = append(list, floats.Dot(m.Users[users.Values[user]], m.Items[name]))
@@ -100,7 +101,7 @@ func (m *ALSModel) ranks(ctx context.Context, flock table.Flock, rows Rows) (Ran
 		often, rank := max(rows.Target[row], 0)*rows.weight(row), 0.5
 		if item >= 0 && len(list) > 1 {
 			if at, known := slices.BinarySearch(names, items.Values[item]); known {
-				rank = -0.5 / float64(len(list)-1) // for the item itself
+				rank = -0.5 / float64(len(list)-1) // leaves out the item itself
 				for _, p := range list {
 					rank += float64(1+cmp.Compare(p, list[at])) / 2 / float64(len(list)-1)
 				}

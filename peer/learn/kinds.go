@@ -26,7 +26,8 @@ func Models() table.Kinds[Model] {
 	}
 }
 
-// checker is a model that can be read whole and still be none: its lists have unequal lengths.
+// checker is a model that can contradict itself even though its JSON was read, for example by lists of unequal
+// lengths.
 type checker interface{ check() error }
 
 // typedModel is a model with its kind, as files and members of an ensemble write it.
@@ -35,7 +36,7 @@ type typedModel struct {
 	Model json.RawMessage `json:"model"`
 }
 
-// known are the library's where no others are given.
+// known returns kinds, or the library's if kinds is nil.
 func known(kinds table.Kinds[Model]) table.Kinds[Model] {
 	if kinds == nil {
 		return Models()
@@ -55,7 +56,7 @@ func encodeModel(m Model, kinds table.Kinds[Model]) (typedModel, error) {
 	return typedModel{kind, content}, nil
 }
 
-// decode reads a model, and trusts none of it.
+// decode reads a model and checks it.
 func (t typedModel) decode(kinds table.Kinds[Model]) (Model, error) {
 	make := known(kinds)[t.Kind]
 	if make == nil {

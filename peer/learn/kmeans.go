@@ -19,16 +19,15 @@ const (
 	defaultTolerance  = 1e-4
 )
 
-// KMeans divides rows of numbers into clusters, so that each row is near the mean of its
-// cluster (k-means|| start: Bahmani et al. 2012; then Lloyd's iterations). Standardize
-// columns of different scales first. The initial rows are drawn by Seed and the rows' keys.
-// So the result is, up to rounding, that of one process with all rows, however the rows are
-// split, unless a row is within rounding of the border between two clusters. All members see
-// the initial rows, about 2·Clusters in each of five rounds.
+// KMeans divides rows of numbers into clusters, so that each row is near the mean of its cluster. It starts by
+// k-means|| (Bahmani et al. 2012) and continues with Lloyd's iterations. Standardize columns of different scales
+// first. Seed and the rows' keys decide the initial rows, so up to rounding the result is that of one process with
+// all rows, unless a row is within rounding of the border between two clusters. All members see the initial rows,
+// about 2·Clusters in each of five rounds.
 type KMeans struct {
-	Clusters   int     // at most so many; 0 is 8
+	Clusters   int     // at most; 0 is 8
 	Iterations int     // of Lloyd, at most; 0 is 100
-	Tolerance  float64 // ends when centers move less, squared, in mean variances of a column; 0 is 1e-4
+	Tolerance  float64 // bounds the sum of the squared moves of all centers at the end, in mean variances of a column; 0 is 1e-4
 	Seed       uint64
 }
 
@@ -44,9 +43,9 @@ func (l KMeans) withDefaults() (KMeans, error) {
 // KMeansModel gives the index of the cluster of a row, from 0.
 type KMeansModel struct {
 	Columns []string    `json:"columns"`
-	Centers [][]float64 `json:"centers"` // a row for each cluster, a value for each column
-	Sizes   []float64   `json:"sizes"`   // the weight of the rows of each, where it was fitted
-	// Inertia is the sum of the squared distances of all those rows from their centers.
+	Centers [][]float64 `json:"centers"` // a center for each cluster, with a value for each column
+	Sizes   []float64   `json:"sizes"`   // the weight of each cluster's rows in the fit
+	// Inertia is the sum of the squared distances of the fitted rows from their centers.
 	Inertia    float64 `json:"inertia"`
 	Iterations int     `json:"iterations"`
 }
@@ -84,7 +83,7 @@ func (m *KMeansModel) check() error {
 	return finite(append(m.Centers[:len(m.Centers):len(m.Centers)], m.Sizes, []float64{m.Inertia})...)
 }
 
-// centers are points that rows belong to.
+// centers are the centers of clusters.
 type centers struct {
 	at    [][]float64
 	halfs []float64 // half of the squared norm of each
@@ -94,7 +93,7 @@ func (c *centers) add(at []float64) {
 	c.at, c.halfs = append(c.at, at), append(c.halfs, floats.Dot(at, at)/2)
 }
 
-// nearest is the center nearest to x, the first of equals, and its squared distance.
+// nearest returns the center nearest to x, the first of several, and its squared distance.
 func (c *centers) nearest(x []float64) (index int, squared float64) {
 	best := math.Inf(1)
 	for i, at := range c.at {
@@ -138,19 +137,19 @@ func (l KMeans) Fit(ctx context.Context, flock table.Flock, rows Rows) (Model, e
 	return m, m.check()
 }
 
-// kmeansFit is one fit: the points are measured from the mean of all.
+// kmeansFit is one fit; points are measured from the mean of all rows.
 type kmeansFit struct {
 	KMeans
 	points points
 	flock  table.Flock
 }
 
-// lloyd moves centers to the mean of their rows until they move less than still.
+// lloyd moves each center to the mean of its rows, until the sum of the squared moves is at most still.
 func (f kmeansFit) lloyd(ctx context.Context, c centers, still float64) (*KMeansModel, error) {
 	d := len(f.points.columns)
 	for step, done := 0, false; ; step++ {
 		k := len(c.at)
-		sums := make([]float64, k*(d+1)+1) // of each cluster the rows and their weight; the inertia
+		sums := make([]float64, k*(d+1)+1) // for each cluster the sum and the weight of its rows; then the inertia
 		f.points.each(func(row int, x []float64) {
 			w := f.points.rows.weight(row)
 			i, off := c.nearest(x)
@@ -195,8 +194,8 @@ func (f kmeansFit) lloyd(ctx context.Context, c centers, still float64) (*KMeans
 	}
 }
 
-// fill puts centers without a row where the rows are that are farthest from theirs, and tells
-// how far, squared: 0 if all rows stand on centers.
+// fill moves centers without rows to the rows that are farthest from their centers. It returns the sum of these rows'
+// squared distances, or 0 if each row is at a center.
 func (f kmeansFit) fill(ctx context.Context, next *centers, c centers, empty []int, step int) (far float64, err error) {
 	farthest := least{most: len(empty)}
 	f.points.each(func(row int, x []float64) {
@@ -215,7 +214,7 @@ func (f kmeansFit) fill(ctx context.Context, next *centers, c centers, empty []i
 	return far, nil
 }
 
-// model puts together what is the same at all members: it comes of sums, by divisions only.
+// model makes the model, which is the same at all members since it follows from sums by divisions.
 func (f kmeansFit) model(c centers, sums []float64, steps int) *KMeansModel {
 	d := len(f.points.columns)
 	m := &KMeansModel{Columns: slices.Clone(f.points.names), Inertia: sums[len(sums)-1], Iterations: steps}

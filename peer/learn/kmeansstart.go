@@ -9,15 +9,15 @@ import (
 )
 
 const (
-	startRounds = 5  // of k-means||
-	startTrials = 10 // of k-means++ on what they have drawn; the best is taken
-	// overdraw bounds the rows that a round draws, in times of those that it aims at.
+	startRounds = 5  // rounds of k-means||
+	startTrials = 10 // trials of k-means++ on the drawn rows; the best is taken
+	// overdraw bounds the rows that a round draws, as a multiple of the number that it aims at.
 	overdraw = 8
 )
 
-// start finds centers to begin with: rounds draw rows by their squared distances from what is
-// drawn already, about 2·Clusters in each; these, weighted by the rows nearest to them, are
-// divided by k-means++.
+// start finds the initial centers by k-means||. Each round draws about 2·Clusters rows, with probabilities by their
+// squared distances from the rows drawn before. Then k-means++ chooses among the drawn rows, each weighted by the
+// rows nearest to it.
 func (f kmeansFit) start(ctx context.Context) (centers, error) {
 	p, d := f.points, len(f.points.columns)
 	drawn := least{most: 1}
@@ -27,7 +27,7 @@ func (f kmeansFit) start(ctx context.Context) (centers, error) {
 		}
 	})
 	var candidates centers
-	off := make([]float64, p.rows.count()) // squared, from the nearest candidate
+	off := make([]float64, p.rows.count()) // squared distance from the nearest candidate
 	near := make([]int, p.rows.count())
 	for i := range off {
 		off[i] = math.Inf(1)
@@ -89,14 +89,14 @@ func (f kmeansFit) start(ctx context.Context) (centers, error) {
 	return chosen, nil
 }
 
-// divide chooses as many of the candidates as there shall be clusters, or all distinct ones if
-// they are fewer; the same at all members, by chance that comes of the seed. What is missing
-// is made up with copies: lloyd moves a center without rows.
+// divide chooses one candidate for each cluster, or all distinct candidates if they are fewer. All members choose the
+// same, since the random numbers come from the seed. Missing centers are copies: lloyd moves a center that has no
+// rows.
 func (f kmeansFit) divide(candidates centers, weights []float64) (best [][]float64) {
 	chance := rand.New(rand.NewPCG(f.Seed, uint64(len(weights))))
 	lowest := math.Inf(1)
 	for range startTrials {
-		off := slices.Clone(weights) // weight times squared distance; at first all are alike far
+		off := slices.Clone(weights) // weight times squared distance; at first all distances count as equal
 		var chosen [][]float64
 		for len(chosen) < f.Clusters {
 			i := byWeight(chance, off)
@@ -118,7 +118,7 @@ func (f kmeansFit) divide(candidates centers, weights []float64) (best [][]float
 	return best
 }
 
-// byWeight is an index by weights, -1 if all are 0.
+// byWeight draws an index with probabilities by the weights; -1 if all weights are 0.
 func byWeight(chance *rand.Rand, weights []float64) int {
 	left, last := chance.Float64()*total(weights), -1
 	for i, w := range weights {

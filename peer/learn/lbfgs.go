@@ -7,16 +7,15 @@ import (
 	"gonum.org/v1/gonum/floats"
 )
 
-// L-BFGS, and OWL-QN (Andrew and Gao, 2007) where there is an L1 penalty. It is written here
-// because all members must take the very same steps: one that rounded otherwise would ask
-// for a sum that the others do not. gonum's optimize adds in an order that is the
-// processor's; here float64() keeps the compiler of every processor from fusing a product
-// with a sum.
+// L-BFGS, and OWL-QN (Andrew and Gao, 2007) where there is an L1 penalty. It is written here because all members must
+// take the same steps to the last bit: a member that rounds differently would ask for sums that the others do not.
+// gonum's optimize adds in an order that depends on the processor. Here float64() prevents compilers from fusing a
+// product with a sum.
 
 const (
-	memorySize  = 10   // pairs of steps that the curvature is estimated from
-	maxHalvings = 30   // of one step
-	enoughFall  = 1e-4 // of what the slope promises: Armijo's condition
+	memorySize  = 10   // pairs of steps from which the curvature is estimated
+	maxHalvings = 30   // of one step's length
+	enoughFall  = 1e-4 // least fall of the value, as a part of what the slope predicts (Armijo's condition)
 )
 
 // Descent says how an iterative fit ended.
@@ -27,20 +26,19 @@ type Descent struct {
 	Converged bool `json:"converged"`
 }
 
-// minimum is a search for the parameters of the least value.
+// minimum searches for the parameters with the least value.
 type minimum struct {
-	// value is the function, and its gradient, summed over the flock: the same bytes at all.
-	// Where members leave it becomes the lesser one of those left, whose minimum is found all
-	// the same.
+	// value returns the function's value and gradient, summed over the flock: the same bytes at all members. If
+	// members leave, it becomes the function of those left, whose minimum is found all the same.
 	value func(ctx context.Context, parameters []float64) (float64, []float64, error)
-	// curvature is a guess of the second derivative by each parameter, positive.
+	// curvature estimates the second derivative by each parameter; positive.
 	curvature []float64
-	// l1 is the weight of each parameter's absolute value; nil is none.
+	// l1 is the penalty of each parameter's absolute value; nil is none.
 	l1         []float64
 	tolerance  float64 // of the largest entry of the gradient
 	iterations int
 
-	steps, turns [][]float64 // how parameters and gradients changed, oldest first
+	steps, turns [][]float64 // changes of parameters and of gradients, oldest first
 }
 
 // search starts at zero and gives the parameters.
@@ -62,10 +60,10 @@ func (s *minimum) search(ctx context.Context) ([]float64, Descent, error) {
 			return nil, Descent{}, err
 		}
 		if next == nil && len(s.steps) > 0 {
-			s.steps, s.turns = nil, nil // once more, down the slope
+			s.steps, s.turns = nil, nil // tries once more, along the slope
 			continue
 		}
-		if next == nil { // nothing smaller can be told from rounding
+		if next == nil { // the remaining differences are rounding
 			return at, Descent{round, true}, nil
 		}
 		s.remember(minus(next, at), minus(g, gradient))
@@ -74,7 +72,7 @@ func (s *minimum) search(ctx context.Context) ([]float64, Descent, error) {
 	return at, Descent{s.iterations, largest(s.slope(at, gradient)) <= s.tolerance}, nil
 }
 
-// absolutes is the L1 penalty.
+// absolutes is the value of the L1 penalty.
 func (s *minimum) absolutes(at []float64) float64 {
 	sum := 0.0
 	for i, l1 := range s.l1 {
@@ -83,7 +81,7 @@ func (s *minimum) absolutes(at []float64) float64 {
 	return sum
 }
 
-// slope is the gradient with the L1 penalty's; at 0, where that has a kink, the steeper side
+// slope is the gradient including the L1 penalty. The penalty has a kink at 0: there, slope takes the steeper side
 // that goes down, or 0.
 func (s *minimum) slope(at, gradient []float64) []float64 {
 	if s.l1 == nil {
@@ -101,8 +99,8 @@ func (s *minimum) slope(at, gradient []float64) []float64 {
 	return slope
 }
 
-// direction is the two-loop recursion: the slope, negated, times an estimate of the inverse
-// of the second derivatives.
+// direction is the negated slope times an estimate of the inverse of the second derivatives, by the two-loop
+// recursion.
 func (s *minimum) direction(slope []float64) []float64 {
 	q := make([]float64, len(slope))
 	for i, g := range slope {
@@ -127,7 +125,7 @@ func (s *minimum) direction(slope []float64) []float64 {
 	for k := range s.steps {
 		add(q, share[k]-dot(s.turns[k], q)/dot(s.steps[k], s.turns[k]), s.steps[k])
 	}
-	if s.l1 != nil { // a parameter moves down its own slope, or not at all
+	if s.l1 != nil { // with an L1 penalty a parameter moves down its own slope or not at all
 		for i := range q {
 			if q[i]*slope[i] >= 0 {
 				q[i] = 0
@@ -137,8 +135,8 @@ func (s *minimum) direction(slope []float64) []float64 {
 	return q
 }
 
-// line takes the longest of the steps 1, ½, ¼ … in a direction that lowers the value by
-// enough. A nil point: none does.
+// line takes the longest of the steps 1, ½, ¼ … in a direction that lowers the value enough. It returns a nil point
+// if no step does.
 func (s *minimum) line(ctx context.Context, at []float64, value float64, slope, direction []float64) ([]float64, float64, []float64, error) {
 	for halving := range maxHalvings {
 		length := math.Ldexp(1, -halving)
@@ -164,8 +162,7 @@ func (s *minimum) line(ctx context.Context, at []float64, value float64, slope, 
 	return nil, 0, nil, nil
 }
 
-// crosses tells whether a parameter has left its side of 0, which at 0 is where the slope
-// goes down.
+// crosses tells whether a parameter has left its side of 0. From 0, its side is where the slope goes down.
 func crosses(next, at, slope float64) bool {
 	side := at
 	if side == 0 {
@@ -174,7 +171,7 @@ func crosses(next, at, slope float64) bool {
 	return next*side <= 0
 }
 
-// remember keeps a step if the function curves upwards along it.
+// remember keeps a step if the function is convex along it.
 func (s *minimum) remember(step, turn []float64) {
 	if !(dot(step, turn) > 1e-14*dot(turn, turn)) {
 		return
@@ -193,7 +190,7 @@ func dot(a, b []float64) float64 {
 	return sum
 }
 
-// add is a += factor·b.
+// add computes a += factor·b.
 func add(a []float64, factor float64, b []float64) {
 	for i := range a {
 		a[i] += float64(factor * b[i])

@@ -13,26 +13,26 @@ import (
 	"github.com/seed-97356399/murmuration/peer/table/prepare"
 )
 
-// LDA finds topics: shares of words that often stand in one document together. Each document has shares of all topics
-// (latent Dirichlet allocation: Blei, Ng and Jordan 2003; priors and updates are those of Hoffman, Blei and Bach 2010,
-// over all documents a pass). A pass is one sum of topics × words numbers, rounded so that it is exact in any order:
-// the model is the same to the last byte however the documents are divided.
+// LDA finds topics: groups of words that often stand in the same document. Each document has a share of each topic
+// (latent Dirichlet allocation: Blei, Ng and Jordan 2003; priors and updates are those of Hoffman, Blei and Bach
+// 2010, with all documents in each pass). A pass is one sum of topics × words numbers, rounded so that it is exact in
+// any order: the model is the same to the last byte however the documents are divided.
 //
-// A row is a document, a text in a column of categories, cut into words of two letters or digits and more in lower
-// case. All members see which words there are, and how many documents of each member have them; words of more than
-// half of all documents are left out.
+// A row is a document: a text in a column of categories. It is cut into lower-case words of two or more letters or
+// digits. All members see the words, and in how many documents of each member a word is. Words in more than half of
+// all documents are left out.
 type LDA struct {
 	Text       string // the column; "" is "text"
 	Topics     int    // 0 is 10
 	Iterations int    // passes over all documents; 0 is 20
-	// DocumentPrior and WordPrior are added to how often each topic is in a document, and each word in a topic; 0 is
-	// 1/Topics. Small ones make for few topics of a document, and few words of a topic.
+	// DocumentPrior is added to the count of each topic in a document, WordPrior to the count of each word in a
+	// topic; 0 is 1/Topics. Small priors give documents few topics, and topics few words.
 	DocumentPrior, WordPrior float64
-	Floor                    float64 // how many documents of all members a word must be in; 0 is 5
+	Floor                    float64 // words in fewer documents of all members are left out; 0 is 5
 	Seed                     uint64
 }
 
-// Fit makes an *LDAModel. Rows have no target, or it is not looked at.
+// Fit makes an *LDAModel. It ignores the target.
 func (l LDA) Fit(ctx context.Context, flock table.Flock, rows Rows) (Model, error) {
 	flock = table.Careful(flock)
 	prior := 1 / float64(max(cmp.Or(l.Topics, 10), 1))
@@ -55,7 +55,7 @@ func (l LDA) Fit(ctx context.Context, flock table.Flock, rows Rows) (Model, erro
 // Stages implements Preparer: texts stay as they are; see prepare.Plan.Only.
 func (l LDA) Stages(prepare.Usual) []table.Stage { return []table.Stage{} }
 
-// passes sets the topics, which begin as drawn by chance.
+// passes fits the topics, starting from random ones.
 func (l LDA) passes(ctx context.Context, flock table.Flock, m *LDAModel, rows Rows) error {
 	var err error
 	if m.Words, err = vocabulary(ctx, flock, rows.Features.Find(l.Text), l.Floor); err != nil {
@@ -72,7 +72,7 @@ func (l LDA) passes(ctx context.Context, flock table.Flock, m *LDAModel, rows Ro
 	if err := cmp.Or(err, checkWeights("length", length...)); err != nil {
 		return err
 	}
-	// Sums stay below 2^53 units and are whole: adding is exact.
+	// Sums are whole multiples of unit and stay below 2^53 of them, so adding is exact.
 	unit := powerAbove(2*length[0]) / (1 << (exactBits - 1))
 	m.start(l.Topics, rand.New(rand.NewPCG(l.Seed, uint64(len(m.Words)))))
 	for pass := range l.Iterations {
@@ -93,7 +93,7 @@ func (l LDA) passes(ctx context.Context, flock table.Flock, m *LDAModel, rows Ro
 	return nil
 }
 
-// start draws topics that are nearly alike.
+// start draws random topics that are nearly alike.
 func (m *LDAModel) start(topics int, chance *rand.Rand) {
 	for range topics {
 		topic := make([]float64, len(m.Words))
@@ -106,16 +106,16 @@ func (m *LDAModel) start(topics int, chance *rand.Rand) {
 
 const (
 	leastPrior     = 1e-6
-	leastChance    = 1e-100 // of a word: it is divided by
-	topicSteps     = 100    // in which a document's topics are found, until they change
-	topicTolerance = 1e-3   // by less than this on average
+	leastChance    = 1e-100 // least probability of a word, which is a divisor
+	topicSteps     = 100    // most steps that refine a document's topics
+	topicTolerance = 1e-3   // the steps end when the mean change of the topics is less
 )
 
-// inference finds the topics of documents; gamma and theta are of the last one.
+// inference finds the topics of one document at a time; gamma and theta are those of the last one.
 type inference struct {
 	prior float64
-	beta  []float64 // exp(E[ln of a word's share of a topic]): of each word, in all topics
-	gamma []float64 // of the document's distribution of shares: how often each topic is in it
+	beta  []float64 // exp(E[ln of a word's share of a topic]), for each word in all topics
+	gamma []float64 // parameters of the document's distribution of topics: prior plus the count of each topic
 	theta []float64 // exp(E[ln of a topic's share])
 }
 
@@ -131,14 +131,14 @@ func (m *LDAModel) inference() *inference {
 	return t
 }
 
-// chance is that of a word in the document, by its shares of topics.
+// chance returns the probability of a word in the document, and the word's shares of the topics.
 func (t *inference) chance(word int32) (chance float64, shares []float64) {
 	k := len(t.gamma)
 	shares = t.beta[int(word)*k : (int(word)+1)*k]
 	return leastChance + dot(t.theta, shares), shares
 }
 
-// expect sets theta by gamma.
+// expect computes theta from gamma.
 func (t *inference) expect() {
 	all := mathext.Digamma(total(t.gamma))
 	for i, g := range t.gamma {
@@ -146,7 +146,7 @@ func (t *inference) expect() {
 	}
 }
 
-// infer sets gamma and theta to those of a document.
+// infer computes gamma and theta of a document.
 func (t *inference) infer(d document) {
 	for i := range t.gamma {
 		t.gamma[i] = t.prior + d.length()/float64(len(t.gamma))
@@ -172,7 +172,7 @@ func (t *inference) infer(d document) {
 	t.expect()
 }
 
-// share adds to sums by which parts the document's words are of which topics, in whole units.
+// share divides the document's words among the topics, and adds the parts to sums in whole multiples of unit.
 func (t *inference) share(d document, weight, unit float64, sums []float64) {
 	for i, word := range d.words {
 		chance, shares := t.chance(word)
@@ -183,7 +183,8 @@ func (t *inference) share(d document, weight, unit float64, sums []float64) {
 	}
 }
 
-// bound is below the logarithm of the chance of a document (Hoffman, Blei and Bach 2010) whose topics were found.
+// bound is a lower bound of the logarithm of a document's probability (Hoffman, Blei and Bach 2010); call infer
+// first.
 func (t *inference) bound(d document) float64 {
 	lgamma := func(x float64) float64 { y, _ := math.Lgamma(x); return y }
 	all := total(t.gamma)

@@ -15,34 +15,31 @@ import (
 	"github.com/seed-97356399/murmuration/peer/table"
 )
 
-// ErrSingular: columns are linearly dependent, so their weights are not determined.
+// ErrSingular: columns are linearly dependent, so their weights are not unique.
 var ErrSingular = errors.New("learn: columns follow from one another; drop one, or use ridge regression, which shares out among them")
 
 const (
-	// maxNormal bounds the columns of normal equations: their sum is 8 bytes times the
-	// columns squared, by 2.
+	// maxNormal bounds the columns of normal equations, whose sum has 4 bytes times the squared number of columns.
 	maxNormal = 4096
-	// leastPivot is the part of a column's variance that those before it must leave
-	// unexplained; less is rounding.
+	// leastPivot is the least part of a column's variance that earlier columns must leave unexplained; less is
+	// rounding.
 	leastPivot = 1e-10
-	// productRows are multiplied at once: what they take stays in the cache.
+	// productRows are multiplied at once: they stay in the cache.
 	productRows = 256
-	// edge is where a number that should be a probability bends, so as to stay between 0
-	// and 1 and to keep its order.
+	// edge is where a predicted number bends towards 0 or 1, so that it stays a probability and keeps its order.
 	edge = 0.01
 )
 
-// Linear is linear regression, by the normal equations: one sum of columns² / 2 numbers. The
-// zero value is least squares without a penalty. With classes, the target is 1 for a row of
-// the class and 0 for others.
+// Linear is linear regression by the normal equations: one sum of columns²/2 numbers. The zero value is least squares
+// without a penalty. For classes, the target is 1 for a row of the class and 0 for other rows.
 type Linear struct {
-	// Ridge times the sum of the weights squared is added to the sum of the squared errors;
-	// the intercept is not penalized. scikit-learn's Ridge has 1.
+	// Ridge times the sum of the squared weights is added to the sum of the squared errors; the intercept is not
+	// penalized. scikit-learn's Ridge has 1.
 	Ridge float64 `json:"ridge"`
 }
 
-// Fit returns a *LinearModel, or a *LinearClassModel with classes. Linearly dependent
-// columns are ErrSingular if Ridge is 0; a constant column gets a weight of 0.
+// Fit returns a *LinearModel, or a *LinearClassModel for classes. Linearly dependent columns are ErrSingular if Ridge
+// is 0; a constant column gets a weight of 0.
 func (l Linear) Fit(ctx context.Context, flock table.Flock, rows Rows) (Model, error) {
 	flock = table.Careful(flock)
 	m, err := newMatrix(ctx, flock, rows, l)
@@ -72,7 +69,7 @@ func (l Linear) Fit(ctx context.Context, flock table.Flock, rows Rows) (Model, e
 	return &LinearClassModel{c}, nil
 }
 
-// wanted are k numbers for each row: the target, or 1 for its class (class 1 of two).
+// wanted returns k numbers for each row: the target, or 1 for its class (class 1 of two) and 0 for others.
 func wanted(rows Rows, k int) []float64 {
 	if k == 1 { // classes are 0 and 1
 		return slices.Clone(rows.Target)
@@ -84,7 +81,7 @@ func wanted(rows Rows, k int) []float64 {
 	return want
 }
 
-// normal are normal equations with k right sides.
+// normal has normal equations with k right sides.
 type normal struct {
 	*matrix
 	k     int
@@ -117,7 +114,7 @@ func (n *normal) solve(ctx context.Context, flock table.Flock) (Coefficients, er
 	}
 	n.centre(sums, means)
 	column, parameters := n.parameters(sums, means)
-	// Another processor may round otherwise, and even find no solution.
+	// Another processor may round differently, and even find no solution.
 	values, err := settle(ctx, flock, "model", append(parameters, float64(column)))
 	if err != nil {
 		return Coefficients{}, fmt.Errorf("learn: comparing the solution: %w", err)
@@ -129,12 +126,12 @@ func (n *normal) solve(ctx context.Context, flock table.Flock) (Coefficients, er
 	return c, c.check()
 }
 
-// products are the lower triangle of the columns' products, row by row, then each column's with
-// the right sides; and the sums of the columns, of the right sides, and of the weights.
+// products returns sums over this member's rows: the lower triangle of the columns' products, row by row, then each
+// column's products with the right sides, and then the sums of the columns, of the right sides, and of the weights.
 func (n *normal) products() []float64 {
 	d, wide := len(n.columns), len(n.dense)
-	full := make([]float64, d*d) // products of what deviates from base
-	sums := make([]float64, d)   // and its sums
+	full := make([]float64, d*d) // products of the differences from base
+	sums := make([]float64, d)   // sums of the differences from base
 	right := mat.NewDense(max(d, 1), n.k, nil)
 	weights := 0.0
 	for i := range n.rows {
@@ -161,7 +158,7 @@ func (n *normal) products() []float64 {
 		}
 	}
 	n.denseProducts(full)
-	// The base of each column, which all rows have.
+	// Now add base, which a column has in all rows.
 	wanted := make([]float64, n.k)
 	for i, y := range n.want {
 		wanted[i%n.k] += n.weight(i/n.k) * y
@@ -173,7 +170,7 @@ func (n *normal) products() []float64 {
 	for j := range d {
 		for i := range j + 1 {
 			product := full[j*d+i]
-			if i != j { // one of the two places was added to, by which came first
+			if i != j { // the product was added at (i, j) or at (j, i), depending on which column came first
 				product += full[i*d+j]
 			}
 			triangle = append(triangle, product+n.base[j]*sums[i]+n.base[i]*sums[j]+weights*n.base[i]*n.base[j])
@@ -208,8 +205,8 @@ func (n *normal) denseProducts(full []float64) {
 	}
 }
 
-// centre makes products about the means of just the rows that are in them: a member may have
-// left after the means were summed. Else there is only rounding to take away.
+// centre moves the products to the means of the rows that they sum. These differ from the earlier means if a member
+// has left since, and otherwise by rounding.
 func (n *normal) centre(sums, means []float64) {
 	d := len(n.columns)
 	right := sums[d*(d+1)/2:]
@@ -222,8 +219,7 @@ func (n *normal) centre(sums, means []float64) {
 	floats.Scale(1/n.total, columns)
 }
 
-// parameters solves the equations. column is one that follows from those before it, -1 if
-// none does.
+// parameters solves the equations. column is a column that depends on earlier columns, or -1.
 func (n *normal) parameters(sums, means []float64) (column int, parameters []float64) {
 	d := len(n.columns)
 	parameters = make([]float64, n.k*(d+1))
@@ -253,7 +249,7 @@ func (n *normal) parameters(sums, means []float64) (column int, parameters []flo
 	if err := factors.SolveTo(solution, right); err != nil && !errors.As(err, new(mat.Condition)) {
 		return 0, parameters
 	}
-	columns := sums[d*(d+1)/2+d*n.k:][:d] // their means, now
+	columns := sums[d*(d+1)/2+d*n.k:][:d] // their means, after centre
 	for o := range n.k {
 		for j := range d {
 			parameters[o*(d+1)+j] = solution.At(j, o)
@@ -263,7 +259,8 @@ func (n *normal) parameters(sums, means []float64) (column int, parameters []flo
 	return -1, parameters
 }
 
-// weakest factorizes, and gives the column whose variance those before it explain, or -1.
+// weakest factorizes the matrix. It returns the column whose variance earlier columns explain most fully, or -1 if
+// none is below leastPivot.
 func weakest(factors *mat.Cholesky, left *mat.SymDense) int {
 	d := left.SymmetricDim()
 	if !factors.Factorize(left) {
@@ -287,7 +284,7 @@ func weakest(factors *mat.Cholesky, left *mat.SymDense) int {
 	return column
 }
 
-// LinearModel is a number as a weighted sum of columns.
+// LinearModel predicts a number by a weighted sum of columns.
 type LinearModel struct{ Coefficients }
 
 // Outputs is 1.
@@ -305,8 +302,8 @@ func (m *LinearModel) check() error {
 	return m.Coefficients.check()
 }
 
-// LinearClassModel gives probabilities of classes that are linear in the columns, except near 0
-// and 1, where they bend. With one row of weights it gives the probability of class 1 of two.
+// LinearClassModel gives probabilities of classes that are linear in the columns, except near 0 and 1, where they
+// bend. One row of weights gives the probability of class 1 of two.
 type LinearClassModel struct{ Coefficients }
 
 // Outputs is the number of classes.
@@ -336,7 +333,7 @@ func (m *LinearClassModel) Predict(dst []float64, features *table.Batch) ([]floa
 	for p := range slices.Chunk(lines, k) {
 		sum := total(p)
 		for _, x := range p {
-			if sum == 0 { // all of them below what a float64 holds
+			if sum == 0 { // each is too small for a float64
 				x, sum = 1, float64(k)
 			}
 			dst = append(dst, x/sum)

@@ -9,26 +9,26 @@ import (
 	"github.com/seed-97356399/murmuration/peer/table"
 )
 
-// The settings of a descent that are 0.
+// Defaults of a descent, for settings that are 0.
 const (
 	descentTolerance  = 1e-5
 	descentIterations = 1000
 )
 
-// Logistic is logistic regression, softmax regression with more than two classes: it
-// minimizes the mean log loss plus a penalty of the weights by L-BFGS, with a few sums of
-// classes × (columns + 1) numbers each. The zero value is scikit-learn's default.
+// Logistic is logistic regression, or softmax regression with more than two classes. It minimizes the mean log loss
+// plus a penalty of the weights by L-BFGS, with a few sums of classes × (columns + 1) numbers each. The zero value is
+// scikit-learn's default.
 type Logistic struct {
-	// C is the strength of the data against the penalty: the objective is C times the sum of
-	// the rows' losses, plus (1-L1Ratio)/2 times the weights squared, plus L1Ratio times
-	// their absolute values. 0 means 1; the intercepts are not penalized.
+	// C is the strength of the data against the penalty. The objective is C times the sum of the rows' losses, plus
+	// (1-L1Ratio)/2 times the squared weights, plus L1Ratio times their absolute values. 0 means 1; the intercepts
+	// are not penalized.
 	C float64 `json:"c"`
 	// L1Ratio is the part of the penalty that sets weights to 0, from 0 to 1 (elastic net).
 	L1Ratio float64 `json:"l1_ratio"`
-	// Tolerance ends the search: it bounds the largest entry of the gradient of the mean
-	// loss, by the weights of standardized columns; 0 means 1e-5.
+	// Tolerance ends the search when no entry of the gradient is larger. The gradient is that of the mean loss by the
+	// weights of standardized columns; 0 means 1e-5.
 	Tolerance float64 `json:"tolerance"`
-	// Iterations are taken at most; 0 is 1000.
+	// Iterations is the largest number of iterations; 0 is 1000.
 	Iterations int `json:"iterations"`
 }
 
@@ -55,8 +55,8 @@ func (l Logistic) Fit(ctx context.Context, flock table.Flock, rows Rows) (Model,
 	return &LogisticModel{c, end}, nil
 }
 
-// outputs is how many rows of weights tell the classes apart: one for two classes. It counts
-// the classes over the flock.
+// outputs counts the classes over the flock, and returns how many rows of weights tell them apart: one for two
+// classes, else one for each class.
 func outputs(ctx context.Context, flock table.Flock, m *matrix, rows Rows) (int, error) {
 	if err := wantClasses(rows); err != nil {
 		return 0, err
@@ -78,11 +78,10 @@ func outputs(ctx context.Context, flock table.Flock, m *matrix, rows Rows) (int,
 	return len(counts), nil
 }
 
-// lossFunc is the loss of a row of a class; it replaces the margins by the loss's
-// derivatives by them.
+// lossFunc returns the loss of a row of a class, and replaces the margins by the derivatives of the loss by them.
 type lossFunc func(margins []float64, class int) float64
 
-// logLoss is of one margin, the logarithm of the odds of class 1.
+// logLoss is the loss of one margin, the logarithm of the odds of class 1.
 func logLoss(margins []float64, class int) float64 {
 	margin := margins[0]
 	// With e = exp(-|margin|) the unlikelier class has probability e/(1+e).
@@ -100,7 +99,7 @@ func logLoss(margins []float64, class int) float64 {
 	return loss + max(margin, 0)
 }
 
-// softmaxLoss is of a margin for each class.
+// softmaxLoss is the loss of one margin for each class.
 func softmaxLoss(margins []float64, class int) float64 {
 	own := margins[class]
 	loss := softmax(margins) - own
@@ -108,7 +107,7 @@ func softmaxLoss(margins []float64, class int) float64 {
 	return loss
 }
 
-// descent makes the loss of the flock's rows, with a penalty of the weights, least.
+// descent minimizes the loss of the flock's rows plus a penalty of the weights.
 type descent struct {
 	c, l1Ratio, tolerance float64
 	iterations            int
@@ -122,8 +121,7 @@ func (d descent) check() error {
 	return nil
 }
 
-// run gives coefficients of k outputs. curvature bounds the second derivative of the loss by a
-// margin.
+// run returns coefficients of k outputs. curvature bounds the second derivative of the loss by a margin.
 func (d descent) run(ctx context.Context, flock table.Flock, m *matrix, k int, target []float64, loss lossFunc, curvature float64) (Coefficients, Descent, error) {
 	if err := d.check(); err != nil {
 		return Coefficients{}, Descent{}, err

@@ -13,29 +13,29 @@ import (
 )
 
 const (
-	// sparseFrom is the share of rows with one and the same value from which on a column keeps
-	// the other rows only: so the columns of a one-hot code cost little.
+	// sparseFrom is the share of rows with the same value above which a column stores only the other rows: so columns
+	// of a one-hot code cost little.
 	sparseFrom = 0.7
-	// constantBelow is the deviation, as a share of the mean, that is taken for rounding.
+	// constantBelow is the deviation, as a part of the mean, below which a column counts as constant: less is
+	// rounding.
 	constantBelow = 1e-12
 )
 
-// matrix is a member's features, standardized by the mean and the deviation over the flock,
-// whatever they were before: sums of squares of large numbers would cancel, and L-BFGS would
-// take long. A penalty of the columns as they were is divided by deviation². The intercept
-// takes the means up.
+// matrix has a member's features, standardized by the mean and the deviation over the flock: otherwise digits of
+// squared large numbers would cancel, and L-BFGS would need many iterations. A penalty of the original columns is
+// divided by deviation². The intercept absorbs the means.
 type matrix struct {
 	columns []string
 	rows    int
 	weight  func(row int) float64
-	total   float64   // of the weights, over the flock
+	total   float64   // weight of all rows over the flock
 	mean    []float64 // over the flock, by column
-	scale   []float64 // deviation over the flock; 1 where it is 0
+	scale   []float64 // deviation over the flock, by column; 0 if the column is constant
 
-	dense  []int     // the columns that have a value in each row of values
+	dense  []int     // columns with a value in each row of values
 	values []float64 // rows × len(dense)
-	// The other columns have base, plus delta at the rows that say so: entries
-	// start[row] to start[row+1] of index (a column) and delta.
+	// A sparse column has the value base, plus delta in some rows: row has entries start[row] to start[row+1] of
+	// index (the column) and delta.
 	base  []float64
 	start []int
 	index []int32
@@ -56,13 +56,13 @@ func newMatrix(ctx context.Context, flock table.Flock, rows Rows, settings any) 
 	return m, nil
 }
 
-// begin has all members of a fit check their rows, which must be numbers with a target, and
-// compare columns, classes and settings. It gives the columns' names.
+// begin checks the rows of all members, which must be numbers with a target, and compares columns, classes and
+// settings. It returns the names of the columns.
 func begin(ctx context.Context, flock table.Flock, rows Rows, settings any) ([]string, error) {
 	return beginUnless(ctx, flock, nil, rows, settings)
 }
 
-// beginUnless is begin for a learner that has found something wrong with the rows already.
+// beginUnless is begin for a learner that may have found an error in the rows, local, before.
 func beginUnless(ctx context.Context, flock table.Flock, local error, rows Rows, settings any) ([]string, error) {
 	local = cmp.Or(local, checkTarget(rows), checkFeatures(rows.Features))
 	columns := rows.Features.Names()
@@ -81,7 +81,8 @@ func checkFeatures(b *table.Batch) error {
 	return checkSizes(b)
 }
 
-// checkSizes says which column cannot be squared and added up, or has the name of another.
+// checkSizes returns an error if a column's values are too large to be squared and added up, or if two columns have
+// one name.
 func checkSizes(b *table.Batch) error {
 	for _, c := range b.Columns {
 		if i := slices.IndexFunc(c.Numbers, func(x float64) bool { return math.Abs(x) > maxNumber && !missing(x) }); i >= 0 {
@@ -91,8 +92,8 @@ func checkSizes(b *table.Batch) error {
 	return table.DistinctNames(b.Names())
 }
 
-// moments finds mean and deviation of each column. The second sum is of what is left after
-// the first mean, and corrects it too: 1e9 added to a column changes nothing.
+// moments finds the mean and the deviation of each column. The second sum is of differences from the mean that the
+// first sum gives, and corrects it: so adding 1e9 to a column changes nothing.
 func (m *matrix) moments(ctx context.Context, flock table.Flock, b *table.Batch) error {
 	d := len(m.columns)
 	sums := make([]float64, d+1)
@@ -142,7 +143,7 @@ func (m *matrix) moments(ctx context.Context, flock table.Flock, b *table.Batch)
 // constant tells whether a column has one value over the flock.
 func (m *matrix) constant(column int) bool { return m.scale[column] == 0 }
 
-// standard is a value of a column as the matrix has it.
+// standard is the standardized value of a column.
 func (m *matrix) standard(column int, x float64) float64 {
 	if m.constant(column) {
 		return 0
@@ -193,7 +194,7 @@ func (m *matrix) fill(b *table.Batch) {
 	}
 }
 
-// majority is the value that more than half of all have, if there is one, and how many have it.
+// majority returns the value that more than half of the values are equal to, if there is one, and how many are.
 func majority(values []float64) (value float64, count int) {
 	lead := 0
 	for _, x := range values {

@@ -19,23 +19,23 @@ import (
 
 const (
 	defaultComponents = 10
-	// wideColumns is from how many columns on the components are sought at random: a
-	// covariance of 1,000 columns is 4 MB, and its eigenvectors take a second.
+	// wideColumns is the number of columns above which random search finds the components: the covariance of 1,000
+	// columns is 4 MB, and its eigenvectors take a second.
 	wideColumns = 1000
-	// sketchMore is how many directions more than components a random search has, and
-	// sketchRounds how often it is refined: what it finds is exact to 1e-6 where a component has
-	// 1.5 times the variance of the first that is left out (Halko et al. 2011).
+	// sketchMore is how many more directions than components a random search has, and sketchRounds how often it
+	// refines them. Its result is exact to 1e-6 for a component with 1.5 times the variance of the first component
+	// that is left out (Halko et al. 2011).
 	sketchMore   = 10
 	sketchRounds = 8
 )
 
-// PCA finds the directions in which rows of numbers vary most. Standardize columns of
-// different scales first. The result is that of one process with all rows, up to rounding, if
-// the variances differ; directions of equal variance are not unique.
+// PCA finds the directions in which rows of numbers vary most. Standardize columns of different scales first. Up to
+// rounding, the result is that of one process with all rows if the variances differ; directions of equal variance are
+// not unique.
 type PCA struct {
 	Components int // 0 is 10, or the number of columns if that is less
-	// Randomized starts from random directions, and sums a few vectors as long as the number
-	// of columns instead of its square. It is always used for more than 1,000 columns.
+	// Randomized starts from random directions: sums have a few times the number of columns instead of its square.
+	// With more than 1,000 columns it is always used.
 	Randomized bool
 	Seed       uint64
 }
@@ -44,11 +44,11 @@ type PCA struct {
 type PCAModel struct {
 	Columns []string  `json:"columns"`
 	Mean    []float64 `json:"mean"`
-	// Components are vectors of length 1, those of the largest variance first; the entry of
-	// largest size in each is positive.
+	// Components are vectors of length 1 in the order of their variance, the largest first. In each, the entry of the
+	// largest size is positive.
 	Components [][]float64 `json:"components"`
-	Variance   []float64   `json:"variance"`  // of the rows along each
-	Explained  []float64   `json:"explained"` // the same as shares of the variance of all columns
+	Variance   []float64   `json:"variance"`  // of the rows along each component
+	Explained  []float64   `json:"explained"` // Variance as shares of the variance of all columns
 }
 
 // Outputs is the number of components.
@@ -121,14 +121,14 @@ func (l PCA) Fit(ctx context.Context, flock table.Flock, rows Rows) (Model, erro
 	return m, m.check()
 }
 
-// pcaFit is one fit: the points are measured from the mean of all.
+// pcaFit is one fit; points are measured from the mean of all rows.
 type pcaFit struct {
 	PCA
 	points points
 	flock  table.Flock
 }
 
-// weighed goes over the rows, each times the root of its weight.
+// weighed calls do for each row, multiplied by the square root of its weight.
 func (f pcaFit) weighed(do func(x blas64.Vector)) {
 	f.points.each(func(row int, x []float64) {
 		if w := f.points.rows.weight(row); w != 1 {
@@ -138,8 +138,8 @@ func (f pcaFit) weighed(do func(x blas64.Vector)) {
 	})
 }
 
-// exact has the eigenvectors of the scatter matrix, which is one sum. Columns are multiplied
-// as they lie, a block of rows at a time.
+// exact returns the eigenvalues and eigenvectors of the scatter matrix, which is one sum. It multiplies columns in
+// place, a block of rows at a time.
 func (f pcaFit) exact(ctx context.Context) ([]float64, error) {
 	p, d := f.points, len(f.points.columns)
 	scatter := mat.NewSymDense(d, nil)
@@ -159,8 +159,9 @@ func (f pcaFit) exact(ctx context.Context) ([]float64, error) {
 	return components(scatter, f.Components, nil)
 }
 
-// sketch has them of what the rows are in a few directions that hold most of the variance:
-// random ones, which each product with the scatter matrix turns towards those.
+// sketch returns the eigenvalues and eigenvectors of the rows projected on a few directions with most of the
+// variance. The directions start at random, and each product with the scatter matrix turns them towards more
+// variance.
 func (f pcaFit) sketch(ctx context.Context) ([]float64, error) {
 	d := len(f.points.columns)
 	k := min(f.Components+sketchMore, d)
@@ -198,7 +199,7 @@ func (f pcaFit) sketch(ctx context.Context) ([]float64, error) {
 	return components(scatter, f.Components, basis)
 }
 
-// sumOf makes a matrix the sum of those of all members: half of it, since it is symmetric.
+// sumOf replaces a matrix by the sum of all members' matrices. It sends one half, since the matrix is symmetric.
 func (f pcaFit) sumOf(ctx context.Context, name string, s *mat.SymDense) error {
 	raw := s.RawSymmetric()
 	var upper []float64
@@ -216,8 +217,8 @@ func (f pcaFit) sumOf(ctx context.Context, name string, s *mat.SymDense) error {
 	return nil
 }
 
-// components are the k largest eigenvalues, then their vectors, in the coordinates of basis if
-// there is one.
+// components returns the k largest eigenvalues, then their vectors, converted from the coordinates of basis unless
+// that is nil.
 func components(scatter *mat.SymDense, k int, basis *mat.Dense) ([]float64, error) {
 	var eigen mat.EigenSym
 	if !eigen.Factorize(scatter, true) {
@@ -231,7 +232,7 @@ func components(scatter *mat.SymDense, k int, basis *mat.Dense) ([]float64, erro
 		vectors = product
 	}
 	values := eigen.Values(nil)
-	slices.Reverse(values) // they are ascending
+	slices.Reverse(values) // they were ascending
 	flat, d := values[:k:k], len(values)
 	for i := range k {
 		v := mat.Col(nil, d-1-i, &vectors)

@@ -12,21 +12,21 @@ import (
 	"github.com/seed-97356399/murmuration/peer/table"
 )
 
-// laidRows is how many rows are laid out next to each other at a time: what a block takes
-// stays in the cache, and no second copy of all rows is made.
+// laidRows is how many rows are copied next to each other at a time: such a block stays in the cache, and there is no
+// second copy of all rows.
 const laidRows = 256
 
-// points are rows of numbers, less a vector that they are looked at from.
+// points are rows of numbers, from which a vector is subtracted.
 type points struct {
 	names   []string
 	columns [][]float64
 	rows    Rows
-	// from is taken off each row, 0 at first: about the mean of all rows, products lose
-	// nothing to an offset that they share.
+	// from is subtracted from each row; 0 at first. With the mean of all rows, products lose no digits to a common
+	// offset.
 	from []float64
 }
 
-// pointsOf takes columns by their names, and says which is there not, or not of finite numbers.
+// pointsOf finds columns by their names. It returns an error if one is missing or has a value that is not finite.
 func pointsOf(rows Rows, names []string) (points, error) {
 	p := points{names: names, rows: rows, from: make([]float64, len(names))}
 	if len(names) == 0 {
@@ -53,7 +53,8 @@ func pointsOf(rows Rows, names []string) (points, error) {
 	return p, nil
 }
 
-// pointsToFit takes all columns, whose numbers can be squared and whose names differ.
+// pointsToFit takes all columns. It returns an error if the square of a value would be infinite, or if two columns
+// have one name.
 func pointsToFit(rows Rows) (points, error) {
 	p, err := pointsOf(rows, rows.Features.Names())
 	if err == nil {
@@ -62,7 +63,7 @@ func pointsToFit(rows Rows) (points, error) {
 	return p, err
 }
 
-// each goes over the rows. The slice is valid during the call.
+// each calls do for each row; the slice x is valid during the call.
 func (p points) each(do func(row int, x []float64)) {
 	d, n := len(p.columns), p.rows.count()
 	block := make([]float64, laidRows*d)
@@ -79,8 +80,8 @@ func (p points) each(do func(row int, x []float64)) {
 	}
 }
 
-// moments are the weight of all rows of the flock, their mean, and the sum of their squared
-// distances from it. In two rounds: the second measures from the mean of the first.
+// moments returns the weight of all rows of the flock, their mean, and the sum of their squared distances from the
+// mean. It takes two sums: the second measures from the mean that the first gives.
 func (p points) moments(ctx context.Context, flock table.Flock) (weight float64, mean []float64, scatter float64, err error) {
 	d := len(p.columns)
 	mean = make([]float64, d)
@@ -113,9 +114,9 @@ func (p points) moments(ctx context.Context, flock table.Flock) (weight float64,
 	return weight, mean, max(scatter, 0), nil
 }
 
-// ranked is a row that members hand each other, with what they choose by.
+// ranked is a row that members send each other, with the rank by which they choose.
 type ranked struct {
-	rank  float64 // the least are chosen
+	rank  float64 // the rows with the least ranks are chosen
 	point []float64
 }
 
@@ -123,13 +124,13 @@ func (r ranked) compare(other ranked) int {
 	return cmp.Or(cmp.Compare(r.rank, other.rank), slices.Compare(r.point, other.point))
 }
 
-// least holds the rows of the least ranks, most of them at the utmost, in order.
+// least holds the rows with the least ranks in order, at most most of them.
 type least struct {
 	most int
 	list []ranked
 }
 
-// offer takes a row in, as a copy, if its rank is among the least.
+// offer adds a copy of a row if its rank is among the least.
 func (l *least) offer(rank float64, point []float64) {
 	r := ranked{rank, point}
 	if len(l.list) == l.most && (l.most == 0 || r.compare(l.list[l.most-1]) >= 0) {
@@ -142,7 +143,7 @@ func (l *least) offer(rank float64, point []float64) {
 	}
 }
 
-// ofAll makes of the least of this member those of the flock, whoever holds them.
+// ofAll replaces the least rows of this member by those of the whole flock.
 func (l *least) ofAll(ctx context.Context, flock table.Flock, name string, width int) error {
 	var data []byte
 	for _, r := range l.list {
@@ -172,7 +173,7 @@ func appendFloats(data []byte, values ...float64) []byte {
 	return data
 }
 
-// parseFloats reads what appendFloats wrote, and takes finite numbers only.
+// parseFloats reads what appendFloats wrote; numbers that are not finite are an error.
 func parseFloats(data []byte) ([]float64, error) {
 	if len(data)%8 != 0 {
 		return nil, fmt.Errorf("%d bytes are no float64s", len(data))
@@ -188,7 +189,7 @@ func parseFloats(data []byte) ([]float64, error) {
 	return values, nil
 }
 
-// draw is a number from 0 to below 1 for a row, the same wherever the row is held.
+// draw returns a random number from 0 to below 1 for a row, by its key: the same at whichever member the row is.
 func draw(seed uint64, round int, key int64) float64 {
 	h := table.Mix(table.Mix(seed+uint64(round)) + uint64(key))
 	return float64(h>>11) / (1 << 53)

@@ -14,25 +14,25 @@ import (
 // ClassScores are the scores of predicted classes, over the rows of all members.
 type ClassScores struct {
 	Peers int `json:"peers"`
-	// Rows is the weight of all rows: their number, unless they are weighted.
+	// Rows is the weight of all rows, or their number if they are not weighted.
 	Rows float64 `json:"rows"`
 	// Accuracy is the share of rows whose likeliest class is the true one.
 	Accuracy float64 `json:"accuracy"`
-	// PPV (positive predictive value: precision), Recall and F1 are of class 1 if there are
-	// two, and the mean over the classes if there are more; 0 if nothing was predicted.
+	// PPV (positive predictive value, or precision), Recall and F1 are those of class 1 if there are two classes,
+	// else the mean over the classes; 0 if nothing was predicted.
 	PPV    float64 `json:"ppv"`
 	Recall float64 `json:"recall"`
 	F1     float64 `json:"f1"`
-	// LogLoss is the mean of -ln of the probability of the true class, which counts as at
-	// least 2.2e-16.
+	// LogLoss is the mean of -ln of the probability of the true class, where probabilities below 2.2e-16 count as
+	// 2.2e-16.
 	LogLoss float64 `json:"logloss"`
-	// AUC is the area under the curve of recall over false alarms, for class 1 if there are two,
-	// and the mean of each class against the rest if there are more: the chance that a
-	// row of the class scores above one of another. It is off by at most AUCError: rows of
-	// one bin of scores count as equal. 0.5 ± 0.5 where rows are of one class.
+	// AUC is the area under the curve of recall over false positives: the chance that a row of the class scores above
+	// a row of another class. It is that of class 1 if there are two classes, else the mean over the classes. Its
+	// error is at most AUCError, since rows in one bin of scores count as equal. It is 0.5 ± 0.5 if all rows are of
+	// one class.
 	AUC      float64 `json:"auc"`
 	AUCError float64 `json:"auc_error"`
-	// Confusion has the rows of each true class (first index) by predicted class.
+	// Confusion has the weight of the rows by true class (first index) and predicted class.
 	Confusion [][]float64 `json:"confusion"`
 }
 
@@ -42,20 +42,20 @@ type NumberScores struct {
 	Rows  float64 `json:"rows"`
 	RMSE  float64 `json:"rmse"` // root of the mean squared error, in the target's unit
 	MAE   float64 `json:"mae"`  // mean absolute error
-	R2    float64 `json:"r2"`   // share of the variance explained; 0 if the target has none
+	R2    float64 `json:"r2"`   // share of the target's variance that is explained; 0 if it has none
 }
 
-// minProbability is what a probability counts as at least, or one row could make the log
-// loss infinite. It is scikit-learn's.
+// minProbability is the least probability in the log loss, which one row could make infinite otherwise. It is
+// scikit-learn's.
 const minProbability = 0x1p-52
 
-// maxPrediction is one whose miss can be squared.
+// maxPrediction bounds predicted numbers, so that squared errors are finite.
 const maxPrediction = 1e140
 
-// slack is by how much rounding may take a probability out of 0 to 1.
+// slack is how far rounding may take a probability below 0 or above 1.
 const slack = 1e-9
 
-// Scores are those of one kind.
+// Scores has scores of one kind; the other fields are nil.
 type Scores struct {
 	Classes *ClassScores  `json:"classes,omitempty"`
 	Numbers *NumberScores `json:"numbers,omitempty"`
@@ -63,9 +63,9 @@ type Scores struct {
 	Words   *WordScores   `json:"words,omitempty"` // of topics
 }
 
-// Evaluate predicts the rows of each member and compares them with rows.Target, as classes if
-// rows.Classes names some. Preferences (an ALSModel that is Implicit) and topics (an LDAModel) have scores of their
-// own. All members call it, with the same model; a member may have no rows.
+// Evaluate predicts the rows of each member and compares the predictions with rows.Target: as classes if rows.Classes
+// is set, else as numbers. Preferences (an ALSModel that is Implicit) and topics (an LDAModel) have scores of their
+// own. All members call it with the same model; a member may have no rows.
 func Evaluate(ctx context.Context, flock table.Flock, model Model, rows Rows) (Scores, error) {
 	flock = table.Careful(flock)
 	if m, is := model.(*ALSModel); is && m.Implicit {
@@ -89,8 +89,8 @@ func Evaluate(ctx context.Context, flock table.Flock, model Model, rows Rows) (S
 	return Scores{Classes: &s}, err
 }
 
-// evaluateClasses compares probabilities, len(rows.Classes) for each row as Predict gives
-// them, with rows.Target. local is why this member has none.
+// evaluateClasses compares probabilities, len(rows.Classes) for each row, with rows.Target. local is the error of
+// this member's predictions.
 func evaluateClasses(ctx context.Context, flock table.Flock, probabilities []float64, rows Rows, local error) (ClassScores, error) {
 	k := len(rows.Classes)
 	if local == nil && k < 2 {
@@ -100,7 +100,7 @@ func evaluateClasses(ctx context.Context, flock table.Flock, probabilities []flo
 	if err := agree(ctx, flock, local, rows.Classes); err != nil {
 		return ClassScores{}, err
 	}
-	// The confusion matrix, and one place more for the loss.
+	// counts has the confusion matrix, and then the loss.
 	counts := make([]float64, k*k+1)
 	for i := range rows.count() {
 		p, truth, weight := probabilities[i*k:(i+1)*k], int(rows.Target[i]), rows.weight(i)
@@ -125,7 +125,7 @@ func evaluateClasses(ctx context.Context, flock table.Flock, probabilities []flo
 	return s, err
 }
 
-// firstScored is the first of so many classes that has scores of its own: of two, class 1 alone.
+// firstScored is the first class that counts in the scores: of two classes only class 1, else all.
 func firstScored(classes int) int {
 	if classes == 2 {
 		return 1
@@ -133,7 +133,7 @@ func firstScored(classes int) int {
 	return 0
 }
 
-// shares fills in what follows from the confusion matrix.
+// shares computes the scores that follow from the confusion matrix.
 func (s *ClassScores) shares() {
 	k := len(s.Confusion)
 	first := firstScored(k)
@@ -154,7 +154,7 @@ func (s *ClassScores) shares() {
 	}
 }
 
-// share is part of whole, 0 of nothing.
+// share is part divided by whole, or 0 if whole is 0.
 func share(part, whole float64) float64 {
 	if whole == 0 {
 		return 0
@@ -182,7 +182,7 @@ func evaluateNumbers(ctx context.Context, flock table.Flock, predictions []float
 		all = iota
 		squares
 		absolutes
-		offs // the targets and their squares, less the mean
+		offs // sums of the targets less the mean, and of their squares (spread)
 		spread
 		places
 	)

@@ -10,8 +10,9 @@ import (
 	"github.com/seed-97356399/murmuration/peer/table"
 )
 
-// settle makes what each member has computed of the same sums the same to the last bit, which
-// processors of several kinds may not: where hashes differ, all take the values of the first.
+// settle gives all members the same values to the last bit. Each member has computed values from the same sums, but
+// processors of different kinds may round differently: if the hashes of the values differ, all members take the
+// values of the first.
 func settle(ctx context.Context, flock table.Flock, name string, values []float64) ([]float64, error) {
 	data := appendFloats(nil, values...)
 	hash := sha256.Sum256(data)

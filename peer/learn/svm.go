@@ -7,17 +7,16 @@ import (
 	"github.com/seed-97356399/murmuration/peer/table"
 )
 
-// svmOddsC is the C of the probabilities of margins: hardly a penalty, but separable rows stay
-// finite.
+// svmOddsC is the C of the regression that gives the probabilities. It is large, so the penalty is small, but weights
+// stay finite even if the classes are separable.
 const svmOddsC = 1e4
 
-// LinearSVM is a linear support vector machine: it minimizes the squared hinge loss of the
-// margins plus a penalty of the weights, by L-BFGS like Logistic; with more than two
-// classes, each has margins against the rest. Probabilities follow from the margins by a
-// logistic regression on the same rows (Platt). The zero value is scikit-learn's default,
-// except that the intercept is not penalized.
+// LinearSVM is a linear support vector machine. It minimizes the squared hinge loss of the margins plus a penalty of
+// the weights by L-BFGS, like Logistic. With more than two classes, each class has a margin against the rest. A
+// logistic regression on the same rows makes probabilities of the margins (Platt 1999). The zero value is
+// scikit-learn's default, except that the intercept is not penalized.
 type LinearSVM struct {
-	C          float64 `json:"c"`          // times the sum of the losses, plus half the weights squared; 0 is 1
+	C          float64 `json:"c"`          // the factor of the sum of the losses; the penalty is half the sum of the squared weights; 0 is 1
 	Tolerance  float64 `json:"tolerance"`  // as Logistic's
 	Iterations int     `json:"iterations"` // as Logistic's
 }
@@ -52,7 +51,7 @@ func (l LinearSVM) Fit(ctx context.Context, flock table.Flock, rows Rows) (Model
 	return model, nil
 }
 
-// squaredHinge is the loss of a margin for class 1 of two, or of one for each class.
+// squaredHinge is the loss of one margin for class 1 of two, or of one margin for each class.
 func squaredHinge(margins []float64, class int) float64 {
 	loss := 0.0
 	for o, margin := range margins {
@@ -67,7 +66,7 @@ func squaredHinge(margins []float64, class int) float64 {
 	return loss
 }
 
-// SVMModel is margins, and the odds that follow from them.
+// SVMModel has the margins, and the regression that makes probabilities of them.
 type SVMModel struct {
 	Margins Coefficients `json:"margins"`
 	Odds    Coefficients `json:"odds"`
@@ -86,7 +85,7 @@ func (m *SVMModel) Predict(dst []float64, features *table.Batch) ([]float64, err
 	return (&LogisticModel{Coefficients: m.Odds}).Predict(dst, margins)
 }
 
-// margins are columns "margin 0" and so on, one for each row of weights.
+// margins returns the margins as columns "margin 0" and so on, one for each row of weights.
 func (m *SVMModel) margins(features *table.Batch) (*table.Batch, error) {
 	flat, err := m.Margins.apply(nil, features)
 	if err != nil {
@@ -105,7 +104,7 @@ func (m *SVMModel) check() error {
 	return m.Margins.check()
 }
 
-// columnsOf makes columns "NAME 0" and so on of rows × k numbers.
+// columnsOf makes columns "NAME 0" to "NAME k-1" of rows × k numbers.
 func columnsOf(flat []float64, k, rows int, name string) *table.Batch {
 	b := &table.Batch{Rows: rows}
 	for o := range k {

@@ -24,7 +24,7 @@ func (r Rows) weight(row int) float64 {
 	return r.Weight[row]
 }
 
-// checkTarget says what is wrong with targets and weights.
+// checkTarget returns an error if targets or weights are invalid.
 func checkTarget(r Rows) error {
 	if len(r.Target) != r.count() {
 		return fmt.Errorf("learn: %d targets for %d rows", len(r.Target), r.count())
@@ -48,7 +48,7 @@ func checkTarget(r Rows) error {
 	return nil
 }
 
-// wantClasses says if a target has no classes to tell apart.
+// wantClasses returns an error unless the target has two classes or more.
 func wantClasses(r Rows) error {
 	switch len(r.Classes) {
 	case 0:
@@ -59,7 +59,7 @@ func wantClasses(r Rows) error {
 	return nil
 }
 
-// wantTwo says if all rows of a flock, counted by class, are of one.
+// wantTwo returns an error if all rows of the flock, counted by class, are of one class.
 func wantTwo(classes []string, counts []float64) error {
 	most := floats.MaxIdx(counts)
 	for c, n := range counts {

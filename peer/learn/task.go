@@ -7,26 +7,28 @@ import (
 	"github.com/seed-97356399/murmuration/peer/table/prepare"
 )
 
-// Task leads from a table to a model: it says which rows and columns are used, how they are prepared, and by which
-// learner. All members of a flock use the same Task; it is not changed, and can be used by any number of them.
+// Task leads from a table to a model: it says which rows and columns are used, how they are prepared, and which
+// learner fits the model. All members of a flock use the same Task. Its methods do not change it, so several fits can
+// use one.
 type Task struct {
-	// Plan says what is learned, and from which rows. Its Stages, if nil, are those that the learner asks for.
+	// Plan says which target is learned, and from which rows. If its Stages are nil, the learner chooses them.
 	prepare.Plan
-	// Usual are the settings of those.
+	// Usual are the settings of the stages that the learner chooses.
 	Usual   prepare.Usual
 	Learner Learner
 }
 
-// Preparer is a Learner that needs other stages than Usual.Numbers.
+// Preparer is a Learner that needs stages other than Usual.Numbers.
 type Preparer interface {
 	Stages(usual prepare.Usual) []table.Stage
 }
 
 // Fitted is the result of a Task, the same at all members except Train and Test.
 type Fitted struct {
-	// File is to be saved, and predicts.
+	// File is what a service saves and predicts with.
 	File
-	// Scores are the scores on the held-out rows of all members; empty without a target, except of topics and of preferences.
+	// Scores are the scores on the held-out rows of all members. Models without a target have none, except models of
+	// topics and preferences.
 	Scores Scores
 	// Prepared is how rows were prepared; Train and Test are this member's prepared rows.
 	Prepared    *prepare.Prepared
@@ -42,7 +44,7 @@ func (t Task) Fit(ctx context.Context, flock table.Flock, rows table.Table) (*Fi
 	return t.Learn(ctx, flock, prepared, own, own)
 }
 
-// Prepare is the first half: see Plan.Prepare.
+// Prepare is the first half of Fit: see Plan.Prepare.
 func (t Task) Prepare(ctx context.Context, flock table.Flock, rows table.Table) (*prepare.Prepared, table.Source, error) {
 	if t.Plan.Stages == nil {
 		t.Plan.Stages = t.Usual.Numbers()
@@ -53,8 +55,8 @@ func (t Task) Prepare(ctx context.Context, flock table.Flock, rows table.Table) 
 	return t.Plan.Prepare(ctx, flock, rows)
 }
 
-// Learn is the second half, on the result of Prepare: the training rows are taken from this member's own rows, and
-// the held-out rows from held.
+// Learn is the second half of Fit, on the result of Prepare: it takes the training rows from own, this member's rows,
+// and the held-out rows from held.
 func (t Task) Learn(ctx context.Context, flock table.Flock, prepared *prepare.Prepared, own, held table.Source) (*Fitted, error) {
 	train, test, err := t.Parts()
 	if err != nil {
@@ -77,15 +79,15 @@ func (t Task) Learn(ctx context.Context, flock table.Flock, prepared *prepare.Pr
 	return f, err
 }
 
-// scored tells whether a model has scores without a target.
+// scored tells whether a model without a target has scores.
 func scored(m Model) bool {
 	als, is := m.(*ALSModel)
 	return is && als.Implicit || Models().NameOf(m) == "lda"
 }
 
-// RowsOf prepares rows, and has them in memory.
+// RowsOf prepares rows and returns all of them in memory.
 func RowsOf(ctx context.Context, prepared *prepare.Prepared, rows table.Source) (Rows, error) {
-	columns, err := prepared.Columns() // a member without rows has them too
+	columns, err := prepared.Columns() // a member without rows has the columns too
 	if err != nil {
 		return Rows{}, err
 	}

@@ -46,7 +46,7 @@ func (k Kinds) learners() table.Kinds[Learner] {
 	return k.Learners
 }
 
-// MarshalTask writes a task as JSON, for a service that keeps it in a file; without Settings and Check.
+// MarshalTask writes a task as JSON, for a service that keeps it in a file. Settings and Check are not written.
 func (k Kinds) MarshalTask(t Task) ([]byte, error) {
 	c := taskContent{Plan: t.Plan, Usual: t.Usual}
 	if t.Stages != nil {

@@ -18,15 +18,16 @@ import (
 type LDAModel struct {
 	Text  string   `json:"text"` // the column of texts
 	Words []string `json:"columns"`
-	// Topics has how often each word is in each topic, with the prior: a topic's share of words is its row by its sum.
+	// Topics has the count of each word in each topic, prior included: divided by its sum, a row gives the topic's
+	// shares of words.
 	Topics [][]float64 `json:"weights"`
-	Prior  float64     `json:"prior"` // of topics in a document
+	Prior  float64     `json:"prior"` // of the topics in a document
 }
 
 // Outputs is the number of topics.
 func (m *LDAModel) Outputs() int { return len(m.Topics) }
 
-// Predict appends the shares of all topics in each row; words that are not known do not count.
+// Predict appends the shares of all topics in each row. It ignores words that the model does not know.
 func (m *LDAModel) Predict(dst []float64, features *table.Batch) ([]float64, error) {
 	if _, err := categories(features, m.Text); err != nil {
 		return nil, err
@@ -42,7 +43,7 @@ func (m *LDAModel) Predict(dst []float64, features *table.Batch) ([]float64, err
 	return dst, nil
 }
 
-// TopWords are the likeliest words of each topic, at most so many.
+// TopWords returns the likeliest words of each topic, at most most of them.
 func (m *LDAModel) TopWords(most int) (top [][]string) {
 	for _, weights := range m.Topics {
 		of := make(map[string]float64, len(weights))
@@ -66,13 +67,13 @@ func (m *LDAModel) check() error {
 	return nil
 }
 
-// WordScores are of topics, over the documents of all members.
+// WordScores are scores of topics, over the documents of all members.
 type WordScores struct {
 	Peers int     `json:"peers"`
 	Rows  float64 `json:"rows"`  // the weight of all documents
-	Words float64 `json:"words"` // how many known words these have
-	// Perplexity is exp of the mean loss by word, -ln of its chance, as Hoffman, Blei and Bach (2010) bound it from
-	// above: the number of words where all are equally likely.
+	Words float64 `json:"words"` // how many words that the model knows the documents have
+	// Perplexity is exp of the mean of -ln of a word's probability, in the upper bound of Hoffman, Blei and Bach
+	// (2010). If all words were equally likely, it would be their number.
 	Perplexity float64 `json:"perplexity"`
 }
 
@@ -99,7 +100,7 @@ func (m *LDAModel) words(ctx context.Context, flock table.Flock, rows Rows) (Wor
 	return s, finite([]float64{s.Perplexity})
 }
 
-// document is how often a text has which words, by their place.
+// document has the words of a text, by their places in the vocabulary, with their counts.
 type document struct {
 	words  []int32
 	counts []float64
@@ -107,7 +108,7 @@ type document struct {
 
 func (d document) length() float64 { return total(d.counts) }
 
-// checkDocuments says what is wrong with texts and weights.
+// checkDocuments returns an error if texts or weights are invalid.
 func checkDocuments(rows Rows, text string) error {
 	if rows.Features == nil {
 		return errNoFeatures
@@ -116,7 +117,7 @@ func checkDocuments(rows Rows, text string) error {
 	return cmp.Or(err, checkTarget(Rows{rows.Features, make([]float64, rows.count()), nil, rows.Weight}))
 }
 
-// documents has one for each row; the column is there.
+// documents returns the document of each row. The caller has checked that the column exists.
 func (m *LDAModel) documents(b *table.Batch) []document {
 	place := make(map[string]int32, len(m.Words))
 	for i, word := range m.Words {
@@ -149,14 +150,14 @@ func wordsOf(text string) []string {
 	return slices.DeleteFunc(words, func(word string) bool { return utf8.RuneCountInString(word) < 2 })
 }
 
-// wordCounts is what a member tells of its words: in how many of its documents each is.
+// wordCounts is what a member sends about its words: for each, the number of its documents that have it.
 type wordCounts struct {
 	Rows  float64
 	Words map[string]float64
 }
 
-// vocabulary are the words that are in enough documents of all members and not in too many, sorted. Of more than maxNames
-// a member tells of its most frequent ones.
+// vocabulary returns, sorted, the words that are in at least floor documents of all members and in at most half of
+// them. A member with more than maxNames words sends its most frequent ones.
 func vocabulary(ctx context.Context, flock table.Flock, texts *table.Column, floor float64) ([]string, error) {
 	own, all := wordCounts{Words: map[string]float64{}}, wordCounts{Words: map[string]float64{}}
 	rows, _ := texts.Uses()
@@ -195,7 +196,7 @@ func vocabulary(ctx context.Context, flock table.Flock, texts *table.Column, flo
 	return slices.Sorted(maps.Keys(all.Words)), nil
 }
 
-// mostOf are the most frequent words, at most so many.
+// mostOf returns the most frequent words, at most most of them.
 func mostOf(counts map[string]float64, most int) []string {
 	words := slices.SortedFunc(maps.Keys(counts), func(a, b string) int { return cmp.Or(cmp.Compare(counts[b], counts[a]), cmp.Compare(a, b)) })
 	return words[:min(len(words), most)]

@@ -10,39 +10,39 @@ import (
 	"github.com/seed-97356399/murmuration/peer/table"
 )
 
-// What is made of the leaves that a row comes to in all trees.
+// How the leaves of all trees make the outputs of a row.
 const (
 	meanOfLeaves = "mean"     // their mean: a number, or the probabilities of classes
 	sumOfLeaves  = "sum"      // their sum
 	oddsOfLeaves = "logistic" // their sum is the logarithm of the odds of class 1 of two
-	softOfLeaves = "softmax"  // sums for each class, tree i adding to class i mod classes
+	softOfLeaves = "softmax"  // a sum for each class; tree i counts for class i mod classes
 )
 
-// TreeModel is one tree or many: the model of Tree, Forest and Boost.
+// TreeModel has one tree or many: the model of Tree, Forest and Boost.
 type TreeModel struct {
 	combine string
-	classes int // 0: a number
+	classes int // 0: predicts a number
 	base    []float64
 	columns []treeColumn
 	roots   []int32
 	nodes   []treeNode
 	sets    []binSet
-	shares  []float64 // of classes, classes for each leaf of more than two classes
+	shares  []float64 // probabilities of the leaves with more than two classes
 	gain    []float64
 }
 
-// treeColumn is a column that a model knows. Categories are numbered as in binColumn.
+// treeColumn is a column of the model. Categories are numbered as in binColumn.
 type treeColumn struct {
 	Name     string   `json:"name"`
 	Category bool     `json:"category,omitempty"`
 	Values   []string `json:"values,omitempty"`
 }
 
-// treeNode is a node; its left child follows it.
+// treeNode is a node; its left child is the next node.
 type treeNode struct {
-	value  float64 // the threshold; the place in sets; a leaf's value, or place in shares
+	value  float64 // the threshold, or an index into sets; a leaf's value, or an index into shares
 	column int32   // -1: a leaf
-	right  uint32  // the place of the right child; goesLeft: missing values go left
+	right  uint32  // index of the right child; with goesLeft, missing values go left
 }
 
 const goesLeft = 1 << 31
@@ -56,7 +56,7 @@ func newTreeModel(b *binned, combine string, classes int, base []float64) *TreeM
 	return m
 }
 
-// add takes over a tree that has grown; leaf gives the value of each of its leaves.
+// add adds a grown tree to the model; leaf computes the value of a leaf.
 func (m *TreeModel) add(b *binned, t *tree, leaf func(sums []float64) float64) {
 	m.roots = append(m.roots, int32(len(m.nodes)))
 	unit := t.grad.gUnit * t.grad.gUnit / t.grad.hUnit
@@ -98,8 +98,8 @@ func (m *TreeModel) Outputs() int { return max(m.classes, 1) }
 // Trees is the number of trees.
 func (m *TreeModel) Trees() int { return len(m.roots) }
 
-// Gain is, for each column of the model, the total gain of all splits by it, a measure of its
-// importance, in the unit of the loss. Compare columns of one model only.
+// Gain is the total gain of all splits by each column, a measure of its importance, in the unit of the loss. Only
+// columns of one model can be compared.
 func (m *TreeModel) Gain() map[string]float64 {
 	gains := make(map[string]float64, len(m.columns))
 	for i, c := range m.columns {
@@ -108,7 +108,7 @@ func (m *TreeModel) Gain() map[string]float64 {
 	return gains
 }
 
-// treeInput is one column of what is predicted: numbers, or the bins of categories.
+// treeInput is one input column: numbers, or the bins of categories.
 type treeInput struct {
 	numbers []float64
 	bins    []uint8
@@ -135,7 +135,7 @@ func (m *TreeModel) inputs(features *table.Batch) ([]treeInput, error) {
 	return inputs, nil
 }
 
-// leaf is the leaf of a tree that a row comes to.
+// leaf finds the leaf of a row in a tree.
 func (m *TreeModel) leaf(root int32, inputs []treeInput, row int) *treeNode {
 	at := uint32(root)
 	for {
@@ -160,7 +160,7 @@ func (m *TreeModel) leaf(root int32, inputs []treeInput, row int) *treeNode {
 	}
 }
 
-// predictRows is how many rows go through one tree before the next: the tree stays in the cache.
+// predictRows is how many rows go through one tree before the next tree: so the tree stays in the cache.
 const predictRows = 64
 
 // Predict appends a number for each row, or a probability for each class.
@@ -195,7 +195,7 @@ func (m *TreeModel) Predict(dst []float64, features *table.Batch) ([]float64, er
 	return dst, nil
 }
 
-// finish appends the outputs of a row.
+// finish appends the outputs of a row to dst.
 func (m *TreeModel) finish(dst, sums []float64) []float64 {
 	switch m.combine {
 	case meanOfLeaves:
@@ -213,7 +213,7 @@ func (m *TreeModel) finish(dst, sums []float64) []float64 {
 	return append(dst, sums...)
 }
 
-// treeFile is a TreeModel as it is written: nodes in columns.
+// treeFile is the JSON of a TreeModel: a list for each field of the nodes.
 type treeFile struct {
 	Combine string       `json:"combine"`
 	Classes int          `json:"classes,omitempty"`
@@ -224,7 +224,7 @@ type treeFile struct {
 	Column  []int32      `json:"column"`
 	Right   []uint32     `json:"right"`
 	Value   []float64    `json:"value"`
-	Missing []byte       `json:"missing"`        // a bit for each node: missing values go left
+	Missing []byte       `json:"missing"`        // a bit for each node: whether missing values go left
 	Sets    []byte       `json:"sets,omitempty"` // 32 bytes each
 	Shares  []float64    `json:"shares,omitempty"`
 }
@@ -249,7 +249,7 @@ func (m *TreeModel) MarshalJSON() ([]byte, error) {
 	return json.Marshal(f)
 }
 
-// UnmarshalJSON reads what MarshalJSON wrote, and refuses trees that cannot be walked.
+// UnmarshalJSON reads what MarshalJSON wrote. It returns an error if a walk through a tree might not end.
 func (m *TreeModel) UnmarshalJSON(data []byte) error {
 	var f treeFile
 	if err := json.Unmarshal(data, &f); err != nil {
@@ -281,7 +281,7 @@ func (m *TreeModel) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// check makes sure that each walk ends at a leaf: children come after their parents.
+// check makes sure that each walk ends at a leaf: children must come after their parents.
 func (m *TreeModel) check() error {
 	k := len(m.base)
 	single := k == 1 && (m.combine == sumOfLeaves && m.classes == 0 || m.combine == oddsOfLeaves && m.classes == 2 || m.combine == meanOfLeaves && (m.classes == 0 || m.classes == 2))
