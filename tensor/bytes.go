@@ -34,9 +34,8 @@ func putBytes(dst []byte, v Vector) {
 	putPortable(dst, v)
 }
 
-// FromBytes reads little-endian float32 from src into dst, bit for bit, whatever
-// they mean: use Finite where it matters. It panics unless src holds exactly
-// ValueSize*len(dst) bytes.
+// FromBytes reads little-endian float32 from src into dst, bit for bit. NaN and infinity are allowed: use Finite to
+// detect them. It panics unless src holds exactly ValueSize*len(dst) bytes.
 func FromBytes(dst Vector, src []byte) {
 	sameBytes("FromBytes", len(src), len(dst))
 	if view := byteView(dst); view != nil {

@@ -4,13 +4,12 @@ package tensor
 
 import "unsafe"
 
-// byteView returns the memory of v as bytes, which on these little-endian hosts
-// is its code. It is nil if v is.
+// byteView returns the memory of v as bytes; on these little-endian hosts that is v's code. It is nil if v is.
 func byteView(v Vector) []byte {
 	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(v))), ValueSize*len(v))
 }
 
-// vectorView returns b as the vector that it is the code of, if it is aligned.
+// vectorView returns b, the code of a vector, as that vector, without a copy. It reports false if b is not aligned.
 func vectorView(b []byte) (Vector, bool) {
 	at := unsafe.Pointer(unsafe.SliceData(b))
 	if uintptr(at)%unsafe.Alignof(float32(0)) != 0 {

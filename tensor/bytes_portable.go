@@ -2,8 +2,8 @@
 
 package tensor
 
-// byteView returns nil: the host is big-endian, unknown, or told to do without
-// package unsafe, and the caller converts value by value.
+// byteView returns nil, so the caller converts value by value: the host is big-endian or unknown, or the purego build
+// tag forbids package unsafe.
 func byteView(Vector) []byte { return nil }
 
 func vectorView([]byte) (Vector, bool) { return nil, false }

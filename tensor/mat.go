@@ -6,12 +6,12 @@ import "fmt"
 // Data[i*Stride+j]. Only the elements are read or written, so that several views
 // may share a vector.
 //
-// Rows of a matrix that is only read may overlap (Stride < Cols): in the matrix
-// whose product is a convolution, each row begins a pixel after the one before.
+// Rows of a matrix that is only read may overlap (Stride < Cols). A convolution uses this as a product of matrices:
+// each row begins one pixel after the row before.
 type Matrix struct {
 	Data       Vector
 	Rows, Cols int
-	Stride     int // values from a row to the next; of the untransposed matrix
+	Stride     int // values from the start of a row to that of the next, in the untransposed matrix
 
 	transposed bool // Rows and Cols are those of the view, Stride is that of Data
 }
@@ -38,8 +38,7 @@ func (m Matrix) lines() (count, length int) {
 	return m.Rows, m.Cols
 }
 
-// part returns the view of rows by cols elements from (i, j) on, none of them
-// missing.
+// part returns the view of rows by cols elements from (i, j) on, all of which must exist.
 func (m Matrix) part(i, j, rows, cols int) Matrix {
 	m.Rows, m.Cols = rows, cols
 	if m.transposed {
@@ -62,8 +61,7 @@ func (m Matrix) scale(factor float32) {
 	}
 }
 
-// check panics unless all elements lie in Data; in rows that do not overlap, if
-// they are to be written.
+// check panics unless all elements lie in Data and, if written is true, rows do not overlap.
 func (m Matrix) check(name string, written bool) {
 	count, length := m.lines()
 	sizes := m.Rows >= 0 && m.Cols >= 0 && m.Stride >= 0

@@ -6,26 +6,24 @@ import (
 	"github.com/seed-97356399/murmuration/internal/kernel"
 )
 
-// Multiplier holds the memory that products of matrices need, so that it allocates nothing
-// after its first products if it is reused. The zero value is ready. Its memory stays below
-// 2 MiB for each of Threads. It is not for concurrent use.
+// Multiplier holds the memory for products of matrices: reused, it allocates nothing after its first products. The
+// zero value is ready. Its memory stays below 2 MiB for each of Threads. It is not for concurrent use.
 type Multiplier struct {
-	// Threads is how many goroutines share a large product, at most; with 0 or 1
-	// it stays on the caller's. The result does not depend on it.
+	// Threads bounds the goroutines that share a large product; with 0 or 1 the product is computed on the caller's.
+	// The result does not depend on it.
 	Threads int
 
 	rooms []room
 }
 
-// room is what one goroutine needs.
+// room is the memory for one goroutine.
 type room struct {
 	tiles tileRoom
 	plain plainRoom
 }
 
-// MatMul sets c = alpha·a·b + beta·c. With beta = 0 it overwrites c, whatever was
-// there; with alpha = 0 it does not read a and b. All three may be transposed, or
-// empty; c must not overlap the others.
+// MatMul sets c = alpha·a·b + beta·c. With beta = 0 it overwrites c without reading it; with alpha = 0 it does not
+// read a and b. All three may be transposed or empty; c must not overlap the others.
 //
 // Each element is a sum in the order of the inner dimension, in float32. It depends only on
 // the sizes, not on Threads, strides or alignment. With AVX2 or AVX-512 a product is not
@@ -33,8 +31,7 @@ type room struct {
 // purego build tag) it is rounded, so the last digits differ, and a zero in a hides a NaN
 // or an infinity in b.
 //
-// Sizes that do not fit each other or the data are an error of the program and
-// panic.
+// Sizes that do not fit each other or the data are an error of the program: MatMul panics.
 func (m *Multiplier) MatMul(c Matrix, alpha float32, a, b Matrix, beta float32) {
 	m.multiply(kernel.BestTiler(), c, alpha, a, b, beta)
 }
@@ -54,7 +51,7 @@ func (m *Multiplier) multiply(tiler kernel.Tiler, c Matrix, alpha float32, a, b 
 		c.scale(beta)
 	case c.transposed:
 		m.share(tiler, c.T(), alpha, b.T(), a.T(), beta)
-	case c.Cols == 1 && c.Stride == 1: // a row as well, which makes use of whole vectors
+	case c.Cols == 1 && c.Stride == 1: // treated as a row, which makes use of whole vectors
 		row := Matrix{Data: c.Data, Rows: 1, Cols: c.Rows, Stride: c.Rows}
 		m.share(tiler, row, alpha, b.T(), a.T(), beta)
 	default:

@@ -2,13 +2,13 @@ package tensor
 
 import "github.com/seed-97356399/murmuration/internal/kernel"
 
-// panels is a block of B on its way through the microkernels, panel by panel.
+// panels passes a block of B to the microkernels, panel by panel.
 type panels struct {
 	tiler  kernel.Tiler
 	b      Matrix
 	room   Vector
-	kept   bool // there is room for all panels, not just for one
-	packed bool // all are in the room
+	kept   bool // room is large enough for all panels, not just for one
+	packed bool // room holds all panels already
 }
 
 func (r *tileRoom) panelsOf(tiler kernel.Tiler, b Matrix, keep bool) panels {
@@ -20,7 +20,7 @@ func (r *tileRoom) panelsOf(tiler kernel.Tiler, b Matrix, keep bool) panels {
 	return panels{tiler: tiler, b: b, room: atLeast(&r.panels, size), kept: keep}
 }
 
-// multiply is MatMul with the block.
+// multiply is MatMul with b as its second factor.
 func (s *panels) multiply(c Matrix, alpha float32, a Matrix, beta float32) {
 	p := kernel.GemmPanel{
 		A: &a.Data[0], RowStep: ValueSize * a.Stride, DepthStep: ValueSize,
@@ -39,7 +39,7 @@ func (s *panels) multiply(c Matrix, alpha float32, a Matrix, beta float32) {
 	}
 }
 
-// provide has p find the panel of so many columns from j on, and the one after it.
+// provide sets p to the panel of that many columns from j on, and to the panel after it.
 func (s *panels) provide(p *kernel.GemmPanel, j, columns int) {
 	wide, narrow := s.tiler.Columns()
 	room, after := s.room, j+wide
@@ -65,7 +65,7 @@ func (s *panels) provide(p *kernel.GemmPanel, j, columns int) {
 	}
 }
 
-// transpose packs a panel of a transposed block.
+// transpose packs a panel of a transposed block into room.
 func (s *panels) transpose(room Vector, width, j, columns int) {
 	const most = 8
 	step := ValueSize * s.b.Stride

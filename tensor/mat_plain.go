@@ -5,20 +5,18 @@ import (
 	"gonum.org/v1/gonum/blas/gonum"
 )
 
-// Blocks of a product that one call of gonum computes. It starts goroutines, and
-// allocates, for a result of four or more blocks of 64×64; two stay on the
-// caller's goroutine.
+// Blocks of a product that one call of gonum computes. gonum starts goroutines, and allocates, if the result has four
+// or more blocks of 64×64; a result of two blocks stays on the caller's goroutine.
 const (
 	plainRows  = 64
 	plainCols  = 128
 	plainDepth = 256
 )
 
-// plainRoom is the room for copies of blocks of A and B, and for a block's product.
+// plainRoom is the memory for copies of blocks of A and B, and for a block's product.
 type plainRoom struct{ a, b, c Vector }
 
-// multiply is MatMul where there are no microkernels. No matrix is empty, and c is
-// not transposed.
+// multiply is MatMul without microkernels. No matrix is empty, and c is not transposed.
 func (r *plainRoom) multiply(c Matrix, alpha float32, a, b Matrix, beta float32) {
 	for k := 0; k < a.Cols; k += plainDepth {
 		depth := min(plainDepth, a.Cols-k)
@@ -34,16 +32,15 @@ func (r *plainRoom) multiply(c Matrix, alpha float32, a, b Matrix, beta float32)
 	}
 }
 
-// block is MatMul on blocks that gonum takes. The factors are applied to its
-// result, since it would apply alpha to a: a transposed product would then differ
-// in the last digits.
+// block is MatMul on blocks that gonum accepts. alpha and beta are applied to gonum's result: gonum would multiply a
+// by alpha, so that the last digits of a transposed product would differ.
 func (r *plainRoom) block(c Matrix, alpha float32, a, b Matrix, beta float32) {
 	trans := blas.NoTrans
 	if a.transposed {
 		trans = blas.Trans
 	}
 	product := atLeast(&r.c, c.Rows*c.Cols)
-	// Not by way of blas32, whose implementation may be ours.
+	// blas32 is not used, since its implementation may be this package's.
 	gonum.Implementation{}.Sgemm(trans, blas.NoTrans, c.Rows, c.Cols, a.Cols,
 		1, a.Data, stride(a), b.Data, stride(b), 0, product, c.Cols)
 	for i := range c.Rows {
@@ -58,13 +55,13 @@ func (r *plainRoom) block(c Matrix, alpha float32, a, b Matrix, beta float32) {
 	}
 }
 
-// stride is the matrix' stride as gonum wants it even of a single row.
+// stride returns the stride in the form that gonum requires even for a single row.
 func stride(m Matrix) int {
 	_, length := m.lines()
 	return max(m.Stride, length)
 }
 
-// left returns a block of A that gonum takes: it refuses rows that overlap.
+// left returns a block of A that gonum accepts, a copy if rows overlap.
 func (r *plainRoom) left(a Matrix) Matrix {
 	count, length := a.lines()
 	if count == 1 || a.Stride >= length {
@@ -78,8 +75,8 @@ func (r *plainRoom) left(a Matrix) Matrix {
 	return dense
 }
 
-// right returns a block of B that gonum takes, and not transposed: gonum's inner
-// product, which it would use then, adds in an order that depends on alignment.
+// right returns an untransposed block of B that gonum accepts: for a transposed B gonum would use its inner product,
+// which adds in an order that depends on alignment.
 func (r *plainRoom) right(b Matrix) Matrix {
 	count, length := b.lines()
 	if !b.transposed && (count == 1 || b.Stride >= length) {

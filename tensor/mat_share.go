@@ -6,17 +6,16 @@ import (
 	"github.com/seed-97356399/murmuration/internal/kernel"
 )
 
-// Strips of a product that goroutines share are whole tiles of the microkernels,
-// and worth the start of a goroutine.
+// Goroutines share a product in strips. Each strip is whole tiles of the microkernels, and large enough to be worth
+// the start of a goroutine.
 const (
 	stripRows  = 12
 	stripCols  = 32
 	stripWorth = 1 << 18 // multiplications: some microseconds
 )
 
-// share computes a product whose c is not transposed and not empty, in strips of
-// c's longer side. The inner dimension is never cut, so that every element is
-// the same sum whoever computes it.
+// share computes a product in strips of c's longer side; c is neither transposed nor empty. It never divides the
+// inner dimension, so each element is the same sum for any number of goroutines.
 func (m *Multiplier) share(tiler kernel.Tiler, c Matrix, alpha float32, a, b Matrix, beta float32) {
 	n, whole := c.Cols, stripCols
 	byRows := c.Rows >= c.Cols
@@ -47,8 +46,8 @@ func (m *Multiplier) share(tiler kernel.Tiler, c Matrix, alpha float32, a, b Mat
 	all.Wait()
 }
 
-// evenly returns the size of the parts of n, each at most most but for rounding up
-// to whole, that differ the least.
+// evenly returns the size of parts of n that differ as little as possible. A part is a multiple of whole, and at most
+// most except for that rounding up.
 func evenly(n, most, whole int) int {
 	parts := (n + most - 1) / most
 	return ((n+parts-1)/parts + whole - 1) / whole * whole

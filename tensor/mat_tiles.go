@@ -6,26 +6,26 @@ import (
 	"github.com/seed-97356399/murmuration/internal/kernel"
 )
 
-// Blocking. A panel of B stays in the first cache while a block of A passes it; a
-// block of A stays in the second while all panels pass.
+// Sizes of blocks. A panel of B stays in the L1 cache while a block of A is multiplied with it; a block of A stays in
+// the L2 cache while all panels are.
 const (
-	tileDepth   = 400  // of a block, at most; the depth is shared evenly among blocks
-	tileRows    = 200  // of a block of A that is so deep
-	tileMost    = 1024 // rows of a shallower one
-	tileColumns = 1024 // of panels that are kept for the next block of A
+	tileDepth   = 400  // depth of a block, at most; blocks share the depth evenly
+	tileRows    = 200  // rows of a block of A of that depth
+	tileMost    = 1024 // rows of a block of smaller depth, at most
+	tileColumns = 1024 // columns of panels that are kept for the next block of A
 )
 
-// tileRoom is the room for products of microkernels.
+// tileRoom is the memory for products by microkernels.
 type tileRoom struct {
 	panels Vector // of B, packed
 	block  Vector // of A, copied
 }
 
-// cacheLine is the alignment of the room, in values.
+// cacheLine is the alignment of that memory, in values.
 const cacheLine = 64 / ValueSize
 
-// atLeast returns size values that begin a line of the cache: those of v, if they
-// are enough, or else others in their place.
+// atLeast returns size values that begin at a cache line. It uses the memory of v if that is enough, else it replaces
+// v.
 func atLeast(v *Vector, size int) Vector {
 	if len(*v) < size {
 		all := make(Vector, size+cacheLine)
@@ -35,10 +35,10 @@ func atLeast(v *Vector, size int) Vector {
 	return (*v)[:size]
 }
 
-// multiply is MatMul on microkernels. No matrix is empty, and c is not transposed.
-// How the depth is cut into sums follows from the depth alone.
+// multiply is MatMul by microkernels. No matrix is empty, and c is not transposed. The division of the depth into
+// sums depends on the depth alone.
 func (r *tileRoom) multiply(tiler kernel.Tiler, c Matrix, alpha float32, a, b Matrix, beta float32) {
-	const unroll, tile = 4, 12 // what microkernels take at a time
+	const unroll, tile = 4, 12 // steps of depth, and rows, that microkernels take at a time
 	deep := evenly(a.Cols, tileDepth, unroll)
 	rows := evenly(c.Rows, min(tileRows*tileDepth/deep, tileMost), tile)
 	for j := 0; j < c.Cols; j += tileColumns {
@@ -61,9 +61,9 @@ func (r *tileRoom) multiply(tiler kernel.Tiler, c Matrix, alpha float32, a, b Ma
 	}
 }
 
-// worthCopying tells whether so many columns of B make up for copying a block of A.
-// It spares them misses: a long stride needs many pages, and many lines of few
-// sets of the cache; all the more if it is taken at every step of the depth.
+// worthCopying tells whether a product with that many columns of B is faster on a copy of a block of A. With a long
+// stride the original needs many pages, and its lines share few sets of the cache, above all if each step of the
+// depth reads another line.
 func worthCopying(a Matrix, columns int) bool {
 	if a.transposed {
 		return columns > 128
@@ -71,8 +71,8 @@ func worthCopying(a Matrix, columns int) bool {
 	return columns >= 256 && a.Rows >= 128
 }
 
-// copied returns a copy of a block of A whose rows are whole lines of the cache,
-// an odd number of them, so that they spread over its sets.
+// copied returns a copy of a block of A. Each of its rows has an odd number of whole cache lines, so that rows spread
+// over the sets of the cache.
 func (r *tileRoom) copied(tiler kernel.Tiler, a Matrix) Matrix {
 	lines := (a.Cols+cacheLine-1)/cacheLine | 1
 	c := Matrix{Rows: a.Rows, Cols: a.Cols, Stride: lines * cacheLine}

@@ -80,7 +80,7 @@ func (h AdamWRates) Delta(delta, mean, square, grad, x Vector) {
 // LionRates are the rates of one step of Lion. Usual values are Beta1 0.9 and Beta2
 // 0.99; none is assumed.
 type LionRates struct {
-	Rate  float64 // learning rate of this step, > 0: about a tenth of what AdamW would take
+	Rate  float64 // learning rate of this step, > 0: about a tenth of AdamW's
 	Beta1 float64 // share of the mean of gradients in the direction of the step, in [0, 1)
 	Beta2 float64 // share of the mean of gradients kept, in [0, 1)
 	Decay float64 // weight decay, decoupled: the step includes -Rate*Decay*x
@@ -91,9 +91,8 @@ type LionRates struct {
 //	delta = -Rate * (sign(Beta1*mean + (1-Beta1)*grad) + Decay*x)
 //	mean = Beta2*mean + (1-Beta2)*grad
 //
-// The sign of 0 is 0. Where the gradient is not finite, nor is delta. The change to the
-// parameters goes into delta, for the caller to add; delta may be grad. The mean starts
-// as zeros and belongs to the optimizer.
+// The sign of 0 is 0. Where the gradient is not finite, delta is not either. The change to the parameters goes into
+// delta, for the caller to add; delta may be grad. The mean starts as zeros and belongs to the optimizer.
 func (h LionRates) Delta(delta, mean, grad, x Vector) {
 	sameLength("LionRates", len(delta), len(mean))
 	sameLength("LionRates", len(delta), len(grad))
@@ -108,9 +107,8 @@ func (h LionRates) Delta(delta, mean, grad, x Vector) {
 	})
 }
 
-// power returns base to the n-th by repeated squaring. Unlike math.Pow it uses
-// products only, which no compiler can fuse, so that every CPU takes the same
-// optimizer step.
+// power returns base to the n-th by repeated squaring. Unlike math.Pow it uses only products, which compilers cannot
+// fuse: so each CPU takes the same optimizer step.
 func power(base float64, n uint64) float64 {
 	result := 1.0
 	for ; n > 0; n >>= 1 {

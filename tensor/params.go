@@ -17,8 +17,8 @@ func NewParams(l *Layout) *Params {
 	return &Params{layout: l, values: make(Vector, l.Len())}
 }
 
-// WrapParams returns a model whose values are v itself, not a copy. It is an
-// error if v has not the layout's length.
+// WrapParams returns a model whose values are v itself, not a copy. It is an error if the length of v is not the
+// layout's.
 func WrapParams(l *Layout, v Vector) (*Params, error) {
 	if len(v) != l.Len() {
 		return nil, fmt.Errorf("tensor: %d values for a layout of %d", len(v), l.Len())
@@ -44,15 +44,12 @@ func (p *Params) Tensor(name string) (Vector, bool) {
 	return p.values[r.Offset:end:end], true
 }
 
-// WriteSafetensors writes the model as a safetensors file of F32 tensors,
-// in the layout's order, with metadata (which may be nil) as its
-// "__metadata__". Equal models and metadata give equal bytes. The format has no
-// place for kinds and sharing; a model that has them keeps them in
-// LoadSafetensors.
+// WriteSafetensors writes the model as a safetensors file of F32 tensors, in the layout's order, with metadata (which
+// may be nil) as its "__metadata__". Equal models and metadata give equal bytes. The format has no place for kinds
+// and sharing: LoadSafetensors keeps those of the model it reads into.
 //
-// It fails, before it writes anything, if metadata is not UTF-8 or makes the
-// header longer than maxHeader. It writes in pieces of 64 KiB; a caller that
-// must not leave half a file behind writes to a temporary one.
+// It fails before it writes anything if metadata is not UTF-8 or makes the header longer than maxHeader. It writes in
+// pieces of 64 KiB: to avoid an incomplete file after an error, write to a temporary one.
 func (p *Params) WriteSafetensors(w io.Writer, metadata map[string]string) error {
 	header, err := encodeHeader(p.layout, metadata)
 	if err != nil {
@@ -74,13 +71,11 @@ func (p *Params) WriteSafetensors(w io.Writer, metadata map[string]string) error
 	return nil
 }
 
-// LoadSafetensors reads a safetensors file into the model, and returns
-// the file's metadata. Tensors are matched by name, in any order; the file must
-// have exactly the layout's names and shapes, or the error wraps ErrMismatch and
-// says where they differ. What ReadSafetensors refuses is refused here.
+// LoadSafetensors reads a safetensors file into the model, and returns the file's metadata. Tensors are matched by
+// name, in any order. The file must have exactly the layout's names and shapes; otherwise the error wraps ErrMismatch
+// and says where they differ. Files that ReadSafetensors refuses are refused here too.
 //
-// Nothing is written to the model unless the whole file is right, which takes
-// memory for a second copy of its values.
+// The model changes only if the whole file is valid. That takes memory for a second copy of its values.
 func (p *Params) LoadSafetensors(r io.Reader) (map[string]string, error) {
 	h, err := readHeader(r)
 	if err != nil {

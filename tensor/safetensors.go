@@ -6,8 +6,7 @@ import (
 	"strings"
 )
 
-// maxHeader is how many bytes the header of a safetensors file may have, in the
-// format's own implementation as here.
+// maxHeader is how many bytes the header of a safetensors file may have, as in the format's own implementation.
 const maxHeader = 100_000_000
 
 // Errors of reading safetensors files, beside *FormatError.
@@ -15,8 +14,7 @@ var (
 	// errDtype: float32 cannot hold a tensor's element type; wrapped in a *FormatError that
 	// names tensor and type.
 	errDtype = errors.New("element type is none of F32, F16, BF16")
-	// ErrMismatch: a sound file has other names or shapes than the layout it is
-	// loaded into.
+	// ErrMismatch: a valid file has other names or shapes than the layout it is loaded into.
 	ErrMismatch = errors.New("file does not fit the layout")
 )
 
@@ -28,7 +26,7 @@ type FormatError struct {
 }
 
 func (e *FormatError) Error() string {
-	// Names come from the file, so they are quoted and cut.
+	// Names come from the file, so they are quoted and shortened.
 	var b strings.Builder
 	b.WriteString("tensor: bad safetensors file: ")
 	if e.Tensor != "" {

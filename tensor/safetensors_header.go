@@ -18,7 +18,7 @@ type fileEntry struct {
 	dtype      string
 	shape      []int
 	values     int    // product of shape
-	begin, end uint64 // bytes, from the first after the header
+	begin, end uint64 // byte offsets from the end of the header
 }
 
 // fileHeader is a header that has been checked as a whole: its entries, in the
@@ -28,8 +28,7 @@ type fileHeader struct {
 	metadata map[string]string
 }
 
-// dtypeSize returns the bytes of one value of an element type, 0 for those that
-// cannot be read.
+// dtypeSize returns the bytes of one value of an element type, 0 for types that this package cannot read.
 func dtypeSize(dtype string) int {
 	switch dtype {
 	case "F32":
@@ -41,8 +40,8 @@ func dtypeSize(dtype string) int {
 	}
 }
 
-// readHeader reads the length word and the header. Memory grows with the bytes
-// that arrive, not with the length that they claim.
+// readHeader reads the length word and the header. Its memory grows with the bytes that arrive, not with the length
+// that they announce.
 func readHeader(r io.Reader) (*fileHeader, error) {
 	var word [8]byte
 	if _, err := io.ReadFull(r, word[:]); err != nil {
@@ -75,8 +74,8 @@ func parseHeader(text []byte) (*fileHeader, error) {
 		return nil, badFile("", "the header does not begin with {")
 	}
 	text = bytes.TrimRight(text, " ") // padding
-	// Valid JSON alone lets the decoder below meet wrong types, but no wrong
-	// syntax; and it would replace bad UTF-8 in silence.
+	// The decoder below reports wrong types, but it would replace invalid UTF-8 without an error; wrong syntax is an
+	// error here.
 	if text[len(text)-1] != '}' || !utf8.Valid(text) || !json.Valid(text) {
 		return nil, badFile("", "the header is not a JSON object in UTF-8, padded with spaces")
 	}
@@ -121,7 +120,7 @@ func (h *fileHeader) checkData() error {
 	return nil
 }
 
-// check compares one entry's parts with each other.
+// check makes sure that the fields of an entry agree with each other.
 func (e *fileEntry) check() error {
 	size := dtypeSize(e.dtype)
 	if size == 0 {

@@ -7,11 +7,10 @@ import (
 	"strconv"
 )
 
-// headerParser walks the header token by token: unlike json.Unmarshal, it sees
-// names that are there twice.
+// headerParser reads the header token by token: unlike json.Unmarshal, it detects names that occur twice.
 type headerParser struct{ dec *json.Decoder }
 
-// object reads { and calls field for each key, to read its value, until }.
+// object reads an object: it calls field after each key, to read the key's value.
 func (p *headerParser) object(what string, field func(key string) error) error {
 	if err := p.open(what, '{'); err != nil {
 		return err

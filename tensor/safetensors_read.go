@@ -12,17 +12,13 @@ import (
 // maxMismatches is how many differences between a file and a layout one error names.
 const maxMismatches = 10
 
-// ReadSafetensors reads a whole safetensors file, to its end. Its tensors become
-// ranges in the order of their data, with Kind Dense and Sharing Shared, of
-// which the format knows nothing. F32 values are kept bit for bit, and may thus
-// be NaN; F16 and BF16 are converted exactly. Metadata is nil if the file has
-// none.
+// ReadSafetensors reads a whole safetensors file, to its end. Its tensors become ranges in the order of their data.
+// Their kind is Dense and their sharing Shared, since the format has neither. F32 values are kept bit for bit, NaN
+// included; F16 and BF16 are converted exactly. Metadata is nil if the file has none.
 //
-// The file may come from anywhere: it is refused with a *FormatError if its
-// header is larger than maxHeader, has a name twice, or does not agree with
-// itself; if its tensors overlap, leave holes, are empty or of another element
-// type; or if it is cut short or has bytes left over. Memory is bounded by a few
-// times the bytes that were really read.
+// The file may come from anyone. It is refused with a *FormatError if its header is larger than maxHeader, has a name
+// twice or contradicts itself; if its tensors overlap, leave gaps, are empty or of another element type; or if it is
+// cut short or has bytes left over. Memory is bounded by a few times the bytes that were really read.
 func ReadSafetensors(r io.Reader) (*Params, map[string]string, error) {
 	h, err := readHeader(r)
 	if err != nil {
@@ -57,9 +53,9 @@ func ReadSafetensors(r io.Reader) (*Params, map[string]string, error) {
 	return p, h.metadata, err
 }
 
-// ReadSafetensorsMetadata reads the header of a safetensors file and returns the
-// metadata, nil if the file has none. What ReadSafetensors refuses of a header is
-// refused here; the tensors' values, and whether they are there, are not looked at.
+// ReadSafetensorsMetadata reads the header of a safetensors file and returns the metadata, nil if the file has none.
+// A header that ReadSafetensors refuses is refused here too. It does not read the tensors' values, nor check that
+// they exist.
 func ReadSafetensorsMetadata(r io.Reader) (map[string]string, error) {
 	h, err := readHeader(r)
 	if err != nil {
@@ -68,8 +64,8 @@ func ReadSafetensorsMetadata(r io.Reader) (map[string]string, error) {
 	return h.metadata, nil
 }
 
-// match tells where the file and a layout differ. Names are unique on both
-// sides, so equal counts leave none of the layout's without a tensor.
+// match returns an error that says where the file and a layout differ. Names are unique on both sides, so with equal
+// counts each range of the layout has its tensor.
 func (h *fileHeader) match(l *Layout) error {
 	var faults []error
 	inFile := make(map[string]bool, len(h.entries))
@@ -114,7 +110,7 @@ type valueReader struct {
 	buf  []byte
 }
 
-// fill reads values of e's element type into dst, all of it.
+// fill reads as many values of e's element type as dst has.
 func (v *valueReader) fill(dst Vector, e fileEntry) error {
 	if v.buf == nil {
 		v.buf = make([]byte, ValueSize*chunkValues)

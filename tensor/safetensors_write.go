@@ -8,12 +8,11 @@ import (
 	"unicode/utf8"
 )
 
-// chunkValues is how many values are converted at a time when a file is read or
-// written: large enough that calls cost nothing, small enough for the cache.
+// chunkValues is how many values are converted at a time when a file is read or written: large enough that calls cost
+// little, small enough for the cache.
 const chunkValues = 1 << 14
 
-// headerAlign makes the data start where a reader that maps the file can use
-// the values in place.
+// headerAlign is the alignment of the data in the file: a reader that maps the file can use the values in place.
 const headerAlign = 8
 
 // encodeHeader returns the length word and the padded JSON. The JSON is built by
@@ -23,7 +22,7 @@ func encodeHeader(l *Layout, metadata map[string]string) ([]byte, error) {
 	b.Write(make([]byte, headerAlign)) // the length word, filled in below
 	b.WriteByte('{')
 	if len(metadata) > 0 {
-		raw := 0 // the JSON is at least as long
+		raw := 0 // a lower bound of the length of the JSON
 		for k, v := range metadata {
 			if raw += len(k) + len(v); raw > maxHeader {
 				return nil, headerError(raw)
@@ -68,7 +67,7 @@ func appendEntry(b *bytes.Buffer, r Range) error {
 	if err != nil {
 		return fmt.Errorf("tensor: write safetensors name %q: %w", r.Name, err)
 	}
-	shape, err := json.Marshal(append([]int{}, r.Shape...)) // never null
+	shape, err := json.Marshal(append([]int{}, r.Shape...)) // a list even without dimensions, never null
 	if err != nil {
 		return fmt.Errorf("tensor: write safetensors shape of %q: %w", r.Name, err)
 	}

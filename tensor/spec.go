@@ -6,7 +6,7 @@ import (
 	"unicode/utf8"
 )
 
-// Sharing says what happens to a range while a run trains.
+// Sharing says how a range takes part in training and exchange.
 type Sharing uint8
 
 const (
@@ -33,25 +33,24 @@ func (s Sharing) String() string {
 	}
 }
 
-// Kind says what a range's values do in the model. Consecutive ranges of a kind
-// are coded alike (biases and norms, which are few, keep more bits).
+// Kind says what a range's values do in the model. Consecutive ranges of one kind are coded alike (biases and norms,
+// which are few, keep more bits).
 type Kind uint8
 
 const (
-	// Dense is the matrix of a fully connected layer, and whatever fits no other
-	// kind.
+	// Dense is the matrix of a fully connected layer, and anything that is of no other kind.
 	Dense Kind = iota
 	// Conv is the kernel of a convolution.
 	Conv
 	// Norm is the scale or shift of a normalization; its statistics are of kind Statistic.
 	Norm
-	// Bias is what a layer adds.
+	// Bias is a vector that a layer adds.
 	Bias
 	// Embedding is a table of vectors of which a batch touches few.
 	Embedding
-	// Statistic is a value that a layer measures as it computes, such as the running mean
-	// and variance of a batch normalization. Its place in a gradient holds the change to
-	// add, which no optimizer, decay or clip touches. It is Local as a rule.
+	// Statistic is a value that a layer measures as it computes, such as the running mean and variance of a batch
+	// normalization. In a gradient, its place holds the change to add, to which no optimizer, decay or clip applies.
+	// Its sharing is usually Local.
 	Statistic
 )
 
@@ -77,8 +76,8 @@ func (k Kind) String() string {
 
 // Spec describes one range of a Layout.
 type Spec struct {
-	// Name is unique in its layout: 1 to maxNameLen bytes of UTF-8, and not
-	// "__metadata__", which safetensors files keep for themselves.
+	// Name is unique in its layout: 1 to maxNameLen bytes of UTF-8, and not "__metadata__", which safetensors files
+	// reserve.
 	Name string
 	// Shape is the range's dimensions, slowest first (row-major), each at least
 	// 1. No dimensions mean one value.
@@ -88,7 +87,7 @@ type Spec struct {
 	Sharing Sharing
 }
 
-// validate returns the number of values of s, and all that is wrong with it.
+// validate returns the number of values of s, or an error that joins all its faults.
 func (s *Spec) validate() (int, error) {
 	var faults []error
 	switch {

@@ -11,9 +11,8 @@ import (
 // Vector is a run of values: a whole model, a gradient, or a slice of one.
 // Slicing it shares the values, as with any Go slice.
 //
-// The functions on vectors that take several need them of equal length, and
-// either identical or not overlapping. Unequal lengths are an error of the
-// program and panic, like an index out of range.
+// Functions that take several vectors need them of equal length, and either identical or not overlapping. Unequal
+// lengths are an error of the program: the functions panic, as for an index out of range.
 type Vector []float32
 
 // Add adds x to dst: dst += x.
@@ -45,9 +44,9 @@ func ScaledDifference(dst Vector, w float32, x, y Vector) {
 	kernel.ScaledDifference(dst, w, x, y)
 }
 
-// ScaledDistance sets dst to w*(x-y), as ScaledDifference does, and returns the sum
-// of the squared differences x-y in the same pass. dst may be x or y. The differences
-// are rounded to float32 first: where one has none, the sum is infinite or NaN.
+// ScaledDistance sets dst to w*(x-y), as ScaledDifference does, and returns the sum of the squared differences x-y in
+// the same pass. dst may be x or y. The differences are rounded to float32 first: if one overflows, the sum is
+// infinite or NaN.
 func ScaledDistance(dst Vector, w float32, x, y Vector) float64 {
 	sameLength("ScaledDistance", len(dst), len(x))
 	sameLength("ScaledDistance", len(dst), len(y))
@@ -73,10 +72,8 @@ func MaxAbs(x Vector) float32 { return kernel.MaxAbs(x) }
 // Finite tells whether x holds neither NaN nor infinity.
 func Finite(x Vector) bool { return kernel.Finite(x) }
 
-// Instructions names the vector instructions that the functions of this package
-// and of package quant use on this CPU: "avx512", "avx2", or "go" for what the
-// compiler makes of plain loops. Results do not depend on it, but for the last
-// digits of sums.
+// Instructions names the vector instructions that this package and package quant use on this CPU: "avx512", "avx2",
+// or "go" for compiled plain loops. Results do not depend on it, except for the last digits of sums.
 func Instructions() string { return kernel.Instructions() }
 
 // sameLength panics if the lengths differ. It is small so that callers inline
@@ -91,7 +88,7 @@ func lengthPanic(op string, a, b int) {
 	panic(fmt.Sprintf("tensor: %s of vectors of %d and %d values", op, a, b))
 }
 
-// Identical tells whether two vectors have the same bits: NaN is itself then, and 0 is not −0.
+// Identical tells whether two vectors have the same bits: a NaN equals itself, and 0 does not equal −0.
 func Identical(a, b Vector) bool {
 	if len(a) != len(b) {
 		return false

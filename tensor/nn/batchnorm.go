@@ -13,16 +13,16 @@ import (
 // weight and bias, and the statistics that a model predicts with: running_mean,
 // running_var and num_batches_tracked, of kind Statistic and local to each peer.
 //
-// A batch goes through the whole model in one pass. Where batches are small, or peers have
-// data of different kinds, GroupNorm serves better.
+// All examples of a batch go through the model in one pass. Use GroupNorm if batches are small, or if peers have
+// different kinds of data.
 func BatchNorm(channels int) Layer { return batchNorm{channels} }
 
 type batchNorm struct{ channels int }
 
-// What torch has by default.
+// torch's defaults.
 const (
 	batchNormEpsilon  = 1e-5
-	batchNormMomentum = 0.1 // the share of a batch in the running statistics
+	batchNormMomentum = 0.1 // weight of a batch in the running statistics
 )
 
 func (l batchNorm) String() string { return fmt.Sprintf("BatchNorm(%d)", l.channels) }
@@ -49,10 +49,10 @@ type batchNormStep struct {
 	n             int           // channels
 	x             tensor.Vector // of the last Forward
 	y             tensor.Vector
-	mean, inverse []float64 // of the last Forward: the mean and the inverse deviation
+	mean, inverse []float64 // mean and 1/deviation of each channel in the last Forward
 	sum, product  []float64
-	a, b, shift   tensor.Vector // factors of a channel
-	changes       tensor.Vector // of the statistics, by the last Forward
+	a, b, shift   tensor.Vector // factors of each channel
+	changes       tensor.Vector // of the statistics, in the last Forward
 }
 
 // Forward implements Step.
@@ -74,8 +74,8 @@ func (s *batchNormStep) Forward(p Pass, w, x tensor.Vector) tensor.Vector {
 	return y
 }
 
-// measure finds the mean and the deviation of each channel of a batch, and how they change
-// the running ones, which have the variance of a sample.
+// measure computes the mean and the deviation of each channel of a batch, and the changes of the running statistics,
+// whose variance is that of a sample.
 func (s *batchNormStep) measure(x, running tensor.Vector) {
 	clear(s.sum)
 	clear(s.product)
@@ -102,7 +102,7 @@ func (s *batchNormStep) Backward(p Pass, w, g, e tensor.Vector) tensor.Vector {
 	count := float64(len(e) / s.n)
 	for c := range s.n {
 		inverse := s.inverse[c]
-		normal := inverse * (s.product[c] - float64(s.mean[c]*s.sum[c])) // the sum of errors times normalized values
+		normal := inverse * (s.product[c] - float64(s.mean[c]*s.sum[c])) // sum of errors times normalized values
 		g[c] += float32(normal)
 		g[s.n+c] += float32(s.sum[c])
 		a := float64(w[c]) * inverse

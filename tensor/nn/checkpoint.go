@@ -6,10 +6,9 @@ import (
 	"github.com/seed-97356399/murmuration/tensor"
 )
 
-// Checkpoint keeps nothing of its layers for the way back but their inputs, and computes
-// them once more instead (Chen et al., 2016): a deep stack of them needs the room of one.
-// Parameters are named as those of a torch.nn.Sequential in its place; the results are the
-// same bytes as without.
+// Checkpoint keeps only the inputs of its layers for Backward, which computes the layers again (Chen et al., 2016):
+// so a deep stack of Checkpoints needs the memory of one. Parameters are named as those of a torch.nn.Sequential in
+// its place; the results are the same bytes as without.
 func Checkpoint(layers ...Layer) Layer { return checkpoint{Sequential(layers...)} }
 
 type checkpoint struct{ inner *Sequence }
@@ -32,7 +31,7 @@ func (l checkpoint) For(in Shape) (Built, error) {
 		}
 		s := &checkpointStep{own: r.Values(own)}
 		shared := *r
-		if r.scratch == nil { // or that of the Checkpoint around this one goes on
+		if r.scratch == nil { // else this Checkpoint continues the scratch of the Checkpoint around it
 			shared.scratch, r.shared.next = r.shared, 0
 		}
 		s.inner = inner(&shared)
@@ -42,9 +41,9 @@ func (l checkpoint) For(in Shape) (Built, error) {
 	return f, nil
 }
 
-// checkpointStep has its outputs in memory of its own, and then, when all that follow it have been
-// through their way back, its errors; those of its inner layers are overwritten by the next
-// Checkpoint, on the way back by the one before.
+// checkpointStep has memory of its own for its outputs, which Backward reuses for its errors: by then all later
+// layers are done with the outputs. The memory of its inner layers is shared: the next Checkpoint overwrites it in
+// Forward, and the Checkpoint before in Backward.
 type checkpointStep struct {
 	inner  Step
 	x, own tensor.Vector

@@ -7,9 +7,8 @@ import (
 	"github.com/seed-97356399/murmuration/tensor"
 )
 
-// Concat gives its inputs to several layers and sets their outputs side by side in the last
-// dimension: the channels of a picture. Parameters are named as those of a
-// torch.nn.ModuleList in its place.
+// Concat passes its inputs to several layers and joins their outputs side by side in the last dimension (the channels
+// of a picture). Parameters are named as those of a torch.nn.ModuleList in its place.
 func Concat(branches ...Layer) Layer { return concat{slices.Clone(branches)} }
 
 type concat struct{ branches []Layer }
@@ -47,13 +46,13 @@ func (l concat) For(in Shape) (Built, error) {
 
 type concatStep struct {
 	branches []branch
-	width    int // of all
+	width    int // of all outputs together
 	values   int // of an example
 	y        tensor.Vector
 	below    tensor.Vector
 }
 
-// branch is a step with its place among the parameters and in a row of outputs.
+// branch is a step, the range of its parameters, and its place in a row of outputs.
 type branch struct {
 	link
 	at, width int

@@ -8,23 +8,22 @@ import (
 	"github.com/seed-97356399/murmuration/tensor"
 )
 
-// Conv are the less usual settings of Conv2d. The zero value is torch's: stride 1, no
-// padding, one group, with a bias.
+// Conv has the less common settings of Conv2d. The zero value has torch's defaults: stride 1, no padding, one group,
+// with a bias.
 type Conv struct {
-	// Stride is how many pixels lie from one output to the next. Default: 1.
+	// Stride is how many pixels apart neighbouring outputs are. Default: 1.
 	Stride int
-	// Padding is how many zeros surround a picture.
+	// Padding is how many zeros are added on each side of a picture.
 	Padding int
-	// Groups of channels see nothing of each other: with as many as channels, in and out,
-	// each channel has a kernel of its own (a depthwise convolution). Default: 1.
+	// Groups is how many groups the channels are divided into; each output depends on one group only. With as many
+	// groups as input and output channels, each channel has its own kernel (a depthwise convolution). Default: 1.
 	Groups int
 	NoBias bool
 }
 
-// Conv2d is a convolution of pictures [height width in] by kernels of kernel×kernel
-// pixels, as torch.nn.Conv2d. Its parameters are weight [out in/groups kernel kernel] and
-// bias [out]. Kernels of 1×1, and of 3×3 with padding 1 and stride 1 or 2 over all
-// channels or one, are the fast ones.
+// Conv2d is a convolution of pictures [height width in] by kernels of kernel×kernel pixels, as torch.nn.Conv2d. Its
+// parameters are weight [out in/groups kernel kernel] and bias [out]. Two cases are fast: kernels of 1×1, and kernels
+// of 3×3 with padding 1, stride 1 or 2, and one group or a group for each channel.
 func Conv2d(in, out, kernel int, c Conv) Layer {
 	c.Stride, c.Groups = cmp.Or(c.Stride, 1), cmp.Or(c.Groups, 1)
 	return conv2d{Conv: c, in: in, out: out, kernel: kernel}
@@ -38,8 +37,8 @@ type conv2d struct {
 
 func (l conv2d) String() string { return fmt.Sprintf("Conv2d(%d, %d, %d)", l.in, l.out, l.kernel) }
 
-// fuse takes a rectifier and a pool along. The maximum comes before bias and rectifier
-// then, which gives the same outputs for a quarter of the work.
+// fuse includes a ReLU and a pool that follow. The maximum is then taken before bias and ReLU, with the same outputs
+// for a quarter of the work.
 func (l conv2d) fuse(next []Layer) (Layer, int) {
 	n := 0
 	for ; n < len(next); n++ {
@@ -91,7 +90,7 @@ func (l conv2d) For(in Shape) (Built, error) {
 	}}, nil
 }
 
-// step computes the convolution alone, the fastest way.
+// step returns the fastest step for the convolution alone.
 func (l conv2d) step(r *Room, in, out ops.Shape) Step {
 	usual := l.kernel == 3 && l.Padding == 1 && l.Stride <= 2
 	switch {
@@ -105,7 +104,7 @@ func (l conv2d) step(r *Room, in, out ops.Shape) Step {
 	return newPatchwork(r, l, in, out)
 }
 
-// picture is the shape of an example that is one, with so many channels.
+// picture returns the shape of an example, or an error if that is no picture with as many channels.
 func picture(in Shape, channels int) (ops.Shape, error) {
 	if len(in) != 3 || in[2] != channels || in[0] > ops.MaxSide || in[1] > ops.MaxSide || in[2] > ops.MaxChannels {
 		return ops.Shape{}, fmt.Errorf("want pictures [height width %d], of at most %d pixels a side and %d channels", channels, ops.MaxSide, ops.MaxChannels)
@@ -115,7 +114,7 @@ func picture(in Shape, channels int) (ops.Shape, error) {
 
 func shapeOf(s ops.Shape) Shape { return Shape{s.Height, s.Width, s.Channels} }
 
-// convStep is a convolution with what is fused to it.
+// convStep is a convolution with the layers fused to it.
 type convStep struct {
 	conv2d
 	weights  int

@@ -5,11 +5,11 @@ import (
 	"github.com/seed-97356399/murmuration/tensor"
 )
 
-// taps is the number of pixels of the kernels that there is machine code for.
+// taps is the number of pixels of the kernels for which there is machine code.
 const taps = 9
 
-// threeByThree is a convolution by 3×3 pixels over all channels. torch has the weights of
-// an output side by side, the kernels of a pixel: [out in 3 3] becomes [3 3 in out].
+// threeByThree is a convolution by 3×3 pixels over all channels. torch stores the weights output by output, the
+// machine code pixel by pixel: [out in 3 3] becomes [3 3 in out].
 type threeByThree struct {
 	conv          *ops.Convolution
 	in            ops.Shape
@@ -47,8 +47,8 @@ func (s *threeByThree) Forward(p Pass, w, x tensor.Vector) tensor.Vector {
 	return y
 }
 
-// sizes are how many outputs there are, and how far apart two pixels of a kernel lie among
-// the weights in the kernels' order.
+// sizes returns the number of output channels, and the distance between the weights of two pixels of a kernel in the
+// machine code's order.
 func (s *threeByThree) sizes() (out, tap int) {
 	out = s.conv.Out().Channels
 	return out, s.in.Channels * out
@@ -78,8 +78,7 @@ func (s *threeByThree) Backward(p Pass, _, g, e tensor.Vector) tensor.Vector {
 	return below
 }
 
-// depthwise is a convolution by 3×3 pixels of each channel by itself: [channels 1 3 3]
-// becomes [3 3 channels].
+// depthwise is a convolution by 3×3 pixels of each channel separately: [channels 1 3 3] becomes [3 3 channels].
 type depthwise struct {
 	conv          *ops.Depthwise
 	weights, sums tensor.Vector // in the order of the kernels
@@ -126,8 +125,8 @@ func (s *depthwise) Backward(p Pass, _, g, e tensor.Vector) tensor.Vector {
 	return below
 }
 
-// patchwork is any convolution, as a product of matrices: each output pixel is a row with
-// the pixels that its kernel sees (Chellapilla et al., 2006), a group of channels at a time.
+// patchwork is any convolution, computed as a product of matrices, one group of channels at a time: each output pixel
+// is a row with the pixels that its kernel covers (Chellapilla et al., 2006).
 type patchwork struct {
 	conv2d
 	from, to ops.Shape
@@ -143,18 +142,18 @@ func newPatchwork(r *Room, l conv2d, in, out ops.Shape) *patchwork {
 	return s
 }
 
-// seen is how many values of a group an output is made of.
+// seen is how many input values of a group one output depends on.
 func (s *patchwork) seen() int { return s.in / s.Groups * s.kernel * s.kernel }
 
-// group are the matrices of one group: its weights, and its channels of an output picture.
+// group returns two matrices of one group: its weights, and its channels of an output picture.
 func (s *patchwork) group(number int, w, y tensor.Vector) (weights, outputs tensor.Matrix) {
 	out := s.out / s.Groups
 	weights = tensor.NewMatrix(out, s.seen(), part(w, number*out, out, s.seen()))
 	return weights, tensor.Matrix{Data: y[number*out:], Rows: s.to.Pixels(), Cols: out, Stride: s.out}
 }
 
-// each calls visit for each value of a group in the patches of a picture, with its place
-// there and in the picture, or -1 in the padding.
+// each calls visit for each value of a group's patches, with the value's index in the patches and in the picture, or
+// -1 in the padding.
 func (s *patchwork) each(number int, visit func(patch, pixel int)) {
 	channels, at := s.in/s.Groups, 0
 	for row := range s.to.Height {
@@ -176,7 +175,7 @@ func (s *patchwork) each(number int, visit func(patch, pixel int)) {
 	}
 }
 
-// fill makes the patches of a picture.
+// fill returns the patches of a picture.
 func (s *patchwork) fill(number int, picture tensor.Vector) tensor.Matrix {
 	s.each(number, func(patch, pixel int) {
 		if s.patches[patch] = 0; pixel >= 0 {

@@ -1,6 +1,5 @@
-// Package nn makes models of layers, for services that train them on the CPU: a few lines
-// say what the layers are, and the weights are those of the same torch.nn.Sequential, in
-// name, shape and order, so that a safetensors file serves on either side.
+// Package nn makes models of layers, for services that train them on the CPU. A few lines list the layers. The weights
+// have the names, shapes and order of the same torch.nn.Sequential, so both can read one safetensors file.
 //
 //	model, err := nn.Sequential(nn.Linear(784, 256), nn.ReLU(), nn.Linear(256, 10)).Build(784)
 //	params := model.Init(seed)                            // *tensor.Params, for peer.Config
@@ -12,13 +11,11 @@
 // targets. Pictures have their channels last, which torch has first; Flatten orders them
 // as torch does.
 //
-// Build fits the layers to the shape of an example, and names the layer that does not
-// fit. A Model holds no parameters: they are the caller's, a peer's as a rule. What
-// computes it takes its memory when it is made and allocates nothing after that. Results
-// depend on the arguments alone, not on the number of goroutines; those of different CPUs
-// differ by the rounding of sums.
+// Build fits the layers to the shape of an example; its error names the layer that does not fit. A Model holds no
+// parameters: the caller has them, usually from a peer. A Trainer allocates its memory when it is made, and nothing
+// after that. Results depend on the arguments alone, not on the number of goroutines; different CPUs round sums
+// differently.
 //
-// A layer of a service's own implements Layer, which Residual shows best. Operations on
-// vectors and matrices are those of package tensor; training with others is what package
-// peer does.
+// A service's own layer implements Layer: Residual is a good example. Operations on vectors and matrices are in
+// package tensor; package peer trains with others.
 package nn

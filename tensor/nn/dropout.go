@@ -6,9 +6,9 @@ import (
 	"github.com/seed-97356399/murmuration/tensor"
 )
 
-// Dropout sets values to 0 with a probability from 0 to below 1 and scales the others up
-// for it, in training (Srivastava et al., 2014), as torch.nn.Dropout. Which ones follows
-// from Trainer.Seed and the number of the batch.
+// Dropout, in training, sets each value to 0 with a probability from 0 to below 1, and divides the others by the
+// probability of being kept (Srivastava et al., 2014), as torch.nn.Dropout. Trainer.Seed and the number of the batch
+// decide which values.
 func Dropout(probability float64) Layer { return dropout{probability} }
 
 type dropout struct{ probability float64 }
@@ -26,7 +26,7 @@ func (d dropout) For(in Shape) (Built, error) {
 
 type dropoutStep struct {
 	number uint64 // of the layer
-	below  uint32 // draws that set a value to 0
+	below  uint32 // smaller draws set a value to 0
 	scale  float32
 	values int // of an example
 	y      tensor.Vector
@@ -46,7 +46,7 @@ func (s *dropoutStep) Backward(p Pass, _, _, e tensor.Vector) tensor.Vector {
 	return e
 }
 
-// drop sets to 0, and scales, the same values of v on the way there and back.
+// drop sets to 0, and scales, the same values of v in Forward and Backward.
 func (s *dropoutStep) drop(p Pass, v tensor.Vector) {
 	if !p.Train || s.below == 0 {
 		return

@@ -7,14 +7,13 @@ import (
 	"github.com/seed-97356399/murmuration/tensor"
 )
 
-// Embedding looks each value up in a table: values are the numbers of its rows, whole
-// numbers from 0, and each becomes the width values of the row, as torch.nn.Embedding. Its
-// parameter is weight [rows width]. Another number is an error of the program and panics.
+// Embedding replaces each value, a row number from 0, by the width values of that row of a table, as
+// torch.nn.Embedding. Its parameter is weight [rows width]. Any other value is an error of the program: the layer
+// panics.
 func Embedding(rows, width int) Layer { return embedding{rows: rows, width: width} }
 
-// EmbeddingSum adds up the rows of all values of an example's last dimension, as
-// torch.nn.EmbeddingBag with mode "sum"; -1 stands for none. It serves examples of several
-// categories, each with rows of its own.
+// EmbeddingSum adds up the rows of all values of an example's last dimension, as torch.nn.EmbeddingBag with mode
+// "sum"; -1 stands for no row. It serves examples of several categories, where each category has its own rows.
 func EmbeddingSum(rows, width int) Layer { return embedding{rows: rows, width: width, sum: true} }
 
 type embedding struct {
@@ -43,12 +42,12 @@ func (l embedding) For(in Shape) (Built, error) {
 	}}, nil
 }
 
-// maxRows is how many rows a float32 can number.
+// maxRows is how many row numbers a float32 holds exactly.
 const maxRows = 1 << 24
 
 type embeddingStep struct {
 	embedding
-	terms int // values that make one row
+	terms int // values whose rows are added up
 	x     tensor.Vector
 	y     tensor.Vector
 }
@@ -75,7 +74,7 @@ func (s *embeddingStep) Forward(_ Pass, w, x tensor.Vector) tensor.Vector {
 // none is the value that stands for no row.
 const none = -1
 
-// row is the number of a row.
+// row returns the row number of a value.
 func (s *embeddingStep) row(v float32) int {
 	if !(v >= 0 && v < float32(s.rows)) || float32(int(v)) != v {
 		panic(fmt.Sprintf("nn: %v of the value %v: want the number of a row, from 0", s.embedding, v))
@@ -83,7 +82,7 @@ func (s *embeddingStep) row(v float32) int {
 	return int(v)
 }
 
-// Backward implements Step. Only the rows that the pass has used change.
+// Backward implements Step. It changes only the gradient of the rows that the pass has used.
 func (s *embeddingStep) Backward(p Pass, _, g, e tensor.Vector) tensor.Vector {
 	p.Begin(g)
 	for i, v := range s.x {
@@ -94,8 +93,8 @@ func (s *embeddingStep) Backward(p Pass, _, g, e tensor.Vector) tensor.Vector {
 	return nil // numbers of rows have no gradient
 }
 
-// Positions adds to each place of a sequence [context width] values of its own, which are
-// learned: weight [context width], as a torch.nn.Embedding of the places' numbers.
+// Positions adds learned values to each place of a sequence [context width]: weight [context width], as a
+// torch.nn.Embedding of the places' numbers.
 func Positions(context, width int) Layer { return positions{Shape{context, width}} }
 
 type positions struct{ shape Shape }

@@ -2,19 +2,17 @@ package nn
 
 import "github.com/seed-97356399/murmuration/tensor"
 
-// Flatten makes one row of an example, as torch.nn.Flatten: of a picture, channel by
-// channel.
+// Flatten makes one row of an example, as torch.nn.Flatten: a picture channel by channel.
 func Flatten() Layer { return flatten{} }
 
 type flatten struct{}
 
 func (flatten) String() string { return "Flatten" }
 
-// fewOutputs is up to how many outputs of a Linear its weights are turned, once a batch,
-// rather than each picture.
+// fewOutputs bounds the outputs of a Linear whose weights are transposed once a batch, so that pictures need not be.
 const fewOutputs = 64
 
-// fuse takes a Linear along, and what that takes along.
+// fuse includes a Linear that follows, and the layers which that one includes.
 func (flatten) fuse(next []Layer) (Layer, int) {
 	layer := first(next)
 	inner := layer
@@ -41,8 +39,7 @@ func (flatten) For(in Shape) (Built, error) {
 	}}, nil
 }
 
-// turned are the rows and the columns that Flatten exchanges, one row where an example lies
-// as it should already.
+// turned returns the rows and columns that Flatten exchanges; one row if the example is in torch's order already.
 func turned(in Shape) (rows, width int) {
 	if len(in) < 3 || in.Width() == 1 {
 		return 1, in.Len()
@@ -50,7 +47,7 @@ func turned(in Shape) (rows, width int) {
 	return in.Rows(), in.Width()
 }
 
-// flattenStep turns the rows and columns of an example.
+// flattenStep exchanges the rows and columns of an example.
 type flattenStep struct {
 	rows, width int
 	y, below    tensor.Vector
@@ -66,8 +63,7 @@ func (s *flattenStep) Backward(_ Pass, _, _, e tensor.Vector) tensor.Vector {
 	return turn(s.below, e, s.width, s.rows)
 }
 
-// turn sets out to examples with rows and columns exchanged, and is x itself where there is
-// only one of them.
+// turn writes examples with rows and columns exchanged to out. With one row or one column it returns x itself.
 func turn(out, x tensor.Vector, rows, width int) tensor.Vector {
 	if rows == 1 || width == 1 {
 		return x
@@ -83,8 +79,7 @@ func turn(out, x tensor.Vector, rows, width int) tensor.Vector {
 	return out
 }
 
-// flatLinear is a Linear behind Flatten: pictures stay as they lie, and the weights are
-// turned for them.
+// flatLinear is a Linear after Flatten: it transposes its weights, not the pictures.
 type flatLinear struct{ Layer }
 
 func (l flatLinear) String() string { return nameOf(l.Layer) }
@@ -107,7 +102,7 @@ type flatLinearStep struct {
 	Step
 	rows, width   int           // of a picture
 	count         int           // of weights; biases follow
-	weights, sums tensor.Vector // turned
+	weights, sums tensor.Vector // transposed
 }
 
 // Forward implements Step.

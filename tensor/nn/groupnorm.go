@@ -7,9 +7,9 @@ import (
 	"github.com/seed-97356399/murmuration/tensor"
 )
 
-// GroupNorm gives the values of each group of channels of a picture the mean 0 and the
-// variance 1, then scales and shifts each channel (Wu and He, 2018), as
-// torch.nn.GroupNorm. Its parameters are weight and bias, [channels] each.
+// GroupNorm shifts and scales the values of each group of channels of a picture to mean 0 and variance 1, then scales
+// and shifts each channel (Wu and He, 2018), as torch.nn.GroupNorm. Its parameters are weight and bias, [channels]
+// each.
 func GroupNorm(groups, channels int) Layer { return groupNorm{groups: groups, channels: channels} }
 
 type groupNorm struct {
@@ -19,7 +19,7 @@ type groupNorm struct {
 
 func (l groupNorm) String() string { return fmt.Sprintf("GroupNorm(%d, %d)", l.groups, l.channels) }
 
-// fuse takes a rectifier along, while each picture is in the cache.
+// fuse includes a ReLU that follows, applied while each picture is in the cache.
 func (l groupNorm) fuse(next []Layer) (Layer, int) {
 	if _, ok := first(next).(relu); !ok {
 		return nil, 0

@@ -2,29 +2,29 @@ package nn
 
 import "github.com/seed-97356399/murmuration/tensor"
 
-// Layer is one step of a model. It only describes: it holds no values, may stand in
-// several models, and is safe for concurrent use. A service may have layers of its own.
+// Layer describes one step of a model. It holds no values, may stand in several models, and is safe for concurrent
+// use. A service may have layers of its own.
 type Layer interface {
-	// For builds the layer for examples of shape in, which it keeps unchanged. The error
-	// tells what shape it wants.
+	// For builds the layer for examples of shape in, which it does not change. Its error says which shape the layer
+	// needs.
 	For(in Shape) (Built, error)
 }
 
-// Built is a layer that knows the shape of its examples.
+// Built is a layer for examples of a given shape.
 type Built struct {
-	// Out is the shape of what it makes of an example.
+	// Out is the shape of the output for an example.
 	Out Shape
-	// Params are what it learns, in the order in which they lie in w and g of its Step;
-	// none if it only transforms.
+	// Params are what the layer learns, in the order in which they lie in w and g of its Step; empty if it learns
+	// nothing.
 	Params []Param
-	// Make makes what computes the layer, with room for passes of r.Examples examples.
+	// Make makes the Step, with memory for passes of r.Examples examples.
 	Make func(r *Room) Step
-	// WholeBatch is set where the examples of a batch must go through in one pass, since
-	// what becomes of one depends on the others.
+	// WholeBatch tells that all examples of a batch must be in one pass, since the output for one depends on the
+	// others.
 	WholeBatch bool
 }
 
-// values is how many values it learns.
+// values is the number of values of all Params.
 func (f Built) values() int {
 	n := 0
 	for _, p := range f.Params {
@@ -33,49 +33,46 @@ func (f Built) values() int {
 	return n
 }
 
-// Step computes a built layer on the examples of a pass, one after the other. It is for
-// one goroutine at a time and allocates nothing. It keeps no parameters: w and g are the
-// ranges of the parameters, and of their gradient, that belong to it.
+// Step computes a built layer on the examples of a pass, one after the other. One goroutine at a time may use it, and
+// it allocates nothing. It holds no parameters: w and g are its ranges of the parameters and of their gradient.
 //
-// Vectors that it returns are its own and last until it is called again, as its inputs
-// do: Backward may read x of the last Forward, and its own outputs, once more. Another
-// Step may not write to them.
+// The Step owns the vectors that it returns, and they stay valid until its next call, like its inputs: Backward may
+// read x and the outputs of the last Forward again. Another Step must not write to them.
 type Step interface {
 	// Forward computes the outputs of x.
 	Forward(p Pass, w, x tensor.Vector) tensor.Vector
-	// Backward follows a Forward of the same pass. From e, the gradient of the loss over
-	// the outputs, which it may overwrite, it adds the gradient over w to g, after
-	// p.Begin(g), and returns the gradient over x. That may be e, and is ignored unless
-	// p.Inputs.
+	// Backward follows a Forward of the same pass. e is the gradient of the loss over the outputs, and Backward may
+	// overwrite it. It adds the gradient over w to g, after p.Begin(g), and returns the gradient over x. The result
+	// may be e, and is ignored unless p.Inputs.
 	Backward(p Pass, w, g, e tensor.Vector) tensor.Vector
 }
 
-// Pass is the part of a batch that goes through all layers, and back, at a time.
+// Pass is a part of a batch that goes through all layers, forward and back, at a time.
 type Pass struct {
-	// Examples is how many there are, From the number of the first within its batch.
+	// Examples is the number of examples, From the index of the first one within its batch.
 	Examples, From int
-	// First is set in the first pass of a part of a batch: the gradient begins anew. Last
-	// is set in the last one: until then a Step may keep its gradient to itself.
+	// First tells that this is the first pass of a lane (a part of a batch): the gradient starts at 0. Last tells
+	// that it is the last one: until then a Step may hold its gradient back.
 	First, Last bool
-	// Fresh is set where the parameters may have changed since the Step's last pass.
+	// Fresh tells that the parameters may have changed since the Step's last pass.
 	Fresh bool
-	// Train is set in training, and not where a model predicts.
+	// Train is true in training, false when a model predicts.
 	Train bool
-	// Inputs is set where the gradient over the inputs is wanted.
+	// Inputs tells that the gradient over the inputs is needed.
 	Inputs bool
-	// Seed differs from batch to batch: chance depends on it, on a layer's number and on
-	// the number of an example, so that it is the same however a batch is split.
+	// Seed differs for each batch. Random numbers depend on it, on a layer's number and on the example's index, so
+	// they do not depend on how a batch is divided.
 	Seed uint64
 }
 
-// Begin clears the gradient of a batch before its first pass adds to it.
+// Begin sets the gradient to 0 in the first pass.
 func (p Pass) Begin(g tensor.Vector) {
 	if p.First {
 		clear(g)
 	}
 }
 
-// beta is the share of the gradient that stays.
+// beta is the factor of the previous gradient: 0 in the first pass, else 1.
 func (p Pass) beta() float32 {
 	if p.First {
 		return 0
@@ -83,18 +80,17 @@ func (p Pass) beta() float32 {
 	return 1
 }
 
-// Room is where the steps of a model take their memory from when they are made: that of
-// one goroutine.
+// Room allocates the memory of the steps of a model for one goroutine.
 type Room struct {
 	examples int
 	learns   bool // Backward will be called
-	taken    int  // values for an example
+	taken    int  // values allocated for each example
 	layers   uint64
 	mul      *tensor.Multiplier
 	scratch  *scratch // nil outside a Checkpoint
-	shared   *scratch // what the Checkpoints of a model share
+	shared   *scratch // memory that the Checkpoints of a model share
 	passing  *scratch // nil outside a Residual
-	between  *scratch // what the Residuals of a model share
+	between  *scratch // memory that the Residuals of a model share
 }
 
 func newRoom(examples int, learns bool) *Room {
@@ -107,7 +103,7 @@ type scratch struct {
 	next   int
 }
 
-// take is the next piece, with n values at least.
+// take returns the next piece, with at least n values.
 func (s *scratch) take(n int) tensor.Vector {
 	if s.next == len(s.pieces) {
 		s.pieces = append(s.pieces, nil)
@@ -123,7 +119,7 @@ func (s *scratch) take(n int) tensor.Vector {
 // Examples is how many examples a pass has at most.
 func (r *Room) Examples() int { return r.examples }
 
-// Values is room for n values of each example of a pass.
+// Values allocates n values for each example of a pass.
 func (r *Room) Values(n int) tensor.Vector {
 	if r.scratch != nil {
 		return r.scratch.take(n * r.examples)
@@ -132,7 +128,7 @@ func (r *Room) Values(n int) tensor.Vector {
 	return make(tensor.Vector, n*r.examples)
 }
 
-// Gradients is as Values, for what only Backward needs: nothing where the model predicts.
+// Gradients is Values for memory that only Backward needs: nil if the model only predicts.
 func (r *Room) Gradients(n int) tensor.Vector {
 	if !r.learns {
 		return nil
@@ -140,8 +136,8 @@ func (r *Room) Gradients(n int) tensor.Vector {
 	return r.Values(n)
 }
 
-// within makes the steps of a Residual, which share their errors with those of others: a
-// Residual passes on the errors that it is given, and leaves none of its steps' in use.
+// within makes the steps of a Residual. All Residuals share the memory of errors: a Residual returns the errors that
+// it was given, so those of its steps are not needed any more.
 func (r *Room) within(makeSteps func()) {
 	outer := r.passing
 	if outer == nil {
@@ -151,7 +147,7 @@ func (r *Room) within(makeSteps func()) {
 	r.passing = outer
 }
 
-// errors is as Gradients, for what nothing holds on to from one Backward to the next.
+// errors is Gradients for memory that nothing uses between two calls of Backward.
 func (r *Room) errors(n int) tensor.Vector {
 	if r.passing == nil || r.scratch != nil || !r.learns {
 		return r.Gradients(n)
@@ -162,10 +158,10 @@ func (r *Room) errors(n int) tensor.Vector {
 // Learns tells whether Backward will be called.
 func (r *Room) Learns() bool { return r.learns }
 
-// Multiplier is what the goroutine multiplies matrices with.
+// Multiplier is the goroutine's Multiplier.
 func (r *Room) Multiplier() *tensor.Multiplier { return r.mul }
 
-// Number is another number for each caller, the same in every room of a model.
+// Number returns a different number for each call, the same numbers in each Room of a model.
 func (r *Room) Number() uint64 {
 	r.layers++
 	return r.layers

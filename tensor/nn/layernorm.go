@@ -7,9 +7,8 @@ import (
 	"github.com/seed-97356399/murmuration/tensor"
 )
 
-// LayerNorm gives the values of each row the mean 0 and the variance 1, then scales and
-// shifts them (Ba, Kiros and Hinton, 2016), as torch.nn.LayerNorm. Its parameters are
-// weight and bias, [width] each.
+// LayerNorm shifts and scales the values of each row to mean 0 and variance 1, then scales and shifts each column
+// (Ba, Kiros and Hinton, 2016), as torch.nn.LayerNorm. Its parameters are weight and bias, [width] each.
 func LayerNorm(width int) Layer { return layerNorm{width} }
 
 type layerNorm struct{ width int }
@@ -37,7 +36,7 @@ type layerNormStep struct {
 	width           int
 	x               tensor.Vector // of the last Forward
 	y               tensor.Vector
-	means, inverses tensor.Vector // of its rows
+	means, inverses tensor.Vector // of the rows
 }
 
 // Forward implements Step.

@@ -165,7 +165,7 @@ func TestSequenceLayersThatDoNotFit(t *testing.T) {
 		want  string
 	}{
 		{nn.LayerNorm(4), "layer 0 (LayerNorm(4)) on examples of shape [6 5]: want rows of 4 values, have 5"},
-		{nn.CausalSelfAttention(5, 2, false), "so many times the number of heads"},
+		{nn.CausalSelfAttention(5, 2, false), "a multiple of the number of heads"},
 		{nn.CausalSelfAttention(4, 2, false), "want sequences of 4 values a place"},
 		{nn.Positions(7, 5), "want sequences of shape [7 5]"},
 		{nn.Residual(nn.Linear(5, 4)), "keep the shape"},

@@ -7,8 +7,8 @@ import (
 	"github.com/seed-97356399/murmuration/tensor"
 )
 
-// Linear multiplies each row of in values with a matrix and adds a bias: y = x·Wᵀ + b,
-// as torch.nn.Linear. Its parameters are weight [out in] and bias [out].
+// Linear multiplies each row of in values by a matrix and adds a bias: y = x·Wᵀ + b, as torch.nn.Linear. Its
+// parameters are weight [out in] and bias [out].
 func Linear(in, out int) Layer { return linear{in: in, out: out, bias: true} }
 
 // LinearNoBias is Linear without a bias.
@@ -19,12 +19,12 @@ type linear struct {
 	bias    bool
 	rectify bool // ReLU follows
 	gelu    bool // GELU follows
-	parts   int  // matrices that the columns of the outputs make, one after the other; or 0
+	parts   int  // number of matrices, one after the other, that the columns of the outputs are divided into; or 0
 }
 
 func (l linear) String() string { return fmt.Sprintf("Linear(%d, %d)", l.in, l.out) }
 
-// fuse takes a rectifier, or GELU, along with the bias.
+// fuse includes a ReLU or GELU that follows; it is applied together with the bias.
 func (l linear) fuse(next []Layer) (Layer, int) {
 	if !l.bias {
 		return nil, 0
@@ -40,7 +40,7 @@ func (l linear) fuse(next []Layer) (Layer, int) {
 	return nil, 0
 }
 
-// first is the first of some layers, nil if there is none.
+// first returns the first of some layers, nil if there is none.
 func first(layers []Layer) Layer {
 	if len(layers) == 0 {
 		return nil
@@ -65,7 +65,7 @@ func (l linear) For(in Shape) (Built, error) {
 	}}, nil
 }
 
-// flattenHint is what to do where all values of an example were meant.
+// flattenHint suggests Flatten if that would give the width wanted.
 func flattenHint(in Shape, want int) string {
 	if in.Len() == want {
 		return ": put Flatten before it"
@@ -79,7 +79,7 @@ type linearStep struct {
 	mul      *tensor.Multiplier
 	x        tensor.Vector // of the last Forward
 	y, below tensor.Vector
-	slopes   tensor.Vector // of GELU, where the model learns
+	slopes   tensor.Vector // of GELU; nil if the model only predicts
 }
 
 func newLinearStep(r *Room, l linear, rows int) *linearStep {
@@ -90,9 +90,9 @@ func newLinearStep(r *Room, l linear, rows int) *linearStep {
 	return s
 }
 
-func (s *linearStep) indifferent() bool { return !s.rectify && !s.gelu }
+func (s *linearStep) allowsInPlaceAdd() bool { return !s.rectify && !s.gelu }
 
-// weights is the matrix, as it lies: one row an output.
+// weights returns the matrix as it is stored: a row for each output.
 func (s *linearStep) weights(w tensor.Vector) tensor.Matrix {
 	return tensor.NewMatrix(s.out, s.in, w[:s.in*s.out])
 }
@@ -120,7 +120,7 @@ func (s *linearStep) Forward(p Pass, w, x tensor.Vector) tensor.Vector {
 	return y
 }
 
-// forwardParts is Forward where the outputs are several matrices.
+// forwardParts is Forward for outputs that are several matrices.
 func (s *linearStep) forwardParts(w, x, y tensor.Vector, rows int) tensor.Vector {
 	width, bias := s.out/s.parts, w[s.in*s.out:]
 	for i := range s.parts {

@@ -7,19 +7,18 @@ import (
 	"github.com/seed-97356399/murmuration/tensor"
 )
 
-// Loss is what training makes small: a mean over terms, of which each example has as
-// many. A service may have one of its own.
+// Loss is the number that training minimizes: a mean over terms. Each example has the same number of terms. A service
+// may have a Loss of its own.
 type Loss interface {
-	// Terms is how many terms, and with them targets, an example with outputs of this
-	// shape has.
+	// Terms is how many terms, and so targets, an example with outputs of this shape has.
 	Terms(out Shape) int
-	// Gradient is the sum over the terms of some examples, and sets errors to its gradient
-	// over their outputs, times scale. It may be called by several goroutines.
+	// Gradient returns the sum of the loss over the terms of some examples, and sets errors to the gradient of that
+	// sum over the outputs, times scale. Several goroutines may call it.
 	Gradient(errors, outputs, targets tensor.Vector, scale float64) float64
 }
 
-// CrossEntropy is that of the softmax of each row of outputs, which has one value a
-// class, in nats. The target of a row is the number of its class, a whole number from 0.
+// CrossEntropy is the cross entropy, in nats, of the softmax of each row of outputs, which has a value for each
+// class. The target of a row is the number of its class, from 0.
 func CrossEntropy() Loss { return crossEntropy{} }
 
 type crossEntropy struct{}
@@ -38,10 +37,10 @@ func Labels[T ~uint8 | ~int | ~int32 | ~int64](dst tensor.Vector, classes []T) t
 	return dst
 }
 
-// MeanSquare is the square of the difference of each output from its target.
+// MeanSquare is the mean squared difference between outputs and targets.
 func MeanSquare() Loss { return each{squared} }
 
-// each is a loss of single outputs: its value and its slope.
+// each is a loss with a term for each output: its function returns the value and the derivative.
 type each struct {
 	of func(output, target float64) (loss, slope float64)
 }
@@ -63,9 +62,8 @@ func squared(output, target float64) (loss, slope float64) {
 	return d * d, 2 * d
 }
 
-// Huber is half the square of the difference of an output from its target, and beyond delta
-// a straight line, so that outliers pull no harder than that: torch.nn.HuberLoss. A delta
-// that is not positive is torch's default, 1.
+// Huber is half the squared difference between output and target; beyond delta it is a straight line, which limits
+// the effect of outliers: torch.nn.HuberLoss. A delta that is not positive means torch's default, 1.
 func Huber(delta float64) Loss {
 	if !(delta > 0) {
 		delta = 1
@@ -79,8 +77,8 @@ func Huber(delta float64) Loss {
 	}}
 }
 
-// BinaryCrossEntropy is that of the sigmoid of each output, in nats, as
-// torch.nn.BCEWithLogitsLoss. The target of an output is its probability: 0 or 1 as a rule.
+// BinaryCrossEntropy is the cross entropy, in nats, of the sigmoid of each output, as torch.nn.BCEWithLogitsLoss. The
+// target of an output is a probability, usually 0 or 1.
 func BinaryCrossEntropy() Loss { return each{ofSigmoid} }
 
 func ofSigmoid(output, target float64) (loss, slope float64) {
@@ -92,6 +90,5 @@ func ofSigmoid(output, target float64) (loss, slope float64) {
 // LogSumExp(row) - row[label].
 func LogSumExp(row tensor.Vector) float64 { return ops.LogSumExp(row) }
 
-// Argmax is the place of the largest number, the first of equals: the class that a row of
-// outputs speaks for.
+// Argmax is the index of the largest number, the first of several: the class that a row of outputs predicts.
 func Argmax(row tensor.Vector) int { return ops.Argmax(row) }

@@ -9,11 +9,11 @@ import (
 	"github.com/seed-97356399/murmuration/tensor"
 )
 
-// ErrModel is the sentinel for layers that make no model.
+// ErrModel: the layers do not make a model.
 var ErrModel = errors.New("nn: no such model")
 
-// Model is layers built for the examples of a service: what it learns and how it is
-// computed. It holds no parameters, never changes, and is safe for concurrent use.
+// Model has layers built for examples of one shape. It holds no parameters, never changes, and is safe for concurrent
+// use.
 type Model struct {
 	in, out   Shape
 	layers    Built
@@ -23,8 +23,8 @@ type Model struct {
 	predicted idle.Pool[*worker]
 }
 
-// Build makes a model for examples of a shape, such as 28, 28, 1. Layers that do not fit
-// it, or each other, are an error that wraps ErrModel and names the layer.
+// Build makes a model for examples of a shape, such as 28, 28, 1. If a layer does not fit the shape or the layer
+// before, the error wraps ErrModel and names the layer.
 func (s *Sequence) Build(in ...int) (*Model, error) {
 	if err := Shape(in).validate(); err != nil {
 		return nil, fmt.Errorf("%w: examples: %w", ErrModel, err)
@@ -48,17 +48,17 @@ func (s *Sequence) Build(in ...int) (*Model, error) {
 	return m, nil
 }
 
-// mostIdle is how many rooms for Predict wait for their next use, at most.
+// mostIdle bounds the workers for Predict that are kept for their next use.
 const mostIdle = 16
 
-// Bounds of a pass. What its layers keep for the way back should stay in a core's cache, and
-// weights that do not should be read for several examples.
+// Bounds of a pass. The values that its layers keep for Backward should stay in a core's cache; weights too large for
+// the cache should be read once for several examples.
 const (
 	passValues               = 1 << 18
 	fewest, several, largest = 2, 4, 256
 )
 
-// passOf is how many examples go through layers of so many parameters at a time.
+// passOf is how many examples go at a time through layers with that many parameters.
 func passOf(layers Built, parameters int) int {
 	one := newRoom(1, true)
 	layers.Make(one)
@@ -72,17 +72,16 @@ func passOf(layers Built, parameters int) int {
 // In is the shape of an example.
 func (m *Model) In() Shape { return append(Shape(nil), m.in...) }
 
-// Out is the shape of what the model makes of an example.
+// Out is the shape of the output for an example.
 func (m *Model) Out() Shape { return append(Shape(nil), m.out...) }
 
 // Layout names the parameters, as torch does.
 func (m *Model) Layout() *tensor.Layout { return m.layout }
 
-// Init makes parameters to start training from. Each layer has the distribution that
-// torch's has by default, unless WithStart says another. The same seed gives the same
-// bytes on every platform, so that all peers of a run start from one model.
+// Init returns parameters to start training from. Each layer has torch's default distribution, or that of WithStart.
+// The same seed gives the same bytes on every platform, so all peers of a run start from one model.
 func (m *Model) Init(seed uint64) *tensor.Params {
-	const initial = 0x6d75726d7572 // apart from whatever else a service seeds alike
+	const initial = 0x6d75726d7572 // differs from other uses that a service makes of the same seed
 	p := tensor.NewParams(m.layout)
 	rng := rand.New(rand.NewPCG(seed, initial))
 	for i, start := range m.starts {
@@ -92,10 +91,9 @@ func (m *Model) Init(seed uint64) *tensor.Params {
 	return p
 }
 
-// Predict sets out, Out().Len() values an example, to what the model makes of the
-// examples x. It only reads params, a snapshot of a peer's as a rule, and may be called
-// by many goroutines at once. Lengths that do not fit are an error of the program and
-// panic.
+// Predict writes the outputs for the examples x to out, Out().Len() values for each example. It only reads params
+// (usually a snapshot of a peer's), and many goroutines may call it at once. Lengths that do not fit are an error of
+// the program: it panics.
 func (m *Model) Predict(params, out, x tensor.Vector) {
 	m.check("Predict", "params", params)
 	n := m.examples("Predict", x)
@@ -109,7 +107,7 @@ func (m *Model) Predict(params, out, x tensor.Vector) {
 	m.predicted.Put(w)
 }
 
-// worker is one that no other goroutine uses, for a batch of n examples.
+// worker returns a worker that no other goroutine uses, for a batch of n examples.
 func (m *Model) worker(n int) *worker {
 	w := m.predicted.Take()
 	if m.layers.WholeBatch && n > w.most {
@@ -118,12 +116,12 @@ func (m *Model) worker(n int) *worker {
 	return w
 }
 
-// check panics unless v, the argument of this name, has as many values as the model has parameters.
+// check panics unless v, the argument called what, has as many values as the model has parameters.
 func (m *Model) check(op, what string, v tensor.Vector) {
 	mustLen(op, what, len(v), m.layout.Len())
 }
 
-// examples is how many of them x holds.
+// examples is the number of examples in x.
 func (m *Model) examples(op string, x tensor.Vector) int {
 	each := m.in.Len()
 	if len(x)%each != 0 {
@@ -142,7 +140,7 @@ func lengthPanic(op, what string, got, want int) {
 	panic(fmt.Sprintf("nn: %s: %s of %d values, want %d", op, what, got, want))
 }
 
-// part is n rows of v from one on, each of so many values.
+// part returns n rows of v, each with width values, from row from on.
 func part(v tensor.Vector, from, n, width int) tensor.Vector {
 	return v[from*width : (from+n)*width : (from+n)*width]
 }

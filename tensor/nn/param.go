@@ -7,31 +7,30 @@ import (
 	"github.com/seed-97356399/murmuration/tensor"
 )
 
-// Param is one range of what a layer learns, named within the layer as torch names it,
-// and where its training starts.
+// Param is one range that a layer learns: its name (torch's name within the layer), and the values that training
+// starts from.
 type Param struct {
 	tensor.Spec
 	Start Start
 }
 
-// Start is a rule for the values that training starts from. The zero value is all zeros.
+// Start is the distribution of the values that training starts from. The zero value is all zeros.
 type Start struct{ bound, deviation, fill float64 }
 
 // Uniform starts from values evenly spread between -bound and bound.
 func Uniform(bound float64) Start { return Start{bound: bound} }
 
-// Normal starts from values of mean 0 and a standard deviation: sums of twelve even
-// numbers, none of which is farther away than six deviations.
+// Normal starts from values with mean 0 and a standard deviation. Each is a sum of twelve uniform numbers, so none is
+// farther from 0 than six deviations.
 func Normal(deviation float64) Start { return Start{deviation: deviation} }
 
-// Fill starts from one value everywhere.
+// Fill starts from the same value everywhere.
 func Fill(value float64) Start { return Start{fill: value} }
 
-// fanIn is torch's rule for the weights and biases of layers of so many inputs an output.
+// fanIn is torch's default for weights and biases of layers with n inputs for each output.
 func fanIn(n int) Start { return Uniform(1 / math.Sqrt(float64(n))) }
 
-// set fills w. Nothing but integers, sums of them and one product goes into a value, so
-// no platform rounds it differently.
+// set fills w. It computes each value from integers by sums and one product, which every platform rounds alike.
 func (s Start) set(w tensor.Vector, rng *rand.Rand) {
 	const half = 1 << 23
 	switch {
@@ -57,8 +56,8 @@ func (s Start) set(w tensor.Vector, rng *rand.Rand) {
 	}
 }
 
-// WithStart is a layer whose weights, and the weights within it, start by another rule:
-// not biases, and not the scales of normalizations.
+// WithStart is a layer whose weights, and those of the layers within it, start from s. Biases and the scales of
+// normalizations keep their start.
 func WithStart(l Layer, s Start) Layer { return started{l, s} }
 
 type started struct {

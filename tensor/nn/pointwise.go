@@ -5,11 +5,11 @@ import (
 	"github.com/seed-97356399/murmuration/tensor"
 )
 
-// GELU is x·Φ(x), by the distribution Φ of a normal value (Hendrycks and Gimpel, 2016), as
+// GELU is x·Φ(x), where Φ is the distribution function of a normal value (Hendrycks and Gimpel, 2016), as
 // torch.nn.GELU.
 func GELU() Layer { return gelu{pointwise{"GELU", ops.GELU, ops.GELUGradient, false}} }
 
-// gelu is what a Linear before it takes along.
+// gelu is GELU as a type of its own, so that a Linear before it can include it.
 type gelu struct{ pointwise }
 
 // SiLU is x/(1+exp(-x)) (Elfwing et al., 2018), as torch.nn.SiLU.
@@ -25,8 +25,8 @@ func Tanh() Layer { return pointwise{"Tanh", ops.Tanh, ops.TanhGradient, true} }
 type pointwise struct {
 	name    string
 	forward func(out, x tensor.Vector)
-	// gradient multiplies errors by the slope of forward, which it takes from its outputs,
-	// or else from its inputs.
+	// gradient multiplies errors by the derivative of forward. It computes that from the outputs if fromOutput, else
+	// from the inputs.
 	gradient   func(errors, from tensor.Vector)
 	fromOutput bool
 }
@@ -41,7 +41,7 @@ func (l pointwise) For(in Shape) (Built, error) {
 type pointwiseStep struct {
 	pointwise
 	y    tensor.Vector
-	from tensor.Vector // what the slope follows from
+	from tensor.Vector // what the derivative is computed from
 }
 
 // Forward implements Step.

@@ -7,8 +7,8 @@ import (
 	"github.com/seed-97356399/murmuration/tensor"
 )
 
-// MaxPool2d takes the largest of each size×size pixels, channel by channel, as
-// torch.nn.MaxPool2d; rows and columns at the end that fill no square are left out.
+// MaxPool2d takes the largest value of each square of size×size pixels, channel by channel, as torch.nn.MaxPool2d.
+// Rows and columns at the end that fill no square are left out.
 func MaxPool2d(size int) Layer { return maxPool2d{size} }
 
 type maxPool2d struct{ size int }
@@ -32,7 +32,7 @@ func (l maxPool2d) For(in Shape) (Built, error) {
 	}}, nil
 }
 
-// maxPoolStep is the one of 2×2 pixels.
+// maxPoolStep is MaxPool2d(2).
 type maxPoolStep struct {
 	pool     *ops.MaxPool
 	in       ops.Shape
@@ -59,14 +59,14 @@ func (s *maxPoolStep) Backward(p Pass, _, _, e tensor.Vector) tensor.Vector {
 	return below
 }
 
-// AvgPool2d is the mean of each size×size pixels, channel by channel, as
-// torch.nn.AvgPool2d; rows and columns at the end that fill no square are left out.
+// AvgPool2d takes the mean of each square of size×size pixels, channel by channel, as torch.nn.AvgPool2d. Rows and
+// columns at the end that fill no square are left out.
 func AvgPool2d(size int) Layer { return avgPool2d{size} }
 
 // GlobalAvgPool is the mean of all pixels, [1 1 channels], as torch.nn.AdaptiveAvgPool2d(1).
 func GlobalAvgPool() Layer { return avgPool2d{} }
 
-type avgPool2d struct{ size int } // 0 for all pixels
+type avgPool2d struct{ size int } // 0: all pixels
 
 func (l avgPool2d) String() string {
 	if l.size == 0 {
@@ -113,7 +113,7 @@ func (s *globalAvgStep) Backward(p Pass, _, _, e tensor.Vector) tensor.Vector {
 	return below
 }
 
-// grid is the squares of pixels that a pool makes one pixel of each.
+// grid divides a picture into squares, each of which a pool makes one pixel of.
 type grid struct {
 	in, out ops.Shape
 	size    int
@@ -126,7 +126,7 @@ func squares(in ops.Shape, size int) (grid, error) {
 	return grid{in, ops.Shape{Height: in.Height / size, Width: in.Width / size, Channels: in.Channels}, size}, nil
 }
 
-// each calls visit for the places of a pixel and of the one made of its square.
+// each calls visit for each value, with its index in the input and that of its square in the output.
 func (g *grid) each(examples int, visit func(pixel, square int)) {
 	for i := range examples {
 		for y := range g.out.Height * g.size {
@@ -160,7 +160,7 @@ func (s *avgSquaresStep) Backward(p Pass, _, _, e tensor.Vector) tensor.Vector {
 	return below
 }
 
-// maxSquaresStep takes the maximum of squares of any size.
+// maxSquaresStep is MaxPool2d for squares of any size.
 type maxSquaresStep struct {
 	grid
 	places   []int // of the maxima

@@ -7,8 +7,8 @@ import (
 	"github.com/seed-97356399/murmuration/tensor"
 )
 
-// Residual adds its inputs to what layers make of them (He et al., 2016): y = x + f(x).
-// Parameters are named as those of a torch.nn.Sequential in its place.
+// Residual adds its inputs to the outputs of layers (He et al., 2016): y = x + f(x). Parameters are named as those of
+// a torch.nn.Sequential in its place.
 func Residual(layers ...Layer) Layer { return residual{Sequential(layers...)} }
 
 type residual struct{ inner *Sequence }
@@ -27,7 +27,7 @@ func (l residual) For(in Shape) (Built, error) {
 	f.Make = func(r *Room) Step {
 		s := &residualStep{}
 		r.within(func() { s.inner = inner(r) })
-		if !indifferent(s.inner) {
+		if !allowsInPlaceAdd(s.inner) {
 			s.y, s.errors = r.Values(in.Len()), r.Gradients(in.Len())
 		}
 		return s
@@ -35,16 +35,16 @@ func (l residual) For(in Shape) (Built, error) {
 	return f, nil
 }
 
-// indifferent tells of a step whose Backward neither writes to the errors that it is given
-// nor reads what Forward returned, so that others may add to that.
-func indifferent(s Step) bool {
-	i, ok := s.(interface{ indifferent() bool })
-	return ok && i.indifferent()
+// allowsInPlaceAdd tells whether the Backward of a step neither writes to the errors that it is given nor reads the
+// outputs of Forward: then others may add to these outputs in place.
+func allowsInPlaceAdd(s Step) bool {
+	i, ok := s.(interface{ allowsInPlaceAdd() bool })
+	return ok && i.allowsInPlaceAdd()
 }
 
 type residualStep struct {
 	inner     Step
-	y, errors tensor.Vector // none for an indifferent inner step, whose own serve
+	y, errors tensor.Vector // nil if the inner step allowsInPlaceAdd, whose vectors are used in place
 }
 
 // Forward implements Step.

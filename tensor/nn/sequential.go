@@ -7,18 +7,17 @@ import (
 	"github.com/seed-97356399/murmuration/tensor"
 )
 
-// Sequence is layers that follow one another, a layer itself. Its parameters are named as
+// Sequence is a list of layers that follow each other; it is a Layer too. Its parameters are named as
 // torch.nn.Sequential names them: "0.weight", "0.bias", "2.weight" and so on.
 type Sequence struct{ layers []Layer }
 
 // Sequential makes a Sequence.
 func Sequential(layers ...Layer) *Sequence { return &Sequence{slices.Clone(layers)} }
 
-// fuser is a layer that may compute those after it at once with itself, for less work on
-// the same outputs.
+// fuser is a layer that may include the layers after it: less work for the same outputs.
 type fuser interface {
-	// fuse is a layer in place of this one and the first n of next, or nil if there is none.
-	// Those of next have no parameters; but Flatten, which has none, takes one that has.
+	// fuse returns a layer in place of this one and the first n of next, or nil if nothing can be included. The
+	// included layers have no parameters, except that Flatten, which has none, includes a layer with parameters.
 	fuse(next []Layer) (fused Layer, n int)
 }
 
@@ -35,7 +34,7 @@ func (s *Sequence) For(in Shape) (Built, error) {
 			if fused, n := f.fuse(s.layers[i+1:]); fused != nil {
 				layer, i = fused, i+n
 				if _, ok := fused.(flatLinear); ok {
-					place++ // of what has the parameters
+					place++ // index of the layer that has the parameters
 				}
 			}
 		}
@@ -58,7 +57,7 @@ func (s *Sequence) For(in Shape) (Built, error) {
 	return built, nil
 }
 
-// within are parameters by names that begin with that of the layer they belong to.
+// within puts the name of a layer before the names of its parameters.
 func within(layer string, params []Param) []Param {
 	named := slices.Clone(params)
 	for i := range named {
@@ -67,7 +66,7 @@ func within(layer string, params []Param) []Param {
 	return named
 }
 
-// nameOf is what a layer calls itself, or its type.
+// nameOf is the String of a layer, or its type.
 func nameOf(l Layer) string {
 	if s, ok := l.(fmt.Stringer); ok {
 		return s.String()
@@ -81,7 +80,7 @@ type chain struct {
 	lowest int // the first link with parameters
 }
 
-// link is a step with the range of its parameters among those of the chain.
+// link is a step with the range of its parameters within those of the chain.
 type link struct {
 	Step
 	from, to int
@@ -111,11 +110,12 @@ func (c *chain) Forward(p Pass, w, x tensor.Vector) tensor.Vector {
 	return x
 }
 
-func (c *chain) indifferent() bool {
-	return len(c.links) > 0 && indifferent(c.links[len(c.links)-1].Step)
+func (c *chain) allowsInPlaceAdd() bool {
+	return len(c.links) > 0 && allowsInPlaceAdd(c.links[len(c.links)-1].Step)
 }
 
-// Backward implements Step. Nothing is asked of what lies below the lowest parameters.
+// Backward implements Step. It stops at the lowest link with parameters, unless the gradient over the inputs is
+// needed.
 func (c *chain) Backward(p Pass, w, g, e tensor.Vector) tensor.Vector {
 	end := c.lowest
 	if p.Inputs {

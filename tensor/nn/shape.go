@@ -41,7 +41,7 @@ func (s Shape) withWidth(n int) Shape {
 	return wide
 }
 
-// validate tells what keeps s from being the shape of an example.
+// validate returns an error if s is not a valid shape of an example.
 func (s Shape) validate() error {
 	n := 1
 	for _, d := range s {

@@ -8,11 +8,10 @@ import (
 	"github.com/seed-97356399/murmuration/tensor"
 )
 
-// Trainer computes losses and gradients of a model. It owns the room for that, so it is
-// for one goroutine at a time.
+// Trainer computes losses and gradients of a model. It owns the memory for that, so only one goroutine at a time may
+// use it.
 type Trainer struct {
-	// Seed tells apart trainers whose layers draw by chance, such as Dropout; peers of a
-	// run have seeds of their own.
+	// Seed decides the random numbers of layers such as Dropout; each peer of a run has its own.
 	Seed uint64
 
 	model   *Model
@@ -24,38 +23,37 @@ type Trainer struct {
 	all     sync.WaitGroup
 }
 
-// job is the batch that is being worked on.
+// job is the current batch.
 type job struct {
 	params, grad, x, y tensor.Vector
-	learns             bool // there is a gradient
+	learns             bool // whether the gradient is computed
 	examples           int
-	scale              float64 // of a term's loss in the mean
+	scale              float64 // weight of a term's loss in the mean
 	seed               uint64
-	lanes, step        int // lanes in use; how far apart those of one worker are
+	lanes, step        int // lanes in use; distance between two lanes of one worker
 }
 
-// lane is a part of a batch whose passes follow one another. The lanes of a batch do not
-// depend on how many goroutines share them: each has a gradient of its own, and these are
-// added in their order. It has two passes or more, where there are as many, since a
-// gradient to add costs as much as some examples of a small pass.
+// lane is a part of a batch whose passes follow each other. The lanes of a batch do not depend on the number of
+// goroutines: each lane has its own gradient, and these are added in the order of the lanes. A lane has at least two
+// passes if the batch has, since adding a gradient costs as much as some examples of a small pass.
 type lane struct {
-	grad tensor.Vector // nil for the first, which has the batch's
+	grad tensor.Vector // nil for the first lane, which uses the batch's gradient
 	loss float64
 }
 
-// Bounds of what is computed apart: the lanes, and the values of all their gradients.
+// Bounds of the lanes of a batch, and of the values of all their gradients.
 const (
 	maxLanes   = 4
 	laneValues = 1 << 25
 )
 
-// worker is the room of one goroutine.
+// worker has the memory and the step of one goroutine.
 type worker struct {
 	room   *Room
 	step   Step
 	errors tensor.Vector // the gradient over the outputs
-	most   int           // examples of a pass
-	fresh  bool          // it has not seen the parameters of this batch yet
+	most   int           // examples of a pass, at most
+	fresh  bool          // the worker has not yet used the parameters of this batch
 	run    func()
 }
 
@@ -66,8 +64,8 @@ func newWorker(layers Built, examples int, learns bool) *worker {
 	return w
 }
 
-// Trainer makes what computes gradients of a loss on batches of so many examples. Smaller batches
-// are as well; the first of a larger size allocates what it needs beyond.
+// Trainer returns a Trainer for a loss on batches of up to batch examples. The first larger batch allocates more
+// memory.
 func (m *Model) Trainer(batch int, loss Loss) *Trainer {
 	if loss == nil {
 		panic("nn: Trainer: loss is nil: give one, such as CrossEntropy()")
@@ -82,8 +80,8 @@ func (m *Model) Trainer(batch int, loss Loss) *Trainer {
 	return t
 }
 
-// Split has at most so many goroutines share a batch, GOMAXPROCS with 0; one by default.
-// The results are the same bytes for any number.
+// Split lets at most goroutines goroutines share a batch; 0 means GOMAXPROCS, and the default is one. The results are
+// the same bytes for any number.
 func (t *Trainer) Split(goroutines int) {
 	if goroutines <= 0 {
 		goroutines = runtime.GOMAXPROCS(0)
@@ -99,7 +97,7 @@ func (t *Trainer) Split(goroutines int) {
 	first.room.mul.Threads = goroutines
 }
 
-// reserve makes room for a batch of n examples, and tells how many lanes it has.
+// reserve allocates memory for a batch of n examples, and returns its number of lanes.
 func (t *Trainer) reserve(n int) int {
 	m := t.model
 	if want := t.passLen(n); want > t.workers[0].most {
@@ -124,7 +122,7 @@ func (t *Trainer) reserve(n int) int {
 	return lanes
 }
 
-// passLen is how many examples of a batch of n go through at a time.
+// passLen is how many examples of a batch of n go through the layers at a time.
 func (t *Trainer) passLen(n int) int {
 	if t.model.layers.WholeBatch {
 		return n
@@ -132,10 +130,9 @@ func (t *Trainer) passLen(n int) int {
 	return min(n, t.model.pass)
 }
 
-// Gradient overwrites grad with the gradient of the loss at params over a batch, and
-// returns the loss: examples x, with the targets y that the Loss asks for. It keeps none
-// of them, and allocates nothing on batches no larger than any before. Lengths that do
-// not fit are an error of the program and panic.
+// Gradient overwrites grad with the gradient at params of the loss over a batch, and returns the loss. x are the
+// examples, y the targets that the Loss asks for. It keeps none of the arguments, and allocates nothing for batches
+// no larger than earlier ones. Lengths that do not fit are an error of the program: it panics.
 func (t *Trainer) Gradient(params, grad, x, y tensor.Vector) float64 {
 	t.model.check("Gradient", "grad", grad)
 	if len(grad) > 0 && len(params) > 0 && &grad[0] == &params[0] {
@@ -152,15 +149,15 @@ func (t *Trainer) Gradient(params, grad, x, y tensor.Vector) float64 {
 	return loss
 }
 
-// Loss is the loss of a batch as Gradient takes it, where the model does not learn but
-// predicts: without the chance of Dropout, say.
+// Loss returns the loss of a batch, with arguments as Gradient's, computed as for a prediction: without Dropout, for
+// example.
 func (t *Trainer) Loss(params, x, y tensor.Vector) float64 {
 	loss, _ := t.batch("Loss", false, params, nil, x, y)
 	return loss
 }
 
-// batch goes through a batch, and back if the model learns. It returns the loss and
-// the number of lanes with parts of the gradient.
+// batch computes a batch, with its gradient if learns. It returns the loss and the number of lanes with parts of the
+// gradient.
 func (t *Trainer) batch(op string, learns bool, params, grad, x, y tensor.Vector) (loss float64, lanes int) {
 	m := t.model
 	m.check(op, "params", params)
@@ -179,7 +176,7 @@ func (t *Trainer) batch(op string, learns bool, params, grad, x, y tensor.Vector
 	return loss / float64(terms), t.job.lanes
 }
 
-// share has the workers go through the lanes.
+// share divides the lanes among the workers.
 func (t *Trainer) share() {
 	t.job.step = min(len(t.workers), t.job.lanes)
 	for _, w := range t.workers[1:t.job.step] {
@@ -190,7 +187,7 @@ func (t *Trainer) share() {
 	t.all.Wait()
 }
 
-// work goes through the lanes of one worker.
+// work computes the lanes of one worker.
 func (t *Trainer) work(worker int) {
 	t.workers[worker].fresh = true
 	for i := worker; i < t.job.lanes; i += t.job.step {
@@ -198,7 +195,7 @@ func (t *Trainer) work(worker int) {
 	}
 }
 
-// pass goes through the passes of a lane, there and back.
+// pass computes the passes of a lane, forward and back.
 func (t *Trainer) pass(w *worker, number int) {
 	m, j, l := t.model, &t.job, &t.lanes[number]
 	grad, size := l.grad, t.passLen(j.examples)
@@ -222,8 +219,8 @@ func (t *Trainer) pass(w *worker, number int) {
 	}
 }
 
-// mix is the finalizer of SplitMix64 (Steele, Lea and Flood, 2014): seeds that differ in
-// one bit come to have nothing in common.
+// mix is the finalizer of SplitMix64 (Steele, Lea and Flood, 2014): seeds that differ in one bit give unrelated
+// results.
 func mix(z uint64) uint64 {
 	z += 0x9e3779b97f4a7c15
 	z = (z ^ z>>30) * 0xbf58476d1ce4e5b9
