@@ -11,29 +11,29 @@ import (
 	"github.com/seed-97356399/murmuration/peer/table"
 )
 
-// sink takes the values of a row, column by column. What is wrong with one is told in words,
-// "" if nothing is.
+// sink takes the values of a row, column by column. Methods that return a text return what is wrong with the value,
+// or "".
 type sink interface {
-	// places are the sink's columns for a file's columns, ignored where it does not look at one;
-	// an error if they are not the same.
+	// places maps a file's columns to the sink's, or to ignored. It returns an error if the file's columns do not
+	// fit.
 	places(names []string) ([]int, error)
-	// place is the column of a name: ignored, or unknown if there is none.
+	// place returns the index of the sink's column with that name, ignored or unknown.
 	place(name []byte) int
-	// typed says what kind the file itself gives a column.
+	// typed tells the kind that the file itself gives a column.
 	typed(column int, kind table.Kind)
 	// blank makes all columns of the row missing.
 	blank()
-	// field is a value of a text file, perhaps one that stands for a missing value.
+	// field takes a value of a text file, which may stand for a missing value.
 	field(column int, value []byte) string
-	// none, text and number are values of a file with types.
+	// none, text and number take a value of a file with types.
 	none(column int)
 	text(column int, value []byte) string
 	number(column int, value float64) string
-	// long says that the value is an integer beyond maxExact.
+	// long tells that the value is an integer beyond maxExact.
 	long(column int)
 }
 
-// What place says of columns that a sink does not have.
+// Results of place for names that are no column of the sink.
 const (
 	ignored = -1
 	unknown = -2
@@ -42,21 +42,21 @@ const (
 // builder is the sink that makes batches.
 type builder struct {
 	schema  *table.Schema
-	others  bool // columns that the schema does not have are ignored
+	others  bool // ignores columns that the schema does not have
 	point   byte
 	index   map[string]int
 	markers *markers
 	columns []values
 	rows    int     // of a full batch
-	n       int     // of this one
-	keys    []int64 // of its rows
-	gaps    bool    // whether a row between them is missing
+	n       int     // rows of the current batch
+	keys    []int64 // keys of these rows
+	gaps    bool    // whether these keys are not consecutive
 }
 
-// values are those of one column.
+// values has the values of one column.
 type values struct {
 	kind    table.Kind
-	long    bool // an integer was beyond maxExact
+	long    bool // some integer was beyond maxExact
 	numbers []float64
 	codes   []int32
 	dictionary
@@ -75,7 +75,7 @@ func newBuilder(schema *table.Schema, c Config, rows int) *builder {
 	return b
 }
 
-// begin starts a batch with columns of its own: the last one belongs to who has it.
+// begin starts a batch in new memory: the caller owns that of the last batch.
 func (b *builder) begin() {
 	values, bytes := 0, 0
 	for i := range b.columns {
@@ -190,7 +190,7 @@ func (b *builder) number(column int, v float64) string {
 	return b.category(c, strconv.AppendFloat(space[:0], v, format, -1, 64))
 }
 
-// end says that all columns of the row are set.
+// end completes a row, after all its columns are set.
 func (b *builder) end(key int64) {
 	b.keys[b.n] = key
 	b.gaps = b.gaps || b.n > 0 && key != b.keys[b.n-1]+1
@@ -209,7 +209,7 @@ func (b *builder) full() bool {
 	return false
 }
 
-// batch hands over the rows, and begins anew.
+// batch returns the rows so far and begins a new batch.
 func (b *builder) batch() *table.Batch {
 	out := &table.Batch{Columns: make([]table.Column, len(b.columns)), Rows: b.n, First: b.keys[0]}
 	if b.gaps {
@@ -229,7 +229,7 @@ func (b *builder) batch() *table.Batch {
 	return out
 }
 
-// A dictionary is carried from batch to batch until it is as large as this.
+// A dictionary serves further batches until it is larger than these bounds.
 const (
 	maxValues     = 1 << 16
 	maxValueBytes = 16 << 20
@@ -238,13 +238,13 @@ const (
 	maxAllBytes  = 256 << 20
 )
 
-// dictionary numbers the texts of a column. What it has handed out does not change: it only
-// grows, or starts again.
+// dictionary numbers the texts of a column. It only grows or starts anew, so lists that batches already have stay
+// valid.
 type dictionary struct {
 	codes map[string]int32
 	list  []string
-	bytes int // in all texts
-	fresh int // in those that this batch brought
+	bytes int // length of all texts
+	fresh int // length of the texts that are new in this batch
 }
 
 func (d *dictionary) begin(anew bool) {
@@ -254,8 +254,7 @@ func (d *dictionary) begin(anew bool) {
 	d.fresh = 0
 }
 
-// code is the number of a text, which is UTF-8: so is the JSON in which members tell one another
-// of their categories.
+// code returns the number of a text. The text must be UTF-8, like the JSON in which members send their categories.
 func (d *dictionary) code(text []byte) (code int32, ok bool) {
 	if code, ok := d.codes[string(text)]; ok {
 		return code, true
@@ -274,7 +273,7 @@ func (d *dictionary) code(text []byte) (code int32, ok bool) {
 // markers are the texts that stand for a missing value.
 type markers struct {
 	empty bool
-	first [256]bool // the bytes that one begins with
+	first [256]bool // first bytes of the texts
 	texts []string
 }
 

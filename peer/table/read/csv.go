@@ -8,13 +8,13 @@ import (
 	"strings"
 )
 
-// records splits a text into records of fields as encoding/csv does, which can neither bound
-// the size of a record nor, after a quote that is not closed, go on with the next line.
+// records splits a text into records of fields, as encoding/csv does. That package can neither bound the size of a
+// record nor continue with the next line after a quote that is not closed.
 type records struct {
 	*lines
 	comma   byte
 	fields  [][]byte
-	scratch []byte // for fields with quotes in them
+	scratch []byte // for fields that contain quotes
 }
 
 // record is one line, or the lines that a quoted field spans.
@@ -22,15 +22,15 @@ type record struct {
 	line int64
 	// fields are valid until the next record.
 	fields [][]byte
-	// bad says what is wrong with the line; then the next record begins with the next line.
+	// bad is what is wrong with the line; the next record then begins at the next line.
 	bad string
-	// torn says that the text ends without the end of a line.
+	// torn tells that the text ends before the end of the line.
 	torn bool
 	// text is the first line.
 	text []byte
 }
 
-// next is the next record that is not a blank line.
+// next returns the next record, without blank lines.
 func (r *records) next() (record, error) {
 	for {
 		n, err := r.length()
@@ -39,7 +39,7 @@ func (r *records) next() (record, error) {
 		}
 		text := chomp(r.rest()[:n])
 		if len(text) == 0 {
-			_ = r.take(n) // there is nothing in it
+			_ = r.take(n) // the line is blank
 			continue
 		}
 		rec := record{line: r.number, text: text, torn: r.rest()[n-1] != '\n'}
@@ -62,7 +62,7 @@ func (r *records) next() (record, error) {
 
 var errMore = errors.New("the record goes on")
 
-// quoted splits a record whose first line, of n bytes, has quotes.
+// quoted splits a record whose first line, of n bytes, contains quotes.
 func (r *records) quoted(rec record, n int) (record, error) {
 	for {
 		size, err := r.split()
@@ -84,13 +84,12 @@ func (r *records) quoted(rec record, n int) (record, error) {
 	}
 }
 
-// split takes the fields of a record apart, and tells its size. The record goes on if the
-// buffer ends before it.
+// split divides a record into fields, and returns its size. If the buffer ends first, the record continues.
 func (r *records) split() (size int, err error) {
 	data := r.rest()
 	r.fields, r.scratch = r.fields[:0], r.scratch[:0]
 	if cap(r.scratch) < len(data) {
-		r.scratch = make([]byte, 0, len(data)) // fields point into it: it may not move
+		r.scratch = make([]byte, 0, len(data)) // fields point into scratch, so it must not move
 	}
 	for at := 0; ; {
 		var field []byte
@@ -126,8 +125,8 @@ func (r *records) split() (size int, err error) {
 	}
 }
 
-// unquote is the field whose opening quote is before at, and where it ends: at a comma, the
-// end of the line, or the end of the text.
+// unquote returns the field whose opening quote is just before at, and its end: a comma, or the end of the line or of
+// the text.
 func (r *records) unquote(data []byte, at int) (field []byte, end int, err error) {
 	start, plain := len(r.scratch), true
 	for from := at; ; {
@@ -162,13 +161,13 @@ func (r *records) unquote(data []byte, at int) (field []byte, end int, err error
 	}
 }
 
-// ErrSeparator is a first line whose fields something else seems to separate: set Config.Separator.
+// ErrSeparator: the first line seems to have another separator; set Config.Separator.
 var ErrSeparator = errors.New("fields of this format are separated by")
 
 // csvRows are the rows of a CSV or TSV file.
 type csvRows struct {
 	records
-	places []int // in the sink, by field
+	places []int // the sink's column of each field
 	names  []string
 }
 
@@ -194,7 +193,7 @@ func openCSV(in io.ReadCloser, comma byte, s sink) (*csvRows, error) {
 	}
 	for i, f := range header.fields {
 		name := string(bytes.TrimSpace(f))
-		if name == "" { // the row names that some programs write
+		if name == "" { // a column of row names, which some programs write
 			name = fmt.Sprintf("column%d", i+1)
 		}
 		r.names = append(r.names, name)

@@ -9,16 +9,16 @@ import (
 	"strings"
 )
 
-// MaxKept is how many damaged rows are told one by one.
+// MaxKept is how many damaged rows Damaged describes.
 const MaxKept = 1000
 
-// maxText is how much of a damaged row is kept, in bytes.
+// maxText is how many bytes of a damaged row are kept.
 const maxText = 200
 
 // Damage is a row that could not be read.
 type Damage struct {
 	File   string `json:"file"`
-	Line   int64  `json:"line"` // in the file, from 1; for Parquet the row in the file, from 1
+	Line   int64  `json:"line"` // from 1, in the file; for Parquet the number of the row
 	Row    int64  `json:"row"`  // the key that the row would have had
 	Column string `json:"column,omitempty"`
 	Reason string `json:"reason"`
@@ -33,21 +33,21 @@ func (d Damage) String() string {
 	return fmt.Sprintf("%s line %d%s: %s: %q", d.File, d.Line, column, d.Reason, d.Text)
 }
 
-// Damaged counts the rows that could not be read, and tells the first of them.
+// Damaged counts the rows that could not be read, and describes the first of them.
 type Damaged struct {
-	// Rows were read or set aside; Count of them were set aside.
+	// Rows is the number of all rows; Count of them could not be read and were left out.
 	Rows  int64 `json:"rows"`
 	Count int64 `json:"count"`
-	// First are the first MaxKept of them.
+	// First has the first MaxKept of the damaged rows.
 	First []Damage `json:"first,omitempty"`
 
 	tolerance float64
 }
 
-// maxShown is how many damaged rows String tells.
+// maxShown is how many damaged rows String describes.
 const maxShown = 5
 
-// String tells how many rows were set aside, and the first of them, a line each; "" if none.
+// String says how many rows were left out, and describes the first of them, one a line; "" if none were.
 func (d Damaged) String() string {
 	if d.Count == 0 {
 		return ""
@@ -64,7 +64,7 @@ func (d Damaged) String() string {
 	return text.String()
 }
 
-// WriteTo writes what was set aside as CSV: file, line, row, column, reason, text.
+// WriteTo writes the rows that were left out as CSV: file, line, row, column, reason, text.
 func (d Damaged) WriteTo(w io.Writer) (int64, error) {
 	var text bytes.Buffer
 	c := csv.NewWriter(&text)
@@ -76,7 +76,7 @@ func (d Damaged) WriteTo(w io.Writer) (int64, error) {
 	return text.WriteTo(w)
 }
 
-// add sets a row aside; a *DamageError if that is one too many.
+// add counts a damaged row. It returns a *DamageError if there are more than tolerated.
 func (d *Damaged) add(row Damage) error {
 	d.Count++
 	if len(d.First) < MaxKept {
@@ -92,7 +92,7 @@ func (d *Damaged) add(row Damage) error {
 	return nil
 }
 
-// all is an error if rows were damaged and no other was there.
+// all returns an error if all rows were damaged.
 func (d *Damaged) all() error {
 	if d.Count > 0 && d.Count == d.Rows {
 		return &DamageError{Damaged: *d}
@@ -100,7 +100,7 @@ func (d *Damaged) all() error {
 	return nil
 }
 
-// DamageError says that more rows are damaged than is tolerated.
+// DamageError: more rows are damaged than Config.Tolerance allows.
 type DamageError struct {
 	Damaged
 }
@@ -113,7 +113,7 @@ func (e *DamageError) Error() string {
 	return fmt.Sprintf("%v; with it %d of the first %d rows are damaged, more than are tolerated (%g of all): repair them, or tolerate more", first, e.Count, e.Rows, max(e.tolerance, 0))
 }
 
-// cut is the start of a text, to be kept.
+// cut returns the start of a text.
 func cut(text []byte) string {
 	return string(text[:min(len(text), maxText)])
 }

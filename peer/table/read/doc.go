@@ -1,13 +1,12 @@
-// Package read makes sources of package table out of files: CSV, TSV, JSON lines and Parquet,
-// plain or compressed (gzip, zstd), in memory that does not grow with the file.
+// Package read makes sources of package table from files: CSV, TSV, JSON lines and Parquet, plain or compressed
+// (gzip, zstd). Memory does not grow with the size of the file.
 //
-// Open looks at the files and infers what their columns are; Table.Rows then gives the rows in
-// batches, as often as it is asked. A row that cannot be read (too few fields, a quote that is
-// not closed, a text in a column of numbers) is set aside, counted and told by
-// Table.Damaged; more of them than Config.Tolerance end the pass with a *DamageError, which
-// names file, line and column. A file that ends in the middle of its compressed data or of
-// its Parquet pages is always an error.
+// Open reads the start of the files and infers the kinds of their columns; Table.Rows then returns the rows in
+// batches, as often as it is called. A row that cannot be read (too few fields, a quote that is not closed, a text in
+// a column of numbers) is left out and counted: see Table.Damaged. More such rows than Config.Tolerance end the pass
+// with a *DamageError, which names file, line and column. A file that ends within its compressed data or its Parquet
+// pages is always an error.
 //
-// The first Parquet file that a process opens has arrow-go unpack zstd by a decoder with a bound, for whoever else
-// reads by it too: who does so at that moment opens a file here first.
+// The first Parquet file that a process opens replaces arrow-go's zstd decoder by one with bounded memory, in the
+// whole process. A program that uses arrow-go from other goroutines should open a file here first.
 package read

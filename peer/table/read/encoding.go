@@ -14,10 +14,10 @@ import (
 	"golang.org/x/text/encoding/unicode"
 )
 
-// ErrEncoding is a text that is not in the encoding in which it is read: set Config.Encoding.
+// ErrEncoding: a text is not in the encoding that it is read in; set Config.Encoding.
 var ErrEncoding = errors.New("the text is not UTF-8 (the table programs of Windows often write windows-1252)")
 
-// encodings are those that Config.Encoding names, by name; nil is UTF-8.
+// encodings has the encodings of Config.Encoding by name; nil is UTF-8.
 var encodings = func() map[string]encoding.Encoding {
 	all := map[string]encoding.Encoding{
 		"":         nil,
@@ -31,8 +31,8 @@ var encodings = func() map[string]encoding.Encoding {
 	return all
 }()
 
-// CheckEncoding says whether Config.Encoding may be this: "utf-8", "utf-16le", "utf-16be",
-// "windows-1252", "iso-8859-15", "koi8-r", "macintosh", "ibm-code-page-850" and their like.
+// CheckEncoding returns an error if Config.Encoding may not be this name. Names are "utf-8", "utf-16le", "utf-16be",
+// "windows-1252", "iso-8859-15", "koi8-r", "macintosh", "ibm-code-page-850" and similar ones.
 func CheckEncoding(name string) error {
 	if _, ok := encodings[strings.ToLower(name)]; !ok {
 		return fmt.Errorf("%q is no encoding that is known: want utf-8, utf-16le, utf-16be, or one of one byte a letter such as windows-1252, iso-8859-15, koi8-r, macintosh", name)
@@ -40,11 +40,11 @@ func CheckEncoding(name string) error {
 	return nil
 }
 
-// decoded is a text in UTF-8. A byte order mark counts more than the name of an encoding.
+// decoded converts a text to UTF-8. A byte order mark overrides the name of the encoding.
 func decoded(in io.ReadCloser, name string) io.ReadCloser {
 	buffered := bufio.NewReader(in)
 	text := unpacked{Reader: buffered, closer: in.Close}
-	head, _ := buffered.Peek(3) // lines meets the error, if there is one
+	head, _ := buffered.Peek(3) // newLines returns the error, if there is one
 	e := encodings[strings.ToLower(name)]
 	switch {
 	case bytes.HasPrefix(head, []byte{0xFE, 0xFF}), bytes.HasPrefix(head, []byte{0xFF, 0xFE}):
@@ -56,10 +56,11 @@ func decoded(in io.ReadCloser, name string) io.ReadCloser {
 	return text
 }
 
-// replacement is what a decoder makes of all that is no letter in its encoding.
+// replacement is what a decoder writes for bytes that its encoding does not have.
 var replacement = []byte("\uFFFD")
 
-// lossless is a sink for a row of a decoded text that has some of that: of which two texts may have become one.
+// lossless rejects fields of a decoded text that contain replacement, since two different texts may have become
+// equal.
 type lossless struct{ sink }
 
 func (s lossless) field(column int, value []byte) string {
@@ -69,8 +70,8 @@ func (s lossless) field(column int, value []byte) string {
 	return s.sink.field(column, value)
 }
 
-// checkUTF8 looks at lines of a text, the first of which has a number. What breaks off within a
-// letter at the end of the text is a torn line, and for others to tell.
+// checkUTF8 checks lines of a text; number is that of the first line. It accepts a letter that is cut off at the end:
+// the caller handles that torn line.
 func checkUTF8(text []byte, number int64) error {
 	if utf8.Valid(text) {
 		return nil

@@ -17,15 +17,15 @@ import (
 	"github.com/seed-97356399/murmuration/peer/table"
 )
 
-// The formats, by the ends of names.
+// The formats by the ends of file names.
 var formats = map[string]string{
 	".csv": "csv", ".tsv": "tsv", ".tab": "tsv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".parquet": "parquet",
 }
 
-// The compressions, by the ends of names.
+// The compressions by the ends of file names.
 var packed = map[string]string{".gz": "gzip", ".zst": "zstd", ".zstd": "zstd"}
 
-// magic is what files begin with.
+// magic has the first bytes of files by format.
 var magic = map[string]string{"gzip": "\x1f\x8b", "zstd": "\x28\xb5\x2f\xfd", "parquet": "PAR1"}
 
 // maxWindow bounds the memory that a zstd file may ask for.
@@ -40,7 +40,7 @@ type file struct {
 	encoding string
 }
 
-// named is what a path's name says of its file; format is "" if it says nothing.
+// fileOf derives format and compression from the name of a file; format is "" if the name has neither.
 func fileOf(path string) file {
 	f := file{path: path}
 	name := strings.ToLower(filepath.Base(path))
@@ -134,15 +134,15 @@ func folder(path, format string) ([]file, error) {
 	return files, nil
 }
 
-// rows are those of one file.
+// rows reads the rows of one file.
 type rows interface {
-	// next hands a row to a sink, or tells what is wrong with it; io.EOF at the end.
+	// next passes a row to a sink, or returns its damage; io.EOF at the end.
 	next(s sink) (*Damage, error)
-	line() int64 // of that row
+	line() int64 // number of the line of that row
 	close() error
 }
 
-// open begins to read a file.
+// open opens a file, and names it in errors.
 func (f file) open(s sink) (rows, error) {
 	r, err := f.start(s)
 	if err == nil {
@@ -174,7 +174,7 @@ func (f file) start(s sink) (rows, error) {
 	return r, nil
 }
 
-// text begins to read a file of text.
+// text opens a text file.
 func (f file) text(in *os.File, s sink) (rows, error) {
 	plain, err := f.unpack(in)
 	if err != nil {
@@ -186,7 +186,7 @@ func (f file) text(in *os.File, s sink) (rows, error) {
 	return openCSV(plain, f.comma, s)
 }
 
-// unpack is the text of a file; to close it closes the file.
+// unpack returns the text of a compressed file. Closing the text closes the file.
 func (f file) unpack(in *os.File) (io.ReadCloser, error) {
 	buffered := bufio.NewReaderSize(in, firstBuffer)
 	head, _ := buffered.Peek(4)
@@ -214,16 +214,16 @@ func (f file) unpack(in *os.File) (io.ReadCloser, error) {
 	return unpacked{Reader: buffered, closer: in.Close}, nil
 }
 
-// unpacked is a text and what to close.
+// unpacked is a text with the function that closes it.
 type unpacked struct {
 	io.Reader
 	closer  func() error
-	recoded bool // from another encoding than UTF-8
+	recoded bool // converted from another encoding than UTF-8
 }
 
 func (u unpacked) Close() error { return u.closer() }
 
-// check looks whether a file has the columns of a schema.
+// check returns an error if a file does not have the columns of a schema.
 func (f file) check(s *table.Schema, c Config) error {
 	r, err := f.open(newBuilder(s, c, 1))
 	if err != nil {
@@ -232,7 +232,8 @@ func (f file) check(s *table.Schema, c Config) error {
 	return r.close()
 }
 
-// unlike tells how the columns of a file differ from those of a schema; others may be there.
+// unlike returns an error that lists how the columns of a file differ from those of a schema. With others, further
+// columns are allowed.
 func unlike(s *table.Schema, names []string, others bool) error {
 	there := &table.Schema{}
 	for _, name := range names {
@@ -247,7 +248,7 @@ func unlike(s *table.Schema, names []string, others bool) error {
 	})}
 }
 
-// named checks the names of columns.
+// named returns an error if there are too many columns or two have one name.
 func named(names []string) error {
 	if len(names) > MaxColumns {
 		return fmt.Errorf("%d columns, at most %d", len(names), MaxColumns)

@@ -8,8 +8,8 @@ import (
 	"github.com/seed-97356399/murmuration/peer/table"
 )
 
-// infer looks at the first rows of a file and says what its columns are: Numbers if all values
-// seen are numbers, else Categories; and what may be wrong with that.
+// infer reads the first rows of a file and returns the kinds of its columns: Number if all values are numbers, else
+// Category. Its notes say which of these may be wrong.
 func infer(f file, c Config) (*table.Schema, []Note, error) {
 	g := &guesser{index: map[string]int{}, point: c.point(), markers: newMarkers(c.Missing)}
 	r, err := f.open(g)
@@ -18,10 +18,10 @@ func infer(f file, c Config) (*table.Schema, []Note, error) {
 	}
 	defer r.close()
 	for range InferRows {
-		if f.format == "parquet" { // it has told its types
+		if f.format == "parquet" { // the file itself has the types
 			break
 		}
-		if _, err := r.next(g); err == io.EOF { // a damaged row is told when rows are read
+		if _, err := r.next(g); err == io.EOF { // damaged rows are reported by later passes
 			break
 		} else if err != nil {
 			return nil, nil, fmt.Errorf("reading the first rows of %s: %w", f.path, err)
@@ -40,25 +40,25 @@ func infer(f file, c Config) (*table.Schema, []Note, error) {
 	return g.schema(), g.notes(f), nil
 }
 
-// guesser is the sink that looks what kinds values are of.
+// guesser is the sink that guesses the kinds of columns from their values.
 type guesser struct {
 	columns []guess
 	index   map[string]int
 	point   byte
 	markers *markers
-	fresh   []int // columns whose first text is in this row
+	fresh   []int // columns whose first text is in the current row
 }
 
-// guess is what is known of a column.
+// guess has the counts of one column.
 type guess struct {
 	name          string
-	texts, values int    // seen
-	pointed       int    // of the texts, those that are numbers with the other decimal point
-	first         string // text, and its line
+	texts, values int    // how many were seen; values are numbers
+	pointed       int    // texts that are numbers with the other decimal point
+	first         string // the first text and its line
 	line          int64
 }
 
-// at says which line the last row was in.
+// at tells the line of the last row.
 func (g *guesser) at(line int64) {
 	for _, i := range g.fresh {
 		g.columns[i].line = line
@@ -66,8 +66,8 @@ func (g *guesser) at(line int64) {
 	g.fresh = g.fresh[:0]
 }
 
-// headless is the first of the names of columns that is a value, "" if none is: where values are numbers, so are
-// all names, and not whole ones, such as years or the numbers of columns.
+// headless detects a file without a line of column names. It returns the first name that is a fraction, if the name
+// of each column of numbers is a number. Whole numbers alone may be names, such as years or column numbers.
 func (g *guesser) headless() (fraction string) {
 	for _, c := range g.columns {
 		if c.texts > 0 || c.values == 0 {
@@ -83,10 +83,10 @@ func (g *guesser) headless() (fraction string) {
 	return fraction
 }
 
-// mostly is the share of numbers among values above which a text may be a slip.
+// mostly is the share of numbers above which the texts in a column may be mistakes.
 const mostly = 0.95
 
-// notes are of the columns that a few texts, or another decimal point, have made categories.
+// notes returns notes on the columns that are categories only due to a few texts or another decimal point.
 func (g *guesser) notes(f file) (notes []Note) {
 	mayPoint := f.comma != 0 && f.comma != g.otherPoint()
 	for _, c := range g.columns {
@@ -102,18 +102,18 @@ func (g *guesser) notes(f file) (notes []Note) {
 	return notes
 }
 
-// Note is what who reads should know of a column.
+// Note is a warning about a column.
 type Note struct {
 	Column string
-	// Long: it has integers beyond 2^53, of which a number loses the last digits.
+	// Long: the column has integers beyond 2^53, whose last digits are lost in a number.
 	Long bool
-	// Else Numbers of the Values that were looked at are numbers, and the column is of
-	// categories for the others, the first of which is Text, in a Line of a File.
+	// Otherwise the column is of categories, though Numbers of its first Values values are numbers. Text is the first
+	// value that is not, at Line of File.
 	File            string
 	Line            int64
 	Text            string
 	Numbers, Values int
-	// Point: they are numbers if the decimal point is this one (Config.Point).
+	// Point, if not 0, is the decimal point with which they are numbers (Config.Point).
 	Point byte
 }
 
@@ -127,7 +127,7 @@ func (n Note) String() string {
 	return fmt.Sprintf("column %q is of categories, for line %d of %s has %q, though %d of the first %d values are numbers", n.Column, n.Line, n.File, n.Text, n.Numbers, n.Values)
 }
 
-// otherPoint is the decimal point, a dot or a comma, that numbers here do not have.
+// otherPoint is the other decimal point: a comma if this file has dots, else a dot.
 func (g *guesser) otherPoint() byte { return '.' + ',' - g.point }
 
 func (g *guesser) schema() *table.Schema {

@@ -7,8 +7,8 @@ import (
 	"unicode/utf8"
 )
 
-// jsonRows are the rows of a file of JSON lines: on each line an object whose members are
-// numbers, texts, true, false or null. A member that is not there is missing.
+// jsonRows reads a file of JSON lines. Each line is an object whose members are numbers, texts, true, false or null.
+// Absent members are missing values.
 type jsonRows struct {
 	*lines
 }
@@ -50,7 +50,7 @@ func (r *jsonRows) next(s sink) (*Damage, error) {
 	}
 }
 
-// object hands the members of an object to a sink. If one is wrong, it says which.
+// object passes the members of an object to a sink. If one is wrong, it returns that member's name and the fault.
 func object(line []byte, s sink) (column []byte, wrong string) {
 	if !bytes.HasPrefix(line, []byte{'{'}) || !json.Valid(line) {
 		return nil, "no JSON object"
@@ -77,8 +77,7 @@ func object(line []byte, s sink) (column []byte, wrong string) {
 // space is what JSON allows between its parts.
 const space = " \t\r\n"
 
-// valueSize is the length of the value that valid JSON begins with; of an array or an object
-// it is 1.
+// valueSize is the length of the value at the start of valid JSON; 1 for an array or an object.
 func valueSize(rest []byte) int {
 	switch rest[0] {
 	case '"':
@@ -117,13 +116,13 @@ func member(s sink, name, value []byte) string {
 	return s.field(place, value)
 }
 
-// unquoted is the text of a JSON string.
+// unquoted is the value of a JSON string.
 func unquoted(quoted []byte) []byte {
 	if bytes.IndexByte(quoted, '\\') < 0 && utf8.Valid(quoted) {
 		return quoted[1 : len(quoted)-1]
 	}
 	var text string
-	if err := json.Unmarshal(quoted, &text); err != nil { // it is valid
+	if err := json.Unmarshal(quoted, &text); err != nil { // cannot fail: the JSON is valid
 		return quoted
 	}
 	return []byte(text)

@@ -6,17 +6,16 @@ import (
 	"io"
 )
 
-// lines reads a text line by line into a buffer of bounded size, and lets who reads look
-// further before a line is taken.
+// lines reads a text line by line through a buffer of bounded size. The caller may look at a line before it takes it.
 type lines struct {
 	r          io.Reader
 	buf        []byte
 	start, end int
 	eof        bool
-	number     int64 // of the next line, from 1
-	at         int64 // line of the last row
+	number     int64 // number of the next line, from 1
+	at         int64 // number of the last row's line
 	closer     io.Closer
-	recoded    bool // the text was decoded, and, lossy, not all of what was taken last could be
+	recoded    bool // the text was decoded; lossy: the last lines taken contain replacement
 	lossy      bool
 }
 
@@ -24,10 +23,10 @@ func (l *lines) line() int64 { return l.at }
 
 func (l *lines) close() error { return l.closer.Close() }
 
-// firstBuffer is what a reader of lines begins with, in bytes.
+// firstBuffer is the initial size of the buffer, in bytes.
 const firstBuffer = 256 << 10
 
-// newLines reads past a byte order mark.
+// newLines skips a byte order mark.
 func newLines(r io.Reader) (*lines, error) {
 	text, _ := r.(unpacked)
 	l := &lines{r: r, buf: make([]byte, firstBuffer), number: 1, recoded: text.recoded}
@@ -42,10 +41,10 @@ func newLines(r io.Reader) (*lines, error) {
 	return l, nil
 }
 
-// rest is what is in the buffer and was not taken.
+// rest is the part of the buffer that is not taken yet.
 func (l *lines) rest() []byte { return l.buf[l.start:l.end] }
 
-// fill reads more behind the rest.
+// fill reads more bytes into the buffer, after rest.
 func (l *lines) fill() error {
 	if l.start > 0 {
 		l.end = copy(l.buf, l.rest())
@@ -66,7 +65,7 @@ func (l *lines) fill() error {
 	return nil
 }
 
-// length is that of the next line with its end; io.EOF if there is none.
+// length is the length of the next line including its end; io.EOF if there is none.
 func (l *lines) length() (int, error) {
 	for from := 0; ; {
 		if i := bytes.IndexByte(l.rest()[from:], '\n'); i >= 0 {
@@ -88,7 +87,7 @@ func (l *lines) length() (int, error) {
 	}
 }
 
-// take goes on behind n bytes. That they are not UTF-8 is an error.
+// take moves past n bytes. It returns an error if they are not UTF-8.
 func (l *lines) take(n int) error {
 	text, number := l.buf[l.start:l.start+n], l.number
 	l.number += int64(bytes.Count(text, []byte{'\n'}))
@@ -97,7 +96,7 @@ func (l *lines) take(n int) error {
 	return checkUTF8(text, number)
 }
 
-// chomp is a line without its end.
+// chomp returns a line without its end.
 func chomp(line []byte) []byte {
 	return bytes.TrimSuffix(bytes.TrimSuffix(line, []byte{'\n'}), []byte{'\r'})
 }

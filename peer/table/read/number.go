@@ -9,9 +9,9 @@ import (
 // exact are the powers of ten that a float64 holds exactly.
 var exact = [...]float64{1, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15}
 
-// number reads a decimal number, with or without an exponent, or NaN or an infinity; spaces
-// around it do not count. Point is what stands before its fraction. Digits that fit a float64 exactly, which most tables have, are read
-// here, since they are most of the time of reading.
+// number reads a decimal number, with or without an exponent, or NaN or an infinity, and ignores spaces around it.
+// point is the decimal point. It converts digits that fit a float64 exactly, which most tables have, without strconv,
+// since reading spends most of its time on them.
 func number(text []byte, point byte) (float64, bool) {
 	mantissa, digits, after, fraction := int64(0), 0, 0, false
 	rest := text
@@ -54,20 +54,20 @@ func slowNumber(text []byte, point byte) (float64, bool) {
 		}
 		text = bytes.Replace(text, []byte{point}, []byte{'.'}, 1)
 	}
-	if bytes.ContainsAny(text, "_xX") { // a Go literal is no number of a table
+	if bytes.ContainsAny(text, "_xX") { // Go's notation for literals is not allowed
 		return 0, false
 	}
 	v, err := strconv.ParseFloat(string(text), 64)
-	if err != nil && v == 0 { // out of range is an infinity
+	if err != nil && v == 0 { // out of range gives an infinity
 		return 0, false
 	}
 	return v, true
 }
 
-// maxExact is the size from which on a float64 does not tell all integers apart.
+// maxExact is the size above which a float64 cannot represent every integer.
 const maxExact = 1 << 53
 
-// isLong says whether a text whose number is v is an integer that a float64 may not hold.
+// isLong tells whether text, a number of value v, is an integer that a float64 may not represent.
 func isLong(text []byte, v float64) bool {
 	return math.Abs(v) >= maxExact && len(bytes.Trim(text, "0123456789-+ ")) == 0
 }

@@ -16,25 +16,24 @@ import (
 	"github.com/seed-97356399/murmuration/peer/table"
 )
 
-// parquetRows are the rows of a Parquet file, decoded some thousand at a time, column by
-// column. The columns are read from their pages, without arrow-go's pqarrow: that one would
-// link gRPC into every service that reads a table.
+// parquetRows reads a Parquet file, column by column, a few thousand rows at a time. It reads the pages of columns
+// without arrow-go's pqarrow, which would link gRPC into every service that reads a table.
 type parquetRows struct {
 	in      *os.File
 	file    *pages.Reader
 	columns []*parquetColumn
-	places  []int // in the sink, by column
+	places  []int // the sink's column of each column
 	group   int   // the next row group
-	left    int64 // rows of the group before that, not decoded yet
-	n, at   int   // rows that are decoded, and the next of them
-	row     int64 // the next of the file
+	left    int64 // rows of the current group that are not decoded yet
+	n, at   int   // decoded rows, and index of the next
+	row     int64 // number of the next row in the file
 }
 
 // parquetBatch is the number of rows that are decoded at a time.
 const parquetBatch = 4096
 
-// boundZstd has arrow-go unpack a page into no more than it says it takes: of zstd alone it looks
-// at the size afterwards, when memory is full.
+// boundZstd makes arrow-go limit a page that is compressed by zstd to its declared size. Otherwise arrow-go checks
+// the size only after decompressing all of the page into memory.
 var boundZstd = sync.OnceFunc(func() {
 	codec, err := compress.GetCodec(compress.Codecs.Zstd)
 	if d, failed := zstd.NewReader(nil, zstd.WithDecodeAllCapLimit(true)); errors.Join(err, failed) == nil {
@@ -59,7 +58,7 @@ func openParquet(in *os.File, s sink) (r *parquetRows, err error) {
 		return nil, errors.New("it is no Parquet file")
 	}
 	props := parquet.NewReaderProperties(memory.NewGoAllocator())
-	props.BufferedStreamEnabled = true // a page at a time, not a row group
+	props.BufferedStreamEnabled = true // reads a page at a time, not a row group
 	props.MaxUncompressedPageSize = MaxPage
 	whole, err := pages.NewParquetReader(in, pages.WithReadProps(props))
 	if err != nil {
@@ -147,7 +146,7 @@ func (r *parquetRows) line() int64 { return r.row }
 
 func (r *parquetRows) close() error { return r.in.Close() }
 
-// recovered makes an error of a panic: the decoder is a library's, and the file anybody's.
+// recovered turns a panic into an error: the decoder is a library, and the file may come from anyone.
 func recovered(panicked any, err error) error {
 	if panicked != nil {
 		return fmt.Errorf("the file is damaged: %v", panicked)

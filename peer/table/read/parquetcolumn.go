@@ -16,7 +16,7 @@ import (
 // parquetColumn decodes one column.
 type parquetColumn struct {
 	name     string
-	at       int // in the file
+	at       int // index in the file
 	isText   bool
 	optional bool
 	unsigned bool
@@ -24,7 +24,7 @@ type parquetColumn struct {
 	over     float64 // and divided by this
 	chunk    pages.ColumnChunkReader
 
-	// Of the rows that are decoded: numbers, or texts that end at ends.
+	// The decoded rows: numbers, or texts whose ends in the bytes are ends.
 	numbers []float64
 	text    []byte
 	ends    []int
@@ -34,8 +34,8 @@ type parquetColumn struct {
 
 const secondsOfDay = 24 * 60 * 60
 
-// newParquetColumn looks at a column's type. Dates and times are numbers of seconds, since 1970
-// or midnight.
+// newParquetColumn chooses the conversion for a column's type. Dates and times become numbers of seconds, since 1970
+// or since midnight.
 func newParquetColumn(c *schema.Column) (*parquetColumn, error) {
 	out := &parquetColumn{
 		name: c.Path(), optional: c.MaxDefinitionLevel() > 0, times: 1, over: 1,
@@ -69,10 +69,10 @@ func newParquetColumn(c *schema.Column) (*parquetColumn, error) {
 	return out, nil
 }
 
-// perSecond is how many of a unit of time, if not nanoseconds, are in a second.
+// perSecond is how many of a unit of time are in a second; nanoseconds are the default.
 var perSecond = map[schema.TimeUnitType]float64{schema.TimeUnitMillis: 1e3, schema.TimeUnitMicros: 1e6}
 
-// put hands the value of a row to a sink.
+// put passes the value of a row to a sink.
 func (c *parquetColumn) put(s sink, column, row int) string {
 	switch {
 	case c.null[row]:
@@ -95,7 +95,7 @@ func (c *parquetColumn) textOf(row int) []byte {
 	return c.text[begin:c.ends[row]]
 }
 
-// shown is the value of a row for a report.
+// shown is a row's value as a text for a report.
 func (c *parquetColumn) shown(row int) string {
 	if c.isText {
 		return cut(c.textOf(row))
@@ -113,7 +113,7 @@ func (c *parquetColumn) decode(rows int) error {
 		return decode(c, rows, chunk.ReadBatchInPage, func(row int, v int32) { c.whole(row, float64(v), float64(uint32(v))) })
 	case *pages.Int64ColumnChunkReader:
 		return decode(c, rows, chunk.ReadBatchInPage, func(row int, v int64) { c.whole(row, float64(v), float64(uint64(v))) })
-	case *pages.Int96ColumnChunkReader: // a time, as older programs write it: nanoseconds and a Julian day
+	case *pages.Int96ColumnChunkReader: // nanoseconds and Julian day, as older programs write times
 		return decode(c, rows, chunk.ReadBatchInPage, func(row int, v parquet.Int96) {
 			day := float64(binary.LittleEndian.Uint32(v[8:])) - 2440588
 			c.numbers[row] = day*secondsOfDay + float64(binary.LittleEndian.Uint64(v[:8]))*1e-9
@@ -136,15 +136,15 @@ func (c *parquetColumn) decode(rows int) error {
 	return fmt.Errorf("its pages are of a type that is not read: %T", c.chunk)
 }
 
-// whole takes an integer, of which the column knows whether it has a sign.
+// whole stores an integer: signed or unsigned, depending on the type of the column.
 func (c *parquetColumn) whole(row int, signed, unsigned float64) {
 	if c.numbers[row] = signed * c.times / c.over; c.unsigned {
 		c.numbers[row] = unsigned
 	}
 }
 
-// decode reads values page by page: what is read of one is put away before the next, whose
-// memory is the same.
+// decode reads values page by page. It passes the values of a page to put before it reads the next page, which reuses
+// the memory.
 func decode[T any](c *parquetColumn, rows int, read func(int64, []T, []int16, []int16) (int64, int, error), put func(row int, v T)) error {
 	values := make([]T, rows)
 	for row := 0; row < rows; {

@@ -15,64 +15,63 @@ import (
 	"github.com/seed-97356399/murmuration/peer/table"
 )
 
-// What a zero Config stands for.
+// Defaults of Config.
 const (
 	DefaultTolerance = 0.001
-	// MinTolerated damaged rows are tolerated in a table of any size, so that one torn line of
-	// a short file does not end a run.
+	// MinTolerated is how many damaged rows are tolerated in a table of any size, so that one torn line of a short
+	// file does not end a run.
 	MinTolerated     = 10
 	DefaultBatchRows = 4096
-	// InferRows of the first file decide what the columns are.
+	// InferRows is how many rows of the first file decide the kinds of the columns.
 	InferRows = 10_000
 )
 
 // Bounds of what is read.
 const (
-	// MaxRecord is the size of a line of text, or of a record whose quoted fields span several.
+	// MaxRecord bounds a line of text, or a record whose quoted fields span several lines, in bytes.
 	MaxRecord = 1 << 20
-	// MaxColumns of a table.
+	// MaxColumns bounds the columns of a table.
 	MaxColumns = 1 << 14
-	// MaxPage is the size of a page of Parquet, uncompressed. Of each column one is held, so a
-	// row group may be of any size.
+	// MaxPage bounds a page of Parquet, uncompressed, in bytes. One page of each column is in memory at a time, so
+	// row groups may be of any size.
 	MaxPage = 256 << 20
-	// maxBatchText ends a batch early when its new texts are longer than this.
+	// maxBatchText ends a batch early when the new texts of a column are longer, in bytes.
 	maxBatchText = 32 << 20
-	// maxBatchValues ends a batch of very many columns early.
+	// maxBatchValues ends a batch early when it has more values.
 	maxBatchValues = 1 << 20
 )
 
-// DefaultMissing are the texts that stand for a value that is not there. Spaces around them do
-// not count.
+// DefaultMissing are the texts that stand for a missing value. Spaces around them are ignored.
 var DefaultMissing = []string{"", "NA", "NaN", "nan", "null", "NULL", "N/A"}
 
-// Config says how files are read. Its zero value reads what their names say, and infers what
-// the columns are.
+// Config says how files are read. Its zero value derives formats from the names of files, and infers the kinds of
+// columns.
 type Config struct {
-	// Format is "csv", "tsv", "jsonl" or "parquet" for files whose names do not say.
+	// Format is "csv", "tsv", "jsonl" or "parquet", for files whose names do not show it.
 	Format string
-	// Schema pins the columns' kinds; nil infers them from the first InferRows rows.
+	// Schema fixes the kinds of columns; nil infers them from the first InferRows rows.
 	Schema *table.Schema
-	// Kinds pins those of some columns, by name, and leaves the others to be inferred.
+	// Kinds fixes the kinds of some columns, by name; the others are inferred.
 	Kinds map[string]table.Kind
-	// Others says that a file may have columns that the schema does not: they are not looked at.
+	// Others allows columns that the schema does not have; they are ignored.
 	Others bool
-	// Encoding is that of text files; "" is UTF-8. CheckEncoding says which there are. A byte
-	// order mark, of UTF-16 too, counts more.
+	// Encoding is the encoding of text files; "" is UTF-8. CheckEncoding lists the names. A byte order mark, also of
+	// UTF-16, overrides it.
 	Encoding string
-	// Separator is what stands between the fields of a CSV or TSV file, 0 is a comma or a tab.
-	// Point is what stands before the fraction of a number there, 0 is '.'.
+	// Separator separates the fields of a CSV or TSV file; 0 is a comma for CSV and a tab for TSV. Point is the
+	// decimal point there; 0 is '.'.
 	Separator, Point byte
-	// Missing are the texts of a text file that stand for a missing value; nil is
-	// DefaultMissing. A number that is NaN, and null in JSON and Parquet, are always missing.
+	// Missing are the texts of a text file that stand for a missing value; nil is DefaultMissing. A number that is
+	// NaN, and null in JSON and Parquet, are always missing.
 	Missing []string
-	// Tolerance is the share of rows, of those read so far, that may be damaged; 0 is
-	// DefaultTolerance, less than 0 none. Unless it is less than 0, MinTolerated always may.
+	// Tolerance is the share of the rows read so far that may be damaged; 0 is DefaultTolerance, a negative number
+	// allows none. Unless it is negative, MinTolerated rows are always allowed.
 	Tolerance float64
 	// BatchRows is the number of rows of a batch; 0 is DefaultBatchRows.
 	BatchRows int
 }
 
-// check looks at what tells how texts are read.
+// check returns an error if a setting for reading texts is invalid.
 func (c Config) check() error {
 	if c.Separator >= utf8.RuneSelf || c.Separator == '"' || c.Separator == '\n' || c.Separator == '\r' || c.Separator != 0 && c.Separator == c.Point {
 		return fmt.Errorf("%q cannot be between the fields of a line", c.Separator)
@@ -85,7 +84,7 @@ func (c Config) check() error {
 
 func (c Config) point() byte { return cmp.Or(c.Point, '.') }
 
-// pin sets the kinds that are not to be inferred.
+// pin sets the kinds that Kinds fixes.
 func (c Config) pin(s *table.Schema) error {
 	for name, kind := range c.Kinds {
 		at := s.Find(name)
@@ -97,8 +96,8 @@ func (c Config) pin(s *table.Schema) error {
 	return nil
 }
 
-// Table is files with the same columns, read as one table. It holds no file open; several
-// goroutines may go over its rows at the same time, each with its own pass.
+// Table is a list of files with the same columns, read as one table. It keeps no file open between passes. Several
+// goroutines may read its rows at the same time, each in its own pass.
 type Table struct {
 	files  []file
 	config Config
@@ -109,9 +108,9 @@ type Table struct {
 	notes   []Note
 }
 
-// Open looks at the files and their first rows. A path is a file, a folder (all files in it
-// that are named as tables, of one format) or a pattern as filepath.Glob takes it; files come
-// in the order of paths, those of a folder or pattern in that of their names.
+// Open finds the files and reads their first rows. A path is a file, a folder (all its files with the name of a
+// table, of one format) or a pattern of filepath.Glob. Files are in the order of paths, those of a folder or pattern
+// in the order of their names.
 func Open(paths []string, c Config) (*Table, error) {
 	c.Tolerance = cmp.Or(c.Tolerance, DefaultTolerance)
 	if c.BatchRows <= 0 {
@@ -140,14 +139,14 @@ func Open(paths []string, c Config) (*Table, error) {
 	return t, t.Pin(schema)
 }
 
-// Schema is the columns as they are read: pinned, or inferred.
+// Schema returns the columns with their fixed or inferred kinds.
 func (t *Table) Schema() *table.Schema {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.schema
 }
 
-// Files are the files that the table is read from, in order.
+// Files returns the files of the table, in order.
 func (t *Table) Files() []string {
 	paths := make([]string, len(t.files))
 	for i, f := range t.files {
@@ -156,15 +155,14 @@ func (t *Table) Files() []string {
 	return paths
 }
 
-// Named says whether the files themselves name all columns, as JSON lines do not.
+// Named tells whether the files themselves list all columns; JSON lines do not.
 func (t *Table) Named() bool {
 	return !slices.ContainsFunc(t.files, func(f file) bool { return f.format == "jsonl" })
 }
 
-// Pin reads with another schema in passes that begin from now on, as table.Agree has returned
-// it: the same columns, perhaps of other kinds and in another order. Columns that a file
-// lacks, or has more, are a *table.SchemaError that names the file. JSON lines have no header,
-// so a column of theirs is first missed when its rows are read.
+// Pin sets the schema of all later passes, usually to the result of table.Agree: the same columns, perhaps of other
+// kinds and in another order. Missing or additional columns of a file are a *table.SchemaError that names the file.
+// JSON lines have no header, so a missing column is found only when rows are read.
 func (t *Table) Pin(s *table.Schema) error {
 	for _, f := range t.files {
 		if err := f.check(s, t.config); err != nil {
@@ -177,9 +175,8 @@ func (t *Table) Pin(s *table.Schema) error {
 	return nil
 }
 
-// Rows is a table.Source: batches of rows in bounded memory, from the first file to the last,
-// decoded anew in each pass. A row's key counts all rows, damaged ones too, from 0; no
-// header, no blank line.
+// Rows is a table.Source. It returns batches of rows, from the first file to the last, in bounded memory; each pass
+// decodes the files anew. A row's key is its number from 0, counting damaged rows but no header and no blank line.
 func (t *Table) Rows(ctx context.Context) iter.Seq2[*table.Batch, error] {
 	return func(yield func(*table.Batch, error) bool) {
 		p := &pass{
@@ -203,14 +200,14 @@ func (t *Table) Rows(ctx context.Context) iter.Seq2[*table.Batch, error] {
 	}
 }
 
-// Damaged is what was set aside by the pass that has come farthest.
+// Damaged returns the damaged rows of the pass that has read the most rows.
 func (t *Table) Damaged() Damaged {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.damaged
 }
 
-// Notes tell what who reads should know of columns, of what has been looked at until now.
+// Notes returns the warnings about columns so far.
 func (t *Table) Notes() []Note {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -231,16 +228,16 @@ func (t *Table) note(p *pass) {
 	}
 }
 
-// pass goes once over the files.
+// pass reads all files once.
 type pass struct {
 	builder *builder
 	damaged Damaged
 }
 
-// errEnough says that the consumer wants no more.
+// errEnough: the consumer needs no more batches.
 var errEnough = errors.New("enough")
 
-// read hands on the batches of one file; rows that fill no batch stay for the next file.
+// read yields the batches of one file. Rows that fill no batch stay for the next file.
 func (p *pass) read(ctx context.Context, f file, yield func(*table.Batch, error) bool) error {
 	r, err := f.open(p.builder)
 	if err != nil {
