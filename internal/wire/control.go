@@ -2,9 +2,9 @@ package wire
 
 // Bounds of control messages, in bytes.
 const (
-	// MaxAuthor bounds the id of who signed.
+	// MaxAuthor bounds the id of the signer.
 	MaxAuthor = 128
-	// MaxControlBody bounds what a control message says beyond its head.
+	// MaxControlBody bounds the body of a control message.
 	MaxControlBody = 2048
 	// ControlSignature is the size of the Ed25519 signature at the end.
 	ControlSignature = 64
@@ -12,14 +12,14 @@ const (
 	MaxControl = 1 + 8 + 8 + 1 + MaxRunName + 1 + MaxAuthor + 2 + MaxControlBody + ControlSignature
 )
 
-// controlLabel begins what is signed, so that a signature of a control message is
-// none of anything else that the same key signs.
+// controlLabel is the start of the signed bytes, so that the signature of a control message is never valid for
+// anything else that the same key signs.
 const controlLabel = "murmuration control message 1\x00"
 
 // ControlKind is what a control message is about.
 type ControlKind uint8
 
-// The kinds. Those below ControlDigest are an operator's, the others a peer's own.
+// The kinds. An operator signs those below ControlDigest, a peer the others, for itself.
 const (
 	ControlAnnounce ControlKind = 1
 	ControlHold     ControlKind = 2
@@ -40,24 +40,22 @@ func (k ControlKind) Planned() bool {
 	return k == ControlRate || k == ControlPace || k == ControlWork
 }
 
-// Control is a signed message to all members of a run. It travels as it is on the
-// run's topic, and in a CONTROL frame on a stream. Its body is decoded apart, once
-// the signature is known to be good.
+// Control is a signed message to all members of a run. It travels unchanged on the run's topic, and in a CONTROL
+// frame on a stream. Its body is decoded separately, after the signature has been verified.
 type Control struct {
 	Kind ControlKind
-	// Sequence grows with each message of one author; of two of one kind the one with
-	// the higher sequence counts.
+	// Sequence grows with each message of one author. Of two messages of one kind, the one with the higher sequence
+	// counts.
 	Sequence uint64
-	// At is the flock's step from which on a planned kind counts; 0 is at once.
+	// At is the flock's step at which a planned kind takes effect; 0 is at once.
 	At uint64
-	// Run is the name of the run, as CheckRun wants it.
+	// Run is the name of the run, which CheckRun accepts.
 	Run string
-	// Author is the id of who signed: 1 to MaxAuthor bytes of text.
+	// Author is the id of the signer: 1 to MaxAuthor bytes of text.
 	Author string
-	// Body is what the kind says, at most MaxControlBody bytes. Decode does not copy
-	// it.
+	// Body is the content, whose form depends on the kind: at most MaxControlBody bytes. Decode does not copy it.
 	Body []byte
-	// Signature is the author's of what Signed returns.
+	// Signature is the author's signature of the bytes that Signed returns.
 	Signature [ControlSignature]byte
 }
 
@@ -76,8 +74,8 @@ func (m Control) Append(dst []byte) []byte {
 	return c.out
 }
 
-// Decode reads a payload into m, whose Body then is a part of it. A kind that this release
-// does not know is no fault.
+// Decode reads a payload into m, whose Body is then a part of the payload. A kind that this release does not know is
+// accepted.
 func (m *Control) Decode(payload []byte) error {
 	c := m.signed(reader(TypeControl, payload))
 	c.Fixed(m.Signature[:])

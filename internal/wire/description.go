@@ -2,18 +2,18 @@ package wire
 
 // Bounds of a description, in bytes.
 const (
-	// MaxDescription is the most of its text.
+	// MaxDescription bounds its text.
 	MaxDescription = 4 << 10
-	// MaxDescriptionFrame is the most of its frame's payload.
+	// MaxDescriptionFrame bounds the payload of its frame.
 	MaxDescriptionFrame = 1 + MaxPeerName + 1 + MaxSignature + 2 + MaxDescription
 )
 
-// Description goes before the answer to a HELLO that has FlagDescribe: what the run is, in
-// signed by the peer that began it.
+// Description comes before the answer to a HELLO that has FlagDescribe. It describes the run, and the peer that began
+// the run has signed it.
 type Description struct {
-	// Text is what package description makes of it.
+	// Text is a description as package description encodes it.
 	Text []byte
-	// Signer is the id of who signed: 1 to MaxPeerName bytes of text.
+	// Signer is the id of the signer: 1 to MaxPeerName bytes of text.
 	Signer    string
 	Signature []byte
 }

@@ -1,19 +1,16 @@
-// Package wire is the format in which peers speak: frames with a fixed
-// little-endian header, a hard limit and a CRC32C each, and the messages that
-// travel in them.
+// Package wire is the format of messages between peers: frames, and the messages in them. A frame has a fixed
+// little-endian header, a size limit and a CRC32C.
 //
-// A sender builds a frame in one buffer, without a copy: Reserve leaves room for
-// the header, a message or a codec appends the payload, Seal fills the header in.
-// A receiver takes frames from a Reader, which checks everything that can be
-// checked before it reads, and holds, a payload, and lets the message decode
-// itself: strictly, so that one message has one encoding.
+// A sender builds a frame in one buffer, without a copy: Reserve leaves room for the header, a message or a codec
+// appends the payload, Seal writes the header. A receiver takes frames from a Reader, which checks the header before
+// it allocates memory for the payload, and lets the message decode the payload. Decoding is strict: one message has
+// one encoding.
 //
-// The package is a leaf and pure: no clock, no socket, no goroutine, no lock. It
-// trusts no byte that it is given, and it knows nothing of what the messages do:
-// an exchange is package peer's and package replica's matter, the bytes behind a
-// sub-header a codec's (package quant). It does not authenticate either; a
-// checksum finds accidents, and the transport below keeps strangers out.
+// The package is a leaf and pure: no clock, no socket, no goroutine, no lock. It trusts no byte that it receives, and
+// does not know what messages are for: packages peer and replica carry out exchanges, and package quant reads the
+// bytes after a sub-header. It does not authenticate: a checksum finds accidental changes, and the transport below
+// keeps strangers out.
 //
-// docs/WIRE.md specifies the format for other implementations, with the policy
-// of versions; testdata/wire holds one annotated vector per frame.
+// docs/WIRE.md specifies the format for other implementations, and the rules for new versions; testdata/wire has one
+// annotated vector for each frame.
 package wire

@@ -6,10 +6,9 @@ import (
 	"io"
 )
 
-// What is wrong with a frame or a message, to be tested with errors.Is. A stream
-// that gave one of these cannot be read further.
+// Faults of a frame or a message, to be tested with errors.Is. After one of them, the stream cannot be read further.
 var (
-	// ErrMagic: the bytes are no frame; the other end speaks something else.
+	// ErrMagic: the bytes are no frame; the other side uses another protocol.
 	ErrMagic = errors.New("not a murmuration frame")
 	// ErrVersion: the frame is of another wire version. The error is a
 	// *VersionError, which carries the version seen.
@@ -20,7 +19,7 @@ var (
 	ErrType = errors.New("unknown frame type")
 	// ErrTooLong: the payload exceeds the limit of its type or of its reader.
 	ErrTooLong = errors.New("payload too long")
-	// ErrChecksum: header or payload were altered on their way.
+	// ErrChecksum: header or payload were altered in transit.
 	ErrChecksum = errors.New("checksum mismatch")
 	// ErrTruncated: the stream ended within a frame.
 	ErrTruncated = fmt.Errorf("frame cut short: %w", io.ErrUnexpectedEOF)
@@ -31,7 +30,7 @@ var (
 // VersionError reports a frame of a wire version that this package cannot read.
 // It satisfies errors.Is(err, ErrVersion).
 type VersionError struct {
-	// Seen is the version that the frame claims.
+	// Seen is the version in the frame's header.
 	Seen uint8
 }
 
@@ -43,9 +42,8 @@ func (e *VersionError) Error() string {
 // Is makes a VersionError match ErrVersion.
 func (e *VersionError) Is(target error) bool { return target == ErrVersion }
 
-// ReasonFor gives the reason with which to refuse the sender of what failed to
-// read or to decode with err. It reports false if nothing was received that could
-// be refused: the stream ended, broke or timed out.
+// ReasonFor returns the reason with which to refuse the sender of a frame that could not be read or decoded; err is
+// that error. It reports false if there is nothing to refuse: the stream ended, broke or timed out.
 func ReasonFor(err error) (Reason, bool) {
 	switch {
 	case errors.Is(err, ErrVersion), errors.Is(err, ErrFlags):

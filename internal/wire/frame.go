@@ -6,8 +6,7 @@ import (
 	"hash/crc32"
 )
 
-// Version is the wire version of every frame that this package writes, and the
-// number at the end of the protocol ids.
+// Version is the wire version of every frame that this package writes, and the number at the end of the protocol ids.
 const Version = 1
 
 // Sizes of a frame, in bytes.
@@ -16,10 +15,9 @@ const (
 	HeaderSize = 32
 	// MaxSliceLen is the most values a slice may hold: 256 KiB as float32.
 	MaxSliceLen = 64 << 10
-	// MaxPayload is the most bytes that may follow a header, and so the most
-	// memory a stranger can claim per stream. It allows a codec eight bytes for
-	// each value of the largest slice: four for the value sent whole, and as much
-	// again for scales, checksums of blocks and the sub-header.
+	// MaxPayload bounds the bytes after a header, and so the memory that a stranger can claim for each stream. It
+	// allows a codec eight bytes for each value of the largest slice: four for the value itself, and four for scales,
+	// checksums of blocks and the sub-header.
 	MaxPayload = 8 * MaxSliceLen
 	// MaxHandshake bounds the payload of every frame other than CODE, DIFF, RANGES,
 	// STATE-SLICE, STATE-HASHES, CONTROL, MEMBER, PART, DESCRIPTION and SHARE: the limit for a reader of streams not yet
@@ -41,25 +39,24 @@ const (
 
 const (
 	magic0, magic1 = 'M', 'u'
-	// mustUnderstand are the flags whose meaning a receiver has to know to read
-	// the frame at all; the others may be ignored.
+	// mustUnderstand are the flags that a receiver must know to read the frame; it may ignore the others.
 	mustUnderstand = 0x0000ffff
 	knownFlags     = FlagUnsummed | FlagSealed | FlagDescribe
 )
 
 // The flags of a header.
 const (
-	// FlagUnsummed: the frame has no checksum, which is for CODE, DIFF and ACK on a stream
-	// on which both sides have declared FlagSealed. Others are refused.
+	// FlagUnsummed: the frame has no checksum. It is allowed for CODE, DIFF and ACK on a stream where both sides have
+	// declared FlagSealed; elsewhere the frame is refused.
 	FlagUnsummed uint32 = 1 << 0
-	// FlagSealed, on PROPOSE and ACCEPT: what the sender's transport carries cannot be
-	// altered on its way, so that checksums of slices would find nothing.
+	// FlagSealed, on PROPOSE and ACCEPT: the sender's transport detects any change of the bytes, so checksums of
+	// slices are not needed.
 	FlagSealed uint32 = 1 << 16
-	// FlagDescribe, on HELLO: a DESCRIPTION before the answer is welcome.
+	// FlagDescribe, on HELLO: the sender accepts a DESCRIPTION before the answer.
 	FlagDescribe uint32 = 1 << 17
 )
 
-// Type is what a frame carries.
+// Type is the type of a frame.
 type Type uint8
 
 // The frame types.
@@ -101,8 +98,7 @@ const (
 	TypeShare Type = 49
 )
 
-// types has, for each type that is known, the name that docs/WIRE.md uses and the most
-// payload bytes that a frame of it may carry.
+// types has, for each known type, its name in docs/WIRE.md and the most payload bytes of its frames.
 var types = [256]struct {
 	name string
 	most int
@@ -150,39 +146,33 @@ func (t Type) String() string {
 // for a type that is unknown.
 func (t Type) limit() (int, bool) { return types[t].most, types[t].name != "" }
 
-// Header is what a frame says before its payload. A field that means nothing to
-// a type is zero when sent and ignored when received.
+// Header is the header of a frame. A field that a type does not use is zero when sent and ignored when received.
 type Header struct {
-	// Type says what the payload is.
+	// Type is the type of the payload.
 	Type Type
-	// Exchange is the number that the active peer gave to an exchange, or the sender to
-	// a transfer, once in an incarnation; it is the same on every frame of it, and on those that ask about
-	// it later.
+	// Exchange is a number that the active peer gave to an exchange, or the sender to a transfer. It is unique within
+	// an incarnation. All frames of the exchange or transfer have it, and those that ask about it later.
 	Exchange uint64
-	// Slice is the index of the slice that a CODE, DIFF or STATE-SLICE carries, or
-	// with which a RANGES or STATE-HASHES begins. A CODE for blocks that failed, and its DIFF, have
-	// the number of slices added to it once for each attempt before. On PART it is the
-	// index of the first piece.
+	// Slice is the index of the slice in a CODE, DIFF or STATE-SLICE, or of the first slice of a RANGES or
+	// STATE-HASHES. A CODE that repeats failed blocks, and its DIFF, have the index plus the number of slices for
+	// each earlier attempt. On PART it is the index of the first piece.
 	Slice uint32
-	// Ack, on CODE and ACK, is cumulative: the slices of the first Ack CODE frames
-	// of this stream have been applied.
+	// Ack, on CODE and ACK, is cumulative: the sender has applied the slices of the first Ack CODE frames of this
+	// stream.
 	Ack uint32
-	// Flags are FlagUnsummed, FlagSealed and FlagDescribe; others are not sent, and dropped when read.
+	// Flags are FlagUnsummed, FlagSealed and FlagDescribe; a Reader drops all others.
 	Flags uint32
 }
 
-// Reserve starts a frame in buf, whose contents are dropped: it returns a slice
-// of HeaderSize bytes to append the payload to. It allocates only if buf has no
-// room for a header.
+// Reserve starts a frame in buf and drops its contents: it returns a slice of HeaderSize bytes, to which the caller
+// appends the payload. It allocates only if buf has no room for a header.
 func Reserve(buf []byte) []byte {
 	return append(buf[:0], make([]byte, HeaderSize)...)
 }
 
-// Seal makes frame, which Reserve began and the caller has appended a payload to,
-// ready to be sent: it fills in the header, length and checksum included. It
-// fails, leaving frame as it was, with ErrType for a type that is unknown, with
-// ErrTooLong for a payload that no receiver would take, and with ErrMessage if
-// frame has no room for a header.
+// Seal completes frame, which Reserve began and the caller has appended a payload to: it writes the header, length
+// and checksum included. It fails with ErrType for an unknown type, with ErrTooLong for a payload that no receiver
+// would accept, and with ErrMessage if frame has no room for a header; frame is then unchanged.
 func Seal(frame []byte, h Header) error {
 	if len(frame) < HeaderSize {
 		return fmt.Errorf("wire: seal %v of %d bytes, which Reserve did not begin: %w", h.Type, len(frame), ErrMessage)
@@ -207,13 +197,12 @@ func Seal(frame []byte, h Header) error {
 	return nil
 }
 
-// parse reads a header of HeaderSize bytes and checks all of it but the checksum,
-// which needs the payload. It returns the payload's length, which is within the
-// type's limit and the given one.
+// parse reads a header of HeaderSize bytes and checks all of it except the checksum, which needs the payload. It
+// returns the payload's length, which is within the type's limit and the given one.
 //
-// Magic comes first, then the version: what another version means by the rest is
-// unknown here. REFUSE alone means the same in every version, so that peers of
-// different versions can tell each other why they do not talk.
+// It checks the magic first, then the version: the rest of another version's header is unknown here. Only REFUSE
+// means the same in every version, so that peers of different versions can tell each other why they do not
+// communicate.
 func parse(header []byte, limit int, sealed bool) (Header, int, error) {
 	if header[0] != magic0 || header[1] != magic1 {
 		return Header{}, 0, fmt.Errorf("%w: it begins with %#02x %#02x", ErrMagic, header[0], header[1])
@@ -243,15 +232,13 @@ func (h Header) mayBeUnsummed() bool {
 	return h.Type == TypeCode || h.Type == TypeDiff || h.Type == TypeAck
 }
 
-// FrameSize is the size of the frame that begins with a header of HeaderSize bytes, if that
-// is one: nothing of it is checked.
+// FrameSize is the size of the frame that begins with a header of HeaderSize bytes. The header is not checked.
 func FrameSize(header []byte) int {
 	return HeaderSize + int(binary.LittleEndian.Uint32(header[atLength:]))
 }
 
-// checkLength refuses unknown types, and payloads longer than the type or limit
-// allows. The length is unsigned because an int of 32 bits cannot hold all that a
-// header may claim.
+// checkLength returns an error for unknown types, and for payloads longer than the type or limit allows. The length
+// is unsigned, since an int of 32 bits cannot hold each length that a header may have.
 func checkLength(t Type, length uint64, limit int) error {
 	most, known := t.limit()
 	if !known {
@@ -263,9 +250,8 @@ func checkLength(t Type, length uint64, limit int) error {
 	return nil
 }
 
-// checksum is the CRC32C over the header up to its checksum field, and the
-// payload. The table is the one that hash/crc32 keeps, so the processor's own
-// instruction is used where there is one.
+// checksum is the CRC32C over the header up to its checksum field, and the payload. It uses the table of hash/crc32,
+// and so the processor's instruction where there is one.
 func checksum(header, payload []byte) uint32 {
 	table := crc32.MakeTable(crc32.Castagnoli)
 	return crc32.Update(crc32.Update(0, table, header[:atChecksum]), table, payload)

@@ -20,9 +20,9 @@ const (
 	laneSize    = 1
 )
 
-// Hello is the first thing a peer says to another that it joins.
+// Hello is the first message of a peer to another peer that it joins.
 type Hello struct {
-	// Run is the name of the run, as CheckRun wants it.
+	// Run is the name of the run, which CheckRun accepts.
 	Run string
 	// Layout is the hash of the model's layout.
 	Layout [32]byte
@@ -56,9 +56,8 @@ type Welcome struct {
 	Steps uint64
 	// FlockSteps is the sender's estimate of all members' steps together.
 	FlockSteps uint64
-	// KnownIncarnation was the newest incarnation of the receiver that the sender
-	// knew of. Nobody signs it, so it is sent as zero and not looked at: a peer that
-	// restarts believes its own records only, which the membership hands to it.
+	// KnownIncarnation was the newest incarnation of the receiver that the sender knew. It is not signed, so it is
+	// sent as zero and ignored: a restarted peer trusts only its own records, which the membership passes to it.
 	KnownIncarnation uint64
 }
 
@@ -78,14 +77,12 @@ func (m *Welcome) fields(c Coder) Coder {
 	return c
 }
 
-// Refuse ends a conversation and says why. It is the one frame that means the
-// same in every wire version.
+// Refuse ends a conversation and gives the reason. It is the only frame that means the same in every wire version.
 type Refuse struct {
 	// Reason is not zero, and may be one that this release does not know.
 	Reason Reason
-	// Detail is what the reason cannot say, such as the layout expected; for the
-	// log, never to be parsed. Append drops what is beyond MaxDetail bytes and
-	// replaces what a log should not be given by a question mark.
+	// Detail adds to the reason, for example the expected layout. It is for the log, never to be parsed. Append drops
+	// bytes beyond MaxDetail, and replaces characters that do not belong in a log by a question mark.
 	Detail string
 }
 
@@ -120,9 +117,9 @@ func (m *Refuse) Decode(payload []byte) error {
 	return c.Finish()
 }
 
-// Opening is what who opens an exchange or a transfer says of itself.
+// Opening has the fields that PROPOSE and OFFER share. The sender describes itself in them.
 type Opening struct {
-	// Run is the name of the run, as CheckRun wants it.
+	// Run is the name of the run, which CheckRun accepts.
 	Run string
 	// Layout is the hash of the model's layout.
 	Layout [32]byte
@@ -132,18 +129,17 @@ type Opening struct {
 	Incarnation uint64
 	// Steps is the number of gradient steps that the sender has taken.
 	Steps uint64
-	// SliceLen is the number of values in a slice, the last ones of a range aside:
-	// 1 to MaxSliceLen.
+	// SliceLen is the number of values in a slice, except the last slice of a range: 1 to MaxSliceLen.
 	SliceLen uint32
-	// Cut is a digest of how the sender cuts its model into slices: two peers that
-	// cut otherwise would take one part of the model for another.
+	// Cut is a digest of the division of the sender's model into slices: with different divisions, two peers would
+	// mistake one part of the model for another.
 	Cut uint64
-	// Codecs are the codecs that the sender may use, 1 to MaxCodecs of them, the one
-	// it prefers first. A receiver ignores those it does not know.
+	// Codecs are the codecs that the sender may use, 1 to MaxCodecs of them, in the order of its preference. A
+	// receiver ignores those it does not know.
 	Codecs []uint8
 }
 
-// before and after are its fields before and after those of its kind.
+// before and after code the shared fields before and after those of the message's own.
 func (m *Opening) before(c *Coder) {
 	c.Fixed(m.Layout[:])
 	c.uint64s(&m.View, &m.Incarnation, &m.Steps)
@@ -162,7 +158,7 @@ type Propose struct {
 	// Overlap counts the exchanges that the sender takes part in, this one
 	// included: at least 1.
 	Overlap uint8
-	// Lanes is the number of streams that the sender would use: 1 to MaxLanes.
+	// Lanes is the number of streams that the sender asks for: 1 to MaxLanes.
 	Lanes uint8
 }
 
@@ -209,21 +205,18 @@ func (c *Coder) lanes(n *uint8) {
 	}
 }
 
-// Accept answers a Propose; the exchange begins. It answers an Offer too, with one
-// lane, a window of 1 and an overlap of 1, which mean nothing there.
+// Accept answers a Propose, and the exchange begins. It also answers an Offer; then lanes, window and overlap are 1
+// and mean nothing.
 type Accept struct {
-	// Codecs are those of the codecs offered that may be used, at least one: each
-	// CODE names its own.
+	// Codecs are those of the offered codecs that may be used, at least one: each CODE names its own.
 	Codecs []uint8
-	// Window is the number of CODE frames of one lane that may be under way without
-	// their DIFF applied and acknowledged: at least 1, and at most MaxInDoubt over
-	// all Lanes.
+	// Window is the number of CODE frames of one lane that may be sent before their DIFF is applied and acknowledged:
+	// at least 1, and at most MaxInDoubt over all Lanes.
 	Window uint16
-	// Overlap counts the exchanges that the busier of the two takes part in, this
-	// one included: the weight of the exchange is 1/(1+Overlap). It is at least
-	// what was proposed.
+	// Overlap is the larger number of exchanges that one of the two peers takes part in, this one included: the
+	// weight of the exchange is 1/(1+Overlap). It is at least the proposed overlap.
 	Overlap uint8
-	// Lanes is the number of streams that may be used, at most what was proposed.
+	// Lanes is the number of streams that may be used, at most as many as proposed.
 	Lanes uint8
 	// Steps is the number of gradient steps that the sender has taken.
 	Steps uint64
@@ -252,10 +245,10 @@ func (m *Accept) fields(c Coder) Coder {
 	return c
 }
 
-// Lane opens a further stream of an exchange under way: the header names the
-// exchange, whose CODE frames follow as on its first stream.
+// Lane opens another stream of a running exchange. The header has the number of the exchange, and CODE frames follow
+// as on the first stream.
 type Lane struct {
-	// Lane numbers the further streams from 1, below the number accepted.
+	// Lane numbers these streams from 1, below the number of lanes accepted.
 	Lane uint8
 }
 

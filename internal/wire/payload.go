@@ -5,22 +5,19 @@ import (
 	"math"
 )
 
-// Message is a payload that knows its frame's type. Each has a Decode too, which reads a
-// payload into it, in the memory of slices that it has; if that fails, with ErrMessage,
-// the message is meaningless.
+// Message is the payload of a type of frame. Each message also has a method Decode, which reads a payload into it and
+// reuses the memory of its slices. If Decode fails, with ErrMessage, the message must not be used.
 type Message interface {
 	// Type is the type of the frame that carries the message.
 	Type() Type
-	// Append appends the encoded message to dst. It cannot fail: a message whose
-	// fields are out of bounds gives a payload that Decode, or Seal before it,
-	// refuses, never one of another meaning.
+	// Append appends the encoded message to dst. It cannot fail: if a field is out of bounds, Decode of the result,
+	// or Seal before it, returns an error; the result never means something else.
 	Append(dst []byte) []byte
 }
 
-// Pack builds in buf, whose contents are dropped, the whole frame of a message,
-// ready to be sent. The exchange is zero for messages outside of one. It fails as
-// Seal does. It allocates only if buf is too small; a caller that holds the
-// message as a Message has allocated it before.
+// Pack builds the whole frame of a message in buf, whose contents it drops. The exchange is zero for messages outside
+// of an exchange. It fails as Seal does. It allocates only if buf is too small; converting the message to a Message
+// allocates too.
 func Pack[M Message](buf []byte, exchange uint64, m M) ([]byte, error) {
 	frame := m.Append(Reserve(buf))
 	if err := Seal(frame, Header{Type: m.Type(), Exchange: exchange}); err != nil {
@@ -32,8 +29,8 @@ func Pack[M Message](buf []byte, exchange uint64, m M) ([]byte, error) {
 // MaxRunName is the most bytes in a run's name.
 const MaxRunName = 64
 
-// CheckRun tells what is wrong with the name of a run: it has 1 to MaxRunName
-// bytes of UTF-8, without control characters.
+// CheckRun returns an error unless run is a valid name of a run: 1 to MaxRunName bytes of UTF-8 without control
+// characters.
 func CheckRun(run string) error {
 	switch {
 	case run == "":
@@ -56,26 +53,25 @@ func clean(text string) bool {
 	return true
 }
 
-// cleanRune refuses control characters, which could forge lines of a log or steer
-// a terminal, and U+FFFD, which is also what ranging makes of invalid UTF-8.
+// cleanRune rejects control characters, which could forge lines of a log or control a terminal, and U+FFFD, which a
+// range loop also returns for invalid UTF-8.
 func cleanRune(r rune) bool {
 	return r >= ' ' && (r < 0x7f || r > 0x9f) && r != '\uFFFD'
 }
 
-// Coder writes the fields of a payload, or reads them, one after the other: a message lists
-// its fields once for both, and they cannot differ. When it reads it keeps the first fault,
-// and gives zeros from then on; Finish must be called before any field is used. When it
-// writes it checks nothing.
+// Coder writes the fields of a payload, or reads them, one after the other. A message lists its fields once for both
+// directions, so that they cannot differ. When it reads, it keeps the first fault and returns zeros from then on:
+// call Finish before any field is used. When it writes, it checks nothing.
 type Coder struct {
 	what    Type
 	Reading bool
-	rest    []byte // what is left to read
-	out     []byte // what is written
+	rest    []byte // bytes still to be read
+	out     []byte // bytes written
 	err     error
 }
 
-// BodyWriter and BodyReader code what others say in a frame of a type, or in a part of one;
-// Written is what was written.
+// BodyWriter and BodyReader code the content of a frame's type, or a part of it, for other packages. Written returns
+// the written bytes.
 func BodyWriter() Coder                       { return writer(nil) }
 func BodyReader(what Type, body []byte) Coder { return reader(what, body) }
 func (c *Coder) Written() []byte              { return c.out }
@@ -83,19 +79,19 @@ func (c *Coder) Written() []byte              { return c.out }
 func writer(dst []byte) Coder                { return Coder{out: dst} }
 func reader(what Type, payload []byte) Coder { return Coder{what: what, Reading: true, rest: payload} }
 
-// Fault keeps the first fault of what is read.
+// Fault stores a fault, unless there is one already.
 func (c *Coder) Fault(format string, args ...any) {
 	if c.err == nil && c.Reading {
 		c.err = malformed(c.what, format, args...)
 	}
 }
 
-// malformed is what is wrong with a payload.
+// malformed is the error of a payload.
 func malformed(what Type, format string, args ...any) error {
 	return fmt.Errorf("wire: %v: %s: %w", what, fmt.Sprintf(format, args...), ErrMessage)
 }
 
-// take returns the next n bytes that are read, or nil if there are fewer.
+// take returns the next n bytes, or nil if there are fewer.
 func (c *Coder) take(n int) []byte {
 	if c.err == nil && len(c.rest) < n {
 		c.Fault("%d bytes missing", n-len(c.rest))
@@ -108,7 +104,7 @@ func (c *Coder) take(n int) []byte {
 	return taken
 }
 
-// Finish reports the first fault, bytes left over included.
+// Finish returns the first fault; bytes left over are one.
 func (c Coder) Finish() error {
 	if len(c.rest) > 0 {
 		c.Fault("%d bytes too many", len(c.rest))
@@ -116,7 +112,7 @@ func (c Coder) Finish() error {
 	return c.err
 }
 
-// uint codes a number in so many bytes, little-endian.
+// uint codes a number in size bytes, little-endian.
 func (c *Coder) uint(v uint64, size int) uint64 {
 	if !c.Reading {
 		for range size {
@@ -131,7 +127,7 @@ func (c *Coder) uint(v uint64, size int) uint64 {
 	return read
 }
 
-// number codes a number in its own size.
+// number codes a number in the size of its type.
 func number[T ~uint8 | ~uint16 | ~uint32 | ~uint64](c *Coder, v *T, size int) {
 	if read := c.uint(uint64(*v), size); c.Reading {
 		*v = T(read)
@@ -150,9 +146,8 @@ func (c *Coder) uint64s(values ...*uint64) {
 	}
 }
 
-// Count codes the number of what follows, at most so many, in so many bytes. A number that
-// the bytes cannot hold is written as the largest that they can, which is beyond every
-// bound.
+// Count codes the number of elements that follow, from least to most, in size bytes. A number too large for these
+// bytes is written as the largest that fits, which is above every bound.
 func (c *Coder) Count(n, size, least, most int, what string) int {
 	if !c.Reading {
 		c.uint(uint64(min(n, 1<<(8*size)-1)), size)
@@ -188,7 +183,7 @@ func (c *Coder) Float(v *float64) {
 	}
 }
 
-// Fixed codes bytes of a known number.
+// Fixed codes len(b) bytes.
 func (c *Coder) Fixed(b []byte) {
 	if c.Reading {
 		clear(b)
@@ -198,8 +193,7 @@ func (c *Coder) Fixed(b []byte) {
 	c.out = append(c.out, b...)
 }
 
-// Bytes codes bytes after their number, which takes size bytes itself. What is read is a
-// part of the payload.
+// Bytes codes the number of bytes, in size bytes, and then the bytes. Bytes that are read are a part of the payload.
 func (c *Coder) Bytes(b *[]byte, size, least, most int, what string) {
 	n := c.Count(len(*b), size, least, most, what)
 	if c.Reading {
@@ -209,7 +203,7 @@ func (c *Coder) Bytes(b *[]byte, size, least, most int, what string) {
 	c.out = append(c.out, *b...)
 }
 
-// copied codes bytes as Bytes does; what is read is a copy, in the memory of those before.
+// copied codes bytes as Bytes does, but copies what it reads into the memory of *b.
 func (c *Coder) copied(b *[]byte, size, least, most int, what string) {
 	read := *b
 	if c.Bytes(&read, size, least, most, what); c.Reading {
@@ -217,8 +211,8 @@ func (c *Coder) copied(b *[]byte, size, least, most int, what string) {
 	}
 }
 
-// Remaining codes what is left, which a later release has added. What is read is a part of
-// the payload.
+// Remaining codes the rest of the payload, which may have fields of a later release. Bytes that are read are a part
+// of the payload.
 func (c *Coder) Remaining(b *[]byte) {
 	if !c.Reading {
 		c.out = append(c.out, *b...)

@@ -2,7 +2,7 @@ package wire
 
 // Sizes of a proof's parts, in bytes.
 const (
-	// NonceSize is the size of a number that is used once.
+	// NonceSize is the size of a nonce, a number that is used once.
 	NonceSize = 32
 	// MACSize is the size of an HMAC-SHA256.
 	MACSize = 32
@@ -11,9 +11,9 @@ const (
 	proofSize     = NonceSize + MACSize
 )
 
-// Challenge answers a HELLO where the run has a key: prove that you know it.
+// Challenge answers a HELLO if the run has a key: it asks for a proof that the sender knows the key.
 type Challenge struct {
-	// Nonce is the sender's, drawn for this conversation.
+	// Nonce is the sender's, drawn at random for this conversation.
 	Nonce [NonceSize]byte
 }
 
@@ -33,13 +33,13 @@ func (m *Challenge) fields(c Coder) Coder {
 	return c
 }
 
-// Proof shows that its sender knows the run's key: first of the peer that says
-// hello, then, if that one is right, of the other.
+// Proof shows that its sender knows the run's key. The peer that sent HELLO sends its proof first; if that is right,
+// the other peer sends its own.
 type Proof struct {
-	// Nonce is the sender's, drawn for this conversation: from the peer that sent
-	// CHALLENGE the same again.
+	// Nonce is the sender's, drawn at random for this conversation. The peer that sent CHALLENGE repeats the nonce of
+	// that message.
 	Nonce [NonceSize]byte
-	// MAC is what only one that knows the key can make of this conversation.
+	// MAC can be computed only with the key, and is valid only in this conversation.
 	MAC [MACSize]byte
 }
 

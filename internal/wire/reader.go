@@ -8,11 +8,10 @@ import (
 
 // Reader reads frames from a stream. It is for one goroutine.
 //
-// It reads not a byte beyond the frame it returns, so a stream may pass from one
-// Reader to another: from one with MaxHandshake to one with MaxPayload, once the
-// other peer has been accepted.
+// It reads no byte beyond the frame it returns. So a stream may pass from one Reader to another: from one with
+// MaxHandshake to one with MaxPayload once the other peer has been accepted.
 type Reader struct {
-	// Sealed: frames of slices may come without a checksum. Reset keeps it.
+	// Sealed allows frames of slices without a checksum. Reset keeps it.
 	Sealed bool
 
 	source io.Reader
@@ -20,16 +19,15 @@ type Reader struct {
 	header [HeaderSize]byte
 	// buf holds a payload; it grows to the largest one seen, at most to limit.
 	buf []byte
-	// got counts the bytes of the current frame, header included, that have been
-	// read: a call that a deadline interrupted is taken up where it stopped.
+	// got counts the bytes of the current frame, header included, that have been read: after a deadline, the next
+	// call continues there.
 	got int
-	// err is what made the stream unreadable.
+	// err is the error that made the stream unreadable.
 	err error
 }
 
-// NewReader returns a Reader of the frames that source gives, with payloads of at
-// most maxPayload bytes. A maxPayload that is not within 1 and MaxPayload means
-// MaxPayload.
+// NewReader returns a Reader of frames from source, with payloads of at most maxPayload bytes. A maxPayload outside
+// of 1 to MaxPayload means MaxPayload.
 func NewReader(source io.Reader, maxPayload int) *Reader {
 	if maxPayload <= 0 || maxPayload > MaxPayload {
 		maxPayload = MaxPayload
@@ -37,22 +35,20 @@ func NewReader(source io.Reader, maxPayload int) *Reader {
 	return &Reader{source: source, limit: maxPayload}
 }
 
-// Reset makes the Reader read from the beginning of another source, with the same
-// limit. It keeps its buffer, so a payload it returned before is no longer valid,
-// and forgets what went wrong with the source before.
+// Reset makes the Reader read from the beginning of another source, with the same limit. It keeps the buffer, so
+// earlier payloads are no longer valid, and forgets errors of the earlier source.
 func (r *Reader) Reset(source io.Reader) {
 	r.source, r.got, r.err = source, 0, nil
 }
 
-// Next returns the next frame. The payload is valid until the next call, and the
-// caller may overwrite it. Memory is taken only if a payload is larger than all
-// before it, and only after its header has been found within the limits.
+// Next returns the next frame. The payload is valid until the next call, and the caller may overwrite it. Next
+// allocates only if a payload is larger than all before it, and only after the header has been found within the
+// limits.
 //
-// A stream that ends between two frames gives io.EOF itself. One that ends within
-// a frame, or that carries anything but frames, gives an error that wraps one of
-// this package's; it is final, and returned again by every later call. Any other
-// error is the source's, wrapped: if the source can be read again, as after a
-// deadline, so can the Reader.
+// A stream that ends between two frames gives io.EOF itself. A stream that ends within a frame, or that has anything
+// but frames, gives an error that wraps one of this package's. That error is final: every later call returns it
+// again. Any other error is the source's, wrapped: if the source can be read again, as after a deadline, so can the
+// Reader.
 func (r *Reader) Next() (Header, []byte, error) {
 	if r.err != nil {
 		return Header{}, nil, r.err
@@ -65,8 +61,8 @@ func (r *Reader) Next() (Header, []byte, error) {
 	return h, payload, nil
 }
 
-// Unread has Next return the last frame once more, for who reads on where another has begun.
-// Its payload must not have been overwritten.
+// Unread makes Next return the last frame again, so that another part of the program can continue with it. Its
+// payload must not have been overwritten.
 func (r *Reader) Unread() { r.got = FrameSize(r.header[:]) }
 
 func (r *Reader) next() (Header, []byte, error) {
@@ -87,9 +83,8 @@ func (r *Reader) next() (Header, []byte, error) {
 	return h, payload, nil
 }
 
-// fill reads the part of the current frame that begins at byte start of it, less
-// what is there already. Only io.EOF itself is an end: a reset whose error happens
-// to wrap it is a failure of the source.
+// fill reads the rest of part, which begins at byte start of the current frame. Only io.EOF itself is an end: a reset
+// connection, whose error may wrap io.EOF, is a failure of the source.
 func (r *Reader) fill(part []byte, start int) error {
 	have := r.got - start
 	if have >= len(part) {
@@ -109,9 +104,9 @@ func (r *Reader) fill(part []byte, start int) error {
 	return fmt.Errorf("wire: read frame: %w", err)
 }
 
-// room returns the buffer's first length bytes. Growth at least doubles it, so
-// that slowly growing frames do not allocate each time; what a resumed call has
-// read already is safe, since its length is the same and nothing grows.
+// room returns the first length bytes of the buffer. It at least doubles a buffer that is too small, so that slowly
+// growing frames do not allocate each time. Bytes that an interrupted call has read are kept, since the length is the
+// same then and the buffer does not grow.
 func (r *Reader) room(length int) []byte {
 	if length > cap(r.buf) {
 		r.buf = make([]byte, min(max(length, 2*cap(r.buf)), r.limit))
@@ -119,8 +114,7 @@ func (r *Reader) room(length int) []byte {
 	return r.buf[:length]
 }
 
-// fail makes err the Reader's last word: once a frame is bad, nobody knows where
-// the next one begins.
+// fail makes err final: after a bad frame, nobody knows where the next one begins.
 func (r *Reader) fail(err error) error {
 	r.err = fmt.Errorf("wire: read frame: %w", err)
 	return r.err

@@ -5,16 +5,15 @@ import (
 	"fmt"
 )
 
-// Reason says why a peer refuses another. Numbers that this release does not know
-// are legal on the wire: a refusal has to be readable whoever sent it.
+// Reason says why a peer refuses another. Numbers that this release does not know are legal on the wire: refusals of
+// any release must be readable.
 type Reason uint8
 
 // The reasons. Zero is none.
 const (
-	// ReasonBusy: as many exchanges are under way as the peer takes at once.
+	// ReasonBusy: the peer takes part in as many exchanges as it allows at once.
 	ReasonBusy Reason = 1
-	// ReasonRole: the peer is not passive; its role has changed, or the view of the
-	// asking peer is old.
+	// ReasonRole: the peer is not passive: its role has changed, or the asking peer's view is old.
 	ReasonRole Reason = 2
 	// ReasonLayout: the models have different names, shapes or order of parameters.
 	ReasonLayout Reason = 3
@@ -24,31 +23,28 @@ const (
 	ReasonVersion Reason = 5
 	// ReasonCodec: none of the offered codecs is acceptable.
 	ReasonCodec Reason = 6
-	// ReasonQuarantine: the asking peer has sent what it should not have, and is kept
-	// out for a while.
+	// ReasonQuarantine: the asking peer has broken the protocol, and is refused for a time.
 	ReasonQuarantine Reason = 7
-	// ReasonNotMember: the peer knows no valid record of the asking one.
+	// ReasonNotMember: the peer has no valid record of the asking peer.
 	ReasonNotMember Reason = 8
 	// ReasonClosing: the run is over, or the peer is shutting down.
 	ReasonClosing Reason = 9
 	// ReasonProtocol: what the asking peer sent is malformed or out of order.
 	ReasonProtocol Reason = 10
-	// ReasonAdmission: the asking peer is not on the other's list, or has not shown
-	// that it knows the run's key.
+	// ReasonAdmission: the asking peer is not on the other's list, or has not proven that it knows the run's key.
 	ReasonAdmission Reason = 11
-	// ReasonJoining: the peer has no model to give yet: it is copying one itself.
+	// ReasonJoining: the peer cannot give its model, since it is still copying one itself.
 	ReasonJoining Reason = 12
-	// ReasonOperator: the peer heeds another operator than the one whose message it
-	// was sent, or none.
+	// ReasonOperator: the peer obeys no operator, or another one than the signer of the message.
 	ReasonOperator Reason = 13
-	// ReasonRound: the peers are not in the same round of an algorithm in lock-step.
+	// ReasonRound: the peers are in different rounds of a lock-step algorithm.
 	ReasonRound Reason = 14
 )
 
-// reasons has what is said of each reason that is known. A permanent one stays until
-// somebody changes the configuration or the release of one of the two peers.
+// reasons has the texts of each known reason. A permanent reason stays until somebody changes the configuration or
+// the release of one of the two peers.
 var reasons = [256]struct {
-	name      string // as docs/WIRE.md has it
+	name      string // in docs/WIRE.md
 	permanent bool
 	remedy    string
 }{
@@ -76,7 +72,7 @@ func (r Reason) String() string {
 	return fmt.Sprintf("reason %d", uint8(r))
 }
 
-// Remedy tells the user of the refused peer, in one sentence, what to do.
+// Remedy tells the user of the refused peer what to do, in one sentence.
 func (r Reason) Remedy() string {
 	if remedy := reasons[r].remedy; remedy != "" {
 		return remedy
@@ -84,38 +80,36 @@ func (r Reason) Remedy() string {
 	return "Install the newest release on both peers: this one does not know the reason that the other gives."
 }
 
-// Permanent tells whether asking again cannot help until somebody changes the
-// configuration or the release of one of the two peers.
+// Permanent tells whether asking again is useless until somebody changes the configuration or the release of one of
+// the two peers.
 func (r Reason) Permanent() bool { return reasons[r].permanent }
 
-// Differs tells why a peer refuses another of theirRun and theirLayout. The reason is 0 if
-// run and layout are its own.
+// Differs returns the reason to refuse a peer of theirRun and theirLayout; 0 if both are this peer's own.
 func Differs(run string, layout [HashSize]byte, theirRun string, theirLayout [HashSize]byte) (Reason, string) {
 	switch {
 	case theirRun != run:
 		return ReasonRun, fmt.Sprintf("this is run %q", run)
 	case theirLayout != layout:
-		ours, theirs := [4]byte(layout[:]), [4]byte(theirLayout[:]) // parts of the arrays would be allocated in each call
+		ours, theirs := [4]byte(layout[:]), [4]byte(theirLayout[:]) // slices of the arrays would be allocated in each call
 		return ReasonLayout, fmt.Sprintf("the layout here is %x, yours is %x", ours, theirs)
 	}
 	return 0, ""
 }
 
-// ErrRefused: the partner refuses. The error is a *Refusal, which says why.
+// ErrRefused: the partner refuses. The error is a *Refusal with the reason.
 var ErrRefused = errors.New("refused")
 
 // Refusal is a partner's Refuse, as an error. It satisfies errors.Is(err, ErrRefused).
 type Refusal struct {
 	Refuse
-	// Awaits is what a process that was greeted says which waits for the run itself.
+	// Awaits is the number that a greeted process answers with while it waits for the run itself; else 0.
 	Awaits uint64
 }
 
 // Is implements the interface that errors.Is looks for.
 func (*Refusal) Is(target error) bool { return target == ErrRefused }
 
-// Refused is the error that the payload of a REFUSE frame stands for: a *Refusal, unless
-// it is malformed.
+// Refused returns the error for the payload of a REFUSE frame: a *Refusal, unless the payload is malformed.
 func Refused(payload []byte) error {
 	var r Refusal
 	if err := r.Decode(payload); err != nil {
@@ -124,7 +118,7 @@ func Refused(payload []byte) error {
 	return &r
 }
 
-// Error names the reason, and what to do about it.
+// Error says the reason and the remedy.
 func (r *Refusal) Error() string {
 	if r.Detail == "" {
 		return fmt.Sprintf("refused: %s. %s", r.Reason, r.Reason.Remedy())

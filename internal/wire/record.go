@@ -1,18 +1,17 @@
 package wire
 
-// MaxSigned is the most bytes of a member record with its signature: what
-// memberlist carries.
+// MaxSigned bounds a member record with its signature: the size that memberlist carries.
 const MaxSigned = 512
 
 const maxRecord = 8 + 2 + MaxSigned
 
-// Record is a member's own record, sent ahead of gossip. A peer that refuses a proposal for
-// its role sends it before the REFUSE, so that the other can correct its view at once.
+// Record is a member's own record, sent before gossip can bring it. A peer that refuses a proposal due to its role
+// sends it before the REFUSE, so that the other can correct its view at once.
 type Record struct {
 	// View is a digest of the membership that the sender sees.
 	View uint64
-	// Signed is the sender's member record as it spreads it, signature included: 1
-	// to MaxSigned bytes, which mean something to the membership only.
+	// Signed is the sender's member record with its signature, as gossip carries it: 1 to MaxSigned bytes, which only
+	// the membership reads.
 	Signed []byte
 }
 

@@ -5,28 +5,26 @@ import (
 	"math"
 )
 
-// InfoSize is the size of the sub-header with which the payloads of CODE and DIFF
-// begin, in bytes. Eight keeps the codec's bytes aligned in the payload.
+// InfoSize is the size, in bytes, of the sub-header of CODE and DIFF payloads. Eight bytes keep the codec's bytes
+// aligned in the payload.
 const InfoSize = 8
 
 // CodeInfo is the sub-header of a CODE payload.
 type CodeInfo struct {
-	// Bound is the sender's clipping bound τ of this slice, as a Euclidean
-	// distance: greater than zero, +Inf if there is none.
+	// Bound is the sender's clipping bound τ of this slice, as a Euclidean distance: above zero, +Inf for no bound.
 	Bound float32
-	// Codec is what the slice and its answer are coded with, one of those accepted.
+	// Codec codes the slice and its answer; it is one of those accepted.
 	Codec uint8
 }
 
-// AppendCodeInfo appends the sub-header of a CODE payload; the codec's bytes are
-// to follow.
+// AppendCodeInfo appends the sub-header of a CODE payload; the caller appends the codec's bytes.
 func AppendCodeInfo(dst []byte, info CodeInfo) []byte {
 	dst = binary.LittleEndian.AppendUint32(dst, math.Float32bits(info.Bound))
 	return append(dst, info.Codec, 0, 0, 0)
 }
 
-// SplitCode splits a CODE payload in sub-header and codec's bytes, which alias the
-// payload. It fails with ErrMessage.
+// SplitCode splits a CODE payload into sub-header and codec's bytes, which alias the payload. It fails with
+// ErrMessage.
 func SplitCode(payload []byte) (CodeInfo, []byte, error) {
 	if len(payload) < InfoSize {
 		return CodeInfo{}, nil, malformed(TypeCode, "%d bytes, at least %d", len(payload), InfoSize)
@@ -48,14 +46,13 @@ type DiffInfo struct {
 	SquaredDistance float64
 }
 
-// AppendDiffInfo appends the sub-header of a DIFF payload; the codec's bytes are
-// to follow.
+// AppendDiffInfo appends the sub-header of a DIFF payload; the caller appends the codec's bytes.
 func AppendDiffInfo(dst []byte, info DiffInfo) []byte {
 	return binary.LittleEndian.AppendUint64(dst, math.Float64bits(info.SquaredDistance))
 }
 
-// SplitDiff splits a DIFF payload in sub-header and codec's bytes, which alias the
-// payload. It fails with ErrMessage.
+// SplitDiff splits a DIFF payload into sub-header and codec's bytes, which alias the payload. It fails with
+// ErrMessage.
 func SplitDiff(payload []byte) (DiffInfo, []byte, error) {
 	if len(payload) < InfoSize {
 		return DiffInfo{}, nil, malformed(TypeDiff, "%d bytes, at least %d", len(payload), InfoSize)

@@ -6,16 +6,15 @@ import (
 	"math"
 )
 
-// Bounds of what is said about a state.
+// Bounds of the messages about a state.
 const (
 	// HashSize is the size of a slice's hash, SHA-256.
 	HashSize = sha256.Size
-	// MaxWanted is the most slices that one STATE-WANT asks for, and so the most
-	// hashes in one STATE-HASHES frame.
+	// MaxWanted bounds the slices that one STATE-WANT asks for, and so the hashes in one STATE-HASHES frame.
 	MaxWanted = 256
-	// MaxPeerName is the most bytes in the text of a peer's id.
+	// MaxPeerName bounds the bytes of a peer's id.
 	MaxPeerName = 64
-	// MaxSignature is the most bytes in a signature: those of Ed25519.
+	// MaxSignature bounds the bytes of a signature; Ed25519 has as many.
 	MaxSignature = 64
 )
 
@@ -29,12 +28,11 @@ const (
 
 // StateRequest asks a member for a copy of its parameters.
 type StateRequest struct {
-	// Run is the name of the run, as CheckRun wants it.
+	// Run is the name of the run, which CheckRun accepts.
 	Run string
 	// Layout is the hash of the model's layout.
 	Layout [32]byte
-	// Steps is how many gradient steps have to lie behind a frozen copy: of an older
-	// one the sender has no use.
+	// Steps is the least number of gradient steps of a frozen copy that the sender can use.
 	Steps uint64
 }
 
@@ -56,32 +54,27 @@ func (m *StateRequest) fields(c Coder) Coder {
 	return c
 }
 
-// Manifest answers a StateRequest: it describes the frozen copy of which the
-// sender gives slices, in STATE-SLICE frames whose payloads are raw little-endian
-// float32 values, with their hashes in STATE-HASHES frames.
+// Manifest answers a StateRequest: it describes a frozen copy. The sender gives slices of that copy in STATE-SLICE
+// frames, whose payloads are raw little-endian float32 values, and hashes of the slices in STATE-HASHES frames.
 type Manifest struct {
-	// Run and Layout are those of the run, Server is the id of the sender, and
-	// Incarnation its life.
+	// Run and Layout are those of the run; Server and Incarnation are the id and the incarnation of the sender.
 	Run         string
 	Layout      [32]byte
 	Server      string
 	Incarnation uint64
-	// Steps is the number of gradient steps behind the frozen copy.
+	// Steps is the number of gradient steps that the frozen copy contains.
 	Steps uint64
 	// FlockSteps is the sender's estimate of all members' steps together.
 	FlockSteps uint64
-	// Values is the number of values in the state, which are those that the layout
-	// shares: at least 1.
+	// Values is the number of values in the state, at least 1: all values that the layout shares.
 	Values uint64
-	// SliceLen is the number of values in every slice but the last, which has the
-	// rest: 1 to MaxSliceLen.
+	// SliceLen is the number of values in every slice but the last, which may have fewer: 1 to MaxSliceLen.
 	SliceLen uint32
-	// Signature is the state server's, of Statement; 1 to MaxSignature bytes.
+	// Signature is the state server's signature of Statement; 1 to MaxSignature bytes.
 	Signature []byte
 }
 
-// Slices is the number of slices that make up the state. For a Manifest that
-// Decode accepted it fits a Header's Slice.
+// Slices is the number of slices of the state. For a Manifest that Decode accepted, it fits in a Header's Slice.
 func (m Manifest) Slices() uint64 {
 	if m.Values == 0 || m.SliceLen == 0 {
 		return 0
@@ -92,12 +85,12 @@ func (m Manifest) Slices() uint64 {
 // Type is TypeManifest.
 func (Manifest) Type() Type { return TypeManifest }
 
-// statement is what the text begins with that a state server signs, so that the
-// signature of one thing cannot be passed off as that of another.
+// statement is the start of the bytes that a state server signs, so that its signature is not valid for any other
+// kind of message.
 const statement = "murmuration state manifest 1\x00"
 
-// Statement appends what the state server signs to dst: a constant text and everything
-// that the message says but the signature.
+// Statement appends the bytes that the state server signs to dst: a constant text and all fields except the
+// signature.
 func (m Manifest) Statement(dst []byte) []byte {
 	return m.signed(writer(append(dst, statement...))).out
 }
@@ -109,15 +102,15 @@ func (m Manifest) Append(dst []byte) []byte {
 	return c.out
 }
 
-// Decode reads a payload into m. A caller must check the signature, and compare Values
-// with its own layout before it makes room for them.
+// Decode reads a payload into m. The caller must check the signature, and compare Values with its own layout before
+// it allocates memory for them.
 func (m *Manifest) Decode(payload []byte) error {
 	c := m.signed(reader(TypeManifest, payload))
 	c.copied(&m.Signature, 1, 1, MaxSignature, "bytes of signature")
 	return c.Finish()
 }
 
-// signed are the fields that the state server signs.
+// signed codes the fields that the state server signs.
 func (m *Manifest) signed(c Coder) Coder {
 	c.Fixed(m.Layout[:])
 	c.uint64s(&m.Incarnation, &m.Steps, &m.FlockSteps)
@@ -132,12 +125,12 @@ func (m *Manifest) signed(c Coder) Coder {
 	return c
 }
 
-// signature codes a signature; what is read is a part of the payload.
+// signature codes a signature; if it is read, it is a part of the payload.
 func (c *Coder) signature(b *[]byte) { c.Bytes(b, 1, 1, MaxSignature, "bytes of signature") }
 
 // StateWant asks for consecutive slices of the state that a Manifest describes.
 type StateWant struct {
-	// First is the first slice wanted, Count how many: 1 to MaxWanted.
+	// First is the first slice, Count the number of slices: 1 to MaxWanted.
 	First, Count uint32
 }
 
@@ -163,23 +156,23 @@ func (m *StateWant) fields(c Coder) Coder {
 	return c
 }
 
-// StateHashes comes before the slices that a StateWant asks for, with their hashes.
+// StateHashes has the hashes of the slices that a StateWant asks for; it comes before these slices.
 type StateHashes struct {
-	// Signature is the state server's, of Statement; 1 to MaxSignature bytes.
+	// Signature is the state server's signature of Statement; 1 to MaxSignature bytes.
 	Signature []byte
-	// Hashes are the SHA-256 of consecutive slices, one after the other: 1 to
-	// MaxWanted. The frame's header has the index of the first.
+	// Hashes are the SHA-256 hashes of 1 to MaxWanted consecutive slices, one after the other. The frame's header has
+	// the index of the first slice.
 	Hashes []byte
 }
 
 // Type is TypeStateHashes.
 func (StateHashes) Type() Type { return TypeStateHashes }
 
-// hashesStatement is what the text begins with that a state server signs.
+// hashesStatement is the start of the bytes that a state server signs.
 const hashesStatement = "murmuration state hashes 1\x00"
 
-// Statement appends what the state server signs to dst: a constant text, the SHA-256 of the
-// manifest's payload, the index of the first slice, and the hashes.
+// Statement appends the bytes that the state server signs to dst: a constant text, the SHA-256 of the manifest's
+// payload, the index of the first slice, and the hashes.
 func (m StateHashes) Statement(dst []byte, manifest [HashSize]byte, first uint32) []byte {
 	dst = append(append(dst, hashesStatement...), manifest[:]...)
 	return append(binary.LittleEndian.AppendUint32(dst, first), m.Hashes...)
@@ -188,7 +181,7 @@ func (m StateHashes) Statement(dst []byte, manifest [HashSize]byte, first uint32
 // Append implements Message.
 func (m StateHashes) Append(dst []byte) []byte { return m.fields(writer(dst)).out }
 
-// Decode reads a payload into m, whose slices are the payload's from then on.
+// Decode reads a payload into m, whose slices are then parts of the payload.
 func (m *StateHashes) Decode(payload []byte) error {
 	return m.fields(reader(TypeStateHashes, payload)).Finish()
 }

@@ -2,8 +2,8 @@ package wire
 
 import "slices"
 
-// MaxInDoubt is the most slices of one exchange that may be under way, over all
-// its lanes, and so the most that a cut can leave in doubt.
+// MaxInDoubt bounds the slices of one exchange that are under way, over all its lanes, and so the slices that a
+// broken connection leaves in doubt.
 const MaxInDoubt = 120
 
 // Sizes of payloads, in bytes.
@@ -12,11 +12,11 @@ const (
 	settledSize = 1 + 8
 )
 
-// Status asks the peer that initiated an exchange which slices it has applied of
-// those that a broken stream left in doubt. The header names the exchange. It
-// comes as the first frame of a stream, or between PROPOSE and its answer.
+// Status asks the peer that initiated an exchange which slices it has applied, of those that a broken stream left in
+// doubt. The header has the number of the exchange. It is the first frame of a stream, or comes between PROPOSE and
+// its answer.
 type Status struct {
-	// Incarnation is the life of the receiver in which it initiated the exchange.
+	// Incarnation is the receiver's incarnation in which it initiated the exchange.
 	Incarnation uint64
 	// Slices are the indices of the slices in doubt, 1 to MaxInDoubt of them.
 	Slices []uint32
@@ -43,14 +43,12 @@ func (m *Status) fields(c Coder) Coder {
 	return c
 }
 
-// Settled answers a Status. Once it is sent, its sender applies no slice of that
-// exchange any more.
+// Settled answers a Status. After it has been sent, its sender applies no further slice of that exchange.
 type Settled struct {
-	// Known tells whether the sender has a record of the exchange in the
-	// incarnation asked for; if not, what it applied cannot be told.
+	// Known tells whether the sender has a record of the exchange in that incarnation; if not, nobody knows which
+	// slices it applied.
 	Known bool
-	// Applied has bit i set if the i-th of the slices asked for, from 0, has been
-	// applied. The bits beyond them mean nothing.
+	// Applied has bit i set if slice Slices[i] of the Status has been applied. All further bits mean nothing.
 	Applied uint64
 }
 

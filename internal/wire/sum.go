@@ -9,27 +9,27 @@ import (
 
 // Limits of sums over a flock.
 const (
-	// MaxSumName is the most bytes in the name of a sum.
+	// MaxSumName bounds the bytes of a sum's name.
 	MaxSumName = 64
-	// NumberSize is the bytes of a number in a SHARE.
+	// NumberSize is the size of a number in a SHARE, in bytes.
 	NumberSize = 8
-	// MaxShare is the most bytes of numbers in one SHARE.
+	// MaxShare bounds the bytes of numbers in one SHARE.
 	MaxShare = 128 << 10
-	// MaxSumPartners is the most partners of a participant.
+	// MaxSumPartners bounds the partners of a participant.
 	MaxSumPartners = 64
 	maxID          = 128
 	maxWhy         = 152 // of a Detail
-	// SumMasked is the Op of a sum with masks, and MaxMasks the most bytes that a SUM carries for them: a list of
-	// 1,024 participants, and keys.
+	// SumMasked is the Op of a sum with masks. MaxMasks bounds the bytes of masks in a SUM: a list of 1,024
+	// participants, and keys.
 	SumMasked = 4
 	MaxMasks  = 32 << 10
 	maxSum    = 3 + 1 + MaxSumName + 8 + 8 + 6*4 + 8 + 1 + maxID + 1 + MaxSumPartners*(1+maxID) + 1 + maxWhy + 4 + MaxMasks
-	// shareInfo is the most bytes of a SHARE before the numbers.
+	// shareInfo bounds the bytes of a SHARE before the numbers.
 	shareInfo = 1 + MaxSumName + 8 + 4 + 8 + 8
 )
 
-// CheckSumName tells what is wrong with the name of a sum: it has 1 to MaxSumName bytes of
-// UTF-8, without control characters.
+// CheckSumName returns an error unless name is a valid name of a sum: 1 to MaxSumName bytes of UTF-8 without control
+// characters.
 func CheckSumName(name string) error {
 	if name == "" || len(name) > MaxSumName || !clean(name) {
 		return fmt.Errorf("the name of a sum, %q: want 1 to %d bytes of printable UTF-8: %w", name, MaxSumName, ErrMessage)
@@ -37,80 +37,82 @@ func CheckSumName(name string) error {
 	return nil
 }
 
-// SumKind is what a Sum says.
+// SumKind is the kind of a Sum.
 type SumKind uint8
 
-// What members say of a sum. A member of the flock coordinates; those who take part are its
-// participants.
+// The kinds. One member of the flock coordinates a sum; the members that take part in it are its participants.
 const (
-	// SumStatus: a participant tells the coordinator where it is: Op, Length, Least and
-	// Patience are its caller's, Stage its stage in Attempt, the last it had a place in. In
-	// Term it takes COMMIT of nobody else. Size is the bytes that it brings to a gathering, Rank 4096 for
-	// each step that it has taken and a share of the next, Next the one that handed it a number that is not
-	// finite before all had added theirs.
+	// SumStatus: a participant tells the coordinator its state. Op, Length, Least and Timeout are those of its
+	// caller. Stage is its stage in Attempt, the last attempt in which it had a place. While in Term, it accepts
+	// COMMIT from no other coordinator. Size is the number of bytes it brings to a gathering. Rank is 4096 times its
+	// steps, including a part of the current step. Next is the member that sent it a partial sum with a
+	// number that is not finite.
 	SumStatus SumKind = 1 + iota
-	// SumLeft: a participant gives up.
+	// SumLeft: a participant leaves the sum.
 	SumLeft
-	// SumBroken: what is sent in Attempt cannot reach Next, or came to an end; the participant of Rank
-	// among Size brings too much, if there is a Size.
+	// SumBroken: the stream to Next in Attempt cannot be opened, or has ended. If Size is above 0: the participant of
+	// Rank among Size sends too many bytes.
 	SumBroken
-	// SumAsk: a coordinator asks whether the receiver has, or had, a part in the sum; or, with Stage 1,
-	// a participant does, that is to be alone with another, and only NONE is an answer to it.
+	// SumAsk: a coordinator asks whether the receiver takes, or took, part in the sum. With Stage 1, a participant
+	// asks that would be alone with one other; then only NONE counts as an answer.
 	SumAsk
-	// SumNone answers that: no. SumDone: it has the result of Attempt, or, if that is 0, the sum has failed as SumFault says. SumLeader: another
-	// coordinates, Next.
+	// Answers to SumAsk. SumNone: the sender takes no part. SumDone: it has the result of Attempt, or, if Attempt is
+	// 0, the sum has failed for the reason given as in SumFault. SumLeader: Next coordinates the sum.
 	SumNone
 	SumDone
 	SumLeader
-	// SumPlace: the receiver's place in Attempt: the Rank-th of Size, with Partners, in the order of
-	// their ranks. Until its STATUS names Attempt it is said again.
+	// SumPlace: the receiver's place in Attempt is Rank among Size. Partners are in the order of their ranks. The
+	// coordinator repeats it until the receiver's STATUS names Attempt.
 	SumPlace
-	// SumVoid: Attempt is given up; the receiver says again where it is.
+	// SumVoid: Attempt is abandoned; the receiver answers with its status.
 	SumVoid
-	// SumCommit: all have the sum of Attempt; Term is that of the participant's status, Detail says
-	// of whom a number came that is not finite.
+	// SumCommit: all participants have the sum of Attempt. Term is the term in the receiver's status. Detail names
+	// the member that sent a number that is not finite.
 	SumCommit
-	// SumFault: the sum fails, for the reason that Op has as a code and Detail in words.
+	// SumFault: the sum fails. Op is the code of the reason, Detail the reason in words.
 	SumFault
-	// SumReveal: all have the masked sum of Attempt; the receiver tells the seed of its second mask, and, if there
-	// is a Size, its piece of the seed of the participant of Rank among Size, which tells none.
+	// SumReveal: all participants have the masked sum of Attempt. The receiver answers with the seed of its second
+	// mask. If Size is above 0, the participant of Rank among Size does not answer, and the receiver adds its piece
+	// of that participant's seed.
 	SumReveal
 	lastSumKind = SumReveal
 )
 
-// Sum is what a member says of a sum that the members make of numbers of their own.
+// Sum is a message about a sum of numbers that members bring.
 type Sum struct {
 	Kind SumKind
-	// Op is what is done with the numbers.
+	// Op is the operation.
 	Op uint8
-	// Stage is where a participant is.
+	// Stage is the stage of a participant.
 	Stage uint8
-	// Name is the sum's, of 1 to MaxSumName bytes.
+	// Name is the name of the sum, 1 to MaxSumName bytes.
 	Name string
-	// Attempt numbers the attempts at it: those of one coordinator grow.
+	// Attempt is the number of an attempt at the sum; the numbers of one coordinator grow.
 	Attempt uint64
-	// Length is the number of numbers.
+	// Length is how many numbers are summed.
 	Length uint64
-	// Least is how many participants there must be, and Timeout for how many milliseconds
-	// the sum waits for members that have not come.
+	// Least is the least number of participants. Timeout is how long the sum waits for absent members, in
+	// milliseconds.
 	Least, Timeout uint32
-	// Term counts the coordinators to which a participant has sent its status. A coordinator
-	// repeats it in COMMIT, which is void once the participant has followed another.
+	// Term counts the coordinators to which a participant has sent its status. A coordinator repeats the term in
+	// COMMIT, which is void if the participant has followed another coordinator since.
 	Term uint32
-	// Question numbers those of a coordinator; an answer repeats it.
+	// Question is the number of a coordinator's question; the answer repeats it.
 	Question uint32
-	// Rank, from 0, and Size are a place among participants.
+	// Rank, from 0, and Size are a place among the participants and their number.
 	Rank, Size uint32
-	// Value is what a participant brings beside numbers that it moves itself, and in COMMIT the least of them.
+	// Value is a number that a participant brings in addition to those it transfers itself. In COMMIT it is the least
+	// of all participants'.
 	Value float64
 	// Next is the id of a member.
 	Next string
 	// Partners are ids of members, at most MaxSumPartners.
 	Partners []string
-	// Detail is for people.
+	// Detail is a text for people.
 	Detail string
-	// Masks is there if Op is SumMasked: of a status, what its participant brings for masks, and tells of them; of a
-	// place, all participants, and keys; of COMMIT, and of DONE with an attempt, all seeds. docs/WIRE.md has the bytes.
+	// Masks has the data of a sum with masks (Op is SumMasked). In STATUS it is the participant's own, in PLACE that
+	// of all participants and the keys, in COMMIT, and in DONE with an attempt, all seeds. docs/WIRE.md has the
+	// bytes.
 	Masks []byte
 }
 
@@ -145,13 +147,13 @@ func (m *Sum) fields(c Coder) Coder {
 	c.partners(&m.Partners)
 	c.Text(&m.Detail, 0, maxWhy)
 	kind := m.Kind == SumStatus || m.Kind == SumPlace || m.Kind == SumCommit || m.Kind == SumDone && m.Attempt > 0
-	if kind && m.Op == SumMasked { // of others Op is why a sum fails
+	if kind && m.Op == SumMasked { // in other kinds, Op is the reason of a fault
 		c.copied(&m.Masks, 4, 0, MaxMasks, "bytes of masks")
 	}
 	return c
 }
 
-// partners codes ids, after their number.
+// partners codes a list of ids after its length.
 func (c *Coder) partners(ids *[]string) {
 	if n := c.Count(len(*ids), 1, 0, MaxSumPartners, "partners"); c.Reading {
 		*ids = append([]string(nil), make([]string, n)...)
@@ -161,28 +163,27 @@ func (c *Coder) partners(ids *[]string) {
 	}
 }
 
-// Share is a run of bytes that a participant hands to another: of the numbers as they have
-// been summed so far, or of the whole sum.
+// Share is a run of bytes that a participant sends to another: partial sums, or the final sum.
 type Share struct {
-	// Name and Attempt are as in Sum.
+	// Name and Attempt are those of Sum.
 	Name    string
 	Attempt uint64
-	// Step counts what one participant hands on, from 0, or in a gathering by how much the rank of whose
-	// block it is is beyond the receiver's, less 1: of Total bytes, these begin at Offset.
+	// Step numbers the steps in which one participant sends, from 0. In a gathering it is the rank of the block less
+	// that of the receiver, less 1. Data begins at byte Offset of the Total bytes of the step.
 	Step          uint32
 	Offset, Total uint64
-	// Data is 0 to MaxShare bytes, and a part of the payload if it was decoded.
+	// Data is 0 to MaxShare bytes; decoded, it is a part of the payload.
 	Data []byte
-	// Values, or the Words of a masked sum, are sent as Data, which is nil then; what is decoded has none, but Number
-	// and Word.
+	// Values, or the Words of a masked sum, are sent as Data, which must be nil then. Decode sets only Data: use
+	// Number and Word.
 	Values []float64
 	Words  []uint64
 }
 
-// Number is the i-th in Data.
+// Number is number i in Data.
 func (m *Share) Number(i int) float64 { return math.Float64frombits(m.Word(i)) }
 
-// Word is the same of a masked sum.
+// Word is word i in Data, of a masked sum.
 func (m *Share) Word(i int) uint64 { return binary.LittleEndian.Uint64(m.Data[i*NumberSize:]) }
 
 // Type is TypeShare.

@@ -7,17 +7,17 @@ import (
 
 // Limits of a transfer.
 const (
-	// MaxParts is the most parts into which a buffer may be divided.
+	// MaxParts bounds the parts into which a buffer is divided.
 	MaxParts = 1 << 20
-	// MaxWeight is the most that a run of values may weigh: samples, as many as a
-	// round of the largest flock could have.
+	// MaxWeight bounds the weight of a run of values: the number of samples that one round of the largest flock could
+	// have.
 	MaxWeight = 1 << 40
-	// MaxEager is about how many bytes of PARTs are sent before ACCEPT: enough to make
-	// good use of the round trip, and not too much to lose if the answer is REFUSE.
+	// MaxEager is about how many bytes of PARTs are sent before ACCEPT: enough to use the time of the round trip,
+	// without much loss if the answer is REFUSE.
 	MaxEager = 64 << 10
 )
 
-// Numbers of the buffers that a transfer names.
+// Numbers of the buffers of a transfer.
 const (
 	BufferParameters uint8 = 0
 	BufferGradient   uint8 = 1
@@ -30,13 +30,13 @@ const (
 	maxOffer = 32 + 8 + 8 + 8 + 4 + 8 + 1 + 1 + 1 + 4 + 4 + 8 + 1 + MaxRunName + 1 + MaxCodecs
 )
 
-// Tell carries a message from one machine to another. It has no answer.
+// Tell is a message from one machine to another. It has no answer.
 type Tell struct {
-	// Kind and Value mean what the algorithm says that both ends run. Value is finite.
+	// The algorithm at both ends defines Kind and Value. Value is finite.
 	Kind uint8
 	// Round is the round of the message.
 	Round uint64
-	// View is the digest of the view that the sender has.
+	// View is the digest of the sender's view.
 	View  uint64
 	Value float64
 }
@@ -57,15 +57,15 @@ func (m *Tell) fields(c Coder) Coder {
 	return c
 }
 
-// Offer opens a transfer: its sender wants to move a part of one of its buffers into
-// one of the receiver's, one way.
+// Offer opens a transfer: the sender offers to copy a part of one of its buffers into, or add it to, a buffer of the
+// receiver.
 type Offer struct {
 	Opening
-	// From is the sender's buffer and Into the receiver's, one of the Buffer numbers.
+	// From is the sender's buffer and Into the receiver's: Buffer numbers.
 	From, Into uint8
-	// Add tells whether what comes is added to what the receiver has, or replaces it.
+	// Add tells whether the values are added to the receiver's, or replace them.
 	Add bool
-	// Part is the one of Parts that is meant, from 0; Parts is 1 to MaxParts.
+	// Part is the index of the offered part, from 0 below Parts; Parts is 1 to MaxParts.
 	Part, Parts uint32
 	// Round is the round of the algorithm that both ends run.
 	Round uint64
@@ -101,32 +101,30 @@ func (c *Coder) buffer(n *uint8) {
 	}
 }
 
-// PartInfoSize is the size of the sub-header with which the payload of PART begins, in
-// bytes. It keeps the codec's bytes aligned in the payload.
+// PartInfoSize is the size, in bytes, of the sub-header of PART payloads. It keeps the codec's bytes aligned in the
+// payload.
 const PartInfoSize = 16
 
 // PartInfo is the sub-header of a PART payload.
 type PartInfo struct {
-	// Weight is what the values of the run weigh: 0, or 1 to MaxWeight. With a weight
-	// of 0 there are no codec's bytes: all values are 0.
+	// Weight is the weight of the values of the run: 0, or 1 to MaxWeight. With a weight of 0 all values are 0, and
+	// there are no codec's bytes.
 	Weight float64
-	// Codec is what the values are coded with, one of those accepted.
+	// Codec codes the values; it is one of those accepted.
 	Codec uint8
-	// Pieces is the number of consecutive pieces that the run has, from the one in the
-	// header on: at least 1.
+	// Pieces is the number of consecutive pieces in the run, from the piece in the header on: at least 1.
 	Pieces uint32
 }
 
-// AppendPartInfo appends the sub-header of a PART payload; the codec's bytes are to
-// follow.
+// AppendPartInfo appends the sub-header of a PART payload; the caller appends the codec's bytes.
 func AppendPartInfo(dst []byte, info PartInfo) []byte {
 	dst = binary.LittleEndian.AppendUint64(dst, math.Float64bits(info.Weight))
 	dst = binary.LittleEndian.AppendUint32(dst, info.Pieces)
 	return append(dst, info.Codec, 0, 0, 0)
 }
 
-// SplitPart splits a PART payload in sub-header and codec's bytes, which alias the
-// payload. It fails with ErrMessage.
+// SplitPart splits a PART payload into sub-header and codec's bytes, which alias the payload. It fails with
+// ErrMessage.
 func SplitPart(payload []byte) (PartInfo, []byte, error) {
 	if len(payload) < PartInfoSize {
 		return PartInfo{}, nil, malformed(TypePart, "%d bytes, at least %d", len(payload), PartInfoSize)
