@@ -9,27 +9,23 @@ import (
 )
 
 var (
-	// ErrUnknown: no codec has the name that was asked for.
+	// ErrUnknown: no codec has the given name.
 	ErrUnknown = coding.ErrUnknown
-	// ErrCode: the bytes are no code of so many values.
+	// ErrCode: the bytes are no code of that many values.
 	ErrCode = coding.ErrCode
-	// ErrApart: two slices are farther apart than the sender of the code assumed.
+	// ErrApart: the difference of two slices is larger than the sender of the code assumed.
 	ErrApart = errors.New("the slices are too far apart")
 )
 
-// BlockLen is the number of values in a block, of which the last of a slice may have
-// fewer.
+// BlockLen is the number of values in a block; the last block of a slice may have fewer.
 const BlockLen = coding.BlockLen
 
-// Codec is a way to code the two directions of an exchange of a slice: the code of the
-// active peer's values, and that of the difference with which the passive peer answers.
-// Peers choose theirs by a Policy; a program that exchanges slices by itself takes one
-// by its name. Copying it is cheap, and two of one name are equal. It has no state, and
-// is safe for concurrent use.
+// Codec codes both directions of an exchange of a slice: the active peer's values, and the difference with which the
+// passive peer answers. Peers choose codecs by a Policy; a program that exchanges slices itself takes one by its
+// name. Copying a Codec is cheap, and two of one name are equal. It has no state, and is safe for concurrent use.
 type Codec struct{ codec coding.Codec }
 
-// ByName returns the codec of a name. The error wraps ErrUnknown and lists the names
-// that exist.
+// ByName returns the codec of a name. The error wraps ErrUnknown and lists the existing names.
 func ByName(name string) (Codec, error) {
 	codec, err := coding.ByName(name)
 	return Codec{codec}, err
@@ -42,8 +38,8 @@ func ByID(id uint8) (Codec, bool) {
 	return Codec{codec}, known
 }
 
-// Names returns the names of all codecs: the simple ones, and those of lattices,
-// both from the most to the fewest bits.
+// Names returns the names of all codecs: first the simple ones, then those of lattices, each from the most to the
+// fewest bits.
 func Names() []string { return coding.Names() }
 
 // Name is the codec's name in policies.
@@ -52,11 +48,10 @@ func (c Codec) Name() string { return c.codec.Name }
 // ID is the codec's number on the network.
 func (c Codec) ID() uint8 { return uint8(c.codec.ID) }
 
-// Lattice tells whether codes are decoded against the receiver's own values, which have to
-// be near those of the sender.
+// Lattice tells whether codes are decoded against the receiver's own values, which must be near the sender's.
 func (c Codec) Lattice() bool { return c.codec.Lattice != coding.Lattice{} }
 
-// MaxSize is the most bytes that the code of n values takes.
+// MaxSize bounds the bytes of the code of n values.
 func (c Codec) MaxSize(n int) int {
 	if c.Lattice() {
 		return c.codec.Lattice.MaxSize(n)
@@ -67,11 +62,10 @@ func (c Codec) MaxSize(n int) int {
 // DiffSize is the number of bytes of the code of a difference of n values.
 func (c Codec) DiffSize(n int) int { return c.codec.Diff.Size(n) }
 
-// Encode writes the code of x to dst, which has room for MaxSize(len(x)) bytes and does not
-// overlap x, and returns its length. For a lattice, apart gives for each block of BlockLen
-// values the largest difference between a value of x and that of the receiver; where it is
-// 0 (not known), or apart is nil, values take 16 bits. Values that are not finite, or round
-// to such, make a code that the receiver refuses.
+// Encode writes the code of x to dst, which has MaxSize(len(x)) bytes and does not overlap x, and returns its length.
+// For a lattice, apart has for each block of BlockLen values the largest difference between a value of x and the
+// receiver's. Where it is 0 (unknown), or apart is nil, values take 16 bits. Values that are not finite, or whose
+// rounding is not, make a code that the receiver refuses.
 func (c Codec) Encode(dst []byte, x tensor.Vector, apart []float32) int {
 	if !c.Lattice() {
 		size := c.codec.Code.Size(len(x))
@@ -81,7 +75,7 @@ func (c Codec) Encode(dst []byte, x tensor.Vector, apart []float32) int {
 	if apart == nil {
 		return c.codec.Lattice.Encode(dst, x, nil, nil, coding.Halves)
 	}
-	var room [64]float32 // for slices of the length that peers have
+	var room [64]float32 // enough for slices of the default length
 	ranges := room[:0]
 	for _, r := range apart {
 		ranges = append(ranges, coding.RangeOf(coding.RangeCode(r))) // as peers send it
@@ -89,11 +83,10 @@ func (c Codec) Encode(dst []byte, x tensor.Vector, apart []float32) int {
 	return c.codec.Lattice.Encode(dst, x, ranges, nil, coding.Normal)
 }
 
-// Decode writes the values of code to dst. Reference is the receiver's own slice of dst's
-// length, whose values are finite, for lattices; for other codecs it is nil. The code comes
-// from another machine, so it is checked as a whole; after an error that wraps ErrCode, dst
-// is unchanged. On ErrApart, blocks that are too far apart have the values of reference.
-// Dst may be reference, but must not overlap code.
+// Decode writes the values of code to dst. For lattices, reference is the receiver's own slice of dst's length, with
+// finite values; for other codecs it is nil. The code comes from another machine, so all of it is checked first:
+// after an error that wraps ErrCode, dst is unchanged. After ErrApart, blocks that are too far apart have the values
+// of reference. dst may be reference, but must not overlap code.
 func (c Codec) Decode(dst tensor.Vector, code []byte, reference tensor.Vector) error {
 	if !c.Lattice() {
 		return c.codec.Code.Decode(dst, code, reference)
@@ -106,11 +99,10 @@ func (c Codec) Decode(dst tensor.Vector, code []byte, reference tensor.Vector) e
 	return apart(c.codec, pass)
 }
 
-// Answer decodes a code against the receiver's own values and writes to diff, which has
-// DiffSize(len(own)) bytes, the code of share, from 0 to 1, times the difference: the
-// sender's values minus the receiver's. If the sender then subtracts it and the receiver adds
-// it, the sum of the two stays the same, whatever the codec's error. Scratch has own's length
-// and is written over. On an error, which wraps ErrCode or ErrApart, diff is undefined.
+// Answer decodes a code against the receiver's own values, and writes the code of share (0 to 1) times the
+// difference: the sender's values minus the receiver's. diff has DiffSize(len(own)) bytes. If the sender subtracts
+// the difference and the receiver adds it, the sum of the two models stays the same, whatever the codec's error.
+// scratch has own's length and is overwritten. After an error, which wraps ErrCode or ErrApart, diff is undefined.
 func (c Codec) Answer(diff, code []byte, own, scratch tensor.Vector, share float32) error {
 	if !c.Lattice() {
 		if err := c.codec.Code.Decode(scratch, code, own); err != nil {
@@ -129,13 +121,13 @@ func (c Codec) Answer(diff, code []byte, own, scratch tensor.Vector, share float
 	return apart(c.codec, pass)
 }
 
-// DecodeDiff writes the values of a difference's code to dst, as Decode does: both sides
-// get the same float32 values; one adds them and the other subtracts them.
+// DecodeDiff writes the values of a difference's code to dst, as Decode does. Both sides get the same float32 values:
+// one adds them and the other subtracts them.
 func (c Codec) DecodeDiff(dst tensor.Vector, diff []byte) error {
 	return c.codec.Diff.Decode(dst, diff, nil)
 }
 
-// sets is room for two sets of blocks of slices of the length that peers have.
+// sets is memory for two sets of blocks, for slices of the default length.
 type sets [2][8]byte
 
 // pass is a pass over all blocks of n values.
@@ -151,7 +143,7 @@ func (s *sets) pass(n int) coding.Pass {
 	return coding.Pass{Width: coding.Normal, Halves: halves, Failed: failed[:size]}
 }
 
-// apart is an error if blocks of a pass have failed.
+// apart returns an error if blocks of a pass have failed.
 func apart(codec coding.Codec, pass coding.Pass) error {
 	if failed := pass.Failed.Count(); failed > 0 {
 		return fmt.Errorf("quant: decode %s: %d blocks: %w", codec.Name, failed, ErrApart)

@@ -12,24 +12,23 @@ import (
 	"github.com/seed-97356399/murmuration/tensor"
 )
 
-// Policy says how the joint layers of a model are coded. People write it: the fields have
-// YAML names. The zero value codes everything raw.
+// Policy says how the joint layers of a model are coded. Users write it: the fields have YAML names. The zero value
+// codes everything raw.
 type Policy struct {
-	// Codec is the name of a codec, or Auto: each partner's link decides. Default: raw.
+	// Codec is the name of a codec, or Auto, which leaves the choice to each partner's link. Default: raw.
 	Codec string `yaml:"codec,omitempty"`
-	// Exact is the codec, of 16 bits or more, for what is not quantized: norms and biases,
-	// and the share that Quantized leaves. A layer whose own codec has 16 bits or more
-	// keeps it. Default: fp16.
+	// Exact is the codec, of 16 bits or more, of all values that are not quantized: norms, biases, and the slices
+	// that Quantized leaves out. A layer whose own codec has 16 bits or more keeps it. Default: fp16.
 	Exact string `yaml:"exact,omitempty"`
 	// Quantized is the share of the slices, in percent, that may be coded with fewer
 	// than 16 bits: "0" to "100". Default: 100.
 	Quantized string `yaml:"quantized,omitempty"`
-	// Rules are exceptions; for each joint layer the first that fits counts.
+	// Rules are exceptions; the first rule that fits a joint layer applies.
 	Rules []Rule `yaml:"rules,omitempty"`
 }
 
 const (
-	// Auto, in the place of a codec's name, means the choice by link.
+	// Auto, in place of a codec's name, leaves the choice to the link.
 	Auto = "auto"
 	// DefaultName is the codec of a policy that names none.
 	DefaultName = "raw"
@@ -39,17 +38,17 @@ const (
 type Rule struct {
 	// Class is dense, conv, embedding or norm+bias; empty fits any.
 	Class string `yaml:"class,omitempty"`
-	// Range is the name of a range that the joint layer holds; empty fits any.
+	// Range is the name of a range in the joint layer; empty fits any.
 	Range string `yaml:"range,omitempty"`
 	// Codec and Quantized are as in Policy; empty leaves the policy's.
 	Codec     string `yaml:"codec,omitempty"`
 	Quantized string `yaml:"quantized,omitempty"`
-	// Priority orders the joint layers in an exchange: the highest first. An exchange that
-	// is cut short on a slow link has then averaged at least these. Default: 0.
+	// Priority orders the joint layers in an exchange, the highest first. An exchange that is cut short on a slow
+	// link has then averaged these first. Default: 0.
 	Priority int `yaml:"priority,omitempty"`
 }
 
-// fits tells whether the rule is about a joint layer.
+// fits tells whether the rule applies to a joint layer.
 func (r Rule) fits(layer coding.JointLayer) bool {
 	return (r.Class == "" || r.Class == layer.Class.String()) && (r.Range == "" || slices.Contains(layer.Ranges, r.Range))
 }
@@ -58,14 +57,14 @@ func (r Rule) fits(layer coding.JointLayer) bool {
 const (
 	// MaxRules is how many rules a policy may have.
 	MaxRules = 64
-	// MaxPriority is the largest priority, and its negative the smallest.
+	// MaxPriority is the largest priority; -MaxPriority is the least.
 	MaxPriority = 1000
 )
 
-// ErrPolicy: a policy that makes no sense.
+// ErrPolicy: the policy is not valid.
 var ErrPolicy = errors.New("bad codec policy")
 
-// Validate reports all faults of the policy for a layout, wrapping ErrPolicy.
+// Validate returns all faults of the policy for a layout in one error, which wraps ErrPolicy.
 func (p Policy) Validate(layout *tensor.Layout) error {
 	var faults []error
 	fault := func(where, format string, args ...any) {
@@ -117,7 +116,7 @@ func knownClass(name string) bool {
 	return false
 }
 
-// percent reads a share; an empty text is all.
+// percent reads a share in percent; an empty text is 100.
 func percent(text string) (int, error) {
 	if text == "" {
 		return 100, nil
@@ -129,14 +128,13 @@ func percent(text string) (int, error) {
 	return n, nil
 }
 
-// Choosing tells whether some joint layer's codec is left to the link.
+// Choosing tells whether the link chooses the codec of some joint layer.
 func (p Policy) Choosing() bool {
 	return p.Codec == Auto || slices.ContainsFunc(p.Rules, func(r Rule) bool { return r.Codec == Auto })
 }
 
-// Plan is the plan of an exchange for the joint layers of a model, for the packages that
-// carry exchanges out. Chosen is the codec where the link decides. Where the policy is not
-// valid, Plan takes raw.
+// Plan returns the plan of an exchange for the joint layers of a model; packages that carry out exchanges use it.
+// chosen is the codec where the link decides. Parts of the policy that are not valid become raw.
 func (p Policy) Plan(layers []coding.JointLayer, chosen coding.Codec) coding.Plan {
 	plan := make(coding.Plan, len(layers))
 	for i, layer := range layers {
@@ -173,19 +171,18 @@ func (p Policy) forLayer(layer coding.JointLayer, chosen coding.Codec) coding.La
 	return l
 }
 
-// Effective is the policy with its defaults written out. It plans the same.
+// Effective is the policy with its defaults filled in. Its plans are the same.
 func (p Policy) Effective() Policy {
 	p.Codec, p.Exact, p.Quantized = cmp.Or(p.Codec, DefaultName), cmp.Or(p.Exact, "fp16"), cmp.Or(p.Quantized, "100")
 	return p
 }
 
-// Explain describes, for each joint layer of a model, its ranges and how the policy codes
-// it.
+// Explain describes each joint layer of a model: its ranges, and how the policy codes it.
 func (p Policy) Explain(layout *tensor.Layout) []string {
 	layers := coding.JointLayers(layout)
 	texts := make([]string, len(layers))
 	for i, layer := range layers {
-		// Where the link decides, Auto stands for its choice.
+		// Auto stands for the choice of the link.
 		texts[i] = fmt.Sprintf("%v: %v", layer, p.forLayer(layer, coding.Codec{Name: Auto}))
 	}
 	return texts

@@ -2,8 +2,7 @@ package coding
 
 import "github.com/seed-97356399/murmuration/internal/kernel"
 
-// BlockLen is the number of values in a block, of which the last of a slice may
-// have fewer. It is part of the format.
+// BlockLen is the number of values in a block; the last block of a slice may have fewer. It is part of the format.
 const BlockLen = kernel.Block
 
 // Blocks is the number of blocks of n values.
@@ -12,7 +11,7 @@ func Blocks(n int) int { return (n + BlockLen - 1) / BlockLen }
 // blockLen is the number of values in block i of n values.
 func blockLen(i, n int) int { return min(BlockLen, n-i*BlockLen) }
 
-// workspace is what the code of one block needs room for.
+// workspace is the memory for coding one block.
 type workspace struct {
 	low, high [BlockLen]byte
 	values    [BlockLen]float32

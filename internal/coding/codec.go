@@ -8,11 +8,10 @@ import (
 	"github.com/seed-97356399/murmuration/tensor"
 )
 
-// ID is a codec's number on the network. 0 is no codec.
+// ID is a codec's number on the network; no codec has 0.
 type ID uint8
 
-// Some codecs of this version. Those of lattices have the numbers from Lattice4to1 to
-// Lattice8to8 (docs/CODECS.md).
+// Some codecs of this version. Lattice codecs have the numbers from Lattice4to1 to Lattice8to8 (docs/CODECS.md).
 const (
 	Raw         ID = 1
 	BF16        ID = 2
@@ -31,29 +30,29 @@ const (
 	int8Name = "int8"
 )
 
-// ErrUnknown: no codec has the name that was asked for.
+// ErrUnknown: no codec has the given name.
 var ErrUnknown = errors.New("unknown codec")
 
-// Codec is what one exchange uses. Copying it is cheap, and two of one ID are equal.
+// Codec codes both directions of an exchange. Copying it is cheap, and two of one ID are equal.
 type Codec struct {
 	ID   ID
 	Name string
-	// Code codes the active peer's slice. That of a lattice codec is fp16, for
-	// slices of which no range is known; all others take Lattice.
+	// Code codes the active peer's slice. In a lattice codec it is fp16, for slices whose ranges are unknown; all
+	// other slices use Lattice.
 	Code Coder
 	// Diff codes the passive peer's difference.
 	Diff Coder
-	// Lattice codes the active peer's slice if it is not the zero Lattice.
+	// Lattice codes the active peer's slice, unless it is the zero Lattice.
 	Lattice Lattice
 }
 
 const (
 	mostHalf = 65504   // the largest value of half precision
-	mostStep = 0x1p126 // no code of a value up to here is infinite, nor is its scale
+	mostStep = 0x1p126 // up to this value, neither codes nor scales are infinite
 )
 
-// holds tells whether the codec can code values of such a magnitude: half precision, in
-// which lattices code what they have to, ends at 65504.
+// holds tells whether the codec can code values of that magnitude. Half precision, which lattices use for some
+// blocks, ends at 65504.
 func (c Codec) holds(most float32) bool {
 	switch c.ID {
 	case Raw:
@@ -64,8 +63,8 @@ func (c Codec) holds(most float32) bool {
 	return most <= mostHalf
 }
 
-// Encode writes the code of x by Code to dst, as that does, and reports whether the codec
-// can code x. If not, the code is no good. It goes once over x.
+// Encode writes the code of x by Code to dst, in one pass over x, and reports whether the codec can code x. If not,
+// the code must not be used.
 func (c Codec) Encode(dst []byte, x tensor.Vector) (holds bool) {
 	switch coder := c.Code.(type) {
 	case Steps:
@@ -79,14 +78,13 @@ func (c Codec) Encode(dst []byte, x tensor.Vector) (holds bool) {
 	return true
 }
 
-// EncodeNear is Encode by Lattice, whose Encode it is otherwise.
+// EncodeNear is Encode by Lattice: it takes the arguments of Lattice.Encode.
 func (c Codec) EncodeNear(dst []byte, x tensor.Vector, ranges []float32, which Set, width Width) (size int, holds bool) {
 	size, most := c.Lattice.encode(dst, x, ranges, which, width)
 	return size, c.holds(most)
 }
 
-// Fit makes a difference shorter, if its code could not hold it otherwise. Norm is its
-// norm, or more.
+// Fit shortens a difference that its code could not hold. norm is its norm or an upper bound of it.
 func (c Codec) Fit(diff tensor.Vector, norm float64) {
 	most := float32(mostStep)
 	if c.ID == FP16 {
@@ -100,8 +98,8 @@ func (c Codec) Fit(diff tensor.Vector, norm float64) {
 	}
 }
 
-// Left is how much of the length of a difference its code leaves at least, of nearly all that occur:
-// one bit, which never makes it longer, 0.62 and more where models learn MNIST.
+// Left is the least part of a difference's length that remains after coding, for nearly all differences that occur.
+// With one bit, codes are never longer than the difference, and keep 0.62 or more when models learn MNIST.
 func (c Codec) Left() float64 {
 	if steps, ok := c.Diff.(Steps); ok && steps.bits == 1 {
 		return 0.5
@@ -109,8 +107,7 @@ func (c Codec) Left() float64 {
 	return 0.98
 }
 
-// bits are those of a value in whichever direction takes more, headers of blocks
-// included.
+// bits is the number of bits of a value, in the direction that needs more, including headers of blocks.
 func (c Codec) bits() float64 {
 	code := c.Code.Size(BlockLen)
 	if c.Lattice != (Lattice{}) {
@@ -122,8 +119,7 @@ func (c Codec) bits() float64 {
 // Whole tells whether the codec keeps 16 bits or more of each value.
 func (c Codec) Whole() bool { return c.ID == Raw || c.ID == BF16 || c.ID == FP16 }
 
-// ByName returns the codec of a name. The error wraps ErrUnknown and lists the
-// names that exist.
+// ByName returns the codec of a name. The error wraps ErrUnknown and lists the existing names.
 func ByName(name string) (Codec, error) {
 	for id := range Lattice8to8 + 1 {
 		if c, known := ByID(id); known && c.Name == name {
@@ -133,7 +129,7 @@ func ByName(name string) (Codec, error) {
 	return Codec{}, fmt.Errorf("quant: %w %q: have %s", ErrUnknown, name, strings.Join(Names(), ", "))
 }
 
-// ByID returns the codec of a number, or false if this version has none such.
+// ByID returns the codec of a number, or false if this version has no such codec.
 func ByID(id ID) (Codec, bool) {
 	switch id {
 	case Raw:
@@ -159,8 +155,8 @@ func ByID(id ID) (Codec, bool) {
 	return Codec{ID: id, Name: names[at], Code: Float(FP16), Diff: l.Diff(), Lattice: l}, true
 }
 
-// Names returns the names of all codecs: the simple ones, and those of lattices,
-// both from the most to the fewest bits.
+// Names returns the names of all codecs: first the simple ones, then those of lattices, each from the most to the
+// fewest bits.
 func Names() []string {
 	names := []string{rawName, bf16Name, fp16Name, int8Name}
 	for id := Lattice8to8; id >= Lattice4to1; id-- {

@@ -9,9 +9,8 @@ import (
 	"github.com/seed-97356399/murmuration/tensor"
 )
 
-// Float codes each value as a number of its own, rounded to nearest, ties to even: Raw as
-// it is, BF16 as bfloat16, FP16 as IEEE 754 half precision, in which values of 65520 and
-// more become infinite.
+// Float codes each value separately, rounded to nearest, ties to even: Raw without rounding, BF16 as bfloat16, FP16
+// as IEEE 754 half precision, in which values of 65520 and more become infinite.
 type Float ID
 
 const fp16Size = 2
@@ -51,7 +50,7 @@ func (c Float) Encode(dst []byte, x tensor.Vector) {
 func (c Float) encode(dst []byte, x tensor.Vector) (most float32) {
 	checkEncode(c, dst, len(x))
 	for len(x) > 0 {
-		n := min(BlockLen, len(x)) // a cache has them for the second look
+		n := min(BlockLen, len(x)) // so that the second pass finds them in the cache
 		most = max(most, kernel.MaxAbs(x[:n]))
 		c.Encode(dst[:c.Size(n)], x[:n])
 		x, dst = x[n:], dst[c.Size(n):]
@@ -88,10 +87,9 @@ func (c Float) finite(code []byte) bool {
 	return kernel.FP16Finite(code)
 }
 
-// View returns a code as the vector it is, over the same memory, so that it need not be
-// copied to be computed on. It reports false where that is impossible, as it is of all but
-// Raw (see tensor.View): use Encode and Decode then. Nothing is checked: the size and that
-// the values are finite are the caller's business.
+// View returns a code as a vector over the same memory, without a copy. It reports false if that is impossible, as
+// for all codes but Raw (see tensor.View): then use Encode and Decode. It checks nothing: the caller must check the
+// size, and that the values are finite.
 func (c Float) View(code []byte) (tensor.Vector, bool) {
 	if ID(c) != Raw {
 		return nil, false
@@ -99,8 +97,8 @@ func (c Float) View(code []byte) (tensor.Vector, bool) {
 	return tensor.View(code)
 }
 
-// Rounding is by how much rounding may make a value longer, beside a small share of it: of
-// halves, by half of the smallest value.
+// Rounding bounds how much longer rounding may make a value, in addition to a small part of the value: half of the
+// smallest value of half precision.
 func (c Float) Rounding() float64 {
 	if ID(c) != FP16 {
 		return 0
@@ -108,15 +106,15 @@ func (c Float) Rounding() float64 {
 	return 0x1p-25
 }
 
-// Shorten brings those values of the code of x, in half precision, that were rounded away
-// from zero to the next towards it.
+// Shorten changes the code of x in half precision: each value that was rounded away from zero becomes the next value
+// towards zero.
 func (c Float) Shorten(code []byte, x tensor.Vector) {
 	var coded [BlockLen]float32
 	for len(x) > 0 {
 		n := min(len(x), BlockLen)
 		kernel.FP16Decode(coded[:n], code[:c.Size(n)])
 		for i, v := range x[:n] {
-			if math.Abs(float64(coded[i])) > math.Abs(float64(v)) { // so it is not zero
+			if math.Abs(float64(coded[i])) > math.Abs(float64(v)) { // so coded[i] is not zero
 				at := code[fp16Size*i:]
 				binary.LittleEndian.PutUint16(at, binary.LittleEndian.Uint16(at)-1)
 			}

@@ -6,22 +6,22 @@ import (
 	"github.com/seed-97356399/murmuration/tensor"
 )
 
-// Class is what ranges of a layout have in common that are coded alike.
+// Class is a group of ranges of a layout that are coded alike.
 type Class uint8
 
 const (
-	// Weights of fully connected layers, and whatever fits no other class.
+	// Weights of fully connected layers, and ranges of no other class.
 	Weights Class = iota
 	// Kernels of convolutions.
 	Kernels
 	// Tables are embeddings.
 	Tables
-	// Scales are norms, biases and statistics: few values on which much depends. They always
-	// travel with 16 bits or more.
+	// Scales are norms, biases and statistics: few values with much effect. They are always coded with 16 bits or
+	// more.
 	Scales
 )
 
-// String returns the name of the class as a Rule names it.
+// String returns the name of the class in a Rule.
 func (c Class) String() string {
 	switch c {
 	case Weights:
@@ -48,29 +48,26 @@ func classOf(k tensor.Kind) Class {
 	return Weights
 }
 
-// similarCost is how many times larger a range may be than another of its joint
-// layer.
+// similarCost bounds the ratio of the sizes of neighbouring ranges in a joint layer.
 const similarCost = 16
 
-// JointLayer is a group of consecutive layers of one class and of similar size,
-// which are coded alike. What lies between them of another class, such as the biases
-// between matrices, does not part them if it is of class Scales.
+// JointLayer is a group of consecutive layers of one class and of similar size, which are coded alike. Ranges of
+// class Scales between them, such as the biases between matrices, do not separate them.
 type JointLayer struct {
-	// Ranges names what it is made of, in order.
+	// Ranges has the names of its ranges, in order.
 	Ranges []string
-	// Class is that of its ranges.
+	// Class is the class of its ranges.
 	Class Class
 	// Len is the number of values of all its segments.
 	Len int
-	// Segments are the parts of the vector that belong to it, in order and apart from
-	// each other.
+	// Segments are the parts of the vector that belong to it, in order and not adjacent.
 	Segments []Segment
 }
 
 // Segment is the part [Offset, Offset+Len) of a vector.
 type Segment struct{ Offset, Len int }
 
-// String tells what the joint layer is made of.
+// String describes the joint layer.
 func (l JointLayer) String() string {
 	first, last := l.Ranges[0], l.Ranges[len(l.Ranges)-1]
 	if first == last {
@@ -79,12 +76,12 @@ func (l JointLayer) String() string {
 	return fmt.Sprintf("%s: %s to %s, %d values", l.Class, first, last, l.Len)
 }
 
-// JointLayers groups the ranges of a layout that are shared, in the order of their
-// first values. All that is of class Scales is one group.
+// JointLayers groups the shared ranges of a layout, in the order of their first values. All ranges of class Scales
+// are one group.
 func JointLayers(layout *tensor.Layout) []JointLayer {
 	var layers []JointLayer
-	scales, open := -1, -1 // the groups that may go on
-	size := 0              // of the last range of the open one
+	scales, open := -1, -1 // the groups that the next range may join
+	size := 0              // length of the last range in the open group
 	for i := range layout.Count() {
 		at := layout.At(i)
 		if at.Sharing != tensor.Shared {

@@ -9,16 +9,14 @@ import (
 	"github.com/seed-97356399/murmuration/tensor"
 )
 
-// Lattice codes values by the lowest bits of their index on a lattice, a grid of
-// some spacing: a receiver whose own values are near finds the rest. A checksum of
-// the whole indices tells whether it did; the difference, with which it answers,
-// has a coder of its own. Each block has its own spacing.
+// Lattice codes values by the lowest bits of their index on a lattice, a grid of some spacing: a receiver whose own
+// values are near finds the rest. A checksum of the whole indices shows whether the result is right. The difference,
+// which is the answer, has its own coder. Each block has its own spacing.
 //
 // The zero Lattice codes nothing; take one from a Codec.
 type Lattice struct{ code, diff uint8 }
 
-// Width is how much of an index a code carries. A block that failed is sent again
-// wider.
+// Width is the number of bits of an index in a code. A block that failed is sent again with a larger width.
 type Width uint8
 
 const (
@@ -26,7 +24,7 @@ const (
 	Normal Width = iota
 	// Wide is 4 bits more, at the same spacing: 16 times the reach.
 	Wide
-	// Halves is no index but the value itself, as IEEE 754 half precision.
+	// Halves codes the value itself instead of an index, in IEEE 754 half precision.
 	Halves
 )
 
@@ -42,18 +40,18 @@ const (
 )
 
 const (
-	// MinSpacing and MaxSpacing bound the spacing of a block: its inverse is not
-	// denormal, and multiplied by any index it is finite.
+	// MinSpacing and MaxSpacing bound the spacing of a block: so its inverse is not denormal, and its product with
+	// any index is finite.
 	MinSpacing float32 = 0x1p-126
 	MaxSpacing float32 = 0x1p96
-	// finest is the smallest spacing in units of a block's largest magnitude: float32
-	// has all indices then, and their neighbours.
+	// finest is the smallest spacing, as a part of a block's largest magnitude: float32 can still represent all
+	// indices and their neighbours.
 	finest = 0x1p-22
-	// margin is how far beyond a block's range its code reaches.
+	// margin is the reach of a code in units of its block's range.
 	margin = 2
 )
 
-// CodeBits is the number of bits of a value in a code.
+// CodeBits is the number of bits of a value in a code of normal width.
 func (l Lattice) CodeBits() int { return int(l.code) }
 
 // Diff is the coder of the difference.
@@ -66,13 +64,13 @@ func (l Lattice) bits(width Width) int {
 	return int(l.code)
 }
 
-// Spacing is that of a block with a range, if its values are not too large for so
-// fine a lattice: the code reaches twice as far as the range.
+// Spacing is the spacing of a block of range r, unless its values are too large for so fine a lattice: the code then
+// reaches twice as far as the range.
 func (l Lattice) Spacing(r float32) float32 {
 	return 2 * margin * r / float32(int(1)<<l.code-2)
 }
 
-// MaxSize is the most bytes that a code of n values takes.
+// MaxSize bounds the bytes of a code of n values.
 func (l Lattice) MaxSize(n int) int {
 	whole, rest := n/BlockLen, n%BlockLen
 	size := whole * l.maxBlock(BlockLen)
@@ -90,21 +88,17 @@ func (l Lattice) blockSize(n int, width Width) int {
 
 func halvesSize(n int) int { return spacingSize + fp16Size*n }
 
-// Encode writes the code of the blocks of x that are in which, or of all if it is
-// nil, and returns its length. Ranges has one for each block of x: of the ranges
-// that the two sides believe, the larger. A block whose range is unknown goes as
-// halves; with Halves, all do, and ranges may be nil. Dst has room for MaxSize
-// bytes of x's length.
+// Encode writes the code of the blocks of x that are in which (nil: all blocks), and returns its length. ranges has
+// one range for each block of x: the larger of the two sides' ranges. A block of unknown range is coded in half
+// precision. With width Halves all blocks are, and ranges may be nil. dst has MaxSize(len(x)) bytes.
 //
-// Values that are not finite, and halves beyond 65504, make a code that Decode
-// refuses.
+// Values that are not finite, or beyond 65504 in half precision, make a code that Decode refuses.
 func (l Lattice) Encode(dst []byte, x tensor.Vector, ranges []float32, which Set, width Width) int {
 	size, _ := l.encode(dst, x, ranges, which, width)
 	return size
 }
 
-// encode is Encode, and returns the largest magnitude that was coded, which the code needs
-// anyway.
+// encode is Encode, and also returns the largest magnitude of the coded values.
 func (l Lattice) encode(dst []byte, x tensor.Vector, ranges []float32, which Set, width Width) (size int, most float32) {
 	var w workspace
 	for i := range Blocks(len(x)) {
@@ -131,12 +125,12 @@ func encodeHalves(dst []byte, x tensor.Vector) (size int, most float32) {
 	return size, kernel.MaxAbs(x)
 }
 
-// encodeBlock codes x with so many bits, at no less than the spacing.
+// encodeBlock codes x with so many bits each, at the given spacing, or a larger one if the values need it.
 func (l Lattice) encodeBlock(dst []byte, x tensor.Vector, spacing float32, bits int, w *workspace) (size int, most float32) {
 	spacing = max(spacing, MinSpacing)
 	low := w.low[:len(x)]
 	sum, most := kernel.LatticeIndices(low, x, 1/spacing)
-	if least := most * finest; !(spacing >= least) { // coarser, if it is finite at all
+	if least := most * finest; !(spacing >= least) { // coarser, if it is finite
 		spacing = least
 		sum, _ = kernel.LatticeIndices(low, x, 1/spacing)
 	}
@@ -150,28 +144,24 @@ func (l Lattice) encodeBlock(dst []byte, x tensor.Vector, spacing float32, bits 
 	return size, most
 }
 
-// isHalves tells of a block's code whether it is of halves: its spacing is all zero
-// bits.
+// isHalves tells whether the code of a block is in half precision: then the bits of its spacing are all zero.
 func isHalves(code []byte) bool { return math.Float32bits(float(code)) == 0 }
 
-// Answer is what the passive side learns while it answers a code.
+// Answer is the result of answering a code.
 type Answer struct {
-	// SquaredDistance is that between the two slices, over the blocks decoded, to
-	// a relative 1e-5 if differences are between 1e-18 and 1e18.
+	// SquaredDistance is the squared distance between the two slices, over the decoded blocks, with a relative error
+	// of 1e-5 if differences are between 1e-18 and 1e18.
 	SquaredDistance float64
-	// SquaredNorm is that of the difference as its code has it.
+	// SquaredNorm is the squared norm of the difference as it is coded.
 	SquaredNorm float64
 }
 
-// Answer decodes a code against the receiver's own slice, whose values are finite,
-// and writes the code, by Diff, of the difference: of the sender's values less the
-// receiver's. It is Decode, a subtraction and Encode in one pass; Diff().Shrink
-// brings the difference to the length that is wanted. The difference has the values
-// of the blocks in p.Which only, one after the other; those of blocks that fail are
-// zero. Diff has Diff().Size bytes for them.
+// Answer decodes a code against the receiver's own slice, whose values are finite, and writes the code, by Diff, of
+// the difference: the sender's values minus the receiver's. It does Decode, a subtraction and Encode in one pass;
+// Diff().Shrink then shortens the difference. The difference has only the values of the blocks in p.Which, one after
+// the other; it is zero in blocks that fail. diff has Diff().Size bytes for them.
 //
-// On an error, which wraps one of this package, what diff, p.Failed and p.Seen hold
-// is undefined.
+// After an error, which wraps one of this package, the contents of diff, p.Failed and p.Seen are undefined.
 func (l Lattice) Answer(diff, code []byte, reference tensor.Vector, p Pass) (Answer, error) {
 	n, values := len(reference), len(reference)
 	if p.Which != nil {
@@ -214,9 +204,8 @@ func (l Lattice) Answer(diff, code []byte, reference tensor.Vector, p Pass) (Ans
 	return answer, nil
 }
 
-// difference writes how far the sender's values in a block are from the receiver's,
-// and returns the largest magnitude and the squared norm of that, or false if they
-// cannot be known.
+// difference writes the sender's values minus the receiver's for one block, and returns the largest magnitude and the
+// squared norm. It reports false if the block cannot be decoded.
 func (l Lattice) difference(dst tensor.Vector, code []byte, reference tensor.Vector, block int, p *Pass, w *workspace) (peak float32, squared float64, ok bool) {
 	if isHalves(code) {
 		kernel.FP16Decode(dst, code[spacingSize:])
@@ -235,11 +224,10 @@ func (l Lattice) difference(dst tensor.Vector, code []byte, reference tensor.Vec
 	return peak, float64(squares), true
 }
 
-// Decode writes the values of a code to dst, decoded against the receiver's own
-// slice, whose values are finite. Blocks that are not in the code, and those that
-// fail, get the values of reference. The whole code is checked before dst is
-// touched; an error wraps one of this package. Dst has the length of reference, and
-// may be it, but must not overlap code.
+// Decode writes the values of a code to dst, decoded against the receiver's own slice, whose values are finite.
+// Blocks that are not in the code, and blocks that fail, get the values of reference. The whole code is checked
+// before dst changes; an error wraps one of this package. dst has the length of reference, and may be reference, but
+// must not overlap code.
 func (l Lattice) Decode(dst tensor.Vector, code []byte, reference tensor.Vector, p Pass) error {
 	n := len(reference)
 	l.fits(n, len(dst), n, &p)
@@ -256,7 +244,7 @@ func (l Lattice) Decode(dst tensor.Vector, code []byte, reference tensor.Vector,
 			continue
 		}
 		values := w.values[:len(own)]
-		size, _ := l.checkBlock(code, i, len(own), &p) // a second time, for the size
+		size, _ := l.checkBlock(code, i, len(own), &p) // for the size; check has accepted the block
 		block := code[:size]
 		code = code[size:]
 		if !l.decodeBlock(values, block, own, i, &p, &w) {
@@ -272,7 +260,7 @@ func (l Lattice) Decode(dst tensor.Vector, code []byte, reference tensor.Vector,
 	return nil
 }
 
-// fits panics if lengths are wrong that only the program can get wrong.
+// fits panics if lengths are wrong, which is an error of the program.
 func (l Lattice) fits(n, dst, want int, p *Pass) {
 	if dst != want || len(p.Failed) < SetSize(n) || p.Limits != nil && len(p.Limits) < Blocks(n) || p.Seen != nil && len(p.Seen) < Blocks(n) {
 		panic(fmt.Sprintf("quant: %s of %d values into %d places, not %d, with %d bytes of failed blocks, %d limits and %d ranges",
@@ -280,7 +268,7 @@ func (l Lattice) fits(n, dst, want int, p *Pass) {
 	}
 }
 
-// decodeBlock reports whether the values are the sender's.
+// decodeBlock reports whether the decoded values are the sender's.
 func (l Lattice) decodeBlock(dst tensor.Vector, code []byte, reference tensor.Vector, block int, p *Pass, w *workspace) bool {
 	if isHalves(code) {
 		kernel.FP16Decode(dst, code[spacingSize:])
@@ -306,7 +294,7 @@ func word(b []byte) uint32 { return binary.LittleEndian.Uint32(b) }
 
 func (l Lattice) name() string { return fmt.Sprintf("lattice of %d bits", l.code) }
 
-// check looks at all of the code of n values that needs no reference.
+// check checks everything in the code of n values that does not depend on the receiver's slice.
 func (l Lattice) check(n int, code []byte, p *Pass) error {
 	rest := code
 	for i := range Blocks(n) {
@@ -329,8 +317,8 @@ func (l Lattice) longError(n, extra int) error {
 	return fmt.Errorf("quant: decode %s: %d bytes too many for %d values: %w", l.name(), extra, n, ErrSize)
 }
 
-// checkBlock returns the size of the block at the start of code. Most blocks are
-// whole, and need no more than a look at their spacing.
+// checkBlock returns the size of the block at the start of code. For a full block, which most are, only the spacing
+// needs a check.
 func (l Lattice) checkBlock(code []byte, block, n int, p *Pass) (size int, err error) {
 	if size = headSize + BlockLen/8*l.bits(p.Width); n == BlockLen && p.Width != Halves && len(code) >= size {
 		if s := float(code); s >= MinSpacing && s <= MaxSpacing {

@@ -1,23 +1,21 @@
 package coding
 
-// Pass is one attempt at the blocks of a slice, as its receiver sees it.
+// Pass is one attempt to transfer the blocks of a slice, at its receiver.
 type Pass struct {
-	// Width is what the blocks are coded with.
+	// Width is the width with which the blocks are coded.
 	Width Width
-	// Which are the blocks that are coded; nil is all of them.
+	// Which has the coded blocks; nil is all blocks.
 	Which Set
-	// Limits has for each block the largest spacing that is accepted, 0 for none
-	// at all: a block beyond fails without being looked at. Nil is no limit.
+	// Limits has the largest accepted spacing of each block; 0 accepts none. A block beyond its limit fails without
+	// being decoded. Nil is no limit.
 	Limits []float32
-	// Halves are the blocks that may come as halves: those whose range the receiver
-	// does not know, and those that failed when they were wide.
+	// Halves has the blocks that may be in half precision: those whose range the receiver does not know, and those
+	// that failed at width Wide.
 	Halves Set
-	// Failed is where the blocks that could not be decoded are put: their checksum
-	// is wrong, since the models are too far apart there, or their spacing beyond
-	// the limit. It has SetSize bytes; what it held before is cleared.
+	// Failed receives the blocks that could not be decoded: their checksum is wrong, since the models are too far
+	// apart there, or their spacing is beyond the limit. It has SetSize bytes, which are cleared first.
 	Failed Set
-	// Seen, unless it is nil, receives the largest difference seen in each block
-	// that was decoded. Others keep what they have.
+	// Seen, unless nil, receives the largest difference in each decoded block. Entries of other blocks do not change.
 	Seen []float32
 }
 

@@ -5,11 +5,11 @@ import (
 	"slices"
 )
 
-// Plan is what the slices of one exchange are coded with: one entry for each joint
-// layer, or a single one for all. The zero value plans nothing.
+// Plan has the codecs for the slices of one exchange: an entry for each joint layer, or a single one for all. The
+// zero value plans nothing.
 type Plan []LayerPlan
 
-// LayerPlan is how the slices of one joint layer are coded.
+// LayerPlan has the codecs for the slices of one joint layer.
 type LayerPlan struct {
 	// Codec is used for Proportion percent of the slices, Exact for the others.
 	Codec, Exact Codec
@@ -18,7 +18,7 @@ type LayerPlan struct {
 	Priority int
 }
 
-// String tells people which codecs it uses.
+// String names the codecs, for people.
 func (l LayerPlan) String() string {
 	text := l.Codec.Name
 	switch {
@@ -33,14 +33,13 @@ func (l LayerPlan) String() string {
 	return text
 }
 
-// Uniform plans one codec for all slices of any joint layer.
+// Uniform plans one codec for the slices of all joint layers.
 func Uniform(codec Codec) Plan {
 	return Plan{{Codec: codec, Exact: codec, Proportion: 100}}
 }
 
-// Codec is what to code a slice of a joint layer with. Turn numbers the slices of the
-// exchange in the order in which they are sent: where only a proportion is quantized,
-// those are spread evenly over the turns.
+// Codec is the codec for a slice of a joint layer. turn numbers the slices of the exchange in the order of sending.
+// If only a proportion is quantized, the quantized slices are spread evenly over the turns.
 func (p Plan) Codec(layer, turn int) Codec {
 	l := p.at(layer)
 	if (turn+1)*l.Proportion/100 > turn*l.Proportion/100 {
@@ -52,8 +51,8 @@ func (p Plan) Codec(layer, turn int) Codec {
 // Priority orders joint layers in an exchange, the highest first.
 func (p Plan) Priority(layer int) int { return p.at(layer).Priority }
 
-// Bits are those that a value of a joint layer takes on average, in whichever direction
-// takes more, headers of blocks included.
+// Bits is the mean number of bits of a value of a joint layer, in the direction that needs more, including headers of
+// blocks.
 func (p Plan) Bits(layer int) float64 {
 	l := p.at(layer)
 	share := float64(l.Proportion) / 100
@@ -67,7 +66,7 @@ func (p Plan) at(layer int) LayerPlan {
 	return p[layer]
 }
 
-// Codecs are those that the plan uses, each once, in the order of the joint layers.
+// Codecs returns the codecs of the plan, each once, in the order of the joint layers.
 func (p Plan) Codecs() []ID {
 	var ids []ID
 	for _, l := range p {

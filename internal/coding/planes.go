@@ -2,9 +2,9 @@ package coding
 
 import "github.com/seed-97356399/murmuration/internal/kernel"
 
-// Bits of values travel in planes of 8, 4, 2 and 1 bits a value: those whose widths
-// sum up to the number of bits, the widest first, which holds the lowest bits. See
-// kernel.PackBits for what the narrow ones look like; that of 8 bits is bytes.
+// Values are sent in planes of 8, 4, 2 and 1 bits for each value. The widths of the planes add up to the number of
+// bits; the widest comes first and has the lowest bits. kernel.PackBits describes the narrow planes; a plane of 8
+// bits is bytes.
 
 const bytePlane = 8
 
@@ -15,8 +15,7 @@ func planesSize(n, bits int) int {
 	return kernel.PackedSize(n, bits)
 }
 
-// pack writes the lowest bits of the first n values, whose upper bytes are needed
-// beyond 8 bits only.
+// pack writes the lowest bits of the first n values. It reads their upper bytes only for more than 8 bits.
 func (w *workspace) pack(code []byte, n, bits int) {
 	source := w.low[:n]
 	if bits >= bytePlane {
@@ -28,8 +27,7 @@ func (w *workspace) pack(code []byte, n, bits int) {
 	}
 }
 
-// unpack returns the bytes of n values of so many bits. They lie in the workspace
-// or in the code.
+// unpack returns the bytes of n values with so many bits. They are in the workspace or in the code.
 func (w *workspace) unpack(code []byte, n, bits int) (low, high []byte) {
 	if bits < bytePlane {
 		kernel.UnpackBits(w.low[:n], code, bits)
@@ -41,7 +39,7 @@ func (w *workspace) unpack(code []byte, n, bits int) (low, high []byte) {
 	return code[:n], w.high[:n]
 }
 
-// padded tells whether planes have bits beyond their n values that are not zero.
+// padded tells whether planes of n values have bits beyond these values that are not zero.
 func padded(code []byte, n, bits int) bool {
 	for width := bytePlane; width > 0; width /= 2 {
 		if bits&width == 0 {
@@ -49,7 +47,7 @@ func padded(code []byte, n, bits int) bool {
 		}
 		size := kernel.PackedSize(n, width)
 		for j, c := range code[:size] {
-			count := (n - j + size - 1) / size // of the values in this byte
+			count := (n - j + size - 1) / size // number of values in this byte
 			if c>>(count*width) != 0 {
 				return true
 			}

@@ -15,7 +15,7 @@ func (s Set) Has(block int) bool {
 	return at < len(s) && s[at]>>(block%8)&1 == 1
 }
 
-// Put puts a block into the set, which must have a byte for it.
+// Put adds a block to the set, which must have a byte for it.
 func (s Set) Put(block int) { s[block/8] |= 1 << (block % 8) }
 
 // Count is the number of blocks in the set.
@@ -38,7 +38,7 @@ func (s Set) Fits(n int) bool {
 	return true
 }
 
-// Values is the number of values in the set's blocks, of the blocks of n values.
+// Values is the number of values in the set's blocks, of a slice of n values.
 func (s Set) Values(n int) int {
 	total := 0
 	for from, to := range s.Runs(n) {
@@ -47,10 +47,9 @@ func (s Set) Values(n int) int {
 	return total
 }
 
-// Runs are the values of the set's blocks, of the blocks of n values: from the first
-// to the one past the last, for each run of neighbouring blocks. A code that is
-// made block by block, as all codes of this package, of the values of the set only
-// is the codes of the runs one after the other.
+// Runs yields the values in the set's blocks, of a slice of n values: for each run of neighbouring blocks the first
+// value and the one past the last. Codes of this package are made block by block: so the code of the set's values is
+// the codes of the runs, one after the other.
 func (s Set) Runs(n int) func(yield func(from, to int) bool) {
 	return func(yield func(from, to int) bool) {
 		for i := 0; i < Blocks(n); i++ {

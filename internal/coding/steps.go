@@ -10,18 +10,17 @@ import (
 	"github.com/seed-97356399/murmuration/tensor"
 )
 
-// Steps codes each value as a whole number of steps, nearest, of its block's own
-// size: with B bits, -L to L steps for L = 2^(B-1)-1, of which L reach the block's
-// largest magnitude. With one bit it is the sign, and the step the mean magnitude.
-// Its error is relative to what it codes: small differences have small errors. It
-// is int8 with 8 bits, and the coder of a lattice codec's differences.
+// Steps codes each value as a whole number of steps, rounded to nearest; each block has its own size of a step. With
+// B bits, numbers are from -L to L for L = 2^(B-1)-1, and L steps are the block's largest magnitude. One bit is the
+// sign, and the step is the mean magnitude. Since the error is relative to the block, small differences have small
+// errors. With 8 bits it is the codec int8; it also codes the differences of lattice codecs.
 //
 // The zero Steps codes nothing; take one from a Codec.
 type Steps struct{ bits uint8 }
 
 const (
 	scaleSize = 4
-	// Steps between these bounds keep every value finite and no product denormal.
+	// With steps in these bounds, every value is finite and no product is denormal.
 	minStep = 0x1p-126
 	maxStep = 0x1p120
 )
@@ -53,8 +52,7 @@ func (c Steps) name() string {
 // Encode implements Coder. A block whose step would be below 2^-126 becomes zeros.
 func (c Steps) Encode(dst []byte, x tensor.Vector) { c.encode(dst, x) }
 
-// encode is Encode, and returns the largest magnitude of x, which the code needs anyway: 0
-// with one bit, which does not.
+// encode is Encode, and returns the largest magnitude of x, or 0 with one bit, which does not need it.
 func (c Steps) encode(dst []byte, x tensor.Vector) (most float32) {
 	checkEncode(c, dst, len(x))
 	var w workspace
@@ -71,15 +69,15 @@ func (c Steps) encode(dst []byte, x tensor.Vector) (most float32) {
 	return most
 }
 
-// encodeBlock writes a block's code and returns the squared norm of what it codes.
-// Peak is the largest magnitude of x; a single bit has no use for it.
+// encodeBlock writes the code of a block and returns the squared norm of the coded values. peak is the largest
+// magnitude of x; one bit does not need it.
 func (c Steps) encodeBlock(dst []byte, x tensor.Vector, peak float32, w *workspace) float64 {
 	scale, planes := dst[:scaleSize], dst[scaleSize:]
 	step := peak / c.most()
 	if c.bits == 1 {
 		step = float32(kernel.SumAbs(x) / float64(len(x)))
 	}
-	if !(step >= minStep) || step > math.MaxFloat32 { // zeros, or not finite
+	if !(step >= minStep) || step > math.MaxFloat32 { // all zeros, or not finite
 		if step < minStep {
 			step = 0
 		}
@@ -125,8 +123,8 @@ func (c Steps) Decode(dst tensor.Vector, code []byte, _ tensor.Vector) error {
 	return nil
 }
 
-// Add adds sign, which is 1 or -1, times the values of a code that Check has taken to dst:
-// what Decode and then tensor.Add or tensor.Sub make of it, bit for bit, in one pass.
+// Add adds sign, which is 1 or -1, times the values of a code to dst; Check has accepted the code. The result is that
+// of Decode followed by tensor.Add or tensor.Sub, bit for bit, in one pass.
 func (c Steps) Add(dst tensor.Vector, code []byte, sign float32) {
 	var w workspace
 	for i := range Blocks(len(dst)) {
@@ -135,8 +133,8 @@ func (c Steps) Add(dst tensor.Vector, code []byte, sign float32) {
 	}
 }
 
-// twoWalks is the i-th block in an order that walks through both halves of a slice in
-// turn: two walks get more out of memory than one.
+// twoWalks returns the i-th block in an order that alternates between the two halves of a slice: memory delivers two
+// sequences faster than one.
 func (c Steps) twoWalks(i int, dst tensor.Vector, code []byte) (values tensor.Vector, block []byte) {
 	at := i/2 + i%2*((Blocks(len(dst))+1)/2)
 	n := blockLen(at, len(dst))
@@ -152,8 +150,7 @@ func (c Steps) steps(code []byte, n int, w *workspace) []byte {
 	return w.low[:n]
 }
 
-// Check looks at all of the code of n values that these depend on, and refuses what Decode
-// does.
+// Check returns an error if Decode would: it checks all of the code of n values.
 func (c Steps) Check(n int, code []byte) error {
 	if err := checkSize(c, code, n); err != nil {
 		return err
@@ -178,7 +175,7 @@ func (c Steps) checkBlock(block []byte, n int) error {
 	case math.Float32bits(step) != 0:
 		return ErrScale
 	case slices.ContainsFunc(planes, func(b byte) bool { return b != 0 }):
-		return ErrScale // one encoding of a block of zeros
+		return ErrScale // so that a block of zeros has only one encoding
 	}
 	if n < BlockLen && padded(planes, n, int(c.bits)) {
 		return ErrPadding
@@ -186,10 +183,9 @@ func (c Steps) checkBlock(block []byte, n int) error {
 	return nil
 }
 
-// What follows works on codes of this program, or that Check has taken.
+// The functions below need codes that this program has made or that Check has accepted.
 
-// SquaredNorm is the squared Euclidean norm of the n values of a code, as numbers
-// that are not rounded to float32.
+// SquaredNorm is the squared Euclidean norm of the n values of a code, before their rounding to float32.
 func (c Steps) SquaredNorm(code []byte, n int) float64 {
 	var w workspace
 	total := 0.0
@@ -208,9 +204,8 @@ func (c Steps) SquaredNorm(code []byte, n int) float64 {
 	return total
 }
 
-// Shrink multiplies the n values of a code by share, which is from 0 to 1: the code
-// codes the same numbers of steps that are as much shorter. Steps are rounded
-// towards zero, so that no value is longer than share says.
+// Shrink multiplies the n values of a code by share, from 0 to 1: it keeps the numbers of steps and shortens the
+// steps. Steps are rounded towards zero, so no value becomes longer than share times the old one.
 func (c Steps) Shrink(code []byte, n int, share float64) {
 	for i := range Blocks(n) {
 		block := code[:c.blockSize(blockLen(i, n))]
@@ -223,7 +218,7 @@ func (c Steps) Shrink(code []byte, n int, share float64) {
 	}
 }
 
-// RoundedDown is a number that is not negative as float32, rounded towards zero.
+// RoundedDown rounds a number that is not negative to float32, towards zero.
 func RoundedDown(exact float64) float32 {
 	rounded := float32(exact)
 	if float64(rounded) > exact {
@@ -232,9 +227,9 @@ func RoundedDown(exact float64) float32 {
 	return rounded
 }
 
-// Stretch bounds how much longer the values of a code can be than what they code:
-// rounding makes values of half a step twice as long, beside one that is not
-// rounded. With one bit they are never longer, but for rounding to float32.
+// Stretch bounds the ratio of a code's length to that of its values. In the worst case, rounding doubles all values
+// of a block, of half a step each, except the largest, which it keeps. With one bit, codes are not longer, except by
+// rounding to float32.
 func (c Steps) Stretch() float64 {
 	const rounding = 1 + 0x1p-20
 	if c.bits == 1 {
@@ -245,9 +240,8 @@ func (c Steps) Stretch() float64 {
 	return rounding * math.Sqrt((peak+others)/(peak+others/4.0))
 }
 
-// Peaks writes an estimate of the largest magnitude in each block of the n values of
-// a code, which is exact but for one bit: there it is four times the mean, about
-// what a block of normally distributed values has. Dst has Blocks(n) values.
+// Peaks writes the largest magnitude in each block of the n values of a code. With one bit it is an estimate: four
+// times the mean, as in a block of normally distributed values. dst has Blocks(n) values.
 func (c Steps) Peaks(dst []float32, code []byte, n int) {
 	const overMean = 4
 	times := c.most()

@@ -5,9 +5,8 @@ import (
 	"github.com/seed-97356399/murmuration/tensor"
 )
 
-// Channels are computed in blocks of the widths that there are kernels for. Weights
-// are kept block by block, with zeros for the channels that a last block has too
-// many.
+// Channels are computed in blocks of the widths for which there are kernels. Weights are stored block by block; a
+// last block that is wider than its channels is filled with zeros.
 const (
 	wideBlock   = 16
 	narrowBlock = 8
@@ -19,7 +18,7 @@ type block struct {
 	width       int // of the kernel; count or more
 }
 
-// next is the block after b among so many channels; its count is 0 after the last.
+// next returns the block after b in a picture with that many channels; its count is 0 after the last.
 func (b block) next(channels int) block {
 	b.from += b.count
 	b.count = min(wideBlock, channels-b.from)
@@ -29,17 +28,17 @@ func (b block) next(channels int) block {
 	return b
 }
 
-// blockedLen is how many values rows of so many channels take in blocks.
+// blockedLen is the number of values of rows with that many channels when they are stored in blocks.
 func blockedLen(rows, channels int) int {
 	return rows * (channels + narrowBlock - 1) / narrowBlock * narrowBlock
 }
 
-// of is the part of blocked rows that belongs to b.
+// of returns the part of blocked rows that belongs to b.
 func (b block) of(blocked tensor.Vector, rows int) tensor.Vector {
 	return blocked[b.from*rows : (b.from+b.width)*rows]
 }
 
-// gather copies the block's channels of rows into a vector of the block's own.
+// gather copies the block's channels of rows to blocked, which has only this block.
 func (b block) gather(blocked, rows tensor.Vector, channels int) {
 	for from := b.from; from < len(rows); from += channels {
 		copy(blocked, rows[from:from+b.count])

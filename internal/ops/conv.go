@@ -5,9 +5,8 @@ import (
 	"github.com/seed-97356399/murmuration/tensor"
 )
 
-// Convolution is a convolution by 3×3 pixels over all channels, with a border of
-// zeros: at stride 1 pictures keep their height and width, at stride 2 they are
-// halved, rounded up. Its weights have the shape [3, 3, channels in, channels out].
+// Convolution is a convolution by 3×3 pixels over all channels, with a border of zeros: stride 1 keeps the height and
+// width of pictures, stride 2 halves them, rounded up. Its weights have the shape [3, 3, channels in, channels out].
 type Convolution struct {
 	in, out Shape
 	stride  int
@@ -15,13 +14,12 @@ type Convolution struct {
 	errors  bordered      // spread to the input's size
 	forward tensor.Vector // weights in blocks of channels out
 	turned  tensor.Vector // weights in blocks of channels in, for InputGradient
-	isTurn  bool          // turned belongs to forward
+	isTurn  bool          // turned has been computed from forward
 	sums    tensor.Vector // the gradient over the weights, in blocks
-	room    tensor.Vector // one block of a picture
+	room    tensor.Vector // one block of channels of a picture
 }
 
-// NewConvolution makes the convolution of pictures of shape in to so many channels,
-// with stride 1 or 2.
+// NewConvolution returns the convolution of pictures of shape in to that many channels, with stride 1 or 2.
 func NewConvolution(in Shape, channels, stride int) *Convolution {
 	const op = "ops: NewConvolution"
 	mustBeStride(op, stride)
@@ -40,16 +38,16 @@ func NewConvolution(in Shape, channels, stride int) *Convolution {
 	}
 }
 
-// Out is the shape of the pictures that Forward makes.
+// Out is the shape of the output pictures.
 func (c *Convolution) Out() Shape { return c.out }
 
 // WeightLen is the number of weights.
 func (c *Convolution) WeightLen() int { return c.rows() * c.out.Channels }
 
-// rows is the number of weights of one channel out.
+// rows is the number of weights of one output channel.
 func (c *Convolution) rows() int { return side * side * c.in.Channels }
 
-// Load takes the weights that Forward and InputGradient use until the next Load.
+// Load sets the weights for Forward and InputGradient until the next Load.
 func (c *Convolution) Load(weights tensor.Vector) {
 	wantLen("Convolution.Load", len(weights), c.WeightLen())
 	for b := (block{}).next(c.out.Channels); b.count > 0; b = b.next(c.out.Channels) {
@@ -68,9 +66,8 @@ func (c *Convolution) Forward(out, in tensor.Vector) {
 	}
 }
 
-// InputGradient sets below, the gradient over the input, from that over the output.
-// It is the convolution, of stride 1, of the output's errors, spread to the input's
-// size, with the weights turned around.
+// InputGradient sets below, the gradient over the input, from the gradient over the output: it spreads that to the
+// input's size, and convolves it at stride 1 with the weights turned around.
 func (c *Convolution) InputGradient(below, errors tensor.Vector) {
 	n := pictures("Convolution.InputGradient", len(below), c.in.Len())
 	wantLen("Convolution.InputGradient", len(errors), n*c.out.Len())
@@ -81,7 +78,7 @@ func (c *Convolution) InputGradient(below, errors tensor.Vector) {
 	}
 }
 
-// convolve sets y, a picture of shape s, to the sums of x's windows times weights.
+// convolve sets y, a picture of shape s, to the sums of weights times the windows of x.
 func (c *Convolution) convolve(y tensor.Vector, s Shape, x *bordered, stride int, weights tensor.Vector) {
 	rows := side * side * x.shape.Channels
 	for b := (block{}).next(s.Channels); b.count > 0; b = b.next(s.Channels) {
@@ -96,8 +93,7 @@ func (c *Convolution) convolve(y tensor.Vector, s Shape, x *bordered, stride int
 	}
 }
 
-// windows are those of x that belong to the pixels, of so many values each, of a
-// picture of shape s.
+// windows returns the windows of x for each pixel of a picture of shape s, whose pixels are pixel values apart.
 func (c *Convolution) windows(s Shape, x *bordered, stride, pixel int) kernel.Windows {
 	return kernel.Windows{
 		Rows: s.Height, Cols: s.Width, Taps: side * x.shape.Channels, Line: x.line(),
@@ -106,8 +102,7 @@ func (c *Convolution) windows(s Shape, x *bordered, stride, pixel int) kernel.Wi
 	}
 }
 
-// turn makes turned of forward: the last tap comes first, and what is weighted is the
-// channels out.
+// turn computes turned from forward: it reverses the order of the taps, and exchanges input and output channels.
 func (c *Convolution) turn() {
 	if c.isTurn {
 		return

@@ -5,8 +5,8 @@ import (
 	"github.com/seed-97356399/murmuration/tensor"
 )
 
-// Depthwise is a convolution by 3×3 pixels of each channel by itself, with a border
-// of zeros, as Convolution has it. Its weights have the shape [3, 3, channels].
+// Depthwise is a convolution by 3×3 pixels of each channel separately, with a border of zeros as in Convolution. Its
+// weights have the shape [3, 3, channels].
 type Depthwise struct {
 	in, out Shape
 	stride  int
@@ -15,7 +15,7 @@ type Depthwise struct {
 	turned  tensor.Vector // the weights, last tap first
 }
 
-// NewDepthwise makes the convolution of pictures of shape in, with stride 1 or 2.
+// NewDepthwise returns the convolution of pictures of shape in, with stride 1 or 2.
 func NewDepthwise(in Shape, stride int) *Depthwise {
 	const op = "ops: NewDepthwise"
 	mustBeStride(op, stride)
@@ -26,7 +26,7 @@ func NewDepthwise(in Shape, stride int) *Depthwise {
 	return d
 }
 
-// Out is the shape of the pictures that Forward makes.
+// Out is the shape of the output pictures.
 func (d *Depthwise) Out() Shape { return d.out }
 
 // WeightLen is the number of weights.
@@ -69,7 +69,7 @@ func (d *Depthwise) AddWeightGradient(grad, in, errors tensor.Vector) {
 	}
 }
 
-// grid is how the pixels of a picture of shape s lie in a bordered one.
+// grid returns the places of the pixels of a picture of shape s within a bordered one.
 func (d *Depthwise) grid(s Shape, stride int) kernel.Grid {
 	return kernel.Grid{Rows: s.Height, Cols: s.Width, Channels: s.Channels, Line: d.input.line(), Stride: stride}
 }

@@ -5,9 +5,9 @@ import (
 	"github.com/seed-97356399/murmuration/tensor"
 )
 
-// LayerNorm gives the values of each row of in the mean 0 and the variance 1, then scales
-// and shifts each column (Ba, Kiros and Hinton 2016). means and inverses, one value a row,
-// are set to its mean and inverse deviation. out may be in.
+// LayerNorm shifts and scales the values of each row of in to mean 0 and variance 1, then scales and shifts each
+// column (Ba, Kiros and Hinton 2016). It sets means and inverses, one value for each row, to the row's mean and
+// 1/deviation. out may be in.
 func LayerNorm(out, means, inverses, in, scale, shift tensor.Vector) {
 	n := pictures("LayerNorm", len(in), len(scale))
 	wantLen("LayerNorm", len(out), len(in))

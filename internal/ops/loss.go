@@ -8,13 +8,11 @@ import (
 	"github.com/seed-97356399/murmuration/tensor"
 )
 
-// SoftmaxCrossEntropy returns the sum of the cross entropies of the softmax of each row of
-// logits, and sets errors, which may be logits, to its gradient over them, times scale:
-// scale*(softmax - one-hot). Each row has one label, the number of its class, and one
-// value a class; next to nothing counts as none, since the errors of a model that is sure
-// of itself would be subnormal numbers, on which processors are some hundred times slower.
-// A label that is no whole number from 0 below the number of classes is an
-// error of the program and panics.
+// SoftmaxCrossEntropy returns the sum of the cross entropies of the softmax of each row of logits, and sets errors,
+// which may be logits, to its gradient over them, times scale: scale*(softmax - one-hot). Each row has one value for
+// each class and one label, the number of its class. Tiny errors become 0: those of a model that is nearly certain
+// would be subnormal numbers, which processors compute about a hundred times slower. A label that is not a whole
+// number from 0 to below the number of classes is an error of the program: it panics.
 func SoftmaxCrossEntropy(errors, logits, labels tensor.Vector, scale float64) float64 {
 	wantLen("SoftmaxCrossEntropy", len(errors), len(logits))
 	if len(labels) == 0 {
@@ -35,8 +33,8 @@ func SoftmaxCrossEntropy(errors, logits, labels tensor.Vector, scale float64) fl
 	return sum
 }
 
-// LogSumExp is log Σ exp(row), with the largest taken out so that nothing
-// overflows. The cross entropy of one row is LogSumExp(row) - row[label].
+// LogSumExp is log Σ exp(row) without overflow, since the largest value is subtracted first. The cross entropy of a
+// row is LogSumExp(row) - row[label].
 func LogSumExp(row tensor.Vector) float64 {
 	largest := float64(row[Argmax(row)])
 	sum := 0.0
@@ -46,7 +44,7 @@ func LogSumExp(row tensor.Vector) float64 {
 	return largest + math.Log(sum)
 }
 
-// Argmax is the place of the largest number, the first of equals.
+// Argmax is the index of the largest number, the first of several.
 func Argmax(row tensor.Vector) int {
 	best := 0
 	for j, v := range row {

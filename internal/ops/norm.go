@@ -8,25 +8,24 @@ import (
 	"github.com/seed-97356399/murmuration/tensor"
 )
 
-// normEpsilon is added to a variance before its root is taken.
+// normEpsilon is added to a variance before its square root is taken.
 const normEpsilon = 1e-5
 
-// GroupNorm gives the values of each group of channels of a picture the mean 0 and
-// the variance 1, then scales and shifts each channel (Wu and He 2018). A picture's
-// result does not depend on the others in its batch, so nothing has to be averaged
-// over time, or between peers.
+// GroupNorm shifts and scales the values of each group of channels of a picture to mean 0 and variance 1, then scales
+// and shifts each channel (Wu and He 2018). The result for a picture does not depend on the rest of its batch, so no
+// statistics are averaged over time or between peers.
 type GroupNorm struct {
 	shape  Shape
 	groups int
-	// Room for one value a channel. Sums are in float64, so that the variance, a
-	// difference of means, keeps its digits.
+	// Memory for one value for each channel. Sums are in float64, so that the variance, a difference of means, keeps
+	// its digits.
 	sum, product     []float64
 	toScale, toShift []float64
 	a, b, shift      tensor.Vector
 }
 
-// NewGroupNorm makes the normalization of pictures of a shape, whose channels fall
-// into so many groups of equal size.
+// NewGroupNorm returns the normalization of pictures of a shape, whose channels are divided into groups of equal
+// size.
 func NewGroupNorm(s Shape, groups int) *GroupNorm {
 	s.mustBeSound("ops: NewGroupNorm")
 	if groups < 1 || s.Channels%groups != 0 {
@@ -41,16 +40,16 @@ func NewGroupNorm(s Shape, groups int) *GroupNorm {
 	}
 }
 
-// StatsLen is the number of values that keep a picture's statistics.
+// StatsLen is the number of values of a picture's statistics.
 func (g *GroupNorm) StatsLen() int { return 2 * g.groups }
 
-// Forward sets out, which may be in, to the normalized pictures, and stats, StatsLen
-// values a picture, to the mean and the inverse deviation of each group.
+// Forward sets out, which may be in, to the normalized pictures, and stats, StatsLen values for each picture, to the
+// mean and 1/deviation of each group.
 func (g *GroupNorm) Forward(out, stats, in, scale, shift tensor.Vector) {
 	g.forward("GroupNorm.Forward", out, stats, in, scale, shift, kernel.ScaleRows)
 }
 
-// ForwardRectify is Forward followed by Rectify, while each picture is in the cache.
+// ForwardRectify is Forward followed by Rectify, which is applied while each picture is in the cache.
 func (g *GroupNorm) ForwardRectify(out, stats, in, scale, shift tensor.Vector) {
 	g.forward("GroupNorm.ForwardRectify", out, stats, in, scale, shift, kernel.ScaleRowsRectify)
 }
@@ -71,8 +70,8 @@ func (g *GroupNorm) forward(op string, out, stats, in, scale, shift tensor.Vecto
 	}
 }
 
-// normalize turns the sums of a picture and of its squares into its statistics, and
-// these into what each channel is multiplied by and shifted by.
+// normalize computes a picture's statistics from its sums and sums of squares, and from these the factor and the
+// shift of each channel.
 func (g *GroupNorm) normalize(stats, scale, shift tensor.Vector) {
 	size, count := g.sizes()
 	for group := range g.groups {
@@ -91,7 +90,7 @@ func (g *GroupNorm) normalize(stats, scale, shift tensor.Vector) {
 	}
 }
 
-// sizes are the number of channels of a group, and of its values in a picture.
+// sizes returns the number of channels of a group, and of its values in a picture.
 func (g *GroupNorm) sizes() (channels int, values float64) {
 	return g.shape.Channels / g.groups, float64(g.shape.Len() / g.groups)
 }
@@ -103,9 +102,8 @@ func (g *GroupNorm) Gradient(below, addScale, addShift, stats, in, errors, scale
 	g.gradient("GroupNorm.Gradient", below, addScale, addShift, stats, in, nil, errors, scale)
 }
 
-// GradientRectify is the gradient of ForwardRectify: RectifyGradient of errors by
-// out, then Gradient, while each picture is in the cache. below may be errors, which
-// change in any case.
+// GradientRectify is the gradient of ForwardRectify: it applies RectifyGradient to errors with out, then Gradient,
+// while each picture is in the cache. below may be errors; errors change in any case.
 func (g *GroupNorm) GradientRectify(below, addScale, addShift, stats, in, out, errors, scale tensor.Vector) {
 	const op = "GroupNorm.GradientRectify"
 	wantLen(op, len(out), len(in))
@@ -139,13 +137,13 @@ func (g *GroupNorm) gradient(op string, below, addScale, addShift, stats, in, ou
 	}
 }
 
-// differentiate adds to the gradients over scale and shift what a picture has of
-// them, and finds the factors of errors and input in the gradient over the input:
+// differentiate adds a picture's part of the gradients over scale and shift, and computes the factors of errors and
+// input in the gradient over the input:
 //
 //	normal = (input - mean) * inverse
 //	below = inverse * (scale*error - mean(scale*error) - normal*mean(scale*error*normal))
 //
-// where the means are over a group.
+// The means are over a group.
 func (g *GroupNorm) differentiate(stats, scale tensor.Vector) {
 	size, count := g.sizes()
 	for group := range g.groups {

@@ -5,21 +5,20 @@ import (
 	"github.com/seed-97356399/murmuration/tensor"
 )
 
-// GELU sets out to x·Φ(x), where Φ is the distribution of a normal value (Hendrycks and
-// Gimpel 2016). out may be x.
+// GELU sets out to x·Φ(x), where Φ is the distribution function of a normal value (Hendrycks and Gimpel 2016). out
+// may be x.
 func GELU(out, x tensor.Vector) {
 	wantLen("GELU", len(out), len(x))
 	kernel.GELU(out, x)
 }
 
-// GELUGradient multiplies errors by the slope of GELU at x.
+// GELUGradient multiplies errors by the derivative of GELU at x.
 func GELUGradient(errors, x tensor.Vector) {
 	wantLen("GELUGradient", len(errors), len(x))
 	kernel.GELUGradient(errors, x)
 }
 
-// AddRowsGELU adds row to each row of x, sets x to GELU of the sums, and slopes to what
-// GELUGradient would multiply errors by.
+// AddRowsGELU adds row to each row of x, sets x to GELU of the sums, and slopes to the derivatives of GELU there.
 func AddRowsGELU(x, slopes, row tensor.Vector) {
 	pictures("AddRowsGELU", len(x), len(row))
 	wantLen("AddRowsGELU", len(slopes), len(x))
@@ -38,7 +37,7 @@ func Sigmoid(out, x tensor.Vector) {
 	kernel.Sigmoid(out, x)
 }
 
-// SigmoidGradient multiplies errors by the slope of Sigmoid where it gave out.
+// SigmoidGradient multiplies errors by the derivative of Sigmoid, whose output was out.
 func SigmoidGradient(errors, out tensor.Vector) {
 	wantLen("SigmoidGradient", len(errors), len(out))
 	kernel.SigmoidGradient(errors, out)
@@ -50,7 +49,7 @@ func Tanh(out, x tensor.Vector) {
 	kernel.Tanh(out, x)
 }
 
-// TanhGradient multiplies errors by the slope of Tanh where it gave out.
+// TanhGradient multiplies errors by the derivative of Tanh, whose output was out.
 func TanhGradient(errors, out tensor.Vector) {
 	wantLen("TanhGradient", len(errors), len(out))
 	kernel.TanhGradient(errors, out)
@@ -62,7 +61,7 @@ func SiLU(out, x tensor.Vector) {
 	kernel.SiLU(out, x)
 }
 
-// SiLUGradient multiplies errors by the slope of SiLU at x.
+// SiLUGradient multiplies errors by the derivative of SiLU at x.
 func SiLUGradient(errors, x tensor.Vector) {
 	wantLen("SiLUGradient", len(errors), len(x))
 	kernel.SiLUGradient(errors, x)

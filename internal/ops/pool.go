@@ -5,14 +5,14 @@ import (
 	"github.com/seed-97356399/murmuration/tensor"
 )
 
-// poolSide is the height and width of what MaxPool makes one pixel of.
+// poolSide is the height and width of the squares that MaxPool makes one pixel of.
 const poolSide = 2
 
-// MaxPool takes the largest of each 2×2 pixels, channel by channel. An odd row or
-// column at the end of a picture is left out.
+// MaxPool takes the largest value of each square of 2×2 pixels, channel by channel. It ignores an odd row or column
+// at the end of a picture.
 type MaxPool struct{ in, out Shape }
 
-// NewMaxPool makes the pooling of pictures of shape in, which are at least 2×2.
+// NewMaxPool returns the pooling of pictures of shape in, at least 2×2.
 func NewMaxPool(in Shape) *MaxPool {
 	out := Shape{Height: in.Height / poolSide, Width: in.Width / poolSide, Channels: in.Channels}
 	in.mustBeSound("ops: NewMaxPool")
@@ -20,15 +20,15 @@ func NewMaxPool(in Shape) *MaxPool {
 	return &MaxPool{in: in, out: out}
 }
 
-// Out is the shape of the pictures that Forward makes.
+// Out is the shape of the output pictures.
 func (m *MaxPool) Out() Shape { return m.out }
 
-// PlacesLen is the number of bytes that keep the places of a picture's maxima.
+// PlacesLen is the number of bytes for the places of a picture's maxima.
 func (m *MaxPool) PlacesLen() int { return m.out.Len() }
 
-// Forward sets out to the largest of each four values, the first in reading order
-// where several are, and places, PlacesLen bytes a picture, to where they were. (A
-// NaN counts as largest in the first place, and nowhere else.) places may be nil.
+// Forward sets out to the largest of each four values, and places, PlacesLen bytes for each picture, to the places of
+// these values: the first one in reading order if several are equal. (A NaN counts as largest in the first place, and
+// is ignored elsewhere.) places may be nil.
 func (m *MaxPool) Forward(out tensor.Vector, places []byte, in tensor.Vector) {
 	n := pictures("MaxPool.Forward", len(in), m.in.Len())
 	wantLen("MaxPool.Forward", len(out), n*m.out.Len())
@@ -44,8 +44,8 @@ func (m *MaxPool) Forward(out tensor.Vector, places []byte, in tensor.Vector) {
 	}
 }
 
-// Gradient sets below, the gradient over the input, from that over the output: each
-// error goes to the place of its maximum.
+// Gradient sets below, the gradient over the input, from the gradient over the output: each error goes to the place
+// of its maximum.
 func (m *MaxPool) Gradient(below tensor.Vector, places []byte, errors tensor.Vector) {
 	n := pictures("MaxPool.Gradient", len(below), m.in.Len())
 	wantLen("MaxPool.Gradient", len(errors), n*m.out.Len())
@@ -57,7 +57,7 @@ func (m *MaxPool) Gradient(below tensor.Vector, places []byte, errors tensor.Vec
 	}
 }
 
-// clearRest sets to 0 the odd row and column that no maximum is taken of.
+// clearRest sets an odd row and column to 0, which MaxPool ignores.
 func (m *MaxPool) clearRest(picture tensor.Vector) {
 	line, used := m.in.Width*m.in.Channels, poolSide*m.out.Width*m.in.Channels
 	if used < line {

@@ -28,8 +28,7 @@ func (s Shape) mustBeSound(what string) {
 	}
 }
 
-// pictures is how many pictures, or rows, of size values a vector of length values
-// holds.
+// pictures returns how many pictures, or rows, of size values are in a vector of length values.
 func pictures(op string, length, size int) int {
 	if size <= 0 || length%size != 0 {
 		panic(fmt.Sprintf("ops: %s of %d values, in parts of %d", op, length, size))
@@ -47,5 +46,5 @@ func lengthPanic(op string, got, want int) {
 	panic(fmt.Sprintf("ops: %s of %d values where the others ask for %d", op, got, want))
 }
 
-// part is the i-th of the parts of v of so many values.
+// part returns part i of v, where each part has size values.
 func part(v tensor.Vector, i, size int) tensor.Vector { return v[i*size : (i+1)*size : (i+1)*size] }
