@@ -8,7 +8,7 @@ import (
 	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
 )
 
-// Command makes the command that measures.
+// Command makes the command with the measurements.
 func Command(std cli.Streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "bench",

@@ -1,5 +1,5 @@
-// Package bridge is the command bridge: a peer whose trainer is another process of this machine.
-// docs/BRIDGE.md is what the two say to each other, peer/bridge what says it here.
+// Package bridge is the command bridge: a peer whose trainer is another process on this machine. docs/BRIDGE.md
+// describes their protocol, package peer/bridge implements it.
 package bridge
 
 import (
@@ -20,7 +20,7 @@ import (
 	"github.com/seed-97356399/murmuration/peer/bridge"
 )
 
-// ways are how a trainer reaches the bridge.
+// ways are the ways in which a trainer can reach the bridge.
 type ways struct {
 	control, memory int
 	socket          string
@@ -37,7 +37,7 @@ const (
 func Command(std cli.Streams) *cobra.Command {
 	var (
 		w ways
-		s settings.Settings // what a trainer does not say
+		s settings.Settings // settings that a trainer does not send
 	)
 	cmd := &cobra.Command{
 		Use:   "bridge",
@@ -55,7 +55,7 @@ too, if it has gone without a word. With --socket it ends at SIGINT or SIGTERM.`
   gossipnode bridge --control-fd 3 --memory-fd 4`,
 		Args: cli.FlagsOnly,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if _, err := s.Load(cmd); err != nil { // as far as it goes without a trainer
+			if _, err := s.Load(cmd); err != nil { // checks all that does not depend on the trainer
 				return err
 			}
 			if err := w.faults(); err != nil {
@@ -85,11 +85,12 @@ func (w ways) faults() error {
 	return nil
 }
 
-// serve serves by the way that was given.
+// serve serves trainers in the given way.
 func (w ways) serve(s service, std cli.Streams) error {
 	ctx, release := cli.UntilSignal(context.Background(), func() { os.Exit(cli.ExitFailed) })
 	defer release()
-	// A message to a trainer that has gone fails, instead of ending the process before the peer has left its run.
+	// Without SIGPIPE, a message to a trainer that has ended fails; the signal would end the process before the peer
+	// leaves its run.
 	signal.Ignore(syscall.SIGPIPE)
 	if w.socket != "" {
 		return listen(ctx, w.socket, s)
@@ -108,7 +109,7 @@ func (w ways) serve(s service, std cli.Streams) error {
 	return err
 }
 
-// inherited are the descriptors of the command line, or standard input and output.
+// inherited returns the descriptors of the command line, or standard input and output.
 func (w ways) inherited(std cli.Streams) (control io.ReadWriteCloser, memory *os.File, err error) {
 	if w.control == none {
 		return newPipes(std), nil, nil
@@ -117,7 +118,7 @@ func (w ways) inherited(std cli.Streams) (control io.ReadWriteCloser, memory *os
 	if file == nil {
 		return nil, nil, cli.Usage(cli.Faultf(controlFlag, "%d is no descriptor", w.control))
 	}
-	defer file.Close() // FileConn has one of its own
+	defer file.Close() // FileConn has a copy
 	if control, err = net.FileConn(file); err != nil {
 		return nil, nil, cli.Usage(cli.Faultf(controlFlag, "%d is no socket that was inherited: %v", w.control, err))
 	}
@@ -127,8 +128,8 @@ func (w ways) inherited(std cli.Streams) (control io.ReadWriteCloser, memory *os
 	return control, memory, nil
 }
 
-// pipes are standard input and output as one connection. The goroutine that reads lasts as long as
-// the process: nothing ends a read from a terminal.
+// pipes makes one connection of standard input and output. The goroutine that reads lives as long as the process:
+// nothing can end a read from a terminal.
 type pipes struct {
 	*io.PipeReader
 	io.Writer
@@ -138,12 +139,12 @@ func newPipes(std cli.Streams) pipes {
 	read, write := io.Pipe()
 	go func() {
 		_, err := io.Copy(write, std.In)
-		_ = write.CloseWithError(err) // nil is the end of the file
+		_ = write.CloseWithError(err) // nil means the end of the file
 	}()
 	return pipes{read, std.Out}
 }
 
-// flagsGiven copies flags that the command line gives to others of the same names.
+// flagsGiven sets flags of to that the command line has set in from.
 func flagsGiven(from, to *pflag.FlagSet) {
 	from.Visit(func(f *pflag.Flag) {
 		if to.Lookup(f.Name) == nil {
@@ -154,7 +155,7 @@ func flagsGiven(from, to *pflag.FlagSet) {
 			values = list.GetSlice()
 		}
 		for _, value := range values {
-			_ = to.Set(f.Name, value) // it was taken before
+			_ = to.Set(f.Name, value) // from has accepted it
 		}
 	})
 }

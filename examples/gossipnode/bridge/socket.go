@@ -15,8 +15,8 @@ import (
 )
 
 const (
-	// firstTimeout bounds the wait for the first bytes of a trainer that has connected, and
-	// maxSilent those of whom none has come yet.
+	// firstTimeout bounds the wait for the first bytes of a connected trainer, and maxSilent the number of
+	// connections that have sent none yet.
 	firstTimeout = 10 * time.Second
 	maxSilent    = 8
 )
@@ -27,12 +27,12 @@ func listen(ctx context.Context, path string, s service) (err error) {
 	if err != nil {
 		return cli.Config(err)
 	}
-	stop := context.AfterFunc(ctx, func() { _ = listener.Close() }) // which removes the socket too
+	stop := context.AfterFunc(ctx, func() { _ = listener.Close() }) // also removes the socket
 	defer stop()
 	var (
 		serving sync.WaitGroup
 		silent  = make(chan struct{}, maxSilent)
-		slot    = make(chan struct{}, 1) // of the one that is served
+		slot    = make(chan struct{}, 1) // held while a trainer is served
 	)
 	defer serving.Wait()
 	for {
@@ -61,14 +61,14 @@ func listen(ctx context.Context, path string, s service) (err error) {
 	}
 }
 
-// turnAway tells a trainer that another one is served.
+// turnAway tells a trainer that the bridge serves another one.
 func turnAway(conn net.Conn) {
 	_ = conn.SetDeadline(time.Now().Add(firstTimeout))
-	_ = bridge.Busy(conn) // it may have gone
+	_ = bridge.Busy(conn) // the trainer may have ended
 	_ = conn.Close()
 }
 
-// open listens at path, in the place of a socket that nobody listens to any more.
+// open listens at path, and replaces a socket at which nobody listens any more.
 func open(path string) (*net.UnixListener, error) {
 	address := &net.UnixAddr{Name: path, Net: "unix"}
 	switch info, err := os.Lstat(path); {
@@ -88,7 +88,8 @@ func open(path string) (*net.UnixListener, error) {
 	return listenAlone(address)
 }
 
-// greet waits for the first bytes of a trainer that has connected, with which the memory comes.
+// greet waits for the first bytes of a connected trainer, and for the descriptor of its memory, which comes with
+// them.
 func greet(ctx context.Context, conn *net.UnixConn) (first []byte, memory *os.File, err error) {
 	stop := context.AfterFunc(ctx, func() { _ = conn.Close() })
 	defer stop()
@@ -105,7 +106,7 @@ func greet(ctx context.Context, conn *net.UnixConn) (first []byte, memory *os.Fi
 	return first, memory, nil
 }
 
-// attached serves a trainer that has connected, if nobody else has the slot.
+// attached serves a connected trainer if the slot is free.
 func (s service) attached(ctx context.Context, slot chan struct{}, conn *begun, memory *os.File) error {
 	if memory != nil {
 		defer memory.Close()
@@ -120,13 +121,13 @@ func (s service) attached(ctx context.Context, slot chan struct{}, conn *begun, 
 	}
 }
 
-// begun is a connection of which some bytes have been read.
+// begun is a connection some bytes of which have been read.
 type begun struct {
 	*net.UnixConn
 	first []byte
 }
 
-// Read gives those first.
+// Read returns these bytes first.
 func (b *begun) Read(p []byte) (int, error) {
 	if len(b.first) == 0 {
 		return b.UnixConn.Read(p)

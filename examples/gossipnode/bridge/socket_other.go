@@ -7,7 +7,7 @@ import (
 	"os"
 )
 
-// receive takes no descriptor: hello names the memory's file.
+// receive receives no descriptor: hello has the path of the memory's file.
 func receive(*net.UnixConn) (first []byte, memory *os.File, err error) { return nil, nil, nil }
 
 // listenAlone listens at a socket, which the folder's permissions guard.

@@ -9,11 +9,11 @@ import (
 	"syscall"
 )
 
-// socketMode lets in processes of the same user alone.
+// socketMode allows only processes of the same user.
 const socketMode = 0o600
 
-// listenAlone listens at a socket that nobody else can connect to at any time. No other goroutine
-// makes a file meanwhile: nobody is served yet.
+// listenAlone listens at a socket to which other users can never connect. No other goroutine creates files at the
+// same time, since no trainer is served yet.
 func listenAlone(address *net.UnixAddr) (*net.UnixListener, error) {
 	before := syscall.Umask(0o777 &^ socketMode)
 	defer syscall.Umask(before)
@@ -23,7 +23,7 @@ func listenAlone(address *net.UnixAddr) (*net.UnixListener, error) {
 // Bounds of the first message of a trainer.
 const (
 	firstBytes     = 64 << 10
-	mostDescriptor = 8 // descriptors in it, of which the first is the memory
+	mostDescriptor = 8 // descriptors in it; the first one is the memory
 )
 
 // receive reads the first bytes of a trainer, and the descriptor that came with them.
@@ -40,7 +40,7 @@ func receive(conn *net.UnixConn) (first []byte, memory *os.File, err error) {
 	for i := range messages {
 		descriptors, err := syscall.ParseUnixRights(&messages[i])
 		if err != nil {
-			continue // something else of the socket's
+			continue // some other control message
 		}
 		for _, fd := range descriptors {
 			if memory == nil {

@@ -30,11 +30,11 @@ import (
 
 // service makes peers for trainers.
 type service struct {
-	given *pflag.FlagSet // of the command line
+	given *pflag.FlagSet // from the command line
 	std   cli.Streams
 }
 
-// trainer is one, with what ends when it does.
+// trainer is a connected trainer with what ends when it does.
 type trainer struct {
 	settings.Settings
 	from cli.Origins
@@ -42,7 +42,7 @@ type trainer struct {
 	ends []func()
 }
 
-// serve serves one trainer to its end.
+// serve serves one trainer until it ends.
 func (s service) serve(ctx context.Context, control io.ReadWriteCloser, memory *os.File) error {
 	var t *trainer
 	defer func() {
@@ -50,13 +50,13 @@ func (s service) serve(ctx context.Context, control io.ReadWriteCloser, memory *
 			t.end()
 		}
 	}()
-	var before settings.Settings // until hello says more
+	var before settings.Settings // without those of hello
 	flags := pflag.NewFlagSet("bridge", pflag.ContinueOnError)
 	before.RegisterBridge(flags)
 	flagsGiven(s.given, flags)
 	return bridge.Serve(ctx, control, memory, bridge.Config{Log: before.NewLog(s.std.Err), Start: func(ctx context.Context, hello bridge.Hello) (*peer.Peer, error) {
 		if t != nil {
-			t.end() // of a hello that came to nothing
+			t.end() // the hello failed
 		}
 		var err error
 		if t, err = s.settled(hello); err != nil {
@@ -66,7 +66,7 @@ func (s service) serve(ctx context.Context, control io.ReadWriteCloser, memory *
 	}})
 }
 
-// settled are the settings of a hello, where the command line says nothing else.
+// settled returns the settings of a hello; flags of the command line override them.
 func (s service) settled(hello bridge.Hello) (*trainer, error) {
 	t := &trainer{}
 	cmd := &cobra.Command{Use: "bridge"}
@@ -105,7 +105,7 @@ func (s service) settled(hello bridge.Hello) (*trainer, error) {
 	return t, nil
 }
 
-// set sets a flag as hello says, unless the command line does.
+// set sets a flag to a value of hello, unless the command line has set it.
 func (s service) set(flags *pflag.FlagSet, name string, value any) error {
 	f := flags.Lookup(name)
 	switch {
@@ -133,7 +133,7 @@ func (s service) set(flags *pflag.FlagSet, name string, value any) error {
 	return nil
 }
 
-// texts are the texts of a JSON value, as flags have them.
+// texts returns a JSON value in the form of flags.
 func texts(value any) ([]string, error) {
 	switch v := value.(type) {
 	case string:
@@ -193,7 +193,7 @@ func (t *trainer) start(ctx context.Context, hello bridge.Hello) (*peer.Peer, er
 	return p, nil
 }
 
-// config is that of the peer. The identity is that of --key if there is one.
+// config returns the configuration of the peer. Its identity is that of --key, if given.
 func (t *trainer) config(ctx context.Context, hello bridge.Hello) (peer.Config, error) {
 	if err := t.takeOver(ctx, hello.Partners); err != nil {
 		return peer.Config{}, err
@@ -206,7 +206,7 @@ func (t *trainer) config(ctx context.Context, hello bridge.Hello) (peer.Config, 
 	if err := errors.Join(err, unfit); err != nil {
 		return peer.Config{}, &bridge.Refusal{Code: bridge.CodeSettings, Detail: err.Error(), Remedy: "correct what it names"}
 	}
-	pace, _ := t.Pace()          // Validate has seen to both
+	pace, _ := t.Pace()          // Validate has checked both
 	policy, _ := t.CodecPolicy() //
 	config := peer.Config{
 		Run: t.Run, Join: t.Join, Params: hello.Params,
@@ -217,7 +217,7 @@ func (t *trainer) config(ctx context.Context, hello bridge.Hello) (peer.Config, 
 		Training: peer.Training{
 			Checkpoint: hello.Checkpoint, Work: peer.Work{StepsPerPeer: t.Steps, Grace: t.Grace()},
 			Exchange:  peer.Exchange{Pace: pace, Codec: policy, Lanes: t.Lanes},
-			Optimizer: &optim.SGD{}, // the trainer has its own: this one keeps nothing
+			Optimizer: &optim.SGD{}, // the trainer has its own optimizer; this one has no state
 		},
 	}
 	config.Network.Control = control.Config{
@@ -229,8 +229,8 @@ func (t *trainer) config(ctx context.Context, hello bridge.Hello) (peer.Config, 
 	return config, nil
 }
 
-// description is what this peer knows of the run. Frozen weights that differ are warned of: those of
-// one base that was rounded otherwise do no harm.
+// description is what this peer knows of the run. Different frozen weights are only a warning: those of one base
+// model that were rounded differently do no harm.
 func (t *trainer) description(hello bridge.Hello) []description.Field {
 	known := rundescription.Of(t.Settings, nil).Only("work", "strategy", "operator", "every", "codec").Fields
 	known = append(known, bridge.LayoutField(hello.Params.Layout()))
@@ -240,7 +240,8 @@ func (t *trainer) description(hello bridge.Hello) []description.Field {
 	return description.Of(t.Run, known...).Fields
 }
 
-// takeOver asks the members to join, or those of the last life, what there is to do, as run does.
+// takeOver asks the members to join, or those of the last run of this peer, for the description of the run, as
+// command run does.
 func (t *trainer) takeOver(ctx context.Context, partners []peer.Partner) error {
 	join := t.Join
 	defer func() { t.Join = join }()
@@ -265,7 +266,7 @@ func (t *trainer) takeOver(ctx context.Context, partners []peer.Partner) error {
 	return nil
 }
 
-// remedied is an error of the library as a trainer is told it.
+// remedied is an error of the library with a remedy for the trainer's user.
 func (t *trainer) remedied(err error) error {
 	remedy := settings.Remedy(err)
 	if slices.ContainsFunc(settings.Unusable, func(cause error) bool { return errors.Is(err, cause) }) {

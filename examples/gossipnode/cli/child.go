@@ -14,17 +14,15 @@ import (
 
 // Child is another process of this program.
 type Child struct {
-	// Life is its standard input: it leaves when that is closed, by this process or by
-	// its death.
+	// Life is its standard input: the child leaves when this process closes it, or dies.
 	Life io.WriteCloser
 	// Kill ends it at once.
 	Kill func() error
 }
 
-// StartChild starts this program once more, as one of a number that share the cores of
-// this machine unless GOMAXPROCS says otherwise. What it says on standard output and on
-// standard error is handed over line by line, from a goroutine each; then ended is told
-// how it ended.
+// StartChild starts this program again, as one of sharing processes that share the cores of this machine unless
+// GOMAXPROCS is set. One goroutine each passes lines of its standard output to out and of its standard error to
+// logged. Then ended receives how it ended.
 func StartChild(sharing int, args []string, out, logged func(line string), ended func(error)) (*Child, error) {
 	program, err := os.Executable()
 	if err != nil {
@@ -42,7 +40,7 @@ func StartChild(sharing int, args []string, out, logged func(line string), ended
 		return nil, err
 	}
 	go func() {
-		err := command.Wait() // reads both to their ends, too
+		err := command.Wait() // also reads both to their ends
 		says.Flush()
 		logs.Flush()
 		ended(err)
@@ -50,7 +48,7 @@ func StartChild(sharing int, args []string, out, logged func(line string), ended
 	return &Child{Life: life, Kill: command.Process.Kill}, nil
 }
 
-// Arguments are what gives a child the flags that have no default value, but for some.
+// Arguments returns the flags whose value is not the default, except those in but, as arguments for a child.
 func Arguments(flags *pflag.FlagSet, but ...string) (args []string) {
 	flags.VisitAll(func(f *pflag.Flag) {
 		if f.Value.String() == f.DefValue || slices.Contains(but, f.Name) {
@@ -67,10 +65,9 @@ func Arguments(flags *pflag.FlagSet, but ...string) (args []string) {
 	return args
 }
 
-// childEnvironment is this process's, without the settings in it: children get
-// all of theirs as flags. Each gets its share of the cores but never only one: the
-// Go scheduler leaves the network waiting for up to ten milliseconds if its only
-// processor computes.
+// childEnvironment is the environment of this process without settings: children get all settings as flags. Each
+// child gets its share of the cores, but at least two: with a single processor that computes, the Go scheduler leaves
+// the network waiting for up to ten milliseconds.
 func childEnvironment(environment []string, peers, cores int) []string {
 	const coresVariable = "GOMAXPROCS="
 	var kept []string

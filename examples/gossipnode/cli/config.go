@@ -17,7 +17,7 @@ import (
 )
 
 const (
-	// EnvironmentPrefix is what the variables that stand for flags begin with.
+	// EnvironmentPrefix is the start of the names of variables that set flags.
 	EnvironmentPrefix = "GOSSIPNODE_"
 	// MaxConfigFile bounds the size of a configuration file.
 	MaxConfigFile = 1 << 20
@@ -30,14 +30,13 @@ func TakeFile(flags *pflag.FlagSet) {
 	flags.String(ConfigFlag, "", "YAML file with the same keys as the flags")
 }
 
-// Resolve fills in the flags that the command line left out, from the environment and
-// the configuration file, and returns where each comes from. Faults are those of usage.
+// Resolve sets the flags that are not on the command line from the environment and the configuration file, and
+// returns where each value comes from. Errors are usage errors.
 func Resolve(cmd *cobra.Command) (Origins, error) {
 	return ResolveFrom(cmd.Flags(), elsewhere(cmd), os.LookupEnv)
 }
 
-// ResolveFrom is Resolve with a given environment. Elsewhere maps the keys of other
-// commands to those.
+// ResolveFrom is Resolve with a given environment. elsewhere maps the keys of other commands to these commands.
 func ResolveFrom(flags *pflag.FlagSet, elsewhere map[string]string, environment func(string) (string, bool)) (Origins, error) {
 	sources := make(Origins)
 	flags.Visit(func(f *pflag.Flag) { sources[f.Name] = Origin{source: FromFlag} })
@@ -123,7 +122,7 @@ func assign(flags *pflag.FlagSet, f *pflag.Flag, values []string) error {
 	return nil
 }
 
-// TextOf is the value of a flag, those of a list separated by commas.
+// TextOf is the value of a flag; that of a list has commas.
 func TextOf(f *pflag.Flag) string {
 	if values, ok := f.Value.(pflag.SliceValue); ok {
 		return strings.Join(values.GetSlice(), ",")
@@ -131,8 +130,8 @@ func TextOf(f *pflag.Flag) string {
 	return f.Value.String()
 }
 
-// SetText gives a flag the value that TextOf tells, of another member perhaps: a flag that reads a file has a method
-// Take for what is no name of one.
+// SetText sets a flag to a text of TextOf, perhaps another member's. The value of a flag that reads a file has a
+// method Take for texts that are not the name of a file.
 func SetText(f *pflag.Flag, text string) error {
 	if value, ok := f.Value.(interface{ Take(text string) error }); ok {
 		return value.Take(text)
@@ -167,8 +166,7 @@ type entry struct {
 	line   int
 }
 
-// ParseMapping parses a YAML document that is one mapping, such as the example; nil
-// if there is nothing in it.
+// ParseMapping parses a YAML document that is one mapping, such as the example; nil if it is empty.
 func ParseMapping(text []byte, example string) (*yaml.Node, error) {
 	decoder := yaml.NewDecoder(bytes.NewReader(text))
 	var document yaml.Node
@@ -223,8 +221,8 @@ func scalars(node *yaml.Node) (values []string, err error) {
 	return values, nil
 }
 
-// Nearest is the candidate that takes the fewest edits to become word, if those
-// are few: at most three, and of short words less than half.
+// Nearest returns the candidate with the smallest edit distance to word, if that is small: at most three, and for
+// short words less than half of their length.
 func Nearest(word string, candidates []string) (alike string, ok bool) {
 	const looked, most = 64, 3 // no key is longer
 	if len(word) > looked || len(candidates) == 0 {

@@ -13,14 +13,14 @@ const (
 	ExitDone   = 0
 	ExitFailed = 1
 	ExitUsage  = 2
-	// ExitConfig is that of sysexits.h for what a command line names and nobody can use: a
-	// key, a folder, data, an address that is none of this machine. A panic of Go exits with
-	// 2, so a supervisor cannot tell it from wrong usage.
+	// ExitConfig is the code of sysexits.h for a value on the command line that cannot be used: a key, a folder,
+	// data, an address that this machine does not have. A panic of Go exits with 2, as usage errors do, so a
+	// supervisor cannot tell them apart.
 	ExitConfig = 78
 )
 
-// Execute runs one command line and returns its exit code. What went wrong is told on
-// the root's standard error, unless the error is Told.
+// Execute runs one command line and returns its exit code. It prints an error on the root's standard error, unless it
+// is Reported.
 func Execute(root *cobra.Command, args []string) int {
 	root.SetArgs(args)
 	ran, err := root.ExecuteC()
@@ -45,9 +45,8 @@ type Reported struct{ Cause error }
 func (e Reported) Error() string { return e.Cause.Error() }
 func (e Reported) Unwrap() error { return e.Cause }
 
-// ExitCode is what an error ends the process with: what its method ExitWith says, if
-// it has one. A method ExitCode says nothing here: exec.ExitError has one, with the code
-// of another process.
+// ExitCode is the exit code for an error: that of its method ExitWith, if it has one. A method ExitCode is ignored:
+// exec.ExitError has one, with the code of another process.
 func ExitCode(err error) int {
 	var own interface{ ExitWith() int }
 	switch {
@@ -59,8 +58,7 @@ func ExitCode(err error) int {
 	return ExitFailed
 }
 
-// Root makes a command the root of a program: faults are told by Execute, in this
-// package's words.
+// Root prepares the root command of a program: Execute prints its errors, in this package's words.
 func Root(root *cobra.Command) {
 	root.Args, root.RunE = NoCommand, func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
 	root.SilenceErrors, root.SilenceUsage = true, true
@@ -71,8 +69,7 @@ func Root(root *cobra.Command) {
 	root.SetHelpCommand(newHelp())
 }
 
-// newHelp makes the command that is help: cobra's own takes an unknown command
-// for a good one.
+// newHelp makes the command help: cobra's own accepts unknown commands.
 func newHelp() *cobra.Command {
 	return &cobra.Command{
 		Use:   "help [command]",
@@ -90,7 +87,7 @@ func newHelp() *cobra.Command {
 	}
 }
 
-// NoCommand refuses what is no command, with those that are alike.
+// NoCommand returns an error for an unknown command, which names similar ones.
 func NoCommand(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
@@ -105,7 +102,7 @@ func NoCommand(cmd *cobra.Command, args []string) error {
 	return Usagef("unknown command %q: want one of %s", args[0], strings.Join(known, ", "))
 }
 
-// FlagsOnly refuses words after the flags: most often a flag without dashes.
+// FlagsOnly returns an error for words after the flags: most often a flag without dashes.
 func FlagsOnly(cmd *cobra.Command, args []string) error {
 	if len(args) > 0 {
 		return Usagef("%s takes flags only, not %q", cmd.Name(), args[0])

@@ -22,18 +22,18 @@ func (e coded) Unwrap() error { return e.error }
 // ExitWith is the code.
 func (e coded) ExitWith() int { return e.code }
 
-// Coded gives err an exit code, which tells a failure at least.
+// Coded gives err an exit code, at least that of a failure.
 func Coded(err error, code int) error { return coded{err, max(code, ExitFailed)} }
 
-// Usage makes a fault of usage of err: the command line, the environment or the configuration file is
-// wrong, and the user has to write something else.
+// Usage makes a usage error of err: the command line, the environment or the configuration file is wrong, and the
+// user must change it.
 func Usage(err error) error { return coded{err, ExitUsage} }
 
-// Usagef makes a fault of usage of a message, which may wrap an error with %w.
+// Usagef makes a usage error of a message, which may wrap an error with %w.
 func Usagef(format string, args ...any) error { return Usage(fmt.Errorf(format, args...)) }
 
-// Config makes a fault of configuration of err, which to start again does not mend. An error
-// with an exit code of its own stays as it is, and so does one that may pass.
+// Config makes a configuration error of err, which another start does not repair. An error with its own exit code
+// stays as it is, and so does an error that may pass.
 func Config(err error) error {
 	passes := func(cause error) bool { return errors.Is(err, cause) }
 	if err == nil || errors.As(err, new(interface{ ExitWith() int })) || slices.ContainsFunc(passing, passes) {
@@ -42,7 +42,7 @@ func Config(err error) error {
 	return coded{err, ExitConfig}
 }
 
-// ConfigOf is Config if err is one of these, and else err.
+// ConfigOf is Config if err is one of the causes, else err.
 func ConfigOf(err error, causes ...error) error {
 	if slices.ContainsFunc(causes, func(cause error) bool { return errors.Is(err, cause) }) {
 		return Config(err)
@@ -50,16 +50,16 @@ func ConfigOf(err error, causes ...error) error {
 	return err
 }
 
-// passing are causes that time mends: another process that has the address may be about to
-// end, and so may what has filled the disk or opened too many files.
+// passing has the errors that may pass by themselves: another process with the same address may be about to end, or
+// one that has filled the disk or opened too many files.
 var passing = []error{
 	syscall.EADDRINUSE, syscall.ENOSPC, syscall.EMFILE, syscall.ENFILE, context.Canceled, context.DeadlineExceeded,
 }
 
-// fault is what is wrong with the value of one flag.
+// fault is an error in the value of one flag.
 type fault struct {
 	flag, text string
-	where      string // the flag, if empty
+	where      string // the flag, if where is empty
 }
 
 func (f *fault) Error() string {
@@ -69,16 +69,17 @@ func (f *fault) Error() string {
 	return f.where + " " + f.text
 }
 
-// Faultf says what is wrong with the value of a flag. Origins.Usage makes a fault of
-// usage of it, which names where the value comes from.
+// Faultf makes an error about the value of a flag. Origins.Usage turns it into a usage error that names the origin of
+// the value.
 func Faultf(flag, format string, args ...any) error {
 	return &fault{flag: flag, text: fmt.Sprintf(format, args...)}
 }
 
-// FileType is the type of a flag whose value names a file that is read with the flag, and says itself what is wrong.
+// FileType is the type of a flag whose value is the name of a file. The file is read when the flag is set, and its
+// errors need no explanation.
 const FileType = "FILE"
 
-// badValue says what a flag wants whose value could not be read.
+// badValue says which values a flag takes, after a value that could not be parsed.
 func badValue(f *pflag.Flag, value string, cause error) string {
 	if errors.Is(cause, strconv.ErrRange) {
 		return fmt.Sprintf("%q: too large a number", value)
@@ -104,7 +105,7 @@ func badValue(f *pflag.Flag, value string, cause error) string {
 	return fmt.Sprintf("%q: want %s", value, want)
 }
 
-// Within is a fault if value is not from least to most.
+// Within returns an error if value is not from least to most.
 func Within(flag string, value, least, most int) error {
 	if value < least || value > most {
 		return Faultf(flag, "%d: want %d to %d", value, least, most)
@@ -112,7 +113,7 @@ func Within(flag string, value, least, most int) error {
 	return nil
 }
 
-// OneOf is a fault if value is none of those known.
+// OneOf returns an error if value is not a known one.
 func OneOf(flag, value string, known []string) error {
 	if slices.Contains(known, value) {
 		return nil
@@ -120,17 +121,17 @@ func OneOf(flag, value string, known []string) error {
 	return Faultf(flag, "%q: want %s", value, List(known))
 }
 
-// Faults gathers what is wrong with flags.
+// Faults collects errors in flags.
 type Faults []error
 
-// If notes what is wrong with the value of a flag, if that is so.
+// If adds an error in the value of a flag if wrong is true.
 func (f *Faults) If(wrong bool, flag, format string, args ...any) {
 	if wrong {
 		*f = append(*f, Faultf(flag, format, args...))
 	}
 }
 
-// Add notes errors, but for those that are nil.
+// Add adds errors that are not nil.
 func (f *Faults) Add(errs ...error) {
 	for _, err := range errs {
 		if err != nil {

@@ -12,10 +12,10 @@ import (
 
 const (
 	helpAllFlag = "help-all"
-	// helpWidth is that of the lines of flags, in characters; where some are left out, they
-	// are a line each, for one screen.
+	// helpWidth is the width of the lines of flags, in characters. If flags are left out, each gets one line of
+	// screenWidth, to fit on one screen.
 	helpWidth, screenWidth = 110, 80
-	// Details is the annotation of a command with what --help-all tells beside its flags.
+	// Details is the annotation of a command with a text that --help-all adds to its flags.
 	Details = "details"
 
 	// Annotations of flags.
@@ -24,8 +24,8 @@ const (
 	others = "Flags"
 )
 
-// Group puts the flags that have been added since the last call under a topic of the
-// help. Those named are told by --help, the others by --help-all only.
+// Group puts the flags added since the last call under a topic of the help. --help shows those in shown; --help-all
+// shows all.
 func Group(flags *pflag.FlagSet, topic string, shown ...string) {
 	flags.VisitAll(func(f *pflag.Flag) {
 		if f.Annotations[topicOf] != nil {
@@ -38,7 +38,7 @@ func Group(flags *pflag.FlagSet, topic string, shown ...string) {
 	})
 	if flags.Lookup(helpAllFlag) == nil {
 		flags.BoolFunc(helpAllFlag, "help with all flags", func(string) error {
-			flags.VisitAll(func(f *pflag.Flag) { _ = flags.SetAnnotation(f.Name, common, nil) }) // fails for unknown ones only
+			flags.VisitAll(func(f *pflag.Flag) { _ = flags.SetAnnotation(f.Name, common, nil) }) // fails only for unknown flags
 			return pflag.ErrHelp
 		})
 		f := flags.Lookup(helpAllFlag)
@@ -46,7 +46,7 @@ func Group(flags *pflag.FlagSet, topic string, shown ...string) {
 	}
 }
 
-// Topic is that of a flag, empty if it has none.
+// Topic is the topic of a flag, "" if it has none.
 func Topic(f *pflag.Flag) string {
 	if of := f.Annotations[topicOf]; len(of) > 0 {
 		return of[0]
@@ -54,7 +54,7 @@ func Topic(f *pflag.Flag) string {
 	return ""
 }
 
-// OnlyHelpAll leaves flags to --help-all.
+// OnlyHelpAll hides flags from --help.
 func OnlyHelpAll(flags *pflag.FlagSet, names ...string) {
 	for _, name := range names {
 		delete(flags.Lookup(name).Annotations, common)
@@ -95,7 +95,7 @@ type topic struct {
 	flags *pflag.FlagSet
 }
 
-// byTopic are the flags that are told, and the number of those that are left out.
+// byTopic groups the flags that are shown, and counts the others.
 func byTopic(flags *pflag.FlagSet) (topics []topic, left int) {
 	flags.VisitAll(func(f *pflag.Flag) {
 		name := cmp.Or(Topic(f), others)
@@ -115,12 +115,12 @@ func byTopic(flags *pflag.FlagSet) (topics []topic, left int) {
 		topics[at].flags.AddFlag(f)
 	})
 	if i := slices.IndexFunc(topics, func(t topic) bool { return t.name == others }); i >= 0 {
-		topics = append(slices.Delete(slices.Clone(topics), i, i+1), topics[i]) // the last
+		topics = append(slices.Delete(slices.Clone(topics), i, i+1), topics[i]) // moves the topic to the end
 	}
 	return topics, left
 }
 
-// onOneScreen lists flags, mostly a line each, with the first words of what they are for.
+// onOneScreen lists flags, mostly one line each, with the first words of their description.
 func onOneScreen(topics []topic) string {
 	var text strings.Builder
 	width := 0
@@ -131,7 +131,7 @@ func onOneScreen(topics []topic) string {
 		fmt.Fprintf(&text, "%s:\n", t.name)
 		t.flags.VisitAll(func(f *pflag.Flag) {
 			if f.Name == "help" {
-				return // is what is read just now
+				return // the user is reading it
 			}
 			_, about := pflag.UnquoteUsage(f)
 			if !slices.Contains([]string{"", "0", "false", "[]"}, f.DefValue) {
@@ -145,7 +145,7 @@ func onOneScreen(topics []topic) string {
 	return text.String()
 }
 
-// nameOf is a flag as it is typed, with the kind of its value.
+// nameOf is a flag as it is typed, with the type of its value.
 func nameOf(f *pflag.Flag) string {
 	kind, _ := pflag.UnquoteUsage(f)
 	name := strings.TrimSpace("--" + f.Name + " " + strings.TrimSuffix(kind, "Array"))
@@ -155,9 +155,9 @@ func nameOf(f *pflag.Flag) string {
 	return name
 }
 
-// firstWords is as much of a text as there is room for: up to the end of a clause, if that
-// leaves no more than half of the room, or up to a default. Where there is none, it is all to
-// the end of a clause: a list of names is of use only whole.
+// firstWords is the part of a text that fits in room: up to the end of a clause, if that uses at least half of the
+// room, or up to a default. If there is none, it is the text up to the end of the first clause, since a list of names
+// must be complete.
 func firstWords(text string, room int) string {
 	if len(text) <= room {
 		return text
@@ -170,7 +170,7 @@ func firstWords(text string, room int) string {
 		}
 	}
 	if open := strings.LastIndex(text[:at], " ("); open > strings.LastIndex(text[:at], ")") {
-		at = open // a clause within it is no end
+		at = open // not within parentheses
 	}
 	if at >= room/2 || at > 0 && strings.HasPrefix(text[at:], " (default") {
 		return text[:at]
@@ -178,7 +178,7 @@ func firstWords(text string, room int) string {
 	return text[:beyond]
 }
 
-// wrapped is a text in lines that there is room for, those after the first indented.
+// wrapped breaks a text into lines that fit in room; all but the first are indented.
 func wrapped(text string, room int, indent string) string {
 	if len(text) <= room {
 		return text

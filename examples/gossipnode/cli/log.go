@@ -7,7 +7,7 @@ import (
 	"go.uber.org/zap/zapcore"
 )
 
-// NewLog makes a log for people: a time, a level, what happened.
+// NewLog makes a log for people: time, level, message.
 func NewLog(level zapcore.Level, out io.Writer) *zap.Logger {
 	config := zap.NewDevelopmentEncoderConfig()
 	config.EncodeTime = zapcore.TimeEncoderOfLayout("15:04:05")

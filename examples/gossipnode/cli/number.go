@@ -8,7 +8,7 @@ import (
 // Number is a float that may be unknown: NaN in the program, null in JSON.
 type Number float64
 
-// MarshalJSON writes null for what JSON has no number for.
+// MarshalJSON writes null for a number that JSON cannot write.
 func (n Number) MarshalJSON() ([]byte, error) {
 	if f := float64(n); math.IsNaN(f) || math.IsInf(f, 0) {
 		return []byte("null"), nil
@@ -25,13 +25,13 @@ func (n *Number) UnmarshalJSON(text []byte) error {
 	return json.Unmarshal(text, (*float64)(n))
 }
 
-// Mean is the mean of the numbers that are known.
+// Mean is the mean of the known numbers.
 type Mean struct {
 	sum   float64
 	known int
 }
 
-// Add takes a number into the mean, if it is known.
+// Add adds a number, if it is known.
 func (m *Mean) Add(n Number) {
 	if !math.IsNaN(float64(n)) {
 		m.sum += float64(n)

@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// Source says where a setting comes from. A higher one hides a lower one.
+// Source says where a setting comes from. A higher source overrides a lower one.
 type Source uint8
 
 // Sources, the lowest first.
@@ -25,13 +25,13 @@ type Origin struct {
 	place  string
 }
 
-// Origins tells for each flag where its value comes from: nowhere for a default.
+// Origins has the origin of each flag's value; a default has none.
 type Origins map[string]Origin
 
-// Source is where the value of a flag comes from.
+// Source is the source of a flag's value.
 func (o Origins) Source(flag string) Source { return o[flag].source }
 
-// Name is what a user has to look at to change a setting.
+// Name is the place where a user can change a setting.
 func (o Origins) Name(flag string) string {
 	if place := o[flag].place; place != "" {
 		return place
@@ -39,7 +39,7 @@ func (o Origins) Name(flag string) string {
 	return "--" + flag
 }
 
-// Usage is a fault of usage of faults, if there are any, with where each comes from.
+// Usage joins faults, if there are any, into a usage error that names the origin of each value.
 func (o Origins) Usage(faults ...error) error {
 	for i, err := range faults {
 		var one *fault
@@ -53,14 +53,14 @@ func (o Origins) Usage(faults ...error) error {
 	return nil
 }
 
-// flagFault makes plain what pflag says of a command line.
+// flagFault rewrites pflag's errors about a command line in plain words.
 func flagFault(cmd *cobra.Command, err error) error {
 	var (
 		invalid *pflag.InvalidValueError
 		unknown *pflag.NotExistError
 	)
 	switch {
-	case errors.Is(err, pflag.ErrHelp): // of --help-all
+	case errors.Is(err, pflag.ErrHelp): // due to --help-all
 		return err
 	case errors.As(err, &invalid):
 		f := invalid.GetFlag()
@@ -89,8 +89,8 @@ func elsewhere(cmd *cobra.Command) map[string]string {
 	return others
 }
 
-// hint is what may help who gave an unknown key: the command that it belongs to,
-// or one that is alike. Mark goes before a key.
+// hint suggests a correction for an unknown key: the command that it belongs to, or a similar key. mark comes before
+// a key.
 func hint(key, mark string, flags *pflag.FlagSet, elsewhere map[string]string) string {
 	if command, ok := elsewhere[key]; ok {
 		return fmt.Sprintf(": it belongs to gossipnode %s", command)

@@ -12,13 +12,13 @@ import (
 	"time"
 )
 
-// ErrInterrupted: somebody asked for an end before the work was done.
+// ErrInterrupted: a signal or a parent has ended the work before it was done.
 var ErrInterrupted = errors.New("interrupted")
 
-// UntilSignal returns a context that ends at the first SIGINT or SIGTERM, or SIGHUP unless
-// that was ignored before, as by nohup, or with parent. A second signal calls again, which should
-// end things at once, if it comes a second after the first at least: some senders, as GNU timeout,
-// signal a process and its group. Release gives the signals back.
+// UntilSignal returns a context that ends with parent or at the first SIGINT, SIGTERM or SIGHUP (unless SIGHUP was
+// ignored before, as by nohup). A second signal calls second, which should end things at once, if it comes at least a
+// second later: some senders, such as GNU timeout, signal both a process and its group. release stops catching
+// signals.
 func UntilSignal(parent context.Context, second func()) (ctx context.Context, release func()) {
 	ctx, cancel := context.WithCancelCause(parent)
 	signals := make(chan os.Signal, 2)
@@ -39,11 +39,11 @@ func UntilSignal(parent context.Context, second func()) (ctx context.Context, re
 	}
 }
 
-// meantAgain is the least time after a first signal in which somebody has seen what it did, and
-// asks for more.
+// meantAgain is the time after a first signal before which a second one is ignored: nobody can have seen the effect
+// of the first.
 const meantAgain = time.Second
 
-// heed calls first at the first signal and again, once, at one that comes meantAgain later.
+// heed calls first at the first signal, and second once, at the first one that comes meantAgain later.
 func heed(signals <-chan os.Signal, released <-chan struct{}, first, second func()) {
 	var came time.Time
 	for {
@@ -63,17 +63,15 @@ func heed(signals <-chan os.Signal, released <-chan struct{}, first, second func
 	}
 }
 
-// UntilParentGone returns a context that also ends when in does: a parent holds
-// the other end of it as long as it wants the peer to go on, and no system lets
-// go of it later than the parent dies. Begin is closed at the first empty line, with
-// which the parent lets the peer train; said has the first that is not. The interrupt of
-// a terminal, and its end, reach parent and child; only the parent heeds them. The
-// goroutine that reads lasts as long as the process.
+// UntilParentGone returns a context that also ends when in ends: a parent holds the other end of in as long as the
+// peer is to run, and every system closes it when the parent dies. begin is closed at the first empty line, by which
+// the parent lets the peer train; said receives the first other line. An interrupt by a terminal, or its end, reaches
+// parent and child; the child ignores it. The goroutine that reads lives as long as the process.
 func UntilParentGone(parent context.Context, in io.Reader) (ctx context.Context, begin <-chan struct{}, said <-chan string) {
 	ctx, cancel := context.WithCancelCause(parent)
 	signal.Ignore(os.Interrupt, syscall.SIGHUP)
-	// Heeded, so that a report to a parent that has gone fails instead of killing
-	// the process before it has left the run.
+	// With SIGPIPE caught, a report to a parent that has ended fails; the signal would kill the process before it has
+	// left the run.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 	first, input := make(chan struct{}), make(chan string, 1)
 	let := sync.OnceFunc(func() { close(first) })

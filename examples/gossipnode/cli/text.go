@@ -14,7 +14,7 @@ import (
 	"golang.org/x/term"
 )
 
-// List writes names as a sentence does.
+// List joins names as in a sentence.
 func List(names []string) string {
 	if len(names) < 2 {
 		return strings.Join(names, "")
@@ -23,7 +23,7 @@ func List(names []string) string {
 	return strings.Join(names[:last], ", ") + " or " + names[last]
 }
 
-// Plural counts things as people do.
+// Plural is a number with a noun, in singular or plural.
 func Plural(n uint64, thing string) string {
 	if n == 1 {
 		return "1 " + thing
@@ -31,7 +31,7 @@ func Plural(n uint64, thing string) string {
 	return fmt.Sprintf("%d %ss", n, thing)
 }
 
-// Size writes a number of bytes as people do.
+// Size is a number of bytes with a unit.
 func Size(bytes uint64) string {
 	const step = 1000
 	value, units := float64(bytes), []string{"B", "kB", "MB", "GB", "TB"}
@@ -41,8 +41,7 @@ func Size(bytes uint64) string {
 	return fmt.Sprintf("%.3g %s", value, units[0])
 }
 
-// Print prints figures for a person, and as JSON if asked to: then that is all there
-// is on standard output.
+// Print prints figures for a person, or only as JSON if asJSON.
 func Print(figures fmt.Stringer, asJSON bool, std Streams) error {
 	text := std.Out
 	if asJSON {
@@ -58,23 +57,23 @@ func Print(figures fmt.Stringer, asJSON bool, std Streams) error {
 	return nil
 }
 
-// Streams are the standard streams of one execution. Results go to Out, everything
-// else to Err; In is read only to learn that a parent has gone.
+// Streams are the standard streams of one execution. Results go to Out, everything else to Err; In is read only to
+// detect the end of a parent.
 type Streams struct {
 	In       io.Reader
 	Out, Err io.Writer
 }
 
-// Redraws tells whether what is written there goes to a terminal that can draw over it.
+// Redraws tells whether out is a terminal on which lines can be redrawn.
 func Redraws(out io.Writer) bool { return IsTerminal(out) && os.Getenv("TERM") != "dumb" }
 
-// IsTerminal tells whether a person sees what is written there.
+// IsTerminal tells whether out is a terminal.
 func IsTerminal(out io.Writer) bool {
 	file, ok := out.(*os.File)
 	return ok && term.IsTerminal(int(file.Fd()))
 }
 
-// Percent writes a share, which may be unknown.
+// Percent is a share in percent; it may be unknown.
 func Percent(n Number) string {
 	if math.IsNaN(float64(n)) {
 		return "unknown"
@@ -82,7 +81,7 @@ func Percent(n Number) string {
 	return fmt.Sprintf("%.2f %%", 100*float64(n))
 }
 
-// Duration writes a time to go as people do.
+// Duration is a remaining time in few characters.
 func Duration(d time.Duration) string {
 	if d < time.Minute {
 		return fmt.Sprintf("%d s", int(d.Seconds()+0.5))
@@ -90,7 +89,7 @@ func Duration(d time.Duration) string {
 	return d.Round(time.Second).String()
 }
 
-// Figure writes a number in few characters.
+// Figure is a number in few characters.
 func Figure(n Number) string {
 	if math.IsNaN(float64(n)) {
 		return "-"
@@ -98,7 +97,7 @@ func Figure(n Number) string {
 	return fmt.Sprintf("%.4f", float64(n))
 }
 
-// Cut shortens a line to a width: one that wraps would spoil the redrawing.
+// Cut shortens a line to a width, since a line that wraps spoils the redrawing.
 func Cut(line string, width int) string {
 	if utf8.RuneCountInString(line) <= width || width < 1 {
 		return line
@@ -106,8 +105,7 @@ func Cut(line string, width int) string {
 	return string([]rune(line)[:width])
 }
 
-// Printable drops control characters: what a peer logs must not steer the
-// terminal.
+// Printable removes control characters: a peer's log must not control the terminal.
 func Printable(text string) string {
 	return strings.Map(func(r rune) rune {
 		if r < ' ' && r != '\t' || r == 0x7f {
@@ -117,10 +115,10 @@ func Printable(text string) string {
 	}, text)
 }
 
-// maxLine bounds a line of a peer's output; longer ones are cut.
+// maxLine bounds a line of a peer's output; the rest of a longer line is dropped.
 const maxLine = 64 << 10
 
-// LineWriter hands over what is written to it line by line.
+// LineWriter calls a function for each line written to it.
 type LineWriter struct {
 	Take func(string)
 	rest bytes.Buffer
@@ -137,7 +135,7 @@ func (w *LineWriter) Write(text []byte) (int, error) {
 	return len(text), nil
 }
 
-// Flush hands over a last line that has no end.
+// Flush passes on a last line without an end.
 func (w *LineWriter) Flush() {
 	if line := strings.TrimRight(w.rest.String(), "\r\n"); line != "" {
 		w.Take(line)

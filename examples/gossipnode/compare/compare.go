@@ -32,7 +32,7 @@ type compareSettings struct {
 	Strategies string
 	Suite      string
 	Plot       string
-	given      string // the flags of the race, as somebody has set them
+	given      string // the flags of the race that are set, as a text
 }
 
 // Command makes the command that races strategies in the same worlds.
@@ -100,12 +100,12 @@ func suiteHelp() string {
 	return text
 }
 
-// racer is one strategy with the codec that it races with.
+// racer is a strategy and its codec.
 type racer struct{ strategy, codec, name string }
 
 func (r racer) serves() bool { return settings.StrategySettings{Strategy: r.strategy}.Serves() }
 
-// racers are those of --strategies.
+// racers returns the racers of --strategies.
 func (s *compareSettings) racers() ([]racer, error) {
 	var racers []racer
 	for _, name := range strings.Split(s.Strategies, ",") {
@@ -128,19 +128,19 @@ func (s *compareSettings) racers() ([]racer, error) {
 	return racers, nil
 }
 
-// race is what one world has shown.
+// race is the results in one world.
 type race struct {
 	World   string    `json:"world"`
 	Results []entrant `json:"results"`
 	about   string
 }
 
-// entrant is one strategy in a race.
+// entrant is the result of one strategy in a race.
 type entrant struct {
 	Name string `json:"name"`
 	simulate.Result
-	// SecondsPerEpoch is virtual time for one pass of all peers over all the data,
-	// StepSeconds that of a step of a peer that is not slow.
+	// SecondsPerEpoch is the virtual time in which all peers together pass all the data once. StepSeconds is that of
+	// a step of a peer that is not slow.
 	SecondsPerEpoch float64 `json:"seconds_per_epoch"`
 	StepSeconds     float64 `json:"step_seconds"`
 }
@@ -161,16 +161,16 @@ func (s *compareSettings) run(sources cli.Origins, std cli.Streams) error {
 		if _, err := one.Check(sources); err != nil {
 			return err
 		}
-		peers = one.Peers // a replay has as many as were recorded
+		peers = one.Peers // a replay has the number of peers that was recorded
 	}
-	for _, world := range worlds { // before any of them has taken its time
+	for _, world := range worlds { // checks all worlds before the first race
 		if err := s.worldFault(world, peers); err != nil {
 			return sources.Usage(err)
 		}
 	}
 	ctx, release := cli.UntilSignal(context.Background(), func() { os.Exit(cli.ExitFailed) })
 	defer release()
-	data := map[string]*simulate.Simulated{} // by how it is cut
+	data := map[string]*simulate.Simulated{} // by the division of the data
 	var races []race
 	for _, world := range worlds {
 		r := race{World: world.name, about: world.about}
@@ -204,7 +204,7 @@ func (s *compareSettings) run(sources cli.Origins, std cli.Streams) error {
 	}{peers, s.Seed, races})
 }
 
-// worldFault is why there can be no race in a world.
+// worldFault returns an error if a world does not fit the settings.
 func (s *compareSettings) worldFault(world suite, peers int) error {
 	switch {
 	case s.Replay != "" && !world.replays:
@@ -215,7 +215,7 @@ func (s *compareSettings) worldFault(world suite, peers int) error {
 	return nil
 }
 
-// enter lets one strategy race in one world.
+// enter runs one strategy in one world.
 func (s *compareSettings) enter(ctx context.Context, in suite, by racer, sources cli.Origins, data map[string]*simulate.Simulated, progress io.Writer) (_ entrant, err error) {
 	one := s.Settings
 	one.Record = ""

@@ -23,16 +23,16 @@ import (
 const (
 	panelWidth  = 5.2 * vg.Inch
 	panelHeight = 3.4 * vg.Inch
-	// logFrom is the ratio of the longest to the shortest race from which on the
-	// shorter ones would not be seen otherwise.
+	// logFrom is the ratio of the longest to the shortest race above which the axis is logarithmic: otherwise the
+	// shorter ones would be invisible.
 	logFrom = 6
-	// headHeight is the room for the title and the settings, and maxSettings the characters
-	// of these that fit beside each other.
+	// headHeight is the space for the title and the settings; maxSettings is how many characters of settings fit in
+	// one line.
 	headHeight  = 0.65 * vg.Inch
 	maxSettings = 140
 )
 
-// The colours are those of the dashboard; lines beyond the palette are dashed.
+// The colours of the dashboard; further lines are dashed.
 var (
 	ink, quiet, edge = color.RGBA{0x17, 0x21, 0x2c, 255}, color.RGBA{0x58, 0x66, 0x76, 255}, color.RGBA{0xdd, 0xe3, 0xea, 255}
 	palette          = []color.Color{
@@ -41,13 +41,13 @@ var (
 	}
 )
 
-// typed is a style in the dashboard's type.
+// typed is a text style in the dashboard's font.
 func typed(of draw.TextStyle, c color.Color, size vg.Length) draw.TextStyle {
 	of.Color, of.Font.Variant, of.Font.Size = c, "Sans", size
 	return of
 }
 
-// plotFault is what is wrong with the name of a file to draw into.
+// plotFault returns an error if path is not a valid name for a plot.
 func plotFault(path string) error {
 	switch filepath.Ext(path) {
 	case ".png", ".svg":
@@ -79,7 +79,7 @@ func plotRaces(path, title, settings string, races []race) error {
 		return fmt.Errorf("drawing the race: %w", err)
 	}
 	if err := drawPanels(file, title, settings, panels, strings.TrimPrefix(filepath.Ext(path), ".")); err != nil {
-		_ = file.Close() // what went wrong first is told
+		_ = file.Close() // the first error is returned
 		return fmt.Errorf("drawing the race: %w", err)
 	}
 	return file.Close()
@@ -111,7 +111,7 @@ func drawPanels(file *os.File, title, settings string, panels [][]*plot.Plot, fo
 	return err
 }
 
-// panel draws accuracy against something that grows.
+// panel draws accuracy against time or bytes.
 func panel(r race, axis string, of func(entrant, simulate.CurvePoint) float64) (*plot.Plot, error) {
 	p := plot.New()
 	p.Title.Text, p.X.Label.Text, p.Y.Label.Text = r.World+": "+r.about, axis, "held-out accuracy, %"
@@ -134,7 +134,7 @@ func panel(r race, axis string, of func(entrant, simulate.CurvePoint) float64) (
 			}
 		}
 		if len(line) == 0 {
-			continue // who sends nothing has no place on the axis of bytes
+			continue // a racer that sends nothing has no place on the axis of bytes
 		}
 		if last := line[len(line)-1].X; least == 0 || last < least {
 			least = last

@@ -12,31 +12,31 @@ import (
 	"github.com/seed-97356399/murmuration/peer/peertest"
 )
 
-// suite is a world with a name, made of the one that the flags describe.
+// suite is a named world: a variation of the one that the flags describe.
 type suite struct {
 	name, about string
 	change      func(s *simulate.Settings)
-	// least is the number of peers that it takes.
+	// least is the least number of peers.
 	least int
-	// replays tells that it leaves compute times, links, coming and going as they are.
+	// replays: the suite keeps the compute times, links, joins and leaves.
 	replays bool
-	// churn lets peers come and go while so much time passes.
+	// churn lets peers leave and come back within the given time.
 	churn bool
 }
 
-// The peers that are slow, and how unequal labels are, in suites.
+// Share of slow peers, and unevenness of labels, in suites.
 const (
 	slowPeer   = 1
 	skewedData = "dirichlet=0.1"
 	wanLink    = "100,40"
-	// churnStep is the time of a step where peers come and go: long enough that the
-	// time after which a crash is noticed does not outlast the run.
+	// churnStep is the time of a step when peers leave and come back: long enough that a crash is noticed before the
+	// run ends.
 	churnStep = 100 * time.Millisecond
 )
 
 const homogeneous = "homogeneous"
 
-// suites are the worlds that compare knows.
+// suites are all suites of compare.
 func suites() []suite {
 	slow := func(factor int) suite {
 		return suite{
@@ -58,7 +58,7 @@ func suites() []suite {
 	}
 }
 
-// suitesNamed are those of a list of names, or all.
+// suitesNamed returns the suites in a list of names, or all.
 func suitesNamed(text string) ([]suite, error) {
 	known := suites()
 	if text == "all" {
@@ -82,10 +82,10 @@ func suitesNamed(text string) ([]suite, error) {
 	return chosen, nil
 }
 
-// churn lets a quarter of the peers go, half of them without a word, at random moments of
-// the first half of a time, and come back after a quarter of it.
+// churn lets a quarter of the peers leave, half of them by a crash, at random times in the first half of during. They
+// come back after a quarter of during.
 func churn(seed uint64, peers int, during time.Duration) (changes []peertest.Change) {
-	const purpose = 7 // keeps these numbers apart from others of the seed
+	const purpose = 7 // makes random numbers differ from others of the same seed
 	rng := rand.New(rand.NewPCG(seed, purpose))
 	for k, i := range rng.Perm(peers)[:peers/4] {
 		kind := peertest.Crash

@@ -6,8 +6,8 @@ import (
 	"text/tabwriter"
 )
 
-// table shows a race in words. The times of the first race are what its own are
-// compared with, in lengths of a step where these differ.
+// table describes a race in words. It compares times with those of the first race, in steps if the length of steps
+// differs.
 func table(r race, first race) string {
 	var text strings.Builder
 	fmt.Fprintf(&text, "\n%s: %s\n", r.World, r.about)
@@ -31,6 +31,6 @@ func table(r race, first race) string {
 		fmt.Fprintf(w, "%s\t%.2f\t%.2f\t%.2f\t%.1f\t\n", target, 100*e.TestAccuracy.Mean, 100*e.TestAccuracy.Min,
 			float64(e.BytesSent)/1e6/float64(e.Peers), 100*e.WaitedSeconds.Mean/e.Seconds)
 	}
-	_ = w.Flush() // a strings.Builder takes all
+	_ = w.Flush() // a strings.Builder never fails
 	return text.String()
 }

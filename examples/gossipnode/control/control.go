@@ -1,4 +1,4 @@
-// Package control is the command control, with which an operator speaks to a run.
+// Package control is the command control, by which an operator controls a run.
 package control
 
 import (
@@ -25,8 +25,7 @@ import (
 	"github.com/seed-97356399/murmuration/peer/transport"
 )
 
-// controlTimeout is how long control tries to reach a member, unless --timeout says
-// otherwise.
+// controlTimeout is the default of --timeout: how long control tries to reach a member.
 const controlTimeout = 15 * time.Second
 
 // controlSettings are the flags of control.
@@ -61,7 +60,7 @@ func actions() []string {
 	return []string{actPause, actResume, actStop, actSchedule, actAnnounce, actShow}
 }
 
-// Command makes the command that an operator speaks to a run with.
+// Command makes the command control.
 func Command(std cli.Streams) *cobra.Command {
 	var s controlSettings
 	cmd := &cobra.Command{
@@ -128,11 +127,10 @@ func (s *controlSettings) register(flags *pflag.FlagSet) {
 	flags.BoolVar(&s.JSON, "json", false, "print one JSON object")
 }
 
-// commands checks the settings and makes commands of them.
+// commands checks the settings and makes the commands of them.
 func (s *controlSettings) commands(action string, from cli.Origins) ([]control.Command, error) {
 	var faults cli.Faults
-	// What is said is said by flags: a file or variable that is there for run must not
-	// change one.
+	// Only flags count: a file or variable that is meant for run must not change a command.
 	given := func(name string) bool { return from.Source(name) == cli.FromFlag }
 	if len(s.Join) == 0 {
 		faults.Add(errors.New("control needs --join, the address of a member"))
@@ -172,7 +170,7 @@ func (s *controlSettings) commands(action string, from cli.Origins) ([]control.C
 	return commands, from.Usage(faults...)
 }
 
-// changes are what schedule changes.
+// changes returns the changes of action schedule.
 func (s *controlSettings) changes(given func(string) bool) (commands []control.Command, faults cli.Faults) {
 	if given("lr") || given("warmup") || given("schedule") {
 		faults.Add(cli.OneOf("schedule", s.Schedule, settings.Schedules()))
@@ -200,7 +198,7 @@ func (s *controlSettings) changes(given func(string) bool) (commands []control.C
 	return commands, faults
 }
 
-// settings are what announce tells.
+// settings returns the settings of action announce.
 func (s *controlSettings) settings() (settings map[string]string, faults cli.Faults) {
 	settings = make(map[string]string)
 	for _, pair := range s.Set {
@@ -211,8 +209,7 @@ func (s *controlSettings) settings() (settings map[string]string, faults cli.Fau
 	return settings, faults
 }
 
-// tell gives the commands to the first member that answers, and prints what counts
-// there then.
+// tell sends the commands to the first member that answers, and prints which commands are then in force there.
 func (s *controlSettings) tell(action string, commands []control.Command, std cli.Streams) error {
 	ctx, cancel := context.WithTimeout(context.Background(), s.Timeout)
 	defer cancel()
@@ -233,7 +230,7 @@ type controlResult struct {
 	Standing []standingCommand `json:"standing"`
 }
 
-// standingCommand is a command that counts.
+// standingCommand is a command in force.
 type standingCommand struct {
 	Command  string            `json:"command"`
 	Sequence uint64            `json:"sequence"`
@@ -275,7 +272,7 @@ func (s *controlSettings) print(action string, member transport.PeerID, standing
 	return err
 }
 
-// line is a command in words.
+// line describes a command in words.
 func line(c control.Command) string {
 	text := fmt.Sprintf("%d %s", c.Sequence, c.Kind)
 	switch c.Kind {

@@ -10,10 +10,10 @@ import (
 	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
 )
 
-// partnerGrace is how long the other process may take to end when asked to.
+// partnerGrace bounds the time in which the other process must end.
 const partnerGrace = 15 * time.Second
 
-// partnerProcess is the other process, seen from the one that started it.
+// partnerProcess is the other process as its parent sees it.
 type partnerProcess struct {
 	started answer
 	*cli.Child
@@ -21,8 +21,8 @@ type partnerProcess struct {
 	ended   chan struct{}
 }
 
-// startPartner starts this program once more, which says on standard error what is amiss
-// there. The context that it returns ends with the other process, and says why.
+// startPartner starts this program again; that process reports faults on standard error. The returned context ends
+// with the process, and its cause says why.
 func startPartner(ctx context.Context, s exchangeSettings, std cli.Streams) (_ *partnerProcess, _ context.Context, err error) {
 	p := &partnerProcess{answers: make(chan answer, 1), ended: make(chan struct{})}
 	ctx, cancel := context.WithCancelCause(ctx)
@@ -46,7 +46,7 @@ func startPartner(ctx context.Context, s exchangeSettings, std cli.Streams) (_ *
 	return p, ctx, nil
 }
 
-// receive takes a line of its standard output.
+// receive handles a line of the process's standard output.
 func (p *partnerProcess) receive(line string) {
 	var a answer
 	if json.Unmarshal([]byte(line), &a) != nil {
@@ -54,11 +54,11 @@ func (p *partnerProcess) receive(line string) {
 	}
 	select {
 	case p.answers <- a:
-	default: // nobody has asked
+	default: // there was no request
 	}
 }
 
-// ask demands something and waits for the answer.
+// ask sends a request and waits for the answer.
 func (p *partnerProcess) ask(ctx context.Context, do string) (answer, error) {
 	if _, err := fmt.Fprintln(p.Life, do); err != nil {
 		return answer{}, fmt.Errorf("asking the other process to %s: %w", do, err)
@@ -73,9 +73,9 @@ func (p *partnerProcess) ask(ctx context.Context, do string) (answer, error) {
 	return a, nil
 }
 
-// explain is err, or why the context has ended if that is what lies behind it.
+// explain returns why the context has ended if that caused err, else err.
 func explain(ctx context.Context, err error) error {
-	const soon = 2 * time.Second // a process's connections break before it has been waited for
+	const soon = 2 * time.Second // a dead process's connections break before its end is known
 	if err == nil {
 		return nil
 	}
@@ -100,9 +100,9 @@ func (p *partnerProcess) next(ctx context.Context) (answer, error) {
 	}
 }
 
-// close asks the process to end, and kills it if it does not.
+// close asks the process to end, and kills it if it does not end in time.
 func (p *partnerProcess) close() error {
-	_ = p.Life.Close() // it may have gone already
+	_ = p.Life.Close() // it may have ended already
 	select {
 	case <-p.ended:
 		return nil

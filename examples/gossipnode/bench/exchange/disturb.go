@@ -11,16 +11,15 @@ import (
 	"github.com/seed-97356399/murmuration/tensor"
 )
 
-// Bounds of training while exchanges follow each other without a pause: of fewer
-// than a hundred steps the 99th percentile is the longest.
+// Bounds of training during uninterrupted exchanges. With fewer than a hundred steps the 99th percentile would be the
+// longest.
 const (
 	disturbedSteps = 100
 	disturbedTime  = time.Second
 	maxDisturbed   = 25 * time.Second
 )
 
-// disturbance is for how long a trainer waited for slices in a step, as the
-// exchanges had hold of them.
+// disturbance is how long a trainer waited in its steps for slices that exchanges had locked.
 type disturbance struct {
 	Side           string  `json:"side"`
 	Steps          uint64  `json:"steps"`
@@ -29,7 +28,7 @@ type disturbance struct {
 	LongestSeconds float64 `json:"longest_seconds"`
 }
 
-// train steps for a while and tells how long it was kept waiting.
+// train steps for a while and returns how long the trainer waited.
 func (b *steppedPeer) train(ctx context.Context) (disturbance, error) {
 	before, began := b.peer.Stats(), time.Now()
 	for steps := 0; steps < disturbedSteps || time.Since(began) < disturbedTime; steps++ {
@@ -48,8 +47,8 @@ func (b *steppedPeer) train(ctx context.Context) (disturbance, error) {
 	}, nil
 }
 
-// sinceThen is what a histogram has counted since an earlier one. The longest may
-// be from before: when no exchange is under way there is nothing to wait for.
+// sinceThen is the difference of two histograms. Its longest value may be from before then: without exchanges there
+// is no wait.
 func sinceThen(now, then stats.Histogram) stats.Histogram {
 	for i := range now.Counts {
 		now.Counts[i] -= then.Counts[i]
@@ -57,8 +56,7 @@ func sinceThen(now, then stats.Histogram) stats.Histogram {
 	return now
 }
 
-// disturb trains at either side in turn while exchanges follow each other without
-// a pause.
+// disturb trains on each side in turn during uninterrupted exchanges.
 func (b *exchangeBench) disturb(ctx context.Context) error {
 	const endless = math.MaxInt
 	b.measured.machine.arm(endless)
@@ -79,9 +77,8 @@ func (b *exchangeBench) disturb(ctx context.Context) error {
 	return err
 }
 
-// sliceArithmetic is how long the arithmetic of one slice takes that the passive
-// side does while it has hold of it, and the longest time it took. No slice is in
-// the caches, as in an exchange of a large model.
+// sliceArithmetic measures the arithmetic of one slice that the passive side does under the slice's lock: the median
+// and the longest time. No slice is in the caches, as in an exchange of a large model.
 func (l *load) sliceArithmetic(s exchangeSettings, codec quant.Codec) (middle, longest float64, err error) {
 	code := l.whole[:codec.MaxSize(min(s.slice, s.parameters))]
 	code = code[:codec.Encode(code, l.values[:min(s.slice, s.parameters)], nil)]

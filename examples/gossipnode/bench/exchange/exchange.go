@@ -1,5 +1,5 @@
-// Package exchange is the command bench exchange: exchanges between two processes beside
-// moving the same bytes.
+// Package exchange is the command bench exchange: it compares exchanges between two processes with moving the same
+// bytes.
 package exchange
 
 import (
@@ -20,7 +20,7 @@ const (
 	maxParameters     = 1 << 30
 	defaultSlice      = 32 << 10
 
-	// What package peer takes for a slice and lanes.
+	// Bounds of package peer for slices and lanes.
 	maxSlice = 64 << 10
 	maxLanes = 8
 )
@@ -35,7 +35,7 @@ type exchangeSettings struct {
 	seed       uint64
 	stages     bool
 	json       bool
-	// partner makes this process the other one, which does what its parent says.
+	// partner makes this the process that follows its parent's requests.
 	partner bool
 }
 
@@ -64,7 +64,7 @@ Only Linux tells processor time, peak memory and congestion control.`,
   gossipnode bench exchange --lanes 2 --rounds 15`,
 		Args: cli.FlagsOnly,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if s.partner { // its flags are its parent's
+			if s.partner { // its flags come from its parent
 				return runPartner(s, std)
 			}
 			return measure.Run(cmd, &s, &s.json, std)
@@ -108,7 +108,7 @@ func (s exchangeSettings) arguments() []string {
 // slices is the number of slices of the model.
 func (s exchangeSettings) slices() int { return (s.parameters + s.slice - 1) / s.slice }
 
-// coded is the number of bytes of the model's codes, given that of a slice.
+// coded is the number of bytes of the model's codes; size returns those of a slice.
 func (s exchangeSettings) coded(size func(values int) int) int {
 	whole, rest := s.parameters/s.slice, s.parameters%s.slice
 	return whole*size(s.slice) + size(rest)

@@ -13,16 +13,16 @@ import (
 	"github.com/seed-97356399/murmuration/tensor"
 )
 
-// load is what the references move: as many bytes as an exchange does, cut as it
-// cuts them, and the vector that the naive way averages.
+// load has the data of the references: as many bytes as in an exchange, in chunks as there, and the vector that the
+// naive way averages.
 type load struct {
-	forth, back  flow // to the passive side, and to the active one
+	forth, back  flow // to the passive side, and to the active side
 	values       tensor.Vector
-	whole, taken []byte // the values as bytes, to send; room for the other's
-	chunk        []byte // room for a slice
+	whole, taken []byte // the bytes of the values to send, and memory for the received ones
+	chunk        []byte // memory for a slice
 }
 
-// flow is bytes in one direction of a pipe, in chunks.
+// flow is the number of bytes in one direction, and of those in a chunk.
 type flow struct{ bytes, chunk int }
 
 func newLoad(s exchangeSettings, codec quant.Codec) *load {
@@ -37,11 +37,11 @@ func newLoad(s exchangeSettings, codec quant.Codec) *load {
 	l.chunk = make([]byte, max(l.forth.chunk, l.back.chunk))
 	measure.Fill(l.values, s.seed, 1)
 	l.encode()
-	clear(l.taken) // the first round should not pay for its pages
+	clear(l.taken) // so that the first round does not pay for page faults
 	return l
 }
 
-// encode writes the values to whole, as a program does that knows no better.
+// encode writes the values to whole, as a simple program would.
 func (l *load) encode() []byte {
 	code := l.whole[:tensor.ValueSize*len(l.values)]
 	for i, x := range l.values {
@@ -50,12 +50,12 @@ func (l *load) encode() []byte {
 	return code
 }
 
-// decoded is a value of those that have come.
+// decoded is received value i.
 func (l *load) decoded(i int) float32 {
 	return math.Float32frombits(binary.LittleEndian.Uint32(l.taken[tensor.ValueSize*i:]))
 }
 
-// lead carries an order out at the active side, and returns when both are done.
+// lead carries out an order at the active side, and returns when both sides are done.
 func (l *load) lead(p pipe, o order) error {
 	_, err := p.Write(binary.LittleEndian.AppendUint32([]byte{byte(o.kind)}, o.times))
 	for range o.times {
@@ -72,7 +72,7 @@ func (l *load) lead(p pipe, o order) error {
 	return nil
 }
 
-// follow carries an order out at the passive side.
+// follow carries out an order at the passive side.
 func (l *load) follow(p pipe, o order) error {
 	for range o.times {
 		if err := l.move(p, o.kind, false); err != nil {
@@ -83,7 +83,7 @@ func (l *load) follow(p pipe, o order) error {
 	return err
 }
 
-// move is one side's part in what an order asks for once.
+// move does one side's part of an order once.
 func (l *load) move(p pipe, kind orderKind, leads bool) error {
 	out, in := l.back, l.forth
 	if leads {
@@ -114,7 +114,7 @@ func (l *load) writeVector(p pipe) error {
 	return err
 }
 
-// readVector reads a whole vector, which is the mean already or to be averaged with.
+// readVector reads a whole vector: either the mean, or values to average with.
 func (l *load) readVector(p pipe, mean bool) error {
 	if _, err := io.ReadFull(p, l.taken[:tensor.ValueSize*len(l.values)]); err != nil {
 		return err
@@ -129,7 +129,7 @@ func (l *load) readVector(p pipe, mean bool) error {
 	return nil
 }
 
-// write writes the vector's bytes, a chunk at a time.
+// write writes the bytes of the vector, a chunk at a time.
 func (l *load) write(p pipe, f flow) error {
 	for at := 0; at < f.bytes; at += f.chunk {
 		if _, err := p.Write(l.whole[at:min(at+f.chunk, f.bytes)]); err != nil {
@@ -139,7 +139,7 @@ func (l *load) write(p pipe, f flow) error {
 	return nil
 }
 
-// discard reads bytes into the room of one chunk.
+// discard reads and drops bytes, a chunk at a time.
 func (l *load) discard(p pipe, f flow) error {
 	for at := 0; at < f.bytes; at += f.chunk {
 		if _, err := io.ReadFull(p, l.chunk[:min(f.chunk, f.bytes-at)]); err != nil {
@@ -149,19 +149,19 @@ func (l *load) discard(p pipe, f flow) error {
 	return nil
 }
 
-// both writes and reads at once.
+// both writes and reads at the same time.
 func both(p pipe, write, read func() error) error {
 	written := make(chan error, 1)
 	go func() {
 		err := write()
 		if err != nil {
-			p.Reset() // ends a reader that waits
+			p.Reset() // unblocks the reader
 		}
 		written <- err
 	}()
 	err := read()
 	if err != nil {
-		p.Reset() // ends a writer that waits
+		p.Reset() // unblocks the writer
 	}
 	return errors.Join(err, <-written)
 }

@@ -9,24 +9,23 @@ import (
 	"github.com/seed-97356399/murmuration/examples/gossipnode/host"
 )
 
-// impatient is the machine that peers run by default, with a trainer made up that
-// takes a step as soon as an exchange has ended, so that exchanges follow each
-// other without a pause. It asks again at once when the partner is busy.
+// impatient is the default machine of peers, with a simulated trainer that takes a step as soon as an exchange has
+// ended: so exchanges follow each other without a pause. It proposes again at once if the partner is busy.
 type impatient struct {
 	averaging.Machine
-	// remaining is how many exchanges are yet to follow on their own.
+	// remaining is how many further exchanges the machine begins by itself.
 	remaining atomic.Int64
 	refused   atomic.Int64
-	// flying tells that an exchange is proposed or under way.
+	// flying tells whether an exchange is proposed or running.
 	flying atomic.Bool
 	start  atomic.Pointer[beginning]
 	armed  atomic.Bool
 }
 
-// beginning is the moment of a proposal.
+// beginning is the time of a proposal.
 type beginning struct {
 	at  time.Time
-	cpu float64 // processor seconds used by then
+	cpu float64 // processor seconds used before it
 }
 
 func (m *impatient) build(config averaging.Config) (averaging.Machine, error) {
@@ -35,7 +34,7 @@ func (m *impatient) build(config averaging.Config) (averaging.Machine, error) {
 	return m, err
 }
 
-// arm notes the next proposal's beginning, and lets so many exchanges follow it.
+// arm records the beginning of the next proposal, and allows that many further exchanges.
 func (m *impatient) arm(remaining int) {
 	m.remaining.Store(int64(remaining))
 	m.armed.Store(true)
@@ -63,7 +62,7 @@ func (m *impatient) Handle(now time.Duration, event averaging.Event, actions []a
 	if next && !proposes(actions[ours:]) {
 		done := len(actions)
 		actions = m.Machine.Handle(now, averaging.Event{Kind: averaging.StepDone}, actions)
-		// Nobody waits for the trainer that there is not.
+		// There is no trainer that waits for Proceed.
 		kept := slices.DeleteFunc(actions[done:], func(a averaging.Action) bool { return a.Kind == averaging.Proceed })
 		actions = actions[:done+len(kept)]
 	}

@@ -17,17 +17,17 @@ import (
 )
 
 const (
-	// steadyExchanges are those before the peak memory is read.
+	// steadyExchanges is how many exchanges come before the peak memory is read.
 	steadyExchanges = 3
-	// A burst of exchanges one after the other lasts about burstTime, of at least
-	// minBurst and at most maxBurst; there are up to maxBursts.
+	// A burst of uninterrupted exchanges lasts about burstTime: from minBurst to maxBurst exchanges. There are at
+	// most maxBursts.
 	burstTime = 0.2 // seconds
 	minBurst  = 2
 	maxBurst  = 500
 	maxBursts = 5
 )
 
-// exchangeBench is a measurement under way, in the process that initiates.
+// exchangeBench is a running measurement in the process that initiates.
 type exchangeBench struct {
 	*node
 	other *partnerProcess
@@ -36,7 +36,7 @@ type exchangeBench struct {
 	exchangeFigures
 }
 
-// Measure measures exchanges with another process that it starts and ends.
+// Measure measures exchanges with another process, which it starts and ends.
 func (s exchangeSettings) Measure(std cli.Streams) (_ Result, err error) {
 	ctx, release := cli.UntilSignal(context.Background(), func() { os.Exit(cli.ExitFailed) })
 	defer release()
@@ -76,14 +76,14 @@ func (b *exchangeBench) close() error {
 	var err error
 	if b.tcp != nil {
 		if err = b.tcp.Close(); errors.Is(err, net.ErrClosed) {
-			err = nil // it was broken off
+			err = nil // the measurement was interrupted
 		}
 	}
 	return errors.Join(err, b.node.close())
 }
 
-// warmUp lets the peers meet, takes a step at each, so that both have all that a
-// trainer needs, and a few exchanges.
+// warmUp lets the peers meet, takes a step at each, so that both have all the memory of a trainer, and makes a few
+// exchanges.
 func (b *exchangeBench) warmUp(ctx context.Context) error {
 	if err := b.measured.ready(ctx); err != nil {
 		return err
@@ -99,7 +99,7 @@ func (b *exchangeBench) warmUp(ctx context.Context) error {
 	return nil
 }
 
-// peaks reads what memory the peers have taken, before the references take any.
+// peaks reads the peak memory of the peers, before the references allocate any.
 func (b *exchangeBench) peaks(ctx context.Context) error {
 	ours, err := host.PeakMemory()
 	if err != nil {
@@ -110,7 +110,7 @@ func (b *exchangeBench) peaks(ctx context.Context) error {
 	return err
 }
 
-// prepare makes both processes ready for the references.
+// prepare prepares both processes for the references.
 func (b *exchangeBench) prepare(ctx context.Context) error {
 	if _, err := b.other.ask(ctx, doPrepare); err != nil {
 		return err
@@ -132,8 +132,7 @@ func (b *exchangeBench) prepare(ctx context.Context) error {
 	return err
 }
 
-// rounds takes all ways in turn, each round from another one on. The first round
-// warms up.
+// rounds measures all ways in turn; each round begins with another way. The first round warms up.
 func (b *exchangeBench) rounds(ctx context.Context) error {
 	ways := b.ways()
 	for round := range b.settings.rounds + 1 {
@@ -146,14 +145,13 @@ func (b *exchangeBench) rounds(ctx context.Context) error {
 	return nil
 }
 
-// way is one of those to average a model with the other process, or to move as
-// many bytes.
+// way is one way to average a model with the other process, or to move as many bytes.
 type way struct {
 	into *samples
 	take func(context.Context) (span, error)
 }
 
-// span is the time that something took, and this process's processor time in it.
+// span is a time and the processor time of this process in it.
 type span struct{ seconds, cpu float64 }
 
 func (b *exchangeBench) ways() []way {
@@ -169,21 +167,20 @@ func (b *exchangeBench) ways() []way {
 	return ways
 }
 
-// exchangeSpan is that of one exchange, from its proposal on.
+// exchangeSpan measures one exchange from its proposal on.
 func exchangeSpan(ctx context.Context, b *steppedPeer) (span, error) {
 	began, ended, err := b.exchange(ctx, 1)
 	return span{ended.Took.Seconds(), ended.cpu - began.cpu}, err
 }
 
-// overStream is the way that takes one order to a stream of its own.
+// overStream returns the way that carries out an order on a new stream.
 func (b *exchangeBench) overStream(kind orderKind) func(context.Context) (span, error) {
 	return func(ctx context.Context) (span, error) {
 		return timed(func() error { return b.leadStream(ctx, order{kind, 1}) })
 	}
 }
 
-// leadTCP moves the bytes of an exchange over plain TCP, on the one connection that
-// there is.
+// leadTCP moves the bytes of an exchange over the plain TCP connection.
 func (b *exchangeBench) leadTCP(ctx context.Context) error {
 	p := tcpPipe{b.tcp}
 	defer context.AfterFunc(ctx, p.Reset)()
@@ -193,8 +190,7 @@ func (b *exchangeBench) leadTCP(ctx context.Context) error {
 	return b.load.lead(p, order{orderSwap, 1})
 }
 
-// leadStream carries an order out on a stream, the opening of which counts, as it does
-// for an exchange.
+// leadStream carries out an order on a new stream. The time to open it counts, as it does in an exchange.
 func (b *exchangeBench) leadStream(ctx context.Context, o order) error {
 	stream, err := b.transport.Open(ctx, b.to, referenceProtocol, referenceRun)
 	if err != nil {
@@ -211,7 +207,7 @@ func timed(do func() error) (span, error) {
 	return span{time.Since(began).Seconds(), host.ProcessorSeconds() - cpu}, err
 }
 
-// sample takes a way once, and keeps what it took if that counts.
+// sample measures a way once, and keeps the result if counts.
 func (b *exchangeBench) sample(ctx context.Context, w way, counts bool) error {
 	theirsBefore, err := b.other.ask(ctx, doUsage)
 	if err != nil {
@@ -234,8 +230,8 @@ func (b *exchangeBench) sample(ctx context.Context, w way, counts bool) error {
 	return nil
 }
 
-// bursts takes exchanges one right after the other, in turn with as many times the
-// bytes there and back over one stream.
+// bursts measures uninterrupted exchanges, in turn with moving as many times the bytes forth and back over one
+// stream.
 func (b *exchangeBench) bursts(ctx context.Context) error {
 	times := int(min(max(burstTime/measure.Median(b.ours.seconds), minBurst), maxBurst))
 	for range min(b.settings.rounds, maxBursts) {
@@ -253,7 +249,7 @@ func (b *exchangeBench) bursts(ctx context.Context) error {
 	return nil
 }
 
-// result makes figures of the samples.
+// result computes the figures from the samples.
 func (b *exchangeBench) result() (Result, error) {
 	s := b.settings
 	_, last, _ := b.measured.look()

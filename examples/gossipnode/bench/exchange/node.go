@@ -18,19 +18,18 @@ import (
 	"github.com/seed-97356399/murmuration/quant"
 )
 
-// node is one of the two processes: a transport, the peers on it, and what
-// the references need.
+// node is one of the two processes: a transport, its peers, and the data for the references.
 type node struct {
 	settings  exchangeSettings
 	codec     quant.Codec
 	log       *zap.Logger
 	transport *p2pnet.Transport
 	measured  *steppedPeer
-	raw       *steppedPeer // of the raw codec, unless that is the one measured
+	raw       *steppedPeer // with codec raw; nil if that is the measured one
 	load      *load        // nil until the references are prepared
 }
 
-// newNode starts a transport and the peer to be measured.
+// newNode starts a transport and the measured peer.
 func newNode(ctx context.Context, s exchangeSettings, join []string, log *zap.Logger) (_ *node, err error) {
 	n := &node{settings: s, log: log}
 	if n.codec, err = quant.ByName(s.codec); err != nil {
@@ -45,8 +44,7 @@ func newNode(ctx context.Context, s exchangeSettings, join []string, log *zap.Lo
 	return n, nil
 }
 
-// prepare makes what only the references need. Until then the memory of the process
-// is that of a peer.
+// prepare allocates what only the references need. Until then the process has the memory of a peer.
 func (n *node) prepare(ctx context.Context, join []string) (err error) {
 	if n.settings.codec != rawCodec {
 		if n.raw, err = startPeer(ctx, n.transport, n.settings, rawCodec, join, n.log); err != nil {
@@ -57,16 +55,16 @@ func (n *node) prepare(ctx context.Context, join []string) (err error) {
 	return nil
 }
 
-// newLog is what a process of the measurement has to say: only what is amiss.
+// newLog makes the log of a process, which has warnings and errors only.
 func newLog(std cli.Streams) *zap.Logger { return cli.NewLog(zapcore.WarnLevel, std.Err) }
 
 const (
-	// rawCodec is the codec that others are held against.
+	// rawCodec is the codec that others are compared with.
 	rawCodec = "raw"
-	// What is spoken on the streams of the references.
+	// referenceProtocol is the protocol of the references' streams.
 	referenceProtocol = transport.Protocol("/gossipnode/bench/1")
 	referenceRun      = "bench"
-	// peerTimeout bounds the wait for anything that the other process has to do.
+	// peerTimeout bounds each wait for the other process.
 	peerTimeout = time.Minute
 )
 
@@ -81,7 +79,7 @@ func (n *node) close() error {
 	return errors.Join(append(faults, n.transport.Close())...)
 }
 
-// usage is what a process has used since its start.
+// usage has the resources that a process has used since its start.
 type usage struct {
 	CPU     float64 `json:"cpu"`
 	Mallocs uint64  `json:"mallocs"`
@@ -93,10 +91,10 @@ func usageNow() usage {
 	return usage{CPU: host.ProcessorSeconds(), Mallocs: memory.Mallocs}
 }
 
-// pipe is a connection on which the references move bytes: a stream, or a tcpPipe.
+// pipe is a connection for the references: a stream, or a tcpPipe.
 type pipe interface {
 	io.ReadWriter
-	// Reset ends reads and writes that are under way.
+	// Reset ends running reads and writes.
 	Reset()
 }
 

@@ -6,7 +6,7 @@ import (
 	"io"
 )
 
-// order tells the passive side what to do with a pipe, and how often.
+// order tells the passive side which transfers follow on a pipe, and how many.
 type order struct {
 	kind  orderKind
 	times uint32
@@ -15,19 +15,19 @@ type order struct {
 type orderKind byte
 
 const (
-	// orderSwap moves the bytes of an exchange both ways at once.
+	// orderSwap moves the bytes of an exchange in both directions at the same time.
 	orderSwap orderKind = iota + 1
-	// orderNaive moves the whole vector there, averages it, and moves the mean back.
+	// orderNaive sends the whole vector, averages it, and sends the mean back.
 	orderNaive
-	// orderPingPong moves the bytes of an exchange there, and then back.
+	// orderPingPong moves the bytes of an exchange forth, and then back.
 	orderPingPong
 )
 
 const (
 	orderSize = 5
-	// maxOrderTimes bounds what one order can ask for.
+	// maxOrderTimes bounds the transfers of one order.
 	maxOrderTimes = 1 << 20
-	// orderDone is what the passive side says when it is done.
+	// orderDone is the passive side's answer when it is done.
 	orderDone = 1
 )
 

@@ -20,31 +20,31 @@ import (
 	"github.com/seed-97356399/murmuration/peer/transport"
 )
 
-// answer is the line on the standard output of the passive process that follows a demand.
-// The first answer follows nothing: it tells where the process listens.
+// answer is the passive process's line on standard output for each request. The first answer comes without a request:
+// it tells the address of the process.
 type answer struct {
 	Peer      string   `json:"peer,omitempty"`
 	Addresses []string `json:"addresses,omitempty"`
 	TCP       string   `json:"tcp,omitempty"`
 	Peak      uint64   `json:"peak,omitempty"`
-	// Stages are the seconds of processor time in each stage since doProfile.
+	// Stages are the processor seconds in each stage since doProfile.
 	Stages map[string]float64 `json:"stages,omitempty"`
 	usage
 	disturbance
-	// Failure is why what was demanded was not done.
+	// Failure is why the request failed.
 	Failure string `json:"failure,omitempty"`
 }
 
-// What may be demanded, in a line on the standard input.
+// The requests, each a line on standard input.
 const (
-	doStep    = "step"    // take a step, which starts no exchange
-	doTrain   = "train"   // train for a while, and tell how long the trainer was kept
-	doPeak    = "peak"    // tell the peak memory
-	doPrepare = "prepare" // get ready for the references
-	doUsage   = "usage"   // tell what has been used
+	doStep    = "step"    // take a step without an exchange
+	doTrain   = "train"   // train for a while, and answer how long the trainer waited
+	doPeak    = "peak"    // answer the peak memory
+	doPrepare = "prepare" // prepare for the references
+	doUsage   = "usage"   // answer the resources used
 
-	doProfile  = "profile"  // begin to profile
-	doProfiled = "profiled" // tell where the time went
+	doProfile  = "profile"  // start the profile
+	doProfiled = "profiled" // answer the profile
 )
 
 // partner is the passive process.
@@ -55,9 +55,9 @@ type partner struct {
 	serving  sync.WaitGroup
 }
 
-// runPartner does what the parent process demands, until that has gone.
+// runPartner follows the parent's requests until the parent has ended.
 func runPartner(s exchangeSettings, std cli.Streams) error {
-	signal.Ignore(os.Interrupt) // a terminal's goes to the parent too
+	signal.Ignore(os.Interrupt) // a terminal sends it to the parent too
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 	demands, ctx := readDemands(context.Background(), std.In)
 	p, err := newPartner(ctx, s, newLog(std))
@@ -66,13 +66,13 @@ func runPartner(s exchangeSettings, std cli.Streams) error {
 	}
 	err = p.serve(ctx, demands, json.NewEncoder(std.Out))
 	if ctx.Err() != nil {
-		err = nil // the parent has gone, and nobody is there to be told
+		err = nil // the parent has ended, so nobody reads an error
 	}
 	return errors.Join(err, p.close())
 }
 
-// readDemands passes on lines. The context ends when in does, as it does at
-// the latest when the parent dies. The goroutine that reads lasts as long as in.
+// readDemands reads lines. The context ends with in, at the latest when the parent dies. The goroutine lives as long
+// as in.
 func readDemands(parent context.Context, in io.Reader) (<-chan string, context.Context) {
 	ctx, cancel := context.WithCancelCause(parent)
 	demands := make(chan string)
@@ -107,7 +107,7 @@ func (p *partner) close() error {
 	return errors.Join(err, p.node.close())
 }
 
-// serve answers demands, one at a time.
+// serve answers requests, one at a time.
 func (p *partner) serve(ctx context.Context, demands <-chan string, out *json.Encoder) error {
 	a := answer{Peer: string(p.transport.Self()), Addresses: p.measured.peer.JoinAddresses(), TCP: p.listener.Addr().String()}
 	for {
@@ -148,7 +148,7 @@ func (p *partner) do(ctx context.Context, demand string) (a answer, err error) {
 	return a, err
 }
 
-// prepare makes ready for the references, and begins to serve them.
+// prepare prepares for the references, and serves them from then on.
 func (p *partner) prepare(ctx context.Context) error {
 	if err := p.node.prepare(ctx, nil); err != nil {
 		return err
@@ -161,7 +161,7 @@ func (p *partner) prepare(ctx context.Context) error {
 		return err
 	}
 	p.serving.Go(func() {
-		// One connection comes; none may, if the parent has gone.
+		// One connection comes, or none if the parent has ended.
 		if conn, err := p.listener.AcceptTCP(); err == nil {
 			stop := context.AfterFunc(ctx, func() { _ = conn.Close() })
 			defer stop()

@@ -18,30 +18,29 @@ import (
 	"github.com/seed-97356399/murmuration/tensor"
 )
 
-// steppedPeer is a peer whose trainer steps when it is told to.
+// steppedPeer is a peer whose trainer steps on request.
 type steppedPeer struct {
 	peer    *peer.Peer
 	machine impatient
-	back    bool // the next step goes back
+	back    bool // the next step goes away from zero
 
 	mu      sync.Mutex
-	ended   int // exchanges
+	ended   int // number of exchanges
 	last    exchangeEnd
 	fault   error
-	changed chan struct{} // a token: ended or fault has changed
+	changed chan struct{} // has a token when ended or fault has changed
 }
 
-// exchangeEnd is what is known of an exchange when it has ended.
+// exchangeEnd describes the end of an exchange.
 type exchangeEnd struct {
 	peer.Exchanged
 	at  time.Time
-	cpu float64 // processor seconds that this process had used by then
+	cpu float64 // processor seconds that this process had used
 }
 
-// startPeer starts a peer of a run with a model of its own. The one that joins
-// initiates, and the other serves.
+// startPeer starts a peer of a run with its own model. The peer that joins initiates exchanges; the other one serves.
 func startPeer(ctx context.Context, tr transport.Transport, s exchangeSettings, codec string, join []string, log *zap.Logger) (*steppedPeer, error) {
-	const rate = 1e-3 // models that part a little are averaged as those of a real run are
+	const rate = 1e-3 // models differ a little, as in a real run
 	layout, err := tensor.NewLayout(tensor.Spec{Name: "model", Shape: []int{s.parameters}})
 	if err != nil {
 		return nil, fmt.Errorf("laying out the model: %w", err)
@@ -51,7 +50,7 @@ func startPeer(ctx context.Context, tr transport.Transport, s exchangeSettings, 
 	b := &steppedPeer{changed: make(chan struct{}, 1)}
 	reach := peer.Reachable
 	if len(join) > 0 {
-		reach = peer.Unreachable // which decides who initiates
+		reach = peer.Unreachable // makes this peer the initiator
 	}
 	config := peer.Config{
 		Run: "bench-" + codec, Params: params, Join: join,
@@ -99,18 +98,18 @@ func (b *steppedPeer) failed(err error) {
 func (b *steppedPeer) signal() {
 	select {
 	case b.changed <- struct{}{}:
-	default: // a signal waits already
+	default: // changed has a token already
 	}
 }
 
-// look is how many exchanges have ended, and how the last one did.
+// look returns the number of ended exchanges and how the last one ended.
 func (b *steppedPeer) look() (ended int, last exchangeEnd, err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.ended, b.last, b.fault
 }
 
-// ready waits until both peers are there and this one is to initiate.
+// ready waits until both peers are present and this one is to initiate.
 func (b *steppedPeer) ready(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, peerTimeout)
 	defer cancel()
@@ -120,8 +119,8 @@ func (b *steppedPeer) ready(ctx context.Context) error {
 	return poll(ctx, "waiting for a role", func() bool { return b.peer.Stats().Role == "active" })
 }
 
-// step takes one step towards a model of zeros, or every other time away from it:
-// values that shrank for ever would end as denormal numbers, which are slow.
+// step takes one step towards a model of zeros, or in every other call away from it: values that only shrink would
+// become denormal numbers, which are slow.
 func (b *steppedPeer) step(ctx context.Context) error {
 	direction := float32(1)
 	if b.back {
@@ -134,8 +133,8 @@ func (b *steppedPeer) step(ctx context.Context) error {
 	})
 }
 
-// exchange takes a step and waits for as many exchanges as are to follow it, one
-// right after the other. It returns the first one's beginning and the last one's end.
+// exchange takes a step and waits for times uninterrupted exchanges. It returns the beginning of the first one and
+// the end of the last one.
 func (b *steppedPeer) exchange(ctx context.Context, times int) (beginning, exchangeEnd, error) {
 	if err := b.settle(ctx); err != nil {
 		return beginning{}, exchangeEnd{}, err
@@ -146,7 +145,7 @@ func (b *steppedPeer) exchange(ctx context.Context, times int) (beginning, excha
 		return beginning{}, exchangeEnd{}, err
 	}
 	for {
-		// The bound is renewed with each exchange.
+		// The timeout starts anew with each exchange.
 		ended, last, err := b.look()
 		if err != nil {
 			return beginning{}, last, err
@@ -174,7 +173,7 @@ func (b *steppedPeer) await(ctx context.Context) error {
 	}
 }
 
-// settle waits until no exchange is under way.
+// settle waits until no exchange is running.
 func (b *steppedPeer) settle(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, peerTimeout)
 	defer cancel()

@@ -8,23 +8,23 @@ import (
 	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
 )
 
-// exchangeFigures are what a measurement has seen.
+// exchangeFigures has the samples of a measurement.
 type exchangeFigures struct {
 	ours, rawOurs, tcpBytes, streamBytes, naive samples
 
 	exchangeRates, pingPongRates []float64
 
-	peak       []uint64 // of this process and the other
+	peak       []uint64 // of this process and the other one
 	blocked    []disturbance
 	stages     []stageSeconds
 	congestion string
 }
 
-// samples are those of one way, a round each: the time that it took, the processor time of
-// both processes, and how often both have allocated.
+// samples has one value for each round of one way: the time, the processor time of both processes, and the number of
+// allocations in both.
 type samples struct{ seconds, cpu, mallocs []float64 }
 
-// Result is what bench exchange has to tell.
+// Result is the output of bench exchange.
 type Result struct {
 	Parameters        int     `json:"parameters"`
 	Codec             string  `json:"codec"`
@@ -41,20 +41,20 @@ type Result struct {
 	AllocsPerSlice    float64 `json:"allocs_per_slice"`
 	AllocsPerExchange float64 `json:"allocs_per_exchange"`
 
-	// NaiveRatio is the naive way's time over an exchange's.
+	// NaiveRatio is the time of the naive way divided by that of an exchange.
 	NaiveRatio          float64 `json:"naive_ratio"`
 	RawLibp2pCPUSeconds float64 `json:"raw_libp2p_cpu_seconds"`
 
 	ExchangesPerSecond float64 `json:"exchanges_per_second"`
 	PingPongPerSecond  float64 `json:"ping_pong_per_second"`
 
-	// PeakBytes are of the initiating process and of the other; PeakBudget is what
-	// the vectors of a peer and 64 MiB come to.
+	// PeakBytes has the peak memory of the initiating process and of the other. PeakBudget is the memory of a peer's
+	// vectors plus 64 MiB.
 	PeakBytes  []uint64 `json:"peak_bytes"`
 	PeakBudget uint64   `json:"peak_budget_bytes"`
 
-	// BlockedP99 and BlockedLongest are those of the side that waited longer. A step
-	// that waits for no more than the arithmetic of a slice has not been disturbed.
+	// BlockedP99 and BlockedLongest are times of the side that waited longer. A step that waits no longer than the
+	// arithmetic of a slice counts as undisturbed.
 	BlockedP99             float64       `json:"blocked_p99_seconds"`
 	BlockedLongest         float64       `json:"blocked_longest_seconds"`
 	Blocked                []disturbance `json:"blocked"`
@@ -64,7 +64,7 @@ type Result struct {
 	Rounds            int    `json:"rounds"`
 	Slices            int    `json:"slices"`
 	SliceValues       int    `json:"slice_values"`
-	Window            int    `json:"window"` // 0: 1 MiB to begin with, then what fills the link
+	Window            int    `json:"window"` // 0: 1 MiB at first, then as much as fills the link
 	GOMAXPROCS        int    `json:"gomaxprocs"`
 	CongestionControl string `json:"congestion_control"`
 	Security          string `json:"security"`
@@ -72,20 +72,19 @@ type Result struct {
 	CPU               string `json:"cpu"`
 	Refused           int64  `json:"refused"`
 
-	// Stages are those of --stages.
+	// Stages is filled by --stages.
 	Stages []stageSeconds `json:"stages,omitempty"`
 }
 
 const (
-	// peerVectors are the vectors of a peer with momentum: parameters, optimizer,
-	// gradient and snapshot.
+	// peerVectors is the number of vectors of a peer with momentum: parameters, optimizer, gradient and snapshot.
 	peerVectors = 4
-	// peakSlack is what a peer may take beside its vectors.
+	// peakSlack is the memory that a peer may use besides its vectors.
 	peakSlack = 64 << 20
 )
 
-// netAllocations are those of an exchange beyond the reference's of the same round,
-// and how many of them that is a slice.
+// netAllocations is the number of allocations of an exchange minus those of the reference in the same round, and that
+// number for each slice.
 func netAllocations(ours, reference []float64, slices int) (perExchange, perSlice float64) {
 	net := make([]float64, len(ours))
 	for i := range net {
@@ -94,7 +93,7 @@ func netAllocations(ours, reference []float64, slices int) (perExchange, perSlic
 	return measure.Median(net), measure.Whole(net, float64(slices))
 }
 
-// String is the figures as a table, with all that they depend on.
+// String is a table of the figures and all settings.
 func (r Result) String() string {
 	var text strings.Builder
 	fmt.Fprintf(&text, "\n%-44s %10s %9s\n", "medians of "+cli.Plural(uint64(r.Rounds), "round"), "ms", "exchange")

@@ -13,20 +13,19 @@ import (
 	"github.com/seed-97356399/murmuration/examples/gossipnode/bench/measure"
 )
 
-// profiledTime is for how long exchanges are profiled, in seconds: some hundred samples a
-// stage that takes a tenth.
+// profiledTime is the time of profiling, in seconds: some hundred samples for a stage with a tenth of the time.
 const profiledTime = 4.0
 
-// stageSeconds is the processor time of one exchange in a stage, at either end.
+// stageSeconds is the processor time of one exchange in a stage, on each side.
 type stageSeconds struct {
 	Stage   string  `json:"stage"`
 	Active  float64 `json:"active_seconds"`
 	Passive float64 `json:"passive_seconds"`
 }
 
-// stage is a part of an exchange's work, and the functions that do it, by the beginnings of
-// their names. A sample is of the first stage that a function of its stack belongs to, the
-// innermost first: what TLS copies is TLS's, and a system call is the system's whoever asks.
+// stage is a part of an exchange's work. It has the functions that do it, by the beginnings of their names. A sample
+// counts for the first stage that has a function of its stack, from the innermost on: copying in TLS counts for TLS,
+// and a system call for the system.
 type stage struct {
 	name      string
 	functions []string
@@ -34,8 +33,8 @@ type stage struct {
 
 const ours = "github.com/seed-97356399/murmuration/"
 
-// stages lists the stages in the order in which a slice passes through them. What belongs to
-// none is the runtime's: scheduling, timers, memory.
+// stages lists the stages in the order in which a slice passes through them. All other functions count for the
+// runtime: scheduling, timers, memory.
 func stages() []stage {
 	replica := ours + "internal/replica."
 	return []stage{
@@ -52,7 +51,7 @@ func stages() []stage {
 
 const otherStage = "scheduling and the rest"
 
-// profiling is a processor profile under way.
+// profiling is a running processor profile.
 type profiling struct{ data bytes.Buffer }
 
 func (p *profiling) begin() error {
@@ -63,7 +62,7 @@ func (p *profiling) begin() error {
 	return nil
 }
 
-// end is the processor time since begin, in seconds, by stage.
+// end ends the profile and returns the processor time by stage, in seconds.
 func (p *profiling) end() (map[string]float64, error) {
 	pprof.StopCPUProfile()
 	taken, err := profile.Parse(&p.data)
@@ -91,8 +90,7 @@ func stageOf(sample *profile.Sample) string {
 	return otherStage
 }
 
-// profile takes exchanges one right after the other, and tells where both ends' processor
-// time went in one of them.
+// profile makes uninterrupted exchanges, and reports the processor time by stage of one exchange on both sides.
 func (b *exchangeBench) profile(ctx context.Context) error {
 	if !b.settings.stages {
 		return nil

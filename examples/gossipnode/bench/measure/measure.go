@@ -1,5 +1,4 @@
-// Package measure is what the measurements have in common: how they run and print, medians,
-// and values to measure with.
+// Package measure has the parts that all measurements share: running, printing, medians, and random values.
 package measure
 
 import (
@@ -14,13 +13,13 @@ import (
 	"github.com/seed-97356399/murmuration/tensor"
 )
 
-// measurable are the settings of a measurement.
+// measurable is the settings of a measurement.
 type measurable[F fmt.Stringer] interface {
 	Validate(cli.Origins) error
 	Measure(cli.Streams) (F, error)
 }
 
-// Run fills in the settings, asJSON among them, measures, and prints the figures.
+// Run reads the settings, including asJSON, measures, and prints the figures.
 func Run[F fmt.Stringer](cmd *cobra.Command, s measurable[F], asJSON *bool, std cli.Streams) error {
 	sources, err := cli.Resolve(cmd)
 	if err != nil {
@@ -36,7 +35,7 @@ func Run[F fmt.Stringer](cmd *cobra.Command, s measurable[F], asJSON *bool, std 
 	return cli.Print(figures, *asJSON, std)
 }
 
-// Median is the middle of the values, or the mean of the middle two; 0 of none.
+// Median is the middle one of the values, or the mean of the middle two; 0 without values.
 func Median(values []float64) float64 {
 	if len(values) == 0 {
 		return 0
@@ -49,14 +48,13 @@ func Median(values []float64) float64 {
 	return (sorted[middle-1] + sorted[middle]) / 2
 }
 
-// Whole is the median number of allocations for each of so many slices or steps, rounded
-// down: a whole number, as testing.AllocsPerRun gives, to which a stray allocation of the
-// runtime in one sample, or one for many slices, adds nothing.
+// Whole is the median number of allocations divided by each, the number of slices or steps, and rounded down. It is
+// whole, like the result of testing.AllocsPerRun, and a single allocation of the runtime does not change it.
 func Whole(mallocs []float64, each float64) float64 {
 	return max(0, math.Floor(Median(mallocs)/each))
 }
 
-// Quotients are those of the values of each round.
+// Quotients divides the values of each round.
 func Quotients(above, below []float64) []float64 {
 	all := make([]float64, min(len(above), len(below)))
 	for i := range all {
@@ -74,8 +72,7 @@ func Thousands(n uint64) string {
 	return text
 }
 
-// Fill draws values of the size that parameters have; different streams of
-// one seed differ.
+// Fill draws values of a size that is common for parameters. Each stream of a seed has other values.
 func Fill(v tensor.Vector, seed, stream uint64) {
 	const spread = 0.1
 	source := rand.New(rand.NewPCG(seed, stream))
@@ -84,5 +81,5 @@ func Fill(v tensor.Vector, seed, stream uint64) {
 	}
 }
 
-// MaxRounds bounds those of a measurement.
+// MaxRounds bounds the rounds of a measurement.
 const MaxRounds = 1000

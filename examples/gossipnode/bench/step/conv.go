@@ -7,11 +7,10 @@ import (
 	"github.com/seed-97356399/murmuration/examples/zoo/dataset"
 )
 
-// taps are the pixels that a convolution of 3 by 3 sees.
+// taps is the number of pixels under a 3×3 kernel.
 const taps = 9
 
-// addConvolution adds a convolution of 3 by 3 with padding, a rectifier, and a pool
-// of 2 by 2. It returns the shape that comes out.
+// addConvolution adds a 3×3 convolution with padding, a ReLU and a 2×2 pool. It returns the shape of the output.
 func (g *gonumNet) addConvolution(at offsets, in dataset.Shape, channels, batch int) dataset.Shape {
 	c := &gonumConvolution{offsets: at, in: in, out: channels, rows: batch * in.Height * in.Width}
 	c.columns, c.below = make([]float32, c.rows*taps*in.Channels), make([]float32, c.rows*in.Channels)
@@ -24,9 +23,8 @@ func (g *gonumNet) addConvolution(at offsets, in dataset.Shape, channels, batch 
 	return out
 }
 
-// gonumConvolution multiplies a matrix that has a row for each pixel, the 3 by 3
-// pixels around it (im2col), with the weights. Those outside the picture are zero from
-// the start: no tap writes them.
+// gonumConvolution multiplies a matrix with the weights. The matrix has a row for each pixel, with the 3×3 pixels
+// around it (im2col). Pixels outside of the picture stay zero: no tap writes them.
 type gonumConvolution struct {
 	offsets
 	in              dataset.Shape
@@ -72,9 +70,8 @@ func (c *gonumConvolution) weights(v []float32) blas32.General {
 	return blasMatrix(c.out, n, v[c.weight:c.weight+n*c.out])
 }
 
-// eachTap calls do with the offsets of each pixel among the inputs and that of the
-// copy of its first channel among the columns, where the taps of a channel lie side by
-// side, for each tap of each pixel that lies in the picture.
+// eachTap calls do for each tap of each pixel that is in the picture, with the offset of the pixel in the input, and
+// the offset of its first channel's copy in the columns, where the taps of a channel are side by side.
 func (c *gonumConvolution) eachTap(do func(pixel, column int)) {
 	height, width, channels := c.in.Height, c.in.Width, c.in.Channels
 	for row := range c.rows {
@@ -88,7 +85,7 @@ func (c *gonumConvolution) eachTap(do func(pixel, column int)) {
 	}
 }
 
-// gonumFlatten orders pictures channel by channel, as weights of torch's have it.
+// gonumFlatten orders pictures channel by channel, as torch's weights need it.
 type gonumFlatten struct {
 	pixels, channels int
 	y, below         []float32
@@ -107,7 +104,7 @@ func (f *gonumFlatten) backward(_, _, errors []float32, _ bool) []float32 {
 	return turned(f.below, errors, f.channels, f.pixels)
 }
 
-// turned sets out to matrices with rows and columns exchanged.
+// turned writes matrices with rows and columns exchanged to out.
 func turned(out, x []float32, rows, cols int) []float32 {
 	for from := 0; from < len(x); from += rows * cols {
 		for row := range rows {
@@ -119,12 +116,11 @@ func turned(out, x []float32, rows, cols int) []float32 {
 	return out
 }
 
-// gonumPool takes the largest of 2 by 2 pixels, the first of equals; of an odd
-// number of pixels the last is left out.
+// gonumPool takes the largest of 2×2 pixels, the first of several; it ignores an odd last row or column.
 type gonumPool struct {
 	in       dataset.Shape
 	y, below []float32
-	from     []int // where each of y is among the inputs
+	from     []int // index in the input of each value of y
 }
 
 func (p *gonumPool) forward(_, x []float32) []float32 {
@@ -145,8 +141,7 @@ func (p *gonumPool) forward(_, x []float32) []float32 {
 	return p.y
 }
 
-// largest is the offsets of the largest of four values: at the corner, to the right of
-// it, below, and below to the right.
+// largest returns the offset of the largest of four values: at corner, to its right, below, and below to the right.
 func largest(x []float32, corner, right, below int) int {
 	best := corner
 	for _, i := range [...]int{corner + right, corner + below, corner + below + right} {

@@ -9,12 +9,11 @@ import (
 	"github.com/seed-97356399/murmuration/tensor"
 )
 
-// pictureOperations are the floating-point operations that the products of a model's
-// step take for each picture: two for each multiply-add, in the outputs, the gradient
-// of the weights and, but for the first layer, the gradient of the inputs. Each weight
-// of a dense layer is multiplied once for that, each of a convolution once for every
-// pixel that comes out. Biases, rectifiers, pools, norms, the loss and the optimizer's
-// step are not counted, though they are timed.
+// pictureOperations counts the floating-point operations of the products in a model's step, for each picture. A
+// multiply-add counts two. There are three products: for the outputs, for the gradient of the weights, and, except in
+// the first layer, for the gradient of the inputs. Each multiplies a weight of a dense layer once, and a weight of a
+// convolution once for each output pixel. Biases, ReLUs, pools, norms, the loss and the optimizer's step are timed
+// but not counted.
 func pictureOperations(model string, layout *tensor.Layout, shape dataset.Shape) float64 {
 	if model == nets.GPT {
 		return windowOperations(layout, shape.Width)
@@ -39,9 +38,9 @@ func pictureOperations(model string, layout *tensor.Layout, shape dataset.Shape)
 
 const multiplyAdd = 2
 
-// windowOperations are those of a window of a text: each weight of a matrix is multiplied
-// once for each byte, and of an attention each byte's numbers with those of the bytes up
-// to it, once to look and once to hear. The rows of embeddings are looked up.
+// windowOperations counts those of a window of text. Each weight of a matrix is multiplied once for each byte.
+// Attention multiplies each byte's numbers with those of the bytes up to it, twice. Looking up embeddings counts
+// nothing.
 func windowOperations(layout *tensor.Layout, window int) float64 {
 	total := 0.0
 	for _, weight := range layout.Ranges() {
@@ -56,8 +55,8 @@ func windowOperations(layout *tensor.Layout, window int) float64 {
 	return total
 }
 
-// halvedBy names the weights whose outputs are half as high and wide as those of the
-// weights before: a pool lies between, or the convolution has a stride of two.
+// halvedBy names the weights whose outputs have half the height and width of the outputs before, due to a pool or a
+// stride of two.
 func halvedBy(model string) []string {
 	switch model {
 	case "cnn":

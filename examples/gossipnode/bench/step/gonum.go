@@ -14,13 +14,13 @@ import (
 	"github.com/seed-97356399/murmuration/tensor"
 )
 
-// gonumNet is a model as a user of gonum's blas32 writes it, the reference of bench
-// step: one call for each product, loops for the rest, room that is kept. Parameters
-// lie as in the layout of the model that it is held against.
+// gonumNet is a model as a user of gonum's blas32 would write it, the reference of bench step: one call for each
+// product, loops for the rest, and reused memory. Parameters lie as in the layout of the model that it is compared
+// with.
 type gonumNet struct {
 	layers  []gonumLayer
 	classes int
-	pixels  int // that the last convolution leaves
+	pixels  int // in the output of the last convolution
 }
 
 // gonumLayer is one layer, for batches of one size.
@@ -28,14 +28,13 @@ type gonumLayer interface {
 	// forward computes the outputs, which stay valid until the next call. The layer
 	// keeps x for backward.
 	forward(params, x []float32) []float32
-	// backward sets this layer's part of the gradient from the errors of its
-	// outputs, and returns the errors of its inputs if they are wanted.
+	// backward sets this layer's part of the gradient from the errors of its outputs, and returns the errors of its
+	// inputs if wanted.
 	backward(params, grad, errors []float32, wanted bool) []float32
 }
 
-// newGonumNet makes the network that a layout describes: a rectifier and a pool
-// after each convolution, a rectifier after each dense layer but the last. It is nil
-// where a layout has other layers too.
+// newGonumNet makes the network of a layout: a ReLU and a pool after each convolution, a ReLU after each dense layer
+// but the last. It is nil if the layout has other layers too.
 func newGonumNet(layout *tensor.Layout, shape dataset.Shape, batch int) *gonumNet {
 	net := &gonumNet{}
 	for _, weight := range layout.Ranges() {
@@ -57,10 +56,10 @@ func newGonumNet(layout *tensor.Layout, shape dataset.Shape, batch int) *gonumNe
 	return net
 }
 
-// offsets is where a layer's weights and biases begin among the parameters.
+// offsets has the places of a layer's weights and biases among the parameters.
 type offsets struct{ weight, bias int }
 
-// addDense adds a layer, and a rectifier before it if it follows another such.
+// addDense adds a dense layer, after a ReLU if another dense layer comes before it.
 func (g *gonumNet) addDense(at offsets, sizes []int, batch int) {
 	if g.classes > 0 {
 		g.layers = append(g.layers, &gonumRectifier{})
@@ -95,8 +94,7 @@ func (g *gonumNet) gradient(params []float32, batch *dataset.Batch, grad []float
 	return loss
 }
 
-// gonumErrors replaces logits by the gradient of the mean cross entropy over them,
-// and returns that mean.
+// gonumErrors replaces logits by the gradient of the mean cross entropy over them, and returns that mean.
 func gonumErrors(logits []float32, labels []uint8, classes int) (loss float64) {
 	share := 1 / float64(len(labels))
 	for i, label := range labels {
@@ -148,8 +146,7 @@ func (d *gonumDense) weights(v []float32) blas32.General {
 	return blasMatrix(d.out, d.in, v[d.weight:d.weight+d.in*d.out])
 }
 
-// gonumRectifier works in offsets: its outputs are the inputs of the next layer, which
-// needs no others.
+// gonumRectifier works in place: its outputs are the inputs of the next layer.
 type gonumRectifier struct{ y []float32 }
 
 func (r *gonumRectifier) forward(_, x []float32) []float32 {

@@ -11,28 +11,27 @@ import (
 	"github.com/seed-97356399/murmuration/tensor"
 )
 
-// sampleTime is how long a sample lasts at least: much longer than reading a
-// clock, and than a tick of the system. Tests that look at no time shorten it.
+// sampleTime is the least time of a sample: much longer than reading a clock, and than a tick of the system. Tests
+// that do not check times shorten it.
 var sampleTime = 40 * time.Millisecond
 
 const (
 	maxPasses = 1 << 20
 
-	// peakIterations are those of one pass of the loop in registers, well below a
-	// millisecond.
+	// peakIterations is the iterations of one pass of the loop in registers: well below a millisecond.
 	peakIterations = 10_000
 )
 
-// stepBench is a step, its references, and the samples of them.
+// stepBench has a step, its references, and their samples.
 type stepBench struct {
 	settings   stepSettings
 	layout     *tensor.Layout
-	operations float64 // of a step
+	operations float64 // of one step
 
 	peak, ours *contender
-	gonum      *contender // nil if there is none
-	work       *stepWork  // of ours
-	peakRate   float64    // operations of a pass
+	gonum      *contender // nil if gonum has no such step
+	work       *stepWork  // of the measured step
+	peakRate   float64    // operations in one pass
 }
 
 func newStepBench(s stepSettings, model nets.Model) *stepBench {
@@ -47,7 +46,7 @@ func newStepBench(s stepSettings, model nets.Model) *stepBench {
 	return b
 }
 
-// round takes a sample of each.
+// round takes a sample of each contender.
 func (b *stepBench) round() {
 	b.peak.sample()
 	b.ours.sample()
@@ -56,18 +55,17 @@ func (b *stepBench) round() {
 	}
 }
 
-// contender is what is timed in turn with others.
+// contender is measured in turn with others.
 type contender struct {
 	pass, reset func()
-	passes      int // of a sample
+	passes      int // in each sample
 
-	// Of a pass, a sample each: time, processor time if the system tells it, and
-	// allocations.
+	// One value for each sample, divided by its passes: time, processor time if the system reports it, allocations.
 	seconds, cpu, mallocs []float64
 }
 
-// newContender finds how many passes a sample needs. That also brings in pages and
-// makes the room that steps keep.
+// newContender finds out how many passes a sample needs. That also loads pages and allocates the memory that steps
+// reuse.
 func newContender(pass, reset func()) *contender {
 	c := &contender{pass: pass, reset: reset, passes: 1}
 	for ; c.passes < maxPasses; c.passes *= 2 {
@@ -92,7 +90,7 @@ func (c *contender) sample() {
 	c.mallocs = append(c.mallocs, float64(after.Mallocs-before.Mallocs)/passes)
 }
 
-// timed is the time of the passes of a sample, in seconds.
+// timed measures the passes of a sample, in seconds.
 func (c *contender) timed() float64 {
 	began := time.Now()
 	for range c.passes {
@@ -101,7 +99,7 @@ func (c *contender) timed() float64 {
 	return max(time.Since(began), 1).Seconds()
 }
 
-// rates are so many a pass for each second of each sample.
+// rates returns perPass divided by the seconds of each sample.
 func (c *contender) rates(perPass float64) []float64 {
 	all := make([]float64, len(c.seconds))
 	for i, seconds := range c.seconds {
@@ -110,7 +108,7 @@ func (c *contender) rates(perPass float64) []float64 {
 	return all
 }
 
-// result makes figures of the samples.
+// result computes the figures from the samples.
 func (b *stepBench) result() stepResult {
 	const giga = 1e9
 	pictures := float64(b.settings.batch)

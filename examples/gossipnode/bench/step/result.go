@@ -8,17 +8,16 @@ import (
 	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
 )
 
-// stepResult is what bench step has to tell. The figures of gonum are absent where
-// it has no such step.
+// stepResult is the output of bench step. The figures of gonum are absent if it has no such step.
 type stepResult struct {
 	Model            string  `json:"model"`
 	Batch            int     `json:"batch"`
 	Parameters       int     `json:"parameters"`
 	Input            string  `json:"input"`
 	SamplesPerSecond float64 `json:"samples_per_second"`
-	TokensPerSecond  float64 `json:"tokens_per_second,omitempty"` // of a gpt
+	TokensPerSecond  float64 `json:"tokens_per_second,omitempty"` // only for a gpt
 	StepSeconds      float64 `json:"step_seconds"`
-	StepCPUSeconds   float64 `json:"step_cpu_seconds,omitempty"` // below StepSeconds if others kept the core busy too
+	StepCPUSeconds   float64 `json:"step_cpu_seconds,omitempty"` // below StepSeconds if other processes used the core
 	Operations       float64 `json:"operations_per_step"`
 	GFLOPS           float64 `json:"gflops"`
 	PeakGFLOPS       float64 `json:"peak_gflops"`
@@ -31,13 +30,13 @@ type stepResult struct {
 	CPU           string  `json:"cpu"`
 }
 
-// gonumFigures are those of the same step on gonum.
+// gonumFigures has the figures of the same step on gonum.
 type gonumFigures struct {
 	GonumSamples float64 `json:"gonum_samples_per_second,omitempty"`
 	RatioToGonum float64 `json:"ratio_to_gonum,omitempty"`
 }
 
-// String is the figures as a table, with all that they depend on.
+// String is a table of the figures and all settings.
 func (r stepResult) String() string {
 	var text strings.Builder
 	fmt.Fprintf(&text, "A step of %s, batch of %d, %s: %s parameters, %.1f million operations.\n\n",

@@ -1,5 +1,5 @@
-// Package step is the command bench step: a training step beside the core's peak and the
-// same step on gonum.
+// Package step is the command bench step: it compares a training step with the core's peak and with the same step on
+// gonum.
 package step
 
 import (
@@ -16,7 +16,7 @@ import (
 )
 
 const (
-	// stepBatch is the batch that the papers of this field compare at.
+	// stepBatch is the batch size in which papers of this field compare.
 	stepBatch    = 64
 	maxStepBatch = 1024
 
@@ -34,7 +34,7 @@ type stepSettings struct {
 	gpt    nets.GPTSizes
 }
 
-// shape is that of an example.
+// shape is the shape of an example.
 func (s stepSettings) shape() dataset.Shape {
 	shape := stepShape(s.model)
 	if s.model == nets.GPT && s.gpt.Context > 0 {
@@ -94,8 +94,8 @@ func (s stepSettings) Validate(sources cli.Origins) error {
 	)
 }
 
-// Measure takes all samples on one core. gonum starts goroutines for large products;
-// GOMAXPROCS=1 keeps them on the core that ours have too.
+// Measure takes all samples on one core. gonum starts goroutines for large products; GOMAXPROCS=1 keeps them on that
+// core.
 func (s stepSettings) Measure(cli.Streams) (stepResult, error) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	model, err := newStepModel(s)
@@ -103,7 +103,7 @@ func (s stepSettings) Measure(cli.Streams) (stepResult, error) {
 		return stepResult{}, err
 	}
 	b := newStepBench(s, model)
-	runtime.GC() // no sample should pay for what went before
+	runtime.GC() // so that no sample pays for earlier garbage
 	for range s.rounds {
 		b.round()
 	}

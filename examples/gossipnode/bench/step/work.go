@@ -11,18 +11,16 @@ import (
 )
 
 const (
-	// stepClasses are those of all data sets of pictures that gossipnode knows.
+	// stepClasses is the number of classes in all data sets of pictures that gossipnode knows.
 	stepClasses = 10
-	// stepBatches are gone through in turn, so that no step finds its pictures in
-	// the first caches because they were the last one's too.
+	// stepBatches are used in turn, so that no step finds its pictures in the L1 cache due to the step before.
 	stepBatches = 16
-	// stepRate is small: no model should have learned its random labels by the end
-	// of a sample, since errors that vanish become subnormal numbers, which
-	// processors are slow with.
+	// stepRate is small: by the end of a sample no model should have learned its random labels, since errors that
+	// vanish become subnormal numbers, which are slow.
 	stepRate = 1e-4
 )
 
-// stepShape is that of the pictures, or windows, that a model is for.
+// stepShape is the shape of the pictures, or windows, of a model.
 func stepShape(model string) dataset.Shape {
 	switch model {
 	case "mobilenet-small", "resnet-small":
@@ -33,8 +31,7 @@ func stepShape(model string) dataset.Shape {
 	return dataset.Shape{Height: dataset.Side, Width: dataset.Side, Channels: 1}
 }
 
-// stepWork is what is learned, by whatever computes the gradient: batches, and the
-// state of momentum SGD.
+// stepWork is the work of any contender: batches, and the state of momentum SGD.
 type stepWork struct {
 	batches                       []dataset.Batch
 	start, params, velocity, grad tensor.Vector
@@ -74,14 +71,14 @@ func (w *stepWork) drawText(source *rand.Rand, batch, window int) {
 	}
 	set, err := dataset.NewText(bytes, window)
 	if err != nil {
-		panic(err) // flags are in bounds
+		panic(err) // flags are within bounds
 	}
 	for i := range w.batches {
 		set.Fill(&w.batches[i], i*batch, (i+1)*batch)
 	}
 }
 
-// clone is the same work, for another peer: it shares what is never changed.
+// clone returns the same work for another contender; they share data that never changes.
 func (w *stepWork) clone() *stepWork {
 	n := len(w.start)
 	other := &stepWork{
@@ -92,14 +89,14 @@ func (w *stepWork) clone() *stepWork {
 	return other
 }
 
-// reset goes back to the initial parameters, so that all samples do the same work.
+// reset restores the initial parameters, so that all samples do the same work.
 func (w *stepWork) reset() {
 	copy(w.params, w.start)
 	clear(w.velocity)
 	w.next = 0
 }
 
-// batch is the next one, round and round.
+// batch returns the next batch, cyclically.
 func (w *stepWork) batch() *dataset.Batch {
 	b := &w.batches[w.next%len(w.batches)]
 	w.next++
@@ -113,7 +110,7 @@ func (w *stepWork) train(model nets.Model) {
 	tensor.Add(w.params, w.grad)
 }
 
-// newStepModel makes the model that is measured.
+// newStepModel makes the measured model.
 func newStepModel(s stepSettings) (nets.Model, error) {
 	classes := stepClasses
 	if s.model == nets.GPT {

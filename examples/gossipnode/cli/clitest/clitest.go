@@ -45,13 +45,12 @@ func Only(commands ...Program) Program {
 	}
 }
 
-// Waiting is how many tests that call t.Parallel run at once, unless -parallel says
-// otherwise: they wait for processes, sockets and timeouts more than they work. Tests that
-// measure call it not, and so run alone.
+// Waiting is how many tests with t.Parallel run at the same time, unless -parallel says otherwise: mostly they wait
+// for processes, sockets and timeouts. Tests that measure do not call it, and so run alone.
 const Waiting = "6"
 
-// Main is TestMain: it acts as the program where a test asks for that, and sees to it
-// that tests leave no goroutine behind.
+// Main is TestMain: it acts as the program if Variable is set, and otherwise makes sure that tests leave no goroutine
+// behind.
 func (p Program) Main(m *testing.M) {
 	// Workers of a fuzz test inherit the variable too, and are tests.
 	if os.Getenv(Variable) != "" && !slices.Contains(os.Args, "-test.fuzzworker") {
@@ -73,11 +72,10 @@ func (p Program) Try(args ...string) (code int, out, err string) {
 	return code, stdout.String(), stderr.String()
 }
 
-// Buffer is a buffer that several goroutines may write to, as they do to standard
-// error.
+// Buffer is a buffer to which several goroutines may write, as they do to standard error.
 type Buffer struct {
 	mu   sync.Mutex
-	text bytes.Buffer // not embedded: its ReadFrom would be used without the lock
+	text bytes.Buffer // not embedded, since its ReadFrom would not lock
 }
 
 // Write implements io.Writer.
@@ -87,22 +85,21 @@ func (b *Buffer) Write(text []byte) (int, error) {
 	return b.text.Write(text)
 }
 
-// String is what has been written so far.
+// String is the text written so far.
 func (b *Buffer) String() string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.text.String()
 }
 
-// Reset forgets what has been written.
+// Reset drops the text written so far.
 func (b *Buffer) Reset() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.text.Reset()
 }
 
-// Command prepares the program as a process of its own, which dies with the test, and
-// after the bound at the latest.
+// Command prepares the program as a process. It ends with the test, and after bound at the latest.
 func Command(t *testing.T, bound time.Duration, args ...string) *exec.Cmd {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), bound)
@@ -112,7 +109,7 @@ func Command(t *testing.T, bound time.Duration, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// ChildrenOf finds the processes that a process has started. It needs /proc.
+// ChildrenOf finds the child processes of a process. It needs /proc.
 func ChildrenOf(t *testing.T, parent int) []int {
 	t.Helper()
 	var children []int
@@ -120,10 +117,9 @@ func ChildrenOf(t *testing.T, parent int) []int {
 	for _, path := range stats {
 		text, err := os.ReadFile(path)
 		if err != nil {
-			continue // it has ended meanwhile
+			continue // the process has ended
 		}
-		// The name, which may hold anything, ends with the last parenthesis; the
-		// state and the parent follow.
+		// The name may contain any character, and ends with the last parenthesis; the state and the parent follow.
 		fields := strings.Fields(string(text[bytes.LastIndexByte(text, ')')+1:]))
 		if fields[1] == strconv.Itoa(parent) {
 			id, _ := strconv.Atoi(filepath.Base(filepath.Dir(path)))
@@ -139,7 +135,7 @@ func Running(id int) bool {
 	return err == nil && !bytes.Contains(text, []byte(") Z ")) // a zombie has ended
 }
 
-// CheckGone tests that processes end.
+// CheckGone tests that the processes end.
 func CheckGone(t *testing.T, children []int) {
 	t.Helper()
 	Eventually(t, "the children end", func() bool {
@@ -152,9 +148,8 @@ func CheckGone(t *testing.T, children []int) {
 	})
 }
 
-// Eventually waits until a condition holds. Nothing waits for as long as its bound unless
-// it fails: it is for two processors that others keep busy. To look costs time too, so it looks
-// less often the longer it has waited.
+// Eventually waits until a condition holds. Its bound is for machines with two busy processors, and only a failing
+// test waits for so long. Checks cost time, so they become less frequent.
 func Eventually(t *testing.T, what string, holds func() bool) {
 	t.Helper()
 	const bound = 2 * time.Minute
@@ -167,7 +162,7 @@ func Eventually(t *testing.T, what string, holds func() bool) {
 	}
 }
 
-// Token waits for the token by which another joins, as a command logs it.
+// Token waits until a command logs the token with which others join.
 func Token(t *testing.T, log *Buffer) (token string) {
 	t.Helper()
 	Eventually(t, "a token", func() (whole bool) {
@@ -178,7 +173,7 @@ func Token(t *testing.T, log *Buffer) (token string) {
 	return strings.TrimSpace(token)
 }
 
-// ScanLines collects lines as they come; they may be asked for meanwhile.
+// ScanLines collects lines as they arrive, in the background.
 func ScanLines(t *testing.T, from io.Reader) <-chan string {
 	t.Helper()
 	lines := make(chan string, 1000)
@@ -191,7 +186,7 @@ func ScanLines(t *testing.T, from io.Reader) <-chan string {
 	return lines
 }
 
-// WriteFile writes a file of a test's own.
+// WriteFile writes a file in a folder of the test.
 func WriteFile(t *testing.T, name, text string) (path string) {
 	t.Helper()
 	path = filepath.Join(t.TempDir(), name)

@@ -12,8 +12,7 @@ import (
 	"testing"
 )
 
-// Pictures writes a small data set in the files of MNIST: each class is a bright
-// bar at a place of its own, in noise.
+// Pictures writes a small data set in MNIST's format: each class is a bright bar at its own place, with noise.
 func Pictures(t *testing.T, train, test int) (dir string) {
 	t.Helper()
 	const side, classes = 28, 10
@@ -58,7 +57,7 @@ func Pictures(t *testing.T, train, test int) (dir string) {
 	return dir
 }
 
-// LastLine decodes the last line of standard output, as --json promises it.
+// LastLine decodes the last line of standard output, which --json writes.
 func LastLine(t *testing.T, out string, into any) {
 	t.Helper()
 	lines := strings.Split(strings.TrimRight(out, "\n"), "\n")
@@ -69,7 +68,7 @@ func LastLine(t *testing.T, out string, into any) {
 	}
 }
 
-// MNIST are flags that find that data set. It skips the test where that is absent.
+// MNIST returns flags that name that data set. It skips the test if the data set is absent.
 func MNIST(t *testing.T) string {
 	t.Helper()
 	dir, err := filepath.Abs(filepath.Join(checkout(t), "../shared/data/mnist"))
@@ -82,7 +81,7 @@ func MNIST(t *testing.T) string {
 	return "--dataset mnist --data " + dir
 }
 
-// checkout is the folder of the module, above that of the test.
+// checkout is the folder of the module, above the test's folder.
 func checkout(t *testing.T) string {
 	t.Helper()
 	dir, err := os.Getwd()
@@ -99,8 +98,7 @@ func checkout(t *testing.T) string {
 	return ""
 }
 
-// OneLine decodes the one line of standard output twice: into what this program
-// knows, and into what is there.
+// OneLine decodes the single line of standard output twice: into into, and into a map of all its fields.
 func OneLine(t *testing.T, out []byte, into any) (fields map[string]json.RawMessage) {
 	t.Helper()
 	if n := bytes.Count(out, []byte("\n")); n != 1 {

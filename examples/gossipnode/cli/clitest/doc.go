@@ -1,6 +1,6 @@
-// Package clitest tests commands: in the test's own process, or as processes of the
-// test binary, which acts as the program when Variable says so.
+// Package clitest tests commands: in the test's own process, or as processes of the test binary, which acts as the
+// program if Variable is set.
 //
-// A package with a command of its own makes a Program of it with Only, has TestMain
-// call Main, and uses Try and Command. Functions that look at processes need /proc.
+// A package with a command makes a Program of it with Only, calls Main in TestMain, and uses Try and Command.
+// Functions that inspect processes need /proc.
 package clitest

@@ -10,8 +10,8 @@ import (
 	"github.com/seed-97356399/murmuration/tensor"
 )
 
-// Peer is a real peer of the default run on loopback, whose address it gives, and which
-// says of the run what it is told.
+// Peer starts a real peer of the default run on loopback and returns its address. says is the peer's description of
+// the run.
 func Peer(t *testing.T, admits peer.Admission, says ...description.Field) (address string) {
 	t.Helper()
 	model, err := nets.ByName("mlp", dataset.Shape{Height: 28, Width: 28, Channels: 1}, 10)
