@@ -13,17 +13,17 @@ import (
 )
 
 const (
-	// watchedPictures is how many held-out pictures the accuracy is measured on while
-	// the run goes on: enough to be right to within about three points.
+	// watchedPictures is how many held-out pictures measure the accuracy during the run: enough for an error of about
+	// three points.
 	watchedPictures = 300
-	// accuracyEvery is the least time between two measurements; evaluationShare is how
-	// many times longer than a measurement it is, too.
+	// accuracyEvery is the least time between two measurements. It is also at least evaluationShare times the
+	// duration of a measurement.
 	accuracyEvery   = 2 * time.Second
 	evaluationShare = 30
 )
 
-// Accuracy measures the accuracy of a peer's model now and then, so seldom that
-// training is not slowed by more than evaluationShare tells.
+// Accuracy measures the accuracy of a peer's model from time to time, so rarely that training is not slowed by more
+// than evaluationShare allows.
 type Accuracy struct {
 	model    nets.Model
 	pictures *dataset.Set
@@ -31,13 +31,12 @@ type Accuracy struct {
 	snapshot func(dst tensor.Vector, since uint64) (version uint64, err error)
 	measured atomic.Uint64 // the bits of the last accuracy
 
-	enough  chan struct{} // ends measuring
+	enough  chan struct{} // ends the measurements
 	resting sync.Once
 	running sync.WaitGroup
 }
 
-// NewAccuracy makes a watch with a model of its own: one value serves one
-// goroutine.
+// NewAccuracy makes an Accuracy with its own model, since a model serves one goroutine at a time.
 func NewAccuracy(name string, sizes nets.GPTSizes, data *dataset.Data, snapshot func(dst tensor.Vector, since uint64) (version uint64, err error)) (*Accuracy, error) {
 	model, err := nets.Sized(name, data.Shape(), data.Classes(), sizes)
 	if err != nil {
@@ -49,8 +48,7 @@ func NewAccuracy(name string, sizes nets.GPTSizes, data *dataset.Data, snapshot 
 	return w, nil
 }
 
-// rest ends measuring, and waits until nothing of the model is read any more. A nil
-// one measures nothing.
+// rest ends the measurements, and waits until the model is not read any more. A nil Accuracy measures nothing.
 func (w *Accuracy) rest() {
 	if w == nil {
 		return
@@ -80,5 +78,5 @@ func (w *Accuracy) run() {
 	}
 }
 
-// last is the accuracy that was measured last; NaN before the first.
+// last is the last measured accuracy; NaN before the first.
 func (w *Accuracy) last() cli.Number { return cli.Number(math.Float64frombits(w.measured.Load())) }

@@ -16,34 +16,34 @@ import (
 )
 
 const (
-	// pulseEvery is the time between two messages on exchanges, sampleEvery that
-	// between two looks at the peer.
+	// pulseEvery is the time between two messages about exchanges, sampleEvery the time between two looks at the
+	// peer.
 	pulseEvery  = 250 * time.Millisecond
 	sampleEvery = time.Second
-	// maxPulses bounds the pairs of peers that one message tells of.
+	// maxPulses bounds the pairs of peers in one message.
 	maxPulses = 256
-	// maxHappenings bounds the events that are kept for who comes later.
+	// maxHappenings bounds the events that are kept for later viewers.
 	maxHappenings = 40
-	// maxDetail bounds what is told of an error, in characters.
+	// maxDetail bounds the text of an error, in characters.
 	maxDetail = 300
 )
 
-// Peer is a peer as its dashboard sees it.
+// Peer is the part of a peer that its dashboard reads.
 type Peer interface {
 	Stats() stats.Peer
 	Members() []control.Member
 }
 
-// Board gathers what the dashboard shows and tells it to those who watch. Hooks of
-// the peer may call exchanged, failed and quarantined from any goroutine.
+// Board collects the content of the dashboard and sends it to the viewers. Hooks of the peer may call Exchanged,
+// failed and Quarantined from any goroutine.
 type Board struct {
 	peer     Peer
 	about    About
-	accuracy *Accuracy // nil where nobody evaluates
+	accuracy *Accuracy // nil if nobody evaluates
 	ruling   ruling
 	began    time.Time
 
-	look chan struct{} // holds a token if something is new
+	look chan struct{} // holds a token if there is something new
 	stop chan struct{}
 	done sync.WaitGroup
 
@@ -53,13 +53,13 @@ type Board struct {
 	past   history
 	news   news
 	left   outlookOf
-	last   view // what was seen last
+	last   view // the last one
 	lost   losses
 	final  *result.Result
 	rested bool // the peer has left
 }
 
-// About is what does not change while the run goes on.
+// About has the facts that do not change during the run.
 type About struct {
 	Run      string `json:"run"`
 	Self     string `json:"self"`
@@ -68,14 +68,12 @@ type About struct {
 	Codec    string `json:"codec"`
 	Strategy string `json:"strategy"`
 	Controls bool   `json:"controls"`
-	// MinPeers is for how many peers the run waits, and Digests the time between those of
-	// this peer.
+	// MinPeers is how many peers the run waits for; Digests is the time between this peer's digests.
 	MinPeers int           `json:"minPeers"`
 	Digests  time.Duration `json:"-"`
 }
 
-// Show has the figures of a result stand in the place of what was sampled and estimated on
-// the way.
+// Show replaces sampled and estimated figures by those of a result.
 func (b *Board) Show(r result.Result) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -83,8 +81,8 @@ func (b *Board) Show(r result.Result) {
 	b.lookNow()
 }
 
-// NewBoard makes the board of a peer, which is about a run. Accuracy is nil where nobody
-// measures it, and rule where nobody may control the run from here.
+// NewBoard makes the board of a peer of the run that about describes. accuracy is nil if nobody measures it, rule is
+// nil if nobody may control the run from here.
 func NewBoard(p Peer, about About, accuracy *Accuracy, rule Ruler, log *zap.Logger) *Board {
 	about.Controls = rule != nil
 	b := &Board{
@@ -95,7 +93,7 @@ func NewBoard(p Peer, about About, accuracy *Accuracy, rule Ruler, log *zap.Logg
 	return b
 }
 
-// start looks at the peer from now on.
+// start begins to look at the peer.
 func (b *Board) start() {
 	b.done.Go(b.run)
 	if b.accuracy != nil {
@@ -103,8 +101,8 @@ func (b *Board) start() {
 	}
 }
 
-// Rest ends measuring when the peer has left, and waits until nothing of the model is read
-// any more; the run is shown as it was last. A nil board measures nothing.
+// Rest ends the measurements when the peer has left, and waits until the model is not read any more; the board then
+// shows the last state of the run. A nil board measures nothing.
 func (b *Board) Rest() {
 	if b == nil {
 		return
@@ -116,8 +114,8 @@ func (b *Board) Rest() {
 	b.rested = true
 }
 
-// see looks at the run, as long as the peer takes part in it. Once the work is done members
-// leave one after the other: they are shown as they were.
+// see looks at the run as long as the peer takes part. When the work is done, members leave one after the other: they
+// are shown in their last state.
 func (b *Board) see() *view {
 	b.mu.Lock()
 	rested, last := b.rested, b.last
@@ -142,7 +140,7 @@ func (b *Board) see() *view {
 	return now
 }
 
-// close ends what start began, and the streams of those who watch.
+// close ends the goroutines of start and the streams of all viewers.
 func (b *Board) close() {
 	b.mu.Lock()
 	if !b.hub.closed {
@@ -175,7 +173,7 @@ func (b *Board) run() {
 	}
 }
 
-// tick looks at the peer and tells those who watch.
+// tick looks at the peer and informs the viewers.
 func (b *Board) tick() {
 	view := b.see()
 	b.mu.Lock()
@@ -189,7 +187,7 @@ func (b *Board) tick() {
 	b.hub.tell("state", view)
 }
 
-// whole is all that somebody who comes is told first.
+// whole is the first message for a new viewer.
 func (b *Board) whole(r *http.Request) everything {
 	view, about := b.see(), b.about
 	about.Controls = about.Controls && b.ruling.may(r)
@@ -207,15 +205,15 @@ type everything struct {
 	Events  []happening `json:"events"`
 }
 
-// lookNow has the board look at the peer before its time.
+// lookNow makes the board look at the peer immediately.
 func (b *Board) lookNow() {
 	select {
 	case b.look <- struct{}{}:
-	default: // somebody looks anyway
+	default: // a look is due anyway
 	}
 }
 
-// Exchanged takes an exchange of this peer's own.
+// Exchanged records an exchange of this peer.
 func (b *Board) Exchanged(x peer.Exchanged) {
 	if x.Err != nil {
 		b.failed(x.Partner, x.Err)
@@ -231,21 +229,21 @@ func (b *Board) Exchanged(x peer.Exchanged) {
 	b.mu.Unlock()
 }
 
-// failed takes an exchange of this peer's own that broke off.
+// failed records an exchange of this peer that broke off.
 func (b *Board) failed(partner transport.PeerID, err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.hub.tell("events", []happening{b.news.add("failed", partner, "an exchange broke off; others are asked", err)})
 }
 
-// Quarantined takes that this peer keeps a partner away.
+// Quarantined records that this peer has quarantined a partner.
 func (b *Board) Quarantined(partner transport.PeerID, period time.Duration, cause error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.hub.tell("events", []happening{b.news.add("quarantined", partner, fmt.Sprintf("is kept away for %s", period.Round(time.Second)), cause)})
 }
 
-// stream tells one who watches, until it goes.
+// stream sends events to one viewer until it leaves.
 func (b *Board) stream(w http.ResponseWriter, r *http.Request) {
 	b.mu.Lock()
 	waiting := b.hub.join()

@@ -13,27 +13,27 @@ import (
 )
 
 const (
-	// orderTimeout bounds the carrying out of an order.
+	// orderTimeout bounds the time to carry out an order.
 	orderTimeout = 15 * time.Second
-	// maxReason bounds why, as somebody types it, in bytes.
+	// maxReason bounds the reason that a user types, in bytes.
 	maxReason = 120
 )
 
-// order is what the page asks for.
+// order is a request of the page.
 type order struct {
 	Action string `json:"action"`
 	Reason string `json:"reason"`
 }
 
-// Ruler tells a run what its operator wants.
+// Ruler sends commands of its operator to a run.
 type Ruler func(ctx context.Context, commands ...control.Command) error
 
 // ruling carries out orders of the page, one at a time.
 type ruling struct {
-	rule  Ruler // nil where the operator's key is not known
+	rule  Ruler // nil if the operator's key is not known
 	may   func(r *http.Request) bool
 	busy  chan struct{} // holds a token while an order is carried out
-	taken func()        // is called after an order that was
+	taken func()        // is called after an order has been carried out
 	log   *zap.Logger
 }
 

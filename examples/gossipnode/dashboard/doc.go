@@ -1,16 +1,13 @@
-// Package dashboard serves a page that shows a whole run, from one of its peers: the
-// ring, who exchanges with whom, curves, a table of the members, what happened; and lets
-// the operator pause and resume it.
+// Package dashboard serves a page that shows a whole run from one of its peers: the ring, exchanges, curves, a table
+// of the members, events. It lets the operator pause and resume the run.
 //
-// A Board gathers what the page shows: it looks at its peer once a second, is told of
-// exchanges by the peer's hooks, and reads how the others get on in their digests. A
-// Server serves it, with the files of folder page, and passes on what changes as
-// server-sent events. Nothing is fetched from elsewhere.
+// A Board collects the content of the page: it looks at its peer once a second, the peer's hooks report exchanges,
+// and the digests of other peers report their progress. A Server serves the board with the files of folder page, and
+// sends changes as server-sent events. The page loads nothing from elsewhere.
 //
-// Limits: without a host in its address the page is for this machine only, and others
-// need a token, which crosses the network in the clear; maxWatchers browsers watch at
-// once, maxMembers members are shown, and curves have maxPoints points.
+// Limits: without a host in its address the page is for this machine only. Other machines need a token, which crosses
+// the network unencrypted. There are at most maxWatchers viewers at a time, maxMembers shown members, and maxPoints
+// points in a curve.
 //
-// Read board.go for what is gathered, server.go for what is served, guard.go for who
-// may enter; page/app.js is where the page begins.
+// Read board.go for the content, server.go for the server, guard.go for access; page/app.js is the start of the page.
 package dashboard

@@ -17,20 +17,19 @@ import (
 )
 
 const (
-	// tokenBytes is how many random bytes a token has that is drawn; minToken and
-	// maxToken bound one that is given.
+	// tokenBytes is the number of random bytes in a token that is drawn; minToken and maxToken bound a given one.
 	tokenBytes = 32
 	minToken   = 16
 	maxToken   = 256
-	// tokenCookie and the port are the name of the cookie: cookies know no ports, and
-	// one machine may serve several dashboards.
+	// tokenCookie and the port are the name of the cookie: cookies do not depend on the port, and one machine may
+	// serve several dashboards.
 	tokenCookie = "murmuration-"
-	// pagePolicy lets the page load what this server serves and nothing else.
+	// pagePolicy allows the page to load only what this server serves.
 	pagePolicy = "default-src 'self'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; " +
 		"object-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
 
-// listenAddress is where to listen: on this machine only, unless a host is named.
+// listenAddress is the address to listen at: on this machine only, unless a host is named.
 func listenAddress(given string) (string, error) {
 	host, port, err := net.SplitHostPort(given)
 	if err != nil {
@@ -42,14 +41,13 @@ func listenAddress(given string) (string, error) {
 	return net.JoinHostPort(host, port), nil
 }
 
-// guard keeps strangers out: where the address is open to others they need a token;
-// where it is not, whoever uses this machine may look, but to rule the run takes the
-// token, and a page of another site, which runs on this machine in a browser, must not
-// reach it under a name of its own.
+// guard checks who may use the dashboard. If the address is open to other machines, all need a token. Otherwise
+// everybody on this machine may look, but controlling the run needs the token. A page of another site, which a
+// browser on this machine shows, must not reach the dashboard under a name of that site.
 type guard struct {
 	token, cookie string
-	named         string // the host that was listened on
-	open          bool   // to look takes no token
+	named         string // the host in the address
+	open          bool   // looking needs no token
 }
 
 // newGuard reads the token from a file, or draws one.
@@ -85,7 +83,7 @@ func readToken(path string) (string, error) {
 	return token, nil
 }
 
-// over lets only those requests through that may be answered.
+// over passes only allowed requests on to next.
 func (g guard) over(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h := w.Header()
@@ -108,9 +106,9 @@ func (g guard) over(next http.Handler) http.Handler {
 	})
 }
 
-// hostFits tells whether a request was meant for this server: it names an address, this
-// machine, or the host that was given. A name that its owner can point elsewhere passes
-// only where a token is asked for, which no page under such a name has.
+// hostFits tells whether a request was meant for this server: its host is an IP address, localhost, or the host in
+// the address. The owner of any other name could let it point here. Such a name is accepted only if the token is
+// required, which a page under that name does not have.
 func (g guard) hostFits(host string) bool {
 	name := host
 	if h, _, err := net.SplitHostPort(host); err == nil {
@@ -121,8 +119,8 @@ func (g guard) hostFits(host string) bool {
 	return err == nil || strings.EqualFold(name, "localhost") || strings.EqualFold(name, g.named) || !g.open && name != ""
 }
 
-// ownOrigin tells whether a request comes from the page that is served here, or from no
-// page at all: browsers say where one comes from that changes something.
+// ownOrigin tells whether a request comes from the page that this server serves, or from no page: browsers name the
+// page that sends a changing request.
 func ownOrigin(r *http.Request) bool {
 	changes := r.Method != http.MethodGet && r.Method != http.MethodHead
 	if site := r.Header.Get("Sec-Fetch-Site"); site != "" && site != "same-origin" && site != "none" && (changes || r.Header.Get("Sec-Fetch-Mode") != "navigate") {
@@ -136,8 +134,8 @@ func ownOrigin(r *http.Request) bool {
 	return err == nil && from.Scheme != "" && strings.EqualFold(from.Host, r.Host)
 }
 
-// greet tells whether a request has the token, and gives one that has it in its address a
-// cookie with it, which the page's further requests bring.
+// greet tells whether a request has the token. If the token is in the address, greet sets a cookie with it, which
+// further requests of the page send.
 func (g guard) greet(w http.ResponseWriter, r *http.Request) bool {
 	known := g.knows(r)
 	if known && r.URL.Query().Has("token") {
@@ -158,7 +156,7 @@ func (g guard) knows(r *http.Request) bool {
 	return err == nil && g.is(kept.Value)
 }
 
-// is compares in a time that tells nothing of where, or how long, the token is.
+// is compares in constant time: the time does not depend on the token's content or length.
 func (g guard) is(given string) bool {
 	a, b := sha256.Sum256([]byte(given)), sha256.Sum256([]byte(g.token))
 	return subtle.ConstantTimeCompare(a[:], b[:]) == 1

@@ -7,11 +7,10 @@ import (
 	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
 )
 
-// maxPoints bounds a curve: when it is full, every second point goes, and from then on
-// points come half as often.
+// maxPoints bounds a curve: when it is full, every second point is removed, and new points become half as frequent.
 const maxPoints = 600
 
-// point is the run at a moment, for curves.
+// point is the state of the run at a moment, for curves.
 type point struct {
 	Seconds  float64    `json:"t"`
 	Steps    uint64     `json:"steps"`
@@ -22,11 +21,11 @@ type point struct {
 	Accuracy cli.Number `json:"accuracy"`
 }
 
-// pointOf is what curves show of a view.
+// pointOf takes the values for curves from a view.
 func pointOf(v *view, at time.Duration) point {
 	p := point{
 		Seconds: at.Seconds(), Steps: v.FlockSteps, Loss: v.Loss, Distance: v.Distance, Accuracy: v.Accuracy,
-		LossLow: cli.Number(math.Inf(1)), LossHigh: cli.Number(math.Inf(-1)), // no number, and so null, if nobody tells
+		LossLow: cli.Number(math.Inf(1)), LossHigh: cli.Number(math.Inf(-1)), // become null if no member reports a loss
 	}
 	for _, d := range v.fresh {
 		if !math.IsNaN(d.Loss) {
@@ -36,17 +35,16 @@ func pointOf(v *view, at time.Duration) point {
 	return p
 }
 
-// history keeps the points of a run of any length in bounded room. The zero value is
-// empty.
+// history keeps points of a run of any length in bounded memory. The zero value is empty.
 type history struct {
 	kept  []point
-	every int // of so many points, one is kept
+	every int // one of so many points is kept
 	seen  int
 }
 
 func (h *history) add(p point) {
 	if last := len(h.kept) - 1; last >= 0 && h.kept[last].Steps == p.Steps {
-		h.kept[last] = p // nobody has trained: a curve over steps stands still
+		h.kept[last] = p // no step since: replace the point
 		return
 	}
 	h.every = max(h.every, 1)
@@ -67,22 +65,22 @@ func (h *history) add(p point) {
 	h.kept = append(h.kept, p)
 }
 
-// points are a copy of those that are kept.
+// points returns a copy of the kept points.
 func (h *history) points() []point { return append([]point{}, h.kept...) }
 
-// outlookOf estimates the time that a run has to go, from its pace of late.
+// outlookOf estimates the remaining time of a run from its recent pace.
 type outlookOf struct {
 	seen []look // the latest
 	last cli.Number
 }
 
-// look is how far the run was at a moment, in seconds.
+// look is the progress of the run at a moment, in seconds.
 type look struct{ at, progress float64 }
 
-// outlookSpan is the number of looks over which the pace is taken.
+// outlookSpan is the number of looks over which the pace is measured.
 const outlookSpan = 30
 
-// next takes the progress at a moment. A pause begins the estimate anew.
+// next takes the progress at a moment and returns the estimate, in seconds. A pause starts the estimate anew.
 func (o *outlookOf) next(at time.Duration, progress float64, paused bool) cli.Number {
 	o.last = cli.Number(math.NaN())
 	if paused || progress <= 0 || progress >= 1 {

@@ -8,24 +8,24 @@ import (
 	"github.com/seed-97356399/murmuration/peer/transport"
 )
 
-// happening is something that people like to know.
+// happening is an event that viewers should know.
 type happening struct {
 	At   int64  `json:"at"` // in milliseconds since 1970
 	Kind string `json:"kind"`
 	Peer string `json:"peer,omitempty"`
 	Text string `json:"text"`
-	// Detail is for who wants to know more.
+	// Detail is further information.
 	Detail string `json:"detail,omitempty"`
 }
 
-// news are the latest events. Its owner locks it.
+// news has the latest events. Its owner locks it.
 type news struct {
 	kept   []happening
 	known  map[transport.PeerID]control.State
 	paused bool
 }
 
-// add notes an event.
+// add adds an event.
 func (n *news) add(kind string, id transport.PeerID, text string, detail ...error) happening {
 	h := happening{At: time.Now().UnixMilli(), Kind: kind, Peer: string(id), Text: text}
 	for _, err := range detail {
@@ -35,7 +35,7 @@ func (n *news) add(kind string, id transport.PeerID, text string, detail ...erro
 	return h
 }
 
-// notice finds what is otherwise than at the last look.
+// notice adds events for the differences from the last look.
 func (n *news) notice(v *view) (changes []happening) {
 	known := make(map[transport.PeerID]control.State, len(v.members))
 	for _, m := range v.members {

@@ -10,20 +10,20 @@ import (
 )
 
 const (
-	// States of a member, beside those of package control.
-	waiting = "waiting" // it has taken no step, and fewer peers are here than are to begin
+	// States of a member, in addition to those of package control.
+	waiting = "waiting" // no step yet, and fewer peers are present than the run needs
 	leaving = "leaving"
-	lost    = "lost" // it went before the work was done, without a word
+	lost    = "lost" // gone without notice before the work was done
 
-	// What a member has told is stale when so many of its digests have not come, or when
-	// the flock has made so great a share of all its steps since: losses fall quickly.
+	// A member's figures are stale when missedDigests of its digests are overdue, or when the flock has made a given
+	// share of all its steps since: losses fall quickly.
 	missedDigests = 3
 	staleShare    = 0.25
-	// maxLost bounds the members that are lost and still shown.
+	// maxLost bounds the lost members that are shown.
 	maxLost = 32
 )
 
-// stateOf is what a member is about, in a word.
+// stateOf is the state of a member in a word.
 func (v *view) stateOf(m control.Member, self stats.Peer, minPeers int) string {
 	steps := m.Steps
 	if m.ID == self.Self {
@@ -38,20 +38,19 @@ func (v *view) stateOf(m control.Member, self stats.Peer, minPeers int) string {
 	return m.State.String()
 }
 
-// stale tells whether a member's digest says nothing of the run as it is, where members tell each so
-// often, and more seldom the more they are.
+// stale tells whether a member's digest is too old to describe the run. Members send digests after every, and less
+// often in a larger run.
 func (v *view) stale(m control.Member, every time.Duration) bool {
 	const messages = 2 // a digest, and a name with it
 	timeout := missedDigests * max(every, time.Duration(messages*v.Total)*control.DigestShare)
 	return time.Since(m.Received) > timeout || float64(m.FlockSteps) < (1-staleShare)*float64(v.FlockSteps)
 }
 
-// losses are members that are lost: the page shows them as they were.
+// losses are lost members, which the page shows in their last state.
 type losses []member
 
-// notice keeps who was here before and is not now, as many as the peer has counted as lost
-// meanwhile: others may have left between two looks. It forgets who is back, under its id or
-// its name.
+// notice adds members that were present before and are gone now, up to the number of lost members that the peer has
+// counted meanwhile: others may have left regularly. It removes members that are back, under their id or their name.
 func (l *losses) notice(before, now view) {
 	here := func(id transport.PeerID) bool {
 		return slices.ContainsFunc(now.members, func(m control.Member) bool { return m.ID == id })

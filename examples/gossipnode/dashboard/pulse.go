@@ -8,43 +8,42 @@ import (
 	"github.com/seed-97356399/murmuration/peer/transport"
 )
 
-// pair is who began exchanges, and with whom.
+// pair is the initiator of exchanges and its partner.
 type pair struct{ from, to transport.PeerID }
 
-// pulse is exchanges of a pair that the page lights a link up for.
+// pulse is a number of exchanges of a pair, for which the page lights up a link.
 type pulse struct {
 	From  string `json:"from"`
 	To    string `json:"to"`
 	Count uint64 `json:"count"`
-	// Over is the time over which they happened, in seconds, as far as is known: those of
-	// others are told in sums.
+	// Over is the time in which they happened, in seconds, as far as known: digests of other members have only sums.
 	Over float64 `json:"over"`
 }
 
-// lastDigest is the last figure of another peer about a pair.
+// lastDigest is the last count about a pair in another peer's digest.
 type lastDigest struct {
 	exchanges uint64
 	at        time.Time
 }
 
-// pulses gathers exchanges for the page, between whomever. Its owner locks it.
+// pulses collects the exchanges of all pairs for the page. Its owner locks it.
 type pulses struct {
 	self transport.PeerID
-	new  map[pair]pulse      // since the page was last told
-	met  map[pair]lastDigest // exchanges of others, as last told
+	new  map[pair]pulse      // since the last message to the page
+	met  map[pair]lastDigest // exchanges of other peers in their last digests
 }
 
-// add notes exchanges of a pair.
+// add adds exchanges of a pair.
 func (b *pulses) add(p pair, count uint64, over time.Duration) {
 	was, known := b.new[p]
 	if !known && len(b.new) >= maxPulses {
-		return // there is light enough
+		return // the page shows enough pulses already
 	}
 	b.new[p] = pulse{string(p.from), string(p.to), was.Count + count, max(was.Over, over.Seconds())}
 }
 
-// receive makes pulses of what others' digests tell of their exchanges, this peer's own
-// left out: it knows those better.
+// receive makes pulses of the exchanges in others' digests. It ignores exchanges of this peer, which knows these
+// better itself.
 func (b *pulses) receive(v *view) {
 	now := make(map[pair]lastDigest, len(b.met))
 	for _, m := range v.tell {
@@ -63,7 +62,7 @@ func (b *pulses) receive(v *view) {
 	b.met = now
 }
 
-// tell tells of the exchanges since it last did.
+// tell sends the exchanges since its last call.
 func (b *pulses) tell(to *hub) {
 	if len(b.new) == 0 {
 		return

@@ -19,33 +19,30 @@ import (
 var page embed.FS
 
 const (
-	// timeout bounds a request, but for the stream of events, whose every
-	// message it bounds.
+	// timeout bounds a request; in the stream of events, it bounds each message.
 	timeout = 15 * time.Second
-	// maxHeader and maxBody bound what a request may hold, in bytes.
+	// maxHeader and maxBody bound a request, in bytes.
 	maxHeader = 16 << 10
 	maxBody   = 4 << 10
 )
 
-// Config says where the page is served.
+// Config says where and to whom the page is served.
 type Config struct {
 	// Address is host:port; without a host it is on this machine only.
 	Address string
-	// TokenFile is the file of the token that is asked for. Without one it is drawn, and on
-	// this machine only asked for to rule the run, not to look.
+	// TokenFile is the file of the token. Without a file the token is drawn; on this machine, only controlling the
+	// run then needs it.
 	TokenFile string
 }
 
-// Server serves the page that shows the run. It holds no part of the peer:
-// what the board tells it, it passes on.
+// Server serves the page that shows the run. It has no access to the peer: it passes on what the board sends.
 type Server struct {
 	web   *web.Server
 	guard guard
 	board *Board
 }
 
-// Listen takes the address, so that one that is in use is noticed before
-// anything else begins; serve answers.
+// Listen opens the address, so that an address in use is noticed before anything else begins. Serve answers requests.
 func Listen(c Config) (*Server, error) {
 	address, err := listenAddress(c.Address)
 	if err != nil {
@@ -62,10 +59,10 @@ func Listen(c Config) (*Server, error) {
 	return &Server{web: server, guard: guard}, nil
 }
 
-// Addr is where it listens.
+// Addr is the address that it listens at.
 func (d *Server) Addr() net.Addr { return d.web.Addr() }
 
-// Token is what is asked for; empty if whoever reaches the address may look.
+// Token is the token that viewers need; "" if everybody who reaches the address may look.
 func (d *Server) Token() string {
 	if d.guard.open {
 		return ""
@@ -73,12 +70,11 @@ func (d *Server) Token() string {
 	return d.guard.token
 }
 
-// URL is what to open in a browser, with the token if it is of use there, which is known
-// from Serve on.
+// URL is the address to open in a browser. It has the token if that is useful there, which is known after Serve.
 func (d *Server) URL() string {
 	host, port, _ := net.SplitHostPort(d.web.Addr().String())
 	if ip := net.ParseIP(host); ip != nil && ip.IsUnspecified() {
-		host = "127.0.0.1" // from this machine; others take its name
+		host = "127.0.0.1" // for this machine; others use its name
 	}
 	url := "http://" + net.JoinHostPort(host, port) + "/"
 	if !d.guard.open || d.board != nil && d.board.about.Controls {
@@ -87,12 +83,12 @@ func (d *Server) URL() string {
 	return url
 }
 
-// Serve answers with what a board tells, until Close.
+// Serve answers requests with the content of a board, until Close.
 func (d *Server) Serve(b *Board, log *zap.Logger) {
 	d.board, b.ruling.may = b, d.guard.knows
 	files, err := fs.Sub(page, "page")
 	if err != nil {
-		panic(err) // the folder is a constant
+		panic(err) // the name of the folder is a constant
 	}
 	mux := http.NewServeMux()
 	mux.Handle("GET /", cached(http.FileServerFS(files)))
@@ -107,8 +103,7 @@ func (d *Server) Serve(b *Board, log *zap.Logger) {
 	b.start()
 }
 
-// cached has the browser ask each time whether a file has changed: the process may be
-// another release by then.
+// cached makes the browser ask each time whether a file has changed: the process may be of a new release.
 func cached(files http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Cache-Control", "no-cache")
@@ -125,10 +120,10 @@ func answerJSON(w http.ResponseWriter, status int, value any) {
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Cache-Control", "no-store")
 	w.WriteHeader(status)
-	_, _ = w.Write(text) // a browser that has gone is noticed by nobody
+	_, _ = w.Write(text) // a browser that has gone needs no error
 }
 
-// Close stops serving and waits for it. A nil server has nothing to stop.
+// Close stops serving and waits until all requests have ended. A nil server does nothing.
 func (d *Server) Close() error {
 	if d == nil {
 		return nil

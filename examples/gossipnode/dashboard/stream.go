@@ -7,22 +7,22 @@ import (
 )
 
 const (
-	// maxWatchers bounds those who watch at once.
+	// maxWatchers bounds the viewers at a time.
 	maxWatchers = 16
-	// maxWaiting bounds the messages that wait for one who watches: who falls behind
-	// is let go, and its browser comes again.
+	// maxWaiting bounds the messages that wait for a viewer: a viewer that is too slow is disconnected, and its
+	// browser connects again.
 	maxWaiting = 32
-	// watchTimeout bounds the sending of a message.
+	// watchTimeout bounds the time to send a message.
 	watchTimeout = 10 * time.Second
 )
 
-// hub hands messages to those who watch. Its owner locks it. The zero value is ready.
+// hub sends messages to all viewers. Its owner locks it. The zero value is ready.
 type hub struct {
 	watchers map[chan []byte]struct{}
 	closed   bool
 }
 
-// join takes up one who watches; nil if there are too many.
+// join adds a viewer; nil if there are too many.
 func (h *hub) join() chan []byte {
 	if h.closed || len(h.watchers) >= maxWatchers {
 		return nil
@@ -35,7 +35,7 @@ func (h *hub) join() chan []byte {
 	return waiting
 }
 
-// leave lets one go who watched, if nobody has yet.
+// leave removes a viewer, unless it has been removed.
 func (h *hub) leave(waiting chan []byte) {
 	if _, here := h.watchers[waiting]; here {
 		delete(h.watchers, waiting)
@@ -50,14 +50,14 @@ func (h *hub) close() {
 	}
 }
 
-// tell sends a message to all who watch. Without any it costs nothing.
+// tell sends a message to all viewers. Without viewers it costs nothing.
 func (h *hub) tell(event string, value any) {
 	if len(h.watchers) == 0 {
 		return
 	}
 	text, err := message(event, value)
 	if err != nil {
-		return // all values are ours, and can be written
+		return // cannot happen: all types can be encoded
 	}
 	for waiting := range h.watchers {
 		select {

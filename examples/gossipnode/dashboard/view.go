@@ -17,13 +17,13 @@ import (
 )
 
 const (
-	// maxMembers bounds the members that the page shows; those with the first
-	// places in the ring are. maxLinks bounds the links between them.
+	// maxMembers bounds the members that the page shows, the first ones in the ring. maxLinks bounds the links
+	// between them.
 	maxMembers = 256
 	maxLinks   = 4096
 )
 
-// view is the run at one moment.
+// view is the state of the run at one moment.
 type view struct {
 	State      string     `json:"state"`
 	Paused     bool       `json:"paused"`
@@ -32,49 +32,49 @@ type view struct {
 	Progress   float64    `json:"progress"`
 	FlockSteps uint64     `json:"flockSteps"`
 	Target     uint64     `json:"target"`
-	Left       cli.Number `json:"left"` // seconds
+	Left       cli.Number `json:"left"` // remaining seconds
 	Lost       int        `json:"lost"`
-	Total      int        `json:"total"` // members, those not shown included
-	// Loss, Distance, Samples are means, and a sum, over those members that tell.
+	Total      int        `json:"total"` // number of members, including those not shown
+	// Loss and Distance are means, and Samples is a sum, over the members that send digests.
 	Loss     cli.Number `json:"loss"`
 	Distance cli.Number `json:"distance"`
 	Samples  cli.Number `json:"samples"`
 	Accuracy cli.Number `json:"accuracy"` // of this peer's model
-	Bits     cli.Number `json:"bits"`     // of a parameter in this peer's exchanges
-	Tell     int        `json:"tell"`     // members that tell
-	// Final is the result of this peer or, of a local run, of all; nil before.
+	Bits     cli.Number `json:"bits"`     // for each parameter in this peer's exchanges
+	Tell     int        `json:"tell"`     // number of members that send digests
+	// Final is the result of this peer, or of all peers of a local run; nil before.
 	Final *result.Result `json:"final"`
-	Point point          `json:"point"` // of the curves
+	Point point          `json:"point"` // for the curves
 
-	// Members are those that are here, and after them those that are lost.
+	// Members are the members of the run, followed by lost ones.
 	Members []member `json:"members"`
-	// Links join members by their places in Members; Matrix tells who began how many
-	// exchanges with whom: from, to, count.
+	// Links join members, by their indices in Members. Matrix has how many exchanges each member began with each:
+	// from, to, count.
 	Links  [][2]int    `json:"links"`
 	Matrix [][3]uint64 `json:"matrix"`
 
 	members []control.Member
-	tell    []control.Member // those that do
-	fresh   []control.Member // of these, those whose word is not stale
+	tell    []control.Member // members that send digests
+	fresh   []control.Member // those of them whose digest is not stale
 	changes []happening
 }
 
-// member is a member as the page shows it, in the order of the ring.
+// member is a member in the form for the page, in the order of the ring.
 type member struct {
 	control.Member
-	State     string        // waiting, leaving and lost besides
-	Stale     bool          // the run has gone on since its last digest
-	RoundTrip time.Duration // 0 if it is not known
-	Judged    *judgement    // nil unless this peer trusts it less than in full
+	State     string        // of package control, or waiting, leaving or lost
+	Stale     bool          // its last digest is too old
+	RoundTrip time.Duration // 0 if unknown
+	Judged    *judgement    // nil if this peer trusts it fully
 }
 
-// judgement is what exchanges with a member do to this peer's loss, and how far it is trusted.
+// judgement is the effect of exchanges with a member on this peer's loss, and the resulting trust.
 type judgement struct {
 	Harm  float64 `json:"harm"`
 	Trust float64 `json:"trust"`
 }
 
-// MarshalJSON is what the page is told of a member.
+// MarshalJSON writes a member for the page.
 func (m member) MarshalJSON() ([]byte, error) {
 	shown := watch.Shown(m.Member, time.Now())
 	shown["state"], shown["stale"], shown["roundTrip"] = m.State, m.Stale, nil
@@ -99,7 +99,7 @@ func newView(p Peer, about About, accuracy *Accuracy) *view {
 	}
 	v.Total = len(v.members)
 	for i, m := range v.members {
-		if m.State == control.Closed && s.Over { // this peer is done, as the others are
+		if m.State == control.Closed && s.Over { // this peer is done, like the others
 			v.members[i].State = control.Over
 		}
 	}
@@ -110,8 +110,7 @@ func newView(p Peer, about About, accuracy *Accuracy) *view {
 	return v
 }
 
-// with is a run that is over with those members that were here before: they have left
-// because the work is done.
+// with adds the members of an earlier view to the view of a finished run: they have left because the work is done.
 func (v *view) with(before view) *view {
 	before.State, before.Over, before.Left, before.Lost = v.State, v.Over, v.Left, v.Lost
 	before.Progress, before.FlockSteps, before.Target = v.Progress, v.FlockSteps, v.Target
@@ -127,7 +126,7 @@ func (v *view) with(before view) *view {
 	return &before
 }
 
-// arrange puts the members into the ring's order, with the links between them.
+// arrange orders the members as in the ring, and adds the links between them.
 func (v *view) arrange(s stats.Peer, about About) {
 	links := make(map[transport.PeerID]stats.Link, len(s.Exchanges.Links))
 	for _, l := range s.Exchanges.Links {
@@ -157,8 +156,8 @@ func (v *view) arrange(s stats.Peer, about About) {
 	v.meet(places)
 }
 
-// ringOf is the members in the order of the overlay, and the overlay; without one,
-// while there are no roles, they are in the order of their ids.
+// ringOf returns the members in the order of the overlay, and the overlay. Without roles there is no overlay, and
+// they are in the order of their ids.
 func ringOf(members []control.Member) ([]control.Member, *topology.Overlay) {
 	of := make([]topology.Member, len(members))
 	for i, m := range members {
@@ -195,7 +194,7 @@ func (v *view) join(overlay *topology.Overlay, places map[topology.PeerID]int) {
 	}
 }
 
-// meet lists who began exchanges with whom.
+// meet lists the exchanges between all pairs of members.
 func (v *view) meet(places map[topology.PeerID]int) {
 	v.Matrix = [][3]uint64{}
 	for _, m := range v.tell {
@@ -209,7 +208,7 @@ func (v *view) meet(places map[topology.PeerID]int) {
 	}
 }
 
-// sum takes means and sums over those that tell.
+// sum computes means and sums over the members that send digests.
 func (v *view) sum() {
 	var loss, distance cli.Mean
 	samples := 0.0

@@ -14,21 +14,21 @@ import (
 )
 
 const (
-	levels = 256 // of a byte
+	levels = 256 // values of a byte
 	weight = "\x00rows"
 )
 
-// view is one column of pictures or texts: a row for each value, with how often it is there, and of pictures the class.
+// view is one column of pictures or texts: a row for each value, with its count, and for pictures the class.
 type view struct {
 	columns []table.Column
-	each    int64 // values of a picture, or 1
+	each    int64 // number of values in a picture; 1 for texts
 }
 
 func viewOf(of table.Column, counts []float64, each int64) view {
 	return view{[]table.Column{of, {Name: weight, Numbers: counts}}, each}
 }
 
-// describe tells of pictures, not of their values.
+// describe describes a view; it counts pictures, not their values.
 func (v view) describe(ctx context.Context, flock table.Flock, least int) (*summary.Summary, error) {
 	c := summary.Config{Weight: weight, Least: least * int(v.each)}
 	if len(v.columns) > 2 {
@@ -53,7 +53,7 @@ func (v view) describe(ctx context.Context, flock table.Flock, least int) (*summ
 	return s, nil
 }
 
-// counting is the jobs of members with pictures or texts.
+// counting returns the jobs of members with pictures or texts.
 func (o *options) counting() (jobs []job, err error) {
 	c := dataset.Config{Name: o.Dataset, Seed: o.Seed, Parts: o.Peers}
 	if len(o.Table.Data) > 0 {
@@ -91,7 +91,7 @@ func (o *options) counting() (jobs []job, err error) {
 	return jobs, cli.Config(err)
 }
 
-// viewsOf counts the levels of pictures by channel and class, or the bytes and symbols of texts.
+// viewsOf counts the levels of pictures by channel and class, or the bytes and characters of texts.
 func viewsOf(data *dataset.Data) (views []view, err error) {
 	if data.Train != nil && data.Train.IsText() {
 		return ofText(data.Train), nil
@@ -124,7 +124,7 @@ func viewsOf(data *dataset.Data) (views []view, err error) {
 	return views, nil
 }
 
-// eachPicture goes over pictures in memory, or once over those in files.
+// eachPicture calls do for each picture, in memory or in files.
 func eachPicture(data *dataset.Data, do func(class int, picture []uint8)) error {
 	if set := data.Train; set != nil {
 		for i := range set.Len() {
@@ -149,7 +149,7 @@ func eachPicture(data *dataset.Data, do func(class int, picture []uint8)) error 
 	return errors.Join(err, batches.Close())
 }
 
-// ofText counts bytes, and symbols as UTF-8 has them; those cut at the edge of a window are missing.
+// ofText counts bytes, and characters in UTF-8; a character that is cut at the edge of a window counts as missing.
 func ofText(set *dataset.Set) []view {
 	bytes, symbols, counts := make([]float64, levels), map[rune]float64{}, []float64(nil)
 	of, symbol := table.Column{Name: "byte"}, table.Column{Name: "symbol", Kind: table.Category}

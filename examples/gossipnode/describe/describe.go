@@ -1,5 +1,5 @@
-// Package describe is the command describe: what the rows, pictures or texts of all members are like, by sums.
-// Begin with job.
+// Package describe is the command describe: statistics of the rows, pictures or texts of all members, by sums. Begin
+// with job.
 package describe
 
 import (
@@ -37,7 +37,7 @@ const (
 	maxLocalPeers = 64
 )
 
-// Command makes the command that describes what members have.
+// Command makes the command that describes the data of all members.
 func Command(std cli.Streams) *cobra.Command {
 	o := options{Peer: meet.Peer{Doing: "description", Topics: []string{topicData}}}
 	cmd := &cobra.Command{
@@ -77,7 +77,7 @@ join it; the others need that and --data of their own, and take over the rest.`}
 	return cmd
 }
 
-// sets are the names of all data sets.
+// sets returns the names of all data sets.
 func sets() []string { return append(settings.TableFormats(), dataset.Datasets()...) }
 
 func (o *options) register(flags *pflag.FlagSet) {
@@ -97,13 +97,13 @@ func (o *options) register(flags *pflag.FlagSet) {
 	flags.StringVar(&t.Shard, "shard", "", "how the data are divided among --peers: of tables rows (the default) or by=COLUMN, else iid, files or dirichlet=ALPHA")
 	flags.Uint64Var(&o.Seed, "seed", 1, "for what is divided or drawn by chance")
 	o.Register(flags)
-	o.Dataset = "" // which run has another default of
+	o.Dataset = "" // the command run has another default
 	cli.Group(flags, "Members", "peers", "shard", "listen", "join", "min-peers")
 	flags.StringVar(&o.HTML, "html", "", "`FILE` to write as a page with plots, which needs nothing else")
 	cli.Group(flags, "Results", "html", "json")
 }
 
-// load resolves the flags, takes over those of the description that is joined, and says what is wrong with them.
+// load resolves the flags, takes over those of the description to join, and returns their errors.
 func (o *options) load(ctx context.Context, cmd *cobra.Command, std cli.Streams) error {
 	from, err := o.Load(cmd)
 	if err == nil {
@@ -145,10 +145,10 @@ func (o *options) load(ctx context.Context, cmd *cobra.Command, std cli.Streams)
 	return from.Usage(faults...)
 }
 
-// job is what one member does.
+// job is the work of one member.
 type job func(ctx context.Context, flock table.Flock) (*summary.Summary, error)
 
-// run describes on this machine, or together with others elsewhere.
+// run describes data on this machine, or together with members elsewhere.
 func (o *options) run(ctx context.Context, std cli.Streams) (done Result, err error) {
 	jobs, source, err := o.jobs(std)
 	if err != nil {
@@ -171,7 +171,7 @@ func (o *options) run(ctx context.Context, std cli.Streams) (done Result, err er
 			return done, err
 		}
 	}
-	if all[0] == nil { // what is wrong is another member's, which says it there
+	if all[0] == nil { // another member has failed, and reports it there
 		return done, errors.Join(errs...)
 	}
 	if done.Summary = all[0]; source != nil {
@@ -189,7 +189,7 @@ func (o *options) run(ctx context.Context, std cli.Streams) (done Result, err er
 	return done, errors.Join(errs...)
 }
 
-// jobs are those of all members on this machine; source is of tables.
+// jobs returns the jobs of all members on this machine; source has the rows of a table.
 func (o *options) jobs(std cli.Streams) (jobs []job, source *rows.Source, err error) {
 	if o.Dataset != "" && !o.IsTable() {
 		jobs, err = o.counting()

@@ -20,7 +20,7 @@ var pageTemplate = template.Must(template.New("page").Funcs(template.FuncMap{
 	"add": func(a, b float64) float64 { return rounded(a + b) }, "times": func(a int, b float64) float64 { return float64(a) * b },
 }).Parse(pageText))
 
-// write writes a result as a page that loads nothing.
+// write writes a result as a web page that loads nothing.
 func write(out io.Writer, r Result) error {
 	var tell []bar
 	for _, c := range r.Columns {
@@ -29,7 +29,7 @@ func write(out io.Writer, r Result) error {
 		}
 	}
 	slices.SortStableFunc(tell, func(a, b bar) int { return cmp.Compare(b.Share, a.Share) })
-	places := map[string]int{} // of correlated columns, the most alike side by side
+	places := map[string]int{} // of correlated columns, the most correlated next to each other
 	for _, c := range r.Correlations {
 		for _, column := range c.Columns {
 			if _, known := places[column]; !known {
@@ -45,7 +45,7 @@ func write(out io.Writer, r Result) error {
 	}{r, r.head(), lengthened(tell), places})
 }
 
-// bar is one of horizontal bars; its Length is of the longest's.
+// bar is one of several horizontal bars; Length is relative to the longest.
 type bar struct {
 	Label, Text   string
 	Share, Length float64
@@ -63,7 +63,7 @@ func lengthened(bars []bar) []bar {
 	return bars
 }
 
-// barsOf is the shares of cells as bars.
+// barsOf makes bars of the shares of cells.
 func barsOf(cells []summary.Cell, others int64) (bars []bar) {
 	total := float64(others)
 	for _, c := range cells {
@@ -80,7 +80,7 @@ func barsOf(cells []summary.Cell, others int64) (bars []bar) {
 
 func rounded(x float64) float64 { return math.Round(10*x) / 10 }
 
-// maxLabel is how many letters of a label there is room for.
+// maxLabel is how many letters of a label fit.
 const maxLabel = 14
 
 func cut(text string) string {
@@ -90,14 +90,14 @@ func cut(text string) string {
 	return text
 }
 
-// column is a bin of a histogram as it is drawn; Pale is one beyond the bins of one width.
+// column is a bin in the drawing of a histogram; Pale marks bins outside of those of one width.
 type column struct {
 	X, Y, Width, Height float64
 	Pale                bool
 	Text                string
 }
 
-// plot is a histogram as it is drawn, from Low to High between what is pale.
+// plot is the drawing of a histogram, from Low to High between pale columns.
 type plot struct {
 	Columns   []column
 	Low, High string
@@ -108,7 +108,7 @@ const (
 	paleWidth             = 9
 )
 
-// plotOf draws heights as rows for one width of a bin; what lies beyond has a bar of its own at either end.
+// plotOf draws heights as rows in bins of one width. Values beyond them get a column at each end.
 func plotOf(n *summary.Numbers) (p plot) {
 	edges, last := n.Histogram.Edges, len(n.Histogram.Rows)-1
 	var widths, heights []float64
@@ -140,7 +140,7 @@ func plotOf(n *summary.Numbers) (p plot) {
 		c.Y = rounded(plotHeight - c.Height)
 		p.Columns = append(p.Columns, c)
 	}
-	if low-math.Floor(low) == 0.5 && high-math.Floor(high) == 0.5 { // between whole numbers
+	if low-math.Floor(low) == 0.5 && high-math.Floor(high) == 0.5 { // the edges are between whole numbers
 		low, high = low+0.5, high-0.5
 	}
 	p.Low, p.High = number(max(low, n.Min)), number(min(high, n.Max))

@@ -12,21 +12,21 @@ import (
 	"github.com/seed-97356399/murmuration/peer/table/summary"
 )
 
-// Result is what --json prints; the contract for the names is in the design.
+// Result is the output of --json; the design lists the names.
 type Result struct {
 	*summary.Summary
-	// Unrelated are the columns that tell at most the share Tolerance of the target, with --unrelated.
+	// Unrelated are the columns that predict at most the share Tolerance of the target, with --unrelated.
 	Tolerance *float64 `json:"tolerance,omitempty"`
 	Unrelated []string `json:"unrelated,omitempty"`
-	// Damaged rows were set aside, by this member.
+	// Damaged is how many rows of this member were left out.
 	Damaged   int64  `json:"damaged"`
 	BytesSent uint64 `json:"bytes_sent"`
 }
 
-// strongest is how many correlations are told in words.
+// strongest is how many correlations the text lists.
 const strongest = 10
 
-// String tells a result as tables.
+// String writes a result as tables.
 func (r Result) String() string {
 	var text strings.Builder
 	fmt.Fprintf(&text, "%s\n", r.head())
@@ -48,7 +48,7 @@ func (r Result) String() string {
 		}
 		fmt.Fprintln(columns)
 	}
-	_ = columns.Flush() // to a builder
+	_ = columns.Flush() // a strings.Builder never fails
 	for _, c := range r.Columns {
 		switch {
 		case c.Withheld:
@@ -71,7 +71,7 @@ func (r Result) String() string {
 	return text.String()
 }
 
-// head is what there is in all, and what of it is not told.
+// head says what was counted, and which figures are missing.
 func (r Result) head() string {
 	var members []string
 	for _, n := range r.MemberRows {
@@ -95,7 +95,7 @@ func (r Result) head() string {
 	return text
 }
 
-// cells is values with their rows, as shares of all if these are given.
+// cells lists values with their rows, or with shares if the number of all is given.
 func cells(all []summary.Cell, others, of int64) string {
 	text := func(n int64) string {
 		if of > 0 {
@@ -122,7 +122,7 @@ func distinct(v *summary.Values) string {
 
 func percent(share float64) string { return strconv.FormatFloat(100*share, 'g', 3, 64) + " %" }
 
-// quantile is that of a share, if it is told.
+// quantile is the quantile of a share, if there is one.
 func quantile(n *summary.Numbers, share float64) string {
 	for _, q := range n.Quantiles {
 		if q.Share == share {
@@ -132,7 +132,7 @@ func quantile(n *summary.Numbers, share float64) string {
 	return "-"
 }
 
-// number writes five digits, and all of a whole number.
+// number writes five digits, or all digits of a whole number.
 func number(x float64) string {
 	if x == math.Trunc(x) && math.Abs(x) < table.MaxCount {
 		return strconv.FormatFloat(x, 'f', 0, 64)

@@ -1,4 +1,4 @@
-// Package doctor is the command doctor: what would keep a peer of this machine from joining.
+// Package doctor is the command doctor: it finds what would prevent a peer of this machine from joining.
 package doctor
 
 import (
@@ -21,17 +21,17 @@ import (
 	"github.com/seed-97356399/murmuration/peer/p2pnet"
 )
 
-// What a check may find.
+// The levels of findings.
 const (
 	levelOK   = "ok"
 	levelWarn = "warn" // the peer works, but not as well as it could
-	levelFail = "fail" // the peer would not join, or not for long
+	levelFail = "fail" // the peer would not join, or would not stay
 )
 
 // doctorTimeout bounds all checks together.
 const doctorTimeout = 30 * time.Second
 
-// diagnosis is what one check found, and what to do about it.
+// diagnosis is one finding, and its remedy.
 type diagnosis struct {
 	Level   string `json:"level"`
 	What    string `json:"what"`
@@ -48,7 +48,7 @@ func healthy(what, format string, args ...any) diagnosis {
 func (d diagnosis) warn(remedy string) diagnosis { d.Level, d.Remedy = levelWarn, remedy; return d }
 func (d diagnosis) fail(remedy string) diagnosis { d.Level, d.Remedy = levelFail, remedy; return d }
 
-// Command makes the command that looks for what would keep a peer from joining.
+// Command makes the command doctor.
 func Command(std cli.Streams) *cobra.Command {
 	var s settings.Settings
 	cmd := &cobra.Command{
@@ -83,7 +83,7 @@ Where a peer of this machine already runs on the ports of --listen, ports fails.
 			if err := s.Validate(sources); err != nil {
 				return err
 			}
-			// What libp2p says of a connection that does not come about is in the findings.
+			// The findings include what libp2p logs about failed connections.
 			defer p2pnet.BridgeLogs(zap.NewNop())()
 			ctx, cancel := context.WithTimeout(cmd.Context(), doctorTimeout)
 			defer cancel()
@@ -120,13 +120,13 @@ func examine(ctx context.Context, s settings.Settings, from cli.Origins) []diagn
 	return append(found, checkJoin(ctx, s, from, tr)...)
 }
 
-// errUnhealthy: something failed, as the lines above say.
+// errUnhealthy: at least one check failed.
 var errUnhealthy = errors.New("this peer would not get on as it is: see the lines that begin with fail")
 
-// findings are what all checks have found.
+// findings are the findings of all checks.
 type findings []diagnosis
 
-// count is how many are of a level.
+// count is the number of findings of a level.
 func (f findings) count(level string) (n int) {
 	for _, d := range f {
 		if d.Level == level {
@@ -136,7 +136,7 @@ func (f findings) count(level string) (n int) {
 	return n
 }
 
-// differences are those between this peer's settings and the run's.
+// differences returns the differences between this peer's settings and the run's.
 func (f findings) differences() []description.Difference {
 	found := []description.Difference{}
 	for _, d := range f {
@@ -147,7 +147,7 @@ func (f findings) differences() []description.Difference {
 	return found
 }
 
-// String has a line for each.
+// String has a line for each finding.
 func (f findings) String() string {
 	var text strings.Builder
 	for _, d := range f {
@@ -160,7 +160,7 @@ func (f findings) String() string {
 	return text.String()
 }
 
-// MarshalJSON adds how many there are of each level.
+// MarshalJSON adds the number of findings of each level.
 func (f findings) MarshalJSON() ([]byte, error) {
 	return json.Marshal(map[string]any{
 		"checks": []diagnosis(f), "differences": f.differences(), levelOK: f.count(levelOK), levelWarn: f.count(levelWarn), levelFail: f.count(levelFail),
@@ -175,7 +175,7 @@ func readable(path string) bool {
 	return file.Close() == nil
 }
 
-// checkAdmission looks at the list and the run's key.
+// checkAdmission checks the list and the run's key.
 func checkAdmission(s settings.Settings) (_ peer.Admission, found []diagnosis) {
 	if s.Allow == "" && s.RunKey == "" {
 		return peer.Admission{}, nil

@@ -25,14 +25,13 @@ import (
 const (
 	// joinTimeout bounds the inquiry at one address.
 	joinTimeout = 10 * time.Second
-	// usualRound is the round trip of a connection between continents, for the bound
-	// that is told where nobody is there to measure against.
+	// usualRound is the round trip between continents, for a bound if no member is there to measure with.
 	usualRound = 100 * time.Millisecond
-	// slowLine is the bound, in bytes a second, below which it is worth a remedy.
+	// slowLine is the bound, in bytes a second, below which a remedy is suggested.
 	slowLine = 100e6 / 8
 )
 
-// checkJoin asks every address whether this peer would be let in.
+// checkJoin asks every address whether it would admit this peer.
 func checkJoin(ctx context.Context, s settings.Settings, from cli.Origins, tr transport.Transport) (found []diagnosis) {
 	admission, found := checkAdmission(s)
 	if len(s.Join) == 0 {
@@ -49,8 +48,8 @@ func checkJoin(ctx context.Context, s settings.Settings, from cli.Origins, tr tr
 	return append(found, differences...)
 }
 
-// compare asks the run to join what it is, as run does, and tells how these settings differ
-// from it. What nobody has set is set as it is there.
+// compare asks the members to join for the description of the run, as command run does, and reports differing
+// settings. Settings that the user has not given are taken over.
 func compare(ctx context.Context, tr transport.Transport, s *settings.Settings, from cli.Origins) (found []diagnosis) {
 	const what = "settings"
 	_, differences, err := rundescription.Compare(ctx, tr, s, from, zap.NewNop())
@@ -68,8 +67,7 @@ func compare(ctx context.Context, tr transport.Transport, s *settings.Settings, 
 	return found
 }
 
-// judge tells what the answer of one address means. Known says whether the layout
-// that was asked with is that of run.
+// judge explains the answer of one address. known says whether the layout in the question is that of run.
 func judge(s settings.Settings, address string, answer peer.Inquiry, err error, known bool) []diagnosis {
 	if answer.Peer == "" || answer.RoundTrip == 0 {
 		return []diagnosis{unanswered(s, address, err)}
@@ -106,7 +104,7 @@ func judge(s settings.Settings, address string, answer peer.Inquiry, err error, 
 	return append(found, checkWindow(s, answer.RoundTrip, address, readSetting))
 }
 
-// unanswered tells why an address gave no answer.
+// unanswered says why an address did not answer.
 func unanswered(s settings.Settings, address string, err error) diagnosis {
 	var changed *p2pnet.IdentityChangedError
 	var wrong *p2pnet.WrongIdentityError
@@ -128,8 +126,8 @@ func unanswered(s settings.Settings, address string, err error) diagnosis {
 	return d.fail(cmp.Or(settings.Remedy(err), "read the log of the process there"))
 }
 
-// layout is the hash of what --model makes of the pictures of --dataset, and whether
-// that can be told without reading them.
+// layout returns the hash of the layout of --model for the pictures of --dataset, and whether it is known without
+// reading them.
 func layout(s settings.Settings) (hash [32]byte, known bool) {
 	shape := dataset.Shape{Height: 28, Width: 28, Channels: 1}
 	switch s.Dataset {
@@ -147,9 +145,8 @@ func layout(s settings.Settings) (hash [32]byte, known bool) {
 	return model.Layout().Hash(), true
 }
 
-// checkWindow tells what the connections of an exchange can carry at a round trip: no
-// more than is in flight at once, which the window of a stream bounds, and the system's
-// buffers for a connection.
+// checkWindow reports how much the connections of an exchange can carry at a round trip: the bytes in flight are
+// bounded by the window of a stream and by the system's buffers for a connection.
 func checkWindow(s settings.Settings, round time.Duration, address string, read func(string) string) diagnosis {
 	least, by := int64(p2pnet.MaxWindow), "the window of a stream"
 	for _, setting := range []string{"net.ipv4.tcp_rmem", "net.ipv4.tcp_wmem"} {
@@ -157,7 +154,7 @@ func checkWindow(s settings.Settings, round time.Duration, address string, read 
 		if len(fields) != 3 {
 			continue
 		}
-		// The system keeps about half of a buffer for its own accounts.
+		// The system uses about half of a buffer for its own data.
 		if most, err := strconv.ParseInt(fields[2], 10, 64); err == nil && most/2 < least {
 			least, by = most/2, setting
 		}
@@ -181,7 +178,7 @@ func checkWindow(s settings.Settings, round time.Duration, address string, read 
 	return d
 }
 
-// bitRate writes bytes a second as bits a second.
+// bitRate writes a rate in bytes a second as bits a second.
 func bitRate(bytes float64) string {
 	bits := 8 * bytes
 	switch {
@@ -193,7 +190,7 @@ func bitRate(bytes float64) string {
 	return fmt.Sprintf("%.0f Mbit/s", bits/1e6)
 }
 
-// readSetting is a setting of the system, empty where it has none of that name.
+// readSetting reads a setting of the system; "" if it does not exist.
 func readSetting(name string) string {
 	text, err := os.ReadFile("/proc/sys/" + strings.ReplaceAll(name, ".", "/"))
 	if err != nil {

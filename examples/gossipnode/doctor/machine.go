@@ -17,11 +17,10 @@ import (
 	"github.com/seed-97356399/murmuration/peer/p2pnet"
 )
 
-// oldestYear is before any release of this program: a clock that shows an earlier
-// one has not been set.
+// oldestYear is before any release of this program: a clock with an earlier year has not been set.
 const oldestYear = 2025
 
-// checkKey reads the identity. The key is nil if there is none that could be used.
+// checkKey reads the identity; the key is nil if it cannot be used.
 func checkKey(s settings.Settings) (ed25519.PrivateKey, []diagnosis) {
 	const what = "key"
 	path := s.IdentityPath()
@@ -50,14 +49,14 @@ func checkKey(s settings.Settings) (ed25519.PrivateKey, []diagnosis) {
 	return key, []diagnosis{healthy(what, "%s is sound and its owner's only", path)}
 }
 
-// checkPorts listens as run would, with a file of known identities. The transport
-// that it returns dials at least; it is nil if not even that can be done.
+// checkPorts listens as command run would, with a file of known identities. The returned transport can at least dial;
+// it is nil if that fails too.
 func checkPorts(s settings.Settings, key ed25519.PrivateKey, known string) (tr *p2pnet.Transport, found []diagnosis) {
 	const what = "ports"
 	tr, together := p2pnet.New(p2pnet.Config{Identity: key, Listen: s.Listen, Known: known})
 	blamed := together == nil
 	for _, address := range s.Listen {
-		if together != nil { // which of them is it?
+		if together != nil { // find out which address failed
 			one, fault := p2pnet.New(p2pnet.Config{Identity: key, Listen: []string{address}})
 			if fault != nil {
 				blamed = true
@@ -86,7 +85,7 @@ func checkPorts(s settings.Settings, key ed25519.PrivateKey, known string) (tr *
 	return tr, found
 }
 
-// lastCause is the innermost of wrapped errors: what the system said.
+// lastCause is the innermost of wrapped errors: the system's message.
 func lastCause(err error) error {
 	for {
 		inner := errors.Unwrap(err)
@@ -97,7 +96,7 @@ func lastCause(err error) error {
 	}
 }
 
-// checkAddresses tells who could reach what would be announced.
+// checkAddresses reports who could reach the announced addresses.
 func checkAddresses(s settings.Settings, announced []string) diagnosis {
 	const what = "addresses"
 	widest, names := 0, make([]string, len(announced))
@@ -116,17 +115,17 @@ func checkAddresses(s settings.Settings, announced []string) diagnosis {
 	return d
 }
 
-// How far away an address can be dialled from.
+// The places from which an address can be dialled.
 const (
 	reachHere = iota + 1
 	reachNetwork
 	reachWorld
 )
 
-// reachOf tells from where a multiaddr or host:port can be dialled; a name, which
-// anything can be behind, from everywhere.
+// reachOf tells from where a multiaddr or host:port can be dialled. It assumes that a name can be dialled from
+// everywhere.
 func reachOf(address string) (kind string, reach int) {
-	// Addresses that a provider's customers share behind its NAT (RFC 6598).
+	// Addresses behind a NAT that a provider's customers share (RFC 6598).
 	sharedNAT := netip.PrefixFrom(netip.AddrFrom4([4]byte{100, 64}), 10)
 	host := hostOf(address)
 	ip, err := netip.ParseAddr(host)
@@ -143,7 +142,7 @@ func reachOf(address string) (kind string, reach int) {
 	return "public", reachWorld
 }
 
-// hostOf is the host of an address that validate has let through.
+// hostOf is the host of a validated address.
 func hostOf(address string) string {
 	if parts := strings.Split(address, "/"); len(parts) > 2 {
 		return parts[2]
@@ -152,7 +151,7 @@ func hostOf(address string) string {
 	return strings.Trim(address[:max(colon, 0)], "[]")
 }
 
-// joinsWithin tells whether there is somebody to join, and all of them are as near.
+// joinsWithin tells whether there are addresses to join and all of them are at most that far.
 func joinsWithin(s settings.Settings, most int) bool {
 	for _, address := range s.Join {
 		if _, reach := reachOf(address); reach > most {
@@ -162,9 +161,8 @@ func joinsWithin(s settings.Settings, most int) bool {
 	return len(s.Join) > 0
 }
 
-// checkClock tells whether the clock has been set. Neither a run nor a connection depends
-// on it: what peers count are steps and lives, and the dates of their certificates are
-// good for any clock.
+// checkClock tells whether the clock has been set. Runs and connections do not depend on it: peers count steps and
+// incarnations, and their certificates are valid at any time.
 func checkClock(now time.Time) diagnosis {
 	d := healthy("clock", "%s; not compared with others, who do not tell theirs: neither a connection nor a run needs clocks that agree", now.UTC().Format(time.RFC3339))
 	if now.Year() < oldestYear {
@@ -173,8 +171,8 @@ func checkClock(now time.Time) diagnosis {
 	return d
 }
 
-// copyKnown is a copy of the identities that run would remember, so that to ask
-// does not change them, and what removes it again.
+// copyKnown copies the file of known identities, so that questions do not change it, and returns a function that
+// removes the copy.
 func copyKnown(s settings.Settings) (path string, remove func(), err error) {
 	file, err := os.CreateTemp("", "gossipnode-doctor-*")
 	if err != nil {

@@ -15,10 +15,10 @@ import (
 	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
 )
 
-// Command makes the command that gets public data sets.
+// Command makes the command that downloads public data sets.
 func Command(std cli.Streams) *cobra.Command { return newCommand(std, publicSets()) }
 
-// newCommand makes the command that gets data sets, of those given.
+// newCommand makes that command for the given data sets.
 func newCommand(std cli.Streams, sets []publicSet) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "data",
@@ -88,7 +88,7 @@ func namesOf(sets []publicSet) []string {
 	return names
 }
 
-// setNamed is the data set that the arguments name.
+// setNamed returns the data set of the arguments.
 func setNamed(sets []publicSet, args []string) (publicSet, error) {
 	if len(args) != 1 {
 		return publicSet{}, cli.Usagef("fetch wants the name of one data set: %s", cli.List(namesOf(sets)))
@@ -99,7 +99,7 @@ func setNamed(sets []publicSet, args []string) (publicSet, error) {
 	return publicSet{}, cli.Usagef("no data set %q to fetch: want %s", args[0], cli.List(namesOf(sets)))
 }
 
-// mirror is the address that --from gives. Without TLS too: the files are verified.
+// mirror is the address of --from. It needs no TLS, since the files are verified.
 func mirror(from string) ([]string, error) {
 	u, err := url.Parse(from)
 	if err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" || u.RawQuery != "" || u.Fragment != "" {
@@ -108,11 +108,11 @@ func mirror(from string) ([]string, error) {
 	return []string{strings.TrimSuffix(from, "/") + "/"}, nil
 }
 
-// fetchResult is what fetch --json prints.
+// fetchResult is the output of fetch --json.
 type fetchResult struct {
 	Dataset string `json:"dataset"`
 	Data    string `json:"data"`
-	// Files are there, and verified.
+	// Files are the verified files.
 	Files []publicFile `json:"files"`
 	// Received is the number of bytes that came over the network.
 	Received int64   `json:"bytes_received"`
@@ -135,7 +135,7 @@ func runFetch(set publicSet, dir string, asJSON bool, std cli.Streams) error {
 	}, asJSON, std)
 }
 
-// String tells it in words.
+// String describes the result.
 func (r fetchResult) String() string {
 	text := fmt.Sprintf("%s is in %s, verified: %s, %s fetched.\n", r.Dataset, r.Data, cli.Plural(uint64(len(r.Files)), "file"), cli.Size(uint64(r.Received)))
 	return text + fmt.Sprintf("Train on it with: gossipnode local --dataset %s --data %s\n", r.Dataset, r.Data)

@@ -1,12 +1,10 @@
-// Package fetch is the command that downloads public data sets. Each file is pinned by
-// its size and SHA-256, and gets its name only once it has both, so that what is there
-// can be trusted, wherever it came from.
+// Package fetch is the command that downloads public data sets. The size and SHA-256 of each file are known, and a
+// file gets its name only after it has been verified: so existing files can be trusted, wherever they came from.
 //
-// A download whose connection failed is begun again, with a pause that grows from attempt to
-// attempt; a file that is there is not fetched again. Archives are unpacked member by
-// member, and only to names of this package's making.
+// A download is repeated after a failed connection, with growing pauses; an existing file is not downloaded again.
+// Archives are unpacked member by member, to names that this package chooses.
 //
-// Limits: the sets of sets.go; package dataset says what each is, and reads them.
+// Limits: the data sets of sets.go, which package dataset describes and reads.
 //
-// Read command.go for the flags and fetcher.go for the order of things.
+// Read command.go for the flags and fetcher.go for the process.
 package fetch

@@ -15,7 +15,7 @@ import (
 	"github.com/seed-97356399/murmuration/examples/gossipnode/files"
 )
 
-// refusal is an answer that will not be another one next time.
+// refusal is an answer that will be the same the next time.
 type refusal struct {
 	url, text string
 }
@@ -24,12 +24,11 @@ func (r *refusal) Error() string {
 	return fmt.Sprintf("%s: %s: try another place with --from", r.url, r.text)
 }
 
-// errStalled: the server sends nothing.
+// errStalled: the server has sent nothing for idleTimeout.
 var errStalled = errors.New("the server has sent nothing for too long")
 
-// download gets a file from one place, and gives it its name once it is verified. The error is
-// a *refusal if it is no use to ask there again, an *fs.PathError if the disk will not have it,
-// and otherwise one of the network.
+// download downloads a file from one place, verifies it, and gives it its name. The error is a *refusal if another
+// attempt there is useless, an *fs.PathError if the disk fails, and otherwise one of the network.
 func (f *fetcher) download(ctx context.Context, file publicFile, base string) (received int64, err error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -69,7 +68,7 @@ func (f *fetcher) download(ctx context.Context, file publicFile, base string) (r
 	return from.received, cause(ctx, err)
 }
 
-// sound tells whether an answer can be the file.
+// sound returns an error if an answer cannot be the file.
 func sound(answer *http.Response, url string, size int64) error {
 	switch code := answer.StatusCode; {
 	case code == http.StatusOK && answer.ContentLength >= 0 && answer.ContentLength != size:
@@ -82,7 +81,7 @@ func sound(answer *http.Response, url string, size int64) error {
 	return &refusal{url, answer.Status}
 }
 
-// cause is why a context ended, if that is what an error is about.
+// cause returns the cause why a context ended, if err is due to that.
 func cause(ctx context.Context, err error) error {
 	if err != nil && errors.Is(context.Cause(ctx), errStalled) {
 		return errStalled
@@ -90,7 +89,7 @@ func cause(ctx context.Context, err error) error {
 	return err
 }
 
-// arriving is what comes of a file: it puts the end of patience off, and every tenth is told.
+// arriving counts the bytes of a file: each read restarts the timeout, and every tenth of the file is reported.
 type arriving struct {
 	from     io.Reader
 	stall    *time.Timer

@@ -20,30 +20,30 @@ import (
 const (
 	// maxAttempts bounds the attempts at one file.
 	maxAttempts = 6
-	// firstPause is that after the first of them; each is twice the one before.
+	// firstPause is the pause after the first attempt; each further pause is twice the one before.
 	firstPause = time.Second
 	// idleTimeout is how long a server may send nothing.
 	idleTimeout = 30 * time.Second
 )
 
-// fetcher brings the files of data sets into a folder.
+// fetcher downloads the files of data sets into a folder.
 type fetcher struct {
 	client  *http.Client
 	dir     string
 	tell    func(line string)
 	timeout time.Duration
-	// pause waits between two attempts, less long if ctx ends.
+	// pause waits between two attempts, or until ctx ends.
 	pause func(ctx context.Context, d time.Duration)
 }
 
 func newFetcher(dir string, tell func(string)) *fetcher {
 	tr := http.DefaultTransport.(*http.Transport).Clone()
 	tr.ResponseHeaderTimeout = idleTimeout
-	tr.DisableCompression = true // or a server could change the bytes
+	tr.DisableCompression = true // otherwise a server could change the bytes
 	return &fetcher{client: &http.Client{Transport: tr, CheckRedirect: stayPrivate}, dir: dir, tell: tell, timeout: idleTimeout, pause: pause}
 }
 
-// stayPrivate lets no server lead from HTTPS to HTTP.
+// stayPrivate forbids redirections from HTTPS to HTTP.
 func stayPrivate(next *http.Request, via []*http.Request) error {
 	const mostRedirects = 10
 	if len(via) >= mostRedirects {
@@ -64,8 +64,8 @@ func pause(ctx context.Context, d time.Duration) {
 	}
 }
 
-// fetch sees to it that all files of a set are there and verified. It returns the
-// number of bytes that came over the network.
+// fetch makes sure that all files of a set exist and are verified. It returns the number of bytes received over the
+// network.
 func (f *fetcher) fetch(ctx context.Context, set publicSet) (received int64, err error) {
 	if err := os.MkdirAll(f.dir, 0o755); err != nil {
 		return 0, fmt.Errorf("making the folder for %s: %w: choose another with --data", set.name, err)
@@ -87,7 +87,7 @@ func (f *fetcher) fetch(ctx context.Context, set publicSet) (received int64, err
 	return received, err
 }
 
-// complete tells whether all files are there.
+// complete tells whether all files exist.
 func (f *fetcher) complete(ctx context.Context, files []publicFile) (bool, error) {
 	whole := true
 	for _, file := range files {
@@ -100,8 +100,7 @@ func (f *fetcher) complete(ctx context.Context, files []publicFile) (bool, error
 	return whole, nil
 }
 
-// verified tells whether a file is there. One that is another is not ours to
-// overwrite.
+// verified tells whether a file exists. A different file with its name is an error, since it must not be overwritten.
 func (f *fetcher) verified(ctx context.Context, file publicFile) (bool, error) {
 	path := filepath.Join(f.dir, file.Name)
 	sum, err := sumOf(ctx, path)
@@ -131,7 +130,7 @@ func sumOf(ctx context.Context, path string) (string, error) {
 	return hex.EncodeToString(hash.Sum(nil)), nil
 }
 
-// untilDone reads until its context ends, which is an interruption.
+// untilDone reads until its context ends; then it returns an error.
 type untilDone struct {
 	ctx  context.Context
 	from io.Reader
@@ -144,8 +143,7 @@ func (r untilDone) Read(p []byte) (int, error) {
 	return r.from.Read(p)
 }
 
-// get brings one file, in as many attempts as it takes, from one place after
-// another.
+// get downloads one file, with several attempts at one address after the other.
 func (f *fetcher) get(ctx context.Context, file publicFile, bases []string) (received int64, err error) {
 	if there, err := f.verified(ctx, file); there || err != nil {
 		return 0, err

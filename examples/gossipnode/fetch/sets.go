@@ -3,23 +3,23 @@ package fetch
 // publicSet is a data set that can be downloaded.
 type publicSet struct {
 	name string
-	// bases are URLs of folders that have the files, each as good as the others.
+	// bases are URLs of equivalent folders that have the files.
 	bases []string
 	files []publicFile
-	// members are the files that matter in the only one of files, an archive, and
-	// folder is where they are in it; there are none if files matter themselves.
+	// members are the wanted files in an archive, the only one of files, and folder is their folder in it. There are
+	// none if files are wanted themselves.
 	folder  string
 	members []publicFile
 }
 
-// publicFile is a file with what it is known by.
+// publicFile is a file with its size and hash.
 type publicFile struct {
 	Name   string `json:"name"`
 	Bytes  int64  `json:"bytes"`
 	SHA256 string `json:"sha256"` // in hexadecimal
 }
 
-// result are the files that there are in the end.
+// result returns the files that remain in the end.
 func (s publicSet) result() []publicFile {
 	if len(s.members) > 0 {
 		return s.members
@@ -27,9 +27,8 @@ func (s publicSet) result() []publicFile {
 	return s.files
 }
 
-// publicSets are those that fetch knows. The sums are published by TensorFlow
-// Datasets (url_checksums), those of CIFAR-10's members by torchvision's port to
-// Ruby.
+// publicSets are the data sets that fetch knows. TensorFlow Datasets publishes the sums (url_checksums), and
+// torchvision's port to Ruby those of CIFAR-10's members.
 func publicSets() []publicSet {
 	const cifarBatch = 10_000 * (1 + 3*32*32)
 	return []publicSet{

@@ -14,11 +14,11 @@ import (
 	"github.com/seed-97356399/murmuration/examples/gossipnode/files"
 )
 
-// maxUnpacked bounds what an archive unpacks to, what is not wanted included.
+// maxUnpacked bounds the unpacked size of an archive, including unwanted members.
 const maxUnpacked = 1 << 30
 
-// unpack takes the members of a set from its archive, which is verified, into the
-// folder, and removes the archive. Nothing else in it is written anywhere.
+// unpack extracts the members of a set from its verified archive into the folder, and removes the archive. It writes
+// no other file.
 func unpack(ctx context.Context, f *fetcher, set publicSet) error {
 	path := filepath.Join(f.dir, set.files[0].Name)
 	if err := unpackFrom(ctx, f, path, set); err != nil {
@@ -62,8 +62,7 @@ func unpackFrom(ctx context.Context, f *fetcher, path string, set publicSet) err
 	return nil
 }
 
-// unpackMember writes one file, and gives it its name once it is verified. Its path
-// is of our making, not of the archive's.
+// unpackMember writes one file, verifies it, and gives it its name. This package chooses the path, not the archive.
 func unpackMember(f *fetcher, from io.Reader, size int64, member publicFile) error {
 	if size != member.Bytes {
 		return fmt.Errorf("%s has %d bytes there, want %d", member.Name, size, member.Bytes)

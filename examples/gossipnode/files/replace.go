@@ -1,5 +1,5 @@
-// Package files writes files that a crash or a power cut leaves whole: with the old
-// contents or the new ones, never with a part.
+// Package files writes files that stay complete after a crash or a power cut: they have either the old contents or
+// the new ones.
 package files
 
 import (
@@ -11,8 +11,8 @@ import (
 	"path/filepath"
 )
 
-// Replace has write fill a file beside path, and puts it there in one step when it is
-// whole and on disk. What a crash leaves of one is overwritten by the next.
+// Replace lets write fill a file beside path, and renames it to path when it is complete and on disk. A file that a
+// crash has left is overwritten by the next call.
 func Replace(path string, mode fs.FileMode, write func(io.Writer) error) error {
 	partial := filepath.Join(filepath.Dir(path), "."+filepath.Base(path)+".partial")
 	if err := Remove(partial); err != nil {
@@ -28,10 +28,10 @@ func Replace(path string, mode fs.FileMode, write func(io.Writer) error) error {
 	return nil
 }
 
-// Create has write fill a file that was not there, else the error is fs.ErrExist, and
-// removes it if that fails. The file stays there through a power cut.
+// Create lets write fill a new file, and removes it if that fails. If the file exists, the error is fs.ErrExist. The
+// file survives a power cut.
 func Create(path string, mode fs.FileMode, write func(io.Writer) error) error {
-	// O_EXCL and the mode together: nobody else can have opened it before.
+	// O_EXCL with the mode makes sure that nobody else has opened it before.
 	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
 	if err != nil {
 		return err
@@ -47,7 +47,7 @@ func Create(path string, mode fs.FileMode, write func(io.Writer) error) error {
 	return nil
 }
 
-// Read is a file of at most so many bytes.
+// Read reads a file of at most most bytes.
 func Read(path string, most int) ([]byte, error) {
 	file, err := os.Open(path)
 	if err != nil {
@@ -61,7 +61,7 @@ func Read(path string, most int) ([]byte, error) {
 	return text, err
 }
 
-// Text writes a text, for Replace and Create.
+// Text is a write function for Replace and Create that writes a text.
 func Text(text []byte) func(io.Writer) error {
 	return func(w io.Writer) error {
 		_, err := w.Write(text)
@@ -69,7 +69,7 @@ func Text(text []byte) func(io.Writer) error {
 	}
 }
 
-// Remove removes a file if it is there.
+// Remove removes a file if it exists.
 func Remove(path string) error {
 	if err := os.Remove(path); !errors.Is(err, fs.ErrNotExist) {
 		return err
@@ -77,8 +77,7 @@ func Remove(path string) error {
 	return nil
 }
 
-// syncFolder makes a new name last through a power cut, where the system can: not all of
-// them open folders.
+// syncFolder makes a new name survive a power cut, if the system can: not all systems can open folders.
 func syncFolder(dir string) {
 	if folder, err := os.Open(dir); err == nil {
 		_ = folder.Sync()

@@ -1,5 +1,5 @@
-// Package fit is the command fit: learners on tables by sums, on this machine or together with
-// peers elsewhere. Begin with work.go.
+// Package fit is the command fit: it fits learners to tables by sums, on this machine or together with peers
+// elsewhere. Begin with work.go.
 package fit
 
 import (
@@ -51,7 +51,7 @@ are of the rows that --split holds out, over all peers.`},
 	return cmd
 }
 
-// run fits, as a peer that reports to its parent, or as what a person watches.
+// run fits, either as a peer that reports to its parent or for a person.
 func run(cmd *cobra.Command, o options, std cli.Streams) error {
 	if o.Report {
 		parent, _, _ := cli.UntilParentGone(context.Background(), std.In)
@@ -85,7 +85,7 @@ func run(cmd *cobra.Command, o options, std cli.Streams) error {
 	return cli.Print(done, o.JSON, std)
 }
 
-// fitHere is one peer whose others are elsewhere.
+// fitHere fits as one peer of a fit whose other peers are elsewhere.
 func fitHere(o options, ctx context.Context, tell watch.Reporter, std cli.Streams) (Result, error) {
 	source, err := rows.Open(o.Table, false)
 	if err != nil {

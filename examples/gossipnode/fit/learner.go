@@ -10,7 +10,7 @@ import (
 	"github.com/seed-97356399/murmuration/peer/table"
 )
 
-// learnerOptions are the settings of all learners; each takes its own.
+// learnerOptions are the settings of all learners; each learner uses its own.
 type learnerOptions struct {
 	Name string
 	treeOptions
@@ -27,13 +27,13 @@ type learnerOptions struct {
 	Seed                 uint64
 }
 
-// treeOptions are those of tree, forest and boost.
+// treeOptions are the settings of tree, forest and boost.
 type treeOptions struct {
 	Trees, Leaves, Depth, LeafRows int
 	Rate                           float64
 }
 
-// learner is one that --learner names.
+// learner is a value of --learner.
 type learner struct {
 	name string
 	// target: "" is none, else "number", "class" or "any".
@@ -48,14 +48,14 @@ const (
 	mayNumber   = "a number or nothing"
 )
 
-// The learners that know what a column means: ratings that users give to items, how often they had them, and texts.
+// The learners that need columns with a meaning: ratings of items by users, how often users had items, and texts.
 const (
 	ratings     = "als"
 	preferences = "implicit-als"
 	topics      = "lda"
 )
 
-// iterating and smoothing are the learners that --iterations and --smoothing are of.
+// iterating and smoothing list the learners that use --iterations and --smoothing.
 var (
 	iterating = []string{"logistic", "softmax", "svm", "kmeans", ratings, preferences, topics}
 	smoothing = []string{"gaussian-nb", "multinomial-nb", "bernoulli-nb", topics}
@@ -68,7 +68,7 @@ func learners() []learner {
 	return []learner{
 		{"logistic", wantsClass, logistic},
 		{"softmax", wantsClass, logistic},
-		// Columns of one category add up to 1: a trace of a ridge shares out among them.
+		// Columns of one category add up to 1: a small ridge divides the weight among them.
 		{"linear", wantsAny, func(learnerOptions) learn.Learner { return &learn.Linear{Ridge: 1e-3} }},
 		{"ridge", wantsAny, func(o learnerOptions) learn.Learner { return &learn.Linear{Ridge: o.Penalty} }},
 		{"svm", wantsClass, func(o learnerOptions) learn.Learner {
@@ -102,7 +102,7 @@ func learners() []learner {
 	}
 }
 
-// combinations are those of models that were fitted apart.
+// combinations returns the ways to combine models that were fitted separately.
 func combinations() []string {
 	return []string{string(learn.Average), string(learn.Vote), string(learn.Stack), string(learn.MeanCoefficients)}
 }
@@ -124,14 +124,14 @@ func (o learnerOptions) chosen() learner {
 	return learner{}
 }
 
-// parts are those of --folds.
+// parts returns the folds of --folds.
 func (o learnerOptions) parts() ([]table.Split, error) {
 	return table.ParseFolds(fmt.Sprintf("fold:%d", o.Folds))
 }
 
 func (o learnerOptions) hasTarget() bool { return o.chosen().target != "" }
 
-// columns are those of which the learner knows what they mean, nil if it takes all alike.
+// columns are the columns whose meaning the learner needs, nil if it takes any.
 func (o learnerOptions) columns() []string {
 	switch o.Name {
 	case ratings, preferences:
@@ -142,7 +142,7 @@ func (o learnerOptions) columns() []string {
 	return nil
 }
 
-// faults says which settings no learner can have.
+// faults returns the errors that no learner allows.
 func (o learnerOptions) faults() error {
 	var faults cli.Faults
 	for _, f := range []struct {
@@ -166,7 +166,7 @@ func (o learnerOptions) faults() error {
 	return faults[0]
 }
 
-// fits says whether a target is of what the learner learns.
+// fits returns an error if the learner cannot learn a target.
 func (l learner) fits(labels *table.Labels) error {
 	is := wantsNumber
 	if labels != nil && labels.Classes != nil {

@@ -15,14 +15,14 @@ import (
 	"github.com/seed-97356399/murmuration/peer/table"
 )
 
-// processes has each peer be a process of this program.
+// processes makes each peer a process of this program.
 func processes(o options, cmd *cobra.Command) supervise.Config {
 	return supervise.Config{Launch: func(number int, join []string, events chan<- supervise.Event) (*supervise.Member, error) {
 		return supervise.Process(number, o.Peers, arguments(cmd.Flags(), number, o.Peers, join), events)
 	}}
 }
 
-// goroutines has peers be goroutines of this process, which read each row once.
+// goroutines makes peers goroutines of this process, which read each row once.
 func goroutines(o options) (supervise.Config, error) {
 	source, err := rows.Open(o.Table, o.Peers > 1 && !o.OnDisk)
 	if err != nil {
@@ -42,7 +42,7 @@ func goroutines(o options) (supervise.Config, error) {
 			here.Tell(outcome(m.run(here.Context)))
 			here.End(nil)
 		}
-		if number == o.Peers-1 { // they are started in their order, and begin at once
+		if number == o.Peers-1 { // peers start in their order, and train at once
 			go table.Together(o.Peers, func(flock table.Flock, i int) { members[i](flock) })
 		}
 		return handle, nil
@@ -50,8 +50,7 @@ func goroutines(o options) (supervise.Config, error) {
 	return supervise.Config{Launch: launch, AtOnce: true}, nil
 }
 
-// lineOf is the line that a person sees for a peer's report: the others have the same columns, and
-// nobody else is to come to a local fit.
+// lineOf is the line for a peer's report: all peers have the same columns, and no other peers will join.
 func lineOf(peers int) func(int, *watch.Report) string {
 	return func(number int, r *watch.Report) string {
 		if number > 0 || r.Kind == watch.ReportStarted && peers > 1 {
@@ -61,10 +60,10 @@ func lineOf(peers int) func(int, *watch.Report) string {
 	}
 }
 
-// fitting is the view of peers that fit.
+// fitting is the view of a local fit.
 type fitting struct{ begun time.Time }
 
-// logEvery is the time between two lines where a table cannot be drawn over.
+// logEvery is the time between two lines if the table cannot be redrawn.
 const logEvery = 5 * time.Second
 
 // Head implements watch.View.
@@ -92,7 +91,7 @@ func (f fitting) Outlook(peers []*watch.Row, since time.Duration) string {
 	return fmt.Sprintf("%.0f s: %s, %s", time.Since(f.begun).Seconds(), cli.Plural(uint64(most.Status.Sums), "sum"), at(most))
 }
 
-// at tells in a word or two what a peer is about.
+// at describes the current work of a peer in one or two words.
 func at(p *watch.Row) string {
 	switch {
 	case p.Phase >= watch.PhaseDone:
@@ -103,8 +102,8 @@ func at(p *watch.Row) string {
 	return p.Status.Doing
 }
 
-// combine is the result that all peers have; bytes are those of all. The first writes its model to
-// the file out, if any.
+// combine makes the result of all peers; bytes are those of all peers. The first peer writes its model to out, if
+// set.
 func combine(p *supervise.Peers, out string) (Result, error) {
 	if p.Fault != nil {
 		return Result{}, p.Fault
@@ -120,7 +119,7 @@ func combine(p *supervise.Peers, out string) (Result, error) {
 		if err := json.Unmarshal(row.Done.Fitted, &r); err != nil {
 			return Result{}, fmt.Errorf("reading the result of peer %d: %w", number, err)
 		}
-		if number == lost { // it is the first that has one
+		if number == lost { // the first peer with a result
 			total = r
 			continue
 		}
@@ -129,7 +128,7 @@ func combine(p *supervise.Peers, out string) (Result, error) {
 		}
 		total.BytesSent += r.BytesSent
 		total.Seconds = max(total.Seconds, r.Seconds)
-		total.Damaged = max(total.Damaged, r.Damaged) // each has looked at the same file
+		total.Damaged = max(total.Damaged, r.Damaged) // all have read the same file
 	}
 	if lost == len(p.Rows) {
 		return Result{}, supervise.ErrAllKilled

@@ -32,13 +32,13 @@ const reportEvery = 100 * time.Millisecond
 // member is one peer of a fit.
 type member struct {
 	options
-	number int          // of a local fit, from 0
-	source *rows.Source // of all peers of a local fit, else of this one
+	number int          // in a local fit, from 0
+	source *rows.Source // shared in a local fit, otherwise of this peer alone
 	join   meet.Joiner
 	tell   watch.Reporter
 }
 
-// run takes part from the settings to the result.
+// run takes part in a fit and returns the result.
 func (m *member) run(ctx context.Context) (done Result, err error) {
 	flock, leave, err := m.join(ctx, m.tell)
 	if err != nil {
@@ -66,7 +66,7 @@ func (m *member) run(ctx context.Context) (done Result, err error) {
 	return done, left
 }
 
-// work agrees with the others on what is done, reads the rows, and fits.
+// work agrees with the others on the task, reads the rows, and fits.
 func (m *member) work(ctx context.Context, flock table.Flock) (Result, learn.File, error) {
 	w := work{options: m.options, learner: m.Learner.chosen(), flock: table.Scope(flock, "fit")}
 	w.tell = func(said string) { m.tell(watch.Report{Kind: watch.ReportNews, Said: said}) }
@@ -77,7 +77,7 @@ func (m *member) work(ctx context.Context, flock table.Flock) (Result, learn.Fil
 	return w.run(ctx)
 }
 
-// counted tells of the sums that a member takes part in.
+// counted is a flock that reports each sum.
 type counted struct {
 	table.Flock
 	// seen is called when a sum begins.

@@ -16,16 +16,16 @@ import (
 
 // options are the flags of fit.
 type options struct {
-	meet.Peer // with settings as run has them, and the table
+	meet.Peer // has settings as in run, and the table
 	Learner   learnerOptions
 	OnDisk    bool
 	Peers     int
 	InProcess bool
 	Alone     bool
 	Out       string
-	// Unrelated is the share of the target that columns are left out for which tell no more; 0 leaves none out.
+	// Unrelated is the share of the target that a column must predict to be used; 0 uses all.
 	Unrelated float64
-	// Part is which of the peers of a local fit this process is, from 0; -1 is none.
+	// Part is the number of this process among the peers of a local fit, from 0; -1 outside of one.
 	Part int
 }
 
@@ -80,8 +80,7 @@ func (o *options) register(flags *pflag.FlagSet) {
 	cli.Group(flags, "Results", "out", "json")
 }
 
-// load resolves the flags, takes over those of the fit that is joined, and says what is wrong with
-// them.
+// load resolves the flags, takes over those of the fit to join, and returns their errors.
 func (o *options) load(cmd *cobra.Command, std cli.Streams) error {
 	from, err := o.Load(cmd)
 	if err != nil {
@@ -100,7 +99,7 @@ func (o *options) load(cmd *cobra.Command, std cli.Streams) error {
 		}
 	}
 	var faults cli.Faults
-	faults.Add(o.Network.Faults()...) // some of it may have been taken over
+	faults.Add(o.Network.Faults()...) // some flags may have been taken over
 	t, l := o.Table, o.Learner
 	faults.Add(t.Faults()...)
 	faults.Add(cli.Within("memory", t.Memory, 1, 1<<20))
@@ -127,10 +126,10 @@ func (o *options) load(cmd *cobra.Command, std cli.Streams) error {
 	return from.Usage(faults...)
 }
 
-// apart tells whether this process is a peer whose others are elsewhere.
+// apart tells whether the other peers are elsewhere.
 func (o *options) apart() bool { return len(o.Listen) > 0 }
 
-// arguments are the flags of a peer of a local fit.
+// arguments returns the flags of a peer of a local fit.
 func arguments(flags *pflag.FlagSet, number, peers int, join []string) []string {
 	args := []string{"fit", "--report", fmt.Sprintf("--member=%d", number), "--listen=" + settings.Loopback, fmt.Sprintf("--min-peers=%d", peers)}
 	for _, address := range join {

@@ -10,50 +10,49 @@ import (
 	"github.com/seed-97356399/murmuration/peer/table/read"
 )
 
-// Result is what --json prints; the contract for the names is in the design. What a learner
-// does not have is left out.
+// Result is the output of --json; the design lists the names. Fields that a learner does not have are omitted.
 type Result struct {
 	Learner string `json:"learner"`
-	// Peers is how many have brought rows, or could have.
+	// Peers is how many peers took part, with or without rows.
 	Peers int `json:"peers"`
-	// PeersLost have died on the way: their rows count as far as sums were made with them.
+	// PeersLost is how many peers died during the fit: their rows count in the sums before.
 	PeersLost int `json:"peers_lost,omitempty"`
-	// Rows are those that trained, of all peers, and TestRows those that the scores are of.
+	// Rows is the number of training rows of all peers, TestRows that of the rows for the scores.
 	Rows     int64 `json:"rows"`
 	TestRows int64 `json:"test_rows"`
 	Unused
-	// Columns are those that the learner was given, once prepared.
+	// Columns is the number of prepared columns that the learner took.
 	Columns int `json:"columns"`
-	// Seconds is the time of preparing and fitting, without that of reading.
+	// Seconds is the time of preparing and fitting, without reading.
 	Seconds float64 `json:"seconds"`
 	*ClassScores
 	*NumberScores
 	Untargeted
 	Compared
-	// BytesSent are those of all sums, of this peer; of all peers of a local fit.
+	// BytesSent is the bytes that this peer has sent for sums; those of all peers in a local fit.
 	BytesSent uint64 `json:"bytes_sent"`
 	Sums      int    `json:"sums"`
-	// Hash is that of the model, the same at all peers.
+	// Hash is the hash of the model, the same at all peers.
 	Hash string `json:"model_hash"`
 	Out  string `json:"out,omitempty"`
 }
 
-// Unused is what was read and not learned from.
+// Unused is what was read but not used.
 type Unused struct {
-	// EqualRows are those that --distinct has left out, of all peers.
+	// EqualRows is how many rows of all peers --distinct has left out.
 	EqualRows int64 `json:"equal_rows,omitempty"`
-	// Damaged rows were set aside, by this peer.
+	// Damaged is how many rows of this peer were left out.
 	Damaged int64 `json:"damaged"`
-	// DamagedRows tells them, or the first maxDamaged of them.
+	// DamagedRows has these rows, or the first maxDamaged of them.
 	DamagedRows *read.Damaged `json:"damaged_rows,omitempty"`
-	// LeftOut are the columns that had too many values.
+	// LeftOut are the columns with too many values.
 	LeftOut []string `json:"left_out,omitempty"`
-	// Unrelated are those that tell too little of the target, with --drop-unrelated.
+	// Unrelated are the columns that predict too little of the target, with --drop-unrelated.
 	Unrelated []string `json:"unrelated,omitempty"`
 }
 
-// ClassScores are of classes told apart. All peers have one model: the least and the largest
-// area under the curve are the same.
+// ClassScores are scores of classes. All peers have one model, so the least and the largest area under the curve are
+// the same.
 type ClassScores struct {
 	AUC      result.Accuracy `json:"auc"`
 	Accuracy float64         `json:"accuracy"`
@@ -61,51 +60,52 @@ type ClassScores struct {
 	Recall   float64         `json:"recall"`
 	F1       float64         `json:"f1"`
 	LogLoss  float64         `json:"logloss"`
-	// Alone is over the models that peers have fitted on their own rows, with --alone.
+	// Alone is the area under the curve of the models that peers have fitted on their own rows, with --alone.
 	Alone *result.Accuracy `json:"auc_alone,omitempty"`
 }
 
-// Untargeted is of learners without a target: k-means, PCA, topics with their likeliest words, preferences.
+// Untargeted is the result of learners without a target: k-means, PCA, topics with their likeliest words,
+// preferences.
 type Untargeted struct {
 	Inertia   *float64  `json:"inertia,omitempty"`
 	Explained []float64 `json:"explained,omitempty"`
-	// Perplexity and Rank are of the rows that are held out: see learn.WordScores and learn.RankScores.
+	// Perplexity and Rank are scores on the held-out rows: see learn.WordScores and learn.RankScores.
 	Perplexity *float64   `json:"perplexity,omitempty"`
 	Topics     [][]string `json:"topics,omitempty"`
 	Rank       *float64   `json:"rank,omitempty"`
 }
 
-// Compared is beside the model that is kept.
+// Compared has results for comparison with the model that is kept.
 type Compared struct {
 	Apart *Apart `json:"apart,omitempty"`
 	Folds *Folds `json:"folds,omitempty"`
 }
 
-// Folds is what models reach on each of so many parts of the rows that train, fitted on the others.
+// Folds has the scores of models on each of several parts of the training rows; each is fitted on the other parts.
 type Folds struct {
 	Count int              `json:"count"`
 	AUC   *result.Accuracy `json:"auc,omitempty"`
 	RMSE  *result.Accuracy `json:"rmse,omitempty"`
 }
 
-// Apart is what models that peers have fitted on their own rows alone reach together, with --apart.
+// Apart has the score of the models that peers have fitted on their own rows, combined, with --apart.
 type Apart struct {
 	Combine string      `json:"combine"`
 	AUC     *cli.Number `json:"auc,omitempty"`
 	RMSE    *float64    `json:"rmse,omitempty"`
 }
 
-// NumberScores are of numbers.
+// NumberScores are scores of numbers.
 type NumberScores struct {
 	RMSE float64 `json:"rmse"`
 	MAE  float64 `json:"mae"`
 	R2   float64 `json:"r2"`
 }
 
-// maxDamaged is how many damaged rows a result tells.
+// maxDamaged is how many damaged rows a result lists.
 const maxDamaged = 20
 
-// setAside takes over what was set aside when rows were read.
+// setAside takes over the damaged rows of reading.
 func (r *Result) setAside(d read.Damaged) {
 	if r.Damaged = d.Count; d.Count > 0 {
 		d.First = d.First[:min(len(d.First), maxDamaged)]
@@ -113,7 +113,7 @@ func (r *Result) setAside(d read.Damaged) {
 	}
 }
 
-// score takes over what was evaluated.
+// score takes over scores.
 func (r *Result) score(s learn.Scores) {
 	if c := s.Classes; c != nil {
 		r.TestRows = int64(c.Rows)
@@ -131,7 +131,7 @@ func (r *Result) score(s learn.Scores) {
 	}
 }
 
-// String tells a result in words.
+// String describes a result.
 func (r Result) String() string {
 	var text strings.Builder
 	fmt.Fprintf(&text, "%s on %d rows of %s, %d columns: fitted in %.1f s with %s, %s sent.\n",

@@ -23,7 +23,7 @@ import (
 	"github.com/seed-97356399/murmuration/peer/table/summary"
 )
 
-// work is one member's part of a fit, from its rows to the result that all have.
+// work is one member's part of a fit, from its rows to the result that all members get.
 type work struct {
 	options
 	learner learner
@@ -32,12 +32,12 @@ type work struct {
 	tell    func(said string)
 }
 
-// task is what all members fit.
+// task is the task of all members.
 func (w *work) task() (learn.Task, error) {
 	t := w.Table.Task(w.Shared)
 	t.Learner, t.Classes = w.learner.make(w.Learner), w.learner.target == wantsClass
 	t.Only, t.OnDisk = w.Learner.columns(), w.OnDisk
-	if w.learner.target == "" && t.Target != "" { // it is no column to learn from
+	if w.learner.target == "" && t.Target != "" { // the target is not an input
 		target, err := table.ParseTarget(t.Target)
 		if err != nil {
 			return t, err
@@ -59,7 +59,7 @@ func (w *work) run(ctx context.Context) (Result, learn.File, error) {
 		}
 	})
 	begun := time.Now()
-	task.Check = func(l *table.Labels) error { // the rows have been read
+	task.Check = func(l *table.Labels) error { // the rows have been read by now
 		report()
 		begun = time.Now()
 		return w.learner.fits(l)
@@ -109,10 +109,10 @@ func (w *work) run(ctx context.Context) (Result, learn.File, error) {
 	return done, fitted.File, err
 }
 
-// topWords are shown of each topic.
+// topWords is how many words of each topic are shown.
 const topWords = 8
 
-// training are the rows of a table that train.
+// training are the training rows of a table.
 type training struct {
 	table.Table
 	part table.Filter
@@ -123,7 +123,7 @@ func (t training) Rows(ctx context.Context) iter.Seq2[*table.Batch, error] {
 	return table.Filtered(t.Table.Rows, t.part)(ctx)
 }
 
-// unrelated are the columns that --drop-unrelated leaves out, the same at all members.
+// unrelated returns the columns that --drop-unrelated leaves out, the same at all members.
 func (w *work) unrelated(ctx context.Context, task learn.Task) ([]string, error) {
 	if w.Unrelated == 0 {
 		return nil, nil
@@ -159,7 +159,7 @@ func hashOf(file learn.File) (string, error) {
 	return hex.EncodeToString(hash.Sum(nil)[:8]), nil
 }
 
-// compared fits what is told beside the model that is kept, if it is asked for.
+// compared fits the models for comparison, if flags ask for them.
 func (w *work) compared(ctx context.Context, training, held learn.Rows) (c Compared, err error) {
 	if w.Learner.Apart != "" {
 		if c.Apart, err = w.apart(ctx, training, held); err != nil {
@@ -172,7 +172,7 @@ func (w *work) compared(ctx context.Context, training, held learn.Rows) (c Compa
 	return c, err
 }
 
-// apart combines models that members fit alone, and scores that.
+// apart combines models that members have fitted separately, and scores the result.
 func (w *work) apart(ctx context.Context, training, held learn.Rows) (*Apart, error) {
 	e := &learn.Ensemble{Learner: w.learner.make(w.Learner), Combine: learn.Combination(w.Learner.Apart), Seed: w.Learner.Seed}
 	model, err := e.Fit(ctx, table.Scope(w.flock, "apart"), training)
@@ -194,7 +194,7 @@ func (w *work) apart(ctx context.Context, training, held learn.Rows) (*Apart, er
 	return a, nil
 }
 
-// folds fits on all but one of some parts of the rows that train, for each.
+// folds fits, for each part of the training rows, on all other parts.
 func (w *work) folds(ctx context.Context, training learn.Rows) (*Folds, error) {
 	folds, err := w.Learner.parts()
 	if err != nil {
@@ -220,8 +220,8 @@ func (w *work) folds(ctx context.Context, training learn.Rows) (*Folds, error) {
 	return &Folds{Count: len(folds), RMSE: &of}, nil
 }
 
-// alone fits this member's rows without the others, and gathers the area under the curve of
-// each on the held-out rows of all.
+// alone fits this member's rows separately, and gathers each member's area under the curve on the held-out rows of
+// all.
 func (w *work) alone(ctx context.Context, task learn.Task, prepared *prepare.Prepared, own table.Source) (*result.Accuracy, error) {
 	area, err := w.areaAlone(ctx, task, prepared, own)
 	if err != nil {
@@ -235,7 +235,7 @@ func (w *work) alone(ctx context.Context, task learn.Task, prepared *prepare.Pre
 	return &of, nil
 }
 
-// chance is the area of who cannot tell classes apart: of a member whose rows have only one.
+// chance is the area of a model that cannot tell classes apart, for a member whose rows are of one class.
 const chance = 0.5
 
 func (w *work) areaAlone(ctx context.Context, task learn.Task, prepared *prepare.Prepared, own table.Source) (float64, error) {

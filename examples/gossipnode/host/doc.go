@@ -1,12 +1,11 @@
-// Package host tells what the system knows of this machine and this process: the
-// processor's name, processor time, peak memory, and how a connection is paced.
+// Package host reads what the system knows of this machine and this process: the processor's name, processor time,
+// peak memory, and the congestion control of a connection.
 //
-// Limits: only Linux is asked. Elsewhere the processor has the name of its
-// architecture, the algorithm is "unknown", and the figures are 0, which stands for
-// "not known".
+// Limits: only Linux is supported. On other systems the processor has the name of its architecture, the algorithm is
+// "unknown", and figures are 0, which means unknown.
 package host
 
 import "runtime"
 
-// What stands for a name that the system does not tell.
+// unknownProcessor is the name of a processor that the system does not tell.
 func unknownProcessor() string { return runtime.GOARCH }

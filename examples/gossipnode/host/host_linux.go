@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Processor is the model of this machine's processor, as it calls itself.
+// Processor is the model name of this machine's processor.
 func Processor() string {
 	text, err := os.ReadFile("/proc/cpuinfo")
 	if err != nil {
@@ -33,7 +33,7 @@ func fieldOf(text []byte, name string) (value string, ok bool) {
 	return "", false
 }
 
-// PeakMemory is the most memory that this process has had resident, in bytes.
+// PeakMemory is the peak resident memory of this process, in bytes.
 func PeakMemory() (uint64, error) {
 	text, err := os.ReadFile("/proc/self/status")
 	if err != nil {
@@ -47,15 +47,15 @@ func PeakMemory() (uint64, error) {
 	return kilobytes << 10, nil
 }
 
-// Memory is how much this process may have, in bytes: this machine's, or what its control group is
-// given; 0 if it is unknown.
+// Memory is how much memory this process may use, in bytes: that of this machine or of its control group; 0 if
+// unknown.
 func Memory() uint64 {
 	text, _ := os.ReadFile("/proc/meminfo")
 	value, _ := fieldOf(text, "MemTotal")
 	most, _ := strconv.ParseUint(strings.TrimSuffix(value, " kB"), 10, 64)
 	most <<= 10
 	for _, file := range []string{"/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"} {
-		text, _ := os.ReadFile(file) // of a container; "max" is no number
+		text, _ := os.ReadFile(file) // in a container; "max" is not a number
 		if given, err := strconv.ParseUint(strings.TrimSpace(string(text)), 10, 64); err == nil && given < most {
 			most = given
 		}
@@ -67,12 +67,12 @@ func Memory() uint64 {
 func ProcessorSeconds() float64 {
 	var used unix.Rusage
 	if unix.Getrusage(unix.RUSAGE_SELF, &used) != nil {
-		return 0 // cannot happen to RUSAGE_SELF
+		return 0 // never happens for RUSAGE_SELF
 	}
 	return float64(used.Utime.Nano()+used.Stime.Nano()) / 1e9
 }
 
-// CongestionControl names the algorithm that paces a connection.
+// CongestionControl names a connection's congestion control algorithm.
 func CongestionControl(conn *net.TCPConn) (name string, err error) {
 	raw, err := conn.SyscallConn()
 	if err != nil {
