@@ -1,6 +1,5 @@
-// Gossipnode trains a model on pictures or tables together with other processes like
-// it, with no server: it is the sample program of the library and a small tool in
-// its own right.
+// Gossipnode trains a model on pictures or tables together with other processes of this program, without a server. It
+// is the sample program of the library and a small tool.
 //
 //	gossipnode local                             four peers on this machine
 //	gossipnode run                               one peer
@@ -30,11 +29,10 @@
 // trains its own model embeds package peer instead; examples/embed shows how
 // little that takes.
 //
-// Each command has a folder of its own, and stands on cli. To read the program, begin
-// with run (a command), train (one peer from its data to its result) and local (which
-// watches several of them). What commands share: settings, keys, workload, result, watch
-// (reports, tables), supervise (several peers of this machine), operator, checkpoint; metrics and dashboard, on top of web, show a
-// peer to those who watch.
+// Each command has its own folder and uses package cli. To read the program, begin with run (a command), train (one
+// peer from its data to its result) and local (which watches several peers). Commands share these packages: settings,
+// keys, workload, result, watch (reports, tables), supervise (several peers on this machine), operator, checkpoint.
+// metrics and dashboard use web to show a peer.
 package main
 
 import (

@@ -56,7 +56,7 @@ that predict can use it: from pipeline.json beside the checkpoints, or --pipelin
 	return cmd
 }
 
-// exported is what export has written.
+// exported is the result of export.
 type exported struct {
 	File    string `json:"file"`
 	From    string `json:"from"`
@@ -86,7 +86,7 @@ func export(from, to, pipeline string, force bool) (file string, model *tensor.P
 	if _, err := os.Lstat(to); !force && !errors.Is(err, fs.ErrNotExist) {
 		return "", nil, cli.Usagef("%s is there already: give another file with --out, or --force to replace it", to)
 	}
-	// What other programs look for: the tensors are those of a PyTorch-like model.
+	// Other programs look for this: the tensors are like those of a PyTorch model.
 	plain := map[string]string{"format": "pt"}
 	for _, key := range []string{"run", "dataset", "model", "steps", "flock_steps"} {
 		if text := read.Metadata[key]; text != "" {
@@ -108,13 +108,14 @@ func export(from, to, pipeline string, force bool) (file string, model *tensor.P
 	return file, model, nil
 }
 
-// preparedFor is how rows are prepared for the model of a checkpoint, as JSON; empty if it is of no table, or nobody knows.
+// preparedFor returns the preparation of rows for the model of a checkpoint, as JSON; "" if the model is not of a
+// table, or no file has it.
 func preparedFor(read *checkpoint.File, file, pipeline string) (string, error) {
 	if !slices.Contains(settings.TableFormats(), read.Metadata["dataset"]) {
 		return "", nil
 	}
 	dir, places := filepath.Dir(file), []string{pipeline}
-	if pipeline == "" { // of a local run, each peer's folder is in that of all
+	if pipeline == "" { // in a local run the folder of a peer is within that of the run
 		places = []string{filepath.Join(dir, settings.PipelineName), filepath.Join(dir, "..", settings.PipelineName)}
 	}
 	p, err := rows.Beside(valueIn(read, "preparation"), places...)
@@ -130,14 +131,14 @@ func preparedFor(read *checkpoint.File, file, pipeline string) (string, error) {
 	return string(text), err
 }
 
-// valueIn is what the run of a checkpoint says of a setting that its weights do not tell; empty if it says nothing.
+// valueIn returns the value of a setting in the run of a checkpoint; "" if the checkpoint does not have it.
 func valueIn(read *checkpoint.File, setting string) string {
 	progress, err := read.Progress()
 	if err != nil {
-		return "" // the weights are sound
+		return "" // the weights are valid without it
 	}
 	var run description.Description
-	_ = json.Unmarshal(progress.Description.Text, &run) // of one who knows no description there is none
+	_ = json.Unmarshal(progress.Description.Text, &run) // without a description, run stays empty
 	value, _ := run.Value(setting)
 	return value
 }

@@ -18,7 +18,7 @@ import (
 	"github.com/seed-97356399/murmuration/peer/table/prepare"
 )
 
-// Fitted is what there is to say of a model of fit, or of what prepares rows.
+// Fitted describes a model of fit, or a preparation of rows.
 type Fitted struct {
 	File     string        `json:"file"`
 	Kind     string        `json:"kind"` // fitted model, or preparation of rows
@@ -27,21 +27,20 @@ type Fitted struct {
 	Classes  []string      `json:"classes,omitempty"`
 	Features []table.Field `json:"features"`
 	Stages   []string      `json:"stages"`
-	Columns  []Column      `json:"columns,omitempty"` // those that weigh most come first
+	Columns  []Column      `json:"columns,omitempty"` // those with the most weight first
 }
 
-// Column is one that a model knows, as the stages make it: what all splits by it gain, or its weight
-// in each output.
+// Column is a prepared column of a model: either the total gain of all splits by it, or its weight in each output.
 type Column struct {
 	Name    string    `json:"name"`
 	Weights []float64 `json:"weights"`
 }
 
-// fitted reads a file of fit, or of the rows of a run; ok is false if it is another.
+// fitted reads a file of fit, or of the rows of a run; ok is false for other files.
 func fitted(path string) (f Fitted, ok bool, err error) {
 	in, err := os.Open(path)
 	if err != nil {
-		return f, false, nil // others say what is wrong
+		return f, false, nil // the caller reports that
 	}
 	defer in.Close()
 	head := make([]byte, 64)
@@ -79,9 +78,9 @@ func fitted(path string) (f Fitted, ok bool, err error) {
 	return f, true, nil
 }
 
-// columnsOf are the columns of a model whose kind weighs them.
+// columnsOf returns the columns of a model with the weight of each, if it has weights.
 func columnsOf(model learn.Model) (columns []Column) {
-	var linear learn.Coefficients // which several kinds have
+	var linear learn.Coefficients // several kinds of models have these
 	if trees, ok := model.(*learn.TreeModel); ok {
 		for name, gain := range trees.Gain() {
 			columns = append(columns, Column{name, []float64{gain}})

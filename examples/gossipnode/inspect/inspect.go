@@ -1,4 +1,4 @@
-// Package inspect has the commands that look into checkpoints and model files: inspect and export.
+// Package inspect has the commands that read checkpoints and model files: inspect and export.
 package inspect
 
 import (
@@ -22,11 +22,10 @@ import (
 	"github.com/seed-97356399/murmuration/tensor"
 )
 
-// Inspection is what there is to say of a safetensors file.
+// Inspection describes a safetensors file.
 type Inspection struct {
 	File string `json:"file"`
-	// Kind is checkpoint or model, Sound whether the checksum fits and all values are
-	// finite.
+	// Kind is checkpoint or model. Sound tells whether the checksum is right and all values are finite.
 	Kind     string            `json:"kind"`
 	Sound    bool              `json:"sound"`
 	Run      string            `json:"run,omitempty"`
@@ -42,18 +41,18 @@ type Inspection struct {
 	Metadata map[string]string `json:"metadata,omitempty"`
 }
 
-// Progress is how far the peer and its flock were.
+// Progress is the progress of the peer and its flock.
 type Progress struct {
 	Step        uint64          `json:"step"`
 	Age         uint64          `json:"age"`
 	FlockSteps  uint64          `json:"flock_steps"`
 	Incarnation uint64          `json:"incarnation"`
-	Others      int             `json:"others"` // lives of others that are remembered
+	Others      int             `json:"others"` // number of other incarnations in the checkpoint
 	Optimizer   string          `json:"optimizer,omitempty"`
 	Schedule    json.RawMessage `json:"schedule,omitempty"`
 }
 
-// Tensor is one tensor and its values' size.
+// Tensor is a tensor and the size of its values.
 type Tensor struct {
 	Name     string     `json:"name"`
 	Shape    []int      `json:"shape"`
@@ -61,10 +60,10 @@ type Tensor struct {
 	Norm     cli.Number `json:"norm"`
 	MaxAbs   cli.Number `json:"max_abs"`
 	Finite   bool       `json:"finite"`
-	Optimize bool       `json:"optimizer,omitempty"` // it is the optimizer's, and no part of the model
+	Optimize bool       `json:"optimizer,omitempty"` // of the optimizer, not of the model
 }
 
-// Command makes the command that reads a checkpoint.
+// Command makes the command inspect.
 func Command(std cli.Streams) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
@@ -102,7 +101,7 @@ and which columns gain or weigh most.`,
 	return cmd
 }
 
-// oneFile refuses anything but one argument.
+// oneFile returns an error unless there is exactly one argument.
 func oneFile(cmd *cobra.Command, args []string) error {
 	if len(args) != 1 {
 		return cli.Usagef("%s takes one file or folder, and %d are given", cmd.Name(), len(args))
@@ -110,7 +109,7 @@ func oneFile(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-// newestIn is a file, or the newest checkpoint of a folder.
+// newestIn returns path, or the newest checkpoint if that is a folder.
 func newestIn(path string) (string, error) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -129,8 +128,8 @@ func newestIn(path string) (string, error) {
 	return filepath.Join(path, names[len(names)-1]), nil
 }
 
-// orBefore adds to what is wrong with the newest file of a folder the one before it, which
-// run uses then. Path is what was given.
+// orBefore adds to an error about the newest file of a folder that run would use the one before it. path is the
+// argument of the command.
 func orBefore(path, file string, err error) error {
 	if path == file {
 		return err
@@ -143,7 +142,7 @@ func orBefore(path, file string, err error) error {
 	return fmt.Errorf("%w; the one before it is %s", err, filepath.Join(path, names[at-1]))
 }
 
-// open reads a safetensors file, or the newest of a folder.
+// open reads a safetensors file, or the newest one of a folder.
 func open(path string) (file string, read *checkpoint.File, err error) {
 	if file, err = newestIn(path); err != nil {
 		return "", nil, err
@@ -154,8 +153,7 @@ func open(path string) (file string, read *checkpoint.File, err error) {
 	return file, read, nil
 }
 
-// Inspect reads a safetensors file, or the newest checkpoint of a folder, and tells what is
-// in it.
+// Inspect reads a safetensors file, or the newest checkpoint of a folder, and describes it.
 func Inspect(path string) (Inspection, error) {
 	file, read, err := open(path)
 	if err != nil {
@@ -192,7 +190,7 @@ func Inspect(path string) (Inspection, error) {
 	return found, nil
 }
 
-// progressIn is what a checkpoint's metadata tell of the progress.
+// progressIn reads the progress in a checkpoint's metadata.
 func progressIn(read *checkpoint.File) (*Progress, error) {
 	c, err := read.Progress()
 	if err != nil {
@@ -246,11 +244,11 @@ func (i Inspection) print(asJSON bool, out io.Writer) error {
 	return w.Flush()
 }
 
-// InWords is the course of a learning rate, a optim.Schedule as JSON, as a person would say
-// it, and any other text as it is, quoted if a terminal had better not get it.
+// InWords describes a learning rate's schedule, an optim.Schedule in JSON, in words. It returns any other text as it
+// is, or quoted if it could control a terminal.
 func InWords(course string) string {
 	var s optim.Schedule
-	shapes := map[optim.Shape]string{optim.Cosine: "cosine", optim.Constant: "constant", optim.Stepped: "step"} // as of --schedule
+	shapes := map[optim.Shape]string{optim.Cosine: "cosine", optim.Constant: "constant", optim.Stepped: "step"} // as in --schedule
 	if err := json.Unmarshal([]byte(course), &s); err != nil || shapes[s.Shape] == "" {
 		return Quoted(course)
 	}
@@ -261,7 +259,7 @@ func InWords(course string) string {
 	return text
 }
 
-// Quoted is text from a file as a terminal may be shown it: as it is, if that is plain.
+// Quoted makes a text from a file safe for a terminal: it is quoted unless it is plain.
 func Quoted(text string) string {
 	if q := fmt.Sprintf("%.256q", text); strings.ContainsAny(q, `\`) {
 		return q

@@ -24,17 +24,17 @@ import (
 // timeout bounds the inquiry at one address.
 const timeout = 10 * time.Second
 
-// invitation is what is printed.
+// invitation is the output.
 type invitation struct {
 	Token     string   `json:"token"`
 	Addresses []string `json:"addresses"`
 	Run       string   `json:"run"`
 }
 
-// String is the token, which is all that a pipe wants.
+// String is only the token, which suits a pipe.
 func (i invitation) String() string { return i.Token + "\n" }
 
-// Command makes the command that prints a token.
+// Command makes the command invite.
 func Command(std cli.Streams) *cobra.Command {
 	var (
 		s       settings.Settings
@@ -89,7 +89,7 @@ How long it is good the machine that joins finds out by its own clock.`,
 	return cmd
 }
 
-// tokenOf asks the members and makes a token of those that answer.
+// tokenOf asks the members and makes a token with the addresses of those that answer.
 func tokenOf(ctx context.Context, s settings.Settings, withKey bool) (t token.Token, err error) {
 	admission, tr, err := s.Outside(zap.NewNop())
 	if err != nil {
@@ -119,7 +119,7 @@ func tokenOf(ctx context.Context, s settings.Settings, withKey bool) (t token.To
 	return t, nil
 }
 
-// inquire asks one address. That it has another model than none is no matter.
+// inquire asks one address, with an empty layout: a refusal because of that is no error.
 func inquire(ctx context.Context, admission peer.Admission, tr transport.Transport, address, run string) (peer.Inquiry, error) {
 	within, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
@@ -133,7 +133,7 @@ func inquire(ctx context.Context, admission peer.Admission, tr transport.Transpo
 	return found, err
 }
 
-// multiaddr is an address that can have an id at its end.
+// multiaddr converts an address to one that can have an id at its end.
 func multiaddr(address string) string {
 	host, port, err := net.SplitHostPort(address)
 	if err != nil || strings.HasPrefix(address, "/") {

@@ -23,18 +23,17 @@ import (
 
 const (
 	pemType = "PRIVATE KEY" // PKCS #8
-	// Mode is that of a file which others must not read.
+	// Mode is the mode of files that others must not read.
 	Mode fs.FileMode = 0o600
-	// KnownSuffix is appended to the key's name for the file that remembers the
-	// identities behind host:port addresses.
+	// KnownSuffix is appended to a key's name for the file with the identities of host:port addresses.
 	KnownSuffix = ".known"
 )
 
-// maxKey bounds the file of a key, in bytes.
+// maxKey bounds a key's file, in bytes.
 const maxKey = 4 << 10
 
-// read is the text of the file of a key, which keygen makes with a flag or without. It warns
-// if others can read it too.
+// read reads the file of a key. flag is keygen's flag for that kind of key, or "". It warns if other users can read
+// the file.
 func read(path, what, flag string, log *zap.Logger) ([]byte, error) {
 	text, err := files.Read(path, maxKey)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -49,13 +48,12 @@ func read(path, what, flag string, log *zap.Logger) ([]byte, error) {
 	return text, nil
 }
 
-// Loose tells whether others may read a file.
+// Loose tells whether other users may read a file.
 func Loose(info fs.FileInfo) bool {
 	return info.Mode().Perm()&^Mode != 0 && runtime.GOOS != "windows"
 }
 
-// Read reads a key that keygen wrote. It warns if others can read it too. An error is a fault of
-// configuration.
+// Read reads a key that keygen wrote. It warns if other users can read the file. An error is a configuration error.
 func Read(path string, log *zap.Logger) (ed25519.PrivateKey, error) {
 	text, err := read(path, "the key", "", log)
 	if err != nil {
@@ -87,7 +85,7 @@ func decodeKey(text []byte) (ed25519.PrivateKey, error) {
 	return key, nil
 }
 
-// Encode is a key as text.
+// Encode is the text of a key.
 func Encode(key ed25519.PrivateKey) ([]byte, error) {
 	der, err := x509.MarshalPKCS8PrivateKey(key)
 	if err != nil {
@@ -96,7 +94,7 @@ func Encode(key ed25519.PrivateKey) ([]byte, error) {
 	return pem.EncodeToMemory(&pem.Block{Type: pemType, Bytes: der}), nil
 }
 
-// ID is the identity of a key, by way of a transport that listens nowhere.
+// ID is the peer id of a key.
 func ID(key ed25519.PrivateKey) (transport.PeerID, error) {
 	tr, err := p2pnet.New(p2pnet.Config{Identity: key, Listen: []string{}})
 	if err != nil {

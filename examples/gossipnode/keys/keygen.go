@@ -13,7 +13,7 @@ import (
 	"github.com/seed-97356399/murmuration/examples/gossipnode/files"
 )
 
-// Command makes the command that makes an identity.
+// Command makes the command keygen, which makes an identity.
 func Command(std cli.Streams) *cobra.Command {
 	var (
 		out         string
@@ -86,7 +86,7 @@ func Generate(path string, force bool) (string, error) {
 	return string(id), nil
 }
 
-// writeKey writes a key. A fault half-way loses none that was there.
+// writeKey writes a key. If it fails, an old key remains.
 func writeKey(path string, text []byte, force bool) error {
 	write := files.Create
 	if force {

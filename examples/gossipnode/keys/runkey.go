@@ -15,20 +15,20 @@ import (
 	"github.com/seed-97356399/murmuration/peer/transport"
 )
 
-// runKeyBytes is how many random bytes keygen draws for the key of a run.
+// runKeyBytes is the number of random bytes in a run's key.
 const runKeyBytes = 32
 
-// runKeyHeader is the first line of a run's key, before its digits and their checksum.
+// runKeyHeader is the first line of a run's key; the digits and their checksum follow.
 const runKeyHeader = "murmuration run key 1: who has it may take part"
 
-// Errors of a file that is to hold a run's key.
+// Errors of a run key's file.
 var (
 	errPrivate = errors.New("it is a private key, a peer's or an operator's identity: give that with --key")
 	errDamaged = errors.New("its checksum is wrong: copy the file again")
 )
 
-// ReadRun reads the key that a run shares: one that keygen made, or the text of any other
-// file but for white space around it. It warns if others can read it too. An error is a fault of configuration.
+// ReadRun reads a run's key: one that keygen made, or the text of any other file without the white space around it.
+// It warns if other users can read the file. An error is a configuration error.
 func ReadRun(path string, log *zap.Logger) ([]byte, error) {
 	text, err := read(path, "the run's key", "--run-key ", log)
 	if err != nil {
@@ -45,7 +45,7 @@ func ReadRun(path string, log *zap.Logger) ([]byte, error) {
 	return key, nil
 }
 
-// decodeRunKey is the key in a text.
+// decodeRunKey returns the key in a text.
 func decodeRunKey(text []byte) ([]byte, error) {
 	if block, _ := pem.Decode(text); block != nil || bytes.HasPrefix(text, []byte("-----BEGIN")) {
 		return nil, errPrivate
@@ -61,7 +61,7 @@ func decodeRunKey(text []byte) ([]byte, error) {
 	return digits, nil
 }
 
-// newRunKey is a key for a run, as text.
+// newRunKey returns the text of a new key for a run.
 func newRunKey() []byte {
 	random := make([]byte, runKeyBytes)
 	rand.Read(random) // never fails

@@ -1,5 +1,4 @@
-// Package meet is how a peer that sums finds the others: it takes over what they have set, and waits until they are
-// there.
+// Package meet is how a peer that computes sums finds the others: it takes over their settings, and waits for them.
 package meet
 
 import (
@@ -23,39 +22,39 @@ import (
 	"github.com/seed-97356399/murmuration/peer/table"
 )
 
-// Peer is one that is to sum with others.
+// Peer is a peer that computes sums with others.
 type Peer struct {
 	settings.Settings
-	// Doing is what they do together, a word such as fit.
+	// Doing is their task in one word, such as fit.
 	Doing string
-	// Topics are those of the flags that all members give alike, and Shared these flags.
+	// Topics are the topics of the flags that all members must give alike; Shared has these flags.
 	Topics []string
 	Shared map[string]string
-	// Columns are those of --data, in short, where members compare them.
+	// Columns describes the columns of --data in few characters, for comparison; "" compares nothing.
 	Columns string
-	// Local: all are of this machine.
+	// Local tells that all peers are on this machine.
 	Local bool
 }
 
 const (
 	defaultMinPeers = 2
-	defaultWait     = 10 * time.Minute // somebody starts the others by hand
+	defaultWait     = 10 * time.Minute // users start the others by hand
 )
 
-// Register adds the flags of whom the peer meets.
+// Register adds the flags for finding the others.
 func (p *Peer) Register(flags *pflag.FlagSet) {
 	p.RegisterSums(flags)
 	for flag, value := range map[string]string{minPeersFlag: strconv.Itoa(defaultMinPeers), "min-peers-wait": defaultWait.String()} {
 		f := flags.Lookup(flag)
 		f.DefValue = value
-		_ = f.Value.Set(value) // fails only for what is no number
+		_ = f.Value.Set(value) // fails only if the value is not a number
 	}
 }
 
-// Joiner takes part with the others: leave ends that, and tells how many bytes it has sent.
+// Joiner joins the others. leave ends that, and returns how many bytes this peer has sent.
 type Joiner func(ctx context.Context, tell watch.Reporter) (flock table.Flock, leave func() (sent uint64, err error), err error)
 
-// Joiner waits for --min-peers members.
+// Joiner returns a Joiner that waits for --min-peers members.
 func (p *Peer) Joiner(logs io.Writer) Joiner {
 	return func(ctx context.Context, tell watch.Reporter) (table.Flock, func() (uint64, error), error) {
 		log := p.NewLog(logs)

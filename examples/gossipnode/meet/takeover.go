@@ -23,7 +23,8 @@ const (
 	sayEvery     = 10 * time.Second
 )
 
-// Share gathers the flags that all members give alike: those of Topics, but for how a member's own files are read.
+// Share collects the flags that all members must give alike: those of Topics, except the flags for reading a member's
+// own files.
 func (p *Peer) Share(flags *pflag.FlagSet) {
 	p.Shared = map[string]string{}
 	flags.VisitAll(func(f *pflag.Flag) {
@@ -35,23 +36,23 @@ func (p *Peer) Share(flags *pflag.FlagSet) {
 	})
 }
 
-// description is what members have in common: one that is set up otherwise is not let in, and one
-// that is not set up takes it over.
+// description is what members must have in common. A peer with other settings is not admitted; a peer without
+// settings takes them over.
 func (p *Peer) description() description.Description {
 	fields := []description.Field{{Name: minPeersFlag, Value: strconv.Itoa(p.MinPeers), Local: true}}
 	if p.Columns != "" {
 		fields = append(fields, description.Field{Name: "columns", Value: p.Columns})
 	}
 	for flag, value := range p.Shared {
-		if len(value) <= description.MaxValue { // of a longer one, members are told when they meet
+		if len(value) <= description.MaxValue { // longer values are compared when members meet
 			fields = append(fields, description.Field{Name: flag, Value: value})
 		}
 	}
 	return description.Of(p.Run, fields...)
 }
 
-// TakeOver asks the addresses to join what is done there, and sets the flags that nobody has given as
-// they are there. Without a target it asks on, as one that was started before the others.
+// TakeOver asks the addresses to join for their description, and sets all flags that the user has not given
+// accordingly. Without a target it keeps asking, since this peer may have been started first.
 func (p *Peer) TakeOver(ctx context.Context, from cli.Origins, flags *pflag.FlagSet, std cli.Streams) error {
 	there, err := p.ask(ctx, std)
 	if err != nil {
@@ -70,7 +71,7 @@ func (p *Peer) TakeOver(ctx context.Context, from cli.Origins, flags *pflag.Flag
 	return p.unlike(p.description().Differences(there))
 }
 
-// unlike is the fault of usage of flags that the others have given otherwise; nil if none are.
+// unlike returns a usage error for flags that differ from the others'; nil if none do.
 func (p *Peer) unlike(differences []description.Difference) error {
 	harmful, _ := description.Split(differences)
 	var faults []error
@@ -87,7 +88,7 @@ func (p *Peer) unlike(differences []description.Difference) error {
 	return cli.Usage(fmt.Errorf("this %s is another than that of --join:\n%w", p.Doing, errors.Join(faults...)))
 }
 
-// ask asks the addresses to join what is done there; nobody may have said so.
+// ask asks the addresses to join for the description; the result is empty if no member has one yet.
 func (p *Peer) ask(ctx context.Context, std cli.Streams) (there description.Description, err error) {
 	admission, tr, err := p.Outside(p.NewLog(std.Err))
 	if err != nil {
@@ -100,7 +101,7 @@ func (p *Peer) ask(ctx context.Context, std cli.Streams) (there description.Desc
 			timed, cancel := context.WithTimeout(ctx, askTimeout)
 			found, err := admission.Inquire(timed, tr, address, p.Run, [32]byte{})
 			cancel()
-			if err == nil || len(found.Description.Fields) > 0 { // one of an older build says nothing
+			if err == nil || len(found.Description.Fields) > 0 { // an older build has no description
 				return found.Description, nil
 			}
 			if errors.Is(err, transport.ErrNotAdmitted) {

@@ -1,6 +1,6 @@
-// Package metrics serves what package peer/metrics tells of a peer, with numbers of the process,
-// whether it lives and does its work, and profiles where they are wanted.
+// Package metrics serves the metrics of package peer/metrics for a peer, figures of the process, health and
+// readiness, and, if wanted, profiles.
 //
-// Limits: maxScrapes requests are answered at once, the others refused; there is no
-// TLS and no password, so the address should be one that only the operator reaches.
+// Limits: maxScrapes requests are answered at a time, others are refused. There is neither TLS nor a password, so
+// only the operator should reach the address.
 package metrics

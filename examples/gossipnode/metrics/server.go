@@ -16,21 +16,18 @@ import (
 )
 
 const (
-	// timeout bounds a request for metrics, profileTimeout one for a profile,
-	// which may take as long as the request says.
+	// timeout bounds a request for metrics; profileTimeout bounds one for a profile, whose duration the request sets.
 	timeout        = 10 * time.Second
 	profileTimeout = 2 * time.Minute
-	// maxScrapes bounds the requests for metrics that are answered at once.
+	// maxScrapes bounds the requests for metrics at a time.
 	maxScrapes = 4
 )
 
-// Server serves what a peer counts at /metrics, in Prometheus' format, whether
-// it lives at /healthz and whether it does its work at /readyz; and profiles at
-// /debug/pprof/, if it is to.
+// Server serves a peer's metrics at /metrics, in Prometheus' format, its health at /healthz, its readiness at
+// /readyz, and, if wanted, profiles at /debug/pprof/.
 type Server struct{ web *web.Server }
 
-// Listen takes the address, so that one that is in use is noticed before
-// anything else begins; serve answers.
+// Listen opens the address, so that an address in use is noticed before anything else begins. Serve answers requests.
 func Listen(address string) (*Server, error) {
 	server, err := web.Listen(address)
 	if err != nil {
@@ -39,7 +36,7 @@ func Listen(address string) (*Server, error) {
 	return &Server{web: server}, nil
 }
 
-// Serve answers for a peer until Close.
+// Serve answers requests for a peer until Close.
 func (m *Server) Serve(p metrics.Peer, checkpointAge func() (time.Duration, bool), profiles bool) {
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
@@ -61,7 +58,7 @@ func (m *Server) Serve(p metrics.Peer, checkpointAge func() (time.Duration, bool
 	m.web.Serve(&http.Server{Handler: mux, ReadHeaderTimeout: timeout, ReadTimeout: timeout, WriteTimeout: write})
 }
 
-// both answers with the peer's metrics and then with those of the process: a few requests at once.
+// both answers with the metrics of the peer and then of the process, for a few requests at a time.
 func both(p metrics.Peer, checkpointAge func() (time.Duration, bool), process prometheus.Gatherer) http.Handler {
 	places := make(chan struct{}, maxScrapes)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -76,7 +73,7 @@ func both(p metrics.Peer, checkpointAge func() (time.Duration, bool), process pr
 		families, err := process.Gather()
 		for _, f := range families {
 			if _, writing := expfmt.MetricFamilyToText(w, f); writing != nil {
-				return // who asked has gone
+				return // the client has gone
 			}
 		}
 		if err != nil {
@@ -85,8 +82,8 @@ func both(p metrics.Peer, checkpointAge func() (time.Duration, bool), process pr
 	})
 }
 
-// profile serves the profiles of package runtime. Importing net/http/pprof puts them
-// on the default mux too, which this program never serves.
+// profile serves the profiles of package runtime. Importing net/http/pprof also adds them to the default mux, which
+// this program never serves.
 func profile(mux *http.ServeMux) {
 	mux.HandleFunc("GET /debug/pprof/", pprof.Index)
 	mux.HandleFunc("GET /debug/pprof/cmdline", pprof.Cmdline)
@@ -95,7 +92,7 @@ func profile(mux *http.ServeMux) {
 	mux.HandleFunc("GET /debug/pprof/trace", pprof.Trace)
 }
 
-// Close stops serving and waits for what is being answered. A nil server has nothing to stop.
+// Close stops serving and waits until all requests have ended. A nil server does nothing.
 func (m *Server) Close() error {
 	if m == nil {
 		return nil
@@ -103,8 +100,8 @@ func (m *Server) Close() error {
 	return m.web.Close()
 }
 
-// readiness tells whether a peer does what it is there for: it has joined, and trains,
-// or would but for its operator, or serves those that still do.
+// readiness tells whether a peer does its work: it has joined, and trains, is paused by its operator, or serves
+// others that still train.
 func readiness(p metrics.Peer) (text string, ready bool) {
 	stats, state := p.Stats(), p.State()
 	switch {

@@ -1,5 +1,4 @@
-// Package operator speaks to a run as its operator, for the command control and the
-// dashboard.
+// Package operator sends an operator's commands to a run, for the command control and the dashboard.
 package operator
 
 import (
@@ -19,17 +18,17 @@ import (
 	"github.com/seed-97356399/murmuration/peer/transport"
 )
 
-// Operator speaks to a run as its operator.
+// Operator sends commands to a run.
 type Operator struct {
-	// Join are addresses of members, the first that answers is told.
+	// Join are addresses of members; the first one that answers gets the commands.
 	Join []string
-	// Key is the file of the operator's key, RunKey that of the run's, if it has one.
+	// Key is the file of the operator's key, RunKey the file of the run's key, if it has one.
 	Key, RunKey string
 	Run         string
 }
 
-// Deliver gives commands, if there are any, to the first member that answers, and
-// tells what counts there then.
+// Deliver sends commands, if there are any, to the first member that answers, and returns the commands that are then
+// in force there.
 func (o Operator) Deliver(ctx context.Context, commands []control.Command, log *zap.Logger) (member transport.PeerID, standing []control.Command, err error) {
 	admission, tr, err := settings.Settings{Network: settings.Network{Key: o.Key, RunKey: o.RunKey}}.Outside(log)
 	if err != nil {
@@ -59,12 +58,12 @@ func (o Operator) Deliver(ctx context.Context, commands []control.Command, log *
 	return "", nil, errors.Join(failed...)
 }
 
-// sequenceSuffix is appended to the key's name for the file that remembers the number
-// of the operator's last message: a member that was cut off may not know of it.
+// sequenceSuffix is appended to the key's name for the file with the number of the operator's last message: a member
+// that was disconnected may not know it.
 const sequenceSuffix = ".sequence"
 
-// LastSequence is the number of the last message that was sent with a key, as far as is
-// known: a file that is missing or damaged only means that members are believed.
+// LastSequence is the number of the last message sent with a key, if known. If the file is missing or damaged, the
+// number comes from members.
 func LastSequence(key string) uint64 {
 	text, _ := os.ReadFile(key + sequenceSuffix)
 	n, err := strconv.ParseUint(strings.TrimSpace(string(text)), 10, 64)
@@ -74,7 +73,7 @@ func LastSequence(key string) uint64 {
 	return n
 }
 
-// keepSequence remembers the highest number that counts now.
+// keepSequence stores the highest number in use.
 func keepSequence(key string, known uint64, standing []control.Command) error {
 	highest := known
 	for _, c := range standing {

@@ -13,11 +13,11 @@ import (
 
 const (
 	defaultPeers = 64
-	// maxPeers bounds --peers: the spectral gap takes the cube of it.
+	// maxPeers bounds --peers: the time for the spectral gap grows with its cube.
 	maxPeers = 1000
 )
 
-// settings are the flags of topology.
+// settings are the flags of the command topology.
 type settings struct {
 	peers  int
 	active float64
@@ -26,7 +26,7 @@ type settings struct {
 	json   bool
 }
 
-// Command makes the command that shows who would talk to whom.
+// Command makes the command topology, which shows the links between peers.
 func Command(std cli.Streams) *cobra.Command {
 	var s settings
 	cmd := &cobra.Command{
@@ -91,10 +91,10 @@ func (s settings) validate(from cli.Origins) error {
 	return from.Usage(faults...)
 }
 
-// actives is how many peers are to be active, 0 if that is left to them.
+// actives is how many peers are to be active; 0 lets the peers decide.
 func (s settings) actives() int { return int(math.Round(s.active * float64(s.peers))) }
 
-// leastActives is the fewest actives that n peers keep.
+// leastActives is the least number of active peers among n.
 func leastActives(n int) int { return (n + 2) / 3 }
 
 func (s settings) show(std cli.Streams) error {
@@ -115,7 +115,7 @@ func (s settings) show(std cli.Streams) error {
 	return cli.Print(report{figures, links}, s.json, std)
 }
 
-// overlay is that of peers whose identities follow from the seed.
+// overlay makes the overlay of peers whose identities depend on the seed.
 func (s settings) overlay() (*topology.Overlay, error) {
 	members := make([]topology.Member, s.peers)
 	actives := s.actives()
@@ -123,7 +123,7 @@ func (s settings) overlay() (*topology.Overlay, error) {
 		m := &members[i]
 		m.ID = topology.PeerID(fmt.Sprintf("%d/%d", s.seed, i))
 		switch {
-		case actives == 0: // joiners
+		case actives == 0: // peers that join one by one
 		case i < actives:
 			m.Role, m.Unreachable = topology.Active, 3*actives > 2*s.peers
 		default:

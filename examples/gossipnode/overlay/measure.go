@@ -15,13 +15,13 @@ import (
 const (
 	// mixed is the variance, relative to the start, at which models count as mixed.
 	mixed = 1e-6
-	// mixingRuns are the simulations whose mean is told.
+	// mixingRuns is how many simulations are averaged.
 	mixingRuns = 20
-	// maxListed is the most peers whose links are listed one by one.
+	// maxListed is the largest number of peers whose links are listed.
 	maxListed = 32
 )
 
-// figures are the fields of topology --json.
+// figures has the fields of topology --json.
 type figures struct {
 	Peers    int     `json:"peers"`
 	Active   int     `json:"active"`
@@ -32,8 +32,7 @@ type figures struct {
 	Rounds   float64 `json:"rounds"`
 }
 
-// links are an overlay in numbers: peers have their places in the view, and ranks
-// among those of their role.
+// links is an overlay in numbers: a peer has its index in the view, and a rank among the peers of its role.
 type links struct {
 	role []topology.Role
 	rank []int
@@ -58,7 +57,7 @@ func overlayLinks(o *topology.Overlay) links {
 	return l
 }
 
-// actives are the places of the active peers.
+// actives returns the indices of the active peers.
 func (l links) actives() (places []int) {
 	for i, role := range l.role {
 		if role == topology.Active {
@@ -87,7 +86,7 @@ func (l links) measure(seed uint64) (figures, error) {
 	return f, nil
 }
 
-// diameter is the most links on a shortest way between two peers.
+// diameter is the largest number of links on a shortest path between two peers.
 func (l links) diameter() (longest int) {
 	distance := make([]int, len(l.of))
 	for start := range l.of {
@@ -109,9 +108,8 @@ func (l links) diameter() (longest int) {
 	return longest
 }
 
-// gap is the spectral gap that the help of the command describes. An exchange of
-// peers a and p multiplies the models by I - uuᵀ/2, with u 1 at a, -1 at p and 0
-// elsewhere; in the mean over exchanges this is I - E, and the gap of I - E is the
+// gap is the spectral gap, which the help of the command describes. An exchange of peers a and p multiplies the
+// models by I - uuᵀ/2, where u is 1 at a, -1 at p and 0 elsewhere. The mean over exchanges is I - E, whose gap is the
 // second smallest eigenvalue of E.
 func (l links) gap() (float64, error) {
 	n, actives := len(l.of), l.actives()
@@ -128,11 +126,11 @@ func (l links) gap() (float64, error) {
 	if !eigen.Factorize(e, false) {
 		return 0, errors.New("computing the spectral gap: the eigenvalues did not converge")
 	}
-	return eigen.Values(nil)[1], nil // in ascending order, the first is 0
+	return eigen.Values(nil)[1], nil // ascending; the first is 0
 }
 
-// exchangesToMix averages pairs of random numbers until they are mixed, and returns
-// the exchanges per peer.
+// exchangesToMix averages random numbers in pairs until they are mixed, and returns the number of exchanges for each
+// peer.
 func (l links) exchangesToMix(rng *rand.Rand) float64 {
 	n, actives := len(l.of), l.actives()
 	x, turn := make([]float64, n), make([]int, n)
@@ -141,7 +139,7 @@ func (l links) exchangesToMix(rng *rand.Rand) float64 {
 		x[i], turn[i] = rng.NormFloat64(), rng.IntN(len(l.of[i]))
 		mean += x[i] / float64(n)
 	}
-	spread := 0.0 // the sum of the squares of deviations, which an exchange lowers
+	spread := 0.0 // sum of squared deviations, which each exchange lowers
 	for _, v := range x {
 		spread += (v - mean) * (v - mean)
 	}
@@ -159,8 +157,7 @@ func (l links) exchangesToMix(rng *rand.Rand) float64 {
 	return 2 * float64(exchanges) / float64(n)
 }
 
-// report is what the command prints: all of it for a person, only the
-// figures as JSON.
+// report is the output: for a person all of it, as JSON only the figures.
 type report struct {
 	figures
 	links links
@@ -191,7 +188,7 @@ func (r report) String() string {
 	return b.String()
 }
 
-// degrees are the fewest and the most links of a peer of a role.
+// degrees returns the least and the largest number of links of a peer with that role.
 func (l links) degrees(role topology.Role) (least, most int) {
 	least = len(l.of)
 	for i, list := range l.of {
@@ -202,10 +199,10 @@ func (l links) degrees(role topology.Role) (least, most int) {
 	return least, most
 }
 
-// name is a peer's letter and its rank in its class.
+// name is the letter of a peer's role and its rank in that role.
 func (l links) name(i int) string { return fmt.Sprintf("%c%d", l.role[i].String()[0], l.rank[i]) }
 
-// oneOrRange is a range of numbers, or the one that it consists of.
+// oneOrRange writes a range of numbers, or one number if both ends are equal.
 func oneOrRange(least, most int) string {
 	if least == most {
 		return fmt.Sprint(least)

@@ -10,27 +10,27 @@ import (
 	"github.com/seed-97356399/murmuration/topology"
 )
 
-// The drawing's measures, in its own units.
+// Lengths in the drawing, in its own units.
 const (
 	svgWidth   = 1000.0
 	svgHeight  = 1110.0
 	svgCentre  = 500.0
 	ringOuter  = 430.0 // radius of the larger class
 	ringInner  = 365.0 // radius of the smaller class
-	ringNames  = 24.0  // how far outside of its peer a name stands
-	maxNames   = 64    // the most peers that are named
+	ringNames  = 24.0  // distance of a name from its peer, outwards
+	maxNames   = 64    // largest number of peers with names
 	legendTop  = 1010.0
 	legendLine = 36.0
 )
 
-// shade is a colour as it is on light paper and on dark.
+// shade is a colour for light and for dark paper.
 type shade struct{ light, dark string }
 
 func paper() shade        { return shade{"#ffffff", "#11171d"} }
 func ink() shade          { return shade{"#1c2733", "#e6edf3"} }
 func activeShade() shade  { return shade{"#0b6bcb", "#6cb6ff"} }
 func passiveShade() shade { return shade{"#c25a00", "#ffab57"} }
-func reachShades() []shade { // of links, by how far they reach along the ring
+func reachShades() []shade { // of links, by their reach along the ring
 	return []shade{
 		{"#15202b", "#f0f6fc"}, {"#1769aa", "#79c0ff"}, {"#0a7d55", "#4ed6a0"}, {"#8a6d00", "#e6c84f"},
 		{"#b4530a", "#ffab57"}, {"#b3261e", "#ff8a80"}, {"#9c2a86", "#f29be0"}, {"#5b45c2", "#b3a4ff"},
@@ -38,16 +38,16 @@ func reachShades() []shade { // of links, by how far they reach along the ring
 	}
 }
 
-// drawing collects elements, and the rules by which they change on dark paper:
-// attributes hold the light colours, which every viewer knows.
+// drawing collects elements, and the rules that change their colours on dark paper. Attributes have the light
+// colours, which every viewer supports.
 type drawing struct {
 	links
 	outer        topology.Role // the larger class
-	large, small int           // the sizes of both
+	large, small int           // the sizes of both classes
 	body, dark   bytes.Buffer
 }
 
-// paint is an attribute in a shade, with the class that changes it on dark paper.
+// paint returns an attribute with a colour, and the class that changes it on dark paper.
 func (d *drawing) paint(class, attribute string, s shade) string {
 	rule := fmt.Sprintf(".%s{%s:%s}", class, attribute, s.dark)
 	if !bytes.Contains(d.dark.Bytes(), []byte(rule)) {
@@ -56,8 +56,7 @@ func (d *drawing) paint(class, attribute string, s shade) string {
 	return fmt.Sprintf(`class="%s" %s="%s"`, class, attribute, s.light)
 }
 
-// svg draws the ring: both classes at even distances, every link as a line whose
-// colour tells how far round the ring it reaches.
+// svg draws the ring: both classes at equal distances, and every link as a line whose colour shows its reach.
 func svg(l links) []byte {
 	actives := len(l.actives())
 	d := drawing{links: l, outer: topology.Active, large: actives, small: len(l.of) - actives}
@@ -77,8 +76,8 @@ func svg(l links) []byte {
 	return out.Bytes()
 }
 
-// at is where a peer is drawn: the smaller class within the ring of the larger one,
-// each of its peers where those fall that are joined to it at offset 0.
+// at is the place of a peer: peers of the smaller class are within the ring of the larger one, in the middle of the
+// peers that they are linked to at offset 0.
 func (d *drawing) at(i int, further float64) (x, y float64) {
 	turn, radius := (float64(d.rank[i])+0.5)/float64(d.small), ringInner-further
 	if d.role[i] == d.outer {
@@ -88,15 +87,14 @@ func (d *drawing) at(i int, further float64) (x, y float64) {
 	return svgCentre + radius*sin, svgCentre - radius*cos
 }
 
-// reach is how far a link from a peer of the larger class goes along the ring of
-// the smaller one, either way.
+// reach is how far a link from a peer of the larger class goes along the ring of the smaller one, in either
+// direction.
 func (d *drawing) reach(from, to int) int {
 	offset := ((d.rank[to]-d.rank[from]*d.small/d.large)%d.small + d.small) % d.small
 	return min(offset, d.small-offset)
 }
 
-// drawLinks draws the farthest links first, so that the near ones stay visible, and
-// returns the reaches that there are.
+// drawLinks draws the farthest links first, so that near ones stay visible, and returns the reaches that occur.
 func (d *drawing) drawLinks() []int {
 	paths := make(map[int]*bytes.Buffer)
 	for i, list := range d.of {
@@ -122,8 +120,7 @@ func (d *drawing) drawLinks() []int {
 	return reaches
 }
 
-// stroke is how boldly the links of the k-th reach are drawn: thinner in large
-// flocks, which have many.
+// stroke is the width and opacity of links of the k-th reach: thinner in large flocks, which have many links.
 func (d *drawing) stroke(k int) (width, opacity float64) {
 	width = min(max(40/math.Sqrt(float64(len(d.of)))/3, 0.35), 2.4)
 	if k == 0 {
@@ -137,8 +134,7 @@ func (d *drawing) paintReach(k int) string {
 	return d.paint(fmt.Sprintf("reach%d", k), "stroke", shades[k%len(shades)])
 }
 
-// drawPeers draws active peers as discs and passive ones as rings, so that the
-// classes are told apart without their colours.
+// drawPeers draws active peers as discs and passive ones as rings, to tell the classes apart without colours.
 func (d *drawing) drawPeers() {
 	size := min(max(90/math.Sqrt(float64(len(d.of))), 2), 13)
 	for i := range d.of {
@@ -148,7 +144,7 @@ func (d *drawing) drawPeers() {
 	if len(d.of) > maxNames {
 		return
 	}
-	// A seam of the paper's colour keeps names apart from the links behind them.
+	// An outline in the colour of the paper separates names from links behind them.
 	fmt.Fprintf(&d.body, `<g %s stroke-width="4" paint-order="stroke" font-size="15" text-anchor="middle">`+"\n", d.paint("seam", "stroke", paper()))
 	for i := range d.of {
 		x, y := d.at(i, ringNames)
@@ -166,7 +162,7 @@ func (d *drawing) drawPeer(x, y, size float64, role topology.Role) {
 		d.paint("paper", "fill", paper()), x, y, size-size/6, size/3, d.paint("passive", "stroke", passiveShade()))
 }
 
-// drawLegend says what the shapes and the colours mean.
+// drawLegend explains the shapes and the colours.
 func (d *drawing) drawLegend(reaches []int, caption string) {
 	say := func(x, y float64, text string) {
 		fmt.Fprintf(&d.body, `<text x="%.1f" y="%.1f" font-size="20" %s>%s</text>`+"\n", x, y, d.paint("ink", "fill", ink()), text)

@@ -1,4 +1,4 @@
-// Package predict is the command predict: what a model file says of rows.
+// Package predict is the command predict: the predictions of a model file for rows.
 package predict
 
 import (
@@ -28,10 +28,10 @@ type options struct {
 	json       bool
 }
 
-// toStdout is the --out that is standard output.
+// toStdout is the value of --out for standard output.
 const toStdout = "-"
 
-// Command makes the command that predicts.
+// Command makes the command predict.
 func Command(std cli.Streams) *cobra.Command {
 	var o options
 	cmd := &cobra.Command{
@@ -77,7 +77,7 @@ looked at. Rows that cannot be read are left out and counted, up to --tolerance 
 	return cmd
 }
 
-// done is what --json prints.
+// done is the output of --json.
 type done struct {
 	Rows    int64  `json:"rows"`
 	Damaged int64  `json:"damaged"`
@@ -86,7 +86,7 @@ type done struct {
 	leftOut read.Damaged
 }
 
-// String tells it in words.
+// String describes the result.
 func (d done) String() string {
 	text := fmt.Sprintf("%s predicted: %s", cli.Plural(uint64(d.Rows), "row"), d.Out)
 	return strings.TrimSuffix(text, ": "+toStdout) + "\n" + d.leftOut.String()
@@ -123,7 +123,7 @@ func (o options) run(ctx context.Context, std cli.Streams) error {
 	return cli.Print(result, o.json, std)
 }
 
-// load reads the file of a learner, or of a neural model.
+// load reads the file of a learner or of a neural model.
 func load(path string) (predictor, error) {
 	in, err := os.Open(path)
 	if err != nil {
@@ -140,8 +140,7 @@ func load(path string) (predictor, error) {
 	return predictor{file}, err
 }
 
-// open looks at the rows, of which the columns that the model was fitted with are read, as of
-// the kinds that they were then.
+// open opens the rows. It reads the columns that the model was fitted with, with the kinds that they had then.
 func (o options) open(features []table.Field) (*read.Table, error) {
 	reading := o.Reading()
 	reading.Others = true

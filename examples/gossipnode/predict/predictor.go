@@ -12,13 +12,13 @@ import (
 	"github.com/seed-97356399/murmuration/peer/table"
 )
 
-// predictor writes what a model says.
+// predictor writes the predictions of a model.
 type predictor struct{ learn.File }
 
-// write goes over the rows, a batch at a time.
+// write predicts the rows, a batch at a time.
 func (p predictor) write(ctx context.Context, rows table.Source, out io.Writer) (count int64, err error) {
 	lines := csv.NewWriter(out)
-	_ = lines.Write(p.header()) // lines.Error tells
+	_ = lines.Write(p.header()) // see lines.Error
 	var values []float64
 	for b, err := range rows(ctx) {
 		if err != nil {

@@ -10,25 +10,25 @@ import (
 	"github.com/seed-97356399/murmuration/peer"
 )
 
-// Joining is a member that comes to sum with others.
+// Joining joins other members to compute sums.
 type Joining struct {
 	settings.Settings
 	Network peer.Network
-	// Together: all are on this machine, so no divided network is to be thought of.
+	// Together tells that all members are on this machine, so the network cannot be divided.
 	Together bool
-	// Started is called when others can join.
+	// Started is called when other members can join.
 	Started func(*peer.Node)
 }
 
-// Join waits for --min-peers members. The node is to be closed.
+// Join waits for --min-peers members. The caller must close the node.
 func (j Joining) Join(ctx context.Context) (*peer.Node, error) {
 	network := j.Network
-	network.Sums.Timeout = j.MinPeersWait // one may have to read far more than another
+	network.Sums.Timeout = j.MinPeersWait // one member may have far more to read than another
 	if j.MinPeers < 3 {
-		network.Sums.Masked = new(false) // masks hide nothing between two: each knows by the sum what the other brings
+		network.Sums.Masked = new(false) // with two members masks hide nothing: each sees the other's numbers in the sum
 	}
 	if !j.Together {
-		network.Sums.AtLeast = j.MinPeers/2 + 1 // of a divided network, one side goes on
+		network.Sums.AtLeast = j.MinPeers/2 + 1 // if the network is divided, only one part continues
 	}
 	p, err := peer.Join(ctx, network)
 	if err != nil {

@@ -16,11 +16,11 @@ import (
 	"github.com/seed-97356399/murmuration/tensor"
 )
 
-// PreparedKey is where the metadata of a neural model's file have how its rows are prepared.
+// PreparedKey is the key, in the metadata of a neural model's file, of how its rows are prepared.
 const PreparedKey = "prepared"
 
-// Beside is how rows were prepared for a model, as the first of some files that is there has it: by a hash, if it is
-// known. Without a file of it there is none.
+// Beside returns how rows were prepared for a model, from the first of the files at paths that exists. If hash is not
+// "", the file must have that hash. The result is nil if no file exists.
 func Beside(hash string, paths ...string) (*prepare.Prepared, error) {
 	for _, path := range paths {
 		p, err := ReadPrepared(path)
@@ -37,7 +37,7 @@ func Beside(hash string, paths ...string) (*prepare.Prepared, error) {
 	return nil, nil
 }
 
-// neural is a neural model as learners' models are used, by one goroutine at a time.
+// neural makes a learn.Model of a neural model, for one goroutine at a time.
 type neural struct {
 	model   nets.Model
 	params  *tensor.Params

@@ -22,8 +22,8 @@ import (
 	"github.com/seed-97356399/murmuration/tensor"
 )
 
-// LeftOut are the columns that stages have left out as they came, such as those of too many values; dropped are those
-// that nobody has learned from.
+// LeftOut returns the columns that stages have left out, such as those with too many values. dropped are columns that
+// no member learns from.
 func LeftOut(p *prepare.Prepared, schema *table.Schema, dropped ...string) (out []string) {
 	for _, name := range schema.Names() {
 		target := p.Labels != nil && name == p.Labels.Target.Column
@@ -34,14 +34,14 @@ func LeftOut(p *prepare.Prepared, schema *table.Schema, dropped ...string) (out 
 	return out
 }
 
-// held are the held-out rows of a source, prepared once for all peers of a process.
+// held has the held-out rows of a source, prepared once for all peers of a process.
 type held struct {
 	mutex sync.Mutex
 	set   *dataset.Set
-	by    string // the hash of what they were prepared by
+	by    string // hash of their preparation
 }
 
-// of prepares the rows unless that has been done.
+// of prepares the rows, unless they are prepared already.
 func (h *held) of(ctx context.Context, p *prepare.Prepared, rows table.Source) (*dataset.Set, error) {
 	by, err := Hash(p)
 	if err != nil {
@@ -100,7 +100,7 @@ func appendRows(numbers tensor.Vector, b *table.Batch) (tensor.Vector, error) {
 	return numbers, nil
 }
 
-// Hash tells preparations apart.
+// Hash is equal for equal preparations.
 func Hash(p *prepare.Prepared) (string, error) {
 	data, err := json.Marshal(p)
 	if err != nil {
@@ -110,7 +110,7 @@ func Hash(p *prepare.Prepared) (string, error) {
 	return hex.EncodeToString(sum[:8]), nil
 }
 
-// Save writes a file that ReadPrepared reads. Peers of one machine may write the same one at once.
+// Save writes a file for ReadPrepared. Several peers of one machine may write the same file at the same time.
 func Save(p *prepare.Prepared, path string) error {
 	own := fmt.Sprintf("%s.%x.partial", path, rand.Uint64())
 	err := files.Create(own, 0o644, func(out io.Writer) error { return json.NewEncoder(out).Encode(p) })
@@ -127,7 +127,7 @@ func Save(p *prepare.Prepared, path string) error {
 // maxPrepared bounds the file of a preparation, in bytes.
 const maxPrepared = 256 << 20
 
-// ReadPrepared reads what Save has written. Where there is no file, the error is fs.ErrNotExist.
+// ReadPrepared reads a file of Save. If it does not exist, the error is fs.ErrNotExist.
 func ReadPrepared(path string) (*prepare.Prepared, error) {
 	data, err := files.Read(path, maxPrepared)
 	if err != nil {
@@ -144,7 +144,7 @@ func ReadPrepared(path string) (*prepare.Prepared, error) {
 	return p, nil
 }
 
-// whole is an error where a part of what was read is not there.
+// whole returns an error if a part of the preparation is missing.
 func whole(p *prepare.Prepared) error {
 	if p.Pipeline == nil || p.Labels == nil || len(p.Labels.Classes) < 2 {
 		return errors.New("something is not there")

@@ -11,7 +11,7 @@ import (
 	"github.com/seed-97356399/murmuration/peer/table/read"
 )
 
-// alike is a hint at the column that was meant.
+// alike suggests a column with a similar name.
 func alike(name string, schema *table.Schema) string {
 	if near, ok := cli.Nearest(name, schema.Names()); ok {
 		return fmt.Sprintf("; did you mean %q?", near)
@@ -19,7 +19,7 @@ func alike(name string, schema *table.Schema) string {
 	return ""
 }
 
-// unlearnable are the faults of --data and --target, which to start again does not mend.
+// unlearnable are errors in --data and --target, which another start does not repair.
 var unlearnable = []error{
 	read.ErrEncoding, read.ErrSeparator, table.ErrTooLarge, learn.ErrNoRows,
 	table.ErrNoColumn, table.ErrTargetKind, table.ErrNoTarget, table.ErrOneClass, table.ErrTooManyClasses,
@@ -51,7 +51,7 @@ func Remedied(err error) error {
 	case errors.Is(err, learn.ErrNoRows):
 		remedy = "look at --data, --target and --split"
 	}
-	if remedy == "" || strings.HasSuffix(err.Error(), ": "+remedy) { // said by who opened the files
+	if remedy == "" || strings.HasSuffix(err.Error(), ": "+remedy) { // whoever opened the files has added it
 		return err
 	}
 	return cli.ConfigOf(fmt.Errorf("%w: %s", err, remedy), unlearnable...)

@@ -1,6 +1,5 @@
-// Package rows is rows of tables on their way to a model, as fit and the peers that train on
-// tables have them: which rows are whose, what flags say of them, and what files keep of how they were prepared. Begin
-// with Share.
+// Package rows brings rows of tables to a model, for fit and for peers that train on tables: it decides which member
+// has which rows, reads the flags about them, and stores how they were prepared. Begin with Share.
 package rows
 
 import (
@@ -22,20 +21,20 @@ import (
 	"github.com/seed-97356399/murmuration/peer/table/read"
 )
 
-// Source is the files of a table, and their rows, which several peers of one process may share.
+// Source has the files of a table and their rows. Several peers of one process may share it.
 type Source struct {
 	Files *read.Table
 	Rows  table.Source
 	held  held
 }
 
-// maxShared bounds the memory of rows that peers of one process have read together.
+// maxShared bounds the memory of rows that peers of one process share.
 const maxShared = 4 << 30
 
-// maxClasses is how many classes a label of a data set can tell apart.
+// maxClasses bounds the classes of a data set's labels.
 const maxClasses = 256
 
-// Open looks at the files of a table. Shared holds the rows once they have been read.
+// Open opens the files of a table. With shared, the rows stay in memory after they have been read.
 func Open(t settings.Table, shared bool) (*Source, error) {
 	files, err := read.Open(t.Data, t.Reading())
 	if err != nil {
@@ -48,8 +47,8 @@ func Open(t settings.Table, shared bool) (*Source, error) {
 	return s, nil
 }
 
-// Columns are the names of the columns in short, by which members see that they have the same;
-// "" if the rows of JSON lines may each have others.
+// Columns describes the columns' names in few characters, so that members can compare them; "" for JSON lines, each
+// of which may have other names.
 func (s *Source) Columns() string {
 	names := s.Files.Schema().Names()
 	if !s.Files.Named() {
@@ -60,7 +59,7 @@ func (s *Source) Columns() string {
 	return fmt.Sprintf("%d (%x)", len(names), hash[:4])
 }
 
-// ColumnNotes are notes on the columns for whoever provides the files, with the flags that change them.
+// ColumnNotes are notes on the columns for the provider of the files, with the flags to change.
 func (s *Source) ColumnNotes(dropped []string) (lines []string) {
 	for _, n := range s.Files.Notes() {
 		way := fmt.Sprintf("--numbers %s reads numbers, and rows without one are damaged; --missing '%s' has that text mean none; --categories %s has it as it is", n.Column, n.Text, n.Column)
@@ -77,20 +76,20 @@ func (s *Source) ColumnNotes(dropped []string) (lines []string) {
 	return lines
 }
 
-// LeftOutNote tells which categories have more values than most.
+// LeftOutNote is a note on categories with more than most values.
 func LeftOutNote(columns []string, most int) string {
 	return fmt.Sprintf("columns left out, with more than %d values (--max-values): %s", most, strings.Join(columns, ", "))
 }
 
-// Share is the part of one peer in the rows of a table: a table.Table.
+// Share is one peer's part of the rows of a table: a table.Table.
 type Share struct {
 	*Source
 	Table settings.Table
-	// Number is which of Peers the rows are divided among this one is, from 0; the rows are
-	// all this peer's if Peers is 1 or less.
+	// Number is the index of this peer among the Peers that share the rows, from 0. With Peers of 1 or less, this
+	// peer has all rows.
 	Number, Peers int
 	Seed          uint64
-	// Named are columns that flags name beside --drop.
+	// Named are the columns that flags other than --drop name.
 	Named map[string]string
 }
 
@@ -115,7 +114,7 @@ func (s Share) Pin(schema *table.Schema) error {
 	return nil
 }
 
-// Rows implements table.Table: they are this peer's.
+// Rows implements table.Table: it returns this peer's rows.
 func (s Share) Rows(ctx context.Context) iter.Seq2[*table.Batch, error] {
 	return func(yield func(*table.Batch, error) bool) {
 		source := s.Source.Rows
@@ -139,7 +138,7 @@ func (s Share) Rows(ctx context.Context) iter.Seq2[*table.Batch, error] {
 	}
 }
 
-// has says that a flag names a column that is not there.
+// has returns an error if the column of a flag does not exist.
 func has(schema *table.Schema, flag, column string) error {
 	if schema.Find(column) >= 0 {
 		return nil
@@ -147,7 +146,7 @@ func has(schema *table.Schema, flag, column string) error {
 	return cli.Usage(cli.Faultf(flag, "%s: there is no such column%s", column, alike(column, schema)))
 }
 
-// Prepare is the first half of a task, from the columns of all members to rows that are prepared.
+// Prepare is the first half of a task: it prepares rows, given the columns of all members.
 func (s Share) Prepare(ctx context.Context, flock table.Flock, task learn.Task) (*prepare.Prepared, table.Source, error) {
 	prepared, own, err := task.Prepare(ctx, flock, s)
 	if errors.Is(err, prepare.ErrNoTraining) {
@@ -172,11 +171,11 @@ func (s Share) ForModel(ctx context.Context, flock table.Flock, shared map[strin
 	return s.Prepare(ctx, table.Scope(flock, "fit"), task)
 }
 
-// Take reads this peer's rows for what was prepared already.
+// Take reads this peer's rows for an existing preparation.
 func (s Share) Take(ctx context.Context, p *prepare.Prepared) (table.Source, error) {
 	schema := &table.Schema{Fields: append([]table.Field(nil), s.Files.Schema().Fields...)}
 	wanted := append([]table.Field(nil), p.Pipeline.Input.Fields...)
-	if at := schema.Find(p.Labels.Target.Column); at >= 0 && p.Labels.Target.Op == "" && !p.Labels.Target.Classes { // classes are of categories
+	if at := schema.Find(p.Labels.Target.Column); at >= 0 && p.Labels.Target.Op == "" && !p.Labels.Target.Classes { // classes need categories
 		wanted = append(wanted, table.Field{Name: p.Labels.Target.Column, Kind: table.Category})
 	}
 	for _, f := range wanted {
@@ -193,7 +192,7 @@ func (s Share) Take(ctx context.Context, p *prepare.Prepared) (table.Source, err
 	return table.InMemory(batches...), cli.Config(err)
 }
 
-// Data are this peer's rows that train, and all that are held out in the files.
+// Data returns this peer's training rows, and all held-out rows in the files.
 func (s Share) Data(ctx context.Context, p *prepare.Prepared, own table.Source) (*dataset.Data, error) {
 	train, test, err := s.Table.Task(nil).Parts()
 	if err != nil {

@@ -10,8 +10,8 @@ import (
 	"github.com/seed-97356399/murmuration/tensor"
 )
 
-// Spread gives this peer a random sample of the rows that train of all members in place of its own, if
-// --share-rows says so: they leave their members, prepared.
+// Spread exchanges this peer's training rows for a random sample of all members' training rows, if --share-rows is
+// set: prepared rows then leave their members.
 func (s Share) Spread(ctx context.Context, flock table.Flock, own *dataset.Set) (*dataset.Set, error) {
 	if s.Table.ShareRows == 0 {
 		return own, nil
@@ -23,7 +23,7 @@ func (s Share) Spread(ctx context.Context, flock table.Flock, own *dataset.Set) 
 	return setOfBatch(shared, own.Classes())
 }
 
-// batchOf is the rows of a set as columns, with the class as the last.
+// batchOf returns the rows of a set as columns; the last column is the class.
 func batchOf(set *dataset.Set) *table.Batch {
 	b := &table.Batch{Rows: set.Len(), Columns: make([]table.Column, set.Inputs()+1)}
 	for j := range b.Columns {
@@ -40,7 +40,7 @@ func batchOf(set *dataset.Set) *table.Batch {
 	return b
 }
 
-// setOfBatch is what batchOf was made of.
+// setOfBatch is the inverse of batchOf.
 func setOfBatch(b *table.Batch, classes int) (*dataset.Set, error) {
 	inputs := len(b.Columns) - 1
 	numbers, labels := make(tensor.Vector, b.Rows*inputs), make([]uint8, b.Rows)

@@ -1,5 +1,4 @@
-// Package run is the command run: one peer, watched by a person or by the process of local
-// that started it.
+// Package run is the command run: one peer, started by a person or by the command local.
 package run
 
 import (
@@ -28,7 +27,7 @@ import (
 	"github.com/seed-97356399/murmuration/peer/p2pnet"
 )
 
-// Command makes the command that is one peer.
+// Command makes the command run.
 func Command(std cli.Streams) *cobra.Command {
 	var (
 		s         settings.Settings
@@ -88,10 +87,10 @@ with exit code 1; another one, a second later or more, ends it at once.`},
 	return cmd
 }
 
-// maxAnew bounds how often a peer begins anew.
+// maxAnew bounds how often a peer starts anew.
 const maxAnew = 8
 
-// begin begins with these settings.
+// begin starts a peer with these settings.
 func begin(s settings.Settings, from cli.Origins, printOnly bool, std cli.Streams) error {
 	if err := s.Validate(from); err != nil {
 		return err
@@ -105,7 +104,7 @@ func begin(s settings.Settings, from cli.Origins, printOnly bool, std cli.Stream
 	return runPeer(s, std)
 }
 
-// setAside keeps the checkpoints of another run from being gone on from, in a folder of their own.
+// setAside moves the checkpoints of another run to a separate folder, so that this run does not continue from them.
 func setAside(in checkpoint.Folder) error {
 	names, err := in.Names()
 	if err != nil || len(names) == 0 {
@@ -118,8 +117,8 @@ func setAside(in checkpoint.Folder) error {
 	return err
 }
 
-// takeOver asks those that the peer joins what the run is, before anything is loaded. What a
-// parent process has set is what the run is.
+// takeOver asks the members to join for the description of the run, before anything is loaded. A child of local has
+// its settings from its parent.
 func takeOver(ctx context.Context, s *settings.Settings, from cli.Origins, errs io.Writer) error {
 	if len(s.Join) == 0 || s.Report || s.Strategy == settings.StrategyAlone {
 		return nil
@@ -141,12 +140,12 @@ func takeOver(ctx context.Context, s *settings.Settings, from cli.Origins, errs 
 	return err
 }
 
-// runPeer runs a peer that a person watches, or a parent process with --report.
+// runPeer runs a peer for a person, or for a parent process with --report.
 func runPeer(s settings.Settings, std cli.Streams) error {
 	parent, tell := context.Background(), watch.TextReporter(std.Err)
 	var (
 		begin <-chan struct{}
-		said  <-chan string // by the parent, afterwards
+		said  <-chan string // lines of the parent after that
 	)
 	if s.Report {
 		parent, begin, said = cli.UntilParentGone(parent, std.In)
@@ -185,7 +184,7 @@ func runPeer(s settings.Settings, std cli.Streams) error {
 	return end(s, done, err, tell, std)
 }
 
-// end tells how a peer has ended.
+// end reports the end of a peer.
 func end(s settings.Settings, done result.Share, err error, tell watch.Reporter, std cli.Streams) error {
 	if s.Report {
 		tell(train.Outcome(done, err))
@@ -203,8 +202,7 @@ func end(s settings.Settings, done result.Share, err error, tell watch.Reporter,
 	return cmp.Or(done.Result.Unmerged(), done.NeverJoined(s.Join))
 }
 
-// leaveInTime calls exit if, once ctx has ended, the time of --leave-within runs out
-// before done is called.
+// leaveInTime calls exit if done is not called within --leave-within after ctx has ended.
 func leaveInTime(s settings.Settings, ctx context.Context, errs io.Writer, exit func()) (done func()) {
 	over := make(chan struct{})
 	stop := context.AfterFunc(ctx, func() {
@@ -223,13 +221,13 @@ func leaveInTime(s settings.Settings, ctx context.Context, errs io.Writer, exit 
 	}
 }
 
-// printCodecs prints the policy with its defaults written out, so that it can
-// be read with --policy again, and as comments what it comes to for the model.
+// printCodecs prints the policy with its defaults, in the format of --policy, and, as comments, the resulting codecs
+// of the model's layers.
 func printCodecs(s settings.Settings, out io.Writer) (err error) {
 	if s.IsTable() {
 		return cli.Usage(cli.Faultf("print-policy", "is for pictures: the model of a table has as many inputs as the members find when they prepare its rows"))
 	}
-	s.Checkpoint, s.Init = "", "" // values do not matter
+	s.Checkpoint, s.Init = "", "" // values have no effect here
 	work, err := workload.Prepare(s, make(ed25519.PublicKey, ed25519.PublicKeySize))
 	if err != nil {
 		return err

@@ -25,33 +25,31 @@ import (
 	"github.com/seed-97356399/murmuration/peer/transport"
 )
 
-// A peer that was started before the one which it is to join knows nothing of the run but the
-// address: what it would train on, nobody has said. So it asks on (--join-wait). Others may wait
-// for it meanwhile, so it listens, and tells those that ask how it waits. If all wait for each
-// other, one has to begin: see waiting.after.
+// A peer that was started before the one that it is to join does not know the run: no member has described it yet. So
+// it keeps asking (--join-wait). Other peers may wait for it at the same time, so it listens, and answers them with a
+// number about its waiting. If all peers wait for each other, one of them has to begin: see waiting.after.
 const (
 	// askTimeout bounds the wait for all addresses to join together.
 	askTimeout = 5 * time.Second
 	askEvery   = 250 * time.Millisecond
 	sayEvery   = 10 * time.Second
-	// maxRefusals is how often on end one is asked that may be only starting.
+	// maxRefusals is how often in a row a peer asks one that refuses it, since that one may still be starting.
 	maxRefusals = 20
-	// settled is the depth from which on all that can be waited for wait in a circle: a chain
-	// of those that wait for one which is not there is shorter.
+	// settled is the depth from which on peers wait in a circle: a chain that ends at an absent peer is shorter.
 	settled  = 8
 	maxDepth = 1 << 8
 )
 
-// A word is what one that waits tells others: its depth plus one in the low bits, and above them
-// the highest rank of those that it waits for, directly or not, and itself. Of those that wait for
-// each other the highest begins: the founder; who was given most settings; the rest is chance.
+// The number of a waiting peer has its depth plus one in the low bits. Above these it has the highest rank among
+// itself and the peers that it waits for, directly or not. In a circle the peer with the highest rank begins: the
+// founder, else the one with the most settings given, else a random one.
 const (
 	depthBits = 16
 	idBits    = 39
 	givenBits = 8
 )
 
-// rankOf is that of a process with these settings.
+// rankOf is the rank of a process with these settings.
 func rankOf(s settings.Settings, from cli.Origins, self transport.PeerID) (rank uint64) {
 	for _, f := range fields() {
 		if !f.local && len(chosen(from, f.flags)) > 0 {
@@ -65,14 +63,14 @@ func rankOf(s settings.Settings, from cli.Origins, self transport.PeerID) (rank 
 	return rank<<idBits | binary.LittleEndian.Uint64(id[:])&(1<<idBits-1)
 }
 
-// answer is that of one address to join.
+// answer is the answer of one address to join.
 type answer struct {
 	address string
 	found   peer.Inquiry
 	err     error
 }
 
-// ask asks all addresses to join at once what the run is, until one says so.
+// ask asks all addresses to join for the description of the run, at the same time, until one has it.
 func ask(ctx context.Context, admission peer.Admission, tr transport.Transport, s settings.Settings, log *zap.Logger) (answers []answer) {
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
@@ -87,7 +85,7 @@ func ask(ctx context.Context, admission peer.Admission, tr transport.Transport, 
 		a := <-said
 		answers = append(answers, a)
 		if len(a.found.Description.Fields) > 0 {
-			cancel() // the rest end at once
+			cancel() // ends the other questions
 			continue
 		}
 		log.Debug("an address to join does not tell what the run is", zap.String("address", a.address), zap.Error(a.err))
@@ -95,7 +93,7 @@ func ask(ctx context.Context, admission peer.Admission, tr transport.Transport, 
 	return answers
 }
 
-// descriptionIn is what a member has said that the run is. Refused: one that answers will not have this peer.
+// descriptionIn returns the answer with the description of the run. refused tells that some member refuses this peer.
 func descriptionIn(answers []answer, s settings.Settings, log *zap.Logger) (found peer.Inquiry, refused bool, err error) {
 	for _, a := range answers {
 		_, refuses := errors.AsType[*transport.RefusedError](a.err)
@@ -115,16 +113,16 @@ func descriptionIn(answers []answer, s settings.Settings, log *zap.Logger) (foun
 	return found, refused, err
 }
 
-// waiting is a process that waits for somebody who says what the run is.
+// waiting is a process that waits for a description of the run.
 type waiting struct {
 	id      transport.PeerID
 	rank    uint64
-	message atomic.Uint64 // the number that it sends to others
+	message atomic.Uint64 // the number that it answers with
 }
 
-// after tells whether all that this process waits for wait themselves, in a circle, and it is the
-// one to begin: or there is none but itself. A process that waits for others is one deeper than
-// the least of them, and one that waits for somebody who is not there is at 0.
+// after tells whether this process is to begin: all processes that it waits for wait in a circle and it has the
+// highest rank, or there is only itself. The depth of a process is one more than the least depth of those it waits
+// for; one that waits for an absent process has depth 0.
 func (w *waiting) after(answers []answer) (begins bool) {
 	depth, highest := uint64(maxDepth), w.rank
 	reached := func(address string) bool {
@@ -148,10 +146,9 @@ func (w *waiting) after(answers []answer) (begins bool) {
 
 func (w *waiting) tell(depth, highest uint64) { w.message.Store(highest<<depthBits | (depth + 1)) }
 
-// Await asks the addresses to join what the run is, for s.JoinWait, or until one that answers
-// tells nothing; and takes it over as Join does. Where no member answers, the settings are those of
-// the checkpoints, if there are any, at once. It returns what was taken over, and says what it
-// waits for.
+// Await asks the addresses to join for the description of the run, for s.JoinWait or until a member answers without
+// one, and takes it over as Join does. If no member answers, it takes the settings of the checkpoints, if there are
+// any, at once. It returns the settings that it has taken over, and reports its waiting by say.
 func Await(ctx context.Context, s *settings.Settings, from cli.Origins, log *zap.Logger, say func(string)) (taken []string, err error) {
 	key, err := s.Lasting(log)
 	if err != nil {
@@ -166,7 +163,7 @@ func Await(ctx context.Context, s *settings.Settings, from cli.Origins, log *zap
 	return await(ctx, tr, s, from, log, say)
 }
 
-// await is Await by a transport.
+// await is Await with a given transport.
 func await(ctx context.Context, tr transport.Transport, s *settings.Settings, from cli.Origins, log *zap.Logger, say func(string)) (taken []string, err error) {
 	admission, err := s.Admission(log)
 	if err != nil {
@@ -189,7 +186,7 @@ func await(ctx context.Context, tr transport.Transport, s *settings.Settings, fr
 		if len(found.Description.Fields) == 0 {
 			found.Description, found.Signed = Kept(s.Checkpoints())
 			if found.Description.Run != s.Run || found.Signed.Signer == w.id && s.Founder != string(w.id) {
-				found.Description = description.Description{} // or it was alone, on what nobody had given
+				found.Description = description.Description{} // or a run that began alone, with default settings
 			}
 		}
 		if len(found.Description.Fields) > 0 {
@@ -214,9 +211,8 @@ func await(ctx context.Context, tr transport.Transport, s *settings.Settings, fr
 	}
 }
 
-// silent tells whether a member has answered that says nothing of the run, as one of an older
-// release, or of a service that describes none, or that does not admit this peer: to ask on is of
-// no use.
+// silent tells whether some member has answered without a description: it is of an older release, or of a service
+// that describes no run, or it does not admit this peer. Further questions are useless.
 func silent(answers []answer) bool {
 	return slices.ContainsFunc(answers, func(a answer) bool {
 		refused, ok := errors.AsType[*transport.RefusedError](a.err)
@@ -224,7 +220,7 @@ func silent(answers []answer) bool {
 	})
 }
 
-// Kept is the description of the run that the newest checkpoint is of, which may be empty.
+// Kept is the description of the run in the newest checkpoint; it may be empty.
 func Kept(in checkpoint.Folder) (d description.Description, signed description.Signed) {
 	names, err := in.Names()
 	if err != nil || len(names) == 0 {

@@ -19,21 +19,21 @@ import (
 // field is a setting that the members of a run have in common.
 type field struct {
 	name  string
-	flags []string // that say what it is
+	flags []string // the flags that set the value
 	local bool     // members may differ
-	table bool     // it is of data sets that are tables, and unknown where it is empty or too long
+	table bool     // only for data sets that are tables; unknown if empty or too long
 	value func(values) string
-	// take sets it as the run has it; nil where only the one who has it can.
+	// take sets the flags to the run's value; nil if another member cannot know the value.
 	take func(s values, value string) error
 }
 
-// values are settings, and the flags that read and set them.
+// values are settings with the flags that read and set them.
 type values struct {
 	*settings.Settings
 	flags *pflag.FlagSet
 }
 
-// flag is a field that is one flag, as it is written.
+// flag is a field with the text of one flag.
 func flag(name string, local bool) field {
 	return field{
 		name: name, flags: []string{name}, local: local,
@@ -42,17 +42,17 @@ func flag(name string, local bool) field {
 	}
 }
 
-// number is a flag whose value follows from other settings where it is 0.
+// number is a flag whose value, if 0, follows from other settings.
 func number(name string, of func(settings.Settings) float64) field {
 	f := flag(name, false)
 	f.value = func(s values) string { return fmt.Sprint(of(*s.Settings)) }
 	return f
 }
 
-// longestWait bounds the waits that are taken over: a member could have this peer wait for ever.
+// longestWait bounds waits that are taken over: otherwise a member could make this peer wait forever.
 const longestWait = 24 * time.Hour
 
-// wait is a flag that is a time to wait.
+// wait is a flag whose value is a time to wait.
 func wait(name string, of func(*settings.Settings) *time.Duration) field {
 	f := flag(name, true)
 	f.take = func(s values, value string) error {
@@ -65,8 +65,8 @@ func wait(name string, of func(*settings.Settings) *time.Duration) field {
 	return f
 }
 
-// fields are all of them. What models or work suffer from is refused; the rest is a peer's
-// own to choose.
+// fields are all fields. A difference that would harm models or the work is refused; each peer chooses the rest
+// (local).
 func fields() []field {
 	return append(tableFields(), []field{
 		flag("dataset", false), flag("model", false), flag("layers", false), flag("width", false), flag("heads", false), flag("context", false),
@@ -85,7 +85,7 @@ func fields() []field {
 	}...)
 }
 
-// fieldOf is the field of a name.
+// fieldOf returns the field of a name.
 func fieldOf(name string) (field, bool) {
 	all := fields()
 	i := slices.IndexFunc(all, func(f field) bool { return f.name == name })
@@ -95,8 +95,8 @@ func fieldOf(name string) (field, bool) {
 	return all[i], true
 }
 
-// tableFields are those of data sets that are tables. Rows that leave their peers (--share-rows) are
-// none of them: that is never taken over.
+// tableFields are the fields of data sets that are tables. --share-rows, which lets rows leave their peer, is not
+// among them: it is never taken over.
 func tableFields() []field {
 	fields := []field{{
 		name: "preparation", flags: []string{"preparation"},
@@ -116,7 +116,7 @@ func tableFields() []field {
 	return fields
 }
 
-// work is how much there is to do.
+// work is the amount of work.
 func work(s values) string {
 	if s.Steps > 0 {
 		return fmt.Sprintf("%d steps", s.Steps)
@@ -139,10 +139,10 @@ func takeWork(s values, value string) error {
 	return err
 }
 
-// itsOwn is what comes with a data set.
+// itsOwn stands for a default of the data set.
 const itsOwn = "the data set's own"
 
-// ofData is a flag without which its value comes with the data set.
+// ofData is a flag whose default depends on the data set.
 func ofData(name string) field {
 	own := flag(name, false)
 	f := own
@@ -151,7 +151,7 @@ func ofData(name string) field {
 	return f
 }
 
-// initial is where the model begins.
+// initial is the origin of the initial model.
 func initial(s values) string {
 	if s.Init == "" {
 		return "of the seed"
@@ -159,7 +159,7 @@ func initial(s values) string {
 	return digest(s.Init)
 }
 
-// admission is what it takes to take part.
+// admission is the requirement for taking part.
 func admission(s values) string {
 	switch {
 	case s.Allow != "" && s.Keyed():
@@ -172,8 +172,8 @@ func admission(s values) string {
 	return "everybody"
 }
 
-// digest tells the contents of files apart. One that cannot be read is found out by whoever
-// needs it.
+// digest is a hash of a file, to tell contents apart. A file that cannot be read gives an error later, when it is
+// needed.
 func digest(path string) string {
 	if path == "" {
 		return ""
@@ -182,7 +182,7 @@ func digest(path string) string {
 	return fingerprint(data)
 }
 
-// fingerprint tells contents apart.
+// fingerprint is a hash to tell contents apart.
 func fingerprint(data []byte) string {
 	sum := sha256.Sum256(data)
 	return hex.EncodeToString(sum[:8])

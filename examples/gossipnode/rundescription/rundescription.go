@@ -1,6 +1,5 @@
-// Package rundescription makes of settings the description of a run, by which its members see
-// that they train the same model by the same rules, and of the description of a run the
-// settings of one that joins it.
+// Package rundescription converts settings to the description of a run, by which members check that they train the
+// same model by the same rules, and a description to the settings of a peer that joins.
 package rundescription
 
 import (
@@ -20,11 +19,10 @@ import (
 	"github.com/seed-97356399/murmuration/peer/transport"
 )
 
-// heldOut is the field of the data that models are evaluated on, which tells data sets of one
-// name apart.
+// heldOut is the field with a hash of the held-out data, which tells data sets of one name apart.
 const heldOut = "held-out data"
 
-// Of describes the run of these settings, and of these data once they are loaded.
+// Of describes the run of these settings, and of the data if they are loaded.
 func Of(s settings.Settings, data *dataset.Data) description.Description {
 	var all []description.Field
 	if data != nil {
@@ -34,8 +32,8 @@ func Of(s settings.Settings, data *dataset.Data) description.Description {
 		if s.Dataset == dataset.Images {
 			s.Size = fmt.Sprintf("%dx%d", data.Shape().Width, data.Shape().Height)
 		}
-		if !s.IsTable() { // rows are held out for oneself
-			// Pictures of one's own may be.
+		if !s.IsTable() { // each member holds out its own rows
+			// A user's own pictures may differ.
 			all = append(all, description.Field{Name: heldOut, Value: fmt.Sprintf("%x", data.HeldOut.Fingerprint()), Local: s.Dataset == dataset.Images})
 		}
 	}
@@ -48,13 +46,12 @@ func Of(s settings.Settings, data *dataset.Data) description.Description {
 	return description.Of(s.Run, all...)
 }
 
-// sizes are the fields that decide how much memory a peer takes.
+// sizes are the fields that decide a peer's memory.
 var sizes = []string{"dataset", "model", "layers", "width", "heads", "context", "size", "batch"}
 
-// Join asks the addresses to join what the run is. What nobody has set is set as it is
-// there; what was set otherwise, and would harm models or work, is a fault of usage. Where
-// no member answers, or none says what the run is, the settings stay as they are. What was
-// taken over is returned, in the words of flags.
+// Join asks the addresses to join for the description of the run. It sets the settings that the user has not given to
+// the run's. A given setting that differs and would harm models or the work is a usage error. If no member answers
+// with a description, the settings do not change. It returns the settings taken over, as flags.
 func Join(ctx context.Context, s *settings.Settings, from cli.Origins, log *zap.Logger) (taken []string, err error) {
 	_, tr, err := s.Outside(log)
 	if err != nil {
@@ -68,7 +65,7 @@ func Join(ctx context.Context, s *settings.Settings, from cli.Origins, log *zap.
 	return taken, Contradiction(from, differences)
 }
 
-// Compare is Join that asks by a transport, and returns the differences.
+// Compare is Join with a given transport, and also returns the differences.
 func Compare(ctx context.Context, tr transport.Transport, s *settings.Settings, from cli.Origins, log *zap.Logger) (taken []string, differences []description.Difference, err error) {
 	admission, err := s.Admission(log)
 	if err != nil {
@@ -81,7 +78,7 @@ func Compare(ctx context.Context, tr transport.Transport, s *settings.Settings, 
 	return takeOver(s, from, found)
 }
 
-// takeOver sets what nobody has set as a member has said that the run has it, and tells what differs.
+// takeOver sets the settings that the user has not given to those of a description, and returns the differences.
 func takeOver(s *settings.Settings, from cli.Origins, found peer.Inquiry) (taken []string, differences []description.Difference, err error) {
 	s.Founder, s.Described = string(found.Signed.Signer), found.Signed
 	if taken, err = adopt(s, from, found.Description); err != nil {
@@ -90,13 +87,13 @@ func takeOver(s *settings.Settings, from cli.Origins, found peer.Inquiry) (taken
 	return taken, Of(*s, nil).Differences(found.Description), nil
 }
 
-// adopt sets what nobody has set as the run has it.
+// adopt sets the settings that the user has not given to the run's.
 func adopt(s *settings.Settings, from cli.Origins, there description.Description) (taken []string, err error) {
 	here := values{s, s.Flags()}
 	for _, f := range fields() {
 		value, ok := there.Value(f.name)
 		set := len(chosen(from, f.flags)) > 0
-		if f.value(here) == settings.OfFlock { // what it is was to be found out
+		if f.value(here) == settings.OfFlock { // only a placeholder until the run is known
 			set = false
 		}
 		if !ok || f.take == nil || set {
@@ -114,8 +111,8 @@ func adopt(s *settings.Settings, from cli.Origins, there description.Description
 	return taken, nil
 }
 
-// Contradiction is the error of settings that differ from the run's so that models or work would
-// suffer; nil if none do. It is a fault of usage if the user has set one of them.
+// Contradiction returns an error if settings differ from the run's so that models or the work would suffer; otherwise
+// nil. It is a usage error if the user has given one of these settings.
 func Contradiction(from cli.Origins, differences []description.Difference) error {
 	var faults []error
 	wrap := func(err error) error { return err }
@@ -140,7 +137,7 @@ func Contradiction(from cli.Origins, differences []description.Difference) error
 	return wrap(fmt.Errorf("this run is another than that of --join:\n%w", errors.Join(faults...)))
 }
 
-// chosen are those of flags that the user has given, as he has.
+// chosen returns those of flags that the user has given, with their values.
 func chosen(from cli.Origins, flags []string) (names []string) {
 	for _, flag := range flags {
 		if from.Source(flag) != cli.FromDefault {
@@ -150,9 +147,9 @@ func chosen(from cli.Origins, flags []string) (names []string) {
 	return names
 }
 
-// Retake takes over what the run is from a member's word, on the first hello, that this peer is
-// set up otherwise: one that has begun alone, on settings that nobody gave, is to begin anew.
-// It returns what was taken; nothing, and why, where the user or nobody can change it.
+// Retake takes over the settings of the run after a member has refused this peer for its settings, at the first
+// hello: a peer that began alone with default settings starts anew. It returns the settings taken over, or a fault if
+// the user has given them or nobody can change them.
 func Retake(s *settings.Settings, from cli.Origins, err error) (taken []string, fault error) {
 	mismatch, ok := errors.AsType[*description.MismatchError](err)
 	if !ok {
@@ -162,7 +159,7 @@ func Retake(s *settings.Settings, from cli.Origins, err error) (taken []string, 
 	changed.Described = description.Signed{}
 	var there []description.Field
 	for _, d := range mismatch.Differences {
-		if _, known := fieldOf(d.Field); known { // what is held out follows from the data set: it is seen then whether it still differs
+		if _, known := fieldOf(d.Field); known { // held-out data follow from the data set, and are compared again later
 			there = append(there, description.Field{Name: d.Field, Value: d.There})
 		}
 	}

@@ -34,7 +34,7 @@ type settings struct {
 	seed            uint64
 }
 
-// Command makes the command that writes text.
+// Command makes the command sample, which writes text.
 func Command(std cli.Streams) *cobra.Command {
 	var s settings
 	cmd := &cobra.Command{
@@ -79,7 +79,7 @@ func (s settings) validate() error {
 	return nil
 }
 
-// write writes the prompt and what follows it.
+// write writes the prompt and its continuation.
 func (s settings) write(ctx context.Context, out io.Writer) error {
 	model, params, err := s.model()
 	if err != nil {
@@ -97,11 +97,11 @@ func (s settings) write(ctx context.Context, out io.Writer) error {
 	window, logits := make(tensor.Vector, place), make(tensor.Vector, model.Out().Len())
 	for range s.tokens {
 		if ctx.Err() != nil {
-			return nil // interrupted: what has been written stands
+			return nil // interrupted: the text so far remains
 		}
 		seen := text[max(0, len(text)-place):]
 		for i, b := range seen {
-			window[i] = float32(b) // what comes after it is not looked at
+			window[i] = float32(b) // the model does not read what follows
 		}
 		model.Predict(params.Vector(), logits, window)
 		next := choose(logits[(len(seen)-1)*nets.Vocabulary:len(seen)*nets.Vocabulary], s.temperature, rng)
@@ -135,7 +135,7 @@ func choose(logits tensor.Vector, temperature float64, rng *rand.Rand) byte {
 	return byte(best)
 }
 
-// model reads the weights, whose shapes tell the sizes.
+// model reads the weights, whose shapes give the sizes.
 func (s settings) model() (*nn.Model, *tensor.Params, error) {
 	file, err := checkpoint.Open(s.weights)
 	if err != nil {

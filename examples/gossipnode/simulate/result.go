@@ -12,29 +12,25 @@ import (
 	"github.com/seed-97356399/murmuration/tensor"
 )
 
-// Result is what simulate prints with --json: the fields of local, and more.
+// Result is the output of simulate --json: the fields of local, and more.
 type Result struct {
 	result.Result
-	// Events is the number of things that happened in the world. WallSeconds is the
-	// time that it took on this machine, the one field that may differ between two
-	// runs of a seed.
+	// Events is the number of events in the world. WallSeconds is the time of the simulation on this machine, the
+	// only field that may differ between two runs of a seed.
 	Events      int     `json:"events"`
 	WallSeconds float64 `json:"wall_seconds"`
-	// TargetSeconds is the virtual time at which --target was first seen, null if it
-	// was not.
+	// TargetSeconds is the virtual time at which --target was first reached; null if it was not.
 	TargetSeconds *float64 `json:"target_seconds"`
-	// WaitedSeconds is the time that trainers were kept waiting by the algorithm, over
-	// the peers.
+	// WaitedSeconds is how long the trainers waited for the algorithm; its spread is over the peers.
 	WaitedSeconds result.Spread `json:"waited_seconds"`
 	Curve         []CurvePoint  `json:"curve,omitempty"`
-	// Digest is a hash of all models at the end. Arithmetic names what rounds as it did
-	// here: the architecture and the instructions in use. Where it differs, so may all
-	// that is computed.
+	// Digest is a hash of all models at the end. Arithmetic names the architecture and the instructions in use:
+	// others may round differently, so that all results may differ.
 	Digest     string `json:"digest"`
 	Arithmetic string `json:"arithmetic"`
 }
 
-// CurvePoint is a moment of a run.
+// CurvePoint is the state of a run at a moment.
 type CurvePoint struct {
 	Seconds      float64         `json:"seconds"`
 	Progress     float64         `json:"progress"`
@@ -44,7 +40,7 @@ type CurvePoint struct {
 	Consensus    cli.Number      `json:"consensus_distance"`
 }
 
-// newResult is what a simulation with these settings has come to.
+// newResult is the result of a simulation with these settings.
 func newResult(s Settings, o peertest.Outcome) Result {
 	r := Result{
 		Events: o.Events, Digest: hex.EncodeToString(o.Digest[:]), Arithmetic: runtime.GOARCH + " " + tensor.Instructions(),
@@ -86,7 +82,7 @@ func accuracyAt(p peertest.Point) result.Accuracy {
 	return result.Accuracy{Mean: cli.Number(p.Mean), Min: cli.Number(p.Min), Max: cli.Number(p.Max)}
 }
 
-// String tells a result in words.
+// String describes a result.
 func (r Result) String() string {
 	text := r.Result.String()
 	if r.TargetSeconds != nil {

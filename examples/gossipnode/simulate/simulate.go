@@ -1,4 +1,4 @@
-// Package simulate is the command simulate: the training of run in virtual time.
+// Package simulate is the command simulate: it trains like run, in virtual time.
 package simulate
 
 import (
@@ -23,7 +23,7 @@ const (
 	defaultPoints = 10
 	// maxEvaluations bounds --points.
 	maxEvaluations = 10_000
-	// FirstServes is --server where none is named: the first of the flock serves.
+	// FirstServes is the default of --server: the first peer serves.
 	FirstServes = -1
 )
 
@@ -31,8 +31,8 @@ const (
 type Settings struct {
 	settings.Settings
 	worldSettings
-	// Serving is the number of the peer that serves the parameters; in simulated worlds
-	// peers have numbers in place of the ids that --server of run takes.
+	// Serving is the number of the peer that serves the parameters. Simulated peers have numbers, where --server of
+	// run takes an id.
 	Serving  int
 	Evaluate int
 	Points   int
@@ -40,7 +40,7 @@ type Settings struct {
 	Record   string
 }
 
-// CostModel is how virtual time passes, for the help of the commands that make it.
+// CostModel explains virtual time in the help of commands that simulate.
 const CostModel = `Virtual time is made of two things. A gradient step takes --step-time, give or take
 --jitter, and --slow times longer for some: it is a figure that you state, not one
 measured here, so that how fast this machine is changes no result. With --balance it
@@ -48,7 +48,7 @@ is that of a step of --batch pictures, and more take longer. Bytes take the
 time that --link gives them: each peer has one connection, which all its partners
 share, each way. Processor time of exchanges and optimizers takes none.`
 
-// Command makes the command that trains in virtual time.
+// Command makes the command simulate.
 func Command(std cli.Streams) *cobra.Command {
 	var s Settings
 	cmd := &cobra.Command{
@@ -102,13 +102,13 @@ func (s *Settings) Register(flags *pflag.FlagSet) {
 	s.RegisterTraining(flags)
 	flags.IntVar(&s.Serving, settings.ServerFlag, FirstServes,
 		"ps-*: number of the peer that serves the parameters, from 0; if it is lost, the run halts (default: the first of the flock)")
-	flags.Lookup(settings.ServerFlag).DefValue = "" // -1 says nothing to a reader
+	flags.Lookup(settings.ServerFlag).DefValue = "" // -1 means nothing to a reader
 	cli.Group(flags, "Exchanges")
 	flags.BoolVar(&s.JSON, "json", false, "print the result as one JSON object, the last line of standard output")
 	cli.TakeFile(flags)
 }
 
-// Check reports all faults of the flags, and gives the world that they describe.
+// Check returns all errors of the flags, and the world that they describe.
 func (s *Settings) Check(sources cli.Origins) (peertest.World, error) {
 	world, err := s.world()
 	if err != nil {
@@ -168,13 +168,13 @@ func (s *Settings) run(sources cli.Origins, std cli.Streams) (err error) {
 	return cli.Print(r, s.JSON, std)
 }
 
-// pointLine tells how a run gets on.
+// pointLine describes the progress of a run.
 func pointLine(p peertest.Point) string {
 	return fmt.Sprintf("%4.0f %%  %8.2f s  %s (%s to %s)  models %.3g apart  %s sent\n",
 		100*p.Progress, p.Seconds, cli.Percent(cli.Number(p.Mean)), cli.Percent(cli.Number(p.Min)), cli.Percent(cli.Number(p.Max)), p.Consensus, cli.Size(uint64(p.Bytes)))
 }
 
-// serverFault is what is wrong with --server.
+// serverFault returns an error if --server is wrong.
 func (s *Settings) serverFault() error {
 	switch {
 	case s.Serving == FirstServes:
@@ -186,7 +186,7 @@ func (s *Settings) serverFault() error {
 	return cli.Within(settings.ServerFlag, s.Serving, 0, s.Peers-1)
 }
 
-// Simulation is the run in package peertest's terms.
+// Simulation returns the run as package peertest needs it.
 func (s *Settings) Simulation(task *simulatedTask, world peertest.World) (peertest.Simulation, error) {
 	policy, err := task.First.Codecs(s.Settings)
 	if err != nil {
@@ -201,7 +201,7 @@ func (s *Settings) Simulation(task *simulatedTask, world peertest.World) (peerte
 		strategy.Server = string(peertest.SimulatedID(s.Serving))
 	}
 	whole := s.Settings
-	whole.Strategy = settings.StrategyADPSGD // the work is that of the flock, whoever talks to whom
+	whole.Strategy = settings.StrategyADPSGD // the amount of work is the flock's, for each strategy
 	simulation := peertest.Simulation{
 		Peers: s.Peers, Task: task, Optimizer: func() optim.Optimizer { return s.NewOptimizer(task.First.Params.Layout()) },
 		Schedule: s.Course(), Work: whole.Work(task.First.Data),
@@ -212,8 +212,7 @@ func (s *Settings) Simulation(task *simulatedTask, world peertest.World) (peerte
 	return simulation, nil
 }
 
-// Take makes the settings those of a racer: what only other strategies know counts for
-// those.
+// Take sets the strategy and the codec of a racer, and resets settings that only other strategies have.
 func (s *Settings) Take(strategy, codec string) {
 	s.Strategy, s.Codec = strategy, codec
 	if !s.Paced() {
@@ -232,7 +231,7 @@ func (s *Settings) Take(strategy, codec string) {
 	}
 }
 
-// Expected is about how long a run takes in which nobody waits.
+// Expected is about how long a run takes if nobody waits.
 func (s *Settings) Expected(work peer.Work) time.Duration {
 	steps := work.StepsPerPeer
 	if steps == 0 {

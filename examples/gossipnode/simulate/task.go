@@ -17,32 +17,31 @@ import (
 	"github.com/seed-97356399/murmuration/tensor"
 )
 
-// Simulated is what the peers of simulated worlds learn: the workloads that as many
-// processes would have, with what they have in common held once.
+// Simulated is the task of peers in simulated worlds: a workload for each, with shared data in memory once.
 type Simulated struct {
 	all    []*dataset.Data
-	First  *workload.Workload // the first peer's, whose model and values all begin with
+	First  *workload.Workload // of the first peer: its model and the initial values of all
 	glance *dataset.Set       // some of the held-out pictures
 	desks  chan *desk
 }
 
-// desk is room to compute in.
+// desk is the memory for one computation.
 type desk struct {
 	model nets.Model
 	batch dataset.Batch
 }
 
 const (
-	// maxDesks bounds those that are kept; more are made where more compute at once.
+	// maxDesks bounds the desks that are kept; more are made when more computations run at the same time.
 	maxDesks = 64
-	// glanced is the number of held-out pictures that do for a glance.
+	// glanced is the number of held-out pictures for a quick evaluation.
 	glanced = 2000
-	// garbage is how much there may be, in percent of what is needed: that is most of a
-	// world from its first steps on, and as much again would be in the way of large ones.
+	// garbage is the garbage collector's percentage: most memory of a world is in use from its first steps on, and
+	// twice as much would be too much for large worlds.
 	garbage = 10
 )
 
-// PrepareAll is prepare for all peers.
+// PrepareAll is workload.Prepare for all peers.
 func PrepareAll(s settings.Settings, peers int) (*Simulated, error) {
 	if s.Normalize == settings.OfFlock {
 		if err := workload.Normalize(context.Background(), table.Alone{}, &s); err != nil { // all read one folder
@@ -66,7 +65,7 @@ func PrepareAll(s settings.Settings, peers int) (*Simulated, error) {
 	if t.First, err = workload.Equip(s, all[0], s.Order(0)); err != nil {
 		return nil, err
 	}
-	if err := t.First.Batches.Close(); err != nil { // each run has its own
+	if err := t.First.Batches.Close(); err != nil { // each run has its own batches
 		return nil, err
 	}
 	t.desks <- &desk{model: t.First.Model}
@@ -74,8 +73,7 @@ func PrepareAll(s settings.Settings, peers int) (*Simulated, error) {
 	return t, nil
 }
 
-// Begin gives every peer its data from the beginning, for one run. The task is to be
-// closed.
+// Begin gives every peer its data from the beginning, for one run. The caller must close the task.
 func (t *Simulated) Begin(s settings.Settings) (_ *simulatedTask, err error) {
 	task := &simulatedTask{Simulated: t, settings: s}
 	for i, data := range t.all {
@@ -88,7 +86,7 @@ func (t *Simulated) Begin(s settings.Settings) (_ *simulatedTask, err error) {
 	return task, nil
 }
 
-// Train trains in a world; change may make of the simulation what no setting says.
+// Train trains in a world; change may change what no setting can.
 func (t *Simulated) Train(
 	ctx context.Context, s Settings, world peertest.World, change func(*peertest.Simulation),
 ) (_ Result, err error) {
@@ -110,7 +108,7 @@ func (t *Simulated) Train(
 	return newResult(s, outcome), nil
 }
 
-// Close ends what stands behind the data.
+// Close ends the goroutines that supply the data.
 func (t *simulatedTask) Close() error {
 	var faults []error
 	for _, b := range t.batches {
@@ -119,7 +117,7 @@ func (t *simulatedTask) Close() error {
 	return errors.Join(faults...)
 }
 
-// sit takes a desk, a new one if all are taken.
+// sit takes a desk, or makes one if all are in use.
 func (t *Simulated) sit(s settings.Settings) (*desk, error) {
 	select {
 	case d := <-t.desks:
@@ -130,15 +128,15 @@ func (t *Simulated) sit(s settings.Settings) (*desk, error) {
 	return &desk{model: model}, err
 }
 
-// rise gives a desk back.
+// rise returns a desk.
 func (t *Simulated) rise(d *desk) {
 	select {
 	case t.desks <- d:
-	default: // there are enough
+	default: // enough are kept
 	}
 }
 
-// simulatedTask is what the peers of one run learn. It is a peertest.Task.
+// simulatedTask is the task of the peers in one run, a peertest.Task.
 type simulatedTask struct {
 	*Simulated
 	settings settings.Settings
@@ -174,7 +172,7 @@ func (t *simulatedTask) Gradient(i, samples int, x, grad tensor.Vector) (peer.Re
 func (t *simulatedTask) Evaluate(x tensor.Vector, glance bool) (accuracy, loss float64) {
 	d, err := t.sit(t.settings)
 	if err != nil {
-		return 0, 0 // the first one could be made
+		return 0, 0 // cannot happen: the first desk could be made
 	}
 	defer t.rise(d)
 	if glance {

@@ -15,7 +15,7 @@ import (
 	"github.com/seed-97356399/murmuration/peer/peertest"
 )
 
-// worldSettings are the flags that say what a simulated world is like.
+// worldSettings are the flags of a simulated world.
 type worldSettings struct {
 	Peers    int
 	StepTime time.Duration
@@ -52,7 +52,7 @@ func (w *worldSettings) register(flags *pflag.FlagSet) {
 	flags.StringVar(&w.Replay, "replay", "", "`file` written with --record: compute times, links, coming and going are as they were there, whatever the other flags say of them")
 }
 
-// world is what the flags say, with all faults at once.
+// world returns the world of the flags, or all their errors.
 func (w worldSettings) world() (peertest.World, error) {
 	var faults cli.Faults
 	world := peertest.World{Compute: peertest.Compute{Step: w.StepTime, Jitter: w.Jitter}}
@@ -99,7 +99,7 @@ func (w worldSettings) peer(text string) (int, bool) {
 	return i, err == nil && i >= 0 && i < w.Peers
 }
 
-// factors reads P=FACTOR, once for each peer.
+// factors reads P=FACTOR, at most once for each peer.
 func (w worldSettings) factors(flag string, values []string) (map[int]float64, error) {
 	factors := map[int]float64{}
 	for _, text := range values {
@@ -153,7 +153,7 @@ func (w worldSettings) attack(text string) (liar int, lie peertest.Lie, err erro
 	return liar, lie, nil
 }
 
-// readReplay reads the recording of --replay, and makes the world that of it.
+// readReplay reads the recording of --replay into the world.
 func (w *worldSettings) readReplay(world *peertest.World) error {
 	if w.Replay == "" {
 		return nil

@@ -14,14 +14,14 @@ import (
 	"github.com/seed-97356399/murmuration/peer/transport"
 )
 
-// flock is who takes part in a run, as it was seen.
+// flock has the members of a run at a moment.
 type flock struct {
 	run     string
 	members []control.Member
 	now     time.Time
 }
 
-// most is the steps of the member that has most; the lag of the others is counted from there.
+// most is the largest number of steps of a member, from which the lag of the others is counted.
 func (f flock) most() (steps uint64) {
 	for _, m := range f.members {
 		steps = max(steps, m.Steps)
@@ -29,7 +29,7 @@ func (f flock) most() (steps uint64) {
 	return steps
 }
 
-// MarshalJSON is a contract of names.
+// MarshalJSON writes the fields whose names programs rely on.
 func (f flock) MarshalJSON() ([]byte, error) {
 	shown, most := make([]map[string]any, len(f.members)), f.most()
 	for i, m := range f.members {
@@ -39,7 +39,7 @@ func (f flock) MarshalJSON() ([]byte, error) {
 	return json.Marshal(map[string]any{"run": f.run, "members": shown})
 }
 
-// table is a line for each member.
+// table has a line for each member.
 func (f flock) table() string {
 	var text strings.Builder
 	fmt.Fprintf(&text, "%s: %s\n", cli.Printable(f.run), cli.Plural(uint64(len(f.members)), "member"))
@@ -57,7 +57,7 @@ func (f flock) table() string {
 		}
 		fmt.Fprintln(columns)
 	}
-	_ = columns.Flush() // to memory
+	_ = columns.Flush() // a strings.Builder never fails
 	return text.String()
 }
 
@@ -78,7 +78,7 @@ func orNone(text string) string {
 	return text
 }
 
-// ago is the time since a moment as people say it.
+// ago is the time since a moment in words.
 func (f flock) ago(then time.Time) string {
 	if then.IsZero() {
 		return "-"

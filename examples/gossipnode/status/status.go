@@ -1,8 +1,7 @@
-// Package status is the command status: who takes part in a run, and how each gets on, as
-// one of the members tells it. It looks from outside: it trains nothing, and nobody
-// exchanges with it or counts it.
+// Package status is the command status: it shows the members of a run and their progress, as one member reports them.
+// It is no member: it does not train or exchange, and is not counted.
 //
-// Read status.go for the command, members.go for what is shown.
+// Read status.go for the command, members.go for the output.
 package status
 
 import (
@@ -28,15 +27,14 @@ import (
 
 const (
 	watchFlag = "watch"
-	// watchEvery is the time between two looks unless --watch says otherwise, leastWatch the
-	// least: members tell no more often.
+	// watchEvery is the default time between two looks, and leastWatch the least: members do not report more often.
 	watchEvery = "2s"
 	leastWatch = control.DigestSpacing
 	// timeout bounds one look.
 	timeout = 15 * time.Second
 )
 
-// Command makes the command that shows who takes part in a run.
+// Command makes the command status.
 func Command(std cli.Streams) *cobra.Command {
 	var (
 		s     settings.Settings
@@ -89,7 +87,7 @@ time.`,
 	return cmd
 }
 
-// show looks once, or until a signal comes.
+// show looks once, or repeatedly until a signal.
 func show(s settings.Settings, every time.Duration, std cli.Streams) (err error) {
 	log := cli.NewLog(zapcore.WarnLevel, std.Err)
 	defer p2pnet.BridgeLogs(zap.NewNop())()
@@ -107,7 +105,7 @@ func show(s settings.Settings, every time.Duration, std cli.Streams) (err error)
 			return nil
 		case err != nil && (first || every == 0):
 			return err
-		case err != nil: // it may come back
+		case err != nil: // the run may come back
 			fmt.Fprintln(std.Err, cli.Printable(err.Error()))
 		default:
 			if err := seen.print(s.JSON, every > 0, std.Out); err != nil {
@@ -140,7 +138,7 @@ func look(ctx context.Context, s settings.Settings, admission peer.Admission, tr
 		if err == nil {
 			return flock{s.Run, seen, time.Now()}, nil
 		}
-		if member != "" && ctx.Err() == nil { // a hello says why it does not tell
+		if member != "" && ctx.Err() == nil { // a hello tells why the member does not report
 			if _, why := admission.Inquire(ctx, tr, address, s.Run, [32]byte{}); errors.Is(why, transport.ErrNotAdmitted) {
 				err = why
 			}
@@ -160,10 +158,10 @@ func look(ctx context.Context, s settings.Settings, admission peer.Admission, tr
 	return flock{}, fmt.Errorf("no member tells who takes part in %q: %w", s.Run, errors.Join(faults...))
 }
 
-// clear begins a new page on a terminal (ECMA-48).
+// clear clears the terminal (ECMA-48).
 const clear = "\x1b[H\x1b[J"
 
-// print writes what was seen; on a terminal over what was there before, if again.
+// print writes the members; on a terminal it replaces the earlier output if repeated.
 func (f flock) print(asJSON, repeated bool, out io.Writer) error {
 	if asJSON {
 		return json.NewEncoder(out).Encode(f)

@@ -14,34 +14,32 @@ import (
 	"github.com/seed-97356399/murmuration/examples/gossipnode/watch"
 )
 
-// Event is something that happened to one peer: one of the other fields is set.
+// Event is an event of one peer: exactly one of the other fields is set.
 type Event struct {
 	Number int
 	Report *watch.Report
-	Line   string // what it logged
+	Line   string // a line of its log
 	End    *End
 }
 
-// End is how a peer ended. What one that ended in good order has to say, it has reported before.
+// End describes how a peer ended. A peer that ended regularly has reported its result before.
 type End struct {
-	// Killed: the system or somebody ended it, without any fault of its own. Where there are no
-	// signals a killed child cannot be told from one that failed.
+	// Killed: the system or a user ended it, and it made no error. On systems without signals a killed child cannot
+	// be told from a failed one.
 	Killed bool
 	Err    error
 }
 
-// Member is a peer that was started: another process, or goroutines of this one. Its functions
-// return at once.
+// Member is a peer that has been started: another process, or goroutines of this one. Its functions return at once.
 type Member struct {
-	Begin func()              // lets it take its first step; it may be called again
-	Show  func(result.Result) // has its dashboard show the result of all, once
-	Leave func()              // asks it to end in good order
-	Kill  func()              // ends it at once, also after Leave; nil if that is not possible
+	Begin func()              // allows its first step; may be called again
+	Show  func(result.Result) // makes its dashboard show the result of all peers, once
+	Leave func()              // asks it to end regularly
+	Kill  func()              // ends it at once, even after Leave; nil if that is not possible
 }
 
-// Process starts a peer as another process of this program, with these arguments, one of a number
-// that share the cores. It begins to train at the first empty line of its standard input, and shows
-// the result that another line is.
+// Process starts a peer as another process of this program, one of sharing processes that share the cores. It begins
+// to train at the first empty line of its standard input, and shows a result that a later line has.
 func Process(number, sharing int, args []string, events chan<- Event) (*Member, error) {
 	child, err := cli.StartChild(sharing, args,
 		func(line string) { events <- eventOf(number, line) },
@@ -51,8 +49,7 @@ func Process(number, sharing int, args []string, events chan<- Event) (*Member, 
 		return nil, fmt.Errorf("starting a process: %w", err)
 	}
 	return &Member{
-		// It cannot block: a pipe takes more than the one byte. A child that has gone will say so
-		// by its end.
+		// It cannot block, since a pipe has room for one byte. If the child has ended, its end event says so.
 		Begin: func() { _, _ = io.WriteString(child.Life, "\n") },
 		Show:  func(r result.Result) { _ = json.NewEncoder(child.Life).Encode(r) },
 		Leave: func() { _ = child.Life.Close() },
@@ -65,8 +62,8 @@ func endOf(err error) *End {
 	return &End{Killed: ok && !exit.Exited(), Err: err}
 }
 
-// eventOf reads a line of a child's standard output: a report is JSON with a "kind". What is none
-// is shown as what it is.
+// eventOf reads a line of a child's standard output. A report is JSON with a "kind"; any other line is shown as it
+// is.
 func eventOf(number int, line string) Event {
 	var r watch.Report
 	if json.Unmarshal([]byte(line), &r) != nil || r.Kind == "" {
@@ -75,16 +72,16 @@ func eventOf(number int, line string) Event {
 	return Event{Number: number, Report: &r}
 }
 
-// Here is a peer whose goroutines are of this process, as these see it.
+// Here is a peer in this process, as its own goroutines see it.
 type Here struct {
-	Context context.Context      // ends when it is to leave
-	Begin   <-chan struct{}      // closed when it may take its first step
-	All     <-chan result.Result // has the result of all, once there is one
+	Context context.Context      // ends when the peer is to leave
+	Begin   <-chan struct{}      // closed when the peer may take its first step
+	All     <-chan result.Result // gets the result of all peers
 	number  int
 	events  chan<- Event
 }
 
-// InProcess is a peer of this process and its handle. Who runs it calls End.
+// InProcess makes a peer of this process and its handle. The caller that runs it must call End.
 func InProcess(number int, events chan<- Event) (*Here, *Member) {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	begin, all := make(chan struct{}), make(chan result.Result, 1)
@@ -95,13 +92,13 @@ func InProcess(number int, events chan<- Event) (*Here, *Member) {
 	}
 }
 
-// Tell reports.
+// Tell sends a report.
 func (h *Here) Tell(r watch.Report) { h.events <- Event{Number: h.number, Report: &r} }
 
-// Log is where the peer logs to.
+// Log is the writer for the peer's log.
 func (h *Here) Log() io.Writer {
 	return &cli.LineWriter{Take: func(line string) { h.events <- Event{Number: h.number, Line: line} }}
 }
 
-// End tells that the peer has ended, and with what.
+// End reports that the peer has ended, and its error.
 func (h *Here) End(err error) { h.events <- Event{Number: h.number, End: &End{Err: err}} }

@@ -1,6 +1,6 @@
-// Package supervise keeps the peers of one command on this machine: it starts the first, and the
-// others when that can be joined; shows how they get on; asks them to leave, and kills those that do
-// not. What they are to do, and what comes of it, is the command's.
+// Package supervise runs the peers of one command on this machine. It starts the first peer, and the others when it
+// can be joined; shows their progress; asks them to leave; and kills those that do not leave. The command defines the
+// work of the peers and uses the results.
 package supervise
 
 import (
@@ -16,63 +16,61 @@ import (
 )
 
 const (
-	// leaveBound is how long peers that were asked to leave may take before they
-	// are killed: an exchange in flight, a checkpoint, the goodbye.
+	// leaveBound is how long peers may take to leave before they are killed: to end an exchange, write a checkpoint
+	// and say goodbye.
 	leaveBound = 15 * time.Second
-	// holdBound is how long peers that are ready wait for those that are not. For
-	// the others to come they have waited before, in gather; this is about what the
-	// first step waits for, at most three seconds and a copy of a model.
+	// holdBound is how long peers that are ready wait for the others. They have waited for these to join already;
+	// this time is for what comes before the first step, at most three seconds and the copy of a model.
 	holdBound = 9 * time.Second
-	// displayEvery is the time between two looks at the peers.
+	// displayEvery is the time between two updates of the display.
 	displayEvery = 200 * time.Millisecond
-	// maxEvents is how many events may wait.
+	// maxEvents bounds the events that wait.
 	maxEvents = 64
 )
 
-// Config is what a command has to say about its peers.
+// Config is the command's part.
 type Config struct {
-	// Launch starts a peer, which joins others at these addresses. Its events, the last of which is
-	// its end, go to events.
+	// Launch starts a peer, which joins others at the addresses join. It sends events to events; the last one is the
+	// peer's end.
 	Launch func(number int, join []string, events chan<- Event) (*Member, error)
-	// Join is where the first peer joins others; the rest join them and the first.
+	// Join are the addresses that the first peer joins; the others join these and the first peer.
 	Join []string
-	// AtOnce: the others need not wait until the first can be joined.
+	// AtOnce starts the other peers before the first one can be joined.
 	AtOnce bool
-	// LeaveWithin is how long peers may take to leave, if that is more than some seconds.
+	// LeaveWithin is how long peers may take to leave, if that is longer than leaveBound.
 	LeaveWithin time.Duration
-	// Stays: the first is not waited for once it is done, but for in Stay; it shows its dashboard.
+	// Stays: Run does not wait for the first peer after its result, since it still shows its dashboard; Stay does.
 	Stays bool
-	// Line is the text that a person sees for a report; it may be empty.
+	// Line is the text for a report that a person sees; it may be "".
 	Line    func(number int, r *watch.Report) string
 	Display *watch.Display
 }
 
-// Peers are those of a command, as seen from the outside. One goroutine, that of Run, owns
-// them.
+// Peers are the peers of a command. One goroutine, that of Run, owns them.
 type Peers struct {
 	Config
 	Rows []*watch.Row
-	// Begun: the peers may train. They begin together, or those that come first
-	// would do the work of those that come last; hold ends the waiting.
+	// Begun: the peers may train. They begin together, since otherwise the first ones would do the work of the last
+	// ones; hold ends the waiting.
 	Begun bool
-	// Fault is the first of a peer's own, or cli.ErrInterrupted if that came before.
+	// Fault is the first error of a peer itself, or cli.ErrInterrupted if that came first.
 	Fault error
-	// Unsaved is of the first peer whose last checkpoint could not be saved.
+	// Unsaved is an error of the first peer whose last checkpoint could not be saved.
 	Unsaved error
 
-	members []*Member // nil of those that have ended, or not begun
+	members []*Member // nil before its start and after its end
 	events  chan Event
 	hold    <-chan time.Time
-	joined  bool // the others have been started
+	joined  bool // the other peers have been started
 	leaving bool
-	grace   <-chan time.Time // ends when peers that were asked to leave are killed
-	echo    bool             // the fault is another peer's, which is yet to tell it
+	grace   <-chan time.Time // at its end, peers that were asked to leave are killed
+	echo    bool             // Fault repeats another peer's error, which that peer has not reported yet
 }
 
-// ErrAllKilled: there is no peer to have a result from, and no fault of a peer's own.
+// ErrAllKilled: all peers were killed, so there is no result and no error of a peer.
 var ErrAllKilled = errors.New("no peer has finished: all were killed")
 
-// New is so many peers, none of them started.
+// New makes peers peers, none of which is started.
 func New(c Config, peers int) *Peers {
 	p := &Peers{Config: c, members: make([]*Member, peers), events: make(chan Event, maxEvents)}
 	for range peers {
@@ -81,8 +79,8 @@ func New(c Config, peers int) *Peers {
 	return p
 }
 
-// UntilSignal is a context that a first signal ends. At a second one kill is closed, or this
-// process ends at once if the peers are part of it.
+// UntilSignal returns a context that ends at the first signal. A second signal closes kill, or ends this process at
+// once if the peers are part of it.
 func UntilSignal(inProcess bool) (ctx context.Context, kill <-chan struct{}, release func()) {
 	second := make(chan struct{})
 	onSecond := func() { close(second) }
@@ -93,8 +91,8 @@ func UntilSignal(inProcess bool) (ctx context.Context, kill <-chan struct{}, rel
 	return ctx, second, release
 }
 
-// Run starts the peers and watches them until the last has ended. When ctx ends
-// they are asked to leave; when kill is closed they are killed.
+// Run starts the peers and watches them until the last one has ended. When ctx ends, they are asked to leave; when
+// kill is closed, they are killed.
 func (p *Peers) Run(ctx context.Context, kill <-chan struct{}) {
 	p.launch(0, p.Join)
 	if p.AtOnce {
@@ -107,10 +105,10 @@ func (p *Peers) Run(ctx context.Context, kill <-chan struct{}) {
 	p.Display.Update(p.Rows)
 }
 
-// First is the first peer, if it has not ended.
+// First is the first peer; nil if it has ended.
 func (p *Peers) First() *Member { return p.members[0] }
 
-// Stay lets the first peer show its dashboard until ctx ends, if it is to.
+// Stay lets the first peer show its dashboard until ctx ends, if Stays.
 func (p *Peers) Stay(ctx context.Context, kill <-chan struct{}) {
 	if p.alive() > 0 {
 		p.Display.Line("the dashboard stays until Ctrl-C")
@@ -118,7 +116,7 @@ func (p *Peers) Stay(ctx context.Context, kill <-chan struct{}) {
 	}
 }
 
-// watch takes in what happens to the peers until they are done.
+// watch handles the events of the peers until done.
 func (p *Peers) watch(ctx context.Context, kill <-chan struct{}, done func() bool) {
 	ticker := time.NewTicker(displayEvery)
 	defer ticker.Stop()
@@ -174,7 +172,7 @@ func (p *Peers) launch(number int, join []string) {
 	p.members[number], p.Rows[number].Phase = member, watch.PhaseStarting
 }
 
-// beginIfReady lets the peers train if none is on its way, or if they do already.
+// beginIfReady lets the peers train if no peer is still on its way, or if they train already.
 func (p *Peers) beginIfReady() {
 	onTheWay := func(r *watch.Row) bool { return r.Phase < watch.PhaseReady }
 	if !p.leaving && (p.Begun || !slices.ContainsFunc(p.Rows, onTheWay)) {
@@ -182,7 +180,7 @@ func (p *Peers) beginIfReady() {
 	}
 }
 
-// begin lets those peers train that are ready; the others need not wait then.
+// begin lets the ready peers train; others begin when they are ready.
 func (p *Peers) begin() {
 	p.Begun, p.hold = true, nil
 	for number, m := range p.members {
@@ -193,7 +191,7 @@ func (p *Peers) begin() {
 	}
 }
 
-// leave asks all peers to leave, and starts no more.
+// leave asks all peers to leave, and starts no further ones.
 func (p *Peers) leave() {
 	if p.leaving {
 		return
@@ -216,7 +214,7 @@ func (p *Peers) kill() {
 	}
 }
 
-// handle takes in one event.
+// handle handles one event.
 func (p *Peers) handle(e Event) {
 	switch {
 	case e.Report != nil:
@@ -228,7 +226,7 @@ func (p *Peers) handle(e Event) {
 	}
 }
 
-// Of begins what a peer says, if there are others.
+// Of is the beginning of a peer's message, if there are several peers.
 func (p *Peers) Of(number int) string {
 	if len(p.Rows) == 1 {
 		return ""
@@ -236,7 +234,7 @@ func (p *Peers) Of(number int) string {
 	return fmt.Sprintf("peer %d: ", number)
 }
 
-// receive takes in a peer's report.
+// receive handles a peer's report.
 func (p *Peers) receive(number int, r *watch.Report) {
 	row := p.Rows[number]
 	if r.Unsaved != "" && p.Unsaved == nil {
@@ -263,7 +261,7 @@ func (p *Peers) receive(number int, r *watch.Report) {
 		}
 	case watch.ReportResult:
 		row.Done, row.Phase = r, watch.PhaseDone
-		if r.Share != nil { // it has served others since it told how it gets on
+		if r.Share != nil { // it has served others since its last report of progress
 			row.Status.Exchanges, row.Status.Initiated = r.Share.Result.Exchanges, r.Share.Initiated
 		}
 	case watch.ReportFailed:
@@ -278,8 +276,8 @@ func (p *Peers) receive(number int, r *watch.Report) {
 	}
 }
 
-// ended takes in the end of a peer. One that was killed is lost to the others,
-// who go on; so is one that somebody else asked to leave.
+// ended handles the end of a peer. If it was killed, or another user asked it to leave, it is lost, and the others
+// continue.
 func (p *Peers) ended(number int, e *End) {
 	p.members[number] = nil
 	row := p.Rows[number]
@@ -296,9 +294,8 @@ func (p *Peers) ended(number int, e *End) {
 	p.beginIfReady()
 }
 
-// fail notes a fault of a peer's own. Before the training, when the others wait
-// for it, it ends the run; later the others go on. Echo tells
-// that the fault is another peer's, which is let tell it.
+// fail records an error of a peer. Before training, when the others wait for it, it ends the run; later the others
+// continue. echo tells that the error repeats another peer's, which that peer reports itself.
 func (p *Peers) fail(number int, failure string, code int, echo bool) {
 	fault := cli.Coded(fmt.Errorf("%s%s", p.Of(number), failure), code)
 	p.note(fault, echo)
@@ -311,7 +308,7 @@ func (p *Peers) fail(number int, failure string, code int, echo bool) {
 	}
 }
 
-// note keeps the first fault; an echo gives way to what it is the echo of.
+// note keeps the first error; the original error replaces its echo.
 func (p *Peers) note(fault error, echo bool) {
 	if p.Fault == nil || p.echo && !echo {
 		p.Fault, p.echo = fault, echo

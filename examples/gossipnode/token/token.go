@@ -1,5 +1,5 @@
-// Package token is what joins a run: a short text with the addresses of members, the name of
-// the run, who began it and, if it is to let in who has it, the run's key.
+// Package token is the token for joining a run: a short text with addresses of members, the name of the run, the peer
+// that began it, and, if wanted, the run's key.
 package token
 
 import (
@@ -13,50 +13,48 @@ import (
 	"time"
 )
 
-// Prefix begins every token; the number is that of its form.
+// Prefix is the start of every token; the number is the version of the format.
 const Prefix = "murmuration1"
 
-// Lasts is for how long a token is good unless somebody says otherwise.
+// Lasts is the default lifetime of a token.
 const Lasts = 7 * 24 * time.Hour
 
 // Bounds of a token.
 const (
 	maxAddresses = 4
-	maxLength    = 2 << 10 // of its text
+	maxLength    = 2 << 10 // of the text
 	sumSize      = 4
 )
 
-// ErrInvalid: a text that looks like a token is none.
+// ErrInvalid: the text begins like a token but is not one.
 var ErrInvalid = errors.New("no whole token: copy all of it, from " + Prefix + " on")
 
 // Token is an invitation.
 type Token struct {
 	// Run is the name of the run.
 	Run string `json:"r"`
-	// Peer is the id of the member at the addresses, which are multiaddrs without it or
-	// host:port.
+	// Peer is the id of the member at the addresses. These are multiaddrs without the id, or host:port.
 	Peer      string   `json:"p"`
 	Addresses []string `json:"a"`
-	// Founder is the id of who began the run and signed its description; empty if it has
-	// none.
+	// Founder is the id of the peer that began the run and signed its description; "" if the run has no description.
 	Founder string `json:"f,omitempty"`
-	// Secret is the run's key, empty if it has none or the token is not to hold it.
+	// Secret is the run's key; empty if the run has none or the token must not contain it.
 	Secret []byte `json:"k,omitempty"`
-	// Expires is when it is of no use any more, in seconds since 1970; 0 is never. Who joins
-	// looks at its own clock: nobody else's is believed.
+	// Expires is the end of the token's lifetime, in seconds since 1970; 0 is never. A peer that joins uses its own
+	// clock.
 	Expires int64 `json:"e,omitempty"`
 }
 
-// written is a token as it is written. Older releases read one without a founder where it is Own.
+// written is the JSON of a token. Older releases can read one without a founder if Own is set.
 type written struct {
 	Token
-	Own bool `json:"o,omitempty"` // the member has begun the run: its id is not written twice
+	Own bool `json:"o,omitempty"` // the member has begun the run, so its id is written once
 }
 
-// Is tells whether a text looks like a token.
+// Is tells whether a text begins like a token.
 func Is(text string) bool { return strings.HasPrefix(text, Prefix) }
 
-// Of makes a token of the addresses at which a member is joined, with its id at their end.
+// Of makes a token from the addresses of a member, which end with its id.
 func Of(run, peer string, addresses []string) Token {
 	t := Token{Run: run, Peer: peer}
 	for _, address := range addresses {
@@ -75,7 +73,7 @@ func (t Token) String() string {
 	}
 	text, err := json.Marshal(c)
 	if err != nil {
-		return "" // of texts and bytes it never fails
+		return "" // texts and bytes can always be encoded
 	}
 	sum := sha256.Sum256(text)
 	return Prefix + base64.RawURLEncoding.EncodeToString(append(sum[:sumSize], text...))
@@ -101,7 +99,7 @@ func Parse(text string) (t Token, err error) {
 	return c.Token, nil
 }
 
-// Join are the addresses to join, each with the id of the member there.
+// Join returns the addresses to join, each with the id of its member.
 func (t Token) Join() []string {
 	joined := make([]string, len(t.Addresses))
 	for i, address := range t.Addresses {
@@ -112,7 +110,7 @@ func (t Token) Join() []string {
 	return joined
 }
 
-// Expired fails if the token is of no use any more.
+// Expired returns an error if the token's lifetime has ended.
 func (t Token) Expired(now time.Time) error {
 	if t.Expires == 0 || now.Unix() < t.Expires {
 		return nil

@@ -13,14 +13,14 @@ import (
 	"github.com/seed-97356399/murmuration/peer/control"
 )
 
-// build is what this program was built from.
+// build describes the build of this program.
 type build struct {
-	// Version is that of a release, or tells the revision, its time, and whether files
-	// were others than the revision's, as the go command writes it.
+	// Version is the release, or, in the format of the go command, the revision, its time, and whether files differed
+	// from it.
 	Version  string `json:"version"`
 	Go       string `json:"go"`
 	Platform string `json:"platform"`
-	// Wire is the version of the frames: peers of one run must have the same.
+	// Wire is the version of the frames, which must be the same at all peers of a run.
 	Wire int `json:"wire"`
 }
 
@@ -32,7 +32,7 @@ func (b build) String() string {
 	return fmt.Sprintf("gossipnode %s, wire version %d, %s, %s\n", b.Version, b.Wire, b.Go, b.Platform)
 }
 
-// Command makes the command that tells what this program is.
+// Command makes the command version.
 func Command(std cli.Streams) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{

@@ -26,34 +26,32 @@ const (
 	plain      = "\x1b[0m"
 )
 
-// View is what a Display shows of peers.
+// View is the content of a Display.
 type View interface {
-	// Head names the columns of a table on a terminal of this width, Row is the line of a peer
-	// in it, Foot the last line, if there is one.
+	// Head has the names of the columns for a terminal of this width. Row is the line of a peer, Foot the last line,
+	// which may be "".
 	Head(width int) string
 	Row(number int, p *Row, width int) string
 	Foot(peers []*Row, width int) string
-	// Outlook is a line for a log, so long after the last one; nothing if there is none to tell
-	// yet.
+	// Outlook is a line for a log, since after the last one; "" if there is nothing to report.
 	Outlook(peers []*Row, since time.Duration) string
 }
 
-// Display shows a person how peers get on: by a table that it keeps up to date at the bottom of
-// a terminal, and by a line now and then elsewhere. One goroutine uses it.
+// Display shows the progress of peers to a person: as a table at the bottom of a terminal, which it redraws, or
+// elsewhere as a line from time to time. One goroutine uses it.
 type Display struct {
 	out   io.Writer
 	title string
 	view  View
-	size  func() (width, height int) // of the terminal; nil where nothing can be drawn over
+	size  func() (width, height int) // of the terminal; nil if it cannot be redrawn
 	color bool
 
 	peers []*Row
-	shown []int     // the widths of the lines on the screen, to be drawn over
-	last  time.Time // when the last line for a log was written
+	shown []int     // widths of the lines of the table on the screen
+	last  time.Time // time of the last line in a log
 }
 
-// NewDisplay makes a live table on a terminal that can redraw, and plain lines elsewhere. The title
-// may be empty.
+// NewDisplay makes a redrawn table on a terminal, and plain lines elsewhere. title may be "".
 func NewDisplay(out io.Writer, title string, view View) *Display {
 	d := &Display{out: out, title: title, view: view, color: os.Getenv("NO_COLOR") == "", last: time.Now()}
 	if file, ok := out.(*os.File); ok && cli.Redraws(out) {
@@ -70,7 +68,7 @@ func NewDisplay(out io.Writer, title string, view View) *Display {
 	return d
 }
 
-// Update shows the peers as they are.
+// Update shows the current state of the peers.
 func (d *Display) Update(peers []*Row) {
 	if d.peers = peers; d.size != nil {
 		d.draw("")
@@ -83,8 +81,8 @@ func (d *Display) Update(peers []*Row) {
 	}
 }
 
-// Line shows lines that stay, above the table. They may wrap: nothing is drawn over them. What a
-// peer says must not steer the terminal.
+// Line shows lines that stay, above the table. They may wrap, since they are not redrawn. Control characters in a
+// peer's text are removed.
 func (d *Display) Line(text string) {
 	var above strings.Builder
 	for line := range strings.Lines(text) {
@@ -93,8 +91,8 @@ func (d *Display) Line(text string) {
 	d.draw(above.String())
 }
 
-// draw replaces the table on the screen, with above, which stays, before it. All
-// of it is one write, so that the screen does not flicker.
+// draw replaces the table on the screen, after the lines above, which stay. It writes once, so that the screen does
+// not flicker.
 func (d *Display) draw(above string) {
 	if d.size == nil {
 		_, _ = io.WriteString(d.out, above)
@@ -117,8 +115,7 @@ func (d *Display) draw(above string) {
 	_, _ = io.WriteString(d.out, text.String())
 }
 
-// rowsOf counts the rows that lines take on a terminal which may have become
-// narrower since they were written, and wraps them then.
+// rowsOf counts the screen's rows of lines: a terminal that has become narrower since wraps them.
 func rowsOf(widths []int, width int) int {
 	rows := 0
 	for _, w := range widths {
@@ -127,10 +124,10 @@ func rowsOf(widths []int, width int) int {
 	return rows
 }
 
-// table is the lines of the table: none wider than width, and one row less than height,
-// for the cursor. Peers that there is no room for are counted.
+// table has the lines of the table: at most width wide, and one row less than height, for the cursor. Peers that do
+// not fit are counted.
 func (d *Display) table(width, height int) (lines []string) {
-	const others = 4 // the title, the head, the foot and the cursor's row
+	const others = 4 // title, head, foot and the cursor's row
 	shown := len(d.peers)
 	if room := max(height-others, 2); shown > room {
 		shown = room - 1
@@ -152,7 +149,7 @@ func (d *Display) table(width, height int) (lines []string) {
 	return lines[:min(len(lines), max(height-1, 1))]
 }
 
-// paint colors a line of the table. What it adds takes no room on the screen.
+// paint colours a line of the table. Colour codes take no space on the screen.
 func (d *Display) paint(line string) string {
 	switch {
 	case !d.color:
@@ -166,33 +163,33 @@ func (d *Display) paint(line string) string {
 	return line
 }
 
-// headBegins begins the line of a table that names its columns.
+// headBegins is the start of the line with the names of the columns.
 const headBegins = "peer "
 
-// Row is what is known of one peer.
+// Row is the state of one peer.
 type Row struct {
 	ID     string
 	Phase  phase
 	Status Status
-	// Done is its report of its result, if it has one.
+	// Done is its last report, with its result; nil before.
 	Done *Report
 }
 
 func (r *Row) underWay() bool { return r.Phase < PhaseDone }
 
-// phase is how far a peer has come.
+// phase is the phase of a peer's life.
 type phase uint8
 
 const (
 	phaseWaiting  phase = iota // not started yet
 	PhaseStarting              // loading its data
 	PhaseJoining               // waiting for the others
-	PhaseReady                 // waiting for leave to begin
+	PhaseReady                 // waiting for permission to begin
 	PhaseTraining
 	PhaseDone
-	PhaseLeft   // when asked to
-	PhaseLost   // it was killed, or asked by somebody else to leave
-	PhaseFailed // by its own fault
+	PhaseLeft   // ended because it was asked to
+	PhaseLost   // killed, or asked to leave by another user
+	PhaseFailed // ended by its own error
 )
 
 func (p phase) String() string {

@@ -8,8 +8,8 @@ import (
 	"github.com/seed-97356399/murmuration/peer/control"
 )
 
-// Shown is what programs are told of a member at a moment, by names that are a contract. What only
-// its digests say is null where it has told none.
+// Shown is a member's state in fields whose names programs rely on. Fields from digests are null if the member has
+// sent none.
 func Shown(m control.Member, now time.Time) map[string]any {
 	shown := map[string]any{
 		"id": m.ID, "name": m.Name, "version": m.Version, "role": m.Role.String(), "state": m.State.String(), "steps": m.Steps, "unreachable": m.Unreachable,
@@ -28,7 +28,7 @@ func Shown(m control.Member, now time.Time) map[string]any {
 	return shown
 }
 
-// since is the seconds since a moment, which may not be known.
+// since is the seconds since a moment; NaN if that is unknown.
 func since(then, now time.Time) cli.Number {
 	if then.IsZero() {
 		return cli.Number(math.NaN())

@@ -1,5 +1,4 @@
-// Package watch shows how peers get on: what each of them reports, and the table or lines
-// that a person sees.
+// Package watch shows the progress of peers: their reports, and the table or lines for a person.
 package watch
 
 import (
@@ -19,43 +18,41 @@ import (
 
 // The kinds of report.
 const (
-	ReportStarted  = "started"  // it listens, and waits for others
-	ReportNews     = "news"     // something that a person should know, in words
-	ReportReady    = "ready"    // it has joined, and would train if it may
+	ReportStarted  = "started"  // it listens, and waits for other peers
+	ReportNews     = "news"     // news for a person, in words
+	ReportReady    = "ready"    // it has joined, and waits for permission to train
 	ReportTraining = "training" // its first step begins
 	ReportProgress = "progress" // it trains
 	ReportResult   = "result"   // it is done; nothing follows
-	ReportFailed   = "failed"   // it has given up; nothing follows
+	ReportFailed   = "failed"   // it has failed; nothing follows
 )
 
-// Report is what a peer tells whoever watches it: this process's terminal, or
-// the process of local that started it, as a line of JSON.
+// Report is a message of a peer to its watcher: the terminal of this process, or, as a line of JSON, the command
+// local that started it.
 type Report struct {
 	Kind      string        `json:"kind"`
 	Peer      string        `json:"peer,omitempty"`
 	Addresses []string      `json:"addresses,omitempty"`
-	Token     string        `json:"token,omitempty"`     // what another machine joins by
-	Keyed     bool          `json:"keyed,omitempty"`     // and it needs the run's key, which is not in it
-	Dashboard string        `json:"dashboard,omitempty"` // where to open it, token included
-	Said      string        `json:"said,omitempty"`      // in words, for a person
+	Token     string        `json:"token,omitempty"`     // for another machine to join
+	Keyed     bool          `json:"keyed,omitempty"`     // joining also needs the run's key, which the token does not have
+	Dashboard string        `json:"dashboard,omitempty"` // its URL, with the token
+	Said      string        `json:"said,omitempty"`      // for a person
 	Status    *Status       `json:"status,omitempty"`
 	Share     *result.Share `json:"share,omitempty"`
-	// Fitted is the result of a peer of a fit.
+	// Fitted is the result of a peer in a fit.
 	Fitted json.RawMessage `json:"fitted,omitempty"`
-	// Failure and Code are what a peer that has given up says, and would exit
-	// with; Interrupted tells that it was asked to.
+	// Failure and Code are the error and the exit code of a peer that has failed; Interrupted tells that it was asked
+	// to end.
 	Failure     string `json:"failure,omitempty"`
 	Code        int    `json:"code,omitempty"`
 	Interrupted bool   `json:"interrupted,omitempty"`
-	// Echo tells that the failure is that of another peer, which tells it itself.
+	// Echo tells that the error is another peer's, which reports it itself.
 	Echo bool `json:"echo,omitempty"`
-	// Unsaved is why the last checkpoint of a peer that has a result, or was asked to
-	// end, could not be saved.
+	// Unsaved is why the last checkpoint could not be saved, for a peer that has a result or was asked to end.
 	Unsaved string `json:"unsaved,omitempty"`
 }
 
-// Failed is the report of a peer that has given up. What another member has told of itself is an
-// echo.
+// Failed is the report of a peer that has failed. An error that another member reports of itself is an echo.
 func Failed(err error) Report {
 	return Report{
 		Kind: ReportFailed, Failure: err.Error(), Code: cli.ExitCode(err),
@@ -63,7 +60,7 @@ func Failed(err error) Report {
 	}
 }
 
-// Invitation is the command by which another machine joins.
+// Invitation is the command with which another machine joins.
 func (r Report) Invitation() string {
 	command := "gossipnode run --join " + r.Token
 	if r.Keyed {
@@ -81,19 +78,17 @@ type Status struct {
 	Exchanges uint64     `json:"exchanges"`
 	Distance  cli.Number `json:"distance"`
 	Members   int        `json:"members"`
-	Resumed   uint64     `json:"resumed,omitempty"` // of Step, those of earlier lives
+	Resumed   uint64     `json:"resumed,omitempty"` // the part of Step from earlier incarnations
 	Counts
-	// Sums are those that a peer of a fit has taken part in, and Doing is the last one's name.
+	// Sums is how many sums a peer of a fit has taken part in; Doing is the name of the last one.
 	Sums  int    `json:"sums,omitempty"`
 	Doing string `json:"doing,omitempty"`
-	// Elapsed is the time since this peer's first step, and Begun the progress of
-	// the flock at that time.
+	// Elapsed is the time since this peer's first step, and Begun the flock's progress at that step.
 	Elapsed time.Duration `json:"elapsed"`
 	Begun   float64       `json:"begun"`
 }
 
-// Counts are what adds up over the peers. Exchanges are counted by those that
-// initiated them, so that no exchange counts twice.
+// Counts are added up over the peers. Exchanges are counted by their initiator, so that each counts once.
 type Counts struct {
 	Initiated uint64 `json:"initiated"`
 	Refused   uint64 `json:"refused"`
@@ -117,7 +112,7 @@ func StatusOf(s stats.Peer, elapsed time.Duration) Status {
 	}
 }
 
-// left estimates the time to go from the pace so far; false while it is unknown.
+// left estimates the remaining time from the pace so far; false if unknown.
 func (s Status) left() (time.Duration, bool) {
 	const known = 0.01
 	seen := s.Progress - s.Begun
@@ -140,21 +135,21 @@ func (s Status) String() string {
 	return text
 }
 
-// othersAtWork is said when the work is done but the run has not ended.
+// othersAtWork is shown when the work is done but the run has not ended.
 const othersAtWork = "waiting for the others to finish"
 
 // Reporter takes the reports of one peer, one at a time.
 type Reporter func(Report)
 
-// LineReporter writes reports as lines of JSON. A reader that has gone is
-// noticed elsewhere: standard input ends with it.
+// LineReporter writes reports as lines of JSON. It ignores write errors: if the reader has gone, standard input ends
+// too.
 func LineReporter(out io.Writer) Reporter {
 	encoder := json.NewEncoder(out)
 	return func(r Report) { _ = encoder.Encode(r) }
 }
 
-// TextReporter writes reports for a person: a line when the peer listens, when it has its
-// model, and when it begins to train, then one of progress now and then.
+// TextReporter writes reports for a person: lines when the peer listens, has its model and begins to train, and then
+// a line of progress from time to time.
 func TextReporter(out io.Writer) Reporter {
 	var (
 		last time.Time

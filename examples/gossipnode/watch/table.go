@@ -12,30 +12,29 @@ import (
 	"github.com/seed-97356399/murmuration/peer/transport"
 )
 
-// barWidth is that of the bar of progress.
+// barWidth is the width of the progress bar.
 const barWidth = 40
 
-// Training is the View of peers that train. A log has a line of it now and then, and whenever
-// the number of those that train changes.
+// Training is the View of peers that train. A log gets a line from time to time, and whenever the number of training
+// peers changes.
 type Training struct {
-	training int  // at the last line
-	logged   bool // there was one
-	over     bool // the work was done then
-	ended    bool // all peers had, too
+	training int  // number of training peers at the last line
+	logged   bool // there was a line
+	over     bool // the work was done at the last line
+	ended    bool // all peers had ended at the last line
 }
 
-// columns are those of a table: peer, id, role, step, loss, exchanges (those that it served
-// too), and the distance of its model from the mean of all, as the last exchanges let
-// estimate.
+// columns are the columns of a table: peer, id, role, step, loss, exchanges (served ones included), and the estimated
+// distance of the peer's model from the mean of all.
 type columns struct {
 	gap    string
-	widths [7]int // negative to begin at the left
+	widths [7]int // negative: aligned to the left
 	heads  []string
-	digits int // of figures
+	digits int // digits of numbers
 }
 
-// columnsFor are the widest that a terminal has room for: first the id is cut
-// short, then everything is.
+// columnsFor are the widest columns that fit on a terminal: if it is narrow, first the id is shortened, then all
+// columns.
 func columnsFor(width int) columns {
 	heads := []string{"peer", "id", "role", "step", "loss", "exchanges", "est.dist"}
 	switch {
@@ -56,7 +55,7 @@ func (c columns) line(texts ...string) string {
 	return strings.TrimRight(strings.Join(texts, c.gap), " ")
 }
 
-// figure is a number with as many digits as there is room for.
+// figure is a number with as many digits as fit.
 func (c columns) figure(n cli.Number) string {
 	if math.IsNaN(float64(n)) {
 		return "-"
@@ -70,8 +69,7 @@ func (*Training) Head(width int) string {
 	return c.line(c.heads...)
 }
 
-// Row implements View. The role gives way to what is more important: that the peer does not
-// train.
+// Row implements View. For a peer that does not train, its phase replaces the role.
 func (*Training) Row(number int, p *Row, width int) string {
 	c := columnsFor(width)
 	role, id := p.Phase.String(), cli.Cut(transport.PeerID(p.ID).Short(), -c.widths[1])
@@ -85,7 +83,7 @@ func (*Training) Row(number int, p *Row, width int) string {
 	return c.line(peer, id, role, strconv.FormatUint(s.Step, 10), c.figure(s.Loss), strconv.FormatUint(s.Exchanges, 10), c.figure(s.Distance))
 }
 
-// Foot implements View: a bar of the progress, if there is room, and what is to come.
+// Foot implements View: a progress bar, if it fits, and the outcome.
 func (*Training) Foot(peers []*Row, width int) string {
 	whole, training := overview(peers)
 	if training == 0 {
@@ -99,7 +97,7 @@ func (*Training) Foot(peers []*Row, width int) string {
 	return strings.Repeat(barDone, filled) + strings.Repeat(".", barWidth-filled) + text
 }
 
-// Outlook implements View. The end of the work is told once, and once more when all have ended.
+// Outlook implements View. It reports the end of the work once, and again when all peers have ended.
 func (t *Training) Outlook(peers []*Row, since time.Duration) string {
 	whole, training := overview(peers)
 	over, ended := whole.Progress >= 1, !slices.ContainsFunc(peers, (*Row).underWay)
@@ -114,8 +112,7 @@ func (t *Training) Outlook(peers []*Row, since time.Duration) string {
 	return text
 }
 
-// outlook tells in a line how the peers as a whole get on; nothing if they have
-// all ended without having trained.
+// outlook describes all peers in a line; "" if all have ended without training.
 func outlook(peers []*Row) string {
 	whole, training := overview(peers)
 	if training == 0 {
@@ -136,8 +133,7 @@ func outlook(peers []*Row) string {
 	return text + whole.outcome(peers)
 }
 
-// outcome tells what is to come: for how long the peers will train, that some still do,
-// or how many have ended with a result.
+// outcome describes the end: the remaining time, how many peers still train, or how many have ended with a result.
 func (s Status) outcome(peers []*Row) string {
 	left, ok := s.left()
 	switch {
@@ -157,12 +153,12 @@ func (s Status) outcome(peers []*Row) string {
 	return ""
 }
 
-// overview adds up the peers that train or have: steps are sums, exchanges those
-// of all that ever trained, loss and distance means, progress that of the peer which has come farthest.
+// overview combines the peers that train or have trained: steps and exchanges are sums (exchanges also of peers that
+// have died), loss and distance are means, and progress is the largest.
 func overview(peers []*Row) (whole Status, training int) {
 	var loss, distance cli.Mean
 	for _, p := range peers {
-		whole.Initiated += p.Status.Initiated // by the dead too, with the living
+		whole.Initiated += p.Status.Initiated // including dead peers
 		if p.Status.Elapsed == 0 || p.Phase == PhaseLost || p.Phase == PhaseFailed {
 			continue
 		}

@@ -1,8 +1,7 @@
-// Package web is an HTTP server that ends as everything here does: once Close has
-// returned, nothing of it runs. http.Server.Close waits for no handler, and Shutdown
-// waits for connections that browsers open in advance and never use.
+// Package web is an HTTP server that ends completely: after Close has returned, nothing of it runs. http.Server.Close
+// does not wait for handlers, and Shutdown waits for unused connections that browsers open in advance.
 //
-// Limits: no TLS. The metrics and the dashboard of gossipnode are served by it.
+// Limits: no TLS. It serves the metrics and the dashboard of gossipnode.
 package web
 
 import (
@@ -12,20 +11,19 @@ import (
 	"sync"
 )
 
-// Server has an address from Listen on, and answers from Serve on. Close may be called
-// at any time, from any goroutine, more than once; Serve once, before Close.
+// Server has an address after Listen, and answers requests after Serve. Close may be called at any time, from any
+// goroutine, more than once; Serve once, before Close.
 type Server struct {
 	listener net.Listener
 	http     *http.Server
 	served   chan struct{} // closed when Serve's goroutine has returned
-	failed   error         // by then: why it has, if not by Close
+	failed   error         // after served: why Serve has ended, if not by Close
 
 	closing sync.RWMutex // held for reading while a handler runs
 	closed  bool
 }
 
-// Listen takes a TCP address, so that one that is in use is noticed before anything else
-// begins.
+// Listen opens a TCP address, so that an address in use is noticed before anything else begins.
 func Listen(address string) (*Server, error) {
 	listener, err := net.Listen("tcp", address)
 	if err != nil {
@@ -34,11 +32,11 @@ func Listen(address string) (*Server, error) {
 	return &Server{listener: listener}, nil
 }
 
-// Addr is where it listens.
+// Addr is the address that it listens at.
 func (s *Server) Addr() net.Addr { return s.listener.Addr() }
 
-// Serve answers as with says, whose handler is from now on the server's to call, until
-// Close. A handler must end soon after the context of its request.
+// Serve answers requests by with, whose handler it then owns, until Close. A handler must return soon after the
+// context of its request has ended.
 func (s *Server) Serve(with *http.Server) {
 	handler := with.Handler
 	with.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -59,8 +57,8 @@ func (s *Server) Serve(with *http.Server) {
 	}()
 }
 
-// Close stops serving, cuts what is being answered, and waits for all handlers. It
-// returns why serving had ended before, if it had.
+// Close stops serving, cuts running requests, and waits for all handlers. It returns why serving had ended before, if
+// it had.
 func (s *Server) Close() error {
 	if s.http == nil {
 		if err := s.listener.Close(); !errors.Is(err, net.ErrClosed) {
@@ -73,7 +71,7 @@ func (s *Server) Close() error {
 	s.closing.Lock()
 	s.closed = true
 	s.closing.Unlock()
-	if errors.Is(err, net.ErrClosed) { // by an earlier Close
+	if errors.Is(err, net.ErrClosed) { // an earlier Close has closed it
 		err = nil
 	}
 	return errors.Join(err, s.failed)

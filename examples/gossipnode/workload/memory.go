@@ -12,21 +12,21 @@ import (
 )
 
 const (
-	// copies of a model are its parameters, their gradient, a snapshot, the optimizer's vectors,
-	// what a copy from the flock brings, and a checkpoint.
+	// copies is how many copies of a model there are at most: its parameters, their gradient, a snapshot, the
+	// optimizer's vectors, a copy from the flock, and a checkpoint.
 	copies = 8
-	// passed is how many examples go through a model at once, and hidden how many values there
-	// are at a pixel while they do, both at most about.
+	// passed is about how many examples go through a model at a time, and hidden about how many values a pixel has
+	// then, at most.
 	passed = 8
 	hidden = 512
-	// unknownMemory is taken for a machine's where it is unknown.
+	// unknownMemory stands for the memory of a machine if it is unknown.
 	unknownMemory = 8 << 30
 )
 
-// needs is about how much memory a peer takes, in bytes, by its settings alone and, of a table, the
-// numbers of a row; rather too much than too little. It computes in floating point, which does not overflow.
+// needs estimates the memory of a peer in bytes, from its settings and, for a table, the numbers in a row. It is too
+// large rather than too small. Floating point cannot overflow here.
 func needs(s settings.Settings, row int) (bytes, parameters float64) {
-	c, _ := s.DataConfig(0) // faults have seen to it
+	c, _ := s.DataConfig(0) // Faults has checked it
 	values := float64(max(3*c.Width*c.Height, 3*dataset.MixedSide*dataset.MixedSide, row))
 	parameters, within := 256*values+1<<20, hidden*values
 	if s.Model == nets.GPT {
@@ -39,8 +39,8 @@ func needs(s settings.Settings, row int) (bytes, parameters float64) {
 	return tensor.ValueSize * (copies*parameters + passed*within + 2*values*float64(s.Batch)), parameters
 }
 
-// affordable refuses what this machine has no memory for, where it is a member's word and not the
-// user's.
+// affordable returns an error if settings from another member, not from the user, need more memory than this machine
+// has.
 func affordable(s settings.Settings, row int, memory uint64) error {
 	bytes, parameters := needs(s, row)
 	if most := float64(cmp.Or(memory, unknownMemory)); s.TakenSize && bytes > most {

@@ -11,8 +11,8 @@ import (
 	"github.com/seed-97356399/murmuration/peer/table"
 )
 
-// Normalize sets --normalize to the mean and the deviation of the training pictures of all
-// members, who call it together: levels are whole numbers, whose sums are exact.
+// Normalize sets --normalize to the mean and the deviation of the training pictures of all members, who call it
+// together. Levels are whole numbers, so their sums are exact.
 func Normalize(ctx context.Context, flock table.Flock, s *settings.Settings) error {
 	levels, err := levelsOf(*s)
 	if err := table.Ready(ctx, flock, "normalize/ready", err, s.Dataset, len(levels)); err != nil {
@@ -30,7 +30,7 @@ func Normalize(ctx context.Context, flock table.Flock, s *settings.Settings) err
 	return nil
 }
 
-// levelsOf are those of this member's folder.
+// levelsOf counts the levels in this member's folder.
 func levelsOf(s settings.Settings) ([]float64, error) {
 	config, err := s.DataConfig(0)
 	if err != nil {

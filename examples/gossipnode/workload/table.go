@@ -16,7 +16,7 @@ import (
 	"github.com/seed-97356399/murmuration/peer/table/prepare"
 )
 
-// ShareOf is the part of a peer in the rows of a table.
+// ShareOf is a peer's share of the rows of a table.
 func ShareOf(s settings.Settings, source *rows.Source) (rows.Share, error) {
 	part, parts, err := s.PartOf()
 	if err != nil {
@@ -25,7 +25,7 @@ func ShareOf(s settings.Settings, source *rows.Source) (rows.Share, error) {
 	return rows.Share{Source: source, Table: s.Rows(), Number: part, Peers: parts, Seed: s.Seed}, nil
 }
 
-// OfTable makes the workload of a peer whose rows have been prepared.
+// OfTable makes the workload of a peer from prepared rows.
 func OfTable(s settings.Settings, share rows.Share, prepared *prepare.Prepared, data *dataset.Data, identity ed25519.PublicKey) (*Workload, error) {
 	if err := affordable(s, data.Shape().Values(), host.Memory()); err != nil {
 		return nil, err
@@ -37,7 +37,7 @@ func OfTable(s settings.Settings, share rows.Share, prepared *prepare.Prepared, 
 	return w, err
 }
 
-// Keep writes what rows are prepared by to a file, if there is such and it is not there yet.
+// Keep writes the preparation of the rows to a file, if there is one and the file does not exist yet.
 func (w *Workload) Keep(path string) error {
 	if _, err := os.Stat(path); w.Prepared == nil || path == "" || err == nil {
 		return nil
@@ -59,7 +59,7 @@ func (w *Workload) Area(ctx context.Context) (float64, error) {
 	return scores.Classes.AUC, nil
 }
 
-// fixed is a model whose probabilities are known.
+// fixed is a model with known probabilities.
 type fixed struct {
 	probabilities []float64
 	classes       int
@@ -68,7 +68,7 @@ type fixed struct {
 // Outputs implements learn.Model.
 func (t fixed) Outputs() int { return t.classes }
 
-// Predict implements learn.Model, for the rows that the probabilities are of.
+// Predict implements learn.Model, only for the rows that the probabilities belong to.
 func (t fixed) Predict(dst []float64, _ *table.Batch) ([]float64, error) {
 	return append(dst, t.probabilities...), nil
 }

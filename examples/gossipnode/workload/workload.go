@@ -1,4 +1,4 @@
-// Package workload makes of settings what is learned: data, a model and its initial values.
+// Package workload makes the work of a peer from settings: data, a model and its initial values.
 package workload
 
 import (
@@ -22,24 +22,23 @@ import (
 	"github.com/seed-97356399/murmuration/tensor"
 )
 
-// Workload is what a peer learns: its data, the model, and where it begins.
+// Workload is the work of a peer: its data, the model, and the initial values.
 type Workload struct {
 	Data    *dataset.Data
 	Model   nets.Model
 	Params  *tensor.Params
 	Batches dataset.Batches
 	Target  peer.Work
-	// Prepared is how the rows of a table have become numbers; nil for pictures.
+	// Prepared is how the rows of a table became numbers; nil for pictures.
 	Prepared *prepare.Prepared
-	// Resumed is the checkpoint that the initial values are of, nil without one, and
-	// refused those that were passed over.
+	// Resumed is the checkpoint with the initial values, or nil; refused lists the checkpoints that could not be
+	// used.
 	Resumed *checkpoint.Taken
 	Refused []error
 }
 
-// Prepare loads the data, which is no table, and makes the model with its initial values. Nothing
-// is written and nobody is spoken to before it has succeeded. The batches of the
-// workload are to be closed.
+// Prepare loads the data, which must not be a table, and makes the model with its initial values. Before it has
+// succeeded, nothing is written and no network is used. The caller must close the batches of the workload.
 func Prepare(s settings.Settings, identity ed25519.PublicKey) (*Workload, error) {
 	if err := affordable(s, 0, host.Memory()); err != nil {
 		return nil, err
@@ -51,7 +50,7 @@ func Prepare(s settings.Settings, identity ed25519.PublicKey) (*Workload, error)
 	return Equip(s, data, order)
 }
 
-// Equip makes the workload of a peer that has this data, seen in this order.
+// Equip makes the workload of a peer from its data; order is the seed of their order.
 func Equip(s settings.Settings, data *dataset.Data, order uint64) (_ *Workload, err error) {
 	w := &Workload{Data: data, Target: s.Work(data)}
 	if w.Model, err = nets.Sized(s.Model, data.Shape(), data.Classes(), s.Sizes); err != nil {
@@ -75,8 +74,8 @@ func Equip(s settings.Settings, data *dataset.Data, order uint64) (_ *Workload, 
 	return w, nil
 }
 
-// loadData loads this peer's part, and a seed for the order in which it is seen.
-// A peer without a part takes both from its identity.
+// loadData loads this peer's part of the data, and a seed for the order in which it is used. Without a number of its
+// part, a peer derives both from its identity.
 func loadData(s settings.Settings, identity ed25519.PublicKey) (data *dataset.Data, order uint64, err error) {
 	config, err := s.DataConfig(binary.LittleEndian.Uint64(identity))
 	if err != nil {
@@ -89,7 +88,7 @@ func loadData(s settings.Settings, identity ed25519.PublicKey) (data *dataset.Da
 	return data, orderOf(s, config.Part, config.Parts, config.PeerSeed), err
 }
 
-// orderOf is the seed of the order in which a peer sees its data.
+// orderOf is the seed of the order in which a peer uses its data.
 func orderOf(s settings.Settings, part, parts int, peerSeed uint64) uint64 {
 	if parts > 0 {
 		return s.Order(part)
@@ -120,7 +119,7 @@ func loadValues(path string, into *tensor.Params) error {
 	return nil
 }
 
-// olderValues reads a model that an older build has exported, and tells whether it is one.
+// olderValues reads a model that an older build has exported, and reports whether the file is one.
 func olderValues(path string, into *tensor.Params) bool {
 	read, err := checkpoint.Open(path)
 	if err != nil || read.IsCheckpoint() {
@@ -133,14 +132,14 @@ func olderValues(path string, into *tensor.Params) bool {
 	return order != nil
 }
 
-// Folder keeps the checkpoints of a peer with these settings.
+// Folder is the folder of a peer's checkpoints.
 func Folder(s settings.Settings) checkpoint.Folder {
 	folder := s.Checkpoints()
 	folder.Build, folder.Older = control.Version(), nets.Older
 	return folder
 }
 
-// Behind is what lies behind the initial values.
+// Behind is the progress that the initial values contain.
 func (w *Workload) Behind() peer.Checkpoint {
 	if w.Resumed == nil {
 		return peer.Checkpoint{}
@@ -148,7 +147,7 @@ func (w *Workload) Behind() peer.Checkpoint {
 	return w.Resumed.Checkpoint
 }
 
-// done is how many steps this peer has made in earlier lives.
+// done is how many steps this peer has taken in earlier incarnations.
 func (w *Workload) done() uint64 {
 	if w.Resumed == nil {
 		return 0
@@ -156,8 +155,7 @@ func (w *Workload) done() uint64 {
 	return w.Resumed.Progress.Steps
 }
 
-// Codecs is the policy for this workload's model; what it asks of ranges that the
-// model does not have is a fault of usage.
+// Codecs is the policy for this workload's model. A rule for ranges that the model does not have is a usage error.
 func (w *Workload) Codecs(s settings.Settings) (quant.Policy, error) {
 	policy, err := s.CodecPolicy()
 	if err == nil {
@@ -169,13 +167,13 @@ func (w *Workload) Codecs(s settings.Settings) (quant.Policy, error) {
 	return policy, nil
 }
 
-// Measured is a supply of batches of any size, put together from single pictures.
+// Measured supplies batches of any size, from batches of single pictures.
 type Measured struct {
-	Singly dataset.Batches // of one picture each
+	Singly dataset.Batches // batches of one picture each
 	one    dataset.Batch
 }
 
-// Fill fills a batch with so many pictures.
+// Fill fills a batch with that many pictures.
 func (m *Measured) Fill(b *dataset.Batch, pictures int) error {
 	for row := range pictures {
 		if err := m.Singly.Next(&m.one); err != nil {
