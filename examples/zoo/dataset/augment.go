@@ -8,16 +8,14 @@ import (
 	"github.com/seed-97356399/murmuration/examples/zoo/internal/seeded"
 )
 
-// cropPadding is by how many pixels a crop moves a picture at most, to each side.
+// cropPadding bounds how far a crop moves a picture, in pixels in each direction.
 const cropPadding = 4
 
-// Augment says how training pictures are varied from one pass to the next. The
-// zero value shows them as they are.
+// Augment says how training pictures are varied from one pass to the next. The zero value does not vary them.
 type Augment struct {
 	// Flip mirrors every other picture, left to right.
 	Flip bool
-	// Crop pads pictures with four black pixels on each side and cuts a piece of
-	// their own size out of that, anywhere.
+	// Crop adds four black pixels on each side of a picture and cuts out a random part of the original size.
 	Crop bool
 }
 
@@ -31,7 +29,7 @@ func ParseAugment(text string) (Augment, error) {
 	return Augment{}, fmt.Errorf("%w: augmentation %q: want none, flip, crop or flip+crop", ErrConfig, text)
 }
 
-// String is the form that ParseAugment reads.
+// String is the text that ParseAugment reads.
 func (a Augment) String() string {
 	var parts []string
 	if a.Flip {
@@ -46,8 +44,8 @@ func (a Augment) String() string {
 	return strings.Join(parts, "+")
 }
 
-// augmenter varies pictures, by a seed of its own: the order in which pictures come
-// is the same with and without it. Not safe for concurrent use.
+// augmenter varies pictures by its own seed, so it does not change the order of the pictures. Not safe for concurrent
+// use.
 type augmenter struct {
 	Augment
 	shape   Shape
@@ -63,8 +61,7 @@ func newAugmenter(a Augment, shape Shape, seed uint64) *augmenter {
 	return v
 }
 
-// vary returns a variant of a picture, which lasts until the next one, or the
-// picture itself.
+// vary returns a variant of a picture, valid until the next call, or the picture itself.
 func (v *augmenter) vary(pixels []uint8) []uint8 {
 	if v.Augment == (Augment{}) {
 		return pixels
@@ -84,7 +81,7 @@ func (v *augmenter) vary(pixels []uint8) []uint8 {
 	return v.picture
 }
 
-// shift moves a picture; what comes in from outside is black.
+// shift moves a picture; pixels from outside are black.
 func (v *augmenter) shift(pixels []uint8, down, right int) {
 	width, channels := v.shape.Width, v.shape.Channels
 	row := width * channels
@@ -103,7 +100,7 @@ func (v *augmenter) shift(pixels []uint8, down, right int) {
 	}
 }
 
-// mirror turns the varied picture, left to right.
+// mirror mirrors the varied picture, left to right.
 func (v *augmenter) mirror() {
 	width, channels := v.shape.Width, v.shape.Channels
 	row := width * channels

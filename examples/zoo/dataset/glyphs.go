@@ -30,29 +30,25 @@ const (
 // greyShape is the shape of these pictures.
 var greyShape = Shape{Height: Side, Width: Side, Channels: 1}
 
-// glyphScale is the root mean square of the training pictures, grey levels
-// counted from 0 to 1.
+// glyphScale is the root mean square of the training pictures, with grey levels from 0 to 1.
 const glyphScale = 0.286
 
-// Glyphs draws training pictures: digits in six faces of the Go font (regular,
-// medium and bold, upright and italic), distorted as type distortion says.
-// Picture k of a seed is the same whichever others are drawn, so peers that
-// agree on a seed can each draw a shard of their own.
+// Glyphs draws training pictures: digits in six faces of the Go font (regular, medium and bold, upright and italic),
+// distorted as type distortion describes. Picture k of a seed does not depend on which others are drawn, so peers
+// that agree on a seed can each draw their own shard.
 func Glyphs(seed uint64, indices []int32) (*Set, error) {
 	return drawSet(seed, indices, seeded.Glyph,
 		goregular.TTF, goitalic.TTF, gomedium.TTF, gomediumitalic.TTF, gobold.TTF, gobolditalic.TTF)
 }
 
-// HeldOutGlyphs draws n pictures for evaluation, in a font that training never
-// sees: the four faces of Go Mono. The same n are drawn for everybody, so the
-// accuracies of any two runs compare.
+// HeldOutGlyphs draws n pictures for evaluation, in the four faces of Go Mono, which training never uses. They are
+// always the same, so the accuracies of any two runs can be compared.
 func HeldOutGlyphs(n int) (*Set, error) {
 	return drawSet(0, seeded.Identity(n), seeded.HeldOut,
 		gomono.TTF, gomonoitalic.TTF, gomonobold.TTF, gomonobolditalic.TTF)
 }
 
-// GlyphLabels are the classes of training pictures 0 to n-1 of a seed, known
-// without drawing any.
+// GlyphLabels are the classes of training pictures 0 to n-1 of a seed. It draws none.
 func GlyphLabels(seed uint64, n int) []uint8 {
 	labels := make([]uint8, n)
 	base := seeded.For(seed, seeded.Glyph)

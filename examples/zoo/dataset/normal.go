@@ -10,21 +10,18 @@ import (
 	"github.com/seed-97356399/murmuration/tensor"
 )
 
-// Normalization maps a level g of 0 to 255 to the number a model sees,
-// (g/255 - Mean) / Scale. All peers of a run must use the same one: two peers with
-// different ones teach their common model two meanings of one input. Known data
-// sets take theirs from constants; of others it is measured over the training files
-// of the folder, which agrees between peers whose folders hold the same files.
-// Peers with folders of their own add up their Levels, and set Config.Norm to NormOf the sum.
+// Normalization maps a level g of 0 to 255 to the input of a model, (g/255 - Mean) / Scale. All peers of a run must
+// use the same one: otherwise their common model would learn two meanings of one input. That of known data sets is
+// constant. For others it is measured over the training files of the folder, and is equal for peers whose folders
+// have the same files. Peers with different files add up their Levels, and set Config.Norm to NormOf the sum.
 //
-// Glyphs and mnist have Mean 0 and as Scale the root mean square of the training
-// set: their empty background, four fifths of a picture, stays exactly 0, which
-// matrix products skip, and the biases learn what a mean would have taken off.
+// Glyphs and mnist have Mean 0, and the root mean square of the training set as Scale: their empty background, four
+// fifths of a picture, stays exactly 0, which matrix products skip. The biases learn the effect of a mean.
 type Normalization struct {
 	Mean, Scale float32
 }
 
-// String is the form that ParseNorm reads for one channel.
+// String is the text that ParseNorm reads for one channel.
 func (n Normalization) String() string { return FormatNorm([]Normalization{n}) }
 
 // ParseNorm reads MEAN/SCALE, or the same for each channel with commas, as in
@@ -68,7 +65,7 @@ func (n Normalization) usable() bool {
 	return n.Scale > 0 && !math.IsInf(float64(n.Scale), 0) && !math.IsNaN(float64(n.Mean)) && !math.IsInf(float64(n.Mean), 0)
 }
 
-// levels holds what a model sees of each level, a table for every channel.
+// levels has the input of a model for each level, a table for each channel.
 type levels [][256]float32
 
 // newLevels makes the tables from one normalization for every channel, or from one
@@ -90,7 +87,7 @@ func newLevels(channels int, norm []Normalization) (levels, error) {
 	return tables, nil
 }
 
-// apply writes what a model sees of a picture.
+// apply writes a picture as the input of a model.
 func (l levels) apply(out tensor.Vector, pixels []uint8) {
 	out = out[:len(pixels)]
 	switch len(l) {
@@ -113,7 +110,7 @@ func (l levels) apply(out tensor.Vector, pixels []uint8) {
 	}
 }
 
-// moments adds up levels, exactly, so that the order does not matter.
+// moments adds up levels exactly, so the order does not matter.
 type moments struct {
 	pixels uint64
 	sum    []uint64
@@ -139,8 +136,8 @@ func (m *moments) add(picture []uint8) {
 	m.pixels += uint64(len(picture) / channels)
 }
 
-// vector is the count of pixels, then the sums of the levels of each channel, then those of their
-// squares: whole numbers, of which float64 adds up 10^11 pixels without rounding.
+// vector is the number of pixels, then the sums of the levels of each channel, then the sums of their squares: whole
+// numbers, which float64 adds up exactly for 10^11 pixels.
 func (m *moments) vector() []float64 {
 	v := []float64{float64(m.pixels)}
 	for _, sums := range [][]uint64{m.sum, m.square} {
@@ -151,11 +148,11 @@ func (m *moments) vector() []float64 {
 	return v
 }
 
-// maxExact is up to where float64 has all whole numbers.
+// maxExact is the number up to which float64 represents every integer.
 const maxExact = 1 << 53
 
-// NormOf is the mean and the standard deviation of each channel of the pictures that Levels, or
-// sums of such, are of. An error says that these are none.
+// NormOf is the mean and the standard deviation of each channel, from the result of Levels or a sum of such results.
+// It returns an error for other numbers.
 func NormOf(levels []float64) ([]Normalization, error) {
 	channels := (len(levels) - 1) / 2
 	wrong := slices.ContainsFunc(levels, func(n float64) bool { return !(n >= 0 && n <= maxExact) })
@@ -170,15 +167,13 @@ func NormOf(levels []float64) ([]Normalization, error) {
 	return m.norm(), nil
 }
 
-// norm is the mean and the standard deviation of each channel. A channel of one
-// level only is left as wide as it is.
+// norm is the mean and the standard deviation of each channel. A channel with only one level gets a scale of 1.
 func (m *moments) norm() []Normalization {
 	norm := make([]Normalization, len(m.sum))
 	for c := range norm {
 		n := float64(m.pixels) * 255
 		mean := float64(m.sum[c]) / n
-		// The conversions keep products from being fused with the sum, which
-		// would differ between processors.
+		// The conversions prevent compilers from fusing products with the sum, which would differ between processors.
 		variance := float64(m.square[c])/(n*255) - float64(mean*mean)
 		norm[c] = Normalization{Mean: float32(mean), Scale: 1}
 		if variance > 1e-9 {

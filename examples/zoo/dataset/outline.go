@@ -8,12 +8,11 @@ import (
 	"golang.org/x/image/math/fixed"
 )
 
-// curveSteps is the number of lines that stand for one curve of an outline. A
-// curve of a digit is a few pixels long at 28×28.
+// curveSteps is the number of lines that replace one curve of an outline. A curve of a digit is a few pixels long at
+// 28×28.
 const curveSteps = 3
 
-// maxMiter bounds how far a corner moves when the stroke is widened, as a
-// multiple of how far the sides move.
+// maxMiter bounds how far a corner moves when a stroke is widened, relative to its sides.
 const maxMiter = 2
 
 // vertex is a point of an outline, in units of the digit's height and relative
@@ -95,8 +94,8 @@ func newOutline(polygons [][]point) outline {
 			previous = p
 		}
 	}
-	// Holes run against the outer contours, so one side is ink all along; the
-	// sign of the total area tells which.
+	// Holes run in the opposite direction of outer contours, so the ink is always on the same side; the sign of the
+	// total area tells which.
 	side := math.Copysign(1, area)
 	height := high.y - low.y
 	centre := point{(low.x + high.x) / 2, (low.y + high.y) / 2}
@@ -118,8 +117,7 @@ func newOutline(polygons [][]point) outline {
 	return out
 }
 
-// withoutRepeats drops points that equal their forerunner, around the end too:
-// between them there is no direction.
+// withoutRepeats removes points equal to the point before, around the end too: they give no direction.
 func withoutRepeats(polygon []point) []point {
 	var out []point
 	for i, p := range polygon {
@@ -130,8 +128,8 @@ func withoutRepeats(polygon []point) []point {
 	return out
 }
 
-// cornerNormal is the way a corner goes when both its sides move by 1 to the
-// right of the direction of travel, y pointing down on the page.
+// cornerNormal is how far a corner moves when both its sides move by 1 to the right of the direction of travel, y
+// pointing down.
 func cornerNormal(before, corner, after point) point {
 	n1, n2 := sideNormal(before, corner), sideNormal(corner, after)
 	sum := point{n1.x + n2.x, n1.y + n2.y}

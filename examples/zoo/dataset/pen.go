@@ -10,18 +10,18 @@ import (
 	"github.com/seed-97356399/murmuration/examples/zoo/internal/seeded"
 )
 
-// distortion is how far a digit may stray from the shape in its font. Each
-// number is the end of an even distribution around none.
+// distortion bounds how far a digit differs from its shape in the font. Each number is the end of a uniform
+// distribution.
 type distortion struct {
 	// turn is the tangent of half the largest angle by which a digit is turned.
 	turn float32
-	// height of a digit in pixels, give or take spread.
+	// height is the height of a digit in pixels, plus or minus spread.
 	height, spread float32
 	// stretch is the change of width, as a share of it.
 	stretch float32
-	// shear is the sideways move of a line one height above another, in heights.
+	// shear is how far a line moves sideways relative to a line one height below, in heights.
 	shear float32
-	// stroke is what each side of a stroke moves out or in, in heights.
+	// stroke is how far each side of a stroke moves out or in, in heights.
 	stroke float32
 	// shift is the move along each axis, in pixels.
 	shift float32
@@ -31,9 +31,8 @@ type distortion struct {
 	grain int
 }
 
-// glyphDistortion is chosen so that a linear model is lost (held-out accuracy
-// near 0.8) where one hidden layer is not (near 0.99). What separates the two is
-// the shift: no pixel belongs to a digit any more. Run the tests of this package
+// glyphDistortion is chosen so that a linear model fails (held-out accuracy near 0.8) and one hidden layer suffices
+// (near 0.99). The shift makes the difference, since it separates pixels from digits. Run the tests of this package
 // with -figures for the figures.
 var glyphDistortion = distortion{
 	turn:     0.17632698, // tan 10°, so ±20°
@@ -70,7 +69,7 @@ func newPen(d distortion, fonts [][]byte) (*pen, error) {
 	return p, nil
 }
 
-// draw draws picture k of a seed over pixels, which has Side rows of Side.
+// draw draws picture k of a seed in pixels, which has Side rows of Side.
 func (p *pen) draw(pixels []uint8, seed, k uint64, digit uint8) {
 	p.pcg.Seed(seed, seeded.Mix(k))
 	shape := p.faces[p.rng.IntN(len(p.faces))][digit]
@@ -78,22 +77,20 @@ func (p *pen) draw(pixels []uint8, seed, k uint64, digit uint8) {
 	p.soil(pixels)
 }
 
-// placement maps a point (x, y) of an outline to a place on the picture,
-// (xx·x + xy·y + x0, yx·x + yy·y + y0), after moving it by stroke along its
-// normal.
+// placement maps a point (x, y) of an outline to a point of the picture, (xx·x + xy·y + x0, yx·x + yy·y + y0), after
+// moving it by stroke along its normal.
 type placement struct {
 	xx, xy, x0 float32
 	yx, yy, y0 float32
 	stroke     float32
 }
 
-// placement draws one at random: scale, then shear, then turn, then shift. Each
-// product is rounded by a conversion, which keeps the compiler from fusing it
-// with a sum: the same picture on every platform.
+// placement draws a random placement: scale, then shear, then turn, then shift. A conversion rounds each product and
+// prevents the compiler from fusing it with a sum: the picture is the same on every platform.
 func (p *pen) placement() placement {
 	d := &p.distortion
-	// With t = tan(angle/2), sine and cosine are quotients of polynomials; an
-	// even t makes the angle even too but for 1 %.
+	// With t = tan(angle/2), sine and cosine are quotients of polynomials; a uniform t makes the angle uniform within
+	// 1 %.
 	t := p.around(0, d.turn)
 	tt := float32(t * t)
 	cos, sin := (1-tt)/(1+tt), 2*t/(1+tt)
@@ -111,7 +108,7 @@ func (p *pen) placement() placement {
 	}
 }
 
-// around is even in middle ± spread.
+// around is uniform in middle ± spread.
 func (p *pen) around(middle, spread float32) float32 {
 	return middle + float32(spread*(2*p.rng.Float32()-1))
 }
@@ -138,8 +135,7 @@ func (p *pen) trace(pixels []uint8, shape outline, at placement) {
 	p.raster.Draw(&p.mask, p.mask.Rect, image.Opaque, image.Point{})
 }
 
-// soil takes ink off at random and adds speckles. The background stays empty
-// elsewhere, as on a scanned page.
+// soil removes ink at random and adds speckles. The rest of the background stays empty, as on a scanned page.
 func (p *pen) soil(pixels []uint8) {
 	d := &p.distortion
 	for i, ink := range pixels {

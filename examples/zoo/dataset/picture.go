@@ -10,16 +10,15 @@ import (
 	"image/png"
 )
 
-// pictureDecoder decodes JPEG and PNG. Pictures with transparency are shown on
-// black.
+// pictureDecoder decodes JPEG and PNG. Transparent pictures get a black background.
 type pictureDecoder struct {
 	reader bytes.Reader
 }
 
-// errFormat is one of the reasons in an ErrPicture.
+// errFormat is one reason of an ErrPicture.
 var errFormat = errors.New("neither JPEG nor PNG")
 
-// Signatures of the formats, which count, not a file's name.
+// Signatures of the formats; the name of a file does not matter.
 var (
 	jpegStart = []byte{0xff, 0xd8}
 	pngStart  = []byte("\x89PNG")
@@ -57,9 +56,8 @@ func (d *pictureDecoder) shape(packed []byte) (Shape, error) {
 	return shape, nil
 }
 
-// decode turns colours into the channels that the shape has: of a grey set a
-// coloured picture is its brightness. A picture of another size is cropped in its
-// middle, and resized.
+// decode converts colours to the channels of shape: a grey set takes the brightness of a coloured picture. A picture
+// of another size is cropped to its middle and resized.
 func (d *pictureDecoder) decode(pixels []uint8, shape Shape, packed []byte) (resized bool, err error) {
 	if _, err := d.config(packed); err != nil {
 		return false, err

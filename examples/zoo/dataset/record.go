@@ -13,26 +13,25 @@ const (
 	MaxRecords = 1 << 24
 	// MaxFiles bounds the number of files of a folder.
 	MaxFiles = 1 << 20
-	// MaxRecordBytes bounds a packed picture, as it is in its file.
+	// MaxRecordBytes bounds a packed picture in its file.
 	MaxRecordBytes = 1 << 24
-	// MaxRecordPixels bounds the pixels of a picture as it is in its file, which takes
-	// up to 12 bytes for each while it is decoded.
+	// MaxRecordPixels bounds the pixels of a picture in its file; decoding takes up to 12 bytes for each.
 	MaxRecordPixels = 1 << 25
-	// MaxPixels bounds the number of pixels of a picture as the set has it.
+	// MaxPixels bounds the pixels of a picture in a set.
 	MaxPixels = 1 << 20
 )
 
-// What can be wrong with one record; a RecordError wraps one of them.
+// Faults of one record; a RecordError wraps one of them.
 var (
-	// ErrRecord: the record lacks its picture or its label, or has two of one.
+	// ErrRecord: the record has no picture or no label, or two of one kind.
 	ErrRecord = errors.New("incomplete")
-	// ErrLabel: the label is no number, or of no class.
+	// ErrLabel: the label is not a number, or not a class.
 	ErrLabel = errors.New("bad label")
 	// ErrPicture: the picture cannot be decoded, or is too large.
 	ErrPicture = errors.New("bad picture")
 )
 
-// RecordError names a record that was skipped, and why.
+// RecordError names a skipped record and the reason.
 type RecordError struct {
 	// Path is the file, Key the record in it.
 	Path, Key string
@@ -47,66 +46,63 @@ func (e *RecordError) Error() string {
 }
 func (e *RecordError) Unwrap() error { return e.Err }
 
-// record is one labelled picture as it is in its file.
+// record is one labelled picture in its packed form.
 type record struct {
 	key   string
 	label uint8
-	// packed is the picture, nil if only the label was asked for.
+	// packed is the picture; nil if only the label was read.
 	packed []byte
-	// fault is why there is no picture although it was asked for.
+	// fault is why the picture could not be read.
 	fault error
 }
 
-// source is the files of a training or of a held-out set.
+// source has the files of a training set or a held-out set.
 type source interface {
-	// files is the number of files, in an order that all peers have.
+	// files is the number of files, in an order that is the same for all peers.
 	files() int
 	// path names a file.
 	path(i int) string
-	// open reads the records of a file from its start; their labels only, if
-	// labels is set.
+	// open reads the records of a file from its start; with labels, only their labels.
 	open(i int, labels bool) (recordReader, error)
-	// newDecoder makes what turns packed pictures of the source into pixels.
+	// newDecoder makes a decoder for packed pictures of the source.
 	newDecoder() decoder
 }
 
 // recordReader reads the records of one file in their order.
 type recordReader interface {
-	// next reads into r, whose packed bytes last until the next call. The error is
-	// io.EOF at the end, a *RecordError for one that is to be skipped, and otherwise
-	// a fault of the file.
+	// next reads into r, whose packed bytes are valid until the next call. The error is io.EOF at the end, a
+	// *RecordError for a record to skip, and otherwise a fault of the file.
 	next(r *record) error
 	Close() error
 }
 
-// decoder turns packed pictures into pixels. Not safe for concurrent use.
+// decoder converts packed pictures to pixels. Not safe for concurrent use.
 type decoder interface {
-	// shape is that of a picture, from its header.
+	// shape reads the shape of a picture from its header.
 	shape(packed []byte) (Shape, error)
-	// decode writes the pixels of a picture in this shape, and tells whether it had
-	// to be resized. The error is an ErrPicture.
+	// decode writes the pixels of a picture in this shape, and reports whether it was resized. The error is an
+	// ErrPicture.
 	decode(pixels []uint8, shape Shape, packed []byte) (resized bool, err error)
 }
 
-// maxNamed bounds how many skipped records are remembered by name.
+// maxNamed bounds how many skipped records are kept by name.
 const maxNamed = 100
 
-// findings are what was found of records: which were skipped, and how many pictures were
-// resized, each once however often it is met. They are safe for concurrent use: a
-// decoder adds while a training loop asks.
+// findings counts skipped records and resized pictures, each once however often it is read. They are safe for
+// concurrent use: a decoder adds while a training loop reads.
 type findings struct {
 	mu               sync.Mutex
 	skipped, resized marks
 	named            []*RecordError
 }
 
-// marks count records.
+// marks counts records.
 type marks struct {
 	total int
 	met   []uint64 // has a bit for each record, by its number
 }
 
-// add counts a record, unless one of its number has been; false then.
+// add counts a record and reports true, unless a record of its number has been counted.
 func (m *marks) add(number int32) bool {
 	if number != noNumber {
 		word, bit := int(number/64), uint64(1)<<(number%64)
@@ -122,10 +118,10 @@ func (m *marks) add(number int32) bool {
 	return true
 }
 
-// noNumber stands for the number of a record that has none.
+// noNumber is the number of a record that has none.
 const noNumber = -1
 
-// skip notes a record that cannot be used.
+// skip adds a record that cannot be used.
 func (f *findings) skip(number int32, err *RecordError) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -134,14 +130,14 @@ func (f *findings) skip(number int32, err *RecordError) {
 	}
 }
 
-// resize notes a picture that was resized.
+// resize adds a picture that was resized.
 func (f *findings) resize(number int32) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.resized.add(number)
 }
 
-// join takes over what another has counted, which nobody else uses any more.
+// join adds the findings of another, which nobody else may use any more.
 func (f *findings) join(other *findings) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -151,7 +147,7 @@ func (f *findings) join(other *findings) {
 	f.named = f.named[:min(len(f.named), maxNamed)]
 }
 
-// after is how many were skipped, and those named from the given one on.
+// after returns how many records were skipped, and the names from index from on.
 func (f *findings) after(from int) (total int, named []*RecordError) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -164,7 +160,7 @@ func (f *findings) after(from int) (total int, named []*RecordError) {
 // maxReasons bounds how many skipped records an error names.
 const maxReasons = 10
 
-// reasons lists what was skipped, a line each.
+// reasons lists the skipped records, one a line.
 func (f *findings) reasons() string {
 	var text strings.Builder
 	total, named := f.after(0)

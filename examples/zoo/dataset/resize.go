@@ -5,8 +5,7 @@ import (
 	"image/draw"
 )
 
-// fitted is the largest rectangle in the middle of bounds that has the proportions of a
-// shape, to within a pixel.
+// fitted is the largest rectangle in the middle of bounds with the proportions of a shape, to within a pixel.
 func fitted(bounds image.Rectangle, shape Shape) image.Rectangle {
 	size := bounds.Size()
 	if size.X*shape.Height > size.Y*shape.Width {
@@ -18,7 +17,7 @@ func fitted(bounds image.Rectangle, shape Shape) image.Rectangle {
 	return image.Rectangle{Min: from, Max: from.Add(size)}
 }
 
-// fit writes a picture in a shape, and tells whether it had to be resized.
+// fit writes a picture in a shape, and reports whether it was resized.
 func fit(pixels []uint8, shape Shape, picture image.Image) (resized bool) {
 	if bounds := picture.Bounds(); bounds.Size() == image.Pt(shape.Width, shape.Height) {
 		whole := image.NewRGBA(image.Rectangle{Max: bounds.Size()})
@@ -30,14 +29,13 @@ func fit(pixels []uint8, shape Shape, picture image.Image) (resized bool) {
 	return true
 }
 
-// resize writes the middle of a picture in another size: each value is the mean over the
-// area that it covers. All is done in whole numbers, so that every processor finds the
-// same values; golang.org/x/image/draw adds up floating-point products, which some
-// processors round once and others twice.
+// resize writes the middle of a picture in another size: each value is the mean over the area that it covers. It
+// computes in whole numbers, so every processor gets the same values. golang.org/x/image/draw adds up floating-point
+// products, which processors round differently.
 func resize(pixels []uint8, shape Shape, picture image.Image) {
 	from := fitted(picture.Bounds(), shape)
 	width, height := from.Dx(), from.Dy()
-	row := image.NewRGBA(image.Rect(0, 0, width, 1)) // of the picture
+	row := image.NewRGBA(image.Rect(0, 0, width, 1)) // of the source picture
 	values := shape.Width * shape.Channels
 	across, sums := make([]uint64, values), make([]uint64, values)
 	area := uint64(width) * uint64(height)
@@ -57,7 +55,7 @@ func resize(pixels []uint8, shape Shape, picture image.Image) {
 				sums[i] += sum * share
 			}
 			if (y+1)*shape.Height < (to+1)*height {
-				return // the next row belongs to it too
+				return // the next row also needs it
 			}
 			for i, sum := range sums {
 				pixels[to*values+i] = uint8((sum + area/2) / area)
@@ -67,10 +65,10 @@ func resize(pixels []uint8, shape Shape, picture image.Image) {
 	}
 }
 
-// channelsOf makes red, green and blue, or brightness as color.GrayModel has it, of pixels
-// of four bytes, in their place.
+// channelsOf converts pixels of four bytes to red, green and blue, or to brightness as color.GrayModel does, in
+// place.
 func channelsOf(pix []uint8, channels int) []uint8 {
-	const full = 0x101 // makes 16 bits of 8
+	const full = 0x101 // factor that makes 16 bits of 8
 	for from, to := 0, 0; from < len(pix); from, to = from+4, to+channels {
 		r, g, b := pix[from], pix[from+1], pix[from+2]
 		if channels == 1 {
@@ -82,8 +80,9 @@ func channelsOf(pix []uint8, channels int) []uint8 {
 	return pix[:len(pix)/4*channels]
 }
 
-// overlaps cuts one length into equal pieces in two ways, and tells which of the second
-// way piece i of the first meets, and how much of each: a whole one is first shares.
+// overlaps divides one length into first equal pieces and into second equal pieces. It calls meets for each of the
+// second pieces that overlaps piece i of the first, with the overlap in shares; a whole piece of the second has first
+// shares.
 func overlaps(i, first, second int, meets func(piece int, share uint64)) {
 	for at, end := i*second, (i+1)*second; at < end; {
 		piece := at / first

@@ -6,9 +6,9 @@ import (
 	"github.com/seed-97356399/murmuration/tensor"
 )
 
-// NewRows makes a set of len(labels) rows of numbers, one after the other, which models see as
-// they are; labels are below classes. The set keeps both slices, which must not change any
-// more. Its Shape is one line of so many pixels, which models that are not for pictures take.
+// NewRows makes a set of len(labels) rows of numbers, one after the other, which models take unchanged; labels are
+// below classes. The set keeps both slices, which must not change any more. Its Shape is one line of inputs pixels,
+// for models that are not for pictures.
 func NewRows(numbers tensor.Vector, labels []uint8, inputs, classes int) (*Set, error) {
 	if inputs < 1 || classes < 1 || classes > maxClasses {
 		return nil, fmt.Errorf("dataset: a set of %d numbers a row and %d classes: want at least 1 number and 1 to %d classes", inputs, classes, maxClasses)
@@ -30,7 +30,7 @@ func NewRows(numbers tensor.Vector, labels []uint8, inputs, classes int) (*Set, 
 	return &Set{numbers: numbers, labels: labels, shape: Shape{Height: 1, Width: inputs, Channels: 1}, inputs: inputs, classes: classes}, nil
 }
 
-// row is row i of a set of rows, and nil in one of pictures.
+// row is row i of a set of rows; nil in a set of pictures.
 func (s *Set) row(i int) tensor.Vector {
 	if s.numbers == nil {
 		return nil
@@ -38,7 +38,7 @@ func (s *Set) row(i int) tensor.Vector {
 	return s.numbers[i*s.inputs : (i+1)*s.inputs]
 }
 
-// show writes what a model sees of an example, of a picture varied by augment unless that is nil.
+// show writes an example as the input of a model; a picture is varied by augment unless that is nil.
 func (s *Set) show(out tensor.Vector, i int, augment *augmenter) {
 	switch picture := s.Image(i); {
 	case s.numbers != nil:

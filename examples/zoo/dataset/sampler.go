@@ -7,9 +7,9 @@ import (
 	"github.com/seed-97356399/murmuration/examples/zoo/internal/seeded"
 )
 
-// BatchError says that a batch was asked for that the data cannot fill.
+// BatchError: a batch has more pictures than the data.
 type BatchError struct {
-	// Batch is the size asked for, Have the number of pictures there are.
+	// Batch is the requested size, Have the number of pictures.
 	Batch, Have int
 }
 
@@ -20,9 +20,8 @@ func (e *BatchError) Error() string {
 	return fmt.Sprintf("dataset: a batch of %d examples is larger than the data, which has %d: use a smaller batch, fewer parts or more data", e.Batch, e.Have)
 }
 
-// Sampler hands out an endless sequence of batches. It goes through the set in
-// one random order after another; each pass shows every picture exactly once,
-// so a batch may hold the end of one pass and the start of the next. Not safe
+// Sampler returns an endless sequence of batches. It goes through the set in one random order after another. Each
+// pass shows every picture exactly once, so a batch may have the end of one pass and the start of the next. Not safe
 // for concurrent use.
 type Sampler struct {
 	set     *Set
@@ -33,8 +32,8 @@ type Sampler struct {
 	augment *augmenter
 }
 
-// NewSampler samples batches of the given size, of pictures as they are. The order
-// depends on the seed and the length of the set alone. The error is a *BatchError.
+// NewSampler samples batches of the given size, without varying pictures. The order depends only on the seed and the
+// length of the set. The error is a *BatchError.
 func NewSampler(set *Set, batch int, seed uint64) (*Sampler, error) {
 	return newSampler(set, batch, seed, Augment{})
 }
@@ -49,8 +48,7 @@ func newSampler(set *Set, batch int, seed uint64, a Augment) (*Sampler, error) {
 	return s, nil
 }
 
-// Next fills the batch. It allocates only when the batch has to grow, and fails
-// never.
+// Next fills the batch. It allocates only when the batch must grow, and never fails.
 func (s *Sampler) Next(b *Batch) error {
 	b.Resize(s.batch, s.set.inputs)
 	for row := range s.batch {
@@ -65,7 +63,7 @@ func (s *Sampler) Next(b *Batch) error {
 	return nil
 }
 
-// Close does nothing: there is nothing to end.
+// Close does nothing.
 func (s *Sampler) Close() error { return nil }
 
 func (s *Sampler) shuffle() {

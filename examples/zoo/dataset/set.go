@@ -8,7 +8,7 @@ import (
 	"github.com/seed-97356399/murmuration/tensor"
 )
 
-// Shape is that of a picture: rows of pixels, each of one value for every channel.
+// Shape is the shape of a picture: rows of pixels, each with one value for every channel.
 type Shape struct {
 	Height, Width, Channels int
 }
@@ -16,16 +16,15 @@ type Shape struct {
 // Values is the number of values of a picture.
 func (s Shape) Values() int { return s.Height * s.Width * s.Channels }
 
-// maxClasses is how many classes a label of one byte can tell apart.
+// maxClasses is the number of classes that a label of one byte allows.
 const maxClasses = 256
 
-// Set is a labelled set of pictures, one byte a value, of rows of numbers, or of windows of
-// a text. It does not
-// change once made and is safe for concurrent use.
+// Set is a labelled set of pictures (one byte for each value), of rows of numbers, or of windows of a text. It does
+// not change after it is made, and is safe for concurrent use.
 type Set struct {
 	pixels  []uint8
-	numbers tensor.Vector // of rows, which have no pixels
-	text    *corpus       // which has no labels beside its bytes
+	numbers tensor.Vector // for rows, which have no pixels
+	text    *corpus       // for texts, whose labels are their bytes
 	labels  []uint8
 	shape   Shape
 	inputs  int
@@ -33,9 +32,9 @@ type Set struct {
 	levels  levels
 }
 
-// NewSet makes a set of len(labels) pictures of one shape, one after the other in
-// pixels; labels are below classes. The set keeps both slices, which must not change
-// any more. Norm is one normalization, or one for each channel.
+// NewSet makes a set of len(labels) pictures of one shape, which follow each other in pixels; labels are below
+// classes. The set keeps both slices, which must not change any more. norm is one normalization, or one for each
+// channel.
 func NewSet(pixels, labels []uint8, shape Shape, classes int, norm ...Normalization) (*Set, error) {
 	inputs := shape.Values()
 	if inputs < 1 || shape.Height < 1 || shape.Channels < 1 || classes < 1 || classes > maxClasses {
@@ -67,7 +66,7 @@ func (s *Set) Len() int {
 // IsText tells whether the set is of windows of a text.
 func (s *Set) IsText() bool { return s.text != nil }
 
-// Shape is that of each picture.
+// Shape is the shape of each picture.
 func (s *Set) Shape() Shape { return s.shape }
 
 // Inputs is the number of values of a picture.
@@ -79,8 +78,8 @@ func (s *Set) Classes() int { return s.classes }
 // Label is the class of picture i.
 func (s *Set) Label(i int) int { return int(s.labels[i]) }
 
-// Image is picture i as levels, row by row, a pixel's channels side by side; nil in a set of rows of
-// numbers. The slice belongs to the set and is not to be changed.
+// Image is picture i as levels, row by row, with a pixel's channels side by side; nil in a set of rows. The slice
+// belongs to the set and must not be changed.
 func (s *Set) Image(i int) []uint8 {
 	if s.pixels == nil {
 		return nil
@@ -88,7 +87,7 @@ func (s *Set) Image(i int) []uint8 {
 	return s.pixels[i*s.inputs : (i+1)*s.inputs : (i+1)*s.inputs]
 }
 
-// Subset is the set of the pictures named, in that order, as a copy.
+// Subset is a set with copies of the pictures of the indices, in that order.
 func (s *Set) Subset(indices []int32) *Set {
 	if s.text != nil {
 		return s.text.subset(indices).set()
@@ -113,8 +112,7 @@ func (s *Set) Subset(indices []int32) *Set {
 	return sub
 }
 
-// Spread is a set of so many of the pictures at most, from all over the set, which may be
-// sorted.
+// Spread is a set of at most most pictures, evenly spread over the set, which may be sorted.
 func (s *Set) Spread(most int) *Set {
 	indices := make([]int32, min(most, s.Len()))
 	for i := range indices {
@@ -123,16 +121,16 @@ func (s *Set) Spread(most int) *Set {
 	return s.Subset(indices)
 }
 
-// printed is how many pictures a fingerprint is of, at most.
+// printed bounds how many pictures a fingerprint covers.
 const printed = 4096
 
-// Fingerprint tells sets apart, by pictures from all over them, their labels and their shape.
+// Fingerprint is a hash to tell sets apart, over pictures evenly spread over the set, their labels and their shape.
 func (s *Set) Fingerprint() (sum [8]byte) {
 	some := s.Spread(printed)
 	hash := sha256.New()
 	fmt.Fprintln(hash, s.shape, s.classes, s.Len())
 	hash.Write(some.pixels)
-	_ = binary.Write(hash, binary.LittleEndian, []float32(some.numbers)) // a hash takes everything
+	_ = binary.Write(hash, binary.LittleEndian, []float32(some.numbers)) // a hash never fails
 	hash.Write(some.labels)
 	if some.text != nil {
 		hash.Write(some.text.all())
@@ -140,16 +138,15 @@ func (s *Set) Fingerprint() (sum [8]byte) {
 	return [8]byte(hash.Sum(nil))
 }
 
-// Batch is a number of normalized pictures with their labels, as models take
-// them. Its slices grow to the largest batch seen and are then reused: what a
-// batch held is gone once it is filled again.
+// Batch is a number of normalized pictures with their labels, as models take them. Its slices grow to the size of the
+// largest batch and are reused: filling a batch again overwrites it.
 type Batch struct {
 	// X holds Len pictures, one row after the other.
 	X tensor.Vector
 	// Labels holds the class of each; of a text, the byte that follows each byte of X.
 	Labels []uint8
 
-	each int // labels of an example, 0 for one
+	each int // labels of an example; 0 means one
 }
 
 // Len is the number of pictures, rows or windows in the batch.
@@ -169,13 +166,13 @@ func (b *Batch) resize(n, inputs, labels int) {
 	b.Labels, b.X, b.each = b.Labels[:n*labels], b.X[:n*inputs], labels
 }
 
-// row is the place of one picture.
+// row is the memory of one picture.
 func (b *Batch) row(i, inputs int) tensor.Vector { return b.X[i*inputs : (i+1)*inputs] }
 
-// labels is the place of the labels of one example.
+// labels is the memory of the labels of one example.
 func (b *Batch) labels(i int) []uint8 { return b.Labels[i*b.each : (i+1)*b.each] }
 
-// Fill puts pictures from..to-1 of the set into the batch.
+// Fill writes pictures from to to-1 of the set into the batch.
 func (s *Set) Fill(b *Batch, from, to int) {
 	if t := s.text; t != nil {
 		b.resize(to-from, t.window, t.window)

@@ -11,25 +11,24 @@ import (
 	"github.com/seed-97356399/murmuration/examples/zoo/internal/seeded"
 )
 
-// ErrShard is the sentinel for a shard rule or part that makes no sense.
+// ErrShard: a shard rule or a part is not valid.
 var ErrShard = errors.New("dataset: bad shard")
 
 // Bounds of a shard rule.
 const (
-	// MaxParts bounds the number of parts a set is cut into.
+	// MaxParts bounds the number of parts of a set.
 	MaxParts = 1 << 16
-	// MinAlpha and MaxAlpha bound the concentration of a Dirichlet shard. Below,
-	// every class would sit in one part; above, it is iid but for rounding.
+	// MinAlpha and MaxAlpha bound the concentration of a Dirichlet shard. Below, every class would be in one part;
+	// above, the parts would be iid except for rounding.
 	MinAlpha = 1e-4
 	MaxAlpha = 1e6
 )
 
-// Shard says how a set is cut into parts, one for each peer. The zero value is
-// "iid": parts of equal size and alike. With Alpha > 0 labels are skewed: the
-// proportions in which a class is spread over the parts are drawn from a
-// Dirichlet distribution with concentration Alpha (Yurochkin et al., 2019); at
-// 0.1 most of a part is of two or three classes. With Files a part is whole files,
-// as many as the others have or one more: whoever streams reads its own files only.
+// Shard says how a set is divided into parts, one for each peer. The zero value is "iid": parts of equal size and
+// distribution. With Alpha > 0 labels are skewed: the proportions in which a class is divided among the parts are
+// drawn from a Dirichlet distribution with concentration Alpha (Yurochkin et al., 2019); at 0.1 most of a part is of
+// two or three classes. With Files a part is whole files, and the numbers of files differ by at most one: a peer that
+// streams reads only its own files.
 type Shard struct {
 	Alpha float64
 	Files bool
@@ -54,7 +53,7 @@ func ParseShard(text string) (Shard, error) {
 	return Shard{Alpha: alpha}, nil
 }
 
-// String is the form that ParseShard reads.
+// String is the text that ParseShard reads.
 func (s Shard) String() string {
 	switch {
 	case s.Files:
@@ -65,10 +64,9 @@ func (s Shard) String() string {
 	return "dirichlet=" + strconv.FormatFloat(s.Alpha, 'g', -1, 64)
 }
 
-// Part returns the indices of part number part of parts, ascending. The parts
-// of one seed are disjoint, cover all labels and none is empty; iid parts differ
-// by at most one in size. Every peer computes the same cut: it is made of
-// integers, sums and quotients only, which no platform rounds differently.
+// Part returns the indices of part number part of parts, ascending. The parts of one seed are disjoint, cover all
+// labels, and none is empty; iid parts differ by at most one in size. Every peer computes the same division: it takes
+// only integers, sums and quotients, which all platforms round alike.
 func (s Shard) Part(labels []uint8, seed uint64, part, parts int) ([]int32, error) {
 	if err := s.validate(len(labels), part, parts); err != nil {
 		return nil, err
@@ -80,7 +78,7 @@ func (s Shard) Part(labels []uint8, seed uint64, part, parts int) ([]int32, erro
 	return all[part], nil
 }
 
-// Parts returns the indices of all parts, as Part does of one.
+// Parts returns the indices of all parts, each as Part does.
 func (s Shard) Parts(labels []uint8, seed uint64, parts int) ([][]int32, error) {
 	if s.Files {
 		return nil, fmt.Errorf("%w: files: this data is not in files with many pictures: use iid or dirichlet=ALPHA", ErrShard)
@@ -101,7 +99,7 @@ func (s Shard) Parts(labels []uint8, seed uint64, parts int) ([][]int32, error) 
 		return all, nil
 	}
 	for i, p := range s.deal(rng, labels, order, parts) {
-		all[p] = append(all[p], int32(i)) // ascending, as i is
+		all[p] = append(all[p], int32(i)) // ascending, since i is
 	}
 	return all, nil
 }
@@ -150,16 +148,15 @@ func (s Shard) validate(n, part, parts int) error {
 	return errors.Join(errs...)
 }
 
-// deal gives each picture, taken in the order given, to a part. A class is dealt
-// by Pólya's urn: picture m of it goes to a part drawn evenly with probability
-// parts·α/(parts·α+m), otherwise wherever one of its m forerunners went. The
-// shares tend to a draw from Dirichlet(α) (Blackwell and MacQueen, 1973), without
-// the gamma variates whose logarithms differ between platforms.
+// deal assigns each picture, in the given order, to a part. A class is dealt by Pólya's urn: its picture m goes to a
+// uniformly drawn part with probability parts·α/(parts·α+m), and otherwise to the part of a random one of its m
+// earlier pictures. The shares tend to a draw from Dirichlet(α) (Blackwell and MacQueen, 1973), without gamma
+// variates, whose logarithms differ between platforms.
 func (s Shard) deal(rng *rand.Rand, labels []uint8, order []int32, parts int) []int32 {
 	owner := make([]int32, len(labels))
 	count := make([]int, parts)
-	var dealt [256][]int32 // owners so far, by class
-	// The conversion keeps the product from being fused with the sum below.
+	var dealt [256][]int32 // parts of the pictures so far, by class
+	// The conversion prevents compilers from fusing the product with the sum below.
 	fresh := float64(float64(parts) * s.Alpha)
 	for _, i := range order {
 		urn := dealt[labels[i]]
@@ -177,7 +174,7 @@ func (s Shard) deal(rng *rand.Rand, labels []uint8, order []int32, parts int) []
 	return owner
 }
 
-// fillEmpty gives each part that got nothing one picture of the largest part.
+// fillEmpty gives each empty part one picture of the largest part.
 func fillEmpty(owner, order []int32, count []int) {
 	for p := range count {
 		if count[p] > 0 {

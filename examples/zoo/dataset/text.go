@@ -8,28 +8,28 @@ import (
 	"github.com/seed-97356399/murmuration/tensor"
 )
 
-// Bytes is how many classes the bytes of a text have.
+// Bytes is the number of classes of a text: the values of a byte.
 const Bytes = 256
 
 // Bounds of a text.
 const (
-	// DefaultWindow is the Config.Window of the zero value, MaxWindow the largest.
+	// DefaultWindow is the default of Config.Window, MaxWindow its largest value.
 	DefaultWindow = 128
 	MaxWindow     = 1 << 13
-	// maxText is how many bytes of text a peer reads at most.
+	// maxText bounds the bytes of text that a peer reads.
 	maxText = 1<<31 - 1
 )
 
-// corpus is bytes, of which a Set shows windows: a model sees the bytes of a window and learns
-// which one follows each.
+// corpus is a text, of which a Set has windows: a model takes the bytes of a window and learns which byte follows
+// each.
 type corpus struct {
 	bytes  []byte
 	starts []int32 // of windows
 	window int
 }
 
-// NewText makes a set of the windows that the bytes hold one after the other, each with the
-// byte that follows it. The set keeps the bytes, which must not change any more.
+// NewText makes a set of the consecutive windows of a text, each with the byte that follows it. The set keeps the
+// bytes, which must not change any more.
 func NewText(bytes []byte, window int) (*Set, error) {
 	if window < 1 || window > MaxWindow {
 		return nil, fmt.Errorf("%w: windows of %d bytes: want 1 to %d", ErrConfig, window, MaxWindow)
@@ -57,7 +57,7 @@ func (t *corpus) subset(indices []int32) *corpus {
 	return some
 }
 
-// all are the bytes of all windows, one after the other.
+// all returns the bytes of all windows, one after the other.
 func (t *corpus) all() []byte {
 	bytes := make([]byte, 0, len(t.starts)*(t.window+1))
 	for _, from := range t.starts {
@@ -66,8 +66,7 @@ func (t *corpus) all() []byte {
 	return bytes
 }
 
-// show writes what a model sees of the window that begins at a byte, and what it should
-// say.
+// show writes the window that begins at byte from as the input of a model, and the expected outputs.
 func (t *corpus) show(x tensor.Vector, labels []uint8, from int) {
 	for i, b := range t.bytes[from : from+t.window] {
 		x[i] = float32(b)
@@ -75,7 +74,7 @@ func (t *corpus) show(x tensor.Vector, labels []uint8, from int) {
 	copy(labels, t.bytes[from+1:from+1+t.window])
 }
 
-// windows hands out batches of windows that begin anywhere in a text, drawn by seed.
+// windows returns batches of windows at random places of a text; the seed decides which.
 type windows struct {
 	text  *corpus
 	batch int

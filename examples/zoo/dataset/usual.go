@@ -1,16 +1,14 @@
 package dataset
 
-// MixedSide is the width and the height that pictures of mixed sizes are brought to,
-// unless somebody says another.
+// MixedSide is the default width and height of pictures when their sizes differ.
 const MixedSide = 64
 
-// maxSized bounds the number of pictures from which the shape of a set is taken.
+// maxSized bounds the number of pictures that decide the shape of a set.
 const maxSized = 256
 
-// usualShape is the shape that pictures are brought to: the size is the one given, or that
-// of more than half of them, or MixedSide where there is no such, or none that a set may
-// have; they are grey if more than half of them are. It looks at pictures that are evenly
-// spread over all files, as peers with the same files do.
+// usualShape is the shape of the set's pictures. Its size is the given one, else that of more than half of the
+// pictures, else MixedSide (also if the size is too large for a set). It is grey if more than half of the pictures
+// are. It looks at pictures evenly spread over all files, so peers with the same files get the same shape.
 func (x *index) usualShape(width, height int, found *findings) (Shape, error) {
 	s := shapes{decoder: x.source.newDecoder(), sizes: make(map[[2]int]int)}
 	if err := x.eachOf(x.spread(maxSized), &developer{decoder: &s}, found, func(uint8, []uint8) {}); err != nil {
@@ -31,7 +29,7 @@ func (x *index) usualShape(width, height int, found *findings) (Shape, error) {
 	return shape, nil
 }
 
-// shapes is a decoder that looks at headers only, and counts the shapes that it sees.
+// shapes is a decoder that reads only headers, and counts the shapes.
 type shapes struct {
 	decoder
 	sizes     map[[2]int]int // by width and height

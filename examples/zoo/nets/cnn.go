@@ -8,15 +8,15 @@ import (
 	"github.com/seed-97356399/murmuration/tensor/nn"
 )
 
-// Bounds of the sides of pictures: they can be halved twice, and no size overflows.
+// Bounds of the sides of pictures: sides can be halved twice, and no size overflows.
 const (
 	minSide = 4
 	maxSide = 1 << 12
 )
 
-// NewCNN makes a small convolutional network: 16 and then 32 channels of 3×3
-// kernels, each followed by a rectifier and the maximum of 2×2 pixels, and a fully
-// connected layer to the classes. Pictures have at least 4×4 pixels.
+// NewCNN makes a small convolutional network: two convolutions by 3×3 kernels, with 16 and 32 channels, each followed
+// by a ReLU and the maximum of 2×2 pixels, and a fully connected layer to the classes. Pictures have at least 4×4
+// pixels.
 func NewCNN(shape dataset.Shape, classes int) (Model, error) {
 	if err := validatePictures(shape, classes); err != nil {
 		return nil, err
@@ -28,7 +28,7 @@ func NewCNN(shape dataset.Shape, classes int) (Model, error) {
 		nn.Flatten(), asIs(nn.Linear(flat, classes), flat))
 }
 
-// validatePictures checks what networks of convolutions ask for.
+// validatePictures checks the pictures and classes of a network of convolutions.
 func validatePictures(s dataset.Shape, classes int) error {
 	errs := []error{validateEnds(s.Values(), classes)}
 	if s.Height < minSide || s.Width < minSide || s.Height > maxSide || s.Width > maxSide {

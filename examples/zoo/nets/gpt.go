@@ -8,17 +8,17 @@ import (
 	"github.com/seed-97356399/murmuration/tensor/nn"
 )
 
-// Vocabulary is how many tokens a GPT knows: the bytes.
+// Vocabulary is the number of tokens of a GPT: the values of a byte.
 const Vocabulary = 256
 
-// HeadsKey is the metadata of a file of a GPT's weights that tells its heads: the shapes do not.
+// HeadsKey is the key, in the metadata of a file of a GPT's weights, of the number of heads, which the shapes do not
+// tell.
 const HeadsKey = "heads"
 
 // GPTSizes are the sizes of a GPT. The zero value is the default.
 type GPTSizes struct {
-	// Layers is the number of blocks, Width that of values at each place, Heads that of
-	// each attention, Context the number of bytes that it looks back at. Default: 4
-	// layers, width 128, 4 heads, context 128.
+	// Layers is the number of blocks, Width the number of values at each place, Heads the number of heads of each
+	// attention, Context the number of bytes that it reads. Default: 4 layers, width 128, 4 heads, context 128.
 	Layers, Width, Heads, Context int
 }
 
@@ -29,7 +29,7 @@ const (
 	maxContext = 1 << 13
 )
 
-// WithDefaults has the default for each size that is 0.
+// WithDefaults replaces each size of 0 by its default.
 func (s GPTSizes) WithDefaults() GPTSizes {
 	for _, d := range []struct {
 		at    *int
@@ -42,7 +42,7 @@ func (s GPTSizes) WithDefaults() GPTSizes {
 	return s
 }
 
-// Validate reports all faults of the sizes at once.
+// Validate returns all faults of the sizes in one error.
 func (s GPTSizes) Validate() error {
 	s = s.WithDefaults()
 	var errs []error
@@ -60,8 +60,8 @@ func (s GPTSizes) Validate() error {
 	return errors.Join(errs...)
 }
 
-// NewGPT makes a byte-level language model (Radford et al., 2019, in small): examples are
-// Context bytes, outputs the logits of the byte that follows each.
+// NewGPT makes a byte-level language model (a small version of Radford et al., 2019): examples are Context bytes,
+// outputs are the logits of the byte that follows each.
 func NewGPT(s GPTSizes) (Model, error) {
 	model, err := GPTOf(s)
 	if err != nil {
@@ -70,14 +70,14 @@ func NewGPT(s GPTSizes) (Model, error) {
 	return networkOf(model), nil
 }
 
-// GPTOf is the model of NewGPT without what trains it.
+// GPTOf is the model of NewGPT without its trainer.
 func GPTOf(s GPTSizes) (*nn.Model, error) {
 	if err := s.Validate(); err != nil {
 		return nil, err
 	}
 	s = s.WithDefaults()
 	small := nn.Normal(0.02)
-	last := nn.Normal(0.02 / math.Sqrt(float64(2*s.Layers))) // of what is added to the residual stream
+	last := nn.Normal(0.02 / math.Sqrt(float64(2*s.Layers))) // for layers that add to the residual stream
 	layers := []nn.Layer{nn.WithStart(nn.Embedding(Vocabulary, s.Width), small), nn.WithStart(nn.Positions(s.Context, s.Width), small)}
 	for range s.Layers {
 		layers = append(layers,

@@ -10,9 +10,8 @@ import (
 // maxLayers bounds the layers of a perceptron.
 const maxLayers = 64
 
-// NewMLP makes a multilayer perceptron from the sizes of its layers: the number of
-// inputs, those of the hidden layers if any, and the number of classes. The layers
-// are fully connected, with a rectifier after each but the last. Without hidden
+// NewMLP makes a multilayer perceptron from the sizes of its layers: the number of inputs, those of hidden layers, if
+// any, and the number of classes. The layers are fully connected, with a ReLU after each but the last. Without hidden
 // layers it is multinomial logistic regression.
 func NewMLP(sizes ...int) (Model, error) {
 	if err := validateSizes(sizes); err != nil {
@@ -41,7 +40,7 @@ func validateSizes(sizes []int) error {
 	return errors.Join(errs...)
 }
 
-// validateEnds checks what every network starts and ends with.
+// validateEnds checks the number of inputs and of classes.
 func validateEnds(inputs, classes int) error {
 	var errs []error
 	if inputs < 1 || inputs > maxUnits {

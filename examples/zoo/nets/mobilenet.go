@@ -5,18 +5,17 @@ import (
 	"github.com/seed-97356399/murmuration/tensor/nn"
 )
 
-// stemChannels is what the first convolution makes of the colours, groupSize the number of
-// channels that are normalized together.
+// stemChannels is the number of output channels of the first convolution, groupSize the number of channels that are
+// normalized together.
 const (
 	stemChannels = 16
 	groupSize    = 8
 )
 
-// NewMobileNet makes a network in the manner of MobileNet (Howard et al., 2017)
-// for pictures of about 32×32 pixels: a convolution, seven depthwise separable ones
-// of which three halve the picture, the mean over the pixels that are left, and a
-// fully connected layer to the classes. GroupNorm and a rectifier follow each
-// convolution over channels. Pictures have at least 4×4 pixels.
+// NewMobileNet makes a network like MobileNet (Howard et al., 2017) for pictures of about 32×32 pixels. It has a
+// convolution, seven depthwise separable convolutions, of which three halve the picture, the mean over the remaining
+// pixels, and a fully connected layer to the classes. GroupNorm and a ReLU follow each convolution over channels.
+// Pictures have at least 4×4 pixels.
 func NewMobileNet(shape dataset.Shape, classes int) (Model, error) {
 	if err := validatePictures(shape, classes); err != nil {
 		return nil, err

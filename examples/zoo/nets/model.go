@@ -9,34 +9,31 @@ import (
 	"github.com/seed-97356399/murmuration/tensor"
 )
 
-// Model computes losses and gradients over a flat vector of parameters. It
-// keeps no parameters of its own, only room to compute in, so one value serves
-// any number of vectors but one goroutine at a time.
+// Model computes losses and gradients over a flat vector of parameters. It has no parameters, only memory for
+// computing. So one model serves any number of vectors, but one goroutine at a time.
 //
-// Vectors have the length of the Layout and batches the number of inputs and
-// the classes that the model was made for; anything else is a mistake of the
-// program and panics.
+// Vectors have the length of the Layout, and batches the inputs and classes that the model was made for; anything
+// else is an error of the program: methods panic.
 type Model interface {
 	// Layout names the parameters.
 	Layout() *tensor.Layout
-	// Init fills params with the start of training. The same seed gives the same
-	// bytes on every platform, so that all peers of a run start from one model.
+	// Init writes the initial parameters to params. The same seed gives the same bytes on every platform, so all
+	// peers of a run start from one model.
 	Init(seed uint64, params tensor.Vector)
 	// Gradient overwrites grad with the gradient of the loss, which it returns:
 	// the mean cross entropy over the batch, in nats. It allocates only when the
 	// batch is larger than any before.
 	Gradient(params tensor.Vector, batch *dataset.Batch, grad tensor.Vector) (loss float64)
-	// Evaluate is the share of the set that the model classifies rightly, and its
-	// mean loss over it.
+	// Evaluate returns the share of the set that the model classifies correctly, and its mean loss.
 	Evaluate(params tensor.Vector, set *dataset.Set) (accuracy, loss float64)
-	// Probabilities are those of the classes for each of the set, one after the other.
+	// Probabilities returns the probability of each class for each example of the set, one example after the other.
 	Probabilities(params tensor.Vector, set *dataset.Set) []float64
 }
 
-// ErrModel is the sentinel for a model that cannot be made.
+// ErrModel: the model cannot be made.
 var ErrModel = errors.New("nets: no such model")
 
-// Names lists the names that ByName knows, the default first.
+// Names lists the names of ByName; the default is the first.
 func Names() []string {
 	return []string{"mlp", "softmax", "cnn", "mobilenet-small", "resnet-small", GPT}
 }
@@ -54,7 +51,7 @@ func ByName(name string, shape dataset.Shape, classes int) (Model, error) {
 	return Sized(name, shape, classes, GPTSizes{})
 }
 
-// Sized is ByName where a gpt has these sizes; its context is as long as the windows.
+// Sized is ByName with sizes for a gpt, whose context is the length of the windows.
 func Sized(name string, shape dataset.Shape, classes int, sizes GPTSizes) (Model, error) {
 	switch name {
 	case "softmax":

@@ -15,10 +15,10 @@ const (
 	maxClasses = 256 // a label is one byte
 )
 
-// glance is how many examples are looked at together where nothing is learned.
+// glance is how many examples are evaluated together.
 const glance = 64
 
-// network is layers under the cross entropy of the softmax. It is a Model.
+// network is a Model of layers, with the cross entropy of the softmax as its loss.
 type network struct {
 	model   *nn.Model
 	trainer *nn.Trainer
@@ -28,18 +28,18 @@ type network struct {
 	logits  tensor.Vector
 }
 
-// beforeReLU starts a layer's weights so that its outputs, cut off below zero, vary as its
-// inputs do (He et al., 2015), which torch's starts leave smaller from layer to layer.
+// beforeReLU starts a layer's weights so that the outputs of the ReLU after it vary as much as its inputs (He et al.,
+// 2015); with torch's start they get smaller from layer to layer.
 func beforeReLU(l nn.Layer, fan int) nn.Layer {
 	return nn.WithStart(l, nn.Uniform(math.Sqrt(6/float64(fan))))
 }
 
-// asIs is beforeReLU where nothing is cut off.
+// asIs is beforeReLU for a layer without a ReLU.
 func asIs(l nn.Layer, fan int) nn.Layer {
 	return nn.WithStart(l, nn.Uniform(math.Sqrt(3/float64(fan))))
 }
 
-// usualBatch is what trainers have room for; a larger batch makes its own.
+// usualBatch is the batch size that trainers have memory for; larger batches allocate more.
 const usualBatch = 64
 
 // newNetwork makes the model of layers for examples of a shape.
@@ -85,7 +85,7 @@ func (m *network) Evaluate(params tensor.Vector, set *dataset.Set) (accuracy, lo
 	return float64(correct) / float64(n), sum / float64(n)
 }
 
-// each calls visit with the logits of each label of a set.
+// each calls visit with the logits for each label of a set.
 func (m *network) each(params tensor.Vector, set *dataset.Set, visit func(logits tensor.Vector, label uint8)) {
 	for from := 0; from < set.Len(); from += glance {
 		set.Fill(&m.batch, from, min(from+glance, set.Len()))

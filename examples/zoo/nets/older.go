@@ -6,12 +6,12 @@ import (
 	"github.com/seed-97356399/murmuration/tensor"
 )
 
-// olderFirst are the names with which models of builds before 23 November 2026 begin.
+// olderFirst are the first names in models of builds before 23 November 2026.
 var olderFirst = []string{"layer0.weight", "conv1.weight", "stem.weight"}
 
-// Older tells where the values of a model lie in a file of such a build, which had weights
-// with their outputs last, and all of them before the other parameters: value i of the model
-// is value order[i] of the file. It is nil of any other file.
+// Older maps the values of a model to those in a file of such a build, which had weights with their outputs last, and
+// all weights before the other parameters: value i of the model is value order[i] of the file. It is nil for any
+// other file.
 func Older(file, model *tensor.Layout) (order []int) {
 	if file.Count() == 0 || !slices.Contains(olderFirst, file.At(0).Name) || file.Len() != model.Len() {
 		return nil
@@ -24,7 +24,7 @@ func Older(file, model *tensor.Layout) (order []int) {
 			others = append(others, r)
 		}
 	}
-	channels := 1 // of the pictures that the next layer takes
+	channels := 1 // of the input of the next layer
 	for i := range model.Count() {
 		to, from := model.At(i), &others
 		if len(to.Shape) > 1 {
@@ -48,7 +48,7 @@ func Older(file, model *tensor.Layout) (order []int) {
 		inputs := to.Shape[1]
 		if to.Kind == tensor.Conv {
 			channels = outputs
-		} else if inputs%channels == 0 { // channel by channel now, pixel by pixel then
+		} else if inputs%channels == 0 { // the order is now channel by channel; it was pixel by pixel
 			inputs, channels = channels, 1
 		}
 		pixels := to.Len / outputs / inputs

@@ -14,7 +14,7 @@ func (m *network) Probabilities(params tensor.Vector, set *dataset.Set) []float6
 	return all
 }
 
-// appendSoftmax appends what logits come to, in float64: probabilities near 0 and 1 keep their order.
+// appendSoftmax appends the softmax of logits in float64, so that probabilities near 0 and 1 keep their order.
 func appendSoftmax(dst []float64, logits tensor.Vector) []float64 {
 	largest, sum := math.Inf(-1), 0.0
 	for _, v := range logits {

@@ -5,11 +5,10 @@ import (
 	"github.com/seed-97356399/murmuration/tensor/nn"
 )
 
-// NewResNet makes a small residual network, in the manner of the nets of nine layers that
-// learn CIFAR-10 in minutes: three convolutions of 3×3 pixels, which widen to 32, 64 and
-// 128 channels while pools halve the picture, and two more around each of two shortcuts
-// (He et al., 2016). BatchNorm and a rectifier follow each, whose statistics are each
-// peer's own. Pictures have at least 8×8 pixels.
+// NewResNet makes a small residual network, like the nets of nine layers that learn CIFAR-10 in minutes: three
+// convolutions of 3×3 pixels with 32, 64 and 128 channels, between which pools halve the picture, and two more
+// convolutions around each of two shortcuts (He et al., 2016). BatchNorm and a ReLU follow each convolution; the
+// statistics are each peer's own. Pictures have at least 8×8 pixels.
 func NewResNet(shape dataset.Shape, classes int) (Model, error) {
 	if err := validatePictures(shape, classes); err != nil {
 		return nil, err

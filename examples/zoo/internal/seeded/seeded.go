@@ -1,12 +1,10 @@
-// Package seeded makes random numbers that depend on a seed and a purpose alone, so
-// that every process of a run draws the same without speaking to the others. No
-// global random source is used.
+// Package seeded makes random numbers that depend only on a seed and a purpose, so that every process of a run draws
+// the same ones without communication. No global random source is used.
 package seeded
 
 import "math/rand/v2"
 
-// A Domain keeps the random numbers of one purpose apart from those of another
-// that has the same seed.
+// Domain separates the random numbers of one purpose from those of others with the same seed.
 type Domain uint64
 
 // The purposes.
@@ -23,16 +21,16 @@ const (
 	Folder
 )
 
-// For is the seed of one purpose.
+// For is the seed for one purpose.
 func For(seed uint64, d Domain) uint64 { return Mix(seed + Mix(uint64(d))) }
 
-// Rand is a generator that depends on its arguments and on nothing else.
+// Rand is a generator that depends only on its arguments.
 func Rand(seed uint64, d Domain, k uint64) *rand.Rand {
 	return rand.New(rand.NewPCG(For(seed, d), Mix(k)))
 }
 
-// Mix is the finalizer of SplitMix64 (Steele, Lea and Flood, 2014): seeds that
-// differ in one bit become generators that have nothing in common.
+// Mix is the finalizer of SplitMix64 (Steele, Lea and Flood, 2014): seeds that differ in one bit give unrelated
+// generators.
 func Mix(z uint64) uint64 {
 	z += 0x9e3779b97f4a7c15
 	z = (z ^ z>>30) * 0xbf58476d1ce4e5b9
@@ -49,7 +47,7 @@ func Identity(n int) []int32 {
 	return order
 }
 
-// Shuffle puts order into a random one.
+// Shuffle puts order into a random order.
 func Shuffle(rng *rand.Rand, order []int32) {
 	for i := len(order) - 1; i > 0; i-- {
 		j := rng.IntN(i + 1)

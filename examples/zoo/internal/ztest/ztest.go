@@ -1,4 +1,4 @@
-// Package ztest holds what the tests of the zoo share. Only tests import it.
+// Package ztest has helpers for the tests of the zoo. Only tests import it.
 package ztest
 
 import (
@@ -37,8 +37,8 @@ func Golden(t *testing.T, name, got string) {
 	}
 }
 
-// DataDir finds ../shared/data/NAME beside the project, or skips the test: a
-// user's machine does not have it.
+// DataDir finds ../shared/data/NAME beside the project, or skips the test if it does not exist, as on a user's
+// machine.
 func DataDir(t testing.TB, name string) string {
 	t.Helper()
 	dir, err := filepath.Abs("../../../../shared/data/" + name) // from examples/zoo/PACKAGE
@@ -58,6 +58,6 @@ func Sum32(data []byte) string {
 
 // BytesOf are the bits of a vector.
 func BytesOf(v tensor.Vector) []byte {
-	data, _ := binary.Append(nil, binary.LittleEndian, []float32(v)) // numbers of a fixed size never fail
+	data, _ := binary.Append(nil, binary.LittleEndian, []float32(v)) // fixed-size numbers never fail
 	return data
 }
