@@ -88,7 +88,7 @@ func TestWrongUse(t *testing.T) {
 		{"topology --active 1.5", "--active 1.5: want a share between 0 and 1"},
 		{"topology --active 0", "--active 0: want a share between 0 and 1"},
 		{"topology --active NaN", "--active NaN: want a share between 0 and 1"},
-		{"topology --peers 10 --active 0.2", "--active 0.2: with fewer than a third active, passive peers change sides: want at least 0.40"},
+		{"topology --peers 10 --active 0.2", "--active 0.2: with fewer than a third active, passive peers become active: want at least 0.40"},
 		{"topology --peers 4 --active 0.99", "leaves one class empty: want 2 to 3"},
 		{"topology ring", "topology takes flags only"},
 	} {

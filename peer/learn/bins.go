@@ -123,7 +123,7 @@ func (s *rowsSummary) check(columns int) error {
 			!slices.ContainsFunc(c.Counts, func(n int64) bool { return n < 0 || n > c.Rows })
 	}
 	if !sound {
-		return fmt.Errorf("%w: columns and values have other rows than its %d", table.ErrSum, s.Rows)
+		return fmt.Errorf("%w: the counts of its columns or values contradict its %d rows", table.ErrSum, s.Rows)
 	}
 	return nil
 }

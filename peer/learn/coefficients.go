@@ -68,7 +68,7 @@ func (c *Coefficients) apply(dst []float64, features *table.Batch) ([]float64, e
 func numbers(b *table.Batch, name string, near int) ([]float64, error) {
 	column := b.FindNear(name, near)
 	if column == nil {
-		return nil, fmt.Errorf("learn: there is no column %q, which the model wants", name)
+		return nil, fmt.Errorf("learn: there is no column %q, which the model needs", name)
 	}
 	return column.Numbers, checkNumbers(column, b.Rows)
 }

@@ -127,7 +127,7 @@ func (f *boosting) means(ctx context.Context, base []float64) (*gradients, error
 		}
 		return d, nil
 	case classes > maxClasses:
-		return nil, fmt.Errorf("learn: trees for %d classes; they know at most %d, boosting knows more", classes, maxClasses)
+		return nil, fmt.Errorf("learn: a tree or forest for %d classes; want at most %d, or boosting", classes, maxClasses)
 	default:
 		d := newGradients(b, classes, false, b.weighted)
 		d.scale(1, b.weight)

@@ -16,7 +16,7 @@ import (
 )
 
 // ErrSingular: columns are linearly dependent, so their weights are not unique.
-var ErrSingular = errors.New("learn: columns follow from one another; drop one, or use ridge regression, which shares out among them")
+var ErrSingular = errors.New("learn: columns are linearly dependent; drop one, or use ridge regression")
 
 const (
 	// maxNormal bounds the columns of normal equations, whose sum has 4 bytes times the squared number of columns.

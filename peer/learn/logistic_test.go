@@ -136,7 +136,7 @@ func TestLogisticOfRowsThatCannotBe(t *testing.T) {
 			if !errors.Is(err, ErrOneClass) || !errors.Is(err, table.ErrOneClass) {
 				t.Errorf("%T of one class: %v", l, err)
 			}
-			wantError(t, err, `it is "class1"`)
+			wantError(t, err, `of one class, "class1"`)
 		}
 	}
 	none := good.Select(func(int) bool { return false })

@@ -67,5 +67,5 @@ func wantTwo(classes []string, counts []float64) error {
 			return nil
 		}
 	}
-	return fmt.Errorf("learn: %w, nothing can be told apart: it is %q; check the target", ErrOneClass, classes[most])
+	return fmt.Errorf("learn: %w, %q; check the target", ErrOneClass, classes[most])
 }

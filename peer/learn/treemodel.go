@@ -120,7 +120,7 @@ func (m *TreeModel) inputs(features *table.Batch) ([]treeInput, error) {
 		column := features.FindNear(c.Name, i)
 		switch {
 		case column == nil:
-			return nil, fmt.Errorf("learn: there is no column %q, which the model wants", c.Name)
+			return nil, fmt.Errorf("learn: there is no column %q, which the model needs", c.Name)
 		case c.Category != (column.Kind == table.Category):
 			return nil, fmt.Errorf("learn: column %q is a %s, and was another kind when the model was fitted", c.Name, column.Kind)
 		case c.Category && len(column.Codes) != features.Rows || !c.Category && len(column.Numbers) != features.Rows:

@@ -104,7 +104,7 @@ func (w ways) serve(s service, std cli.Streams) error {
 	}
 	err = s.serve(ctx, control, memory)
 	if errors.Is(err, bridge.ErrGone) {
-		return fmt.Errorf("%w; what it had committed is in the flock", err)
+		return fmt.Errorf("%w; the flock keeps the steps that it had committed", err)
 	}
 	return err
 }

@@ -59,14 +59,14 @@ func (b ruling) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		fail(http.StatusForbidden, errors.New("this peer has no operator's key: start it with --operator-key FILE"))
 		return
 	case !b.may(r):
-		fail(http.StatusForbidden, errors.New("only who has the token may: open the address that the peer printed when it started, with its ?token="))
+		fail(http.StatusForbidden, errors.New("this needs the token: open the address that the peer printed when it started, with its ?token="))
 		return
 	}
 	select {
 	case b.busy <- struct{}{}:
 		defer func() { <-b.busy }()
 	default:
-		fail(http.StatusConflict, errors.New("another order is on its way"))
+		fail(http.StatusConflict, errors.New("another order is being carried out"))
 		return
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), orderTimeout)

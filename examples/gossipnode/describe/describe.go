@@ -141,7 +141,7 @@ func (o *options) load(ctx context.Context, cmd *cobra.Command, std cli.Streams)
 	if from.Source("listen") == cli.FromDefault && len(o.Join) == 0 {
 		o.Listen = nil
 	}
-	faults.If(o.Listen != nil && o.Peers > 1, "peers", "is of members on this machine: leave it out where --listen or --join are given")
+	faults.If(o.Listen != nil && o.Peers > 1, "peers", "is for members on this machine: leave it out where --listen or --join are given")
 	return from.Usage(faults...)
 }
 

@@ -189,7 +189,7 @@ func TestMembersApart(t *testing.T) {
 	t.Parallel()
 	data := trips(t)
 	founder, token, result, log := founding(t, "--data", data, "--target", "late", "--least", "5", "--unrelated", "0.9")
-	if code, _, stderr := program.Try("describe", "--data", data, "--least", "6", "--join", token); code != cli.ExitUsage || !strings.Contains(stderr, "this description is another than that of --join") {
+	if code, _, stderr := program.Try("describe", "--data", data, "--least", "6", "--join", token); code != cli.ExitUsage || !strings.Contains(stderr, "this description differs from that of --join") {
 		t.Errorf("exit code %d, %s", code, stderr)
 	}
 	joined, _ := described(t, "--data", data, "--join", token)

@@ -121,7 +121,7 @@ func examine(ctx context.Context, s settings.Settings, from cli.Origins) []diagn
 }
 
 // errUnhealthy: at least one check failed.
-var errUnhealthy = errors.New("this peer would not get on as it is: see the lines that begin with fail")
+var errUnhealthy = errors.New("this peer would not join, or not stay: see the lines that begin with fail")
 
 // findings are the findings of all checks.
 type findings []diagnosis

@@ -157,8 +157,8 @@ func (o learnerOptions) faults() error {
 	faults.If(!(o.Penalty > 0), "penalty", "%g: want a positive number", o.Penalty)
 	faults.If(!(o.Confidence > 0 && o.Confidence <= math.MaxFloat64), "confidence", "%g: want a positive number", o.Confidence)
 	faults.If(!(o.Smoothing >= 0 && o.Smoothing <= math.MaxFloat64), "smoothing", "%g: want a positive number, or 0 for the learner's own", o.Smoothing)
-	faults.If(o.Iterations > 0 && !slices.Contains(iterating, o.Name), "iterations", "is of %s: leave it out for %s", cli.List(iterating), o.Name)
-	faults.If(o.Smoothing > 0 && !slices.Contains(smoothing, o.Name), "smoothing", "is of %s: leave it out for %s", cli.List(smoothing), o.Name)
+	faults.If(o.Iterations > 0 && !slices.Contains(iterating, o.Name), "iterations", "is for %s: leave it out for %s", cli.List(iterating), o.Name)
+	faults.If(o.Smoothing > 0 && !slices.Contains(smoothing, o.Name), "smoothing", "is for %s: leave it out for %s", cli.List(smoothing), o.Name)
 	faults.If(!(o.L1 >= 0 && o.L1 <= 1), "l1", "%g: want 0 to 1", o.L1)
 	if len(faults) == 0 {
 		return nil

@@ -108,17 +108,17 @@ func (o *options) load(cmd *cobra.Command, std cli.Streams) error {
 	faults.If(!(o.Unrelated >= 0 && o.Unrelated < 1) || o.Unrelated > 0 && (!l.hasTarget() || l.columns() != nil), "drop-unrelated", "%g: want 0 or more, below 1, and a learner with a target and no users", o.Unrelated)
 	faults.If(o.Unrelated > 0 && t.Distinct, "drop-unrelated", "with --distinct, rows that differ only in columns left out would count as equal: give the names as describe --unrelated tells them, with --drop, if that is meant")
 	faults.If(l.Apart != "" && !slices.Contains(combinations(), l.Apart), "apart", "%q: want %s", l.Apart, cli.List(combinations()))
-	faults.If(l.Apart != "" && (!l.hasTarget() || l.columns() != nil), "apart", "is of learners with a target and no users: leave it out for %s", l.Name)
+	faults.If(l.Apart != "" && (!l.hasTarget() || l.columns() != nil), "apart", "is for learners with a target and no users: leave it out for %s", l.Name)
 	_, err = l.parts()
 	faults.If(l.Folds != 0 && err != nil, "folds", "%d: want 2 or more parts, or 0 for none", l.Folds)
-	faults.If(l.Folds != 0 && (!l.hasTarget() || l.Name == preferences), "folds", "is of learners with a target: leave it out for %s", l.Name)
+	faults.If(l.Folds != 0 && (!l.hasTarget() || l.Name == preferences), "folds", "is for learners with a target: leave it out for %s", l.Name)
 	o.Learner.Floor, o.Table.Categories = t.Floor, append(slices.Clone(t.Categories), l.columns()...)
 	if (l.Name == ratings || l.Name == preferences) && from.Source("shard") == cli.FromDefault {
 		o.Table.Shard = "by=" + l.User
 	}
 	faults.Add(cli.Within("peers", o.Peers, 1, maxLocalPeers))
 	apart := from.Source("listen") != cli.FromDefault || len(o.Join) > 0
-	faults.If(apart && o.Part < 0 && o.Peers > 1, "peers", "is of peers on this machine: leave it out where --listen or --join are given")
+	faults.If(apart && o.Part < 0 && o.Peers > 1, "peers", "is for peers on this machine: leave it out where --listen or --join are given")
 	faults.If(o.Alone && apart && o.Part < 0, "alone", "needs --peers: held-out rows of others are not seen here")
 	if !apart {
 		o.Listen = nil

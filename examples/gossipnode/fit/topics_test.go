@@ -88,7 +88,7 @@ func TestIterationsAndSmoothing(t *testing.T) {
 		}
 	}
 	code, _, stderr := program.Try("fit", "--data", houses, "--target=price>200", "--learner=tree", "--iterations=3")
-	if code != cli.ExitUsage || !strings.Contains(stderr, "--iterations is of logistic") {
+	if code != cli.ExitUsage || !strings.Contains(stderr, "--iterations is for logistic") {
 		t.Errorf("exit code %d: %s", code, stderr)
 	}
 	few, many := fit(t, "--target=price>200", "--iterations=1"), fit(t, "--target=price>200")

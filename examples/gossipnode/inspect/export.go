@@ -123,7 +123,7 @@ func preparedFor(read *checkpoint.File, file, pipeline string) (string, error) {
 	case err != nil:
 		return "", err
 	case p == nil && pipeline != "":
-		return "", cli.Config(fmt.Errorf("--pipeline %s: it is not there, or of rows that were prepared otherwise than those of the model", pipeline))
+		return "", cli.Config(fmt.Errorf("--pipeline %s: it does not exist, or is not how the rows of this model were prepared", pipeline))
 	case p == nil:
 		return "", nil
 	}

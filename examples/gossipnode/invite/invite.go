@@ -71,7 +71,7 @@ How long it is good the machine that joins finds out by its own clock.`,
 			case withKey && s.RunKey == "":
 				return cli.Usagef("--with-key needs --run-key, the file of the key")
 			case expiry <= 0:
-				return cli.Usagef("--expires %s: want a time to come", expiry)
+				return cli.Usagef("--expires %s: want a time in the future", expiry)
 			}
 			defer p2pnet.BridgeLogs(zap.NewNop())()
 			t, err := tokenOf(cmd.Context(), s, withKey)
@@ -107,7 +107,7 @@ func tokenOf(ctx context.Context, s settings.Settings, withKey bool) (t token.To
 			t.Peer, t.Founder = string(found.Peer), string(found.Signer)
 			t.Addresses = append(t.Addresses, token.Of(s.Run, t.Peer, []string{multiaddr(address)}).Addresses...)
 		default:
-			faults = append(faults, fmt.Errorf("%s is another member than the one before: make a token of each", address))
+			faults = append(faults, fmt.Errorf("%s is another member than the address before: make a token for each", address))
 		}
 	}
 	if withKey {

@@ -28,7 +28,7 @@ func TestWrongUse(t *testing.T) {
 	for line, want := range map[string]string{
 		"invite":                                 "invite needs --join",
 		"invite --join 127.0.0.1:1 --with-key":   "--with-key needs --run-key",
-		"invite --join 127.0.0.1:1 --expires 0s": "--expires 0s: want a time to come",
+		"invite --join 127.0.0.1:1 --expires 0s": "--expires 0s: want a time in the future",
 	} {
 		if code, out, err := program.Try(strings.Fields(line)...); code != cli.ExitUsage || out != "" || !strings.Contains(err, want) {
 			t.Errorf("%s: exit code %d, standard output %q, standard error:\n%s\nwant %q", line, code, out, err, want)

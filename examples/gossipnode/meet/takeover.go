@@ -85,7 +85,7 @@ func (p *Peer) unlike(differences []description.Difference) error {
 	if len(faults) == 0 {
 		return nil
 	}
-	return cli.Usage(fmt.Errorf("this %s is another than that of --join:\n%w", p.Doing, errors.Join(faults...)))
+	return cli.Usage(fmt.Errorf("this %s differs from that of --join:\n%w", p.Doing, errors.Join(faults...)))
 }
 
 // ask asks the addresses to join for the description; the result is empty if no member has one yet.

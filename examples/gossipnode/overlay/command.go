@@ -46,7 +46,7 @@ func Command(std cli.Streams) *cobra.Command {
 
 Roles are those of newcomers unless --active says how many are active. Where more than
 two thirds are, the active ones are taken to be unreachable, as behind a NAT: reachable
-ones would change sides. For the same reason no fewer than a third can be active.`,
+ones would become passive. For the same reason no fewer than a third can be active.`,
 		Example: `  gossipnode topology --peers 64
   gossipnode topology --peers 12 --svg ring.svg
   gossipnode topology --peers 100 --active 0.9 --json`,
@@ -85,7 +85,7 @@ func (s settings) validate(from cli.Origins) error {
 		faults = append(faults, cli.Faultf("active", "%v: of %d peers that leaves one class empty: want %d to %d of them active",
 			s.active, s.peers, leastActives(s.peers), s.peers-1))
 	case actives < leastActives(s.peers):
-		faults = append(faults, cli.Faultf("active", "%v: with fewer than a third active, passive peers change sides: want at least %.2f",
+		faults = append(faults, cli.Faultf("active", "%v: with fewer than a third active, passive peers become active: want at least %.2f",
 			s.active, float64(leastActives(s.peers))/float64(s.peers)))
 	}
 	return from.Usage(faults...)

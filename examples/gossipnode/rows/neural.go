@@ -61,7 +61,7 @@ func OpenNeural(path string) (learn.File, error) {
 		err = whole(p)
 	}
 	if err != nil {
-		return learn.File{}, fmt.Errorf("what it says of its rows is damaged (%w)", err)
+		return learn.File{}, fmt.Errorf("its preparation of rows is damaged (%w)", err)
 	}
 	columns, err := p.Columns()
 	if err != nil {

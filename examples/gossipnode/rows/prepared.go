@@ -139,7 +139,7 @@ func ReadPrepared(path string) (*prepare.Prepared, error) {
 		err = whole(p)
 	}
 	if err != nil {
-		return nil, cli.Config(fmt.Errorf("%s is no preparation of rows, or not all of one (%w): copy it again, or move it away", path, err))
+		return nil, cli.Config(fmt.Errorf("%s is no complete preparation of rows (%w): copy it again, or move it away", path, err))
 	}
 	return p, nil
 }
@@ -147,7 +147,7 @@ func ReadPrepared(path string) (*prepare.Prepared, error) {
 // whole returns an error if a part of the preparation is missing.
 func whole(p *prepare.Prepared) error {
 	if p.Pipeline == nil || p.Labels == nil || len(p.Labels.Classes) < 2 {
-		return errors.New("something is not there")
+		return errors.New("a part of it is missing")
 	}
 	return nil
 }

@@ -88,7 +88,7 @@ func ask(ctx context.Context, admission peer.Admission, tr transport.Transport, 
 			cancel() // ends the other questions
 			continue
 		}
-		log.Debug("an address to join does not tell what the run is", zap.String("address", a.address), zap.Error(a.err))
+		log.Debug("an address to join has no description of the run", zap.String("address", a.address), zap.Error(a.err))
 	}
 	return answers
 }
@@ -105,10 +105,10 @@ func descriptionIn(answers []answer, s settings.Settings, log *zap.Logger) (foun
 		case s.Founder == "" || signer == s.Founder:
 			return a.found, false, nil
 		case strings.HasSuffix(a.address, "/p2p/"+string(a.found.Peer)):
-			log.Warn("the run was begun by another than the token says, as the member that it names tells", zap.String("token", s.Founder), zap.String("there", signer))
+			log.Warn("another peer began the run than the token says, as the token's member reports", zap.String("token", s.Founder), zap.String("there", signer))
 			return a.found, false, nil
 		}
-		err = cli.Usagef("the token is one of %s, but the run there was begun by %s: ask who gave the token for a new one", s.Founder, signer)
+		err = cli.Usagef("the token is for a run that %s began, but the run there was begun by %s: ask for a new token", s.Founder, signer)
 	}
 	return found, refused, err
 }

@@ -134,7 +134,7 @@ func Contradiction(from cli.Origins, differences []description.Difference) error
 	if len(faults) == 0 {
 		return nil
 	}
-	return wrap(fmt.Errorf("this run is another than that of --join:\n%w", errors.Join(faults...)))
+	return wrap(fmt.Errorf("this run differs from that of --join:\n%w", errors.Join(faults...)))
 }
 
 // chosen returns those of flags that the user has given, with their values.

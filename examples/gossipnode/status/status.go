@@ -155,7 +155,7 @@ func look(ctx context.Context, s settings.Settings, admission peer.Admission, tr
 		}
 		faults = append(faults, fmt.Errorf("%s: %w", address, err))
 	}
-	return flock{}, fmt.Errorf("no member tells who takes part in %q: %w", s.Run, errors.Join(faults...))
+	return flock{}, fmt.Errorf("no member reports who takes part in %q: %w", s.Run, errors.Join(faults...))
 }
 
 // clear clears the terminal (ECMA-48).

@@ -76,7 +76,7 @@ func TestStatus(t *testing.T) {
 		{"--join " + closed, cli.ExitFailed, "give --run-key"},
 		{"--join " + closed, cli.ExitFailed, "the run has a key, which this peer was not given"},
 		{"--join " + open + " --run other", cli.ExitFailed, "give --run as it is given there"},
-		{"--join 127.0.0.1:1", cli.ExitFailed, "no member tells"},
+		{"--join 127.0.0.1:1", cli.ExitFailed, "no member reports"},
 		{"", cli.ExitUsage, "needs --join"},
 		{"--join " + open + " --watch=1ms", cli.ExitUsage, "--watch"},
 	} {

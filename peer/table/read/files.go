@@ -82,7 +82,7 @@ func find(paths []string, c Config) ([]file, error) {
 			files[i].comma = c.Separator
 		}
 		if comma := files[i].comma; c.point() == ',' && (comma == ',' || comma == 0) {
-			return nil, fmt.Errorf("%s: numbers with a comma before their fraction are of csv with another separator, and of tsv", files[i].path)
+			return nil, fmt.Errorf("%s: a decimal comma needs csv with another separator, or tsv", files[i].path)
 		}
 	}
 	return files, nil

@@ -74,10 +74,10 @@ type Config struct {
 // check returns an error if a setting for reading texts is invalid.
 func (c Config) check() error {
 	if c.Separator >= utf8.RuneSelf || c.Separator == '"' || c.Separator == '\n' || c.Separator == '\r' || c.Separator != 0 && c.Separator == c.Point {
-		return fmt.Errorf("%q cannot be between the fields of a line", c.Separator)
+		return fmt.Errorf("%q cannot separate the fields of a line", c.Separator)
 	}
 	if c.point() != '.' && c.Point != ',' {
-		return fmt.Errorf("%q cannot be before the fraction of a number: want '.' or ','", c.Point)
+		return fmt.Errorf("%q cannot be a decimal point: want '.' or ','", c.Point)
 	}
 	return CheckEncoding(c.Encoding)
 }

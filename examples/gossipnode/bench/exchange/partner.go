@@ -143,7 +143,7 @@ func (p *partner) do(ctx context.Context, demand string) (a answer, err error) {
 	case doProfiled:
 		a.Stages, err = p.profiled.end()
 	default:
-		err = fmt.Errorf("no such demand: %q", demand)
+		err = fmt.Errorf("no such request: %q", demand)
 	}
 	return a, err
 }
