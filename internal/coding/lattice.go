@@ -168,7 +168,7 @@ func (l Lattice) Answer(diff, code []byte, reference tensor.Vector, p Pass) (Ans
 		values = p.Which.Values(n)
 	}
 	steps := l.Diff()
-	l.fits(n, len(diff), steps.Size(values), &p)
+	l.mustFit(n, len(diff), steps.Size(values), &p)
 	var w workspace
 	var answer Answer
 	clear(p.Failed)
@@ -230,7 +230,7 @@ func (l Lattice) difference(dst tensor.Vector, code []byte, reference tensor.Vec
 // must not overlap code.
 func (l Lattice) Decode(dst tensor.Vector, code []byte, reference tensor.Vector, p Pass) error {
 	n := len(reference)
-	l.fits(n, len(dst), n, &p)
+	l.mustFit(n, len(dst), n, &p)
 	if err := l.check(n, code, &p); err != nil {
 		return err
 	}
@@ -260,8 +260,8 @@ func (l Lattice) Decode(dst tensor.Vector, code []byte, reference tensor.Vector,
 	return nil
 }
 
-// fits panics if lengths are wrong, which is an error of the program.
-func (l Lattice) fits(n, dst, want int, p *Pass) {
+// mustFit panics if lengths are wrong, which is an error of the program.
+func (l Lattice) mustFit(n, dst, want int, p *Pass) {
 	if dst != want || len(p.Failed) < SetSize(n) || p.Limits != nil && len(p.Limits) < Blocks(n) || p.Seen != nil && len(p.Seen) < Blocks(n) {
 		panic(fmt.Sprintf("quant: %s of %d values into %d places, not %d, with %d bytes of failed blocks, %d limits and %d ranges",
 			l.name(), n, dst, want, len(p.Failed), len(p.Limits), len(p.Seen)))

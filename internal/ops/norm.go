@@ -148,18 +148,18 @@ func (g *GroupNorm) differentiate(stats, scale tensor.Vector) {
 	size, count := g.sizes()
 	for group := range g.groups {
 		mean, inverse := float64(stats[2*group]), float64(stats[2*group+1])
-		push, turn := 0.0, 0.0
+		errorSum, normalSum := 0.0, 0.0
 		for c := group * size; c < (group+1)*size; c++ {
 			normal := float64((g.product[c] - float64(mean*g.sum[c])) * inverse)
 			g.toScale[c] += normal
 			g.toShift[c] += g.sum[c]
-			push += float64(float64(scale[c]) * g.sum[c])
-			turn += float64(float64(scale[c]) * normal)
+			errorSum += float64(float64(scale[c]) * g.sum[c])
+			normalSum += float64(float64(scale[c]) * normal)
 		}
-		b := -inverse * inverse * turn / count
-		lift := float32(float64(-inverse*push/count) - float64(mean*b))
+		b := -inverse * inverse * normalSum / count
+		offset := float32(float64(-inverse*errorSum/count) - float64(mean*b))
 		for c := group * size; c < (group+1)*size; c++ {
-			g.a[c], g.b[c], g.shift[c] = float32(inverse*float64(scale[c])), float32(b), lift
+			g.a[c], g.b[c], g.shift[c] = float32(inverse*float64(scale[c])), float32(b), offset
 		}
 	}
 }

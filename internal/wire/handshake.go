@@ -94,7 +94,7 @@ func (m Refuse) Append(dst []byte) []byte {
 	dst = append(dst, uint8(m.Reason), 0)
 	length := len(dst) - 1
 	for _, r := range m.Detail {
-		if !cleanRune(r) {
+		if !printableRune(r) {
 			r = '?'
 		}
 		longer := append(dst, string(r)...)

@@ -46,16 +46,16 @@ func CheckRun(run string) error {
 // clean tells whether a text may be shown to a user and written to a log.
 func clean(text string) bool {
 	for _, r := range text {
-		if !cleanRune(r) {
+		if !printableRune(r) {
 			return false
 		}
 	}
 	return true
 }
 
-// cleanRune rejects control characters, which could forge lines of a log or control a terminal, and U+FFFD, which a
+// printableRune rejects control characters, which could forge lines of a log or control a terminal, and U+FFFD, which a
 // range loop also returns for invalid UTF-8.
-func cleanRune(r rune) bool {
+func printableRune(r rune) bool {
 	return r >= ' ' && (r < 0x7f || r > 0x9f) && r != '\uFFFD'
 }
 

@@ -37,9 +37,9 @@ func checkWeights(name string, sums ...float64) error {
 	return nil
 }
 
-// finite returns an error if a number of the model is infinite or NaN. The cause is either a faulty sum of a member
+// checkFinite returns an error if a number of the model is infinite or NaN. The cause is either a faulty sum of a member
 // or values that are too large.
-func finite(numbers ...[]float64) error {
+func checkFinite(numbers ...[]float64) error {
 	for _, some := range numbers {
 		for _, x := range some {
 			if x-x != 0 {

@@ -115,12 +115,12 @@ func (m *ALSModel) check() error {
 			if len(f) != factors {
 				return fmt.Errorf("%q has %d factors, another %d", name, len(f), factors)
 			}
-			if err := finite(f); err != nil {
+			if err := checkFinite(f); err != nil {
 				return err
 			}
 		}
 	}
-	return finite([]float64{m.Mean, m.RMSE})
+	return checkFinite([]float64{m.Mean, m.RMSE})
 }
 
 func categories(b *table.Batch, name string) (*table.Column, error) {
@@ -190,7 +190,7 @@ func (f *alsFit) take() (err error) {
 		}
 	}
 	if f.Implicit {
-		f.together()
+		f.mergePairs()
 	}
 	return nil
 }
@@ -198,7 +198,7 @@ func (f *alsFit) take() (err error) {
 // gather exchanges hashes of the users' names, and the names of the items, with all members.
 func (f *alsFit) gather(ctx context.Context) error {
 	var hashes []byte
-	for _, user := range used(f.users) {
+	for _, user := range usedValues(f.users) {
 		hash := fnv.New64a()
 		hash.Write([]byte(user))
 		hashes = hash.Sum(hashes)
@@ -216,7 +216,7 @@ func (f *alsFit) gather(ctx context.Context) error {
 			seen[string(hash)] = true
 		}
 	}
-	items, err := table.GatherJSON(ctx, f.flock, "items", used(f.items))
+	items, err := table.GatherJSON(ctx, f.flock, "items", usedValues(f.items))
 	if err != nil {
 		return err
 	}
@@ -237,8 +237,8 @@ func (f *alsFit) gather(ctx context.Context) error {
 	return nil
 }
 
-// used are the values of a column that occur in the rows.
-func used(c *table.Column) (values []string) {
+// usedValues are the values of a column that occur in the rows.
+func usedValues(c *table.Column) (values []string) {
 	rows, _ := c.Uses()
 	for code, value := range c.Values {
 		if rows[code] > 0 {

@@ -136,7 +136,7 @@ func (m *GaussianNBModel) check() error {
 			return fmt.Errorf("class %d does not have a mean and a variance above 0 of each of %d columns", class, len(m.Columns))
 		}
 	}
-	return finite(append(slices.Concat(m.Means, m.Variances), m.Rows)...)
+	return checkFinite(append(slices.Concat(m.Means, m.Variances), m.Rows)...)
 }
 
 // noPrior is the logarithm of the prior of a class without rows: JSON has no infinity.
@@ -195,7 +195,7 @@ func (s classSums) means() [][]float64 {
 	for class, sums := range s.sums {
 		row := make([]float64, len(sums))
 		for j, sum := range sums {
-			row[j] = share(sum, s.rows[class])
+			row[j] = ratio(sum, s.rows[class])
 		}
 		means = append(means, row)
 	}

@@ -79,8 +79,8 @@ type binned struct {
 	target   float64 // the largest absolute target at any member
 }
 
-// every appends all columns.
-func (b *binned) every(dst []int32) []int32 {
+// allColumns appends all columns.
+func (b *binned) allColumns(dst []int32) []int32 {
 	for c := range b.columns {
 		dst = append(dst, int32(c))
 	}

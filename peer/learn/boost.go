@@ -153,7 +153,7 @@ func (f *boosting) round(ctx context.Context, round int) error {
 	for i, t := range f.trees {
 		t.find = newFinder(f.table, t.grad, f.MinRows, f.L2, categoryL2)
 		t.draw = treeSeed(f.Seed, round*len(f.trees)+i, 1)
-		t.all.columns = f.table.every(t.all.columns[:0])
+		t.all.columns = f.table.allColumns(t.all.columns[:0])
 		if f.Columns > 0 && f.Columns < 1 {
 			t.all.columns = sampleColumns(t.all.columns, max(1, int(f.Columns*float64(len(f.table.columns))+0.5)), t.draw, 0)
 		}

@@ -29,7 +29,7 @@ func (c *Coefficients) check() error {
 	if err := table.DistinctNames(c.Columns); err != nil { // older releases fitted columns with equal names
 		return err
 	}
-	return finite(append(c.Weights[:len(c.Weights):len(c.Weights)], c.Intercept)...)
+	return checkFinite(append(c.Weights[:len(c.Weights):len(c.Weights)], c.Intercept)...)
 }
 
 // apply appends the outputs of each row to dst.

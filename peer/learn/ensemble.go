@@ -171,7 +171,7 @@ func (m *EnsembleModel) meanCoefficients() (Model, error) {
 		if !ok || !slices.Equal(c.linear().Columns, into.Columns) || len(c.linear().Intercept) != len(into.Intercept) {
 			return nil, fmt.Errorf("learn: coefficients of unlike models, %T and %T", m.Models[0], model)
 		}
-		part := share(m.Weights[i], all)
+		part := ratio(m.Weights[i], all)
 		for o, weights := range c.linear().Weights {
 			if i == 0 {
 				into.Intercept[o] *= part

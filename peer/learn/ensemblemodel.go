@@ -118,7 +118,7 @@ func (m *EnsembleModel) Predict(dst []float64, features *table.Batch) ([]float64
 			return dst, fmt.Errorf("learn: model %d of an ensemble: %w", o+1, err)
 		}
 		if m.Combine == Average {
-			add(sum, share(weights[o], all), p)
+			add(sum, ratio(weights[o], all), p)
 			continue
 		}
 		for row := range features.Rows {

@@ -85,7 +85,7 @@ func fitTrees(ctx context.Context, flock table.Flock, rows Rows, settings any, s
 	g := newGrower(flock, b, l)
 	var trees []*tree
 	for range min(forestAtOnce, s.Trees) {
-		trees = append(trees, &tree{grad: grad, all: layout{columns: b.every(nil)}, find: newFinder(b, grad, l.minRows, 0, 0)})
+		trees = append(trees, &tree{grad: grad, all: layout{columns: b.allColumns(nil)}, find: newFinder(b, grad, l.minRows, 0, 0)})
 	}
 	for from := 0; from < s.Trees; from += forestAtOnce {
 		trees = trees[:min(forestAtOnce, s.Trees-from)]

@@ -131,7 +131,7 @@ func (g *grower) ask(t *tree, id, sibling, parent int32, rows float64) {
 	if g.columns == 0 {
 		w.layout.columns = append(w.layout.columns, t.all.columns...)
 	} else {
-		w.layout.columns = sampleColumns(g.table.every(w.layout.columns), g.columns, t.draw, int(id))
+		w.layout.columns = sampleColumns(g.table.allColumns(w.layout.columns), g.columns, t.draw, int(id))
 		enough := max(maxBins>>maxLevel, thresholds*int(rows)/max(g.minRows, smallLeaf))
 		for w.layout.level < maxLevel && maxBins>>(w.layout.level+1) >= enough {
 			w.layout.level++
@@ -192,14 +192,14 @@ func (g *grower) read(w *request, sum []float64) ([]float64, error) {
 		for i, x := range hist {
 			rest[i] -= x
 		}
-		g.judge(w, w.sibling, rest)
+		g.findSplit(w, w.sibling, rest)
 	}
-	g.judge(w, w.node, hist)
+	g.findSplit(w, w.node, hist)
 	return sum, nil
 }
 
-// judge finds the split of a node by its histogram, and keeps the histogram for the node's children.
-func (g *grower) judge(w *request, id int32, hist []float64) {
+// findSplit finds the split of a node by its histogram, and keeps the histogram for the node's children.
+func (g *grower) findSplit(w *request, id int32, hist []float64) {
 	t := w.tree
 	n, stride := &t.nodes[id], t.grad.stride()
 	if g.deeper(t, id) {
@@ -243,7 +243,7 @@ func (g *grower) splitBest(t *tree) {
 	}
 	if last {
 		for _, id := range t.open {
-			g.forget(&t.nodes[id])
+			g.releaseHistogram(&t.nodes[id])
 		}
 		t.keep(chosen)
 	}
@@ -335,7 +335,7 @@ func (g *grower) split(t *tree, id int32, last bool) {
 	if wantRight {
 		g.ask(t, left+1, 0, id, rightRows)
 	}
-	g.forget(n)
+	g.releaseHistogram(n)
 }
 
 // part sorts the rows that go to the left before those that go to the right, in their order, and returns how many go
@@ -390,8 +390,8 @@ func (g *grower) release(hist []float64) {
 	g.free = append(g.free, hist)
 }
 
-// forget releases the histogram of a node.
-func (g *grower) forget(n *node) {
+// releaseHistogram releases the histogram of a node.
+func (g *grower) releaseHistogram(n *node) {
 	if n.hist != nil {
 		g.release(n.hist)
 		n.hist = nil

@@ -16,8 +16,8 @@ import (
 // if not. A preference counts 1 + alpha·r if the user had the item r times, else 1. All items that a user never had
 // share one sum of products, to which the few that the user had are added.
 
-// together merges the rows of the same user and item into one, and adds up how often the user had the item.
-func (f *alsFit) together() {
+// mergePairs merges the rows of the same user and item into one, and adds up how often the user had the item.
+func (f *alsFit) mergePairs() {
 	type pair struct{ user, item int32 }
 	place := map[pair]int{}
 	var pairs Rows

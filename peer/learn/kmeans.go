@@ -80,7 +80,7 @@ func (m *KMeansModel) check() error {
 			return fmt.Errorf("center %d has %d values for %d columns", i, len(c), len(m.Columns))
 		}
 	}
-	return finite(append(m.Centers[:len(m.Centers):len(m.Centers)], m.Sizes, []float64{m.Inertia})...)
+	return checkFinite(append(m.Centers[:len(m.Centers):len(m.Centers)], m.Sizes, []float64{m.Inertia})...)
 }
 
 // centers are the centers of clusters.
@@ -203,7 +203,7 @@ func (f kmeansFit) fill(ctx context.Context, next *centers, c centers, empty []i
 			farthest.offer(-off, x)
 		}
 	})
-	if err := farthest.ofAll(ctx, f.flock, fmt.Sprintf("farthest%d", step), len(f.points.columns)); err != nil {
+	if err := farthest.gatherAll(ctx, f.flock, fmt.Sprintf("farthest%d", step), len(f.points.columns)); err != nil {
 		return 0, err
 	}
 	for n, r := range farthest.list {

@@ -34,7 +34,7 @@ func (f kmeansFit) start(ctx context.Context) (centers, error) {
 	}
 	aim := 2 * f.Clusters
 	for round := 0; ; round++ {
-		if err := drawn.ofAll(ctx, f.flock, fmt.Sprintf("drawn%d", round), d); err != nil {
+		if err := drawn.gatherAll(ctx, f.flock, fmt.Sprintf("drawn%d", round), d); err != nil {
 			return centers{}, err
 		}
 		var added centers

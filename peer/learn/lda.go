@@ -138,8 +138,8 @@ func (t *inference) chance(word int32) (chance float64, shares []float64) {
 	return leastChance + dot(t.theta, shares), shares
 }
 
-// expect computes theta from gamma.
-func (t *inference) expect() {
+// updateTheta computes theta from gamma.
+func (t *inference) updateTheta() {
 	all := mathext.Digamma(total(t.gamma))
 	for i, g := range t.gamma {
 		t.theta[i] = math.Exp(mathext.Digamma(g) - all)
@@ -153,7 +153,7 @@ func (t *inference) infer(d document) {
 	}
 	next := make([]float64, len(t.gamma))
 	for range topicSteps {
-		t.expect()
+		t.updateTheta()
 		clear(next)
 		for i, word := range d.words {
 			chance, shares := t.chance(word)
@@ -169,7 +169,7 @@ func (t *inference) infer(d document) {
 			break
 		}
 	}
-	t.expect()
+	t.updateTheta()
 }
 
 // share divides the document's words among the topics, and adds the parts to sums in whole multiples of unit.

@@ -79,7 +79,7 @@ func (m *PCAModel) check() error {
 			return fmt.Errorf("component %d has %d values for %d columns", i, len(c), len(m.Columns))
 		}
 	}
-	return finite(append(m.Components[:k:k], m.Mean, m.Variance, m.Explained)...)
+	return checkFinite(append(m.Components[:k:k], m.Mean, m.Variance, m.Explained)...)
 }
 
 // Fit makes a *PCAModel.
@@ -115,7 +115,7 @@ func (l PCA) Fit(ctx context.Context, flock table.Flock, rows Rows) (Model, erro
 	for i := range l.Components {
 		variance := max(flat[i], 0) / weight
 		m.Variance = append(m.Variance, variance)
-		m.Explained = append(m.Explained, share(variance, scatter/weight))
+		m.Explained = append(m.Explained, ratio(variance, scatter/weight))
 		m.Components = append(m.Components, flat[l.Components+i*d:l.Components+(i+1)*d])
 	}
 	return m, m.check()
@@ -128,8 +128,8 @@ type pcaFit struct {
 	flock  table.Flock
 }
 
-// weighed calls do for each row, multiplied by the square root of its weight.
-func (f pcaFit) weighed(do func(x blas64.Vector)) {
+// eachWeighted calls do for each row, multiplied by the square root of its weight.
+func (f pcaFit) eachWeighted(do func(x blas64.Vector)) {
 	f.points.each(func(row int, x []float64) {
 		if w := f.points.rows.weight(row); w != 1 {
 			floats.Scale(math.Sqrt(w), x)
@@ -176,7 +176,7 @@ func (f pcaFit) sketch(ctx context.Context) ([]float64, error) {
 	}
 	for round := range sketchRounds {
 		product := blas64.General{Rows: d, Cols: k, Stride: k, Data: make([]float64, d*k)}
-		f.weighed(func(x blas64.Vector) { blas64.Ger(1, x, project(x), product) })
+		f.eachWeighted(func(x blas64.Vector) { blas64.Ger(1, x, project(x), product) })
 		sum, _, err := f.flock.Sum(ctx, fmt.Sprintf("sketch%d", round), product.Data)
 		if err != nil {
 			return nil, err
@@ -192,7 +192,7 @@ func (f pcaFit) sketch(ctx context.Context) ([]float64, error) {
 		basis = mat.NewDense(d, k, flat)
 	}
 	scatter := mat.NewSymDense(k, nil)
-	f.weighed(func(x blas64.Vector) { blas64.Syr(1, project(x), scatter.RawSymmetric()) })
+	f.eachWeighted(func(x blas64.Vector) { blas64.Syr(1, project(x), scatter.RawSymmetric()) })
 	if err := f.sumOf(ctx, "covariance", scatter); err != nil {
 		return nil, err
 	}

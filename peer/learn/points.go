@@ -143,8 +143,8 @@ func (l *least) offer(rank float64, point []float64) {
 	}
 }
 
-// ofAll replaces the least rows of this member by those of the whole flock.
-func (l *least) ofAll(ctx context.Context, flock table.Flock, name string, width int) error {
+// gatherAll replaces the least rows of this member by those of the whole flock.
+func (l *least) gatherAll(ctx context.Context, flock table.Flock, name string, width int) error {
 	var data []byte
 	for _, r := range l.list {
 		data = appendFloats(append(data, appendFloats(nil, r.rank)...), r.point...)

@@ -148,14 +148,14 @@ func (s *ClassScores) shares() {
 			true_ += s.Confusion[c][other]
 		}
 		hit := s.Confusion[c][c]
-		s.PPV += share(hit, predicted) / n
-		s.Recall += share(hit, true_) / n
-		s.F1 += share(2*hit, predicted+true_) / n
+		s.PPV += ratio(hit, predicted) / n
+		s.Recall += ratio(hit, true_) / n
+		s.F1 += ratio(2*hit, predicted+true_) / n
 	}
 }
 
-// share is part divided by whole, or 0 if whole is 0.
-func share(part, whole float64) float64 {
+// ratio is part divided by whole, or 0 if whole is 0.
+func ratio(part, whole float64) float64 {
 	if whole == 0 {
 		return 0
 	}
@@ -177,7 +177,7 @@ func evaluateNumbers(ctx context.Context, flock table.Flock, predictions []float
 	if err != nil {
 		return NumberScores{}, fmt.Errorf("learn: evaluating: %w", err)
 	}
-	mean := share(means[1], means[0])
+	mean := ratio(means[1], means[0])
 	const (
 		all = iota
 		squares
@@ -205,7 +205,7 @@ func evaluateNumbers(ctx context.Context, flock table.Flock, predictions []float
 	if variance := sums[spread] - sums[offs]*sums[offs]/n; variance > 0 {
 		s.R2 = 1 - sums[squares]/variance
 	}
-	return s, finite([]float64{s.RMSE, s.MAE, s.R2})
+	return s, checkFinite([]float64{s.RMSE, s.MAE, s.R2})
 }
 
 func total(v []float64) float64 {

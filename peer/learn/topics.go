@@ -97,7 +97,7 @@ func (m *LDAModel) words(ctx context.Context, flock table.Flock, rows Rows) (Wor
 		return WordScores{}, fmt.Errorf("learn: evaluating: %w", err)
 	}
 	s := WordScores{Peers: peers, Rows: sums[0], Words: sums[1], Perplexity: math.Exp(-sums[2] / sums[1])}
-	return s, finite([]float64{s.Perplexity})
+	return s, checkFinite([]float64{s.Perplexity})
 }
 
 // document has the words of a text, by their places in the vocabulary, with their counts.

@@ -29,7 +29,7 @@ func (flatten) fuse(next []Layer) (Layer, int) {
 }
 
 func (flatten) For(in Shape) (Built, error) {
-	rows, width := turned(in)
+	rows, width := transposedShape(in)
 	return Built{Out: Shape{in.Len()}, Make: func(r *Room) Step {
 		s := &flattenStep{rows: rows, width: width}
 		if rows > 1 {
@@ -39,8 +39,8 @@ func (flatten) For(in Shape) (Built, error) {
 	}}, nil
 }
 
-// turned returns the rows and columns that Flatten exchanges; one row if the example is in torch's order already.
-func turned(in Shape) (rows, width int) {
+// transposedShape returns the rows and columns that Flatten exchanges; one row if an example is in torch's order.
+func transposedShape(in Shape) (rows, width int) {
 	if len(in) < 3 || in.Width() == 1 {
 		return 1, in.Len()
 	}
@@ -55,16 +55,16 @@ type flattenStep struct {
 
 // Forward implements Step.
 func (s *flattenStep) Forward(_ Pass, _, x tensor.Vector) tensor.Vector {
-	return turn(s.y, x, s.rows, s.width)
+	return transpose(s.y, x, s.rows, s.width)
 }
 
 // Backward implements Step.
 func (s *flattenStep) Backward(_ Pass, _, _, e tensor.Vector) tensor.Vector {
-	return turn(s.below, e, s.width, s.rows)
+	return transpose(s.below, e, s.width, s.rows)
 }
 
-// turn writes examples with rows and columns exchanged to out. With one row or one column it returns x itself.
-func turn(out, x tensor.Vector, rows, width int) tensor.Vector {
+// transpose writes examples with rows and columns exchanged to out. With one row or one column it returns x itself.
+func transpose(out, x tensor.Vector, rows, width int) tensor.Vector {
 	if rows == 1 || width == 1 {
 		return x
 	}
@@ -86,7 +86,7 @@ func (l flatLinear) String() string { return nameOf(l.Layer) }
 
 func (l flatLinear) For(in Shape) (Built, error) {
 	f, err := l.Layer.For(Shape{in.Len()})
-	if rows, width := turned(in); err == nil && rows > 1 {
+	if rows, width := transposedShape(in); err == nil && rows > 1 {
 		inner, values := f.Make, f.values()
 		f.Make = func(r *Room) Step {
 			return &flatLinearStep{
@@ -108,7 +108,7 @@ type flatLinearStep struct {
 // Forward implements Step.
 func (s *flatLinearStep) Forward(p Pass, w, x tensor.Vector) tensor.Vector {
 	if p.Fresh {
-		turn(s.weights, w[:s.count], s.width, s.rows)
+		transpose(s.weights, w[:s.count], s.width, s.rows)
 		copy(s.weights[s.count:], w[s.count:])
 	}
 	return s.Step.Forward(p, s.weights, x)
@@ -118,7 +118,7 @@ func (s *flatLinearStep) Forward(p Pass, w, x tensor.Vector) tensor.Vector {
 func (s *flatLinearStep) Backward(p Pass, _, g, e tensor.Vector) tensor.Vector {
 	below := s.Step.Backward(p, s.weights, s.sums, e)
 	if p.Last {
-		turn(g, s.sums[:s.count], s.rows, s.width)
+		transpose(g, s.sums[:s.count], s.rows, s.width)
 		copy(g[s.count:], s.sums[s.count:])
 	}
 	return below

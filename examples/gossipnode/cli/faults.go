@@ -36,7 +36,7 @@ func Usagef(format string, args ...any) error { return Usage(fmt.Errorf(format, 
 // stays as it is, and so does an error that may pass.
 func Config(err error) error {
 	passes := func(cause error) bool { return errors.Is(err, cause) }
-	if err == nil || errors.As(err, new(interface{ ExitWith() int })) || slices.ContainsFunc(passing, passes) {
+	if err == nil || errors.As(err, new(interface{ ExitWith() int })) || slices.ContainsFunc(transient, passes) {
 		return err
 	}
 	return coded{err, ExitConfig}
@@ -50,9 +50,9 @@ func ConfigOf(err error, causes ...error) error {
 	return err
 }
 
-// passing has the errors that may pass by themselves: another process with the same address may be about to end, or
+// transient has the errors that may pass by themselves: another process with the same address may be about to end, or
 // one that has filled the disk or opened too many files.
-var passing = []error{
+var transient = []error{
 	syscall.EADDRINUSE, syscall.ENOSPC, syscall.EMFILE, syscall.ENFILE, context.Canceled, context.DeadlineExceeded,
 }
 

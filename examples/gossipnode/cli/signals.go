@@ -29,7 +29,7 @@ func UntilSignal(parent context.Context, second func()) (ctx context.Context, re
 	released, gone := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(gone)
-		heed(signals, released, func() { cancel(ErrInterrupted) }, second)
+		watchSignals(signals, released, func() { cancel(ErrInterrupted) }, second)
 	}()
 	return ctx, func() {
 		signal.Stop(signals)
@@ -39,12 +39,12 @@ func UntilSignal(parent context.Context, second func()) (ctx context.Context, re
 	}
 }
 
-// meantAgain is the time after a first signal before which a second one is ignored: nobody can have seen the effect
+// repeatAfter is the time after a first signal before which a second one is ignored: nobody can have seen the effect
 // of the first.
-const meantAgain = time.Second
+const repeatAfter = time.Second
 
-// heed calls first at the first signal, and second once, at the first one that comes meantAgain later.
-func heed(signals <-chan os.Signal, released <-chan struct{}, first, second func()) {
+// watchSignals calls first at the first signal, and second once, at the first one that comes repeatAfter later.
+func watchSignals(signals <-chan os.Signal, released <-chan struct{}, first, second func()) {
 	var came time.Time
 	for {
 		select {
@@ -56,7 +56,7 @@ func heed(signals <-chan os.Signal, released <-chan struct{}, first, second func
 		case came.IsZero():
 			came = time.Now()
 			first()
-		case time.Since(came) >= meantAgain:
+		case time.Since(came) >= repeatAfter:
 			second()
 			return
 		}

@@ -17,15 +17,15 @@ func TestASecondSignalCountsLater(t *testing.T) {
 		"none":                   {nil, 0, 0},
 		"one":                    {[]time.Duration{time.Hour}, 1, 0},
 		"two at once":            {[]time.Duration{0, 3 * time.Millisecond}, 1, 0},
-		"many at once":           {[]time.Duration{0, 0, 0, time.Millisecond, meantAgain / 2}, 1, 0},
-		"two":                    {[]time.Duration{0, meantAgain}, 1, 1},
-		"two at once, and later": {[]time.Duration{0, 0, meantAgain}, 1, 1},
+		"many at once":           {[]time.Duration{0, 0, 0, time.Millisecond, repeatAfter / 2}, 1, 0},
+		"two":                    {[]time.Duration{0, repeatAfter}, 1, 1},
+		"two at once, and later": {[]time.Duration{0, 0, repeatAfter}, 1, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				signals, released := make(chan os.Signal, 2), make(chan struct{})
 				first, again := 0, 0
-				go heed(signals, released, func() { first++ }, func() { again++ })
+				go watchSignals(signals, released, func() { first++ }, func() { again++ })
 				for _, after := range c.at {
 					time.Sleep(after)
 					signals <- os.Interrupt

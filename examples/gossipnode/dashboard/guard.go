@@ -83,8 +83,8 @@ func readToken(path string) (string, error) {
 	return token, nil
 }
 
-// over passes only allowed requests on to next.
-func (g guard) over(next http.Handler) http.Handler {
+// restrict passes only allowed requests on to next.
+func (g guard) restrict(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h := w.Header()
 		h.Set("Content-Security-Policy", pagePolicy)
@@ -97,7 +97,7 @@ func (g guard) over(next http.Handler) http.Handler {
 			http.Error(w, "This dashboard is not served under that name: open it by its address.", http.StatusMisdirectedRequest)
 		case !ownOrigin(r):
 			http.Error(w, "Another site asks for this: open the dashboard itself.", http.StatusForbidden)
-		case !g.greet(w, r) && !g.open:
+		case !g.authorize(w, r) && !g.open:
 			h.Set("WWW-Authenticate", `Bearer realm="dashboard"`)
 			http.Error(w, "This dashboard asks for a token: open the address that the peer printed when it started, with its ?token=", http.StatusUnauthorized)
 		default:
@@ -134,9 +134,9 @@ func ownOrigin(r *http.Request) bool {
 	return err == nil && from.Scheme != "" && strings.EqualFold(from.Host, r.Host)
 }
 
-// greet tells whether a request has the token. If the token is in the address, greet sets a cookie with it, which
+// authorize tells whether a request has the token. If the token is in the address, it sets a cookie with it, which
 // further requests of the page send.
-func (g guard) greet(w http.ResponseWriter, r *http.Request) bool {
+func (g guard) authorize(w http.ResponseWriter, r *http.Request) bool {
 	known := g.knows(r)
 	if known && r.URL.Query().Has("token") {
 		http.SetCookie(w, &http.Cookie{Name: g.cookie, Value: g.token, Path: "/", HttpOnly: true, SameSite: http.SameSiteStrictMode})

@@ -96,7 +96,7 @@ func (d *Server) Serve(b *Board, log *zap.Logger) {
 	mux.HandleFunc("GET /api/events", b.stream)
 	mux.Handle("POST /api/control", b.ruling)
 	d.web.Serve(&http.Server{
-		Handler: d.guard.over(http.MaxBytesHandler(mux, maxBody)), MaxHeaderBytes: maxHeader,
+		Handler: d.guard.restrict(http.MaxBytesHandler(mux, maxBody)), MaxHeaderBytes: maxHeader,
 		ReadHeaderTimeout: timeout, ReadTimeout: timeout, WriteTimeout: timeout, IdleTimeout: 4 * timeout,
 		ErrorLog: zap.NewStdLog(log.Named("dashboard").WithOptions(zap.IncreaseLevel(zap.ErrorLevel))),
 	})

@@ -45,10 +45,10 @@ func (f *fetcher) download(ctx context.Context, file publicFile, base string) (r
 		return 0, cause(ctx, err)
 	}
 	defer answer.Body.Close()
-	if err := sound(answer, url, file.Bytes); err != nil {
+	if err := checkAnswer(answer, url, file.Bytes); err != nil {
 		return 0, err
 	}
-	from := &arriving{from: answer.Body, stall: stall, fetcher: f, file: file}
+	from := &progressReader{from: answer.Body, stall: stall, fetcher: f, file: file}
 	err = files.Replace(filepath.Join(f.dir, file.Name), 0o644, func(out io.Writer) error {
 		hash := sha256.New()
 		if _, err := io.Copy(io.MultiWriter(out, hash), io.LimitReader(from, file.Bytes+1)); err != nil {
@@ -68,8 +68,8 @@ func (f *fetcher) download(ctx context.Context, file publicFile, base string) (r
 	return from.received, cause(ctx, err)
 }
 
-// sound returns an error if an answer cannot be the file.
-func sound(answer *http.Response, url string, size int64) error {
+// checkAnswer returns an error if an answer cannot be the file.
+func checkAnswer(answer *http.Response, url string, size int64) error {
 	switch code := answer.StatusCode; {
 	case code == http.StatusOK && answer.ContentLength >= 0 && answer.ContentLength != size:
 		return &refusal{url, fmt.Sprintf("it has %d bytes, the original %d", answer.ContentLength, size)}
@@ -89,8 +89,8 @@ func cause(ctx context.Context, err error) error {
 	return err
 }
 
-// arriving counts the bytes of a file: each read restarts the timeout, and every tenth of the file is reported.
-type arriving struct {
+// progressReader counts the bytes of a file: each read restarts the timeout, and every tenth of the file is reported.
+type progressReader struct {
 	from     io.Reader
 	stall    *time.Timer
 	fetcher  *fetcher
@@ -98,7 +98,7 @@ type arriving struct {
 	received int64
 }
 
-func (a *arriving) Read(p []byte) (int, error) {
+func (a *progressReader) Read(p []byte) (int, error) {
 	const tenths = 10
 	n, err := a.from.Read(p)
 	if n > 0 {

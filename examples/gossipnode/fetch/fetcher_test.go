@@ -248,7 +248,7 @@ func TestArrivingPutsOffTheEndOfPatience(t *testing.T) {
 	timer := time.AfterFunc(time.Hour, func() {})
 	timer.Stop()
 	f, _ := testFetcher(t, t.TempDir())
-	a := &arriving{from: strings.NewReader("x"), stall: timer, fetcher: f, file: publicFile{Bytes: 1}}
+	a := &progressReader{from: strings.NewReader("x"), stall: timer, fetcher: f, file: publicFile{Bytes: 1}}
 	if _, err := a.Read(make([]byte, 1)); err != nil || !timer.Stop() {
 		t.Errorf("something came, %v: the timer does not run", err)
 	}

@@ -27,7 +27,7 @@ import (
 
 // A peer that was started before the one that it is to join does not know the run: no member has described it yet. So
 // it keeps asking (--join-wait). Other peers may wait for it at the same time, so it listens, and answers them with a
-// number about its waiting. If all peers wait for each other, one of them has to begin: see waiting.after.
+// number about its waiting. If all peers wait for each other, one of them has to begin: see waiting.mustBegin.
 const (
 	// askTimeout bounds the wait for all addresses to join together.
 	askTimeout = 5 * time.Second
@@ -35,9 +35,9 @@ const (
 	sayEvery   = 10 * time.Second
 	// maxRefusals is how often in a row a peer asks one that refuses it, since that one may still be starting.
 	maxRefusals = 20
-	// settled is the depth from which on peers wait in a circle: a chain that ends at an absent peer is shorter.
-	settled  = 8
-	maxDepth = 1 << 8
+	// circleDepth is the depth from which on peers wait in a circle: a chain that ends at an absent peer is shorter.
+	circleDepth = 8
+	maxDepth    = 1 << 8
 )
 
 // The number of a waiting peer has its depth plus one in the low bits. Above these it has the highest rank among
@@ -120,10 +120,10 @@ type waiting struct {
 	message atomic.Uint64 // the number that it answers with
 }
 
-// after tells whether this process is to begin: all processes that it waits for wait in a circle and it has the
+// mustBegin tells whether this process is to begin: all processes that it waits for wait in a circle and it has the
 // highest rank, or there is only itself. The depth of a process is one more than the least depth of those it waits
 // for; one that waits for an absent process has depth 0.
-func (w *waiting) after(answers []answer) (begins bool) {
+func (w *waiting) mustBegin(answers []answer) (begins bool) {
 	depth, highest := uint64(maxDepth), w.rank
 	reached := func(address string) bool {
 		return slices.ContainsFunc(answers, func(a answer) bool {
@@ -141,7 +141,7 @@ func (w *waiting) after(answers []answer) (begins bool) {
 		}
 	}
 	w.tell(depth, highest)
-	return depth >= settled && highest == w.rank
+	return depth >= circleDepth && highest == w.rank
 }
 
 func (w *waiting) tell(depth, highest uint64) { w.message.Store(highest<<depthBits | (depth + 1)) }
@@ -197,7 +197,7 @@ func await(ctx context.Context, tr transport.Transport, s *settings.Settings, fr
 			refusals = 0
 		}
 		waited := time.Since(began)
-		if w.after(answers) || silent(answers) || refusals > maxRefusals || waited >= s.JoinWait {
+		if w.mustBegin(answers) || silent(answers) || refusals > maxRefusals || waited >= s.JoinWait {
 			return nil, nil
 		}
 		if time.Since(said) >= sayEvery {

@@ -91,14 +91,14 @@ const slim = 64
 func slimmer(t *testing.T, s *Simulated) {
 	t.Helper()
 	const most = 8
-	s.desks = make(chan *desk, most)
+	s.workspaces = make(chan *workspace, most)
 	for range most {
 		model, err := nets.NewMLP(dataset.Inputs, slim, dataset.Classes)
 		if err != nil {
 			t.Fatal(err)
 		}
 		s.First.Model = model
-		s.desks <- &desk{model: model}
+		s.workspaces <- &workspace{model: model}
 	}
 	s.First.Params = tensor.NewParams(s.First.Model.Layout())
 	s.First.Model.Init(1, s.First.Params.Vector())

@@ -19,23 +19,23 @@ import (
 
 // Simulated is the task of peers in simulated worlds: a workload for each, with shared data in memory once.
 type Simulated struct {
-	all    []*dataset.Data
-	First  *workload.Workload // of the first peer: its model and the initial values of all
-	glance *dataset.Set       // some of the held-out pictures
-	desks  chan *desk
+	all        []*dataset.Data
+	First      *workload.Workload // of the first peer: its model and the initial values of all
+	glance     *dataset.Set       // some of the held-out pictures
+	workspaces chan *workspace
 }
 
-// desk is the memory for one computation.
-type desk struct {
+// workspace is the memory for one computation.
+type workspace struct {
 	model nets.Model
 	batch dataset.Batch
 }
 
 const (
-	// maxDesks bounds the desks that are kept; more are made when more computations run at the same time.
-	maxDesks = 64
-	// glanced is the number of held-out pictures for a quick evaluation.
-	glanced = 2000
+	// maxWorkspaces bounds the workspaces that are kept; more are made when more computations run at the same time.
+	maxWorkspaces = 64
+	// quickPictures is the number of held-out pictures for a quick evaluation.
+	quickPictures = 2000
 	// garbage is the garbage collector's percentage: most memory of a world is in use from its first steps on, and
 	// twice as much would be too much for large worlds.
 	garbage = 10
@@ -60,7 +60,7 @@ func PrepareAll(s settings.Settings, peers int) (*Simulated, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := &Simulated{all: all, desks: make(chan *desk, maxDesks)}
+	t := &Simulated{all: all, workspaces: make(chan *workspace, maxWorkspaces)}
 	s.Batch = min(s.Batch, all[0].Len())
 	if t.First, err = workload.Equip(s, all[0], s.Order(0)); err != nil {
 		return nil, err
@@ -68,8 +68,8 @@ func PrepareAll(s settings.Settings, peers int) (*Simulated, error) {
 	if err := t.First.Batches.Close(); err != nil { // each run has its own batches
 		return nil, err
 	}
-	t.desks <- &desk{model: t.First.Model}
-	t.glance = all[0].HeldOut.Spread(glanced)
+	t.workspaces <- &workspace{model: t.First.Model}
+	t.glance = all[0].HeldOut.Spread(quickPictures)
 	return t, nil
 }
 
@@ -117,21 +117,21 @@ func (t *simulatedTask) Close() error {
 	return errors.Join(faults...)
 }
 
-// sit takes a desk, or makes one if all are in use.
-func (t *Simulated) sit(s settings.Settings) (*desk, error) {
+// acquire takes a workspace, or makes one if all are in use.
+func (t *Simulated) acquire(s settings.Settings) (*workspace, error) {
 	select {
-	case d := <-t.desks:
+	case d := <-t.workspaces:
 		return d, nil
 	default:
 	}
 	model, err := nets.Sized(s.Model, t.First.Data.Shape(), t.First.Data.Classes(), s.Sizes)
-	return &desk{model: model}, err
+	return &workspace{model: model}, err
 }
 
-// rise returns a desk.
-func (t *Simulated) rise(d *desk) {
+// giveBack returns a workspace.
+func (t *Simulated) giveBack(d *workspace) {
 	select {
-	case t.desks <- d:
+	case t.workspaces <- d:
 	default: // enough are kept
 	}
 }
@@ -152,11 +152,11 @@ func (t *simulatedTask) Params() *tensor.Params {
 
 // Gradient implements peertest.Task.
 func (t *simulatedTask) Gradient(i, samples int, x, grad tensor.Vector) (peer.Result, error) {
-	d, err := t.sit(t.settings)
+	d, err := t.acquire(t.settings)
 	if err != nil {
 		return peer.Result{}, err
 	}
-	defer t.rise(d)
+	defer t.giveBack(d)
 	if t.settings.Divides() {
 		err = (&workload.Measured{Singly: t.batches[i]}).Fill(&d.batch, cmp.Or(samples, t.settings.Batch))
 	} else {
@@ -170,11 +170,11 @@ func (t *simulatedTask) Gradient(i, samples int, x, grad tensor.Vector) (peer.Re
 
 // Evaluate implements peertest.Task.
 func (t *simulatedTask) Evaluate(x tensor.Vector, glance bool) (accuracy, loss float64) {
-	d, err := t.sit(t.settings)
+	d, err := t.acquire(t.settings)
 	if err != nil {
-		return 0, 0 // cannot happen: the first desk could be made
+		return 0, 0 // cannot happen: the first workspace could be made
 	}
-	defer t.rise(d)
+	defer t.giveBack(d)
 	if glance {
 		return d.model.Evaluate(x, t.glance)
 	}

@@ -39,9 +39,9 @@ func needs(s settings.Settings, row int) (bytes, parameters float64) {
 	return tensor.ValueSize * (copies*parameters + passed*within + 2*values*float64(s.Batch)), parameters
 }
 
-// affordable returns an error if settings from another member, not from the user, need more memory than this machine
+// checkMemory returns an error if settings from another member, not from the user, need more memory than this machine
 // has.
-func affordable(s settings.Settings, row int, memory uint64) error {
+func checkMemory(s settings.Settings, row int, memory uint64) error {
 	bytes, parameters := needs(s, row)
 	if most := float64(cmp.Or(memory, unknownMemory)); s.TakenSize && bytes > most {
 		return cli.Config(fmt.Errorf("the run that is joined asks for about %.1f GB (--model %s, %.3g parameters at most, --batch %d), and this machine has %.1f GB: ask who began it, or give --model, the sizes and --batch yourself if that is as it should be",

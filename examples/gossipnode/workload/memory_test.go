@@ -34,11 +34,11 @@ func TestWhatAMemberSaysTakesNoMemory(t *testing.T) {
 		if err := flags.Parse(c.args); err != nil {
 			t.Fatal(err)
 		}
-		if err := affordable(s, 0, memory); err != nil {
+		if err := checkMemory(s, 0, memory); err != nil {
 			t.Errorf("%s, of the user's: %v", name, err)
 		}
 		s.TakenSize = true
-		err := affordable(s, 0, memory)
+		err := checkMemory(s, 0, memory)
 		if (err != nil) != c.refused || err != nil && (cli.ExitCode(err) != cli.ExitConfig || !strings.Contains(err.Error(), "this machine has 17.2 GB")) {
 			t.Errorf("%s: %v", name, err)
 		}

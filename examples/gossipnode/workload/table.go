@@ -27,7 +27,7 @@ func ShareOf(s settings.Settings, source *rows.Source) (rows.Share, error) {
 
 // OfTable makes the workload of a peer from prepared rows.
 func OfTable(s settings.Settings, share rows.Share, prepared *prepare.Prepared, data *dataset.Data, identity ed25519.PublicKey) (*Workload, error) {
-	if err := affordable(s, data.Shape().Values(), host.Memory()); err != nil {
+	if err := checkMemory(s, data.Shape().Values(), host.Memory()); err != nil {
 		return nil, err
 	}
 	w, err := Equip(s, data, orderOf(s, share.Number, share.Peers, binary.LittleEndian.Uint64(identity)))

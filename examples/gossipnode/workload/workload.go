@@ -40,7 +40,7 @@ type Workload struct {
 // Prepare loads the data, which must not be a table, and makes the model with its initial values. Before it has
 // succeeded, nothing is written and no network is used. The caller must close the batches of the workload.
 func Prepare(s settings.Settings, identity ed25519.PublicKey) (*Workload, error) {
-	if err := affordable(s, 0, host.Memory()); err != nil {
+	if err := checkMemory(s, 0, host.Memory()); err != nil {
 		return nil, err
 	}
 	data, order, err := loadData(s, identity)

@@ -102,7 +102,7 @@ func (b *builder) places(names []string) ([]int, error) {
 		}
 	}
 	if found < len(b.schema.Fields) || !b.others && found < len(names) {
-		return nil, unlike(b.schema, names, b.others)
+		return nil, schemaError(b.schema, names, b.others)
 	}
 	return places, nil
 }

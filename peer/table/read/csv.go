@@ -198,7 +198,7 @@ func openCSV(in io.ReadCloser, comma byte, s sink) (*csvRows, error) {
 		}
 		r.names = append(r.names, name)
 	}
-	if err := named(r.names); err != nil {
+	if err := checkNames(r.names); err != nil {
 		return nil, err
 	}
 	if len(r.names) == 1 && strings.ContainsAny(r.names[0], ",;\t|") {

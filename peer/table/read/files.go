@@ -232,9 +232,9 @@ func (f file) check(s *table.Schema, c Config) error {
 	return r.close()
 }
 
-// unlike returns an error that lists how the columns of a file differ from those of a schema. With others, further
+// schemaError returns an error that lists how the columns of a file differ from those of a schema. With others, further
 // columns are allowed.
-func unlike(s *table.Schema, names []string, others bool) error {
+func schemaError(s *table.Schema, names []string, others bool) error {
 	there := &table.Schema{}
 	for _, name := range names {
 		f := table.Field{Name: name}
@@ -248,8 +248,8 @@ func unlike(s *table.Schema, names []string, others bool) error {
 	})}
 }
 
-// named returns an error if there are too many columns or two have one name.
-func named(names []string) error {
+// checkNames returns an error if there are too many columns or two have one name.
+func checkNames(names []string) error {
 	if len(names) > MaxColumns {
 		return fmt.Errorf("%d columns, at most %d", len(names), MaxColumns)
 	}

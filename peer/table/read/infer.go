@@ -84,7 +84,7 @@ func (g *guesser) headless() (fraction string) {
 }
 
 // mostly is the share of numbers above which the texts in a column may be mistakes.
-const mostly = 0.95
+const mostlyNumbers = 0.95
 
 // notes returns notes on the columns that are categories only due to a few texts or another decimal point.
 func (g *guesser) notes(f file) (notes []Note) {
@@ -92,9 +92,9 @@ func (g *guesser) notes(f file) (notes []Note) {
 	for _, c := range g.columns {
 		all := c.texts + c.values
 		n := Note{Column: c.name, File: f.path, Line: c.line, Text: c.first, Numbers: c.values, Values: all}
-		if c.texts > 0 && float64(c.values) > mostly*float64(all) {
+		if c.texts > 0 && float64(c.values) > mostlyNumbers*float64(all) {
 			notes = append(notes, n)
-		} else if mayPoint && c.pointed > 0 && float64(c.values+c.pointed) > mostly*float64(all) {
+		} else if mayPoint && c.pointed > 0 && float64(c.values+c.pointed) > mostlyNumbers*float64(all) {
 			n.Point, n.Numbers = g.otherPoint(), c.values+c.pointed
 			notes = append(notes, n)
 		}

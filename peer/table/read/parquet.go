@@ -75,7 +75,7 @@ func openParquet(in *os.File, s sink) (r *parquetRows, err error) {
 		}
 		all, names = append(all, c), append(names, c.name)
 	}
-	if err := named(names); err != nil {
+	if err := checkNames(names); err != nil {
 		return nil, err
 	}
 	places, err := s.places(names)
@@ -110,7 +110,7 @@ func (r *parquetRows) next(s sink) (*Damage, error) {
 	r.row++
 	for i, c := range r.columns {
 		if wrong := c.put(s, r.places[i], at); wrong != "" {
-			return &Damage{Line: r.row, Column: c.name, Reason: wrong, Text: c.shown(at)}, nil
+			return &Damage{Line: r.row, Column: c.name, Reason: wrong, Text: c.valueText(at)}, nil
 		}
 	}
 	return nil, nil

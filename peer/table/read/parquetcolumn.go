@@ -95,8 +95,8 @@ func (c *parquetColumn) textOf(row int) []byte {
 	return c.text[begin:c.ends[row]]
 }
 
-// shown is a row's value as a text for a report.
-func (c *parquetColumn) shown(row int) string {
+// valueText is a row's value as a text for a report.
+func (c *parquetColumn) valueText(row int) string {
 	if c.isText {
 		return cut(c.textOf(row))
 	}
@@ -110,9 +110,9 @@ func (c *parquetColumn) decode(rows int) error {
 	case *pages.BooleanColumnChunkReader:
 		return decode(c, rows, chunk.ReadBatchInPage, func(row int, v bool) { c.text = strconv.AppendBool(c.text, v) })
 	case *pages.Int32ColumnChunkReader:
-		return decode(c, rows, chunk.ReadBatchInPage, func(row int, v int32) { c.whole(row, float64(v), float64(uint32(v))) })
+		return decode(c, rows, chunk.ReadBatchInPage, func(row int, v int32) { c.putInteger(row, float64(v), float64(uint32(v))) })
 	case *pages.Int64ColumnChunkReader:
-		return decode(c, rows, chunk.ReadBatchInPage, func(row int, v int64) { c.whole(row, float64(v), float64(uint64(v))) })
+		return decode(c, rows, chunk.ReadBatchInPage, func(row int, v int64) { c.putInteger(row, float64(v), float64(uint64(v))) })
 	case *pages.Int96ColumnChunkReader: // nanoseconds and Julian day, as older programs write times
 		return decode(c, rows, chunk.ReadBatchInPage, func(row int, v parquet.Int96) {
 			day := float64(binary.LittleEndian.Uint32(v[8:])) - 2440588
@@ -136,8 +136,8 @@ func (c *parquetColumn) decode(rows int) error {
 	return fmt.Errorf("its pages are of a type that is not read: %T", c.chunk)
 }
 
-// whole stores an integer: signed or unsigned, depending on the type of the column.
-func (c *parquetColumn) whole(row int, signed, unsigned float64) {
+// putInteger stores an integer: signed or unsigned, depending on the type of the column.
+func (c *parquetColumn) putInteger(row int, signed, unsigned float64) {
 	if c.numbers[row] = signed * c.times / c.over; c.unsigned {
 		c.numbers[row] = unsigned
 	}
