@@ -1,5 +1,5 @@
-// Package atomicfile writes files that a crash or a power cut leaves whole: with the old
-// contents or the new ones, never with a part.
+// Package atomicfile writes files that stay complete after a crash or a power cut: they have either the old contents
+// or the new ones.
 package atomicfile
 
 import (
@@ -10,7 +10,7 @@ import (
 	"path/filepath"
 )
 
-// Write makes content that of the file at path, which only its owner may read.
+// Write replaces the contents of the file at path, which only its owner may read.
 func Write(path string, content []byte) error {
 	return Replace(path, 0o600, func(w io.Writer) error {
 		_, err := w.Write(content)
@@ -18,14 +18,14 @@ func Write(path string, content []byte) error {
 	})
 }
 
-// Replace has write fill a file beside path, and puts it there in one step when it is
-// whole and on disk. What a crash leaves of one is overwritten by the next.
+// Replace lets write fill a file beside path, and renames it to path when it is complete and on disk. A file that a
+// crash has left is overwritten by the next call.
 func Replace(path string, mode fs.FileMode, write func(io.Writer) error) error {
 	partial := filepath.Join(filepath.Dir(path), "."+filepath.Base(path)+".partial")
 	if err := Remove(partial); err != nil {
 		return err
 	}
-	// O_EXCL and the mode together: nobody else can have opened it before.
+	// O_EXCL with the mode makes sure that nobody else has opened it before.
 	file, err := os.OpenFile(partial, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
 	if err != nil {
 		return err
@@ -39,14 +39,14 @@ func Replace(path string, mode fs.FileMode, write func(io.Writer) error) error {
 	if err != nil {
 		return errors.Join(err, Remove(partial))
 	}
-	if folder, err := os.Open(filepath.Dir(path)); err == nil { // not all systems open folders
-		_ = folder.Sync() // so that the new name lasts too, where the system can
+	if folder, err := os.Open(filepath.Dir(path)); err == nil { // not all systems can open folders
+		_ = folder.Sync() // so that the new name survives too, if the system can
 		_ = folder.Close()
 	}
 	return nil
 }
 
-// Remove removes a file if it is there.
+// Remove removes a file if it exists.
 func Remove(path string) error {
 	if err := os.Remove(path); !errors.Is(err, fs.ErrNotExist) {
 		return err

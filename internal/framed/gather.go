@@ -10,36 +10,35 @@ import (
 )
 
 const (
-	// together is how many bytes of small frames are sent at once, at most, and ahead how
-	// many are read before they are asked for. More bring nothing more: TLS and the system
-	// take 64 KiB at a time.
+	// together bounds the bytes of small frames that are sent at once, and the bytes that are read ahead. More would
+	// not help: TLS and the system take 64 KiB at a time.
 	together = 128 << 10
 	ahead    = 64 << 10
-	// gatherTime is for how long what is sent together may keep a link busy: whoever waits
-	// for it is to see frames come one by one where they are slow in coming.
+	// gatherTime bounds how long frames that are sent together keep a link busy: on a slow link the receiver should
+	// see frames arrive one by one.
 	gatherTime = 5 * time.Millisecond
-	// large is the size from which a frame travels by itself: one more copy of it would
-	// cost more than what it shares with others.
+	// large is the size from which a frame is sent separately: to copy it once more would cost more than sending it
+	// with others saves.
 	large = 48 << 10
 )
 
-// gathering is what is sent and received at once where frames are many and small. Each by
-// itself costs a record, a system call and a wake-up at either end, as much as 20 KB do.
-// One goroutine may use what is sent while another uses what is read.
+// gathering sends and receives many small frames at once. Separately, each of them costs a record, a system call and
+// a wake-up at either end, as much as 20 KB do. One goroutine may use the sending fields while another uses the
+// receiving ones.
 type gathering struct {
 	out   []byte        // frames that wait to be sent
 	in    *bufio.Reader // nil before the first begin
 	since time.Time     // of begin
-	ahead bool          // bytes are read ahead: on this stream frames may be many
-	alone bool          // the last frame was large, and so may the next be
-	// arrived counts the bytes since then, which whoever sends looks at.
+	ahead bool          // read ahead, since this stream may have many frames
+	alone bool          // the last frame was large, and the next may be, too
+	// arrived counts the bytes received since begin; the sender reads it.
 	arrived atomic.Uint64
 }
 
-// begin reads from now on what has come, and not just what is asked for.
+// begin starts reading ahead.
 func (g *gathering) begin(from io.Reader) {
 	if g.ahead {
-		return // nothing that has been read may be lost
+		return // the buffer may hold bytes
 	}
 	if g.in == nil {
 		g.in = bufio.NewReaderSize(nil, ahead)
@@ -49,10 +48,10 @@ func (g *gathering) begin(from io.Reader) {
 	g.arrived.Store(0)
 }
 
-// end forgets what waits.
+// end drops the waiting frames.
 func (g *gathering) end() { g.out, g.ahead, g.alone = g.out[:0], false, false }
 
-// direct tells whether the next read need not go through the buffer.
+// direct tells whether the next read may bypass the buffer.
 func (g *gathering) direct() bool { return !g.ahead || g.alone && g.in.Buffered() == 0 }
 
 // ready tells whether a whole frame is in the buffer.
@@ -64,13 +63,12 @@ func (g *gathering) ready() bool {
 	return g.in.Buffered() >= wire.FrameSize(header)
 }
 
-// takes tells whether a frame is to wait with those that do, once these have been sent if
-// there is no room beside them.
+// takes tells whether a frame is to wait with others, and whether there is room for it before these are sent.
 func (g *gathering) takes(frame []byte) (takes, room bool) {
 	return g.ahead && len(frame) < large, len(g.out)+len(frame) <= g.most()
 }
 
-// put has a frame wait. It reports whether all that wait are to be sent now.
+// put makes a frame wait. It reports whether all waiting frames are to be sent now.
 func (g *gathering) put(frame []byte) (full bool) {
 	if g.out == nil {
 		g.out = make([]byte, 0, together)
@@ -79,8 +77,8 @@ func (g *gathering) put(frame []byte) (full bool) {
 	return len(g.out) >= g.most()
 }
 
-// most is how many bytes to send together: what has come on this stream so far shows how
-// fast the link is, or the partner. Until something has, nothing waits.
+// most is how many bytes to send together. The bytes received so far on this stream show how fast the link, or the
+// partner, is. Before any have been received, no frame waits.
 func (g *gathering) most() int {
 	received, elapsed := float64(g.arrived.Load()), time.Since(g.since)
 	return int(min(received*float64(gatherTime)/float64(max(elapsed, 1)), together))

@@ -1,5 +1,5 @@
-// Package framed speaks in frames over a stream, with a bound on every wait: what each
-// conversation of a peer stands on, whatever it is about.
+// Package framed sends and receives frames over a stream, with a bound on every wait. Each conversation of a peer
+// uses it.
 package framed
 
 import (
@@ -12,42 +12,37 @@ import (
 	"github.com/seed-97356399/murmuration/peer/transport"
 )
 
-// Stream is a stream in frames, with the buffers that it needs. Streams are reused:
-// Begin begins the next, and the first. One goroutine may send while another receives.
+// Stream is a stream of frames, with its buffers. Begin starts the first stream and each further one, which reuses
+// the buffers. One goroutine may send while another receives.
 type Stream struct {
 	transport.Stream
 	// Stall bounds the wait for a frame, and the time to send one.
 	Stall time.Duration
-	// Until is when all has to be over, and Late the error of what is not; zero if nothing
-	// but Stall bounds it.
+	// Until is the deadline of the whole conversation, and Late the error after it; zero if only Stall bounds it.
 	Until time.Time
 	Late  error
-	// Soon bounds the wait for the first bytes of the next frame; 0 if nothing but the
-	// frame's own bound does. It counts once.
+	// Soon bounds the wait for the first bytes of the next frame, once; 0 if only the frame's own bound applies.
 	Soon time.Duration
-	// Sealed: frames of slices may come without a checksum, since nobody can alter what the
-	// transport carries.
+	// Sealed allows frames of slices without a checksum, since nobody can alter the transport's bytes.
 	Sealed bool
-	// Frame is scratch for what is sent.
+	// Frame is memory for frames to send.
 	Frame []byte
 
 	// Sent and Received are the bytes of this stream so far, and Longest is the longest wait
 	// for a frame.
 	Sent, Received uint64
 	Longest        time.Duration
-	// Sign is when the first bytes of the frame came for which Soon was set; zero if they
-	// have not.
+	// Sign is when the first bytes of the frame after Soon was set arrived; zero before.
 	Sign time.Time
 
-	whole       time.Time // the deadline of a frame of which the first bytes are waited for
+	whole       time.Time // the deadline of a frame that has not begun to arrive
 	reader      *wire.Reader
 	short, long *wire.Reader     // for requests and answers; for slices
-	unread      io.LimitedReader // what the partner still sends
+	unread      io.LimitedReader // the rest that the partner sends
 	gathering
 }
 
-// Converse speaks on a stream, and closes it when talk has returned. Talk may fail, and
-// ctx end: the stream is reset then.
+// Converse calls talk on a stream, and then closes it. If talk fails or ctx ends, the stream is reset.
 func (s *Stream) Converse(ctx context.Context, stream transport.Stream, stall time.Duration, talk func(*Stream) error) error {
 	stopWatch := context.AfterFunc(ctx, stream.Reset)
 	defer stopWatch()
@@ -60,7 +55,7 @@ func (s *Stream) Converse(ctx context.Context, stream transport.Stream, stall ti
 	return nil
 }
 
-// Begin starts to speak on a stream.
+// Begin starts to use a stream.
 func (s *Stream) Begin(stream transport.Stream, stall time.Duration) {
 	s.Stream, s.Stall, s.Until, s.Late, s.Soon = stream, stall, time.Time{}, nil, 0
 	s.whole, s.Sign = time.Time{}, time.Time{}
@@ -73,8 +68,7 @@ func (s *Stream) Begin(stream transport.Stream, stall time.Duration) {
 	s.reader = s.short
 }
 
-// Bulk makes a stream ready for frames of any size. Until a partner has been accepted,
-// it is not worth their memory.
+// Bulk prepares for frames of any size. Before a partner has been accepted, they are not worth the memory.
 func (s *Stream) Bulk() {
 	if s.long == nil {
 		s.long = wire.NewReader(s, wire.MaxPayload)
@@ -85,7 +79,7 @@ func (s *Stream) Bulk() {
 	s.begin(arrivals{s})
 }
 
-// Limit makes a stream ready for frames with payloads of so many bytes.
+// Limit prepares for frames with payloads of at most payload bytes.
 func (s *Stream) Limit(payload int) { s.reader = wire.NewReader(s, payload) }
 
 // Read implements io.Reader for the readers of frames.
@@ -96,13 +90,13 @@ func (s *Stream) Read(b []byte) (int, error) {
 	return s.in.Read(b)
 }
 
-// arrivals is a stream as its buffer reads it.
+// arrivals is a stream as its buffer's source.
 type arrivals struct{ *Stream }
 
 // Read implements io.Reader.
 func (a arrivals) Read(b []byte) (int, error) { return a.receive(b) }
 
-// receive reads from the stream and counts.
+// receive reads from the stream and counts the bytes.
 func (s *Stream) receive(b []byte) (int, error) {
 	n, err := s.Stream.Read(b)
 	s.Received += uint64(n)
@@ -117,7 +111,7 @@ func (s *Stream) receive(b []byte) (int, error) {
 	return n, err
 }
 
-// Next reads a frame, which must have come as a whole within the stall bound.
+// Next reads a frame, all of which must arrive within the stall bound.
 func (s *Stream) Next() (wire.Header, []byte, error) {
 	began := time.Now()
 	if s.ready() {
@@ -149,15 +143,14 @@ func (s *Stream) take() (wire.Header, []byte, error) {
 	return header, payload, err
 }
 
-// Unread has Next return the last frame once more: see wire.Reader.
+// Unread makes Next return the last frame again: see wire.Reader.
 func (s *Stream) Unread() { s.reader.Unread() }
 
-// Ready tells whether the next frame has come as a whole, so that Next will not wait.
+// Ready tells whether the whole next frame has arrived, so that Next does not wait.
 func (s *Stream) Ready() bool { return s.ready() }
 
-// Later sends a frame together with those that follow it, at the latest at Flush. Before
-// Bulk each goes at once, and later large ones do, after those that wait. The frame is the
-// caller's again.
+// Later sends a frame together with those that follow it, at the latest at Flush. It sends at once before Bulk, and a
+// large frame after those that wait. The caller may reuse the frame.
 func (s *Stream) Later(frame []byte) error {
 	takes, room := s.takes(frame)
 	if !takes || !room {
@@ -174,7 +167,7 @@ func (s *Stream) Later(frame []byte) error {
 	return nil
 }
 
-// Flush sends the frames that wait. Whoever is about to wait for the partner has to.
+// Flush sends the waiting frames. Call it before waiting for the partner.
 func (s *Stream) Flush() error {
 	if len(s.out) == 0 {
 		return nil
@@ -184,7 +177,7 @@ func (s *Stream) Flush() error {
 	return err
 }
 
-// CloseWrite ends what is sent, after the frames that wait.
+// CloseWrite closes the sending side, after the waiting frames.
 func (s *Stream) CloseWrite() error {
 	if err := s.Flush(); err != nil {
 		return err
@@ -206,7 +199,7 @@ func (s *Stream) Send(frame []byte) error {
 	return err
 }
 
-// wait is the deadline for the next frame, whose wait begins at a moment.
+// wait is the deadline for the next frame, given when the wait began.
 func (s *Stream) wait(began time.Time) (deadline time.Time, err error) {
 	deadline = began.Add(s.Stall)
 	switch {
@@ -218,7 +211,7 @@ func (s *Stream) wait(began time.Time) (deadline time.Time, err error) {
 	return deadline, s.Late
 }
 
-// Seal sends what has been made in Frame, which wire.Reserve began.
+// Seal completes and sends Frame, which wire.Reserve began.
 func (s *Stream) Seal(h wire.Header) error {
 	err := wire.Seal(s.Frame, h)
 	if err == nil {
@@ -230,8 +223,8 @@ func (s *Stream) Seal(h wire.Header) error {
 	return nil
 }
 
-// Say sends a message. It is no method because those have no type parameters: a
-// message passed as an interface would be allocated.
+// Say sends a message. It is not a method since methods cannot have type parameters: converting the message to an
+// interface would allocate.
 func Say[M wire.Message](s *Stream, exchange uint64, m M) error {
 	frame, err := wire.Pack(s.Frame, exchange, m)
 	if err == nil {
@@ -244,14 +237,13 @@ func Say[M wire.Message](s *Stream, exchange uint64, m M) error {
 	return nil
 }
 
-// Decoder is a message that can be read.
+// Decoder is a message that can be decoded.
 type Decoder interface {
 	wire.Message
 	Decode(payload []byte) error
 }
 
-// Receive reads a message of the type that m has, or the refusal that came in its stead, as
-// an error of type *wire.Refusal.
+// Receive reads a message of m's type. If the partner refuses instead, the error is a *wire.Refusal.
 func (s *Stream) Receive(m Decoder) (wire.Header, error) {
 	header, payload, err := s.Await(m.Type())
 	if err != nil {
@@ -288,8 +280,8 @@ func (s *Stream) Refuse(exchange uint64, reason wire.Reason, detail string) {
 	s.Finish()
 }
 
-// maxUnread bounds what a partner may still send after our last word: a full window of
-// slices, with four bytes for each value.
+// maxUnread bounds the bytes that a partner may still send after this side's last frame: a full window of slices,
+// with four bytes for each value.
 const maxUnread = wire.MaxInDoubt * 4 * wire.MaxSliceLen
 
 // Finish ends a conversation in which this side has sent the last frame: it closes the
@@ -302,11 +294,9 @@ func (s *Stream) Finish() {
 	s.Drain()
 }
 
-// Drain waits, within the stall bound, for the partner to close a stream whose writing
-// side is closed. What the partner has still sent is not read as frames: it may be what
-// made us end. It reports whether the partner has closed in good order, which it does
-// only once it has dealt with all that it was sent, and without a word: it could be a
-// refusal of what was sent last.
+// Drain waits, within the stall bound, for the partner to close a stream whose writing side is closed. It does not
+// read the rest as frames, which may be the reason for the end. It reports whether the partner has closed in good
+// order, without another frame, which could be a refusal: a partner does so only after it has handled everything.
 func (s *Stream) Drain() (inOrder bool) {
 	if s.SetReadDeadline(time.Now().Add(s.Stall)) != nil {
 		s.Reset()

@@ -1,19 +1,18 @@
-// Package idle keeps what is dear to make, such as buffers, from one use to the next.
+// Package idle keeps values that are costly to make, such as buffers, for their next use.
 package idle
 
-// Pool keeps a bounded number of values that nobody is using. Safe for concurrent use.
+// Pool keeps a bounded number of unused values. Safe for concurrent use.
 type Pool[T any] struct {
 	kept  chan T
 	build func() T
 }
 
-// NewPool makes a pool that keeps at most so many values, and has build make one when
-// it has none left.
+// NewPool makes a pool that keeps at most most values. It calls build when no value is left.
 func NewPool[T any](most int, build func() T) Pool[T] {
 	return Pool[T]{kept: make(chan T, most), build: build}
 }
 
-// Take gives a value that is the caller's until Put.
+// Take returns a value that the caller owns until Put.
 func (p Pool[T]) Take() T {
 	select {
 	case value := <-p.kept:
@@ -23,7 +22,7 @@ func (p Pool[T]) Take() T {
 	}
 }
 
-// Put takes a value back, and forgets it if enough are kept.
+// Put returns a value, and drops it if the pool is full.
 func (p Pool[T]) Put(value T) {
 	select {
 	case p.kept <- value:

@@ -12,47 +12,44 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// Lines that are written at once, and then at most one in the time.
+// How many lines are written at once, and how long each further one has to wait.
 const (
 	partnerBurst = 3
 	partnerEvery = time.Minute
 	causeBurst   = 10
 	causeEvery   = 10 * time.Second
-	// maxCauses and maxPartners bound what is remembered.
+	// maxCauses and maxPartners bound the causes and partners that are kept.
 	maxCauses   = 256
 	maxPartners = 1024
-	// tellEvery is how long a count waits for a line that tells it, if any line is
-	// written at all.
+	// tellEvery is how long a count may wait for a line that reports it, if any line is written.
 	tellEvery = time.Minute
 )
 
-// cause is what lines are alike in.
+// cause is what lines have in common that are limited together.
 type cause struct{ logger, message string }
 
-// pair is a cause and who brings it about.
+// pair is a cause and the partner who is responsible.
 type pair struct {
 	cause
 	partner string
 }
 
-// account is what a cause may still have written, and its lines that were left out since the
-// last line that told of them: their number by partner, with those of partners that are
-// forgotten, or that no line named, under "".
+// account has the lines that a cause may still write. It counts the lines left out since the last one that reported
+// such counts, by partner. Under "" are the lines without a partner and of partners that are not kept any more.
 type account struct {
 	limit *rate.Limiter
 	left  map[string]uint64
-	last  zapcore.Entry // that was left out
-	since time.Time     // when the first was
+	last  zapcore.Entry // the last line left out
+	since time.Time     // when the first line was left out
 }
 
-// omitted is the number of lines that were left out, of the partner that is named and of
-// others, with the last of them.
+// omitted is the number of lines left out, of the named partner and of others, with the last of them.
 type omitted struct {
 	last        zapcore.Entry
 	own, others uint64
 }
 
-// take takes the counts of an account, for a line of one partner.
+// take removes the counts of an account, for a line of one partner.
 func (a *account) take(partner string) omitted {
 	u := omitted{last: a.last}
 	for of, n := range a.left {
@@ -76,23 +73,23 @@ func (u omitted) fields() (fields []zapcore.Field) {
 	return fields
 }
 
-// ledger keeps the accounts. Time is that of the lines. It is safe for concurrent use.
+// ledger has the accounts. Its time is that of the lines. It is safe for concurrent use.
 type ledger struct {
 	mu       sync.Mutex
 	causes   *lru.Cache[cause, *account]
 	partners *lru.Cache[pair, *rate.Limiter]
-	dropped  []omitted // of causes that were forgotten
-	looked   time.Time // when counts were last looked through
+	dropped  []omitted // of causes that are not kept any more
+	looked   time.Time // when the counts were last checked
 }
 
 func newLedger() *ledger {
 	l := &ledger{}
-	l.causes, _ = lru.NewWithEvict(maxCauses, l.forgotten) // fails for sizes below one only
+	l.causes, _ = lru.NewWithEvict(maxCauses, l.forgotten) // fails only for sizes below one
 	l.partners, _ = lru.NewWithEvict(maxPartners, l.merge)
 	return l
 }
 
-// forgotten keeps the count of a cause that is forgotten until the next look.
+// forgotten keeps the count of a removed cause until the next check.
 func (l *ledger) forgotten(_ cause, a *account) {
 	if len(l.dropped) < maxCauses {
 		l.drop(a)
@@ -105,7 +102,7 @@ func (l *ledger) drop(a *account) {
 	}
 }
 
-// merge puts the count of a partner that is forgotten to that of nobody.
+// merge adds the count of a removed partner to that of lines without a partner.
 func (l *ledger) merge(p pair, _ *rate.Limiter) {
 	if a, ok := l.causes.Peek(p.cause); ok && a.left[p.partner] > 0 {
 		a.left[""] += a.left[p.partner]
@@ -113,7 +110,7 @@ func (l *ledger) merge(p pair, _ *rate.Limiter) {
 	}
 }
 
-// take tells whether a line may be written, and what it then has to tell.
+// take tells whether a line may be written, and which counts it then has to report.
 func (l *ledger) take(of cause, partner string, e zapcore.Entry) (left omitted, pass bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -138,8 +135,7 @@ func (l *ledger) take(of cause, partner string, e zapcore.Entry) (left omitted, 
 	return omitted{}, false
 }
 
-// due is what has waited for so long to be told that it should not wait for another line
-// of its cause.
+// due returns the counts that have waited so long that they should not wait for another line of their cause.
 func (l *ledger) due(now time.Time) []omitted {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -159,7 +155,7 @@ func (l *ledger) rest() []omitted {
 	return l.takeOmitted(func(time.Time) bool { return true })
 }
 
-// takeOmitted takes the counts that have waited for long enough, since their first line.
+// takeOmitted removes the counts that have waited long enough since their first line.
 func (l *ledger) takeOmitted(enough func(since time.Time) bool) []omitted {
 	for _, a := range l.causes.Values() {
 		if enough(a.since) {

@@ -1,14 +1,14 @@
-// Package loglimit keeps a log readable, and the disk that it is written to from filling,
-// whatever others do: lines of one cause, which is their message, are limited by the
-// partner that they name and over all partners, and what was left out is counted.
+// Package loglimit keeps a log readable, and the disk from filling, whatever other peers do. Lines with the same
+// message (one cause) are limited for each partner that they name and over all partners, and the lines left out are
+// counted.
 //
-// A partner is the field "peer" of a line. So messages are constant, with what varies in
-// fields, and every line that somebody else can bring about names that one in "peer".
-// Lines for debugging, and those that end the program, are left alone.
+// The partner is the field "peer" of a line. So messages must be constant, with variables in fields, and every line
+// that another peer can cause must name that peer in "peer". Debug lines, and those that end the program, are not
+// limited.
 //
-// Limits: lines are told apart by their messages alone, and among very many messages or
-// partners counts of single ones are summed up. docs/design/029-lines-that-others-cause.md
-// has the reasons. Package peer and its adapters limit the logs they are given.
+// Limits: only messages tell causes apart, and with very many messages or partners counts are added together.
+// docs/design/029-lines-that-others-cause.md has the reasons. Package peer and its adapters limit the logs that they
+// are given.
 package loglimit
 
 import (
@@ -16,12 +16,11 @@ import (
 	"go.uber.org/zap/zapcore"
 )
 
-// Partner is the field of a line that names who has caused it.
+// Partner is the field of a line that names the peer who caused it.
 const Partner = "peer"
 
-// Limit returns a log that writes to log what is within the limits. rest writes the counts
-// that no later line has told; it is for the end. A log that is limited already is
-// returned as it is, and its rest is left to whoever has limited it.
+// Limit returns a log that writes lines within the limits to log. rest writes the counts that no line has reported;
+// call it at the end. A log that is limited already is returned unchanged, with a rest that does nothing.
 func Limit(log *zap.Logger) (limited *zap.Logger, rest func()) {
 	if _, ok := log.Core().(*core); ok {
 		return log, func() {}
@@ -34,11 +33,11 @@ func Limit(log *zap.Logger) (limited *zap.Logger, rest func()) {
 	return limited, func() { tell(bare, l.rest()) }
 }
 
-// core passes on what its ledger has room for.
+// core passes on the lines that its ledger allows.
 type core struct {
 	zapcore.Core
 	ledger  *ledger
-	partner string // of the fields that all lines have
+	partner string // from fields that all lines have
 }
 
 func (c *core) With(fields []zapcore.Field) zapcore.Core {
@@ -58,7 +57,7 @@ func (c *core) Check(e zapcore.Entry, to *zapcore.CheckedEntry) *zapcore.Checked
 func (c *core) Write(e zapcore.Entry, fields []zapcore.Field) error {
 	left, pass := c.ledger.take(cause{e.LoggerName, e.Message}, partnerOf(fields, c.partner), e)
 	if pass {
-		if to := c.Core.Check(e, nil); to != nil { // cores below may be several, each with a level of its own
+		if to := c.Core.Check(e, nil); to != nil { // there may be several cores below, each with its own level
 			to.Write(append(fields[:len(fields):len(fields)], left.fields()...)...)
 		}
 	}

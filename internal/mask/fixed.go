@@ -5,7 +5,7 @@ import (
 	"math/bits"
 )
 
-// MinExponent and MaxExponent bound the exponents of finite float64s, and sumBits the sum of all, beside its sign.
+// MinExponent and MaxExponent bound the exponents of finite float64s; sumBits is the bits of a sum besides its sign.
 const (
 	MinExponent, MaxExponent = -1073, 1024
 	sumBits                  = 62
@@ -21,11 +21,12 @@ func Exponent(values ...float64) int {
 	return e
 }
 
-// MostFine is how many numbers a vector may have and take two words each. The second has what the first has no bits
-// for: short vectors hold numbers that are nothing alike, such as the total of a column of times and a count of rows.
+// MostFine is the most numbers in a vector that takes two words for each number. The second word has the bits that do
+// not fit in the first: short vectors may mix very different numbers, such as the total of a column of times and a
+// count of rows.
 const MostFine = 1 << 16
 
-// Words is how many words so many numbers take.
+// Words is how many words that many numbers take.
 func Words(numbers int) int {
 	if numbers <= MostFine {
 		return 2 * numbers
@@ -33,20 +34,20 @@ func Words(numbers int) int {
 	return numbers
 }
 
-// Point is where words have their point: a first word counts multiples of 2^-coarse, a second one of 2^-coarse-fine.
+// Point is the fixed point: a first word counts multiples of 2^-coarse, a second word multiples of 2^-coarse-fine.
 type Point struct{ coarse, fine int }
 
-// PointOf is that of values between ±2^exponent which size members bring: the farthest right with which no sum overflows.
+// PointOf is the point for values between ±2^exponent of size members: the finest with which no sum overflows.
 func PointOf(exponent, size int) Point {
 	spare := sumBits - bits.Len(uint(size-1))
-	return Point{coarse: spare - exponent, fine: spare + 1} // what the first word leaves is half of a multiple at most
+	return Point{coarse: spare - exponent, fine: spare + 1} // the remainder of the first word is at most half a multiple
 }
 
-// leastBits is how many bits a short vector has for fractions at least, if it has enough at all.
+// leastBits is the least number of bits for fractions in a short vector that has enough bits.
 const leastBits = 24
 
-// Enough tells whether a vector of so many numbers has bits enough: integers are exact, and so are fractions of 2^-24 in
-// one whose numbers have two words. One number alone has enough.
+// Enough tells whether a vector of that many numbers has enough bits: integers are exact, and with two words also
+// fractions of 2^-24. A single number always has enough.
 func (p Point) Enough(numbers int) bool {
 	if numbers > MostFine {
 		return p.coarse >= 0
@@ -54,7 +55,7 @@ func (p Point) Enough(numbers int) bool {
 	return numbers < 2 || p.coarse+p.fine >= leastBits
 }
 
-// Encode makes words of values, rounded to multiples: first words, then second ones.
+// Encode converts values to words, rounded to multiples: all first words, then all second words.
 func (p Point) Encode(values []float64) []uint64 {
 	words, a, b := make([]uint64, Words(len(values))), math.Ldexp(1, p.coarse/2), math.Ldexp(1, p.coarse-p.coarse/2) // one factor could overflow
 	second := words[len(values):]
@@ -68,7 +69,7 @@ func (p Point) Encode(values []float64) []uint64 {
 	return words
 }
 
-// Decode makes so many values of words.
+// Decode converts words to that many values.
 func (p Point) Decode(words []uint64, numbers int) []float64 {
 	values, a, b := make([]float64, numbers), math.Ldexp(1, -p.coarse/2), math.Ldexp(1, p.coarse/2-p.coarse)
 	second := words[numbers:]

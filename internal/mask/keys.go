@@ -11,10 +11,10 @@ import (
 
 const publicSize = 32
 
-// Card is a public key and its owner's signature, as others are shown them.
+// Card is a public key with its owner's signature.
 type Card [publicSize + 64]byte
 
-// Keys are a member's key for masks, and the secrets that it has with others. They belong to one goroutine.
+// Keys has a member's key for masks, and its secrets with other members. It belongs to one goroutine.
 type Keys struct {
 	Card    Card
 	run     string
@@ -23,7 +23,7 @@ type Keys struct {
 	secrets *lru.LRU[string, []byte] // by owner and card
 }
 
-// NewKeys makes the keys of one life of a member.
+// NewKeys makes the keys of one incarnation of a member.
 func NewKeys(run string, own transport.Identity, random [32]byte) (*Keys, error) {
 	k := &Keys{run: run, own: own}
 	k.secrets, _ = lru.NewLRU[string, []byte](Most, nil)  // fails for sizes below 1 only
@@ -36,12 +36,12 @@ func NewKeys(run string, own transport.Identity, random [32]byte) (*Keys, error)
 	return k, nil
 }
 
-// statement is what an owner signs of its key.
+// statement is the bytes that an owner signs.
 func (k *Keys) statement(owner transport.PeerID, card *Card) []byte {
 	return sum256("key", []byte(k.run), []byte(owner), card[:publicSize])
 }
 
-// Secret is what this member and the owner of a card know alone; nil if the owner has not signed the card.
+// Secret is the secret of this member and the owner of a card; nil if the owner has not signed the card.
 func (k *Keys) Secret(owner transport.PeerID, card Card) []byte {
 	name := string(owner) + string(card[:])
 	secret, known := k.secrets.Get(name)

@@ -7,16 +7,16 @@ import (
 	"slices"
 )
 
-// Masks are those of one participant in one attempt.
+// Masks are the masks of one participant in one attempt.
 type Masks struct {
 	rank       int
 	neighbours []int
-	between    []Seed   // by neighbour: of the mask that the lower rank adds, and the higher subtracts
-	own        [][]byte // by neighbour: the piece that it knows of the seed of this participant's second mask
-	theirs     [][]byte // by neighbour: the piece that this participant knows of the seed of its
+	between    []Seed   // by neighbour: of the mask that the lower rank adds and the higher subtracts
+	own        [][]byte // by neighbour: its piece of the seed of this participant's second mask
+	theirs     [][]byte // by neighbour: this participant's piece of the seed of the neighbour's second mask
 }
 
-// New makes the masks of a rank, of the secrets with its neighbours, in their order.
+// New makes the masks of a rank from the secrets with its neighbours, in their order.
 func New(r *Roster, rank int, secrets [][]byte) *Masks {
 	m := &Masks{rank: rank, neighbours: r.Neighbours(rank)}
 	for i, secret := range secrets {
@@ -41,7 +41,7 @@ func (m *Masks) Hide(words []uint64) {
 // Seed is the seed of this participant's second mask.
 func (m *Masks) Seed() Seed { return Join(m.own) }
 
-// Piece is what this participant knows of the seed of a neighbour's second mask; nil of any other rank.
+// Piece is this participant's piece of the seed of a neighbour's second mask; nil for any other rank.
 func (m *Masks) Piece(of int) []byte {
 	if i := slices.Index(m.neighbours, of); i >= 0 {
 		return m.theirs[i]

@@ -11,30 +11,30 @@ import (
 )
 
 const (
-	// Least is the fewest participants that have masks, since of two each knows by the sum what the other brings; Most
-	// is the most.
+	// Least and Most bound the participants of a masked sum: with two, each would learn the other's numbers from the
+	// sum.
 	Least, Most = 3, 1024
-	// allPairs is how many participants may all be neighbours.
+	// allPairs is up to how many participants are all neighbours.
 	allPairs = 64
-	// TagSize is the bytes of the tag by which a list names a member.
+	// TagSize is the size of the tag that names a member in a list, in bytes.
 	TagSize   = 16
 	entrySize = TagSize + len(Nonce{})
 )
 
-// Nonce is what a member draws for each sum that it calls, so that no masks come twice.
+// Nonce is drawn by a member for each sum that it calls, so that masks never repeat.
 type Nonce [8]byte
 
-// Tag names a member in TagSize bytes.
+// Tag is the tag of a member, TagSize bytes.
 func Tag(id transport.PeerID) string { return string(sum256("tag", []byte(id))[:TagSize]) }
 
-// Roster is all that the participants of an attempt have to agree on.
+// Roster is the data that the participants of an attempt agree on.
 type Roster struct {
 	list   []byte
 	digest []byte
-	ring   []int // ranks, in an order that follows from the digest; nil if all are neighbours
+	ring   []int // ranks in an order that depends on the digest; nil if all are neighbours
 }
 
-// NewRoster makes the roster of an attempt of its list: the exponent (see Exponent), as a little-endian int16, and
+// NewRoster makes the roster of an attempt from its list: the exponent (see Exponent), as a little-endian int16, and
 // the tag and the nonce of each participant, by rank.
 func NewRoster(name string, attempt uint64, list []byte) *Roster {
 	r := &Roster{list: list, digest: sum256("roster", []byte(name), binary.LittleEndian.AppendUint64(nil, attempt), list)}
@@ -48,17 +48,17 @@ func NewRoster(name string, attempt uint64, list []byte) *Roster {
 	return r
 }
 
-// ListSize is the bytes of a list of so many.
+// ListSize is the size of a list of that many participants, in bytes.
 func ListSize(size int) int { return 2 + size*entrySize }
 
-// Exponent is that of the largest value.
+// Exponent is the exponent of the largest value.
 func (r *Roster) Exponent() int { return int(int16(binary.LittleEndian.Uint16(r.list))) }
 
-// Entry is the tag and the nonce of a rank.
+// Entry is the tag and the nonce of the participant of a rank.
 func (r *Roster) Entry(rank int) []byte { return r.list[ListSize(rank):ListSize(rank+1)] }
 
-// Neighbours are the ranks with whom a rank has masks, in order: all others up to 64, beyond that the ⌈log₂ n⌉ on
-// either side in the ring.
+// Neighbours are the ranks with which a rank shares masks, in order: all others up to 64 participants; beyond that,
+// the ⌈log₂ n⌉ on either side in the ring.
 func (r *Roster) Neighbours(rank int) (ranks []int) {
 	n := len(r.list) / entrySize
 	if r.ring == nil {
@@ -75,7 +75,7 @@ func (r *Roster) Neighbours(rank int) (ranks []int) {
 	return ranks
 }
 
-// sum256 hashes parts, each after its length, and what they are for.
+// sum256 hashes its purpose, and each part after its length.
 func sum256(what string, parts ...[]byte) []byte {
 	h := sha256.New()
 	h.Write([]byte("murmuration mask " + what))

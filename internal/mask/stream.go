@@ -6,13 +6,13 @@ import (
 	"encoding/binary"
 )
 
-// streamed is how many bytes of a stream are made at once.
+// streamed is how many bytes of a stream are computed at a time.
 const streamed = 32 << 10
 
 // Seed begins a stream of masks: AES-128 in counter mode, from zero.
 type Seed [16]byte
 
-// add adds the stream to numbers, times a factor modulo 2^64: 1, or -1.
+// add adds factor times the stream to numbers, modulo 2^64; factor is 1 or -1.
 func (s Seed) add(words []uint64, factor int) {
 	block, _ := aes.NewCipher(s[:]) // fails for other sizes only
 	stream := cipher.NewCTR(block, make([]byte, aes.BlockSize))
@@ -29,10 +29,10 @@ func (s Seed) add(words []uint64, factor int) {
 	}
 }
 
-// Join makes the seed of a participant's second mask of its neighbours' pieces, by their ranks.
+// Join makes the seed of a participant's second mask from its neighbours' pieces, by their ranks.
 func Join(pieces [][]byte) Seed { return Seed(sum256("second", pieces...)) }
 
-// Open takes the second masks of all out of a sum.
+// Open subtracts the second masks of all participants from a sum.
 func Open(words []uint64, seeds []byte) {
 	for ; len(seeds) > 0; seeds = seeds[len(Seed{}):] {
 		Seed(seeds).add(words, -1)

@@ -7,23 +7,23 @@ import (
 	"time"
 )
 
-// Life is what has been begun of something that is to be closed, so that it can be ended in order.
+// Life has the goroutines and contexts of an object with a Close, and ends them in order.
 type Life struct {
 	Started    time.Time
 	Running    context.Context // ends when Close has nothing left to wait for
 	stop       context.CancelFunc
-	Working    context.Context // ends when what is under way is broken off
+	Working    context.Context // ends when running work is to be aborted
 	BreakOff   context.CancelFunc
 	Closing    chan struct{}  // closed when Close begins
-	Tasks      Group          // that come to their end by themselves
-	Background sync.WaitGroup // what goes on as long as Running
-	handlers   []func()       // End what others may begin
+	Tasks      Group          // tasks that end by themselves
+	Background sync.WaitGroup // goroutines that run as long as Running
+	handlers   []func()       // End functions: they stop others from starting anything more
 	Leaving    atomic.Bool    // Close has been called
 	Closed     chan struct{}  // closed when the first Close has done its work
-	Fault      error          // that Close returns
+	Fault      error          // the result of Close
 }
 
-// NewLife starts the time, and the contexts.
+// NewLife starts the clock and the contexts.
 func NewLife() *Life {
 	l := &Life{Started: time.Now(), Closing: make(chan struct{}), Closed: make(chan struct{})}
 	l.Running, l.stop = context.WithCancel(context.Background())
@@ -34,12 +34,12 @@ func NewLife() *Life {
 // Now is the time since the start.
 func (l *Life) Now() time.Duration { return time.Since(l.Started) }
 
-// Spawn begins a task that is to end with its context, unless it is too late.
+// Spawn starts a task that ends with its context. It reports false after Close has begun.
 func (l *Life) Spawn(work func(context.Context)) bool {
 	return l.Tasks.Spawn(func() { work(l.Working) })
 }
 
-// Leave begins to close. It reports false if that was begun before, and waits then for its end.
+// Leave begins to close. If that has begun before, it waits for its end and reports false.
 func (l *Life) Leave() bool {
 	if l.Leaving.CompareAndSwap(false, true) {
 		return true
@@ -48,7 +48,7 @@ func (l *Life) Leave() bool {
 	return false
 }
 
-// End waits for all that goes on by itself, and for the background, which it stops.
+// End waits for all tasks, and then stops and awaits the background.
 func (l *Life) End() {
 	l.Tasks.End()
 	l.stop()
@@ -65,7 +65,7 @@ func (l *Life) IsClosing() bool {
 	}
 }
 
-// IsClosed tells whether Close has done its work.
+// IsClosed tells whether Close has ended.
 func (l *Life) IsClosed() bool {
 	select {
 	case <-l.Closed:
@@ -75,10 +75,10 @@ func (l *Life) IsClosed() bool {
 	}
 }
 
-// Ends has stop called when others are to begin nothing more.
+// Ends adds a function that Stop calls, which stops others from starting anything more.
 func (l *Life) Ends(stop func()) { l.handlers = append(l.handlers, stop) }
 
-// Stop calls what Ends was given but for the first so many, the last first.
+// Stop calls the functions given to Ends except the first but of them, the last one first.
 func (l *Life) Stop(but int) {
 	for len(l.handlers) > but {
 		last := len(l.handlers) - 1

@@ -1,17 +1,17 @@
-// Package tasks starts goroutines that somebody who closes waits for.
+// Package tasks starts goroutines that Close waits for.
 package tasks
 
 import "sync"
 
-// Group is goroutines that are waited for. Once that has begun, none is started any more,
-// so none can outlive it. The zero value is ready.
+// Group is a group of goroutines that End waits for. After End has begun, no goroutine starts, so none can outlive
+// it. The zero value is ready.
 type Group struct {
 	mu     sync.Mutex
 	ending bool
 	group  sync.WaitGroup
 }
 
-// Spawn runs do on a goroutine of its own. It reports false if it is too late.
+// Spawn runs do on a new goroutine. It reports false after End has begun.
 func (g *Group) Spawn(do func()) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -21,7 +21,7 @@ func (g *Group) Spawn(do func()) bool {
 	return !g.ending
 }
 
-// End lets no task start from now on, and waits for those that have.
+// End prevents further tasks, and waits for those that run.
 func (g *Group) End() {
 	g.mu.Lock()
 	g.ending = true

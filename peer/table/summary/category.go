@@ -14,15 +14,15 @@ import (
 const (
 	buckets = MaxValues
 	maxOwn  = 2 * MaxValues // values that a member keeps
-	maxName = 256           // bytes of a value that can be told
+	maxName = 256           // bytes of a value that may be shown
 )
 
-// category is what is summed of a category. Rows are counted by a hash of the value first: a value leaves its member
-// only if the rows of its hash reach the floor, over all members.
+// category has the sums of a column of categories. Rows are first counted by a hash of the value: a value leaves its
+// member only if at least the floor of rows, over all members, have its hash.
 type category struct {
 	hashed   []float64 // rows by hash
 	own      map[string]float64
-	distinct float64 // 0 for too many
+	distinct float64 // 0: too many
 	cells    []Cell  // by value
 }
 
@@ -32,7 +32,7 @@ func hashOf(value string) uint64 {
 	return table.Mix(h.Sum64()) % buckets
 }
 
-// first counts rows of a batch, and tells how many have a value.
+// first counts the rows of a batch, and returns how many have a value.
 func (c *category) first(of *table.Column, weights []float64) (present float64) {
 	uses := make([]float64, len(of.Values))
 	for row, code := range of.Codes {
@@ -52,7 +52,7 @@ func (c *category) first(of *table.Column, weights []float64) (present float64) 
 	return present
 }
 
-// begin counts the distinct values of all members, and gives those of this one that others may see.
+// begin estimates the number of distinct values of all members, and returns this member's values that others may see.
 func (c *category) begin(least float64) (values []string) {
 	empty := 0.0
 	for _, rows := range c.hashed {
@@ -68,11 +68,11 @@ func (c *category) begin(least float64) (values []string) {
 	return slices.DeleteFunc(slices.Sorted(maps.Keys(c.own)), func(value string) bool { return !c.common(value, least) })
 }
 
-// common tells whether enough rows of all members have the hash of a value, so that it may be told. A member that asked
-// for the count of another would learn of a single row.
+// common tells whether enough rows of all members have the hash of a value, so that it may be shown. Otherwise a
+// member that asked for the count of another's value could learn of a single row.
 func (c *category) common(value string, least float64) bool { return c.hashed[hashOf(value)] >= least }
 
-// findValues counts the values of each category that any member may tell.
+// findValues counts, for each category, the values that some member may show.
 func findValues(ctx context.Context, d *describing) error {
 	var own, values [][]string
 	var rows [][]float64

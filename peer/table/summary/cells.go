@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// told are the cells with the most rows, at most so many and none below the floor; others are the rows of the rest.
-// The least cell joins a rest below the floor, which would follow from the total else.
+// told returns the cells with the most rows, at most most of them and none below the floor; others are the rows of
+// the rest. If the rest is below the floor, the least cell joins it, since the rest follows from the total.
 func told(cells []Cell, total int64, most int, least float64) (kept []Cell, others int64) {
 	kept = slices.Clone(cells)
 	slices.SortStableFunc(kept, func(a, b Cell) int { return cmp.Compare(b.Rows, a.Rows) })
@@ -22,7 +22,7 @@ func told(cells []Cell, total int64, most int, least float64) (kept []Cell, othe
 	return kept, others
 }
 
-// histogram has no bin of fewer rows than the floor, but for those of none; in all there are enough.
+// histogram merges bins until none has fewer rows than the floor, except empty bins; all rows together are enough.
 func histogram(edges, rows []float64, least float64) (h Histogram) {
 	h.Edges = []float64{edges[0]}
 	within := 0.0
@@ -31,7 +31,7 @@ func histogram(edges, rows []float64, least float64) (h Histogram) {
 			h.Edges, h.Rows, within = append(h.Edges, edges[i+1]), append(h.Rows, int64(within)), 0
 		}
 	}
-	for within > 0 { // it joins the last bin that has rows
+	for within > 0 { // the rest joins the last bin that has rows
 		last := len(h.Rows) - 1
 		if within += float64(h.Rows[last]); h.Rows[last] > 0 {
 			h.Edges, h.Rows[last], within = append(h.Edges[:last+1], edges[len(rows)]), int64(within), 0

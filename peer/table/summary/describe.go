@@ -13,35 +13,35 @@ import (
 
 const (
 	maxTries = 3
-	// maxClassSpan is how far apart whole numbers are that are taken for classes.
+	// maxClassSpan is the span up to which whole numbers count as classes.
 	maxClassSpan = 20
 )
 
-// Config says how rows are described; all members have the same.
+// Config says how rows are described; it must be the same at all members.
 type Config struct {
-	// Target is a column, or a comparison as table.ParseTarget reads it, to which the others are related;
-	// "" is none. A column of whole numbers that span less than 20 is of classes.
+	// Target is a column, or a comparison that table.ParseTarget reads, to which the other columns are related; "" is
+	// none. Whole numbers that span less than 20 count as classes.
 	Target string `json:"target,omitempty"`
 	// Drop are columns to leave out.
 	Drop []string `json:"drop,omitempty"`
 	// Weight is a column of how many rows each row stands for, a whole number; "" is one each.
 	Weight string `json:"weight,omitempty"`
-	// Least is how many rows of the flock a cell must have to be told: cells of fewer are merged with
-	// others, or withheld. Default: 10; by 1 all are told.
+	// Least is how many rows of the flock a cell must have to be shown: smaller cells are merged with others, or
+	// withheld. Default: 10; 1 shows all.
 	Least int `json:"least,omitempty"`
 }
 
-// column is what is summed of one column.
+// column has the sums of one column.
 type column struct {
 	table.Field
-	present  []float64 // rows with a value
-	rows     float64   // the same, of all members
+	present  []float64 // this member's rows with a value
+	rows     float64   // the same for all members
 	number   *number   // of numbers
 	category *category // of a category
 	crossed  *crossed  // nil without a target
 }
 
-// describing is a description on its way.
+// describing is the state of a description.
 type describing struct {
 	sums
 	Config
@@ -53,15 +53,15 @@ type describing struct {
 	pairs   []*pair
 	target  table.Target
 	labels  *table.Labels
-	classes []float64 // rows of the target's classes, or of bins of its numbers
-	tenths  []float64 // between these
+	classes []float64 // rows of each class of the target, or bin of its numbers
+	tenths  []float64 // the edges of these bins
 	out     Summary
 }
 
-// Describe describes the rows of all members, each of which calls it; one without a table hands in nil. Rows are read
-// five times at most, and not kept: a column of numbers takes 150 KB of memory, a category up to 12 MB, and each 0.5 MB
-// more with a target. If a member dies, the others begin again. Errors are those of the rows, of the target, of other
-// members (table.ErrMember, table.ErrUnlike, ErrUnsteady) and of sums that cannot be (table.ErrSum).
+// Describe describes the rows of all members, who all call it; a member without a table passes nil. Rows are read at
+// most five times, and not kept: a column of numbers takes 150 KB of memory, a category up to 12 MB, and each 0.5 MB
+// more with a target. If a member dies, the others start again. Errors are those of the rows, of the target, of other
+// members (table.ErrMember, table.ErrUnlike, ErrUnsteady) and of invalid sums (table.ErrSum).
 func (c Config) Describe(ctx context.Context, flock table.Flock, rows table.Table) (*Summary, error) {
 	if c.Least = cmp.Or(c.Least, DefaultLeast); rows == nil {
 		rows = table.Held()
@@ -104,7 +104,7 @@ func (d *describing) describe(ctx context.Context, rows table.Table) (err error)
 	return d.tell()
 }
 
-// begin looks at the settings, and makes room for the columns.
+// begin checks the settings, and allocates the columns.
 func (d *describing) begin() (faults []error) {
 	if d.Target != "" {
 		var err error
@@ -135,7 +135,7 @@ func (d *describing) begin() (faults []error) {
 	return faults
 }
 
-// pass reads this member's rows once, tells the others whether it could, and adds up what was counted.
+// pass reads this member's rows once, tells the others whether that succeeded, and adds up the counts of all.
 func (d *describing) pass(ctx context.Context, name string, number func(c *column, x, rows float64), batch func(b *table.Batch, weights []float64) error) error {
 	err := error(nil)
 	for b, fault := range d.source(ctx) {
@@ -155,7 +155,7 @@ func (d *describing) pass(ctx context.Context, name string, number func(c *colum
 	return d.add(ctx, name)
 }
 
-// weights are how many rows each row of a batch stands for.
+// weights returns how many rows each row of a batch stands for.
 func (d *describing) weights(b *table.Batch) []float64 {
 	if c := b.Find(d.Weight); c != nil && d.Weight != "" {
 		return c.Numbers
@@ -164,7 +164,7 @@ func (d *describing) weights(b *table.Batch) []float64 {
 	return d.ones[:b.Rows]
 }
 
-// numbers gives the numbers of a batch that are there, once they are found sound.
+// numbers calls do for the numbers of a batch that are not missing, after checking them.
 func (d *describing) numbers(b *table.Batch, do func(c *column, x, rows float64)) error {
 	weights := d.weights(b)
 	if row := slices.IndexFunc(weights, func(w float64) bool { return !(w >= 0 && w == math.Floor(w) && w <= table.MaxCount) }); row >= 0 {
@@ -187,7 +187,7 @@ func (d *describing) numbers(b *table.Batch, do func(c *column, x, rows float64)
 	return nil
 }
 
-// first counts rows and values, and finds the ends of numbers.
+// first counts rows and values, and finds the least and the largest numbers.
 func (d *describing) first(ctx context.Context) error {
 	all, own := d.counted(1), 0.0
 	if err := d.pass(ctx, "first", func(c *column, x, rows float64) {
@@ -223,7 +223,7 @@ func (d *describing) first(ctx context.Context) error {
 		}
 	}
 	if own < d.least {
-		own = 0 // and so it says
+		own = 0 // then the member reports 0 rows
 	}
 	var err error
 	d.out.MemberRows, err = table.GatherJSON(ctx, d.flock, "rows", int64(own))
@@ -238,7 +238,7 @@ func (d *describing) first(ctx context.Context) error {
 	return err
 }
 
-// again is one of the passes for what depends on the first.
+// again is one of the passes for sums that depend on the first pass.
 func (d *describing) again(ctx context.Context, round int) error {
 	last := round == rounds-1
 	for _, c := range d.columns {
@@ -278,7 +278,7 @@ func (d *describing) again(ctx context.Context, round int) error {
 	return nil
 }
 
-// crossAll begins to count all columns by the target, but that which the target is made of.
+// crossAll prepares to count all columns by the target, except the target's own column.
 func (d *describing) crossAll() {
 	n := len(d.labels.Classes)
 	if i := slices.IndexFunc(d.columns, func(c *column) bool { return c.Name == d.target.Column }); n == 0 {
@@ -293,7 +293,7 @@ func (d *describing) crossAll() {
 	}
 }
 
-// tell makes the summary of what was summed.
+// tell makes the summary from the sums.
 func (d *describing) tell() (err error) {
 	for _, c := range d.columns {
 		of := Column{Name: c.Name, Kind: c.Kind, Missing: d.out.Rows - int64(c.rows), Withheld: c.rows < d.least}

@@ -11,35 +11,35 @@ import (
 )
 
 const (
-	maxNumber = 1e75    // whose cubes can be added up
-	maxWhole  = 1 << 53 // below which whole numbers are exact
-	rounding  = 1e-12   // share of the largest number by which sums may be off
-	maxBins   = 48      // of a histogram, beside both ends
-	parts     = 256     // into which the span of a quantile is divided in a pass
+	maxNumber = 1e75    // cubes of numbers up to it can be added up
+	maxWhole  = 1 << 53 // whole numbers up to it are exact
+	rounding  = 1e-12   // error of sums, as a share of the largest number
+	maxBins   = 48      // of a histogram, besides one at each end
+	parts     = 256     // into which a pass divides the span of a quantile
 	rounds    = 3       // of passes after the first
 )
 
-// shares are those of the quantiles; the tenths divide columns for relations.
+// shares are the shares of the quantiles; the tenths divide columns for relations.
 var shares = []float64{0.01, 0.05, 0.1, 0.2, 0.25, 0.3, 0.4, 0.5, 0.6, 0.7, 0.75, 0.8, 0.9, 0.95, 0.99}
 
-// number is what is summed of a column of numbers. Moments are of distances from the mean that the first pass has
-// found: large numbers that hardly differ lose no digits. Quantiles are found by counts alone, so that no value is
-// shown: the span in which a row lies is divided in each pass, and the part that it is in in the next.
+// number has the sums of a column of numbers. Moments are of differences from the mean of the first pass: so large
+// numbers that hardly differ lose no digits. Quantiles are found by counts alone, so no value is shown: each pass
+// divides the span in which a row is, and the next pass takes the part that has the row.
 type number struct {
 	rows          float64
-	sum           []float64 // of all, and how many are not whole
-	ends          []float64 // the largest, and the least negated
+	sum           []float64 // of all numbers, and how many are not whole
+	ends          []float64 // the largest number, and the least negated
 	mean, least   float64
-	smooth        float64 // what is rounding of a distance
+	smooth        float64 // differences below it are rounding
 	whole         bool
-	moments       []float64 // sums of distances from mean, of their squares and cubes
+	moments       []float64 // sums of differences from mean, of their squares and cubes
 	spans         []span    // of the rows below and above each quantile
-	counts        []float64 // of parts of spans, of those that are equal of the first
+	counts        []float64 // by parts of spans; of several equal spans only the first counts
 	edges, binned []float64 // of the histogram
-	tenths        []float64 // that divide the rows for relations
+	tenths        []float64 // edges that divide the rows for relations
 }
 
-// span is where a row, told by its place from 0 in the order of the numbers, lies; both ends, as keys, are in it.
+// span is the range, both end keys included, of the row that has a given place from 0 in the order of the numbers.
 type span struct {
 	row           float64
 	from, most    uint64
@@ -55,7 +55,7 @@ func (n *number) first(x, rows float64) {
 	n.ends[0], n.ends[1] = max(n.ends[0], x), max(n.ends[1], -x)
 }
 
-// begin takes what all members have seen.
+// begin takes the sums of the first pass over all members.
 func (n *number) begin(rows float64) error {
 	most := n.ends[0]
 	n.rows, n.mean, n.least = rows, n.sum[0]/rows, -n.ends[1]
@@ -73,7 +73,7 @@ func (n *number) begin(rows float64) error {
 	return nil
 }
 
-// key numbers values in their order, whole ones from the least.
+// key numbers values in their order; whole numbers count from the least.
 func (n *number) key(x float64) uint64 {
 	b := math.Float64bits(x + 0) // -0 is 0
 	switch {
@@ -111,12 +111,12 @@ func (n *number) again(x, rows float64, round int) {
 	}
 }
 
-// binOf is how many of ascending edges are not above x.
+// binOf is how many of the ascending edges are at most x.
 func binOf(edges []float64, x float64) int {
 	return sort.Search(len(edges), func(i int) bool { return edges[i] > x })
 }
 
-// divide takes the counts of all members.
+// divide narrows the spans by the counts of all members.
 func (n *number) divide() error {
 	before := slices.Clone(n.spans)
 	for i, s := range before {
@@ -134,7 +134,7 @@ func (n *number) divide() error {
 	return nil
 }
 
-// quantile is the shortest number that may be it.
+// quantile returns the number with the fewest digits within the error.
 func (n *number) quantile(share float64) Quantile {
 	i := 2 * slices.Index(shares, share)
 	low, high, between := 0.0, 0.0, share*(n.rows-1)-n.spans[i].row
@@ -154,12 +154,13 @@ func (n *number) quantile(share float64) Quantile {
 	return Quantile{share, value, max(value-low, high-value)}
 }
 
-// cut finds edges by the quantiles so far: the bins of the histogram are of one width, but for one at each end.
+// cut computes the edges of bins from the quantiles so far: a histogram has bins of one width, and another bin at
+// each end.
 func (n *number) cut() {
 	before := span{}
 	for i := 1; i < 10; i++ {
 		s := n.spans[2*slices.Index(shares, float64(i)/10)]
-		if n.tenths = append(n.tenths, n.value(s.from)); s.from == before.from && i > 1 { // as for a number that a tenth of the rows have
+		if n.tenths = append(n.tenths, n.value(s.from)); s.from == before.from && i > 1 { // equal edges come from a number that many rows have
 			n.tenths = append(n.tenths, math.Nextafter(n.value(s.most), math.Inf(1)))
 		}
 		before = s
@@ -174,7 +175,7 @@ func (n *number) cut() {
 	if most-high < width || width == 0 || n.whole && most-n.least < maxBins {
 		high = most
 	}
-	if width = (high - low) / maxBins; n.whole { // as many whole numbers in each
+	if width = (high - low) / maxBins; n.whole { // each bin has the same number of whole numbers
 		low, width = math.Floor(low), math.Ceil((high-low+1)/maxBins)
 		low, count = low-0.5, int(math.Ceil((high-low+1)/width))
 	}
@@ -189,7 +190,7 @@ func (n *number) cut() {
 	}
 }
 
-// told is what all members' sums say.
+// told makes the summary from the sums of all members.
 func (n *number) told(least float64) (*Numbers, error) {
 	total, off := 0.0, n.moments[0]/n.rows
 	deviation, out := math.Sqrt(max(n.moments[1]/n.rows-off*off, 0)), &Numbers{Mean: n.mean + off, Min: n.least, Max: n.ends[0]}

@@ -8,10 +8,10 @@ import (
 	"github.com/seed-97356399/murmuration/peer/table"
 )
 
-// maxCells bounds the cells of a column and the target: of a category, the least frequent values count as one.
+// maxCells bounds the cells of a column and the target; the least frequent values of a category share cells.
 const maxCells = 1 << 16
 
-// crossed counts rows by bins of a column, the last of which is for what is missing, and by classes of the target.
+// crossed counts rows by bins of a column (the last is for missing values) and classes of the target.
 type crossed struct {
 	tenths []float64
 	places map[string]int
@@ -34,7 +34,7 @@ func cross(d *describing, c *column) *crossed {
 	return x
 }
 
-// binsOf is the bin of each row.
+// binsOf returns the bin of each row.
 func (x *crossed) binsOf(c *table.Column) []int {
 	bins, of := make([]int, len(c.Numbers)+len(c.Codes)), make([]int, len(c.Values))
 	for i, value := range c.Values {
@@ -54,7 +54,7 @@ func (x *crossed) binsOf(c *table.Column) []int {
 	return bins
 }
 
-// relate counts a batch by the target of its rows, a class or a number.
+// relate counts the rows of a batch by their target, a class or a number.
 func (d *describing) relate(b *table.Batch) error {
 	features, target, err := d.labels.Of(b)
 	if err != nil {
@@ -77,7 +77,7 @@ func (d *describing) relate(b *table.Batch) error {
 	return nil
 }
 
-// relation is what the cells say.
+// relation computes the relation from the cells.
 func (x *crossed) relation(classes int) *Relation {
 	sums, total := [2][]float64{make([]float64, x.bins), make([]float64, classes)}, 0.0
 	for i, n := range x.cells {
@@ -85,7 +85,7 @@ func (x *crossed) relation(classes int) *Relation {
 	}
 	used, entropy := [2]int{}, 0.0
 	for axis := range sums {
-		entropy = 0 // that of the target comes last
+		entropy = 0 // the last one is the target's entropy
 		for _, n := range sums[axis] {
 			if n > 0 {
 				used[axis], entropy = used[axis]+1, entropy-n/total*math.Log2(n/total)
@@ -105,14 +105,14 @@ func (x *crossed) relation(classes int) *Relation {
 	return r
 }
 
-// pair is two columns of numbers, and over the rows that have both: how many they are, the sums of distances from
-// the means of both, of their squares, and of their product.
+// pair has sums over the rows in which two columns of numbers both have values: the count, and the sums of
+// differences from both means, of their squares and of their product.
 type pair struct {
 	a, b *column
 	sums []float64
 }
 
-// pairUp has the first columns of numbers that differ correlated.
+// pairUp pairs the first columns of numbers that are not constant.
 func pairUp(d *describing) {
 	var all []*column
 	for _, c := range d.columns {
@@ -139,7 +139,7 @@ func (p *pair) add(b *table.Batch, weights []float64) {
 	}
 }
 
-// correlations leaves out pairs of which one does not differ where both are there.
+// correlations leaves out pairs in which a column is constant where both have values.
 func correlations(pairs []*pair, least float64) (all []Correlation) {
 	for _, p := range pairs {
 		n, x, y := p.sums[0], p.sums[1]/p.sums[0], p.sums[2]/p.sums[0]

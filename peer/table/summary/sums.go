@@ -10,13 +10,13 @@ import (
 	"github.com/seed-97356399/murmuration/peer/table"
 )
 
-// ErrUnsteady: members have died on the way, and again whenever the description was begun anew.
+// ErrUnsteady: members have died during the description, and again in each new attempt.
 var ErrUnsteady = errors.New("other members take part than before")
 
 const atOnce = 1 << 20 // numbers of a sum
 
-// sums are the numbers of a pass that are to be added up over all members. Sums of other members than the first ones
-// are an error, at all alike: what is told of a column are several sums of the same rows.
+// sums are the numbers of a pass to be added up over all members. If the members of a sum differ from those of the
+// first, it is an error that all get: the sums of a column must be over the same rows.
 type sums struct {
 	flock              table.Flock
 	members            int
@@ -32,7 +32,7 @@ func room(in *[][]float64, n int) []float64 {
 	return v
 }
 
-// add has the sums of all members, and the largest of ends, be in the place of this one's numbers.
+// add replaces this member's numbers by the sums of all members, and ends by the largest of all.
 func (s *sums) add(ctx context.Context, name string) error {
 	for i, vectors := range [][][]float64{s.counts, s.sums, s.ends} {
 		do, all := s.flock.Sum, slices.Concat(vectors...)
