@@ -1,14 +1,12 @@
-// Package checkpoint keeps the state of a peer in a folder and takes it up again. A
-// Folder holds numbered safetensors files, of which the newest sound one counts; a Lock
-// keeps other processes from it; a Keeper saves beside training. Open reads any one for whoever
-// looks.
+// Package checkpoint stores the state of a peer in a folder and restores it. A Folder has numbered safetensors files,
+// of which the newest valid one is used. A Lock keeps other processes from the folder. A Keeper saves during
+// training. Open reads any single file.
 //
-// Whatever happens while one is written, a full disk and a power cut included, those
-// before it stay whole: docs/design/021-checkpoints.md says how. What cannot be used is
-// refused with why, passed over and never removed.
+// Whatever happens during a write, such as a full disk or a power cut, the earlier files stay intact: see
+// docs/design/021-checkpoints.md. A file that cannot be used is skipped with the reason, and never removed.
 //
-// Limits: a file is read whole, so that it takes memory as the model and the optimizer's
-// state do; where the file system has no locks, two processes are not kept apart.
+// Limits: a file is read whole, so it takes as much memory as the model and the optimizer's state. If the file system
+// has no locks, two processes may use one folder.
 //
-// Read folder.go, then file.go for what is in one.
+// Read folder.go, then file.go for the contents of a file.
 package checkpoint

@@ -15,13 +15,13 @@ import (
 	"github.com/seed-97356399/murmuration/tensor"
 )
 
-// A checkpoint is a safetensors file: the model's tensors, then the optimizer's
-// vectors, each in one piece. The rest is metadata.
+// A checkpoint is a safetensors file: the model's tensors, then the optimizer's vectors, each as one tensor.
+// Everything else is metadata.
 const (
 	formatName       = "murmuration-checkpoint-"
 	formatVersion    = 3
 	checkpointFormat = formatName + "3"
-	// optimizerPrefix begins the names of the optimizer's vectors.
+	// optimizerPrefix is the start of the names of the optimizer's vectors.
 	optimizerPrefix = "optimizer/"
 )
 
@@ -32,41 +32,41 @@ const (
 	keyDataset = "dataset"
 	keyModel   = "model"
 	keyLayout  = "layout"
-	keyBuild   = "build"  // what wrote it, for people
-	keySaved   = "saved"  // when, for people
+	keyBuild   = "build"  // build of the program that wrote it, for people
+	keySaved   = "saved"  // time of writing, for people
 	keySum     = "crc32c" // of all values
 	keyHeader  = "header_crc32c"
-	keyPeer    = "peer"  // whose it is
-	keySteps   = "steps" // the peer's own
-	keyAge     = "age"   // all that lie behind the model
+	keyPeer    = "peer"  // id of the peer
+	keySteps   = "steps" // the peer's own steps
+	keyAge     = "age"   // all steps that the model contains
 	keyFlock   = "flock_steps"
-	keyTarget  = "target" // of the flock's steps
+	keyTarget  = "target" // target of the flock's steps
 	keyLife    = "incarnation"
-	keyLedger  = "ledger" // what others have done, as JSON
-	// keySchedule is the course of the learning rate, as JSON.
+	keyLedger  = "ledger" // what other members have done, as JSON
+	// keySchedule is the schedule of the learning rate, as JSON.
 	keySchedule  = "schedule"
 	keyOptimizer = "optimizer"
-	// keyOptimizerSteps is what the optimizer counts.
+	// keyOptimizerSteps is the optimizer's count of steps.
 	keyOptimizerSteps = "optimizer_steps"
 )
 
-// Progress is how far a peer and its flock were: the part of a peer.Checkpoint that people are shown.
+// Progress is the progress of a peer and its flock: the part of a peer.Checkpoint that is shown to people.
 type Progress struct {
-	// Steps are the peer's own, Age all that lie behind the model, FlockSteps those of all peers.
+	// Steps are the peer's own steps, Age all steps that the model contains, FlockSteps those of all peers.
 	Steps       uint64 `json:"steps"`
 	Age         uint64 `json:"age"`
 	FlockSteps  uint64 `json:"flock_steps"`
 	Incarnation uint64 `json:"incarnation"`
-	// Past are lives of other members.
+	// Past are incarnations of other members.
 	Past []json.RawMessage `json:"past"`
-	// Description is that of the run, as signed.
+	// Description is the signed description of the run.
 	Description description.Signed `json:"description"`
 }
 
-// counted are the numbers of a peer.Checkpoint that are metadata of their own; the rest is the ledger.
+// counted are the numbers of a peer.Checkpoint with metadata of their own; the others are in the ledger.
 var counted = []string{keySteps, keyAge, keyFlock, keyLife}
 
-// progressMetadata adds to metadata what lies behind the model, and what the optimizer is.
+// progressMetadata adds the progress and the optimizer's name and state to metadata.
 func progressMetadata(metadata map[string]string, c peer.Checkpoint, optimizer optim.State) error {
 	text, err := c.MarshalBinary()
 	if err != nil {
@@ -87,7 +87,7 @@ func progressMetadata(metadata map[string]string, c peer.Checkpoint, optimizer o
 	return nil
 }
 
-// progressOf reads back what progressMetadata has written.
+// progressOf reads the metadata of progressMetadata.
 func progressOf(metadata map[string]string) (c peer.Checkpoint, p Progress, optimizerSteps uint64, err error) {
 	var faults []error
 	number := func(key string) uint64 {
@@ -116,7 +116,7 @@ func progressOf(metadata map[string]string) (c peer.Checkpoint, p Progress, opti
 	return c, p, optimizerSteps, errors.Join(append(faults, err)...)
 }
 
-// checkFormat tells what keeps this program from reading a format.
+// checkFormat returns an error if this program cannot read a format.
 func checkFormat(format string) error {
 	text, ok := strings.CutPrefix(format, formatName)
 	version, err := strconv.ParseUint(text, 10, 32)
@@ -129,8 +129,8 @@ func checkFormat(format string) error {
 	return nil
 }
 
-// Read reads one checkpoint, which must be of the folder's run, and puts its values into
-// params if all of it is sound.
+// Read reads one checkpoint, which must be of the folder's run, and copies its values to params if all of it is
+// valid.
 func Read(c Folder, path string, params *tensor.Params) (*Taken, error) {
 	read, metadata, err := readAll(path)
 	if err != nil {
@@ -162,7 +162,7 @@ func Read(c Folder, path string, params *tensor.Params) (*Taken, error) {
 		if len(vector) != len(params.Vector()) {
 			return nil, fmt.Errorf("the optimizer's %.64q has %d values, the model %d", name, len(vector), len(params.Vector()))
 		}
-		vectors[name] = make(tensor.Vector, len(vector)) // so that the file's other values need not stay in memory
+		vectors[name] = make(tensor.Vector, len(vector)) // a copy, so that the file's other values do not stay in memory
 		reorder(vectors[name], vector, order)
 	}
 	taken.Optimizer = optim.State{Kind: metadata[keyOptimizer], Steps: optimizerSteps, Vectors: vectors}
@@ -171,8 +171,7 @@ func Read(c Folder, path string, params *tensor.Params) (*Taken, error) {
 	return taken, nil
 }
 
-// parts are the model in a file, and the optimizer's vectors by name, which are the file's
-// own values.
+// parts returns the model in a file, and the optimizer's vectors by name; both share the file's memory.
 func parts(read *tensor.Params) (model *tensor.Params, optimizer map[string]tensor.Vector, err error) {
 	var (
 		specs  []tensor.Spec
@@ -195,16 +194,14 @@ func parts(read *tensor.Params) (model *tensor.Params, optimizer map[string]tens
 	return model, optimizer, err
 }
 
-// File is a safetensors file as it was read: a checkpoint, or a model of any program.
+// File is a safetensors file in memory: a checkpoint, or a model of any program.
 type File struct {
-	// Tensors are all that it holds, the optimizer's vectors among them; Metadata what its
-	// header says beside.
+	// Tensors are all tensors, including the optimizer's vectors; Metadata is the rest of the header.
 	Tensors  *tensor.Params
 	Metadata map[string]string
 }
 
-// Open reads a file. A checkpoint must be of this release's format. What is in it is not
-// checked: see Intact.
+// Open reads a file. A checkpoint must have this release's format. The values are not checked: see Intact.
 func Open(path string) (*File, error) {
 	tensors, metadata, err := readAll(path)
 	f := &File{tensors, metadata}
@@ -226,7 +223,7 @@ func readAll(path string) (*tensor.Params, map[string]string, error) {
 	return tensor.ReadSafetensors(file)
 }
 
-// Load puts the values into a model's of the same tensors, in whichever order.
+// Load copies the values to a model with the same tensors, in any order.
 func (f *File) Load(model *tensor.Params) error {
 	err := fits(f.Tensors.Layout(), model.Layout())
 	if err == nil {
@@ -235,28 +232,28 @@ func (f *File) Load(model *tensor.Params) error {
 	return err
 }
 
-// IsCheckpoint tells whether it is one of this program, and no other model.
+// IsCheckpoint tells whether the file is a checkpoint of this program.
 func (f *File) IsCheckpoint() bool { return strings.HasPrefix(f.Metadata[keyFormat], formatName) }
 
-// Intact tells what is damaged.
+// Intact returns an error if the file is damaged.
 func (f *File) Intact() error { return intact(f.Tensors, f.Metadata) }
 
-// Model is what it holds without the optimizer's vectors.
+// Model is the file's model, without the optimizer's vectors.
 func (f *File) Model() (*tensor.Params, error) {
 	model, _, err := parts(f.Tensors)
 	return model, err
 }
 
-// IsOptimizers tells whether a tensor is one of the optimizer's vectors, by its name.
+// IsOptimizers tells by its name whether a tensor is one of the optimizer's vectors.
 func IsOptimizers(tensor string) bool { return strings.HasPrefix(tensor, optimizerPrefix) }
 
-// Progress is how far the peer and its flock were.
+// Progress is the progress of the peer and its flock.
 func (f *File) Progress() (Progress, error) {
 	_, p, _, err := progressOf(f.Metadata)
 	return p, err
 }
 
-// Is tells whether a file is a checkpoint of a format that this program knows.
+// Is tells whether a file is a checkpoint in a format that this program knows.
 func Is(path string) bool {
 	metadata, err := readMetadata(path)
 	return err == nil && checkFormat(metadata[keyFormat]) == nil

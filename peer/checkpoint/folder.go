@@ -20,31 +20,29 @@ import (
 	"github.com/seed-97356399/murmuration/tensor"
 )
 
-// ErrUnusable: there are checkpoints, and not one of them is sound and of this run: they have to
-// be moved away, or another folder given.
+// ErrUnusable: the folder has checkpoints, but none is valid and of this run: move them away, or use another folder.
 var ErrUnusable = errors.New("no checkpoint can be used")
 
-// Folder is one that keeps the states of one peer, and what they must be of.
+// Folder is a folder with the states of one peer.
 type Folder struct {
-	// Dir is where it is; it need not be there before Make or Probe.
+	// Dir is its path; it need not exist before Make or Probe.
 	Dir string
-	// Run, Dataset and Model are the names that its checkpoints carry: one with others is
-	// refused. The last two may be empty.
+	// Run, Dataset and Model are the names in its checkpoints: one with other names is refused. The last two may be
+	// empty.
 	Run, Dataset, Model string
-	// Keep is how many are kept.
+	// Keep is how many checkpoints are kept.
 	Keep int
-	// Build is what this program was built from, for people: checkpoints carry it, and a
-	// refusal names it beside that of the file.
+	// Build is the build of this program, for people: checkpoints have it, and a refusal names it beside that of the
+	// file.
 	Build string
-	// Older may know files of earlier builds whose models lie otherwise: value i of the model
-	// is value order[i] of the file's; nil if it does not know the file.
+	// Older may know files of earlier builds whose values have another order: value i of the model is value order[i]
+	// of the file; nil if it does not know the file.
 	Older func(file, model *tensor.Layout) (order []int)
-	// refused are the paths of those that could not be used: they neither count nor are
-	// removed.
+	// refused are the paths of files that could not be used: they do not count, and are never removed.
 	refused []string
 }
 
-// refusedPaths are those of the files that Load has refused.
+// refusedPaths returns the paths of the files that Load has refused.
 func refusedPaths(refused []error) (paths []string) {
 	for _, err := range refused {
 		if r := (*fs.PathError)(nil); errors.As(err, &r) {
@@ -54,30 +52,30 @@ func refusedPaths(refused []error) (paths []string) {
 	return paths
 }
 
-// Taken is a checkpoint that was taken up.
+// Taken is a checkpoint that was loaded.
 type Taken struct {
-	// Params, Optimizer and Checkpoint are what Trainer.Save has copied, and Progress tells of the last.
+	// Params, Optimizer and Checkpoint are the copies of Trainer.Save; Progress describes the last one.
 	Params     tensor.Vector
 	Optimizer  optim.State
 	Checkpoint peer.Checkpoint
 	Progress   Progress
-	// Path is the file's.
+	// Path is the path of the file.
 	Path string
-	// Older: its layers have other names than the model's, and were told apart by shape and
-	// order, or by Folder.Older.
+	// Older: the file's layers have other names than the model's. They were matched by shape and order, or by
+	// Folder.Older.
 	Older    bool
 	metadata map[string]string
 }
 
-// Peer is whose it was, as the file says: any text.
+// Peer is the id of its peer in the file: any text.
 func (f *Taken) Peer() string { return f.metadata[keyPeer] }
 
-// Course is that of the learning rate when it was saved, as JSON.
+// Course is the schedule of the learning rate at the time of saving, as JSON.
 func (f *Taken) Course() string { return f.metadata[keySchedule] }
 
-// Load takes up the newest checkpoint that is sound and of this run, and puts its
-// values into params. Those that are not are left as they are, and named in refused; if
-// there are only such, that is an error. Without any, there is nothing to take up.
+// Load finds the newest checkpoint that is valid and of this run, and copies its values to params. Other files stay
+// as they are, and are named in refused; if there are only such files, that is an error. Without any file, taken is
+// nil.
 func (c Folder) Load(params *tensor.Params) (taken *Taken, refused []error, err error) {
 	names, err := c.Names()
 	if err != nil {
@@ -98,7 +96,7 @@ func (c Folder) Load(params *tensor.Params) (taken *Taken, refused []error, err 
 	return nil, nil, nil
 }
 
-// Names are those of the checkpoints in the folder, the oldest first.
+// Names are the names of the folder's checkpoints, the oldest first.
 func (c Folder) Names() ([]string, error) {
 	entries, err := os.ReadDir(c.Dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -121,7 +119,7 @@ func (c Folder) Names() ([]string, error) {
 	return names, nil
 }
 
-// nameForm has so many digits that no process uses up the numbers.
+// nameForm allows so many digits that no process uses up the numbers.
 var nameForm = regexp.MustCompile(`^checkpoint-([0-9]{1,12})\.safetensors$`)
 
 // sequenceOf is the number in a checkpoint's name.
@@ -134,13 +132,12 @@ func sequenceOf(name string) (sequence int64, ok bool) {
 	return sequence, err == nil && sequence > 0
 }
 
-// nameOf is the name of a checkpoint; they are numbered in the order in which they were saved.
+// nameOf is the name of a checkpoint. Checkpoints are numbered in the order of saving.
 func nameOf(sequence int64) string {
 	return fmt.Sprintf("checkpoint-%06d.safetensors", sequence)
 }
 
-// Probe makes the folder and writes to it, so that one that cannot be written to is
-// noticed before hours of training.
+// Probe makes the folder and writes to it, so that a folder without write access is noticed before hours of training.
 func (c Folder) Probe() error {
 	if err := os.MkdirAll(c.Dir, 0o755); err != nil {
 		return fmt.Errorf("making the checkpoint folder: %w", err)
@@ -152,9 +149,8 @@ func (c Folder) Probe() error {
 	return errors.Join(probe.Close(), os.Remove(probe.Name()))
 }
 
-// save adds a checkpoint in one step, and then removes those of this run that are too
-// many: whatever happens, the folder holds the ones before it, or it too, whole and on
-// disk.
+// save adds a checkpoint in one step, and then removes surplus ones of this run: whatever happens, the folder has the
+// earlier ones, perhaps with the new one, complete and on disk.
 func (c Folder) save(params *tensor.Params, metadata map[string]string) (path string, err error) {
 	names, err := c.Names()
 	if err != nil {
@@ -172,8 +168,8 @@ func (c Folder) save(params *tensor.Params, metadata map[string]string) (path st
 	return path, c.rotate(append(names, name))
 }
 
-// rotate removes all but the newest of this run. What is of another, or cannot be read or
-// used, is not this program's to remove.
+// rotate removes all but the newest checkpoints of this run. It never removes files that are of another run or cannot
+// be used.
 func (c Folder) rotate(names []string) error {
 	var faults []error
 	kept := 0
@@ -193,7 +189,7 @@ func (c Folder) rotate(names []string) error {
 	return nil
 }
 
-// belongs tells what keeps a file from being a checkpoint of this run.
+// belongs returns an error if a file is no checkpoint of this run.
 func (c Folder) belongs(metadata map[string]string) error {
 	if err := checkFormat(metadata[keyFormat]); err != nil {
 		return err
@@ -206,7 +202,7 @@ func (c Folder) belongs(metadata map[string]string) error {
 	return nil
 }
 
-// describe is what a checkpoint's metadata tell of what it is of.
+// describe makes the metadata that say which run, model and data a checkpoint is of.
 func (c Folder) describe(layout *tensor.Layout, now time.Time) map[string]string {
 	hash := layout.Hash()
 	return map[string]string{
@@ -215,7 +211,7 @@ func (c Folder) describe(layout *tensor.Layout, now time.Time) map[string]string
 	}
 }
 
-// writeFile puts a checkpoint in its place when it is whole and on disk.
+// writeFile writes a checkpoint, and gives it its name when it is complete and on disk.
 func writeFile(path string, params *tensor.Params, metadata map[string]string) error {
 	return atomicfile.Replace(path, 0o644, func(w io.Writer) error { return params.WriteSafetensors(w, metadata) })
 }

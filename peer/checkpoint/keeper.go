@@ -19,39 +19,38 @@ import (
 	"github.com/seed-97356399/murmuration/tensor"
 )
 
-// Keeper saves checkpoints of a peer beside its training. It keeps room for one copy of
-// the model and of the optimizer's state. Start, End, Last, Interrupted and Rescued belong
-// to the goroutine that trains; a nil Keeper saves nothing.
+// Keeper saves checkpoints of a peer during training. It has memory for one copy of the model and of the optimizer's
+// state. Only the training goroutine may call Start, End, Last, Interrupted and Rescued; a nil Keeper saves nothing.
 type Keeper struct {
 	KeeperConfig
 
-	file      *tensor.Params // whose vector the next two are parts of
+	file      *tensor.Params // the next two are parts of its vector
 	params    tensor.Vector
 	optimizer optim.State
-	inFile    []string // the optimizer's vectors there
+	inFile    []string // names of the optimizer's vectors in file
 
-	savedAt atomic.Pointer[time.Time] // when a checkpoint was last saved, or the keeper made
+	savedAt atomic.Pointer[time.Time] // when a checkpoint was last saved, or the Keeper was made
 
 	ended   chan struct{}
 	running sync.WaitGroup
 	stop    sync.Once
 }
 
-// KeeperConfig says what a Keeper keeps, how often and where.
+// KeeperConfig says what a Keeper saves, how often and where.
 type KeeperConfig struct {
 	Into Folder
-	// Refused are the errors with which Into has refused files: those are left alone.
+	// Refused are the errors with which Into has refused files; these files stay as they are.
 	Refused  []error
 	Peer     *peer.Peer
 	Layout   *tensor.Layout // of the peer's parameters
 	Schedule optim.Schedule
-	// Every is the time between two checkpoints while the peer trains; 0 is none then. The first
-	// come sooner: after firstAfter, and each after twice the time of the one before.
+	// Every is the time between two checkpoints while the peer trains; 0 saves none then. The first ones come sooner:
+	// the first after firstAfter, each further one after twice the time of the one before.
 	Every time.Duration
 	Log   *zap.Logger
 }
 
-// NewKeeper makes a Keeper, which does nothing by itself until Start.
+// NewKeeper makes a Keeper, which does nothing before Start.
 func NewKeeper(c KeeperConfig) *Keeper {
 	c.Into.refused = refusedPaths(c.Refused)
 	k := &Keeper{KeeperConfig: c, ended: make(chan struct{})}
@@ -60,7 +59,7 @@ func NewKeeper(c KeeperConfig) *Keeper {
 	return k
 }
 
-// Start saves whenever it is due and there were steps, until End.
+// Start saves at each due time if there were steps, until End.
 func (k *Keeper) Start() {
 	if k == nil || k.Every == 0 {
 		return
@@ -68,10 +67,10 @@ func (k *Keeper) Start() {
 	k.running.Go(func() { k.repeat(func() uint64 { return k.Peer.Stats().Steps }, k.attempt) })
 }
 
-// firstAfter is how long a peer has to live for what it did to outlive it.
+// firstAfter is the time from the start to the first checkpoint.
 const firstAfter = 5 * time.Second
 
-// repeat saves each time that one is due, if there were steps, until End.
+// repeat saves at each due time if there were steps, until End.
 func (k *Keeper) repeat(steps func() uint64, save func()) {
 	every := min(k.Every, firstAfter)
 	ticker := time.NewTicker(every)
@@ -93,7 +92,7 @@ func (k *Keeper) repeat(steps func() uint64, save func()) {
 	}
 }
 
-// End stops what Start began, and waits for it.
+// End stops the goroutine of Start, and waits for it.
 func (k *Keeper) End() {
 	if k != nil {
 		k.stop.Do(func() { close(k.ended) })
@@ -101,7 +100,7 @@ func (k *Keeper) End() {
 	}
 }
 
-// attempt saves, and says what kept it from that: the run goes on.
+// attempt saves, and logs an error: the run continues.
 func (k *Keeper) attempt() {
 	if err := k.save(); err != nil {
 		k.Log.Error("no checkpoint could be saved; the run goes on, the ones before are kept, and it is tried again when the next is due. Make room on the disk, or see who may write there",
@@ -109,7 +108,7 @@ func (k *Keeper) attempt() {
 	}
 }
 
-// save writes a checkpoint. The caller sees to it that nobody else saves.
+// save writes a checkpoint. The caller makes sure that nobody else saves at the same time.
 func (k *Keeper) save() error {
 	began := time.Now()
 	done, err := k.copy()
@@ -139,7 +138,7 @@ func (k *Keeper) save() error {
 	return nil
 }
 
-// copy takes the peer's state into the vectors of the file to be.
+// copy copies the peer's state to the vectors of the next file.
 func (k *Keeper) copy() (done peer.Checkpoint, err error) {
 	for {
 		if k.file == nil {
@@ -153,11 +152,11 @@ func (k *Keeper) copy() (done peer.Checkpoint, err error) {
 		if len(k.inFile) == len(k.optimizer.Vectors) && !slices.ContainsFunc(k.inFile, func(name string) bool { return k.optimizer.Vectors[name] == nil }) {
 			return done, nil
 		}
-		k.file = nil // the optimizer has other vectors by now
+		k.file = nil // the optimizer has different vectors now
 	}
 }
 
-// layOut makes room for the parameters and the vectors that the optimizer has had last.
+// layOut allocates memory for the parameters and the optimizer's current vectors.
 func (k *Keeper) layOut() error {
 	k.inFile = slices.Sorted(maps.Keys(k.optimizer.Vectors))
 	var specs []tensor.Spec
@@ -180,8 +179,8 @@ func (k *Keeper) layOut() error {
 	return nil
 }
 
-// Age is the time since a checkpoint was last saved, or since the keeper was made, so that
-// a folder nothing could ever be saved in shows too; false if none are kept.
+// Age is the time since a checkpoint was last saved, or, if none was, since the Keeper was made: that shows a folder
+// in which nothing can be saved. It reports false if no checkpoints are kept.
 func (k *Keeper) Age() (time.Duration, bool) {
 	if k == nil {
 		return 0, false
@@ -189,7 +188,7 @@ func (k *Keeper) Age() (time.Duration, bool) {
 	return time.Since(*k.savedAt.Load()), true
 }
 
-// Last saves when the peer has left, if it has done anything in this life.
+// Last saves after the peer has left, if it has done anything in this incarnation.
 func (k *Keeper) Last(s stats.Peer) error {
 	if k == nil || Idle(s) {
 		return nil
@@ -197,17 +196,16 @@ func (k *Keeper) Last(s stats.Peer) error {
 	return k.save()
 }
 
-// Interrupted saves when somebody asked for an end, before the peer leaves: that may
-// take longer than there is time. If nothing was done, there is nothing to save, and to
-// do so would cost one of the checkpoints that are kept.
+// Interrupted saves when the end is requested, before the peer leaves: leaving may take longer than the time left. If
+// nothing was done, it saves nothing, since that would replace an earlier checkpoint.
 func (k *Keeper) Interrupted(ctx context.Context) {
 	if k != nil && ctx.Err() != nil && !Idle(k.Peer.Stats()) {
 		k.attempt()
 	}
 }
 
-// Rescued saves when training cannot go on, if anything was done: what was learned until
-// then is as good as it was. It reports what kept it from that.
+// Rescued saves when training cannot continue, if anything was done: the model so far is valid. It returns why that
+// failed.
 func (k *Keeper) Rescued() error {
 	if k == nil || Idle(k.Peer.Stats()) {
 		return nil
@@ -216,6 +214,6 @@ func (k *Keeper) Rescued() error {
 	return k.save()
 }
 
-// Idle tells that a peer's model is the one with which this life of it began, or that of
-// a flock from which it can be had again: there is nothing to save.
+// Idle tells that there is nothing to save: the peer's model is the one that this incarnation began with, or a copy
+// of the flock's, which can be copied again.
 func Idle(s stats.Peer) bool { return s.Steps == s.Resumed && s.Exchanges.Completed() == 0 }

@@ -7,9 +7,9 @@ import (
 	"github.com/seed-97356399/murmuration/tensor"
 )
 
-// orderOf tells which of a file's values each value of a model is, nil where they lie alike:
-// by name; if no name is common, place by place where all shapes are alike; or as Older knows.
-// Renamed is whether it was not by name.
+// orderOf maps the values of a model to a file's: value i of the model is value order[i] of the file; nil means the
+// same order. Tensors are matched by name; if no name is common, by place if all shapes are equal, or by Older.
+// renamed tells that names did not match.
 func orderOf(file, model *tensor.Layout, older func(file, model *tensor.Layout) []int) (order []int, renamed bool, err error) {
 	mismatch := fits(file, model)
 	switch {
@@ -27,7 +27,7 @@ func orderOf(file, model *tensor.Layout, older func(file, model *tensor.Layout) 
 	return nil, false, mismatch
 }
 
-// byName is the order of a file that has the model's tensors, nil if it is the model's.
+// byName is the order for a file with the model's tensors; nil if it is the model's order.
 func byName(file, model *tensor.Layout) (order []int) {
 	if slices.EqualFunc(file.Ranges(), model.Ranges(), func(f, m tensor.Range) bool { return f.Name == m.Name }) {
 		return nil
@@ -41,7 +41,7 @@ func byName(file, model *tensor.Layout) (order []int) {
 	return order
 }
 
-// alike tells whether two layouts differ in all names and in nothing else that a file knows.
+// alike tells whether two layouts differ in all names, and in nothing else that a file has.
 func alike(file, model *tensor.Layout) bool {
 	return slices.EqualFunc(file.Ranges(), model.Ranges(), func(f, m tensor.Range) bool {
 		_, common := model.Lookup(f.Name)
@@ -49,7 +49,7 @@ func alike(file, model *tensor.Layout) bool {
 	})
 }
 
-// reorder copies values in an order, as they are if it is nil.
+// reorder copies values in an order; nil copies them unchanged.
 func reorder(to, from tensor.Vector, order []int) {
 	if order == nil {
 		copy(to, from)
@@ -59,7 +59,7 @@ func reorder(to, from tensor.Vector, order []int) {
 	}
 }
 
-// fits tells what keeps a file's model from being of a layout, in whichever order.
+// fits returns an error if a file's model does not have the tensors of a layout, in any order.
 func fits(model, layout *tensor.Layout) error {
 	for _, want := range layout.Ranges() {
 		at, ok := model.Lookup(want.Name)

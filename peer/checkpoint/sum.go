@@ -13,18 +13,17 @@ import (
 	"github.com/seed-97356399/murmuration/tensor"
 )
 
-// A checkpoint has two checksums among its metadata: of its values, and of all else that
-// the header says. No single bit of a file can change unseen.
+// The metadata of a checkpoint have two checksums: of its values, and of the rest of the header. Any changed bit is
+// detected.
 
-// Seal adds the checksums to metadata that are complete but for them.
+// Seal adds the checksums to metadata that are complete otherwise.
 func Seal(metadata map[string]string, params *tensor.Params) {
 	metadata[keySum] = checksum(params.Vector())
 	metadata[keyHeader] = headerSum(metadata, params.Layout())
 }
 
-// intact tells what is damaged in a file that was read. Files of other programs have no
-// checksums; all are held to those they have, so that damage to the name of the format
-// shows too.
+// intact returns an error if a file is damaged. Files of other programs have no checksums. Each checksum that a file
+// has is checked, so that damage to the name of the format is noticed too.
 func intact(read *tensor.Params, metadata map[string]string) error {
 	format := metadata[keyFormat]
 	sealed := format == checkpointFormat
@@ -39,23 +38,22 @@ func intact(read *tensor.Params, metadata map[string]string) error {
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// checksum is that of values, as the bytes of the file.
+// checksum is the checksum of values, as bytes of the file.
 func checksum(values tensor.Vector) string { return Digest(crc32.New(castagnoli), values) }
 
-// Digest is what a hash makes of values as float32, little-endian, in hexadecimal digits.
+// Digest is the hash of values as little-endian float32, in hexadecimal digits.
 func Digest(of hash.Hash, values tensor.Vector) string {
 	const piece = 1 << 14
 	scratch := make([]byte, 0, piece*tensor.ValueSize)
 	for part := range slices.Chunk(values, piece) {
 		scratch = tensor.AppendBytes(scratch[:0], part)
-		of.Write(scratch) // fails never
+		of.Write(scratch) // never fails
 	}
 	return hex.EncodeToString(of.Sum(nil))
 }
 
-// headerSum is that of what a header says: each entry of the metadata but the sum itself,
-// by key, with the lengths of key and value before them, then names and shapes of the
-// tensors as Layout.Hash has them.
+// headerSum is the checksum of a header: each entry of the metadata except the sum itself, by key, where the lengths
+// of key and value come first; then names and shapes of the tensors as in Layout.Hash.
 func headerSum(metadata map[string]string, layout *tensor.Layout) string {
 	var text []byte
 	for _, key := range slices.Sorted(maps.Keys(metadata)) {
