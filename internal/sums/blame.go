@@ -142,8 +142,9 @@ func thrown(sum string) *wire.Sum {
 	return &wire.Sum{Kind: wire.SumFault, Name: sum, Op: codeOf(ErrUnreachable), Detail: "too many attempts have failed between it and others"}
 }
 
-// broken breaks off an attempt in which data cannot be sent, or is too large. Once all hold it, and tell the seeds of
-// their masks, no data are missing: who says so again each second is not at fault, nor the other.
+// broken breaks off an attempt in which data cannot be sent, or is too large. Once all participants hold the sum and
+// reveal the seeds of their masks, no data is missing: then neither a member that reports a broken stream nor its
+// partner is at fault.
 func (l *lead) broken(from ID, w *wire.Sum) {
 	c, suspect := l.came[from], ID(w.Next)
 	switch {

@@ -10,8 +10,8 @@ import (
 // blocks are the blocks of an attempt at a gathering, by rank.
 type blocks struct {
 	each   [][]byte
-	totals []int  // bytes of each, -1 if none has come
-	bytes  uint64 // of all that are here
+	totals []int  // bytes of each block; -1 before any has come
+	bytes  uint64 // of all blocks so far
 	excess int    // rank of the largest block, if all together are too large; else -1
 }
 
@@ -21,7 +21,7 @@ func newBlocks(a *attempt) blocks {
 	return b
 }
 
-// begin sends this participant's own.
+// begin sends this participant's own block.
 func (b *blocks) begin(a *attempt) {
 	data := b.each[a.rank]
 	for offset := 0; offset == 0 || offset < len(data); offset += wire.MaxShare {
@@ -29,7 +29,7 @@ func (b *blocks) begin(a *attempt) {
 	}
 }
 
-// begun is the share that has come of the incomplete blocks of a step.
+// begun is the received share of the incomplete blocks of a step.
 func (b *blocks) begun(a *attempt, t *taking) (share float64) {
 	for beyond := t.from; beyond < t.to; beyond++ {
 		if rank := (a.rank + beyond) % a.size; len(b.each[rank]) < b.totals[rank] {
@@ -39,7 +39,7 @@ func (b *blocks) begun(a *attempt, t *taking) (share float64) {
 	return share
 }
 
-// pass sends on bytes of the block of the rank that is beyond ranks after this one's.
+// pass sends on bytes of the block whose rank is this participant's plus beyond.
 func (b *blocks) pass(a *attempt, beyond, offset, total int, data []byte) {
 	for _, h := range a.hands[bits.Len(uint(beyond)):] {
 		if step := beyond + 1<<h.index; step < h.to {
@@ -50,7 +50,7 @@ func (b *blocks) pass(a *attempt, beyond, offset, total int, data []byte) {
 	}
 }
 
-// take takes bytes of a block. Those of several come side by side.
+// take stores bytes of a block. Several blocks may come at the same time.
 func (b *blocks) take(a *attempt, from ID, s *wire.Share) bool {
 	if uint64(s.Step) >= uint64(a.size-1) || s.Total > MaxGather || b.excess >= 0 {
 		return false
@@ -82,7 +82,7 @@ func (b *blocks) take(a *attempt, from ID, s *wire.Share) bool {
 	return true
 }
 
-// exceeds tells whether all blocks together are too large, and notes the largest.
+// exceeds tells whether all blocks together are too large, and stores the rank of the largest.
 func (b *blocks) exceeds() bool {
 	together := 0
 	for _, total := range b.totals {

@@ -27,7 +27,7 @@ const (
 	// Moved adds up, element by element, numbers that the caller holds and transfers itself, in Chunks:
 	// models and gradients, which training partners see anyway.
 	Moved
-	// Masked is Add of numbers that nobody sees but as the sum of all, in fixed point (package mask).
+	// Masked is Add in fixed point, where nobody sees any numbers but the sum of all (package mask).
 	Masked
 	ops
 )
@@ -73,15 +73,16 @@ type Call struct {
 	// that have not come.
 	Least   int
 	Timeout time.Duration
-	// Length goes with Moved: the number of numbers. So does Value: all get the least value of the participants.
+	// Length, the number of numbers, and Value are for Moved. All participants get the least Value.
 	Length int
 	Value  float64
-	// Exponent and Nonce go with Masked: that of the vector, or a larger one (mask.Exponent), and one new for each call.
+	// Exponent and Nonce are for Masked: the exponent of the vector, or a larger one (mask.Exponent), and a new nonce
+	// for each call.
 	Exponent int
 	Nonce    mask.Nonce
 }
 
-// length is what participants have to agree on: of a masked sum the words that its numbers take.
+// length is the length on which participants must agree: in a masked sum, how many words the numbers take.
 func (c *Call) length() uint64 {
 	if c.Op == Masked {
 		return uint64(mask.Words(len(c.Vector)))

@@ -38,7 +38,7 @@ type Machine struct {
 	now      time.Duration
 	open     map[string]*sum
 	over     *lru.LRU[string, ended]
-	seeds    *lru.LRU[string, []byte] // of the masks of the last sums in it
+	seeds    *lru.LRU[string, []byte] // seeds of the masks of the last masked sums
 	has      uint64                   // the attempt of the final result, if this member has it
 	leads    uint32                   // how many leads there have been
 	thrown   map[ID]time.Duration     // when members were thrown out of a sum
@@ -47,11 +47,11 @@ type Machine struct {
 	inward   []*wire.Sum              // to this member itself
 	out      []Outcome
 	news
-	// Keys are this member's for masks: without them it makes no masked sums.
+	// Keys are this member's keys for masks; without them it takes part in no masked sum.
 	Keys *mask.Keys
 }
 
-// sum is one that is under way.
+// sum is a running sum.
 type sum struct {
 	name string
 	own  *part // this member's part, nil if it does not take part

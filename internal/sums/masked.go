@@ -10,7 +10,7 @@ import (
 	"github.com/seed-97356399/murmuration/internal/wire"
 )
 
-// brought is what a status says of a masked sum.
+// brought is the part of a status that a masked sum needs.
 type brought struct {
 	Exponent int16
 	Nonce    mask.Nonce
@@ -18,15 +18,15 @@ type brought struct {
 	tells
 }
 
-// tells is what a participant that has Told says of its place and its masks.
+// tells is what a participant at stage Told reveals: its place and its masks.
 type tells struct {
 	Rank, Size uint32
 	Seed       mask.Seed
-	Missing    uint32    // 1 + the rank of a participant that does not tell its own, or 0
-	Piece      mask.Seed // of that one's seed, zeros if this participant knows none
+	Missing    uint32    // 1 + the rank of a participant that does not reveal its seed, or 0
+	Piece      mask.Seed // of that participant's seed; zeros if this participant has no piece
 }
 
-// readBrought reads what a status says; of sums without masks that is nothing.
+// readBrought reads that part of a status; it is empty for sums without masks.
 func readBrought(w *wire.Sum) (b brought, sound bool) {
 	if Op(w.Op) != Masked {
 		return b, true
@@ -37,14 +37,15 @@ func readBrought(w *wire.Sum) (b brought, sound bool) {
 
 // hiding is a participant's part in a masked sum.
 type hiding struct {
-	masks *mask.Masks // of the present attempt
+	masks *mask.Masks // of the current attempt
 	point mask.Point
-	tells // of the only attempt of this name of which it tells anything; its Size is 0 before
+	tells // of the only attempt of this name in which it reveals anything; Size is 0 before
 }
 
-// takes tells whether a place is one in which this member may take part, and if so hides its numbers for it: all
-// participants are different present members, this one and its partners at the ranks that the place says; there are as
-// many as this member asks for, and three; every neighbour has signed its key; and this member has told no seed.
+// takes tells whether this member may take a place, and if so hides its numbers for it. All participants must be
+// different present members, and this member and its partners must have the ranks in the place. There must be as many
+// participants as this member requires, and at least three. Every neighbour must have signed its key, and this member
+// must not have revealed any seed.
 func (h *hiding) takes(p *part, a *attempt, place *wire.Sum) bool {
 	list := mask.ListSize(a.size)
 	if h.Size > 0 || a.size < max(mask.Least, p.Least) || a.size > mask.Most || len(place.Masks) < list {
@@ -77,9 +78,10 @@ func (h *hiding) takes(p *part, a *attempt, place *wire.Sum) bool {
 	return true
 }
 
-// reveal tells the seed of this member's second mask, at the word of its coordinator. From then on this member takes no
-// other place in a sum of this name: both together could show less than a sum of enough. For one participant that does
-// not tell its own, this member tells its piece of that seed, if enough are left that tell theirs.
+// reveal reveals the seed of this member's second mask when its coordinator asks. After that, this member takes no
+// other place in a sum of this name: two attempts together could reveal the sum of too few members. If one
+// participant does not reveal its seed, this member reveals its piece of that seed, provided that enough others
+// reveal theirs.
 func (h *hiding) reveal(p *part, w *wire.Sum) {
 	if p.stage < Holding || w.Attempt != p.attempt {
 		return
@@ -96,13 +98,13 @@ func (h *hiding) reveal(p *part, w *wire.Sum) {
 	p.report()
 }
 
-// brings is what the status says.
+// brings returns the masks' part of the status.
 func (h *hiding) brings(p *part) []byte {
-	b, _ := binary.Append(nil, binary.LittleEndian, brought{int16(p.Exponent), p.Nonce, p.m.Keys.Card, h.tells}) // has a size
+	b, _ := binary.Append(nil, binary.LittleEndian, brought{int16(p.Exponent), p.Nonce, p.m.Keys.Card, h.tells}) // a fixed size never fails
 	return b
 }
 
-// open takes the second masks of all out of the sum.
+// open subtracts the second masks of all participants from the sum.
 func (h *hiding) open(p *part, seeds []byte) ([]float64, error) {
 	own, size := h.masks.Seed(), len(mask.Seed{})
 	if len(seeds) != size*p.current.size || !bytes.HasPrefix(seeds[size*p.current.rank:], own[:]) {

@@ -11,8 +11,8 @@ const mostNumbers = wire.MaxShare / wire.NumberSize
 
 // numbers are the numbers of an attempt at Add, Max or Masked.
 type numbers struct {
-	values  []float64 // as far as they are summed
-	words   []uint64  // in their place, of a masked sum
+	values  []float64 // partial sums
+	words   []uint64  // used instead in a masked sum
 	handed  int       // hands that are complete
 	sent    int       // numbers of the next hand
 	spoiler ID        // the member that sent a number that is not finite before all had added theirs
@@ -75,7 +75,7 @@ func (n *numbers) hand(a *attempt) {
 	}
 }
 
-// combine adds or replaces numbers by a share's, after those that came early.
+// combine adds a share's numbers, or replaces numbers by them, after those that came early.
 func (n *numbers) combine(a *attempt, t *taking, data []byte) {
 	if t.early != nil {
 		data, t.early = append(t.early, data...), nil

@@ -17,12 +17,12 @@ type trial struct {
 	attempt uint64
 	line    []ID                  // members with a place, by rank
 	holding search                // for a participant that does not hold the sum
-	began   time.Duration         // when it did
+	began   time.Duration         // when the attempt began
 	moved   time.Duration         // when a participant last reported progress
-	masks   func(rank int) []byte // what a place of a masked sum says for masks, nil of others
+	masks   func(rank int) []byte // returns the masks' part of a place; nil for other sums
 }
 
-// enlist makes the list of the participants of a masked sum.
+// enlist makes the list of participants of a masked sum.
 func (t *trial) enlist(l *lead) {
 	if t.masks = nil; l.op != Masked {
 		return
@@ -44,19 +44,20 @@ func (t *trial) enlist(l *lead) {
 	}
 }
 
-// opening is the end of a masked sum: all participants hold it, and tell the seeds of their second masks. Whoever has
-// told takes part in no other attempt. So from here on this attempt counts, or the sum fails; a coordinator that
-// follows another goes on with it. For one participant that dies or is silent its neighbours tell.
+// opening is the last phase of a masked sum: all participants hold it, and reveal the seeds of their second masks. A
+// participant that has revealed its seed takes part in no other attempt: so either this attempt counts, or the sum
+// fails, and a new coordinator continues it. For one participant that dies or is silent its neighbours reveal their
+// pieces.
 type opening struct {
-	opens   uint64 // the attempt, 0 if there is none yet
+	opens   uint64 // the attempt; 0 if there is none yet
 	size    uint32 // of its participants
-	missing uint32 // 1 + the rank of the one that does not tell, 0 if there is none
+	missing uint32 // 1 + the rank of the participant that does not reveal its seed; 0 if all do
 	since   time.Duration
 	asks    time.Duration // when participants were last asked
 }
 
-// begun is the last attempt of which participants have told seeds, 0 if there is none. All held it then; so where
-// nobody else does, and no member has gone lately, the participant lies.
+// begun is the last attempt in which participants claim to have revealed seeds; 0 if there is none. All held that
+// attempt then: so if nobody else does, and no member has left lately, the claim is false.
 func (o *opening) begun(l *lead) (attempt uint64) {
 	gone := l.m.now-l.m.departed < outFor
 	for _, id := range o.claims(l) {
@@ -69,19 +70,19 @@ func (o *opening) begun(l *lead) (attempt uint64) {
 	return attempt
 }
 
-// claims are those that say that they have told seeds.
+// claims returns the participants that claim to have revealed seeds.
 func (o *opening) claims(l *lead) []ID {
 	return those(l.came.ids(), func(id ID) bool { return l.op == Masked && l.came[id].stage == Told })
 }
 
-// rejects excludes those whose claim begun does not believe, and tells whether there were any.
+// rejects excludes the participants whose claim begun finds to be false, and tells whether there were any.
 func (o *opening) rejects(l *lead) bool {
 	liars := o.claims(l)
 	o.exclude(l, liars, "it says that it has told the seed of its mask in an attempt that nobody else holds")
 	return len(liars) > 0
 }
 
-// exclude goes on without participants.
+// exclude removes participants and continues without them.
 func (o *opening) exclude(l *lead, ids []ID, why string) {
 	for _, id := range ids {
 		l.m.fact(Fact{What: Thrown, Sum: l.name, Who: []ID{id}, Why: why})
@@ -90,7 +91,7 @@ func (o *opening) exclude(l *lead, ids []ID, why string) {
 	}
 }
 
-// open begins, with an attempt that all hold, or one that begun found. A sum without masks counts at once.
+// open begins with an attempt that all hold, or with that of begun. A sum without masks counts at once.
 func (o *opening) open(l *lead, attempt uint64) {
 	if l.op != Masked {
 		l.commit(attempt, nil)
@@ -98,15 +99,15 @@ func (o *opening) open(l *lead, attempt uint64) {
 	}
 	if l.attempt == attempt {
 		o.size = uint32(len(l.line))
-	} else { // of a coordinator before: its places follow from what participants tell
+	} else { // of an earlier coordinator: participants report its places
 		l.line = nil
 	}
 	o.opens, l.running, o.since, o.asks = attempt, true, l.m.now, l.m.now-l.m.times.Retransmit
 	o.proceed(l)
 }
 
-// telling are the participants that hold the sum: those that have told all that is asked for, and of no rank but their
-// own, by rank; and those that are waited for.
+// telling returns the participants that hold the sum: by rank, those that have revealed everything they were asked
+// for, and for no rank but their own; and those that the coordinator waits for.
 func (o *opening) telling(l *lead) (told []*comer, waits []ID) {
 	for _, id := range l.came.ids() {
 		switch c := l.came[id]; {
@@ -121,7 +122,7 @@ func (o *opening) telling(l *lead) (told []*comer, waits []ID) {
 	return slices.CompactFunc(told, func(a, b *comer) bool { return a.Rank == b.Rank }), waits
 }
 
-// proceed has the attempt count once all seeds are known.
+// proceed makes the attempt count once all seeds are known.
 func (o *opening) proceed(l *lead) {
 	told, waits := o.telling(l)
 	seeds, pieces, missing := make([]byte, 0, int(o.size)*len(mask.Seed{})), [][]byte(nil), o.size
@@ -151,7 +152,7 @@ func (o *opening) proceed(l *lead) {
 	}
 }
 
-// wait asks participants to tell, again after a while, and goes on without those that do not.
+// wait asks participants to reveal their seeds, again after a while, and continues without those that do not.
 func (o *opening) wait(l *lead, waits []ID) {
 	if l.m.now-o.since >= l.m.times.Silence {
 		o.exclude(l, waits, "it has the sum, and does not tell the seed of its mask")
