@@ -10,6 +10,8 @@ import (
 	"strings"
 
 	"go.uber.org/zap"
+
+	"github.com/seed-97356399/murmuration/internal/filelock"
 )
 
 // lockFile is held by the process that uses a folder of checkpoints, and says which one
@@ -17,12 +19,8 @@ import (
 // another that has just opened it.
 const lockFile = ".lock"
 
-var (
-	// ErrInUse: another process has the folder.
-	ErrInUse = errors.New("in use by another process")
-	// errNoLocks: this system, or the folder's file system, has none.
-	errNoLocks = errors.New("no file locks here")
-)
+// ErrInUse: another process has the folder.
+var ErrInUse = errors.New("in use by another process")
 
 // Lock keeps other processes from a folder. The system lets go of it when the
 // process ends, in whichever way.
@@ -41,14 +39,14 @@ func (c Folder) Lock(log *zap.Logger) (*Lock, error) {
 	if err != nil {
 		return nil, fmt.Errorf("writing to the checkpoint folder: %w", err)
 	}
-	switch err := lockWhole(file); {
+	switch err := filelock.Try(file); {
 	case err == nil:
 		noteHolder(file)
 		return &Lock{file}, nil
-	case errors.Is(err, ErrInUse):
+	case errors.Is(err, filelock.ErrHeld):
 		holder := holderOf(file)
 		return nil, errors.Join(fmt.Errorf("the checkpoint folder %s is %w%s", c.Dir, ErrInUse, holder), file.Close())
-	case errors.Is(err, errNoLocks):
+	case errors.Is(err, filelock.ErrNone):
 		log.Warn("the checkpoint folder cannot be locked on this file system: see to it yourself that no two processes use it", zap.String("folder", c.Dir))
 		return &Lock{}, file.Close()
 	default:

@@ -1,6 +1,6 @@
 //go:build darwin || dragonfly || freebsd || linux || netbsd || openbsd
 
-package checkpoint
+package filelock
 
 import (
 	"errors"
@@ -9,17 +9,17 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// lockWhole locks a file until it is closed.
-func lockWhole(file *os.File) error {
+// Try locks a file until it is closed, or fails with ErrHeld or ErrNone at once.
+func Try(file *os.File) error {
 	for {
 		err := unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB)
 		switch {
 		case errors.Is(err, unix.EINTR):
 			continue
 		case errors.Is(err, unix.EWOULDBLOCK):
-			return ErrInUse
+			return ErrHeld
 		case errors.Is(err, unix.ENOTSUP), errors.Is(err, unix.ENOSYS), errors.Is(err, unix.ENOLCK):
-			return errNoLocks
+			return ErrNone
 		}
 		return err
 	}
