@@ -125,7 +125,7 @@ func (s dataSettings) Order(part int) uint64 { return s.Seed*1000 + uint64(part)
 
 // DataConfig is what the settings say of the data.
 func (s dataSettings) DataConfig(peerSeed uint64) (c dataset.Config, err error) {
-	c = dataset.Config{Name: s.Dataset, Dir: s.Data, Seed: s.Seed, PeerSeed: peerSeed, Memory: int64(s.Memory) << 20}
+	c = dataset.Config{Name: s.Dataset, Dir: s.Data, Seed: s.Seed, PeerSeed: peerSeed, Memory: int64(s.Memory) << 20, Decoded: s.Table.decoded()}
 	if c.Part, c.Parts, err = parsePart(s.Part); err != nil {
 		return c, err
 	}

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/spf13/pflag"
+
 	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
 	"github.com/seed-97356399/murmuration/examples/zoo/dataset"
 )
@@ -23,6 +25,22 @@ func TestDataConfig(t *testing.T) {
 	for name, want := range map[string]dataset.Augment{"auto": {Flip: true, Crop: true}, "none": {}, "crop": {Crop: true}} {
 		if got := (dataSettings{Dataset: "cifar10", Augment: name}).Augmentation(); got != want {
 			t.Errorf("--augment %s of cifar10 is %v", name, got)
+		}
+	}
+}
+
+// TestDecodeOnce shows that decoded data is kept where the flag says so, of pictures and of tables, and nowhere else.
+func TestDecodeOnce(t *testing.T) {
+	for _, args := range [][]string{{"--decode-once"}, nil} {
+		var s Settings
+		flags := pflag.NewFlagSet("run", pflag.ContinueOnError)
+		s.Register(flags)
+		if err := flags.Parse(args); err != nil {
+			t.Fatal(err)
+		}
+		pictures, err := s.DataConfig(0)
+		if table := s.Rows().Reading(); err != nil || (pictures.Decoded != nil) != (args != nil) || (table.Decoded != nil) != (args != nil) {
+			t.Errorf("%q: pictures %v, tables %v, error %v", args, pictures.Decoded, table.Decoded, err)
 		}
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
 	"github.com/seed-97356399/murmuration/examples/zoo/dataset"
 	"github.com/seed-97356399/murmuration/examples/zoo/nets"
+	"github.com/seed-97356399/murmuration/peer/decoded"
 	"github.com/seed-97356399/murmuration/peer/learn"
 	"github.com/seed-97356399/murmuration/peer/table"
 	"github.com/seed-97356399/murmuration/peer/table/prepare"
@@ -42,6 +43,8 @@ type Table struct {
 type texts struct {
 	Encoding, Separator, Decimal string
 	Missing                      []string
+	// DecodeOnce has decoded data kept for other jobs on this machine.
+	DecodeOnce bool
 }
 
 const (
@@ -82,6 +85,7 @@ func (t *Table) RegisterReading(flags *pflag.FlagSet) {
 	flags.StringVar(&t.Encoding, "encoding", "utf-8", "of text files: utf-8, windows-1252 (as Excel's CSV often is), utf-16le, iso-8859-15 and others; a byte order mark counts more")
 	flags.StringVar(&t.Separator, "separator", "", "what stands between the fields of a csv or tsv line, such as ';' (default: a comma, or a tab)")
 	flags.StringVar(&t.Decimal, "decimal", ".", "what stands before the fraction of a number in csv and tsv: . or ,")
+	flags.BoolVar(&t.DecodeOnce, "decode-once", false, fmt.Sprintf("keep decoded rows and pictures in the user's cache directory, at most %d GiB, so that jobs on one machine decode them once", decoded.DefaultLimit>>30))
 	flags.StringSliceVar(&t.Missing, "missing", nil, "texts that stand for a missing value, beside "+cli.List(read.DefaultMissing[1:]))
 }
 
@@ -90,8 +94,17 @@ func (t Table) Reading() read.Config {
 	one := func(text string) byte { return append([]byte(text), 0)[0] }
 	return read.Config{
 		Format: t.Format, Kinds: t.Kinds(), Tolerance: t.Tolerance, Encoding: t.Encoding, Separator: one(t.Separator), Point: one(t.Decimal),
-		Missing: append(slices.Clone(read.DefaultMissing), t.Missing...),
+		Missing: append(slices.Clone(read.DefaultMissing), t.Missing...), Decoded: t.decoded(),
 	}
+}
+
+// decoded is where decoded data is kept; nil is nowhere.
+func (t Table) decoded() *decoded.Folder {
+	folder, err := decoded.OfUser()
+	if err != nil || !t.DecodeOnce {
+		return nil
+	}
+	return folder
 }
 
 // ReadingFaults says what is wrong with the flags of RegisterReading.

@@ -31,15 +31,15 @@ const (
 	testLabels  = "t10k-labels-idx1-ubyte.gz"
 )
 
-// load reads the training and the held-out set from a folder.
-func (f family) load(dir string) (train, test *Set, err error) {
-	if dir == "" {
+// load reads the training and the held-out set from their folder.
+func (f family) load(c Config) (train, test *Set, err error) {
+	if c.Dir == "" {
 		return nil, nil, fmt.Errorf("%w: data set %s needs the folder of its files: %s", ErrConfig, f.name, f.remedy())
 	}
-	if train, err = f.read(dir, trainImages, trainLabels); err != nil {
+	if train, err = f.read(c, trainImages, trainLabels); err != nil {
 		return nil, nil, err
 	}
-	if test, err = f.read(dir, testImages, testLabels); err != nil {
+	if test, err = f.read(c, testImages, testLabels); err != nil {
 		return nil, nil, err
 	}
 	return train, test, nil
@@ -49,16 +49,16 @@ func (f family) remedy() string {
 	return fmt.Sprintf("gossipnode data fetch %s gets them, or put %s, %s, %s and %s there, from %s", f.name, trainImages, trainLabels, testImages, testLabels, f.source)
 }
 
-func (f family) read(dir, images, labels string) (*Set, error) {
-	imagePath, err := f.find(dir, images)
+func (f family) read(c Config, images, labels string) (*Set, error) {
+	imagePath, err := f.find(c.Dir, images)
 	if err != nil {
 		return nil, err
 	}
-	labelPath, err := f.find(dir, labels)
+	labelPath, err := f.find(c.Dir, labels)
 	if err != nil {
 		return nil, err
 	}
-	y, err := readIDX(labelPath)
+	y, err := readIDXOnce(c.Decoded, labelPath)
 	if err != nil {
 		return nil, err
 	}
@@ -67,7 +67,7 @@ func (f family) read(dir, images, labels string) (*Set, error) {
 			return nil, &DataError{Path: labelPath, Err: fmt.Errorf("%w: label %d of item %d, want less than %d; is it of another data set?", ErrNotIDX, label, i, Classes)}
 		}
 	}
-	x, err := readIDX(imagePath, Side, Side)
+	x, err := readIDXOnce(c.Decoded, imagePath, Side, Side)
 	if err != nil {
 		return nil, err
 	}

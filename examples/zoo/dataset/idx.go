@@ -5,11 +5,14 @@ import (
 	"bytes"
 	"compress/flate"
 	"compress/gzip"
+	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
 	"os"
+
+	"github.com/seed-97356399/murmuration/peer/decoded"
 )
 
 // What can be wrong with a data file; a DataError wraps one of them.
@@ -65,6 +68,12 @@ func readIDX(path string, item ...int) ([]byte, error) {
 		return nil, &DataError{Path: path, Err: err}
 	}
 	return data, nil
+}
+
+// readIDXOnce is readIDX, of which one job of several that ask does the work.
+func readIDXOnce(folder *decoded.Folder, path string, item ...int) ([]byte, error) {
+	r := decoded.Recipe{Files: []string{path}, Settings: fmt.Sprint("idx", item)}
+	return decoded.Bytes(context.Background(), folder, r, func() ([]byte, error) { return readIDX(path, item...) })
 }
 
 // decodePacked decodes an IDX stream, packed or not.

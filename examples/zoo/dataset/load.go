@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/seed-97356399/murmuration/examples/zoo/internal/seeded"
+	"github.com/seed-97356399/murmuration/peer/decoded"
 )
 
 // ErrConfig is the sentinel for a Config that makes no sense.
@@ -58,6 +59,8 @@ type Config struct {
 	// Window is how many bytes of a text an example has, the same for all peers; 0 is
 	// DefaultWindow.
 	Window int
+	// Decoded is where decoded data is kept, so that several jobs on one machine decode it once; nil is nowhere.
+	Decoded *decoded.Folder
 }
 
 // Datasets lists the names that Load knows.
@@ -114,7 +117,7 @@ func Levels(c Config) ([]float64, error) {
 	}
 	for _, f := range families {
 		if f.name == c.Name {
-			train, _, err := f.load(c.Dir)
+			train, _, err := f.load(c)
 			if err != nil {
 				return nil, err
 			}
@@ -207,7 +210,7 @@ func (c Config) loadFiles(f family) (*Data, error) {
 	if len(c.Norm) > 0 {
 		f.norm = c.Norm
 	}
-	train, heldOut, err := f.load(c.Dir)
+	train, heldOut, err := f.load(c)
 	if err != nil {
 		return nil, err
 	}

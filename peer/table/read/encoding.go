@@ -40,8 +40,8 @@ func CheckEncoding(name string) error {
 	return nil
 }
 
-// decoded converts a text to UTF-8. A byte order mark overrides the name of the encoding.
-func decoded(in io.ReadCloser, name string) io.ReadCloser {
+// asUTF8 converts a text to UTF-8. A byte order mark overrides the name of the encoding.
+func asUTF8(in io.ReadCloser, name string) io.ReadCloser {
 	buffered := bufio.NewReader(in)
 	text := unpacked{Reader: buffered, closer: in.Close}
 	head, _ := buffered.Peek(3) // newLines returns the error, if there is one

@@ -180,7 +180,7 @@ func (f file) text(in *os.File, s sink) (rows, error) {
 	if err != nil {
 		return nil, err
 	}
-	if plain = decoded(plain, f.encoding); f.format == "jsonl" {
+	if plain = asUTF8(plain, f.encoding); f.format == "jsonl" {
 		return openJSON(plain, s)
 	}
 	return openCSV(plain, f.comma, s)

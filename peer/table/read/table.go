@@ -12,6 +12,7 @@ import (
 	"sync"
 	"unicode/utf8"
 
+	"github.com/seed-97356399/murmuration/peer/decoded"
 	"github.com/seed-97356399/murmuration/peer/table"
 )
 
@@ -69,6 +70,8 @@ type Config struct {
 	Tolerance float64
 	// BatchRows is the number of rows of a batch; 0 is DefaultBatchRows.
 	BatchRows int
+	// Decoded is where decoded rows are kept, so that several jobs on one machine decode them once; nil is nowhere.
+	Decoded *decoded.Folder
 }
 
 // check returns an error if a setting for reading texts is invalid.
@@ -129,7 +132,7 @@ func Open(paths []string, c Config) (*Table, error) {
 	}
 	schema := c.Schema
 	if schema == nil {
-		if schema, t.notes, err = infer(t.files[0], c); err != nil {
+		if schema, t.notes, err = inferOnce(t.files[0], c); err != nil {
 			return nil, err
 		}
 		if err := c.pin(schema); err != nil {
@@ -164,10 +167,8 @@ func (t *Table) Named() bool {
 // kinds and in another order. Missing or additional columns of a file are a *table.SchemaError that names the file.
 // JSON lines have no header, so a missing column is found only when rows are read.
 func (t *Table) Pin(s *table.Schema) error {
-	for _, f := range t.files {
-		if err := f.check(s, t.config); err != nil {
-			return err
-		}
+	if err := checkOnce(t.files, s, t.config); err != nil {
+		return err
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -176,28 +177,52 @@ func (t *Table) Pin(s *table.Schema) error {
 }
 
 // Rows is a table.Source. It returns batches of rows, from the first file to the last, in bounded memory; each pass
-// decodes the files anew. A row's key is its number from 0, counting damaged rows but no header and no blank line.
+// decodes the files anew, or once into Config.Decoded. A row's key is its number from 0, counting damaged rows but no header
+// and no blank line.
 func (t *Table) Rows(ctx context.Context) iter.Seq2[*table.Batch, error] {
 	return func(yield func(*table.Batch, error) bool) {
-		p := &pass{
-			builder: newBuilder(t.Schema(), t.config, t.config.BatchRows),
-			damaged: Damaged{tolerance: t.config.Tolerance},
-		}
-		defer func() { t.note(p) }()
-		for _, f := range t.files {
-			if err := p.read(ctx, f, yield); err != nil {
-				if !errors.Is(err, errEnough) {
-					yield(nil, err)
+		schema, given := t.Schema(), 0
+		if f := t.config.Decoded; f != nil {
+			file, err := f.Open(ctx, t.config.recipe("rows", t.files, schema), func(w io.Writer) error { return t.keep(ctx, schema, w) })
+			if err == nil {
+				defer file.Close()
+				var done bool
+				if given, done = t.replay(file, schema, yield); done {
+					return
 				}
-				return
 			}
 		}
-		if p.builder.n > 0 {
-			yield(p.builder.batch(), nil)
-		} else if err := p.damaged.all(); err != nil {
-			yield(nil, err)
+		t.decode(ctx, schema, func(b *table.Batch, err error) bool {
+			if given > 0 && err == nil {
+				given--
+				return true
+			}
+			return yield(b, err)
+		})
+	}
+}
+
+// decode goes once over the files, and returns what it saw beside the rows.
+func (t *Table) decode(ctx context.Context, schema *table.Schema, yield func(*table.Batch, error) bool) *pass {
+	p := &pass{
+		builder: newBuilder(schema, t.config, t.config.BatchRows),
+		damaged: Damaged{tolerance: t.config.Tolerance},
+	}
+	defer func() { t.note(p.damaged, p.long()) }()
+	for _, f := range t.files {
+		if err := p.read(ctx, f, yield); err != nil {
+			if !errors.Is(err, errEnough) {
+				yield(nil, err)
+			}
+			return p
 		}
 	}
+	if p.builder.n > 0 {
+		yield(p.builder.batch(), nil)
+	} else if err := p.damaged.all(); err != nil {
+		yield(nil, err)
+	}
+	return p
 }
 
 // Damaged returns the damaged rows of the pass that has read the most rows.
@@ -214,15 +239,14 @@ func (t *Table) Notes() []Note {
 	return slices.Clone(t.notes)
 }
 
-func (t *Table) note(p *pass) {
+func (t *Table) note(damaged Damaged, long []string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if p.damaged.Rows >= t.damaged.Rows {
-		t.damaged = p.damaged
+	if damaged.Rows >= t.damaged.Rows {
+		t.damaged = damaged
 	}
-	for i, f := range p.builder.schema.Fields {
-		n := Note{Column: f.Name, Long: true}
-		if p.builder.columns[i].long && !slices.Contains(t.notes, n) {
+	for _, name := range long {
+		if n := (Note{Column: name, Long: true}); !slices.Contains(t.notes, n) {
 			t.notes = append(t.notes, n)
 		}
 	}
@@ -232,6 +256,16 @@ func (t *Table) note(p *pass) {
 type pass struct {
 	builder *builder
 	damaged Damaged
+}
+
+// long returns the columns with integers beyond maxExact.
+func (p *pass) long() (names []string) {
+	for i, f := range p.builder.schema.Fields {
+		if p.builder.columns[i].long {
+			names = append(names, f.Name)
+		}
+	}
+	return names
 }
 
 // errEnough: the consumer needs no more batches.
