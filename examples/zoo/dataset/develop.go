@@ -54,8 +54,10 @@ func (x *index) each(f int, numbers []int32, d *developer, found *findings, take
 			continue
 		}
 		numbers = numbers[1:]
-		resized := false
-		if err = rec.fault; err == nil {
+		resized := rec.resized
+		if err = rec.fault; rec.pixels != nil {
+			copy(d.pixels, rec.pixels)
+		} else if err == nil {
 			resized, err = d.decoder.decode(d.pixels, d.shape, rec.packed)
 		}
 		if err != nil {

@@ -124,8 +124,11 @@ func (f *classFolders) path(int) string   { return f.root }
 func (*classFolders) newDecoder() decoder { return &pictureDecoder{} }
 
 func (f *classFolders) open(i int, labels bool) (recordReader, error) {
-	volume := f.pictures[i*folderVolume : min((i+1)*folderVolume, len(f.pictures))]
-	return &folderReader{folders: f, left: volume, labels: labels}, nil
+	return &folderReader{folders: f, left: f.volume(i), labels: labels}, nil
+}
+
+func (f *classFolders) volume(i int) []classPicture {
+	return f.pictures[i*folderVolume : min((i+1)*folderVolume, len(f.pictures))]
 }
 
 // folderReader reads one volume.

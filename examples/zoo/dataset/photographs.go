@@ -65,6 +65,7 @@ func (c Config) loadPhotographs(p photograph) (*Data, error) {
 			d.found.join(&folders.foreign)
 		}
 	}
+	files = decodedOnce(files, c.Decoded)
 	train, err := readIndex(c.Dir, files.train, p.classes, &d.found)
 	if err != nil {
 		return nil, err
@@ -116,15 +117,16 @@ func (c Config) levelsOf(p photograph) ([]float64, error) {
 		return nil, err
 	}
 	var found findings
-	train, err := readIndex(c.Dir, files.train, cmp.Or(p.classes, files.classes), &found)
+	train, err := readIndex(c.Dir, decodedOnce(files, c.Decoded).train, cmp.Or(p.classes, files.classes), &found)
 	if err != nil {
 		return nil, err
 	}
 	if p.shape == (Shape{}) {
-		if p.shape, err = train.usualShape(c.Width, c.Height, &found); err != nil {
+		if p.shape, err = usualShapeOnce(train, c, &found); err != nil {
 			return nil, err
 		}
 	}
+	shaped(train.source, p.shape)
 	m, err := train.measure(p.shape, maxMeasured, &found)
 	return m.vector(), err
 }
@@ -133,10 +135,12 @@ func (c Config) levelsOf(p photograph) ([]float64, error) {
 func (p photograph) complete(c Config, train, heldOut *index, found *findings) (photograph, error) {
 	var err error
 	if p.shape == (Shape{}) {
-		if p.shape, err = train.usualShape(c.Width, c.Height, found); err != nil {
+		if p.shape, err = usualShapeOnce(train, c, found); err != nil {
 			return p, err
 		}
 	}
+	shaped(train.source, p.shape)
+	shaped(heldOut.source, p.shape)
 	if p.classes == 0 {
 		p.classes = 1 + int(max(slices.Max(train.labels), slices.Max(heldOut.labels))) // no index is empty
 	}

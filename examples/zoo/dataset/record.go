@@ -54,6 +54,9 @@ type record struct {
 	packed []byte
 	// fault is why the picture could not be read.
 	fault error
+	// pixels are in place of packed where it was decoded before, and perhaps resized.
+	pixels  []uint8
+	resized bool
 }
 
 // source has the files of a training set or a held-out set.

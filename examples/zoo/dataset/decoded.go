@@ -1,0 +1,171 @@
+package dataset
+
+import (
+	"context"
+	"encoding/gob"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"strings"
+
+	"github.com/seed-97356399/murmuration/peer/decoded"
+)
+
+// decodedSource is a source whose files are decoded once by all jobs that have the same folder of decoded data.
+type decodedSource struct {
+	source
+	folder *decoded.Folder
+	shape  Shape // to which pictures are decoded; zero as long as it is not known
+}
+
+// decodedRecord is a record as a file of decoded data has it, with the reason if it is to be skipped, or has no picture.
+type decodedRecord struct {
+	Key           string
+	Label         uint8
+	Pixels        []uint8
+	Resized       bool
+	Skipped, Lost string
+}
+
+// decodedOnce has the pictures of a folder decoded once, if there is where to keep them.
+func decodedOnce(files contents, folder *decoded.Folder) contents {
+	if folder != nil {
+		files.train = &decodedSource{source: files.train, folder: folder}
+		files.heldOut = &decodedSource{source: files.heldOut, folder: folder}
+	}
+	return files
+}
+
+// foldersOf are the folders of classes that a source is, if it is such.
+func foldersOf(s source) (*classFolders, bool) {
+	if d, is := s.(*decodedSource); is {
+		s = d.source
+	}
+	folders, is := s.(*classFolders)
+	return folders, is
+}
+
+// shaped tells a source to which shape pictures are decoded.
+func shaped(s source, to Shape) {
+	if d, is := s.(*decodedSource); is {
+		d.shape = to
+	}
+}
+
+// usualShapeOnce is the usual shape of pictures, of which one job of several that ask looks at the pictures.
+func usualShapeOnce(x *index, c Config, found *findings) (shape Shape, err error) {
+	d, is := x.source.(*decodedSource)
+	if !is {
+		return x.usualShape(c.Width, c.Height, found)
+	}
+	r := decoded.Recipe{Settings: fmt.Sprint("shape ", c.Width, c.Height)}
+	for i := range x.source.files() {
+		r.Files = append(r.Files, d.from(i)...)
+	}
+	text, err := decoded.Bytes(context.Background(), d.folder, r, func() ([]byte, error) {
+		if shape, err = x.usualShape(c.Width, c.Height, found); err != nil {
+			return nil, err
+		}
+		return json.Marshal(shape)
+	})
+	if err == nil {
+		err = json.Unmarshal(text, &shape)
+	}
+	return shape, err
+}
+
+// from are the files behind a file of the source.
+func (s *decodedSource) from(i int) (paths []string) {
+	folders, ok := foldersOf(s.source)
+	if !ok {
+		return []string{s.path(i)}
+	}
+	for _, p := range folders.volume(i) {
+		paths = append(paths, filepath.Join(folders.root, folders.classes[p.label], p.name))
+	}
+	return paths
+}
+
+func (s *decodedSource) open(i int, labels bool) (recordReader, error) {
+	folders, ok := foldersOf(s.source)
+	if ok && labels || !labels && s.shape == (Shape{}) { // nothing is read, or headers only
+		return s.source.open(i, labels)
+	}
+	r := decoded.Recipe{Files: s.from(i), Settings: fmt.Sprint("pictures ", labels, s.shape)}
+	if ok {
+		r.Settings += fmt.Sprintf(" %q", folders.classes) // labels are places among them
+	}
+	file, err := s.folder.Open(context.Background(), r, func(w io.Writer) error { return s.decode(w, i, labels) })
+	if err != nil {
+		return s.source.open(i, labels)
+	}
+	return &decodedReader{Closer: file, path: s.path(i), in: gob.NewDecoder(file)}, nil
+}
+
+// decode writes the records of a file.
+func (s *decodedSource) decode(w io.Writer, i int, labels bool) error {
+	reader, err := s.source.open(i, labels)
+	if err != nil {
+		return err
+	}
+	defer reader.Close()
+	out, decoder, pixels := gob.NewEncoder(w), s.newDecoder(), make([]uint8, s.shape.Values())
+	for {
+		var rec record
+		err := reader.next(&rec)
+		if err == io.EOF {
+			return nil
+		}
+		d := decodedRecord{Key: rec.key, Label: rec.label}
+		if damaged, is := errors.AsType[*RecordError](err); is {
+			d = decodedRecord{Key: damaged.Key, Skipped: damaged.Err.Error()}
+		} else if err != nil {
+			return err
+		} else if !labels {
+			if err = rec.fault; err == nil {
+				d.Pixels = pixels
+				d.Resized, err = decoder.decode(pixels, s.shape, rec.packed)
+			}
+			if err != nil {
+				d.Pixels, d.Lost = nil, err.Error()
+			}
+		}
+		if err := out.Encode(d); err != nil {
+			return err
+		}
+	}
+}
+
+// decodedReader reads what decode has written.
+type decodedReader struct {
+	io.Closer
+	path string
+	in   *gob.Decoder
+}
+
+func (r *decodedReader) next(rec *record) error {
+	var d decodedRecord
+	if err := r.in.Decode(&d); err != nil {
+		return err
+	}
+	if d.Skipped != "" {
+		return &RecordError{Path: r.path, Key: d.Key, Err: reason(d.Skipped)}
+	}
+	*rec = record{key: d.Key, label: d.Label, pixels: d.Pixels, resized: d.Resized}
+	if d.Lost != "" {
+		rec.fault = reason(d.Lost)
+	}
+	return nil
+}
+
+// reason is what is wrong with a record, from its text.
+func reason(text string) error {
+	for _, kind := range []error{ErrRecord, ErrLabel, ErrPicture} {
+		if rest, is := strings.CutPrefix(text, kind.Error()); is {
+			return fmt.Errorf("%w%s", kind, rest)
+		}
+	}
+	return errors.New(text)
+}
