@@ -29,7 +29,7 @@ func drawMessage(t *rapid.T) Message {
 	number := func(label string) uint64 { return rapid.Uint64().Draw(t, label) }
 	sliceLen := rapid.Uint32Range(1, MaxSliceLen)
 	overlap, lanes := rapid.Uint8Range(1, math.MaxUint8), rapid.Uint8Range(1, MaxLanes)
-	return rapid.SampledFrom([]func() Message{
+	return rapid.SampledFrom(append(rowsMessages(t), []func() Message{
 		func() Message {
 			return Hello{Run: drawText(t, 1, MaxRunName), Layout: drawHash(t), Incarnation: number("incarnation"), Steps: number("steps")}
 		},
@@ -130,7 +130,7 @@ func drawMessage(t *rapid.T) Message {
 			m.Masks = drawMasks(t, m)
 			return m
 		},
-	}).Draw(t, "kind")()
+	}...)).Draw(t, "kind")()
 }
 
 // A message survives its encoding, behind whatever stood in the buffer before, and
@@ -378,7 +378,7 @@ func TestManifestSlices(t *testing.T) {
 }
 
 func TestReasons(t *testing.T) {
-	permanent := []Reason{ReasonLayout, ReasonRun, ReasonVersion, ReasonCodec, ReasonAdmission, ReasonOperator}
+	permanent := []Reason{ReasonLayout, ReasonRun, ReasonVersion, ReasonCodec, ReasonAdmission, ReasonOperator, ReasonKind}
 	seen := map[string]bool{}
 	for n := range 256 {
 		r := Reason(n)
@@ -392,7 +392,7 @@ func TestReasons(t *testing.T) {
 		if r.Permanent() != slices.Contains(permanent, r) {
 			t.Errorf("%v: permanent is %v", r, r.Permanent())
 		}
-		known := r >= ReasonBusy && r <= ReasonRound
+		known := r >= ReasonBusy && r <= ReasonKind
 		if isNamed := !strings.HasPrefix(r.String(), "reason "); isNamed != known {
 			t.Errorf("reason %d: the name is %q", n, r)
 		}
