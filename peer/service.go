@@ -4,39 +4,40 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/seed-97356399/murmuration/internal/counters"
 	"github.com/seed-97356399/murmuration/internal/framed"
 	"github.com/seed-97356399/murmuration/internal/wire"
+	"github.com/seed-97356399/murmuration/peer/stats"
 	"github.com/seed-97356399/murmuration/peer/transport"
 )
 
-// Service is a protocol that members speak beside those of their nodes, such as that of package rows. Its functions
-// are safe for concurrent use. What goes over its streams counts among the bytes of the node.
+// Service is a protocol that members speak beside those of their nodes: that of package rows, which alone makes use of it. What
+// goes over its streams counts among the bytes of the node. Its functions are safe for concurrent use.
 type Service struct {
-	// Open opens a stream to another member.
-	Open func(ctx context.Context, to transport.PeerID) (transport.Stream, error)
-	// Records are those of the other members, by id, and Holds has the node's own say that it gives so many rows.
+	// Ask opens a stream to another member and speaks on it.
+	Ask func(ctx context.Context, to transport.PeerID, talk func(*framed.Stream) error) error
+	// Records are those of the other members, by id.
 	Records func() []transport.Record
-	Holds   func(rows uint64)
+	// Hold has the node's own record say that it gives so many rows, of which the function counts what became; Taken has one
+	// count rows of others.
+	Hold  func(rows uint64, counts func() stats.Rows)
+	Taken func(counts func() stats.Rows)
 	// Close ends the service and waits for its streams. It may be called again.
 	Close func()
 }
 
 // Serve has a node serve a protocol until Close, or until the node closes. Answer gets the streams that other members open,
-// each on a goroutine of its own, and closes or resets them; its context ends with the service. Who is no member is refused.
-// Without answer the node opens streams only, and another service may have the same protocol.
-func Serve(n *Node, protocol transport.Protocol, answer func(context.Context, transport.Stream)) (*Service, error) {
+// each on a goroutine of its own; they are reset when its context ends, with the service. An error of answer refuses what was asked.
+// Who is no member is refused. Without answer the node asks only.
+func Serve(n *Node, protocol transport.Protocol, answer func(context.Context, *framed.Stream) error) (*Service, error) {
 	ctx, end := context.WithCancel(n.life.Working)
-	handler := func(raw transport.Stream) {
-		stream := counters.Stream{Stream: raw, Counters: n.counters}
-		if n.flock.Here(stream.Remote()) {
-			answer(ctx, stream)
-			return
+	handler := n.requests.Answering(func(s *framed.Stream) error {
+		defer context.AfterFunc(ctx, s.Stream.Reset)()
+		if !n.flock.Here(s.Remote()) {
+			s.Refuse(0, wire.ReasonNotMember, "")
+			return nil
 		}
-		var refused framed.Stream
-		refused.Begin(stream, n.network.fixed.stall)
-		refused.Refuse(0, wire.ReasonNotMember, "")
-	}
+		return answer(ctx, s)
+	})
 	stop, err := func() {}, error(nil)
 	if answer != nil {
 		stop, err = n.net.transport.Handle(protocol, n.network.Run, handler)
@@ -58,10 +59,17 @@ func Serve(n *Node, protocol transport.Protocol, answer func(context.Context, tr
 		end()
 		return nil, fmt.Errorf("serving %s: %w", protocol, err)
 	}
-	open := func(ctx context.Context, to transport.PeerID) (transport.Stream, error) {
-		stream, err := n.net.transport.Open(ctx, to, protocol, n.network.Run)
-		return counters.Stream{Stream: stream, Counters: n.counters}, err
-	}
-	holds := func(rows uint64) { n.flock.SetRows(rows); n.inbox.Corrected() }
-	return &Service{Open: open, Records: n.flock.Records, Holds: holds, Close: func() { end(); <-ended }}, nil
+	return &Service{
+		Ask: func(ctx context.Context, to transport.PeerID, talk func(*framed.Stream) error) error {
+			return n.requests.Converse(ctx, to, protocol, talk)
+		},
+		Records: n.flock.Records,
+		Hold: func(rows uint64, counts func() stats.Rows) {
+			n.counters.RowsHeld(counts)
+			n.flock.SetRows(rows)
+			n.inbox.Corrected()
+		},
+		Taken: n.counters.RowsTaken,
+		Close: func() { end(); <-ended },
+	}, nil
 }

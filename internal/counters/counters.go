@@ -41,11 +41,13 @@ type Counters struct {
 	bytes       uint64    // both directions, of completed exchanges
 	values      uint64    // that moved in these, both directions
 	connections int       // the most seen
+	held, taken func() stats.Rows
 }
 
 // New has counted nothing.
 func New() *Counters {
-	t := &Counters{}
+	none := func() stats.Rows { return stats.Rows{} }
+	t := &Counters{held: none, taken: none}
 	t.counts.Refused, t.counts.Declined = map[string]uint64{}, map[string]uint64{}
 	t.counts.Failed, t.counts.Dropped = map[string]uint64{}, map[string]uint64{}
 	t.counts.Traffic = map[string]stats.Traffic{}
@@ -222,6 +224,20 @@ func (t *Counters) Quarantined() {
 	t.exchanges.Quarantines++
 }
 
+// RowsHeld has a function count the rows of this peer that others take, and RowsTaken one those of others.
+func (t *Counters) RowsHeld(counts func() stats.Rows) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.held = counts
+}
+
+// RowsTaken is as RowsHeld.
+func (t *Counters) RowsTaken(counts func() stats.Rows) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.taken = counts
+}
+
 // Report fills in what was counted.
 func (t *Counters) Report(s *stats.Peer) {
 	t.mu.Lock()
@@ -248,5 +264,6 @@ func (t *Counters) Counts() stats.Counters {
 	result.Refused, result.Declined = maps.Clone(result.Refused), maps.Clone(result.Declined)
 	result.Failed, result.Dropped = maps.Clone(result.Failed), maps.Clone(result.Dropped)
 	result.Traffic = maps.Clone(result.Traffic)
+	result.RowsHeld, result.RowsTaken = t.held(), t.taken()
 	return result
 }

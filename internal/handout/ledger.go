@@ -1,13 +1,17 @@
+// Package handout decides who gets which rows of a holder: the order of an epoch, the shares of the
+// takers, and what became of the rows. It sees numbers of rows, never their bytes, and is pure:
+// time and randomness are arguments.
 package handout
 
 import (
-	"cmp"
-	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"time"
+
+	"github.com/seed-97356399/murmuration/peer/stats"
 )
 
 // Policy says how the rows of an epoch are divided among those that take them.
@@ -22,35 +26,6 @@ const (
 	Speed
 )
 
-// Fate is what became of a run of rows.
-type Fate uint8
-
-const (
-	// Trained: a gradient was computed of all of them.
-	Trained Fate = 1 + iota
-	// Returned: nobody looked at them, and they are handed out again as if they never had been.
-	Returned
-	// Lost: they did not arrive, or who had them died. They are counted, and handed out again.
-	Lost
-)
-
-// Taker is one that takes rows. Number tells several of one name apart.
-type Taker struct {
-	Name   string
-	Number uint64
-}
-
-// Counts are rows, each counted every time that it was handed out. HandedOut is always
-// Trained + Lost + Outstanding.
-type Counts struct {
-	HandedOut, Trained, Lost, Outstanding uint64
-	// Epoch counts the orders that have been begun.
-	Epoch uint64
-}
-
-// ErrRun: a taker tells of a run that it does not have.
-var ErrRun = errors.New("no such run of rows was handed out")
-
 // Config is what a ledger needs to know.
 type Config struct {
 	Rows   int // at least 1, at most math.MaxInt32
@@ -58,28 +33,33 @@ type Config struct {
 	Seed   uint64
 }
 
+// Patience is for how long a share is kept for a taker of which nothing is heard: see Ledger.Take.
+const Patience = 30 * time.Second
+
 // Ledger is the rows of one holder. It belongs to one goroutine at a time. It takes about eight bytes a row.
 type Ledger struct {
 	config Config
-	counts Counts
-	takers map[Taker]*taker
+	counts stats.Rows
+	epochs uint64 // that have begun
+	takers map[string]*taker
 	spare  []int32 // rows of this epoch that are nobody's share
 	left   int     // rows in the shares of all takers
-	most   int     // the most rows that were asked for at once: about a batch
+	most   int     // the most rows that were asked for at once
 }
 
 type taker struct {
-	share []int32 // that it will get
-	runs  map[uint64][]int32
+	share []int32       // that it will get
+	out   int           // runs of rows that it has
+	heard time.Duration // when it last asked, or told of a run
 	speed speed
 }
 
 // New makes a ledger of rows of which none has been handed out.
 func New(c Config) (*Ledger, error) {
-	if c.Rows < 1 || c.Rows > 1<<31-1 || c.Policy > Speed {
-		return nil, fmt.Errorf("handing out %d rows by policy %d: want 1 to %d rows, and a known policy", c.Rows, c.Policy, 1<<31-1)
+	if c.Rows < 1 || c.Rows > math.MaxInt32 || c.Policy > Speed {
+		return nil, fmt.Errorf("handing out %d rows by policy %d: want 1 to %d rows, and a known policy", c.Rows, c.Policy, math.MaxInt32)
 	}
-	return &Ledger{config: c, takers: map[Taker]*taker{}, most: 1}, nil
+	return &Ledger{config: c, takers: map[string]*taker{}, most: 1}, nil
 }
 
 // Order is the order of the rows in an epoch: a random one, by the seed.
@@ -93,148 +73,129 @@ func (c Config) Order(epoch uint64) []int32 {
 }
 
 // Counts tells what has been handed out so far.
-func (l *Ledger) Counts() Counts { return l.counts }
+func (l *Ledger) Counts() stats.Rows { return l.counts }
 
-// Enter lets a taker take part. What is left of the epoch is divided anew.
-func (l *Ledger) Enter(t Taker) {
-	if l.takers[t] == nil {
-		l.takers[t] = &taker{runs: map[uint64][]int32{}}
-		l.deal()
+// Out is how many runs of rows a taker has.
+func (l *Ledger) Out(name string) int {
+	if of := l.takers[name]; of != nil {
+		return of.out
+	}
+	return 0
+}
+
+// Leave ends a taker, unless it has rows, until it asks again. Its share is divided among the others.
+func (l *Ledger) Leave(name string, now time.Duration) {
+	if of := l.takers[name]; of.out == 0 {
+		l.spare, l.left = append(l.spare, of.share...), l.left-len(of.share)
+		delete(l.takers, name)
+		l.deal(now)
 	}
 }
 
-// Leave ends a taker. What it has is lost, and handed out again; what it would have got is divided anew.
-func (l *Ledger) Leave(t Taker) (lost int) {
-	gone := l.takers[t]
-	if gone == nil {
-		return 0
+// Take hands out the next rows of a taker, at most so many, as a run. It returns none where the taker has to wait: what is left of
+// the epoch is the others' share. An epoch begins when all rows of the one before have been handed out. What is left of it is
+// divided anew when a taker comes, and when one has to wait and another has not been heard of for Patience.
+func (l *Ledger) Take(name string, most int, now time.Duration) []int32 {
+	to, deal := l.takers[name], false
+	if to == nil {
+		to, deal = &taker{heard: now}, true
+		l.takers[name] = to
 	}
-	delete(l.takers, t)
-	for _, run := range slices.Sorted(maps.Keys(gone.runs)) {
-		rows := gone.runs[run]
-		lost += len(rows)
-		l.spare = append(l.spare, rows...)
-	}
-	l.spare, l.left = append(l.spare, gone.share...), l.left-len(gone.share)
-	l.counts.Lost, l.counts.Outstanding = l.counts.Lost+uint64(lost), l.counts.Outstanding-uint64(lost)
-	l.deal()
-	return lost
-}
-
-// Take hands out the next rows of a taker, at most so many, as its run of that number, which it has not used
-// before. It returns none where the taker has to wait: what is left of the epoch is the others' share.
-// An epoch begins when all rows of the one before have been handed out.
-func (l *Ledger) Take(t Taker, run uint64, most int) []int32 {
-	to := l.takers[t]
-	if to == nil || most < 1 || to.runs[run] != nil {
-		return nil
-	}
-	l.most = max(l.most, most)
+	l.most, deal, to.heard = max(l.most, most), deal || now-to.heard > Patience, now
 	if len(l.spare)+l.left == 0 {
-		l.spare = l.config.Order(l.counts.Epoch)
-		l.counts.Epoch++
-		l.deal()
+		l.spare, deal = l.config.Order(l.epochs), true
+		l.epochs++
 	}
 	from := &to.share
 	if l.config.Policy == Random {
 		from = &l.spare
-	} else if len(to.share) == 0 && l.config.Policy == Speed && l.left > l.most*len(l.takers) {
-		l.deal() // it is faster than was thought
+	} else if len(to.share) == 0 {
+		faster := l.config.Policy == Speed && l.left > l.most*len(l.takers) // than was thought
+		deal = deal || faster || slices.ContainsFunc(slices.Collect(maps.Values(l.takers)), func(of *taker) bool { return len(of.share) > 0 && now-of.heard > Patience })
+	}
+	if deal {
+		l.deal(now)
 	}
 	n := min(most, len(*from))
-	if n == 0 {
+	if n < 1 {
 		return nil
 	}
 	rows := slices.Clone((*from)[:n])
 	if *from = (*from)[n:]; from == &to.share {
 		l.left -= n
 	}
-	to.runs[run] = rows
-	l.counts.HandedOut, l.counts.Outstanding = l.counts.HandedOut+uint64(n), l.counts.Outstanding+uint64(n)
+	to.out++
+	l.counts.Out(n)
 	return rows
 }
 
-// Settle takes what became of a run.
-func (l *Ledger) Settle(t Taker, run uint64, fate Fate, now time.Duration) error {
-	from := l.takers[t]
-	if from == nil || from.runs[run] == nil || fate < Trained || fate > Lost {
-		return fmt.Errorf("run %d, which came to %d: %w", run, fate, ErrRun)
+// Settle takes what became of a run of a taker: so many rows, from the first on, were trained on, so many behind them are lost,
+// and nobody has looked at the others. All but those that were trained on are handed out again.
+func (l *Ledger) Settle(name string, run []int32, trained, lost int, now time.Duration) {
+	of := l.takers[name]
+	of.heard = now
+	if of.out--; trained > 0 {
+		of.speed.add(trained, of.out > 0, now)
 	}
-	rows := from.runs[run]
-	n := uint64(len(rows))
-	delete(from.runs, run)
-	l.counts.Outstanding -= n
-	switch fate {
-	case Trained:
-		l.counts.Trained += n
-		from.speed.add(len(rows), len(from.runs) > 0, now)
-		return nil
-	case Returned:
-		l.counts.HandedOut -= n
-	default:
-		l.counts.Lost += n
+	l.counts.Back(trained, lost, len(run)-trained-lost)
+	if again := run[trained:]; len(again) > 0 {
+		l.spare = append(l.spare, again...)
+		l.deal(now)
 	}
-	l.spare = append(l.spare, rows...)
-	l.deal()
-	return nil
 }
 
-// Outstanding is the number of runs that a taker has.
-func (l *Ledger) Outstanding(t Taker) int {
-	if of := l.takers[t]; of != nil {
-		return len(of.runs)
-	}
-	return 0
-}
-
-// deal divides what is left of the epoch among the takers, by the policy.
-func (l *Ledger) deal() {
-	if l.config.Policy == Random || len(l.takers) == 0 {
+// deal divides what is left of the epoch among the takers that were heard of, by the policy.
+func (l *Ledger) deal(now time.Duration) {
+	if l.config.Policy == Random {
 		return
 	}
-	order := slices.SortedFunc(maps.Keys(l.takers), func(a, b Taker) int {
-		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.Number, b.Number))
-	})
-	rows := l.spare
-	for _, t := range order {
-		rows, l.takers[t].share = append(rows, l.takers[t].share...), nil
+	var here []*taker
+	for _, name := range slices.Sorted(maps.Keys(l.takers)) {
+		of := l.takers[name]
+		if now-of.heard <= Patience {
+			here = append(here, of)
+		} else {
+			l.counts.TakenBack += uint64(len(of.share))
+		}
+		l.spare, of.share = append(l.spare, of.share...), nil
 	}
+	if l.left = 0; len(here) == 0 {
+		return
+	}
+	rows, speeds := l.spare, speedsOf(here)
 	l.spare, l.left = nil, len(rows)
-	speeds := l.speeds(order)
-	volume := max(1, len(rows)/l.most) // no share is smaller than a batch
 	if l.config.Policy == Speed {
-		at := 0
-		for i, n := range Shares(len(rows), fastest(speeds, volume)) {
-			l.takers[order[i]].share = rows[at : at+n : at+n]
-			at += n
+		for i, n := range Shares(len(rows), speeds) {
+			here[i].share, rows = rows[:n:n], rows[n:]
 		}
 		return
 	}
-	chosen := Choose(speeds, volume)
-	for i, t := range order {
+	chosen := Choose(speeds, max(1, len(rows)/l.most))
+	for i, of := range here {
 		if !slices.Contains(chosen, i) {
-			l.takers[t].speed = speed{} // it is measured again once it takes part, with the mean until then
+			of.speed = speed{} // it is measured again once it takes part, with the mean until then
 		}
 	}
 	for i, row := range rows {
-		to := l.takers[order[chosen[i%len(chosen)]]]
+		to := here[chosen[i%len(chosen)]]
 		to.share = append(to.share, row)
 	}
 }
 
-// speeds are those of takers in their order; one that is not known is the mean of the others.
-func (l *Ledger) speeds(order []Taker) []float64 {
-	speeds, sum, known := make([]float64, len(order)), 0.0, 0.0
-	for i, t := range order {
-		if speeds[i] = l.takers[t].speed.value(); speeds[i] > 0 {
+// speedsOf are the speeds of takers; one that is not known is the mean of the others.
+func speedsOf(takers []*taker) []float64 {
+	speeds, sum, known := make([]float64, len(takers)), 0.0, 0.0
+	for i, of := range takers {
+		if speeds[i] = of.speed.value(); speeds[i] > 0 {
 			sum, known = sum+speeds[i], known+1
 		}
 	}
+	if known == 0 {
+		sum, known = 1, 1
+	}
 	for i := range speeds {
-		if speeds[i] == 0 && known > 0 {
+		if speeds[i] == 0 {
 			speeds[i] = sum / known
-		} else if speeds[i] == 0 {
-			speeds[i] = 1
 		}
 	}
 	return speeds

@@ -1,7 +1,6 @@
 package handout
 
 import (
-	"errors"
 	"fmt"
 	"maps"
 	"math"
@@ -11,17 +10,19 @@ import (
 	"time"
 
 	"pgregory.net/rapid"
+
+	"github.com/seed-97356399/murmuration/peer/stats"
 )
 
 // oracle counts each row for itself: how often it was handed out and not given back or lost.
 type oracle struct {
 	net    []uint64
-	runs   map[Taker]map[uint64][]int32
-	counts Counts
+	runs   map[string][][]int32
+	counts stats.Rows
 }
 
 // take notes a run, and checks that an epoch begins only once each row was handed out in the one before.
-func (o *oracle) take(t *rapid.T, by Taker, run uint64, rows []int32, before, after uint64) {
+func (o *oracle) take(t *rapid.T, by string, rows []int32, before, after uint64) {
 	if after > before {
 		for row, n := range o.net {
 			if n != before {
@@ -37,30 +38,27 @@ func (o *oracle) take(t *rapid.T, by Taker, run uint64, rows []int32, before, af
 	o.counts.HandedOut += uint64(len(rows))
 	o.counts.Outstanding += uint64(len(rows))
 	if len(rows) > 0 {
-		o.runs[by][run] = rows
+		o.runs[by] = append(o.runs[by], rows)
 	}
 }
 
-func (o *oracle) settle(by Taker, run uint64, fate Fate) {
-	rows := o.runs[by][run]
-	delete(o.runs[by], run)
-	n := uint64(len(rows))
-	o.counts.Outstanding -= n
-	switch fate {
-	case Trained:
-		o.counts.Trained += n
-		return
-	case Returned:
-		o.counts.HandedOut -= n
-	case Lost:
-		o.counts.Lost += n
-	}
-	for _, row := range rows {
+// settle takes the first run of a taker, and tells which it was.
+func (o *oracle) settle(by string, trained, lost int) (run []int32) {
+	run, o.runs[by] = o.runs[by][0], o.runs[by][1:]
+	trained, lost = min(trained, len(run)), min(lost, len(run)-min(trained, len(run)))
+	returned := uint64(len(run) - trained - lost)
+	o.counts.Outstanding -= uint64(len(run))
+	o.counts.Trained += uint64(trained)
+	o.counts.Lost += uint64(lost)
+	o.counts.Returned += returned
+	o.counts.HandedOut -= returned
+	for _, row := range run[trained:] {
 		o.net[row]--
 	}
+	return run
 }
 
-// TestEachRowOnceAnEpoch: whoever comes, goes, dies, gives back or loses rows, each row is handed out exactly once
+// TestEachRowOnceAnEpoch: whoever comes, goes, dies, is silent, gives back or loses rows, each row is handed out exactly once
 // an epoch, beside those that come back; and what was handed out is trained, lost, or still out.
 func TestEachRowOnceAnEpoch(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
@@ -69,121 +67,117 @@ func TestEachRowOnceAnEpoch(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		o := &oracle{net: make([]uint64, c.Rows), runs: map[Taker]map[uint64][]int32{}}
-		next, now, waited := uint64(0), time.Duration(0), 0
+		o := &oracle{net: make([]uint64, c.Rows), runs: map[string][][]int32{}}
+		now := time.Duration(0)
+		take := func(who string, most int) {
+			before := l.epochs
+			o.take(t, who, l.Take(who, most, now), before, l.epochs)
+		}
+		settle := func(who string, trained, lost int) {
+			run := o.settle(who, trained, lost)
+			trained = min(trained, len(run))
+			l.Settle(who, run, trained, min(lost, len(run)-trained), now)
+		}
 		for range rapid.IntRange(1, 120).Draw(t, "events") {
-			who := Taker{Name: string(rune('a' + rapid.IntRange(0, 3).Draw(t, "who")))}
+			who := string(rune('a' + rapid.IntRange(0, 3).Draw(t, "who")))
 			now += time.Duration(rapid.IntRange(0, 50).Draw(t, "ms")) * time.Millisecond
-			switch here := o.runs[who] != nil; rapid.IntRange(0, 9).Draw(t, "event") {
+			switch rapid.IntRange(0, 9).Draw(t, "event") {
 			case 0:
-				l.Enter(who)
-				if !here {
-					o.runs[who] = map[uint64][]int32{}
-				}
+				now += Patience
 			case 1:
-				want := 0
-				for _, run := range slices.Collect(maps.Keys(o.runs[who])) {
-					want += len(o.runs[who][run])
-					o.settle(who, run, Lost)
+				for here := len(o.runs[who]); here > 0; here-- {
+					settle(who, 0, c.Rows)
 				}
-				delete(o.runs, who)
-				if lost := l.Leave(who); lost != want {
-					t.Fatalf("%d are lost with %s, want %d", lost, who.Name, want)
+				if l.takers[who] != nil {
+					l.Leave(who, now)
 				}
 			case 2, 3, 4:
-				for _, run := range slices.Sorted(maps.Keys(o.runs[who])) {
-					fate := Fate(rapid.IntRange(1, 3).Draw(t, "fate"))
-					o.settle(who, run, fate)
-					if err := l.Settle(who, run, fate, now); err != nil {
-						t.Fatal(err)
-					}
-					break
+				if len(o.runs[who]) > 0 {
+					settle(who, rapid.IntRange(0, 16).Draw(t, "trained"), rapid.IntRange(0, 16).Draw(t, "lost"))
 				}
 			default:
-				next++
-				before := l.Counts().Epoch
-				rows := l.Take(who, next, rapid.IntRange(1, 16).Draw(t, "most"))
-				if !here && rows != nil {
-					t.Fatal("one that has not come is given rows")
-				}
-				if here {
-					o.take(t, who, next, rows, before, l.Counts().Epoch)
-				}
-				if waited++; rows != nil {
-					waited = 0
-				}
+				take(who, rapid.IntRange(1, 16).Draw(t, "most"))
 			}
-			o.counts.Epoch = l.Counts().Epoch
-			if l.Counts() != o.counts || o.counts.HandedOut != o.counts.Trained+o.counts.Lost+o.counts.Outstanding {
+			o.counts.TakenBack = l.counts.TakenBack
+			if l.Counts() != o.counts || o.counts.HandedOut != o.counts.Trained+o.counts.Lost+o.counts.Outstanding || l.Out(who) != len(o.runs[who]) {
 				t.Fatalf("counts %+v, want %+v", l.Counts(), o.counts)
 			}
 		}
-		if len(o.runs) == 0 {
-			return
-		}
-		// Somebody always gets rows: all that are here ask in turn, and an epoch ends.
-		begun := l.Counts().Epoch
+		// Somebody always gets rows: all ask in turn, and an epoch ends, though those that went before may not ask again.
+		begun := l.epochs
 		for range 2*(c.Rows+int(l.Counts().HandedOut)) + 2 { // all that came back come again
-			for who := range o.runs {
-				next++
-				l.Take(who, next, 4)
+			now += Patience / 4
+			for _, who := range []string{"a", "e"} {
+				take(who, 4)
 			}
 		}
-		if l.Counts().Epoch <= begun {
+		if l.epochs <= begun {
 			t.Fatalf("epoch %d does not end although all ask", begun)
 		}
 	})
+}
+
+// TestASilentTakerIsNotWaitedFor: who has a share and does not ask for it loses it to the others, once they have to wait, and takes
+// part again when it asks.
+func TestASilentTakerIsNotWaitedFor(t *testing.T) {
+	for _, policy := range []Policy{RoundRobin, Speed} {
+		l, _ := New(Config{Rows: 40, Policy: policy})
+		come(l, "slow", "fast")
+		l.Take("slow", 1, 0)
+		for len(l.Take("fast", 4, Patience)) > 0 {
+		}
+		left := 40 - l.counts.HandedOut
+		if left == 0 || left < 3 && policy == RoundRobin || l.counts.TakenBack != 0 {
+			t.Errorf("before its time: %+v", l.counts)
+		}
+		for len(l.Take("fast", 4, Patience+1)) > 0 && l.epochs == 1 {
+		}
+		if l.counts.TakenBack != left || l.epochs != 2 || l.takers["slow"].share != nil {
+			t.Errorf("epoch %d, %d rows were kept for one that is silent: %+v", l.epochs, left, l.counts)
+		}
+		if got := l.Take("slow", 4, Patience+3); len(got) == 0 {
+			t.Error("who asks again gets nothing")
+		}
+	}
+}
+
+// come lets takers take part that have not asked yet.
+func come(l *Ledger, names ...string) {
+	for _, name := range names {
+		l.takers[name] = &taker{}
+	}
 }
 
 // TestSamplesGoRound: sample i goes to node i mod N, in the order of the epoch, which the seed decides alone.
 func TestSamplesGoRound(t *testing.T) {
 	c := Config{Rows: 10, Policy: RoundRobin, Seed: 7}
 	l, _ := New(c)
-	all := []Taker{{"a", 0}, {"b", 0}, {"c", 0}}
-	for _, t := range all {
-		l.Enter(t)
-	}
+	all := []string{"a", "b", "c"}
+	come(l, all...)
 	order := c.Order(0)
 	for i, by := range all {
 		var want []int32
 		for at := i; at < len(order); at += len(all) {
 			want = append(want, order[at])
 		}
-		got := l.Take(by, 1, 3)
+		got := l.Take(by, 3, 0)
 		if i == 0 {
-			got = append(got, l.Take(by, 2, 3)...)
+			got = append(got, l.Take(by, 3, 0)...)
 		}
 		if !slices.Equal(got, want) {
-			t.Errorf("%s is given %v, want %v", by.Name, got, want)
+			t.Errorf("%s is given %v, want %v", by, got, want)
 		}
 	}
 	if slices.Equal(order, c.Order(1)) || slices.Equal(order, Config{Rows: 10, Seed: 8}.Order(0)) || !slices.Equal(order, c.Order(0)) {
 		t.Error("the order is not one of the seed and the epoch")
 	}
-	if l.Take(all[0], 3, 1); l.Counts().Epoch != 2 {
-		t.Errorf("epoch %d", l.Counts().Epoch)
+	if l.Take("a", 3, 0); l.epochs != 2 {
+		t.Errorf("epoch %d", l.epochs)
 	}
 }
 
-// TestFaultsOfTakers: what a taker tells that is not so is an error, and changes nothing.
-func TestFaultsOfTakers(t *testing.T) {
-	l, _ := New(Config{Rows: 8})
-	a, b := Taker{Name: "a"}, Taker{Name: "b"}
-	l.Enter(a)
-	l.Enter(a)
-	rows := l.Take(a, 1, 4)
-	before := l.Counts()
-	for what, err := range map[string]error{
-		"a run of another": l.Settle(b, 1, Trained, 0), "no run": l.Settle(a, 2, Trained, 0),
-		"no fate": l.Settle(a, 1, 0, 0), "a fate that is none": l.Settle(a, 1, 4, 0),
-	} {
-		if !errors.Is(err, ErrRun) {
-			t.Errorf("%s: %v", what, err)
-		}
-	}
-	if l.Take(a, 1, 4) != nil || l.Take(a, 2, 0) != nil || l.Leave(b) != 0 || l.Counts() != before || len(rows) != 4 || l.Outstanding(a) != 1 || l.Outstanding(b) != 0 {
-		t.Errorf("counts %+v, before %+v", l.Counts(), before)
-	}
+// TestWhatNoLedgerIsOf: no rows, too many, and no policy.
+func TestWhatNoLedgerIsOf(t *testing.T) {
 	for _, c := range []Config{{}, {Rows: -1}, {Rows: 1, Policy: 3}, {Rows: math.MaxInt}} {
 		if _, err := New(c); err == nil {
 			t.Errorf("a ledger of %+v", c)
@@ -216,7 +210,7 @@ func TestWhoGoesRound(t *testing.T) {
 func TestSharesLeaveNoRemainder(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		rows := rapid.IntRange(0, 1<<31-1).Draw(t, "rows")
-		weights := rapid.SliceOfN(rapid.Float64Range(0, 1e9), 1, 20).Draw(t, "weights")
+		weights := rapid.SliceOfN(rapid.Float64Range(1e-9, 1e9), 1, 20).Draw(t, "weights")
 		weights = append(weights, rapid.Float64Range(1e-9, 1).Draw(t, "least"))
 		sum, all := 0.0, 0
 		for _, w := range weights {
@@ -239,8 +233,8 @@ func TestADrawIsOfAllRows(t *testing.T) {
 	rows, sum, n := []uint64{0, 10, 30, 60}, make([]int, 4), 20_000
 	chance := rand.New(rand.NewPCG(1, 2))
 	for range n / 20 {
-		for i, k := range Draw(chance, 20, rows) {
-			sum[i] += k
+		for i, parts := range Draw(chance, []uint32{15, 0, 5}, rows) {
+			sum[i] += int(parts[0] + parts[1] + parts[2])
 		}
 	}
 	for i, k := range sum {
@@ -249,53 +243,54 @@ func TestADrawIsOfAllRows(t *testing.T) {
 			t.Errorf("source %d is drawn %d times of %d, want %g of them", i, k, n, p)
 		}
 	}
-	if a, b := Draw(rand.New(rand.NewPCG(1, 2)), 50, rows), Draw(rand.New(rand.NewPCG(1, 2)), 50, rows); !slices.Equal(a, b) {
+	draw := func() [][]uint32 { return Draw(rand.New(rand.NewPCG(1, 2)), []uint32{50, 7}, rows) }
+	if a, b := draw(), draw(); !slices.EqualFunc(a, b, slices.Equal) || a[1][1]+a[2][1]+a[3][1] != 7 {
 		t.Errorf("one seed draws %v and %v", a, b)
 	}
 }
 
 // course lets takers of unlike speed take batches of 10 from 4,000 rows until an epoch has been handed out, each with up to
 // ahead runs at once, and gives the moment at which each has trained its last one of it.
-func course(l *Ledger, steps map[Taker]time.Duration, now time.Duration) map[Taker]time.Duration {
+func course(l *Ledger, steps map[string]time.Duration, now time.Duration) map[string]time.Duration {
 	const ahead = 4
 	type at struct {
-		runs []uint64
+		runs [][]int32
 		done time.Duration // of the first of them
 	}
-	next, state, ends := uint64(now), map[Taker]*at{}, map[Taker]time.Duration{}
-	order := slices.SortedFunc(maps.Keys(steps), func(a, b Taker) int { return int(steps[a] - steps[b]) })
+	state, ends := map[string]*at{}, map[string]time.Duration{}
+	order := slices.SortedFunc(maps.Keys(steps), func(a, b string) int { return int(steps[a] - steps[b]) })
 	for _, t := range order {
 		state[t] = &at{}
 	}
-	epoch, over := l.Counts().Epoch+1, false
+	epoch, over := l.epochs+1, false
 	for {
-		var first Taker
+		first := ""
 		for _, t := range order {
 			s := state[t]
 			for len(s.runs) < ahead && !over {
-				if c := l.Counts(); c.Epoch == epoch && len(l.spare)+l.left == 0 {
+				if l.epochs == epoch && len(l.spare)+l.left == 0 {
 					over = true
 					break
 				}
-				next++
-				if l.Take(t, next, 10) == nil {
+				run := l.Take(t, 10, now)
+				if run == nil {
 					break
 				}
 				if len(s.runs) == 0 {
 					s.done = now + steps[t]
 				}
-				s.runs = append(s.runs, next)
+				s.runs = append(s.runs, run)
 			}
-			if len(s.runs) > 0 && (first == Taker{} || s.done < state[first].done) {
+			if len(s.runs) > 0 && (first == "" || s.done < state[first].done) {
 				first = t
 			}
 		}
-		if (first == Taker{}) {
+		if first == "" {
 			return ends
 		}
 		s := state[first]
 		now = s.done
-		_ = l.Settle(first, s.runs[0], Trained, now)
+		l.Settle(first, s.runs[0], len(s.runs[0]), 0, now)
 		s.runs, s.done, ends[first] = s.runs[1:], now+steps[first], now
 	}
 }
@@ -303,14 +298,12 @@ func course(l *Ledger, steps map[Taker]time.Duration, now time.Duration) map[Tak
 // TestUnlikeSpeedsEndTogether: with shares by speed, takers of which one is four times as fast as another end an epoch
 // within a tenth of each other, the first one too; with equal shares they do not.
 func TestUnlikeSpeedsEndTogether(t *testing.T) {
-	steps := map[Taker]time.Duration{{"a", 0}: 10 * time.Millisecond, {"b", 0}: 20 * time.Millisecond, {"c", 0}: 40 * time.Millisecond}
+	steps := map[string]time.Duration{"a": 10 * time.Millisecond, "b": 20 * time.Millisecond, "c": 40 * time.Millisecond}
 	apart := func(policy Policy, epochs int) float64 {
 		l, _ := New(Config{Rows: 4000, Policy: policy, Seed: 3})
-		for by := range steps {
-			l.Enter(by)
-		}
+		come(l, slices.Collect(maps.Keys(steps))...)
 		var began, ended time.Duration
-		var ends map[Taker]time.Duration
+		var ends map[string]time.Duration
 		for range epochs {
 			began = ended
 			ends = course(l, steps, began)

@@ -16,7 +16,11 @@ const enough = 0.9
 // of them. N is the largest, at most volume, for which that is nine tenths of what the best N gives. Speeds
 // are positive, and volume and their number at least 1. The result is ascending.
 func Choose(speeds []float64, volume int) (chosen []int) {
-	order := byspeed(speeds)
+	order := make([]int, len(speeds))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(speeds[b], speeds[a]) })
 	order = order[:min(len(order), volume)]
 	best := 0.0
 	for i, at := range order {
@@ -31,62 +35,41 @@ func Choose(speeds []float64, volume int) (chosen []int) {
 	return chosen
 }
 
-// fastest are the speeds with all but the so many highest set to 0.
-func fastest(speeds []float64, most int) []float64 {
-	order := byspeed(speeds)
-	for _, at := range order[min(most, len(order)):] {
-		speeds[at] = 0
-	}
-	return speeds
-}
-
-// byspeed are the indices of speeds, the highest first.
-func byspeed(speeds []float64) []int {
-	order := make([]int, len(speeds))
-	for i := range order {
-		order[i] = i
-	}
-	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(speeds[b], speeds[a]) })
-	return order
-}
-
-// Shares divides rows in proportion to weights, which are not negative and not all 0, without a remainder:
-// what rounding down leaves goes to the largest fractions, one each.
+// Shares divides rows in proportion to weights, which are positive, without a remainder: what rounding leaves of a share comes to
+// one behind it.
 func Shares(rows int, weights []float64) []int {
-	sum := 0.0
-	for _, w := range weights {
-		sum += w
-	}
-	shares, order := make([]int, len(weights)), make([]int, len(weights))
-	left, fractions := rows, make([]float64, len(weights))
+	shares, sum, sums := make([]int, len(weights)), 0.0, make([]float64, len(weights))
 	for i, w := range weights {
-		exact := float64(rows) * (w / sum)
-		shares[i], order[i] = min(int(math.Floor(exact)), left), i
-		fractions[i], left = exact-math.Floor(exact), left-shares[i]
+		sum += w
+		sums[i] = sum
 	}
-	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(fractions[b], fractions[a]) })
-	for i := 0; left > 0; i, left = i+1, left-1 {
-		shares[order[i%len(order)]]++
+	given := 0
+	for i := range shares {
+		shares[i] = int(math.Round(float64(rows)*(sums[i]/sum))) - given
+		given += shares[i]
 	}
 	return shares
 }
 
-// Draw divides n draws among sources at random, each draw to a source with a chance in proportion to the rows
-// that it has: so each row of all has the same chance. Not all sources have 0 rows, and their sum does not overflow.
-func Draw(chance *rand.Rand, n int, rows []uint64) []int {
-	sum, counts := uint64(0), make([]int, len(rows))
-	for _, r := range rows {
-		sum += r
+// Draw draws the source of each row that parts need, with a chance in proportion to the rows that sources have, so that each row
+// of all has the same: how many rows of each part, by source. Some source has rows, and their sum does not overflow.
+func Draw(chance *rand.Rand, need []uint32, rows []uint64) [][]uint32 {
+	sum, by := uint64(0), make([][]uint32, len(rows))
+	for i, n := range rows {
+		sum += n
+		by[i] = make([]uint32, len(need))
 	}
-	for range n {
-		at, i := chance.Uint64N(sum), 0
-		for at >= rows[i] {
-			at -= rows[i]
-			i++
+	for part, n := range need {
+		for range n {
+			at, i := chance.Uint64N(sum), 0
+			for at >= rows[i] {
+				at -= rows[i]
+				i++
+			}
+			by[i][part]++
 		}
-		counts[i]++
 	}
-	return counts
+	return by
 }
 
 // fade is how much an earlier run counts beside the one after it, in a speed.

@@ -34,7 +34,7 @@ func TestDocumentStatesTheNumbers(t *testing.T) {
 		most, _ := typ.limit()
 		wants = append(wants, fmt.Sprintf("| %d | %v | %d |", typ, typ, most))
 	}
-	for r := ReasonBusy; r <= ReasonKind; r++ {
+	for r := ReasonBusy; r <= ReasonRound; r++ {
 		permanent := "no"
 		if r.Permanent() {
 			permanent = "yes"

@@ -97,10 +97,9 @@ const (
 	TypeSum   Type = 48
 	TypeShare Type = 49
 
-	TypeHolding Type = 56
-	TypeWant    Type = 57
-	TypeRows    Type = 58
-	TypeDone    Type = 59
+	TypeWant Type = 56
+	TypeRows Type = 57
+	TypeDone Type = 58
 )
 
 // types has, for each known type, its name in docs/WIRE.md and the most payload bytes of its frames.
@@ -137,8 +136,7 @@ var types = [256]struct {
 	TypeTaken:        {"TAKEN", 0},
 	TypeSum:          {"SUM", maxSum},
 	TypeShare:        {"SHARE", shareInfo + MaxShare},
-	TypeHolding:      {"HOLDING", maxHolding},
-	TypeWant:         {"WANT", wantSize},
+	TypeWant:         {"WANT", maxWant},
 	TypeRows:         {"ROWS", maxRows},
 	TypeDone:         {"DONE", doneSize},
 }

@@ -29,7 +29,6 @@ func messageDecoders() map[Type]func([]byte) (Message, error) {
 		TypeTell:         decodeAs[Tell],
 		TypeOffer:        decodeAs[Offer],
 		TypeSum:          decodeAs[Sum],
-		TypeHolding:      decodeAs[Holding],
 		TypeWant:         decodeAs[Want],
 		TypeDone:         decodeAs[Done],
 	}

@@ -378,7 +378,7 @@ func TestManifestSlices(t *testing.T) {
 }
 
 func TestReasons(t *testing.T) {
-	permanent := []Reason{ReasonLayout, ReasonRun, ReasonVersion, ReasonCodec, ReasonAdmission, ReasonOperator, ReasonKind}
+	permanent := []Reason{ReasonLayout, ReasonRun, ReasonVersion, ReasonCodec, ReasonAdmission, ReasonOperator}
 	seen := map[string]bool{}
 	for n := range 256 {
 		r := Reason(n)
@@ -392,7 +392,7 @@ func TestReasons(t *testing.T) {
 		if r.Permanent() != slices.Contains(permanent, r) {
 			t.Errorf("%v: permanent is %v", r, r.Permanent())
 		}
-		known := r >= ReasonBusy && r <= ReasonKind
+		known := r >= ReasonBusy && r <= ReasonRound
 		if isNamed := !strings.HasPrefix(r.String(), "reason "); isNamed != known {
 			t.Errorf("reason %d: the name is %q", n, r)
 		}

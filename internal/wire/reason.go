@@ -39,8 +39,6 @@ const (
 	ReasonOperator Reason = 13
 	// ReasonRound: the peers are in different rounds of a lock-step algorithm.
 	ReasonRound Reason = 14
-	// ReasonKind: the rows that are asked for are of another kind than those that the peer holds.
-	ReasonKind Reason = 15
 )
 
 // reasons has the texts of each known reason. A permanent reason stays until somebody changes the configuration or
@@ -64,7 +62,6 @@ var reasons = [256]struct {
 	ReasonJoining:    {"newcomer", false, "Nothing to do: other members are asked, and this one again later."},
 	ReasonOperator:   {"operator", true, "Start every peer of the run with the id of the same operator, and sign with the key that belongs to it."},
 	ReasonRound:      {"round", false, "Nothing to do: the peer that is behind catches up; if this persists, check that all peers run the same strategy and see the same members."},
-	ReasonKind:       {"kind", true, "Let the trainer take the kind of rows that the holder has, or give the holder the same data set as the others."},
 }
 
 // String returns the name that docs/WIRE.md uses.

@@ -1,64 +1,31 @@
 package wire
 
+import "slices"
+
 // Limits of what is said about rows.
 const (
-	// MaxKind is the most bytes of the kind of rows.
-	MaxKind = 64
-	// MaxAbout is the most bytes of what a holder tells of its rows.
-	MaxAbout = 2 << 10
+	// MaxRowParts is the most parts of an answer, and MaxRows the most rows of all of them.
+	MaxRowParts = 16
+	MaxRows     = 1 << 16
 	// MaxRowsData is the most bytes of rows in one ROWS, and MaxRowsTotal in all that answer one WANT.
 	MaxRowsData  = 128 << 10
 	MaxRowsTotal = 64 << 20
-	// MaxWantedRows is the most rows that one WANT asks for.
-	MaxWantedRows = 1 << 16
 	// MaxHops is the most holders through which a row comes.
 	MaxHops = 4
 
-	maxHolding = 1 + MaxKind + 8 + 8 + 8 + 2 + MaxAbout
-	wantSize   = 4 + 1 + 1 + 8
-	maxRows    = 4 + 4 + 4 + 4 + MaxRowsData
-	doneSize   = 1
+	maxWant  = 1 + 8 + 1 + 4*MaxRowParts
+	maxRows  = 2*(1+4*MaxRowParts) + MaxRowsData
+	doneSize = 2
 )
 
-// Holding is what both ends of a stream of rows say first: of which kind the rows are that they want, or hold.
-type Holding struct {
-	// Kind is what rows are; empty of a taker that takes any.
-	Kind string
-	// Rows is how many a holder has, and HeldOut how many others that nobody trains on.
-	Rows, HeldOut uint64
-	// Life is drawn at random by each holder: what it has handed out counts from its start.
-	Life uint64
-	// About is 0 to MaxAbout bytes that the holder tells those that know the kind.
-	About []byte
-}
-
-// Type is TypeHolding.
-func (Holding) Type() Type { return TypeHolding }
-
-// Append implements Message.
-func (m Holding) Append(dst []byte) []byte { return m.fields(writer(dst)).out }
-
-// Decode reads a payload into m.
-func (m *Holding) Decode(payload []byte) error {
-	return m.fields(reader(TypeHolding, payload)).Finish()
-}
-
-func (m *Holding) fields(c Coder) Coder {
-	c.Text(&m.Kind, 0, MaxKind)
-	c.uint64s(&m.Rows, &m.HeldOut, &m.Life)
-	c.copied(&m.About, 2, 0, MaxAbout, "bytes about rows")
-	return c
-}
-
-// Want asks for rows. The frame's header numbers the question in its stream.
+// Want asks for rows.
 type Want struct {
-	// Rows is the most that are wanted, 1 to MaxWantedRows.
-	Rows uint32
-	// Hops is through how many holders they may come, 1 to MaxHops: 1 are the receiver's own.
-	Hops uint8
-	// HeldOut asks for those that nobody trains on, from First on.
-	HeldOut bool
-	First   uint64
+	// Hops is through how many holders they may come, at most MaxHops: 1 are the receiver's own. 0 asks for the bytes that it
+	// tells about its rows, from First on, as one part with one row.
+	Hops  uint8
+	First uint64
+	// Rows is the most that are wanted in each part of the answer, of 1 to MaxRowParts: 1 to MaxRows in all.
+	Rows []uint32
 }
 
 // Type is TypeWant.
@@ -67,29 +34,29 @@ func (Want) Type() Type { return TypeWant }
 // Append implements Message.
 func (m Want) Append(dst []byte) []byte { return m.fields(writer(dst)).out }
 
-// Decode reads a payload into m.
+// Decode reads a payload into m, into the memory of what was read before.
 func (m *Want) Decode(payload []byte) error { return m.fields(reader(TypeWant, payload)).Finish() }
 
 func (m *Want) fields(c Coder) Coder {
-	if c.Uint32(&m.Rows); m.Rows == 0 || m.Rows > MaxWantedRows {
-		c.Fault("%d rows: want 1 to %d", m.Rows, MaxWantedRows)
+	if c.Uint8(&m.Hops); m.Hops > MaxHops {
+		c.Fault("%d hops: want at most %d", m.Hops, MaxHops)
 	}
-	if c.Uint8(&m.Hops); m.Hops == 0 || m.Hops > MaxHops {
-		c.Fault("%d hops: want 1 to %d", m.Hops, MaxHops)
+	if c.Uint64(&m.First); m.First > 0 && m.Hops > 0 {
+		c.Fault("rows from %d on, which have no order", m.First)
 	}
-	c.Bool(&m.HeldOut)
-	if c.Uint64(&m.First); m.First > 0 && !m.HeldOut {
-		c.Fault("rows from %d on, which only those that are held out have an order for", m.First)
+	c.uint32s(&m.Rows, MaxRowParts, "parts")
+	if n := total(m.Rows); n == 0 || n > MaxRows {
+		c.Fault("%d rows: want 1 to %d", n, MaxRows)
 	}
 	return c
 }
 
-// Rows answers a WANT, in its header's number: a part of the bytes of so many rows.
+// Rows answers a WANT. The first frame of an answer says what is in its parts; their bytes, joined, are the data of that frame
+// and of as many more as it takes.
 type Rows struct {
-	// Rows is how many they are, 0 if there are none now. Own is how many of them are the sender's own.
-	Rows, Own uint32
-	// Of Total bytes, 0 to MaxRowsTotal, these begin at Offset.
-	Offset, Total uint32
+	// Rows are how many there are in each part, 0 if there are none now, and Bytes are those of each part. Both are empty
+	// but in the first frame.
+	Rows, Bytes []uint32
 	// Data is 0 to MaxRowsData bytes, and a part of the payload if it was decoded.
 	Data []byte
 }
@@ -100,31 +67,30 @@ func (Rows) Type() Type { return TypeRows }
 // Append implements Message.
 func (m Rows) Append(dst []byte) []byte { return m.fields(writer(dst)).out }
 
-// Decode reads a payload into m.
+// Decode reads a payload into m, into the memory of what was read before.
 func (m *Rows) Decode(payload []byte) error { return m.fields(reader(TypeRows, payload)).Finish() }
 
 func (m *Rows) fields(c Coder) Coder {
-	c.Uint32(&m.Rows)
-	if c.Uint32(&m.Own); m.Own > m.Rows || m.Rows > MaxWantedRows {
-		c.Fault("%d own of %d rows", m.Own, m.Rows)
+	c.uint32s(&m.Rows, MaxRowParts, "parts")
+	c.uint32s(&m.Bytes, MaxRowParts, "parts with bytes")
+	if rows, bytes := total(m.Rows), total(m.Bytes); len(m.Rows) != len(m.Bytes) || rows > MaxRows || bytes > MaxRowsTotal {
+		c.Fault("%d rows in %d parts, %d bytes in %d", rows, len(m.Rows), bytes, len(m.Bytes))
 	}
-	c.Uint32(&m.Offset)
-	c.Uint32(&m.Total)
-	if n := uint64(len(c.rest)); c.Reading && (n > MaxRowsData || m.Total > MaxRowsTotal || uint64(m.Offset)+n > uint64(m.Total)) {
-		c.Fault("%d bytes from byte %d of %d, at most %d of %d", n, m.Offset, m.Total, MaxRowsData, MaxRowsTotal)
+	for i := range min(len(m.Rows), len(m.Bytes)) {
+		if (m.Rows[i] == 0) != (m.Bytes[i] == 0) {
+			c.Fault("%d rows in %d bytes", m.Rows[i], m.Bytes[i])
+		}
 	}
-	if c.Reading && (len(c.rest) == 0) != (m.Total == 0) {
-		c.Fault("no bytes of %d", m.Total)
+	if n := len(c.rest); c.Reading && n > MaxRowsData {
+		c.Fault("%d bytes, at most %d", n, MaxRowsData)
 	}
 	c.Remaining(&m.Data)
 	return c
 }
 
-// Done tells what became of the rows that answered a WANT of the header's number.
-type Done struct {
-	// Fate is 1 if they were trained on, 2 if nobody has looked at them, 3 if they are lost.
-	Fate uint8
-}
+// Done tells what became of the rows of an answer: so many parts, from the first on, were trained on, so many behind them are
+// lost, and nobody has looked at the others.
+type Done struct{ Trained, Lost uint8 }
 
 // Type is TypeDone.
 func (Done) Type() Type { return TypeDone }
@@ -136,8 +102,26 @@ func (m Done) Append(dst []byte) []byte { return m.fields(writer(dst)).out }
 func (m *Done) Decode(payload []byte) error { return m.fields(reader(TypeDone, payload)).Finish() }
 
 func (m *Done) fields(c Coder) Coder {
-	if c.Uint8(&m.Fate); m.Fate < 1 || m.Fate > 3 {
-		c.Fault("fate %d", m.Fate)
+	c.Uint8(&m.Trained)
+	if c.Uint8(&m.Lost); int(m.Trained)+int(m.Lost) > MaxRowParts {
+		c.Fault("%d and %d parts, at most %d", m.Trained, m.Lost, MaxRowParts)
 	}
 	return c
+}
+
+// uint32s codes a list of numbers, in the memory of those before.
+func (c *Coder) uint32s(list *[]uint32, most int, what string) {
+	if n := c.Count(len(*list), 1, 0, most, what); c.Reading {
+		*list = slices.Grow((*list)[:0], n)[:n]
+	}
+	for i := range *list {
+		c.Uint32(&(*list)[i])
+	}
+}
+
+func total(list []uint32) (sum uint64) {
+	for _, n := range list {
+		sum += uint64(n)
+	}
+	return sum
 }

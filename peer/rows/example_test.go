@@ -42,7 +42,7 @@ func Example() {
 	}
 	node := member("holder")
 	defer node.Close()
-	holder, err := rows.Hold(node, texts{"a", "b", "c", "d"}, rows.HoldConfig{Kind: "lines of text"})
+	holder, err := rows.Hold(node, texts{"a", "b", "c", "d"}, rows.HoldConfig{})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -50,7 +50,7 @@ func Example() {
 
 	trainer := member("trainer", node.JoinAddresses()...)
 	defer trainer.Close()
-	batches, err := rows.From(trainer, rows.FromConfig{Batch: 4, Kind: "lines of text"})
+	batches, err := rows.From(trainer, rows.FromConfig{Batch: 4})
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -5,8 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"math/rand/v2"
 	"net"
 	"slices"
 	"sync"
@@ -23,21 +21,17 @@ import (
 	"github.com/seed-97356399/murmuration/peer/transport"
 )
 
-// HoldConfig says how a member gives its rows. All fields have useful zero values, but for Kind.
+// HoldConfig says how a member gives its rows. All fields have useful zero values.
 type HoldConfig struct {
-	// Kind says what the rows are, in 1 to 64 bytes; takers of another kind are refused. About is at most 2 KiB
-	// that takers are told.
-	Kind  string
+	// About is what takers are told who ask for it, at most 64 MiB: what rows are, rows to evaluate models with. Default: nothing.
 	About []byte
-	// HeldOut are rows for evaluation, the same for all who ask. Default: none.
-	HeldOut Set
 	// Policy says how the rows of an epoch are divided. The order of an epoch follows from Seed.
 	Policy Policy
 	Seed   uint64
 	// Rate is what one partner gets in a second, in bytes. Default: DefaultRate.
 	Rate int
-	// Check looks at rows of other holders before they are passed on; an error names their holder. Default: no check.
-	Check func(of Holding, rows int, data []byte) error
+	// Check looks at rows of other holders before they are passed on. Default: no check.
+	Check Check
 	// Log receives messages for the operator. Default: nothing is logged.
 	Log *zap.Logger
 }
@@ -46,17 +40,13 @@ type HoldConfig struct {
 type Holder struct {
 	set   Set
 	with  HoldConfig
-	self  transport.PeerID
 	began time.Time
-	life  uint64
 	pool  *pool
 	paces *lru.Cache[transport.PeerID, *rate.Limiter]
-	most  int // rows of an answer, which so has about maxAnswer bytes
+	size  int // bytes of a row, about
 
 	mu     sync.Mutex
 	ledger *handout.Ledger
-	takers map[handout.Taker]int // streams of each
-	runs   uint64                // that were handed out
 }
 
 // Hold has a node give the rows of a set to other members that ask, until Close, which comes before the node's. That is
@@ -67,23 +57,17 @@ func Hold(n *peer.Node, set Set, with HoldConfig) (*Holder, error) {
 		return nil, fmt.Errorf("looking at the rows that are to be given: %w", err)
 	}
 	ledger, err := handout.New(handout.Config{Rows: set.Rows(), Policy: with.Policy, Seed: with.Seed})
-	if len(with.Kind) < 1 || len(with.Kind) > wire.MaxKind || len(with.About) > wire.MaxAbout || with.Rate < 0 {
-		err = errors.Join(err, fmt.Errorf("a kind of %d bytes, %d bytes about it, and a rate of %d: want 1 to %d, at most %d, and none below 0", len(with.Kind), len(with.About), with.Rate, wire.MaxKind, wire.MaxAbout))
-	}
-	if err != nil {
-		return nil, fmt.Errorf("%w: %w", peer.ErrConfig, err)
+	if err != nil || with.Rate < 0 || len(with.About) > wire.MaxRowsTotal {
+		return nil, fmt.Errorf("%w: %d bytes per second, and %d about rows: want none below 0, and at most %d: %w", peer.ErrConfig, with.Rate, len(with.About), wire.MaxRowsTotal, err)
 	}
 	with.Rate = max(cmp.Or(with.Rate, DefaultRate), leastRate)
-	if with.Log == nil {
-		with.Log = zap.NewNop()
-	}
-	h := &Holder{set: set, with: with, self: n.Self(), began: time.Now(), life: rand.Uint64(), ledger: ledger, most: max(maxAnswer/max(len(some), 1), 1), takers: map[handout.Taker]int{}}
+	h := &Holder{set: set, with: with, began: time.Now(), ledger: ledger, size: max(len(some), 1)}
 	h.paces, _ = lru.New[transport.PeerID, *rate.Limiter](maxPaces) // fails for sizes below one only
-	h.pool = newPool(h.self, FromConfig{Kind: with.Kind, Seed: with.Seed, Bytes: wire.MaxRowsTotal, Check: with.Check, Log: with.Log})
+	h.pool = newPool(n.Self(), FromConfig{Seed: with.Seed, Bytes: wire.MaxRowsTotal, Check: with.Check, Log: with.Log})
 	if h.pool.service, err = peer.Serve(n, transport.ProtocolRows, h.answer); err != nil {
 		return nil, err
 	}
-	h.pool.service.Holds(uint64(set.Rows()))
+	h.pool.service.Hold(uint64(set.Rows()), h.Counts)
 	return h, nil
 }
 
@@ -94,229 +78,128 @@ func (h *Holder) Counts() Counts {
 	return h.ledger.Counts()
 }
 
-// Account is the name under which takers account for this holder's rows, should it die: see Batches.Counts.
-func (h *Holder) Account() string { return account(h.self, h.life) }
-
 // Close stops giving rows: what takers have not told the end of is lost. It waits for all streams, and is idempotent.
 func (h *Holder) Close() error {
-	h.pool.service.Holds(0)
+	h.pool.service.Hold(0, h.Counts)
 	h.pool.service.Close()
-	h.pool.close()
+	h.pool.streams.End()
 	return nil
 }
 
-// session is a stream of one that takes rows. One goroutine owns it.
-type session struct {
-	*Holder
-	framed.Stream
-	taker  handout.Taker
-	out    map[uint64]*piece // answers of which the fate is not known
-	buffer []byte
-	pace   *rate.Limiter
-}
-
-// answer serves a stream until it ends.
-func (h *Holder) answer(ctx context.Context, stream transport.Stream) {
-	defer context.AfterFunc(ctx, stream.Reset)()
-	s := &session{Holder: h, taker: handout.Taker{Name: string(stream.Remote())}, out: map[uint64]*piece{}}
-	s.Begin(stream, stall)
-	var (
-		wants  Holding
-		reason wire.Reason
-		detail string
-	)
-	_, err := s.Receive(&wants)
-	if err == nil {
-		reason, detail = s.enter(wants)
-	}
-	if err == nil && reason == 0 {
-		err = s.serve(ctx)
-		s.leave()
-	}
-	if theirs, ok := wire.ReasonFor(err); ok || errors.Is(err, handout.ErrRun) {
-		reason, detail = cmp.Or(theirs, wire.ReasonProtocol), err.Error()
-	}
-	if errors.Is(err, errTooMany) {
-		reason, detail = wire.ReasonBusy, err.Error()
-	}
-	switch {
-	case reason != 0:
-		h.with.Log.Warn("refused one that asks for rows", zap.String("peer", string(stream.Remote())), zap.String("detail", detail), zap.String("remedy", reason.Remedy()))
-		s.Refuse(0, reason, detail)
-	case err != nil:
-		stream.Reset()
-		h.with.Log.Info("a stream of rows broke off: what its partner had is lost", zap.String("peer", string(stream.Remote())), zap.Error(err))
-	default:
-		s.Finish()
-	}
-}
-
-// errTooMany: a taker asks for more than it tells the end of.
-var errTooMany = fmt.Errorf("%d answers of which this taker has not told what became of them", maxOut)
-
-// enter has a taker take part, or says why it does not. Its pace is that of all its streams.
-func (s *session) enter(wants Holding) (wire.Reason, string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if wants.Kind != "" && wants.Kind != s.with.Kind {
-		return wire.ReasonKind, fmt.Sprintf("rows here are %q", s.with.Kind)
-	}
-	if s.takers[s.taker] >= maxStreams {
-		return wire.ReasonBusy, fmt.Sprintf("it has %d streams", maxStreams)
-	}
-	s.takers[s.taker]++
-	s.ledger.Enter(s.taker)
-	if s.pace, _ = s.paces.Get(s.Remote()); s.pace == nil {
-		s.pace = rate.NewLimiter(rate.Limit(s.with.Rate), s.with.Rate)
-		s.paces.Add(s.Remote(), s.pace)
-	}
-	return 0, ""
-}
-
-// leave takes leave of a stream: what is out on it is lost.
-func (s *session) leave() {
-	for number := range s.out {
-		_ = s.settle(number, handout.Lost)
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.takers[s.taker]--; s.takers[s.taker] == 0 {
-		delete(s.takers, s.taker)
-		s.ledger.Leave(s.taker)
-	}
-}
-
-// serve answers questions, and takes what became of rows, until the taker closes.
-func (s *session) serve(ctx context.Context) error {
-	said := Holding{Kind: s.with.Kind, Rows: uint64(s.set.Rows()), Life: s.life, About: s.with.About}
-	if s.with.HeldOut != nil {
-		said.HeldOut = uint64(s.with.HeldOut.Rows())
-	}
-	if err := framed.Say(&s.Stream, 0, said); err != nil {
+// answer answers a question, and takes what became of the rows.
+func (h *Holder) answer(ctx context.Context, s *framed.Stream) error {
+	var want wire.Want
+	if _, err := s.Receive(&want); err != nil {
 		return err
 	}
-	for {
-		var (
-			header, payload, err = s.Next()
-			timeout              net.Error
-			want                 wire.Want
-			done                 wire.Done
-		)
-		switch {
-		case errors.As(err, &timeout) && timeout.Timeout() && ctx.Err() == nil && s.pool.here(s.Remote()):
-			continue // it trains, or is paused
-		case err == io.EOF:
-			return nil
-		case err != nil:
-			return err
-		case header.Type == wire.TypeDone:
-			if err = done.Decode(payload); err == nil {
-				err = s.settle(header.Exchange, handout.Fate(done.Fate))
-			}
-		case header.Type == wire.TypeWant:
-			if err = want.Decode(payload); err == nil {
-				err = s.give(ctx, header.Exchange, want)
-			}
-		default:
-			err = fmt.Errorf("%v: %w", header.Type, wire.ErrType)
-		}
-		if err != nil {
-			return err
+	h.mu.Lock()
+	out := h.ledger.Out(string(s.Remote()))
+	h.mu.Unlock()
+	if out >= maxOut {
+		h.pool.log.Warn("refused one that asks for more rows than it tells the end of", zap.String("peer", string(s.Remote())), zap.Int("answers", out))
+		s.Refuse(0, wire.ReasonBusy, fmt.Sprintf("%d answers of which it has not told what became of them", out))
+		return nil
+	}
+	got, err := h.rows(ctx, s.Remote(), want)
+	if err == nil {
+		err = h.send(ctx, s, got)
+	}
+	var done wire.Done
+	if err == nil && want.Hops > 0 && count(got.rows) > 0 {
+		if done, err = h.fate(ctx, s); err == nil && int(done.Trained+done.Lost) > len(got.rows) {
+			err = fmt.Errorf("%d parts of %d: %w", done.Trained+done.Lost, len(got.rows), wire.ErrMessage)
 		}
 	}
-}
-
-// give answers a question.
-func (s *session) give(ctx context.Context, number uint64, want wire.Want) (err error) {
-	var got piece
-	want.Rows = min(want.Rows, uint32(s.most))
-	switch {
-	case want.HeldOut:
-		got, err = s.heldOut(want)
-	case s.out[number] != nil:
-		return fmt.Errorf("question %d again: %w", number, wire.ErrMessage)
-	case len(s.out) >= maxOut:
-		return errTooMany
-	case want.Hops == 1:
-		got, err = s.draw(int(want.Rows))
-	default:
-		got, err = s.pass(ctx, want)
+	if err != nil {
+		done = wire.Done{Lost: uint8(len(got.rows))}
+		h.pool.log.Info("what one that takes rows had of an answer is lost", zap.String("peer", string(s.Remote())), zap.Error(err))
 	}
-	if got.rows > 0 && !want.HeldOut {
-		s.out[number] = &got
-	}
-	m := wire.Rows{Rows: uint32(got.rows), Own: uint32(got.own), Total: uint32(len(got.data))}
-	for at := 0; err == nil && (at == 0 || at < len(got.data)); at += wire.MaxRowsData {
-		m.Offset, m.Data = uint32(at), got.data[at:min(at+wire.MaxRowsData, len(got.data))]
-		if err = s.pace.WaitN(ctx, max(len(m.Data), 1)); err == nil {
-			s.Frame = m.Append(wire.Reserve(s.Frame))
-			err = s.Seal(wire.Header{Type: wire.TypeRows, Exchange: number})
-		}
-	}
-	if got.data = nil; cap(s.buffer) > wire.MaxRowsData { // many streams may be open, and few of them send
-		s.buffer = nil
+	got.settle(int(done.Trained), int(done.Lost))
+	if err == nil {
+		s.Finish()
 	}
 	return err
 }
 
-// draw hands out rows of this holder's own.
-func (s *session) draw(rows int) (got piece, err error) {
-	s.mu.Lock()
-	s.runs++
-	run := s.runs
-	order := s.ledger.Take(s.taker, run, rows)
-	s.mu.Unlock()
-	if len(order) == 0 {
+// fate waits until a taker tells what became of an answer: it trains, waits for others, or is paused.
+func (h *Holder) fate(ctx context.Context, s *framed.Stream) (done wire.Done, err error) {
+	here := func(r transport.Record) bool { return r.Peer == s.Remote() }
+	var late net.Error
+	for {
+		_, err = s.Receive(&done)
+		if !errors.As(err, &late) || !late.Timeout() || ctx.Err() != nil || !slices.ContainsFunc(h.pool.service.Records(), here) {
+			return done, err
+		}
+	}
+}
+
+// rows gets the rows that answer a question of a taker.
+func (h *Holder) rows(ctx context.Context, taker transport.PeerID, want wire.Want) (got answer, err error) {
+	switch want.Hops {
+	case 0:
+		rest := h.with.About[min(want.First, uint64(len(h.with.About))):]
+		got.data = rest[:min(len(rest), maxAnswer)]
+		n := uint32(len(got.data))
+		got.rows, got.sizes, got.settle = []uint32{min(n, 1)}, []uint32{n}, func(int, int) {}
 		return got, nil
+	case 1:
+		return h.draw(taker, want.Rows)
 	}
-	got.rows, got.own = len(order), len(order)
-	got.settle = func(fate handout.Fate) {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		_ = s.ledger.Settle(s.taker, run, fate, time.Since(s.began)) // who has settled it twice was refused before
+	if h.with.Policy != Random {
+		return answer{settle: func(int, int) {}}, fmt.Errorf("%d hops to a holder that keeps shares for those that ask it: %w", want.Hops, wire.ErrMessage)
 	}
-	if s.buffer, err = s.set.Append(s.buffer[:0], order); err != nil {
-		got.settle(handout.Lost)
-		return piece{}, err
+	self := source{taker, uint64(h.set.Rows()), func(_ context.Context, rows []uint32) (answer, error) { return h.draw(taker, rows) }}
+	all := h.pool.draw(ctx, slices.Clone(want.Rows), func() []source { return append(h.pool.sources(want.Hops-1), self) })
+	return joined(len(want.Rows), all), ctx.Err()
+}
+
+// draw hands out rows of this holder's own, in parts of at most so many.
+func (h *Holder) draw(taker transport.PeerID, most []uint32) (got answer, err error) {
+	h.mu.Lock()
+	run := h.ledger.Take(string(taker), min(count(most), max(maxAnswer/h.size, 1)), time.Since(h.began))
+	h.mu.Unlock()
+	got = answer{make([]uint32, len(most)), make([]uint32, len(most)), make([]byte, 0, h.size*len(run)), func(int, int) {}}
+	if len(run) > 0 {
+		got.settle = func(trained, lost int) { h.settle(taker, run, got.rows, trained, lost) }
 	}
-	got.data = s.buffer
+	for i, rest := 0, run; i < len(most) && len(rest) > 0 && err == nil; i++ {
+		n, before := min(most[i], uint32(len(rest))), len(got.data)
+		got.data, err = h.set.Append(got.data, rest[:n])
+		got.rows[i], got.sizes[i], rest = n, uint32(len(got.data)-before), rest[n:]
+	}
+	if err != nil {
+		got.settle(0, len(most))
+		return answer{settle: func(int, int) {}}, err
+	}
 	return got, nil
 }
 
-// pass draws from all holders, this one included, and hands on what comes.
-func (s *session) pass(ctx context.Context, want wire.Want) (got piece, err error) {
-	own := 0
-	self := source{s.self, uint64(s.set.Rows()), func(_ context.Context, rows int) (piece, error) {
-		got, err := s.draw(rows)
-		got.data, own = slices.Clone(got.data), own+got.rows
-		return got, err
-	}}
-	all, err := s.pool.draw(ctx, int(want.Rows), func() []source { return append(s.pool.sources(want.Hops-1), self) })
-	got = joined(all)
-	got.own = own
-	return got, err
+// settle takes what became of a run in parts of so many rows. Who gives back all of it, or has died with it, leaves with the last.
+func (h *Holder) settle(taker transport.PeerID, run []int32, parts []uint32, trained, lost int) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	now := time.Since(h.began)
+	h.ledger.Settle(string(taker), run, count(parts[:trained]), count(parts[trained:trained+lost]), now)
+	if trained == 0 {
+		h.ledger.Leave(string(taker), now)
+	}
 }
 
-// heldOut gives rows that nobody trains on.
-func (s *session) heldOut(want wire.Want) (got piece, err error) {
-	if set := s.with.HeldOut; set != nil && want.First < uint64(set.Rows()) {
-		got.rows = int(min(uint64(want.Rows), uint64(set.Rows())-want.First))
-		order := make([]int32, got.rows)
-		for i := range order {
-			order[i] = int32(want.First) + int32(i)
+// send sends an answer, at the pace that its taker has on all its streams.
+func (h *Holder) send(ctx context.Context, s *framed.Stream, got answer) (err error) {
+	pace, _ := h.paces.Get(s.Remote())
+	if pace == nil {
+		pace = rate.NewLimiter(rate.Limit(h.with.Rate), h.with.Rate)
+		h.paces.Add(s.Remote(), pace)
+	}
+	m := wire.Rows{Rows: got.rows, Bytes: got.sizes}
+	for rest := got.data; err == nil && (m.Rows != nil || len(rest) > 0); m.Rows, m.Bytes = nil, nil {
+		n := min(len(rest), wire.MaxRowsData)
+		m.Data, rest = rest[:n], rest[n:]
+		if err = pace.WaitN(ctx, max(n, 1)); err == nil {
+			s.Frame = m.Append(wire.Reserve(s.Frame))
+			err = s.Seal(wire.Header{Type: wire.TypeRows})
 		}
-		got.data, err = set.Append(nil, order)
 	}
-	return got, err
-}
-
-// settle takes what became of an answer.
-func (s *session) settle(number uint64, fate handout.Fate) error {
-	got := s.out[number]
-	if got == nil {
-		return fmt.Errorf("answer %d: %w", number, handout.ErrRun)
-	}
-	delete(s.out, number)
-	got.settle(fate)
-	return nil
+	return err
 }

@@ -57,8 +57,7 @@ func TestTwoHopsMixAll(t *testing.T) {
 			var sum Counts
 			for _, h := range holders {
 				h.Close()
-				one := h.Counts()
-				sum.HandedOut, sum.Trained, sum.Lost, sum.Outstanding = sum.HandedOut+one.HandedOut, sum.Trained+one.Trained, sum.Lost+one.Lost, sum.Outstanding+one.Outstanding
+				sum.Add(h.Counts())
 			}
 			if sum.Trained != 4000 || sum.HandedOut != sum.Trained || sum.Outstanding != 0 {
 				t.Errorf("by %d hops: %+v", c.hops, sum)
@@ -95,7 +94,7 @@ func TestADrawIsReproducible(t *testing.T) {
 			w := newWorld(t)
 			w.hold(w.member("a"), numbered{rows: 50}, HoldConfig{Seed: 1})
 			w.hold(w.member("b"), numbered{first: 50, rows: 150}, HoldConfig{Seed: 2})
-			b := w.from(w.member("trainer"), FromConfig{Seed: 3, Ahead: 1})
+			b := w.from(w.member("trainer"), FromConfig{Seed: 3})
 			w.met()
 			for range 20 {
 				got := numbers(t, w.next(b))

@@ -3,9 +3,9 @@ package rows
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net"
 	"runtime"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -19,97 +19,74 @@ import (
 	"github.com/seed-97356399/murmuration/peer/transport"
 )
 
-// answering is a hostile holder that says what it has, and answers each question as it likes.
-func answering(said Holding, answer func(s *framed.Stream, number uint64, want wire.Want) error) func(context.Context, transport.Stream) {
-	return func(ctx context.Context, stream transport.Stream) {
-		defer context.AfterFunc(ctx, stream.Reset)()
-		defer stream.Reset()
-		var (
-			s     framed.Stream
-			wants Holding
-			want  wire.Want
-		)
-		s.Begin(stream, time.Hour)
-		if _, err := s.Receive(&wants); err != nil || framed.Say(&s, 0, said) != nil {
-			return
+// answering is a hostile holder that answers each question as it likes.
+func answering(answer func(s *framed.Stream, want wire.Want) error) func(context.Context, *framed.Stream) error {
+	return func(ctx context.Context, s *framed.Stream) error {
+		defer s.Reset()
+		var want wire.Want
+		if _, err := s.Receive(&want); err == nil && answer(s, want) == nil {
+			<-ctx.Done()
 		}
-		for {
-			header, payload, err := s.Next()
-			if err != nil {
-				return
-			}
-			if header.Type == wire.TypeWant && (want.Decode(payload) != nil || answer(&s, header.Exchange, want) != nil) {
-				return
-			}
-		}
+		return nil
 	}
 }
 
 // TestHostileHolders: a trainer takes nothing of a holder that answers what was not asked, endlessly or not at all. It says who
 // that is and what was wrong, takes all from an honest one, and its memory stays as it is.
 func TestHostileHolders(t *testing.T) {
-	said := Holding{Kind: "numbers", Rows: 1 << 40, Life: 1}
 	data := make([]byte, wire.MaxRowsData)
-	say := func(s *framed.Stream, number uint64, m wire.Rows) error { return framed.Say(s, number, m) }
+	say := func(s *framed.Stream, rows, bytes uint32, data []byte) error {
+		return framed.Say(s, 0, wire.Rows{Rows: []uint32{rows}, Bytes: []uint32{bytes}, Data: data})
+	}
+	endless := func(s *framed.Stream, m wire.Rows) (err error) {
+		for ; err == nil; err = framed.Say(s, 0, m) {
+			time.Sleep(100 * time.Microsecond) // without, virtual time stands still
+		}
+		return err
+	}
 	for name, c := range map[string]struct {
-		answer func(context.Context, transport.Stream)
+		answer func(s *framed.Stream, w wire.Want) error
 		want   error
 	}{
-		"wrong shapes": {answering(said, func(s *framed.Stream, n uint64, w wire.Want) error {
-			return say(s, n, wire.Rows{Rows: w.Rows, Total: 7, Data: data[:7]})
-		}), errShape},
-		"more than was asked": {answering(said, func(s *framed.Stream, n uint64, w wire.Want) error {
-			return say(s, n, wire.Rows{Rows: w.Rows + 1, Total: 4 * (w.Rows + 1), Data: data[:4*(w.Rows+1)]})
-		}), ErrAnswer},
-		"a batch that is too large": {answering(said, func(s *framed.Stream, n uint64, w wire.Want) error {
-			return say(s, n, wire.Rows{Rows: w.Rows, Total: wire.MaxRowsTotal, Data: data})
-		}), ErrAnswer},
-		"endless parts": {answering(said, func(s *framed.Stream, n uint64, w wire.Want) error {
-			for {
-				if err := say(s, n, wire.Rows{Rows: w.Rows, Total: 1 << 20, Data: data}); err != nil {
-					return err
-				}
-				time.Sleep(100 * time.Microsecond) // without, virtual time stands still
+		"wrong shapes":              {func(s *framed.Stream, w wire.Want) error { return say(s, w.Rows[0], 7, data[:7]) }, errShape},
+		"more than was asked":       {func(s *framed.Stream, w wire.Want) error { return say(s, w.Rows[0]+1, 44, data[:44]) }, ErrAnswer},
+		"a batch that is too large": {func(s *framed.Stream, w wire.Want) error { return say(s, w.Rows[0], wire.MaxRowsTotal, data) }, ErrAnswer},
+		"more bytes than it says":   {func(s *framed.Stream, w wire.Want) error { return say(s, w.Rows[0], 40, data) }, ErrAnswer},
+		"answers to another question": {func(s *framed.Stream, w wire.Want) error {
+			return framed.Say(s, 0, wire.Rows{Rows: []uint32{1, 1}, Bytes: []uint32{4, 4}, Data: data[:8]})
+		}, ErrAnswer},
+		"endless parts": {func(s *framed.Stream, w wire.Want) error {
+			return endless(s, wire.Rows{Rows: w.Rows, Bytes: []uint32{1 << 20}, Data: data})
+		}, ErrAnswer},
+		"an endless stream of nothing": {func(s *framed.Stream, w wire.Want) error {
+			if err := say(s, w.Rows[0], 40, nil); err != nil {
+				return err
 			}
-		}), ErrAnswer},
-		"an endless stream of empty answers": {answering(said, func(s *framed.Stream, n uint64, w wire.Want) error {
-			for {
-				if err := say(s, n, wire.Rows{}); err != nil {
-					return err
-				}
-				time.Sleep(100 * time.Microsecond) // without, virtual time stands still
-			}
-		}), ErrAnswer},
-		"another question's answer": {answering(said, func(s *framed.Stream, n uint64, w wire.Want) error {
-			return say(s, n+1, wire.Rows{Rows: w.Rows, Total: 4 * w.Rows, Data: data[:4*w.Rows]})
-		}), ErrAnswer},
-		"nothing": {answering(said, func(*framed.Stream, uint64, wire.Want) error { return nil }), nil},
-		"no word": {func(ctx context.Context, s transport.Stream) { <-ctx.Done(); s.Reset() }, nil},
-		"half an answer": {answering(said, func(s *framed.Stream, n uint64, w wire.Want) error {
-			return say(s, n, wire.Rows{Rows: w.Rows, Total: 4 * w.Rows, Data: data[:4]})
-		}), nil},
-		"noise": {func(_ context.Context, s transport.Stream) {
+			return endless(s, wire.Rows{})
+		}, ErrAnswer},
+		"nothing":        {func(*framed.Stream, wire.Want) error { return nil }, nil},
+		"half an answer": {func(s *framed.Stream, w wire.Want) error { return say(s, w.Rows[0], 40, data[:4]) }, nil},
+		"noise": {func(s *framed.Stream, _ wire.Want) error {
 			for range 64 {
 				if _, err := s.Write(data); err != nil {
-					break
+					return err
 				}
 			}
-			s.Reset()
+			return nil
 		}, wire.ErrMagic},
-		"another kind": {answering(Holding{Kind: "other", Rows: 1}, func(*framed.Stream, uint64, wire.Want) error { return nil }), ErrAnswer},
-		"a message of something else": {answering(said, func(s *framed.Stream, n uint64, _ wire.Want) error {
-			return framed.Say(s, n, wire.Welcome{})
-		}), wire.ErrType},
+		"a message of something else": {func(s *framed.Stream, _ wire.Want) error { return framed.Say(s, 0, wire.Welcome{}) }, wire.ErrType},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				w := newWorld(t)
 				core, logged := observer.New(zap.WarnLevel)
 				n := w.member("trainer")
-				bad := w.hostile("bad", 1<<20, c.answer)
+				bad := w.hostile("bad", 1<<20, answering(c.answer))
 				w.met()
-				alone := w.from(n, FromConfig{Kind: "numbers", Wait: 20 * time.Second, Bytes: 1 << 20, Log: zap.New(core)})
-				_, err := alone.Next(t.Context())
+				alone := w.from(n, FromConfig{Bytes: 1 << 20, Log: zap.New(core)})
+				ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+				defer cancel()
+				_, err := alone.Next(ctx)
 				fault, _ := errors.AsType[*Fault](err)
 				late := net.Error(nil)
 				if fault == nil || fault.Partner != bad.Self() || c.want != nil && !errors.Is(err, c.want) || c.want == nil && !(errors.As(err, &late) && late.Timeout()) {
@@ -121,7 +98,7 @@ func TestHostileHolders(t *testing.T) {
 				}
 				honest := w.hold(w.member("honest"), numbered{rows: 50}, HoldConfig{})
 				w.met()
-				b := w.from(n, FromConfig{Kind: "numbers", Bytes: 1 << 20})
+				b := w.from(n, FromConfig{Bytes: 1 << 20})
 				for range 20 {
 					w.next(b)
 				}
@@ -135,79 +112,52 @@ func TestHostileHolders(t *testing.T) {
 	}
 }
 
-// asking opens a stream to a holder as a trainer does.
-func asking(t *testing.T, n *peer.Node, holder transport.PeerID) *framed.Stream {
+// asking is a member that speaks to holders as it likes.
+func asking(t *testing.T, n *peer.Node) *peer.Service {
 	t.Helper()
 	service, err := peer.Serve(n, transport.ProtocolRows, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(service.Close)
-	stream, err := service.Open(t.Context(), holder)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(stream.Reset)
-	s := &framed.Stream{}
-	s.Begin(stream, time.Hour)
-	s.Limit(wire.MaxPayload)
-	if err := framed.Say(s, 0, Holding{}); err != nil {
-		t.Fatal(err)
-	}
-	return s
+	return service
 }
 
 // TestHostileTakers: a holder refuses those that ask for ever, lie about what they have or say what nobody should, by a typed
 // reason and a line that names them. What they had is lost, counted, and handed out to others.
 func TestHostileTakers(t *testing.T) {
-	want := wire.Want{Rows: 10, Hops: 1}
+	want := wire.Want{Rows: []uint32{6, 4}, Hops: 1}
 	for name, c := range map[string]struct {
-		do     func(s *framed.Stream) error
-		reason wire.Reason
-		lost   uint64
+		after wire.Message // that is said once there is an answer
+		first wire.Message // or in the stead of a question
+		lost  uint64
 	}{
-		"asks for ever": {func(s *framed.Stream) error {
-			for number := uint64(1); ; number++ {
-				if err := framed.Say(s, number, want); err != nil {
-					return err
-				}
-				if _, err := s.Receive(&wire.Rows{}); err != nil {
-					return err
-				}
-			}
-		}, wire.ReasonBusy, 640},
-		"asks the same question twice": {func(s *framed.Stream) error {
-			for range 2 {
-				_ = framed.Say(s, 7, want)
-			}
-			return nil
-		}, wire.ReasonProtocol, 10},
-		"tells of rows that it does not have": {func(s *framed.Stream) error { return framed.Say(s, 7, wire.Done{Fate: 1}) }, wire.ReasonProtocol, 0},
-		"asks for too much": {func(s *framed.Stream) error {
-			return framed.Say(s, 1, wire.Want{Rows: wire.MaxWantedRows + 1, Hops: 1})
-		}, wire.ReasonProtocol, 0},
-		"says something else": {func(s *framed.Stream) error { return framed.Say(s, 1, wire.Welcome{}) }, wire.ReasonProtocol, 0},
+		"asks again on a stream":               {after: want, lost: 10},
+		"tells of parts that it does not have": {after: wire.Done{Trained: 2, Lost: 1}, lost: 10},
+		"asks for too much":                    {first: wire.Want{Rows: []uint32{wire.MaxRows + 1}, Hops: 1}},
+		"says something else":                  {first: wire.Welcome{}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				w := newWorld(t)
-				core, logged := observer.New(zap.WarnLevel)
-				holder := w.hold(w.member("holder"), numbered{rows: 1000}, HoldConfig{Log: zap.New(core)})
+				logged := w.logged()
+				holder := w.hold(w.member("holder"), numbered{rows: 1000}, HoldConfig{})
 				n := w.member("taker")
 				w.met()
-				s := asking(t, n, w.all[0].Self())
-				if _, err := s.Receive(&Holding{}); err != nil {
-					t.Fatal(err)
-				}
-				err := c.do(s)
-				for err == nil {
-					_, err = s.Receive(&wire.Rows{})
-				}
+				err := asking(t, n).Ask(t.Context(), w.all[0].Self(), func(s *framed.Stream) error {
+					if c.first != nil {
+						return errors.Join(framed.Say(s, 0, c.first), refused(s))
+					}
+					err := framed.Say(s, 0, want)
+					if err == nil {
+						_, err = s.Receive(&wire.Rows{})
+					}
+					return errors.Join(err, framed.Say(s, 0, c.after), refused(s))
+				})
 				refusal, _ := errors.AsType[*wire.Refusal](err)
-				if refusal == nil || refusal.Reason != c.reason {
+				if refusal == nil || refusal.Reason != wire.ReasonProtocol {
 					t.Errorf("the taker is told %v", err)
 				}
-				s.Close()
 				synctest.Wait()
 				if all := logged.All(); len(all) != 1 || all[0].ContextMap()["peer"] != string(n.Self()) {
 					t.Errorf("logged %v", all)
@@ -220,6 +170,52 @@ func TestHostileTakers(t *testing.T) {
 	}
 }
 
+// refused reads the refusal that is due.
+func refused(s *framed.Stream) error {
+	_, err := s.Receive(&wire.Rows{})
+	return err
+}
+
+// TestAskingForEver: who asks on and on and never tells what became of rows has so many answers, and no more, and all are lost
+// with it.
+func TestAskingForEver(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		core, logged := observer.New(zap.WarnLevel)
+		holder := w.hold(w.member("holder"), numbered{rows: 1000}, HoldConfig{Log: zap.New(core)})
+		n := w.member("taker")
+		w.met()
+		greedy, ctx, cancel := asking(t, n), t.Context(), context.CancelFunc(nil)
+		ctx, cancel = context.WithCancel(ctx)
+		var group sync.WaitGroup
+		for i := range maxOut + 1 {
+			came := make(chan error)
+			group.Go(func() {
+				_ = greedy.Ask(ctx, w.all[0].Self(), func(s *framed.Stream) error {
+					_ = framed.Say(s, 0, wire.Want{Rows: []uint32{10}, Hops: 1})
+					_, err := s.Receive(&wire.Rows{})
+					came <- err
+					<-ctx.Done()
+					return err
+				})
+			})
+			err := <-came
+			if refusal, _ := errors.AsType[*wire.Refusal](err); (refusal != nil && refusal.Reason == wire.ReasonBusy) != (i == maxOut) {
+				t.Fatalf("question %d: %v", i, err)
+			}
+		}
+		if all := logged.All(); len(all) != 1 || all[0].ContextMap()["peer"] != string(n.Self()) {
+			t.Errorf("logged %v", all)
+		}
+		cancel()
+		group.Wait()
+		time.Sleep(time.Second)
+		if got := holder.Counts(); got.Lost != 10*maxOut || got.HandedOut != got.Lost {
+			t.Errorf("%+v", got)
+		}
+	})
+}
+
 // TestATakerHasItsRate: who takes rows and tells at once that it has trained gets no more than its rate, over all its streams, and
 // holds up nobody else; the memory of the holder does not grow.
 func TestATakerHasItsRate(t *testing.T) {
@@ -230,29 +226,27 @@ func TestATakerHasItsRate(t *testing.T) {
 		w.met()
 		began := time.Now()
 		var before, after runtime.MemStats
-		for i := range 2 {
-			s := asking(t, greedy, w.all[0].Self())
-			if _, err := s.Receive(&Holding{}); err != nil {
-				t.Fatal(err)
-			}
+		service, ctx := asking(t, greedy), t.Context()
+		runtime.ReadMemStats(&before)
+		for range 2 {
 			go func() {
-				for number := uint64(1); ; number++ {
-					if framed.Say(s, number, wire.Want{Rows: wire.MaxWantedRows, Hops: 1}) != nil {
-						return
-					}
-					for m := (wire.Rows{Total: 1}); m.Offset+uint32(len(m.Data)) < m.Total; {
-						if _, err := s.Receive(&m); err != nil {
-							return
+				for ctx.Err() == nil {
+					_ = service.Ask(ctx, w.all[0].Self(), func(s *framed.Stream) error {
+						_ = framed.Say(s, 0, wire.Want{Rows: []uint32{wire.MaxRows}, Hops: 1})
+						s.Bulk()
+						var m wire.Rows
+						_, err := s.Receive(&m)
+						for left := count(m.Bytes) - len(m.Data); err == nil && left > 0; left -= len(m.Data) {
+							_, err = s.Receive(&m)
 						}
-					}
-					if framed.Say(s, number, wire.Done{Fate: 1}) != nil {
-						return
-					}
+						if err == nil {
+							err = framed.Say(s, 0, wire.Done{Trained: 1})
+							s.Finish()
+						}
+						return err
+					})
 				}
 			}()
-			if i == 0 {
-				runtime.ReadMemStats(&before)
-			}
 		}
 		time.Sleep(20 * time.Second)
 		b := w.from(other, FromConfig{})
@@ -292,32 +286,12 @@ func TestStrangersGetNothing(t *testing.T) {
 		}
 		var s framed.Stream
 		s.Begin(stream, time.Minute)
-		_ = framed.Say(&s, 0, Holding{})
-		_, err = s.Receive(&Holding{})
+		_ = framed.Say(&s, 0, wire.Want{Rows: []uint32{1}, Hops: 1})
+		_, err = s.Receive(&wire.Rows{})
 		refusal, _ := errors.AsType[*wire.Refusal](err)
 		if refusal == nil || refusal.Reason != wire.ReasonNotMember || holder.Counts() != (Counts{}) {
 			t.Errorf("a stranger is told %v, and counts are %+v", err, holder.Counts())
 		}
 		stream.Reset()
-	})
-}
-
-// TestManyStreams: one partner has so many streams, and no more.
-func TestManyStreams(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t)
-		w.hold(w.member("holder"), numbered{rows: 100}, HoldConfig{})
-		n := w.member("taker")
-		w.met()
-		var err error
-		for i := range maxStreams + 1 {
-			s := asking(t, n, w.all[0].Self())
-			if _, err = s.Receive(&Holding{}); (err != nil) != (i == maxStreams) {
-				t.Fatal(fmt.Errorf("stream %d: %w", i, err))
-			}
-		}
-		if refusal, _ := errors.AsType[*wire.Refusal](err); refusal == nil || refusal.Reason != wire.ReasonBusy {
-			t.Errorf("one stream more: %v", err)
-		}
 	})
 }

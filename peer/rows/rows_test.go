@@ -1,6 +1,7 @@
 package rows
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"slices"
@@ -13,23 +14,23 @@ import (
 	"github.com/seed-97356399/murmuration/peer"
 )
 
-// TestRowsTravel: one member holds 100 rows and two train on them: each row is handed out once an epoch, ahead of need; what
+// TestRowsTravel: one member holds 1,000 rows and two train on them: each row is handed out once an epoch, ahead of need; what
 // is not trained is given back, and at the end handed out is trained, by the counters of all.
 func TestRowsTravel(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t)
-		holder := w.hold(w.member("holder"), numbered{rows: 100}, HoldConfig{Seed: 1, About: []byte("all"), HeldOut: numbered{first: 1000, rows: 37}})
+		w, about := newWorld(t), make([]byte, 2*maxAnswer+7)
+		about[maxAnswer], about[len(about)-1] = 1, 2
+		holder := w.hold(w.member("holder"), numbered{rows: 1000}, HoldConfig{Seed: 1, About: about})
 		trainers := []*Batches{w.from(w.member("a"), FromConfig{}), w.from(w.member("b"), FromConfig{})}
 		w.met()
-		of, rows, data, err := trainers[0].HeldOut(t.Context(), 1000)
-		if err != nil || rows != 37 || numbers(t, Batch{rows, data})[36] != 1036 || of.Rows != 100 || string(of.About) != "all" || of.Kind != "numbers" {
-			t.Errorf("%d rows held out, %+v, %v", rows, of, err)
+		if got, err := trainers[0].About(t.Context(), len(about)); err != nil || !bytes.Equal(got, about) {
+			t.Errorf("%d bytes about rows, %v", len(got), err)
 		}
-		if _, _, _, err := trainers[0].HeldOut(t.Context(), 100); err == nil {
-			t.Error("more are taken than there is room for")
+		if _, err := trainers[0].About(t.Context(), len(about)-1); !errors.Is(err, ErrAnswer) {
+			t.Errorf("more is taken than there is room for: %v", err)
 		}
-		seen := make([]int, 100)
-		for range 10 {
+		seen := make([]int, 1000)
+		for range 100 {
 			for _, b := range trainers {
 				for _, row := range numbers(t, w.next(b)) {
 					seen[row]++
@@ -55,21 +56,21 @@ func TestRowsTravel(t *testing.T) {
 				t.Error(err)
 			}
 			all, by := b.Counts()
-			if trained += all.Trained; all.Outstanding != 0 || all.HandedOut != all.Trained || by[holder.Account()] != all {
+			if trained += all.Trained; all.Outstanding != 0 || all.HandedOut != all.Trained || by[w.all[0].Self()] != all {
 				t.Errorf("a trainer counts %+v and %+v", all, by)
 			}
 			if _, err := b.Next(t.Context()); !errors.Is(err, peer.ErrClosed) {
 				t.Errorf("after Close: %v", err)
 			}
 		}
-		if c := holder.Counts(); c.HandedOut != c.Trained || c.Trained != trained || trained != 210 || c.Outstanding != 0 {
+		if c := holder.Counts(); c.HandedOut != c.Trained || c.Trained != trained || trained != 2010 || c.Outstanding != 0 {
 			t.Errorf("at the end: %+v, and the trainers have trained on %d", c, trained)
 		}
-		if sent, received := w.all[0].Stats().Exchanges.BytesSent, w.all[1].Stats().Exchanges.BytesReceived; sent < 4*210 || received < 4*100 {
-			t.Errorf("%d bytes sent and %d received, of 210 rows of four", sent, received)
+		if sent, received := w.all[0].Stats().Exchanges.BytesSent, w.all[1].Stats().Exchanges.BytesReceived; sent < 4*2010 || received < 4*1000 {
+			t.Errorf("%d bytes sent and %d received, of 2,010 rows of four", sent, received)
 		}
 		for _, m := range w.all[1].Members() {
-			if holds := m.ID == w.all[0].Self(); holds != (m.Does() == "holds") || holds != (m.Rows == 100) {
+			if holds := m.ID == w.all[0].Self(); holds != (m.Does() == "holds") || holds != (m.Rows == 1000) {
 				t.Errorf("%s %s, %d rows", m.ID, m.Does(), m.Rows)
 			}
 		}
@@ -82,7 +83,7 @@ func TestDeathsAreCounted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		first := w.hold(w.member("first"), numbered{rows: 500}, HoldConfig{Seed: 1})
-		second := w.hold(w.member("second"), numbered{first: 500, rows: 500}, HoldConfig{Seed: 2})
+		w.hold(w.member("second"), numbered{first: 500, rows: 500}, HoldConfig{Seed: 2})
 		var trainers []*Batches
 		for _, name := range []string{"a", "b", "c"} {
 			trainers = append(trainers, w.from(w.member(name), FromConfig{Seed: 3}))
@@ -110,21 +111,18 @@ func TestDeathsAreCounted(t *testing.T) {
 		}
 		w.net.Crash(w.all[1].Self())
 		steps(60, trainers[:2]...)
-		total := first.Counts()
-		var trained uint64
 		for _, b := range trainers[:2] {
 			b.Done()
 			b.Close()
 			all, by := b.Counts()
-			if trained += all.Trained; all.Trained != 1000 || all.HandedOut != all.Trained+all.Lost {
+			if all.Trained != 1000 || all.HandedOut != all.Trained+all.Lost {
 				t.Errorf("a trainer counts %+v", all)
 			}
-			if of := by[second.Account()]; of.HandedOut != of.Trained+of.Lost || of.Trained == 0 || of.Outstanding != 0 {
+			if of := by[w.all[1].Self()]; of.HandedOut != of.Trained+of.Lost || of.Trained == 0 || of.Outstanding != 0 {
 				t.Errorf("of the holder that died: %+v", of)
 			}
-			total.HandedOut, total.Trained, total.Lost = total.HandedOut+by[second.Account()].HandedOut, total.Trained+by[second.Account()].Trained, total.Lost+by[second.Account()].Lost
 		}
-		if total = first.Counts(); total.HandedOut != total.Trained+total.Lost || total.Outstanding != 0 {
+		if total := first.Counts(); total.HandedOut != total.Trained+total.Lost || total.Outstanding != 0 {
 			t.Errorf("in the end %+v", total)
 		}
 	})
@@ -147,9 +145,9 @@ func TestMembersComeAndGo(t *testing.T) {
 			for i, n := range nodes {
 				group.Go(func() {
 					time.Sleep(time.Duration(i) * 150 * time.Millisecond)
-					b := w.from(n, FromConfig{Ahead: 2})
+					b := w.from(n, FromConfig{})
 					defer b.Close()
-					for range 20 + 20*i {
+					for range []int{20, 40, 60, 80, 200}[i] {
 						got := w.next(b)
 						mu.Lock()
 						for _, row := range numbers(t, got) {
@@ -162,53 +160,66 @@ func TestMembersComeAndGo(t *testing.T) {
 				})
 			}
 			group.Wait()
-			// 3,000 rows are three epochs; those that were given back in one come in it again.
+			// 4,000 rows are four epochs; those that were given back are taken by the last one, which goes on for long.
 			c := holder.Counts()
-			if slices.Min(seen) != 3 || slices.Max(seen) != 3 || c.HandedOut != 3000 || c.Trained != 3000 || c.Lost != 0 {
-				t.Errorf("policy %d: rows are seen %d to %d times, want 3: %+v", policy, slices.Min(seen), slices.Max(seen), c)
+			if slices.Min(seen) != 4 || slices.Max(seen) != 4 || c.HandedOut != 4000 || c.Trained != 4000 || c.Lost != 0 {
+				t.Errorf("policy %d: rows are seen %d to %d times, want 4: %+v", policy, slices.Min(seen), slices.Max(seen), c)
 			}
 		})
 	}
 }
 
-// TestOtherKinds: a trainer of another kind of rows is told so, and by whom; so is one whom nobody gives rows.
-func TestOtherKinds(t *testing.T) {
+// TestNobodyHoldsRows: a trainer waits until its caller does not any more; and what is not to be had is refused.
+func TestNobodyHoldsRows(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		n := w.member("trainer")
-		none := w.from(n, FromConfig{Wait: time.Second})
-		if _, err := none.Next(t.Context()); !errors.Is(err, ErrNoHolder) {
-			t.Errorf("nobody holds rows: %v", err)
-		}
-		holder := w.member("holder")
-		w.hold(holder, numbered{rows: 100}, HoldConfig{})
-		w.met()
-		other := w.from(n, FromConfig{Kind: "pictures", Wait: 10 * time.Second})
-		_, err := other.Next(t.Context())
-		fault, _ := errors.AsType[*Fault](err)
-		refusal, _ := errors.AsType[*wire.Refusal](err)
-		if !errors.Is(err, ErrNoHolder) || fault == nil || fault.Partner != holder.Self() || refusal == nil || refusal.Reason != wire.ReasonKind {
-			t.Errorf("another kind: %v", err)
-		}
+		b := w.from(n, FromConfig{})
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		if _, err := other.Next(ctx); !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("a caller that waits no longer: %v", err)
+		if _, err := b.Next(ctx); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("nobody holds rows: %v", err)
+		}
+		if _, err := b.About(ctx, 1); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("nobody tells of rows: %v", err)
 		}
 		for what, with := range map[string]FromConfig{
-			"no batch": {}, "large batch": {Batch: MaxBatch + 1}, "many hops": {Batch: 1, Hops: MaxHops + 1}, "far ahead": {Batch: 1, Ahead: 65}, "no bytes": {Batch: 1, Bytes: -1},
+			"no batch": {}, "large batch": {Batch: MaxBatch + 1}, "many hops": {Batch: 1, Hops: MaxHops + 1}, "no bytes": {Batch: 1, Bytes: -1},
 		} {
 			if _, err := From(n, with); !errors.Is(err, peer.ErrConfig) {
 				t.Errorf("%s: %v", what, err)
 			}
 		}
-		for what, with := range map[string]HoldConfig{"no kind": {}, "too much": {Kind: "x", About: make([]byte, 1<<12)}, "no policy": {Kind: "x", Policy: 9}} {
+		for what, with := range map[string]HoldConfig{"a rate below none": {Rate: -1}, "too much": {About: make([]byte, wire.MaxRowsTotal+1)}, "no policy": {Policy: 9}} {
 			if _, err := Hold(n, numbered{rows: 1}, with); !errors.Is(err, peer.ErrConfig) {
 				t.Errorf("%s: %v", what, err)
 			}
 		}
-		if _, err := Hold(n, numbered{}, HoldConfig{Kind: "x"}); err == nil {
+		if _, err := Hold(n, numbered{}, HoldConfig{}); err == nil {
 			t.Error("no rows are held")
 		}
+	})
+}
+
+// TestASilentTrainerHoldsUpNobody: a member that has a share of a round robin, and trains no more but lives, costs others Patience
+// and no more; its share is theirs then, and counted.
+func TestASilentTrainerHoldsUpNobody(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		holder := w.hold(w.member("holder"), numbered{rows: 2000}, HoldConfig{Policy: RoundRobin})
+		silent, b := w.from(w.member("silent"), FromConfig{}), w.from(w.member("b"), FromConfig{})
+		w.met()
+		w.next(silent)
+		began := time.Now()
+		for range 250 {
+			w.next(b)
+		}
+		if c := holder.Counts(); c.TakenBack == 0 || c.HandedOut != c.Trained+c.Outstanding {
+			t.Errorf("%+v", c)
+		}
+		if took := time.Since(began); took < Patience || took > Patience+time.Second {
+			t.Errorf("the other was held up for %s", took)
+		}
+		w.next(silent) // and gets rows again
 	})
 }

@@ -8,6 +8,10 @@ import (
 	"testing"
 	"time"
 
+	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest/observer"
+
+	"github.com/seed-97356399/murmuration/internal/framed"
 	"github.com/seed-97356399/murmuration/peer"
 	"github.com/seed-97356399/murmuration/peer/memnet"
 	"github.com/seed-97356399/murmuration/peer/transport"
@@ -20,6 +24,14 @@ type world struct {
 	t   *testing.T
 	net *memnet.Network
 	all []*peer.Node
+	log *zap.Logger // of members that come from now on
+}
+
+// logged has members that come from now on log warnings to what it returns.
+func (w *world) logged() *observer.ObservedLogs {
+	core, logged := observer.New(zap.WarnLevel)
+	w.log = zap.New(core)
+	return logged
 }
 
 func newWorld(t *testing.T) *world {
@@ -37,7 +49,7 @@ func (w *world) member(name string) *peer.Node {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	network := peer.Network{Run: run, Transport: tr, Membership: membership}
+	network := peer.Network{Run: run, Transport: tr, Membership: membership, Log: w.log}
 	if len(w.all) > 0 {
 		network.Join = w.all[0].JoinAddresses()[:1]
 	}
@@ -96,7 +108,7 @@ func numbers(t *testing.T, b Batch) []int {
 // errShape is what a checker of numbered rows says.
 var errShape = errors.New("not four bytes a row")
 
-func check(of Holding, rows int, data []byte) error {
+func check(rows int, data []byte) error {
 	if len(data) != 4*rows {
 		return errShape
 	}
@@ -105,9 +117,6 @@ func check(of Holding, rows int, data []byte) error {
 
 func (w *world) hold(n *peer.Node, set Set, with HoldConfig) *Holder {
 	w.t.Helper()
-	if with.Kind == "" {
-		with.Kind = "numbers"
-	}
 	h, err := Hold(n, set, with)
 	if err != nil {
 		w.t.Fatal(err)
@@ -143,14 +152,14 @@ func (w *world) next(b *Batches) Batch {
 }
 
 // hostile is a member that answers those that ask for rows as it likes.
-func (w *world) hostile(name string, rows uint64, answer func(context.Context, transport.Stream)) *peer.Node {
+func (w *world) hostile(name string, rows uint64, answer func(context.Context, *framed.Stream) error) *peer.Node {
 	w.t.Helper()
 	n := w.member(name)
 	s, err := peer.Serve(n, transport.ProtocolRows, answer)
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	s.Holds(rows)
+	s.Hold(rows, func() Counts { return Counts{} })
 	w.t.Cleanup(s.Close)
 	return n
 }

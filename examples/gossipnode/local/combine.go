@@ -105,7 +105,7 @@ func travelled(total *result.Result, shares, held []result.Share, holders int) {
 	}
 	all, told := &result.Travelled{Holders: holders}, map[string]bool{}
 	for _, s := range held {
-		told[s.Holder] = true
+		told[s.Result.Peer] = true
 		all.Add(*s.Result.Travelled)
 		total.BytesSent += s.Result.BytesSent
 	}

@@ -119,7 +119,7 @@ func (f *flock) verdict(ctx context.Context) (result.Result, error) {
 	for number, p := range f.Rows {
 		switch {
 		case p.Done != nil && p.Done.Share != nil:
-			if p.Done.Share.Holder != "" {
+			if p.Done.Share.Result.Role == result.Holder {
 				held = append(held, *p.Done.Share)
 				continue
 			}

@@ -14,7 +14,7 @@ func TestRowsThatTravelAddUp(t *testing.T) {
 		return result.Travelled{HandedOut: handed, TrainedSamples: trained, LostSamples: lost}
 	}
 	alive := count(100, 90, 10)
-	held := []result.Share{{Holder: "alive", Result: result.Result{Travelled: &alive, BytesSent: 7}}}
+	held := []result.Share{{Result: result.Result{Peer: "alive", Travelled: &alive, BytesSent: 7}}}
 	shares := []result.Share{
 		{Taken: map[string]result.Travelled{"alive": count(60, 60, 0), "dead": count(20, 15, 5)}},
 		{Taken: map[string]result.Travelled{"alive": count(30, 30, 0), "dead": count(10, 10, 0)}},

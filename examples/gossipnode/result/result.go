@@ -112,10 +112,8 @@ type Share struct {
 	// Initiated counts the exchanges that this peer began, so that those of all
 	// peers can be added without counting any twice.
 	Initiated uint64 `json:"initiated"`
-	// Holder is the account of a member that holds rows and does not train, and Taken what became of the rows of each holder
-	// at a member that trains: what counts of a holder that does not tell itself.
-	Holder string               `json:"holder,omitempty"`
-	Taken  map[string]Travelled `json:"taken,omitempty"`
+	// Taken is what became of the rows of each holder at a member that trains: what counts of a holder that does not tell itself.
+	Taken map[string]Travelled `json:"taken,omitempty"`
 	// Found is false where members were to be joined, and none was: no end to be
 	// content with.
 	Found bool `json:"-"`

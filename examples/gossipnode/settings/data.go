@@ -71,6 +71,7 @@ func (s dataSettings) faults() []error {
 	faults.If(s.Hold && s.TrainOnly, "hold", "is of peers that hold data and do not train, and --train-only of others")
 	faults.If((s.Hold || s.TrainOnly) && s.IsTable(), "dataset", "%s: --hold and --train-only are for pictures and texts (docs/GUIDE.md)", s.Dataset)
 	faults.Add(cli.Within(hopsFlag, s.Hops, 1, rows.MaxHops), cli.OneOf(handOutFlag, s.HandOut, HandOuts()))
+	faults.If(s.Hops > 1 && s.HandOut != HandOuts()[0], hopsFlag, "goes with --hand-out random only: the others give shares to those that ask a holder, and with hops these are holders that pass rows on")
 	if s.IsTable() {
 		return append(faults, s.tableFaults()...)
 	}

@@ -48,10 +48,10 @@ func hold(ctx context.Context, p *preparing, self ed25519.PublicKey) (share resu
 	p.Tell(watch.Report{Kind: watch.ReportReady, Said: fmt.Sprintf("holding %d examples of %s for members that train", data.Len(), p.Dataset)})
 	unknown := result.AccuracyOf(math.NaN())
 	share.Result = result.Result{Name: p.PeerName(), Strategy: p.Strategy, Dataset: p.Dataset, Model: p.Model, TestAccuracy: unknown, Role: result.Holder, Peer: string(p.node.Self())}
-	err = travel.Hold(ctx, p.node, *p.Settings, data, p.Log, func(holder string, c result.Travelled) {
+	err = travel.Hold(ctx, p.node, *p.Settings, data, p.Log, func(c result.Travelled) {
 		s := p.node.Stats()
 		r := &share.Result
-		share.Holder, r.Travelled, r.BytesSent, r.Peers, r.ConnectionsMax = holder, &c, s.Exchanges.BytesSent, max(r.Peers, s.Members), s.ConnectionsMax
+		r.Travelled, r.BytesSent, r.Peers, r.ConnectionsMax = &c, s.Exchanges.BytesSent, max(r.Peers, s.Members), s.ConnectionsMax
 		r.Joined = r.Joined || s.Members > 1
 		status := watch.StatusOf(s, 0)
 		status.Role = result.Holder

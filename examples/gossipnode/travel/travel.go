@@ -2,13 +2,13 @@
 package travel
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"go.uber.org/zap"
@@ -23,16 +23,17 @@ import (
 )
 
 const (
-	// maxHeldOut bounds the bytes of what is held out.
-	maxHeldOut = 256 << 20
+	// maxAbout bounds what a holder tells of its data, with the examples that models are evaluated with.
+	maxAbout = 64 << 20
 	// look is the time between two looks at who still trains, and after for how long a holder stays once nobody does.
 	look  = 200 * time.Millisecond
 	after = 2 * time.Second
 )
 
-// about is what a holder tells of its data beside the format.
+// about is what a holder tells of its data, as a line of JSON before the examples that models are evaluated with.
 type about struct {
 	Dataset string `json:"dataset"`
+	Format  string `json:"format"`
 	Norm    string `json:"norm,omitempty"`
 	Total   int    `json:"total"` // examples of all holders: an epoch of the flock
 }
@@ -42,22 +43,62 @@ func counts(c rows.Counts) result.Travelled {
 	return result.Travelled{HandedOut: c.HandedOut, TrainedSamples: c.Trained, LostSamples: c.Lost + c.Outstanding}
 }
 
-// Hold has a node give data until all that train have ended. It calls tell now and then, and once more at the end.
-func Hold(ctx context.Context, node *peer.Node, s settings.Settings, data *dataset.Data, log *zap.Logger, tell func(holder string, c result.Travelled)) error {
-	if data.Train == nil {
-		return cli.Usage(cli.Faultf("hold", "%s is read from its files as it is needed, and a holder gives what it has in memory: mnist, fashion-mnist, glyphs, text or gosource", s.Dataset))
-	}
-	said := about{Dataset: s.Dataset, Total: data.Total}
+// tell is what a holder tells of data.
+func tell(s settings.Settings, data *dataset.Data) ([]byte, error) {
+	said := about{Dataset: s.Dataset, Format: data.Train.Format(), Total: data.Total}
 	if norm := data.Train.Norm(); norm != nil {
 		said.Norm = dataset.FormatNorm(norm)
 	}
-	text, err := json.Marshal(said)
+	line, err := json.Marshal(said)
+	if err != nil {
+		return nil, err
+	}
+	all := make([]int32, data.HeldOut.Len())
+	for i := range all {
+		all[i] = int32(i)
+	}
+	return dataset.Stored{Set: data.HeldOut}.Append(append(line, '\n'), all)
+}
+
+// read reads what a holder tells: how its examples are read, and what models are evaluated with.
+func read(told []byte, s settings.Settings) (reader *dataset.Reader, data *dataset.Data, err error) {
+	var (
+		said about
+		norm []dataset.Normalization
+	)
+	line, heldOut, _ := bytes.Cut(told, []byte{'\n'})
+	if err = json.Unmarshal(line, &said); err == nil && said.Norm != "" {
+		norm, err = dataset.ParseNorm(said.Norm)
+	}
+	if err == nil && (said.Dataset != s.Dataset || said.Total < 1 || said.Total > dataset.MaxRecords) {
+		err = fmt.Errorf("%d examples of %q are held, want some of %s", said.Total, said.Dataset, s.Dataset)
+	}
+	if err == nil {
+		reader, err = dataset.NewReader(said.Format, norm, s.Augmentation(), s.Seed)
+	}
+	if err != nil {
+		return nil, nil, fmt.Errorf("what a holder tells of its data: %w", err)
+	}
+	data = &dataset.Data{Total: said.Total}
+	data.HeldOut, err = reader.Set(heldOut)
+	return reader, data, err
+}
+
+// Hold has a node give data until all that train have ended. It calls show now and then, and once more at the end.
+func Hold(ctx context.Context, node *peer.Node, s settings.Settings, data *dataset.Data, log *zap.Logger, show func(result.Travelled)) error {
+	if data.Train == nil {
+		return cli.Usage(cli.Faultf("hold", "%s is read from its files as it is needed, and a holder gives what it has in memory: mnist, fashion-mnist, glyphs, text or gosource", s.Dataset))
+	}
+	told, err := tell(s, data)
+	if err != nil {
+		return err
+	}
+	reader, _, err := read(told, s)
 	if err != nil {
 		return err
 	}
 	holder, err := rows.Hold(node, dataset.Stored{Set: data.Train}, rows.HoldConfig{
-		Kind: data.Train.Format(), About: text, HeldOut: dataset.Stored{Set: data.HeldOut}, Seed: s.Seed, Log: log, Check: checker(s),
-		Policy: rows.Policy(slices.Index(settings.HandOuts(), s.HandOut)),
+		About: told, Seed: s.Seed, Log: log, Check: reader.Check, Policy: rows.Policy(slices.Index(settings.HandOuts(), s.HandOut)),
 	})
 	if err != nil {
 		return err
@@ -70,60 +111,21 @@ func Hold(ctx context.Context, node *peer.Node, s settings.Settings, data *datas
 		if trained = trained || working; working || holder.Counts().Outstanding > 0 {
 			last = time.Now()
 		}
-		tell(holder.Account(), counts(holder.Counts()))
+		show(counts(holder.Counts()))
 		select {
 		case <-time.After(look):
 		case <-ctx.Done():
 		}
 	}
 	err = holder.Close()
-	tell(holder.Account(), counts(holder.Counts()))
+	show(counts(holder.Counts()))
 	return errors.Join(err, context.Cause(ctx))
-}
-
-// read reads what a holder says of its rows.
-func read(of rows.Holding, s settings.Settings) (said about, reader *dataset.Reader, err error) {
-	if err = json.Unmarshal(of.About, &said); err != nil {
-		return said, nil, fmt.Errorf("what a holder tells of its data: %w", err)
-	}
-	var norm []dataset.Normalization
-	if said.Norm != "" {
-		norm, err = dataset.ParseNorm(said.Norm)
-	}
-	if err == nil && (said.Dataset != s.Dataset || said.Total < 1 || said.Total > dataset.MaxRecords) {
-		err = fmt.Errorf("%d examples of %q are held, want some of %s", said.Total, said.Dataset, s.Dataset)
-	}
-	if err != nil {
-		return said, nil, err
-	}
-	reader, err = dataset.NewReader(of.Kind, norm, s.Augmentation(), s.Seed)
-	return said, reader, err
-}
-
-// checker looks at rows. What holders say of them is read once, as long as they say the same.
-func checker(s settings.Settings) func(of rows.Holding, n int, data []byte) error {
-	type known struct {
-		said   string
-		reader *dataset.Reader
-	}
-	var last atomic.Pointer[known]
-	return func(of rows.Holding, n int, data []byte) error {
-		k := last.Load()
-		if said := of.Kind + string(of.About); k == nil || k.said != said {
-			_, reader, err := read(of, s)
-			if err != nil {
-				return err
-			}
-			k = &known{said, reader}
-			last.Store(k)
-		}
-		return k.reader.Check(n, data)
-	}
 }
 
 // Taker takes batches of what others hold: a dataset.Batches, whose Close may be called by others.
 type Taker struct {
 	ctx     context.Context
+	wait    time.Duration // for a batch
 	batches *rows.Batches
 	reader  *dataset.Reader
 	mu      sync.Mutex // held by Next, and by Close
@@ -132,38 +134,39 @@ type Taker struct {
 
 // Take waits for a holder, for --join-wait, and makes data of what it holds.
 func Take(ctx context.Context, node *peer.Node, s settings.Settings, log *zap.Logger) (*Taker, *dataset.Data, error) {
-	few := 0
+	t, few := &Taker{ctx: ctx, wait: s.JoinWait}, 0
 	if s.Hops > 1 {
 		few = 1
 	}
-	t := &Taker{ctx: ctx}
+	check := func(n int, data []byte) error { return t.reader.Check(n, data) } // none comes before there is a reader
 	var err error
-	t.batches, err = rows.From(node, rows.FromConfig{Batch: s.Drawn(), Hops: s.Hops, Holders: few, Seed: s.Seed, Check: checker(s), Wait: s.JoinWait, Log: log})
-	if err != nil {
+	if t.batches, err = rows.From(node, rows.FromConfig{Batch: s.Drawn(), Hops: s.Hops, Holders: few, Seed: s.Seed, Check: check, Log: log}); err != nil {
 		return nil, nil, err
 	}
 	bounded, cancel := context.WithTimeout(ctx, s.JoinWait)
 	defer cancel()
-	of, n, held, err := t.batches.HeldOut(bounded, maxHeldOut)
-	var said about
+	var data *dataset.Data
+	told, err := t.batches.About(bounded, maxAbout)
 	if err == nil {
-		said, t.reader, err = read(of, s)
+		t.reader, data, err = read(told, s)
 	}
-	if err == nil && n == 0 {
+	if err == nil && data.HeldOut.Len() == 0 {
 		err = errors.New("a holder has nothing to evaluate models with")
 	}
 	if err != nil {
 		return nil, nil, errors.Join(fmt.Errorf("%w: start a member with run --hold, and the same --dataset", err), t.Close())
 	}
-	supply := func(int, uint64, dataset.Augment) (dataset.Batches, error) { return t, nil }
-	return t, &dataset.Data{HeldOut: t.reader.Set(held), Total: said.Total, Supply: supply}, nil
+	data.Supply = func(int, uint64, dataset.Augment) (dataset.Batches, error) { return t, nil }
+	return t, data, nil
 }
 
 // Next implements dataset.Batches.
 func (t *Taker) Next(b *dataset.Batch) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	got, err := t.batches.Next(t.ctx)
+	ctx, cancel := context.WithTimeout(t.ctx, t.wait)
+	defer cancel()
+	got, err := t.batches.Next(ctx)
 	if err == nil {
 		t.reader.Fill(b, got.Data)
 	}
@@ -185,8 +188,8 @@ func (t *Taker) Close() error {
 func (t *Taker) Counts() (all result.Travelled, by map[string]result.Travelled) {
 	whole, each := t.batches.Counts()
 	by = make(map[string]result.Travelled, len(each))
-	for name, c := range each {
-		by[name] = counts(c)
+	for holder, c := range each {
+		by[string(holder)] = counts(c)
 	}
 	return counts(whole), by
 }

@@ -112,8 +112,15 @@ func (r *Reader) number(example []byte, i int) float32 {
 	return math.Float32frombits(binary.LittleEndian.Uint32(example[1+4*i:]))
 }
 
-// Set makes a set of examples that Check has passed.
-func (r *Reader) Set(data []byte) *Set {
+// Set makes a set of examples, which it checks.
+func (r *Reader) Set(data []byte) (*Set, error) {
+	if err := r.Check(len(data)/r.size(), data); err != nil {
+		return nil, err
+	}
+	return r.set(data), nil
+}
+
+func (r *Reader) set(data []byte) *Set {
 	s, size := r.empty, r.size()
 	if s.text != nil {
 		s.text = &corpus{window: s.text.window, bytes: data}
@@ -137,7 +144,7 @@ func (r *Reader) Set(data []byte) *Set {
 // Fill shows examples that Check has passed in a batch. Not safe for concurrent use.
 func (r *Reader) Fill(b *Batch, data []byte) {
 	if size := r.size(); r.empty.pixels == nil {
-		s := r.Set(data)
+		s := r.set(data)
 		s.Fill(b, 0, s.Len())
 	} else {
 		b.Resize(len(data)/size, r.empty.inputs)

@@ -46,8 +46,12 @@ func TestExamplesTravel(t *testing.T) {
 		var want, got, again Batch
 		set.Subset([]int32{1, 0}).Fill(&want, 0, 2)
 		r.Fill(&got, both)
-		r.Set(both).Fill(&again, 0, 2)
-		if !slices.Equal(got.X, want.X) || !slices.Equal(got.Labels, want.Labels) || got.Len() != 2 || !slices.Equal(again.X, want.X) || r.Set(both).Fingerprint() != set.Subset([]int32{1, 0}).Fingerprint() {
+		read, err := r.Set(both)
+		if err != nil {
+			t.Fatal(err)
+		}
+		read.Fill(&again, 0, 2)
+		if !slices.Equal(got.X, want.X) || !slices.Equal(got.Labels, want.Labels) || got.Len() != 2 || !slices.Equal(again.X, want.X) || read.Fingerprint() != set.Subset([]int32{1, 0}).Fingerprint() {
 			t.Errorf("%s: %v, want %v", format, got, want)
 		}
 		if _, err := (Stored{set}).Append(nil, []int32{2}); err == nil {
@@ -71,6 +75,9 @@ func TestWhatNoExampleIs(t *testing.T) {
 		r, err := NewReader(c.format, []Normalization{{Scale: 1}}, Augment{}, 1)
 		if err != nil {
 			t.Fatal(err)
+		}
+		if _, err := r.Set(c.data); c.rows == 1 && !errors.Is(err, ErrFormat) {
+			t.Errorf("%s: % x is a set: %v", c.format, c.data, err)
 		}
 		if err := r.Check(c.rows, c.data); !errors.Is(err, ErrFormat) {
 			t.Errorf("%s: % x is taken: %v", c.format, c.data, err)
