@@ -17,10 +17,10 @@ type Service struct {
 	Ask func(ctx context.Context, to transport.PeerID, talk func(*framed.Stream) error) error
 	// Records are those of the other members, by id.
 	Records func() []transport.Record
-	// Hold has the node's own record say that it gives so many rows, of which the function counts what became; Taken has one
-	// count rows of others.
-	Hold  func(rows uint64, counts func() stats.Rows)
-	Taken func(counts func() stats.Rows)
+	// Hold has the node's own record say that it gives so many rows.
+	Hold func(rows uint64)
+	// Count has a function count rows that travel: those that this node holds, or those that it takes.
+	Count func(held bool, counts func() stats.Rows)
 	// Close ends the service and waits for its streams. It may be called again.
 	Close func()
 }
@@ -64,12 +64,8 @@ func Serve(n *Node, protocol transport.Protocol, answer func(context.Context, *f
 			return n.requests.Converse(ctx, to, protocol, talk)
 		},
 		Records: n.flock.Records,
-		Hold: func(rows uint64, counts func() stats.Rows) {
-			n.counters.RowsHeld(counts)
-			n.flock.SetRows(rows)
-			n.inbox.Corrected()
-		},
-		Taken: n.counters.RowsTaken,
-		Close: func() { end(); <-ended },
+		Hold:    func(rows uint64) { n.flock.SetRows(rows); n.inbox.Corrected() },
+		Count:   n.counters.Rows,
+		Close:   func() { end(); <-ended },
 	}, nil
 }

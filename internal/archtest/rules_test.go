@@ -138,7 +138,7 @@ var rooms = []room{
 		"conversations are driven over streams the same way, whatever the machine that wants them; the peer hands over what they tell of it"},
 	{"peer", append([]string{"peer/description", "internal/mask", "internal/sums", "internal/sumnet", "internal/conversations", "internal/tasks", "internal/counters", "peer/stats", "internal/orders", "peer/control", "internal/flock", "internal/presence", "peer/transport", "peer/p2pnet", "peer/swim", "internal/admit", "internal/arrival", "internal/stateserver", "internal/framed", "internal/loglimit", "internal/requests"}, below...),
 		"the runtime joins everything below with its default adapters, and knows no test network"},
-	{"peer/rows", []string{"internal/framed", "internal/handout", "internal/tasks", "internal/wire", "peer", "peer/stats", "peer/transport"},
+	{"peer/rows", []string{"internal/framed", "internal/handout", "internal/idle", "internal/tasks", "internal/wire", "peer", "peer/stats", "peer/transport"},
 		"rows travel over streams that a node lends; what they are, and what is learned from them, is not its business (docs/design/044)"},
 	{"peer/peertest", append([]string{"peer", "peer/transport", "peer/stats", "peer/memnet", "peer/p2pnet", "peer/swim"}, below...),
 		"the harness may use all that it puts together"},

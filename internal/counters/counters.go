@@ -41,13 +41,13 @@ type Counters struct {
 	bytes       uint64    // both directions, of completed exchanges
 	values      uint64    // that moved in these, both directions
 	connections int       // the most seen
-	held, taken func() stats.Rows
+	rows        map[bool]func() stats.Rows
 }
 
 // New has counted nothing.
 func New() *Counters {
 	none := func() stats.Rows { return stats.Rows{} }
-	t := &Counters{held: none, taken: none}
+	t := &Counters{rows: map[bool]func() stats.Rows{true: none, false: none}}
 	t.counts.Refused, t.counts.Declined = map[string]uint64{}, map[string]uint64{}
 	t.counts.Failed, t.counts.Dropped = map[string]uint64{}, map[string]uint64{}
 	t.counts.Traffic = map[string]stats.Traffic{}
@@ -224,18 +224,11 @@ func (t *Counters) Quarantined() {
 	t.exchanges.Quarantines++
 }
 
-// RowsHeld has a function count the rows of this peer that others take, and RowsTaken one those of others.
-func (t *Counters) RowsHeld(counts func() stats.Rows) {
+// Rows has a function count rows that travel: those of this peer that others take, or those of others that it takes.
+func (t *Counters) Rows(held bool, counts func() stats.Rows) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.held = counts
-}
-
-// RowsTaken is as RowsHeld.
-func (t *Counters) RowsTaken(counts func() stats.Rows) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.taken = counts
+	t.rows[held] = counts
 }
 
 // Report fills in what was counted.
@@ -264,6 +257,6 @@ func (t *Counters) Counts() stats.Counters {
 	result.Refused, result.Declined = maps.Clone(result.Refused), maps.Clone(result.Declined)
 	result.Failed, result.Dropped = maps.Clone(result.Failed), maps.Clone(result.Dropped)
 	result.Traffic = maps.Clone(result.Traffic)
-	result.RowsHeld, result.RowsTaken = t.held(), t.taken()
+	result.RowsHeld, result.RowsTaken = t.rows[true](), t.rows[false]()
 	return result
 }

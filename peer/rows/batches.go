@@ -21,12 +21,10 @@ import (
 type FromConfig struct {
 	// Batch is the number of rows in a batch, 1 to MaxBatch.
 	Batch int
-	// Hops is 1 to draw from holders alone, and more to have them draw from each other first, so that a batch mixes the
-	// rows of all although this member asks only a few: at most MaxHops. Default: 1.
+	// Hops is 1 to draw from all holders, and more to ask only one, by Seed, and have it draw from others first, so that a batch
+	// mixes the rows of all: at most MaxHops. Default: 1.
 	Hops int
-	// Holders is how many holders this member asks, by Seed. Default: all.
-	Holders int
-	// Bytes bounds an answer: one with more bytes is refused. Up to 8 batches are asked for at once, and while those are
+	// Bytes bounds an answer: one with more bytes is refused. Up to 16 batches are asked for at once, and while those are
 	// trained on, as many are ready and as many on their way, if all these have less than Bytes. Default: 16 MiB.
 	Bytes int
 	// Seed decides from which holder each row is drawn.
@@ -39,7 +37,7 @@ type FromConfig struct {
 
 // Batch is rows to train on.
 type Batch struct {
-	// Rows is how many there are, and Data their encodings, joined, which nobody else uses.
+	// Rows is how many there are, and Data their encodings, joined: the caller's until the next Next.
 	Rows int
 	Data []byte
 }
@@ -64,15 +62,15 @@ type Batches struct {
 // From has a node take batches of rows that other members hold, until Close, which comes before the node's.
 func From(n *peer.Node, with FromConfig) (*Batches, error) {
 	with.Hops, with.Bytes = cmp.Or(with.Hops, 1), cmp.Or(with.Bytes, 16<<20)
-	if with.Batch < 1 || with.Batch > MaxBatch || with.Hops < 1 || with.Hops > MaxHops || with.Holders < 0 || with.Bytes < 1 {
-		return nil, fmt.Errorf("%w: batches of %d rows by %d hops from %d holders, in %d bytes: want 1 to %d rows and 1 to %d hops", peer.ErrConfig, with.Batch, with.Hops, with.Holders, with.Bytes, MaxBatch, MaxHops)
+	if with.Batch < 1 || with.Batch > MaxBatch || with.Hops < 1 || with.Hops > MaxHops || with.Bytes < 1 {
+		return nil, fmt.Errorf("%w: batches of %d rows by %d hops, in %d bytes: want 1 to %d rows and 1 to %d hops", peer.ErrConfig, with.Batch, with.Hops, with.Bytes, MaxBatch, MaxHops)
 	}
 	b := &Batches{with: with, pool: newPool(n.Self(), with), ending: make(chan struct{}), ready: make(chan answer, 1)}
 	var err error
 	if b.pool.service, err = peer.Serve(n, transport.ProtocolRows, nil); err != nil {
 		return nil, err
 	}
-	b.pool.service.Taken(func() Counts { all, _ := b.Counts(); return all })
+	b.pool.service.Count(false, func() Counts { all, _ := b.Counts(); return all })
 	b.asking, b.stop = context.WithCancel(context.Background())
 	return b, nil
 }
@@ -89,8 +87,9 @@ func (b *Batches) Next(ctx context.Context) (Batch, error) {
 	b.begin.Do(func() { b.producer.Spawn(b.produce) })
 	if b.given == len(b.rows) {
 		select {
-		case b.answer = <-b.ready:
-			b.given, b.done, b.at = 0, 0, 0
+		case got := <-b.ready:
+			b.pool.buffers.Put(b.data)
+			b.answer, b.given, b.done, b.at = got, 0, 0, 0
 		case <-ctx.Done():
 			return Batch{}, b.waited(ctx)
 		}

@@ -67,7 +67,8 @@ func Hold(n *peer.Node, set Set, with HoldConfig) (*Holder, error) {
 	if h.pool.service, err = peer.Serve(n, transport.ProtocolRows, h.answer); err != nil {
 		return nil, err
 	}
-	h.pool.service.Hold(uint64(set.Rows()), h.Counts)
+	h.pool.service.Count(true, h.Counts)
+	h.pool.service.Hold(uint64(set.Rows()))
 	return h, nil
 }
 
@@ -80,7 +81,7 @@ func (h *Holder) Counts() Counts {
 
 // Close stops giving rows: what takers have not told the end of is lost. It waits for all streams, and is idempotent.
 func (h *Holder) Close() error {
-	h.pool.service.Hold(0, h.Counts)
+	h.pool.service.Hold(0)
 	h.pool.service.Close()
 	h.pool.streams.End()
 	return nil
@@ -104,6 +105,10 @@ func (h *Holder) answer(ctx context.Context, s *framed.Stream) error {
 	if err == nil {
 		err = h.send(ctx, s, got)
 	}
+	if want.Hops > 0 {
+		h.pool.buffers.Put(got.data)
+	}
+	got.data = nil // it may be long until its fate is known
 	var done wire.Done
 	if err == nil && want.Hops > 0 && count(got.rows) > 0 {
 		if done, err = h.fate(ctx, s); err == nil && int(done.Trained+done.Lost) > len(got.rows) {
@@ -158,9 +163,10 @@ func (h *Holder) draw(taker transport.PeerID, most []uint32) (got answer, err er
 	h.mu.Lock()
 	run := h.ledger.Take(string(taker), min(count(most), max(maxAnswer/h.size, 1)), time.Since(h.began))
 	h.mu.Unlock()
-	got = answer{make([]uint32, len(most)), make([]uint32, len(most)), make([]byte, 0, h.size*len(run)), func(int, int) {}}
+	parts := make([]uint32, len(most))
+	got = answer{parts, make([]uint32, len(most)), slices.Grow(h.pool.buffers.Take()[:0], h.size*len(run)), func(int, int) {}}
 	if len(run) > 0 {
-		got.settle = func(trained, lost int) { h.settle(taker, run, got.rows, trained, lost) }
+		got.settle = func(trained, lost int) { h.settle(taker, run, parts, trained, lost) }
 	}
 	for i, rest := 0, run; i < len(most) && len(rest) > 0 && err == nil; i++ {
 		n, before := min(most[i], uint32(len(rest))), len(got.data)

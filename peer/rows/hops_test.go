@@ -31,14 +31,15 @@ func TestTwoHopsMixAll(t *testing.T) {
 	for _, c := range []struct {
 		hops, holders int
 		uniform       bool
-	}{{1, 1, false}, {2, 1, true}, {1, 0, true}, {3, 2, true}} {
+	}{{1, 1, false}, {2, 1, true}, {1, 4, true}, {3, 2, true}} {
 		synctest.Test(t, func(t *testing.T) {
 			w := newWorld(t)
 			var holders []*Holder
 			for i, of := range []struct{ first, rows int }{{0, 40}, {40, 160}, {200, 80}, {280, 120}} {
 				holders = append(holders, w.hold(w.member(string(rune('a'+i))), numbered{of.first, of.rows}, HoldConfig{Seed: uint64(i), Check: check}))
 			}
-			b := w.from(w.member("trainer"), FromConfig{Batch: 20, Hops: c.hops, Holders: c.holders, Seed: 5})
+			b := w.from(w.member("trainer"), FromConfig{Batch: 20, Hops: c.hops, Seed: 5})
+			b.pool.few = c.holders
 			w.met()
 			counts := make([]int, rows)
 			for range 200 {

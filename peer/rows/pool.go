@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"sync"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/seed-97356399/murmuration/internal/framed"
 	"github.com/seed-97356399/murmuration/internal/handout"
+	"github.com/seed-97356399/murmuration/internal/idle"
 	"github.com/seed-97356399/murmuration/internal/tasks"
 	"github.com/seed-97356399/murmuration/internal/wire"
 	"github.com/seed-97356399/murmuration/peer"
@@ -28,12 +30,13 @@ var ErrAnswer = errors.New("not what was asked for")
 type pool struct {
 	service *peer.Service
 	self    transport.PeerID
-	few     int // holders that it speaks to, 0 for all
+	few     int // holders that it speaks to
 	most    int // bytes of an answer
 	seed    uint64
 	check   Check
 	log     *zap.Logger
 	streams tasks.Group
+	buffers idle.Pool[[]byte] // of answers: fresh memory for each would push a model out of the processor's cache
 
 	mu     sync.Mutex
 	chance *rand.Rand
@@ -43,9 +46,14 @@ type pool struct {
 }
 
 func newPool(self transport.PeerID, with FromConfig) *pool {
+	few := math.MaxInt
+	if with.Hops > 1 {
+		few = 1
+	}
 	return &pool{
-		self: self, few: with.Holders, most: with.Bytes, seed: with.Seed, check: with.Check, log: cmp.Or(with.Log, zap.NewNop()),
+		self: self, few: few, most: with.Bytes, seed: with.Seed, check: with.Check, log: cmp.Or(with.Log, zap.NewNop()),
 		chance: rand.New(rand.NewPCG(with.Seed, self.Fingerprint())), rests: map[transport.PeerID]rest{}, taken: map[transport.PeerID]Counts{},
+		buffers: idle.NewPool(maxBuffers, func() []byte { return nil }),
 	}
 }
 
@@ -75,10 +83,7 @@ func (p *pool) sources(hops uint8) (all []source) {
 	}
 	rank := func(s source) uint64 { return s.holder.Fingerprint() ^ p.self.Fingerprint() ^ p.seed }
 	slices.SortFunc(all, func(a, b source) int { return cmp.Compare(rank(a), rank(b)) })
-	if p.few > 0 && len(all) > p.few {
-		all = all[:p.few]
-	}
-	return all
+	return all[:min(len(all), p.few)]
 }
 
 // draw draws the rows that parts need from sources, each row of all with the same chance, and lowers what they need by what has
@@ -121,19 +126,28 @@ func (p *pool) draw(ctx context.Context, need []uint32, from func() []source) (a
 
 // ask asks a holder for rows. An error is a *Fault, for which the holder is left alone, unless ctx has ended.
 func (p *pool) ask(ctx context.Context, holder transport.PeerID, want wire.Want) (answer, error) {
-	var got answer
-	came, fate := make(chan error, 2), make(chan wire.Done, 1)
-	talk := func(s *framed.Stream) (err error) {
-		if got, err = p.converse(s, want); err != nil || want.Hops == 0 || count(got.rows) == 0 {
+	type outcome struct {
+		answer
+		err error
+	}
+	came, fate := make(chan outcome, 2), make(chan wire.Done, 1)
+	talk := func(s *framed.Stream) error {
+		got, err := p.converse(s, want)
+		of := answer{rows: got.rows}
+		if err != nil {
 			return err
 		}
-		p.count(holder, func(n *Counts) { n.Out(count(got.rows)) })
-		of := got
+		if want.Hops == 0 || count(of.rows) == 0 {
+			came <- outcome{answer: got}
+			return nil
+		}
+		p.count(holder, func(n *Counts) { n.Out(count(of.rows)) })
 		got.settle = func(trained, lost int) {
 			p.count(holder, func(n *Counts) { n.Back(of.fates(trained, lost)) })
 			fate <- wire.Done{Trained: uint8(trained), Lost: uint8(lost)} // if the stream has ended, they are lost there
 		}
-		came <- nil
+		came <- outcome{answer: got}
+		got = answer{} // it may be long until its fate is known
 		select {
 		case done := <-fate:
 			err = framed.Say(s, 0, done)
@@ -142,10 +156,11 @@ func (p *pool) ask(ctx context.Context, holder transport.PeerID, want wire.Want)
 		s.Finish()
 		return err
 	}
-	if !p.streams.Spawn(func() { came <- p.service.Ask(ctx, holder, talk) }) {
+	if !p.streams.Spawn(func() { came <- outcome{err: p.service.Ask(ctx, holder, talk)} }) {
 		return answer{}, peer.ErrClosed
 	}
-	err := <-came
+	first := <-came
+	got, err := first.answer, first.err
 	if ctx.Err() != nil && err != nil {
 		return answer{}, ctx.Err()
 	}
@@ -182,7 +197,7 @@ func (p *pool) converse(s *framed.Stream, want wire.Want) (got answer, err error
 	if !fits || size > p.most {
 		return got, fmt.Errorf("rows %v in %d bytes, where at most %v are due, and %d bytes: %w", m.Rows, size, want.Rows, p.most, ErrAnswer)
 	}
-	rows, sizes, data := slices.Clone(m.Rows), slices.Clone(m.Bytes), make([]byte, 0, size)
+	rows, sizes, data := slices.Clone(m.Rows), slices.Clone(m.Bytes), slices.Grow(p.buffers.Take()[:0], size)
 	for data = append(data, m.Data...); len(data) < size; data = append(data, m.Data...) {
 		if _, err = s.Receive(&m); err == nil && (len(m.Rows) > 0 || len(m.Data) == 0) {
 			err = fmt.Errorf("%d parts in %d bytes, where more of the answer is due: %w", len(m.Rows), len(m.Data), ErrAnswer)

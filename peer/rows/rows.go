@@ -44,8 +44,9 @@ const (
 	// Patience is for how long a holder keeps a share for a member that neither asks for it nor tells of rows that it has.
 	Patience = handout.Patience
 
-	ahead      = wire.MaxRowParts / 2  // batches that are asked for at once
+	ahead      = wire.MaxRowParts      // batches that are asked for at once: a question costs a third of a millisecond at both ends
 	maxOut     = 64                    // answers of which a taker has not told what became of them
+	maxBuffers = 8                     // of answers that are kept for the next
 	maxPaces   = 1 << 12               // partners whose rate is remembered
 	maxAnswer  = 1 << 20               // bytes that an answer has about
 	leastRate  = 4 * wire.MaxRowsData  // or a frame on one of several streams takes longer than a stall
@@ -108,6 +109,9 @@ func joined(parts int, answers []answer) answer {
 			all.rows[part] += a.rows[part]
 			all.sizes[part] += a.sizes[part]
 		}
+	}
+	for i := range answers {
+		answers[i].data = nil
 	}
 	all.settle = func(trained, lost int) {
 		for _, a := range answers {

@@ -159,7 +159,7 @@ func (w *world) hostile(name string, rows uint64, answer func(context.Context, *
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	s.Hold(rows, func() Counts { return Counts{} })
+	s.Hold(rows)
 	w.t.Cleanup(s.Close)
 	return n
 }

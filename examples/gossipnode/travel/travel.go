@@ -134,13 +134,10 @@ type Taker struct {
 
 // Take waits for a holder, for --join-wait, and makes data of what it holds.
 func Take(ctx context.Context, node *peer.Node, s settings.Settings, log *zap.Logger) (*Taker, *dataset.Data, error) {
-	t, few := &Taker{ctx: ctx, wait: s.JoinWait}, 0
-	if s.Hops > 1 {
-		few = 1
-	}
+	t := &Taker{ctx: ctx, wait: s.JoinWait}
 	check := func(n int, data []byte) error { return t.reader.Check(n, data) } // none comes before there is a reader
 	var err error
-	if t.batches, err = rows.From(node, rows.FromConfig{Batch: s.Drawn(), Hops: s.Hops, Holders: few, Seed: s.Seed, Check: check, Log: log}); err != nil {
+	if t.batches, err = rows.From(node, rows.FromConfig{Batch: s.Drawn(), Hops: s.Hops, Seed: s.Seed, Check: check, Log: log}); err != nil {
 		return nil, nil, err
 	}
 	bounded, cancel := context.WithTimeout(ctx, s.JoinWait)
