@@ -31,6 +31,8 @@ var rooms = []room{
 		"what is kept for its next use is kept the same way, whatever it is"},
 	{"internal/ewma", nil,
 		"a running mean is arithmetic"},
+	{"internal/handout", []string{"peer/stats"},
+		"who gets which rows follows from numbers of rows, what takers tell, and a seed; what the rows hold is not its business (docs/design/044)"},
 	{"internal/tasks", nil,
 		"who closes waits for goroutines the same way, whatever they do"},
 	{"internal/archtest", nil,
@@ -140,12 +142,14 @@ var rooms = []room{
 		"conversations are driven over streams the same way, whatever the machine that wants them; the peer hands over what they tell of it"},
 	{"peer", append([]string{"peer/description", "internal/mask", "internal/sums", "internal/sumnet", "internal/conversations", "internal/tasks", "internal/counters", "peer/stats", "internal/orders", "peer/control", "internal/flock", "internal/presence", "peer/transport", "peer/p2pnet", "peer/swim", "internal/admit", "internal/arrival", "internal/stateserver", "internal/framed", "internal/loglimit", "internal/requests"}, below...),
 		"the runtime joins everything below with its default adapters, and knows no test network"},
+	{"peer/rows", []string{"internal/framed", "internal/handout", "internal/idle", "internal/tasks", "internal/wire", "peer", "peer/stats", "peer/transport"},
+		"rows travel over streams that a node lends; what they are, and what is learned from them, is not its business (docs/design/044)"},
 	{"peer/peertest", append([]string{"peer", "peer/transport", "peer/stats", "peer/memnet", "peer/p2pnet", "peer/swim"}, below...),
 		"the harness may use all that it puts together"},
 
 	{"examples/...", []string{
 		"tensor", "tensor/nn", "quant", "topology", "averaging", "averaging/baseline", "averaging/merge",
-		"peer", "peer/bridge", "peer/checkpoint", "peer/control", "peer/decoded", "peer/description", "peer/learn", "peer/metrics", "peer/table", "peer/table/prepare", "peer/table/read", "peer/table/summary", "peer/transport", "peer/optim", "peer/p2pnet", "peer/swim", "peer/memnet", "peer/peertest",
+		"peer", "peer/bridge", "peer/checkpoint", "peer/control", "peer/decoded", "peer/description", "peer/learn", "peer/metrics", "peer/table", "peer/table/prepare", "peer/table/read", "peer/table/summary", "peer/transport", "peer/optim", "peer/p2pnet", "peer/rows", "peer/swim", "peer/memnet", "peer/peertest",
 		"peer/stats",
 		"examples/...",
 	}, "examples show what a user can write, so they import public packages only"},
@@ -155,6 +159,7 @@ var rooms = []room{
 var below = []string{
 	"internal/kernel", "internal/ops", "internal/coding", "internal/ewma", "internal/wire", "internal/collective", "internal/replica", "internal/session", "internal/trainer", "internal/sim", "internal/links", "internal/harm",
 	"tensor", "tensor/nn", "quant", "topology", "averaging", "averaging/baseline", "averaging/merge", "peer/optim",
+	"internal/handout",
 }
 
 // keeper is a rule for one outside library: the only rooms that import it.

@@ -41,11 +41,13 @@ type Counters struct {
 	bytes       uint64    // both directions, of completed exchanges
 	values      uint64    // that moved in these, both directions
 	connections int       // the most seen
+	rows        map[bool]func() stats.Rows
 }
 
 // New has counted nothing.
 func New() *Counters {
-	t := &Counters{}
+	none := func() stats.Rows { return stats.Rows{} }
+	t := &Counters{rows: map[bool]func() stats.Rows{true: none, false: none}}
 	t.counts.Refused, t.counts.Declined = map[string]uint64{}, map[string]uint64{}
 	t.counts.Failed, t.counts.Dropped = map[string]uint64{}, map[string]uint64{}
 	t.counts.Traffic = map[string]stats.Traffic{}
@@ -222,6 +224,13 @@ func (t *Counters) Quarantined() {
 	t.exchanges.Quarantines++
 }
 
+// Rows has a function count rows that travel: those of this peer that others take, or those of others that it takes.
+func (t *Counters) Rows(held bool, counts func() stats.Rows) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.rows[held] = counts
+}
+
 // Report fills in what was counted.
 func (t *Counters) Report(s *stats.Peer) {
 	t.mu.Lock()
@@ -248,5 +257,6 @@ func (t *Counters) Counts() stats.Counters {
 	result.Refused, result.Declined = maps.Clone(result.Refused), maps.Clone(result.Declined)
 	result.Failed, result.Dropped = maps.Clone(result.Failed), maps.Clone(result.Dropped)
 	result.Traffic = maps.Clone(result.Traffic)
+	result.RowsHeld, result.RowsTaken = t.rows[true](), t.rows[false]()
 	return result
 }

@@ -8,6 +8,7 @@ type Own struct {
 	resumed atomic.Uint64 // of the steps, those of earlier lives
 	head    atomic.Uint64 // steps behind this peer's model, taken by others
 	idle    atomic.Bool   // it does not train
+	rows    atomic.Uint64 // that it gives to others
 
 	incarnation atomic.Uint64
 	unreachable atomic.Bool
@@ -40,6 +41,10 @@ func (o *Own) SetIdle(idle bool) { o.idle.Store(idle) }
 
 // Idle tells whether this peer does not train.
 func (o *Own) Idle() bool { return o.idle.Load() }
+
+// Rows is how many rows this peer gives to others that train; SetRows sets it.
+func (o *Own) Rows() uint64     { return o.rows.Load() }
+func (o *Own) SetRows(n uint64) { o.rows.Store(n) }
 
 // Incarnation is the number of this life among those known to the network; SetIncarnation sets it.
 func (o *Own) Incarnation() uint64        { return o.incarnation.Load() }

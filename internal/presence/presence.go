@@ -182,7 +182,7 @@ func (r *Presence) Publish(now time.Time) error {
 // current is what the record should say now.
 func (r *Presence) current() transport.Record {
 	f, now := r.config.Flock, r.record.said
-	now.Incarnation, now.Steps, now.Head, now.Role = f.Incarnation(), f.Steps(), f.Head(), uint8(r.Role())
+	now.Incarnation, now.Steps, now.Head, now.Role, now.Rows = f.Incarnation(), f.Steps(), f.Head(), uint8(r.Role()), f.Rows()
 	if now.Flags = now.Flags&flock.Leaving | uint8(r.algorithm)<<flock.AlgorithmShift; f.Idle() {
 		now.Flags |= flock.Idle
 	}

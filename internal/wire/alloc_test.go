@@ -33,6 +33,8 @@ func packs(t testing.TB) map[Type]func() {
 		TypeControl:     func() { packInto(t, buf, Control{Kind: ControlHold, Run: text, Author: text, Body: codecs}) },
 		TypeTell:        func() { packInto(t, buf, Tell{Kind: 1, Round: number}) },
 		TypeSum:         func() { packInto(t, buf, Sum{Kind: SumPlace, Name: text, Attempt: number, Next: text}) },
+		TypeWant:        func() { packInto(t, buf, Want{Rows: indices, Hops: 1}) },
+		TypeDone:        func() { packInto(t, buf, Done{Trained: 1}) },
 		TypeOffer: func() {
 			packInto(t, buf, Offer{Opening: Opening{Run: text, Steps: number, SliceLen: 1, Codecs: codecs}, Parts: 1})
 		},
@@ -58,6 +60,9 @@ func unpacks(t testing.TB) map[Type]func() {
 		TypeStateHashes: unpack[StateHashes](t, StateHashes{Signature: []byte{1}, Hashes: make([]byte, HashSize)}),
 		TypeStateWant:   unpack[StateWant](t, StateWant{First: 4, Count: 8}),
 		TypeTell:        unpack[Tell](t, Tell{Kind: 1, Value: 2}),
+		TypeWant:        unpack[Want](t, Want{Rows: []uint32{32}, Hops: 1}),
+		TypeRows:        unpack[Rows](t, Rows{Rows: []uint32{1}, Bytes: []uint32{1}, Data: []byte{1}}),
+		TypeDone:        unpack[Done](t, Done{Trained: 1}),
 	}
 }
 

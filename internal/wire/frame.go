@@ -20,7 +20,7 @@ const (
 	// checksums of blocks and the sub-header.
 	MaxPayload = 8 * MaxSliceLen
 	// MaxHandshake bounds the payload of every frame other than CODE, DIFF, RANGES,
-	// STATE-SLICE, STATE-HASHES, CONTROL, MEMBER, PART, DESCRIPTION and SHARE: the limit for a reader of streams not yet
+	// STATE-SLICE, STATE-HASHES, CONTROL, MEMBER, PART, DESCRIPTION, SHARE and ROWS: the limit for a reader of streams not yet
 	// accepted.
 	MaxHandshake = 4 << 10
 )
@@ -96,6 +96,10 @@ const (
 
 	TypeSum   Type = 48
 	TypeShare Type = 49
+
+	TypeWant Type = 56
+	TypeRows Type = 57
+	TypeDone Type = 58
 )
 
 // types has, for each known type, its name in docs/WIRE.md and the most payload bytes of its frames.
@@ -132,6 +136,9 @@ var types = [256]struct {
 	TypeTaken:        {"TAKEN", 0},
 	TypeSum:          {"SUM", maxSum},
 	TypeShare:        {"SHARE", shareInfo + MaxShare},
+	TypeWant:         {"WANT", maxWant},
+	TypeRows:         {"ROWS", maxRows},
+	TypeDone:         {"DONE", doneSize},
 }
 
 // String returns the name that docs/WIRE.md uses.

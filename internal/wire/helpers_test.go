@@ -29,6 +29,8 @@ func messageDecoders() map[Type]func([]byte) (Message, error) {
 		TypeTell:         decodeAs[Tell],
 		TypeOffer:        decodeAs[Offer],
 		TypeSum:          decodeAs[Sum],
+		TypeWant:         decodeAs[Want],
+		TypeDone:         decodeAs[Done],
 	}
 }
 
@@ -71,6 +73,10 @@ func recode(t Type, payload []byte) ([]byte, error) {
 		return append(AppendPartInfo(nil, info), code...), nil
 	case TypeShare:
 		var m Share
+		err := m.Decode(payload)
+		return m.Append(nil), err
+	case TypeRows:
+		var m Rows
 		err := m.Decode(payload)
 		return m.Append(nil), err
 	case TypeAck, TypeTaken, TypeRanges, TypeStateSlice, TypeMember:

@@ -29,7 +29,7 @@ func drawMessage(t *rapid.T) Message {
 	number := func(label string) uint64 { return rapid.Uint64().Draw(t, label) }
 	sliceLen := rapid.Uint32Range(1, MaxSliceLen)
 	overlap, lanes := rapid.Uint8Range(1, math.MaxUint8), rapid.Uint8Range(1, MaxLanes)
-	return rapid.SampledFrom([]func() Message{
+	return rapid.SampledFrom(append(rowsMessages(t), []func() Message{
 		func() Message {
 			return Hello{Run: drawText(t, 1, MaxRunName), Layout: drawHash(t), Incarnation: number("incarnation"), Steps: number("steps")}
 		},
@@ -130,7 +130,7 @@ func drawMessage(t *rapid.T) Message {
 			m.Masks = drawMasks(t, m)
 			return m
 		},
-	}).Draw(t, "kind")()
+	}...)).Draw(t, "kind")()
 }
 
 // A message survives its encoding, behind whatever stood in the buffer before, and

@@ -115,7 +115,7 @@ func DigestOf(m wire.Control, received time.Time) (Digest, error) {
 func (d *Digest) fields(c *wire.Coder, kind wire.ControlKind) {
 	if c.Uint64(&d.Incarnation); kind == wire.ControlIntroduction {
 		d.names(c)
-		d.Harm.last(c)
+		d.Harm.last(c, nil)
 		return
 	}
 	for _, n := range []*uint64{&d.Steps, &d.FlockSteps, &d.Exchanges, &d.Failed} {

@@ -21,6 +21,9 @@ type Harm struct {
 // harmSize is the number of bytes that a message says of harm.
 const harmSize = 16
 
+// rowsSize is the number of bytes that one says of rows.
+const rowsSize = 8
+
 // named is the harm if its partner has a name here, by fingerprint, else none.
 func (h Harm) named(names map[uint64]transport.PeerID) Harm {
 	id, here := names[Met{Partner: h.Partner, mark: h.mark}.fingerprint()]
@@ -30,13 +33,16 @@ func (h Harm) named(names map[uint64]transport.PeerID) Harm {
 	return Harm{Partner: id, Harm: h.Harm, Trust: h.Trust}
 }
 
-// last writes or reads what a message ends with: a harm, or nothing where there is none. Bytes that
-// are fewer, or come after it, are a later release's.
-func (h *Harm) last(c *wire.Coder) {
+// last writes or reads what a message ends with: a harm, and the rows that a member gives unless rows is nil; or
+// nothing where there are neither. Bytes that are fewer, or come after them, are a later release's.
+func (h *Harm) last(c *wire.Coder, rows *uint64) {
 	var rest []byte
-	if !c.Reading && *h != (Harm{}) {
+	gives := rows != nil && *rows > 0
+	if !c.Reading && (gives || *h != (Harm{})) {
 		told := wire.BodyWriter()
-		h.fields(&told)
+		if h.fields(&told); gives {
+			told.Uint64(rows)
+		}
 		rest = told.Written()
 	}
 	if c.Remaining(&rest); c.Reading && len(rest) >= harmSize {
@@ -45,6 +51,10 @@ func (h *Harm) last(c *wire.Coder) {
 		if err := told.Finish(); err != nil {
 			c.Fault("its harm: %v", err)
 		}
+	}
+	if c.Reading && rows != nil && len(rest) >= harmSize+rowsSize {
+		told := wire.BodyReader(wire.TypeMember, rest[harmSize:harmSize+rowsSize])
+		told.Uint64(rows)
 	}
 }
 

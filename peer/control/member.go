@@ -21,11 +21,26 @@ type Member struct {
 	State State
 	// Steps are the most that its record and its digests tell.
 	Steps uint64
+	// Rows is how many rows it gives to others that train, as its record says; 0 if it gives none.
+	Rows uint64
 	// Unreachable tells that others cannot dial it, Leaving that it is about to go.
 	Unreachable, Leaving bool
 	// Digest is the member's last digest, for an Observer without partners. Its Received is zero, and its Loss
 	// NaN, if there is none: the member sends none, or has only come. Times are by this process's clock.
 	Digest
+}
+
+// Does is what the member does: "trains", "holds" rows for others, "trains, holds", or "looks on".
+func (m Member) Does() string {
+	switch trains := m.State != Idle; {
+	case trains && m.Rows > 0:
+		return "trains, holds"
+	case trains:
+		return "trains"
+	case m.Rows > 0:
+		return "holds"
+	}
+	return "looks on"
 }
 
 // Encoded is the member as sent to a program outside the run at a moment; partners have no names there.
@@ -58,7 +73,7 @@ func (m *Member) fields(c *wire.Coder, now time.Time) {
 	ago(c, &m.Received, now)
 	ago(c, &m.Exchanged, now)
 	c.Bytes(&digest, 2, 0, wire.MaxDigest, "bytes of digest")
-	if m.Harm.last(c); c.Reading {
+	if m.Harm.last(c, &m.Rows); c.Reading {
 		m.Role = roles[role]
 		m.read(c, digest)
 	}

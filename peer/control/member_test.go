@@ -36,6 +36,32 @@ func vectorPayload(t *testing.T) []byte {
 	return frame[wire.HeaderSize:]
 }
 
+// TestAMemberSaysWhatItHolds: the rows that a member gives come behind the harm that it tells of, if any, and a release
+// that knows no rows passes them over.
+func TestAMemberSaysWhatItHolds(t *testing.T) {
+	now := time.Now()
+	for _, harm := range []Harm{{}, {Partner: "12D3KooX", Harm: 2, Trust: 0.25}} {
+		m := memberSample(now)
+		m.State, m.Harm = Idle, harm
+		before := m.Encoded(now)
+		for what, rows := range map[string]uint64{"looks on": 0, "holds": 60000} {
+			m.Rows = rows
+			got, err := memberOf(m.Encoded(now), now)
+			if err != nil || got.Rows != rows || got.Does() != what || got.Harm.Harm != harm.Harm {
+				t.Errorf("%+v, %v", got, err)
+			}
+		}
+		if got, err := memberOf(m.Encoded(now)[:len(before)], now); err != nil || got.Rows != 0 || got.Harm.Harm != harm.Harm {
+			t.Errorf("without its end: %+v, %v", got, err)
+		}
+	}
+	for what, m := range map[string]Member{"trains": {State: Training}, "trains, holds": {State: Joining, Rows: 1}} {
+		if m.Does() != what {
+			t.Errorf("%q, want %q", m.Does(), what)
+		}
+	}
+}
+
 // What is told of a member is the vector's; it survives its encoding, partners aside. What a later
 // release adds is passed over, and a cut in what this one knows is refused.
 func TestMembersSurviveTheirEncoding(t *testing.T) {

@@ -117,6 +117,17 @@ var families = []family{
 		}
 	}},
 
+	{"rows_total", "Rows that travelled, by whether this peer holds them or takes them, and by what became of them.", []string{"side", "fate"},
+		func(e *emitter, m *moment) {
+			for side, n := range map[string]stats.Rows{"held": m.counters.RowsHeld, "taken": m.counters.RowsTaken} {
+				e.counter(n.HandedOut+n.Returned, side, "handed_out")
+				e.counter(n.Trained, side, "trained")
+				e.counter(n.Lost, side, "lost")
+				e.counter(n.Returned, side, "returned")
+			}
+		}},
+	counter("rows_taken_back_total", "Rows kept for members that did not ask for them, which others got.", func(m *moment) uint64 { return m.counters.RowsHeld.TakenBack }),
+
 	gauge("newcomers", "Copies of the model that this peer is giving to newcomers.", func(m *moment) float64 { return float64(m.State.Joiners) }),
 	counter("given_slices_total", "Slices of the model that this peer has given to newcomers.", func(m *moment) uint64 { return m.State.Sent }),
 	{"checkpoint_age_seconds", "Time since the last checkpoint was written, or since the start before the first; absent if none are kept.", nil,

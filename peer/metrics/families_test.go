@@ -36,6 +36,7 @@ func newBusy() busy {
 	b.tallies = stats.Counters{
 		Samples: 25, Refused: map[string]uint64{"busy": 26, "role": 27}, Declined: map[string]uint64{"busy": 28}, Failed: map[string]uint64{"stall": 29}, Dropped: map[string]uint64{"stall": 30},
 		TransportRefused: map[string]uint64{"gave way": 31}, MembershipRefused: map[string]uint64{"forged": 32}, Traffic: map[string]stats.Traffic{"raw": {Sent: 33, Received: 34}},
+		RowsHeld: stats.Rows{HandedOut: 40, Trained: 36, Lost: 3, Outstanding: 1, Returned: 2, TakenBack: 37}, RowsTaken: stats.Rows{HandedOut: 39, Trained: 38, Lost: 1},
 	}
 	for _, steps := range []uint64{0, 1, 3, 4, 100} {
 		b.tallies.Age.Add(steps)
@@ -54,6 +55,8 @@ func TestEveryMetric(t *testing.T) {
 	for _, want := range []string{
 		`peer_info{name="name",peer="self",role="active",state="training"} 1`,
 		"steps_total 1", "samples_total 25", "flock_steps 2", "flock_target_steps 3", "progress_ratio 0.5", "loss 0.25", "learning_rate 0.125",
+		`rows_total{fate="handed_out",side="held"} 42`, `rows_total{fate="trained",side="held"} 36`, `rows_total{fate="lost",side="held"} 3`,
+		`rows_total{fate="returned",side="held"} 2`, `rows_total{fate="handed_out",side="taken"} 39`, `rows_total{fate="trained",side="taken"} 38`, "rows_taken_back_total 37",
 		`members{state="over"} 1`, `members{state="training"} 2`, `members{state="unknown"} 1`, `members{state="idle"} 0`,
 		"members_lost_total 4", "twin_members 5", "connections 6", "quarantined_peers 7", "quarantines_total 14",
 		`transport_refused_total{reason="gave way"} 31`, `membership_refused_total{reason="forged"} 32`,

@@ -44,6 +44,8 @@ type Counters struct {
 	// Traffic is by the coarsest codec of an exchange: a policy may code small layers
 	// finer. What came to no exchange, or was said before one, is under "none".
 	Traffic map[string]Traffic
+	// RowsHeld are rows of this peer that others take, and RowsTaken rows of others that it takes: see package rows.
+	RowsHeld, RowsTaken Rows
 	// Age is by how many steps what exchanges averaged was late.
 	Age Ages
 	// Rounds are the times from a proposal to its answer, Durations those of completed

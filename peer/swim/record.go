@@ -13,9 +13,9 @@ import (
 
 // The metadata of a node is its record, signed. All numbers are little-endian:
 //
-//	version u8 = 2 | bits u8 (1: announced, 2: marked, 4: left) | run length u8, run |
+//	version u8 = 2 | bits u8 (1: announced, 2: marked, 4: left, 8: holds rows) | run length u8, run |
 //	life u64 | ceiling u32 | incarnation u64 | sequence u64 | role u8 | flags u8 | steps u64 | head u64 |
-//	addresses u8, each: length u8, text | if marked: length u8, mark |
+//	addresses u8, each: length u8, text | if marked: length u8, mark | if it holds rows: rows u64, not 0 |
 //	Ed25519 signature, 64 bytes
 //
 // The peer's id is not in it but is what memberlist calls the node's name; the
@@ -25,6 +25,7 @@ const (
 	bitAnnounced   = 1
 	bitMarked      = 2
 	bitLeft        = 4
+	bitHolds       = 8 // releases before it refuse the records of members that hold rows
 	signatureSize  = 64
 	maxPeerID      = 128
 	signatureLabel = "murmuration member record 2\x00"
@@ -63,6 +64,9 @@ func (s statement) encode() ([]byte, error) {
 	if s.left {
 		bits |= bitLeft
 	}
+	if s.Rows > 0 {
+		bits |= bitHolds
+	}
 	b := append(make([]byte, 0, memberlist.MetaMaxSize), recordVersion, bits)
 	b = appendText(b, s.Run)
 	b = binary.LittleEndian.AppendUint64(b, s.life)
@@ -78,6 +82,9 @@ func (s statement) encode() ([]byte, error) {
 	}
 	if len(s.mark) > 0 {
 		b = append(append(b, byte(len(s.mark))), s.mark...)
+	}
+	if s.Rows > 0 {
+		b = binary.LittleEndian.AppendUint64(b, s.Rows)
 	}
 	return b, nil
 }
@@ -185,7 +192,7 @@ func decode(peer transport.PeerID, body []byte) (statement, error) {
 	s.Steps = r.uint64()
 	s.Head = r.uint64()
 	addresses := int(r.byte())
-	if addresses > transport.MaxAddresses || s.Incarnation > transport.MaxIncarnation || bits&^(bitAnnounced|bitMarked|bitLeft) != 0 {
+	if addresses > transport.MaxAddresses || s.Incarnation > transport.MaxIncarnation || bits&^(bitAnnounced|bitMarked|bitLeft|bitHolds) != 0 {
 		return statement{}, errMalformed
 	}
 	for range addresses {
@@ -195,6 +202,10 @@ func decode(peer transport.PeerID, body []byte) (statement, error) {
 	}
 	if bits&bitMarked != 0 {
 		s.mark = r.mark()
+	}
+	if bits&bitHolds != 0 {
+		s.Rows = r.uint64()
+		r.bad = r.bad || s.Rows == 0
 	}
 	switch {
 	case r.short:

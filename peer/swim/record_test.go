@@ -53,6 +53,7 @@ func anyStatement(t *rapid.T, peer transport.PeerID) statement {
 			Flags:       rapid.Byte().Draw(t, "flags"),
 			Steps:       rapid.Uint64().Draw(t, "steps"),
 			Head:        rapid.Uint64().Draw(t, "head"),
+			Rows:        rapid.Uint64().Draw(t, "rows") * rapid.Uint64Max(1).Draw(t, "holds"),
 		},
 		life:      rapid.Uint64().Draw(t, "life"),
 		ceiling:   rapid.Uint32().Draw(t, "ceiling"),
@@ -94,7 +95,7 @@ func TestTheLargestRecordFits(t *testing.T) {
 	identity := newIdentity(t, "a")
 	s := sampleStatement(identity.Self())
 	s.Run = strings.Repeat("r", transport.MaxRunName)
-	s.Addresses, s.mark = nil, make([]byte, transport.MaxMark)
+	s.Addresses, s.mark, s.Rows = nil, make([]byte, transport.MaxMark), 1<<40
 	for range transport.MaxAddresses {
 		s.Addresses = append(s.Addresses, strings.Repeat("a", transport.MaxAddressSize))
 	}
@@ -165,7 +166,9 @@ func TestMalformedRecordsAreRefused(t *testing.T) {
 		want error
 	}{
 		"version":        {change(0, 1), errVersion},
-		"unknown bit":    {change(1, 9), errMalformed},
+		"unknown bit":    {change(1, 17), errMalformed},
+		"rows of none":   {append(change(1, 9), make([]byte, 8)...), errMalformed},
+		"no rows":        {change(1, 9), errTruncated},
 		"mark of none":   {append(change(1, 3), 0), errMalformed},
 		"long mark":      {append(change(1, 3), append([]byte{transport.MaxMark + 1}, make([]byte, transport.MaxMark+1)...)...), errMalformed},
 		"no mark":        {change(1, 3), errTruncated},

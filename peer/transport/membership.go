@@ -32,6 +32,8 @@ type Record struct {
 	// Head is the number of gradient steps that lay behind the member's model when
 	// it took its first: 0 for a founder, its state server's count for a latecomer.
 	Head uint64
+	// Rows is how many rows the member gives to others that train; 0 if it gives none.
+	Rows uint64
 	// Addresses are where the member can be reached; at most MaxAddresses, each as
 	// CheckAddress wants it.
 	Addresses []string

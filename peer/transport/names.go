@@ -51,6 +51,7 @@ const (
 	ProtocolControl  Protocol = "/murmuration/control/1"
 	ProtocolMembers  Protocol = "/murmuration/members/1"
 	ProtocolSum      Protocol = "/murmuration/sum/2"
+	ProtocolRows     Protocol = "/murmuration/rows/1"
 )
 
 // Errors that a Transport or a Stream reports, to be tested with errors.Is.

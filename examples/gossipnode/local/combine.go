@@ -96,3 +96,25 @@ func finalOf(shares []result.Share) result.FinalResult {
 	}
 	return all
 }
+
+// travelled adds what holders have handed out. A holder that tells nothing, since it was lost, is accounted for by those that
+// took its rows.
+func travelled(total *result.Result, shares, held []result.Share, holders int) {
+	if total.Travelled = nil; holders == 0 {
+		return
+	}
+	all, told := &result.Travelled{Holders: holders}, map[string]bool{}
+	for _, s := range held {
+		told[s.Result.Peer] = true
+		all.Add(*s.Result.Travelled)
+		total.BytesSent += s.Result.BytesSent
+	}
+	for _, s := range shares {
+		for holder, c := range s.Taken {
+			if !told[holder] {
+				all.Add(c)
+			}
+		}
+	}
+	total.Travelled = all
+}

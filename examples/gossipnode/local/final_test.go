@@ -61,12 +61,12 @@ func mergeAmong(t *testing.T, peers, victim int, at float64, flags ...string) re
 	if err := set.Parse(args); err != nil {
 		t.Fatal(err)
 	}
-	if err := adapt(&s, peers, cli.Origins{}); err != nil {
+	if err := adapt(&s, peers, 0, cli.Origins{}); err != nil {
 		t.Fatal(err)
 	}
 	var logs clitest.Buffer
 	began := time.Now()
-	total, err := newFlock(s, peers, executioner(processes(peers), victim, cmp.Or(at, 2)), &logs, "").run(t.Context(), nil)
+	total, err := newFlock(s, peers, 0, executioner(processes(peers), victim, cmp.Or(at, 2)), &logs, "").run(t.Context(), nil)
 	if err != nil {
 		t.Fatalf("%v\n%s", err, &logs)
 	}

@@ -20,6 +20,7 @@ import (
 // flock is the peers of a local run.
 type flock struct {
 	settings settings.Settings
+	peers    int // that train
 	*supervise.Peers
 	news    []string // what peers have told in words
 	invited bool     // it has been told how others come
@@ -28,15 +29,15 @@ type flock struct {
 // launcher starts a peer with settings of its own.
 type launcher func(number int, s settings.Settings, events chan<- supervise.Event) (*supervise.Member, error)
 
-func newFlock(s settings.Settings, peers int, start launcher, errs io.Writer, title string) *flock {
-	f := &flock{settings: s}
+func newFlock(s settings.Settings, peers, holders int, start launcher, errs io.Writer, title string) *flock {
+	f := &flock{settings: s, peers: peers}
 	f.Peers = supervise.New(supervise.Config{
 		Launch: func(number int, join []string, events chan<- supervise.Event) (*supervise.Member, error) {
-			return start(number, forMember(s, number, peers, join), events)
+			return start(number, forMember(s, number, peers, holders, join), events)
 		},
 		Join: s.Join, AtOnce: s.Strategy == settings.StrategyAlone, LeaveWithin: s.LeaveWithin, Stays: s.Stays(nil),
 		Line: f.lineOf, Display: watch.NewDisplay(errs, title, &watch.Training{}),
-	}, peers)
+	}, peers+holders)
 	return f
 }
 
@@ -110,6 +111,7 @@ func (f *flock) lineOf(number int, r *watch.Report) (text string) {
 func (f *flock) verdict(ctx context.Context) (result.Result, error) {
 	var (
 		shares []result.Share
+		held   []result.Share // by those that do not train
 		gone   []watch.Status
 		idle   []int
 		lost   int
@@ -117,6 +119,10 @@ func (f *flock) verdict(ctx context.Context) (result.Result, error) {
 	for number, p := range f.Rows {
 		switch {
 		case p.Done != nil && p.Done.Share != nil:
+			if p.Done.Share.Result.Role == result.Holder {
+				held = append(held, *p.Done.Share)
+				continue
+			}
 			shares = append(shares, *p.Done.Share)
 			if p.Done.Share.Result.Steps == 0 {
 				idle = append(idle, number)
@@ -140,7 +146,8 @@ func (f *flock) verdict(ctx context.Context) (result.Result, error) {
 	if len(shares) == 0 {
 		return result.Result{}, cmp.Or(f.Fault, supervise.ErrAllKilled)
 	}
-	total := combine(shares, gone, len(f.Rows), lost)
+	total := combine(shares, gone, f.peers, lost)
+	travelled(&total, shares, held, len(f.Rows)-f.peers)
 	total.Idle, total.Name = idle, f.settings.PeerName()
 	return total, cmp.Or(f.Fault, f.Unsaved, total.Unmerged())
 }

@@ -77,7 +77,7 @@ func (l *fakes) launch(number int, s settings.Settings, events chan<- supervise.
 func fly(ctx context.Context, l *fakes, kill <-chan struct{}) (result.Result, *clitest.Buffer, error) {
 	show := &clitest.Buffer{}
 	s := settings.Settings{Network: settings.Network{Join: []string{"outside"}, Listen: []string{settings.Loopback}}}
-	r, err := newFlock(s, 3, l.launch, show, "").run(ctx, kill)
+	r, err := newFlock(s, 3, 0, l.launch, show, "").run(ctx, kill)
 	return r, show, err
 }
 
@@ -105,7 +105,7 @@ func TestServedCounts(t *testing.T) {
 			f.tell(watch.Report{Kind: watch.ReportResult, Share: &result.Share{Result: result.Result{Steps: 10, Exchanges: 7}, Initiated: 3}})
 			return &supervise.End{}
 		}}
-		f := newFlock(settings.Settings{Network: settings.Network{Listen: []string{settings.Loopback}}}, 3, l.launch, &clitest.Buffer{}, "")
+		f := newFlock(settings.Settings{Network: settings.Network{Listen: []string{settings.Loopback}}}, 3, 0, l.launch, &clitest.Buffer{}, "")
 		if _, err := f.run(t.Context(), nil); err != nil {
 			t.Fatal(err)
 		}
@@ -135,7 +135,7 @@ func TestDashboardStays(t *testing.T) {
 		s := settings.Settings{Network: settings.Network{Listen: []string{settings.Loopback}}}
 		s.Name, s.Dashboard, s.DashboardStay = "lab", "127.0.0.1:0", settings.StayYes
 		ctx, interrupt := context.WithCancel(t.Context())
-		f := newFlock(s, 3, l.launch, &clitest.Buffer{}, "")
+		f := newFlock(s, 3, 0, l.launch, &clitest.Buffer{}, "")
 		r, err := f.run(ctx, nil)
 		if err != nil || r.Steps != 30 || r.Name != "lab" || f.First() == nil {
 			t.Errorf("result %+v, error %v", r, err)

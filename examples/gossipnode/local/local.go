@@ -3,6 +3,7 @@
 package local
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net"
@@ -27,6 +28,7 @@ func Command(std cli.Streams) *cobra.Command {
 	var (
 		s         settings.Settings
 		peers     int
+		holders   int
 		inProcess bool
 	)
 	cmd := &cobra.Command{
@@ -56,17 +58,18 @@ Ctrl-C asks all of them to leave in good order; a second one kills them.`},
 			if err != nil {
 				return err
 			}
-			if err := adapt(&s, peers, sources); err != nil {
+			if err := adapt(&s, peers, holders, sources); err != nil {
 				return err
 			}
 			if err := s.CheckFolders(); err != nil {
 				return cli.Config(err)
 			}
-			return runLocal(s, peers, inProcess, std)
+			return runLocal(s, peers, holders, inProcess, std)
 		},
 	}
 	flags := cmd.Flags()
 	flags.IntVar(&peers, "peers", defaultPeers, "number of peers")
+	flags.IntVar(&holders, "holders", 0, "peers beside those that hold the data, in equal parts, and do not train; the others then hold none (--hops, --hand-out)")
 	flags.BoolVar(&inProcess, "in-process", false, "peers are goroutines of this process instead of processes")
 	cli.Group(flags, "Peers", "peers")
 	s.Register(flags)
@@ -80,9 +83,12 @@ Ctrl-C asks all of them to leave in good order; a second one kills them.`},
 
 // adapt checks the settings of a local run, and makes them those of its
 // first peer where the defaults of local are others than run's.
-func adapt(s *settings.Settings, peers int, sources cli.Origins) error {
+func adapt(s *settings.Settings, peers, holders int, sources cli.Origins) error {
 	if peers < 1 || peers > maxPeers {
 		return sources.Usage(cli.Faultf("peers", "%d: want 1 to %d", peers, maxPeers))
+	}
+	if holders < 0 || holders > maxPeers || s.Hold || s.TrainOnly || holders > 0 && (s.Strategy == settings.StrategyAlone || s.IsTable()) {
+		return sources.Usage(cli.Faultf("holders", "%d: want 0 to %d, with data that is no table, --strategy other than alone, and without --hold and --train-only, which are for run", holders, maxPeers))
 	}
 	for _, name := range []string{"key", "part", "allow"} {
 		if sources.Source(name) != cli.FromDefault {
@@ -98,21 +104,26 @@ func adapt(s *settings.Settings, peers int, sources cli.Origins) error {
 	if sources.Source("min-peers") == cli.FromDefault {
 		s.MinPeers = peers
 	}
-	s.Part = fmt.Sprintf("0/%d", peers)
+	s.Part = fmt.Sprintf("0/%d", max(cmp.Or(holders, peers), 1))
 	if err := s.Validate(sources); err != nil {
 		return err
 	}
 	for name, addresses := range map[string][]string{"listen": s.Listen, "metrics": {s.Metrics}} {
-		if _, err := nextPorts(addresses, peers-1); err != nil {
+		if _, err := nextPorts(addresses, peers+holders-1); err != nil {
 			return fmt.Errorf("%s %w", sources.Name(name), err)
 		}
 	}
 	return nil
 }
 
-// forMember is the settings of one peer of several.
-func forMember(s settings.Settings, number, peers int, join []string) settings.Settings {
+// forMember is the settings of one peer of several. Holders come after those that train.
+func forMember(s settings.Settings, number, peers, holders int, join []string) settings.Settings {
 	s.Part = fmt.Sprintf("%d/%d", number, peers)
+	if s.Hold, s.TrainOnly = number >= peers, holders > 0 && number < peers; s.Hold {
+		s.Part = fmt.Sprintf("%d/%d", number-peers, holders)
+	} else if s.TrainOnly {
+		s.Part, s.Shard, s.Data = "", settings.ShardIID, ""
+	}
 	s.Join = join
 	s.JSON = false
 	s.Listen, _ = nextPorts(s.Listen, number) // adapt has seen to it
@@ -153,8 +164,8 @@ func nextPorts(addresses []string, by int) ([]string, error) {
 }
 
 // runLocal runs the peers and prints their common result.
-func runLocal(s settings.Settings, peers int, inProcess bool, std cli.Streams) error {
-	start := processes(peers)
+func runLocal(s settings.Settings, peers, holders int, inProcess bool, std cli.Streams) error {
+	start := processes(peers + holders)
 	if inProcess {
 		var source *rows.Source
 		if s.IsTable() {
@@ -182,7 +193,10 @@ func runLocal(s settings.Settings, peers int, inProcess bool, std cli.Streams) e
 		learn = "learns"
 	}
 	title := fmt.Sprintf("%s: %s %s %s with %s, %s, %s", s.Run, cli.Plural(uint64(peers), "peer"), learn, s.Dataset, s.Model, s.Strategy, s.CodecName())
-	f := newFlock(s, peers, start, std.Err, title)
+	if holders > 0 {
+		title += fmt.Sprintf(", on what %s", cli.Plural(uint64(holders), "holder"))
+	}
+	f := newFlock(s, peers, holders, start, std.Err, title)
 	total, err := f.run(ctx, kill)
 	if total.Peers > 0 {
 		if printed := cli.Print(total, s.JSON, std); printed != nil {

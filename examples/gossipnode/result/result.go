@@ -50,14 +50,16 @@ type Result struct {
 	ConsensusPeers    int        `json:"consensus_peers,omitempty"`
 	// Exchanges are those completed; of one peer those that it served too. Proposals that
 	// were refused, as busy partners do, are none, and no failures.
-	Exchanges        uint64     `json:"exchanges"`
-	Refused          uint64     `json:"refused"`
-	Failed           uint64     `json:"failed"`
-	InDoubt          uint64     `json:"in_doubt"`
-	PeersLost        int        `json:"peers_lost"`
-	JoinSeconds      float64    `json:"join_seconds"`
-	ConnectionsMax   int        `json:"connections_max"`
-	BytesSent        uint64     `json:"bytes_sent"`
+	Exchanges      uint64  `json:"exchanges"`
+	Refused        uint64  `json:"refused"`
+	Failed         uint64  `json:"failed"`
+	InDoubt        uint64  `json:"in_doubt"`
+	PeersLost      int     `json:"peers_lost"`
+	JoinSeconds    float64 `json:"join_seconds"`
+	ConnectionsMax int     `json:"connections_max"`
+	BytesSent      uint64  `json:"bytes_sent"`
+	// Travelled tells of rows that holders gave to those that train; nil where none did.
+	*Travelled
 	BitsPerParameter cli.Number `json:"bits_per_parameter"`
 	// ResumedStep is how many of the steps are behind the checkpoint that was taken up,
 	// 0 without one; of all peers together in local.
@@ -101,12 +103,17 @@ func AccuracyOf(values ...float64) Accuracy {
 	return Accuracy{Mean: cli.Number(of.Mean), Min: cli.Number(of.Min), Max: cli.Number(of.Max)}
 }
 
+// Holder is the role of a member that holds rows and does not train.
+const Holder = "holder"
+
 // Share is what one peer contributes to the result of a local run.
 type Share struct {
 	Result Result `json:"result"`
 	// Initiated counts the exchanges that this peer began, so that those of all
 	// peers can be added without counting any twice.
 	Initiated uint64 `json:"initiated"`
+	// Taken is what became of the rows of each holder at a member that trains: what counts of a holder that does not tell itself.
+	Taken map[string]Travelled `json:"taken,omitempty"`
 	// Found is false where members were to be joined, and none was: no end to be
 	// content with.
 	Found bool `json:"-"`
@@ -116,8 +123,33 @@ type Share struct {
 	Unsaved error `json:"-"`
 }
 
+// Travelled counts rows that travel, each every time: what was handed out is trained or lost, once nothing is under way.
+type Travelled struct {
+	// Holders is the number of members that held rows, in local.
+	Holders        int    `json:"holders,omitempty"`
+	HandedOut      uint64 `json:"handed_out"`
+	TrainedSamples uint64 `json:"trained_samples"`
+	LostSamples    uint64 `json:"lost_samples"`
+}
+
+// Add adds counts.
+func (t *Travelled) Add(more Travelled) {
+	t.HandedOut, t.TrainedSamples, t.LostSamples = t.HandedOut+more.HandedOut, t.TrainedSamples+more.TrainedSamples, t.LostSamples+more.LostSamples
+}
+
+// summary tells of rows that travelled, in words.
+func (r Result) summary() string {
+	if r.Travelled == nil {
+		return ""
+	}
+	return fmt.Sprintf("Rows handed out: %d, of which %d were trained and %d lost.\n", r.HandedOut, r.TrainedSamples, r.LostSamples)
+}
+
 // String tells a result in words.
 func (r Result) String() string {
+	if r.Role == Holder {
+		return fmt.Sprintf("Held %s for others, and sent %s.\n", r.Dataset, cli.Size(r.BytesSent)) + r.summary()
+	}
 	a := r.TestAccuracy
 	text := fmt.Sprintf("%s with %s", cli.Percent(a.Mean), r.Model)
 	if r.Peers > 1 && a.Min != a.Max {
@@ -134,7 +166,7 @@ func (r Result) String() string {
 	if r.Refused > 0 {
 		text += fmt.Sprintf("; %s refused, as busy partners do", cli.Plural(r.Refused, "proposal"))
 	}
-	text += ".\n" + r.apart() + r.footprint() + linkSummary(r.Links) + r.FinalResult.Summary()
+	text += ".\n" + r.summary() + r.apart() + r.footprint() + linkSummary(r.Links) + r.FinalResult.Summary()
 	if r.PeersLost > 0 {
 		text += fmt.Sprintf("%d lost on the way.\n", r.PeersLost)
 	}

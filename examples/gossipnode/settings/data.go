@@ -11,14 +11,16 @@ import (
 	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
 	"github.com/seed-97356399/murmuration/examples/zoo/dataset"
 	"github.com/seed-97356399/murmuration/examples/zoo/nets"
+	"github.com/seed-97356399/murmuration/peer/rows"
 )
 
 // dataSettings say what is learned from what.
 type dataSettings struct {
-	Dataset   string
-	Data      string
-	Shard     string
-	Part      string
+	Dataset string
+	Data    string
+	Shard   string
+	Part    string
+	travel
 	Augment   string
 	Normalize string
 	Size      string
@@ -33,11 +35,23 @@ type dataSettings struct {
 	Pipeline, Preparation string
 }
 
+// travel says who holds the rows that others train on.
+type travel struct {
+	Hold      bool // holds rows for others, and does not train
+	TrainOnly bool // trains on rows of holders
+	Hops      int
+	HandOut   string
+}
+
 func (s *dataSettings) register(flags *pflag.FlagSet) {
 	flags.StringVar(&s.Dataset, "dataset", dataset.Datasets()[0], cli.List(datasets()))
 	flags.StringVar(&s.Data, "data", "", "folder of the data set's files, as data fetch makes it; or your own pictures or texts (docs/GUIDE.md); of tables, files of rows. glyphs and gosource need none")
-	flags.StringVar(&s.Shard, "shard", defaultShard, "how the data is divided: iid, dirichlet=ALPHA (skewed labels) or files (each peer reads its own); of tables, rows (at random) or by=COLUMN (a value at one peer)")
+	flags.StringVar(&s.Shard, "shard", ShardIID, "how the data is divided: iid, dirichlet=ALPHA (skewed labels) or files (each peer reads its own); of tables, rows (at random) or by=COLUMN (a value at one peer)")
 	flags.StringVar(&s.Part, "part", "", "I/N, this peer's part of the data, from 0 (default: all; of glyphs a quarter)")
+	flags.BoolVar(&s.Hold, "hold", false, "hold the data for members that train with --train-only, and do not train: rows LEAVE this peer, to members of the run only (default: none does)")
+	flags.BoolVar(&s.TrainOnly, "train-only", false, "train on rows of members that run with --hold, and hold none: --data and --part are theirs")
+	flags.IntVar(&s.Hops, hopsFlag, 1, "with --train-only, through how many holders a row comes: with 2 each holder mixes the rows of all, and this peer asks only one")
+	flags.StringVar(&s.HandOut, handOutFlag, HandOuts()[0], "with --hold, how the rows of an epoch are divided among those that train: "+cli.List(HandOuts()))
 	flags.StringVar(&s.Augment, "augment", augmentAuto, "how training pictures are varied: none, flip, crop, flip+crop (by up to 4 pixels), or auto: flip+crop for cifar10, none for others")
 	flags.StringVar(&s.Normalize, "normalize", "", "MEAN/SCALE of pictures, or of each channel, as in 0.5,0.5,0.4/0.2,0.2,0.3; "+OfFlock+": of all peers' pictures. The same for all peers (default: the data set's own)")
 	flags.StringVar(&s.Size, sizeFlag, "", fmt.Sprintf("WxH, to which images are cropped and resized, as in 96x64; the same for all peers (default: that of most in the folder; %dx%d if they are mixed)", dataset.MixedSide, dataset.MixedSide))
@@ -54,13 +68,17 @@ func (s dataSettings) faults() []error {
 		cli.OneOf("dataset", s.Dataset, datasets()),
 		cli.OneOf("model", s.Model, nets.Names()),
 	)
+	faults.If(s.Hold && s.TrainOnly, "hold", "is of peers that hold data and do not train, and --train-only of others")
+	faults.If((s.Hold || s.TrainOnly) && s.IsTable(), "dataset", "%s: --hold and --train-only are for pictures and texts (docs/GUIDE.md)", s.Dataset)
+	faults.Add(cli.Within(hopsFlag, s.Hops, 1, rows.MaxHops), cli.OneOf(handOutFlag, s.HandOut, HandOuts()))
+	faults.If(s.Hops > 1 && s.HandOut != HandOuts()[0], hopsFlag, "goes with --hand-out random only: the others give shares to those that ask a holder, and with hops these are holders that pass rows on")
 	if s.IsTable() {
 		return append(faults, s.tableFaults()...)
 	}
 	faults.If(s.Table.Target != "", "target", "is of tables: give --dataset %s, too", cli.List(TableFormats()))
 	faults.If(s.Pipeline != "", "pipeline", "is of tables: give --dataset %s, too", cli.List(TableFormats()))
 	faults.Add(textFaults(s)...)
-	faults.If(s.Data == "" && s.Dataset != dataset.Datasets()[0] && s.Dataset != dataset.GoSource && slices.Contains(dataset.Datasets(), s.Dataset), "dataset", "%s needs --data, the folder of its files", s.Dataset)
+	faults.If(s.Data == "" && !s.TrainOnly && s.Dataset != dataset.Datasets()[0] && s.Dataset != dataset.GoSource && slices.Contains(dataset.Datasets(), s.Dataset), "dataset", "%s needs --data, the folder of its files", s.Dataset)
 	shard, err := dataset.ParseShard(s.Shard)
 	faults.If(err != nil, "shard", "%q: want iid, files, or dirichlet=ALPHA with ALPHA from %v to %v", s.Shard, dataset.MinAlpha, dataset.MaxAlpha)
 	_, err = dataset.ParseAugment(s.Augment)
@@ -76,6 +94,14 @@ func (s dataSettings) faults() []error {
 	faults.If(s.Part == "" && shard != (dataset.Shard{}), "shard", "%s cuts the data into parts: say with --part I/N which is this peer's", s.Shard)
 	return faults
 }
+
+const (
+	hopsFlag    = "hops"
+	handOutFlag = "hand-out"
+)
+
+// HandOuts are the ways in which holders divide rows, in the order of the policies of package rows.
+func HandOuts() []string { return []string{"random", "round-robin", "speed"} }
 
 // PartOf is which part of how many is this peer's; 0 of 0 is all there is.
 func (s dataSettings) PartOf() (part, parts int, err error) { return parsePart(s.Part) }
@@ -153,8 +179,8 @@ func (s dataSettings) Augmentation() dataset.Augment {
 	return augment
 }
 
-// defaultShard is --shard where nothing is given: at random.
-const defaultShard = "iid"
+// ShardIID is --shard where nothing is given: at random.
+const ShardIID = "iid"
 
 // maxMemory bounds --memory, in MiB.
 const maxMemory = 1 << 20

@@ -178,7 +178,7 @@ func (s dataSettings) IsTable() bool { return slices.Contains(TableFormats(), s.
 func (s dataSettings) Rows() Table {
 	t := s.Table
 	t.Format, t.Shard, t.Memory = s.Dataset, s.Shard, max(s.Memory, DefaultTableMemory)
-	if s.Shard == defaultShard {
+	if s.Shard == ShardIID {
 		t.Shard = DefaultShard
 	}
 	if s.Data != "" {
@@ -198,7 +198,7 @@ func (s dataSettings) tableFaults() []error {
 	faults.If(s.Size != "", sizeFlag, "is of pictures: leave it out for tables")
 	_, _, err := parsePart(s.Part)
 	faults.Add(err)
-	faults.If(s.Part == "" && s.Shard != defaultShard, "shard", "%s divides the rows: say with --part I/N which part is this peer's", s.Shard)
+	faults.If(s.Part == "" && s.Shard != ShardIID, "shard", "%s divides the rows: say with --part I/N which part is this peer's", s.Shard)
 	return faults
 }
 

@@ -48,10 +48,17 @@ func (f flock) table() string {
 	if slices.ContainsFunc(f.members, func(m control.Member) bool { return m.Harm.Partner != "" }) {
 		harmed = "\tharmed by"
 	}
+	holds := slices.ContainsFunc(f.members, func(m control.Member) bool { return m.Rows > 0 })
+	if holds {
+		harmed = "\tdoes\trows" + harmed
+	}
 	fmt.Fprintln(columns, "name\tid\trole\tstate\tsteps\tlag\tloss\texchange\tversion"+harmed)
 	for _, m := range f.members {
 		fmt.Fprintf(columns, "%s\t%s\t%s\t%s\t%d\t%d\t%s\t%s\t%s", orNone(m.Name), cli.Printable(m.ID.Short()), m.Role, m.State, m.Steps, f.most()-m.Steps,
 			cli.Figure(cli.Number(m.Loss)), f.ago(m.Exchanged), orNone(m.Version))
+		if holds {
+			fmt.Fprintf(columns, "\t%s\t%d", m.Does(), m.Rows)
+		}
 		if m.Harm.Partner != "" {
 			fmt.Fprintf(columns, "\t%s, trust %.0f %%", f.called(m.Harm.Partner), 100*m.Harm.Trust)
 		}

@@ -14,6 +14,7 @@ import (
 	"github.com/seed-97356399/murmuration/examples/gossipnode/rows"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/rundescription"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/settings"
+	"github.com/seed-97356399/murmuration/examples/gossipnode/travel"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/watch"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/workload"
 	"github.com/seed-97356399/murmuration/examples/zoo/dataset"
@@ -31,12 +32,16 @@ type preparing struct {
 	network   peer.Network
 	share     rows.Share
 	prepared  *prepare.Prepared
-	node      *peer.Node // nil if this peer needs no others for that
-	announced []string   // where others have been told to join
+	node      *peer.Node    // nil if this peer needs no others for that
+	announced []string      // where others have been told to join
+	taker     *travel.Taker // nil unless it trains on rows of holders
 }
 
 // work makes the workload. The node, if there is one by then, is to be closed in any case.
 func (p *preparing) work(ctx context.Context, self ed25519.PublicKey) (work *workload.Workload, err error) {
+	if p.TrainOnly {
+		return ofHolders(ctx, p)
+	}
 	if p.IsTable() {
 		work, err = p.ofTable(ctx, self)
 	} else {
@@ -193,7 +198,7 @@ func tooLate(err error) error {
 func (p *preparing) started(node *peer.Node) {
 	p.announced = node.JoinAddresses()
 	r := watch.Report{Kind: watch.ReportStarted, Peer: string(node.Self()), Addresses: p.announced, Token: tokenOf(*p.Settings, node), Keyed: p.Keyed()}
-	if p.MinPeers > 1 {
+	if p.MinPeers > 1 && !p.Hold && !p.TrainOnly {
 		r.Said = fmt.Sprintf("waiting until %d peers are here, to prepare the data together", p.MinPeers)
 	}
 	p.Tell(r)

@@ -20,6 +20,7 @@ import (
 	"github.com/seed-97356399/murmuration/examples/gossipnode/rows"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/rundescription"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/settings"
+	"github.com/seed-97356399/murmuration/examples/gossipnode/travel"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/watch"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/workload"
 	"github.com/seed-97356399/murmuration/examples/zoo/dataset"
@@ -59,6 +60,7 @@ type training struct {
 
 	batch    dataset.Batch
 	measured workload.Measured
+	taker    *travel.Taker // nil unless it trains on rows of holders
 	clock
 	members  int // the most seen
 	alone    bool
@@ -98,6 +100,9 @@ func Run(ctx context.Context, s settings.Settings, to Observer) (_ result.Share,
 			_ = p.node.Close() // leave has, and told what was wrong
 		}
 	}()
+	if s.Hold {
+		return hold(ctx, p, key.Public().(ed25519.PublicKey))
+	}
 	work, err := p.work(ctx, key.Public().(ed25519.PublicKey))
 	if err != nil {
 		return result.Share{}, err
@@ -128,7 +133,7 @@ func Run(ctx context.Context, s settings.Settings, to Observer) (_ result.Share,
 	if err != nil {
 		return result.Share{}, err
 	}
-	t := &training{Settings: s, work: work, policy: policy, Observer: to, measured: workload.Measured{Singly: work.Batches}, clock: clock{started: time.Now()}, announced: p.announced}
+	t := &training{Settings: s, work: work, policy: policy, Observer: to, measured: workload.Measured{Singly: work.Batches}, clock: clock{started: time.Now()}, announced: p.announced, taker: p.taker}
 	if t.peer, err = t.begin(ctx, p); err != nil {
 		return result.Share{}, cli.ConfigOf(err, settings.Unusable...)
 	}
@@ -217,6 +222,7 @@ func (t *training) run(ctx context.Context) (result.Share, error) {
 		return result.Share{}, orNothingDone(t, err)
 	}
 	seconds, err := t.learn(ctx)
+	_ = t.work.Batches.Close() // holders hear what became of their rows; it is called again, and tells then
 	if err != nil && !errors.Is(err, cli.ErrInterrupted) {
 		return result.Share{}, errors.Join(err, t.keeper.Rescued())
 	}
@@ -243,10 +249,15 @@ func (t *training) run(ctx context.Context) (result.Share, error) {
 	if err != nil {
 		return result.Share{}, orNothingDone(t, err)
 	}
-	return result.Share{
+	share := result.Share{
 		Result: t.result(stats, seconds), Initiated: stats.Exchanges.Initiated, Sketch: result.SketchOfShared(t.work.Params), Unsaved: unsaved,
 		Found: stats.Joined || t.members > 1 || t.AloneOK,
-	}, nil
+	}
+	if t.taker != nil {
+		all, by := t.taker.Counts()
+		share.Result.Travelled, share.Taken = &all, by
+	}
+	return share, nil
 }
 
 // say tells a line to whoever watches.

@@ -12,6 +12,8 @@ type Data struct {
 	// Total is the number of training pictures of all peers together: an epoch of
 	// the flock. Those that turn out to be damaged once they are decoded count.
 	Total int
+	// Supply makes the batches of a peer whose training data is elsewhere, which has neither Train nor files.
+	Supply func(batch int, seed uint64, augment Augment) (Batches, error)
 
 	stream   streamConfig
 	measured []Normalization
@@ -36,6 +38,9 @@ func (d *Data) Classes() int { return d.HeldOut.Classes() }
 // that is a function of the seed. Its Close is to be called. The error is a
 // *BatchError.
 func (d *Data) Batches(batch int, seed uint64, augment Augment) (Batches, error) {
+	if d.Supply != nil {
+		return d.Supply(batch, seed, augment)
+	}
 	if d.Train != nil && d.Train.text != nil {
 		return newWindows(d.Train.text, batch, seed)
 	}

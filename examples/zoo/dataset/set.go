@@ -30,6 +30,7 @@ type Set struct {
 	inputs  int
 	classes int
 	levels  levels
+	norm    []Normalization // that levels are made of
 }
 
 // NewSet makes a set of len(labels) pictures of one shape, which follow each other in pixels; labels are below
@@ -52,7 +53,7 @@ func NewSet(pixels, labels []uint8, shape Shape, classes int, norm ...Normalizat
 			return nil, fmt.Errorf("dataset: label %d of picture %d: there are %d classes", label, i, classes)
 		}
 	}
-	return &Set{pixels: pixels, labels: labels, shape: shape, inputs: inputs, classes: classes, levels: tables}, nil
+	return &Set{pixels: pixels, labels: labels, shape: shape, inputs: inputs, classes: classes, levels: tables, norm: norm}, nil
 }
 
 // Len is the number of pictures, rows or windows.
@@ -74,6 +75,9 @@ func (s *Set) Inputs() int { return s.inputs }
 
 // Classes is the number of classes.
 func (s *Set) Classes() int { return s.classes }
+
+// Norm is the normalization of pictures; nil of others.
+func (s *Set) Norm() []Normalization { return s.norm }
 
 // Label is the class of picture i.
 func (s *Set) Label(i int) int { return int(s.labels[i]) }
@@ -98,6 +102,7 @@ func (s *Set) Subset(indices []int32) *Set {
 		inputs:  s.inputs,
 		classes: s.classes,
 		levels:  s.levels,
+		norm:    s.norm,
 	}
 	if s.numbers == nil {
 		sub.pixels = make([]uint8, 0, len(indices)*s.inputs)

@@ -3,7 +3,7 @@ import { count, doubts, figure, html, named, percent, short, span, text } from "
 
 const columns = [
   { name: "Peer", of: (m) => m.name || short(m.id), text: true },
-  { name: "Role", of: (m) => m.role, text: true, className: "wide" },
+  { name: "Role", of: (m) => (m.rows > 0 ? m.does : m.role), text: true, className: "wide" },
   { name: "State", of: (m) => m.state, text: true },
   { name: "Steps", of: (m) => m.steps, show: count },
   { name: "Loss", of: (m) => m.loss, show: figure },

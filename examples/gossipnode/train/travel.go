@@ -1,0 +1,86 @@
+package train
+
+import (
+	"context"
+	"crypto/ed25519"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math"
+
+	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
+	"github.com/seed-97356399/murmuration/examples/gossipnode/result"
+	"github.com/seed-97356399/murmuration/examples/gossipnode/rundescription"
+	"github.com/seed-97356399/murmuration/examples/gossipnode/settings"
+	"github.com/seed-97356399/murmuration/examples/gossipnode/travel"
+	"github.com/seed-97356399/murmuration/examples/gossipnode/watch"
+	"github.com/seed-97356399/murmuration/examples/gossipnode/workload"
+	"github.com/seed-97356399/murmuration/examples/zoo/dataset"
+	"github.com/seed-97356399/murmuration/peer"
+)
+
+// joinWith has the peer be a member that does not train yet, and tells where others join.
+func joinWith(ctx context.Context, p *preparing, data *dataset.Data) (err error) {
+	p.network.Description = rundescription.Of(*p.Settings, data).Fields
+	if p.node, err = peer.Join(ctx, p.network); err != nil {
+		return cli.ConfigOf(settings.Remedied(err), settings.Unusable...)
+	}
+	p.started(p.node)
+	return nil
+}
+
+// hold is the life of a peer that holds data for others and does not train.
+func hold(ctx context.Context, p *preparing, self ed25519.PublicKey) (share result.Share, err error) {
+	config, err := p.DataConfig(binary.LittleEndian.Uint64(self))
+	if err != nil {
+		return share, cli.Usage(err)
+	}
+	data, err := dataset.Load(config)
+	if errors.Is(err, dataset.ErrConfig) || errors.Is(err, dataset.ErrShard) {
+		return share, cli.Usage(err)
+	}
+	if err == nil {
+		err = joinWith(ctx, p, data)
+	}
+	if err != nil {
+		return share, cli.Config(err)
+	}
+	p.Tell(watch.Report{Kind: watch.ReportReady, Said: fmt.Sprintf("holding %d examples of %s for members that train", data.Len(), p.Dataset)})
+	unknown := result.AccuracyOf(math.NaN())
+	share.Result = result.Result{Name: p.PeerName(), Strategy: p.Strategy, Dataset: p.Dataset, Model: p.Model, TestAccuracy: unknown, Role: result.Holder, Peer: string(p.node.Self())}
+	err = travel.Hold(ctx, p.node, *p.Settings, data, p.Log, func(c result.Travelled) {
+		s := p.node.Stats()
+		r := &share.Result
+		r.Travelled, r.BytesSent, r.Peers, r.ConnectionsMax = &c, s.Exchanges.BytesSent, max(r.Peers, s.Members), s.ConnectionsMax
+		r.Joined = r.Joined || s.Members > 1
+		status := watch.StatusOf(s, 0)
+		status.Role = result.Holder
+		p.Tell(watch.Report{Kind: watch.ReportProgress, Status: &status})
+	})
+	share.Found = share.Result.Joined || p.AloneOK
+	if ctx.Err() != nil {
+		err = cli.ErrInterrupted
+	}
+	return share, errors.Join(err, p.node.Close())
+}
+
+// ofHolders makes the workload of a peer that trains on what others hold.
+func ofHolders(ctx context.Context, p *preparing) (*workload.Workload, error) {
+	err := joinWith(ctx, p, nil)
+	if err != nil {
+		return nil, err
+	}
+	p.Tell(watch.Report{Kind: watch.ReportNews, Said: "waiting for a member that holds " + p.Dataset})
+	var data *dataset.Data
+	if p.taker, data, err = travel.Take(ctx, p.node, *p.Settings, p.Log); err != nil {
+		if ctx.Err() != nil {
+			return nil, ErrNothingDone
+		}
+		return nil, cli.Config(err)
+	}
+	work, err := workload.Equip(*p.Settings, data, p.Seed)
+	if err != nil {
+		return nil, errors.Join(err, p.taker.Close())
+	}
+	return work, nil
+}

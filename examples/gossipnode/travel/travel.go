@@ -1,0 +1,192 @@
+// Package travel has peers that hold data and do not train give it to peers that train and hold none.
+package travel
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
+	"github.com/seed-97356399/murmuration/examples/gossipnode/result"
+	"github.com/seed-97356399/murmuration/examples/gossipnode/settings"
+	"github.com/seed-97356399/murmuration/examples/zoo/dataset"
+	"github.com/seed-97356399/murmuration/peer"
+	"github.com/seed-97356399/murmuration/peer/control"
+	"github.com/seed-97356399/murmuration/peer/rows"
+)
+
+const (
+	// maxAbout bounds what a holder tells of its data, with the examples that models are evaluated with.
+	maxAbout = 64 << 20
+	// look is the time between two looks at who still trains, and after for how long a holder stays once nobody does.
+	look  = 200 * time.Millisecond
+	after = 2 * time.Second
+)
+
+// about is what a holder tells of its data, as a line of JSON before the examples that models are evaluated with.
+type about struct {
+	Dataset string `json:"dataset"`
+	Format  string `json:"format"`
+	Norm    string `json:"norm,omitempty"`
+	Total   int    `json:"total"` // examples of all holders: an epoch of the flock
+}
+
+// counts are those of a result.
+func counts(c rows.Counts) result.Travelled {
+	return result.Travelled{HandedOut: c.HandedOut, TrainedSamples: c.Trained, LostSamples: c.Lost + c.Outstanding}
+}
+
+// tell is what a holder tells of data.
+func tell(s settings.Settings, data *dataset.Data) ([]byte, error) {
+	said := about{Dataset: s.Dataset, Format: data.Train.Format(), Total: data.Total}
+	if norm := data.Train.Norm(); norm != nil {
+		said.Norm = dataset.FormatNorm(norm)
+	}
+	line, err := json.Marshal(said)
+	if err != nil {
+		return nil, err
+	}
+	all := make([]int32, data.HeldOut.Len())
+	for i := range all {
+		all[i] = int32(i)
+	}
+	return dataset.Stored{Set: data.HeldOut}.Append(append(line, '\n'), all)
+}
+
+// read reads what a holder tells: how its examples are read, and what models are evaluated with.
+func read(told []byte, s settings.Settings) (reader *dataset.Reader, data *dataset.Data, err error) {
+	var (
+		said about
+		norm []dataset.Normalization
+	)
+	line, heldOut, _ := bytes.Cut(told, []byte{'\n'})
+	if err = json.Unmarshal(line, &said); err == nil && said.Norm != "" {
+		norm, err = dataset.ParseNorm(said.Norm)
+	}
+	if err == nil && (said.Dataset != s.Dataset || said.Total < 1 || said.Total > dataset.MaxRecords) {
+		err = fmt.Errorf("%d examples of %q are held, want some of %s", said.Total, said.Dataset, s.Dataset)
+	}
+	if err == nil {
+		reader, err = dataset.NewReader(said.Format, norm, s.Augmentation(), s.Seed)
+	}
+	if err != nil {
+		return nil, nil, fmt.Errorf("what a holder tells of its data: %w", err)
+	}
+	data = &dataset.Data{Total: said.Total}
+	data.HeldOut, err = reader.Set(heldOut)
+	return reader, data, err
+}
+
+// Hold has a node give data until all that train have ended. It calls show now and then, and once more at the end.
+func Hold(ctx context.Context, node *peer.Node, s settings.Settings, data *dataset.Data, log *zap.Logger, show func(result.Travelled)) error {
+	if data.Train == nil {
+		return cli.Usage(cli.Faultf("hold", "%s is read from its files as it is needed, and a holder gives what it has in memory: mnist, fashion-mnist, glyphs, text or gosource", s.Dataset))
+	}
+	told, err := tell(s, data)
+	if err != nil {
+		return err
+	}
+	reader, _, err := read(told, s)
+	if err != nil {
+		return err
+	}
+	holder, err := rows.Hold(node, dataset.Stored{Set: data.Train}, rows.HoldConfig{
+		About: told, Seed: s.Seed, Log: log, Check: reader.Check, Policy: rows.Policy(slices.Index(settings.HandOuts(), s.HandOut)),
+	})
+	if err != nil {
+		return err
+	}
+	trained, last := false, time.Now()
+	for ctx.Err() == nil && (!trained || time.Since(last) < after) {
+		working := slices.ContainsFunc(node.Members(), func(m control.Member) bool {
+			return m.ID != node.Self() && m.State != control.Idle && m.State != control.Over && !m.Leaving
+		})
+		if trained = trained || working; working || holder.Counts().Outstanding > 0 {
+			last = time.Now()
+		}
+		show(counts(holder.Counts()))
+		select {
+		case <-time.After(look):
+		case <-ctx.Done():
+		}
+	}
+	err = holder.Close()
+	show(counts(holder.Counts()))
+	return errors.Join(err, context.Cause(ctx))
+}
+
+// Taker takes batches of what others hold: a dataset.Batches, whose Close may be called by others.
+type Taker struct {
+	ctx     context.Context
+	wait    time.Duration // for a batch
+	batches *rows.Batches
+	reader  *dataset.Reader
+	mu      sync.Mutex // held by Next, and by Close
+	closed  bool
+}
+
+// Take waits for a holder, for --join-wait, and makes data of what it holds.
+func Take(ctx context.Context, node *peer.Node, s settings.Settings, log *zap.Logger) (*Taker, *dataset.Data, error) {
+	t := &Taker{ctx: ctx, wait: s.JoinWait}
+	check := func(n int, data []byte) error { return t.reader.Check(n, data) } // none comes before there is a reader
+	var err error
+	if t.batches, err = rows.From(node, rows.FromConfig{Batch: s.Drawn(), Hops: s.Hops, Seed: s.Seed, Check: check, Log: log}); err != nil {
+		return nil, nil, err
+	}
+	bounded, cancel := context.WithTimeout(ctx, s.JoinWait)
+	defer cancel()
+	var data *dataset.Data
+	told, err := t.batches.About(bounded, maxAbout)
+	if err == nil {
+		t.reader, data, err = read(told, s)
+	}
+	if err == nil && data.HeldOut.Len() == 0 {
+		err = errors.New("a holder has nothing to evaluate models with")
+	}
+	if err != nil {
+		return nil, nil, errors.Join(fmt.Errorf("%w: start a member with run --hold, and the same --dataset", err), t.Close())
+	}
+	data.Supply = func(int, uint64, dataset.Augment) (dataset.Batches, error) { return t, nil }
+	return t, data, nil
+}
+
+// Next implements dataset.Batches.
+func (t *Taker) Next(b *dataset.Batch) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	ctx, cancel := context.WithTimeout(t.ctx, t.wait)
+	defer cancel()
+	got, err := t.batches.Next(ctx)
+	if err == nil {
+		t.reader.Fill(b, got.Data)
+	}
+	return err
+}
+
+// Close implements dataset.Batches. The last batch counts as trained.
+func (t *Taker) Close() error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if !t.closed {
+		t.closed = true
+		t.batches.Done()
+	}
+	return t.batches.Close()
+}
+
+// Counts tell what became of rows, in all and by holder.
+func (t *Taker) Counts() (all result.Travelled, by map[string]result.Travelled) {
+	whole, each := t.batches.Counts()
+	by = make(map[string]result.Travelled, len(each))
+	for holder, c := range each {
+		by[string(holder)] = counts(c)
+	}
+	return counts(whole), by
+}

@@ -1,0 +1,91 @@
+package dataset
+
+import (
+	"encoding/binary"
+	"errors"
+	"math"
+	"slices"
+	"testing"
+
+	"github.com/seed-97356399/murmuration/tensor"
+)
+
+// travellers are a set of each kind.
+func travellers(t *testing.T) map[string]*Set {
+	t.Helper()
+	pictures, err := NewSet([]uint8{1, 2, 3, 4, 5, 6, 7, 8}, []uint8{0, 2}, Shape{Height: 2, Width: 2, Channels: 1}, 3, Normalization{Mean: 0.5, Scale: 0.25})
+	if err != nil {
+		t.Fatal(err)
+	}
+	numbers, err := NewRows(tensor.Vector{1, -2, 0.5, 3}, []uint8{1, 0}, 2, 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := NewText([]byte("abcdefghi"), 4)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return map[string]*Set{"pixels 2x2x1/3": pictures, "numbers 1x2x1/2": numbers, "text 1x4x1/256": text}
+}
+
+// TestExamplesTravel: what a model sees of examples that have travelled is what it sees of the set that they are of.
+func TestExamplesTravel(t *testing.T) {
+	for format, set := range travellers(t) {
+		if set.Format() != format {
+			t.Errorf("format %q, want %q", set.Format(), format)
+		}
+		r, err := NewReader(format, set.Norm(), Augment{}, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		one, err := Stored{set}.Append(nil, []int32{1})
+		both, err2 := Stored{set}.Append(one, []int32{0})
+		if err = errors.Join(err, err2); err != nil || r.Check(2, both) != nil {
+			t.Fatal(format, err, r.Check(2, both))
+		}
+		var want, got, again Batch
+		set.Subset([]int32{1, 0}).Fill(&want, 0, 2)
+		r.Fill(&got, both)
+		read, err := r.Set(both)
+		if err != nil {
+			t.Fatal(err)
+		}
+		read.Fill(&again, 0, 2)
+		if !slices.Equal(got.X, want.X) || !slices.Equal(got.Labels, want.Labels) || got.Len() != 2 || !slices.Equal(again.X, want.X) || read.Fingerprint() != set.Subset([]int32{1, 0}).Fingerprint() {
+			t.Errorf("%s: %v, want %v", format, got, want)
+		}
+		if _, err := (Stored{set}).Append(nil, []int32{2}); err == nil {
+			t.Errorf("%s: an example beyond the last", format)
+		}
+	}
+}
+
+// TestWhatNoExampleIs: other sizes, labels of no class, NaN and infinite numbers are refused, and so are formats that are none.
+func TestWhatNoExampleIs(t *testing.T) {
+	bad := binary.LittleEndian.AppendUint32(binary.LittleEndian.AppendUint32([]byte{1}, math.Float32bits(float32(math.NaN()))), 0)
+	infinite := binary.LittleEndian.AppendUint32(binary.LittleEndian.AppendUint32([]byte{1}, 0), math.Float32bits(float32(math.Inf(-1))))
+	for _, c := range []struct {
+		format string
+		rows   int
+		data   []byte
+	}{
+		{"pixels 2x2x1/3", 1, []byte{0, 1, 2, 3}}, {"pixels 2x2x1/3", 2, []byte{0, 1, 2, 3, 4}}, {"pixels 2x2x1/3", 1, []byte{3, 1, 2, 3, 4}},
+		{"numbers 1x2x1/2", 1, bad}, {"numbers 1x2x1/2", 1, infinite}, {"text 1x4x1/256", 1, []byte("abcd")},
+	} {
+		r, err := NewReader(c.format, []Normalization{{Scale: 1}}, Augment{}, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := r.Set(c.data); c.rows == 1 && !errors.Is(err, ErrFormat) {
+			t.Errorf("%s: % x is a set: %v", c.format, c.data, err)
+		}
+		if err := r.Check(c.rows, c.data); !errors.Is(err, ErrFormat) {
+			t.Errorf("%s: % x is taken: %v", c.format, c.data, err)
+		}
+	}
+	for _, format := range []string{"", "pixels", "pixels 0x2x1/3", "pixels 999999999x999999999x1/3", "pixels 2x2x1/300", "pixels 2x2x9/3", "other 2x2x1/3"} {
+		if _, err := NewReader(format, []Normalization{{Scale: 1}}, Augment{}, 1); err == nil {
+			t.Errorf("%q is a format", format)
+		}
+	}
+}

@@ -1,0 +1,211 @@
+package rows
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"slices"
+	"sync"
+	"time"
+
+	lru "github.com/hashicorp/golang-lru/v2"
+	"go.uber.org/zap"
+	"golang.org/x/time/rate"
+
+	"github.com/seed-97356399/murmuration/internal/framed"
+	"github.com/seed-97356399/murmuration/internal/handout"
+	"github.com/seed-97356399/murmuration/internal/wire"
+	"github.com/seed-97356399/murmuration/peer"
+	"github.com/seed-97356399/murmuration/peer/transport"
+)
+
+// HoldConfig says how a member gives its rows. All fields have useful zero values.
+type HoldConfig struct {
+	// About is what takers are told who ask for it, at most 64 MiB: what rows are, rows to evaluate models with. Default: nothing.
+	About []byte
+	// Policy says how the rows of an epoch are divided. The order of an epoch follows from Seed.
+	Policy Policy
+	Seed   uint64
+	// Rate is what one partner gets in a second, in bytes. Default: DefaultRate.
+	Rate int
+	// Check looks at rows of other holders before they are passed on. Default: no check.
+	Check Check
+	// Log receives messages for the operator. Default: nothing is logged.
+	Log *zap.Logger
+}
+
+// Holder gives the rows of one member to others. Safe for concurrent use.
+type Holder struct {
+	set   Set
+	with  HoldConfig
+	began time.Time
+	pool  *pool
+	paces *lru.Cache[transport.PeerID, *rate.Limiter]
+	size  int // bytes of a row, about
+
+	mu     sync.Mutex
+	ledger *handout.Ledger
+}
+
+// Hold has a node give the rows of a set to other members that ask, until Close, which comes before the node's. That is
+// for the owner of the rows to say: who is let into the run can read them.
+func Hold(n *peer.Node, set Set, with HoldConfig) (*Holder, error) {
+	some, err := set.Append(nil, []int32{0})
+	if err != nil {
+		return nil, fmt.Errorf("looking at the rows that are to be given: %w", err)
+	}
+	ledger, err := handout.New(handout.Config{Rows: set.Rows(), Policy: with.Policy, Seed: with.Seed})
+	if err != nil || with.Rate < 0 || len(with.About) > wire.MaxRowsTotal {
+		return nil, fmt.Errorf("%w: %d bytes per second, and %d about rows: want none below 0, and at most %d: %w", peer.ErrConfig, with.Rate, len(with.About), wire.MaxRowsTotal, err)
+	}
+	with.Rate = max(cmp.Or(with.Rate, DefaultRate), leastRate)
+	h := &Holder{set: set, with: with, began: time.Now(), ledger: ledger, size: max(len(some), 1)}
+	h.paces, _ = lru.New[transport.PeerID, *rate.Limiter](maxPaces) // fails for sizes below one only
+	h.pool = newPool(n.Self(), FromConfig{Seed: with.Seed, Bytes: wire.MaxRowsTotal, Check: with.Check, Log: with.Log})
+	if h.pool.service, err = peer.Serve(n, transport.ProtocolRows, h.answer); err != nil {
+		return nil, err
+	}
+	h.pool.service.Count(true, h.Counts)
+	h.pool.service.Hold(uint64(set.Rows()))
+	return h, nil
+}
+
+// Counts tells what became of the rows that were handed out. The rows of other holders, which are passed on, are in theirs.
+func (h *Holder) Counts() Counts {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.ledger.Counts()
+}
+
+// Close stops giving rows: what takers have not told the end of is lost. It waits for all streams, and is idempotent.
+func (h *Holder) Close() error {
+	h.pool.service.Hold(0)
+	h.pool.service.Close()
+	h.pool.streams.End()
+	return nil
+}
+
+// answer answers a question, and takes what became of the rows.
+func (h *Holder) answer(ctx context.Context, s *framed.Stream) error {
+	var want wire.Want
+	if _, err := s.Receive(&want); err != nil {
+		return err
+	}
+	h.mu.Lock()
+	out := h.ledger.Out(string(s.Remote()))
+	h.mu.Unlock()
+	if out >= maxOut {
+		h.pool.log.Warn("refused one that asks for more rows than it tells the end of", zap.String("peer", string(s.Remote())), zap.Int("answers", out))
+		s.Refuse(0, wire.ReasonBusy, fmt.Sprintf("%d answers of which it has not told what became of them", out))
+		return nil
+	}
+	got, err := h.rows(ctx, s.Remote(), want)
+	if err == nil {
+		err = h.send(ctx, s, got)
+	}
+	if want.Hops > 0 {
+		h.pool.buffers.Put(got.data)
+	}
+	got.data = nil // it may be long until its fate is known
+	var done wire.Done
+	if err == nil && want.Hops > 0 && count(got.rows) > 0 {
+		if done, err = h.fate(ctx, s); err == nil && int(done.Trained+done.Lost) > len(got.rows) {
+			err = fmt.Errorf("%d parts of %d: %w", done.Trained+done.Lost, len(got.rows), wire.ErrMessage)
+		}
+	}
+	if err != nil {
+		done = wire.Done{Lost: uint8(len(got.rows))}
+		h.pool.log.Info("what one that takes rows had of an answer is lost", zap.String("peer", string(s.Remote())), zap.Error(err))
+	}
+	got.settle(int(done.Trained), int(done.Lost))
+	if err == nil {
+		s.Finish()
+	}
+	return err
+}
+
+// fate waits until a taker tells what became of an answer: it trains, waits for others, or is paused.
+func (h *Holder) fate(ctx context.Context, s *framed.Stream) (done wire.Done, err error) {
+	here := func(r transport.Record) bool { return r.Peer == s.Remote() }
+	var late net.Error
+	for {
+		_, err = s.Receive(&done)
+		if !errors.As(err, &late) || !late.Timeout() || ctx.Err() != nil || !slices.ContainsFunc(h.pool.service.Records(), here) {
+			return done, err
+		}
+	}
+}
+
+// rows gets the rows that answer a question of a taker.
+func (h *Holder) rows(ctx context.Context, taker transport.PeerID, want wire.Want) (got answer, err error) {
+	switch want.Hops {
+	case 0:
+		rest := h.with.About[min(want.First, uint64(len(h.with.About))):]
+		got.data = rest[:min(len(rest), maxAnswer)]
+		n := uint32(len(got.data))
+		got.rows, got.sizes, got.settle = []uint32{min(n, 1)}, []uint32{n}, func(int, int) {}
+		return got, nil
+	case 1:
+		return h.draw(taker, want.Rows)
+	}
+	if h.with.Policy != Random {
+		return answer{settle: func(int, int) {}}, fmt.Errorf("%d hops to a holder that keeps shares for those that ask it: %w", want.Hops, wire.ErrMessage)
+	}
+	self := source{taker, uint64(h.set.Rows()), func(_ context.Context, rows []uint32) (answer, error) { return h.draw(taker, rows) }}
+	all := h.pool.draw(ctx, slices.Clone(want.Rows), func() []source { return append(h.pool.sources(want.Hops-1), self) })
+	return joined(len(want.Rows), all), ctx.Err()
+}
+
+// draw hands out rows of this holder's own, in parts of at most so many.
+func (h *Holder) draw(taker transport.PeerID, most []uint32) (got answer, err error) {
+	h.mu.Lock()
+	run := h.ledger.Take(string(taker), min(count(most), max(maxAnswer/h.size, 1)), time.Since(h.began))
+	h.mu.Unlock()
+	parts := make([]uint32, len(most))
+	got = answer{parts, make([]uint32, len(most)), slices.Grow(h.pool.buffers.Take()[:0], h.size*len(run)), func(int, int) {}}
+	if len(run) > 0 {
+		got.settle = func(trained, lost int) { h.settle(taker, run, parts, trained, lost) }
+	}
+	for i, rest := 0, run; i < len(most) && len(rest) > 0 && err == nil; i++ {
+		n, before := min(most[i], uint32(len(rest))), len(got.data)
+		got.data, err = h.set.Append(got.data, rest[:n])
+		got.rows[i], got.sizes[i], rest = n, uint32(len(got.data)-before), rest[n:]
+	}
+	if err != nil {
+		got.settle(0, len(most))
+		return answer{settle: func(int, int) {}}, err
+	}
+	return got, nil
+}
+
+// settle takes what became of a run in parts of so many rows. Who gives back all of it, or has died with it, leaves with the last.
+func (h *Holder) settle(taker transport.PeerID, run []int32, parts []uint32, trained, lost int) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	now := time.Since(h.began)
+	h.ledger.Settle(string(taker), run, count(parts[:trained]), count(parts[trained:trained+lost]), now)
+	if trained == 0 {
+		h.ledger.Leave(string(taker), now)
+	}
+}
+
+// send sends an answer, at the pace that its taker has on all its streams.
+func (h *Holder) send(ctx context.Context, s *framed.Stream, got answer) (err error) {
+	pace, _ := h.paces.Get(s.Remote())
+	if pace == nil {
+		pace = rate.NewLimiter(rate.Limit(h.with.Rate), h.with.Rate)
+		h.paces.Add(s.Remote(), pace)
+	}
+	m := wire.Rows{Rows: got.rows, Bytes: got.sizes}
+	for rest := got.data; err == nil && (m.Rows != nil || len(rest) > 0); m.Rows, m.Bytes = nil, nil {
+		n := min(len(rest), wire.MaxRowsData)
+		m.Data, rest = rest[:n], rest[n:]
+		if err = pace.WaitN(ctx, max(n, 1)); err == nil {
+			s.Frame = m.Append(wire.Reserve(s.Frame))
+			err = s.Seal(wire.Header{Type: wire.TypeRows})
+		}
+	}
+	return err
+}

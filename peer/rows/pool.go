@@ -1,0 +1,227 @@
+package rows
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/seed-97356399/murmuration/internal/framed"
+	"github.com/seed-97356399/murmuration/internal/handout"
+	"github.com/seed-97356399/murmuration/internal/idle"
+	"github.com/seed-97356399/murmuration/internal/tasks"
+	"github.com/seed-97356399/murmuration/internal/wire"
+	"github.com/seed-97356399/murmuration/peer"
+	"github.com/seed-97356399/murmuration/peer/transport"
+)
+
+// ErrAnswer: a holder has answered what was not asked. To be tested with errors.Is.
+var ErrAnswer = errors.New("not what was asked for")
+
+// pool draws rows from holders. Each question has a stream of its own, on which is told what became of the rows; so nothing waits
+// for another, and who passes rows on waits only for those with fewer hops left.
+type pool struct {
+	service *peer.Service
+	self    transport.PeerID
+	few     int // holders that it speaks to
+	most    int // bytes of an answer
+	seed    uint64
+	check   Check
+	log     *zap.Logger
+	streams tasks.Group
+	buffers idle.Pool[[]byte] // of answers: fresh memory for each would push a model out of the processor's cache
+
+	mu     sync.Mutex
+	chance *rand.Rand
+	rests  map[transport.PeerID]rest
+	fault  error // the last
+	taken  map[transport.PeerID]Counts
+}
+
+func newPool(self transport.PeerID, with FromConfig) *pool {
+	few := math.MaxInt
+	if with.Hops > 1 {
+		few = 1
+	}
+	return &pool{
+		self: self, few: few, most: with.Bytes, seed: with.Seed, check: with.Check, log: cmp.Or(with.Log, zap.NewNop()),
+		chance: rand.New(rand.NewPCG(with.Seed, self.Fingerprint())), rests: map[transport.PeerID]rest{}, taken: map[transport.PeerID]Counts{},
+		buffers: idle.NewPool(maxBuffers, func() []byte { return nil }),
+	}
+}
+
+// rest is until when a holder is left alone.
+type rest struct {
+	until time.Time
+	gap   time.Duration
+}
+
+// source is where rows can be drawn from: a holder, or this node itself.
+type source struct {
+	holder transport.PeerID
+	rows   uint64
+	draw   func(ctx context.Context, rows []uint32) (answer, error)
+}
+
+// sources are the holders that can be asked now, in an order by their fingerprints and the seed.
+func (p *pool) sources(hops uint8) (all []source) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, r := range p.service.Records() {
+		if r.Rows > 0 && !time.Now().Before(p.rests[r.Peer].until) {
+			all = append(all, source{r.Peer, min(r.Rows, 1<<40), func(ctx context.Context, rows []uint32) (answer, error) {
+				return p.ask(ctx, r.Peer, wire.Want{Rows: rows, Hops: hops})
+			}})
+		}
+	}
+	rank := func(s source) uint64 { return s.holder.Fingerprint() ^ p.self.Fingerprint() ^ p.seed }
+	slices.SortFunc(all, func(a, b source) int { return cmp.Compare(rank(a), rank(b)) })
+	return all[:min(len(all), p.few)]
+}
+
+// draw draws the rows that parts need from sources, each row of all with the same chance, and lowers what they need by what has
+// come. Where sources have none now, that is fewer.
+func (p *pool) draw(ctx context.Context, need []uint32, from func() []source) (all []answer) {
+	for count(need) > 0 && ctx.Err() == nil {
+		sources := from()
+		weights, got, failed := make([]uint64, len(sources)), make([]answer, len(sources)), make([]error, len(sources))
+		for i, s := range sources {
+			weights[i] = s.rows
+		}
+		if len(sources) == 0 {
+			break
+		}
+		p.mu.Lock()
+		by := handout.Draw(p.chance, need, weights)
+		p.mu.Unlock()
+		var group sync.WaitGroup
+		for i, rows := range by {
+			if count(rows) > 0 {
+				group.Go(func() { got[i], failed[i] = sources[i].draw(ctx, rows) })
+			}
+		}
+		group.Wait()
+		before := len(all)
+		for _, a := range got {
+			if count(a.rows) > 0 {
+				all = append(all, a)
+			}
+			for part, n := range a.rows {
+				need[part] -= n
+			}
+		}
+		if len(all) == before && errors.Join(failed...) == nil {
+			break
+		}
+	}
+	return all
+}
+
+// ask asks a holder for rows. An error is a *Fault, for which the holder is left alone, unless ctx has ended.
+func (p *pool) ask(ctx context.Context, holder transport.PeerID, want wire.Want) (answer, error) {
+	type outcome struct {
+		answer
+		err error
+	}
+	came, fate := make(chan outcome, 2), make(chan wire.Done, 1)
+	talk := func(s *framed.Stream) error {
+		got, err := p.converse(s, want)
+		of := answer{rows: got.rows}
+		if err != nil {
+			return err
+		}
+		if want.Hops == 0 || count(of.rows) == 0 {
+			came <- outcome{answer: got}
+			return nil
+		}
+		p.count(holder, func(n *Counts) { n.Out(count(of.rows)) })
+		got.settle = func(trained, lost int) {
+			p.count(holder, func(n *Counts) { n.Back(of.fates(trained, lost)) })
+			fate <- wire.Done{Trained: uint8(trained), Lost: uint8(lost)} // if the stream has ended, they are lost there
+		}
+		came <- outcome{answer: got}
+		got = answer{} // it may be long until its fate is known
+		select {
+		case done := <-fate:
+			err = framed.Say(s, 0, done)
+		case <-ctx.Done():
+		}
+		s.Finish()
+		return err
+	}
+	if !p.streams.Spawn(func() { came <- outcome{err: p.service.Ask(ctx, holder, talk)} }) {
+		return answer{}, peer.ErrClosed
+	}
+	first := <-came
+	got, err := first.answer, first.err
+	if ctx.Err() != nil && err != nil {
+		return answer{}, ctx.Err()
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if err == nil {
+		delete(p.rests, holder)
+		return got, nil
+	}
+	r := p.rests[holder]
+	if r.gap = min(max(2*r.gap, leastRest), mostRest); errors.Is(err, wire.ErrMessage) || errors.Is(err, ErrAnswer) {
+		r.gap = mostRest
+	}
+	r.until, p.fault = time.Now().Add(r.gap), &Fault{holder, err}
+	p.rests[holder] = r
+	p.log.Warn("a holder of rows is left alone for a while; others are asked", zap.String("peer", string(holder)), zap.Duration("period", r.gap), zap.Error(err))
+	return answer{}, p.fault
+}
+
+// converse asks a question, and takes the answer.
+func (p *pool) converse(s *framed.Stream, want wire.Want) (got answer, err error) {
+	if err = framed.Say(s, 0, want); err != nil {
+		return got, err
+	}
+	s.Bulk()
+	var m wire.Rows
+	if _, err = s.Receive(&m); err != nil {
+		return got, err
+	}
+	fits, size := len(m.Rows) == len(want.Rows), count(m.Bytes)
+	for i, n := range m.Rows {
+		fits = fits && n <= want.Rows[i]
+	}
+	if !fits || size > p.most {
+		return got, fmt.Errorf("rows %v in %d bytes, where at most %v are due, and %d bytes: %w", m.Rows, size, want.Rows, p.most, ErrAnswer)
+	}
+	rows, sizes, data := slices.Clone(m.Rows), slices.Clone(m.Bytes), slices.Grow(p.buffers.Take()[:0], size)
+	for data = append(data, m.Data...); len(data) < size; data = append(data, m.Data...) {
+		if _, err = s.Receive(&m); err == nil && (len(m.Rows) > 0 || len(m.Data) == 0) {
+			err = fmt.Errorf("%d parts in %d bytes, where more of the answer is due: %w", len(m.Rows), len(m.Data), ErrAnswer)
+		}
+		if err != nil {
+			return got, err
+		}
+	}
+	if len(data) > size {
+		return got, fmt.Errorf("%d bytes, where %d are due: %w", len(data), size, ErrAnswer)
+	}
+	if n := count(rows); p.check != nil && n > 0 && want.Hops > 0 {
+		if err = p.check(n, data); err != nil {
+			return got, fmt.Errorf("%w: %w", ErrAnswer, err)
+		}
+	}
+	return answer{rows, sizes, data, func(int, int) {}}, nil
+}
+
+// count counts rows of a holder.
+func (p *pool) count(holder transport.PeerID, how func(*Counts)) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	n := p.taken[holder]
+	how(&n)
+	p.taken[holder] = n
+}

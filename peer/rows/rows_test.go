@@ -1,0 +1,225 @@
+package rows
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/seed-97356399/murmuration/internal/wire"
+	"github.com/seed-97356399/murmuration/peer"
+)
+
+// TestRowsTravel: one member holds 1,000 rows and two train on them: each row is handed out once an epoch, ahead of need; what
+// is not trained is given back, and at the end handed out is trained, by the counters of all.
+func TestRowsTravel(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w, about := newWorld(t), make([]byte, 2*maxAnswer+7)
+		about[maxAnswer], about[len(about)-1] = 1, 2
+		holder := w.hold(w.member("holder"), numbered{rows: 1000}, HoldConfig{Seed: 1, About: about})
+		trainers := []*Batches{w.from(w.member("a"), FromConfig{}), w.from(w.member("b"), FromConfig{})}
+		w.met()
+		if got, err := trainers[0].About(t.Context(), len(about)); err != nil || !bytes.Equal(got, about) {
+			t.Errorf("%d bytes about rows, %v", len(got), err)
+		}
+		if _, err := trainers[0].About(t.Context(), len(about)-1); !errors.Is(err, ErrAnswer) {
+			t.Errorf("more is taken than there is room for: %v", err)
+		}
+		seen := make([]int, 1000)
+		for range 100 {
+			for _, b := range trainers {
+				for _, row := range numbers(t, w.next(b)) {
+					seen[row]++
+				}
+			}
+		}
+		if few, many := slices.Min(seen), slices.Max(seen); few < 1 || many > 3 {
+			t.Errorf("rows are seen %d to %d times in 2 epochs, of which some are under way", few, many)
+		}
+		time.Sleep(time.Second)
+		if c := holder.Counts(); c.Outstanding == 0 || c.HandedOut != c.Trained+c.Outstanding || c.Lost != 0 {
+			t.Errorf("while two train: %+v", c)
+		}
+		began := time.Now()
+		w.next(trainers[0])
+		if waited := time.Since(began); waited != 0 {
+			t.Errorf("a batch that is ready takes %s", waited)
+		}
+		trained := uint64(0)
+		for _, b := range trainers {
+			b.Done()
+			if err := b.Close(); err != nil || b.Close() != nil {
+				t.Error(err)
+			}
+			all, by := b.Counts()
+			if trained += all.Trained; all.Outstanding != 0 || all.HandedOut != all.Trained || by[w.all[0].Self()] != all {
+				t.Errorf("a trainer counts %+v and %+v", all, by)
+			}
+			if _, err := b.Next(t.Context()); !errors.Is(err, peer.ErrClosed) {
+				t.Errorf("after Close: %v", err)
+			}
+		}
+		if c := holder.Counts(); c.HandedOut != c.Trained || c.Trained != trained || trained != 2010 || c.Outstanding != 0 {
+			t.Errorf("at the end: %+v, and the trainers have trained on %d", c, trained)
+		}
+		if sent, received := w.all[0].Stats().Exchanges.BytesSent, w.all[1].Stats().Exchanges.BytesReceived; sent < 4*2010 || received < 4*1000 {
+			t.Errorf("%d bytes sent and %d received, of 2,010 rows of four", sent, received)
+		}
+		for _, m := range w.all[1].Members() {
+			if holds := m.ID == w.all[0].Self(); holds != (m.Does() == "holds") || holds != (m.Rows == 1000) {
+				t.Errorf("%s %s, %d rows", m.ID, m.Does(), m.Rows)
+			}
+		}
+	})
+}
+
+// TestDeathsAreCounted: a trainer dies with rows, and a holder with rows at trainers: what the first had is lost and handed out
+// again; of the second the trainers' accounts tell. In all, handed out = trained + lost.
+func TestDeathsAreCounted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		first := w.hold(w.member("first"), numbered{rows: 500}, HoldConfig{Seed: 1})
+		w.hold(w.member("second"), numbered{first: 500, rows: 500}, HoldConfig{Seed: 2})
+		var trainers []*Batches
+		for _, name := range []string{"a", "b", "c"} {
+			trainers = append(trainers, w.from(w.member(name), FromConfig{Seed: 3}))
+		}
+		w.met()
+		steps := func(n int, of ...*Batches) {
+			var group sync.WaitGroup
+			for _, b := range of {
+				group.Go(func() {
+					for range n {
+						w.next(b)
+						time.Sleep(10 * time.Millisecond)
+					}
+				})
+			}
+			group.Wait()
+		}
+		steps(20, trainers...)
+		out := first.Counts().Outstanding
+		w.net.Crash(w.all[4].Self())
+		time.Sleep(time.Minute) // until it counts as gone
+		steps(20, trainers[:2]...)
+		if lost := first.Counts().Lost; lost == 0 || lost > out {
+			t.Errorf("%d rows are lost with a trainer, of %d that were out", lost, out)
+		}
+		w.net.Crash(w.all[1].Self())
+		steps(60, trainers[:2]...)
+		for _, b := range trainers[:2] {
+			b.Done()
+			b.Close()
+			all, by := b.Counts()
+			if all.Trained != 1000 || all.HandedOut != all.Trained+all.Lost {
+				t.Errorf("a trainer counts %+v", all)
+			}
+			if of := by[w.all[1].Self()]; of.HandedOut != of.Trained+of.Lost || of.Trained == 0 || of.Outstanding != 0 {
+				t.Errorf("of the holder that died: %+v", of)
+			}
+		}
+		if total := first.Counts(); total.HandedOut != total.Trained+total.Lost || total.Outstanding != 0 {
+			t.Errorf("in the end %+v", total)
+		}
+	})
+}
+
+// TestMembersComeAndGo: with a round robin, each row is seen once an epoch although trainers come and leave.
+func TestMembersComeAndGo(t *testing.T) {
+	for _, policy := range []Policy{Random, RoundRobin, Speed} {
+		synctest.Test(t, func(t *testing.T) {
+			w := newWorld(t)
+			holder := w.hold(w.member("holder"), numbered{rows: 1000}, HoldConfig{Seed: 1, Policy: policy})
+			var nodes []*peer.Node
+			for _, name := range []string{"a", "b", "c", "d", "e"} {
+				nodes = append(nodes, w.member(name))
+			}
+			w.met()
+			var mu sync.Mutex
+			seen := make([]int, 1000)
+			var group sync.WaitGroup
+			for i, n := range nodes {
+				group.Go(func() {
+					time.Sleep(time.Duration(i) * 150 * time.Millisecond)
+					b := w.from(n, FromConfig{})
+					defer b.Close()
+					for range []int{20, 40, 60, 80, 200}[i] {
+						got := w.next(b)
+						mu.Lock()
+						for _, row := range numbers(t, got) {
+							seen[row]++
+						}
+						mu.Unlock()
+						time.Sleep(time.Duration(10+i) * time.Millisecond)
+					}
+					b.Done()
+				})
+			}
+			group.Wait()
+			// 4,000 rows are four epochs; those that were given back are taken by the last one, which goes on for long.
+			c := holder.Counts()
+			if slices.Min(seen) != 4 || slices.Max(seen) != 4 || c.HandedOut != 4000 || c.Trained != 4000 || c.Lost != 0 {
+				t.Errorf("policy %d: rows are seen %d to %d times, want 4: %+v", policy, slices.Min(seen), slices.Max(seen), c)
+			}
+		})
+	}
+}
+
+// TestNobodyHoldsRows: a trainer waits until its caller does not any more; and what is not to be had is refused.
+func TestNobodyHoldsRows(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		n := w.member("trainer")
+		b := w.from(n, FromConfig{})
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if _, err := b.Next(ctx); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("nobody holds rows: %v", err)
+		}
+		if _, err := b.About(ctx, 1); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("nobody tells of rows: %v", err)
+		}
+		for what, with := range map[string]FromConfig{
+			"no batch": {}, "large batch": {Batch: MaxBatch + 1}, "many hops": {Batch: 1, Hops: MaxHops + 1}, "no bytes": {Batch: 1, Bytes: -1},
+		} {
+			if _, err := From(n, with); !errors.Is(err, peer.ErrConfig) {
+				t.Errorf("%s: %v", what, err)
+			}
+		}
+		for what, with := range map[string]HoldConfig{"a rate below none": {Rate: -1}, "too much": {About: make([]byte, wire.MaxRowsTotal+1)}, "no policy": {Policy: 9}} {
+			if _, err := Hold(n, numbered{rows: 1}, with); !errors.Is(err, peer.ErrConfig) {
+				t.Errorf("%s: %v", what, err)
+			}
+		}
+		if _, err := Hold(n, numbered{}, HoldConfig{}); err == nil {
+			t.Error("no rows are held")
+		}
+	})
+}
+
+// TestASilentTrainerHoldsUpNobody: a member that has a share of a round robin, and trains no more but lives, costs others Patience
+// and no more; its share is theirs then, and counted.
+func TestASilentTrainerHoldsUpNobody(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		holder := w.hold(w.member("holder"), numbered{rows: 2000}, HoldConfig{Policy: RoundRobin})
+		silent, b := w.from(w.member("silent"), FromConfig{}), w.from(w.member("b"), FromConfig{})
+		w.met()
+		w.next(silent)
+		began := time.Now()
+		for range 250 {
+			w.next(b)
+		}
+		if c := holder.Counts(); c.TakenBack == 0 || c.HandedOut != c.Trained+c.Outstanding {
+			t.Errorf("%+v", c)
+		}
+		if took := time.Since(began); took < Patience || took > Patience+time.Second {
+			t.Errorf("the other was held up for %s", took)
+		}
+		w.next(silent) // and gets rows again
+	})
+}

@@ -1,0 +1,71 @@
+package peer
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/seed-97356399/murmuration/internal/framed"
+	"github.com/seed-97356399/murmuration/internal/wire"
+	"github.com/seed-97356399/murmuration/peer/stats"
+	"github.com/seed-97356399/murmuration/peer/transport"
+)
+
+// Service is a protocol that members speak beside those of their nodes: that of package rows, which alone makes use of it. What
+// goes over its streams counts among the bytes of the node. Its functions are safe for concurrent use.
+type Service struct {
+	// Ask opens a stream to another member and speaks on it.
+	Ask func(ctx context.Context, to transport.PeerID, talk func(*framed.Stream) error) error
+	// Records are those of the other members, by id.
+	Records func() []transport.Record
+	// Hold has the node's own record say that it gives so many rows.
+	Hold func(rows uint64)
+	// Count has a function count rows that travel: those that this node holds, or those that it takes.
+	Count func(held bool, counts func() stats.Rows)
+	// Close ends the service and waits for its streams. It may be called again.
+	Close func()
+}
+
+// Serve has a node serve a protocol until Close, or until the node closes. Answer gets the streams that other members open,
+// each on a goroutine of its own; they are reset when its context ends, with the service. An error of answer refuses what was asked.
+// Who is no member is refused. Without answer the node asks only.
+func Serve(n *Node, protocol transport.Protocol, answer func(context.Context, *framed.Stream) error) (*Service, error) {
+	ctx, end := context.WithCancel(n.life.Working)
+	handler := n.requests.Answering(func(s *framed.Stream) error {
+		defer context.AfterFunc(ctx, s.Stream.Reset)()
+		if !n.flock.Here(s.Remote()) {
+			s.Refuse(0, wire.ReasonNotMember, "")
+			return nil
+		}
+		return answer(ctx, s)
+	})
+	stop, err := func() {}, error(nil)
+	if answer != nil {
+		stop, err = n.net.transport.Handle(protocol, n.network.Run, handler)
+	}
+	ended := make(chan struct{})
+	if err == nil && !n.life.Tasks.Spawn(func() {
+		defer close(ended)
+		select {
+		case <-n.life.Closing:
+		case <-ctx.Done():
+		}
+		end()
+		stop()
+	}) {
+		stop()
+		err = ErrClosed
+	}
+	if err != nil {
+		end()
+		return nil, fmt.Errorf("serving %s: %w", protocol, err)
+	}
+	return &Service{
+		Ask: func(ctx context.Context, to transport.PeerID, talk func(*framed.Stream) error) error {
+			return n.requests.Converse(ctx, to, protocol, talk)
+		},
+		Records: n.flock.Records,
+		Hold:    func(rows uint64) { n.flock.SetRows(rows); n.inbox.Corrected() },
+		Count:   n.counters.Rows,
+		Close:   func() { end(); <-ended },
+	}, nil
+}
