@@ -26,8 +26,8 @@ const (
 	// maxAbout bounds what a holder tells of its data, with the examples that models are evaluated with.
 	maxAbout = 64 << 20
 	// look is the time between two looks at who still trains, and after for how long a holder stays once nobody does.
-	look  = 200 * time.Millisecond
-	after = 2 * time.Second
+	look  = 100 * time.Millisecond
+	after = 500 * time.Millisecond
 )
 
 // about is what a holder tells of its data, as a line of JSON before the examples that models are evaluated with.
