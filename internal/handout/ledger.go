@@ -1,6 +1,6 @@
-// Package handout decides who gets which rows of a holder: the order of an epoch, the shares of the
-// takers, and what became of the rows. It sees numbers of rows, never their bytes, and is pure:
-// time and randomness are arguments.
+// Package handout decides which member gets which rows of a holder. It keeps the order of an epoch, the
+// shares of the takers, and counts of what became of the rows. It sees row numbers only, never their
+// bytes. It is pure: time and randomness are arguments.
 package handout
 
 import (
@@ -18,43 +18,43 @@ import (
 type Policy uint8
 
 const (
-	// Random gives the next rows of the epoch's order to whoever asks.
+	// Random gives the next rows of the epoch's order to the taker that asks.
 	Random Policy = iota
-	// RoundRobin gives the i-th row of the epoch's order to the taker i mod N. Choose says how large N is.
+	// RoundRobin gives row i of the epoch's order to taker i mod N. Choose decides N.
 	RoundRobin
 	// Speed gives shares in proportion to the measured speeds of the takers.
 	Speed
 )
 
-// Config is what a ledger needs to know.
+// Config says which rows a ledger hands out, and how.
 type Config struct {
 	Rows   int // at least 1, at most math.MaxInt32
 	Policy Policy
 	Seed   uint64
 }
 
-// Patience is for how long a share is kept for a taker of which nothing is heard: see Ledger.Take.
+// Patience is how long a share is kept for a taker that is silent: see Ledger.Take.
 const Patience = 30 * time.Second
 
-// Ledger is the rows of one holder. It belongs to one goroutine at a time. It takes about eight bytes a row.
+// Ledger keeps account of the rows of one holder. One goroutine at a time uses it. It takes about eight bytes a row.
 type Ledger struct {
 	config Config
 	counts stats.Rows
-	epochs uint64 // that have begun
+	epochs uint64 // number of epochs that have begun
 	takers map[string]*taker
-	spare  []int32 // rows of this epoch that are nobody's share
-	left   int     // rows in the shares of all takers
-	most   int     // the most rows that were asked for at once
+	spare  []int32 // rows of this epoch in no taker's share
+	left   int     // number of rows in the shares of all takers
+	most   int     // the most rows that any taker has asked for at once
 }
 
 type taker struct {
-	share []int32       // that it will get
-	out   int           // runs of rows that it has
-	heard time.Duration // when it last asked, or told of a run
+	share []int32       // rows reserved for it
+	out   int           // runs of rows that it has not reported on
+	heard time.Duration // when it last asked, or reported on a run
 	speed speed
 }
 
-// New makes a ledger of rows of which none has been handed out.
+// New makes a ledger that has handed out no rows yet.
 func New(c Config) (*Ledger, error) {
 	if c.Rows < 1 || c.Rows > math.MaxInt32 || c.Policy > Speed {
 		return nil, fmt.Errorf("handing out %d rows by policy %d: want 1 to %d rows, and a known policy", c.Rows, c.Policy, math.MaxInt32)
@@ -62,7 +62,7 @@ func New(c Config) (*Ledger, error) {
 	return &Ledger{config: c, takers: map[string]*taker{}, most: 1}, nil
 }
 
-// Order is the order of the rows in an epoch: a random one, by the seed.
+// Order is the order of the rows in an epoch: a random one, which the seed decides.
 func (c Config) Order(epoch uint64) []int32 {
 	order := make([]int32, c.Rows)
 	for i := range order {
@@ -83,7 +83,7 @@ func (l *Ledger) Out(name string) int {
 	return 0
 }
 
-// Leave ends a taker, unless it has rows, until it asks again. Its share is divided among the others.
+// Leave removes a taker that holds no rows, until it asks again. Its share is divided among the others.
 func (l *Ledger) Leave(name string, now time.Duration) {
 	if of := l.takers[name]; of.out == 0 {
 		l.spare, l.left = append(l.spare, of.share...), l.left-len(of.share)
@@ -92,9 +92,9 @@ func (l *Ledger) Leave(name string, now time.Duration) {
 	}
 }
 
-// Take hands out the next rows of a taker, at most so many, as a run. It returns none where the taker has to wait: what is left of
-// the epoch is the others' share. An epoch begins when all rows of the one before have been handed out. What is left of it is
-// divided anew when a taker comes, and when one has to wait and another has not been heard of for Patience.
+// Take hands out the next rows of a taker, at most so many, as a run. It returns none if the taker has to wait, as the rest of the
+// epoch belongs to others. An epoch begins when all rows of the previous one have been handed out. The rest of an epoch is divided
+// anew when a taker comes, and when one taker has to wait while another has been silent for Patience.
 func (l *Ledger) Take(name string, most int, now time.Duration) []int32 {
 	to, deal := l.takers[name], false
 	if to == nil {
@@ -110,7 +110,7 @@ func (l *Ledger) Take(name string, most int, now time.Duration) []int32 {
 	if l.config.Policy == Random {
 		from = &l.spare
 	} else if len(to.share) == 0 {
-		faster := l.config.Policy == Speed && l.left > l.most*len(l.takers) // than was thought
+		faster := l.config.Policy == Speed && l.left > l.most*len(l.takers) // than the speed by which its share was computed
 		deal = deal || faster || slices.ContainsFunc(slices.Collect(maps.Values(l.takers)), func(of *taker) bool { return len(of.share) > 0 && now-of.heard > Patience })
 	}
 	if deal {
@@ -129,8 +129,8 @@ func (l *Ledger) Take(name string, most int, now time.Duration) []int32 {
 	return rows
 }
 
-// Settle takes what became of a run of a taker: so many rows, from the first on, were trained on, so many behind them are lost,
-// and nobody has looked at the others. All but those that were trained on are handed out again.
+// Settle records what became of a run of a taker: the first rows were trained on, the next are lost, and the rest is unused.
+// Lost and unused rows are handed out again.
 func (l *Ledger) Settle(name string, run []int32, trained, lost int, now time.Duration) {
 	of := l.takers[name]
 	of.heard = now
@@ -144,7 +144,7 @@ func (l *Ledger) Settle(name string, run []int32, trained, lost int, now time.Du
 	}
 }
 
-// deal divides what is left of the epoch among the takers that were heard of, by the policy.
+// deal divides the rest of the epoch, by the policy, among the takers that were not silent for longer than Patience.
 func (l *Ledger) deal(now time.Duration) {
 	if l.config.Policy == Random {
 		return
@@ -173,7 +173,7 @@ func (l *Ledger) deal(now time.Duration) {
 	chosen := Choose(speeds, max(1, len(rows)/l.most))
 	for i, of := range here {
 		if !slices.Contains(chosen, i) {
-			of.speed = speed{} // it is measured again once it takes part, with the mean until then
+			of.speed = speed{} // measured again once it takes part; until then it counts with the mean
 		}
 	}
 	for i, row := range rows {
@@ -182,7 +182,7 @@ func (l *Ledger) deal(now time.Duration) {
 	}
 }
 
-// speedsOf are the speeds of takers; one that is not known is the mean of the others.
+// speedsOf gives the speeds of takers, in rows per second. A taker without a measured speed gets the mean of the others.
 func speedsOf(takers []*taker) []float64 {
 	speeds, sum, known := make([]float64, len(takers)), 0.0, 0.0
 	for i, of := range takers {

@@ -8,13 +8,13 @@ import (
 	"time"
 )
 
-// enough is the part of the highest possible rate that more takers may cost: see Choose.
+// enough is the part of the highest possible rate that Choose must reach.
 const enough = 0.9
 
-// Choose picks who takes part in a round robin, by volume and speed: all get the same share, so that an epoch
-// lasts as long as the slowest of them needs, and the N fastest together are as fast as N times the slowest
-// of them. N is the largest, at most volume, for which that is nine tenths of what the best N gives. Speeds
-// are positive, and volume and their number at least 1. The result is ascending.
+// Choose picks the takers of a round robin, the N fastest, and returns their indexes in ascending order. All get the
+// same share, so the slowest decides how long an epoch lasts: together they are as fast as N times the slowest. N is
+// the largest, at most volume, at which this rate is nine tenths of the best at any N. Speeds are positive; there is
+// at least one, and volume is at least 1.
 func Choose(speeds []float64, volume int) (chosen []int) {
 	order := make([]int, len(speeds))
 	for i := range order {
@@ -35,8 +35,8 @@ func Choose(speeds []float64, volume int) (chosen []int) {
 	return chosen
 }
 
-// Shares divides rows in proportion to weights, which are positive, without a remainder: what rounding leaves of a share comes to
-// one behind it.
+// Shares divides rows in proportion to weights, which are positive. The shares add up to rows: what rounding takes from one share
+// is given to a later one.
 func Shares(rows int, weights []float64) []int {
 	shares, sum, sums := make([]int, len(weights)), 0.0, make([]float64, len(weights))
 	for i, w := range weights {
@@ -51,8 +51,8 @@ func Shares(rows int, weights []float64) []int {
 	return shares
 }
 
-// Draw draws the source of each row that parts need, with a chance in proportion to the rows that sources have, so that each row
-// of all has the same: how many rows of each part, by source. Some source has rows, and their sum does not overflow.
+// Draw draws the source of each row that the parts need. The chance of a source is in proportion to its rows, so each row has the
+// same chance. It returns, by source, the rows of each part. At least one source has rows, and their sum does not overflow.
 func Draw(chance *rand.Rand, need []uint32, rows []uint64) [][]uint32 {
 	sum, by := uint64(0), make([][]uint32, len(rows))
 	for i, n := range rows {
@@ -72,17 +72,17 @@ func Draw(chance *rand.Rand, need []uint32, rows []uint64) [][]uint32 {
 	return by
 }
 
-// fade is how much an earlier run counts beside the one after it, in a speed.
+// fade is the weight of a run in a speed, relative to the next run.
 const fade = 0.9
 
-// speed is that of a taker, over about its last ten runs.
+// speed measures a taker over about its last ten runs.
 type speed struct {
 	rows, seconds float64
-	last          time.Duration // when it told of a run, while it had more
-	busy          bool          // it had
+	last          time.Duration // when the taker last reported on a run
+	busy          bool          // whether it had more runs to train on then
 }
 
-// add counts a run, at the end of which the taker had more to do or not. Time in which it had none does not count.
+// add counts a run. More tells whether the taker has further runs to train on. Time in which it had none does not count.
 func (s *speed) add(rows int, more bool, now time.Duration) {
 	if s.busy {
 		s.rows, s.seconds = fade*s.rows+float64(rows), fade*s.seconds+(now-s.last).Seconds()
@@ -90,7 +90,7 @@ func (s *speed) add(rows int, more bool, now time.Duration) {
 	s.last, s.busy = now, more
 }
 
-// value is in rows a second, 0 if not known.
+// value is the speed in rows per second, 0 if it is not known.
 func (s *speed) value() float64 {
 	if s.seconds <= 0 {
 		return 0

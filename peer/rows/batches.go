@@ -21,15 +21,15 @@ import (
 type FromConfig struct {
 	// Batch is the number of rows in a batch, 1 to MaxBatch.
 	Batch int
-	// Hops is 1 to draw from all holders, and more to ask only one, by Seed, and have it draw from others first, so that a batch
-	// mixes the rows of all: at most MaxHops. Default: 1.
+	// Hops is from 1 to MaxHops. With 1, the member asks all holders. With more, it asks only one, chosen by Seed, which draws
+	// rows from other holders first: so a batch mixes the rows of all. Default: 1.
 	Hops int
-	// Bytes bounds an answer: one with more bytes is refused. Up to 16 batches are asked for at once, and while those are
-	// trained on, as many are ready and as many on their way, if all these have less than Bytes. Default: 16 MiB.
+	// Bytes bounds an answer: a longer one is refused. A question asks for up to 16 batches. While these are trained on, as
+	// many are ready and as many under way, as far as all of them fit into Bytes. Default: 16 MiB.
 	Bytes int
 	// Seed decides from which holder each row is drawn.
 	Seed uint64
-	// Check looks at rows before they are in a batch; those that it refuses are drawn again. Default: no check.
+	// Check checks rows before they enter a batch. Rows that it refuses are drawn again. Default: no check.
 	Check Check
 	// Log receives messages for the operator. Default: nothing is logged.
 	Log *zap.Logger
@@ -37,29 +37,29 @@ type FromConfig struct {
 
 // Batch is rows to train on.
 type Batch struct {
-	// Rows is how many there are, and Data their encodings, joined: the caller's until the next Next.
+	// Rows is the number of rows, and Data their encodings, joined. The caller may use Data until it calls Next again.
 	Rows int
 	Data []byte
 }
 
-// Batches are batches of rows that other members hold, drawn ahead of need. Next and Done belong to one goroutine.
+// Batches gives batches of rows that other members hold, and draws them in advance. One goroutine calls Next and Done.
 type Batches struct {
 	with     FromConfig
 	pool     *pool
-	asking   context.Context // until what is asked at Close has come
+	asking   context.Context // ends when the questions that are open at Close are answered
 	stop     context.CancelFunc
 	ending   chan struct{} // closed by Close
 	producer tasks.Group
 	begin    sync.Once
 	close    sync.Once
 	ready    chan answer
-	answer          // that batches are taken of
-	given    int    // of its batches
-	done     int    // of those
-	at       uint32 // where the data of the next begin
+	answer          // the one whose batches Next gives
+	given    int    // batches of the answer that Next has given
+	done     int    // of the given batches, those that were trained on
+	at       uint32 // where the data of the next batch begins
 }
 
-// From has a node take batches of rows that other members hold, until Close, which comes before the node's.
+// From lets a node take batches of rows that other members hold. Close the Batches before the node.
 func From(n *peer.Node, with FromConfig) (*Batches, error) {
 	with.Hops, with.Bytes = cmp.Or(with.Hops, 1), cmp.Or(with.Bytes, 16<<20)
 	if with.Batch < 1 || with.Batch > MaxBatch || with.Hops < 1 || with.Hops > MaxHops || with.Bytes < 1 {
@@ -75,8 +75,8 @@ func From(n *peer.Node, with FromConfig) (*Batches, error) {
 	return b, nil
 }
 
-// Next gives the next batch, and tells that the one before was trained on. It draws ahead from the first call on, and waits for rows
-// until ctx ends; the error names then the last holder with which something was wrong, as a *Fault.
+// Next gives the next batch, and marks the previous one as trained on. From the first call on, batches are drawn in advance. Next
+// waits for rows until ctx ends. Its error then holds, as a *Fault, the last fault of a holder.
 func (b *Batches) Next(ctx context.Context) (Batch, error) {
 	select {
 	case <-b.ending:
@@ -100,14 +100,14 @@ func (b *Batches) Next(ctx context.Context) (Batch, error) {
 	return Batch{rows, b.data[begin:b.at:b.at]}, nil
 }
 
-// waited is the error of who has waited for rows until ctx ended.
+// waited is the error of a call whose ctx ended while it waited for rows.
 func (b *Batches) waited(ctx context.Context) error {
 	b.pool.mu.Lock()
 	defer b.pool.mu.Unlock()
 	return fmt.Errorf("waiting for members that hold rows: %w", errors.Join(context.Cause(ctx), b.pool.fault))
 }
 
-// Done tells that the last batch was trained on, if Next is not called again.
+// Done marks the last batch as trained on. It is needed only if Next is not called again.
 func (b *Batches) Done() {
 	if b.done < b.given {
 		if b.done = b.given; b.done == len(b.rows) {
@@ -116,7 +116,7 @@ func (b *Batches) Done() {
 	}
 }
 
-// produce draws batches ahead. The first shows how many of them there is room for.
+// produce draws batches in advance. The size of those drawn last decides how many fit into memory next.
 func (b *Batches) produce() {
 	for batches := 1; ; {
 		got, ok := b.draw(batches)
@@ -133,7 +133,7 @@ func (b *Batches) produce() {
 	}
 }
 
-// draw draws batches, and waits until there is one, or until Close.
+// draw draws up to so many batches. It waits until at least one is complete, or until Close.
 func (b *Batches) draw(batches int) (got answer, ok bool) {
 	need := make([]uint32, batches)
 	for i := range need {
@@ -145,7 +145,7 @@ func (b *Batches) draw(batches int) (got answer, ok bool) {
 		for whole < batches && need[whole] == 0 {
 			whole++
 		}
-		if whole > 0 { // what there is of others is given back, and drawn again
+		if whole > 0 { // the rows of incomplete batches are returned, and drawn again
 			got = joined(batches, all)
 			got.rows, got.sizes = got.rows[:whole], got.sizes[:whole]
 			return got, true
@@ -159,8 +159,8 @@ func (b *Batches) draw(batches int) (got answer, ok bool) {
 	}
 }
 
-// Close gives back what nobody has trained on, and waits for all that is on its way, and until the holders know. The batch
-// that was not Done is lost. It is idempotent, and comes after the last Next.
+// Close returns the rows of batches that Next has not given, and waits for answers under way and until the holders are told. A
+// batch that was given but is not Done counts as lost. Close is idempotent, and comes after the last Next.
 func (b *Batches) Close() error {
 	b.close.Do(func() {
 		defer time.AfterFunc(lastAnswer, b.stop).Stop()
@@ -181,8 +181,8 @@ func (b *Batches) Close() error {
 	return nil
 }
 
-// Counts tells what became of all rows that came, and by holder: an account of those of a holder that has died. While it lives its
-// own counts are better: they know of rows that were lost on their way. What a holder passed on counts as its own here.
+// Counts tells what became of the rows that arrived, in all and by holder. It serves for holders that have died. The counts of a
+// living holder are better: they include rows lost on their way. Rows that a holder passed on count here as its own.
 func (b *Batches) Counts() (all Counts, by map[transport.PeerID]Counts) {
 	b.pool.mu.Lock()
 	defer b.pool.mu.Unlock()
@@ -192,7 +192,7 @@ func (b *Batches) Counts() (all Counts, by map[transport.PeerID]Counts) {
 	return all, maps.Clone(b.pool.taken)
 }
 
-// About gives what a holder tells of its rows, at most so many bytes. It waits for a holder until ctx ends.
+// About asks a holder for its HoldConfig.About, at most so many bytes. It waits for a holder until ctx ends.
 func (b *Batches) About(ctx context.Context, most int) ([]byte, error) {
 	for {
 		for _, s := range b.pool.sources(1) {

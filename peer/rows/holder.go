@@ -23,14 +23,14 @@ import (
 
 // HoldConfig says how a member gives its rows. All fields have useful zero values.
 type HoldConfig struct {
-	// About is what takers are told who ask for it, at most 64 MiB: what rows are, rows to evaluate models with. Default: nothing.
+	// About is sent to takers that ask for it, such as the form of the rows and rows for evaluation. At most 64 MiB. Default: empty.
 	About []byte
-	// Policy says how the rows of an epoch are divided. The order of an epoch follows from Seed.
+	// Policy says how the rows of an epoch are divided. Seed decides the order of the rows in each epoch.
 	Policy Policy
 	Seed   uint64
-	// Rate is what one partner gets in a second, in bytes. Default: DefaultRate.
+	// Rate is the most that one partner is sent, in bytes per second. Default: DefaultRate.
 	Rate int
-	// Check looks at rows of other holders before they are passed on. Default: no check.
+	// Check checks rows of other holders before this one passes them on. Default: no check.
 	Check Check
 	// Log receives messages for the operator. Default: nothing is logged.
 	Log *zap.Logger
@@ -43,14 +43,14 @@ type Holder struct {
 	began time.Time
 	pool  *pool
 	paces *lru.Cache[transport.PeerID, *rate.Limiter]
-	size  int // bytes of a row, about
+	size  int // approximate bytes of a row
 
 	mu     sync.Mutex
 	ledger *handout.Ledger
 }
 
-// Hold has a node give the rows of a set to other members that ask, until Close, which comes before the node's. That is
-// for the owner of the rows to say: who is let into the run can read them.
+// Hold lets a node give the rows of a set to other members that ask. Close the Holder before the node. The owner of the
+// rows has to decide this: every member of the run can read them.
 func Hold(n *peer.Node, set Set, with HoldConfig) (*Holder, error) {
 	some, err := set.Append(nil, []int32{0})
 	if err != nil {
@@ -72,14 +72,14 @@ func Hold(n *peer.Node, set Set, with HoldConfig) (*Holder, error) {
 	return h, nil
 }
 
-// Counts tells what became of the rows that were handed out. The rows of other holders, which are passed on, are in theirs.
+// Counts tells what became of the rows that were handed out. Rows that were passed on count at the holder that owns them.
 func (h *Holder) Counts() Counts {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.ledger.Counts()
 }
 
-// Close stops giving rows: what takers have not told the end of is lost. It waits for all streams, and is idempotent.
+// Close stops giving rows. Rows whose fate takers have not reported count as lost. It waits for all streams, and is idempotent.
 func (h *Holder) Close() error {
 	h.pool.service.Hold(0)
 	h.pool.service.Close()
@@ -87,7 +87,7 @@ func (h *Holder) Close() error {
 	return nil
 }
 
-// answer answers a question, and takes what became of the rows.
+// answer answers a question of a taker, and records what became of the rows.
 func (h *Holder) answer(ctx context.Context, s *framed.Stream) error {
 	var want wire.Want
 	if _, err := s.Receive(&want); err != nil {
@@ -108,7 +108,7 @@ func (h *Holder) answer(ctx context.Context, s *framed.Stream) error {
 	if want.Hops > 0 {
 		h.pool.buffers.Put(got.data)
 	}
-	got.data = nil // it may be long until its fate is known
+	got.data = nil // frees the memory: the taker may report only much later
 	var done wire.Done
 	if err == nil && want.Hops > 0 && count(got.rows) > 0 {
 		if done, err = h.fate(ctx, s); err == nil && int(done.Trained+done.Lost) > len(got.rows) {
@@ -126,7 +126,7 @@ func (h *Holder) answer(ctx context.Context, s *framed.Stream) error {
 	return err
 }
 
-// fate waits until a taker tells what became of an answer: it trains, waits for others, or is paused.
+// fate waits until a taker reports what became of an answer. A taker that is still a member may take long: it may be paused.
 func (h *Holder) fate(ctx context.Context, s *framed.Stream) (done wire.Done, err error) {
 	here := func(r transport.Record) bool { return r.Peer == s.Remote() }
 	var late net.Error
@@ -138,7 +138,7 @@ func (h *Holder) fate(ctx context.Context, s *framed.Stream) (done wire.Done, er
 	}
 }
 
-// rows gets the rows that answer a question of a taker.
+// rows collects the answer to a question of a taker.
 func (h *Holder) rows(ctx context.Context, taker transport.PeerID, want wire.Want) (got answer, err error) {
 	switch want.Hops {
 	case 0:
@@ -158,7 +158,7 @@ func (h *Holder) rows(ctx context.Context, taker transport.PeerID, want wire.Wan
 	return joined(len(want.Rows), all), ctx.Err()
 }
 
-// draw hands out rows of this holder's own, in parts of at most so many.
+// draw hands out rows of this holder's own set: of each part at most as many as most says.
 func (h *Holder) draw(taker transport.PeerID, most []uint32) (got answer, err error) {
 	h.mu.Lock()
 	run := h.ledger.Take(string(taker), min(count(most), max(maxAnswer/h.size, 1)), time.Since(h.began))
@@ -180,7 +180,7 @@ func (h *Holder) draw(taker transport.PeerID, most []uint32) (got answer, err er
 	return got, nil
 }
 
-// settle takes what became of a run in parts of so many rows. Who gives back all of it, or has died with it, leaves with the last.
+// settle records what became of a run, by its parts. A taker that has trained on none of it leaves, unless it holds other runs.
 func (h *Holder) settle(taker transport.PeerID, run []int32, parts []uint32, trained, lost int) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -191,7 +191,7 @@ func (h *Holder) settle(taker transport.PeerID, run []int32, parts []uint32, tra
 	}
 }
 
-// send sends an answer, at the pace that its taker has on all its streams.
+// send sends an answer. The rate is limited for each taker, over all its streams together.
 func (h *Holder) send(ctx context.Context, s *framed.Stream, got answer) (err error) {
 	pace, _ := h.paces.Get(s.Remote())
 	if pace == nil {

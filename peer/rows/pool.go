@@ -22,26 +22,26 @@ import (
 	"github.com/seed-97356399/murmuration/peer/transport"
 )
 
-// ErrAnswer: a holder has answered what was not asked. To be tested with errors.Is.
+// ErrAnswer: the answer of a holder does not fit the question. To be tested with errors.Is.
 var ErrAnswer = errors.New("not what was asked for")
 
-// pool draws rows from holders. Each question has a stream of its own, on which is told what became of the rows; so nothing waits
-// for another, and who passes rows on waits only for those with fewer hops left.
+// pool draws rows from holders. Each question has a stream of its own, on which the taker later reports what became of the rows.
+// So no question waits for another, and a holder that passes rows on waits only for holders with fewer hops left.
 type pool struct {
 	service *peer.Service
 	self    transport.PeerID
-	few     int // holders that it speaks to
-	most    int // bytes of an answer
+	few     int // the most holders that are asked
+	most    int // the most bytes of an answer
 	seed    uint64
 	check   Check
 	log     *zap.Logger
 	streams tasks.Group
-	buffers idle.Pool[[]byte] // of answers: fresh memory for each would push a model out of the processor's cache
+	buffers idle.Pool[[]byte] // reused for answers: fresh memory for each would push a model out of the processor's cache
 
 	mu     sync.Mutex
 	chance *rand.Rand
 	rests  map[transport.PeerID]rest
-	fault  error // the last
+	fault  error // the last fault of a holder
 	taken  map[transport.PeerID]Counts
 }
 
@@ -57,20 +57,20 @@ func newPool(self transport.PeerID, with FromConfig) *pool {
 	}
 }
 
-// rest is until when a holder is left alone.
+// rest says until when a holder that failed is not asked, and how long that period is.
 type rest struct {
 	until time.Time
 	gap   time.Duration
 }
 
-// source is where rows can be drawn from: a holder, or this node itself.
+// source is a place to draw rows from: another holder, or this node itself.
 type source struct {
 	holder transport.PeerID
 	rows   uint64
 	draw   func(ctx context.Context, rows []uint32) (answer, error)
 }
 
-// sources are the holders that can be asked now, in an order by their fingerprints and the seed.
+// sources are the holders that can be asked now. The fingerprints and the seed decide their order.
 func (p *pool) sources(hops uint8) (all []source) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -86,8 +86,8 @@ func (p *pool) sources(hops uint8) (all []source) {
 	return all[:min(len(all), p.few)]
 }
 
-// draw draws the rows that parts need from sources, each row of all with the same chance, and lowers what they need by what has
-// come. Where sources have none now, that is fewer.
+// draw draws the rows that each part needs, with the same chance for each row of all sources. It subtracts the rows that arrived
+// from need, where more than 0 remains if the sources have no rows now.
 func (p *pool) draw(ctx context.Context, need []uint32, from func() []source) (all []answer) {
 	for count(need) > 0 && ctx.Err() == nil {
 		sources := from()
@@ -124,7 +124,7 @@ func (p *pool) draw(ctx context.Context, need []uint32, from func() []source) (a
 	return all
 }
 
-// ask asks a holder for rows. An error is a *Fault, for which the holder is left alone, unless ctx has ended.
+// ask asks a holder for rows. Unless ctx has ended, an error is a *Fault, and the holder is not asked again for a while.
 func (p *pool) ask(ctx context.Context, holder transport.PeerID, want wire.Want) (answer, error) {
 	type outcome struct {
 		answer
@@ -144,10 +144,10 @@ func (p *pool) ask(ctx context.Context, holder transport.PeerID, want wire.Want)
 		p.count(holder, func(n *Counts) { n.Out(count(of.rows)) })
 		got.settle = func(trained, lost int) {
 			p.count(holder, func(n *Counts) { n.Back(of.fates(trained, lost)) })
-			fate <- wire.Done{Trained: uint8(trained), Lost: uint8(lost)} // if the stream has ended, they are lost there
+			fate <- wire.Done{Trained: uint8(trained), Lost: uint8(lost)} // if the stream has ended, the holder counts them as lost
 		}
 		came <- outcome{answer: got}
-		got = answer{} // it may be long until its fate is known
+		got = answer{} // frees the memory: its fate may be known only much later
 		select {
 		case done := <-fate:
 			err = framed.Say(s, 0, done)
@@ -180,7 +180,7 @@ func (p *pool) ask(ctx context.Context, holder transport.PeerID, want wire.Want)
 	return answer{}, p.fault
 }
 
-// converse asks a question, and takes the answer.
+// converse sends a question, and receives and checks the answer.
 func (p *pool) converse(s *framed.Stream, want wire.Want) (got answer, err error) {
 	if err = framed.Say(s, 0, want); err != nil {
 		return got, err
@@ -217,7 +217,7 @@ func (p *pool) converse(s *framed.Stream, want wire.Want) (got answer, err error
 	return answer{rows, sizes, data, func(int, int) {}}, nil
 }
 
-// count counts rows of a holder.
+// count changes the counts of a holder's rows.
 func (p *pool) count(holder transport.PeerID, how func(*Counts)) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

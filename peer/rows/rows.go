@@ -1,6 +1,6 @@
-// Package rows gives batches of rows that some members of a run hold to members that train on them. Hold has a node
-// give its rows, which nobody's node does otherwise; From asks holders for batches ahead of need. Rows travel as their
-// holder's Set encodes them: what they are is the service's. See docs/design/044.
+// Package rows gives batches of rows that some members of a run hold to members that train on them. A node gives rows
+// only if Hold is called. From asks holders for batches in advance. Rows are sent as the Set of their holder encodes
+// them: their meaning is up to the application. See docs/design/044.
 package rows
 
 import (
@@ -13,20 +13,20 @@ import (
 	"github.com/seed-97356399/murmuration/peer/transport"
 )
 
-// Set is rows that a member gives to others. Safe for concurrent use.
+// Set is the rows that a member gives to others. Safe for concurrent use.
 type Set interface {
-	// Rows is how many there are, at most 2^31 − 1. It does not change.
+	// Rows is the number of rows, 1 to 2^31 − 1. It does not change.
 	Rows() int
-	// Append appends the encoding of some rows, by their numbers from 0, to dst. Encodings can be joined: that of some
-	// rows, followed by that of others, is one of all. Each has at least one byte, and none more than 32 MiB.
+	// Append appends the encodings of the rows with these numbers, from 0, to dst. Encodings can be joined: the one of
+	// some rows, followed by the one of others, encodes all of them. A row takes 1 byte to 32 MiB.
 	Append(dst []byte, rows []int32) ([]byte, error)
 }
 
 // Policy says how a holder divides the rows of an epoch among those that take them.
 type Policy = handout.Policy
 
-// The policies of a holder. Random: whoever asks gets the next rows of a random order. RoundRobin: the i-th row of that
-// order goes to the taker i mod N, where N is chosen by volume and speed. Speed: shares by the takers' measured speeds.
+// The policies of a holder. Random: the taker that asks gets the next rows of a random order. RoundRobin: row i of that
+// order goes to taker i mod N, where N depends on volume and speeds. Speed: shares in proportion to measured speeds.
 const (
 	Random     = handout.Random
 	RoundRobin = handout.RoundRobin
@@ -39,24 +39,24 @@ const (
 	MaxBatch = wire.MaxRows
 	// MaxHops is the most holders through which a row comes.
 	MaxHops = wire.MaxHops
-	// DefaultRate is what a holder sends to one partner in a second, in bytes.
+	// DefaultRate is the most that a holder sends to one partner, in bytes per second.
 	DefaultRate = 64 << 20
-	// Patience is for how long a holder keeps a share for a member that neither asks for it nor tells of rows that it has.
+	// Patience is how long a holder keeps a share for a member that neither asks for rows nor reports on rows that it has.
 	Patience = handout.Patience
 
-	ahead      = wire.MaxRowParts      // batches that are asked for at once: a question costs a third of a millisecond at both ends
-	maxOut     = 64                    // answers of which a taker has not told what became of them
-	maxBuffers = 8                     // of answers that are kept for the next
-	maxPaces   = 1 << 12               // partners whose rate is remembered
-	maxAnswer  = 1 << 20               // bytes that an answer has about
-	leastRate  = 4 * wire.MaxRowsData  // or a frame on one of several streams takes longer than a stall
-	again      = 50 * time.Millisecond // after which is asked again where there was nothing
-	leastRest  = time.Second           // for which a holder is left alone that has failed; it doubles
-	mostRest   = time.Minute
-	lastAnswer = 5 * time.Second // for which Close waits for what is on its way
+	ahead      = wire.MaxRowParts      // the most batches in one question, which costs 1/3 ms at both ends
+	maxOut     = 64                    // the most answers whose fate a taker has not reported
+	maxBuffers = 8                     // the most buffers kept for later answers
+	maxPaces   = 1 << 12               // the most partners whose rate is remembered
+	maxAnswer  = 1 << 20               // approximate bytes of an answer
+	leastRate  = 4 * wire.MaxRowsData  // with less, a frame on one of several streams takes so long that it looks stalled
+	again      = 50 * time.Millisecond // time until the next question if no holder had rows
+	leastRest  = time.Second           // time for which a holder that failed is not asked; doubles with each failure
+	mostRest   = time.Minute           // the longest such time
+	lastAnswer = 5 * time.Second       // the longest time that Close waits for answers under way
 )
 
-// Fault is what was wrong with a partner, a holder or one that takes rows.
+// Fault is an error that a partner has caused: a holder, or a member that takes rows.
 type Fault struct {
 	Partner transport.PeerID
 	Err     error
@@ -65,25 +65,25 @@ type Fault struct {
 // Error names the partner.
 func (f *Fault) Error() string { return fmt.Sprintf("rows of %s: %v", f.Partner, f.Err) }
 
-// Unwrap gives what was wrong.
+// Unwrap gives the cause.
 func (f *Fault) Unwrap() error { return f.Err }
 
-// Check looks at the encodings of some rows as they come from a holder: their shape, their values. An error names that
-// holder, of which nothing is taken for a minute. It is called by several goroutines at once.
+// Check checks the joined encodings of so many rows that a holder sent: their shape, their values. After an error nothing
+// is taken from that holder for a minute. Several goroutines call it at the same time.
 type Check func(rows int, data []byte) error
 
 // Counts tell what became of rows.
 type Counts = stats.Rows
 
-// answer is the rows that answer a question, in parts: those of the first batch that was asked for, then those of the next.
+// answer is the answer to a question. Its rows come in parts, one for each batch that was asked for.
 type answer struct {
-	rows, sizes []uint32 // of each part, the latter in bytes
-	data        []byte   // of all parts, joined
-	// settle tells who gave them that the first parts were trained on, those behind them are lost, and the others nobody saw.
+	rows, sizes []uint32 // of each part: number of rows, and bytes
+	data        []byte   // encodings of all parts, joined
+	// settle reports to the giver of the rows: the first parts were trained on, the next are lost, and the rest is unused.
 	settle func(trained, lost int)
 }
 
-// count counts the rows of parts.
+// count is the number of rows in all parts.
 func count(parts []uint32) (rows int) {
 	for _, n := range parts {
 		rows += int(n)
@@ -91,12 +91,12 @@ func count(parts []uint32) (rows int) {
 	return rows
 }
 
-// fates are what became of rows whose parts are settled.
+// fates turns numbers of parts into numbers of rows: trained on, lost, and returned.
 func (a *answer) fates(trained, lost int) (t, l, returned int) {
 	return count(a.rows[:trained]), count(a.rows[trained : trained+lost]), count(a.rows[trained+lost:])
 }
 
-// joined puts answers to one question of so many parts together, part by part.
+// joined merges several answers to one question of so many parts, part by part.
 func joined(parts int, answers []answer) answer {
 	if len(answers) == 1 {
 		return answers[0]
