@@ -10,24 +10,24 @@ import (
 	"github.com/seed-97356399/murmuration/peer/transport"
 )
 
-// Service is a protocol that members speak beside those of their nodes: that of package rows, which alone makes use of it. What
-// goes over its streams counts among the bytes of the node. Its functions are safe for concurrent use.
+// Service is a protocol that members speak in addition to those of their nodes. Only package rows uses it. The bytes on its
+// streams count as bytes of the node. Its functions are safe for concurrent use.
 type Service struct {
 	// Ask opens a stream to another member and speaks on it.
 	Ask func(ctx context.Context, to transport.PeerID, talk func(*framed.Stream) error) error
-	// Records are those of the other members, by id.
+	// Records gives the records of the other members, in the order of their ids.
 	Records func() []transport.Record
-	// Hold has the node's own record say that it gives so many rows.
+	// Hold sets the number of rows that the node's own record says it gives.
 	Hold func(rows uint64)
-	// Count has a function count rows that travel: those that this node holds, or those that it takes.
+	// Count registers a function that gives counts of rows: of those that this node holds, or of those that it takes.
 	Count func(held bool, counts func() stats.Rows)
 	// Close ends the service and waits for its streams. It may be called again.
 	Close func()
 }
 
-// Serve has a node serve a protocol until Close, or until the node closes. Answer gets the streams that other members open,
-// each on a goroutine of its own; they are reset when its context ends, with the service. An error of answer refuses what was asked.
-// Who is no member is refused. Without answer the node asks only.
+// Serve lets a node serve a protocol until Close, or until the node closes. Answer gets each stream that another member opens, on
+// a goroutine of its own. When the service ends, its context ends and the streams are reset. If answer returns an error, the
+// request is refused. Peers that are no members are refused. If answer is nil, the node only asks.
 func Serve(n *Node, protocol transport.Protocol, answer func(context.Context, *framed.Stream) error) (*Service, error) {
 	ctx, end := context.WithCancel(n.life.Working)
 	handler := n.requests.Answering(func(s *framed.Stream) error {
