@@ -5,8 +5,8 @@ import (
 	"io"
 )
 
-// Bytes are what decode makes by a recipe: by one job, and for the others read from the folder. Without a folder, and
-// where nothing can be kept, all decode. The error is decode's.
+// Bytes returns what decode makes of a recipe. One job decodes, and the others read its result from the folder. If f is
+// nil, or nothing can be kept, each job decodes. An error comes from decode only.
 func Bytes(ctx context.Context, f *Folder, r Recipe, decode func() ([]byte, error)) (content []byte, err error) {
 	if f == nil {
 		return decode()

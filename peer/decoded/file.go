@@ -9,22 +9,22 @@ import (
 	"time"
 )
 
-// tooLarge is all that a file holds whose content would be larger than the folder may be.
+// tooLarge is written to a file, alone, if the decoded data exceeds the limit of the folder.
 const tooLarge = "too large"
 
-// buffer is how much is read and written at once.
+// buffer is the number of bytes that are read or written at once.
 const buffer = 1 << 18
 
 var errTooLarge = errors.New("larger than the folder may be")
 
-// File is decoded data, to be read from its beginning. Not safe for concurrent use.
+// File reads decoded data, from the beginning. Not safe for concurrent use.
 type File struct {
 	io.Reader
 	io.Closer
-	Size int64 // in bytes, of all that can be read
+	Size int64 // bytes that can be read in all
 }
 
-// openFile opens a file, goes over all of it to check it, and notes that it was used.
+// openFile opens a file, checks all of its content, and sets its time of last use.
 func openFile(root *os.Root, name string) (*File, error) {
 	file, err := root.Open(name)
 	if err != nil {
@@ -34,11 +34,11 @@ func openFile(root *os.Root, name string) (*File, error) {
 	if err != nil {
 		return nil, errors.Join(err, file.Close())
 	}
-	_ = root.Chtimes(name, time.Time{}, time.Now()) // it is only removed earlier
+	_ = root.Chtimes(name, time.Time{}, time.Now()) // if this fails, the file is only removed earlier
 	return &File{content, file, size}, nil
 }
 
-// check reads to the end, where gzip has a length and a checksum, and goes back to the beginning.
+// check reads to the end, where gzip checks length and checksum, and goes back to the beginning.
 func check(file *os.File) (content *gzip.Reader, size int64, err error) {
 	if info, err := file.Stat(); err != nil || info.Size() == int64(len(tooLarge)) {
 		return nil, 0, errors.Join(err, errTooLarge)
@@ -57,14 +57,14 @@ func check(file *os.File) (content *gzip.Reader, size int64, err error) {
 	return content, size, err
 }
 
-// fill writes a file, by gzip for the sake of its checksum: nothing is compressed.
+// fill writes a file in gzip's format, uncompressed: gzip is used for its checksum.
 func fill(file io.Writer, limit int64, decode func(io.Writer) error) error {
 	buffered := bufio.NewWriterSize(&bounded{file, limit}, buffer)
-	content, _ := gzip.NewWriterLevel(buffered, gzip.NoCompression) // a level that there is
+	content, _ := gzip.NewWriterLevel(buffered, gzip.NoCompression) // fails for unknown levels only
 	return errors.Join(decode(content), content.Close(), buffered.Flush())
 }
 
-// bounded is a writer of so many bytes.
+// bounded is a writer that fails after left bytes.
 type bounded struct {
 	io.Writer
 	left int64

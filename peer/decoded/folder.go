@@ -1,7 +1,7 @@
-// Package decoded keeps data sets, as they are once decoded, in files of a user's own, so that several jobs of one
-// machine read and decode the same data once. The first job that asks decodes, and those that ask meanwhile wait for it;
-// all read one file then, which the system's page cache holds once. An error of this package is none of its caller's,
-// who decodes as without a Folder. docs/design/046 says why it is files.
+// Package decoded keeps decoded data sets in files that only their user can read. So several jobs on one machine decode
+// the same data only once. The first job that asks decodes, and jobs that ask meanwhile wait for it. Then all read one
+// file, which the system's page cache holds once. After an error of this package, its caller decodes the data as it does
+// without a Folder. docs/design/046 says why files are used.
 package decoded
 
 import (
@@ -23,10 +23,10 @@ import (
 const DefaultLimit = 8 << 30
 
 const (
-	// patience bounds how long a job waits for another that decodes, and pause is how often it looks.
+	// patience bounds how long a job waits for another that decodes, and pause is the time between its attempts.
 	patience = 10 * time.Minute
 	pause    = 20 * time.Millisecond
-	// locks begins the names of the 256 files that are locked: recipes whose digests begin alike share one.
+	// locks begins the names of the 256 lock files. Recipes whose digests begin with the same byte share one.
 	locks = "lock-"
 )
 
@@ -37,10 +37,10 @@ var (
 
 // Folder is where decoded data is kept. Safe for concurrent use, also by several processes.
 type Folder struct {
-	// Dir is made if it is not there. One that another user owns, or may read or write, is not used.
+	// Dir is created if it is missing. A folder that another user owns, or may read or write, is not used.
 	Dir string
-	// Limit bounds the bytes of all files in it, 0 is DefaultLimit: those that were not used for longest are
-	// removed. What is being written takes up to so much on top.
+	// Limit bounds the bytes of all files in Dir, 0 means DefaultLimit. The files that were unused for longest
+	// are removed. A file that is being written may take up to Limit in addition.
 	Limit int64
 }
 
@@ -50,8 +50,8 @@ func OfUser() (*Folder, error) {
 	return &Folder{Dir: filepath.Join(dir, "murmuration", "decoded")}, err
 }
 
-// Open opens what is kept of a recipe, checked. If there is nothing, or it is damaged, decode writes it, in this job
-// alone; it must not open anything of the folder. Close the file.
+// Open opens and checks the file of a recipe. If it is missing or damaged, one job calls decode to write it. Decode must
+// not open files of this folder. The caller closes the file.
 func (f *Folder) Open(ctx context.Context, r Recipe, decode func(io.Writer) error) (*File, error) {
 	name, err := r.name()
 	if err != nil {
@@ -79,7 +79,7 @@ func (f *Folder) Open(ctx context.Context, r Recipe, decode func(io.Writer) erro
 	return openFile(root, name)
 }
 
-// root opens the folder: what is done below it is done in the one that was looked at, whatever has its name by then.
+// root opens and checks the folder. Through the root, later calls use this very folder, even if its path is replaced.
 func (f *Folder) root() (*os.Root, error) {
 	if err := os.MkdirAll(f.Dir, 0o700); err != nil {
 		return nil, err
@@ -94,7 +94,7 @@ func (f *Folder) root() (*os.Root, error) {
 	return root, nil
 }
 
-// wait locks a file, once nobody else has. It stays: to remove it could take it from one who has just opened it.
+// wait waits until it can lock a lock file. The file is never removed, since another job may just have opened it.
 func wait(ctx context.Context, root *os.Root, name string) (*os.File, error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -114,11 +114,11 @@ func wait(ctx context.Context, root *os.Root, name string) (*os.File, error) {
 	return file, nil
 }
 
-// write has decode fill a file, and gives it its name when it is whole. It is not forced to disk: what a power cut
-// damages is decoded anew.
+// write lets decode fill a file, and gives it its final name when it is complete. It does not sync the file to disk: one
+// that a power cut damages is decoded anew.
 func (f *Folder) write(root *os.Root, name string, r Recipe, decode func(io.Writer) error) error {
 	const partial = ".partial"
-	_ = root.Remove(name + partial) // what a job left that was killed
+	_ = root.Remove(name + partial) // a job that was killed may have left it
 	out, err := root.OpenFile(name+partial, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return err
@@ -137,12 +137,12 @@ func (f *Folder) write(root *os.Root, name string, r Recipe, decode func(io.Writ
 	return err
 }
 
-// makeRoom removes what was not used for longest until the rest is within the limit. What is fresh stays: the clock of the
-// file system, which says when it was written, is coarser than that which says when others were used.
+// makeRoom removes the files that were unused for longest, until the rest is within the limit. It keeps the file fresh, which
+// may look older than it is: its time comes from the clock of the file system, which is coarser than that of the other times.
 func (f *Folder) makeRoom(root *os.Root, fresh string) {
 	var files []fs.FileInfo
 	size := int64(0)
-	entries, _ := fs.ReadDir(root.FS(), ".") // what cannot be listed is not removed
+	entries, _ := fs.ReadDir(root.FS(), ".") // files that cannot be listed stay
 	for _, e := range entries {
 		if info, err := e.Info(); err == nil && !strings.HasPrefix(e.Name(), locks) {
 			files, size = append(files, info), size+info.Size()

@@ -9,23 +9,23 @@ import (
 	"time"
 )
 
-// version is that of the form of files.
+// version is the version of the file format.
 const version = 1
 
-// settled is how long ago a file must have changed: one that changes twice within a step of its file system's clock, and
-// keeps its size, would look as before.
+// settled is the least time since a file has changed. A file that changes twice within one step of its file system's clock,
+// and keeps its size, would look unchanged.
 const settled = 2 * time.Second
 
 var errFresh = errors.New("a file that changed just now, or no regular one")
 
-// Recipe says what something is made of: the files that are read, and all else that the bytes depend on, such as what
-// they are and how they are decoded.
+// Recipe names all that the decoded bytes depend on: the files that are read, and the settings, such as what is decoded
+// and how.
 type Recipe struct {
 	Files    []string
 	Settings string
 }
 
-// name is a digest of the recipe, of its files as they are now, and of this program, since another's decoders may differ.
+// name is a digest of the recipe, of the files' sizes and times, and of this program, as decoders of another may differ.
 func (r Recipe) name() (string, error) {
 	program, err := os.Executable()
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/seed-97356399/murmuration/peer/table"
 )
 
-// recipe is that of what is read of files, with these columns, if they are known.
+// recipe identifies what is decoded: its kind, the files, the settings, and the columns if they are known.
 func (c Config) recipe(what string, files []file, schema *table.Schema) decoded.Recipe {
 	r := decoded.Recipe{}
 	for _, f := range files {
@@ -23,7 +23,7 @@ func (c Config) recipe(what string, files []file, schema *table.Schema) decoded.
 	return r
 }
 
-// inferOnce is infer, of which one job of several that ask does the work.
+// inferOnce is infer, but only one of several jobs does the work.
 func inferOnce(f file, c Config) (schema *table.Schema, notes []Note, err error) {
 	told, err := decoded.Bytes(context.Background(), c.Decoded, c.recipe("columns", []file{f}, nil), func() ([]byte, error) {
 		if schema, notes, err = infer(f, c); err != nil {
@@ -37,7 +37,7 @@ func inferOnce(f file, c Config) (schema *table.Schema, notes []Note, err error)
 	return schema, notes, err
 }
 
-// checkOnce checks files likewise.
+// checkOnce checks the heads of files; here, too, only one of several jobs does the work.
 func checkOnce(files []file, s *table.Schema, c Config) error {
 	_, err := decoded.Bytes(context.Background(), c.Decoded, c.recipe("heads", files, s), func() ([]byte, error) {
 		for _, f := range files {
@@ -50,16 +50,16 @@ func checkOnce(files []file, s *table.Schema, c Config) error {
 	return err
 }
 
-// kept is a batch as a file of decoded rows has it. One without a batch is the last, and tells what there was beside them.
+// kept is an entry of a file of decoded rows. The last has no batch: it holds the damaged rows and Long, for Table.note.
 type kept struct {
 	Batch *table.Batch
-	// More says, for each column, that its Values follow those of the batch before, which are not repeated.
+	// More says for each column whether its Values continue those of the previous batch, which are not repeated.
 	More    []bool
 	Damaged Damaged
 	Long    []string
 }
 
-// keep decodes all rows into a file.
+// keep decodes all rows and writes them to a file.
 func (t *Table) keep(ctx context.Context, schema *table.Schema, w io.Writer) (fault error) {
 	out, last := gob.NewEncoder(w), make([][]string, len(schema.Fields))
 	p := t.decode(ctx, schema, func(b *table.Batch, err error) bool {
@@ -83,7 +83,7 @@ func (t *Table) keep(ctx context.Context, schema *table.Schema, w io.Writer) (fa
 	return fault
 }
 
-// replay hands on what a file has, and tells how many batches; done is false if the file ended before the consumer did.
+// replay yields the batches of a file, and returns their number. Done is false if the file is damaged or ends too early.
 func (t *Table) replay(from io.Reader, schema *table.Schema, yield func(*table.Batch, error) bool) (batches int, done bool) {
 	in, last := gob.NewDecoder(from), make([][]string, len(schema.Fields))
 	for ; ; batches++ {
@@ -97,7 +97,7 @@ func (t *Table) replay(from io.Reader, schema *table.Schema, yield func(*table.B
 		}
 		for i := range last {
 			c := &k.Batch.Columns[i]
-			if k.More[i] { // batches before keep their part of the same array
+			if k.More[i] { // earlier batches share the beginning of this array
 				c.Values = append(last[i], c.Values...)
 			}
 			last[i] = c.Values

@@ -8,29 +8,27 @@ import (
 	"github.com/seed-97356399/murmuration/peer/table"
 )
 
-// Shared decodes a source once and gives its batches, held in memory, to all who ask: N peers
-// of one process, each with a filter of its own, read each row once. They may ask at the same
-// time, and as often as they like: the first pass holds the rows, the others wait for it. A
-// pass that ends early or with an error holds nothing, and the next one tries again. A source
-// of more than limit bytes in memory is not held: each then decodes it anew, in bounded
-// memory.
+// Shared decodes a source once, holds its batches in memory, and gives them to all readers. So N
+// peers of one process, each with a filter of its own, decode each row once. They may read at the
+// same time, and any number of times: the first pass decodes, and the others wait for it. If it
+// fails or is cancelled, nothing is held, and the next pass tries again. If the rows take more
+// than limit bytes, they are not held: each pass then decodes the source anew, in bounded memory.
 //
-// Rows are held rather than handed to all in lock-step, since members that wait for one
-// another's sums between their rows would wait for ever in such a step, and since learners
-// hold their rows in any case.
+// The rows are not handed to all readers in lock-step: between their rows, members wait for one
+// another's sums, and would then wait for ever. Besides, learners hold their rows in any case.
 func Shared(source table.Source, limit int64) table.Source {
 	s := &shared{source: source, limit: limit, turn: make(chan struct{}, 1)}
 	return s.rows
 }
 
-// shared is a source of which batches are held. The turn protects them.
+// shared is a source and the batches held of it. Its fields are used only while turn is held.
 type shared struct {
 	source table.Source
 	limit  int64
 	turn   chan struct{}
 	held   []*table.Batch
-	done   bool // everything is held
-	large  bool // it is more than limit
+	done   bool // all batches are held
+	large  bool // the batches take more than limit bytes
 }
 
 func (s *shared) rows(ctx context.Context) iter.Seq2[*table.Batch, error] {
@@ -44,7 +42,7 @@ func (s *shared) rows(ctx context.Context) iter.Seq2[*table.Batch, error] {
 	}
 }
 
-// load holds the rows unless they are held already, and is what to read from.
+// load decodes the rows unless they are held already, and returns the source to read from.
 func (s *shared) load(ctx context.Context) (table.Source, error) {
 	select {
 	case s.turn <- struct{}{}:
