@@ -55,7 +55,7 @@ func TestTextsWrongUse(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ line, want string }{
 		{"local --dataset gosource --model mlp", "a text is learned by --model gpt"},
-		{"local --dataset gosource --augment flip", "is of pictures"},
+		{"local --dataset gosource --augment flip", "is for pictures"},
 		{"local --model gpt", "learns a text: give --dataset gosource"},
 		{"local --model gpt --dataset text", "text needs --data"},
 		{"local --model gpt --dataset gosource --width 130", "a multiple of the 4 heads"},

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// PeerIDPrefix is what the ids of Ed25519 keys begin with.
+// PeerIDPrefix begins the ids of all peers with Ed25519 keys.
 const PeerIDPrefix = "12D3KooW"
 
 func isHostPort(text string) bool {
@@ -21,7 +21,7 @@ func isPort(text string) bool {
 	return err == nil
 }
 
-// dialled tells whether an address has a port that can be dialled: 0 is for listening.
+// dialled tells whether an address has a port that can be dialled: port 0 is for listening only.
 func dialled(address string) bool {
 	at := strings.Split(address, "/")
 	port := at[min(4, len(at)-1)]
@@ -29,8 +29,8 @@ func dialled(address string) bool {
 	return err == nil && n > 0
 }
 
-// multiaddr is PROTOCOL/HOST/tcp/PORT with or without /p2p/ID, all after a slash, and
-// perhaps /p2p-circuit/p2p/ID behind a relay's. Whether an id is whole, package peer knows.
+// multiaddr is /PROTOCOL/HOST/tcp/PORT, with or without /p2p/ID. The address of a relay may go
+// on with /p2p-circuit/p2p/ID. Package peer checks the rest of an id.
 var multiaddr = regexp.MustCompile(`^/(ip4|ip6|dns[46]?)/([^/]+)/tcp/([^/]+)(` + toPeer + `(/p2p-circuit` + toPeer + `)?)?$`)
 
 const toPeer = `/p2p/` + PeerIDPrefix + `[^/]*`

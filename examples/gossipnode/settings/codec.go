@@ -9,17 +9,17 @@ import (
 	"github.com/seed-97356399/murmuration/quant"
 )
 
-// The flags that say how models are coded.
+// The flags that choose the codecs of models.
 const (
 	policyFlag       = "policy"
 	codecFlag        = "codec"
 	quantizedFlag    = "quantized"
 	defaultQuantized = "100"
-	// codecNames are quant.Names and quant.Auto in few words.
+	// codecNames is quant.Names and quant.Auto in short.
 	codecNames = "raw, bf16, fp16, int8, latticeA+B with A of 8, 6, 5, 4 and B of 8, 4, 3, 1, or auto"
 )
 
-// codecSettings say how models are coded.
+// codecSettings choose the codecs of models.
 type codecSettings struct {
 	Codec     string
 	Quantized string
@@ -32,8 +32,8 @@ func (s *codecSettings) register(flags *pflag.FlagSet) {
 	flags.StringVar(&s.Policy, policyFlag, "", "YAML `file` that says how each joint layer of the model is coded, instead of --codec and --quantized (docs/TUNING.md)")
 }
 
-// settlePolicy lets --policy hide what --codec and --quantized say in places that
-// count less, and the other way round.
+// settlePolicy resets --codec and --quantized to their defaults if --policy comes from a source of
+// higher rank, and drops --policy if one of the two does.
 func (s *codecSettings) settlePolicy(sources cli.Origins) {
 	by := sources.Source(policyFlag)
 	if max(sources.Source(codecFlag), sources.Source(quantizedFlag)) > by {
@@ -48,7 +48,7 @@ func (s *codecSettings) settlePolicy(sources cli.Origins) {
 	}
 }
 
-// CodecPolicy is what --policy, or --codec and --quantized, ask for.
+// CodecPolicy is the policy of the file --policy, or the one that --codec and --quantized make.
 func (s codecSettings) CodecPolicy() (quant.Policy, error) {
 	if s.Policy == "" {
 		return quant.Policy{Codec: s.Codec, Quantized: s.Quantized}, nil
@@ -59,11 +59,11 @@ func (s codecSettings) CodecPolicy() (quant.Policy, error) {
 	return readPolicy(s.Policy)
 }
 
-// CodecName is what results call the way in which models are coded.
+// CodecName is the name of the codec in results.
 func (s codecSettings) CodecName() string {
 	policy, err := s.CodecPolicy()
 	if err != nil {
-		return s.Codec // validate has seen to it
+		return s.Codec // not reached: Validate has checked the policy
 	}
 	return policy.Effective().Codec
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/seed-97356399/murmuration/peer/rows"
 )
 
-// dataSettings say what is learned from what.
+// dataSettings choose the data and the model.
 type dataSettings struct {
 	Dataset string
 	Data    string
@@ -29,16 +29,16 @@ type dataSettings struct {
 	Sizes     nets.GPTSizes // of a gpt
 	Init      string
 	Seed      uint64
-	// Table is of data sets that are tables, with the settings above; see Rows.
+	// Table has the settings for tables only. Rows adds those above that tables use, too.
 	Table Table
-	// Pipeline is the file of what rows are prepared by; Preparation is the hash of it, once known.
+	// Pipeline is the file with the pipeline that prepares rows; Preparation is its hash, once it is known.
 	Pipeline, Preparation string
 }
 
-// travel says who holds the rows that others train on.
+// travel says whether this peer holds rows for others, or trains on rows of others.
 type travel struct {
-	Hold      bool // holds rows for others, and does not train
-	TrainOnly bool // trains on rows of holders
+	Hold      bool // this peer holds rows for others, and does not train
+	TrainOnly bool // this peer trains on rows of holders, and holds none
 	Hops      int
 	HandOut   string
 }
@@ -68,15 +68,15 @@ func (s dataSettings) faults() []error {
 		cli.OneOf("dataset", s.Dataset, datasets()),
 		cli.OneOf("model", s.Model, nets.Names()),
 	)
-	faults.If(s.Hold && s.TrainOnly, "hold", "is of peers that hold data and do not train, and --train-only of others")
+	faults.If(s.Hold && s.TrainOnly, "hold", "is for peers that hold data and do not train, and --train-only for others")
 	faults.If((s.Hold || s.TrainOnly) && s.IsTable(), "dataset", "%s: --hold and --train-only are for pictures and texts (docs/GUIDE.md)", s.Dataset)
 	faults.Add(cli.Within(hopsFlag, s.Hops, 1, rows.MaxHops), cli.OneOf(handOutFlag, s.HandOut, HandOuts()))
 	faults.If(s.Hops > 1 && s.HandOut != HandOuts()[0], hopsFlag, "goes with --hand-out random only: the others give shares to those that ask a holder, and with hops these are holders that pass rows on")
 	if s.IsTable() {
 		return append(faults, s.tableFaults()...)
 	}
-	faults.If(s.Table.Target != "", "target", "is of tables: give --dataset %s, too", cli.List(TableFormats()))
-	faults.If(s.Pipeline != "", "pipeline", "is of tables: give --dataset %s, too", cli.List(TableFormats()))
+	faults.If(s.Table.Target != "", "target", "is for tables: give --dataset %s, too", cli.List(TableFormats()))
+	faults.If(s.Pipeline != "", "pipeline", "is for tables: give --dataset %s, too", cli.List(TableFormats()))
 	faults.Add(textFaults(s)...)
 	faults.If(s.Data == "" && !s.TrainOnly && s.Dataset != dataset.Datasets()[0] && s.Dataset != dataset.GoSource && slices.Contains(dataset.Datasets(), s.Dataset), "dataset", "%s needs --data, the folder of its files", s.Dataset)
 	shard, err := dataset.ParseShard(s.Shard)
@@ -103,7 +103,7 @@ const (
 // HandOuts are the ways in which holders divide rows, in the order of the policies of package rows.
 func HandOuts() []string { return []string{"random", "round-robin", "speed"} }
 
-// PartOf is which part of how many is this peer's; 0 of 0 is all there is.
+// PartOf is the number of this peer's part, from 0, and the number of parts; 0, 0 means all the data.
 func (s dataSettings) PartOf() (part, parts int, err error) { return parsePart(s.Part) }
 
 // parsePart reads I/N. Without a part, parts is 0.
@@ -125,7 +125,7 @@ func parsePart(text string) (part, parts int, err error) {
 
 const sizeFlag = "size"
 
-// OfFlock is the --normalize that members find together.
+// OfFlock is the value of --normalize for a normalization that the members measure together.
 const OfFlock = "flock"
 
 // parseSize reads WxH. Without a size, both are 0.
@@ -145,11 +145,11 @@ func parseSize(text string) (width, height int, err error) {
 	return width, height, nil
 }
 
-// Order is the seed of the order in which the peer of a part sees its data. What recorded runs
-// began with was drawn with this factor: parts of one run differ, however many there are.
+// Order is the seed of the order in which the peer of a part sees its data. It differs between the
+// parts of a run. The factor must not change: recorded runs were made with it.
 func (s dataSettings) Order(part int) uint64 { return s.Seed*1000 + uint64(part) }
 
-// DataConfig is what the settings say of the data.
+// DataConfig turns the settings into a configuration for package dataset.
 func (s dataSettings) DataConfig(peerSeed uint64) (c dataset.Config, err error) {
 	c = dataset.Config{Name: s.Dataset, Dir: s.Data, Seed: s.Seed, PeerSeed: peerSeed, Memory: int64(s.Memory) << 20, Decoded: s.Table.decoded()}
 	if c.Part, c.Parts, err = parsePart(s.Part); err != nil {
@@ -170,7 +170,7 @@ func (s dataSettings) DataConfig(peerSeed uint64) (c dataset.Config, err error) 
 	return c, err
 }
 
-// Augmentation is that of --augment; validate has seen to it.
+// Augmentation is the value of --augment, which Validate has checked.
 func (s dataSettings) Augmentation() dataset.Augment {
 	if s.Augment == augmentAuto {
 		return dataset.DefaultAugment(s.Dataset)
@@ -179,7 +179,7 @@ func (s dataSettings) Augmentation() dataset.Augment {
 	return augment
 }
 
-// ShardIID is --shard where nothing is given: at random.
+// ShardIID is the default of --shard: the data is divided at random.
 const ShardIID = "iid"
 
 // maxMemory bounds --memory, in MiB.

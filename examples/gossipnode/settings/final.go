@@ -8,7 +8,7 @@ import (
 	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
 )
 
-// finalSettings say what model a peer ends with.
+// finalSettings choose the model that a peer ends with.
 type finalSettings struct {
 	Final        string
 	FinalWeights string
@@ -22,15 +22,15 @@ const (
 
 	FinalLocal = "local"
 	FinalMerge = "merge"
-	// FinalUnmerged is not asked for: it is what a merge comes to that fails.
+	// FinalUnmerged is no value of --final: results have it after a merge that failed.
 	FinalUnmerged = "unmerged"
 
 	weightsEqual   = "equal"
 	WeightsSamples = "samples"
 
 	defaultFinalWait = 10 * time.Second
-	// finalWaits is how many times as long as it waits for others a peer takes to
-	// merge, at most: for those who come late, and for attempts that a death breaks off.
+	// finalWaits times --final-wait is the longest time that a merge takes. It leaves time
+	// for late peers, and for a new attempt if a peer dies during a merge.
 	finalWaits = 4
 )
 
@@ -40,7 +40,7 @@ func (s *finalSettings) register(flags *pflag.FlagSet) {
 	flags.DurationVar(&s.FinalWait, finalWaitFlag, defaultFinalWait, "how long the merge waits for a peer that is silent, and for one transfer; after four times that a peer keeps its own model")
 }
 
-// faults are what is wrong with them beside a strategy.
+// faults are the errors in these settings, given the strategy.
 func (s finalSettings) faults(strategy string) []error {
 	var faults cli.Faults
 	faults.Add(
@@ -54,7 +54,7 @@ func (s finalSettings) faults(strategy string) []error {
 	return faults
 }
 
-// Grace is how long a peer stays once the run is over for it; 0 is the default of package
+// Grace is how long a peer stays after its own end of the run; 0 means the default of package
 // peer.
 func (s finalSettings) Grace() time.Duration {
 	if s.Final != FinalMerge {

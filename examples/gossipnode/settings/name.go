@@ -7,19 +7,19 @@ import (
 	"github.com/seed-97356399/murmuration/peer/control"
 )
 
-// nameFlag is the flag of what a peer is called.
+// nameFlag is the flag with the name of a peer.
 const nameFlag = "name"
 
-// PeerName is what the peer is called: that of --name, or this machine's.
+// PeerName is the name of the peer: that of --name, or this machine's.
 func (s watchSettings) PeerName() string {
 	if s.Name != "" {
 		return s.Name
 	}
-	host, _ := os.Hostname() // empty where it is not known
+	host, _ := os.Hostname() // empty if it is not known
 	return ShortName(host, control.MaxName)
 }
 
-// ShortName is what of a name can be shown, at most so many bytes of it.
+// ShortName is the printable part of a name, cut to at most so many bytes.
 func ShortName(name string, most int) string {
 	name = control.Printable(name)
 	return strings.ToValidUTF8(name[:min(len(name), most)], "")

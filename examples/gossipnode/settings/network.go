@@ -23,7 +23,7 @@ import (
 	"github.com/seed-97356399/murmuration/peer/transport"
 )
 
-// Network say who the peer is and whom it trains with.
+// Network has the peer's identity, its addresses, and the flock that it trains with.
 type Network struct {
 	Listen       []string
 	Join         []string
@@ -44,20 +44,20 @@ type Network struct {
 	Invitation
 }
 
-// Gathering is for whom a peer waits before it trains, how long, and what it knows by then.
+// Gathering says for how many members a peer waits before it trains, how long, and what it has learned by then.
 type Gathering struct {
 	JoinWait     time.Duration
 	MinPeers     int
 	MinPeersWait time.Duration
-	// TakenSize: how large the model or a batch is was taken over.
+	// TakenSize tells that the size of the model or of a batch was taken from the run that is joined.
 	TakenSize bool
-	// Described is what the run is, as its founder has signed it, once that is known.
+	// Described is the description of the run, signed by its founder, once it is known.
 	Described description.Signed
-	// Identity is the one that others know already where --key gives none.
+	// Identity is the identity of this peer, already known to others, if --key gives none.
 	Identity ed25519.PrivateKey
 }
 
-// Invitation is what a token says beside addresses.
+// Invitation is the content of a token but for the addresses and the run's name.
 type Invitation struct {
 	Founder string // who began the run
 	Secret  []byte // the run's key, nil if it has none or the token does not tell it
@@ -110,23 +110,23 @@ func (s Network) Faults() []error {
 	return faults
 }
 
-// Carrier is what news of members travels by; validate has seen to the flag.
+// Carrier is the way that news of members is sent, by a flag that Validate has checked.
 func (s Network) Carrier() swim.Carrier {
 	return map[string]swim.Carrier{carrierStreams: swim.Streams, carrierDatagrams: swim.Datagrams}[s.Membership]
 }
 
-// GossipKeys encrypt news of members; validate has seen to the flag.
+// GossipKeys are the keys that encrypt news of members, by a flag that Validate has checked.
 func (s Network) GossipKeys() [][]byte {
 	keys, _ := s.gossipKeys()
 	return keys
 }
 
-// Reach is whether others can reach this peer.
+// Reach tells whether others can dial this peer.
 func (s Network) Reach() peer.Reach {
 	return map[string]peer.Reach{UnreachableYes: peer.Unreachable, unreachableNo: peer.Reachable}[s.Unreachable]
 }
 
-// Relays is through whom others reach this peer, and whether they reach others through it.
+// Relays names the relays through which others reach this peer, and tells whether it is a relay itself.
 func (s Network) Relays() p2pnet.Relay {
 	return p2pnet.Relay{Via: s.Relay, Serve: s.RelayService, Punch: s.HolePunch}
 }
@@ -160,7 +160,7 @@ func (s Network) gossipKeys() ([][]byte, error) {
 // Keyed tells whether the run has a key.
 func (s Network) Keyed() bool { return s.RunKey != "" || s.Secret != nil }
 
-// Admission says who may take part.
+// Admission says which peers may take part.
 func (s Network) Admission(log *zap.Logger) (peer.Admission, error) {
 	a := peer.Admission{Allow: s.Allow, RunKey: s.Secret}
 	if s.RunKey == "" {
@@ -211,7 +211,7 @@ const (
 	maxGossipKeyFile = 4 << 10
 )
 
-// remedies are the flags to change where the library gives up, which knows none.
+// remedies names the flags to change after an error of the library, which knows no flags.
 var remedies = []struct {
 	cause  error
 	remedy string
@@ -227,7 +227,7 @@ var remedies = []struct {
 	{checkpoint.ErrUnusable, "move them away, or give another folder with --checkpoint; to begin with the values of one of them, give it with --init"},
 }
 
-// Remedied adds to an error what to change, where a flag helps.
+// Remedied adds the remedy to an error, if there is one.
 func Remedied(err error) error {
 	if remedy := Remedy(err); remedy != "" {
 		return fmt.Errorf("%w: %s", err, remedy)
@@ -235,14 +235,14 @@ func Remedied(err error) error {
 	return err
 }
 
-// Unusable are the causes, of those for which a peer does not start, that to start it again
-// does not mend.
+// Unusable are the errors at the start of a peer that remain when it is started again without
+// a change.
 var Unusable = []error{peer.ErrConfig, p2pnet.ErrAddress, syscall.EADDRNOTAVAIL, syscall.EACCES, syscall.EPERM}
 
-// Remedy tells what to change after an error of the library, empty where no flag helps.
+// Remedy says which flags to change after an error of the library; it is empty if no flag helps.
 func Remedy(err error) string {
 	if errors.As(err, new(*p2pnet.WrongIdentityError)) {
-		return "" // it says itself what to correct
+		return "" // the error itself says what to correct
 	}
 	for _, r := range remedies {
 		if errors.Is(err, r.cause) {

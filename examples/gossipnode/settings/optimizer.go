@@ -14,11 +14,11 @@ import (
 	"github.com/seed-97356399/murmuration/tensor"
 )
 
-// optimizer is a way to make steps of gradients.
+// optimizer is an optimizer with its defaults.
 type optimizer struct {
 	name  string
-	rate  float64 // the full learning rate, unless --lr says otherwise
-	beta2 float64 // unless --beta2 says otherwise; 0 if it has none
+	rate  float64 // default of --lr
+	beta2 float64 // default of --beta2; 0 if the optimizer has none
 	new   func(s optimizerSettings, decayed optim.Ranges) optim.Optimizer
 }
 
@@ -44,7 +44,7 @@ func optimizerNames() (names []string) {
 	return names
 }
 
-// optimizerSettings say how steps are made, and how long they are in the course of the run.
+// optimizerSettings choose the optimizer and the course of the learning rate.
 type optimizerSettings struct {
 	LR          float64
 	Optimizer   string
@@ -91,10 +91,10 @@ func (s optimizerSettings) faults() []error {
 	return faults
 }
 
-// Rate is the full learning rate.
+// Rate is the learning rate, after warmup and before decay.
 func (s optimizerSettings) Rate() float64 { return cmp.Or(s.LR, s.optimizer().rate) }
 
-// OtherBeta2 is --beta2 if it is another than the optimizer has by itself, else 0.
+// OtherBeta2 is --beta2 if it differs from the default of the optimizer, else 0.
 func (s optimizerSettings) OtherBeta2() float64 {
 	if s.Beta2 == s.optimizer().beta2 {
 		return 0
@@ -102,13 +102,13 @@ func (s optimizerSettings) OtherBeta2() float64 {
 	return s.Beta2
 }
 
-// NewOptimizer makes that of --optimizer, for a model of this layout.
+// NewOptimizer makes the optimizer that --optimizer names, for a model of this layout.
 func (s optimizerSettings) NewOptimizer(layout *tensor.Layout) optim.Optimizer {
 	return s.optimizer().new(s, optim.Select(layout, optim.Weights))
 }
 
-// optimizer is that of --optimizer. There may be none before faults has seen to it: a run that is joined
-// may have one of another release.
+// optimizer is the one that --optimizer names. Before faults has checked the name, there may be none: the run
+// that is joined may use an optimizer of another release.
 func (s optimizerSettings) optimizer() (found optimizer) {
 	if i := slices.Index(optimizerNames(), s.Optimizer); i >= 0 {
 		found = optimizers[i]

@@ -11,7 +11,7 @@ import (
 	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
 )
 
-// outputSettings say what is written where.
+// outputSettings choose the outputs: checkpoints, the final model, metrics, results and logs.
 type outputSettings struct {
 	checkpointSettings
 	finalSettings
@@ -20,9 +20,9 @@ type outputSettings struct {
 	JSON     bool
 	LogLevel string
 	Verbose  bool
-	// Report makes a peer tell a parent process what it does: JSON lines on
-	// standard output, a first step when a line comes on standard input, and an end
-	// when that ends.
+	// Report makes a peer report to a parent process, in JSON lines on standard
+	// output. It begins to train when a line comes on standard input, and ends
+	// when standard input ends.
 	Report bool
 }
 
@@ -46,16 +46,16 @@ func (s outputSettings) faults() []error {
 	return faults
 }
 
-// NewLog makes a log for people: a time, a level, what happened.
+// NewLog makes a log for people: each line has a time, a level and a message.
 func (s outputSettings) NewLog(out io.Writer) *zap.Logger {
-	level, _ := zapcore.ParseLevel(s.LogLevel) // faults has seen to it; else it is info
+	level, _ := zapcore.ParseLevel(s.LogLevel) // info if it is unknown, but faults has checked it
 	if s.Verbose {
 		level = min(level, zapcore.InfoLevel)
 	}
 	return cli.NewLog(level, out)
 }
 
-// checkpointSettings say how the state of a peer is kept, and how long it may take to
+// checkpointSettings say how the state of a peer is kept, and how long a peer may take to
 // leave.
 type checkpointSettings struct {
 	Checkpoint      string
@@ -71,7 +71,7 @@ const (
 	defaultKeep        = 3
 	maxKeep            = 10_000
 	defaultLeaveWithin = 20 * time.Second
-	// identityFile is the key of a peer in its checkpoint folder, if --key names no other.
+	// identityFile is the file of a peer's key in its checkpoint folder, if --key names no file.
 	identityFile = "node.key"
 )
 

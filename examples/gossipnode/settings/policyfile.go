@@ -17,12 +17,12 @@ import (
 	"github.com/seed-97356399/murmuration/quant"
 )
 
-// readPolicy reads a codec policy from a YAML file, and reports all that is wrong
-// with it, with lines; what depends on the model is yet to be checked.
+// readPolicy reads a codec policy from a YAML file. The error lists the faults, with
+// their lines. It does not check what depends on the model.
 func readPolicy(path string) (quant.Policy, error) {
 	const what = "reading the codec policy"
 	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
-		// A pipe would be empty the second time, and the processes of local read it too.
+		// A pipe would be empty when it is read again, as the processes of local do.
 		return quant.Policy{}, fmt.Errorf("%s: %s is no regular file: put it into one, since it is read more than once", what, path)
 	}
 	text, err := files.Read(path, cli.MaxConfigFile)
@@ -60,7 +60,7 @@ func PrintPolicy(policy quant.Policy) (string, error) {
 	return text.String(), nil
 }
 
-// policyNode maps keys to values, each value after its key, without those that are empty.
+// policyNode makes a mapping from pairs of key and value, without pairs whose value is empty.
 func policyNode(pairs ...string) *yaml.Node {
 	node := &yaml.Node{Kind: yaml.MappingNode}
 	for pair := range slices.Chunk(pairs, 2) {
@@ -71,8 +71,8 @@ func policyNode(pairs ...string) *yaml.Node {
 	return node
 }
 
-// scalar is a string: in quotes if it has tabs or line breaks, since the library writes it
-// as a block of lines otherwise, and reads none back that begins with a tab.
+// scalar is a string node. With tabs or line breaks it is quoted: otherwise the YAML library
+// writes it as a block of lines, and cannot read a block back that begins with a tab.
 func scalar(value string) *yaml.Node {
 	node := &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: value}
 	if strings.ContainsFunc(value, unicode.IsControl) {
@@ -97,7 +97,7 @@ func parsePolicy(text []byte) (policy quant.Policy, err error) {
 	return policy, policy.Validate(nil)
 }
 
-// nullIn is a key or rule without a value, which the library would take for a default.
+// nullIn finds a key or rule without a value, which the YAML library would take for a default.
 func nullIn(node *yaml.Node) *yaml.Node {
 	if node.Tag == "!!null" {
 		return node

@@ -8,13 +8,13 @@ import (
 	"github.com/seed-97356399/murmuration/examples/gossipnode/token"
 )
 
-// wasThere tells whether this peer has been in a run before, by its checkpoints.
+// wasThere tells, by its checkpoints, whether this peer has taken part in the run before.
 func wasThere(s *Settings) bool {
 	names, _ := s.Checkpoints().Names()
 	return len(names) > 0
 }
 
-// Redeemed are the addresses to join and the run, with what tokens say in their place.
+// Redeemed returns the addresses to join and the name of the run, after tokens are replaced by their content.
 func Redeemed(join []string, run string, from cli.Origins) ([]string, string, error) {
 	var s Settings
 	s.Join, s.Run = join, run
@@ -22,11 +22,11 @@ func Redeemed(join []string, run string, from cli.Origins) ([]string, string, er
 	return s.Join, s.Run, err
 }
 
-// redeem puts what tokens say in their place: addresses to join, the name of the run, its
-// key and its founder. A run that somebody named otherwise is a fault.
+// redeem replaces tokens by their content: addresses to join, the name of the run, its key
+// and its founder. A different name of the run, given by a flag or a file, is a fault.
 func (s *Settings) redeem(from cli.Origins) error {
 	var join []string
-	var before token.Token // the last one
+	var before token.Token // the previous one
 	for _, text := range s.Join {
 		if !token.Is(text) {
 			join = append(join, text)

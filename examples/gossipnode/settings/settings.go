@@ -1,5 +1,5 @@
-// Package settings holds the flags of run, which most other commands take too: what they
-// are, what is wrong with them, and what they mean to the library. It starts nothing.
+// Package settings holds the flags of run, many of which other commands take too. It registers
+// them, checks their values, and turns them into configurations of the library. It starts nothing.
 package settings
 
 import (
@@ -37,10 +37,10 @@ type Settings struct {
 	trainSettings
 	outputSettings
 	watchSettings
-	LeastStep time.Duration // so long a step takes at least
+	LeastStep time.Duration // the least time of a step
 }
 
-// Names that flags take, beside those of packages zoo and quant.
+// Names that are values of flags, besides those of packages zoo and quant.
 const (
 	ScheduleCosine   = "cosine"
 	scheduleConstant = "constant"
@@ -53,8 +53,8 @@ const (
 func Schedules() []string { return []string{ScheduleCosine, scheduleConstant, scheduleStep} }
 func logLevels() []string { return []string{"debug", "info", "warn", "error"} }
 
-// Defaults. Those of the training are the quickest that serve all data sets:
-// glyphs end well above 97 %, and on fashion-mnist a higher rate is too high.
+// Defaults. Those of training are the fastest that work for all data sets: glyphs
+// reach well above 97 % accuracy, and for fashion-mnist a higher rate is too high.
 const (
 	DefaultRun          = "murmuration"
 	defaultMemory       = dataset.DefaultMemory >> 20
@@ -63,12 +63,12 @@ const (
 	defaultJoinWait     = time.Minute
 	defaultMinPeersWait = 30 * time.Second
 	defaultEpochs       = 4.0
-	tableEpochs         = 30.0 // rows are small and say little each
+	tableEpochs         = 30.0 // a row is small, and a model learns little from it
 	defaultBatch        = 32
 	defaultWarmup       = 0.05
 )
 
-// Register adds the flags to a command's; their values land in s.
+// Register adds the flags to those of a command. They set the fields of s.
 func (s *Settings) Register(flags *pflag.FlagSet) {
 	flags.SortFlags = false
 	s.Network.register(flags)
@@ -78,17 +78,17 @@ func (s *Settings) Register(flags *pflag.FlagSet) {
 	s.Table.Register(flags)
 	flags.StringVar(&s.Pipeline, "pipeline", "", "`FILE` of what the rows of tables are prepared by: read if it is there, else written once the members have found it (default: in the folder of --checkpoint)")
 	flags.IntVar(&s.Table.ShareRows, shareRowsFlag, 0, "train on so many rows drawn from those of all peers that begin together, instead of one's own: rows LEAVE their peers, prepared (default: none does)")
-	cli.Group(flags, TopicTables) // the example of local has what it takes
+	cli.Group(flags, TopicTables) // names no flags for the short help: the example of local shows them
 	s.trainSettings.register(flags)
 	cli.Group(flags, topicExchanges, codecFlag, "strategy")
 	flags.DurationVar(&s.LeastStep, stepTimeFlag, 0, "least time of a training step, such as 20ms: this machine then trains like a slower one, to try out unequal peers")
-	cli.Group(flags, "Trying out") // not of simulate, whose own it has
+	cli.Group(flags, "Trying out") // simulate does not take it: it has its own
 	s.outputSettings.register(flags)
 	s.watchSettings.register(flags)
 	cli.Group(flags, "Checkpoints and results", "checkpoint", "json", "dashboard")
 }
 
-// Flags are those of run, which read and set these settings.
+// Flags is the set of run's flags, which read and set these settings.
 func (s *Settings) Flags() *pflag.FlagSet {
 	flags := pflag.NewFlagSet("run", pflag.ContinueOnError)
 	kept := *s
@@ -97,7 +97,7 @@ func (s *Settings) Flags() *pflag.FlagSet {
 	return flags
 }
 
-// Arguments are the flags of run that give these settings.
+// Arguments are the arguments of run that give these settings.
 func (s Settings) Arguments() []string { return cli.Arguments(s.Flags()) }
 
 // MaxPeers bounds --peers of simulated worlds, --min-peers and the parts of --part.
@@ -108,8 +108,8 @@ const stepTimeFlag = "step-time"
 // maxStepTime bounds --step-time: an interrupt waits for the end of a step.
 const maxStepTime = 10 * time.Second
 
-// Validate reports all faults at once, as a fault of usage that names where each
-// setting comes from.
+// Validate reports all faults at once, in a usage error that names the source of each
+// setting.
 func (s Settings) Validate(from cli.Origins) error {
 	var slower cli.Faults
 	slower.If(s.LeastStep < 0 || s.LeastStep > maxStepTime, stepTimeFlag, "%v: want 0 to %v", s.LeastStep, maxStepTime)
@@ -117,8 +117,8 @@ func (s Settings) Validate(from cli.Origins) error {
 	return from.Usage(faults...)
 }
 
-// Load resolves the flags of a command that takes settings. What they add up to
-// is yet to be checked with validate.
+// Load reads the flags of a command from their sources. Call Validate after it,
+// which checks the values.
 func (s *Settings) Load(cmd *cobra.Command) (cli.Origins, error) {
 	sources, err := cli.Resolve(cmd)
 	if err != nil {
@@ -127,9 +127,9 @@ func (s *Settings) Load(cmd *cobra.Command) (cli.Origins, error) {
 	return sources, s.settle(sources)
 }
 
-// settle lets --steps and --epochs, of which only one can hold, hide each other
-// as a flag hides a line of the file, and refuses zeros that somebody wrote: for
-// these flags zero stands for a default.
+// settle keeps only one of --steps and --epochs, the one from the source of higher
+// rank: a flag overrides a line of the file. It refuses zeros that the user gave, as
+// zero stands for the default of these flags.
 func (s *Settings) settle(sources cli.Origins) error {
 	if err := s.redeem(sources); err != nil {
 		return err
@@ -152,8 +152,8 @@ func (s *Settings) settle(sources cli.Origins) error {
 	return nil
 }
 
-// Passes are those of all peers together over all the data, unless --steps says how much
-// there is to do.
+// Passes is the number of passes that all peers together make over all the data. It is not
+// used if --steps is given.
 func (s Settings) Passes() float64 {
 	if s.IsTable() {
 		return cmp.Or(s.Epochs, tableEpochs)
@@ -161,8 +161,8 @@ func (s Settings) Passes() float64 {
 	return cmp.Or(s.Epochs, defaultEpochs)
 }
 
-// Work is how much the flock has to do; a peer that trains alone is a flock of
-// one that has its own part only.
+// Work is the amount of work of the flock. With the strategy alone, the flock is
+// this peer, and the data its own part.
 func (s Settings) Work(data *dataset.Data) peer.Work {
 	if s.Steps > 0 {
 		return peer.Work{StepsPerPeer: s.Steps}
@@ -175,7 +175,7 @@ func (s Settings) Work(data *dataset.Data) peer.Work {
 	return peer.Work{Steps: uint64(max(steps, 1))}
 }
 
-// KnowOperator has the peer obey the operator whose key it has.
+// KnowOperator sets Operator to the id of --operator-key's key, which must not contradict --operator.
 func (s *Settings) KnowOperator(log *zap.Logger) error {
 	if s.OperatorKey == "" {
 		return nil
@@ -196,8 +196,8 @@ func (s *Settings) KnowOperator(log *zap.Logger) error {
 	return nil
 }
 
-// CheckFolders refuses files where folders are wanted. What is not there is seen
-// later: a checkpoint's folder is made.
+// CheckFolders refuses files in place of folders. It allows missing ones: a checkpoint
+// folder is created later, and the loader reports a missing data folder.
 func (s Settings) CheckFolders() error {
 	var faults cli.Faults
 	for _, f := range []struct{ flag, path, remedy string }{
@@ -216,7 +216,7 @@ func (s Settings) Checkpoints() checkpoint.Folder {
 	return checkpoint.Folder{Dir: s.Checkpoint, Run: s.Run, Dataset: s.Dataset, Model: s.Model, Keep: s.Keep}
 }
 
-// PipelineFile is the file of what rows are prepared by, empty if it is not kept.
+// PipelineFile is the path of the file with the pipeline that prepares rows, empty if it is not kept.
 func (s Settings) PipelineFile() string {
 	if s.Pipeline == "" && s.Checkpoint != "" {
 		return filepath.Join(s.Checkpoint, PipelineName)
@@ -224,11 +224,11 @@ func (s Settings) PipelineFile() string {
 	return s.Pipeline
 }
 
-// PipelineName is Settings.Pipeline beside checkpoints, or those of several peers.
+// PipelineName is the file name of the pipeline in a folder of checkpoints, or of several peers' checkpoints.
 const PipelineName = "pipeline.json"
 
-// IdentityPath is where the identity lasts: the file of --key, or one beside the
-// checkpoints, whose peer it is.
+// IdentityPath is the file that keeps the identity: that of --key, or one in the folder of
+// the checkpoints. It is empty if the identity is not kept.
 func (s Settings) IdentityPath() string {
 	if s.Key == "" && s.Checkpoint != "" {
 		return filepath.Join(s.Checkpoint, identityFile)
@@ -236,7 +236,7 @@ func (s Settings) IdentityPath() string {
 	return s.Key
 }
 
-// KnownPeers is the file beside the identity; one that does not last remembers nobody.
+// KnownPeers is the file, beside the identity, that remembers peers; empty if the identity is not kept.
 func (s Settings) KnownPeers() string {
 	if path := s.IdentityPath(); path != "" {
 		return path + keys.KnownSuffix
@@ -245,7 +245,7 @@ func (s Settings) KnownPeers() string {
 }
 
 // Lasting is the key of a peer: that of --key, or the one beside the checkpoints, or a
-// new one, which occupy keeps.
+// new one, which Occupy can save.
 func (s Settings) Lasting(log *zap.Logger) (ed25519.PrivateKey, error) {
 	if path := s.IdentityPath(); path != s.Key {
 		key, err := keys.Read(path, log)
@@ -256,7 +256,7 @@ func (s Settings) Lasting(log *zap.Logger) (ed25519.PrivateKey, error) {
 	return s.identity(log)
 }
 
-// Outside is what a process asks members with that takes no part in the run: it listens nowhere.
+// Outside makes an admission and a transport for a process that only asks members: it does not listen.
 func (s Settings) Outside(log *zap.Logger) (peer.Admission, *p2pnet.Transport, error) {
 	admission, err := s.Admission(log)
 	key, fault := s.Lasting(log)
@@ -267,7 +267,7 @@ func (s Settings) Outside(log *zap.Logger) (peer.Admission, *p2pnet.Transport, e
 	return admission, tr, err
 }
 
-// Occupy keeps the identity in the folder of the checkpoints if it is given by no other
+// Occupy saves the identity in the folder of the checkpoints, unless --key names its
 // file.
 func (s Settings) Occupy(key ed25519.PrivateKey) error {
 	path := s.IdentityPath()
@@ -280,7 +280,7 @@ func (s Settings) Occupy(key ed25519.PrivateKey) error {
 	}
 	err = files.Create(path, keys.Mode, files.Text(text))
 	if errors.Is(err, fs.ErrExist) {
-		return nil // it is where the key comes from
+		return nil // the key was read from this file
 	}
 	if err != nil {
 		return fmt.Errorf("keeping the identity beside the checkpoints: %w", err)
@@ -288,11 +288,11 @@ func (s Settings) Occupy(key ed25519.PrivateKey) error {
 	return nil
 }
 
-// RegisterTraining adds the flags of run that say what is learned and how. Which part
-// is whose follows from the number of peers, and who serves has a number.
+// RegisterTraining adds the flags of run that choose data, model and training. It leaves out
+// --part and --server: the command itself gives each peer its part, and names the server.
 func (s *Settings) RegisterTraining(flags *pflag.FlagSet) {
 	var all pflag.FlagSet
-	s.Register(&all) // what is left out has its default
+	s.Register(&all) // flags that are left out keep their defaults
 	all.VisitAll(func(f *pflag.Flag) {
 		learning := slices.Contains([]string{topicData, topicTraining, topicExchanges}, cli.Topic(f))
 		if learning && f.Name != "part" && f.Name != ServerFlag {
@@ -304,18 +304,18 @@ func (s *Settings) RegisterTraining(flags *pflag.FlagSet) {
 // registerNamed adds some of the flags of run.
 func (s *Settings) registerNamed(flags *pflag.FlagSet, names ...string) {
 	var all pflag.FlagSet
-	s.Register(&all) // what is left out has its default
+	s.Register(&all) // flags that are left out keep their defaults
 	for _, name := range names {
 		flags.AddFlag(all.Lookup(name))
 	}
 }
 
-// RegisterMember adds the flags of run that say where a run is and who may ask there.
+// RegisterMember adds the flags of run that a command needs to ask the members of a run.
 func (s *Settings) RegisterMember(flags *pflag.FlagSet) {
 	s.registerNamed(flags, "join", "run", "run-key", "key", "json")
 }
 
-// RegisterSums adds the flags of run that a peer takes which sums, and trains nothing.
+// RegisterSums adds the flags of run for a peer that takes part in sums, and trains no model.
 func (s *Settings) RegisterSums(flags *pflag.FlagSet) {
 	names := []string{"listen", "join", "min-peers", "min-peers-wait", "run", "run-key", "allow", "key", "json", "log-level", "verbose", "report"}
 	s.registerNamed(flags, names...)
@@ -324,7 +324,7 @@ func (s *Settings) RegisterSums(flags *pflag.FlagSet) {
 	}
 }
 
-// RegisterBridge adds the flags of run that a peer takes whose trainer is another process.
+// RegisterBridge adds the flags of run for a peer whose trainer is another process.
 func (s *Settings) RegisterBridge(flags *pflag.FlagSet) {
 	s.registerNamed(flags,
 		"run", "listen", "join", "key", "allow", "run-key", "operator", membershipFlag, gossipKeyFlag,
@@ -332,7 +332,7 @@ func (s *Settings) RegisterBridge(flags *pflag.FlagSet) {
 		finalFlag, finalWaitFlag, "name", "metrics", "pprof", "log-level", "verbose")
 }
 
-// The topics of the flags that simulate takes too.
+// The topics of flags that simulate takes, too.
 const (
 	topicData      = "Data and model"
 	topicTraining  = "Training"

@@ -21,13 +21,13 @@ const stagesFlag = "stages"
 // maxStages bounds the file of --stages, in bytes.
 const maxStages = 1 << 20
 
-// Stages are those of --stages, by which rows are prepared instead of as usual.
+// Stages are the stages of --stages, which prepare rows in place of the default ones.
 type Stages struct {
 	List []table.Stage // nil if there are none
-	text string        // as one line of JSON, which members compare
+	text string        // the list as one line of JSON, which members compare
 }
 
-// Set implements pflag.Value: it reads a file, or the list itself, as String writes it.
+// Set implements pflag.Value: text is the path of a file, or the list itself as String writes it.
 func (s *Stages) Set(text string) error {
 	if text == "" || strings.HasPrefix(text, "[") {
 		return s.Take(text)
@@ -39,7 +39,7 @@ func (s *Stages) Set(text string) error {
 	return err
 }
 
-// Take is Set of what another has: it reads no file.
+// Take is Set for a list that another peer sent: it reads no file.
 func (s *Stages) Take(text string) error {
 	if *s = (Stages{}); text == "" {
 		return nil
@@ -53,7 +53,7 @@ func (s *Stages) String() string { return s.text }
 // Type implements pflag.Value.
 func (s *Stages) Type() string { return cli.FileType }
 
-// parse reads a list; of JSON, which is YAML too, as well.
+// parse reads a list in YAML or JSON, which is a part of YAML.
 func (s *Stages) parse(data []byte) error {
 	var document yaml.Node
 	if err := yaml.Unmarshal(data, &document); err != nil {
@@ -77,7 +77,7 @@ func (s *Stages) parse(data []byte) error {
 	return err
 }
 
-// parseStage reads one stage, and tells what was given of it.
+// parseStage reads one stage, and returns the settings that were given.
 func parseStage(node *yaml.Node) (stage table.Stage, given map[string]any, err error) {
 	if node.Kind != yaml.MappingNode {
 		return nil, nil, fmt.Errorf(`line %d: want a stage and its settings, such as "kind: onehot"`, node.Line)
@@ -116,7 +116,7 @@ func parseStage(node *yaml.Node) (stage table.Stage, given map[string]any, err e
 	return stage, given, nil
 }
 
-// among says what there is, and what may have been meant.
+// among lists the valid names, and the one that was probably meant.
 func among(name string, all []string) string {
 	hint := ""
 	if near, ok := cli.Nearest(name, all); ok {
@@ -125,7 +125,7 @@ func among(name string, all []string) string {
 	return fmt.Sprintf(": want %s%s", cli.List(all), hint)
 }
 
-// settingsOf are the settings of a stage, without what it learns.
+// settingsOf are the names of a stage's settings, without the fields that it learns.
 func settingsOf(stage table.Stage) (names []string) {
 	of := reflect.TypeOf(stage).Elem()
 	for i := range of.NumField() {

@@ -29,18 +29,18 @@ func Strategies() []string {
 	}
 }
 
-// Servers are the strategies with a peer that serves.
+// Servers are the strategies with a parameter server.
 func Servers() []string {
 	return []string{StrategyBSP, StrategyASP, StrategySSP, StrategyDSSP}
 }
 
-// Defaults of how far apart the workers of a server may be, in steps.
+// Defaults of the most steps that a worker may be ahead of the slowest.
 const (
 	DefaultStaleness    = 3
 	DefaultStalenessMax = 15
 )
 
-// StrategySettings say how peers train together, and what only some ways of it know.
+// StrategySettings choose the strategy of training together, and the settings of some strategies.
 type StrategySettings struct {
 	Strategy     string
 	Server       string
@@ -57,7 +57,7 @@ func (s *StrategySettings) register(flags *pflag.FlagSet) {
 	flags.BoolVar(&s.Balance, balanceFlag, false, "work in proportion to speed: pictures of a step (allreduce, ps-bsp; --batch is the mean), steps between two exchanges (adpsgd; --every is the mean)")
 }
 
-// The flags that not every strategy knows.
+// The flags that only some strategies use.
 const (
 	ServerFlag       = "server"
 	stalenessFlag    = "staleness"
@@ -81,7 +81,7 @@ func (s StrategySettings) Paced() bool {
 	return s.Strategy == StrategyADPSGD || s.Strategy == StrategyAlone
 }
 
-// faults are what is wrong with the settings that belong to strategies.
+// faults are the errors in the settings of strategies.
 func (s StrategySettings) faults() []error {
 	var faults cli.Faults
 	faults.Add(cli.OneOf("strategy", s.Strategy, Strategies()))
@@ -99,8 +99,8 @@ func (s StrategySettings) faults() []error {
 	return faults
 }
 
-// Machine makes the algorithm, for peers with batches of so many pictures; nil is the
-// one that a peer has by itself.
+// Machine returns a function that makes the algorithm, for peers with batches of so many
+// pictures. It returns nil for adpsgd, the default of package peer.
 func (s StrategySettings) Machine(batch int) func(averaging.Config) (averaging.Machine, error) {
 	if s.Strategy == StrategyADPSGD {
 		return nil
@@ -126,7 +126,7 @@ func (s StrategySettings) Machine(batch int) func(averaging.Config) (averaging.M
 	}
 }
 
-// gate is when a worker of a server may go on.
+// gate decides when a worker of a parameter server may go on.
 func (s StrategySettings) gate() (baseline.Gate, error) {
 	switch s.Strategy {
 	case StrategyASP:

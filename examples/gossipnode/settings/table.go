@@ -19,12 +19,12 @@ import (
 	"github.com/seed-97356399/murmuration/peer/table/read"
 )
 
-// Table says which rows of a table are learned from, and what of them is learned.
+// Table says which rows and columns of a table are used, and which target is learned.
 type Table struct {
-	// Data, Format and Shard are those of fit's flags of these names, or follow from run's.
+	// Data, Format and Shard come from the flags of fit with these names, or from run's; see Rows.
 	Data          []string
 	Format, Shard string
-	// Memory is the MiB that rows may take as they are read, 0 for DefaultTableMemory.
+	// Memory is the most memory, in MiB, for rows that are read; 0 means DefaultTableMemory.
 	Memory int
 	texts
 
@@ -39,11 +39,11 @@ type Table struct {
 	Stages              Stages
 }
 
-// texts say how this member's texts are to be read.
+// texts say how this member's files are read.
 type texts struct {
 	Encoding, Separator, Decimal string
 	Missing                      []string
-	// DecodeOnce has decoded data kept for other jobs on this machine.
+	// DecodeOnce keeps decoded data for other jobs on this machine.
 	DecodeOnce bool
 }
 
@@ -53,12 +53,12 @@ const (
 	defaultFloor     = 20
 	defaultMaxValues = 256
 
-	// DefaultTableMemory is far more than learners do well with on one machine, and less than a
-	// small file may unpack to.
+	// DefaultTableMemory, in MiB, is far more than suits learners on one machine. It still guards
+	// against a small file that unpacks to much more.
 	DefaultTableMemory = 1024
 	// DefaultShard divides rows at random.
 	DefaultShard = "rows"
-	// TopicTables is that of the flags of tables.
+	// TopicTables is the topic of the flags for tables.
 	TopicTables = "Tables"
 )
 
@@ -79,7 +79,7 @@ func (t *Table) Register(flags *pflag.FlagSet) {
 	flags.Var(&t.Stages, stagesFlag, "`FILE` that lists, in YAML or JSON, the stages that prepare the rows, and nothing else (default: what suits the learner)")
 }
 
-// RegisterReading adds the flags that say how files are read, of which each member has its own.
+// RegisterReading adds the flags that say how files are read. They may differ between members.
 func (t *Table) RegisterReading(flags *pflag.FlagSet) {
 	flags.Float64Var(&t.Tolerance, "tolerance", 0, fmt.Sprintf("share of the rows that may be damaged and are set aside (default %g)", read.DefaultTolerance))
 	flags.StringVar(&t.Encoding, "encoding", "utf-8", "of text files: utf-8, windows-1252 (as Excel's CSV often is), utf-16le, iso-8859-15 and others; a byte order mark counts more")
@@ -89,7 +89,7 @@ func (t *Table) RegisterReading(flags *pflag.FlagSet) {
 	flags.StringSliceVar(&t.Missing, "missing", nil, "texts that stand for a missing value, beside "+cli.List(read.DefaultMissing[1:]))
 }
 
-// Reading is how files are read.
+// Reading is the configuration for reading files.
 func (t Table) Reading() read.Config {
 	one := func(text string) byte { return append([]byte(text), 0)[0] }
 	return read.Config{
@@ -98,7 +98,7 @@ func (t Table) Reading() read.Config {
 	}
 }
 
-// decoded is where decoded data is kept; nil is nowhere.
+// decoded is the folder that keeps decoded data; nil if none is kept.
 func (t Table) decoded() *decoded.Folder {
 	folder, err := decoded.OfUser()
 	if err != nil || !t.DecodeOnce {
@@ -107,7 +107,7 @@ func (t Table) decoded() *decoded.Folder {
 	return folder
 }
 
-// ReadingFaults says what is wrong with the flags of RegisterReading.
+// ReadingFaults are the errors in the flags of RegisterReading.
 func (t Table) ReadingFaults() (faults cli.Faults) {
 	faults.If(t.Format != "" && !slices.Contains(TableFormats(), t.Format), "format", "%q: want %s", t.Format, cli.List(TableFormats()))
 	faults.If(!(t.Tolerance < 1), "tolerance", "%g: want less than 1", t.Tolerance)
@@ -118,7 +118,7 @@ func (t Table) ReadingFaults() (faults cli.Faults) {
 	return faults
 }
 
-// Faults says what is wrong with the flags.
+// Faults are the errors in all flags for tables.
 func (t Table) Faults() []error {
 	var faults cli.Faults
 	faults.If(len(t.Data) == 0, "data", "is missing: give the file of rows to learn from")
@@ -132,13 +132,13 @@ func (t Table) Faults() []error {
 	_, err = table.ParseShard(t.Shard)
 	faults.If(err != nil, "shard", "%q: %v", t.Shard, err)
 	for flag, usual := range map[string]bool{"floor": t.Floor == defaultFloor, "max-values": t.MaxValues == defaultMaxValues} {
-		faults.If(t.Stages.List != nil && !usual, flag, "is of what is done without --stages: give the stages there floors, and dropmany")
+		faults.If(t.Stages.List != nil && !usual, flag, "is for preparation without --stages: give the stages there floors, and dropmany")
 	}
 	return append(faults, t.ReadingFaults()...)
 }
 
-// Task is the road from the rows to a model, but for the learner; shared are the settings that members compare, by
-// flag.
+// Task describes all steps from the rows to a model, but for the learner. Shared has the settings that members compare,
+// by flag.
 func (t Table) Task(shared map[string]string) learn.Task {
 	named := map[string]string{}
 	for flag, value := range shared {
@@ -153,7 +153,7 @@ func (t Table) Task(shared map[string]string) learn.Task {
 	}
 }
 
-// Kinds are those of columns that were told.
+// Kinds are the kinds of columns that --categories and --numbers name.
 func (t Table) Kinds() map[string]table.Kind {
 	kinds := map[string]table.Kind{}
 	for _, name := range t.Categories {
@@ -168,13 +168,13 @@ func (t Table) Kinds() map[string]table.Kind {
 // datasets are the names of all data sets.
 func datasets() []string { return append(dataset.Datasets(), TableFormats()...) }
 
-// tableModels are those that learn from numbers that are no pictures.
+// tableModels are the models that learn from rows of numbers.
 func tableModels() []string { return []string{"mlp", "softmax"} }
 
 // IsTable tells whether the data set is a table.
 func (s dataSettings) IsTable() bool { return slices.Contains(TableFormats(), s.Dataset) }
 
-// Rows are those of a data set that is a table.
+// Rows is Table with Data, Format, Shard and Memory from the flags of run.
 func (s dataSettings) Rows() Table {
 	t := s.Table
 	t.Format, t.Shard, t.Memory = s.Dataset, s.Shard, max(s.Memory, DefaultTableMemory)
@@ -187,15 +187,15 @@ func (s dataSettings) Rows() Table {
 	return t
 }
 
-// tableFaults is faults of a data set that is a table.
+// tableFaults is faults for a data set that is a table.
 func (s dataSettings) tableFaults() []error {
 	faults := cli.Faults(s.Rows().Faults())
 	faults.If(s.Table.Target == "", "target", "is missing: give the column that is to be learned, or a comparison such as 'arr_delay>15'")
 	faults.If(!slices.Contains(tableModels(), s.Model) && slices.Contains(nets.Names(), s.Model), "model", "%s is for pictures: for tables, want %s", s.Model, cli.List(tableModels()))
 	faults.If(s.Table.ShareRows < 0, shareRowsFlag, "%d: want 0 or more rows", s.Table.ShareRows)
-	faults.If(s.Augment != augmentAuto && s.Augment != "none", "augment", "is of pictures: leave it out for tables")
-	faults.If(s.Normalize != "", "normalize", "is of pictures: the columns of tables are standardized in any case")
-	faults.If(s.Size != "", sizeFlag, "is of pictures: leave it out for tables")
+	faults.If(s.Augment != augmentAuto && s.Augment != "none", "augment", "is for pictures: leave it out for tables")
+	faults.If(s.Normalize != "", "normalize", "is for pictures: the columns of tables are standardized in any case")
+	faults.If(s.Size != "", sizeFlag, "is for pictures: leave it out for tables")
 	_, _, err := parsePart(s.Part)
 	faults.Add(err)
 	faults.If(s.Part == "" && s.Shard != ShardIID, "shard", "%s divides the rows: say with --part I/N which part is this peer's", s.Shard)
@@ -204,12 +204,12 @@ func (s dataSettings) tableFaults() []error {
 
 const shareRowsFlag = "share-rows"
 
-// SharedByTables are the flags of tables that all members of a run give alike.
+// SharedByTables are the flags for tables whose values must be the same for all members of a run.
 func SharedByTables() []string {
 	return []string{"target", "drop", "split", "categories", "numbers", "floor", "max-values", "distinct", stagesFlag}
 }
 
-// flags are those of the table, which they read and set.
+// flags is the set of flags for tables. They read and set the fields of t.
 func (t *Table) flags() *pflag.FlagSet {
 	flags := pflag.NewFlagSet("", pflag.ContinueOnError)
 	kept := *t
@@ -218,7 +218,7 @@ func (t *Table) flags() *pflag.FlagSet {
 	return flags
 }
 
-// Shared are the settings of tables that all members of a run have in common, by flag.
+// Shared are the settings for tables that must be the same for all members of a run, by flag.
 func (t Table) Shared() map[string]string {
 	alike, flags := map[string]string{shareRowsFlag: strconv.Itoa(t.ShareRows)}, t.flags()
 	for _, name := range SharedByTables() {
@@ -227,5 +227,5 @@ func (t Table) Shared() map[string]string {
 	return alike
 }
 
-// Set sets what a flag says, as Shared tells it.
+// Set sets a flag to a value that Shared returned.
 func (t *Table) Set(flag, value string) error { return cli.SetText(t.flags().Lookup(flag), value) }

@@ -22,7 +22,7 @@ func (s dataSettings) IsText() bool {
 	return s.Dataset == dataset.Text || s.Dataset == dataset.GoSource
 }
 
-// textFaults are what is wrong with the model of a text, and with that of pictures.
+// textFaults are the errors in settings for a text, and in --model where it does not suit the data.
 func textFaults(s dataSettings) []error {
 	var faults cli.Faults
 	faults.If(s.IsText() && s.Model != nets.GPT, "model", "%s is for pictures: a text is learned by --model %s", s.Model, nets.GPT)
@@ -31,7 +31,7 @@ func textFaults(s dataSettings) []error {
 	if err := s.Sizes.Validate(); err != nil {
 		faults.If(true, "width", "of a gpt: %v", err)
 	}
-	faults.If(s.IsText() && s.Augment != augmentAuto && s.Augment != "none", "augment", "is of pictures: leave it out for %s", s.Dataset)
-	faults.If(s.IsText() && s.Normalize != "", "normalize", "is of pictures: %s has none", s.Dataset)
+	faults.If(s.IsText() && s.Augment != augmentAuto && s.Augment != "none", "augment", "is for pictures: leave it out for %s", s.Dataset)
+	faults.If(s.IsText() && s.Normalize != "", "normalize", "is for pictures: %s has none", s.Dataset)
 	return faults
 }

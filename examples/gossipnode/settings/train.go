@@ -15,7 +15,7 @@ import (
 	"github.com/seed-97356399/murmuration/quant"
 )
 
-// trainSettings say how it is learned.
+// trainSettings say how the model is trained.
 type trainSettings struct {
 	Steps     uint64
 	Epochs    float64
@@ -71,7 +71,7 @@ func (s trainSettings) Drawn() int {
 	return s.Batch
 }
 
-// combinations are what is wrong with settings that the strategy has no use for.
+// combinations are the errors in settings that do not go with the strategy.
 func (s trainSettings) combinations() []error {
 	var faults cli.Faults
 	if !s.Paced() {
@@ -92,7 +92,7 @@ func (s trainSettings) combinations() []error {
 	return faults
 }
 
-// oneWay tells whether a policy has only codecs that need nothing at the other end.
+// oneWay tells whether a policy has no lattice codec: those need a near model at the other end.
 func oneWay(policy quant.Policy) bool {
 	names := []string{policy.Codec, policy.Exact}
 	for _, rule := range policy.Rules {
@@ -104,7 +104,7 @@ func oneWay(policy quant.Policy) bool {
 	})
 }
 
-// Pace is what --every, --budget and --consensus ask for.
+// Pace is the pace of exchanges that --every, --budget and --consensus ask for.
 func (s trainSettings) Pace() (averaging.Pace, error) {
 	pace := averaging.Pace{Consensus: s.Consensus, BySpeed: s.Balance && s.Strategy == StrategyADPSGD}
 	var faults cli.Faults
@@ -126,13 +126,13 @@ func (s trainSettings) Pace() (averaging.Pace, error) {
 	return pace, errors.Join(faults...)
 }
 
-// everyDrift begins an --every that counts in how far the model has moved.
+// everyDrift begins a value of --every that measures how far the model has moved.
 const everyDrift = "drift="
 
-// maxDrift bounds drift=C: beyond, no run would ever exchange.
+// maxDrift bounds C in drift=C: with a larger one, no run would ever exchange.
 const maxDrift = 1e6
 
-// parseBudget reads an amount of bytes an hour, such as 2GB/h or 500MB/h.
+// parseBudget reads a number of bytes per hour, such as 2GB/h or 500MB/h.
 func parseBudget(text string) (bytesPerHour float64, err error) {
 	amount, timed := strings.CutSuffix(text, "/h")
 	for _, unit := range []struct {

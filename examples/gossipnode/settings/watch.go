@@ -11,7 +11,7 @@ import (
 	"github.com/seed-97356399/murmuration/peer/control"
 )
 
-// watchSettings say who may watch the run, and rule it from there.
+// watchSettings say how the run can be watched, and controlled from the dashboard.
 type watchSettings struct {
 	Name           string
 	Dashboard      string
@@ -21,9 +21,9 @@ type watchSettings struct {
 	Digests        time.Duration
 }
 
-// The time between digests: the members of a large flock tell more seldom, together at most
-// one in control.DigestShare. BoardDigests is the time between digests of a peer that has a dashboard: who watches
-// a run wants to see it move.
+// The time between the digests of a peer. In a large flock it is longer: all members together
+// send at most one in control.DigestShare. BoardDigests is the time for a peer with a dashboard,
+// which should show changes soon.
 const (
 	defaultDigests = 2 * time.Second
 	BoardDigests   = time.Second
@@ -57,7 +57,7 @@ const (
 
 func stays() []string { return []string{stayAuto, StayYes, StayNo} }
 
-// Stays tells whether the dashboard stays after the end, for a person who sees errs.
+// Stays tells whether the dashboard stays after the end. With auto, it does if errs is a terminal.
 func (s Settings) Stays(errs io.Writer) bool {
 	seen := cli.IsTerminal(errs) && !s.JSON
 	return s.Dashboard != "" && (s.DashboardStay == StayYes || s.DashboardStay == stayAuto && seen)

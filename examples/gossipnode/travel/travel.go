@@ -1,4 +1,4 @@
-// Package travel has peers that hold data and do not train give it to peers that train and hold none.
+// Package travel moves data from peers that hold it, and do not train, to peers that train, and hold none.
 package travel
 
 import (
@@ -23,27 +23,27 @@ import (
 )
 
 const (
-	// maxAbout bounds what a holder tells of its data, with the examples that models are evaluated with.
+	// maxAbout bounds the bytes of a holder's description of its data, the examples for evaluation included.
 	maxAbout = 64 << 20
-	// look is the time between two looks at who still trains, and after for how long a holder stays once nobody does.
+	// look is the time between two checks whether a member still trains; after is how long a holder stays once none does.
 	look  = 100 * time.Millisecond
 	after = 500 * time.Millisecond
 )
 
-// about is what a holder tells of its data, as a line of JSON before the examples that models are evaluated with.
+// about is a holder's description of its data: a line of JSON, sent before the examples for evaluation.
 type about struct {
 	Dataset string `json:"dataset"`
 	Format  string `json:"format"`
 	Norm    string `json:"norm,omitempty"`
-	Total   int    `json:"total"` // examples of all holders: an epoch of the flock
+	Total   int    `json:"total"` // number of examples of all holders: an epoch of the flock
 }
 
-// counts are those of a result.
+// counts converts counts to those of a result.
 func counts(c rows.Counts) result.Travelled {
 	return result.Travelled{HandedOut: c.HandedOut, TrainedSamples: c.Trained, LostSamples: c.Lost + c.Outstanding}
 }
 
-// tell is what a holder tells of data.
+// tell encodes a holder's description of its data, and the examples for evaluation.
 func tell(s settings.Settings, data *dataset.Data) ([]byte, error) {
 	said := about{Dataset: s.Dataset, Format: data.Train.Format(), Total: data.Total}
 	if norm := data.Train.Norm(); norm != nil {
@@ -60,7 +60,7 @@ func tell(s settings.Settings, data *dataset.Data) ([]byte, error) {
 	return dataset.Stored{Set: data.HeldOut}.Append(append(line, '\n'), all)
 }
 
-// read reads what a holder tells: how its examples are read, and what models are evaluated with.
+// read decodes what tell encoded. It returns a reader of the holder's examples, and the examples for evaluation.
 func read(told []byte, s settings.Settings) (reader *dataset.Reader, data *dataset.Data, err error) {
 	var (
 		said about
@@ -84,7 +84,7 @@ func read(told []byte, s settings.Settings) (reader *dataset.Reader, data *datas
 	return reader, data, err
 }
 
-// Hold has a node give data until all that train have ended. It calls show now and then, and once more at the end.
+// Hold lets a node give data until all members that train have ended. It calls show regularly, and once at the end.
 func Hold(ctx context.Context, node *peer.Node, s settings.Settings, data *dataset.Data, log *zap.Logger, show func(result.Travelled)) error {
 	if data.Train == nil {
 		return cli.Usage(cli.Faultf("hold", "%s is read from its files as it is needed, and a holder gives what it has in memory: mnist, fashion-mnist, glyphs, text or gosource", s.Dataset))
@@ -122,20 +122,20 @@ func Hold(ctx context.Context, node *peer.Node, s settings.Settings, data *datas
 	return errors.Join(err, context.Cause(ctx))
 }
 
-// Taker takes batches of what others hold: a dataset.Batches, whose Close may be called by others.
+// Taker takes batches of data that others hold. It is a dataset.Batches; any goroutine may call its Close.
 type Taker struct {
 	ctx     context.Context
-	wait    time.Duration // for a batch
+	wait    time.Duration // the longest wait for a batch
 	batches *rows.Batches
 	reader  *dataset.Reader
 	mu      sync.Mutex // held by Next, and by Close
 	closed  bool
 }
 
-// Take waits for a holder, for --join-wait, and makes data of what it holds.
+// Take waits for a holder, at most --join-wait, and returns its data, with batches from all holders.
 func Take(ctx context.Context, node *peer.Node, s settings.Settings, log *zap.Logger) (*Taker, *dataset.Data, error) {
 	t := &Taker{ctx: ctx, wait: s.JoinWait}
-	check := func(n int, data []byte) error { return t.reader.Check(n, data) } // none comes before there is a reader
+	check := func(n int, data []byte) error { return t.reader.Check(n, data) } // rows come only after the reader is set
 	var err error
 	if t.batches, err = rows.From(node, rows.FromConfig{Batch: s.Drawn(), Hops: s.Hops, Seed: s.Seed, Check: check, Log: log}); err != nil {
 		return nil, nil, err
@@ -181,7 +181,7 @@ func (t *Taker) Close() error {
 	return t.batches.Close()
 }
 
-// Counts tell what became of rows, in all and by holder.
+// Counts tells what became of rows, in all and by holder.
 func (t *Taker) Counts() (all result.Travelled, by map[string]result.Travelled) {
 	whole, each := t.batches.Counts()
 	by = make(map[string]result.Travelled, len(each))
