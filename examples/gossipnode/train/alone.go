@@ -8,12 +8,12 @@ import (
 	"github.com/seed-97356399/murmuration/peer/stats"
 )
 
-// leastStandstill is for how long a process must have stood still, its machine asleep, for
-// the others to have given this peer up, or to have ended without it.
+// leastStandstill is the least time of a standstill, as when the machine sleeps, after which
+// the others may have given this peer up, or ended without it.
 const leastStandstill = 10 * time.Second
 
-// warnAlone says, once, what a user should know whose process has slept through the end:
-// the peer cannot, since there is nobody to ask.
+// warnAlone warns the user, once, that the process may have slept through the end of the run.
+// The peer itself cannot find out, since there is no member left to ask.
 func warnAlone(t *training, s stats.Peer) {
 	if stood := s.Exchanges.LongestHold; !t.alone && s.Members <= 1 && t.members > 1 && stood >= leastStandstill {
 		t.alone = true

@@ -18,7 +18,7 @@ import (
 	"github.com/seed-97356399/murmuration/peer/stats"
 )
 
-// started tells that a peer listens, how others join it if any may, and for whom it waits.
+// started reports that a peer listens, how others can join it, and for how many members it waits.
 func started(t *training) {
 	r := watch.Report{Kind: watch.ReportStarted, Peer: string(t.peer.Self()), Dashboard: t.panel.url}
 	if t.Strategy != settings.StrategyAlone {
@@ -36,10 +36,10 @@ func started(t *training) {
 	t.Tell(r)
 }
 
-// seenWithin bounds how long a peer that has been let in waits until it sees a member.
+// seenWithin bounds how long a peer that has joined waits until it sees another member.
 const seenWithin = time.Second
 
-// arrived tells, when this peer may train, whom it has joined and whose model it has.
+// arrived describes, when this peer can train, how many peers it has joined and where its model comes from.
 func arrived(ctx context.Context, t *training) string {
 	s := t.peer.Stats()
 	if s.Joined && s.Members < 2 && len(t.Join) > 0 && t.Strategy != settings.StrategyAlone {
@@ -51,7 +51,7 @@ func arrived(ctx context.Context, t *training) string {
 	return beginning(s, t.Strategy == settings.StrategyAlone, t.work.Resumed != nil)
 }
 
-// beginning is the line that arrived tells.
+// beginning is the line that arrived returns.
 func beginning(s stats.Peer, alone, resumed bool) string {
 	others := max(s.Members-1, s.State.Servers)
 	joined := "joined " + cli.Plural(uint64(others), "peer")
@@ -102,8 +102,8 @@ func gather(ctx context.Context, t *training) error {
 	return nil
 }
 
-// Others train, whoever of them is missing, if what all have done grows for so many looks on end:
-// one that comes back may bring what it did before, once.
+// Others train already if the steps of the flock grow between so many looks in a row. Growth at one look
+// proves nothing: a peer that comes back may add the steps that it did before.
 const (
 	lookEvery = time.Second
 	growing   = 4
@@ -129,7 +129,7 @@ func awaitMembers(ctx context.Context, t *training) error {
 	return nil
 }
 
-// awaitTraining waits until so many members train, this one included: a member that prepares its data does not yet.
+// awaitTraining waits until so many members can train, this one included. Members that still prepare data do not count.
 func awaitTraining(ctx context.Context, p *peer.Peer, least int) error {
 	const look = 10 * time.Millisecond
 	for {

@@ -2,13 +2,13 @@ package train
 
 import "time"
 
-// clock is when a peer has done what.
+// clock has the times of events in the life of a peer.
 type clock struct {
-	started  time.Time // the peer
-	first    time.Time // the first step began
-	begun    float64   // how far the flock was then
-	reported time.Time // progress was last reported
-	joined   time.Duration
+	started  time.Time     // when the peer started
+	first    time.Time     // when the first step began
+	begun    float64       // progress of the flock at first, 0 to 1
+	reported time.Time     // when progress was last reported
+	joined   time.Duration // from started until the peer had joined
 }
 
 // elapsed is the time since the first step.

@@ -3,13 +3,13 @@ package train
 import "math"
 
 const (
-	// farAbove is how many times the loss at the start, or that of guessing if it is more, a
-	// loss is when something is wrong with it: noise, and the first steps of a rate that is
-	// near the highest which works, are below.
+	// A loss is far above if it exceeds farAbove times the loss at the start, or of guessing if
+	// that is more. Noise does not reach it, nor do the first steps with a learning rate near
+	// the highest one that works.
 	farAbove = 4
-	// startSteps are the first steps, whose least loss is that of the start.
+	// startSteps is the number of first steps; the least of their losses is the loss at the start.
 	startSteps = 8
-	// awaySteps is how many more steps of the last ones must be far above than not.
+	// awaySteps is the excess of steps far above over other steps at which the loss runs away.
 	awaySteps = 64
 )
 
@@ -17,10 +17,10 @@ const (
 type course struct {
 	steps, above int
 	start        float64
-	away         bool // until as many steps were not far above
+	away         bool // until above is 0 again
 }
 
-// see takes the loss of a step over so many classes. It reports true when that has run away, once.
+// see takes the loss of a step, for a model of so many classes. It reports true once, when the loss has begun to run away.
 func (c *course) see(loss float64, classes int) (ranAway bool) {
 	if c.steps++; c.steps <= startSteps {
 		if c.steps == 1 || loss < c.start {

@@ -9,7 +9,7 @@ import (
 	"github.com/seed-97356399/murmuration/peer/stats"
 )
 
-// finalOf is what a peer has ended with.
+// finalOf describes the model that a peer has ended with.
 func finalOf(t *training, merged bool) result.FinalResult {
 	r := result.FinalResult{Final: settings.FinalLocal, ModelHash: result.Hash(t.work.Params)}
 	switch {
@@ -21,8 +21,8 @@ func finalOf(t *training, merged bool) result.FinalResult {
 	return r
 }
 
-// distanceKnown is what a peer alone knows of how far apart the models have ended: that those
-// of a merge with others are the same. Members are those of before it left.
+// distanceKnown is the distance between the final models as far as one peer knows it: 0 after a
+// merge with others, else NaN. s.Members is the number of members before this peer left.
 func distanceKnown(s stats.Peer) cli.Number {
 	if s.Merged && s.Members > 1 {
 		return 0

@@ -10,8 +10,8 @@ import (
 	"github.com/seed-97356399/murmuration/peer/table"
 )
 
-// normalize finds how pictures are normalized, where the members are to find it together: as it was
-// found before, if this peer goes on from a checkpoint.
+// normalize finds the normalization of pictures, with --normalize flock. A peer that goes on from a
+// checkpoint uses the normalization found before. Otherwise the members measure it together.
 func (p *preparing) normalize(ctx context.Context) error {
 	if p.Normalize != settings.OfFlock {
 		return nil
@@ -26,8 +26,8 @@ func (p *preparing) normalize(ctx context.Context) error {
 	return p.together(ctx, func(flock table.Flock) error { return workload.Normalize(ctx, flock, p.Settings) })
 }
 
-// normalized is the normalization of the run that the newest checkpoint is of, empty if it cannot
-// be had.
+// normalized is the normalization in the run description of the newest checkpoint, empty if there
+// is none.
 func normalized(from checkpoint.Folder) string {
 	of, _ := rundescription.Kept(from)
 	value, _ := of.Value("normalize")

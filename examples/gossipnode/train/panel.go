@@ -17,11 +17,11 @@ import (
 
 // panel is the dashboard of a peer, if it has one.
 type panel struct {
-	board atomic.Pointer[dashboard.Board] // what it shows; nil without one
-	url   string                          // where it is
+	board atomic.Pointer[dashboard.Board] // content of the dashboard; nil without one
+	url   string                          // of the dashboard
 }
 
-// openDashboard takes the dashboard's address; nil without one.
+// openDashboard listens on the dashboard's address; nil without one.
 func openDashboard(s settings.Settings) (*dashboard.Server, error) {
 	if s.Dashboard == "" {
 		return nil, nil
@@ -68,8 +68,8 @@ func (p *panel) subscribe(hooks *peer.Hooks) {
 	}
 }
 
-// ruler speaks as the operator whose key this process has, by way of this very peer,
-// which passes it on; nil if it has no such key.
+// ruler sends commands as the operator whose key this process has. It sends them to this
+// very peer, which passes them on. It is nil if the process has no operator's key.
 func ruler(t *training) dashboard.Ruler {
 	if t.OperatorKey == "" {
 		return nil

@@ -10,7 +10,7 @@ import (
 	"github.com/seed-97356399/murmuration/peer/transport"
 )
 
-// partners are the peers that exchanges were completed with, up to maxPeers.
+// partners are the peers with which this peer completed exchanges, up to settings.MaxPeers.
 type partners struct {
 	mu    sync.Mutex
 	all   map[transport.PeerID]struct{}
@@ -31,14 +31,14 @@ func (p *partners) met(id transport.PeerID, after time.Duration) {
 	}
 }
 
-// count is their number, and how long the first exchange took to come.
+// count is the number of partners, and the time until the first exchange was complete.
 func (p *partners) count() (met int, first time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return len(p.all), p.first
 }
 
-// linksOf are the links of a peer that decide on codecs.
+// linksOf are the links of a peer for which --codec auto has chosen a codec.
 func linksOf(s stats.Peer) []result.LinkResult {
 	var links []result.LinkResult
 	for _, l := range s.Exchanges.Links {

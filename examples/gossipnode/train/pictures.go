@@ -6,17 +6,17 @@ import (
 	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
 )
 
-// maxNamedSkips bounds how many pictures that cannot be used are named.
+// maxNamedSkips bounds the number of unusable pictures that are named.
 const maxNamedSkips = 10
 
-// pictures is what has been told of the pictures that a peer learns from: most is known
-// when they have been looked at before the start, the rest at the end.
+// pictures counts what was reported about a peer's pictures. Most is known before the
+// start, when they are indexed, and the rest at the end.
 type pictures struct {
-	named, more int // that cannot be used: told by name, and those beyond the bound
-	resized     int
+	named, more int // unusable pictures: reported by name, and only by number
+	resized     int // pictures that were resized
 }
 
-// name names pictures that cannot be used, with the reason, up to the bound.
+// name reports unusable pictures by name, with the reason, up to the bound. Total is the number of all of them.
 func (p *pictures) name(t *training) (total int) {
 	total, named := t.work.Data.Skipped(p.named)
 	for _, damaged := range named[:min(len(named), maxNamedSkips-p.named)] {
@@ -26,7 +26,7 @@ func (p *pictures) name(t *training) (total int) {
 	return total
 }
 
-// tell tells all that is new.
+// tell reports everything that was not reported yet.
 func (p *pictures) tell(t *training) {
 	if more := p.name(t) - p.named - p.more; more > 0 {
 		t.say(fmt.Sprintf("left out: %d more pictures that cannot be used", more))

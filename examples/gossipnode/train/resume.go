@@ -20,9 +20,9 @@ import (
 	"github.com/seed-97356399/murmuration/peer/transport"
 )
 
-// takeFolder makes the folder of --checkpoint and locks it, unless there is a lock, sees to
-// it that it can be written to, and keeps the identity there. It tells where there was one and no
-// checkpoint in it. It returns the lock, which stays held if that fails.
+// takeFolder prepares the folder of --checkpoint. Without a lock, it makes and locks the folder. It
+// checks that the folder can be written to, and saves the identity there. It reports a folder that
+// had no checkpoint. It returns the lock, which stays held after an error, too.
 func takeFolder(s settings.Settings, lock *checkpoint.Lock, key ed25519.PrivateKey, work *workload.Workload, to Observer) (_ *checkpoint.Lock, err error) {
 	if s.Checkpoint == "" {
 		return nil, nil
@@ -40,8 +40,8 @@ func takeFolder(s settings.Settings, lock *checkpoint.Lock, key ed25519.PrivateK
 	return lock, s.Occupy(key)
 }
 
-// folderFault is why a checkpoint folder cannot be used. One that another process uses may be
-// free when this one is started again.
+// folderFault adds a remedy to an error of a checkpoint folder. It is no configuration error if
+// another process uses the folder, which may be free when this one is started again.
 func folderFault(err error) error {
 	if errors.Is(err, checkpoint.ErrInUse) {
 		return settings.Remedied(err)
@@ -49,7 +49,7 @@ func folderFault(err error) error {
 	return cli.Config(fmt.Errorf("%w: give one that this user may make and write to with --checkpoint", err))
 }
 
-// newKeeper makes what saves checkpoints of this peer; nil without --checkpoint.
+// newKeeper makes the keeper, which saves checkpoints of this peer; nil without --checkpoint.
 func newKeeper(t *training) *checkpoint.Keeper {
 	if t.Checkpoint == "" {
 		return nil
@@ -60,7 +60,7 @@ func newKeeper(t *training) *checkpoint.Keeper {
 	})
 }
 
-// tellResumed says where the run goes on, and what has been passed over.
+// tellResumed reports from which checkpoint the run goes on, and which ones were refused.
 func tellResumed(t *training) {
 	for _, err := range t.work.Refused {
 		t.Log.Warn("a checkpoint is refused; the one before it is used. Move it away if it is of no use", zap.Error(err))
@@ -87,7 +87,7 @@ func tellResumed(t *training) {
 	}
 }
 
-// behind is what lies behind the model, and what the run is as its founder has signed it.
+// behind is the checkpoint behind the model, with the description of the run that its founder has signed.
 func behind(t *training) peer.Checkpoint {
 	if t.Described.Known() {
 		return t.work.Behind().Describing(t.Described)
@@ -95,7 +95,7 @@ func behind(t *training) peer.Checkpoint {
 	return t.work.Behind()
 }
 
-// describedBy is who has signed what the run is, empty if that is not known.
+// describedBy is the signer of the run's description, empty if it is not known.
 func describedBy(t *training) transport.PeerID {
 	if !t.Described.Known() && t.work.Resumed != nil {
 		return t.work.Resumed.Progress.Description.Signer
@@ -103,8 +103,8 @@ func describedBy(t *training) transport.PeerID {
 	return t.Described.Signer
 }
 
-// restore gives an optimizer the state of the checkpoint. One of another optimizer is
-// left: what an optimizer remembers is soon made anew.
+// restore gives an optimizer the state of the checkpoint. It ignores the state of a
+// different optimizer: an optimizer soon builds up its state again.
 func restore(t *training, optimizer optim.Optimizer) {
 	stateful, ok := optimizer.(optim.Stateful)
 	if !ok || t.work.Resumed == nil || t.work.Resumed.Optimizer.Kind == "" {
@@ -113,14 +113,14 @@ func restore(t *training, optimizer optim.Optimizer) {
 	if err := stateful.Restore(t.work.Resumed.Optimizer); err != nil {
 		t.Log.Warn("the optimizer begins without the state of the checkpoint", zap.Error(err))
 	}
-	t.work.Resumed.Optimizer.Vectors = nil // the optimizer's own now, or of no use
+	t.work.Resumed.Optimizer.Vectors = nil // the optimizer owns them now, or they are useless
 }
 
-// ErrNothingDone is a cli.ErrInterrupted that came before the first step.
+// ErrNothingDone is a cli.ErrInterrupted before the first step.
 var ErrNothingDone = fmt.Errorf("%w before the first step", cli.ErrInterrupted)
 
-// orNothingDone is the error, or ErrNothingDone if it is an interruption that came before
-// this peer had done anything in this life.
+// orNothingDone returns err, or ErrNothingDone if err is an interruption and this peer has
+// done nothing since its process started.
 func orNothingDone(t *training, err error) error {
 	if errors.Is(err, cli.ErrInterrupted) && checkpoint.Idle(t.peer.Stats()) {
 		return ErrNothingDone
@@ -128,7 +128,7 @@ func orNothingDone(t *training, err error) error {
 	return err
 }
 
-// UnsavedError is a cli.ErrInterrupted of which the last checkpoint could not be saved.
+// UnsavedError is a cli.ErrInterrupted after which the last checkpoint could not be saved.
 type UnsavedError struct{ Cause error }
 
 func (e *UnsavedError) Error() string {
@@ -137,7 +137,7 @@ func (e *UnsavedError) Error() string {
 
 func (e *UnsavedError) Unwrap() []error { return []error{cli.ErrInterrupted, e.Cause} }
 
-// Interruption tells an end that was asked for, and what has become of the work.
+// Interruption adds to an interruption what was learned and where it is kept.
 func Interruption(s settings.Settings, err error) error {
 	nothing := errors.Is(err, ErrNothingDone)
 	var unsaved *UnsavedError
@@ -156,7 +156,7 @@ func Interruption(s settings.Settings, err error) error {
 	return fmt.Errorf("%w before the work was done; what was learned is kept in %s", err, s.Checkpoint)
 }
 
-// Outcome reports what Run has returned: that a peer has done its work, or has given up.
+// Outcome makes a report of the result of Run: the peer has done its work, or has given up.
 func Outcome(done result.Share, err error) watch.Report {
 	if err == nil {
 		r := watch.Report{Kind: watch.ReportResult, Share: &done}

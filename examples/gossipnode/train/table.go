@@ -23,21 +23,21 @@ import (
 	"github.com/seed-97356399/murmuration/peer/table/prepare"
 )
 
-// preparing is a peer before it trains. Where members are to agree by sums on how rows of tables are prepared,
-// from which the layout of the model follows, or on how pictures are normalized, it is a node of the run by then,
-// which trains afterwards.
+// preparing is a peer before it trains. The members may have to agree by sums on the preparation of table rows, which
+// decides the layout of the model, or on the normalization of pictures. Then the peer becomes a node of the run before
+// it trains, and the same node trains afterwards.
 type preparing struct {
 	*settings.Settings
 	Observer
 	network   peer.Network
 	share     rows.Share
 	prepared  *prepare.Prepared
-	node      *peer.Node    // nil if this peer needs no others for that
-	announced []string      // where others have been told to join
-	taker     *travel.Taker // nil unless it trains on rows of holders
+	node      *peer.Node    // nil if this peer prepares without others
+	announced []string      // addresses to join that were reported
+	taker     *travel.Taker // nil unless the peer trains on rows of holders
 }
 
-// work makes the workload. The node, if there is one by then, is to be closed in any case.
+// work makes the workload. The caller closes the node, if there is one, after an error, too.
 func (p *preparing) work(ctx context.Context, self ed25519.PublicKey) (work *workload.Workload, err error) {
 	if p.TrainOnly {
 		return ofHolders(ctx, p)
@@ -48,7 +48,7 @@ func (p *preparing) work(ctx context.Context, self ed25519.PublicKey) (work *wor
 		work, err = p.ofPictures(ctx, self)
 	}
 	if err == nil && p.node != nil {
-		// All of them begin to train together: the first could be done before the others begin.
+		// All members begin to train together. Otherwise the first could finish before the others begin.
 		p.MinPeers, err = p.node.Describe(ctx, "described", rundescription.Of(*p.Settings, work.Data).Fields)
 		p.Described, err = p.node.Description(), tooLate(err)
 	}
@@ -64,7 +64,7 @@ func (p *preparing) work(ctx context.Context, self ed25519.PublicKey) (work *wor
 	return work, nil
 }
 
-// ofTable is work for rows of tables.
+// ofTable makes the workload for a table.
 func (p *preparing) ofTable(ctx context.Context, self ed25519.PublicKey) (*workload.Workload, error) {
 	data, err := p.run(ctx)
 	if err != nil {
@@ -75,7 +75,7 @@ func (p *preparing) ofTable(ctx context.Context, self ed25519.PublicKey) (*workl
 	return work, cli.Config(err)
 }
 
-// ofPictures is work for pictures, and texts.
+// ofPictures makes the workload for pictures or a text.
 func (p *preparing) ofPictures(ctx context.Context, self ed25519.PublicKey) (*workload.Workload, error) {
 	if err := p.normalize(ctx); err != nil {
 		return nil, err
@@ -118,7 +118,7 @@ func (p *preparing) run(ctx context.Context) (data *dataset.Data, err error) {
 	return data, err
 }
 
-// tell tells what has become of the rows.
+// tell reports how many rows train, and which rows and columns were left out.
 func (p *preparing) tell(inputs int) {
 	files := p.share.Files
 	said := fmt.Sprintf("%d rows train as %d numbers each", p.prepared.Rows, inputs)
@@ -135,7 +135,7 @@ func (p *preparing) tell(inputs int) {
 	}
 }
 
-// known is what rows are prepared by, if that has been found before; nil if not.
+// known reads the preparation of rows from the pipeline file; nil if it was not found before.
 func (p *preparing) known() (*prepare.Prepared, error) {
 	path := p.PipelineFile()
 	if path != "" {
@@ -153,13 +153,13 @@ func (p *preparing) known() (*prepare.Prepared, error) {
 	return nil, nil
 }
 
-// check sees to it that a file is that of this run and this target.
+// check checks that a pipeline file belongs to this run and to this target.
 func (p *preparing) check(path string, known *prepare.Prepared) error {
 	hash, err := rows.Hash(known)
 	if err != nil {
 		return err
 	}
-	target, _ := table.ParseTarget(p.Table.Target) // faults has seen to it
+	target, _ := table.ParseTarget(p.Table.Target) // faults has checked it
 	switch {
 	case p.Preparation != "" && p.Preparation != hash:
 		return cli.Usage(cli.Faultf("pipeline", "%s is of rows that were prepared otherwise (%s) than those of the run that is joined (%s): copy the file that its members have", path, hash, p.Preparation))
@@ -170,12 +170,12 @@ func (p *preparing) check(path string, known *prepare.Prepared) error {
 	return nil
 }
 
-// together agrees with the other members, as a node of the run.
+// together joins the run as a node, and calls agree to agree with the other members.
 func (p *preparing) together(ctx context.Context, agree func(table.Flock) error) (err error) {
 	joining := rows.Joining{Settings: *p.Settings, Network: p.network, Together: p.Begin != nil, Started: p.started}
 	joining.Network.Description = rundescription.Of(*p.Settings, nil).Fields
 	switch _, parts, _ := p.PartOf(); {
-	case p.Begin != nil: // local begins all
+	case p.Begin != nil: // local starts one peer for each part
 		joining.MinPeers = max(parts, 1)
 	case len(p.Join) > 0:
 		joining.MinPeers = max(p.MinPeers, 2)
@@ -186,7 +186,7 @@ func (p *preparing) together(ctx context.Context, agree func(table.Flock) error)
 	return tooLate(agree(p.node))
 }
 
-// tooLate adds a remedy to the error of a peer that has come while the others prepare.
+// tooLate adds a remedy to the error of a peer that came while the others were preparing.
 func tooLate(err error) error {
 	if errors.Is(err, peer.ErrSumOver) {
 		return fmt.Errorf("preparing the data with the others: %w: they may have done so by now: start this peer again", err)
@@ -194,7 +194,7 @@ func tooLate(err error) error {
 	return err
 }
 
-// started tells where others join.
+// started reports the addresses and the token by which others join.
 func (p *preparing) started(node *peer.Node) {
 	p.announced = node.JoinAddresses()
 	r := watch.Report{Kind: watch.ReportStarted, Peer: string(node.Self()), Addresses: p.announced, Token: tokenOf(*p.Settings, node), Keyed: p.Keyed()}
@@ -204,14 +204,14 @@ func (p *preparing) started(node *peer.Node) {
 	p.Tell(r)
 }
 
-// fit finds out how rows are prepared, and prepares them.
+// fit agrees with the flock on the preparation of the rows, and prepares them.
 func (p *preparing) fit(ctx context.Context, flock table.Flock) (*dataset.Data, error) {
 	prepared, own, err := p.share.ForModel(ctx, flock, p.share.Table.Shared())
 	if err != nil {
 		return nil, err
 	}
 	data, err := p.share.Data(ctx, prepared, own)
-	if err := table.Ready(ctx, flock, "fit/prepared", err); err != nil { // all begin to train together
+	if err := table.Ready(ctx, flock, "fit/prepared", err); err != nil { // waits, so that all begin to train together
 		return nil, err
 	}
 	if data.Train, err = p.share.Spread(ctx, flock, data.Train); err != nil {
@@ -222,7 +222,7 @@ func (p *preparing) fit(ctx context.Context, flock table.Flock) (*dataset.Data, 
 	return data, err
 }
 
-// accuracyOf is the figure of one peer, unknown if it could not be had.
+// accuracyOf is the figure of one peer, NaN (unknown) after an error.
 func accuracyOf(figure float64, err error) result.Accuracy {
 	if err != nil {
 		figure = math.NaN()

@@ -2,8 +2,8 @@ package train
 
 import "github.com/seed-97356399/murmuration/examples/gossipnode/result"
 
-// textOf are the figures of a peer that has learned a text, with this loss on what is held
-// out; none of another.
+// textOf are the figures of a peer that has learned a text, by its loss on the held-out text.
+// They are zero for other data.
 func textOf(t *training, loss float64) result.TextFigures {
 	if !t.IsText() {
 		return result.TextFigures{}

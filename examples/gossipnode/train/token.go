@@ -8,7 +8,7 @@ import (
 	"github.com/seed-97356399/murmuration/peer"
 )
 
-// tokenOf is what another machine joins by.
+// tokenOf is the token with which another machine joins.
 func tokenOf(s settings.Settings, p *peer.Node) string {
 	invitation := token.Of(s.Run, string(p.Self()), p.JoinAddresses())
 	if invitation.Founder = s.Founder; s.Founder == "" && len(s.Join) == 0 {

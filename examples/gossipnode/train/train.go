@@ -1,4 +1,4 @@
-// Package train is one peer at work, from its data to its result.
+// Package train runs one peer, from its data to its result.
 package train
 
 import (
@@ -36,20 +36,20 @@ import (
 // reportEvery is the time between two reports of progress.
 const reportEvery = 200 * time.Millisecond
 
-// Observer is who watches a peer.
+// Observer receives the reports of a peer, and controls its begin and end.
 type Observer struct {
 	Log  *zap.Logger
 	Tell watch.Reporter
-	// Begin is closed when the first step may be taken; nil is at once.
+	// Begin is closed when the first step may begin; nil means at once.
 	Begin <-chan struct{}
-	// Source is the rows of a table that peers of this process share; nil is to open them.
+	// Source has the rows of a table that peers of this process share; if nil, the peer opens them.
 	Source *rows.Source
-	// Stay is called with the result of a peer that has left, while its dashboard still
-	// answers, and may have it show the figures of a result; nil is at once.
+	// Stay is called with the result of a peer that has left the run. The dashboard answers until
+	// Stay returns, and show makes it show the figures of a result. If nil, the peer ends at once.
 	Stay func(done result.Share, show func(result.Result))
 }
 
-// training is one peer at work. It belongs to one goroutine.
+// training is one peer that trains. It belongs to one goroutine.
 type training struct {
 	settings.Settings
 	work *workload.Workload
@@ -60,22 +60,22 @@ type training struct {
 
 	batch    dataset.Batch
 	measured workload.Measured
-	taker    *travel.Taker // nil unless it trains on rows of holders
+	taker    *travel.Taker // nil unless the peer trains on rows of holders
 	clock
-	members  int // the most seen
+	members  int // the most members seen at once
 	alone    bool
 	partners partners
 	loss     course
 	panel    panel
 	pictures pictures
-	waiting  atomic.Bool // for the members that --min-peers asks for
-	// announced are the addresses that others have been told who have prepared the data with this peer.
+	waiting  atomic.Bool // whether it waits for the members that --min-peers asks for
+	// announced are the addresses to join that were reported while the data was prepared.
 	announced []string
 }
 
-// Run trains one peer, from its data to its result. When ctx ends early it
-// keeps what was learned, leaves the run, and returns cli.ErrInterrupted. The first
-// step waits until it may begin.
+// Run trains one peer, from its data to its result. When ctx ends early, it
+// saves a checkpoint, leaves the run, and returns cli.ErrInterrupted. The first
+// step waits for Observer.Begin.
 func Run(ctx context.Context, s settings.Settings, to Observer) (_ result.Share, err error) {
 	log := to.Log
 	if err := s.KnowOperator(log); err != nil {
@@ -85,7 +85,7 @@ func Run(ctx context.Context, s settings.Settings, to Observer) (_ result.Share,
 	if err != nil {
 		return result.Share{}, folderFault(err)
 	}
-	defer func() { _ = lock.Close() }() // at the end of the process at the latest
+	defer func() { _ = lock.Close() }() // if this fails, the end of the process unlocks
 	key, err := s.Lasting(log)
 	if err != nil {
 		return result.Share{}, cli.Config(err)
@@ -97,7 +97,7 @@ func Run(ctx context.Context, s settings.Settings, to Observer) (_ result.Share,
 	p := &preparing{Settings: &s, Observer: to, network: networkOf(s, key, admission, log)}
 	defer func() {
 		if p.node != nil {
-			_ = p.node.Close() // leave has, and told what was wrong
+			_ = p.node.Close() // after leave, which has closed the node and logged the error
 		}
 	}()
 	if s.Hold {
@@ -140,7 +140,7 @@ func Run(ctx context.Context, s settings.Settings, to Observer) (_ result.Share,
 	defer t.leave()
 	t.keeper = newKeeper(t)
 	t.keeper.Start()
-	defer t.keeper.End() // before the peer leaves
+	defer t.keeper.End() // runs before t.leave
 	if counts != nil {
 		counts.Serve(t.peer, t.keeper.Age, s.Pprof)
 	}
@@ -159,10 +159,10 @@ func Run(ctx context.Context, s settings.Settings, to Observer) (_ result.Share,
 	return done, err
 }
 
-// errRefused: package peer has logged who refuses, why, and what to do about it.
+// errRefused: the members refused this peer. Package peer has logged which, why, and the remedy.
 var errRefused = errors.New("no peer to join will have this one, as logged above")
 
-// networkOf is how a peer takes part in a run.
+// networkOf turns settings into the configuration of a peer's network.
 func networkOf(s settings.Settings, key ed25519.PrivateKey, admission peer.Admission, log *zap.Logger) peer.Network {
 	n := peer.Network{
 		Run: s.Run, Join: s.Join, Log: log, Identity: key, Listen: s.Listen, KnownPeers: s.KnownPeers(), Admission: admission,
@@ -177,7 +177,7 @@ func networkOf(s settings.Settings, key ed25519.PrivateKey, admission peer.Admis
 	return n
 }
 
-// begin has the node train that has prepared the data with others, or else starts a peer.
+// begin makes the node train that has prepared the data with others. Without a node it starts a peer.
 func (t *training) begin(ctx context.Context, p *preparing) (*peer.Peer, error) {
 	with := t.trains()
 	if p.node != nil {
@@ -188,9 +188,9 @@ func (t *training) begin(ctx context.Context, p *preparing) (*peer.Peer, error) 
 	return peer.Start(ctx, peer.Config{Network: p.network, Training: with})
 }
 
-// trains is what the peer trains, and how.
+// trains is the configuration of the peer's training.
 func (t *training) trains() peer.Training {
-	pace, _ := t.Pace() // validate has seen to it
+	pace, _ := t.Pace() // Validate has checked it
 	with := peer.Training{
 		Params: t.work.Params, Checkpoint: behind(t), Optimizer: t.NewOptimizer(t.work.Params.Layout()), Schedule: t.Course(), Work: t.work.Target,
 		Exchange: peer.Exchange{Pace: pace, Codec: t.policy, Lanes: t.Lanes, Machine: t.Machine(t.Batch), Final: t.final()},
@@ -209,7 +209,7 @@ func (t *training) trains() peer.Training {
 	return with
 }
 
-// run takes the peer through its life.
+// run runs the peer until it has left, and returns its result.
 func (t *training) run(ctx context.Context) (result.Share, error) {
 	tellResumed(t)
 	if t.Strategy == settings.StrategyAlone && len(t.Join) > 0 {
@@ -222,7 +222,7 @@ func (t *training) run(ctx context.Context) (result.Share, error) {
 		return result.Share{}, orNothingDone(t, err)
 	}
 	seconds, err := t.learn(ctx)
-	_ = t.work.Batches.Close() // holders hear what became of their rows; it is called again, and tells then
+	_ = t.work.Batches.Close() // tells holders what became of their rows; Run closes it again, and returns the error
 	if err != nil && !errors.Is(err, cli.ErrInterrupted) {
 		return result.Share{}, errors.Join(err, t.keeper.Rescued())
 	}
@@ -230,8 +230,8 @@ func (t *training) run(ctx context.Context) (result.Share, error) {
 	t.keeper.End()
 	t.keeper.Interrupted(ctx)
 	t.pictures.tell(t)
-	// The peer serves the others until all have finished, and its model comes
-	// closer to theirs meanwhile: what counts is the model after that.
+	// Until all have finished, the peer serves the others, and its model comes
+	// closer to theirs. The result is about the model after that.
 	before := t.peer.Stats()
 	t.leave()
 	stats := t.peer.Stats()
@@ -260,11 +260,11 @@ func (t *training) run(ctx context.Context) (result.Share, error) {
 	return share, nil
 }
 
-// say tells a line to whoever watches.
+// say reports a line of news to the observer.
 func (t *training) say(text string) { t.Tell(watch.Report{Kind: watch.ReportNews, Said: text}) }
 
-// leave leaves the run. That something went wrong in leaving takes nothing from
-// what was learned.
+// leave leaves the run. It only logs an error, which does not harm what was
+// learned.
 func (t *training) leave() {
 	if err := t.peer.Close(); err != nil {
 		t.Log.Debug("leaving the run", zap.Error(err))
@@ -272,7 +272,7 @@ func (t *training) leave() {
 	t.panel.board.Load().Rest()
 }
 
-// learn steps until the flock has done its work, and tells for how long.
+// learn makes steps until the flock has done its work, and returns the time that this took.
 func (t *training) learn(ctx context.Context) (time.Duration, error) {
 	step := t.firstGradient(ctx)
 	for {
@@ -291,9 +291,9 @@ func (t *training) learn(ctx context.Context) (time.Duration, error) {
 	}
 }
 
-// firstGradient is gradient for the first step, which begins when it may. Step
-// calls it once the peer has joined, or has given up waiting for that: whoever
-// sees all peers ready knows that none will be kept from its training any more.
+// firstGradient is gradient for the first step, which waits for Begin. Step calls
+// it when the peer has joined, or has stopped waiting for that. So when all peers
+// have reported that they are ready, none has to wait for members any more.
 func (t *training) firstGradient(ctx context.Context) func(x, grad tensor.Vector) (peer.Result, error) {
 	return func(x, grad tensor.Vector) (peer.Result, error) {
 		t.Tell(watch.Report{Kind: watch.ReportReady, Said: arrived(ctx, t)})
@@ -325,7 +325,7 @@ func (t *training) gradient(x, grad tensor.Vector) (peer.Result, error) {
 	return peer.Result{Loss: loss, Samples: t.batch.Len()}, nil
 }
 
-// progress reports, at once or if it is time.
+// progress reports the peer's progress: at once if now is set, else only every reportEvery.
 func (t *training) progress(now bool) {
 	if !now && time.Since(t.reported) < reportEvery {
 		return
@@ -343,7 +343,7 @@ func (t *training) progress(now bool) {
 	t.Tell(watch.Report{Kind: watch.ReportProgress, Status: &current})
 }
 
-// result evaluates the model and gathers this peer's numbers.
+// result evaluates the model and collects the figures of this peer.
 func (t *training) result(stats stats.Peer, took time.Duration) result.Result {
 	right, loss := t.work.Model.Evaluate(t.work.Params.Vector(), t.work.Data.HeldOut)
 	status, seconds := watch.StatusOf(stats, took), took.Seconds()
@@ -373,8 +373,8 @@ func (t *training) result(stats stats.Peer, took time.Duration) result.Result {
 	return r
 }
 
-// nextBatch takes the next batch: of the size that the peers have agreed on, if they
-// share their pictures out by speed.
+// nextBatch takes the next batch. If the pictures of a step are divided by speed, the
+// peers have agreed on its size.
 func (t *training) nextBatch() error {
 	if !t.Divides() {
 		return t.work.Batches.Next(&t.batch)
@@ -382,7 +382,7 @@ func (t *training) nextBatch() error {
 	return t.measured.Fill(&t.batch, t.peer.Batch(t.Batch))
 }
 
-// final is how the models become one at the end, nil if they do not.
+// final is the configuration of the final merge, nil without one.
 func (t *training) final() *merge.Config {
 	if t.Final != settings.FinalMerge {
 		return nil

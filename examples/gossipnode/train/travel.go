@@ -19,7 +19,7 @@ import (
 	"github.com/seed-97356399/murmuration/peer"
 )
 
-// joinWith has the peer be a member that does not train yet, and tells where others join.
+// joinWith makes the peer a member that does not train yet, and reports how others join.
 func joinWith(ctx context.Context, p *preparing, data *dataset.Data) (err error) {
 	p.network.Description = rundescription.Of(*p.Settings, data).Fields
 	if p.node, err = peer.Join(ctx, p.network); err != nil {
@@ -29,7 +29,7 @@ func joinWith(ctx context.Context, p *preparing, data *dataset.Data) (err error)
 	return nil
 }
 
-// hold is the life of a peer that holds data for others and does not train.
+// hold runs a peer that holds data for others and does not train, until the others have ended.
 func hold(ctx context.Context, p *preparing, self ed25519.PublicKey) (share result.Share, err error) {
 	config, err := p.DataConfig(binary.LittleEndian.Uint64(self))
 	if err != nil {
@@ -64,7 +64,7 @@ func hold(ctx context.Context, p *preparing, self ed25519.PublicKey) (share resu
 	return share, errors.Join(err, p.node.Close())
 }
 
-// ofHolders makes the workload of a peer that trains on what others hold.
+// ofHolders makes the workload of a peer that trains on data of holders.
 func ofHolders(ctx context.Context, p *preparing) (*workload.Workload, error) {
 	err := joinWith(ctx, p, nil)
 	if err != nil {
