@@ -9,9 +9,9 @@ import (
 	"github.com/seed-97356399/murmuration/examples/gossipnode/watch"
 )
 
-// combine makes the result of a local run from those of the peers that finished,
-// at least one, and what has been counted of the others when they were last heard: it lives
-// on in the models of those that finished.
+// combine makes the result of a local run from the results of the peers that finished, at
+// least one, and from the last reported counts of the others. Their work counts, since it is
+// part of the models of the peers that finished.
 func combine(shares []result.Share, counted []watch.Status, peers, lost int) result.Result {
 	total := shares[0].Result
 	total.Peers, total.PeersLost, total.Peer, total.Role = peers, lost, "", ""
@@ -81,7 +81,7 @@ func combine(shares []result.Share, counted []watch.Status, peers, lost int) res
 	return total
 }
 
-// finalOf puts together what peers have ended with.
+// finalOf combines the final models of several peers.
 func finalOf(shares []result.Share) result.FinalResult {
 	first := shares[0].Result
 	all := result.FinalResult{Final: first.Final, ModelHash: first.ModelHash}
@@ -97,7 +97,7 @@ func finalOf(shares []result.Share) result.FinalResult {
 	return all
 }
 
-// travelled adds what holders have handed out. A holder that tells nothing, since it was lost, is accounted for by those that
+// travelled adds the counts of rows that holders handed out. For a holder that was lost, it uses the counts of the peers that
 // took its rows.
 func travelled(total *result.Result, shares, held []result.Share, holders int) {
 	if total.Travelled = nil; holders == 0 {

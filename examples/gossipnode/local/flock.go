@@ -20,13 +20,13 @@ import (
 // flock is the peers of a local run.
 type flock struct {
 	settings settings.Settings
-	peers    int // that train
+	peers    int // number of peers that train
 	*supervise.Peers
-	news    []string // what peers have told in words
-	invited bool     // it has been told how others come
+	news    []string // lines of news that peers have reported
+	invited bool     // whether the token to join was shown
 }
 
-// launcher starts a peer with settings of its own.
+// launcher starts the peer with this number and these settings.
 type launcher func(number int, s settings.Settings, events chan<- supervise.Event) (*supervise.Member, error)
 
 func newFlock(s settings.Settings, peers, holders int, start launcher, errs io.Writer, title string) *flock {
@@ -41,7 +41,7 @@ func newFlock(s settings.Settings, peers, holders int, start launcher, errs io.W
 	return f
 }
 
-// processes starts peers as so many processes of this program.
+// processes starts peers as processes of this program. Peers is the number of all of them.
 func processes(peers int) launcher {
 	return func(number int, s settings.Settings, events chan<- supervise.Event) (*supervise.Member, error) {
 		s.Report = true
@@ -49,7 +49,7 @@ func processes(peers int) launcher {
 	}
 }
 
-// goroutines starts peers in this process, which read the rows of a table once.
+// goroutines starts peers as goroutines of this process. They share source, so the rows of a table are read once.
 func goroutines(source *rows.Source) launcher {
 	return func(number int, s settings.Settings, events chan<- supervise.Event) (*supervise.Member, error) {
 		here, member := supervise.InProcess(number, events)
@@ -78,8 +78,8 @@ func goroutines(source *rows.Source) launcher {
 	}
 }
 
-// run is the run until the last peer has ended, but for one that only shows its dashboard. The
-// result is that of the peers which finished, if any did; an error may come beside it.
+// run runs the peers until all have ended, or only show their dashboard. The result is that of the
+// peers that finished, if there are any; it may come together with an error.
 func (f *flock) run(ctx context.Context, kill <-chan struct{}) (result.Result, error) {
 	f.Run(ctx, kill)
 	total, err := f.verdict(ctx)
@@ -89,7 +89,7 @@ func (f *flock) run(ctx context.Context, kill <-chan struct{}) (result.Result, e
 	return total, err
 }
 
-// lineOf is the line that a person sees for a peer's report.
+// lineOf is the line that is shown for a peer's report, empty if none is.
 func (f *flock) lineOf(number int, r *watch.Report) (text string) {
 	switch {
 	case r.Kind == watch.ReportStarted:
@@ -100,18 +100,18 @@ func (f *flock) lineOf(number int, r *watch.Report) (text string) {
 			f.invited = true
 			text += "another peer can come with " + r.Invitation()
 		}
-	case !slices.Contains(f.news, r.Said): // each peer has looked at the same data
+	case !slices.Contains(f.news, r.Said): // peers that read the same data report the same news
 		f.news = append(f.news, r.Said)
 		text = f.Of(number) + r.Said
 	}
 	return text
 }
 
-// verdict is the result of the run.
+// verdict is the result of the run, and its error.
 func (f *flock) verdict(ctx context.Context) (result.Result, error) {
 	var (
 		shares []result.Share
-		held   []result.Share // by those that do not train
+		held   []result.Share // of holders, which do not train
 		gone   []watch.Status
 		idle   []int
 		lost   int

@@ -23,7 +23,7 @@ const (
 	maxPeers     = 1000 // each is a process
 )
 
-// Command makes the command that is several peers on this machine.
+// Command makes the command local.
 func Command(std cli.Streams) *cobra.Command {
 	var (
 		s         settings.Settings
@@ -75,14 +75,14 @@ Ctrl-C asks all of them to leave in good order; a second one kills them.`},
 	s.Register(flags)
 	cli.OnlyHelpAll(flags, "key", "part")
 	for name, value := range map[string]string{"listen": settings.Loopback, "min-peers": "all of them"} {
-		flags.Lookup(name).DefValue = value // for --help; adapt sees to it
+		flags.Lookup(name).DefValue = value // shown by --help; adapt sets the value
 	}
 	cli.TakeFile(flags)
 	return cmd
 }
 
-// adapt checks the settings of a local run, and makes them those of its
-// first peer where the defaults of local are others than run's.
+// adapt checks the settings of a local run. Where the defaults of local
+// differ from run's, it sets those of local.
 func adapt(s *settings.Settings, peers, holders int, sources cli.Origins) error {
 	if peers < 1 || peers > maxPeers {
 		return sources.Usage(cli.Faultf("peers", "%d: want 1 to %d", peers, maxPeers))
@@ -116,7 +116,7 @@ func adapt(s *settings.Settings, peers, holders int, sources cli.Origins) error 
 	return nil
 }
 
-// forMember is the settings of one peer of several. Holders come after those that train.
+// forMember is the settings of the peer with this number. Holders have the numbers after the peers that train.
 func forMember(s settings.Settings, number, peers, holders int, join []string) settings.Settings {
 	s.Part = fmt.Sprintf("%d/%d", number, peers)
 	if s.Hold, s.TrainOnly = number >= peers, holders > 0 && number < peers; s.Hold {
@@ -126,12 +126,12 @@ func forMember(s settings.Settings, number, peers, holders int, join []string) s
 	}
 	s.Join = join
 	s.JSON = false
-	s.Listen, _ = nextPorts(s.Listen, number) // adapt has seen to it
+	s.Listen, _ = nextPorts(s.Listen, number) // adapt has checked it
 	metrics, _ := nextPorts([]string{s.Metrics}, number)
 	s.Metrics = metrics[0]
 	watchMember(&s, number)
 	if s.IsTable() {
-		s.Pipeline = s.PipelineFile() // one for all
+		s.Pipeline = s.PipelineFile() // all peers share one file
 	}
 	if s.Checkpoint != "" {
 		s.Checkpoint = filepath.Join(s.Checkpoint, fmt.Sprintf("peer-%d", number))
@@ -139,8 +139,8 @@ func forMember(s settings.Settings, number, peers, holders int, join []string) s
 	return s
 }
 
-// nextPorts are addresses whose ports are by so many higher; port 0, which lets
-// the system choose, stays, as does an address that is empty.
+// nextPorts adds by to the ports of addresses. It keeps port 0, with which the
+// system chooses one, and empty addresses.
 func nextPorts(addresses []string, by int) ([]string, error) {
 	next := make([]string, len(addresses))
 	for i, address := range addresses {

@@ -10,8 +10,8 @@ import (
 	"github.com/seed-97356399/murmuration/peer/control"
 )
 
-// watchMember gives one peer of several its name, and leaves the dashboard and the operator's key to the first peer of several;
-// the others tell it how they get on.
+// watchMember names the peer with this number. Only the first peer keeps the dashboard and the operator's key; the others
+// report to it by digests.
 func watchMember(s *settings.Settings, number int) {
 	s.Digests = s.DigestEvery()
 	who := fmt.Sprintf(" %d", number)
@@ -24,8 +24,8 @@ func watchMember(s *settings.Settings, number int) {
 	}
 }
 
-// drawOperator makes an operator for a local run that has a dashboard and no operator,
-// so that it can be paused there. Forget removes the key.
+// drawOperator generates an operator's key for a local run with a dashboard and without an
+// operator, so that the dashboard can pause the run. Forget removes the key.
 func drawOperator(s *settings.Settings) (forget func(), err error) {
 	forget = func() {}
 	switch {
