@@ -5,7 +5,7 @@ import "strings"
 // ExitNeverJoined is the exit code of neverJoinedError.
 const ExitNeverJoined = 4
 
-// neverJoinedError: the work is done, by this peer alone, which was to take part with others.
+// neverJoinedError: this peer was to train with others, but has done the work alone.
 type neverJoinedError struct{ tried []string }
 
 func (e neverJoinedError) Error() string {
@@ -16,8 +16,8 @@ func (e neverJoinedError) Error() string {
 // ExitWith is the exit code.
 func (neverJoinedError) ExitWith() int { return ExitNeverJoined }
 
-// NeverJoined is a neverJoinedError if the peer was to join one of these addresses and has
-// found nobody there.
+// NeverJoined returns a neverJoinedError if the peer was to join one of these addresses, and no
+// member let it in.
 func (s Share) NeverJoined(tried []string) error {
 	if s.Found || len(tried) == 0 {
 		return nil

@@ -9,23 +9,23 @@ import (
 	"github.com/seed-97356399/murmuration/tensor"
 )
 
-// FinalResult is what model a peer has ended with, or several have.
+// FinalResult describes the final model of one peer, or those of several.
 type FinalResult struct {
-	// Final is merge after a merge (in local, of all peers that finished), local if there
-	// was to be none, and unmerged if it has not come about.
+	// Final is merge after a merge (in local, of all peers that finished), local if no merge
+	// was asked for, and unmerged if the merge failed.
 	Final string `json:"final,omitempty"`
-	// ModelHash is the first 16 digits of SHA-256 of the final parameters that peers share, as
-	// float32, little-endian; of local it is there if all are the same.
+	// ModelHash is the first 16 hexadecimal digits of SHA-256 of the final parameters that peers
+	// share, as float32, little-endian. In local it is empty unless it is the same for all peers.
 	ModelHash string `json:"model_hash,omitempty"`
-	// Hashes are those of the peers that finished, in their order; for local only.
+	// Hashes are the hashes of the peers that finished, in the order of the peers; in local only.
 	Hashes []string `json:"hashes,omitempty"`
 }
 
 // ExitUnmerged is the exit code of unmergedError.
 const ExitUnmerged = 3
 
-// unmergedError: the work is done, and the one model that was asked for is not there. To
-// start again would not bring it back: the others have gone.
+// unmergedError: the work is done, but the merge that was asked for has failed. To start
+// the peer again does not help: the others have gone.
 type unmergedError struct{}
 
 func (unmergedError) Error() string {
@@ -35,8 +35,8 @@ func (unmergedError) Error() string {
 // ExitWith is the exit code.
 func (unmergedError) ExitWith() int { return ExitUnmerged }
 
-// Unmerged is an unmergedError if a merge was asked for and has not come about, or if those of
-// several peers differ.
+// Unmerged returns an unmergedError if a merge was asked for and has failed, or if several peers
+// have ended with different models.
 func (r FinalResult) Unmerged() error {
 	if r.Final == settings.FinalUnmerged || r.Final == settings.FinalMerge && r.ModelHash == "" {
 		return unmergedError{}
@@ -44,12 +44,12 @@ func (r FinalResult) Unmerged() error {
 	return nil
 }
 
-// Summary tells it in words.
+// Summary describes the final model in words.
 func (r FinalResult) Summary() string {
 	switch several := len(r.Hashes) > 0; {
 	case r.Final == settings.FinalMerge && r.ModelHash != "":
 		return "Final model, merged: " + r.ModelHash + ".\n"
-	case r.Final == settings.FinalMerge: // some could not reach each other
+	case r.Final == settings.FinalMerge: // some peers could not reach each other
 		return "The final merges differ: " + strings.Join(r.Hashes, ", ") + ".\n"
 	case r.Final == settings.FinalUnmerged && several:
 		return "The final merge has not come about at all peers: " + strings.Join(r.Hashes, ", ") + ".\n"
@@ -61,9 +61,9 @@ func (r FinalResult) Summary() string {
 	return ""
 }
 
-// Hash names a model: the first digits of SHA-256 of its values. What is local to each peer, such as
-// the statistics of a batch normalization, has no part in it: models that are one in all that is
-// shared have one name.
+// Hash is the first 16 hexadecimal digits of SHA-256 of a model's shared values. Values that are local
+// to each peer, such as the statistics of a batch normalization, are left out. So models with equal
+// shared values have the same hash.
 func Hash(p *tensor.Params) (name string) {
 	const digits = 16
 	of := sha256.New()

@@ -1,5 +1,5 @@
-// Package result is what run, local and simulate print: a contract of names, and the words
-// beside it.
+// Package result has the results that run, local and simulate print, as JSON with fixed names
+// and in words.
 package result
 
 import (
@@ -13,43 +13,43 @@ import (
 	"github.com/seed-97356399/murmuration/peer/transport"
 )
 
-// Result is what --json prints: of one peer, or of all peers of a local run. The
-// contract for the names is in the design.
+// Result is printed with --json: the result of one peer, or of all peers of a local run.
+// The names of its fields are a contract, which the design lists.
 type Result struct {
-	// Name is what the peer is called, or the run on one machine.
+	// Name is the name of the peer; in local, --name or the name of the machine.
 	Name  string `json:"name,omitempty"`
 	Peers int    `json:"peers"`
-	// Joined tells that the peer has taken part with another; in local, that all have.
+	// Joined tells that the peer has trained with another; in local, that all have.
 	Joined   bool   `json:"joined"`
 	Strategy string `json:"strategy"`
 	Codec    string `json:"codec"`
 	Dataset  string `json:"dataset"`
 	Model    string `json:"model"`
-	// Steps is the number of gradient steps, those of earlier lives that a checkpoint
-	// has kept included; of all peers together in local.
+	// Steps is the number of gradient steps, including earlier steps in the checkpoint
+	// that was resumed; in local, of all peers together.
 	Steps uint64 `json:"steps"`
 	// Seconds is the time from the first step until the run's work was done.
 	Seconds      float64  `json:"seconds"`
 	TestAccuracy Accuracy `json:"test_accuracy"`
-	// AUC is the area under the curve on the held-out rows of a table, of class 1 of two, and
-	// the mean over the classes of more.
+	// AUC is the area under the ROC curve on the held-out rows of a table: for class 1 of two
+	// classes, and the mean over all classes if there are more.
 	AUC *Accuracy `json:"auc,omitempty"`
 	TextFigures
-	// TestLoss is that on the held-out data, Loss a running mean of the last steps
-	// on the training data.
+	// TestLoss is the loss on the held-out data, Loss a running mean of the training
+	// losses of the last steps.
 	TestLoss cli.Number `json:"test_loss"`
 	Loss     cli.Number `json:"loss"`
-	// RanAway tells that the training loss was far above its start for long, up to the end;
-	// in local, that of a peer was.
+	// RanAway tells that up to the end the training loss was far above its start for long;
+	// in local, that this is so for at least one peer.
 	RanAway bool `json:"loss_ran_away,omitempty"`
-	// ConsensusDistance is the root mean square distance from their mean of the models that
-	// peers have ended with: of those of a local run that finished, ConsensusPeers of them;
-	// 0 of one peer that has the model of the final merge. It is unknown where nothing was
-	// measured after the last exchange.
+	// ConsensusDistance is the root mean square distance of the final models from their mean.
+	// In local, it is over the ConsensusPeers peers that finished. For one peer, it is 0 after
+	// a final merge. It is unknown (NaN, null in JSON) if the models were not compared
+	// after the last exchange.
 	ConsensusDistance cli.Number `json:"consensus_distance"`
 	ConsensusPeers    int        `json:"consensus_peers,omitempty"`
-	// Exchanges are those completed; of one peer those that it served too. Proposals that
-	// were refused, as busy partners do, are none, and no failures.
+	// Exchanges counts completed exchanges; for one peer, including those that it served.
+	// Proposals that a busy partner refused count as Refused, and not as Failed.
 	Exchanges      uint64  `json:"exchanges"`
 	Refused        uint64  `json:"refused"`
 	Failed         uint64  `json:"failed"`
@@ -58,39 +58,39 @@ type Result struct {
 	JoinSeconds    float64 `json:"join_seconds"`
 	ConnectionsMax int     `json:"connections_max"`
 	BytesSent      uint64  `json:"bytes_sent"`
-	// Travelled tells of rows that holders gave to those that train; nil where none did.
+	// Travelled counts rows that holders gave to peers that train; nil without holders.
 	*Travelled
 	BitsPerParameter cli.Number `json:"bits_per_parameter"`
-	// ResumedStep is how many of the steps are behind the checkpoint that was taken up,
-	// 0 without one; of all peers together in local.
+	// ResumedStep is the number of steps in the checkpoint that was resumed, 0 without
+	// one; in local, of all peers together.
 	ResumedStep uint64 `json:"resumed_step"`
 
-	// SamplesPerSecond is the number of pictures learned from, by Seconds; Every
-	// the last number of steps between two exchanges; FirstExchangeSeconds the
-	// time from the peer's start to the end of its first exchange; LongestHold the
-	// longest time in seconds for which the trainer was kept from its work, or the
+	// SamplesPerSecond is the number of pictures learned from, divided by Seconds.
+	// Every is the last number of steps between two exchanges. FirstExchangeSeconds
+	// is the time from the peer's start to the end of its first exchange. LongestHold
+	// is the longest time, in seconds, in which the trainer had to wait, or the
 	// process stood still.
 	SamplesPerSecond     float64 `json:"samples_per_second"`
 	Every                int     `json:"every"`
 	FirstExchangeSeconds float64 `json:"first_exchange_seconds"`
 	LongestHold          float64 `json:"longest_hold"`
-	// Links are those on whose measures a codec was chosen, with --codec auto, as seen
-	// by the peers that initiate.
+	// Links are the links for which --codec auto chose a codec, as measured by the peer
+	// that initiates.
 	Links []LinkResult `json:"links,omitempty"`
-	// PeakMemory is the most memory that a process had resident, in bytes, left out
-	// where the system does not tell; with --in-process it is that of all peers.
-	// Partners is the number of peers that a peer completed exchanges with.
+	// PeakMemory is the largest resident memory of a process, in bytes; with --in-process
+	// it is that of all peers. It is left out if the system does not report it.
+	// Partners is the number of peers with which a peer completed exchanges.
 	PeakMemory Spread `json:"peak_memory,omitzero"`
 	Partners   Spread `json:"partners"`
 	FinalResult
-	// Peer and Role are there for one peer only.
+	// Peer and Role are set in the result of one peer only.
 	Peer string `json:"peer,omitempty"`
 	Role string `json:"role,omitempty"`
-	// Idle are the peers of a local run that finished without a step of their own.
+	// Idle are the numbers of the peers of a local run that finished without a step.
 	Idle []int `json:"-"`
 }
 
-// Accuracy is the share of held-out pictures classified rightly, over the peers.
+// Accuracy is the share, 0 to 1, of held-out pictures that are classified correctly, over the peers.
 type Accuracy struct {
 	Mean cli.Number `json:"mean"`
 	Min  cli.Number `json:"min"`
@@ -109,21 +109,21 @@ const Holder = "holder"
 // Share is what one peer contributes to the result of a local run.
 type Share struct {
 	Result Result `json:"result"`
-	// Initiated counts the exchanges that this peer began, so that those of all
-	// peers can be added without counting any twice.
+	// Initiated counts the exchanges that this peer began. The sum over all peers
+	// counts each exchange once.
 	Initiated uint64 `json:"initiated"`
-	// Taken is what became of the rows of each holder at a member that trains: what counts of a holder that does not tell itself.
+	// Taken counts, by holder, the rows that this peer took. It is used for holders that were lost before their own report.
 	Taken map[string]Travelled `json:"taken,omitempty"`
-	// Found is false where members were to be joined, and none was: no end to be
-	// content with.
+	// Found is false if the peer was to join members and found none: this counts as
+	// an error.
 	Found bool `json:"-"`
-	// Sketch is of the peer's model, so that the distance of several can be told.
+	// Sketch is the sketch of the peer's model, from which distances between models are computed.
 	Sketch Sketch `json:"sketch,omitempty"`
-	// Unsaved is why the last checkpoint could not be saved.
+	// Unsaved is the error because of which the last checkpoint could not be saved.
 	Unsaved error `json:"-"`
 }
 
-// Travelled counts rows that travel, each every time: what was handed out is trained or lost, once nothing is under way.
+// Travelled counts rows from holders, each time that a row is sent. At the end, each row handed out is trained or lost.
 type Travelled struct {
 	// Holders is the number of members that held rows, in local.
 	Holders        int    `json:"holders,omitempty"`
@@ -137,7 +137,7 @@ func (t *Travelled) Add(more Travelled) {
 	t.HandedOut, t.TrainedSamples, t.LostSamples = t.HandedOut+more.HandedOut, t.TrainedSamples+more.TrainedSamples, t.LostSamples+more.LostSamples
 }
 
-// summary tells of rows that travelled, in words.
+// summary gives the counts of rows from holders, in words.
 func (r Result) summary() string {
 	if r.Travelled == nil {
 		return ""
@@ -145,7 +145,7 @@ func (r Result) summary() string {
 	return fmt.Sprintf("Rows handed out: %d, of which %d were trained and %d lost.\n", r.HandedOut, r.TrainedSamples, r.LostSamples)
 }
 
-// String tells a result in words.
+// String describes a result in words.
 func (r Result) String() string {
 	if r.Role == Holder {
 		return fmt.Sprintf("Held %s for others, and sent %s.\n", r.Dataset, cli.Size(r.BytesSent)) + r.summary()
@@ -179,7 +179,7 @@ func (r Result) String() string {
 	return text
 }
 
-// apart tells how far apart models have ended, and how that is known.
+// apart describes the distance between the final models, and how it is known.
 func (r Result) apart() string {
 	switch d := float64(r.ConsensusDistance); {
 	case r.ConsensusPeers > 1 && d == 0:
@@ -190,7 +190,7 @@ func (r Result) apart() string {
 		return "The models of all that took part in the final merge are the same.\n"
 	case r.Exchanges == 0:
 		return ""
-	case !math.IsNaN(d): // in virtual time, where all are seen
+	case !math.IsNaN(d): // from simulate, which sees all models
 		return fmt.Sprintf("Models %.3g apart at the end.\n", d)
 	case r.Peer != "":
 		return "How far apart the models have ended is unknown: the others' last exchanges may follow this peer's (--final merge makes them the same).\n"
@@ -198,7 +198,7 @@ func (r Result) apart() string {
 	return "How far apart the models have ended is unknown: fewer than two can be compared.\n"
 }
 
-// Spread is a figure over several peers.
+// Spread is the mean, the least and the largest value of a figure over several peers.
 type Spread struct {
 	Mean float64 `json:"mean"`
 	Min  float64 `json:"min"`
@@ -214,11 +214,11 @@ func SpreadOf(values ...float64) (all Spread) {
 		all.Mean += v / float64(len(values))
 	}
 	all.Min, all.Max = slices.Min(values), slices.Max(values)
-	all.Mean = min(max(all.Mean, all.Min), all.Max) // thirds of equal values may add up to more than them
+	all.Mean = min(max(all.Mean, all.Min), all.Max) // rounding may put the mean of equal values outside
 	return all
 }
 
-// footprint tells what the run took from the machine, in words.
+// footprint describes memory and connections of the run, in words.
 func (r Result) footprint() string {
 	if r.PeakMemory == (Spread{}) {
 		return ""
@@ -230,8 +230,8 @@ func (r Result) footprint() string {
 	return text + fmt.Sprintf("; at most %s.\n", cli.Plural(uint64(r.ConnectionsMax), "connection"))
 }
 
-// LinkResult is what a peer has measured of the way to a partner, and the codec on
-// which that has decided.
+// LinkResult is a peer's measurement of the link to a partner, and the codec chosen
+// by it.
 type LinkResult struct {
 	Peer             string  `json:"peer"`
 	Partner          string  `json:"partner"`
@@ -241,10 +241,10 @@ type LinkResult struct {
 	Exchanges        uint64  `json:"exchanges"`
 }
 
-// maxShownLinks bounds the lines that a summary has on links.
+// maxShownLinks bounds the lines about links in a summary.
 const maxShownLinks = 32
 
-// linkSummary tells in words which codec each link has decided on.
+// linkSummary describes in words the codec that was chosen for each link.
 func linkSummary(links []LinkResult) string {
 	var text strings.Builder
 	for i, l := range links {

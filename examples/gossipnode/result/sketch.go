@@ -14,24 +14,24 @@ import (
 )
 
 const (
-	// sketchLen is the number of values of a sketch. Distances between models are kept with
-	// a standard error of 1/√(2·sketchLen), 1.1 %; and a report of a peer must not be longer
+	// sketchLen is the largest number of values of a sketch. The standard error of distances
+	// between models is 1/√(2·sketchLen), 1.1 %. More values would make a peer's report longer
 	// than a line may be.
 	sketchLen = 4096
-	// sketchSeed draws where each parameter goes: the same for all peers.
+	// sketchSeed is the seed that assigns parameters to values: the same for all peers.
 	sketchSeed = 0x6d75726d
-	bytesEach  = 8 // of a value
+	bytesEach  = 8 // bytes of a value
 )
 
-// Sketch stands for a model where distances between models are wanted, and is small: each
-// parameter is added to one of its values, or subtracted, both by chance, the same for all
-// models (a count sketch). The sketch of a difference is the difference of the sketches,
-// and its squared length is on the average that of the difference. A model of no more
-// parameters than a sketch has values is its own.
+// Sketch is a small stand-in for a model, from which distances between models are estimated
+// (a count sketch). Each parameter is added to a random value of the sketch, or subtracted
+// from it, in the same way for all models. The sketch of a difference is the difference of
+// the sketches, and its squared length is on average that of the difference. A model with
+// at most sketchLen parameters is its own sketch.
 type Sketch []float64
 
-// SketchOfShared is the sketch of what peers share of a model: what is local to each, such
-// as the statistics of a batch normalization, counts as zero.
+// SketchOfShared is the sketch of the parameters that peers share. Parameters that are local
+// to each peer, such as the statistics of a batch normalization, count as zero.
 func SketchOfShared(p *tensor.Params) Sketch {
 	shared := slices.Clone(p.Vector())
 	for _, r := range p.Layout().Ranges() {
@@ -88,9 +88,9 @@ func (s *Sketch) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// Distance is the root mean square distance of models from their mean, by their sketches:
-// exactly 0 if all are the same, unknown if there are fewer than two or they are of
-// different models.
+// Distance estimates the root mean square distance of models from their mean, by sketches.
+// It is exactly 0 if all sketches are equal, and NaN (unknown) if there are fewer than two,
+// or their lengths differ.
 func Distance(models []Sketch) cli.Number {
 	unknown := cli.Number(math.NaN())
 	if len(models) < 2 {
@@ -102,7 +102,7 @@ func Distance(models []Sketch) cli.Number {
 			return unknown
 		}
 	}
-	for i, origin := range models[0] { // what all have in common would be rounded
+	for i, origin := range models[0] { // subtracted first, as large common values would cause rounding errors
 		var sum, squares float64
 		for _, m := range models {
 			d := m[i] - origin
