@@ -8,11 +8,11 @@ import (
 	"strconv"
 )
 
-// cifarShape is that of a picture of CIFAR-10.
+// cifarShape is the shape of a picture of CIFAR-10.
 var cifarShape = Shape{Height: 32, Width: 32, Channels: 3}
 
-// cifarPixels is the number of pixels of a picture, cifarRecord the size of a
-// record: the label, then the red, the green and the blue of all pixels.
+// cifarPixels is the number of pixels of a picture, cifarRecord the bytes of a
+// record: the label, then the red, green and blue values of all pixels.
 const (
 	cifarPixels = 32 * 32
 	cifarRecord = 1 + 3*cifarPixels
@@ -35,8 +35,8 @@ func (b cifarBatches) open(i int, labels bool) (recordReader, error) {
 	return r, nil
 }
 
-// cifarReader reads the records of one batch. It reads the pictures too where only
-// the labels are wanted: skipping three kilobytes is no quicker.
+// cifarReader reads the records of one batch. If only the labels are wanted, it
+// reads the pictures, too: to skip three kilobytes is not faster.
 type cifarReader struct {
 	path string
 	file io.Closer
@@ -66,7 +66,7 @@ func (r *cifarReader) next(rec *record) error {
 	return nil
 }
 
-// cut is io.EOF at the end of a stream of whole records.
+// cut reads the next record. It returns io.EOF at the end, if no record was cut off.
 func (r *cifarReader) cut() (label uint8, planes []byte, err error) {
 	switch _, err := io.ReadFull(r.from, r.data[:]); err {
 	case nil:

@@ -5,14 +5,14 @@ import "errors"
 // Data is what Load returns.
 type Data struct {
 	// Train is this peer's part if it is in memory, and nil if it is streamed from
-	// files. Batches serves both.
+	// files. Batches works in both cases.
 	Train *Set
 	// HeldOut is for evaluation, the same for all peers.
 	HeldOut *Set
 	// Total is the number of training pictures of all peers together: an epoch of
-	// the flock. Those that turn out to be damaged once they are decoded count.
+	// the flock. It includes pictures that cannot be decoded.
 	Total int
-	// Supply makes the batches of a peer whose training data is elsewhere, which has neither Train nor files.
+	// Supply makes the batches of a peer that has neither Train nor files, since other peers hold its training data.
 	Supply func(batch int, seed uint64, augment Augment) (Batches, error)
 
 	stream   streamConfig
@@ -28,14 +28,14 @@ func (d *Data) Len() int {
 	return len(d.stream.part)
 }
 
-// Shape is that of each picture.
+// Shape is the shape of each picture.
 func (d *Data) Shape() Shape { return d.HeldOut.Shape() }
 
 // Classes is the number of classes.
 func (d *Data) Classes() int { return d.HeldOut.Classes() }
 
-// Batches supplies batches of this peer's part, varied as augment says, in an order
-// that is a function of the seed. Its Close is to be called. The error is a
+// Batches supplies batches of this peer's part, varied as augment says. The seed
+// decides their order. The caller calls Close of the result. The error is a
 // *BatchError.
 func (d *Data) Batches(batch int, seed uint64, augment Augment) (Batches, error) {
 	if d.Supply != nil {
@@ -55,16 +55,16 @@ func (d *Data) Batches(batch int, seed uint64, augment Augment) (Batches, error)
 	return newStream(c), nil
 }
 
-// Measured is the normalization if it was taken from the files of the folder, and
-// nil if it was known: peers whose folders hold other files must be given it.
+// Measured is the normalization if it was measured over the files of the folder, else
+// nil. It must be given to peers whose folders have other files.
 func (d *Data) Measured() []Normalization { return d.measured }
 
-// Skipped is the number of damaged records that have been met so far, held-out ones
-// included, and the first of them by name, but for as many as the caller has seen.
+// Skipped is the number of damaged records found so far, held-out ones included. Named
+// has the first of them, without the first seen, which the caller knows already.
 func (d *Data) Skipped(seen int) (total int, named []*RecordError) { return d.found.after(seen) }
 
-// Resized is the number of pictures that have been cropped and resized so far to the
-// Shape of all, held-out ones included.
+// Resized is the number of pictures that were cropped and resized to Shape so far,
+// held-out ones included.
 func (d *Data) Resized() int {
 	d.found.mu.Lock()
 	defer d.found.mu.Unlock()
@@ -72,15 +72,15 @@ func (d *Data) Resized() int {
 }
 
 // Batches is an endless supply of batches: a Sampler draws them from memory, a
-// Stream reads them from files. Not safe for concurrent use, but for Close.
+// Stream reads them from files. Only Close is safe for concurrent use.
 type Batches interface {
-	// Next fills the batch. It may take the batch's slices and give it others in
-	// their place: whoever wants to keep numbers copies them.
+	// Next fills the batch. It may exchange the batch's slices for others. A caller
+	// that keeps numbers must copy them.
 	Next(b *Batch) error
-	// Close ends what stands behind the supply and waits for it; a Next that waits
-	// returns ErrClosed. It may be called again.
+	// Close ends the goroutine behind the supply, if any, and waits for it. A Next
+	// that waits returns ErrClosed. Close may be called again.
 	Close() error
 }
 
-// ErrClosed is what the Next of a Stream returns after Close.
+// ErrClosed is the error of a Stream's Next after Close.
 var ErrClosed = errors.New("dataset: these batches are closed")

@@ -13,14 +13,14 @@ import (
 	"github.com/seed-97356399/murmuration/peer/decoded"
 )
 
-// decodedSource is a source whose files are decoded once by all jobs that have the same folder of decoded data.
+// decodedSource is a source whose files are decoded only once for all jobs with the same folder of decoded data.
 type decodedSource struct {
 	source
 	folder *decoded.Folder
-	shape  Shape // to which pictures are decoded; zero as long as it is not known
+	shape  Shape // of the decoded pictures; zero until it is known
 }
 
-// decodedRecord is a record as a file of decoded data has it, with the reason if it is to be skipped, or has no picture.
+// decodedRecord is a record in a file of decoded data. Skipped says why the record is damaged, Lost why it has no picture.
 type decodedRecord struct {
 	Key           string
 	Label         uint8
@@ -29,7 +29,7 @@ type decodedRecord struct {
 	Skipped, Lost string
 }
 
-// decodedOnce has the pictures of a folder decoded once, if there is where to keep them.
+// decodedOnce makes sources whose pictures are decoded only once, if there is a folder to keep them.
 func decodedOnce(files contents, folder *decoded.Folder) contents {
 	if folder != nil {
 		files.train = &decodedSource{source: files.train, folder: folder}
@@ -38,7 +38,7 @@ func decodedOnce(files contents, folder *decoded.Folder) contents {
 	return files
 }
 
-// foldersOf are the folders of classes that a source is, if it is such.
+// foldersOf returns the class folders of a source, if it has any.
 func foldersOf(s source) (*classFolders, bool) {
 	if d, is := s.(*decodedSource); is {
 		s = d.source
@@ -47,14 +47,14 @@ func foldersOf(s source) (*classFolders, bool) {
 	return folders, is
 }
 
-// shaped tells a source to which shape pictures are decoded.
+// shaped sets the shape to which a source decodes pictures.
 func shaped(s source, to Shape) {
 	if d, is := s.(*decodedSource); is {
 		d.shape = to
 	}
 }
 
-// usualShapeOnce is the usual shape of pictures, of which one job of several that ask looks at the pictures.
+// usualShapeOnce is usualShape, but only one of several jobs looks at the pictures.
 func usualShapeOnce(x *index, c Config, found *findings) (shape Shape, err error) {
 	d, is := x.source.(*decodedSource)
 	if !is {
@@ -76,7 +76,7 @@ func usualShapeOnce(x *index, c Config, found *findings) (shape Shape, err error
 	return shape, err
 }
 
-// from are the files behind a file of the source.
+// from are the paths of all files that make file i of the source.
 func (s *decodedSource) from(i int) (paths []string) {
 	folders, ok := foldersOf(s.source)
 	if !ok {
@@ -90,12 +90,12 @@ func (s *decodedSource) from(i int) (paths []string) {
 
 func (s *decodedSource) open(i int, labels bool) (recordReader, error) {
 	folders, ok := foldersOf(s.source)
-	if ok && labels || !labels && s.shape == (Shape{}) { // nothing is read, or headers only
+	if ok && labels || !labels && s.shape == (Shape{}) { // no pictures are decoded
 		return s.source.open(i, labels)
 	}
 	r := decoded.Recipe{Files: s.from(i), Settings: fmt.Sprint("pictures ", labels, s.shape)}
 	if ok {
-		r.Settings += fmt.Sprintf(" %q", folders.classes) // labels are places among them
+		r.Settings += fmt.Sprintf(" %q", folders.classes) // labels are indexes of classes
 	}
 	file, err := s.folder.Open(context.Background(), r, func(w io.Writer) error { return s.decode(w, i, labels) })
 	if err != nil {
@@ -104,7 +104,7 @@ func (s *decodedSource) open(i int, labels bool) (recordReader, error) {
 	return &decodedReader{Closer: file, path: s.path(i), in: gob.NewDecoder(file)}, nil
 }
 
-// decode writes the records of a file.
+// decode decodes the records of file i, and writes them to w.
 func (s *decodedSource) decode(w io.Writer, i int, labels bool) error {
 	reader, err := s.source.open(i, labels)
 	if err != nil {
@@ -160,7 +160,7 @@ func (r *decodedReader) next(rec *record) error {
 	return nil
 }
 
-// reason is what is wrong with a record, from its text.
+// reason turns the text of a record's fault into an error again.
 func reason(text string) error {
 	for _, kind := range []error{ErrRecord, ErrLabel, ErrPicture} {
 		if rest, is := strings.CutPrefix(text, kind.Error()); is {

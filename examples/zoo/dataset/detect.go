@@ -12,7 +12,7 @@ import (
 
 // Names in a folder of pictures.
 const (
-	cifarFolder   = "cifar-10-batches-bin" // in which the batches come packed
+	cifarFolder   = "cifar-10-batches-bin" // folder of the batches in CIFAR-10's archive
 	trainFolder   = "train"
 	heldOutFolder = "test"
 )
@@ -20,12 +20,12 @@ const (
 // contents is what a folder of pictures holds.
 type contents struct {
 	train, heldOut source
-	// classes is their number if the format tells, otherwise 0.
+	// classes is the number of classes if the format tells it, otherwise 0.
 	classes int
 }
 
 // detect finds out which format the files of a folder have. The error is a
-// *DataError, with the remedy where there is nothing.
+// *DataError. It has the remedy if files are missing.
 func detect(dir, remedy string) (contents, error) {
 	var found []contents
 	for _, look := range []func(string) (contents, error){findBatches, findShards, findFolders} {
@@ -71,8 +71,8 @@ func findShards(dir string) (contents, error) {
 	return findFiles(dir, trainFolder, heldOutFolder, archives, ".tar", ".tar.gz", ".tgz")
 }
 
-// findFiles looks for files of a format in which the names of those to train on begin
-// with one word, and of those held out with another.
+// findFiles looks for files with these suffixes. The names of training files begin with
+// train, and those of held-out files with heldOut.
 func findFiles(
 	dir, train, heldOut string, open func(paths []string) source, suffixes ...string,
 ) (c contents, err error) {
@@ -118,8 +118,8 @@ func isFolder(path string) bool {
 	return err == nil && info.IsDir()
 }
 
-// match lists the files of a folder whose names begin and end so, sorted; none of a
-// folder that is not there.
+// match lists the files of a folder with this prefix and one of these suffixes, sorted.
+// It returns none if the folder is missing.
 func match(dir, prefix string, suffixes []string) ([]string, error) {
 	entries, err := os.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -12,9 +12,9 @@ import (
 type developer struct {
 	decoder decoder
 	shape   Shape
-	// stop ends reading with ErrClosed when it is closed.
+	// stop ends each with ErrClosed when it is closed.
 	stop <-chan struct{}
-	// pixels is the last picture.
+	// pixels is the picture decoded last.
 	pixels []uint8
 }
 
@@ -22,9 +22,9 @@ func newDeveloper(s source, shape Shape) *developer {
 	return &developer{decoder: s.newDecoder(), shape: shape, pixels: make([]uint8, shape.Values())}
 }
 
-// each decodes the records of a file that have the given numbers, which ascend, and
-// hands each to take, whose error ends it. Those that cannot be decoded are skipped.
-// The error is take's own, ErrClosed or a *DataError.
+// each decodes the records of file f with the given numbers, which ascend, and calls
+// take for each. It skips records that cannot be decoded, and ends if take returns an
+// error. Its error is that of take, ErrClosed or a *DataError.
 func (x *index) each(f int, numbers []int32, d *developer, found *findings, take func(label uint8, pixels []uint8) error) error {
 	reader, err := x.source.open(f, false)
 	if err != nil {
@@ -40,7 +40,7 @@ func (x *index) each(f int, numbers []int32, d *developer, found *findings, take
 		}
 		err := x.next(f, reader, &rec)
 		if _, damaged := errors.AsType[*RecordError](err); damaged {
-			continue // the index has told of it
+			continue // readIndex has reported it
 		}
 		if err == io.EOF || err == nil && (at >= x.starts[f+1] || x.labels[at] != rec.label) {
 			err = fmt.Errorf("%w since it was first read: leave files alone while they are in use", ErrChanged)
@@ -74,8 +74,8 @@ func (x *index) each(f int, numbers []int32, d *developer, found *findings, take
 	return nil
 }
 
-// eachOf is each for the records of all files that have the given numbers. That none of
-// them can be decoded is an error.
+// eachOf is each for records of all files. It is an error if none of them can be
+// decoded.
 func (x *index) eachOf(numbers []int32, d *developer, found *findings, take func(label uint8, pixels []uint8)) error {
 	taken := false
 	for f := range x.source.files() {
@@ -94,18 +94,18 @@ func (x *index) eachOf(numbers []int32, d *developer, found *findings, take func
 	return nil
 }
 
-// maxMeasured bounds the number of pictures from which a normalization is taken.
+// maxMeasured bounds the number of pictures over which a normalization is measured.
 const maxMeasured = 1 << 16
 
-// measure adds up the levels of the pictures: of all, or of so many that are evenly
-// spread over all files.
+// measure adds up the levels of at most so many pictures, evenly spread over all
+// files.
 func (x *index) measure(shape Shape, most int, found *findings) (*moments, error) {
 	m, d := newMoments(shape.Channels), newDeveloper(x.source, shape)
 	err := x.eachOf(x.spread(most), d, found, func(_ uint8, pixels []uint8) { m.add(pixels) })
 	return m, err
 }
 
-// spread are the numbers of records, at most so many, that are evenly spread over all
+// spread returns the numbers of at most so many records, evenly spread over all
 // files.
 func (x *index) spread(most int) (some []int32) {
 	apart := (len(x.labels) + most - 1) / most

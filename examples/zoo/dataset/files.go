@@ -7,14 +7,14 @@ import (
 	"path/filepath"
 )
 
-// family is a data set in the four files that MNIST made usual.
+// family is a data set in four files like those of MNIST.
 type family struct {
 	name string
-	// norm comes from the whole training set: for mnist its root mean square, for
-	// fashion-mnist, where half of the pixels are inked and skipping the others
-	// gains little, its mean and standard deviation.
+	// norm is measured over the whole training set. For mnist, it is the root mean
+	// square; see Normalization. For fashion-mnist, it is mean and standard deviation:
+	// half of the pixels are inked, so skipping the others would gain little.
 	norm []Normalization
-	// source is where the files can be had.
+	// source is the address of the files.
 	source string
 }
 
@@ -23,7 +23,7 @@ var families = []family{
 	{name: "fashion-mnist", norm: []Normalization{{Mean: 0.28604, Scale: 0.35302}}, source: "https://github.com/zalandoresearch/fashion-mnist"},
 }
 
-// Names of the files, each also looked for without ".gz".
+// Names of the files. Each is also found without ".gz".
 const (
 	trainImages = "train-images-idx3-ubyte.gz"
 	trainLabels = "train-labels-idx1-ubyte.gz"
@@ -77,7 +77,7 @@ func (f family) read(c Config, images, labels string) (*Set, error) {
 	return NewSet(x, y, greyShape, Classes, f.norm...)
 }
 
-// find is the path of a file, packed or not.
+// find returns the path of a file, gzipped or not.
 func (f family) find(dir, name string) (string, error) {
 	packed := filepath.Join(dir, name)
 	for _, path := range []string{packed, packed[:len(packed)-len(".gz")]} {

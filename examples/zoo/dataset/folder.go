@@ -14,14 +14,13 @@ import (
 	"github.com/seed-97356399/murmuration/examples/zoo/internal/seeded"
 )
 
-// folderVolume is the number of pictures of a volume of class folders.
+// folderVolume is the number of pictures in a volume of class folders.
 const folderVolume = 512
 
-// classFolders are folders of pictures, one for each class. To whoever reads them
-// they look like files with many records: the pictures, put into an order that is
-// random but the same for everybody, are cut into volumes, each with a mixture of
-// the classes. One after the other they would come class by class, which no buffer
-// of a bounded size can shuffle.
+// classFolders are folders of pictures, one for each class. As a source, they act
+// like files with many records: the pictures are put into a random order, the same
+// for all peers, and cut into volumes, each with a mixture of the classes. In their
+// own order they would come class by class, which no bounded buffer can shuffle.
 type classFolders struct {
 	root     string
 	classes  []string
@@ -35,8 +34,8 @@ type classPicture struct {
 	label uint8
 }
 
-// classesOf lists the folders of classes, sorted: their numbers are the labels. An
-// empty folder keeps the place of its class.
+// classesOf lists the folders of classes, sorted: their indexes are the labels. An
+// empty folder counts as a class, too.
 func classesOf(root string) ([]string, error) {
 	entries, err := os.ReadDir(root)
 	if err != nil {
@@ -47,7 +46,7 @@ func classesOf(root string) ([]string, error) {
 		if strings.HasPrefix(e.Name(), ".") {
 			continue
 		}
-		// Stat follows links, which a folder of a class may be.
+		// Stat follows links: the folder of a class may be a link.
 		if info, err := os.Stat(filepath.Join(root, e.Name())); err == nil && info.IsDir() {
 			classes = append(classes, e.Name())
 		}
@@ -61,7 +60,7 @@ func classesOf(root string) ([]string, error) {
 	return classes, nil
 }
 
-// newClassFolders lists the pictures below root, of the classes of the training
+// newClassFolders lists the pictures below root. Classes are those of the training
 // set.
 func newClassFolders(root string, classes []string) (*classFolders, error) {
 	own, err := classesOf(root)
@@ -91,7 +90,7 @@ func newClassFolders(root string, classes []string) (*classFolders, error) {
 	return f, nil
 }
 
-// foreignFormats are those of pictures which a user may think are read.
+// foreignFormats are the extensions of picture formats that a user may wrongly expect to be read.
 var foreignFormats = []string{"avif", "bmp", "gif", "heic", "heif", "jp2", "jxl", "tif", "tiff", "webp"}
 
 func (f *classFolders) list(class string, label uint8) error {
@@ -141,8 +140,8 @@ type folderReader struct {
 
 func (r *folderReader) Close() error { return nil }
 
-// next hands out pictures that cannot be read too, as faults: where only the labels
-// are read nothing is opened, and records must count alike.
+// next returns a picture that cannot be read, too, as a record with a fault. If only
+// labels are read, no file is opened, and the records must have the same numbers.
 func (r *folderReader) next(rec *record) error {
 	if len(r.left) == 0 {
 		return io.EOF

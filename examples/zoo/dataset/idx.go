@@ -17,23 +17,23 @@ import (
 
 // What can be wrong with a data file; a DataError wraps one of them.
 var (
-	// ErrMissing: the file is not there.
+	// ErrMissing: the file does not exist.
 	ErrMissing = errors.New("not found")
-	// ErrNotIDX: the file is no IDX file of the kind wanted, packed or not.
+	// ErrNotIDX: the file is no IDX file of the kind wanted, gzipped or not.
 	ErrNotIDX = errors.New("not the IDX file it should be")
 	// ErrTruncated: the file ends early.
 	ErrTruncated = errors.New("truncated")
 	// ErrCorrupt: the gzip stream is damaged.
 	ErrCorrupt = errors.New("damaged")
-	// ErrTrailing: there is more in the file than its header says.
+	// ErrTrailing: the file is longer than its header says.
 	ErrTrailing = errors.New("longer than its header says")
-	// ErrMismatch: the file does not go with its companion.
+	// ErrMismatch: the file does not match its companion, such as pictures their labels.
 	ErrMismatch = errors.New("does not match its companion")
-	// ErrEmpty: there is no picture to be had from it.
+	// ErrEmpty: the file or folder has no picture that can be used.
 	ErrEmpty = errors.New("holds no pictures")
-	// ErrTooLarge: it is beyond what this package takes.
+	// ErrTooLarge: the data exceeds a bound of this package.
 	ErrTooLarge = errors.New("too large")
-	// ErrChanged: the file has other records than when it was first read.
+	// ErrChanged: the records of the file have changed since it was first read.
 	ErrChanged = errors.New("has changed")
 	// ErrUnclear: the folder holds data in two formats.
 	ErrUnclear = errors.New("holds data in two formats")
@@ -51,7 +51,7 @@ func (e *DataError) Unwrap() error { return e.Err }
 // MaxItems bounds the number of pictures or labels of an IDX file.
 const MaxItems = 1 << 20
 
-// idxUint8 is the type of an IDX file of bytes.
+// idxUint8 is the type code of bytes in an IDX file.
 const idxUint8 = 8
 
 // readIDX reads an IDX file of bytes, gzipped or plain, whose items have the
@@ -70,13 +70,13 @@ func readIDX(path string, item ...int) ([]byte, error) {
 	return data, nil
 }
 
-// readIDXOnce is readIDX, of which one job of several that ask does the work.
+// readIDXOnce is readIDX, but only one of several jobs decodes the file.
 func readIDXOnce(folder *decoded.Folder, path string, item ...int) ([]byte, error) {
 	r := decoded.Recipe{Files: []string{path}, Settings: fmt.Sprint("idx", item)}
 	return decoded.Bytes(context.Background(), folder, r, func() ([]byte, error) { return readIDX(path, item...) })
 }
 
-// decodePacked decodes an IDX stream, packed or not.
+// decodePacked decodes an IDX stream, gzipped or not.
 func decodePacked(r io.Reader, item ...int) ([]byte, error) {
 	stream, _, err := unpack(r)
 	if err != nil {
@@ -85,8 +85,8 @@ func decodePacked(r io.Reader, item ...int) ([]byte, error) {
 	return decodeIDX(stream, item...)
 }
 
-// unpack tells gzip from plain data by the first bytes, not by the name: browsers
-// unpack downloads and keep the name.
+// unpack unpacks gzip, which it detects by the first bytes and not by the name:
+// browsers unpack downloads and keep the name.
 func unpack(r io.Reader) (stream io.Reader, packed bool, err error) {
 	buffered := bufio.NewReaderSize(r, 1<<16)
 	if head, _ := buffered.Peek(2); !bytes.Equal(head, []byte{0x1f, 0x8b}) {
@@ -99,8 +99,8 @@ func unpack(r io.Reader) (stream io.Reader, packed bool, err error) {
 	return unpacked, true, nil
 }
 
-// decodeIDX decodes a plain IDX stream, to its end. Memory grows with what the
-// stream holds, not with what its header claims.
+// decodeIDX decodes a plain IDX stream, to its end. Memory grows with the bytes in
+// the stream, not with the count that its header claims.
 func decodeIDX(r io.Reader, item ...int) ([]byte, error) {
 	head := make([]byte, 4*(2+len(item)))
 	if _, err := io.ReadFull(r, head[:4]); err != nil {
@@ -135,7 +135,7 @@ func decodeIDX(r io.Reader, item ...int) ([]byte, error) {
 	return data, nil
 }
 
-// checkMagic checks the first four bytes: two zeros, the type, the dimensions.
+// checkMagic checks the first four bytes: two zeros, the type, the number of dimensions.
 func checkMagic(head []byte, item []int) error {
 	want := []byte{0, 0, idxUint8, byte(1 + len(item))}
 	if bytes.Equal(head[:4], want) {
@@ -148,7 +148,7 @@ func checkMagic(head []byte, item []int) error {
 	return fmt.Errorf("%w: it starts with % x, a file of %s with % x (or 1f 8b, gzipped); fetch it again", ErrNotIDX, head[:4], what, want)
 }
 
-// explain turns an error of reading into one that says what to do.
+// explain adds to an error of reading what to do about it.
 func explain(err error) error {
 	var corrupt flate.CorruptInputError
 	switch {

@@ -7,23 +7,23 @@ import (
 	"slices"
 )
 
-// index is what one quick pass tells of a source, in which labels are read and no
-// picture is decoded: how many records each file has, and of what class they are.
-// Records that their file shows to be damaged have no number. It does not change
-// once made.
+// index lists the records of a source: how many each file has, and the class of each.
+// It is made in one fast pass, which reads labels and decodes no picture. Records that
+// are found to be damaged in this pass get no number. An index does not change after
+// it is made.
 type index struct {
-	dir    string // where the files are
+	dir    string // folder of the files
 	source source
-	// limit is above all labels.
+	// limit is the number of classes: all labels are below it.
 	limit int
 	// labels has the class of each record, by its number.
 	labels []uint8
-	// starts has the number of the first record of each file, and the number of
-	// all records behind them.
+	// starts has the number of the first record of each file, and at its end the
+	// number of all records.
 	starts []int32
 }
 
-// readIndex makes the pass. Classes is 0 if any label will do. The error is a
+// readIndex makes an index. If classes is 0, any label is allowed. The error is a
 // *DataError.
 func readIndex(dir string, s source, classes int, found *findings) (*index, error) {
 	x := &index{dir: dir, source: s, limit: classes, starts: []int32{0}}
@@ -73,7 +73,7 @@ func (x *index) readLabels(f int, found *findings) error {
 	}
 }
 
-// next reads a record of a file, and refuses labels that are of no class.
+// next reads a record of a file, and refuses labels that are not below the limit.
 func (x *index) next(f int, reader recordReader, rec *record) error {
 	if err := reader.next(rec); err != nil {
 		return err
@@ -84,7 +84,7 @@ func (x *index) next(f int, reader recordReader, rec *record) error {
 	return nil
 }
 
-// blame names a file in an error that does not.
+// blame adds the name of a file to an error that names none.
 func (x *index) blame(f int, err error) error {
 	if _, named := errors.AsType[*DataError](err); named {
 		return err
@@ -92,10 +92,10 @@ func (x *index) blame(f int, err error) error {
 	return &DataError{Path: x.source.path(f), Err: err}
 }
 
-// blameAll names the folder in an error about all of it.
+// blameAll adds the name of the folder to an error that concerns all of it.
 func (x *index) blameAll(err error) error { return &DataError{Path: x.dir, Err: err} }
 
-// in cuts from ascending numbers those of the records of a file.
+// in returns, of ascending record numbers, those in file f.
 func (x *index) in(f int, numbers []int32) []int32 {
 	from, _ := slices.BinarySearch(numbers, x.starts[f])
 	to, _ := slices.BinarySearch(numbers, x.starts[f+1])

@@ -11,16 +11,16 @@ import (
 	"github.com/seed-97356399/murmuration/peer/decoded"
 )
 
-// ErrConfig is the sentinel for a Config that makes no sense.
+// ErrConfig: a Config is not valid.
 var ErrConfig = errors.New("dataset: bad configuration")
 
-// Sizes of the glyphs set, those of MNIST.
+// Sizes of the glyphs set, equal to those of MNIST.
 const (
 	glyphTrain   = 60_000
 	glyphHeldOut = 10_000
 )
 
-// loneParts is the number of parts that glyphs are cut into for a peer that
+// loneParts is the number of parts into which glyphs are cut for a peer that
 // does not know its part.
 const loneParts = 4
 
@@ -34,32 +34,32 @@ type Config struct {
 	Name string
 	// Dir is the folder of the files; glyphs needs none.
 	Dir string
-	// Seed belongs to the run: it says which part is whose and, for glyphs, what
-	// is drawn. It must be the same for all peers.
+	// Seed is the seed of the run, the same for all peers. It decides which part
+	// each peer gets and, for glyphs, which pictures are drawn.
 	Seed uint64
-	// Parts is the number of peers and Part, from 0, the one of this peer. With
-	// Parts 0 the peers know nothing of each other's data: everybody takes all
-	// there is in the folder, and of glyphs a quarter that PeerSeed chooses.
+	// Parts is the number of peers, and Part, from 0, the part of this peer. With
+	// Parts 0, the peers know nothing of each other's data: each takes all of its
+	// folder, and of glyphs a quarter that PeerSeed chooses.
 	Part, Parts int
-	// Shard is how parts are cut.
+	// Shard says how parts are cut.
 	Shard Shard
-	// PeerSeed belongs to this peer. It matters with Parts 0 only.
+	// PeerSeed is the seed of this peer. It is used with Parts 0 only.
 	PeerSeed uint64
 	// Memory bounds the bytes of decoded training pictures that a Stream keeps from
-	// one pass to the next: a part that does not fit is decoded again in each. 0
-	// is DefaultMemory. The held-out set is in memory whatever it says.
+	// one pass to the next. A part that does not fit is decoded again in each pass. 0
+	// means DefaultMemory. The held-out set is always in memory.
 	Memory int64
-	// Norm is the normalization of data from files, for peers with different ones in
-	// their folders; empty is that of the data set, or measured.
+	// Norm is the normalization of data from files, for peers whose folders differ. If
+	// it is empty, that of the data set is used, or it is measured.
 	Norm []Normalization
-	// Width and Height are what pictures of the set images are brought to, for peers
-	// with different ones in their folders; 0 is the size that most of them have, or
-	// MixedSide if there is none.
+	// Width and Height are the size to which pictures of the set images are cropped and
+	// resized, for peers whose folders differ. 0 means the size of more than half of
+	// the pictures, or MixedSide if there is none.
 	Width, Height int
-	// Window is how many bytes of a text an example has, the same for all peers; 0 is
-	// DefaultWindow.
+	// Window is the number of bytes in an example of a text, the same for all peers; 0
+	// means DefaultWindow.
 	Window int
-	// Decoded is where decoded data is kept, so that several jobs on one machine decode it once; nil is nowhere.
+	// Decoded is the folder that keeps decoded data, so that several jobs on one machine decode it once; nil means none.
 	Decoded *decoded.Folder
 }
 
@@ -75,11 +75,11 @@ func Datasets() []string {
 	return append(names, Text, GoSource)
 }
 
-// Load draws or reads a data set and cuts this peer's part. Glyphs, mnist and
-// fashion-mnist are in memory when it returns; of the others the labels are read and
-// the held-out pictures decoded, while those to train on are left to a Stream. A
-// configuration that makes no sense is an ErrConfig or ErrShard, a file that cannot
-// be used a *DataError.
+// Load draws or reads a data set and cuts this peer's part. When it returns, glyphs,
+// mnist, fashion-mnist and texts are in memory. Of other sets, it has read the labels
+// and decoded the held-out pictures; a Stream decodes the training pictures later. The
+// error is ErrConfig or ErrShard if the configuration is not valid, and a *DataError
+// if a file cannot be used.
 func Load(c Config) (*Data, error) {
 	if err := c.validate(); err != nil {
 		return nil, err
@@ -107,9 +107,9 @@ func Load(c Config) (*Data, error) {
 // isText tells whether the data is text.
 func (c Config) isText() bool { return c.Name == Text || c.Name == GoSource }
 
-// Levels sums up the levels of the training pictures in the folder, of all or of maxMeasured of
-// them: what NormOf takes. Sums over several peers are added, number by number, whichever parts
-// they train on. Glyphs have a normalization of their own, and no levels.
+// Levels returns sums over the levels of the training pictures in the folder, at most maxMeasured
+// of them, for NormOf. The sums of several peers are added number by number, whatever parts the
+// peers train on. Levels of glyphs are an error: they have a normalization of their own.
 func Levels(c Config) ([]float64, error) {
 	c.Norm = nil
 	if err := c.validate(); err != nil {
@@ -171,8 +171,8 @@ func (c Config) validate() error {
 	return errors.Join(errs...)
 }
 
-// LoadAll is Load for all of Config.Parts peers of one process, which share what they
-// have in common; Part is not heeded. Streams share Config.Memory in equal parts.
+// LoadAll is Load for all Config.Parts peers in one process, which share the held-out
+// set. It ignores Part. Each Stream gets an equal part of Config.Memory.
 func LoadAll(c Config) ([]*Data, error) {
 	c.Part = 0
 	if err := c.validate(); err != nil {

@@ -7,10 +7,10 @@ import (
 )
 
 // photograph is a data set of pictures in files: CIFAR-10 batches, WebDataset
-// shards or class folders, as the folder has them.
+// shards or class folders. The content of the folder decides which.
 type photograph struct {
 	name string
-	// shape, classes and norm are zero for sets that tell them themselves.
+	// shape, classes and norm are zero if they are found out from the files.
 	shape   Shape
 	classes int
 	norm    []Normalization
@@ -18,7 +18,7 @@ type photograph struct {
 	remedy  string
 }
 
-// Images is the set of anybody's own pictures.
+// Images is the name of the set with the user's own pictures.
 const Images = "images"
 
 // photographs are the sets that are streamed. CIFAR-10's normalization is the mean
@@ -33,8 +33,8 @@ var photographs = []photograph{
 	{name: Images, remedy: "put your own pictures there: train/CLASS/*.jpg and test/CLASS/*.jpg, or WebDataset shards"},
 }
 
-// DefaultAugment is what suits a data set: flips and crops for cifar10, nothing for
-// others, as pictures of digits or shoes do not bear being mirrored.
+// DefaultAugment is flips and crops for cifar10, and none for other data sets: a
+// mirrored digit or shoe would no longer look like its class.
 func DefaultAugment(name string) Augment {
 	for _, p := range photographs {
 		if p.name == name {
@@ -110,7 +110,7 @@ func (c Config) loadAllPhotographs(p photograph) ([]*Data, error) {
 	return all, nil
 }
 
-// levelsOf is Levels.
+// levelsOf is Levels for pictures in files.
 func (c Config) levelsOf(p photograph) ([]float64, error) {
 	files, err := detect(c.Dir, p.remedy)
 	if err != nil {
@@ -131,7 +131,7 @@ func (c Config) levelsOf(p photograph) ([]float64, error) {
 	return m.vector(), err
 }
 
-// complete finds out what the set does not say by its name.
+// complete finds shape, classes and normalization if they are not known for the set.
 func (p photograph) complete(c Config, train, heldOut *index, found *findings) (photograph, error) {
 	var err error
 	if p.shape == (Shape{}) {

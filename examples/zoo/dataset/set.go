@@ -30,7 +30,7 @@ type Set struct {
 	inputs  int
 	classes int
 	levels  levels
-	norm    []Normalization // that levels are made of
+	norm    []Normalization // from which levels was made
 }
 
 // NewSet makes a set of len(labels) pictures of one shape, which follow each other in pixels; labels are below
@@ -64,7 +64,7 @@ func (s *Set) Len() int {
 	return len(s.labels)
 }
 
-// IsText tells whether the set is of windows of a text.
+// IsText tells whether the set has windows of a text.
 func (s *Set) IsText() bool { return s.text != nil }
 
 // Shape is the shape of each picture.
@@ -76,7 +76,7 @@ func (s *Set) Inputs() int { return s.inputs }
 // Classes is the number of classes.
 func (s *Set) Classes() int { return s.classes }
 
-// Norm is the normalization of pictures; nil of others.
+// Norm is the normalization of a set of pictures; nil for rows and texts.
 func (s *Set) Norm() []Normalization { return s.norm }
 
 // Label is the class of picture i.

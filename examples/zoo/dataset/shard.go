@@ -26,8 +26,8 @@ const (
 
 // Shard says how a set is divided into parts, one for each peer. The zero value is "iid": parts of equal size and
 // distribution. With Alpha > 0 labels are skewed: the proportions in which a class is divided among the parts are
-// drawn from a Dirichlet distribution with concentration Alpha (Yurochkin et al., 2019); at 0.1 most of a part is of
-// two or three classes. With Files a part is whole files, and the numbers of files differ by at most one: a peer that
+// drawn from a Dirichlet distribution with concentration Alpha (Yurochkin et al., 2019); at 0.1, two or three classes
+// make most of a part. With Files, a part has whole files, and the numbers of files differ by at most one: a peer that
 // streams reads only its own files.
 type Shard struct {
 	Alpha float64

@@ -8,26 +8,26 @@ import (
 	"github.com/seed-97356399/murmuration/examples/zoo/internal/seeded"
 )
 
-// Bounds of a stream's memory, beside Config.Memory.
+// Bounds of a stream's memory, in addition to Config.Memory.
 const (
 	// ShufflePictures and ShuffleBytes bound the buffer in which pictures are
-	// shuffled: whichever is reached first.
+	// shuffled, by number and by bytes.
 	ShufflePictures = 4096
 	ShuffleBytes    = 1 << 25
-	// Ahead is the number of batches that are ready at most, not counting the one
-	// in the making and the caller's.
+	// Ahead is the most batches that are ready, without the one being filled and
+	// the one of the caller.
 	Ahead = 2
 )
 
-// Stream reads batches from files: in each pass the files in another order, their
-// pictures through a buffer from which one is drawn at random for each that comes
-// in. Each pass shows every picture of the part exactly once, but for damaged ones;
-// a batch may hold the end of one pass and the start of the next. What it shows is a
-// function of the files, the seed and the bounds of its memory.
+// Stream reads batches from files. Each pass reads the files in another order, and
+// shuffles their pictures in a buffer: each picture that enters replaces a random one,
+// which is shown. Each pass shows every picture of the part exactly once, but for
+// damaged ones. A batch may have the end of one pass and the start of the next. Files,
+// seed and memory bounds decide all that is shown.
 //
-// One goroutine reads, decodes and varies pictures ahead of Next; Close ends it.
-// Pictures of the first pass are kept, if all of them fit into Config.Memory: passes
-// from then on read nothing, and have an order that is random throughout.
+// One goroutine reads, decodes and varies pictures ahead of Next; Close ends it. If all
+// pictures of the first pass fit into Config.Memory, they are kept: later passes read
+// no files, and are in a completely random order.
 type Stream struct {
 	ready chan *Batch
 	free  chan *Batch
@@ -36,7 +36,7 @@ type Stream struct {
 	err   error              // why ready was closed
 }
 
-// streamConfig is what a stream is made of.
+// streamConfig is the configuration of a stream.
 type streamConfig struct {
 	index   *index
 	part    []int32 // ascending
@@ -46,8 +46,8 @@ type streamConfig struct {
 	batch   int
 	seed    uint64
 	augment Augment
-	// memory bounds the bytes of pictures kept, shuffle the number of those that
-	// are shuffled.
+	// memory bounds the bytes of pictures that are kept, shuffle the number of pictures
+	// in the buffer.
 	memory  int64
 	shuffle int
 }
@@ -66,8 +66,8 @@ func newStream(c streamConfig) *Stream {
 	return s
 }
 
-// Next hands over a batch that is ready. It allocates nothing. An error of reading
-// is a *DataError; it comes again with each call.
+// Next gives a batch that is ready, and waits for one if there is none. It allocates
+// nothing. An error of reading is a *DataError; each later call returns it again.
 func (s *Stream) Next(b *Batch) error {
 	if s.ctx.Err() != nil {
 		return ErrClosed
@@ -77,14 +77,14 @@ func (s *Stream) Next(b *Batch) error {
 		return s.err
 	}
 	*b, *full = *full, *b
-	s.free <- full // never waits: there are fewer batches than places
+	s.free <- full // never waits: the channel has room for all batches
 	return nil
 }
 
 // Close ends the stream and waits for its goroutine.
 func (s *Stream) Close() error {
 	s.end()
-	for range s.ready { // closed by the goroutine, as its last act
+	for range s.ready { // the goroutine closes it when it ends
 	}
 	return nil
 }
@@ -97,14 +97,14 @@ type producer struct {
 	developer *developer
 	augmenter *augmenter
 
-	current *Batch // nil between two
+	current *Batch // the batch being filled; nil between two
 	row     int
 
-	buffer *album // pictures that wait for their turn
-	most   int    // how many may wait
+	buffer *album // pictures that wait to be shown
+	most   int    // the most pictures in buffer
 	kept   *album // pictures of the first pass, nil if they do not fit
 	order  []int32
-	shown  int // pictures of this pass
+	shown  int // pictures shown in this pass
 }
 
 func newProducer(c streamConfig, s *Stream) *producer {
@@ -172,7 +172,7 @@ func (p *producer) read() error {
 	return nil
 }
 
-// files are those that the part has records in, in the order of this pass.
+// files are the numbers of the files with records of the part, in the order of this pass.
 func (p *producer) files() []int {
 	var files []int
 	for f := range p.index.source.files() {
@@ -184,8 +184,8 @@ func (p *producer) files() []int {
 	return files
 }
 
-// take puts a picture among those that wait, and shows one of them if there is no
-// room.
+// take puts a picture into the buffer. If the buffer is full, it first shows a
+// random picture of it.
 func (p *producer) take(label uint8, pixels []uint8) error {
 	if p.buffer.len() < p.most {
 		p.buffer.add(label, pixels)
@@ -199,8 +199,8 @@ func (p *producer) take(label uint8, pixels []uint8) error {
 	return nil
 }
 
-// show puts a picture into the batch, and hands the batch over when it is full. It
-// waits for room, or for the stream to be closed.
+// show puts a picture into the current batch, and makes the batch ready when it is
+// full. It waits until a batch is free, or the stream is closed.
 func (p *producer) show(from *album, i int) error {
 	if p.current == nil {
 		select {
@@ -227,8 +227,8 @@ func (p *producer) show(from *album, i int) error {
 	return nil
 }
 
-// album is a number of pictures of one size with their labels, at most as many as
-// it was made for.
+// album holds pictures of one size with their labels, at most as many as it was
+// made for.
 type album struct {
 	size   int
 	pixels []uint8
@@ -251,7 +251,7 @@ func (a *album) put(i int, label uint8, pixels []uint8) {
 	copy(a.picture(i), pixels)
 }
 
-// remove puts the last picture in the place of one.
+// remove removes a picture; the last one takes its place.
 func (a *album) remove(i int) {
 	last := a.len() - 1
 	a.put(i, a.labels[last], a.picture(last))

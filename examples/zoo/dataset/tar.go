@@ -14,16 +14,16 @@ import (
 const (
 	// maxLabelBytes bounds a .cls member.
 	maxLabelBytes = 16
-	// maxPadding bounds what may follow the end of a tar archive in its file.
+	// maxPadding bounds the bytes after the end of a tar archive in its file.
 	maxPadding = 1 << 20
-	// tarBlock is the size of a block; an archive ends with two that are zero.
+	// tarBlock is the bytes of a block; an archive ends with two blocks of zeros.
 	tarBlock = 512
 )
 
-// shards are the tar archives of a WebDataset. A sample is what consecutive members
-// have in common whose names are equal up to the first dot of the last element:
-// KEY.jpg (or .jpeg or .png) and KEY.cls, the class in decimal. Other members of a
-// sample are ignored.
+// shards are the tar archives of a WebDataset. A sample consists of consecutive
+// members whose names are equal up to the first dot of the last path element: KEY.jpg
+// (or .jpeg or .png), and KEY.cls with the class as a decimal number. Other members of
+// a sample are ignored.
 type shards struct{ paths []string }
 
 func (s shards) files() int        { return len(s.paths) }
@@ -49,27 +49,27 @@ type shardReader struct {
 	path   string
 	file   io.Closer
 	labels bool
-	stream io.Reader // what tar reads from, to its end
+	stream io.Reader // the whole file; tar reads from it
 	ending *ending
 	tar    *tar.Reader
 
 	sample  sample
-	pending *tar.Header // the first member of the sample that follows
+	pending *tar.Header // the first member of the next sample, if it was read already
 	packed  []byte
 	class   [maxLabelBytes]byte
 	done    bool
 }
 
-// sample is what has been seen of the sample that is being read.
+// sample has the members read so far of the current sample.
 type sample struct {
 	key              string
 	label            uint8
 	pictures, labels int
-	fault            error // the first
+	fault            error // the first fault
 }
 
-// newShardReader reads an archive, gzipped or not. A plain one of which only labels are
-// wanted is not read whole: tar seeks.
+// newShardReader reads an archive, gzipped or not. If only labels are wanted, it skips the
+// pictures of a plain archive by seeking.
 func newShardReader(path string, from io.ReadSeeker, labels bool) (*shardReader, error) {
 	stream, packed, err := unpack(from)
 	if err != nil {
@@ -132,8 +132,8 @@ func (r *shardReader) header() (*tar.Header, error) {
 	return r.tar.Next()
 }
 
-// splitMember splits the name of a member into the key of its sample and what it
-// is there. What is neither picture nor label is not ok.
+// splitMember splits the name of a member into the key of its sample and its kind,
+// which is the extension. It is ok for pictures and labels only.
 func splitMember(header *tar.Header) (key, kind string, ok bool) {
 	if header.Typeflag != tar.TypeReg {
 		return "", "", false
@@ -146,7 +146,7 @@ func splitMember(header *tar.Header) (key, kind string, ok bool) {
 
 const labelKind = "cls"
 
-// isPicture tells whether a name ends as those of pictures do.
+// isPicture tells whether an extension, in lower case, is that of a picture.
 func isPicture(extension string) bool {
 	return extension == "jpg" || extension == "jpeg" || extension == "png"
 }
@@ -201,7 +201,7 @@ func (r *shardReader) label(size int64) error {
 	return nil
 }
 
-// parseLabel reads the class of a .cls member; white space around it is let pass.
+// parseLabel reads the class of a .cls member; it ignores white space around it.
 func parseLabel(text []byte) (uint8, error) {
 	class, err := strconv.ParseUint(strings.TrimSpace(string(text)), 10, 8)
 	if err != nil {
@@ -216,7 +216,7 @@ func (s *sample) blame(err error) {
 	}
 }
 
-// verdict hands out the sample that has been read, or says why not.
+// verdict returns the sample that was read, or the error that says why it is damaged.
 func (r *shardReader) verdict(rec *record) error {
 	s := &r.sample
 	switch {
@@ -235,8 +235,8 @@ func (r *shardReader) verdict(rec *record) error {
 	return nil
 }
 
-// finish sees to it that the archive has ended as archives do, and reads to the end
-// of the file, where gzip has its checksum.
+// finish checks that the archive has a proper end, and reads to the end of the file,
+// where gzip has its checksum.
 func (r *shardReader) finish() error {
 	if !r.ending.zero() {
 		return fmt.Errorf("%w: the archive has no end: was a download cut off? Fetch it again", ErrTruncated)
@@ -251,7 +251,7 @@ func (r *shardReader) finish() error {
 	return nil
 }
 
-// explainTar is explain for what package tar says.
+// explainTar is explain for errors of package tar.
 func explainTar(err error) error {
 	if errors.Is(err, tar.ErrHeader) || errors.Is(err, tar.ErrFieldTooLong) {
 		return fmt.Errorf("%w: no tar archive, or a damaged one (%w): fetch it again", ErrCorrupt, err)
@@ -259,12 +259,12 @@ func explainTar(err error) error {
 	return explain(err)
 }
 
-// ending remembers the last two blocks that went through it: package tar takes an
-// archive that was cut off between two members for a whole one.
+// ending keeps the last two blocks that were read. They show whether an archive was cut
+// off between two members, which package tar does not notice.
 type ending struct {
 	from io.Reader
 	last [2 * tarBlock]byte
-	n    int // bytes of last that have been seen, all at its end
+	n    int // number of bytes in last, which are at its end
 }
 
 func (e *ending) Read(p []byte) (int, error) {
@@ -279,10 +279,10 @@ func (e *ending) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// zero tells whether the two blocks were there and zero.
+// zero tells whether two blocks were read and the last two are all zeros.
 func (e *ending) zero() bool { return e.n == len(e.last) && e.last == [2 * tarBlock]byte{} }
 
-// seekingEnding lets tar skip what it does not read.
+// seekingEnding is an ending with Seek, by which package tar skips what it does not read.
 type seekingEnding struct {
 	*ending
 	seeker io.Seeker

@@ -20,7 +20,7 @@ const (
 	maxText = 1<<31 - 1
 )
 
-// corpus is a text, of which a Set has windows: a model takes the bytes of a window and learns which byte follows
+// corpus is the text of a Set, and its windows. A model takes the bytes of a window, and learns which byte follows
 // each.
 type corpus struct {
 	bytes  []byte

@@ -16,18 +16,18 @@ import (
 	"github.com/seed-97356399/murmuration/examples/zoo/internal/seeded"
 )
 
-// The sets of text: files of one's own, and the sources that come with Go.
+// The sets of text: the user's own files, and the sources of Go.
 const (
 	Text     = "text"
 	GoSource = "gosource"
 )
 
-// heldOutFiles is of how many files, in the order of their paths, the first is held out;
-// and of how many bytes of each file the last are, where there are fewer files.
+// heldOutFiles decides what is held out: the first of every heldOutFiles files, in the order
+// of their paths. If there are fewer files, it is the last 1/heldOutFiles of the bytes of each.
 const heldOutFiles = 20
 
-// heldOutWindows is how many windows, spread evenly over what is held out, a model is
-// tested on.
+// heldOutWindows is the most windows that a model is tested on. They are spread evenly
+// over the held-out text.
 const heldOutWindows = 640
 
 // isText tells whether a file is text, by its extension.
@@ -46,8 +46,8 @@ type textFile struct {
 	bytes []byte
 }
 
-// readTexts reads the text files of a folder, in the order of their paths. Hidden folders
-// and files that are not text are left out, and of Go's sources test data.
+// readTexts reads the text files of a folder, in the order of their paths. It leaves out
+// hidden folders, files that are not text, and the folders testdata of Go's sources.
 func (c Config) readTexts() ([]textFile, error) {
 	dir, wanted := c.Dir, isText
 	if c.Name == GoSource {
@@ -87,7 +87,7 @@ func (c Config) readTexts() ([]textFile, error) {
 	return files, nil
 }
 
-// goSources is the folder of Go's sources: the one given, or that of the Go on this machine.
+// goSources is the folder of Go's sources: the given one, or that of Go on this machine.
 func goSources(given string) (string, error) {
 	if given != "" {
 		return given, nil
@@ -106,7 +106,7 @@ func goSources(given string) (string, error) {
 	return filepath.Join(root, "src"), nil
 }
 
-// loadTexts reads a text for all of some parts, or for one that has all where parts is 0.
+// loadTexts reads a text and cuts it into Config.Parts parts; with 0 there is one, with all.
 func (c Config) loadTexts() ([]*Data, error) {
 	files, err := c.readTexts()
 	if err != nil {
@@ -143,7 +143,7 @@ func (c Config) loadTexts() ([]*Data, error) {
 	return data, nil
 }
 
-// holdOut sets files, or parts of them, aside.
+// holdOut divides files, or the bytes of each, into training and held-out text.
 func holdOut(files []textFile) (train, heldOut []textFile) {
 	for i, f := range files {
 		switch last := len(f.bytes) - len(f.bytes)/heldOutFiles; {
@@ -170,7 +170,7 @@ func joined(files []textFile) []byte {
 	return all
 }
 
-// endsOf is where each file ends among the joined ones.
+// endsOf are the offsets, in the joined text, at which the files end.
 func endsOf(files []textFile) []int {
 	ends, n := make([]int, len(files)), 0
 	for i, f := range files {
@@ -180,8 +180,8 @@ func endsOf(files []textFile) []int {
 	return ends
 }
 
-// cutAt is where part number part begins: at the same share of the bytes for all, or at the
-// end of the file that is nearest above it.
+// cutAt is the offset at which a part begins. All parts have the same number of bytes; with
+// whole, each cut moves up to the next end of a file.
 func cutAt(ends []int, total, part, parts int, whole bool) int {
 	at := int(int64(total) * int64(part) / int64(parts))
 	if whole && at > 0 && at < total {

@@ -9,17 +9,17 @@ import (
 	"github.com/seed-97356399/murmuration/tensor"
 )
 
-// ErrFormat: rows are not what their format says.
+// ErrFormat: rows do not fit their format.
 var ErrFormat = errors.New("dataset: rows that are not of their format")
 
-// Stored is a set that is in memory as other peers are given it: of each picture its label and its levels, as they are
-// stored; of a row of numbers its label and float32; of a window of a text its bytes. It is a rows.Set.
+// Stored encodes a set in memory for other peers; it is a rows.Set. A picture is its label and its levels, as they are
+// stored. A row of numbers is its label and its numbers as float32. A window of a text is its bytes.
 type Stored struct{ *Set }
 
-// Rows is how many there are.
+// Rows is the number of examples.
 func (s Stored) Rows() int { return s.Len() }
 
-// Append appends the examples of these numbers to dst.
+// Append appends the encodings of the examples with these numbers, from 0, to dst.
 func (s Stored) Append(dst []byte, numbers []int32) ([]byte, error) {
 	for _, i := range numbers {
 		if i < 0 || int(i) >= s.Len() {
@@ -37,7 +37,7 @@ func (s Stored) Append(dst []byte, numbers []int32) ([]byte, error) {
 	return dst, nil
 }
 
-// Format says what the examples of a set are, enough to read them.
+// Format describes the encoding of a set's examples: their kind, shape and number of classes. NewReader reads it.
 func (s *Set) Format() string {
 	what := "pixels"
 	if s.text != nil {
@@ -48,13 +48,13 @@ func (s *Set) Format() string {
 	return fmt.Sprintf("%s %dx%dx%d/%d", what, s.shape.Height, s.shape.Width, s.shape.Channels, s.classes)
 }
 
-// Reader reads examples of a format. Check and Set are safe for concurrent use.
+// Reader decodes examples of one format. Check and Set are safe for concurrent use.
 type Reader struct {
-	empty   Set // of that format
+	empty   Set // a set of the format without examples
 	augment *augmenter
 }
 
-// NewReader makes a reader of a format; pictures are shown by a normalization, varied by augment and seed.
+// NewReader makes a reader of a format. Pictures are normalized by norm, and varied by augment and seed.
 func NewReader(format string, norm []Normalization, augment Augment, seed uint64) (*Reader, error) {
 	var (
 		what string
@@ -81,7 +81,7 @@ func NewReader(format string, norm []Normalization, augment Augment, seed uint64
 	return &r, err
 }
 
-// size is that of an example, in bytes.
+// size is the number of bytes of an example.
 func (r *Reader) size() int {
 	if r.empty.numbers != nil {
 		return 1 + 4*r.empty.inputs
@@ -89,7 +89,7 @@ func (r *Reader) size() int {
 	return 1 + r.empty.inputs
 }
 
-// Check tells whether bytes are so many examples: their shape, labels that are of a class, numbers that are finite.
+// Check checks the encodings of so many examples: their size, that labels are below classes, and that numbers are finite.
 func (r *Reader) Check(rows int, data []byte) error {
 	if len(data) != rows*r.size() {
 		return fmt.Errorf("%w: %d bytes of %d examples, each of %d", ErrFormat, len(data), rows, r.size())
@@ -107,12 +107,12 @@ func (r *Reader) Check(rows int, data []byte) error {
 	return nil
 }
 
-// number is the i-th of an example.
+// number is number i of an example, from 0.
 func (r *Reader) number(example []byte, i int) float32 {
 	return math.Float32frombits(binary.LittleEndian.Uint32(example[1+4*i:]))
 }
 
-// Set makes a set of examples, which it checks.
+// Set checks examples, and makes a set of them.
 func (r *Reader) Set(data []byte) (*Set, error) {
 	if err := r.Check(len(data)/r.size(), data); err != nil {
 		return nil, err
@@ -141,7 +141,7 @@ func (r *Reader) set(data []byte) *Set {
 	return &s
 }
 
-// Fill shows examples that Check has passed in a batch. Not safe for concurrent use.
+// Fill writes examples, which Check must have passed, into a batch. Not safe for concurrent use.
 func (r *Reader) Fill(b *Batch, data []byte) {
 	if size := r.size(); r.empty.pixels == nil {
 		s := r.set(data)
