@@ -14,7 +14,7 @@ import (
 	"github.com/seed-97356399/murmuration/peer/stats"
 )
 
-// oracle counts each row for itself: how often it was handed out and not given back or lost.
+// oracle counts for each row how often it was handed out and neither returned nor lost.
 type oracle struct {
 	net    []uint64
 	runs   map[string][][]int32
@@ -42,7 +42,7 @@ func (o *oracle) take(t *rapid.T, by string, rows []int32, before, after uint64)
 	}
 }
 
-// settle takes the first run of a taker, and tells which it was.
+// settle settles the first run of a taker, and returns this run.
 func (o *oracle) settle(by string, trained, lost int) (run []int32) {
 	run, o.runs[by] = o.runs[by][0], o.runs[by][1:]
 	trained, lost = min(trained, len(run)), min(lost, len(run)-min(trained, len(run)))
@@ -58,8 +58,8 @@ func (o *oracle) settle(by string, trained, lost int) (run []int32) {
 	return run
 }
 
-// TestEachRowOnceAnEpoch: whoever comes, goes, dies, is silent, gives back or loses rows, each row is handed out exactly once
-// an epoch, beside those that come back; and what was handed out is trained, lost, or still out.
+// TestEachRowOnceAnEpoch: takers come, leave, die, are silent, and return or lose rows. Each row is handed out exactly once an
+// epoch, not counting rows that came back. Each row handed out, and not returned, is trained, lost or still out.
 func TestEachRowOnceAnEpoch(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := Config{Rows: rapid.IntRange(1, 60).Draw(t, "rows"), Policy: Policy(rapid.IntRange(0, 2).Draw(t, "policy")), Seed: rapid.Uint64().Draw(t, "seed")}
@@ -117,7 +117,7 @@ func TestEachRowOnceAnEpoch(t *testing.T) {
 	})
 }
 
-// TestASilentTakerIsNotWaitedFor: who has a share and does not ask for it loses it to the others, once they have to wait, and takes
+// TestASilentTakerIsNotWaitedFor: a taker that does not ask for its share loses it to the others, once they have to wait. It takes
 // part again when it asks.
 func TestASilentTakerIsNotWaitedFor(t *testing.T) {
 	for _, policy := range []Policy{RoundRobin, Speed} {
@@ -141,7 +141,7 @@ func TestASilentTakerIsNotWaitedFor(t *testing.T) {
 	}
 }
 
-// come lets takers take part that have not asked yet.
+// come lets new takers take part.
 func come(l *Ledger, names ...string) {
 	for _, name := range names {
 		l.takers[name] = &taker{}
@@ -176,7 +176,7 @@ func TestSamplesGoRound(t *testing.T) {
 	}
 }
 
-// TestWhatNoLedgerIsOf: no rows, too many, and no policy.
+// TestWhatNoLedgerIsOf: New refuses no rows, too many rows, and unknown policies.
 func TestWhatNoLedgerIsOf(t *testing.T) {
 	for _, c := range []Config{{}, {Rows: -1}, {Rows: 1, Policy: 3}, {Rows: math.MaxInt}} {
 		if _, err := New(c); err == nil {
@@ -185,8 +185,8 @@ func TestWhatNoLedgerIsOf(t *testing.T) {
 	}
 }
 
-// TestWhoGoesRound: slow takers are left out of a round robin where the rest are sooner done without them, and
-// none gets less than a batch.
+// TestWhoGoesRound: slow takers are left out of a round robin if the others finish earlier without them. No taker
+// gets less than a batch.
 func TestWhoGoesRound(t *testing.T) {
 	for _, c := range []struct {
 		speeds []float64
@@ -228,7 +228,7 @@ func TestSharesLeaveNoRemainder(t *testing.T) {
 	})
 }
 
-// TestADrawIsOfAllRows: sources are drawn in proportion to their rows, by the seed.
+// TestADrawIsOfAllRows: sources are drawn in proportion to their rows, and the seed decides the draw.
 func TestADrawIsOfAllRows(t *testing.T) {
 	rows, sum, n := []uint64{0, 10, 30, 60}, make([]int, 4), 20_000
 	chance := rand.New(rand.NewPCG(1, 2))
@@ -249,8 +249,8 @@ func TestADrawIsOfAllRows(t *testing.T) {
 	}
 }
 
-// course lets takers of unlike speed take batches of 10 from 4,000 rows until an epoch has been handed out, each with up to
-// ahead runs at once, and gives the moment at which each has trained its last one of it.
+// course lets takers of different speeds take batches of 10 from 4,000 rows until an epoch has been handed out, each with up
+// to ahead runs at once. It returns when each has trained on its last run of the epoch.
 func course(l *Ledger, steps map[string]time.Duration, now time.Duration) map[string]time.Duration {
 	const ahead = 4
 	type at struct {
@@ -295,8 +295,8 @@ func course(l *Ledger, steps map[string]time.Duration, now time.Duration) map[st
 	}
 }
 
-// TestUnlikeSpeedsEndTogether: with shares by speed, takers of which one is four times as fast as another end an epoch
-// within a tenth of each other, the first one too; with equal shares they do not.
+// TestUnlikeSpeedsEndTogether: one taker is four times as fast as another. With shares by speed, all end each epoch, the
+// first included, within a tenth of each other; with equal shares they do not.
 func TestUnlikeSpeedsEndTogether(t *testing.T) {
 	steps := map[string]time.Duration{"a": 10 * time.Millisecond, "b": 20 * time.Millisecond, "c": 40 * time.Millisecond}
 	apart := func(policy Policy, epochs int) float64 {

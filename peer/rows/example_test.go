@@ -10,7 +10,7 @@ import (
 	"github.com/seed-97356399/murmuration/peer/rows"
 )
 
-// texts are rows of a data set of one's own.
+// texts is a data set of the application, whose rows are texts.
 type texts []string
 
 func (t texts) Rows() int { return len(t) }

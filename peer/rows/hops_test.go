@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// chiSquared is how far counts are from being the same, and what it is at most with a chance of one in ten thousand (by Wilson
-// and Hilferty, 1931) if all had the same chance.
+// chiSquared is the chi-squared statistic of counts, and its bound for equal chances at a significance level of 1/10,000 (by
+// Wilson and Hilferty, 1931).
 func chiSquared(counts []int) (is, most float64) {
 	sum, k := 0.0, float64(len(counts)-1)
 	for _, n := range counts {
@@ -24,8 +24,8 @@ func chiSquared(counts []int) (is, most float64) {
 	return is, k * math.Pow(1-2/(9*k)+z*math.Sqrt(2/(9*k)), 3)
 }
 
-// TestTwoHopsMixAll: four holders have classes of their own, and unlike numbers of rows. A trainer asks one of them: by two
-// hops its batches are uniform over all rows, and by one hop they are not.
+// TestTwoHopsMixAll: four holders have different classes, and different numbers of rows. A trainer asks one of them. With two
+// hops its batches are uniform over all rows, and with one hop they are not.
 func TestTwoHopsMixAll(t *testing.T) {
 	const rows = 400
 	for _, c := range []struct {
@@ -67,7 +67,7 @@ func TestTwoHopsMixAll(t *testing.T) {
 	}
 }
 
-// TestSquaresCanFail: the test of uniformity passes for numbers at random, and fails where a tenth of all has a chance that is a
+// TestSquaresCanFail: the test of uniformity passes for random numbers, and fails if a tenth of them has a chance that is one
 // third higher.
 func TestSquaresCanFail(t *testing.T) {
 	chance := rand.New(rand.NewPCG(1, 1))

@@ -31,8 +31,8 @@ func answering(answer func(s *framed.Stream, want wire.Want) error) func(context
 	}
 }
 
-// TestHostileHolders: a trainer takes nothing of a holder that answers what was not asked, endlessly or not at all. It says who
-// that is and what was wrong, takes all from an honest one, and its memory stays as it is.
+// TestHostileHolders: a trainer takes no rows from a holder whose answers are wrong, endless or missing. It names the holder and
+// the fault, takes all rows from an honest holder, and its memory does not grow.
 func TestHostileHolders(t *testing.T) {
 	data := make([]byte, wire.MaxRowsData)
 	say := func(s *framed.Stream, rows, bytes uint32, data []byte) error {
@@ -112,7 +112,7 @@ func TestHostileHolders(t *testing.T) {
 	}
 }
 
-// asking is a member that speaks to holders as it likes.
+// asking is a hostile member that sends holders any message it likes.
 func asking(t *testing.T, n *peer.Node) *peer.Service {
 	t.Helper()
 	service, err := peer.Serve(n, transport.ProtocolRows, nil)
@@ -123,8 +123,8 @@ func asking(t *testing.T, n *peer.Node) *peer.Service {
 	return service
 }
 
-// TestHostileTakers: a holder refuses those that ask for ever, lie about what they have or say what nobody should, by a typed
-// reason and a line that names them. What they had is lost, counted, and handed out to others.
+// TestHostileTakers: a holder refuses takers that ask endlessly, report wrong numbers or send invalid messages. It gives a typed
+// reason, and logs a line that names the taker. The taker's rows count as lost, and are handed out to others.
 func TestHostileTakers(t *testing.T) {
 	want := wire.Want{Rows: []uint32{6, 4}, Hops: 1}
 	for name, c := range map[string]struct {
@@ -170,14 +170,14 @@ func TestHostileTakers(t *testing.T) {
 	}
 }
 
-// refused reads the refusal that is due.
+// refused reads the refusal that must come.
 func refused(s *framed.Stream) error {
 	_, err := s.Receive(&wire.Rows{})
 	return err
 }
 
-// TestAskingForEver: who asks on and on and never tells what became of rows has so many answers, and no more, and all are lost
-// with it.
+// TestAskingForEver: a taker that asks endlessly and never reports what became of its rows gets maxOut answers and no more. When
+// it dies, all its rows count as lost.
 func TestAskingForEver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
@@ -216,8 +216,8 @@ func TestAskingForEver(t *testing.T) {
 	})
 }
 
-// TestATakerHasItsRate: who takes rows and tells at once that it has trained gets no more than its rate, over all its streams, and
-// holds up nobody else; the memory of the holder does not grow.
+// TestATakerHasItsRate: a taker that reports rows as trained at once gets no more than its rate, over all its streams. It does not
+// delay other takers, and the memory of the holder does not grow.
 func TestATakerHasItsRate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
@@ -270,7 +270,7 @@ func TestATakerHasItsRate(t *testing.T) {
 	})
 }
 
-// TestStrangersGetNothing: who is no member of the run is refused, whatever it asks.
+// TestStrangersGetNothing: a peer that is no member of the run is refused, whatever it asks.
 func TestStrangersGetNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)

@@ -14,8 +14,8 @@ import (
 	"github.com/seed-97356399/murmuration/peer"
 )
 
-// TestRowsTravel: one member holds 1,000 rows and two train on them: each row is handed out once an epoch, ahead of need; what
-// is not trained is given back, and at the end handed out is trained, by the counters of all.
+// TestRowsTravel: one member holds 1,000 rows and two train on them. Each row is handed out once an epoch, in advance. Rows that
+// were not trained are returned. At the end, by the counters of all, each row handed out was trained.
 func TestRowsTravel(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, about := newWorld(t), make([]byte, 2*maxAnswer+7)
@@ -77,8 +77,8 @@ func TestRowsTravel(t *testing.T) {
 	})
 }
 
-// TestDeathsAreCounted: a trainer dies with rows, and a holder with rows at trainers: what the first had is lost and handed out
-// again; of the second the trainers' accounts tell. In all, handed out = trained + lost.
+// TestDeathsAreCounted: a trainer dies, and its rows are lost and handed out again. A holder dies whose rows trainers have, and
+// the trainers' counts stand for its own. In all, handed out = trained + lost.
 func TestDeathsAreCounted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
@@ -128,7 +128,7 @@ func TestDeathsAreCounted(t *testing.T) {
 	})
 }
 
-// TestMembersComeAndGo: with a round robin, each row is seen once an epoch although trainers come and leave.
+// TestMembersComeAndGo: with a round robin, each row is trained once an epoch although trainers come and leave.
 func TestMembersComeAndGo(t *testing.T) {
 	for _, policy := range []Policy{Random, RoundRobin, Speed} {
 		synctest.Test(t, func(t *testing.T) {
@@ -169,7 +169,7 @@ func TestMembersComeAndGo(t *testing.T) {
 	}
 }
 
-// TestNobodyHoldsRows: a trainer waits until its caller does not any more; and what is not to be had is refused.
+// TestNobodyHoldsRows: without a holder, a trainer waits until its caller's context ends. Invalid settings are refused.
 func TestNobodyHoldsRows(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
@@ -201,8 +201,8 @@ func TestNobodyHoldsRows(t *testing.T) {
 	})
 }
 
-// TestASilentTrainerHoldsUpNobody: a member that has a share of a round robin, and trains no more but lives, costs others Patience
-// and no more; its share is theirs then, and counted.
+// TestASilentTrainerHoldsUpNobody: a member with a share of a round robin stops training, but lives. The others wait for Patience
+// and no longer. Then they get its share, which is counted.
 func TestASilentTrainerHoldsUpNobody(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)

@@ -27,7 +27,7 @@ type world struct {
 	log *zap.Logger // of members that come from now on
 }
 
-// logged has members that come from now on log warnings to what it returns.
+// logged returns the warnings of all members that are made after this call.
 func (w *world) logged() *observer.ObservedLogs {
 	core, logged := observer.New(zap.WarnLevel)
 	w.log = zap.New(core)
@@ -105,7 +105,7 @@ func numbers(t *testing.T, b Batch) []int {
 	return all
 }
 
-// errShape is what a checker of numbered rows says.
+// errShape is the error of the Check for numbered rows.
 var errShape = errors.New("not four bytes a row")
 
 func check(rows int, data []byte) error {

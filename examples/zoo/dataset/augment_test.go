@@ -8,7 +8,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// variant is the oracle: the picture that is flipped or not and moved by so much.
+// variant is the oracle: the picture, flipped or not, and moved by so many pixels.
 func variant(pixels []uint8, s Shape, flip bool, down, right int) []uint8 {
 	out := make([]uint8, len(pixels))
 	for y := range s.Height {
@@ -26,8 +26,8 @@ func variant(pixels []uint8, s Shape, flip bool, down, right int) []uint8 {
 	return out
 }
 
-// What comes out is one of the variants that may; what flips and crops do not ask
-// for stays.
+// A varied picture is one of the allowed variants. Without flips and crops it is
+// unchanged.
 func TestVariants(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		shape := Shape{rapid.IntRange(1, 9).Draw(t, "height"), rapid.IntRange(1, 9).Draw(t, "width"), rapid.IntRange(1, 4).Draw(t, "channels")}
@@ -81,8 +81,8 @@ func TestVariantsAreEven(t *testing.T) {
 	}
 }
 
-// A sampler varies what it shows, in the order of one that does not, and allocates
-// nothing.
+// A sampler that varies pictures shows them in the same order as one that does not,
+// and allocates nothing.
 func TestSamplerVaries(t *testing.T) {
 	set, err := Glyphs(1, []int32{0, 1, 2, 3, 4, 5, 6, 7})
 	if err != nil {

@@ -45,8 +45,8 @@ func TestCIFARDecoderRefuses(t *testing.T) {
 	}
 }
 
-// A label of no class is a damaged record, the end of a file within a record a
-// damaged file.
+// A record whose label is no class is damaged. A file that ends within a record is
+// damaged.
 func TestCIFARDamage(t *testing.T) {
 	batch := cifarBatch(0, 5)
 	batch[2*cifarRecord] = 10
@@ -67,7 +67,7 @@ func TestCIFARDamage(t *testing.T) {
 	}
 }
 
-// What is read is all there is, in order; an end within a record is told.
+// All records are read in order. A stream that ends within a record is an error.
 func FuzzCIFARBatch(f *testing.F) {
 	f.Add([]byte{})
 	f.Add(cifarBatch(0, 1))

@@ -13,8 +13,8 @@ import (
 	"github.com/seed-97356399/murmuration/peer/decoded"
 )
 
-// settle has the files below a folder have changed long ago; spoil overwrites them all, which their sizes and times do not
-// show.
+// settle sets the times of all files below a folder to long ago. spoil overwrites all files, but keeps their sizes and
+// times.
 func settle(t *testing.T, dir string, spoil bool) {
 	t.Helper()
 	long := time.Unix(1e9, 0)
@@ -62,8 +62,8 @@ func told(t *testing.T, c Config) (lines []string) {
 	return append(lines, fmt.Sprint(data.Total, data.Len(), data.Shape(), data.Classes(), data.Measured(), data.Resized(), total))
 }
 
-// TestDecodedOnce: with a folder of decoded data a set is what it is without one, and the second job, of another part too,
-// reads nothing of its files any more.
+// TestDecodedOnce: with a folder of decoded data a set is the same as without one. A second job reads nothing from the
+// files, even for another part.
 func TestDecodedOnce(t *testing.T) {
 	members := samplesOf(t, 0, 9, 8, 8)
 	members[2].data = []byte("GIF89a")

@@ -98,8 +98,8 @@ func TestClassFoldersRefuse(t *testing.T) {
 	}
 }
 
-// A file that is too large or not for us to read is a record all the same, with the
-// reason: labels alone, for which nothing is opened, count like that.
+// A file that is too large, or that may not be read, is still a record, with a fault:
+// a pass over labels, which opens no files, counts it, too.
 func TestClassFolderFaults(t *testing.T) {
 	dir := write(t, map[string][]byte{"a/1.png": make([]byte, MaxRecordBytes+1), "a/2.png": []byte("x")})
 	if err := os.Chmod(filepath.Join(dir, "a/2.png"), 0); err != nil {

@@ -21,7 +21,7 @@ import (
 
 var sheet = flag.String("sheet", "", "draw a contact sheet of glyphs to FILE-train.png and FILE-heldout.png")
 
-// A peer that draws a few pictures gets those that it would among all.
+// A picture does not depend on which other pictures are drawn.
 func TestGlyphsDependOnSeedAndNumberAlone(t *testing.T) {
 	all, err := Glyphs(5, seeded.Identity(300))
 	if err != nil {
@@ -57,8 +57,8 @@ func TestGlyphsRefuseNegativeNumbers(t *testing.T) {
 	}
 }
 
-// Pictures are the same on every platform and stay so: accuracies that are
-// written down somewhere depend on it.
+// Pictures are the same on every platform and must not change: recorded accuracies
+// depend on them.
 func TestGlyphsAreGolden(t *testing.T) {
 	var out strings.Builder
 	for _, c := range []struct {

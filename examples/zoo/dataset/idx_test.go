@@ -86,7 +86,7 @@ func TestDecodeIDXRefuses(t *testing.T) {
 	}
 }
 
-// A header that claims the most pictures allowed costs what the stream holds.
+// Memory depends on the bytes in the stream, even if the header claims the most pictures allowed.
 func TestClaimedSizeIsNotAllocated(t *testing.T) {
 	stream := idx(make([]byte, 100), MaxItems, Side, Side)
 	var before, after runtime.MemStats
@@ -101,7 +101,7 @@ func TestClaimedSizeIsNotAllocated(t *testing.T) {
 	}
 }
 
-// What decodes is exactly what its header says, and encodes to the same stream.
+// Decoded data has exactly the size that its header says, and encodes to the same stream.
 func FuzzDecodeIDX(f *testing.F) {
 	f.Add(idx([]byte{1, 2, 3, 4}, 2, 2, 1))
 	f.Add(idx([]byte{1, 2, 3}, 2, 2, 1))

@@ -80,7 +80,7 @@ func TestFormatsAgree(t *testing.T) {
 	}
 }
 
-// What is damaged is named, with the reason; the rest is learned.
+// Damaged pictures are named, with the reason; the others are used.
 func TestDamagedPictures(t *testing.T) {
 	members := samplesOf(t, 0, 6, 8, 8)
 	members[2].data = []byte("GIF89a")         // 000001
@@ -149,8 +149,8 @@ func TestLabelsOfNoClass(t *testing.T) {
 	}
 }
 
-// A normalization that no constant gives is that of the training pictures, the same
-// for all parts.
+// Without a constant, the normalization is measured over the training pictures. It is
+// the same for all parts.
 func TestMeasured(t *testing.T) {
 	files := map[string][]byte{"train-0.tar": archive(t, samplesOf(t, 0, 30, 6, 5)...), "train-1.tar": archive(t, samplesOf(t, 30, 20, 6, 5)...), "test.tar": archive(t, samplesOf(t, 50, 5, 6, 5)...)}
 	dir := write(t, files)
@@ -178,8 +178,8 @@ func TestMeasured(t *testing.T) {
 	}
 }
 
-// Levels of several folders add up to the normalization of all their pictures, to the last bit; a
-// folder that several have counts as often, which changes nothing.
+// Levels of several folders add up to the normalization of all their pictures, to the last bit. It
+// is the same if all folders count three times.
 func TestLevelsOfAll(t *testing.T) {
 	folder := func(first, n int) string {
 		return write(t, map[string][]byte{"train.tar": archive(t, samplesOf(t, first, n, 6, 5)...), "test.tar": archive(t, samplesOf(t, 90, 5, 6, 5)...)})

@@ -31,7 +31,7 @@ func TestDecodePNG(t *testing.T) {
 	}
 }
 
-// A JPEG is near what went into it, where that is smooth.
+// A decoded JPEG of a smooth picture is near the original.
 func TestDecodeJPEG(t *testing.T) {
 	picture := image.NewNRGBA(image.Rect(0, 0, 32, 24))
 	for y := range 24 {
@@ -51,7 +51,7 @@ func TestDecodeJPEG(t *testing.T) {
 	}
 }
 
-// Channels are those of the set, whatever a picture has.
+// A decoded picture has the channels of the set, whatever channels its file has.
 func TestDecodeChannels(t *testing.T) {
 	grey := image.NewGray(image.Rect(0, 0, 3, 2))
 	copy(grey.Pix, []uint8{0, 50, 100, 150, 200, 250})

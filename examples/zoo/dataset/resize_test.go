@@ -13,7 +13,7 @@ func greyOf(width int, levels ...uint8) *image.Gray {
 	return &image.Gray{Pix: levels, Stride: width, Rect: image.Rect(0, 0, width, len(levels)/width)}
 }
 
-// TestResize shows by hand what becomes of pictures of other sizes.
+// TestResize compares resized pictures with values computed by hand.
 func TestResize(t *testing.T) {
 	for name, c := range map[string]struct {
 		picture       *image.Gray
@@ -35,7 +35,7 @@ func TestResize(t *testing.T) {
 	}
 }
 
-// TestResizeKeepsLevels shows that what is of one colour stays it in every size, in
+// TestResizeKeepsLevels shows that a picture of one colour keeps it in every size, in
 // colours and in grey.
 func TestResizeKeepsLevels(t *testing.T) {
 	picture := image.NewNRGBA(image.Rect(3, 4, 3+37, 4+23))

@@ -5,9 +5,9 @@ import (
 	"testing"
 )
 
-// Next and what stands behind it allocate nothing once files are open and batches
-// have their size, and a stream holds its buffers and no more: here of 24 MB of
-// pictures a tenth.
+// Once files are open and batches have their size, neither Next nor its goroutine
+// allocates. A stream keeps only its buffers in memory: here a tenth of 24 MB of
+// pictures.
 func TestStreamMemory(t *testing.T) {
 	const records, shuffle, batch = 4000, 300, 32
 	dir := write(t, map[string][]byte{"data_batch_1.bin": make([]byte, records*cifarRecord), "data_batch_2.bin": make([]byte, records*cifarRecord), "test_batch.bin": cifarBatch(0, 1)})

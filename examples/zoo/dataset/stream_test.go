@@ -217,8 +217,8 @@ func TestStreamFails(t *testing.T) {
 	}
 }
 
-// Damaged pictures are counted once, however many passes meet them; a part of
-// nothing else is an error.
+// A damaged picture is counted once, in however many passes it is read. A part with
+// only damaged pictures is an error.
 func TestStreamSkips(t *testing.T) {
 	s := &fakeSource{sizes: []int{10}, bad: map[int]bool{3: true, 4: true}}
 	var found *findings
@@ -242,7 +242,7 @@ func TestStreamSkips(t *testing.T) {
 	}
 }
 
-// Files that have other records than when they were indexed are not read on.
+// A file whose records have changed since it was indexed is not read further.
 func TestStreamNoticesChanges(t *testing.T) {
 	s := &fakeSource{sizes: []int{10, 10}}
 	for name, changed := range map[string]*fakeSource{

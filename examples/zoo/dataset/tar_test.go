@@ -119,7 +119,7 @@ func TestShardDamage(t *testing.T) {
 	}
 }
 
-// Of a plain archive the pass over the labels does not read the pictures.
+// The pass over the labels does not read the pictures of a plain archive.
 func TestLabelsSkipPictures(t *testing.T) {
 	const picture = 1 << 20
 	stream := archive(t, member{"a.jpg", make([]byte, picture)}, text("a.cls", "1"), member{"b.jpg", make([]byte, picture)}, text("b.cls", "2"))
@@ -173,7 +173,7 @@ func FuzzShard(f *testing.F) {
 	})
 }
 
-// What is a label is what says the same number in decimal.
+// A label that is accepted is the number that its decimal digits say. Other texts are an ErrLabel.
 func FuzzLabel(f *testing.F) {
 	for _, s := range []string{"0", "255", "256", " 7\n", "-1", "+1", "07", "cat", "", "1e1", "0x1", "1_0"} {
 		f.Add([]byte(s))

@@ -66,8 +66,8 @@ func must(s *Set, err error) *Set {
 	return s
 }
 
-// TestTextsAreDealtToPeers: the first of twenty files is held out, peers have the others
-// between them, by folders where they ask for files, each byte once.
+// TestTextsAreDealtToPeers: the first of every twenty files is held out. The others are divided
+// among the peers, as whole files if Shard.Files is set; each byte is in one part.
 func TestTextsAreDealtToPeers(t *testing.T) {
 	dir := numbered(t, 25)
 	for _, shard := range []Shard{{}, {Files: true}} {

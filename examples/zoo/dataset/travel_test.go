@@ -10,7 +10,7 @@ import (
 	"github.com/seed-97356399/murmuration/tensor"
 )
 
-// travellers are a set of each kind.
+// travellers are sets, one of each kind.
 func travellers(t *testing.T) map[string]*Set {
 	t.Helper()
 	pictures, err := NewSet([]uint8{1, 2, 3, 4, 5, 6, 7, 8}, []uint8{0, 2}, Shape{Height: 2, Width: 2, Channels: 1}, 3, Normalization{Mean: 0.5, Scale: 0.25})
@@ -28,7 +28,7 @@ func travellers(t *testing.T) map[string]*Set {
 	return map[string]*Set{"pixels 2x2x1/3": pictures, "numbers 1x2x1/2": numbers, "text 1x4x1/256": text}
 }
 
-// TestExamplesTravel: what a model sees of examples that have travelled is what it sees of the set that they are of.
+// TestExamplesTravel: a model gets the same inputs from examples that were sent as from the set that they come from.
 func TestExamplesTravel(t *testing.T) {
 	for format, set := range travellers(t) {
 		if set.Format() != format {
@@ -60,7 +60,7 @@ func TestExamplesTravel(t *testing.T) {
 	}
 }
 
-// TestWhatNoExampleIs: other sizes, labels of no class, NaN and infinite numbers are refused, and so are formats that are none.
+// TestWhatNoExampleIs: wrong sizes, labels of no class, NaN, infinite numbers and invalid formats are refused.
 func TestWhatNoExampleIs(t *testing.T) {
 	bad := binary.LittleEndian.AppendUint32(binary.LittleEndian.AppendUint32([]byte{1}, math.Float32bits(float32(math.NaN()))), 0)
 	infinite := binary.LittleEndian.AppendUint32(binary.LittleEndian.AppendUint32([]byte{1}, 0), math.Float32bits(float32(math.Inf(-1))))

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// sized are folders of empty pictures, of sizes that are widths and heights.
+// sized makes folders of empty pictures with these sizes (width, height).
 func sized(t *testing.T, sizes ...[2]int) map[string][]byte {
 	files := make(map[string][]byte)
 	for i, size := range sizes {
@@ -20,8 +20,8 @@ func sized(t *testing.T, sizes ...[2]int) map[string][]byte {
 	return files
 }
 
-// TestUsualShape shows what pictures of mixed sizes are brought to, and that those of
-// another size are counted, each once.
+// TestUsualShape shows the size to which pictures of mixed sizes are resized, and that
+// each resized picture is counted once.
 func TestUsualShape(t *testing.T) {
 	square, wide, tall := [2]int{20, 20}, [2]int{40, 20}, [2]int{20, 30}
 	for name, c := range map[string]struct {
@@ -59,7 +59,7 @@ func TestUsualShape(t *testing.T) {
 }
 
 // TestUsualShapeIsBounded shows that pictures from a camera, all of one size that is too
-// large for a set, are brought to a small one.
+// large for a set, are resized to a small one.
 func TestUsualShapeIsBounded(t *testing.T) {
 	headers := map[string][]byte{"camera/1.png": bigPNG(4000, 3000), "camera/2.png": bigPNG(4000, 3000)}
 	folder, err := newClassFolders(write(t, headers), []string{"camera"})
