@@ -64,7 +64,15 @@ func Hold(n *peer.Node, set Set, with HoldConfig) (*Holder, error) {
 	h := &Holder{set: set, with: with, began: time.Now(), ledger: ledger, size: max(len(some), 1)}
 	h.paces, _ = lru.New[transport.PeerID, *rate.Limiter](maxPaces) // fails for sizes below one only
 	h.pool = newPool(n.Self(), FromConfig{Seed: with.Seed, Bytes: wire.MaxRowsTotal, Check: with.Check, Log: with.Log})
-	if h.pool.service, err = peer.Serve(n, transport.ProtocolRows, h.answer); err != nil {
+	served := make(chan struct{})
+	h.pool.service, err = peer.Serve(n, transport.ProtocolRows, func(ctx context.Context, s *framed.Stream) error {
+		<-served // a member may ask before Serve returns
+		if h.pool.service == nil {
+			return peer.ErrClosed
+		}
+		return h.answer(ctx, s)
+	})
+	if close(served); err != nil {
 		return nil, err
 	}
 	h.pool.service.Count(true, h.Counts)
@@ -153,6 +161,10 @@ func (h *Holder) rows(ctx context.Context, taker transport.PeerID, want wire.Wan
 	if h.with.Policy != Random {
 		return answer{settle: func(int, int) {}}, fmt.Errorf("%d hops to a holder that keeps shares for those that ask it: %w", want.Hops, wire.ErrMessage)
 	}
+	for i, left := 0, max(maxAnswer/h.size, 1); i < len(want.Rows); i++ { // about as much as an answer of this holder's own
+		want.Rows[i] = min(want.Rows[i], uint32(left))
+		left -= int(want.Rows[i])
+	}
 	self := source{taker, uint64(h.set.Rows()), func(_ context.Context, rows []uint32) (answer, error) { return h.draw(taker, rows) }}
 	all := h.pool.draw(ctx, slices.Clone(want.Rows), func() []source { return append(h.pool.sources(want.Hops-1), self) })
 	return joined(len(want.Rows), all), ctx.Err()
@@ -168,12 +180,16 @@ func (h *Holder) draw(taker transport.PeerID, most []uint32) (got answer, err er
 	if len(run) > 0 {
 		got.settle = func(trained, lost int) { h.settle(taker, run, parts, trained, lost) }
 	}
-	for i, rest := 0, run; i < len(most) && len(rest) > 0 && err == nil; i++ {
-		n, before := min(most[i], uint32(len(rest))), len(got.data)
+	for i, rest := 0, run; i < len(most) && len(rest) > 0 && len(got.data) <= maxAnswer && err == nil; {
+		n, before := min(most[i]-got.rows[i], uint32(len(rest)), uint32(max(appended/h.size, 1))), len(got.data)
 		got.data, err = h.set.Append(got.data, rest[:n])
-		got.rows[i], got.sizes[i], rest = n, uint32(len(got.data)-before), rest[n:]
+		got.rows[i], got.sizes[i], rest = got.rows[i]+n, got.sizes[i]+uint32(len(got.data)-before), rest[n:]
+		if got.rows[i] == most[i] {
+			i++
+		}
 	}
 	if err != nil {
+		h.pool.log.Error("rows of this member's own cannot be encoded: no epoch ends without them", zap.Error(err))
 		got.settle(0, len(most))
 		return answer{settle: func(int, int) {}}, err
 	}

@@ -112,6 +112,79 @@ func TestHostileHolders(t *testing.T) {
 	}
 }
 
+// TestHoldersThatGiveNothingStarveNobody: members that claim very many rows, and have none now or send theirs a byte at a
+// time, keep a trainer from an honest holder for a bounded time.
+func TestHoldersThatGiveNothingStarveNobody(t *testing.T) {
+	for name, c := range map[string]struct {
+		answer func(s *framed.Stream, w wire.Want) error
+		most   time.Duration
+	}{
+		"none now": {func(s *framed.Stream, w wire.Want) error {
+			none := make([]uint32, len(w.Rows))
+			return framed.Say(s, 0, wire.Rows{Rows: none, Bytes: none})
+		}, time.Second},
+		"a byte at a time": {func(s *framed.Stream, w wire.Want) error {
+			m := wire.Rows{Rows: w.Rows, Bytes: make([]uint32, len(w.Rows)), Data: make([]byte, 1)}
+			m.Bytes[0] = 4 * w.Rows[0]
+			for {
+				if err := framed.Say(s, 0, m); err != nil {
+					return err
+				}
+				m.Rows, m.Bytes = nil, nil
+				time.Sleep(5 * time.Second)
+			}
+		}, leastSend + mostRest},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld(t)
+				n := w.member("trainer")
+				w.hostile("bad", 1<<40, answering(c.answer))
+				w.hold(w.member("honest"), numbered{rows: 50}, HoldConfig{})
+				w.met()
+				began, b := time.Now(), w.from(n, FromConfig{Batch: 20, Bytes: 1 << 20})
+				ctx, cancel := context.WithTimeout(t.Context(), c.most)
+				defer cancel()
+				if _, err := b.Next(ctx); err != nil {
+					t.Errorf("after %v: %v", time.Since(began), err)
+				}
+				b.Close()
+			})
+		})
+	}
+}
+
+// brittle has rows that cannot be encoded.
+type brittle struct{ numbered }
+
+func (s brittle) Append(dst []byte, rows []int32) ([]byte, error) {
+	if len(rows) == 1 && rows[0] == 0 && len(dst) == 0 {
+		return s.numbered.Append(dst, rows) // that Hold looks at
+	}
+	return dst, errors.New("the disk is gone")
+}
+
+// TestRowsThatCannotBeEncoded: they stop the holder that passes rows on neither, nor keep it busy.
+func TestRowsThatCannotBeEncoded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		core, logged := observer.New(zap.ErrorLevel)
+		n := w.member("trainer")
+		w.hold(w.member("broken"), brittle{numbered{rows: 50}}, HoldConfig{Log: zap.New(core)})
+		w.met()
+		b := w.from(n, FromConfig{Batch: 10, Bytes: 1 << 20, Hops: 2})
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		defer cancel()
+		if _, err := b.Next(ctx); err == nil {
+			t.Error("a batch of rows that cannot be encoded")
+		}
+		b.Close()
+		if n := logged.Len(); n == 0 || n > 400 {
+			t.Errorf("%d lines logged", n)
+		}
+	})
+}
+
 // asking is a hostile member that sends holders any message it likes.
 func asking(t *testing.T, n *peer.Node) *peer.Service {
 	t.Helper()

@@ -89,9 +89,10 @@ func (p *pool) sources(hops uint8) (all []source) {
 // draw draws the rows that each part needs, with the same chance for each row of all sources. It subtracts the rows that arrived
 // from need, where more than 0 remains if the sources have no rows now.
 func (p *pool) draw(ctx context.Context, need []uint32, from func() []source) (all []answer) {
+	dry := map[transport.PeerID]bool{} // sources that have none now, or fail: the others are asked
 	for count(need) > 0 && ctx.Err() == nil {
-		sources := from()
-		weights, got, failed := make([]uint64, len(sources)), make([]answer, len(sources)), make([]error, len(sources))
+		sources := slices.DeleteFunc(from(), func(s source) bool { return dry[s.holder] })
+		weights, got := make([]uint64, len(sources)), make([]answer, len(sources))
 		for i, s := range sources {
 			weights[i] = s.rows
 		}
@@ -104,21 +105,19 @@ func (p *pool) draw(ctx context.Context, need []uint32, from func() []source) (a
 		var group sync.WaitGroup
 		for i, rows := range by {
 			if count(rows) > 0 {
-				group.Go(func() { got[i], failed[i] = sources[i].draw(ctx, rows) })
+				group.Go(func() { got[i], _ = sources[i].draw(ctx, rows) }) // the source has logged what was wrong
 			}
 		}
 		group.Wait()
-		before := len(all)
-		for _, a := range got {
+		for i, a := range got {
 			if count(a.rows) > 0 {
 				all = append(all, a)
+			} else if count(by[i]) > 0 {
+				dry[sources[i].holder] = true
 			}
 			for part, n := range a.rows {
 				need[part] -= n
 			}
-		}
-		if len(all) == before && errors.Join(failed...) == nil {
-			break
 		}
 	}
 	return all
@@ -186,10 +185,14 @@ func (p *pool) converse(s *framed.Stream, want wire.Want) (got answer, err error
 		return got, err
 	}
 	s.Bulk()
+	stall := s.Stall
+	defer func() { s.Stall, s.Until = stall, time.Time{} }()
+	s.Stall *= time.Duration(max(want.Hops, 1)) // a holder that passes rows on waits for others first
 	var m wire.Rows
 	if _, err = s.Receive(&m); err != nil {
 		return got, err
 	}
+	s.Stall = stall
 	fits, size := len(m.Rows) == len(want.Rows), count(m.Bytes)
 	for i, n := range m.Rows {
 		fits = fits && n <= want.Rows[i]
@@ -197,6 +200,7 @@ func (p *pool) converse(s *framed.Stream, want wire.Want) (got answer, err error
 	if !fits || size > p.most {
 		return got, fmt.Errorf("rows %v in %d bytes, where at most %v are due, and %d bytes: %w", m.Rows, size, want.Rows, p.most, ErrAnswer)
 	}
+	s.Until, s.Late = time.Now().Add(leastSend+time.Duration(size/slowest)*time.Second), fmt.Errorf("%d bytes take longer than at %d bytes per second: %w", size, slowest, ErrAnswer)
 	rows, sizes, data := slices.Clone(m.Rows), slices.Clone(m.Bytes), slices.Grow(p.buffers.Take()[:0], size)
 	for data = append(data, m.Data...); len(data) < size; data = append(data, m.Data...) {
 		if _, err = s.Receive(&m); err == nil && (len(m.Rows) > 0 || len(m.Data) == 0) {

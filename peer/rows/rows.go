@@ -51,6 +51,9 @@ const (
 	maxAnswer  = 1 << 20               // approximate bytes of an answer
 	leastRate  = 4 * wire.MaxRowsData  // with less, a frame on one of several streams takes so long that it looks stalled
 	again      = 50 * time.Millisecond // time until the next question if no holder had rows
+	appended   = 256 << 10             // bytes that are encoded at once, so that rows larger than expected exceed maxAnswer little
+	slowest    = 64 << 10              // bytes of an answer in a second, beside leastSend
+	leastSend  = time.Minute           // that every answer may take
 	leastRest  = time.Second           // time for which a holder that failed is not asked; doubles with each failure
 	mostRest   = time.Minute           // the longest such time
 	lastAnswer = 5 * time.Second       // the longest time that Close waits for answers under way

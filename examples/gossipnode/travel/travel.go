@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -72,6 +73,10 @@ func read(told []byte, s settings.Settings) (reader *dataset.Reader, data *datas
 	}
 	if err == nil && (said.Dataset != s.Dataset || said.Total < 1 || said.Total > dataset.MaxRecords) {
 		err = fmt.Errorf("%d examples of %q are held, want some of %s", said.Total, said.Dataset, s.Dataset)
+	}
+	digits := fmt.Sprintf("pixels %dx%dx1/%d", dataset.Side, dataset.Side, dataset.Classes)
+	if err == nil && s.IsText() != strings.HasPrefix(said.Format, "text ") || err == nil && !s.IsText() && said.Format != digits {
+		err = fmt.Errorf("%w: %q for %s", dataset.ErrFormat, said.Format, s.Dataset)
 	}
 	if err == nil {
 		reader, err = dataset.NewReader(said.Format, norm, s.Augmentation(), s.Seed)

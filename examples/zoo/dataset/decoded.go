@@ -124,11 +124,11 @@ func (s *decodedSource) decode(w io.Writer, i int, labels bool) error {
 		} else if err != nil {
 			return err
 		} else if !labels {
-			if err = rec.fault; err == nil {
-				d.Pixels = pixels
-				d.Resized, err = decoder.decode(pixels, s.shape, rec.packed)
+			if rec.fault != nil {
+				return rec.fault // it could not be read, and another time it may: nothing is kept
 			}
-			if err != nil {
+			d.Pixels = pixels
+			if d.Resized, err = decoder.decode(pixels, s.shape, rec.packed); err != nil {
 				d.Pixels, d.Lost = nil, err.Error()
 			}
 		}

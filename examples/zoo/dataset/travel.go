@@ -62,7 +62,8 @@ func NewReader(format string, norm []Normalization, augment Augment, seed uint64
 		r    Reader
 	)
 	n, err := fmt.Sscanf(format, "%s %dx%dx%d/%d", &what, &sh.Height, &sh.Width, &sh.Channels, &r.empty.classes)
-	if err != nil || n != 5 || sh.Height < 1 || sh.Width < 1 || sh.Channels < 1 || sh.Height > MaxPixels || sh.Width > MaxPixels/sh.Height || sh.Channels > 4 || r.empty.classes < 1 || r.empty.classes > maxClasses {
+	bytes := sh.Height == 1 && sh.Channels == 1 && r.empty.classes == Bytes // as texts have them
+	if err != nil || n != 5 || what == "text" && !bytes || sh.Height < 1 || sh.Width < 1 || sh.Channels < 1 || sh.Height > MaxPixels || sh.Width > MaxPixels/sh.Height || sh.Channels > 4 || r.empty.classes < 1 || r.empty.classes > maxClasses {
 		return nil, fmt.Errorf("%w: %q", ErrFormat, format)
 	}
 	r.empty.shape, r.empty.inputs = sh, sh.Values()

@@ -83,7 +83,7 @@ func TestWhatNoExampleIs(t *testing.T) {
 			t.Errorf("%s: % x is taken: %v", c.format, c.data, err)
 		}
 	}
-	for _, format := range []string{"", "pixels", "pixels 0x2x1/3", "pixels 999999999x999999999x1/3", "pixels 2x2x1/300", "pixels 2x2x9/3", "other 2x2x1/3"} {
+	for _, format := range []string{"", "pixels", "pixels 0x2x1/3", "pixels 999999999x999999999x1/3", "pixels 2x2x1/300", "pixels 2x2x9/3", "other 2x2x1/3", "text 1x64x1/2", "text 2x32x1/256"} {
 		if _, err := NewReader(format, []Normalization{{Scale: 1}}, Augment{}, 1); err == nil {
 			t.Errorf("%q is a format", format)
 		}
