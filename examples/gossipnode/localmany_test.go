@@ -21,7 +21,7 @@ var many = flag.Int("many", 8, "number of processes of TestLocalMany")
 func TestLocalMany(t *testing.T) {
 	peers := *many
 	var out, logged bytes.Buffer
-	cmd := command(t, localArgs(clitest.Pictures(t, 40*peers, 100), "--peers", strconv.Itoa(peers), "--steps", "400", "--every", "10")...)
+	cmd := command(t, localArgs(clitest.Pictures(t, 40*peers, 100), "--peers", strconv.Itoa(peers), "--steps", "200", "--step-time", "10ms", "--every", "10")...)
 	cmd.Stdout, cmd.Stderr = &out, &logged
 	if err := cmd.Run(); err != nil {
 		t.Fatalf("%v\n%s", err, &logged)
