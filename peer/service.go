@@ -52,6 +52,7 @@ func Serve(n *Node, protocol transport.Protocol, answer func(context.Context, *f
 		end()
 		stop()
 	}) {
+		end() // so that no answer waits
 		stop()
 		err = ErrClosed
 	}

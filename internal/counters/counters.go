@@ -252,11 +252,11 @@ func seconds(m ewma.Mean) time.Duration { return time.Duration(m.Value() * float
 // Counts are the counts that tell causes apart.
 func (t *Counters) Counts() stats.Counters {
 	t.mu.Lock()
-	defer t.mu.Unlock()
-	result := t.counts
+	result, held, taken := t.counts, t.rows[true], t.rows[false]
 	result.Refused, result.Declined = maps.Clone(result.Refused), maps.Clone(result.Declined)
 	result.Failed, result.Dropped = maps.Clone(result.Failed), maps.Clone(result.Dropped)
 	result.Traffic = maps.Clone(result.Traffic)
-	result.RowsHeld, result.RowsTaken = t.rows[true](), t.rows[false]()
+	t.mu.Unlock()
+	result.RowsHeld, result.RowsTaken = held(), taken() // without the lock, for which exchanges would wait
 	return result
 }

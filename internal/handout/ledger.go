@@ -4,6 +4,7 @@
 package handout
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"math"
@@ -42,14 +43,15 @@ type Ledger struct {
 	counts stats.Rows
 	epochs uint64 // number of epochs that have begun
 	takers map[string]*taker
-	spare  []int32 // rows of this epoch in no taker's share
-	left   int     // number of rows in the shares of all takers
-	most   int     // the most rows that any taker has asked for at once
+	spare  []int32       // rows of this epoch in no taker's share
+	left   int           // number of rows in the shares of all takers
+	dealt  time.Duration // when the rest of the epoch was last divided
 }
 
 type taker struct {
 	share []int32       // rows reserved for it
 	out   int           // runs of rows that it has not reported on
+	most  int           // number of rows that it last asked for
 	heard time.Duration // when it last asked, or reported on a run
 	speed speed
 }
@@ -59,7 +61,7 @@ func New(c Config) (*Ledger, error) {
 	if c.Rows < 1 || c.Rows > math.MaxInt32 || c.Policy > Speed {
 		return nil, fmt.Errorf("handing out %d rows by policy %d: want 1 to %d rows, and a known policy", c.Rows, c.Policy, math.MaxInt32)
 	}
-	return &Ledger{config: c, takers: map[string]*taker{}, most: 1}, nil
+	return &Ledger{config: c, takers: map[string]*taker{}}, nil
 }
 
 // Order is the order of the rows in an epoch: a random one, which the seed decides.
@@ -101,7 +103,7 @@ func (l *Ledger) Take(name string, most int, now time.Duration) []int32 {
 		to, deal = &taker{heard: now}, true
 		l.takers[name] = to
 	}
-	l.most, deal, to.heard = max(l.most, most), deal || now-to.heard > Patience, now
+	to.most, deal, to.heard = most, deal || now-to.heard > Patience, now
 	if len(l.spare)+l.left == 0 {
 		l.spare, deal = l.config.Order(l.epochs), true
 		l.epochs++
@@ -110,8 +112,8 @@ func (l *Ledger) Take(name string, most int, now time.Duration) []int32 {
 	if l.config.Policy == Random {
 		from = &l.spare
 	} else if len(to.share) == 0 {
-		faster := l.config.Policy == Speed && l.left > l.most*len(l.takers) // than the speed by which its share was computed
-		deal = deal || faster || slices.ContainsFunc(slices.Collect(maps.Values(l.takers)), func(of *taker) bool { return len(of.share) > 0 && now-of.heard > Patience })
+		faster := l.config.Policy == Speed && l.left > most*len(l.takers) // than the speed by which its share was computed
+		deal = deal || faster || slices.ContainsFunc(slices.Collect(maps.Values(l.takers)), func(of *taker) bool { return l.late(of, now) })
 	}
 	if deal {
 		l.deal(now)
@@ -129,13 +131,20 @@ func (l *Ledger) Take(name string, most int, now time.Duration) []int32 {
 	return rows
 }
 
+// late tells whether others need not wait for a taker with a share any more: it has been silent for longer than Patience, or
+// needs longer for its share at the speed at which it asks now.
+func (l *Ledger) late(of *taker, now time.Duration) bool {
+	slow := now-l.dealt > Patience && of.speed.value() > 0 && float64(len(of.share)) > of.speed.value()*Patience.Seconds()
+	return len(of.share) > 0 && (slow || now-of.heard > Patience)
+}
+
 // Settle records what became of a run of a taker: the first rows were trained on, the next are lost, and the rest is unused.
 // Lost and unused rows are handed out again.
 func (l *Ledger) Settle(name string, run []int32, trained, lost int, now time.Duration) {
 	of := l.takers[name]
 	of.heard = now
 	if of.out--; trained > 0 {
-		of.speed.add(trained, of.out > 0, now)
+		of.speed.add(trained, of.out > 0 || len(of.share) > 0, now) // with a share, it could have asked
 	}
 	l.counts.Back(trained, lost, len(run)-trained-lost)
 	if again := run[trained:]; len(again) > 0 {
@@ -144,11 +153,20 @@ func (l *Ledger) Settle(name string, run []int32, trained, lost int, now time.Du
 	}
 }
 
+// Spoilt takes back a run whose first row cannot be read. That row is lost until the next epoch; the others are handed out again.
+func (l *Ledger) Spoilt(name string, run []int32, now time.Duration) {
+	l.takers[name].out--
+	l.counts.Back(0, 1, len(run)-1)
+	l.spare = append(l.spare, run[1:]...)
+	l.deal(now)
+}
+
 // deal divides the rest of the epoch, by the policy, among the takers that were not silent for longer than Patience.
 func (l *Ledger) deal(now time.Duration) {
 	if l.config.Policy == Random {
 		return
 	}
+	l.dealt = now
 	var here []*taker
 	for _, name := range slices.Sorted(maps.Keys(l.takers)) {
 		of := l.takers[name]
@@ -170,7 +188,8 @@ func (l *Ledger) deal(now time.Duration) {
 		}
 		return
 	}
-	chosen := Choose(speeds, max(1, len(rows)/l.most))
+	least := slices.MinFunc(here, func(a, b *taker) int { return cmp.Compare(a.most, b.most) }).most
+	chosen := Choose(speeds, max(1, len(rows)/max(1, least)))
 	for i, of := range here {
 		if !slices.Contains(chosen, i) {
 			of.speed = speed{} // measured again once it takes part; until then it counts with the mean

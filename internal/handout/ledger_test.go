@@ -321,3 +321,51 @@ func TestUnlikeSpeedsEndTogether(t *testing.T) {
 		t.Errorf("equal shares end within %.0f %%: there is nothing to show", 100*by)
 	}
 }
+
+// TestASlowTakerHoldsUpNobody: a taker that seldom asks for single rows, and is done with each at once, does not keep its share
+// from one that trains all the time.
+func TestASlowTakerHoldsUpNobody(t *testing.T) {
+	for _, policy := range []Policy{RoundRobin, Speed} {
+		l, err := New(Config{Rows: 10_000, Policy: policy, Seed: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		trained := 0
+		for second := range 3600 {
+			now := time.Duration(second) * time.Second
+			if second%25 == 0 {
+				if run := l.Take("slow", 1, now); len(run) > 0 {
+					l.Settle("slow", run, len(run), 0, now)
+				}
+			}
+			if run := l.Take("fast", 100, now); len(run) > 0 {
+				l.Settle("fast", run, len(run), 0, now+time.Second/2)
+				trained += len(run)
+			}
+		}
+		if trained < 180_000 { // of 360,000
+			t.Errorf("policy %d: the fast one has trained on %d rows", policy, trained)
+		}
+	}
+}
+
+// TestASpoiltRowIsLeftOut: an epoch ends without a row that cannot be read, and the row is counted once.
+func TestASpoiltRowIsLeftOut(t *testing.T) {
+	l, err := New(Config{Rows: 10, Seed: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 100 {
+		switch run := l.Take("taker", 3, 0); slices.Index(run, 7) {
+		case 0:
+			l.Spoilt("taker", run, 0)
+		case -1:
+			l.Settle("taker", run, len(run), 0, 0)
+		default: // up to it
+			l.Settle("taker", run, slices.Index(run, 7), 0, 0)
+		}
+	}
+	if c := l.Counts(); c.Trained < 9*c.Lost-9 || c.Trained > 9*c.Lost+9 || c.Lost < 10 || c.HandedOut != c.Trained+c.Lost || c.Outstanding != 0 {
+		t.Errorf("%+v", c)
+	}
+}

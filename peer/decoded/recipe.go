@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"sync"
 	"time"
 )
 
@@ -25,15 +26,28 @@ type Recipe struct {
 	Settings string
 }
 
+// program is this program's file as it was at first: another may get its name while it runs.
+var program = sync.OnceValues(func() (string, error) {
+	path, err := os.Executable()
+	if err != nil {
+		return "", err
+	}
+	info, err := os.Stat(path)
+	if err != nil {
+		return "", err
+	}
+	return fmt.Sprintf("%q %d %v", path, info.Size(), info.ModTime()), nil
+})
+
 // name is a digest of the recipe, of the files' sizes and times, and of this program, as decoders of another may differ.
 func (r Recipe) name() (string, error) {
-	program, err := os.Executable()
+	by, err := program()
 	if err != nil {
 		return "", err
 	}
 	hash := sha256.New()
-	fmt.Fprintf(hash, "%d %q\n", version, r.Settings)
-	for i, path := range append([]string{program}, r.Files...) {
+	fmt.Fprintf(hash, "%d %q %s\n", version, r.Settings, by)
+	for _, path := range r.Files {
 		if path, err = filepath.Abs(path); err != nil {
 			return "", err
 		}
@@ -41,7 +55,7 @@ func (r Recipe) name() (string, error) {
 		if err != nil {
 			return "", err
 		}
-		if !info.Mode().IsRegular() || i > 0 && time.Since(info.ModTime()) < settled {
+		if !info.Mode().IsRegular() || time.Since(info.ModTime()) < settled {
 			return "", fmt.Errorf("%w: %s", errFresh, path)
 		}
 		fmt.Fprintf(hash, "%q %d %v\n", path, info.Size(), info.ModTime())

@@ -66,15 +66,17 @@ func Hold(n *peer.Node, set Set, with HoldConfig) (*Holder, error) {
 	h.pool = newPool(n.Self(), FromConfig{Seed: with.Seed, Bytes: wire.MaxRowsTotal, Check: with.Check, Log: with.Log})
 	served := make(chan struct{})
 	h.pool.service, err = peer.Serve(n, transport.ProtocolRows, func(ctx context.Context, s *framed.Stream) error {
-		<-served // a member may ask before Serve returns
-		if h.pool.service == nil {
-			return peer.ErrClosed
+		select {
+		case <-served: // a member may ask before Serve returns
+			return h.answer(ctx, s)
+		case <-ctx.Done():
+			return ctx.Err()
 		}
-		return h.answer(ctx, s)
 	})
-	if close(served); err != nil {
+	if err != nil {
 		return nil, err
 	}
+	close(served)
 	h.pool.service.Count(true, h.Counts)
 	h.pool.service.Hold(uint64(set.Rows()))
 	return h, nil
@@ -165,7 +167,7 @@ func (h *Holder) rows(ctx context.Context, taker transport.PeerID, want wire.Wan
 		want.Rows[i] = min(want.Rows[i], uint32(left))
 		left -= int(want.Rows[i])
 	}
-	self := source{taker, uint64(h.set.Rows()), func(_ context.Context, rows []uint32) (answer, error) { return h.draw(taker, rows) }}
+	self := source{h.pool.self, uint64(h.set.Rows()), func(_ context.Context, rows []uint32) (answer, error) { return h.draw(taker, rows) }}
 	all := h.pool.draw(ctx, slices.Clone(want.Rows), func() []source { return append(h.pool.sources(want.Hops-1), self) })
 	return joined(len(want.Rows), all), ctx.Err()
 }
@@ -182,17 +184,28 @@ func (h *Holder) draw(taker transport.PeerID, most []uint32) (got answer, err er
 	}
 	for i, rest := 0, run; i < len(most) && len(rest) > 0 && len(got.data) <= maxAnswer && err == nil; {
 		n, before := min(most[i]-got.rows[i], uint32(len(rest)), uint32(max(appended/h.size, 1))), len(got.data)
-		got.data, err = h.set.Append(got.data, rest[:n])
+		whole := got.data
+		if got.data, err = h.set.Append(whole, rest[:n]); err != nil && n > 1 {
+			n = 1 // the rows before the one that cannot be read are given
+			got.data, err = h.set.Append(whole, rest[:1])
+		}
+		if err != nil {
+			got.data = whole
+			break
+		}
 		got.rows[i], got.sizes[i], rest = got.rows[i]+n, got.sizes[i]+uint32(len(got.data)-before), rest[n:]
 		if got.rows[i] == most[i] {
 			i++
 		}
 	}
-	if err != nil {
-		h.pool.log.Error("rows of this member's own cannot be encoded: no epoch ends without them", zap.Error(err))
-		got.settle(0, len(most))
-		return answer{settle: func(int, int) {}}, err
+	if err == nil || count(got.rows) > 0 { // a row that cannot be read comes back, and is the first of a run some time
+		return got, nil
 	}
+	h.pool.log.Warn("a row cannot be read, and is left out of this epoch", zap.Int32("row", run[0]), zap.Error(err))
+	h.mu.Lock()
+	h.ledger.Spoilt(string(taker), run, time.Since(h.began))
+	h.mu.Unlock()
+	got.settle = func(int, int) {}
 	return got, nil
 }
 

@@ -168,7 +168,7 @@ func (s brittle) Append(dst []byte, rows []int32) ([]byte, error) {
 func TestRowsThatCannotBeEncoded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
-		core, logged := observer.New(zap.ErrorLevel)
+		core, logged := observer.New(zap.WarnLevel)
 		n := w.member("trainer")
 		w.hold(w.member("broken"), brittle{numbered{rows: 50}}, HoldConfig{Log: zap.New(core)})
 		w.met()

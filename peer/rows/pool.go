@@ -76,7 +76,7 @@ func (p *pool) sources(hops uint8) (all []source) {
 	defer p.mu.Unlock()
 	for _, r := range p.service.Records() {
 		if r.Rows > 0 && !time.Now().Before(p.rests[r.Peer].until) {
-			all = append(all, source{r.Peer, min(r.Rows, 1<<40), func(ctx context.Context, rows []uint32) (answer, error) {
+			all = append(all, source{r.Peer, min(r.Rows, math.MaxInt32), func(ctx context.Context, rows []uint32) (answer, error) {
 				return p.ask(ctx, r.Peer, wire.Want{Rows: rows, Hops: hops})
 			}})
 		}
@@ -158,6 +158,7 @@ func (p *pool) ask(ctx context.Context, holder transport.PeerID, want wire.Want)
 	if !p.streams.Spawn(func() { came <- outcome{err: p.service.Ask(ctx, holder, talk)} }) {
 		return answer{}, peer.ErrClosed
 	}
+	began := time.Now()
 	first := <-came
 	got, err := first.answer, first.err
 	if ctx.Err() != nil && err != nil {
@@ -173,6 +174,7 @@ func (p *pool) ask(ctx context.Context, holder transport.PeerID, want wire.Want)
 	if r.gap = min(max(2*r.gap, leastRest), mostRest); errors.Is(err, wire.ErrMessage) || errors.Is(err, ErrAnswer) {
 		r.gap = mostRest
 	}
+	r.gap = max(r.gap, 10*time.Since(began)) // so that a slow one costs a tenth of the time at most
 	r.until, p.fault = time.Now().Add(r.gap), &Fault{holder, err}
 	p.rests[holder] = r
 	p.log.Warn("a holder of rows is left alone for a while; others are asked", zap.String("peer", string(holder)), zap.Duration("period", r.gap), zap.Error(err))
