@@ -105,6 +105,7 @@ func (l *Ledger) Take(name string, most int, now time.Duration) []int32 {
 	}
 	to.most, deal, to.heard = most, deal || now-to.heard > Patience, now
 	if len(l.spare)+l.left == 0 {
+		maps.DeleteFunc(l.takers, func(_ string, of *taker) bool { return of.out == 0 && now-of.heard > Patience })
 		l.spare, deal = l.config.Order(l.epochs), true
 		l.epochs++
 	}

@@ -57,12 +57,18 @@ func Hold(n *peer.Node, set Set, with HoldConfig) (*Holder, error) {
 		return nil, fmt.Errorf("looking at the rows that are to be given: %w", err)
 	}
 	ledger, err := handout.New(handout.Config{Rows: set.Rows(), Policy: with.Policy, Seed: with.Seed})
-	if err != nil || with.Rate < 0 || len(with.About) > wire.MaxRowsTotal {
-		return nil, fmt.Errorf("%w: %d bytes per second, and %d about rows: want none below 0, and at most %d: %w", peer.ErrConfig, with.Rate, len(with.About), wire.MaxRowsTotal, err)
+	if with.Rate < 0 {
+		err = errors.Join(err, fmt.Errorf("a rate of %d bytes per second: want 0 or more", with.Rate))
+	}
+	if len(with.About) > wire.MaxRowsTotal {
+		err = errors.Join(err, fmt.Errorf("what takers are told about the rows, with those to evaluate models with, has %d bytes: want at most %d", len(with.About), wire.MaxRowsTotal))
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", peer.ErrConfig, err)
 	}
 	with.Rate = max(cmp.Or(with.Rate, DefaultRate), leastRate)
 	h := &Holder{set: set, with: with, began: time.Now(), ledger: ledger, size: max(len(some), 1)}
-	h.paces, _ = lru.New[transport.PeerID, *rate.Limiter](maxPaces) // fails for sizes below one only
+	h.paces, _ = lru.New[transport.PeerID, *rate.Limiter](maxKnown) // fails for sizes below one only
 	h.pool = newPool(n.Self(), FromConfig{Seed: with.Seed, Bytes: wire.MaxRowsTotal, Check: with.Check, Log: with.Log})
 	served := make(chan struct{})
 	h.pool.service, err = peer.Serve(n, transport.ProtocolRows, func(ctx context.Context, s *framed.Stream) error {

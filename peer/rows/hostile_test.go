@@ -3,6 +3,7 @@ package rows
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net"
 	"runtime"
 	"sync"
@@ -115,42 +116,55 @@ func TestHostileHolders(t *testing.T) {
 // TestHoldersThatGiveNothingStarveNobody: members that claim very many rows, and have none now or send theirs a byte at a
 // time, keep a trainer from an honest holder for a bounded time.
 func TestHoldersThatGiveNothingStarveNobody(t *testing.T) {
+	none := func(s *framed.Stream, w wire.Want) error {
+		rows := make([]uint32, len(w.Rows))
+		return framed.Say(s, 0, wire.Rows{Rows: rows, Bytes: rows})
+	}
 	for name, c := range map[string]struct {
 		answer func(s *framed.Stream, w wire.Want) error
-		most   time.Duration
+		most   time.Duration // until there are 100 batches
 	}{
-		"none now": {func(s *framed.Stream, w wire.Want) error {
-			none := make([]uint32, len(w.Rows))
-			return framed.Say(s, 0, wire.Rows{Rows: none, Bytes: none})
-		}, time.Second},
+		"none now": {none, time.Second},
+		"none, late": {func(s *framed.Stream, w wire.Want) error {
+			time.Sleep(4 * time.Second)
+			return none(s, w)
+		}, 20 * time.Second},
 		"a byte at a time": {func(s *framed.Stream, w wire.Want) error {
 			m := wire.Rows{Rows: w.Rows, Bytes: make([]uint32, len(w.Rows)), Data: make([]byte, 1)}
-			m.Bytes[0] = 4 * w.Rows[0]
+			for i, n := range w.Rows {
+				m.Bytes[i] = 4 * n
+			}
 			for {
 				if err := framed.Say(s, 0, m); err != nil {
 					return err
 				}
 				m.Rows, m.Bytes = nil, nil
-				time.Sleep(5 * time.Second)
+				time.Sleep(4 * time.Second)
 			}
-		}, leastSend + mostRest},
+		}, 3 * longest},
 	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				w := newWorld(t)
-				n := w.member("trainer")
-				w.hostile("bad", 1<<40, answering(c.answer))
-				w.hold(w.member("honest"), numbered{rows: 50}, HoldConfig{})
-				w.met()
-				began, b := time.Now(), w.from(n, FromConfig{Batch: 20, Bytes: 1 << 20})
-				ctx, cancel := context.WithTimeout(t.Context(), c.most)
-				defer cancel()
-				if _, err := b.Next(ctx); err != nil {
-					t.Errorf("after %v: %v", time.Since(began), err)
-				}
-				b.Close()
+		for seed := range uint64(4) { // by two hops, a trainer speaks to one of the two first: to the other with all bits of the seed inverted
+			hops := 1 + int(seed%2)
+			t.Run(fmt.Sprintf("%s, %d hops, seed %d", name, hops, seed), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					w := newWorld(t)
+					n := w.member("trainer")
+					w.hostile("bad", 1<<40, answering(c.answer))
+					w.hold(w.member("honest"), numbered{rows: 50}, HoldConfig{})
+					w.met()
+					began, b := time.Now(), w.from(n, FromConfig{Batch: 20, Bytes: 1 << 20, Hops: hops, Seed: -(seed / 2)})
+					ctx, cancel := context.WithTimeout(t.Context(), c.most)
+					defer cancel()
+					for i := range 100 {
+						if _, err := b.Next(ctx); err != nil {
+							t.Errorf("batch %d after %v: %v", i, time.Since(began), err)
+							break
+						}
+					}
+					b.Close()
+				})
 			})
-		})
+		}
 	}
 }
 

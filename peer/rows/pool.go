@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -72,10 +73,12 @@ type source struct {
 
 // sources are the holders that can be asked now. The fingerprints and the seed decide their order.
 func (p *pool) sources(hops uint8) (all []source) {
+	now := time.Now()
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	maps.DeleteFunc(p.rests, func(_ transport.PeerID, r rest) bool { return now.After(r.until.Add(r.gap)) })
 	for _, r := range p.service.Records() {
-		if r.Rows > 0 && !time.Now().Before(p.rests[r.Peer].until) {
+		if r.Rows > 0 && !now.Before(p.rests[r.Peer].until) {
 			all = append(all, source{r.Peer, min(r.Rows, math.MaxInt32), func(ctx context.Context, rows []uint32) (answer, error) {
 				return p.ask(ctx, r.Peer, wire.Want{Rows: rows, Hops: hops})
 			}})
@@ -83,7 +86,7 @@ func (p *pool) sources(hops uint8) (all []source) {
 	}
 	rank := func(s source) uint64 { return s.holder.Fingerprint() ^ p.self.Fingerprint() ^ p.seed }
 	slices.SortFunc(all, func(a, b source) int { return cmp.Compare(rank(a), rank(b)) })
-	return all[:min(len(all), p.few)]
+	return all
 }
 
 // draw draws the rows that each part needs, with the same chance for each row of all sources. It subtracts the rows that arrived
@@ -92,6 +95,7 @@ func (p *pool) draw(ctx context.Context, need []uint32, from func() []source) (a
 	dry := map[transport.PeerID]bool{} // sources that have none now, or fail: the others are asked
 	for count(need) > 0 && ctx.Err() == nil {
 		sources := slices.DeleteFunc(from(), func(s source) bool { return dry[s.holder] })
+		sources = sources[:min(len(sources), p.few)]
 		weights, got := make([]uint64, len(sources)), make([]answer, len(sources))
 		for i, s := range sources {
 			weights[i] = s.rows
@@ -164,21 +168,36 @@ func (p *pool) ask(ctx context.Context, holder transport.PeerID, want wire.Want)
 	if ctx.Err() != nil && err != nil {
 		return answer{}, ctx.Err()
 	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
 	if err == nil {
-		delete(p.rests, holder)
+		p.gave(holder, want.Hops == 0 || count(got.rows) > 0, time.Since(began))
 		return got, nil
 	}
-	r := p.rests[holder]
-	if r.gap = min(max(2*r.gap, leastRest), mostRest); errors.Is(err, wire.ErrMessage) || errors.Is(err, ErrAnswer) {
-		r.gap = mostRest
+	fault := &Fault{holder, err}
+	gap := p.failed(fault, time.Since(began))
+	p.log.Warn("a holder of rows is left alone for a while; others are asked", zap.String("peer", string(holder)), zap.Duration("period", gap), zap.Error(err))
+	return answer{}, fault
+}
+
+// gave forgets failures of a holder that has given what it was asked for. One that had nothing, and was slow to say so, rests.
+func (p *pool) gave(holder transport.PeerID, something bool, took time.Duration) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if delete(p.rests, holder); !something {
+		p.rests[holder] = rest{until: time.Now().Add(waste * took)}
 	}
-	r.gap = max(r.gap, 10*time.Since(began)) // so that a slow one costs a tenth of the time at most
-	r.until, p.fault = time.Now().Add(r.gap), &Fault{holder, err}
-	p.rests[holder] = r
-	p.log.Warn("a holder of rows is left alone for a while; others are asked", zap.String("peer", string(holder)), zap.Duration("period", r.gap), zap.Error(err))
-	return answer{}, p.fault
+}
+
+// failed has a holder rest, and returns for how long.
+func (p *pool) failed(fault *Fault, took time.Duration) (gap time.Duration) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	gap = min(max(2*p.rests[fault.Partner].gap, leastRest), mostRest)
+	if errors.Is(fault, wire.ErrMessage) || errors.Is(fault, ErrAnswer) {
+		gap = mostRest
+	}
+	gap = max(gap, waste*took)
+	p.rests[fault.Partner], p.fault = rest{time.Now().Add(gap), gap}, fault
+	return gap
 }
 
 // converse sends a question, and receives and checks the answer.
@@ -189,7 +208,9 @@ func (p *pool) converse(s *framed.Stream, want wire.Want) (got answer, err error
 	s.Bulk()
 	stall := s.Stall
 	defer func() { s.Stall, s.Until = stall, time.Time{} }()
-	s.Stall *= time.Duration(max(want.Hops, 1)) // a holder that passes rows on waits for others first
+	for range int(want.Hops) - 1 { // a holder that passes rows on waits for others first
+		s.Stall += stall + longest
+	}
 	var m wire.Rows
 	if _, err = s.Receive(&m); err != nil {
 		return got, err
@@ -202,7 +223,7 @@ func (p *pool) converse(s *framed.Stream, want wire.Want) (got answer, err error
 	if !fits || size > p.most {
 		return got, fmt.Errorf("rows %v in %d bytes, where at most %v are due, and %d bytes: %w", m.Rows, size, want.Rows, p.most, ErrAnswer)
 	}
-	s.Until, s.Late = time.Now().Add(leastSend+time.Duration(size/slowest)*time.Second), fmt.Errorf("%d bytes take longer than at %d bytes per second: %w", size, slowest, ErrAnswer)
+	s.Until, s.Late = time.Now().Add(longest), fmt.Errorf("%d bytes take longer than %v: %w", size, longest, ErrAnswer)
 	rows, sizes, data := slices.Clone(m.Rows), slices.Clone(m.Bytes), slices.Grow(p.buffers.Take()[:0], size)
 	for data = append(data, m.Data...); len(data) < size; data = append(data, m.Data...) {
 		if _, err = s.Receive(&m); err == nil && (len(m.Rows) > 0 || len(m.Data) == 0) {
@@ -227,6 +248,9 @@ func (p *pool) converse(s *framed.Stream, want wire.Want) (got answer, err error
 func (p *pool) count(holder transport.PeerID, how func(*Counts)) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if _, known := p.taken[holder]; !known && len(p.taken) >= maxKnown {
+		holder = "" // stands for all that come later
+	}
 	n := p.taken[holder]
 	how(&n)
 	p.taken[holder] = n

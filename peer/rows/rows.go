@@ -47,15 +47,15 @@ const (
 	ahead      = wire.MaxRowParts      // the most batches in one question, which costs 1/3 ms at both ends
 	maxOut     = 64                    // the most answers whose fate a taker has not reported
 	maxBuffers = 8                     // the most buffers kept for later answers
-	maxPaces   = 1 << 12               // the most partners whose rate is remembered
+	maxKnown   = 1 << 12               // the most partners of which the rate and the counts are remembered
 	maxAnswer  = 1 << 20               // approximate bytes of an answer
 	leastRate  = 4 * wire.MaxRowsData  // with less, a frame on one of several streams takes so long that it looks stalled
 	again      = 50 * time.Millisecond // time until the next question if no holder had rows
 	appended   = 256 << 10             // bytes that are encoded at once, so that rows larger than expected exceed maxAnswer little
-	slowest    = 64 << 10              // bytes of an answer in a second, beside leastSend
-	leastSend  = time.Minute           // that every answer may take
+	longest    = 40 * time.Second      // an answer may take from its first frame on: at a hop further away, this comes before its first frame
 	leastRest  = time.Second           // time for which a holder that failed is not asked; doubles with each failure
-	mostRest   = time.Minute           // the longest such time
+	mostRest   = time.Minute           // the longest such time, unless waste asks for more
+	waste      = 10                    // a holder that gave nothing is not asked for so many times as long as it took
 	lastAnswer = 5 * time.Second       // the longest time that Close waits for answers under way
 )
 

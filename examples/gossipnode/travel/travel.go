@@ -109,11 +109,15 @@ func Hold(ctx context.Context, node *peer.Node, s settings.Settings, data *datas
 		return err
 	}
 	trained, last := false, time.Now()
-	for ctx.Err() == nil && (!trained || time.Since(last) < after) {
+	ended := func() bool { // rows whose end nobody tells do not keep the holder for ever
+		rest := time.Since(last)
+		return trained && rest >= after && (holder.Counts().Outstanding == 0 || rest >= rows.Patience)
+	}
+	for ctx.Err() == nil && !ended() {
 		working := slices.ContainsFunc(node.Members(), func(m control.Member) bool {
 			return m.ID != node.Self() && m.State != control.Idle && m.State != control.Over && !m.Leaving
 		})
-		if trained = trained || working; working || holder.Counts().Outstanding > 0 {
+		if trained = trained || working; working {
 			last = time.Now()
 		}
 		show(counts(holder.Counts()))
@@ -130,7 +134,8 @@ func Hold(ctx context.Context, node *peer.Node, s settings.Settings, data *datas
 // Taker takes batches of data that others hold. It is a dataset.Batches; any goroutine may call its Close.
 type Taker struct {
 	ctx     context.Context
-	wait    time.Duration // the longest wait for a batch
+	stop    context.CancelFunc // ends a Next that waits
+	wait    time.Duration      // the longest wait for a batch
 	batches *rows.Batches
 	reader  *dataset.Reader
 	mu      sync.Mutex // held by Next, and by Close
@@ -139,7 +144,8 @@ type Taker struct {
 
 // Take waits for a holder, at most --join-wait, and returns its data, with batches from all holders.
 func Take(ctx context.Context, node *peer.Node, s settings.Settings, log *zap.Logger) (*Taker, *dataset.Data, error) {
-	t := &Taker{ctx: ctx, wait: s.JoinWait}
+	t := &Taker{wait: s.JoinWait}
+	t.ctx, t.stop = context.WithCancel(ctx)
 	check := func(n int, data []byte) error { return t.reader.Check(n, data) } // rows come only after the reader is set
 	var err error
 	if t.batches, err = rows.From(node, rows.FromConfig{Batch: s.Drawn(), Hops: s.Hops, Seed: s.Seed, Check: check, Log: log}); err != nil {
@@ -166,17 +172,23 @@ func Take(ctx context.Context, node *peer.Node, s settings.Settings, log *zap.Lo
 func (t *Taker) Next(b *dataset.Batch) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	if t.closed {
+		return dataset.ErrClosed
+	}
 	ctx, cancel := context.WithTimeout(t.ctx, t.wait)
 	defer cancel()
 	got, err := t.batches.Next(ctx)
 	if err == nil {
 		t.reader.Fill(b, got.Data)
+	} else if t.ctx.Err() != nil {
+		err = fmt.Errorf("%w: %w", dataset.ErrClosed, err)
 	}
 	return err
 }
 
 // Close implements dataset.Batches. The last batch counts as trained.
 func (t *Taker) Close() error {
+	t.stop()
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if !t.closed {
