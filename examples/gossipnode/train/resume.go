@@ -144,6 +144,8 @@ func Interruption(s settings.Settings, err error) error {
 	switch {
 	case !errors.Is(err, cli.ErrInterrupted):
 		return err
+	case s.Hold:
+		return fmt.Errorf("%w: members that train get no more of what this one held", err)
 	case errors.As(err, &unsaved):
 		return fmt.Errorf("%w: %s has what was saved before, not what was learned since; make room there, or see who may write", err, s.Checkpoint)
 	case nothing && s.Checkpoint == "":

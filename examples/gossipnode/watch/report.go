@@ -124,6 +124,9 @@ func (s Status) left() (time.Duration, bool) {
 
 // String is the line that run prints every few seconds.
 func (s Status) String() string {
+	if s.Role == result.Holder {
+		return fmt.Sprintf("%s  members %d", s.Role, s.Members)
+	}
 	text := fmt.Sprintf("%3.0f %%  step %d  loss %s  exchanges %d  est. distance %s  %s  members %d",
 		100*s.Progress, s.Step, cli.Figure(s.Loss), s.Exchanges, cli.Figure(s.Distance), s.Role, s.Members)
 	if s.Progress >= 1 {

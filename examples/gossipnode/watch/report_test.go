@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/seed-97356399/murmuration/examples/gossipnode/result"
 	"github.com/seed-97356399/murmuration/peer/stats"
 )
 
@@ -19,6 +20,9 @@ func TestStatusOf(t *testing.T) {
 	}
 	if line := s.String(); !strings.Contains(line, "exchanges 41  est. distance 0.5") {
 		t.Errorf("its line: %q", line)
+	}
+	if line := (Status{Role: result.Holder, Members: 3}).String(); line != "holder  members 3" {
+		t.Errorf("the line of one that trains nothing: %q", line)
 	}
 	row := (&Training{}).Row(0, &Row{ID: "a", Phase: PhaseTraining, Status: s}, 80)
 	if fields := strings.Fields(row); len(fields) < 2 || fields[len(fields)-2] != "41" {
