@@ -92,7 +92,7 @@ func read(told []byte, s settings.Settings) (reader *dataset.Reader, data *datas
 // Hold lets a node give data until all members that train have ended. It calls show regularly, and once at the end.
 func Hold(ctx context.Context, node *peer.Node, s settings.Settings, data *dataset.Data, log *zap.Logger, show func(result.Travelled)) error {
 	if data.Train == nil {
-		return cli.Usage(cli.Faultf("hold", "%s is read from its files as it is needed, and a holder gives what it has in memory: mnist, fashion-mnist, glyphs, text or gosource", s.Dataset))
+		return cli.Usage(cli.Faultf("hold", "cannot give %s, which is read from its files as needed; what is held in memory can be given: mnist, fashion-mnist, glyphs, text or gosource", s.Dataset))
 	}
 	told, err := tell(s, data)
 	if err != nil {
