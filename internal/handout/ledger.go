@@ -96,7 +96,8 @@ func (l *Ledger) Leave(name string, now time.Duration) {
 
 // Take hands out the next rows of a taker, at most so many, as a run. It returns none if the taker has to wait, as the rest of the
 // epoch belongs to others. An epoch begins when all rows of the previous one have been handed out. The rest of an epoch is divided
-// anew when a taker comes, and when one taker has to wait while another has been silent for Patience.
+// anew when a taker comes, and when one taker has to wait while another has been silent for Patience. With Speed, the last rows
+// go to whoever asks.
 func (l *Ledger) Take(name string, most int, now time.Duration) []int32 {
 	to, deal := l.takers[name], false
 	if to == nil {
@@ -109,12 +110,15 @@ func (l *Ledger) Take(name string, most int, now time.Duration) []int32 {
 		l.spare, deal = l.config.Order(l.epochs), true
 		l.epochs++
 	}
-	from := &to.share
-	if l.config.Policy == Random {
+	from, speed := &to.share, l.config.Policy == Speed
+	switch tail := len(l.spare)+l.left <= most*len(l.takers); {
+	case l.config.Policy == Random:
 		from = &l.spare
-	} else if len(to.share) == 0 {
-		faster := l.config.Policy == Speed && l.left > most*len(l.takers) // than the speed by which its share was computed
-		deal = deal || faster || slices.ContainsFunc(slices.Collect(maps.Values(l.takers)), func(of *taker) bool { return l.late(of, now) })
+	case len(to.share) == 0 && speed && tail: // whoever asks needs rows now; others may have enough, and not ask
+		l.gather(now)
+		from, deal = &l.spare, false
+	case len(to.share) == 0: // with Speed, it is faster than the speed by which its share was computed
+		deal = deal || speed || slices.ContainsFunc(slices.Collect(maps.Values(l.takers)), func(of *taker) bool { return l.late(of, now) })
 	}
 	if deal {
 		l.deal(now)
@@ -162,13 +166,8 @@ func (l *Ledger) Spoilt(name string, run []int32, now time.Duration) {
 	l.deal(now)
 }
 
-// deal divides the rest of the epoch, by the policy, among the takers that were not silent for longer than Patience.
-func (l *Ledger) deal(now time.Duration) {
-	if l.config.Policy == Random {
-		return
-	}
-	l.dealt = now
-	var here []*taker
+// gather takes all shares back, and returns the takers that were not silent for longer than Patience.
+func (l *Ledger) gather(now time.Duration) (here []*taker) {
 	for _, name := range slices.Sorted(maps.Keys(l.takers)) {
 		of := l.takers[name]
 		if now-of.heard <= Patience {
@@ -178,7 +177,18 @@ func (l *Ledger) deal(now time.Duration) {
 		}
 		l.spare, of.share = append(l.spare, of.share...), nil
 	}
-	if l.left = 0; len(here) == 0 {
+	l.left = 0
+	return here
+}
+
+// deal divides the rest of the epoch, by the policy, among the takers that were not silent for longer than Patience.
+func (l *Ledger) deal(now time.Duration) {
+	if l.config.Policy == Random {
+		return
+	}
+	l.dealt = now
+	here := l.gather(now)
+	if len(here) == 0 {
 		return
 	}
 	rows, speeds := l.spare, speedsOf(here)

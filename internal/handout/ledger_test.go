@@ -120,24 +120,22 @@ func TestEachRowOnceAnEpoch(t *testing.T) {
 // TestASilentTakerIsNotWaitedFor: a taker that does not ask for its share loses it to the others, once they have to wait. It takes
 // part again when it asks.
 func TestASilentTakerIsNotWaitedFor(t *testing.T) {
-	for _, policy := range []Policy{RoundRobin, Speed} {
-		l, _ := New(Config{Rows: 40, Policy: policy})
-		come(l, "slow", "fast")
-		l.Take("slow", 1, 0)
-		for len(l.Take("fast", 4, Patience)) > 0 {
-		}
-		left := 40 - l.counts.HandedOut
-		if left == 0 || left < 3 && policy == RoundRobin || l.counts.TakenBack != 0 {
-			t.Errorf("before its time: %+v", l.counts)
-		}
-		for len(l.Take("fast", 4, Patience+1)) > 0 && l.epochs == 1 {
-		}
-		if l.counts.TakenBack != left || l.epochs != 2 || l.takers["slow"].share != nil {
-			t.Errorf("epoch %d, %d rows were kept for one that is silent: %+v", l.epochs, left, l.counts)
-		}
-		if got := l.Take("slow", 4, Patience+3); len(got) == 0 {
-			t.Error("who asks again gets nothing")
-		}
+	l, _ := New(Config{Rows: 40, Policy: RoundRobin})
+	come(l, "slow", "fast")
+	l.Take("slow", 1, 0)
+	for len(l.Take("fast", 4, Patience)) > 0 {
+	}
+	left := 40 - l.counts.HandedOut
+	if left < 3 || l.counts.TakenBack != 0 {
+		t.Errorf("before its time: %+v", l.counts)
+	}
+	for len(l.Take("fast", 4, Patience+1)) > 0 && l.epochs == 1 {
+	}
+	if l.counts.TakenBack != left || l.epochs != 2 || l.takers["slow"].share != nil {
+		t.Errorf("epoch %d, %d rows were kept for one that is silent: %+v", l.epochs, left, l.counts)
+	}
+	if got := l.Take("slow", 4, Patience+3); len(got) == 0 {
+		t.Error("who asks again gets nothing")
 	}
 }
 
@@ -367,5 +365,24 @@ func TestASpoiltRowIsLeftOut(t *testing.T) {
 	}
 	if c := l.Counts(); c.Trained < 9*c.Lost-9 || c.Trained > 9*c.Lost+9 || c.Lost < 10 || c.HandedOut != c.Trained+c.Lost || c.Outstanding != 0 {
 		t.Errorf("%+v", c)
+	}
+}
+
+// TestTheLastRowsGoToWhoAsks: with Speed, a taker that has enough and does not ask keeps no rows from one that waits.
+func TestTheLastRowsGoToWhoAsks(t *testing.T) {
+	l, err := New(Config{Rows: 1000, Policy: Speed, Seed: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.Take("idle", 100, 0)
+	got := 100
+	for l.epochs == 1 && got < 1000 {
+		run := l.Take("asks", 100, 0)
+		if got += len(run); len(run) == 0 {
+			break
+		}
+	}
+	if got != 1000 || l.epochs != 1 || l.counts.TakenBack != 0 {
+		t.Errorf("%d rows of 1000 are handed out: %+v", got, l.counts)
 	}
 }

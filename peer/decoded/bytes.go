@@ -2,6 +2,7 @@ package decoded
 
 import (
 	"context"
+	"encoding/json"
 	"io"
 )
 
@@ -34,4 +35,22 @@ func Bytes(ctx context.Context, f *Folder, r Recipe, decode func() ([]byte, erro
 		return decode()
 	}
 	return content, nil
+}
+
+// Value is Bytes for a value that JSON can hold.
+func Value[T any](ctx context.Context, f *Folder, r Recipe, decode func() (T, error)) (value T, err error) {
+	if f == nil {
+		return decode()
+	}
+	text, err := Bytes(ctx, f, r, func() ([]byte, error) {
+		made, err := decode()
+		if err != nil {
+			return nil, err
+		}
+		return json.Marshal(made)
+	})
+	if err == nil {
+		err = json.Unmarshal(text, &value)
+	}
+	return value, err
 }

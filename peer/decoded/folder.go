@@ -47,7 +47,10 @@ type Folder struct {
 // OfUser is the folder in the user's cache directory (os.UserCacheDir).
 func OfUser() (*Folder, error) {
 	dir, err := os.UserCacheDir()
-	return &Folder{Dir: filepath.Join(dir, "murmuration", "decoded")}, err
+	if err != nil {
+		return nil, err
+	}
+	return &Folder{Dir: filepath.Join(dir, "murmuration", "decoded")}, nil
 }
 
 // Open opens and checks the file of a recipe. If it is missing or damaged, one job calls decode to write it. Decode must

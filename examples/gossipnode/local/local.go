@@ -87,8 +87,14 @@ func adapt(s *settings.Settings, peers, holders int, sources cli.Origins) error 
 	if peers < 1 || peers > maxPeers {
 		return sources.Usage(cli.Faultf("peers", "%d: want 1 to %d", peers, maxPeers))
 	}
-	if holders < 0 || holders > maxPeers || s.Hold || s.TrainOnly || holders > 0 && (s.Strategy == settings.StrategyAlone || s.IsTable()) {
-		return sources.Usage(cli.Faultf("holders", "%d: want 0 to %d, with data that is no table, --strategy other than alone, and without --hold and --train-only, which are for run", holders, maxPeers))
+	var faults cli.Faults
+	faults.If(holders < 0 || holders > maxPeers, "holders", "%d: want 0 to %d", holders, maxPeers)
+	faults.If(s.Hold, "hold", "is for run: give --holders with the number of those that hold the data")
+	faults.If(s.TrainOnly, "train-only", "is for run: with --holders, the other peers train only")
+	faults.If(holders > 0 && s.Strategy == settings.StrategyAlone, "holders", "%d: with --strategy %s nobody takes what they hold", holders, s.Strategy)
+	faults.If(holders > 0 && s.IsTable(), "holders", "%d: tables do not travel, pictures and texts do", holders)
+	if len(faults) > 0 {
+		return sources.Usage(faults...)
 	}
 	for _, name := range []string{"key", "part", "allow"} {
 		if sources.Source(name) != cli.FromDefault {
@@ -194,7 +200,7 @@ func runLocal(s settings.Settings, peers, holders int, inProcess bool, std cli.S
 	}
 	title := fmt.Sprintf("%s: %s %s %s with %s, %s, %s", s.Run, cli.Plural(uint64(peers), "peer"), learn, s.Dataset, s.Model, s.Strategy, s.CodecName())
 	if holders > 0 {
-		title += fmt.Sprintf(", on what %s", cli.Plural(uint64(holders), "holder"))
+		title += fmt.Sprintf(", on the data of %s", cli.Plural(uint64(holders), "holder"))
 	}
 	f := newFlock(s, peers, holders, start, std.Err, title)
 	total, err := f.run(ctx, kill)

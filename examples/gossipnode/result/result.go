@@ -137,18 +137,18 @@ func (t *Travelled) Add(more Travelled) {
 	t.HandedOut, t.TrainedSamples, t.LostSamples = t.HandedOut+more.HandedOut, t.TrainedSamples+more.TrainedSamples, t.LostSamples+more.LostSamples
 }
 
-// summary gives the counts of rows from holders, in words.
-func (r Result) summary() string {
-	if r.Travelled == nil {
+// sentence says it in words; nothing for nil, where no rows travelled.
+func (t *Travelled) sentence() string {
+	if t == nil {
 		return ""
 	}
-	return fmt.Sprintf("Rows handed out: %d, of which %d were trained and %d lost.\n", r.HandedOut, r.TrainedSamples, r.LostSamples)
+	return fmt.Sprintf("Rows handed out: %d, of which %d were trained on and %d lost.\n", t.HandedOut, t.TrainedSamples, t.LostSamples)
 }
 
 // String describes a result in words.
 func (r Result) String() string {
 	if r.Role == Holder {
-		return fmt.Sprintf("Held %s for others, and sent %s.\n", r.Dataset, cli.Size(r.BytesSent)) + r.summary()
+		return fmt.Sprintf("Held %s for others, and sent %s.\n", r.Dataset, cli.Size(r.BytesSent)) + r.Travelled.sentence()
 	}
 	a := r.TestAccuracy
 	text := fmt.Sprintf("%s with %s", cli.Percent(a.Mean), r.Model)
@@ -166,7 +166,7 @@ func (r Result) String() string {
 	if r.Refused > 0 {
 		text += fmt.Sprintf("; %s refused, as busy partners do", cli.Plural(r.Refused, "proposal"))
 	}
-	text += ".\n" + r.summary() + r.apart() + r.footprint() + linkSummary(r.Links) + r.FinalResult.Summary()
+	text += ".\n" + r.Travelled.sentence() + r.apart() + r.footprint() + linkSummary(r.Links) + r.FinalResult.Summary()
 	if r.PeersLost > 0 {
 		text += fmt.Sprintf("%d lost on the way.\n", r.PeersLost)
 	}

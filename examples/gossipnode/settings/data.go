@@ -51,7 +51,7 @@ func (s *dataSettings) register(flags *pflag.FlagSet) {
 	flags.BoolVar(&s.Hold, "hold", false, "hold the data for members that train with --train-only, and do not train: rows LEAVE this peer, to members of the run only (default: none does)")
 	flags.BoolVar(&s.TrainOnly, "train-only", false, "train on rows of members that run with --hold, and hold none: --data and --part are theirs")
 	flags.IntVar(&s.Hops, hopsFlag, 1, "with --train-only, through how many holders a row comes: with 2 each holder mixes the rows of all, and this peer asks only one")
-	flags.StringVar(&s.HandOut, handOutFlag, HandOuts()[0], "with --hold, how the rows of an epoch are divided among those that train: "+cli.List(HandOuts()))
+	flags.StringVar(&s.HandOut, handOutFlag, HandOuts()[rows.Random], "with --hold, how the rows of an epoch are divided among those that train: "+cli.List(HandOuts()))
 	flags.StringVar(&s.Augment, "augment", augmentAuto, "how training pictures are varied: none, flip, crop, flip+crop (by up to 4 pixels), or auto: flip+crop for cifar10, none for others")
 	flags.StringVar(&s.Normalize, "normalize", "", "MEAN/SCALE of pictures, or of each channel, as in 0.5,0.5,0.4/0.2,0.2,0.3; "+OfFlock+": of all peers' pictures. The same for all peers (default: the data set's own)")
 	flags.StringVar(&s.Size, sizeFlag, "", fmt.Sprintf("WxH, to which images are cropped and resized, as in 96x64; the same for all peers (default: that of most in the folder; %dx%d if they are mixed)", dataset.MixedSide, dataset.MixedSide))
@@ -71,10 +71,11 @@ func (s dataSettings) faults() []error {
 	faults.If(s.Hold && s.TrainOnly, "hold", "is for peers that hold data and do not train, and --train-only for others")
 	faults.If((s.Hold || s.TrainOnly) && s.IsTable(), "dataset", "%s: --hold and --train-only are for pictures and texts (docs/GUIDE.md)", s.Dataset)
 	faults.Add(cli.Within(hopsFlag, s.Hops, 1, rows.MaxHops), cli.OneOf(handOutFlag, s.HandOut, HandOuts()))
-	faults.If(s.Hops > 1 && s.HandOut != HandOuts()[0], hopsFlag, "goes with --hand-out random only: the others give shares to those that ask a holder, and with hops these are holders that pass rows on")
+	faults.If(s.Hops > 1 && s.Dividing() != rows.Random, hopsFlag, "goes with --hand-out random only: the others give shares to those that ask a holder, and with hops these are holders that pass rows on")
 	if s.IsTable() {
 		return append(faults, s.tableFaults()...)
 	}
+	faults.Add(s.Table.ReadingFaults()...)
 	faults.If(s.Table.Target != "", "target", "is for tables: give --dataset %s, too", cli.List(TableFormats()))
 	faults.If(s.Pipeline != "", "pipeline", "is for tables: give --dataset %s, too", cli.List(TableFormats()))
 	faults.Add(textFaults(s)...)
@@ -100,8 +101,13 @@ const (
 	handOutFlag = "hand-out"
 )
 
-// HandOuts are the ways in which holders divide rows, in the order of the policies of package rows.
-func HandOuts() []string { return []string{"random", "round-robin", "speed"} }
+// HandOuts are the ways in which holders divide rows.
+func HandOuts() []string {
+	return []string{rows.Random: "random", rows.RoundRobin: "round-robin", rows.Speed: "speed"}
+}
+
+// Dividing is the policy of --hand-out, which faults has checked.
+func (t travel) Dividing() rows.Policy { return rows.Policy(slices.Index(HandOuts(), t.HandOut)) }
 
 // PartOf is the number of this peer's part, from 0, and the number of parts; 0, 0 means all the data.
 func (s dataSettings) PartOf() (part, parts int, err error) { return parsePart(s.Part) }

@@ -111,9 +111,10 @@ const maxStepTime = 10 * time.Second
 // Validate reports all faults at once, in a usage error that names the source of each
 // setting.
 func (s Settings) Validate(from cli.Origins) error {
-	var slower cli.Faults
-	slower.If(s.LeastStep < 0 || s.LeastStep > maxStepTime, stepTimeFlag, "%v: want 0 to %v", s.LeastStep, maxStepTime)
-	faults := slices.Concat(slower, s.Network.Faults(), s.dataSettings.faults(), s.trainSettings.faults(), s.outputSettings.faults(), s.watchSettings.faults(), s.finalSettings.faults(s.Strategy))
+	var own cli.Faults
+	own.If(s.Hold && s.Dashboard != "", "dashboard", "a member that holds data and does not train has none: give it to one that trains")
+	own.If(s.LeastStep < 0 || s.LeastStep > maxStepTime, stepTimeFlag, "%v: want 0 to %v", s.LeastStep, maxStepTime)
+	faults := slices.Concat(own, s.Network.Faults(), s.dataSettings.faults(), s.trainSettings.faults(), s.outputSettings.faults(), s.watchSettings.faults(), s.finalSettings.faults(s.Strategy))
 	return from.Usage(faults...)
 }
 

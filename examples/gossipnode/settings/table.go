@@ -100,10 +100,10 @@ func (t Table) Reading() read.Config {
 
 // decoded is the folder that keeps decoded data; nil if none is kept.
 func (t Table) decoded() *decoded.Folder {
-	folder, err := decoded.OfUser()
-	if err != nil || !t.DecodeOnce {
+	if !t.DecodeOnce {
 		return nil
 	}
+	folder, _ := decoded.OfUser() // ReadingFaults has checked it
 	return folder
 }
 
@@ -115,6 +115,8 @@ func (t Table) ReadingFaults() (faults cli.Faults) {
 	faults.If(t.Decimal != "" && t.Decimal != "." && t.Decimal != ",", "decimal", "%q: want . or ,", t.Decimal)
 	err := read.CheckEncoding(t.Encoding)
 	faults.If(err != nil, "encoding", "%v", err)
+	_, err = decoded.OfUser()
+	faults.If(t.DecodeOnce && err != nil, "decode-once", "needs a cache directory of this user: %v", err)
 	return faults
 }
 

@@ -9,6 +9,7 @@ import (
 	"math"
 
 	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
+	"github.com/seed-97356399/murmuration/examples/gossipnode/metrics"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/result"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/rundescription"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/settings"
@@ -45,7 +46,15 @@ func hold(ctx context.Context, p *preparing, self ed25519.PublicKey) (share resu
 	if err != nil {
 		return share, cli.Config(err)
 	}
-	p.Tell(watch.Report{Kind: watch.ReportReady, Said: fmt.Sprintf("holding %d examples of %s for members that train", data.Len(), p.Dataset)})
+	if p.Metrics != "" {
+		counts, err := metrics.Listen(p.Metrics)
+		if err != nil {
+			return share, cli.Config(err)
+		}
+		defer func() { _ = counts.Close() }() // the holder's result does not depend on it
+		counts.Serve(p.node, nil, p.Pprof)
+	}
+	p.Tell(watch.Report{Kind: watch.ReportReady, Said: fmt.Sprintf("holding %d examples of %s for members that train: those without data add --train-only to the command above", data.Len(), p.Dataset)})
 	unknown := result.AccuracyOf(math.NaN())
 	share.Result = result.Result{Name: p.PeerName(), Strategy: p.Strategy, Dataset: p.Dataset, Model: p.Model, TestAccuracy: unknown, Role: result.Holder, Peer: string(p.node.Self())}
 	err = travel.Hold(ctx, p.node, *p.Settings, data, p.Log, func(c result.Travelled) {

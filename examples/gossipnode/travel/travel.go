@@ -103,7 +103,7 @@ func Hold(ctx context.Context, node *peer.Node, s settings.Settings, data *datas
 		return err
 	}
 	holder, err := rows.Hold(node, dataset.Stored{Set: data.Train}, rows.HoldConfig{
-		About: told, Seed: s.Seed, Log: log, Check: reader.Check, Policy: rows.Policy(slices.Index(settings.HandOuts(), s.HandOut)),
+		About: told, Seed: s.Seed, Log: log, Check: reader.Check, Policy: s.Dividing(),
 	})
 	if err != nil {
 		return err
@@ -182,6 +182,8 @@ func (t *Taker) Next(b *dataset.Batch) error {
 		t.reader.Fill(b, got.Data)
 	} else if t.ctx.Err() != nil {
 		err = fmt.Errorf("%w: %w", dataset.ErrClosed, err)
+	} else {
+		err = fmt.Errorf("no member gave rows for %v (--join-wait): start one with run --hold, and the same --dataset: %w", t.wait, err)
 	}
 	return err
 }

@@ -3,7 +3,6 @@ package dataset
 import (
 	"context"
 	"encoding/gob"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -64,16 +63,7 @@ func usualShapeOnce(x *index, c Config, found *findings) (shape Shape, err error
 	for i := range x.source.files() {
 		r.Files = append(r.Files, d.from(i)...)
 	}
-	text, err := decoded.Bytes(context.Background(), d.folder, r, func() ([]byte, error) {
-		if shape, err = x.usualShape(c.Width, c.Height, found); err != nil {
-			return nil, err
-		}
-		return json.Marshal(shape)
-	})
-	if err == nil {
-		err = json.Unmarshal(text, &shape)
-	}
-	return shape, err
+	return decoded.Value(context.Background(), d.folder, r, func() (Shape, error) { return x.usualShape(c.Width, c.Height, found) })
 }
 
 // from are the paths of all files that make file i of the source.
@@ -124,11 +114,14 @@ func (s *decodedSource) decode(w io.Writer, i int, labels bool) error {
 		} else if err != nil {
 			return err
 		} else if !labels {
-			if rec.fault != nil {
+			if rec.fault != nil && rec.fault != errLong {
 				return rec.fault // it could not be read, and another time it may: nothing is kept
 			}
 			d.Pixels = pixels
-			if d.Resized, err = decoder.decode(pixels, s.shape, rec.packed); err != nil {
+			if err = rec.fault; err == nil {
+				d.Resized, err = decoder.decode(pixels, s.shape, rec.packed)
+			}
+			if err != nil {
 				d.Pixels, d.Lost = nil, err.Error()
 			}
 		}
@@ -141,21 +134,23 @@ func (s *decodedSource) decode(w io.Writer, i int, labels bool) error {
 // decodedReader reads what decode has written.
 type decodedReader struct {
 	io.Closer
-	path string
-	in   *gob.Decoder
+	path   string
+	in     *gob.Decoder
+	pixels []uint8 // reused by next
 }
 
 func (r *decodedReader) next(rec *record) error {
-	var d decodedRecord
+	d := decodedRecord{Pixels: r.pixels[:0]}
 	if err := r.in.Decode(&d); err != nil {
 		return err
 	}
+	r.pixels = d.Pixels
 	if d.Skipped != "" {
 		return &RecordError{Path: r.path, Key: d.Key, Err: reason(d.Skipped)}
 	}
 	*rec = record{key: d.Key, label: d.Label, pixels: d.Pixels, resized: d.Resized}
 	if d.Lost != "" {
-		rec.fault = reason(d.Lost)
+		rec.pixels, rec.fault = nil, reason(d.Lost)
 	}
 	return nil
 }

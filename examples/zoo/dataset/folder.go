@@ -130,6 +130,9 @@ func (f *classFolders) volume(i int) []classPicture {
 	return f.pictures[i*folderVolume : min((i+1)*folderVolume, len(f.pictures))]
 }
 
+// errLong is the fault of a picture that no time will mend.
+var errLong = fmt.Errorf("%w: more than %d bytes", ErrPicture, MaxRecordBytes)
+
 // folderReader reads one volume.
 type folderReader struct {
 	folders *classFolders
@@ -165,7 +168,7 @@ func (r *folderReader) next(rec *record) error {
 	if size, err := r.packed.ReadFrom(io.LimitReader(file, MaxRecordBytes+1)); err != nil {
 		rec.fault = fmt.Errorf("%w: %w", ErrPicture, err)
 	} else if size > MaxRecordBytes {
-		rec.fault = fmt.Errorf("%w: more than %d bytes", ErrPicture, MaxRecordBytes)
+		rec.fault = errLong
 	}
 	rec.packed = r.packed.Bytes()
 	return nil

@@ -3,7 +3,6 @@ package read
 import (
 	"context"
 	"encoding/gob"
-	"encoding/json"
 	"fmt"
 	"io"
 	"slices"
@@ -25,16 +24,15 @@ func (c Config) recipe(what string, files []file, schema *table.Schema) decoded.
 
 // inferOnce is infer, but only one of several jobs does the work.
 func inferOnce(f file, c Config) (schema *table.Schema, notes []Note, err error) {
-	told, err := decoded.Bytes(context.Background(), c.Decoded, c.recipe("columns", []file{f}, nil), func() ([]byte, error) {
-		if schema, notes, err = infer(f, c); err != nil {
-			return nil, err
-		}
-		return json.Marshal([]any{schema, notes})
-	})
-	if err == nil {
-		err = json.Unmarshal(told, &[]any{&schema, &notes})
+	type columns struct {
+		Schema *table.Schema
+		Notes  []Note
 	}
-	return schema, notes, err
+	of, err := decoded.Value(context.Background(), c.Decoded, c.recipe("columns", []file{f}, nil), func() (of columns, err error) {
+		of.Schema, of.Notes, err = infer(f, c)
+		return of, err
+	})
+	return of.Schema, of.Notes, err
 }
 
 // checkOnce checks the heads of files; here, too, only one of several jobs does the work.
