@@ -26,8 +26,11 @@ func TestVirtualTimeIsLikeLoopback(t *testing.T) {
 	const (
 		points = 0.5  // of accuracy
 		share  = 0.03 // of the bytes of an exchange
-		again  = 0.5  // more, with a lattice: the later real processes exchange, the more blocks fail, so a busy machine had 0.18
 		fewest = 60   // exchanges, for either to tell anything
+		// With a lattice, how many blocks fail depends on how late real processes
+		// exchange: fewer on an idle machine (down to 3.2 % fewer bytes were seen in
+		// 9 runs), more on a busy one (up to 18 % more).
+		fewerFail, moreFail = 0.1, 0.5
 	)
 	for _, codec := range []string{"raw", "lattice6+4"} {
 		flags := strings.Fields("--peers 4 --seed 1 --every 8 --model mlp --epochs 3 --batch 96 --json --codec " + codec + " " + clitest.MNIST(t))
@@ -53,12 +56,12 @@ func TestVirtualTimeIsLikeLoopback(t *testing.T) {
 		if d := 100 * math.Abs(float64(loopback.TestAccuracy.Mean-virtual.TestAccuracy.Mean)); d > points {
 			t.Errorf("%s: accuracies are %.2f points apart, want at most %v", codec, d, points)
 		}
-		more := share
+		fewer, more := share, share
 		if codec != "raw" {
-			more = again
+			fewer, more = fewerFail, moreFail
 		}
-		if d := bytesEach(loopback)/bytesEach(virtual.Result) - 1; d > more || d < -share {
-			t.Errorf("%s: an exchange over loopback has %+.1f %% of bytes, want %v to %v", codec, 100*d, -100*share, 100*more)
+		if d := bytesEach(loopback)/bytesEach(virtual.Result) - 1; d > more || d < -fewer {
+			t.Errorf("%s: an exchange over loopback has %+.1f %% of bytes, want %v to %v", codec, 100*d, -100*fewer, 100*more)
 		}
 	}
 }
