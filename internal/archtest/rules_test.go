@@ -120,6 +120,8 @@ var rooms = []room{
 		"a trainer in another process is served by a peer, whatever makes that peer"},
 	{"peer/metrics", []string{"peer/control", "peer/stats"},
 		"numbers of a peer are told in a text that needs no library"},
+	{"peer/serve", []string{"peer/metrics", "peer/stats", "peer/table"},
+		"predictions are answered of any model, and whether it is trained, and by whom, is not their business (docs/design/049)"},
 	{"peer/table/read", []string{"peer/decoded", "peer/table"},
 		"files become columns; what is made of those is not its business"},
 	{"peer/table", nil,
@@ -149,7 +151,7 @@ var rooms = []room{
 
 	{"examples/...", []string{
 		"tensor", "tensor/nn", "quant", "topology", "averaging", "averaging/baseline", "averaging/merge",
-		"peer", "peer/bridge", "peer/checkpoint", "peer/control", "peer/decoded", "peer/description", "peer/learn", "peer/metrics", "peer/table", "peer/table/prepare", "peer/table/read", "peer/table/summary", "peer/transport", "peer/optim", "peer/p2pnet", "peer/rows", "peer/swim", "peer/memnet", "peer/peertest",
+		"peer", "peer/bridge", "peer/checkpoint", "peer/control", "peer/decoded", "peer/description", "peer/learn", "peer/metrics", "peer/table", "peer/table/prepare", "peer/table/read", "peer/table/summary", "peer/transport", "peer/optim", "peer/p2pnet", "peer/rows", "peer/serve", "peer/swim", "peer/memnet", "peer/peertest",
 		"peer/stats",
 		"examples/...",
 	}, "examples show what a user can write, so they import public packages only"},
