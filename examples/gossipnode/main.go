@@ -14,6 +14,7 @@
 //	gossipnode export DIR --out FILE             the model in it, for other programs
 //	gossipnode describe                          what the data of all members are like
 //	gossipnode fit, gossipnode predict           learners on tables, and what they say
+//	gossipnode serve --model FILE                predictions over HTTP
 //	gossipnode simulate, gossipnode compare      many peers and rivals in virtual time
 //
 // A newcomer begins with docs/GUIDE.md, an operator with docs/OPERATING.md.
@@ -57,6 +58,7 @@ import (
 	"github.com/seed-97356399/murmuration/examples/gossipnode/predict"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/run"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/sample"
+	"github.com/seed-97356399/murmuration/examples/gossipnode/serve"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/simulate"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/status"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/version"
@@ -85,7 +87,7 @@ There is no server, nobody waits for anybody, and any of them may fail.`,
 	root.SetIn(std.In)
 	root.SetOut(std.Out)
 	root.SetErr(std.Err)
-	root.AddCommand(run.Command(std), local.Command(std), bridge.Command(std), sample.Command(std), simulate.Command(std), compare.Command(std), keys.Command(std), control.Command(std), overlay.Command(std), doctor.Command(std), invite.Command(std), bench.Command(std), fetch.Command(std), describe.Command(std), fit.Command(std), predict.Command(std),
+	root.AddCommand(run.Command(std), local.Command(std), bridge.Command(std), sample.Command(std), simulate.Command(std), compare.Command(std), keys.Command(std), control.Command(std), overlay.Command(std), doctor.Command(std), invite.Command(std), bench.Command(std), fetch.Command(std), describe.Command(std), fit.Command(std), predict.Command(std), serve.Command(std),
 		inspect.Command(std), inspect.ExportCommand(std), status.Command(std), version.Command(std))
 	return root
 }

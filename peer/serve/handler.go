@@ -248,7 +248,9 @@ func (f *fault) write(w http.ResponseWriter) {
 func answer(w http.ResponseWriter, status int, value any) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	_ = json.NewEncoder(w).Encode(value) // who asked has gone if it fails
+	text := json.NewEncoder(w)
+	text.SetEscapeHTML(false) // classes such as "delay>15"; it is no HTML
+	_ = text.Encode(value)    // who asked has gone if it fails
 }
 
 // metrics are the figures of the server and of the model that is served.

@@ -1,26 +1,17 @@
 package dashboard
 
 import (
-	"crypto/rand"
 	"crypto/sha256"
 	"crypto/subtle"
-	"encoding/base64"
-	"fmt"
 	"net"
 	"net/http"
-	"net/netip"
 	"net/url"
-	"regexp"
 	"strings"
 
-	"github.com/seed-97356399/murmuration/examples/gossipnode/files"
+	"github.com/seed-97356399/murmuration/examples/gossipnode/web"
 )
 
 const (
-	// tokenBytes is the number of random bytes in a token that is drawn; minToken and maxToken bound a given one.
-	tokenBytes = 32
-	minToken   = 16
-	maxToken   = 256
 	// tokenCookie and the port are the name of the cookie: cookies do not depend on the port, and one machine may
 	// serve several dashboards.
 	tokenCookie = "murmuration-"
@@ -28,18 +19,6 @@ const (
 	pagePolicy = "default-src 'self'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; " +
 		"object-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
-
-// listenAddress is the address to listen at: on this machine only, unless a host is named.
-func listenAddress(given string) (string, error) {
-	host, port, err := net.SplitHostPort(given)
-	if err != nil {
-		return "", fmt.Errorf("serving the dashboard: %w", err)
-	}
-	if host == "" {
-		host = "127.0.0.1"
-	}
-	return net.JoinHostPort(host, port), nil
-}
 
 // guard checks who may use the dashboard. If the address is open to other machines, all need a token. Otherwise
 // everybody on this machine may look, but controlling the run needs the token. A page of another site, which a
@@ -56,31 +35,10 @@ func newGuard(at net.Addr, given, file string) (guard, error) {
 	g.named, _, _ = net.SplitHostPort(given)
 	_, port, _ := net.SplitHostPort(at.String())
 	g.cookie = tokenCookie + port
-	if file != "" {
-		token, err := readToken(file)
-		g.token = token
-		return g, err
-	}
-	tcp, ok := at.(*net.TCPAddr)
-	g.open = ok && tcp.IP.IsLoopback()
-	random := make([]byte, tokenBytes)
-	rand.Read(random) // never fails
-	g.token = base64.RawURLEncoding.EncodeToString(random)
-	return g, nil
-}
-
-var tokenForm = regexp.MustCompile(fmt.Sprintf(`^[A-Za-z0-9_-]{%d,%d}$`, minToken, maxToken))
-
-func readToken(path string) (string, error) {
-	text, err := files.Read(path, 2*maxToken)
-	if err != nil {
-		return "", fmt.Errorf("reading the dashboard's token: %w", err)
-	}
-	token := strings.TrimSpace(string(text))
-	if !tokenForm.MatchString(token) {
-		return "", fmt.Errorf("reading the dashboard's token: %s holds no %d to %d letters, digits, - and _ that nobody can guess", path, minToken, maxToken)
-	}
-	return token, nil
+	g.open = file == "" && web.IsLocal(at)
+	token, err := web.Token(file)
+	g.token = token
+	return g, err
 }
 
 // restrict passes only allowed requests on to next.
@@ -115,8 +73,7 @@ func (g guard) hostFits(host string) bool {
 		name = h
 	}
 	name = strings.Trim(name, "[]")
-	_, err := netip.ParseAddr(name)
-	return err == nil || strings.EqualFold(name, "localhost") || strings.EqualFold(name, g.named) || !g.open && name != ""
+	return web.NamesMachine(host) || strings.EqualFold(name, g.named) || !g.open && name != ""
 }
 
 // ownOrigin tells whether a request comes from the page that this server serves, or from no page: browsers name the

@@ -44,9 +44,9 @@ type Server struct {
 
 // Listen opens the address, so that an address in use is noticed before anything else begins. Serve answers requests.
 func Listen(c Config) (*Server, error) {
-	address, err := listenAddress(c.Address)
+	address, err := web.Local(c.Address)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("serving the dashboard: %w", err)
 	}
 	server, err := web.Listen(address)
 	if err != nil {

@@ -17,6 +17,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/seed-97356399/murmuration/examples/gossipnode/web"
 	"github.com/seed-97356399/murmuration/peer/control"
 )
 
@@ -229,7 +230,7 @@ func TestAsksForAToken(t *testing.T) {
 func TestToken(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "token")
 	for text, good := range map[string]bool{
-		"0123456789abcdef\n": true, "short": false, "0123456789abcdef;Path=/": false, "0123456789 abcdef": false, strings.Repeat("a", maxToken+1): false,
+		"0123456789abcdef\n": true, "short": false, "0123456789abcdef;Path=/": false, "0123456789 abcdef": false, strings.Repeat("a", web.MaxToken+1): false,
 	} {
 		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 			t.Fatal(err)

@@ -3,7 +3,6 @@ package predict
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -18,7 +17,6 @@ import (
 	"github.com/seed-97356399/murmuration/peer/learn"
 	"github.com/seed-97356399/murmuration/peer/table"
 	"github.com/seed-97356399/murmuration/peer/table/read"
-	"github.com/seed-97356399/murmuration/tensor"
 )
 
 // options are the flags of predict.
@@ -93,17 +91,17 @@ func (d done) String() string {
 }
 
 func (o options) run(ctx context.Context, std cli.Streams) error {
-	p, err := load(o.model)
+	file, err := rows.OpenModel(o.model)
 	if err != nil {
 		return cli.Config(fmt.Errorf("--model %s: %w", o.model, err))
 	}
-	table, err := o.open(p.Features)
+	table, err := o.open(file)
 	if err != nil {
 		return cli.Config(rows.Remedied(err))
 	}
 	result := done{Out: o.out}
 	write := func(out io.Writer) error {
-		result.Rows, err = p.write(ctx, table.Rows, out)
+		result.Rows, err = predictor{file}.write(ctx, table.Rows, out)
 		return err
 	}
 	if o.out == toStdout {
@@ -123,27 +121,15 @@ func (o options) run(ctx context.Context, std cli.Streams) error {
 	return cli.Print(result, o.json, std)
 }
 
-// load reads the file of a learner or of a neural model.
-func load(path string) (predictor, error) {
-	in, err := os.Open(path)
-	if err != nil {
-		return predictor{}, err
-	}
-	file, err := learn.Load(in)
-	err = errors.Join(err, in.Close())
-	if errors.Is(err, learn.ErrModelFile) {
-		neural, fault := rows.OpenNeural(path)
-		if _, another := errors.AsType[*tensor.FormatError](fault); !another {
-			file, err = neural, fault
-		}
-	}
-	return predictor{file}, err
-}
-
 // open opens the rows. It reads the columns that the model was fitted with, with the kinds that they had then.
-func (o options) open(features []table.Field) (*read.Table, error) {
-	reading := o.Reading()
+func (o options) open(file learn.File) (*read.Table, error) {
+	features, reading := file.Features, o.Reading()
 	reading.Others = true
+	most, err := rows.BatchRows(file, read.DefaultBatchRows)
+	if err != nil {
+		return nil, err
+	}
+	reading.BatchRows = most
 	t, err := read.Open(o.Data, reading)
 	if err != nil {
 		return nil, err

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"sync"
 
 	"github.com/seed-97356399/murmuration/examples/gossipnode/settings"
 	"github.com/seed-97356399/murmuration/examples/zoo/dataset"
@@ -37,11 +38,34 @@ func Beside(hash string, paths ...string) (*prepare.Prepared, error) {
 	return nil, nil
 }
 
-// neural makes a learn.Model of a neural model, for one goroutine at a time.
+// neural makes a learn.Model of a neural model.
 type neural struct {
-	model   nets.Model
+	name    string
 	params  *tensor.Params
+	inputs  int
 	classes int
+	models  sync.Pool // of nets.Model, each for one goroutine at a time
+}
+
+// Neural makes a model of a name with parameters, for rows prepared by p, a File. Fill sets the parameters.
+func Neural(name string, p *prepare.Prepared, fill func(*tensor.Params) error) (learn.File, error) {
+	columns, err := p.Columns()
+	if err != nil {
+		return learn.File{}, err
+	}
+	m := &neural{name: name, inputs: len(columns.Columns), classes: len(p.Labels.Classes)}
+	model, err := m.another()
+	if err != nil {
+		return learn.File{}, err
+	}
+	m.models.Put(model)
+	m.params = tensor.NewParams(model.Layout())
+	err = fill(m.params)
+	return learn.File{Pipeline: p.Pipeline, Target: p.Labels.Target.String(), Classes: p.Labels.Classes, Features: p.Pipeline.Input.Fields, Model: m}, err
+}
+
+func (m *neural) another() (nets.Model, error) {
+	return nets.ByName(m.name, dataset.Shape{Height: 1, Width: m.inputs, Channels: 1}, m.classes)
 }
 
 // OpenNeural reads the file of a neural model that was trained on a table.
@@ -63,17 +87,7 @@ func OpenNeural(path string) (learn.File, error) {
 	if err != nil {
 		return learn.File{}, fmt.Errorf("its preparation of rows is damaged (%w)", err)
 	}
-	columns, err := p.Columns()
-	if err != nil {
-		return learn.File{}, err
-	}
-	m := &neural{classes: len(p.Labels.Classes)}
-	if m.model, err = nets.ByName(file.Metadata["model"], dataset.Shape{Height: 1, Width: len(columns.Columns), Channels: 1}, m.classes); err != nil {
-		return learn.File{}, err
-	}
-	m.params = tensor.NewParams(m.model.Layout())
-	err = file.Load(m.params)
-	return learn.File{Pipeline: p.Pipeline, Target: p.Labels.Target.String(), Classes: p.Labels.Classes, Features: p.Pipeline.Input.Fields, Model: m}, err
+	return Neural(file.Metadata["model"], p, file.Load)
 }
 
 // Outputs implements learn.Model.
@@ -89,5 +103,12 @@ func (m *neural) Predict(dst []float64, features *table.Batch) ([]float64, error
 	if err != nil {
 		return dst, err
 	}
-	return append(dst, m.model.Probabilities(m.params.Vector(), set)...), nil
+	model, _ := m.models.Get().(nets.Model)
+	if model == nil {
+		if model, err = m.another(); err != nil {
+			return dst, err
+		}
+	}
+	defer m.models.Put(model)
+	return append(dst, model.Probabilities(m.params.Vector(), set)...), nil
 }
