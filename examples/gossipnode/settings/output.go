@@ -15,11 +15,14 @@ import (
 type outputSettings struct {
 	checkpointSettings
 	finalSettings
-	Metrics  string
-	Pprof    bool
-	JSON     bool
-	LogLevel string
-	Verbose  bool
+	Metrics string
+	Pprof   bool
+	// Serve is where predictions are served while the peer trains.
+	Serve      string
+	ServeToken string
+	JSON       bool
+	LogLevel   string
+	Verbose    bool
 	// Report makes a peer report to a parent process, in JSON lines on standard
 	// output. It begins to train when a line comes on standard input, and ends
 	// when standard input ends.
@@ -31,6 +34,8 @@ func (s *outputSettings) register(flags *pflag.FlagSet) {
 	s.finalSettings.register(flags)
 	flags.StringVar(&s.Metrics, "metrics", "", "host:port for Prometheus metrics, /healthz and /readyz (default: none)")
 	flags.BoolVar(&s.Pprof, "pprof", false, "serve profiles under /debug/pprof/ too, where --metrics is: who can reach it can slow this process down")
+	flags.StringVar(&s.Serve, serveFlag, "", "host:port to answer predictions at while the peer trains, as gossipnode serve does of a file; without a host on this machine only, elsewhere for who has the token that is logged (default: none)")
+	flags.StringVar(&s.ServeToken, "serve-token", "", "file of the token for --serve, instead of one that is drawn")
 	flags.BoolVar(&s.JSON, "json", false, "print the result as one JSON object; it is the last line of standard output")
 	flags.StringVar(&s.LogLevel, "log-level", "warn", "least level that is logged: "+cli.List(logLevels()))
 	flags.BoolVarP(&s.Verbose, "verbose", "v", false, "log what is ordinary too, as --log-level info does")
@@ -43,8 +48,13 @@ func (s outputSettings) faults() []error {
 	faults.Add(cli.OneOf("log-level", s.LogLevel, logLevels()))
 	faults.If(s.Metrics != "" && !isHostPort(s.Metrics), "metrics", "%q: want host:port, as in 127.0.0.1:9090", s.Metrics)
 	faults.If(s.Pprof && s.Metrics == "", "pprof", "needs --metrics, the address that profiles are served on")
+	faults.If(s.Serve != "" && !isHostPort(s.Serve), serveFlag, "%q: want host:port or :port, as in 127.0.0.1:8000", s.Serve)
+	faults.If(s.ServeToken != "" && s.Serve == "", "serve-token", "needs --serve, whose token it is")
 	return faults
 }
+
+// serveFlag is the flag of predictions while a peer trains.
+const serveFlag = "serve"
 
 // NewLog makes a log for people: each line has a time, a level and a message.
 func (s outputSettings) NewLog(out io.Writer) *zap.Logger {

@@ -121,11 +121,11 @@ func Run(ctx context.Context, s settings.Settings, to Observer) (_ result.Share,
 		}
 		defer func() { err = errors.Join(err, counts.Close()) }()
 	}
-	dashboard, err := openDashboard(s)
+	dashboard, server, err := openServers(s)
 	if err != nil {
 		return result.Share{}, cli.Config(err)
 	}
-	defer func() { err = errors.Join(err, dashboard.Close()) }()
+	defer func() { err = errors.Join(err, dashboard.Close(), server.Close()) }()
 	if ctx.Err() != nil {
 		return result.Share{}, ErrNothingDone
 	}
@@ -144,6 +144,7 @@ func Run(ctx context.Context, s settings.Settings, to Observer) (_ result.Share,
 	if counts != nil {
 		counts.Serve(t.peer, t.keeper.Age, s.Pprof)
 	}
+	serves(t, server)
 	if err := t.panel.show(t, dashboard); err != nil {
 		return result.Share{}, err
 	}
