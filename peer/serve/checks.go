@@ -22,7 +22,8 @@ type Checks struct {
 	// Next returns a model that is newer than all that it has returned, or nil.
 	Next func(context.Context) (Model, error)
 	// Judge measures models on the same held-out rows, larger is better; NaN is one that cannot be measured. The rows
-	// may differ from check to check. If it is nil, each newer model is taken as it comes.
+	// may differ from check to check. The model that is served comes first. If Judge is nil, each newer model is taken
+	// as it comes.
 	Judge func(context.Context, ...Model) ([]float64, error)
 	// Every is the time between checks, and nine times as long as a check takes if that is longer. It is MinEvery to
 	// MaxEvery; else the nearer of both.
@@ -114,9 +115,10 @@ func (s *series) measure(ctx context.Context) (Figures, error) {
 	}
 	var models []Model
 	var into []*float64
-	for version, figure := range map[string]*float64{s.gate.served: &f.Served, s.gate.fallback: &f.Fallback, s.pending: &f.Candidate} {
-		if m := s.models[version]; m != nil {
-			models, into = append(models, m), append(into, figure)
+	all := []*float64{&f.Served, &f.Fallback, &f.Candidate}
+	for i, version := range []string{s.gate.served, s.gate.fallback, s.pending} {
+		if version != "" {
+			models, into = append(models, s.models[version]), append(into, all[i])
 		}
 	}
 	figures, err := s.Judge(ctx, models...)

@@ -206,3 +206,21 @@ func TestUnjudged(t *testing.T) {
 		}
 	})
 }
+
+// TestModelsAreFew: while nothing can be measured, only the newest candidate is kept.
+func TestModelsAreFew(t *testing.T) {
+	n := 0
+	s := &series{holder: new(Holder), models: make(map[string]Model), Checks: Checks{
+		Next:  func(context.Context) (Model, error) { n++; return named(fmt.Sprint(n)), nil },
+		Judge: func(context.Context, ...Model) ([]float64, error) { return nil, nil },
+	}}
+	for range 10 {
+		s.check(t.Context())
+		if len(s.models) > 2 {
+			t.Fatalf("%d models after %d checks", len(s.models), n)
+		}
+	}
+	if s.pending != "10" || s.gate.served != "1" {
+		t.Errorf("%q is pending, %q served", s.pending, s.gate.served)
+	}
+}

@@ -3,6 +3,7 @@ package serve
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"maps"
 	"math"
@@ -253,11 +254,11 @@ func TestSlowBodies(t *testing.T) {
 		s := &http.Server{Handler: h}
 		var serving sync.WaitGroup
 		serving.Go(func() { _ = s.Serve(listener) })
-		for _, c := range []struct {
+		for i, c := range []struct {
 			every  time.Duration
 			status string
 			want   string
-		}{{3 * time.Second, "408 Request Timeout", "did not arrive in time"}, {time.Second, "200 OK", `"v2"`}} {
+		}{{3 * time.Second, "408 Request Timeout", "did not arrive in time"}, {time.Second, "200 OK", `"later 1"`}} {
 			client, server := net.Pipe()
 			listener <- server
 			var writing sync.WaitGroup
@@ -271,9 +272,9 @@ func TestSlowBodies(t *testing.T) {
 				}
 			})
 			time.Sleep(2 * time.Second)
-			v2 := total
-			v2.about.Version = "v2"
-			models.Swap(v2, 0)
+			later := total
+			later.about.Version = fmt.Sprint("later ", i)
+			models.Swap(later, 0)
 			text, _ := io.ReadAll(client)
 			if !strings.Contains(string(text), c.status) || !strings.Contains(string(text), c.want) {
 				t.Errorf("a byte every %s: %s", c.every, text)
