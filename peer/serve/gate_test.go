@@ -33,6 +33,7 @@ func TestGate(t *testing.T) {
 		{"nothing can be measured", []Figures{{unknown, unknown, 1}, {1, unknown, 1}, {unknown, unknown, unknown}}, "abc", "swapped a, swapped b, refused b"},
 		{"no second way back", []Figures{{unknown, unknown, 1}, {1, unknown, 1}, {0, 1, unknown}, {0, unknown, unknown}}, "ab--", "swapped a, swapped b, rolled_back a, kept a"},
 		{"the margin does not add up", []Figures{{unknown, unknown, 1}, {1, unknown, 0.875}, {0.875, 1, 0.75}}, "abc", "swapped a, swapped b, refused b"},
+		{"nor over more swaps", []Figures{{unknown, unknown, 1}, {1, unknown, 0.875}, {0.875, 1, 0.9}, {0.9, 1, 0.8}}, "abcd", "swapped a, swapped b, swapped c, refused c"},
 	} {
 		g, got := Gate{Margin: margin}, ""
 		for i, f := range c.checks {
