@@ -19,8 +19,8 @@ type Service struct {
 	Records func() []transport.Record
 	// Hold sets the number of rows that the node's own record says it gives.
 	Hold func(rows uint64)
-	// Count registers a function that gives counts of rows: of those that this node holds, or of those that it takes.
-	Count func(held bool, counts func() stats.Rows)
+	// Count lets a function change the node's counts of rows: of those that it holds, and of those that it takes.
+	Count func(change func(held, taken *stats.Rows))
 	// Close ends the service and waits for its streams. It may be called again.
 	Close func()
 }

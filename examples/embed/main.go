@@ -36,7 +36,7 @@ func main() {
 
 // serve learns until all have taken steps gradient steps on average, and answers until ctx ends.
 func serve(ctx context.Context, listener net.Listener, seeds []string, steps uint64) error {
-	data, err := dataset.Load(dataset.Config{Name: "glyphs", PeerSeed: rand.Uint64()})
+	data, err := dataset.Load(ctx, dataset.Config{Name: "glyphs", PeerSeed: rand.Uint64()})
 	if err != nil {
 		return err
 	}

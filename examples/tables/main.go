@@ -37,7 +37,7 @@ func main() {
 
 // fit writes the model to file, and logs its scores.
 func fit(ctx context.Context, seeds []string, members int, path, target string, file io.Writer) error {
-	rows, err := read.Open([]string{path}, read.Config{})
+	rows, err := read.Open(ctx, []string{path}, read.Config{})
 	if err != nil {
 		return err
 	}

@@ -41,13 +41,11 @@ type Counters struct {
 	bytes       uint64    // both directions, of completed exchanges
 	values      uint64    // that moved in these, both directions
 	connections int       // the most seen
-	rows        map[bool]func() stats.Rows
 }
 
 // New has counted nothing.
 func New() *Counters {
-	none := func() stats.Rows { return stats.Rows{} }
-	t := &Counters{rows: map[bool]func() stats.Rows{true: none, false: none}}
+	t := &Counters{}
 	t.counts.Refused, t.counts.Declined = map[string]uint64{}, map[string]uint64{}
 	t.counts.Failed, t.counts.Dropped = map[string]uint64{}, map[string]uint64{}
 	t.counts.Traffic = map[string]stats.Traffic{}
@@ -224,11 +222,11 @@ func (t *Counters) Quarantined() {
 	t.exchanges.Quarantines++
 }
 
-// Rows has a function count rows that travel: those of this peer that others take, or those of others that it takes.
-func (t *Counters) Rows(held bool, counts func() stats.Rows) {
+// Rows lets a function change the counts of rows that travel: those of this peer that others take, and those that it takes.
+func (t *Counters) Rows(change func(held, taken *stats.Rows)) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.rows[held] = counts
+	change(&t.counts.RowsHeld, &t.counts.RowsTaken)
 }
 
 // Report fills in what was counted.
@@ -252,11 +250,10 @@ func seconds(m ewma.Mean) time.Duration { return time.Duration(m.Value() * float
 // Counts are the counts that tell causes apart.
 func (t *Counters) Counts() stats.Counters {
 	t.mu.Lock()
-	result, held, taken := t.counts, t.rows[true], t.rows[false]
+	defer t.mu.Unlock()
+	result := t.counts
 	result.Refused, result.Declined = maps.Clone(result.Refused), maps.Clone(result.Declined)
 	result.Failed, result.Dropped = maps.Clone(result.Failed), maps.Clone(result.Dropped)
 	result.Traffic = maps.Clone(result.Traffic)
-	t.mu.Unlock()
-	result.RowsHeld, result.RowsTaken = held(), taken() // without the lock, for which exchanges would wait
 	return result
 }

@@ -19,6 +19,7 @@ type oracle struct {
 	net    []uint64
 	runs   map[string][][]int32
 	counts stats.Rows
+	out    uint64 // rows whose fate is not known yet
 }
 
 // take notes a run, and checks that an epoch begins only once each row was handed out in the one before.
@@ -36,7 +37,7 @@ func (o *oracle) take(t *rapid.T, by string, rows []int32, before, after uint64)
 		}
 	}
 	o.counts.HandedOut += uint64(len(rows))
-	o.counts.Outstanding += uint64(len(rows))
+	o.out += uint64(len(rows))
 	if len(rows) > 0 {
 		o.runs[by] = append(o.runs[by], rows)
 	}
@@ -47,7 +48,7 @@ func (o *oracle) settle(by string, trained, lost int) (run []int32) {
 	run, o.runs[by] = o.runs[by][0], o.runs[by][1:]
 	trained, lost = min(trained, len(run)), min(lost, len(run)-min(trained, len(run)))
 	returned := uint64(len(run) - trained - lost)
-	o.counts.Outstanding -= uint64(len(run))
+	o.out -= uint64(len(run))
 	o.counts.Trained += uint64(trained)
 	o.counts.Lost += uint64(lost)
 	o.counts.Returned += returned
@@ -99,7 +100,7 @@ func TestEachRowOnceAnEpoch(t *testing.T) {
 				take(who, rapid.IntRange(1, 16).Draw(t, "most"))
 			}
 			o.counts.TakenBack = l.counts.TakenBack
-			if l.Counts() != o.counts || o.counts.HandedOut != o.counts.Trained+o.counts.Lost+o.counts.Outstanding || l.Out(who) != len(o.runs[who]) {
+			if l.Counts() != o.counts || l.Counts().Outstanding() != o.out || l.Out(who) != len(o.runs[who]) {
 				t.Fatalf("counts %+v, want %+v", l.Counts(), o.counts)
 			}
 		}
@@ -363,7 +364,7 @@ func TestASpoiltRowIsLeftOut(t *testing.T) {
 			l.Settle("taker", run, slices.Index(run, 7), 0, 0)
 		}
 	}
-	if c := l.Counts(); c.Trained < 9*c.Lost-9 || c.Trained > 9*c.Lost+9 || c.Lost < 10 || c.HandedOut != c.Trained+c.Lost || c.Outstanding != 0 {
+	if c := l.Counts(); c.Trained < 9*c.Lost-9 || c.Trained > 9*c.Lost+9 || c.Lost < 10 || c.HandedOut != c.Trained+c.Lost || c.Outstanding() != 0 {
 		t.Errorf("%+v", c)
 	}
 }

@@ -5,19 +5,6 @@ import (
 	"github.com/seed-97356399/murmuration/tensor"
 )
 
-// GELU sets out to x·Φ(x), where Φ is the distribution function of a normal value (Hendrycks and Gimpel 2016). out
-// may be x.
-func GELU(out, x tensor.Vector) {
-	wantLen("GELU", len(out), len(x))
-	kernel.GELU(out, x)
-}
-
-// GELUGradient multiplies errors by the derivative of GELU at x.
-func GELUGradient(errors, x tensor.Vector) {
-	wantLen("GELUGradient", len(errors), len(x))
-	kernel.GELUGradient(errors, x)
-}
-
 // AddRowsGELU adds row to each row of x, sets x to GELU of the sums, and slopes to the derivatives of GELU there.
 func AddRowsGELU(x, slopes, row tensor.Vector) {
 	pictures("AddRowsGELU", len(x), len(row))
@@ -31,38 +18,24 @@ func Multiply(errors, slopes tensor.Vector) {
 	kernel.Mul(errors, slopes)
 }
 
-// Sigmoid sets out, which may be x, to 1/(1+exp(-x)).
-func Sigmoid(out, x tensor.Vector) {
-	wantLen("Sigmoid", len(out), len(x))
-	kernel.Sigmoid(out, x)
-}
+// The functions of a value that layers have. Each sets out to its value at x, and may overwrite x. Its gradient multiplies
+// errors by the derivative: at the output for Sigmoid and Tanh, and at x for SiLU, which is x·Sigmoid(x), and for GELU, which is
+// x·Φ(x), where Φ is the distribution function of a normal value (Hendrycks and Gimpel 2016).
+var (
+	GELU            = checked("GELU", kernel.GELU)
+	GELUGradient    = checked("GELUGradient", kernel.GELUGradient)
+	Sigmoid         = checked("Sigmoid", kernel.Sigmoid)
+	SigmoidGradient = checked("SigmoidGradient", kernel.SigmoidGradient)
+	Tanh            = checked("Tanh", kernel.Tanh)
+	TanhGradient    = checked("TanhGradient", kernel.TanhGradient)
+	SiLU            = checked("SiLU", kernel.SiLU)
+	SiLUGradient    = checked("SiLUGradient", kernel.SiLUGradient)
+)
 
-// SigmoidGradient multiplies errors by the derivative of Sigmoid, whose output was out.
-func SigmoidGradient(errors, out tensor.Vector) {
-	wantLen("SigmoidGradient", len(errors), len(out))
-	kernel.SigmoidGradient(errors, out)
-}
-
-// Tanh sets out, which may be x, to the hyperbolic tangent of x.
-func Tanh(out, x tensor.Vector) {
-	wantLen("Tanh", len(out), len(x))
-	kernel.Tanh(out, x)
-}
-
-// TanhGradient multiplies errors by the derivative of Tanh, whose output was out.
-func TanhGradient(errors, out tensor.Vector) {
-	wantLen("TanhGradient", len(errors), len(out))
-	kernel.TanhGradient(errors, out)
-}
-
-// SiLU sets out to x·Sigmoid(x). out may be x.
-func SiLU(out, x tensor.Vector) {
-	wantLen("SiLU", len(out), len(x))
-	kernel.SiLU(out, x)
-}
-
-// SiLUGradient multiplies errors by the derivative of SiLU at x.
-func SiLUGradient(errors, x tensor.Vector) {
-	wantLen("SiLUGradient", len(errors), len(x))
-	kernel.SiLUGradient(errors, x)
+// checked is a function of two vectors of one length, which it checks.
+func checked(name string, f func(a, b []float32)) func(a, b tensor.Vector) {
+	return func(a, b tensor.Vector) {
+		wantLen(name, len(a), len(b))
+		f(a, b)
+	}
 }

@@ -69,20 +69,11 @@ func (w *watched) mark(shared int, own tensor.Vector) {
 	}
 }
 
-// before records the change of a shared slice by own steps, just before an exchange changes it; after
-// records the change by the exchange. The caller holds the slice's lock.
-func (w *watched) before(m *moved, shared int, own tensor.Vector) {
+// changed adds to a movement how a shared slice has changed since the last call. The caller holds the slice's lock.
+func (w *watched) changed(by *moves, shared int, own tensor.Vector) {
 	for i := w.first[shared]; i < w.first[shared+1]; i++ {
 		now := float64(own[w.at[i]])
-		m.own[i] += now - w.left[i]
-		w.left[i] = now
-	}
-}
-
-func (w *watched) after(m *moved, shared int, own tensor.Vector) {
-	for i := w.first[shared]; i < w.first[shared+1]; i++ {
-		now := float64(own[w.at[i]])
-		m.drawn[i] += now - w.left[i]
+		by[i] += now - w.left[i]
 		w.left[i] = now
 	}
 }

@@ -18,12 +18,12 @@ func (m *moved) size(r *Replica) {
 
 // before and after take in a shared slice that an exchange changes. The caller holds its lock.
 func (m *moved) before(r *Replica, shared int, own tensor.Vector) {
-	r.biases.watched.before(m, shared, own)
+	r.biases.watched.changed(&m.own, shared, own)
 	r.judgement.count(m.felt, shared, own, -1)
 }
 
 func (m *moved) after(r *Replica, shared int, own tensor.Vector) {
-	r.biases.watched.after(m, shared, own)
+	r.biases.watched.changed(&m.drawn, shared, own)
 	r.judgement.count(m.felt, shared, own, 1)
 }
 

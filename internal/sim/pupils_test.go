@@ -1,6 +1,7 @@
 package sim_test
 
 import (
+	"context"
 	"math"
 	"math/rand/v2"
 	"os"
@@ -59,7 +60,9 @@ var loaded struct {
 }
 
 func loadMNIST(dir string) (*dataset.Data, error) {
-	loaded.once.Do(func() { loaded.data, loaded.err = dataset.Load(dataset.Config{Name: "mnist", Dir: dir}) })
+	loaded.once.Do(func() {
+		loaded.data, loaded.err = dataset.Load(context.Background(), dataset.Config{Name: "mnist", Dir: dir})
+	})
 	return loaded.data, loaded.err
 }
 

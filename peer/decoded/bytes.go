@@ -1,13 +1,14 @@
 package decoded
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"io"
 )
 
 // Bytes returns what decode makes of a recipe. One job decodes, and the others read its result from the folder. If f is
-// nil, or nothing can be kept, each job decodes. An error comes from decode only.
+// nil, or nothing can be kept, each job decodes. An error comes from decode, or from ctx, which ends the wait for another job.
 func Bytes(ctx context.Context, f *Folder, r Recipe, decode func() ([]byte, error)) (content []byte, err error) {
 	if f == nil {
 		return decode()
@@ -28,13 +29,15 @@ func Bytes(ctx context.Context, f *Folder, r Recipe, decode func() ([]byte, erro
 		return content, err
 	}
 	if fault == nil {
-		content = make([]byte, file.Size)
-		_, fault = io.ReadFull(file, content)
+		all := bytes.NewBuffer(make([]byte, 0, file.Size+bytes.MinRead))
+		if _, fault = all.ReadFrom(file); fault == nil {
+			return all.Bytes(), nil
+		}
 	}
-	if fault != nil {
-		return decode()
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
 	}
-	return content, nil
+	return decode()
 }
 
 // Value is Bytes for a value that JSON can hold.

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
 	"testing"
@@ -26,6 +27,23 @@ func written(t *testing.T, content string) string {
 func write(t *testing.T, path, content string, at time.Time) {
 	t.Helper()
 	if err := errors.Join(os.WriteFile(path, []byte(content), 0o600), os.Chtimes(path, at, at)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// replace puts another file of the same size and time in the place of one.
+func replace(t *testing.T, path, content string) {
+	t.Helper()
+	info, err := os.Stat(path)
+	if err != nil || info.Size() != int64(len(content)) {
+		t.Fatal(info.Size(), err)
+	}
+	if runtime.GOOS == "windows" { // inodes are not looked at there
+		write(t, path, content, info.ModTime().Add(time.Second))
+		return
+	}
+	write(t, path+"-new", content, info.ModTime())
+	if err := os.Rename(path+"-new", path); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -93,18 +111,19 @@ func TestDecodedOnce(t *testing.T) {
 		{func() { write(t, path, "three", long) }, "a", "threethree", 3},
 		{func() { write(t, path, "eight", long.Add(time.Nanosecond*1e6)) }, "a", "eighteight", 4},
 		{func() {}, "a", "eighteight", 4},
+		{func() { replace(t, path, "seven") }, "a", "sevenseven", 5},
 	} {
 		c.change()
 		if got, err := content(t, f, Recipe{[]string{path}, c.settings}, double(path, &times)); got != c.want || err != nil || times != c.times {
 			t.Errorf("%d: %q, decoded %d times, error %v", i, got, times, err)
 		}
 	}
-	if info, err := os.Stat(f.Dir); err != nil || info.Mode().Perm() != 0o700 || len(keptIn(t, f)) != 4 {
+	if info, err := os.Stat(f.Dir); err != nil || info.Mode().Perm() != 0o700 || len(keptIn(t, f)) != 5 {
 		t.Errorf("%v, %v", info.Mode(), keptIn(t, f))
 	}
 }
 
-// TestDamaged: whatever has become of a file, it is decoded anew.
+// TestDamaged: whatever has become of a file, the next job decodes anew.
 func TestDamaged(t *testing.T) {
 	f, path := folder(t), written(t, strings.Repeat("many bytes ", 1000))
 	times, r := 0, Recipe{Files: []string{path}}
@@ -130,9 +149,58 @@ func TestDamaged(t *testing.T) {
 		if err := os.WriteFile(kept, spoilt, 0o600); err != nil {
 			t.Fatal(err)
 		}
+		f := &Folder{Dir: f.Dir}
 		if got, err := content(t, f, r, double(path, &times)); got != want || err != nil || times != 1 {
 			t.Errorf("%s: decoded %d times, equal %v, error %v", name, times, got == want, err)
 		}
+	}
+}
+
+// TestCheckedOnce: a job checks a file once, and anew if it is another file. It does not check what it has written itself.
+func TestCheckedOnce(t *testing.T) {
+	for name, c := range map[string]struct {
+		open   int // times that it is opened before
+		change func(path string, content []byte) error
+		times  int // that it is decoded then
+	}{
+		"written": {0, func(path string, b []byte) error { return os.WriteFile(path, b, 0o600) }, 0},
+		"checked": {1, func(path string, b []byte) error { return os.WriteFile(path, b, 0o600) }, 0},
+		"cut":     {1, func(path string, b []byte) error { return os.WriteFile(path, b[1:], 0o600) }, 1},
+		"replaced": {1, func(path string, b []byte) error {
+			return errors.Join(os.WriteFile(path+"x", b, 0o600), os.Rename(path+"x", path))
+		}, 1},
+	} {
+		f, path, times := folder(t), written(t, strings.Repeat("many bytes ", 1000)), 0
+		r := Recipe{Files: []string{path}}
+		if _, err := content(t, f, r, double(path, &times)); err != nil {
+			t.Fatal(err)
+		}
+		if c.open > 0 {
+			if f = (&Folder{Dir: f.Dir}); times != 1 {
+				t.Fatalf("%s: decoded %d times", name, times)
+			}
+			if _, err := content(t, f, r, double(path, &times)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		kept := filepath.Join(f.Dir, keptIn(t, f)[0])
+		whole, err := os.ReadFile(kept)
+		if err != nil {
+			t.Fatal(err)
+		}
+		whole[len(whole)/2] ^= 4
+		times = 0
+		if err := c.change(kept, whole); err != nil {
+			t.Fatal(err)
+		}
+		file, err := f.Open(t.Context(), r, double(path, &times))
+		if err != nil || times != c.times {
+			t.Fatalf("%s: decoded %d times, error %v", name, times, err)
+		}
+		if _, err := io.ReadAll(file); (err == nil) != (times > 0) { // the checksum is at the end
+			t.Errorf("%s: decoded %d times, read with %v", name, times, err)
+		}
+		file.Close()
 	}
 }
 

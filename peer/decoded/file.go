@@ -6,7 +6,6 @@ import (
 	"errors"
 	"io"
 	"os"
-	"time"
 )
 
 // tooLarge is written to a file, alone, if the decoded data exceeds the limit of the folder.
@@ -21,40 +20,40 @@ var errTooLarge = errors.New("larger than the folder may be")
 type File struct {
 	io.Reader
 	io.Closer
-	Size int64 // bytes that can be read in all
+	Size int64 // bytes on disk: hardly more than can be read
 }
 
-// openFile opens a file, checks all of its content, and sets its time of last use.
-func openFile(root *os.Root, name string) (*File, error) {
+// openFile opens a file of so many bytes, and unless it was checked before, checks all of its content.
+func openFile(root *os.Root, name string, size int64, checked bool) (*File, error) {
 	file, err := root.Open(name)
 	if err != nil {
 		return nil, err
 	}
-	content, size, err := check(file)
+	if size == int64(len(tooLarge)) {
+		err = errTooLarge
+	} else if !checked {
+		err = check(file)
+	}
+	buffered, content := bufio.NewReaderSize(file, buffer), new(gzip.Reader)
+	if err == nil {
+		err = content.Reset(buffered)
+	}
 	if err != nil {
 		return nil, errors.Join(err, file.Close())
 	}
-	_ = root.Chtimes(name, time.Time{}, time.Now()) // if this fails, the file is only removed earlier
 	return &File{content, file, size}, nil
 }
 
-// check reads to the end, where gzip checks length and checksum, and goes back to the beginning.
-func check(file *os.File) (content *gzip.Reader, size int64, err error) {
-	if info, err := file.Stat(); err != nil || info.Size() == int64(len(tooLarge)) {
-		return nil, 0, errors.Join(err, errTooLarge)
-	}
-	buffered := bufio.NewReaderSize(file, buffer)
-	if content, err = gzip.NewReader(buffered); err == nil {
-		size, err = io.Copy(io.Discard, content)
+// check reads a file to the end, where gzip checks length and checksum, and goes back to the beginning.
+func check(file *os.File) error {
+	content, err := gzip.NewReader(bufio.NewReaderSize(file, buffer))
+	if err == nil {
+		_, err = io.Copy(io.Discard, content)
 	}
 	if err == nil {
 		_, err = file.Seek(0, io.SeekStart)
 	}
-	if err == nil {
-		buffered.Reset(file)
-		err = content.Reset(buffered)
-	}
-	return content, size, err
+	return err
 }
 
 // fill writes a file in gzip's format, uncompressed: gzip is used for its checksum.

@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/seed-97356399/murmuration/internal/filelock"
@@ -42,6 +43,8 @@ type Folder struct {
 	// Limit bounds the bytes of all files in Dir, 0 means DefaultLimit. The files that were unused for longest
 	// are removed. A file that is being written may take up to Limit in addition.
 	Limit int64
+
+	checked sync.Map // of the files that this process has read or written, hardly more than those of its data: their fs.FileInfo
 }
 
 // OfUser is the folder in the user's cache directory (os.UserCacheDir).
@@ -65,7 +68,7 @@ func (f *Folder) Open(ctx context.Context, r Recipe, decode func(io.Writer) erro
 		return nil, err
 	}
 	defer root.Close()
-	if file, err := openFile(root, name); err == nil || errors.Is(err, errTooLarge) {
+	if file, err := f.open(root, name, false); err == nil || errors.Is(err, errTooLarge) {
 		return file, err
 	}
 	lock, err := wait(ctx, root, locks+name[:2])
@@ -73,13 +76,28 @@ func (f *Folder) Open(ctx context.Context, r Recipe, decode func(io.Writer) erro
 		return nil, err
 	}
 	defer lock.Close()
-	if file, err := openFile(root, name); err == nil || errors.Is(err, errTooLarge) {
+	if file, err := f.open(root, name, false); err == nil || errors.Is(err, errTooLarge) {
 		return file, err
 	}
 	if err := f.write(root, name, r, decode); err != nil {
 		return nil, err
 	}
-	return openFile(root, name)
+	return f.open(root, name, true)
+}
+
+// open opens a file, and sets its time of last use. It checks the content unless this process has written or checked that file.
+func (f *Folder) open(root *os.Root, name string, written bool) (*File, error) {
+	info, err := root.Stat(name)
+	if err != nil {
+		return nil, err
+	}
+	last, known := f.checked.Load(name)
+	file, err := openFile(root, name, info.Size(), written || known && os.SameFile(last.(fs.FileInfo), info) && last.(fs.FileInfo).Size() == info.Size())
+	if err == nil {
+		f.checked.Store(name, info)
+		_ = root.Chtimes(name, time.Time{}, time.Now()) // if this fails, the file is only removed earlier
+	}
+	return file, err
 }
 
 // root opens and checks the folder. Through the root, later calls use this very folder, even if its path is replaced.

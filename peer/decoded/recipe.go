@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"sync"
@@ -28,18 +29,20 @@ type Recipe struct {
 
 // program is this program's file as it was at first: another may get its name while it runs.
 var program = sync.OnceValues(func() (string, error) {
-	path, err := os.Executable()
-	if err != nil {
-		return "", err
-	}
-	info, err := os.Stat(path)
-	if err != nil {
-		return "", err
-	}
-	return fmt.Sprintf("%q %d %v", path, info.Size(), info.ModTime()), nil
+	path, _ := os.Executable() // no file is called "", as it is if this fails
+	_, version, err := versionOf(path)
+	return version, err
 })
 
-// name is a digest of the recipe, of the files' sizes and times, and of this program, as decoders of another may differ.
+// versionOf returns what changes when a file is changed or replaced: its size, its times, and on unix its inode.
+func versionOf(path string) (info fs.FileInfo, version string, err error) {
+	if info, err = os.Stat(path); err != nil {
+		return nil, "", err
+	}
+	return info, fmt.Sprintf("%q %d %v %s", path, info.Size(), info.ModTime(), inode(path)), nil
+}
+
+// name is a digest of the recipe, of the versions of the files, and of that of this program, as decoders of another may differ.
 func (r Recipe) name() (string, error) {
 	by, err := program()
 	if err != nil {
@@ -51,14 +54,14 @@ func (r Recipe) name() (string, error) {
 		if path, err = filepath.Abs(path); err != nil {
 			return "", err
 		}
-		info, err := os.Stat(path)
+		info, file, err := versionOf(path)
 		if err != nil {
 			return "", err
 		}
 		if !info.Mode().IsRegular() || time.Since(info.ModTime()) < settled {
 			return "", fmt.Errorf("%w: %s", errFresh, path)
 		}
-		fmt.Fprintf(hash, "%q %d %v\n", path, info.Size(), info.ModTime())
+		fmt.Fprintln(hash, file)
 	}
 	return fmt.Sprintf("%x", hash.Sum(nil)), nil
 }

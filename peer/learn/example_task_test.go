@@ -16,7 +16,7 @@ import (
 // member is the whole of a service that learns with others from a file of its own: flock is a *peer.Peer then. It
 // returns a model as a file has it, which is the same at all members.
 func member(ctx context.Context, flock table.Flock, path string) (model []byte, scores learn.Scores, err error) {
-	rows, err := read.Open([]string{path}, read.Config{})
+	rows, err := read.Open(ctx, []string{path}, read.Config{})
 	if err != nil {
 		return nil, scores, err
 	}

@@ -36,7 +36,7 @@ func newBusy() busy {
 	b.tallies = stats.Counters{
 		Samples: 25, Refused: map[string]uint64{"busy": 26, "role": 27}, Declined: map[string]uint64{"busy": 28}, Failed: map[string]uint64{"stall": 29}, Dropped: map[string]uint64{"stall": 30},
 		TransportRefused: map[string]uint64{"gave way": 31}, MembershipRefused: map[string]uint64{"forged": 32}, Traffic: map[string]stats.Traffic{"raw": {Sent: 33, Received: 34}},
-		RowsHeld: stats.Rows{HandedOut: 40, Trained: 36, Lost: 3, Outstanding: 1, Returned: 2, TakenBack: 37}, RowsTaken: stats.Rows{HandedOut: 39, Trained: 38, Lost: 1},
+		RowsHeld: stats.Rows{HandedOut: 40, Trained: 36, Lost: 3, Returned: 2, TakenBack: 37}, RowsTaken: stats.Rows{HandedOut: 39, Trained: 38, Lost: 1},
 	}
 	for _, steps := range []uint64{0, 1, 3, 4, 100} {
 		b.tallies.Age.Add(steps)

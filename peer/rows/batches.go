@@ -66,11 +66,13 @@ func From(n *peer.Node, with FromConfig) (*Batches, error) {
 		return nil, fmt.Errorf("%w: batches of %d rows by %d hops, in %d bytes: want 1 to %d rows and 1 to %d hops", peer.ErrConfig, with.Batch, with.Hops, with.Bytes, MaxBatch, MaxHops)
 	}
 	b := &Batches{with: with, pool: newPool(n.Self(), with), ending: make(chan struct{}), ready: make(chan answer, 1)}
+	if with.Hops > 1 {
+		b.pool.few = 1
+	}
 	var err error
 	if b.pool.service, err = peer.Serve(n, transport.ProtocolRows, nil); err != nil {
 		return nil, err
 	}
-	b.pool.service.Count(false, func() Counts { all, _ := b.Counts(); return all })
 	b.asking, b.stop = context.WithCancel(context.Background())
 	return b, nil
 }
@@ -187,7 +189,7 @@ func (b *Batches) Counts() (all Counts, by map[transport.PeerID]Counts) {
 	b.pool.mu.Lock()
 	defer b.pool.mu.Unlock()
 	for _, n := range b.pool.taken {
-		all.Add(n)
+		all.Add(Counts{}, n)
 	}
 	return all, maps.Clone(b.pool.taken)
 }

@@ -83,7 +83,6 @@ func Hold(n *peer.Node, set Set, with HoldConfig) (*Holder, error) {
 		return nil, err
 	}
 	close(served)
-	h.pool.service.Count(true, h.Counts)
 	h.pool.service.Hold(uint64(set.Rows()))
 	return h, nil
 }
@@ -180,9 +179,10 @@ func (h *Holder) rows(ctx context.Context, taker transport.PeerID, want wire.Wan
 
 // draw hands out rows of this holder's own set: of each part at most as many as most says.
 func (h *Holder) draw(taker transport.PeerID, most []uint32) (got answer, err error) {
-	h.mu.Lock()
-	run := h.ledger.Take(string(taker), min(count(most), max(maxAnswer/h.size, 1)), time.Since(h.began))
-	h.mu.Unlock()
+	var run []int32
+	h.account(func(l *handout.Ledger, now time.Duration) {
+		run = l.Take(string(taker), min(count(most), max(maxAnswer/h.size, 1)), now)
+	})
 	parts := make([]uint32, len(most))
 	got = answer{parts, make([]uint32, len(most)), slices.Grow(h.pool.buffers.Take()[:0], h.size*len(run)), func(int, int) {}}
 	if len(run) > 0 {
@@ -208,22 +208,28 @@ func (h *Holder) draw(taker transport.PeerID, most []uint32) (got answer, err er
 		return got, nil
 	}
 	h.pool.log.Warn("a row cannot be read, and is left out of this epoch", zap.Int32("row", run[0]), zap.Error(err))
-	h.mu.Lock()
-	h.ledger.Spoilt(string(taker), run, time.Since(h.began))
-	h.mu.Unlock()
+	h.account(func(l *handout.Ledger, now time.Duration) { l.Spoilt(string(taker), run, now) })
 	got.settle = func(int, int) {}
 	return got, nil
 }
 
 // settle records what became of a run, by its parts. A taker that has trained on none of it leaves, unless it holds other runs.
 func (h *Holder) settle(taker transport.PeerID, run []int32, parts []uint32, trained, lost int) {
+	h.account(func(l *handout.Ledger, now time.Duration) {
+		l.Settle(string(taker), run, count(parts[:trained]), count(parts[trained:trained+lost]), now)
+		if trained == 0 {
+			l.Leave(string(taker), now)
+		}
+	})
+}
+
+// account changes the ledger, and with it the node's counts.
+func (h *Holder) account(change func(l *handout.Ledger, now time.Duration)) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	now := time.Since(h.began)
-	h.ledger.Settle(string(taker), run, count(parts[:trained]), count(parts[trained:trained+lost]), now)
-	if trained == 0 {
-		h.ledger.Leave(string(taker), now)
-	}
+	before := h.ledger.Counts()
+	change(h.ledger, time.Since(h.began))
+	h.pool.service.Count(func(held, _ *Counts) { held.Add(before, h.ledger.Counts()) })
 }
 
 // send sends an answer. The rate is limited for each taker, over all its streams together.

@@ -58,9 +58,9 @@ func TestTwoHopsMixAll(t *testing.T) {
 			var sum Counts
 			for _, h := range holders {
 				h.Close()
-				sum.Add(h.Counts())
+				sum.Add(Counts{}, h.Counts())
 			}
-			if sum.Trained != 4000 || sum.HandedOut != sum.Trained || sum.Outstanding != 0 {
+			if sum.Trained != 4000 || sum.HandedOut != sum.Trained || sum.Outstanding() != 0 {
 				t.Errorf("by %d hops: %+v", c.hops, sum)
 			}
 		})

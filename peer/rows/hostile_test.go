@@ -249,7 +249,7 @@ func TestHostileTakers(t *testing.T) {
 				if all := logged.All(); len(all) != 1 || all[0].ContextMap()["peer"] != string(n.Self()) {
 					t.Errorf("logged %v", all)
 				}
-				if got := holder.Counts(); got.Lost != c.lost || got.HandedOut != c.lost || got.Outstanding != 0 {
+				if got := holder.Counts(); got.Lost != c.lost || got.HandedOut != c.lost || got.Outstanding() != 0 {
 					t.Errorf("%+v, want %d lost", got, c.lost)
 				}
 			})
@@ -351,7 +351,7 @@ func TestATakerHasItsRate(t *testing.T) {
 		if grown := int64(after.HeapAlloc) - int64(before.HeapAlloc); grown > 64<<20 {
 			t.Errorf("memory has grown by %d bytes", grown)
 		}
-		if c := holder.Counts(); c.HandedOut != c.Trained+c.Outstanding {
+		if c := holder.Counts(); c.HandedOut != c.Trained+c.Outstanding() {
 			t.Errorf("%+v", c)
 		}
 	})

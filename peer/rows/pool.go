@@ -47,12 +47,8 @@ type pool struct {
 }
 
 func newPool(self transport.PeerID, with FromConfig) *pool {
-	few := math.MaxInt
-	if with.Hops > 1 {
-		few = 1
-	}
 	return &pool{
-		self: self, few: few, most: with.Bytes, seed: with.Seed, check: with.Check, log: cmp.Or(with.Log, zap.NewNop()),
+		self: self, few: math.MaxInt, most: with.Bytes, seed: with.Seed, check: with.Check, log: cmp.Or(with.Log, zap.NewNop()),
 		chance: rand.New(rand.NewPCG(with.Seed, self.Fingerprint())), rests: map[transport.PeerID]rest{}, taken: map[transport.PeerID]Counts{},
 		buffers: idle.NewPool(maxBuffers, func() []byte { return nil }),
 	}
@@ -254,4 +250,5 @@ func (p *pool) count(holder transport.PeerID, how func(*Counts)) {
 	n := p.taken[holder]
 	how(&n)
 	p.taken[holder] = n
+	p.service.Count(func(_, taken *Counts) { how(taken) })
 }

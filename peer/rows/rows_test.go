@@ -41,7 +41,7 @@ func TestRowsTravel(t *testing.T) {
 			t.Errorf("rows are seen %d to %d times in 2 epochs, of which some are under way", few, many)
 		}
 		time.Sleep(time.Second)
-		if c := holder.Counts(); c.Outstanding == 0 || c.HandedOut != c.Trained+c.Outstanding || c.Lost != 0 {
+		if c := holder.Counts(); c.Outstanding() == 0 || c.HandedOut != c.Trained+c.Outstanding() || c.Lost != 0 {
 			t.Errorf("while two train: %+v", c)
 		}
 		began := time.Now()
@@ -56,14 +56,14 @@ func TestRowsTravel(t *testing.T) {
 				t.Error(err)
 			}
 			all, by := b.Counts()
-			if trained += all.Trained; all.Outstanding != 0 || all.HandedOut != all.Trained || by[w.all[0].Self()] != all {
+			if trained += all.Trained; all.Outstanding() != 0 || all.HandedOut != all.Trained || by[w.all[0].Self()] != all {
 				t.Errorf("a trainer counts %+v and %+v", all, by)
 			}
 			if _, err := b.Next(t.Context()); !errors.Is(err, peer.ErrClosed) {
 				t.Errorf("after Close: %v", err)
 			}
 		}
-		if c := holder.Counts(); c.HandedOut != c.Trained || c.Trained != trained || trained != 2010 || c.Outstanding != 0 {
+		if c := holder.Counts(); c.HandedOut != c.Trained || c.Trained != trained || trained != 2010 || c.Outstanding() != 0 {
 			t.Errorf("at the end: %+v, and the trainers have trained on %d", c, trained)
 		}
 		if sent, received := w.all[0].Stats().Exchanges.BytesSent, w.all[1].Stats().Exchanges.BytesReceived; sent < 4*2010 || received < 4*1000 {
@@ -102,7 +102,7 @@ func TestDeathsAreCounted(t *testing.T) {
 			group.Wait()
 		}
 		steps(20, trainers...)
-		out := first.Counts().Outstanding
+		out := first.Counts().Outstanding()
 		w.net.Crash(w.all[4].Self())
 		time.Sleep(time.Minute) // until it counts as gone
 		steps(20, trainers[:2]...)
@@ -118,11 +118,11 @@ func TestDeathsAreCounted(t *testing.T) {
 			if all.Trained != 1000 || all.HandedOut != all.Trained+all.Lost {
 				t.Errorf("a trainer counts %+v", all)
 			}
-			if of := by[w.all[1].Self()]; of.HandedOut != of.Trained+of.Lost || of.Trained == 0 || of.Outstanding != 0 {
+			if of := by[w.all[1].Self()]; of.HandedOut != of.Trained+of.Lost || of.Trained == 0 || of.Outstanding() != 0 {
 				t.Errorf("of the holder that died: %+v", of)
 			}
 		}
-		if total := first.Counts(); total.HandedOut != total.Trained+total.Lost || total.Outstanding != 0 {
+		if total := first.Counts(); total.HandedOut != total.Trained+total.Lost || total.Outstanding() != 0 {
 			t.Errorf("in the end %+v", total)
 		}
 	})
@@ -214,7 +214,7 @@ func TestASilentTrainerHoldsUpNobody(t *testing.T) {
 		for range 250 {
 			w.next(b)
 		}
-		if c := holder.Counts(); c.TakenBack == 0 || c.HandedOut != c.Trained+c.Outstanding {
+		if c := holder.Counts(); c.TakenBack == 0 || c.HandedOut != c.Trained+c.Outstanding() {
 			t.Errorf("%+v", c)
 		}
 		if took := time.Since(began); took < Patience || took > Patience+time.Second {

@@ -228,7 +228,7 @@ func (s *compareSettings) enter(ctx context.Context, in suite, by racer, sources
 	}
 	began := time.Now()
 	if data[one.Shard] == nil {
-		if data[one.Shard], err = simulate.PrepareAll(one.Settings, one.Peers); err != nil {
+		if data[one.Shard], err = simulate.PrepareAll(ctx, one.Settings, one.Peers); err != nil {
 			return entrant{}, err
 		}
 	}

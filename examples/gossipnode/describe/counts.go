@@ -54,7 +54,7 @@ func (v view) describe(ctx context.Context, flock table.Flock, least int) (*summ
 }
 
 // counting returns the jobs of members with pictures or texts.
-func (o *options) counting() (jobs []job, err error) {
+func (o *options) counting(ctx context.Context) (jobs []job, err error) {
 	c := dataset.Config{Name: o.Dataset, Seed: o.Seed, Parts: o.Peers}
 	if len(o.Table.Data) > 0 {
 		c.Dir = o.Table.Data[0]
@@ -65,7 +65,7 @@ func (o *options) counting() (jobs []job, err error) {
 	if c.Shard, err = dataset.ParseShard(o.Table.Shard); err != nil {
 		return nil, err
 	}
-	all, err := dataset.LoadAll(c)
+	all, err := dataset.LoadAll(ctx, c)
 	if errors.Is(err, dataset.ErrConfig) || errors.Is(err, dataset.ErrShard) {
 		err = cli.Usage(err)
 	}

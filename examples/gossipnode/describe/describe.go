@@ -150,7 +150,7 @@ type job func(ctx context.Context, flock table.Flock) (*summary.Summary, error)
 
 // run describes data on this machine, or together with members elsewhere.
 func (o *options) run(ctx context.Context, std cli.Streams) (done Result, err error) {
-	jobs, source, err := o.jobs(std)
+	jobs, source, err := o.jobs(ctx, std)
 	if err != nil {
 		return done, err
 	}
@@ -190,12 +190,12 @@ func (o *options) run(ctx context.Context, std cli.Streams) (done Result, err er
 }
 
 // jobs returns the jobs of all members on this machine; source has the rows of a table.
-func (o *options) jobs(std cli.Streams) (jobs []job, source *rows.Source, err error) {
+func (o *options) jobs(ctx context.Context, std cli.Streams) (jobs []job, source *rows.Source, err error) {
 	if o.Dataset != "" && !o.IsTable() {
-		jobs, err = o.counting()
+		jobs, err = o.counting(ctx)
 		return jobs, nil, err
 	}
-	if source, err = rows.Open(o.Table, o.Peers > 1); err != nil {
+	if source, err = rows.Open(ctx, o.Table, o.Peers > 1); err != nil {
 		return nil, nil, err
 	}
 	o.Columns = source.Columns()

@@ -284,7 +284,7 @@ func TestReachOfAddresses(t *testing.T) {
 
 // TestDoctorKnowsLayouts holds the shapes that the doctor assumes against the data.
 func TestDoctorKnowsLayouts(t *testing.T) {
-	data, err := dataset.Load(dataset.Config{Name: "glyphs", Seed: 1})
+	data, err := dataset.Load(t.Context(), dataset.Config{Name: "glyphs", Seed: 1})
 	if err != nil {
 		t.Fatal(err)
 	}

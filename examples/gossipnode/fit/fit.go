@@ -71,7 +71,7 @@ func run(cmd *cobra.Command, o options, std cli.Streams) error {
 	config := processes(o, cmd)
 	if inProcess {
 		var err error
-		if config, err = goroutines(o); err != nil {
+		if config, err = goroutines(ctx, o); err != nil {
 			return err
 		}
 	}
@@ -87,7 +87,7 @@ func run(cmd *cobra.Command, o options, std cli.Streams) error {
 
 // fitHere fits as one peer of a fit whose other peers are elsewhere.
 func fitHere(o options, ctx context.Context, tell watch.Reporter, std cli.Streams) (Result, error) {
-	source, err := rows.Open(o.Table, false)
+	source, err := rows.Open(ctx, o.Table, false)
 	if err != nil {
 		return Result{}, err
 	}

@@ -23,8 +23,8 @@ func processes(o options, cmd *cobra.Command) supervise.Config {
 }
 
 // goroutines makes peers goroutines of this process, which read each row once.
-func goroutines(o options) (supervise.Config, error) {
-	source, err := rows.Open(o.Table, o.Peers > 1 && !o.OnDisk)
+func goroutines(ctx context.Context, o options) (supervise.Config, error) {
+	source, err := rows.Open(ctx, o.Table, o.Peers > 1 && !o.OnDisk)
 	if err != nil {
 		return supervise.Config{}, err
 	}

@@ -4,6 +4,7 @@ package local
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"net"
@@ -176,7 +177,7 @@ func runLocal(s settings.Settings, peers, holders int, inProcess bool, std cli.S
 		var source *rows.Source
 		if s.IsTable() {
 			var err error
-			if source, err = rows.Open(s.Rows(), true); err != nil {
+			if source, err = rows.Open(context.Background(), s.Rows(), true); err != nil {
 				return err
 			}
 		}

@@ -95,7 +95,7 @@ func (o options) run(ctx context.Context, std cli.Streams) error {
 	if err != nil {
 		return cli.Config(fmt.Errorf("--model %s: %w", o.model, err))
 	}
-	table, err := o.open(file)
+	table, err := o.open(ctx, file)
 	if err != nil {
 		return cli.Config(rows.Remedied(err))
 	}
@@ -122,7 +122,7 @@ func (o options) run(ctx context.Context, std cli.Streams) error {
 }
 
 // open opens the rows. It reads the columns that the model was fitted with, with the kinds that they had then.
-func (o options) open(file learn.File) (*read.Table, error) {
+func (o options) open(ctx context.Context, file learn.File) (*read.Table, error) {
 	features, reading := file.Features, o.Reading()
 	reading.Others = true
 	most, err := rows.BatchRows(file, read.DefaultBatchRows)
@@ -130,7 +130,7 @@ func (o options) open(file learn.File) (*read.Table, error) {
 		return nil, err
 	}
 	reading.BatchRows = most
-	t, err := read.Open(o.Data, reading)
+	t, err := read.Open(ctx, o.Data, reading)
 	if err != nil {
 		return nil, err
 	}

@@ -26,7 +26,7 @@ func shareOf(t *testing.T, text string) Share {
 	}
 	s := Share{Table: settings.Table{Data: []string{path}, Target: "y>1", Split: "row:7/10", Floor: 1, MaxValues: 3}}
 	var err error
-	if s.Source, err = Open(s.Table, true); err != nil {
+	if s.Source, err = Open(t.Context(), s.Table, true); err != nil {
 		t.Fatal(err)
 	}
 	return s

@@ -35,8 +35,8 @@ const maxShared = 4 << 30
 const maxClasses = 256
 
 // Open opens the files of a table. With shared, the rows stay in memory after they have been read.
-func Open(t settings.Table, shared bool) (*Source, error) {
-	files, err := read.Open(t.Data, t.Reading())
+func Open(ctx context.Context, t settings.Table, shared bool) (*Source, error) {
+	files, err := read.Open(ctx, t.Data, t.Reading())
 	if err != nil {
 		return nil, cli.Config(Remedied(err))
 	}

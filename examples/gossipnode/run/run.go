@@ -228,7 +228,7 @@ func printCodecs(s settings.Settings, out io.Writer) (err error) {
 		return cli.Usage(cli.Faultf("print-policy", "is for pictures: the model of a table has as many inputs as the members find when they prepare its rows"))
 	}
 	s.Checkpoint, s.Init = "", "" // values have no effect here
-	work, err := workload.Prepare(s, make(ed25519.PublicKey, ed25519.PublicKeySize))
+	work, err := workload.Prepare(context.Background(), s, make(ed25519.PublicKey, ed25519.PublicKeySize))
 	if err != nil {
 		return err
 	}

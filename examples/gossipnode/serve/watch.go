@@ -142,7 +142,7 @@ func (j *judge) read(ctx context.Context, m *model) error {
 			reading.Kinds[labels.Target.Column] = table.Category
 		}
 	}
-	t, err := read.Open(j.paths, reading)
+	t, err := read.Open(ctx, j.paths, reading)
 	if err == nil {
 		j.batches, err = table.Hold(ctx, t.Rows, maxHeld)
 	}

@@ -66,7 +66,7 @@ func preparedOnce(t *testing.T, s *Settings) *Simulated {
 	if before, ok := prepared.Load(t.Name()); ok && before.(preparation).of == of {
 		return before.(preparation).data
 	}
-	data, err := PrepareAll(s.Settings, s.Peers)
+	data, err := PrepareAll(t.Context(), s.Settings, s.Peers)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -141,7 +141,7 @@ func (s *Settings) run(sources cli.Origins, std cli.Streams) (err error) {
 		return err
 	}
 	began := time.Now()
-	data, err := PrepareAll(s.Settings, s.Peers)
+	data, err := PrepareAll(context.Background(), s.Settings, s.Peers)
 	if err != nil {
 		return err
 	}

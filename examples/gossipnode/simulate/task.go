@@ -42,9 +42,9 @@ const (
 )
 
 // PrepareAll is workload.Prepare for all peers.
-func PrepareAll(s settings.Settings, peers int) (*Simulated, error) {
+func PrepareAll(ctx context.Context, s settings.Settings, peers int) (*Simulated, error) {
 	if s.Normalize == settings.OfFlock {
-		if err := workload.Normalize(context.Background(), table.Alone{}, &s); err != nil { // all read one folder
+		if err := workload.Normalize(ctx, table.Alone{}, &s); err != nil { // all read one folder
 			return nil, err
 		}
 	}
@@ -53,7 +53,7 @@ func PrepareAll(s settings.Settings, peers int) (*Simulated, error) {
 		return nil, cli.Usage(err)
 	}
 	config.Part, config.Parts = 0, peers
-	all, err := dataset.LoadAll(config)
+	all, err := dataset.LoadAll(ctx, config)
 	if errors.Is(err, dataset.ErrConfig) || errors.Is(err, dataset.ErrShard) {
 		return nil, cli.Usage(err)
 	}

@@ -53,7 +53,7 @@ func TestNormalizedByTheFlock(t *testing.T) {
 	}
 	var sums []float64
 	for _, dir := range folders {
-		levels, err := dataset.Levels(dataset.Config{Name: "mnist", Dir: dir})
+		levels, err := dataset.Levels(t.Context(), dataset.Config{Name: "mnist", Dir: dir})
 		if err != nil {
 			t.Fatal(err)
 		}

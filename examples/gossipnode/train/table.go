@@ -80,7 +80,7 @@ func (p *preparing) ofPictures(ctx context.Context, self ed25519.PublicKey) (*wo
 	if err := p.normalize(ctx); err != nil {
 		return nil, err
 	}
-	work, err := workload.Prepare(*p.Settings, self)
+	work, err := workload.Prepare(ctx, *p.Settings, self)
 	return work, cli.Config(err)
 }
 
@@ -88,7 +88,7 @@ func (p *preparing) ofPictures(ctx context.Context, self ed25519.PublicKey) (*wo
 func (p *preparing) run(ctx context.Context) (data *dataset.Data, err error) {
 	source := p.Source
 	if source == nil {
-		if source, err = rows.Open(p.Rows(), true); err != nil {
+		if source, err = rows.Open(ctx, p.Rows(), true); err != nil {
 			return nil, err
 		}
 	}

@@ -36,7 +36,7 @@ func hold(ctx context.Context, p *preparing, self ed25519.PublicKey) (share resu
 	if err != nil {
 		return share, cli.Usage(err)
 	}
-	data, err := dataset.Load(config)
+	data, err := dataset.Load(ctx, config)
 	if errors.Is(err, dataset.ErrConfig) || errors.Is(err, dataset.ErrShard) {
 		return share, cli.Usage(err)
 	}

@@ -41,7 +41,7 @@ type about struct {
 
 // counts converts counts to those of a result.
 func counts(c rows.Counts) result.Travelled {
-	return result.Travelled{HandedOut: c.HandedOut, TrainedSamples: c.Trained, LostSamples: c.Lost + c.Outstanding}
+	return result.Travelled{HandedOut: c.HandedOut, TrainedSamples: c.Trained, LostSamples: c.Lost + c.Outstanding()}
 }
 
 // tell encodes a holder's description of its data, and the examples for evaluation.
@@ -111,7 +111,7 @@ func Hold(ctx context.Context, node *peer.Node, s settings.Settings, data *datas
 	trained, last := false, time.Now()
 	ended := func() bool { // rows whose end nobody tells do not keep the holder for ever
 		rest := time.Since(last)
-		return trained && rest >= after && (holder.Counts().Outstanding == 0 || rest >= rows.Patience)
+		return trained && rest >= after && (holder.Counts().Outstanding() == 0 || rest >= rows.Patience)
 	}
 	for ctx.Err() == nil && !ended() {
 		working := slices.ContainsFunc(node.Members(), func(m control.Member) bool {

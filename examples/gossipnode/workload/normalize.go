@@ -14,7 +14,7 @@ import (
 // Normalize sets --normalize to the mean and the deviation of the training pictures of all members, who call it
 // together. Levels are whole numbers, so their sums are exact.
 func Normalize(ctx context.Context, flock table.Flock, s *settings.Settings) error {
-	levels, err := levelsOf(*s)
+	levels, err := levelsOf(ctx, *s)
 	if err := table.Ready(ctx, flock, "normalize/ready", err, s.Dataset, len(levels)); err != nil {
 		return err
 	}
@@ -31,12 +31,12 @@ func Normalize(ctx context.Context, flock table.Flock, s *settings.Settings) err
 }
 
 // levelsOf counts the levels in this member's folder.
-func levelsOf(s settings.Settings) ([]float64, error) {
+func levelsOf(ctx context.Context, s settings.Settings) ([]float64, error) {
 	config, err := s.DataConfig(0)
 	if err != nil {
 		return nil, cli.Usage(err)
 	}
-	levels, err := dataset.Levels(config)
+	levels, err := dataset.Levels(ctx, config)
 	if errors.Is(err, dataset.ErrConfig) {
 		return nil, cli.Usage(err)
 	}

@@ -2,6 +2,7 @@
 package workload
 
 import (
+	"context"
 	"crypto/ed25519"
 	"encoding/binary"
 	"errors"
@@ -39,11 +40,11 @@ type Workload struct {
 
 // Prepare loads the data, which must not be a table, and makes the model with its initial values. Before it has
 // succeeded, nothing is written and no network is used. The caller must close the batches of the workload.
-func Prepare(s settings.Settings, identity ed25519.PublicKey) (*Workload, error) {
+func Prepare(ctx context.Context, s settings.Settings, identity ed25519.PublicKey) (*Workload, error) {
 	if err := checkMemory(s, 0, host.Memory()); err != nil {
 		return nil, err
 	}
-	data, order, err := loadData(s, identity)
+	data, order, err := loadData(ctx, s, identity)
 	if err != nil {
 		return nil, err
 	}
@@ -76,12 +77,12 @@ func Equip(s settings.Settings, data *dataset.Data, order uint64) (_ *Workload, 
 
 // loadData loads this peer's part of the data, and a seed for the order in which it is used. Without a number of its
 // part, a peer derives both from its identity.
-func loadData(s settings.Settings, identity ed25519.PublicKey) (data *dataset.Data, order uint64, err error) {
+func loadData(ctx context.Context, s settings.Settings, identity ed25519.PublicKey) (data *dataset.Data, order uint64, err error) {
 	config, err := s.DataConfig(binary.LittleEndian.Uint64(identity))
 	if err != nil {
 		return nil, 0, cli.Usage(err)
 	}
-	data, err = dataset.Load(config)
+	data, err = dataset.Load(ctx, config)
 	if errors.Is(err, dataset.ErrConfig) || errors.Is(err, dataset.ErrShard) {
 		return nil, 0, cli.Usage(err)
 	}

@@ -21,9 +21,10 @@ const (
 // cifarBatches are the binary batches of CIFAR-10.
 type cifarBatches struct{ paths []string }
 
-func (b cifarBatches) files() int        { return len(b.paths) }
-func (b cifarBatches) path(i int) string { return b.paths[i] }
-func (cifarBatches) newDecoder() decoder { return cifarDecoder{} }
+func (b cifarBatches) files() int           { return len(b.paths) }
+func (b cifarBatches) path(i int) string    { return b.paths[i] }
+func (b cifarBatches) parts(i int) []string { return b.paths[i : i+1] }
+func (cifarBatches) newDecoder() decoder    { return cifarDecoder{} }
 
 func (b cifarBatches) open(i int, labels bool) (recordReader, error) {
 	file, err := os.Open(b.paths[i])

@@ -51,7 +51,7 @@ func TestCIFARDamage(t *testing.T) {
 	batch := cifarBatch(0, 5)
 	batch[2*cifarRecord] = 10
 	dir := write(t, map[string][]byte{"data_batch_1.bin": batch, "test_batch.bin": cifarBatch(5, 2)})
-	data, err := Load(Config{Name: "cifar10", Dir: dir})
+	data, err := Load(t.Context(), Config{Name: "cifar10", Dir: dir})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -60,7 +60,7 @@ func TestCIFARDamage(t *testing.T) {
 		t.Errorf("%d pictures, %d skipped: %v", data.Total, total, named)
 	}
 	dir = write(t, map[string][]byte{"data_batch_1.bin": batch[:len(batch)-1], "test_batch.bin": cifarBatch(5, 2)})
-	_, err = Load(Config{Name: "cifar10", Dir: dir})
+	_, err = Load(t.Context(), Config{Name: "cifar10", Dir: dir})
 	var wrong *DataError
 	if !errors.As(err, &wrong) || !errors.Is(err, ErrTruncated) || !strings.HasSuffix(wrong.Path, "data_batch_1.bin") {
 		t.Errorf("cut off: %v", err)

@@ -1,6 +1,7 @@
 package dataset
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -12,8 +13,6 @@ import (
 type developer struct {
 	decoder decoder
 	shape   Shape
-	// stop ends each with ErrClosed when it is closed.
-	stop <-chan struct{}
 	// pixels is the picture decoded last.
 	pixels []uint8
 }
@@ -24,19 +23,17 @@ func newDeveloper(s source, shape Shape) *developer {
 
 // each decodes the records of file f with the given numbers, which ascend, and calls
 // take for each. It skips records that cannot be decoded, and ends if take returns an
-// error. Its error is that of take, ErrClosed or a *DataError.
-func (x *index) each(f int, numbers []int32, d *developer, found *findings, take func(label uint8, pixels []uint8) error) error {
-	reader, err := x.source.open(f, false)
+// error. Its error is that of take, the cause of ctx's end, or a *DataError.
+func (x *index) each(ctx context.Context, f int, numbers []int32, d *developer, found *findings, take func(label uint8, pixels []uint8) error) error {
+	reader, err := x.open(ctx, f, false)
 	if err != nil {
 		return x.blame(f, err)
 	}
 	defer reader.Close()
 	var rec record
 	for at := x.starts[f]; len(numbers) > 0; {
-		select {
-		case <-d.stop:
-			return ErrClosed
-		default:
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
 		}
 		err := x.next(f, reader, &rec)
 		if _, damaged := errors.AsType[*RecordError](err); damaged {
@@ -76,10 +73,10 @@ func (x *index) each(f int, numbers []int32, d *developer, found *findings, take
 
 // eachOf is each for records of all files. It is an error if none of them can be
 // decoded.
-func (x *index) eachOf(numbers []int32, d *developer, found *findings, take func(label uint8, pixels []uint8)) error {
+func (x *index) eachOf(ctx context.Context, numbers []int32, d *developer, found *findings, take func(label uint8, pixels []uint8)) error {
 	taken := false
 	for f := range x.source.files() {
-		err := x.each(f, x.in(f, numbers), d, found, func(label uint8, pixels []uint8) error {
+		err := x.each(ctx, f, x.in(f, numbers), d, found, func(label uint8, pixels []uint8) error {
 			taken = true
 			take(label, pixels)
 			return nil
@@ -99,9 +96,9 @@ const maxMeasured = 1 << 16
 
 // measure adds up the levels of at most so many pictures, evenly spread over all
 // files.
-func (x *index) measure(shape Shape, most int, found *findings) (*moments, error) {
+func (x *index) measure(ctx context.Context, shape Shape, most int, found *findings) (*moments, error) {
 	m, d := newMoments(shape.Channels), newDeveloper(x.source, shape)
-	err := x.eachOf(x.spread(most), d, found, func(_ uint8, pixels []uint8) { m.add(pixels) })
+	err := x.eachOf(ctx, x.spread(most), d, found, func(_ uint8, pixels []uint8) { m.add(pixels) })
 	return m, err
 }
 
@@ -119,13 +116,13 @@ func (x *index) spread(most int) (some []int32) {
 const maxHeldOut = 1 << 29
 
 // all decodes every record into memory.
-func (x *index) all(shape Shape, classes int, norm []Normalization, found *findings) (*Set, error) {
+func (x *index) all(ctx context.Context, shape Shape, classes int, norm []Normalization, found *findings) (*Set, error) {
 	if len(x.labels) > maxHeldOut/shape.Values() {
 		return nil, x.blameAll(fmt.Errorf("%w: %d held-out pictures of %d bytes, want at most %d bytes together: put fewer there", ErrTooLarge, len(x.labels), shape.Values(), maxHeldOut))
 	}
 	d := newDeveloper(x.source, shape)
 	pixels, labels := make([]uint8, 0, len(x.labels)*shape.Values()), make([]uint8, 0, len(x.labels))
-	err := x.eachOf(seeded.Identity(len(x.labels)), d, found, func(label uint8, picture []uint8) {
+	err := x.eachOf(ctx, seeded.Identity(len(x.labels)), d, found, func(label uint8, picture []uint8) {
 		labels, pixels = append(labels, label), append(pixels, picture...)
 	})
 	if err != nil {

@@ -1,6 +1,7 @@
 package dataset
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"math"
@@ -22,9 +23,10 @@ type fakeSource struct {
 	read   atomic.Int64
 }
 
-func (s *fakeSource) files() int          { return len(s.sizes) }
-func (s *fakeSource) path(i int) string   { return fmt.Sprint("file-", i) }
-func (s *fakeSource) newDecoder() decoder { return fakeDecoder{s} }
+func (s *fakeSource) files() int           { return len(s.sizes) }
+func (s *fakeSource) path(i int) string    { return fmt.Sprint("file-", i) }
+func (s *fakeSource) parts(i int) []string { return []string{s.path(i)} }
+func (s *fakeSource) newDecoder() decoder  { return fakeDecoder{s} }
 
 func (s *fakeSource) open(i int, labels bool) (recordReader, error) {
 	first := 0
@@ -78,7 +80,7 @@ func (d fakeDecoder) decode(pixels []uint8, _ Shape, packed []byte) (resized boo
 func streamOf(t fataler, s source, part []int32, change func(*streamConfig)) *Stream {
 	t.Helper()
 	var found findings
-	x, err := readIndex("dir", s, 7, &found)
+	x, err := readIndex(context.Background(), Config{Dir: "dir"}, s, 7, &found)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,6 +1,7 @@
 package dataset
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -32,14 +33,14 @@ const (
 )
 
 // load reads the training and the held-out set from their folder.
-func (f family) load(c Config) (train, test *Set, err error) {
+func (f family) load(ctx context.Context, c Config) (train, test *Set, err error) {
 	if c.Dir == "" {
 		return nil, nil, fmt.Errorf("%w: data set %s needs the folder of its files: %s", ErrConfig, f.name, f.remedy())
 	}
-	if train, err = f.read(c, trainImages, trainLabels); err != nil {
+	if train, err = f.read(ctx, c, trainImages, trainLabels); err != nil {
 		return nil, nil, err
 	}
-	if test, err = f.read(c, testImages, testLabels); err != nil {
+	if test, err = f.read(ctx, c, testImages, testLabels); err != nil {
 		return nil, nil, err
 	}
 	return train, test, nil
@@ -49,7 +50,7 @@ func (f family) remedy() string {
 	return fmt.Sprintf("gossipnode data fetch %s gets them, or put %s, %s, %s and %s there, from %s", f.name, trainImages, trainLabels, testImages, testLabels, f.source)
 }
 
-func (f family) read(c Config, images, labels string) (*Set, error) {
+func (f family) read(ctx context.Context, c Config, images, labels string) (*Set, error) {
 	imagePath, err := f.find(c.Dir, images)
 	if err != nil {
 		return nil, err
@@ -58,7 +59,7 @@ func (f family) read(c Config, images, labels string) (*Set, error) {
 	if err != nil {
 		return nil, err
 	}
-	y, err := readIDXOnce(c.Decoded, labelPath)
+	y, err := readIDXOnce(ctx, c.Decoded, labelPath)
 	if err != nil {
 		return nil, err
 	}
@@ -67,7 +68,7 @@ func (f family) read(c Config, images, labels string) (*Set, error) {
 			return nil, &DataError{Path: labelPath, Err: fmt.Errorf("%w: label %d of item %d, want less than %d; is it of another data set?", ErrNotIDX, label, i, Classes)}
 		}
 	}
-	x, err := readIDXOnce(c.Decoded, imagePath, Side, Side)
+	x, err := readIDXOnce(ctx, c.Decoded, imagePath, Side, Side)
 	if err != nil {
 		return nil, err
 	}

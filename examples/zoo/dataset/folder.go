@@ -122,6 +122,13 @@ func (f *classFolders) files() int        { return (len(f.pictures) + folderVolu
 func (f *classFolders) path(int) string   { return f.root }
 func (*classFolders) newDecoder() decoder { return &pictureDecoder{} }
 
+func (f *classFolders) parts(i int) (paths []string) {
+	for _, p := range f.volume(i) {
+		paths = append(paths, filepath.Join(f.root, f.classes[p.label], p.name))
+	}
+	return paths
+}
+
 func (f *classFolders) open(i int, labels bool) (recordReader, error) {
 	return &folderReader{folders: f, left: f.volume(i), labels: labels}, nil
 }

@@ -90,7 +90,7 @@ func TestClassFoldersRefuse(t *testing.T) {
 		files["test/ant/000.png"] = nil
 		c.edit(files)
 		dir := write(t, files)
-		_, err := Load(Config{Name: "images", Dir: dir})
+		_, err := Load(t.Context(), Config{Name: "images", Dir: dir})
 		var wrong *DataError
 		if !errors.As(err, &wrong) || !errors.Is(err, c.want) || wrong.Path != filepath.Join(dir, c.path) {
 			t.Errorf("%s: %v", name, err)

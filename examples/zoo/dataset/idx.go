@@ -71,9 +71,9 @@ func readIDX(path string, item ...int) ([]byte, error) {
 }
 
 // readIDXOnce is readIDX, but only one of several jobs decodes the file.
-func readIDXOnce(folder *decoded.Folder, path string, item ...int) ([]byte, error) {
+func readIDXOnce(ctx context.Context, folder *decoded.Folder, path string, item ...int) ([]byte, error) {
 	r := decoded.Recipe{Files: []string{path}, Settings: fmt.Sprint("idx", item)}
-	return decoded.Bytes(context.Background(), folder, r, func() ([]byte, error) { return readIDX(path, item...) })
+	return decoded.Bytes(ctx, folder, r, func() ([]byte, error) { return readIDX(path, item...) })
 }
 
 // decodePacked decodes an IDX stream, gzipped or not.

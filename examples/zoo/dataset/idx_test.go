@@ -159,7 +159,7 @@ func TestLoadFiles(t *testing.T) {
 	}
 	unpackedByBrowser := func(files map[string][]byte) { files[trainLabels] = idx([]byte{0, 9, 1}, 3) }
 	for name, edit := range map[string]func(map[string][]byte){"gzip": nil, "plain": plain, "plain named gz": unpackedByBrowser} {
-		data, err := Load(Config{Name: "mnist", Dir: writeFamily(t, edit)})
+		data, err := Load(t.Context(), Config{Name: "mnist", Dir: writeFamily(t, edit)})
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 			continue
@@ -185,7 +185,7 @@ func TestLoadFilesRefuses(t *testing.T) {
 		"other counts": {func(f map[string][]byte) { f[trainLabels] = idx([]byte{1, 2}, 2) }, trainImages, ErrMismatch},
 	} {
 		dir := writeFamily(t, c.edit)
-		_, err := Load(Config{Name: "fashion-mnist", Dir: dir})
+		_, err := Load(t.Context(), Config{Name: "fashion-mnist", Dir: dir})
 		var wrong *DataError
 		if !errors.As(err, &wrong) || !errors.Is(err, c.want) || wrong.Path != filepath.Join(dir, c.file) {
 			t.Errorf("%s: got %v", name, err)
@@ -199,11 +199,11 @@ func TestLoadFilesRefuses(t *testing.T) {
 
 func TestLoadFilesFromNowhere(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "nothing")
-	_, err := Load(Config{Name: "mnist", Dir: dir})
+	_, err := Load(t.Context(), Config{Name: "mnist", Dir: dir})
 	if !errors.Is(err, ErrMissing) || !strings.Contains(err.Error(), dir) || !strings.Contains(err.Error(), "https://") {
 		t.Errorf("got %v", err)
 	}
-	if _, err := Load(Config{Name: "mnist"}); !errors.Is(err, ErrConfig) || !strings.Contains(err.Error(), "folder") {
+	if _, err := Load(t.Context(), Config{Name: "mnist"}); !errors.Is(err, ErrConfig) || !strings.Contains(err.Error(), "folder") {
 		t.Errorf("no folder: got %v", err)
 	}
 }

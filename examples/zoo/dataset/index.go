@@ -1,10 +1,14 @@
 package dataset
 
 import (
+	"context"
+	"encoding/gob"
 	"errors"
 	"fmt"
 	"io"
 	"slices"
+
+	"github.com/seed-97356399/murmuration/peer/decoded"
 )
 
 // index lists the records of a source: how many each file has, and the class of each.
@@ -14,6 +18,8 @@ import (
 type index struct {
 	dir    string // folder of the files
 	source source
+	kept   *decoded.Folder // keeps decoded records; nil if none are kept
+	shape  Shape           // of decoded pictures; zero until it is known
 	// limit is the number of classes: all labels are below it.
 	limit int
 	// labels has the class of each record, by its number.
@@ -24,14 +30,14 @@ type index struct {
 }
 
 // readIndex makes an index. If classes is 0, any label is allowed. The error is a
-// *DataError.
-func readIndex(dir string, s source, classes int, found *findings) (*index, error) {
-	x := &index{dir: dir, source: s, limit: classes, starts: []int32{0}}
+// *DataError, or that of ctx.
+func readIndex(ctx context.Context, c Config, s source, classes int, found *findings) (*index, error) {
+	x := &index{dir: c.Dir, source: s, kept: c.Decoded, limit: classes, starts: []int32{0}}
 	if classes == 0 {
 		x.limit = maxClasses
 	}
 	for f := range s.files() {
-		if err := x.readLabels(f, found); err != nil {
+		if err := x.readLabels(ctx, f, found); err != nil {
 			return nil, x.blame(f, err)
 		}
 		x.starts = append(x.starts, int32(len(x.labels)))
@@ -39,8 +45,8 @@ func readIndex(dir string, s source, classes int, found *findings) (*index, erro
 	return x, nil
 }
 
-func (x *index) readLabels(f int, found *findings) error {
-	reader, err := x.source.open(f, true)
+func (x *index) readLabels(ctx context.Context, f int, found *findings) error {
+	reader, err := x.open(ctx, f, true)
 	if err != nil {
 		return err
 	}
@@ -48,6 +54,9 @@ func (x *index) readLabels(f int, found *findings) error {
 	var first *RecordError
 	var rec record
 	for {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
 		err := x.next(f, reader, &rec)
 		damaged, is := errors.AsType[*RecordError](err)
 		switch {
@@ -71,6 +80,24 @@ func (x *index) readLabels(f int, found *findings) error {
 			return fmt.Errorf("%w: more than %d records up to here", ErrTooLarge, MaxRecords)
 		}
 	}
+}
+
+// open reads the records of a file from its start; with labels, only their labels. If there is a folder to keep them, the records
+// are decoded only once for all jobs with this folder.
+func (x *index) open(ctx context.Context, f int, labels bool) (recordReader, error) {
+	folders, _ := x.source.(*classFolders)
+	if x.kept == nil || labels && folders != nil || !labels && x.shape == (Shape{}) { // then no pictures are decoded
+		return x.source.open(f, labels)
+	}
+	r := decoded.Recipe{Files: x.source.parts(f), Settings: fmt.Sprint("pictures ", labels, x.shape)}
+	if folders != nil {
+		r.Settings += fmt.Sprintf(" %q", folders.classes) // labels are indexes of classes
+	}
+	file, err := x.kept.Open(ctx, r, func(w io.Writer) error { return decode(ctx, w, x, f, labels) })
+	if err != nil {
+		return x.source.open(f, labels)
+	}
+	return &decodedReader{Closer: file, path: x.source.path(f), in: gob.NewDecoder(file)}, nil
 }
 
 // next reads a record of a file, and refuses labels that are not below the limit.

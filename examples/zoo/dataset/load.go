@@ -2,6 +2,7 @@ package dataset
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -78,20 +79,20 @@ func Datasets() []string {
 // Load draws or reads a data set and cuts this peer's part. When it returns, glyphs,
 // mnist, fashion-mnist and texts are in memory. Of other sets, it has read the labels
 // and decoded the held-out pictures; a Stream decodes the training pictures later. The
-// error is ErrConfig or ErrShard if the configuration is not valid, and a *DataError
-// if a file cannot be used.
-func Load(c Config) (*Data, error) {
+// error is ErrConfig or ErrShard if the configuration is not valid, a *DataError
+// if a file cannot be used, and that of ctx if it ends while files are read.
+func Load(ctx context.Context, c Config) (*Data, error) {
 	if err := c.validate(); err != nil {
 		return nil, err
 	}
 	for _, f := range families {
 		if f.name == c.Name {
-			return c.loadFiles(f)
+			return c.loadFiles(ctx, f)
 		}
 	}
 	for _, p := range photographs {
 		if p.name == c.Name {
-			return c.loadPhotographs(p)
+			return c.loadPhotographs(ctx, p)
 		}
 	}
 	if c.isText() {
@@ -110,14 +111,14 @@ func (c Config) isText() bool { return c.Name == Text || c.Name == GoSource }
 // Levels returns sums over the levels of the training pictures in the folder, at most maxMeasured
 // of them, for NormOf. The sums of several peers are added number by number, whatever parts the
 // peers train on. Levels of glyphs are an error: they have a normalization of their own.
-func Levels(c Config) ([]float64, error) {
+func Levels(ctx context.Context, c Config) ([]float64, error) {
 	c.Norm = nil
 	if err := c.validate(); err != nil {
 		return nil, err
 	}
 	for _, f := range families {
 		if f.name == c.Name {
-			train, _, err := f.load(c)
+			train, _, err := f.load(ctx, c)
 			if err != nil {
 				return nil, err
 			}
@@ -130,7 +131,7 @@ func Levels(c Config) ([]float64, error) {
 	}
 	for _, p := range photographs {
 		if p.name == c.Name {
-			return c.levelsOf(p)
+			return c.levelsOf(ctx, p)
 		}
 	}
 	return nil, fmt.Errorf("%w: no levels of %s, which has a normalization of its own", ErrConfig, cmp.Or(c.Name, Datasets()[0]))
@@ -173,7 +174,7 @@ func (c Config) validate() error {
 
 // LoadAll is Load for all Config.Parts peers in one process, which share the held-out
 // set. It ignores Part. Each Stream gets an equal part of Config.Memory.
-func LoadAll(c Config) ([]*Data, error) {
+func LoadAll(ctx context.Context, c Config) ([]*Data, error) {
 	c.Part = 0
 	if err := c.validate(); err != nil {
 		return nil, err
@@ -183,7 +184,7 @@ func LoadAll(c Config) ([]*Data, error) {
 	}
 	for _, p := range photographs {
 		if p.name == c.Name {
-			return c.loadAllPhotographs(p)
+			return c.loadAllPhotographs(ctx, p)
 		}
 	}
 	if c.isText() {
@@ -191,7 +192,7 @@ func LoadAll(c Config) ([]*Data, error) {
 	}
 	whole := c
 	whole.Parts, whole.Shard = 1, Shard{}
-	data, err := Load(whole)
+	data, err := Load(ctx, whole)
 	if err != nil {
 		return nil, err
 	}
@@ -206,11 +207,11 @@ func LoadAll(c Config) ([]*Data, error) {
 	return all, nil
 }
 
-func (c Config) loadFiles(f family) (*Data, error) {
+func (c Config) loadFiles(ctx context.Context, f family) (*Data, error) {
 	if len(c.Norm) > 0 {
 		f.norm = c.Norm
 	}
-	train, heldOut, err := f.load(c)
+	train, heldOut, err := f.load(ctx, c)
 	if err != nil {
 		return nil, err
 	}

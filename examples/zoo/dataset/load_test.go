@@ -15,7 +15,7 @@ func TestLoadGlyphsInParts(t *testing.T) {
 	total := 0
 	var first, heldOut *Set
 	for part := range parts {
-		data, err := Load(Config{Seed: 3, Part: part, Parts: parts})
+		data, err := Load(t.Context(), Config{Seed: 3, Part: part, Parts: parts})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -41,7 +41,7 @@ func TestLoadGlyphsInParts(t *testing.T) {
 
 func TestLoadGlyphsAlone(t *testing.T) {
 	load := func(peer uint64) *Set {
-		data, err := Load(Config{Name: "glyphs", PeerSeed: peer})
+		data, err := Load(t.Context(), Config{Name: "glyphs", PeerSeed: peer})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -60,7 +60,7 @@ func TestLoadGlyphsAlone(t *testing.T) {
 }
 
 func TestLoadSkewedGlyphs(t *testing.T) {
-	data, err := Load(Config{Seed: 1, Parts: 4, Shard: Shard{Alpha: 0.1}})
+	data, err := Load(t.Context(), Config{Seed: 1, Parts: 4, Shard: Shard{Alpha: 0.1}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -90,7 +90,7 @@ func TestLoadRefuses(t *testing.T) {
 		"alpha":             {Config{Parts: 2, Shard: Shard{Alpha: -1}}, "alpha -1"},
 		"all at once":       {Config{Name: "x", Parts: -1}, "parts"},
 	} {
-		_, err := Load(c.config)
+		_, err := Load(t.Context(), c.config)
 		if err == nil || !strings.Contains(err.Error(), c.want) || !errors.Is(err, ErrConfig) && !errors.Is(err, ErrShard) {
 			t.Errorf("%s: got %v, want %q", name, err, c.want)
 		}
@@ -101,7 +101,7 @@ func TestFilesOnThisMachine(t *testing.T) {
 	for _, f := range families {
 		t.Run(f.name, func(t *testing.T) {
 			dir := ztest.DataDir(t, f.name)
-			data, err := Load(Config{Name: f.name, Dir: dir, Part: 1, Parts: 3})
+			data, err := Load(t.Context(), Config{Name: f.name, Dir: dir, Part: 1, Parts: 3})
 			if err != nil {
 				t.Fatal(err)
 			}

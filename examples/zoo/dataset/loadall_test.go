@@ -14,13 +14,13 @@ func TestLoadAllIsLoadOfEach(t *testing.T) {
 		{Name: "cifar10", Dir: write(t, map[string][]byte{"data_batch_1.bin": cifarBatch(0, 20), "test_batch.bin": cifarBatch(20, 4)}), Parts: parts, Seed: 4},
 		{Name: "mnist", Dir: writeFamily(t, moreOf), Parts: parts, Seed: 4, Shard: Shard{Alpha: 5}},
 	} {
-		all, err := LoadAll(c)
+		all, err := LoadAll(t.Context(), c)
 		if err != nil {
 			t.Fatalf("%s: %v", c.Name, err)
 		}
 		for i := range parts {
 			c.Part = i
-			one, err := Load(c)
+			one, err := Load(t.Context(), c)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -32,7 +32,7 @@ func TestLoadAllIsLoadOfEach(t *testing.T) {
 			}
 		}
 	}
-	if _, err := LoadAll(Config{}); !errors.Is(err, ErrConfig) {
+	if _, err := LoadAll(t.Context(), Config{}); !errors.Is(err, ErrConfig) {
 		t.Errorf("all of no parts: %v", err)
 	}
 }

@@ -2,6 +2,7 @@ package dataset
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"slices"
 )
@@ -44,7 +45,7 @@ func DefaultAugment(name string) Augment {
 	return Augment{}
 }
 
-func (c Config) loadPhotographs(p photograph) (*Data, error) {
+func (c Config) loadPhotographs(ctx context.Context, p photograph) (*Data, error) {
 	if c.Dir == "" {
 		return nil, fmt.Errorf("%w: data set %s needs the folder of its files: %s", ErrConfig, p.name, p.remedy)
 	}
@@ -65,16 +66,15 @@ func (c Config) loadPhotographs(p photograph) (*Data, error) {
 			d.found.join(&folders.foreign)
 		}
 	}
-	files = decodedOnce(files, c.Decoded)
-	train, err := readIndex(c.Dir, files.train, p.classes, &d.found)
+	train, err := readIndex(ctx, c, files.train, p.classes, &d.found)
 	if err != nil {
 		return nil, err
 	}
-	heldOut, err := readIndex(c.Dir, files.heldOut, p.classes, &d.found)
+	heldOut, err := readIndex(ctx, c, files.heldOut, p.classes, &d.found)
 	if err != nil {
 		return nil, err
 	}
-	if p, err = p.complete(c, train, heldOut, &d.found); err != nil {
+	if p, err = p.complete(ctx, c, train, heldOut, &d.found); err != nil {
 		return nil, err
 	}
 	d.Total = len(train.labels)
@@ -86,15 +86,15 @@ func (c Config) loadPhotographs(p photograph) (*Data, error) {
 	}
 	// Held-out records have numbers of their own.
 	var found findings
-	d.HeldOut, err = heldOut.all(p.shape, p.classes, p.norm, &found)
+	d.HeldOut, err = heldOut.all(ctx, p.shape, p.classes, p.norm, &found)
 	d.found.join(&found)
 	return d, err
 }
 
 // loadAllPhotographs reads the index and the held-out pictures once for all parts.
-func (c Config) loadAllPhotographs(p photograph) ([]*Data, error) {
+func (c Config) loadAllPhotographs(ctx context.Context, p photograph) ([]*Data, error) {
 	c.Memory = max(cmp.Or(c.Memory, DefaultMemory)/int64(c.Parts), 1)
-	first, err := c.loadPhotographs(p)
+	first, err := c.loadPhotographs(ctx, p)
 	if err != nil {
 		return nil, err
 	}
@@ -111,36 +111,35 @@ func (c Config) loadAllPhotographs(p photograph) ([]*Data, error) {
 }
 
 // levelsOf is Levels for pictures in files.
-func (c Config) levelsOf(p photograph) ([]float64, error) {
+func (c Config) levelsOf(ctx context.Context, p photograph) ([]float64, error) {
 	files, err := detect(c.Dir, p.remedy)
 	if err != nil {
 		return nil, err
 	}
 	var found findings
-	train, err := readIndex(c.Dir, decodedOnce(files, c.Decoded).train, cmp.Or(p.classes, files.classes), &found)
+	train, err := readIndex(ctx, c, files.train, cmp.Or(p.classes, files.classes), &found)
 	if err != nil {
 		return nil, err
 	}
 	if p.shape == (Shape{}) {
-		if p.shape, err = usualShapeOnce(train, c, &found); err != nil {
+		if p.shape, err = usualShapeOnce(ctx, train, c, &found); err != nil {
 			return nil, err
 		}
 	}
-	shaped(train.source, p.shape)
-	m, err := train.measure(p.shape, maxMeasured, &found)
+	train.shape = p.shape
+	m, err := train.measure(ctx, p.shape, maxMeasured, &found)
 	return m.vector(), err
 }
 
 // complete finds shape, classes and normalization if they are not known for the set.
-func (p photograph) complete(c Config, train, heldOut *index, found *findings) (photograph, error) {
+func (p photograph) complete(ctx context.Context, c Config, train, heldOut *index, found *findings) (photograph, error) {
 	var err error
 	if p.shape == (Shape{}) {
-		if p.shape, err = usualShapeOnce(train, c, found); err != nil {
+		if p.shape, err = usualShapeOnce(ctx, train, c, found); err != nil {
 			return p, err
 		}
 	}
-	shaped(train.source, p.shape)
-	shaped(heldOut.source, p.shape)
+	train.shape, heldOut.shape = p.shape, p.shape
 	if p.classes == 0 {
 		p.classes = 1 + int(max(slices.Max(train.labels), slices.Max(heldOut.labels))) // no index is empty
 	}
@@ -150,7 +149,7 @@ func (p photograph) complete(c Config, train, heldOut *index, found *findings) (
 	if len(p.norm) > 0 {
 		return p, nil
 	}
-	m, err := train.measure(p.shape, maxMeasured, found)
+	m, err := train.measure(ctx, p.shape, maxMeasured, found)
 	p.norm = m.norm()
 	return p, err
 }

@@ -41,7 +41,7 @@ func TestFormatsAgree(t *testing.T) {
 		want[string(levelsOf(noise(uint64(k), 32, 32)))] = uint8(k % 10)
 	}
 	for name, files := range cifarIn(t) {
-		data, err := Load(Config{Name: "cifar10", Dir: write(t, files), Part: 1, Parts: 2, Norm: []Normalization{{Scale: 1.0 / 255}}})
+		data, err := Load(t.Context(), Config{Name: "cifar10", Dir: write(t, files), Part: 1, Parts: 2, Norm: []Normalization{{Scale: 1.0 / 255}}})
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 			continue
@@ -90,7 +90,7 @@ func TestDamagedPictures(t *testing.T) {
 	heldOut := samplesOf(t, 10, 3, 8, 8)       // 000010 ...
 	heldOut[4].data = asPNG(t, noise(1, 7, 7)) // 000012 is of another size
 	dir := write(t, map[string][]byte{"train.tar": archive(t, members...), "test.tar": archive(t, heldOut...)})
-	data, err := Load(Config{Name: "images", Dir: dir})
+	data, err := Load(t.Context(), Config{Name: "images", Dir: dir})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -129,7 +129,7 @@ func TestLabelsOfNoClass(t *testing.T) {
 	members := samplesOf(t, 0, 4, 32, 32)
 	members[3].data = []byte("10")
 	shard := archive(t, members...)
-	data, err := Load(Config{Name: "cifar10", Dir: write(t, map[string][]byte{"train.tar": shard, "test.tar": shard})})
+	data, err := Load(t.Context(), Config{Name: "cifar10", Dir: write(t, map[string][]byte{"train.tar": shard, "test.tar": shard})})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -160,7 +160,7 @@ func TestMeasured(t *testing.T) {
 	}
 	for part := range 2 {
 		for _, shard := range []Shard{{}, {Files: true}} {
-			data, err := Load(Config{Name: "images", Dir: dir, Part: part, Parts: 2, Shard: shard})
+			data, err := Load(t.Context(), Config{Name: "images", Dir: dir, Part: part, Parts: 2, Shard: shard})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -172,7 +172,7 @@ func TestMeasured(t *testing.T) {
 			}
 		}
 	}
-	data, err := Load(Config{Name: "images", Dir: dir, Norm: []Normalization{{0.5, 0.5}}})
+	data, err := Load(t.Context(), Config{Name: "images", Dir: dir, Norm: []Normalization{{0.5, 0.5}}})
 	if err != nil || data.Measured() != nil {
 		t.Errorf("measured %v although it is given, %v", data.Measured(), err)
 	}
@@ -187,7 +187,7 @@ func TestLevelsOfAll(t *testing.T) {
 	sum := func(dirs ...string) []Normalization {
 		var sums []float64
 		for _, dir := range dirs {
-			levels, err := Levels(Config{Name: "images", Dir: dir, Norm: []Normalization{{0.5, 0.5}}})
+			levels, err := Levels(t.Context(), Config{Name: "images", Dir: dir, Norm: []Normalization{{0.5, 0.5}}})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -202,7 +202,7 @@ func TestLevelsOfAll(t *testing.T) {
 		}
 		return norm
 	}
-	data, err := Load(Config{Name: "images", Dir: folder(0, 50)})
+	data, err := Load(t.Context(), Config{Name: "images", Dir: folder(0, 50)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -214,11 +214,11 @@ func TestLevelsOfAll(t *testing.T) {
 		t.Errorf("%v of three each, want %v", got, data.Measured())
 	}
 	for _, c := range []Config{{}, {Name: "glyphs"}, {Name: "text", Dir: a}} {
-		if _, err := Levels(c); !errors.Is(err, ErrConfig) {
+		if _, err := Levels(t.Context(), c); !errors.Is(err, ErrConfig) {
 			t.Errorf("levels of %q: %v", c.Name, err)
 		}
 	}
-	if levels, err := Levels(Config{Name: "mnist", Dir: writeFamily(t, nil)}); err != nil || !slices.Equal(levels, []float64{3 * Inputs, 0, 0}) {
+	if levels, err := Levels(t.Context(), Config{Name: "mnist", Dir: writeFamily(t, nil)}); err != nil || !slices.Equal(levels, []float64{3 * Inputs, 0, 0}) {
 		t.Errorf("%v, %v", levels, err)
 	}
 	for _, none := range [][]float64{nil, {1}, {1, 2}, {0, 0, 0}, {math.NaN(), 0, 0}, {1, 1e300, 0}} {
@@ -249,7 +249,7 @@ func TestLoadPhotographsRefuses(t *testing.T) {
 		"many classes":      {map[string][]byte{"train/a/1.png": nil, "train/b/1.png": nil, "train/c/1.png": nil, "train/d/1.png": nil, "train/e/1.png": nil, "train/f/1.png": nil, "train/g/1.png": nil, "train/h/1.png": nil, "train/i/1.png": nil, "train/j/1.png": nil, "train/k/1.png": nil, "test/a/1.png": nil}, "", ErrMismatch, "images"},
 	} {
 		dir := write(t, c.files)
-		_, err := Load(Config{Name: "cifar10", Dir: dir})
+		_, err := Load(t.Context(), Config{Name: "cifar10", Dir: dir})
 		var wrong *DataError
 		if !errors.As(err, &wrong) || !errors.Is(err, c.want) || wrong.Path != filepath.Join(dir, c.path) || !strings.Contains(err.Error(), c.says) {
 			t.Errorf("%s: %v", name, err)
@@ -268,14 +268,14 @@ func TestLoadPhotographsRefuses(t *testing.T) {
 		"files and skew":     {Config{Name: "cifar10", Dir: write(t, files["batches"]), Parts: 2, Shard: Shard{Files: true, Alpha: 1}}, ErrShard},
 		"one file of glyphs": {Config{Parts: 2, Shard: Shard{Files: true}}, ErrShard},
 	} {
-		if _, err := Load(c.config); !errors.Is(err, c.want) {
+		if _, err := Load(t.Context(), c.config); !errors.Is(err, c.want) {
 			t.Errorf("%s: %v, want %v", name, err, c.want)
 		}
 	}
 }
 
 func TestStreamBatchLargerThanData(t *testing.T) {
-	data, err := Load(Config{Name: "cifar10", Dir: write(t, map[string][]byte{"data_batch_1.bin": cifarBatch(0, 7), "test_batch.bin": cifarBatch(7, 1)})})
+	data, err := Load(t.Context(), Config{Name: "cifar10", Dir: write(t, map[string][]byte{"data_batch_1.bin": cifarBatch(0, 7), "test_batch.bin": cifarBatch(7, 1)})})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -295,14 +295,14 @@ func TestCIFAROnThisMachine(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	data, err := Load(Config{Name: "cifar10", Dir: dir, Part: 1, Parts: 3})
+	data, err := Load(t.Context(), Config{Name: "cifar10", Dir: dir, Part: 1, Parts: 3})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if data.Total != 10000 || data.Len() != 3333 || data.HeldOut.Len() != 5000 {
 		t.Errorf("%d of %d training pictures, %d held out", data.Len(), data.Total, data.HeldOut.Len())
 	}
-	levels, err := data.stream.index.measure(cifarShape, 3000, new(findings))
+	levels, err := data.stream.index.measure(t.Context(), cifarShape, 3000, new(findings))
 	if err != nil {
 		t.Fatal(err)
 	}

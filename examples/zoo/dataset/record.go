@@ -63,8 +63,9 @@ type record struct {
 type source interface {
 	// files is the number of files, in an order that is the same for all peers.
 	files() int
-	// path names a file.
+	// path names a file, parts the files that it consists of.
 	path(i int) string
+	parts(i int) []string
 	// open reads the records of a file from its start; with labels, only their labels.
 	open(i int, labels bool) (recordReader, error)
 	// newDecoder makes a decoder for packed pictures of the source.

@@ -106,7 +106,7 @@ func (s Shard) Parts(labels []uint8, seed uint64, parts int) ([][]int32, error) 
 
 // partOf is Part for data in files.
 func (s Shard) partOf(x *index, seed uint64, part, parts int) ([]int32, error) {
-	_, folders := foldersOf(x.source)
+	_, folders := x.source.(*classFolders)
 	if !s.Files || folders {
 		return s.Part(x.labels, seed, part, parts)
 	}

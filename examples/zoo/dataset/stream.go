@@ -32,8 +32,8 @@ type Stream struct {
 	ready chan *Batch
 	free  chan *Batch
 	ctx   context.Context
-	end   context.CancelFunc // of ctx
-	err   error              // why ready was closed
+	end   context.CancelCauseFunc // of ctx, with ErrClosed
+	err   error                   // why ready was closed
 }
 
 // streamConfig is the configuration of a stream.
@@ -54,7 +54,7 @@ type streamConfig struct {
 
 func newStream(c streamConfig) *Stream {
 	s := &Stream{ready: make(chan *Batch, Ahead), free: make(chan *Batch, Ahead+2)}
-	s.ctx, s.end = context.WithCancel(context.Background())
+	s.ctx, s.end = context.WithCancelCause(context.Background())
 	for range Ahead + 1 {
 		s.free <- new(Batch)
 	}
@@ -83,7 +83,7 @@ func (s *Stream) Next(b *Batch) error {
 
 // Close ends the stream and waits for its goroutine.
 func (s *Stream) Close() error {
-	s.end()
+	s.end(ErrClosed)
 	for range s.ready { // the goroutine closes it when it ends
 	}
 	return nil
@@ -114,7 +114,6 @@ func newProducer(c streamConfig, s *Stream) *producer {
 		developer: newDeveloper(c.index.source, c.shape), augmenter: newAugmenter(c.augment, c.shape, c.seed),
 		most: min(max(1, min(c.shuffle, ShuffleBytes/size)), len(c.part)),
 	}
-	p.developer.stop = s.ctx.Done()
 	p.buffer = newAlbum(size, p.most)
 	if int64(len(c.part))*int64(size) <= c.memory {
 		p.kept = newAlbum(size, len(c.part))
@@ -149,7 +148,7 @@ func (p *producer) run() error {
 func (p *producer) read() error {
 	p.shown = 0
 	for _, f := range p.files() {
-		err := p.index.each(f, p.index.in(f, p.part), p.developer, p.found, func(label uint8, pixels []uint8) error {
+		err := p.index.each(p.stream.ctx, f, p.index.in(f, p.part), p.developer, p.found, func(label uint8, pixels []uint8) error {
 			if p.kept != nil {
 				p.kept.add(label, pixels)
 			}

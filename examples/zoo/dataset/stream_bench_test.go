@@ -29,7 +29,7 @@ func BenchmarkStream(b *testing.B) {
 		{"kept", map[string][]byte{"data_batch_1.bin": cifarBatch(0, pictures), "test_batch.bin": cifarBatch(0, 1)}, DefaultMemory},
 	} {
 		b.Run(c.name, func(b *testing.B) {
-			data, err := Load(Config{Name: "cifar10", Dir: write(b, c.files), Memory: c.memory})
+			data, err := Load(b.Context(), Config{Name: "cifar10", Dir: write(b, c.files), Memory: c.memory})
 			if err != nil {
 				b.Fatal(err)
 			}

@@ -11,7 +11,7 @@ import (
 func TestStreamMemory(t *testing.T) {
 	const records, shuffle, batch = 4000, 300, 32
 	dir := write(t, map[string][]byte{"data_batch_1.bin": make([]byte, records*cifarRecord), "data_batch_2.bin": make([]byte, records*cifarRecord), "test_batch.bin": cifarBatch(0, 1)})
-	data, err := Load(Config{Name: "cifar10", Dir: dir, Memory: 1})
+	data, err := Load(t.Context(), Config{Name: "cifar10", Dir: dir, Memory: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -50,7 +50,7 @@ func TestStreamMemory(t *testing.T) {
 // Kept pictures are shown without any allocation at all.
 func TestKeptPicturesAllocateNothing(t *testing.T) {
 	dir := write(t, map[string][]byte{"data_batch_1.bin": cifarBatch(0, 50), "test_batch.bin": cifarBatch(0, 1)})
-	data, err := Load(Config{Name: "cifar10", Dir: dir})
+	data, err := Load(t.Context(), Config{Name: "cifar10", Dir: dir})
 	if err != nil {
 		t.Fatal(err)
 	}

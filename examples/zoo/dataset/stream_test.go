@@ -1,6 +1,7 @@
 package dataset
 
 import (
+	"context"
 	"errors"
 	"math"
 	"slices"
@@ -29,7 +30,7 @@ func TestStreamPasses(t *testing.T) {
 		parts := rapid.IntRange(1, most).Draw(t, "parts")
 		shuffle := rapid.IntRange(1, 50).Draw(t, "shuffle")
 		memory := rapid.SampledFrom([]int64{1, 1 << 20}).Draw(t, "memory")
-		x, err := readIndex("dir", s, 7, new(findings))
+		x, err := readIndex(context.Background(), Config{Dir: "dir"}, s, 7, new(findings))
 		if err != nil {
 			t.Fatal(err)
 		}

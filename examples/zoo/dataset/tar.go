@@ -26,9 +26,10 @@ const (
 // a sample are ignored.
 type shards struct{ paths []string }
 
-func (s shards) files() int        { return len(s.paths) }
-func (s shards) path(i int) string { return s.paths[i] }
-func (shards) newDecoder() decoder { return &pictureDecoder{} }
+func (s shards) files() int           { return len(s.paths) }
+func (s shards) path(i int) string    { return s.paths[i] }
+func (s shards) parts(i int) []string { return s.paths[i : i+1] }
+func (shards) newDecoder() decoder    { return &pictureDecoder{} }
 
 func (s shards) open(i int, labels bool) (recordReader, error) {
 	file, err := os.Open(s.paths[i])

@@ -71,7 +71,7 @@ func must(s *Set, err error) *Set {
 func TestTextsAreDealtToPeers(t *testing.T) {
 	dir := numbered(t, 25)
 	for _, shard := range []Shard{{}, {Files: true}} {
-		all, err := LoadAll(Config{Name: Text, Dir: dir, Parts: 3, Shard: shard, Window: 7, Seed: 5})
+		all, err := LoadAll(t.Context(), Config{Name: Text, Dir: dir, Parts: 3, Shard: shard, Window: 7, Seed: 5})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -91,7 +91,7 @@ func TestTextsAreDealtToPeers(t *testing.T) {
 					t.Errorf("part %d has %d bytes of file %c", i, n, b)
 				}
 			}
-			alone, err := Load(Config{Name: Text, Dir: dir, Parts: 3, Part: i, Shard: shard, Window: 7, Seed: 5})
+			alone, err := Load(t.Context(), Config{Name: Text, Dir: dir, Parts: 3, Part: i, Shard: shard, Window: 7, Seed: 5})
 			if err != nil || !bytes.Equal(alone.Train.text.bytes, part) || alone.Total != d.Total {
 				t.Errorf("part %d alone: %v, or other bytes", i, err)
 			}
@@ -107,7 +107,7 @@ func TestTextsAreDealtToPeers(t *testing.T) {
 }
 
 func TestFewTextsHoldOutTheirEnds(t *testing.T) {
-	d, err := Load(Config{Name: Text, Dir: writeTexts(t, map[string]string{"book.txt": strings.Repeat("a", 950) + strings.Repeat("z", 50)}), Window: 10})
+	d, err := Load(t.Context(), Config{Name: Text, Dir: writeTexts(t, map[string]string{"book.txt": strings.Repeat("a", 950) + strings.Repeat("z", 50)}), Window: 10})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -117,7 +117,7 @@ func TestFewTextsHoldOutTheirEnds(t *testing.T) {
 }
 
 func TestWindowsAreDrawnBySeed(t *testing.T) {
-	d, err := Load(Config{Name: Text, Dir: numbered(t, 25), Window: 7})
+	d, err := Load(t.Context(), Config{Name: Text, Dir: numbered(t, 25), Window: 7})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -151,7 +151,7 @@ func TestWindowsAreDrawnBySeed(t *testing.T) {
 
 func TestGoSourceIsOnThisMachine(t *testing.T) {
 	dir := writeTexts(t, map[string]string{"a/a.go": strings.Repeat("package a\n", 50), "a/testdata/b.go": "no", "readme.md": "no"})
-	d, err := Load(Config{Name: GoSource, Dir: dir, Window: 7})
+	d, err := Load(t.Context(), Config{Name: GoSource, Dir: dir, Window: 7})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -176,7 +176,7 @@ func TestTextsThatCannotBeUsed(t *testing.T) {
 		"windows of 5":            {Name: "mnist", Dir: dir, Window: 5},
 		"normalization for a tex": {Name: Text, Dir: dir, Norm: []Normalization{{0, 1}}},
 	} {
-		if _, err := Load(c); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := Load(t.Context(), c); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want an error with %q", err, want)
 		}
 	}

@@ -1,5 +1,7 @@
 package dataset
 
+import "context"
+
 // MixedSide is the default width and height of pictures when their sizes differ.
 const MixedSide = 64
 
@@ -9,9 +11,9 @@ const maxSized = 256
 // usualShape is the shape of the set's pictures. Its size is the given one, else that of more than half of the
 // pictures, else MixedSide (also if the size is too large for a set). It is grey if more than half of the pictures
 // are. It looks at pictures evenly spread over all files, so peers with the same files get the same shape.
-func (x *index) usualShape(width, height int, found *findings) (Shape, error) {
+func (x *index) usualShape(ctx context.Context, width, height int, found *findings) (Shape, error) {
 	s := shapes{decoder: x.source.newDecoder(), sizes: make(map[[2]int]int)}
-	if err := x.eachOf(x.spread(maxSized), &developer{decoder: &s}, found, func(uint8, []uint8) {}); err != nil {
+	if err := x.eachOf(ctx, x.spread(maxSized), &developer{decoder: &s}, found, func(uint8, []uint8) {}); err != nil {
 		return Shape{}, err
 	}
 	shape := Shape{Height: MixedSide, Width: MixedSide, Channels: 3}

@@ -36,7 +36,7 @@ func TestUsualShape(t *testing.T) {
 		"a size to have": {[][2]int{square, wide, tall, square}, Config{Width: 20, Height: 20}, Shape{20, 20, 3}, 4},
 	} {
 		c.config.Name, c.config.Dir = "images", write(t, sized(t, c.sizes...))
-		data, err := Load(c.config)
+		data, err := Load(t.Context(), c.config)
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
@@ -66,11 +66,11 @@ func TestUsualShapeIsBounded(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	x, err := readIndex("dir", folder, 0, new(findings))
+	x, err := readIndex(t.Context(), Config{Dir: "dir"}, folder, 0, new(findings))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if shape, err := x.usualShape(0, 0, new(findings)); err != nil || shape != (Shape{MixedSide, MixedSide, 3}) {
+	if shape, err := x.usualShape(t.Context(), 0, 0, new(findings)); err != nil || shape != (Shape{MixedSide, MixedSide, 3}) {
 		t.Errorf("%v, %v", shape, err)
 	}
 }
@@ -81,7 +81,7 @@ func TestNamedPictures(t *testing.T) {
 	files := sized(t, [2]int{4, 4}, [2]int{4, 4})
 	files["train/class-0/a.webp"], files["train/class-1/b.GIF"], files["train/class-1/notes.txt"] = nil, nil, nil
 	files["train/class-1/c.jpg"] = []byte("not a picture")
-	data, err := Load(Config{Name: "images", Dir: write(t, files)})
+	data, err := Load(t.Context(), Config{Name: "images", Dir: write(t, files)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -101,7 +101,7 @@ func TestNamedPictures(t *testing.T) {
 		files[fmt.Sprintf("train/class/%d.png", i)] = []byte("x")
 	}
 	files["test/class/1.png"] = nil
-	_, err = Load(Config{Name: "images", Dir: write(t, files)})
+	_, err = Load(t.Context(), Config{Name: "images", Dir: write(t, files)})
 	if !errors.Is(err, ErrEmpty) || strings.Count(err.Error(), "neither JPEG nor PNG") != maxReasons || !strings.HasSuffix(err.Error(), "\n  and 3 more") {
 		t.Errorf("nothing that can be read: %v", err)
 	}

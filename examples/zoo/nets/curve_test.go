@@ -16,7 +16,7 @@ func TestGPTCurve(t *testing.T) {
 		t.Skip("give -figures to train to the end")
 	}
 	const steps, warmup, batch = 1500, 100, 16
-	data, err := dataset.Load(dataset.Config{Name: dataset.GoSource})
+	data, err := dataset.Load(t.Context(), dataset.Config{Name: dataset.GoSource})
 	if err != nil {
 		t.Fatal(err)
 	}

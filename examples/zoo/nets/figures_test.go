@@ -59,7 +59,7 @@ func flock(t *testing.T, model string, config dataset.Config, r recipe, parts, e
 	for part := range parts {
 		config.Part, config.Parts = part, parts
 		var err error
-		if data, err = dataset.Load(config); err != nil {
+		if data, err = dataset.Load(t.Context(), config); err != nil {
 			t.Fatal(err)
 		}
 		m, err := ByName(model, data.Shape(), data.Classes())

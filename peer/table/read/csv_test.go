@@ -176,7 +176,7 @@ func TestCSVIsRefused(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			path := written(t, "x.csv", c.text)
-			_, err := Open([]string{path}, Config{})
+			_, err := Open(t.Context(), []string{path}, Config{})
 			refused(t, err, path, c.wants)
 		})
 	}

@@ -32,7 +32,7 @@ func TestNotUTF8IsRefused(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, err = Open([]string{written(t, c.name, latin)}, Config{})
+		_, err = Open(t.Context(), []string{written(t, c.name, latin)}, Config{})
 		line := 1 + strings.Count(latin[:strings.IndexFunc(latin, func(r rune) bool { return r == '\uFFFD' })], "\n")
 		if refused(t, err, fmt.Sprintf("line %d, byte 0x", line), "windows-1252"); !errors.Is(err, ErrEncoding) {
 			t.Error(err)
@@ -46,7 +46,7 @@ func TestNotUTF8IsRefused(t *testing.T) {
 			same(t, mustAll(t, opened(t, Config{}, written(t, c.name, wide)).Rows), want...)
 		}
 	}
-	_, err := Open([]string{written(t, "x.csv", "a\n1\n")}, Config{Encoding: "ebcdic"})
+	_, err := Open(t.Context(), []string{written(t, "x.csv", "a\n1\n")}, Config{Encoding: "ebcdic"})
 	refused(t, err, `"ebcdic"`, "windows-1252")
 }
 
@@ -148,7 +148,7 @@ func TestParquetNotUTF8(t *testing.T) {
 // Fields and numbers as half of Europe writes them.
 func TestSeparatorAndPoint(t *testing.T) {
 	path := written(t, "x.csv", "a;b\n1,5;x,y\n-,25;z\n1.5;w\n")
-	_, err := Open([]string{path}, Config{})
+	_, err := Open(t.Context(), []string{path}, Config{})
 	if !errors.Is(err, ErrSeparator) {
 		t.Error(err)
 	}
@@ -158,13 +158,13 @@ func TestSeparatorAndPoint(t *testing.T) {
 		t.Errorf("%+v", d)
 	}
 	for _, c := range []Config{{Separator: '"'}, {Point: ';'}, {Separator: ',', Point: ','}, {Separator: 0xe4}} {
-		if _, err := Open([]string{path}, c); err == nil {
+		if _, err := Open(t.Context(), []string{path}, c); err == nil {
 			t.Errorf("%+v: no error", c)
 		}
 	}
-	_, err = Open([]string{written(t, "x.jsonl", "{\"a\":1}\n")}, Config{Point: ','})
+	_, err = Open(t.Context(), []string{written(t, "x.jsonl", "{\"a\":1}\n")}, Config{Point: ','})
 	refused(t, err, "another separator")
-	_, err = Open([]string{path}, Config{Point: ','})
+	_, err = Open(t.Context(), []string{path}, Config{Point: ','})
 	refused(t, err, "another separator")
 }
 
@@ -235,7 +235,7 @@ func TestOthers(t *testing.T) {
 		}
 		same(t, mustAll(t, opened(t, only, written(t, name, text)).Rows), "0 1", "1 2")
 	}
-	_, err := Open([]string{written(t, "x.csv", "a,c\n1,2\n")}, only)
+	_, err := Open(t.Context(), []string{written(t, "x.csv", "a,c\n1,2\n")}, only)
 	refused(t, err, `column "b" is missing`)
 	if strings.Contains(err.Error(), "one more") {
 		t.Error(err)

@@ -22,7 +22,7 @@ func ExampleOpen() {
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 		log.Fatal(err)
 	}
-	rows, err := read.Open([]string{path}, read.Config{})
+	rows, err := read.Open(context.Background(), []string{path}, read.Config{})
 	if err != nil {
 		log.Fatal(err)
 	}

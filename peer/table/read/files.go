@@ -223,13 +223,18 @@ type unpacked struct {
 
 func (u unpacked) Close() error { return u.closer() }
 
-// check returns an error if a file does not have the columns of a schema.
-func (f file) check(s *table.Schema, c Config) error {
-	r, err := f.open(newBuilder(s, c, 1))
-	if err != nil {
-		return err
+// checkHeads returns an error if a file does not have the columns of a schema.
+func checkHeads(files []file, s *table.Schema, c Config) error {
+	for _, f := range files {
+		r, err := f.open(newBuilder(s, c, 1))
+		if err == nil {
+			err = r.close()
+		}
+		if err != nil {
+			return err
+		}
 	}
-	return r.close()
+	return nil
 }
 
 // schemaError returns an error that lists how the columns of a file differ from those of a schema. With others, further

@@ -114,7 +114,7 @@ func TestFilesAreRefused(t *testing.T) {
 		{"an empty folder", []string{t.TempDir()}, Config{}, []string{"no file named as a table"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			_, err := Open(c.paths, c.c)
+			_, err := Open(t.Context(), c.paths, c.c)
 			refused(t, err, c.names...)
 		})
 	}
@@ -131,7 +131,7 @@ func TestPin(t *testing.T) {
 	same(t, mustAll(t, r.Rows), `0 "2" 1`)
 	r = opened(t, Config{Kinds: map[string]table.Kind{"b": table.Category}}, written(t, "x.csv", "a,b\n1,2\n"))
 	same(t, mustAll(t, r.Rows), `0 1 "2"`)
-	_, err := Open([]string{r.Files()[0]}, Config{Kinds: map[string]table.Kind{"d": table.Category}})
+	_, err := Open(t.Context(), []string{r.Files()[0]}, Config{Kinds: map[string]table.Kind{"d": table.Category}})
 	refused(t, err, "x.csv", `"d"`, "a, b")
 
 	r = opened(t, Config{}, written(t, "x.csv", "a,b\n1,2\n"))

@@ -24,7 +24,7 @@ func written(t testing.TB, name, content string) string {
 
 func opened(t testing.TB, c Config, paths ...string) *Table {
 	t.Helper()
-	r, err := Open(paths, c)
+	r, err := Open(t.Context(), paths, c)
 	if err != nil {
 		t.Fatal(err)
 	}

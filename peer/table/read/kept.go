@@ -23,27 +23,22 @@ func (c Config) recipe(what string, files []file, schema *table.Schema) decoded.
 }
 
 // inferOnce is infer, but only one of several jobs does the work.
-func inferOnce(f file, c Config) (schema *table.Schema, notes []Note, err error) {
+func inferOnce(ctx context.Context, f file, c Config) (schema *table.Schema, notes []Note, err error) {
 	type columns struct {
 		Schema *table.Schema
 		Notes  []Note
 	}
-	of, err := decoded.Value(context.Background(), c.Decoded, c.recipe("columns", []file{f}, nil), func() (of columns, err error) {
+	of, err := decoded.Value(ctx, c.Decoded, c.recipe("columns", []file{f}, nil), func() (of columns, err error) {
 		of.Schema, of.Notes, err = infer(f, c)
 		return of, err
 	})
 	return of.Schema, of.Notes, err
 }
 
-// checkOnce checks the heads of files; here, too, only one of several jobs does the work.
-func checkOnce(files []file, s *table.Schema, c Config) error {
-	_, err := decoded.Bytes(context.Background(), c.Decoded, c.recipe("heads", files, s), func() ([]byte, error) {
-		for _, f := range files {
-			if err := f.check(s, c); err != nil {
-				return nil, err
-			}
-		}
-		return nil, nil
+// checkOnce is checkHeads, but only one of several jobs does the work.
+func checkOnce(ctx context.Context, files []file, s *table.Schema, c Config) error {
+	_, err := decoded.Bytes(ctx, c.Decoded, c.recipe("heads", files, s), func() ([]byte, error) {
+		return nil, checkHeads(files, s, c)
 	})
 	return err
 }

@@ -127,7 +127,7 @@ func TestParquetThatIsDamaged(t *testing.T) {
 		if err := os.WriteFile(path, content, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		r, err := Open([]string{path}, Config{})
+		r, err := Open(t.Context(), []string{path}, Config{})
 		if err == nil {
 			_, err = all(r.Rows)
 		}
@@ -167,7 +167,7 @@ func FuzzParquet(f *testing.F) {
 	f.Add(bounded)
 	f.Fuzz(func(t *testing.T, content []byte) {
 		path := written(t, "x.parquet", string(content))
-		r, err := Open([]string{path}, Config{})
+		r, err := Open(t.Context(), []string{path}, Config{})
 		if err == nil {
 			_, err = all(r.Rows)
 		}
@@ -187,7 +187,7 @@ func TestFlightsFromCSVAndParquet(t *testing.T) {
 	if d := csv.Schema().Differences(columns.Schema()); len(d) != 0 {
 		t.Fatal(d)
 	}
-	if _, err := Open([]string{from}, Config{}); err == nil || !strings.Contains(err.Error(), "several formats") {
+	if _, err := Open(t.Context(), []string{from}, Config{}); err == nil || !strings.Contains(err.Error(), "several formats") {
 		t.Errorf("the folder with the same rows twice: %v", err)
 	}
 
@@ -248,13 +248,13 @@ func TestParquetThatIsNoTable(t *testing.T) {
 	if err := pages.NewParquetWriter(&out, root).Close(); err != nil {
 		t.Fatal(err)
 	}
-	_, err = Open([]string{written(t, "x.parquet", out.String())}, Config{})
+	_, err = Open(t.Context(), []string{written(t, "x.parquet", out.String())}, Config{})
 	refused(t, err, "x.parquet", "tags", "no lists")
-	_, err = Open([]string{written(t, "x.parquet", "a,b\n1,2\n")}, Config{})
+	_, err = Open(t.Context(), []string{written(t, "x.parquet", "a,b\n1,2\n")}, Config{})
 	refused(t, err, "x.parquet", "no Parquet file")
 	var other *table.SchemaError
 	path := written(t, "x.parquet", string(parquetFile(t)))
-	_, err = Open([]string{path}, Config{Schema: &table.Schema{Fields: []table.Field{{Name: "truth"}}}})
+	_, err = Open(t.Context(), []string{path}, Config{Schema: &table.Schema{Fields: []table.Field{{Name: "truth"}}}})
 	if !errors.As(err, &other) || other.Where != path {
 		t.Errorf("another schema: %v", err)
 	}

@@ -113,8 +113,8 @@ type Table struct {
 
 // Open finds the files and reads their first rows. A path is a file, a folder (all its files with the name of a
 // table, of one format) or a pattern of filepath.Glob. Files are in the order of paths, those of a folder or pattern
-// in the order of their names.
-func Open(paths []string, c Config) (*Table, error) {
+// in the order of their names. With Config.Decoded, it may wait for another job that decodes, until ctx ends.
+func Open(ctx context.Context, paths []string, c Config) (*Table, error) {
 	c.Tolerance = cmp.Or(c.Tolerance, DefaultTolerance)
 	if c.BatchRows <= 0 {
 		c.BatchRows = DefaultBatchRows
@@ -132,14 +132,15 @@ func Open(paths []string, c Config) (*Table, error) {
 	}
 	schema := c.Schema
 	if schema == nil {
-		if schema, t.notes, err = inferOnce(t.files[0], c); err != nil {
+		if schema, t.notes, err = inferOnce(ctx, t.files[0], c); err != nil {
 			return nil, err
 		}
 		if err := c.pin(schema); err != nil {
 			return nil, fmt.Errorf("opening %s: %w", t.files[0].path, err)
 		}
 	}
-	return t, t.Pin(schema)
+	t.schema = schema
+	return t, checkOnce(ctx, t.files, schema, c)
 }
 
 // Schema returns the columns with their fixed or inferred kinds.
@@ -167,7 +168,7 @@ func (t *Table) Named() bool {
 // kinds and in another order. Missing or additional columns of a file are a *table.SchemaError that names the file.
 // JSON lines have no header, so a missing column is found only when rows are read.
 func (t *Table) Pin(s *table.Schema) error {
-	if err := checkOnce(t.files, s, t.config); err != nil {
+	if err := checkHeads(t.files, s, t.config); err != nil {
 		return err
 	}
 	t.mu.Lock()
@@ -181,12 +182,11 @@ func (t *Table) Pin(s *table.Schema) error {
 // and no blank line.
 func (t *Table) Rows(ctx context.Context) iter.Seq2[*table.Batch, error] {
 	return func(yield func(*table.Batch, error) bool) {
-		schema, given := t.Schema(), 0
+		schema, given, done := t.Schema(), 0, false
 		if f := t.config.Decoded; f != nil {
 			file, err := f.Open(ctx, t.config.recipe("rows", t.files, schema), func(w io.Writer) error { return t.keep(ctx, schema, w) })
 			if err == nil {
 				defer file.Close()
-				var done bool
 				if given, done = t.replay(file, schema, yield); done {
 					return
 				}
@@ -279,6 +279,9 @@ func (p *pass) read(ctx context.Context, f file, yield func(*table.Batch, error)
 	}
 	defer r.close()
 	for {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
 		damage, err := r.next(p.builder)
 		switch {
 		case err == io.EOF:
@@ -297,9 +300,6 @@ func (p *pass) read(ctx context.Context, f file, yield func(*table.Batch, error)
 		p.damaged.Rows++
 		if !p.builder.full() {
 			continue
-		}
-		if err := ctx.Err(); err != nil {
-			return err
 		}
 		if !yield(p.builder.batch(), nil) {
 			return errEnough

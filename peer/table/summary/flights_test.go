@@ -18,7 +18,7 @@ func flights(t *testing.T) *table.Batch {
 	if _, err := os.Stat(path); errors.Is(err, os.ErrNotExist) {
 		t.Skip("the real data is not there: ", err)
 	}
-	files, err := read.Open([]string{path}, read.Config{})
+	files, err := read.Open(t.Context(), []string{path}, read.Config{})
 	if err != nil {
 		t.Fatal(err)
 	}
