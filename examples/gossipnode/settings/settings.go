@@ -105,7 +105,7 @@ const MaxPeers = topology.MaxMembers
 
 const stepTimeFlag = "step-time"
 
-// maxStepTime bounds --step-time: an interrupt waits for the end of a step.
+// maxStepTime bounds --step-time.
 const maxStepTime = 10 * time.Second
 
 // Validate reports all faults at once, in a usage error that names the source of each

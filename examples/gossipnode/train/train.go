@@ -280,7 +280,7 @@ func (t *training) learn(ctx context.Context) (time.Duration, error) {
 		err := t.peer.Step(ctx, step)
 		switch {
 		case err == nil:
-			step = t.gradient
+			step = func(x, grad tensor.Vector) (peer.Result, error) { return t.gradient(ctx, x, grad) }
 			t.progress(false)
 		case errors.Is(err, peer.ErrRunOver):
 			return t.elapsed(), nil
@@ -307,12 +307,12 @@ func (t *training) firstGradient(ctx context.Context) func(x, grad tensor.Vector
 		}
 		t.first, t.begun = time.Now(), t.peer.Stats().Progress
 		t.Tell(watch.Report{Kind: watch.ReportTraining, Said: fmt.Sprintf("training %s on %s", t.Model, t.Dataset)})
-		return t.gradient(x, grad)
+		return t.gradient(ctx, x, grad)
 	}
 }
 
 // gradient computes the gradient of the next batch.
-func (t *training) gradient(x, grad tensor.Vector) (peer.Result, error) {
+func (t *training) gradient(ctx context.Context, x, grad tensor.Vector) (peer.Result, error) {
 	began := time.Now()
 	if err := t.nextBatch(); err != nil {
 		return peer.Result{}, err
@@ -322,7 +322,10 @@ func (t *training) gradient(x, grad tensor.Vector) (peer.Result, error) {
 		t.Log.Warn("the loss runs away: this model is of no use as it is. Begin anew with a tenth of --lr, or with --clip 1 or --optimizer adamw",
 			zap.Float64("loss", loss), zap.Float64("at_the_start", t.loss.start), zap.Float64("lr", t.Rate()))
 	}
-	time.Sleep(t.LeastStep - time.Since(began))
+	select {
+	case <-time.After(t.LeastStep - time.Since(began)):
+	case <-ctx.Done():
+	}
 	return peer.Result{Loss: loss, Samples: t.batch.Len()}, nil
 }
 
