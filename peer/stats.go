@@ -67,6 +67,7 @@ func (p *Peer) Stats() stats.Peer { return p.Node.Stats() }
 
 func (t *Trainer) report(s *stats.Peer) {
 	s.Target, s.Progress, s.Merged = t.steps.work.target(), t.steps.work.progress(), t.steps.pools && t.node.flock.Settled()
+	s.StoppedBy = t.steps.work.stoppedBy()
 	s.State = t.joiner.State()
 	s.State.Joiners, s.State.Sent = t.server.Joiners(), t.server.Sent()
 	s.Quarantined = t.links.InQuarantine(t.life.Now())

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"sync"
 	"time"
 
 	"go.uber.org/zap"
@@ -72,6 +73,9 @@ func (n *Node) Train(ctx context.Context, with Training) (*Trainer, error) {
 
 // newTrainer makes a trainer that has not begun yet.
 func newTrainer(n *Node, with Training) (*Trainer, error) {
+	if with.Work.Until.isSet() && !n.orders.Tells() {
+		return nil, fmt.Errorf("%w: Work.Until needs messages between members: set Network.Control.Digests, or do not set it below 0", ErrConfig)
+	}
 	t := &Trainer{node: n, with: with, log: n.log, life: tasks.NewLife(), begun: make(chan struct{})}
 	exchange, layout, stall := with.Exchange, with.Params.Layout().Hash(), n.network.fixed.stall
 	var err error
@@ -102,6 +106,8 @@ func newTrainer(n *Node, with Training) (*Trainer, error) {
 		arrival: t.joiner, work: &work{flock: n.flock, orders: n.orders, log: t.log}, counters: n.counters, life: t.life, loop: n.inbox,
 		fresh: after.Incarnation == 0,
 	}
+	t.steps.work.until = &evaluations{with: with.Work.Until, self: n.Self(), flock: n.flock, orders: n.orders, replica: t.replica, life: t.life, loop: n.inbox, log: t.log, agreed: make(chan struct{})}
+	t.steps.work.until.agree = sync.OnceFunc(func() { close(t.steps.work.until.agreed) })
 	t.steps.begin(trainer.Config{Replica: t.replica, Optimizer: with.Optimizer, Traits: traits, Pace: exchange.Pace}, t.log)
 	t.conversations = conversations.New(conversations.Config{
 		Host: session.Host{
@@ -168,6 +174,9 @@ func (t *Trainer) serve() error {
 	t.life.Background.Go(func() {
 		counters.WatchStandstill(t.life.Running, n.counters, func() bool { return n.flock.Steps() > n.flock.Resumed() && !n.flock.IsOver() })
 	})
+	if t.with.Work.Until.isSet() {
+		t.life.Background.Go(t.steps.work.until.run)
+	}
 	state := func(s *framed.Stream) error { return t.server.Serve(t.life.Working, s) }
 	return n.net.serve(n.network.Run, t.life, []service{
 		{transport.ProtocolExchange, t.conversations.Serve},
@@ -304,6 +313,7 @@ func (t *Trainer) end(leave func()) {
 	first := t.life.Leave()
 	if first && t.node.flock.IsOver() {
 		t.linger()
+		t.steps.work.until.await()
 	}
 	if leave != nil {
 		leave()

@@ -15,6 +15,7 @@ import (
 	"github.com/seed-97356399/murmuration/internal/links"
 	"github.com/seed-97356399/murmuration/internal/orders"
 	"github.com/seed-97356399/murmuration/internal/replica"
+	"github.com/seed-97356399/murmuration/internal/until"
 	"github.com/seed-97356399/murmuration/peer/control"
 	"github.com/seed-97356399/murmuration/peer/optim"
 	"github.com/seed-97356399/murmuration/peer/transport"
@@ -90,7 +91,7 @@ func (x Exchange) NewMachine(self transport.PeerID, chance *rand.Rand) (machine 
 }
 
 // Work says how much the flock has to do. If both numbers are given, the run is over when
-// either is reached. The excess is small (docs/design/003): with equally fast peers at most
+// either is reached, or sooner by Until. The excess is small (docs/design/003): with equally fast peers at most
 // one step each, if the work cannot be divided evenly; if speeds change or members die near
 // the end, the steps of about a second.
 type Work struct {
@@ -99,6 +100,8 @@ type Work struct {
 	// StepsPerPeer is the number of gradient steps per peer: the work is StepsPerPeer times
 	// the most peers that were members at once, however unequal their shares.
 	StepsPerPeer uint64
+	// Until ends the run sooner, when the model is good enough or time is up. Default: it does not.
+	Until Until
 	// Grace bounds how long Close goes on serving exchanges once the run is over
 	// here, until it is over everywhere. Default: 10 s.
 	Grace time.Duration
@@ -156,6 +159,9 @@ func (t Training) faults() (faults []error) {
 	}
 	if x.Deadline < 0 || t.Work.Grace < 0 {
 		fault("Exchange.Deadline %s and Work.Grace %s: neither may be negative", x.Deadline, t.Work.Grace)
+	}
+	if err := t.Work.Until.validate(); err != nil {
+		faults = append(faults, err)
 	}
 	if err := t.Checkpoint.is.validate(); err != nil {
 		fault("Checkpoint: %w", err)
@@ -316,12 +322,13 @@ func (h *hooks) Commanded(command control.Command) {
 type work struct {
 	flock  *flock.Flock
 	orders *orders.Orders
+	until  *evaluations
 	log    *zap.Logger
 }
 
 // finished tells whether the flock has done its work.
 func (w work) finished() bool {
-	if _, stopped := w.orders.Stopped(); stopped {
+	if _, stopped := w.orders.Stopped(); stopped || w.until.ended.Load() != 0 {
 		return true
 	}
 	target := w.target()
@@ -342,7 +349,7 @@ func (w work) conclude() bool {
 	w.flock.Wait(true) // the others may be waiting for its last steps
 	w.orders.Release()
 	_, stopped := w.orders.Stopped()
-	w.log.Info("the run is over", zap.Bool("stopped_by_operator", stopped),
+	w.log.Info("the run is over", zap.Bool("stopped_by_operator", stopped), zap.String("stopped_by", w.stoppedBy()),
 		zap.Uint64("own_steps", w.flock.Steps()), zap.Uint64("flock_steps", w.flock.Total()))
 	return true
 }
@@ -361,10 +368,26 @@ func (w work) target() uint64 {
 	return w.orders.At(w.flock.Total()).Target(w.flock.Participants())
 }
 
+// stoppedBy is why the run is over, empty if it is not: see stats.Peer.
+func (w work) stoppedBy() string {
+	_, stopped := w.orders.Stopped()
+	switch why := until.Reason(w.until.ended.Load()); {
+	case !w.flock.IsOver():
+		return ""
+	case stopped:
+		return "operator"
+	case why != until.GoesOn:
+		return why.String()
+	}
+	return "work"
+}
+
 // runOver is ErrRunOver, with the reason if it is not that the work is done.
 func (w work) runOver() error {
 	why, stopped := w.orders.Stopped()
-	switch {
+	switch early := until.Reason(w.until.ended.Load()); {
+	case !stopped && early != until.GoesOn:
+		return fmt.Errorf("%w before its work is done: %s", ErrRunOver, early)
 	case !stopped:
 		return ErrRunOver
 	case why == "":

@@ -169,6 +169,9 @@ func (m *AllReduce) Summed(r collective.Summed) {
 	switch {
 	case r.Err == nil:
 		m.state, m.as = summed, r.Value
+		if at, n := m.members.Place(); m.division.whole > 0 && at >= 0 {
+			m.batch = inTurn(m.division.whole, at, n, m.version) // no message tells it, which might come late
+		}
 		if m.leads() {
 			m.concluded(m.sum.Participants())
 		}
@@ -184,7 +187,9 @@ func (m *AllReduce) Summed(r collective.Summed) {
 // concluded prepares the next round: statuses so far are about the old parameters, and a member that has had
 // the parameters for a whole round but was not in it is no longer waited for.
 func (m *AllReduce) concluded(participants []topology.PeerID) {
-	m.divide(participants)
+	if m.division.whole == 0 {
+		m.divide(participants)
+	}
 	for _, id := range participants {
 		delete(m.said, id)
 		delete(m.given, id)

@@ -56,22 +56,31 @@ func Shares(total int, speeds []float64) []int {
 	return shares
 }
 
-// division divides the flock's batch, if the coordinator does so; batch is the number of
-// samples per peer.
+// division divides the flock's batch, if the coordinator does so: whole, or each per peer.
 type division struct {
-	each   int
+	whole, each int
+
 	speeds map[topology.PeerID]float64 // as reported
 }
 
 func (d *division) shares(workers []topology.PeerID) []int {
-	if d.each == 0 {
+	if !d.divides() {
 		return nil
 	}
 	speeds := make([]float64, len(workers))
 	for i, id := range workers {
 		speeds[i] = d.speeds[id]
 	}
-	return Shares(d.each*len(workers), speeds)
+	return Shares(cmp.Or(d.whole, d.each*len(workers)), speeds)
+}
+
+func (d *division) divides() bool { return d.whole > 0 || d.each > 0 }
+
+// inTurn is the share of peer i of n in a round: shares differ by one at most, and which peers have the larger ones
+// changes from round to round. In each round all add up to total, or to n if that is more.
+func inTurn(total, i, n int, round uint64) int {
+	total = max(total, n)
+	return (total + n - 1 - int((uint64(i)+round)%uint64(n))) / n
 }
 
 // mostAbove is the peer whose share takes longest, among those with more than one sample.

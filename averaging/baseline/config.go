@@ -23,6 +23,11 @@ type Config struct {
 	// Batch, if above 0, divides the flock's batch, of Batch samples per peer, among the
 	// peers by their speed (see Shares). Used by AllReduce, and by ParamServer with BSP.
 	Batch int
+	// GlobalBatch, if above 0, is the number of samples of the whole flock in a round, however many peers there are, and at
+	// least one of each; Batch is not used then. ParamServer with BSP divides it by speed, AllReduce and DPSGD evenly, where
+	// what is left over goes to peers in turn. In rounds before which nobody has come or gone the parts add up to it. Of
+	// the first round peers choose their parts themselves.
+	GlobalBatch int
 }
 
 func (c Config) validate() error {
@@ -35,6 +40,9 @@ func (c Config) validate() error {
 	}
 	if c.Batch < 0 || c.Batch > MaxBatch {
 		faults = append(faults, fmt.Errorf("Batch is %d: want 0 (not divided) to %d", c.Batch, MaxBatch))
+	}
+	if c.GlobalBatch < 0 || c.GlobalBatch > MaxBatch {
+		faults = append(faults, fmt.Errorf("GlobalBatch is %d: want 0 (none) to %d", c.GlobalBatch, MaxBatch))
 	}
 	return errors.Join(faults...)
 }

@@ -39,7 +39,7 @@ type coordination struct {
 func (c *coordination) begin(config Config, algorithm collective.Algorithm, r role) {
 	c.Flights, c.role, c.algorithm = config.flights(), r, algorithm
 	c.members.Self = config.Self
-	c.division = division{each: config.Batch, speeds: map[topology.PeerID]float64{}}
+	c.division = division{whole: config.GlobalBatch, each: config.Batch, speeds: map[topology.PeerID]float64{}}
 }
 
 // Traits implements collective.Machine.
@@ -110,7 +110,7 @@ func (c *coordination) gradient(e collective.Event) {
 	}
 	c.speed.done(c.Now, e.Samples)
 	c.samples, c.division.speeds[c.Self] = e.Samples, c.speed.value
-	if c.division.each > 0 {
+	if c.division.divides() {
 		c.Tell(c.coordinator, message(messageSpeed, 0, c.speed.value))
 	}
 	switch {

@@ -26,6 +26,8 @@ import (
 type DPSGD struct {
 	trainer
 	round uint64
+	whole int     // samples of all members in a round; 0 leaves it to the trainers
+	at, n int     // place in the view, and its size
 	links [2]link // to the next member, to which this one proposes, and from the one before
 }
 
@@ -43,7 +45,7 @@ func NewDPSGD(config Config) (*DPSGD, error) {
 	if err := config.validate(); err != nil {
 		return nil, fmt.Errorf("D-PSGD machine: %w", err)
 	}
-	m := &DPSGD{}
+	m := &DPSGD{whole: config.GlobalBatch}
 	m.Flights = config.flights()
 	return m, nil
 }
@@ -129,6 +131,7 @@ func (m *DPSGD) viewed(overlay *topology.Overlay) {
 	if own >= 0 && n > 1 {
 		peers[0], peers[1] = view.At((own+1)%n).ID, view.At((own+n-1)%n).ID
 	}
+	m.at, m.n = own, n
 	if own >= 0 && n == 2 { // one link; the first in the order proposes
 		peers[1-own] = ""
 	}
@@ -209,6 +212,9 @@ func (m *DPSGD) meet() {
 		m.Propose(l.peer, m.degree())
 	}
 	if !m.busy() && !m.pending(m.links[0]) && !m.pending(m.links[1]) {
+		if m.whole > 0 && m.at >= 0 && m.n > 0 {
+			m.batch = inTurn(m.whole, m.at, m.n, m.round)
+		}
 		m.proceed()
 	}
 }

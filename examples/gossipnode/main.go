@@ -15,6 +15,7 @@
 //	gossipnode describe                          what the data of all members are like
 //	gossipnode fit, gossipnode predict           learners on tables, and what they say
 //	gossipnode serve --model FILE                predictions over HTTP
+//	gossipnode plot FILE                         how a run went, as a picture
 //	gossipnode simulate, gossipnode compare      many peers and rivals in virtual time
 //
 // A newcomer begins with docs/GUIDE.md, an operator with docs/OPERATING.md.
@@ -50,6 +51,7 @@ import (
 	"github.com/seed-97356399/murmuration/examples/gossipnode/doctor"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/fetch"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/fit"
+	"github.com/seed-97356399/murmuration/examples/gossipnode/history"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/inspect"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/invite"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/keys"
@@ -87,7 +89,7 @@ There is no server, nobody waits for anybody, and any of them may fail.`,
 	root.SetIn(std.In)
 	root.SetOut(std.Out)
 	root.SetErr(std.Err)
-	root.AddCommand(run.Command(std), local.Command(std), bridge.Command(std), sample.Command(std), simulate.Command(std), compare.Command(std), keys.Command(std), control.Command(std), overlay.Command(std), doctor.Command(std), invite.Command(std), bench.Command(std), fetch.Command(std), describe.Command(std), fit.Command(std), predict.Command(std), serve.Command(std),
+	root.AddCommand(run.Command(std), local.Command(std), bridge.Command(std), history.Command(std), sample.Command(std), simulate.Command(std), compare.Command(std), keys.Command(std), control.Command(std), overlay.Command(std), doctor.Command(std), invite.Command(std), bench.Command(std), fetch.Command(std), describe.Command(std), fit.Command(std), predict.Command(std), serve.Command(std),
 		inspect.Command(std), inspect.ExportCommand(std), status.Command(std), version.Command(std))
 	return root
 }

@@ -79,9 +79,11 @@ var rooms = []room{
 		"one-way messages go over streams the same way, whatever they say (docs/design/037)"},
 	{"internal/sumnet", []string{"internal/framed", "internal/mail", "internal/mask", "internal/requests", "internal/sums", "internal/wire", "peer/transport"},
 		"what the machine of sums decides is carried over streams the same way, whatever is summed"},
+	{"internal/until", []string{"internal/wire", "topology"},
+		"when a run is good enough follows from what members tell, and time; who evaluates what is not its business (docs/design/048)"},
 	{"internal/orderlog", []string{"internal/framed", "internal/wire", "peer/transport"},
 		"which of an operator's messages count follows from their kinds, numbers and bytes"},
-	{"peer/control", []string{"internal/admit", "internal/orderlog", "internal/wire", "peer/optim/rate", "peer/transport", "topology"},
+	{"peer/control", []string{"internal/admit", "internal/orderlog", "internal/until", "internal/wire", "peer/optim/rate", "peer/transport", "topology"},
 		"an operator's program embeds no peer"},
 	{"internal/orders", []string{"averaging", "internal/framed", "internal/requests", "internal/orderlog", "internal/wire", "peer/control", "peer/optim/rate", "peer/transport", "peer/stats"},
 		"whom a peer obeys, and what it tells of itself, follows from messages; it acts on nothing but its own state"},
@@ -161,7 +163,7 @@ var rooms = []room{
 var below = []string{
 	"internal/kernel", "internal/ops", "internal/coding", "internal/ewma", "internal/wire", "internal/collective", "internal/replica", "internal/session", "internal/trainer", "internal/sim", "internal/links", "internal/harm",
 	"tensor", "tensor/nn", "quant", "topology", "averaging", "averaging/baseline", "averaging/merge", "peer/optim",
-	"internal/handout",
+	"internal/handout", "internal/until",
 }
 
 // keeper is a rule for one outside library: the only rooms that import it.

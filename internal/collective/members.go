@@ -36,6 +36,9 @@ func (m *Members) See(view *topology.View) (gone []topology.PeerID) {
 	return slices.DeleteFunc(before, func(id topology.PeerID) bool { return id == m.Self || m.Has(id) })
 }
 
+// Place is this peer's place among the members, -1 if it is none, and their number.
+func (m *Members) Place() (at, n int) { return slices.Index(m.order, m.Self), len(m.order) }
+
 // Has tells whether a peer is a member.
 func (m *Members) Has(id topology.PeerID) bool { return slices.Contains(m.order, id) }
 

@@ -52,6 +52,7 @@ type latest struct {
 	control.Digest
 	digested   mark
 	introduced mark
+	evaluated  mark
 }
 
 // mark is the sequence and time of the last message of a kind.
@@ -194,9 +195,13 @@ func (d *digests) judge(m wire.Control, counts *counts) transport.Verdict {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	one := d.received[author]
-	if m.Kind == wire.ControlIntroduction {
+	switch m.Kind {
+	case wire.ControlIntroduction:
 		one.Name, one.Version, one.Harm, one.introduced = said.Name, said.Version, said.Harm, now
-	} else {
+	case wire.ControlEvaluation:
+		one.Evaluation, one.evaluated = said.Evaluation, now
+		one.Evaluation.Heard = now.at
+	default:
 		one = one.after(said, now)
 	}
 	d.received[author] = one
@@ -206,8 +211,8 @@ func (d *digests) judge(m wire.Control, counts *counts) transport.Verdict {
 
 // after is the entry of a member updated by a newer digest.
 func (t latest) after(said control.Digest, now mark) latest {
-	one := latest{Digest: said, digested: now, introduced: t.introduced}
-	one.Name, one.Version, one.Harm, one.Exchanged = t.Name, t.Version, t.Harm, t.Exchanged
+	one := latest{Digest: said, digested: now, introduced: t.introduced, evaluated: t.evaluated}
+	one.Name, one.Version, one.Harm, one.Exchanged, one.Evaluation = t.Name, t.Version, t.Harm, t.Exchanged, t.Evaluation
 	if said.Exchanges > 0 && (said.Exchanges != t.Exchanges || said.Incarnation != t.Incarnation) {
 		one.Exchanged = now.at
 	}
@@ -220,9 +225,12 @@ func (d *digests) due(author transport.PeerID, kind wire.ControlKind, now mark, 
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	one, known := d.received[author]
-	last := one.digested
-	if kind == wire.ControlIntroduction {
+	last, spacing := one.digested, control.DigestSpacing
+	switch kind {
+	case wire.ControlIntroduction:
 		last = one.introduced
+	case wire.ControlEvaluation:
+		last, spacing = one.evaluated, control.EvaluationSpacing
 	}
 	switch {
 	case !known:
@@ -231,7 +239,7 @@ func (d *digests) due(author transport.PeerID, kind wire.ControlKind, now mark, 
 	case now.incarnation < last.incarnation, now.incarnation == last.incarnation && now.sequence <= last.sequence:
 		counts.known.Add(1)
 		return false
-	case now.at.Sub(last.at) < control.DigestSpacing/2: // half, since delayed messages arrive in a bunch
+	case now.at.Sub(last.at) < spacing/2: // half, since delayed messages arrive in a bunch
 		counts.hasty.Add(1)
 		return false
 	}

@@ -67,7 +67,8 @@ type Orders struct {
 	warned    sync.Once // logs the first message of an operator that is not obeyed
 	listener  atomic.Pointer[Listener]
 
-	asked int // members so far
+	asked     int           // members so far
+	evaluated atomic.Uint64 // messages by Evaluated
 }
 
 // counts counts the outcomes of control messages.
@@ -323,6 +324,31 @@ func (o *Orders) compare(announced control.Command) {
 
 // Fill adds to members their last digests, with Received zero if there is none; own is this peer's own.
 func (o *Orders) Fill(members []control.Member, own control.Digest) { o.digests.fill(members, own) }
+
+// Evaluated tells the others of this peer's model on held-out data. They pass on one in control.EvaluationSpacing.
+func (o *Orders) Evaluated(incarnation uint64, e control.Evaluation) {
+	m := wire.Control{Kind: wire.ControlEvaluation, Sequence: o.evaluated.Add(1), Run: o.requests.Run, Author: string(o.requests.Transport.Self())}
+	m.Body = control.Digest{Incarnation: incarnation, Evaluation: e}.Body(m.Kind)
+	if order, err := orderlog.Sign(o.requests.Transport, m); err != nil {
+		o.requests.Log.Warn("this peer cannot tell others how good its model is", zap.Error(err))
+	} else {
+		o.publish(order.Bytes)
+	}
+}
+
+// Evaluations calls hear with the last evaluation of each other member that has told one. hear must not call Orders.
+func (o *Orders) Evaluations(hear func(transport.PeerID, control.Evaluation)) {
+	o.digests.mu.Lock()
+	defer o.digests.mu.Unlock()
+	for id, one := range o.digests.received {
+		if !one.Evaluation.Heard.IsZero() {
+			hear(id, one.Evaluation)
+		}
+	}
+}
+
+// Tells tells whether this peer takes part in the run's topic, by which members tell of themselves.
+func (o *Orders) Tells() bool { return o.config.Operator != "" || o.config.Digests > 0 }
 
 // Tell answers a question from outside with these members.
 func (o *Orders) Tell(t *framed.Stream, members []control.Member) {

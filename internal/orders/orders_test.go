@@ -313,7 +313,7 @@ func TestOutsidersAreTold(t *testing.T) {
 		if name := look().Digest.Name; name != "newer" {
 			t.Errorf("it is called %q", name)
 		}
-		if v := s.heard(t, member, 18, 9, nil); v != transport.Drop {
+		if v := s.heard(t, member, 19, 9, nil); v != transport.Drop {
 			t.Errorf("what a later release says of itself: %v", v)
 		}
 	})

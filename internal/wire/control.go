@@ -30,6 +30,7 @@ const (
 
 	ControlDigest       ControlKind = 16
 	ControlIntroduction ControlKind = 17
+	ControlEvaluation   ControlKind = 18
 )
 
 // ByPeer tells whether a kind is signed by a peer for itself, not by an operator.

@@ -22,6 +22,8 @@ const (
 	// DigestSpacing is the least time between two digests of a member: sooner ones are
 	// not passed on.
 	DigestSpacing = time.Second
+	// EvaluationSpacing is the least time between two evaluations that a member tells.
+	EvaluationSpacing = 200 * time.Millisecond
 )
 
 // Bounds of what a peer is called, in bytes.

@@ -4,6 +4,7 @@ import (
 	"math"
 	"time"
 
+	"github.com/seed-97356399/murmuration/internal/until"
 	"github.com/seed-97356399/murmuration/internal/wire"
 	"github.com/seed-97356399/murmuration/peer/transport"
 )
@@ -32,6 +33,9 @@ func (s State) String() string {
 	return "unknown"
 }
 
+// Evaluation is what a member tells of its model on the data that it holds out, and whether it wants the run to end.
+type Evaluation = until.Said
+
 // Digest is what a member tells all others of itself now and then.
 type Digest struct {
 	// Name and Version are what the member calls itself and was built from: printable
@@ -55,6 +59,8 @@ type Digest struct {
 	Partners []Met
 	// Harm is of the partner that the member trusts least, if that is by less than a half, with a harm above a half.
 	Harm Harm
+	// Evaluation is the last that the member has told.
+	Evaluation Evaluation
 	// Received is when this peer received the digest, and Exchanged when it received the
 	// first digest with the last exchange, by this peer's own clock; nothing depends on them.
 	// Exchanged is zero if none is known of.
@@ -103,7 +109,7 @@ func (d Digest) Body(kind wire.ControlKind) []byte {
 // DigestOf reads what a message says of its author; Named finds its partners' names.
 func DigestOf(m wire.Control, received time.Time) (Digest, error) {
 	d, body := Digest{Sequence: m.Sequence, Received: received}, wire.BodyReader(wire.TypeControl, m.Body)
-	if m.Kind != wire.ControlDigest && m.Kind != wire.ControlIntroduction {
+	if m.Kind != wire.ControlDigest && m.Kind != wire.ControlIntroduction && m.Kind != wire.ControlEvaluation {
 		return d, ErrKind
 	}
 	d.fields(&body, m.Kind)
@@ -111,11 +117,15 @@ func DigestOf(m wire.Control, received time.Time) (Digest, error) {
 }
 
 // fields writes or reads what a message of a kind says: what a member is called and who harms it,
-// which releases before that drop, or how it gets on.
+// which releases before that drop, how good its model is, or how it gets on.
 func (d *Digest) fields(c *wire.Coder, kind wire.ControlKind) {
-	if c.Uint64(&d.Incarnation); kind == wire.ControlIntroduction {
+	switch c.Uint64(&d.Incarnation); kind {
+	case wire.ControlIntroduction:
 		d.names(c)
 		d.Harm.last(c, nil)
+		return
+	case wire.ControlEvaluation:
+		d.Evaluation.Fields(c)
 		return
 	}
 	for _, n := range []*uint64{&d.Steps, &d.FlockSteps, &d.Exchanges, &d.Failed} {

@@ -27,6 +27,9 @@ type Peer struct {
 	Progress                  float64
 	// Over tells that the flock has done its work.
 	Over bool
+	// StoppedBy is what has ended the run: "work" that is done, the "operator", or, as peer.Until says, "accuracy",
+	// "loss", "plateau" or "deadline". Empty before; where two come at once, it counts once the trainer has closed.
+	StoppedBy string
 	// Merged tells that this peer has the model that the final merge has made of all, with
 	// the same bytes as the others that took part: all that were here, it alone if the
 	// others had left. False where there is no such merge.

@@ -148,7 +148,7 @@ type entrant struct {
 func (s *compareSettings) run(sources cli.Origins, std cli.Streams) error {
 	racers, err := s.racers()
 	worlds, err2 := suitesNamed(s.Suite)
-	if err := sources.Usage(err, err2, plotFault(s.Plot)); err != nil {
+	if err := sources.Usage(err, err2, PlotFault("plot", s.Plot)); err != nil {
 		return err
 	}
 	if s.Serving != simulate.FirstServes && !slices.ContainsFunc(racers, racer.serves) {

@@ -3,7 +3,7 @@ package compare
 import (
 	"fmt"
 	"image/color"
-	"os"
+	"io"
 	"path/filepath"
 	"strings"
 
@@ -16,6 +16,7 @@ import (
 	_ "gonum.org/v1/plot/vg/vgsvg"
 
 	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
+	"github.com/seed-97356399/murmuration/examples/gossipnode/files"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/simulate"
 )
 
@@ -47,8 +48,8 @@ func typed(of draw.TextStyle, c color.Color, size vg.Length) draw.TextStyle {
 	return of
 }
 
-// plotFault returns an error if path is not a valid name for a plot.
-func plotFault(path string) error {
+// PlotFault returns an error if path, of this flag, is not a valid name for a plot.
+func PlotFault(flag, path string) error {
 	switch filepath.Ext(path) {
 	case ".png", ".svg":
 		return nil
@@ -56,7 +57,7 @@ func plotFault(path string) error {
 	if path == "" {
 		return nil
 	}
-	return cli.Faultf("plot", "%q: want a name that ends in .png or .svg", path)
+	return cli.Faultf(flag, "%q: want a name that ends in .png or .svg", path)
 }
 
 // plotRaces draws two panels for each race, accuracy against time and against bytes, below a
@@ -74,19 +75,22 @@ func plotRaces(path, title, settings string, races []race) error {
 		}
 		panels[i] = []*plot.Plot{inTime, inBytes}
 	}
-	file, err := os.Create(path)
+	return Draw(path, title, settings, panels)
+}
+
+// Draw draws rows of panels below a title and a smaller line, into a file whose name ends in .png or .svg.
+func Draw(path, title, below string, panels [][]*plot.Plot) error {
+	err := files.Replace(path, 0o644, func(w io.Writer) error {
+		return drawPanels(w, title, below, panels, strings.TrimPrefix(filepath.Ext(path), "."))
+	})
 	if err != nil {
-		return fmt.Errorf("drawing the race: %w", err)
+		return fmt.Errorf("drawing %s: %w", path, err)
 	}
-	if err := drawPanels(file, title, settings, panels, strings.TrimPrefix(filepath.Ext(path), ".")); err != nil {
-		_ = file.Close() // the first error is returned
-		return fmt.Errorf("drawing the race: %w", err)
-	}
-	return file.Close()
+	return nil
 }
 
 // drawPanels draws rows of panels below their title.
-func drawPanels(file *os.File, title, settings string, panels [][]*plot.Plot, format string) error {
+func drawPanels(file io.Writer, title, settings string, panels [][]*plot.Plot, format string) error {
 	width, height := panelWidth*vg.Length(len(panels[0])), headHeight+panelHeight*vg.Length(len(panels))
 	canvas, err := draw.NewFormattedCanvas(width, height, format)
 	if err != nil {
@@ -113,8 +117,41 @@ func drawPanels(file *os.File, title, settings string, panels [][]*plot.Plot, fo
 
 // panel draws accuracy against time or bytes.
 func panel(r race, axis string, of func(entrant, simulate.CurvePoint) float64) (*plot.Plot, error) {
+	var curves []Curve
+	least, most := 0.0, 0.0
+	for _, e := range r.Results {
+		var line plotter.XYs
+		for _, point := range e.Curve {
+			if x := of(e, point); x > 0 {
+				line = append(line, plotter.XY{X: x, Y: 100 * float64(point.TestAccuracy.Mean)})
+			}
+		}
+		curves = append(curves, Curve{e.Name, line}) // a racer that sends nothing has no place on the axis of bytes
+		if len(line) == 0 {
+			continue
+		}
+		if last := line[len(line)-1].X; least == 0 || last < least {
+			least = last
+		}
+		most = max(most, line[len(line)-1].X)
+	}
+	p, err := Panel(r.World+": "+r.about, axis, "held-out accuracy, %", curves)
+	if err == nil && least > 0 && most/least > logFrom {
+		p.X.Scale, p.X.Tick.Marker = plot.LogScale{}, plot.LogTicks{Prec: -1}
+	}
+	return p, err
+}
+
+// Curve is a line with a name.
+type Curve struct {
+	Name   string
+	Points plotter.XYs
+}
+
+// Panel draws curves, in the colours and type of the dashboard. Those without points are left out.
+func Panel(title, x, y string, curves []Curve) (*plot.Plot, error) {
 	p := plot.New()
-	p.Title.Text, p.X.Label.Text, p.Y.Label.Text = r.World+": "+r.about, axis, "held-out accuracy, %"
+	p.Title.Text, p.X.Label.Text, p.Y.Label.Text = title, x, y
 	p.Title.TextStyle, p.Legend.TextStyle = typed(p.Title.TextStyle, ink, vg.Points(11)), typed(p.Legend.TextStyle, ink, vg.Points(9))
 	for _, a := range []*plot.Axis{&p.X, &p.Y} {
 		a.Label.TextStyle, a.Tick.Label = typed(a.Label.TextStyle, quiet, vg.Points(10)), typed(a.Tick.Label, quiet, vg.Points(9))
@@ -125,22 +162,11 @@ func panel(r race, axis string, of func(entrant, simulate.CurvePoint) float64) (
 	grid := plotter.NewGrid()
 	grid.Horizontal.Color, grid.Vertical.Color = edge, edge
 	p.Add(grid)
-	least, most := 0.0, 0.0
-	for i, e := range r.Results {
-		var line plotter.XYs
-		for _, point := range e.Curve {
-			if x := of(e, point); x > 0 {
-				line = append(line, plotter.XY{X: x, Y: 100 * float64(point.TestAccuracy.Mean)})
-			}
+	for i, c := range curves {
+		if len(c.Points) == 0 {
+			continue
 		}
-		if len(line) == 0 {
-			continue // a racer that sends nothing has no place on the axis of bytes
-		}
-		if last := line[len(line)-1].X; least == 0 || last < least {
-			least = last
-		}
-		most = max(most, line[len(line)-1].X)
-		drawn, err := plotter.NewLine(line)
+		drawn, err := plotter.NewLine(c.Points)
 		if err != nil {
 			return nil, err
 		}
@@ -149,10 +175,7 @@ func panel(r race, axis string, of func(entrant, simulate.CurvePoint) float64) (
 			drawn.Dashes = []vg.Length{vg.Points(4), vg.Points(2)}
 		}
 		p.Add(drawn)
-		p.Legend.Add(e.Name, drawn)
-	}
-	if least > 0 && most/least > logFrom {
-		p.X.Scale, p.X.Tick.Marker = plot.LogScale{}, plot.LogTicks{Prec: -1}
+		p.Legend.Add(c.Name, drawn)
 	}
 	return p, nil
 }

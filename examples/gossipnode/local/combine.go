@@ -1,6 +1,7 @@
 package local
 
 import (
+	"cmp"
 	"math"
 
 	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
@@ -31,6 +32,8 @@ func combine(shares []result.Share, counted []watch.Status, peers, lost int) res
 		}})
 		total.Joined = total.Joined && r.Joined
 		total.RanAway = total.RanAway || r.RanAway
+		total.Ending.And(r.Ending)
+		total.Cross = cmp.Or(total.Cross, r.Cross)
 		total.SamplesPerSecond += r.SamplesPerSecond
 		total.Seconds = max(total.Seconds, r.Seconds)
 		total.JoinSeconds = max(total.JoinSeconds, r.JoinSeconds)

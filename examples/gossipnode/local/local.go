@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
+	"github.com/seed-97356399/murmuration/examples/gossipnode/history"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/rows"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/settings"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/supervise"
@@ -182,6 +183,9 @@ func runLocal(s settings.Settings, peers, holders int, inProcess bool, std cli.S
 			}
 		}
 		start = goroutines(source)
+	}
+	if err := history.Begin(s.History, s.Trace, s.Checkpoint != ""); err != nil {
+		return cli.Config(err)
 	}
 	ctx, kill, release := supervise.UntilSignal(inProcess)
 	defer release()

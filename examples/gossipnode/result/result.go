@@ -83,6 +83,11 @@ type Result struct {
 	PeakMemory Spread `json:"peak_memory,omitzero"`
 	Partners   Spread `json:"partners"`
 	FinalResult
+	Ending
+	// GlobalBatch is the number of pictures of all peers in a step; 0 if each has its own number.
+	GlobalBatch int `json:"global_batch,omitempty"`
+	// Cross is the table of --cross-evaluate.
+	Cross *Cross `json:"cross_evaluation,omitempty"`
 	// Peer and Role are set in the result of one peer only.
 	Peer string `json:"peer,omitempty"`
 	Role string `json:"role,omitempty"`
@@ -166,7 +171,7 @@ func (r Result) String() string {
 	if r.Refused > 0 {
 		text += fmt.Sprintf("; %s refused, as busy partners do", cli.Plural(r.Refused, "proposal"))
 	}
-	text += ".\n" + r.Travelled.sentence() + r.apart() + r.footprint() + linkSummary(r.Links) + r.FinalResult.Summary()
+	text += ".\n" + r.Ending.sentence() + r.Travelled.sentence() + r.apart() + r.footprint() + linkSummary(r.Links) + r.FinalResult.Summary() + r.Cross.String()
 	if r.PeersLost > 0 {
 		text += fmt.Sprintf("%d lost on the way.\n", r.PeersLost)
 	}

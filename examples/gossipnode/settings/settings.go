@@ -35,6 +35,7 @@ type Settings struct {
 	Network
 	dataSettings
 	trainSettings
+	untilSettings
 	outputSettings
 	watchSettings
 	LeastStep time.Duration // the least time of a step
@@ -83,6 +84,7 @@ func (s *Settings) Register(flags *pflag.FlagSet) {
 	cli.Group(flags, topicExchanges, codecFlag, "strategy")
 	flags.DurationVar(&s.LeastStep, stepTimeFlag, 0, "least time of a training step, such as 20ms: this machine then trains like a slower one, to try out unequal peers")
 	cli.Group(flags, "Trying out") // simulate does not take it: it has its own
+	s.untilSettings.register(flags)
 	s.outputSettings.register(flags)
 	s.watchSettings.register(flags)
 	cli.Group(flags, "Checkpoints and results", "checkpoint", "json", "dashboard")
@@ -115,7 +117,7 @@ func (s Settings) Validate(from cli.Origins) error {
 	own.If(s.Hold && s.Dashboard != "", "dashboard", "a member that holds data and does not train has none: give it to one that trains")
 	own.If(s.Serve != "" && (s.Hold || s.IsText()), serveFlag, "needs a peer that trains on pictures or a table; gossipnode sample writes text")
 	own.If(s.LeastStep < 0 || s.LeastStep > maxStepTime, stepTimeFlag, "%v: want 0 to %v", s.LeastStep, maxStepTime)
-	faults := slices.Concat(own, s.Network.Faults(), s.dataSettings.faults(), s.trainSettings.faults(), s.outputSettings.faults(), s.watchSettings.faults(), s.finalSettings.faults(s.Strategy))
+	faults := slices.Concat(own, s.Network.Faults(), s.dataSettings.faults(), s.trainSettings.faults(), s.untilSettings.faults(), s.ends(), s.outputSettings.faults(), s.watchSettings.faults(), s.finalSettings.faults(s.Strategy))
 	return from.Usage(faults...)
 }
 
@@ -146,6 +148,9 @@ func (s *Settings) settle(sources cli.Origins) error {
 	case epochs > steps:
 		s.Steps, sources["steps"] = 0, cli.Origin{}
 	}
+	if s.GlobalBatch != 0 && sources.Source("batch") != cli.FromDefault {
+		return sources.Usage(cli.Faultf(GlobalBatchFlag, "%d: --batch says how many pictures each peer takes, and this how many all take: give one of them", s.GlobalBatch))
+	}
 	for name, zero := range map[string]bool{"steps": s.Steps == 0, "epochs": s.Epochs == 0, "lr": s.LR == 0} {
 		if zero && sources.Source(name) != cli.FromDefault {
 			return sources.Usage(cli.Faultf(name, "0: want a positive number"))
@@ -172,6 +177,9 @@ func (s Settings) Work(data *dataset.Data) peer.Work {
 	pictures := data.Total
 	if s.Strategy == StrategyAlone {
 		pictures = data.Len()
+	}
+	if s.GlobalBatch > 0 { // each round takes one, whoever is there
+		return peer.Work{StepsPerPeer: uint64(max(math.Ceil(s.Passes()*float64(pictures)/float64(s.GlobalBatch)), 1))}
 	}
 	steps := math.Ceil(s.Passes() * float64(pictures) / float64(s.Batch))
 	return peer.Work{Steps: uint64(max(steps, 1))}

@@ -47,6 +47,7 @@ type StrategySettings struct {
 	Staleness    int
 	StalenessMax int
 	Balance      bool
+	GlobalBatch  int
 }
 
 func (s *StrategySettings) register(flags *pflag.FlagSet) {
@@ -55,7 +56,11 @@ func (s *StrategySettings) register(flags *pflag.FlagSet) {
 	flags.IntVar(&s.Staleness, stalenessFlag, DefaultStaleness, "ps-ssp and ps-dssp: by how many steps a peer may be ahead of the slowest; with ps-dssp, by how many always")
 	flags.IntVar(&s.StalenessMax, stalenessMaxFlag, DefaultStalenessMax, "ps-dssp: by how many steps a peer may be ahead of the slowest at most")
 	flags.BoolVar(&s.Balance, balanceFlag, false, "work in proportion to speed: pictures of a step (allreduce, ps-bsp; --batch is the mean), steps between two exchanges (adpsgd; --every is the mean)")
+	flags.IntVar(&s.GlobalBatch, GlobalBatchFlag, 0, "pictures in a step of all peers together, divided among those of the moment (ps-*, adpsgd: by speed); instead of --batch")
 }
+
+// maxGlobalBatch bounds --global-batch: a peer alone takes it as one batch.
+const maxGlobalBatch = 1 << 20
 
 // The flags that only some strategies use.
 const (
@@ -63,6 +68,7 @@ const (
 	stalenessFlag    = "staleness"
 	stalenessMaxFlag = "staleness-max"
 	balanceFlag      = "balance"
+	GlobalBatchFlag  = "global-batch"
 )
 
 // gradients tells whether peers average gradients rather than models.
@@ -74,7 +80,9 @@ func (s StrategySettings) gradients() bool {
 func (s StrategySettings) Serves() bool { return strings.HasPrefix(s.Strategy, "ps-") }
 
 // Divides tells whether the pictures of a step are divided by speed.
-func (s StrategySettings) Divides() bool { return s.Balance && s.Strategy != StrategyADPSGD }
+func (s StrategySettings) Divides() bool {
+	return s.GlobalBatch > 0 || s.Balance && s.Strategy != StrategyADPSGD
+}
 
 // Paced tells whether peers decide for themselves how often to exchange.
 func (s StrategySettings) Paced() bool {
@@ -94,6 +102,8 @@ func (s StrategySettings) faults() []error {
 	faults.If(!dynamic && s.StalenessMax != DefaultStalenessMax, stalenessMaxFlag, "is for %s: with --strategy %s leave it out", StrategyDSSP, s.Strategy)
 	faults.If(dynamic && (s.StalenessMax < s.Staleness || s.StalenessMax > baseline.MaxStaleness),
 		stalenessMaxFlag, "%d: want at least --staleness, which is %d, and at most %d", s.StalenessMax, s.Staleness, baseline.MaxStaleness)
+	faults.If(s.GlobalBatch > 0 && s.Balance, balanceFlag, "leave it out: --%s divides the pictures of a step, by speed where the strategy allows for it", GlobalBatchFlag)
+	faults.If(s.GlobalBatch < 0 || s.GlobalBatch > maxGlobalBatch, GlobalBatchFlag, "%d: want a number of pictures up to %d", s.GlobalBatch, maxGlobalBatch)
 	faults.If(s.Balance && s.Strategy != StrategyAllReduce && s.Strategy != StrategyBSP && s.Strategy != StrategyADPSGD,
 		balanceFlag, "is for %s, %s and %s: with --strategy %s leave it out", StrategyADPSGD, StrategyAllReduce, StrategyBSP, s.Strategy)
 	return faults
@@ -106,8 +116,8 @@ func (s StrategySettings) Machine(batch int) func(averaging.Config) (averaging.M
 		return nil
 	}
 	return func(c averaging.Config) (averaging.Machine, error) {
-		config := baseline.Config{Self: c.Self, Deadline: c.Deadline, Server: topology.PeerID(s.Server)}
-		if s.Divides() {
+		config := baseline.Config{Self: c.Self, Deadline: c.Deadline, Server: topology.PeerID(s.Server), GlobalBatch: s.GlobalBatch}
+		if s.Balance {
 			config.Batch = batch
 		}
 		switch s.Strategy {

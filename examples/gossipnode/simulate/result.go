@@ -51,7 +51,7 @@ func newResult(s Settings, o peertest.Outcome) Result {
 		Steps: o.Steps, Seconds: o.Seconds, TestAccuracy: accuracyAt(o.Final),
 		TestLoss: cli.Number(o.Final.TestLoss), Loss: cli.Number(o.Final.Loss), ConsensusDistance: cli.Number(o.Final.Consensus),
 		Exchanges: o.Traffic.Exchanges, Refused: o.Traffic.Refused, Failed: o.Traffic.Failed, InDoubt: o.Traffic.InDoubt,
-		PeersLost: o.Traffic.Lost, BytesSent: uint64(o.Traffic.Bytes), BitsPerParameter: cli.Number(o.Traffic.BitsPerParameter),
+		PeersLost: o.Traffic.Lost, BytesSent: uint64(o.Traffic.Bytes), BitsPerParameter: cli.Number(o.Traffic.BitsPerParameter), GlobalBatch: s.GlobalBatch,
 	}
 	if s.IsText() {
 		r.TextFigures = result.TextOf(o.Samples*uint64(s.Sizes.Context), o.Final.TestLoss)

@@ -62,7 +62,7 @@ type preparation struct {
 // preparedOnce reads the data of a trial, unless the trial before in this test has read the same.
 func preparedOnce(t *testing.T, s *Settings) *Simulated {
 	t.Helper()
-	of := fmt.Sprint(s.Peers, s.Dataset, s.Data, s.Model, s.Batch, s.Seed)
+	of := fmt.Sprint(s.Peers, s.Dataset, s.Data, s.Model, s.Batch, s.GlobalBatch, s.Seed)
 	if before, ok := prepared.Load(t.Name()); ok && before.(preparation).of == of {
 		return before.(preparation).data
 	}

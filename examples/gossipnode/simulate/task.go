@@ -6,6 +6,7 @@ import (
 	"errors"
 	"runtime/debug"
 
+	"github.com/seed-97356399/murmuration/averaging/baseline"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/settings"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/workload"
@@ -158,7 +159,7 @@ func (t *simulatedTask) Gradient(i, samples int, x, grad tensor.Vector) (peer.Re
 	}
 	defer t.giveBack(d)
 	if t.settings.Divides() {
-		err = (&workload.Measured{Singly: t.batches[i]}).Fill(&d.batch, cmp.Or(samples, t.settings.Batch))
+		err = (&workload.Measured{Singly: t.batches[i]}).Fill(&d.batch, cmp.Or(samples, t.own(i)))
 	} else {
 		err = t.batches[i].Next(&d.batch)
 	}
@@ -166,6 +167,14 @@ func (t *simulatedTask) Gradient(i, samples int, x, grad tensor.Vector) (peer.Re
 		return peer.Result{}, err
 	}
 	return peer.Result{Loss: d.model.Gradient(x, &d.batch, grad), Samples: d.batch.Len()}, nil
+}
+
+// own is the batch of a peer that the algorithm gives none.
+func (t *simulatedTask) own(i int) int {
+	if t.settings.GlobalBatch == 0 {
+		return t.settings.Batch
+	}
+	return baseline.Shares(t.settings.GlobalBatch, make([]float64, len(t.all)))[i]
 }
 
 // Evaluate implements peertest.Task.

@@ -24,7 +24,7 @@ func TestStandstill(t *testing.T) {
 		"a short sleep":               {9 * time.Second, 1, 4, 0},
 	} {
 		core, logged := observer.New(zap.WarnLevel)
-		alone := &training{Observer: Observer{Log: zap.New(core)}, members: c.most}
+		alone := &training{Observer: Observer{Log: zap.New(core)}, seen: seen{members: c.most}}
 		s := stats.Peer{Members: c.members}
 		s.Exchanges.LongestHold = c.stood
 		warnAlone(alone, s)

@@ -9,6 +9,7 @@ type clock struct {
 	begun    float64       // progress of the flock at first, 0 to 1
 	reported time.Time     // when progress was last reported
 	joined   time.Duration // from started until the peer had joined
+	foretold bool          // whether it was told if the deadline can be kept
 }
 
 // elapsed is the time since the first step.

@@ -3,6 +3,7 @@ package train
 import (
 	"math"
 
+	"github.com/seed-97356399/murmuration/averaging/merge"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/result"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/settings"
@@ -28,4 +29,16 @@ func distanceKnown(s stats.Peer) cli.Number {
 		return 0
 	}
 	return cli.Number(math.NaN())
+}
+
+// mergeOf is the configuration of the final merge, nil without one.
+func mergeOf(t *training) *merge.Config {
+	if t.Final != settings.FinalMerge {
+		return nil
+	}
+	final := &merge.Config{Deadline: t.FinalWait}
+	if t.FinalWeights == settings.WeightsSamples {
+		final.Weight = float64(min(max(t.work.Data.Len(), 1), merge.MaxWeight))
+	}
+	return final
 }

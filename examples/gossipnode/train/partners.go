@@ -10,6 +10,14 @@ import (
 	"github.com/seed-97356399/murmuration/peer/transport"
 )
 
+// seen is whom a peer has seen.
+type seen struct {
+	members  int // the most at once
+	alone    bool
+	partners partners
+	share    int // of a global batch, by the members of the moment; 0 if it is to be found
+}
+
 // partners are the peers with which this peer completed exchanges, up to settings.MaxPeers.
 type partners struct {
 	mu    sync.Mutex

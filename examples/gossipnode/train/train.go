@@ -12,8 +12,8 @@ import (
 
 	"go.uber.org/zap"
 
-	"github.com/seed-97356399/murmuration/averaging/merge"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
+	"github.com/seed-97356399/murmuration/examples/gossipnode/history"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/host"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/metrics"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/result"
@@ -62,9 +62,8 @@ type training struct {
 	measured workload.Measured
 	taker    *travel.Taker // nil unless the peer trains on rows of holders
 	clock
-	members  int // the most members seen at once
-	alone    bool
-	partners partners
+	seen
+	record   *history.Recorder
 	loss     course
 	panel    panel
 	pictures pictures
@@ -73,9 +72,8 @@ type training struct {
 	announced []string
 }
 
-// Run trains one peer, from its data to its result. When ctx ends early, it
-// saves a checkpoint, leaves the run, and returns cli.ErrInterrupted. The first
-// step waits for Observer.Begin.
+// Run trains one peer, from its data to its result. When ctx ends early, it saves a checkpoint, leaves the run, and
+// returns cli.ErrInterrupted. The first step waits for Observer.Begin.
 func Run(ctx context.Context, s settings.Settings, to Observer) (_ result.Share, err error) {
 	log := to.Log
 	if err := s.KnowOperator(log); err != nil {
@@ -133,11 +131,17 @@ func Run(ctx context.Context, s settings.Settings, to Observer) (_ result.Share,
 	if err != nil {
 		return result.Share{}, err
 	}
-	t := &training{Settings: s, work: work, policy: policy, Observer: to, measured: workload.Measured{Singly: work.Batches}, clock: clock{started: time.Now()}, announced: p.announced, taker: p.taker}
+	record, err := history.Open(s.History, s.Trace, to.Begin == nil && s.Checkpoint == "", log)
+	if err != nil {
+		return result.Share{}, cli.Config(err)
+	}
+	defer record.Close()
+	t := &training{record: record, Settings: s, work: work, policy: policy, Observer: to, measured: workload.Measured{Singly: work.Batches}, clock: clock{started: time.Now()}, announced: p.announced, taker: p.taker}
 	if t.peer, err = t.begin(ctx, p); err != nil {
 		return result.Share{}, cli.ConfigOf(err, settings.Unusable...)
 	}
 	defer t.leave()
+	t.record.Named(s.PeerName(), t.peer.Self())
 	t.keeper = newKeeper(t)
 	t.keeper.Start()
 	defer t.keeper.End() // runs before t.leave
@@ -180,7 +184,10 @@ func networkOf(s settings.Settings, key ed25519.PrivateKey, admission peer.Admis
 
 // begin makes the node train that has prepared the data with others. Without a node it starts a peer.
 func (t *training) begin(ctx context.Context, p *preparing) (*peer.Peer, error) {
-	with := t.trains()
+	with, err := t.trains()
+	if err != nil {
+		return nil, err
+	}
 	if p.node != nil {
 		trainer, err := p.node.Train(ctx, with)
 		return &peer.Peer{Node: p.node, Trainer: trainer}, err
@@ -190,24 +197,29 @@ func (t *training) begin(ctx context.Context, p *preparing) (*peer.Peer, error) 
 }
 
 // trains is the configuration of the peer's training.
-func (t *training) trains() peer.Training {
+func (t *training) trains() (peer.Training, error) {
+	until, err := aim(t)
+	if err != nil {
+		return peer.Training{}, err
+	}
 	pace, _ := t.Pace() // Validate has checked it
 	with := peer.Training{
 		Params: t.work.Params, Checkpoint: behind(t), Optimizer: t.NewOptimizer(t.work.Params.Layout()), Schedule: t.Course(), Work: t.work.Target,
-		Exchange: peer.Exchange{Pace: pace, Codec: t.policy, Lanes: t.Lanes, Machine: t.Machine(t.Batch), Final: t.final()},
+		Exchange: peer.Exchange{Pace: pace, Codec: t.policy, Lanes: t.Lanes, Machine: t.Machine(t.Batch), Final: mergeOf(t)},
 	}
-	with.Work.Grace = t.Grace()
+	with.Work.Grace, with.Work.Until = t.Grace(), until
 	with.Hooks.Exchanged = func(e peer.Exchanged) {
 		if e.Err != nil {
 			return
 		}
 		t.partners.met(e.Partner, time.Since(t.started))
+		t.record.Exchanged(e.Partner, e.Inbound, e.Took)
 	}
 	if t.Dashboard != "" {
 		t.panel.subscribe(&with.Hooks)
 	}
 	restore(t, with.Optimizer)
-	return with
+	return with, nil
 }
 
 // run runs the peer until it has left, and returns its result.
@@ -234,6 +246,7 @@ func (t *training) run(ctx context.Context) (result.Share, error) {
 	// Until all have finished, the peer serves the others, and its model comes
 	// closer to theirs. The result is about the model after that.
 	before := t.peer.Stats()
+	table := crossEvaluate(ctx, t, err)
 	t.leave()
 	stats := t.peer.Stats()
 	stats.Role, stats.Lost, stats.Members = before.Role, before.Lost, before.Members
@@ -250,10 +263,12 @@ func (t *training) run(ctx context.Context) (result.Share, error) {
 	if err != nil {
 		return result.Share{}, orNothingDone(t, err)
 	}
+	ending := takeBest(t, stats)
 	share := result.Share{
-		Result: t.result(stats, seconds), Initiated: stats.Exchanges.Initiated, Sketch: result.SketchOfShared(t.work.Params), Unsaved: unsaved,
+		Result: t.result(stats, seconds, ending), Initiated: stats.Exchanges.Initiated, Sketch: result.SketchOfShared(t.work.Params), Unsaved: unsaved,
 		Found: stats.Joined || t.members > 1 || t.AloneOK,
 	}
+	share.Result.Cross = table
 	if t.taker != nil {
 		all, by := t.taker.Counts()
 		share.Result.Travelled, share.Taken = &all, by
@@ -261,11 +276,10 @@ func (t *training) run(ctx context.Context) (result.Share, error) {
 	return share, nil
 }
 
-// say reports a line of news to the observer.
+// say reports news to the observer.
 func (t *training) say(text string) { t.Tell(watch.Report{Kind: watch.ReportNews, Said: text}) }
 
-// leave leaves the run. It only logs an error, which does not harm what was
-// learned.
+// leave leaves the run. It only logs an error, which does not harm what was learned.
 func (t *training) leave() {
 	if err := t.peer.Close(); err != nil {
 		t.Log.Debug("leaving the run", zap.Error(err))
@@ -273,7 +287,7 @@ func (t *training) leave() {
 	t.panel.board.Load().Rest()
 }
 
-// learn makes steps until the flock has done its work, and returns the time that this took.
+// learn makes steps until the run is over, and returns the time that this took.
 func (t *training) learn(ctx context.Context) (time.Duration, error) {
 	step := t.firstGradient(ctx)
 	for {
@@ -292,9 +306,8 @@ func (t *training) learn(ctx context.Context) (time.Duration, error) {
 	}
 }
 
-// firstGradient is gradient for the first step, which waits for Begin. Step calls
-// it when the peer has joined, or has stopped waiting for that. So when all peers
-// have reported that they are ready, none has to wait for members any more.
+// firstGradient is gradient for the first step, which waits for Begin. Step calls it when the peer has joined, or has
+// stopped waiting for that. So when all peers have reported that they are ready, none has to wait for members any more.
 func (t *training) firstGradient(ctx context.Context) func(x, grad tensor.Vector) (peer.Result, error) {
 	return func(x, grad tensor.Vector) (peer.Result, error) {
 		t.Tell(watch.Report{Kind: watch.ReportReady, Said: arrived(ctx, t)})
@@ -326,6 +339,7 @@ func (t *training) gradient(ctx context.Context, x, grad tensor.Vector) (peer.Re
 	case <-time.After(t.LeastStep - time.Since(began)):
 	case <-ctx.Done():
 	}
+	t.record.Computed(began, time.Now())
 	return peer.Result{Loss: loss, Samples: t.batch.Len()}, nil
 }
 
@@ -334,21 +348,23 @@ func (t *training) progress(now bool) {
 	if !now && time.Since(t.reported) < reportEvery {
 		return
 	}
-	t.reported = time.Now()
+	t.reported, t.share = time.Now(), 0
 	t.pictures.name(t)
 	stats := t.peer.Stats()
 	t.members = max(t.members, stats.Members)
 	warnAlone(t, stats)
+	forecast(t, stats)
 	if t.joined == 0 && stats.Joined && stats.Members > 1 {
 		t.joined = time.Since(t.started)
 	}
+	t.record.Progress(stats, t.elapsed(), now)
 	current := watch.StatusOf(stats, t.elapsed())
 	current.Begun = t.begun
 	t.Tell(watch.Report{Kind: watch.ReportProgress, Status: &current})
 }
 
 // result evaluates the model and collects the figures of this peer.
-func (t *training) result(stats stats.Peer, took time.Duration) result.Result {
+func (t *training) result(stats stats.Peer, took time.Duration, ending result.Ending) result.Result {
 	right, loss := t.work.Model.Evaluate(t.work.Params.Vector(), t.work.Data.HeldOut)
 	status, seconds := watch.StatusOf(stats, took), took.Seconds()
 	partners, firstExchange := t.partners.count()
@@ -365,7 +381,7 @@ func (t *training) result(stats stats.Peer, took time.Duration) result.Result {
 		Every: stats.Exchanges.Every, LongestHold: stats.Exchanges.LongestHold.Seconds(),
 		FirstExchangeSeconds: firstExchange.Seconds(),
 		PeakMemory:           result.SpreadOf(float64(memory)), Partners: result.SpreadOf(float64(partners)),
-		Links: linksOf(stats), Name: stats.Name, Peer: string(stats.Self), Role: stats.Role, FinalResult: finalOf(t, stats.Merged), TextFigures: textOf(t, loss),
+		Links: linksOf(stats), Name: stats.Name, Peer: string(stats.Self), Role: stats.Role, FinalResult: finalOf(t, stats.Merged), TextFigures: textOf(t, loss), Ending: ending, GlobalBatch: t.GlobalBatch,
 	}
 	if t.IsTable() {
 		area := accuracyOf(t.work.Area(context.Background()))
@@ -383,17 +399,5 @@ func (t *training) nextBatch() error {
 	if !t.Divides() {
 		return t.work.Batches.Next(&t.batch)
 	}
-	return t.measured.Fill(&t.batch, t.peer.Batch(t.Batch))
-}
-
-// final is the configuration of the final merge, nil without one.
-func (t *training) final() *merge.Config {
-	if t.Final != settings.FinalMerge {
-		return nil
-	}
-	final := &merge.Config{Deadline: t.FinalWait}
-	if t.FinalWeights == settings.WeightsSamples {
-		final.Weight = float64(min(max(t.work.Data.Len(), 1), merge.MaxWeight))
-	}
-	return final
+	return t.measured.Fill(&t.batch, t.peer.Batch(ownBatch(t)))
 }

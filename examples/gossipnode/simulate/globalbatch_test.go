@@ -1,0 +1,83 @@
+package simulate
+
+import (
+	"fmt"
+	"math"
+	"testing"
+
+	"github.com/seed-97356399/murmuration/peer/peertest"
+)
+
+// epochs of a trial: in fewer the models of many peers have hardly met.
+const epochs = 1
+
+// curveOf is the loss on held-out data in a run with a global batch, at even progress.
+func curveOf(t *testing.T, strategy string, peers, seed int) (losses []float64) {
+	t.Helper()
+	o := trial(t, fmt.Sprintf("--strategy %s --peers %d --seed %d --model softmax --global-batch 256 --epochs %v --points 5", strategy, peers, seed, epochs), nil)
+	for _, p := range o.Curve {
+		losses = append(losses, p.TestLoss)
+	}
+	return losses
+}
+
+// TestGlobalBatch: the loss takes the same course with 1, 2, 4 and 8 peers, within what seeds differ by, as all together
+// take as many pictures in a step; -v prints the curves.
+func TestGlobalBatch(t *testing.T) {
+	const seeds = 3
+	strategies, flocks := []string{"allreduce", "adpsgd"}, []int{2, 8}
+	if *tables {
+		strategies, flocks = append(strategies, "dpsgd", "ps-bsp"), []int{2, 4, 8}
+	}
+	var alone [][]float64
+	for seed := range seeds {
+		alone = append(alone, curveOf(t, "allreduce", 1, seed))
+	}
+	t.Logf("1 peer: %.3f", alone)
+	for _, strategy := range strategies {
+		for _, peers := range flocks {
+			var mean []float64
+			off := 0.0
+			for seed := range seeds {
+				curve := curveOf(t, strategy, peers, seed)
+				if mean == nil {
+					mean = make([]float64, len(curve))
+				}
+				for k, loss := range curve {
+					mean[k] += loss / seeds
+				}
+			}
+			for k, loss := range mean {
+				var of, spread float64
+				for _, one := range alone {
+					of += one[k] / seeds
+				}
+				for _, one := range alone {
+					spread = max(spread, math.Abs(one[k]-of)/of)
+				}
+				if difference := math.Abs(loss-of) / of; difference > 0.05+2*spread {
+					t.Errorf("%s with %d peers, point %d: loss %.3f, of one %.3f; its seeds differ by %.1f %%", strategy, peers, k, loss, of, 100*spread)
+				} else {
+					off = max(off, difference)
+				}
+			}
+			t.Logf("%-9s %d peers: %.3f, at most %.1f %% from one", strategy, peers, mean, 100*off)
+		}
+	}
+}
+
+// TestGlobalBatchIsExact: in lock-step all rounds add up, whatever the number of peers and their speeds.
+func TestGlobalBatchIsExact(t *testing.T) {
+	for _, strategy := range []string{"allreduce", "dpsgd", "ps-bsp"} {
+		for _, peers := range []int{1, 3, 5} {
+			flags := fmt.Sprintf("--strategy %s --peers %d --model softmax --global-batch 100 --steps 30 --points 1", strategy, peers)
+			if peers > 1 {
+				flags += " --slow 1=3"
+			}
+			o := trial(t, flags, func(s *peertest.Simulation) { s.Watch.Evaluate = 1 })
+			if want := uint64(30 * peers); o.Steps != want || o.Samples != 30*100 {
+				t.Errorf("%s with %d peers: %d steps, want %d; %d pictures, want 3000", strategy, peers, o.Steps, want, o.Samples)
+			}
+		}
+	}
+}
