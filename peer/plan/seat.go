@@ -34,15 +34,16 @@ type span struct {
 type gap struct{ from, to float64 }
 
 // try makes a schedule that ends by a time and misses no deadline by more than late, with optional samples in what is
-// free if fill; nil if it finds none. Fits and evaluations get seats, those with the least slack first, as late as they
-// may; the samples of epochs are poured into the gaps. Where that fails, those of small epochs get seats too.
+// free if fill; nil if it finds none. Fits and evaluations get seats, those with the least slack or the longest first, as late
+// as they may or as early; the samples of epochs are poured into the gaps. Where that fails, those of small epochs get
+// seats too.
 func try(p *problem, end, late float64, fill bool) []span {
 	b := &board{problem: p}
 	for _, j := range p.jobs {
 		b.limits = append(b.limits, min(end, j.deadline+late))
 	}
-	for _, most := range []int{0, maxUnits} {
-		if b.seatAll(most) && b.pourAll(end) {
+	for way := range 8 {
+		if b.seatAll(way/4*maxUnits, way&2 == 0) && b.pourAll(end, way&1 != 0) {
 			if fill {
 				b.fill()
 			}
@@ -53,12 +54,16 @@ func try(p *problem, end, late float64, fill bool) []span {
 }
 
 // seatAll seats fits and evaluations, and the samples of epochs that have no more than most.
-func (b *board) seatAll(most int) bool {
+func (b *board) seatAll(most int, tight bool) bool {
 	b.looks, b.seats, b.order = maxLooks, make([][]int, len(b.members)), nil
-	order, slack := []int(nil), make([]float64, len(b.jobs)) // at the fastest member
+	order, slack := []int(nil), make([]float64, len(b.jobs)) // at the fastest member, or if not tight, less time there
 	for i, j := range b.jobs {
+		slack[i] = math.Inf(-1)
 		for _, k := range j.prefer {
-			slack[i] = max(slack[i], b.limits[i]-j.arrival-j.seat(k))
+			slack[i] = max(slack[i], -j.seat(k))
+		}
+		if tight {
+			slack[i] += b.limits[i] - j.arrival
 		}
 		if j.whole() || j.need <= most {
 			order = append(order, slices.Repeat([]int{i}, j.seats())...)
@@ -106,7 +111,7 @@ func (b *board) insert(m int, list []int, j int) bool {
 }
 
 // settle gives the seats of a member their times, and makes the gaps between them.
-func (b *board) settle(m int, end float64) {
+func (b *board) settle(m int, end float64, early bool) {
 	first, now, next, from := len(b.spans), b.from[m], math.Inf(1), b.from[m]
 	for _, i := range b.seats[m] {
 		start := max(now, b.jobs[i].arrival)
@@ -114,7 +119,7 @@ func (b *board) settle(m int, end float64) {
 		b.spans = append(b.spans, span{i, m, b.jobs[i].unit(m), start, now})
 	}
 	mine := b.spans[first:]
-	for i := len(mine) - 1; i >= 0; i-- {
+	for i := len(mine) - 1; i >= 0 && !early; i-- {
 		shift := max(min(next, b.limits[mine[i].job])-mine[i].end, 0)
 		mine[i].start, mine[i].end, next = mine[i].start+shift, mine[i].end+shift, mine[i].start+shift
 	}
@@ -125,10 +130,10 @@ func (b *board) settle(m int, end float64) {
 }
 
 // pourAll gives the samples of the other epochs to gaps, those with the earliest limits first.
-func (b *board) pourAll(end float64) bool {
+func (b *board) pourAll(end float64, early bool) bool {
 	b.gaps, b.spans = make([][]gap, len(b.members)), nil
 	for m := range b.members {
-		b.settle(m, end)
+		b.settle(m, end, early)
 	}
 	slices.SortStableFunc(b.order, func(i, j int) int {
 		return cmp.Or(cmp.Compare(b.limits[i], b.limits[j]), cmp.Compare(b.jobs[j].Memory, b.jobs[i].Memory))
