@@ -204,6 +204,7 @@ func TestAgainstBruteForce(t *testing.T) {
 			}
 			if sum += max(gap, 0); gap > worst {
 				worst = gap
+				t.Logf("seed %d: %v, and the best is %v", seed, cost, best)
 			}
 		}
 		t.Logf("%v: %d instances, of which %d cannot keep a deadline: %.2f %% above the best in the mean, %.1f %% at worst; %d are better than without cutting",
