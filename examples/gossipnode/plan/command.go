@@ -19,10 +19,7 @@ const maxNamed = 3 // members that are named for a task
 
 // Command makes the command plan.
 func Command(std cli.Streams) *cobra.Command {
-	var (
-		out    string
-		asJSON bool
-	)
+	out, asJSON := "", false
 	cmd := &cobra.Command{
 		Use:   "plan TASKS.yaml",
 		Short: "Say who would do which task, and whether deadlines can be kept",

@@ -22,10 +22,6 @@ func read(path string) (plan.State, error) {
 	if err != nil {
 		return plan.State{}, err
 	}
-	return parse(text)
-}
-
-func parse(text []byte) (plan.State, error) {
 	root, err := cli.ParseMapping(text, `"tasks: [{name: monday, kind: epoch, samples: 60000}]"`)
 	if err != nil {
 		return plan.State{}, err
