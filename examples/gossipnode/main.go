@@ -16,6 +16,7 @@
 //	gossipnode fit, gossipnode predict           learners on tables, and what they say
 //	gossipnode serve --model FILE                predictions over HTTP
 //	gossipnode plot FILE                         how a run went, as a picture
+//	gossipnode plan TASKS.yaml                   who would do which task, and when
 //	gossipnode simulate, gossipnode compare      many peers and rivals in virtual time
 //
 // A newcomer begins with docs/GUIDE.md, an operator with docs/OPERATING.md.
@@ -57,6 +58,7 @@ import (
 	"github.com/seed-97356399/murmuration/examples/gossipnode/keys"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/local"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/overlay"
+	"github.com/seed-97356399/murmuration/examples/gossipnode/plan"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/predict"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/run"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/sample"
@@ -89,7 +91,7 @@ There is no server, nobody waits for anybody, and any of them may fail.`,
 	root.SetIn(std.In)
 	root.SetOut(std.Out)
 	root.SetErr(std.Err)
-	root.AddCommand(run.Command(std), local.Command(std), bridge.Command(std), history.Command(std), sample.Command(std), simulate.Command(std), compare.Command(std), keys.Command(std), control.Command(std), overlay.Command(std), doctor.Command(std), invite.Command(std), bench.Command(std), fetch.Command(std), describe.Command(std), fit.Command(std), predict.Command(std), serve.Command(std),
+	root.AddCommand(run.Command(std), local.Command(std), bridge.Command(std), history.Command(std), plan.Command(std), sample.Command(std), simulate.Command(std), compare.Command(std), keys.Command(std), control.Command(std), overlay.Command(std), doctor.Command(std), invite.Command(std), bench.Command(std), fetch.Command(std), describe.Command(std), fit.Command(std), predict.Command(std), serve.Command(std),
 		inspect.Command(std), inspect.ExportCommand(std), status.Command(std), version.Command(std))
 	return root
 }
