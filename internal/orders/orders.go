@@ -67,7 +67,9 @@ type Orders struct {
 	warned    sync.Once // logs the first message of an operator that is not obeyed
 	listener  atomic.Pointer[Listener]
 
-	asked int // members so far
+	asked int         // members so far
+	told  atomic.Bool // a member has answered what the operator had said before this peer came
+	leave atomic.Bool // the operator has asked this peer to leave
 }
 
 // counts counts the outcomes of control messages.
@@ -95,7 +97,7 @@ func New(config control.Config, r *requests.Requests, flock Flock, described Des
 // by the present operator are left out.
 func (o *Orders) Recall(messages [][]byte) {
 	for _, message := range messages[:min(len(messages), orderlog.Most)] {
-		o.judge(message)
+		o.judge(message, true)
 	}
 }
 
@@ -165,19 +167,29 @@ func (o *Orders) askNext(ctx context.Context) {
 	member := members[o.asked%len(members)].Peer
 	ctx, cancel := context.WithTimeout(ctx, o.requests.Stall)
 	defer cancel()
-	if err := o.Ask(ctx, member); err != nil {
+	if err := o.ask(ctx, member, false); err != nil {
 		o.requests.Log.Debug("asking a member what the operator has said", zap.String("peer", string(member)), zap.Error(err))
 	}
 }
 
-// Ask sends the operator's messages to a member, and receives those that it knows.
+// Ask sends the operator's messages to a member, and receives those that it knows. What the first member of all
+// answers was said before this peer came: it asks no peer of this life to leave.
 func (o *Orders) Ask(ctx context.Context, member transport.PeerID) error {
+	before := !o.told.Load()
+	err := o.ask(ctx, member, before)
+	if err == nil {
+		o.told.Store(true)
+	}
+	return err
+}
+
+func (o *Orders) ask(ctx context.Context, member transport.PeerID, before bool) error {
 	if o.config.Operator == "" {
 		return nil
 	}
 	answers, err := orderlog.Said().Ask(ctx, o.requests.Transport, o.requests.Run, member, o.All(), o.requests.Stall)
 	for _, message := range answers {
-		_ = o.passOn(message) // faults have been counted
+		_ = o.passOn(message, before) // faults have been counted
 	}
 	return err
 }
@@ -189,7 +201,7 @@ func (o *Orders) Serve(t *framed.Stream) error {
 		return err
 	}
 	for _, message := range messages {
-		fault := o.passOn(message)
+		fault := o.passOn(message, false)
 		if fault == nil {
 			continue
 		}
@@ -209,8 +221,8 @@ func (o *Orders) Serve(t *framed.Stream) error {
 }
 
 // passOn takes a message from a stream, and publishes it if others may not know it.
-func (o *Orders) passOn(message []byte) error {
-	verdict, fault := o.judge(message)
+func (o *Orders) passOn(message []byte, before bool) error {
+	verdict, fault := o.judge(message, before)
 	if verdict == transport.Forward {
 		o.publish(message)
 	}
@@ -229,13 +241,13 @@ func (o *Orders) publish(message []byte) {
 
 // receive judges a message on the topic.
 func (o *Orders) receive(_ transport.PeerID, message []byte) transport.Verdict {
-	verdict, _ := o.judge(message)
+	verdict, _ := o.judge(message, false)
 	return verdict
 }
 
-// judge takes a message that is valid and new. The error is the fault of a message that is
-// not to be passed on.
-func (o *Orders) judge(message []byte) (transport.Verdict, error) {
+// judge takes a message that is valid and new; before tells that it was said before this life of the peer. The error
+// is the fault of a message that is not to be passed on.
+func (o *Orders) judge(message []byte, before bool) (transport.Verdict, error) {
 	var m wire.Control
 	switch {
 	case len(message) > wire.MaxControl:
@@ -260,11 +272,11 @@ func (o *Orders) judge(message []byte) (transport.Verdict, error) {
 		o.counts.foreign.Add(1)
 		return transport.Refuse, errForeign
 	}
-	return o.judgeOrder(message)
+	return o.judgeOrder(message, before)
 }
 
 // judgeOrder judges a message that claims to be the operator's.
-func (o *Orders) judgeOrder(message []byte) (transport.Verdict, error) {
+func (o *Orders) judgeOrder(message []byte, before bool) (transport.Verdict, error) {
 	order := orderlog.Order{Bytes: bytes.Clone(message)}
 	if err := order.Decode(order.Bytes); err != nil { // so that the body shares the memory of the kept bytes
 		return transport.Refuse, errMalformed
@@ -293,6 +305,7 @@ func (o *Orders) judgeOrder(message []byte) (transport.Verdict, error) {
 	}
 	o.counts.taken.Add(1)
 	o.tell(command)
+	o.change(command, before)
 	return transport.Forward, nil
 }
 
@@ -307,6 +320,31 @@ func (o *Orders) tell(command control.Command) {
 		(*listener).Commanded(command)
 	}
 }
+
+// change passes on what a command says of members that no earlier one has said.
+func (o *Orders) change(c control.Command, before bool) {
+	self := o.requests.Transport.Self()
+	changes := slices.DeleteFunc(o.unheard(c), func(n control.Change) bool {
+		return n.Do == control.Drain && (before || n.Peer != self)
+	})
+	if !before && slices.ContainsFunc(changes, func(n control.Change) bool { return n.Do == control.Expel && n.Peer == self }) {
+		changes = append(changes, control.Change{Peer: self, Do: control.Drain, Since: c.Sequence})
+	}
+	if len(changes) == 0 {
+		return
+	}
+	if o.config.Changed == nil {
+		o.requests.Log.Warn("the operator asks members to leave, or changes who may take part, which this peer's program does not do", zap.String("why", c.Why))
+		return
+	}
+	if slices.ContainsFunc(changes, func(n control.Change) bool { return n.Do == control.Drain }) {
+		o.leave.Store(true)
+	}
+	o.config.Changed(c.Why, changes)
+}
+
+// Drained tells whether the operator has asked this peer to leave.
+func (o *Orders) Drained() bool { return o != nil && o.leave.Load() }
 
 // compare logs differences between this peer's settings and those that the operator announces.
 func (o *Orders) compare(announced control.Command) {

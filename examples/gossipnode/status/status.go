@@ -99,7 +99,8 @@ func show(s settings.Settings, every time.Duration, std cli.Streams) (err error)
 	ctx, release := cli.UntilSignal(context.Background(), func() { os.Exit(cli.ExitFailed) })
 	defer release()
 	for first := true; ; first = false {
-		seen, err := look(ctx, s, admission, tr)
+		members, err := look(ctx, s, admission, tr)
+		seen := flock{s.Run, members, time.Now()}
 		switch {
 		case ctx.Err() != nil && !first:
 			return nil
@@ -123,8 +124,18 @@ func show(s settings.Settings, every time.Duration, std cli.Streams) (err error)
 	}
 }
 
+// Members asks the first member at --join that answers for all that it knows.
+func Members(ctx context.Context, s settings.Settings, log *zap.Logger) (members []control.Member, err error) {
+	admission, tr, err := s.Outside(log)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, tr.Close()) }()
+	return look(ctx, s, admission, tr)
+}
+
 // look asks the first member that answers.
-func look(ctx context.Context, s settings.Settings, admission peer.Admission, tr transport.Transport) (flock, error) {
+func look(ctx context.Context, s settings.Settings, admission peer.Admission, tr transport.Transport) ([]control.Member, error) {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	outside := control.Observer{Transport: tr, Run: s.Run, RunKey: admission.RunKey}
@@ -136,7 +147,7 @@ func look(ctx context.Context, s settings.Settings, admission peer.Admission, tr
 			seen, err = outside.Members(ctx, member)
 		}
 		if err == nil {
-			return flock{s.Run, seen, time.Now()}, nil
+			return seen, nil
 		}
 		if member != "" && ctx.Err() == nil { // a hello tells why the member does not report
 			if _, why := admission.Inquire(ctx, tr, address, s.Run, [32]byte{}); errors.Is(why, transport.ErrNotAdmitted) {
@@ -155,7 +166,7 @@ func look(ctx context.Context, s settings.Settings, admission peer.Admission, tr
 		}
 		faults = append(faults, fmt.Errorf("%s: %w", address, err))
 	}
-	return flock{}, fmt.Errorf("no member reports who takes part in %q: %w", s.Run, errors.Join(faults...))
+	return nil, fmt.Errorf("no member reports who takes part in %q: %w", s.Run, errors.Join(faults...))
 }
 
 // clear clears the terminal (ECMA-48).

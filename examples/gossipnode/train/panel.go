@@ -75,7 +75,7 @@ func ruler(t *training) dashboard.Ruler {
 		return nil
 	}
 	return func(ctx context.Context, commands ...control.Command) error {
-		o := operator.Operator{Join: t.peer.JoinAddresses(), Key: t.OperatorKey, RunKey: t.RunKey, Run: t.Run}
+		o := operator.Operator{Join: t.peer.JoinAddresses(), Key: t.OperatorKey, RunKey: t.RunKey, Secret: t.Secret, Run: t.Run}
 		_, _, err := o.Deliver(ctx, commands, t.Log)
 		return err
 	}

@@ -78,6 +78,9 @@ type training struct {
 // step waits for Observer.Begin.
 func Run(ctx context.Context, s settings.Settings, to Observer) (_ result.Share, err error) {
 	log := to.Log
+	ctx, release, changed := obedient(ctx, s.Allow, to)
+	defer release()
+	defer func() { err = unlessDrained(ctx, err) }()
 	if err := s.KnowOperator(log); err != nil {
 		return result.Share{}, cli.Config(err)
 	}
@@ -95,6 +98,7 @@ func Run(ctx context.Context, s settings.Settings, to Observer) (_ result.Share,
 		return result.Share{}, cli.Config(err)
 	}
 	p := &preparing{Settings: &s, Observer: to, network: networkOf(s, key, admission, log)}
+	p.network.Control.Changed = changed
 	defer func() {
 		if p.node != nil {
 			_ = p.node.Close() // after leave, which has closed the node and logged the error
@@ -149,7 +153,7 @@ func Run(ctx context.Context, s settings.Settings, to Observer) (_ result.Share,
 		return result.Share{}, err
 	}
 	done, err := t.run(ctx)
-	if err == nil && to.Stay != nil {
+	if err == nil && to.Stay != nil && !drained(ctx) {
 		to.Stay(done, t.panel.board.Load().Show)
 	}
 	if errors.Is(err, transport.ErrDuplicate) {
@@ -219,10 +223,11 @@ func (t *training) run(ctx context.Context) (result.Share, error) {
 	t.Log.Info("how exchanges are coded", zap.Strings("joint_layers", t.policy.Explain(t.work.Params.Layout())))
 	t.pictures.tell(t)
 	started(t)
-	if err := gather(ctx, t); err != nil {
+	if err := unlessDrained(ctx, gather(ctx, t)); err != nil {
 		return result.Share{}, orNothingDone(t, err)
 	}
 	seconds, err := t.learn(ctx)
+	err = unlessDrained(ctx, err)
 	_ = t.work.Batches.Close() // tells holders what became of their rows; Run closes it again, and returns the error
 	if err != nil && !errors.Is(err, cli.ErrInterrupted) {
 		return result.Share{}, errors.Join(err, t.keeper.Rescued())
