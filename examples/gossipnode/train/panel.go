@@ -38,9 +38,10 @@ func (p *panel) show(t *training, d *dashboard.Server) error {
 	if err != nil {
 		return err
 	}
+	pace, _ := t.Pace() // Validate has checked it
 	b := dashboard.NewBoard(t.peer, dashboard.About{
 		Run: t.Run, Self: string(t.peer.Self()), Dataset: t.Dataset, Model: t.Model, Codec: t.policy.Effective().Codec, Strategy: t.Strategy,
-		MinPeers: t.MinPeers, Digests: t.DigestEvery(),
+		MinPeers: t.MinPeers, Digests: t.DigestEvery(), Saved: t.keeper.Age, SaveEvery: t.CheckpointEvery, Budget: pace.BytesPerHour,
 	}, accuracy, ruler(t), t.Log)
 	p.board.Store(b)
 	d.Serve(b, t.Log)
