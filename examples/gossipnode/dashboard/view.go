@@ -1,7 +1,6 @@
 package dashboard
 
 import (
-	"cmp"
 	"encoding/json"
 	"math"
 	"slices"
@@ -156,7 +155,7 @@ func (v *view) arrange(s stats.Peer, about About) {
 			judged[h.Partner] = &judgement{h.Harm, h.Trust}
 		}
 	}
-	ring, overlay := ringOf(v.members)
+	ring, overlay := watch.RingOf(v.members)
 	places := make(map[topology.PeerID]int, len(ring))
 	for i, m := range ring[:min(len(ring), maxMembers)] {
 		places[m.ID] = i
@@ -172,29 +171,6 @@ func (v *view) arrange(s stats.Peer, about About) {
 	}
 	v.join(overlay, places)
 	v.meet(places)
-}
-
-// ringOf returns the members in the order of the overlay, and the overlay. Without roles there is no overlay, and
-// they are in the order of their ids.
-func ringOf(members []control.Member) ([]control.Member, *topology.Overlay) {
-	of := make([]topology.Member, len(members))
-	for i, m := range members {
-		of[i] = topology.Member{ID: m.ID, Role: m.Role, Unreachable: m.Unreachable}
-	}
-	view, err := topology.NewView(of)
-	if err != nil {
-		return members, nil
-	}
-	ring := make([]control.Member, 0, len(members))
-	for _, m := range view.Members() {
-		at, _ := slices.BinarySearchFunc(members, m.ID, func(m control.Member, id topology.PeerID) int { return cmp.Compare(m.ID, id) })
-		ring = append(ring, members[at])
-	}
-	overlay, err := topology.NewOverlay(view)
-	if err != nil {
-		return ring, nil
-	}
-	return ring, overlay
 }
 
 // join lists the links of the overlay.
