@@ -20,13 +20,9 @@ const (
 	Expel
 )
 
-// String is the name of the deed.
+// String is the name of the deed, empty if it is none.
 func (d Deed) String() string {
-	names := [...]string{"nothing", "drain", "admit", "expel"}
-	if int(d) < len(names) {
-		return names[d]
-	}
-	return "unknown"
+	return map[Deed]string{Drain: "drain", Admit: "admit", Expel: "expel"}[d]
 }
 
 // Change is what an operator says of one peer.

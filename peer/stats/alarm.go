@@ -8,9 +8,8 @@ import (
 
 // Alarm says that a person should look at a peer: its name, since when it is so without a break, and what is so, in words.
 type Alarm struct {
-	Name  string // peer-lost, distance-grows, no-exchange, checkpoint-old, accuracy-falls or over-budget
-	Since time.Time
-	Text  string
+	Name, Text string // the name is peer-lost, distance-grows, no-exchange, checkpoint-old, accuracy-falls or over-budget
+	Since      time.Time
 }
 
 // Reading is what is known of a peer at a moment. What is NaN, zero or a zero time is not known, and raises no alarm.
@@ -84,14 +83,14 @@ func (a *Alarms) See(now Reading) (raised []Alarm) {
 		if a.since[name].IsZero() {
 			a.since[name] = now.At
 		}
-		raised = append(raised, Alarm{name, a.since[name], fmt.Sprintf(format, args...)})
+		raised = append(raised, Alarm{name, fmt.Sprintf(format, args...), a.since[name]})
 	}
 	span, last := now.At.Sub(old.At), now.Exchanged
 	if a.due.After(last) {
 		last = a.due
 	}
 	silent, hourly := now.At.Sub(last), (now.Moved-old.Moved)/span.Hours()
-	raise("peer-lost", now.Lost > old.Lost, "%d more gone without leaving within %s", now.Lost-old.Lost, alarmWindow)
+	raise("peer-lost", now.Lost > old.Lost, "members lost within %.0f minutes: %d", alarmWindow.Minutes(), now.Lost-old.Lost)
 	raise("distance-grows", span >= alarmShort && now.Distance > alarmFactor*mean, "models are %.3g apart, and %.3g in the mean", now.Distance, mean)
 	raise("no-exchange", now.Exchanges && silent > alarmSilence, "no exchange for %s", silent.Round(time.Second))
 	raise("checkpoint-old", now.SaveEvery > 0 && now.Saved > alarmFactor*now.SaveEvery, "the last checkpoint is %s old, and one is due every %s", now.Saved.Round(time.Second), now.SaveEvery)

@@ -18,7 +18,7 @@ func TestAlarmsAreRaisedAndRecover(t *testing.T) {
 		late  time.Duration                         // until the alarm is raised, at most
 		text  string
 	}{
-		"peer-lost":      {func(r *Reading, _ time.Duration) { r.Lost++ }, 0, "1 more gone"},
+		"peer-lost":      {func(r *Reading, _ time.Duration) { r.Lost++ }, 0, "members lost within 10 minutes: 1"},
 		"distance-grows": {func(r *Reading, _ time.Duration) { r.Distance *= 2.5 }, 0, "models are 2.5 apart, and 1"},
 		"no-exchange":    {func(r *Reading, after time.Duration) { r.Exchanged = r.At.Add(-after) }, 2*time.Minute + time.Second, "no exchange for 2m1s"},
 		"checkpoint-old": {func(r *Reading, after time.Duration) { r.Saved += after }, time.Minute, "checkpoint is 1m1s old, and one is due every 30s"},

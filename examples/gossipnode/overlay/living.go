@@ -35,7 +35,7 @@ func (s settings) ask(errs io.Writer) (l living, overlay *topology.Overlay, err 
 	places := make(map[topology.PeerID]int, len(ring))
 	for i, m := range ring {
 		places[m.ID] = i
-		l.Members, l.names = append(l.Members, watch.Shown(m, time.Now())), append(l.names, cli.Printable(cmp.Or(m.Name, m.ID.Short())))
+		l.Members, l.names = append(l.Members, watch.Shown(m, time.Now())), append(l.names, cli.Cut(cli.Printable(cmp.Or(m.Name, m.ID.Short())), 16))
 	}
 	for e := range overlay.Edges() {
 		l.Links = append(l.Links, [2]int{places[e.Active], places[e.Passive]})

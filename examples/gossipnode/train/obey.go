@@ -22,6 +22,9 @@ import (
 // errDrained ends the work of a peer that the operator asks to leave. It is an interruption after which all is well.
 var errDrained = fmt.Errorf("%w: the operator asks this peer to leave", cli.ErrInterrupted)
 
+// errRefused: the members refused this peer. Package peer has logged which, why, and the remedy.
+var errRefused = errors.New("no peer to join will have this one, as logged above")
+
 // drained tells whether the operator has asked the peer with this context to leave.
 func drained(ctx context.Context) bool { return errors.Is(context.Cause(ctx), errDrained) }
 
@@ -35,9 +38,10 @@ func unlessDrained(ctx context.Context, err error) error {
 
 // obedient carries out what the operator says of members: the context ends when this peer is to leave, and changes of
 // who may take part are written to the list in the file allow, which is read again.
-func obedient(ctx context.Context, allow string, to Observer) (_ context.Context, release func(), changed func(string, []control.Change)) {
+func obedient(ctx context.Context, allow string, to Observer) (context.Context, func(string, []control.Change)) {
 	ctx, leave := context.WithCancelCause(ctx)
-	return ctx, func() { leave(nil) }, func(why string, changes []control.Change) {
+	context.AfterFunc(ctx, func() { leave(nil) }) // releases it with its parent
+	return ctx, func(why string, changes []control.Change) {
 		ofList := slices.DeleteFunc(slices.Clone(changes), func(n control.Change) bool { return n.Do == control.Drain })
 		switch {
 		case len(ofList) == 0:

@@ -89,8 +89,7 @@ func TestTheOperatorsWordIsCarriedOut(t *testing.T) {
 	}
 	var told []string
 	to := Observer{Log: zap.NewNop(), Tell: func(r watch.Report) { told = append(told, r.Said) }}
-	ctx, release, changed := obedient(t.Context(), path, to)
-	defer release()
+	ctx, changed := obedient(t.Context(), path, to)
 	changed("", []control.Change{{Peer: transport.PeerID(all[0]), Do: control.Admit}})
 	text, err := os.ReadFile(path)
 	if info, _ := os.Stat(path); err != nil || string(text) != "# ours\n"+all[0]+" # admitted by the operator\n" || info.Mode().Perm() != 0o640 {

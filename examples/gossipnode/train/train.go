@@ -78,8 +78,7 @@ type training struct {
 // step waits for Observer.Begin.
 func Run(ctx context.Context, s settings.Settings, to Observer) (_ result.Share, err error) {
 	log := to.Log
-	ctx, release, changed := obedient(ctx, s.Allow, to)
-	defer release()
+	ctx, changed := obedient(ctx, s.Allow, to)
 	defer func() { err = unlessDrained(ctx, err) }()
 	if err := s.KnowOperator(log); err != nil {
 		return result.Share{}, cli.Config(err)
@@ -97,8 +96,7 @@ func Run(ctx context.Context, s settings.Settings, to Observer) (_ result.Share,
 	if err != nil {
 		return result.Share{}, cli.Config(err)
 	}
-	p := &preparing{Settings: &s, Observer: to, network: networkOf(s, key, admission, log)}
-	p.network.Control.Changed = changed
+	p := &preparing{Settings: &s, Observer: to, network: networkOf(s, key, admission, changed, log)}
 	defer func() {
 		if p.node != nil {
 			_ = p.node.Close() // after leave, which has closed the node and logged the error
@@ -164,16 +162,13 @@ func Run(ctx context.Context, s settings.Settings, to Observer) (_ result.Share,
 	return done, err
 }
 
-// errRefused: the members refused this peer. Package peer has logged which, why, and the remedy.
-var errRefused = errors.New("no peer to join will have this one, as logged above")
-
 // networkOf turns settings into the configuration of a peer's network.
-func networkOf(s settings.Settings, key ed25519.PrivateKey, admission peer.Admission, log *zap.Logger) peer.Network {
+func networkOf(s settings.Settings, key ed25519.PrivateKey, admission peer.Admission, changed func(string, []control.Change), log *zap.Logger) peer.Network {
 	n := peer.Network{
 		Run: s.Run, Join: s.Join, Log: log, Identity: key, Listen: s.Listen, KnownPeers: s.KnownPeers(), Admission: admission,
 		Reach: s.Reach(), Relay: s.Relays(), Carrier: s.Carrier(), GossipKeys: s.GossipKeys(),
 		Control: control.Config{
-			Operator: transport.PeerID(s.Operator), Name: s.PeerName(), Digests: s.DigestEvery(),
+			Operator: transport.PeerID(s.Operator), Name: s.PeerName(), Digests: s.DigestEvery(), Changed: changed,
 		},
 	}
 	if s.Strategy == settings.StrategyAlone {
@@ -342,6 +337,7 @@ func (t *training) progress(now bool) {
 	t.reported = time.Now()
 	t.pictures.name(t)
 	stats := t.peer.Stats()
+	t.panel.look(t, stats, now)
 	t.members = max(t.members, stats.Members)
 	warnAlone(t, stats)
 	if t.joined == 0 && stats.Joined && stats.Members > 1 {
