@@ -3,11 +3,14 @@ package peer
 import (
 	"context"
 	"fmt"
+	"slices"
+	"time"
 
 	"go.uber.org/zap"
 
 	"github.com/seed-97356399/murmuration/internal/admit"
 	"github.com/seed-97356399/murmuration/internal/tasks"
+	"github.com/seed-97356399/murmuration/peer/control"
 	"github.com/seed-97356399/murmuration/peer/p2pnet"
 	"github.com/seed-97356399/murmuration/peer/swim"
 	"github.com/seed-97356399/murmuration/peer/transport"
@@ -52,6 +55,38 @@ func (a *adapters) open(network Network, introduce func(context.Context, transpo
 		a.membership = membership
 	}
 	return err
+}
+
+// spread is the time that the operator's word has to reach those whom it expels, before they are disconnected.
+const spread = time.Second
+
+// obeying has a program carry out what the operator says of members: that this one is to leave at once, a change of the
+// list after spread, and the list is then read again.
+func (a *adapters) obeying(changed func(string, []control.Change), life *tasks.Life) func(string, []control.Change) {
+	if changed == nil {
+		return nil
+	}
+	turn := make(turn, 1)
+	return func(why string, changes []control.Change) {
+		ofList := slices.DeleteFunc(slices.Clone(changes), func(n control.Change) bool { return n.Do == control.Drain })
+		leaves := slices.DeleteFunc(changes, func(n control.Change) bool { return n.Do != control.Drain })
+		if len(leaves) > 0 {
+			defer turn.take()()
+			changed(why, leaves)
+		}
+		if len(ofList) == 0 {
+			return
+		}
+		life.Spawn(func(context.Context) {
+			select {
+			case <-time.After(spread):
+				defer turn.take()()
+				changed(why, ofList)
+				a.guard.Look()
+			case <-life.Closing: // a later life hears of it again
+			}
+		})
+	}
 }
 
 // disconnect ends the connections with a peer, if this peer opened the transport itself.

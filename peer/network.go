@@ -89,6 +89,17 @@ type fixed struct {
 // has answered quickly the bound is 2.5 s, or more if its link or its machine is slow.
 const stall = 5 * time.Second
 
+// patience is how long closing waits for exchanges that are under way, for repairs of earlier ones, which have grace
+// otherwise, and for what else is on its way. All together are below control.DrainWithin for a member that the operator
+// has asked to leave.
+func (f fixed) patience(drained bool, grace time.Duration) (exchanges, repairs, rest time.Duration) {
+	if !drained {
+		return f.stall, grace, f.stall
+	}
+	const tenth = control.DrainWithin / 10
+	return min(f.stall, 6*tenth), min(grace, tenth), min(f.stall, tenth/2)
+}
+
 // faults lists everything that is wrong with the configuration.
 func (n Network) faults() (faults []error) {
 	fault := func(format string, args ...any) { faults = append(faults, fmt.Errorf(format, args...)) }

@@ -112,6 +112,7 @@ func newNode(network Network) (_ *Node, err error) {
 	if err != nil {
 		return nil, err
 	}
+	network.Control.Changed = n.net.obeying(network.Control.Changed, n.life)
 	n.orders = orders.New(network.Control, n.requests, n.flock, described)
 	memory := arrival.Recall(network.KnownPeers, network.partners(), n.log)
 	n.arrival = arrival.New(arrival.Config{
@@ -333,7 +334,8 @@ func (n *Node) dismantle() error {
 	if n.arrival != nil {
 		n.arrival.Close()
 	}
-	timer := time.AfterFunc(n.network.fixed.stall, n.life.BreakOff) // for what is on its way
+	_, _, rest := n.network.fixed.patience(n.orders.Drained(), 0)
+	timer := time.AfterFunc(rest, n.life.BreakOff) // for what is on its way
 	defer timer.Stop()
 	if n.sums.net != nil {
 		n.sums.net.Close()

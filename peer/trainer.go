@@ -322,19 +322,19 @@ func (t *Trainer) end(leave func()) {
 		return
 	}
 	defer close(t.life.Closed)
-	stall := t.node.network.fixed.stall
+	exchanges, repairs, rest := t.node.network.fixed.patience(t.node.orders.Drained(), t.with.Work.Grace)
 	close(t.life.Closing)
 	t.joiner.Close()
-	timer := time.AfterFunc(stall, func() {
+	timer := time.AfterFunc(exchanges, func() {
 		t.life.BreakOff()
 		t.conversations.BreakOff()
 	})
 	t.conversations.Wait()
 	timer.Stop()
-	t.conversations.RepairAll(t.with.Work.Grace)
-	timer.Reset(stall) // for what else is on its way
+	t.conversations.RepairAll(repairs)
+	timer.Reset(rest) // for what else is on its way
 	defer timer.Stop()
-	t.conversations.EndMessages(stall)
+	t.conversations.EndMessages(rest)
 	t.life.Stop(0)
 	t.life.Tasks.End()
 	t.node.inbox.await(notice{ends: t.driver})

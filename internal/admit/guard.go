@@ -63,6 +63,7 @@ type Guard struct {
 
 	shown   *lru.Cache[transport.PeerID, struct{}] // peers that have shown that they know the key
 	streams openStreams
+	look    chan struct{} // has a token when the list may have changed
 }
 
 var _ transport.Admission = (*Guard)(nil)
@@ -72,7 +73,7 @@ func New(c Config) (*Guard, error) {
 	if c.List == "" && c.Key == nil {
 		return nil, nil
 	}
-	g := &Guard{key: runKey{run: c.Run, secret: c.Key}, log: c.Log}
+	g := &Guard{key: runKey{run: c.Run, secret: c.Key}, log: c.Log, look: make(chan struct{}, 1)}
 	g.shown, _ = lru.New[transport.PeerID, struct{}](maxShown) // fails for sizes below one only
 	if c.List == "" {
 		return g, nil
@@ -159,6 +160,16 @@ func (g *Guard) Members(records []transport.Record) []transport.Record {
 	return kept
 }
 
+// Look has Watch read the list again now.
+func (g *Guard) Look() {
+	if g != nil {
+		select {
+		case g.look <- struct{}{}:
+		default: // it will anyway
+		}
+	}
+}
+
 // Watch reads the list again whenever it changes, until the context ends. It resets the
 // streams with removed peers, and calls removed with them.
 func (g *Guard) Watch(ctx context.Context, removed func([]transport.PeerID)) {
@@ -173,6 +184,7 @@ func (g *Guard) Watch(ctx context.Context, removed func([]transport.PeerID)) {
 		case <-ctx.Done():
 			return
 		case <-ticker.C:
+		case <-g.look:
 		}
 		gone, changed, err := g.list.reload()
 		gone = slices.DeleteFunc(gone, func(id transport.PeerID) bool { return id == g.self })

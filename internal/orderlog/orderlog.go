@@ -15,12 +15,13 @@ import (
 
 const (
 	// kinds is the number of kinds of messages that an operator sends.
-	kinds = int(wire.ControlWork)
+	kinds = int(wire.ControlMembers)
 	// maxPlanned bounds the messages of one kind that are kept: the one in force and
 	// those that take effect later.
 	maxPlanned = 4
-	// Most bounds all kept messages of an operator.
-	Most = kinds * maxPlanned
+	// Most bounds all kept messages of an operator: those of kinds that are not planned are one each. Releases that
+	// knew six kinds take no more.
+	Most = 6 * maxPlanned
 )
 
 // Order is a message of the operator with its bytes.

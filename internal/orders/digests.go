@@ -245,3 +245,14 @@ func (d *digests) due(author transport.PeerID, kind wire.ControlKind, now mark, 
 	}
 	return true
 }
+
+// evaluations calls hear with the last evaluation of each member that has told one.
+func (d *digests) evaluations(hear func(transport.PeerID, control.Evaluation)) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for id, one := range d.received {
+		if !one.Evaluation.Heard.IsZero() {
+			hear(id, one.Evaluation)
+		}
+	}
+}

@@ -45,7 +45,7 @@ func TestFalseOrdersAreIgnored(t *testing.T) {
 			{"noise", []byte("noise"), stats.Control{Malformed: 1}, wire.ReasonProtocol},
 		} {
 			s.counts = counts{}
-			if verdict, err := s.judge(c.message); verdict != transport.Refuse || err == nil || s.Stats() != c.want {
+			if verdict, err := s.judge(c.message, false); verdict != transport.Refuse || err == nil || s.Stats() != c.want {
 				t.Errorf("%s: verdict %v, %v and %+v, want %+v", c.name, verdict, err, s.Stats(), c.want)
 			}
 			_, err := orderlog.Said().Ask(t.Context(), mallory, run, s.at.Self(), [][]byte{c.message}, stall)
@@ -88,7 +88,7 @@ func TestFalseDigestsAreIgnored(t *testing.T) {
 			{"old", digest(victim, victim.Self(), 1, 7, 0), stats.Control{Forged: 1, Foreign: 1, Malformed: 1, Taken: 1, Known: 1}, transport.Drop},
 			{"hasty", digest(victim, victim.Self(), 3, 7, 0), stats.Control{Forged: 1, Foreign: 1, Malformed: 1, Taken: 1, Known: 1, Hasty: 1}, transport.Drop},
 		} {
-			if verdict, _ := s.judge(c.message); verdict != c.verdict || s.Stats() != c.want {
+			if verdict, _ := s.judge(c.message, false); verdict != c.verdict || s.Stats() != c.want {
 				t.Errorf("%s: verdict %v and %+v, want %v and %+v", c.name, verdict, s.Stats(), c.verdict, c.want)
 			}
 		}

@@ -69,11 +69,8 @@ type Orders struct {
 
 	asked     int           // members so far
 	evaluated atomic.Uint64 // messages by Evaluated
-}
-
-// counts counts the outcomes of control messages.
-type counts struct {
-	taken, known, malformed, oversize, foreign, forged, unasked, hasty atomic.Uint64
+	told      atomic.Bool   // a member has answered what the operator had said before this peer came
+	leave     atomic.Bool   // the operator has asked this peer to leave
 }
 
 // New makes Orders without any message.
@@ -96,7 +93,7 @@ func New(config control.Config, r *requests.Requests, flock Flock, described Des
 // by the present operator are left out.
 func (o *Orders) Recall(messages [][]byte) {
 	for _, message := range messages[:min(len(messages), orderlog.Most)] {
-		o.judge(message)
+		o.judge(message, true)
 	}
 }
 
@@ -166,19 +163,29 @@ func (o *Orders) askNext(ctx context.Context) {
 	member := members[o.asked%len(members)].Peer
 	ctx, cancel := context.WithTimeout(ctx, o.requests.Stall)
 	defer cancel()
-	if err := o.Ask(ctx, member); err != nil {
+	if err := o.ask(ctx, member, false); err != nil {
 		o.requests.Log.Debug("asking a member what the operator has said", zap.String("peer", string(member)), zap.Error(err))
 	}
 }
 
-// Ask sends the operator's messages to a member, and receives those that it knows.
+// Ask sends the operator's messages to a member, and receives those that it knows. What the first member of all
+// answers was said before this peer came: it asks no peer of this life to leave.
 func (o *Orders) Ask(ctx context.Context, member transport.PeerID) error {
+	before := !o.told.Load()
+	err := o.ask(ctx, member, before)
+	if err == nil {
+		o.told.Store(true)
+	}
+	return err
+}
+
+func (o *Orders) ask(ctx context.Context, member transport.PeerID, before bool) error {
 	if o.config.Operator == "" {
 		return nil
 	}
 	answers, err := orderlog.Said().Ask(ctx, o.requests.Transport, o.requests.Run, member, o.All(), o.requests.Stall)
 	for _, message := range answers {
-		_ = o.passOn(message) // faults have been counted
+		_ = o.passOn(message, before) // faults have been counted
 	}
 	return err
 }
@@ -190,7 +197,7 @@ func (o *Orders) Serve(t *framed.Stream) error {
 		return err
 	}
 	for _, message := range messages {
-		fault := o.passOn(message)
+		fault := o.passOn(message, false)
 		if fault == nil {
 			continue
 		}
@@ -210,8 +217,8 @@ func (o *Orders) Serve(t *framed.Stream) error {
 }
 
 // passOn takes a message from a stream, and publishes it if others may not know it.
-func (o *Orders) passOn(message []byte) error {
-	verdict, fault := o.judge(message)
+func (o *Orders) passOn(message []byte, before bool) error {
+	verdict, fault := o.judge(message, before)
 	if verdict == transport.Forward {
 		o.publish(message)
 	}
@@ -230,13 +237,13 @@ func (o *Orders) publish(message []byte) {
 
 // receive judges a message on the topic.
 func (o *Orders) receive(_ transport.PeerID, message []byte) transport.Verdict {
-	verdict, _ := o.judge(message)
+	verdict, _ := o.judge(message, false)
 	return verdict
 }
 
-// judge takes a message that is valid and new. The error is the fault of a message that is
-// not to be passed on.
-func (o *Orders) judge(message []byte) (transport.Verdict, error) {
+// judge takes a message that is valid and new; before tells that it was said before this life of the peer. The error
+// is the fault of a message that is not to be passed on.
+func (o *Orders) judge(message []byte, before bool) (transport.Verdict, error) {
 	var m wire.Control
 	switch {
 	case len(message) > wire.MaxControl:
@@ -261,11 +268,11 @@ func (o *Orders) judge(message []byte) (transport.Verdict, error) {
 		o.counts.foreign.Add(1)
 		return transport.Refuse, errForeign
 	}
-	return o.judgeOrder(message)
+	return o.judgeOrder(message, before)
 }
 
 // judgeOrder judges a message that claims to be the operator's.
-func (o *Orders) judgeOrder(message []byte) (transport.Verdict, error) {
+func (o *Orders) judgeOrder(message []byte, before bool) (transport.Verdict, error) {
 	order := orderlog.Order{Bytes: bytes.Clone(message)}
 	if err := order.Decode(order.Bytes); err != nil { // so that the body shares the memory of the kept bytes
 		return transport.Refuse, errMalformed
@@ -294,6 +301,7 @@ func (o *Orders) judgeOrder(message []byte) (transport.Verdict, error) {
 	}
 	o.counts.taken.Add(1)
 	o.tell(command)
+	o.change(command, before)
 	return transport.Forward, nil
 }
 
@@ -308,6 +316,31 @@ func (o *Orders) tell(command control.Command) {
 		(*listener).Commanded(command)
 	}
 }
+
+// change passes on what a command says of members that no earlier one has said.
+func (o *Orders) change(c control.Command, before bool) {
+	self := o.requests.Transport.Self()
+	changes := slices.DeleteFunc(o.unheard(c), func(n control.Change) bool {
+		return n.Do == control.Drain && (before || n.Peer != self)
+	})
+	if !before && slices.ContainsFunc(changes, func(n control.Change) bool { return n.Do == control.Expel && n.Peer == self }) {
+		changes = append(changes, control.Change{Peer: self, Do: control.Drain, Since: c.Sequence})
+	}
+	if len(changes) == 0 {
+		return
+	}
+	if o.config.Changed == nil {
+		o.requests.Log.Warn("the operator asks members to leave, or changes who may take part, which this peer's program does not do", zap.String("why", c.Why))
+		return
+	}
+	if slices.ContainsFunc(changes, func(n control.Change) bool { return n.Do == control.Drain }) {
+		o.leave.Store(true)
+	}
+	o.config.Changed(c.Why, changes)
+}
+
+// Drained tells whether the operator has asked this peer to leave.
+func (o *Orders) Drained() bool { return o != nil && o.leave.Load() }
 
 // compare logs differences between this peer's settings and those that the operator announces.
 func (o *Orders) compare(announced control.Command) {
@@ -338,13 +371,7 @@ func (o *Orders) Evaluated(incarnation uint64, e control.Evaluation) {
 
 // Evaluations calls hear with the last evaluation of each other member that has told one. hear must not call Orders.
 func (o *Orders) Evaluations(hear func(transport.PeerID, control.Evaluation)) {
-	o.digests.mu.Lock()
-	defer o.digests.mu.Unlock()
-	for id, one := range o.digests.received {
-		if !one.Evaluation.Heard.IsZero() {
-			hear(id, one.Evaluation)
-		}
-	}
+	o.digests.evaluations(hear)
 }
 
 // Tells tells whether this peer takes part in the run's topic, by which members tell of themselves.
@@ -364,12 +391,8 @@ func (o *Orders) Tell(t *framed.Stream, members []control.Member) {
 
 // Stats counts the outcomes of control messages here.
 func (o *Orders) Stats() stats.Control {
-	_, stopped := o.Stopped()
-	s := stats.Control{
-		Taken: o.counts.taken.Load(), Known: o.counts.known.Load(), Malformed: o.counts.malformed.Load(),
-		Oversize: o.counts.oversize.Load(), Foreign: o.counts.foreign.Load(), Forged: o.counts.forged.Load(),
-		Unasked: o.counts.unasked.Load(), Hasty: o.counts.hasty.Load(), Paused: o.Held() != nil, Stopped: stopped,
-	}
+	s := o.counts.stats(o.Held() != nil)
+	_, s.Stopped = o.Stopped()
 	if o.topic != nil {
 		s.Neighbours = o.topic.Neighbours()
 	}

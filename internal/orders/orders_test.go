@@ -164,7 +164,7 @@ func TestMembersTellEachOther(t *testing.T) {
 		n := memnet.New(memnet.Config{})
 		operator := place(t, n, "operator")
 		knows, asks := obeying(t, n, "knows", control.Config{Operator: operator.Self()}), obeying(t, n, "asks", control.Config{Operator: operator.Self()})
-		if verdict, err := knows.judge(said(t, operator, control.Command{Kind: control.Pause, Sequence: 1})); verdict != transport.Forward || err != nil {
+		if verdict, err := knows.judge(said(t, operator, control.Command{Kind: control.Pause, Sequence: 1}), false); verdict != transport.Forward || err != nil {
 			t.Fatal(verdict, err)
 		}
 		asks.flock.members = []transport.Record{{Peer: knows.at.Self()}, {Peer: "gone"}}
@@ -255,7 +255,7 @@ func (s *subject) heard(t *testing.T, by transport.Transport, kind wire.ControlK
 	if err != nil {
 		t.Fatal(err)
 	}
-	verdict, _ := s.judge(order.Bytes)
+	verdict, _ := s.judge(order.Bytes, false)
 	return verdict
 }
 

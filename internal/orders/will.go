@@ -19,6 +19,7 @@ type will struct {
 	orders orderlog.Orders
 	gate   chan struct{} // closed when trainers may go on; nil while they may
 	over   bool          // trainers are no longer held
+	heard  uint64        // the sequence of the last message about members
 }
 
 func (w *will) wants(order orderlog.Order) bool {
@@ -46,6 +47,22 @@ func (w *will) obey(order orderlog.Order, command control.Command, total uint64)
 		w.plan(total)
 	}
 	return true
+}
+
+// unheard are the changes of members that were said after the last message about them that was known here.
+func (w *will) unheard(c control.Command) (changes []control.Change) {
+	if c.Kind != control.SetMembers {
+		return nil
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, n := range c.Changes {
+		if n.Since > w.heard {
+			changes = append(changes, n)
+		}
+	}
+	w.heard = max(w.heard, c.Sequence)
+	return changes
 }
 
 // newest is the newest command of a kind that takes effect at once; zero if there is

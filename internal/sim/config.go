@@ -67,6 +67,7 @@ type News struct{ Crash, Gossip time.Duration }
 // no view: it sees no members, and no member knows it.
 type Member struct {
 	ID          topology.PeerID
+	Role        topology.Role // at the beginning; Undecided lets the view decide
 	Machine     averaging.Machine
 	Replica     *replica.Replica
 	Ledger      *replica.Ledger

@@ -55,7 +55,7 @@ func New(config Config) (*World, error) {
 			continue
 		}
 		if !m.Stranger {
-			members = append(members, topology.Member{ID: m.ID, Unreachable: m.Unreachable})
+			members = append(members, topology.Member{ID: m.ID, Role: m.Role, Unreachable: m.Unreachable})
 		}
 		w.peers = append(w.peers, newPeer(w, i, m))
 	}

@@ -27,6 +27,7 @@ const (
 	ControlRate     ControlKind = 4
 	ControlPace     ControlKind = 5
 	ControlWork     ControlKind = 6
+	ControlMembers  ControlKind = 7
 
 	ControlDigest       ControlKind = 16
 	ControlIntroduction ControlKind = 17

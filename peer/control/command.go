@@ -30,11 +30,13 @@ const (
 	SetPace
 	// SetWork replaces what the flock has to do by Steps and StepsPerPeer.
 	SetWork
+	// SetMembers asks members to leave, and says whom the lists of those that may take part are to have: Changes.
+	SetMembers
 )
 
 // String is the name of the kind.
 func (k Kind) String() string {
-	names := [...]string{"nothing", "announce", "pause", "resume", "stop", "schedule", "pace", "work"}
+	names := [...]string{"nothing", "announce", "pause", "resume", "stop", "schedule", "pace", "work", "members"}
 	if int(k) < len(names) {
 		return names[k]
 	}
@@ -49,7 +51,7 @@ type Command struct {
 	// At is the flock's step from which on a schedule, pace or work holds; 0 is at once.
 	// One replaces those given before that were to hold from At or later.
 	At uint64
-	// Why tells people the reason of Pause, Resume and Stop: up to 200 bytes.
+	// Why tells people the reason of Pause, Resume, Stop and SetMembers: up to 200 bytes.
 	Why string
 	// Settings and Layout are what Announce says: up to 16 settings with names of up to
 	// 32 bytes and values of up to 80; a zero Layout says nothing.
@@ -61,6 +63,8 @@ type Command struct {
 	// Steps is the work of all peers together, StepsPerPeer that of each, as in
 	// peer.Work.
 	Steps, StepsPerPeer uint64
+	// Changes are what SetMembers says of peers, the earliest first: up to 32, and as many as fit in a message.
+	Changes []Change
 }
 
 // Bounds of what a command says, in bytes where it is text.
@@ -76,6 +80,7 @@ const (
 var wireKinds = map[Kind]wire.ControlKind{
 	Announce: wire.ControlAnnounce, Pause: wire.ControlHold, Resume: wire.ControlHold, Stop: wire.ControlStop,
 	SetSchedule: wire.ControlRate, SetPace: wire.ControlPace, SetWork: wire.ControlWork,
+	SetMembers: wire.ControlMembers,
 }
 
 // kindOf is the kind of a message, Resume of one that pauses or resumes, 0 if this release
@@ -101,6 +106,9 @@ func (c Command) Message() (wire.Control, error) {
 	}
 	if floor := c.Schedule.Floor; floor != 0 {
 		return m, fmt.Errorf("%v: a floor of %v: no message says one, and that of the run stays: leave it 0", c.Kind, floor)
+	}
+	if len(m.Body) > wire.MaxControlBody {
+		return m, fmt.Errorf("%v: %d bytes, at most %d: say less at once", c.Kind, len(m.Body), wire.MaxControlBody)
 	}
 	if _, err := CommandOf(m); err != nil {
 		return m, fmt.Errorf("%v: %w", c.Kind, err)
@@ -161,6 +169,9 @@ func (c *Command) fields(f *wire.Coder) {
 	case SetWork:
 		f.Uint64(&c.Steps)
 		f.Uint64(&c.StepsPerPeer)
+	case SetMembers:
+		f.Text(&c.Why, 0, maxWhy)
+		c.changes(f)
 	}
 }
 

@@ -19,6 +19,7 @@ func samples() []Command {
 		{Kind: Pause, Why: "lunch"}, {Kind: Resume, Why: "naïve"}, {Kind: Stop, Why: "enough"},
 		{Kind: SetSchedule, At: 5, Schedule: rate.Schedule{Rate: 0.1, Warmup: 0.05, Factor: 0.5, Shape: rate.Stepped, At: []float64{0.5, 0.75}}},
 		{Kind: SetPace, At: 6, Every: 7}, {Kind: SetWork, Steps: 1, StepsPerPeer: 2},
+		{Kind: SetMembers, Why: "new disks", Changes: []Change{{Peer: "a", Do: Drain, Since: 2}, {Peer: "b", Do: Expel, Since: 3}}},
 	}
 }
 
@@ -59,6 +60,9 @@ func TestBytesOfCommands(t *testing.T) {
 		"\x9a\x99\x99\x99\x99\x99\xb9?\x9a\x99\x99\x99\x99\x99\xa9?\x00\x00\x00\x00\x00\x00\xe0?\x02\x02\x00\x00\x00\x00\x00\x00\xe0?\x00\x00\x00\x00\x00\x00\xe8?": {
 			Kind: SetSchedule, Schedule: rate.Schedule{Rate: 0.1, Warmup: 0.05, Factor: 0.5, Shape: 2, At: []float64{0.5, 0.75}},
 		},
+		"\x04away\x02\x02ab\x01\x02\x00\x00\x00\x00\x00\x00\x00\x01c\x03\x03\x00\x00\x00\x00\x00\x00\x00": {
+			Kind: SetMembers, Why: "away", Changes: []Change{{Peer: "ab", Do: Drain, Since: 2}, {Peer: "c", Do: Expel, Since: 3}},
+		},
 	} {
 		if got := c.body(); string(got) != want {
 			t.Errorf("%v is %q, want %q", c.Kind, got, want)
@@ -92,6 +96,10 @@ func TestCommandsOutOfBounds(t *testing.T) {
 		"many milestones":        {Kind: SetSchedule, Schedule: rate.Schedule{At: make([]float64, maxMilestones+1)}},
 		"pace beyond 31 bits":    {Kind: SetPace, Every: int(beyond)},
 		"pace below zero":        {Kind: SetPace, Every: -1},
+		"change of nobody":       {Kind: SetMembers, Changes: []Change{{Do: Drain}}},
+		"no change":              {Kind: SetMembers, Changes: []Change{{Peer: "a"}}},
+		"unknown change":         {Kind: SetMembers, Changes: []Change{{Peer: "a", Do: Expel + 1}}},
+		"many changes":           {Kind: SetMembers, Changes: make([]Change, maxChanges+1)},
 	} {
 		m := wire.Control{Kind: wireKinds[c.Kind], Body: c.body()}
 		if got, err := CommandOf(m); !errors.Is(err, wire.ErrMessage) {

@@ -19,6 +19,8 @@ const (
 	// DigestShare is the time between two digests for each member: all members
 	// together publish no more than one in this time, however many they are.
 	DigestShare = 500 * time.Millisecond
+	// DrainWithin bounds the time that closing a peer takes after the operator has asked it to leave.
+	DrainWithin = 5 * time.Second
 	// DigestSpacing is the least time between two digests of a member: sooner ones are
 	// not passed on.
 	DigestSpacing = time.Second
@@ -43,6 +45,12 @@ type Config struct {
 	// Name is what people call this peer: printable text of at most MaxName bytes. It goes with
 	// digests, as Version does, and proves nothing.
 	Name string
+	// Changed is called with what the operator says of members, on a goroutine of the peer, one call at a time, and
+	// should return soon: that this one is to leave (Drain), and which peers a list is to have (Admit) or not (Expel).
+	// The library only passes it on. The program saves and closes the peer, which then takes no longer than DrainWithin,
+	// and writes the file of Network.Admission.Allow, which is read again. An expelled peer is asked to leave, too.
+	// Default: such commands have no effect here, as a line of the log says.
+	Changed func(why string, changes []Change)
 	// Digests is the least time between two digests that the peer publishes; in large
 	// flocks it is longer (DigestShare). Default: DefaultDigests under an operator, else
 	// none. Negative: none.

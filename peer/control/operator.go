@@ -91,21 +91,27 @@ func (o Operator) Ask(ctx context.Context, member transport.PeerID) ([]Command, 
 
 // Send gives commands to a member, which passes them on to all others, and returns
 // once it has taken them; what counts there then is the result. The sequence numbers
-// continue those that the member knows, and After. It fails with ErrOperator if the member
+// continue those that the member knows, and After; Changes are added to those that it holds. It fails with ErrOperator if the member
 // obeys another operator or none.
 func (o Operator) Send(ctx context.Context, member transport.PeerID, commands ...Command) ([]Command, error) {
 	known, err := o.Ask(ctx, member)
 	if err != nil {
 		return nil, err
 	}
-	sequence := o.After
+	sequence, held := o.After, []Change(nil)
 	for _, c := range known {
 		sequence = max(sequence, c.Sequence)
+		if c.Kind == SetMembers {
+			held = c.Changes
+		}
 	}
 	var said orderlog.Orders
 	for _, c := range commands {
 		sequence++
-		c.Sequence = sequence
+		if c.Sequence = sequence; c.Kind == SetMembers {
+			c = c.over(held)
+			held = c.Changes
+		}
 		m, err := o.sign(c)
 		if err != nil {
 			return nil, fmt.Errorf("telling run %q: %w", o.Run, err)

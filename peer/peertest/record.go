@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"time"
 
 	"github.com/seed-97356399/murmuration/peer/memnet"
@@ -19,7 +20,9 @@ import (
 type Recording struct {
 	Peers   int
 	changes []Change
+	steps   int               // of all peers
 	took    [][]time.Duration // of each peer, one step after the other
+	active  []int             // peers that began as active, the others as passive; nil if that is not known
 }
 
 // Bounds of a recording that is read.
@@ -29,19 +32,21 @@ const (
 	recordingVersion = 1
 )
 
-// line is one line of a recording. The first has Version, Peers and Seed; then come the
-// changes, then, in the order in which they happened, steps with the time they took,
-// exchanges that were proposed and segments that were lost.
-type line struct {
+// Line is one line of a recording, as JSON. The first has Version (1), Peers and Seed, and Active if the peers' roles are
+// known; then come changes (Crash, Leave, Arrive, or "link" of Peer and Other, -1 for all), steps with the time that each
+// took, exchanges that were proposed and segments that were lost. Times are in nanoseconds from the beginning.
+type Line struct {
 	Version  int             `json:"world,omitempty"`
 	Peers    int             `json:"peers,omitempty"`
 	Seed     uint64          `json:"seed,omitempty"`
+	Active   []int           `json:"active,omitempty"`
 	At       time.Duration   `json:"at"`
 	Did      string          `json:"did,omitempty"`
 	Peer     int             `json:"peer"`
 	Other    *int            `json:"other,omitempty"`
 	Partner  topology.PeerID `json:"partner,omitempty"`
 	Took     time.Duration   `json:"took,omitempty"`
+	Times    int             `json:"times,omitempty"` // as many steps as this that took so long; 0 is one
 	Segments int             `json:"segments,omitempty"`
 	Link     *memnet.Link    `json:"link,omitempty"`
 	Port     float64         `json:"port,omitempty"`
@@ -67,11 +72,11 @@ func newRecorder(to io.Writer, s Simulation) *recorder {
 	}
 	buffered := bufio.NewWriter(to)
 	r := &recorder{to: buffered, encoder: json.NewEncoder(buffered)}
-	r.write(line{Version: recordingVersion, Peers: s.Peers, Seed: s.Seed})
+	r.write(Line{Version: recordingVersion, Peers: s.Peers, Seed: s.Seed})
 	return r
 }
 
-func (r *recorder) write(l line) {
+func (r *recorder) write(l Line) {
 	if r == nil {
 		return
 	}
@@ -81,7 +86,7 @@ func (r *recorder) write(l line) {
 }
 
 func (r *recorder) change(c Change) {
-	l := line{At: c.At, Did: c.Kind, Peer: c.Peer, Port: c.port}
+	l := Line{At: c.At, Did: c.Kind, Peer: c.Peer, Port: c.port}
 	switch c.Kind {
 	case relink:
 		l.Other, l.Link = &c.other, &c.link
@@ -115,7 +120,7 @@ func ReadRecording(from io.Reader) (*Recording, error) {
 		if n > maxRecordedLines {
 			return nil, fmt.Errorf("%w: more than %d lines", ErrRecording, maxRecordedLines)
 		}
-		var l line
+		var l Line
 		err := json.Unmarshal(scanner.Bytes(), &l)
 		if err == nil {
 			err = r.add(n, l)
@@ -136,22 +141,23 @@ func ReadRecording(from io.Reader) (*Recording, error) {
 }
 
 // add takes line n.
-func (r *Recording) add(n int, l line) error {
+func (r *Recording) add(n int, l Line) error {
 	if n == 1 {
 		if l.Version != recordingVersion || l.Peers < 1 || l.Peers > maxSimulated {
 			return fmt.Errorf("version %d of %d peers: want version %d of 1 to %d", l.Version, l.Peers, recordingVersion, maxSimulated)
 		}
-		r.Peers, r.took = l.Peers, make([][]time.Duration, l.Peers)
+		r.Peers, r.active, r.took = l.Peers, l.Active, make([][]time.Duration, l.Peers)
 		return nil
 	}
 	switch l.Did {
 	case didPropose, didLose:
 		return nil
 	case didStep:
-		if l.Peer < 0 || l.Peer >= r.Peers || l.Took < 0 {
-			return fmt.Errorf("a step of peer %d of %d that took %s", l.Peer, r.Peers, l.Took)
+		if l.Peer < 0 || l.Peer >= r.Peers || l.Took < 0 || l.Times < 0 || max(l.Times, 1) > maxRecordedLines-r.steps {
+			return fmt.Errorf("%d steps of peer %d of %d that took %s, after %d", l.Times, l.Peer, r.Peers, l.Took, r.steps)
 		}
-		r.took[l.Peer] = append(r.took[l.Peer], l.Took)
+		r.steps += max(l.Times, 1)
+		r.took[l.Peer] = append(r.took[l.Peer], slices.Repeat([]time.Duration{l.Took}, max(l.Times, 1))...)
 		return nil
 	}
 	c := Change{At: l.At, Kind: l.Did, Peer: l.Peer, port: l.Port}
@@ -166,6 +172,17 @@ func (r *Recording) add(n int, l line) error {
 	}
 	r.changes = append(r.changes, c)
 	return nil
+}
+
+// role is that with which a peer begins.
+func (r *Recording) role(peer int) topology.Role {
+	switch {
+	case r == nil || r.active == nil:
+		return topology.Undecided
+	case slices.Contains(r.active, peer):
+		return topology.Active
+	}
+	return topology.Passive
 }
 
 // at is how long step number k of a peer took, counted over all its lives. If there are

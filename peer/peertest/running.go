@@ -94,10 +94,10 @@ func (r *running) config(late map[int]bool) (sim.Config, error) {
 	}
 	if r.record != nil {
 		c.Hooks.Lost = func(a, b, segments int) {
-			r.record.write(line{At: r.world.Now(), Did: didLose, Peer: a, Other: &b, Segments: segments})
+			r.record.write(Line{At: r.world.Now(), Did: didLose, Peer: a, Other: &b, Segments: segments})
 		}
 		c.Hooks.Proposed = func(peer int, to topology.PeerID) {
-			r.record.write(line{At: r.world.Now(), Did: didPropose, Peer: peer, Partner: to})
+			r.record.write(Line{At: r.world.Now(), Did: didPropose, Peer: peer, Partner: to})
 		}
 	}
 	for i := range r.Peers {
@@ -134,7 +134,7 @@ func (r *running) member(i int) (sim.Member, error) {
 	r.replicas[i], r.here[i] = rep, true
 	r.trainer.renew(i, collective.Of(machine).Traits().Gradients)
 	return sim.Member{
-		ID: SimulatedID(i), Machine: machine, Replica: rep, Optimizer: r.Optimizer(), Ledger: replica.NewLedger(rep),
+		ID: SimulatedID(i), Role: r.World.Replay.role(i), Machine: machine, Replica: rep, Optimizer: r.Optimizer(), Ledger: replica.NewLedger(rep),
 	}, nil
 }
 

@@ -71,7 +71,7 @@ func (t *trainer) Duration(i, _, samples int) time.Duration {
 	}
 	took := t.draw(i)
 	// The recorded time is that for Compute.Samples: a replay may divide the samples differently.
-	t.record.write(line{At: now, Did: didStep, Peer: i, Took: took})
+	t.record.write(Line{At: now, Did: didStep, Peer: i, Took: took})
 	if p.batch = samples; p.batch > 0 && t.World.Compute.Samples > 0 {
 		took = took * time.Duration(p.batch) / time.Duration(t.World.Compute.Samples)
 	}

@@ -44,6 +44,8 @@ type controlSettings struct {
 	Set         []string
 	Timeout     time.Duration
 	JSON        bool
+
+	secret []byte // the run's key, if a token tells it
 }
 
 // The actions of control.
@@ -54,10 +56,13 @@ const (
 	actSchedule = "schedule"
 	actAnnounce = "announce"
 	actShow     = "show"
+	actDrain    = "drain"
+	actAdmit    = "admit"
+	actExpel    = "expel"
 )
 
 func actions() []string {
-	return []string{actPause, actResume, actStop, actSchedule, actAnnounce, actShow}
+	return []string{actPause, actResume, actStop, actSchedule, actAnnounce, actShow, actDrain, actAdmit, actExpel}
 }
 
 // Command makes the command control.
@@ -81,16 +86,25 @@ of the last message is kept beside the key.
             flock's step --at on
   announce  tell what the run is (--set NAME=VALUE): peers that were started
             otherwise say so in their logs
-  show      print what the operator has said and what still counts`,
+  show      print what the operator has said and what still counts
+  drain P   have a member leave: it finishes its gradient and its exchange, saves its
+            checkpoint, says goodbye and exits 0; control waits until it has gone. P is
+            its id, the end of that, or its name, as status shows them
+  admit ID  add ids to the lists of those that may take part (run --allow), at every
+            member that obeys and has one, in its file too
+  expel ID  take ids off them: they are disconnected, and refused from then on
+
+What was said of the last 32 ids reaches members that were away, too.`,
 		Example: `  gossipnode control --join 192.0.2.7:4001 --operator-key operator.key pause
-  gossipnode control --join 192.0.2.7:4001 --operator-key operator.key schedule --lr 0.01 --at 20000`,
-		Args: oneAction,
+  gossipnode control --join 192.0.2.7:4001 --operator-key operator.key schedule --lr 0.01 --at 20000
+  gossipnode control --join 192.0.2.7:4001 --operator-key operator.key drain build-3`,
+		Args: knownAction,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			sources, err := cli.Resolve(cmd)
 			if err != nil {
 				return err
 			}
-			commands, err := s.commands(args[0], sources)
+			commands, err := s.commands(args, sources)
 			if err != nil {
 				return err
 			}
@@ -102,11 +116,12 @@ of the last message is kept beside the key.
 	return cmd
 }
 
-func oneAction(_ *cobra.Command, args []string) error {
-	if len(args) != 1 || !slices.Contains(actions(), args[0]) {
+func knownAction(_ *cobra.Command, args []string) error {
+	switch {
+	case len(args) == 0, !slices.Contains(actions(), args[0]), len(args) > 1 && !aboutMembers(args[0]):
 		return cli.Usagef("control takes one word, %s, not %q", cli.List(actions()), args)
 	}
-	return nil
+	return wantMembers(args)
 }
 
 func (s *controlSettings) register(flags *pflag.FlagSet) {
@@ -115,7 +130,7 @@ func (s *controlSettings) register(flags *pflag.FlagSet) {
 	flags.StringVar(&s.OperatorKey, "operator-key", "", "file of the operator's key, made by keygen")
 	flags.StringVar(&s.RunKey, "run-key", "", "file of the key that all peers of the run share, if they do")
 	flags.StringVar(&s.Run, "run", settings.DefaultRun, "name of the run")
-	flags.StringVar(&s.Reason, "reason", "", "why, for those who read logs (pause, resume, stop)")
+	flags.StringVar(&s.Reason, "reason", "", "why, for those who read logs (pause, resume, stop, drain, admit, expel)")
 	flags.Uint64Var(&s.At, "at", 0, "flock's step from which on a schedule holds (default: at once)")
 	flags.Float64Var(&s.LR, "lr", 0, "full learning rate")
 	flags.Float64Var(&s.Warmup, "warmup", 0, "with --lr: share of the work over which the learning rate rises, 0 to 1")
@@ -128,18 +143,19 @@ func (s *controlSettings) register(flags *pflag.FlagSet) {
 }
 
 // commands checks the settings and makes the commands of them.
-func (s *controlSettings) commands(action string, from cli.Origins) ([]control.Command, error) {
+func (s *controlSettings) commands(args []string, from cli.Origins) ([]control.Command, error) {
+	action := args[0]
 	var faults cli.Faults
 	// Only flags count: a file or variable that is meant for run must not change a command.
 	given := func(name string) bool { return from.Source(name) == cli.FromFlag }
 	if len(s.Join) == 0 {
 		faults.Add(errors.New("control needs --join, the address of a member"))
 	}
-	join, run, err := settings.Redeemed(s.Join, s.Run, from)
+	join, run, secret, err := settings.Redeemed(s.Join, s.Run, from)
 	if err != nil {
 		return nil, err
 	}
-	s.Join, s.Run = join, run
+	s.Join, s.Run, s.secret = join, run, secret
 	faults.Add(settings.Network{Join: s.Join, Run: s.Run, Gathering: settings.Gathering{MinPeers: 1}, Membership: settings.CarrierAuto, Unreachable: settings.UnreachableAuto}.Faults()...)
 	if s.OperatorKey == "" {
 		faults.Add(errors.New("control needs --operator-key, the file of the operator's key"))
@@ -149,7 +165,7 @@ func (s *controlSettings) commands(action string, from cli.Origins) ([]control.C
 		of := []string{actSchedule}
 		switch name {
 		case "reason":
-			of = []string{actPause, actResume, actStop}
+			of = []string{actPause, actResume, actStop, actDrain, actAdmit, actExpel}
 		case "set":
 			of = []string{actAnnounce}
 		}
@@ -163,6 +179,8 @@ func (s *controlSettings) commands(action string, from cli.Origins) ([]control.C
 	case actSchedule:
 		changes, wrong := s.changes(given)
 		commands, faults = changes, append(faults, wrong...)
+	case actDrain, actAdmit, actExpel:
+		commands = []control.Command{s.ofMembers(args)}
 	case actAnnounce:
 		settings, wrong := s.settings()
 		commands, faults = []control.Command{{Kind: control.Announce, Settings: settings}}, append(faults, wrong...)
@@ -215,9 +233,19 @@ func (s *controlSettings) tell(action string, commands []control.Command, std cl
 	defer cancel()
 	log := cli.NewLog(zapcore.WarnLevel, std.Err)
 	defer p2pnet.BridgeLogs(log)()
-	member, standing, err := operator.Operator{Join: s.Join, Key: s.OperatorKey, RunKey: s.RunKey, Run: s.Run}.Deliver(ctx, commands, log)
+	if action == actDrain {
+		if err := s.find(ctx, &commands[0].Changes[0], log); err != nil {
+			return err
+		}
+	}
+	member, standing, err := operator.Operator{Join: s.Join, Key: s.OperatorKey, RunKey: s.RunKey, Secret: s.secret, Run: s.Run}.Deliver(ctx, commands, log)
 	if err != nil {
 		return fmt.Errorf("no member has taken %s: %w", action, err)
+	}
+	if action == actDrain {
+		if err := s.awaitGone(ctx, member, commands[0].Changes[0].Peer, log); err != nil {
+			return err
+		}
 	}
 	return s.print(action, member, standing, std.Out)
 }
@@ -240,6 +268,7 @@ type standingCommand struct {
 	LR       float64           `json:"lr,omitempty"`
 	Every    *int              `json:"every,omitempty"`
 	Steps    uint64            `json:"steps,omitempty"`
+	Members  []standingChange  `json:"members,omitempty"`
 }
 
 func standingOf(c control.Command) standingCommand {
@@ -249,6 +278,9 @@ func standingOf(c control.Command) standingCommand {
 	}
 	if c.Kind == control.SetPace {
 		w.Every = &c.Every
+	}
+	for _, n := range c.Changes {
+		w.Members = append(w.Members, standingChange{string(n.Peer), n.Do.String(), n.Since})
 	}
 	return w
 }
@@ -288,6 +320,9 @@ func line(c control.Command) string {
 	}
 	if c.Why != "" {
 		text += ": " + c.Why
+	}
+	for _, n := range c.Changes {
+		text += fmt.Sprintf("\n    %d %s %s", n.Since, n.Do, n.Peer)
 	}
 	for _, name := range slices.Sorted(maps.Keys(c.Settings)) {
 		text += " " + name + "=" + c.Settings[name]

@@ -27,7 +27,7 @@ import (
 func TestControlWrongUse(t *testing.T) {
 	for _, c := range []struct{ line, want string }{
 		{"control", "control takes one word"},
-		{"control frob", "control takes one word, pause, resume, stop, schedule, announce or show"},
+		{"control frob", "control takes one word, pause, resume, stop, schedule, announce, show, drain, admit or expel"},
 		{"control pause", "control needs --join"},
 		{"control pause --join 127.0.0.1:9", "control needs --operator-key"},
 		{"control pause --join nowhere", `--join "nowhere": want host:port`},
@@ -39,6 +39,12 @@ func TestControlWrongUse(t *testing.T) {
 		{"control schedule --lr 0", "--lr 0: a schedule needs a positive learning rate"},
 		{"control schedule --lr 1 --schedule bogus", `--schedule "bogus": want cosine`},
 		{"control schedule --every -1", "--every -1: want 0 or more"},
+		{"control drain", "control drain takes one member"},
+		{"control drain a b", "control drain takes one member"},
+		{"control expel", "control expel takes ids of peers"},
+		{"control admit nobody", "control admit: "},
+		{"control pause a", "control takes one word"},
+		{"control drain a --lr 1 --join 127.0.0.1:9", "--lr is for control schedule, not drain"},
 		{"control stop --timeout 0s", "--timeout 0s: want a positive time"},
 	} {
 		code, out, err := try(strings.Fields(c.line)...)

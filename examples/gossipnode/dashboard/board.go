@@ -71,6 +71,11 @@ type About struct {
 	// MinPeers is how many peers the run waits for; Digests is the time between this peer's digests.
 	MinPeers int           `json:"minPeers"`
 	Digests  time.Duration `json:"-"`
+	// Saved is the age of the last checkpoint, one of which is due every SaveEvery, if any are; Budget is that of this
+	// peer's exchanges, in bytes an hour.
+	Saved     func() (time.Duration, bool) `json:"-"`
+	SaveEvery time.Duration                `json:"-"`
+	Budget    float64                      `json:"-"`
 }
 
 // Show replaces sampled and estimated figures by those of a result.
@@ -135,6 +140,7 @@ func (b *Board) see() *view {
 		}
 		now.Members = append(now.Members, b.lost...)
 	}
+	now.Alarms = b.news.alarms.See(now.members, transport.PeerID(b.about.Self), now.own)
 	now.Final, now.Point = b.final, pointOf(now, time.Since(b.began))
 	b.last = *now
 	return now

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
+	"github.com/seed-97356399/murmuration/examples/gossipnode/watch"
 	"github.com/seed-97356399/murmuration/peer/control"
 	"github.com/seed-97356399/murmuration/peer/transport"
 )
@@ -23,6 +24,7 @@ type news struct {
 	kept   []happening
 	known  map[transport.PeerID]control.State
 	paused bool
+	alarms watch.Alarms
 }
 
 // add adds an event.

@@ -1,7 +1,6 @@
 package dashboard
 
 import (
-	"cmp"
 	"encoding/json"
 	"math"
 	"slices"
@@ -53,6 +52,10 @@ type view struct {
 	Links  [][2]int    `json:"links"`
 	Matrix [][3]uint64 `json:"matrix"`
 
+	// Alarms are what a person should look at.
+	Alarms []watch.Alarm `json:"alarms"`
+
+	own     stats.Reading
 	members []control.Member
 	tell    []control.Member // members that send digests
 	fresh   []control.Member // those of them whose digest is not stale
@@ -107,7 +110,21 @@ func newView(p Peer, about About, accuracy *Accuracy) *view {
 	v.fresh = slices.DeleteFunc(slices.Clone(v.tell), func(m control.Member) bool { return v.stale(m, about.Digests) })
 	v.arrange(s, about)
 	v.sum()
+	v.own = readingOf(s, about, float64(v.Accuracy))
 	return v
+}
+
+// readingOf is what alarms of this peer are judged by.
+func readingOf(s stats.Peer, about About, accuracy float64) stats.Reading {
+	x := s.Exchanges
+	r := stats.Reading{At: time.Now(), Lost: s.Lost, Exchanged: x.Last, Distance: x.ConsensusDistance, Accuracy: accuracy, Budget: about.Budget}
+	r.Moved = float64(x.BytesSent+x.BytesReceived) * float64(x.Initiated) / float64(max(x.Completed(), 1))
+	if about.Saved != nil && !s.Control.Paused && !s.Over && s.Steps > s.Resumed {
+		if age, kept := about.Saved(); kept {
+			r.Saved, r.SaveEvery = age, about.SaveEvery
+		}
+	}
+	return r
 }
 
 // with adds the members of an earlier view to the view of a finished run: they have left because the work is done.
@@ -138,7 +155,7 @@ func (v *view) arrange(s stats.Peer, about About) {
 			judged[h.Partner] = &judgement{h.Harm, h.Trust}
 		}
 	}
-	ring, overlay := ringOf(v.members)
+	ring, overlay := watch.RingOf(v.members)
 	places := make(map[topology.PeerID]int, len(ring))
 	for i, m := range ring[:min(len(ring), maxMembers)] {
 		places[m.ID] = i
@@ -154,29 +171,6 @@ func (v *view) arrange(s stats.Peer, about About) {
 	}
 	v.join(overlay, places)
 	v.meet(places)
-}
-
-// ringOf returns the members in the order of the overlay, and the overlay. Without roles there is no overlay, and
-// they are in the order of their ids.
-func ringOf(members []control.Member) ([]control.Member, *topology.Overlay) {
-	of := make([]topology.Member, len(members))
-	for i, m := range members {
-		of[i] = topology.Member{ID: m.ID, Role: m.Role, Unreachable: m.Unreachable}
-	}
-	view, err := topology.NewView(of)
-	if err != nil {
-		return members, nil
-	}
-	ring := make([]control.Member, 0, len(members))
-	for _, m := range view.Members() {
-		at, _ := slices.BinarySearchFunc(members, m.ID, func(m control.Member, id topology.PeerID) int { return cmp.Compare(m.ID, id) })
-		ring = append(ring, members[at])
-	}
-	overlay, err := topology.NewOverlay(view)
-	if err != nil {
-		return ring, nil
-	}
-	return ring, overlay
 }
 
 // join lists the links of the overlay.

@@ -20,7 +20,7 @@ func watchMember(s *settings.Settings, number int) {
 	}
 	s.Name = settings.ShortName(s.Name, control.MaxName-len(who)) + who
 	if number > 0 {
-		s.Dashboard, s.DashboardToken, s.OperatorKey, s.Serve, s.ServeToken = "", "", "", "", ""
+		s.Dashboard, s.DashboardToken, s.OperatorKey, s.Serve, s.ServeToken, s.Record = "", "", "", "", "", ""
 	}
 }
 

@@ -24,13 +24,15 @@ type Operator struct {
 	Join []string
 	// Key is the file of the operator's key, RunKey the file of the run's key, if it has one.
 	Key, RunKey string
-	Run         string
+	// Secret is the run's key itself, if a token told it.
+	Secret []byte
+	Run    string
 }
 
 // Deliver sends commands, if there are any, to the first member that answers, and returns the commands that are then
 // in force there.
 func (o Operator) Deliver(ctx context.Context, commands []control.Command, log *zap.Logger) (member transport.PeerID, standing []control.Command, err error) {
-	admission, tr, err := settings.Settings{Network: settings.Network{Key: o.Key, RunKey: o.RunKey}}.Outside(log)
+	admission, tr, err := settings.Settings{Network: settings.Network{Key: o.Key, RunKey: o.RunKey, Invitation: settings.Invitation{Secret: o.Secret}}}.Outside(log)
 	if err != nil {
 		return "", nil, err
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
+	run "github.com/seed-97356399/murmuration/examples/gossipnode/settings"
 	"github.com/seed-97356399/murmuration/topology"
 )
 
@@ -23,7 +24,7 @@ type settings struct {
 	active float64
 	seed   uint64
 	svg    string
-	json   bool
+	member run.Settings // of the member that is asked, with --join
 }
 
 // Command makes the command topology, which shows the links between peers.
@@ -46,13 +47,18 @@ func Command(std cli.Streams) *cobra.Command {
 
 Roles are those of newcomers unless --active says how many are active. Where more than
 two thirds are, the active ones are taken to be unreachable, as behind a NAT: reachable
-ones would become passive. For the same reason no fewer than a third can be active.`,
+ones would become passive. For the same reason no fewer than a third can be active.
+
+With --join it shows a living run instead, as a member of it knows it: its members by their
+names, their roles and links, as the dashboard does. As with status it joins nothing, and
+who shows a list or a key is asked for it.`,
 		Example: `  gossipnode topology --peers 64
   gossipnode topology --peers 12 --svg ring.svg
-  gossipnode topology --peers 100 --active 0.9 --json`,
+  gossipnode topology --peers 100 --active 0.9 --json
+  gossipnode topology --join 192.0.2.7:4001 --svg run.svg`,
 		Args: cli.FlagsOnly,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			sources, err := cli.Resolve(cmd)
+			sources, err := s.member.Load(cmd)
 			if err != nil {
 				return err
 			}
@@ -68,7 +74,7 @@ ones would become passive. For the same reason no fewer than a third can be acti
 	flags.Float64Var(&s.active, "active", 0, "share of active peers, as in 0.5 (default: what newcomers decide)")
 	flags.Uint64Var(&s.seed, "seed", 1, "seed of the peers' identities and of the simulations")
 	flags.StringVar(&s.svg, "svg", "", "draw the links into this file")
-	flags.BoolVar(&s.json, "json", false, "print the figures as one JSON object, the last line of standard output")
+	s.member.RegisterMember(flags)
 	cli.TakeFile(flags)
 	return cmd
 }
@@ -76,6 +82,10 @@ ones would become passive. For the same reason no fewer than a third can be acti
 func (s settings) validate(from cli.Origins) error {
 	var faults cli.Faults
 	faults.Add(cli.Within("peers", s.peers, 2, maxPeers))
+	faults = append(faults, s.member.Network.Faults()...)
+	for _, name := range []string{"peers", "active"} {
+		faults.If(len(s.member.Join) > 0 && from.Source(name) != cli.FromDefault, name, "is for a flock that is made up: with --join it is the run's")
+	}
 	actives := s.actives()
 	switch given := from.Source("active") != cli.FromDefault; {
 	case !given || len(faults) > 0:
@@ -98,11 +108,16 @@ func (s settings) actives() int { return int(math.Round(s.active * float64(s.pee
 func leastActives(n int) int { return (n + 2) / 3 }
 
 func (s settings) show(std cli.Streams) error {
+	var lives living
 	overlay, err := s.overlay()
+	if len(s.member.Join) > 0 {
+		lives, overlay, err = s.ask(std.Err)
+	}
 	if err != nil {
 		return err
 	}
 	links := overlayLinks(overlay)
+	links.names = lives.names
 	if s.svg != "" {
 		if err := os.WriteFile(s.svg, svg(links), 0o644); err != nil {
 			return fmt.Errorf("drawing the links: %w", err)
@@ -112,7 +127,7 @@ func (s settings) show(std cli.Streams) error {
 	if err != nil {
 		return err
 	}
-	return cli.Print(report{figures, links}, s.json, std)
+	return cli.Print(report{figures, lives, links}, s.member.JSON, std)
 }
 
 // overlay makes the overlay of peers whose identities depend on the seed.

@@ -37,6 +37,8 @@ type links struct {
 	role []topology.Role
 	rank []int
 	of   [][]int // the neighbours of each peer, in the order of the overlay
+
+	names []string // of the members of a living run
 }
 
 func overlayLinks(o *topology.Overlay) links {
@@ -157,9 +159,10 @@ func (l links) exchangesToMix(rng *rand.Rand) float64 {
 	return 2 * float64(exchanges) / float64(n)
 }
 
-// report is the output: for a person all of it, as JSON only the figures.
+// report is the output: for a person all of it, as JSON only the figures, and the members and links of a living run.
 type report struct {
 	figures
+	living
 	links links
 }
 
@@ -199,8 +202,13 @@ func (l links) degrees(role topology.Role) (least, most int) {
 	return least, most
 }
 
-// name is the letter of a peer's role and its rank in that role.
-func (l links) name(i int) string { return fmt.Sprintf("%c%d", l.role[i].String()[0], l.rank[i]) }
+// name is the name of a member, or the letter of a peer's role and its rank in that role.
+func (l links) name(i int) string {
+	if l.names != nil {
+		return l.names[i]
+	}
+	return fmt.Sprintf("%c%d", l.role[i].String()[0], l.rank[i])
+}
 
 // oneOrRange writes a range of numbers, or one number if both ends are equal.
 func oneOrRange(least, most int) string {

@@ -3,6 +3,7 @@ package overlay
 import (
 	"bytes"
 	"fmt"
+	"html"
 	"maps"
 	"math"
 	"slices"
@@ -148,7 +149,11 @@ func (d *drawing) drawPeers() {
 	fmt.Fprintf(&d.body, `<g %s stroke-width="4" paint-order="stroke" font-size="15" text-anchor="middle">`+"\n", d.paint("seam", "stroke", paper()))
 	for i := range d.of {
 		x, y := d.at(i, ringNames)
-		fmt.Fprintf(&d.body, `<text x="%.1f" y="%.1f" dy="5" %s>%s</text>`+"\n", x, y, d.paint("ink", "fill", ink()), d.name(i))
+		if d.names != nil { // long ones stand below
+			x, y = d.at(i, 0)
+			y += ringNames
+		}
+		fmt.Fprintf(&d.body, `<text x="%.1f" y="%.1f" dy="5" %s>%s</text>`+"\n", x, y, d.paint("ink", "fill", ink()), html.EscapeString(d.name(i)))
 	}
 	d.body.WriteString("</g>\n")
 }

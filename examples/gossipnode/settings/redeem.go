@@ -14,12 +14,13 @@ func wasThere(s *Settings) bool {
 	return len(names) > 0
 }
 
-// Redeemed returns the addresses to join and the name of the run, after tokens are replaced by their content.
-func Redeemed(join []string, run string, from cli.Origins) ([]string, string, error) {
+// Redeemed returns the addresses to join, the name of the run and its key, if they tell it, after tokens are replaced by
+// their content.
+func Redeemed(join []string, run string, from cli.Origins) ([]string, string, []byte, error) {
 	var s Settings
 	s.Join, s.Run = join, run
 	err := s.redeem(from)
-	return s.Join, s.Run, err
+	return s.Join, s.Run, s.Secret, err
 }
 
 // redeem replaces tokens by their content: addresses to join, the name of the run, its key

@@ -18,6 +18,7 @@ type watchSettings struct {
 	DashboardToken string
 	DashboardStay  string
 	OperatorKey    string
+	Record         string
 	Digests        time.Duration
 }
 
@@ -35,6 +36,7 @@ func (s *watchSettings) register(flags *pflag.FlagSet) {
 	flags.StringVar(&s.DashboardToken, "dashboard-token", "", "file of the token that the dashboard asks for, instead of one that is drawn")
 	flags.StringVar(&s.DashboardStay, stayFlag, stayAuto, "whether the dashboard stays after the end, until Ctrl-C: "+cli.List(stays())+" (auto: where standard error is a terminal, and not with --json)")
 	flags.StringVar(&s.OperatorKey, "operator-key", "", "file of the operator's key: the dashboard can then pause and resume the run, for who opens it by the link that is printed")
+	flags.StringVar(&s.Record, "record", "", "`file` for what this peer sees of the run, written at its end: who was there, speeds, links, deaths; simulate --replay trains in it")
 	flags.DurationVar(&s.Digests, "digests", 0, fmt.Sprintf("how often, at most, to tell all others how this peer gets on, for status and their dashboards; negative: never (default: %s, and %s with --dashboard)", defaultDigests, BoardDigests))
 }
 

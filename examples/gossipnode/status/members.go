@@ -19,6 +19,7 @@ type flock struct {
 	run     string
 	members []control.Member
 	now     time.Time
+	alarms  []watch.Alarm
 }
 
 // most is the largest number of steps of a member, from which the lag of the others is counted.
@@ -36,7 +37,7 @@ func (f flock) MarshalJSON() ([]byte, error) {
 		shown[i] = watch.Shown(m, f.now)
 		shown[i]["lag"] = most - m.Steps
 	}
-	return json.Marshal(map[string]any{"run": f.run, "members": shown})
+	return json.Marshal(map[string]any{"run": f.run, "members": shown, "alarms": f.alarms})
 }
 
 // table has a line for each member.
@@ -65,6 +66,9 @@ func (f flock) table() string {
 		fmt.Fprintln(columns)
 	}
 	_ = columns.Flush() // a strings.Builder never fails
+	for _, a := range f.alarms {
+		fmt.Fprintf(&text, "alarm: %s: %s\n", f.called(a.Peer), a.Text)
+	}
 	return text.String()
 }
 

@@ -19,9 +19,11 @@ import (
 
 	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/settings"
+	"github.com/seed-97356399/murmuration/examples/gossipnode/watch"
 	"github.com/seed-97356399/murmuration/peer"
 	"github.com/seed-97356399/murmuration/peer/control"
 	"github.com/seed-97356399/murmuration/peer/p2pnet"
+	"github.com/seed-97356399/murmuration/peer/stats"
 	"github.com/seed-97356399/murmuration/peer/transport"
 )
 
@@ -56,6 +58,10 @@ it, or counts it, and any member can be asked.
   exchange   time since its last exchange completed
   harmed by  the partner whose exchanges raise its loss most, and how far it still trusts
              that partner; the column is there if a member trusts one by less than half
+
+Below stand alarms: members that train and have not exchanged for two minutes; and with
+--watch, those whose models are twice as far apart as in the mean of ten minutes. Members
+that are lost, checkpoints, accuracy and budgets are alarms of the dashboard.
 
 Who shows a list (run --allow) or a key asks for it here, too: give --key and --run-key.
 With --watch it looks again and again until Ctrl-C; with --json too it prints a line each
@@ -98,8 +104,13 @@ func show(s settings.Settings, every time.Duration, std cli.Streams) (err error)
 	defer func() { err = errors.Join(err, tr.Close()) }()
 	ctx, release := cli.UntilSignal(context.Background(), func() { os.Exit(cli.ExitFailed) })
 	defer release()
+	var alarms watch.Alarms
 	for first := true; ; first = false {
-		seen, err := look(ctx, s, admission, tr)
+		members, err := look(ctx, s, admission, tr)
+		seen := flock{run: s.Run, members: members, now: time.Now()}
+		if err == nil {
+			seen.alarms = alarms.See(members, "", stats.Reading{At: seen.now})
+		}
 		switch {
 		case ctx.Err() != nil && !first:
 			return nil
@@ -123,8 +134,18 @@ func show(s settings.Settings, every time.Duration, std cli.Streams) (err error)
 	}
 }
 
+// Members asks the first member at --join that answers for all that it knows.
+func Members(ctx context.Context, s settings.Settings, log *zap.Logger) (members []control.Member, err error) {
+	admission, tr, err := s.Outside(log)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, tr.Close()) }()
+	return look(ctx, s, admission, tr)
+}
+
 // look asks the first member that answers.
-func look(ctx context.Context, s settings.Settings, admission peer.Admission, tr transport.Transport) (flock, error) {
+func look(ctx context.Context, s settings.Settings, admission peer.Admission, tr transport.Transport) ([]control.Member, error) {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	outside := control.Observer{Transport: tr, Run: s.Run, RunKey: admission.RunKey}
@@ -136,7 +157,7 @@ func look(ctx context.Context, s settings.Settings, admission peer.Admission, tr
 			seen, err = outside.Members(ctx, member)
 		}
 		if err == nil {
-			return flock{s.Run, seen, time.Now()}, nil
+			return seen, nil
 		}
 		if member != "" && ctx.Err() == nil { // a hello tells why the member does not report
 			if _, why := admission.Inquire(ctx, tr, address, s.Run, [32]byte{}); errors.Is(why, transport.ErrNotAdmitted) {
@@ -155,7 +176,7 @@ func look(ctx context.Context, s settings.Settings, admission peer.Admission, tr
 		}
 		faults = append(faults, fmt.Errorf("%s: %w", address, err))
 	}
-	return flock{}, fmt.Errorf("no member reports who takes part in %q: %w", s.Run, errors.Join(faults...))
+	return nil, fmt.Errorf("no member reports who takes part in %q: %w", s.Run, errors.Join(faults...))
 }
 
 // clear clears the terminal (ECMA-48).

@@ -11,6 +11,7 @@ import (
 
 	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/cli/clitest"
+	"github.com/seed-97356399/murmuration/examples/gossipnode/watch"
 	"github.com/seed-97356399/murmuration/peer"
 	"github.com/seed-97356399/murmuration/peer/control"
 	"github.com/seed-97356399/murmuration/topology"
@@ -20,11 +21,11 @@ import (
 func TestFlock(t *testing.T) {
 	now := time.Now()
 	ago := func(d time.Duration) time.Time { return now.Add(-d) }
-	f := flock{"digits", []control.Member{
+	f := flock{run: "digits", members: []control.Member{
 		{ID: "12D3KooWAAAAAAAA", Role: topology.Active, State: control.Training, Steps: 1200, Digest: control.Digest{Name: "build-1", Version: "v1.2.0", Loss: 0.25, Received: ago(time.Second), Exchanged: ago(3 * time.Second)}},
 		{ID: "12D3KooWBBBBBBBB", Role: topology.Passive, State: control.Over, Steps: 1300, Digest: control.Digest{Loss: math.NaN()}},
 		{ID: "x\x1b[2J", State: 77, Steps: 1, Digest: control.Digest{Loss: math.NaN()}},
-	}, now}
+	}, now: now}
 	const want = `digits: 3 members
 name     id        role       state     steps  lag   loss    exchange  version
 build-1  AAAAAAAA  active     training  1200   100   0.2500  3 s ago   v1.2.0
@@ -42,6 +43,10 @@ build-1  AAAAAAAA  active     training  1200   100   0.2500  3 s ago   v1.2.0
 			t.Errorf("of harm it says %q, want %q", line, harmed[i])
 		}
 	}
+	f.alarms = []watch.Alarm{{Peer: "12D3KooWAAAAAAAA", Name: "no-exchange", Since: 5, Text: "no exchange for 3m0s"}}
+	if got := f.table(); !strings.HasSuffix(got, "\nalarm: build-1: no exchange for 3m0s\n") {
+		t.Errorf("the table is\n%s", got)
+	}
 	text, err := json.Marshal(f)
 	if err != nil {
 		t.Fatal(err)
@@ -50,6 +55,7 @@ build-1  AAAAAAAA  active     training  1200   100   0.2500  3 s ago   v1.2.0
 		`"run":"digits"`, `"id":"12D3KooWAAAAAAAA","lag":100,"last_exchange_seconds":3,"loss":0.25,"name":"build-1","role":"active"`,
 		`"heard_seconds":1`, `"state":"training","steps":1200`, `"version":"v1.2.0"`, `"last_exchange_seconds":null,"loss":null,"name":""`, `"exchanges":null`,
 		`"harm":{"harm":1.5,"partner":"12D3KooWAAAAAAAA","trust":0.05}`, `"harm":null`,
+		`"alarms":[{"peer":"12D3KooWAAAAAAAA","alarm":"no-exchange","since_seconds":5,"text":"no exchange for 3m0s"}]`,
 	} {
 		if !strings.Contains(string(text), want) {
 			t.Errorf("%q is not in %s", want, text)

@@ -9,9 +9,11 @@ import (
 
 	"github.com/seed-97356399/murmuration/examples/gossipnode/dashboard"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/operator"
+	"github.com/seed-97356399/murmuration/examples/gossipnode/record"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/settings"
 	"github.com/seed-97356399/murmuration/peer"
 	"github.com/seed-97356399/murmuration/peer/control"
+	"github.com/seed-97356399/murmuration/peer/stats"
 	"github.com/seed-97356399/murmuration/peer/transport"
 )
 
@@ -19,6 +21,7 @@ import (
 type panel struct {
 	board atomic.Pointer[dashboard.Board] // content of the dashboard; nil without one
 	url   string                          // of the dashboard
+	seen  record.Recorder                 // of the run, with --record
 }
 
 // openDashboard listens on the dashboard's address; nil without one.
@@ -38,9 +41,10 @@ func (p *panel) show(t *training, d *dashboard.Server) error {
 	if err != nil {
 		return err
 	}
+	pace, _ := t.Pace() // Validate has checked it
 	b := dashboard.NewBoard(t.peer, dashboard.About{
 		Run: t.Run, Self: string(t.peer.Self()), Dataset: t.Dataset, Model: t.Model, Codec: t.policy.Effective().Codec, Strategy: t.Strategy,
-		MinPeers: t.MinPeers, Digests: t.DigestEvery(),
+		MinPeers: t.MinPeers, Digests: t.DigestEvery(), Saved: t.keeper.Age, SaveEvery: t.CheckpointEvery, Budget: pace.BytesPerHour,
 	}, accuracy, ruler(t), t.Log)
 	p.board.Store(b)
 	d.Serve(b, t.Log)
@@ -50,6 +54,19 @@ func (p *panel) show(t *training, d *dashboard.Server) error {
 			zap.Stringer("address", d.Addr()), zap.String("token", token))
 	}
 	return nil
+}
+
+// look records what is seen of the run, and writes it at the end.
+func (p *panel) look(t *training, own stats.Peer, end bool) {
+	if t.Record == "" {
+		return
+	}
+	p.seen.See(time.Now(), t.peer.Members(), own)
+	if end {
+		if err := p.seen.Write(t.Record); err != nil {
+			t.Log.Error("the record of the run cannot be written: make room, or give another file with --record", zap.Error(err))
+		}
+	}
 }
 
 // subscribe passes events to the dashboard, once there is one.
@@ -75,7 +92,7 @@ func ruler(t *training) dashboard.Ruler {
 		return nil
 	}
 	return func(ctx context.Context, commands ...control.Command) error {
-		o := operator.Operator{Join: t.peer.JoinAddresses(), Key: t.OperatorKey, RunKey: t.RunKey, Run: t.Run}
+		o := operator.Operator{Join: t.peer.JoinAddresses(), Key: t.OperatorKey, RunKey: t.RunKey, Secret: t.Secret, Run: t.Run}
 		_, _, err := o.Deliver(ctx, commands, t.Log)
 		return err
 	}

@@ -26,7 +26,6 @@ import (
 	"github.com/seed-97356399/murmuration/examples/zoo/dataset"
 	"github.com/seed-97356399/murmuration/peer"
 	"github.com/seed-97356399/murmuration/peer/checkpoint"
-	"github.com/seed-97356399/murmuration/peer/control"
 	"github.com/seed-97356399/murmuration/peer/stats"
 	"github.com/seed-97356399/murmuration/peer/transport"
 	"github.com/seed-97356399/murmuration/quant"
@@ -76,6 +75,8 @@ type training struct {
 // returns cli.ErrInterrupted. The first step waits for Observer.Begin.
 func Run(ctx context.Context, s settings.Settings, to Observer) (_ result.Share, err error) {
 	log := to.Log
+	ctx, changed := obedient(ctx, s.Allow, to)
+	defer func() { err = unlessDrained(ctx, err) }()
 	if err := s.KnowOperator(log); err != nil {
 		return result.Share{}, cli.Config(err)
 	}
@@ -92,7 +93,7 @@ func Run(ctx context.Context, s settings.Settings, to Observer) (_ result.Share,
 	if err != nil {
 		return result.Share{}, cli.Config(err)
 	}
-	p := &preparing{Settings: &s, Observer: to, network: networkOf(s, key, admission, log)}
+	p := &preparing{Settings: &s, Observer: to, network: networkOf(s, key, admission, changed, log)}
 	defer func() {
 		if p.node != nil {
 			_ = p.node.Close() // after leave, which has closed the node and logged the error
@@ -153,7 +154,7 @@ func Run(ctx context.Context, s settings.Settings, to Observer) (_ result.Share,
 		return result.Share{}, err
 	}
 	done, err := t.run(ctx)
-	if err == nil && to.Stay != nil {
+	if err == nil && to.Stay != nil && !drained(ctx) {
 		to.Stay(done, t.panel.board.Load().Show)
 	}
 	if errors.Is(err, transport.ErrDuplicate) {
@@ -162,24 +163,6 @@ func Run(ctx context.Context, s settings.Settings, to Observer) (_ result.Share,
 		err = fmt.Errorf("%w: %s", errRefused, cmp.Or(settings.Remedy(err), "read the log of the peers there"))
 	}
 	return done, err
-}
-
-// errRefused: the members refused this peer. Package peer has logged which, why, and the remedy.
-var errRefused = errors.New("no peer to join will have this one, as logged above")
-
-// networkOf turns settings into the configuration of a peer's network.
-func networkOf(s settings.Settings, key ed25519.PrivateKey, admission peer.Admission, log *zap.Logger) peer.Network {
-	n := peer.Network{
-		Run: s.Run, Join: s.Join, Log: log, Identity: key, Listen: s.Listen, KnownPeers: s.KnownPeers(), Admission: admission,
-		Reach: s.Reach(), Relay: s.Relays(), Carrier: s.Carrier(), GossipKeys: s.GossipKeys(),
-		Control: control.Config{
-			Operator: transport.PeerID(s.Operator), Name: s.PeerName(), Digests: s.DigestEvery(),
-		},
-	}
-	if s.Strategy == settings.StrategyAlone {
-		n.Join, n.Listen = nil, []string{settings.Loopback}
-	}
-	return n
 }
 
 // begin makes the node train that has prepared the data with others. Without a node it starts a peer.
@@ -231,10 +214,11 @@ func (t *training) run(ctx context.Context) (result.Share, error) {
 	t.Log.Info("how exchanges are coded", zap.Strings("joint_layers", t.policy.Explain(t.work.Params.Layout())))
 	t.pictures.tell(t)
 	started(t)
-	if err := gather(ctx, t); err != nil {
+	if err := unlessDrained(ctx, gather(ctx, t)); err != nil {
 		return result.Share{}, orNothingDone(t, err)
 	}
 	seconds, err := t.learn(ctx)
+	err = unlessDrained(ctx, err)
 	_ = t.work.Batches.Close() // tells holders what became of their rows; Run closes it again, and returns the error
 	if err != nil && !errors.Is(err, cli.ErrInterrupted) {
 		return result.Share{}, errors.Join(err, t.keeper.Rescued())
@@ -351,6 +335,7 @@ func (t *training) progress(now bool) {
 	t.reported, t.share = time.Now(), 0
 	t.pictures.name(t)
 	stats := t.peer.Stats()
+	t.panel.look(t, stats, now)
 	t.members = max(t.members, stats.Members)
 	warnAlone(t, stats)
 	forecast(t, stats)

@@ -74,12 +74,23 @@ function showState(s) {
   text($("tile-bits"), figure(s.bits || null));
   const silent = s.total - s.tell;
   text($("tell"), silent > 0 ? `${s.tell} of ${s.total} tell how they get on; the others have only come, are of an older release, or run with --digests -1s` : "as each tells it");
+  showAlarms(s.alarms ?? []);
   controls.show(s);
   ring.show(s);
   peers.show(s);
   showMatrix($("matrix"), s);
   if (choice.id) text($("chosen"), ring.describe(choice.id));
   nameEvents();
+}
+
+// showAlarms lists what a person should look at; the list is told anew only if it has changed, so that it is read out once.
+function showAlarms(list) {
+  const lines = list.map((a) => `${called(a.peer)}: ${a.text}`);
+  const now = list.map((a) => a.peer + a.alarm).join();
+  $("alarms").hidden = !list.length;
+  if ($("alarms").dataset.now !== now) $("alarms").replaceChildren(...lines.map((content) => html("li", { content })));
+  else lines.forEach((line, i) => text($("alarms").children[i], line));
+  $("alarms").dataset.now = now;
 }
 
 function showCurves() {

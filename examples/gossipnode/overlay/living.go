@@ -1,0 +1,44 @@
+package overlay
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"time"
+
+	"go.uber.org/zap/zapcore"
+
+	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
+	"github.com/seed-97356399/murmuration/examples/gossipnode/status"
+	"github.com/seed-97356399/murmuration/examples/gossipnode/watch"
+	"github.com/seed-97356399/murmuration/topology"
+)
+
+// living is a run that lives: its members in the order of the ring, what they are called, and the links, active first.
+type living struct {
+	Members []map[string]any `json:"members,omitempty"`
+	Links   [][2]int         `json:"links,omitempty"`
+	names   []string
+}
+
+// ask asks a member for its run.
+func (s settings) ask(errs io.Writer) (l living, overlay *topology.Overlay, err error) {
+	members, err := status.Members(context.Background(), s.member, cli.NewLog(zapcore.WarnLevel, errs))
+	if err != nil {
+		return l, nil, err
+	}
+	ring, overlay := watch.RingOf(members)
+	if overlay == nil || len(ring) > maxPeers {
+		return l, nil, fmt.Errorf("%s of run %s: want 2 to %d that train, of both roles", cli.Plural(uint64(len(members)), "member"), cli.Printable(s.member.Run), maxPeers)
+	}
+	places := make(map[topology.PeerID]int, len(ring))
+	for i, m := range ring {
+		places[m.ID] = i
+		l.Members, l.names = append(l.Members, watch.Shown(m, time.Now())), append(l.names, cli.Cut(cli.Printable(cmp.Or(m.Name, m.ID.Short())), 16))
+	}
+	for e := range overlay.Edges() {
+		l.Links = append(l.Links, [2]int{places[e.Active], places[e.Passive]})
+	}
+	return l, overlay, nil
+}

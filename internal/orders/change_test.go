@@ -1,0 +1,83 @@
+package orders
+
+import (
+	"reflect"
+	"testing"
+	"testing/synctest"
+
+	"github.com/seed-97356399/murmuration/peer/control"
+	"github.com/seed-97356399/murmuration/peer/memnet"
+	"github.com/seed-97356399/murmuration/peer/transport"
+)
+
+// noted collects what a peer is told of members.
+type noted struct{ all []control.Change }
+
+func (c *noted) take(_ string, changes []control.Change) { c.all = append(c.all, changes...) }
+
+// TestChangesOfMembers: each is passed on once. One to leave is for the peer that it names, and not for a later life of
+// it, which hears of it from its checkpoint or from the member that it joins by; one of the lists is for all.
+func TestChangesOfMembers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := memnet.New(memnet.Config{})
+		operator := place(t, n, "operator")
+		voice := control.Operator{Transport: operator, Run: run}
+		subjects, told := map[string]*subject{}, map[string]*noted{}
+		live := func(name string, recalled ...[]byte) {
+			told[name] = &noted{}
+			subjects[name] = obeying(t, n, name, control.Config{Operator: operator.Self(), Changed: told[name].take}, recalled...)
+		}
+		live("a")
+		live("b")
+		a := subjects["a"].at.Self()
+		send := func(do control.Deed, id transport.PeerID) {
+			t.Helper()
+			if _, err := voice.Send(t.Context(), subjects["b"].at.Self(), control.Command{Kind: control.SetMembers, Changes: []control.Change{{Peer: id, Do: do}}}); err != nil {
+				t.Fatal(err)
+			}
+			for _, s := range []*subject{subjects["a"], subjects["b"]} {
+				s.askNext(t.Context())
+			}
+		}
+		is := func(name string, want ...control.Change) {
+			t.Helper()
+			if !reflect.DeepEqual(told[name].all, want) {
+				t.Errorf("%s is told %v, want %v", name, told[name].all, want)
+			}
+		}
+		subjects["a"].flock.members = []transport.Record{{Peer: subjects["b"].at.Self()}}
+		send(control.Expel, "x")
+		expel := control.Change{Peer: "x", Do: control.Expel, Since: 1}
+		is("a", expel)
+		is("b", expel)
+		send(control.Drain, a)
+		drain := control.Change{Peer: a, Do: control.Drain, Since: 2}
+		is("a", expel, drain)
+		is("b", expel)
+		if !subjects["a"].Drained() || subjects["b"].Drained() {
+			t.Error("another is to leave than was asked")
+		}
+		send(control.Admit, "x")
+		admit := control.Change{Peer: "x", Do: control.Admit, Since: 3}
+		is("a", expel, drain, admit)
+		is("b", expel, admit)
+
+		kept := subjects["a"].All()
+		for _, knows := range [][][]byte{kept, nil} { // a later life, with a checkpoint and without
+			subjects["a"].at.Close()
+			live("a", knows...)
+			for range 2 {
+				if err := subjects["a"].Ask(t.Context(), subjects["b"].at.Self()); err != nil {
+					t.Fatal(err)
+				}
+			}
+			is("a", admit)
+			if subjects["a"].Drained() {
+				t.Error("a later life is to leave")
+			}
+		}
+		subjects["a"].flock.members = []transport.Record{{Peer: subjects["b"].at.Self()}}
+		send(control.Drain, a)
+		is("a", admit, control.Change{Peer: a, Do: control.Drain, Since: 4})
+	})
+}
