@@ -169,25 +169,22 @@ func steppedTogether(t *testing.T, flock *peertest.Flock, gradient peertest.Grad
 	return said
 }
 
-// TestRivalsHaltWithTheirCoordinator: when it is killed, every other trainer hears so by the error of
-// its step, and not later than a deadline after that.
-func TestRivalsHaltWithTheirCoordinator(t *testing.T) {
+// TestRivalsGoOnWithoutTheirCoordinator: when it is killed another takes its place, and every other trainer makes all
+// its steps.
+func TestRivalsGoOnWithoutTheirCoordinator(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		flock := rivals()[2].flock(t, nil)
-		dead := coordinator(t, flock)
-		began := time.Now()
-		time.AfterFunc(rivalSteps/10*rivalStep, func() { flock.Crash(dead) })
-		for i, err := range steppedTogether(t, flock, towards) {
-			halted := (*peer.HaltedError)(nil)
-			if i != dead && (!errors.Is(err, peer.ErrCoordinatorLost) || !errors.As(err, &halted) || halted.Reason != averaging.NoCoordinator) {
-				t.Errorf("peer %d hears %v", i, err)
+	for _, rival := range rivals() {
+		synctest.Test(t, func(t *testing.T) {
+			flock := rival.flock(t, nil)
+			dead := coordinator(t, flock)
+			time.AfterFunc(rivalSteps/10*rivalStep, func() { flock.Crash(dead) })
+			for i, err := range steppedTogether(t, flock, towards) {
+				if i != dead && err != nil {
+					t.Errorf("peer %d: %v", i, err)
+				}
 			}
-		}
-		if took := time.Since(began); took > rivalSteps/10*rivalStep+2*rivalDeadline {
-			t.Errorf("all have heard of it after %s", took)
-		}
-	})
+		})
+	}
 }
 
 // TestRivalThatCannotSendIsTold: a trainer whose gradient is too long to be sent hears of it by its

@@ -19,8 +19,8 @@ import (
 //
 //   - A worker that dies, leaves, or is not ready within the deadline is left out: the
 //     attempt breaks off, and the others begin another, each from its own gradient.
-//   - When the coordinator dies the run halts: every trainer's step fails with
-//     averaging.NoCoordinator.
+//   - When the coordinator dies, the member with the newest parameters takes its place; the
+//     others get its parameters where theirs are older.
 //   - If two live members cannot reach each other, the next attempt gives them other partners; after five
 //     failed attempts one of the two is left out.
 //   - A gradient that others would refuse, because training has diverged, counts as none, and
@@ -106,6 +106,14 @@ func (m *AllReduce) begun() { m.followed() }
 func (m *AllReduce) followed() {
 	m.sum.Restart(m.coordinator)
 	m.said, m.given = map[topology.PeerID]uint64{}, map[topology.PeerID]uint64{}
+}
+
+// newest implements role.
+func (m *AllReduce) newest() uint64 {
+	if m.state >= summed && m.version != unknownVersion {
+		return m.version + 1
+	}
+	return m.version
 }
 
 // Report implements role.

@@ -1,50 +1,104 @@
 package baseline
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/seed-97356399/murmuration/averaging"
 	"github.com/seed-97356399/murmuration/internal/collective"
 	"github.com/seed-97356399/murmuration/internal/wire"
+	"github.com/seed-97356399/murmuration/topology"
 )
 
-// A coordinator that dies and begins anew before anybody has noticed halts the run too: it
-// does not give the others the model that it begins with.
-func TestCoordinatorThatBeginsAnewHalts(t *testing.T) {
-	halts := func(actions []collective.Action) (halts bool) {
-		for _, a := range actions {
-			halts = halts || a.Kind == averaging.Halt
-		}
-		return halts
-	}
+// A coordinator that dies and begins anew before anybody has noticed has lost the parameters: it says so, and does not
+// give the others the model that it begins with.
+func TestCoordinatorThatBeginsAnewHasLostItsPlace(t *testing.T) {
 	d, m := drivenMember(t, "b", true)
-	if !halts(d.told("a", leads("b"))) || m.leads() {
-		t.Error("b, which is told that it coordinates, goes on")
+	none := message(messageNone, initialVersion, float64(messageStatus))
+	if !slices.ContainsFunc(d.told("a", leads("b")), func(a collective.Action) bool { return a.Peer == "a" && a.Message == none }) || m.leads() {
+		t.Error("b, which is told that it coordinates, does not say that it does not")
 	}
-	d, _ = drivenMember(t, "a", true)
+	d, m = drivenMember(t, "a", true)
 	d.told("b", leads("b"))
-	if halts(d.told("b", message(messageNone, 0, float64(messageWho)))) { // an answer of before it did
-		t.Error("a halts for an old word")
+	if d.told("b", message(messageNone, 0, float64(messageWho))); m.coordinator != "b" { // an answer of before it did
+		t.Error("a leaves b for an old word")
 	}
-	if !halts(d.told("b", message(messageNone, 0, float64(messageStatus)))) {
+	if d.told("b", none); m.coordinator == "b" {
 		t.Error("a goes on with a coordinator that is none")
 	}
 }
 
-// Whose trainer was told that the run halts takes no place in a ring any more: its gradient is
-// not there.
-func TestHaltedMemberTakesNoPlace(t *testing.T) {
+// The place of a coordinator that is lost is taken by the member whose parameters have had the most updates, also if
+// another is the first to look for one.
+func TestTheNewestTakesThePlace(t *testing.T) {
+	order := []topology.PeerID{"a", "b", "c", "d"}
+	probe, m := drivenMember(t, "a", true)
+	probe.view(order...)
+	slices.SortFunc(order, func(x, y topology.PeerID) int {
+		if m.members.Before(x, y) {
+			return -1
+		}
+		return 1
+	})
+	lost, self, others := order[0], order[1], order[2:]
+	first := func(versions ...uint64) (lead collective.Action, m *AllReduce) {
+		m, err := NewAllReduce(Config{Self: self})
+		if err != nil {
+			t.Fatal(err)
+		}
+		d := &driven{t: t, machine: m}
+		d.view("a", "b", "c", "d")
+		m.version = 7
+		d.handle(collective.Event{Event: averaging.Event{Kind: collective.GradientDone}, Samples: 1})
+		d.told(lost, leads(lost))
+		d.handle(collective.Event{Event: averaging.Event{Kind: averaging.PeerLost, Peer: lost}})
+		for i, id := range others {
+			for _, a := range d.told(id, message(messageNone, versions[i], float64(messageWho))) {
+				if a.Kind == collective.Tell && a.Message.Kind == messageLead && lead.Peer == "" {
+					lead = a
+				}
+			}
+		}
+		return lead, m
+	}
+	if lead, m := first(8, 9); m.leads() || lead.Peer != others[1] || lead.Message.Round != 9 || lead.Message.View != collective.Mark(others[1]) {
+		t.Errorf("%s is the newest, and %s leads: %t, or says %s", others[1], self, m.leads(), lead)
+	}
+	if _, m := first(7, 6); !m.leads() {
+		t.Errorf("%s is as new as any, and does not lead", self)
+	}
 	d, m := drivenMember(t, "a", true)
+	m.version = 9
 	d.told("b", leads("b"))
 	d.handle(collective.Event{Event: averaging.Event{Kind: averaging.PeerLost, Peer: "b"}})
-	if !m.halted {
-		t.Fatal("it goes on")
+	m.coordinator, m.succession = "", succession{predecessor: "b", asked: d.now}
+	if d.told("b", collective.Message{Kind: messageLead, Round: 8, View: collective.Mark("a")}); m.leads() {
+		t.Error("a takes the place for parameters that it has no more")
 	}
-	place := collective.Message{Sum: &wire.Sum{Kind: wire.SumPlace, Name: round(m.version), Attempt: 1 << 16, Rank: 1, Size: 2, Partners: []string{"b"}}}
-	for _, a := range d.told("b", place) {
-		if a.Kind == collective.Load || a.Kind == collective.Send {
-			t.Errorf("halted, it is to %s", a)
+	if d.told("b", collective.Message{Kind: messageLead, Round: 9, View: collective.Mark("a")}); !m.leads() {
+		t.Error("a, the newest, does not take the place that it is given")
+	}
+}
+
+// Who alone has lost the coordinator, which others say they follow, halts after a while, and leads nobody.
+func TestWhoAloneHasLostTheCoordinatorHalts(t *testing.T) {
+	m, err := NewAllReduce(Config{Self: "a"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := &driven{t: t, machine: m}
+	d.view("b", "a", "c")
+	d.handle(collective.Event{Event: averaging.Event{Kind: collective.GradientDone}, Samples: 1, Initial: true})
+	d.told("b", leads("b"))
+	d.handle(collective.Event{Event: averaging.Event{Kind: averaging.PeerLost, Peer: "b"}})
+	for lost := d.now; !m.halted; d.now += m.Deadline / 8 {
+		if d.told("c", leads("b")); m.leads() || m.coordinator != "" {
+			t.Fatalf("%q coordinates for a", m.coordinator)
 		}
+		if d.now > lost+2*restFor*m.Deadline {
+			t.Fatal("a waits for ever")
+		}
+		m.seek()
 	}
 }
 

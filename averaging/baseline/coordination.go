@@ -11,28 +11,32 @@ import (
 
 // coordination is the common part of AllReduce and ParamServer: one peer, the coordinator,
 // gives out places in sums or serves the parameters. It is the named peer, or else the
-// first member of the view (members that cannot be dialled come last). When it dies the run
-// halts.
+// first member of the view (members that cannot be dialled come last). When it dies, the
+// member with the newest parameters takes its place.
 //
 // A peer that knows no coordinator asks the first member, which becomes coordinator when all
 // others answer that they know none, or do not answer for half the deadline. If views are
 // incomplete at the beginning, two peers may become coordinators: when they meet, the one
 // with fewer updates follows the other, and takes its parameters.
+//
+// The answers of those who have lost their coordinator say which version of the parameters
+// they have. The first member gives the place to the newest. It waits while a member says
+// that it still follows the lost one: either that member will notice too, or only this
+// peer has lost it, and halts.
 type coordination struct {
 	trainer
 	role
+	succession
 	algorithm   collective.Algorithm
 	members     collective.Members
-	named       topology.PeerID   // the only one that may coordinate, if set
-	coordinator topology.PeerID   // "" until it is known
-	none        []topology.PeerID // members that know no coordinator
-	version     uint64            // of the parameters
-	copied      bool              // copied from another, at least in part: the optimizer lacks their past gradients
-	asked       time.Duration     // since when this peer has been looking for a coordinator, 0 if it is not
-	lastMessage time.Duration     // time of the coordinator's last message
-	halted      bool              // the coordinator is lost
-	ended       bool              // the coordinator has said that the run is over
-	progress    float64           // of the run, as last reported by the trainer
+	named       topology.PeerID // coordinates as long as it is a member, if set
+	coordinator topology.PeerID // "" until it is known
+	version     uint64          // of the parameters
+	copied      bool            // copied from another, at least in part: the optimizer lacks their past gradients
+	lastMessage time.Duration   // time of the coordinator's last message
+	halted      bool            // there is no coordinator, and none to be expected
+	ended       bool            // the coordinator has said that the run is over
+	progress    float64         // of the run, as last reported by the trainer
 	division    division
 }
 
@@ -62,7 +66,7 @@ func (c *coordination) Decide(now time.Duration, e collective.Event, actions []c
 		c.gradient(e)
 	case averaging.ViewChanged:
 		for _, id := range c.members.See(e.Overlay.View()) {
-			c.role.lose(id)
+			c.lose(id)
 		}
 		c.seek()
 	case averaging.Proposed:
@@ -79,7 +83,7 @@ func (c *coordination) Decide(now time.Duration, e collective.Event, actions []c
 			c.role.retransmit()
 		}
 	case averaging.PeerLost, averaging.Quarantined:
-		c.role.lose(e.Peer)
+		c.lose(e.Peer)
 	case collective.Received:
 		c.take(e.Peer, e.Message)
 	case collective.Updated:
@@ -92,7 +96,13 @@ func (c *coordination) Decide(now time.Duration, e collective.Event, actions []c
 	return c.End()
 }
 
-// Coordinator implements collective.Summer.
+// lose goes on without a peer.
+func (c *coordination) lose(id topology.PeerID) {
+	delete(c.none, id)
+	c.role.lose(id)
+}
+
+// Coordinator is the member that coordinates, "" while none is known.
 func (c *coordination) Coordinator() topology.PeerID { return c.coordinator }
 
 func (c *coordination) leads() bool { return c.coordinator == c.Self }
@@ -124,106 +134,6 @@ func (c *coordination) gradient(e collective.Event) {
 	}
 }
 
-// seek looks for the coordinator; it is repeated until there is one.
-func (c *coordination) seek() {
-	if c.coordinator != "" || !c.concerned() || !c.members.Has(c.Self) {
-		return
-	}
-	if c.asked == 0 {
-		c.asked = c.Now
-	}
-	first, waited := c.named, c.Now-c.asked
-	if first == "" {
-		first = c.members.First()
-	}
-	switch {
-	case first == c.Self && (first == c.named || c.allKnowNone() || waited >= c.Deadline/2):
-		c.lead()
-	case first == c.Self:
-		for id := range c.members.Others {
-			if !slices.Contains(c.none, id) {
-				c.Tell(id, message(messageWho, 0, 0))
-			}
-		}
-	case waited < c.Deadline:
-		if c.members.Has(first) {
-			c.Tell(first, message(messageWho, 0, 0))
-		}
-	case first == c.named:
-		c.lost()
-	default:
-		c.members.Pass(first)
-		c.asked = c.Now
-		c.seek()
-	}
-}
-
-func (c *coordination) allKnowNone() bool {
-	for id := range c.members.Others {
-		if !slices.Contains(c.none, id) {
-			return false
-		}
-	}
-	return true
-}
-
-// lead begins to coordinate.
-func (c *coordination) lead() {
-	c.coordinator, c.asked = c.Self, 0
-	if c.version == unknownVersion {
-		c.version = firstVersion
-	}
-	c.role.begun()
-	c.announce(func(topology.PeerID) bool { return true })
-}
-
-// claim is the message that this peer coordinates.
-func (c *coordination) claim() collective.Message {
-	return collective.Message{Kind: messageLead, Round: c.version, View: collective.Mark(c.Self)}
-}
-
-// announce sends the claim to selected members.
-func (c *coordination) announce(to func(topology.PeerID) bool) {
-	for id := range c.members.Others {
-		if to(id) {
-			c.Tell(id, c.claim())
-		}
-	}
-}
-
-// follow makes a member the coordinator of this peer.
-func (c *coordination) follow(id topology.PeerID) {
-	if c.coordinator != "" {
-		c.version, c.copied = unknownVersion, true
-	}
-	c.Abort("")
-	c.coordinator, c.asked, c.lastMessage = id, 0, c.Now
-	c.role.followed()
-	if c.concerned() {
-		c.role.Report()
-	}
-}
-
-// lost ends training, or the wait for the model of the end.
-func (c *coordination) lost() {
-	if c.settled || c.leads() {
-		return
-	}
-	c.Abort("")
-	if c.over {
-		c.proceed()
-		c.depart()
-		return
-	}
-	c.fail()
-}
-
-// fail makes the steps of this trainer fail.
-func (c *coordination) fail() {
-	c.halted = true
-	c.halt()
-}
-
 // depart ends this peer's part in the run, and informs the peers that may wait for it.
 func (c *coordination) depart() {
 	c.Abort("")
@@ -236,20 +146,6 @@ func (c *coordination) part() {
 		c.farewell(slices.Collect(c.members.Others)...)
 	} else {
 		c.farewell(c.coordinator)
-	}
-}
-
-// point tells a peer who coordinates.
-func (c *coordination) point(to topology.PeerID, w collective.Message) {
-	switch {
-	case c.settled:
-		c.Tell(to, message(messageParting, 0, 0))
-	case c.coordinator == "" || c.halted:
-		c.Tell(to, message(messageNone, 0, float64(w.Kind)))
-	case c.leads():
-		c.Tell(to, c.claim())
-	default:
-		c.Tell(to, collective.Message{Kind: messageLead, View: collective.Mark(c.coordinator)})
 	}
 }
 
@@ -267,14 +163,14 @@ func (c *coordination) take(from topology.PeerID, w collective.Message) {
 	}
 	switch w.Kind {
 	case messageWho:
-		c.knowsNone(from)
+		c.knowsNone(from, w.Round)
 		c.point(from, w)
 	case messageNone:
 		if from == c.coordinator && w.Value == float64(messageStatus) { // it has died and restarted
 			c.lost()
 			break
 		}
-		if c.knowsNone(from); c.members.First() == c.Self && c.allKnowNone() {
+		if c.knowsNone(from, w.Round); c.members.First() == c.Self && c.allKnowNone(&c.members) {
 			c.seek()
 		}
 	case messageLead:
@@ -288,7 +184,7 @@ func (c *coordination) take(from topology.PeerID, w collective.Message) {
 	case messageParting, messageEnd:
 		switch {
 		case from != c.coordinator:
-			c.role.lose(from)
+			c.lose(from)
 		case c.over && w.Kind == messageParting:
 			c.lost()
 		default: // gradients are no longer used
@@ -304,39 +200,6 @@ func (c *coordination) take(from topology.PeerID, w collective.Message) {
 	default:
 		c.role.receive(from, w)
 	}
-}
-
-func (c *coordination) knowsNone(id topology.PeerID) {
-	if !slices.Contains(c.none, id) {
-		c.none = append(c.none, id)
-	}
-}
-
-// claimed handles a message about who coordinates.
-func (c *coordination) claimed(from topology.PeerID, w collective.Message) {
-	id := c.members.Find(w.View)
-	c.none = slices.DeleteFunc(c.none, func(x topology.PeerID) bool { return x == from })
-	switch {
-	case id == "" || id == c.coordinator || c.halted || c.named != "" && id != c.named:
-	case c.settled:
-		c.point(from, w)
-	case id == c.Self:
-		if c.coordinator == "" { // it was the coordinator, in a former life
-			c.lost()
-		}
-	case c.leads() && from != id:
-		c.Tell(id, c.claim())
-	case c.coordinator == "", from == c.coordinator, c.leads() && c.yields(id, w.Round):
-		c.follow(id)
-	case from == id:
-		c.point(from, w) // the two decide between them
-	}
-}
-
-// yields tells whether another coordinator, with this version of the parameters, has the
-// better claim. Two coordinators never yield to each other, since versions only grow.
-func (c *coordination) yields(id topology.PeerID, version uint64) bool {
-	return version > c.version || version == c.version && c.members.Before(id, c.Self)
 }
 
 // divide sends the workers their parts of the flock's batch.

@@ -16,10 +16,11 @@
 // # The coordinator
 //
 // In AllReduce one member gives out places; with a parameter server one member serves. It is
-// the first member of the view that can be dialled, or Config.Server, for the whole run.
-// When it dies the run halts: every trainer's step fails with averaging.NoCoordinator. The
-// systems that these machines represent halt too, and restart from a checkpoint; AD-PSGD
-// goes on.
+// the first member of the view that can be dialled, or Config.Server. When it dies, the
+// member with the newest parameters takes its place, as ParamHub's parameter node does, and
+// people are told (Replaced). A trainer's step fails with averaging.NoCoordinator only if
+// the named server never comes, if this peer alone has lost the coordinator, or if an
+// AllReduce's coordinator cannot send its own numbers.
 //
 // # ParamHub
 //

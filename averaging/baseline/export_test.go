@@ -65,6 +65,8 @@ func Describe(w collective.Message, names []topology.PeerID, server bool) string
 		return fmt.Sprintf("%.1f samples a second", w.Value)
 	case messageSamples:
 		return fmt.Sprintf("push %d is of %g samples", w.Round, w.Value)
+	case messageVersion:
+		return fmt.Sprintf("parameters of version %d come", w.Round)
 	case messageAt:
 		return fmt.Sprintf("at the barrier of round %d%s", w.Round, map[bool]string{true: ", exchange over"}[w.Value > 0])
 	}

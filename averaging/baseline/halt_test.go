@@ -6,15 +6,14 @@ import (
 	"testing"
 	"time"
 
-	"github.com/seed-97356399/murmuration/averaging"
 	"github.com/seed-97356399/murmuration/averaging/baseline"
 	"github.com/seed-97356399/murmuration/internal/collective"
 	"github.com/seed-97356399/murmuration/topology"
 )
 
-// When the coordinator dies at any moment of a round, noticed, unseen or frozen, every
-// trainer is told that the run halts, within two deadlines, and again when it asks again.
-func TestTheRunHaltsWithItsCoordinator(t *testing.T) {
+// When the coordinator dies at any moment of a round, noticed, unseen or frozen, another takes its place and the run
+// goes on: no trainer is halted, each makes steps again, and all end with one model.
+func TestTheRunGoesOnWithoutItsCoordinator(t *testing.T) {
 	const deadline = 400 * time.Millisecond
 	machines := map[string]func(topology.PeerID) collective.Machine{"allreduce": allReduce(t, baseline.Config{Deadline: deadline})}
 	for name, gate := range gates(t) {
@@ -29,38 +28,48 @@ func TestTheRunHaltsWithItsCoordinator(t *testing.T) {
 		for how, end := range ends {
 			t.Run(fmt.Sprint(name, "/", how), func(t *testing.T) {
 				for moment := range 20 {
-					w := newWorld(t, uint64(moment), machine)
-					for _, id := range names(4) {
-						w.join(id, steady(10*time.Millisecond)).start()
-					}
-					w.view(time.Millisecond)
-					w.queue.Run(time.Second + time.Duration(moment)*time.Millisecond)
-					dead := w.coordinator()
-					if w.peers[dead] == nil || w.peers[dead].steps < 3 {
-						t.Fatalf("moment %d: %q coordinates", moment, dead)
-					}
-					end(w, dead)
-					w.queue.Run(w.queue.Now() + 2*deadline)
-					for id, p := range w.peers {
-						if id != dead && p.halted != averaging.NoCoordinator {
-							t.Errorf("%s ends at moment %d: %s is halted for %q", dead, moment, id, p.halted)
-						}
-						if p.alive {
-							p.halted = 0
-							p.train()
-						}
-					}
-					w.queue.Run(w.queue.Now() + 100*time.Millisecond)
-					for id, p := range w.peers {
-						if id != dead && p.halted != averaging.NoCoordinator {
-							t.Errorf("%s ended at moment %d: %s asks again, and is halted for %q", dead, moment, id, p.halted)
-						}
-					}
-					w.settle(100 * time.Millisecond)
+					goesOn(t, newWorld(t, uint64(moment), machine), time.Duration(moment)*time.Millisecond, 4*deadline, end)
 				}
 			})
 		}
 	}
+}
+
+// goesOn ends the coordinator of a flock of four at a moment, and checks what becomes of the others.
+func goesOn(t *testing.T, w *world, moment, within time.Duration, end func(*world, topology.PeerID)) {
+	for _, id := range names(4) {
+		w.join(id, steady(10*time.Millisecond)).start()
+	}
+	w.view(time.Millisecond)
+	w.queue.Run(time.Second + moment)
+	dead := w.coordinator()
+	if w.peers[dead] == nil || w.peers[dead].steps < 3 {
+		t.Fatalf("%s: %q coordinates", moment, dead)
+	}
+	told := 0
+	w.onAction = func(n *node, a collective.Action) {
+		if a.Kind == collective.Note && a.Fact.What == baseline.Replaced {
+			told++
+		}
+	}
+	end(w, dead)
+	w.queue.Run(w.queue.Now() + within)
+	before := map[topology.PeerID]int{}
+	for id, p := range w.peers {
+		before[id] = p.steps
+	}
+	w.queue.Run(w.queue.Now() + within)
+	for id, p := range w.peers {
+		if p.alive && (p.halted != 0 || p.steps < before[id]+5) {
+			t.Errorf("%s ends at %s: %s is halted for %q, and has made %d steps since", dead, moment, id, p.halted, p.steps-before[id])
+		}
+	}
+	if next := w.coordinator(); next == dead || told == 0 {
+		t.Errorf("%s ends at %s: %q coordinates then, said %d times", dead, moment, next, told)
+	}
+	w.onAction = nil
+	w.settle(100 * time.Millisecond)
+	endsAlike(t, w)
 }
 
 // A sum that fails for all, as when one that speaks does not say for a minute what it knows of it, is made anew of the gradients that all have: the

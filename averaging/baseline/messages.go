@@ -8,12 +8,14 @@ const messageStatus uint8 = 1
 // Kinds of messages, beside those of sums. A message is repeated until it is answered, so
 // any may be lost.
 const (
-	// messageWho asks who coordinates.
+	// messageWho asks who coordinates; Round is the version of the sender's parameters.
 	messageWho uint8 = iota + 16
-	// messageLead answers: the coordinator is the peer with mark View, at version Round.
+	// messageLead answers: the coordinator is the peer with mark View, at version Round. If
+	// that is the receiver, which has parameters of that version, it is to coordinate.
 	messageLead
-	// messageNone answers: the sender knows no coordinator. Value is the kind of the message that it
-	// answers; for a status, which only coordinators get, it says that the sender is none itself.
+	// messageNone answers: the sender knows no coordinator, and has parameters of version
+	// Round. Value is the kind of the message that it answers; for a status, which only
+	// coordinators get, it says that the sender is none itself.
 	messageNone
 	// messageParting says that the run is over for the sender, which no longer takes part.
 	messageParting
@@ -28,6 +30,8 @@ const (
 	// messageAt tells a neighbour that the sender waits at the barrier of Round; Value is 1
 	// if their exchange of that round is over.
 	messageAt
+	// messageVersion tells a worker the version, Round, of the parameters that it gets next.
+	messageVersion
 )
 
 // farewells is how often a peer announces that the run is over for it.

@@ -25,8 +25,8 @@ import (
 //     also the server's own, and its trainer gets an error.
 //   - A worker that dies, leaves, or keeps others waiting for the deadline is left out.
 //     When it returns, or comes late, it gets the parameters and loses its gradient.
-//   - When the server dies the run halts: every trainer's step fails with
-//     averaging.NoCoordinator.
+//   - When the server dies, the worker with the newest parameters serves from then on, with
+//     an optimizer that has no past gradients. What the others have pushed to the dead one is lost.
 //   - The gate decides which workers wait for a slow one.
 //   - When the run is over for the server, it serves until the run is over for all
 //     workers; then it gives all of them its final parameters. A worker that cannot get
@@ -37,6 +37,7 @@ type ParamServer struct {
 	gate  Gate
 	clock uint64 // pushes that have been answered by parameters
 	stage stage
+	next  uint64 // version of the parameters that come next
 }
 
 // stage is where a worker is in its iteration.
@@ -98,11 +99,17 @@ func (m *ParamServer) Report() {
 	m.Tell(m.coordinator, message(messageStatus, clock, float64(s)))
 }
 
-// followed implements role: the new server has nothing of this peer's push.
+// newest implements role.
+func (m *ParamServer) newest() uint64 { return m.version }
+
+// followed implements role: the new server has nothing of this peer's push. A push that a server had taken before it
+// died may be in the parameters that others have, and is not repeated.
 func (m *ParamServer) followed() {
 	m.clear()
 	if m.waiting {
-		m.stage = pushing
+		if m.coordinator != "" && m.stage != pulling {
+			m.stage = pushing
+		}
 		m.push()
 	}
 }
@@ -125,6 +132,8 @@ func (m *ParamServer) receive(from topology.PeerID, w collective.Message) {
 	switch i := m.board.index(from); {
 	case w.Kind == messageStatus:
 		m.status(from, w)
+	case w.Kind == messageVersion && from == m.coordinator:
+		m.next = w.Round
 	case w.Kind == messageSamples && i >= 0 && w.Value >= 1 && w.Value <= MaxBatch:
 		m.board.workers[i].samples = int(w.Value)
 	}
@@ -186,7 +195,7 @@ func (m *ParamServer) pulled(t collective.Transfer) {
 		}
 		return
 	}
-	m.clock, m.stage = t.Round, training
+	m.clock, m.stage, m.version = t.Round, training, max(m.version, m.next)
 	m.AbortOut(collective.With(m.coordinator))
 	m.proceed()
 }

@@ -33,7 +33,11 @@ func (s *service) begun() {
 	for id := range s.m.members.Others {
 		s.employ(id)
 	}
-	if s.m.waiting {
+	switch {
+	case s.m.waiting && s.m.stage == pulling: // its push has gone to the server before
+		s.m.clock, s.m.stage = s.m.clock+1, training
+		s.m.proceed()
+	case s.m.waiting:
 		s.contribute()
 	}
 }
@@ -256,6 +260,7 @@ func (s *service) release(w *worker) {
 		return
 	}
 	s.enter(w, leaving)
+	s.m.Tell(w.id, message(messageVersion, s.m.version, 0))
 	s.m.sendParameters(w.id, w.clock, false)
 }
 

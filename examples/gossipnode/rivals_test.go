@@ -110,12 +110,12 @@ func newIdentity(t *testing.T, path string) (id string) {
 	return strings.Fields(out[strings.Index(out, settings.PeerIDPrefix):])[0]
 }
 
-// TestWorkerKilled: kill -9 of one of four processes under an asynchronous server, which
-// is another: the others do the work, and end with one model.
-func TestWorkerKilled(t *testing.T) {
+// TestWorkerOrServerKilled: kill -9 of one of four processes with a server, a worker or the
+// server itself: the others do the work, and end with one model.
+func TestWorkerOrServerKilled(t *testing.T) {
 	t.Parallel()
-	const server, victim, each = 0, 3, 600
-	for _, strategy := range []string{settings.StrategyASP, settings.StrategyDSSP} {
+	const server, worker, each = 0, 3, 600
+	for strategy, victim := range map[string]int{settings.StrategyASP: worker, settings.StrategyDSSP: server} {
 		t.Run(strategy, func(t *testing.T) {
 			t.Parallel()
 			k := newKilledRun(t, "softmax", 100*time.Millisecond, 1, "--dataset", "mnist", "--data", clitest.Pictures(t, 800, 200), "--batch", "10",

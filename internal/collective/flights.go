@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/seed-97356399/murmuration/averaging"
+	"github.com/seed-97356399/murmuration/internal/sums"
 	"github.com/seed-97356399/murmuration/topology"
 )
 
@@ -56,6 +57,11 @@ func (f *Flights) Tell(to topology.PeerID, w Message) {
 	if to != "" && to != f.Self {
 		f.Do(Action{Action: averaging.Action{Kind: Tell, Peer: to}, Message: w})
 	}
+}
+
+// Note reports a fact about members to people.
+func (f *Flights) Note(what, why string, who ...topology.PeerID) {
+	f.Do(Action{Action: averaging.Action{Kind: Note}, Fact: &sums.Fact{What: what, Who: who, Why: why}})
 }
 
 // Send begins a transfer, without rounding if it is to be exact.

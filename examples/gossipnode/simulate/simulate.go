@@ -101,7 +101,7 @@ func (s *Settings) Register(flags *pflag.FlagSet) {
 	cli.Group(flags, "Measures", "evaluate")
 	s.RegisterTraining(flags)
 	flags.IntVar(&s.Serving, settings.ServerFlag, FirstServes,
-		"ps-*: number of the peer that serves the parameters, from 0; if it is lost, the run halts (default: the first of the flock)")
+		"ps-*: number of the peer that serves the parameters, from 0; if it is lost, another serves (default: the first of the flock)")
 	flags.Lookup(settings.ServerFlag).DefValue = "" // -1 means nothing to a reader
 	cli.Group(flags, "Exchanges")
 	flags.BoolVar(&s.JSON, "json", false, "print the result as one JSON object, the last line of standard output")
