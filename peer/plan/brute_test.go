@@ -164,13 +164,13 @@ func brute(s State) (cost, late float64) {
 	return leastCost, leastLate
 }
 
-var all = flag.Bool("all", false, "hold 1,000 plans against brute force, and not 100")
+var all = flag.Bool("all", false, "hold 1,000 plans against brute force, and not 25")
 
 // Plans of up to five tasks and five members are hardly worse than the best of all, whatever counts, and never later
 // where a deadline has to be missed. The brute force gives a member all samples of a task at once: a plan that cuts them
 // in two can be better.
 func TestAgainstBruteForce(t *testing.T) {
-	n := 100
+	n := 25
 	if *all {
 		n = 1000
 	}

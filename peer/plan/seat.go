@@ -10,6 +10,7 @@ import (
 const (
 	maxDepth = 3      // jobs that are moved to make room for one
 	maxLooks = 20_000 // at the order of a member's jobs, in one try
+	fewJobs  = 8      // of which each is tried as the first
 	maxUnits = 8      // samples of an epoch that can be seated one by one
 
 	fillSteps = 8 // in which a job gets its optional samples
@@ -42,8 +43,12 @@ func try(p *problem, end, late float64, fill bool) []span {
 	for _, j := range p.jobs {
 		b.limits = append(b.limits, min(end, j.deadline+late))
 	}
-	for way := range 8 {
-		if b.seatAll(way/4*maxUnits, way&2 == 0) && b.pourAll(end, way&1 != 0) {
+	ways := 8
+	if len(p.jobs) <= fewJobs {
+		ways += 8 * len(p.jobs)
+	}
+	for way := range ways {
+		if b.seatAll(way&4*maxUnits/4, way&2 == 0, way/8-1) && b.pourAll(end, way&1 != 0) {
 			if fill {
 				b.fill()
 			}
@@ -53,8 +58,9 @@ func try(p *problem, end, late float64, fill bool) []span {
 	return nil
 }
 
-// seatAll seats fits and evaluations, and the samples of epochs that have no more than most.
-func (b *board) seatAll(most int, tight bool) bool {
+// seatAll seats fits and evaluations, and the samples of epochs that have no more than most; first before all others,
+// unless it is -1.
+func (b *board) seatAll(most int, tight bool, first int) bool {
 	b.looks, b.seats, b.order = maxLooks, make([][]int, len(b.members)), nil
 	order, slack := []int(nil), make([]float64, len(b.jobs)) // at the fastest member, or if not tight, less time there
 	for i, j := range b.jobs {
@@ -70,6 +76,9 @@ func (b *board) seatAll(most int, tight bool) bool {
 		} else {
 			b.order = append(b.order, i)
 		}
+	}
+	if first >= 0 {
+		slack[first] = math.Inf(-1)
 	}
 	slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(slack[i], slack[j]) })
 	return !slices.ContainsFunc(order, func(j int) bool { return !b.seat(j, maxDepth) })

@@ -82,13 +82,12 @@ func draw(path, title string, d drawn, peers [][]Line) error {
 	var panels []*plot.Plot
 	for _, p := range []struct {
 		title, axis string
-		falls       bool
 		of          func(Line) float64
 	}{
-		{"Loss of the last steps", "loss", true, func(l Line) float64 { return float64(l.Loss) }},
-		{"Accuracy on held-out data", "accuracy, %", false, func(l Line) float64 { return 100 * float64(l.Accuracy) }},
-		{"Distance of the models, estimated", "distance", true, func(l Line) float64 { return float64(l.Distance) }},
-		{"Sent", "MB", false, func(l Line) float64 { return float64(l.Bytes) / 1e6 }},
+		{"Loss of the last steps", "loss", func(l Line) float64 { return float64(l.Loss) }},
+		{"Accuracy on held-out data", "accuracy, %", func(l Line) float64 { return 100 * float64(l.Accuracy) }},
+		{"Distance of the models, estimated", "distance", func(l Line) float64 { return float64(l.Distance) }},
+		{"Sent", "MB", func(l Line) float64 { return float64(l.Bytes) / 1e6 }},
 	} {
 		var curves []compare.Curve
 		for _, lines := range peers {
@@ -108,8 +107,8 @@ func draw(path, title string, d drawn, peers [][]Line) error {
 		if err != nil {
 			return fmt.Errorf("drawing %s: %w", p.title, err)
 		}
-		if panel.Legend.Top = p.falls; p.falls {
-			panel.Legend.YOffs = -panel.Legend.YOffs
+		if panel.Legend.Top, panel.Legend.YOffs = true, -panel.Legend.YOffs; len(panels) > 0 {
+			panel.Legend = plot.NewLegend() // the colours are those of the first panel, whose curves fall below its legend
 		}
 		panels = append(panels, panel)
 	}
