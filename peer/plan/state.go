@@ -21,7 +21,7 @@ const (
 // Bounds of a State: of pairs of a task and a member, of Done and Missed, of a number of samples, of a name, of numbers
 // that are no counts, and of a speed.
 const (
-	maxPairs, maxParts, maxSamples, maxName = 4 << 20, 100_000, 1 << 48, 256
+	maxPairs, maxParts, maxSamples, maxName = 4 << 20, 100_000, min(1<<48, math.MaxInt/4), 256
 	maxAmount, minSpeed                     = 1e30, 1e-9
 )
 
