@@ -23,7 +23,8 @@ func Append(path string, anew bool, head string) (*Lines, error) {
 		return nil, err
 	}
 	l := &Lines{file: file}
-	if info, err := file.Stat(); err == nil && info.Size() == 0 && head != "" {
+	info, err := file.Stat()
+	if err == nil && info.Size() == 0 && head != "" {
 		err = l.Write([]byte(head))
 	}
 	if err != nil {
