@@ -66,6 +66,12 @@ func TestNamedServerIsLost(t *testing.T) {
 			t.Errorf("%s is halted for %q after %d steps", id, p.halted, p.steps-before)
 		}
 	}
+	w.join("da", steady(10*time.Millisecond)).start()
+	w.view(time.Millisecond)
+	w.queue.Run(w.queue.Now() + deadline)
+	if p := w.peers["da"]; p.halted != 0 || p.steps < 10 {
+		t.Errorf("da, which comes after the named server has died, is halted for %q after %d steps", p.halted, p.steps)
+	}
 }
 
 // With batches by speed all are ready together; with equal ones the flock waits for the

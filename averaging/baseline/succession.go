@@ -193,7 +193,7 @@ func (c *coordination) claimed(from topology.PeerID, w collective.Message) {
 	id := c.members.Find(w.View)
 	delete(c.none, from)
 	switch {
-	case id == "" || id == c.coordinator || c.halted || c.insists(from, id):
+	case id == "" || id == c.coordinator || c.halted || c.insists(from, id, w.Round):
 	case c.settled:
 		c.point(from, w)
 	case id == c.Self:
@@ -211,10 +211,11 @@ func (c *coordination) claimed(from topology.PeerID, w collective.Message) {
 	}
 }
 
-// insists tells whether this peer follows the named member only, which may itself have lost its place to another.
-func (c *coordination) insists(from, id topology.PeerID) bool {
+// insists tells whether this peer follows the named member only, and not one that claims the place at a version. The
+// named one may itself follow another, or have died before this peer came: then the other has made updates.
+func (c *coordination) insists(from, id topology.PeerID, version uint64) bool {
 	there := c.members.Has(c.named) && !c.members.Passed(c.named)
-	return c.named != "" && id != c.named && from != c.named && c.named != c.Self && (there || c.predecessor == "")
+	return c.named != "" && id != c.named && from != c.named && c.named != c.Self && (there || c.predecessor == "" && version <= firstVersion)
 }
 
 // appointed handles the message that this peer coordinates: the first member gives it the place, or else this peer
