@@ -42,7 +42,7 @@ const (
 	Quarantine
 	// Round: the two peers are not in the same round of an algorithm in lock-step.
 	Round
-	// NoCoordinator: the peer that coordinates the run, or serves its parameters, is lost.
+	// NoCoordinator: no peer that coordinates the run, or serves its parameters, can be reached.
 	NoCoordinator
 	// NotMember: the asked peer has no record of the asking one. Ask another now, and
 	// this one again later: news of members travels within seconds.

@@ -50,8 +50,8 @@ var (
 	ErrClosed = errors.New("the peer is closed")
 )
 
-// ErrCoordinatorLost is what a *HaltedError unwraps to when the run has lost its coordinator
-// or parameter server.
+// ErrCoordinatorLost is what a *HaltedError unwraps to when the server that was named never comes,
+// others follow one that this peer cannot reach, or it cannot send its own numbers as coordinator.
 var ErrCoordinatorLost = errors.New("the peer that coordinates the run is lost")
 
 // HaltedError says that the training algorithm cannot go on. The gradient of the step was
@@ -63,7 +63,7 @@ type HaltedError struct {
 
 // Error names the reason and what to do about it.
 func (e *HaltedError) Error() string {
-	return fmt.Sprintf("the algorithm cannot go on: %s. Start all peers again, from a checkpoint if there is one; AD-PSGD goes on without any one of them", e.Reason)
+	return fmt.Sprintf("the algorithm cannot go on: %s. See whether this peer reaches the others, and start it again, from its checkpoint if there is one", e.Reason)
 }
 
 // Unwrap returns the sentinel error of the reason.

@@ -77,12 +77,12 @@ func amend(path string, changes []control.Change) error {
 	if err != nil {
 		return err
 	}
-	new := amended(string(text), changes)
-	if new == string(text) {
+	after := amended(string(text), changes)
+	if after == string(text) {
 		return nil
 	}
 	beside := fmt.Sprintf("%s.%d", path, time.Now().UnixNano())
-	if err := files.Create(beside, info.Mode().Perm(), files.Text([]byte(new))); err != nil {
+	if err := files.Create(beside, info.Mode().Perm(), files.Text([]byte(after))); err != nil {
 		return err
 	}
 	return os.Rename(beside, path)
