@@ -12,6 +12,8 @@ import (
 	"os"
 	"slices"
 
+	"gonum.org/v1/gonum/stat"
+
 	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/rows"
 	"github.com/seed-97356399/murmuration/peer/learn"
@@ -164,7 +166,8 @@ func (j *judge) figure(m *model) (float64, error) {
 	if err != nil {
 		return 0, err
 	}
-	var right, squares, all, sum, sumSquares float64
+	var right float64
+	var said, truths []float64 // of all rows
 	for _, b := range j.batches {
 		features, target, err := labels.Of(b)
 		if err != nil {
@@ -180,12 +183,12 @@ func (j *judge) figure(m *model) (float64, error) {
 			if m.about.Classes != nil && slices.Index(one, slices.Max(one)) == int(truth) {
 				right++
 			}
-			squares += (one[0] - truth) * (one[0] - truth)
-			all, sum, sumSquares = all+1, sum+truth, sumSquares+truth*truth
+			said = append(said, one[0])
 		}
+		truths = append(truths, target...)
 	}
 	if m.about.Classes != nil {
-		return right / all, nil
+		return right / float64(len(truths)), nil
 	}
-	return 1 - squares/(sumSquares-sum*sum/all), nil
+	return stat.RSquaredFrom(said, truths, nil), nil
 }
