@@ -182,6 +182,8 @@ func (d *driver) carryOutCollective(action collective.Action, key conversations.
 	case kind == collective.Send:
 		x, begun := d.conversations.Send(action)
 		d.started(action, key, x, begun)
+	case kind == collective.Commit:
+		d.replica.Commit()
 	case kind == collective.Pool && pools:
 		d.replica.Pool(action.Weight)
 	case kind == collective.Adopt && pools:

@@ -21,12 +21,12 @@ func drivenNeighbour(t *testing.T, self string) (*driven, *DPSGD) {
 func TestNeighbourOutsideItsView(t *testing.T) {
 	d, m := drivenNeighbour(t, "p")
 	d.view("a", "b")
-	if m.links != ([2]link{}) {
+	if len(m.links) > 0 {
 		t.Errorf("it has links of a view without it: %v", m.links)
 	}
 	d.view("a", "p")
-	if (m.links[0].peer == "a") == (m.links[1].peer == "a") {
-		t.Errorf("of two members the one is not on one link of the other: %v", m.links)
+	if len(m.links) != 1 || m.links[0].peer != "a" {
+		t.Errorf("of two members the one is not on the one link of the other: %v", m.links)
 	}
 }
 
@@ -39,6 +39,6 @@ func TestNeighbourBeyondAllRounds(t *testing.T) {
 	d.told("b", message(messageAt, 1<<64-1, 0))
 	d.handle(collective.Event{Event: averaging.Event{Kind: averaging.StepDone}})
 	if m.round != 1000 {
-		t.Errorf("it is at the barrier of round %d, want 1000", m.round)
+		t.Errorf("it is in round %d, want 1000", m.round)
 	}
 }

@@ -9,11 +9,12 @@ type Algorithm uint8
 const (
 	Unnamed Algorithm = iota
 	ADPSGD
-	DPSGD
+	_ // D-PSGD that averaged models after the step, of earlier releases
 	_ // AllReduce round a ring, of earlier releases
 	ParamServer
 	Alone
 	AllReduce
+	DPSGD
 	// MaxAlgorithm bounds the numbers of algorithms. The number itself means a member that
 	// does not train.
 	MaxAlgorithm = 1<<4 - 1

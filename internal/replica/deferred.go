@@ -1,0 +1,36 @@
+package replica
+
+import "github.com/seed-97356399/murmuration/tensor"
+
+// Defer keeps the parameters as they are between two calls of Commit: what steps and
+// exchanges add waits for the next. So a gradient and any number of exchanges are of the
+// models of one moment, in whatever order they end. Nothing is clipped then, since a round is
+// to be one known product of matrices. It must be called before anything else uses the
+// replica.
+func (r *Replica) Defer() { r.deferred = make(tensor.Vector, len(r.values)) }
+
+// Commit adds to the parameters what has waited for it.
+func (r *Replica) Commit() {
+	if r.deferred == nil {
+		return
+	}
+	r.Hold()
+	defer r.Release()
+	r.sweep(func(s *slice) {
+		r.changing(s)
+		tensor.Add(r.of(s), s.in(r.deferred))
+		clear(s.in(r.deferred))
+	})
+}
+
+// target is where what is to be added to a slice goes. The caller holds the slice's lock.
+func (r *Replica) target(s *slice) tensor.Vector {
+	if r.deferred != nil {
+		return s.in(r.deferred)
+	}
+	r.changing(s)
+	return r.of(s)
+}
+
+// unclipped tells whether differences are taken whole, however long.
+func (r *Replica) unclipped() bool { return r.options.Unclipped || r.deferred != nil }
