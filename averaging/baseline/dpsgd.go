@@ -10,11 +10,11 @@ import (
 	"github.com/seed-97356399/murmuration/topology"
 )
 
-// DPSGD is decentralized parallel SGD in lock-step (Lian et al., 2017): the members form a
-// ring in the view's order, and each round makes X·W − γ·G(X) of their models X. W is
-// symmetric and doubly stochastic: a third for each neighbour. A member computes its gradient
-// at its own model of the round, and meanwhile exchanges with each neighbour that is in the
-// same round; what both add waits until the step is done and both exchanges are over.
+// DPSGD is decentralized parallel SGD in lock-step (Lian et al., 2017): each round makes
+// X·W − γ·G(X) of the members' models X. W follows from the overlay's links, and is symmetric
+// and doubly stochastic: in an even ring, a third for each neighbour. A member computes its
+// gradient at its own model of the round, and meanwhile exchanges with each neighbour that is
+// in the same round; what they add waits until the step is done and all exchanges are over.
 //
 //   - A neighbour that dies, leaves, or does not come within the deadline is left out of
 //     the round; it returns with a new view or with its next message. Its share of W is then
@@ -24,7 +24,7 @@ import (
 //   - Rounds are only counted to tell old messages from new ones. A joiner, or a member that
 //     was left out, takes the round of its neighbours; it keeps its own model, which mixes in.
 //
-// With unequal speeds the whole ring is as slow as its slowest member. It ignores
+// With unequal speeds all are as slow as the slowest member. It ignores
 // Config.Server and Batch.
 type DPSGD struct {
 	trainer
@@ -129,25 +129,17 @@ func (m *DPSGD) viewed(overlay *topology.Overlay) {
 	}
 	before := m.links
 	m.links = nil
-	if m.at < 0 || m.n < 2 {
-		return
+	self, _ := view.Lookup(m.Self)
+	for _, peer := range overlay.Neighbours(m.Self) {
+		l := link{peer: peer}
+		if i := slices.IndexFunc(before, func(l link) bool { return l.peer == peer }); i >= 0 {
+			l = before[i]
+		} else if m.round > 0 {
+			m.tellAt(l)
+		}
+		l.proposes, l.out = self.Role == topology.Active, false
+		m.links = append(m.links, l)
 	}
-	m.join(before, view.At((m.at+1)%m.n).ID, m.n > 2 || m.at == 0)
-	if m.n > 2 {
-		m.join(before, view.At((m.at+m.n-1)%m.n).ID, false)
-	}
-}
-
-// join links this peer to a neighbour, which may be one of those before.
-func (m *DPSGD) join(before []link, peer topology.PeerID, proposes bool) {
-	l := link{peer: peer}
-	if i := slices.IndexFunc(before, func(l link) bool { return l.peer == peer }); i >= 0 {
-		l = before[i]
-	} else if m.round > 0 {
-		m.tellAt(l)
-	}
-	l.proposes, l.out = proposes, false
-	m.links = append(m.links, l)
 }
 
 // link is the link to a neighbour, nil for other peers.

@@ -49,7 +49,8 @@ func (b *bowl) Gradient(_, peer, step int, x, grad []float32) (loss float64, sam
 func TestDPSGDIsAMatrixProduct(t *testing.T) {
 	t.Parallel()
 	const rounds, values = 50, 90
-	for _, n := range []int{2, 3, 8, 13} {
+	for i, n := range []int{2, 8, 13, 7, 8, 9} {
+		shape := append([]topology.Shape{topology.Ring, topology.Ring}, topology.Shapes()...)[i]
 		b := &bowl{rng: rand.New(rand.NewPCG(3, uint64(n))), seen: make([][][]float32, n)}
 		machine := func(i int) averaging.Machine {
 			m, err := baseline.NewDPSGD(baseline.Config{Self: nameOf(i)})
@@ -60,7 +61,7 @@ func TestDPSGDIsAMatrixProduct(t *testing.T) {
 		}
 		f := newFlock(t, plan{
 			seed: 5, peers: n, values: values, sliceLen: 16, machine: machine,
-			config: sim.Config{Task: b, Link: sim.Link{Delay: 2 * time.Millisecond, Bandwidth: 2e5}},
+			config: sim.Config{Task: b, Topology: shape, Link: sim.Link{Delay: 2 * time.Millisecond, Bandwidth: 2e5}},
 		})
 		x := mat.NewDense(values, n, nil)
 		for p, r := range f.replicas {
@@ -72,7 +73,7 @@ func TestDPSGDIsAMatrixProduct(t *testing.T) {
 		for slices.ContainsFunc(b.seen, func(x [][]float32) bool { return len(x) < rounds }) {
 			f.world.Run(f.world.Now() + 10*time.Millisecond)
 		}
-		w := ringWeights(t, n)
+		w := mixing(t, shape, n)
 		worst := 0.0
 		for round := range rounds {
 			next := mat.NewDense(values, n, nil)
@@ -87,15 +88,15 @@ func TestDPSGDIsAMatrixProduct(t *testing.T) {
 			}
 			x = next
 		}
-		t.Logf("%d peers: at most %.2g away in %d rounds", n, worst, rounds)
+		t.Logf("%s of %d: at most %.2g away in %d rounds", shape, n, worst, rounds)
 		if !(worst <= 1e-5) {
-			t.Errorf("%d peers: a value is %g away, at most 1e-5", n, worst)
+			t.Errorf("%s of %d: a value is %g away, at most 1e-5", shape, n, worst)
 		}
 	}
 }
 
-// ringWeights is W of the ring in the view's order.
-func ringWeights(t *testing.T, n int) *mat.Dense {
+// mixing is W of an overlay's links: 1/(1+c) of the larger degree c of the two ends.
+func mixing(t *testing.T, shape topology.Shape, n int) *mat.Dense {
 	t.Helper()
 	members := make([]topology.Member, n)
 	index := make(map[topology.PeerID]int)
@@ -103,22 +104,20 @@ func ringWeights(t *testing.T, n int) *mat.Dense {
 		members[i].ID = nameOf(i)
 		index[nameOf(i)] = i
 	}
-	view, err := topology.NewView(members)
+	view, err := shape.View(members)
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := mat.NewDense(n, n, nil)
-	share := 1.0 / 3
-	if n == 2 {
-		share = 0.5
+	overlay, err := topology.NewOverlay(view)
+	if err != nil {
+		t.Fatal(err)
 	}
-	for i := range n {
-		a, b := index[view.At(i).ID], index[view.At((i+1)%n).ID]
-		if n == 2 && i == 1 {
-			break
-		}
-		w.Set(a, b, share)
-		w.Set(b, a, share)
+	degree := func(id topology.PeerID) int { return len(overlay.Neighbours(id)) }
+	w := mat.NewDense(n, n, nil)
+	for e := range overlay.Edges() {
+		share := 1 / float64(1+max(degree(e.Active), degree(e.Passive)))
+		w.Set(index[e.Active], index[e.Passive], share)
+		w.Set(index[e.Passive], index[e.Active], share)
 	}
 	for i := range n {
 		w.Set(i, i, 1-mat.Sum(w.RowView(i)))
