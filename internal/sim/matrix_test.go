@@ -23,6 +23,10 @@ type bowl struct {
 	seen [][][]float32 // by peer and step
 }
 
+func newBowl(n int) *bowl {
+	return &bowl{rng: rand.New(rand.NewPCG(3, uint64(n))), seen: make([][][]float32, n)}
+}
+
 // Duration implements sim.Task: peers are of unequal speed.
 func (b *bowl) Duration(peer, _, _ int) time.Duration {
 	return time.Duration(1+peer%3+b.rng.IntN(9)) * time.Millisecond
@@ -51,7 +55,7 @@ func TestDPSGDIsAMatrixProduct(t *testing.T) {
 	const rounds, values = 50, 90
 	for i, n := range []int{2, 8, 13, 7, 8, 9} {
 		shape := append([]topology.Shape{topology.Ring, topology.Ring}, topology.Shapes()...)[i]
-		b := &bowl{rng: rand.New(rand.NewPCG(3, uint64(n))), seen: make([][][]float32, n)}
+		b := newBowl(n)
 		machine := func(i int) averaging.Machine {
 			m, err := baseline.NewDPSGD(baseline.Config{Self: nameOf(i)})
 			if err != nil {
