@@ -14,6 +14,7 @@ import (
 	"github.com/seed-97356399/murmuration/internal/replica"
 	"github.com/seed-97356399/murmuration/internal/sumnet"
 	"github.com/seed-97356399/murmuration/internal/tasks"
+	"github.com/seed-97356399/murmuration/topology"
 )
 
 // question is an event for a machine, with what is needed to carry out the answer.
@@ -61,6 +62,7 @@ type driver struct {
 // entry is what a node receives when it begins to train.
 type entry struct {
 	after     behind
+	shape     topology.Shape
 	begun     orders.Course
 	listener  orders.Listener
 	described *arrival.Described
@@ -81,7 +83,7 @@ func (d *driver) enrol() {
 	e.described.Recall(e.after.Description)
 	w.orders.Train(e.begun, e.listener)
 	w.orders.Recall(e.after.Orders)
-	d.presence.Train(d.machine.Traits().Algorithm, e.after.Incarnation)
+	d.presence.Train(d.machine.Traits().Algorithm, e.shape, e.after.Incarnation)
 }
 
 // tell queues an event for the machine.

@@ -123,7 +123,7 @@ func newTrainer(n *Node, with Training) (*Trainer, error) {
 	})
 	course := orders.Course{Schedule: with.Schedule, Pace: exchange.Pace, Steps: with.Work.Steps, StepsPerPeer: with.Work.StepsPerPeer}
 	t.driver = &driver{
-		entry:   entry{after: after, begun: course, listener: hooks, described: n.arrival.Described},
+		entry:   entry{after: after, shape: exchange.Topology, begun: course, listener: hooks, described: n.arrival.Described},
 		machine: machine, replica: t.replica, steps: t.steps, conversations: t.conversations, presence: n.presence, memory: n.loop.memory,
 		life: t.life, log: t.log, pace: exchange.Pace, running: make(map[conversations.Key]*conversations.Ongoing),
 	}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"go.uber.org/zap"
@@ -21,6 +22,7 @@ import (
 	"github.com/seed-97356399/murmuration/peer/transport"
 	"github.com/seed-97356399/murmuration/quant"
 	"github.com/seed-97356399/murmuration/tensor"
+	"github.com/seed-97356399/murmuration/topology"
 )
 
 // Training says what a trainer trains, and how. Params is required; the other fields have useful zero
@@ -65,6 +67,10 @@ type Exchange struct {
 	// Deadline bounds an exchange. An exchange with a known partner is given up sooner:
 	// once it takes several times longer than earlier ones. Default: 30 s.
 	Deadline time.Duration
+	// Topology is the shape of the links between the members that train, the same for all of
+	// a run. With another, roles and links differ, and proposals are refused. Default:
+	// topology.Exponential.
+	Topology topology.Shape
 	// Machine makes the algorithm that decides who exchanges with whom. Default:
 	// averaging.NewADPSGD.
 	Machine func(averaging.Config) (averaging.Machine, error)
@@ -147,6 +153,9 @@ func (t Training) faults() (faults []error) {
 	x := t.Exchange
 	if err := x.Codec.Validate(layout); err != nil {
 		fault("Exchange.Codec: %w", err)
+	}
+	if !slices.Contains(topology.Shapes(), x.Topology) {
+		fault("Exchange.Topology is %d: want one of package topology's shapes", x.Topology)
 	}
 	if x.SliceLen < 0 || x.SliceLen > replica.MaxSliceLen {
 		fault("Exchange.SliceLen is %d: want 1 to %d values, or 0 for the default", x.SliceLen, replica.MaxSliceLen)

@@ -43,6 +43,7 @@ const (
 // StrategySettings choose the strategy of training together, and the settings of some strategies.
 type StrategySettings struct {
 	Strategy     string
+	Topology     string
 	Server       string
 	Staleness    int
 	StalenessMax int
@@ -52,6 +53,7 @@ type StrategySettings struct {
 
 func (s *StrategySettings) register(flags *pflag.FlagSet) {
 	flags.StringVar(&s.Strategy, "strategy", StrategyADPSGD, cli.List(Strategies())+" (docs/TUNING.md says when)")
+	flags.StringVar(&s.Topology, topologyFlag, "", "links between peers, the same for all: exponential, ring, tree or star (default: exponential; with dpsgd ring); see gossipnode topology")
 	flags.StringVar(&s.Server, ServerFlag, "", "ps-*: peer id of who serves the parameters, the same for all peers (default: the first of the flock); if it is lost another serves")
 	flags.IntVar(&s.Staleness, stalenessFlag, DefaultStaleness, "ps-ssp and ps-dssp: by how many steps a peer may be ahead of the slowest; with ps-dssp, by how many always")
 	flags.IntVar(&s.StalenessMax, stalenessMaxFlag, DefaultStalenessMax, "ps-dssp: by how many steps a peer may be ahead of the slowest at most")
@@ -64,12 +66,22 @@ const maxGlobalBatch = 1 << 20
 
 // The flags that only some strategies use.
 const (
+	topologyFlag     = "topology"
 	ServerFlag       = "server"
 	stalenessFlag    = "staleness"
 	stalenessMaxFlag = "staleness-max"
 	balanceFlag      = "balance"
 	GlobalBatchFlag  = "global-batch"
 )
+
+// Shape is the shape of the links between peers; of an unknown name it is the default.
+func (s StrategySettings) Shape() topology.Shape {
+	shape, err := topology.ParseShape(s.Topology)
+	if err != nil && s.Strategy == strategyDPSGD {
+		return topology.Ring
+	}
+	return shape
+}
 
 // gradients tells whether peers average gradients rather than models.
 func (s StrategySettings) gradients() bool {
@@ -93,6 +105,12 @@ func (s StrategySettings) Paced() bool {
 func (s StrategySettings) faults() []error {
 	var faults cli.Faults
 	faults.Add(cli.OneOf("strategy", s.Strategy, Strategies()))
+	if s.Topology != "" {
+		_, err := topology.ParseShape(s.Topology)
+		faults.If(err != nil, topologyFlag, "%q: want exponential, ring, tree or star", s.Topology)
+	}
+	faults.If(s.Topology != "" && (s.Serves() || s.Strategy == StrategyAlone), topologyFlag, "is for %s, %s and %s: with --strategy %s leave it out", StrategyADPSGD, strategyDPSGD, StrategyAllReduce, s.Strategy)
+	faults.If(s.Shape() == topology.Star && s.Strategy == StrategyAllReduce, topologyFlag, "a star that sums all gradients is what --strategy %s does: use that", StrategyBSP)
 	bounded, dynamic := s.Strategy == StrategySSP || s.Strategy == StrategyDSSP, s.Strategy == StrategyDSSP
 	faults.If(s.Server != "" && !s.Serves(), ServerFlag, "is for %s: with --strategy %s nobody serves the parameters", cli.List(Servers()), s.Strategy)
 	faults.If(s.Server != "" && s.Serves() && !strings.HasPrefix(s.Server, PeerIDPrefix),
@@ -116,7 +134,7 @@ func (s StrategySettings) Machine(batch int) func(averaging.Config) (averaging.M
 		return nil
 	}
 	return func(c averaging.Config) (averaging.Machine, error) {
-		config := baseline.Config{Self: c.Self, Deadline: c.Deadline, Server: topology.PeerID(s.Server), GlobalBatch: s.GlobalBatch}
+		config := baseline.Config{Self: c.Self, Deadline: c.Deadline, Server: topology.PeerID(s.Server), GlobalBatch: s.GlobalBatch, Topology: s.Shape()}
 		if s.Balance {
 			config.Batch = batch
 		}
