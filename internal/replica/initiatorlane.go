@@ -85,7 +85,8 @@ func (l *InitiatorLane) take(flight *inFlight) bool {
 		return false
 	}
 	index := l.of.order.at(turn)
-	*flight = inFlight{part: part{slice: index}, codec: r.codec(l.of.terms.Plan, index, turn)}
+	all := turn + int(l.of.terms.Exchange%100)*len(r.shared) // of all exchanges: a proportion of few slices holds over several
+	*flight = inFlight{part: part{slice: index}, codec: r.codec(l.of.terms.Plan, index, all)}
 	return true
 }
 
