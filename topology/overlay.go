@@ -96,6 +96,15 @@ func (o *Overlay) View() *View { return o.view }
 // class in several laps of that order. Taking them in cyclic order is what mixes
 // well. The slice is the caller's; it is nil if id is no member or has no link.
 func (o *Overlay) Neighbours(id PeerID) []PeerID {
+	list := o.Mutual(id)
+	if id == o.anchored {
+		list = append(list, o.anchors...)
+	}
+	return list
+}
+
+// Mutual is Neighbours without anchors: the links that both ends know of.
+func (o *Overlay) Mutual(id PeerID) []PeerID {
 	i, ok := o.view.position(id)
 	if !ok {
 		return nil
@@ -106,9 +115,6 @@ func (o *Overlay) Neighbours(id PeerID) []PeerID {
 	list := make([]PeerID, 0, len(o.offsets))
 	for j := range o.neighbours(i) {
 		list = append(list, o.view.members[j].ID)
-	}
-	if id == o.anchored {
-		list = append(list, o.anchors...)
 	}
 	return list
 }

@@ -130,7 +130,7 @@ func (m *DPSGD) viewed(overlay *topology.Overlay) {
 	before := m.links
 	m.links = nil
 	self, _ := view.Lookup(m.Self)
-	for _, peer := range overlay.Neighbours(m.Self) {
+	for _, peer := range overlay.Mutual(m.Self) {
 		l := link{peer: peer}
 		if i := slices.IndexFunc(before, func(l link) bool { return l.peer == peer }); i >= 0 {
 			l = before[i]

@@ -17,6 +17,31 @@ func drivenNeighbour(t *testing.T, self string) (*driven, *DPSGD) {
 	return &driven{t: t, machine: m}, m
 }
 
+// Anchors are links that one end alone knows of: neighbours in lock-step would wait for ever there.
+func TestNeighboursKnowOfEachOther(t *testing.T) {
+	members, passives := []topology.Member{{ID: "p", Role: topology.Active}}, []topology.PeerID{}
+	for i := range 19 {
+		m := topology.Member{ID: topology.PeerID(rune('A' + i)), Role: topology.Active + topology.Role(i%2)}
+		if members = append(members, m); m.Role == topology.Passive {
+			passives = append(passives, m.ID)
+		}
+	}
+	view, err := topology.NewView(members)
+	if err != nil {
+		t.Fatal(err)
+	}
+	overlay, err := topology.NewOverlay(view)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, m := drivenNeighbour(t, "p")
+	with := overlay.Anchored("p", passives)
+	d.handle(collective.Event{Event: averaging.Event{Kind: averaging.ViewChanged, Overlay: with}})
+	if all := len(with.Neighbours("p")); len(m.links) != len(overlay.Neighbours("p")) || len(m.links) == all {
+		t.Errorf("it has %d links, of %d neighbours", len(m.links), all)
+	}
+}
+
 // A view may lack the peer itself, as one that has just come.
 func TestNeighbourOutsideItsView(t *testing.T) {
 	d, m := drivenNeighbour(t, "p")
