@@ -175,7 +175,7 @@ func (d *driver) carryOut(action collective.Action, cause *question) {
 // carryOutCollective is carryOut for the actions of algorithms in lock-step and of those
 // with a server. See docs/design/020.
 func (d *driver) carryOutCollective(action collective.Action, key conversations.Key) {
-	averages, pools := d.steps.updates != nil, d.steps.pools
+	averages, pools := d.steps.updates != nil, d.steps.traits.Pools
 	switch kind := action.Kind; {
 	case kind == collective.Tell:
 		d.conversations.Tell(action)

@@ -375,7 +375,7 @@ func (t *Trainer) linger() {
 // merging tells whether the final merge is still to come (docs/design/022). From the end of
 // the run on no step is applied, and from the start of the merge on only the merge changes
 // the parameters.
-func (t *Trainer) merging() bool { return t.steps.pools && !t.node.flock.Settled() }
+func (t *Trainer) merging() bool { return t.steps.traits.Pools && !t.node.flock.Settled() }
 
 // tellMerged logs, when the peer leaves, that the configured merge has not taken place.
 func (t *Trainer) tellMerged() {

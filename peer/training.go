@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"math/rand/v2"
-	"slices"
 	"time"
 
 	"go.uber.org/zap"
@@ -67,9 +66,7 @@ type Exchange struct {
 	// Deadline bounds an exchange. An exchange with a known partner is given up sooner:
 	// once it takes several times longer than earlier ones. Default: 30 s.
 	Deadline time.Duration
-	// Topology is the shape of the links between the members that train, the same for all of
-	// a run. With another, roles and links differ, and proposals are refused. Default:
-	// topology.Exponential.
+	// Topology is the shape of the links, the same at all members. Default: topology.Exponential.
 	Topology topology.Shape
 	// Machine makes the algorithm that decides who exchanges with whom. Default:
 	// averaging.NewADPSGD.
@@ -153,9 +150,6 @@ func (t Training) faults() (faults []error) {
 	x := t.Exchange
 	if err := x.Codec.Validate(layout); err != nil {
 		fault("Exchange.Codec: %w", err)
-	}
-	if !slices.Contains(topology.Shapes(), x.Topology) {
-		fault("Exchange.Topology is %d: want one of package topology's shapes", x.Topology)
 	}
 	if x.SliceLen < 0 || x.SliceLen > replica.MaxSliceLen {
 		fault("Exchange.SliceLen is %d: want 1 to %d values, or 0 for the default", x.SliceLen, replica.MaxSliceLen)

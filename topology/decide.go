@@ -7,7 +7,7 @@ const maxRatio = 2
 // decide gives every member of an ordered view its role; NewView states the rule.
 func (v *View) decide() {
 	if v.shape == Star {
-		v.appoint()
+		v.actives = appoint(v.members)
 		return
 	}
 	var count [Passive + 1]int
@@ -39,23 +39,23 @@ func (v *View) decide() {
 }
 
 // appoint makes one reachable member the hub, and all others active: a passive one if there is any, else the
-// first in the view's order. Members of one view alone disagree about nothing else.
-func (v *View) appoint() {
+// first in the view's order.
+func appoint(members []Member) (actives int) {
 	hub := -1
-	for i := range v.members {
-		m := &v.members[i]
-		if better := m.Role == Passive && (hub < 0 || v.members[hub].Role != Passive); !m.Unreachable && (better || hub < 0) {
+	for i := range members {
+		m := &members[i]
+		if better := m.Role == Passive && (hub < 0 || members[hub].Role != Passive); !m.Unreachable && (better || hub < 0) {
 			hub = i
 		}
 	}
-	for i := range v.members {
-		v.members[i].Role = Active
+	for i := range members {
+		members[i].Role = Active
 	}
-	v.actives = len(v.members)
-	if hub >= 0 {
-		v.members[hub].Role = Passive
-		v.actives--
+	if hub < 0 {
+		return len(members)
 	}
+	members[hub].Role = Passive
+	return len(members) - 1
 }
 
 // flip moves up to k reachable members of a class to the other, the first in the

@@ -183,7 +183,7 @@ func implausible(distance float64, own tensor.Vector) bool {
 // found not to be finite; not every value is checked each time. The caller holds the
 // slice's lock.
 func (r *Replica) limit(s *slice) float64 {
-	if r.unclipped() {
+	if unclipped(r) {
 		return math.Inf(1)
 	}
 	own := r.of(s)
@@ -197,7 +197,7 @@ func (r *Replica) limit(s *slice) float64 {
 // remember puts the distance to a partner into a slice's window and returns it as clipped;
 // limit is the smaller of the two sides' bounds. The caller holds the slice's lock.
 func (r *Replica) remember(s *slice, partner string, distance, limit float64) float64 {
-	if r.unclipped() {
+	if unclipped(r) {
 		return distance
 	}
 	return s.bound.add(partner, distance, limit)

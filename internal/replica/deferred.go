@@ -23,8 +23,8 @@ func (r *Replica) Commit() {
 	})
 }
 
-// target is where what is to be added to a slice goes. The caller holds the slice's lock.
-func (r *Replica) target(s *slice) tensor.Vector {
+// target is where what is to be added to a slice of r goes. The caller holds the slice's lock.
+func target(r *Replica, s *slice) tensor.Vector {
 	if r.deferred != nil {
 		return s.in(r.deferred)
 	}
@@ -32,5 +32,5 @@ func (r *Replica) target(s *slice) tensor.Vector {
 	return r.of(s)
 }
 
-// unclipped tells whether differences are taken whole, however long.
-func (r *Replica) unclipped() bool { return r.options.Unclipped || r.deferred != nil }
+// unclipped tells whether r takes differences whole, however long.
+func unclipped(r *Replica) bool { return r.options.Unclipped || r.deferred != nil }

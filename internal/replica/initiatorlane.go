@@ -243,7 +243,7 @@ func (l *InitiatorLane) subtract(s *slice, flight *inFlight, diff *difference, s
 	s.Lock()
 	r.change(&flight.part, &l.of.moves, diff, -1)
 	most := boundGrowth * seen.distance
-	if flight.size == 0 && seen.failed.Count() == 0 && !r.unclipped() {
+	if flight.size == 0 && seen.failed.Count() == 0 && !unclipped(r) {
 		most = s.bound.show(l.of.terms.Partner, seen.distance, flight.limit, l.of.trust)
 	}
 	s.track(&flight.part, seen)

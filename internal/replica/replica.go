@@ -280,7 +280,7 @@ func (r *Replica) Release() { r.steps.Unlock() }
 func (r *Replica) AddHeld(delta tensor.Vector) (waited time.Duration) {
 	r.mustFit(delta)
 	return r.sweep(func(s *slice) {
-		tensor.Add(r.target(s), s.in(delta))
+		tensor.Add(target(r, s), s.in(delta))
 	})
 }
 
@@ -305,9 +305,9 @@ func (r *Replica) commit(w *pending, scratch tensor.Vector, m *moved) error {
 // caller holds the slice's lock.
 func (r *Replica) change(p *part, m *moved, diff *difference, sign float32) {
 	s := &r.slices[r.shared[p.slice]]
-	target := r.target(s)
+	to := target(r, s)
 	m.before(r, p.slice, r.of(s))
-	diff.add(p, target, sign)
+	diff.add(p, to, sign)
 	m.after(r, p.slice, r.of(s))
 	s.drift.mark(r.of(s))
 }
