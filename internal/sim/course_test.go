@@ -47,7 +47,7 @@ func TestACourseOfProportions(t *testing.T) {
 	none, _ := bytes(coding.LayerPlan{})
 	all, _ := bytes(coding.LayerPlan{Proportion: 100})
 	share := func(b float64) float64 { return (none - b) / (none - all) }
-	early, late := bytes(coding.LayerPlan{Course: coding.Course{{0, 0}, {100, 1}}})
+	early, late := bytes(coding.LayerPlan{Course: coding.Course{{}, {Percent: 100, Progress: 1}}})
 	some, more := bytes(coding.LayerPlan{Proportion: 30})
 	t.Logf("coded of one slice: %.3f and %.3f of a course, %.3f and %.3f of 30 %%", share(early), share(late), share(some), share(more))
 	for _, c := range [][2]float64{{share(early), 0.25}, {share(late), 0.75}, {share(some), 0.3}, {share(more), 0.3}} {
