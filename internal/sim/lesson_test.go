@@ -20,13 +20,15 @@ type lesson struct {
 	epochs   int
 	pace     averaging.Pace
 	policy   quant.Policy
-	sliceLen int     // the default
-	aware    bool    // machines are told strides and distances
-	plain    bool    // steps have no momentum, and ten times the rate
-	outer    float32 // momentum of what happens between exchanges
-	merge    bool    // at the end
-	port     float64 // bytes a second that the first peer sends and receives at most, 0 for any number
-	faster   float64 // the rate is so many times higher, if it is not 0
+	sliceLen int // the default
+	// difference of averaged models, in lengths of a step, by which peers talk; 0 if by the pace
+	difference float64
+	aware      bool    // machines are told strides and distances
+	plain      bool    // steps have no momentum, and ten times the rate
+	outer      float32 // momentum of what happens between exchanges
+	merge      bool    // at the end
+	port       float64 // bytes a second that the first peer sends and receives at most, 0 for any number
+	faster     float64 // the rate is so many times higher, if it is not 0
 }
 
 // outcome is what a lesson has led to.
@@ -97,6 +99,9 @@ func (d *digits) flock(t *testing.T, c lesson, training *pupils) *flock {
 		member := sim.Member{ID: nameOf(i), Machine: machine, Replica: f.replicas[i], Ledger: f.ledgers[i], Optimizer: asIs{}}
 		if c.merge {
 			member.Machine = merging(t, machine, i, 0, time.Second)
+		}
+		if c.difference > 0 {
+			member.Machine = &differing{ADPSGD: machine, t: t, lengths: c.difference, peer: i, training: training, flock: f}
 		}
 		if c.aware {
 			member.Machine = &aware{machine, i, training, f}
