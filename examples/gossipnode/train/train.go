@@ -60,6 +60,7 @@ type training struct {
 	batch    dataset.Batch
 	measured workload.Measured
 	taker    *travel.Taker // nil unless the peer trains on rows of holders
+	giver    *travel.Giver // nil unless the peer gives the rows on which it trains
 	clock
 	seen
 	record   *history.Recorder
@@ -142,6 +143,11 @@ func Run(ctx context.Context, s settings.Settings, to Observer) (_ result.Share,
 		return result.Share{}, cli.ConfigOf(err, settings.Unusable...)
 	}
 	defer t.leave()
+	if s.HoldAndTrain {
+		if t.giver, err = travel.Give(ctx, t.peer.Node, s, travel.Data{Data: work.Data, Prepared: work.Prepared}, to.Log); err != nil {
+			return result.Share{}, err
+		}
+	}
 	t.record.Named(s.PeerName(), t.peer.Self())
 	t.keeper = newKeeper(t)
 	t.keeper.Start()
@@ -257,6 +263,10 @@ func (t *training) run(ctx context.Context) (result.Share, error) {
 		all, by := t.taker.Counts()
 		share.Result.Travelled, share.Taken = &all, by
 	}
+	if t.giver != nil {
+		all := t.giver.Counts()
+		share.Result.Travelled = &all
+	}
 	return share, nil
 }
 
@@ -265,6 +275,10 @@ func (t *training) say(text string) { t.Tell(watch.Report{Kind: watch.ReportNews
 
 // leave leaves the run. It only logs an error, which does not harm what was learned.
 func (t *training) leave() {
+	if t.giver != nil {
+		_ = t.peer.Trainer.Close() // serves the others until they have done the work, for which they need rows; it never fails
+		_ = t.giver.Close()        // likewise
+	}
 	if err := t.peer.Close(); err != nil {
 		t.Log.Debug("leaving the run", zap.Error(err))
 	}

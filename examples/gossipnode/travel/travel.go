@@ -118,8 +118,14 @@ func fits(said about, s settings.Settings) error {
 	return nil
 }
 
-// Give lets a node give data to members that train. The caller closes the holder before the node.
-func Give(ctx context.Context, node *peer.Node, s settings.Settings, data Data, log *zap.Logger) (*rows.Holder, error) {
+// Giver gives data to members that train. The caller closes it before its node.
+type Giver struct{ *rows.Holder }
+
+// Counts tells what became of rows.
+func (g Giver) Counts() result.Travelled { return counts(g.Holder.Counts()) }
+
+// Give lets a node give data to members that train.
+func Give(ctx context.Context, node *peer.Node, s settings.Settings, data Data, log *zap.Logger) (*Giver, error) {
 	given, err := data.Given(ctx)
 	if errors.Is(err, dataset.ErrTooLarge) {
 		err = fmt.Errorf("%w (--memory)", err)
@@ -135,12 +141,13 @@ func Give(ctx context.Context, node *peer.Node, s settings.Settings, data Data, 
 	if err != nil {
 		return nil, err
 	}
-	return rows.Hold(node, given, rows.HoldConfig{About: told, Seed: s.Seed, Log: log, Check: reader.Check, Policy: s.Dividing()})
+	holder, err := rows.Hold(node, given, rows.HoldConfig{About: told, Seed: s.Seed, Log: log, Check: reader.Check, Policy: s.Dividing()})
+	return &Giver{holder}, err
 }
 
 // Hold lets a node give data until all members that train have ended. It calls show regularly, and once at the end.
 func Hold(ctx context.Context, node *peer.Node, s settings.Settings, data Data, log *zap.Logger, show func(result.Travelled)) error {
-	holder, err := Give(ctx, node, s, data, log)
+	giver, err := Give(ctx, node, s, data, log)
 	if err != nil {
 		return err
 	}
@@ -154,20 +161,20 @@ func Hold(ctx context.Context, node *peer.Node, s settings.Settings, data Data, 
 		if waiting {
 			least = max(after, s.JoinWait)
 		}
-		if holder.Counts().Outstanding() > 0 { // rows whose end nobody tells do not keep the holder for ever
+		if giver.Holder.Counts().Outstanding() > 0 { // rows whose end nobody tells do not keep the holder for ever
 			least = max(least, rows.Patience)
 		}
 		if trained && time.Since(last) >= least {
 			break
 		}
-		show(counts(holder.Counts()))
+		show(giver.Counts())
 		select {
 		case <-time.After(look):
 		case <-ctx.Done():
 		}
 	}
-	err = holder.Close()
-	show(counts(holder.Counts()))
+	err = giver.Close()
+	show(giver.Counts())
 	return errors.Join(err, context.Cause(ctx))
 }
 
