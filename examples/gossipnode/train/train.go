@@ -143,10 +143,8 @@ func Run(ctx context.Context, s settings.Settings, to Observer) (_ result.Share,
 		return result.Share{}, cli.ConfigOf(err, settings.Unusable...)
 	}
 	defer t.leave()
-	if s.HoldAndTrain {
-		if t.giver, err = travel.Give(ctx, t.peer.Node, s, travel.Data{Data: work.Data, Prepared: work.Prepared}, to.Log); err != nil {
-			return result.Share{}, err
-		}
+	if err := give(ctx, t); err != nil {
+		return result.Share{}, err
 	}
 	t.record.Named(s.PeerName(), t.peer.Self())
 	t.keeper = newKeeper(t)
@@ -259,14 +257,7 @@ func (t *training) run(ctx context.Context) (result.Share, error) {
 		Found: stats.Joined || t.members > 1 || t.AloneOK,
 	}
 	share.Result.Cross = table
-	if t.taker != nil {
-		all, by := t.taker.Counts()
-		share.Result.Travelled, share.Taken = &all, by
-	}
-	if t.giver != nil {
-		all := t.giver.Counts()
-		share.Result.Travelled = &all
-	}
+	share.Result.Travelled, share.Taken = travelled(t)
 	return share, nil
 }
 

@@ -36,7 +36,10 @@ func held(ctx context.Context, p *preparing, self ed25519.PublicKey) (data trave
 	if p.IsTable() {
 		if data.Data, err = p.run(ctx); err == nil {
 			p.tell(data.Shape().Values())
-			data.Prepared, err = p.prepared, p.describe(ctx, data.Data)
+			err = p.describe(ctx, data.Data)
+		}
+		if data.Prepared = p.prepared; err == nil {
+			err = (&workload.Workload{Prepared: p.prepared}).Keep(p.PipelineFile())
 		}
 		err = rows.Remedied(err)
 	} else {
@@ -125,4 +128,25 @@ func (p *preparing) prepares(held *prepare.Prepared) error {
 	}
 	p.prepared, p.Preparation = held, hash
 	return err
+}
+
+// give lets a peer with --hold-and-train give the data on which it trains.
+func give(ctx context.Context, t *training) (err error) {
+	if t.HoldAndTrain {
+		t.giver, err = travel.Give(ctx, t.peer.Node, t.Settings, travel.Data{Data: t.work.Data, Prepared: t.work.Prepared}, t.Log)
+	}
+	return err
+}
+
+// travelled tells what became of the rows that a peer took, by holder, or gave; nil if there are none.
+func travelled(t *training) (*result.Travelled, map[string]result.Travelled) {
+	switch {
+	case t.taker != nil:
+		all, by := t.taker.Counts()
+		return &all, by
+	case t.giver != nil:
+		all := t.giver.Counts()
+		return &all, nil
+	}
+	return nil, nil
 }

@@ -191,6 +191,7 @@ func others(node *peer.Node) (working, waiting bool) {
 
 // Taker takes batches of data that others hold. It is a dataset.Batches; any goroutine may call its Close.
 type Taker struct {
+	node    *peer.Node
 	ctx     context.Context
 	stop    context.CancelFunc // ends a Next that waits
 	wait    time.Duration      // the longest wait for a batch
@@ -202,7 +203,7 @@ type Taker struct {
 
 // Take waits for a holder, at most --join-wait, and returns its data, with batches from all holders.
 func Take(ctx context.Context, node *peer.Node, s settings.Settings, log *zap.Logger) (*Taker, Data, error) {
-	t := &Taker{wait: s.JoinWait}
+	t := &Taker{node: node, wait: s.JoinWait}
 	t.ctx, t.stop = context.WithCancel(ctx)
 	check := func(n int, data []byte) error { return t.reader.Check(n, data) } // rows come only after the reader is set
 	var err error
@@ -226,24 +227,29 @@ func Take(ctx context.Context, node *peer.Node, s settings.Settings, log *zap.Lo
 	return t, data, nil
 }
 
-// Next implements dataset.Batches.
+// Next implements dataset.Batches. While no holder has rows for this peer, the others may do all the work: peer.ErrRunOver.
 func (t *Taker) Next(b *dataset.Batch) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.closed {
 		return dataset.ErrClosed
 	}
-	ctx, cancel := context.WithTimeout(t.ctx, t.wait)
-	defer cancel()
-	got, err := t.batches.Next(ctx)
-	if err == nil {
-		t.reader.Fill(b, got.Data)
-	} else if t.ctx.Err() != nil {
-		err = fmt.Errorf("%w: %w", dataset.ErrClosed, err)
-	} else {
-		err = fmt.Errorf("no member gave rows for %v (--join-wait): start one with run --hold, and the same --dataset: %w", t.wait, err)
+	for began := time.Now(); ; {
+		ctx, cancel := context.WithTimeout(t.ctx, min(look, t.wait))
+		got, err := t.batches.Next(ctx)
+		cancel()
+		switch {
+		case err == nil:
+			t.reader.Fill(b, got.Data)
+			return nil
+		case t.ctx.Err() != nil:
+			return fmt.Errorf("%w: %w", dataset.ErrClosed, err)
+		case t.node.State() == control.Over:
+			return peer.ErrRunOver
+		case time.Since(began) >= t.wait:
+			return fmt.Errorf("no member gave rows for %v (--join-wait): start one with run --hold, and the same --dataset: %w", t.wait, err)
+		}
 	}
-	return err
 }
 
 // Close implements dataset.Batches. The last batch counts as trained.

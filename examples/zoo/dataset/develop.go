@@ -21,6 +21,25 @@ func newDeveloper(s source, shape Shape) *developer {
 	return &developer{decoder: s.newDecoder(), shape: shape, pixels: make([]uint8, shape.Values())}
 }
 
+// develop decodes a record of file f. One that cannot be decoded counts among the findings.
+func (d *developer) develop(x *index, f int, number int32, rec *record, found *findings) error {
+	resized, err := rec.resized, rec.fault
+	if rec.pixels != nil {
+		copy(d.pixels, rec.pixels)
+	} else if err == nil {
+		resized, err = d.decoder.decode(d.pixels, d.shape, rec.packed)
+	}
+	if err != nil {
+		fault := &RecordError{Path: x.source.path(f), Key: rec.key, Err: err}
+		found.skip(number, fault)
+		return fault
+	}
+	if resized {
+		found.resize(number)
+	}
+	return nil
+}
+
 // each decodes the records of file f with the given numbers, which ascend, and calls
 // take for each. It skips records that cannot be decoded, and ends if take returns an
 // error. Its error is that of take, the cause of ctx's end, or a *DataError.
@@ -51,31 +70,12 @@ func (x *index) each(ctx context.Context, f int, numbers []int32, d *developer, 
 			continue
 		}
 		numbers = numbers[1:]
-		if x.develop(f, number, &rec, d, found) != nil {
+		if d.develop(x, f, number, &rec, found) != nil {
 			continue
 		}
 		if err := take(rec.label, d.pixels); err != nil {
 			return err
 		}
-	}
-	return nil
-}
-
-// develop decodes a record. One that cannot be decoded counts among the findings.
-func (x *index) develop(f int, number int32, rec *record, d *developer, found *findings) error {
-	resized, err := rec.resized, rec.fault
-	if rec.pixels != nil {
-		copy(d.pixels, rec.pixels)
-	} else if err == nil {
-		resized, err = d.decoder.decode(d.pixels, d.shape, rec.packed)
-	}
-	if err != nil {
-		fault := &RecordError{Path: x.source.path(f), Key: rec.key, Err: err}
-		found.skip(number, fault)
-		return fault
-	}
-	if resized {
-		found.resize(number)
 	}
 	return nil
 }

@@ -1,7 +1,6 @@
 package dataset
 
 import (
-	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -44,24 +43,6 @@ type Examples interface {
 	Append(dst []byte, numbers []int32) ([]byte, error)
 }
 
-// Given are this peer's training examples, to be given to others. Pictures that are streamed from files are decoded into
-// memory if Config.Memory has room for them. Otherwise those in folders of classes are decoded each time they are asked
-// for; archives and batches, of which no part can be read alone, are a *DataError.
-func (d *Data) Given(ctx context.Context) (Examples, error) {
-	if d.Train != nil {
-		return Stored{d.Train}, nil
-	}
-	c := &d.stream
-	if size := int64(d.Len()) * int64(c.shape.Values()); size > c.memory {
-		if folders, apart := c.index.source.(*classFolders); apart {
-			return folderExamples{c, folders}, nil
-		}
-		return nil, c.index.blameAll(fmt.Errorf("%w: %d MiB of pictures in archives, of which others take some at any place, and memory for %d MiB: allow more, or unpack them into a folder for each class", ErrTooLarge, size>>20, c.memory>>20))
-	}
-	set, err := c.index.all(ctx, c.part, d.Classes(), d.HeldOut.norm, c.found)
-	return Stored{set}, err
-}
-
 // folderExamples are pictures in folders of classes, decoded as they are asked for.
 type folderExamples struct {
 	*streamConfig
@@ -80,7 +61,7 @@ func (e folderExamples) Append(dst []byte, numbers []int32) ([]byte, error) {
 		reader := folderReader{folders: e.folders, left: e.folders.pictures[n : n+1]}
 		err := reader.next(&rec)
 		if err == nil {
-			err = e.index.develop(int(n/folderVolume), n, &rec, d, e.found)
+			err = d.develop(e.index, int(n/folderVolume), n, &rec, e.found)
 		}
 		if err != nil {
 			return dst, err
