@@ -26,6 +26,7 @@ import (
 	"github.com/seed-97356399/murmuration/examples/zoo/dataset"
 	"github.com/seed-97356399/murmuration/peer"
 	"github.com/seed-97356399/murmuration/peer/checkpoint"
+	holding "github.com/seed-97356399/murmuration/peer/rows"
 	"github.com/seed-97356399/murmuration/peer/stats"
 	"github.com/seed-97356399/murmuration/peer/transport"
 	"github.com/seed-97356399/murmuration/quant"
@@ -59,8 +60,8 @@ type training struct {
 
 	batch    dataset.Batch
 	measured workload.Measured
-	taker    *travel.Taker // nil unless the peer trains on rows of holders
-	giver    *travel.Giver // nil unless the peer gives the rows on which it trains
+	taker    *travel.Taker   // nil unless the peer trains on rows of holders
+	holder   *holding.Holder // nil unless the peer gives the rows on which it trains
 	clock
 	seen
 	record   *history.Recorder
@@ -266,9 +267,9 @@ func (t *training) say(text string) { t.Tell(watch.Report{Kind: watch.ReportNews
 
 // leave leaves the run. It only logs an error, which does not harm what was learned.
 func (t *training) leave() {
-	if t.giver != nil {
+	if t.holder != nil {
 		_ = t.peer.Trainer.Close() // serves the others until they have done the work, for which they need rows; it never fails
-		_ = t.giver.Close()        // likewise
+		_ = t.holder.Close()       // likewise
 	}
 	if err := t.peer.Close(); err != nil {
 		t.Log.Debug("leaving the run", zap.Error(err))

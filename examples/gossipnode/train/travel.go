@@ -133,7 +133,7 @@ func (p *preparing) prepares(held *prepare.Prepared) error {
 // give lets a peer with --hold-and-train give the data on which it trains.
 func give(ctx context.Context, t *training) (err error) {
 	if t.HoldAndTrain {
-		t.giver, err = travel.Give(ctx, t.peer.Node, t.Settings, travel.Data{Data: t.work.Data, Prepared: t.work.Prepared}, t.Log)
+		t.holder, err = travel.Give(ctx, t.peer.Node, t.Settings, travel.Data{Data: t.work.Data, Prepared: t.work.Prepared}, t.Log)
 	}
 	return err
 }
@@ -144,8 +144,8 @@ func travelled(t *training) (*result.Travelled, map[string]result.Travelled) {
 	case t.taker != nil:
 		all, by := t.taker.Counts()
 		return &all, by
-	case t.giver != nil:
-		all := t.giver.Counts()
+	case t.holder != nil:
+		all := travel.Counts(t.holder.Counts())
 		return &all, nil
 	}
 	return nil, nil

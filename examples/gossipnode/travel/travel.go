@@ -47,8 +47,8 @@ type about struct {
 	Prepared *prepare.Prepared `json:"prepared,omitempty"`
 }
 
-// counts converts counts to those of a result.
-func counts(c rows.Counts) result.Travelled {
+// Counts converts counts to those of a result.
+func Counts(c rows.Counts) result.Travelled {
 	return result.Travelled{HandedOut: c.HandedOut, TrainedSamples: c.Trained, LostSamples: c.Lost + c.Outstanding()}
 }
 
@@ -118,14 +118,8 @@ func fits(said about, s settings.Settings) error {
 	return nil
 }
 
-// Giver gives data to members that train. The caller closes it before its node.
-type Giver struct{ *rows.Holder }
-
-// Counts tells what became of rows.
-func (g Giver) Counts() result.Travelled { return counts(g.Holder.Counts()) }
-
-// Give lets a node give data to members that train.
-func Give(ctx context.Context, node *peer.Node, s settings.Settings, data Data, log *zap.Logger) (*Giver, error) {
+// Give lets a node give data to members that train. The caller closes the holder before the node.
+func Give(ctx context.Context, node *peer.Node, s settings.Settings, data Data, log *zap.Logger) (*rows.Holder, error) {
 	given, err := data.Given(ctx)
 	if errors.Is(err, dataset.ErrTooLarge) {
 		err = fmt.Errorf("%w (--memory)", err)
@@ -141,13 +135,12 @@ func Give(ctx context.Context, node *peer.Node, s settings.Settings, data Data, 
 	if err != nil {
 		return nil, err
 	}
-	holder, err := rows.Hold(node, given, rows.HoldConfig{About: told, Seed: s.Seed, Log: log, Check: reader.Check, Policy: s.Dividing()})
-	return &Giver{holder}, err
+	return rows.Hold(node, given, rows.HoldConfig{About: told, Seed: s.Seed, Log: log, Check: reader.Check, Policy: s.Dividing()})
 }
 
 // Hold lets a node give data until all members that train have ended. It calls show regularly, and once at the end.
 func Hold(ctx context.Context, node *peer.Node, s settings.Settings, data Data, log *zap.Logger, show func(result.Travelled)) error {
-	giver, err := Give(ctx, node, s, data, log)
+	holder, err := Give(ctx, node, s, data, log)
 	if err != nil {
 		return err
 	}
@@ -161,20 +154,20 @@ func Hold(ctx context.Context, node *peer.Node, s settings.Settings, data Data, 
 		if waiting {
 			least = max(after, s.JoinWait)
 		}
-		if giver.Holder.Counts().Outstanding() > 0 { // rows whose end nobody tells do not keep the holder for ever
+		if holder.Counts().Outstanding() > 0 { // rows whose end nobody tells do not keep the holder for ever
 			least = max(least, rows.Patience)
 		}
 		if trained && time.Since(last) >= least {
 			break
 		}
-		show(giver.Counts())
+		show(Counts(holder.Counts()))
 		select {
 		case <-time.After(look):
 		case <-ctx.Done():
 		}
 	}
-	err = giver.Close()
-	show(giver.Counts())
+	err = holder.Close()
+	show(Counts(holder.Counts()))
 	return errors.Join(err, context.Cause(ctx))
 }
 
@@ -269,7 +262,7 @@ func (t *Taker) Counts() (all result.Travelled, by map[string]result.Travelled) 
 	whole, each := t.batches.Counts()
 	by = make(map[string]result.Travelled, len(each))
 	for holder, c := range each {
-		by[string(holder)] = counts(c)
+		by[string(holder)] = Counts(c)
 	}
-	return counts(whole), by
+	return Counts(whole), by
 }
