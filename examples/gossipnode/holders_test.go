@@ -10,6 +10,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/cli/clitest"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/result"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/settings"
@@ -63,6 +64,28 @@ func TestAPeerHoldsAndTrains(t *testing.T) {
 	for _, r := range results {
 		if r.Steps == 0 || r.Travelled == nil || r.HandedOut == 0 || r.HandedOut != r.TrainedSamples+r.LostSamples || !(r.TestAccuracy.Min > 0.5) {
 			t.Errorf("%+v", r)
+		}
+	}
+}
+
+// TestFlagsThatMoveNoRows: what would have no effect is refused, with what to do.
+func TestFlagsThatMoveNoRows(t *testing.T) {
+	for args, says := range map[string]string{
+		"run --hops 2":                                             "--train-only",
+		"run --hand-out speed":                                     "--hold-and-train",
+		"run --hold --hops 2":                                      "--train-only",
+		"run --train-only --hand-out speed":                        "--hold",
+		"local --hops 2":                                           "--holders",
+		"local --hand-out speed":                                   "--holders",
+		"run --train-only --data x --dataset mnist":                "leave out either",
+		"run --train-only --part 0/2":                              "--train-only",
+		"run --hold --train-only":                                  "--hold-and-train",
+		"run --hold-and-train --hold":                              "leave out",
+		"run --hold --normalize flock --dataset mnist --data x":    "MEAN/SCALE",
+		"run --train-only --dataset csv --target y --share-rows 9": "leave it out",
+	} {
+		if code, _, logged := try(strings.Fields(args)...); code != cli.ExitUsage || !strings.Contains(logged, says) {
+			t.Errorf("%s: exit code %d: %s", args, code, logged)
 		}
 	}
 }

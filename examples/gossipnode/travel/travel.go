@@ -65,9 +65,9 @@ func tell(s settings.Settings, data Data) ([]byte, error) {
 	}
 	one, err := dataset.Stored{Set: held}.Append(nil, []int32{0})
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("looking for examples to evaluate models with: %w", err)
 	}
-	held = held.Spread((maxAbout - len(line) - 1) / len(one))
+	held = held.Spread(max(0, maxAbout-len(line)-1) / len(one))
 	all := make([]int32, held.Len())
 	for i := range all {
 		all[i] = int32(i)
