@@ -188,11 +188,11 @@ func (d *driver) carryOutCollective(action collective.Action, key conversations.
 		d.replica.Adopt()
 		d.events = append(d.events, news(averaging.Event{Kind: collective.Updated}))
 	case kind == collective.Load && averages:
-		if err := d.replica.Load(action.Add); err != nil {
+		if err := d.replica.Load(action.Transfer.Part, action.Transfer.Parts, action.Add); err != nil {
 			d.steps.Unfit(err)
 		}
 	case kind == collective.Clear && averages:
-		d.replica.Clear()
+		d.replica.Clear(action.Transfer.Part, action.Transfer.Parts)
 	case kind == collective.Update && averages:
 		d.steps.updates.begin(action)
 	default:

@@ -13,6 +13,7 @@ import (
 // cannot be dialled last.
 type Members struct {
 	Self   topology.PeerID
+	Turn   int // which of those that can be dialled is the first, from 0, counted round; for the next view
 	order  []topology.PeerID
 	passed []topology.PeerID                 // lost or silent: ignored until they send a message
 	spoke  map[topology.PeerID]time.Duration // time of the last message of each
@@ -29,6 +30,9 @@ func (m *Members) See(view *topology.View) (gone []topology.PeerID) {
 			if x := view.At(i); x.Unreachable == unreachable {
 				m.order = append(m.order, x.ID)
 			}
+		}
+		if n := len(m.order); !unreachable && n > 0 {
+			m.order = slices.Concat(m.order[m.Turn%n:], m.order[:m.Turn%n])
 		}
 	}
 	m.passed = slices.DeleteFunc(m.passed, func(id topology.PeerID) bool { return id != m.Self && !m.Has(id) })

@@ -129,7 +129,7 @@ func (t *training) update(a collective.Action) {
 	if g.mean == nil {
 		g.mean, g.x = make([]float32, p.replica.Len()), make([]float32, p.replica.Len())
 	}
-	p.replica.Drain(g.mean, a.Weight)
+	p.replica.Drain(g.mean, a.Transfer.Part, a.Transfer.Parts, a.Weight)
 	if err := t.Update(a, g.mean, g.x); err != nil {
 		t.failed(err)
 	}
