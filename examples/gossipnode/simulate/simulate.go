@@ -182,6 +182,8 @@ func (s *Settings) serverFault() error {
 	case !s.Serves():
 		return cli.Faultf(settings.ServerFlag, "is for %s: with --strategy %s nobody serves the parameters",
 			cli.List(settings.Servers()), s.Strategy)
+	case s.Servers > 1:
+		return cli.Faultf(settings.ServerFlag, "names one server: with --%s leave it out, and the peers serve in turn", settings.ServersFlag)
 	}
 	return cli.Within(settings.ServerFlag, s.Serving, 0, s.Peers-1)
 }
@@ -227,7 +229,7 @@ func (s *Settings) Take(strategy, codec string) {
 	fixed := s.Strategy == settings.StrategyADPSGD && s.Every != settings.EveryAuto
 	s.Balance = s.Balance && (s.Strategy == settings.StrategyAllReduce || s.Strategy == settings.StrategyBSP || fixed)
 	if !s.Serves() {
-		s.Serving = FirstServes
+		s.Serving, s.Servers = FirstServes, 1
 	}
 }
 
