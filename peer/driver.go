@@ -81,7 +81,11 @@ func (d *driver) enrol() {
 	e.described.Recall(e.after.Description)
 	w.orders.Train(e.begun, e.listener)
 	w.orders.Recall(e.after.Orders)
-	d.presence.Train(d.machine.Traits().Algorithm, e.after.Incarnation)
+	algorithm := d.machine.Traits().Algorithm
+	if d.machine.Traits().Serves {
+		algorithm = collective.Serving
+	}
+	d.presence.Train(algorithm, e.after.Incarnation)
 }
 
 // tell queues an event for the machine.

@@ -3,6 +3,7 @@ package baseline
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/seed-97356399/murmuration/averaging"
@@ -22,12 +23,15 @@ const MaxServers = 64
 // A member may serve several parts, where there are fewer members or the others have died.
 type ParamServers struct {
 	parts     []*ParamServer
+	lockstep  bool
 	timers    []alarm // of the parts
 	set       alarm   // that the runtime has
 	ticks     averaging.ExchangeID
-	awaited   int // parts that have not let the trainer go on
-	batch     int // that the first part wants
-	unsettled int // parts
+	gradient  collective.Event // that the trainer has reported
+	waiting   bool             // the trainer waits
+	pending   []bool           // of the parts: it does not let the trainer go on yet
+	batch     int              // that the first part wants
+	unsettled int              // parts
 	actions   []collective.Action
 	scratch   []collective.Action
 }
@@ -52,7 +56,7 @@ func NewParamServers(config Config, servers []topology.PeerID, gate Gate) (*Para
 	if len(faults) > 0 {
 		return nil, fmt.Errorf("parameter servers machine: %w", errors.Join(faults...))
 	}
-	m := &ParamServers{timers: make([]alarm, len(servers)), unsettled: len(servers)}
+	m := &ParamServers{timers: make([]alarm, len(servers)), pending: make([]bool, len(servers)), unsettled: len(servers)}
 	for part, server := range servers {
 		config.Server = server
 		machine, err := NewParamServer(config, gate)
@@ -63,6 +67,7 @@ func NewParamServers(config Config, servers []topology.PeerID, gate Gate) (*Para
 		m.parts = append(m.parts, machine)
 		config.Batch, config.GlobalBatch = 0, 0 // one server divides the batch
 	}
+	m.lockstep = gate.Together()
 	return m, nil
 }
 
@@ -83,20 +88,29 @@ func (m *ParamServers) Decide(now time.Duration, e collective.Event, actions []c
 	case one && part < len(m.parts):
 		m.tell(now, part, e)
 	case !one:
-		if e.Kind == averaging.StepDone || e.Kind == collective.GradientDone {
-			m.awaited = len(m.parts)
+		reports := e.Kind == averaging.StepDone || e.Kind == collective.GradientDone
+		if reports {
+			m.gradient, m.waiting = e, true
 		}
 		for part := range m.parts {
+			m.pending[part] = m.pending[part] || reports
 			m.tell(now, part, e)
 		}
+	}
+	for part := m.behind(); part >= 0; part = m.behind() {
+		none := m.gradient
+		none.Samples, none.Initial = 0, false
+		m.pending[part] = true
+		m.tell(now, part, none)
 	}
 	m.arm(now)
 	actions, m.actions = m.actions, nil
 	return actions
 }
 
-// partBit is where a message's round has the number of the part. With one part, messages are those of ParamServer.
-const partBit = 56
+// partBit is where a message's round has the number of the part, versionBit where that of a transfer of parameters has
+// their version. With one part, both are those of ParamServer.
+const partBit, versionBit = 56, 32
 
 // addressed is the part that an event is about, and makes the event that of its machine; one is false if it is about
 // all parts.
@@ -110,10 +124,14 @@ func (m *ParamServers) addressed(e *collective.Event) (part int, one bool) {
 		return e.Transfer.Part, true
 	case averaging.Proposed, averaging.Accepted, averaging.Refused, averaging.Finished, averaging.Failed, collective.Offered:
 		part, e.Exchange = int(e.Exchange%n), e.Exchange/n
-		if t := &e.Transfer; t.Part == part && t.Parts == int(n) {
-			t.Part, t.Parts = 0, 1
-		} else {
+		t := &e.Transfer
+		if t.Part != part || t.Parts != int(n) {
 			t.Parts = 0 // which its machine refuses
+			return part, true
+		}
+		t.Part, t.Parts = 0, 1
+		if p := m.parts[part]; n > 1 && copies(*t) && t.Round < ofTheEnd && e.Peer == p.coordinator {
+			p.next, t.Round = t.Round>>versionBit, t.Round&(1<<versionBit-1)
 		}
 		return part, true
 	}
@@ -135,14 +153,14 @@ func (m *ParamServers) relay(now time.Duration, part int, a *collective.Action) 
 	n := len(m.parts)
 	switch a.Kind {
 	case averaging.Proceed:
-		if m.awaited--; part == 0 {
+		if m.pending[part] = false; part == 0 {
 			m.batch = a.Batch
 		}
 		a.Batch = m.batch
-		return m.awaited == 0
+		return m.goesOn(now)
 	case averaging.Halt:
-		halts := m.awaited > 0
-		m.awaited = 0 // what the others answer is too late
+		halts := m.waiting
+		m.waiting = false // what the others answer is too late
 		return halts
 	case averaging.Settled:
 		m.unsettled--
@@ -154,6 +172,9 @@ func (m *ParamServers) relay(now time.Duration, part int, a *collective.Action) 
 		a.Exchange = a.Exchange*averaging.ExchangeID(n) + averaging.ExchangeID(part)
 	case collective.Send:
 		a.Exchange = a.Exchange*averaging.ExchangeID(n) + averaging.ExchangeID(part)
+		if n > 1 && copies(a.Transfer) && a.Transfer.Round < ofTheEnd {
+			a.Transfer.Round |= m.parts[part].version << versionBit
+		}
 		a.Transfer.Part, a.Transfer.Parts = part, n
 	case collective.Load, collective.Clear, collective.Update:
 		a.Transfer.Part, a.Transfer.Parts = part, n
@@ -165,6 +186,40 @@ func (m *ParamServers) relay(now time.Duration, part int, a *collective.Action) 
 		}
 	}
 	return true
+}
+
+// goesOn tells whether the trainer may go on now, as all parts let it.
+func (m *ParamServers) goesOn(now time.Duration) bool {
+	if !m.waiting || slices.Contains(m.pending, true) || m.behind() >= 0 {
+		return false
+	}
+	m.waiting = false
+	m.parts[0].speed.began(now)
+	return true
+}
+
+// behind is a part that lets the trainer go on with parameters that are older than another part's are, or will be when it
+// does; -1 if there is none. In lock-step such a part takes part in its next update without a gradient. Otherwise a server
+// that has answered a gradient without taking it, as the successor of one that died does, would wait for the next of a
+// worker that waits for another server, and that one for this worker's, again and again.
+func (m *ParamServers) behind() int {
+	least, newest := -1, uint64(0)
+	for part, p := range m.parts {
+		switch {
+		case p.over || p.ended || p.halted || !m.waiting || !m.lockstep:
+			return -1
+		case m.pending[part]:
+			newest = max(newest, p.version+1)
+			continue
+		case least < 0 || p.version < m.parts[least].version:
+			least = part
+		}
+		newest = max(newest, p.version)
+	}
+	if least < 0 || m.parts[least].version == newest {
+		return -1
+	}
+	return least
 }
 
 // fired passes the timer on to the parts whose own have run out.

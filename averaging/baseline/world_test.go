@@ -128,7 +128,7 @@ func (w *world) view(most time.Duration) {
 	var members []topology.Member
 	for _, id := range w.names {
 		if w.peers[id].alive {
-			members = append(members, topology.Member{ID: id})
+			members = append(members, topology.Member{ID: id, Serves: w.peers[id].machine.Traits().Serves})
 		}
 	}
 	view, err := topology.NewView(members)

@@ -39,6 +39,7 @@ type training struct {
 	peer      *peer
 	gradients bool // gradients are averaged: a gradient counts as a step when the machine says Proceed
 	halted    bool // no further step is made
+	serves    bool // no step is made
 
 	stepping bool // a step has begun and not ended
 	x        []float32
