@@ -37,6 +37,7 @@ type coordination struct {
 	halted      bool            // there is no coordinator, and none to be expected
 	ended       bool            // the coordinator has said that the run is over
 	serveOnly   bool            // this peer makes no gradients
+	wanted      bool            // a peer that makes some has asked who coordinates
 	progress    float64         // of the run, as last reported by the trainer
 	division    division
 }
@@ -110,7 +111,7 @@ func (c *coordination) leads() bool { return c.coordinator == c.Self }
 
 // concerned tells whether this peer needs a coordinator.
 func (c *coordination) concerned() bool {
-	return !c.halted && !c.settled && (c.waiting || c.over || c.ended || c.serveOnly)
+	return !c.halted && !c.settled && (c.waiting || c.over || c.ended || c.serveOnly && c.wanted)
 }
 
 // gradient takes a gradient, if it can be used.
@@ -165,6 +166,10 @@ func (c *coordination) take(from topology.PeerID, w collective.Message) {
 	switch w.Kind {
 	case messageWho:
 		c.knowsNone(from, w.Round)
+		if c.serveOnly && !c.wanted { // by now the view is likely to be complete
+			c.wanted = true
+			c.seek()
+		}
 		c.point(from, w)
 	case messageNone:
 		if from == c.coordinator && w.Value == float64(messageStatus) { // it has died and restarted

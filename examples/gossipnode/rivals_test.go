@@ -111,23 +111,26 @@ func newIdentity(t *testing.T, path string) (id string) {
 	return strings.Fields(out[strings.Index(out, settings.PeerIDPrefix):])[0]
 }
 
-// TestTwoServersInProcesses: four processes with a half of the parameters at two of them end with one model, and one is
-// told of a number of servers that cannot be.
+// TestTwoServersInProcesses: four processes with a half of the parameters at two of them, which train too or not, end with
+// one model, and one is told of a number of servers that cannot be.
 func TestTwoServersInProcesses(t *testing.T) {
 	t.Parallel()
-	var out, logged bytes.Buffer
-	cmd := command(t, localArgs(clitest.Pictures(t, 800, 200), "--steps", "300", "--strategy", "ps-bsp", "--servers", "2")...)
-	cmd.Stdout, cmd.Stderr = &out, &logged
-	if err := cmd.Run(); err != nil {
-		t.Fatalf("%v\n%s", err, &logged)
+	data := clitest.Pictures(t, 800, 200)
+	for trainers, more := range map[uint64][]string{4: {}, 2: {"--serve-only"}} {
+		var out, logged bytes.Buffer
+		cmd := command(t, localArgs(data, append(more, "--steps", "300", "--strategy", "ps-bsp", "--servers", "2")...)...)
+		cmd.Stdout, cmd.Stderr = &out, &logged
+		if err := cmd.Run(); err != nil {
+			t.Fatalf("%v\n%s", err, &logged)
+		}
+		r := lastLine(t, out.String())
+		checkLearned(t, r)
+		if r.Peers != 4 || r.ModelHash == "" || r.Steps < trainers*300 || r.Steps > trainers*300+50 {
+			t.Errorf("%s", &out)
+		}
 	}
-	r := lastLine(t, out.String())
-	checkLearned(t, r)
-	if r.Peers != 4 || r.ModelHash == "" || r.Steps < 1200 {
-		t.Errorf("%s", &out)
-	}
-	for _, wrong := range []string{"--servers 2", "--strategy ps-bsp --servers 0", "--strategy ps-bsp --servers 65"} {
-		if code, _, text := try(append([]string{"local"}, strings.Fields(wrong)...)...); code != cli.ExitUsage || !strings.Contains(text, "servers") {
+	for _, wrong := range []string{"--servers 2", "--strategy ps-bsp --servers 0", "--strategy ps-bsp --servers 65", "--strategy ps-bsp --servers 4 --serve-only"} {
+		if code, _, text := try(append([]string{"local"}, strings.Fields(wrong)...)...); code != cli.ExitUsage || !strings.Contains(text, "serve") {
 			t.Errorf("%s: exit code %d, %s", wrong, code, text)
 		}
 	}

@@ -131,6 +131,9 @@ func (s *Settings) Check(sources cli.Origins) (peertest.World, error) {
 	if !(s.Target >= 0 && s.Target <= 1) {
 		return world, sources.Usage(cli.Faultf("target", "%v: want an accuracy from 0 to 1", s.Target))
 	}
+	if s.ServeOnly {
+		return world, sources.Usage(cli.Faultf(settings.ServeOnlyFlag, "is for run and local"))
+	}
 	return world, sources.Usage(s.serverFault(), cli.Within("evaluate", s.Evaluate, 1, settings.MaxPeers), cli.Within("points", s.Points, 0, maxEvaluations))
 }
 
