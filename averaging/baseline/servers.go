@@ -8,7 +8,6 @@ import (
 
 	"github.com/seed-97356399/murmuration/averaging"
 	"github.com/seed-97356399/murmuration/internal/collective"
-	"github.com/seed-97356399/murmuration/internal/sums"
 	"github.com/seed-97356399/murmuration/topology"
 )
 
@@ -182,7 +181,9 @@ func (m *ParamServers) relay(now time.Duration, part int, a *collective.Action) 
 		a.Message.Round |= uint64(part) << partBit
 	case collective.Note:
 		if n > 1 {
-			a.Fact = &sums.Fact{Sum: a.Fact.Sum, What: a.Fact.What, Who: a.Fact.Who, Why: fmt.Sprintf("%s, which served part %d of %d", a.Fact.Why, part+1, n)}
+			fact := *a.Fact
+			fact.Why = fmt.Sprintf("%s, which served part %d of %d", fact.Why, part+1, n)
+			a.Fact = &fact
 		}
 	}
 	return true

@@ -275,12 +275,12 @@ func (t *training) leave() {
 func (t *training) learn(ctx context.Context) (time.Duration, error) {
 	step := t.firstGradient(ctx)
 	if t.ServeOnly {
-		if err := t.ready(ctx, "serving parameters"); err != nil {
+		if err := ready(ctx, t, "serving parameters"); err != nil {
 			return 0, err
 		}
 	}
 	for {
-		err := t.turn(ctx, step)
+		err := turn(ctx, t, step)
 		switch {
 		case err == nil:
 			step = func(x, grad tensor.Vector) (peer.Result, error) { return t.gradient(ctx, x, grad) }
@@ -295,34 +295,11 @@ func (t *training) learn(ctx context.Context) (time.Duration, error) {
 	}
 }
 
-// turn makes a step, or serves until the run is over.
-func (t *training) turn(ctx context.Context, step func(x, grad tensor.Vector) (peer.Result, error)) error {
-	if t.ServeOnly {
-		return t.peer.Serve(ctx)
-	}
-	return t.peer.Step(ctx, step)
-}
-
-// ready reports that this peer is ready, and waits for Begin. Then it reports what it does.
-func (t *training) ready(ctx context.Context, does string) error {
-	t.Tell(watch.Report{Kind: watch.ReportReady, Said: arrived(ctx, t)})
-	if t.Begin != nil {
-		select {
-		case <-t.Begin:
-		case <-ctx.Done():
-			return cli.ErrInterrupted
-		}
-	}
-	t.first, t.begun = time.Now(), t.peer.Stats().Progress
-	t.Tell(watch.Report{Kind: watch.ReportTraining, Said: does})
-	return nil
-}
-
 // firstGradient is gradient for the first step, which waits for Begin. Step calls it when the peer has joined, or has
 // stopped waiting for that. So when all peers have reported that they are ready, none has to wait for members any more.
 func (t *training) firstGradient(ctx context.Context) func(x, grad tensor.Vector) (peer.Result, error) {
 	return func(x, grad tensor.Vector) (peer.Result, error) {
-		if err := t.ready(ctx, fmt.Sprintf("training %s on %s", t.Model, t.Dataset)); err != nil {
+		if err := ready(ctx, t, fmt.Sprintf("training %s on %s", t.Model, t.Dataset)); err != nil {
 			return peer.Result{}, err
 		}
 		return t.gradient(ctx, x, grad)
