@@ -22,7 +22,7 @@ const MaxServers = 64
 // A member may serve several parts, where there are fewer members or the others have died.
 type ParamServers struct {
 	parts     []*ParamServer
-	lockstep  bool
+	lockstep  bool // the parts are kept in phase
 	timers    []alarm // of the parts
 	set       alarm   // that the runtime has
 	ticks     averaging.ExchangeID
@@ -66,7 +66,7 @@ func NewParamServers(config Config, servers []topology.PeerID, gate Gate) (*Para
 		m.parts = append(m.parts, machine)
 		config.Batch, config.GlobalBatch = 0, 0 // one server divides the batch
 	}
-	m.lockstep = gate.Together()
+	m.lockstep = gate.Together() && len(servers) > 1
 	return m, nil
 }
 
@@ -108,7 +108,7 @@ func (m *ParamServers) Decide(now time.Duration, e collective.Event, actions []c
 }
 
 // partBit is where a message's round has the number of the part, versionBit where that of a transfer of parameters has
-// their version. With one part, both are those of ParamServer.
+// their version, in lock-step: for 2³⁰ rounds. With one part, both are those of ParamServer.
 const partBit, versionBit = 56, 32
 
 // addressed is the part that an event is about, and makes the event that of its machine; one is false if it is about
@@ -129,7 +129,7 @@ func (m *ParamServers) addressed(e *collective.Event) (part int, one bool) {
 			return part, true
 		}
 		t.Part, t.Parts = 0, 1
-		if p := m.parts[part]; n > 1 && copies(*t) && t.Round < ofTheEnd && e.Peer == p.coordinator {
+		if p := m.parts[part]; m.lockstep && copies(*t) && t.Round < ofTheEnd && e.Peer == p.coordinator {
 			p.next, t.Round = t.Round>>versionBit, t.Round&(1<<versionBit-1)
 		}
 		return part, true
@@ -171,7 +171,7 @@ func (m *ParamServers) relay(now time.Duration, part int, a *collective.Action) 
 		a.Exchange = a.Exchange*averaging.ExchangeID(n) + averaging.ExchangeID(part)
 	case collective.Send:
 		a.Exchange = a.Exchange*averaging.ExchangeID(n) + averaging.ExchangeID(part)
-		if n > 1 && copies(a.Transfer) && a.Transfer.Round < ofTheEnd {
+		if m.lockstep && copies(a.Transfer) && a.Transfer.Round < ofTheEnd {
 			a.Transfer.Round |= m.parts[part].version << versionBit
 		}
 		a.Transfer.Part, a.Transfer.Parts = part, n
