@@ -22,7 +22,7 @@ const MaxServers = 64
 // A member may serve several parts, where there are fewer members or the others have died.
 type ParamServers struct {
 	parts     []*ParamServer
-	lockstep  bool // the parts are kept in phase
+	lockstep  bool    // the parts are kept in phase
 	timers    []alarm // of the parts
 	set       alarm   // that the runtime has
 	ticks     averaging.ExchangeID
@@ -87,12 +87,13 @@ func (m *ParamServers) Decide(now time.Duration, e collective.Event, actions []c
 	case one && part < len(m.parts):
 		m.tell(now, part, e)
 	case !one:
-		reports := e.Kind == averaging.StepDone || e.Kind == collective.GradientDone
-		if reports {
+		if e.Kind == averaging.StepDone || e.Kind == collective.GradientDone {
 			m.gradient, m.waiting = e, true
+			for part := range m.pending {
+				m.pending[part] = true
+			}
 		}
 		for part := range m.parts {
-			m.pending[part] = m.pending[part] || reports
 			m.tell(now, part, e)
 		}
 	}
