@@ -82,9 +82,9 @@ func (m *ParamServer) ready() {
 	}
 }
 
-// push sends the gradient, unless it is on its way.
+// push sends the gradient, unless it is on its way, or gone.
 func (m *ParamServer) push() {
-	if m.stage != pushing || m.leads() || m.coordinator == "" || m.SendingTo(m.coordinator, collective.Gradient) {
+	if m.stage != pushing || !m.waiting || m.leads() || m.coordinator == "" || m.SendingTo(m.coordinator, collective.Gradient) {
 		return
 	}
 	m.Tell(m.coordinator, message(messageSamples, m.clock+1, float64(m.samples)))
