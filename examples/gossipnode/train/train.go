@@ -280,8 +280,13 @@ func (t *training) leave() {
 // learn makes steps until the run is over, and returns the time that this took.
 func (t *training) learn(ctx context.Context) (time.Duration, error) {
 	step := t.firstGradient(ctx)
+	if t.ServeOnly {
+		if err := ready(ctx, t, "serving parameters"); err != nil {
+			return 0, err
+		}
+	}
 	for {
-		err := t.peer.Step(ctx, step)
+		err := turn(ctx, t, step)
 		switch {
 		case err == nil:
 			step = func(x, grad tensor.Vector) (peer.Result, error) { return t.gradient(ctx, x, grad) }
@@ -300,16 +305,9 @@ func (t *training) learn(ctx context.Context) (time.Duration, error) {
 // stopped waiting for that. So when all peers have reported that they are ready, none has to wait for members any more.
 func (t *training) firstGradient(ctx context.Context) func(x, grad tensor.Vector) (peer.Result, error) {
 	return func(x, grad tensor.Vector) (peer.Result, error) {
-		t.Tell(watch.Report{Kind: watch.ReportReady, Said: arrived(ctx, t)})
-		if t.Begin != nil {
-			select {
-			case <-t.Begin:
-			case <-ctx.Done():
-				return peer.Result{}, cli.ErrInterrupted
-			}
+		if err := ready(ctx, t, fmt.Sprintf("training %s on %s", t.Model, t.Dataset)); err != nil {
+			return peer.Result{}, err
 		}
-		t.first, t.begun = time.Now(), t.peer.Stats().Progress
-		t.Tell(watch.Report{Kind: watch.ReportTraining, Said: fmt.Sprintf("training %s on %s", t.Model, t.Dataset)})
 		return t.gradient(ctx, x, grad)
 	}
 }
