@@ -25,6 +25,8 @@ type Traits struct {
 	// a gradient at the parameters, reports GradientDone, and waits for Proceed: it never
 	// applies an optimizer by itself, and StepDone is not reported.
 	Gradients bool
+	// Serves: the machine serves parameters and its trainer makes no steps: GradientDone is not reported.
+	Serves bool
 	// Pools: the peers average models while they train, and make one model of all of them
 	// when the run is over, by Pool, transfers of the Sum and Adopt, before Settled. From
 	// RunOver on the trainer's steps are not applied, and transfers are not rounded.

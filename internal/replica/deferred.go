@@ -2,12 +2,16 @@ package replica
 
 import "github.com/seed-97356399/murmuration/tensor"
 
-// Defer keeps the parameters as they are between two calls of Commit: what steps and
+// Defer, if wanted, keeps the parameters as they are between two calls of Commit: what steps and
 // exchanges add waits for the next. So a gradient and any number of exchanges are of the
 // models of one moment, in whatever order they end. Nothing is clipped then, since a round is
 // to be one known product of matrices. It must be called before anything else uses the
 // replica.
-func (r *Replica) Defer() { r.deferred = make(tensor.Vector, len(r.values)) }
+func (r *Replica) Defer(wanted bool) {
+	if wanted {
+		r.deferred = make(tensor.Vector, len(r.values))
+	}
+}
 
 // Commit adds to the parameters what has waited for it.
 func (r *Replica) Commit() {

@@ -18,7 +18,7 @@ func TestWhatWaitsComesWithACommit(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.Defer()
+	r.Defer(true)
 	x := make(tensor.Vector, 3)
 	holds := func(when string, want ...float32) {
 		t.Helper()

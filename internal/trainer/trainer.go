@@ -67,6 +67,7 @@ type Config struct {
 type Trainer struct {
 	config   Config
 	excluded *excluded // its vectors change only while the steps are held
+	memories memories  // likewise
 
 	x, grad tensor.Vector // of the current step
 	model   uint64        // replacements of the model seen so far; changes only while the steps are held
@@ -87,9 +88,7 @@ func New(config Config) *Trainer {
 	if config.Traits.Gradients || config.Traits.Pools {
 		config.Replica.UseGradients()
 	}
-	if config.Traits.Commits {
-		config.Replica.Defer()
-	}
+	config.Replica.Defer(config.Traits.Commits)
 	return t
 }
 
@@ -141,7 +140,7 @@ func (t *Trainer) Gradient(now time.Duration, loss float64, samples int) (collec
 	}
 	t.config.Replica.Judgement().ByGradient(t.grad)
 	step.Rate = t.config.Run.Rate(0)
-	waited, err := t.optimize(t.grad, t.x, step.Rate, 0, t.model)
+	waited, err := t.optimize(t.grad, t.x, step.Rate, collective.Action{}, t.model)
 	if err != nil {
 		return collective.Event{}, err
 	}
@@ -285,24 +284,33 @@ func (t *Trainer) Update(a collective.Action, mean, x tensor.Vector) error {
 	}
 	model := t.config.Replica.Replaced()
 	t.config.Replica.Snapshot(x)
-	if _, err := t.optimize(mean, x, t.config.Run.Rate(a.Progress), float32(a.Share), model); err != nil {
+	if _, err := t.optimize(mean, x, t.config.Run.Rate(a.Progress), a, model); err != nil {
 		return fmt.Errorf("the update of the mean gradient: %w", err)
 	}
 	return nil
 }
 
-// optimize makes a step of the gradient at x and adds it; model is the replacement that x belongs to. If share is
-// above 0, only that share of the step is added, except for statistics. A consistent copy has the optimizer's state
-// and the parameters both from before the step, or both from after it.
-func (t *Trainer) optimize(grad, x tensor.Vector, rate float64, share float32, model uint64) (waited time.Duration, err error) {
-	t.config.Replica.Hold()
-	defer t.config.Replica.Release()
+// optimize makes a step of the gradient at x and adds it; model is the replacement that x belongs to. The update may
+// be of a part of the model, with a share of the step, except for statistics. A consistent copy has the optimizer's
+// state and the parameters both from before the step, or both from after it.
+func (t *Trainer) optimize(grad, x tensor.Vector, rate float64, update collective.Action, model uint64) (waited time.Duration, err error) {
+	r := t.config.Replica
+	r.Hold()
+	defer r.Release()
+	from, to := r.Part(update.Transfer.Part, update.Transfer.Parts)
+	if err := t.memories.turn(t.config.Optimizer, update.Transfer); err != nil {
+		return 0, err
+	}
+	clear(x[:from]) // as in ranges that the optimizer does not change
+	clear(x[to:])
 	t.excluded.hide(grad, x)
 	t.config.Optimizer.Delta(grad, x, rate)
-	if share > 0 {
+	if share := float32(update.Share); share > 0 {
 		tensor.Scale(grad, share)
 	}
 	t.excluded.restore(grad)
+	clear(grad[:from])
+	clear(grad[to:])
 	waited, err = t.add(grad, model)
 	if errors.Is(err, optim.ErrNotFinite) {
 		t.forget() // its state caused the faulty step
@@ -341,6 +349,7 @@ func (t *Trainer) fault(format string, err error) error {
 
 // forget makes the optimizer forget past gradients, if it can. The steps are held.
 func (t *Trainer) forget() {
+	t.memories.others = nil
 	if o, can := t.config.Optimizer.(optim.Resetter); can {
 		o.Reset()
 	}
