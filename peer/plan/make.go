@@ -73,13 +73,13 @@ func newProblem(s State) (p *problem, nobody []string) {
 func (j *job) count(s State) bool {
 	done := slices.DeleteFunc(slices.Clone(s.Done), func(d Part) bool { return d.Task != j.Name })
 	if j.most = j.Samples; !j.whole() {
-		_, j.most = remaining(j.Task, "", done)
+		_, j.most = Remaining(j.Task, "", done)
 	}
 	past := j.Task.most() - j.most
 	j.need, j.seen, j.left = max(j.Samples-past, 0), float64(j.Seen+past), make([]int, len(s.Members))
 	for k, m := range s.Members {
 		if j.left[k] = j.need; j.whole() {
-			if _, j.left[k] = remaining(j.Task, m.Name, done); j.left[k] == 0 {
+			if _, j.left[k] = Remaining(j.Task, m.Name, done); j.left[k] == 0 {
 				return false
 			}
 		}

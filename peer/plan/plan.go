@@ -80,7 +80,7 @@ func written(p *problem, spans []span, s State, nobody []string) *Plan {
 	out := &Plan{Start: p.start, Makespan: f.makespan, Bound: least(p), Nobody: nobody, Accuracy: f.accuracy, Resource: f.resource, Assignments: []Assignment{}, State: s}
 	rest := make([][][2]int, len(p.jobs)) // samples that have no member yet
 	for i, j := range p.jobs {
-		if rest[i], _ = remaining(j.Task, "", s.Done); !within(f.ends[i], j.deadline) {
+		if rest[i], _ = Remaining(j.Task, "", s.Done); !within(f.ends[i], j.deadline) {
 			out.Late = append(out.Late, Late{j.Name, j.deadline, f.ends[i], f.ends[i] - j.deadline})
 		}
 	}
@@ -89,7 +89,7 @@ func written(p *problem, spans []span, s State, nobody []string) *Plan {
 	for _, span := range spans {
 		t, a := p.jobs[span.job].Task, Assignment{Member: p.members[span.member].Name, Start: span.start, End: span.end, Samples: span.samples}
 		if a.Task = t.Name; t.whole() {
-			rest[span.job], _ = remaining(t, a.Member, s.Done)
+			rest[span.job], _ = Remaining(t, a.Member, s.Done)
 		}
 		for r := &rest[span.job]; span.samples > 0; *r = (*r)[1:] {
 			one := (*r)[0]
@@ -104,8 +104,8 @@ func written(p *problem, spans []span, s State, nobody []string) *Plan {
 	return out
 }
 
-// remaining are the samples of a task that are not done, in order; at one member, unless that is "".
-func remaining(t Task, member string, done []Part) (rest [][2]int, n int) {
+// Remaining are the samples of a task that are not done, in order, and how many; at one member, unless that is "".
+func Remaining(t Task, member string, done []Part) (rest [][2]int, n int) {
 	done = slices.DeleteFunc(slices.Clone(done), func(d Part) bool { return d.Task != t.Name || member != "" && d.Member != member })
 	slices.SortFunc(done, func(a, b Part) int { return cmp.Compare(a.From, b.From) })
 	from := 0
@@ -149,7 +149,7 @@ func (p *Plan) Missed(s State) (list []Part) {
 		if t.whole() {
 			member = a.Member
 		}
-		rest, _ := remaining(t, member, s.Done)
+		rest, _ := Remaining(t, member, s.Done)
 		for _, r := range a.Ranges {
 			if slices.ContainsFunc(rest, func(o [2]int) bool { return o[0] < r[1] && r[0] < o[1] }) {
 				list = append(list, Part{a.Task, a.Member, r[0], r[1]})
