@@ -90,6 +90,8 @@ func (s Settings) ends() (faults cli.Faults) {
 // StoppedBy is what ended a run, as results say it; by is what package peer says.
 func (s Settings) StoppedBy(by string) string {
 	switch {
+	case s.TaskFile != "":
+		return "tasks"
 	case by != "work":
 		return by
 	case s.Steps > 0:

@@ -96,6 +96,7 @@ func (q *Queue) Meet(ctx context.Context, flock Flock, own plan.State) (more boo
 	if s.Done = q.done; q.plan != nil {
 		q.gone(s)
 	}
+	q.last = s.Now
 	if q.plan == nil || q.plan.Outdated(s) != "" || len(s.Missed) > len(q.plan.State.Missed) {
 		if q.plan, err = plan.Make(s); err != nil {
 			return false, fmt.Errorf("planning: %w", err)
@@ -133,8 +134,10 @@ func (q *Queue) gone(s plan.State) {
 		}
 		q.counts.InDoubt += min(left, int(math.Ceil(m.Speed*max(0, s.Now-q.last))))
 	}
-	q.last = s.Now
 }
+
+// Met is when the members met last, on the clock that all plan by.
+func (q *Queue) Met() float64 { return q.last }
 
 func (q *Queue) task(name string) plan.Task {
 	return q.tasks[slices.IndexFunc(q.tasks, func(t plan.Task) bool { return t.Name == name })]

@@ -31,6 +31,7 @@ type worker struct {
 	known  []plan.Task // as last read from the file
 	weight plan.Weights
 	model  tensor.Vector // that is evaluated
+	ahead  float64       // seconds by which the others have begun sooner
 }
 
 // carryOut does tasks until all members together have done all, and returns the time that this took.
@@ -61,7 +62,8 @@ func (t *training) carryOut(ctx context.Context) (time.Duration, error) {
 	return t.elapsed(), err
 }
 
-func (w *worker) now() float64 { return w.elapsed().Seconds() }
+// now is on the clock that all plan by.
+func (w *worker) now() float64 { return w.elapsed().Seconds() + w.ahead }
 
 // meet plans with the others. A file that cannot be read, since it is being written, counts as it was.
 func (w *worker) meet(ctx context.Context) (more bool, err error) {
@@ -73,7 +75,11 @@ func (w *worker) meet(ctx context.Context) (more bool, err error) {
 	} else {
 		w.Log.Warn("the tasks cannot be read: going on with those of before", zap.Error(err))
 	}
-	return w.Meet(ctx, w.peer, plan.State{Now: w.now(), Weights: w.weight, Members: []plan.Member{w.member}, Tasks: w.known})
+	now, first := w.now(), w.Met() == 0
+	if more, err = w.Meet(ctx, w.peer, plan.State{Now: now, Weights: w.weight, Members: []plan.Member{w.member}, Tasks: w.known}); first {
+		w.ahead = w.Met() - now
+	}
+	return more, err
 }
 
 // workUntil does this member's tasks until a moment.
