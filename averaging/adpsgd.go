@@ -80,7 +80,7 @@ func (m *ADPSGD) Every() int {
 	case c.Drift > 0:
 		every = maxEvery
 	case every == 0:
-		every = m.pace.every()
+		every = m.pace.every(c.Partial)
 	case c.BySpeed:
 		every = m.pace.scaled(every)
 	}
@@ -361,8 +361,12 @@ func (m *ADPSGD) propose(now time.Duration, to topology.PeerID, actions []Action
 	m.lastID++
 	m.out = exchange{id: m.lastID, peer: to, began: now, running: true}
 	m.owed, m.steps = true, 0
+	within := time.Duration(0) // the exchanges of the parting pass are whole
+	if m.config.Pace.Partial && !m.over {
+		within = m.pace.lasting(m.Every())
+	}
 	return append(actions,
-		Action{Kind: Propose, Peer: to, Exchange: m.lastID, Overlap: m.overlap()},
+		Action{Kind: Propose, Peer: to, Exchange: m.lastID, Overlap: m.overlap(), Within: within},
 		Action{Kind: SetTimer, Timer: OutboundDeadline, Exchange: m.lastID, Peer: to, After: m.config.Deadline})
 }
 

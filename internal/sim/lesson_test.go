@@ -20,17 +20,21 @@ type lesson struct {
 	epochs   int
 	pace     averaging.Pace
 	policy   quant.Policy
-	sliceLen int     // the default
-	aware    bool    // machines are told strides and distances
-	plain    bool    // steps have no momentum, and ten times the rate
-	outer    float32 // momentum of what happens between exchanges
-	merge    bool    // at the end
-	faster   float64 // the rate is so many times higher, if it is not 0
+	sliceLen int // the default
+	// difference of averaged models, in lengths of a step, by which peers talk; 0 if by the pace
+	difference float64
+	aware      bool    // machines are told strides and distances
+	plain      bool    // steps have no momentum, and ten times the rate
+	outer      float32 // momentum of what happens between exchanges
+	merge      bool    // at the end
+	port       float64 // bytes a second that the first peer sends and receives at most, 0 for any number
+	faster     float64 // the rate is so many times higher, if it is not 0
 }
 
 // outcome is what a lesson has led to.
 type outcome struct {
 	accuracy  float64 // of the mean of the models, in percent
+	slow      float64 // and of the first peer's, which may have a slow port
 	sent      float64 // bytes, of all peers together
 	exchanges int
 	blocks    int     // of lattices, in all exchanges
@@ -51,6 +55,9 @@ func (d *digits) take(t *testing.T, c lesson) outcome {
 	training := d.pupils(t, c.seed, c.epochs)
 	training.plain, training.faster = c.plain, c.faster
 	f := d.flock(t, c, training)
+	if err := f.world.SetPort(0, c.port); err != nil {
+		t.Fatal(err)
+	}
 	var o outcome
 	for !training.over() {
 		f.world.Run(f.world.Now() + pupilStep)
@@ -67,6 +74,7 @@ func (d *digits) take(t *testing.T, c lesson) outcome {
 	o.sent, o.exchanges = float64(all.Sent), all.Initiated
 	o.again, o.blocks = all.Retransmitted, all.Initiated*f.replicas[0].SharedBlocks()
 	o.accuracy = d.accuracy(f.mean(func(int) bool { return true }))
+	o.slow = d.accuracy(f.mean(func(peer int) bool { return peer == 0 }))
 	return o
 }
 
@@ -91,6 +99,9 @@ func (d *digits) flock(t *testing.T, c lesson, training *pupils) *flock {
 		member := sim.Member{ID: nameOf(i), Machine: machine, Replica: f.replicas[i], Ledger: f.ledgers[i], Optimizer: asIs{}}
 		if c.merge {
 			member.Machine = merging(t, machine, i, 0, time.Second)
+		}
+		if c.difference > 0 {
+			member.Machine = &differing{ADPSGD: machine, t: t, lengths: c.difference, peer: i, training: training, flock: f}
 		}
 		if c.aware {
 			member.Machine = &aware{machine, i, training, f}
