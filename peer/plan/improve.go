@@ -41,9 +41,9 @@ func (p *problem) improve(spans []span) []span {
 		if seats++; !j.whole() {
 			seats += j.most - 1
 		}
-	}
-	if seats > fewSeats/len(p.members) {
-		return spans
+		if seats > fewSeats/len(p.members) {
+			return spans
+		}
 	}
 	looks := maxChanges
 	best, draw := newDraft(p, spans).improved(&looks), uint64(1)
@@ -76,21 +76,17 @@ func (d *draft) improved(looks *int) *draft {
 
 func newDraft(p *problem, spans []span) *draft {
 	d := &draft{problem: p, lists: make([][]piece, len(p.members)+1), sums: make([]sum, len(p.members))}
-	spare := make([]int, len(p.jobs))
+	pool := make([]piece, len(p.jobs))
 	for i, j := range p.jobs {
-		spare[i] = j.most
+		pool[i] = piece{i, j.most}
 	}
 	for _, s := range spans {
-		if spare[s.job] -= s.samples; p.jobs[s.job].whole() {
-			s.samples, spare[s.job] = 1, 0
+		if pool[s.job].samples -= s.samples; p.jobs[s.job].whole() {
+			s.samples, pool[s.job].samples = 1, 0
 		}
 		d.lists[s.member] = append(d.lists[s.member], piece{s.job, s.samples})
 	}
-	pool := &d.lists[len(p.members)]
-	for i, n := range spare {
-		*pool = append(*pool, piece{i, n})
-	}
-	*pool = joined(*pool)
+	d.lists[len(p.members)] = joined(pool)
 	for m := range p.members {
 		d.sums[m] = d.summed(m)
 	}
@@ -157,11 +153,11 @@ func (d *draft) spare(job int) (n int) {
 
 // takes tells whether a piece can go to a list.
 func (d *draft) takes(list int, c piece) bool {
-	if j := d.jobs[c.job]; list < len(d.members) {
+	j := d.jobs[c.job]
+	if list < len(d.members) {
 		return slices.Contains(j.prefer, list)
-	} else {
-		return !j.whole() && d.spare(c.job)+c.samples <= j.most-j.need
 	}
+	return !j.whole() && d.spare(c.job)+c.samples <= j.most-j.need
 }
 
 // change is that samples of a piece go from one list to another or another place, and that some of the piece there may
