@@ -36,7 +36,7 @@ func (s *untilSettings) register(flags *pflag.FlagSet) {
 	flags.StringVar(&s.History, "history", "", "`FILE` to write how the run goes into, a line of JSON a moment and peer, which gossipnode plot draws; begun anew unless --checkpoint is given")
 	flags.StringVar(&s.Trace, "trace", "", "`FILE` to write when each peer computes, exchanges and waits into, in Chrome's trace format (chrome://tracing, Perfetto)")
 	flags.BoolVar(&s.CrossEvaluate, "cross-evaluate", false, "at the end, evaluate every member's model on every member's held-out data; give it to all members")
-	flags.StringVar(&s.TaskFile, "tasks", "", "`FILE` of the tasks, as for gossipnode plan, that the members divide among themselves and carry out, instead of epochs or steps; tasks may be added to it while the run goes on. All members have all the data")
+	flags.StringVar(&s.TaskFile, "tasks", "", "`FILE` of tasks, as for gossipnode plan, that the members carry out instead of epochs or steps; it may grow meanwhile. All have all the data")
 	cli.Group(flags, "The end and the course of a run")
 }
 
