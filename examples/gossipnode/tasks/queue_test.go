@@ -36,7 +36,6 @@ type member struct {
 	name  string
 	speed float64
 	does  float64 // what of its speed it really does
-	over  bool
 }
 
 // world is members that meet each second.

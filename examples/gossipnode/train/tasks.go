@@ -119,7 +119,7 @@ func (w *worker) do(ctx context.Context, task plan.Task, from, to int) (accuracy
 	if task.Kind != plan.Evaluation {
 		return 0, w.peer.Step(ctx, func(x, grad tensor.Vector) (peer.Result, error) {
 			some.Fill(&w.batch, 0, some.Len())
-			return w.learned(ctx, x, grad)
+			return learned(ctx, w.training, x, grad)
 		})
 	}
 	if _, err := w.peer.Snapshot(w.model, 0); err != nil {
@@ -127,4 +127,20 @@ func (w *worker) do(ctx context.Context, task plan.Task, from, to int) (accuracy
 	}
 	accuracy, _ = w.work.Model.Evaluate(w.model, some)
 	return accuracy, nil
+}
+
+// learned computes the gradient of the batch.
+func learned(ctx context.Context, t *training, x, grad tensor.Vector) (peer.Result, error) {
+	began := time.Now()
+	loss := t.work.Model.Gradient(x, &t.batch, grad)
+	if t.loss.see(loss, t.work.Data.Classes()) {
+		t.Log.Warn("the loss runs away: this model is of no use as it is. Begin anew with a tenth of --lr, or with --clip 1 or --optimizer adamw",
+			zap.Float64("loss", loss), zap.Float64("at_the_start", t.loss.start), zap.Float64("lr", t.Rate()))
+	}
+	select {
+	case <-time.After(t.LeastStep - time.Since(began)):
+	case <-ctx.Done():
+	}
+	t.record.Computed(began, time.Now())
+	return peer.Result{Loss: loss, Samples: t.batch.Len()}, nil
 }

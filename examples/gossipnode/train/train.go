@@ -26,6 +26,7 @@ import (
 	"github.com/seed-97356399/murmuration/examples/zoo/dataset"
 	"github.com/seed-97356399/murmuration/peer"
 	"github.com/seed-97356399/murmuration/peer/checkpoint"
+	holding "github.com/seed-97356399/murmuration/peer/rows"
 	"github.com/seed-97356399/murmuration/peer/stats"
 	"github.com/seed-97356399/murmuration/peer/transport"
 	"github.com/seed-97356399/murmuration/quant"
@@ -59,15 +60,15 @@ type training struct {
 
 	batch    dataset.Batch
 	measured workload.Measured
-	taker    *travel.Taker // nil unless the peer trains on rows of holders
+	taker    *travel.Taker   // nil unless the peer trains on rows of holders
+	holder   *holding.Holder // nil unless the peer gives the rows on which it trains
 	clock
 	seen
 	record   *history.Recorder
 	loss     course
 	panel    panel
 	pictures pictures
-	tasks    *result.Tasks // what became of the tasks of --tasks; nil without
-	waiting  atomic.Bool   // whether it waits for the members that --min-peers asks for
+	waiting  atomic.Bool // whether it waits for the members that --min-peers asks for
 	// announced are the addresses to join that were reported while the data was prepared.
 	announced []string
 }
@@ -144,6 +145,9 @@ func Run(ctx context.Context, s settings.Settings, to Observer) (_ result.Share,
 		return result.Share{}, cli.ConfigOf(err, settings.Unusable...)
 	}
 	defer t.leave()
+	if err := give(ctx, t); err != nil {
+		return result.Share{}, err
+	}
 	t.record.Named(s.PeerName(), t.peer.Self())
 	t.keeper = newKeeper(t)
 	t.keeper.Start()
@@ -255,10 +259,7 @@ func (t *training) run(ctx context.Context) (result.Share, error) {
 		Found: stats.Joined || t.members > 1 || t.AloneOK,
 	}
 	share.Result.Cross, share.Result.Tasks = table, t.tasks
-	if t.taker != nil {
-		all, by := t.taker.Counts()
-		share.Result.Travelled, share.Taken = &all, by
-	}
+	share.Result.Travelled, share.Taken = travelled(t)
 	return share, nil
 }
 
@@ -267,6 +268,10 @@ func (t *training) say(text string) { t.Tell(watch.Report{Kind: watch.ReportNews
 
 // leave leaves the run. It only logs an error, which does not harm what was learned.
 func (t *training) leave() {
+	if t.holder != nil {
+		_ = t.peer.Trainer.Close() // serves the others until they have done the work, for which they need rows; it never fails
+		_ = t.holder.Close()       // likewise
+	}
 	if err := t.peer.Close(); err != nil {
 		t.Log.Debug("leaving the run", zap.Error(err))
 	}
@@ -319,23 +324,7 @@ func (t *training) gradient(ctx context.Context, x, grad tensor.Vector) (peer.Re
 	if err := t.nextBatch(); err != nil {
 		return peer.Result{}, err
 	}
-	return t.learned(ctx, x, grad)
-}
-
-// learned computes the gradient of the batch.
-func (t *training) learned(ctx context.Context, x, grad tensor.Vector) (peer.Result, error) {
-	began := time.Now()
-	loss := t.work.Model.Gradient(x, &t.batch, grad)
-	if t.loss.see(loss, t.work.Data.Classes()) {
-		t.Log.Warn("the loss runs away: this model is of no use as it is. Begin anew with a tenth of --lr, or with --clip 1 or --optimizer adamw",
-			zap.Float64("loss", loss), zap.Float64("at_the_start", t.loss.start), zap.Float64("lr", t.Rate()))
-	}
-	select {
-	case <-time.After(t.LeastStep - time.Since(began)):
-	case <-ctx.Done():
-	}
-	t.record.Computed(began, time.Now())
-	return peer.Result{Loss: loss, Samples: t.batch.Len()}, nil
+	return learned(ctx, t, x, grad)
 }
 
 // progress reports the peer's progress: at once if now is set, else only every reportEvery.
