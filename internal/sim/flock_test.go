@@ -12,6 +12,7 @@ import (
 	"github.com/seed-97356399/murmuration/internal/coding"
 	"github.com/seed-97356399/murmuration/internal/replica"
 	"github.com/seed-97356399/murmuration/internal/sim"
+	"github.com/seed-97356399/murmuration/peer/optim"
 	"github.com/seed-97356399/murmuration/tensor"
 	"github.com/seed-97356399/murmuration/topology"
 )
@@ -46,6 +47,7 @@ type plan struct {
 	machine   func(peer int) averaging.Machine                // in the place of AD-PSGD, unless it gives nil
 	stranger  func(peer int) bool                             // that is no member
 	initial   func(rng *rand.Rand, peer int, x tensor.Vector) // uniform in [-1, 1)
+	optimizer func(peer int) optim.Optimizer                  // in the place of asIs
 	config    sim.Config                                      // all but the members, the codec and the source
 }
 
@@ -139,6 +141,9 @@ func (f *flock) member(p plan, i int) sim.Member {
 		if other := p.machine(i); other != nil {
 			member.Machine = other
 		}
+	}
+	if p.optimizer != nil {
+		member.Optimizer = p.optimizer(i)
 	}
 	switch {
 	case p.merge:

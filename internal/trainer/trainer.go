@@ -41,6 +41,8 @@ type Run interface {
 	Made(Step)
 	// Steps are the steps of this peer, the steps of all peers together, and the number of peers.
 	Steps() (own, all uint64, peers int)
+	// Exchanges is the number of exchanges that this peer has completed.
+	Exchanges() uint64
 	// Progress is the share of the flock's work that is done, 0 to 1, or 0 if there is no
 	// end.
 	Progress() float64
@@ -138,6 +140,7 @@ func (t *Trainer) Gradient(now time.Duration, loss float64, samples int) (collec
 	}
 	t.config.Replica.Judgement().ByGradient(t.grad)
 	step.Rate = t.config.Run.Rate(0)
+	t.follow(now)
 	waited, err := t.optimize(t.grad, t.x, step.Rate, 0, t.model)
 	if err != nil {
 		return collective.Event{}, err
@@ -148,6 +151,14 @@ func (t *Trainer) Gradient(now time.Duration, loss float64, samples int) (collec
 		length = t.excluded.norm(t.grad)
 	}
 	return t.made(now, step, length, 1), nil
+}
+
+// follow tells the optimizer how the run goes, if it asks.
+func (t *Trainer) follow(now time.Duration) {
+	if o, asks := t.config.Optimizer.(optim.Follower); asks {
+		run := t.config.Run
+		o.Follow(optim.Course{Progress: run.Progress(), Exchanges: run.Exchanges(), Pause: t.pace.pause(now)})
+	}
 }
 
 // hand hands the gradient over to the machine. The changes of local statistics are added at

@@ -37,6 +37,7 @@ func (r *alone) Made(s Step) { r.steps = append(r.steps, s) }
 func (r *alone) Steps() (own, all uint64, peers int) {
 	return uint64(len(r.steps)), r.all, r.peers
 }
+func (r *alone) Exchanges() uint64 { return 0 }
 func (r *alone) Progress() float64 { return 0.25 }
 func (r *alone) Rate(progress float64) float64 {
 	r.at = progress
@@ -347,11 +348,12 @@ type stateless struct{}
 func (stateless) Delta(_, _ tensor.Vector, _ float64) {}
 
 // counted is a run that keeps nothing.
-type counted struct{ n uint64 }
+type counted struct{ n, exchanges uint64 }
 
 func (r *counted) Made(Step)                    { r.n++ }
 func (r *counted) Steps() (uint64, uint64, int) { return r.n, r.n, 1 }
 func (r *counted) Progress() float64            { return 0 }
+func (r *counted) Exchanges() uint64            { return r.exchanges }
 func (r *counted) Rate(float64) float64         { return 1e-3 }
 
 func (r *counted) step(t testing.TB, tr *Trainer) {
@@ -378,5 +380,35 @@ func BenchmarkStep(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		run.step(b, tr)
+	}
+}
+
+// following is an optimizer that notes how the run goes.
+type following struct {
+	optim.SGD
+	courses []optim.Course
+}
+
+func (o *following) Follow(c optim.Course) { o.courses = append(o.courses, c) }
+
+// TestOptimizersFollowTheRun: an optimizer that asks is told, before each step, how the run goes and for how many
+// steps there was none.
+func TestOptimizersFollowTheRun(t *testing.T) {
+	o := &following{}
+	run := &counted{}
+	tr, _ := newTrainer(t, exchanging, o, averaging.Pace{}, run)
+	for _, at := range []time.Duration{0, 10, 20, 70} {
+		if at == 70 {
+			tr.Rest()
+		}
+		tr.Begin()
+		if _, err := tr.Gradient(at*time.Millisecond, 1, 1); err != nil {
+			t.Fatal(err)
+		}
+		run.exchanges++
+	}
+	want := []optim.Course{{}, {Exchanges: 1}, {Exchanges: 2, Pause: 1}, {Exchanges: 3, Pause: 5}}
+	if !slices.Equal(o.courses, want) {
+		t.Errorf("it is told %+v, want %+v", o.courses, want)
 	}
 }

@@ -24,6 +24,7 @@ type trainSettings struct {
 	Budget    string
 	Consensus bool
 	optimizerSettings
+	outerSettings
 	codecSettings
 	StrategySettings
 }
@@ -37,6 +38,7 @@ func (s *trainSettings) register(flags *pflag.FlagSet) {
 	s.codecSettings.register(flags)
 	s.StrategySettings.register(flags)
 	flags.StringVar(&s.Every, "every", EveryAuto, "adpsgd: steps between two exchanges, auto (as few as the link allows), or drift=C: when the model has moved by C steps' lengths")
+	s.outerSettings.register(flags)
 	flags.StringVar(&s.Budget, "budget", "", "most that the exchanges which this peer initiates may move, such as 2GB/h (default: no bound)")
 	flags.BoolVar(&s.Consensus, "consensus", false, "talk more often early and late in the run, as the distance between models asks for")
 }
@@ -49,6 +51,7 @@ func (s trainSettings) faults() []error {
 	faults.Add(s.optimizerSettings.faults()...)
 	faults.Add(s.StrategySettings.faults()...)
 	faults.Add(s.combinations()...)
+	faults.Add(s.outerFaults()...)
 	_, err := s.Pace()
 	faults.Add(err)
 	_, err = s.CodecPolicy()

@@ -217,6 +217,7 @@ func (s *Settings) Take(strategy, codec string) {
 	s.Strategy, s.Codec = strategy, codec
 	if !s.Paced() {
 		s.Every, s.Budget, s.Consensus = settings.EveryAuto, "", false
+		s.OuterMomentum, s.OuterRate = 0, 0
 	}
 	if s.Strategy != settings.StrategyDSSP {
 		s.StalenessMax = settings.DefaultStalenessMax
