@@ -14,6 +14,7 @@ const (
 	ParamServer
 	Alone
 	AllReduce
+	DiLoCo
 	// MaxAlgorithm bounds the numbers of algorithms. The number itself means a member that
 	// does not train.
 	MaxAlgorithm = 1<<4 - 1
@@ -33,4 +34,5 @@ var algorithmNames = [...]string{
 	AllReduce:   "AllReduce",
 	ParamServer: "a parameter server",
 	Alone:       "training alone",
+	DiLoCo:      "DiLoCo",
 }

@@ -1,7 +1,8 @@
 // Package trainer makes the steps of one peer: it hands out a snapshot for a gradient, has
 // the optimizer make a step of it at the schedule's rate, adds the step to the replica, and
 // reports to the machine what its pace needs. With a machine that averages gradients it
-// hands the gradient over, and makes the updates that the machine asks for. Frozen ranges
+// hands the gradient over, and makes the updates that the machine asks for; if the machine wants
+// several steps between two updates, the gradient is what they came to. Frozen ranges
 // have no step; the step of a statistic is its value in the gradient.
 //
 // It is pure: the time is an argument, and it waits for nothing but the replica's locks.
@@ -72,7 +73,8 @@ type Trainer struct {
 
 	x, grad tensor.Vector // of the current step
 	model   uint64        // replacements of the model seen so far; changes only while the steps are held
-	handed  Step          // of the gradient that the machine has
+	handed  Step          // of the gradient, or step, that the machine has been told of
+	local   *local        // if the machine wants several steps between two updates
 	waited  time.Duration // for slices, since the last step
 	pace    pace
 
@@ -89,6 +91,9 @@ func New(config Config) *Trainer {
 	if config.Traits.Gradients || config.Traits.Pools {
 		config.Replica.UseGradients()
 	}
+	if config.Traits.Local.Every > 0 {
+		t.local = newLocal(config.Traits.Local, n)
+	}
 	return t
 }
 
@@ -96,7 +101,11 @@ func New(config Config) *Trainer {
 // mean gradient there.
 func (t *Trainer) Begin() (x, grad tensor.Vector) {
 	t.renew()
-	t.waited += t.config.Replica.Snapshot(t.x)
+	if t.local == nil {
+		t.waited += t.config.Replica.Snapshot(t.x)
+	} else {
+		t.waited += t.local.begin(t.config.Replica, t.x)
+	}
 	if t.config.Lent {
 		t.grad = nil // the lender has it back
 	}
@@ -117,7 +126,10 @@ func (t *Trainer) renew() bool {
 	r.Hold()
 	defer r.Release()
 	t.model = r.Replaced()
-	t.forget()
+	forget(t.config.Optimizer)
+	if t.local != nil {
+		t.local.forget()
+	}
 	return true
 }
 
@@ -135,13 +147,16 @@ func (t *Trainer) Gradient(now time.Duration, loss float64, samples int) (collec
 		return collective.Event{}, ErrReplaced
 	}
 	step := Step{Loss: loss, Samples: samples}
-	if t.config.Traits.Gradients {
-		return t.hand(step)
+	switch {
+	case t.local != nil:
+		return t.locally(step)
+	case t.config.Traits.Gradients:
+		return t.hand(step, step.Samples)
 	}
 	t.config.Replica.Judgement().ByGradient(t.grad)
 	step.Rate = t.config.Run.Rate(0)
 	t.follow(now)
-	waited, err := t.optimize(t.grad, t.x, step.Rate, 0, t.model)
+	waited, err := t.optimize(t.config.Optimizer, t.grad, t.x, step.Rate, 0, t.model)
 	if err != nil {
 		return collective.Event{}, err
 	}
@@ -161,12 +176,36 @@ func (t *Trainer) follow(now time.Duration) {
 	}
 }
 
-// hand hands the gradient over to the machine. The changes of local statistics are added at
+// locally adds a step to the local model, and after the last hands over what all came to.
+func (t *Trainer) locally(step Step) (collective.Event, error) {
+	step.Rate = t.config.Run.Rate(0)
+	if err := t.apart(step.Rate); err != nil {
+		return collective.Event{}, err
+	}
+	if !t.local.add(t.grad, step.Samples) {
+		t.handed = step
+		return collective.Event{Event: averaging.Event{Kind: averaging.StepDone}}, nil
+	}
+	step.Waited += t.config.Replica.Snapshot(t.x)
+	t.local.gradient(t.grad, t.x, t.excluded.statistics)
+	return t.hand(step, t.local.total)
+}
+
+// apart makes the gradient a step that is not added to the replica.
+func (t *Trainer) apart(rate float64) error {
+	t.config.Replica.Hold()
+	defer t.config.Replica.Release()
+	by := t.config.Optimizer
+	t.delta(by, t.grad, t.x, rate, 0)
+	return t.accept(by, t.grad, t.model)
+}
+
+// hand hands the gradient of so many samples over to the machine. The changes of local statistics are added at
 // once, since at a worker of a parameter server no update would add them.
-func (t *Trainer) hand(step Step) (collective.Event, error) {
-	step.Samples = max(step.Samples, 1)
+func (t *Trainer) hand(step Step, samples int) (collective.Event, error) {
+	step.Samples, samples = max(step.Samples, 1), max(samples, 1)
 	counted := t.excluded.takeLocal(t.grad, t.x)
-	if err := t.config.Replica.PutGradient(t.grad, float64(step.Samples)); err != nil {
+	if err := t.config.Replica.PutGradient(t.grad, float64(samples)); err != nil {
 		return collective.Event{}, t.fault("%w", err)
 	}
 	if counted {
@@ -181,7 +220,7 @@ func (t *Trainer) hand(step Step) (collective.Event, error) {
 	t.handed = step
 	return collective.Event{
 		Event:   averaging.Event{Kind: collective.GradientDone, Progress: t.config.Run.Progress()},
-		Samples: step.Samples,
+		Samples: samples,
 	}, nil
 }
 
@@ -286,51 +325,75 @@ func (t *Trainer) Rest() { t.pace.rest() }
 // Update makes the step that the machine asks for, of the mean gradient drained from the
 // replica. x is scratch of the same length.
 func (t *Trainer) Update(a collective.Action, mean, x tensor.Vector) error {
+	by, rate := t.config.Optimizer, t.config.Run.Rate(a.Progress)
+	if t.local != nil {
+		by, rate = &t.local.outer, t.local.Rate
+	}
 	if a.Forget {
 		t.config.Replica.Hold()
-		t.forget()
+		forget(by)
 		t.config.Replica.Release()
 	}
 	model := t.config.Replica.Replaced()
 	t.config.Replica.Snapshot(x)
-	if _, err := t.optimize(mean, x, t.config.Run.Rate(a.Progress), float32(a.Share), model); err != nil {
+	if _, err := t.optimize(by, mean, x, rate, float32(a.Share), model); err != nil {
 		return fmt.Errorf("the update of the mean gradient: %w", err)
 	}
 	return nil
 }
 
-// optimize makes a step of the gradient at x and adds it; model is the replacement that x belongs to. If share is
-// above 0, only that share of the step is added, except for statistics. A consistent copy has the optimizer's state
-// and the parameters both from before the step, or both from after it.
-func (t *Trainer) optimize(grad, x tensor.Vector, rate float64, share float32, model uint64) (waited time.Duration, err error) {
+// optimize makes a step of the gradient at x and adds it; model is the replacement that x belongs to. A consistent copy
+// has the optimizer's state and the parameters both from before the step, or both from after it.
+func (t *Trainer) optimize(by optim.Optimizer, grad, x tensor.Vector, rate float64, share float32, model uint64) (waited time.Duration, err error) {
 	t.config.Replica.Hold()
 	defer t.config.Replica.Release()
+	t.delta(by, grad, x, rate, share)
+	if err := t.accept(by, grad, model); err != nil {
+		return 0, err
+	}
+	return t.config.Replica.AddHeld(grad), nil
+}
+
+// delta makes the gradient at x a step. If share is above 0, it is that share of the step, except for statistics.
+// The steps are held.
+func (t *Trainer) delta(by optim.Optimizer, grad, x tensor.Vector, rate float64, share float32) {
 	t.excluded.hide(grad, x)
-	t.config.Optimizer.Delta(grad, x, rate)
+	by.Delta(grad, x, rate)
 	if share > 0 {
 		tensor.Scale(grad, share)
 	}
 	t.excluded.restore(grad)
-	waited, err = t.add(grad, model)
-	if errors.Is(err, optim.ErrNotFinite) {
-		t.forget() // its state caused the faulty step
-	}
-	return waited, err
 }
 
-// add adds a step, unless it comes too late, is for another model, or would make the model
+// accept is check for a step of an optimizer, which forgets the state that has caused a faulty one.
+func (t *Trainer) accept(by optim.Optimizer, delta tensor.Vector, model uint64) error {
+	err := t.check(delta, model)
+	if errors.Is(err, optim.ErrNotFinite) {
+		forget(by)
+	}
+	return err
+}
+
+// check tells what keeps a step from being added: it comes too late, is for another model, or would make the model
 // implausible to others. The steps are held.
-func (t *Trainer) add(delta tensor.Vector, model uint64) (waited time.Duration, err error) {
+func (t *Trainer) check(delta tensor.Vector, model uint64) error {
 	switch r := t.config.Replica; {
 	case !tensor.Finite(delta) || r.Plausible(delta) != nil:
-		return 0, t.fault("%w, or so long that nobody would take the model: lower the learning rate; it was not applied", optim.ErrNotFinite)
+		return t.fault("%w, or so long that nobody would take the model: lower the learning rate; it was not applied", optim.ErrNotFinite)
 	case t.closed || t.over:
-		return 0, t.late()
+		return t.late()
 	case r.Replaced() != model:
-		return 0, ErrReplaced
-	default:
-		return r.AddHeld(delta), nil
+		return ErrReplaced
 	}
+	return nil
+}
+
+// add adds a step, if it may be. The steps are held.
+func (t *Trainer) add(delta tensor.Vector, model uint64) (waited time.Duration, err error) {
+	if err := t.check(delta, model); err != nil {
+		return 0, err
+	}
+	return t.config.Replica.AddHeld(delta), nil
 }
 
 // late is the reason why a step comes too late; there is one. The steps are held.
@@ -347,9 +410,9 @@ func (t *Trainer) fault(format string, err error) error {
 	return fmt.Errorf("step %d: "+format, own+1, err)
 }
 
-// forget makes the optimizer forget past gradients, if it can. The steps are held.
-func (t *Trainer) forget() {
-	if o, can := t.config.Optimizer.(optim.Resetter); can {
+// forget makes an optimizer forget past gradients, if it can. The steps are held.
+func forget(o optim.Optimizer) {
+	if o, can := o.(optim.Resetter); can {
 		o.Reset()
 	}
 }

@@ -37,7 +37,7 @@ func (s *trainSettings) register(flags *pflag.FlagSet) {
 	cli.Group(flags, topicTraining, "steps", "epochs", "batch", "lr")
 	s.codecSettings.register(flags)
 	s.StrategySettings.register(flags)
-	flags.StringVar(&s.Every, "every", EveryAuto, "adpsgd: steps between two exchanges, auto (as few as the link allows), or drift=C: when the model has moved by C steps' lengths")
+	flags.StringVar(&s.Every, "every", EveryAuto, "adpsgd: steps between two exchanges, auto (as few as the link allows), or drift=C: when the model has moved by C steps' lengths; diloco, local-sgd: steps between two updates (auto is 64)")
 	s.outerSettings.register(flags)
 	flags.StringVar(&s.Budget, "budget", "", "most that the exchanges which this peer initiates may move, such as 2GB/h (default: no bound)")
 	flags.BoolVar(&s.Consensus, "consensus", false, "talk more often early and late in the run, as the distance between models asks for")
@@ -78,9 +78,10 @@ func (s trainSettings) Drawn() int {
 func (s trainSettings) combinations() []error {
 	var faults cli.Faults
 	if !s.Paced() {
-		faults.If(s.Every != EveryAuto && s.Every != "1", "every", "%q: with --strategy %s peers talk in every step: leave it out, or use --strategy %s", s.Every, s.Strategy, StrategyADPSGD)
-		faults.If(s.Budget != "", "budget", "is for %s: with --strategy %s peers talk in every step; a coarser --codec makes that cheaper", StrategyADPSGD, s.Strategy)
-		faults.If(s.Consensus, "consensus", "is for %s: with --strategy %s peers talk in every step", StrategyADPSGD, s.Strategy)
+		faults.If(s.Every != EveryAuto && s.Every != "1" && !s.Local(), "every", "%q: with --strategy %s peers talk in every step: leave it out, or use --strategy %s", s.Every, s.Strategy, StrategyADPSGD)
+		faults.If(s.Local() && strings.HasPrefix(s.Every, everyDrift), "every", "%q: with --strategy %s all peers talk after the same number of steps: give one", s.Every, s.Strategy)
+		faults.If(s.Budget != "", "budget", "is for %s: with --strategy %s peers talk in step; a coarser --codec makes that cheaper", StrategyADPSGD, s.Strategy)
+		faults.If(s.Consensus, "consensus", "is for %s: with --strategy %s peers talk in step", StrategyADPSGD, s.Strategy)
 	}
 	if pace, err := s.Pace(); err == nil {
 		faults.If(s.Balance && s.Strategy == StrategyADPSGD && pace.Every == 0, balanceFlag, "scales a number of steps: give one with --every, as in --every 8 (with auto, each peer finds its own)")
