@@ -21,6 +21,7 @@ type trainSettings struct {
 	Epochs    float64
 	Batch     int
 	Every     string
+	Burst     int
 	Budget    string
 	Consensus bool
 	optimizerSettings
@@ -38,6 +39,7 @@ func (s *trainSettings) register(flags *pflag.FlagSet) {
 	s.codecSettings.register(flags)
 	s.StrategySettings.register(flags)
 	flags.StringVar(&s.Every, "every", EveryAuto, "adpsgd: steps between two exchanges, auto (as few as the link allows), or drift=C: when the model has moved by C steps' lengths; diloco, local-sgd: steps between two updates (auto is 64)")
+	flags.IntVar(&s.Burst, "burst", 0, "adpsgd: make this many exchanges one after the other, as many times more seldom; log2 of the number of peers makes all models nearly alike")
 	s.outerSettings.register(flags)
 	flags.StringVar(&s.Budget, "budget", "", "most that the exchanges which this peer initiates may move, such as 2GB/h (default: no bound)")
 	flags.BoolVar(&s.Consensus, "consensus", false, "talk more often early and late in the run, as the distance between models asks for")
@@ -62,6 +64,7 @@ func (s trainSettings) faults() []error {
 	if s.Steps > 0 && s.Epochs != 0 {
 		faults.Add(errors.New("--steps and --epochs both say how much work there is: give one of them"))
 	}
+	faults.If(s.Burst < 0 || s.Burst > maxBurst, "burst", "%d: want 0 to %d", s.Burst, maxBurst)
 	faults.If(s.Batch < 1, "batch", "%d: want at least 1", s.Batch)
 	return faults
 }
@@ -81,6 +84,7 @@ func (s trainSettings) combinations() []error {
 		faults.If(s.Every != EveryAuto && s.Every != "1" && !s.Local(), "every", "%q: with --strategy %s peers talk in every step: leave it out, or use --strategy %s", s.Every, s.Strategy, StrategyADPSGD)
 		faults.If(s.Local() && strings.HasPrefix(s.Every, everyDrift), "every", "%q: with --strategy %s all peers talk after the same number of steps: give one", s.Every, s.Strategy)
 		faults.If(s.Budget != "", "budget", "is for %s: with --strategy %s peers talk in step; a coarser --codec makes that cheaper", StrategyADPSGD, s.Strategy)
+		faults.If(s.Burst != 0, "burst", "is for %s: with --strategy %s peers talk in step", StrategyADPSGD, s.Strategy)
 		faults.If(s.Consensus, "consensus", "is for %s: with --strategy %s peers talk in step", StrategyADPSGD, s.Strategy)
 	}
 	if pace, err := s.Pace(); err == nil {
@@ -110,7 +114,7 @@ func oneWay(policy quant.Policy) bool {
 
 // Pace is the pace of exchanges that --every, --budget and --consensus ask for.
 func (s trainSettings) Pace() (averaging.Pace, error) {
-	pace := averaging.Pace{Consensus: s.Consensus, BySpeed: s.Balance && s.Strategy == StrategyADPSGD}
+	pace := averaging.Pace{Consensus: s.Consensus, Burst: s.Burst, BySpeed: s.Balance && s.Strategy == StrategyADPSGD}
 	var faults cli.Faults
 	switch drift, counts := strings.CutPrefix(s.Every, everyDrift); {
 	case counts:
@@ -132,6 +136,9 @@ func (s trainSettings) Pace() (averaging.Pace, error) {
 
 // everyDrift begins a value of --every that measures how far the model has moved.
 const everyDrift = "drift="
+
+// maxBurst bounds --burst: as many exchanges as mix any flock.
+const maxBurst = 64
 
 // maxDrift bounds C in drift=C: with a larger one, no run would ever exchange.
 const maxDrift = 1e6

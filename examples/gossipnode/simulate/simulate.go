@@ -216,7 +216,7 @@ func (s *Settings) Simulation(task *simulatedTask, world peertest.World) (peerte
 func (s *Settings) Take(strategy, codec string) {
 	s.Strategy, s.Codec = strategy, codec
 	if !s.Paced() {
-		s.Budget, s.Consensus, s.OuterMomentum, s.OuterRate = "", false, 0, 0
+		s.Budget, s.Consensus, s.Burst, s.OuterMomentum, s.OuterRate = "", false, 0, 0, 0
 		if !s.Local() {
 			s.Every = settings.EveryAuto
 		}
