@@ -22,7 +22,7 @@ type ADPSGD struct {
 	tries      int       // partners asked in this round
 	owed       bool      // a round has begun in which nobody has accepted yet
 	steps      int       // local steps since the last round began
-	burst      int       // exchanges that follow at once
+	burst      burst
 	lastID     ExchangeID
 	out        exchange
 	in         inbound
@@ -154,16 +154,16 @@ func (m *ADPSGD) adopt(overlay *topology.Overlay) {
 	for _, id := range neighbours {
 		m.partners = append(m.partners, partner{id: id})
 	}
-	if m.config.Pace.Burst > 1 {
-		m.partners = inBurst(m.partners)
-	}
 	m.accounts.link(m.partners, m.view.Actives())
 	m.tries = 0
 	m.cursor = 0
 	for _, known := range []*bans{&m.failing, &m.slow, &m.silent, &m.refusing} {
 		known.retain(m.member)
 	}
-	if len(m.partners) > 0 && m.config.Pace.Burst <= 1 {
+	switch {
+	case m.config.Pace.burst() > 1:
+		m.partners = inBurst(m.partners)
+	case len(m.partners) > 0:
 		m.cursor = m.config.Rand.IntN(len(m.partners))
 	}
 	if m.over {
@@ -309,7 +309,7 @@ func (m *ADPSGD) due() bool {
 	if m.over {
 		return m.parting > 0
 	}
-	if !m.owed && m.burst == 0 && m.steps < m.interval() && !m.drifted() {
+	if !m.owed && m.burst.left == 0 && m.steps < m.Every()*m.config.Pace.burst() && !m.drifted() {
 		return false
 	}
 	if m.tries == len(m.partners) {
@@ -326,11 +326,8 @@ func (m *ADPSGD) drifted() bool {
 	return c.Drift > 0 && m.pace.moved > c.Drift && m.steps >= max(1, m.pace.affordable(c.BytesPerHour))
 }
 
-// take moves on to the next partner of the cycle. A burst begins at its beginning.
+// take moves on to the next partner of the cycle.
 func (m *ADPSGD) take() partner {
-	if m.config.Pace.Burst > 1 && !m.owed && m.burst == 0 && m.tries == 0 {
-		m.cursor = 0
-	}
 	next := m.partners[m.cursor]
 	m.cursor = (m.cursor + 1) % len(m.partners)
 	m.tries++
@@ -367,12 +364,8 @@ func (m *ADPSGD) stale(p partner, now time.Duration) bool {
 func (m *ADPSGD) propose(now time.Duration, to topology.PeerID, actions []Action) []Action {
 	m.lastID++
 	m.out = exchange{id: m.lastID, peer: to, began: now, running: true}
-	switch {
-	case m.owed: // another was asked in vain
-	case m.burst > 0:
-		m.burst--
-	default:
-		m.burst = max(m.config.Pace.Burst, 1) - 1
+	if m.burst.proposed(m.owed, m.config.Pace.burst()) {
+		m.cursor = 0
 	}
 	m.owed, m.steps = true, 0
 	return append(actions,
@@ -382,12 +375,9 @@ func (m *ADPSGD) propose(now time.Duration, to topology.PeerID, actions []Action
 
 // endRound ends a round in which no partner accepted; the next begins with the next step.
 func (m *ADPSGD) endRound() {
-	m.owed, m.tries, m.burst = false, 0, 0
-	m.steps = m.interval() - 1
+	m.owed, m.tries, m.burst = false, 0, burst{}
+	m.steps = m.Every()*m.config.Pace.burst() - 1
 }
-
-// interval is the number of steps from one round to the next, or from one burst to the next.
-func (m *ADPSGD) interval() int { return m.Every() * max(m.config.Pace.Burst, 1) }
 
 // depart begins the parting pass: each partner is asked once more, so that the last steps
 // of all are shared too. A busy partner is not asked again: it is busy with the same.

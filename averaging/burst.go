@@ -1,5 +1,23 @@
 package averaging
 
+// burst is a series of exchanges, one after the other; the zero value is none.
+type burst struct {
+	left int // exchanges that follow at once
+}
+
+// proposed notes a proposal of a burst of so many exchanges, again if another partner has
+// refused, and tells whether it is the last of several.
+func (b *burst) proposed(again bool, size int) (last bool) {
+	switch {
+	case again:
+	case b.left > 0:
+		b.left--
+	default:
+		b.left = size - 1
+	}
+	return b.left == 0 && size > 1
+}
+
 // inBurst is the order of links, given in the overlay's (topology.Overlay), in which a burst takes
 // them: the nearest, then those forward from the farthest to the nearest, then the others. If the
 // classes have 2^k members each, and all make k+1 exchanges in this order at once, every model is

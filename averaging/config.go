@@ -94,6 +94,9 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
+// burst is the number of exchanges in a burst.
+func (p Pace) burst() int { return max(p.Burst, 1) }
+
 // Validate reports all faults of the pace.
 func (p Pace) Validate() error { return errors.Join(p.faults()...) }
 

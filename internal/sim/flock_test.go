@@ -35,6 +35,7 @@ type plan struct {
 	sliceLen  int
 	codec     string // raw
 	every     int    // 1
+	burst     int
 	unclipped bool
 	hidden    int           // the first so many peers are unreachable
 	halves    bool          // exchanges have half the weight, whatever runs besides
@@ -123,7 +124,7 @@ func roles(t testing.TB, peers int) []topology.Role {
 func (f *flock) member(p plan, i int) sim.Member {
 	id := nameOf(i)
 	config := averaging.Config{
-		Self: id, Pace: averaging.Pace{Every: max(p.every, 1)}, RetryAfter: cmp.Or(p.retry, 20*time.Millisecond), MaxInbound: p.inbound,
+		Self: id, Pace: averaging.Pace{Every: max(p.every, 1), Burst: p.burst}, RetryAfter: cmp.Or(p.retry, 20*time.Millisecond), MaxInbound: p.inbound,
 		Rand: rand.New(rand.NewPCG(p.seed, uint64(100+i))),
 	}
 	if p.deadline != nil {

@@ -20,12 +20,9 @@ type lesson struct {
 	epochs   int
 	pace     averaging.Pace
 	policy   quant.Policy
-	sliceLen int     // the default
-	aware    bool    // machines are told strides and distances
-	plain    bool    // steps have no momentum, and ten times the rate
-	outer    float32 // momentum of what happens between exchanges
-	merge    bool    // at the end
-	faster   float64 // the rate is so many times higher, if it is not 0
+	sliceLen int  // the default
+	aware    bool // machines are told strides and distances
+	merge    bool // at the end
 }
 
 // outcome is what a lesson has led to.
@@ -49,7 +46,6 @@ func (o outcome) bits(values int) float64 { return 8 * o.sent / float64(o.exchan
 func (d *digits) take(t *testing.T, c lesson) outcome {
 	t.Helper()
 	training := d.pupils(t, c.seed, c.epochs)
-	training.plain, training.faster = c.plain, c.faster
 	f := d.flock(t, c, training)
 	var o outcome
 	for !training.over() {
@@ -98,7 +94,7 @@ func (d *digits) flock(t *testing.T, c lesson, training *pupils) *flock {
 		config.Members = append(config.Members, member)
 	}
 	if c.aware {
-		config.Hooks = f.hooks(c, training)
+		config.Hooks.Opened = func(s *sim.Stream) { f.approach(training, s) }
 	}
 	if err := c.policy.Validate(layout); err != nil {
 		t.Fatal(err)

@@ -68,23 +68,20 @@ type Config struct {
 // Proceed and Rest. Update, Save, Finish and Close may be called by others meanwhile, Update
 // by one at a time.
 type Trainer struct {
-	config   Config
-	excluded *excluded // its vectors change only while the steps are held
-
+	config Config
+	steps
 	x, grad tensor.Vector // of the current step
 	model   uint64        // replacements of the model seen so far; changes only while the steps are held
 	handed  Step          // of the gradient, or step, that the machine has been told of
 	local   *local        // if the machine wants several steps between two updates
 	waited  time.Duration // for slices, since the last step
 	pace    pace
-
-	over, closed bool // after Finish and Close; they change while the replica's steps are held
 }
 
 // New makes a trainer, and gives the replica the buffers that the machine needs.
 func New(config Config) *Trainer {
 	n := config.Replica.Len()
-	t := &Trainer{config: config, excluded: newExcluded(config.Replica.Layout()), x: make(tensor.Vector, n)}
+	t := &Trainer{config: config, steps: newSteps(config), x: make(tensor.Vector, n)}
 	if !config.Lent {
 		t.grad = make(tensor.Vector, n)
 	}
@@ -340,81 +337,6 @@ func (t *Trainer) Update(a collective.Action, mean, x tensor.Vector) error {
 		return fmt.Errorf("the update of the mean gradient: %w", err)
 	}
 	return nil
-}
-
-// optimize makes a step of the gradient at x and adds it; model is the replacement that x belongs to. A consistent copy
-// has the optimizer's state and the parameters both from before the step, or both from after it.
-func (t *Trainer) optimize(by optim.Optimizer, grad, x tensor.Vector, rate float64, share float32, model uint64) (waited time.Duration, err error) {
-	t.config.Replica.Hold()
-	defer t.config.Replica.Release()
-	t.delta(by, grad, x, rate, share)
-	if err := t.accept(by, grad, model); err != nil {
-		return 0, err
-	}
-	return t.config.Replica.AddHeld(grad), nil
-}
-
-// delta makes the gradient at x a step. If share is above 0, it is that share of the step, except for statistics.
-// The steps are held.
-func (t *Trainer) delta(by optim.Optimizer, grad, x tensor.Vector, rate float64, share float32) {
-	t.excluded.hide(grad, x)
-	by.Delta(grad, x, rate)
-	if share > 0 {
-		tensor.Scale(grad, share)
-	}
-	t.excluded.restore(grad)
-}
-
-// accept is check for a step of an optimizer, which forgets the state that has caused a faulty one.
-func (t *Trainer) accept(by optim.Optimizer, delta tensor.Vector, model uint64) error {
-	err := t.check(delta, model)
-	if errors.Is(err, optim.ErrNotFinite) {
-		forget(by)
-	}
-	return err
-}
-
-// check tells what keeps a step from being added: it comes too late, is for another model, or would make the model
-// implausible to others. The steps are held.
-func (t *Trainer) check(delta tensor.Vector, model uint64) error {
-	switch r := t.config.Replica; {
-	case !tensor.Finite(delta) || r.Plausible(delta) != nil:
-		return t.fault("%w, or so long that nobody would take the model: lower the learning rate; it was not applied", optim.ErrNotFinite)
-	case t.closed || t.over:
-		return t.late()
-	case r.Replaced() != model:
-		return ErrReplaced
-	}
-	return nil
-}
-
-// add adds a step, if it may be. The steps are held.
-func (t *Trainer) add(delta tensor.Vector, model uint64) (waited time.Duration, err error) {
-	if err := t.check(delta, model); err != nil {
-		return 0, err
-	}
-	return t.config.Replica.AddHeld(delta), nil
-}
-
-// late is the reason why a step comes too late; there is one. The steps are held.
-func (t *Trainer) late() error {
-	if t.closed {
-		return ErrClosed
-	}
-	return ErrOver
-}
-
-// fault is why the next step cannot be made.
-func (t *Trainer) fault(format string, err error) error {
-	own, _, _ := t.config.Run.Steps()
-	return fmt.Errorf("step %d: "+format, own+1, err)
-}
-
-// forget makes an optimizer forget past gradients, if it can. The steps are held.
-func forget(o optim.Optimizer) {
-	if o, can := o.(optim.Resetter); can {
-		o.Reset()
-	}
 }
 
 // Finish notes that the run is over: with a machine that merges all models, no step is

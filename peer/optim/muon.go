@@ -114,24 +114,21 @@ const (
 
 // orthogonalize works in place, with products of the smaller side's square.
 func (s *schulz) orthogonalize(x tensor.Matrix) {
-	n := min(x.Rows, x.Cols)
-	s.gram, s.quartic, s.other = sized(s.gram, n*n), sized(s.quartic, n*n), sized(s.other, len(x.Data))
-	gram, quartic, next := tensor.NewMatrix(n, n, s.gram), tensor.NewMatrix(n, n, s.quartic), tensor.NewMatrix(x.Rows, x.Cols, s.other)
+	s.other = sized(s.other, len(x.Data))
+	next := tensor.NewMatrix(x.Rows, x.Cols, s.other)
+	if x.Rows > x.Cols {
+		x, next = x.T(), next.T()
+	}
+	n := x.Rows
+	s.gram, s.quartic = sized(s.gram, n*n), sized(s.quartic, n*n)
+	gram, quartic := tensor.NewMatrix(n, n, s.gram), tensor.NewMatrix(n, n, s.quartic)
 	tensor.Scale(x.Data, float32(1/(tensor.Norm2(x.Data)+schulzFloor)))
 	for range schulzSteps {
-		if x.Rows == n {
-			s.mul.MatMul(gram, 1, x, x.T(), 0)
-		} else {
-			s.mul.MatMul(gram, 1, x.T(), x, 0)
-		}
+		s.mul.MatMul(gram, 1, x, x.T(), 0)
 		copy(quartic.Data, gram.Data)
 		s.mul.MatMul(quartic, schulzC, gram, gram, schulzB)
 		copy(next.Data, x.Data)
-		if x.Rows == n {
-			s.mul.MatMul(next, 1, quartic, x, schulzA)
-		} else {
-			s.mul.MatMul(next, 1, x, quartic, schulzA)
-		}
+		s.mul.MatMul(next, 1, quartic, x, schulzA)
 		copy(x.Data, next.Data)
 	}
 }

@@ -8,7 +8,6 @@ import (
 	"github.com/seed-97356399/murmuration/averaging/baseline"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
 	"github.com/seed-97356399/murmuration/peer/optim"
-	"github.com/seed-97356399/murmuration/tensor"
 )
 
 // outerSettings are the momentum over many steps, and the rate at which they count; 0 is the
@@ -34,38 +33,36 @@ func (s *outerSettings) register(flags *pflag.FlagSet) {
 
 func (s outerSettings) given() bool { return s.OuterMomentum != 0 || s.OuterRate != 0 }
 
-func (s trainSettings) outerFaults() []error {
+// faults are the errors in these settings, for exchanges every so many steps, 0 if that is no number.
+func (s outerSettings) faults(strategy string, every int) []error {
 	var faults cli.Faults
 	faults.If(!(s.OuterMomentum >= 0 && s.OuterMomentum < 1), outerMomentumFlag, "%v: want 0 to below 1", s.OuterMomentum)
 	faults.If(!(s.OuterRate >= 0 && s.OuterRate <= maxOuterRate), outerRateFlag, "%v: want above 0, up to %v", s.OuterRate, maxOuterRate)
-	pace, err := s.Pace()
 	switch {
-	case !s.outerSettings.given() || err != nil || s.Strategy == strategyDiLoCo:
-	case s.Strategy != StrategyADPSGD:
-		faults.Add(cli.Faultf(outerMomentumFlag, "and --%s are for %s and %s: with --strategy %s leave them out", outerRateFlag, StrategyADPSGD, strategyDiLoCo, s.Strategy))
-	case pace.Every == 0:
+	case !s.given() || strategy == strategyDiLoCo:
+	case strategy != StrategyADPSGD:
+		faults.Add(cli.Faultf(outerMomentumFlag, "and --%s are for %s and %s: with --strategy %s leave them out", outerRateFlag, StrategyADPSGD, strategyDiLoCo, strategy))
+	case every == 0:
 		faults.Add(cli.Faultf(outerMomentumFlag, "and --%s count in steps from one exchange to the next: give a number of them, as in --every 64", outerRateFlag))
 	}
 	return faults
 }
 
-// NewOptimizer makes the optimizer that --optimizer names, for a model of this layout, with the outer one around it.
-func (s trainSettings) NewOptimizer(layout *tensor.Layout) optim.Optimizer {
-	inner := s.optimizerSettings.NewOptimizer(layout)
-	if s.Strategy != StrategyADPSGD || !s.outerSettings.given() {
+// around puts outer momentum around an optimizer of adpsgd.
+func (s outerSettings) around(inner optim.Optimizer, every int) optim.Optimizer {
+	if !s.given() {
 		return inner
 	}
-	pace, _ := s.Pace() // a fault is told before
-	return &optim.Outer{Inner: inner, Every: pace.Every, Rate: s.OuterRate, Momentum: s.OuterMomentum}
+	return &optim.Outer{Inner: inner, Every: every, Rate: s.OuterRate, Momentum: s.OuterMomentum}
 }
 
-// Outer says how local steps become one of the flock's model, with the strategies that have any.
-func (s trainSettings) Outer() baseline.Outer {
-	pace, _ := s.Pace() // a fault is told before
-	outer := baseline.Outer{Every: cmp.Or(pace.Every, defaultLocalSteps), Rate: 1}
-	if s.Strategy == strategyDiLoCo {
-		outer.Rate = cmp.Or(s.OuterRate, baseline.DefaultOuterRate)
-		outer.Momentum = cmp.Or(s.OuterMomentum, baseline.DefaultOuterMomentum)
+// update says how so many local steps become one of the flock's model.
+func (s outerSettings) update(strategy string, every int) baseline.Outer {
+	if strategy == strategyLocalSGD {
+		return baseline.Outer{Every: every, Rate: 1}
 	}
-	return outer
+	return baseline.Outer{
+		Every: every, Rate: cmp.Or(s.OuterRate, baseline.DefaultOuterRate),
+		Momentum: cmp.Or(s.OuterMomentum, baseline.DefaultOuterMomentum),
+	}
 }

@@ -1,6 +1,7 @@
 package settings
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -11,8 +12,11 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/seed-97356399/murmuration/averaging"
+	"github.com/seed-97356399/murmuration/averaging/baseline"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
+	"github.com/seed-97356399/murmuration/peer/optim"
 	"github.com/seed-97356399/murmuration/quant"
+	"github.com/seed-97356399/murmuration/tensor"
 )
 
 // trainSettings say how the model is trained.
@@ -53,9 +57,11 @@ func (s trainSettings) faults() []error {
 	faults.Add(s.optimizerSettings.faults()...)
 	faults.Add(s.StrategySettings.faults()...)
 	faults.Add(s.combinations()...)
-	faults.Add(s.outerFaults()...)
-	_, err := s.Pace()
+	pace, err := s.Pace()
 	faults.Add(err)
+	if err == nil {
+		faults.Add(s.outerSettings.faults(s.Strategy, pace.Every)...)
+	}
 	_, err = s.CodecPolicy()
 	faults.Add(err)
 	n, err := strconv.Atoi(s.Quantized)
@@ -67,6 +73,22 @@ func (s trainSettings) faults() []error {
 	faults.If(s.Burst < 0 || s.Burst > maxBurst, "burst", "%d: want 0 to %d", s.Burst, maxBurst)
 	faults.If(s.Batch < 1, "batch", "%d: want at least 1", s.Batch)
 	return faults
+}
+
+// NewOptimizer makes the optimizer that --optimizer names, for a model of this layout, with the outer one around it.
+func (s trainSettings) NewOptimizer(layout *tensor.Layout) optim.Optimizer {
+	inner := s.optimizerSettings.NewOptimizer(layout)
+	if s.Strategy != StrategyADPSGD {
+		return inner
+	}
+	pace, _ := s.Pace() // a fault is told before
+	return s.around(inner, pace.Every)
+}
+
+// Outer says how local steps become one of the flock's model, with the strategies that have any.
+func (s trainSettings) Outer() baseline.Outer {
+	pace, _ := s.Pace() // a fault is told before
+	return s.update(s.Strategy, cmp.Or(pace.Every, defaultLocalSteps))
 }
 
 // Drawn is the size of the batches that are drawn from the data.
