@@ -10,6 +10,7 @@ import (
 	"github.com/seed-97356399/murmuration/internal/coding"
 	"github.com/seed-97356399/murmuration/internal/replica"
 	"github.com/seed-97356399/murmuration/internal/sim"
+	"github.com/seed-97356399/murmuration/peer/optim"
 	"github.com/seed-97356399/murmuration/quant"
 	"github.com/seed-97356399/murmuration/tensor"
 )
@@ -20,9 +21,10 @@ type lesson struct {
 	epochs   int
 	pace     averaging.Pace
 	policy   quant.Policy
-	sliceLen int  // the default
-	aware    bool // machines are told strides and distances
-	merge    bool // at the end
+	sliceLen int     // the default
+	aware    bool    // machines are told strides and distances
+	merge    bool    // at the end
+	outer    float64 // momentum from one exchange to the next
 }
 
 // outcome is what a lesson has led to.
@@ -85,6 +87,9 @@ func (d *digits) flock(t *testing.T, c lesson, training *pupils) *flock {
 			t.Fatal(err)
 		}
 		member := sim.Member{ID: nameOf(i), Machine: machine, Replica: f.replicas[i], Ledger: f.ledgers[i], Optimizer: asIs{}}
+		if c.outer > 0 {
+			member.Optimizer = &optim.Outer{Inner: asIs{}, Every: c.pace.Every, Momentum: c.outer}
+		}
 		if c.merge {
 			member.Machine = merging(t, machine, i, 0, time.Second)
 		}
