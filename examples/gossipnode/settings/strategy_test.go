@@ -103,11 +103,12 @@ func TestOuterFlags(t *testing.T) {
 		t.Fatal(err)
 	}
 	for line, want := range map[string]any{
-		"--every 64":                      nil,
-		"--every 64 --outer-momentum 0.5": optim.Outer{Every: 64, Momentum: 0.5},
-		"--every 16 --outer-rate 2":       optim.Outer{Every: 16, Rate: 2},
-		"--strategy local-sgd":            baseline.Outer{Every: 64, Rate: 1},
-		"--strategy diloco --every 16":    baseline.Outer{Every: 16, Rate: 0.7, Momentum: 0.9},
+		"--every 64":                                nil,
+		"--every 64 --outer-momentum 0.5":           optim.Outer{Every: 64, Momentum: 0.5},
+		"--every 16 --outer-rate 2":                 optim.Outer{Every: 16, Rate: 2},
+		"--every 16 --burst 4 --outer-momentum 0.5": optim.Outer{Every: 64, Momentum: 0.5},
+		"--strategy local-sgd":                      baseline.Outer{Every: 64, Rate: 1},
+		"--strategy diloco --every 16":              baseline.Outer{Every: 16, Rate: 0.7, Momentum: 0.9},
 		"--strategy diloco --every 16 --outer-rate 1 --outer-momentum 0.5": baseline.Outer{Every: 16, Rate: 1, Momentum: 0.5},
 	} {
 		s, err := parse(t, "", nil, strings.Fields(line)...)

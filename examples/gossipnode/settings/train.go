@@ -82,7 +82,7 @@ func (s trainSettings) NewOptimizer(layout *tensor.Layout) optim.Optimizer {
 		return inner
 	}
 	pace, _ := s.Pace() // a fault is told before
-	return s.around(inner, pace.Every)
+	return s.around(inner, pace.Every*max(s.Burst, 1))
 }
 
 // Outer says how local steps become one of the flock's model, with the strategies that have any.
