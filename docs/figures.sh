@@ -207,7 +207,7 @@ if wanted codecs; then
 	benchmark ./internal/sim -count 1 -timeout 60m -run 'Codecs|FourBits|LikeAllReduce|Proportion' -tables -v
 fi
 # What talking seldom costs, by arm, each at several rates (docs/design/052). OUTER_SEEDS and OUTER_WORLD
-# ("--slow-link 1=10") ask for more; an hour of a processor for one seed.
+# ("--slow-link 1=10") ask for more; two hours of a processor for one seed.
 if wanted outer && have mnist; then
 	arm() { # NAME RATES ARGUMENT…
 		local name=$1 rates=$2; shift 2
@@ -229,9 +229,15 @@ if wanted outer && have mnist; then
 		arm "adpsgd $every" "0.0133 0.02 0.03 0.045" "${seldom[@]}"
 		arm "outer $every" "0.0133 0.02 0.03" "${seldom[@]}" --outer-momentum 0.5
 		arm "burst $every" "0.0133 0.02 0.03" "${seldom[@]}" --burst 4
-		arm "burst, outer $every" "0.0133 0.02 0.03" "${seldom[@]}" --burst 4 --outer-momentum 0.5
+		for momentum in 0.5 0.8 0.9; do
+			arm "burst, $momentum $every" "0.0133 0.02 0.03" "${seldom[@]}" --burst 4 --outer-momentum $momentum
+		done
 	done
-	arm "muon 64" "0.001 0.0015" --codec lattice6+4 --every 64 --optimizer muon # a quarter of an hour each
+	arm "diloco 256" "0.0133 0.02 0.03" --strategy diloco --every 256
+	# A step of Muon is dear: fewer and larger ones.
+	large=(--batch 64 --steps 351 --codec lattice6+4 --every 16)
+	arm "large batches" "0.03 0.045 0.0675" "${large[@]}"
+	arm "large batches, muon" "0.0013 0.002 0.003" "${large[@]}" --optimizer muon
 fi
 if wanted results && have mnist; then
 	race=(--suite all --model softmax --dataset mnist --data "$data/mnist" --epochs 1 --target 0.88 --points 20
