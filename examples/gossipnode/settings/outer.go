@@ -27,7 +27,7 @@ const (
 )
 
 func (s *outerSettings) register(flags *pflag.FlagSet) {
-	flags.Float64Var(&s.OuterMomentum, outerMomentumFlag, 0, "momentum from one exchange to the next, 0 to below 1, in steps of --every (default none for adpsgd, 0.9 for diloco)")
+	flags.Float64Var(&s.OuterMomentum, outerMomentumFlag, 0, "momentum from one exchange to the next, 0 to below 1, in steps of --every (default none for adpsgd, which bears 0.5, and 0.8 with --burst; 0.9 for diloco)")
 	flags.Float64Var(&s.OuterRate, outerRateFlag, 0, "what the steps from one exchange to the next are multiplied by (default 1 for adpsgd, 0.7 for diloco)")
 }
 
