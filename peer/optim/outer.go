@@ -26,7 +26,8 @@ type Outer struct {
 	Every int
 	// Rate multiplies what the inner steps come to. Default: 1.
 	Rate float64
-	// Momentum is γ, 0 to below 1. From 0.8 on peers that exchange in pairs diverge.
+	// Momentum is γ, 0 to below 1. From 0.8 on peers that exchange in pairs diverge, but for bursts
+	// (averaging.Pace.Burst).
 	Momentum float64
 
 	sum       tensor.Vector // g
