@@ -81,7 +81,7 @@ func (m *ADPSGD) Every() int {
 	case c.Drift > 0:
 		every = maxEvery
 	case every == 0:
-		every = m.pace.every()
+		every = m.pace.every(c.Partial)
 	case c.BySpeed:
 		every = m.pace.scaled(every)
 	}
@@ -146,17 +146,15 @@ func (m *ADPSGD) Handle(now time.Duration, event Event, actions []Action) []Acti
 // adopt takes the links of a new view. An exchange in flight goes on: the stream shows
 // sooner than gossip whether its partner is alive.
 func (m *ADPSGD) adopt(overlay *topology.Overlay) {
-	neighbours := overlay.Neighbours(m.config.Self)
 	m.view = overlay.View()
 	self, _ := m.view.Lookup(m.config.Self)
 	m.role = self.Role
 	m.partners = m.partners[:0]
-	for _, id := range neighbours {
+	for _, id := range overlay.Neighbours(m.config.Self) {
 		m.partners = append(m.partners, partner{id: id})
 	}
 	m.accounts.link(m.partners, m.view.Actives())
-	m.tries = 0
-	m.cursor = 0
+	m.tries, m.cursor = 0, 0
 	for _, known := range []*bans{&m.failing, &m.slow, &m.silent, &m.refusing} {
 		known.retain(m.member)
 	}
@@ -364,12 +362,14 @@ func (m *ADPSGD) stale(p partner, now time.Duration) bool {
 func (m *ADPSGD) propose(now time.Duration, to topology.PeerID, actions []Action) []Action {
 	m.lastID++
 	m.out = exchange{id: m.lastID, peer: to, began: now, running: true}
-	if m.burst.proposed(m.owed, m.config.Pace.burst()) {
-		m.cursor = 0
-	}
+	m.cursor = m.burst.proposed(m.owed, m.config.Pace.burst(), m.cursor)
 	m.owed, m.steps = true, 0
+	within := time.Duration(0) // the exchanges of the parting pass are whole
+	if m.config.Pace.Partial && !m.over {
+		within = m.pace.lasting(m.Every())
+	}
 	return append(actions,
-		Action{Kind: Propose, Peer: to, Exchange: m.lastID, Overlap: m.overlap()},
+		Action{Kind: Propose, Peer: to, Exchange: m.lastID, Overlap: m.overlap(), Within: within},
 		Action{Kind: SetTimer, Timer: OutboundDeadline, Exchange: m.lastID, Peer: to, After: m.config.Deadline})
 }
 

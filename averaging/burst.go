@@ -5,9 +5,9 @@ type burst struct {
 	left int // exchanges that follow at once
 }
 
-// proposed notes a proposal of a burst of so many exchanges, again if another partner has
-// refused, and tells whether it is the last of several.
-func (b *burst) proposed(again bool, size int) (last bool) {
+// proposed notes a proposal of a burst of so many exchanges, again if another partner has refused,
+// and returns the index of the partner to ask next: the first after the last of several.
+func (b *burst) proposed(again bool, size, next int) int {
 	switch {
 	case again:
 	case b.left > 0:
@@ -15,7 +15,10 @@ func (b *burst) proposed(again bool, size int) (last bool) {
 	default:
 		b.left = size - 1
 	}
-	return b.left == 0 && size > 1
+	if b.left == 0 && size > 1 {
+		return 0
+	}
+	return next
 }
 
 // inBurst is the order of links, given in the overlay's (topology.Overlay), in which a burst takes

@@ -59,6 +59,12 @@ type Pace struct {
 	// late in the run (Kong et al., 2021). It needs events with Stride, Progress and
 	// Distance.
 	Consensus bool
+	// Partial lets an exchange end after the time of H steps with the slices that the link has
+	// taken until then, those that have waited and moved most first, and leaves the rest to
+	// the next ones (partial exchanges as in Ako, Watcharapichat et al., 2016): on a slow
+	// link, exchanges stay as frequent as Every says. No slice waits for more than 32
+	// exchanges. If Every is 0, only processor time decides H. Drift has no H and excludes it.
+	Partial bool
 	// BySpeed sets H to Every times the peer's relative speed, between a quarter of Every
 	// and four times Every (dynamic local updates), so that peers of unequal speed exchange
 	// equally often. It needs events with Speed. If Every is 0, H follows the speed anyway.
@@ -103,6 +109,9 @@ func (p Pace) Validate() error { return errors.Join(p.faults()...) }
 func (p Pace) faults() (faults []error) {
 	if p.Every < 0 || p.Burst < 0 {
 		faults = append(faults, fmt.Errorf("Every is %d and Burst %d: neither may be negative", p.Every, p.Burst))
+	}
+	if p.Partial && p.Drift > 0 {
+		faults = append(faults, errors.New("Partial with Drift: partial exchanges take the time of H steps, and Drift has no H; set Every"))
 	}
 	for name, value := range map[string]float64{"Drift": p.Drift, "BytesPerHour": p.BytesPerHour} {
 		if !(value >= 0 && value <= math.MaxFloat64) {

@@ -163,6 +163,9 @@ type Action struct {
 	// the one in question included. The weight of an exchange is 1/(1+c), with c
 	// the larger Overlap of its two sides.
 	Overlap int
+	// Within is how long the exchange may take before it leaves what it has not carried yet to
+	// the next one (Pace.Partial); 0 means that it carries the whole model.
+	Within time.Duration
 }
 
 // String prints the action as transcripts show it.
@@ -171,7 +174,7 @@ func (a Action) String() string {
 	case Proceed:
 		return "proceed"
 	case Propose:
-		return fmt.Sprintf("propose exchange %d to %s%s", a.Exchange, a.Peer, a.overlap())
+		return fmt.Sprintf("propose exchange %d to %s%s%s", a.Exchange, a.Peer, a.overlap(), a.within())
 	case Accept:
 		return fmt.Sprintf("accept exchange %d of %s%s", a.Exchange, a.Peer, a.overlap())
 	case Refuse:
@@ -190,6 +193,14 @@ func (a Action) String() string {
 		return fmt.Sprintf("halt: %s", a.Reason)
 	}
 	return "unknown action"
+}
+
+// within is the text about the time of a partial exchange.
+func (a Action) within() string {
+	if a.Within == 0 {
+		return ""
+	}
+	return fmt.Sprintf(", within %s", a.Within)
 }
 
 // overlap is the text about overlapping exchanges, if there are any.

@@ -72,14 +72,23 @@ func (p *pace) affordable(bytesPerHour float64) int {
 
 // every is the H at which communication stays hidden behind computation and
 // costs no more than costShare of it: max(⌈exchange/step⌉, ⌈cost/(share·step)⌉),
-// at most maxEvery. Before anything is measured it is 1.
-func (p *pace) every() int {
+// at most maxEvery. Partial exchanges end when the next is due, whatever H is, so only their cost
+// counts. Before anything is measured it is 1.
+func (p *pace) every(partial bool) int {
 	if !p.step.known || p.step.value <= 0 {
 		return 1
 	}
 	hidden := math.Ceil(max(p.exchange.value, float64(p.atLeast)) / p.step.value)
+	if partial {
+		hidden = 1
+	}
 	cheap := math.Ceil(p.cost.value / (costShare * p.step.value))
 	return int(min(max(hidden, cheap, 1), maxEvery))
+}
+
+// lasting is the time that so many steps take, 0 if it is not known.
+func (p *pace) lasting(steps int) time.Duration {
+	return time.Duration(float64(steps) * p.step.value)
 }
 
 // scaled is H for a peer of this speed, given the H of a peer of mean speed.

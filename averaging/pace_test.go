@@ -193,3 +193,39 @@ func TestPaceBySpeed(t *testing.T) {
 		})
 	}
 }
+
+// TestPartialExchangesTakeTheTimeOfHSteps, on however slow a link; those that share the last steps
+// are whole.
+func TestPartialExchangesTakeTheTimeOfHSteps(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		every int
+		want  time.Duration
+	}{{"eight steps", 8, 80 * time.Millisecond}, {"H by the processor alone, not by the link", 0, 40 * time.Millisecond}} {
+		t.Run(c.name, func(t *testing.T) {
+			m := newMachine(t, averaging.Config{Pace: averaging.Pace{Every: c.every, Partial: true}})
+			var now, last time.Duration
+			for range 400 {
+				now += 10 * time.Millisecond
+				for _, a := range m.Handle(now, averaging.Event{Kind: averaging.StepDone}, nil) {
+					if a.Kind == averaging.Propose {
+						last = a.Within
+						took := now + 300*time.Millisecond
+						m.Handle(took, averaging.Event{Kind: averaging.Finished, Peer: a.Peer, Exchange: a.Exchange, Cost: 2 * time.Millisecond}, nil)
+					}
+				}
+			}
+			if last != c.want {
+				t.Errorf("an exchange may take %s, want %s", last, c.want)
+			}
+			for _, a := range m.Handle(now, averaging.Event{Kind: averaging.RunOver}, nil) {
+				if a.Kind == averaging.Propose && a.Within != 0 {
+					t.Errorf("the last exchange may take %s, want any time", a.Within)
+				}
+			}
+		})
+	}
+	if err := (averaging.Pace{Drift: 1, Partial: true}).Validate(); err == nil {
+		t.Error("partial exchanges without H are taken")
+	}
+}

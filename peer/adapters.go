@@ -36,7 +36,7 @@ func (a *adapters) open(network Network, introduce func(context.Context, transpo
 		a.own, err = p2pnet.New(p2pnet.Config{
 			Identity: network.Identity, Listen: network.Listen, Known: network.KnownPeers,
 			Admit: a.guard.AdmitID, Member: a.guard.TakesPart, Introduce: introduce, Reachable: reachable,
-			Relay: network.Relay, Log: network.Log,
+			Relay: network.Relay, Uplink: network.Uplink, Log: network.Log,
 		})
 		if err != nil {
 			return err

@@ -58,6 +58,9 @@ type Network struct {
 	// Relay is for peers that others can dial through a relay only, and for peers that are
 	// a relay.
 	Relay p2pnet.Relay
+	// Uplink bounds what this peer sends; several peers may have shares of one uplink
+	// (p2pnet.NewUplink). Default: no bound.
+	Uplink *p2pnet.UplinkShare
 	// Carrier is how news of members travels. Default: streams; in a flock of more than
 	// swim.WideAbove members datagrams, which need no connection to every member.
 	Carrier swim.Carrier
@@ -71,7 +74,7 @@ type Network struct {
 	Control control.Config
 	// Transport replaces the default one, on libp2p; for example by one of p2pnet.New with other
 	// limits. The peer does not close it; several peers of different runs may share one. Identity,
-	// Listen and Relay are then unused.
+	// Listen, Uplink and Relay are then unused.
 	Transport transport.Transport
 	// Membership replaces the default one, on memberlist over Transport. The peer
 	// closes it. Carrier and GossipKeys are then unused.

@@ -48,8 +48,8 @@ func newOutbound(o *outcomes) *outbound {
 // Propose begins an exchange. It returns false if the peer is closing or has no model to
 // share yet.
 func (p *outbound) Propose(action averaging.Action) (*Ongoing, bool) {
-	x, overlap := newOngoing(collective.Event{Event: averaging.Event{Peer: action.Peer, Exchange: action.Exchange}}), action.Overlap
-	return x, p.Model.Open() && !p.Life.IsClosing() && p.Life.Tasks.Spawn(func() { p.propose(x, overlap) })
+	x := newOngoing(collective.Event{Event: averaging.Event{Peer: action.Peer, Exchange: action.Exchange}})
+	return x, p.Model.Open() && !p.Life.IsClosing() && p.Life.Tasks.Spawn(func() { p.propose(x, action) })
 }
 
 // Send begins a transfer. It returns the same as Propose.
@@ -70,10 +70,10 @@ type begun interface {
 }
 
 // propose carries out an exchange from the proposal on.
-func (p *outbound) propose(x *Ongoing, overlap int) {
+func (p *outbound) propose(x *Ongoing, action averaging.Action) {
 	s := p.exchanges.Take()
 	defer p.exchanges.Put(s)
-	s.Begin(&p.Host, x.began.Sub(p.Life.Started), x.event.Peer, x.event.Exchange, overlap, p.codedFor(x.event.Peer, p.Trainer.StepTime()))
+	s.Begin(&p.Host, x.began.Sub(p.Life.Started), action, p.codedFor(x.event.Peer, p.Trainer.StepTime()))
 	p.carryThrough(x, s)
 }
 

@@ -13,6 +13,7 @@ import (
 type buffers struct {
 	gradient, sum tensor.Vector
 	weights       []float64 // in the sum, by piece
+	rounding      *rounding
 }
 
 // UseGradients gives the replica the buffers Gradient and Sum, both empty. It must be
@@ -23,12 +24,12 @@ func (r *Replica) UseGradients() {
 	}
 	r.buffers = &buffers{
 		gradient: make(tensor.Vector, len(r.values)), sum: make(tensor.Vector, len(r.values)),
-		weights: make([]float64, r.pieces.count()),
+		weights: make([]float64, r.pieces.count()), rounding: newRounding(len(r.values)),
 	}
 }
 
 // PutGradient copies a gradient, which must have Len values, into Gradient: the mean
-// over so many samples. It fails with ErrDiverged if the gradient is not finite, and
+// over so many samples, with what codes have lost of the ones before. It fails with ErrDiverged if the gradient is not finite, and
 // leaves Gradient as it was.
 func (r *Replica) PutGradient(gradient tensor.Vector, samples float64) error {
 	r.mustFit(gradient)
@@ -45,6 +46,7 @@ func (r *Replica) PutGradient(gradient tensor.Vector, samples float64) error {
 		s := &r.slices[i]
 		s.Lock()
 		copy(s.in(r.buffers.gradient), s.in(gradient))
+		r.buffers.rounding.carry(s, s.in(r.buffers.gradient), samples)
 		s.samples = samples
 		s.Unlock()
 	}
@@ -71,6 +73,9 @@ func (r *Replica) Load(add bool) error {
 		return err
 	}
 	for i, s := range r.lockShared() {
+		if !add {
+			r.buffers.rounding.forget(s)
+		}
 		if s.samples > 0 {
 			tensor.Axpy(s.in(r.buffers.sum), float32(s.samples), s.in(r.buffers.gradient))
 			for j := range r.weightsOf(i) {

@@ -16,7 +16,7 @@ import (
 // TestSumIsConservedWhileBothSidesTrain interleaves, in any order, gradient steps on
 // both sides with the sending, answering and applying of slices over one or several
 // lanes. What both models together gain is what the gradient steps gave: no step is
-// lost, and an exchange adds nothing.
+// lost, and an exchange adds nothing, a partial one included.
 func TestSumIsConservedWhileBothSidesTrain(t *testing.T) {
 	for _, name := range slices.Concat(codecs, latticed) {
 		t.Run(name, func(t *testing.T) {
@@ -40,13 +40,14 @@ func checkConservation(t *rapid.T, name string) {
 	terms := replica.Terms{
 		Plan: coding.Uniform(codec(t, name)), Window: rapid.IntRange(1, 4).Draw(t, "window"),
 		Lanes: rapid.IntRange(1, 4).Draw(t, "lanes"), Overlap: rapid.IntRange(1, 3).Draw(t, "overlap"),
+		Partial: rapid.Bool().Draw(t, "partial"),
 	}
 	for range rapid.IntRange(1, 4).Draw(t, "exchanges") {
 		terms.Exchange++
 		x := begin(t, a, p, terms)
 		for !p.responder.Done() {
 			l := x.lanes[rapid.IntRange(0, len(x.lanes)-1).Draw(t, "lane")]
-			switch rapid.IntRange(0, 5).Draw(t, "turn") {
+			switch rapid.IntRange(0, 6).Draw(t, "turn") {
 			case 0:
 				train(a)
 			case 1:
@@ -57,6 +58,8 @@ func checkConservation(t *rapid.T, name string) {
 				l.answer()
 			case 5:
 				l.apply()
+			case 6:
+				l.a.Leave()
 			}
 		}
 		x.finish()

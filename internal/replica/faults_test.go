@@ -239,6 +239,16 @@ func TestFramesOutOfOrder(t *testing.T) {
 	t.Run("an acknowledgement of another exchange", func(t *testing.T) {
 		serve(t, 1, comes(0, code(0, 0)), comes(0, wire.Header{Type: wire.TypeAck, Exchange: number + 1, Ack: 1}))
 	})
+	leaving := func(slices, acked uint32) wire.Header {
+		return wire.Header{Type: wire.TypeAck, Exchange: number, Ack: acked, Slice: slices}
+	}
+	t.Run("all slices left to the next exchange", func(t *testing.T) {
+		serve(t, 1, comes(0, code(0, 0)), func(x *exchange) error { return comes(0, leaving(uint32(x.p.SharedSlices()), 1))(x) })
+	})
+	t.Run("more slices left than there are", func(t *testing.T) { serve(t, 1, comes(0, leaving(math.MaxUint32, 0))) })
+	t.Run("two lanes that leave unequally many slices", func(t *testing.T) {
+		serve(t, 2, comes(0, code(0, 0)), comes(0, leaving(1, 1)), comes(1, leaving(2, 0)))
+	})
 	t.Run("a difference that nothing asked for", func(t *testing.T) {
 		serve(t, 1, func(x *exchange) error {
 			return x.lanes[0].a.Diff(wire.Header{Type: wire.TypeDiff, Exchange: number}, diffOf(t, "raw", 0, good))

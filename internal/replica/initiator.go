@@ -2,7 +2,6 @@ package replica
 
 import (
 	"fmt"
-	"sync/atomic"
 
 	"github.com/seed-97356399/murmuration/internal/coding"
 	"github.com/seed-97356399/murmuration/internal/wire"
@@ -14,11 +13,11 @@ import (
 // one goroutine and Diff by another.
 type Initiator struct {
 	side
-	record  *record
-	order   order
-	theirs  []byte       // the partner's ranges, as codes, by block
-	claimed atomic.Int64 // slices that a lane has taken up, or wanted to
-	lanes   []*InitiatorLane
+	record *record
+	order  order
+	turns  turns
+	theirs []byte // the partner's ranges, as codes, by block
+	lanes  []*InitiatorLane
 }
 
 // Begin starts an exchange. The one before must have ended.
@@ -27,7 +26,7 @@ func (a *Initiator) Begin(terms Terms) {
 	a.record = a.ledger.open(a.terms, attempts*len(a.replica.shared))
 	a.order.set(a.replica, a.terms)
 	a.theirs = a.theirs[:0]
-	a.claimed.Store(0)
+	a.turns.begin(len(a.replica.shared))
 	for n := len(a.lanes); n < a.terms.Lanes; n++ {
 		a.lanes = append(a.lanes, &InitiatorLane{of: a, number: n})
 	}
@@ -40,11 +39,14 @@ func (a *Initiator) Begin(terms Terms) {
 func (a *Initiator) Lane(i int) *InitiatorLane { return a.lanes[i] }
 
 // End is the end of the exchange at this side. Clean says that the partner is
-// known to have applied every slice too; if it is not, the partner may ask, and
+// known to have applied every slice that was sent too; if it is not, the partner may ask, and
 // the ledger keeps what it takes to answer. No lane may be in use.
 func (a *Initiator) End(clean bool) {
 	if a.record != nil {
 		a.moves.end(a.replica, a.terms.Partner)
+		if a.Done() {
+			a.replica.grow()
+		}
 		a.ledger.close(a.record, clean)
 		a.record = nil
 	}

@@ -80,10 +80,11 @@ func (l *InitiatorLane) Code(frame []byte) (_ []byte, ok bool, err error) {
 // take fills in the next slice that no lane has taken up. It reports false if none is
 // left.
 func (l *InitiatorLane) take(flight *inFlight) bool {
-	r, turn := l.of.replica, int(l.of.claimed.Add(1)-1)
-	if turn >= len(r.shared) {
+	turn, more := l.of.turns.take()
+	if !more {
 		return false
 	}
+	r := l.of.replica
 	index := l.of.order.at(turn)
 	*flight = inFlight{part: part{slice: index}, codec: r.codec(l.of.terms.Plan, index, turn)}
 	return true
@@ -251,11 +252,21 @@ func (l *InitiatorLane) subtract(s *slice, flight *inFlight, diff *difference, s
 	l.of.squared[l.number] += distance * distance
 }
 
+// Leave ends a partial exchange: no lane takes up a further slice, beyond the least number that
+// an exchange carries.
+func (l *InitiatorLane) Leave() {
+	if a := l.of; a.terms.Partial {
+		a.leave(a.turns.leave(least(len(a.replica.shared))))
+	}
+}
+
 // Ack writes the frame that acknowledges what has been applied so far, for when
-// no CODE is left to carry it.
+// no CODE is left to carry it. It says how many slices the exchange leaves to the next.
 func (l *InitiatorLane) Ack(frame []byte) ([]byte, error) {
 	frame = wire.Reserve(frame)
-	err := wire.Seal(frame, wire.Header{Type: wire.TypeAck, Exchange: l.of.terms.Exchange, Ack: uint32(l.applied.Load()), Flags: l.of.terms.flags()})
+	err := wire.Seal(frame, wire.Header{
+		Type: wire.TypeAck, Exchange: l.of.terms.Exchange, Slice: uint32(l.of.turns.left()), Ack: uint32(l.applied.Load()), Flags: l.of.terms.flags(),
+	})
 	return frame, err
 }
 

@@ -8,8 +8,10 @@ import "slices"
 // lets finish do not average the front of the model only.
 type order struct {
 	exchange uint64
-	sorted   []int32 // slices by priority
-	runs     []run
+	sorted   []int32 // slices by priority, or by urgency
+	runs     []run   // none if by urgency
+
+	urgencies []urgency // by slice
 }
 
 // run is a part of the order that has one priority.
@@ -22,6 +24,10 @@ func (o *order) set(r *Replica, terms Terms) {
 	o.sorted, o.runs = o.sorted[:0], o.runs[:0]
 	for i := range r.shared {
 		o.sorted = append(o.sorted, int32(i))
+	}
+	if terms.Partial {
+		o.urge(r, terms)
+		return
 	}
 	descending := func(i, j int32) int { return priority(j) - priority(i) }
 	if !slices.IsSortedFunc(o.sorted, descending) {
@@ -37,6 +43,9 @@ func (o *order) set(r *Replica, terms Terms) {
 
 // at is the slice whose turn it is.
 func (o *order) at(turn int) int {
+	if len(o.runs) == 0 {
+		return int(o.sorted[turn])
+	}
 	for _, r := range o.runs {
 		if turn < r.from+r.length {
 			return int(o.sorted[r.from+(first(o.exchange, r.length)+turn-r.from)%r.length])

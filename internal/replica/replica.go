@@ -310,6 +310,7 @@ func (r *Replica) change(p *part, m *moved, diff *difference, sign float32) {
 	diff.add(p, r.of(s), sign)
 	m.after(r, p.slice, r.of(s))
 	s.drift.mark(r.of(s))
+	s.age = 0
 }
 
 // changing is called before a slice's values change. The caller holds the slice's lock.

@@ -60,6 +60,20 @@ func (p *Responder) End(now time.Duration) (inDoubt int) {
 	return inDoubt
 }
 
+// leaves takes note of the slices that the partner leaves to the next exchange. All lanes say the
+// same number, or none before it is known.
+func (p *Responder) leaves(header wire.Header) error {
+	slices, all := header.Slice, len(p.replica.shared)
+	switch before := p.left.Load(); {
+	case slices == 0 || int64(slices) == int64(before):
+		return nil
+	case before > 0 || int64(slices) >= int64(all):
+		return fmt.Errorf("%d of %d slices left to the next exchange, after %d: %w", slices, all, before, ErrOrder)
+	}
+	p.leave(int(slices))
+	return nil
+}
+
 // codec is the codec of a number, if it was accepted. Raw always is: for slices whose
 // values the others cannot hold.
 func (p *Responder) codec(number uint8) (coding.Codec, error) {

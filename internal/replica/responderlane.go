@@ -71,7 +71,7 @@ func (w *pending) code() []byte { return w.frame[w.head:] }
 // not be changed, until the lane's next call. First it applies what the header
 // acknowledges.
 func (l *ResponderLane) Code(header wire.Header, payload []byte) ([]byte, error) {
-	if err := l.Ack(header); err != nil {
+	if err := l.acknowledged(header); err != nil {
 		return nil, err
 	}
 	n, unit := len(l.of.replica.shared), int(header.Slice)
@@ -298,8 +298,17 @@ func (l *ResponderLane) learn(w *pending, s *slice, failed coding.Set, distance,
 	}
 }
 
-// Ack applies the pending differences that the partner has acknowledged.
+// Ack takes the lane's last frame: it applies what the partner has acknowledged, and learns how many
+// slices the partner leaves to the next exchange.
 func (l *ResponderLane) Ack(header wire.Header) error {
+	if err := l.of.leaves(header); err != nil {
+		return err
+	}
+	return l.acknowledged(header)
+}
+
+// acknowledged applies the pending differences that the partner has acknowledged.
+func (l *ResponderLane) acknowledged(header wire.Header) error {
 	if header.Exchange != l.of.terms.Exchange {
 		return fmt.Errorf("frame of exchange %d in exchange %d: %w", header.Exchange, l.of.terms.Exchange, ErrOrder)
 	}

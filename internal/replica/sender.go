@@ -17,7 +17,10 @@ import (
 //
 // That takes codecs whose code of what they have decoded is the same again, as it is of
 // all that transfers take.
-type Sender struct{ passage }
+type Sender struct {
+	passage
+	coded tensor.Vector // what the code of a run of pieces decodes to
+}
 
 // Next writes the next PART into frame, whose memory it reuses. ok is false if there is
 // none left. It fails with ErrDiverged or ErrTooLarge if the values cannot be sent, and
@@ -37,7 +40,7 @@ func (s *Sender) Next(frame []byte) (_ []byte, ok bool, err error) {
 	count, weight := s.run(shared)
 	from, to := r.pieces.span(shared, at.length, s.next, count)
 	codec := r.codec(s.terms.Plan, shared, shared)
-	frame, err = s.encode(frame, at.in(r.vector(s.terms.Transfer.From))[from:to], r.of(at), codec, weight)
+	frame, err = s.encode(frame, at, from, to, codec, weight)
 	at.Unlock()
 	if err != nil {
 		return frame, false, fmt.Errorf("coding pieces %d to %d of %s: %w", s.next, s.next+count-1, s.terms.Transfer.From, err)
@@ -64,9 +67,8 @@ func (s *Sender) run(shared int) (count int, weight float64) {
 	return count, 1
 }
 
-// encode begins a frame with the code of values. Own is the slice of the parameters
-// that they belong to. The caller holds the slice's lock.
-func (s *Sender) encode(frame []byte, values, own tensor.Vector, codec coding.Codec, weight float64) ([]byte, error) {
+// encode begins a frame with the code of a run of a slice's values. The caller holds the slice's lock.
+func (s *Sender) encode(frame []byte, at *slice, from, to int, codec coding.Codec, weight float64) ([]byte, error) {
 	frame = extend(wire.Reserve(frame), wire.PartInfoSize)
 	switch {
 	case weight == 0 && s.terms.Transfer.From == collective.Gradient:
@@ -74,6 +76,7 @@ func (s *Sender) encode(frame []byte, values, own tensor.Vector, codec coding.Co
 	case weight == 0:
 		return frame, nil
 	}
+	values := at.in(s.replica.vector(s.terms.Transfer.From))[from:to]
 	head, scale := len(frame), s.terms.scale(weight)
 	if s.terms.Transfer.From != collective.Sum {
 		scale = 1 // what is coded is the value itself
@@ -84,21 +87,37 @@ func (s *Sender) encode(frame []byte, values, own tensor.Vector, codec coding.Co
 		copy(x, values)
 		tensor.Scale(x, 1/scale)
 	}
-	if err := sendable(x, own, codec); err != nil {
+	if err := sendable(x, s.replica.of(at), codec); err != nil {
 		return frame, err
 	}
 	frame = extend(frame, codec.Code.Size(len(x)))
 	codec.Code.Encode(frame[head:], x)
-	if !s.terms.passed() {
+	if codec.ID == coding.Raw || s.terms.Transfer.From == collective.Parameters {
 		return frame, nil
 	}
-	if err := codec.Code.Decode(values, frame[head:], nil); err != nil {
+	s.coded = ring(s.coded, len(s.scratch))
+	coded := s.coded[:len(values)]
+	if err := codec.Code.Decode(coded, frame[head:], nil); err != nil {
 		return frame, err
 	}
 	if scale != 1 {
-		tensor.Scale(values, scale)
+		tensor.Scale(coded, scale)
+	}
+	s.lost(at.offset+from, values, coded, weight)
+	if s.terms.passed() {
+		copy(values, coded)
 	}
 	return frame, nil
+}
+
+// lost notes what the code of values has lost.
+func (s *Sender) lost(offset int, values, coded tensor.Vector, weight float64) {
+	rounding := s.replica.buffers.rounding
+	if s.terms.Transfer.From == collective.Gradient {
+		rounding.note(offset, values, coded, float32(weight), true)
+		return
+	}
+	rounding.note(offset, values, coded, 1, false)
 }
 
 // halfMost is the largest number that fp16 holds.

@@ -18,6 +18,7 @@ type side struct {
 	failed     atomic.Int32      // blocks that failed
 	ranging    bool              // the responder has ranges to send
 	rangesSent int               // slices whose ranges have been sent
+	left       atomic.Int32      // slices that a partial exchange does not carry
 	squared    [MaxLanes]float64 // by lane, of its slices' distances
 	moves      moved
 }
@@ -37,6 +38,7 @@ func (s *side) begin(terms Terms) {
 	s.trust = s.replica.biases.trust(s.terms.Partner) * s.replica.judgement.trust(s.terms.Partner)
 	s.due.Store(int32(len(s.replica.shared)))
 	s.applied.Store(0)
+	s.left.Store(0)
 	s.failed.Store(0)
 	s.ranging, s.rangesSent = latticed(s.terms.Codecs), 0
 	clear(s.squared[:])
@@ -57,7 +59,13 @@ func (s *side) Window() int { return s.terms.Window }
 // exchange has.
 func (s *side) flying() int { return min(s.terms.Window, max(attempts*len(s.replica.shared), 1)) }
 
-// Done tells whether every slice has been applied, by a responder at both sides, and what
+// leave takes so many slices out of the exchange.
+func (s *side) leave(slices int) {
+	s.left.Add(int32(slices))
+	s.due.Add(-int32(slices))
+}
+
+// Done tells whether every slice that the exchange carries has been applied, by a responder at both sides, and what
 // had to be sent again too.
 func (s *side) Done() bool { return s.applied.Load() == s.due.Load() }
 
@@ -67,12 +75,17 @@ func (s *side) Retransmitted() int { return int(s.failed.Load()) }
 // Applied is the number of slices applied; one that was sent again counts again.
 func (s *side) Applied() int { return int(s.applied.Load()) }
 
-// Distance is the distance between the two models that the slices showed. It is complete
-// once Done. A partner's claim counts only up to what the bound lets into its window.
+// Distance is the distance between the two models that the slices showed, as if those that a
+// partial exchange leaves were as far apart as the others. It is complete once Done. A partner's
+// claim counts only up to what the bound lets into its window.
 func (s *side) Distance() float64 {
 	total := 0.0
 	for _, squared := range s.squared {
 		total += squared
+	}
+	if left := float64(s.left.Load()); left > 0 {
+		all := float64(len(s.replica.shared))
+		total *= all / (all - left)
 	}
 	return math.Sqrt(total)
 }

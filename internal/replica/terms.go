@@ -35,6 +35,8 @@ type Terms struct {
 	Window, Lanes int
 	// Overlap counts the exchanges under way at the busier side, this one included.
 	Overlap int
+	// Partial: the initiator sends its slices by urgency, and may leave the rest.
+	Partial bool
 	// Unsummed: frames of slices go without a checksum.
 	Unsummed bool
 }

@@ -49,6 +49,9 @@ func describe(lane int, frame []byte) string {
 	if h.Type == wire.TypeCode || h.Type == wire.TypeAck {
 		line += fmt.Sprintf(", acknowledges %d", h.Ack)
 	}
+	if h.Type == wire.TypeAck && h.Slice > 0 {
+		line += fmt.Sprintf(", leaves %d slices", h.Slice)
+	}
 	if lane > 0 {
 		line += fmt.Sprintf(" (lane %d)", lane)
 	}

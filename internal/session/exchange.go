@@ -12,7 +12,6 @@ import (
 	"github.com/seed-97356399/murmuration/internal/links"
 	"github.com/seed-97356399/murmuration/internal/replica"
 	"github.com/seed-97356399/murmuration/internal/wire"
-	"github.com/seed-97356399/murmuration/topology"
 )
 
 const (
@@ -28,6 +27,7 @@ type Exchange struct {
 	side
 	initiator replica.Initiator
 	overlap   int
+	within    time.Duration // the time of a partial exchange
 	offer     links.Offer
 	agreed    links.Offer // the part of it that the partner has accepted
 	proposed  wire.Propose
@@ -40,13 +40,12 @@ type Exchange struct {
 	clean           bool // the partner is known to have applied all
 }
 
-// Begin begins an exchange with a partner. Overlap counts the exchanges under way at this
-// side, and offer is what slices may be coded with.
-func (x *Exchange) Begin(local *Host, now time.Duration, partner topology.PeerID, id averaging.ExchangeID, overlap int, offer links.Offer) {
-	x.side.begin(local, now, partner, uint64(id))
+// Begin begins the exchange that an action proposes. Offer is what slices may be coded with.
+func (x *Exchange) Begin(local *Host, now time.Duration, action averaging.Action, offer links.Offer) {
+	x.side.begin(local, now, action.Peer, uint64(action.Exchange))
 	x.initiator.Use(local.Replica, local.Ledger)
-	x.bounds.Frame = local.Links.Answer(partner)
-	x.overlap, x.offer = min(max(overlap, 1), maxOverlap), offer
+	x.bounds.Frame = local.Links.Answer(action.Peer)
+	x.overlap, x.within, x.offer = min(max(action.Overlap, 1), maxOverlap), action.Within, offer
 	x.answer, x.recordReceived, x.clean = answer{}, false, false
 }
 
@@ -156,10 +155,14 @@ func (x *Exchange) accepted() error {
 	x.initiator.Begin(replica.Terms{
 		Partner: string(x.partner), Incarnation: x.proposed.Incarnation, Exchange: x.id, Plan: agreed.Plan, Codecs: agreed.IDs,
 		Window: min(int(x.accept.Window), most), Lanes: int(x.accept.Lanes), Overlap: int(x.accept.Overlap),
-		Unsummed: x.unsummed,
+		Partial: x.within > 0, Unsummed: x.unsummed,
 	})
+	until := time.Duration(0)
+	if x.within > 0 {
+		until = x.began + x.within
+	}
 	for i := range x.initiator.Lanes() {
-		x.lanes[i] = SendingLane{lane: x.initiator.Lane(i), exchange: x.id, number: i, first: first, round: x.Round(), said: i == 0}
+		x.lanes[i] = SendingLane{lane: x.initiator.Lane(i), exchange: x.id, number: i, first: first, round: x.Round(), until: until, said: i == 0}
 	}
 	x.phase = agreeing
 	x.bounds.Frame = x.local.Links.Timeout(x.partner)

@@ -19,6 +19,9 @@ type SendingLane struct {
 	first    int           // slices in flight to begin with
 	began    time.Duration // when the first slice was sent
 	round    time.Duration // from a question to its answer
+	until    time.Duration // a partial exchange takes no longer; 0 if it is whole
+	back     int           // slices that had come back when the first was seen to have,
+	since    time.Duration // and when that was
 	said     bool          // the frame that opens a further lane has been sent
 	acked    bool          // the last acknowledgement has been sent
 	closed   bool
@@ -40,6 +43,9 @@ func (l *SendingLane) Next(now time.Duration, buf *[]byte) (frame []byte, do Do,
 	}
 	if l.lane.Flying() >= l.window(now) {
 		return nil, Wait, nil
+	}
+	if l.until > 0 && now+l.expected(now) > l.until {
+		l.lane.Leave()
 	}
 	frame, ok, err := l.lane.Code(*buf)
 	if *buf = frame; err != nil || ok {
@@ -63,6 +69,19 @@ func (l *SendingLane) window(now time.Duration) int {
 	}
 	rate := float64(l.lane.Applied()) / float64(max(now-l.began, 1))
 	return max(l.first, int(2*rate*float64(l.round)))
+}
+
+// expected is how long it takes, at the pace at which slices have come back since the first, until
+// one that is sent now has come back.
+func (l *SendingLane) expected(now time.Duration) time.Duration {
+	back := l.lane.Applied()
+	if l.back == 0 {
+		l.back, l.since = back, now
+	}
+	if back == l.back {
+		return 0
+	}
+	return (now - l.since) / time.Duration(back-l.back) * time.Duration(l.lane.Flying()+1)
 }
 
 // Over tells whether only the end of the partner's stream is still to come.

@@ -97,6 +97,7 @@ type pair struct {
 	pick     func(n int) int // which of n things that can happen happens next
 	change   func(from string, frame []byte) []byte
 	results  map[string]session.Result
+	within   time.Duration // that an exchange may take, if it is partial: each frame takes a millisecond
 	quiet    bool
 	last     struct { // the frame that was heard last
 		header  wire.Header
@@ -187,7 +188,7 @@ func (x *pair) begin(c session.Conversation, from, to *peer) {
 
 // propose has A propose an exchange.
 func (x *pair) propose(id averaging.ExchangeID) {
-	x.exchange.Begin(&x.a.local, x.now, "P", id, 1, x.offer)
+	x.exchange.Begin(&x.a.local, x.now, averaging.Action{Kind: averaging.Propose, Peer: "P", Exchange: id, Overlap: 1, Within: x.within}, x.offer)
 	x.begin(x.exchange, x.a, x.p)
 }
 
@@ -287,6 +288,9 @@ func (x *pair) hear(s *stream, side int) bool {
 		return true
 	}
 	x.last.header, x.last.payload = h, payload
+	if x.within > 0 {
+		x.now += time.Millisecond
+	}
 	s.ends[side].Receive(x.now, h, payload)
 	return true
 }

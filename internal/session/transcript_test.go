@@ -102,10 +102,10 @@ func configured(t *testing.T, words []string) *pair {
 
 // happen has something happen. Words that follow a conversation say how it goes on: "cut=3"
 // cuts its streams once three frames have come, "late=3" has its ends wait in vain from then
-// on, "refuse=role" is what P's machine says, "forge=DIFF" spoils frames of a type.
+// on, "within=9" has nine frames' time, "refuse=role" is what P's machine says, "forge=DIFF" spoils frames of a type.
 func happen(t *testing.T, x *pair, words []string) {
 	frames, end := -1, error(nil)
-	x.change, x.answer = nil, averaging.Action{Kind: averaging.Accept, Overlap: 1}
+	x.change, x.within, x.answer = nil, 0, averaging.Action{Kind: averaging.Accept, Overlap: 1}
 	id := 1
 	for _, word := range words[1:] {
 		key, value, _ := strings.Cut(word, "=")
@@ -118,6 +118,8 @@ func happen(t *testing.T, x *pair, words []string) {
 			frames, end = number(t, value), session.ErrAborted
 		case "id":
 			id = number(t, value)
+		case "within":
+			x.within = time.Duration(number(t, value)) * time.Millisecond
 		case "overlap":
 			x.answer.Overlap = number(t, value)
 		case "refuse":

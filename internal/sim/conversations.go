@@ -78,7 +78,7 @@ func (c *conversations) Received(topology.PeerID, wire.Record) error { return ni
 func (c *conversations) propose(a averaging.Action) {
 	x := takeOr(&c.peer.world.spare.exchanges)
 	c.host.Ledger.Expire(c.peer.now())
-	x.Begin(&c.host, c.peer.now(), a.Peer, a.Exchange, a.Overlap, c.peer.world.offer)
+	x.Begin(&c.host, c.peer.now(), a, c.peer.world.offer)
 	if t := c.start(x, a); t != nil {
 		t.drive()
 	}

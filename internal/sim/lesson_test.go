@@ -21,15 +21,19 @@ type lesson struct {
 	epochs   int
 	pace     averaging.Pace
 	policy   quant.Policy
-	sliceLen int     // the default
-	aware    bool    // machines are told strides and distances
-	merge    bool    // at the end
-	outer    float64 // momentum from one exchange to the next
+	sliceLen int // the default
+	// difference of averaged models, in lengths of a step, by which peers talk; 0 if by the pace
+	difference float64
+	aware      bool    // machines are told strides and distances
+	merge      bool    // at the end
+	outer      float64 // momentum from one exchange to the next
+	port       float64 // bytes a second that the first peer sends and receives at most, 0 for any number
 }
 
 // outcome is what a lesson has led to.
 type outcome struct {
 	accuracy  float64 // of the mean of the models, in percent
+	slow      float64 // and of the first peer's, which may have a slow port
 	sent      float64 // bytes, of all peers together
 	exchanges int
 	blocks    int     // of lattices, in all exchanges
@@ -49,6 +53,9 @@ func (d *digits) take(t *testing.T, c lesson) outcome {
 	t.Helper()
 	training := d.pupils(t, c.seed, c.epochs)
 	f := d.flock(t, c, training)
+	if err := f.world.SetPort(0, c.port); err != nil {
+		t.Fatal(err)
+	}
 	var o outcome
 	for !training.over() {
 		f.world.Run(f.world.Now() + pupilStep)
@@ -65,6 +72,7 @@ func (d *digits) take(t *testing.T, c lesson) outcome {
 	o.sent, o.exchanges = float64(all.Sent), all.Initiated
 	o.again, o.blocks = all.Retransmitted, all.Initiated*f.replicas[0].SharedBlocks()
 	o.accuracy = d.accuracy(f.mean(func(int) bool { return true }))
+	o.slow = d.accuracy(f.mean(func(peer int) bool { return peer == 0 }))
 	return o
 }
 
@@ -92,6 +100,9 @@ func (d *digits) flock(t *testing.T, c lesson, training *pupils) *flock {
 		}
 		if c.merge {
 			member.Machine = merging(t, machine, i, 0, time.Second)
+		}
+		if c.difference > 0 {
+			member.Machine = &differing{ADPSGD: machine, t: t, lengths: c.difference, peer: i, training: training, flock: f}
 		}
 		if c.aware {
 			member.Machine = &aware{machine, i, training, f}

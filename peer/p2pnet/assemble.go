@@ -154,7 +154,7 @@ func (p parts) newSwarm(key crypto.PrivKey, store peerstore.Peerstore, bus event
 		// process take the same port unnoticed; its only use is hole punching.
 		reuse = append(reuse, tcp.DisableReuseport())
 	}
-	over, err := tcp.NewTCPTransport(p.entrance.Guard(secured), p.resources, nil, reuse...)
+	over, err := tcp.NewTCPTransport(p.entrance.Guard(p.config.Uplink.over(secured)), p.resources, nil, reuse...)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -60,6 +60,9 @@ type Config struct {
 	// dial this process. It learns that from relays that are members and have public
 	// addresses, and for public addresses only. It may be nil.
 	Reachable func(bool)
+	// Uplink bounds what this process sends, beside others with shares of the same uplink. Nil is
+	// no bound.
+	Uplink *UplinkShare
 	// Limits bound the resources that strangers and members may use here.
 	Limits Limits
 	// Relay is for peers that cannot be dialled, and those that help them.

@@ -37,6 +37,7 @@ type Network struct {
 	Relay        []string
 	RelayService bool
 	HolePunch    bool
+	UplinkMbit   float64
 	Unreachable  string
 	Lanes        int
 	AloneOK      bool
@@ -78,6 +79,7 @@ func (s *Network) register(flags *pflag.FlagSet) {
 	flags.StringArrayVar(&s.Relay, relayFlag, nil, "multiaddr with /p2p/ID of a member that runs with --relay-service, through which others reach this peer if they cannot dial it (behind a NAT); repeatable")
 	flags.BoolVar(&s.RelayService, "relay-service", false, "pass on the connections of members that cannot be dialled, and tell others whether they can be; all that goes through the relay goes through this machine")
 	flags.BoolVar(&s.HolePunch, "hole-punch", false, "try to make connections through a relay direct; both ends need it")
+	flags.Float64Var(&s.UplinkMbit, uplinkFlag, 0, "`MBPS`: send at most so many Mbit/s, with all that belongs to this peer together (default: as much as the link takes)")
 	flags.StringVar(&s.Unreachable, unreachableFlag, UnreachableAuto, "whether others cannot dial this peer, so that it begins its exchanges itself: "+cli.List(unreachables())+" (a relay of the run that can be dialled from here finds out)")
 	flags.Lookup(unreachableFlag).NoOptDefVal = UnreachableYes
 	flags.IntVar(&s.Lanes, LanesFlag, 0, fmt.Sprintf("connections that an exchange uses at once, 1 to %d; of two peers the smaller number counts; 0: one, and %d where the link is fast and long (docs/TUNING.md)", MaxLanes, peer.WideLanes))
@@ -97,6 +99,7 @@ func (s Network) Faults() []error {
 	faults.Add(err)
 	faults.Add(cli.OneOf(unreachableFlag, s.Unreachable, unreachables()))
 	faults.Add(cli.Within(LanesFlag, s.Lanes, 0, MaxLanes))
+	faults.If(!(s.UplinkMbit == 0 || s.UplinkMbit >= leastUplink && s.UplinkMbit <= mostUplink), uplinkFlag, "%v: want %v to %v Mbit/s, or 0 for no limit", s.UplinkMbit, leastUplink, float64(mostUplink))
 	faults.If(len(s.Relay) > p2pnet.MaxRelays, relayFlag, "given %d times: at most %d are used", len(s.Relay), p2pnet.MaxRelays)
 	for _, address := range s.Relay {
 		faults.If(!isMultiaddr(address) || !strings.Contains(address, "/p2p/"), relayFlag, "%q: want a multiaddr with the relay's id, as it logs when it starts with -v: /ip4/192.0.2.7/tcp/4001/p2p/%s...", address, PeerIDPrefix)
@@ -130,6 +133,21 @@ func (s Network) Reach() peer.Reach {
 func (s Network) Relays() p2pnet.Relay {
 	return p2pnet.Relay{Via: s.Relay, Serve: s.RelayService, Punch: s.HolePunch}
 }
+
+// Uplink bounds what this peer sends, nil if nothing does.
+func (s Network) Uplink() *p2pnet.UplinkShare {
+	uplink, err := p2pnet.NewUplink(s.UplinkMbit * 1e6 / 8)
+	if err != nil { // 0: no limit
+		return nil
+	}
+	return uplink.Share(nil)
+}
+
+// Bounds of --uplink: with less, hellos and news of members would come too late.
+const (
+	leastUplink = 0.01
+	mostUplink  = 1e6
+)
 
 // gossipKeys reads the file of --gossip-key.
 func (s Network) gossipKeys() ([][]byte, error) {
@@ -191,6 +209,7 @@ const (
 	membershipFlag = "membership"
 	gossipKeyFlag  = "gossip-key"
 	relayFlag      = "relay"
+	uplinkFlag     = "uplink"
 	LanesFlag      = "lanes"
 
 	unreachableFlag = "unreachable"

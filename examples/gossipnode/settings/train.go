@@ -42,7 +42,7 @@ func (s *trainSettings) register(flags *pflag.FlagSet) {
 	cli.Group(flags, topicTraining, "steps", "epochs", "batch", "lr")
 	s.codecSettings.register(flags)
 	s.StrategySettings.register(flags)
-	flags.StringVar(&s.Every, "every", EveryAuto, "adpsgd: steps between two exchanges, auto (as few as the link allows), or drift=C: when the model has moved by C steps' lengths; diloco, local-sgd: steps between two updates (auto is 64)")
+	flags.StringVar(&s.Every, "every", EveryAuto, "adpsgd: steps between two exchanges, auto (as few as the link allows), partial=N: of what the link takes in N steps, or drift=C: once the model moved by C steps; diloco, local-sgd: steps between two updates (auto is 64)")
 	flags.IntVar(&s.Burst, "burst", 0, "adpsgd: make this many exchanges one after the other, as many times more seldom; log2 of the number of peers makes all models nearly alike")
 	s.outerSettings.register(flags)
 	flags.StringVar(&s.Budget, "budget", "", "most that the exchanges which this peer initiates may move, such as 2GB/h (default: no bound)")
@@ -104,7 +104,7 @@ func (s trainSettings) combinations() []error {
 	var faults cli.Faults
 	if !s.Paced() {
 		faults.If(s.Every != EveryAuto && s.Every != "1" && !s.Local(), "every", "%q: with --strategy %s peers talk in every step: leave it out, or use --strategy %s", s.Every, s.Strategy, StrategyADPSGD)
-		faults.If(s.Local() && strings.HasPrefix(s.Every, everyDrift), "every", "%q: with --strategy %s all peers talk after the same number of steps: give one", s.Every, s.Strategy)
+		faults.If(s.Local() && strings.Contains(s.Every, "="), "every", "%q: with --strategy %s all peers talk after the same number of steps: give one", s.Every, s.Strategy)
 		faults.If(s.Budget != "", "budget", "is for %s: with --strategy %s peers talk in step; a coarser --codec makes that cheaper", StrategyADPSGD, s.Strategy)
 		faults.If(s.Burst != 0, "burst", "is for %s: with --strategy %s peers talk in step", StrategyADPSGD, s.Strategy)
 		faults.If(s.Consensus, "consensus", "is for %s: with --strategy %s peers talk in step", StrategyADPSGD, s.Strategy)
@@ -138,14 +138,16 @@ func oneWay(policy quant.Policy) bool {
 func (s trainSettings) Pace() (averaging.Pace, error) {
 	pace := averaging.Pace{Consensus: s.Consensus, Burst: s.Burst, BySpeed: s.Balance && s.Strategy == StrategyADPSGD}
 	var faults cli.Faults
+	steps, partial := strings.CutPrefix(s.Every, everyPartial)
+	pace.Partial = partial
 	switch drift, counts := strings.CutPrefix(s.Every, everyDrift); {
 	case counts:
 		c, err := strconv.ParseFloat(drift, 64)
 		faults.If(err != nil || !(c > 0 && c <= maxDrift), "every", "%q: want drift=C with C above 0, in lengths of a step, such as drift=4", s.Every)
 		pace.Drift = c
-	case s.Every != EveryAuto:
-		every, err := strconv.Atoi(s.Every)
-		faults.If(err != nil || every < 1, "every", "%q: want auto, a number of steps, at least 1, or drift=C", s.Every)
+	case steps != EveryAuto:
+		every, err := strconv.Atoi(steps)
+		faults.If(err != nil || every < 1, "every", "%q: want auto, a number of steps, at least 1, partial=auto, partial=N, or drift=C", s.Every)
 		pace.Every = every
 	}
 	if s.Budget != "" {
@@ -155,6 +157,9 @@ func (s trainSettings) Pace() (averaging.Pace, error) {
 	}
 	return pace, errors.Join(faults...)
 }
+
+// everyPartial begins a value of --every whose exchanges take no longer than the steps between them.
+const everyPartial = "partial="
 
 // everyDrift begins a value of --every that measures how far the model has moved.
 const everyDrift = "drift="

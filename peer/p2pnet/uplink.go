@@ -1,0 +1,145 @@
+package p2pnet
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"sync"
+	"time"
+)
+
+// Uplink is what a machine, or a part of it, may send a second. The transports that have shares of it
+// divide it by their weights whenever several have something to send; what one leaves, the others
+// use. Within a share, connections take turns. Safe for concurrent use.
+//
+// It is start-time fair queueing (Goyal, Vin and Cheng, 1996) over whole writes: each share has a tag
+// that grows with what it has sent, divided by its weight, and the write with the lowest goes first.
+type Uplink struct {
+	rate float64 // bytes a second
+
+	mu      sync.Mutex
+	virtual float64   // tag of the last write that was let through
+	free    time.Time // when all that was let through has been sent
+	busy    bool      // somebody waits for that
+	waiting []*write
+}
+
+// uplinkBurst is how far an uplink that was idle may run ahead of its rate, so that short messages of
+// a peer that sends little never wait.
+const uplinkBurst = 5 * time.Millisecond
+
+// NewUplink returns an uplink of so many bytes a second, above 0. What counts is what connections
+// carry, encryption and control messages included, but not the headers of TCP and IP.
+func NewUplink(bytesPerSecond float64) (*Uplink, error) {
+	if !(bytesPerSecond > 0) || math.IsInf(bytesPerSecond, 0) {
+		return nil, fmt.Errorf("p2pnet: an uplink of %v bytes a second: want a positive number", bytesPerSecond)
+	}
+	return &Uplink{rate: bytesPerSecond}, nil
+}
+
+// Share is a part of an uplink, for Config.Uplink. It is asked for its weight at each write, so a run
+// that is to end soon can be let go ahead: with a weight of one by what is left of it, of two runs the
+// one nearer its end is hardly slowed. Nil is a weight of 1, as is one that is not positive.
+func (u *Uplink) Share(weight func() float64) *UplinkShare {
+	return &UplinkShare{uplink: u, weight: weight}
+}
+
+// UplinkShare is a part of an Uplink.
+type UplinkShare struct {
+	uplink *Uplink
+	weight func() float64
+	tag    float64 // where its next write begins; guarded by the uplink
+}
+
+// write waits for its turn.
+type write struct {
+	tag   float64
+	bytes int
+	turn  chan struct{} // closed when it has come
+}
+
+// weighed is the present weight.
+func (s *UplinkShare) weighed() float64 {
+	if s.weight != nil {
+		if w := s.weight(); w > 0 && !math.IsInf(w, 0) {
+			return w
+		}
+	}
+	return 1
+}
+
+// send waits until so many bytes may be sent, or until gone is closed.
+func (s *UplinkShare) send(bytes int, gone <-chan struct{}) {
+	u, weight := s.uplink, s.weighed()
+	u.mu.Lock()
+	w := &write{tag: max(u.virtual, s.tag), bytes: bytes, turn: make(chan struct{})}
+	s.tag = w.tag + float64(bytes)/weight
+	u.waiting = append(u.waiting, w)
+	if !u.busy {
+		u.next()
+	}
+	u.mu.Unlock()
+	select {
+	case <-w.turn:
+		u.passed(gone)
+	case <-gone:
+		u.leave(w)
+	}
+}
+
+// next lets the first of those that wait through. The caller holds the lock.
+func (u *Uplink) next() {
+	u.busy = len(u.waiting) > 0
+	if !u.busy {
+		return
+	}
+	first := 0
+	for i, w := range u.waiting {
+		if w.tag < u.waiting[first].tag {
+			first = i
+		}
+	}
+	w := u.waiting[first]
+	u.waiting = slices.Delete(u.waiting, first, first+1)
+	u.virtual = w.tag
+	u.free = later(u.free, time.Now().Add(-uplinkBurst)).Add(time.Duration(float64(w.bytes) / u.rate * float64(time.Second)))
+	close(w.turn)
+}
+
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}
+
+// passed waits until the link has room again, and then lets the next one through. The caller is the
+// one whose turn it is.
+func (u *Uplink) passed(gone <-chan struct{}) {
+	u.mu.Lock()
+	wait := time.Until(u.free)
+	u.mu.Unlock()
+	if wait > 0 {
+		timer := time.NewTimer(wait)
+		defer timer.Stop()
+		select {
+		case <-timer.C:
+		case <-gone:
+		}
+	}
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.next()
+}
+
+// leave takes a write out whose connection has gone. If its turn has come meanwhile, the next one is
+// let through.
+func (u *Uplink) leave(w *write) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if i := slices.Index(u.waiting, w); i >= 0 {
+		u.waiting = slices.Delete(u.waiting, i, i+1)
+		return
+	}
+	u.next()
+}
