@@ -53,6 +53,9 @@ type Holder struct {
 // rows has to decide this: every member of the run can read them.
 func Hold(n *peer.Node, set Set, with HoldConfig) (*Holder, error) {
 	some, err := set.Append(nil, []int32{0})
+	for row := int32(1); err != nil && int(row) < min(set.Rows(), looked); row++ {
+		some, err = set.Append(nil, []int32{row})
+	}
 	if err != nil {
 		return nil, fmt.Errorf("looking at the rows that are to be given: %w", err)
 	}

@@ -113,8 +113,8 @@ func TestHostileHolders(t *testing.T) {
 	}
 }
 
-// TestHoldersThatGiveNothingStarveNobody: members that claim very many rows, and have none now or send theirs a byte at a
-// time, keep a trainer from an honest holder for a bounded time.
+// TestHoldersThatGiveNothingStarveNobody: members that claim very many rows, and have none now, one at a time, or send theirs a
+// byte at a time, keep a trainer from an honest holder for a bounded time.
 func TestHoldersThatGiveNothingStarveNobody(t *testing.T) {
 	none := func(s *framed.Stream, w wire.Want) error {
 		rows := make([]uint32, len(w.Rows))
@@ -128,6 +128,12 @@ func TestHoldersThatGiveNothingStarveNobody(t *testing.T) {
 		"none, late": {func(s *framed.Stream, w wire.Want) error {
 			time.Sleep(4 * time.Second)
 			return none(s, w)
+		}, 20 * time.Second},
+		"a row, late": {func(s *framed.Stream, w wire.Want) error {
+			m := wire.Rows{Rows: make([]uint32, len(w.Rows)), Bytes: make([]uint32, len(w.Rows)), Data: make([]byte, 4)}
+			m.Rows[0], m.Bytes[0] = 1, 4
+			time.Sleep(4 * time.Second)
+			return framed.Say(s, 0, m)
 		}, 20 * time.Second},
 		"a byte at a time": {func(s *framed.Stream, w wire.Want) error {
 			m := wire.Rows{Rows: w.Rows, Bytes: make([]uint32, len(w.Rows)), Data: make([]byte, 1)}

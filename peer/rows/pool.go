@@ -90,8 +90,8 @@ func (p *pool) sources(hops uint8) (all []source) {
 func (p *pool) draw(ctx context.Context, need []uint32, from func() []source) (all []answer) {
 	dry := map[transport.PeerID]bool{} // sources that have none now, or fail: the others are asked
 	for count(need) > 0 && ctx.Err() == nil {
-		sources := slices.DeleteFunc(from(), func(s source) bool { return dry[s.holder] })
-		sources = sources[:min(len(sources), p.few)]
+		others := slices.DeleteFunc(from(), func(s source) bool { return dry[s.holder] })
+		sources := others[:min(len(others), p.few)]
 		weights, got := make([]uint64, len(sources)), make([]answer, len(sources))
 		for i, s := range sources {
 			weights[i] = s.rows
@@ -105,7 +105,13 @@ func (p *pool) draw(ctx context.Context, need []uint32, from func() []source) (a
 		var group sync.WaitGroup
 		for i, rows := range by {
 			if count(rows) > 0 {
-				group.Go(func() { got[i], _ = sources[i].draw(ctx, rows) }) // the source has logged what was wrong
+				group.Go(func() {
+					began := time.Now()
+					got[i], _ = sources[i].draw(ctx, rows) // the source has logged what was wrong
+					if took := time.Since(began); len(others) > 1 && took > leastRest && 2*count(got[i].rows) < count(rows) && len(got[i].data) < maxAnswer/2 {
+						p.gave(sources[i].holder, false, took) // little, and late
+					}
+				})
 			}
 		}
 		group.Wait()
@@ -174,7 +180,7 @@ func (p *pool) ask(ctx context.Context, holder transport.PeerID, want wire.Want)
 	return answer{}, fault
 }
 
-// gave forgets failures of a holder that has given what it was asked for. One that had nothing, and was slow to say so, rests.
+// gave forgets failures of a holder that has given what it was asked for. One that had nothing, or little, and was slow to say so, rests.
 func (p *pool) gave(holder transport.PeerID, something bool, took time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

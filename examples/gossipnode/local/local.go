@@ -92,10 +92,9 @@ func adapt(s *settings.Settings, peers, holders int, sources cli.Origins) error 
 	var faults cli.Faults
 	faults.If(holders < 0 || holders > maxPeers, "holders", "%d: want 0 to %d", holders, maxPeers)
 	faults.If(s.Hold, "hold", "is for run: give --holders with the number of those that hold the data")
-	faults.If(s.TrainOnly, "train-only", "is for run: with --holders, the other peers train only")
+	faults.If(s.TrainOnly || s.HoldAndTrain, "train-only", "and --hold-and-train are for run: with --holders, the other peers train only")
 	faults.If(holders > 0 && s.Strategy == settings.StrategyAlone, "holders", "%d: with --strategy %s nobody takes what they hold", holders, s.Strategy)
-	faults.If(holders > 0 && s.IsTable(), "holders", "%d: tables do not travel, pictures and texts do", holders)
-	if len(faults) > 0 {
+	if faults = append(faults, s.Unused(holders > 0, holders > 0)...); len(faults) > 0 {
 		return sources.Usage(faults...)
 	}
 	for _, name := range []string{"key", "part", "allow"} {
@@ -109,8 +108,8 @@ func adapt(s *settings.Settings, peers, holders int, sources cli.Origins) error 
 	if sources.Source("listen") == cli.FromDefault {
 		s.Listen = []string{settings.Loopback}
 	}
-	if sources.Source("min-peers") == cli.FromDefault {
-		s.MinPeers = peers
+	if sources.Source("min-peers") == cli.FromDefault || holders > 0 && s.IsTable() {
+		s.MinPeers = peers + holders
 	}
 	s.Part = fmt.Sprintf("0/%d", max(cmp.Or(holders, peers), 1))
 	if err := s.Validate(sources); err != nil {
@@ -128,9 +127,9 @@ func adapt(s *settings.Settings, peers, holders int, sources cli.Origins) error 
 func forMember(s settings.Settings, number, peers, holders int, join []string) settings.Settings {
 	s.Part = fmt.Sprintf("%d/%d", number, peers)
 	if s.Hold, s.TrainOnly = number >= peers, holders > 0 && number < peers; s.Hold {
-		s.Part = fmt.Sprintf("%d/%d", number-peers, holders)
+		s.Part, s.Hops = fmt.Sprintf("%d/%d", number-peers, holders), 1
 	} else if s.TrainOnly {
-		s.Part, s.Shard, s.Data = "", settings.ShardIID, ""
+		s.Part, s.Shard, s.Data, s.HandOut = "", settings.ShardIID, "", settings.HandOuts()[0]
 	}
 	s.Join = join
 	s.JSON = false

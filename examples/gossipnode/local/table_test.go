@@ -19,6 +19,30 @@ import (
 	"github.com/seed-97356399/murmuration/examples/gossipnode/watch"
 )
 
+// Rows of a table travel from holders that have prepared them together with those that train and hold none.
+func TestATableTravels(t *testing.T) {
+	t.Parallel()
+	data, dir := sums(t, 900), t.TempDir()
+	args := []string{"local", "--json", "--dataset=csv", "--data", data, "--target", "total>0", "--split=row:7/10", "--holders=2", "--peers=2", "--shard=by=half", "--checkpoint", dir, "--epochs=5"}
+	for range 2 { // the second time all have their rows prepared
+		code, out, stderr := program.Try(args...)
+		if code != cli.ExitDone {
+			t.Fatalf("exit code %d: %s", code, stderr)
+		}
+		var r result.Result
+		clitest.LastLine(t, out, &r)
+		if r.AUC == nil || !(r.AUC.Min > 0.9) || r.Travelled == nil || r.Holders != 2 || r.HandedOut < 5*630 || r.HandedOut != r.TrainedSamples+r.LostSamples {
+			t.Errorf("%s", out)
+		}
+		for _, member := range []string{"peer-0", "peer-1"} {
+			if err := os.RemoveAll(filepath.Join(dir, member)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		args = append(args, "--hops=2", "--in-process", "--pipeline", filepath.Join(dir, "pipeline.json"))
+	}
+}
+
 // sums are rows of which b has a few missing, and "late" is whether more comes together than 1
 // in a, b and a number for each color.
 func sums(t *testing.T, rows int) string {

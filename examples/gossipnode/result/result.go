@@ -167,7 +167,11 @@ func (r Result) String() string {
 	if a := r.AUC; a != nil {
 		text += fmt.Sprintf("Area under the curve: %s (%s to %s).\n", cli.Figure(a.Mean), cli.Figure(a.Min), cli.Figure(a.Max))
 	}
-	text += fmt.Sprintf("%s, %s: %s, %d failed, %s sent as %s", cli.Plural(uint64(r.Peers), "peer"), r.Strategy, cli.Plural(r.Exchanges, "exchange"), r.Failed, cli.Size(r.BytesSent), r.Codec)
+	sent := cli.Size(r.BytesSent) + " sent as " + r.Codec
+	if r.Travelled != nil {
+		sent = "as " + r.Codec + ", " + cli.Size(r.BytesSent) + " sent with the rows"
+	}
+	text += fmt.Sprintf("%s, %s: %s, %d failed, %s", cli.Plural(uint64(r.Peers), "peer"), r.Strategy, cli.Plural(r.Exchanges, "exchange"), r.Failed, sent)
 	if r.Refused > 0 {
 		text += fmt.Sprintf("; %s refused, as busy partners do", cli.Plural(r.Refused, "proposal"))
 	}

@@ -144,9 +144,21 @@ func ReadPrepared(path string) (*prepare.Prepared, error) {
 	return p, nil
 }
 
+// Shape is how many numbers and classes prepared rows have; it is an error if a part of the preparation is missing.
+func Shape(p *prepare.Prepared) (numbers, classes int, err error) {
+	if err := whole(p); err != nil {
+		return 0, 0, err
+	}
+	made, err := p.Columns()
+	if err != nil {
+		return 0, 0, err
+	}
+	return len(made.Columns), len(p.Labels.Classes), nil
+}
+
 // whole returns an error if a part of the preparation is missing.
 func whole(p *prepare.Prepared) error {
-	if p.Pipeline == nil || p.Labels == nil || len(p.Labels.Classes) < 2 {
+	if p == nil || p.Pipeline == nil || p.Labels == nil || len(p.Labels.Classes) < 2 {
 		return errors.New("a part of it is missing")
 	}
 	return nil

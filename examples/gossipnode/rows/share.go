@@ -81,7 +81,7 @@ func LeftOutNote(columns []string, most int) string {
 	return fmt.Sprintf("columns left out, with more than %d values (--max-values): %s", most, strings.Join(columns, ", "))
 }
 
-// Share is one peer's part of the rows of a table: a table.Table.
+// Share is one peer's part of the rows of a table: a table.Table. Without a Source, the peer has no rows.
 type Share struct {
 	*Source
 	Table settings.Table
@@ -148,7 +148,11 @@ func has(schema *table.Schema, flag, column string) error {
 
 // Prepare is the first half of a task: it prepares rows, given the columns of all members.
 func (s Share) Prepare(ctx context.Context, flock table.Flock, task learn.Task) (*prepare.Prepared, table.Source, error) {
-	prepared, own, err := task.Prepare(ctx, flock, s)
+	var rows table.Table = s
+	if s.Source == nil {
+		rows = nil
+	}
+	prepared, own, err := task.Prepare(ctx, flock, rows)
 	if errors.Is(err, prepare.ErrNoTraining) {
 		err = cli.Config(fmt.Errorf("--split %s leaves no row to train: give another, such as row:7/10, or more rows", s.Table.Split))
 	}

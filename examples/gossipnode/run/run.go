@@ -92,7 +92,7 @@ const maxAnew = 8
 
 // begin starts a peer with these settings.
 func begin(s settings.Settings, from cli.Origins, printOnly bool, std cli.Streams) error {
-	if err := s.Validate(from); err != nil {
+	if err := cmp.Or(from.Usage(s.Unused(s.Gives(), s.TrainOnly)...), s.Validate(from)); err != nil {
 		return err
 	}
 	if err := s.CheckFolders(); err != nil {
@@ -193,13 +193,13 @@ func end(s settings.Settings, done result.Share, err error, tell watch.Reporter,
 		}
 		return nil
 	}
-	if err != nil {
+	if err != nil && (!s.Hold || done.Result.Travelled == nil) {
 		return train.Interruption(s, err)
 	}
 	if err := errors.Join(cli.Print(done.Result, s.JSON, std), done.Unsaved); err != nil {
 		return err
 	}
-	return cmp.Or(done.Result.Unmerged(), done.NeverJoined(s.Join))
+	return cmp.Or(train.Interruption(s, err), done.Result.Unmerged(), done.NeverJoined(s.Join))
 }
 
 // leaveInTime calls exit if done is not called within --leave-within after ctx has ended.

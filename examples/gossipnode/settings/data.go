@@ -37,10 +37,22 @@ type dataSettings struct {
 
 // travel says whether this peer holds rows for others, or trains on rows of others.
 type travel struct {
-	Hold      bool // this peer holds rows for others, and does not train
-	TrainOnly bool // this peer trains on rows of holders, and holds none
-	Hops      int
-	HandOut   string
+	Hold         bool // this peer holds rows for others, and does not train
+	HoldAndTrain bool // this peer trains on its rows, and gives them to others too
+	TrainOnly    bool // this peer trains on rows of holders, and holds none
+	Hops         int
+	HandOut      string
+}
+
+// Gives tells whether this peer gives rows to others.
+func (t travel) Gives() bool { return t.Hold || t.HoldAndTrain }
+
+// Unused are the faults of flags that are only for peers that give rows, or that take some.
+func (t travel) Unused(gives, takes bool) []error {
+	var faults cli.Faults
+	faults.If(t.Hops > 1 && !takes, hopsFlag, "%d: is for peers that take rows of others: give run --train-only, or local --holders, too", t.Hops)
+	faults.If(t.HandOut != HandOuts()[rows.Random] && !gives, handOutFlag, "%s: is for peers that give rows to others: give run --hold or --hold-and-train, or local --holders, too", t.HandOut)
+	return faults
 }
 
 func (s *dataSettings) register(flags *pflag.FlagSet) {
@@ -49,9 +61,10 @@ func (s *dataSettings) register(flags *pflag.FlagSet) {
 	flags.StringVar(&s.Shard, "shard", ShardIID, "how the data is divided: iid, dirichlet=ALPHA (skewed labels) or files (each peer reads its own); of tables, rows (at random) or by=COLUMN (a value at one peer)")
 	flags.StringVar(&s.Part, "part", "", "I/N, this peer's part of the data, from 0 (default: all; of glyphs a quarter)")
 	flags.BoolVar(&s.Hold, "hold", false, "hold the data for members that train with --train-only, and do not train: rows LEAVE this peer, to members of the run only (default: none does)")
+	flags.BoolVar(&s.HoldAndTrain, holdAndTrainFlag, false, "train on this peer's data, and give it to members that train with --train-only: rows LEAVE this peer, as with --hold")
 	flags.BoolVar(&s.TrainOnly, "train-only", false, "train on rows of members that run with --hold, and hold none: --data and --part are theirs")
 	flags.IntVar(&s.Hops, hopsFlag, 1, "with --train-only, through how many holders a row comes: with 2 each holder mixes the rows of all, and this peer asks only one")
-	flags.StringVar(&s.HandOut, handOutFlag, HandOuts()[rows.Random], "with --hold, how the rows of an epoch are divided among those that train: "+cli.List(HandOuts()))
+	flags.StringVar(&s.HandOut, handOutFlag, HandOuts()[rows.Random], "with --hold or --hold-and-train, how the rows of an epoch are divided among those that train: "+cli.List(HandOuts()))
 	flags.StringVar(&s.Augment, "augment", augmentAuto, "how training pictures are varied: none, flip, crop, flip+crop (by up to 4 pixels), or auto: flip+crop for cifar10, none for others")
 	flags.StringVar(&s.Normalize, "normalize", "", "MEAN/SCALE of pictures, or of each channel, as in 0.5,0.5,0.4/0.2,0.2,0.3; "+OfFlock+": of all peers' pictures. The same for all peers (default: the data set's own)")
 	flags.StringVar(&s.Size, sizeFlag, "", fmt.Sprintf("WxH, to which images are cropped and resized, as in 96x64; the same for all peers (default: that of most in the folder; %dx%d if they are mixed)", dataset.MixedSide, dataset.MixedSide))
@@ -68,8 +81,12 @@ func (s dataSettings) faults() []error {
 		cli.OneOf("dataset", s.Dataset, datasets()),
 		cli.OneOf("model", s.Model, nets.Names()),
 	)
-	faults.If(s.Hold && s.TrainOnly, "hold", "is for peers that hold data and do not train, and --train-only for others")
-	faults.If((s.Hold || s.TrainOnly) && s.IsTable(), "dataset", "%s: --hold and --train-only are for pictures and texts (docs/GUIDE.md)", s.Dataset)
+	faults.If(s.Hold && s.TrainOnly, "hold", "is for peers that hold data and do not train, and --train-only for others: --hold-and-train does both, on the data that it holds")
+	faults.If(s.HoldAndTrain && (s.Hold || s.TrainOnly), holdAndTrainFlag, "holds data and trains on it: leave out --hold and --train-only")
+	faults.If((s.Gives() || s.TrainOnly) && s.Normalize == OfFlock, "normalize", "%s: is measured by peers that train on their own data only: give MEAN/SCALE", OfFlock)
+	faults.If((s.Gives() || s.TrainOnly) && s.Table.ShareRows > 0, shareRowsFlag, "is for peers that train on their own rows only: holders give theirs batch by batch, so leave it out")
+	faults.If(s.TrainOnly && s.Data != "", "data", "%s: with --train-only this peer trains on what holders give, and reads none: leave out either", s.Data)
+	faults.If(s.TrainOnly && s.Part != "", "part", "%s: is of the data of holders: leave it out, or --train-only", s.Part)
 	faults.Add(cli.Within(hopsFlag, s.Hops, 1, rows.MaxHops), cli.OneOf(handOutFlag, s.HandOut, HandOuts()))
 	faults.If(s.Hops > 1 && s.Dividing() != rows.Random, hopsFlag, "goes with --hand-out random only: the others give shares to those that ask a holder, and with hops these are holders that pass rows on")
 	if s.IsTable() {
@@ -97,8 +114,9 @@ func (s dataSettings) faults() []error {
 }
 
 const (
-	hopsFlag    = "hops"
-	handOutFlag = "hand-out"
+	holdAndTrainFlag = "hold-and-train"
+	hopsFlag         = "hops"
+	handOutFlag      = "hand-out"
 )
 
 // HandOuts are the ways in which holders divide rows.

@@ -191,7 +191,11 @@ func (s dataSettings) Rows() Table {
 
 // tableFaults is faults for a data set that is a table.
 func (s dataSettings) tableFaults() []error {
-	faults := cli.Faults(s.Rows().Faults())
+	rows := s.Rows()
+	if s.TrainOnly {
+		rows.Data = []string{"of holders"}
+	}
+	faults := cli.Faults(rows.Faults())
 	faults.If(s.Table.Target == "", "target", "is missing: give the column that is to be learned, or a comparison such as 'arr_delay>15'")
 	faults.If(!slices.Contains(tableModels(), s.Model) && slices.Contains(nets.Names(), s.Model), "model", "%s is for pictures: for tables, want %s", s.Model, cli.List(tableModels()))
 	faults.If(s.Table.ShareRows < 0, shareRowsFlag, "%d: want 0 or more rows", s.Table.ShareRows)

@@ -56,6 +56,8 @@ it, or counts it, and any member can be asked.
              latest some seconds ago, and not at all with run --digests -1s
   version    of its release
   exchange   time since its last exchange completed
+  does       whether it trains, holds rows for others (run --hold), or both, and rows, how
+             many it holds; the columns are there if a member holds some
   harmed by  the partner whose exchanges raise its loss most, and how far it still trusts
              that partner; the column is there if a member trusts one by less than half
 

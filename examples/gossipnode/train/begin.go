@@ -129,14 +129,15 @@ func awaitMembers(ctx context.Context, t *training) error {
 	return nil
 }
 
-// awaitTraining waits until so many members can train, this one included. Members that still prepare data do not count.
+// awaitTraining waits until so many members can train or hold data, this one included. Members that still prepare data do not
+// count.
 func awaitTraining(ctx context.Context, p *peer.Peer, least int) error {
 	const look = 10 * time.Millisecond
 	for {
 		if err := p.WaitMembers(ctx, least); err != nil {
 			return err
 		}
-		idle := slices.DeleteFunc(p.Members(), func(m control.Member) bool { return m.State != control.Idle })
+		idle := slices.DeleteFunc(p.Members(), func(m control.Member) bool { return m.State != control.Idle || m.Rows > 0 })
 		if present := p.Stats().Members - len(idle); present >= least {
 			return nil
 		}

@@ -39,18 +39,16 @@ type preparing struct {
 
 // work makes the workload. The caller closes the node, if there is one, after an error, too.
 func (p *preparing) work(ctx context.Context, self ed25519.PublicKey) (work *workload.Workload, err error) {
-	if p.TrainOnly {
-		return ofHolders(ctx, p)
-	}
-	if p.IsTable() {
+	switch {
+	case p.TrainOnly:
+		work, err = ofHolders(ctx, p)
+	case p.IsTable():
 		work, err = p.ofTable(ctx, self)
-	} else {
+	default:
 		work, err = p.ofPictures(ctx, self)
 	}
-	if err == nil && p.node != nil {
-		// All members begin to train together. Otherwise the first could finish before the others begin.
-		p.MinPeers, err = p.node.Describe(ctx, "described", rundescription.Of(*p.Settings, work.Data).Fields)
-		p.Described, err = p.node.Description(), tooLate(err)
+	if err == nil && !p.TrainOnly {
+		err = p.describe(ctx, work.Data)
 	}
 	if err != nil && work != nil {
 		err = errors.Join(err, work.Batches.Close())
@@ -62,6 +60,16 @@ func (p *preparing) work(ctx context.Context, self ed25519.PublicKey) (work *wor
 		return nil, rows.Remedied(err)
 	}
 	return work, nil
+}
+
+// describe completes the description of the run, together with those that have prepared data with this peer. So all begin to train
+// together; otherwise the first could finish before the others begin.
+func (p *preparing) describe(ctx context.Context, data *dataset.Data) (err error) {
+	if p.node != nil {
+		p.MinPeers, err = p.node.Describe(ctx, "described", rundescription.Of(*p.Settings, data).Fields)
+		p.Described, err = p.node.Description(), tooLate(err)
+	}
+	return err
 }
 
 // ofTable makes the workload for a table.
@@ -84,10 +92,14 @@ func (p *preparing) ofPictures(ctx context.Context, self ed25519.PublicKey) (*wo
 	return work, cli.Config(err)
 }
 
-// run reads this peer's rows and prepares them.
+// run reads this peer's rows and prepares them. A peer that only trains has none: it takes part in preparing those of the
+// others, unless that is done, and returns nil.
 func (p *preparing) run(ctx context.Context) (data *dataset.Data, err error) {
+	if p.TrainOnly && p.Preparation != "" {
+		return nil, nil
+	}
 	source := p.Source
-	if source == nil {
+	if source == nil && !p.TrainOnly {
 		if source, err = rows.Open(ctx, p.Rows(), true); err != nil {
 			return nil, err
 		}
@@ -99,6 +111,8 @@ func (p *preparing) run(ctx context.Context) (data *dataset.Data, err error) {
 		return nil, err
 	}
 	switch {
+	case p.prepared != nil && p.TrainOnly:
+		return nil, nil
 	case p.prepared != nil:
 		if p.Table.ShareRows > 0 {
 			p.Log.Warn("--share-rows is of peers that begin together: this one, whose rows are prepared by a file, trains on its own")
@@ -175,7 +189,7 @@ func (p *preparing) together(ctx context.Context, agree func(table.Flock) error)
 	joining := rows.Joining{Settings: *p.Settings, Network: p.network, Together: p.Begin != nil, Started: p.started}
 	joining.Network.Description = rundescription.Of(*p.Settings, nil).Fields
 	switch _, parts, _ := p.PartOf(); {
-	case p.Begin != nil: // local starts one peer for each part
+	case p.Begin != nil && !p.Hold && !p.TrainOnly: // local starts one peer for each part
 		joining.MinPeers = max(parts, 1)
 	case len(p.Join) > 0:
 		joining.MinPeers = max(p.MinPeers, 2)
@@ -198,7 +212,7 @@ func tooLate(err error) error {
 func (p *preparing) started(node *peer.Node) {
 	p.announced = node.JoinAddresses()
 	r := watch.Report{Kind: watch.ReportStarted, Peer: string(node.Self()), Addresses: p.announced, Token: tokenOf(*p.Settings, node), Keyed: p.Keyed()}
-	if p.MinPeers > 1 && !p.Hold && !p.TrainOnly {
+	if p.MinPeers > 1 && (p.IsTable() || !p.Hold && !p.TrainOnly) {
 		r.Said = fmt.Sprintf("waiting until %d peers are here, to prepare the data together", p.MinPeers)
 	}
 	p.Tell(r)
@@ -210,12 +224,17 @@ func (p *preparing) fit(ctx context.Context, flock table.Flock) (*dataset.Data, 
 	if err != nil {
 		return nil, err
 	}
-	data, err := p.share.Data(ctx, prepared, own)
+	var data *dataset.Data
+	if !p.TrainOnly {
+		data, err = p.share.Data(ctx, prepared, own)
+	}
 	if err := table.Ready(ctx, flock, "fit/prepared", err); err != nil { // waits, so that all begin to train together
 		return nil, err
 	}
-	if data.Train, err = p.share.Spread(ctx, flock, data.Train); err != nil {
-		return nil, err
+	if data != nil {
+		if data.Train, err = p.share.Spread(ctx, flock, data.Train); err != nil {
+			return nil, err
+		}
 	}
 	p.prepared = prepared
 	p.Preparation, err = rows.Hash(prepared)

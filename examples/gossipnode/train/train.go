@@ -26,6 +26,7 @@ import (
 	"github.com/seed-97356399/murmuration/examples/zoo/dataset"
 	"github.com/seed-97356399/murmuration/peer"
 	"github.com/seed-97356399/murmuration/peer/checkpoint"
+	holding "github.com/seed-97356399/murmuration/peer/rows"
 	"github.com/seed-97356399/murmuration/peer/stats"
 	"github.com/seed-97356399/murmuration/peer/transport"
 	"github.com/seed-97356399/murmuration/quant"
@@ -59,7 +60,8 @@ type training struct {
 
 	batch    dataset.Batch
 	measured workload.Measured
-	taker    *travel.Taker // nil unless the peer trains on rows of holders
+	taker    *travel.Taker   // nil unless the peer trains on rows of holders
+	holder   *holding.Holder // nil unless the peer gives the rows on which it trains
 	clock
 	seen
 	record   *history.Recorder
@@ -142,6 +144,9 @@ func Run(ctx context.Context, s settings.Settings, to Observer) (_ result.Share,
 		return result.Share{}, cli.ConfigOf(err, settings.Unusable...)
 	}
 	defer t.leave()
+	if err := give(ctx, t); err != nil {
+		return result.Share{}, err
+	}
 	t.record.Named(s.PeerName(), t.peer.Self())
 	t.keeper = newKeeper(t)
 	t.keeper.Start()
@@ -253,10 +258,7 @@ func (t *training) run(ctx context.Context) (result.Share, error) {
 		Found: stats.Joined || t.members > 1 || t.AloneOK,
 	}
 	share.Result.Cross = table
-	if t.taker != nil {
-		all, by := t.taker.Counts()
-		share.Result.Travelled, share.Taken = &all, by
-	}
+	share.Result.Travelled, share.Taken = travelled(t)
 	return share, nil
 }
 
@@ -265,6 +267,10 @@ func (t *training) say(text string) { t.Tell(watch.Report{Kind: watch.ReportNews
 
 // leave leaves the run. It only logs an error, which does not harm what was learned.
 func (t *training) leave() {
+	if t.holder != nil {
+		_ = t.peer.Trainer.Close() // serves the others until they have done the work, for which they need rows; it never fails
+		_ = t.holder.Close()       // likewise
+	}
 	if err := t.peer.Close(); err != nil {
 		t.Log.Debug("leaving the run", zap.Error(err))
 	}

@@ -3,7 +3,6 @@ package train
 import (
 	"context"
 	"crypto/ed25519"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"math"
@@ -11,6 +10,7 @@ import (
 	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/metrics"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/result"
+	"github.com/seed-97356399/murmuration/examples/gossipnode/rows"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/rundescription"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/settings"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/travel"
@@ -18,6 +18,7 @@ import (
 	"github.com/seed-97356399/murmuration/examples/gossipnode/workload"
 	"github.com/seed-97356399/murmuration/examples/zoo/dataset"
 	"github.com/seed-97356399/murmuration/peer"
+	"github.com/seed-97356399/murmuration/peer/table/prepare"
 )
 
 // joinWith makes the peer a member that does not train yet, and reports how others join.
@@ -30,21 +31,31 @@ func joinWith(ctx context.Context, p *preparing, data *dataset.Data) (err error)
 	return nil
 }
 
+// held loads the data that this peer holds for others, and makes the peer a member.
+func held(ctx context.Context, p *preparing, self ed25519.PublicKey) (data travel.Data, err error) {
+	if p.IsTable() {
+		if data.Data, err = p.run(ctx); err == nil {
+			p.tell(data.Shape().Values())
+			err = p.describe(ctx, data.Data)
+		}
+		if data.Prepared = p.prepared; err == nil {
+			err = (&workload.Workload{Prepared: p.prepared}).Keep(p.PipelineFile())
+		}
+		err = rows.Remedied(err)
+	} else {
+		data.Data, _, err = workload.Load(ctx, *p.Settings, self)
+	}
+	if err == nil && p.node == nil {
+		err = joinWith(ctx, p, data.Data)
+	}
+	return data, cli.Config(err)
+}
+
 // hold runs a peer that holds data for others and does not train, until the others have ended.
 func hold(ctx context.Context, p *preparing, self ed25519.PublicKey) (share result.Share, err error) {
-	config, err := p.DataConfig(binary.LittleEndian.Uint64(self))
+	data, err := held(ctx, p, self)
 	if err != nil {
-		return share, cli.Usage(err)
-	}
-	data, err := dataset.Load(ctx, config)
-	if errors.Is(err, dataset.ErrConfig) || errors.Is(err, dataset.ErrShard) {
-		return share, cli.Usage(err)
-	}
-	if err == nil {
-		err = joinWith(ctx, p, data)
-	}
-	if err != nil {
-		return share, cli.Config(err)
+		return share, err
 	}
 	if p.Metrics != "" {
 		counts, err := metrics.Listen(p.Metrics)
@@ -75,21 +86,67 @@ func hold(ctx context.Context, p *preparing, self ed25519.PublicKey) (share resu
 
 // ofHolders makes the workload of a peer that trains on data of holders.
 func ofHolders(ctx context.Context, p *preparing) (*workload.Workload, error) {
-	err := joinWith(ctx, p, nil)
+	var err error
+	if p.IsTable() {
+		if _, err = p.run(ctx); err == nil {
+			err = p.describe(ctx, nil)
+		}
+	}
+	if err == nil && p.node == nil {
+		err = joinWith(ctx, p, nil)
+	}
 	if err != nil {
 		return nil, err
 	}
 	p.Tell(watch.Report{Kind: watch.ReportNews, Said: "waiting for a member that holds " + p.Dataset})
-	var data *dataset.Data
+	var data travel.Data
 	if p.taker, data, err = travel.Take(ctx, p.node, *p.Settings, p.Log); err != nil {
 		if ctx.Err() != nil {
 			return nil, ErrNothingDone
 		}
 		return nil, cli.Config(err)
 	}
-	work, err := workload.Equip(*p.Settings, data, p.Seed)
+	var work *workload.Workload
+	if err = p.prepares(data.Prepared); err == nil {
+		work, err = workload.Equip(*p.Settings, data.Data, p.Seed)
+	}
 	if err != nil {
 		return nil, errors.Join(err, p.taker.Close())
 	}
+	work.Prepared = data.Prepared
 	return work, nil
+}
+
+// prepares takes a holder's preparation of rows over, which must be that of the run.
+func (p *preparing) prepares(held *prepare.Prepared) error {
+	if held == nil {
+		return nil
+	}
+	hash, err := rows.Hash(held)
+	if err == nil && p.Preparation != "" && p.Preparation != hash {
+		err = cli.Config(fmt.Errorf("a holder has prepared rows otherwise (%s) than the run (%s): start it again, with the file pipeline.json of a member", hash, p.Preparation))
+	}
+	p.prepared, p.Preparation = held, hash
+	return err
+}
+
+// give lets a peer with --hold-and-train give the data on which it trains.
+func give(ctx context.Context, t *training) (err error) {
+	if t.HoldAndTrain {
+		t.holder, err = travel.Give(ctx, t.peer.Node, t.Settings, travel.Data{Data: t.work.Data, Prepared: t.work.Prepared}, t.Log)
+	}
+	return err
+}
+
+// travelled tells what became of the rows that a peer took, by holder, or gave; nil if there are none.
+func travelled(t *training) (*result.Travelled, map[string]result.Travelled) {
+	switch {
+	case t.taker != nil:
+		all, by := t.taker.Counts()
+		return &all, by
+	case t.holder != nil:
+		all := travel.Counts(t.holder.Counts())
+		return &all, nil
+	}
+	return nil, nil
 }

@@ -7,7 +7,6 @@ import (
 	"os"
 
 	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
-	"github.com/seed-97356399/murmuration/examples/gossipnode/host"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/rows"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/settings"
 	"github.com/seed-97356399/murmuration/examples/zoo/dataset"
@@ -27,9 +26,6 @@ func ShareOf(s settings.Settings, source *rows.Source) (rows.Share, error) {
 
 // OfTable makes the workload of a peer from prepared rows.
 func OfTable(s settings.Settings, share rows.Share, prepared *prepare.Prepared, data *dataset.Data, identity ed25519.PublicKey) (*Workload, error) {
-	if err := checkMemory(s, data.Shape().Values(), host.Memory()); err != nil {
-		return nil, err
-	}
 	w, err := Equip(s, data, orderOf(s, share.Number, share.Peers, binary.LittleEndian.Uint64(identity)))
 	if err == nil {
 		w.Prepared = prepared

@@ -44,7 +44,7 @@ func Prepare(ctx context.Context, s settings.Settings, identity ed25519.PublicKe
 	if err := checkMemory(s, 0, host.Memory()); err != nil {
 		return nil, err
 	}
-	data, order, err := loadData(ctx, s, identity)
+	data, order, err := Load(ctx, s, identity)
 	if err != nil {
 		return nil, err
 	}
@@ -53,6 +53,9 @@ func Prepare(ctx context.Context, s settings.Settings, identity ed25519.PublicKe
 
 // Equip makes the workload of a peer from its data; order is the seed of their order.
 func Equip(s settings.Settings, data *dataset.Data, order uint64) (_ *Workload, err error) {
+	if err := checkMemory(s, data.Shape().Values(), host.Memory()); err != nil {
+		return nil, err
+	}
 	w := &Workload{Data: data, Target: s.Work(data)}
 	if w.Model, err = nets.Sized(s.Model, data.Shape(), data.Classes(), s.Sizes); err != nil {
 		return nil, err
@@ -75,9 +78,9 @@ func Equip(s settings.Settings, data *dataset.Data, order uint64) (_ *Workload, 
 	return w, nil
 }
 
-// loadData loads this peer's part of the data, and a seed for the order in which it is used. Without a number of its
+// Load loads this peer's part of the data, which must not be a table, and a seed for the order in which it is used. Without a number of its
 // part, a peer derives both from its identity.
-func loadData(ctx context.Context, s settings.Settings, identity ed25519.PublicKey) (data *dataset.Data, order uint64, err error) {
+func Load(ctx context.Context, s settings.Settings, identity ed25519.PublicKey) (data *dataset.Data, order uint64, err error) {
 	config, err := s.DataConfig(binary.LittleEndian.Uint64(identity))
 	if err != nil {
 		return nil, 0, cli.Usage(err)

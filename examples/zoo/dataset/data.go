@@ -1,6 +1,10 @@
 package dataset
 
-import "errors"
+import (
+	"context"
+	"errors"
+	"fmt"
+)
 
 // Data is what Load returns.
 type Data struct {
@@ -53,6 +57,24 @@ func (d *Data) Batches(batch int, seed uint64, augment Augment) (Batches, error)
 	c := d.stream
 	c.batch, c.seed, c.augment = batch, seed, augment
 	return newStream(c), nil
+}
+
+// Given are this peer's training examples, to be given to others. Pictures that are streamed from files are decoded into
+// memory if Config.Memory has room for them. Otherwise those in folders of classes are decoded each time they are asked
+// for; archives and batches, of which no part can be read alone, are a *DataError.
+func (d *Data) Given(ctx context.Context) (Examples, error) {
+	if d.Train != nil {
+		return Stored{d.Train}, nil
+	}
+	c := &d.stream
+	if size := int64(d.Len()) * int64(c.shape.Values()); size > c.memory {
+		if folders, apart := c.index.source.(*classFolders); apart {
+			return folderExamples{c, folders}, nil
+		}
+		return nil, c.index.blameAll(fmt.Errorf("%w: %d MiB of pictures in archives, of which others take some at any place, and memory for %d MiB: allow more, or unpack them into a folder for each class", ErrTooLarge, size>>20, c.memory>>20))
+	}
+	set, err := c.index.all(ctx, c.part, d.Classes(), d.HeldOut.norm, c.found)
+	return Stored{set}, err
 }
 
 // Measured is the normalization if it was measured over the files of the folder, else

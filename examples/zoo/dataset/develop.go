@@ -21,6 +21,25 @@ func newDeveloper(s source, shape Shape) *developer {
 	return &developer{decoder: s.newDecoder(), shape: shape, pixels: make([]uint8, shape.Values())}
 }
 
+// develop decodes a record of file f. One that cannot be decoded counts among the findings.
+func (d *developer) develop(x *index, f int, number int32, rec *record, found *findings) error {
+	resized, err := rec.resized, rec.fault
+	if rec.pixels != nil {
+		copy(d.pixels, rec.pixels)
+	} else if err == nil {
+		resized, err = d.decoder.decode(d.pixels, d.shape, rec.packed)
+	}
+	if err != nil {
+		fault := &RecordError{Path: x.source.path(f), Key: rec.key, Err: err}
+		found.skip(number, fault)
+		return fault
+	}
+	if resized {
+		found.resize(number)
+	}
+	return nil
+}
+
 // each decodes the records of file f with the given numbers, which ascend, and calls
 // take for each. It skips records that cannot be decoded, and ends if take returns an
 // error. Its error is that of take, the cause of ctx's end, or a *DataError.
@@ -51,18 +70,8 @@ func (x *index) each(ctx context.Context, f int, numbers []int32, d *developer, 
 			continue
 		}
 		numbers = numbers[1:]
-		resized := rec.resized
-		if err = rec.fault; rec.pixels != nil {
-			copy(d.pixels, rec.pixels)
-		} else if err == nil {
-			resized, err = d.decoder.decode(d.pixels, d.shape, rec.packed)
-		}
-		if err != nil {
-			found.skip(number, &RecordError{Path: x.source.path(f), Key: rec.key, Err: err})
+		if d.develop(x, f, number, &rec, found) != nil {
 			continue
-		}
-		if resized {
-			found.resize(number)
 		}
 		if err := take(rec.label, d.pixels); err != nil {
 			return err
@@ -115,18 +124,22 @@ func (x *index) spread(most int) (some []int32) {
 // maxHeldOut bounds the memory of a held-out set, in bytes.
 const maxHeldOut = 1 << 29
 
-// all decodes every record into memory.
-func (x *index) all(ctx context.Context, shape Shape, classes int, norm []Normalization, found *findings) (*Set, error) {
-	if len(x.labels) > maxHeldOut/shape.Values() {
-		return nil, x.blameAll(fmt.Errorf("%w: %d held-out pictures of %d bytes, want at most %d bytes together: put fewer there", ErrTooLarge, len(x.labels), shape.Values(), maxHeldOut))
+// heldOut decodes every record into memory.
+func (x *index) heldOut(ctx context.Context, classes int, norm []Normalization, found *findings) (*Set, error) {
+	if size := x.shape.Values(); len(x.labels) > maxHeldOut/size {
+		return nil, x.blameAll(fmt.Errorf("%w: %d held-out pictures of %d bytes, want at most %d bytes together: put fewer there", ErrTooLarge, len(x.labels), size, maxHeldOut))
 	}
-	d := newDeveloper(x.source, shape)
-	pixels, labels := make([]uint8, 0, len(x.labels)*shape.Values()), make([]uint8, 0, len(x.labels))
-	err := x.eachOf(ctx, seeded.Identity(len(x.labels)), d, found, func(label uint8, picture []uint8) {
+	return x.all(ctx, seeded.Identity(len(x.labels)), classes, norm, found)
+}
+
+// all decodes the records with the given numbers into memory.
+func (x *index) all(ctx context.Context, numbers []int32, classes int, norm []Normalization, found *findings) (*Set, error) {
+	pixels, labels := make([]uint8, 0, len(numbers)*x.shape.Values()), make([]uint8, 0, len(numbers))
+	err := x.eachOf(ctx, numbers, newDeveloper(x.source, x.shape), found, func(label uint8, picture []uint8) {
 		labels, pixels = append(labels, label), append(pixels, picture...)
 	})
 	if err != nil {
 		return nil, err
 	}
-	return NewSet(pixels, labels, shape, classes, norm...)
+	return NewSet(pixels, labels, x.shape, classes, norm...)
 }

@@ -86,7 +86,7 @@ func (c Config) loadPhotographs(ctx context.Context, p photograph) (*Data, error
 	}
 	// Held-out records have numbers of their own.
 	var found findings
-	d.HeldOut, err = heldOut.all(ctx, p.shape, p.classes, p.norm, &found)
+	d.HeldOut, err = heldOut.heldOut(ctx, p.classes, p.norm, &found)
 	d.found.join(&found)
 	return d, err
 }

@@ -37,6 +37,40 @@ func (s Stored) Append(dst []byte, numbers []int32) ([]byte, error) {
 	return dst, nil
 }
 
+// Examples are examples that a peer gives to others: a rows.Set, as Stored is.
+type Examples interface {
+	Rows() int
+	Append(dst []byte, numbers []int32) ([]byte, error)
+}
+
+// folderExamples are pictures in folders of classes, decoded as they are asked for.
+type folderExamples struct {
+	*streamConfig
+	folders *classFolders
+}
+
+// Rows is the number of pictures.
+func (e folderExamples) Rows() int { return len(e.part) }
+
+// Append appends the encodings of the pictures with these numbers, as those of Stored.
+func (e folderExamples) Append(dst []byte, numbers []int32) ([]byte, error) {
+	d := newDeveloper(e.folders, e.shape)
+	for _, i := range numbers {
+		var rec record
+		n := e.part[i]
+		reader := folderReader{folders: e.folders, left: e.folders.pictures[n : n+1]}
+		err := reader.next(&rec)
+		if err == nil {
+			err = d.develop(e.index, int(n/folderVolume), n, &rec, e.found)
+		}
+		if err != nil {
+			return dst, err
+		}
+		dst = append(append(dst, rec.label), d.pixels...)
+	}
+	return dst, nil
+}
+
 // Format describes the encoding of a set's examples: their kind, shape and number of classes. NewReader reads it.
 func (s *Set) Format() string {
 	what := "pixels"
@@ -46,6 +80,23 @@ func (s *Set) Format() string {
 		what = "numbers"
 	}
 	return fmt.Sprintf("%s %dx%dx%d/%d", what, s.shape.Height, s.shape.Width, s.shape.Channels, s.classes)
+}
+
+// FormatOf is the format of a data set's examples, or how it begins, with a space at its end, where the files decide.
+func FormatOf(name string) string {
+	set := &Set{shape: Shape{Height: Side, Width: Side, Channels: 1}, classes: Classes}
+	for _, p := range photographs {
+		if p.name == name {
+			set.shape = p.shape
+		}
+	}
+	switch {
+	case name == Text || name == GoSource:
+		return "text "
+	case set.shape == (Shape{}):
+		return "pixels "
+	}
+	return set.Format()
 }
 
 // Reader decodes examples of one format. Check and Set are safe for concurrent use.

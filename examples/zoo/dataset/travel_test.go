@@ -3,7 +3,11 @@ package dataset
 import (
 	"encoding/binary"
 	"errors"
+	"fmt"
+	"io/fs"
 	"math"
+	"os"
+	"path/filepath"
 	"slices"
 	"testing"
 
@@ -87,5 +91,51 @@ func TestWhatNoExampleIs(t *testing.T) {
 		if _, err := NewReader(format, []Normalization{{Scale: 1}}, Augment{}, 1); err == nil {
 			t.Errorf("%q is a format", format)
 		}
+	}
+}
+
+// TestPicturesInFilesTravel: pictures that are streamed are given alike from memory and from their files; archives, of which no
+// part can be read alone, only from memory.
+func TestPicturesInFilesTravel(t *testing.T) {
+	files := map[string][]byte{}
+	for i := range 6 {
+		for _, part := range []string{"train", "test"} {
+			files[fmt.Sprintf("%s/%s/%d.png", part, []string{"ant", "bee"}[i%2], i)] = asPNG(t, noise(uint64(i), 4, 5))
+		}
+	}
+	dir := write(t, files)
+	var all [2][]byte
+	var given Examples
+	for i, memory := range []int64{1 << 20, 1} {
+		d, err := Load(t.Context(), Config{Name: Images, Dir: dir, Seed: 1, Part: 1, Parts: 2, Memory: memory})
+		if err != nil {
+			t.Fatal(err)
+		}
+		given, err = d.Given(t.Context())
+		if err != nil || given.Rows() != 3 {
+			t.Fatal(given, err)
+		}
+		if _, read := given.(folderExamples); read != (memory == 1) {
+			t.Errorf("of %d bytes, %T", memory, given)
+		}
+		if all[i], err = given.Append(nil, []int32{2, 0, 1}); err != nil || len(all[i]) != 3*(1+4*5*3) {
+			t.Errorf("%d bytes, %v", len(all[i]), err)
+		}
+	}
+	if !slices.Equal(all[0], all[1]) {
+		t.Error("pictures from files are not those in memory")
+	}
+	if err := os.RemoveAll(filepath.Join(dir, "train")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := given.Append([]byte{7}, []int32{0}); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("a picture that is gone: %v", err)
+	}
+	d, err := Load(t.Context(), Config{Name: "cifar10", Dir: write(t, map[string][]byte{"data_batch_1.bin": cifarBatch(0, 5), "test_batch.bin": cifarBatch(5, 2)}), Memory: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := d.Given(t.Context()); !errors.Is(err, ErrTooLarge) {
+		t.Errorf("a batch beyond memory: %v", err)
 	}
 }
