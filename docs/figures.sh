@@ -4,7 +4,7 @@
 #   bash docs/figures.sh [FIGURE…]      # from the root of a checkout; default: all
 #
 # Figures: glyphs mnist fashion killed latecomer throughput share exchange tuned kernel
-# lanes exact liars matmul step pictures colour resnet gosource codecs outer results. Those on MNIST,
+# lanes exact liars matmul step pictures colour resnet paramhub gosource codecs outer results. Those on MNIST,
 # Fashion-MNIST and CIFAR-10 look for them in $MURMURATION_DATA (default ../shared/data) and
 # are skipped where it is absent. Needs python3 besides Go. Absolute times depend on the machine; the ratios
 # are taken within one run of this script.
@@ -180,6 +180,49 @@ if wanted resnet && [ -d "$data/cifar10" ]; then
 		show test_accuracy.min test_accuracy.max seconds
 		printf '  %-24s %s\n' "processor seconds" "$cpu"
 	done
+fi
+# The first so many pictures of Fashion-MNIST are a folder of their own.
+first() {
+	python3 - "$data/fashion-mnist" "$work/first-$1" "$1" <<'PY'
+import gzip, os, shutil, struct, sys
+source, target, n = sys.argv[1], sys.argv[2], int(sys.argv[3])
+os.makedirs(target, exist_ok=True)
+for name in os.listdir(source):
+    if name.startswith("train"):
+        with gzip.open(os.path.join(source, name)) as f: data = f.read()
+        head = 4 + 4 * data[3]
+        size = (len(data) - head) // struct.unpack(">I", data[4:8])[0]
+        with gzip.open(os.path.join(target, name), "wb", 1) as f:
+            f.write(data[:4] + struct.pack(">I", n) + data[8:head] + data[head:head + n * size])
+    else:
+        shutil.copy(os.path.join(source, name), target)
+PY
+}
+if wanted paramhub && [ -d "$data/fashion-mnist" ]; then
+	adam=(--model cnn --optimizer adamw --lr 0.003 --epochs "${EPOCHS:-3}")
+	for n in ${SIZES:-10000 20000 30000 40000 50000 60000}; do
+		first "$n"
+		for racer in allreduce dpsgd ps-bsp ps-bsp:2 ps-asp ps-asp:2 ps-ssp ps-ssp:2 ps-dssp ps-dssp:2 adpsgd; do
+			servers=1
+			[[ $racer == *:* ]] && servers=${racer#*:}
+			node simulate --peers 4 --points 0 --evaluate 1 --dataset fashion-mnist --data "$work/first-$n" "${adam[@]}" --strategy "${racer%:*}" --servers "$servers"
+			show seconds test_accuracy.mean
+		done
+	done
+	travels=(local --peers 4 --holders 1 --hand-out round-robin --strategy ps-bsp --dataset fashion-mnist --data "$data/fashion-mnist" --epochs 1)
+	node "${travels[@]}" --servers 2; show handed_out trained_samples lost_samples test_accuracy.mean
+	printf '\n$ gossipnode %s --servers 4 --json &   # each of the four serves a quarter\n' "${travels[*]}"
+	"$work/gossipnode" "${travels[@]}" --servers 4 --json >"$work/flock.out" 2>"$work/flock.log" &
+	flock=$!
+	until grep -qE '^ *(3[0-9]|[4-9][0-9]) %' "$work/flock.log"; do
+		kill -0 "$flock" || { cat "$work/flock.log"; exit 1; }
+		sleep 0.2
+	done
+	victim=$(pgrep -P "$flock" | sed -n 2p)
+	echo "$ kill -9 $victim   # one of the four"
+	kill -9 "$victim"
+	wait "$flock" && echo "  exit code                0"
+	json=$(tail -n 1 "$work/flock.out"); show peers_lost handed_out trained_samples lost_samples test_accuracy.mean
 fi
 if wanted gosource; then
 	gpt=(--dataset gosource --model gpt --shard files --batch 4 --steps 1500 --optimizer adamw --beta2 0.95

@@ -81,7 +81,11 @@ func (d *driver) enrol() {
 	e.described.Recall(e.after.Description)
 	w.orders.Train(e.begun, e.listener)
 	w.orders.Recall(e.after.Orders)
-	d.presence.Train(d.machine.Traits().Algorithm, e.after.Incarnation)
+	algorithm := d.machine.Traits().Algorithm
+	if d.machine.Traits().Serves {
+		algorithm = collective.Serving
+	}
+	d.presence.Train(algorithm, e.after.Incarnation)
 }
 
 // tell queues an event for the machine.
@@ -188,11 +192,11 @@ func (d *driver) carryOutCollective(action collective.Action, key conversations.
 		d.replica.Adopt()
 		d.events = append(d.events, news(averaging.Event{Kind: collective.Updated}))
 	case kind == collective.Load && averages:
-		if err := d.replica.Load(action.Add); err != nil {
+		if err := d.replica.Load(action.Transfer.Part, action.Transfer.Parts, action.Add); err != nil {
 			d.steps.Unfit(err)
 		}
 	case kind == collective.Clear && averages:
-		d.replica.Clear()
+		d.replica.Clear(action.Transfer.Part, action.Transfer.Parts)
 	case kind == collective.Update && averages:
 		d.steps.updates.begin(action)
 	default:

@@ -39,6 +39,9 @@ func rivals() []rival {
 		}},
 		{"dpsgd", func(c baseline.Config) (averaging.Machine, error) { return baseline.NewDPSGD(c) }},
 		{"ps-bsp", func(c baseline.Config) (averaging.Machine, error) { return baseline.NewParamServer(c, baseline.BSP{}) }},
+		{"ps-bsp of 2", func(c baseline.Config) (averaging.Machine, error) {
+			return baseline.NewParamServers(c, make([]topology.PeerID, 2), baseline.BSP{})
+		}},
 	}
 }
 
@@ -293,6 +296,52 @@ func TestAStepThatIsGivenUpWaitingHasHandedItsGradientOver(t *testing.T) {
 		others.Wait()
 		if err := other.Apply(t.Context(), make(tensor.Vector, 2050), peer.Result{}); err == nil {
 			t.Error("a step was applied beside the algorithm")
+		}
+	})
+}
+
+// TestWhoOnlyServes: a peer that makes no steps serves the others until the run is over, counts for no work, and ends with
+// their model.
+func TestWhoOnlyServes(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		const serves = 2
+		r := rivals()[3]
+		flock := r.flock(t, func(i int, c *peer.Config) {
+			c.Training.Exchange.Machine = func(config averaging.Config) (averaging.Machine, error) {
+				return r.machine(baseline.Config{Self: config.Self, Deadline: rivalDeadline, ServeOnly: i == serves})
+			}
+		})
+		var waiting sync.WaitGroup
+		for i, p := range flock.Peers {
+			waiting.Go(func() {
+				var err error
+				for gradient := atPace(rivalStep, towards); err == nil; {
+					if i == serves {
+						err = p.Serve(t.Context())
+					} else {
+						err = p.Step(t.Context(), func(x, grad tensor.Vector) (peer.Result, error) { return gradient(i, x, grad) })
+					}
+				}
+				if !errors.Is(err, peer.ErrRunOver) {
+					t.Errorf("peer %d: %v", i, err)
+				}
+			})
+		}
+		waiting.Wait()
+		for i, p := range flock.Peers {
+			if s := p.Stats(); (i == serves) != (s.Steps == 0) || s.FlockSteps < (rivalPeers-1)*rivalSteps || s.FlockSteps > (rivalPeers-1)*rivalSteps*21/20 {
+				t.Errorf("peer %d: %d steps of %d", i, s.Steps, s.FlockSteps)
+			}
+		}
+		leaveTogether(flock)
+		for i, model := range flock.Models() {
+			if !slices.Equal(model, flock.Models()[0]) {
+				t.Errorf("peer %d ends with another model than peer 0", i)
+			}
+		}
+		if err := flock.Peers[serves].Serve(t.Context()); !errors.Is(err, peer.ErrRunOver) && !errors.Is(err, peer.ErrClosed) {
+			t.Errorf("after the end: %v", err)
 		}
 	})
 }

@@ -93,6 +93,25 @@ func (t *training) alone(step func() error) error {
 	}
 }
 
+// serve waits until the run is over, for a peer that makes no steps.
+func (t *training) serve(ctx context.Context) error {
+	if err := t.arrival.Wait(ctx); errors.Is(err, transport.ErrClosed) {
+		return ErrClosed
+	} else if err != nil {
+		return err
+	}
+	select {
+	case <-t.work.flock.Over():
+		return t.work.runOver()
+	case <-t.life.Closing:
+		return ErrClosed
+	case <-t.arrival.Barred():
+		return t.arrival.Fault()
+	case <-ctx.Done():
+		return fmt.Errorf("serving parameters: %w", ctx.Err())
+	}
+}
+
 func (t *training) step(ctx context.Context, gradient func(x, grad tensor.Vector) (Result, error)) error {
 	began := time.Now()
 	if err := t.admit(ctx); err != nil {

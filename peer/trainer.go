@@ -260,6 +260,13 @@ func (t *Trainer) Trade(ctx context.Context, x, base tensor.Vector, made Made) e
 	return t.steps.alone(func() error { return t.steps.trade(ctx, x, base, made) })
 }
 
+// Serve takes part without steps, as a parameter server that does not train (baseline.Config.ServeOnly), until the run is
+// over. It returns what Step does when it makes none: ErrRunOver, ErrClosed, or why the peer cannot take part. Parameters
+// are served from the start on; Serve only waits.
+func (t *Trainer) Serve(ctx context.Context) error {
+	return t.steps.alone(func() error { return t.steps.serve(ctx) })
+}
+
 // Batch is the number of samples for the next gradient, such that all peers take equally
 // long. The algorithm divides the flock's work by the peers' speeds; if it does not, Batch
 // returns own. Report the number used in Result.Samples. It changes from step to step. Safe

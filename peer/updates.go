@@ -45,7 +45,7 @@ func newUpdates(u updates) *updates {
 // is under way.
 func (u *updates) begin(action collective.Action) {
 	<-u.room
-	u.replica.Drain(u.mean, action.Weight)
+	u.replica.Drain(u.mean, action.Transfer.Part, action.Transfer.Parts, action.Weight)
 	begun := u.life.Tasks.Spawn(func() {
 		if action.Forget {
 			u.warn()
@@ -55,7 +55,7 @@ func (u *updates) begin(action collective.Action) {
 			u.fault(err)
 		}
 		u.room <- struct{}{}
-		u.loop.Event(collective.Event{Event: averaging.Event{Kind: collective.Updated}})
+		u.loop.Event(collective.Event{Event: averaging.Event{Kind: collective.Updated}, Transfer: action.Transfer})
 	})
 	if !begun { // the peer is closing
 		u.room <- struct{}{}

@@ -137,7 +137,9 @@ func (v *View) computeDigest() uint64 {
 		for shift := 0; shift < 32; shift += 8 {
 			h = foldByte(h, byte(len(m.ID)>>shift))
 		}
-		h = foldByte(fold(h, string(m.ID)), byte(m.Role))
+		if h = foldByte(fold(h, string(m.ID)), byte(m.Role)); m.Serves {
+			h = foldByte(h, 1)
+		}
 	}
 	return finish(h)
 }

@@ -3,6 +3,7 @@ package baseline_test
 import (
 	"cmp"
 	"fmt"
+	"iter"
 	"time"
 
 	"github.com/seed-97356399/murmuration/averaging"
@@ -85,7 +86,9 @@ func (n *node) carryOut(a collective.Action) {
 	case collective.Load:
 		n.load(a)
 	case collective.Clear:
-		n.sum, n.weight = vector{}, vector{}
+		for i := range within(a.Transfer) {
+			n.sum[i], n.weight[i] = 0, 0
+		}
 	case collective.Pool:
 		n.pool()
 	case collective.Update, collective.Adopt:
@@ -131,11 +134,11 @@ func (n *node) load(a collective.Action) {
 		n.world.t.Fatalf("%s loads a gradient that is not there", n.id)
 	}
 	for _, x := range n.inbound {
-		if x.accepted && x.t.Into == collective.Sum && !a.Add {
+		if x.accepted && x.t.Into == collective.Sum && x.t.Part == a.Transfer.Part && !a.Add {
 			n.world.t.Fatalf("%s loads while %s may still change the sum", n.id, x.t)
 		}
 	}
-	for i := range n.gradient {
+	for i := range within(a.Transfer) {
 		if !a.Add {
 			n.sum[i], n.weight[i] = 0, 0
 		}
@@ -157,12 +160,14 @@ func (n *node) pool() {
 }
 
 func (n *node) update(a collective.Action) {
-	if n.updating {
-		n.world.t.Fatalf("%s updates twice at once", n.id)
+	if n.updating[a.Transfer.Part] {
+		n.world.t.Fatalf("%s updates part %d twice at once", n.id, a.Transfer.Part)
 	}
-	n.updating = true
+	n.updating[a.Transfer.Part] = true
 	sum, weight := n.sum, n.weight
-	n.sum, n.weight = vector{}, vector{}
+	for i := range within(a.Transfer) {
+		n.sum[i], n.weight[i] = 0, 0
+	}
 	if a.Forget {
 		n.velocity = vector{}
 	}
@@ -170,7 +175,7 @@ func (n *node) update(a collective.Action) {
 		if !n.alive && !n.frozen {
 			return
 		}
-		for i := range sum {
+		for i := range within(a.Transfer) {
 			switch {
 			case weight[i] == 0:
 			case a.Kind == collective.Adopt:
@@ -184,9 +189,9 @@ func (n *node) update(a collective.Action) {
 				n.x[i] -= n.velocity[i] * cmp.Or(a.Share, 1)
 			}
 		}
-		n.updating = false
+		n.updating[a.Transfer.Part] = false
 		n.updates++
-		n.tell(collective.Event{Event: averaging.Event{Kind: collective.Updated}})
+		n.tell(collective.Event{Event: averaging.Event{Kind: collective.Updated}, Transfer: a.Transfer})
 	})
 }
 
@@ -253,10 +258,22 @@ func (n *node) answer(a collective.Action) {
 	})
 }
 
+// boundsOf are the first slice of a part, and the one behind its last; within goes through it.
+func boundsOf(t collective.Transfer) (low, high int) {
+	return t.Part * width / max(t.Parts, 1), (t.Part + 1) * width / max(t.Parts, 1)
+}
+
+func within(t collective.Transfer) iter.Seq[int] {
+	return func(yield func(int) bool) {
+		for i, high := boundsOf(t); i < high && yield(i); i++ {
+		}
+	}
+}
+
 // carry moves the transfer's slices one after the other.
 func (x *transfer) carry(slice int) {
 	w := x.from.world
-	low, high := x.t.Part*width/max(x.t.Parts, 1), (x.t.Part+1)*width/max(x.t.Parts, 1)
+	low, high := boundsOf(x.t)
 	switch {
 	case !x.dead && !x.stopped && (x.from.frozen || x.to.frozen):
 	case x.dead || x.stopped || !x.from.alive || !x.to.alive || w.rng.Float64() < w.breaks/float64(width):

@@ -20,6 +20,9 @@ type Config struct {
 	Deadline time.Duration
 	// Server names the peer that serves the parameters. Default: the first of the view.
 	Server topology.PeerID
+	// ServeOnly: this peer makes no gradients. It serves before those that train do, and nobody waits for it. Used by
+	// parameter servers.
+	ServeOnly bool
 	// Batch, if above 0, divides the flock's batch, of Batch samples per peer, among the
 	// peers by their speed (see Shares). Used by AllReduce, and by ParamServer with BSP.
 	Batch int

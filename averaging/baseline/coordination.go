@@ -36,6 +36,8 @@ type coordination struct {
 	lastMessage time.Duration   // time of the coordinator's last message
 	halted      bool            // there is no coordinator, and none to be expected
 	ended       bool            // the coordinator has said that the run is over
+	serveOnly   bool            // this peer makes no gradients
+	wanted      bool            // a peer that makes some has asked who coordinates
 	progress    float64         // of the run, as last reported by the trainer
 	division    division
 }
@@ -48,7 +50,7 @@ func (c *coordination) begin(config Config, algorithm collective.Algorithm, r ro
 
 // Traits implements collective.Machine.
 func (c *coordination) Traits() collective.Traits {
-	return collective.Traits{Algorithm: c.algorithm, Gradients: true, Messages: true}
+	return collective.Traits{Algorithm: c.algorithm, Gradients: true, Serves: c.serveOnly, Messages: true}
 }
 
 // Handle implements averaging.Machine.
@@ -110,7 +112,7 @@ func (c *coordination) leads() bool { return c.coordinator == c.Self }
 
 // concerned tells whether this peer needs a coordinator.
 func (c *coordination) concerned() bool {
-	return !c.halted && !c.settled && (c.waiting || c.over || c.ended)
+	return !c.halted && !c.settled && (c.waiting || c.over || c.ended || c.serveOnly && c.wanted)
 }
 
 // trains notes that the trainer has begun, perhaps with the parameters with which all begin.
@@ -170,6 +172,10 @@ func (c *coordination) take(from topology.PeerID, w collective.Message) {
 	switch w.Kind {
 	case messageWho:
 		c.knowsNone(from, w.Round)
+		if c.serveOnly && !c.wanted { // by now the view is likely to be complete
+			c.wanted = true
+			c.seek()
+		}
 		c.point(from, w)
 	case messageNone:
 		if from == c.coordinator && w.Value == float64(messageStatus) { // it has died and restarted

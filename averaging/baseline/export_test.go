@@ -21,6 +21,14 @@ func (c *coordination) Version() string {
 // Clock is how many pushes of a worker have been answered.
 func (m *ParamServer) Clock() uint64 { return m.clock }
 
+// Coordinators are the servers of the parts, as this peer knows them.
+func (m *ParamServers) Coordinators() (list []topology.PeerID) {
+	for _, part := range m.parts {
+		list = append(list, part.coordinator)
+	}
+	return list
+}
+
 // Describe prints a word as transcripts show it. names are all peers there are.
 func Describe(w collective.Message, names []topology.PeerID, server bool) string {
 	named := func(m uint64) topology.PeerID {

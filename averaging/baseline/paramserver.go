@@ -27,6 +27,8 @@ import (
 //     When it returns, or comes late, it gets the parameters and loses its gradient.
 //   - When the server dies, the worker with the newest parameters serves from then on, with
 //     an optimizer that has no past gradients. What the others have pushed to the dead one is lost.
+//   - A member that only serves (Config.ServeOnly) takes the place before those that train. It
+//     pushes nothing, and gets the final parameters.
 //   - The gate decides which workers wait for a slow one.
 //   - When the run is over for the server, it serves until the run is over for all
 //     workers; then it gives all of them its final parameters. A worker that cannot get
@@ -62,23 +64,27 @@ func NewParamServer(config Config, gate Gate) (*ParamServer, error) {
 	}
 	m := &ParamServer{gate: gate}
 	m.begin(config, collective.ParamServer, m)
-	m.named, m.service.m = config.Server, m
+	m.named, m.serveOnly, m.service.m = config.Server, config.ServeOnly, m
 	return m, nil
 }
 
 // ready implements role.
 func (m *ParamServer) ready() {
 	m.stage = pushing
-	if m.leads() {
+	switch {
+	case m.leads():
 		m.contribute()
-	} else {
+	case m.samples == 0: // it takes part without a gradient
+		m.stage = pulling
+		m.Report()
+	default:
 		m.push()
 	}
 }
 
-// push sends the gradient, unless it is on its way.
+// push sends the gradient, unless it is on its way, or gone.
 func (m *ParamServer) push() {
-	if m.stage != pushing || m.leads() || m.coordinator == "" || m.SendingTo(m.coordinator, collective.Gradient) {
+	if m.stage != pushing || !m.waiting || m.leads() || m.coordinator == "" || m.SendingTo(m.coordinator, collective.Gradient) {
 		return
 	}
 	m.Tell(m.coordinator, message(messageSamples, m.clock+1, float64(m.samples)))
@@ -91,7 +97,7 @@ func (m *ParamServer) push() {
 func (m *ParamServer) Report() {
 	clock, s := m.clock, m.stage
 	switch {
-	case (m.over || m.ended) && !m.waiting:
+	case (m.over || m.ended || m.serveOnly) && !m.waiting:
 		s = resting
 	case s == pulling:
 		clock++

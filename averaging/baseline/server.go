@@ -29,7 +29,9 @@ type retired struct {
 // begun implements role: this peer serves.
 func (s *service) begun() {
 	s.clear()
-	s.employ(s.m.Self)
+	if !s.m.serveOnly {
+		s.employ(s.m.Self)
+	}
 	for id := range s.m.members.Others {
 		s.employ(id)
 	}
@@ -117,7 +119,9 @@ func (s *service) retire(id topology.PeerID) {
 func (s *service) contribute() {
 	w := s.employ(s.m.Self)
 	w.samples = s.m.samples
-	s.m.Do(collective.Action{Action: averaging.Action{Kind: collective.Load}, Add: true})
+	if s.m.samples > 0 {
+		s.m.Do(collective.Action{Action: averaging.Action{Kind: collective.Load}, Add: true})
+	}
 	s.arrive(w)
 }
 

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/seed-97356399/murmuration/averaging"
+	"github.com/seed-97356399/murmuration/averaging/baseline"
 	"github.com/seed-97356399/murmuration/internal/collective"
 	"github.com/seed-97356399/murmuration/internal/sim"
 	"github.com/seed-97356399/murmuration/topology"
@@ -63,7 +64,7 @@ type node struct {
 	steps, updates int
 	settled        bool
 	halted         averaging.Reason
-	updating       bool
+	updating       [width]bool // by part
 	period         func() time.Duration
 	met            int // exchanges completed
 	started        bool
@@ -127,7 +128,7 @@ func (w *world) view(most time.Duration) {
 	var members []topology.Member
 	for _, id := range w.names {
 		if w.peers[id].alive {
-			members = append(members, topology.Member{ID: id})
+			members = append(members, topology.Member{ID: id, Serves: w.peers[id].machine.Traits().Serves})
 		}
 	}
 	view, err := topology.NewView(members)
@@ -264,13 +265,26 @@ func (w *world) settle(spread time.Duration) {
 }
 
 // coordinator is who coordinates, as most of those say who live.
-func (w *world) coordinator() topology.PeerID {
+func (w *world) coordinator() topology.PeerID { return w.coordinatorOf(0) }
+
+// coordinatorOf is who serves a part.
+func (w *world) coordinatorOf(part int) topology.PeerID {
 	votes, first := map[topology.PeerID]int{}, topology.PeerID("")
 	for _, id := range w.names {
-		if c, ok := w.peers[id].machine.(interface{ Coordinator() topology.PeerID }); ok && w.peers[id].alive {
-			if votes[c.Coordinator()]++; votes[c.Coordinator()] > votes[first] {
-				first = c.Coordinator()
-			}
+		var says topology.PeerID
+		switch m := w.peers[id].machine.(type) {
+		case interface{ Coordinator() topology.PeerID }:
+			says = m.Coordinator()
+		case *baseline.ParamServers:
+			says = m.Coordinators()[part]
+		default:
+			continue
+		}
+		if !w.peers[id].alive {
+			continue
+		}
+		if votes[says]++; votes[says] > votes[first] {
+			first = says
 		}
 	}
 	return first

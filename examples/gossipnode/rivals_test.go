@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"fmt"
 	"os"
 	"os/exec"
@@ -110,20 +111,51 @@ func newIdentity(t *testing.T, path string) (id string) {
 	return strings.Fields(out[strings.Index(out, settings.PeerIDPrefix):])[0]
 }
 
-// TestWorkerOrServerKilled: kill -9 of one of four processes with a server, a worker or the
-// server itself: the others do the work, and end with one model.
+// TestTwoServersInProcesses: four processes with a half of the parameters at two of them, which train too or not, end with
+// one model, and one is told of a number of servers that cannot be.
+func TestTwoServersInProcesses(t *testing.T) {
+	t.Parallel()
+	data := clitest.Pictures(t, 800, 200)
+	for trainers, more := range map[uint64][]string{4: {}, 2: {"--serve-only"}} {
+		var out, logged bytes.Buffer
+		cmd := command(t, localArgs(data, append(more, "--steps", "300", "--strategy", "ps-bsp", "--servers", "2")...)...)
+		cmd.Stdout, cmd.Stderr = &out, &logged
+		if err := cmd.Run(); err != nil {
+			t.Fatalf("%v\n%s", err, &logged)
+		}
+		r := lastLine(t, out.String())
+		checkLearned(t, r)
+		if r.Peers != 4 || r.ModelHash == "" || r.Steps < trainers*300 || r.Steps > trainers*300+50 {
+			t.Errorf("%s", &out)
+		}
+	}
+	for _, wrong := range []string{"--servers 2", "--strategy ps-bsp --servers 0", "--strategy ps-bsp --servers 65", "--strategy ps-bsp --servers 4 --serve-only"} {
+		if code, _, text := try(append([]string{"local"}, strings.Fields(wrong)...)...); code != cli.ExitUsage || !strings.Contains(text, "serve") {
+			t.Errorf("%s: exit code %d, %s", wrong, code, text)
+		}
+	}
+}
+
+// TestWorkerOrServerKilled: kill -9 of one of four processes with a server, a worker, the server itself or one of
+// four servers: the others do the work, and end with one model.
 func TestWorkerOrServerKilled(t *testing.T) {
 	t.Parallel()
 	const server, worker, each = 0, 3, 600
-	for strategy, victim := range map[string]int{settings.StrategyASP: worker, settings.StrategyDSSP: server} {
-		t.Run(strategy, func(t *testing.T) {
+	for _, c := range []struct {
+		strategy        string
+		servers, victim int
+	}{{settings.StrategyASP, 1, worker}, {settings.StrategyDSSP, 1, server}, {settings.StrategyBSP, 4, worker}} {
+		t.Run(fmt.Sprint(c.strategy, " of ", c.servers), func(t *testing.T) {
 			t.Parallel()
+			victim := c.victim
 			k := newKilledRun(t, "softmax", 100*time.Millisecond, 1, "--dataset", "mnist", "--data", clitest.Pictures(t, 800, 200), "--batch", "10",
-				"--lr", "0.01", "--steps", strconv.Itoa(each), "--strategy", strategy)
+				"--lr", "0.01", "--steps", strconv.Itoa(each), "--strategy", c.strategy, "--servers", strconv.Itoa(c.servers))
 			if err := os.MkdirAll(k.folders[server].Dir, 0o700); err != nil {
 				t.Fatal(err)
 			}
-			k.args = append(k.args, "--server", newIdentity(t, filepath.Join(k.folders[server].Dir, "node.key")))
+			if c.servers == 1 {
+				k.args = append(k.args, "--server", newIdentity(t, filepath.Join(k.folders[server].Dir, "node.key")))
+			}
 			k.start()
 			clitest.Eventually(t, "the victim trains", func() bool {
 				names, _ := k.folders[victim].Names()
@@ -143,6 +175,9 @@ func TestWorkerOrServerKilled(t *testing.T) {
 					t.Fatalf("peer %d: %v\n%s", i, err, k.logs[i])
 				}
 				results = append(results, lastLine(t, k.out[i].String()))
+			}
+			if said := fmt.Sprint(k.logs); c.servers > 1 && !strings.Contains(said, "takes its place") {
+				t.Errorf("nobody is told that a server is lost:\n%s", said)
 			}
 			checkAlike(t, results)
 			steps := uint64(0)

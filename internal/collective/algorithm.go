@@ -15,6 +15,8 @@ const (
 	Alone
 	AllReduce
 	DiLoCo
+	// Serving is in the place of the algorithm's number in what a member tells that serves parameters and does not train.
+	Serving = MaxAlgorithm - 1
 	// MaxAlgorithm bounds the numbers of algorithms. The number itself means a member that
 	// does not train.
 	MaxAlgorithm = 1<<4 - 1

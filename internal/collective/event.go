@@ -18,7 +18,8 @@ const (
 	Offered
 	// Received: Peer has sent Message.
 	Received
-	// Updated: the Update or Adopt asked for has been applied to the parameters.
+	// Updated: the Update or Adopt asked for has been applied to the parameters. Transfer
+	// names the part.
 	Updated
 )
 
@@ -62,7 +63,8 @@ const (
 	Send averaging.ActionKind = 64 + iota
 	// Load: set Sum to the local Gradient times its weight, or add that to it (Add). Not
 	// answered: later actions see the result. A gradient that others would refuse counts as
-	// none, and the runtime tells the trainer.
+	// none, and the runtime tells the trainer. Load, Clear and Update are of the part of the
+	// values that Transfer names, or of all values if it names none.
 	Load
 	// Clear: empty Sum, with weight 0. Not answered.
 	Clear
@@ -73,7 +75,8 @@ const (
 	// is that at Progress: peers that make the same update must agree on it, or their
 	// models drift apart. Else it is the peer's own rate. With Forget the optimizer first
 	// forgets past gradients, as it does at all peers that make the same update. With Share
-	// above 0, only that share of the optimizer's step is made. Answered by Updated.
+	// above 0, only that share of the optimizer's step is made. Each part has an optimizer's
+	// memory of its own. Answered by Updated.
 	Update
 	// Tell: send Message to Peer. Not answered: it may be lost with its connection.
 	Tell
@@ -97,7 +100,7 @@ type Action struct {
 	// Batch, with Proceed, is how many samples the next gradient should be of, so that all
 	// peers take equally long; 0 leaves the number to the trainer.
 	Batch    int
-	Transfer Transfer
+	Transfer Transfer // for Send; its Part and Parts also for Load, Clear and Update
 	Message  Message
 	Fact     *sums.Fact
 }
@@ -108,9 +111,9 @@ func (a Action) String() string {
 	case Send:
 		return fmt.Sprintf("send exchange %d to %s: %s", a.Exchange, a.Peer, a.Transfer)
 	case Load:
-		return map[bool]string{true: "add the gradient to the sum", false: "load the gradient"}[a.Add]
+		return map[bool]string{true: "add the gradient to the sum", false: "load the gradient"}[a.Add] + a.part()
 	case Clear:
-		return "clear the sum"
+		return "clear the sum" + a.part()
 	case Update:
 		return a.update()
 	case Pool:
@@ -125,9 +128,17 @@ func (a Action) String() string {
 	return a.Action.String()
 }
 
+// part prints the part of the values, if it is not all.
+func (a Action) part() string {
+	if a.Transfer.Parts <= 1 {
+		return ""
+	}
+	return fmt.Sprintf(", part %d of %d", a.Transfer.Part, a.Transfer.Parts)
+}
+
 // update prints an Update with the fields that are set.
 func (a Action) update() string {
-	text := "update"
+	text := "update" + a.part()
 	if a.Weight > 0 {
 		text += fmt.Sprintf(", of weight %g", a.Weight)
 	}

@@ -9,10 +9,11 @@ import (
 	"github.com/seed-97356399/murmuration/topology"
 )
 
-// Members are the members of a view in the order in which they coordinate, those that
+// Members are the members of a view in the order in which they coordinate: those that only serve first, those that
 // cannot be dialled last.
 type Members struct {
 	Self   topology.PeerID
+	Turn   int // which of its kind is the first, from 0, counted round; for the next view
 	order  []topology.PeerID
 	passed []topology.PeerID                 // lost or silent: ignored until they send a message
 	spoke  map[topology.PeerID]time.Duration // time of the last message of each
@@ -24,11 +25,19 @@ func (m *Members) See(view *topology.View) (gone []topology.PeerID) {
 	before := m.order
 	m.count++
 	m.order = nil
-	for _, unreachable := range []bool{false, true} {
-		for i := range view.Len() {
-			if x := view.At(i); x.Unreachable == unreachable {
-				m.order = append(m.order, x.ID)
-			}
+	var kinds [3][]topology.PeerID
+	for i := range view.Len() {
+		x, kind := view.At(i), 1
+		if x.Unreachable {
+			kind = 2
+		} else if x.Serves {
+			kind = 0
+		}
+		kinds[kind] = append(kinds[kind], x.ID)
+	}
+	for _, alike := range kinds {
+		if n := len(alike); n > 0 {
+			m.order = slices.Concat(m.order, alike[m.Turn%n:], alike[:m.Turn%n])
 		}
 	}
 	m.passed = slices.DeleteFunc(m.passed, func(id topology.PeerID) bool { return id != m.Self && !m.Has(id) })

@@ -23,8 +23,9 @@ const (
 	Resumed     = 1 << 3                    // its steps include those of its earlier lives, up to a checkpoint
 
 	AlgorithmShift = 4
-	// Idle is the upper half in the record of a member that does not train.
-	Idle = 0xF << AlgorithmShift
+	// Idle is the upper half in the record of a member that does not train, Serving in that of one that serves
+	// parameters to those that do.
+	Idle, Serving = 0xF << AlgorithmShift, 0xE << AlgorithmShift
 )
 
 // MaxPast bounds the lives that Past returns, at most two of a member.

@@ -82,20 +82,24 @@ func (r *Presence) Role() topology.Role { return topology.Role(r.role.Load()) }
 // View is the digest of the members that this peer sees.
 func (r *Presence) View() uint64 { return r.view.Load() }
 
-// Train announces that this peer trains from now on with an algorithm, in an incarnation after
-// the given one.
+// Train announces that this peer trains from now on with an algorithm, or with Serving that it serves, in an
+// incarnation after the given one.
 func (r *Presence) Train(algorithm collective.Algorithm, after uint64) {
 	r.algorithm = algorithm % collective.MaxAlgorithm
 	f := r.config.Flock
 	f.SetIncarnation(max(f.Incarnation(), after+1))
-	f.SetIdle(false)
+	f.SetIdle(r.serves())
 	if !r.record.at.IsZero() { // it has been a member before
 		r.record.repeats = repeatTimes
 	}
 }
 
+// serves tells whether this peer serves parameters and does not train.
+func (r *Presence) serves() bool { return r.algorithm == collective.Serving }
+
 // Rest announces that this peer no longer trains and has no role.
 func (r *Presence) Rest() {
+	r.algorithm = collective.Unnamed
 	r.config.Flock.SetIdle(true)
 	r.role.Store(uint32(topology.Undecided))
 	r.view.Store(0)
@@ -122,7 +126,7 @@ func (r *Presence) Refresh(now time.Time) (members []transport.Record, overlay *
 
 // adopt makes a view of the members and takes over this peer's role in it.
 func (r *Presence) adopt(members []transport.Record, now time.Time) (*topology.Overlay, error) {
-	if r.config.Flock.Idle() || r.Role() == topology.Undecided && !r.config.Arrival.Placed() {
+	if r.config.Flock.Idle() && !r.serves() || r.Role() == topology.Undecided && !r.config.Arrival.Placed() {
 		return nil, nil
 	}
 	view, err := topology.NewView(r.membersOf(members))
@@ -150,16 +154,16 @@ func (r *Presence) adopt(members []transport.Record, now time.Time) (*topology.O
 
 // membersOf are the members of records, this peer as it is now among them.
 func (r *Presence) membersOf(records []transport.Record) []topology.Member {
-	members := []topology.Member{{ID: r.config.Transport.Self(), Role: r.Role(), Unreachable: r.config.Flock.Unreachable()}}
+	members := []topology.Member{{ID: r.config.Transport.Self(), Role: r.Role(), Unreachable: r.config.Flock.Unreachable(), Serves: r.serves()}}
 	for _, m := range records {
-		if m.Peer == members[0].ID || !flock.Trains(m) {
+		if m.Peer == members[0].ID || !flock.Trains(m) && !flock.Serves(m) {
 			continue
 		}
 		role := topology.Role(m.Role)
 		if !role.Valid() {
 			role = topology.Undecided
 		}
-		members = append(members, topology.Member{ID: m.Peer, Role: role, Unreachable: m.Flags&flock.Unreachable != 0})
+		members = append(members, topology.Member{ID: m.Peer, Role: role, Unreachable: m.Flags&flock.Unreachable != 0, Serves: flock.Serves(m)})
 	}
 	return members
 }
@@ -183,7 +187,7 @@ func (r *Presence) Publish(now time.Time) error {
 func (r *Presence) current() transport.Record {
 	f, now := r.config.Flock, r.record.said
 	now.Incarnation, now.Steps, now.Head, now.Role, now.Rows = f.Incarnation(), f.Steps(), f.Head(), uint8(r.Role()), f.Rows()
-	if now.Flags = now.Flags&flock.Leaving | uint8(r.algorithm)<<flock.AlgorithmShift; f.Idle() {
+	if now.Flags = now.Flags&flock.Leaving | uint8(r.algorithm)<<flock.AlgorithmShift; f.Idle() && !r.serves() {
 		now.Flags |= flock.Idle
 	}
 	if f.Resumed() > 0 || r.record.continued {

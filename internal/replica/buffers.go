@@ -3,6 +3,7 @@ package replica
 import (
 	"errors"
 	"fmt"
+	"iter"
 
 	"github.com/seed-97356399/murmuration/internal/wire"
 	"github.com/seed-97356399/murmuration/tensor"
@@ -60,82 +61,129 @@ func (r *Replica) weightsOf(shared int) []float64 {
 	return r.buffers.weights[r.pieces.first[shared]:r.pieces.first[shared+1]]
 }
 
-// Load makes Sum the Gradient times its samples, or adds that. It fails with ErrDiverged if
+// span is the run of pieces of a shared slice that lies in a part of the values.
+type span struct {
+	at          *slice
+	first, last int // pieces, counted from the slice's first
+	weights     []float64
+}
+
+// lockPart goes through the shared slices of one of so many parts, each with its lock held. Fewer than two parts
+// are all values.
+func (r *Replica) lockPart(part, parts int) iter.Seq[span] {
+	return func(yield func(span) bool) {
+		from, to := r.pieces.part(r, part, max(parts, 1))
+		for i, s := range r.lockShared() {
+			base, weights := r.pieces.first[i], r.weightsOf(i)
+			first, last := max(from-base, 0), min(to-base, len(weights))
+			if first < last && !yield(span{at: s, first: first, last: last, weights: weights[first:last]}) {
+				return
+			}
+		}
+	}
+}
+
+// in is the span's part of a vector.
+func (s span) in(r *Replica, v tensor.Vector) tensor.Vector {
+	own := s.at.in(v)
+	return own[s.first*r.pieces.length : min(len(own), s.last*r.pieces.length)]
+}
+
+// Part is the range of all values that one of so many parts has, those that are not shared among them.
+func (r *Replica) Part(part, parts int) (from, to int) {
+	if parts < 2 {
+		return 0, len(r.values)
+	}
+	bound := func(piece int) int {
+		switch {
+		case piece <= 0:
+			return 0
+		case piece >= r.pieces.count():
+			return len(r.values)
+		}
+		shared := r.pieces.slice(piece)
+		return r.slices[r.shared[shared]].offset + (piece-r.pieces.first[shared])*r.pieces.length
+	}
+	first, last := r.pieces.part(r, part, parts)
+	return bound(first), bound(last)
+}
+
+// Load makes Sum the Gradient times its samples, or adds that, in one of so many parts. It fails with ErrDiverged if
 // others would refuse such a gradient: then it counts as none.
-func (r *Replica) Load(add bool) error {
+func (r *Replica) Load(part, parts int, add bool) error {
 	if r.buffers == nil {
 		return nil
 	}
 	if !add {
-		r.Clear()
+		r.Clear(part, parts)
 	}
 	if err := r.Plausible(r.buffers.gradient); err != nil {
 		return err
 	}
-	for i, s := range r.lockShared() {
+	for s := range r.lockPart(part, parts) {
 		if !add {
-			r.buffers.rounding.forget(s)
+			r.buffers.rounding.forget(s.at)
 		}
-		if s.samples > 0 {
-			tensor.Axpy(s.in(r.buffers.sum), float32(s.samples), s.in(r.buffers.gradient))
-			for j := range r.weightsOf(i) {
-				r.weightsOf(i)[j] += s.samples
+		if samples := s.at.samples; samples > 0 {
+			tensor.Axpy(s.in(r, r.buffers.sum), float32(samples), s.in(r, r.buffers.gradient))
+			for j := range s.weights {
+				s.weights[j] += samples
 			}
 		}
 	}
 	return nil
 }
 
-// Clear empties Sum.
-func (r *Replica) Clear() {
+// Clear empties one of so many parts of Sum.
+func (r *Replica) Clear(part, parts int) {
 	if r.buffers == nil {
 		return
 	}
-	for i, s := range r.lockShared() {
-		clear(s.in(r.buffers.sum))
-		clear(r.weightsOf(i))
+	for s := range r.lockPart(part, parts) {
+		clear(s.in(r, r.buffers.sum))
+		clear(s.weights)
 	}
 }
 
-// Drain takes Sum, which is empty afterwards, into dst, which must have Len values: each
-// piece divided by its weight, or by weight if that is above 0. Pieces of weight 0, and
-// frozen ranges, are zeros. Local values, which are in no sum, come from Gradient, once. It
+// Drain takes one of so many parts of Sum, which is empty afterwards, into dst, which must have Len values: each
+// piece divided by its weight, or by weight if that is above 0. Pieces of weight 0, other parts and
+// frozen ranges are zeros. Local values, which are in no sum, come from Gradient, once. It
 // returns the weight of the heaviest piece.
 //
 // Values added to Sum meanwhile count in this Drain or in the next, piece by piece.
-func (r *Replica) Drain(dst tensor.Vector, weight float64) (heaviest float64) {
+func (r *Replica) Drain(dst tensor.Vector, part, parts int, weight float64) (heaviest float64) {
 	r.mustFit(dst)
 	clear(dst)
 	if r.buffers == nil {
 		return 0
 	}
-	shared := 0
+	from, to := r.Part(part, parts)
 	for i := range r.slices {
 		s := &r.slices[i]
-		s.Lock()
-		if s.layer == notShared {
-			if s.samples > 0 {
-				copy(s.in(dst), s.in(r.buffers.gradient))
-			}
-			s.samples = 0
-		} else {
-			heaviest = max(heaviest, r.drain(shared, s, s.in(dst), weight))
-			shared++
+		if s.layer != notShared || s.offset < from || s.offset >= to {
+			continue
 		}
+		s.Lock()
+		if s.samples > 0 {
+			copy(s.in(dst), s.in(r.buffers.gradient))
+		}
+		s.samples = 0
 		s.Unlock()
+	}
+	for s := range r.lockPart(part, parts) {
+		heaviest = max(heaviest, r.drain(s, s.in(r, dst), weight))
 	}
 	return heaviest
 }
 
-// drain empties a shared slice's part of the sum into dst. The caller holds the
-// slice's lock.
-func (r *Replica) drain(shared int, s *slice, dst tensor.Vector, weight float64) (heaviest float64) {
-	sum, weights := s.in(r.buffers.sum), r.weightsOf(shared)
+// drain empties a span of the sum into dst. The caller holds the slice's lock.
+func (r *Replica) drain(s span, dst tensor.Vector, weight float64) (heaviest float64) {
+	sum := s.in(r, r.buffers.sum)
 	copy(dst, sum)
 	clear(sum)
-	for piece := 0; piece < len(weights); {
-		run := alike(weights[piece:])
-		own := weights[piece]
+	for piece := 0; piece < len(s.weights); {
+		run := alike(s.weights[piece:])
+		own := s.weights[piece]
 		heaviest = max(heaviest, own)
 		if weight > 0 {
 			own = weight
@@ -146,7 +194,7 @@ func (r *Replica) drain(shared int, s *slice, dst tensor.Vector, weight float64)
 		}
 		piece += run
 	}
-	clear(weights)
+	clear(s.weights)
 	return heaviest
 }
 

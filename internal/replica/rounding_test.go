@@ -13,12 +13,12 @@ import (
 // and that the second passes on.
 var rounds = map[string]func(t *testing.T, a, b *averager, codec string, exchange uint64){
 	"to a server": func(t *testing.T, a, b *averager, codec string, exchange uint64) {
-		b.Clear()
+		b.Clear(0, 1)
 		a.send(t, b, terms(t, codec, exchange, collective.Transfer{From: collective.Gradient, Into: collective.Sum, Add: true, Parts: 1}), whole)
 	},
 	"as a sum": func(t *testing.T, a, b *averager, codec string, exchange uint64) {
 		for _, m := range []*averager{a, b} {
-			if err := m.Load(false); err != nil {
+			if err := m.Load(0, 1, false); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -50,7 +50,7 @@ func TestWhatCodesLoseComesLater(t *testing.T) {
 					}
 					round(t, a, b, codec, k+1)
 					mean := make(tensor.Vector, of)
-					b.Drain(mean, 3)
+					b.Drain(mean, 0, 1, 3)
 					for i, v := range mean {
 						brought[i] += float64(v)
 					}

@@ -35,7 +35,7 @@ func TestStoppedSenderChangesNothing(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := a.Load(false); err != nil {
+		if err := a.Load(0, 1, false); err != nil {
 			t.Fatal(err)
 		}
 		stopped.Store(stop)
@@ -43,7 +43,7 @@ func TestStoppedSenderChangesNothing(t *testing.T) {
 			t.Errorf("stopped %t: %v", stop, err)
 		}
 		mean := make(tensor.Vector, a.Len())
-		a.Drain(mean, 0)
+		a.Drain(mean, 0, 1, 0)
 		if same := mean[0] == gradient[0] && mean[1] == gradient[1]; same != stop {
 			t.Errorf("stopped %t: the sum is as it was: %t", stop, same)
 		}

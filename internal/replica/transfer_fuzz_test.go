@@ -62,7 +62,7 @@ func FuzzPart(f *testing.F) {
 		}
 		peekFrames(t, a)
 		mean := make(tensor.Vector, a.Len())
-		if a.Drain(mean, 0); math.IsNaN(tensor.Norm2(mean)) {
+		if a.Drain(mean, 0, 1, 0); math.IsNaN(tensor.Norm2(mean)) {
 			t.Fatal("the mean is no gradient")
 		}
 	})

@@ -55,7 +55,7 @@ func TestReceiverRefuses(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 1))
 	a.put(t, rng, 3)
 	b.put(t, rng, 2)
-	if err := b.Load(false); err != nil {
+	if err := b.Load(0, 1, false); err != nil {
 		t.Fatal(err)
 	}
 	m := collective.Transfer{From: collective.Gradient, Into: collective.Sum, Add: true, Parts: 1}
@@ -160,11 +160,11 @@ func TestTransfersRace(t *testing.T) {
 	}
 	total, mean := make(tensor.Vector, values), make(tensor.Vector, values)
 	for range rounds {
-		to.Drain(mean, 1)
+		to.Drain(mean, 0, 1, 1)
 		tensor.Add(total, mean)
 	}
 	group.Wait()
-	to.Drain(mean, 1)
+	to.Drain(mean, 0, 1, 1)
 	tensor.Add(total, mean)
 	for i, v := range total {
 		if v != 2*senders*rounds {
@@ -202,7 +202,7 @@ func roundOf(t tester, name string, values int) func() {
 			if err := a.PutGradient(gradient, 16); err != nil {
 				t.Fatal(err)
 			}
-			if err := a.Load(false); err != nil {
+			if err := a.Load(0, 1, false); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -211,7 +211,7 @@ func roundOf(t tester, name string, values int) func() {
 		all[0].send(t, all[1], add, whole)
 		all[1].send(t, all[0], pass, whole)
 		for _, a := range all {
-			a.Drain(gradient, 0)
+			a.Drain(gradient, 0, 1, 0)
 		}
 	}
 }

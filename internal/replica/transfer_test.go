@@ -41,13 +41,13 @@ func TestSumsAddUpExactly(t *testing.T) {
 			add := rapid.Bool().Draw(t, "add")
 			switch rapid.IntRange(0, 3).Draw(t, "what") {
 			case 0:
-				if err := all[a].Load(add); err != nil {
+				if err := all[a].Load(0, 1, add); err != nil {
 					t.Fatal(err)
 				}
 				want[a].take(gradients[a], samples[a], add, 0, n)
 			case 1:
 				if rapid.IntRange(0, 3).Draw(t, "clear") == 0 {
-					all[a].Clear()
+					all[a].Clear(0, 1)
 					want[a] = ledgerOfSums{make([]float64, n), make([]float64, n)}
 				}
 			default:
@@ -130,7 +130,7 @@ func (l *ledgerOfSums) check(t tester, a *averager) {
 		t.Fatalf("a sum of %d values, want %d", len(values), len(l.values))
 	}
 	mean := make(tensor.Vector, a.Len())
-	heaviest := a.Drain(mean, 0)
+	heaviest := a.Drain(mean, 0, 1, 0)
 	if heaviest != slices.Max(l.weights) {
 		t.Fatalf("the heaviest piece weighs %g, want %g", heaviest, slices.Max(l.weights))
 	}
@@ -170,7 +170,7 @@ func TestPassedOnSumsAreAlike(t *testing.T) {
 					if err := all[i].PutGradient(gradient, 48+float64(i)); err != nil {
 						t.Fatal(err)
 					}
-					if err := all[i].Load(false); err != nil {
+					if err := all[i].Load(0, 1, false); err != nil {
 						t.Fatal(err)
 					}
 				}
@@ -178,7 +178,7 @@ func TestPassedOnSumsAreAlike(t *testing.T) {
 				var first tensor.Vector
 				for i, a := range all {
 					mean := make(tensor.Vector, values)
-					if w := a.Drain(mean, 0); w != 4*48+6 {
+					if w := a.Drain(mean, 0, 1, 0); w != 4*48+6 {
 						t.Fatalf("peer %d has a weight of %g", i, w)
 					}
 					if first == nil {
@@ -300,7 +300,7 @@ func TestDrainOfLocalValues(t *testing.T) {
 	gradient := a.put(t, rand.New(rand.NewPCG(1, 1)), 5)
 	got := make(tensor.Vector, a.Len())
 	for _, times := range []float32{1, 0} {
-		a.Drain(got, 0)
+		a.Drain(got, 0, 1, 0)
 		want := make(tensor.Vector, a.Len())
 		tensor.Axpy(want[213:217], times, gradient[213:217])
 		if !sameBits(got, want) {

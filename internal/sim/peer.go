@@ -47,7 +47,7 @@ func newPeer(w *World, index int, m Member) *peer {
 	}
 	p.driver = driver{peer: p, machine: machine}
 	p.conversations = newConversations(p, m, traits)
-	p.trainer = training{peer: p, gradients: traits.Gradients}
+	p.trainer = training{peer: p, gradients: traits.Gradients, serves: traits.Serves}
 	p.trainer.Trainer = trainer.New(trainer.Config{
 		Replica: m.Replica, Optimizer: m.Optimizer, Traits: traits, Pace: w.config.Pace, Run: &p.trainer, Lent: true,
 	})
@@ -62,7 +62,9 @@ func (p *peer) begin() {
 		return // it has yet to come
 	}
 	p.look()
-	p.trainer.begin(0)
+	if !p.trainer.serves {
+		p.trainer.begin(0)
+	}
 }
 
 func (p *peer) carryOut(a collective.Action) {
@@ -84,19 +86,19 @@ func (p *peer) carryOut(a collective.Action) {
 	case collective.Send:
 		p.conversations.give(a)
 	case collective.Load:
-		if err := p.replica.Load(a.Add); err != nil {
+		if err := p.replica.Load(a.Transfer.Part, a.Transfer.Parts, a.Add); err != nil {
 			p.broke(p.index, fmt.Errorf("step %d: the gradient is left out: %w", p.counts.Steps, err))
 		}
 	case collective.Clear:
-		p.replica.Clear()
+		p.replica.Clear(a.Transfer.Part, a.Transfer.Parts)
 	case collective.Update:
 		p.trainer.update(a)
-		p.updated()
+		p.updated(a)
 	case collective.Pool:
 		p.replica.Pool(a.Weight)
 	case collective.Adopt:
 		p.replica.Adopt()
-		p.updated()
+		p.updated(a)
 	case collective.Tell:
 		p.message(a)
 	case averaging.Halt:
@@ -106,9 +108,9 @@ func (p *peer) carryOut(a collective.Action) {
 }
 
 // updated tells the machine that its update of the parameters is done.
-func (p *peer) updated() {
+func (p *peer) updated(a collective.Action) {
 	p.counts.Updates++
-	p.driver.tell(averaging.Event{Kind: collective.Updated})
+	p.driver.report(collective.Event{Event: averaging.Event{Kind: collective.Updated}, Transfer: a.Transfer})
 }
 
 // broke calls the world's hook with an error of a partner.

@@ -39,6 +39,7 @@ type training struct {
 	peer      *peer
 	gradients bool // gradients are averaged: a gradient counts as a step when the machine says Proceed
 	halted    bool // no further step is made
+	serves    bool // no step is made
 
 	stepping bool // a step has begun and not ended
 	x        []float32
@@ -129,7 +130,7 @@ func (t *training) update(a collective.Action) {
 	if g.mean == nil {
 		g.mean, g.x = make([]float32, p.replica.Len()), make([]float32, p.replica.Len())
 	}
-	p.replica.Drain(g.mean, a.Weight)
+	p.replica.Drain(g.mean, a.Transfer.Part, a.Transfer.Parts, a.Weight)
 	if err := t.Update(a, g.mean, g.x); err != nil {
 		t.failed(err)
 	}

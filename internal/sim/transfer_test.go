@@ -107,7 +107,7 @@ func TestTransferArrives(t *testing.T) {
 	if _, done := b.has(averaging.Finished, true); !done {
 		t.Errorf("the receiver knows %v", b.seen)
 	}
-	f.replicas[1].Drain(f.scratch, 0)
+	f.replicas[1].Drain(f.scratch, 0, 1, 0)
 	for i, v := range f.scratch {
 		if v != float32(1+i%5) {
 			t.Fatalf("value %d is %g", i, v)
@@ -130,7 +130,7 @@ func TestTransferIsCut(t *testing.T) {
 	if !atA || !atB {
 		t.Fatalf("the sender knows %v, the receiver %v", a.seen, b.seen)
 	}
-	if weight := f.replicas[1].Drain(f.scratch, 0); weight != 4 {
+	if weight := f.replicas[1].Drain(f.scratch, 0, 1, 0); weight != 4 {
 		t.Errorf("what has come weighs %g", weight)
 	}
 	came := 0
@@ -171,7 +171,7 @@ func TestTransferIsRefused(t *testing.T) {
 	if c := f.world.Counts(0); c.Sent > most || c.Refused != 1 {
 		t.Errorf("counted %+v, at most %d bytes", c, most)
 	}
-	if f.replicas[1].Drain(f.scratch, 0) != 0 {
+	if f.replicas[1].Drain(f.scratch, 0, 1, 0) != 0 {
 		t.Error("what was refused has been taken in")
 	}
 }
@@ -221,7 +221,7 @@ func TestTransferOfALiar(t *testing.T) {
 	f.world.Run(3 * time.Second)
 	_, atA := a.has(averaging.Failed, false)
 	_, atB := b.has(averaging.Failed, true)
-	if !atA || !atB || f.replicas[1].Drain(f.scratch, 0) != 0 {
+	if !atA || !atB || f.replicas[1].Drain(f.scratch, 0, 1, 0) != 0 {
 		t.Errorf("the sender knows %v, the receiver %v", a.seen, b.seen)
 	}
 	if len(blamed) != 2 || !errors.Is(blamed[0], replica.ErrImplausible) || !errors.Is(blamed[1], wire.ErrRefused) {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/seed-97356399/murmuration/averaging"
+	"github.com/seed-97356399/murmuration/internal/collective"
 	"github.com/seed-97356399/murmuration/internal/links"
 	"github.com/seed-97356399/murmuration/internal/replica"
 	"github.com/seed-97356399/murmuration/topology"
@@ -55,7 +56,7 @@ func New(config Config) (*World, error) {
 			continue
 		}
 		if !m.Stranger {
-			members = append(members, topology.Member{ID: m.ID, Role: m.Role, Unreachable: m.Unreachable})
+			members = append(members, topology.Member{ID: m.ID, Role: m.Role, Unreachable: m.Unreachable, Serves: collective.Of(m.Machine).Traits().Serves})
 		}
 		w.peers = append(w.peers, newPeer(w, i, m))
 	}
@@ -169,7 +170,7 @@ func (w *World) adopt(members []topology.Member) error {
 
 // admit adds a member to the view.
 func (w *World) admit(p *peer) error {
-	return w.adopt(append(w.overlay.View().Members(), topology.Member{ID: p.id, Unreachable: p.unreachable}))
+	return w.adopt(append(w.overlay.View().Members(), topology.Member{ID: p.id, Unreachable: p.unreachable, Serves: p.trainer.serves}))
 }
 
 // dismiss takes a member out of the view.

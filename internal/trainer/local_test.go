@@ -51,10 +51,10 @@ func TestLocalSteps(t *testing.T) {
 		t.Errorf("counted %+v", run.steps)
 	}
 	mean, x := make(tensor.Vector, values), make(tensor.Vector, values)
-	if err := r.Load(false); err != nil {
+	if err := r.Load(0, 1, false); err != nil {
 		t.Fatal(err)
 	}
-	r.Drain(mean, 0)
+	r.Drain(mean, 0, 1, 0)
 	if err := tr.Update(collective.Action{}, mean, x); err != nil {
 		t.Fatal(err)
 	}

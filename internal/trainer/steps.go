@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/seed-97356399/murmuration/internal/collective"
 	"github.com/seed-97356399/murmuration/internal/replica"
 	"github.com/seed-97356399/murmuration/peer/optim"
 	"github.com/seed-97356399/murmuration/tensor"
@@ -15,6 +16,7 @@ type steps struct {
 	replica  *replica.Replica
 	run      Run
 	excluded *excluded // its vectors change only while the steps are held
+	memories memories  // likewise
 
 	over, closed bool // after Finish and Close; they change while the steps are held
 }
@@ -23,12 +25,21 @@ func newSteps(c Config) steps {
 	return steps{replica: c.Replica, run: c.Run, excluded: newExcluded(c.Replica.Layout())}
 }
 
-// optimize makes a step of the gradient at x and adds it; model is the replacement that x belongs to. A consistent copy
-// has the optimizer's state and the parameters both from before the step, or both from after it.
-func (s *steps) optimize(by optim.Optimizer, grad, x tensor.Vector, rate float64, share float32, model uint64) (waited time.Duration, err error) {
+// optimize makes a step of the gradient at x and adds it; model is the replacement that x belongs to. The update may
+// be of a part of the model. A consistent copy has the optimizer's state and the parameters both from before the step,
+// or both from after it.
+func (s *steps) optimize(by optim.Optimizer, grad, x tensor.Vector, rate float64, update collective.Action, model uint64) (waited time.Duration, err error) {
 	s.replica.Hold()
 	defer s.replica.Release()
-	s.delta(by, grad, x, rate, share)
+	from, to := s.replica.Part(update.Transfer.Part, update.Transfer.Parts)
+	if err := s.memories.turn(by, update.Transfer); err != nil {
+		return 0, err
+	}
+	clear(x[:from]) // as in ranges that the optimizer does not change
+	clear(x[to:])
+	s.delta(by, grad, x, rate, float32(update.Share))
+	clear(grad[:from])
+	clear(grad[to:])
 	if err := s.accept(by, grad, model); err != nil {
 		return 0, err
 	}
@@ -50,7 +61,7 @@ func (s *steps) delta(by optim.Optimizer, grad, x tensor.Vector, rate float64, s
 func (s *steps) accept(by optim.Optimizer, delta tensor.Vector, model uint64) error {
 	err := s.check(delta, model)
 	if errors.Is(err, optim.ErrNotFinite) {
-		forget(by)
+		s.forget(by)
 	}
 	return err
 }
@@ -92,7 +103,8 @@ func (s *steps) fault(format string, err error) error {
 }
 
 // forget makes an optimizer forget past gradients, if it can. The steps are held.
-func forget(o optim.Optimizer) {
+func (s *steps) forget(o optim.Optimizer) {
+	s.memories.others = nil
 	if o, can := o.(optim.Resetter); can {
 		o.Reset()
 	}

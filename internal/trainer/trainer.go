@@ -70,6 +70,7 @@ type Config struct {
 type Trainer struct {
 	config Config
 	steps
+
 	x, grad tensor.Vector // of the current step
 	model   uint64        // replacements of the model seen so far; changes only while the steps are held
 	handed  Step          // of the gradient, or step, that the machine has been told of
@@ -123,7 +124,7 @@ func (t *Trainer) renew() bool {
 	r.Hold()
 	defer r.Release()
 	t.model = r.Replaced()
-	forget(t.config.Optimizer)
+	t.forget(t.config.Optimizer)
 	if t.local != nil {
 		t.local.forget()
 	}
@@ -153,7 +154,7 @@ func (t *Trainer) Gradient(now time.Duration, loss float64, samples int) (collec
 	t.config.Replica.Judgement().ByGradient(t.grad)
 	step.Rate = t.config.Run.Rate(0)
 	t.follow(now)
-	waited, err := t.optimize(t.config.Optimizer, t.grad, t.x, step.Rate, 0, t.model)
+	waited, err := t.optimize(t.config.Optimizer, t.grad, t.x, step.Rate, collective.Action{}, t.model)
 	if err != nil {
 		return collective.Event{}, err
 	}
@@ -328,12 +329,12 @@ func (t *Trainer) Update(a collective.Action, mean, x tensor.Vector) error {
 	}
 	if a.Forget {
 		t.config.Replica.Hold()
-		forget(by)
+		t.forget(by)
 		t.config.Replica.Release()
 	}
 	model := t.config.Replica.Replaced()
 	t.config.Replica.Snapshot(x)
-	if _, err := t.optimize(by, mean, x, rate, float32(a.Share), model); err != nil {
+	if _, err := t.optimize(by, mean, x, rate, a, model); err != nil {
 		return fmt.Errorf("the update of the mean gradient: %w", err)
 	}
 	return nil

@@ -247,10 +247,10 @@ func TestGradientsAreHandedOver(t *testing.T) {
 		if err != nil || event.Kind != collective.GradientDone || event.Samples != 1 || event.Progress != 0.25 {
 			t.Fatalf("%+v, %v", event, err)
 		}
-		if err := r.Load(false); err != nil {
+		if err := r.Load(0, 1, false); err != nil {
 			t.Fatal(err)
 		}
-		r.Drain(mean, 0)
+		r.Drain(mean, 0, 1, 0)
 		was := contents(r)[0]
 		if err := tr.Update(a, mean, x); err != nil {
 			t.Fatal(err)

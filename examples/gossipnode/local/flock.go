@@ -124,7 +124,7 @@ func (f *flock) verdict(ctx context.Context) (result.Result, error) {
 				continue
 			}
 			shares = append(shares, *p.Done.Share)
-			if p.Done.Share.Result.Steps == 0 {
+			if p.Done.Share.Result.Steps == 0 && !f.settings.ServeOnly {
 				idle = append(idle, number)
 			}
 			continue

@@ -111,6 +111,9 @@ func adapt(s *settings.Settings, peers, holders int, sources cli.Origins) error 
 	if sources.Source("min-peers") == cli.FromDefault || holders > 0 && s.IsTable() {
 		s.MinPeers = peers + holders
 	}
+	if s.ServeOnly && s.Servers >= peers {
+		return sources.Usage(cli.Faultf(settings.ServeOnlyFlag, "%d of %d peers would serve only: one must train", s.Servers, peers))
+	}
 	s.Part = fmt.Sprintf("0/%d", max(cmp.Or(holders, peers), 1))
 	if err := s.Validate(sources); err != nil {
 		return err
@@ -125,7 +128,12 @@ func adapt(s *settings.Settings, peers, holders int, sources cli.Origins) error 
 
 // forMember is the settings of the peer with this number. Holders have the numbers after the peers that train.
 func forMember(s settings.Settings, number, peers, holders int, join []string) settings.Settings {
-	s.Part = fmt.Sprintf("%d/%d", number, peers)
+	trainers := peers
+	if s.ServeOnly {
+		trainers -= s.Servers
+	}
+	s.ServeOnly = number >= trainers && number < peers
+	s.Part = fmt.Sprintf("%d/%d", number%trainers, trainers)
 	if s.Hold, s.TrainOnly = number >= peers, holders > 0 && number < peers; s.Hold {
 		s.Part, s.Hops = fmt.Sprintf("%d/%d", number-peers, holders), 1
 	} else if s.TrainOnly {

@@ -74,7 +74,7 @@ func fields() []field {
 		ofData("size"), ofData("normalize"), flag("optimizer", false), number("lr", settings.Settings.Rate),
 		flag("schedule", false), flag("warmup", false), flag("lr-floor", false), flag("weight-decay", false), flag("clip", false),
 		number("beta2", settings.Settings.OtherBeta2),
-		flag("strategy", false), flag("global-batch", false), flag("seed", false), flag("final", false), flag("final-weights", true),
+		flag("strategy", false), flag("servers", false), flag("global-batch", false), flag("seed", false), flag("final", false), flag("final-weights", true),
 		wait("final-wait", func(s *settings.Settings) *time.Duration { return &s.FinalWait }),
 		flag("min-peers", true),
 		wait("min-peers-wait", func(s *settings.Settings) *time.Duration { return &s.MinPeersWait }),

@@ -46,6 +46,8 @@ const (
 type StrategySettings struct {
 	Strategy     string
 	Server       string
+	Servers      int
+	ServeOnly    bool // this peer serves, and does not train
 	Staleness    int
 	StalenessMax int
 	Balance      bool
@@ -55,6 +57,8 @@ type StrategySettings struct {
 func (s *StrategySettings) register(flags *pflag.FlagSet) {
 	flags.StringVar(&s.Strategy, "strategy", StrategyADPSGD, cli.List(Strategies())+" (docs/TUNING.md says when)")
 	flags.StringVar(&s.Server, ServerFlag, "", "ps-*: peer id of who serves the parameters, the same for all peers (default: the first of the flock); if it is lost another serves")
+	flags.IntVar(&s.Servers, ServersFlag, 1, "ps-*: number of peers among which the parameters are divided, each of which serves its part, the same for all peers")
+	flags.BoolVar(&s.ServeOnly, ServeOnlyFlag, false, "ps-*: serve parameters, before peers that train do, and do not train; in local the last --servers peers serve only")
 	flags.IntVar(&s.Staleness, stalenessFlag, DefaultStaleness, "ps-ssp and ps-dssp: by how many steps a peer may be ahead of the slowest; with ps-dssp, by how many always")
 	flags.IntVar(&s.StalenessMax, stalenessMaxFlag, DefaultStalenessMax, "ps-dssp: by how many steps a peer may be ahead of the slowest at most")
 	flags.BoolVar(&s.Balance, balanceFlag, false, "work in proportion to speed: pictures of a step (allreduce, ps-bsp; --batch is the mean), steps between two exchanges (adpsgd; --every is the mean)")
@@ -67,6 +71,8 @@ const maxGlobalBatch = 1 << 20
 // The flags that only some strategies use.
 const (
 	ServerFlag       = "server"
+	ServersFlag      = "servers"
+	ServeOnlyFlag    = "serve-only"
 	stalenessFlag    = "staleness"
 	stalenessMaxFlag = "staleness-max"
 	balanceFlag      = "balance"
@@ -104,6 +110,10 @@ func (s StrategySettings) faults() []error {
 	faults.If(s.Server != "" && !s.Serves(), ServerFlag, "is for %s: with --strategy %s nobody serves the parameters", cli.List(Servers()), s.Strategy)
 	faults.If(s.Server != "" && s.Serves() && !strings.HasPrefix(s.Server, PeerIDPrefix),
 		ServerFlag, "%q: want a peer id, as keygen prints it: %s...", s.Server, PeerIDPrefix)
+	faults.If(s.Servers != 1 && !s.Serves(), ServersFlag, "is for %s: with --strategy %s nobody serves the parameters", cli.List(Servers()), s.Strategy)
+	faults.If(s.ServeOnly && !s.Serves(), ServeOnlyFlag, "is for %s: with --strategy %s nobody serves the parameters", cli.List(Servers()), s.Strategy)
+	faults.If(s.Servers < 1 || s.Servers > baseline.MaxServers, ServersFlag, "%d: want 1 to %d", s.Servers, baseline.MaxServers)
+	faults.If(s.Servers != 1 && s.Server != "", ServerFlag, "names one server: with --%s leave it out, and the peers serve in turn", ServersFlag)
 	faults.If(!bounded && s.Staleness != DefaultStaleness, stalenessFlag, "is for %s and %s: --strategy %s has no such bound", StrategySSP, StrategyDSSP, s.Strategy)
 	faults.If(bounded && (s.Staleness < 0 || s.Staleness > baseline.MaxStaleness), stalenessFlag, "%d: want 0 to %d steps", s.Staleness, baseline.MaxStaleness)
 	faults.If(!dynamic && s.StalenessMax != DefaultStalenessMax, stalenessMaxFlag, "is for %s: with --strategy %s leave it out", StrategyDSSP, s.Strategy)
@@ -124,7 +134,7 @@ func (s StrategySettings) Machine(batch int, outer baseline.Outer) func(averagin
 		return nil
 	}
 	return func(c averaging.Config) (averaging.Machine, error) {
-		config := baseline.Config{Self: c.Self, Deadline: c.Deadline, Server: topology.PeerID(s.Server), GlobalBatch: s.GlobalBatch}
+		config := baseline.Config{Self: c.Self, Deadline: c.Deadline, Server: topology.PeerID(s.Server), GlobalBatch: s.GlobalBatch, ServeOnly: s.ServeOnly}
 		if s.Balance {
 			config.Batch = batch
 		}
@@ -141,6 +151,9 @@ func (s StrategySettings) Machine(batch int, outer baseline.Outer) func(averagin
 		gate, err := s.gate()
 		if err != nil {
 			return nil, err
+		}
+		if s.Servers > 1 {
+			return baseline.NewParamServers(config, make([]topology.PeerID, s.Servers), gate)
 		}
 		return baseline.NewParamServer(config, gate)
 	}

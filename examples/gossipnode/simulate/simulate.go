@@ -131,6 +131,9 @@ func (s *Settings) Check(sources cli.Origins) (peertest.World, error) {
 	if !(s.Target >= 0 && s.Target <= 1) {
 		return world, sources.Usage(cli.Faultf("target", "%v: want an accuracy from 0 to 1", s.Target))
 	}
+	if s.ServeOnly {
+		return world, sources.Usage(cli.Faultf(settings.ServeOnlyFlag, "is for run and local"))
+	}
 	return world, sources.Usage(s.serverFault(), cli.Within("evaluate", s.Evaluate, 1, settings.MaxPeers), cli.Within("points", s.Points, 0, maxEvaluations))
 }
 
@@ -182,6 +185,8 @@ func (s *Settings) serverFault() error {
 	case !s.Serves():
 		return cli.Faultf(settings.ServerFlag, "is for %s: with --strategy %s nobody serves the parameters",
 			cli.List(settings.Servers()), s.Strategy)
+	case s.Servers > 1:
+		return cli.Faultf(settings.ServerFlag, "names one server: with --%s leave it out, and the peers serve in turn", settings.ServersFlag)
 	}
 	return cli.Within(settings.ServerFlag, s.Serving, 0, s.Peers-1)
 }
@@ -230,7 +235,7 @@ func (s *Settings) Take(strategy, codec string) {
 	fixed := s.Strategy == settings.StrategyADPSGD && s.Every != settings.EveryAuto
 	s.Balance = s.Balance && (s.Strategy == settings.StrategyAllReduce || s.Strategy == settings.StrategyBSP || fixed)
 	if !s.Serves() {
-		s.Serving = FirstServes
+		s.Serving, s.Servers = FirstServes, 1
 	}
 }
 

@@ -16,6 +16,7 @@ import (
 	"github.com/seed-97356399/murmuration/peer"
 	"github.com/seed-97356399/murmuration/peer/control"
 	"github.com/seed-97356399/murmuration/peer/stats"
+	"github.com/seed-97356399/murmuration/tensor"
 )
 
 // started reports that a peer listens, how others can join it, and for how many members it waits.
@@ -147,4 +148,27 @@ func awaitTraining(ctx context.Context, p *peer.Peer, least int) error {
 		case <-time.After(look):
 		}
 	}
+}
+
+// ready reports that this peer is ready, and waits for Begin. Then it reports what it does.
+func ready(ctx context.Context, t *training, does string) error {
+	t.Tell(watch.Report{Kind: watch.ReportReady, Said: arrived(ctx, t)})
+	if t.Begin != nil {
+		select {
+		case <-t.Begin:
+		case <-ctx.Done():
+			return cli.ErrInterrupted
+		}
+	}
+	t.first, t.begun = time.Now(), t.peer.Stats().Progress
+	t.Tell(watch.Report{Kind: watch.ReportTraining, Said: does})
+	return nil
+}
+
+// turn makes a step, or serves parameters until the run is over.
+func turn(ctx context.Context, t *training, step func(x, grad tensor.Vector) (peer.Result, error)) error {
+	if t.ServeOnly {
+		return t.peer.Serve(ctx)
+	}
+	return t.peer.Step(ctx, step)
 }
