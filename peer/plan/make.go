@@ -103,7 +103,10 @@ func (j *job) rank(s State) {
 	}
 	price := func(k int) float32 { return float32(j.seconds[k] * s.Members[k].Speed) } // rounded: alike is equal
 	slices.SortFunc(j.prefer, func(a, b int) int {
-		return cmp.Or(cmp.Compare(price(a), price(b)), cmp.Compare(s.Members[a].memory(), s.Members[b].memory()), j.slower(a, b))
+		if first := cmp.Compare(price(a), price(b)); first != 0 {
+			return first
+		}
+		return cmp.Or(cmp.Compare(s.Members[a].memory(), s.Members[b].memory()), j.slower(a, b))
 	})
 }
 
