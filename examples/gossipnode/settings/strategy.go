@@ -16,6 +16,8 @@ const (
 	StrategyADPSGD    = "adpsgd"
 	strategyDPSGD     = "dpsgd"
 	StrategyAllReduce = "allreduce"
+	strategyDiLoCo    = "diloco"
+	strategyLocalSGD  = "local-sgd"
 	StrategyBSP       = "ps-bsp"
 	StrategyASP       = "ps-asp"
 	StrategySSP       = "ps-ssp"
@@ -25,7 +27,7 @@ const (
 
 func Strategies() []string {
 	return []string{
-		StrategyADPSGD, strategyDPSGD, StrategyAllReduce, StrategyBSP, StrategyASP, StrategySSP, StrategyDSSP, StrategyAlone,
+		StrategyADPSGD, strategyDPSGD, StrategyAllReduce, strategyDiLoCo, strategyLocalSGD, StrategyBSP, StrategyASP, StrategySSP, StrategyDSSP, StrategyAlone,
 	}
 }
 
@@ -79,7 +81,12 @@ const (
 
 // gradients tells whether peers average gradients rather than models.
 func (s StrategySettings) gradients() bool {
-	return s.Strategy == StrategyAllReduce || s.Serves()
+	return s.Strategy == StrategyAllReduce || s.Local() || s.Serves()
+}
+
+// Local tells whether peers make steps of their own between two updates of the flock's model.
+func (s StrategySettings) Local() bool {
+	return s.Strategy == strategyDiLoCo || s.Strategy == strategyLocalSGD
 }
 
 // Serves tells whether one peer serves the parameters.
@@ -120,8 +127,9 @@ func (s StrategySettings) faults() []error {
 }
 
 // Machine returns a function that makes the algorithm, for peers with batches of so many
-// pictures. It returns nil for adpsgd, the default of package peer.
-func (s StrategySettings) Machine(batch int) func(averaging.Config) (averaging.Machine, error) {
+// pictures, and what makes an update if there are local steps. It returns nil for adpsgd, the
+// default of package peer.
+func (s StrategySettings) Machine(batch int, outer baseline.Outer) func(averaging.Config) (averaging.Machine, error) {
 	if s.Strategy == StrategyADPSGD {
 		return nil
 	}
@@ -137,6 +145,8 @@ func (s StrategySettings) Machine(batch int) func(averaging.Config) (averaging.M
 			return baseline.NewDPSGD(config)
 		case StrategyAllReduce:
 			return baseline.NewAllReduce(config)
+		case strategyDiLoCo, strategyLocalSGD:
+			return baseline.NewDiLoCo(config, outer)
 		}
 		gate, err := s.gate()
 		if err != nil {
