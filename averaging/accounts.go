@@ -24,8 +24,8 @@ const (
 	// view differs. Where the overlay joins all actives to the passive, they have one
 	// share.
 	unlinkedShares = 3
-	// burst is how many exchanges a share can save up.
-	burst = 4
+	// savedUp is how many exchanges a share can save up.
+	savedUp = 4
 	// one is the balance that counts as one exchange; it allows for rounding.
 	one = 1 - 1e-9
 	// usual is how many times the mean an exchange may last before its time is counted.
@@ -69,7 +69,7 @@ type account struct {
 
 func newAccounts() accounts {
 	known, _ := simplelru.NewLRU[topology.PeerID, *account](maxAccounts+topology.MaxMembers, nil) // an error is a size below 1
-	return accounts{known: known, unlinked: account{left: burst}, shares: 1}
+	return accounts{known: known, unlinked: account{left: savedUp}, shares: 1}
 }
 
 // link takes the partners of a new view with so many actives. Their accounts stay as they
@@ -97,7 +97,7 @@ func (a *accounts) of(peer topology.PeerID) *account {
 			a.known.Remove(oldest)
 		}
 	}
-	acc = &account{left: burst, at: a.clock}
+	acc = &account{left: savedUp, at: a.clock}
 	a.known.Add(peer, acc)
 	return acc
 }
@@ -108,7 +108,7 @@ func (a *accounts) charged(peer topology.PeerID) *account {
 	if a.linked(peer) {
 		acc, shares = a.of(peer), 1
 	}
-	acc.left = min(acc.left+shares*(a.clock-acc.at), burst*shares)
+	acc.left = min(acc.left+shares*(a.clock-acc.at), savedUp*shares)
 	acc.at = a.clock
 	return acc
 }

@@ -18,12 +18,12 @@ func TestAccountsAreOfThoseWhoHaveCome(t *testing.T) {
 	if n := a.known.Len(); n != 0 {
 		t.Errorf("%d accounts of nobody", n)
 	}
-	for range burst {
+	for range savedUp {
 		a.begun(0, "p")
 		a.begun(0, "q")
 	}
 	had := a.charged("p").left
-	if come("p", 7); had >= burst || a.charged("silent").left != burst || a.charged("other") != &a.unlinked {
+	if come("p", 7); had >= savedUp || a.charged("silent").left != savedUp || a.charged("other") != &a.unlinked {
 		t.Errorf("the partners have %g and %g left", had, a.charged("silent").left)
 	}
 	name := func(i int) topology.PeerID { return topology.PeerID(fmt.Sprint(i)) }

@@ -22,6 +22,7 @@ type ADPSGD struct {
 	tries      int       // partners asked in this round
 	owed       bool      // a round has begun in which nobody has accepted yet
 	steps      int       // local steps since the last round began
+	burst      burst
 	lastID     ExchangeID
 	out        exchange
 	in         inbound
@@ -145,21 +146,22 @@ func (m *ADPSGD) Handle(now time.Duration, event Event, actions []Action) []Acti
 // adopt takes the links of a new view. An exchange in flight goes on: the stream shows
 // sooner than gossip whether its partner is alive.
 func (m *ADPSGD) adopt(overlay *topology.Overlay) {
-	neighbours := overlay.Neighbours(m.config.Self)
 	m.view = overlay.View()
 	self, _ := m.view.Lookup(m.config.Self)
 	m.role = self.Role
 	m.partners = m.partners[:0]
-	for _, id := range neighbours {
+	for _, id := range overlay.Neighbours(m.config.Self) {
 		m.partners = append(m.partners, partner{id: id})
 	}
 	m.accounts.link(m.partners, m.view.Actives())
-	m.tries = 0
-	m.cursor = 0
+	m.tries, m.cursor = 0, 0
 	for _, known := range []*bans{&m.failing, &m.slow, &m.silent, &m.refusing} {
 		known.retain(m.member)
 	}
-	if len(m.partners) > 0 {
+	switch {
+	case m.config.Pace.burst() > 1:
+		m.partners = inBurst(m.partners)
+	case len(m.partners) > 0:
 		m.cursor = m.config.Rand.IntN(len(m.partners))
 	}
 	if m.over {
@@ -305,7 +307,7 @@ func (m *ADPSGD) due() bool {
 	if m.over {
 		return m.parting > 0
 	}
-	if !m.owed && m.steps < m.Every() && !m.drifted() {
+	if !m.owed && m.burst.left == 0 && m.steps < m.Every()*m.config.Pace.burst() && !m.drifted() {
 		return false
 	}
 	if m.tries == len(m.partners) {
@@ -360,6 +362,7 @@ func (m *ADPSGD) stale(p partner, now time.Duration) bool {
 func (m *ADPSGD) propose(now time.Duration, to topology.PeerID, actions []Action) []Action {
 	m.lastID++
 	m.out = exchange{id: m.lastID, peer: to, began: now, running: true}
+	m.cursor = m.burst.proposed(m.owed, m.config.Pace.burst(), m.cursor)
 	m.owed, m.steps = true, 0
 	within := time.Duration(0) // the exchanges of the parting pass are whole
 	if m.config.Pace.Partial && !m.over {
@@ -372,8 +375,8 @@ func (m *ADPSGD) propose(now time.Duration, to topology.PeerID, actions []Action
 
 // endRound ends a round in which no partner accepted; the next begins with the next step.
 func (m *ADPSGD) endRound() {
-	m.owed, m.tries = false, 0
-	m.steps = m.Every() - 1
+	m.owed, m.tries, m.burst = false, 0, burst{}
+	m.steps = m.Every()*m.config.Pace.burst() - 1
 }
 
 // depart begins the parting pass: each partner is asked once more, so that the last steps

@@ -43,6 +43,10 @@ type Pace struct {
 	// communication hidden behind computation, and its processor time below a twentieth of
 	// the trainer's; at most 256.
 	Every int
+	// Burst, if above 1, makes the peer initiate so many exchanges one after the other, every
+	// Burst·H steps, in the place of one every H: of 2^Burst peers whose bursts come at about the
+	// same time all models are then nearly the mean.
+	Burst int
 	// Drift, if above 0, makes the peer initiate an exchange once its model has moved,
 	// since the last exchange, farther than Drift times the length of a step (adaptive
 	// communication, Ho et al., 2018), and at least once in 256 steps. Every is then
@@ -96,12 +100,15 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
+// burst is the number of exchanges in a burst.
+func (p Pace) burst() int { return max(p.Burst, 1) }
+
 // Validate reports all faults of the pace.
 func (p Pace) Validate() error { return errors.Join(p.faults()...) }
 
 func (p Pace) faults() (faults []error) {
-	if p.Every < 0 {
-		faults = append(faults, fmt.Errorf("Every is %d: it may not be negative", p.Every))
+	if p.Every < 0 || p.Burst < 0 {
+		faults = append(faults, fmt.Errorf("Every is %d and Burst %d: neither may be negative", p.Every, p.Burst))
 	}
 	if p.Partial && p.Drift > 0 {
 		faults = append(faults, errors.New("Partial with Drift: partial exchanges take the time of H steps, and Drift has no H; set Every"))

@@ -4,8 +4,10 @@ import "math"
 
 // Settings of the consensus controller.
 const (
-	// controlEvery is the number of outbound exchanges between two decisions.
-	controlEvery = 20
+	// controlEvery is the number of outbound exchanges between two decisions, and controlShare the
+	// share of the run after which there is one in any case, once there was an exchange: peers that
+	// exchange seldom have few in all.
+	controlEvery, controlShare = 20, 0.1
 	// calibrated is the progress of the run up to which the controller learns what
 	// distance is usual, and does nothing.
 	calibrated = 0.05
@@ -28,6 +30,7 @@ type controller struct {
 	usual     mean // ratio of the two at the beginning
 	progress  float64
 	exchanges int     // since the last decision
+	decided   float64 // progress at the last decision
 	factor    float64 // by which H is multiplied; 0 is 1
 }
 
@@ -50,12 +53,13 @@ func (c *controller) exchanged(distance float64, every int) {
 	ratio := math.Sqrt(c.squared.value/2) / (c.stride.value * math.Sqrt(float64(every)))
 	if c.progress < calibrated || !c.usual.known {
 		c.usual.add(ratio)
+		c.decided = c.progress
 		return
 	}
-	if c.exchanges++; c.exchanges < controlEvery {
+	if c.exchanges++; c.exchanges < controlEvery && c.progress < c.decided+controlShare {
 		return
 	}
-	c.exchanges = 0
+	c.exchanges, c.decided = 0, c.progress
 	aim := c.usual.value
 	if c.progress < earlyUntil || c.progress >= lateFrom {
 		aim *= tighter

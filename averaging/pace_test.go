@@ -99,12 +99,16 @@ func TestBudget(t *testing.T) {
 // flockOf tells a machine of a flock whose distance is k times what H steps of length
 // 1 explain, and what an exchange costs, and returns H at the end of each tenth of the run.
 func flockOf(t *testing.T, pace averaging.Pace, k func(progress float64) float64, cost ...time.Duration) (every []int) {
+	return flockFor(t, 40_000, pace, k, cost...)
+}
+
+// flockFor is flockOf for a run of so many steps.
+func flockFor(t *testing.T, steps int, pace averaging.Pace, k func(progress float64) float64, cost ...time.Duration) (every []int) {
 	m := newMachine(t, averaging.Config{Pace: pace})
-	const steps = 40_000
 	var now time.Duration
 	for i := range steps {
 		now += 10 * time.Millisecond
-		progress := float64(i) / steps
+		progress := float64(i) / float64(steps)
 		for _, a := range m.Handle(now, averaging.Event{Kind: averaging.StepDone, Stride: 1, Progress: progress}, nil) {
 			if a.Kind != averaging.Propose {
 				continue
@@ -136,6 +140,11 @@ func TestConsensusController(t *testing.T) {
 	})
 	if loose[6] <= 16 {
 		t.Errorf("in between, with models close together, H is %d", loose[6])
+	}
+	for _, h := range []int{64, 128} { // seven to a dozen exchanges in all
+		if every := flockFor(t, 800, averaging.Pace{Every: h, Consensus: true}, usual); every[9] >= h {
+			t.Errorf("in a run of few exchanges, H is %v: it never decides", every)
+		}
 	}
 	if off := flockOf(t, averaging.Pace{Every: 16}, usual); off[1] != 16 || off[9] != 16 {
 		t.Errorf("off, it changes H to %v", off)

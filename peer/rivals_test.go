@@ -34,6 +34,9 @@ type rival struct {
 func rivals() []rival {
 	return []rival{
 		{"allreduce", func(c baseline.Config) (averaging.Machine, error) { return baseline.NewAllReduce(c) }},
+		{"diloco", func(c baseline.Config) (averaging.Machine, error) {
+			return baseline.NewDiLoCo(c, baseline.Outer{Every: 3, Rate: 1, Momentum: 0.5})
+		}},
 		{"dpsgd", func(c baseline.Config) (averaging.Machine, error) { return baseline.NewDPSGD(c) }},
 		{"ps-bsp", func(c baseline.Config) (averaging.Machine, error) { return baseline.NewParamServer(c, baseline.BSP{}) }},
 		{"ps-bsp of 2", func(c baseline.Config) (averaging.Machine, error) {

@@ -384,6 +384,9 @@ func (t *training) Steps() (own, all uint64, peers int) {
 	return f.Steps(), f.Total(), peers
 }
 
+// Exchanges implements trainer.Run.
+func (t *training) Exchanges() uint64 { return t.counters.Exchanges() }
+
 // Progress implements trainer.Run.
 func (t *training) Progress() float64 { return t.work.progress() }
 

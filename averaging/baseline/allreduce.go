@@ -38,6 +38,7 @@ import (
 //     one model.
 type AllReduce struct {
 	coordination
+	local collective.Local // steps of DiLoCo
 	sum   *collective.Summing
 	state memberState
 	as    float64                    // how to make the update that is due
@@ -84,16 +85,20 @@ func NewAllReduce(config Config) (*AllReduce, error) {
 	if err != nil {
 		return nil, fmt.Errorf("AllReduce machine: %w", err)
 	}
-	m := &AllReduce{}
-	m.begin(config, collective.AllReduce, m)
+	return newAllReduce(config, collective.AllReduce, collective.Local{}), nil
+}
+
+func newAllReduce(config Config, algorithm collective.Algorithm, local collective.Local) *AllReduce {
+	m := &AllReduce{local: local}
+	m.begin(config, algorithm, m)
 	m.sum = collective.NewSumming(m.Flights, &m.members, m, config.Topology)
-	return m, nil
+	return m
 }
 
 // Traits implements collective.Machine.
 func (m *AllReduce) Traits() collective.Traits {
 	t := m.coordination.Traits()
-	t.Size = m.sum
+	t.Size, t.Local = m.sum, m.local
 	return t
 }
 

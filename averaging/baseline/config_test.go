@@ -14,6 +14,7 @@ import (
 func TestAllFaultsAreNamed(t *testing.T) {
 	bad := baseline.Config{Deadline: -1, Batch: -1}
 	_, ring := baseline.NewAllReduce(bad)
+	_, local := baseline.NewDiLoCo(bad, baseline.Outer{Rate: -1, Momentum: 1})
 	_, server := baseline.NewParamServer(bad, nil)
 	_, neighbours := baseline.NewDPSGD(bad)
 	for _, c := range []struct {
@@ -21,6 +22,7 @@ func TestAllFaultsAreNamed(t *testing.T) {
 		words []string
 	}{
 		{ring, []string{"AllReduce", "Self", "Deadline", "Batch"}},
+		{local, []string{"DiLoCo", "Self", "Deadline", "Batch", "Every", "Rate", "Momentum"}},
 		{server, []string{"parameter server", "Self", "Deadline", "Batch", "gate"}},
 		{neighbours, []string{"D-PSGD", "Self", "Deadline", "Batch"}},
 	} {

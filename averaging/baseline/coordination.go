@@ -62,8 +62,9 @@ func (c *coordination) Handle(now time.Duration, event averaging.Event, actions 
 func (c *coordination) Decide(now time.Duration, e collective.Event, actions []collective.Action) []collective.Action {
 	c.Begin(now, actions)
 	switch e.Kind {
-	case averaging.StepDone: // of a trainer of models: a step cannot be summed
-		c.Ask(averaging.Proceed)
+	case averaging.StepDone: // one of several before a gradient, or of a trainer of models, which cannot be summed
+		c.trains(e)
+		c.Do(collective.Action{Action: averaging.Action{Kind: averaging.Proceed}, Batch: c.batch})
 	case collective.GradientDone:
 		c.gradient(e)
 	case averaging.ViewChanged:
@@ -114,12 +115,17 @@ func (c *coordination) concerned() bool {
 	return !c.halted && !c.settled && (c.waiting || c.over || c.ended || c.serveOnly && c.wanted)
 }
 
-// gradient takes a gradient, if it can be used.
-func (c *coordination) gradient(e collective.Event) {
-	c.waiting, c.since, c.lastMessage, c.progress = true, c.Now, c.Now, e.Progress
+// trains notes that the trainer has begun, perhaps with the parameters with which all begin.
+func (c *coordination) trains(e collective.Event) {
 	if e.Initial && c.version == unknownVersion && !c.copied {
 		c.version = initialVersion
 	}
+}
+
+// gradient takes a gradient, if it can be used.
+func (c *coordination) gradient(e collective.Event) {
+	c.waiting, c.since, c.lastMessage, c.progress = true, c.Now, c.Now, e.Progress
+	c.trains(e)
 	c.speed.done(c.Now, e.Samples)
 	c.samples, c.division.speeds[c.Self] = e.Samples, c.speed.value
 	if c.division.divides() {

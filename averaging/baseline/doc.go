@@ -2,7 +2,8 @@
 // averaging.Machine: pure, deterministic, driven by events, carried out by the same
 // replica over the same transports.
 //
-//   - AllReduce: synchronous SGD, each step of the sum of all gradients.
+//   - AllReduce: synchronous SGD, each step of the sum of all gradients; or, as DiLoCo, of what
+//     many local steps came to.
 //   - ParamServer: one member serves the parameters; a Gate says when it updates and who
 //     may go on: BSP, ASP, SSP, DSSP.
 //   - DPSGD: neighbours average their models in lock-step, X·W − γ·G(X).

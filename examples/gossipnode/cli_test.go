@@ -51,7 +51,7 @@ func TestWrongUse(t *testing.T) {
 		{"run --epochs -1", "--epochs -1: want a positive number"},
 		{"run --epochs NaN", "--epochs NaN: want a positive number"},
 		{"run --lr 0", "--lr 0: want a positive number"},
-		{"run --beta2 0.95", "--beta2 is for adamw and lion, not for momentum"},
+		{"run --beta2 0.95", "--beta2 is for adamw, lion and muon, not for momentum"},
 		{"run --optimizer adamw --beta2 1 --clip -1 --weight-decay NaN --lr-floor 2", "--beta2 1: want 0 to below 1"},
 		{"run --warmup 2", "--warmup 2: want a share"},
 		{"run --batch 0", "--batch 0: want at least 1"},

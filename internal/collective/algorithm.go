@@ -14,6 +14,7 @@ const (
 	ParamServer
 	Alone
 	AllReduce
+	DiLoCo
 	DPSGD
 	// Serving is in the place of the algorithm's number in what a member tells that serves parameters and does not train.
 	Serving = MaxAlgorithm - 1
@@ -36,4 +37,5 @@ var algorithmNames = [...]string{
 	AllReduce:   "AllReduce",
 	ParamServer: "a parameter server",
 	Alone:       "training alone",
+	DiLoCo:      "DiLoCo",
 }

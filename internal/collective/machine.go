@@ -23,8 +23,10 @@ type Traits struct {
 	Algorithm Algorithm
 	// Gradients: the machine averages gradients rather than models. Its trainer computes
 	// a gradient at the parameters, reports GradientDone, and waits for Proceed: it never
-	// applies an optimizer by itself, and StepDone is not reported.
+	// applies an optimizer by itself, and StepDone is not reported, but for Local.
 	Gradients bool
+	// Local, if Every is above 0, makes of Every steps one gradient.
+	Local Local
 	// Serves: the machine serves parameters and its trainer makes no steps: GradientDone is not reported.
 	Serves bool
 	// Pools: the peers average models while they train, and make one model of all of them
@@ -39,6 +41,15 @@ type Traits struct {
 	Pace Paced
 	// Size, if not nil, is called first with the number of values in the buffers.
 	Size Sized
+}
+
+// Local says how steps that trainers make for themselves become a step of all: Every of them, on
+// a model of the trainer's own, come to a difference, which is the gradient. Each step but the
+// last is reported by StepDone, and answered by Proceed. The update is not the optimizer's, but a
+// step at Rate with Nesterov's momentum.
+type Local struct {
+	Every          int
+	Rate, Momentum float64
 }
 
 // Sized is a machine that needs to know the number of values in the buffers.

@@ -194,6 +194,13 @@ func (t *Counters) Completed(c Completed) {
 	t.counts.Age.Add(c.Steps)
 }
 
+// Exchanges is the number of those completed.
+func (t *Counters) Exchanges() uint64 {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.exchanges.Completed()
+}
+
 // Distance takes the distance of two models before an exchange.
 func (t *Counters) Distance(d float64) {
 	t.mu.Lock()

@@ -122,7 +122,7 @@ func (r *Replica) Load(part, parts int, add bool) error {
 	}
 	for s := range r.lockPart(part, parts) {
 		if !add {
-			r.buffers.rounding.forget(s.at)
+			r.buffers.rounding.forget(r, s)
 		}
 		if samples := s.at.samples; samples > 0 {
 			tensor.Axpy(s.in(r, r.buffers.sum), float32(samples), s.in(r, r.buffers.gradient))

@@ -43,8 +43,8 @@ func (l *rounding) carry(s *slice, gradient tensor.Vector, samples float64) {
 }
 
 // forget is for an attempt that breaks off: what its codes have lost, the next one's lose again.
-func (l *rounding) forget(s *slice) {
+func (l *rounding) forget(r *Replica, s span) {
 	if l.any.Load() {
-		clear(s.in(l.made()))
+		clear(s.in(r, l.made()))
 	}
 }

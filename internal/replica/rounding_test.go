@@ -94,3 +94,29 @@ func TestAnAttemptThatBreaksOffLosesNothing(t *testing.T) {
 		}
 	}
 }
+
+// TestAPartThatBeginsAnewForgetsOnlyItsOwn: what codes of another part of the same slice have lost stays.
+func TestAPartThatBeginsAnewForgetsOnlyItsOwn(t *testing.T) {
+	const of = 128 // two pieces of one slice
+	a, b := largeAverager(t, of), largeAverager(t, of)
+	gradient := make(tensor.Vector, of)
+	for _, i := range []int{0, of - 1} {
+		gradient[i] = 1
+	}
+	gradient[1], gradient[of-2] = 1e-3, 1e-3
+	if err := a.PutGradient(gradient, 1); err != nil {
+		t.Fatal(err)
+	}
+	rounds["to a server"](t, a, b, "int8", 1)
+	if err := a.Load(1, 2, false); err != nil {
+		t.Fatal(err)
+	}
+	if err := a.PutGradient(make(tensor.Vector, of), 1); err != nil {
+		t.Fatal(err)
+	}
+	b.Clear(0, 1)
+	a.send(t, b, terms(t, "raw", 2, collective.Transfer{From: collective.Gradient, Into: collective.Sum, Parts: 1}), whole)
+	if carried, _ := b.peek(t); carried[1] == 0 || carried[of-2] != 0 {
+		t.Errorf("%g of the first part is carried, and %g of the second, which began anew", carried[1], carried[of-2])
+	}
+}

@@ -79,48 +79,6 @@ func differenceOf(a, b tensor.Vector) tensor.Vector {
 	return a
 }
 
-// outer is momentum of what happens between exchanges, in the form of GASLoC: after an
-// exchange a share of the way from the model before the one before to the model before
-// this one is gone once more.
-type outer struct {
-	share         float32
-	before, model []tensor.Vector // of the exchange before, and of this one
-}
-
-func (o *outer) opened(f *flock, peer int) { f.replicas[peer].Snapshot(o.model[peer]) }
-
-func (o *outer) finished(f *flock, peer int) {
-	way := append(tensor.Vector(nil), o.model[peer]...)
-	tensor.Sub(way, o.before[peer])
-	tensor.Scale(way, o.share)
-	f.replicas[peer].Add(way)
-	copy(o.before[peer], o.model[peer])
-}
-
-// hooks are those that a lesson needs beyond exchanges themselves.
-func (f *flock) hooks(l lesson, p *pupils) sim.Hooks {
-	o := &outer{share: l.outer}
-	for _, r := range f.replicas {
-		x := make(tensor.Vector, r.Len())
-		r.Snapshot(x)
-		o.before = append(o.before, x)
-		o.model = append(o.model, append(tensor.Vector(nil), x...))
-	}
-	hooks := sim.Hooks{Opened: func(s *sim.Stream) {
-		f.approach(p, s)
-		o.opened(f, s.From())
-		o.opened(f, s.To())
-	}}
-	if l.outer > 0 {
-		hooks.Finished = func(peer, _ int, _ bool) {
-			if !p.over() {
-				o.finished(f, peer)
-			}
-		}
-	}
-	return hooks
-}
-
 // TestPacesCompared logs what paces that adapt are worth beside fixed ones. Nothing is
 // asserted but that all learn.
 func TestPacesCompared(t *testing.T) {
@@ -168,20 +126,5 @@ func TestTalkByTheDifference(t *testing.T) {
 		name := fmt.Sprintf("difference %g, drift %g, every %d", l.difference, l.pace.Drift, l.pace.Every)
 		r := d.lessons(t, name, e, l)
 		t.Logf("%s: %.1f %% fewer exchanges, %.2f points lost", name, 100*(1-r.mean(count)/each.mean(count)), each.accuracy()-r.accuracy())
-	}
-}
-
-// TestOuterMomentum logs what outer momentum is worth beside momentum that stays local.
-func TestOuterMomentum(t *testing.T) {
-	if !*tables {
-		t.Skip("give -tables to try outer momentum")
-	}
-	e, d := extentOf(t, 6), loadDigits(t)
-	t.Log(columns)
-	for _, l := range []lesson{
-		{}, {faster: 0.7}, {faster: 1.4}, {outer: 0.3}, {outer: 0.5}, {plain: true, outer: 0.5},
-	} {
-		l.pace, l.policy, l.aware = averaging.Pace{Every: 64}, quant.Policy{Codec: "lattice6+4"}, true
-		d.lessons(t, fmt.Sprintf("plain steps %v, rate x%g, outer momentum %g", l.plain, max(l.faster, 1), l.outer), e, l)
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/seed-97356399/murmuration/internal/coding"
 	"github.com/seed-97356399/murmuration/internal/replica"
 	"github.com/seed-97356399/murmuration/internal/sim"
+	"github.com/seed-97356399/murmuration/peer/optim"
 	"github.com/seed-97356399/murmuration/tensor"
 	"github.com/seed-97356399/murmuration/topology"
 )
@@ -34,6 +35,7 @@ type plan struct {
 	sliceLen  int
 	codec     string // raw
 	every     int    // 1
+	burst     int
 	unclipped bool
 	hidden    int           // the first so many peers are unreachable
 	halves    bool          // exchanges have half the weight, whatever runs besides
@@ -46,6 +48,7 @@ type plan struct {
 	machine   func(peer int) averaging.Machine                // in the place of AD-PSGD, unless it gives nil
 	stranger  func(peer int) bool                             // that is no member
 	initial   func(rng *rand.Rand, peer int, x tensor.Vector) // uniform in [-1, 1)
+	optimizer func(peer int) optim.Optimizer                  // in the place of asIs
 	config    sim.Config                                      // all but the members, the codec and the source
 }
 
@@ -121,7 +124,7 @@ func roles(t testing.TB, peers int) []topology.Role {
 func (f *flock) member(p plan, i int) sim.Member {
 	id := nameOf(i)
 	config := averaging.Config{
-		Self: id, Pace: averaging.Pace{Every: max(p.every, 1)}, RetryAfter: cmp.Or(p.retry, 20*time.Millisecond), MaxInbound: p.inbound,
+		Self: id, Pace: averaging.Pace{Every: max(p.every, 1), Burst: p.burst}, RetryAfter: cmp.Or(p.retry, 20*time.Millisecond), MaxInbound: p.inbound,
 		Rand: rand.New(rand.NewPCG(p.seed, uint64(100+i))),
 	}
 	if p.deadline != nil {
@@ -139,6 +142,9 @@ func (f *flock) member(p plan, i int) sim.Member {
 		if other := p.machine(i); other != nil {
 			member.Machine = other
 		}
+	}
+	if p.optimizer != nil {
+		member.Optimizer = p.optimizer(i)
 	}
 	switch {
 	case p.merge:

@@ -26,13 +26,19 @@ func (r *race) fresh(f *flock, i int, make1 machines) sim.Member {
 }
 
 // TestAllReduceSurvivesChurn lets peers crash in the middle of a round, leave and
-// come back: the others go on, and in the end all is quiet.
+// come back: the others go on, and in the end all is quiet. So they do where a round has several steps.
 func TestAllReduceSurvivesChurn(t *testing.T) {
+	t.Run("allreduce", func(t *testing.T) { survivesChurn(t, allReduce(baseline.Config{Deadline: 2 * time.Second})) })
+	t.Run("diloco", func(t *testing.T) {
+		survivesChurn(t, diLoCo(baseline.Config{Deadline: 2 * time.Second}, baseline.Outer{Every: 5, Momentum: 0.9}))
+	})
+}
+
+func survivesChurn(t *testing.T, ring machines) {
 	r := race{
 		peers: 6, batch: 32, speeds: []float64{3200},
 		link: sim.Link{Delay: time.Millisecond, Bandwidth: 1e6, Loss: 0.001},
 	}
-	ring := allReduce(baseline.Config{Deadline: 2 * time.Second})
 	f := r.flock(t, ring)
 	f.world.Run(time.Second)
 	f.world.Crash(2)

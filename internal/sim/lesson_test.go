@@ -10,6 +10,7 @@ import (
 	"github.com/seed-97356399/murmuration/internal/coding"
 	"github.com/seed-97356399/murmuration/internal/replica"
 	"github.com/seed-97356399/murmuration/internal/sim"
+	"github.com/seed-97356399/murmuration/peer/optim"
 	"github.com/seed-97356399/murmuration/quant"
 	"github.com/seed-97356399/murmuration/tensor"
 )
@@ -24,11 +25,9 @@ type lesson struct {
 	// difference of averaged models, in lengths of a step, by which peers talk; 0 if by the pace
 	difference float64
 	aware      bool    // machines are told strides and distances
-	plain      bool    // steps have no momentum, and ten times the rate
-	outer      float32 // momentum of what happens between exchanges
 	merge      bool    // at the end
+	outer      float64 // momentum from one exchange to the next
 	port       float64 // bytes a second that the first peer sends and receives at most, 0 for any number
-	faster     float64 // the rate is so many times higher, if it is not 0
 }
 
 // outcome is what a lesson has led to.
@@ -53,7 +52,6 @@ func (o outcome) bits(values int) float64 { return 8 * o.sent / float64(o.exchan
 func (d *digits) take(t *testing.T, c lesson) outcome {
 	t.Helper()
 	training := d.pupils(t, c.seed, c.epochs)
-	training.plain, training.faster = c.plain, c.faster
 	f := d.flock(t, c, training)
 	if err := f.world.SetPort(0, c.port); err != nil {
 		t.Fatal(err)
@@ -97,6 +95,9 @@ func (d *digits) flock(t *testing.T, c lesson, training *pupils) *flock {
 			t.Fatal(err)
 		}
 		member := sim.Member{ID: nameOf(i), Machine: machine, Replica: f.replicas[i], Ledger: f.ledgers[i], Optimizer: asIs{}}
+		if c.outer > 0 {
+			member.Optimizer = &optim.Outer{Inner: asIs{}, Every: c.pace.Every, Momentum: c.outer}
+		}
 		if c.merge {
 			member.Machine = merging(t, machine, i, 0, time.Second)
 		}
@@ -109,7 +110,7 @@ func (d *digits) flock(t *testing.T, c lesson, training *pupils) *flock {
 		config.Members = append(config.Members, member)
 	}
 	if c.aware {
-		config.Hooks = f.hooks(c, training)
+		config.Hooks.Opened = func(s *sim.Stream) { f.approach(training, s) }
 	}
 	if err := c.policy.Validate(layout); err != nil {
 		t.Fatal(err)

@@ -117,7 +117,6 @@ type pupils struct {
 	pace       *rand.Rand
 	batch      dataset.Batch
 	made, due  int
-	plain      bool
 	constant   bool // the rate does not fall
 	faster     float64
 	taint      func(*dataset.Batch) // changes the samples of the next step
@@ -161,9 +160,6 @@ func (p *pupils) Step(peer, _ int, x, delta []float32) {
 	}
 	if p.faster > 0 {
 		rates.Rate *= p.faster
-	}
-	if p.plain {
-		rates = tensor.MomentumRates{Rate: rates.Rate / (1 - rates.Momentum)}
 	}
 	rates.Delta(delta, p.velocities[peer], delta, x)
 	p.strides[peer] = tensor.Norm2(delta)

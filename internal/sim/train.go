@@ -152,6 +152,11 @@ func (t *training) Steps() (own, all uint64, peers int) {
 	return uint64(t.peer.counts.Steps), t.peer.world.made, peers
 }
 
+// Exchanges implements trainer.Run.
+func (t *training) Exchanges() uint64 {
+	return uint64(t.peer.counts.Initiated + t.peer.counts.Served)
+}
+
 // Progress implements trainer.Run.
 func (t *training) Progress() float64 { return t.peer.world.config.Task.Progress(t.peer.index) }
 

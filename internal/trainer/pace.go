@@ -27,6 +27,15 @@ func (p *pace) tick(now time.Duration, steps int) time.Duration {
 	return time.Duration(p.between.Value() * float64(time.Second))
 }
 
+// pause is the time since the last step, in usual times from one step to the next, 0 if that is
+// not known.
+func (p *pace) pause(now time.Duration) float64 {
+	if usual := p.between.Value(); usual > 0 {
+		return (now - p.last).Seconds() / usual
+	}
+	return 0
+}
+
 // rest leaves out the time until the next step.
 func (p *pace) rest() { p.ticking = false }
 

@@ -1,7 +1,8 @@
 // Package trainer makes the steps of one peer: it hands out a snapshot for a gradient, has
 // the optimizer make a step of it at the schedule's rate, adds the step to the replica, and
 // reports to the machine what its pace needs. With a machine that averages gradients it
-// hands the gradient over, and makes the updates that the machine asks for. Frozen ranges
+// hands the gradient over, and makes the updates that the machine asks for; if the machine wants
+// several steps between two updates, the gradient is what they came to. Frozen ranges
 // have no step; the step of a statistic is its value in the gradient.
 //
 // It is pure: the time is an argument, and it waits for nothing but the replica's locks.
@@ -41,6 +42,8 @@ type Run interface {
 	Made(Step)
 	// Steps are the steps of this peer, the steps of all peers together, and the number of peers.
 	Steps() (own, all uint64, peers int)
+	// Exchanges is the number of exchanges that this peer has completed.
+	Exchanges() uint64
 	// Progress is the share of the flock's work that is done, 0 to 1, or 0 if there is no
 	// end.
 	Progress() float64
@@ -65,23 +68,21 @@ type Config struct {
 // Proceed and Rest. Update, Save, Finish and Close may be called by others meanwhile, Update
 // by one at a time.
 type Trainer struct {
-	config   Config
-	excluded *excluded // its vectors change only while the steps are held
-	memories memories  // likewise
+	config Config
+	steps
 
 	x, grad tensor.Vector // of the current step
 	model   uint64        // replacements of the model seen so far; changes only while the steps are held
-	handed  Step          // of the gradient that the machine has
+	handed  Step          // of the gradient, or step, that the machine has been told of
+	local   *local        // if the machine wants several steps between two updates
 	waited  time.Duration // for slices, since the last step
 	pace    pace
-
-	over, closed bool // after Finish and Close; they change while the replica's steps are held
 }
 
 // New makes a trainer, and gives the replica the buffers that the machine needs.
 func New(config Config) *Trainer {
 	n := config.Replica.Len()
-	t := &Trainer{config: config, excluded: newExcluded(config.Replica.Layout()), x: make(tensor.Vector, n)}
+	t := &Trainer{config: config, steps: newSteps(config), x: make(tensor.Vector, n)}
 	if !config.Lent {
 		t.grad = make(tensor.Vector, n)
 	}
@@ -89,6 +90,9 @@ func New(config Config) *Trainer {
 		config.Replica.UseGradients()
 	}
 	config.Replica.Defer(config.Traits.Commits)
+	if config.Traits.Local.Every > 0 {
+		t.local = newLocal(config.Traits.Local, n)
+	}
 	return t
 }
 
@@ -96,7 +100,11 @@ func New(config Config) *Trainer {
 // mean gradient there.
 func (t *Trainer) Begin() (x, grad tensor.Vector) {
 	t.renew()
-	t.waited += t.config.Replica.Snapshot(t.x)
+	if t.local == nil {
+		t.waited += t.config.Replica.Snapshot(t.x)
+	} else {
+		t.waited += t.local.begin(t.config.Replica, t.x)
+	}
 	if t.config.Lent {
 		t.grad = nil // the lender has it back
 	}
@@ -117,7 +125,10 @@ func (t *Trainer) renew() bool {
 	r.Hold()
 	defer r.Release()
 	t.model = r.Replaced()
-	t.forget()
+	t.forget(t.config.Optimizer)
+	if t.local != nil {
+		t.local.forget()
+	}
 	return true
 }
 
@@ -135,12 +146,16 @@ func (t *Trainer) Gradient(now time.Duration, loss float64, samples int) (collec
 		return collective.Event{}, ErrReplaced
 	}
 	step := Step{Loss: loss, Samples: samples}
-	if t.config.Traits.Gradients {
-		return t.hand(step)
+	switch {
+	case t.local != nil:
+		return t.locally(step)
+	case t.config.Traits.Gradients:
+		return t.hand(step, step.Samples)
 	}
 	t.config.Replica.Judgement().ByGradient(t.grad)
 	step.Rate = t.config.Run.Rate(0)
-	waited, err := t.optimize(t.grad, t.x, step.Rate, collective.Action{}, t.model)
+	t.follow(now)
+	waited, err := t.optimize(t.config.Optimizer, t.grad, t.x, step.Rate, collective.Action{}, t.model)
 	if err != nil {
 		return collective.Event{}, err
 	}
@@ -152,12 +167,44 @@ func (t *Trainer) Gradient(now time.Duration, loss float64, samples int) (collec
 	return t.made(now, step, length, 1), nil
 }
 
-// hand hands the gradient over to the machine. The changes of local statistics are added at
+// follow tells the optimizer how the run goes, if it asks.
+func (t *Trainer) follow(now time.Duration) {
+	if o, asks := t.config.Optimizer.(optim.Follower); asks {
+		run := t.config.Run
+		o.Follow(optim.Course{Progress: run.Progress(), Exchanges: run.Exchanges(), Pause: t.pace.pause(now)})
+	}
+}
+
+// locally adds a step to the local model, and after the last hands over what all came to.
+func (t *Trainer) locally(step Step) (collective.Event, error) {
+	step.Rate = t.config.Run.Rate(0)
+	if err := t.apart(step.Rate); err != nil {
+		return collective.Event{}, err
+	}
+	if !t.local.add(t.grad, step.Samples) {
+		t.handed = step
+		return collective.Event{Event: averaging.Event{Kind: averaging.StepDone}}, nil
+	}
+	step.Waited += t.config.Replica.Snapshot(t.x)
+	t.local.gradient(t.grad, t.x, t.excluded.statistics)
+	return t.hand(step, t.local.total)
+}
+
+// apart makes the gradient a step that is not added to the replica.
+func (t *Trainer) apart(rate float64) error {
+	t.config.Replica.Hold()
+	defer t.config.Replica.Release()
+	by := t.config.Optimizer
+	t.delta(by, t.grad, t.x, rate, 0)
+	return t.accept(by, t.grad, t.model)
+}
+
+// hand hands the gradient of so many samples over to the machine. The changes of local statistics are added at
 // once, since at a worker of a parameter server no update would add them.
-func (t *Trainer) hand(step Step) (collective.Event, error) {
-	step.Samples = max(step.Samples, 1)
+func (t *Trainer) hand(step Step, samples int) (collective.Event, error) {
+	step.Samples, samples = max(step.Samples, 1), max(samples, 1)
 	counted := t.excluded.takeLocal(t.grad, t.x)
-	if err := t.config.Replica.PutGradient(t.grad, float64(step.Samples)); err != nil {
+	if err := t.config.Replica.PutGradient(t.grad, float64(samples)); err != nil {
 		return collective.Event{}, t.fault("%w", err)
 	}
 	if counted {
@@ -172,7 +219,7 @@ func (t *Trainer) hand(step Step) (collective.Event, error) {
 	t.handed = step
 	return collective.Event{
 		Event:   averaging.Event{Kind: collective.GradientDone, Progress: t.config.Run.Progress()},
-		Samples: step.Samples,
+		Samples: samples,
 	}, nil
 }
 
@@ -277,82 +324,21 @@ func (t *Trainer) Rest() { t.pace.rest() }
 // Update makes the step that the machine asks for, of the mean gradient drained from the
 // replica. x is scratch of the same length.
 func (t *Trainer) Update(a collective.Action, mean, x tensor.Vector) error {
+	by, rate := t.config.Optimizer, t.config.Run.Rate(a.Progress)
+	if t.local != nil {
+		by, rate = &t.local.outer, t.local.Rate
+	}
 	if a.Forget {
 		t.config.Replica.Hold()
-		t.forget()
+		t.forget(by)
 		t.config.Replica.Release()
 	}
 	model := t.config.Replica.Replaced()
 	t.config.Replica.Snapshot(x)
-	if _, err := t.optimize(mean, x, t.config.Run.Rate(a.Progress), a, model); err != nil {
+	if _, err := t.optimize(by, mean, x, rate, a, model); err != nil {
 		return fmt.Errorf("the update of the mean gradient: %w", err)
 	}
 	return nil
-}
-
-// optimize makes a step of the gradient at x and adds it; model is the replacement that x belongs to. The update may
-// be of a part of the model, with a share of the step, except for statistics. A consistent copy has the optimizer's
-// state and the parameters both from before the step, or both from after it.
-func (t *Trainer) optimize(grad, x tensor.Vector, rate float64, update collective.Action, model uint64) (waited time.Duration, err error) {
-	r := t.config.Replica
-	r.Hold()
-	defer r.Release()
-	from, to := r.Part(update.Transfer.Part, update.Transfer.Parts)
-	if err := t.memories.turn(t.config.Optimizer, update.Transfer); err != nil {
-		return 0, err
-	}
-	clear(x[:from]) // as in ranges that the optimizer does not change
-	clear(x[to:])
-	t.excluded.hide(grad, x)
-	t.config.Optimizer.Delta(grad, x, rate)
-	if share := float32(update.Share); share > 0 {
-		tensor.Scale(grad, share)
-	}
-	t.excluded.restore(grad)
-	clear(grad[:from])
-	clear(grad[to:])
-	waited, err = t.add(grad, model)
-	if errors.Is(err, optim.ErrNotFinite) {
-		t.forget() // its state caused the faulty step
-	}
-	return waited, err
-}
-
-// add adds a step, unless it comes too late, is for another model, or would make the model
-// implausible to others. The steps are held.
-func (t *Trainer) add(delta tensor.Vector, model uint64) (waited time.Duration, err error) {
-	switch r := t.config.Replica; {
-	case !tensor.Finite(delta) || r.Plausible(delta) != nil:
-		return 0, t.fault("%w, or so long that nobody would take the model: lower the learning rate; it was not applied", optim.ErrNotFinite)
-	case t.closed || t.over:
-		return 0, t.late()
-	case r.Replaced() != model:
-		return 0, ErrReplaced
-	default:
-		return r.AddHeld(delta), nil
-	}
-}
-
-// late is the reason why a step comes too late; there is one. The steps are held.
-func (t *Trainer) late() error {
-	if t.closed {
-		return ErrClosed
-	}
-	return ErrOver
-}
-
-// fault is why the next step cannot be made.
-func (t *Trainer) fault(format string, err error) error {
-	own, _, _ := t.config.Run.Steps()
-	return fmt.Errorf("step %d: "+format, own+1, err)
-}
-
-// forget makes the optimizer forget past gradients, if it can. The steps are held.
-func (t *Trainer) forget() {
-	t.memories.others = nil
-	if o, can := t.config.Optimizer.(optim.Resetter); can {
-		o.Reset()
-	}
 }
 
 // Finish notes that the run is over: with a machine that merges all models, no step is

@@ -37,6 +37,7 @@ func (r *alone) Made(s Step) { r.steps = append(r.steps, s) }
 func (r *alone) Steps() (own, all uint64, peers int) {
 	return uint64(len(r.steps)), r.all, r.peers
 }
+func (r *alone) Exchanges() uint64 { return 0 }
 func (r *alone) Progress() float64 { return 0.25 }
 func (r *alone) Rate(progress float64) float64 {
 	r.at = progress
@@ -347,11 +348,12 @@ type stateless struct{}
 func (stateless) Delta(_, _ tensor.Vector, _ float64) {}
 
 // counted is a run that keeps nothing.
-type counted struct{ n uint64 }
+type counted struct{ n, exchanges uint64 }
 
 func (r *counted) Made(Step)                    { r.n++ }
 func (r *counted) Steps() (uint64, uint64, int) { return r.n, r.n, 1 }
 func (r *counted) Progress() float64            { return 0 }
+func (r *counted) Exchanges() uint64            { return r.exchanges }
 func (r *counted) Rate(float64) float64         { return 1e-3 }
 
 func (r *counted) step(t testing.TB, tr *Trainer) {

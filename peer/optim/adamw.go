@@ -40,10 +40,14 @@ func (o *AdamW) Delta(grad, x tensor.Vector, rate float64) {
 	o.steps++
 	clip(grad, o.Clip)
 	for p := range o.Decayed.over(len(grad), o.WeightDecay) {
-		tensor.AdamWRates{
-			Rate: rate, Beta1: cmp.Or(o.Beta1, DefaultBeta1), Beta2: cmp.Or(o.Beta2, DefaultBeta2),
-			Epsilon: cmp.Or(o.Epsilon, DefaultEpsilon), Decay: p.decay, Step: o.steps,
-		}.Delta(p.in(grad), p.in(o.vectors[0]), p.in(o.vectors[1]), p.in(grad), p.in(x))
+		o.rates(rate, p.decay, o.steps).Delta(p.in(grad), p.in(o.vectors[0]), p.in(o.vectors[1]), p.in(grad), p.in(x))
+	}
+}
+
+func (o *AdamW) rates(rate, decay float64, step uint64) tensor.AdamWRates {
+	return tensor.AdamWRates{
+		Rate: rate, Beta1: cmp.Or(o.Beta1, DefaultBeta1), Beta2: cmp.Or(o.Beta2, DefaultBeta2),
+		Epsilon: cmp.Or(o.Epsilon, DefaultEpsilon), Decay: decay, Step: step,
 	}
 }
 

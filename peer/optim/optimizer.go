@@ -32,6 +32,23 @@ type Resetter interface {
 	Reset()
 }
 
+// Follower is an Optimizer whose steps depend on how the run goes, as those of Outer do.
+type Follower interface {
+	Optimizer
+	// Follow is called before each Delta.
+	Follow(Course)
+}
+
+// Course is how the run goes when a step is made.
+type Course struct {
+	// Progress is the share of the flock's work that is done, 0 to 1; 0 if there is no end.
+	Progress float64
+	// Exchanges counts those that this peer has completed.
+	Exchanges uint64
+	// Pause is the time since the last step, in usual times from one step to the next.
+	Pause float64
+}
+
 // Validator is an Optimizer that can tell what is wrong with its settings, as those of this
 // package are. A peer asks when it starts.
 type Validator interface {

@@ -3,6 +3,7 @@ package optim
 import (
 	"fmt"
 	"iter"
+	"slices"
 
 	"github.com/seed-97356399/murmuration/tensor"
 )
@@ -68,6 +69,11 @@ func (r Ranges) over(n int, decay float64) iter.Seq[part] {
 			yield(part{at, n, 0})
 		}
 	}
+}
+
+// has tells whether the range that begins there is one of them.
+func (r Ranges) has(offset int) bool {
+	return r.of == nil || slices.ContainsFunc(r.parts, func(p part) bool { return p.from <= offset && offset < p.to })
 }
 
 // fault is what keeps them from being ranges of a layout, which may be nil.

@@ -16,6 +16,9 @@ func TestOptimizersComeBack(t *testing.T) {
 		"sgd":   func() optim.Stateful { return &optim.SGD{Momentum: 0.9} },
 		"adamw": func() optim.Stateful { return &optim.AdamW{} },
 		"lion":  func() optim.Stateful { return &optim.Lion{Beta1: 0.99} },
+		"muon": func() optim.Stateful {
+			return &optim.Muon{Layout: layoutOf(t, tensor.Spec{Name: "w", Shape: []int{1, 2}})}
+		},
 	} {
 		step := func(o optim.Optimizer, g float32) float32 {
 			grad := tensor.Vector{g, -g}

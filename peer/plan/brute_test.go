@@ -128,8 +128,7 @@ func brute(s State) (cost, late float64) {
 				}
 			}
 		}
-		_, _, cost := judge(p, sc)
-		leastCost = min(leastCost, cost)
+		leastCost = min(leastCost, judge(p, sc).cost)
 	}
 	give = func(j, k, left int) {
 		if j == n {

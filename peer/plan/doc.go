@@ -9,5 +9,5 @@
 // digits. Beyond reach is math.Pow, whose last bit may differ between processors.
 //
 // Limits: a heuristic, to be judged by Plan.Bound; a member does one thing at a time; members believe what others bring,
-// as in sums. Read state.go, then make.go for the search, and seat.go and pour.go for one try.
+// as in sums. Read state.go, then make.go for the search, seat.go for one try, and improve.go for small schedules.
 package plan

@@ -28,16 +28,7 @@ type job struct {
 // alone is how long a member takes for all that is needed.
 func (j *job) alone(member int) float64 { return float64(j.left[member]) * j.seconds[member] }
 
-// A fit or evaluation has one seat, of unit samples; an epoch one for each sample.
-func (j *job) seats() int {
-	if j.whole() {
-		return 1
-	}
-	return j.need
-}
-func (j *job) unit(member int) int     { return j.left[member] / j.seats() }
-func (j *job) seat(member int) float64 { return float64(j.unit(member)) * j.seconds[member] }
-func (j *job) slower(a, b int) int     { return cmp.Or(cmp.Compare(j.seconds[b], j.seconds[a]), a-b) }
+func (j *job) slower(a, b int) int { return cmp.Or(cmp.Compare(j.seconds[b], j.seconds[a]), a-b) }
 
 // problem is a state in numbers.
 type problem struct {
@@ -55,7 +46,7 @@ func Make(s State) (*Plan, error) {
 		return nil, err
 	}
 	p, nobody := newProblem(s)
-	return written(p, p.search(), s, nobody), nil
+	return written(p, p.improve(p.search()), s, nobody), nil
 }
 
 // newProblem puts a valid state in numbers. It leaves out what nobody can do.
@@ -82,13 +73,13 @@ func newProblem(s State) (p *problem, nobody []string) {
 func (j *job) count(s State) bool {
 	done := slices.DeleteFunc(slices.Clone(s.Done), func(d Part) bool { return d.Task != j.Name })
 	if j.most = j.Samples; !j.whole() {
-		_, j.most = remaining(j.Task, "", done)
+		_, j.most = Remaining(j.Task, "", done)
 	}
 	past := j.Task.most() - j.most
 	j.need, j.seen, j.left = max(j.Samples-past, 0), float64(j.Seen+past), make([]int, len(s.Members))
 	for k, m := range s.Members {
 		if j.left[k] = j.need; j.whole() {
-			if _, j.left[k] = remaining(j.Task, m.Name, done); j.left[k] == 0 {
+			if _, j.left[k] = Remaining(j.Task, m.Name, done); j.left[k] == 0 {
 				return false
 			}
 		}
@@ -112,7 +103,10 @@ func (j *job) rank(s State) {
 	}
 	price := func(k int) float32 { return float32(j.seconds[k] * s.Members[k].Speed) } // rounded: alike is equal
 	slices.SortFunc(j.prefer, func(a, b int) int {
-		return cmp.Or(cmp.Compare(price(a), price(b)), cmp.Compare(s.Members[a].memory(), s.Members[b].memory()), j.slower(a, b))
+		if first := cmp.Compare(price(a), price(b)); first != 0 {
+			return first
+		}
+		return cmp.Or(cmp.Compare(s.Members[a].memory(), s.Members[b].memory()), j.slower(a, b))
 	})
 }
 
@@ -130,7 +124,7 @@ func (p *problem) search() []span {
 	if p.weights.Accuracy == 0 && p.weights.Resource == 0 {
 		return best
 	}
-	_, _, lowest := judge(p, best)
+	lowest := judge(p, best).cost
 	slow, factor := *p, longer // slow members first makes more of them busy
 	slow.jobs = nil
 	for _, j := range p.jobs {
@@ -144,7 +138,7 @@ func (p *problem) search() []span {
 			q = &slow
 		}
 		if s := try(q, end, late, n%4 > 1); s != nil {
-			if _, _, cost := judge(p, s); cost < lowest {
+			if cost := judge(p, s).cost; cost < lowest {
 				best, lowest = s, cost
 			}
 		}

@@ -11,6 +11,7 @@ import (
 const (
 	speedChange = 1.0 / 3 // of a member's speed
 	grace       = 0.1     // of the length of an assignment
+	costDigits  = 10      // of a cost, so that no last bit decides
 )
 
 // Assignment is samples of a task that a member does from Start to End, on the plan's clock.
@@ -45,33 +46,42 @@ type Plan struct {
 	State       State        `json:"-"`                // what it was made from
 }
 
-// judge makes a plan of the figures of a schedule, and tells when each job ends and what the plan costs.
-func judge(p *problem, spans []span) (f *Plan, ends []float64, cost float64) {
-	f, samples, curves, busy := &Plan{Start: p.start, Assignments: []Assignment{}}, make([]int, len(p.jobs)), 0.0, 0.0
-	ends = make([]float64, len(p.jobs))
+// figures are what a schedule comes to.
+type figures struct {
+	makespan, accuracy, resource, cost float64
+	ends                               []float64 // of each job
+}
+
+func judge(p *problem, spans []span) figures {
+	f, samples, busy := figures{ends: make([]float64, len(p.jobs))}, make([]int, len(p.jobs)), 0.0
 	for _, s := range spans {
-		ends[s.job], samples[s.job] = max(ends[s.job], s.end), samples[s.job]+s.samples
-		f.Makespan, busy = max(f.Makespan, s.end-p.start), busy+(s.end-s.start)
+		f.ends[s.job], samples[s.job] = max(f.ends[s.job], s.end), samples[s.job]+s.samples
+		f.makespan, busy = max(f.makespan, s.end-p.start), busy+(s.end-s.start)
 	}
+	f.price(p, busy, samples)
+	return f
+}
+
+// price sets what follows from the makespan, the seconds for which members are busy, and the samples of each job.
+func (f *figures) price(p *problem, busy float64, samples []int) {
+	curves, w := 0.0, p.weights
 	for i, j := range p.jobs {
 		if j.curve != nil {
-			f.Accuracy, curves = f.Accuracy+j.curve.at(j.seen+float64(max(samples[i], j.need))), curves+1
+			f.accuracy, curves = f.accuracy+j.curve.at(j.seen+float64(max(samples[i], j.need))), curves+1
 		}
 	}
-	f.Accuracy, f.Resource = f.Accuracy/max(1, curves), busy/max(f.Makespan*float64(len(p.members)), math.SmallestNonzeroFloat64)
-	const digits = 10 // so that no last bit decides
-	w := p.weights
-	return f, ends, rounded(float64(w.Time*f.Makespan)-float64(w.Accuracy*f.Accuracy)-float64(w.Resource*f.Resource), digits)
+	f.accuracy, f.resource = f.accuracy/max(1, curves), busy/max(f.makespan*float64(len(p.members)), math.SmallestNonzeroFloat64)
+	f.cost = rounded(float64(w.Time*f.makespan)-float64(w.Accuracy*f.accuracy)-float64(w.Resource*f.resource), costDigits)
 }
 
 // written is a schedule as a plan.
 func written(p *problem, spans []span, s State, nobody []string) *Plan {
-	out, ends, _ := judge(p, spans)
-	out.Bound, out.Nobody, out.State = least(p), nobody, s
+	f := judge(p, spans)
+	out := &Plan{Start: p.start, Makespan: f.makespan, Bound: least(p), Nobody: nobody, Accuracy: f.accuracy, Resource: f.resource, Assignments: []Assignment{}, State: s}
 	rest := make([][][2]int, len(p.jobs)) // samples that have no member yet
 	for i, j := range p.jobs {
-		if rest[i], _ = remaining(j.Task, "", s.Done); !within(ends[i], j.deadline) {
-			out.Late = append(out.Late, Late{j.Name, j.deadline, ends[i], ends[i] - j.deadline})
+		if rest[i], _ = Remaining(j.Task, "", s.Done); !within(f.ends[i], j.deadline) {
+			out.Late = append(out.Late, Late{j.Name, j.deadline, f.ends[i], f.ends[i] - j.deadline})
 		}
 	}
 	out.Feasible = len(out.Late)+len(nobody) == 0
@@ -79,7 +89,7 @@ func written(p *problem, spans []span, s State, nobody []string) *Plan {
 	for _, span := range spans {
 		t, a := p.jobs[span.job].Task, Assignment{Member: p.members[span.member].Name, Start: span.start, End: span.end, Samples: span.samples}
 		if a.Task = t.Name; t.whole() {
-			rest[span.job], _ = remaining(t, a.Member, s.Done)
+			rest[span.job], _ = Remaining(t, a.Member, s.Done)
 		}
 		for r := &rest[span.job]; span.samples > 0; *r = (*r)[1:] {
 			one := (*r)[0]
@@ -94,8 +104,8 @@ func written(p *problem, spans []span, s State, nobody []string) *Plan {
 	return out
 }
 
-// remaining are the samples of a task that are not done, in order; at one member, unless that is "".
-func remaining(t Task, member string, done []Part) (rest [][2]int, n int) {
+// Remaining are the samples of a task that are not done, in order, and how many; at one member, unless that is "".
+func Remaining(t Task, member string, done []Part) (rest [][2]int, n int) {
 	done = slices.DeleteFunc(slices.Clone(done), func(d Part) bool { return d.Task != t.Name || member != "" && d.Member != member })
 	slices.SortFunc(done, func(a, b Part) int { return cmp.Compare(a.From, b.From) })
 	from := 0
@@ -139,7 +149,7 @@ func (p *Plan) Missed(s State) (list []Part) {
 		if t.whole() {
 			member = a.Member
 		}
-		rest, _ := remaining(t, member, s.Done)
+		rest, _ := Remaining(t, member, s.Done)
 		for _, r := range a.Ranges {
 			if slices.ContainsFunc(rest, func(o [2]int) bool { return o[0] < r[1] && r[0] < o[1] }) {
 				list = append(list, Part{a.Task, a.Member, r[0], r[1]})

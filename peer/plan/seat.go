@@ -8,12 +8,9 @@ import (
 
 // Bounds of the repair.
 const (
-	maxDepth = 3      // jobs that are moved to make room for one
-	maxLooks = 20_000 // at the order of a member's jobs, in one try
-	fewJobs  = 8      // of which each is tried as the first
-	maxUnits = 8      // samples of an epoch that can be seated one by one
-
-	fillSteps = 8 // in which a job gets its optional samples
+	maxDepth  = 3      // jobs that are moved to make room for one
+	maxLooks  = 20_000 // at the order of a member's jobs, in one try
+	fillSteps = 8      // in which a job gets its optional samples
 )
 
 // board is a schedule in the making.
@@ -43,12 +40,8 @@ func try(p *problem, end, late float64, fill bool) []span {
 	for _, j := range p.jobs {
 		b.limits = append(b.limits, min(end, j.deadline+late))
 	}
-	ways := 8
-	if len(p.jobs) <= fewJobs {
-		ways += 8 * len(p.jobs)
-	}
-	for way := range ways {
-		if b.seatAll(way&4*maxUnits/4, way&2 == 0, way/8-1) && b.pourAll(end, way&1 != 0) {
+	for way := range 4 {
+		if b.seatAll(way < 2) && b.pourAll(end, way%2 != 0) {
 			if fill {
 				b.fill()
 			}
@@ -58,27 +51,23 @@ func try(p *problem, end, late float64, fill bool) []span {
 	return nil
 }
 
-// seatAll seats fits and evaluations, and the samples of epochs that have no more than most; first before all others,
-// unless it is -1.
-func (b *board) seatAll(most int, tight bool, first int) bool {
+// seatAll seats fits and evaluations, those with the least slack or the longest first.
+func (b *board) seatAll(tight bool) bool {
 	b.looks, b.seats, b.order = maxLooks, make([][]int, len(b.members)), nil
 	order, slack := []int(nil), make([]float64, len(b.jobs)) // at the fastest member, or if not tight, less time there
 	for i, j := range b.jobs {
 		slack[i] = math.Inf(-1)
 		for _, k := range j.prefer {
-			slack[i] = max(slack[i], -j.seat(k))
+			slack[i] = max(slack[i], -j.alone(k))
 		}
 		if tight {
 			slack[i] += b.limits[i] - j.arrival
 		}
-		if j.whole() || j.need <= most {
-			order = append(order, slices.Repeat([]int{i}, j.seats())...)
+		if j.whole() {
+			order = append(order, i)
 		} else {
 			b.order = append(b.order, i)
 		}
-	}
-	if first >= 0 {
-		slack[first] = math.Inf(-1)
 	}
 	slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(slack[i], slack[j]) })
 	return !slices.ContainsFunc(order, func(j int) bool { return !b.seat(j, maxDepth) })
@@ -104,12 +93,12 @@ func (b *board) seat(j, depth int) bool {
 
 // insert seats a job at a member after those of a list, or as far back among them as all limits allow.
 func (b *board) insert(m int, list []int, j int) bool {
-	fits := within(max(b.from[m], b.jobs[j].arrival)+b.jobs[j].seat(m), b.limits[j])
+	fits := within(max(b.from[m], b.jobs[j].arrival)+b.jobs[j].alone(m), b.limits[j])
 	for at := len(list); fits && at >= 0 && b.looks > 0; at-- {
 		b.looks--
 		with, now := slices.Insert(slices.Clone(list), at, j), b.from[m]
 		if !slices.ContainsFunc(with, func(i int) bool {
-			now = max(now, b.jobs[i].arrival) + b.jobs[i].seat(m)
+			now = max(now, b.jobs[i].arrival) + b.jobs[i].alone(m)
 			return !within(now, b.limits[i])
 		}) {
 			b.seats[m] = with
@@ -124,8 +113,8 @@ func (b *board) settle(m int, end float64, early bool) {
 	first, now, next, from := len(b.spans), b.from[m], math.Inf(1), b.from[m]
 	for _, i := range b.seats[m] {
 		start := max(now, b.jobs[i].arrival)
-		now = start + b.jobs[i].seat(m)
-		b.spans = append(b.spans, span{i, m, b.jobs[i].unit(m), start, now})
+		now = start + b.jobs[i].alone(m)
+		b.spans = append(b.spans, span{i, m, b.jobs[i].left[m], start, now})
 	}
 	mine := b.spans[first:]
 	for i := len(mine) - 1; i >= 0 && !early; i-- {

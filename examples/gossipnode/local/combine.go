@@ -25,8 +25,11 @@ func combine(shares []result.Share, counted []watch.Status, peers, lost int) res
 		tokens                     uint64
 		models                     []result.Sketch
 	)
-	for _, s := range shares {
+	for i, s := range shares {
 		r := s.Result
+		if i > 0 {
+			total.Tasks = total.Tasks.And(r.Tasks)
+		}
 		counted = append(counted, watch.Status{Step: r.Steps, Resumed: r.ResumedStep, Counts: watch.Counts{
 			Initiated: s.Initiated, Refused: r.Refused, Failed: r.Failed, InDoubt: r.InDoubt, BytesSent: r.BytesSent,
 		}})

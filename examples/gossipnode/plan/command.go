@@ -72,7 +72,7 @@ the plan misses the worst by the least that was found, and the exit code is 1.`,
 }
 
 func show(file, out string, asJSON bool, std cli.Streams) error {
-	state, err := read(file)
+	state, err := Read(file)
 	if err != nil {
 		return cli.Usagef("reading the tasks: %s: %w", file, err)
 	}

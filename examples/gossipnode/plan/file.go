@@ -16,8 +16,8 @@ import (
 
 const maxFile = 16 << 20
 
-// read reads a file of tasks and members. Its errors say which line is wrong.
-func read(path string) (plan.State, error) {
+// Read reads a file of tasks and members, or with these members instead. Its errors say which line is wrong.
+func Read(path string, instead ...plan.Member) (plan.State, error) {
 	text, err := files.Read(path, maxFile)
 	if err != nil {
 		return plan.State{}, err
@@ -36,7 +36,10 @@ func read(path string) (plan.State, error) {
 	if err := decoder.Decode(&f); err != nil && !errors.Is(err, io.EOF) {
 		return plan.State{}, errors.New(strings.ReplaceAll(strings.TrimPrefix(err.Error(), "yaml: "), " not found in type plan.", " is not known of a "))
 	}
-	s := plan.State{Weights: f.Weights, Members: f.Members, Tasks: f.Tasks}
+	s := plan.State{Weights: f.Weights, Members: append(instead, f.Members...), Tasks: f.Tasks}
+	if len(instead) > 0 {
+		s.Members = instead
+	}
 	if len(s.Tasks) == 0 || len(s.Members) == 0 {
 		return s, errors.New("want tasks and members, with at least one of each: see gossipnode plan --help")
 	}

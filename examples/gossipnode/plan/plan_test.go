@@ -139,3 +139,21 @@ func TestDrawing(t *testing.T) {
 		}
 	}
 }
+
+// FuzzRead: whatever a file holds, it is refused, or can be planned with.
+func FuzzRead(f *testing.F) {
+	example, err := os.ReadFile("example.yaml")
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(example)
+	f.Fuzz(func(t *testing.T, text []byte) {
+		path := filepath.Join(t.TempDir(), "tasks.yaml")
+		if err := os.WriteFile(path, text, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if s, err := Read(path); err == nil && s.Validate() != nil {
+			t.Error(s.Validate())
+		}
+	})
+}

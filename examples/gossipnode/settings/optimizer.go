@@ -19,21 +19,24 @@ type optimizer struct {
 	name  string
 	rate  float64 // default of --lr
 	beta2 float64 // default of --beta2; 0 if the optimizer has none
-	new   func(s optimizerSettings, decayed optim.Ranges) optim.Optimizer
+	new   func(s optimizerSettings, layout *tensor.Layout, decayed optim.Ranges) optim.Optimizer
 }
 
 var optimizers = []optimizer{
-	{"sgd", 0.1, 0, func(s optimizerSettings, decayed optim.Ranges) optim.Optimizer {
+	{"sgd", 0.1, 0, func(s optimizerSettings, _ *tensor.Layout, decayed optim.Ranges) optim.Optimizer {
 		return &optim.SGD{WeightDecay: s.WeightDecay, Decayed: decayed, Clip: s.Clip}
 	}},
-	{"momentum", 0.03, 0, func(s optimizerSettings, decayed optim.Ranges) optim.Optimizer {
+	{"momentum", 0.03, 0, func(s optimizerSettings, _ *tensor.Layout, decayed optim.Ranges) optim.Optimizer {
 		return &optim.SGD{Momentum: optim.DefaultMomentum, WeightDecay: s.WeightDecay, Decayed: decayed, Clip: s.Clip}
 	}},
-	{"adamw", 0.001, optim.DefaultBeta2, func(s optimizerSettings, decayed optim.Ranges) optim.Optimizer {
+	{"adamw", 0.001, optim.DefaultBeta2, func(s optimizerSettings, _ *tensor.Layout, decayed optim.Ranges) optim.Optimizer {
 		return &optim.AdamW{Beta2: s.Beta2, WeightDecay: s.WeightDecay, Decayed: decayed, Clip: s.Clip}
 	}},
-	{"lion", 0.0003, optim.DefaultLionBeta2, func(s optimizerSettings, decayed optim.Ranges) optim.Optimizer {
+	{"lion", 0.0003, optim.DefaultLionBeta2, func(s optimizerSettings, _ *tensor.Layout, decayed optim.Ranges) optim.Optimizer {
 		return &optim.Lion{Beta2: s.Beta2, WeightDecay: s.WeightDecay, Decayed: decayed, Clip: s.Clip}
+	}},
+	{"muon", 0.003, optim.DefaultBeta2, func(s optimizerSettings, layout *tensor.Layout, decayed optim.Ranges) optim.Optimizer {
+		return &optim.Muon{Layout: layout, AdamW: optim.AdamW{Beta2: s.Beta2, WeightDecay: s.WeightDecay, Decayed: decayed, Clip: s.Clip}}
 	}},
 }
 
@@ -71,7 +74,7 @@ func (s *optimizerSettings) register(flags *pflag.FlagSet) {
 	flags.Float64Var(&s.LRFloor, "lr-floor", 0, "share of the learning rate, 0 to 1, at which cosine ends and step stays")
 	flags.Float64Var(&s.WeightDecay, "weight-decay", 0, "weight decay of weights, not of biases and norms")
 	flags.Float64Var(&s.Clip, "clip", 0, "most that the norm of a gradient may be: a longer one is scaled to it (default: no bound)")
-	flags.Float64Var(&s.Beta2, "beta2", 0, "adamw (of squares), lion: share of the mean kept from step to step, 0 to below 1 (default "+strings.Join(betas, ", ")+")")
+	flags.Float64Var(&s.Beta2, "beta2", 0, "adamw and muon (of squares), lion: share of the mean kept from step to step, 0 to below 1 (default "+strings.Join(betas, ", ")+")")
 }
 
 func (s optimizerSettings) faults() []error {
@@ -87,7 +90,7 @@ func (s optimizerSettings) faults() []error {
 	faults.If(!(s.Warmup >= 0 && s.Warmup <= 1), "warmup", "%v: want a share of the work, 0 to 1", s.Warmup)
 	faults.If(!(s.LRFloor >= 0 && s.LRFloor <= 1), "lr-floor", "%v: want a share of the learning rate, 0 to 1", s.LRFloor)
 	faults.If(!(s.Beta2 >= 0 && s.Beta2 < 1), "beta2", "%v: want 0 to below 1", s.Beta2)
-	faults.If(optimizerFault == nil && s.Beta2 != 0 && s.optimizer().beta2 == 0, "beta2", "is for adamw and lion, not for %s", s.Optimizer)
+	faults.If(optimizerFault == nil && s.Beta2 != 0 && s.optimizer().beta2 == 0, "beta2", "is for adamw, lion and muon, not for %s", s.Optimizer)
 	return faults
 }
 
@@ -104,7 +107,7 @@ func (s optimizerSettings) OtherBeta2() float64 {
 
 // NewOptimizer makes the optimizer that --optimizer names, for a model of this layout.
 func (s optimizerSettings) NewOptimizer(layout *tensor.Layout) optim.Optimizer {
-	return s.optimizer().new(s, optim.Select(layout, optim.Weights))
+	return s.optimizer().new(s, layout, optim.Select(layout, optim.Weights))
 }
 
 // optimizer is the one that --optimizer names. Before faults has checked the name, there may be none: the run

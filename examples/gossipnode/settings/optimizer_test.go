@@ -17,7 +17,7 @@ func TestOptimizerFlags(t *testing.T) {
 	}
 	for _, name := range optimizerNames() {
 		args := []string{"--optimizer", name, "--lr", "0.5", "--weight-decay", "0.1", "--clip", "1", "--lr-floor", "0.1", "--warmup", "0"}
-		if name == "adamw" || name == "lion" {
+		if name == "adamw" || name == "lion" || name == "muon" {
 			args = append(args, "--beta2", "0.95")
 		}
 		s, err := parse(t, "", nil, args...)
@@ -47,6 +47,10 @@ func TestOptimizerFlags(t *testing.T) {
 			if o.Beta2 != 0.95 || o.Clip != 1 {
 				t.Errorf("%s: beta2 %g, clip %g", name, o.Beta2, o.Clip)
 			}
+		case *optim.Muon:
+			if o.AdamW.Beta2 != 0.95 || o.AdamW.Clip != 1 || o.Layout != layout {
+				t.Errorf("%s: beta2 %g, clip %g", name, o.AdamW.Beta2, o.AdamW.Clip)
+			}
 		case *optim.Lion:
 			if o.Beta2 != 0.95 || o.Clip != 1 {
 				t.Errorf("%s: beta2 %g, clip %g", name, o.Beta2, o.Clip)
@@ -64,7 +68,7 @@ func TestOptimizerFaults(t *testing.T) {
 	if err == nil {
 		t.Fatal("accepted")
 	}
-	for _, want := range []string{"--lr -1", "--weight-decay NaN", "--clip -1", "--lr-floor 2", "--warmup 3", "--beta2 is for adamw and lion, not for sgd"} {
+	for _, want := range []string{"--lr -1", "--weight-decay NaN", "--clip -1", "--lr-floor 2", "--warmup 3", "--beta2 is for adamw, lion and muon, not for sgd"} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("nothing of %q in\n%v", want, err)
 		}

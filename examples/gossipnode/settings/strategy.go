@@ -16,6 +16,8 @@ const (
 	StrategyADPSGD    = "adpsgd"
 	strategyDPSGD     = "dpsgd"
 	StrategyAllReduce = "allreduce"
+	strategyDiLoCo    = "diloco"
+	strategyLocalSGD  = "local-sgd"
 	StrategyBSP       = "ps-bsp"
 	StrategyASP       = "ps-asp"
 	StrategySSP       = "ps-ssp"
@@ -25,7 +27,7 @@ const (
 
 func Strategies() []string {
 	return []string{
-		StrategyADPSGD, strategyDPSGD, StrategyAllReduce, StrategyBSP, StrategyASP, StrategySSP, StrategyDSSP, StrategyAlone,
+		StrategyADPSGD, strategyDPSGD, StrategyAllReduce, strategyDiLoCo, strategyLocalSGD, StrategyBSP, StrategyASP, StrategySSP, StrategyDSSP, StrategyAlone,
 	}
 }
 
@@ -91,7 +93,12 @@ func (s StrategySettings) Shape() topology.Shape {
 
 // gradients tells whether peers average gradients rather than models.
 func (s StrategySettings) gradients() bool {
-	return s.Strategy == StrategyAllReduce || s.Serves()
+	return s.Strategy == StrategyAllReduce || s.Local() || s.Serves()
+}
+
+// Local tells whether peers make steps of their own between two updates of the flock's model.
+func (s StrategySettings) Local() bool {
+	return s.Strategy == strategyDiLoCo || s.Strategy == strategyLocalSGD
 }
 
 // Serves tells whether one peer serves the parameters.
@@ -115,7 +122,7 @@ func (s StrategySettings) faults() []error {
 		_, err := topology.ParseShape(s.Topology)
 		faults.If(err != nil, topologyFlag, "%q: want exponential, ring, tree or star", s.Topology)
 	}
-	faults.If(s.Topology != "" && (s.Serves() || s.Strategy == StrategyAlone), topologyFlag, "is for %s, %s and %s: with --strategy %s leave it out", StrategyADPSGD, strategyDPSGD, StrategyAllReduce, s.Strategy)
+	faults.If(s.Topology != "" && s.Strategy != StrategyADPSGD && s.Strategy != strategyDPSGD && s.Strategy != StrategyAllReduce, topologyFlag, "is for %s, %s and %s: with --strategy %s leave it out", StrategyADPSGD, strategyDPSGD, StrategyAllReduce, s.Strategy)
 	faults.If(s.Shape() == topology.Star && s.Strategy == StrategyAllReduce, topologyFlag, "a star that sums all gradients is what --strategy %s does: use that", StrategyBSP)
 	bounded, dynamic := s.Strategy == StrategySSP || s.Strategy == StrategyDSSP, s.Strategy == StrategyDSSP
 	faults.If(s.Server != "" && !s.Serves(), ServerFlag, "is for %s: with --strategy %s nobody serves the parameters", cli.List(Servers()), s.Strategy)
@@ -138,8 +145,9 @@ func (s StrategySettings) faults() []error {
 }
 
 // Machine returns a function that makes the algorithm, for peers with batches of so many
-// pictures. It returns nil for adpsgd, the default of package peer.
-func (s StrategySettings) Machine(batch int) func(averaging.Config) (averaging.Machine, error) {
+// pictures, and what makes an update if there are local steps. It returns nil for adpsgd, the
+// default of package peer.
+func (s StrategySettings) Machine(batch int, outer baseline.Outer) func(averaging.Config) (averaging.Machine, error) {
 	if s.Strategy == StrategyADPSGD {
 		return nil
 	}
@@ -155,6 +163,8 @@ func (s StrategySettings) Machine(batch int) func(averaging.Config) (averaging.M
 			return baseline.NewDPSGD(config)
 		case StrategyAllReduce:
 			return baseline.NewAllReduce(config)
+		case strategyDiLoCo, strategyLocalSGD:
+			return baseline.NewDiLoCo(config, outer)
 		}
 		gate, err := s.gate()
 		if err != nil {

@@ -8,6 +8,8 @@ import (
 	"github.com/seed-97356399/murmuration/averaging"
 	"github.com/seed-97356399/murmuration/averaging/baseline"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
+	"github.com/seed-97356399/murmuration/peer/optim"
+	"github.com/seed-97356399/murmuration/tensor"
 )
 
 // TestEveryStrategyHasItsMachine shows that no strategy falls back on another.
@@ -21,7 +23,7 @@ func TestEveryStrategyHasItsMachine(t *testing.T) {
 		if faults := s.trainSettings.faults(); len(faults) > 0 {
 			t.Errorf("%s: %v", name, faults)
 		}
-		make := s.Machine(s.Batch)
+		make := s.Machine(s.Batch, s.Outer())
 		if make == nil {
 			continue // that of a peer
 		}
@@ -65,6 +67,12 @@ func TestStrategiesSayWhatDoesNotGoTogether(t *testing.T) {
 		"--strategy ps-dssp --staleness 5 --staleness-max 4":     "--staleness-max 4: want at least --staleness, which is 5",
 		"--strategy ps-asp --balance":                            "--balance is for adpsgd, allreduce and ps-bsp",
 		"--strategy ps-dssp --staleness 2 --staleness-max 10000": "at most 1024",
+		"--strategy dpsgd --outer-momentum 0.5":                  "--outer-momentum and --outer-rate are for adpsgd and diloco",
+		"--strategy local-sgd --outer-rate 0.5":                  "--outer-momentum and --outer-rate are for adpsgd and diloco",
+		"--outer-momentum 0.5":                                   "give a number of them, as in --every 64",
+		"--every 64 --outer-momentum 1":                          "--outer-momentum 1: want 0 to below 1",
+		"--every 64 --outer-rate -1":                             "--outer-rate -1: want above 0, up to 10",
+		"--strategy diloco --every drift=3":                      "all peers talk after the same number of steps",
 	} {
 		code, _, text := try(append([]string{"run"}, strings.Fields(line)...)...)
 		if code != cli.ExitUsage || !strings.Contains(text, want) {
@@ -84,6 +92,46 @@ func TestFinalFlags(t *testing.T) {
 		code, _, text := try(append([]string{"run"}, strings.Fields(c.args)...)...)
 		if code != cli.ExitUsage || !strings.Contains(text, c.want) {
 			t.Errorf("%s: exit code %d, want %q in\n%s", c.args, code, c.want, text)
+		}
+	}
+}
+
+// TestOuterFlags: what the flags say reaches the optimizer, or the algorithm.
+func TestOuterFlags(t *testing.T) {
+	layout, err := tensor.NewLayout(tensor.Spec{Name: "weight", Shape: []int{1, 1}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line, want := range map[string]any{
+		"--every 64":                                nil,
+		"--every 64 --outer-momentum 0.5":           optim.Outer{Every: 64, Momentum: 0.5},
+		"--every 16 --outer-rate 2":                 optim.Outer{Every: 16, Rate: 2},
+		"--every 16 --burst 4 --outer-momentum 0.5": optim.Outer{Every: 64, Momentum: 0.5},
+		"--strategy local-sgd":                      baseline.Outer{Every: 64, Rate: 1},
+		"--strategy diloco --every 16":              baseline.Outer{Every: 16, Rate: 0.7, Momentum: 0.9},
+		"--strategy diloco --every 16 --outer-rate 1 --outer-momentum 0.5": baseline.Outer{Every: 16, Rate: 1, Momentum: 0.5},
+	} {
+		s, err := parse(t, "", nil, strings.Fields(line)...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if faults := s.trainSettings.faults(); len(faults) > 0 {
+			t.Errorf("%s: %v", line, faults)
+		}
+		outer, wrapped := s.NewOptimizer(layout).(*optim.Outer)
+		switch want := want.(type) {
+		case optim.Outer:
+			if !wrapped || outer.Every != want.Every || outer.Rate != want.Rate || outer.Momentum != want.Momentum {
+				t.Errorf("%s: %+v, want %+v", line, outer, want)
+			}
+		case baseline.Outer:
+			if s.Outer() != want || wrapped {
+				t.Errorf("%s: %+v, want %+v", line, s.Outer(), want)
+			}
+		default:
+			if wrapped {
+				t.Errorf("%s: %+v", line, outer)
+			}
 		}
 	}
 }

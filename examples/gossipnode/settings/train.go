@@ -1,6 +1,7 @@
 package settings
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -11,8 +12,11 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/seed-97356399/murmuration/averaging"
+	"github.com/seed-97356399/murmuration/averaging/baseline"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
+	"github.com/seed-97356399/murmuration/peer/optim"
 	"github.com/seed-97356399/murmuration/quant"
+	"github.com/seed-97356399/murmuration/tensor"
 )
 
 // trainSettings say how the model is trained.
@@ -21,9 +25,11 @@ type trainSettings struct {
 	Epochs    float64
 	Batch     int
 	Every     string
+	Burst     int
 	Budget    string
 	Consensus bool
 	optimizerSettings
+	outerSettings
 	codecSettings
 	StrategySettings
 }
@@ -36,7 +42,9 @@ func (s *trainSettings) register(flags *pflag.FlagSet) {
 	cli.Group(flags, topicTraining, "steps", "epochs", "batch", "lr")
 	s.codecSettings.register(flags)
 	s.StrategySettings.register(flags)
-	flags.StringVar(&s.Every, "every", EveryAuto, "adpsgd: steps between two exchanges, auto (as few as the link allows), partial=N: of what the link takes in N steps, or drift=C: once the model moved by C steps")
+	flags.StringVar(&s.Every, "every", EveryAuto, "adpsgd: steps between two exchanges, auto (as few as the link allows), partial=N: of what the link takes in N steps, or drift=C: once the model moved by C steps; diloco, local-sgd: steps between two updates (auto is 64)")
+	flags.IntVar(&s.Burst, "burst", 0, "adpsgd: make this many exchanges one after the other, as many times more seldom; log2 of the number of peers makes all models nearly alike")
+	s.outerSettings.register(flags)
 	flags.StringVar(&s.Budget, "budget", "", "most that the exchanges which this peer initiates may move, such as 2GB/h (default: no bound)")
 	flags.BoolVar(&s.Consensus, "consensus", false, "talk more often early and late in the run, as the distance between models asks for")
 }
@@ -49,8 +57,11 @@ func (s trainSettings) faults() []error {
 	faults.Add(s.optimizerSettings.faults()...)
 	faults.Add(s.StrategySettings.faults()...)
 	faults.Add(s.combinations()...)
-	_, err := s.Pace()
+	pace, err := s.Pace()
 	faults.Add(err)
+	if err == nil {
+		faults.Add(s.outerSettings.faults(s.Strategy, pace.Every)...)
+	}
 	_, err = s.CodecPolicy()
 	faults.Add(err)
 	if s.Policy == "" {
@@ -61,8 +72,25 @@ func (s trainSettings) faults() []error {
 	if s.Steps > 0 && s.Epochs != 0 {
 		faults.Add(errors.New("--steps and --epochs both say how much work there is: give one of them"))
 	}
+	faults.If(s.Burst < 0 || s.Burst > maxBurst, "burst", "%d: want 0 to %d", s.Burst, maxBurst)
 	faults.If(s.Batch < 1, "batch", "%d: want at least 1", s.Batch)
 	return faults
+}
+
+// NewOptimizer makes the optimizer that --optimizer names, for a model of this layout, with the outer one around it.
+func (s trainSettings) NewOptimizer(layout *tensor.Layout) optim.Optimizer {
+	inner := s.optimizerSettings.NewOptimizer(layout)
+	if s.Strategy != StrategyADPSGD {
+		return inner
+	}
+	pace, _ := s.Pace() // a fault is told before
+	return s.around(inner, pace.Every*max(s.Burst, 1))
+}
+
+// Outer says how local steps become one of the flock's model, with the strategies that have any.
+func (s trainSettings) Outer() baseline.Outer {
+	pace, _ := s.Pace() // a fault is told before
+	return s.update(s.Strategy, cmp.Or(pace.Every, defaultLocalSteps))
 }
 
 // Drawn is the size of the batches that are drawn from the data.
@@ -77,9 +105,11 @@ func (s trainSettings) Drawn() int {
 func (s trainSettings) combinations() []error {
 	var faults cli.Faults
 	if !s.Paced() {
-		faults.If(s.Every != EveryAuto && s.Every != "1", "every", "%q: with --strategy %s peers talk in every step: leave it out, or use --strategy %s", s.Every, s.Strategy, StrategyADPSGD)
-		faults.If(s.Budget != "", "budget", "is for %s: with --strategy %s peers talk in every step; a coarser --codec makes that cheaper", StrategyADPSGD, s.Strategy)
-		faults.If(s.Consensus, "consensus", "is for %s: with --strategy %s peers talk in every step", StrategyADPSGD, s.Strategy)
+		faults.If(s.Every != EveryAuto && s.Every != "1" && !s.Local(), "every", "%q: with --strategy %s peers talk in every step: leave it out, or use --strategy %s", s.Every, s.Strategy, StrategyADPSGD)
+		faults.If(s.Local() && strings.Contains(s.Every, "="), "every", "%q: with --strategy %s all peers talk after the same number of steps: give one", s.Every, s.Strategy)
+		faults.If(s.Budget != "", "budget", "is for %s: with --strategy %s peers talk in step; a coarser --codec makes that cheaper", StrategyADPSGD, s.Strategy)
+		faults.If(s.Burst != 0, "burst", "is for %s: with --strategy %s peers talk in step", StrategyADPSGD, s.Strategy)
+		faults.If(s.Consensus, "consensus", "is for %s: with --strategy %s peers talk in step", StrategyADPSGD, s.Strategy)
 	}
 	if pace, err := s.Pace(); err == nil {
 		faults.If(s.Balance && s.Strategy == StrategyADPSGD && pace.Every == 0, balanceFlag, "scales a number of steps: give one with --every, as in --every 8 (with auto, each peer finds its own)")
@@ -110,7 +140,7 @@ func oneWay(policy quant.Policy) bool {
 
 // Pace is the pace of exchanges that --every, --budget and --consensus ask for.
 func (s trainSettings) Pace() (averaging.Pace, error) {
-	pace := averaging.Pace{Consensus: s.Consensus, BySpeed: s.Balance && s.Strategy == StrategyADPSGD}
+	pace := averaging.Pace{Consensus: s.Consensus, Burst: s.Burst, BySpeed: s.Balance && s.Strategy == StrategyADPSGD}
 	var faults cli.Faults
 	steps, partial := strings.CutPrefix(s.Every, everyPartial)
 	pace.Partial = partial
@@ -137,6 +167,9 @@ const everyPartial = "partial="
 
 // everyDrift begins a value of --every that measures how far the model has moved.
 const everyDrift = "drift="
+
+// maxBurst bounds --burst: as many exchanges as mix any flock.
+const maxBurst = 64
 
 // maxDrift bounds C in drift=C: with a larger one, no run would ever exchange.
 const maxDrift = 1e6

@@ -20,6 +20,7 @@ type untilSettings struct {
 	History       string
 	Trace         string
 	CrossEvaluate bool
+	TaskFile      string
 }
 
 const (
@@ -35,6 +36,7 @@ func (s *untilSettings) register(flags *pflag.FlagSet) {
 	flags.StringVar(&s.History, "history", "", "`FILE` to write how the run goes into, a line of JSON a moment and peer, which gossipnode plot draws; begun anew unless --checkpoint is given")
 	flags.StringVar(&s.Trace, "trace", "", "`FILE` to write when each peer computes, exchanges and waits into, in Chrome's trace format (chrome://tracing, Perfetto)")
 	flags.BoolVar(&s.CrossEvaluate, "cross-evaluate", false, "at the end, evaluate every member's model on every member's held-out data; give it to all members")
+	flags.StringVar(&s.TaskFile, "tasks", "", "`FILE` of tasks, as for gossipnode plan, that the members carry out instead of epochs or steps; it may grow meanwhile. All have all the data")
 	cli.Group(flags, "The end and the course of a run")
 }
 
@@ -67,16 +69,29 @@ func (s untilSettings) Aim() (aim peer.Until, err error) {
 	return aim, nil
 }
 
+// ForTasks are the settings of a member that carries out tasks: it has all the data, of which sample i is the same at all,
+// and its rate does not follow the work, which may grow.
+func (s Settings) ForTasks() Settings {
+	if s.TaskFile != "" {
+		s.Part, s.Schedule, s.Warmup, s.Steps, s.Epochs = "0/1", scheduleConstant, 0, math.MaxInt32, 0
+	}
+	return s
+}
+
 // ends checks that members can tell each other what ends the run, and how good their models are.
 func (s Settings) ends() (faults cli.Faults) {
 	faults.If(s.CrossEvaluate && s.Strategy == StrategyAlone, "cross-evaluate", "with --strategy %s no peer knows of another", StrategyAlone)
 	faults.If(s.Digests < 0 && (len(s.Until) > 0 || s.Deadline > 0), "digests", "%s: --until and --deadline need what members tell each other: leave it out", s.Digests)
+	faults.If(s.TaskFile != "" && (s.Strategy != StrategyADPSGD && s.Strategy != StrategyAlone || s.IsTable() || s.Hold || s.TrainOnly || s.GlobalBatch > 0 || s.Checkpoint != "" || s.Final == FinalMerge || len(s.Until) > 0 || s.Deadline > 0),
+		"tasks", "is for pictures and texts with --strategy %s or %s, without --checkpoint, --hold, --train-only, --global-batch, --until, --deadline and --final %s", StrategyADPSGD, StrategyAlone, FinalMerge)
 	return faults
 }
 
 // StoppedBy is what ended a run, as results say it; by is what package peer says.
 func (s Settings) StoppedBy(by string) string {
 	switch {
+	case s.TaskFile != "":
+		return "tasks"
 	case by != "work":
 		return by
 	case s.Steps > 0:

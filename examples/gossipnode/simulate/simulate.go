@@ -211,7 +211,7 @@ func (s *Settings) Simulation(task *simulatedTask, world peertest.World) (peerte
 	simulation := peertest.Simulation{
 		Peers: s.Peers, Task: task, Optimizer: func() optim.Optimizer { return s.NewOptimizer(task.First.Params.Layout()) },
 		Schedule: s.Course(), Work: whole.Work(task.First.Data),
-		Exchange: peer.Exchange{Pace: pace, Codec: policy, Topology: strategy.Shape(), Machine: strategy.Machine(s.Batch)},
+		Exchange: peer.Exchange{Pace: pace, Codec: policy, Topology: strategy.Shape(), Machine: strategy.Machine(s.Batch, s.Outer())},
 		World:    world, Seed: s.Seed,
 		Watch: peertest.Watch{Evaluate: s.Evaluate, Points: s.Points, Target: s.Target},
 	}
@@ -222,7 +222,10 @@ func (s *Settings) Simulation(task *simulatedTask, world peertest.World) (peerte
 func (s *Settings) Take(strategy, codec string) {
 	s.Strategy, s.Codec = strategy, codec
 	if !s.Paced() {
-		s.Every, s.Budget, s.Consensus = settings.EveryAuto, "", false
+		s.Budget, s.Consensus, s.Burst, s.OuterMomentum, s.OuterRate = "", false, 0, 0, 0
+		if !s.Local() {
+			s.Every = settings.EveryAuto
+		}
 	}
 	if s.Strategy != settings.StrategyDSSP {
 		s.StalenessMax = settings.DefaultStalenessMax
@@ -232,7 +235,7 @@ func (s *Settings) Take(strategy, codec string) {
 	}
 	fixed := s.Strategy == settings.StrategyADPSGD && s.Every != settings.EveryAuto
 	s.Balance = s.Balance && (s.Strategy == settings.StrategyAllReduce || s.Strategy == settings.StrategyBSP || fixed)
-	if shape := s.Shape(); s.Serves() || s.Strategy == settings.StrategyAlone || shape == topology.Star && s.Strategy == settings.StrategyAllReduce {
+	if links := s.Strategy == settings.StrategyADPSGD || s.Strategy == "dpsgd" || s.Strategy == settings.StrategyAllReduce && s.Shape() != topology.Star; !links {
 		s.Topology = ""
 	}
 	if !s.Serves() {

@@ -12,7 +12,8 @@ import (
 
 // seen is whom a peer has seen.
 type seen struct {
-	members  int // the most at once
+	tasks    *result.Tasks // what became of the tasks of --tasks; nil without
+	members  int           // the most at once
 	alone    bool
 	partners partners
 	share    int // of a global batch, by the members of the moment; 0 if it is to be found

@@ -77,6 +77,7 @@ type training struct {
 // returns cli.ErrInterrupted. The first step waits for Observer.Begin.
 func Run(ctx context.Context, s settings.Settings, to Observer) (_ result.Share, err error) {
 	log := to.Log
+	s = s.ForTasks()
 	ctx, changed := obedient(ctx, s.Allow, to)
 	defer func() { err = unlessDrained(ctx, err) }()
 	if err := s.KnowOperator(log); err != nil {
@@ -193,7 +194,7 @@ func (t *training) trains() (peer.Training, error) {
 	pace, _ := t.Pace() // Validate has checked it
 	with := peer.Training{
 		Params: t.work.Params, Checkpoint: behind(t), Optimizer: t.NewOptimizer(t.work.Params.Layout()), Schedule: t.Course(), Work: t.work.Target,
-		Exchange: peer.Exchange{Pace: pace, Codec: t.policy, Lanes: t.Lanes, Topology: t.Shape(), Machine: t.Machine(t.Batch), Final: mergeOf(t)},
+		Exchange: peer.Exchange{Pace: pace, Codec: t.policy, Lanes: t.Lanes, Topology: t.Shape(), Machine: t.Machine(t.Batch, t.Outer()), Final: mergeOf(t)},
 	}
 	with.Work.Grace, with.Work.Until = t.Grace(), until
 	with.Hooks.Exchanged = func(e peer.Exchanged) {
@@ -257,7 +258,7 @@ func (t *training) run(ctx context.Context) (result.Share, error) {
 		Result: t.result(stats, seconds, ending), Initiated: stats.Exchanges.Initiated, Sketch: result.SketchOfShared(t.work.Params), Unsaved: unsaved,
 		Found: stats.Joined || t.members > 1 || t.AloneOK,
 	}
-	share.Result.Cross = table
+	share.Result.Cross, share.Result.Tasks = table, t.tasks
 	share.Result.Travelled, share.Taken = travelled(t)
 	return share, nil
 }
@@ -279,7 +280,11 @@ func (t *training) leave() {
 
 // learn makes steps until the run is over, and returns the time that this took.
 func (t *training) learn(ctx context.Context) (time.Duration, error) {
-	step := t.firstGradient(ctx)
+	if t.TaskFile != "" {
+		return t.carryOut(ctx)
+	}
+	then := func(x, grad tensor.Vector) (peer.Result, error) { return t.gradient(ctx, x, grad) }
+	step := t.firstGradient(ctx, then)
 	if t.ServeOnly {
 		if err := ready(ctx, t, "serving parameters"); err != nil {
 			return 0, err
@@ -289,7 +294,7 @@ func (t *training) learn(ctx context.Context) (time.Duration, error) {
 		err := turn(ctx, t, step)
 		switch {
 		case err == nil:
-			step = func(x, grad tensor.Vector) (peer.Result, error) { return t.gradient(ctx, x, grad) }
+			step = then
 			t.progress(false)
 		case errors.Is(err, peer.ErrRunOver):
 			return t.elapsed(), nil
@@ -301,34 +306,23 @@ func (t *training) learn(ctx context.Context) (time.Duration, error) {
 	}
 }
 
-// firstGradient is gradient for the first step, which waits for Begin. Step calls it when the peer has joined, or has
+// firstGradient is then for the first step, which waits for Begin. Step calls it when the peer has joined, or has
 // stopped waiting for that. So when all peers have reported that they are ready, none has to wait for members any more.
-func (t *training) firstGradient(ctx context.Context) func(x, grad tensor.Vector) (peer.Result, error) {
+func (t *training) firstGradient(ctx context.Context, then func(x, grad tensor.Vector) (peer.Result, error)) func(x, grad tensor.Vector) (peer.Result, error) {
 	return func(x, grad tensor.Vector) (peer.Result, error) {
 		if err := ready(ctx, t, fmt.Sprintf("training %s on %s", t.Model, t.Dataset)); err != nil {
 			return peer.Result{}, err
 		}
-		return t.gradient(ctx, x, grad)
+		return then(x, grad)
 	}
 }
 
 // gradient computes the gradient of the next batch.
 func (t *training) gradient(ctx context.Context, x, grad tensor.Vector) (peer.Result, error) {
-	began := time.Now()
 	if err := t.nextBatch(); err != nil {
 		return peer.Result{}, err
 	}
-	loss := t.work.Model.Gradient(x, &t.batch, grad)
-	if t.loss.see(loss, t.work.Data.Classes()) {
-		t.Log.Warn("the loss runs away: this model is of no use as it is. Begin anew with a tenth of --lr, or with --clip 1 or --optimizer adamw",
-			zap.Float64("loss", loss), zap.Float64("at_the_start", t.loss.start), zap.Float64("lr", t.Rate()))
-	}
-	select {
-	case <-time.After(t.LeastStep - time.Since(began)):
-	case <-ctx.Done():
-	}
-	t.record.Computed(began, time.Now())
-	return peer.Result{Loss: loss, Samples: t.batch.Len()}, nil
+	return learned(ctx, t, x, grad)
 }
 
 // progress reports the peer's progress: at once if now is set, else only every reportEvery.
