@@ -4,7 +4,7 @@
 #   bash docs/figures.sh [FIGURE…]      # from the root of a checkout; default: all
 #
 # Figures: glyphs mnist fashion killed latecomer throughput share exchange tuned kernel
-# lanes exact liars matmul step pictures colour resnet paramhub gosource codecs outer results. Those on MNIST,
+# lanes exact liars matmul step pictures colour resnet paramhub gosource codecs proportion outer results. Those on MNIST,
 # Fashion-MNIST and CIFAR-10 look for them in $MURMURATION_DATA (default ../shared/data) and
 # are skipped where it is absent. Needs python3 besides Go. Absolute times depend on the machine; the ratios
 # are taken within one run of this script.
@@ -248,6 +248,19 @@ if wanted codecs; then
 		done
 	fi
 	benchmark ./internal/sim -count 1 -timeout 60m -run 'Codecs|FourBits|LikeAllReduce|Proportion' -tables -v
+fi
+# What 000's figures 3 and 4 show: training where none to all of what is sent is coded, over the run too; and what coding
+# costs beside computing, of convolutions and of large dense layers.
+if wanted proportion && have cifar10; then
+	all=lattice6+4
+	for model in cnn mlp; do
+		race=(--dataset cifar10 --data "$data/cifar10" --model "$model" --epochs 2 --points 20 --link 100,20 --target 0.4
+			--strategies "adpsgd:$all/0,adpsgd:$all/25,adpsgd:$all/50,adpsgd:$all/75,adpsgd:$all/100,adpsgd:$all/0@0;100@0.3")
+		printf '\n$ gossipnode compare %s\n' "${race[*]}"
+		"$work/gossipnode" compare "${race[@]}" --plot "proportion-$model.png" 2>/dev/null
+		node bench step --model "$model"; printf '%s\n' "$json"
+	done
+	for codec in raw fp16 lattice6+4; do node bench exchange --codec "$codec"; printf '%s\n' "$json"; done
 fi
 # What talking seldom costs, by arm, each at several rates (docs/design/052). OUTER_SEEDS and OUTER_WORLD
 # ("--slow-link 1=10") ask for more; two hours of a processor for one seed.

@@ -14,6 +14,7 @@ import (
 	"github.com/seed-97356399/murmuration/internal/replica"
 	"github.com/seed-97356399/murmuration/internal/sumnet"
 	"github.com/seed-97356399/murmuration/internal/tasks"
+	"github.com/seed-97356399/murmuration/topology"
 )
 
 // question is an event for a machine, with what is needed to carry out the answer.
@@ -61,6 +62,7 @@ type driver struct {
 // entry is what a node receives when it begins to train.
 type entry struct {
 	after     behind
+	shape     topology.Shape
 	begun     orders.Course
 	listener  orders.Listener
 	described *arrival.Described
@@ -85,7 +87,7 @@ func (d *driver) enrol() {
 	if d.machine.Traits().Serves {
 		algorithm = collective.Serving
 	}
-	d.presence.Train(algorithm, e.after.Incarnation)
+	d.presence.Train(algorithm, e.shape, e.after.Incarnation)
 }
 
 // tell queues an event for the machine.
@@ -177,7 +179,7 @@ func (d *driver) carryOut(action collective.Action, cause *question) {
 // carryOutCollective is carryOut for the actions of algorithms in lock-step and of those
 // with a server. See docs/design/020.
 func (d *driver) carryOutCollective(action collective.Action, key conversations.Key) {
-	averages, pools := d.steps.updates != nil, d.steps.pools
+	averages, pools := d.steps.updates != nil, d.steps.traits.Pools
 	switch kind := action.Kind; {
 	case kind == collective.Tell:
 		d.conversations.Tell(action)
@@ -186,6 +188,8 @@ func (d *driver) carryOutCollective(action collective.Action, key conversations.
 	case kind == collective.Send:
 		x, begun := d.conversations.Send(action)
 		d.started(action, key, x, begun)
+	case kind == collective.Commit:
+		d.replica.Commit()
 	case kind == collective.Pool && pools:
 		d.replica.Pool(action.Weight)
 	case kind == collective.Adopt && pools:

@@ -66,7 +66,7 @@ func (t *Trainer) Stats() (s stats.Peer) {
 func (p *Peer) Stats() stats.Peer { return p.Node.Stats() }
 
 func (t *Trainer) report(s *stats.Peer) {
-	s.Target, s.Progress, s.Merged = t.steps.work.target(), t.steps.work.progress(), t.steps.pools && t.node.flock.Settled()
+	s.Target, s.Progress, s.Merged = t.steps.work.target(), t.steps.work.progress(), t.steps.traits.Pools && t.node.flock.Settled()
 	s.StoppedBy = t.steps.work.stoppedBy()
 	s.State = t.joiner.State()
 	s.State.Joiners, s.State.Sent = t.server.Joiners(), t.server.Sent()

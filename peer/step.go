@@ -49,7 +49,7 @@ type training struct {
 	stepping atomic.Bool
 	proceed  chan struct{}         // one token: the next step may begin
 	halts    chan averaging.Reason // one: why the next step may not begin
-	pools    bool                  // the machine merges all models into one at the end
+	traits   collective.Traits     // of the machine
 	updates  *updates              // of a machine that averages gradients, else nil
 	batch    atomic.Int64          // samples that the machine wants in the next gradient, 0 if any number
 	between  atomic.Int64          // nanoseconds from one step to the next, about
@@ -62,7 +62,7 @@ type training struct {
 // begin gets ready for a machine with these traits.
 func (t *training) begin(c trainer.Config, log *zap.Logger) {
 	t.proceed, t.halts = make(chan struct{}, 1), make(chan averaging.Reason, 1)
-	t.values, t.pools = c.Replica.Len(), c.Traits.Pools
+	t.values, t.traits = c.Replica.Len(), c.Traits
 	c.Run = t
 	t.Trainer = trainer.New(c)
 	if c.Traits.Gradients {
@@ -72,6 +72,7 @@ func (t *training) begin(c trainer.Config, log *zap.Logger) {
 
 var (
 	errTwoTrainers = errors.New("Step, Apply or Trade was called while another call runs: a peer has one trainer")
+	errByRounds    = errors.New("trading: the algorithm commits steps at the end of a round, and has no later parameters to give back before: call Step, or Apply")
 	errNoSteps     = errors.New("applying a step: the algorithm averages gradients and makes the steps itself: call Step, and give the optimizer as Config.Optimizer")
 )
 
@@ -142,6 +143,8 @@ func (t *training) trade(ctx context.Context, x, base tensor.Vector, made Made) 
 	switch {
 	case t.updates != nil:
 		return errNoSteps
+	case t.traits.Commits && base != nil:
+		return errByRounds
 	case len(x) != t.values:
 		return fmt.Errorf("applying a step of %d values to %d parameters", len(x), t.values)
 	case base != nil && len(base) != t.values:

@@ -123,7 +123,7 @@ func newTrainer(n *Node, with Training) (*Trainer, error) {
 	})
 	course := orders.Course{Schedule: with.Schedule, Pace: exchange.Pace, Steps: with.Work.Steps, StepsPerPeer: with.Work.StepsPerPeer}
 	t.driver = &driver{
-		entry:   entry{after: after, begun: course, listener: hooks, described: n.arrival.Described},
+		entry:   entry{after: after, shape: exchange.Topology, begun: course, listener: hooks, described: n.arrival.Described},
 		machine: machine, replica: t.replica, steps: t.steps, conversations: t.conversations, presence: n.presence, memory: n.loop.memory,
 		life: t.life, log: t.log, pace: exchange.Pace, running: make(map[conversations.Key]*conversations.Ongoing),
 	}
@@ -382,7 +382,7 @@ func (t *Trainer) linger() {
 // merging tells whether the final merge is still to come (docs/design/022). From the end of
 // the run on no step is applied, and from the start of the merge on only the merge changes
 // the parameters.
-func (t *Trainer) merging() bool { return t.steps.pools && !t.node.flock.Settled() }
+func (t *Trainer) merging() bool { return t.steps.traits.Pools && !t.node.flock.Settled() }
 
 // tellMerged logs, when the peer leaves, that the configured merge has not taken place.
 func (t *Trainer) tellMerged() {

@@ -21,6 +21,7 @@ import (
 	"github.com/seed-97356399/murmuration/peer/transport"
 	"github.com/seed-97356399/murmuration/quant"
 	"github.com/seed-97356399/murmuration/tensor"
+	"github.com/seed-97356399/murmuration/topology"
 )
 
 // Training says what a trainer trains, and how. Params is required; the other fields have useful zero
@@ -65,6 +66,8 @@ type Exchange struct {
 	// Deadline bounds an exchange. An exchange with a known partner is given up sooner:
 	// once it takes several times longer than earlier ones. Default: 30 s.
 	Deadline time.Duration
+	// Topology is the shape of the links, the same at all members. Default: topology.Exponential.
+	Topology topology.Shape
 	// Machine makes the algorithm that decides who exchanges with whom. Default:
 	// averaging.NewADPSGD.
 	Machine func(averaging.Config) (averaging.Machine, error)

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/seed-97356399/murmuration/internal/coding"
@@ -21,7 +20,8 @@ type Policy struct {
 	// that Quantized leaves out. A layer whose own codec has 16 bits or more keeps it. Default: fp16.
 	Exact string `yaml:"exact,omitempty"`
 	// Quantized is the share of the slices, in percent, that may be coded with fewer
-	// than 16 bits: "0" to "100". Default: 100.
+	// than 16 bits: "0" to "100", or a course of it over the run, as in "0@0,100@0.3": none
+	// at the beginning, all from three tenths on, and straight in between. Default: 100.
 	Quantized string `yaml:"quantized,omitempty"`
 	// Rules are exceptions; the first rule that fits a joint layer applies.
 	Rules []Rule `yaml:"rules,omitempty"`
@@ -76,8 +76,8 @@ func (p Policy) Validate(layout *tensor.Layout) error {
 		}
 	}
 	checkPercent := func(where, text string) {
-		if _, err := percent(text); err != nil {
-			fault(where, "%q: want 0 to 100 percent", text)
+		if _, err := coding.ParseCourse(cmp.Or(text, "100")); err != nil {
+			fault(where, "%v", err)
 		}
 	}
 	checkCodec("codec", p.Codec)
@@ -116,16 +116,10 @@ func knownClass(name string) bool {
 	return false
 }
 
-// percent reads a share in percent; an empty text is 100.
-func percent(text string) (int, error) {
-	if text == "" {
-		return 100, nil
-	}
-	n, err := strconv.Atoi(strings.TrimSuffix(strings.TrimSpace(text), "%"))
-	if err != nil || n < 0 || n > 100 {
-		return 0, fmt.Errorf("%w: %q percent", ErrPolicy, text)
-	}
-	return n, nil
+// Changes tells whether the share of slices of some joint layer changes in the run.
+func (p Policy) Changes() bool {
+	timed := func(text string) bool { return strings.Contains(text, "@") }
+	return timed(p.Quantized) || slices.ContainsFunc(p.Rules, func(r Rule) bool { return timed(r.Quantized) })
 }
 
 // Choosing tells whether the link chooses the codec of some joint layer.
@@ -156,17 +150,23 @@ func (p Policy) forLayer(layer coding.JointLayer, chosen coding.Codec) coding.La
 		}
 	}
 	l := coding.LayerPlan{Codec: resolve(name, chosen), Priority: priority}
-	l.Proportion, _ = percent(quantized) // checked by Validate
+	course, err := coding.ParseCourse(cmp.Or(quantized, "100"))
+	if err != nil {
+		course = coding.Course{{}} // not reached: Validate has checked it
+	}
+	if l.Proportion = course[0].Percent; len(course) > 1 {
+		l.Course = course
+	}
 	switch exact, err := coding.ByName(p.Exact); {
 	case l.Codec.Whole():
-		l.Exact, l.Proportion = l.Codec, 100
+		l.Exact, l.Proportion, l.Course = l.Codec, 100, nil
 	case err == nil:
 		l.Exact = exact
 	default:
 		l.Exact, _ = coding.ByID(coding.FP16)
 	}
 	if layer.Class == coding.Scales && !l.Codec.Whole() {
-		l.Codec, l.Proportion = l.Exact, 100
+		l.Codec, l.Proportion, l.Course = l.Exact, 100, nil
 	}
 	return l
 }

@@ -6,6 +6,10 @@ const maxRatio = 2
 
 // decide gives every member of an ordered view its role; NewView states the rule.
 func (v *View) decide() {
+	if v.shape == Star {
+		v.actives = appoint(v.members)
+		return
+	}
 	var count [Passive + 1]int
 	for i := range v.members {
 		m := &v.members[i]
@@ -28,21 +32,30 @@ func (v *View) decide() {
 	if count[Passive] > count[Active] {
 		larger = Passive
 	}
-	flipped := v.flip(larger, surplus(count[larger], count[larger.opposite()]))
+	flipped := v.flip(larger, v.shape.surplus(count[larger], count[larger.opposite()]))
 	count[larger] -= flipped
 	count[larger.opposite()] += flipped
 	v.actives = count[Active]
 }
 
-// surplus is the fewest members that must leave the larger class for the smaller
-// one so that larger <= maxRatio*smaller holds. One peer alone needs no partner.
-func surplus(larger, smaller int) int {
-	excess := larger - maxRatio*smaller
-	if excess <= 0 || larger+smaller < 2 {
-		return 0
+// appoint makes one reachable member the hub, and all others active: a passive one if there is any, else the
+// first in the view's order.
+func appoint(members []Member) (actives int) {
+	hub := -1
+	for i := range members {
+		m := &members[i]
+		if better := m.Role == Passive && (hub < 0 || members[hub].Role != Passive); !m.Unreachable && (better || hub < 0) {
+			hub = i
+		}
 	}
-	// Each change takes one from the left side and adds maxRatio to the right.
-	return (excess + maxRatio) / (maxRatio + 1)
+	for i := range members {
+		members[i].Role = Active
+	}
+	if hub < 0 {
+		return len(members)
+	}
+	members[hub].Role = Passive
+	return len(members) - 1
 }
 
 // flip moves up to k reachable members of a class to the other, the first in the

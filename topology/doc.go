@@ -11,7 +11,7 @@
 // and the passives round a ring; hops of 1, 3, 5, 9, 17, ... places along the
 // ring are offsets 0, 1, 2, 4, 8, ... from one class to the other. A peer has
 // about 2·log2(n) neighbours, and the models of n peers mix in a number of
-// exchanges per peer that hardly grows with n.
+// exchanges per peer that hardly grows with n. Other graphs are a [Shape]: a ring, a tree, a star.
 //
 // # Limits
 //

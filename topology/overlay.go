@@ -9,7 +9,7 @@ import (
 // Overlay is the set of links between the members of a view. It is immutable and
 // small: links follow from a rule and are computed when they are asked for.
 //
-// The rule: take the larger class L and the smaller class S, both in the view's
+// The rule of Exponential: take the larger class L and the smaller class S, both in the view's
 // order (the actives are L if the classes are equal). Member i of L is joined to
 // member (⌊i·|S|/|L|⌋ + o) mod |S| of S, for each offset o of 0, +1, -1, +2, -2,
 // +4, -4, ... below |S|. Hence
@@ -18,6 +18,8 @@ import (
 //   - the graph is connected: offsets 0 and 1 already make a ring of it;
 //   - a member of L has at most 2⌈log2|S|⌉+1 links, one of S at most ⌈|L|/|S|⌉
 //     times as many.
+//
+// Ring has the offsets 0 and +1 alone, and Star follows from its classes. Tree says its own.
 type Overlay struct {
 	view *View
 	// rank is each member's place in its class, by its place in the view.
@@ -25,7 +27,9 @@ type Overlay struct {
 	// large and small are the classes, as places in the view.
 	large, small []int
 	largeRole    Role
-	offsets      []int
+	offsets      []int // from a member of the larger class
+	back         []int // from one of the smaller
+	tree         [][]int
 	// anchors are links that one member keeps beside those of the rule.
 	anchors  []PeerID
 	anchored PeerID
@@ -55,7 +59,15 @@ func NewOverlay(v *View) (*Overlay, error) {
 		o.largeRole = Passive
 	}
 	o.large, o.small = class[o.largeRole], class[o.largeRole.opposite()]
-	o.offsets = offsets(len(o.small))
+	switch {
+	case v.shape == Tree && v.Len() > 1:
+		o.tree = grow(class)
+	case v.shape == Ring && len(o.small) > 1:
+		o.offsets, o.back = []int{0, 1}, []int{0, len(o.small) - 1}
+	default: // they are closed under negation
+		o.offsets = offsets(len(o.small))
+		o.back = o.offsets
+	}
 	return o, nil
 }
 
@@ -84,19 +96,25 @@ func (o *Overlay) View() *View { return o.view }
 // class in several laps of that order. Taking them in cyclic order is what mixes
 // well. The slice is the caller's; it is nil if id is no member or has no link.
 func (o *Overlay) Neighbours(id PeerID) []PeerID {
+	list := o.Mutual(id)
+	if id == o.anchored {
+		list = append(list, o.anchors...)
+	}
+	return list
+}
+
+// Mutual is Neighbours without anchors: the links that both ends know of.
+func (o *Overlay) Mutual(id PeerID) []PeerID {
 	i, ok := o.view.position(id)
 	if !ok {
 		return nil
 	}
-	if len(o.offsets) == 0 {
+	if o.view.Len() < 2 {
 		return nil
 	}
 	list := make([]PeerID, 0, len(o.offsets))
 	for j := range o.neighbours(i) {
 		list = append(list, o.view.members[j].ID)
-	}
-	if id == o.anchored {
-		list = append(list, o.anchors...)
 	}
 	return list
 }
@@ -143,7 +161,10 @@ func (o *Overlay) Edges() iter.Seq[Edge] {
 
 // neighbours yields the neighbours of the member at place i, as places.
 func (o *Overlay) neighbours(i int) iter.Seq[int] {
-	if o.view.members[i].Role == o.largeRole {
+	switch {
+	case o.tree != nil:
+		return slices.Values(o.tree[i])
+	case o.view.members[i].Role == o.largeRole:
 		return o.fromLarge(o.rank[i])
 	}
 	return o.fromSmall(o.rank[i])
@@ -161,8 +182,8 @@ func (o *Overlay) fromLarge(rank int) iter.Seq[int] {
 	}
 }
 
-// fromSmall yields the neighbours of member rank of S. The offsets are closed
-// under negation, so these are the members of L that fall on rank + offset. Where
+// fromSmall yields the neighbours of member rank of S: the members of L that fall on
+// rank + offset, of the offsets back. Where
 // several fall on one place, each lap round the offsets takes another of them,
 // and next to each other not the same one: taking all of one place in a row
 // mixes three times slower at 10 actives to 90 passives.
@@ -170,7 +191,7 @@ func (o *Overlay) fromSmall(rank int) iter.Seq[int] {
 	return func(yield func(int) bool) {
 		l, s := len(o.large), len(o.small)
 		for lap := range (l + s - 1) / s {
-			for k, offset := range o.offsets {
+			for k, offset := range o.back {
 				first, end := o.span((rank + offset) % s)
 				if width := end - first; lap < width && !yield(o.large[first+(lap+k)%width]) {
 					return

@@ -18,10 +18,14 @@ type View struct {
 	members []Member // ordered by (hash, id)
 	hashes  []uint64 // hash of each member's id, ascending
 	actives int
+	shape   Shape
 	digest  uint64
 }
 
-// NewView makes a view and decides the roles in it:
+// NewView makes a view whose links are Exponential.
+func NewView(members []Member) (*View, error) { return Exponential.View(members) }
+
+// View makes a view and decides the roles in it:
 //
 //   - an unreachable member is active, whatever it was;
 //   - every other member keeps the role that it has;
@@ -31,17 +35,19 @@ type View struct {
 //   - if then one class has more than twice the members of the other, the fewest
 //     members of the larger class that mend it change sides: the reachable ones
 //     that come first in the view's order. If too few of them are reachable, all
-//     of these change, and the classes stay as unequal as they must.
+//     of these change, and the classes stay as unequal as they must. In a Ring they
+//     may differ by one. In a Star one member is passive, as Star says.
 //
 // A view of the members of a view is the same view. The members slice is not
 // kept. The error lists all faults of the members at once: it satisfies
 // errors.Is with ErrMember, or with ErrTooManyMembers if there are so many that
 // none was looked at.
-func NewView(members []Member) (*View, error) {
+func (s Shape) View(members []Member) (*View, error) {
 	if len(members) > MaxMembers {
 		return nil, fmt.Errorf("topology: new view: %w: %d, at most %d", ErrTooManyMembers, len(members), MaxMembers)
 	}
 	v := ordered(members)
+	v.shape = s
 	if err := v.check(); err != nil {
 		return nil, err
 	}
@@ -88,6 +94,9 @@ func (v *View) check() error {
 	}
 	return f.err()
 }
+
+// Shape is the kind of graph that the view's links form.
+func (v *View) Shape() Shape { return v.shape }
 
 // Len is the number of members.
 func (v *View) Len() int { return len(v.members) }

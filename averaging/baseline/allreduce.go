@@ -1,6 +1,7 @@
 package baseline
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -77,7 +78,11 @@ func (m *AllReduce) says(id topology.PeerID, what uint64) bool { return m.said[i
 // NewAllReduce makes a machine that knows no view yet. It reports all faults of the
 // configuration at once.
 func NewAllReduce(config Config) (*AllReduce, error) {
-	if err := config.validate(); err != nil {
+	err := config.validate()
+	if config.Topology == topology.Star {
+		err = errors.Join(err, errors.New("Topology is a star: a hub that adds up all gradients is what ParamServer with BSP is"))
+	}
+	if err != nil {
 		return nil, fmt.Errorf("AllReduce machine: %w", err)
 	}
 	return newAllReduce(config, collective.AllReduce, collective.Local{}), nil
@@ -86,7 +91,7 @@ func NewAllReduce(config Config) (*AllReduce, error) {
 func newAllReduce(config Config, algorithm collective.Algorithm, local collective.Local) *AllReduce {
 	m := &AllReduce{local: local}
 	m.begin(config, algorithm, m)
-	m.sum = collective.NewSumming(m.Flights, &m.members, m)
+	m.sum = collective.NewSumming(m.Flights, &m.members, m, config.Topology)
 	return m
 }
 

@@ -31,6 +31,9 @@ type Config struct {
 	// what is left over goes to peers in turn. In rounds before which nobody has come or gone the parts add up to it. Of
 	// the first round peers choose their parts themselves.
 	GlobalBatch int
+	// Topology is the shape by which AllReduce sums: Exponential (halving and doubling), Ring or
+	// Tree. DPSGD averages along whatever links the view has.
+	Topology topology.Shape
 }
 
 func (c Config) validate() error {

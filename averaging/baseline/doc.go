@@ -6,7 +6,7 @@
 //     many local steps came to.
 //   - ParamServer: one member serves the parameters; a Gate says when it updates and who
 //     may go on: BSP, ASP, SSP, DSSP.
-//   - DPSGD: neighbours in a ring average their models in lock-step.
+//   - DPSGD: neighbours average their models in lock-step, X·W − γ·G(X).
 //   - Alone: the floor, a peer that shares nothing.
 //
 // Each type's comment says what it does when a peer dies, is slow, or comes late. No

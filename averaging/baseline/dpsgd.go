@@ -10,33 +10,37 @@ import (
 	"github.com/seed-97356399/murmuration/topology"
 )
 
-// DPSGD is decentralized parallel SGD in lock-step (Lian et al., 2017): the members form a
-// ring in the view's order, and after each step all average their models with both neighbours,
-// a third each. A member that has made its step tells its neighbours, exchanges with each as
-// soon as that one has made its step too, and goes on once both exchanges are over.
+// DPSGD is decentralized parallel SGD in lock-step (Lian et al., 2017): each round makes
+// X·W − γ·G(X) of the members' models X. W follows from the overlay's links, and is symmetric
+// and doubly stochastic: in an even ring, a third for each neighbour. A member computes its
+// gradient at its own model of the round, and meanwhile exchanges with each neighbour that is
+// in the same round; what they add waits until the step is done and all exchanges are over.
 //
 //   - A neighbour that dies, leaves, or does not come within the deadline is left out of
-//     the round; it returns with a new view or with its next message.
-//   - An exchange that breaks off counts as over: what was applied stays applied.
+//     the round; it returns with a new view or with its next message. Its share of W is then
+//     this member's own.
+//   - An exchange that breaks off counts as over: what was applied stays applied, at both sides.
+//   - The first step is a round without exchanges: until then all have the same model.
 //   - Rounds are only counted to tell old messages from new ones. A joiner, or a member that
 //     was left out, takes the round of its neighbours; it keeps its own model, which mixes in.
 //
-// With unequal speeds the whole ring is as slow as its slowest member. It ignores
+// With unequal speeds all are as slow as the slowest member. It ignores
 // Config.Server and Batch.
 type DPSGD struct {
 	trainer
 	round uint64
-	whole int     // samples of all members in a round; 0 leaves it to the trainers
-	at, n int     // place in the view, and its size
-	links [2]link // to the next member, to which this one proposes, and from the one before
+	whole int    // samples of all members in a round; 0 leaves it to the trainers
+	at, n int    // place in the view, and its size
+	links []link // to the neighbours
 }
 
 // link is what is known about a neighbour.
 type link struct {
-	peer  topology.PeerID // "" if there is none
-	round uint64          // of the barrier in its last message
-	over  bool            // the exchange of the present round is over
-	out   bool            // it is left out until it sends a message, or it leaves
+	peer     topology.PeerID
+	proposes bool   // this peer proposes to it, else it does
+	round    uint64 // in its last message
+	over     bool   // the exchange of the present round is over
+	out      bool   // it is left out until it sends a message, or it leaves
 }
 
 // NewDPSGD makes a machine that knows no view yet. It reports all faults of the
@@ -52,7 +56,7 @@ func NewDPSGD(config Config) (*DPSGD, error) {
 
 // Traits implements collective.Machine.
 func (m *DPSGD) Traits() collective.Traits {
-	return collective.Traits{Algorithm: collective.DPSGD, Messages: true}
+	return collective.Traits{Algorithm: collective.DPSGD, Messages: true, Commits: true}
 }
 
 // Handle implements averaging.Machine.
@@ -91,22 +95,18 @@ func (m *DPSGD) Decide(now time.Duration, event collective.Event, actions []coll
 	}
 	m.meet()
 	m.rest()
-	m.Arm(m.waiting || len(m.Out) > 0 || len(m.In) > 0 || m.saying > 0, m.Slice())
+	m.Arm(m.waiting || m.pending() || len(m.Out) > 0 || len(m.In) > 0 || m.saying > 0, m.Slice())
 	return m.End()
 }
 
-// stepped comes to the barrier of the next round, or of a later one if a neighbour waits there.
+// stepped waits for the exchanges of the round.
 func (m *DPSGD) stepped() {
 	if m.over {
+		m.Ask(collective.Commit)
 		m.Ask(averaging.Proceed)
 		return
 	}
 	m.waiting, m.since = true, m.Now
-	m.round = max(m.round+1, m.links[0].round, m.links[1].round)
-	for i := range m.links {
-		m.links[i].over = false
-		m.tellAt(m.links[i])
-	}
 }
 
 // tellAt tells a neighbour this peer's round, and whether their exchange is known to be over.
@@ -121,34 +121,30 @@ func (m *DPSGD) tellAt(l link) {
 // viewed takes the neighbours of a new view.
 func (m *DPSGD) viewed(overlay *topology.Overlay) {
 	view := overlay.View()
-	n, own := view.Len(), -1
-	for i := range n {
+	m.at, m.n = -1, view.Len()
+	for i := range m.n {
 		if view.At(i).ID == m.Self {
-			own = i
+			m.at = i
 		}
 	}
-	var peers [2]topology.PeerID
-	if own >= 0 && n > 1 {
-		peers[0], peers[1] = view.At((own+1)%n).ID, view.At((own+n-1)%n).ID
-	}
-	m.at, m.n = own, n
-	if own >= 0 && n == 2 { // one link; the first in the order proposes
-		peers[1-own] = ""
-	}
-	for i, id := range peers {
-		if old := m.links[i]; old.peer != id {
-			m.links[i] = link{peer: id}
-			if m.waiting {
-				m.tellAt(m.links[i])
-			}
+	before := m.links
+	m.links = nil
+	self, _ := view.Lookup(m.Self)
+	for _, peer := range overlay.Mutual(m.Self) {
+		l := link{peer: peer}
+		if i := slices.IndexFunc(before, func(l link) bool { return l.peer == peer }); i >= 0 {
+			l = before[i]
+		} else if m.round > 0 {
+			m.tellAt(l)
 		}
-		m.links[i].out = false
+		l.proposes, l.out = self.Role == topology.Active, false
+		m.links = append(m.links, l)
 	}
 }
 
 // link is the link to a neighbour, nil for other peers.
 func (m *DPSGD) link(peer topology.PeerID) *link {
-	i := slices.IndexFunc(m.links[:], func(l link) bool { return l.peer == peer })
+	i := slices.IndexFunc(m.links, func(l link) bool { return l.peer == peer })
 	if i < 0 {
 		return nil
 	}
@@ -179,7 +175,6 @@ func (m *DPSGD) noted(l *link, w collective.Message) {
 	}
 	l.round = max(l.round, w.Round)
 	switch {
-	case !m.waiting:
 	case w.Round > m.round, w.Round == m.round && w.Value > 0:
 		l.over = l.over || !m.engaged(l.peer)
 	case w.Round < m.round:
@@ -193,30 +188,43 @@ func (m *DPSGD) engaged(peer topology.PeerID) bool {
 	return slices.ContainsFunc(m.Out, same) || slices.ContainsFunc(m.In, same)
 }
 
-// degree is the number of exchanges used for the weight of the next one, at least the number
-// of neighbours: with two neighbours the weights are a third each, in whichever order.
-func (m *DPSGD) degree() int {
-	if m.links[0].peer != "" && m.links[1].peer != "" {
-		return max(2, len(m.In)+len(m.Out)+1)
+// degree makes the weight of an exchange, 1/(1+c) of the larger degree c of its two sides
+// (Metropolis weights): W is symmetric, and no row of it exceeds 1.
+func (m *DPSGD) degree() int { return max(len(m.links), 1) }
+
+// due tells whether an exchange is due with a neighbour, and pending whether any is.
+func (m *DPSGD) due(l link) bool { return m.round > 0 && !l.out && !l.over && !m.over }
+
+func (m *DPSGD) pending() bool { return slices.ContainsFunc(m.links, m.due) }
+
+// meet ends the round, once the step and all exchanges are done, and proposes to the
+// neighbours that are in the same one.
+func (m *DPSGD) meet() {
+	if m.waiting && !m.busy() && !m.pending() {
+		m.advance()
 	}
-	return len(m.In) + len(m.Out) + 1
+	for _, l := range m.links {
+		if m.due(l) && l.proposes && l.round == m.round && !m.engaged(l.peer) {
+			m.Propose(l.peer, m.degree())
+		}
+	}
 }
 
-// pending tells whether an exchange is due with a neighbour.
-func (m *DPSGD) pending(l link) bool { return l.peer != "" && !l.out && !l.over && !m.over }
-
-// meet proposes to the next member once it is at the same barrier, and lets the trainer
-// go on once both exchanges are over.
-func (m *DPSGD) meet() {
-	if l := m.links[0]; m.waiting && m.pending(l) && l.round == m.round && !m.engaged(l.peer) {
-		m.Propose(l.peer, m.degree())
+// advance begins the next round, or a later one if a neighbour is there.
+func (m *DPSGD) advance() {
+	m.Ask(collective.Commit)
+	m.round++
+	for _, l := range m.links {
+		m.round = max(m.round, l.round)
 	}
-	if !m.busy() && !m.pending(m.links[0]) && !m.pending(m.links[1]) {
-		if m.whole > 0 && m.at >= 0 && m.n > 0 {
-			m.batch = inTurn(m.whole, m.at, m.n, m.round)
-		}
-		m.proceed()
+	for i := range m.links {
+		m.links[i].over = false
+		m.tellAt(m.links[i])
 	}
+	if m.whole > 0 && m.at >= 0 && m.n > 0 {
+		m.batch = inTurn(m.whole, m.at, m.n, m.round)
+	}
+	m.proceed()
 }
 
 // busy tells whether an exchange runs.
@@ -224,13 +232,13 @@ func (m *DPSGD) busy() bool {
 	return len(m.Out) > 0 || slices.ContainsFunc(m.In, func(f collective.Flight) bool { return !f.Aborted })
 }
 
-// proposed answers the member before.
+// proposed answers a neighbour.
 func (m *DPSGD) proposed(e collective.Event) {
-	l := &m.links[1]
+	l := m.link(e.Peer)
 	switch {
 	case m.over:
 		m.Refuse(e, averaging.Closing)
-	case !m.waiting || l.peer != e.Peer || l.over:
+	case l == nil || l.proposes || !m.due(link{over: l.over}):
 		m.Refuse(e, averaging.Round)
 	case m.engaged(e.Peer):
 		m.Refuse(e, averaging.Busy)
@@ -240,15 +248,15 @@ func (m *DPSGD) proposed(e collective.Event) {
 	}
 }
 
-// declined handles the next member's refusal: it has gone on, and its next message tells
-// its round.
+// declined handles a neighbour's refusal: it is in another round, and its next message tells
+// which.
 func (m *DPSGD) declined(e collective.Event) {
 	if _, found := m.Landed(e); !found {
 		return
 	}
-	l := &m.links[0]
+	l := m.link(e.Peer)
 	switch {
-	case l.peer != e.Peer:
+	case l == nil:
 	case e.Reason == averaging.Round || e.Reason == averaging.Busy:
 		l.round = 0
 		m.tellAt(*l)
@@ -260,7 +268,7 @@ func (m *DPSGD) declined(e collective.Event) {
 // exchanged handles the end of an exchange, complete or not: the exchange of this round is over.
 func (m *DPSGD) exchanged(e collective.Event) {
 	f, found := m.Landed(e)
-	if !found || f.Aborted || !m.waiting {
+	if !found || f.Aborted {
 		return
 	}
 	if l := m.link(e.Peer); l != nil {
@@ -288,13 +296,10 @@ func (m *DPSGD) retransmit() {
 			m.leaveOut(f.Peer)
 		}
 	}
-	if !m.waiting {
-		return
-	}
 	for _, l := range m.links {
 		switch {
-		case l.peer == "" || l.over || l.out:
-		case m.Now-m.since >= m.Deadline && !m.engaged(l.peer):
+		case !m.due(l):
+		case m.waiting && m.Now-m.since >= m.Deadline && !m.engaged(l.peer):
 			m.leaveOut(l.peer)
 		default:
 			m.tellAt(l)
@@ -302,11 +307,18 @@ func (m *DPSGD) retransmit() {
 	}
 }
 
-func (m *DPSGD) part() { m.farewell(m.links[0].peer, m.links[1].peer) }
+func (m *DPSGD) part() {
+	peers := make([]topology.PeerID, len(m.links))
+	for i, l := range m.links {
+		peers[i] = l.peer
+	}
+	m.farewell(peers...)
+}
 
 // rest ends this peer's part in the run, once no exchange runs.
 func (m *DPSGD) rest() {
 	if m.over && !m.waiting && !m.settled && !m.busy() {
+		m.Ask(collective.Commit)
 		m.settle()
 		m.part()
 	}

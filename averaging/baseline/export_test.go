@@ -76,7 +76,7 @@ func Describe(w collective.Message, names []topology.PeerID, server bool) string
 	case messageVersion:
 		return fmt.Sprintf("parameters of version %d come", w.Round)
 	case messageAt:
-		return fmt.Sprintf("at the barrier of round %d%s", w.Round, map[bool]string{true: ", exchange over"}[w.Value > 0])
+		return fmt.Sprintf("in round %d%s", w.Round, map[bool]string{true: ", exchange over"}[w.Value > 0])
 	}
 	return w.String()
 }

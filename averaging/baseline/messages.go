@@ -27,8 +27,8 @@ const (
 	messageBatch
 	// messageSamples announces a push: Value is the number of samples of the gradient.
 	messageSamples
-	// messageAt tells a neighbour that the sender waits at the barrier of Round; Value is 1
-	// if their exchange of that round is over.
+	// messageAt tells a neighbour that the sender is in Round; Value is 1 if their
+	// exchange of that round is over.
 	messageAt
 	// messageVersion tells a worker the version, Round, of the parameters that it gets next.
 	messageVersion

@@ -51,9 +51,9 @@ func scenes(t failer) []scene {
 		{"paramserver/03-a-death-in-mid-round", "c dies while b waits for it: the round is of those who are left.", server("bsp"), "b", nil, dies("c", 18*time.Millisecond)},
 		{"paramserver/04-the-server-dies", "The server b dies: the run halts.", server("bsp"), "c", nil, dies("b", 46*time.Millisecond)},
 		{"paramserver/05-ssp-straggler", "c takes ten times as long: with a staleness of 2, a and b get so far ahead and are held.", server("ssp"), "b", map[topology.PeerID]time.Duration{"c": 100 * time.Millisecond}, func(w *world) { w.queue.Run(150 * time.Millisecond) }},
-		{"dpsgd/01-rounds", "After each step an exchange with each neighbour: this peer proposes to the next and answers the one before.", neighbours, "a", nil, run},
-		{"dpsgd/02-a-death-in-mid-round", "c dies at the barrier: the round goes on without it.", neighbours, "a", nil, dies("c", 12*time.Millisecond)},
-		{"dpsgd/03-a-straggler", "c takes ten times as long: its neighbours wait at the barrier.", neighbours, "a", map[topology.PeerID]time.Duration{"c": 100 * time.Millisecond}, func(w *world) { w.queue.Run(130 * time.Millisecond) }},
+		{"dpsgd/01-rounds", "In each round an exchange with each neighbour while the step is made, and then a commit: this peer is active and proposes to both.", neighbours, "c", nil, run},
+		{"dpsgd/02-a-death-in-mid-round", "a dies in the first round with exchanges: the round goes on without it.", neighbours, "c", nil, dies("a", 12*time.Millisecond)},
+		{"dpsgd/03-a-straggler", "a takes ten times as long: its neighbours wait for it in each round.", neighbours, "c", map[topology.PeerID]time.Duration{"a": 100 * time.Millisecond}, func(w *world) { w.queue.Run(130 * time.Millisecond) }},
 	}
 }
 

@@ -39,6 +39,7 @@ type world struct {
 	trace    func(format string, args ...any)
 	show     func(*node, string)
 	describe func(collective.Message) string
+	overlay  *topology.Overlay // the newest
 	progress int
 	deaths   int
 	views    int
@@ -131,7 +132,7 @@ func (w *world) view(most time.Duration) {
 			members = append(members, topology.Member{ID: id, Serves: w.peers[id].machine.Traits().Serves})
 		}
 	}
-	view, err := topology.NewView(members)
+	view, err := topology.Ring.View(members)
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -139,6 +140,7 @@ func (w *world) view(most time.Duration) {
 	if err != nil {
 		w.t.Fatal(err)
 	}
+	w.overlay = overlay
 	w.views++
 	number := w.views
 	for _, m := range members {

@@ -90,7 +90,7 @@ func New(config Config, inner averaging.Machine) (*Machine, error) {
 		config.Deadline = averaging.DefaultDeadline
 	}
 	flights := &collective.Flights{Self: config.Self, Deadline: config.Deadline, LastID: firstID}
-	m.Summing = collective.NewSumming(flights, &m.members, m)
+	m.Summing = collective.NewSumming(flights, &m.members, m, topology.Exponential)
 	return m, nil
 }
 

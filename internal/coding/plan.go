@@ -14,6 +14,8 @@ type LayerPlan struct {
 	// Codec is used for Proportion percent of the slices, Exact for the others.
 	Codec, Exact Codec
 	Proportion   int
+	// Course, if there is one, is the proportion over the run: During sets Proportion by it.
+	Course Course
 	// Priority orders the joint layers in an exchange, the highest first.
 	Priority int
 }
@@ -22,6 +24,8 @@ type LayerPlan struct {
 func (l LayerPlan) String() string {
 	text := l.Codec.Name
 	switch {
+	case l.Course != nil:
+		text = fmt.Sprintf("%s for a share of the slices that changes in the run, %s for the others", l.Codec.Name, l.Exact.Name)
 	case l.Proportion == 0:
 		text = l.Exact.Name
 	case l.Proportion < 100:
@@ -31,6 +35,21 @@ func (l LayerPlan) String() string {
 		text += fmt.Sprintf(", priority %d", l.Priority)
 	}
 	return text
+}
+
+// During is the plan at a progress of the run: made in room where proportions change.
+func (p Plan) During(room *Plan, progress float64) Plan {
+	if !slices.ContainsFunc(p, func(l LayerPlan) bool { return l.Course != nil }) {
+		return p
+	}
+	now := append((*room)[:0], p...)
+	for i := range now {
+		if course := now[i].Course; course != nil {
+			now[i].Proportion = course.At(progress)
+		}
+	}
+	*room = now
+	return now
 }
 
 // Uniform plans one codec for the slices of all joint layers.
@@ -71,7 +90,7 @@ func (p Plan) Codecs() []ID {
 	var ids []ID
 	for _, l := range p {
 		for _, c := range []Codec{l.Codec, l.Exact} {
-			used := c.ID == l.Codec.ID && l.Proportion > 0 || c.ID == l.Exact.ID && l.Proportion < 100
+			used := l.Course != nil || c.ID == l.Codec.ID && l.Proportion > 0 || c.ID == l.Exact.ID && l.Proportion < 100
 			if used && !slices.Contains(ids, c.ID) {
 				ids = append(ids, c.ID)
 			}

@@ -9,12 +9,13 @@ type Algorithm uint8
 const (
 	Unnamed Algorithm = iota
 	ADPSGD
-	DPSGD
+	_ // D-PSGD that averaged models after the step, of earlier releases
 	_ // AllReduce round a ring, of earlier releases
 	ParamServer
 	Alone
 	AllReduce
 	DiLoCo
+	DPSGD
 	// Serving is in the place of the algorithm's number in what a member tells that serves parameters and does not train.
 	Serving = MaxAlgorithm - 1
 	// MaxAlgorithm bounds the numbers of algorithms. The number itself means a member that

@@ -86,6 +86,10 @@ const (
 	// its weight: peers with equal sums then have the same parameters, byte for byte. A
 	// piece of weight 0 leaves the parameters unchanged. Answered by Updated.
 	Adopt
+	// Commit: add to the parameters what steps and exchanges have added since the last Commit.
+	// Not answered: the next gradient, and later exchanges, see the result. For machines that
+	// commit by rounds.
+	Commit
 	// Note: report Fact, about a sum, to people. Not answered.
 	Note
 )
@@ -120,6 +124,8 @@ func (a Action) String() string {
 		return "pool the parameters"
 	case Adopt:
 		return "adopt the mean"
+	case Commit:
+		return "commit"
 	case Note:
 		return fmt.Sprintf("note of %q: %s: %s %s", a.Fact.Sum, a.Fact.What, a.Fact.Who, a.Fact.Why)
 	case Tell:

@@ -33,6 +33,8 @@ type Traits struct {
 	// when the run is over, by Pool, transfers of the Sum and Adopt, before Settled. From
 	// RunOver on the trainer's steps are not applied, and transfers are not rounded.
 	Pools bool
+	// Commits: the parameters change only when the machine says Commit.
+	Commits bool
 	// Messages: the machine takes messages of others.
 	Messages bool
 	// Pace gives and sets how often the machine exchanges; may be nil.

@@ -48,6 +48,7 @@ type Summing struct {
 	seen    uint64                        // version of the members that the machine knows
 	leads   topology.PeerID               // who coordinates, if the owner says so
 	length  int                           // of Sum
+	op      sums.Op                       // by which shape it is summed
 	name    string                        // of the sum that this peer has called, "" if none
 	began   time.Duration                 // since when members must send messages: the begin of a sum, or of another coordinator
 	led     topology.PeerID               // the coordinator at the last Tick, "" if no sum was under way
@@ -55,9 +56,16 @@ type Summing struct {
 	kept    map[topology.PeerID]*wire.Sum // messages about a sum that this peer has not called yet
 }
 
-// NewSumming makes the summing part of a machine.
-func NewSumming(flights *Flights, members *Members, summer Summer) *Summing {
-	s := &Summing{Flights: flights, attempt: attempt{Flights: flights}, summer: summer, members: members}
+// NewSumming makes the summing part of a machine. Sums are by halving and doubling, or over another shape, the same
+// at all members; a star has no sum of its own.
+func NewSumming(flights *Flights, members *Members, summer Summer, shape topology.Shape) *Summing {
+	s := &Summing{Flights: flights, attempt: attempt{Flights: flights}, summer: summer, members: members, op: sums.Moved}
+	switch shape {
+	case topology.Ring:
+		s.op = sums.MovedRing
+	case topology.Tree:
+		s.op = sums.MovedTree
+	}
 	s.Restart("")
 	return s
 }
@@ -124,7 +132,7 @@ func (s *Summing) Call(sum string, timeout time.Duration, value float64) {
 		name = fmt.Sprintf("%s, try %d", sum, try)
 	}
 	s.name, s.began, s.attempt.place = name, s.Now, nil
-	s.machine.Call(s.Now, sums.Call{Name: name, Op: sums.Moved, Length: s.length, Least: 1, Timeout: timeout, Value: value})
+	s.machine.Call(s.Now, sums.Call{Name: name, Op: s.op, Length: s.length, Least: 1, Timeout: timeout, Value: value})
 	s.carryOut()
 	kept := s.kept
 	s.kept = make(map[topology.PeerID]*wire.Sum)
@@ -207,7 +215,7 @@ func (s *Summing) receiveSum(from topology.PeerID, w *wire.Sum) {
 // takesPart notes that a member takes part in a sum, and so in no other, and limits its demands to those of a peer of
 // this run. It returns false if the member's operation or length is wrong: otherwise the sum would fail for all.
 func (s *Summing) takesPart(from topology.PeerID, w *wire.Sum) bool {
-	if sums.Op(w.Op) != sums.Moved || w.Length != uint64(s.length) {
+	if sums.Op(w.Op) != s.op || w.Length != uint64(s.length) {
 		return false
 	}
 	w.Least, w.Timeout = 1, min(w.Timeout, uint32(s.Deadline.Milliseconds()))

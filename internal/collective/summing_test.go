@@ -17,7 +17,8 @@ var lengths = []int{width, 1 << 21, 1 << 24}
 func TestSumsOfHealthyPeers(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		n := rapid.IntRange(1, 8).Draw(r, "peers")
-		w := newWorld(r, rapid.Uint64().Draw(r, "seed"), n, rapid.SampledFrom(lengths).Draw(r, "length"))
+		w := newWorld(r, rapid.Uint64().Draw(r, "seed"), n, rapid.SampledFrom(lengths).Draw(r, "length"),
+			rapid.SampledFrom([]topology.Shape{topology.Exponential, topology.Ring, topology.Tree}).Draw(r, "shape"))
 		w.most = time.Duration(rapid.IntRange(0, 30).Draw(r, "delay")) * time.Millisecond
 		if rapid.Bool().Draw(r, "the owner says who coordinates") {
 			w.restart(w.peers[rapid.IntRange(0, n-1).Draw(r, "coordinator")].id)
@@ -37,7 +38,8 @@ func TestSumsOfHealthyPeers(t *testing.T) {
 func TestSumsSurvive(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		n := rapid.IntRange(1, 6).Draw(r, "peers")
-		w := newWorld(r, rapid.Uint64().Draw(r, "seed"), n, rapid.SampledFrom(lengths).Draw(r, "length"))
+		w := newWorld(r, rapid.Uint64().Draw(r, "seed"), n, rapid.SampledFrom(lengths).Draw(r, "length"),
+			rapid.SampledFrom([]topology.Shape{topology.Exponential, topology.Ring, topology.Tree}).Draw(r, "shape"))
 		w.most = time.Duration(rapid.IntRange(0, 30).Draw(r, "delay")) * time.Millisecond
 		w.loss = rapid.SampledFrom([]float64{0, 0, 0.05, 0.1}).Draw(r, "loss")
 		w.breaks = rapid.SampledFrom([]float64{0, 0, 0.0005, 0.005}).Draw(r, "breaks")

@@ -94,8 +94,8 @@ type transfer struct {
 	over     bool
 }
 
-// newWorld is a world of so many peers, who know each other.
-func newWorld(t failer, seed uint64, n, length int) *world {
+// newWorld is a world of so many peers, who know each other, and sum by halving and doubling unless a shape is given.
+func newWorld(t failer, seed uint64, n, length int, shape ...topology.Shape) *world {
 	w := &world{t: t, rand: rand.New(rand.NewPCG(seed, 1)), slow: make(map[[2]topology.PeerID]time.Duration), show: func(string, ...any) {}, drops: func(*peer, collective.Action) bool { return false }}
 	brings := 1.0
 	for i := range n {
@@ -105,7 +105,7 @@ func newWorld(t failer, seed uint64, n, length int) *world {
 		}
 		brings *= 8
 		p.members.Self = p.id
-		p.Summing = collective.NewSumming(&collective.Flights{Self: p.id, Deadline: deadline}, &p.members, p)
+		p.Summing = collective.NewSumming(&collective.Flights{Self: p.id, Deadline: deadline}, &p.members, p, append(shape, topology.Exponential)[0])
 		p.SetLength(length)
 		w.peers = append(w.peers, p)
 	}

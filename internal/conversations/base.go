@@ -60,7 +60,7 @@ type asked struct{ *base }
 // Now implements session.Peer.
 func (a asked) Now() session.State {
 	return session.State{
-		Incarnation: a.Flock.Incarnation(), Steps: a.Flock.Steps(), View: a.Presence.View(), Ready: a.Model.Open(),
+		Incarnation: a.Flock.Incarnation(), Steps: a.Flock.Steps(), View: a.Presence.View(), Progress: a.Trainer.Progress(), Ready: a.Model.Open(),
 	}
 }
 

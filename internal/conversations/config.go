@@ -32,6 +32,8 @@ type Config struct {
 type Trainer interface {
 	// StepTime is about the time from one step to the next.
 	StepTime() time.Duration
+	// Progress is how much of the run is done, 0 to 1.
+	Progress() float64
 	// Unfit reports that the trainer's values cannot be sent.
 	Unfit(error)
 }

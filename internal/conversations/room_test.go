@@ -196,8 +196,10 @@ func (m members) Compare(context.Context, transport.PeerID) error {
 }
 
 func (s *side) StepTime() time.Duration { return s.step }
-func (s *side) Unfit(err error)         { s.unfit = err }
-func (s *side) Open() bool              { return !s.copies }
+
+func (s *side) Progress() float64 { return 0 }
+func (s *side) Unfit(err error)   { s.unfit = err }
+func (s *side) Open() bool        { return !s.copies }
 
 func (s *side) Hello(context.Context, transport.PeerID) (wire.Welcome, error) {
 	return wire.Welcome{}, s.hello

@@ -65,10 +65,10 @@ func (a *anchors) proved(id topology.PeerID, present func(topology.PeerID) bool)
 	return true
 }
 
-// hold adds the peer's anchors to the overlay of a view.
+// hold adds the peer's anchors to the overlay of a view. Other shapes than Exponential are what they say, and have none.
 func (a *anchors) hold(overlay *topology.Overlay, self topology.PeerID) *topology.Overlay {
 	view := overlay.View()
-	if m, ok := view.Lookup(self); !ok || m.Role != topology.Active {
+	if m, ok := view.Lookup(self); !ok || m.Role != topology.Active || view.Shape() != topology.Exponential {
 		return overlay
 	}
 	if len(a.lived) < minAnchors {

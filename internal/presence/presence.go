@@ -55,6 +55,7 @@ type Presence struct {
 	config      Config
 	record      record
 	algorithm   collective.Algorithm // by which this peer trains
+	shape       topology.Shape       // of the overlay
 	role        atomic.Uint32
 	view        atomic.Uint64 // its digest
 	suspects    suspects
@@ -82,10 +83,10 @@ func (r *Presence) Role() topology.Role { return topology.Role(r.role.Load()) }
 // View is the digest of the members that this peer sees.
 func (r *Presence) View() uint64 { return r.view.Load() }
 
-// Train announces that this peer trains from now on with an algorithm, or with Serving that it serves, in an
-// incarnation after the given one.
-func (r *Presence) Train(algorithm collective.Algorithm, after uint64) {
-	r.algorithm = algorithm % collective.MaxAlgorithm
+// Train announces that this peer trains from now on with an algorithm, or with Serving that it serves, over links
+// of a shape, in an incarnation after the given one.
+func (r *Presence) Train(algorithm collective.Algorithm, shape topology.Shape, after uint64) {
+	r.algorithm, r.shape = algorithm%collective.MaxAlgorithm, shape
 	f := r.config.Flock
 	f.SetIncarnation(max(f.Incarnation(), after+1))
 	f.SetIdle(r.serves())
@@ -129,7 +130,7 @@ func (r *Presence) adopt(members []transport.Record, now time.Time) (*topology.O
 	if r.config.Flock.Idle() && !r.serves() || r.Role() == topology.Undecided && !r.config.Arrival.Placed() {
 		return nil, nil
 	}
-	view, err := topology.NewView(r.membersOf(members))
+	view, err := r.shape.View(r.membersOf(members))
 	if err != nil {
 		r.config.Log.Warn("ignoring a membership view", zap.Error(err))
 		return nil, nil

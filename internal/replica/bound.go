@@ -179,11 +179,11 @@ func implausible(distance float64, own tensor.Vector) bool {
 	return !(distance <= min(implausibleRatio*(1+tensor.Norm2(own)), math.MaxFloat32)) // true for NaN
 }
 
-// limit is τ of a slice, infinite if the replica does not clip. It is NaN if the slice is
+// limit is τ of a slice, infinite if nothing is clipped. It is NaN if the slice is
 // found not to be finite; not every value is checked each time. The caller holds the
 // slice's lock.
 func (r *Replica) limit(s *slice) float64 {
-	if r.options.Unclipped {
+	if unclipped(r) {
 		return math.Inf(1)
 	}
 	own := r.of(s)
@@ -197,7 +197,7 @@ func (r *Replica) limit(s *slice) float64 {
 // remember puts the distance to a partner into a slice's window and returns it as clipped;
 // limit is the smaller of the two sides' bounds. The caller holds the slice's lock.
 func (r *Replica) remember(s *slice, partner string, distance, limit float64) float64 {
-	if r.options.Unclipped {
+	if unclipped(r) {
 		return distance
 	}
 	return s.bound.add(partner, distance, limit)

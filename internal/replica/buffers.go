@@ -171,13 +171,13 @@ func (r *Replica) Drain(dst tensor.Vector, part, parts int, weight float64) (hea
 		s.Unlock()
 	}
 	for s := range r.lockPart(part, parts) {
-		heaviest = max(heaviest, r.drain(s, s.in(r, dst), weight))
+		heaviest = max(heaviest, drain(r, s, s.in(r, dst), weight))
 	}
 	return heaviest
 }
 
 // drain empties a span of the sum into dst. The caller holds the slice's lock.
-func (r *Replica) drain(s span, dst tensor.Vector, weight float64) (heaviest float64) {
+func drain(r *Replica, s span, dst tensor.Vector, weight float64) (heaviest float64) {
 	sum := s.in(r, r.buffers.sum)
 	copy(dst, sum)
 	clear(sum)

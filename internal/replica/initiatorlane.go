@@ -86,7 +86,8 @@ func (l *InitiatorLane) take(flight *inFlight) bool {
 	}
 	r := l.of.replica
 	index := l.of.order.at(turn)
-	*flight = inFlight{part: part{slice: index}, codec: r.codec(l.of.terms.Plan, index, turn)}
+	all := turn + int(l.of.terms.Exchange%100)*len(r.shared) // of all exchanges: a proportion of few slices holds over several
+	*flight = inFlight{part: part{slice: index}, codec: r.codec(l.of.terms.Plan, index, all)}
 	return true
 }
 
@@ -243,7 +244,7 @@ func (l *InitiatorLane) subtract(s *slice, flight *inFlight, diff *difference, s
 	s.Lock()
 	r.change(&flight.part, &l.of.moves, diff, -1)
 	most := boundGrowth * seen.distance
-	if flight.size == 0 && seen.failed.Count() == 0 && !r.options.Unclipped {
+	if flight.size == 0 && seen.failed.Count() == 0 && !unclipped(r) {
 		most = s.bound.show(l.of.terms.Partner, seen.distance, flight.limit, l.of.trust)
 	}
 	s.track(&flight.part, seen)

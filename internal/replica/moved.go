@@ -30,7 +30,7 @@ func (m *moved) after(r *Replica, shared int, own tensor.Vector) {
 // end tells of the exchange with a partner that is over, and is ready for the next.
 func (m *moved) end(r *Replica, partner string) {
 	r.biases.add(partner, m)
-	if !r.options.Unclipped && len(m.felt) >= slicePlaces { // of a few values nothing can be told
+	if !unclipped(r) && len(m.felt) >= slicePlaces { // of a few values nothing can be told
 		r.judgement.met(partner, m.felt)
 	}
 	clear(m.felt)

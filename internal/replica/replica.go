@@ -33,7 +33,8 @@ type Replica struct {
 	blocks    int   // of these
 	longest   int   // values of the longest slice
 	pieces    pieces
-	buffers   *buffers // nil unless gradients are averaged
+	buffers   *buffers      // nil unless gradients are averaged
+	deferred  tensor.Vector // what waits for Commit; nil unless it is to
 	layers    []coding.JointLayer
 	options   Options
 	biases    biases
@@ -279,8 +280,7 @@ func (r *Replica) Release() { r.steps.Unlock() }
 func (r *Replica) AddHeld(delta tensor.Vector) (waited time.Duration) {
 	r.mustFit(delta)
 	return r.sweep(func(s *slice) {
-		r.changing(s)
-		tensor.Add(r.of(s), s.in(delta))
+		tensor.Add(target(r, s), s.in(delta))
 	})
 }
 
@@ -305,9 +305,9 @@ func (r *Replica) commit(w *pending, scratch tensor.Vector, m *moved) error {
 // caller holds the slice's lock.
 func (r *Replica) change(p *part, m *moved, diff *difference, sign float32) {
 	s := &r.slices[r.shared[p.slice]]
-	r.changing(s)
+	to := target(r, s)
 	m.before(r, p.slice, r.of(s))
-	diff.add(p, r.of(s), sign)
+	diff.add(p, to, sign)
 	m.after(r, p.slice, r.of(s))
 	s.drift.mark(r.of(s))
 	s.age = 0
@@ -388,6 +388,9 @@ func (r *Replica) restore(src tensor.Vector, replaced uint64) error {
 	r.judgement.forget()
 	for i, s := range r.lockShared() {
 		r.changing(s)
+		if r.deferred != nil { // what waits belongs to the former model
+			clear(s.in(r.deferred))
+		}
 		copy(r.of(s), src)
 		s.drift.mark(r.of(s))
 		r.biases.watched.mark(i, r.of(s))

@@ -30,6 +30,7 @@ type Exchange struct {
 	within    time.Duration // the time of a partial exchange
 	offer     links.Offer
 	agreed    links.Offer // the part of it that the partner has accepted
+	room      coding.Plan // for the plan of the moment
 	proposed  wire.Propose
 	accept    wire.Accept // its memory is used again
 
@@ -151,9 +152,10 @@ func (x *Exchange) accepted() error {
 			x.accept.Lanes, x.accept.Overlap, x.proposed.Lanes, x.proposed.Overlap, wire.ErrMessage)
 	}
 	x.agreed = agreed
-	first, most := x.local.window(agreed.Plan, x.Round())
+	plan := agreed.Plan.During(&x.room, x.local.Peer.Now().Progress)
+	first, most := x.local.window(plan, x.Round())
 	x.initiator.Begin(replica.Terms{
-		Partner: string(x.partner), Incarnation: x.proposed.Incarnation, Exchange: x.id, Plan: agreed.Plan, Codecs: agreed.IDs,
+		Partner: string(x.partner), Incarnation: x.proposed.Incarnation, Exchange: x.id, Plan: plan, Codecs: agreed.IDs,
 		Window: min(int(x.accept.Window), most), Lanes: int(x.accept.Lanes), Overlap: int(x.accept.Overlap),
 		Partial: x.within > 0, Unsummed: x.unsummed,
 	})

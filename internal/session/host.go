@@ -67,6 +67,7 @@ type Peer interface {
 // State is the state of a peer that messages carry, and whether it has a model to average.
 type State struct {
 	Incarnation, Steps, View uint64
+	Progress                 float64 // of the run, 0 to 1
 	Ready                    bool
 }
 

@@ -25,6 +25,8 @@ const (
 type Config struct {
 	// Members are the peers. Elsewhere a peer is its index here.
 	Members []Member
+	// Topology is the shape of their overlay.
+	Topology topology.Shape
 	// Task is what the peers compute, and Pace what is reported of it to their machines.
 	Task Task
 	Pace averaging.Pace

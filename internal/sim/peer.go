@@ -99,6 +99,8 @@ func (p *peer) carryOut(a collective.Action) {
 	case collective.Adopt:
 		p.replica.Adopt()
 		p.updated(a)
+	case collective.Commit:
+		p.replica.Commit()
 	case collective.Tell:
 		p.message(a)
 	case averaging.Halt:

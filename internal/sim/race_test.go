@@ -22,6 +22,7 @@ type race struct {
 	speeds []float64 // samples a second of each peer; the last one's for those beyond
 	batch  int       // samples
 	link   sim.Link
+	port   float64    // bytes a second of each peer, 0 for no bound
 	jitter *rand.Rand // or nil
 	steps  int        // of all peers together
 	sizes  []int      // of the last batches
@@ -66,7 +67,7 @@ func (r *race) flock(t testing.TB, make1 machines) *flock {
 	}
 	f := &flock{t: t, scratch: make(tensor.Vector, raceValues)}
 	config := sim.Config{
-		Task: r, Link: r.link, Stall: time.Hour,
+		Task: r, Link: r.link, Port: r.port, Stall: time.Hour,
 		Terms: replica.Terms{Plan: coding.Uniform(codec), Window: 4}, Rand: rand.New(rand.NewPCG(1, 2)),
 	}
 	for i := range r.peers {

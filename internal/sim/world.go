@@ -156,7 +156,7 @@ func (w *World) Digest() (digest [sha256.Size]byte) {
 // adopt makes a view of members, whose roles stay as far as they can, and the overlay
 // of it.
 func (w *World) adopt(members []topology.Member) error {
-	view, err := topology.NewView(members)
+	view, err := w.config.Topology.View(members)
 	if err != nil {
 		return fmt.Errorf("simulated world: %w", err)
 	}

@@ -29,18 +29,24 @@ const (
 	Moved
 	// Masked is Add in fixed point, where nobody sees any numbers but the sum of all (package mask).
 	Masked
+	// MovedRing and MovedTree are Moved round a ring of the ranks, and over a tree of them.
+	MovedRing
+	MovedTree
 	ops
 )
 
 func (o Op) String() string {
 	if o < ops {
-		return [...]string{"sum", "maximum", "gathering", "sum of what is moved", "sum with masks"}[o]
+		return [...]string{"sum", "maximum", "gathering", "sum of what is moved", "sum with masks", "sum of what is moved round a ring", "sum of what is moved over a tree"}[o]
 	}
 	return fmt.Sprintf("operation %d", uint8(o))
 }
 
 // private tells whether no participant may see another's numbers alone.
 func (o Op) private() bool { return o == Add || o == Max || o == Masked }
+
+// moved tells whether the caller transfers the numbers itself.
+func (o Op) moved() bool { return o == Moved || o == MovedRing || o == MovedTree }
 
 // Reasons why a sum fails, to be found with errors.Is.
 var (

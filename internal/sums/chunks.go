@@ -15,7 +15,12 @@ const (
 )
 
 // grains is the number of parts into which the schedule divides the numbers of so many participants.
-func grains(size int) int { return mostChunks << (bits.Len(uint(size)) - 1) }
+func grains(op Op, size int) int {
+	if op == MovedRing {
+		return mostChunks * size
+	}
+	return mostChunks << (bits.Len(uint(size)) - 1)
+}
 
 // Chunk is a run of numbers of a Moved sum: the Part-th, from 0, of Parts runs of about equally many.
 type Chunk struct {
@@ -43,14 +48,18 @@ func newChunks(a *attempt) chunks {
 
 // count is the number of chunks of a step.
 func (p *chunks) count(a *attempt, s step) int {
-	numbers := a.Length / grains(a.size) * (s.to - s.from)
-	return 1 << (bits.Len(uint(min(max(numbers/chunkNumbers, 1), mostChunks))) - 1)
+	least := 1
+	if a.Op == MovedTree { // a transfer of the whole is one of the owner's own
+		least = 2
+	}
+	numbers := a.Length / grains(a.Op, a.size) * (s.to - s.from)
+	return 1 << (bits.Len(uint(min(max(numbers/chunkNumbers, least), mostChunks))) - 1)
 }
 
 // at is the i-th chunk of a step, and how many grains it has.
 func (p *chunks) at(a *attempt, s step, i int) (chunk Chunk, grain int) {
 	grain = (s.to - s.from) / p.count(a, s)
-	return Chunk{Part: s.from/grain + i, Parts: grains(a.size) / grain, Add: s.adds}, grain
+	return Chunk{Part: s.from/grain + i, Parts: grains(a.Op, a.size) / grain, Add: s.adds}, grain
 }
 
 // find is the index of a chunk in a step with a partner, -1 if it is not part of it.

@@ -75,7 +75,7 @@ func (l *lead) receive(from ID, w *wire.Sum) {
 	case wire.SumBroken:
 		l.broken(from, w)
 	case wire.SumDone: // by the COMMIT of a former coordinator
-		if answers && w.Attempt == 0 && l.op == Moved { // otherwise a single liar could stop every sum
+		if answers && w.Attempt == 0 && l.op.moved() { // otherwise a single liar could stop every sum
 			l.fault(w.Op, w.Detail)
 			return
 		}

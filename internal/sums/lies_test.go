@@ -242,7 +242,9 @@ func liesAt(t *testing.T, seed uint64, count *lied, masked bool) (killed int) {
 // promised is for how long a call of callOf may last.
 func (w *world) promised() time.Duration {
 	p := part{Call: Call{Vector: make([]float64, 100)}, m: &Machine{membership: membership{members: make([]ID, len(w.members))}}}
-	return p.limit() + 2*time.Second
+	add := p.limit()
+	p.Op = movedOf(len(w.members))
+	return max(add, p.limit()) + 2*time.Second
 }
 
 // agree tells that all honest ones have one result or an error of each sum, within what is promised.

@@ -28,6 +28,9 @@ func (m *member) holds(r *Result) {
 
 func (m *member) isMoved(sum string) bool { return sum[len(sum)-1] == '4' }
 
+// movedOf is by which shape so many members move a sum.
+func movedOf(members int) Op { return []Op{Moved, MovedRing, MovedTree}[members%3] }
+
 // run is where a chunk begins and ends.
 func (p Chunk) run(length int) (from, to int) {
 	return length * p.Part / p.Parts, length * (p.Part + 1) / p.Parts
@@ -81,9 +84,10 @@ func (w *world) move(from, to *member, p Chunk) {
 // how much each sends.
 func TestWhatIsMoved(t *testing.T) {
 	for n := 1; n <= 40; n++ {
+		op := movedOf(n)
 		w := newWorld(t, uint64(n), n)
 		for _, m := range w.members {
-			m.calls = []Call{{Name: "sum 4", Op: Moved, Length: heldLength << (n % 20), Least: n, Timeout: time.Minute, Value: float64(n - m.index)}}
+			m.calls = []Call{{Name: "sum 4", Op: op, Length: heldLength << (n % 20), Least: n, Timeout: time.Minute, Value: float64(n - m.index)}}
 			w.after(w.upTo(time.Second), m.next)
 		}
 		w.run(time.Minute)
@@ -105,14 +109,15 @@ func TestWhatIsMoved(t *testing.T) {
 // TestChunksOfAStep shows that the chunks of each step are its numbers, each once, few and none tiny.
 func TestChunksOfAStep(t *testing.T) {
 	for n := 2; n <= 200; n++ {
+		op := movedOf(n)
 		for rank := range n {
-			a := &attempt{Call: &Call{Op: Moved, Length: 1 << (10 + n%20)}, rank: rank, size: n}
-			hands, _ := schedule(Moved, rank, n, grains(n))
+			a := &attempt{Call: &Call{Op: op, Length: 1 << (10 + n%20)}, rank: rank, size: n}
+			hands, _ := schedule(op, rank, n, grains(op, n))
 			for _, h := range hands {
-				if bits.OnesCount(uint(h.to-h.from)) != 1 || a.chunks.count(a, h) > mostChunks || a.chunks.count(a, h) > max(a.Length/chunkNumbers, 1) {
+				if bits.OnesCount(uint(h.to-h.from)) != 1 || a.chunks.count(a, h) > mostChunks || a.chunks.count(a, h) > max(a.Length/chunkNumbers, 2) {
 					t.Fatalf("%d members: step %+v in %d chunks", n, h, a.chunks.count(a, h))
 				}
-				at := h.from * heldLength / grains(n)
+				at := h.from * heldLength / grains(op, n)
 				for i := range a.chunks.count(a, h) {
 					p, _ := a.chunks.at(a, h, i)
 					from, to := p.run(heldLength)
@@ -121,7 +126,7 @@ func TestChunksOfAStep(t *testing.T) {
 					}
 					at = to
 				}
-				if at != h.to*heldLength/grains(n) {
+				if at != h.to*heldLength/grains(op, n) {
 					t.Errorf("%d members: step %+v ends at %d", n, h, at)
 				}
 			}

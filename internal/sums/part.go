@@ -152,6 +152,9 @@ func (p *part) note() {
 // lasts is how long an attempt of size participants may take, if one moves so many bytes (for a
 // gathering, at each step): long links take some tenths of a second.
 func lasts(op Op, bytes uint64, size int) time.Duration {
+	if op == MovedTree { // as many steps one after the other, though of different members
+		op = Moved
+	}
 	_, steps := schedule(op, 0, size, 0)
 	if op == Gather {
 		bytes *= uint64(len(steps))
@@ -210,7 +213,7 @@ func (p *part) place(from ID, w *wire.Sum) {
 		return
 	}
 	p.attempt, p.placedBy, p.stage, p.suspect, p.moved, p.current = w.Attempt, from, Placed, "", p.m.now, next
-	if next.begin(); p.Op == Moved {
+	if next.begin(); p.Op.moved() {
 		p.emit(Outcome{Moving: &Moving{Name: p.Name, Attempt: p.attempt, part: p, a: next}})
 	}
 	early := p.early
@@ -272,7 +275,7 @@ func (p *part) emit(o Outcome) { p.m.out = append(p.m.out, o) }
 // share takes numbers: of this attempt, or of the next, whose PLACE may come later.
 func (p *part) share(from ID, s *wire.Share) {
 	switch {
-	case p.Op == Moved:
+	case p.Op.moved():
 	case s.Attempt == p.attempt && p.stage == Placed && p.current.has(from):
 		p.take(from, s)
 	case s.Attempt > p.attempt:

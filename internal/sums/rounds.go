@@ -47,8 +47,8 @@ type taking struct {
 func newAttempt(call *Call, place *wire.Sum, emit func(Outcome)) *attempt {
 	a := &attempt{Call: call, number: place.Attempt, rank: int(place.Rank), size: int(place.Size), emit: emit}
 	length := int(call.length())
-	if a.Op == Moved {
-		length = grains(a.size)
+	if a.Op.moved() {
+		length = grains(a.Op, a.size)
 	}
 	hands, takes := schedule(a.Op, a.rank, a.size, length)
 	if a.ranks = partners(hands, takes); len(a.ranks) != len(place.Partners) {
@@ -61,12 +61,12 @@ func newAttempt(call *Call, place *wire.Sum, emit func(Outcome)) *attempt {
 	for i, s := range takes {
 		a.takes[i].step = s
 	}
-	switch a.Op {
-	case Moved:
+	switch {
+	case a.Op.moved():
 		a.chunks = newChunks(a)
-	case Gather:
+	case a.Op == Gather:
 		a.blocks = newBlocks(a)
-	case Add, Max: // those of a masked sum are hidden first
+	case a.Op != Masked: // those of a masked sum are hidden first
 		a.numbers.values = slices.Clone(call.Vector)
 	}
 	return a
@@ -81,7 +81,7 @@ func (a *attempt) send(to ID, share wire.Share) { a.emit(Outcome{To: to, Share: 
 
 // complete tells whether the sum is here and, for a Moved sum, no partner still needs it from here.
 func (a *attempt) complete() bool {
-	return a.taken == len(a.takes) && (a.Op != Moved || a.chunks.given())
+	return a.taken == len(a.takes) && (!a.Op.moved() || a.chunks.given())
 }
 
 // awaits is the member whose share comes next, "" if there is none.

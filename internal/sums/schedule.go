@@ -24,9 +24,14 @@ type step struct {
 // more than a half of what one brings, but by one that sums with it alone, and the order of additions
 // follows from the ranks.
 //
-// A gathering sends in round i what it has to the rank 2^i before it, whatever n.
+// MovedRing and MovedTree have schedules of their own. A gathering sends in round i what it has to the rank 2^i before it, whatever n.
 func schedule(op Op, rank, size, length int) (hands, takes []step) {
-	if op == Gather {
+	switch op {
+	case MovedRing:
+		return ringSchedule(rank, size, length)
+	case MovedTree:
+		return treeSchedule(rank, size, length)
+	case Gather:
 		for distance := 1; distance < size; distance *= 2 {
 			s := step{index: len(takes), from: distance, to: min(2*distance, size), after: len(takes)}
 			s.peer = (rank + size - distance) % size

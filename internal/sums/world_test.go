@@ -293,7 +293,7 @@ func callOf(m *member, i, length int) Call {
 	call := Call{Name: fmt.Sprintf("sum %d", i), Vector: vector, Least: 1, Timeout: 10 * time.Second}
 	switch i % 5 {
 	case 4:
-		call.Op, call.Length, call.Value, call.Vector = Moved, heldLength, float64(m.index), nil
+		call.Op, call.Length, call.Value, call.Vector = movedOf(len(m.world.members)), heldLength, float64(m.index), nil
 	case 2:
 		call.Op = Max
 	case 3:

@@ -89,6 +89,7 @@ func New(config Config) *Trainer {
 	if config.Traits.Gradients || config.Traits.Pools {
 		config.Replica.UseGradients()
 	}
+	config.Replica.Defer(config.Traits.Commits)
 	if config.Traits.Local.Every > 0 {
 		t.local = newLocal(config.Traits.Local, n)
 	}
@@ -226,7 +227,7 @@ func (t *Trainer) hand(step Step, samples int) (collective.Event, error) {
 // base, overwrites both with the current parameters, and returns the event to report for
 // each step. Without a base, x itself is the difference, and stays unchanged. It fails as
 // Gradient does, with both unchanged; but with ErrReplaced both are overwritten, since base
-// belongs to the old model. It must not be called if the machine averages gradients.
+// belongs to the old model. It must not be called if the machine averages gradients, nor with a base if it commits by rounds.
 func (t *Trainer) Trade(now time.Duration, x, base tensor.Vector, made Made) (collective.Event, error) {
 	if made.Samples < 0 {
 		return collective.Event{}, t.fault("%w; the step was not applied", samplesError(made.Samples))

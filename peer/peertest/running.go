@@ -84,7 +84,7 @@ func newRunning(s Simulation) (*running, error) {
 // config is the configuration of the world.
 func (r *running) config(late map[int]bool) (sim.Config, error) {
 	c := sim.Config{
-		Task: r.trainer, Pace: r.Exchange.Pace, Stall: r.Stall,
+		Topology: r.Exchange.Topology, Task: r.trainer, Pace: r.Exchange.Pace, Stall: r.Stall,
 		Hooks: sim.Hooks{
 			Opened: r.opened,
 			Broke:  func(peer, _ int, err error) { r.broke = fmt.Errorf("peer %d: %w", peer, err) },

@@ -216,7 +216,7 @@ func (t *trainer) config(ctx context.Context, hello bridge.Hello) (peer.Config, 
 		},
 		Training: peer.Training{
 			Checkpoint: hello.Checkpoint, Work: peer.Work{StepsPerPeer: t.Steps, Grace: t.Grace()},
-			Exchange:  peer.Exchange{Pace: pace, Codec: policy, Lanes: t.Lanes},
+			Exchange:  peer.Exchange{Pace: pace, Codec: policy, Lanes: t.Lanes, Topology: t.Shape()},
 			Optimizer: &optim.SGD{}, // the trainer has its own optimizer; this one has no state
 		},
 	}
@@ -232,7 +232,7 @@ func (t *trainer) config(ctx context.Context, hello bridge.Hello) (peer.Config, 
 // description is what this peer knows of the run. Different frozen weights are only a warning: those of one base
 // model that were rounded differently do no harm.
 func (t *trainer) description(hello bridge.Hello) []description.Field {
-	known := rundescription.Of(t.Settings, nil).Only("work", "strategy", "operator", "every", "codec").Fields
+	known := rundescription.Of(t.Settings, nil).Only("work", "strategy", "topology", "operator", "every", "codec").Fields
 	known = append(known, bridge.LayoutField(hello.Params.Layout()))
 	if hello.Frozen != "" {
 		known = append(known, description.Field{Name: "frozen weights", Value: hello.Frozen, Local: true})

@@ -76,7 +76,7 @@ those in the first world, in lengths of a step where these differ.`,
 	}
 	flags := cmd.Flags()
 	flags.SortFlags = false
-	flags.StringVar(&s.Strategies, "strategies", strings.Join(settings.Strategies(), ","), "strategies to race, each with :CODEC after it if it is to have its own")
+	flags.StringVar(&s.Strategies, "strategies", strings.Join(settings.Strategies(), ","), "strategies to race, each with :CODEC after it if it is to have its own, and /PERCENT after that for its --quantized (of a course with ; for the commas)")
 	flags.StringVar(&s.Suite, "suite", homogeneous, "worlds to race in: all, or names from the list above")
 	flags.StringVar(&s.Plot, "plot", "", "`file` to draw the race into, as .png or .svg")
 	s.Settings.Register(flags)
@@ -100,8 +100,16 @@ func suiteHelp() string {
 	return text
 }
 
-// racer is a strategy and its codec.
-type racer struct{ strategy, codec, name string }
+// racer is a strategy, its codec, and the share of what is coded, "" for that of --quantized.
+type racer struct{ strategy, codec, quantized, name string }
+
+// set sets what is the racer's own.
+func (r racer) set(s *simulate.Settings) {
+	s.Take(r.strategy, r.codec)
+	if r.quantized != "" {
+		s.Quantized = strings.ReplaceAll(r.quantized, ";", ",")
+	}
+}
 
 func (r racer) serves() bool { return settings.StrategySettings{Strategy: r.strategy}.Serves() }
 
@@ -113,7 +121,7 @@ func (s *compareSettings) racers() ([]racer, error) {
 		strategy, codec, own := strings.Cut(r.name, ":")
 		r.strategy = strategy
 		if own {
-			r.codec = codec
+			r.codec, r.quantized, _ = strings.Cut(codec, "/")
 		}
 		for _, err := range []error{cli.OneOf("strategies", strategy, settings.Strategies()), cli.OneOf("strategies", r.codec, quant.Names())} {
 			if err != nil {
@@ -157,7 +165,7 @@ func (s *compareSettings) run(sources cli.Origins, std cli.Streams) error {
 	peers := s.Peers
 	for _, racer := range racers {
 		one := s.Settings
-		one.Take(racer.strategy, racer.codec)
+		racer.set(&one)
 		if _, err := one.Check(sources); err != nil {
 			return err
 		}
@@ -219,7 +227,7 @@ func (s *compareSettings) worldFault(world suite, peers int) error {
 func (s *compareSettings) enter(ctx context.Context, in suite, by racer, sources cli.Origins, data map[string]*simulate.Simulated, progress io.Writer) (_ entrant, err error) {
 	one := s.Settings
 	one.Record = ""
-	one.Take(by.strategy, by.codec)
+	by.set(&one)
 	one.Slow, one.SlowLink = slices.Clone(one.Slow), slices.Clone(one.SlowLink)
 	in.change(&one)
 	world, err := one.Check(sources)

@@ -13,6 +13,7 @@ import (
 	"github.com/seed-97356399/murmuration/peer/control"
 	"github.com/seed-97356399/murmuration/peer/stats"
 	"github.com/seed-97356399/murmuration/peer/transport"
+	"github.com/seed-97356399/murmuration/topology"
 )
 
 const (
@@ -68,6 +69,8 @@ type About struct {
 	Codec    string `json:"codec"`
 	Strategy string `json:"strategy"`
 	Controls bool   `json:"controls"`
+	// Topology is the shape of the links.
+	Topology topology.Shape `json:"-"`
 	// MinPeers is how many peers the run waits for; Digests is the time between this peer's digests.
 	MinPeers int           `json:"minPeers"`
 	Digests  time.Duration `json:"-"`

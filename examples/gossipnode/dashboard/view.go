@@ -155,7 +155,7 @@ func (v *view) arrange(s stats.Peer, about About) {
 			judged[h.Partner] = &judgement{h.Harm, h.Trust}
 		}
 	}
-	ring, overlay := watch.RingOf(v.members)
+	ring, overlay := watch.RingOf(v.members, about.Topology)
 	places := make(map[topology.PeerID]int, len(ring))
 	for i, m := range ring[:min(len(ring), maxMembers)] {
 		places[m.ID] = i

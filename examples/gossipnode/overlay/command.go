@@ -22,6 +22,7 @@ const (
 type settings struct {
 	peers  int
 	active float64
+	shape  string
 	seed   uint64
 	svg    string
 	member run.Settings // of the member that is asked, with --join
@@ -37,6 +38,9 @@ func Command(std cli.Streams) *cobra.Command {
 
   degree    the most links that one peer has
   diameter  the most links between two peers
+  depth     the links from the peer in the middle to the farthest one
+  load      models moved over one link, least and most, when each active peer has started
+            one exchange, and the most through one peer: times a model's bytes, bytes by link
   gap       the spectral gap of the expected mixing matrix: 1 minus the second largest
             eigenvalue of the matrix that one exchange multiplies the models by in the
             mean (a random active averages with one of its links at random), times half
@@ -54,6 +58,7 @@ names, their roles and links, as the dashboard does. As with status it joins not
 who shows a list or a key is asked for it.`,
 		Example: `  gossipnode topology --peers 64
   gossipnode topology --peers 12 --svg ring.svg
+  gossipnode topology --peers 31 --topology tree --svg tree.svg
   gossipnode topology --peers 100 --active 0.9 --json
   gossipnode topology --join 192.0.2.7:4001 --svg run.svg`,
 		Args: cli.FlagsOnly,
@@ -72,6 +77,7 @@ who shows a list or a key is asked for it.`,
 	flags.SortFlags = false
 	flags.IntVar(&s.peers, "peers", defaultPeers, fmt.Sprintf("number of peers, 2 to %d", maxPeers))
 	flags.Float64Var(&s.active, "active", 0, "share of active peers, as in 0.5 (default: what newcomers decide)")
+	flags.StringVar(&s.shape, "topology", topology.Exponential.String(), "exponential, ring, tree or star, as the run has it")
 	flags.Uint64Var(&s.seed, "seed", 1, "seed of the peers' identities and of the simulations")
 	flags.StringVar(&s.svg, "svg", "", "draw the links into this file")
 	s.member.RegisterMember(flags)
@@ -86,6 +92,9 @@ func (s settings) validate(from cli.Origins) error {
 	for _, name := range []string{"peers", "active"} {
 		faults.If(len(s.member.Join) > 0 && from.Source(name) != cli.FromDefault, name, "is for a flock that is made up: with --join it is the run's")
 	}
+	shape, err := topology.ParseShape(s.shape)
+	faults.If(err != nil, "topology", "%q: want exponential, ring, tree or star", s.shape)
+	faults.If((shape == topology.Star || shape == topology.Ring) && from.Source("active") != cli.FromDefault, "active", "follows from --topology %s: leave it out", s.shape)
 	actives := s.actives()
 	switch given := from.Source("active") != cli.FromDefault; {
 	case !given || len(faults) > 0:
@@ -105,6 +114,12 @@ func (s settings) validate(from cli.Origins) error {
 func (s settings) actives() int { return int(math.Round(s.active * float64(s.peers))) }
 
 // leastActives is the least number of active peers among n.
+// known is the shape, which validate has checked.
+func (s settings) known() topology.Shape {
+	shape, _ := topology.ParseShape(s.shape)
+	return shape
+}
+
 func leastActives(n int) int { return (n + 2) / 3 }
 
 func (s settings) show(std cli.Streams) error {
@@ -118,14 +133,14 @@ func (s settings) show(std cli.Streams) error {
 	}
 	links := overlayLinks(overlay)
 	links.names = lives.names
-	if s.svg != "" {
-		if err := os.WriteFile(s.svg, svg(links), 0o644); err != nil {
-			return fmt.Errorf("drawing the links: %w", err)
-		}
-	}
 	figures, err := links.measure(s.seed)
 	if err != nil {
 		return err
+	}
+	if s.svg != "" {
+		if err := os.WriteFile(s.svg, svg(links, figures), 0o644); err != nil {
+			return fmt.Errorf("drawing the links: %w", err)
+		}
 	}
 	return cli.Print(report{figures, lives, links}, s.member.JSON, std)
 }
@@ -145,7 +160,7 @@ func (s settings) overlay() (*topology.Overlay, error) {
 			m.Role = topology.Passive
 		}
 	}
-	view, err := topology.NewView(members)
+	view, err := s.known().View(members)
 	if err != nil {
 		return nil, fmt.Errorf("making the flock: %w", err)
 	}

@@ -28,7 +28,7 @@ func (s settings) ask(errs io.Writer) (l living, overlay *topology.Overlay, err 
 	if err != nil {
 		return l, nil, err
 	}
-	ring, overlay := watch.RingOf(members)
+	ring, overlay := watch.RingOf(members, s.known())
 	if overlay == nil || len(ring) > maxPeers {
 		return l, nil, fmt.Errorf("%s of run %s: want 2 to %d that train, of both roles", cli.Plural(uint64(len(members)), "member"), cli.Printable(s.member.Run), maxPeers)
 	}

@@ -5,8 +5,12 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"strings"
 
+	"gonum.org/v1/gonum/graph"
+	"gonum.org/v1/gonum/graph/simple"
+	"gonum.org/v1/gonum/graph/traverse"
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/seed-97356399/murmuration/topology"
@@ -28,8 +32,17 @@ type figures struct {
 	Passive  int     `json:"passive"`
 	Degree   int     `json:"degree"`
 	Diameter int     `json:"diameter"`
+	Depth    int     `json:"depth"`
 	Gap      float64 `json:"gap"`
 	Rounds   float64 `json:"rounds"`
+	load
+}
+
+// load is in models: over one link, the least and the most, and the most through one peer.
+type load struct {
+	LeastOverLink float64 `json:"load_link_least"`
+	MostOverLink  float64 `json:"load_link_most"`
+	MostOfPeer    float64 `json:"load_peer_most"`
 }
 
 // links is an overlay in numbers: a peer has its index in the view, and a rank among the peers of its role.
@@ -39,11 +52,12 @@ type links struct {
 	of   [][]int // the neighbours of each peer, in the order of the overlay
 
 	names []string // of the members of a living run
+	shape topology.Shape
 }
 
 func overlayLinks(o *topology.Overlay) links {
 	v := o.View()
-	l := links{role: make([]topology.Role, v.Len()), rank: make([]int, v.Len()), of: make([][]int, v.Len())}
+	l := links{shape: v.Shape(), role: make([]topology.Role, v.Len()), rank: make([]int, v.Len()), of: make([][]int, v.Len())}
 	place := make(map[topology.PeerID]int, v.Len())
 	var count [topology.Passive + 1]int
 	for i, m := range v.Members() {
@@ -70,7 +84,9 @@ func (l links) actives() (places []int) {
 }
 
 func (l links) measure(seed uint64) (figures, error) {
-	f := figures{Peers: len(l.of), Active: len(l.actives()), Diameter: l.diameter()}
+	f := figures{Peers: len(l.of), Active: len(l.actives())}
+	f.Diameter, f.Depth = l.lengths()
+	f.load = l.loads()
 	f.Passive = f.Peers - f.Active
 	for _, list := range l.of {
 		f.Degree = max(f.Degree, len(list))
@@ -88,26 +104,37 @@ func (l links) measure(seed uint64) (figures, error) {
 	return f, nil
 }
 
-// diameter is the largest number of links on a shortest path between two peers.
-func (l links) diameter() (longest int) {
-	distance := make([]int, len(l.of))
-	for start := range l.of {
-		for i := range distance {
-			distance[i] = -1
+// lengths are the links between the two peers farthest apart, and from the peer in the middle to the farthest one.
+func (l links) lengths() (diameter, depth int) {
+	g := simple.NewUndirectedGraph()
+	for i, list := range l.of {
+		for _, j := range list {
+			g.SetEdge(simple.Edge{F: simple.Node(i), T: simple.Node(j)})
 		}
-		distance[start] = 0
-		queue := []int{start}
-		for next := 0; next < len(queue); next++ {
-			for _, j := range l.of[queue[next]] {
-				if distance[j] < 0 {
-					distance[j] = distance[queue[next]] + 1
-					queue = append(queue, j)
-				}
-			}
-		}
-		longest = max(longest, distance[queue[len(queue)-1]])
 	}
-	return longest
+	depth = len(l.of)
+	for i := range l.of {
+		farthest := 0
+		var walk traverse.BreadthFirst
+		walk.Walk(g, simple.Node(i), func(_ graph.Node, away int) bool { farthest = away; return false })
+		diameter, depth = max(diameter, farthest), min(depth, farthest)
+	}
+	return diameter, depth
+}
+
+// loads are the loads when each active peer has started one exchange.
+func (l links) loads() load {
+	least, most := math.Inf(1), 0.0
+	through := make([]float64, len(l.of))
+	for _, a := range l.actives() {
+		share := 2 / float64(len(l.of[a])) // a model in each direction
+		least, most, through[a] = min(least, share), max(most, share), 2
+		for _, p := range l.of[a] {
+			through[p] += share
+		}
+	}
+	rounded := func(models float64) float64 { return math.Round(models*1e4) / 1e4 }
+	return load{rounded(least), rounded(most), rounded(slices.Max(through))}
 }
 
 // gap is the spectral gap, which the help of the command describes. An exchange of peers a and p multiplies the
@@ -173,9 +200,10 @@ func (r report) String() string {
 		least, most := r.links.degrees(role)
 		fmt.Fprintf(&b, "  links of each %-8s  %s\n", role, oneOrRange(least, most))
 	}
-	fmt.Fprintf(&b, "  diameter               %d\n", r.Diameter)
+	fmt.Fprintf(&b, "  diameter               %d, and %d from the peer in the middle\n", r.Diameter, r.Depth)
 	fmt.Fprintf(&b, "  spectral gap           %.4f of the expected mixing matrix, for one exchange per peer\n", r.Gap)
 	fmt.Fprintf(&b, "  exchanges per peer     %.1f until the variance is a millionth of its start\n", r.Rounds)
+	fmt.Fprintf(&b, "  models over a link     %.2f to %.2f, when each active peer has started one exchange; at most %.1f through one peer\n", r.LeastOverLink, r.MostOverLink, r.MostOfPeer)
 	if r.Peers > maxListed {
 		fmt.Fprintf(&b, "Links are listed for up to %d peers, and drawn for all with --svg FILE.\n", maxListed)
 		return b.String()

@@ -23,6 +23,7 @@ func TestTopologyJSON(t *testing.T) {
 	for _, line := range []string{
 		"--peers 2", "--peers 3", "--peers 12", "--peers 64", "--peers 64 --seed 2", "--peers 101", "--peers 200",
 		"--peers 30 --active 0.5", "--peers 30 --active 0.34", "--peers 100 --active 0.9",
+		"--peers 31 --topology ring", "--peers 32 --topology ring", "--peers 31 --topology tree", "--peers 31 --topology star",
 	} {
 		code, out, stderr := try(append([]string{"topology", "--json"}, strings.Fields(line)...)...)
 		if code != cli.ExitDone {
@@ -57,8 +58,8 @@ func TestTopologyOf64(t *testing.T) {
 			t.Errorf("no field %q in %s", name, out)
 		}
 	}
-	if len(fields) != 7 {
-		t.Errorf("%d fields, want seven: %s", len(fields), out)
+	if len(fields) != 11 {
+		t.Errorf("%d fields, want 11: %s", len(fields), out)
 	}
 	if fields["active"] != 32 || fields["passive"] != 32 || fields["rounds"] > 30 || fields["degree"] > 13 {
 		t.Errorf("%s, want equal classes, at most 30 rounds and degree 13", out)
@@ -75,14 +76,15 @@ func TestTopologyAgainstBruteForce(t *testing.T) {
 	for _, c := range []struct {
 		peers  int
 		active float64
-	}{{2, 0}, {3, 0}, {5, 0}, {8, 0}, {13, 0}, {24, 0}, {9, 0.34}, {10, 0.8}, {30, 0.9}} {
-		overlay, err := settings{peers: c.peers, active: c.active, seed: 7}.overlay()
+		shape  string
+	}{{2, 0, ""}, {3, 0, ""}, {5, 0, ""}, {8, 0, ""}, {13, 0, ""}, {24, 0, ""}, {9, 0.34, ""}, {10, 0.8, ""}, {30, 0.9, ""}, {12, 0, "ring"}, {13, 0, "tree"}, {9, 0, "star"}} {
+		overlay, err := settings{peers: c.peers, active: c.active, seed: 7, shape: c.shape}.overlay()
 		if err != nil {
 			t.Fatal(err)
 		}
 		l := overlayLinks(overlay)
-		if got, want := l.diameter(), bruteDiameter(l); got != want {
-			t.Errorf("%d peers, %v active: diameter %d, want %d", c.peers, c.active, got, want)
+		if got, depth := l.lengths(); got != bruteDiameter(l) || depth > got || 2*depth < got {
+			t.Errorf("%d peers, %v active: diameter %d, depth %d, want a diameter of %d", c.peers, c.active, got, depth, bruteDiameter(l))
 		}
 		got, err := l.gap()
 		if want := bruteGap(l); err != nil || math.Abs(got-want) > 1e-4 {

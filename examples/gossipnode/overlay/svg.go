@@ -20,6 +20,7 @@ const (
 	ringInner  = 365.0 // radius of the smaller class
 	ringNames  = 24.0  // distance of a name from its peer, outwards
 	maxNames   = 64    // largest number of peers with names
+	titleTop   = 26.0
 	legendTop  = 1010.0
 	legendLine = 36.0
 )
@@ -45,6 +46,7 @@ type drawing struct {
 	links
 	outer        topology.Role // the larger class
 	large, small int           // the sizes of both classes
+	spots        [][2]float64  // of the peers of a tree or a star, turns and radius; else nil
 	body, dark   bytes.Buffer
 }
 
@@ -58,17 +60,21 @@ func (d *drawing) paint(class, attribute string, s shade) string {
 }
 
 // svg draws the ring: both classes at equal distances, and every link as a line whose colour shows its reach.
-func svg(l links) []byte {
+func svg(l links, f figures) []byte {
 	actives := len(l.actives())
 	d := drawing{links: l, outer: topology.Active, large: actives, small: len(l.of) - actives}
 	caption := fmt.Sprintf("%d peers: %d active, %d passive", len(l.of), d.large, d.small)
+	measured := fmt.Sprintf("%s: gap %.4f, depth %d, %.2f to %.2f models over a link", l.shape, f.Gap, f.Depth, f.LeastOverLink, f.MostOverLink)
 	if d.large < d.small {
 		d.outer, d.large, d.small = topology.Passive, d.small, d.large
+	}
+	if l.shape == topology.Tree || l.shape == topology.Star {
+		d.spread()
 	}
 	fmt.Fprintf(&d.body, `<rect width="%g" height="%g" %s/>`+"\n", svgWidth, svgHeight, d.paint("paper", "fill", paper()))
 	reaches := d.drawLinks()
 	d.drawPeers()
-	d.drawLegend(reaches, caption)
+	d.drawLegend(reaches, caption, measured)
 	var out bytes.Buffer
 	fmt.Fprintf(&out, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %g %g" font-family="system-ui,sans-serif" role="img">`+"\n", svgWidth, svgHeight)
 	fmt.Fprintf(&out, "<title>%s</title>\n<style>@media(prefers-color-scheme:dark){%s}</style>\n", caption, d.dark.String())
@@ -81,16 +87,53 @@ func svg(l links) []byte {
 // peers that they are linked to at offset 0.
 func (d *drawing) at(i int, further float64) (x, y float64) {
 	turn, radius := (float64(d.rank[i])+0.5)/float64(d.small), ringInner-further
-	if d.role[i] == d.outer {
+	switch {
+	case d.spots != nil:
+		turn, radius = d.spots[i][0], d.spots[i][1]+further
+	case d.role[i] == d.outer:
 		turn, radius = (float64(d.rank[i])+0.25)/float64(d.large), ringOuter+further
 	}
 	sin, cos := math.Sincos(2 * math.Pi * turn)
 	return svgCentre + radius*sin, svgCentre - radius*cos
 }
 
+// spread finds the spots of a tree: the root, which is the first passive peer, in the middle, others by their depth, in
+// sectors as wide as the leaves below them are many.
+func (d *drawing) spread() {
+	d.spots = make([][2]float64, len(d.of))
+	root := slices.Index(d.role, topology.Passive)
+	depth := make([]int, len(d.of))
+	var leaves func(i, above int) int
+	leaves = func(i, above int) (n int) {
+		for _, j := range d.of[i] {
+			if j != above {
+				depth[j] = depth[i] + 1
+				n += leaves(j, i)
+			}
+		}
+		return max(n, 1)
+	}
+	all := float64(leaves(root, -1))
+	deepest := float64(slices.Max(depth))
+	var place func(i, above int, from float64)
+	place = func(i, above int, from float64) {
+		d.spots[i] = [2]float64{(from + float64(leaves(i, above))/2) / all, ringOuter * float64(depth[i]) / deepest}
+		for _, j := range d.of[i] {
+			if j != above {
+				place(j, i, from)
+				from += float64(leaves(j, i))
+			}
+		}
+	}
+	place(root, -1, 0)
+}
+
 // reach is how far a link from a peer of the larger class goes along the ring of the smaller one, in either
 // direction.
 func (d *drawing) reach(from, to int) int {
+	if d.spots != nil {
+		return 0
+	}
 	offset := ((d.rank[to]-d.rank[from]*d.small/d.large)%d.small + d.small) % d.small
 	return min(offset, d.small-offset)
 }
@@ -168,7 +211,7 @@ func (d *drawing) drawPeer(x, y, size float64, role topology.Role) {
 }
 
 // drawLegend explains the shapes and the colours.
-func (d *drawing) drawLegend(reaches []int, caption string) {
+func (d *drawing) drawLegend(reaches []int, caption, measured string) {
 	say := func(x, y float64, text string) {
 		fmt.Fprintf(&d.body, `<text x="%.1f" y="%.1f" font-size="20" %s>%s</text>`+"\n", x, y, d.paint("ink", "fill", ink()), text)
 	}
@@ -178,6 +221,10 @@ func (d *drawing) drawLegend(reaches []int, caption string) {
 	d.drawPeer(left+300, legendTop-7, mark, topology.Passive)
 	say(left+320, legendTop, "passive: answers them")
 	say(left+600, legendTop, caption)
+	say(left-10, titleTop, measured)
+	if d.spots != nil {
+		return
+	}
 	say(left-10, legendTop+legendLine, "places along the ring that a link reaches:")
 	for k, reach := range reaches {
 		x, y := left+float64(k)*column, legendTop+2*legendLine

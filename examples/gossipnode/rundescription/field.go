@@ -49,6 +49,13 @@ func number(name string, of func(settings.Settings) float64) field {
 	return f
 }
 
+// shape is the topology, whose default follows from the strategy.
+func shape() field {
+	f := flag("topology", false)
+	f.value = func(s values) string { return s.Shape().String() }
+	return f
+}
+
 // longestWait bounds waits that are taken over: otherwise a member could make this peer wait forever.
 const longestWait = 24 * time.Hour
 
@@ -74,7 +81,7 @@ func fields() []field {
 		ofData("size"), ofData("normalize"), flag("optimizer", false), number("lr", settings.Settings.Rate),
 		flag("schedule", false), flag("warmup", false), flag("lr-floor", false), flag("weight-decay", false), flag("clip", false),
 		number("beta2", settings.Settings.OtherBeta2),
-		flag("strategy", false), flag("servers", false), flag("global-batch", false), flag("seed", false), flag("final", false), flag("final-weights", true),
+		flag("strategy", false), shape(), flag("servers", false), flag("global-batch", false), flag("seed", false), flag("final", false), flag("final-weights", true),
 		wait("final-wait", func(s *settings.Settings) *time.Duration { return &s.FinalWait }),
 		flag("min-peers", true),
 		wait("min-peers-wait", func(s *settings.Settings) *time.Duration { return &s.MinPeersWait }),

@@ -28,7 +28,7 @@ type codecSettings struct {
 
 func (s *codecSettings) register(flags *pflag.FlagSet) {
 	flags.StringVar(&s.Codec, codecFlag, quant.DefaultName, codecNames+" (by each link)")
-	flags.StringVar(&s.Quantized, quantizedFlag, defaultQuantized, "`percent` of what is exchanged that may take fewer than 16 bits a value, if the codec does")
+	flags.StringVar(&s.Quantized, quantizedFlag, defaultQuantized, "`percent` of what is exchanged that may take fewer than 16 bits a value, if the codec does; or over the run, as in 0@0,100@0.3")
 	flags.StringVar(&s.Policy, policyFlag, "", "YAML `file` that says how each joint layer of the model is coded, instead of --codec and --quantized (docs/TUNING.md)")
 }
 

@@ -45,6 +45,7 @@ const (
 // StrategySettings choose the strategy of training together, and the settings of some strategies.
 type StrategySettings struct {
 	Strategy     string
+	Topology     string
 	Server       string
 	Servers      int
 	ServeOnly    bool // this peer serves, and does not train
@@ -56,6 +57,7 @@ type StrategySettings struct {
 
 func (s *StrategySettings) register(flags *pflag.FlagSet) {
 	flags.StringVar(&s.Strategy, "strategy", StrategyADPSGD, cli.List(Strategies())+" (docs/TUNING.md says when)")
+	flags.StringVar(&s.Topology, topologyFlag, "", "links between peers, the same for all: exponential, ring, tree or star (default: exponential; with dpsgd ring); see gossipnode topology")
 	flags.StringVar(&s.Server, ServerFlag, "", "ps-*: peer id of who serves the parameters, the same for all peers (default: the first of the flock); if it is lost another serves")
 	flags.IntVar(&s.Servers, ServersFlag, 1, "ps-*: number of peers among which the parameters are divided, each of which serves its part, the same for all peers")
 	flags.BoolVar(&s.ServeOnly, ServeOnlyFlag, false, "ps-*: serve parameters, before peers that train do, and do not train; in local the last --servers peers serve only")
@@ -70,6 +72,7 @@ const maxGlobalBatch = 1 << 20
 
 // The flags that only some strategies use.
 const (
+	topologyFlag     = "topology"
 	ServerFlag       = "server"
 	ServersFlag      = "servers"
 	ServeOnlyFlag    = "serve-only"
@@ -78,6 +81,15 @@ const (
 	balanceFlag      = "balance"
 	GlobalBatchFlag  = "global-batch"
 )
+
+// Shape is the shape of the links between peers; of an unknown name it is the default.
+func (s StrategySettings) Shape() topology.Shape {
+	shape, err := topology.ParseShape(s.Topology)
+	if err != nil && s.Strategy == strategyDPSGD {
+		return topology.Ring
+	}
+	return shape
+}
 
 // gradients tells whether peers average gradients rather than models.
 func (s StrategySettings) gradients() bool {
@@ -106,6 +118,12 @@ func (s StrategySettings) Paced() bool {
 func (s StrategySettings) faults() []error {
 	var faults cli.Faults
 	faults.Add(cli.OneOf("strategy", s.Strategy, Strategies()))
+	if s.Topology != "" {
+		_, err := topology.ParseShape(s.Topology)
+		faults.If(err != nil, topologyFlag, "%q: want exponential, ring, tree or star", s.Topology)
+	}
+	faults.If(s.Topology != "" && s.Strategy != StrategyADPSGD && s.Strategy != strategyDPSGD && s.Strategy != StrategyAllReduce, topologyFlag, "is for %s, %s and %s: with --strategy %s leave it out", StrategyADPSGD, strategyDPSGD, StrategyAllReduce, s.Strategy)
+	faults.If(s.Shape() == topology.Star && s.Strategy == StrategyAllReduce, topologyFlag, "a star that sums all gradients is what --strategy %s does: use that", StrategyBSP)
 	bounded, dynamic := s.Strategy == StrategySSP || s.Strategy == StrategyDSSP, s.Strategy == StrategyDSSP
 	faults.If(s.Server != "" && !s.Serves(), ServerFlag, "is for %s: with --strategy %s nobody serves the parameters", cli.List(Servers()), s.Strategy)
 	faults.If(s.Server != "" && s.Serves() && !strings.HasPrefix(s.Server, PeerIDPrefix),
@@ -134,7 +152,7 @@ func (s StrategySettings) Machine(batch int, outer baseline.Outer) func(averagin
 		return nil
 	}
 	return func(c averaging.Config) (averaging.Machine, error) {
-		config := baseline.Config{Self: c.Self, Deadline: c.Deadline, Server: topology.PeerID(s.Server), GlobalBatch: s.GlobalBatch, ServeOnly: s.ServeOnly}
+		config := baseline.Config{Self: c.Self, Deadline: c.Deadline, Server: topology.PeerID(s.Server), GlobalBatch: s.GlobalBatch, ServeOnly: s.ServeOnly, Topology: s.Shape()}
 		if s.Balance {
 			config.Batch = batch
 		}

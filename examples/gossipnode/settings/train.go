@@ -64,8 +64,10 @@ func (s trainSettings) faults() []error {
 	}
 	_, err = s.CodecPolicy()
 	faults.Add(err)
-	n, err := strconv.Atoi(s.Quantized)
-	faults.If(err != nil || n < 0 || n > 100, quantizedFlag, "%q: want 0 to 100 percent", s.Quantized)
+	if s.Policy == "" {
+		err = quant.Policy{Quantized: s.Quantized}.Validate(nil)
+		faults.If(err != nil, quantizedFlag, "%q: want 0 to 100 percent, or points of the run in order, as in 0@0,100@0.3", s.Quantized)
+	}
 	faults.If(!(s.Epochs >= 0) || math.IsInf(s.Epochs, 0), "epochs", "%v: want a positive number", s.Epochs)
 	if s.Steps > 0 && s.Epochs != 0 {
 		faults.Add(errors.New("--steps and --epochs both say how much work there is: give one of them"))
@@ -112,7 +114,9 @@ func (s trainSettings) combinations() []error {
 	if pace, err := s.Pace(); err == nil {
 		faults.If(s.Balance && s.Strategy == StrategyADPSGD && pace.Every == 0, balanceFlag, "scales a number of steps: give one with --every, as in --every 8 (with auto, each peer finds its own)")
 	}
-	if policy, err := s.CodecPolicy(); err == nil && s.gradients() && !oneWay(policy) {
+	policy, err := s.CodecPolicy()
+	faults.If(err == nil && s.gradients() && policy.Changes(), quantizedFlag, "%q: with --strategy %s all must code the same at every moment: give one percentage", policy.Quantized, s.Strategy)
+	if err == nil && s.gradients() && !oneWay(policy) {
 		flag := codecFlag
 		if s.Policy != "" {
 			flag = policyFlag

@@ -66,7 +66,8 @@ func TestGlobalBatch(t *testing.T) {
 	}
 }
 
-// TestGlobalBatchIsExact: in lock-step all rounds add up, whatever the number of peers and their speeds.
+// TestGlobalBatchIsExact: in lock-step all rounds add up, whatever the number of peers and their speeds. The last ones of
+// neighbours in lock-step are not of all, since peers that are no neighbours may end a round apart.
 func TestGlobalBatchIsExact(t *testing.T) {
 	for _, strategy := range []string{"allreduce", "dpsgd", "ps-bsp"} {
 		for _, peers := range []int{1, 3, 5} {
@@ -75,7 +76,11 @@ func TestGlobalBatchIsExact(t *testing.T) {
 				flags += " --slow 1=3"
 			}
 			o := trial(t, flags, func(s *peertest.Simulation) { s.Watch.Evaluate = 1 })
-			if want := uint64(30 * peers); o.Steps != want || o.Samples != 30*100 {
+			apart := 0.0
+			if strategy == "dpsgd" {
+				apart = float64(peers / 2)
+			}
+			if want := uint64(30 * peers); o.Steps != want || math.Abs(float64(o.Samples)-30*100) > apart {
 				t.Errorf("%s with %d peers: %d steps, want %d; %d pictures, want 3000", strategy, peers, o.Steps, want, o.Samples)
 			}
 		}

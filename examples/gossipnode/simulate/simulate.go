@@ -17,6 +17,7 @@ import (
 	"github.com/seed-97356399/murmuration/peer"
 	"github.com/seed-97356399/murmuration/peer/optim"
 	"github.com/seed-97356399/murmuration/peer/peertest"
+	"github.com/seed-97356399/murmuration/topology"
 )
 
 const (
@@ -210,7 +211,7 @@ func (s *Settings) Simulation(task *simulatedTask, world peertest.World) (peerte
 	simulation := peertest.Simulation{
 		Peers: s.Peers, Task: task, Optimizer: func() optim.Optimizer { return s.NewOptimizer(task.First.Params.Layout()) },
 		Schedule: s.Course(), Work: whole.Work(task.First.Data),
-		Exchange: peer.Exchange{Pace: pace, Codec: policy, Machine: strategy.Machine(s.Batch, s.Outer())},
+		Exchange: peer.Exchange{Pace: pace, Codec: policy, Topology: strategy.Shape(), Machine: strategy.Machine(s.Batch, s.Outer())},
 		World:    world, Seed: s.Seed,
 		Watch: peertest.Watch{Evaluate: s.Evaluate, Points: s.Points, Target: s.Target},
 	}
@@ -234,6 +235,9 @@ func (s *Settings) Take(strategy, codec string) {
 	}
 	fixed := s.Strategy == settings.StrategyADPSGD && s.Every != settings.EveryAuto
 	s.Balance = s.Balance && (s.Strategy == settings.StrategyAllReduce || s.Strategy == settings.StrategyBSP || fixed)
+	if links := s.Strategy == settings.StrategyADPSGD || s.Strategy == "dpsgd" || s.Strategy == settings.StrategyAllReduce && s.Shape() != topology.Star; !links {
+		s.Topology = ""
+	}
 	if !s.Serves() {
 		s.Serving, s.Servers = FirstServes, 1
 	}

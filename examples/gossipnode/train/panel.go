@@ -43,7 +43,8 @@ func (p *panel) show(t *training, d *dashboard.Server) error {
 	}
 	pace, _ := t.Pace() // Validate has checked it
 	b := dashboard.NewBoard(t.peer, dashboard.About{
-		Run: t.Run, Self: string(t.peer.Self()), Dataset: t.Dataset, Model: t.Model, Codec: t.policy.Effective().Codec, Strategy: t.Strategy,
+		Topology: t.Shape(),
+		Run:      t.Run, Self: string(t.peer.Self()), Dataset: t.Dataset, Model: t.Model, Codec: t.policy.Effective().Codec, Strategy: t.Strategy,
 		MinPeers: t.MinPeers, Digests: t.DigestEvery(), Saved: t.keeper.Age, SaveEvery: t.CheckpointEvery, Budget: pace.BytesPerHour,
 	}, accuracy, ruler(t), t.Log)
 	p.board.Store(b)

@@ -194,7 +194,7 @@ func (t *training) trains() (peer.Training, error) {
 	pace, _ := t.Pace() // Validate has checked it
 	with := peer.Training{
 		Params: t.work.Params, Checkpoint: behind(t), Optimizer: t.NewOptimizer(t.work.Params.Layout()), Schedule: t.Course(), Work: t.work.Target,
-		Exchange: peer.Exchange{Pace: pace, Codec: t.policy, Lanes: t.Lanes, Machine: t.Machine(t.Batch, t.Outer()), Final: mergeOf(t)},
+		Exchange: peer.Exchange{Pace: pace, Codec: t.policy, Lanes: t.Lanes, Topology: t.Shape(), Machine: t.Machine(t.Batch, t.Outer()), Final: mergeOf(t)},
 	}
 	with.Work.Grace, with.Work.Until = t.Grace(), until
 	with.Hooks.Exchanged = func(e peer.Exchanged) {

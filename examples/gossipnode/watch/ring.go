@@ -9,7 +9,7 @@ import (
 
 // RingOf returns the members in the order of the overlay, those that do not train behind them, and the overlay. Without roles
 // there is no overlay, and they are in the order that they came in.
-func RingOf(members []control.Member) ([]control.Member, *topology.Overlay) {
+func RingOf(members []control.Member, shape topology.Shape) ([]control.Member, *topology.Overlay) {
 	idle := func(m control.Member) bool { return m.State == control.Idle }
 	var of []topology.Member
 	for _, m := range members {
@@ -17,7 +17,7 @@ func RingOf(members []control.Member) ([]control.Member, *topology.Overlay) {
 			of = append(of, topology.Member{ID: m.ID, Role: m.Role, Unreachable: m.Unreachable})
 		}
 	}
-	view, err := topology.NewView(of)
+	view, err := shape.View(of)
 	if err != nil {
 		return members, nil
 	}
