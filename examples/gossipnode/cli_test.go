@@ -42,7 +42,7 @@ func TestWrongUse(t *testing.T) {
 		{"run --model bogus", `--model "bogus": want mlp, softmax, cnn, mobilenet-small, resnet-small or gpt`},
 		{"run --codec bogus", `--codec "bogus": want raw, bf16, fp16, int8, `},
 		{"run --strategy bogus", `--strategy "bogus": want adpsgd, dpsgd, allreduce`},
-		{"run --optimizer bogus", `--optimizer "bogus": want sgd, momentum, adamw or lion`},
+		{"run --optimizer bogus", `--optimizer "bogus": want sgd, momentum, adamw, lion or muon`},
 		{"run --schedule bogus", `--schedule "bogus": want cosine, constant or step`},
 		{"run --log-level bogus", `--log-level "bogus": want debug, info, warn or error`},
 		{"run --dataset mnist", "--dataset mnist needs --data"},

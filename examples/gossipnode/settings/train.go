@@ -42,7 +42,7 @@ func (s *trainSettings) register(flags *pflag.FlagSet) {
 	cli.Group(flags, topicTraining, "steps", "epochs", "batch", "lr")
 	s.codecSettings.register(flags)
 	s.StrategySettings.register(flags)
-	flags.StringVar(&s.Every, "every", EveryAuto, "adpsgd: steps between two exchanges, auto (as few as the link allows), partial=N: of what the link takes in N steps, or drift=C: once the model moved by C steps; diloco, local-sgd: steps between two updates (auto is 64)")
+	flags.StringVar(&s.Every, "every", EveryAuto, "steps between two exchanges: a number, auto, partial=N (what the link takes in N steps) or drift=C (once the model moved C); diloco, local-sgd: between updates")
 	flags.IntVar(&s.Burst, "burst", 0, "adpsgd: make this many exchanges one after the other, as many times more seldom; log2 of the number of peers makes all models nearly alike")
 	s.outerSettings.register(flags)
 	flags.StringVar(&s.Budget, "budget", "", "most that the exchanges which this peer initiates may move, such as 2GB/h (default: no bound)")
