@@ -78,8 +78,10 @@ func (c *coordination) seek() {
 			}
 		}
 	case waited < c.Deadline:
-		if c.members.Has(first) {
-			c.Tell(first, message(messageWho, c.role.newest(), 0))
+		for id := range c.members.Others {
+			if id == first || !c.members.Has(first) { // whom a successor's claim may have reached while this peer still waited for the first
+				c.Tell(id, message(messageWho, c.role.newest(), 0))
+			}
 		}
 	case first == c.named:
 		c.lost()

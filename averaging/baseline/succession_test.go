@@ -1,0 +1,44 @@
+package baseline
+
+import (
+	"testing"
+	"time"
+
+	"github.com/seed-97356399/murmuration/averaging"
+	"github.com/seed-97356399/murmuration/internal/collective"
+)
+
+// TestWhoseFirstGradientComesAfterTheServerHasDied: a worker that the successor's claim reached while it
+// still believed that the named server was there asks the others once it has gone, and follows.
+func TestWhoseFirstGradientComesAfterTheServerHasDied(t *testing.T) {
+	const deadline = time.Second
+	m, err := NewParamServer(Config{Self: "c", Server: "s", Deadline: deadline}, BSP{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := &driven{t: t, machine: m}
+	claim := collective.Message{Kind: messageLead, Round: firstVersion + 3, View: collective.Mark("b")}
+	d.view("s", "b", "c")
+	d.told("b", claim)
+	if m.Coordinator() != "" {
+		t.Fatalf("it follows %q while the named server is there", m.Coordinator())
+	}
+	actions := d.handle(collective.Event{Event: averaging.Event{Kind: collective.GradientDone}, Samples: 1, Initial: true})
+	d.view("b", "c")
+	for m.Coordinator() == "" && d.now < 2*deadline {
+		var timer collective.Action
+		for _, a := range actions {
+			switch {
+			case a.Kind == averaging.SetTimer:
+				timer = a
+			case a.Kind == collective.Tell && a.Peer == "b" && a.Message.Kind == messageWho:
+				d.told("b", claim)
+			}
+		}
+		d.now += timer.After
+		actions = d.handle(collective.Event{Event: averaging.Event{Kind: averaging.TimerFired, Timer: timer.Timer, Exchange: timer.Exchange}})
+	}
+	if m.Coordinator() != "b" {
+		t.Errorf("it follows %q, want b", m.Coordinator())
+	}
+}
