@@ -44,8 +44,10 @@ func (a *Initiator) Lane(i int) *InitiatorLane { return a.lanes[i] }
 func (a *Initiator) End(clean bool) {
 	if a.record != nil {
 		a.moves.end(a.replica, a.terms.Partner)
-		if a.Done() {
-			a.replica.grow()
+		if a.terms.Partial && a.Done() {
+			for _, s := range a.replica.lockShared() {
+				s.age++
+			}
 		}
 		a.ledger.close(a.record, clean)
 		a.record = nil

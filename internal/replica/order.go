@@ -1,6 +1,9 @@
 package replica
 
-import "slices"
+import (
+	"math"
+	"slices"
+)
 
 // order is the sequence in which an exchange sends its slices: by the priority of
 // their joint layers, and among those of one priority in a circle from a start that
@@ -39,6 +42,27 @@ func (o *order) set(r *Replica, terms Terms) {
 		}
 		o.runs[len(o.runs)-1].length++
 	}
+}
+
+// urge sorts all slices by urgency. Those of equal urgency are in a circle whose start differs from
+// one exchange to the next, as in order.set. If only their ages tell them apart, they take turns.
+func (o *order) urge(r *Replica, terms Terms) {
+	n := len(r.shared)
+	o.runs, o.urgencies = o.runs[:0], ring(o.urgencies, n)
+	lowest := math.MaxInt
+	for _, at := range r.shared {
+		lowest = min(lowest, terms.Plan.Priority(r.slices[at].layer))
+	}
+	for i, s := range r.lockShared() {
+		u := urgency{age: s.age, value: float64(s.age) * s.drift.moved(r.of(s)) / math.Sqrt(float64(s.length))}
+		u.value *= float64(1 + terms.Plan.Priority(s.layer) - lowest)
+		o.urgencies[i] = u
+	}
+	start := first(o.exchange, n)
+	for i := range n {
+		o.sorted[i] = int32((start + i) % n)
+	}
+	slices.SortStableFunc(o.sorted, func(i, j int32) int { return o.urgencies[i].compare(o.urgencies[j]) })
 }
 
 // at is the slice whose turn it is.

@@ -37,7 +37,9 @@ func carry(r *Replica, o *order, terms Terms, n int) (carried []int) {
 		carried = append(carried, at)
 		r.change(&part{slice: at}, m, &difference{values: tensor.Vector{0}}, 1)
 	}
-	r.grow()
+	for _, s := range r.lockShared() {
+		s.age++
+	}
 	return carried
 }
 

@@ -37,18 +37,24 @@ func NewUplink(bytesPerSecond float64) (*Uplink, error) {
 	return &Uplink{rate: bytesPerSecond}, nil
 }
 
-// Share is a part of an uplink, for Config.Uplink. It is asked for its weight at each write, so a run
-// that is to end soon can be let go ahead: with a weight of one by what is left of it, of two runs the
-// one nearer its end is hardly slowed. Nil is a weight of 1, as is one that is not positive.
-func (u *Uplink) Share(weight func() float64) *UplinkShare {
-	return &UplinkShare{uplink: u, weight: weight}
-}
+// Share is a part of an uplink, of weight 1, for Config.Uplink.
+func (u *Uplink) Share() *UplinkShare { return &UplinkShare{uplink: u, weight: 1} }
 
 // UplinkShare is a part of an Uplink.
 type UplinkShare struct {
-	uplink *Uplink
-	weight func() float64
-	tag    float64 // where its next write begins; guarded by the uplink
+	uplink      *Uplink
+	weight, tag float64 // tag is where its next write begins; the uplink guards both
+}
+
+// SetWeight changes the weight from the next write on. With one by what is left of each run, of two runs
+// the one nearer its end is hardly slowed. What is not positive counts as 1.
+func (s *UplinkShare) SetWeight(weight float64) {
+	if !(weight > 0) || math.IsInf(weight, 0) {
+		weight = 1
+	}
+	s.uplink.mu.Lock()
+	defer s.uplink.mu.Unlock()
+	s.weight = weight
 }
 
 // write waits for its turn.
@@ -58,22 +64,12 @@ type write struct {
 	turn  chan struct{} // closed when it has come
 }
 
-// weighed is the present weight.
-func (s *UplinkShare) weighed() float64 {
-	if s.weight != nil {
-		if w := s.weight(); w > 0 && !math.IsInf(w, 0) {
-			return w
-		}
-	}
-	return 1
-}
-
 // send waits until so many bytes may be sent, or until gone is closed.
 func (s *UplinkShare) send(bytes int, gone <-chan struct{}) {
-	u, weight := s.uplink, s.weighed()
+	u := s.uplink
 	u.mu.Lock()
 	w := &write{tag: max(u.virtual, s.tag), bytes: bytes, turn: make(chan struct{})}
-	s.tag = w.tag + float64(bytes)/weight
+	s.tag = w.tag + float64(bytes)/s.weight
 	u.waiting = append(u.waiting, w)
 	if !u.busy {
 		u.next()

@@ -62,6 +62,13 @@ func uplink(t *testing.T, rate float64) *Uplink {
 	return u
 }
 
+// weighing is a share of that weight.
+func weighing(u *Uplink, weight float64) *UplinkShare {
+	s := u.Share()
+	s.SetWeight(weight)
+	return s
+}
+
 func near(got, want, within float64) bool { return math.Abs(got/want-1) <= within }
 
 // TestUplinkIsSharedByWeight, whatever the number of connections and the size of their writes, and
@@ -69,8 +76,8 @@ func near(got, want, within float64) bool { return math.Abs(got/want-1) <= withi
 func TestUplinkIsSharedByWeight(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		u := uplink(t, 1e6)
-		light := &sender{share: u.Share(nil), conns: 5, size: 3000}
-		heavy := &sender{share: u.Share(func() float64 { return 3 }), conns: 1, size: 16000}
+		light := &sender{share: u.Share(), conns: 5, size: 3000}
+		heavy := &sender{share: weighing(u, 3), conns: 1, size: 16000}
 		during(t, 20*time.Second, light, heavy)
 		if all := light.sent() + heavy.sent(); !near(all, 20e6, 0.01) || !near(heavy.sent(), 3*light.sent(), 0.02) {
 			t.Errorf("%.0f and %.0f bytes in 20 s at 1 MB/s, want one to three", light.sent(), heavy.sent())
@@ -92,9 +99,8 @@ func TestUplinkIsSharedByWeight(t *testing.T) {
 func TestTheRunNearerItsEndIsNotSlowed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		u := uplink(t, 1e6)
-		left := func(share float64) func() float64 { return func() float64 { return 1 / share } }
-		ending := &sender{share: u.Share(left(0.02)), conns: 1, size: 8000, pause: 24 * time.Millisecond} // a quarter of the link
-		begun := &sender{share: u.Share(left(0.9)), conns: 4, size: 16000}
+		ending := &sender{share: weighing(u, 1/0.02), conns: 1, size: 8000, pause: 24 * time.Millisecond} // a quarter of the link
+		begun := &sender{share: weighing(u, 1/0.9), conns: 4, size: 16000}
 		during(t, 20*time.Second, ending, begun)
 		if !near(ending.sent(), 20*8000/0.040, 0.25) || ending.worst[0] > 30*time.Millisecond {
 			t.Errorf("the run near its end sent %.0f bytes; a write took up to %s", ending.sent(), ending.worst[0])
@@ -108,7 +114,7 @@ func TestTheRunNearerItsEndIsNotSlowed(t *testing.T) {
 // TestShortMessagesDoNotWait on an uplink that has room.
 func TestShortMessagesDoNotWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := &sender{share: uplink(t, 1e6).Share(nil), conns: 1, size: 1000, pause: 2 * time.Millisecond}
+		s := &sender{share: uplink(t, 1e6).Share(), conns: 1, size: 1000, pause: 2 * time.Millisecond}
 		during(t, time.Second, s)
 		if s.worst[0] > 0 {
 			t.Errorf("a message waited for %s", s.worst[0])
@@ -138,13 +144,13 @@ func TestAConnectionThatIsClosedLeavesTheUplink(t *testing.T) {
 				}
 			}
 		}()
-		conn := u.Share(nil).limit(plainConn{pipe: near})
+		conn := u.Share().limit(plainConn{pipe: near})
 		failed := make(chan error)
 		go func() {
 			_, err := conn.Write(make([]byte, 3*turnBytes)) // 48 s
 			failed <- err
 		}()
-		go u.Share(nil).send(1000, nil)
+		go u.Share().send(1000, nil)
 		time.Sleep(time.Second)
 		began := time.Now()
 		if err := conn.Close(); err != nil {
@@ -154,7 +160,7 @@ func TestAConnectionThatIsClosedLeavesTheUplink(t *testing.T) {
 			t.Errorf("the write ended with %v, after %s", err, time.Since(began))
 		}
 		synctest.Wait()
-		u.Share(nil).send(1, nil)
+		u.Share().send(1, nil)
 		if u.busy && len(u.waiting) > 0 {
 			t.Error("the uplink waits for a connection that has gone")
 		}
@@ -168,8 +174,8 @@ func TestUplinksThatCannotBe(t *testing.T) {
 		}
 	}
 	for _, w := range []float64{0, -3, math.NaN(), math.Inf(1)} {
-		if got := uplink(t, 1).Share(func() float64 { return w }).weighed(); got != 1 {
-			t.Errorf("a weight of %v counts as %v", w, got)
+		if s := weighing(uplink(t, 1), w); s.weight != 1 {
+			t.Errorf("a weight of %v counts as %v", w, s.weight)
 		}
 	}
 }
@@ -178,7 +184,7 @@ func TestUplinksThatCannotBe(t *testing.T) {
 func TestBothEndsSendWithinTheirShares(t *testing.T) {
 	var shares []*UplinkShare
 	for range 2 {
-		shares = append(shares, uplink(t, 1e12).Share(nil))
+		shares = append(shares, uplink(t, 1e12).Share())
 	}
 	a := start(t, Config{Listen: []string{}, Uplink: shares[0]})
 	listening := loopback()

@@ -140,7 +140,7 @@ func (s Network) Uplink() *p2pnet.UplinkShare {
 	if err != nil { // 0: no limit
 		return nil
 	}
-	return uplink.Share(nil)
+	return uplink.Share()
 }
 
 // Bounds of --uplink: with less, hellos and news of members would come too late.
