@@ -26,7 +26,7 @@ type ADPSGD struct {
 	lastID     ExchangeID
 	out        exchange
 	in         inbound
-	view       *topology.View
+	overlay    *topology.Overlay
 	accounts   accounts
 	unresolved int             // exchanges in doubt
 	quarantine bans            // peers that this one keeps away from
@@ -48,19 +48,6 @@ type ADPSGD struct {
 type partner struct {
 	id          topology.PeerID
 	barredUntil time.Duration
-}
-
-// exchange is one in flight; the zero value is none.
-type exchange struct {
-	id      ExchangeID
-	peer    topology.PeerID
-	began   time.Duration
-	running bool
-	carried bool // accepted by the partner; of outbound ones
-}
-
-func (x exchange) is(e Event) bool {
-	return x.running && x.id == e.Exchange && x.peer == e.Peer
 }
 
 // NewADPSGD makes a machine that knows no view yet and so proposes nothing. It reports all
@@ -146,14 +133,14 @@ func (m *ADPSGD) Handle(now time.Duration, event Event, actions []Action) []Acti
 // adopt takes the links of a new view. An exchange in flight goes on: the stream shows
 // sooner than gossip whether its partner is alive.
 func (m *ADPSGD) adopt(overlay *topology.Overlay) {
-	m.view = overlay.View()
-	self, _ := m.view.Lookup(m.config.Self)
+	m.overlay = overlay
+	self, _ := overlay.View().Lookup(m.config.Self)
 	m.role = self.Role
 	m.partners = m.partners[:0]
 	for _, id := range overlay.Neighbours(m.config.Self) {
 		m.partners = append(m.partners, partner{id: id})
 	}
-	m.accounts.link(m.partners, m.view.Actives())
+	m.accounts.link(m.partners, overlay.View().Actives())
 	m.tries, m.cursor = 0, 0
 	for _, known := range []*bans{&m.failing, &m.slow, &m.silent, &m.refusing} {
 		known.retain(m.member)
@@ -326,6 +313,9 @@ func (m *ADPSGD) drifted() bool {
 
 // take moves on to the next partner of the cycle.
 func (m *ADPSGD) take() partner {
+	if m.config.Pace.burst() > 1 && m.burst.left == 0 && m.tries == 0 && !m.owed && !m.over {
+		m.cursor = 0 // where a burst begins
+	}
 	next := m.partners[m.cursor]
 	m.cursor = (m.cursor + 1) % len(m.partners)
 	m.tries++
@@ -362,7 +352,9 @@ func (m *ADPSGD) stale(p partner, now time.Duration) bool {
 func (m *ADPSGD) propose(now time.Duration, to topology.PeerID, actions []Action) []Action {
 	m.lastID++
 	m.out = exchange{id: m.lastID, peer: to, began: now, running: true}
-	m.cursor = m.burst.proposed(m.owed, m.config.Pace.burst(), m.cursor)
+	if !m.owed && !m.over { // else another partner has refused this exchange, or bursts are over
+		m.burst.proposed(m.config.Pace.burst())
+	}
 	m.owed, m.steps = true, 0
 	within := time.Duration(0) // the exchanges of the parting pass are whole
 	if m.config.Pace.Partial && !m.over {
@@ -395,6 +387,10 @@ func (m *ADPSGD) SetPace(pace Pace) error {
 	if err := pace.Validate(); err != nil {
 		return fmt.Errorf("another pace: %w", err)
 	}
-	m.config.Pace = pace
+	before := m.config.Pace.burst()
+	if m.config.Pace = pace; m.overlay != nil && pace.burst() != before {
+		m.burst = burst{}
+		m.adopt(m.overlay) // in another order
+	}
 	return nil
 }

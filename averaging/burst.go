@@ -1,24 +1,20 @@
 package averaging
 
+// maxBurst bounds a burst: one of so many makes the models of any flock one.
+const maxBurst = 32
+
 // burst is a series of exchanges, one after the other; the zero value is none.
 type burst struct {
 	left int // exchanges that follow at once
 }
 
-// proposed notes a proposal of a burst of so many exchanges, again if another partner has refused,
-// and returns the index of the partner to ask next: the first after the last of several.
-func (b *burst) proposed(again bool, size, next int) int {
-	switch {
-	case again:
-	case b.left > 0:
+// proposed notes the proposal of an exchange, the first of a burst of so many or one that follows.
+func (b *burst) proposed(size int) {
+	if b.left > 0 {
 		b.left--
-	default:
+	} else {
 		b.left = size - 1
 	}
-	if b.left == 0 && size > 1 {
-		return 0
-	}
-	return next
 }
 
 // inBurst is the order of links, given in the overlay's (topology.Overlay), in which a burst takes

@@ -107,8 +107,8 @@ func (p Pace) burst() int { return max(p.Burst, 1) }
 func (p Pace) Validate() error { return errors.Join(p.faults()...) }
 
 func (p Pace) faults() (faults []error) {
-	if p.Every < 0 || p.Burst < 0 {
-		faults = append(faults, fmt.Errorf("Every is %d and Burst %d: neither may be negative", p.Every, p.Burst))
+	if p.Every < 0 || p.Burst < 0 || p.Burst > maxBurst {
+		faults = append(faults, fmt.Errorf("Every is %d and Burst %d: neither may be negative, and a burst has at most %d exchanges", p.Every, p.Burst, maxBurst))
 	}
 	if p.Partial && p.Drift > 0 {
 		faults = append(faults, errors.New("Partial with Drift: partial exchanges take the time of H steps, and Drift has no H; set Every"))

@@ -148,10 +148,10 @@ func (m *ADPSGD) inAnyCase(now time.Duration) time.Duration {
 
 // member tells whether a peer is in the view.
 func (m *ADPSGD) member(peer topology.PeerID) bool {
-	if m.view == nil {
+	if m.overlay == nil {
 		return false
 	}
-	_, here := m.view.Lookup(peer)
+	_, here := m.overlay.View().Lookup(peer)
 	return here
 }
 

@@ -104,6 +104,8 @@ func (t *training) serve(ctx context.Context) error {
 	select {
 	case <-t.work.flock.Over():
 		return t.work.runOver()
+	case reason := <-t.halts:
+		return fmt.Errorf("serving parameters: %w", &HaltedError{Reason: reason})
 	case <-t.life.Closing:
 		return ErrClosed
 	case <-t.arrival.Barred():

@@ -21,18 +21,17 @@ const MaxServers = 64
 //
 // A member may serve several parts, where there are fewer members or the others have died.
 type ParamServers struct {
-	parts     []*ParamServer
-	lockstep  bool    // the parts are kept in phase
-	timers    []alarm // of the parts
-	set       alarm   // that the runtime has
-	ticks     averaging.ExchangeID
-	gradient  collective.Event // that the trainer has reported
-	waiting   bool             // the trainer waits
-	pending   []bool           // of the parts: it does not let the trainer go on yet
-	batch     int              // that the first part wants
-	unsettled int              // parts
-	actions   []collective.Action
-	scratch   []collective.Action
+	parts    []*ParamServer
+	lockstep bool    // the parts are kept in phase
+	timers   []alarm // of the parts
+	set      alarm   // that the runtime has
+	ticks    averaging.ExchangeID
+	gradient collective.Event // that the trainer has reported
+	waiting  bool             // the trainer waits
+	pending  []bool           // of the parts: it does not let the trainer go on yet
+	skipped  []bool           // of the parts: it has taken part without this gradient
+	actions  []collective.Action
+	scratch  []collective.Action
 }
 
 // alarm is a timer that is set, if its tick is not 0.
@@ -55,7 +54,7 @@ func NewParamServers(config Config, servers []topology.PeerID, gate Gate) (*Para
 	if len(faults) > 0 {
 		return nil, fmt.Errorf("parameter servers machine: %w", errors.Join(faults...))
 	}
-	m := &ParamServers{timers: make([]alarm, len(servers)), pending: make([]bool, len(servers)), unsettled: len(servers)}
+	m := &ParamServers{timers: make([]alarm, len(servers)), pending: make([]bool, len(servers)), skipped: make([]bool, len(servers))}
 	for part, server := range servers {
 		config.Server = server
 		machine, err := NewParamServer(config, gate)
@@ -90,7 +89,7 @@ func (m *ParamServers) Decide(now time.Duration, e collective.Event, actions []c
 		if e.Kind == averaging.StepDone || e.Kind == collective.GradientDone {
 			m.gradient, m.waiting = e, true
 			for part := range m.pending {
-				m.pending[part] = true
+				m.pending[part], m.skipped[part] = true, false
 			}
 		}
 		for part := range m.parts {
@@ -100,7 +99,7 @@ func (m *ParamServers) Decide(now time.Duration, e collective.Event, actions []c
 	for part := m.behind(); part >= 0; part = m.behind() {
 		none := m.gradient
 		none.Samples, none.Initial = 0, false
-		m.pending[part] = true
+		m.pending[part], m.skipped[part] = true, true
 		m.tell(now, part, none)
 	}
 	m.arm(now)
@@ -109,8 +108,9 @@ func (m *ParamServers) Decide(now time.Duration, e collective.Event, actions []c
 }
 
 // partBit is where a message's round has the number of the part, versionBit where that of a transfer of parameters has
-// their version, in lock-step: for 2³⁰ rounds. With one part, both are those of ParamServer.
-const partBit, versionBit = 56, 32
+// their version, in lock-step. With one part, both are those of ParamServer. A version of maxVersion or more is a
+// liar's: an honest one that grew from it would reach the bits of another field.
+const partBit, versionBit, maxVersion = 56, 32, 1 << 29
 
 // addressed is the part that an event is about, and makes the event that of its machine; one is false if it is about
 // all parts.
@@ -119,6 +119,9 @@ func (m *ParamServers) addressed(e *collective.Event) (part int, one bool) {
 	switch e.Kind {
 	case collective.Received:
 		part, e.Message.Round = int(e.Message.Round>>partBit), e.Message.Round&(1<<partBit-1)
+		if m.lockstep && e.Message.Kind == messageVersion || len(m.parts) > 1 && e.Message.Round >= 1<<(partBit-1) {
+			part = len(m.parts) // nobody's
+		}
 		return part, true
 	case collective.Updated:
 		return e.Transfer.Part, true
@@ -131,7 +134,12 @@ func (m *ParamServers) addressed(e *collective.Event) (part int, one bool) {
 		}
 		t.Part, t.Parts = 0, 1
 		if p := m.parts[part]; m.lockstep && copies(*t) && t.Round < ofTheEnd && e.Peer == p.coordinator {
-			p.next, t.Round = t.Round>>versionBit, t.Round&(1<<versionBit-1)
+			version := t.Round >> versionBit
+			if t.Round &= 1<<versionBit - 1; version < maxVersion {
+				p.next = version
+			} else {
+				t.Parts = 0
+			}
 		}
 		return part, true
 	}
@@ -153,18 +161,14 @@ func (m *ParamServers) relay(now time.Duration, part int, a *collective.Action) 
 	n := len(m.parts)
 	switch a.Kind {
 	case averaging.Proceed:
-		if m.pending[part] = false; part == 0 {
-			m.batch = a.Batch
-		}
-		a.Batch = m.batch
+		m.pending[part], a.Batch = false, m.parts[0].batch
 		return m.goesOn(now)
 	case averaging.Halt:
-		halts := m.waiting
+		halts := m.waiting || m.parts[part].serveOnly
 		m.waiting = false // what the others answer is too late
 		return halts
 	case averaging.Settled:
-		m.unsettled--
-		return m.unsettled == 0
+		return !slices.ContainsFunc(m.parts, func(p *ParamServer) bool { return !p.settled })
 	case averaging.SetTimer:
 		m.timers[part] = alarm{at: now + a.After, tick: a.Exchange}
 		return false
@@ -179,6 +183,9 @@ func (m *ParamServers) relay(now time.Duration, part int, a *collective.Action) 
 	case collective.Load, collective.Clear, collective.Update:
 		a.Transfer.Part, a.Transfer.Parts = part, n
 	case collective.Tell:
+		if m.lockstep && a.Message.Kind == messageVersion {
+			return false // its transfer says it
+		}
 		a.Message.Round |= uint64(part) << partBit
 	case collective.Note:
 		if n > 1 {
@@ -201,18 +208,20 @@ func (m *ParamServers) goesOn(now time.Duration) bool {
 }
 
 // behind is a part that lets the trainer go on with parameters that are older than another part's are, or will be when it
-// does; -1 if there is none. In lock-step such a part takes part in its next update without a gradient. Otherwise a server
-// that has answered a gradient without taking it, as the successor of one that died does, would wait for the next of a
-// worker that waits for another server, and that one for this worker's, again and again.
+// does; -1 if there is none. In lock-step such a part takes part in its next update without a gradient, once for each: of
+// a server that lies about its version others would never be done. Otherwise a server that has answered a gradient without
+// taking it, as the successor of one that died does, would wait for the next of a worker that waits for another server,
+// and that one for this worker's, again and again.
 func (m *ParamServers) behind() int {
 	least, newest := -1, uint64(0)
 	for part, p := range m.parts {
 		switch {
-		case p.over || p.ended || p.halted || !m.waiting || !m.lockstep:
+		case p.over || p.ended || p.halted || !m.waiting || !m.lockstep || m.gradient.Kind != collective.GradientDone:
 			return -1
 		case m.pending[part]:
 			newest = max(newest, p.version+1)
 			continue
+		case m.skipped[part]:
 		case least < 0 || p.version < m.parts[least].version:
 			least = part
 		}

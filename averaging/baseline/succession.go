@@ -168,9 +168,9 @@ func (c *coordination) lost() {
 	}
 }
 
-// fail makes the steps of this trainer fail.
+// fail makes the steps of this trainer, or its serving, fail.
 func (c *coordination) fail() {
-	c.halted = true
+	c.halted, c.waiting = true, c.waiting || c.serveOnly
 	c.halt()
 }
 

@@ -122,7 +122,7 @@ func (r *Replica) Load(part, parts int, add bool) error {
 	}
 	for s := range r.lockPart(part, parts) {
 		if !add {
-			r.buffers.rounding.forget(r, s)
+			r.buffers.rounding.forget(func(v tensor.Vector) tensor.Vector { return s.in(r, v) })
 		}
 		if samples := s.at.samples; samples > 0 {
 			tensor.Axpy(s.in(r, r.buffers.sum), float32(samples), s.in(r, r.buffers.gradient))

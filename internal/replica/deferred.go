@@ -5,7 +5,8 @@ import "github.com/seed-97356399/murmuration/tensor"
 // Defer, if wanted, keeps the parameters as they are between two calls of Commit: what steps and
 // exchanges add waits for the next. So a gradient and any number of exchanges are of the
 // models of one moment, in whatever order they end. Nothing is clipped then, since a round is
-// to be one known product of matrices. It must be called before anything else uses the
+// to be one known product of matrices. A consistent copy is of the last Commit: a restart from it
+// makes the round that was under way anew. It must be called before anything else uses the
 // replica.
 func (r *Replica) Defer(wanted bool) {
 	if wanted {

@@ -257,7 +257,7 @@ func (l *InitiatorLane) subtract(s *slice, flight *inFlight, diff *difference, s
 // an exchange carries.
 func (l *InitiatorLane) Leave() {
 	if a := l.of; a.terms.Partial {
-		a.leave(a.turns.leave(least(len(a.replica.shared))))
+		a.leave(int32(a.turns.leave(least(len(a.replica.shared)))))
 	}
 }
 

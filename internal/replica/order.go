@@ -28,7 +28,7 @@ func (o *order) set(r *Replica, terms Terms) {
 	for i := range r.shared {
 		o.sorted = append(o.sorted, int32(i))
 	}
-	if terms.Partial {
+	if terms.Partial && len(r.shared) > 0 {
 		o.urge(r, terms)
 		return
 	}

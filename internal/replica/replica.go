@@ -388,6 +388,9 @@ func (r *Replica) restore(src tensor.Vector, replaced uint64) error {
 	r.judgement.forget()
 	for i, s := range r.lockShared() {
 		r.changing(s)
+		if r.buffers != nil {
+			r.buffers.rounding.forget(s.in)
+		}
 		if r.deferred != nil { // what waits belongs to the former model
 			clear(s.in(r.deferred))
 		}

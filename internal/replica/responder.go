@@ -63,15 +63,11 @@ func (p *Responder) End(now time.Duration) (inDoubt int) {
 // leaves takes note of the slices that the partner leaves to the next exchange. All lanes say the
 // same number, or none before it is known.
 func (p *Responder) leaves(header wire.Header) error {
-	slices, all := header.Slice, len(p.replica.shared)
-	switch before := p.left.Load(); {
-	case slices == 0 || int64(slices) == int64(before):
+	slices, all := int64(header.Slice), int64(len(p.replica.shared))
+	if slices == 0 || slices < all && p.leave(int32(slices)) {
 		return nil
-	case before > 0 || int64(slices) >= int64(all):
-		return fmt.Errorf("%d of %d slices left to the next exchange, after %d: %w", slices, all, before, ErrOrder)
 	}
-	p.leave(int(slices))
-	return nil
+	return fmt.Errorf("%d of %d slices left to the next exchange, after %d: %w", slices, all, p.left.Load(), ErrOrder)
 }
 
 // codec is the codec of a number, if it was accepted. Raw always is: for slices whose

@@ -42,9 +42,10 @@ func (l *rounding) carry(s *slice, gradient tensor.Vector, samples float64) {
 	}
 }
 
-// forget is for an attempt that breaks off: what its codes have lost, the next one's lose again.
-func (l *rounding) forget(r *Replica, s span) {
+// forget is for an attempt that breaks off, of which the next one's codes lose it again, and for another
+// model. In is the range in question of a vector.
+func (l *rounding) forget(in func(tensor.Vector) tensor.Vector) {
 	if l.any.Load() {
-		clear(s.in(r, l.made()))
+		clear(in(l.made()))
 	}
 }

@@ -59,10 +59,14 @@ func (s *side) Window() int { return s.terms.Window }
 // exchange has.
 func (s *side) flying() int { return min(s.terms.Window, max(attempts*len(s.replica.shared), 1)) }
 
-// leave takes so many slices out of the exchange.
-func (s *side) leave(slices int) {
-	s.left.Add(int32(slices))
-	s.due.Add(-int32(slices))
+// leave takes so many slices out of the exchange, once, whichever lane says it first. It returns false
+// if another number was left before.
+func (s *side) leave(slices int32) bool {
+	if s.left.CompareAndSwap(0, slices) {
+		s.due.Add(-slices)
+		return true
+	}
+	return s.left.Load() == slices
 }
 
 // Done tells whether every slice that the exchange carries has been applied, by a responder at both sides, and what

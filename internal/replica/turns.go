@@ -26,14 +26,13 @@ func (t *turns) take() (turn int, more bool) {
 	return t.next - 1, true
 }
 
-// leave lets no further turn be taken, beyond the least number, and returns how many are left that
-// were not left before.
+// leave lets no further turn be taken, beyond the least number, and returns how many are left: the
+// same whenever it is called again.
 func (t *turns) leave(least int) (slices int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	before := t.end
 	t.end = min(t.end, max(t.next, least))
-	return before - t.end
+	return t.all - t.end
 }
 
 // left is how many turns are not to be taken.

@@ -148,7 +148,7 @@ func (t *Trainer) Gradient(now time.Duration, loss float64, samples int) (collec
 	step := Step{Loss: loss, Samples: samples}
 	switch {
 	case t.local != nil:
-		return t.locally(step)
+		return t.locally(now, step)
 	case t.config.Traits.Gradients:
 		return t.hand(step, step.Samples)
 	}
@@ -176,8 +176,9 @@ func (t *Trainer) follow(now time.Duration) {
 }
 
 // locally adds a step to the local model, and after the last hands over what all came to.
-func (t *Trainer) locally(step Step) (collective.Event, error) {
+func (t *Trainer) locally(now time.Duration, step Step) (collective.Event, error) {
 	step.Rate = t.config.Run.Rate(0)
+	t.follow(now)
 	if err := t.apart(step.Rate); err != nil {
 		return collective.Event{}, err
 	}

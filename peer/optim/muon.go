@@ -56,13 +56,18 @@ func (o *Muon) Delta(grad, x tensor.Vector, rate float64) {
 		step.Delta(p.in(grad), p.in(o.vectors[0]), p.in(grad), p.in(x))
 		o.orthogonalize(tensor.NewMatrix(p.rows, p.cols, p.in(grad)))
 		tensor.Scale(p.in(grad), float32(rate*muonLength*math.Sqrt(float64(max(p.rows, p.cols)))))
-		tensor.Axpy(p.in(grad), -float32(rate*p.decay), p.in(x))
+		if p.decay > 0 {
+			tensor.Axpy(p.in(grad), -float32(rate*p.decay), p.in(x))
+		}
 	}
 }
 
 // divide makes the parts of the layout.
 func (o *Muon) divide() {
 	for _, r := range o.Layout.Ranges() {
+		if r.Sharing == tensor.Frozen { // its gradient is zeros
+			continue
+		}
 		p := muonPart{part: part{from: r.Offset, to: r.Offset + r.Len}}
 		if o.AdamW.Decayed.has(r.Offset) {
 			p.decay = o.AdamW.WeightDecay

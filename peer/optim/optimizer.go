@@ -35,7 +35,8 @@ type Resetter interface {
 // Follower is an Optimizer whose steps depend on how the run goes, as those of Outer do.
 type Follower interface {
 	Optimizer
-	// Follow is called before each Delta.
+	// Follow is called before the Delta of each gradient of the peer's own. Updates of gradients
+	// that are averaged first (allreduce, ps-*) come without it.
 	Follow(Course)
 }
 

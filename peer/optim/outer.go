@@ -136,23 +136,22 @@ func (o *Outer) State() (s State) {
 
 // Restore implements Stateful. It also takes a state that Inner had without it.
 func (o *Outer) Restore(s State) error {
+	var sum tensor.Vector
 	if kind, outer := strings.CutPrefix(s.Kind, kindOuter); outer {
-		sum := s.Vectors[vectorOuter]
-		if !tensor.Finite(sum) {
+		if sum = s.Vectors[vectorOuter]; !tensor.Finite(sum) {
 			return fmt.Errorf("restoring the state of %s: %s: %w", s.Kind, vectorOuter, ErrNotFinite)
 		}
 		s.Kind, s.Vectors = kind, maps.Clone(s.Vectors)
 		delete(s.Vectors, vectorOuter)
-		if sum != nil {
-			o.sum, o.last = sum, make(tensor.Vector, len(sum))
+	}
+	if inner, can := o.Inner.(Stateful); can {
+		if err := inner.Restore(s); err != nil {
+			return err
 		}
-	}
-	inner, can := o.Inner.(Stateful)
-	if !can && s.Kind == "" {
-		return nil
-	}
-	if !can {
+	} else if s.Kind != "" {
 		return fmt.Errorf("restoring the state of %s: the optimizer within cannot take one: give the same optimizer, or begin with another folder", s.Kind)
 	}
-	return inner.Restore(s)
+	o.sum, o.last = sum, make(tensor.Vector, len(sum))
+	o.known, o.steps = false, 0
+	return nil
 }

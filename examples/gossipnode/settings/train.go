@@ -168,8 +168,8 @@ const everyPartial = "partial="
 // everyDrift begins a value of --every that measures how far the model has moved.
 const everyDrift = "drift="
 
-// maxBurst bounds --burst: as many exchanges as mix any flock.
-const maxBurst = 64
+// maxBurst bounds --burst, as averaging.Pace does: as many exchanges as mix any flock.
+const maxBurst = 32
 
 // maxDrift bounds C in drift=C: with a larger one, no run would ever exchange.
 const maxDrift = 1e6
