@@ -6,6 +6,7 @@ import (
 
 	"github.com/seed-97356399/murmuration/averaging"
 	"github.com/seed-97356399/murmuration/internal/collective"
+	"github.com/seed-97356399/murmuration/topology"
 )
 
 // TestWhoseFirstGradientComesAfterTheServerHasDied: a worker that the successor's claim reached while it
@@ -41,4 +42,27 @@ func TestWhoseFirstGradientComesAfterTheServerHasDied(t *testing.T) {
 	if m.Coordinator() != "b" {
 		t.Errorf("it follows %q, want b", m.Coordinator())
 	}
+}
+
+// TestWhoOnlyServesIsToldThatItCannot: its named server has never come, nor has any other.
+func TestWhoOnlyServesIsToldThatItCannot(t *testing.T) {
+	const deadline = time.Second
+	m, err := NewParamServers(Config{Self: "b", ServeOnly: true, Deadline: deadline}, []topology.PeerID{"s", "s"}, BSP{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := &driven{t: t, machine: m}
+	d.view("b", "c")
+	for part := range uint64(2) {
+		d.told("c", message(messageWho, part<<partBit, 0))
+	}
+	for d.now < 3*deadline {
+		d.now += deadline / 16
+		for _, a := range d.handle(collective.Event{Event: averaging.Event{Kind: averaging.TimerFired, Timer: averaging.RoundDeadline, Exchange: m.set.tick}}) {
+			if a.Kind == averaging.Halt {
+				return
+			}
+		}
+	}
+	t.Error("it waits for ever")
 }

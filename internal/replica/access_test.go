@@ -147,5 +147,7 @@ func TestNothingShared(t *testing.T) {
 	}
 	a := newSide(t, tensor.NewParams(layout), replica.Options{})
 	p := newSide(t, tensor.NewParams(layout), replica.Options{})
-	begin(t, a, p, replica.Terms{Plan: coding.Uniform(codec(t, "raw")), Window: 2, Lanes: 3}).finish()
+	for _, partial := range []bool{false, true} {
+		begin(t, a, p, replica.Terms{Plan: coding.Uniform(codec(t, "raw")), Window: 2, Lanes: 3, Partial: partial}).finish()
+	}
 }

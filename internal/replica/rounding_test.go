@@ -120,3 +120,25 @@ func TestAPartThatBeginsAnewForgetsOnlyItsOwn(t *testing.T) {
 		t.Errorf("%g of the first part is carried, and %g of the second, which began anew", carried[1], carried[of-2])
 	}
 }
+
+// TestAnotherModelForgetsWhatCodesHaveLost of gradients at the one before.
+func TestAnotherModelForgetsWhatCodesHaveLost(t *testing.T) {
+	const of = 64
+	a, b := largeAverager(t, of), largeAverager(t, of)
+	gradient := make(tensor.Vector, of)
+	gradient[0], gradient[1] = 1, 1e-3
+	if err := a.PutGradient(gradient, 1); err != nil {
+		t.Fatal(err)
+	}
+	rounds["to a server"](t, a, b, "int8", 1)
+	if err := a.Replace(make(tensor.Vector, of)); err != nil {
+		t.Fatal(err)
+	}
+	if err := a.PutGradient(make(tensor.Vector, of), 1); err != nil {
+		t.Fatal(err)
+	}
+	a.send(t, b, terms(t, "raw", 2, collective.Transfer{From: collective.Gradient, Into: collective.Sum, Parts: 1}), whole)
+	if carried, _ := b.peek(t); tensor.MaxAbs(carried) != 0 {
+		t.Errorf("%v is carried", carried)
+	}
+}

@@ -7,7 +7,6 @@ import (
 
 	"github.com/seed-97356399/murmuration/averaging"
 	"github.com/seed-97356399/murmuration/internal/collective"
-	"github.com/seed-97356399/murmuration/peer/optim"
 	"github.com/seed-97356399/murmuration/tensor"
 )
 
@@ -16,7 +15,8 @@ import (
 func TestLocalSteps(t *testing.T) {
 	machine := collective.Traits{Gradients: true, Local: collective.Local{Every: 3, Rate: 1}}
 	run := &alone{rate: 0.5}
-	tr, r := mixed(t, machine, &optim.SGD{}, averaging.Pace{}, run)
+	o := &following{}
+	tr, r := mixed(t, machine, o, averaging.Pace{}, run)
 	step := func(first float32) collective.Event {
 		x, grad := tr.Begin()
 		if x[0] != first {
@@ -49,6 +49,9 @@ func TestLocalSteps(t *testing.T) {
 	}
 	if len(run.steps) != 5 || run.steps[4].Samples != 2 {
 		t.Errorf("counted %+v", run.steps)
+	}
+	if len(o.courses) != 5 {
+		t.Errorf("the optimizer is told of the run %d times in 5 steps", len(o.courses))
 	}
 	mean, x := make(tensor.Vector, values), make(tensor.Vector, values)
 	if err := r.Load(0, 1, false); err != nil {

@@ -151,3 +151,20 @@ func TestMuonAllocatesNothing(t *testing.T) {
 		t.Errorf("a step allocates %v times", n)
 	}
 }
+
+// TestMuonLeavesFrozenMatricesAlone: for a model with a large frozen base no product is computed.
+func TestMuonLeavesFrozenMatricesAlone(t *testing.T) {
+	layout, err := tensor.NewLayout(tensor.Spec{Name: "base", Shape: []int{1 << 10, 1 << 10}, Sharing: tensor.Frozen})
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := &optim.Muon{Layout: layout, AdamW: optim.AdamW{WeightDecay: 0.1}}
+	grad, x := make(tensor.Vector, layout.Len()), make(tensor.Vector, layout.Len())
+	x[3] = 1
+	for range 100 { // 20 s if it were
+		o.Delta(grad, x, 0.1)
+	}
+	if tensor.MaxAbs(grad) != 0 {
+		t.Error("a frozen matrix has a step")
+	}
+}

@@ -172,3 +172,27 @@ func TestOuterAllocatesNothing(t *testing.T) {
 		t.Errorf("a step allocates %v times", n)
 	}
 }
+
+// TestOuterTakesNothingOfAStateThatItRefuses, and all of one that it takes.
+func TestOuterTakesNothingOfAStateThatItRefuses(t *testing.T) {
+	foreign := &optim.Outer{Inner: &optim.SGD{Momentum: 0.9}, Every: 2, Rate: 2}
+	foreign.Delta(tensor.Vector{100}, tensor.Vector{0}, 1)
+	o, fresh := &optim.Outer{Inner: &optim.AdamW{}, Every: 2, Rate: 2}, &optim.Outer{Inner: &optim.AdamW{}, Every: 2, Rate: 2}
+	if err := o.Restore(foreign.State()); err == nil {
+		t.Fatal("the state of another optimizer is taken")
+	}
+	for range 2 {
+		got, want := tensor.Vector{1}, tensor.Vector{1}
+		o.Delta(got, tensor.Vector{0}, 0.1)
+		fresh.Delta(want, tensor.Vector{0}, 0.1)
+		if got[0] != want[0] {
+			t.Errorf("a step of %g after a state was refused, want %g", got[0], want[0])
+		}
+	}
+	if err := o.Restore((&optim.Outer{Inner: &optim.AdamW{}, Every: 2}).State()); err != nil {
+		t.Fatal(err)
+	}
+	if s := o.State(); len(s.Vectors["outer"]) != 0 {
+		t.Errorf("after an empty state %v is left", s.Vectors["outer"])
+	}
+}

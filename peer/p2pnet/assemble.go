@@ -139,7 +139,7 @@ func (p parts) newSwarm(key crypto.PrivKey, store peerstore.Peerstore, bus event
 	if err != nil {
 		return nil, nil, err
 	}
-	guard, muxers := gater{p.config.Admit, p.config.Log}, []upgrader.StreamMuxer{{ID: yamux.ID, Muxer: newMuxer()}}
+	guard, muxers := gater{p.config.Admit, p.config.Log}, []upgrader.StreamMuxer{{ID: yamux.ID, Muxer: newMuxer(p.config.Uplink)}}
 	tls, err := secure.New(key, muxers, duplicateWarning(p.config.Log))
 	if err != nil {
 		return nil, nil, err

@@ -74,8 +74,11 @@ func duplicateWarning(log *zap.Logger) func() {
 // muxer is yamux with the sizes of limits.go; the resource manager counts its windows in full.
 type muxer struct{ yamux.Transport }
 
-func newMuxer() *muxer {
+func newMuxer(uplink *UplinkShare) *muxer {
 	m := &muxer{*yamux.DefaultTransport}
+	if uplink != nil {
+		m.ConnectionWriteTimeout = uplinkTimeout
+	}
 	m.InitialStreamWindowSize = initialWindow
 	m.MaxStreamWindowSize = maxWindow
 	m.MaxMessageSize = maxMessage

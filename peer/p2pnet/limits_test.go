@@ -102,9 +102,9 @@ func TestWindowsAreAccounted(t *testing.T) {
 
 // TestMuxerLeavesTheDefaultAlone: yamux.DefaultTransport is a global of libp2p.
 func TestMuxerLeavesTheDefaultAlone(t *testing.T) {
-	before := newMuxer()
+	before := newMuxer(nil)
 	before.MaxStreamWindowSize = 1
-	after := newMuxer()
+	after := newMuxer(nil)
 	if after.MaxStreamWindowSize != maxWindow || after.InitialStreamWindowSize != initialWindow || after.MaxMessageSize != maxMessage {
 		t.Errorf("windows of %d and %d, messages of %d", after.InitialStreamWindowSize, after.MaxStreamWindowSize, after.MaxMessageSize)
 	}

@@ -13,7 +13,7 @@ import (
 // use. Within a share, connections take turns. Safe for concurrent use.
 //
 // It is start-time fair queueing (Goyal, Vin and Cheng, 1996) over whole writes: each share has a tag
-// that grows with what it has sent, divided by its weight, and the write with the lowest goes first.
+// that grows with what it sends, divided by its weight, and the write with the lowest goes first.
 type Uplink struct {
 	rate float64 // bytes a second
 
@@ -27,6 +27,10 @@ type Uplink struct {
 // uplinkBurst is how far an uplink that was idle may run ahead of its rate, so that short messages of
 // a peer that sends little never wait.
 const uplinkBurst = 5 * time.Millisecond
+
+// uplinkTimeout is how long a message may wait for an uplink before its connection counts as dead: a
+// busy one with a dozen connections sends 256 KiB of each in that time at 25 kB/s.
+const uplinkTimeout = 2 * time.Minute
 
 // NewUplink returns an uplink of so many bytes a second, above 0. What counts is what connections
 // carry, encryption and control messages included, but not the headers of TCP and IP.
@@ -42,19 +46,24 @@ func (u *Uplink) Share() *UplinkShare { return &UplinkShare{uplink: u, weight: 1
 
 // UplinkShare is a part of an Uplink.
 type UplinkShare struct {
-	uplink      *Uplink
-	weight, tag float64 // tag is where its next write begins; the uplink guards both
+	uplink *Uplink
+	// The uplink guards these.
+	weight      float64
+	begun, sent float64 // the tag of its last write, and the bytes of that
 }
 
-// SetWeight changes the weight from the next write on. With one by what is left of each run, of two runs
-// the one nearer its end is hardly slowed. What is not positive counts as 1.
+// mostWeight bounds weights, and 1/mostWeight.
+const mostWeight = 1024
+
+// SetWeight changes the weight from now on. With one by what is left of each run, of two runs the one
+// nearer its end is hardly slowed. Weights are within 1/1024 and 1024; NaN counts as 1.
 func (s *UplinkShare) SetWeight(weight float64) {
-	if !(weight > 0) || math.IsInf(weight, 0) {
+	if math.IsNaN(weight) {
 		weight = 1
 	}
 	s.uplink.mu.Lock()
 	defer s.uplink.mu.Unlock()
-	s.weight = weight
+	s.weight = min(max(weight, 1.0/mostWeight), mostWeight)
 }
 
 // write waits for its turn.
@@ -64,12 +73,19 @@ type write struct {
 	turn  chan struct{} // closed when it has come
 }
 
-// send waits until so many bytes may be sent, or until gone is closed.
-func (s *UplinkShare) send(bytes int, gone <-chan struct{}) {
+// send waits until so many bytes may be sent, until gone is closed, or until the deadline, if there is
+// one: what is written then fails.
+func (s *UplinkShare) send(bytes int, gone <-chan struct{}, deadline time.Time) {
+	var late <-chan time.Time
+	if !deadline.IsZero() {
+		timer := time.NewTimer(time.Until(deadline))
+		defer timer.Stop()
+		late = timer.C
+	}
 	u := s.uplink
 	u.mu.Lock()
-	w := &write{tag: max(u.virtual, s.tag), bytes: bytes, turn: make(chan struct{})}
-	s.tag = w.tag + float64(bytes)/s.weight
+	w := &write{tag: max(u.virtual, s.begun+s.sent/s.weight), bytes: bytes, turn: make(chan struct{})}
+	s.begun, s.sent = w.tag, float64(bytes)
 	u.waiting = append(u.waiting, w)
 	if !u.busy {
 		u.next()
@@ -77,8 +93,10 @@ func (s *UplinkShare) send(bytes int, gone <-chan struct{}) {
 	u.mu.Unlock()
 	select {
 	case <-w.turn:
-		u.passed(gone)
+		u.passed(gone, late)
 	case <-gone:
+		u.leave(w)
+	case <-late:
 		u.leave(w)
 	}
 }
@@ -111,7 +129,7 @@ func later(a, b time.Time) time.Time {
 
 // passed waits until the link has room again, and then lets the next one through. The caller is the
 // one whose turn it is.
-func (u *Uplink) passed(gone <-chan struct{}) {
+func (u *Uplink) passed(gone <-chan struct{}, late <-chan time.Time) {
 	u.mu.Lock()
 	wait := time.Until(u.free)
 	u.mu.Unlock()
@@ -121,6 +139,7 @@ func (u *Uplink) passed(gone <-chan struct{}) {
 		select {
 		case <-timer.C:
 		case <-gone:
+		case <-late:
 		}
 	}
 	u.mu.Lock()
@@ -128,7 +147,7 @@ func (u *Uplink) passed(gone <-chan struct{}) {
 	u.next()
 }
 
-// leave takes a write out whose connection has gone. If its turn has come meanwhile, the next one is
+// leave takes a write out that is given up. If its turn has come meanwhile, the next one is
 // let through.
 func (u *Uplink) leave(w *write) {
 	u.mu.Lock()

@@ -1,8 +1,10 @@
 package p2pnet
 
 import (
+	"errors"
 	"math"
 	"net"
+	"os"
 	"strings"
 	"sync"
 	"testing"
@@ -35,7 +37,7 @@ func during(t *testing.T, lasting time.Duration, senders ...*sender) {
 			all.Go(func() {
 				for time.Now().Before(end) {
 					before := time.Now()
-					s.share.send(s.size, nil)
+					s.share.send(s.size, nil, time.Time{})
 					s.bytes[i] += s.size
 					s.worst[i] = max(s.worst[i], time.Since(before))
 					time.Sleep(s.pause)
@@ -131,6 +133,9 @@ type plainConn struct {
 func (c plainConn) Write(b []byte) (int, error) { return c.pipe.Write(b) }
 func (c plainConn) Close() error                { return c.pipe.Close() }
 
+func (c plainConn) SetWriteDeadline(t time.Time) error { return c.pipe.SetWriteDeadline(t) }
+func (c plainConn) SetReadDeadline(t time.Time) error  { return c.pipe.SetReadDeadline(t) }
+
 // TestAConnectionThatIsClosedLeavesTheUplink: its write fails at once, and the others go on.
 func TestAConnectionThatIsClosedLeavesTheUplink(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -150,7 +155,7 @@ func TestAConnectionThatIsClosedLeavesTheUplink(t *testing.T) {
 			_, err := conn.Write(make([]byte, 3*turnBytes)) // 48 s
 			failed <- err
 		}()
-		go u.Share().send(1000, nil)
+		go u.Share().send(1000, nil, time.Time{})
 		time.Sleep(time.Second)
 		began := time.Now()
 		if err := conn.Close(); err != nil {
@@ -160,9 +165,50 @@ func TestAConnectionThatIsClosedLeavesTheUplink(t *testing.T) {
 			t.Errorf("the write ended with %v, after %s", err, time.Since(began))
 		}
 		synctest.Wait()
-		u.Share().send(1, nil)
+		u.Share().send(1, nil, time.Time{})
 		if u.busy && len(u.waiting) > 0 {
 			t.Error("the uplink waits for a connection that has gone")
+		}
+	})
+}
+
+// TestAWriteEndsAtItsDeadline, however long the uplink is busy; nothing is left of it.
+func TestAWriteEndsAtItsDeadline(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		u := uplink(t, 1e3)
+		here, there := net.Pipe()
+		defer there.Close()
+		conn := u.Share().limit(plainConn{pipe: here})
+		defer conn.Close()
+		go u.Share().send(30_000, nil, time.Time{}) // half a minute
+		synctest.Wait()
+		began := time.Now()
+		if err := conn.SetDeadline(began.Add(2 * time.Second)); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := conn.Write(make([]byte, 100)); !errors.Is(err, os.ErrDeadlineExceeded) || time.Since(began) > 2*time.Second {
+			t.Errorf("the write ended with %v, after %s", err, time.Since(began))
+		}
+		u.mu.Lock()
+		if len(u.waiting) > 0 {
+			t.Error("the uplink still has it")
+		}
+		u.mu.Unlock()
+		time.Sleep(time.Minute)
+	})
+}
+
+// TestAWeightCountsFromNowOn: what was sent at another weight is not held against a share.
+func TestAWeightCountsFromNowOn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		u := uplink(t, 1e6)
+		a, b := weighing(u, 1e-9), &sender{share: u.Share(), conns: 1, size: turnBytes}
+		a.send(turnBytes, nil, time.Time{})
+		a.SetWeight(1)
+		other := &sender{share: a, conns: 1, size: turnBytes}
+		during(t, 10*time.Second, b, other)
+		if !near(other.sent(), b.sent(), 0.02) {
+			t.Errorf("of two shares alike one sent %.0f bytes, the other %.0f", other.sent(), b.sent())
 		}
 	})
 }
@@ -173,9 +219,9 @@ func TestUplinksThatCannotBe(t *testing.T) {
 			t.Errorf("an uplink of %v bytes a second is taken", rate)
 		}
 	}
-	for _, w := range []float64{0, -3, math.NaN(), math.Inf(1)} {
-		if s := weighing(uplink(t, 1), w); s.weight != 1 {
-			t.Errorf("a weight of %v counts as %v", w, s.weight)
+	for w, want := range map[float64]float64{0: 1.0 / mostWeight, -3: 1.0 / mostWeight, 1e-300: 1.0 / mostWeight, math.Inf(1): mostWeight, 7: 7} {
+		if s := weighing(uplink(t, 1), w); s.weight != want {
+			t.Errorf("a weight of %v counts as %v, want %v", w, s.weight, want)
 		}
 	}
 }
@@ -198,8 +244,8 @@ func TestBothEndsSendWithinTheirShares(t *testing.T) {
 	}
 	for i, s := range shares {
 		s.uplink.mu.Lock()
-		if sent := s.tag; sent < float64(len(message)) {
-			t.Errorf("end %d has counted %.0f bytes of at least %d", i, sent, len(message))
+		if sent := s.begun; sent < float64(len(message))/2 {
+			t.Errorf("end %d has counted %.0f bytes of %d", i, sent, len(message))
 		}
 		s.uplink.mu.Unlock()
 	}

@@ -2,7 +2,9 @@ package p2pnet
 
 import (
 	"context"
+	"errors"
 	"sync"
+	"time"
 
 	"github.com/libp2p/go-libp2p/core/network"
 	"github.com/libp2p/go-libp2p/core/peer"
@@ -56,17 +58,20 @@ type sharingConn struct {
 	share *UplinkShare
 	once  sync.Once
 	gone  chan struct{}
+
+	mu       sync.Mutex
+	deadline time.Time // of writes
 }
 
 // turnBytes is the most that a connection sends at a time before others have their turn.
 const turnBytes = 16 << 10
 
-// Write implements net.Conn. It waits for its turns beyond a deadline that passes meanwhile; the
-// connection's own Write fails then.
+// Write implements net.Conn. A deadline that is set while it waits for a turn counts from the next turn
+// on.
 func (c *sharingConn) Write(b []byte) (written int, err error) {
 	for len(b) > 0 {
 		part := b[:min(len(b), turnBytes)]
-		c.share.send(len(part), c.gone) // the connection's own Write says that it is closed
+		c.share.send(len(part), c.gone, c.until()) // the connection's own Write says that it is closed, or late
 		n, err := c.Conn.Write(part)
 		if written += n; err != nil {
 			return written, err
@@ -74,6 +79,25 @@ func (c *sharingConn) Write(b []byte) (written int, err error) {
 		b = b[len(part):]
 	}
 	return written, nil
+}
+
+func (c *sharingConn) until() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.deadline
+}
+
+// SetWriteDeadline implements net.Conn.
+func (c *sharingConn) SetWriteDeadline(t time.Time) error {
+	c.mu.Lock()
+	c.deadline = t
+	c.mu.Unlock()
+	return c.Conn.SetWriteDeadline(t)
+}
+
+// SetDeadline implements net.Conn.
+func (c *sharingConn) SetDeadline(t time.Time) error {
+	return errors.Join(c.SetWriteDeadline(t), c.Conn.SetReadDeadline(t))
 }
 
 // Close implements net.Conn.

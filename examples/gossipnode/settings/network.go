@@ -145,7 +145,7 @@ func (s Network) Uplink() *p2pnet.UplinkShare {
 
 // Bounds of --uplink: with less, hellos and news of members would come too late.
 const (
-	leastUplink = 0.01
+	leastUplink = 0.1
 	mostUplink  = 1e6
 )
 
