@@ -24,6 +24,7 @@ type world struct {
 	done    int
 	steps   int
 	refused int
+	lesson  *lesson // nil where values do not matter
 }
 
 // node is a member: a source, a holder, or both.
@@ -194,7 +195,9 @@ func (w *world) act(n *node, do []Action) {
 			if _, has := n.memory[a.ID]; !has {
 				w.t.Fatalf("%s sends %v on, which it does not hold", n.name, a.ID)
 			}
+			values := w.lesson.onwards(n, a.ID)
 			w.to(a.To, func(m *node) {
+				w.lesson.came(m, a.ID, values)
 				if _, has := m.memory[a.ID]; !has {
 					m.received[a.ID] = true // before it may be refused
 				}
@@ -205,7 +208,11 @@ func (w *world) act(n *node, do []Action) {
 				w.refused++
 				delete(n.received, a.ID)
 			}
+			values := w.lesson.backwards(n, a)
 			w.to(a.To, func(m *node) {
+				if a.Kind == SendBack {
+					w.lesson.errorsCame(m, a.ID, values)
+				}
 				if m.source != nil {
 					w.act(m, m.source.Back(w.now, a.ID, n.name, a.Load, a.Kind == Refuse))
 					w.feed(m)
@@ -224,6 +231,7 @@ func (w *world) act(n *node, do []Action) {
 			}
 			w.after(0, func() {
 				if n.version++; !n.dead {
+					w.lesson.step(w, n)
 					w.act(n, n.holder.Stepped(w.now))
 				}
 			})
@@ -235,6 +243,7 @@ func (w *world) act(n *node, do []Action) {
 			} else if n.versions != nil {
 				n.versions[v]--
 			}
+			w.lesson.release(n, a.ID)
 			delete(n.memory, a.ID)
 			if n.source != nil {
 				w.done++
@@ -263,6 +272,7 @@ func (w *world) compute(n *node, a Action) {
 	}
 	w.after(took, func() {
 		if !n.dead {
+			w.lesson.compute(n, a)
 			w.act(n, n.holder.Computed(w.now, a.ID, false))
 		}
 	})
