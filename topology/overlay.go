@@ -104,6 +104,16 @@ func (o *Overlay) Across(id PeerID) []PeerID {
 	return list
 }
 
+// AtSiteOf is how many members are at a member's site, as far as links go; 0 if it is none.
+func (o *Overlay) AtSiteOf(id PeerID) int {
+	i, known := o.view.position(id)
+	if !known {
+		return 0
+	}
+	at := o.meshes[o.home[i]]
+	return len(at.large) + len(at.small)
+}
+
 // Apart tells whether two members are at different sites, as far as links go.
 func (o *Overlay) Apart(a, b PeerID) bool {
 	i, known := o.view.position(a)

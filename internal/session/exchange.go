@@ -28,6 +28,7 @@ type Exchange struct {
 	initiator replica.Initiator
 	overlap   int
 	within    time.Duration // the time of a partial exchange
+	across    float64       // as in averaging.Action
 	offer     links.Offer
 	agreed    links.Offer // the part of it that the partner has accepted
 	room      coding.Plan // for the plan of the moment
@@ -46,7 +47,7 @@ func (x *Exchange) Begin(local *Host, now time.Duration, action averaging.Action
 	x.side.begin(local, now, action.Peer, uint64(action.Exchange))
 	x.initiator.Use(local.Replica, local.Ledger)
 	x.bounds.Frame = local.Links.Answer(action.Peer)
-	x.overlap, x.within, x.offer = min(max(action.Overlap, 1), maxOverlap), action.Within, offer
+	x.overlap, x.within, x.across, x.offer = min(max(action.Overlap, 1), maxOverlap), action.Within, action.Across, offer
 	x.answer, x.recordReceived, x.clean = answer{}, false, false
 }
 
@@ -157,7 +158,7 @@ func (x *Exchange) accepted() error {
 	x.initiator.Begin(replica.Terms{
 		Partner: string(x.partner), Incarnation: x.proposed.Incarnation, Exchange: x.id, Plan: plan, Codecs: agreed.IDs,
 		Window: min(int(x.accept.Window), most), Lanes: int(x.accept.Lanes), Overlap: int(x.accept.Overlap),
-		Partial: x.within > 0, Unsummed: x.unsummed,
+		Partial: x.within > 0, Across: x.across, Unsummed: x.unsummed,
 	})
 	until := time.Duration(0)
 	if x.within > 0 {
