@@ -8,56 +8,139 @@ import (
 	"time"
 
 	"github.com/seed-97356399/murmuration/averaging"
+	"github.com/seed-97356399/murmuration/examples/zoo/dataset"
 	"github.com/seed-97356399/murmuration/internal/sim"
+	"github.com/seed-97356399/murmuration/tensor"
 	"github.com/seed-97356399/murmuration/topology"
 )
 
-// apart are so many sites of 8 peers: 1 Gbit/s inside, an uplink of 20 Mbit/s and 60 ms to the others. The peers tell
-// where they are if told.
-func apart(p plan, told bool) plan {
-	p.config.Link = sim.Link{Delay: 50 * time.Microsecond}
-	p.config.Port = 125e6
-	p.config.Sites.Across = sim.Link{Delay: 60 * time.Millisecond, Bandwidth: 2.5e5}
-	for i := range p.peers {
-		p.config.Sites.Of = append(p.config.Sites.Of, i/8)
+// terrain is where the peers of a test are: at sites of 8, or all at one.
+type terrain int
+
+const (
+	together terrain = iota // all at one site, and say nothing of it
+	untold                  // at sites of 8, and do not say so
+	told                    // at sites of 8, and say so
+	imagined                // say so, but the network is the same everywhere
+)
+
+// at puts a flock there: 1 Gbit/s inside sites, and an uplink of 20 Mbit/s and 60 ms to others, for a model of
+// 200,000 values; for smaller ones both are as much slower.
+func (n terrain) at(t *testing.T, p plan) plan {
+	scale := float64(p.values) / 200_000
+	p.config.Terms.Window = 8
+	p.config.Link, p.config.Port = sim.Link{Delay: 50 * time.Microsecond}, 125e6*scale
+	if n == untold || n == told {
+		p.config.Sites.Across = sim.Link{Delay: 60 * time.Millisecond, Bandwidth: 2.5e6 * scale}
+		for i := range p.peers {
+			p.config.Sites.Of = append(p.config.Sites.Of, i/8)
+		}
 	}
-	if told {
+	if n == told || n == imagined {
 		p.place = func(peer int) topology.Place { return topology.Place{Site: fmt.Sprint("site ", peer/8)} }
 	}
-	return p
-}
-
-func auto(t *testing.T) func(int) averaging.Machine {
-	return func(peer int) averaging.Machine {
+	p.machine = func(peer int) averaging.Machine { // whose links decide how often they exchange
 		m, err := averaging.NewADPSGD(averaging.Config{Self: nameOf(peer), Rand: rand.New(rand.NewPCG(5, uint64(peer)))})
 		if err != nil {
 			t.Fatal(err)
 		}
 		return m
 	}
+	return p
 }
 
-func TestSitesMix(t *testing.T) {
-	for _, told := range []bool{false, true} {
-		f := newFlock(t, apart(plan{
-			seed: 5, peers: 16, values: 20_000, sliceLen: 1 << 11, unclipped: true, machine: auto(t),
-			config: sim.Config{Task: direct{stepper: idle{}}},
-		}, told))
+// across are the bytes that went from one site to another.
+func (f *flock) across() (bytes float64) {
+	for i := range f.replicas {
+		bytes += float64(f.world.Counts(i).Across)
+	}
+	return bytes
+}
+
+// TestDelegatesSpeakForTheirSites: models that nobody trains become one as fast as without sites, in the same time, while a
+// tenth of the bytes go across; and the sum of all models stays.
+func TestDelegatesSpeakForTheirSites(t *testing.T) {
+	const run = 20 * time.Second
+	var rate, bytes [imagined + 1]float64
+	for _, n := range []terrain{untold, told} {
+		f := newFlock(t, n.at(t, plan{seed: 5, peers: 16, values: 4000, sliceLen: 500, unclipped: true, config: sim.Config{Task: direct{stepper: idle{}}}}))
 		before := f.sum()
-		last := f.spread()
-		var c sim.Counts
-		for second := range 5 {
-			f.world.Run(time.Duration(second+1) * 10 * time.Second)
-			c = f.total()
-			across := int64(0)
-			for i := range 16 {
-				across += f.world.Counts(i).Across
-			}
-			spread := f.spread()
-			t.Logf("told %v, %d s: spread %.3g, rate %.3f /s, %d exchanges, %d refused, %.1f MB, %.1f across", told, 10*(second+1), spread, 2*math.Log(last/spread)/10, c.Initiated, c.Refused, float64(c.Sent)/1e6, float64(across)/1e6)
-			last = spread
-		}
+		f.world.Run(run / 8)
+		start := f.spread()
+		f.world.Run(run)
+		rate[n], bytes[n] = 2*math.Log(start/f.spread())/(run-run/8).Seconds(), f.across()
 		f.comeToRest()
-		t.Log(drift(before, f.sum()))
+		if moved := drift(before, f.sum()); moved > 1e-6 {
+			t.Errorf("the sum moved by %g of itself", moved)
+		}
+		t.Logf("told: %v; the variance falls by a factor of e in %.2f s; %d exchanges, %.2f MB across", n == told, 1/rate[n], f.total().Initiated, bytes[n]/1e6)
+	}
+	if rate[told] < 0.8*rate[untold] || bytes[told] > (0.1+1.0/8)*bytes[untold] {
+		t.Errorf("told, models become alike at %.2f of the rate, at least 0.8; with %.3f of the bytes across, at most 0.225", rate[told]/rate[untold], bytes[told]/bytes[untold])
+	}
+}
+
+// toTarget is the time until the models have an accuracy, in the mean, and the bytes across until then.
+func (d *digits) toTarget(t *testing.T, n terrain, seed uint64, target float64) (took time.Duration, across float64) {
+	t.Helper()
+	const look, most = 100 * time.Millisecond, 2 * time.Minute
+	training := d.pupils(t, seed, 1000)
+	training.constant = true
+	f := newFlock(t, n.at(t, plan{
+		seed: seed, peers: pupilPeers, values: d.model.Layout().Len(), sliceLen: 2048, config: sim.Config{Task: direct{stepper: training}},
+		initial: func(_ *rand.Rand, _ int, x tensor.Vector) { d.model.Init(seed, x) },
+	}))
+	some := make([]int32, 500)
+	for i := range some {
+		some[i] = int32(i * d.test.Len() / len(some))
+	}
+	looked := d.test.Subset(some)
+	for mean := 0.0; mean < target && f.world.Now() < most; {
+		f.world.Run(f.world.Now() + look)
+		mean = 0
+		for _, r := range f.replicas {
+			r.Snapshot(f.scratch)
+			share, _ := d.model.Evaluate(f.scratch, looked)
+			mean += 100 * share / pupilPeers
+		}
+	}
+	return f.world.Now(), f.across()
+}
+
+// TestSitesLearnSooner: two sites of 8 learn in a third of the time, with a fifth of the bytes across, if their members
+// say where they are.
+func TestSitesLearnSooner(t *testing.T) {
+	if testing.Short() {
+		t.Skip("left out by -short: trains for some seconds")
+	}
+	d := loadDigits(t)
+	slow, many := d.toTarget(t, untold, 1, 85)
+	fast, few := d.toTarget(t, told, 1, 85)
+	t.Logf("85 %%: %s and %.2f MB across, %s and %.2f MB told", slow, many/1e6, fast, few/1e6)
+	if 3*fast > slow || 5*few > many {
+		t.Errorf("told, it takes %s of %s, and %.2f of %.2f MB across", fast, slow, few/1e6, many/1e6)
+	}
+}
+
+// TestSitesTable logs what sites are worth, by how unlike the data of peers are, and what they cost where the network is
+// the same everywhere.
+func TestSitesTable(t *testing.T) {
+	if !*tables {
+		t.Skip("give -tables to see what sites are worth")
+	}
+	for _, c := range []struct {
+		name   string
+		shard  dataset.Shard
+		target float64
+	}{{"alike", dataset.Shard{}, 92}, {"Dirichlet 0.3", dataset.Shard{Alpha: 0.3}, 85}, {"Dirichlet 0.1", dataset.Shard{Alpha: 0.1}, 75}} {
+		var took [imagined + 1]float64
+		for _, n := range []terrain{together, imagined, untold, told} {
+			for seed := range uint64(3) {
+				one, across := loadCut(t, c.shard, seed+1).toTarget(t, n, seed+1, c.target)
+				took[n] += one.Seconds() / 3
+				t.Logf("%s, %v, seed %d: %.1f s to %g %%, %.2f MB across", c.name, [...]string{"together", "untold", "told", "imagined"}[n], seed+1, one.Seconds(), c.target, across/1e6)
+			}
+		}
+		t.Logf("%s: %.1f times sooner; where all are together it takes %.2f times as long", c.name, took[untold]/took[told], took[imagined]/took[together])
 	}
 }
