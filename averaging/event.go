@@ -167,9 +167,10 @@ type Action struct {
 	// the next one (Pace.Partial); 0 means that it carries the whole model.
 	Within time.Duration
 	// Across, with Propose and Accept, is above 0 if the partner is at another site, and both speak for others
-	// there: the exchange then weighs so many times as much as it would else, if both sides have the same view, and
+	// there: the exchange then weighs so many times as much as it would else, if both sides have the same View, and
 	// the partner's model is judged by those of other sites, not by those of this peer's own, which are nearer.
 	Across float64
+	View   uint64 // the digest of the view that Across follows from
 }
 
 // String prints the action as transcripts show it.

@@ -113,7 +113,8 @@ func (m *neighbourhood) answer(now time.Duration, event Event, actions []Action)
 	if reply.Reason = m.objection(now, event); reply.Reason == 0 {
 		m.in.begin(now, event)
 		m.accounts.begun(now, event.Peer)
-		reply.Kind, reply.Overlap, reply.Across = Accept, m.overlap(), m.speaks(event.Peer)
+		reply.Kind, reply.Overlap = Accept, m.overlap()
+		reply = m.weighed(reply)
 	}
 	return append(actions, reply)
 }

@@ -2,7 +2,6 @@ package averaging
 
 import (
 	"math"
-	"math/bits"
 	"time"
 
 	"github.com/seed-97356399/murmuration/topology"
@@ -82,21 +81,6 @@ func (m *neighbourhood) controlled(every int) int {
 	return min(max(int(math.Round(float64(every)*m.pace.control.scale())), least), max(maxEvery, every))
 }
 
-// acrossGain is the share of the difference between two sites' mean models that an exchange across removes. With all
-// of it two exchanges at once would drive sites apart.
-const acrossGain = 0.5
-
-// speaks is how many times as much an exchange with a peer weighs as one inside a site. Half of the difference between
-// delegates would move the means of sites of a and b members by 1/2a and 1/2b of it. For them to meet, the
-// delegates' models move by ab/(a+b) of it, farther than each other's, and exchanges inside spread that.
-func (m *neighbourhood) speaks(peer topology.PeerID) float64 {
-	if !m.across {
-		return 0
-	}
-	a, b := float64(m.overlay.AtSiteOf(m.config.Self)), float64(m.overlay.AtSiteOf(peer))
-	return max(1, acrossGain*2*a*b/max(a+b, 1))
-}
-
 // handle does what an event asks of this part of the machine.
 func (m *neighbourhood) handle(now time.Duration, event Event, actions []Action) []Action {
 	switch event.Kind {
@@ -143,7 +127,7 @@ func (m *neighbourhood) adopt(overlay *topology.Overlay) {
 	m.overlay = overlay
 	self, _ := overlay.View().Lookup(m.config.Self)
 	m.role = self.Role
-	m.rounds = bits.Len(uint(max(overlay.AtSiteOf(m.config.Self)-1, 0))) + 1
+	m.rounds = rounds(overlay.AtSiteOf(m.config.Self))
 	m.partners = m.partners[:0]
 	for _, id := range overlay.Neighbours(m.config.Self) {
 		if overlay.Apart(m.config.Self, id) == m.across {
@@ -368,7 +352,7 @@ func (m *neighbourhood) propose(now time.Duration, to topology.PeerID, actions [
 		within = m.pace.lasting(m.every())
 	}
 	return append(actions,
-		Action{Kind: Propose, Peer: to, Exchange: m.out.id, Overlap: m.overlap(), Within: within, Across: m.speaks(to)},
+		m.weighed(Action{Kind: Propose, Peer: to, Exchange: m.out.id, Overlap: m.overlap(), Within: within}),
 		Action{Kind: SetTimer, Timer: m.deadline(false), Exchange: m.out.id, Peer: to, After: m.config.Deadline})
 }
 
@@ -386,6 +370,14 @@ func (m *neighbourhood) depart() {
 	}
 	m.over = true
 	m.parting = len(m.partners)
+}
+
+// weighed adds to an action what an exchange across weighs.
+func (m *neighbourhood) weighed(action Action) Action {
+	if m.across {
+		action.Across, action.View = across(m.overlay, m.config.Self, action.Peer), m.overlay.View().Digest()
+	}
+	return action
 }
 
 // setPace replaces the pace.

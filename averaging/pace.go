@@ -86,9 +86,6 @@ func (p *pace) every(partial bool) int {
 	return int(min(max(hidden, cheap, 1), maxEvery))
 }
 
-// acrossShare is the share of the time that exchanges with other sites may last: the link to them is others' too.
-const acrossShare = 0.3
-
 // sharing is the least H at which exchanges last for no more than that share of the time.
 func (p *pace) sharing() int {
 	if p.step.value <= 0 {

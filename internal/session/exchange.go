@@ -28,7 +28,8 @@ type Exchange struct {
 	initiator replica.Initiator
 	overlap   int
 	within    time.Duration // the time of a partial exchange
-	across    float64       // as in averaging.Action
+	across    float64       // as in averaging.Action, and so is view
+	view      uint64
 	offer     links.Offer
 	agreed    links.Offer // the part of it that the partner has accepted
 	room      coding.Plan // for the plan of the moment
@@ -47,7 +48,8 @@ func (x *Exchange) Begin(local *Host, now time.Duration, action averaging.Action
 	x.side.begin(local, now, action.Peer, uint64(action.Exchange))
 	x.initiator.Use(local.Replica, local.Ledger)
 	x.bounds.Frame = local.Links.Answer(action.Peer)
-	x.overlap, x.within, x.across, x.offer = min(max(action.Overlap, 1), maxOverlap), action.Within, action.Across, offer
+	x.overlap, x.within, x.offer = min(max(action.Overlap, 1), maxOverlap), action.Within, offer
+	x.across, x.view = action.Across, action.View
 	x.answer, x.recordReceived, x.clean = answer{}, false, false
 }
 
@@ -95,6 +97,9 @@ func (x *Exchange) Next(now time.Duration, buf *[]byte) (frame []byte, do Do) {
 func (x *Exchange) propose(now time.Duration, buf *[]byte) ([]byte, error) {
 	l := x.local
 	x.proposed = wire.Propose{Opening: l.opening(x.offer.Codecs), Overlap: uint8(x.overlap), Lanes: uint8(l.Links.Lanes(x.partner, now))}
+	if x.across > 0 {
+		x.proposed.View = x.view
+	}
 	return packTerms(l, buf, x.id, x.proposed)
 }
 

@@ -117,7 +117,7 @@ func (s *Served) Answer(now time.Duration, a averaging.Action) {
 	s.agreed, s.phase = true, agreeing
 	s.limit()
 	if s.kind == wire.TypePropose {
-		s.respond(a.Overlap, a.Across)
+		s.respond(a)
 		return
 	}
 	if err := s.receiver.Begin(s.taking()); err != nil {
@@ -126,12 +126,12 @@ func (s *Served) Answer(now time.Duration, a averaging.Action) {
 }
 
 // respond begins an exchange in the replica.
-func (s *Served) respond(overlap int, across float64) {
-	l := s.local
-	if s.proposal.View != l.Peer.Now().View {
+func (s *Served) respond(a averaging.Action) {
+	l, across := s.local, a.Across
+	if s.proposal.View != a.View {
 		across = min(across, 1) // the two may not agree on who is at their sites
 	}
-	overlap = min(max(overlap, int(s.proposal.Overlap), 1), maxOverlap)
+	overlap := min(max(a.Overlap, int(s.proposal.Overlap), 1), maxOverlap)
 	s.responder.Begin(replica.Terms{
 		Partner: string(s.partner), Incarnation: s.proposal.Incarnation, Exchange: s.id, Codecs: s.codecs,
 		Window: l.granted(), Lanes: min(int(s.proposal.Lanes), l.lanes()), Overlap: overlap,

@@ -48,11 +48,7 @@ func newConversations(p *peer, m Member, traits collective.Traits) conversations
 
 // Now implements session.Peer.
 func (c *conversations) Now() session.State {
-	state := session.State{Incarnation: c.peer.incarnation, Steps: uint64(c.peer.counts.Steps), Progress: c.peer.trainer.Progress(), Ready: !c.peer.arriving}
-	if seen := c.peer.seen; seen != nil {
-		state.View = seen.View().Digest()
-	}
-	return state
+	return session.State{Incarnation: c.peer.incarnation, Steps: uint64(c.peer.counts.Steps), Progress: c.peer.trainer.Progress(), Ready: !c.peer.arriving}
 }
 
 // Member implements session.Peer.
