@@ -32,6 +32,8 @@ func NewADPSGD(config Config) (*ADPSGD, error) {
 	m := &ADPSGD{config: config.withDefaults()}
 	m.inside = neighbourhood{config: m.config, beside: &m.across, lastID: &m.lastID, accounts: newAccounts()}
 	m.across = neighbourhood{config: m.config, beside: &m.inside, lastID: &m.lastID, accounts: newAccounts(), across: true}
+	m.inside.timers.outbound, m.inside.timers.inbound = OutboundDeadline, InboundDeadline
+	m.across.timers.outbound, m.across.timers.inbound = AcrossOutbound, AcrossInbound
 	m.apportion()
 	return m, nil
 }

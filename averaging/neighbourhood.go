@@ -13,6 +13,7 @@ import (
 type neighbourhood struct {
 	across     bool
 	beside     *neighbourhood // the other one of the machine
+	timers     struct{ outbound, inbound TimerKind }
 	lastID     *ExchangeID    // of the machine
 	config     Config
 	role       topology.Role
@@ -22,7 +23,7 @@ type neighbourhood struct {
 	owed       bool      // a round has begun in which nobody has accepted yet
 	steps      int       // local steps since the last round began
 	burst      burst
-	rounds     int // exchanges of each member that bring what a delegate has from another site to all at its own
+	rounds     int // of exchanges at this site between two across
 	out        exchange
 	in         inbound
 	overlay    *topology.Overlay
@@ -40,13 +41,6 @@ type neighbourhood struct {
 	over       bool
 	parting    int // partners still to be asked after the run is over
 	settled    bool
-}
-
-// partner is a neighbour and the moment until which it is passed over because of its
-// answer, unless the view changes.
-type partner struct {
-	id          topology.PeerID
-	barredUntil time.Duration
 }
 
 // every is the present H.
@@ -117,7 +111,7 @@ func (m *neighbourhood) handle(now time.Duration, event Event, actions []Action)
 	case Doubt:
 		m.unresolved = max(event.Unresolved, 0)
 	}
-	actions = m.in.arm(now, m.config.Deadline, m.deadline(true), actions)
+	actions = m.in.arm(now, m.config.Deadline, m.timers.inbound, actions)
 	return m.initiate(now, actions)
 }
 
@@ -205,11 +199,11 @@ func (m *neighbourhood) failed(now time.Duration, event Event) {
 
 func (m *neighbourhood) expired(now time.Duration, event Event, actions []Action) []Action {
 	switch event.Timer {
-	case m.deadline(false):
+	case m.timers.outbound:
 		if m.out.running && m.out.id == event.Exchange {
 			return m.lost(now, m.out.peer, actions)
 		}
-	case m.deadline(true):
+	case m.timers.inbound:
 		return m.in.expire(now, m.config.Deadline, event, actions)
 	}
 	return actions
@@ -353,7 +347,7 @@ func (m *neighbourhood) propose(now time.Duration, to topology.PeerID, actions [
 	}
 	return append(actions,
 		m.weighed(Action{Kind: Propose, Peer: to, Exchange: m.out.id, Overlap: m.overlap(), Within: within}),
-		Action{Kind: SetTimer, Timer: m.deadline(false), Exchange: m.out.id, Peer: to, After: m.config.Deadline})
+		Action{Kind: SetTimer, Timer: m.timers.outbound, Exchange: m.out.id, Peer: to, After: m.config.Deadline})
 }
 
 // endRound ends a round in which no partner accepted; the next begins with the next step.
@@ -387,17 +381,4 @@ func (m *neighbourhood) setPace(pace Pace) {
 		m.burst = burst{}
 		m.adopt(m.overlay) // in another order
 	}
-}
-
-// deadline is the timer that bounds exchanges that others have initiated, or those of this peer.
-func (m *neighbourhood) deadline(inbound bool) TimerKind {
-	switch {
-	case m.across && inbound:
-		return AcrossInbound
-	case m.across:
-		return AcrossOutbound
-	case inbound:
-		return InboundDeadline
-	}
-	return OutboundDeadline
 }

@@ -39,7 +39,7 @@ func (v *View) decide() {
 	}
 	all, sites := new(tally), make(map[string]*tally)
 	at := func(m *Member) *tally {
-		site := v.siteOf(*m)
+		site := siteOf(v.shape, *m)
 		if sites[site] == nil {
 			sites[site] = new(tally)
 		}

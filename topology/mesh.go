@@ -16,7 +16,7 @@ type mesh struct {
 }
 
 // newMesh joins two classes. The actives are L if the classes are equal.
-func newMesh(class [Passive + 1][]int, shape Shape) mesh {
+func newMesh(class group, shape Shape) mesh {
 	m := mesh{largeRole: Active}
 	if len(class[Passive]) > len(class[Active]) {
 		m.largeRole = Passive
@@ -29,14 +29,6 @@ func newMesh(class [Passive + 1][]int, shape Shape) mesh {
 	m.offsets = offsets(len(m.small)) // they are closed under negation
 	m.back = m.offsets
 	return m
-}
-
-// class are the members of a role.
-func (m *mesh) class(role Role) []int {
-	if role == m.largeRole {
-		return m.large
-	}
-	return m.small
 }
 
 // offsets are 0, +1, -1, +2, -2, +4, ... below n, as residues modulo n, each

@@ -48,9 +48,11 @@ func NewOverlay(v *View) (*Overlay, error) {
 	}
 	o := &Overlay{view: v, rank: make([]int, v.Len()), home: make([]int, v.Len())}
 	if v.shape == Tree && v.Len() > 1 {
-		o.tree = v.grow()
+		o.tree = grow(v)
 	}
-	for home, group := range v.bySite() {
+	groups := bySite(v)
+	o.across = link(v, groups)
+	for home, group := range groups {
 		for _, class := range group {
 			for rank, i := range class {
 				o.rank[i], o.home[i] = rank, home
@@ -58,7 +60,6 @@ func NewOverlay(v *View) (*Overlay, error) {
 		}
 		o.meshes = append(o.meshes, newMesh(group, v.shape))
 	}
-	o.link()
 	return o, nil
 }
 

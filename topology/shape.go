@@ -70,10 +70,10 @@ const treeWidth = 2
 // grow makes the neighbours of each member of a tree, as places in the view: the one above it
 // first, then those below. Members with better uplinks are nearer to the root, since those in the middle carry
 // most; the root is passive, so that it answers.
-func (v *View) grow() [][]int {
-	tree, class := make([][]int, v.Len()), v.bySite()[0] // there are no sites in a tree
+func grow(v *View) [][]int {
+	tree, class := make([][]int, v.Len()), bySite(v)[0] // there are no sites in a tree
 	for _, members := range class {
-		slices.SortFunc(members, v.byUplink)
+		slices.SortFunc(members, byUplink(v))
 	}
 	hang := func(below, above int) {
 		tree[above] = append(tree[above], below)

@@ -14,11 +14,11 @@ func (g group) proper() bool { return len(g[Active]) > 0 && len(g[Passive]) > 0 
 // bySite parts the members of a view into groups that can exchange within, in an order that does not depend on
 // how many members a site has. Those at sites where all are of one class, such as sites of one member, are
 // together the last group; if these too are of one class, they belong to the first.
-func (v *View) bySite() []group {
+func bySite(v *View) []group {
 	at := make(map[string]*group)
 	var names []string
 	for i, m := range v.members {
-		site := v.siteOf(m)
+		site := siteOf(v.shape, m)
 		if at[site] == nil {
 			at[site] = new(group)
 			names = append(names, site)
@@ -47,8 +47,8 @@ func (v *View) bySite() []group {
 }
 
 // siteOf is the site of a member as far as it counts: links of other shapes do not look at sites.
-func (v *View) siteOf(m Member) string {
-	if v.shape != Exponential {
+func siteOf(s Shape, m Member) string {
+	if s != Exponential {
 		return ""
 	}
 	return m.Place.Site
@@ -62,39 +62,29 @@ func (g *group) add(more group) {
 	}
 }
 
-// link joins the groups: number them round a ring, and each is joined to those 1, 2, 4, ... places on. The link
+// link joins the meshes of groups: number them round a ring, and each is joined to those 1, 2, 4, ... places on. The link
 // is between delegates, an active one of the first group and a passive one of the second, so however many
 // members a group has, one of each class exchanges across.
-func (o *Overlay) link() {
-	groups := len(o.meshes)
-	if groups < 2 {
-		return
-	}
-	o.across = make(map[int][]int)
-	joined := make(map[[2]int]bool)
-	for hop := 1; hop < groups; hop *= 2 {
+func link(v *View, groups []group) map[int][]int {
+	across, joined := make(map[int][]int), make(map[[2]int]bool)
+	for hop := 1; hop < len(groups); hop *= 2 {
 		for i := range groups {
-			j := (i + hop) % groups
-			if pair := [2]int{min(i, j), max(i, j)}; joined[pair] {
-				continue
-			} else {
+			j := (i + hop) % len(groups)
+			if pair := [2]int{min(i, j), max(i, j)}; !joined[pair] {
 				joined[pair] = true
+				a, p := slices.MinFunc(groups[i][Active], byUplink(v)), slices.MinFunc(groups[j][Passive], byUplink(v))
+				across[a], across[p] = append(across[a], p), append(across[p], a)
 			}
-			a, p := o.view.delegate(o.meshes[i].class(Active)), o.view.delegate(o.meshes[j].class(Passive))
-			o.across[a], o.across[p] = append(o.across[a], p), append(o.across[p], a)
 		}
 	}
+	return across
 }
 
-// delegate is the member with the best uplink, of equal ones the first in the view's order: of those who come
-// later few are before it.
-func (v *View) delegate(of []int) int {
-	return slices.MinFunc(of, func(a, b int) int { return v.byUplink(a, b) })
-}
-
-// byUplink puts the member with the better uplink first, and of equal ones the first in the view's order. Who
-// tells of none has not bounded it.
-func (v *View) byUplink(a, b int) int {
-	unbounded := func(i int) int { return int(v.members[i].Place.Uplink-1) & 0xff } // 0, which is not known, is the most
-	return cmp.Or(cmp.Compare(unbounded(b), unbounded(a)), cmp.Compare(a, b))
+// byUplink puts the member with the better uplink first, and of equal ones the first in the view's order, so that
+// few of those who come later are before it. Who tells of none has not bounded it.
+func byUplink(v *View) func(a, b int) int {
+	unbounded := func(i int) Uplink { return v.members[i].Place.Uplink - 1 } // 0, which is not known, is the most
+	return func(a, b int) int {
+		return cmp.Or(cmp.Compare(unbounded(b), unbounded(a)), cmp.Compare(a, b))
+	}
 }
