@@ -14,7 +14,7 @@ type neighbourhood struct {
 	across     bool
 	beside     *neighbourhood // the other one of the machine
 	timers     struct{ outbound, inbound TimerKind }
-	lastID     *ExchangeID    // of the machine
+	lastID     *ExchangeID // of the machine
 	config     Config
 	role       topology.Role
 	partners   []partner // in link order
