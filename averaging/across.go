@@ -22,5 +22,16 @@ func across(overlay *topology.Overlay, self, peer topology.PeerID) float64 {
 	return max(1, acrossGain*2*a*b/max(a+b, 1))
 }
 
+// spread is the overlap to tell of an exchange across that weighs so many times as much, so that it weighs less
+// where delegates differ from one another mostly as members of one site do: that is no difference between the
+// sites, and would be multiplied. Squared are mean distances of partners' models at this site and at others.
+func spread(across float64, overlap int, squaredHere, squaredThere float64) int {
+	between := max(1-squaredHere/squaredThere, 1/across) // of the difference; NaN before there was any
+	if !(between > 0) {
+		between = 1 / across
+	}
+	return int(float64(1+overlap)/min(between, 1)) - 1
+}
+
 // rounds is how many exchanges of each of so many members bring what one of them has to all.
 func rounds(members int) int { return bits.Len(uint(max(members-1, 0))) + 1 }

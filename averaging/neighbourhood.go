@@ -38,6 +38,7 @@ type neighbourhood struct {
 	stalling   bans            // proposers that have held a place for nothing
 	met        topology.PeerID // the partner of the last outbound exchange completed
 	pace       pace
+	squared    mean // distances of partners' models, squared
 	over       bool
 	parting    int // partners still to be asked after the run is over
 	settled    bool
@@ -174,6 +175,9 @@ func (m *neighbourhood) finished(now time.Duration, event Event) {
 		m.out, m.owed, m.tries, m.met = exchange{}, false, 0, event.Peer
 	default:
 		return
+	}
+	if d := event.Distance; d >= 0 && d <= math.MaxFloat32 {
+		m.squared.add(d * d)
 	}
 	for _, known := range []*bans{&m.shunned, &m.failing, &m.slow, &m.silent, &m.refusing} {
 		known.lift(event.Peer)
@@ -369,7 +373,9 @@ func (m *neighbourhood) depart() {
 // weighed adds to an action what an exchange across weighs.
 func (m *neighbourhood) weighed(action Action) Action {
 	if m.across {
-		action.Across, action.View = across(m.overlay, m.config.Self, action.Peer), m.overlay.View().Digest()
+		action.View = m.overlay.View().Digest()
+		action.Across = across(m.overlay, m.config.Self, action.Peer)
+		action.Overlap = spread(action.Across, action.Overlap, m.beside.squared.value, m.squared.value)
 	}
 	return action
 }
