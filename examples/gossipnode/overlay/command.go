@@ -82,7 +82,7 @@ who shows a list or a key is asked for it.`,
 	flags.SortFlags = false
 	flags.IntVar(&s.peers, "peers", defaultPeers, fmt.Sprintf("number of peers, 2 to %d", maxPeers))
 	flags.Float64Var(&s.active, "active", 0, "share of active peers, as in 0.5 (default: what newcomers decide)")
-	flags.StringVar(&s.shape, "topology", topology.Exponential.String(), "exponential, ring, tree or star; with --join it is what the run says, if it does")
+	flags.StringVar(&s.shape, "topology", topology.Exponential.String(), cli.List(run.Shapes())+"; with --join it is what the run says, if it does")
 	flags.IntVar(&s.sites, "sites", 1, "say at how many sites the peers are: links are inside them, and one of each class exchanges across")
 	flags.Uint64Var(&s.seed, "seed", 1, "seed of the peers' identities and of the simulations")
 	flags.StringVar(&s.svg, "svg", "", "draw the links into this file")
@@ -100,7 +100,7 @@ func (s settings) validate(from cli.Origins) error {
 		faults.If(len(s.member.Join) > 0 && from.Source(name) != cli.FromDefault, name, "is for a flock that is made up: with --join it is the run's")
 	}
 	shape, err := topology.ParseShape(s.shape)
-	faults.If(err != nil, "topology", "%q: want exponential, ring, tree or star", s.shape)
+	faults.If(err != nil, "topology", "%q: want %s", s.shape, cli.List(run.Shapes()))
 	faults.If((shape == topology.Star || shape == topology.Ring) && from.Source("active") != cli.FromDefault, "active", "follows from --topology %s: leave it out", s.shape)
 	actives := s.actives()
 	switch given := from.Source("active") != cli.FromDefault; {
