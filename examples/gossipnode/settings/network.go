@@ -87,7 +87,7 @@ func (s *Network) register(flags *pflag.FlagSet) {
 	flags.BoolVar(&s.RelayService, "relay-service", false, "pass on the connections of members that cannot be dialled, and tell others whether they can be; all that goes through the relay goes through this machine")
 	flags.BoolVar(&s.HolePunch, "hole-punch", false, "try to make connections through a relay direct; both ends need it")
 	flags.Float64Var(&s.UplinkMbit, uplinkFlag, 0, "`MBPS`: send at most so many Mbit/s, with all that belongs to this peer together (default: as much as the link takes)")
-	flags.StringVar(&s.Site, siteFlag, "", fmt.Sprintf("`NAME` of the network that this peer shares with others, such as an office, at most %d bytes: peers exchange inside a site oftener than across (default: that of all that name none)", topology.MaxSite))
+	flags.StringVar(&s.Site, siteFlag, "", "`NAME` of the network that this peer shares with others, such as an office: exchanges are oftener inside it than across")
 	flags.StringVar(&s.Unreachable, unreachableFlag, UnreachableAuto, "whether others cannot dial this peer, so that it begins its exchanges itself: "+cli.List(unreachables())+" (a relay of the run that can be dialled from here finds out)")
 	flags.Lookup(unreachableFlag).NoOptDefVal = UnreachableYes
 	flags.IntVar(&s.Lanes, LanesFlag, 0, fmt.Sprintf("connections that an exchange uses at once, 1 to %d; of two peers the smaller number counts; 0: one, and %d where the link is fast and long (docs/TUNING.md)", MaxLanes, peer.WideLanes))
