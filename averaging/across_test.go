@@ -3,6 +3,7 @@ package averaging
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"testing"
 	"time"
 
@@ -86,40 +87,46 @@ func active(e topology.Edge) topology.PeerID  { return e.Active }
 func passive(e topology.Edge) topology.PeerID { return e.Passive }
 
 // TestExchangesAcrossHoldUpNoneInside: while an exchange across lasts, an active delegate makes those inside its site as
-// before, and the next across follows no sooner than so many rounds inside, nor before 0.3 of the time has been others'.
+// before, and the next across follows no sooner than four exchanges inside, nor before it has lasted for 0.3 of the time.
 func TestExchangesAcrossHoldUpNoneInside(t *testing.T) {
-	s := newSited(t, Pace{Every: 2}, active)
-	var inside, across, since, rounds int
-	var far Action
-	began := time.Duration(0)
-	for step := range 400 {
-		near, beyond := proposals(s.tell(Event{Kind: StepDone}))
-		for _, a := range beyond {
-			if a.Peer != s.delegates().Passive || a.View != s.overlay.View().Digest() {
-				t.Fatalf("step %d: %v", step, a)
+	const step = 10 * time.Millisecond
+	for _, lasts := range []time.Duration{step / 2, 20 * step} {
+		s := newSited(t, Pace{Every: 2}, active)
+		var inside, across, since int
+		var far Action
+		began := time.Duration(0)
+		for range 400 {
+			s.now = s.now.Truncate(step)
+			near, beyond := proposals(s.tell(Event{Kind: StepDone}))
+			for _, a := range beyond {
+				if a.Peer != s.delegates().Passive || a.View != s.overlay.View().Digest() {
+					t.Fatalf("%v", a)
+				}
+				if across > 1 && (float64(s.now-began) < float64(lasts)/acrossShare || since < 4) {
+					t.Errorf("an exchange that lasts %s begins %s after the last, and %d inside", lasts, s.now-began, since)
+				}
+				far, across, since, began = a, across+1, 0, s.now
+				for _, x := range []TimerKind{AcrossOutbound, OutboundDeadline} { // of other exchanges
+					s.m.Handle(s.now, Event{Kind: TimerFired, Timer: x, Exchange: 999}, nil)
+				}
 			}
-			if across > 1 && (float64(s.now-began) < float64(20*10*time.Millisecond)/acrossShare || since < rounds) {
-				t.Errorf("an exchange across begins %s after the last, and %d inside", s.now-began, since)
+			for _, a := range near {
+				if s.overlay.Apart(s.m.config.Self, a.Peer) || a.View != 0 {
+					t.Fatalf("%v", a)
+				}
+				inside, since = inside+1, since+1
+				s.m.Handle(s.now, Event{Kind: Accepted, Peer: a.Peer, Exchange: a.Exchange}, nil)
+				s.m.Handle(s.now, Event{Kind: Finished, Peer: a.Peer, Exchange: a.Exchange, Distance: 1}, nil)
 			}
-			far, across, since, began, rounds = a, across+1, 0, s.now, 4
-			for _, x := range []TimerKind{AcrossOutbound, OutboundDeadline} {
-				s.tell(Event{Kind: TimerFired, Timer: x, Peer: "p", Exchange: 999}) // of another exchange: nothing happens
+			if far.Peer != "" && s.now-began >= lasts-step/2 {
+				s.m.Handle(s.now, Event{Kind: Accepted, Peer: far.Peer, Exchange: far.Exchange}, nil)
+				s.m.Handle(began+lasts, Event{Kind: Finished, Peer: far.Peer, Exchange: far.Exchange, Distance: 10}, nil)
+				far = Action{}
 			}
 		}
-		for _, a := range near {
-			if s.overlay.Apart(s.m.config.Self, a.Peer) || a.View != 0 {
-				t.Fatalf("step %d: %v", step, a)
-			}
-			inside, since = inside+1, since+1
-			s.finish(a, 1)
+		if inside < 190 || across < 5 {
+			t.Errorf("%d exchanges inside and %d across in 400 steps, two for each inside", inside, across)
 		}
-		if far.Peer != "" && s.now-began > 200*time.Millisecond {
-			s.finish(far, 10)
-			far = Action{}
-		}
-	}
-	if inside < 120 || across < 5 {
-		t.Errorf("%d exchanges inside and %d across in 400 steps, two for each inside", inside, across)
 	}
 }
 
@@ -155,28 +162,34 @@ func TestAPassiveDelegateServesBoth(t *testing.T) {
 	}
 }
 
-// TestADelegateParts: after the run each partner is asked once, at the other site too, and then nothing is left, once.
+// TestADelegateParts: after the run each partner is asked once, at the other site too, and when all that is over, nothing is
+// left, once.
 func TestADelegateParts(t *testing.T) {
 	s := newSited(t, Pace{Every: 1}, active)
-	asked, settled := map[topology.PeerID]int{}, 0
+	asked := map[topology.PeerID]int{}
 	queue := s.tell(Event{Kind: RunOver})
 	for len(queue) > 0 {
-		a := queue[0]
-		queue = queue[1:]
-		if a.Kind == Settled {
-			settled++
-		} else if a.Kind == Propose {
-			asked[a.Peer]++
-			queue = append(queue, s.finish(a, 1)...)
+		last := len(queue) - 1
+		if slices.ContainsFunc(queue, func(a Action) bool { return a.Kind == Settled }) {
+			t.Fatalf("%v, and there are exchanges under way", queue)
+		}
+		near, far := proposals(queue) // those across last longest
+		next := append(far, near...)
+		if last = len(next) - 1; last < 0 {
+			break
+		}
+		a := next[last]
+		asked[a.Peer]++
+		more := s.finish(a, 1)
+		if queue = append(next[:last:last], more...); last == 0 && len(more) == 1 && more[0].Kind == Settled {
+			queue = nil
+			asked["settled"]++
 		}
 	}
-	for _, id := range s.overlay.Neighbours(s.m.config.Self) {
+	for _, id := range append(s.overlay.Neighbours(s.m.config.Self), "settled") {
 		if asked[id] != 1 {
-			t.Errorf("%s is asked %d times", id, asked[id])
+			t.Errorf("%s: %d times", id, asked[id])
 		}
-	}
-	if settled != 1 {
-		t.Errorf("it has nothing left %d times", settled)
 	}
 }
 

@@ -93,10 +93,10 @@ func TestASiteHasBothClasses(t *testing.T) {
 // TestDelegatesHaveTheBestUplinks: the members that exchange across are those with the best uplinks of their class, and who
 // tells of none counts as not bounded.
 func TestDelegatesHaveTheBestUplinks(t *testing.T) {
-	for _, uplinks := range [][]Uplink{{3, 9, 5, 9}, {3, 0, 5, 9}} {
+	for seed, uplinks := range [][]Uplink{{3, 9, 5, 9}, {3, 0, 5, 9}, {5, 9, 3, 3}, {1, 0, 2, 3}} {
 		var list []Member
 		for i := range 16 {
-			m := Member{ID: PeerID(fmt.Sprint("m", i)), Role: Active + Role(i%2), Place: Place{Site: fmt.Sprint("s", i/8), Uplink: uplinks[i/2%4]}}
+			m := Member{ID: PeerID(fmt.Sprint("m", seed, i)), Role: Active + Role(i%2), Place: Place{Site: fmt.Sprint("s", i/8), Uplink: uplinks[i/2%4]}}
 			list = append(list, m)
 		}
 		o := mustOverlay(t, list)
@@ -154,4 +154,59 @@ func TestAJoinMovesFewLinks(t *testing.T) {
 			t.Errorf("about %d members: %.2f links of a member move, %.2f without sites", n, moved[0], moved[1])
 		}
 	}
+}
+
+// TestATreeHasBetterUplinksNearerToItsRoot: of the members of a class none has a better uplink than one of a level above.
+func TestATreeHasBetterUplinksNearerToItsRoot(t *testing.T) {
+	v, err := Tree.View(spread(rand.New(rand.NewPCG(3, 3)), 40, 3, 0))
+	if err != nil {
+		t.Fatal(err)
+	}
+	o, err := NewOverlay(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rate := func(i int) int { return int(v.At(i).Place.Uplink-1) & 0xff }
+	root := slices.MaxFunc(byPlace(v), func(a, b int) int { // a passive one, of the best uplink
+		if p, q := v.At(a).Role == Passive, v.At(b).Role == Passive; p != q {
+			return map[bool]int{true: 1, false: -1}[p]
+		}
+		return rate(a) - rate(b)
+	})
+	depth, worst := map[int]int{}, [Passive + 1]int{Active: 256, Passive: 256}
+	level := []int{}
+	for i := range v.Len() {
+		if v.At(i).Role == Passive && rate(i) == rate(root) && len(level) == 0 {
+			level = append(level, i) // the first of those
+			depth[i] = 1
+		}
+	}
+	for d := 2; len(level) > 0; d++ {
+		role, least := v.At(level[0]).Role, 256
+		var next []int
+		for _, i := range level {
+			if rate(i) > worst[role] {
+				t.Errorf("level %d has an uplink of class %d below one of %d", d-1, rate(i), worst[role])
+			}
+			least = min(least, rate(i))
+			for _, j := range o.tree[i] {
+				if depth[j] == 0 {
+					depth[j] = d
+					next = append(next, j)
+				}
+			}
+		}
+		worst[role], level = least, next
+	}
+	if len(depth) != v.Len() {
+		t.Errorf("%d of %d are reached from the root", len(depth), v.Len())
+	}
+}
+
+// byPlace are the places of a view.
+func byPlace(v *View) (places []int) {
+	for i := range v.Len() {
+		places = append(places, i)
+	}
+	return places
 }
