@@ -8,10 +8,13 @@ import (
 
 const (
 	// acrossShare is the share of the time that exchanges with other sites may last: the link to them is others' too.
-	acrossShare = 0.3
+	acrossShare = 0.36
 	// acrossGain is the share of the difference between two sites' mean models that an exchange across removes. With
 	// all of it, two exchanges at once would drive sites apart.
 	acrossGain = 0.5
+	// acrossMost is how many times as much as others an exchange across weighs at most: the delegate then goes a quarter
+	// of the way beyond its partner's model. Farther, where sites hold unlike data, is where no model is any good.
+	acrossMost = 2.5
 )
 
 // across is how many times as much an exchange between delegates weighs as one inside a site. Half of their difference
@@ -19,7 +22,7 @@ const (
 // models move by ab/(a+b) of it, farther than each other's, and exchanges inside spread that.
 func across(overlay *topology.Overlay, self, peer topology.PeerID) float64 {
 	a, b := float64(overlay.AtSiteOf(self)), float64(overlay.AtSiteOf(peer))
-	return max(1, acrossGain*2*a*b/max(a+b, 1))
+	return min(max(1, acrossGain*2*a*b/max(a+b, 1)), acrossMost)
 }
 
 // spread is the overlap to tell of an exchange across that weighs so many times as much, so that it weighs less

@@ -148,7 +148,7 @@ func TestAPassiveDelegateServesBoth(t *testing.T) {
 	if inside := ask(near, 1); first.Kind != Accept || inside.Kind != Accept || inside.Overlap != 2 || inside.Across != 0 {
 		t.Fatalf("%v, %v", first, inside)
 	}
-	if first.Across != 4 || first.Overlap != 7 || first.View != s.overlay.View().Digest() {
+	if first.Across != acrossMost || first.Overlap != 4 || first.View != s.overlay.View().Digest() {
 		t.Errorf("before it is known how far apart models are: %v; it should weigh half", first)
 	}
 	if again := ask(far, 2); again.Kind != Refuse || again.Reason != Busy {
