@@ -169,13 +169,13 @@ func TestADelegateParts(t *testing.T) {
 	asked := map[topology.PeerID]int{}
 	queue := s.tell(Event{Kind: RunOver})
 	for len(queue) > 0 {
-		last := len(queue) - 1
 		if slices.ContainsFunc(queue, func(a Action) bool { return a.Kind == Settled }) {
 			t.Fatalf("%v, and there are exchanges under way", queue)
 		}
 		near, far := proposals(queue) // those across last longest
 		next := append(far, near...)
-		if last = len(next) - 1; last < 0 {
+		last := len(next) - 1
+		if last < 0 {
 			break
 		}
 		a := next[last]
