@@ -105,6 +105,7 @@ func newNode(network Network) (_ *Node, err error) {
 	n.flock = flock.New(n.Self())
 	n.flock.SetIdle(true)
 	n.flock.SetReachable(network.Reach != Unreachable)
+	n.flock.SetPlace(network.place())
 	if n.net.guard != nil {
 		n.flock.Trust()
 	}

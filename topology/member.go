@@ -62,6 +62,8 @@ type Member struct {
 	Unreachable bool
 	// Serves: the member serves parameters to the others and does not train.
 	Serves bool
+	// Place is where in the network the member is.
+	Place Place
 }
 
 // opposite is the other class of a decided role.

@@ -24,7 +24,7 @@ const (
 )
 
 // TimerKinds is the number of kinds of timers.
-const TimerKinds = averaging.RoundDeadline + 1
+const TimerKinds = averaging.AcrossInbound + 1
 
 // Event is what has happened to a peer. Progress is set with GradientDone too.
 type Event struct {

@@ -155,7 +155,7 @@ func (r *Presence) adopt(members []transport.Record, now time.Time) (*topology.O
 
 // membersOf are the members of records, this peer as it is now among them.
 func (r *Presence) membersOf(records []transport.Record) []topology.Member {
-	members := []topology.Member{{ID: r.config.Transport.Self(), Role: r.Role(), Unreachable: r.config.Flock.Unreachable(), Serves: r.serves()}}
+	members := []topology.Member{{ID: r.config.Transport.Self(), Role: r.Role(), Unreachable: r.config.Flock.Unreachable(), Serves: r.serves(), Place: r.config.Flock.Place()}}
 	for _, m := range records {
 		if m.Peer == members[0].ID || !flock.Trains(m) && !flock.Serves(m) {
 			continue
@@ -164,7 +164,7 @@ func (r *Presence) membersOf(records []transport.Record) []topology.Member {
 		if !role.Valid() {
 			role = topology.Undecided
 		}
-		members = append(members, topology.Member{ID: m.Peer, Role: role, Unreachable: m.Flags&flock.Unreachable != 0, Serves: flock.Serves(m)})
+		members = append(members, topology.Member{ID: m.Peer, Role: role, Unreachable: m.Flags&flock.Unreachable != 0, Serves: flock.Serves(m), Place: m.Place})
 	}
 	return members
 }
@@ -188,6 +188,7 @@ func (r *Presence) Publish(now time.Time) error {
 func (r *Presence) current() transport.Record {
 	f, now := r.config.Flock, r.record.said
 	now.Incarnation, now.Steps, now.Head, now.Role, now.Rows = f.Incarnation(), f.Steps(), f.Head(), uint8(r.Role()), f.Rows()
+	now.Place = f.Place()
 	if now.Flags = now.Flags&flock.Leaving | uint8(r.algorithm)<<flock.AlgorithmShift; f.Idle() && !r.serves() {
 		now.Flags |= flock.Idle
 	}

@@ -97,6 +97,7 @@ type pair struct {
 	pick     func(n int) int // which of n things that can happen happens next
 	change   func(from string, frame []byte) []byte
 	results  map[string]session.Result
+	across   float64       // as A proposes, by view 1
 	within   time.Duration // that an exchange may take, if it is partial: each frame takes a millisecond
 	quiet    bool
 	last     struct { // the frame that was heard last
@@ -188,7 +189,7 @@ func (x *pair) begin(c session.Conversation, from, to *peer) {
 
 // propose has A propose an exchange.
 func (x *pair) propose(id averaging.ExchangeID) {
-	x.exchange.Begin(&x.a.local, x.now, averaging.Action{Kind: averaging.Propose, Peer: "P", Exchange: id, Overlap: 1, Within: x.within}, x.offer)
+	x.exchange.Begin(&x.a.local, x.now, averaging.Action{Kind: averaging.Propose, Peer: "P", Exchange: id, Overlap: 1, Within: x.within, Across: x.across, View: 1}, x.offer)
 	x.begin(x.exchange, x.a, x.p)
 }
 

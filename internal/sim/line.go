@@ -14,6 +14,8 @@ type line struct {
 	resent func(segments int) // called when segments are lost; may be nil
 	// ports are those of the peers, the lower index first.
 	ports [2]*port
+	// uplinks are those of the peers' sites; nil within one.
+	uplinks [2]*port
 	// free is when the last byte handed over, each way, will have left.
 	free    [2]time.Duration
 	streams []*Stream // still open, the oldest first
@@ -28,15 +30,17 @@ func (l *line) carry(way, n int) time.Duration {
 	segments, worst := l.link.resent(n, l.chance)
 	began, n := max(l.free[way], l.queue.Now()), n+segments*segment
 	l.free[way] = began + l.link.transmission(n)
-	arrived := max(l.free[way], l.ports[way].leave(began, n)) + l.link.Delay + time.Duration(worst)*(2*l.link.Delay+resendPause)
+	arrived := max(l.free[way], l.ports[way].leave(began, n), l.uplinks[way].leave(began, n)) + l.link.Delay + time.Duration(worst)*(2*l.link.Delay+resendPause)
 	if segments > 0 && l.resent != nil {
 		l.resent(segments)
 	}
-	return l.ports[1-way].enter(arrived, n)
+	return l.ports[1-way].enter(l.uplinks[1-way].enter(arrived, n), n)
 }
 
 // left is when all that was handed to one way so far has left.
-func (l *line) left(way int) time.Duration { return max(l.free[way], l.ports[way].leave(0, 0)) }
+func (l *line) left(way int) time.Duration {
+	return max(l.free[way], l.ports[way].leave(0, 0), l.uplinks[way].leave(0, 0))
+}
 
 // arrive calls do at a time, or when the line is thawed.
 func (l *line) arrive(at time.Duration, do func()) {
@@ -62,7 +66,7 @@ func (l *line) forget(s *Stream) {
 	l.streams = slices.DeleteFunc(l.streams, func(other *Stream) bool { return other == s })
 }
 
-// port is a peer's connection to the network, which all its streams share. A line has
+// port is a peer's connection to the network, or that of a site to the others, which all its streams share. A line has
 // one queue for each direction, and so has a port: a peer to which many write at once
 // receives no faster than its own port, however fast the senders' are. A nil port has no
 // bounds.

@@ -20,6 +20,7 @@ type peer struct {
 	index       int
 	id          topology.PeerID
 	unreachable bool
+	place       topology.Place
 	counts      Counts
 
 	incarnation uint64
@@ -43,7 +44,7 @@ func newPeer(w *World, index int, m Member) *peer {
 		traits.Size.SetLength(m.Replica.SharedLen())
 	}
 	p := &peer{
-		world: w, index: index, id: m.ID, unreachable: m.Unreachable, incarnation: 1, replica: m.Replica,
+		world: w, index: index, id: m.ID, unreachable: m.Unreachable, place: m.Place, incarnation: 1, replica: m.Replica,
 	}
 	p.driver = driver{peer: p, machine: machine}
 	p.conversations = newConversations(p, m, traits)
@@ -165,13 +166,21 @@ func (p *peer) message(a collective.Action) {
 		p.broke(partner, fmt.Errorf("telling peer %d %s: %w", partner, a.Message, err))
 		return
 	}
-	p.counts.Sent += int64(len(frame))
+	p.sent(partner, len(frame))
 	p.counts.Messages++
 	l.arrive(l.carry(wayOf(p.index, partner), len(frame)), func() {
 		if !l.cut {
 			w.peers[partner].received(p, frame)
 		}
 	})
+}
+
+// sent counts bytes written to another peer.
+func (p *peer) sent(to, bytes int) {
+	p.counts.Sent += int64(bytes)
+	if p.world.config.Sites.apart(p.index, to) {
+		p.counts.Across += int64(bytes)
+	}
 }
 
 // received takes a message.

@@ -5,6 +5,7 @@ import (
 
 	"github.com/seed-97356399/murmuration/internal/wire"
 	"github.com/seed-97356399/murmuration/peer/transport"
+	"github.com/seed-97356399/murmuration/topology"
 )
 
 // Harm is what exchanges with one partner do to a member, as the member judges it. It is a hint for
@@ -21,9 +22,6 @@ type Harm struct {
 // harmSize is the number of bytes that a message says of harm.
 const harmSize = 16
 
-// rowsSize is the number of bytes that one says of rows.
-const rowsSize = 8
-
 // named is the harm if its partner has a name here, by fingerprint, else none.
 func (h Harm) named(names map[uint64]transport.PeerID) Harm {
 	id, here := names[Met{Partner: h.Partner, mark: h.mark}.fingerprint()]
@@ -33,15 +31,16 @@ func (h Harm) named(names map[uint64]transport.PeerID) Harm {
 	return Harm{Partner: id, Harm: h.Harm, Trust: h.Trust}
 }
 
-// last writes or reads what a message ends with: a harm, and the rows that a member gives unless rows is nil; or
-// nothing where there are neither. Bytes that are fewer, or come after them, are a later release's.
-func (h *Harm) last(c *wire.Coder, rows *uint64) {
+// last writes or reads what a message ends with: a harm; of a member, unless that is nil, the rows that it gives and
+// its place besides; or nothing where there is none of these. Bytes that are fewer, or come after them, are a later
+// release's.
+func (h *Harm) last(c *wire.Coder, of *Member) {
 	var rest []byte
-	gives := rows != nil && *rows > 0
-	if !c.Reading && (gives || *h != (Harm{})) {
+	more := of != nil && (of.Rows > 0 || of.Place != topology.Place{})
+	if !c.Reading && (more || *h != (Harm{})) {
 		told := wire.BodyWriter()
-		if h.fields(&told); gives {
-			told.Uint64(rows)
+		if h.fields(&told); more {
+			of.told(&told)
 		}
 		rest = told.Written()
 	}
@@ -52,9 +51,13 @@ func (h *Harm) last(c *wire.Coder, rows *uint64) {
 			c.Fault("its harm: %v", err)
 		}
 	}
-	if c.Reading && rows != nil && len(rest) >= harmSize+rowsSize {
-		told := wire.BodyReader(wire.TypeMember, rest[harmSize:harmSize+rowsSize])
-		told.Uint64(rows)
+	if c.Reading && of != nil && len(rest) > harmSize {
+		told := wire.BodyReader(wire.TypeMember, rest[harmSize:])
+		of.told(&told)
+		var later []byte
+		if told.Remaining(&later); told.Finish() != nil || of.Place.Validate() != nil {
+			of.Place = topology.Place{}
+		}
 	}
 }
 

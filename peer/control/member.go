@@ -23,6 +23,8 @@ type Member struct {
 	Steps uint64
 	// Rows is how many rows it gives to others that train, as its record says; 0 if it gives none.
 	Rows uint64
+	// Place is where in the network it is, as its record says.
+	Place topology.Place
 	// Unreachable tells that others cannot dial it, Leaving that it is about to go.
 	Unreachable, Leaving bool
 	// Digest is the member's last digest, for an Observer without partners. Its Received is zero, and its Loss
@@ -73,10 +75,17 @@ func (m *Member) fields(c *wire.Coder, now time.Time) {
 	ago(c, &m.Received, now)
 	ago(c, &m.Exchanged, now)
 	c.Bytes(&digest, 2, 0, wire.MaxDigest, "bytes of digest")
-	if m.Harm.last(c, &m.Rows); c.Reading {
+	if m.Harm.last(c, m); c.Reading {
 		m.Role = roles[role]
 		m.read(c, digest)
 	}
+}
+
+// told writes or reads the rows that a member gives, and its place. A release that knows no places ends after the rows.
+func (m *Member) told(c *wire.Coder) {
+	c.Uint64(&m.Rows)
+	c.Text(&m.Place.Site, 0, topology.MaxSite)
+	c.Uint8((*uint8)(&m.Place.Uplink))
 }
 
 // maxRole bounds the word for a role, and roles are those that are told of.

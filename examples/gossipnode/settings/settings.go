@@ -339,7 +339,7 @@ func (s *Settings) RegisterSums(flags *pflag.FlagSet) {
 func (s *Settings) RegisterBridge(flags *pflag.FlagSet) {
 	s.registerNamed(flags,
 		"run", "listen", "join", "key", "allow", "run-key", "operator", membershipFlag, gossipKeyFlag,
-		relayFlag, "relay-service", "hole-punch", uplinkFlag, unreachableFlag, LanesFlag, "steps", codecFlag, policyFlag, "quantized", "every", "budget", "consensus",
+		relayFlag, "relay-service", "hole-punch", uplinkFlag, siteFlag, unreachableFlag, LanesFlag, "steps", codecFlag, policyFlag, "quantized", "every", "budget", "consensus",
 		finalFlag, finalWaitFlag, "name", "metrics", "pprof", "log-level", "verbose")
 }
 

@@ -43,6 +43,13 @@ build-1  AAAAAAAA  active     training  1200   100   0.2500  3 s ago   v1.2.0
 			t.Errorf("of harm it says %q, want %q", line, harmed[i])
 		}
 	}
+	f.members[1].Place = topology.Place{Site: "Zürich", Uplink: topology.UplinkOf(2.5e6)}
+	placed := []string{"version  site    uplink            harmed by", "v1.2.0   -       -                 BBBBBBBB, trust 40 %", "-        Zürich  from 16.4 Mbit/s  build-1, trust 5 %", "-        -       -"}
+	for i, line := range strings.Split(strings.TrimSpace(f.table()), "\n")[1:] {
+		if !strings.HasSuffix(line, placed[i]) {
+			t.Errorf("of places it says %q, want %q", line, placed[i])
+		}
+	}
 	f.alarms = []watch.Alarm{{Peer: "12D3KooWAAAAAAAA", Name: "no-exchange", Since: 5, Text: "no exchange for 3m0s"}}
 	if got := f.table(); !strings.HasSuffix(got, "\nalarm: build-1: no exchange for 3m0s\n") {
 		t.Errorf("the table is\n%s", got)
@@ -54,7 +61,7 @@ build-1  AAAAAAAA  active     training  1200   100   0.2500  3 s ago   v1.2.0
 	for _, want := range []string{
 		`"run":"digits"`, `"id":"12D3KooWAAAAAAAA","lag":100,"last_exchange_seconds":3,"loss":0.25,"name":"build-1","role":"active"`,
 		`"heard_seconds":1`, `"state":"training","steps":1200`, `"version":"v1.2.0"`, `"last_exchange_seconds":null,"loss":null,"name":""`, `"exchanges":null`,
-		`"harm":{"harm":1.5,"partner":"12D3KooWAAAAAAAA","trust":0.05}`, `"harm":null`,
+		`"harm":{"harm":1.5,"partner":"12D3KooWAAAAAAAA","trust":0.05}`, `"harm":null`, `"site":"Zürich"`, `"uplink_mbit":16.384`, `"uplink_mbit":null`,
 		`"alarms":[{"peer":"12D3KooWAAAAAAAA","alarm":"no-exchange","since_seconds":5,"text":"no exchange for 3m0s"}]`,
 	} {
 		if !strings.Contains(string(text), want) {
