@@ -9,10 +9,19 @@ import (
 
 // Sequence is a list of layers that follow each other; it is a Layer too. Its parameters are named as
 // torch.nn.Sequential names them: "0.weight", "0.bias", "2.weight" and so on.
-type Sequence struct{ layers []Layer }
+type Sequence struct {
+	layers []Layer
+	names  []string // of their parameters
+}
 
 // Sequential makes a Sequence.
-func Sequential(layers ...Layer) *Sequence { return &Sequence{slices.Clone(layers)} }
+func Sequential(layers ...Layer) *Sequence {
+	s := &Sequence{make([]Layer, len(layers)), make([]string, len(layers))}
+	for i, l := range layers {
+		s.layers[i], s.names[i] = childOf(l, i)
+	}
+	return s
+}
 
 // fuser is a layer that may include the layers after it: less work for the same outputs.
 type fuser interface {
@@ -48,7 +57,7 @@ func (s *Sequence) For(in Shape) (Built, error) {
 		if err := part.Out.validate(); err != nil {
 			return built, fmt.Errorf("layer %d (%s): its outputs have %w", place, nameOf(s.layers[place]), err)
 		}
-		built.Params = append(built.Params, within(fmt.Sprint(place), part.Params)...)
+		built.Params = append(built.Params, within(s.names[place], part.Params)...)
 		built.Out = part.Out
 		built.WholeBatch = built.WholeBatch || part.WholeBatch
 		parts = append(parts, part)
@@ -57,8 +66,11 @@ func (s *Sequence) For(in Shape) (Built, error) {
 	return built, nil
 }
 
-// within puts the name of a layer before the names of its parameters.
+// within puts the name of a layer, if it has one, before the names of its parameters.
 func within(layer string, params []Param) []Param {
+	if layer == "" {
+		return params
+	}
 	named := slices.Clone(params)
 	for i := range named {
 		named[i].Name = layer + "." + named[i].Name
