@@ -107,7 +107,7 @@ var ofPictures = []string{"mlp", "softmax", "cnn", "mobilenet-small", "resnet-sm
 func small() []string { return append(slices.Clone(ofPictures), GPT, GRU) }
 
 func deep() []string {
-	return slices.DeleteFunc(Names(), func(name string) bool { return slices.Contains(small(), name) })
+	return slices.DeleteFunc(Names(), func(name string) bool { return !Deep(name) })
 }
 
 // few is a number of examples that a pass has at least.

@@ -3,6 +3,7 @@ package nets
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/seed-97356399/murmuration/examples/zoo/dataset"
@@ -36,6 +37,12 @@ var ErrModel = errors.New("nets: no such model")
 // Names lists the names of ByName; the default is the first.
 func Names() []string {
 	return []string{"mlp", "softmax", "cnn", "mobilenet-small", "resnet-small", "resnet20", "resnet110", "resnet18", "mobilenet_v2", "alexnet", "vgg11_bn", "vgg16_bn", "vgg19_bn", GPT, GRU}
+}
+
+// Deep tells whether a model is one of the large ones for pictures: it has up to 30 million parameters, and a batch goes
+// through it as a whole.
+func Deep(name string) bool {
+	return slices.Contains([]string{"resnet20", "resnet110", "resnet18", "mobilenet_v2", "alexnet", "vgg11_bn", "vgg16_bn", "vgg19_bn"}, name)
 }
 
 // hiddenUnits is the width of the hidden layer of "mlp".
