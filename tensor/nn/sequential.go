@@ -36,7 +36,6 @@ func (s *Sequence) String() string { return "Sequential" }
 // For implements Layer.
 func (s *Sequence) For(in Shape) (Built, error) {
 	built := Built{Out: in}
-	var parts []Built
 	for i := 0; i < len(s.layers); i++ {
 		layer, place := s.layers[i], i
 		if f, ok := layer.(fuser); ok {
@@ -57,25 +56,54 @@ func (s *Sequence) For(in Shape) (Built, error) {
 		if err := part.Out.validate(); err != nil {
 			return built, fmt.Errorf("layer %d (%s): its outputs have %w", place, nameOf(s.layers[place]), err)
 		}
-		built.Params = append(built.Params, within(s.names[place], part.Params)...)
 		built.Out = part.Out
-		built.WholeBatch = built.WholeBatch || part.WholeBatch
-		parts = append(parts, part)
+		if _, is := layer.(*Sequence); !is { // of a layer that computes a Sequence in its own way
+			part.parts = nil
+		}
+		part.name = nameOf(s.layers[place])
+		built.parts = append(built.parts, part.partsAt(s.names[place])...)
 	}
-	built.Make = func(r *Room) Step { return newChain(r, parts) }
-	return built, nil
+	return joined(built.Out, built.parts), nil
 }
 
-// within puts the name of a layer, if it has one, before the names of its parameters.
-func within(layer string, params []Param) []Param {
-	if layer == "" {
-		return params
+// partsAt are the parts of a layer of a Sequence, in which it has a name: those of a Sequence within, else the layer
+// itself.
+func (f Built) partsAt(layer string) []Built {
+	parts := slices.Clone(f.parts)
+	if len(parts) == 0 {
+		parts = []Built{f}
 	}
+	for i, p := range parts {
+		parts[i].Params, parts[i].name = within(layer, p.Params), under(layer, p.name)
+	}
+	return parts
+}
+
+// joined is parts that follow each other, the outputs of the last of which have a shape.
+func joined(out Shape, parts []Built) Built {
+	all := Built{Out: out, parts: parts, Make: func(r *Room) Step { return newChain(r, parts) }}
+	for _, p := range parts {
+		all.Params = append(all.Params, p.Params...)
+		all.WholeBatch = all.WholeBatch || p.WholeBatch
+	}
+	return all
+}
+
+// within puts the name of a layer before the names of its parameters.
+func within(layer string, params []Param) []Param {
 	named := slices.Clone(params)
 	for i := range named {
-		named[i].Name = layer + "." + named[i].Name
+		named[i].Name = under(layer, named[i].Name)
 	}
 	return named
+}
+
+// under puts the name of a layer, if it has one, before another name.
+func under(layer, name string) string {
+	if layer == "" {
+		return name
+	}
+	return layer + "." + name
 }
 
 // nameOf is the String of a layer, or its type.
