@@ -146,3 +146,12 @@ def alexnet(classes=10):
         net.features[place] = nn.MaxPool2d(2)
     net.avgpool, net.classifier[1] = nn.Identity(), nn.Linear(256 * 2 * 2, 4096)
     return net
+
+
+def gru(width=128, vocabulary=256):
+    """The zoo's gru."""
+    return nn.Sequential(Tokens(vocabulary, width), GRU(width, width), nn.Linear(width, vocabulary))
+
+
+DEEP = {"mobilenet_v2": mobilenet_v2, "alexnet": alexnet, "vgg11_bn": lambda: vgg("vgg11_bn"), "vgg16_bn": lambda: vgg("vgg16_bn"),
+        "vgg19_bn": lambda: vgg("vgg19_bn"), "resnet18": resnet18, "resnet20": lambda: cifar_resnet(3), "resnet110": lambda: cifar_resnet(18)}
