@@ -11,9 +11,9 @@ const maxHeader = 100_000_000
 
 // Errors of reading safetensors files, beside *FormatError.
 var (
-	// errDtype: float32 cannot hold a tensor's element type; wrapped in a *FormatError that
+	// errDtype: values of a tensor's element type are not read; wrapped in a *FormatError that
 	// names tensor and type.
-	errDtype = errors.New("element type is none of F32, F16, BF16")
+	errDtype = errors.New("element type is none of F32, F16, BF16, I64")
 	// ErrMismatch: a valid file has other names or shapes than the layout it is loaded into.
 	ErrMismatch = errors.New("file does not fit the layout")
 )

@@ -60,7 +60,7 @@ func badFiles() []badFileCase {
 		{"dtype is no string", file(`{"a":{"dtype":4,"shape":[2],"data_offsets":[0,8]}}`, 8), "dtype is no string", nil},
 		{"shape is null", file("{"+f32("a", "null", 0, 8)+"}", 8), "shape does not begin with [", nil},
 
-		{"integer type", file(strings.ReplaceAll("{"+a+"}", "F32", "I64"), 8), `"a": dtype "I64"`, errDtype},
+		{"integer type", file(strings.ReplaceAll("{"+a+"}", "F32", "I32"), 8), `"a": dtype "I32"`, errDtype},
 		{"double", file(strings.ReplaceAll("{"+a+"}", "F32", "F64"), 8), `dtype "F64"`, errDtype},
 		{"lower case", file(strings.ReplaceAll("{"+a+"}", "F32", "f32"), 8), `dtype "f32"`, errDtype},
 

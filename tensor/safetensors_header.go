@@ -31,6 +31,8 @@ type fileHeader struct {
 // dtypeSize returns the bytes of one value of an element type, 0 for types that this package cannot read.
 func dtypeSize(dtype string) int {
 	switch dtype {
+	case "I64":
+		return 8
 	case "F32":
 		return 4
 	case "F16", "BF16":

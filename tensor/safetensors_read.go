@@ -1,6 +1,7 @@
 package tensor
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -14,7 +15,7 @@ const maxMismatches = 10
 
 // ReadSafetensors reads a whole safetensors file, to its end. Its tensors become ranges in the order of their data.
 // Their kind is Dense and their sharing Shared, since the format has neither. F32 values are kept bit for bit, NaN
-// included; F16 and BF16 are converted exactly. Metadata is nil if the file has none.
+// included; F16 and BF16 are converted exactly, I64, in which torch counts batches, to the nearest value. Metadata is nil if the file has none.
 //
 // The file may come from anyone. It is refused with a *FormatError if its header is larger than maxHeader, has a name
 // twice or contradicts itself; if its tensors overlap, leave gaps, are empty or of another element type; or if it is
@@ -117,7 +118,7 @@ func (v *valueReader) fill(dst Vector, e fileEntry) error {
 	}
 	size := dtypeSize(e.dtype)
 	for len(dst) > 0 {
-		n := min(chunkValues, len(dst))
+		n := min(len(v.buf)/size, chunkValues, len(dst))
 		code := v.buf[:size*n]
 		if _, err := io.ReadFull(v.from, code); err != nil {
 			return readError("the tensors' data", err)
@@ -129,6 +130,10 @@ func (v *valueReader) fill(dst Vector, e fileEntry) error {
 			kernel.FP16Decode(dst[:n], code)
 		case "BF16":
 			kernel.BF16Decode(dst[:n], code)
+		case "I64": // torch counts batches in it
+			for i := range n {
+				dst[i] = float32(int64(binary.LittleEndian.Uint64(code[8*i:])))
+			}
 		}
 		dst = dst[n:]
 	}

@@ -302,3 +302,28 @@ func BenchmarkReadSafetensors(b *testing.B) {
 		}
 	}
 }
+
+// TestSafetensorsReadsWholeNumbers: torch counts a BatchNorm's batches in 64-bit integers, which may be many.
+func TestSafetensorsReadsWholeNumbers(t *testing.T) {
+	const many = chunkValues + 3
+	header := fmt.Sprintf(`{"count":{"dtype":"I64","shape":[],"data_offsets":[0,8]},"many":{"dtype":"I64","shape":[%d],"data_offsets":[8,%d]},"w":{"dtype":"F32","shape":[1],"data_offsets":[%[2]d,%d]}}`, many, 8+8*many, 12+8*many)
+	file := append(binary.LittleEndian.AppendUint64(nil, uint64(len(header))), header...)
+	file = binary.LittleEndian.AppendUint64(file, 16_777_217) // between two float32
+	for i := range many {
+		file = binary.LittleEndian.AppendUint64(file, uint64(-i))
+	}
+	file = binary.LittleEndian.AppendUint32(file, math.Float32bits(0.5))
+	p, _, err := ReadSafetensors(bytes.NewReader(file))
+	if err != nil {
+		t.Fatal(err)
+	}
+	v := p.Vector()
+	if len(v) != 1+many+1 || v[0] != 16_777_216 || v[many+1] != 0.5 {
+		t.Errorf("%d values, %v to %v", len(v), v[0], v[len(v)-1])
+	}
+	for i := range many {
+		if v[1+i] != float32(-i) {
+			t.Fatalf("value %d is %v", i, v[1+i])
+		}
+	}
+}

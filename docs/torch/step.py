@@ -2,16 +2,18 @@
 """Times training steps of torch and of gossipnode in turn, one thread each.
 
     python3 -m venv /tmp/torch && /tmp/torch/bin/pip install torch
-    /tmp/torch/bin/python docs/torch/step.py [--model mlp|cnn|mobilenet-small|gpt] [--rounds 15]
+    /tmp/torch/bin/python docs/torch/step.py [--model mlp|cnn|mobilenet-small|gpt|...] [--rounds 15] [--batch 64]
 
 Nothing in the repository needs this script or torch. A step is the gradient of a batch
-of 64 and SGD with momentum, in float32:
+and SGD with momentum, in float32:
 
     mlp    784-256-10, rectifier between
     cnn    28x28: convolution 3x3 1-16, rectifier, pool 2x2, convolution 3x3 16-32,
            rectifier, pool 2x2, dense 1568-10
     mobilenet-small, gpt    as examples/zoo/nets has them; gpt with 16 windows of 128
            random bytes
+    gru    16 windows of 128 random bytes
+    resnet18 and others     torchvision's, as twins.py changes them for 32x32
 
 Both sides go through sixteen batches of dense random values that lie ready in memory,
 in [-1, 1): real pictures are largely empty, and what a library makes of zeros is not
@@ -21,7 +23,8 @@ first, and the fastest is the one that counts.
 
 A round is three samples of torch's step and then three of gossipnode's (`gossipnode
 bench step --rounds 3`, a process of its own), 40 ms or more each. The ratio of a round
-is the quotient of the two medians; printed is the median of the rounds, with the least
+is the quotient of the two medians (of one sample each if a step takes longer than
+40 ms); printed is the median of the rounds, with the least
 and the greatest, by the clock and by processor time, which depends less on what else
 the machine does.
 """
@@ -83,13 +86,15 @@ def mobilenet(_):
 
 
 MODELS = {"mlp": (mlp, (784,)), "cnn": (cnn, (1, 28, 28)), "mobilenet-small": (mobilenet, (3, 32, 32)),
-          "gpt": (lambda _: twins.gpt(), (128,))}
-PICTURES = ("cnn", "mobilenet-small")
+          "gpt": (lambda _: twins.gpt(), (128,)), "gru": (lambda _: twins.gru(), (128,))}
+TEXTS = ("gpt", "gru")
+if twins.models:
+    MODELS |= {name: (lambda _, make=make: make(), (3, 32, 32)) for name, make in twins.DEEP.items()}
 
 
 def size(model):
     """The examples of a batch."""
-    return 16 if model == "gpt" else BATCH
+    return 16 if model in TEXTS else BATCH
 
 
 class Trainer:
@@ -108,7 +113,7 @@ class Trainer:
         self.optimizer = torch.optim.SGD(self.net.parameters(), lr=RATE, momentum=MOMENTUM, **{optimizer: True})
         self.batches = [((2 * torch.rand(BATCH, *shape) - 1).contiguous(**layout), torch.randint(CLASSES, (BATCH,)))
                         for _ in range(BATCHES)]
-        if model == "gpt":
+        if model in TEXTS:
             draw = lambda: torch.randint(256, (size(model), *shape))
             self.batches = [(draw(), draw()) for _ in range(BATCHES)]
         self.loss = torch.compile(self.forward) if compiled else self.forward
@@ -120,7 +125,7 @@ class Trainer:
         return nn.functional.cross_entropy(self.net(x).flatten(0, -2), y.flatten())
 
     def parameters(self):
-        return sum(p.numel() for p in self.net.parameters())
+        return sum(p.numel() for p in (*self.net.parameters(), *self.net.buffers()))
 
     def train(self, steps):
         for x, y in itertools.islice(itertools.cycle(self.batches), steps):
@@ -152,12 +157,12 @@ def optimizers():
 def fastest(model, compiled):
     """The fastest of torch's settings by processor time, tried in turn."""
     either = (False, True)
-    pictures = either if model in PICTURES else (False,)
+    pictures = either if len(MODELS[model][1]) == 3 else (False,)
     pools = either if model == "cnn" else (False,)
     trainers = [Trainer(model, *setting) for setting in
                 itertools.product(optimizers(), pictures, pools, either if compiled else (False,))]
     seconds = [[] for _ in trainers]
-    for _ in range(CONTEST_ROUNDS):
+    for _ in range(CONTEST_ROUNDS if trainers[0].steps > 1 else 1):
         for trainer, samples in zip(trainers, seconds):
             samples.append(trainer.sample()[1])
     medians = [statistics.median(samples) for samples in seconds]
@@ -172,7 +177,7 @@ def compare(model, rounds, gossipnode, compiled):
     theirs, ours = [], []  # of each round, by the clock and of the processor
     for _ in range(rounds):
         trainer.train(2)
-        samples = [trainer.sample() for _ in range(SAMPLES)]
+        samples = [trainer.sample() for _ in range(SAMPLES if trainer.steps > 1 else 1)]
         theirs.append([statistics.median(column) for column in zip(*samples)])
         figures = bench(gossipnode, model)
         if figures["parameters"] != trainer.parameters():
@@ -197,12 +202,15 @@ def bench(gossipnode, model):
 
 
 def main():
+    global BATCH
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--model", action="append", choices=MODELS, help="default: all")
     parser.add_argument("--rounds", type=int, default=15)
+    parser.add_argument("--batch", type=int, default=BATCH, help="pictures of a step")
     parser.add_argument("--gossipnode", help="the program (default: built from this checkout)")
     parser.add_argument("--compile", action="store_true", help="try torch.compile too; needs a C++ compiler")
     options = parser.parse_args()
+    BATCH = options.batch
     if options.rounds < 1:
         parser.error("--rounds: want at least 1")
     torch.set_num_threads(1)

@@ -3175,6 +3175,290 @@ single_done:
 	VZEROUPPER
 	RET
 
+// func relu6AVX2(dst []float32, x []float32)
+// Requires: AVX, AVX2
+TEXT ·relu6AVX2(SB), NOSPLIT, $0-48
+	MOVQ         dst_base+0(FP), AX
+	MOVQ         dst_len+8(FP), CX
+	MOVQ         x_base+24(FP), DX
+	VPXOR        X0, X0, X0
+	MOVL         $0x40c00000, BX
+	VMOVD        BX, X1
+	VPBROADCASTD X1, Y1
+	CMPQ         CX, $0x00000400
+	JB           aligned
+	MOVQ         AX, BX
+	NEGQ         BX
+	ANDQ         $0x0000001f, BX
+	SHRQ         $0x02, BX
+	JZ           aligned
+	SUBQ         BX, CX
+
+align:
+	VMOVSS (DX), X2
+	VMAXPS X2, X0, X2
+	VMINPS X2, X1, X2
+	VMOVSS X2, (AX)
+	ADDQ   $0x00000004, AX
+	ADDQ   $0x00000004, DX
+	DECQ   BX
+	JNZ    align
+
+aligned:
+	CMPQ CX, $0x0000f400
+	JB   strands_done
+	SUBQ $0x0000f400, CX
+	MOVQ $0x000007a0, BX
+
+strands:
+	VMOVUPS (DX), Y2
+	VMAXPS  Y2, Y0, Y2
+	VMINPS  Y2, Y1, Y2
+	VMOVUPS Y2, (AX)
+	VMOVUPS 32(DX), Y2
+	VMAXPS  Y2, Y0, Y2
+	VMINPS  Y2, Y1, Y2
+	VMOVUPS Y2, 32(AX)
+	VMOVUPS 124928(DX), Y2
+	VMAXPS  Y2, Y0, Y2
+	VMINPS  Y2, Y1, Y2
+	VMOVUPS Y2, 124928(AX)
+	VMOVUPS 124960(DX), Y2
+	VMAXPS  Y2, Y0, Y2
+	VMINPS  Y2, Y1, Y2
+	VMOVUPS Y2, 124960(AX)
+	ADDQ    $0x00000040, AX
+	ADDQ    $0x00000040, DX
+	DECQ    BX
+	JNZ     strands
+	ADDQ    $0x0001e800, AX
+	ADDQ    $0x0001e800, DX
+
+strands_done:
+	CMPQ CX, $0x00000020
+	JB   wide_done
+
+wide:
+	VMOVUPS (DX), Y2
+	VMAXPS  Y2, Y0, Y2
+	VMINPS  Y2, Y1, Y2
+	VMOVUPS Y2, (AX)
+	VMOVUPS 32(DX), Y2
+	VMAXPS  Y2, Y0, Y2
+	VMINPS  Y2, Y1, Y2
+	VMOVUPS Y2, 32(AX)
+	VMOVUPS 64(DX), Y2
+	VMAXPS  Y2, Y0, Y2
+	VMINPS  Y2, Y1, Y2
+	VMOVUPS Y2, 64(AX)
+	VMOVUPS 96(DX), Y2
+	VMAXPS  Y2, Y0, Y2
+	VMINPS  Y2, Y1, Y2
+	VMOVUPS Y2, 96(AX)
+	ADDQ    $0x00000080, AX
+	ADDQ    $0x00000080, DX
+	SUBQ    $0x00000020, CX
+	CMPQ    CX, $0x00000020
+	JAE     wide
+
+wide_done:
+	CMPQ CX, $0x00000008
+	JB   one_done
+
+one:
+	VMOVUPS (DX), Y2
+	VMAXPS  Y2, Y0, Y2
+	VMINPS  Y2, Y1, Y2
+	VMOVUPS Y2, (AX)
+	ADDQ    $0x00000020, AX
+	ADDQ    $0x00000020, DX
+	SUBQ    $0x00000008, CX
+	CMPQ    CX, $0x00000008
+	JAE     one
+
+one_done:
+	CMPQ CX, $0x00000001
+	JB   single_done
+
+single:
+	VMOVSS (DX), X2
+	VMAXPS X2, X0, X2
+	VMINPS X2, X1, X2
+	VMOVSS X2, (AX)
+	ADDQ   $0x00000004, AX
+	ADDQ   $0x00000004, DX
+	SUBQ   $0x00000001, CX
+	CMPQ   CX, $0x00000001
+	JAE    single
+
+single_done:
+	VZEROUPPER
+	RET
+
+// func relu6GradientAVX2(grad []float32, x []float32)
+// Requires: AVX, AVX2
+TEXT ·relu6GradientAVX2(SB), NOSPLIT, $0-48
+	MOVQ         grad_base+0(FP), AX
+	MOVQ         grad_len+8(FP), CX
+	MOVQ         x_base+24(FP), DX
+	VPXOR        X0, X0, X0
+	MOVL         $0x40c00000, BX
+	VMOVD        BX, X1
+	VPBROADCASTD X1, Y1
+	CMPQ         CX, $0x00000400
+	JB           aligned
+	MOVQ         AX, BX
+	NEGQ         BX
+	ANDQ         $0x0000001f, BX
+	SHRQ         $0x02, BX
+	JZ           aligned
+	SUBQ         BX, CX
+
+align:
+	VMOVSS (AX), X2
+	VMOVSS (DX), X3
+	VCMPPS $0x16, X0, X3, X4
+	VPAND  X4, X2, X2
+	VSUBPS X3, X1, X3
+	VCMPPS $0x16, X0, X3, X3
+	VPAND  X3, X2, X2
+	VMOVSS X2, (AX)
+	ADDQ   $0x00000004, AX
+	ADDQ   $0x00000004, DX
+	DECQ   BX
+	JNZ    align
+
+aligned:
+	CMPQ CX, $0x0000f400
+	JB   strands_done
+	SUBQ $0x0000f400, CX
+	MOVQ $0x000007a0, BX
+
+strands:
+	VMOVUPS (AX), Y2
+	VMOVUPS (DX), Y3
+	VCMPPS  $0x16, Y0, Y3, Y4
+	VPAND   Y4, Y2, Y2
+	VSUBPS  Y3, Y1, Y3
+	VCMPPS  $0x16, Y0, Y3, Y3
+	VPAND   Y3, Y2, Y2
+	VMOVUPS Y2, (AX)
+	VMOVUPS 32(AX), Y2
+	VMOVUPS 32(DX), Y3
+	VCMPPS  $0x16, Y0, Y3, Y4
+	VPAND   Y4, Y2, Y2
+	VSUBPS  Y3, Y1, Y3
+	VCMPPS  $0x16, Y0, Y3, Y3
+	VPAND   Y3, Y2, Y2
+	VMOVUPS Y2, 32(AX)
+	VMOVUPS 124928(AX), Y2
+	VMOVUPS 124928(DX), Y3
+	VCMPPS  $0x16, Y0, Y3, Y4
+	VPAND   Y4, Y2, Y2
+	VSUBPS  Y3, Y1, Y3
+	VCMPPS  $0x16, Y0, Y3, Y3
+	VPAND   Y3, Y2, Y2
+	VMOVUPS Y2, 124928(AX)
+	VMOVUPS 124960(AX), Y2
+	VMOVUPS 124960(DX), Y3
+	VCMPPS  $0x16, Y0, Y3, Y4
+	VPAND   Y4, Y2, Y2
+	VSUBPS  Y3, Y1, Y3
+	VCMPPS  $0x16, Y0, Y3, Y3
+	VPAND   Y3, Y2, Y2
+	VMOVUPS Y2, 124960(AX)
+	ADDQ    $0x00000040, AX
+	ADDQ    $0x00000040, DX
+	DECQ    BX
+	JNZ     strands
+	ADDQ    $0x0001e800, AX
+	ADDQ    $0x0001e800, DX
+
+strands_done:
+	CMPQ CX, $0x00000020
+	JB   wide_done
+
+wide:
+	VMOVUPS (AX), Y2
+	VMOVUPS (DX), Y3
+	VCMPPS  $0x16, Y0, Y3, Y4
+	VPAND   Y4, Y2, Y2
+	VSUBPS  Y3, Y1, Y3
+	VCMPPS  $0x16, Y0, Y3, Y3
+	VPAND   Y3, Y2, Y2
+	VMOVUPS Y2, (AX)
+	VMOVUPS 32(AX), Y2
+	VMOVUPS 32(DX), Y3
+	VCMPPS  $0x16, Y0, Y3, Y4
+	VPAND   Y4, Y2, Y2
+	VSUBPS  Y3, Y1, Y3
+	VCMPPS  $0x16, Y0, Y3, Y3
+	VPAND   Y3, Y2, Y2
+	VMOVUPS Y2, 32(AX)
+	VMOVUPS 64(AX), Y2
+	VMOVUPS 64(DX), Y3
+	VCMPPS  $0x16, Y0, Y3, Y4
+	VPAND   Y4, Y2, Y2
+	VSUBPS  Y3, Y1, Y3
+	VCMPPS  $0x16, Y0, Y3, Y3
+	VPAND   Y3, Y2, Y2
+	VMOVUPS Y2, 64(AX)
+	VMOVUPS 96(AX), Y2
+	VMOVUPS 96(DX), Y3
+	VCMPPS  $0x16, Y0, Y3, Y4
+	VPAND   Y4, Y2, Y2
+	VSUBPS  Y3, Y1, Y3
+	VCMPPS  $0x16, Y0, Y3, Y3
+	VPAND   Y3, Y2, Y2
+	VMOVUPS Y2, 96(AX)
+	ADDQ    $0x00000080, AX
+	ADDQ    $0x00000080, DX
+	SUBQ    $0x00000020, CX
+	CMPQ    CX, $0x00000020
+	JAE     wide
+
+wide_done:
+	CMPQ CX, $0x00000008
+	JB   one_done
+
+one:
+	VMOVUPS (AX), Y2
+	VMOVUPS (DX), Y3
+	VCMPPS  $0x16, Y0, Y3, Y4
+	VPAND   Y4, Y2, Y2
+	VSUBPS  Y3, Y1, Y3
+	VCMPPS  $0x16, Y0, Y3, Y3
+	VPAND   Y3, Y2, Y2
+	VMOVUPS Y2, (AX)
+	ADDQ    $0x00000020, AX
+	ADDQ    $0x00000020, DX
+	SUBQ    $0x00000008, CX
+	CMPQ    CX, $0x00000008
+	JAE     one
+
+one_done:
+	CMPQ CX, $0x00000001
+	JB   single_done
+
+single:
+	VMOVSS (AX), X2
+	VMOVSS (DX), X3
+	VCMPPS $0x16, X0, X3, X4
+	VPAND  X4, X2, X2
+	VSUBPS X3, X1, X3
+	VCMPPS $0x16, X0, X3, X3
+	VPAND  X3, X2, X2
+	VMOVSS X2, (AX)
+	ADDQ   $0x00000004, AX
+	ADDQ   $0x00000004, DX
+	SUBQ   $0x00000001, CX
+	CMPQ   CX, $0x00000001
+	JAE    single
+
+single_done:
+	VZEROUPPER
+	RET
+
 // func momentumStepAVX2(delta []float32, velocity []float32, grad []float32, x []float32, c Momentum)
 // Requires: AVX, AVX2
 TEXT ·momentumStepAVX2(SB), NOSPLIT, $0-108

@@ -114,6 +114,16 @@ func rectifyAVX2(dst []float32)
 //go:noescape
 func rectifyGradientAVX2(grad []float32, x []float32)
 
+// relu6AVX2 is relu6Go in AVX2 instructions.
+//
+//go:noescape
+func relu6AVX2(dst []float32, x []float32)
+
+// relu6GradientAVX2 is relu6GradientGo in AVX2 instructions.
+//
+//go:noescape
+func relu6GradientAVX2(grad []float32, x []float32)
+
 // momentumStepAVX2 is momentumStepGo in AVX2 instructions.
 //
 //go:noescape

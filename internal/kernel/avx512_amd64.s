@@ -2839,6 +2839,266 @@ single_done:
 	VZEROUPPER
 	RET
 
+// func relu6AVX512(dst []float32, x []float32)
+// Requires: AVX, AVX512F
+TEXT ·relu6AVX512(SB), NOSPLIT, $0-48
+	MOVQ         dst_base+0(FP), AX
+	MOVQ         dst_len+8(FP), CX
+	MOVQ         x_base+24(FP), DX
+	VPXOR        X0, X0, X0
+	MOVL         $0x40c00000, BX
+	VMOVD        BX, X1
+	VPBROADCASTD X1, Z1
+	CMPQ         CX, $0x00000400
+	JB           aligned
+	MOVQ         AX, BX
+	NEGQ         BX
+	ANDQ         $0x0000003f, BX
+	SHRQ         $0x02, BX
+	JZ           aligned
+	SUBQ         BX, CX
+
+align:
+	VMOVSS (DX), X2
+	VMAXPS X2, X0, X2
+	VMINPS X2, X1, X2
+	VMOVSS X2, (AX)
+	ADDQ   $0x00000004, AX
+	ADDQ   $0x00000004, DX
+	DECQ   BX
+	JNZ    align
+
+aligned:
+	CMPQ CX, $0x0000f400
+	JB   strands_done
+	SUBQ $0x0000f400, CX
+	MOVQ $0x000007a0, BX
+
+strands:
+	VMOVUPS (DX), Z2
+	VMAXPS  Z2, Z0, Z2
+	VMINPS  Z2, Z1, Z2
+	VMOVUPS Z2, (AX)
+	VMOVUPS 124928(DX), Z2
+	VMAXPS  Z2, Z0, Z2
+	VMINPS  Z2, Z1, Z2
+	VMOVUPS Z2, 124928(AX)
+	ADDQ    $0x00000040, AX
+	ADDQ    $0x00000040, DX
+	DECQ    BX
+	JNZ     strands
+	ADDQ    $0x0001e800, AX
+	ADDQ    $0x0001e800, DX
+
+strands_done:
+	CMPQ CX, $0x00000040
+	JB   wide_done
+
+wide:
+	VMOVUPS (DX), Z2
+	VMAXPS  Z2, Z0, Z2
+	VMINPS  Z2, Z1, Z2
+	VMOVUPS Z2, (AX)
+	VMOVUPS 64(DX), Z2
+	VMAXPS  Z2, Z0, Z2
+	VMINPS  Z2, Z1, Z2
+	VMOVUPS Z2, 64(AX)
+	VMOVUPS 128(DX), Z2
+	VMAXPS  Z2, Z0, Z2
+	VMINPS  Z2, Z1, Z2
+	VMOVUPS Z2, 128(AX)
+	VMOVUPS 192(DX), Z2
+	VMAXPS  Z2, Z0, Z2
+	VMINPS  Z2, Z1, Z2
+	VMOVUPS Z2, 192(AX)
+	ADDQ    $0x00000100, AX
+	ADDQ    $0x00000100, DX
+	SUBQ    $0x00000040, CX
+	CMPQ    CX, $0x00000040
+	JAE     wide
+
+wide_done:
+	CMPQ CX, $0x00000010
+	JB   one_done
+
+one:
+	VMOVUPS (DX), Z2
+	VMAXPS  Z2, Z0, Z2
+	VMINPS  Z2, Z1, Z2
+	VMOVUPS Z2, (AX)
+	ADDQ    $0x00000040, AX
+	ADDQ    $0x00000040, DX
+	SUBQ    $0x00000010, CX
+	CMPQ    CX, $0x00000010
+	JAE     one
+
+one_done:
+	CMPQ CX, $0x00000001
+	JB   single_done
+
+single:
+	VMOVSS (DX), X2
+	VMAXPS X2, X0, X2
+	VMINPS X2, X1, X2
+	VMOVSS X2, (AX)
+	ADDQ   $0x00000004, AX
+	ADDQ   $0x00000004, DX
+	SUBQ   $0x00000001, CX
+	CMPQ   CX, $0x00000001
+	JAE    single
+
+single_done:
+	VZEROUPPER
+	RET
+
+// func relu6GradientAVX512(grad []float32, x []float32)
+// Requires: AVX, AVX512F
+TEXT ·relu6GradientAVX512(SB), NOSPLIT, $0-48
+	MOVQ         grad_base+0(FP), AX
+	MOVQ         grad_len+8(FP), CX
+	MOVQ         x_base+24(FP), DX
+	VPXOR        X0, X0, X0
+	MOVL         $0x40c00000, BX
+	VMOVD        BX, X1
+	VPBROADCASTD X1, Z1
+	CMPQ         CX, $0x00000400
+	JB           aligned
+	MOVQ         AX, BX
+	NEGQ         BX
+	ANDQ         $0x0000003f, BX
+	SHRQ         $0x02, BX
+	JZ           aligned
+	SUBQ         BX, CX
+
+align:
+	VMOVSS (AX), X2
+	VMOVSS (DX), X3
+	VCMPPS $0x16, X0, X3, X4
+	VPAND  X4, X2, X2
+	VSUBPS X3, X1, X3
+	VCMPPS $0x16, X0, X3, X3
+	VPAND  X3, X2, X2
+	VMOVSS X2, (AX)
+	ADDQ   $0x00000004, AX
+	ADDQ   $0x00000004, DX
+	DECQ   BX
+	JNZ    align
+
+aligned:
+	CMPQ CX, $0x0000f400
+	JB   strands_done
+	SUBQ $0x0000f400, CX
+	MOVQ $0x000007a0, BX
+
+strands:
+	VMOVUPS   (AX), Z2
+	VMOVUPS   (DX), Z3
+	VCMPPS    $0x16, Z0, Z3, K1
+	VMOVAPS.Z Z2, K1, Z2
+	VSUBPS    Z3, Z1, Z3
+	VCMPPS    $0x16, Z0, Z3, K1
+	VMOVAPS.Z Z2, K1, Z2
+	VMOVUPS   Z2, (AX)
+	VMOVUPS   124928(AX), Z2
+	VMOVUPS   124928(DX), Z3
+	VCMPPS    $0x16, Z0, Z3, K1
+	VMOVAPS.Z Z2, K1, Z2
+	VSUBPS    Z3, Z1, Z3
+	VCMPPS    $0x16, Z0, Z3, K1
+	VMOVAPS.Z Z2, K1, Z2
+	VMOVUPS   Z2, 124928(AX)
+	ADDQ      $0x00000040, AX
+	ADDQ      $0x00000040, DX
+	DECQ      BX
+	JNZ       strands
+	ADDQ      $0x0001e800, AX
+	ADDQ      $0x0001e800, DX
+
+strands_done:
+	CMPQ CX, $0x00000040
+	JB   wide_done
+
+wide:
+	VMOVUPS   (AX), Z2
+	VMOVUPS   (DX), Z3
+	VCMPPS    $0x16, Z0, Z3, K1
+	VMOVAPS.Z Z2, K1, Z2
+	VSUBPS    Z3, Z1, Z3
+	VCMPPS    $0x16, Z0, Z3, K1
+	VMOVAPS.Z Z2, K1, Z2
+	VMOVUPS   Z2, (AX)
+	VMOVUPS   64(AX), Z2
+	VMOVUPS   64(DX), Z3
+	VCMPPS    $0x16, Z0, Z3, K1
+	VMOVAPS.Z Z2, K1, Z2
+	VSUBPS    Z3, Z1, Z3
+	VCMPPS    $0x16, Z0, Z3, K1
+	VMOVAPS.Z Z2, K1, Z2
+	VMOVUPS   Z2, 64(AX)
+	VMOVUPS   128(AX), Z2
+	VMOVUPS   128(DX), Z3
+	VCMPPS    $0x16, Z0, Z3, K1
+	VMOVAPS.Z Z2, K1, Z2
+	VSUBPS    Z3, Z1, Z3
+	VCMPPS    $0x16, Z0, Z3, K1
+	VMOVAPS.Z Z2, K1, Z2
+	VMOVUPS   Z2, 128(AX)
+	VMOVUPS   192(AX), Z2
+	VMOVUPS   192(DX), Z3
+	VCMPPS    $0x16, Z0, Z3, K1
+	VMOVAPS.Z Z2, K1, Z2
+	VSUBPS    Z3, Z1, Z3
+	VCMPPS    $0x16, Z0, Z3, K1
+	VMOVAPS.Z Z2, K1, Z2
+	VMOVUPS   Z2, 192(AX)
+	ADDQ      $0x00000100, AX
+	ADDQ      $0x00000100, DX
+	SUBQ      $0x00000040, CX
+	CMPQ      CX, $0x00000040
+	JAE       wide
+
+wide_done:
+	CMPQ CX, $0x00000010
+	JB   one_done
+
+one:
+	VMOVUPS   (AX), Z2
+	VMOVUPS   (DX), Z3
+	VCMPPS    $0x16, Z0, Z3, K1
+	VMOVAPS.Z Z2, K1, Z2
+	VSUBPS    Z3, Z1, Z3
+	VCMPPS    $0x16, Z0, Z3, K1
+	VMOVAPS.Z Z2, K1, Z2
+	VMOVUPS   Z2, (AX)
+	ADDQ      $0x00000040, AX
+	ADDQ      $0x00000040, DX
+	SUBQ      $0x00000010, CX
+	CMPQ      CX, $0x00000010
+	JAE       one
+
+one_done:
+	CMPQ CX, $0x00000001
+	JB   single_done
+
+single:
+	VMOVSS (AX), X2
+	VMOVSS (DX), X3
+	VCMPPS $0x16, X0, X3, X4
+	VPAND  X4, X2, X2
+	VSUBPS X3, X1, X3
+	VCMPPS $0x16, X0, X3, X3
+	VPAND  X3, X2, X2
+	VMOVSS X2, (AX)
+	ADDQ   $0x00000004, AX
+	ADDQ   $0x00000004, DX
+	SUBQ   $0x00000001, CX
+	CMPQ   CX, $0x00000001
+	JAE    single
+
+single_done:
+	VZEROUPPER
+	RET
+
 // func momentumStepAVX512(delta []float32, velocity []float32, grad []float32, x []float32, c Momentum)
 // Requires: AVX, AVX512F
 TEXT ·momentumStepAVX512(SB), NOSPLIT, $0-108

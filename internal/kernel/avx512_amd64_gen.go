@@ -114,6 +114,16 @@ func rectifyAVX512(dst []float32)
 //go:noescape
 func rectifyGradientAVX512(grad []float32, x []float32)
 
+// relu6AVX512 is relu6Go in AVX512 instructions.
+//
+//go:noescape
+func relu6AVX512(dst []float32, x []float32)
+
+// relu6GradientAVX512 is relu6GradientGo in AVX512 instructions.
+//
+//go:noescape
+func relu6GradientAVX512(grad []float32, x []float32)
+
 // momentumStepAVX512 is momentumStepGo in AVX512 instructions.
 //
 //go:noescape

@@ -411,6 +411,46 @@ func rectifyGradient(grad, x []float32) {
 	}
 }
 
+func relu6(dst, x []float32) {
+
+	for {
+		n := min(len(dst), piece)
+		switch level {
+		case levelAVX512:
+			relu6AVX512(dst[:n], x[:n])
+		case levelAVX2:
+			relu6AVX2(dst[:n], x[:n])
+		default:
+			relu6Go(dst[:n], x[:n])
+		}
+
+		if n == len(dst) {
+			return
+		}
+		dst, x = dst[n:], x[n:]
+	}
+}
+
+func relu6Gradient(grad, x []float32) {
+
+	for {
+		n := min(len(grad), piece)
+		switch level {
+		case levelAVX512:
+			relu6GradientAVX512(grad[:n], x[:n])
+		case levelAVX2:
+			relu6GradientAVX2(grad[:n], x[:n])
+		default:
+			relu6GradientGo(grad[:n], x[:n])
+		}
+
+		if n == len(grad) {
+			return
+		}
+		grad, x = grad[n:], x[n:]
+	}
+}
+
 func momentumStep(delta, velocity, grad, x []float32, c Momentum) {
 
 	for {

@@ -76,6 +76,14 @@ func rectifyGradient(grad, x []float32) {
 	rectifyGradientGo(grad, x)
 }
 
+func relu6(dst, x []float32) {
+	relu6Go(dst, x)
+}
+
+func relu6Gradient(grad, x []float32) {
+	relu6GradientGo(grad, x)
+}
+
 func momentumStep(delta, velocity, grad, x []float32, c Momentum) {
 	momentumStepGo(delta, velocity, grad, x, c)
 }

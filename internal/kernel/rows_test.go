@@ -38,6 +38,39 @@ func TestRectifyEqualsTheLoop(t *testing.T) {
 	})
 }
 
+// TestReLU6EqualsTheLoop: values end at 0 and 6, where the gradient is 0; NaN and -0 stay.
+func TestReLU6EqualsTheLoop(t *testing.T) {
+	forAll(t, func(t *testing.T, v variant, n int, random *rand.Rand) {
+		x0, grad0 := values(random, n), values(random, n)
+		some := []float32{0, 6, 3, 5.9999995, 6.0000005, 1e30, -1e-30, float32(math.NaN()), float32(math.Inf(1))}
+		for i := range x0 {
+			if k := random.IntN(2 * len(some)); k < len(some) {
+				x0[i] = some[k]
+			}
+		}
+		x, checkX := guarded(t, x0)
+		y, checkY := guarded(t, x0)
+		grad, checkGrad := guarded(t, grad0)
+		v.relu6(y, x)
+		sameBits(t, "ReLU6", y, func(i int) float64 {
+			if x0[i] < 0 {
+				return 0
+			}
+			return math.Min(float64(x0[i]), 6)
+		})
+		v.relu6Gradient(grad, x)
+		sameBits(t, "ReLU6Gradient", grad, func(i int) float64 {
+			if x0[i] <= 0 || x0[i] >= 6 {
+				return 0
+			}
+			return float64(grad0[i])
+		})
+		checkX()
+		checkY()
+		checkGrad()
+	})
+}
+
 // forRows runs test for every variant, for rows of every length to maxLength and
 // some numbers of them.
 func forRows(t *testing.T, test func(t *testing.T, v pictureVariant, rows, n int, random *rand.Rand)) {

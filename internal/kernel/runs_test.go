@@ -48,6 +48,8 @@ func runs() []run {
 		{"Float32Finite", false, func(v variant, m *memory) [2]float64 { return truth(v.float32Finite(m.full)) }},
 		{"Rectify", false, nothing(func(v variant, m *memory) { v.rectify(m.a) })},
 		{"RectifyGradient", false, nothing(func(v variant, m *memory) { v.rectifyGradient(m.a, m.b) })},
+		{"ReLU6", false, nothing(func(v variant, m *memory) { v.relu6(m.a, m.b) })},
+		{"ReLU6Gradient", false, nothing(func(v variant, m *memory) { v.relu6Gradient(m.a, m.b) })},
 		{"MomentumStep", false, nothing(func(v variant, m *memory) { v.momentum(m.a, m.b, m.c, m.d, momentum) })},
 		{"NesterovStep", false, nothing(func(v variant, m *memory) { v.nesterov(m.a, m.b, m.c, m.d, momentum) })},
 		{"AdamWStep", false, nothing(func(v variant, m *memory) { v.adamW(m.a, m.b, m.e, m.c, m.d, adam) })},

@@ -22,6 +22,8 @@ type variant struct {
 	float32Finite    func(code []byte) bool
 	rectify          func(dst []float32)
 	rectifyGradient  func(grad, out []float32)
+	relu6            func(dst, x []float32)
+	relu6Gradient    func(grad, out []float32)
 	momentum         func(delta, velocity, grad, x []float32, c Momentum)
 	nesterov         func(delta, velocity, grad, x []float32, c Momentum)
 	adamW            func(delta, mean, square, grad, x []float32, c AdamW)
@@ -40,7 +42,7 @@ func plainGo() variant {
 		"plain Go", false, addGo, subGo, mulGo, axpyGo, scaleGo, scaledDifferenceGo,
 		squaredDistanceGo, sumSquaresGo, scaledDistanceGo, maxAbsGo, finiteGo,
 		bf16EncodeGo, bf16DecodeGo, fp16DecodeGo, bf16FiniteGo, float32FiniteGo,
-		rectifyGo, rectifyGradientGo, momentumStepGo, nesterovStepGo, adamWStepGo, lionStepGo,
+		rectifyGo, rectifyGradientGo, relu6Go, relu6GradientGo, momentumStepGo, nesterovStepGo, adamWStepGo, lionStepGo,
 		expGo, geluGo, siluGo, sigmoidGo, tanhGo, geluGradientGo, siluGradientGo, sigmoidGradientGo, tanhGradientGo,
 	}
 }
@@ -50,7 +52,7 @@ func exported() variant {
 		"exported", false, Add, Sub, Mul, Axpy, Scale, ScaledDifference,
 		SquaredDistance, SumSquares, ScaledDistance, MaxAbs, Finite,
 		BF16Encode, BF16Decode, FP16Decode, BF16Finite, Float32Finite,
-		Rectify, RectifyGradient, MomentumStep, NesterovStep, AdamWStep, LionStep,
+		Rectify, RectifyGradient, ReLU6, ReLU6Gradient, MomentumStep, NesterovStep, AdamWStep, LionStep,
 		Exp, GELU, SiLU, Sigmoid, Tanh, GELUGradient, SiLUGradient, SigmoidGradient, TanhGradient,
 	}
 }

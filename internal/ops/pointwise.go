@@ -19,7 +19,7 @@ func Multiply(errors, slopes tensor.Vector) {
 }
 
 // The functions of a value that layers have. Each sets out to its value at x, and may overwrite x. Its gradient multiplies
-// errors by the derivative: at the output for Sigmoid and Tanh, and at x for SiLU, which is x·Sigmoid(x), and for GELU, which is
+// errors by the derivative: at the output for ReLU6, Sigmoid and Tanh, and at x for SiLU, which is x·Sigmoid(x), and for GELU, which is
 // x·Φ(x), where Φ is the distribution function of a normal value (Hendrycks and Gimpel 2016).
 var (
 	GELU            = checked("GELU", kernel.GELU)
@@ -30,6 +30,8 @@ var (
 	TanhGradient    = checked("TanhGradient", kernel.TanhGradient)
 	SiLU            = checked("SiLU", kernel.SiLU)
 	SiLUGradient    = checked("SiLUGradient", kernel.SiLUGradient)
+	ReLU6           = checked("ReLU6", kernel.ReLU6)
+	ReLU6Gradient   = checked("ReLU6Gradient", kernel.ReLU6Gradient)
 )
 
 // checked is a function of two vectors of one length, which it checks.

@@ -19,6 +19,7 @@ func (l concat) For(in Shape) (Built, error) {
 	var all Built
 	var parts []Built
 	for i, b := range l.branches {
+		b, name := childOf(b, i)
 		if b == nil {
 			return all, fmt.Errorf("branch %d is nil", i)
 		}
@@ -33,7 +34,7 @@ func (l concat) For(in Shape) (Built, error) {
 			return all, fmt.Errorf("branch %d (%s) has outputs of shape %v, the others of %v", i, nameOf(b), f.Out, parts[0].Out)
 		}
 		all.Out = all.Out.withWidth(all.Out.Width() + f.Out.Width())
-		all.Params = append(all.Params, within(fmt.Sprint(i), f.Params)...)
+		all.Params = append(all.Params, within(name, f.Params)...)
 		all.WholeBatch = all.WholeBatch || f.WholeBatch
 		parts = append(parts, f)
 	}

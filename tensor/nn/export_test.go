@@ -1,7 +1,5 @@
 package nn
 
-import "github.com/seed-97356399/murmuration/tensor"
-
 // RoomOf is how many values a trainer of the model keeps for an example.
 func RoomOf(m *Model) int {
 	r := newRoom(1, true)
@@ -10,11 +8,4 @@ func RoomOf(m *Model) int {
 		r.taken += len(piece)
 	}
 	return r.taken
-}
-
-// TrainingOutputs are the outputs of a batch as training has them.
-func TrainingOutputs(m *Model, params, x tensor.Vector) tensor.Vector {
-	n := len(x) / m.in.Len()
-	w := m.newWorker(n, true)
-	return w.step.Forward(Pass{Examples: n, First: true, Last: true, Fresh: true, Train: true}, params, x)
 }

@@ -29,6 +29,8 @@ func sequenceLayers(context int) map[string][]nn.Layer {
 		"checkpoint in one":   {nn.Checkpoint(nn.Residual(nn.Linear(8, 8)), nn.Checkpoint(nn.LayerNorm(8), nn.Tanh()))},
 		"dropout of nothing":  {nn.Dropout(0), nn.Linear(8, 2)},
 		"residual, rectified": {nn.Residual(nn.Linear(8, 8), nn.ReLU()), nn.Residual(nn.Linear(8, 8), nn.GELU()), nn.Residual(nn.Linear(8, 8))},
+		"recurrent":           {nn.GRU(8, 6), nn.GRU(6, 8), nn.Linear(8, 2)},
+		"residual via":        {nn.ResidualVia(nn.Linear(8, 3), nn.Linear(8, 5), nn.Tanh(), nn.Linear(5, 3)), nn.ResidualVia(nn.Tanh(), nn.ReLU6()), nn.Residual(nn.ResidualVia(nn.Linear(3, 3), nn.Linear(3, 3), nn.GELU()), nn.Linear(3, 3))},
 		"block":               {nn.Residual(nn.LayerNorm(8), nn.CausalSelfAttention(8, 2, false)), nn.Residual(nn.LayerNorm(8), nn.Linear(8, 16), nn.GELU(), nn.Linear(16, 8))},
 		"rectified last":      {nn.Linear(8, 4), nn.ReLU()},
 		"rectifier by itself": {nn.LayerNorm(8), nn.ReLU(), nn.LayerNorm(8)},

@@ -58,7 +58,12 @@ func (s Start) set(w tensor.Vector, rng *rand.Rand) {
 
 // WithStart is a layer whose weights, and those of the layers within it, start from s. Biases and the scales of
 // normalizations keep their start.
-func WithStart(l Layer, s Start) Layer { return started{l, s} }
+func WithStart(l Layer, s Start) Layer {
+	if n, ok := l.(named); ok {
+		return named{started{n.Layer, s}, n.name}
+	}
+	return started{l, s}
+}
 
 type started struct {
 	Layer

@@ -56,6 +56,16 @@ func addedTo(n node, o *oracle, x tensor.Vector, in []int) (tensor.Vector, []int
 	return y, out
 }
 
+func bothAdded(n node, o *oracle, x tensor.Vector, in []int) (tensor.Vector, []int) {
+	y, out := o.predict(n.children[0], x, in)
+	via, _ := o.predict(n.children[1], x, in)
+	y = slices.Clone(y)
+	for i := range y {
+		y[i] += via[i]
+	}
+	return y, out
+}
+
 func sideBySide(n node, o *oracle, x tensor.Vector, in []int) (tensor.Vector, []int) {
 	var (
 		parts  []tensor.Vector
@@ -116,7 +126,7 @@ func (d draw) node(in []int, keep bool) (node, []int) {
 		return d.composite(in, keep)
 	}
 	if d.IntN(3) == 0 {
-		all := []nn.Layer{nn.ReLU(), nn.GELU(), nn.SiLU(), nn.Sigmoid(), nn.Tanh(), nn.Dropout(0)}
+		all := []nn.Layer{nn.ReLU(), nn.ReLU6(), nn.GELU(), nn.SiLU(), nn.Sigmoid(), nn.Tanh(), nn.Dropout(0)}
 		return node{layer: all[d.IntN(len(all))]}, in
 	}
 	switch len(in) {
@@ -147,6 +157,12 @@ func (d draw) composite(in []int, keep bool) (node, []int) {
 	case kind == 2:
 		children, out := inner.stack(in, keep)
 		return node{layer: nn.Sequential(layersOf(children)...), children: children, join: inTurn}, out
+	case kind == 3 && d.IntN(2) == 0:
+		shortcut, _ := inner.stack(in, true)
+		via := node{layer: nn.Sequential(layersOf(shortcut)...), children: shortcut, join: inTurn}
+		children, _ := inner.stack(in, true)
+		main := node{layer: nn.Sequential(layersOf(children)...), children: children, join: inTurn}
+		return node{layer: nn.ResidualVia(via.layer, layersOf(children)...), children: []node{main, via}, join: bothAdded}, in
 	default:
 		children, _ := inner.stack(in, true)
 		return node{layer: nn.Residual(layersOf(children)...), children: children, join: addedTo}, in
@@ -167,7 +183,7 @@ func (d draw) wide(in []int) (node, int) {
 
 func (d draw) ofSequences(in []int, keep bool) (node, []int) {
 	places, width := in[0], in[1]
-	switch d.IntN(4) {
+	switch d.IntN(5) {
 	case 0:
 		return node{layer: nn.LayerNorm(width)}, in
 	case 1:
@@ -182,6 +198,9 @@ func (d draw) ofSequences(in []int, keep bool) (node, []int) {
 	out := width
 	if !keep {
 		out = 3 + d.IntN(9)
+	}
+	if d.IntN(3) == 0 {
+		return node{layer: nn.GRU(width, out)}, []int{places, out}
 	}
 	return node{layer: nn.Linear(width, out)}, []int{places, out}
 }

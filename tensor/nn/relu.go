@@ -8,6 +8,9 @@ import (
 // ReLU sets negative values to 0, as torch.nn.ReLU.
 func ReLU() Layer { return relu{} }
 
+// ReLU6 is ReLU whose values end at 6 (Howard et al., 2017), as torch.nn.ReLU6.
+func ReLU6() Layer { return pointwise{"ReLU6", ops.ReLU6, ops.ReLU6Gradient, true} }
+
 type relu struct{}
 
 func (relu) String() string { return "ReLU" }

@@ -9,10 +9,19 @@ import (
 
 // Sequence is a list of layers that follow each other; it is a Layer too. Its parameters are named as
 // torch.nn.Sequential names them: "0.weight", "0.bias", "2.weight" and so on.
-type Sequence struct{ layers []Layer }
+type Sequence struct {
+	layers []Layer
+	names  []string // of their parameters
+}
 
 // Sequential makes a Sequence.
-func Sequential(layers ...Layer) *Sequence { return &Sequence{slices.Clone(layers)} }
+func Sequential(layers ...Layer) *Sequence {
+	s := &Sequence{make([]Layer, len(layers)), make([]string, len(layers))}
+	for i, l := range layers {
+		s.layers[i], s.names[i] = childOf(l, i)
+	}
+	return s
+}
 
 // fuser is a layer that may include the layers after it: less work for the same outputs.
 type fuser interface {
@@ -52,20 +61,20 @@ func (s *Sequence) For(in Shape) (Built, error) {
 			part.parts = nil
 		}
 		part.name = nameOf(s.layers[place])
-		built.parts = append(built.parts, part.partsAt(fmt.Sprint(place))...)
+		built.parts = append(built.parts, part.partsAt(s.names[place])...)
 	}
 	return joined(built.Out, built.parts), nil
 }
 
-// partsAt are the parts of a layer at a place of a Sequence: those of a Sequence within, else the layer itself.
-func (f Built) partsAt(place string) []Built {
+// partsAt are the parts of a layer of a Sequence, in which it has a name: those of a Sequence within, else the layer
+// itself.
+func (f Built) partsAt(layer string) []Built {
 	parts := slices.Clone(f.parts)
 	if len(parts) == 0 {
 		parts = []Built{f}
 	}
 	for i, p := range parts {
-		parts[i].Params = within(place, p.Params)
-		parts[i].name = place + "." + p.name
+		parts[i].Params, parts[i].name = within(layer, p.Params), under(layer, p.name)
 	}
 	return parts
 }
@@ -84,9 +93,17 @@ func joined(out Shape, parts []Built) Built {
 func within(layer string, params []Param) []Param {
 	named := slices.Clone(params)
 	for i := range named {
-		named[i].Name = layer + "." + named[i].Name
+		named[i].Name = under(layer, named[i].Name)
 	}
 	return named
+}
+
+// under puts the name of a layer, if it has one, before another name.
+func under(layer, name string) string {
+	if layer == "" {
+		return name
+	}
+	return layer + "." + name
 }
 
 // nameOf is the String of a layer, or its type.

@@ -129,15 +129,16 @@ func unanswered(s settings.Settings, address string, err error) diagnosis {
 // layout returns the hash of the layout of --model for the pictures of --dataset, and whether it is known without
 // reading them.
 func layout(s settings.Settings) (hash [32]byte, known bool) {
-	shape := dataset.Shape{Height: 28, Width: 28, Channels: 1}
+	shape, classes := dataset.Shape{Height: 28, Width: 28, Channels: 1}, 10
 	switch s.Dataset {
 	case "glyphs", "mnist", "fashion-mnist":
 	case "cifar10":
 		shape = dataset.Shape{Height: 32, Width: 32, Channels: 3}
+	case "cifar100":
+		shape, classes = dataset.Shape{Height: 32, Width: 32, Channels: 3}, 100
 	default:
 		return hash, false
 	}
-	const classes = 10
 	model, err := nets.Sized(s.Model, shape, classes, s.Sizes)
 	if err != nil {
 		return hash, false

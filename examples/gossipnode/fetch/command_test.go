@@ -63,9 +63,9 @@ func TestDefaultFolder(t *testing.T) {
 func TestWrongUse(t *testing.T) {
 	for _, c := range []struct{ line, want string }{
 		{"data fetsh", `unknown command "fetsh"`},
-		{"data fetch", "the name of one data set: mnist, fashion-mnist or cifar10"},
+		{"data fetch", "the name of one data set: mnist, fashion-mnist, cifar10 or cifar100"},
 		{"data fetch mnist cifar10", "the name of one data set"},
-		{"data fetch imagenet", `no data set "imagenet" to fetch: want mnist, fashion-mnist or cifar10`},
+		{"data fetch imagenet", `no data set "imagenet" to fetch: want mnist, fashion-mnist, cifar10 or cifar100`},
 		{"data fetch mnist --from nowhere", `--from "nowhere": want the URL of a folder`},
 		{"data fetch mnist --from ftp://a.example/", "want the URL of a folder"},
 		{"data fetch mnist --frm x", `did you mean "--from"?`},

@@ -28,7 +28,7 @@ func (s publicSet) result() []publicFile {
 }
 
 // publicSets are the data sets that fetch knows. TensorFlow Datasets publishes the sums (url_checksums), and
-// torchvision's port to Ruby those of CIFAR-10's members.
+// torchvision's port to Ruby those of the members of CIFAR's archives.
 func publicSets() []publicSet {
 	const cifarBatch = 10_000 * (1 + 3*32*32)
 	return []publicSet{
@@ -64,6 +64,16 @@ func publicSets() []publicSet {
 				{"data_batch_4.bin", cifarBatch, "014e562d6e23c72197cc727519169a60359f5eccd8945ad5a09d710285ff4e48"},
 				{"data_batch_5.bin", cifarBatch, "755304fc0b379caeae8c14f0dac912fbc7d6cd469eb67a1029a08a39453a9add"},
 				{"test_batch.bin", cifarBatch, "8e2eb146ae340b09e24670f29cabc6326dba54da8789dab6768acf480273f65b"},
+			},
+		},
+		{
+			name:   "cifar100",
+			bases:  []string{"https://www.cs.toronto.edu/~kriz/"},
+			files:  []publicFile{{"cifar-100-binary.tar.gz", 168_513_733, "58a81ae192c23a4be8b1804d68e518ed807d710a4eb253b1f2a199162a40d8ec"}},
+			folder: "cifar-100-binary",
+			members: []publicFile{
+				{"train.bin", 50_000 * (2 + 3*32*32), "f31298fc616915fa142368359df1c4ca2ae984d6915ca468b998a5ec6aeebf29"},
+				{"test.bin", 10_000 * (2 + 3*32*32), "d8b1e6b7b3bee4020055f0699b111f60b1af1e262aeb93a0b659061746f8224a"},
 			},
 		},
 	}

@@ -65,7 +65,7 @@ func (s *dataSettings) register(flags *pflag.FlagSet) {
 	flags.BoolVar(&s.TrainOnly, "train-only", false, "train on rows of members that run with --hold, and hold none: --data and --part are theirs")
 	flags.IntVar(&s.Hops, hopsFlag, 1, "with --train-only, through how many holders a row comes: with 2 each holder mixes the rows of all, and this peer asks only one")
 	flags.StringVar(&s.HandOut, handOutFlag, HandOuts()[rows.Random], "with --hold or --hold-and-train, how the rows of an epoch are divided among those that train: "+cli.List(HandOuts()))
-	flags.StringVar(&s.Augment, "augment", augmentAuto, "how training pictures are varied: none, flip, crop, flip+crop (by up to 4 pixels), or auto: flip+crop for cifar10, none for others")
+	flags.StringVar(&s.Augment, "augment", augmentAuto, "how training pictures are varied: none, flip, crop, flip+crop (by up to 4 pixels), or auto: flip+crop for cifar10 and cifar100, none for others")
 	flags.StringVar(&s.Normalize, "normalize", "", "MEAN/SCALE of pictures, or of each channel, as in 0.5,0.5,0.4/0.2,0.2,0.3; "+OfFlock+": of all peers' pictures. The same for all peers (default: the data set's own)")
 	flags.StringVar(&s.Size, sizeFlag, "", fmt.Sprintf("WxH, to which images are cropped and resized, as in 96x64; the same for all peers (default: that of most in the folder; %dx%d if they are mixed)", dataset.MixedSide, dataset.MixedSide))
 	flags.IntVar(&s.Memory, "memory", defaultMemory, "MiB of decoded training pictures to keep; images that do not fit are decoded again in each pass. Rows of a table may take so much, and 1024 in any case")

@@ -12,9 +12,9 @@ import (
 func registerSizes(flags *pflag.FlagSet, s *nets.GPTSizes) {
 	usual := nets.GPTSizes{}.WithDefaults()
 	flags.IntVar(&s.Layers, "layers", usual.Layers, "blocks of a gpt; these four are the same for all peers")
-	flags.IntVar(&s.Width, "width", usual.Width, "values that a gpt has at each byte")
+	flags.IntVar(&s.Width, "width", usual.Width, "values that a gpt or gru has at each byte")
 	flags.IntVar(&s.Heads, "heads", usual.Heads, "heads of a gpt's attention, of which the width is a multiple")
-	flags.IntVar(&s.Context, "context", usual.Context, "bytes that a gpt looks back at")
+	flags.IntVar(&s.Context, "context", usual.Context, "bytes that a gpt or gru looks back at")
 }
 
 // IsText tells whether the data set is a text.
@@ -25,8 +25,8 @@ func (s dataSettings) IsText() bool {
 // textFaults are the errors in settings for a text, and in --model where it does not suit the data.
 func textFaults(s dataSettings) []error {
 	var faults cli.Faults
-	faults.If(s.IsText() && s.Model != nets.GPT, "model", "%s is for pictures: a text is learned by --model %s", s.Model, nets.GPT)
-	faults.If(!s.IsText() && s.Model == nets.GPT, "model", "%s learns a text: give --dataset %s or --dataset %s --data FOLDER", s.Model, dataset.GoSource, dataset.Text)
+	faults.If(s.IsText() && !nets.ReadsText(s.Model), "model", "%s is for pictures: a text is learned by --model %s or %s", s.Model, nets.GPT, nets.GRU)
+	faults.If(!s.IsText() && nets.ReadsText(s.Model), "model", "%s learns a text: give --dataset %s or --dataset %s --data FOLDER", s.Model, dataset.GoSource, dataset.Text)
 	faults.Add(cli.Within("context", s.Sizes.Context, 1, dataset.MaxWindow))
 	if err := s.Sizes.Validate(); err != nil {
 		faults.If(true, "width", "of a gpt: %v", err)

@@ -19,6 +19,9 @@ const (
 	// then, at most.
 	passed = 8
 	hidden = 512
+	// deepParameters and deepHidden are those of the deep models.
+	deepParameters = 30e6
+	deepHidden     = 2048
 	// unknownMemory stands for the memory of a machine if it is unknown.
 	unknownMemory = 8 << 30
 )
@@ -28,15 +31,18 @@ const (
 func needs(s settings.Settings, row int) (bytes, parameters float64) {
 	c, _ := s.DataConfig(0) // Faults has checked it
 	values := float64(max(3*c.Width*c.Height, 3*dataset.MixedSide*dataset.MixedSide, row))
-	parameters, within := 256*values+1<<20, hidden*values
-	if s.Model == nets.GPT {
+	parameters, within := 256*values+1<<20, passed*hidden*values
+	switch {
+	case nets.Deep(s.Model):
+		parameters, within = deepParameters+256*values, float64(s.Batch)*deepHidden*values
+	case nets.ReadsText(s.Model):
 		size := s.Sizes.WithDefaults()
 		layers, width, heads, context := float64(size.Layers), float64(size.Width), float64(size.Heads), float64(size.Context)
 		values = context
 		parameters = width * (layers*(12*width+13) + 2*nets.Vocabulary + context)
-		within = 2 * context * (layers*(16*width+heads*context) + nets.Vocabulary)
+		within = passed * 2 * context * (layers*(16*width+heads*context) + nets.Vocabulary)
 	}
-	return tensor.ValueSize * (copies*parameters + passed*within + 2*values*float64(s.Batch)), parameters
+	return tensor.ValueSize * (copies*parameters + within + 2*values*float64(s.Batch)), parameters
 }
 
 // checkMemory returns an error if settings from another member, not from the user, need more memory than this machine

@@ -10,7 +10,7 @@ import (
 )
 
 func TestCIFARBatch(t *testing.T) {
-	records := newCIFARReader("data_batch_1.bin", bytes.NewReader(cifarBatch(7, 3)))
+	records := newCIFARReader(cifarForms()[0], "data_batch_1.bin", bytes.NewReader(cifarBatch(7, 3)))
 	for k := 7; k < 10; k++ {
 		label, planes, err := records.cut()
 		if err != nil || int(label) != k {
@@ -73,7 +73,7 @@ func FuzzCIFARBatch(f *testing.F) {
 	f.Add(cifarBatch(0, 1))
 	f.Add(cifarBatch(0, 2)[:cifarRecord+1])
 	f.Fuzz(func(t *testing.T, stream []byte) {
-		records := newCIFARReader("data_batch_1.bin", bytes.NewReader(stream))
+		records := newCIFARReader(cifarForms()[0], "data_batch_1.bin", bytes.NewReader(stream))
 		var again []byte
 		for {
 			label, planes, err := records.cut()
@@ -90,4 +90,52 @@ func FuzzCIFARBatch(f *testing.F) {
 			t.Fatal("other bytes")
 		}
 	})
+}
+
+// CIFAR-100 is read from its own files, found where CIFAR-10's are, with its finer labels; neither set is taken for the
+// other.
+func TestCIFAR100(t *testing.T) {
+	for name, folder := range map[string]string{"files": "", "unpacked": "cifar-100-binary/"} {
+		dir := write(t, map[string][]byte{folder + "train.bin": cifar100File(80, 30), folder + "test.bin": cifar100File(7, 4), folder + "fine_label_names.txt": nil})
+		data, err := Load(t.Context(), Config{Name: "cifar100", Dir: dir})
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		if data.Total != 30 || data.Classes() != 100 || data.HeldOut.Len() != 4 || data.Shape() != cifarShape {
+			t.Errorf("%s: %d pictures of %d classes, %d held out, %v", name, data.Total, data.Classes(), data.HeldOut.Len(), data.Shape())
+		}
+		for i := range data.HeldOut.Len() {
+			if data.HeldOut.Label(i) != 7+i || !slices.Equal(data.HeldOut.Image(i), levelsOf(noise(uint64(7+i), 32, 32))) {
+				t.Errorf("%s: held-out picture %d is another, of class %d", name, i, data.HeldOut.Label(i))
+			}
+		}
+		batches, err := data.Batches(30, 1, Augment{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var b Batch
+		if err := batches.Next(&b); err != nil {
+			t.Fatal(err)
+		}
+		batches.Close()
+		if slices.Sort(b.Labels); b.Labels[0] != 0 || b.Labels[29] != 99 {
+			t.Errorf("%s: labels %v", name, b.Labels)
+		}
+		if _, err := Load(t.Context(), Config{Name: "cifar10", Dir: dir}); !errors.Is(err, ErrMismatch) {
+			t.Errorf("as cifar10: %v", err)
+		}
+	}
+	dir := write(t, map[string][]byte{"data_batch_1.bin": cifarBatch(0, 5), "test_batch.bin": cifarBatch(5, 2)})
+	if _, err := Load(t.Context(), Config{Name: "cifar100", Dir: dir}); !errors.Is(err, ErrMismatch) {
+		t.Errorf("CIFAR-10 as cifar100: %v", err)
+	}
+	damaged := cifar100File(0, 3)
+	damaged[1] = 100
+	data, err := Load(t.Context(), Config{Name: "cifar100", Dir: write(t, map[string][]byte{"train.bin": damaged, "test.bin": cifar100File(0, 1)})})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if total, named := data.Skipped(0); total != 1 || !errors.Is(named[0], ErrLabel) {
+		t.Errorf("%d skipped: %v", total, named)
+	}
 }

@@ -12,7 +12,6 @@ import (
 
 // Names in a folder of pictures.
 const (
-	cifarFolder   = "cifar-10-batches-bin" // folder of the batches in CIFAR-10's archive
 	trainFolder   = "train"
 	heldOutFolder = "test"
 )
@@ -50,17 +49,18 @@ func detect(dir, remedy string) (contents, error) {
 	return contents{}, &DataError{Path: dir, Err: fmt.Errorf("%w: keep one of them there", ErrUnclear)}
 }
 
-const wanted = "want data_batch_*.bin and test_batch*.bin, or train*.tar[.gz] and test*.tar[.gz], or train/CLASS/*.jpg and test/CLASS/*.jpg (or .png)"
+const wanted = "want data_batch_*.bin and test_batch*.bin, or train.bin and test.bin, or train*.tar[.gz] and test*.tar[.gz], or train/CLASS/*.jpg and test/CLASS/*.jpg (or .png)"
 
-// findBatches looks for the binary batches of CIFAR-10, also in the folder that
-// their archive unpacks to.
+// findBatches looks for the binary files of CIFAR-10 and CIFAR-100, also in the folder that their archive unpacks to.
 func findBatches(dir string) (c contents, err error) {
-	batches := func(paths []string) source { return cifarBatches{paths} }
-	for _, folder := range []string{dir, filepath.Join(dir, cifarFolder)} {
-		c, err = findFiles(folder, "data_batch_", "test_batch", batches, ".bin")
-		if err != nil || c.train != nil || c.heldOut != nil {
-			c.classes = Classes
-			return c, err
+	for _, form := range cifarForms() {
+		batches := func(paths []string) source { return cifarBatches{form, paths} }
+		for _, folder := range []string{dir, filepath.Join(dir, form.folder)} {
+			c, err = findFiles(folder, form.train, form.heldOut, batches, ".bin")
+			if err != nil || c.train != nil || c.heldOut != nil {
+				c.classes = form.classes
+				return c, err
+			}
 		}
 	}
 	return c, nil

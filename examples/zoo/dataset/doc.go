@@ -1,5 +1,5 @@
 // Package dataset has the data that the examples learn from: generated pictures of digits (glyphs), MNIST and
-// Fashion-MNIST from their files, CIFAR-10 and a user's own pictures in several formats.
+// Fashion-MNIST from their files, CIFAR-10, CIFAR-100 and a user's own pictures in several formats.
 //
 // Load is the entry:
 //
@@ -12,10 +12,11 @@
 //
 // Small sets are in memory (47 MB for MNIST), and a Sampler draws batches from them. A Stream reads pictures in files
 // on its own goroutine with bounded memory, so a set may be larger than memory. Formats are binary batches of
-// CIFAR-10, WebDataset shards (tar, gzipped or not, with KEY.jpg or .png and KEY.cls), and folders of class folders.
+// CIFAR-10 and CIFAR-100, WebDataset shards (tar, gzipped or not, with KEY.jpg or .png and KEY.cls), and folders of class folders.
 // The contents of the folder decide which:
 //
 //	data_batch_*.bin            test_batch*.bin
+//	train.bin                   test.bin (CIFAR-100)
 //	train*.tar, train*.tar.gz   test*.tar, test*.tar.gz
 //	train/CLASS/*.jpg, *.png    test/CLASS/*.jpg, *.png
 //

@@ -90,6 +90,19 @@ func samplesOf(t testing.TB, first, n, height, width int) []member {
 	return members
 }
 
+// cifarRecord is the bytes of a record of CIFAR-10.
+const cifarRecord = 1 + 3*cifarPixels
+
+// cifar100File is a binary file of CIFAR-100 whose record k has the levels of noise k and the class k modulo 100.
+func cifar100File(first, n int) []byte {
+	var out []byte
+	for k := first; k < first+n; k++ {
+		record := cifarBatch(k, 1)
+		out = append(append(out, uint8(k%20), uint8(k%100)), record[1:]...)
+	}
+	return out
+}
+
 // cifarBatch is a binary batch whose record k has the levels of noise k.
 func cifarBatch(first, n int) []byte {
 	var out []byte

@@ -7,7 +7,7 @@ import (
 	"slices"
 )
 
-// photograph is a data set of pictures in files: CIFAR-10 batches, WebDataset
+// photograph is a data set of pictures in files: CIFAR batches, WebDataset
 // shards or class folders. The content of the folder decides which.
 type photograph struct {
 	name string
@@ -22,7 +22,7 @@ type photograph struct {
 // Images is the name of the set with the user's own pictures.
 const Images = "images"
 
-// photographs are the sets that are streamed. CIFAR-10's normalization is the mean
+// photographs are the sets that are streamed. The normalization of CIFAR-10 and CIFAR-100 is the mean
 // and standard deviation of the original training pictures.
 var photographs = []photograph{
 	{
@@ -31,10 +31,16 @@ var photographs = []photograph{
 		augment: Augment{Flip: true, Crop: true},
 		remedy:  "gossipnode data fetch cifar10 gets them, or see https://www.cs.toronto.edu/~kriz/cifar.html",
 	},
+	{
+		name: "cifar100", shape: cifarShape, classes: 100,
+		norm:    []Normalization{{0.5071, 0.2673}, {0.4865, 0.2564}, {0.4409, 0.2762}},
+		augment: Augment{Flip: true, Crop: true},
+		remedy:  "gossipnode data fetch cifar100 gets them, or see https://www.cs.toronto.edu/~kriz/cifar.html",
+	},
 	{name: Images, remedy: "put your own pictures there: train/CLASS/*.jpg and test/CLASS/*.jpg, or WebDataset shards"},
 }
 
-// DefaultAugment is flips and crops for cifar10, and none for other data sets: a
+// DefaultAugment is flips and crops for cifar10 and cifar100, and none for other data sets: a
 // mirrored digit or shoe would no longer look like its class.
 func DefaultAugment(name string) Augment {
 	for _, p := range photographs {
@@ -53,8 +59,9 @@ func (c Config) loadPhotographs(ctx context.Context, p photograph) (*Data, error
 	if err != nil {
 		return nil, err
 	}
-	if p.classes > 0 && files.classes > p.classes {
-		return nil, &DataError{Path: c.Dir, Err: fmt.Errorf("%w: %d folders of classes, %s has %d: is it another data set? Then train with images", ErrMismatch, files.classes, p.name, p.classes)}
+	_, all := files.train.(cifarBatches) // a folder may lack some of the classes
+	if p.classes > 0 && (files.classes > p.classes || all && files.classes < p.classes) {
+		return nil, &DataError{Path: c.Dir, Err: fmt.Errorf("%w: %d classes, %s has %d: is it another data set? Then train with images", ErrMismatch, files.classes, p.name, p.classes)}
 	}
 	if p.classes == 0 {
 		p.classes = files.classes

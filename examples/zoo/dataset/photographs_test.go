@@ -25,7 +25,7 @@ func cifarIn(t testing.TB) map[string]map[string][]byte {
 	}
 	return map[string]map[string][]byte{
 		"batches":  {"data_batch_1.bin": cifarBatch(0, 8), "data_batch_2.bin": cifarBatch(8, 12), "test_batch.bin": cifarBatch(20, 10)},
-		"unpacked": {cifarFolder + "/data_batch_1.bin": cifarBatch(0, 20), cifarFolder + "/test_batch.bin": cifarBatch(20, 10), cifarFolder + "/readme.html": nil},
+		"unpacked": {"cifar-10-batches-bin/data_batch_1.bin": cifarBatch(0, 20), "cifar-10-batches-bin/test_batch.bin": cifarBatch(20, 10), "cifar-10-batches-bin/readme.html": nil},
 		"shards": {
 			"train-0.tar": archive(t, samplesOf(t, 0, 8, 32, 32)...), "train-1.tar.gz": zipped(t, archive(t, samplesOf(t, 8, 12, 32, 32)...)),
 			"test-0.tgz": zipped(t, archive(t, samplesOf(t, 20, 10, 32, 32)...)),

@@ -12,6 +12,9 @@ import (
 // digits is the shape of the pictures of glyphs and mnist.
 var digits = dataset.Shape{Height: dataset.Side, Width: dataset.Side, Channels: 1}
 
+// colours is the shape of the pictures of CIFAR.
+var colours = dataset.Shape{Height: 32, Width: 32, Channels: 3}
+
 // recipe is how the tests train: momentum SGD, or Adam if there is no momentum, with
 // a warm-up over the first twentieth of the steps, then a cosine to zero.
 type recipe struct {
@@ -100,13 +103,20 @@ func accuracy(t testing.TB, model Model, train, heldOut *dataset.Set, r recipe) 
 // ofPictures are the models that learn classes of pictures.
 var ofPictures = []string{"mlp", "softmax", "cnn", "mobilenet-small", "resnet-small"}
 
+// small are the models that tests train on every machine; deep are the others.
+func small() []string { return append(slices.Clone(ofPictures), GPT, GRU) }
+
+func deep() []string {
+	return slices.DeleteFunc(Names(), func(name string) bool { return !Deep(name) })
+}
+
 // few is a number of examples that a pass has at least.
 const few = 8
 
 func mustModel(t testing.TB, name string) Model {
 	t.Helper()
 	shape, classes := digits, dataset.Classes
-	if name == GPT {
+	if ReadsText(name) {
 		shape, classes = dataset.Shape{Height: 1, Width: 32, Channels: 1}, dataset.Bytes
 	}
 	m, err := ByName(name, shape, classes)

@@ -3,6 +3,7 @@ package nets
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/seed-97356399/murmuration/examples/zoo/dataset"
@@ -35,7 +36,13 @@ var ErrModel = errors.New("nets: no such model")
 
 // Names lists the names of ByName; the default is the first.
 func Names() []string {
-	return []string{"mlp", "softmax", "cnn", "mobilenet-small", "resnet-small", GPT}
+	return []string{"mlp", "softmax", "cnn", "mobilenet-small", "resnet-small", "resnet20", "resnet110", "resnet18", "mobilenet_v2", "alexnet", "vgg11_bn", "vgg16_bn", "vgg19_bn", GPT, GRU}
+}
+
+// Deep tells whether a model is one of the large ones for pictures: it has up to 30 million parameters, and a batch goes
+// through it as a whole.
+func Deep(name string) bool {
+	return slices.Contains([]string{"resnet20", "resnet110", "resnet18", "mobilenet_v2", "alexnet", "vgg11_bn", "vgg16_bn", "vgg19_bn"}, name)
 }
 
 // hiddenUnits is the width of the hidden layer of "mlp".
@@ -46,12 +53,14 @@ const GPT = "gpt"
 
 // ByName makes a model for examples of a shape: "softmax" is linear; "mlp" has one
 // hidden layer of 256 units; "cnn" is NewCNN, "mobilenet-small" NewMobileNet, "resnet-small"
-// NewResNet, and "gpt" NewGPT of default sizes for windows of a text.
+// NewResNet, "gpt" NewGPT and "gru" NewGRU of default sizes for windows of a text. The others are torchvision's models
+// of these names, and the networks of 20 and 110 layers for CIFAR of He et al. (2016), with torchvision's names for
+// their parameters; all are for pictures of about 32×32 pixels.
 func ByName(name string, shape dataset.Shape, classes int) (Model, error) {
 	return Sized(name, shape, classes, GPTSizes{})
 }
 
-// Sized is ByName with sizes for a gpt, whose context is the length of the windows.
+// Sized is ByName with sizes for a gpt or gru, whose context is the length of the windows.
 func Sized(name string, shape dataset.Shape, classes int, sizes GPTSizes) (Model, error) {
 	switch name {
 	case "softmax":
@@ -64,11 +73,29 @@ func Sized(name string, shape dataset.Shape, classes int, sizes GPTSizes) (Model
 		return NewMobileNet(shape, classes)
 	case "resnet-small":
 		return NewResNet(shape, classes)
-	case GPT:
+	case "resnet20":
+		return newDeep(shape, classes, deepResNet(shape, classes, 16, 3, 3, 3))
+	case "resnet110":
+		return newDeep(shape, classes, deepResNet(shape, classes, 16, 18, 18, 18))
+	case "resnet18":
+		return newDeep(shape, classes, deepResNet(shape, classes, 64, 2, 2, 2, 2))
+	case "mobilenet_v2":
+		return newDeep(shape, classes, mobileNetV2(shape, classes, mobileDropout))
+	case "alexnet":
+		return newDeep(shape, classes, alexNet(shape, classes, alexDropout))
+	case "vgg11_bn":
+		return newDeep(shape, classes, vgg([5]int{1, 1, 2, 2, 2}, shape, classes))
+	case "vgg16_bn":
+		return newDeep(shape, classes, vgg([5]int{2, 2, 3, 3, 3}, shape, classes))
+	case "vgg19_bn":
+		return newDeep(shape, classes, vgg([5]int{2, 2, 4, 4, 4}, shape, classes))
+	case GPT, GRU:
 		if classes != dataset.Bytes {
-			return nil, fmt.Errorf("%w: gpt learns the bytes of a text: want a data set of %d classes, have %d", ErrModel, dataset.Bytes, classes)
+			return nil, fmt.Errorf("%w: %s learns the bytes of a text: want a data set of %d classes, have %d", ErrModel, name, dataset.Bytes, classes)
 		}
-		sizes.Context = shape.Values()
+		if sizes.Context = shape.Values(); name == GRU {
+			return NewGRU(sizes)
+		}
 		return NewGPT(sizes)
 	}
 	return nil, fmt.Errorf("%w: %q: want one of %s", ErrModel, name, strings.Join(Names(), ", "))

@@ -16,7 +16,7 @@ import (
 // All peers of a run start from these bytes, whatever their processor.
 func TestInitIsGolden(t *testing.T) {
 	var out strings.Builder
-	for _, name := range Names() {
+	for _, name := range small() {
 		model := mustModel(t, name)
 		x := make(tensor.Vector, model.Layout().Len())
 		for seed := range uint64(2) {
@@ -112,7 +112,7 @@ func TestEvaluate(t *testing.T) {
 // Evaluate takes the parameters that it is given, not those of the step before, and
 // has the loss of a batch of the whole set, but where it goes by running statistics.
 func TestEvaluateAfterStep(t *testing.T) {
-	for _, name := range Names() {
+	for _, name := range small() {
 		if name == "resnet-small" {
 			continue
 		}
@@ -164,8 +164,16 @@ func TestModelsRefuse(t *testing.T) {
 // Names, shapes and kinds are what checkpoints and codecs go by, in torch's order.
 func TestLayoutsAreGolden(t *testing.T) {
 	var out strings.Builder
-	for _, name := range Names() {
+	for _, name := range small() {
 		fmt.Fprintf(&out, "%s: %v", name, mustModel(t, name).Layout())
+	}
+	for _, name := range deep() {
+		model, err := ByName(name, colours, 10)
+		if err != nil {
+			t.Fatal(err)
+		}
+		l := model.Layout()
+		fmt.Fprintf(&out, "%s: %d parameters in %d ranges from %s to %s, hash %x\n", name, l.Len(), l.Count(), l.At(0).Name, l.At(l.Count()-1).Name, l.Hash())
 	}
 	ztest.Golden(t, "layouts.txt", out.String())
 }

@@ -21,7 +21,7 @@ const glance = 64
 // network is a Model of layers, with the cross entropy of the softmax as its loss.
 type network struct {
 	model   *nn.Model
-	trainer *nn.Trainer
+	trainer *nn.Trainer // nil before the first batch
 	classes int
 	batch   dataset.Batch // for Evaluate
 	labels  tensor.Vector
@@ -39,9 +39,6 @@ func asIs(l nn.Layer, fan int) nn.Layer {
 	return nn.WithStart(l, nn.Uniform(math.Sqrt(3/float64(fan))))
 }
 
-// usualBatch is the batch size that trainers have memory for; larger batches allocate more.
-const usualBatch = 64
-
 // newNetwork makes the model of layers for examples of a shape.
 func newNetwork(shape []int, layers ...nn.Layer) (*network, error) {
 	model, err := nn.Sequential(layers...).Build(shape...)
@@ -51,8 +48,16 @@ func newNetwork(shape []int, layers ...nn.Layer) (*network, error) {
 	return networkOf(model), nil
 }
 
+// newDeep makes a model of layers for pictures.
+func newDeep(shape dataset.Shape, classes int, layers []nn.Layer) (Model, error) {
+	if err := validatePictures(shape, classes); err != nil {
+		return nil, err
+	}
+	return newNetwork([]int{shape.Height, shape.Width, shape.Channels}, layers...)
+}
+
 func networkOf(model *nn.Model) *network {
-	return &network{model: model, trainer: model.Trainer(usualBatch, nn.CrossEntropy()), classes: model.Out().Width()}
+	return &network{model: model, classes: model.Out().Width()}
 }
 
 // Layout implements Model.
@@ -65,6 +70,9 @@ func (m *network) Init(seed uint64, params tensor.Vector) {
 
 // Gradient implements Model.
 func (m *network) Gradient(params tensor.Vector, batch *dataset.Batch, grad tensor.Vector) float64 {
+	if m.trainer == nil { // made for the batches that come: those of deep models take gigabytes
+		m.trainer = m.model.Trainer(batch.Len(), nn.CrossEntropy())
+	}
 	m.labels = nn.Labels(m.labels[:0], batch.Labels)
 	return m.trainer.Gradient(params, grad, batch.X, m.labels)
 }

@@ -79,6 +79,8 @@ func kernels() []kernel {
 
 		{name: "rectify", params: []param{dst}, body: rectify},
 		{name: "rectifyGradient", params: []param{grad, x}, body: rectifyGradient},
+		{name: "relu6", params: []param{dst, x}, body: relu6},
+		{name: "relu6Gradient", params: []param{grad, x}, body: relu6Gradient},
 
 		{name: "momentumStep", params: momentum, body: momentumStep},
 		{name: "nesterovStep", params: momentum, body: nesterovStep},

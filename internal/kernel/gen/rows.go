@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"math"
 
 	"github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/reg"
@@ -24,6 +25,30 @@ func rectifyGradient(r *routine) {
 	r.each("grad", r.floats(), unroll, func(l lane) {
 		grad := l.load("grad")
 		l.shut(grad, l.load("x"), zero)
+		l.store(grad, "grad")
+	})
+}
+
+// most is the largest value of relu6.
+const most = 6
+
+func relu6(r *routine) {
+	zero, six := r.zero(), r.bits(math.Float32bits(most))
+	r.each("dst", r.floats(), unroll, func(l lane) {
+		x := l.rectified(l.load("x"), zero)
+		l.VMINPS(x, l.see(six, floatSize), x)
+		l.store(x, "dst")
+	})
+}
+
+// relu6Gradient clears the values of grad where those of x are not between 0 and 6.
+func relu6Gradient(r *routine) {
+	zero, six := r.zero(), r.bits(math.Float32bits(most))
+	r.each("grad", r.floats(), unroll, func(l lane) {
+		grad, x := l.load("grad"), l.load("x")
+		l.shut(grad, x, zero)
+		l.VSUBPS(x, l.see(six, floatSize), x)
+		l.shut(grad, x, zero)
 		l.store(grad, "grad")
 	})
 }

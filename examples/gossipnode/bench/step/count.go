@@ -15,7 +15,7 @@ import (
 // convolution once for each output pixel. Biases, ReLUs, pools, norms, the loss and the optimizer's step are timed
 // but not counted.
 func pictureOperations(model string, layout *tensor.Layout, shape dataset.Shape) float64 {
-	if model == nets.GPT {
+	if nets.ReadsText(model) {
 		return windowOperations(layout, shape.Width)
 	}
 	total, products := 0.0, 2.0
@@ -65,6 +65,20 @@ func halvedBy(model string) []string {
 		return []string{"7.weight", "15.weight", "23.weight"}
 	case "resnet-small":
 		return []string{"2.0.weight", "4.0.0.weight", "7.0.0.weight"}
+	case "resnet18":
+		return []string{"layer2.0.conv1.weight", "layer3.0.conv1.weight", "layer4.0.conv1.weight"}
+	case "resnet20", "resnet110":
+		return []string{"layer2.0.conv1.weight", "layer3.0.conv1.weight"}
+	case "mobilenet_v2":
+		return []string{"features.0.0.weight", "features.2.conv.1.0.weight", "features.4.conv.1.0.weight", "features.7.conv.1.0.weight", "features.14.conv.1.0.weight"}
+	case "alexnet":
+		return []string{"features.0.weight", "features.3.weight", "features.6.weight"}
+	case "vgg11_bn":
+		return []string{"features.4.weight", "features.8.weight", "features.15.weight", "features.22.weight"}
+	case "vgg16_bn":
+		return []string{"features.7.weight", "features.14.weight", "features.24.weight", "features.34.weight"}
+	case "vgg19_bn":
+		return []string{"features.7.weight", "features.14.weight", "features.27.weight", "features.40.weight"}
 	default:
 		return nil
 	}

@@ -33,6 +33,9 @@ type gonumLayer interface {
 	backward(params, grad, errors []float32, wanted bool) []float32
 }
 
+// onGonum tells whether a model has a reference on gonum: those of dense layers and of plain convolutions.
+func onGonum(model string) bool { return slices.Contains([]string{"mlp", "softmax", "cnn"}, model) }
+
 // newGonumNet makes the network of a layout: a ReLU and a pool after each convolution, a ReLU after each dense layer
 // but the last. It is nil if the layout has other layers too.
 func newGonumNet(layout *tensor.Layout, shape dataset.Shape, batch int) *gonumNet {

@@ -39,8 +39,8 @@ func newStepBench(s stepSettings, model nets.Model) *stepBench {
 	b.operations = float64(s.batch) * pictureOperations(s.model, model.Layout(), s.shape())
 	b.peak = newContender(func() { b.peakRate = tensor.MultiplyAddPeak(peakIterations) }, func() {})
 	b.ours = newContender(func() { b.work.train(model) }, b.work.reset)
-	if net := newGonumNet(model.Layout(), s.shape(), s.batch); net != nil {
-		work := b.work.clone()
+	if onGonum(s.model) {
+		net, work := newGonumNet(model.Layout(), s.shape(), s.batch), b.work.clone()
 		b.gonum = newContender(func() { net.step(work) }, work.reset)
 	}
 	return b
@@ -122,7 +122,7 @@ func (b *stepBench) result() stepResult {
 		AllocsPerStep: measure.Whole(b.ours.mallocs, 1),
 		Instructions:  tensor.Instructions(), Rounds: b.settings.rounds, GOMAXPROCS: runtime.GOMAXPROCS(0), CPU: host.Processor(),
 	}
-	if b.settings.model == nets.GPT {
+	if nets.ReadsText(b.settings.model) {
 		r.Input = fmt.Sprintf("windows of %d random bytes", shape.Width)
 		r.TokensPerSecond = r.SamplesPerSecond * float64(shape.Width)
 	}

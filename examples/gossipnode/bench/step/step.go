@@ -37,7 +37,7 @@ type stepSettings struct {
 // shape is the shape of an example.
 func (s stepSettings) shape() dataset.Shape {
 	shape := stepShape(s.model)
-	if s.model == nets.GPT && s.gpt.Context > 0 {
+	if nets.ReadsText(s.model) && s.gpt.Context > 0 {
 		shape.Width = s.gpt.Context
 	}
 	return shape
@@ -59,8 +59,8 @@ alone, the core's own peak; GFLOP/s of the step count the products of its layers
 operations for each multiply-add: forward, gradient of the weights and, but for the
 first layer, gradient of the inputs. One is the step. One is the same step as a user
 of gonum's blas32 writes it, convolutions by im2col, held to the same core by
-GOMAXPROCS=1; there is none for mobilenet-small, resnet-small and gpt. A ratio is the
-median of those of the rounds.`,
+GOMAXPROCS=1; there is one for mlp, softmax and cnn. A ratio is the median of those of
+the rounds.`,
 		Example: `  gossipnode bench step --model mlp
   gossipnode bench step --model cnn --json --rounds 31`,
 		Args: cli.FlagsOnly,
@@ -70,10 +70,10 @@ median of those of the rounds.`,
 	flags.SortFlags = false
 	flags.StringVar(&s.model, "model", nets.Names()[0], "model: "+cli.List(nets.Names()))
 	flags.IntVar(&s.batch, "batch", stepBatch, "pictures, or windows of a text, of a step")
-	flags.IntVar(&s.gpt.Layers, "layers", 0, "blocks of a gpt (default 4)")
-	flags.IntVar(&s.gpt.Width, "width", 0, "values at each place of a gpt (default 128)")
+	flags.IntVar(&s.gpt.Layers, "layers", 0, "blocks of a gpt (default 4; a gru has one layer)")
+	flags.IntVar(&s.gpt.Width, "width", 0, "values at each place of a gpt or gru (default 128)")
 	flags.IntVar(&s.gpt.Heads, "heads", 0, "heads of a gpt's attention (default 4)")
-	flags.IntVar(&s.gpt.Context, "context", 0, "bytes that a gpt looks back at (default 128)")
+	flags.IntVar(&s.gpt.Context, "context", 0, "bytes that a gpt or gru looks back at (default 128)")
 	flags.IntVar(&s.rounds, "rounds", defaultStepRounds, "samples of the step, of the peak and of gonum's step")
 	flags.Uint64Var(&s.seed, "seed", 1, "seed of the pictures and of the initial parameters")
 	flags.BoolVar(&s.json, "json", false, "print the figures as one JSON object, the last line of standard output")

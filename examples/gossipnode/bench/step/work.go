@@ -11,7 +11,7 @@ import (
 )
 
 const (
-	// stepClasses is the number of classes in all data sets of pictures that gossipnode knows.
+	// stepClasses is the number of classes in most data sets of pictures that gossipnode knows.
 	stepClasses = 10
 	// stepBatches are used in turn, so that no step finds its pictures in the L1 cache due to the step before.
 	stepBatches = 16
@@ -22,13 +22,13 @@ const (
 
 // stepShape is the shape of the pictures, or windows, of a model.
 func stepShape(model string) dataset.Shape {
-	switch model {
-	case "mobilenet-small", "resnet-small":
-		return dataset.Shape{Height: 32, Width: 32, Channels: 3}
-	case nets.GPT:
+	switch {
+	case nets.ReadsText(model):
 		return dataset.Shape{Height: 1, Width: dataset.DefaultWindow, Channels: 1}
+	case onGonum(model):
+		return dataset.Shape{Height: dataset.Side, Width: dataset.Side, Channels: 1}
 	}
-	return dataset.Shape{Height: dataset.Side, Width: dataset.Side, Channels: 1}
+	return dataset.Shape{Height: 32, Width: 32, Channels: 3}
 }
 
 // stepWork is the work of any contender: batches, and the state of momentum SGD.
@@ -43,12 +43,12 @@ type stepWork struct {
 func newStepWork(s stepSettings, model nets.Model) *stepWork {
 	w := &stepWork{batches: make([]dataset.Batch, stepBatches), start: make(tensor.Vector, model.Layout().Len())}
 	source := rand.New(rand.NewPCG(s.seed, 0))
-	if s.model == nets.GPT {
+	if nets.ReadsText(s.model) {
 		w.drawText(source, s.batch, s.shape().Width)
 	}
 	for i := range w.batches {
 		b := &w.batches[i]
-		if s.model == nets.GPT {
+		if nets.ReadsText(s.model) {
 			continue
 		}
 		b.Resize(s.batch, s.shape().Values())
@@ -113,7 +113,7 @@ func (w *stepWork) train(model nets.Model) {
 // newStepModel makes the measured model.
 func newStepModel(s stepSettings) (nets.Model, error) {
 	classes := stepClasses
-	if s.model == nets.GPT {
+	if nets.ReadsText(s.model) {
 		classes = dataset.Bytes
 	}
 	model, err := nets.Sized(s.model, s.shape(), classes, s.gpt)

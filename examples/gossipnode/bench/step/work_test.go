@@ -152,3 +152,16 @@ func mustStepModel(t *testing.T, name string) nets.Model {
 	}
 	return model
 }
+
+// TestDeepOperations holds counts against the multiply-adds of a picture of 32×32 pixels of these models.
+func TestDeepOperations(t *testing.T) {
+	for name, want := range map[string]struct{ all, first float64 }{
+		"resnet18": {555_422_720, 9 * 3 * 64 * 1024}, "resnet20": {40_813_184, 9 * 3 * 16 * 1024},
+		"vgg11_bn": {152_769_536, 9 * 3 * 64 * 1024}, "vgg16_bn": {313_201_664, 9 * 3 * 64 * 1024}, "vgg19_bn": {398_136_320, 9 * 3 * 64 * 1024},
+	} {
+		got := pictureOperations(name, mustStepModel(t, name).Layout(), stepShape(name))
+		if operations := 6*want.all - 2*want.first; got != operations {
+			t.Errorf("%s: %v operations, want %v: %.0f multiply-adds too many", name, got, operations, (got-operations)/6)
+		}
+	}
+}
