@@ -8,6 +8,7 @@ import (
 
 	"github.com/seed-97356399/murmuration/averaging"
 	"github.com/seed-97356399/murmuration/internal/collective"
+	"github.com/seed-97356399/murmuration/internal/sums"
 	"github.com/seed-97356399/murmuration/topology"
 )
 
@@ -102,8 +103,12 @@ func (m *AllReduce) Traits() collective.Traits {
 	return t
 }
 
+// partly implements role: the sum begins while the rest of the gradient is computed.
+func (m *AllReduce) partly(from int) { m.sum.Ready(from) }
+
 // ready implements role. A trainer that was cancelled may call again while a step of its first gradient is due.
 func (m *AllReduce) ready() {
+	m.sum.Ready(0)
 	if m.state = max(m.state, ready); m.coordinator != "" && !m.leads() {
 		m.Report()
 	}
@@ -129,10 +134,10 @@ func (m *AllReduce) newest() uint64 {
 // Report implements role.
 func (m *AllReduce) Report() {
 	said := m.version << statusBits
-	switch m.state {
-	case ready:
+	switch {
+	case m.state == ready:
 		said |= isReady
-	case computing:
+	case m.state == computing && !m.sum.Placed():
 		said |= isDone
 	}
 	m.Tell(m.coordinator, collective.Message{Kind: messageStatus, View: said})
@@ -166,7 +171,7 @@ func round(version uint64) string { return fmt.Sprintf("step %d", version) }
 
 // join takes part in the sum of the round.
 func (m *AllReduce) join() {
-	if m.state != ready || !m.waiting || m.over || m.coordinator == "" || m.version == unknownVersion || m.sum.Under() {
+	if m.state > ready || !m.brings() || m.over || m.coordinator == "" || m.version == unknownVersion || m.sum.Under() {
 		return
 	}
 	as := m.progress
@@ -180,7 +185,13 @@ func (m *AllReduce) join() {
 }
 
 // Load implements collective.Summer.
-func (m *AllReduce) Load() { m.Ask(collective.Load) }
+func (m *AllReduce) Load(c sums.Chunk) {
+	load := collective.Action{Action: averaging.Action{Kind: collective.Load}, Add: c.Add, Forget: c.Add}
+	if c.Add {
+		load.Transfer = collective.Transfer{Part: c.Part, Parts: c.Parts}
+	}
+	m.Do(load)
+}
 
 // Summed implements collective.Summer. A peer that has no part in the others' sum needs their parameters.
 func (m *AllReduce) Summed(r collective.Summed) {
@@ -267,7 +278,7 @@ func (m *AllReduce) retransmit() {
 
 // due implements role.
 func (m *AllReduce) due() {
-	if !m.waiting || m.halted || m.settled {
+	if !m.brings() || m.halted || m.settled {
 		m.sum.Cancel() // the gradient is gone
 	}
 	switch {

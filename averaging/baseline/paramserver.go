@@ -68,6 +68,9 @@ func NewParamServer(config Config, gate Gate) (*ParamServer, error) {
 	return m, nil
 }
 
+// partly implements role.
+func (m *ParamServer) partly(int) {}
+
 // ready implements role.
 func (m *ParamServer) ready() {
 	m.stage = pushing

@@ -9,6 +9,7 @@ import (
 
 	"github.com/seed-97356399/murmuration/averaging"
 	"github.com/seed-97356399/murmuration/internal/collective"
+	"github.com/seed-97356399/murmuration/internal/sums"
 	"github.com/seed-97356399/murmuration/topology"
 )
 
@@ -194,7 +195,7 @@ func (m *Machine) call() {
 }
 
 // Load implements collective.Summer.
-func (m *Machine) Load() {
+func (m *Machine) Load(sums.Chunk) {
 	m.Do(collective.Action{Action: averaging.Action{Kind: collective.Pool}, Weight: m.weight})
 }
 

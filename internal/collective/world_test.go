@@ -10,6 +10,7 @@ import (
 	"github.com/seed-97356399/murmuration/averaging"
 	"github.com/seed-97356399/murmuration/internal/collective"
 	"github.com/seed-97356399/murmuration/internal/sim"
+	"github.com/seed-97356399/murmuration/internal/sums"
 	"github.com/seed-97356399/murmuration/topology"
 )
 
@@ -174,7 +175,7 @@ func (p *peer) next() {
 }
 
 // Load implements collective.Summer.
-func (p *peer) Load() { p.Ask(collective.Pool) }
+func (p *peer) Load(sums.Chunk) { p.Ask(collective.Pool) }
 
 // Summed implements collective.Summer.
 func (p *peer) Summed(r collective.Summed) {

@@ -86,7 +86,7 @@ func (p *peer) carryOut(a collective.Action) {
 	case collective.Send:
 		p.conversations.give(a)
 	case collective.Load:
-		if err := p.replica.Load(a.Transfer.Part, a.Transfer.Parts, a.Add); err != nil {
+		if err := p.replica.Load(a.Transfer.Part, a.Transfer.Parts, a.Add, a.Forget); err != nil {
 			p.broke(p.index, fmt.Errorf("step %d: the gradient is left out: %w", p.counts.Steps, err))
 		}
 	case collective.Clear:

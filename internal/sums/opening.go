@@ -16,6 +16,7 @@ type trial struct {
 	running bool
 	attempt uint64
 	line    []ID                  // members with a place, by rank
+	stripes Stripes               // of a Moved sum
 	holding search                // for a participant that does not hold the sum
 	began   time.Duration         // when the attempt began
 	moved   time.Duration         // when a participant last reported progress

@@ -74,6 +74,7 @@ type Trainer struct {
 	x, grad tensor.Vector // of the current step
 	model   uint64        // replacements of the model seen so far; changes only while the steps are held
 	handed  Step          // of the gradient, or step, that the machine has been told of
+	ready   int           // values of the gradient from here on have been handed over
 	local   *local        // if the machine wants several steps between two updates
 	waited  time.Duration // for slices, since the last step
 	pace    pace
@@ -109,7 +110,24 @@ func (t *Trainer) Begin() (x, grad tensor.Vector) {
 		t.grad = nil // the lender has it back
 	}
 	clear(t.grad)
+	t.ready = len(t.x)
 	return t.x, t.grad
+}
+
+// Ready hands over the values of the current gradient from one on, which are those of the mean over so many samples by
+// now, and returns the event for the machine. It returns false if the machine has no use for a part of a gradient.
+func (t *Trainer) Ready(from, samples int) (collective.Event, bool) {
+	if !t.config.Traits.Gradients || t.local != nil || from < 0 || from > t.ready || t.config.Replica.Replaced() != t.model {
+		return collective.Event{}, false
+	}
+	if t.config.Replica.PutRange(t.grad, from, t.ready, float64(max(samples, 1))) != nil {
+		return collective.Event{}, false // Gradient will tell
+	}
+	t.ready = from
+	return collective.Event{
+		Event:   averaging.Event{Kind: collective.GradientReady, Progress: t.config.Run.Progress()},
+		Samples: max(samples, 1), From: t.config.Replica.Ready(from),
+	}, true
 }
 
 // Lend provides the vector with the gradient of the current step, until Gradient has returned.
@@ -205,7 +223,7 @@ func (t *Trainer) apart(rate float64) error {
 func (t *Trainer) hand(step Step, samples int) (collective.Event, error) {
 	step.Samples, samples = max(step.Samples, 1), max(samples, 1)
 	counted := t.excluded.takeLocal(t.grad, t.x)
-	if err := t.config.Replica.PutGradient(t.grad, float64(samples)); err != nil {
+	if err := t.put(float64(samples)); err != nil {
 		return collective.Event{}, t.fault("%w", err)
 	}
 	if counted {
@@ -222,6 +240,18 @@ func (t *Trainer) hand(step Step, samples int) (collective.Event, error) {
 		Event:   averaging.Event{Kind: collective.GradientDone, Progress: t.config.Run.Progress()},
 		Samples: samples,
 	}, nil
+}
+
+// put hands over what Ready has not, and local statistics, which Ready does not take.
+func (t *Trainer) put(samples float64) error {
+	for _, p := range t.excluded.local {
+		if end := p.offset + p.length; end > t.ready {
+			if err := t.config.Replica.PutRange(t.grad, max(p.offset, t.ready), end, samples); err != nil {
+				return err
+			}
+		}
+	}
+	return t.config.Replica.PutRange(t.grad, 0, t.ready, samples)
 }
 
 // Trade adds x − base as steps that the caller's own optimizer has made since it received
