@@ -91,7 +91,7 @@ func TestAllReduceSurvives(t *testing.T) {
 		}))
 		traced(w)
 		sameBytes(w)
-		w.patience = 8 * time.Second
+		w.patience, w.staged = 8*time.Second, rapid.Bool().Draw(r, "staged")
 		hardships(r, w, 0.004)
 	})
 }

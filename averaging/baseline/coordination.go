@@ -155,7 +155,7 @@ func (c *coordination) gradient(e collective.Event) {
 		c.Tell(c.coordinator, message(messageSpeed, 0, c.speed.value))
 	}
 	switch {
-	case c.over && c.underway == 0, c.ended:
+	case c.over && (c.underway == 0 || c.settled), c.ended:
 		c.proceed()
 	case c.halted:
 		c.halt()

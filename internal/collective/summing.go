@@ -49,6 +49,7 @@ type Summing struct {
 	seen    uint64                        // version of the members that the machine knows
 	leads   topology.PeerID               // who coordinates, if the owner says so
 	length  int                           // of Sum
+	rounds  bool                          // codecs round
 	op      sums.Op                       // by which shape it is summed
 	name    string                        // of the sum that this peer has called, "" if none
 	began   time.Duration                 // since when members must send messages: the begin of a sum, or of another coordinator
@@ -82,7 +83,7 @@ func (s *Summing) Restart(leads topology.PeerID) {
 }
 
 // SetLength implements Sized.
-func (s *Summing) SetLength(values int) { s.length = values }
+func (s *Summing) SetLength(values int, rounds bool) { s.length, s.rounds = values, rounds }
 
 // Ready notes that this peer's values from one on are ready, those before it are not: the sum goes on with these. At
 // first all are.
@@ -143,7 +144,7 @@ func (s *Summing) Call(sum string, timeout time.Duration, value float64) {
 		name = fmt.Sprintf("%s, try %d", sum, try)
 	}
 	s.name, s.began, s.attempt.place = name, s.Now, nil
-	s.machine.Call(s.Now, sums.Call{Name: name, Op: s.op, Length: s.length, Least: 1, Timeout: timeout, Value: value})
+	s.machine.Call(s.Now, sums.Call{Name: name, Op: s.op, Length: s.length, Rounds: s.rounds, Least: 1, Timeout: timeout, Value: value})
 	s.carryOut()
 	kept := s.kept
 	s.kept = make(map[topology.PeerID]*wire.Sum)

@@ -40,7 +40,7 @@ func newPeer(w *World, index int, m Member) *peer {
 	machine := collective.Of(m.Machine)
 	traits := machine.Traits()
 	if traits.Size != nil {
-		traits.Size.SetLength(m.Replica.SharedLen())
+		traits.Size.SetLength(m.Replica.SharedLen(), traits.Gradients && w.offer.Rounds())
 	}
 	p := &peer{
 		world: w, index: index, id: m.ID, unreachable: m.Unreachable, incarnation: 1, replica: m.Replica,

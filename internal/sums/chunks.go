@@ -7,7 +7,7 @@ import (
 )
 
 // chunksAhead is how many chunks are in flight to a partner at once.
-const chunksAhead = 2
+const chunksAhead = 8
 
 // grains is the number of parts into which the schedule divides a stripe among so many participants.
 func grains(op Op, size int) int {
@@ -52,8 +52,8 @@ func (s *strand) complete() bool {
 // waits tells whether the next hand waits for the end of the one before. A finished part is sent on as part of larger and
 // larger hands. Codecs that round give all members the same values only in this order, since their blocks begin where
 // a hand begins.
-func (s *strand) waits() bool {
-	if s.handed == 0 {
+func (s *strand) waits(rounds bool) bool {
+	if s.handed == 0 || !rounds {
 		return false
 	}
 	before, next := s.hands[s.handed-1], s.hands[s.handed]
@@ -107,7 +107,7 @@ func (all strands) flying(rank int) (n int) {
 func (all strands) give(a *attempt) {
 	for i := range all {
 		s := &all[i]
-		for s.loaded && s.handed < len(s.hands) && !s.waits() {
+		for s.loaded && s.handed < len(s.hands) && !s.waits(a.Rounds) {
 			h := s.hands[s.handed]
 			if s.taken < h.after || all.flying(h.peer) >= chunksAhead {
 				break
