@@ -15,7 +15,10 @@ type pacing struct {
 
 // ready notes that the values from one on are ready; where others had been already, those of another gradient.
 func (p *pacing) ready(now time.Duration, from int) {
-	if n := len(p.Ready); n > 0 && from >= p.Ready[n-1].From {
+	switch n := len(p.Ready); {
+	case n > 0 && from == p.Ready[n-1].From:
+		return
+	case n > 0 && from > p.Ready[n-1].From:
 		p.Ready = p.Ready[:0]
 	}
 	p.Ready = append(p.Ready, sums.Ready{From: from, At: now})

@@ -7,7 +7,7 @@ import (
 )
 
 // chunksAhead is how many chunks are in flight to a partner at once.
-const chunksAhead = 8
+const chunksAhead = 4
 
 // grains is the number of parts into which the schedule divides a stripe among so many participants.
 func grains(op Op, size int) int {

@@ -22,6 +22,19 @@ type Built struct {
 	// WholeBatch tells that all examples of a batch must be in one pass, since the output for one depends on the
 	// others.
 	WholeBatch bool
+	// Work is about how many products a forward pass of an example takes; 0 stands for one for each value learned and row of
+	// the output.
+	Work float64
+
+	parts []Built // of a Sequence
+}
+
+// work is Work, or what 0 stands for.
+func (f Built) work() float64 {
+	if f.Work > 0 {
+		return f.Work
+	}
+	return float64(f.values() * f.Out.Rows())
 }
 
 // values is the number of values of all Params.

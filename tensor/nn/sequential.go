@@ -51,8 +51,10 @@ func (s *Sequence) For(in Shape) (Built, error) {
 		built.Params = append(built.Params, within(fmt.Sprint(place), part.Params)...)
 		built.Out = part.Out
 		built.WholeBatch = built.WholeBatch || part.WholeBatch
+		built.Work += part.work()
 		parts = append(parts, part)
 	}
+	built.parts = parts
 	built.Make = func(r *Room) Step { return newChain(r, parts) }
 	return built, nil
 }

@@ -169,6 +169,14 @@ func (t *simulatedTask) Gradient(i, samples int, x, grad tensor.Vector) (peer.Re
 	return peer.Result{Loss: d.model.Gradient(x, &d.batch, grad), Samples: d.batch.Len()}, nil
 }
 
+// Stages implements peertest.Staged.
+func (t *simulatedTask) Stages() (stages []peertest.Stage) {
+	for _, s := range t.First.Model.Stages() {
+		stages = append(stages, peertest.Stage(s))
+	}
+	return stages
+}
+
 // own is the batch of a peer that the algorithm gives none.
 func (t *simulatedTask) own(i int) int {
 	if t.settings.GlobalBatch == 0 {
