@@ -42,6 +42,7 @@ type AllReduce struct {
 	local collective.Local // steps of DiLoCo
 	sum   *collective.Summing
 	state memberState
+	moved bool                       // this peer's parameters are not those with which it began, or it is known that they are
 	as    float64                    // how to make the update that is due
 	said  map[topology.PeerID]uint64 // last status of each member, at the coordinator
 	given map[topology.PeerID]uint64 // version of the parameters sent to each member since its last round
@@ -105,6 +106,9 @@ func (m *AllReduce) Traits() collective.Traits {
 
 // partly implements role: the sum begins while the rest of the gradient is computed.
 func (m *AllReduce) partly(from int) { m.sum.Ready(from) }
+
+// placed implements role.
+func (m *AllReduce) placed() bool { return m.sum.Placed() }
 
 // ready implements role. A trainer that was cancelled may call again while a step of its first gradient is due.
 func (m *AllReduce) ready() {
@@ -257,7 +261,7 @@ func (m *AllReduce) landed(e collective.Event) {
 	case !e.Inbound: // the other peer asks again
 		delete(m.said, f.Peer)
 	case e.Kind == averaging.Finished && f.Peer == m.coordinator:
-		m.version, m.state = f.Transfer.Round, computing
+		m.version, m.state, m.moved = f.Transfer.Round, computing, true
 		m.proceed()
 		if m.over {
 			m.Report()
@@ -276,8 +280,19 @@ func (m *AllReduce) retransmit() {
 	}
 }
 
+// NoUpdate is the fact that a run of DiLoCo is over without an update.
+const NoUpdate = "the run has ended before the first update, and the local steps are lost: with fewer steps from one update to the next (Outer.Every), or a longer run, there are some"
+
 // due implements role.
 func (m *AllReduce) due() {
+	if m.goOn(); m.settled && !m.moved && m.local.Every > 0 {
+		m.moved = true
+		m.Note(NoUpdate, fmt.Sprintf("Every is %d", m.local.Every), m.Self)
+	}
+}
+
+// goOn does what is due but for notes.
+func (m *AllReduce) goOn() {
 	if !m.brings() || m.halted || m.settled {
 		m.sum.Cancel() // the gradient is gone
 	}
@@ -341,7 +356,7 @@ func (m *AllReduce) updated() {
 	if m.version != unknownVersion { // otherwise it follows another coordinator by now
 		m.version, m.copied = m.version+1, false
 	}
-	m.state = computing
+	m.state, m.moved = computing, true
 	m.proceed()
 	if m.over && !m.leads() {
 		m.Report()

@@ -134,7 +134,7 @@ func (c *coordination) under(e collective.Event) {
 	if c.underway == 0 {
 		c.underway = max(c.Now, 1)
 	}
-	c.progress = e.Progress
+	c.progress, c.samples = e.Progress, e.Samples
 	c.trains(e)
 	c.role.partly(e.From)
 }
@@ -155,7 +155,7 @@ func (c *coordination) gradient(e collective.Event) {
 		c.Tell(c.coordinator, message(messageSpeed, 0, c.speed.value))
 	}
 	switch {
-	case c.over && (c.underway == 0 || c.settled), c.ended:
+	case c.over && !c.role.placed(), c.ended:
 		c.proceed()
 	case c.halted:
 		c.halt()

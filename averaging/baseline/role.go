@@ -21,6 +21,7 @@ type role interface {
 	Report()         // tells the coordinator where this peer is
 	partly(from int) // the values from one on of a gradient are ready
 	ready()          // there is a gradient
+	placed() bool    // others count on the gradient that is being computed
 	updated()
 	lose(topology.PeerID)                        // goes on without a peer
 	receive(topology.PeerID, collective.Message) // not about who coordinates

@@ -67,6 +67,7 @@ type node struct {
 	settled        bool
 	halted         averaging.Reason
 	ready          int         // of the gradient, the values from here on have been told of; width if none
+	told           int         // as ready, of this or of one that was lost
 	updating       [width]bool // by part
 	period         func() time.Duration
 	met            int // exchanges completed
@@ -226,7 +227,7 @@ func (n *node) stage() {
 	}
 	n.compute()
 	for from := n.world.rng.IntN(width + 1); ; from /= 2 {
-		n.ready = from
+		n.ready, n.told = from, from
 		n.tell(collective.Event{
 			Event:   averaging.Event{Kind: collective.GradientReady, Progress: float64(n.world.progress) / 1e3},
 			Samples: int(n.samples), From: from, Initial: n.updates == 0 && n.x == vector{},
