@@ -14,19 +14,19 @@ import (
 	"github.com/seed-97356399/murmuration/topology"
 )
 
-// likeCNN are the stages of the picture model cnn: its dense layer has three quarters of the values, and two convolutions
+// likeCNN is the readiness of the picture model cnn: its dense layer has three quarters of the values, and two convolutions
 // most of the work.
-var likeCNN = []sim.Stage{{From: 4800, Done: 0.357}, {From: 160, Done: 0.962}}
+var likeCNN = []sim.Ready{{From: 4800, Done: 0.357}, {From: 160, Done: 0.962}}
 
 const cnnValues = 20_490
 
 // overlapping has gradients of whole numbers, whose last values are ready first.
 type overlapping struct {
 	*slope
-	stages []sim.Stage
+	readiness []sim.Ready
 }
 
-func (o overlapping) Stages(int) []sim.Stage { return o.stages }
+func (o overlapping) Readiness(int) []sim.Ready { return o.readiness }
 
 // overlapped is what steps of a flock took and sent.
 type overlapped struct {
@@ -35,8 +35,8 @@ type overlapped struct {
 	digest [32]byte
 }
 
-// overlap trains peers over a link, with what stages say.
-func overlap(t *testing.T, peers int, link sim.Link, stages []sim.Stage, make1 machines) overlapped {
+// overlap trains peers over a link, whose gradients are ready so.
+func overlap(t *testing.T, peers int, link sim.Link, readiness []sim.Ready, make1 machines) overlapped {
 	t.Helper()
 	const steps = 40
 	layout, err := tensor.NewLayout(tensor.Spec{Name: "w", Shape: []int{cnnValues}})
@@ -44,7 +44,7 @@ func overlap(t *testing.T, peers int, link sim.Link, stages []sim.Stage, make1 m
 		t.Fatal(err)
 	}
 	codec, _ := coding.ByName("raw")
-	task := overlapping{newSlope(peers, cnnValues), stages}
+	task := overlapping{newSlope(peers, cnnValues), readiness}
 	f := &flock{t: t, scratch: make(tensor.Vector, cnnValues)}
 	config := sim.Config{Task: task, Link: link, Port: link.Bandwidth, Terms: replica.Terms{Plan: coding.Uniform(codec)}, Rand: rand.New(rand.NewPCG(1, 1))}
 	config.Hooks.Broke = func(peer, partner int, err error) { t.Errorf("peer %d with %d: %v", peer, partner, err) }
@@ -75,7 +75,7 @@ func overlap(t *testing.T, peers int, link sim.Link, stages []sim.Stage, make1 m
 	return overlapped{step: took / time.Duration(made), sent: float64(f.total().Sent-sent) / float64(peers*made), digest: f.world.Digest()}
 }
 
-// TestAllReduceOverlaps: with stages AllReduce is faster, with the same models, to the last bit, for hardly more bytes.
+// TestAllReduceOverlaps: bit by bit AllReduce is faster, with the same models, to the last bit, for hardly more bytes.
 // Where transfer and computation take equally long, twice as fast is impossible, since nothing can be sent in the first
 // 0.357 of a step: 2 / 1.357 = 1.47.
 func TestAllReduceOverlaps(t *testing.T) {
@@ -93,18 +93,18 @@ func TestAllReduceOverlaps(t *testing.T) {
 		{4, sim.Link{Delay: 50 * time.Microsecond, Bandwidth: 32e6}, topology.Tree, 1.2},
 	} {
 		machine := allReduce(baseline.Config{Topology: c.shape})
-		whole, staged := overlap(t, c.peers, c.link, nil, machine), overlap(t, c.peers, c.link, likeCNN, machine)
-		t.Logf("%d peers, %v: %v a step, %.0f bytes; in stages %v, %.0f bytes: %.2f × faster", c.peers, c.shape, whole.step, whole.sent, staged.step, staged.sent, float64(whole.step)/float64(staged.step))
-		if whole.digest != staged.digest {
+		whole, gradual := overlap(t, c.peers, c.link, nil, machine), overlap(t, c.peers, c.link, likeCNN, machine)
+		t.Logf("%d peers, %v: %v a step, %.0f bytes; bit by bit %v, %.0f bytes: %.2f × faster", c.peers, c.shape, whole.step, whole.sent, gradual.step, gradual.sent, float64(whole.step)/float64(gradual.step))
+		if whole.digest != gradual.digest {
 			t.Errorf("%d peers, %v: other models", c.peers, c.shape)
 		}
-		if float64(whole.step) < c.faster*float64(staged.step) || staged.sent > 1.08*whole.sent {
+		if float64(whole.step) < c.faster*float64(gradual.step) || gradual.sent > 1.08*whole.sent {
 			t.Errorf("%d peers, %v: want %.2f × faster, and at most 8 %% more bytes", c.peers, c.shape, c.faster)
 		}
 	}
 }
 
-// TestPushesOverlap: with stages a flock with a parameter server, or several, is faster, with the same models, for hardly
+// TestPushesOverlap: bit by bit a flock with a parameter server, or several, is faster, with the same models, for hardly
 // more bytes. What a worker pulls, it waits for.
 func TestPushesOverlap(t *testing.T) {
 	t.Parallel()
@@ -116,12 +116,12 @@ func TestPushesOverlap(t *testing.T) {
 		machine := func(self topology.PeerID, _ int) (averaging.Machine, error) {
 			return baseline.NewParamServers(baseline.Config{Self: self}, make([]topology.PeerID, c.servers), baseline.BSP{})
 		}
-		whole, staged := overlap(t, 4, link, nil, machine), overlap(t, 4, link, likeCNN, machine)
-		t.Logf("%d servers: %v a step, %.0f bytes; in stages %v, %.0f bytes: %.2f × faster", c.servers, whole.step, whole.sent, staged.step, staged.sent, float64(whole.step)/float64(staged.step))
-		if whole.digest != staged.digest {
+		whole, gradual := overlap(t, 4, link, nil, machine), overlap(t, 4, link, likeCNN, machine)
+		t.Logf("%d servers: %v a step, %.0f bytes; bit by bit %v, %.0f bytes: %.2f × faster", c.servers, whole.step, whole.sent, gradual.step, gradual.sent, float64(whole.step)/float64(gradual.step))
+		if whole.digest != gradual.digest {
 			t.Errorf("%d servers: other models", c.servers)
 		}
-		if float64(whole.step) < c.faster*float64(staged.step) || staged.sent > 1.08*whole.sent {
+		if float64(whole.step) < c.faster*float64(gradual.step) || gradual.sent > 1.08*whole.sent {
 			t.Errorf("%d servers: want %.2f × faster, and at most 8 %% more bytes", c.servers, c.faster)
 		}
 	}

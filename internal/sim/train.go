@@ -31,14 +31,14 @@ type Task interface {
 	Rate(peer int, progress float64) float64
 }
 
-// Staged is a Task whose gradients are ready in stages, the last values first.
-type Staged interface {
-	// Stages are when, as a share of the duration of a peer's steps.
-	Stages(peer int) []Stage
+// Gradual is a Task whose gradients are ready bit by bit, the last values first.
+type Gradual interface {
+	// Readiness is when, as a share of the duration of a peer's steps.
+	Readiness(peer int) []Ready
 }
 
-// Stage tells that values from one on are ready when a share of the step is done.
-type Stage struct {
+// Ready tells that values from one on are ready when a share of the step is done.
+type Ready struct {
 	From int
 	Done float64
 }
@@ -86,17 +86,17 @@ func (t *training) begin(samples int) {
 	if w.gradients.workers > 0 {
 		w.gradients.owed.push(happening[*training]{at: p.now() + took, what: t})
 	}
-	if staged, is := w.config.Task.(Staged); is && t.gradients {
+	if gradual, is := w.config.Task.(Gradual); is && t.gradients {
 		step := p.counts.Steps
-		for _, s := range staged.Stages(p.index) {
-			w.queue.After(time.Duration(s.Done*float64(took)), func() { t.stage(step, s.From) })
+		for _, r := range gradual.Readiness(p.index) {
+			w.queue.After(time.Duration(r.Done*float64(took)), func() { t.ready(step, r.From) })
 		}
 	}
 	w.queue.After(took, t.end)
 }
 
-// stage reports that the gradient's values from one on are ready.
-func (t *training) stage(step, from int) {
+// ready reports that the gradient's values from one on are ready.
+func (t *training) ready(step, from int) {
 	p := t.peer
 	if p.gone || !t.stepping || p.counts.Steps != step {
 		return

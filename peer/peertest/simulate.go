@@ -74,14 +74,14 @@ type Task interface {
 	Evaluate(x tensor.Vector, glance bool) (accuracy, loss float64)
 }
 
-// Staged is a Task whose gradients have their last values before they have all, as those of layers do.
-type Staged interface {
-	// Stages are when the gradient has its final values from one on, as a share of a step, the last values first.
-	Stages() []Stage
+// Gradual is a Task whose gradients have their last values before they have all, as those of layers do.
+type Gradual interface {
+	// Readiness is when the gradient has its final values from one on, as a share of a step, the last values first.
+	Readiness() []Ready
 }
 
-// Stage is one of a Staged task.
-type Stage = sim.Stage
+// Ready tells that a gradient has its final values from one on when a share of the step is done.
+type Ready = sim.Ready
 
 // ErrStandstill: no event is left in a simulated world, and the work is not done.
 var ErrStandstill = errors.New("the simulated flock has come to a standstill")

@@ -80,10 +80,10 @@ func (t *trainer) Duration(i, _, samples int) time.Duration {
 	return took
 }
 
-// Stages implements sim.Staged.
-func (t *trainer) Stages(int) []sim.Stage {
-	if staged, is := t.Task.(Staged); is {
-		return staged.Stages()
+// Readiness implements sim.Gradual.
+func (t *trainer) Readiness(int) []sim.Ready {
+	if gradual, is := t.Task.(Gradual); is {
+		return gradual.Readiness()
 	}
 	return nil
 }

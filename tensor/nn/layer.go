@@ -26,7 +26,8 @@ type Built struct {
 	// the output.
 	Work float64
 
-	parts []Built // of a Sequence
+	name  string  // of a part of a Sequence: its place and its layer
+	parts []Built // of a Sequence: what a model of it can be cut between
 }
 
 // work is Work, or what 0 stands for.

@@ -49,16 +49,16 @@ func TestReady(t *testing.T) {
 	}
 }
 
-// TestStages shows when a gradient's values are final, by the work of layers.
-func TestStages(t *testing.T) {
+// TestReadiness shows when a gradient's values are final, by the work of layers.
+func TestReadiness(t *testing.T) {
 	m, err := Sequential(Linear(10, 20), ReLU(), Linear(20, 5)).Build(10)
 	if err != nil {
 		t.Fatal(err)
 	}
 	const first, second = 220.0, 105 // products, the bias as one each
 	all := first + second + first + 2*second
-	want := []Stage{{220, (first + 3*second) / all}, {0, 1}}
-	if got := m.Stages(); !slices.Equal(got, want) {
+	want := []Ready{{220, (first + 3*second) / all}, {0, 1}}
+	if got := m.Readiness(); !slices.Equal(got, want) {
 		t.Errorf("%v, want %v", got, want)
 	}
 }

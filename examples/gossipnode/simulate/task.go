@@ -169,12 +169,12 @@ func (t *simulatedTask) Gradient(i, samples int, x, grad tensor.Vector) (peer.Re
 	return peer.Result{Loss: d.model.Gradient(x, &d.batch, grad), Samples: d.batch.Len()}, nil
 }
 
-// Stages implements peertest.Staged.
-func (t *simulatedTask) Stages() (stages []peertest.Stage) {
-	for _, s := range t.First.Model.Stages() {
-		stages = append(stages, peertest.Stage(s))
+// Readiness implements peertest.Gradual.
+func (t *simulatedTask) Readiness() (all []peertest.Ready) {
+	for _, r := range t.First.Model.Readiness() {
+		all = append(all, peertest.Ready(r))
 	}
-	return stages
+	return all
 }
 
 // own is the batch of a peer that the algorithm gives none.

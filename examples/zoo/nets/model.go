@@ -28,8 +28,8 @@ type Model interface {
 	// OnReady has Gradient tell that grad has its final values from one on, layer by layer, the last first, while it
 	// computes the others.
 	OnReady(tell func(from int))
-	// Stages are about when it does, as shares of its work.
-	Stages() []nn.Stage
+	// Readiness is about when it does, as shares of its work.
+	Readiness() []nn.Ready
 	// Evaluate returns the share of the set that the model classifies correctly, and its mean loss.
 	Evaluate(params tensor.Vector, set *dataset.Set) (accuracy, loss float64)
 	// Probabilities returns the probability of each class for each example of the set, one example after the other.

@@ -72,8 +72,8 @@ func (m *network) Gradient(params tensor.Vector, batch *dataset.Batch, grad tens
 // OnReady implements Model.
 func (m *network) OnReady(tell func(from int)) { m.trainer.Ready = tell }
 
-// Stages implements Model.
-func (m *network) Stages() []nn.Stage { return m.model.Stages() }
+// Readiness implements Model.
+func (m *network) Readiness() []nn.Ready { return m.model.Readiness() }
 
 // Evaluate implements Model.
 func (m *network) Evaluate(params tensor.Vector, set *dataset.Set) (accuracy, loss float64) {
