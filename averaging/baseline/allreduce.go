@@ -8,7 +8,6 @@ import (
 
 	"github.com/seed-97356399/murmuration/averaging"
 	"github.com/seed-97356399/murmuration/internal/collective"
-	"github.com/seed-97356399/murmuration/internal/sums"
 	"github.com/seed-97356399/murmuration/topology"
 )
 
@@ -189,10 +188,10 @@ func (m *AllReduce) join() {
 }
 
 // Load implements collective.Summer.
-func (m *AllReduce) Load(c sums.Chunk) {
-	load := collective.Action{Action: averaging.Action{Kind: collective.Load}, Add: c.Add, Forget: c.Add}
-	if c.Add {
-		load.Transfer = collective.Transfer{Part: c.Part, Parts: c.Parts}
+func (m *AllReduce) Load(t collective.Transfer) {
+	load := collective.Action{Action: averaging.Action{Kind: collective.Load}, Add: t.Add, Forget: t.Add}
+	if t.Add {
+		load.Transfer = collective.Transfer{Part: t.Part, Parts: t.Parts}
 	}
 	m.Do(load)
 }

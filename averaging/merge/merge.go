@@ -9,7 +9,6 @@ import (
 
 	"github.com/seed-97356399/murmuration/averaging"
 	"github.com/seed-97356399/murmuration/internal/collective"
-	"github.com/seed-97356399/murmuration/internal/sums"
 	"github.com/seed-97356399/murmuration/topology"
 )
 
@@ -195,7 +194,7 @@ func (m *Machine) call() {
 }
 
 // Load implements collective.Summer.
-func (m *Machine) Load(sums.Chunk) {
+func (m *Machine) Load(collective.Transfer) {
 	m.Do(collective.Action{Action: averaging.Action{Kind: collective.Pool}, Weight: m.weight})
 }
 

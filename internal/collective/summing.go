@@ -31,9 +31,9 @@ type Summed struct {
 
 // Summer is a machine that sums.
 type Summer interface {
-	// Load puts this peer's part of the sum into the buffer Sum; where the chunk says Add, it adds that of the chunk's
-	// values to what has come.
-	Load(sums.Chunk)
+	// Load puts this peer's part of the sum into the buffer Sum; where the transfer says Add, it adds that of the
+	// transfer's part of the values to what has come.
+	Load(Transfer)
 	// Summed is called at the end of each sum that was called.
 	Summed(Summed)
 }
@@ -281,7 +281,7 @@ func (s *Summing) load() {
 		chunks = []sums.Chunk{{Parts: 1}}
 	}
 	for _, chunk := range chunks {
-		s.summer.Load(chunk)
+		s.summer.Load(a.carrying(chunk))
 	}
 	if a.loading {
 		a.begin()

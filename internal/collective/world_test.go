@@ -10,7 +10,6 @@ import (
 	"github.com/seed-97356399/murmuration/averaging"
 	"github.com/seed-97356399/murmuration/internal/collective"
 	"github.com/seed-97356399/murmuration/internal/sim"
-	"github.com/seed-97356399/murmuration/internal/sums"
 	"github.com/seed-97356399/murmuration/topology"
 )
 
@@ -175,7 +174,7 @@ func (p *peer) next() {
 }
 
 // Load implements collective.Summer.
-func (p *peer) Load(sums.Chunk) { p.Ask(collective.Pool) }
+func (p *peer) Load(collective.Transfer) { p.Ask(collective.Pool) }
 
 // Summed implements collective.Summer.
 func (p *peer) Summed(r collective.Summed) {

@@ -262,7 +262,6 @@ func (l *lead) begin() {
 	l.attempt = (max(l.attempt, l.others)>>attemptBits+1)<<attemptBits | l.m.self.Fingerprint()&(1<<attemptBits-1)
 	l.running, l.began, l.moved, l.noted, l.holding = true, l.m.now, l.m.now, l.m.now, 0
 	l.line = l.blame.order(l.op, l.came.ids(), l.attempt)
-	l.stripes = l.m.Pace.stripes(l.op, int(min(l.length, MaxLength)), len(l.line))
 	l.enlist(l)
 	for rank, id := range l.line {
 		c := l.came[id]
@@ -274,12 +273,9 @@ func (l *lead) begin() {
 // tellPlace sends a participant its place.
 func (l *lead) tellPlace(c *comer) {
 	c.placeSent = l.m.now
-	place := &wire.Sum{Kind: wire.SumPlace, Name: l.name, Attempt: l.attempt, Rank: uint32(c.rank), Size: uint32(len(l.line))}
+	place := &wire.Sum{Kind: wire.SumPlace, Name: l.name, Attempt: l.attempt, Length: uint64(l.stripes), Rank: uint32(c.rank), Size: uint32(len(l.line))}
 	for _, rank := range partners(schedule(l.op, c.rank, len(l.line), 0)) {
 		place.Partners = append(place.Partners, string(l.line[rank]))
-	}
-	if l.op.moved() {
-		place.Length = uint64(l.stripes)
 	}
 	if l.masks != nil {
 		place.Op, place.Masks = uint8(Masked), l.masks(c.rank)

@@ -23,8 +23,11 @@ type trial struct {
 	masks   func(rank int) []byte // returns the masks' part of a place; nil for other sums
 }
 
-// enlist makes the list of participants of a masked sum.
+// enlist makes the list of participants of a masked sum, and the stripes of a Moved one.
 func (t *trial) enlist(l *lead) {
+	if t.stripes = 0; l.op.moved() {
+		t.stripes = l.m.Pace.stripes(l.op, int(min(l.length, MaxLength)), len(t.line))
+	}
 	if t.masks = nil; l.op != Masked {
 		return
 	}

@@ -114,20 +114,14 @@ func (t *Trainer) Begin() (x, grad tensor.Vector) {
 	return t.x, t.grad
 }
 
-// Ready hands over the values of the current gradient from one on, which are those of the mean over so many samples by
-// now, and returns the event for the machine. It returns false if the machine has no use for a part of a gradient.
-func (t *Trainer) Ready(from, samples int) (collective.Event, bool) {
+// Ready hands over the final values of the current gradient, from one on, as Gradient does of all. It returns false if the
+// machine has no use for a part.
+func (t *Trainer) Ready(from, samples int) (event collective.Event, wanted bool) {
 	if !t.config.Traits.Gradients || t.local != nil || from < 0 || from > t.ready || t.config.Replica.Replaced() != t.model {
-		return collective.Event{}, false
+		return event, false
 	}
-	if t.config.Replica.PutRange(t.grad, from, t.ready, float64(max(samples, 1))) != nil {
-		return collective.Event{}, false // Gradient will tell
-	}
-	t.ready = from
-	return collective.Event{
-		Event:   averaging.Event{Kind: collective.GradientReady, Progress: t.config.Run.Progress()},
-		Samples: max(samples, 1), From: t.config.Replica.Ready(from),
-	}, true
+	event, wanted = t.part(t.grad, &t.ready, from, max(samples, 1))
+	return event, wanted
 }
 
 // Lend provides the vector with the gradient of the current step, until Gradient has returned.
@@ -223,7 +217,7 @@ func (t *Trainer) apart(rate float64) error {
 func (t *Trainer) hand(step Step, samples int) (collective.Event, error) {
 	step.Samples, samples = max(step.Samples, 1), max(samples, 1)
 	counted := t.excluded.takeLocal(t.grad, t.x)
-	if err := t.put(float64(samples)); err != nil {
+	if err := t.put(t.grad, t.ready, float64(samples)); err != nil {
 		return collective.Event{}, t.fault("%w", err)
 	}
 	if counted {
@@ -240,18 +234,6 @@ func (t *Trainer) hand(step Step, samples int) (collective.Event, error) {
 		Event:   averaging.Event{Kind: collective.GradientDone, Progress: t.config.Run.Progress()},
 		Samples: samples,
 	}, nil
-}
-
-// put hands over what Ready has not, and local statistics, which Ready does not take.
-func (t *Trainer) put(samples float64) error {
-	for _, p := range t.excluded.local {
-		if end := p.offset + p.length; end > t.ready {
-			if err := t.config.Replica.PutRange(t.grad, max(p.offset, t.ready), end, samples); err != nil {
-				return err
-			}
-		}
-	}
-	return t.config.Replica.PutRange(t.grad, 0, t.ready, samples)
 }
 
 // Trade adds x − base as steps that the caller's own optimizer has made since it received

@@ -290,9 +290,7 @@ func (t *training) learn(ctx context.Context) (time.Duration, error) {
 	if t.TaskFile != "" {
 		return t.carryOut(ctx)
 	}
-	if t.Overlaps() {
-		t.work.Model.OnReady(func(from int) { t.peer.Ready(from, t.batch.Len()) })
-	}
+	t.overlap()
 	then := func(x, grad tensor.Vector) (peer.Result, error) { return t.gradient(ctx, x, grad) }
 	step := firstGradient(ctx, t, then)
 	if t.ServeOnly {
