@@ -120,8 +120,7 @@ func (t *Trainer) Ready(from, samples int) (event collective.Event, wanted bool)
 	if !t.config.Traits.Gradients || t.local != nil || from < 0 || from > t.ready || t.config.Replica.Replaced() != t.model {
 		return event, false
 	}
-	event, wanted = t.part(t.grad, &t.ready, from, max(samples, 1))
-	return event, wanted
+	return t.part(t.grad, &t.ready, from, max(samples, 1))
 }
 
 // Lend provides the vector with the gradient of the current step, until Gradient has returned.
