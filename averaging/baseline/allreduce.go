@@ -103,8 +103,9 @@ func (m *AllReduce) Traits() collective.Traits {
 	return t
 }
 
-// partly implements role: the sum begins while the rest of the gradient is computed.
-func (m *AllReduce) partly(from int) { m.sum.Ready(from) }
+// partly implements role: the sum begins while the rest of the gradient is computed. The first value waits for the whole, so
+// that no sum is complete before the gradients in it are.
+func (m *AllReduce) partly(from int) { m.sum.Ready(max(from, 1)) }
 
 // placed implements role.
 func (m *AllReduce) placed() bool { return m.sum.Placed() }
