@@ -196,7 +196,7 @@ func (d *driver) carryOutCollective(action collective.Action, key conversations.
 		d.replica.Adopt()
 		d.events = append(d.events, news(averaging.Event{Kind: collective.Updated}))
 	case kind == collective.Load && averages:
-		if err := d.replica.Load(action.Transfer.Part, action.Transfer.Parts, action.Add); err != nil {
+		if err := d.replica.Load(action.Transfer.Part, action.Transfer.Parts, action.Add, action.Forget); err != nil {
 			d.steps.Unfit(err)
 		}
 	case kind == collective.Clear && averages:

@@ -65,6 +65,10 @@ func (c *coordination) Decide(now time.Duration, e collective.Event, actions []c
 	case averaging.StepDone: // one of several before a gradient, or of a trainer of models, which cannot be summed
 		c.trains(e)
 		c.Do(collective.Action{Action: averaging.Action{Kind: averaging.Proceed}, Batch: c.batch})
+	case collective.GradientReady:
+		c.under(e)
+	case collective.GradientLost:
+		c.underway = 0
 	case collective.GradientDone:
 		c.gradient(e)
 	case averaging.ViewChanged:
@@ -122,6 +126,25 @@ func (c *coordination) trains(e collective.Event) {
 	}
 }
 
+// under takes the last values of a gradient that is being computed, if they can be used.
+func (c *coordination) under(e collective.Event) {
+	if c.over || c.ended || c.halted {
+		return
+	}
+	if c.underway == 0 {
+		c.underway = max(c.Now, 1)
+	}
+	c.progress, c.samples = e.Progress, e.Samples
+	c.trains(e)
+	c.role.partly(e.From)
+}
+
+// brings tells whether the trainer has a gradient, or computes one of which it has told a part, for no longer than the
+// deadline.
+func (c *coordination) brings() bool {
+	return c.waiting || c.underway > 0 && c.Now-c.underway < c.Deadline
+}
+
 // gradient takes a gradient, if it can be used.
 func (c *coordination) gradient(e collective.Event) {
 	c.waiting, c.since, c.lastMessage, c.progress = true, c.Now, c.Now, e.Progress
@@ -132,7 +155,7 @@ func (c *coordination) gradient(e collective.Event) {
 		c.Tell(c.coordinator, message(messageSpeed, 0, c.speed.value))
 	}
 	switch {
-	case c.over, c.ended:
+	case c.over && !c.role.placed(), c.ended:
 		c.proceed()
 	case c.halted:
 		c.halt()
@@ -140,6 +163,7 @@ func (c *coordination) gradient(e collective.Event) {
 		c.role.ready()
 		c.seek()
 	}
+	c.underway = 0
 }
 
 // depart ends this peer's part in the run, and informs the peers that may wait for it.
@@ -256,7 +280,7 @@ func (c *coordination) arm() {
 	if c.coordinator == "" {
 		after = max(after/4, time.Millisecond)
 	}
-	c.Arm(c.concerned() || c.leads() && !c.settled || len(c.Out) > 0 || c.saying > 0, after)
+	c.Arm(c.concerned() || c.underway > 0 || c.leads() && !c.settled || len(c.Out) > 0 || c.saying > 0, after)
 }
 
 // runOver notes that the run is over.

@@ -131,18 +131,25 @@ func (s *service) offeredPush(e collective.Event) {
 	switch {
 	case !s.m.leads():
 		s.m.Refuse(e, averaging.WrongRole)
-	case w == nil || e.Transfer.Round != w.clock+1 || w.state != away && w.state != leaving:
+	case w == nil || e.Transfer.Round != w.clock+1, w.state == coming && w.comes&eighthsOf(e.Transfer) != 0,
+		w.state != away && w.state != leaving && w.state != coming:
 		s.m.Refuse(e, averaging.Round)
 	default:
-		s.enter(w, coming)
+		if w.state != coming {
+			s.enter(w, coming)
+			w.comes, w.came = 0, 0
+		}
+		w.comes |= eighthsOf(e.Transfer)
 		s.m.Accept(e, 1)
 	}
 }
 
-// received handles the end of a push, complete or in part.
+// received handles the end of a part of a push, as far as it has come.
 func (s *service) received(f collective.Flight) {
 	if w := s.board.of(f.Peer); w != nil && w.state == coming && f.Transfer.Round == w.clock+1 {
-		s.arrive(w)
+		if w.came |= eighthsOf(f.Transfer); w.came == all {
+			s.arrive(w)
+		}
 	}
 }
 

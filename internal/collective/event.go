@@ -21,6 +21,11 @@ const (
 	// Updated: the Update or Adopt asked for has been applied to the parameters. Transfer
 	// names the part.
 	Updated
+	// GradientReady: the trainer has put the shared values from From on of a gradient into Gradient, and computes the
+	// others; GradientDone or GradientLost follows. Samples, Initial and Progress are as with GradientDone.
+	GradientReady
+	// GradientLost: the gradient of which values were ready is not completed.
+	GradientLost
 )
 
 // TimerKinds is the number of kinds of timers.
@@ -34,6 +39,7 @@ type Event struct {
 	// Initial, with GradientDone, tells that the parameters are the initial ones of the
 	// run, without a checkpoint, a copy or a step.
 	Initial  bool
+	From     int
 	Transfer Transfer
 	Message  Message
 }
@@ -49,6 +55,10 @@ func (e Event) String() string {
 		return fmt.Sprintf("told by %s: %s", e.Peer, e.Message)
 	case Updated:
 		return "updated"
+	case GradientReady:
+		return fmt.Sprintf("gradient ready from value %d on", e.From)
+	case GradientLost:
+		return "gradient lost"
 	}
 	return e.Event.String()
 }
@@ -61,7 +71,8 @@ const (
 	// exchanges, or not rounded if Exact is set, for parameters that are to be the same at
 	// all peers.
 	Send averaging.ActionKind = 64 + iota
-	// Load: set Sum to the local Gradient times its weight, or add that to it (Add). Not
+	// Load: set Sum to the local Gradient times its weight, or add that to it (Add). What codes of the gradient have
+	// lost is forgotten, unless it is added without Forget. Not
 	// answered: later actions see the result. A gradient that others would refuse counts as
 	// none, and the runtime tells the trainer. Load, Clear and Update are of the part of the
 	// values that Transfer names, or of all values if it names none.
@@ -97,7 +108,7 @@ const (
 // Action is a request of the machine to its runtime.
 type Action struct {
 	averaging.Action
-	// Add is for Load, Forget for Update, Exact for Send.
+	// Add is for Load, Forget for Update and Load, Exact for Send.
 	Add, Forget, Exact bool
 	// Weight is for Update and Pool, Progress and Share for Update.
 	Weight, Progress, Share float64

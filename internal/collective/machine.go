@@ -39,7 +39,7 @@ type Traits struct {
 	Messages bool
 	// Pace gives and sets how often the machine exchanges; may be nil.
 	Pace Paced
-	// Size, if not nil, is called first with the number of values in the buffers.
+	// Size, if not nil, is called first.
 	Size Sized
 }
 
@@ -52,8 +52,9 @@ type Local struct {
 	Rate, Momentum float64
 }
 
-// Sized is a machine that needs to know the number of values in the buffers.
-type Sized interface{ SetLength(values int) }
+// Sized is a machine that needs to know the number of values in the buffers, and whether the codecs of its transfers
+// round them.
+type Sized interface{ SetLength(values int, rounds bool) }
 
 // Paced is a machine that exchanges every so many steps, which may be changed.
 type Paced interface {

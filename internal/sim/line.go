@@ -34,7 +34,7 @@ func (l *line) carry(way, n int) time.Duration {
 	if segments > 0 && l.resent != nil {
 		l.resent(segments)
 	}
-	return l.ports[1-way].enter(l.uplinks[1-way].enter(arrived, n), n)
+	return l.ports[1-way].enter(l.queue.Now(), l.uplinks[1-way].enter(l.queue.Now(), arrived, n), n)
 }
 
 // left is when all that was handed to one way so far has left.
@@ -71,9 +71,13 @@ func (l *line) forget(s *Stream) {
 // receives no faster than its own port, however fast the senders' are. A nil port has no
 // bounds.
 type port struct {
-	bandwidth float64 // bytes a second each way, 0 for no limit
-	out, in   time.Duration
+	bandwidth float64       // bytes a second each way, 0 for no limit
+	out       time.Duration // when all that was handed over has left
+	in        []span        // when it will be receiving, the earliest first
 }
+
+// span is a time from a moment to another.
+type span struct{ from, to time.Duration }
 
 // transmission is the time that n bytes take through the port.
 func (p *port) transmission(n int) time.Duration { return Link{Bandwidth: p.bandwidth}.transmission(n) }
@@ -88,12 +92,23 @@ func (p *port) leave(from time.Duration, n int) time.Duration {
 	return p.out
 }
 
-// enter takes n bytes, whose last would arrive at a given time, in through the
-// port, and returns when the last of them has passed it.
-func (p *port) enter(last time.Duration, n int) time.Duration {
-	if p == nil {
+// enter takes n bytes, whose last would arrive at a given time, in through the port, and returns when the last of them
+// has passed it: at the first time at which nothing else does. What is on its way may be overtaken by what arrives before it.
+func (p *port) enter(now, last time.Duration, n int) time.Duration {
+	if p == nil || p.bandwidth == 0 {
 		return last
 	}
-	p.in = max(p.in+p.transmission(n), last)
-	return p.in
+	p.in = slices.DeleteFunc(p.in, func(s span) bool { return s.to <= now })
+	took, at := p.transmission(n), 0
+	for ; at < len(p.in) && p.in[at].from < last; at++ {
+		if s := p.in[at]; s.to > last-took {
+			last = s.to + took
+		}
+	}
+	if at > 0 && p.in[at-1].to == last-took {
+		p.in[at-1].to = last
+	} else {
+		p.in = slices.Insert(p.in, at, span{last - took, last})
+	}
+	return last
 }

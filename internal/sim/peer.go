@@ -41,7 +41,7 @@ func newPeer(w *World, index int, m Member) *peer {
 	machine := collective.Of(m.Machine)
 	traits := machine.Traits()
 	if traits.Size != nil {
-		traits.Size.SetLength(m.Replica.SharedLen())
+		traits.Size.SetLength(m.Replica.SharedLen(), traits.Gradients && w.offer.Rounds())
 	}
 	p := &peer{
 		world: w, index: index, id: m.ID, unreachable: m.Unreachable, place: m.Place, incarnation: 1, replica: m.Replica,
@@ -87,7 +87,7 @@ func (p *peer) carryOut(a collective.Action) {
 	case collective.Send:
 		p.conversations.give(a)
 	case collective.Load:
-		if err := p.replica.Load(a.Transfer.Part, a.Transfer.Parts, a.Add); err != nil {
+		if err := p.replica.Load(a.Transfer.Part, a.Transfer.Parts, a.Add, a.Forget); err != nil {
 			p.broke(p.index, fmt.Errorf("step %d: the gradient is left out: %w", p.counts.Steps, err))
 		}
 	case collective.Clear:

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/seed-97356399/murmuration/averaging"
 	"github.com/seed-97356399/murmuration/internal/collective"
 	"github.com/seed-97356399/murmuration/internal/replica"
 	"github.com/seed-97356399/murmuration/peer/optim"
@@ -100,6 +101,31 @@ func (s *steps) late() error {
 func (s *steps) fault(format string, err error) error {
 	own, _, _ := s.run.Steps()
 	return fmt.Errorf("step %d: "+format, own+1, err)
+}
+
+// part hands over the values of a gradient from one on, of which those from ready on have been before, and returns the
+// event for the machine; false if they cannot be handed over, which put will say.
+func (s *steps) part(grad tensor.Vector, ready *int, from, samples int) (collective.Event, bool) {
+	if s.replica.PutRange(grad, from, *ready, float64(samples)) != nil {
+		return collective.Event{}, false
+	}
+	*ready = from
+	return collective.Event{
+		Event:   averaging.Event{Kind: collective.GradientReady, Progress: s.run.Progress()},
+		Samples: samples, From: s.replica.Ready(from),
+	}, true
+}
+
+// put hands over a gradient whose values from one on part has handed over, but for local statistics.
+func (s *steps) put(grad tensor.Vector, ready int, samples float64) error {
+	for _, p := range s.excluded.local {
+		if end := p.offset + p.length; end > ready {
+			if err := s.replica.PutRange(grad, max(p.offset, ready), end, samples); err != nil {
+				return err
+			}
+		}
+	}
+	return s.replica.PutRange(grad, 0, ready, samples)
 }
 
 // forget makes an optimizer forget past gradients, if it can. The steps are held.

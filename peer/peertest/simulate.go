@@ -8,6 +8,7 @@ import (
 	"math"
 	"time"
 
+	"github.com/seed-97356399/murmuration/internal/sim"
 	"github.com/seed-97356399/murmuration/peer"
 	"github.com/seed-97356399/murmuration/peer/optim"
 	"github.com/seed-97356399/murmuration/quant"
@@ -72,6 +73,15 @@ type Task interface {
 	// part of the data is enough.
 	Evaluate(x tensor.Vector, glance bool) (accuracy, loss float64)
 }
+
+// Gradual is a Task whose gradients have their last values before they have all, as those of layers do.
+type Gradual interface {
+	// Readiness is when the gradient has its final values from one on, as a share of a step, the last values first.
+	Readiness() []Ready
+}
+
+// Ready tells that a gradient has its final values from one on when a share of the step is done.
+type Ready = sim.Ready
 
 // ErrStandstill: no event is left in a simulated world, and the work is not done.
 var ErrStandstill = errors.New("the simulated flock has come to a standstill")

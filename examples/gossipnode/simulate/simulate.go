@@ -2,6 +2,7 @@
 package simulate
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -218,7 +219,16 @@ func (s *Settings) Simulation(task *simulatedTask, world peertest.World) (peerte
 		World:    world, Seed: s.Seed,
 		Watch: peertest.Watch{Evaluate: s.Evaluate, Points: s.Points, Target: s.Target},
 	}
-	return simulation, nil
+	return simulation, s.updateFault(simulation.Work)
+}
+
+// updateFault is an error if peers with local steps would make no update: the run would teach nobody anything.
+func (s *Settings) updateFault(work peer.Work) error {
+	steps := cmp.Or(work.StepsPerPeer, work.Steps/uint64(s.Peers))
+	if every := s.Outer().Every; s.Local() && steps < uint64(every) {
+		return cli.Usage(cli.Faultf("every", "%d: each of %d peers makes %d steps, so there is no update: give a smaller number, or more --epochs or --steps", every, s.Peers, steps))
+	}
+	return nil
 }
 
 // Take sets the strategy and the codec of a racer, and resets settings that only other strategies have.
