@@ -26,10 +26,7 @@ type tester interface {
 }
 
 // errCut is what both ends of a stream that is cut see, errSlow the end of a wait.
-var (
-	errCut        = errors.New("the stream is cut")
-	errSlow error = slow{}
-)
+var errCut, errSlow error = errors.New("the stream is cut"), slow{}
 
 type slow struct{}
 
@@ -379,8 +376,8 @@ func (x *pair) end(c session.Conversation, side int) session.Result {
 // cut ends all streams.
 func (x *pair) cut(err error) {
 	for _, s := range x.ways {
-		for side := range 2 {
-			if !s.done[side] {
+		for side, done := range s.done {
+			if !done {
 				s.queues[side] = nil
 				s.ends[side].Fail(err)
 			}
