@@ -118,7 +118,7 @@ func (f *figures) members() []control.Member {
 			Unreachable: r.Flags&flock.Unreachable != 0, Leaving: r.Flags&flock.Leaving != 0,
 		}
 		switch {
-		case !flock.Trains(r) && !flock.Serves(r):
+		case !flock.Trains(r) && !flock.ServesOnly(r):
 			m.State = control.Idle
 		case r.Flags&flock.Over != 0:
 			m.State = control.Over

@@ -11,8 +11,9 @@ import (
 
 // coordination is the common part of AllReduce and ParamServer: one peer, the coordinator,
 // gives out places in sums or serves the parameters. It is the named peer, or else the
-// first member of the view (members that cannot be dialled come last). When it dies, the
-// member with the newest parameters takes its place.
+// first of the members in their order: those that only serve come first, those that cannot
+// be dialled last, and of each kind the one whose turn it is for this part of the model
+// (collective.Members). When it dies, the member with the newest parameters takes its place.
 //
 // A peer that knows no coordinator asks the first member, which becomes coordinator when all
 // others answer that they know none, or do not answer for half the deadline. If views are
@@ -50,7 +51,7 @@ func (c *coordination) begin(config Config, algorithm collective.Algorithm, r ro
 
 // Traits implements collective.Machine.
 func (c *coordination) Traits() collective.Traits {
-	return collective.Traits{Algorithm: c.algorithm, Gradients: true, Serves: c.serveOnly, Messages: true}
+	return collective.Traits{Algorithm: c.algorithm, Gradients: true, ServesOnly: c.serveOnly, Messages: true}
 }
 
 // Handle implements averaging.Machine.

@@ -31,7 +31,7 @@ type Event struct {
 	averaging.Event
 	// Samples, with GradientDone, is the number of samples over which the gradient is the mean.
 	Samples int
-	// Initial, with GradientDone, tells that the parameters are the initial ones of the
+	// Initial, with GradientDone and StepDone, tells that the parameters are the initial ones of the
 	// run, without a checkpoint, a copy or a step.
 	Initial  bool
 	Transfer Transfer

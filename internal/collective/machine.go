@@ -27,8 +27,8 @@ type Traits struct {
 	Gradients bool
 	// Local, if Every is above 0, makes of Every steps one gradient.
 	Local Local
-	// Serves: the machine serves parameters and its trainer makes no steps: GradientDone is not reported.
-	Serves bool
+	// ServesOnly: the machine serves parameters and its trainer makes no steps: GradientDone is not reported.
+	ServesOnly bool
 	// Pools: the peers average models while they train, and make one model of all of them
 	// when the run is over, by Pool, transfers of the Sum and Adopt, before Settled. From
 	// RunOver on the trainer's steps are not applied, and transfers are not rounded.
