@@ -92,6 +92,8 @@ func (c *coordination) Decide(now time.Duration, e collective.Event, actions []c
 		c.take(e.Peer, e.Message)
 	case collective.Updated:
 		c.role.updated()
+	case collective.Wanted:
+		c.want()
 	case averaging.RunOver:
 		c.runOver()
 	}
@@ -173,10 +175,7 @@ func (c *coordination) take(from topology.PeerID, w collective.Message) {
 	switch w.Kind {
 	case messageWho:
 		c.knowsNone(from, w.Round)
-		if c.serveOnly && !c.wanted { // by now the view is likely to be complete
-			c.wanted = true
-			c.seek()
-		}
+		c.want()
 		c.point(from, w)
 	case messageNone:
 		if from == c.coordinator && w.Value == float64(messageStatus) { // it has died and restarted
@@ -212,6 +211,15 @@ func (c *coordination) take(from topology.PeerID, w collective.Message) {
 		fallthrough
 	default:
 		c.role.receive(from, w)
+	}
+}
+
+// want has a peer that only serves look for the one that serves, because somebody asks: by now its view is likely to be
+// complete.
+func (c *coordination) want() {
+	if c.serveOnly && !c.wanted {
+		c.wanted = true
+		c.seek()
 	}
 }
 

@@ -70,7 +70,17 @@ func NewParamServers(config Config, servers []topology.PeerID, gate Gate) (*Para
 }
 
 // Traits implements collective.Machine.
-func (m *ParamServers) Traits() collective.Traits { return m.parts[0].Traits() }
+func (m *ParamServers) Traits() collective.Traits {
+	traits := m.parts[0].Traits()
+	traits.Server = m
+	return traits
+}
+
+// Parts implements collective.Server.
+func (m *ParamServers) Parts() int { return len(m.parts) }
+
+// Served implements collective.Server.
+func (m *ParamServers) Served(part int) (topology.PeerID, uint64) { return m.parts[part].Served(0) }
 
 // Handle implements averaging.Machine.
 func (m *ParamServers) Handle(now time.Duration, event averaging.Event, actions []averaging.Action) []averaging.Action {
@@ -123,7 +133,7 @@ func (m *ParamServers) addressed(e *collective.Event) (part int, one bool) {
 			part = len(m.parts) // nobody's
 		}
 		return part, true
-	case collective.Updated:
+	case collective.Updated, collective.Pushed:
 		return e.Transfer.Part, true
 	case averaging.Proposed, averaging.Accepted, averaging.Refused, averaging.Finished, averaging.Failed, collective.Offered:
 		part, e.Exchange = int(e.Exchange%n), e.Exchange/n

@@ -21,6 +21,11 @@ const (
 	// Updated: the Update or Adopt asked for has been applied to the parameters. Transfer
 	// names the part.
 	Updated
+	// Wanted: a program beside the training asks who serves, and this peer does not know.
+	Wanted
+	// Pushed: such a program has added a gradient over Samples samples, for some of the values of a part, to Sum.
+	// Transfer names the part.
+	Pushed
 )
 
 // TimerKinds is the number of kinds of timers.
@@ -29,7 +34,7 @@ const TimerKinds = averaging.RoundDeadline + 1
 // Event is what has happened to a peer. Progress is set with GradientDone too.
 type Event struct {
 	averaging.Event
-	// Samples, with GradientDone, is the number of samples over which the gradient is the mean.
+	// Samples, with GradientDone and Pushed, is the number of samples over which the gradient is the mean.
 	Samples int
 	// Initial, with GradientDone and StepDone, tells that the parameters are the initial ones of the
 	// run, without a checkpoint, a copy or a step.
@@ -49,6 +54,10 @@ func (e Event) String() string {
 		return fmt.Sprintf("told by %s: %s", e.Peer, e.Message)
 	case Updated:
 		return "updated"
+	case Wanted:
+		return "wanted"
+	case Pushed:
+		return fmt.Sprintf("pushed, over %d samples, for part %d", e.Samples, e.Transfer.Part)
 	}
 	return e.Event.String()
 }

@@ -15,9 +15,10 @@ type slice struct {
 	layer          int // the joint layer, or notShared
 	firstBlock     int // blocks of the shared slices before it
 	ranges         []float32
-	age            int     // exchanges initiated since it was last exchanged
-	captured       uint64  // the generation of the last capture that holds it
-	samples        float64 // in its part of the gradient; 0 is no gradient
+	age            int           // exchanges initiated since it was last exchanged
+	captured       uint64        // the generation of the last capture that holds it
+	samples        float64       // in its part of the gradient; 0 is no gradient
+	pushed         tensor.Vector // weights, by value, of gradients for some values that are in the sum; nil until there are any
 	bound          bound
 	drift          drift
 }
