@@ -87,7 +87,7 @@ func (t *training) alone(step func() error) error {
 		return nil
 	case errors.Is(err, trainer.ErrOver):
 		return t.work.runOver()
-	case errors.Is(err, trainer.ErrClosed):
+	case errors.Is(err, trainer.ErrClosed), errors.Is(err, transport.ErrClosed):
 		return ErrClosed
 	default:
 		return err
@@ -96,9 +96,7 @@ func (t *training) alone(step func() error) error {
 
 // serve waits until the run is over, for a peer that makes no steps.
 func (t *training) serve(ctx context.Context) error {
-	if err := t.arrival.Wait(ctx); errors.Is(err, transport.ErrClosed) {
-		return ErrClosed
-	} else if err != nil {
+	if err := t.arrival.Wait(ctx); err != nil {
 		return err
 	}
 	select {
@@ -189,9 +187,7 @@ func (t *training) tell(ctx context.Context, event collective.Event, steps int) 
 // admit waits until the trainer may take a step, or says why it may not.
 func (t *training) admit(ctx context.Context) error {
 	if !t.arrival.Open() {
-		if err := t.arrival.Wait(ctx); errors.Is(err, transport.ErrClosed) {
-			return ErrClosed
-		} else if err != nil {
+		if err := t.arrival.Wait(ctx); err != nil {
 			return err
 		}
 		t.resumed = time.Now()

@@ -18,6 +18,13 @@ type buffers struct {
 	rounding      *rounding
 }
 
+// forget drops what the codes of a former model's gradients have lost of a slice.
+func (b *buffers) forget(s *slice) {
+	if b != nil {
+		b.rounding.forget(s.in)
+	}
+}
+
 // UseGradients gives the replica the buffers Gradient and Sum, both empty. It must be
 // called before anything else uses the replica; called again, it does nothing.
 func (r *Replica) UseGradients() {

@@ -22,8 +22,7 @@ const (
 	MaxSliceLen     = wire.MaxSliceLen
 )
 
-// Replica is one peer's copy of the model. It is safe for concurrent use: a
-// trainer adds steps while exchanges commit slices.
+// Replica is one peer's copy of the model. It is safe for concurrent use: a trainer adds steps while exchanges commit slices.
 type Replica struct {
 	layout    *tensor.Layout
 	values    tensor.Vector
@@ -177,8 +176,8 @@ func (r *Replica) SharedBlocks() int { return r.blocks }
 // SharedLen is the number of values in an exchange.
 func (r *Replica) SharedLen() int {
 	total := 0
-	for _, i := range r.shared {
-		total += r.slices[i].length
+	for i := range r.shared {
+		total += r.lengthOf(i)
 	}
 	return total
 }
@@ -388,9 +387,7 @@ func (r *Replica) restore(src tensor.Vector, replaced uint64) error {
 	r.judgement.forget()
 	for i, s := range r.lockShared() {
 		r.changing(s)
-		if r.buffers != nil {
-			r.buffers.rounding.forget(s.in)
-		}
+		r.buffers.forget(s)
 		if r.deferred != nil { // what waits belongs to the former model
 			clear(s.in(r.deferred))
 		}

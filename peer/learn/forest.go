@@ -117,10 +117,10 @@ func (f *boosting) means(ctx context.Context, base []float64) (*gradients, error
 		return f.trees[0].grad, f.setGradients(ctx, 0)
 	case classes == 2:
 		d := newGradients(b, 1, true, b.weighted)
-		d.scale(b.weight, b.weight)
-		if !b.weighted {
-			d.gBits, d.gUnit, d.signed = 0, 1, false
+		if !b.weighted { // counts
+			d.gBits, d.signed = 0, false
 		}
+		d.scale(b.weight, b.weight)
 		for i := range b.rows {
 			weight := f.rows.weight(i)
 			d.set(i, float64(weight*y[i]), weight)
@@ -135,7 +135,7 @@ func (f *boosting) means(ctx context.Context, base []float64) (*gradients, error
 		for i := range b.rows {
 			d.class[i] = uint8(y[i])
 			if d.h != nil {
-				d.h[i] = int32(math.RoundToEven(f.rows.weight(i) / d.hUnit))
+				d.h[i] = int32(math.RoundToEven(f.rows.weight(i) * d.perH))
 			}
 		}
 		return d, nil

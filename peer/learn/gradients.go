@@ -27,12 +27,14 @@ type gradients struct {
 	signed  bool    // g may be negative
 	gUnit   float64
 	hUnit   float64
+	perG    float64 // 1/gUnit, which is exact: units are powers of 2
+	perH    float64
 }
 
 // newGradients allocates memory for all rows; g and h tell whether gradients and weights are needed.
 func newGradients(b *binned, outputs int, g, h bool) *gradients {
 	rows := uint(bits.Len64(uint64(b.all)))
-	grad := &gradients{outputs: outputs, shift: rows, gUnit: 1, hUnit: 1}
+	grad := &gradients{outputs: outputs, shift: rows, gUnit: 1, hUnit: 1, perG: 1, perH: 1}
 	if g {
 		grad.g = make([]int32, b.rows)
 		grad.signed = true
@@ -49,11 +51,16 @@ func newGradients(b *binned, outputs int, g, h bool) *gradients {
 func (d *gradients) scale(g, h float64) {
 	if d.signed {
 		d.gUnit = powerAbove(g) / float64(int64(1)<<d.gBits)
+		d.perG = 1 / d.gUnit
 	}
 	if d.h != nil {
 		d.hUnit = powerAbove(h) / float64(int64(1)<<d.hBits)
+		d.perH = 1 / d.hUnit
 	}
 }
+
+// leastExponent is that of the least unit, before bits are taken from it: its inverse is a number too.
+const leastExponent = -900
 
 // powerAbove returns a power of 2 that is not below x: dividing by it does not round.
 func powerAbove(x float64) float64 {
@@ -61,14 +68,14 @@ func powerAbove(x float64) float64 {
 	if fraction == 0.5 {
 		exponent--
 	}
-	return math.Ldexp(1, max(exponent, -1000))
+	return math.Ldexp(1, max(exponent, leastExponent))
 }
 
 // set stores the gradient and the weight of a row.
 func (d *gradients) set(row int, g, h float64) {
-	d.g[row] = int32(math.RoundToEven(g / d.gUnit))
+	d.g[row] = int32(math.RoundToEven(g * d.perG))
 	if d.h != nil {
-		d.h[row] = int32(math.RoundToEven(h / d.hUnit))
+		d.h[row] = int32(math.RoundToEven(h * d.perH))
 	}
 }
 

@@ -2,14 +2,13 @@ package learn
 
 import (
 	"math/bits"
+
+	"github.com/seed-97356399/murmuration/internal/kernel"
 )
 
 // cell has sums over the rows of one bin (and class): of their gradients, and, in one number, of their weights (above
 // gradients.shift bits) and how many they are (below).
-type cell struct {
-	g  int64
-	hn uint64
-}
+type cell = kernel.Cell
 
 // blockRows is how many rows are added to all columns before the next rows: their gradients stay in the L1 cache.
 const blockRows = 1024
@@ -54,18 +53,19 @@ type histograms struct {
 	levels [maxLevel + 1][]*coarseColumn // by level and column; level 0 is the bins of the rows
 	cells  []cell
 	four   [][]uint32 // the bins of four columns, by row
-	g      [blockRows]int64
-	hn     [blockRows]uint64
+	add    [blockRows]cell
+	nobody [256]cell // what rows add to columns that the last four lack
 }
 
 func newHistograms(b *binned) *histograms {
 	s := &histograms{table: b}
-	for c := 0; c+3 < len(b.columns); c += 4 {
-		four := make([]uint32, b.rows)
-		for i := range four {
-			four[i] = uint32(b.bins[c][i]) | uint32(b.bins[c+1][i])<<8 | uint32(b.bins[c+2][i])<<16 | uint32(b.bins[c+3][i])<<24
+	for c := range b.columns {
+		if c%4 == 0 {
+			s.four = append(s.four, make([]uint32, b.rows))
 		}
-		s.four = append(s.four, four)
+		for row, bin := range b.bins[c] {
+			s.four[c/4][row] |= uint32(bin) << (c % 4 * 8)
+		}
 	}
 	for level := range s.levels {
 		for c := range b.columns {
@@ -104,84 +104,73 @@ func (s *histograms) build(d *gradients, l *layout, rows []int32) []cell {
 		s.load(d, block)
 		for i := 0; i < len(l.columns); i++ {
 			c := l.columns[i]
-			if d.class == nil && l.level == 0 && c%4 == 0 && i+3 < len(l.columns) && l.columns[i+3] == c+3 {
-				addFour(s.four[c/4], block, &s.g, &s.hn, cells[l.offset[i]:], l.offset[i+1:i+4], l.offset[i])
-				i += 3
+			if n := s.together(d, l, i); n > 0 {
+				to := [4]*[256]cell{&s.nobody, &s.nobody, &s.nobody, &s.nobody}
+				for c := range n {
+					to[c] = (*[256]cell)(cells[l.offset[i+c]:])
+				}
+				kernel.AddCells(&to, s.four[c/4], block, s.add[:])
+				i += n - 1
 				continue
 			}
 			bins := s.table.bins[c]
 			of := cells[int(l.offset[i])*k:]
 			switch to := &s.levels[l.level][c].to; {
 			case d.class != nil:
-				addClasses(of, bins, block, to, d.class, k, s.hn[:])
+				addClasses(of, bins, block, to, d.class, k, s.add[:])
 			case l.level == 0:
-				addRows((*[256]cell)(of), bins, block, &s.g, &s.hn)
+				addRows((*[256]cell)(of), bins, block, &s.add)
 			default:
-				addCoarse((*[256]cell)(of), bins, block, to, &s.g, &s.hn)
+				addCoarse((*[256]cell)(of), bins, block, to, &s.add)
 			}
 		}
 	}
 	return cells[:n]
 }
 
+// together is how many columns from the i-th on are added at once: all of those whose bins are in one number, or 0.
+func (s *histograms) together(d *gradients, l *layout, i int) int {
+	c := int(l.columns[i])
+	n := min(4, len(s.table.columns)-c)
+	if d.class == nil && l.level == 0 && c%4 == 0 && i+n <= len(l.columns) && int(l.columns[i+n-1]) == c+n-1 {
+		return n
+	}
+	return 0
+}
+
 // load copies the gradients of some rows next to each other.
 func (s *histograms) load(d *gradients, block []int32) {
-	if d.g != nil {
-		for i, row := range block {
-			s.g[i] = int64(d.g[row])
+	for i, row := range block {
+		one := cell{HN: 1}
+		if d.g != nil {
+			one.G = int64(d.g[row])
 		}
-	}
-	if d.h == nil {
-		for i := range block {
-			s.hn[i] = 1
+		if d.h != nil {
+			one.HN |= uint64(d.h[row]) << d.shift
 		}
-		return
-	}
-	for i, row := range block {
-		s.hn[i] = uint64(d.h[row])<<d.shift | 1
+		s.add[i] = one
 	}
 }
 
-// addFour is addRows for four columns, whose bins are in one number for each row.
-func addFour(bins []uint32, block []int32, g *[blockRows]int64, hn *[blockRows]uint64, cells []cell, from []int32, first int32) {
-	p, q := (*[256]cell)(cells), (*[256]cell)(cells[from[0]-first:])
-	r, s := (*[256]cell)(cells[from[1]-first:]), (*[256]cell)(cells[from[2]-first:])
+func addRows(cells *[256]cell, bins []uint8, block []int32, add *[blockRows]cell) {
 	for i, row := range block {
-		four, g, hn := bins[row], g[i%blockRows], hn[i%blockRows]
-		c := &p[uint8(four)]
-		c.g += g
-		c.hn += hn
-		c = &q[uint8(four>>8)]
-		c.g += g
-		c.hn += hn
-		c = &r[uint8(four>>16)]
-		c.g += g
-		c.hn += hn
-		c = &s[four>>24]
-		c.g += g
-		c.hn += hn
+		c, one := &cells[bins[row]], &add[i%blockRows]
+		c.G += one.G
+		c.HN += one.HN
 	}
 }
 
-func addRows(cells *[256]cell, bins []uint8, block []int32, g *[blockRows]int64, hn *[blockRows]uint64) {
+func addCoarse(cells *[256]cell, bins []uint8, block []int32, to *[256]uint8, add *[blockRows]cell) {
 	for i, row := range block {
-		c := &cells[bins[row]]
-		c.g += g[i%blockRows]
-		c.hn += hn[i%blockRows]
+		c, one := &cells[to[bins[row]]], &add[i%blockRows]
+		c.G += one.G
+		c.HN += one.HN
 	}
 }
 
-func addCoarse(cells *[256]cell, bins []uint8, block []int32, to *[256]uint8, g *[blockRows]int64, hn *[blockRows]uint64) {
+func addClasses(cells []cell, bins []uint8, block []int32, to *[256]uint8, class []uint8, k int, add []cell) {
 	for i, row := range block {
-		c := &cells[to[bins[row]]]
-		c.g += g[i%blockRows]
-		c.hn += hn[i%blockRows]
-	}
-}
-
-func addClasses(cells []cell, bins []uint8, block []int32, to *[256]uint8, class []uint8, k int, hn []uint64) {
-	for i, row := range block {
-		cells[int(to[bins[row]])*k+int(class[row])].hn += hn[i]
+		cells[int(to[bins[row]])*k+int(class[row])].HN += add[i].HN
 	}
 }
 
@@ -221,9 +210,9 @@ func (s *histograms) pack(dst []float64, d *gradients, p packing, cells []cell) 
 	low := uint64(1)<<d.shift - 1
 	word, shift, in := uint64(0), uint(0), 0
 	for _, c := range cells {
-		n, h, g := c.hn&low, c.hn>>d.shift, uint64(c.g)
+		n, h, g := c.HN&low, c.HN>>d.shift, uint64(c.G)
 		if d.signed {
-			g = uint64(c.g + int64(n)<<d.gBits)
+			g = uint64(c.G + int64(n)<<d.gBits)
 		}
 		switch {
 		case p.words == 2:

@@ -46,7 +46,7 @@ func TestPackedCellsAddUp(t *testing.T) {
 				if d.g == nil {
 					g = 0
 				}
-				cells[i] = cell{g, uint64(h)<<d.shift | uint64(n)}
+				cells[i] = cell{G: g, HN: uint64(h)<<d.shift | uint64(n)}
 				out := want[i/classes*d.stride():]
 				weight := float64(h)
 				if d.h == nil {

@@ -2,6 +2,7 @@
 package doctor
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -80,7 +81,7 @@ Where a peer of this machine already runs on the ports of --listen, ports fails.
 			if err != nil {
 				return err
 			}
-			if err := s.Validate(sources); err != nil {
+			if err := cmp.Or(sources.Usage(s.Unused(s.Gives(), s.TrainOnly)...), s.Validate(sources)); err != nil {
 				return err
 			}
 			// The findings include what libp2p logs about failed connections.

@@ -94,6 +94,7 @@ func adapt(s *settings.Settings, peers, holders int, sources cli.Origins) error 
 	faults.If(s.Hold, "hold", "is for run: give --holders with the number of those that hold the data")
 	faults.If(s.TrainOnly || s.HoldAndTrain, "train-only", "and --hold-and-train are for run: with --holders, the other peers train only")
 	faults.If(holders > 0 && s.Strategy == settings.StrategyAlone, "holders", "%d: with --strategy %s nobody takes what they hold", holders, s.Strategy)
+	faults.If(holders > 0 && s.TaskFile != "", "tasks", "are for peers that have all the data: leave out --holders")
 	if faults = append(faults, s.Unused(holders > 0, holders > 0)...); len(faults) > 0 {
 		return sources.Usage(faults...)
 	}

@@ -77,7 +77,7 @@ who shows a list or a key is asked for it.`,
 	flags.SortFlags = false
 	flags.IntVar(&s.peers, "peers", defaultPeers, fmt.Sprintf("number of peers, 2 to %d", maxPeers))
 	flags.Float64Var(&s.active, "active", 0, "share of active peers, as in 0.5 (default: what newcomers decide)")
-	flags.StringVar(&s.shape, "topology", topology.Exponential.String(), "exponential, ring, tree or star, as the run has it")
+	flags.StringVar(&s.shape, "topology", topology.Exponential.String(), cli.List(run.Shapes())+", as the run has it")
 	flags.Uint64Var(&s.seed, "seed", 1, "seed of the peers' identities and of the simulations")
 	flags.StringVar(&s.svg, "svg", "", "draw the links into this file")
 	s.member.RegisterMember(flags)
@@ -93,7 +93,7 @@ func (s settings) validate(from cli.Origins) error {
 		faults.If(len(s.member.Join) > 0 && from.Source(name) != cli.FromDefault, name, "is for a flock that is made up: with --join it is the run's")
 	}
 	shape, err := topology.ParseShape(s.shape)
-	faults.If(err != nil, "topology", "%q: want exponential, ring, tree or star", s.shape)
+	faults.If(err != nil, "topology", "%q: want %s", s.shape, cli.List(run.Shapes()))
 	faults.If((shape == topology.Star || shape == topology.Ring) && from.Source("active") != cli.FromDefault, "active", "follows from --topology %s: leave it out", s.shape)
 	actives := s.actives()
 	switch given := from.Source("active") != cli.FromDefault; {
@@ -113,13 +113,13 @@ func (s settings) validate(from cli.Origins) error {
 // actives is how many peers are to be active; 0 lets the peers decide.
 func (s settings) actives() int { return int(math.Round(s.active * float64(s.peers))) }
 
-// leastActives is the least number of active peers among n.
 // known is the shape, which validate has checked.
 func (s settings) known() topology.Shape {
 	shape, _ := topology.ParseShape(s.shape)
 	return shape
 }
 
+// leastActives is the least number of active peers among n.
 func leastActives(n int) int { return (n + 2) / 3 }
 
 func (s settings) show(std cli.Streams) error {

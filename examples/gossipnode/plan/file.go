@@ -2,9 +2,11 @@ package plan
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -18,6 +20,9 @@ const maxFile = 16 << 20
 
 // Read reads a file of tasks and members, or with these members instead. Its errors say which line is wrong.
 func Read(path string, instead ...plan.Member) (plan.State, error) {
+	if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() {
+		return plan.State{}, cmp.Or(err, fmt.Errorf("%s is no regular file", path))
+	}
 	text, err := files.Read(path, maxFile)
 	if err != nil {
 		return plan.State{}, err
@@ -40,8 +45,11 @@ func Read(path string, instead ...plan.Member) (plan.State, error) {
 	if len(instead) > 0 {
 		s.Members = instead
 	}
-	if len(s.Tasks) == 0 || len(s.Members) == 0 {
-		return s, errors.New("want tasks and members, with at least one of each: see gossipnode plan --help")
+	if len(s.Tasks) == 0 {
+		return s, errors.New("want tasks, one at least: see gossipnode plan --help")
+	}
+	if len(s.Members) == 0 {
+		return s, errors.New("want members, one at least: see gossipnode plan --help")
 	}
 	return s, located(s.Validate(), root)
 }

@@ -79,7 +79,7 @@ func TestInfeasible(t *testing.T) {
 func TestFaults(t *testing.T) {
 	const good = "members: [{name: a, speed: 10}]\ntasks:\n"
 	for _, c := range []struct{ text, want string }{
-		{"", "want tasks and members"},
+		{"", "want tasks"},
 		{"- 1", "line 1: want a mapping"},
 		{"tasks: [", "line 1:"},
 		{good + " - {name: x, kind: fit, samples: 1, dedline: 4}", "line 3: field dedline is not known of a Task"},

@@ -78,6 +78,7 @@ func fields() []field {
 	return append(tableFields(), []field{
 		flag("dataset", false), flag("model", false), flag("layers", false), flag("width", false), flag("heads", false), flag("context", false),
 		{name: "work", flags: []string{"steps", "epochs"}, value: work, take: takeWork},
+		{name: "tasks", flags: []string{"tasks"}, value: func(s values) string { return map[bool]string{true: "of files", false: "none"}[s.TaskFile != ""] }},
 		ofData("size"), ofData("normalize"), flag("optimizer", false), number("lr", settings.Settings.Rate),
 		flag("schedule", false), flag("warmup", false), flag("lr-floor", false), flag("weight-decay", false), flag("clip", false),
 		number("beta2", settings.Settings.OtherBeta2),

@@ -37,9 +37,9 @@ func (s outerSettings) given() bool { return s.OuterMomentum != 0 || s.OuterRate
 func (s outerSettings) faults(strategy string, every int) []error {
 	var faults cli.Faults
 	faults.If(!(s.OuterMomentum >= 0 && s.OuterMomentum < 1), outerMomentumFlag, "%v: want 0 to below 1", s.OuterMomentum)
-	faults.If(!(s.OuterRate >= 0 && s.OuterRate <= maxOuterRate), outerRateFlag, "%v: want above 0, up to %v", s.OuterRate, maxOuterRate)
+	faults.If(!(s.OuterRate >= 0 && s.OuterRate <= maxOuterRate), outerRateFlag, "%v: want 0, the default, to %v", s.OuterRate, maxOuterRate)
 	switch {
-	case !s.given() || strategy == strategyDiLoCo:
+	case len(faults) > 0, !s.given() || strategy == strategyDiLoCo:
 	case strategy != StrategyADPSGD:
 		faults.Add(cli.Faultf(outerMomentumFlag, "and --%s are for %s and %s: with --strategy %s leave them out", outerRateFlag, StrategyADPSGD, strategyDiLoCo, strategy))
 	case every == 0:

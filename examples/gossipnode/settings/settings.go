@@ -116,6 +116,7 @@ func (s Settings) Validate(from cli.Origins) error {
 	var own cli.Faults
 	own.If(s.Hold && s.Dashboard != "", "dashboard", "a member that holds data and does not train has none: give it to one that trains")
 	own.If(s.Serve != "" && (s.Hold || s.IsText()), serveFlag, "needs a peer that trains on pictures or a table; gossipnode sample writes text")
+	own.If(s.TaskFile != "" && max(from.Source("steps"), from.Source("epochs")) > cli.FromDefault, "tasks", "are the work to do: leave out --steps and --epochs")
 	own.If(s.LeastStep < 0 || s.LeastStep > maxStepTime, stepTimeFlag, "%v: want 0 to %v", s.LeastStep, maxStepTime)
 	faults := slices.Concat(own, s.Network.Faults(), s.dataSettings.faults(), s.trainSettings.faults(), s.untilSettings.faults(), s.ends(), s.outputSettings.faults(), s.watchSettings.faults(), s.finalSettings.faults(s.Strategy))
 	return from.Usage(faults...)

@@ -57,7 +57,7 @@ type StrategySettings struct {
 
 func (s *StrategySettings) register(flags *pflag.FlagSet) {
 	flags.StringVar(&s.Strategy, "strategy", StrategyADPSGD, cli.List(Strategies())+" (docs/TUNING.md says when)")
-	flags.StringVar(&s.Topology, topologyFlag, "", "links between peers, the same for all: exponential, ring, tree or star (default: exponential; with dpsgd ring); see gossipnode topology")
+	flags.StringVar(&s.Topology, topologyFlag, "", "links between peers, the same for all: "+cli.List(Shapes())+" (default: exponential; with dpsgd ring); see gossipnode topology")
 	flags.StringVar(&s.Server, ServerFlag, "", "ps-*: peer id of who serves the parameters, the same for all peers (default: the first of the flock); if it is lost another serves")
 	flags.IntVar(&s.Servers, ServersFlag, 1, "ps-*: number of peers among which the parameters are divided, each of which serves its part, the same for all peers")
 	flags.BoolVar(&s.ServeOnly, ServeOnlyFlag, false, "ps-*: serve parameters, before peers that train do, and do not train; in local the last --servers peers serve only")
@@ -81,6 +81,19 @@ const (
 	balanceFlag      = "balance"
 	GlobalBatchFlag  = "global-batch"
 )
+
+// Shapes are the values of --topology.
+func Shapes() (names []string) {
+	for _, s := range topology.Shapes() {
+		names = append(names, s.String())
+	}
+	return names
+}
+
+// Linked tells whether peers of the strategy speak over links of a shape.
+func (s StrategySettings) Linked() bool {
+	return s.Strategy == StrategyADPSGD || s.Strategy == strategyDPSGD || s.Strategy == StrategyAllReduce
+}
 
 // Shape is the shape of the links between peers; of an unknown name it is the default.
 func (s StrategySettings) Shape() topology.Shape {
@@ -120,9 +133,9 @@ func (s StrategySettings) faults() []error {
 	faults.Add(cli.OneOf("strategy", s.Strategy, Strategies()))
 	if s.Topology != "" {
 		_, err := topology.ParseShape(s.Topology)
-		faults.If(err != nil, topologyFlag, "%q: want exponential, ring, tree or star", s.Topology)
+		faults.If(err != nil, topologyFlag, "%q: want %s", s.Topology, cli.List(Shapes()))
 	}
-	faults.If(s.Topology != "" && s.Strategy != StrategyADPSGD && s.Strategy != strategyDPSGD && s.Strategy != StrategyAllReduce, topologyFlag, "is for %s, %s and %s: with --strategy %s leave it out", StrategyADPSGD, strategyDPSGD, StrategyAllReduce, s.Strategy)
+	faults.If(s.Topology != "" && !s.Linked(), topologyFlag, "is for %s, %s and %s: with --strategy %s leave it out", StrategyADPSGD, strategyDPSGD, StrategyAllReduce, s.Strategy)
 	faults.If(s.Shape() == topology.Star && s.Strategy == StrategyAllReduce, topologyFlag, "a star that sums all gradients is what --strategy %s does: use that", StrategyBSP)
 	bounded, dynamic := s.Strategy == StrategySSP || s.Strategy == StrategyDSSP, s.Strategy == StrategyDSSP
 	faults.If(s.Server != "" && !s.Serves(), ServerFlag, "is for %s: with --strategy %s nobody serves the parameters", cli.List(Servers()), s.Strategy)

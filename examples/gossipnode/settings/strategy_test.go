@@ -71,7 +71,7 @@ func TestStrategiesSayWhatDoesNotGoTogether(t *testing.T) {
 		"--strategy local-sgd --outer-rate 0.5":                  "--outer-momentum and --outer-rate are for adpsgd and diloco",
 		"--outer-momentum 0.5":                                   "give a number of them, as in --every 64",
 		"--every 64 --outer-momentum 1":                          "--outer-momentum 1: want 0 to below 1",
-		"--every 64 --outer-rate -1":                             "--outer-rate -1: want above 0, up to 10",
+		"--every 64 --outer-rate -1":                             "--outer-rate -1: want 0, the default, to 10",
 		"--strategy diloco --every drift=3":                      "all peers talk after the same number of steps",
 	} {
 		code, _, text := try(append([]string{"run"}, strings.Fields(line)...)...)

@@ -82,8 +82,13 @@ func (s Settings) ForTasks() Settings {
 func (s Settings) ends() (faults cli.Faults) {
 	faults.If(s.CrossEvaluate && s.Strategy == StrategyAlone, "cross-evaluate", "with --strategy %s no peer knows of another", StrategyAlone)
 	faults.If(s.Digests < 0 && (len(s.Until) > 0 || s.Deadline > 0), "digests", "%s: --until and --deadline need what members tell each other: leave it out", s.Digests)
-	faults.If(s.TaskFile != "" && (s.Strategy != StrategyADPSGD && s.Strategy != StrategyAlone || s.IsTable() || s.Hold || s.TrainOnly || s.GlobalBatch > 0 || s.Checkpoint != "" || s.Final == FinalMerge || len(s.Until) > 0 || s.Deadline > 0),
-		"tasks", "is for pictures and texts with --strategy %s or %s, without --checkpoint, --hold, --train-only, --global-batch, --until, --deadline and --final %s", StrategyADPSGD, StrategyAlone, FinalMerge)
+	if s.TaskFile != "" {
+		faults.If(s.Strategy != StrategyADPSGD && s.Strategy != StrategyAlone, "tasks", "are for --strategy %s and %s, not %s", StrategyADPSGD, StrategyAlone, s.Strategy)
+		faults.If(s.IsTable(), "tasks", "are for pictures and texts, not %s", s.Dataset)
+		faults.If(s.Gives() || s.TrainOnly, "tasks", "are for peers that have all the data: leave out --hold, --%s and --train-only", holdAndTrainFlag)
+		faults.If(s.GlobalBatch > 0 || s.Checkpoint != "" || s.Final == FinalMerge || len(s.Until) > 0 || s.Deadline > 0,
+			"tasks", "go with none of --%s, --checkpoint, --final %s, --%s and --%s: leave them out", GlobalBatchFlag, FinalMerge, untilFlag, deadlineFlag)
+	}
 	return faults
 }
 

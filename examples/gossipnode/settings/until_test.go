@@ -41,6 +41,24 @@ func TestAims(t *testing.T) {
 	}
 }
 
+func TestTasksGoWithoutTheWorkOfEpochs(t *testing.T) {
+	for _, set := range []func(*Settings){
+		func(s *Settings) { s.Strategy = StrategyAllReduce },
+		func(s *Settings) { s.HoldAndTrain = true },
+		func(s *Settings) { s.Final = FinalMerge },
+		func(s *Settings) { s.Deadline, s.GlobalBatch = 1, 8 },
+	} {
+		var s Settings
+		s.Strategy, s.TaskFile = StrategyADPSGD, "tasks.yaml"
+		if faults := s.ends(); len(faults) > 0 {
+			t.Errorf("refused: %v", faults)
+		}
+		if set(&s); len(s.ends()) != 1 {
+			t.Errorf("%+v: %v", s, s.ends())
+		}
+	}
+}
+
 func TestWhatEndedARun(t *testing.T) {
 	var s Settings
 	if by := s.StoppedBy("work"); by != "epochs" {

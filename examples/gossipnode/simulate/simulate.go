@@ -132,8 +132,11 @@ func (s *Settings) Check(sources cli.Origins) (peertest.World, error) {
 	if !(s.Target >= 0 && s.Target <= 1) {
 		return world, sources.Usage(cli.Faultf("target", "%v: want an accuracy from 0 to 1", s.Target))
 	}
-	if s.ServeOnly {
-		return world, sources.Usage(cli.Faultf(settings.ServeOnlyFlag, "is for run and local"))
+	var faults cli.Faults
+	faults.If(s.ServeOnly, settings.ServeOnlyFlag, "is for run and local")
+	faults.If(s.Gives() || s.TrainOnly, "hold", "--hold-and-train and --train-only are for run and local: no rows travel here")
+	if faults = append(faults, s.Unused(false, false)...); len(faults) > 0 {
+		return world, sources.Usage(faults...)
 	}
 	return world, sources.Usage(s.serverFault(), cli.Within("evaluate", s.Evaluate, 1, settings.MaxPeers), cli.Within("points", s.Points, 0, maxEvaluations))
 }
@@ -235,7 +238,7 @@ func (s *Settings) Take(strategy, codec string) {
 	}
 	fixed := s.Strategy == settings.StrategyADPSGD && s.Every != settings.EveryAuto
 	s.Balance = s.Balance && (s.Strategy == settings.StrategyAllReduce || s.Strategy == settings.StrategyBSP || fixed)
-	if links := s.Strategy == settings.StrategyADPSGD || s.Strategy == "dpsgd" || s.Strategy == settings.StrategyAllReduce && s.Shape() != topology.Star; !links {
+	if !s.Linked() || s.Strategy == settings.StrategyAllReduce && s.Shape() == topology.Star {
 		s.Topology = ""
 	}
 	if !s.Serves() {

@@ -23,14 +23,15 @@ type Flock interface {
 
 // Queue is the tasks as one member knows them. All have made the same plan from the same state.
 type Queue struct {
-	plan   *plan.Plan // nil before the first meeting
-	me     string
-	met    int         // the number of meetings so far
-	tasks  []plan.Task // all that were heard of, in the order of their names
-	done   []plan.Part // what all members have told, and what this one has done since
-	missed []plan.Part // what this member was to do, and others do now
-	last   float64     // when the members met
-	counts result.Tasks
+	plan    *plan.Plan // nil before the first meeting
+	me      string
+	met     int         // the number of meetings so far
+	tasks   []plan.Task // all that were heard of, in the order of their names
+	done    []plan.Part // what all members have told, and what this one has done since
+	missed  []plan.Part // what this member was to do, and others do now
+	last    float64     // when the members met
+	leftOut error
+	counts  result.Tasks
 }
 
 // Counts are the figures for the result.
@@ -61,11 +62,7 @@ func (q *Queue) Counts() *result.Tasks {
 // tasks are done. Own is a state with this member and the tasks that it knows.
 func (q *Queue) Meet(ctx context.Context, flock Flock, own plan.State) (more bool, err error) {
 	q.me, own.Done = own.Members[0].Name, q.told()
-	for _, t := range own.Tasks {
-		if !slices.ContainsFunc(q.tasks, func(o plan.Task) bool { return o.Name == t.Name }) {
-			q.tasks = append(q.tasks, t)
-		}
-	}
+	q.know(own.Tasks)
 	own.Tasks = q.tasks
 	if q.plan != nil {
 		was := q.plan.State
@@ -91,8 +88,12 @@ func (q *Queue) Meet(ctx context.Context, flock Flock, own plan.State) (more boo
 	if err != nil {
 		return false, fmt.Errorf("meeting %d of the members with tasks: %w", q.met-1, err)
 	}
-	s, _ := plan.Merge(all)
-	q.tasks, q.done = s.Tasks, joined(append(q.done, s.Done...))
+	s, left := plan.Merge(all)
+	if q.leftOut = errors.Join(left...); !has(s, q.me) {
+		return false, fmt.Errorf("planning without this member: %w", q.leftOut)
+	}
+	q.know(s.Tasks)
+	q.done = joined(append(q.done, s.Done...))
 	if s.Done = q.done; q.plan != nil {
 		q.gone(s)
 	}
@@ -105,6 +106,19 @@ func (q *Queue) Meet(ctx context.Context, flock Flock, own plan.State) (more boo
 	}
 	return slices.ContainsFunc(q.plan.Assignments, func(a plan.Assignment) bool { return len(q.left(a)) > 0 }), nil
 }
+
+// know takes note of tasks that are new to this member.
+func (q *Queue) know(tasks []plan.Task) {
+	for _, t := range tasks {
+		if !slices.ContainsFunc(q.tasks, func(o plan.Task) bool { return o.Name == t.Name }) {
+			q.tasks = append(q.tasks, t)
+		}
+	}
+	slices.SortFunc(q.tasks, func(a, b plan.Task) int { return cmp.Compare(a.Name, b.Name) })
+}
+
+// LeftOut is why members, and what they told, are not in the plan of the last meeting; nil if all are.
+func (q *Queue) LeftOut() error { return q.leftOut }
 
 // told is what this member did, and what those did that are gone.
 func (q *Queue) told() []plan.Part {

@@ -201,3 +201,29 @@ func TestATaskGoesOnElsewhere(t *testing.T) {
 		t.Errorf("%+v", other)
 	}
 }
+
+// answer is a meeting in which the others brought these blocks.
+type answer [][]byte
+
+func (a answer) Gather(_ context.Context, _ string, own []byte) ([][]byte, error) {
+	return append(slices.Clone(a), own), nil
+}
+
+func TestWhoIsLeftOutOfAPlanIsTold(t *testing.T) {
+	own := plan.State{Members: []plan.Member{{Name: "me", Speed: 1}}, Tasks: []plan.Task{{Name: "mine", Kind: plan.Fit, Samples: 10, Deadline: 60}}}
+	var q Queue
+	if more, err := q.Meet(context.Background(), answer{[]byte("rubbish")}, own); err != nil || !more || q.LeftOut() == nil {
+		t.Errorf("a member that tells rubbish: more %t, %v, left out: %v", more, err, q.LeftOut())
+	}
+	if more, err := q.Meet(context.Background(), answer{}, own); err != nil || !more || q.LeftOut() != nil {
+		t.Errorf("without it: more %t, %v, left out: %v", more, err, q.LeftOut())
+	}
+	if _, err := q.Meet(context.Background(), nobody{}, own); err == nil {
+		t.Error("a plan without this member is taken")
+	}
+}
+
+// nobody is a meeting of which nothing is heard.
+type nobody struct{}
+
+func (nobody) Gather(context.Context, string, []byte) ([][]byte, error) { return [][]byte{nil}, nil }

@@ -172,3 +172,14 @@ func turn(ctx context.Context, t *training, step func(x, grad tensor.Vector) (pe
 	}
 	return t.peer.Step(ctx, step)
 }
+
+// firstGradient is then for the first step, which waits for Begin. Step calls it when the peer has joined, or has
+// stopped waiting for that. So when all peers have reported that they are ready, none has to wait for members any more.
+func firstGradient(ctx context.Context, t *training, then func(x, grad tensor.Vector) (peer.Result, error)) func(x, grad tensor.Vector) (peer.Result, error) {
+	return func(x, grad tensor.Vector) (peer.Result, error) {
+		if err := ready(ctx, t, fmt.Sprintf("training %s on %s", t.Model, t.Dataset)); err != nil {
+			return peer.Result{}, err
+		}
+		return then(x, grad)
+	}
+}

@@ -40,7 +40,7 @@ func (t *training) carryOut(ctx context.Context) (time.Duration, error) {
 	if t.work.Data.Train == nil {
 		return 0, cli.Config(cli.Faultf("tasks", "the training data does not fit into memory, where samples have numbers: give more --memory"))
 	}
-	err := t.peer.Step(ctx, t.firstGradient(ctx, func(x, grad tensor.Vector) (peer.Result, error) {
+	err := t.peer.Step(ctx, firstGradient(ctx, t, func(x, grad tensor.Vector) (peer.Result, error) {
 		for range 2 { // the first is slow
 			began := time.Now()
 			if _, err := t.gradient(ctx, x, grad); err != nil {
@@ -78,6 +78,9 @@ func (w *worker) meet(ctx context.Context) (more bool, err error) {
 	now, first := w.now(), w.Met() == 0
 	if more, err = w.Meet(ctx, w.peer, plan.State{Now: now, Weights: w.weight, Members: []plan.Member{w.member}, Tasks: w.known}); first {
 		w.ahead = w.Met() - now
+	}
+	if left := w.LeftOut(); left != nil {
+		w.Log.Warn("a member's tasks and progress are not in the plan", zap.Error(left))
 	}
 	return more, err
 }
@@ -119,7 +122,7 @@ func (w *worker) do(ctx context.Context, task plan.Task, from, to int) (accuracy
 	if task.Kind != plan.Evaluation {
 		return 0, w.peer.Step(ctx, func(x, grad tensor.Vector) (peer.Result, error) {
 			some.Fill(&w.batch, 0, some.Len())
-			return learned(ctx, w.training, x, grad)
+			return w.learned(ctx, x, grad)
 		})
 	}
 	if _, err := w.peer.Snapshot(w.model, 0); err != nil {
@@ -127,20 +130,4 @@ func (w *worker) do(ctx context.Context, task plan.Task, from, to int) (accuracy
 	}
 	accuracy, _ = w.work.Model.Evaluate(w.model, some)
 	return accuracy, nil
-}
-
-// learned computes the gradient of the batch.
-func learned(ctx context.Context, t *training, x, grad tensor.Vector) (peer.Result, error) {
-	began := time.Now()
-	loss := t.work.Model.Gradient(x, &t.batch, grad)
-	if t.loss.see(loss, t.work.Data.Classes()) {
-		t.Log.Warn("the loss runs away: this model is of no use as it is. Begin anew with a tenth of --lr, or with --clip 1 or --optimizer adamw",
-			zap.Float64("loss", loss), zap.Float64("at_the_start", t.loss.start), zap.Float64("lr", t.Rate()))
-	}
-	select {
-	case <-time.After(t.LeastStep - time.Since(began)):
-	case <-ctx.Done():
-	}
-	t.record.Computed(began, time.Now())
-	return peer.Result{Loss: loss, Samples: t.batch.Len()}, nil
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/seed-97356399/murmuration/examples/gossipnode/history"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/host"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/metrics"
+	planned "github.com/seed-97356399/murmuration/examples/gossipnode/plan"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/result"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/rows"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/rundescription"
@@ -26,6 +27,7 @@ import (
 	"github.com/seed-97356399/murmuration/examples/zoo/dataset"
 	"github.com/seed-97356399/murmuration/peer"
 	"github.com/seed-97356399/murmuration/peer/checkpoint"
+	"github.com/seed-97356399/murmuration/peer/plan"
 	holding "github.com/seed-97356399/murmuration/peer/rows"
 	"github.com/seed-97356399/murmuration/peer/stats"
 	"github.com/seed-97356399/murmuration/peer/transport"
@@ -102,6 +104,11 @@ func Run(ctx context.Context, s settings.Settings, to Observer) (_ result.Share,
 			_ = p.node.Close() // after leave, which has closed the node and logged the error
 		}
 	}()
+	if s.TaskFile != "" {
+		if _, err := planned.Read(s.TaskFile, plan.Member{Name: "this peer", Speed: 1}); err != nil {
+			return result.Share{}, cli.Config(cli.Faultf("tasks", "%s: %v", s.TaskFile, err))
+		}
+	}
 	if s.Hold {
 		return hold(ctx, p, key.Public().(ed25519.PublicKey))
 	}
@@ -284,7 +291,7 @@ func (t *training) learn(ctx context.Context) (time.Duration, error) {
 		return t.carryOut(ctx)
 	}
 	then := func(x, grad tensor.Vector) (peer.Result, error) { return t.gradient(ctx, x, grad) }
-	step := t.firstGradient(ctx, then)
+	step := firstGradient(ctx, t, then)
 	if t.ServeOnly {
 		if err := ready(ctx, t, "serving parameters"); err != nil {
 			return 0, err
@@ -304,25 +311,6 @@ func (t *training) learn(ctx context.Context) (time.Duration, error) {
 			return t.elapsed(), err
 		}
 	}
-}
-
-// firstGradient is then for the first step, which waits for Begin. Step calls it when the peer has joined, or has
-// stopped waiting for that. So when all peers have reported that they are ready, none has to wait for members any more.
-func (t *training) firstGradient(ctx context.Context, then func(x, grad tensor.Vector) (peer.Result, error)) func(x, grad tensor.Vector) (peer.Result, error) {
-	return func(x, grad tensor.Vector) (peer.Result, error) {
-		if err := ready(ctx, t, fmt.Sprintf("training %s on %s", t.Model, t.Dataset)); err != nil {
-			return peer.Result{}, err
-		}
-		return then(x, grad)
-	}
-}
-
-// gradient computes the gradient of the next batch.
-func (t *training) gradient(ctx context.Context, x, grad tensor.Vector) (peer.Result, error) {
-	if err := t.nextBatch(); err != nil {
-		return peer.Result{}, err
-	}
-	return learned(ctx, t, x, grad)
 }
 
 // progress reports the peer's progress: at once if now is set, else only every reportEvery.
@@ -374,6 +362,30 @@ func (t *training) result(stats stats.Peer, took time.Duration, ending result.En
 		r.SamplesPerSecond = float64(t.peer.Counters().Samples) / seconds
 	}
 	return r
+}
+
+// gradient computes the gradient of the next batch.
+func (t *training) gradient(ctx context.Context, x, grad tensor.Vector) (peer.Result, error) {
+	if err := t.nextBatch(); err != nil {
+		return peer.Result{}, err
+	}
+	return t.learned(ctx, x, grad)
+}
+
+// learned computes the gradient of the batch.
+func (t *training) learned(ctx context.Context, x, grad tensor.Vector) (peer.Result, error) {
+	began := time.Now()
+	loss := t.work.Model.Gradient(x, &t.batch, grad)
+	if t.loss.see(loss, t.work.Data.Classes()) {
+		t.Log.Warn("the loss runs away: this model is of no use as it is. Begin anew with a tenth of --lr, or with --clip 1 or --optimizer adamw",
+			zap.Float64("loss", loss), zap.Float64("at_the_start", t.loss.start), zap.Float64("lr", t.Rate()))
+	}
+	select {
+	case <-time.After(t.LeastStep - time.Since(began)):
+	case <-ctx.Done():
+	}
+	t.record.Computed(began, time.Now())
+	return peer.Result{Loss: loss, Samples: t.batch.Len()}, nil
 }
 
 // nextBatch takes the next batch. If the pictures of a step are divided by speed, the

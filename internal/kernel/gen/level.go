@@ -109,7 +109,7 @@ func (l level) compileGemm() (assembly, stubs []byte, err error) {
 	context := build.NewContext()
 	context.ConstraintExpr(constraint)
 	for _, k := range gemmKernels(l) {
-		r, err := l.gemmRoutine(context, k.name, "(p *GemmPanel)",
+		r, err := l.declared(context, k.name, "(p *GemmPanel)",
 			fmt.Sprintf("multiplies a panel of at most %d columns.", k.vectors*l.width/floatSize))
 		if err != nil {
 			return nil, nil, err
@@ -119,13 +119,13 @@ func (l level) compileGemm() (assembly, stubs []byte, err error) {
 			return nil, nil, err
 		}
 	}
-	r, err := l.gemmRoutine(context, "multiplyAddPeak", "(iterations int)", "multiplies and adds in registers only.")
+	r, err := l.declared(context, "multiplyAddPeak", "(iterations int)", "multiplies and adds in registers only.")
 	if err != nil {
 		return nil, nil, err
 	}
 	multiplyAddPeak(r)
 	if l.width == widthY {
-		r, err = l.gemmRoutine(context, "gemmTranspose", "(dst *float32, dstStep int, src *float32, srcStep int, rows, depth int)",
+		r, err = l.declared(context, "gemmTranspose", "(dst *float32, dstStep int, src *float32, srcStep int, rows, depth int)",
 			"writes rows of src, at most 8, as columns of dst, and fills 8 columns.")
 		if err != nil {
 			return nil, nil, err
@@ -146,10 +146,10 @@ func (l level) compileGemm() (assembly, stubs []byte, err error) {
 	return assembly, stubs, err
 }
 
-// gemmRoutine begins a routine with the parameters of list.
-func (l level) gemmRoutine(context *build.Context, name, list, doc string) (*routine, error) {
+// declared begins a routine with the parameters of list.
+func (l level) declared(context *build.Context, name, list, doc string) (*routine, error) {
 	files := token.NewFileSet()
-	file, err := parser.ParseFile(files, "gemm_panel_gen.go", panelText, 0)
+	file, err := parser.ParseFile(files, "gemm_panel_gen.go", panelText+cellText, 0)
 	if err != nil {
 		return nil, err
 	}

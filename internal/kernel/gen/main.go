@@ -60,6 +60,9 @@ func run(out string) error {
 			return fmt.Errorf("generate the choice of kernels of %s: %w", prefix, err)
 		}
 	}
+	if err := addCellKernels(files); err != nil {
+		return fmt.Errorf("generate the kernels of %w", err)
+	}
 	if err := addCodecs(files); err != nil {
 		return fmt.Errorf("generate the kernels of codecs: %w", err)
 	}
