@@ -83,7 +83,7 @@ var rooms = []room{
 		"when a run is good enough follows from what members tell, and time; who evaluates what is not its business (docs/design/048)"},
 	{"internal/orderlog", []string{"internal/framed", "internal/wire", "peer/transport"},
 		"which of an operator's messages count follows from their kinds, numbers and bytes"},
-	{"peer/control", []string{"internal/admit", "internal/orderlog", "internal/until", "internal/wire", "peer/optim/rate", "peer/transport", "topology"},
+	{"peer/control", []string{"internal/admit", "internal/orderlog", "internal/until", "internal/wire", "peer/optim/rate", "peer/stats", "peer/transport", "topology"},
 		"an operator's program embeds no peer"},
 	{"internal/orders", []string{"averaging", "internal/framed", "internal/requests", "internal/orderlog", "internal/wire", "peer/control", "peer/optim/rate", "peer/transport", "peer/stats"},
 		"whom a peer obeys, and what it tells of itself, follows from messages; it acts on nothing but its own state"},

@@ -6,6 +6,7 @@ import (
 
 	"github.com/seed-97356399/murmuration/internal/until"
 	"github.com/seed-97356399/murmuration/internal/wire"
+	"github.com/seed-97356399/murmuration/peer/stats"
 	"github.com/seed-97356399/murmuration/peer/transport"
 )
 
@@ -59,6 +60,8 @@ type Digest struct {
 	Partners []Met
 	// Harm is of the partner that the member trusts least, if that is by less than a half, with a harm above a half.
 	Harm Harm
+	// Alarms are those that the member raises of itself.
+	Alarms stats.AlarmSet
 	// Evaluation is the last that the member has told.
 	Evaluation Evaluation
 	// Received is when this peer received the digest, and Exchanged when it received the
@@ -122,7 +125,7 @@ func (d *Digest) fields(c *wire.Coder, kind wire.ControlKind) {
 	switch c.Uint64(&d.Incarnation); kind {
 	case wire.ControlIntroduction:
 		d.names(c)
-		d.Harm.last(c, nil)
+		d.last(c, nil)
 		return
 	case wire.ControlEvaluation:
 		d.Evaluation.Fields(c)
@@ -157,6 +160,39 @@ func (d *Digest) fields(c *wire.Coder, kind wire.ControlKind) {
 			d.Partners[i] = Met{mark: mark, Exchanges: uint64(exchanges)}
 		}
 	}
+}
+
+// last writes or reads what a message ends with: a harm, the rows that a member gives unless rows is nil, and alarms; or
+// nothing where there are none, or none of what comes last. Bytes that are fewer, or come after them, are a later release's.
+func (d *Digest) last(c *wire.Coder, rows *uint64) {
+	alarms, gives := d.Alarms != 0, rows != nil && (*rows > 0 || d.Alarms != 0)
+	var rest []byte
+	if told := wire.BodyWriter(); !c.Reading && (alarms || gives || d.Harm != (Harm{})) {
+		if d.Harm.fields(&told); gives {
+			told.Uint64(rows)
+		}
+		if alarms {
+			told.Uint8((*uint8)(&d.Alarms))
+		}
+		rest = told.Written()
+	}
+	if c.Remaining(&rest); !c.Reading {
+		return
+	}
+	read := func(size int, field func(*wire.Coder)) (was bool) {
+		if len(rest) < size {
+			return false
+		}
+		told := wire.BodyReader(wire.TypeControl, rest[:size])
+		rest = rest[size:]
+		field(&told)
+		if err := told.Finish(); err != nil {
+			c.Fault("what it ends with: %v", err)
+		}
+		return true
+	}
+	_ = read(harmSize, d.Harm.fields) && (rows == nil || read(rowsSize, func(c *wire.Coder) { c.Uint64(rows) })) &&
+		read(alarmsSize, func(c *wire.Coder) { c.Uint8((*uint8)(&d.Alarms)) })
 }
 
 // names writes or reads what a member is called. Who reads it may show it on a terminal.

@@ -73,7 +73,7 @@ func (m *Member) fields(c *wire.Coder, now time.Time) {
 	ago(c, &m.Received, now)
 	ago(c, &m.Exchanged, now)
 	c.Bytes(&digest, 2, 0, wire.MaxDigest, "bytes of digest")
-	if m.Harm.last(c, &m.Rows); c.Reading {
+	if m.last(c, &m.Rows); c.Reading {
 		m.Role = roles[role]
 		m.read(c, digest)
 	}
