@@ -1,11 +1,13 @@
 package peertest
 
 import (
+	"math"
 	"time"
 
 	"github.com/seed-97356399/murmuration/internal/until"
 	"github.com/seed-97356399/murmuration/peer/control"
 	"github.com/seed-97356399/murmuration/tensor"
+	"github.com/seed-97356399/murmuration/topology"
 )
 
 // aimed judges whether a simulated run is to end before its work is done, by the rules of real runs. All peers see each
@@ -17,8 +19,8 @@ type aimed struct {
 	steps uint64        // at the last one
 	why   until.Reason
 	best  struct {
-		x        tensor.Vector // nil before the first evaluation
-		accuracy float64
+		x              tensor.Vector // nil before the first evaluation
+		accuracy, loss float64
 	}
 }
 
@@ -49,9 +51,53 @@ func (a *aimed) over() bool {
 	} else if u.Deadline == 0 || now < u.Deadline {
 		return false
 	}
-	members := a.ids(chosen)
+	var members []topology.PeerID
+	for _, i := range chosen {
+		members = append(members, SimulatedID(i))
+	}
 	if a.why = a.judge.Look(moment(now), members, false); a.why == until.GoesOn {
-		a.why = a.judge.Says(moment(now)).Wants
+		a.why = a.judge.Says(moment(now)).Wants // which all would say, as they judge the same figures
 	}
 	return a.why != until.GoesOn
+}
+
+// evaluated takes the figures of these peers, and keeps the best of their models.
+func (a *aimed) evaluated(chosen []int) {
+	accuracies, losses := a.evaluate(chosen, true)
+	byLoss := a.Work.Until.Loss > 0 && a.Work.Until.Accuracy == 0
+	for k, i := range chosen {
+		a.judge.Evaluated(accuracies[k], losses[k])
+		a.judge.Heard(SimulatedID(i), a.judge.Says(moment(a.world.Now())))
+		better := accuracies[k] > a.best.accuracy
+		if byLoss || accuracies[k] == a.best.accuracy {
+			better = losses[k] < a.best.loss
+		}
+		if a.best.x == nil {
+			a.best.x, better = make(tensor.Vector, a.layout.Len()), true
+		}
+		if better {
+			a.best.accuracy, a.best.loss = accuracies[k], losses[k]
+			a.replicas[i].Snapshot(a.best.x)
+		}
+	}
+}
+
+// stoppedBy is why the run has ended; empty if it has not.
+func (a *aimed) stoppedBy() string {
+	switch {
+	case a.why != until.GoesOn:
+		return a.why.String()
+	case a.ended < 0:
+		return ""
+	}
+	return "work"
+}
+
+// kept is the accuracy of the best model on all held-out data, NaN if none was evaluated.
+func (a *aimed) kept() float64 {
+	if a.best.x == nil {
+		return math.NaN()
+	}
+	accuracy, _ := a.Task.Evaluate(a.best.x, false)
+	return accuracy
 }
