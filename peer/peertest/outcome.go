@@ -39,7 +39,7 @@ type Outcome struct {
 	TargetSeconds float64
 	// StoppedBy is what ended the run: "work" that is done, "accuracy", "loss", "plateau" or "deadline"; empty if nothing did.
 	StoppedBy string
-	// Best is the accuracy, on all held-out data, of the best model that Work.Until has had evaluated; NaN if it has had none.
+	// Best is the accuracy, on all held-out data, of the best model that Work.Until has had evaluated; negative if it has had none.
 	Best float64
 	// Traffic counts what the peers sent to each other.
 	Traffic Traffic

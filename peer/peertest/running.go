@@ -94,6 +94,9 @@ func (r *running) config(late map[int]bool) (sim.Config, error) {
 		},
 		Rand: rand.New(rand.NewPCG(r.Seed, chanceOfLoss)),
 	}
+	if r.World.Replay != nil {
+		c.Ends = r.World.Replay.ends
+	}
 	if r.record != nil {
 		c.Hooks.Lost = func(a, b, segments int) {
 			r.record.write(Line{At: r.world.Now(), Did: didLose, Peer: a, Other: &b, Segments: segments})

@@ -1,7 +1,6 @@
 package peertest
 
 import (
-	"math"
 	"time"
 
 	"github.com/seed-97356399/murmuration/internal/until"
@@ -93,10 +92,10 @@ func (a *aimed) stoppedBy() string {
 	return "work"
 }
 
-// kept is the accuracy of the best model on all held-out data, NaN if none was evaluated.
+// kept is the accuracy of the best model on all held-out data, -1 if none was evaluated.
 func (a *aimed) kept() float64 {
 	if a.best.x == nil {
-		return math.NaN()
+		return -1
 	}
 	accuracy, _ := a.Task.Evaluate(a.best.x, false)
 	return accuracy

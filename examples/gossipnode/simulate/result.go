@@ -54,7 +54,7 @@ func newResult(s Settings, o peertest.Outcome) Result {
 		PeersLost: o.Traffic.Lost, BytesSent: uint64(o.Traffic.Bytes), BitsPerParameter: cli.Number(o.Traffic.BitsPerParameter), GlobalBatch: s.GlobalBatch,
 	}
 	r.StoppedBy = s.StoppedBy(o.StoppedBy)
-	if best := cli.Number(o.Best); !math.IsNaN(o.Best) {
+	if best := cli.Number(o.Best); o.Best >= 0 {
 		r.BestAccuracy = &best
 	}
 	if s.IsText() {
