@@ -33,6 +33,8 @@ var rooms = []room{
 		"a running mean is arithmetic"},
 	{"internal/handout", []string{"peer/stats"},
 		"who gets which rows follows from numbers of rows, what takers tell, and a seed; what the rows hold is not its business (docs/design/044)"},
+	{"internal/stages", []string{"topology"},
+		"where a micro-batch goes follows from names and times; what it holds is not its business (docs/design/058)"},
 	{"internal/tasks", nil,
 		"who closes waits for goroutines the same way, whatever they do"},
 	{"internal/archtest", nil,
@@ -134,8 +136,8 @@ var rooms = []room{
 		"stages are fitted by sums of a flock, and know no peer"},
 	{"peer/table/summary", []string{"peer/table"},
 		"a description is sums over columns; it needs no stage, no learner and no peer (docs/design/045)"},
-	{"peer/learn", []string{"peer/table", "peer/table/prepare"},
-		"learners know sums and columns, and a task how these are prepared; no peer (docs/design/039)"},
+	{"peer/learn", []string{"internal/kernel", "peer/table", "peer/table/prepare"},
+		"learners know sums and columns, and a task how these are prepared; trees are loops; no peer (docs/design/039)"},
 	{"peer/plan", nil,
 		"who does what follows from what members say of themselves; how that is told is not its business (docs/design/047)"},
 	{"peer/stats", []string{"peer/transport"},
@@ -169,7 +171,7 @@ var rooms = []room{
 var below = []string{
 	"internal/kernel", "internal/ops", "internal/coding", "internal/ewma", "internal/wire", "internal/collective", "internal/replica", "internal/session", "internal/trainer", "internal/sim", "internal/links", "internal/harm",
 	"tensor", "tensor/nn", "quant", "topology", "averaging", "averaging/baseline", "averaging/merge", "peer/optim",
-	"internal/handout", "internal/until",
+	"internal/handout", "internal/stages", "internal/until",
 }
 
 // keeper is a rule for one outside library: the only rooms that import it.

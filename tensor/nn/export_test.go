@@ -15,6 +15,6 @@ func RoomOf(m *Model) int {
 // TrainingOutputs are the outputs of a batch as training has them.
 func TrainingOutputs(m *Model, params, x tensor.Vector) tensor.Vector {
 	n := len(x) / m.in.Len()
-	w := newWorker(m.layers, n, true)
+	w := m.newWorker(n, true)
 	return w.step.Forward(Pass{Examples: n, First: true, Last: true, Fresh: true, Train: true}, params, x)
 }

@@ -22,6 +22,9 @@ type Built struct {
 	// WholeBatch tells that all examples of a batch must be in one pass, since the output for one depends on the
 	// others.
 	WholeBatch bool
+
+	name  string  // of a part of a Sequence: its place and its layer
+	parts []Built // of a Sequence: what a model of it can be cut between
 }
 
 // values is the number of values of all Params.

@@ -19,7 +19,8 @@ type Model struct {
 	layers    Built
 	layout    *tensor.Layout
 	starts    []Start
-	pass      int // examples of a pass
+	pass      int    // examples of a pass
+	numbered  uint64 // steps with numbers in the layers before it, if it is a stage of a model
 	predicted idle.Pool[*worker]
 }
 
@@ -29,12 +30,17 @@ func (s *Sequence) Build(in ...int) (*Model, error) {
 	if err := Shape(in).validate(); err != nil {
 		return nil, fmt.Errorf("%w: examples: %w", ErrModel, err)
 	}
-	m := &Model{in: append(Shape(nil), in...)}
-	var err error
-	if m.layers, err = s.For(m.in); err != nil {
+	layers, err := s.For(append(Shape(nil), in...))
+	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrModel, err)
 	}
-	m.out = m.layers.Out
+	return newModel(append(Shape(nil), in...), layers, 0)
+}
+
+// newModel makes a model of layers, behind others of which so many steps have numbers.
+func newModel(in Shape, layers Built, numbered uint64) (*Model, error) {
+	m := &Model{in: in, out: layers.Out, layers: layers, numbered: numbered}
+	var err error
 	specs := make([]tensor.Spec, len(m.layers.Params))
 	for i, p := range m.layers.Params {
 		specs[i] = p.Spec
@@ -44,7 +50,7 @@ func (s *Sequence) Build(in ...int) (*Model, error) {
 		return nil, fmt.Errorf("%w: %w", ErrModel, err)
 	}
 	m.pass = passOf(m.layers, m.layout.Len())
-	m.predicted = idle.NewPool(mostIdle, func() *worker { return newWorker(m.layers, m.pass, false) })
+	m.predicted = idle.NewPool(mostIdle, func() *worker { return m.newWorker(m.pass, false) })
 	return m, nil
 }
 
@@ -111,7 +117,7 @@ func (m *Model) Predict(params, out, x tensor.Vector) {
 func (m *Model) worker(n int) *worker {
 	w := m.predicted.Take()
 	if m.layers.WholeBatch && n > w.most {
-		w = newWorker(m.layers, n, false)
+		w = m.newWorker(n, false)
 	}
 	return w
 }

@@ -27,7 +27,6 @@ func (s *Sequence) String() string { return "Sequential" }
 // For implements Layer.
 func (s *Sequence) For(in Shape) (Built, error) {
 	built := Built{Out: in}
-	var parts []Built
 	for i := 0; i < len(s.layers); i++ {
 		layer, place := s.layers[i], i
 		if f, ok := layer.(fuser); ok {
@@ -48,13 +47,37 @@ func (s *Sequence) For(in Shape) (Built, error) {
 		if err := part.Out.validate(); err != nil {
 			return built, fmt.Errorf("layer %d (%s): its outputs have %w", place, nameOf(s.layers[place]), err)
 		}
-		built.Params = append(built.Params, within(fmt.Sprint(place), part.Params)...)
 		built.Out = part.Out
-		built.WholeBatch = built.WholeBatch || part.WholeBatch
-		parts = append(parts, part)
+		if _, is := layer.(*Sequence); !is { // of a layer that computes a Sequence in its own way
+			part.parts = nil
+		}
+		part.name = nameOf(s.layers[place])
+		built.parts = append(built.parts, part.partsAt(fmt.Sprint(place))...)
 	}
-	built.Make = func(r *Room) Step { return newChain(r, parts) }
-	return built, nil
+	return joined(built.Out, built.parts), nil
+}
+
+// partsAt are the parts of a layer at a place of a Sequence: those of a Sequence within, else the layer itself.
+func (f Built) partsAt(place string) []Built {
+	parts := slices.Clone(f.parts)
+	if len(parts) == 0 {
+		parts = []Built{f}
+	}
+	for i, p := range parts {
+		parts[i].Params = within(place, p.Params)
+		parts[i].name = place + "." + p.name
+	}
+	return parts
+}
+
+// joined is parts that follow each other, the outputs of the last of which have a shape.
+func joined(out Shape, parts []Built) Built {
+	all := Built{Out: out, parts: parts, Make: func(r *Room) Step { return newChain(r, parts) }}
+	for _, p := range parts {
+		all.Params = append(all.Params, p.Params...)
+		all.WholeBatch = all.WholeBatch || p.WholeBatch
+	}
+	return all
 }
 
 // within puts the name of a layer before the names of its parameters.

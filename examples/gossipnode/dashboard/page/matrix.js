@@ -8,7 +8,7 @@ let shape = "";
 
 export function showMatrix(table, state) {
   const places = state.members.map((_, i) => i).filter((i) => state.members[i].state !== "lost");
-  const from = places.filter((i) => state.members[i].role !== "passive" || state.matrix.some((m) => m[0] === i)).slice(0, maxShown);
+  const from = places.filter((i) => state.members[i].role === "active" || state.matrix.some((m) => m[0] === i)).slice(0, maxShown);
   const to = places.filter((i) => state.members[i].role === "passive" || state.matrix.some((m) => m[1] === i)).slice(0, maxShown);
   const name = (i) => label(state.members[i], state.members);
   const now = JSON.stringify([from.map((i) => [state.members[i].id, name(i)]), to.map((i) => [state.members[i].id, name(i)])]);
