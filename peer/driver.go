@@ -83,11 +83,8 @@ func (d *driver) enrol() {
 	e.described.Recall(e.after.Description)
 	w.orders.Train(e.begun, e.listener)
 	w.orders.Recall(e.after.Orders)
-	algorithm := d.machine.Traits().Algorithm
-	if d.machine.Traits().Serves {
-		algorithm = collective.Serving
-	}
-	d.presence.Train(algorithm, e.shape, e.after.Incarnation)
+	traits := d.machine.Traits()
+	d.presence.Train(traits.Algorithm, traits.ServesOnly, e.shape, e.after.Incarnation)
 }
 
 // tell queues an event for the machine.

@@ -24,6 +24,7 @@ import (
 // figures gathers the figures of a node from its packages.
 type figures struct {
 	name, build string
+	alarms      atomic.Uint32 // a stats.AlarmSet
 	net         *adapters
 	flock       *flock.Flock
 	counters    *counters.Counters
@@ -118,7 +119,7 @@ func (f *figures) members() []control.Member {
 			Unreachable: r.Flags&flock.Unreachable != 0, Leaving: r.Flags&flock.Leaving != 0,
 		}
 		switch {
-		case !flock.Trains(r) && !flock.Serves(r):
+		case !flock.Trains(r) && !flock.ServesOnly(r):
 			m.State = control.Idle
 		case r.Flags&flock.Over != 0:
 			m.State = control.Over
@@ -177,9 +178,11 @@ func (f *figures) Digest() (d control.Digest, samples uint64) {
 		Steps: stats.Steps, FlockSteps: stats.FlockSteps, Loss: stats.Loss,
 		Exchanges: stats.Exchanges.Completed(), Failed: stats.Exchanges.Failed,
 		ConsensusDistance: stats.Exchanges.ConsensusDistance, Partners: partners, Harm: harm,
-		Received: time.Now(), Exchanged: stats.Exchanges.Last,
+		Received: time.Now(), Exchanged: stats.Exchanges.Last, Alarms: f.raised(),
 	}, f.counts().Samples
 }
+
+func (f *figures) raised() stats.AlarmSet { return stats.AlarmSet(f.alarms.Load()) }
 
 // MaxPartners bounds the partners of earlier lives that a peer looks for.
 const MaxPartners = arrival.MaxPartners

@@ -178,10 +178,10 @@ func (t *Trainer) serve() error {
 		t.life.Background.Go(t.steps.work.until.run)
 	}
 	state := func(s *framed.Stream) error { return t.server.Serve(t.life.Working, s) }
-	return n.net.serve(n.network.Run, t.life, []service{
+	return n.net.serve(n.network.Run, t.life, append([]service{
 		{transport.ProtocolExchange, t.conversations.Serve},
 		{transport.ProtocolState, n.requests.Answering(state)},
-	})
+	}, valuesOf(t)...))
 }
 
 // Snapshot copies the parameters into dst, which must have as many values as the layout, as

@@ -146,7 +146,7 @@ func (v *View) computeDigest() uint64 {
 		for shift := 0; shift < 32; shift += 8 {
 			h = foldByte(h, byte(len(m.ID)>>shift))
 		}
-		if h = foldByte(fold(h, string(m.ID)), byte(m.Role)); m.Serves {
+		if h = foldByte(fold(h, string(m.ID)), byte(m.Role)); m.ServesOnly {
 			h = foldByte(h, 1)
 		}
 		if m.Place != (Place{}) {

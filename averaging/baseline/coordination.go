@@ -11,8 +11,9 @@ import (
 
 // coordination is the common part of AllReduce and ParamServer: one peer, the coordinator,
 // gives out places in sums or serves the parameters. It is the named peer, or else the
-// first member of the view (members that cannot be dialled come last). When it dies, the
-// member with the newest parameters takes its place.
+// first of the members in their order: those that only serve come first, those that cannot
+// be dialled last, and of each kind the one whose turn it is for this part of the model
+// (collective.Members). When it dies, the member with the newest parameters takes its place.
 //
 // A peer that knows no coordinator asks the first member, which becomes coordinator when all
 // others answer that they know none, or do not answer for half the deadline. If views are
@@ -50,7 +51,7 @@ func (c *coordination) begin(config Config, algorithm collective.Algorithm, r ro
 
 // Traits implements collective.Machine.
 func (c *coordination) Traits() collective.Traits {
-	return collective.Traits{Algorithm: c.algorithm, Gradients: true, Serves: c.serveOnly, Messages: true}
+	return collective.Traits{Algorithm: c.algorithm, Gradients: true, ServesOnly: c.serveOnly, Messages: true}
 }
 
 // Handle implements averaging.Machine.
@@ -95,6 +96,8 @@ func (c *coordination) Decide(now time.Duration, e collective.Event, actions []c
 		c.take(e.Peer, e.Message)
 	case collective.Updated:
 		c.role.updated()
+	case collective.Wanted:
+		c.want()
 	case averaging.RunOver:
 		c.runOver()
 	}
@@ -196,10 +199,7 @@ func (c *coordination) take(from topology.PeerID, w collective.Message) {
 	switch w.Kind {
 	case messageWho:
 		c.knowsNone(from, w.Round)
-		if c.serveOnly && !c.wanted { // by now the view is likely to be complete
-			c.wanted = true
-			c.seek()
-		}
+		c.want()
 		c.point(from, w)
 	case messageNone:
 		if from == c.coordinator && w.Value == float64(messageStatus) { // it has died and restarted
@@ -235,6 +235,15 @@ func (c *coordination) take(from topology.PeerID, w collective.Message) {
 		fallthrough
 	default:
 		c.role.receive(from, w)
+	}
+}
+
+// want has a peer that only serves look for the one that serves, because somebody asks: by now its view is likely to be
+// complete.
+func (c *coordination) want() {
+	if c.serveOnly && !c.wanted {
+		c.wanted = true
+		c.seek()
 	}
 }
 

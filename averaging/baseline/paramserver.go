@@ -3,6 +3,7 @@ package baseline
 import (
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/seed-97356399/murmuration/averaging"
 	"github.com/seed-97356399/murmuration/internal/collective"
@@ -30,6 +31,8 @@ import (
 //   - A member that only serves (Config.ServeOnly) takes the place before those that train. It
 //     pushes nothing, and gets the final parameters.
 //   - The gate decides which workers wait for a slow one.
+//   - A gradient that a program beside the training pushes (collective.Pushed) counts like one more worker's, for its
+//     values: in lock-step in the next update, else in one of its own. Nobody waits for it.
 //   - When the run is over for the server, it serves until the run is over for all
 //     workers; then it gives all of them its final parameters. A worker that cannot get
 //     them within two deadlines ends with those that it has.
@@ -73,7 +76,7 @@ func NewParamServer(config Config, gate Gate) (*ParamServer, error) {
 // Traits implements collective.Machine.
 func (m *ParamServer) Traits() collective.Traits {
 	t := m.coordination.Traits()
-	t.Size = &m.portion
+	t.Size, t.Server = &m.portion, m
 	return t
 }
 
@@ -82,6 +85,20 @@ func (m *ParamServer) Traits() collective.Traits {
 func (m *ParamServer) partly(from int) {
 	m.push.ready = m.portion.from(from) &^ 1
 	m.pushParts()
+}
+
+// Parts implements collective.Server.
+func (m *ParamServer) Parts() int { return 1 }
+
+// Served implements collective.Server.
+func (m *ParamServer) Served(int) (topology.PeerID, uint64) { return m.coordinator, m.version }
+
+// Decide implements collective.Machine.
+func (m *ParamServer) Decide(now time.Duration, e collective.Event, actions []collective.Action) []collective.Action {
+	if e.Kind == collective.Pushed && m.leads() {
+		m.outside.pushes, m.outside.samples = m.outside.pushes+1, m.outside.samples+e.Samples
+	}
+	return m.coordination.Decide(now, e, actions)
 }
 
 // ready implements role.

@@ -73,7 +73,7 @@ func NewParamServers(config Config, servers []topology.PeerID, gate Gate) (*Para
 // Traits implements collective.Machine.
 func (m *ParamServers) Traits() collective.Traits {
 	t := m.parts[0].Traits()
-	t.Size = m
+	t.Size, t.Server = m, m
 	return t
 }
 
@@ -83,6 +83,12 @@ func (m *ParamServers) SetLength(values int, rounds bool) {
 		p.SetLength(values, rounds)
 	}
 }
+
+// Parts implements collective.Server.
+func (m *ParamServers) Parts() int { return len(m.parts) }
+
+// Served implements collective.Server.
+func (m *ParamServers) Served(part int) (topology.PeerID, uint64) { return m.parts[part].Served(0) }
 
 // Handle implements averaging.Machine.
 func (m *ParamServers) Handle(now time.Duration, event averaging.Event, actions []averaging.Action) []averaging.Action {
@@ -135,7 +141,7 @@ func (m *ParamServers) addressed(e *collective.Event) (part int, one bool) {
 			part = len(m.parts) // nobody's
 		}
 		return part, true
-	case collective.Updated:
+	case collective.Updated, collective.Pushed:
 		return e.Transfer.Part, true
 	case averaging.Proposed, averaging.Accepted, averaging.Refused, averaging.Finished, averaging.Failed, collective.Offered:
 		part, e.Exchange = int(e.Exchange%n), e.Exchange/n

@@ -135,7 +135,7 @@ func (w *world) view(most time.Duration) {
 	var members []topology.Member
 	for _, id := range w.names {
 		if w.peers[id].alive {
-			members = append(members, topology.Member{ID: id, Serves: w.peers[id].machine.Traits().Serves})
+			members = append(members, topology.Member{ID: id, ServesOnly: w.peers[id].machine.Traits().ServesOnly})
 		}
 	}
 	view, err := topology.Ring.View(members)

@@ -22,15 +22,15 @@ type budget struct {
 }
 
 var budgets = []budget{
-	{name: "the library", folders: []string{"..."}, but: []string{"examples/...", "internal/kernel/gen"}, lines: 84_735, // by issue, on top of 63,500: 31 to 34 9,300, 35 4,340, 36 3,420, 37 2,980 (sites 650, overlap 760), 38 1,120; the aim is below 66,000
+	{name: "the library", folders: []string{"..."}, but: []string{"examples/...", "internal/kernel/gen"}, lines: 85_800, // by issue, on top of 63,500: 31 to 34 9,300, 35 4,340, 36 4,440, 37 2,980 (sites 650, overlap 760), 38 1,120; the aim is below 66,000
 		why: "what a feature makes needless goes with the feature: size is a cost"},
-	{name: "examples", folders: []string{"examples/..."}, lines: 30_715, // by issue, on top of 23,500: 35 1,770, 36 3,100, 37 580, 38 225 and what readings found; the aim is 17,000
+	{name: "examples", folders: []string{"examples/..."}, lines: 30_830, // by issue, on top of 23,500: 35 1,770, 36 3,210, 37 580, 38 225 and what readings found; the aim is 17,000
 		why: "examples are read before the library is"},
-	{name: "peer", folders: []string{"peer"}, lines: 3_642, files: 16, exports: 47, // on top of 3,000: the node and its trainer, and since issue 35 members that hold rows (75), Until (255), leaving and lists (45), a trainer that only serves (30), shapes and rounds (16), sites (13), parts of gradients (50)
+	{name: "peer", folders: []string{"peer"}, lines: 3_670, files: 16, exports: 47, // on top of 3,000: the node and its trainer, and since issue 35 members that hold rows (75), Until (255), leaving and lists (45), a trainer that only serves (30), shapes and rounds (16), sites (13), parts of gradients (50), push and pull (22)
 		why: "the node is its rooms put together, and its surface must fit a head"},
 	{name: "averaging", folders: []string{"averaging"}, exports: 47, // the last two are the timers of exchanges across sites
 		why: "an algorithm of one's own is written against these names"},
-	{name: "averaging/baseline", folders: []string{"averaging/baseline"}, lines: 2_910, // pushes and sums that begin before a gradient is whole 180, several servers and those that only serve 277, successors of those that die 126, DiLoCo 68, a batch of the whole flock 23, W by the links 20
+	{name: "averaging/baseline", folders: []string{"averaging/baseline"}, lines: 2_965, // pushes and sums that begin before a gradient is whole 180, several servers and those that only serve 277, push and pull 50, successors of those that die 126, DiLoCo 68, a batch of the whole flock 23, W by the links 20
 		why: "rivals are there to be measured against, not to be products"},
 	{name: "quant", folders: []string{"quant"}, exports: 25,
 		why: "a user picks a codec; what it is made of is ours"},

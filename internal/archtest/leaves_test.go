@@ -36,7 +36,7 @@ func TestConfigFitsAHead(t *testing.T) {
 
 // TestObjectsFitAHead: what a node and a trainer can be asked for.
 func TestObjectsFitAHead(t *testing.T) {
-	const most = 14
+	const most = 15 // Raise, by which members tell of alarms, is of issue 36
 	for _, of := range []reflect.Type{reflect.TypeFor[*peer.Node](), reflect.TypeFor[*peer.Trainer]()} {
 		if n := of.NumMethod(); n > most {
 			t.Errorf("%s has %d methods, at most %d", of, n, most)

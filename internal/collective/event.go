@@ -26,6 +26,11 @@ const (
 	GradientReady
 	// GradientLost: the gradient of which values were ready is not completed.
 	GradientLost
+	// Wanted: a program beside the training asks who serves, and this peer does not know.
+	Wanted
+	// Pushed: such a program has added a gradient over Samples samples, for some of the values of a part, to Sum.
+	// Transfer names the part.
+	Pushed
 )
 
 // TimerKinds is the number of kinds of timers.
@@ -34,9 +39,9 @@ const TimerKinds = averaging.AcrossInbound + 1
 // Event is what has happened to a peer. Progress is set with GradientDone too.
 type Event struct {
 	averaging.Event
-	// Samples, with GradientDone, is the number of samples over which the gradient is the mean.
+	// Samples, with GradientDone and Pushed, is the number of samples over which the gradient is the mean.
 	Samples int
-	// Initial, with GradientDone, tells that the parameters are the initial ones of the
+	// Initial, with GradientDone and StepDone, tells that the parameters are the initial ones of the
 	// run, without a checkpoint, a copy or a step.
 	Initial  bool
 	From     int
@@ -59,6 +64,10 @@ func (e Event) String() string {
 		return fmt.Sprintf("gradient ready from value %d on", e.From)
 	case GradientLost:
 		return "gradient lost"
+	case Wanted:
+		return "wanted"
+	case Pushed:
+		return fmt.Sprintf("pushed, over %d samples, for part %d", e.Samples, e.Transfer.Part)
 	}
 	return e.Event.String()
 }

@@ -1,6 +1,7 @@
 package replica
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"iter"
@@ -121,6 +122,15 @@ func (s span) in(r *Replica, v tensor.Vector) tensor.Vector {
 	return own[s.first*r.pieces.length : min(len(own), s.last*r.pieces.length)]
 }
 
+// pushed are the weights of what was pushed for single values of the span; none if nothing was for its slice.
+func (s span) pushed(r *Replica) tensor.Vector {
+	own := s.at.pushed
+	if own == nil {
+		return nil
+	}
+	return own[s.first*r.pieces.length : min(len(own), s.last*r.pieces.length)]
+}
+
 // Part is the range of all values that one of so many parts has, those that are not shared among them.
 func (r *Replica) Part(part, parts int) (from, to int) {
 	if parts < 2 {
@@ -181,6 +191,7 @@ func (r *Replica) Clear(part, parts int) {
 	for s := range r.lockPart(part, parts) {
 		clear(s.in(r, r.buffers.sum))
 		clear(s.weights)
+		clear(s.pushed(r))
 	}
 }
 
@@ -233,6 +244,13 @@ func drain(r *Replica, s span, dst tensor.Vector, weight float64) (heaviest floa
 		}
 		piece += run
 	}
+	pushed := s.pushed(r)
+	for i, own := range pushed {
+		if of := float32(s.weights[i/r.pieces.length]); own > 0 && weight <= 0 {
+			dst[i] *= cmp.Or(of, 1) / (of + own) // it was divided by of, or by nothing
+		}
+	}
+	clear(pushed)
 	clear(s.weights)
 	return heaviest
 }

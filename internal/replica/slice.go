@@ -12,11 +12,12 @@ import (
 type slice struct {
 	sync.Mutex
 	offset, length int
-	layer          int     // the joint layer, or notShared
-	firstBlock     int     // blocks of the shared slices before it
-	age            int     // exchanges initiated since it was last exchanged
-	captured       uint64  // the generation of the last capture that holds it
-	samples        float64 // in its part of the gradient; 0 is no gradient
+	layer          int           // the joint layer, or notShared
+	firstBlock     int           // blocks of the shared slices before it
+	age            int           // exchanges initiated since it was last exchanged
+	captured       uint64        // the generation of the last capture that holds it
+	samples        float64       // in its part of the gradient; 0 is no gradient
+	pushed         tensor.Vector // weights, by value, of gradients for some values that are in the sum; nil until there are any
 	drift          drift
 	here           expectation // of partners at this peer's site
 	apart          *apart      // of those at other sites; nil before the first

@@ -53,6 +53,9 @@ type Config struct {
 	// of a broken exchange by itself, and the least time between two attempts.
 	// Default: 1 s.
 	SettleAfter time.Duration
+	// Ends, if not nil, is the soonest time at which the machine of a peer hears that the peer's n-th exchange, from 1, has
+	// ended, if it began that: for what keeps peers busy beside the link.
+	Ends func(peer, n int) time.Duration
 	// News says how soon the others learn of peers that come and go.
 	News News
 	// Hooks let the caller watch and interfere.

@@ -48,7 +48,7 @@ func newPeer(w *World, index int, m Member) *peer {
 	}
 	p.driver = driver{peer: p, machine: machine}
 	p.conversations = newConversations(p, m, traits)
-	p.trainer = training{peer: p, gradients: traits.Gradients, serves: traits.Serves}
+	p.trainer = training{peer: p, gradients: traits.Gradients, servesOnly: traits.ServesOnly}
 	p.trainer.Trainer = trainer.New(trainer.Config{
 		Replica: m.Replica, Optimizer: m.Optimizer, Traits: traits, Pace: w.config.Pace, Run: &p.trainer, Lent: true,
 	})
@@ -63,7 +63,7 @@ func (p *peer) begin() {
 		return // it has yet to come
 	}
 	p.look()
-	if !p.trainer.serves {
+	if !p.trainer.servesOnly {
 		p.trainer.begin(0)
 	}
 }

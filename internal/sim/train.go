@@ -49,10 +49,10 @@ const minStep = time.Microsecond
 // training is the trainer of a peer in virtual time: steps take as long as the task says.
 type training struct {
 	*trainer.Trainer
-	peer      *peer
-	gradients bool // gradients are averaged: a gradient counts as a step when the machine says Proceed
-	halted    bool // no further step is made
-	serves    bool // no step is made
+	peer       *peer
+	gradients  bool // gradients are averaged: a gradient counts as a step when the machine says Proceed
+	halted     bool // no further step is made
+	servesOnly bool // no step is made
 
 	stepping bool // a step has begun and not ended
 	x        []float32

@@ -57,7 +57,7 @@ func New(config Config) (*World, error) {
 			continue
 		}
 		if !m.Stranger {
-			members = append(members, topology.Member{ID: m.ID, Role: m.Role, Unreachable: m.Unreachable, Place: m.Place, Serves: collective.Of(m.Machine).Traits().Serves})
+			members = append(members, topology.Member{ID: m.ID, Role: m.Role, Unreachable: m.Unreachable, Place: m.Place, ServesOnly: collective.Of(m.Machine).Traits().ServesOnly})
 		}
 		w.peers = append(w.peers, newPeer(w, i, m))
 	}
@@ -183,7 +183,7 @@ func (w *World) adopt(members []topology.Member) error {
 
 // admit adds a member to the view.
 func (w *World) admit(p *peer) error {
-	return w.adopt(append(w.overlay.View().Members(), topology.Member{ID: p.id, Unreachable: p.unreachable, Place: p.place, Serves: p.trainer.serves}))
+	return w.adopt(append(w.overlay.View().Members(), topology.Member{ID: p.id, Unreachable: p.unreachable, Place: p.place, ServesOnly: p.trainer.servesOnly}))
 }
 
 // dismiss takes a member out of the view.

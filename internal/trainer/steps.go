@@ -33,7 +33,7 @@ func (s *steps) optimize(by optim.Optimizer, grad, x tensor.Vector, rate float64
 	s.replica.Hold()
 	defer s.replica.Release()
 	from, to := s.replica.Part(update.Transfer.Part, update.Transfer.Parts)
-	if err := s.memories.turn(by, update.Transfer); err != nil {
+	if err := s.memories.turn(by, update.Transfer, from, to); err != nil {
 		return 0, err
 	}
 	clear(x[:from]) // as in ranges that the optimizer does not change
@@ -130,7 +130,7 @@ func (s *steps) put(grad tensor.Vector, ready int, samples float64) error {
 
 // forget makes an optimizer forget past gradients, if it can. The steps are held.
 func (s *steps) forget(o optim.Optimizer) {
-	s.memories.others = nil
+	s.memories = memories{}
 	if o, can := o.(optim.Resetter); can {
 		o.Reset()
 	}

@@ -389,10 +389,7 @@ func (t *Trainer) Save(params tensor.Vector, state *optim.State) {
 		if r.Replaced() != t.model {
 			lent = optim.State{Kind: lent.Kind} // it belongs to the old model
 		}
-		makeRoom(state, lent) // it may have grown by now
-		state.Kind, state.Steps = lent.Kind, lent.Steps
-		for name, from := range lent.Vectors {
-			copy(state.Vectors[name], from)
-		}
+		copyState(state, lent) // it may have grown by now
+		t.memories.join(state)
 	})
 }

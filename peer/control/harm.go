@@ -5,7 +5,6 @@ import (
 
 	"github.com/seed-97356399/murmuration/internal/wire"
 	"github.com/seed-97356399/murmuration/peer/transport"
-	"github.com/seed-97356399/murmuration/topology"
 )
 
 // Harm is what exchanges with one partner do to a member, as the member judges it. It is a hint for
@@ -19,8 +18,8 @@ type Harm struct {
 	mark uint64 // stands for the partner while it has no name
 }
 
-// harmSize is the number of bytes that a message says of harm.
-const harmSize = 16
+// harmSize, rowsSize and alarmsSize are the numbers of bytes that a message says of harm, rows and alarms.
+const harmSize, rowsSize, alarmsSize = 16, 8, 1
 
 // named is the harm if its partner has a name here, by fingerprint, else none.
 func (h Harm) named(names map[uint64]transport.PeerID) Harm {
@@ -29,36 +28,6 @@ func (h Harm) named(names map[uint64]transport.PeerID) Harm {
 		return Harm{}
 	}
 	return Harm{Partner: id, Harm: h.Harm, Trust: h.Trust}
-}
-
-// last writes or reads what a message ends with: a harm; of a member, unless that is nil, the rows that it gives and
-// its place besides; or nothing where there is none of these. Bytes that are fewer, or come after them, are a later
-// release's.
-func (h *Harm) last(c *wire.Coder, of *Member) {
-	var rest []byte
-	more := of != nil && (of.Rows > 0 || of.Place != topology.Place{})
-	if !c.Reading && (more || *h != (Harm{})) {
-		told := wire.BodyWriter()
-		if h.fields(&told); more {
-			of.told(&told)
-		}
-		rest = told.Written()
-	}
-	if c.Remaining(&rest); c.Reading && len(rest) >= harmSize {
-		told := wire.BodyReader(wire.TypeControl, rest[:harmSize])
-		h.fields(&told)
-		if err := told.Finish(); err != nil {
-			c.Fault("its harm: %v", err)
-		}
-	}
-	if c.Reading && of != nil && len(rest) > harmSize {
-		told := wire.BodyReader(wire.TypeMember, rest[harmSize:])
-		of.told(&told)
-		var later []byte
-		if told.Remaining(&later); told.Finish() != nil || of.Place.Validate() != nil {
-			of.Place = topology.Place{}
-		}
-	}
 }
 
 func (h *Harm) fields(c *wire.Coder) {

@@ -75,17 +75,26 @@ func (m *Member) fields(c *wire.Coder, now time.Time) {
 	ago(c, &m.Received, now)
 	ago(c, &m.Exchanged, now)
 	c.Bytes(&digest, 2, 0, wire.MaxDigest, "bytes of digest")
-	if m.Harm.last(c, m); c.Reading {
+	if m.last(c, m); c.Reading {
 		m.Role = roles[role]
 		m.read(c, digest)
 	}
 }
 
-// told writes or reads the rows that a member gives, and its place. A release that knows no places ends after the rows.
-func (m *Member) told(c *wire.Coder) {
-	c.Uint64(&m.Rows)
+// place writes or reads where a member is.
+func (m *Member) place(c *wire.Coder) {
 	c.Text(&m.Place.Site, 0, topology.MaxSite)
 	c.Uint8((*uint8)(&m.Place.Uplink))
+}
+
+// placeOf takes the place from what a message ends with; one that makes no sense is none.
+func (m *Member) placeOf(rest []byte) {
+	told := wire.BodyReader(wire.TypeMember, rest)
+	m.place(&told)
+	var later []byte
+	if told.Remaining(&later); told.Finish() != nil || m.Place.Validate() != nil {
+		m.Place = topology.Place{}
+	}
 }
 
 // maxRole bounds the word for a role, and roles are those that are told of.

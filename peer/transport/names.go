@@ -61,6 +61,7 @@ const (
 	ProtocolMembers  Protocol = "/murmuration/members/1"
 	ProtocolSum      Protocol = "/murmuration/sum/2"
 	ProtocolRows     Protocol = "/murmuration/rows/1"
+	ProtocolValues   Protocol = "/murmuration/values/1"
 )
 
 // Errors that a Transport or a Stream reports, to be tested with errors.Is.

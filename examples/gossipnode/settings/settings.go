@@ -305,7 +305,7 @@ func (s *Settings) RegisterTraining(flags *pflag.FlagSet) {
 	var all pflag.FlagSet
 	s.Register(&all) // flags that are left out keep their defaults
 	all.VisitAll(func(f *pflag.Flag) {
-		learning := slices.Contains([]string{topicData, topicTraining, topicExchanges}, cli.Topic(f))
+		learning := slices.Contains([]string{topicData, topicTraining, topicExchanges}, cli.Topic(f)) || f.Name == untilFlag || f.Name == deadlineFlag
 		if learning && f.Name != "part" && f.Name != ServerFlag {
 			flags.AddFlag(f)
 		}

@@ -139,6 +139,18 @@ func TestSimulateFields(t *testing.T) {
 	}
 }
 
+// TestSimulateUntil: the result says what ended the run, and how good its best model was, as that of local does.
+func TestSimulateUntil(t *testing.T) {
+	_, whole := simulateOnce(t, small(t, "--step-time", "50ms")...)
+	_, r := simulateOnce(t, small(t, "--step-time", "50ms", "--until", "accuracy=0.3")...)
+	if whole.StoppedBy != "epochs" || whole.BestAccuracy != nil || r.StoppedBy != "accuracy" || r.BestAccuracy == nil || *r.BestAccuracy < 0.3 || r.Seconds >= whole.Seconds {
+		t.Errorf("stopped by %s and %s after %g s and %g s, best %v", whole.StoppedBy, r.StoppedBy, whole.Seconds, r.Seconds, r.BestAccuracy)
+	}
+	if code, _, errs := try(append([]string{"simulate"}, small(t, "--until", "accuracy=3")...)...); code != cli.ExitUsage || !strings.Contains(errs, "until") {
+		t.Errorf("an accuracy of 3: code %d, %s", code, errs)
+	}
+}
+
 // TestSimulateReplays records a world, trains in it with another codec, and with none.
 func TestSimulateReplays(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "world.jsonl")

@@ -64,9 +64,10 @@ it, or counts it, and any member can be asked.
   harmed by  the partner whose exchanges raise its loss most, and how far it still trusts
              that partner; the column is there if a member trusts one by less than half
 
-Below stand alarms: members that train and have not exchanged for two minutes; and with
---watch, those whose models are twice as far apart as in the mean of ten minutes. Members
-that are lost, checkpoints, accuracy and budgets are alarms of the dashboard.
+Below stand alarms, those of the dashboard: lost members, models that grow apart, no
+exchange for two minutes, an old checkpoint, falling accuracy, more bytes than --budget.
+Each member that runs this release judges itself and tells the others; those of other
+programs are judged by what they tell.
 
 Who shows a list (run --allow) or a key asks for it here, too: give --key and --run-key.
 With --watch it looks again and again until Ctrl-C; with --json too it prints a line each

@@ -108,6 +108,47 @@ func TestStatus(t *testing.T) {
 	}
 }
 
+// TestAllAlarms: whatever a member raises, status shows it at once, though it asks another.
+func TestAllAlarms(t *testing.T) {
+	join := func(config control.Config, to ...string) *peer.Node {
+		n, err := peer.Join(t.Context(), peer.Network{Run: "murmuration", Listen: []string{"127.0.0.1:0"}, Join: to, Control: config})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = n.Close() })
+		return n
+	}
+	asked := join(control.Config{Digests: control.DigestSpacing})
+	told := join(control.Config{Name: "ill", Digests: control.DigestSpacing}, asked.JoinAddresses()...)
+	told.Raise(0b111111)
+	deadline := time.Now().Add(time.Minute)
+	names := func() (names []string) {
+		code, out, errs := program.Try("status", "--join", asked.JoinAddresses()[0], "--json")
+		var f struct {
+			Alarms []struct{ Peer, Alarm string }
+		}
+		if err := json.Unmarshal([]byte(out), &f); code != 0 || err != nil {
+			t.Fatalf("code %d, %v: %s%s", code, err, out, errs)
+		}
+		for _, a := range f.Alarms {
+			if a.Peer != string(told.Self()) {
+				t.Errorf("%s of %s", a.Alarm, a.Peer)
+			}
+			names = append(names, a.Alarm)
+		}
+		return names
+	}
+	for len(names()) == 0 && time.Now().Before(deadline) {
+		time.Sleep(100 * time.Millisecond)
+	}
+	if got := strings.Join(names(), " "); got != "accuracy-falls checkpoint-old distance-grows no-exchange over-budget peer-lost" {
+		t.Errorf("alarms %q", got)
+	}
+	if _, out, _ := program.Try("status", "--join", asked.JoinAddresses()[0]); !strings.Contains(out, "alarm: ill: the last checkpoint is old\n") {
+		t.Errorf("it says\n%s", out)
+	}
+}
+
 // TestWatch shows that it looks again and again until it is interrupted, which is no failure.
 func TestWatch(t *testing.T) {
 	cmd := clitest.Command(t, 3*time.Minute, "status", "--join", clitest.Peer(t, peer.Admission{}), "--watch=1s", "--json")
