@@ -200,9 +200,9 @@ func TestStripesFollowReadiness(t *testing.T) {
 		want []stripe
 	}{
 		{Pace{}, []stripe{{0, 1}}},
-		{Pace{Length: length, Ready: ready, Sending: 100 * time.Millisecond, Round: 2 * time.Millisecond}, []stripe{{1, 2}, {1, 4}, {15, 64}, {14, 64}, {6, 32}, {2, 16}, {1, 16}, {1, 32}, {1, 64}, {0, 64}}},
-		{Pace{Length: length, Ready: ready, Sending: 100 * time.Millisecond, Round: 40 * time.Millisecond}, []stripe{{1, 2}, {1, 4}, {0, 4}}},
-		{Pace{Length: length, Ready: ready, Sending: 5 * time.Millisecond, Round: 40 * time.Millisecond}, []stripe{{0, 1}}},
+		{Pace{Length: length, Ready: ready, Sending: 100 * time.Millisecond, Round: time.Millisecond}, []stripe{{1, 2}, {1, 4}, {15, 64}, {14, 64}, {6, 32}, {2, 16}, {1, 16}, {1, 32}, {1, 64}, {0, 64}}},
+		{Pace{Length: length, Ready: ready, Sending: 100 * time.Millisecond, Round: 20 * time.Millisecond}, []stripe{{1, 2}, {1, 4}, {0, 4}}},
+		{Pace{Length: length, Ready: ready, Sending: 5 * time.Millisecond, Round: 20 * time.Millisecond}, []stripe{{0, 1}}},
 		{Pace{Length: 1, Ready: ready, Sending: 100 * time.Millisecond}, []stripe{{0, 1}}},
 	} {
 		if got := c.pace.stripes(Moved, length, 4).list(); !slices.Equal(got, c.want) {

@@ -76,8 +76,8 @@ type Ready struct {
 	At   time.Duration
 }
 
-// stripes divide the next sum, so that what is ready earlier is sent earlier, where that gains more than half a round
-// trip, which a further stripe may cost.
+// stripes divide the next sum, so that what is ready earlier is sent earlier, where that gains more than the round trip
+// that a further stripe may cost.
 func (p Pace) stripes(op Op, length, size int) Stripes {
 	s := usual(op, length, size)
 	if p.Length == length && len(p.Ready) > 1 {
@@ -95,7 +95,7 @@ func (p Pace) split(begin, end int) Stripes {
 	mid := (begin + end) / 2
 	both := p.split(begin, mid) | p.split(mid, end)
 	earlier, takes := p.at(begin)-p.at(mid), p.Sending*time.Duration(end-mid)/mostStripes
-	if both == one|1<<mid && min(earlier, takes) <= p.Round/2 {
+	if both == one|1<<mid && min(earlier, takes) <= p.Round {
 		return one
 	}
 	return both
