@@ -22,7 +22,7 @@ type budget struct {
 }
 
 var budgets = []budget{
-	{name: "the library", folders: []string{"..."}, but: []string{"examples/...", "internal/kernel/gen"}, lines: 83_080, // by issue, on top of 63,500: 31 to 34 9,300, 35 4,340, 36 3,420, 37 2,210 (sites 650: delegates that speak for others need bounds of their own), 38 240; the aim is below 66,000
+	{name: "the library", folders: []string{"..."}, but: []string{"examples/...", "internal/kernel/gen"}, lines: 83_740, // by issue, on top of 63,500: 31 to 34 9,300, 35 4,340, 36 3,420, 37 2,210 (sites 650: delegates that speak for others need bounds of their own), 38 900; the aim is below 66,000
 		why: "what a feature makes needless goes with the feature: size is a cost"},
 	{name: "examples", folders: []string{"examples/..."}, lines: 30_430, // by issue, on top of 23,500: 35 1,770, 36 3,100, 37 520 and what readings found; the aim is 17,000
 		why: "examples are read before the library is"},

@@ -33,6 +33,8 @@ var rooms = []room{
 		"a running mean is arithmetic"},
 	{"internal/handout", []string{"peer/stats"},
 		"who gets which rows follows from numbers of rows, what takers tell, and a seed; what the rows hold is not its business (docs/design/044)"},
+	{"internal/stages", []string{"topology"},
+		"where a micro-batch goes follows from names and times; what it holds is not its business (docs/design/058)"},
 	{"internal/tasks", nil,
 		"who closes waits for goroutines the same way, whatever they do"},
 	{"internal/archtest", nil,
@@ -165,7 +167,7 @@ var rooms = []room{
 var below = []string{
 	"internal/kernel", "internal/ops", "internal/coding", "internal/ewma", "internal/wire", "internal/collective", "internal/replica", "internal/session", "internal/trainer", "internal/sim", "internal/links", "internal/harm",
 	"tensor", "tensor/nn", "quant", "topology", "averaging", "averaging/baseline", "averaging/merge", "peer/optim",
-	"internal/handout", "internal/until",
+	"internal/handout", "internal/stages", "internal/until",
 }
 
 // keeper is a rule for one outside library: the only rooms that import it.
