@@ -64,3 +64,13 @@ func TestTwoSessionsConserveTheSum(t *testing.T) {
 		}
 	})
 }
+
+// sum is that of the two models, value by value.
+func (x *pair) sum() (sum []float64) {
+	x.a.local.Replica.Snapshot(x.a.params)
+	x.p.local.Replica.Snapshot(x.p.params)
+	for i := range x.a.params {
+		sum = append(sum, float64(x.a.params[i])+float64(x.p.params[i]))
+	}
+	return sum
+}

@@ -159,6 +159,7 @@ func FuzzMembers(f *testing.F) {
 	now := time.Now()
 	f.Add(memberSample(now).Encoded(now))
 	f.Add(Member{ID: "a", Digest: Digest{Loss: math.NaN()}}.Encoded(now))
+	f.Add(Member{ID: "a", Rows: 1, Place: topology.Place{Site: "b", Uplink: 3}, Digest: Digest{Loss: math.NaN()}}.Encoded(now))
 	f.Fuzz(func(t *testing.T, told []byte) {
 		m, err := memberOf(told, now)
 		if err != nil {

@@ -199,11 +199,15 @@ func TestMalformedRecordsAreRefused(t *testing.T) {
 // FuzzDecode: whatever decodes is within bounds and encodes to the same bytes.
 func FuzzDecode(f *testing.F) {
 	peer := transport.PeerID("peer")
-	body, err := sampleStatement(peer).encode()
-	if err != nil {
-		f.Fatal(err)
+	placed := sampleStatement(peer)
+	placed.Rows, placed.Place = 3, transport.Place{Site: "a", Uplink: 7}
+	for _, s := range []statement{sampleStatement(peer), placed} {
+		body, err := s.encode()
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(body)
 	}
-	f.Add(body)
 	f.Fuzz(func(t *testing.T, body []byte) {
 		s, err := decode(peer, body)
 		if err != nil {
