@@ -291,7 +291,7 @@ func (t *training) learn(ctx context.Context) (time.Duration, error) {
 	if t.TaskFile != "" {
 		return t.carryOut(ctx)
 	}
-	t.overlap()
+	overlap(t)
 	then := func(x, grad tensor.Vector) (peer.Result, error) { return t.gradient(ctx, x, grad) }
 	step := firstGradient(ctx, t, then)
 	if t.ServeOnly {
