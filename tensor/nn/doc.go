@@ -1,5 +1,5 @@
 // Package nn makes models of layers, for services that train them on the CPU. A few lines list the layers. The weights
-// have the names, shapes and order of the same torch.nn.Sequential, so both can read one safetensors file.
+// have the names, shapes and order of the same torch.nn.Sequential, so both can read one safetensors file. Named makes them those of other Modules.
 //
 //	model, err := nn.Sequential(nn.Linear(784, 256), nn.ReLU(), nn.Linear(256, 10)).Build(784)
 //	params := model.Init(seed)                            // *tensor.Params, for peer.Config

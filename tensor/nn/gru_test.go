@@ -62,3 +62,22 @@ func TestGRURefuses(t *testing.T) {
 		}
 	}
 }
+
+// TestGRUsExamplesAreApart: the gradient of a batch is the mean of those of its examples, so none begins where another
+// ended.
+func TestGRUsExamplesAreApart(t *testing.T) {
+	const examples, places, in, hidden = 3, 4, 2, 5
+	m := built(t, []int{places, in}, nn.Linear(in, in), nn.GRU(in, hidden))
+	rng := rand.New(rand.NewPCG(6, 6))
+	params, x, y := m.Init(1).Vector(), normal(rng, examples*places*in), normal(rng, examples*places*hidden)
+	all, mean, one := make(tensor.Vector, len(params)), make(tensor.Vector, len(params)), make(tensor.Vector, len(params))
+	trainer := m.Trainer(examples, nn.MeanSquare())
+	trainer.Gradient(params, all, x, y)
+	for i := range examples {
+		trainer.Gradient(params, one, x[i*places*in:(i+1)*places*in], y[i*places*hidden:(i+1)*places*hidden])
+		tensor.Axpy(mean, 1./examples, one)
+	}
+	if off := math.Sqrt(tensor.SquaredDistance(all, mean)); off > 1e-6 {
+		t.Errorf("%v apart", off)
+	}
+}

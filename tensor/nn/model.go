@@ -59,7 +59,7 @@ func newModel(in Shape, layers Built, numbered uint64) (*Model, error) {
 const mostIdle = 16
 
 // Bounds of a pass. The values that its layers keep for Backward should stay in a core's cache; weights too large for
-// the cache should be read once for several examples.
+// the cache should be read once for several examples: for as many as keep half as many values as there are weights.
 const (
 	passValues               = 1 << 18
 	fewest, several, largest = 2, 4, 256
@@ -71,7 +71,7 @@ func passOf(layers Built, parameters int) (pass, kept int) {
 	layers.Make(one)
 	least := fewest
 	if parameters > passValues {
-		least = several
+		least = max(several, parameters/max(2*one.taken, 1))
 	}
 	return min(max(passValues/max(one.taken, 1), least), largest), one.taken
 }

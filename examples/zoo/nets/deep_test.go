@@ -4,6 +4,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/seed-97356399/murmuration/examples/zoo/dataset"
@@ -12,11 +13,12 @@ import (
 	"github.com/seed-97356399/murmuration/tensor/nn"
 )
 
-// TestDeepModelsHaveTheirParameters: as many as torchvision's models of ten classes learn, and He et al. say of theirs.
+// TestDeepModelsHaveTheirParameters: as many as torchvision's models of ten classes learn, and He et al. say of theirs;
+// and a picture of 32×32 pixels becomes as small.
 func TestDeepModelsHaveTheirParameters(t *testing.T) {
-	for name, want := range map[string]int{
-		"mobilenet_v2": 2_236_682, "resnet18": 11_173_962, "resnet20": 272_474, "resnet110": 1_730_714,
-		"alexnet": 23_272_266, "vgg11_bn": 9_231_114, "vgg16_bn": 14_728_266, "vgg19_bn": 20_040_522,
+	for name, want := range map[string]struct{ parameters, pixels int }{
+		"mobilenet_v2": {2_236_682, 1}, "resnet18": {11_173_962, 16}, "resnet20": {272_474, 64}, "resnet110": {1_730_714, 64},
+		"alexnet": {23_272_266, 4}, "vgg11_bn": {9_231_114, 1}, "vgg16_bn": {14_728_266, 1}, "vgg19_bn": {20_040_522, 1},
 	} {
 		model, err := ByName(name, colours, 10)
 		if err != nil {
@@ -28,8 +30,14 @@ func TestDeepModelsHaveTheirParameters(t *testing.T) {
 				n += r.Len
 			}
 		}
-		if n != want {
-			t.Errorf("%s: %d parameters, want %d", name, n, want)
+		pixels := 0
+		for _, p := range model.(*network).model.Parts() {
+			if len(p.Out) == 3 && p.Out.Width() > 1 && !strings.HasSuffix(p.Name, "GlobalAvgPool") {
+				pixels = p.Out.Rows()
+			}
+		}
+		if n != want.parameters || pixels != want.pixels {
+			t.Errorf("%s: %d parameters and %d pixels in the end, want %v", name, n, pixels, want)
 		}
 	}
 }
