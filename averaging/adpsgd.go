@@ -2,7 +2,6 @@ package averaging
 
 import (
 	"fmt"
-	"math"
 	"time"
 
 	"github.com/seed-97356399/murmuration/topology"
@@ -14,40 +13,14 @@ import (
 // passive peer serves Config.MaxInbound at a time and refuses others at once. Only
 // actives wait, and none holds a reservation while it does, so no cycle of waiting
 // peers can form.
+//
+// Where members say at which sites they are, a delegate has one exchange more at a time with other sites, at a pace
+// of its own (topology.Overlay.Across): those that take long do not hold up those inside a site.
 type ADPSGD struct {
-	config     Config
-	role       topology.Role
-	partners   []partner // in link order
-	cursor     int       // index of the partner to ask next
-	tries      int       // partners asked in this round
-	owed       bool      // a round has begun in which nobody has accepted yet
-	steps      int       // local steps since the last round began
-	burst      burst
-	lastID     ExchangeID
-	out        exchange
-	in         inbound
-	overlay    *topology.Overlay
-	accounts   accounts
-	unresolved int             // exchanges in doubt
-	quarantine bans            // peers that this one keeps away from
-	shunned    bans            // peers that keep away from this one
-	failing    bans            // members with whom exchanges have failed
-	slow       bans            // of these, members that are asked after others
-	silent     bans            // of these, members that have sent nothing since, and how often
-	refusing   bans            // partners that refuse, until the moment given
-	stalling   bans            // proposers that have held a place for nothing
-	met        topology.PeerID // the partner of the last outbound exchange completed
-	pace       pace
-	over       bool
-	parting    int // partners still to be asked after the run is over
-	settled    bool
-}
-
-// partner is a neighbour and the moment until which it is passed over because of its
-// answer, unless the view changes.
-type partner struct {
-	id          topology.PeerID
-	barredUntil time.Duration
+	config         Config
+	inside, across neighbourhood
+	lastID         ExchangeID
+	settled        bool
 }
 
 // NewADPSGD makes a machine that knows no view yet and so proposes nothing. It reports all
@@ -56,330 +29,17 @@ func NewADPSGD(config Config) (*ADPSGD, error) {
 	if err := config.validate(); err != nil {
 		return nil, fmt.Errorf("AD-PSGD machine: %w", err)
 	}
-	config = config.withDefaults()
-	return &ADPSGD{config: config, accounts: newAccounts()}, nil
+	m := &ADPSGD{config: config.withDefaults()}
+	m.inside = neighbourhood{config: m.config, beside: &m.across, lastID: &m.lastID, accounts: newAccounts()}
+	m.across = neighbourhood{config: m.config, beside: &m.inside, lastID: &m.lastID, accounts: newAccounts(), across: true}
+	m.inside.timers.outbound, m.inside.timers.inbound = OutboundDeadline, InboundDeadline
+	m.across.timers.outbound, m.across.timers.inbound = AcrossOutbound, AcrossInbound
+	m.apportion()
+	return m, nil
 }
 
-// Every is the present H.
-func (m *ADPSGD) Every() int {
-	c := m.config.Pace
-	every := c.Every
-	switch {
-	case c.Drift > 0:
-		every = maxEvery
-	case every == 0:
-		every = m.pace.every(c.Partial)
-	case c.BySpeed:
-		every = m.pace.scaled(every)
-	}
-	if c.Consensus && c.Drift == 0 {
-		every = m.controlled(every)
-	}
-	return max(every, m.pace.affordable(c.BytesPerHour))
-}
-
-// controlled is H as scaled by the consensus controller, but not below what the link
-// allows, if the link decides.
-func (m *ADPSGD) controlled(every int) int {
-	c := m.config.Pace
-	least := 1
-	if c.Every == 0 {
-		least = every
-	}
-	return min(max(int(math.Round(float64(every)*m.pace.control.scale())), least), max(maxEvery, every))
-}
-
-// Handle implements Machine.
-func (m *ADPSGD) Handle(now time.Duration, event Event, actions []Action) []Action {
-	switch event.Kind {
-	case StepDone:
-		m.steps++
-		m.accounts.stepped(m.Every())
-		m.pace.stepped(now, event.Between)
-		m.pace.moved, m.pace.speed = event.Moved, event.Speed
-		m.pace.control.stepped(event.Stride, event.Progress)
-		actions = append(actions, Action{Kind: Proceed})
-	case ViewChanged:
-		m.adopt(event.Overlay)
-	case Proposed:
-		actions = m.answer(now, event, actions)
-	case Accepted:
-		if m.out.is(event) {
-			m.out.carried = true
-			m.owed, m.tries = false, 0
-		}
-	case Refused:
-		m.refused(now, event)
-	case Finished:
-		m.finished(now, event)
-	case Failed:
-		m.failed(now, event)
-	case TimerFired:
-		actions = m.expired(now, event, actions)
-	case PeerLost:
-		actions = m.lost(now, event.Peer, actions)
-	case RunOver:
-		m.depart()
-	case Quarantined:
-		m.quarantine.hold(event.Peer, later(now, event.After))
-		actions = m.breakOff(now, event.Peer, actions)
-	case Doubt:
-		m.unresolved = max(event.Unresolved, 0)
-	}
-	actions = m.in.arm(now, m.config.Deadline, actions)
-	return m.initiate(now, actions)
-}
-
-// adopt takes the links of a new view. An exchange in flight goes on: the stream shows
-// sooner than gossip whether its partner is alive.
-func (m *ADPSGD) adopt(overlay *topology.Overlay) {
-	m.overlay = overlay
-	self, _ := overlay.View().Lookup(m.config.Self)
-	m.role = self.Role
-	m.partners = m.partners[:0]
-	for _, id := range overlay.Neighbours(m.config.Self) {
-		m.partners = append(m.partners, partner{id: id})
-	}
-	m.accounts.link(m.partners, overlay.View().Actives())
-	m.tries, m.cursor = 0, 0
-	for _, known := range []*bans{&m.failing, &m.slow, &m.silent, &m.refusing} {
-		known.retain(m.member)
-	}
-	switch {
-	case m.config.Pace.burst() > 1:
-		m.partners = inBurst(m.partners)
-	case len(m.partners) > 0:
-		m.cursor = m.config.Rand.IntN(len(m.partners))
-	}
-	if m.over {
-		m.parting = min(m.parting, len(m.partners))
-	}
-}
-
-func (m *ADPSGD) refused(now time.Duration, event Event) {
-	if !m.out.is(event) {
-		return
-	}
-	m.out = exchange{}
-	if m.refusing.index(event.Peer) < 0 {
-		m.refusing.hold(event.Peer, now)
-	}
-	switch event.Reason {
-	case Unfit:
-		m.bar(event.Peer, forever)
-	case Closing:
-		m.bar(event.Peer, later(now, m.config.RetryAfter))
-	case Quarantine:
-		m.shunned.hold(event.Peer, later(now, grown(m.config.RetryAfter, m.shunned.times(event.Peer))))
-	}
-}
-
-func (m *ADPSGD) finished(now time.Duration, event Event) {
-	switch {
-	case event.Inbound:
-		if !m.ended(now, event) {
-			return
-		}
-	case m.out.is(event):
-		m.pace.control.exchanged(event.Distance, m.Every())
-		m.pace.exchanged(now-m.out.began, event.Cost, event.Bytes)
-		m.out, m.owed, m.tries, m.met = exchange{}, false, 0, event.Peer
-	default:
-		return
-	}
-	for _, known := range []*bans{&m.shunned, &m.failing, &m.slow, &m.silent, &m.refusing} {
-		known.lift(event.Peer)
-	}
-}
-
-func (m *ADPSGD) failed(now time.Duration, event Event) {
-	switch {
-	case event.Inbound:
-		m.ended(now, event)
-	case m.out.is(event):
-		m.passOver(now, event.Peer)
-		if event.After > 0 {
-			pause := stallPause(forever, maxSlowCost, m.config.RetryAfter)
-			m.slow.hold(event.Peer, later(now, grown(pause, min(m.silent.times(event.Peer), maxSilentDoublings))))
-			m.silent.hold(event.Peer, now)
-		} else if m.out.carried {
-			m.silent.lift(event.Peer)
-		}
-		m.drop(now)
-	}
-}
-
-func (m *ADPSGD) expired(now time.Duration, event Event, actions []Action) []Action {
-	switch event.Timer {
-	case OutboundDeadline:
-		if m.out.running && m.out.id == event.Exchange {
-			return m.lost(now, m.out.peer, actions)
-		}
-	case InboundDeadline:
-		return m.in.expire(now, m.config.Deadline, event, actions)
-	}
-	return actions
-}
-
-// lost breaks off whatever runs with a peer and passes it over for a while.
-func (m *ADPSGD) lost(now time.Duration, peer topology.PeerID, actions []Action) []Action {
-	m.passOver(now, peer)
-	return m.breakOff(now, peer, actions)
-}
-
-// passOver passes over a peer that has failed, for longer with each failure since the last
-// completed exchange. A change of the view does not end that, since in a large flock the
-// view changes all the time. If the peer kept an exchange waiting, others are asked before
-// it for several times as long.
-func (m *ADPSGD) passOver(now time.Duration, peer topology.PeerID) {
-	before := min(m.failing.times(peer), maxRetryDoublings)
-	m.failing.hold(peer, later(now, grown(m.config.RetryAfter, before)))
-	if m.out.running && m.out.peer == peer {
-		m.slow.hold(peer, later(now, stallPause(now-m.out.began, maxSlowCost, m.config.RetryAfter)))
-	}
-}
-
-// breakOff breaks off whatever runs with a peer.
-func (m *ADPSGD) breakOff(now time.Duration, peer topology.PeerID, actions []Action) []Action {
-	if m.out.running && m.out.peer == peer {
-		actions = append(actions, Action{Kind: Abort, Peer: peer, Exchange: m.out.id})
-		m.drop(now)
-	}
-	return m.in.breakOff(peer, actions)
-}
-
-// drop gives the outbound exchange up. If the partner never accepted it, it is no measure
-// of how long an exchange takes.
-func (m *ADPSGD) drop(now time.Duration) {
-	if m.out.carried {
-		m.pace.brokeOff(now - m.out.began)
-	}
-	m.out = exchange{}
-}
-
-func (m *ADPSGD) bar(peer topology.PeerID, until time.Duration) {
-	for i := range m.partners {
-		if m.partners[i].id == peer {
-			m.partners[i].barredUntil = max(m.partners[i].barredUntil, until)
-		}
-	}
-}
-
-// initiate proposes the next exchange if one is due, or settles when none will follow. It
-// runs after every event, so that a partner's refusal is followed by a proposal to the next
-// at once.
-func (m *ADPSGD) initiate(now time.Duration, actions []Action) []Action {
-	if m.out.running || m.settled {
-		return actions
-	}
-	for m.due() {
-		next := m.take()
-		if !m.passedOver(next, now) && !m.stale(next, now) {
-			return m.propose(now, next.id, actions)
-		}
-	}
-	if m.over { // once: nothing more will be initiated
-		m.settled = true
-		actions = append(actions, Action{Kind: Settled})
-	}
-	return actions
-}
-
-// due tells whether this peer should have an exchange in flight: it is active,
-// has somebody left to ask, and its H steps are done or it is parting.
-func (m *ADPSGD) due() bool {
-	if m.role != topology.Active || len(m.partners) == 0 {
-		return false
-	}
-	if m.over {
-		return m.parting > 0
-	}
-	if !m.owed && m.burst.left == 0 && m.steps < m.Every()*m.config.Pace.burst() && !m.drifted() {
-		return false
-	}
-	if m.tries == len(m.partners) {
-		m.endRound()
-		return false
-	}
-	return true
-}
-
-// drifted tells whether the model has moved so far that an exchange pays before H
-// steps are done.
-func (m *ADPSGD) drifted() bool {
-	c := m.config.Pace
-	return c.Drift > 0 && m.pace.moved > c.Drift && m.steps >= max(1, m.pace.affordable(c.BytesPerHour))
-}
-
-// take moves on to the next partner of the cycle.
-func (m *ADPSGD) take() partner {
-	if m.config.Pace.burst() > 1 && m.burst.left == 0 && m.tries == 0 && !m.owed && !m.over {
-		m.cursor = 0 // where a burst begins
-	}
-	next := m.partners[m.cursor]
-	m.cursor = (m.cursor + 1) % len(m.partners)
-	m.tries++
-	if m.over {
-		m.parting--
-	}
-	return next
-}
-
-// passedOver tells whether a partner is not to be asked at this moment.
-func (m *ADPSGD) passedOver(p partner, now time.Duration) bool {
-	return now < p.barredUntil || m.failing.holds(p.id, now) || m.quarantine.holds(p.id, now) || m.shunned.holds(p.id, now)
-}
-
-// stale tells whether other partners, if they can be asked, come before this one. That holds for the
-// partner of the last exchange, unless the others stay busy for much longer than exchanges take: the two
-// models hardly differ, and choosing it again whenever the next is busy would split flocks that move in
-// step into pairs that never mix. It also holds for a partner that has kept this peer waiting in vain.
-func (m *ADPSGD) stale(p partner, now time.Duration) bool {
-	slow, usual := m.slow.holds(p.id, now), time.Duration(tooLong*m.pace.exchange.value)
-	if m.over || p.id != m.met && !slow {
-		return false
-	}
-	for _, other := range m.partners {
-		i := m.refusing.index(other.id)
-		free := i < 0 || now-m.refusing[i].until <= usual
-		if other.id != p.id && (slow || free) && !m.passedOver(other, now) && !m.slow.holds(other.id, now) {
-			return true
-		}
-	}
-	return false
-}
-
-func (m *ADPSGD) propose(now time.Duration, to topology.PeerID, actions []Action) []Action {
-	m.lastID++
-	m.out = exchange{id: m.lastID, peer: to, began: now, running: true}
-	if !m.owed && !m.over { // else another partner has refused this exchange, or bursts are over
-		m.burst.proposed(m.config.Pace.burst())
-	}
-	m.owed, m.steps = true, 0
-	within := time.Duration(0) // the exchanges of the parting pass are whole
-	if m.config.Pace.Partial && !m.over {
-		within = m.pace.lasting(m.Every())
-	}
-	return append(actions,
-		Action{Kind: Propose, Peer: to, Exchange: m.lastID, Overlap: m.overlap(), Within: within},
-		Action{Kind: SetTimer, Timer: OutboundDeadline, Exchange: m.lastID, Peer: to, After: m.config.Deadline})
-}
-
-// endRound ends a round in which no partner accepted; the next begins with the next step.
-func (m *ADPSGD) endRound() {
-	m.owed, m.tries, m.burst = false, 0, burst{}
-	m.steps = m.Every()*m.config.Pace.burst() - 1
-}
-
-// depart begins the parting pass: each partner is asked once more, so that the last steps
-// of all are shared too. A busy partner is not asked again: it is busy with the same.
-func (m *ADPSGD) depart() {
-	if m.over {
-		return
-	}
-	m.over = true
-	m.parting = len(m.partners)
-}
+// Every is the present H inside the site.
+func (m *ADPSGD) Every() int { return m.inside.every() }
 
 // SetPace replaces the pace from now on; what has been measured stays. Call it on the
 // goroutine that calls Handle.
@@ -387,10 +47,51 @@ func (m *ADPSGD) SetPace(pace Pace) error {
 	if err := pace.Validate(); err != nil {
 		return fmt.Errorf("another pace: %w", err)
 	}
-	before := m.config.Pace.burst()
-	if m.config.Pace = pace; m.overlay != nil && pace.burst() != before {
-		m.burst = burst{}
-		m.adopt(m.overlay) // in another order
-	}
+	m.config.Pace = pace
+	m.apportion()
 	return nil
+}
+
+// Handle implements Machine.
+func (m *ADPSGD) Handle(now time.Duration, event Event, actions []Action) []Action {
+	if event.Kind == StepDone {
+		actions = append(actions, Action{Kind: Proceed})
+	}
+	if event.Kind == Proposed {
+		actions = m.of(event.Peer).handle(now, event, actions)
+	} else { // each takes what concerns it: exchanges have their numbers in common, and timers are told apart
+		actions = m.across.handle(now, event, m.inside.handle(now, event, actions))
+	}
+	if event.Kind == ViewChanged {
+		m.apportion()
+	}
+	if both := m.inside.settled && m.across.settled; both && !m.settled {
+		m.settled = true
+		actions = append(actions, Action{Kind: Settled})
+	}
+	return actions
+}
+
+// of is the part of the machine that deals with a peer.
+func (m *ADPSGD) of(peer topology.PeerID) *neighbourhood {
+	if overlay := m.across.overlay; overlay != nil && overlay.Apart(m.config.Self, peer) {
+		return &m.across
+	}
+	return &m.inside
+}
+
+// apportion gives both parts their paces. Exchanges across are whole and come one by one; how far the model has
+// moved is known since the last exchange inside only. If there are any, both have half of the bytes.
+func (m *ADPSGD) apportion() {
+	inside, across := m.config.Pace, m.config.Pace
+	across.Burst, across.Partial = 0, false
+	if across.Drift > 0 {
+		across.Drift, across.Every = 0, 0
+	}
+	if len(m.across.partners) > 0 {
+		inside.BytesPerHour /= 2
+		across.BytesPerHour /= 2
+	}
+	m.inside.setPace(inside)
+	m.across.setPace(across)
 }

@@ -80,6 +80,10 @@ const (
 	InboundDeadline
 	// RoundDeadline is for whatever else a machine waits for.
 	RoundDeadline
+	// AcrossOutbound and AcrossInbound are OutboundDeadline and InboundDeadline of exchanges with
+	// other sites, which run beside those inside.
+	AcrossOutbound
+	AcrossInbound
 )
 
 // String names the kind as transcripts show it.
@@ -91,6 +95,10 @@ func (k TimerKind) String() string {
 		return "inbound-deadline"
 	case RoundDeadline:
 		return "round-deadline"
+	case AcrossOutbound:
+		return "across-outbound-deadline"
+	case AcrossInbound:
+		return "across-inbound-deadline"
 	}
 	return "unknown timer"
 }

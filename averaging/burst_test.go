@@ -58,7 +58,7 @@ func TestThePartingPassIsNoBurst(t *testing.T) {
 	for p := tell(Event{Kind: RunOver}); p.Peer != ""; p = complete(tell, p) {
 		asked[p.Peer]++
 	}
-	for _, p := range m.partners {
+	for _, p := range m.inside.partners {
 		if asked[p.id] != 1 {
 			t.Errorf("%s is asked %d times", p.id, asked[p.id])
 		}
@@ -74,11 +74,11 @@ func TestWhoRefusesInABurst(t *testing.T) {
 		return tell(Event{Kind: StepDone})
 	}
 	p := step()
-	if p.Peer != m.partners[0].id {
-		t.Fatalf("a burst begins with %s, want %s", p.Peer, m.partners[0].id)
+	if p.Peer != m.inside.partners[0].id {
+		t.Fatalf("a burst begins with %s, want %s", p.Peer, m.inside.partners[0].id)
 	}
 	p = complete(tell, p)
-	for _, want := range m.partners[1:4] {
+	for _, want := range m.inside.partners[1:4] {
 		if p.Peer != want.id {
 			t.Errorf("%q is asked, want %s", p.Peer, want.id)
 		}
@@ -87,8 +87,8 @@ func TestWhoRefusesInABurst(t *testing.T) {
 	if p = complete(tell, p); p.Peer != "" {
 		t.Errorf("a third exchange, with %s, in a burst of two", p.Peer)
 	}
-	if p = step(); p.Peer != m.partners[0].id {
-		t.Errorf("the next burst begins with %q, want %s", p.Peer, m.partners[0].id)
+	if p = step(); p.Peer != m.inside.partners[0].id {
+		t.Errorf("the next burst begins with %q, want %s", p.Peer, m.inside.partners[0].id)
 	}
 }
 
@@ -99,8 +99,8 @@ func TestAPaceWithAnotherBurst(t *testing.T) {
 	if err := m.SetPace(Pace{Every: 1, Burst: 3}); err != nil {
 		t.Fatal(err)
 	}
-	if got, want := fmt.Sprint(m.partners), fmt.Sprint(other.partners); got != want || m.cursor != 0 {
-		t.Errorf("partners %s from %d on, want %s", got, m.cursor, want)
+	if got, want := fmt.Sprint(m.inside.partners), fmt.Sprint(other.inside.partners); got != want || m.inside.cursor != 0 {
+		t.Errorf("partners %s from %d on, want %s", got, m.inside.cursor, want)
 	}
 	if err := m.SetPace(Pace{Every: 1, Burst: maxBurst + 1}); err == nil {
 		t.Error("a burst of too many is taken")

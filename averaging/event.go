@@ -166,6 +166,11 @@ type Action struct {
 	// Within is how long the exchange may take before it leaves what it has not carried yet to
 	// the next one (Pace.Partial); 0 means that it carries the whole model.
 	Within time.Duration
+	// Across, with Propose and Accept, is above 0 if the partner is at another site, and both speak for others
+	// there: the exchange then weighs so many times as much as it would else, if both sides have the same View, and
+	// the partner's model is judged by those of other sites, not by those of this peer's own, which are nearer.
+	Across float64
+	View   uint64 // the digest of the view that Across follows from
 }
 
 // String prints the action as transcripts show it.
@@ -174,9 +179,9 @@ func (a Action) String() string {
 	case Proceed:
 		return "proceed"
 	case Propose:
-		return fmt.Sprintf("propose exchange %d to %s%s%s", a.Exchange, a.Peer, a.overlap(), a.within())
+		return fmt.Sprintf("propose exchange %d to %s%s%s%s", a.Exchange, a.Peer, a.overlap(), a.within(), a.across())
 	case Accept:
-		return fmt.Sprintf("accept exchange %d of %s%s", a.Exchange, a.Peer, a.overlap())
+		return fmt.Sprintf("accept exchange %d of %s%s%s", a.Exchange, a.Peer, a.overlap(), a.across())
 	case Refuse:
 		return fmt.Sprintf("refuse exchange %d of %s: %s", a.Exchange, a.Peer, a.Reason)
 	case Abort:
@@ -193,6 +198,14 @@ func (a Action) String() string {
 		return fmt.Sprintf("halt: %s", a.Reason)
 	}
 	return "unknown action"
+}
+
+// across is the text about a partner at another site.
+func (a Action) across() string {
+	if a.Across == 0 {
+		return ""
+	}
+	return fmt.Sprintf(", across, %.3g times", a.Across)
 }
 
 // within is the text about the time of a partial exchange.

@@ -18,3 +18,10 @@ type exchange struct {
 func (x exchange) is(e Event) bool {
 	return x.running && x.id == e.Exchange && x.peer == e.Peer
 }
+
+// partner is a neighbour and the moment until which it is passed over because of its
+// answer, unless the view changes.
+type partner struct {
+	id          topology.PeerID
+	barredUntil time.Duration
+}

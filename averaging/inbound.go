@@ -91,7 +91,7 @@ func (in *inbound) expire(now, deadline time.Duration, e Event, actions []Action
 
 // arm sets the timer for the exchange that must end first, unless it is set for that one
 // already. If nothing is running, the timer is left as it is.
-func (in *inbound) arm(now, deadline time.Duration, actions []Action) []Action {
+func (in *inbound) arm(now, deadline time.Duration, timer TimerKind, actions []Action) []Action {
 	for _, x := range in.held {
 		if !x.running {
 			continue
@@ -101,26 +101,27 @@ func (in *inbound) arm(now, deadline time.Duration, actions []Action) []Action {
 		}
 		in.armed = x
 		return append(actions, Action{
-			Kind: SetTimer, Timer: InboundDeadline, Exchange: x.id, Peer: x.peer, After: max(later(x.began, deadline)-now, 0),
+			Kind: SetTimer, Timer: timer, Exchange: x.id, Peer: x.peer, After: max(later(x.began, deadline)-now, 0),
 		})
 	}
 	return actions
 }
 
 // answer accepts or refuses an inbound exchange, at once.
-func (m *ADPSGD) answer(now time.Duration, event Event, actions []Action) []Action {
+func (m *neighbourhood) answer(now time.Duration, event Event, actions []Action) []Action {
 	reply := Action{Kind: Refuse, Peer: event.Peer, Exchange: event.Exchange, Inbound: true}
 	if reply.Reason = m.objection(now, event); reply.Reason == 0 {
 		m.in.begin(now, event)
 		m.accounts.begun(now, event.Peer)
 		reply.Kind, reply.Overlap = Accept, m.overlap()
+		reply = m.weighed(reply)
 	}
 	return append(actions, reply)
 }
 
 // objection is the reason to refuse a proposal, 0 if there is none. A peer whose record is
 // not known is refused: the record may arrive soon, and the peer asks again.
-func (m *ADPSGD) objection(now time.Duration, event Event) Reason {
+func (m *neighbourhood) objection(now time.Duration, event Event) Reason {
 	switch {
 	case m.quarantine.holds(event.Peer, now):
 		return Quarantine
@@ -139,7 +140,7 @@ func (m *ADPSGD) objection(now time.Duration, event Event) Reason {
 
 // inAnyCase is the time without an exchange after which a proposer is due one, whatever
 // others have had: if this peer takes no steps, proposals may be that rare.
-func (m *ADPSGD) inAnyCase(now time.Duration) time.Duration {
+func (m *neighbourhood) inAnyCase(now time.Duration) time.Duration {
 	if last := m.pace.lastStep; last > 0 && now < later(last, m.config.Deadline) {
 		return m.config.Deadline
 	}
@@ -147,7 +148,7 @@ func (m *ADPSGD) inAnyCase(now time.Duration) time.Duration {
 }
 
 // member tells whether a peer is in the view.
-func (m *ADPSGD) member(peer topology.PeerID) bool {
+func (m *neighbourhood) member(peer topology.PeerID) bool {
 	if m.overlay == nil {
 		return false
 	}
@@ -159,7 +160,7 @@ func (m *ADPSGD) member(peer topology.PeerID) bool {
 // exchange. A proposer that held a place in vain is refused for several times as long, and
 // for longer each time until an exchange succeeds. An honest proposer also pauses after a
 // failure.
-func (m *ADPSGD) ended(now time.Duration, event Event) bool {
+func (m *neighbourhood) ended(now time.Duration, event Event) bool {
 	began, ok := m.in.end(event)
 	switch {
 	case !ok:
@@ -172,9 +173,19 @@ func (m *ADPSGD) ended(now time.Duration, event Event) bool {
 	return ok
 }
 
-// overlap counts the exchanges that may still change this peer's model.
-func (m *ADPSGD) overlap() int {
-	n := len(m.in.held) + m.unresolved
+// overlap counts the exchanges that may still change this peer's model. One across lasts long, but each slice of it
+// does not: those inside are over before it.
+func (m *neighbourhood) overlap() int {
+	n := m.running() + m.unresolved
+	if !m.across {
+		n += m.beside.running()
+	}
+	return n
+}
+
+// running counts those of this part of the machine.
+func (m *neighbourhood) running() int {
+	n := len(m.in.held)
 	if m.out.running {
 		n++
 	}

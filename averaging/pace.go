@@ -86,6 +86,14 @@ func (p *pace) every(partial bool) int {
 	return int(min(max(hidden, cheap, 1), maxEvery))
 }
 
+// sharing is the least H at which exchanges last for no more than that share of the time.
+func (p *pace) sharing() int {
+	if p.step.value <= 0 {
+		return 1
+	}
+	return int(min(math.Ceil(max(p.exchange.value, float64(p.atLeast))/(acrossShare*p.step.value)), math.MaxInt32))
+}
+
 // lasting is the time that so many steps take, 0 if it is not known.
 func (p *pace) lasting(steps int) time.Duration {
 	return time.Duration(float64(steps) * p.step.value)

@@ -83,11 +83,8 @@ func (d *driver) enrol() {
 	e.described.Recall(e.after.Description)
 	w.orders.Train(e.begun, e.listener)
 	w.orders.Recall(e.after.Orders)
-	algorithm := d.machine.Traits().Algorithm
-	if d.machine.Traits().Serves {
-		algorithm = collective.Serving
-	}
-	d.presence.Train(algorithm, e.shape, e.after.Incarnation)
+	traits := d.machine.Traits()
+	d.presence.Train(traits.Algorithm, traits.ServesOnly, e.shape, e.after.Incarnation)
 }
 
 // tell queues an event for the machine.
@@ -196,7 +193,7 @@ func (d *driver) carryOutCollective(action collective.Action, key conversations.
 		d.replica.Adopt()
 		d.events = append(d.events, news(averaging.Event{Kind: collective.Updated}))
 	case kind == collective.Load && averages:
-		if err := d.replica.Load(action.Transfer.Part, action.Transfer.Parts, action.Add); err != nil {
+		if err := d.replica.Load(action.Transfer.Part, action.Transfer.Parts, action.Add, action.Forget); err != nil {
 			d.steps.Unfit(err)
 		}
 	case kind == collective.Clear && averages:

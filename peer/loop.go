@@ -31,10 +31,12 @@ type notice struct {
 	joined bool
 	// corrected: a member has sent a record of this peer that is newer than the one known here.
 	corrected bool
-	// begins and ends hold the driver of a trainer that begins or ends; its channel done is closed when that has
-	// happened.
+	// begins and ends hold the driver of a trainer that begins or ends. The channel done is closed when that has
+	// happened, or look has returned.
 	begins, ends *driver
-	done         chan<- struct{}
+	// look is called by the loop, which owns the machine.
+	look func()
+	done chan<- struct{}
 }
 
 // inbox receives notices for a node's loop. Safe for concurrent use; a sender waits if there is no room.
@@ -70,6 +72,9 @@ func (i *inbox) await(n notice) bool {
 		return false
 	}
 }
+
+// Look implements pushpull.Loop.
+func (i *inbox) Look(look func()) bool { return i.await(notice{look: look}) }
 
 // Event, Ask, Doubts and Corrected implement conversations.Loop, Joined arrival.Loop.
 func (i *inbox) Event(e collective.Event) bool { return i.put(notice{question: question{event: e}}) }
@@ -170,6 +175,9 @@ func (l *loop) handle(n notice) {
 		close(n.done)
 	case n.ends != nil:
 		l.part(n.ends)
+		close(n.done)
+	case n.look != nil:
+		n.look()
 		close(n.done)
 	case n.joined, n.corrected:
 		if n.joined {

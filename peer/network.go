@@ -22,6 +22,7 @@ import (
 	"github.com/seed-97356399/murmuration/peer/p2pnet"
 	"github.com/seed-97356399/murmuration/peer/swim"
 	"github.com/seed-97356399/murmuration/peer/transport"
+	"github.com/seed-97356399/murmuration/topology"
 )
 
 // Network says to which run a node belongs, and how it and the other members reach each other. Run is required.
@@ -61,6 +62,10 @@ type Network struct {
 	// Uplink bounds what this peer sends; several peers may have shares of one uplink
 	// (p2pnet.NewUplink). Default: no bound.
 	Uplink *p2pnet.UplinkShare
+	// Site names the network that this peer shares with other members, in at most topology.MaxSite bytes: an
+	// office, a data centre. Peers exchange inside a site oftener than across, and one of each site
+	// exchanges across. Default: none, which is the site of all that name none.
+	Site string
 	// Carrier is how news of members travels. Default: streams; in a flock of more than
 	// swim.WideAbove members datagrams, which need no connection to every member.
 	Carrier swim.Carrier
@@ -136,6 +141,9 @@ func (n Network) faults() (faults []error) {
 			faults = append(faults, err)
 		}
 	}
+	if err := n.place().Validate(); err != nil {
+		fault("Network.Site: %w", err)
+	}
 	if err := n.Control.Validate(); err != nil {
 		fault("Network.Control: %w", err)
 	}
@@ -159,6 +167,11 @@ func (n Network) withDefaults() Network {
 	n.Sums.Timeout = cmp.Or(n.Sums.Timeout, DefaultTimeout)
 	n.Sums.Masked = cmp.Or(n.Sums.Masked, new(n.Admission.Allow != "" || n.Admission.RunKey != nil))
 	return n
+}
+
+// place is where this node says that it is.
+func (n Network) place() topology.Place {
+	return topology.Place{Site: n.Site, Uplink: topology.UplinkOf(n.Uplink.Rate())}
 }
 
 // described is what this node says that the run is.

@@ -105,6 +105,7 @@ func newNode(network Network) (_ *Node, err error) {
 	n.flock = flock.New(n.Self())
 	n.flock.SetIdle(true)
 	n.flock.SetReachable(network.Reach != Unreachable)
+	n.flock.SetPlace(network.place())
 	if n.net.guard != nil {
 		n.flock.Trust()
 	}
@@ -226,6 +227,10 @@ func (n *Node) Counters() stats.Counters { return n.figures.counts() }
 
 // Members are the members of the run, this one included, in the order of their ids, with what each reports of itself.
 func (n *Node) Members() []control.Member { return n.figures.members() }
+
+// Raise says which alarms stand here now: all members are told with digests, and show them. See stats.Alarms and
+// stats.SetOf.
+func (n *Node) Raise(alarms stats.AlarmSet) { n.figures.alarms.Store(uint32(alarms)) }
 
 // State is what the peer is doing; control.Closed once Close has returned.
 func (n *Node) State() control.State { return n.figures.state() }

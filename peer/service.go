@@ -5,12 +5,13 @@ import (
 	"fmt"
 
 	"github.com/seed-97356399/murmuration/internal/framed"
+	"github.com/seed-97356399/murmuration/internal/pushpull"
 	"github.com/seed-97356399/murmuration/internal/wire"
 	"github.com/seed-97356399/murmuration/peer/stats"
 	"github.com/seed-97356399/murmuration/peer/transport"
 )
 
-// Service is a protocol that members speak in addition to those of their nodes. Only package rows uses it. The bytes on its
+// Service is a protocol that members speak in addition to those of their nodes. Packages rows and paramclient use it. The bytes on its
 // streams count as bytes of the node. Its functions are safe for concurrent use.
 type Service struct {
 	// Ask opens a stream to another member and speaks on it.
@@ -69,4 +70,18 @@ func Serve(n *Node, protocol transport.Protocol, answer func(context.Context, *f
 		Count:   n.counters.Rows,
 		Close:   func() { end(); <-ended },
 	}, nil
+}
+
+// valuesOf is the protocol by which others pull and push values of served parameters, where a trainer's machine knows of such.
+func valuesOf(t *Trainer) []service {
+	machine := t.steps.traits.Server
+	if machine == nil {
+		return nil
+	}
+	values := pushpull.New(pushpull.Config{
+		Requests: t.node.requests, Layout: t.with.Params.Layout().Hash(), Replica: t.replica, Loop: t.node.inbox,
+		Member: t.node.flock.Here, Quarantine: t.conversations.Quarantine,
+	}, machine)
+	answer := func(s *framed.Stream) error { return values.Serve(t.life.Working, s) }
+	return []service{{transport.ProtocolValues, t.node.requests.Answering(answer)}}
 }

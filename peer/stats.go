@@ -24,6 +24,7 @@ import (
 // figures gathers the figures of a node from its packages.
 type figures struct {
 	name, build string
+	alarms      atomic.Uint32 // a stats.AlarmSet
 	net         *adapters
 	flock       *flock.Flock
 	counters    *counters.Counters
@@ -111,14 +112,14 @@ func (f *figures) counts() stats.Counters {
 func (f *figures) members() []control.Member {
 	self, known := f.net.transport.Self(), f.flock.Records()
 	members := make([]control.Member, 0, len(known)+1)
-	members = append(members, control.Member{ID: self, Role: f.presence.Role(), Unreachable: f.flock.Unreachable(), Leaving: f.life.IsClosing(), Rows: f.flock.Rows()})
+	members = append(members, control.Member{ID: self, Role: f.presence.Role(), Unreachable: f.flock.Unreachable(), Leaving: f.life.IsClosing(), Rows: f.flock.Rows(), Place: f.flock.Place()})
 	for _, r := range known {
 		m := control.Member{
-			ID: r.Peer, Role: topology.Role(r.Role), Addresses: slices.Clone(r.Addresses), State: control.Training, Steps: r.Steps, Rows: r.Rows,
+			ID: r.Peer, Role: topology.Role(r.Role), Addresses: slices.Clone(r.Addresses), State: control.Training, Steps: r.Steps, Rows: r.Rows, Place: r.Place,
 			Unreachable: r.Flags&flock.Unreachable != 0, Leaving: r.Flags&flock.Leaving != 0,
 		}
 		switch {
-		case !flock.Trains(r) && !flock.Serves(r):
+		case !flock.Trains(r) && !flock.ServesOnly(r):
 			m.State = control.Idle
 		case r.Flags&flock.Over != 0:
 			m.State = control.Over
@@ -177,9 +178,11 @@ func (f *figures) Digest() (d control.Digest, samples uint64) {
 		Steps: stats.Steps, FlockSteps: stats.FlockSteps, Loss: stats.Loss,
 		Exchanges: stats.Exchanges.Completed(), Failed: stats.Exchanges.Failed,
 		ConsensusDistance: stats.Exchanges.ConsensusDistance, Partners: partners, Harm: harm,
-		Received: time.Now(), Exchanged: stats.Exchanges.Last,
+		Received: time.Now(), Exchanged: stats.Exchanges.Last, Alarms: f.raised(),
 	}, f.counts().Samples
 }
+
+func (f *figures) raised() stats.AlarmSet { return stats.AlarmSet(f.alarms.Load()) }
 
 // MaxPartners bounds the partners of earlier lives that a peer looks for.
 const MaxPartners = arrival.MaxPartners

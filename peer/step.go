@@ -54,8 +54,8 @@ type training struct {
 	batch    atomic.Int64          // samples that the machine wants in the next gradient, 0 if any number
 	between  atomic.Int64          // nanoseconds from one step to the next, about
 
-	owed    bool      // a step was reported, and the machine has not said Proceed
-	ended   time.Time // when the last gradient function returned
+	owed bool // a step was reported, and the machine has not said Proceed
+	computation
 	resumed time.Time // when a pause by the operator last ended
 }
 
@@ -120,13 +120,9 @@ func (t *training) step(ctx context.Context, gradient func(x, grad tensor.Vector
 	}
 	x, grad := t.Begin()
 	t.held(began)
-	result, err := gradient(x, grad)
-	t.ended = time.Now()
+	event, err := t.compute(t, x, grad, gradient)
 	if err != nil {
-		return fmt.Errorf("step %d: computing the gradient: %w", t.work.flock.Steps()+1, err)
-	}
-	event, err := t.Gradient(t.life.Now(), result.Loss, result.Samples)
-	if err != nil {
+		t.lost(t.loop)
 		return err
 	}
 	event.Initial = t.fresh && t.work.flock.Age() == 0

@@ -178,10 +178,10 @@ func (t *Trainer) serve() error {
 		t.life.Background.Go(t.steps.work.until.run)
 	}
 	state := func(s *framed.Stream) error { return t.server.Serve(t.life.Working, s) }
-	return n.net.serve(n.network.Run, t.life, []service{
+	return n.net.serve(n.network.Run, t.life, append([]service{
 		{transport.ProtocolExchange, t.conversations.Serve},
 		{transport.ProtocolState, n.requests.Answering(state)},
-	})
+	}, valuesOf(t)...))
 }
 
 // Snapshot copies the parameters into dst, which must have as many values as the layout, as
@@ -227,6 +227,12 @@ func (t *Trainer) Snapshot(dst tensor.Vector, since uint64) (version uint64, err
 func (t *Trainer) Step(ctx context.Context, gradient func(x, grad tensor.Vector) (Result, error)) error {
 	return t.steps.alone(func() error { return t.steps.step(ctx, gradient) })
 }
+
+// Ready may be called by the gradient function of Step, in its goroutine: grad has its final values from the from-th on,
+// those of a mean over so many samples; only values before them may still be written to. Back-propagation has those of the
+// last layers first, and nn.Trainer tells of them. An algorithm that averages gradients then begins to send them while the rest is
+// computed; others make no use of it. If the function fails later, nothing is applied, but for what a parameter server has of it.
+func (t *Trainer) Ready(from, samples int) { t.steps.computation.ready(t.steps, from, samples) }
 
 // Apply adds delta, a step that the caller's own optimizer made, and counts it as one
 // gradient step. delta must have as many values as the layout. made describes the samples

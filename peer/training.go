@@ -185,7 +185,7 @@ func ready(made averaging.Machine, model *replica.Replica, with *links.Links) (c
 	machine := collective.Of(made)
 	traits := machine.Traits()
 	if traits.Size != nil {
-		traits.Size.SetLength(model.SharedLen())
+		traits.Size.SetLength(model.SharedLen(), traits.Gradients && with.Rounds())
 	}
 	if traits.Gradients {
 		return machine, with.OneWay()

@@ -1,8 +1,35 @@
 package topology
 
+import "cmp"
+
 // maxRatio is how many times as many members the larger class may have. Mixing
 // per exchange is as fast at 1:2 as at 1:1, so roles are left alone within it.
 const maxRatio = 2
+
+// tally counts members by role.
+type tally [Passive + 1]int
+
+// larger is the class with more members; the actives if both have as many.
+func (t *tally) larger() Role {
+	if t[Passive] > t[Active] {
+		return Passive
+	}
+	return Active
+}
+
+// surplus is the fewest members that must leave the larger class.
+func (t *tally) surplus(s Shape) int {
+	larger := t.larger()
+	return s.surplus(t[larger], t[larger.opposite()])
+}
+
+// smaller is the class that one more is to join, which is Undecided where both are equal.
+func (t *tally) smaller() Role {
+	if t[Active] == t[Passive] {
+		return Undecided
+	}
+	return t.larger().opposite()
+}
 
 // decide gives every member of an ordered view its role; NewView states the rule.
 func (v *View) decide() {
@@ -10,32 +37,59 @@ func (v *View) decide() {
 		v.actives = appoint(v.members)
 		return
 	}
-	var count [Passive + 1]int
+	all, sites := new(tally), make(map[string]*tally)
+	at := func(m *Member) *tally {
+		site := siteOf(v.shape, *m)
+		if sites[site] == nil {
+			sites[site] = new(tally)
+		}
+		return sites[site]
+	}
 	for i := range v.members {
 		m := &v.members[i]
 		if m.Unreachable {
 			m.Role = Active
 		}
-		count[m.Role]++
+		all[m.Role]++
+		at(m)[m.Role]++
+	}
+	for i := range v.members {
+		if m := &v.members[i]; m.Role == Undecided {
+			m.Role = cmp.Or(at(m).smaller(), all.smaller(), Passive)
+			all[m.Role]++
+			at(m)[m.Role]++
+		}
+	}
+	flip := func(m *Member) {
+		for _, t := range []*tally{all, at(m)} {
+			t[m.Role]--
+			t[m.Role.opposite()]++
+		}
+		m.Role = m.Role.opposite()
 	}
 	for i := range v.members {
 		m := &v.members[i]
-		if m.Role == Undecided {
-			m.Role = Passive
-			if count[Active] < count[Passive] {
-				m.Role = Active
-			}
-			count[m.Role]++
+		if site := at(m); !m.Unreachable && site.surplus(v.shape) > 0 && m.Role == site.larger() {
+			flip(m)
 		}
 	}
-	larger := Active
-	if count[Passive] > count[Active] {
-		larger = Passive
+	for i := range v.members {
+		m := &v.members[i]
+		if !m.Unreachable && all.surplus(v.shape) > 0 && m.Role == all.larger() && at(m).spares(m.Role, v.shape) {
+			flip(m)
+		}
 	}
-	flipped := v.flip(larger, v.shape.surplus(count[larger], count[larger.opposite()]))
-	count[larger] -= flipped
-	count[larger.opposite()] += flipped
-	v.actives = count[Active]
+	v.actives = all[Active]
+}
+
+// spares tells whether one member of a site may leave a class without another having to take its place.
+func (t *tally) spares(role Role, s Shape) bool {
+	t[role]--
+	t[role.opposite()]++
+	surplus := t.surplus(s)
+	t[role]++
+	t[role.opposite()]--
+	return surplus == 0
 }
 
 // appoint makes one reachable member the hub, and all others active: a passive one if there is any, else the
@@ -56,21 +110,4 @@ func appoint(members []Member) (actives int) {
 	}
 	members[hub].Role = Passive
 	return len(members) - 1
-}
-
-// flip moves up to k reachable members of a class to the other, the first in the
-// view's order first, and returns how many there were. Views that differ in a
-// member or two still agree on nearly all of them.
-func (v *View) flip(class Role, k int) int {
-	flipped := 0
-	for i := range v.members {
-		if flipped == k {
-			break
-		}
-		if m := &v.members[i]; m.Role == class && !m.Unreachable {
-			m.Role = class.opposite()
-			flipped++
-		}
-	}
-	return flipped
 }

@@ -13,6 +13,9 @@
 // about 2·log2(n) neighbours, and the models of n peers mix in a number of
 // exchanges per peer that hardly grows with n. Other graphs are a [Shape]: a ring, a tree, a star.
 //
+// Members may say at which site they are ([Place]). Then each site has such a graph of its own, and one member of
+// each class exchanges with other sites for all, the delegate, so that few bytes go where links are shared.
+//
 // # Limits
 //
 // Nothing here knows a clock, a socket or a source of randomness, and nothing is mutable

@@ -60,8 +60,10 @@ type Member struct {
 	// Unreachable: nobody can open a stream to the member (it is behind a NAT or a
 	// firewall), so it can only be active.
 	Unreachable bool
-	// Serves: the member serves parameters to the others and does not train.
-	Serves bool
+	// ServesOnly: the member serves parameters to the others and does not train.
+	ServesOnly bool
+	// Place is where in the network the member is.
+	Place Place
 }
 
 // opposite is the other class of a decided role.

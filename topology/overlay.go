@@ -20,16 +20,16 @@ import (
 //     times as many.
 //
 // Ring has the offsets 0 and +1 alone, and Star follows from its classes. Tree says its own.
+//
+// Where members of Exponential name sites (Member.Place), this is the rule among those of each site, and one
+// member of each class exchanges across for all: Across has these links.
 type Overlay struct {
-	view *View
-	// rank is each member's place in its class, by its place in the view.
-	rank []int
-	// large and small are the classes, as places in the view.
-	large, small []int
-	largeRole    Role
-	offsets      []int // from a member of the larger class
-	back         []int // from one of the smaller
-	tree         [][]int
+	view   *View
+	rank   []int // each member's place in its class of its mesh, by its place in the view
+	home   []int // each member's mesh
+	meshes []mesh
+	across map[int][]int // between meshes, by the places of members
+	tree   [][]int
 	// anchors are links that one member keeps beside those of the rule.
 	anchors  []PeerID
 	anchored PeerID
@@ -46,46 +46,21 @@ func NewOverlay(v *View) (*Overlay, error) {
 	if v.Len() >= 2 && v.Passives() == 0 {
 		return nil, fmt.Errorf("topology: new overlay of %d peers: %w", v.Len(), ErrNoPassive)
 	}
-	o := &Overlay{view: v, rank: make([]int, v.Len())}
-	var class [Passive + 1][]int
-	class[Active] = make([]int, 0, v.Actives())
-	class[Passive] = make([]int, 0, v.Passives())
-	for i, m := range v.members {
-		o.rank[i] = len(class[m.Role])
-		class[m.Role] = append(class[m.Role], i)
+	o := &Overlay{view: v, rank: make([]int, v.Len()), home: make([]int, v.Len())}
+	if v.shape == Tree && v.Len() > 1 {
+		o.tree = grow(v)
 	}
-	o.largeRole = Active
-	if v.Passives() > v.Actives() {
-		o.largeRole = Passive
-	}
-	o.large, o.small = class[o.largeRole], class[o.largeRole.opposite()]
-	switch {
-	case v.shape == Tree && v.Len() > 1:
-		o.tree = grow(class)
-	case v.shape == Ring && len(o.small) > 1:
-		o.offsets, o.back = []int{0, 1}, []int{0, len(o.small) - 1}
-	default: // they are closed under negation
-		o.offsets = offsets(len(o.small))
-		o.back = o.offsets
-	}
-	return o, nil
-}
-
-// offsets are 0, +1, -1, +2, -2, +4, ... below n, as residues modulo n, each
-// residue once.
-func offsets(n int) []int {
-	if n == 0 {
-		return nil
-	}
-	list := []int{0}
-	for step := 1; step < n; step *= 2 {
-		for _, o := range []int{step, n - step} {
-			if !slices.Contains(list, o) {
-				list = append(list, o)
+	groups := bySite(v)
+	o.across = link(v, groups)
+	for home, group := range groups {
+		for _, class := range group {
+			for rank, i := range class {
+				o.rank[i], o.home[i] = rank, home
 			}
 		}
+		o.meshes = append(o.meshes, newMesh(group, v.shape))
 	}
-	return list
+	return o, nil
 }
 
 // View is the view that the links belong to.
@@ -112,16 +87,44 @@ func (o *Overlay) Mutual(id PeerID) []PeerID {
 	if o.view.Len() < 2 {
 		return nil
 	}
-	list := make([]PeerID, 0, len(o.offsets))
+	var list []PeerID
 	for j := range o.neighbours(i) {
 		list = append(list, o.view.members[j].ID)
 	}
 	return list
 }
 
+// Across returns those of a member's neighbours that are at other sites. Exchanges with them are to be fewer
+// than with the others, since their links are shared by all members of both sites.
+func (o *Overlay) Across(id PeerID) []PeerID {
+	i, _ := o.view.position(id)
+	var list []PeerID
+	for _, j := range o.across[i] {
+		list = append(list, o.view.members[j].ID)
+	}
+	return list
+}
+
+// AtSiteOf is how many members are at a member's site, as far as links go; 0 if it is none.
+func (o *Overlay) AtSiteOf(id PeerID) int {
+	i, known := o.view.position(id)
+	if !known {
+		return 0
+	}
+	at := o.meshes[o.home[i]]
+	return len(at.large) + len(at.small)
+}
+
+// Apart tells whether two members are at different sites, as far as links go.
+func (o *Overlay) Apart(a, b PeerID) bool {
+	i, known := o.view.position(a)
+	j, both := o.view.position(b)
+	return known && both && o.home[i] != o.home[j]
+}
+
 // Anchored returns the overlay with further links that one active member initiates
 // exchanges on, and that nobody else knows of: the passive members among ids that are not
-// neighbours yet come last among its Neighbours. An attacker that makes up identities can
+// neighbours yet, at its own site, come last among its Neighbours. An attacker that makes up identities can
 // choose their places in the order of members, and so become a member's neighbours; it
 // cannot choose a member's anchors. Edges leaves them out.
 func (o *Overlay) Anchored(of PeerID, ids []PeerID) *Overlay {
@@ -134,7 +137,7 @@ func (o *Overlay) Anchored(of PeerID, ids []PeerID) *Overlay {
 	all := with.Neighbours(of)
 	rule := len(all)
 	for _, id := range ids {
-		if m, ok := o.view.Lookup(id); ok && m.Role == Passive && !slices.Contains(all, id) {
+		if m, ok := o.view.Lookup(id); ok && m.Role == Passive && !slices.Contains(all, id) && !o.Apart(of, id) {
 			all = append(all, id)
 		}
 	}
@@ -161,49 +164,19 @@ func (o *Overlay) Edges() iter.Seq[Edge] {
 
 // neighbours yields the neighbours of the member at place i, as places.
 func (o *Overlay) neighbours(i int) iter.Seq[int] {
-	switch {
-	case o.tree != nil:
+	if o.tree != nil {
 		return slices.Values(o.tree[i])
-	case o.view.members[i].Role == o.largeRole:
-		return o.fromLarge(o.rank[i])
 	}
-	return o.fromSmall(o.rank[i])
-}
-
-// fromLarge yields the neighbours of member rank of L.
-func (o *Overlay) fromLarge(rank int) iter.Seq[int] {
 	return func(yield func(int) bool) {
-		l, s := len(o.large), len(o.small)
-		for _, offset := range o.offsets {
-			if !yield(o.small[(rank*s/l+offset)%s]) {
+		for j := range o.meshes[o.home[i]].neighbours(o.view.members[i].Role, o.rank[i]) {
+			if !yield(j) {
+				return
+			}
+		}
+		for _, j := range o.across[i] {
+			if !yield(j) {
 				return
 			}
 		}
 	}
-}
-
-// fromSmall yields the neighbours of member rank of S: the members of L that fall on
-// rank + offset, of the offsets back. Where
-// several fall on one place, each lap round the offsets takes another of them,
-// and next to each other not the same one: taking all of one place in a row
-// mixes three times slower at 10 actives to 90 passives.
-func (o *Overlay) fromSmall(rank int) iter.Seq[int] {
-	return func(yield func(int) bool) {
-		l, s := len(o.large), len(o.small)
-		for lap := range (l + s - 1) / s {
-			for k, offset := range o.back {
-				first, end := o.span((rank + offset) % s)
-				if width := end - first; lap < width && !yield(o.large[first+(lap+k)%width]) {
-					return
-				}
-			}
-		}
-	}
-}
-
-// span is the range of members of L that fall on member k of S at offset 0:
-// those i with ⌊i·|S|/|L|⌋ = k.
-func (o *Overlay) span(k int) (first, end int) {
-	l, s := len(o.large), len(o.small)
-	return (k*l + s - 1) / s, ((k+1)*l + s - 1) / s
 }

@@ -112,7 +112,7 @@ func checkDegrees(t reporter, o *Overlay, links [][]int) {
 	limit := 2*bits.Len(uint(n-1)) + 1
 	for i, list := range links {
 		bound := limit
-		if v.At(i).Role != o.largeRole {
+		if v.At(i).Role != o.meshes[0].largeRole {
 			bound = (l + s - 1) / s * limit
 		}
 		if len(list) > bound {

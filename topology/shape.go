@@ -18,8 +18,8 @@ const (
 	// and alternate: if their number is odd, one member more has its place beside another of its
 	// class, and is linked to the two on both sides of it.
 	Ring
-	// Tree links each member to one above it, of the other class, and up to two below, level by level
-	// in the view's order. Where one class is used up, what is left of the other is spread over it.
+	// Tree links each member to one above it, of the other class, and up to two below, level by level, those with
+	// the better uplinks first and then in the view's order. Where one class is used up, what is left of the other is spread over it.
 	Tree
 	// Star links one passive member, the hub, to all others. It stays hub as long as it is there.
 	Star
@@ -68,9 +68,13 @@ func (s Shape) surplus(larger, smaller int) int {
 const treeWidth = 2
 
 // grow makes the neighbours of each member of a tree, as places in the view: the one above it
-// first, then those below. The root is the first passive one, so that it answers.
-func grow(class [Passive + 1][]int) [][]int {
-	tree := make([][]int, len(class[Active])+len(class[Passive]))
+// first, then those below. Members with better uplinks are nearer to the root, since those in the middle carry
+// most; the root is passive, so that it answers.
+func grow(v *View) [][]int {
+	tree, class := make([][]int, v.Len()), bySite(v)[0] // there are no sites in a tree
+	for _, members := range class {
+		slices.SortFunc(members, byUplink(v))
+	}
 	hang := func(below, above int) {
 		tree[above] = append(tree[above], below)
 		tree[below] = append(tree[below], above)

@@ -29,10 +29,10 @@ func NewView(members []Member) (*View, error) { return Exponential.View(members)
 //
 //   - an unreachable member is active, whatever it was;
 //   - every other member keeps the role that it has;
-//   - undecided members join the smaller class, one after the other in the
-//     view's order, and the passive class where both are equal, so that a first
-//     peer can answer whoever comes next;
-//   - if then one class has more than twice the members of the other, the fewest
+//   - undecided members join the smaller class at their site, one after the other in the
+//     view's order, where both are equal the smaller one of all, and then the passive class,
+//     so that a first peer can answer whoever comes next;
+//   - if then one class of a site, or of all, has more than twice the members of the other, the fewest
 //     members of the larger class that mend it change sides: the reachable ones
 //     that come first in the view's order. If too few of them are reachable, all
 //     of these change, and the classes stay as unequal as they must. In a Ring they
@@ -134,7 +134,7 @@ func (v *View) Actives() int { return v.actives }
 // Passives is the number of passive members.
 func (v *View) Passives() int { return len(v.members) - v.actives }
 
-// Digest is a hash of all ids and roles. Two peers whose digests are equal have the same
+// Digest is a hash of all ids, roles and places. Two peers whose digests are equal have the same
 // overlay. It is the same in every process and on every processor, and part of the wire
 // format; it does not protect against an adversary.
 func (v *View) Digest() uint64 { return v.digest }
@@ -146,8 +146,11 @@ func (v *View) computeDigest() uint64 {
 		for shift := 0; shift < 32; shift += 8 {
 			h = foldByte(h, byte(len(m.ID)>>shift))
 		}
-		if h = foldByte(fold(h, string(m.ID)), byte(m.Role)); m.Serves {
+		if h = foldByte(fold(h, string(m.ID)), byte(m.Role)); m.ServesOnly {
 			h = foldByte(h, 1)
+		}
+		if m.Place != (Place{}) {
+			h = foldByte(fold(foldByte(h, byte(2+len(m.Place.Site))), m.Place.Site), byte(m.Place.Uplink))
 		}
 	}
 	return finish(h)

@@ -41,6 +41,7 @@ type AllReduce struct {
 	local collective.Local // steps of DiLoCo
 	sum   *collective.Summing
 	state memberState
+	moved bool                       // this peer's parameters are not those with which it began, or it is known that they are
 	as    float64                    // how to make the update that is due
 	said  map[topology.PeerID]uint64 // last status of each member, at the coordinator
 	given map[topology.PeerID]uint64 // version of the parameters sent to each member since its last round
@@ -102,8 +103,16 @@ func (m *AllReduce) Traits() collective.Traits {
 	return t
 }
 
+// partly implements role: the sum begins while the rest of the gradient is computed. The first value waits for the whole, so
+// that no sum is complete before the gradients in it are.
+func (m *AllReduce) partly(from int) { m.sum.Ready(max(from, 1)) }
+
+// placed implements role.
+func (m *AllReduce) placed() bool { return m.sum.Placed() }
+
 // ready implements role. A trainer that was cancelled may call again while a step of its first gradient is due.
 func (m *AllReduce) ready() {
+	m.sum.Ready(0)
 	if m.state = max(m.state, ready); m.coordinator != "" && !m.leads() {
 		m.Report()
 	}
@@ -129,10 +138,10 @@ func (m *AllReduce) newest() uint64 {
 // Report implements role.
 func (m *AllReduce) Report() {
 	said := m.version << statusBits
-	switch m.state {
-	case ready:
+	switch {
+	case m.state == ready:
 		said |= isReady
-	case computing:
+	case m.state == computing && !m.sum.Placed():
 		said |= isDone
 	}
 	m.Tell(m.coordinator, collective.Message{Kind: messageStatus, View: said})
@@ -166,7 +175,7 @@ func round(version uint64) string { return fmt.Sprintf("step %d", version) }
 
 // join takes part in the sum of the round.
 func (m *AllReduce) join() {
-	if m.state != ready || !m.waiting || m.over || m.coordinator == "" || m.version == unknownVersion || m.sum.Under() {
+	if m.state > ready || !m.brings() || m.over || m.coordinator == "" || m.version == unknownVersion || m.sum.Under() {
 		return
 	}
 	as := m.progress
@@ -180,7 +189,13 @@ func (m *AllReduce) join() {
 }
 
 // Load implements collective.Summer.
-func (m *AllReduce) Load() { m.Ask(collective.Load) }
+func (m *AllReduce) Load(t collective.Transfer) {
+	load := collective.Action{Action: averaging.Action{Kind: collective.Load}, Add: t.Add, Forget: t.Add}
+	if t.Add {
+		load.Transfer = collective.Transfer{Part: t.Part, Parts: t.Parts}
+	}
+	m.Do(load)
+}
 
 // Summed implements collective.Summer. A peer that has no part in the others' sum needs their parameters.
 func (m *AllReduce) Summed(r collective.Summed) {
@@ -246,7 +261,7 @@ func (m *AllReduce) landed(e collective.Event) {
 	case !e.Inbound: // the other peer asks again
 		delete(m.said, f.Peer)
 	case e.Kind == averaging.Finished && f.Peer == m.coordinator:
-		m.version, m.state = f.Transfer.Round, computing
+		m.version, m.state, m.moved = f.Transfer.Round, computing, true
 		m.proceed()
 		if m.over {
 			m.Report()
@@ -265,9 +280,20 @@ func (m *AllReduce) retransmit() {
 	}
 }
 
+// NoUpdate is the fact that a run of DiLoCo is over without an update.
+const NoUpdate = "the run has ended before the first update, and the local steps are lost: with fewer steps from one update to the next (Outer.Every), or a longer run, there are some"
+
 // due implements role.
 func (m *AllReduce) due() {
-	if !m.waiting || m.halted || m.settled {
+	if m.goOn(); m.settled && !m.moved && m.local.Every > 0 {
+		m.moved = true
+		m.Note(NoUpdate, fmt.Sprintf("Every is %d", m.local.Every), m.Self)
+	}
+}
+
+// goOn does what is due but for notes.
+func (m *AllReduce) goOn() {
+	if !m.brings() || m.halted || m.settled {
 		m.sum.Cancel() // the gradient is gone
 	}
 	switch {
@@ -330,7 +356,7 @@ func (m *AllReduce) updated() {
 	if m.version != unknownVersion { // otherwise it follows another coordinator by now
 		m.version, m.copied = m.version+1, false
 	}
-	m.state = computing
+	m.state, m.moved = computing, true
 	m.proceed()
 	if m.over && !m.leads() {
 		m.Report()

@@ -91,7 +91,12 @@ func TestAllReduceSurvives(t *testing.T) {
 		}))
 		traced(w)
 		sameBytes(w)
-		w.patience = 8 * time.Second
+		w.patience, w.staged = 8*time.Second, rapid.Bool().Draw(r, "staged")
+		w.onAction = func(n *node, a collective.Action) {
+			if a.Kind == collective.Update && !n.waiting {
+				r.Fatalf("at %s, %s updates by a gradient that is not done", w.queue.Now(), n.id)
+			}
+		}
 		hardships(r, w, 0.004)
 	})
 }

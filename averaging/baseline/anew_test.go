@@ -6,6 +6,7 @@ import (
 
 	"github.com/seed-97356399/murmuration/averaging"
 	"github.com/seed-97356399/murmuration/internal/collective"
+	"github.com/seed-97356399/murmuration/internal/sums"
 	"github.com/seed-97356399/murmuration/internal/wire"
 	"github.com/seed-97356399/murmuration/topology"
 )
@@ -108,7 +109,7 @@ func TestCopiesAreForgottenTogether(t *testing.T) {
 	for _, as := range []float64{0.25, -1.25} {
 		d, m := drivenMember(t, "a", true)
 		d.told("b", leads("b"))
-		d.told("b", collective.Message{Sum: &wire.Sum{Kind: wire.SumPlace, Name: round(m.version), Attempt: 1 << 16, Rank: 0, Size: 1}})
+		d.told("b", collective.Message{Sum: &wire.Sum{Kind: wire.SumPlace, Name: round(m.version), Length: uint64(sums.OneStripe), Attempt: 1 << 16, Rank: 0, Size: 1}})
 		term := uint32(1)
 		for _, a := range d.told("b", collective.Message{Sum: &wire.Sum{Kind: wire.SumAsk, Name: round(m.version)}}) {
 			if a.Kind == collective.Tell && a.Message.Sum != nil {

@@ -26,6 +26,8 @@ type worker struct {
 	state    workerState
 	since    time.Duration // since when it is in that state
 	samples  int           // of its last push
+	comes    uint8         // eighths of its push that come or have come
+	came     uint8         // those that have
 }
 
 // workerState is the state of a worker, as the server knows it.

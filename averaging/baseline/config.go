@@ -18,7 +18,8 @@ type Config struct {
 	// long a transfer may take. A worker that exceeds it is left out; it gets the
 	// parameters when it returns. Default: averaging.DefaultDeadline.
 	Deadline time.Duration
-	// Server names the peer that serves the parameters. Default: the first of the view.
+	// Server names the peer that coordinates, or serves the parameters; NewParamServers is given one for each part. Default:
+	// the first of the view, where members that only serve come first and those that cannot be dialled last.
 	Server topology.PeerID
 	// ServeOnly: this peer makes no gradients. It serves before those that train do, and nobody waits for it. Used by
 	// parameter servers.

@@ -11,8 +11,9 @@ import (
 
 // coordination is the common part of AllReduce and ParamServer: one peer, the coordinator,
 // gives out places in sums or serves the parameters. It is the named peer, or else the
-// first member of the view (members that cannot be dialled come last). When it dies, the
-// member with the newest parameters takes its place.
+// first of the members in their order: those that only serve come first, those that cannot
+// be dialled last, and of each kind the one whose turn it is for this part of the model
+// (collective.Members). When it dies, the member with the newest parameters takes its place.
 //
 // A peer that knows no coordinator asks the first member, which becomes coordinator when all
 // others answer that they know none, or do not answer for half the deadline. If views are
@@ -50,7 +51,7 @@ func (c *coordination) begin(config Config, algorithm collective.Algorithm, r ro
 
 // Traits implements collective.Machine.
 func (c *coordination) Traits() collective.Traits {
-	return collective.Traits{Algorithm: c.algorithm, Gradients: true, Serves: c.serveOnly, Messages: true}
+	return collective.Traits{Algorithm: c.algorithm, Gradients: true, ServesOnly: c.serveOnly, Messages: true}
 }
 
 // Handle implements averaging.Machine.
@@ -65,6 +66,10 @@ func (c *coordination) Decide(now time.Duration, e collective.Event, actions []c
 	case averaging.StepDone: // one of several before a gradient, or of a trainer of models, which cannot be summed
 		c.trains(e)
 		c.Do(collective.Action{Action: averaging.Action{Kind: averaging.Proceed}, Batch: c.batch})
+	case collective.GradientReady:
+		c.under(e)
+	case collective.GradientLost:
+		c.underway = 0
 	case collective.GradientDone:
 		c.gradient(e)
 	case averaging.ViewChanged:
@@ -91,6 +96,8 @@ func (c *coordination) Decide(now time.Duration, e collective.Event, actions []c
 		c.take(e.Peer, e.Message)
 	case collective.Updated:
 		c.role.updated()
+	case collective.Wanted:
+		c.want()
 	case averaging.RunOver:
 		c.runOver()
 	}
@@ -122,6 +129,25 @@ func (c *coordination) trains(e collective.Event) {
 	}
 }
 
+// under takes the last values of a gradient that is being computed, if they can be used.
+func (c *coordination) under(e collective.Event) {
+	if c.over || c.ended || c.halted {
+		return
+	}
+	if c.underway == 0 {
+		c.underway = max(c.Now, 1)
+	}
+	c.progress, c.samples = e.Progress, e.Samples
+	c.trains(e)
+	c.role.partly(e.From)
+}
+
+// brings tells whether the trainer has a gradient, or computes one of which it has told a part, for no longer than the
+// deadline.
+func (c *coordination) brings() bool {
+	return c.waiting || c.underway > 0 && c.Now-c.underway < c.Deadline
+}
+
 // gradient takes a gradient, if it can be used.
 func (c *coordination) gradient(e collective.Event) {
 	c.waiting, c.since, c.lastMessage, c.progress = true, c.Now, c.Now, e.Progress
@@ -132,7 +158,7 @@ func (c *coordination) gradient(e collective.Event) {
 		c.Tell(c.coordinator, message(messageSpeed, 0, c.speed.value))
 	}
 	switch {
-	case c.over, c.ended:
+	case c.over && !c.role.placed(), c.ended:
 		c.proceed()
 	case c.halted:
 		c.halt()
@@ -140,6 +166,7 @@ func (c *coordination) gradient(e collective.Event) {
 		c.role.ready()
 		c.seek()
 	}
+	c.underway = 0
 }
 
 // depart ends this peer's part in the run, and informs the peers that may wait for it.
@@ -172,10 +199,7 @@ func (c *coordination) take(from topology.PeerID, w collective.Message) {
 	switch w.Kind {
 	case messageWho:
 		c.knowsNone(from, w.Round)
-		if c.serveOnly && !c.wanted { // by now the view is likely to be complete
-			c.wanted = true
-			c.seek()
-		}
+		c.want()
 		c.point(from, w)
 	case messageNone:
 		if from == c.coordinator && w.Value == float64(messageStatus) { // it has died and restarted
@@ -211,6 +235,15 @@ func (c *coordination) take(from topology.PeerID, w collective.Message) {
 		fallthrough
 	default:
 		c.role.receive(from, w)
+	}
+}
+
+// want has a peer that only serves look for the one that serves, because somebody asks: by now its view is likely to be
+// complete.
+func (c *coordination) want() {
+	if c.serveOnly && !c.wanted {
+		c.wanted = true
+		c.seek()
 	}
 }
 
@@ -256,7 +289,7 @@ func (c *coordination) arm() {
 	if c.coordinator == "" {
 		after = max(after/4, time.Millisecond)
 	}
-	c.Arm(c.concerned() || c.leads() && !c.settled || len(c.Out) > 0 || c.saying > 0, after)
+	c.Arm(c.concerned() || c.underway > 0 || c.leads() && !c.settled || len(c.Out) > 0 || c.saying > 0, after)
 }
 
 // runOver notes that the run is over.

@@ -3,6 +3,7 @@ package baseline
 import (
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/seed-97356399/murmuration/averaging"
 	"github.com/seed-97356399/murmuration/internal/collective"
@@ -30,12 +31,16 @@ import (
 //   - A member that only serves (Config.ServeOnly) takes the place before those that train. It
 //     pushes nothing, and gets the final parameters.
 //   - The gate decides which workers wait for a slow one.
+//   - A gradient that a program beside the training pushes (collective.Pushed) counts like one more worker's, for its
+//     values: in lock-step in the next update, else in one of its own. Nobody waits for it.
 //   - When the run is over for the server, it serves until the run is over for all
 //     workers; then it gives all of them its final parameters. A worker that cannot get
 //     them within two deadlines ends with those that it has.
 type ParamServer struct {
 	coordination
 	service
+	portion
+	push
 	gate  Gate
 	clock uint64 // pushes that have been answered by parameters
 	stage stage
@@ -62,15 +67,43 @@ func NewParamServer(config Config, gate Gate) (*ParamServer, error) {
 	if err != nil {
 		return nil, fmt.Errorf("parameter server machine: %w", err)
 	}
-	m := &ParamServer{gate: gate}
+	m := &ParamServer{gate: gate, portion: portion{parts: 1}}
 	m.begin(config, collective.ParamServer, m)
 	m.named, m.serveOnly, m.service.m = config.Server, config.ServeOnly, m
 	return m, nil
 }
 
+// Traits implements collective.Machine.
+func (m *ParamServer) Traits() collective.Traits {
+	t := m.coordination.Traits()
+	t.Size, t.Server = &m.portion, m
+	return t
+}
+
+// partly implements role: a worker begins to push while the rest of the gradient is computed. The first eighth waits for
+// the whole, so that no push is complete, and answered, before its gradient is.
+func (m *ParamServer) partly(from int) {
+	m.push.ready = m.portion.from(from) &^ 1
+	m.pushParts()
+}
+
+// Parts implements collective.Server.
+func (m *ParamServer) Parts() int { return 1 }
+
+// Served implements collective.Server.
+func (m *ParamServer) Served(int) (topology.PeerID, uint64) { return m.coordinator, m.version }
+
+// Decide implements collective.Machine.
+func (m *ParamServer) Decide(now time.Duration, e collective.Event, actions []collective.Action) []collective.Action {
+	if e.Kind == collective.Pushed && m.leads() {
+		m.outside.pushes, m.outside.samples = m.outside.pushes+1, m.outside.samples+e.Samples
+	}
+	return m.coordination.Decide(now, e, actions)
+}
+
 // ready implements role.
 func (m *ParamServer) ready() {
-	m.stage = pushing
+	m.stage, m.push.ready = pushing, all
 	switch {
 	case m.leads():
 		m.contribute()
@@ -78,19 +111,38 @@ func (m *ParamServer) ready() {
 		m.stage = pulling
 		m.Report()
 	default:
-		m.push()
+		m.pushParts()
+		m.pull()
 	}
 }
 
-// push sends the gradient, unless it is on its way, or gone.
-func (m *ParamServer) push() {
-	if m.stage != pushing || !m.waiting || m.leads() || m.coordinator == "" || m.SendingTo(m.coordinator, collective.Gradient) {
+// placed implements role: the server goes on with what it has of a push.
+func (m *ParamServer) placed() bool { return false }
+
+// pushParts sends what can be sent of the gradient, and is not on its way, or gone.
+func (m *ParamServer) pushParts() {
+	if m.stage == pulling || !m.brings() || m.leads() || m.coordinator == "" || m.samples == 0 {
 		return
 	}
-	m.Tell(m.coordinator, message(messageSamples, m.clock+1, float64(m.samples)))
-	m.Send(m.coordinator, collective.Transfer{
-		From: collective.Gradient, Into: collective.Sum, Add: true, Parts: 1, Round: m.clock + 1,
-	}, false)
+	for t, found := m.push.next(); found; t, found = m.push.next() {
+		if m.push.sent == 0 {
+			m.Tell(m.coordinator, message(messageSamples, m.clock+1, float64(m.samples)))
+		}
+		m.push.sent |= eighthsOf(t)
+		t.Round = m.clock + 1
+		m.Send(m.coordinator, t, false)
+	}
+}
+
+// pull waits for the parameters once all of the gradient is gone.
+func (m *ParamServer) pull() {
+	if m.stage != pushing || m.push.gone != all {
+		return
+	}
+	m.stage = pulling
+	if m.push.broken { // otherwise the server knows
+		m.Report()
+	}
 }
 
 // Report implements role.
@@ -112,12 +164,11 @@ func (m *ParamServer) newest() uint64 { return m.version }
 // died may be in the parameters that others have, and is not repeated.
 func (m *ParamServer) followed() {
 	m.clear()
-	if m.waiting {
-		if m.coordinator != "" && m.stage != pulling {
-			m.stage = pushing
-		}
-		m.push()
+	m.push.sent, m.push.gone = 0, 0
+	if m.waiting && m.coordinator != "" && m.stage != pulling {
+		m.stage = pushing
 	}
+	m.pushParts()
 }
 
 // lose implements role.
@@ -158,23 +209,28 @@ func (m *ParamServer) landed(e collective.Event) {
 		m.received(f)
 	case f.Transfer.From == collective.Parameters:
 		m.served(f, e)
-	case f.Peer == m.coordinator && m.stage == pushing && f.Transfer.Round == m.clock+1:
+	case f.Peer == m.coordinator && m.stage != pulling && f.Transfer.Round == m.clock+1:
 		m.pushed(f, e)
 	}
 }
 
-// pushed handles the end of this worker's push. A push that the server has not begun to take is repeated
+// pushed handles the end of a part of this worker's push. A part that the server has not begun to take is repeated
 // with the next tick, unless the server does not wait for it, or it cannot be sent later either.
 func (m *ParamServer) pushed(f collective.Flight, e collective.Event) {
 	switch {
 	case e.Kind == averaging.Refused && e.Reason != averaging.Round,
 		e.Kind == averaging.Failed && e.Reason != averaging.Unfit && !f.Accepted:
+		m.push.sent &^= eighthsOf(f.Transfer)
 		return
 	}
-	m.stage = pulling
-	if e.Kind != averaging.Finished { // otherwise the server knows
-		m.Report()
-	}
+	m.gone(f, e.Kind == averaging.Finished)
+}
+
+// gone notes that a part is at the server, or will not be.
+func (m *ParamServer) gone(f collective.Flight, well bool) {
+	m.push.gone |= eighthsOf(f.Transfer)
+	m.push.broken = m.push.broken || !well
+	m.pull()
 }
 
 // offered implements role: the server, or a worker, wants to send.
@@ -183,7 +239,7 @@ func (m *ParamServer) offered(e collective.Event) {
 	switch {
 	case m.settled:
 		m.Refuse(e, averaging.Closing)
-	case t.From == collective.Gradient && t.Into == collective.Sum && t.Add && t.Parts == 1:
+	case pushes(t):
 		m.offeredPush(e)
 	case copies(t) && e.Peer == m.coordinator && !m.leads() && m.concerned() && !m.TakingFrom(e.Peer) &&
 		(m.waiting && t.Round == m.clock+1 || !m.waiting && t.Round >= ofTheEnd):
@@ -201,7 +257,7 @@ func (m *ParamServer) pulled(t collective.Transfer) {
 		}
 		return
 	}
-	m.clock, m.stage, m.version = t.Round, training, max(m.version, m.next)
+	m.clock, m.stage, m.version, m.push = t.Round, training, max(m.version, m.next), push{}
 	m.AbortOut(collective.With(m.coordinator))
 	m.proceed()
 }
@@ -209,15 +265,14 @@ func (m *ParamServer) pulled(t collective.Transfer) {
 // retransmit implements role.
 func (m *ParamServer) retransmit() {
 	if !m.halted {
-		m.push()
+		m.pushParts()
 	}
 	for f := range m.Overdue {
 		switch {
 		case m.leads():
 			m.dismiss(f.Peer)
-		case f.Peer == m.coordinator && m.stage == pushing:
-			m.stage = pulling
-			m.Report()
+		case f.Peer == m.coordinator && f.Transfer.From == collective.Gradient && f.Transfer.Round == m.clock+1:
+			m.gone(f, false)
 		}
 	}
 	if m.leads() && !m.settled {

@@ -15,11 +15,13 @@ const (
 
 // role is the part that differs between AllReduce and ParamServer.
 type role interface {
-	begun()         // this peer coordinates
-	followed()      // it follows a coordinator, perhaps after another, perhaps itself, or none for now
-	newest() uint64 // the version of the parameters that this peer has, or is about to have
-	Report()        // tells the coordinator where this peer is
-	ready()         // there is a gradient
+	begun()          // this peer coordinates
+	followed()       // it follows a coordinator, perhaps after another, perhaps itself, or none for now
+	newest() uint64  // the version of the parameters that this peer has, or is about to have
+	Report()         // tells the coordinator where this peer is
+	partly(from int) // the values from one on of a gradient are ready
+	ready()          // there is a gradient
+	placed() bool    // others count on the gradient that is being computed
 	updated()
 	lose(topology.PeerID)                        // goes on without a peer
 	receive(topology.PeerID, collective.Message) // not about who coordinates

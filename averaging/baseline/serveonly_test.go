@@ -69,8 +69,8 @@ func TestWhoOnlyServes(t *testing.T) {
 func TestWhoOnlyServesSaysSo(t *testing.T) {
 	for _, only := range []bool{true, false} {
 		m := paramServers(t, 2, baseline.Config{ServeOnly: only}, gates(t)["bsp"])("a")
-		if m.Traits().Serves != only {
-			t.Errorf("serves: %t, want %t", m.Traits().Serves, only)
+		if m.Traits().ServesOnly != only {
+			t.Errorf("serves: %t, want %t", m.Traits().ServesOnly, only)
 		}
 		var _ averaging.Machine = m
 	}

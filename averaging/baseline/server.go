@@ -14,7 +14,11 @@ type service struct {
 	board   Board
 	retired []retired
 	busy    bool // an update is being made
+	outside outside
 }
+
+// outside are the gradients in Sum that programs beside the training have pushed since the last update began.
+type outside struct{ pushes, samples int }
 
 // ofTheEnd is added to the round of a transfer of the final parameters, which answers no
 // push.
@@ -131,18 +135,25 @@ func (s *service) offeredPush(e collective.Event) {
 	switch {
 	case !s.m.leads():
 		s.m.Refuse(e, averaging.WrongRole)
-	case w == nil || e.Transfer.Round != w.clock+1 || w.state != away && w.state != leaving:
+	case w == nil || e.Transfer.Round != w.clock+1, w.state == coming && w.comes&eighthsOf(e.Transfer) != 0,
+		w.state != away && w.state != leaving && w.state != coming:
 		s.m.Refuse(e, averaging.Round)
 	default:
-		s.enter(w, coming)
+		if w.state != coming {
+			s.enter(w, coming)
+			w.comes, w.came = 0, 0
+		}
+		w.comes |= eighthsOf(e.Transfer)
 		s.m.Accept(e, 1)
 	}
 }
 
-// received handles the end of a push, complete or in part.
+// received handles the end of a part of a push, as far as it has come.
 func (s *service) received(f collective.Flight) {
 	if w := s.board.of(f.Peer); w != nil && w.state == coming && f.Transfer.Round == w.clock+1 {
-		s.arrive(w)
+		if w.came |= eighthsOf(f.Transfer); w.came == all {
+			s.arrive(w)
+		}
 	}
 }
 
@@ -157,12 +168,12 @@ func (s *service) arrive(w *worker) {
 func (s *service) serve() {
 	in := func(w worker) bool { return w.state == arrived }
 	out := func(w worker) bool { return !in(w) }
-	if !s.m.leads() || s.busy || !slices.ContainsFunc(s.board.workers, in) {
+	if !s.m.leads() || s.busy || s.outside.pushes == 0 && !slices.ContainsFunc(s.board.workers, in) {
 		return
 	}
 	update := collective.Action{Action: averaging.Action{Kind: collective.Update}, Progress: s.m.progress}
 	if !s.m.gate.Together() {
-		update.Weight, update.Share = s.usual(), 1/float64(len(s.board.workers))
+		update.Weight, update.Share = s.usual(), 1/float64(max(len(s.board.workers), 1))
 	} else if slices.ContainsFunc(s.board.workers, out) {
 		return
 	}
@@ -171,7 +182,7 @@ func (s *service) serve() {
 			s.enter(w, applied)
 		}
 	}
-	s.busy = true
+	s.busy, s.outside = true, outside{}
 	s.m.Do(update)
 }
 
@@ -179,7 +190,7 @@ func (s *service) serve() {
 // update is as large as the updates of the single pushes together, whichever parts of them
 // are in it. It is 0 if a worker's number is not known.
 func (s *service) usual() float64 {
-	var sum, n float64
+	sum, n := float64(s.outside.samples), float64(s.outside.pushes)
 	for _, w := range s.board.workers {
 		if w.state != arrived {
 			continue

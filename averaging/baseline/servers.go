@@ -62,6 +62,7 @@ func NewParamServers(config Config, servers []topology.PeerID, gate Gate) (*Para
 			return nil, err
 		}
 		machine.members.Turn = part
+		machine.portion = portion{part: part, parts: len(servers)}
 		m.parts = append(m.parts, machine)
 		config.Batch, config.GlobalBatch = 0, 0 // one server divides the batch
 	}
@@ -70,7 +71,24 @@ func NewParamServers(config Config, servers []topology.PeerID, gate Gate) (*Para
 }
 
 // Traits implements collective.Machine.
-func (m *ParamServers) Traits() collective.Traits { return m.parts[0].Traits() }
+func (m *ParamServers) Traits() collective.Traits {
+	t := m.parts[0].Traits()
+	t.Size, t.Server = m, m
+	return t
+}
+
+// SetLength implements collective.Sized.
+func (m *ParamServers) SetLength(values int, rounds bool) {
+	for _, p := range m.parts {
+		p.SetLength(values, rounds)
+	}
+}
+
+// Parts implements collective.Server.
+func (m *ParamServers) Parts() int { return len(m.parts) }
+
+// Served implements collective.Server.
+func (m *ParamServers) Served(part int) (topology.PeerID, uint64) { return m.parts[part].Served(0) }
 
 // Handle implements averaging.Machine.
 func (m *ParamServers) Handle(now time.Duration, event averaging.Event, actions []averaging.Action) []averaging.Action {
@@ -123,16 +141,17 @@ func (m *ParamServers) addressed(e *collective.Event) (part int, one bool) {
 			part = len(m.parts) // nobody's
 		}
 		return part, true
-	case collective.Updated:
+	case collective.Updated, collective.Pushed:
 		return e.Transfer.Part, true
 	case averaging.Proposed, averaging.Accepted, averaging.Refused, averaging.Finished, averaging.Failed, collective.Offered:
 		part, e.Exchange = int(e.Exchange%n), e.Exchange/n
 		t := &e.Transfer
-		if t.Part != part || t.Parts != int(n) {
+		within := t.Parts / int(n) // parts of that part
+		if within*int(n) != t.Parts || within == 0 || t.Part/within != part {
 			t.Parts = 0 // which its machine refuses
 			return part, true
 		}
-		t.Part, t.Parts = 0, 1
+		t.Part, t.Parts = t.Part%within, within
 		if p := m.parts[part]; m.lockstep && copies(*t) && t.Round < ofTheEnd && e.Peer == p.coordinator {
 			version := t.Round >> versionBit
 			if t.Round &= 1<<versionBit - 1; version < maxVersion {
@@ -179,7 +198,7 @@ func (m *ParamServers) relay(now time.Duration, part int, a *collective.Action) 
 		if m.lockstep && copies(a.Transfer) && a.Transfer.Round < ofTheEnd {
 			a.Transfer.Round |= m.parts[part].version << versionBit
 		}
-		a.Transfer.Part, a.Transfer.Parts = part, n
+		a.Transfer.Part, a.Transfer.Parts = part*a.Transfer.Parts+a.Transfer.Part, n*a.Transfer.Parts
 	case collective.Load, collective.Clear, collective.Update:
 		a.Transfer.Part, a.Transfer.Parts = part, n
 	case collective.Tell:

@@ -128,6 +128,7 @@ func TestServersSurvive(t *testing.T) {
 				}, gates(r)[name]))
 				w.patience = 8 * time.Second
 				traced(w)
+				w.staged = rapid.Bool().Draw(r, "staged")
 				hardships(r, w, 0.05)
 			})
 		})

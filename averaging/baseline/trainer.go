@@ -11,15 +11,16 @@ import (
 // trainer is what a machine knows about its own trainer.
 type trainer struct {
 	*collective.Flights
-	waiting bool          // for Proceed
-	since   time.Duration // when it began to wait
-	over    bool          // the run is over for this peer
-	overAt  time.Duration
-	settled bool
-	speed   speedometer
-	samples int // of its last gradient
-	batch   int // samples that the next gradient should be of; 0 leaves it to the trainer
-	saying  int // farewells still to be sent
+	waiting  bool          // for Proceed
+	since    time.Duration // when it began to wait
+	underway time.Duration // since when parts of its next gradient are ready, 0 if none is
+	over     bool          // the run is over for this peer
+	overAt   time.Duration
+	settled  bool
+	speed    speedometer
+	samples  int // of its last gradient
+	batch    int // samples that the next gradient should be of; 0 leaves it to the trainer
+	saying   int // farewells still to be sent
 }
 
 // proceed lets the trainer go on.

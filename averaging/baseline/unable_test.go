@@ -5,6 +5,7 @@ import (
 
 	"github.com/seed-97356399/murmuration/averaging"
 	"github.com/seed-97356399/murmuration/internal/collective"
+	"github.com/seed-97356399/murmuration/internal/sums"
 	"github.com/seed-97356399/murmuration/internal/wire"
 )
 
@@ -30,7 +31,7 @@ func TestCoordinatorThatCannotSendHalts(t *testing.T) {
 func TestMemberThatCannotSendSaysSo(t *testing.T) {
 	d, m := drivenMember(t, "a", true)
 	d.told("b", leads("b"))
-	d.told("b", collective.Message{Sum: &wire.Sum{Kind: wire.SumPlace, Name: round(m.version), Attempt: 1 << 16, Rank: 1, Size: 2, Partners: []string{"b"}}})
+	d.told("b", collective.Message{Sum: &wire.Sum{Kind: wire.SumPlace, Name: round(m.version), Length: uint64(sums.OneStripe), Attempt: 1 << 16, Rank: 1, Size: 2, Partners: []string{"b"}}})
 	left, unknown := false, false
 	for _, a := range d.handle(collective.Event{Event: averaging.Event{Kind: averaging.Failed, Peer: "b", Exchange: m.Out[0].ID, Reason: averaging.Unfit}}) {
 		left = left || a.Kind == collective.Tell && a.Message.Sum != nil && a.Message.Sum.Kind == wire.SumLeft

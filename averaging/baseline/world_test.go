@@ -34,6 +34,7 @@ type world struct {
 	maxDelay time.Duration
 	copying  time.Duration // that a slice of parameters takes beside that
 	patience time.Duration // within which a trainer is answered
+	staged   bool          // trainers tell of the last values of a gradient before the others are there
 	onStep   func(*node)   // a trainer was let go on
 	onAction func(*node, collective.Action)
 	trace    func(format string, args ...any)
@@ -65,6 +66,8 @@ type node struct {
 	steps, updates int
 	settled        bool
 	halted         averaging.Reason
+	ready          int         // of the gradient, the values from here on have been told of; width if none
+	told           int         // as ready, of this or of one that was lost
 	updating       [width]bool // by part
 	period         func() time.Duration
 	met            int // exchanges completed
@@ -119,6 +122,9 @@ func (w *world) join(id topology.PeerID, period func() time.Duration) *node {
 			break
 		}
 	}
+	if size := n.machine.Traits().Size; size != nil {
+		size.SetLength(width, true)
+	}
 	w.peers[id] = n
 	w.names = append(w.names, id)
 	return n
@@ -129,7 +135,7 @@ func (w *world) view(most time.Duration) {
 	var members []topology.Member
 	for _, id := range w.names {
 		if w.peers[id].alive {
-			members = append(members, topology.Member{ID: id, Serves: w.peers[id].machine.Traits().Serves})
+			members = append(members, topology.Member{ID: id, ServesOnly: w.peers[id].machine.Traits().ServesOnly})
 		}
 	}
 	view, err := topology.Ring.View(members)
@@ -165,20 +171,17 @@ func (n *node) start() {
 }
 
 func (n *node) train() {
-	n.world.queue.After(n.period(), func() {
+	took := n.period()
+	if n.world.staged {
+		n.world.queue.After(took/3, n.stage)
+	}
+	n.world.queue.After(took, func() {
 		if n.stopped = n.frozen; !n.alive {
 			return
 		}
-		n.waiting, n.asked = true, n.world.queue.Now()
-		n.samples = float64(1 + n.world.rng.IntN(4))
-		if n.given > 0 {
-			n.samples = float64(n.given)
-		}
-		if n.batch > 0 {
-			n.samples = float64(n.batch)
-		}
-		for i := range n.gradient {
-			n.gradient[i] = float64(n.world.rng.IntN(9) - 4)
+		n.ready = 0
+		if n.waiting, n.asked = true, n.world.queue.Now(); !n.world.staged {
+			n.compute()
 		}
 		asked := n.asked
 		n.world.queue.After(n.world.patience, func() {
@@ -201,6 +204,43 @@ func (n *node) train() {
 			n.tell(collective.Event{Event: averaging.Event{Kind: averaging.StepDone}})
 		}
 	})
+}
+
+// compute makes a gradient.
+func (n *node) compute() {
+	n.samples = float64(1 + n.world.rng.IntN(4))
+	if n.given > 0 {
+		n.samples = float64(n.given)
+	}
+	if n.batch > 0 {
+		n.samples = float64(n.batch)
+	}
+	for i := range n.gradient {
+		n.gradient[i] = float64(n.world.rng.IntN(9) - 4)
+	}
+}
+
+// stage tells of the last values of the next gradient, and now and then that it is lost, and of another.
+func (n *node) stage() {
+	if !n.alive {
+		return
+	}
+	n.compute()
+	for from := n.world.rng.IntN(width + 1); ; from /= 2 {
+		n.ready, n.told = from, from
+		n.tell(collective.Event{
+			Event:   averaging.Event{Kind: collective.GradientReady, Progress: float64(n.world.progress) / 1e3},
+			Samples: int(n.samples), From: from, Initial: n.updates == 0 && n.x == vector{},
+		})
+		if n.world.rng.IntN(20) == 0 {
+			n.ready = width
+			n.tell(collective.Event{Event: averaging.Event{Kind: collective.GradientLost}})
+			n.compute()
+		}
+		if from < 2 {
+			return
+		}
+	}
 }
 
 // die ends a peer. Its transfers break off; the others notice after a while, or never.

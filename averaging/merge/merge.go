@@ -194,7 +194,7 @@ func (m *Machine) call() {
 }
 
 // Load implements collective.Summer.
-func (m *Machine) Load() {
+func (m *Machine) Load(collective.Transfer) {
 	m.Do(collective.Action{Action: averaging.Action{Kind: collective.Pool}, Weight: m.weight})
 }
 

@@ -22,21 +22,21 @@ type budget struct {
 }
 
 var budgets = []budget{
-	{name: "the library", folders: []string{"..."}, but: []string{"examples/...", "internal/kernel/gen"}, lines: 83_369, // by issue, on top of 63,500: 31 to 34 9,300, 35 4,340, 36 3,420, 37 1,560, 38 1,180; the aim is below 66,000
+	{name: "the library", folders: []string{"..."}, but: []string{"examples/...", "internal/kernel/gen"}, lines: 85_800, // by issue, on top of 63,500: 31 to 34 9,300, 35 4,340, 36 4,440, 37 2,980 (sites 650, overlap 760), 38 1,120; the aim is below 66,000
 		why: "what a feature makes needless goes with the feature: size is a cost"},
-	{name: "examples", folders: []string{"examples/..."}, lines: 30_600, // by issue, on top of 23,500: 35 1,770, 36 3,100, 37 440, 38 250 and what readings found; the aim is 17,000
+	{name: "examples", folders: []string{"examples/..."}, lines: 30_830, // by issue, on top of 23,500: 35 1,770, 36 3,210, 37 580, 38 225 and what readings found; the aim is 17,000
 		why: "examples are read before the library is"},
-	{name: "peer", folders: []string{"peer"}, lines: 3_564, files: 16, exports: 47, // on top of 3,000: the node and its trainer, and since issue 35 members that hold rows (75), Until (255), leaving and lists (45), a trainer that only serves (30), shapes and rounds (16)
+	{name: "peer", folders: []string{"peer"}, lines: 3_670, files: 16, exports: 47, // on top of 3,000: the node and its trainer, and since issue 35 members that hold rows (75), Until (255), leaving and lists (45), a trainer that only serves (30), shapes and rounds (16), sites (13), parts of gradients (50), push and pull (22)
 		why: "the node is its rooms put together, and its surface must fit a head"},
-	{name: "averaging", folders: []string{"averaging"}, exports: 45,
+	{name: "averaging", folders: []string{"averaging"}, exports: 47, // the last two are the timers of exchanges across sites
 		why: "an algorithm of one's own is written against these names"},
-	{name: "averaging/baseline", folders: []string{"averaging/baseline"}, lines: 2_725, // several servers and those that only serve 277, successors of those that die 126, DiLoCo 68, a batch of the whole flock 23, W by the links 20
+	{name: "averaging/baseline", folders: []string{"averaging/baseline"}, lines: 2_965, // pushes and sums that begin before a gradient is whole 180, several servers and those that only serve 277, push and pull 50, successors of those that die 126, DiLoCo 68, a batch of the whole flock 23, W by the links 20
 		why: "rivals are there to be measured against, not to be products"},
 	{name: "quant", folders: []string{"quant"}, exports: 25,
 		why: "a user picks a codec; what it is made of is ours"},
 	{name: "tensor", folders: []string{"tensor"}, exports: 47, // the last three are the kind Statistic, the optimizer Lion, and Identical
 		why: "a flat vector and its layout need few words"},
-	{name: "peertest", folders: []string{"peer/peertest"}, exports: 31, // the last is Line, which who records a real run writes
+	{name: "peertest", folders: []string{"peer/peertest"}, exports: 33, // the last are Line, which who records a real run writes, and Gradual and Ready, of gradients that are ready bit by bit
 		why: "a harness that must be learned is not used"},
 	{name: "peer/serve", folders: []string{"peer/serve"}, lines: 760, exports: 25,
 		why: "predictions beside a service's own pages, not a serving system"},
@@ -59,7 +59,7 @@ var holds = map[string]bool{"Peer": true, "Trainer": true}
 
 // wide are the structs that may have more fields, each with its reason.
 var wide = map[string]string{
-	"averaging/ADPSGD":                          "the state of one machine: exchanges, bans, pace and view are types of their own",
+	"averaging/neighbourhood":                   "the state of a machine for some of its links: exchanges, bans, pace and view are types of their own",
 	"examples/gossipnode/bench/exchange/Result": "a JSON contract",
 	"examples/gossipnode/dashboard/view":        "what the page is given, as JSON",
 	"examples/gossipnode/result/Result":         "a JSON contract",

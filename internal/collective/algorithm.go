@@ -16,11 +16,9 @@ const (
 	AllReduce
 	DiLoCo
 	DPSGD
-	// Serving is in the place of the algorithm's number in what a member tells that serves parameters and does not train.
-	Serving = MaxAlgorithm - 1
-	// MaxAlgorithm bounds the numbers of algorithms. The number itself means a member that
-	// does not train.
-	MaxAlgorithm = 1<<4 - 1
+	// MaxAlgorithm bounds the numbers of algorithms: in their place, the record of a member that does not train has
+	// one from here on.
+	MaxAlgorithm = 1<<4 - 2
 )
 
 // String names the algorithm as logs show it.

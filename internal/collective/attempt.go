@@ -34,14 +34,13 @@ func (a *attempt) enter(place *sums.Moving) {
 // is tells whether a transfer is of this attempt.
 func (a *attempt) is(t Transfer) bool { return a.place != nil && a.place.Attempt == t.Round }
 
-// loaded begins to send the chunks that are ready, and asks for those that were refused before.
-func (a *attempt) loaded() {
+// begin takes chunks from now on, and asks for those that were refused before.
+func (a *attempt) begin() {
 	a.loading = false
 	for _, id := range a.early {
 		a.Tell(id, Message{Kind: MessageRetry, Round: a.place.Attempt})
 	}
 	a.early = a.early[:0]
-	a.place.Loaded(a.Now)
 }
 
 // chunkOf is the chunk of a sum that a transfer carries; does is false if it carries none.

@@ -21,19 +21,30 @@ const (
 	// Updated: the Update or Adopt asked for has been applied to the parameters. Transfer
 	// names the part.
 	Updated
+	// GradientReady: the trainer has put the shared values from From on of a gradient into Gradient, and computes the
+	// others; GradientDone or GradientLost follows. Samples, Initial and Progress are as with GradientDone.
+	GradientReady
+	// GradientLost: the gradient of which values were ready is not completed.
+	GradientLost
+	// Wanted: a program beside the training asks who serves, and this peer does not know.
+	Wanted
+	// Pushed: such a program has added a gradient over Samples samples, for some of the values of a part, to Sum.
+	// Transfer names the part.
+	Pushed
 )
 
 // TimerKinds is the number of kinds of timers.
-const TimerKinds = averaging.RoundDeadline + 1
+const TimerKinds = averaging.AcrossInbound + 1
 
 // Event is what has happened to a peer. Progress is set with GradientDone too.
 type Event struct {
 	averaging.Event
-	// Samples, with GradientDone, is the number of samples over which the gradient is the mean.
+	// Samples, with GradientDone and Pushed, is the number of samples over which the gradient is the mean.
 	Samples int
-	// Initial, with GradientDone, tells that the parameters are the initial ones of the
+	// Initial, with GradientDone and StepDone, tells that the parameters are the initial ones of the
 	// run, without a checkpoint, a copy or a step.
 	Initial  bool
+	From     int
 	Transfer Transfer
 	Message  Message
 }
@@ -49,6 +60,14 @@ func (e Event) String() string {
 		return fmt.Sprintf("told by %s: %s", e.Peer, e.Message)
 	case Updated:
 		return "updated"
+	case GradientReady:
+		return fmt.Sprintf("gradient ready from value %d on", e.From)
+	case GradientLost:
+		return "gradient lost"
+	case Wanted:
+		return "wanted"
+	case Pushed:
+		return fmt.Sprintf("pushed, over %d samples, for part %d", e.Samples, e.Transfer.Part)
 	}
 	return e.Event.String()
 }
@@ -61,7 +80,8 @@ const (
 	// exchanges, or not rounded if Exact is set, for parameters that are to be the same at
 	// all peers.
 	Send averaging.ActionKind = 64 + iota
-	// Load: set Sum to the local Gradient times its weight, or add that to it (Add). Not
+	// Load: set Sum to the local Gradient times its weight, or add that to it (Add). What codes of the gradient have
+	// lost is forgotten, unless it is added without Forget. Not
 	// answered: later actions see the result. A gradient that others would refuse counts as
 	// none, and the runtime tells the trainer. Load, Clear and Update are of the part of the
 	// values that Transfer names, or of all values if it names none.
@@ -97,7 +117,7 @@ const (
 // Action is a request of the machine to its runtime.
 type Action struct {
 	averaging.Action
-	// Add is for Load, Forget for Update, Exact for Send.
+	// Add is for Load, Forget for Update and Load, Exact for Send.
 	Add, Forget, Exact bool
 	// Weight is for Update and Pool, Progress and Share for Update.
 	Weight, Progress, Share float64

@@ -31,6 +31,7 @@ type Flight struct {
 	Transfer Transfer
 	Began    time.Duration
 	Accepted bool // by the partner; of outbound ones
+	Answered time.Duration
 	Aborted  bool
 }
 
@@ -98,7 +99,7 @@ func (f *Flights) Refuse(e Event, why averaging.Reason) {
 func (f *Flights) Accepted(e Event) {
 	for i := range f.Out {
 		if f.Out[i].is(e) {
-			f.Out[i].Accepted = true
+			f.Out[i].Accepted, f.Out[i].Answered = true, f.Now
 		}
 	}
 }

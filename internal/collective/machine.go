@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/seed-97356399/murmuration/averaging"
+	"github.com/seed-97356399/murmuration/topology"
 )
 
 // Machine is an averaging.Machine that also transfers parts of buffers and sends messages.
@@ -27,8 +28,8 @@ type Traits struct {
 	Gradients bool
 	// Local, if Every is above 0, makes of Every steps one gradient.
 	Local Local
-	// Serves: the machine serves parameters and its trainer makes no steps: GradientDone is not reported.
-	Serves bool
+	// ServesOnly: the machine serves parameters and its trainer makes no steps: GradientDone is not reported.
+	ServesOnly bool
 	// Pools: the peers average models while they train, and make one model of all of them
 	// when the run is over, by Pool, transfers of the Sum and Adopt, before Settled. From
 	// RunOver on the trainer's steps are not applied, and transfers are not rounded.
@@ -39,8 +40,10 @@ type Traits struct {
 	Messages bool
 	// Pace gives and sets how often the machine exchanges; may be nil.
 	Pace Paced
-	// Size, if not nil, is called first with the number of values in the buffers.
+	// Size, if not nil, is called first.
 	Size Sized
+	// Server tells who serves the parameters, if somebody does; else it is nil.
+	Server Server
 }
 
 // Local says how steps that trainers make for themselves become a step of all: Every of them, on
@@ -52,8 +55,17 @@ type Local struct {
 	Rate, Momentum float64
 }
 
-// Sized is a machine that needs to know the number of values in the buffers.
-type Sized interface{ SetLength(values int) }
+// Sized is a machine that needs to know the number of values in the buffers, and whether the codecs of its transfers
+// round them.
+type Sized interface{ SetLength(values int, rounds bool) }
+
+// Server is a machine whose parameters are served, by one peer for each of some parts.
+type Server interface {
+	Parts() int
+	// Served tells who serves a part, "" if that is not known, and the version of the parameters there that this peer
+	// knows.
+	Served(part int) (by topology.PeerID, version uint64)
+}
 
 // Paced is a machine that exchanges every so many steps, which may be changed.
 type Paced interface {

@@ -15,6 +15,7 @@ type Members struct {
 	Self   topology.PeerID
 	Turn   int // which of its kind is the first, from 0, counted round; for the next view
 	order  []topology.PeerID
+	place  map[topology.PeerID]int           // of each in order
 	passed []topology.PeerID                 // lost or silent: ignored until they send a message
 	spoke  map[topology.PeerID]time.Duration // time of the last message of each
 	count  uint64                            // of changes
@@ -30,7 +31,7 @@ func (m *Members) See(view *topology.View) (gone []topology.PeerID) {
 		x, kind := view.At(i), 1
 		if x.Unreachable {
 			kind = 2
-		} else if x.Serves {
+		} else if x.ServesOnly {
 			kind = 0
 		}
 		kinds[kind] = append(kinds[kind], x.ID)
@@ -40,16 +41,28 @@ func (m *Members) See(view *topology.View) (gone []topology.PeerID) {
 			m.order = slices.Concat(m.order, alike[m.Turn%n:], alike[:m.Turn%n])
 		}
 	}
+	m.place = make(map[topology.PeerID]int, len(m.order))
+	for at, id := range m.order {
+		m.place[id] = at
+	}
 	m.passed = slices.DeleteFunc(m.passed, func(id topology.PeerID) bool { return id != m.Self && !m.Has(id) })
 	maps.DeleteFunc(m.spoke, func(id topology.PeerID, _ time.Duration) bool { return !m.Has(id) })
 	return slices.DeleteFunc(before, func(id topology.PeerID) bool { return id == m.Self || m.Has(id) })
 }
 
 // Place is this peer's place among the members, -1 if it is none, and their number.
-func (m *Members) Place() (at, n int) { return slices.Index(m.order, m.Self), len(m.order) }
+func (m *Members) Place() (at, n int) { return m.at(m.Self), len(m.order) }
+
+// at is a member's place, -1 if it is none.
+func (m *Members) at(id topology.PeerID) int {
+	if at, is := m.place[id]; is {
+		return at
+	}
+	return -1
+}
 
 // Has tells whether a peer is a member.
-func (m *Members) Has(id topology.PeerID) bool { return slices.Contains(m.order, id) }
+func (m *Members) Has(id topology.PeerID) bool { return m.at(id) >= 0 }
 
 // Find finds the member with a mark; the result is empty if there is none.
 func (m *Members) Find(mark uint64) topology.PeerID {
@@ -70,9 +83,7 @@ func (m *Members) First() topology.PeerID {
 }
 
 // Before tells whether a comes before b in the order.
-func (m *Members) Before(a, b topology.PeerID) bool {
-	return slices.Index(m.order, a) < slices.Index(m.order, b)
-}
+func (m *Members) Before(a, b topology.PeerID) bool { return m.at(a) < m.at(b) }
 
 // All are the other members.
 func (m *Members) All(yield func(topology.PeerID) bool) {

@@ -31,8 +31,9 @@ type Summed struct {
 
 // Summer is a machine that sums.
 type Summer interface {
-	// Load puts this peer's part of the sum into the buffer Sum.
-	Load()
+	// Load puts this peer's part of the sum into the buffer Sum; where the transfer says Add, it adds that of the
+	// transfer's part of the values to what has come.
+	Load(Transfer)
 	// Summed is called at the end of each sum that was called.
 	Summed(Summed)
 }
@@ -48,9 +49,12 @@ type Summing struct {
 	seen    uint64                        // version of the members that the machine knows
 	leads   topology.PeerID               // who coordinates, if the owner says so
 	length  int                           // of Sum
+	rounds  bool                          // codecs round
 	op      sums.Op                       // by which shape it is summed
 	name    string                        // of the sum that this peer has called, "" if none
 	began   time.Duration                 // since when members must send messages: the begin of a sum, or of another coordinator
+	from    int                           // the values from here on are ready to be summed
+	pace    pacing                        // of the sum under way
 	led     topology.PeerID               // the coordinator at the last Tick, "" if no sum was under way
 	takes   map[topology.PeerID]string    // the last sum of each participant
 	kept    map[topology.PeerID]*wire.Sum // messages about a sum that this peer has not called yet
@@ -79,7 +83,15 @@ func (s *Summing) Restart(leads topology.PeerID) {
 }
 
 // SetLength implements Sized.
-func (s *Summing) SetLength(values int) { s.length = values }
+func (s *Summing) SetLength(values int, rounds bool) { s.length, s.rounds = values, rounds }
+
+// Ready notes that this peer's values from one on are ready, those before it are not: the sum goes on with these. At
+// first all are.
+func (s *Summing) Ready(from int) {
+	s.from = from
+	s.pace.ready(s.Now, from)
+	s.load()
+}
 
 // Under tells whether a sum called by this peer is under way.
 func (s *Summing) Under() bool { return s.name != "" }
@@ -132,7 +144,7 @@ func (s *Summing) Call(sum string, timeout time.Duration, value float64) {
 		name = fmt.Sprintf("%s, try %d", sum, try)
 	}
 	s.name, s.began, s.attempt.place = name, s.Now, nil
-	s.machine.Call(s.Now, sums.Call{Name: name, Op: s.op, Length: s.length, Least: 1, Timeout: timeout, Value: value})
+	s.machine.Call(s.Now, sums.Call{Name: name, Op: s.op, Length: s.length, Rounds: s.rounds, Least: 1, Timeout: timeout, Value: value})
 	s.carryOut()
 	kept := s.kept
 	s.kept = make(map[topology.PeerID]*wire.Sum)
@@ -238,11 +250,13 @@ func (s *Summing) carryOut() {
 				s.Tell(o.To, Message{Sum: o.Message})
 			case o.Chunk != nil && s.Placed():
 				s.Send(o.To, s.attempt.carrying(*o.Chunk), false)
+				s.pace.sent(s.Now)
 			case o.Moving != nil && o.Moving.Name == s.name:
 				s.attempt.enter(o.Moving)
 				s.load()
 			case r != nil && r.Name == s.name:
 				s.leave()
+				s.machine.Pace = s.pace.over(s.length)
 				s.summer.Summed(Summed{Attempt: r.Attempt, Value: r.Value, Err: r.Err, LeftOut: r.Err != nil && !s.machine.Failed(r.Name)})
 			}
 		}
@@ -252,13 +266,28 @@ func (s *Summing) carryOut() {
 	}
 }
 
-// load loads this peer's part, once all transfers of another attempt are over.
+// load loads what is ready of this peer's part. It enters an attempt once all transfers of another are over: until then
+// aborted ones may change the buffer.
 func (s *Summing) load() {
-	if s.attempt.loading && len(s.In) == 0 { // no aborted transfer can change it any more
-		s.summer.Load()
-		s.attempt.loaded()
-		s.carryOut()
+	a := &s.attempt
+	if a.place == nil || a.loading && len(s.In) > 0 {
+		return
 	}
+	chunks := a.place.Load(s.from)
+	switch {
+	case a.loading && s.from > 0:
+		s.Ask(Clear)
+	case a.loading:
+		chunks = []sums.Chunk{{Parts: 1}}
+	}
+	for _, chunk := range chunks {
+		s.summer.Load(a.carrying(chunk))
+	}
+	if a.loading {
+		a.begin()
+	}
+	a.place.Loaded(s.Now, s.from)
+	s.carryOut()
 }
 
 // Offered answers the offer of a transfer for a sum.
@@ -269,6 +298,9 @@ func (s *Summing) Offered(e Event) { s.attempt.offered(e) }
 func (s *Summing) Landing(e Event) (f Flight, found bool) {
 	f, found = s.Landed(e)
 	_, ours := chunkOf(f.Transfer)
+	if ours && !e.Inbound {
+		s.pace.landed(s.Now, f, s.Out)
+	}
 	switch {
 	case !found:
 	case f.Aborted:

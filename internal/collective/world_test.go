@@ -106,7 +106,7 @@ func newWorld(t failer, seed uint64, n, length int, shape ...topology.Shape) *wo
 		brings *= 8
 		p.members.Self = p.id
 		p.Summing = collective.NewSumming(&collective.Flights{Self: p.id, Deadline: deadline}, &p.members, p, append(shape, topology.Exponential)[0])
-		p.SetLength(length)
+		p.SetLength(length, true)
 		w.peers = append(w.peers, p)
 	}
 	for _, p := range w.peers {
@@ -174,7 +174,7 @@ func (p *peer) next() {
 }
 
 // Load implements collective.Summer.
-func (p *peer) Load() { p.Ask(collective.Pool) }
+func (p *peer) Load(collective.Transfer) { p.Ask(collective.Pool) }
 
 // Summed implements collective.Summer.
 func (p *peer) Summed(r collective.Summed) {

@@ -92,10 +92,10 @@ func agesOf(members []transport.Record, self transport.PeerID, own *Own) (traini
 }
 
 // Trains tells whether a member trains, by its record.
-func Trains(r transport.Record) bool { return r.Flags&Idle != Idle && !Serves(r) }
+func Trains(r transport.Record) bool { return r.Flags&Idle != Idle && !ServesOnly(r) }
 
-// Serves tells whether a member serves parameters and does not train.
-func Serves(r transport.Record) bool { return r.Flags&Idle == Serving }
+// ServesOnly tells whether a member serves parameters and does not train.
+func ServesOnly(r transport.Record) bool { return r.Flags&Idle == Serving }
 
 // works tells whether more steps of a member can be expected.
 func works(r transport.Record) bool { return r.Flags&Over == 0 && Trains(r) }

@@ -1,6 +1,10 @@
 package flock
 
-import "sync/atomic"
+import (
+	"sync/atomic"
+
+	"github.com/seed-97356399/murmuration/peer/transport"
+)
 
 // Own is this peer's own state, as its record announces it.
 type Own struct {
@@ -9,6 +13,7 @@ type Own struct {
 	head    atomic.Uint64 // steps behind this peer's model, taken by others
 	idle    atomic.Bool   // it does not train
 	rows    atomic.Uint64 // that it gives to others
+	place   atomic.Pointer[transport.Place]
 
 	incarnation atomic.Uint64
 	unreachable atomic.Bool
@@ -45,6 +50,15 @@ func (o *Own) Idle() bool { return o.idle.Load() }
 // Rows is how many rows this peer gives to others that train; SetRows sets it.
 func (o *Own) Rows() uint64     { return o.rows.Load() }
 func (o *Own) SetRows(n uint64) { o.rows.Store(n) }
+
+// Place is where in the network this peer says that it is; SetPlace sets it.
+func (o *Own) Place() transport.Place {
+	if place := o.place.Load(); place != nil {
+		return *place
+	}
+	return transport.Place{}
+}
+func (o *Own) SetPlace(place transport.Place) { o.place.Store(&place) }
 
 // Incarnation is the number of this life among those known to the network; SetIncarnation sets it.
 func (o *Own) Incarnation() uint64        { return o.incarnation.Load() }

@@ -191,6 +191,16 @@ func (l *Links) OneWay() error {
 	return nil
 }
 
+// Rounds tells whether a codec rounds.
+func (l *Links) Rounds() bool {
+	for _, o := range l.offers {
+		if o.Rounds() {
+			return true
+		}
+	}
+	return false
+}
+
 // Measured are the links that exchanges of this peer have measured, those used last
 // first.
 func (l *Links) Measured() (measured []Link) {

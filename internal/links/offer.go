@@ -47,6 +47,11 @@ func NewOffer(plan coding.Plan) Offer {
 	return o
 }
 
+// Rounds tells whether a codec of the offer rounds.
+func (o Offer) Rounds() bool {
+	return slices.ContainsFunc(o.IDs, func(id coding.ID) bool { return id != coding.Raw })
+}
+
 // Within is the part of the offer that the partner has accepted. It returns false if the
 // partner has accepted a codec that was not offered.
 func (o Offer) Within(accepted []uint8) (Offer, bool) {

@@ -9,6 +9,7 @@ import (
 	"github.com/seed-97356399/murmuration/internal/orderlog"
 	"github.com/seed-97356399/murmuration/internal/wire"
 	"github.com/seed-97356399/murmuration/peer/control"
+	"github.com/seed-97356399/murmuration/peer/stats"
 	"github.com/seed-97356399/murmuration/peer/transport"
 )
 
@@ -20,9 +21,9 @@ const (
 	// digests it sends its name in any case.
 	introductions  = 3
 	introduceEvery = 16
-	// harmSpacing is the least time between two introductions that go because the partner that
-	// harms this peer has changed, or its trust has.
-	harmSpacing = 5 * time.Second
+	// warnSpacing is the least time between two introductions that go because this peer's alarms have changed,
+	// the partner that harms it, or its trust.
+	warnSpacing = 5 * time.Second
 	// muchTrust is the least change of trust for which one goes.
 	muchTrust = 0.2
 )
@@ -71,7 +72,8 @@ type published struct {
 	members  int     // that were present
 	unknown  int     // further digests that are to go with an introduction
 	harm     control.Harm
-	harmed   time.Time // when harm was published
+	alarms   stats.AlarmSet
+	warned   time.Time // when harm and alarms were published
 }
 
 // fill adds the latest digests to members, this one included.
@@ -150,9 +152,9 @@ func (d *digests) upToDate(of Own) (own control.Digest, introduce bool) {
 		last.unknown = introductions
 	}
 	last.members, last.messages = members, 1
-	if named := own.Name != "" || own.Version != "" || own.Harm != (control.Harm{}); named && (last.unknown > 0 || last.sequence%introduceEvery == 0) ||
-		changed(last.harm, own.Harm) && now.Sub(last.harmed) >= harmSpacing {
-		last.harm, last.harmed = own.Harm, now
+	if named := own.Name != "" || own.Version != "" || own.Harm != (control.Harm{}) || own.Alarms != 0; named && (last.unknown > 0 || last.sequence%introduceEvery == 0) ||
+		(changed(last.harm, own.Harm) || last.alarms != own.Alarms) && now.Sub(last.warned) >= warnSpacing {
+		last.harm, last.alarms, last.warned = own.Harm, own.Alarms, now
 		introduce, last.messages, last.unknown = true, 2, max(last.unknown-1, 0)
 	}
 	last.sequence++
@@ -197,7 +199,7 @@ func (d *digests) judge(m wire.Control, counts *counts) transport.Verdict {
 	one := d.received[author]
 	switch m.Kind {
 	case wire.ControlIntroduction:
-		one.Name, one.Version, one.Harm, one.introduced = said.Name, said.Version, said.Harm, now
+		one.Name, one.Version, one.Harm, one.Alarms, one.introduced = said.Name, said.Version, said.Harm, said.Alarms, now
 	case wire.ControlEvaluation:
 		one.Evaluation, one.evaluated = said.Evaluation, now
 		one.Evaluation.Heard = now.at
@@ -212,7 +214,7 @@ func (d *digests) judge(m wire.Control, counts *counts) transport.Verdict {
 // after is the entry of a member updated by a newer digest.
 func (t latest) after(said control.Digest, now mark) latest {
 	one := latest{Digest: said, digested: now, introduced: t.introduced, evaluated: t.evaluated}
-	one.Name, one.Version, one.Harm, one.Exchanged, one.Evaluation = t.Name, t.Version, t.Harm, t.Exchanged, t.Evaluation
+	one.Name, one.Version, one.Harm, one.Alarms, one.Exchanged, one.Evaluation = t.Name, t.Version, t.Harm, t.Alarms, t.Exchanged, t.Evaluation
 	if said.Exchanges > 0 && (said.Exchanges != t.Exchanges || said.Incarnation != t.Incarnation) {
 		one.Exchanged = now.at
 	}

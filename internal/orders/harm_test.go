@@ -32,9 +32,9 @@ func TestWhoHarmsIsToldSoon(t *testing.T) {
 			{"one", time.Second, harm(member.Self(), 0.4), true},
 			{"the same", time.Minute, harm(member.Self(), 0.3), false},
 			{"much less trust", time.Second, harm(member.Self(), 0.1), true},
-			{"another at once", harmSpacing - 1, harm("b", 0.1), false},
+			{"another at once", warnSpacing - 1, harm("b", 0.1), false},
 			{"another later", 1, harm("b", 0.1), true},
-			{"nobody any more", harmSpacing, control.Harm{}, true},
+			{"nobody any more", warnSpacing, control.Harm{}, true},
 		} {
 			time.Sleep(c.after)
 			s.harm = c.harm
@@ -42,10 +42,20 @@ func TestWhoHarmsIsToldSoon(t *testing.T) {
 				t.Errorf("%s: an introduction goes: %v", c.what, told)
 			}
 		}
+		time.Sleep(warnSpacing)
+		s.alarms = 4
+		if !s.publish(t) || s.publish(t) {
+			t.Error("an introduction goes when alarms change, and then only")
+		}
+		time.Sleep(warnSpacing)
+		s.alarms = 0
+		if !s.publish(t) {
+			t.Error("the end of alarms is not told")
+		}
 		s.harm = harm("c", 0.1)
 		told := 0
 		for range introduceEvery { // for who has not heard the first
-			time.Sleep(harmSpacing)
+			time.Sleep(warnSpacing)
 			if s.publish(t) {
 				told++
 			}

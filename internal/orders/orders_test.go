@@ -19,6 +19,7 @@ import (
 	"github.com/seed-97356399/murmuration/peer/description"
 	"github.com/seed-97356399/murmuration/peer/memnet"
 	"github.com/seed-97356399/murmuration/peer/optim/rate"
+	"github.com/seed-97356399/murmuration/peer/stats"
 	"github.com/seed-97356399/murmuration/peer/transport"
 	"github.com/seed-97356399/murmuration/topology"
 )
@@ -46,17 +47,18 @@ func (c *crowd) Here(id transport.PeerID) bool {
 // subject is one that obeys, with nothing around it but a network.
 type subject struct {
 	*Orders
-	flock crowd
-	at    *memnet.Transport
-	name  string
-	harm  control.Harm
-	said  []control.Kind // by the operator
+	flock  crowd
+	at     *memnet.Transport
+	name   string
+	harm   control.Harm
+	alarms stats.AlarmSet
+	said   []control.Kind // by the operator
 }
 
 func (s *subject) Commanded(c control.Command) { s.said = append(s.said, c.Kind) }
 
 func (s *subject) Digest() (control.Digest, uint64) {
-	return control.Digest{Name: s.name, Version: "v1", Harm: s.harm}, 0
+	return control.Digest{Name: s.name, Version: "v1", Harm: s.harm, Alarms: s.alarms}, 0
 }
 
 func place(t *testing.T, n *memnet.Network, name string) *memnet.Transport {

@@ -55,6 +55,7 @@ type Presence struct {
 	config      Config
 	record      record
 	algorithm   collective.Algorithm // by which this peer trains
+	servesOnly  bool                 // parameters, and does not train
 	shape       topology.Shape       // of the overlay
 	role        atomic.Uint32
 	view        atomic.Uint64 // its digest
@@ -83,24 +84,21 @@ func (r *Presence) Role() topology.Role { return topology.Role(r.role.Load()) }
 // View is the digest of the members that this peer sees.
 func (r *Presence) View() uint64 { return r.view.Load() }
 
-// Train announces that this peer trains from now on with an algorithm, or with Serving that it serves, over links
+// Train announces that this peer trains from now on with an algorithm, or only serves its parameters, over links
 // of a shape, in an incarnation after the given one.
-func (r *Presence) Train(algorithm collective.Algorithm, shape topology.Shape, after uint64) {
-	r.algorithm, r.shape = algorithm%collective.MaxAlgorithm, shape
+func (r *Presence) Train(algorithm collective.Algorithm, servesOnly bool, shape topology.Shape, after uint64) {
+	r.algorithm, r.servesOnly, r.shape = algorithm%collective.MaxAlgorithm, servesOnly, shape
 	f := r.config.Flock
 	f.SetIncarnation(max(f.Incarnation(), after+1))
-	f.SetIdle(r.serves())
+	f.SetIdle(servesOnly)
 	if !r.record.at.IsZero() { // it has been a member before
 		r.record.repeats = repeatTimes
 	}
 }
 
-// serves tells whether this peer serves parameters and does not train.
-func (r *Presence) serves() bool { return r.algorithm == collective.Serving }
-
 // Rest announces that this peer no longer trains and has no role.
 func (r *Presence) Rest() {
-	r.algorithm = collective.Unnamed
+	r.algorithm, r.servesOnly = collective.Unnamed, false
 	r.config.Flock.SetIdle(true)
 	r.role.Store(uint32(topology.Undecided))
 	r.view.Store(0)
@@ -127,7 +125,7 @@ func (r *Presence) Refresh(now time.Time) (members []transport.Record, overlay *
 
 // adopt makes a view of the members and takes over this peer's role in it.
 func (r *Presence) adopt(members []transport.Record, now time.Time) (*topology.Overlay, error) {
-	if r.config.Flock.Idle() && !r.serves() || r.Role() == topology.Undecided && !r.config.Arrival.Placed() {
+	if r.config.Flock.Idle() && !r.servesOnly || r.Role() == topology.Undecided && !r.config.Arrival.Placed() {
 		return nil, nil
 	}
 	view, err := r.shape.View(r.membersOf(members))
@@ -155,16 +153,16 @@ func (r *Presence) adopt(members []transport.Record, now time.Time) (*topology.O
 
 // membersOf are the members of records, this peer as it is now among them.
 func (r *Presence) membersOf(records []transport.Record) []topology.Member {
-	members := []topology.Member{{ID: r.config.Transport.Self(), Role: r.Role(), Unreachable: r.config.Flock.Unreachable(), Serves: r.serves()}}
+	members := []topology.Member{{ID: r.config.Transport.Self(), Role: r.Role(), Unreachable: r.config.Flock.Unreachable(), ServesOnly: r.servesOnly, Place: r.config.Flock.Place()}}
 	for _, m := range records {
-		if m.Peer == members[0].ID || !flock.Trains(m) && !flock.Serves(m) {
+		if m.Peer == members[0].ID || !flock.Trains(m) && !flock.ServesOnly(m) {
 			continue
 		}
 		role := topology.Role(m.Role)
 		if !role.Valid() {
 			role = topology.Undecided
 		}
-		members = append(members, topology.Member{ID: m.Peer, Role: role, Unreachable: m.Flags&flock.Unreachable != 0, Serves: flock.Serves(m)})
+		members = append(members, topology.Member{ID: m.Peer, Role: role, Unreachable: m.Flags&flock.Unreachable != 0, ServesOnly: flock.ServesOnly(m), Place: m.Place})
 	}
 	return members
 }
@@ -188,8 +186,15 @@ func (r *Presence) Publish(now time.Time) error {
 func (r *Presence) current() transport.Record {
 	f, now := r.config.Flock, r.record.said
 	now.Incarnation, now.Steps, now.Head, now.Role, now.Rows = f.Incarnation(), f.Steps(), f.Head(), uint8(r.Role()), f.Rows()
-	if now.Flags = now.Flags&flock.Leaving | uint8(r.algorithm)<<flock.AlgorithmShift; f.Idle() && !r.serves() {
+	now.Place = f.Place()
+	now.Flags &= flock.Leaving
+	switch {
+	case r.servesOnly:
+		now.Flags |= flock.Serving
+	case f.Idle():
 		now.Flags |= flock.Idle
+	default:
+		now.Flags |= uint8(r.algorithm) << flock.AlgorithmShift
 	}
 	if f.Resumed() > 0 || r.record.continued {
 		now.Flags |= flock.Resumed

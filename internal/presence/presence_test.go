@@ -46,7 +46,7 @@ func newWorld(t *testing.T) *world {
 	w.Presence = New(Config{
 		Run: "digits", Transport: w, Membership: w, Flock: w.flock, Arrival: w, Life: w, Log: zap.New(core),
 	})
-	w.Presence.Train(1, topology.Exponential, 0)
+	w.Presence.Train(1, false, topology.Exponential, 0)
 	return w
 }
 
@@ -211,7 +211,7 @@ func TestWhoBeginsToTrainSaysSoAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	before := len(w.announced)
-	w.Train(1, topology.Exponential, 0)
+	w.Train(1, false, topology.Exponential, 0)
 	for range 600 {
 		w.now = w.now.Add(TickEvery)
 		if err := w.Publish(w.now); err != nil {
@@ -233,7 +233,7 @@ func TestWhoBeginsToTrainSaysSoAgain(t *testing.T) {
 func TestTheFirstWordOfALifeSaysWhatItGoesOnFrom(t *testing.T) {
 	w := newWorld(t)
 	w.flock.Resume(100, 300, nil, 200, 3)
-	w.Train(1, topology.Exponential, 1)
+	w.Train(1, false, topology.Exponential, 1)
 	if err := w.Presence.Announce(w.now); err != nil {
 		t.Fatal(err)
 	}

@@ -179,26 +179,17 @@ func implausible(distance float64, own tensor.Vector) bool {
 	return !(distance <= min(implausibleRatio*(1+tensor.Norm2(own)), math.MaxFloat32)) // true for NaN
 }
 
-// limit is τ of a slice, infinite if nothing is clipped. It is NaN if the slice is
+// limit is τ of a slice for a partner at this peer's site or at another, infinite if nothing is clipped. It is NaN if the slice is
 // found not to be finite; not every value is checked each time. The caller holds the
 // slice's lock.
-func (r *Replica) limit(s *slice) float64 {
+func (r *Replica) limit(s *slice, across bool) float64 {
 	if unclipped(r) {
 		return math.Inf(1)
 	}
 	own := r.of(s)
-	limit := s.bound.limit(own, s.drift.moved(own))
+	limit := s.expects(across).bound.limit(own, s.moved(own, across))
 	if limit <= math.MaxFloat64 {
 		return limit
 	}
 	return math.NaN()
-}
-
-// remember puts the distance to a partner into a slice's window and returns it as clipped;
-// limit is the smaller of the two sides' bounds. The caller holds the slice's lock.
-func (r *Replica) remember(s *slice, partner string, distance, limit float64) float64 {
-	if unclipped(r) {
-		return distance
-	}
-	return s.bound.add(partner, distance, limit)
 }

@@ -1,9 +1,11 @@
 package replica
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"iter"
+	"sort"
 
 	"github.com/seed-97356399/murmuration/internal/wire"
 	"github.com/seed-97356399/murmuration/tensor"
@@ -40,6 +42,11 @@ func (r *Replica) UseGradients() {
 // over so many samples, with what codes have lost of the ones before. It fails with ErrDiverged if the gradient is not finite, and
 // leaves Gradient as it was.
 func (r *Replica) PutGradient(gradient tensor.Vector, samples float64) error {
+	return r.PutRange(gradient, 0, len(gradient), samples)
+}
+
+// PutRange is PutGradient for the values from an offset to another, exclusive.
+func (r *Replica) PutRange(gradient tensor.Vector, from, to int, samples float64) error {
 	r.mustFit(gradient)
 	if !(samples >= 1 && samples <= wire.MaxWeight) {
 		return fmt.Errorf("replica: a gradient over %g samples: want 1 to %d", samples, uint64(wire.MaxWeight))
@@ -47,18 +54,37 @@ func (r *Replica) PutGradient(gradient tensor.Vector, samples float64) error {
 	if r.buffers == nil {
 		return errNoBuffers
 	}
-	if !tensor.Finite(gradient) {
+	if !tensor.Finite(gradient[from:to]) {
 		return fmt.Errorf("replica: the gradient is not finite: %w", ErrDiverged)
 	}
 	for i := range r.slices {
 		s := &r.slices[i]
+		begin, end := max(from, s.offset), min(to, s.offset+s.length)
+		if begin >= end {
+			continue
+		}
 		s.Lock()
-		copy(s.in(r.buffers.gradient), s.in(gradient))
-		r.buffers.rounding.carry(s, s.in(r.buffers.gradient), samples)
+		copy(r.buffers.gradient[begin:end], gradient[begin:end])
+		r.buffers.rounding.carry(r.buffers.gradient, begin, end, samples)
 		s.samples = samples
 		s.Unlock()
 	}
 	return nil
+}
+
+// Ready is the number of the first shared value, counted among these, from which on values of every part that begins
+// there or beyond it lie at an offset or beyond it.
+func (r *Replica) Ready(offset int) int {
+	piece := sort.Search(r.pieces.count(), func(piece int) bool {
+		shared := r.pieces.slice(piece)
+		return r.slices[r.shared[shared]].offset+(piece-r.pieces.first[shared])*r.pieces.length >= offset
+	})
+	if piece == 0 {
+		return 0
+	}
+	shared := r.pieces.slice(piece - 1)
+	start, end := r.pieces.span(shared, r.lengthOf(shared), piece-1, 1)
+	return r.pieces.before[shared] + (start+end)/2 + 1 // beyond the middle of the piece before, by which parts are told
 }
 
 var errNoBuffers = errors.New("replica: no buffers for gradients: UseGradients has not been called")
@@ -96,6 +122,15 @@ func (s span) in(r *Replica, v tensor.Vector) tensor.Vector {
 	return own[s.first*r.pieces.length : min(len(own), s.last*r.pieces.length)]
 }
 
+// pushed are the weights of what was pushed for single values of the span; none if nothing was for its slice.
+func (s span) pushed(r *Replica) tensor.Vector {
+	own := s.at.pushed
+	if own == nil {
+		return nil
+	}
+	return own[s.first*r.pieces.length : min(len(own), s.last*r.pieces.length)]
+}
+
 // Part is the range of all values that one of so many parts has, those that are not shared among them.
 func (r *Replica) Part(part, parts int) (from, to int) {
 	if parts < 2 {
@@ -115,20 +150,27 @@ func (r *Replica) Part(part, parts int) (from, to int) {
 	return bound(first), bound(last)
 }
 
-// Load makes Sum the Gradient times its samples, or adds that, in one of so many parts. It fails with ErrDiverged if
-// others would refuse such a gradient: then it counts as none.
-func (r *Replica) Load(part, parts int, add bool) error {
+// Load makes Sum the Gradient times its samples, or adds that, in one of so many parts. Where it makes the sum, or is
+// told to, it forgets what codes have lost of this gradient. It fails with ErrDiverged if others would refuse such a
+// gradient: then it counts as none.
+func (r *Replica) Load(part, parts int, add, forget bool) error {
 	if r.buffers == nil {
 		return nil
 	}
 	if !add {
 		r.Clear(part, parts)
 	}
-	if err := r.Plausible(r.buffers.gradient); err != nil {
-		return err
+	from, to := r.Part(part, parts)
+	for i := range r.slices {
+		s := &r.slices[i]
+		if begin, end := max(from, s.offset), min(to, s.offset+s.length); begin < end {
+			if err := plausible(r, s, tensor.Norm2(r.buffers.gradient[begin:end])); err != nil {
+				return err
+			}
+		}
 	}
 	for s := range r.lockPart(part, parts) {
-		if !add {
+		if !add || forget {
 			r.buffers.rounding.forget(func(v tensor.Vector) tensor.Vector { return s.in(r, v) })
 		}
 		if samples := s.at.samples; samples > 0 {
@@ -149,6 +191,7 @@ func (r *Replica) Clear(part, parts int) {
 	for s := range r.lockPart(part, parts) {
 		clear(s.in(r, r.buffers.sum))
 		clear(s.weights)
+		clear(s.pushed(r))
 	}
 }
 
@@ -201,6 +244,13 @@ func drain(r *Replica, s span, dst tensor.Vector, weight float64) (heaviest floa
 		}
 		piece += run
 	}
+	pushed := s.pushed(r)
+	for i, own := range pushed {
+		if of := float32(s.weights[i/r.pieces.length]); own > 0 && weight <= 0 {
+			dst[i] *= cmp.Or(of, 1) / (of + own) // it was divided by of, or by nothing
+		}
+	}
+	clear(pushed)
 	clear(s.weights)
 	return heaviest
 }

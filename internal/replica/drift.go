@@ -58,13 +58,26 @@ func (d drift) mark(own tensor.Vector) {
 
 // moved estimates the norm of the slice's movement since mark. It is exact for
 // slices of up to driftSample values.
-func (d drift) moved(own tensor.Vector) float64 {
+func (d drift) moved(own tensor.Vector) float64 { return d.beyond(own, nil) }
+
+// beyond is moved with what the sampled values have moved before, unless that is nil.
+func (d drift) beyond(own tensor.Vector, before []float32) float64 {
 	sum := 0.0
 	for i, at := range d.places(len(own)) {
 		way := float64(own[at]) - float64(d[i])
+		if before != nil {
+			way += float64(before[i])
+		}
 		sum += way * way
 	}
 	return math.Sqrt(sum * float64(len(own)) / float64(len(d)))
+}
+
+// add adds the movement since mark to what the sampled values have moved before.
+func (d drift) add(own tensor.Vector, before []float32) {
+	for i, at := range d.places(len(own)) {
+		before[i] += own[at] - d[i]
+	}
 }
 
 // Moved estimates how far the values that are exchanged have moved by themselves, each

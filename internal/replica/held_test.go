@@ -24,12 +24,12 @@ func BenchmarkLockHeld(b *testing.B) {
 			theirs[i] = 1 + boundFloor/2
 		}
 		codec.Code.Encode(near, theirs)
-		lane := &ResponderLane{of: &Responder{side: side{replica: r, weight: 0.5}}, scratch: make(tensor.Vector, s.length)}
+		lane := &ResponderLane{of: &Responder{side: side{replica: r, weight: 0.5, trust: 1}}, scratch: make(tensor.Vector, s.length)}
 		active := &InitiatorLane{of: &Initiator{side: side{replica: r}}}
 		for range boundWindow { // from then on the norm is not taken each time
-			r.remember(s, "p", 0, 1)
+			lane.of.remember(s, 0, 1)
 		}
-		held(b, name+"/code", func() { codec.Encode(code, r.of(s)); _ = r.limit(s) })
+		held(b, name+"/code", func() { codec.Encode(code, r.of(s)); _ = r.limit(s, false) })
 		weigh := func(theirLimit float64) func() {
 			return func() {
 				if _, _, err := lane.weigh(s, codec.Code, diff, near, theirLimit); err != nil {

@@ -112,7 +112,7 @@ func (l *InitiatorLane) encode(flight *inFlight, frame []byte) ([]byte, error) {
 		frame, _ = l.code(flight, frame[:head], s, own)
 	}
 	flight.due = int64(flight.codec.Diff.Size(flight.values(s.length)))
-	flight.limit = l.of.trust * r.limit(s) // after the code, which has brought the slice into the cache
+	flight.limit = l.of.limit(s) // after the code, which has brought the slice into the cache
 	info := wire.CodeInfo{Bound: announced(flight.limit), Codec: uint8(flight.codec.ID)}
 	wire.AppendCodeInfo(frame[:wire.HeaderSize], info)
 	return frame, nil
@@ -137,9 +137,10 @@ var errOutgrown = errors.New("a slice has outgrown its codec since it was first 
 // expected are the ranges of a slice's blocks: the larger of the two sides'. The caller
 // holds the slice's lock.
 func (l *InitiatorLane) expected(s *slice) []float32 {
-	ranges := l.ranges[:len(s.ranges)]
+	known := s.expects(l.of.terms.Across > 0).ranges
+	ranges := l.ranges[:len(known)]
 	codes := l.of.theirs[s.firstBlock:][:len(ranges)]
-	for i, own := range s.ranges {
+	for i, own := range known {
 		ranges[i] = max(coding.RangeOf(codes[i]), own)
 	}
 	return ranges
@@ -243,11 +244,11 @@ func (l *InitiatorLane) subtract(s *slice, flight *inFlight, diff *difference, s
 	r := l.of.replica
 	s.Lock()
 	r.change(&flight.part, &l.of.moves, diff, -1)
-	most := boundGrowth * seen.distance
+	most, expected := boundGrowth*seen.distance, s.expects(l.of.terms.Across > 0)
 	if flight.size == 0 && seen.failed.Count() == 0 && !unclipped(r) {
-		most = s.bound.show(l.of.terms.Partner, seen.distance, flight.limit, l.of.trust)
+		most = expected.bound.show(l.of.terms.Partner, seen.distance, flight.limit, l.of.trust)
 	}
-	s.track(&flight.part, seen)
+	expected.track(&flight.part, seen)
 	s.Unlock()
 	distance := min(seen.claimed, most)
 	l.of.squared[l.number] += distance * distance

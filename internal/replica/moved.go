@@ -7,6 +7,7 @@ import "github.com/seed-97356399/murmuration/tensor"
 type moved struct {
 	drawn, own moves
 	felt       felt
+	across     bool // the partner is at another site
 }
 
 // size makes room for what exchanges of a replica move.
@@ -18,6 +19,9 @@ func (m *moved) size(r *Replica) {
 
 // before and after take in a shared slice that an exchange changes. The caller holds its lock.
 func (m *moved) before(r *Replica, shared int, own tensor.Vector) {
+	if s := &r.slices[r.shared[shared]]; s.apart != nil {
+		s.apart.passed(s, own, m.across)
+	}
 	r.biases.watched.changed(&m.own, shared, own)
 	r.judgement.count(m.felt, shared, own, -1)
 }

@@ -14,7 +14,7 @@ func TestPartsAreTheWhole(t *testing.T) {
 		whole, cut := both[0], both[1]
 		whole.put(t, rand.New(rand.NewPCG(1, 1)), 3)
 		cut.put(t, rand.New(rand.NewPCG(1, 1)), 3)
-		if err := whole.Load(0, 1, false); err != nil {
+		if err := whole.Load(0, 1, false, false); err != nil {
 			t.Fatal(err)
 		}
 		end := 0
@@ -24,7 +24,7 @@ func TestPartsAreTheWhole(t *testing.T) {
 				t.Errorf("part %d of %d is %d to %d, after %d", part, parts, from, to, end)
 			}
 			end = to
-			if err := cut.Load(part, parts, true); err != nil {
+			if err := cut.Load(part, parts, true, false); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -38,7 +38,7 @@ func TestPartsAreTheWhole(t *testing.T) {
 				if cut.Clear(part, parts); cut.Drain(got, part, parts, 0) != 0 {
 					t.Errorf("part 1 of %d is not clear", parts)
 				}
-				if err := cut.Load(part, parts, true); err != nil {
+				if err := cut.Load(part, parts, true, false); err != nil {
 					t.Fatal(err)
 				}
 			}

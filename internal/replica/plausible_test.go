@@ -14,14 +14,14 @@ import (
 func TestLoadLeavesOutWhatNobodyTakes(t *testing.T) {
 	a := smallAveragers(t, 1)[0]
 	a.put(t, rand.New(rand.NewPCG(1, 1)), 3)
-	if err := a.Load(0, 1, false); err != nil {
+	if err := a.Load(0, 1, false, false); err != nil {
 		t.Fatal(err)
 	}
 	want := make(tensor.Vector, a.Len())
 	if weight := a.Drain(want, 0, 1, 0); weight != 3 {
 		t.Fatalf("a sum of weight %g", weight)
 	}
-	if err := a.Load(0, 1, false); err != nil {
+	if err := a.Load(0, 1, false, false); err != nil {
 		t.Fatal(err)
 	}
 	long := make(tensor.Vector, a.Len())
@@ -29,14 +29,14 @@ func TestLoadLeavesOutWhatNobodyTakes(t *testing.T) {
 	if err := a.PutGradient(long, 5); err != nil {
 		t.Fatal(err)
 	}
-	if err := a.Load(0, 1, true); !errors.Is(err, replica.ErrDiverged) {
+	if err := a.Load(0, 1, true, false); !errors.Is(err, replica.ErrDiverged) {
 		t.Errorf("adding a gradient of 1e9: %v", err)
 	}
 	got := make(tensor.Vector, a.Len())
 	if weight := a.Drain(got, 0, 1, 0); weight != 3 || sharedOf(got)[0] != sharedOf(want)[0] {
 		t.Errorf("the sum has changed: weight %g, %v", weight, got)
 	}
-	if err := a.Load(0, 1, false); !errors.Is(err, replica.ErrDiverged) {
+	if err := a.Load(0, 1, false, false); !errors.Is(err, replica.ErrDiverged) {
 		t.Errorf("beginning with a gradient of 1e9: %v", err)
 	}
 	if weight := a.Drain(got, 0, 1, 0); weight != 0 {

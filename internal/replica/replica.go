@@ -125,8 +125,8 @@ func (r *Replica) cut() {
 				offset: offset, length: length, layer: p.layer, drift: newDrift(r.values[offset : offset+length]),
 			})
 			if s := &r.slices[len(r.slices)-1]; p.layer != notShared {
-				s.firstBlock, s.ranges = r.blocks, make([]float32, coding.Blocks(length))
-				r.blocks += len(s.ranges)
+				s.firstBlock, s.here.ranges = r.blocks, make([]float32, coding.Blocks(length))
+				r.blocks += len(s.here.ranges)
 			}
 		}
 	}

@@ -127,7 +127,7 @@ func (p *Responder) tell(slice int, codes []byte) {
 	s.Lock()
 	defer s.Unlock()
 	unknown := p.unknown.of(p.replica, slice)
-	for i, r := range s.ranges {
+	for i, r := range s.expects(p.terms.Across > 0).ranges {
 		if codes[i] = coding.RangeCode(r); codes[i] == 0 {
 			unknown.Put(i)
 		}

@@ -169,7 +169,7 @@ func (l *ResponderLane) weigh(s *slice, coder coding.Coder, diff tensor.Vector, 
 	if err := sane(distance, own); err != nil {
 		return 0, 0, err
 	}
-	limit = min(l.of.trust*r.limit(s), theirLimit)
+	limit = min(l.of.limit(s), theirLimit)
 	if distance > limit {
 		tensor.Scale(diff, coding.RoundedDown(limit/distance))
 	}
@@ -205,10 +205,10 @@ func (l *ResponderLane) answerBlocks(w *pending, code []byte, theirLimit float64
 	w.head = wire.HeaderSize + wire.InfoSize + setSize
 	w.frame = extend(wire.Reserve(w.frame), wire.InfoSize+setSize+lattice.Diff().Size(n))
 	failed := coding.Set(w.frame[wire.HeaderSize+wire.InfoSize : w.head])
-	limit := r.limit(s)
+	limit, ranges := r.limit(s, l.of.terms.Across > 0), s.expects(l.of.terms.Across > 0).ranges
 	pass := coding.Pass{
-		Width: widthOf(w.attempt), Which: w.which(), Failed: failed, Seen: l.seen[:len(s.ranges)],
-		Limits: l.spacings(s, lattice, limit),
+		Width: widthOf(w.attempt), Which: w.which(), Failed: failed, Seen: l.seen[:len(ranges)],
+		Limits: l.spacings(ranges, lattice, limit),
 	}
 	switch w.attempt {
 	case 0:
@@ -251,14 +251,14 @@ func (l *ResponderLane) expect(w *pending, length int, code []byte) (rest []byte
 	return rest, nil
 }
 
-// spacings are the largest that are accepted of each block of a slice with that bound;
+// spacings are the largest that are accepted of each block of a slice with these ranges and that bound;
 // nil is any. The caller holds the slice's lock.
-func (l *ResponderLane) spacings(s *slice, lattice coding.Lattice, limit float64) []float32 {
+func (l *ResponderLane) spacings(ranges []float32, lattice coding.Lattice, limit float64) []float32 {
 	if math.IsInf(limit, 1) {
 		return nil
 	}
-	most := l.limits[:len(s.ranges)]
-	for i, own := range s.ranges {
+	most := l.limits[:len(ranges)]
+	for i, own := range ranges {
 		most[i] = lattice.Spacing(reachSlack * max(own, float32(limit)))
 	}
 	return most
@@ -278,10 +278,11 @@ func (l *ResponderLane) shrink(w *pending, n int, answer coding.Answer, limit fl
 // again. The caller holds the slice's lock.
 func (l *ResponderLane) learn(w *pending, s *slice, failed coding.Set, distance, limit float64) {
 	near := boundGrowth * limit
+	expected := s.expects(l.of.terms.Across > 0)
 	capped, share := min(distance, near), min(1, near/distance) // share is 1 for distance 0, whose quotient is infinite
-	for i, seen := range l.seen[:len(s.ranges)] {
+	for i, seen := range l.seen[:len(expected.ranges)] {
 		if (w.size == 0 || w.which().Has(i)) && !failed.Has(i) {
-			s.trackBlock(i, float64(seen), share)
+			expected.trackBlock(i, float64(seen), share)
 		}
 	}
 	if w.attempt == attempts-2 && failed.Count() > 0 && !l.of.affords(failed.Count()) {

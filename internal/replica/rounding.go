@@ -33,11 +33,11 @@ func (l *rounding) note(offset int, values, coded tensor.Vector, scale float32, 
 	}
 }
 
-// carry adds what was lost to a slice of the next gradient, over so many samples.
-func (l *rounding) carry(s *slice, gradient tensor.Vector, samples float64) {
+// carry adds what was lost to a range of the next gradient, over so many samples.
+func (l *rounding) carry(gradient tensor.Vector, from, to int, samples float64) {
 	if l.any.Load() {
-		lost := s.in(l.made())
-		tensor.Axpy(gradient, float32(1/samples), lost)
+		lost := l.made()[from:to]
+		tensor.Axpy(gradient[from:to], float32(1/samples), lost)
 		clear(lost)
 	}
 }

@@ -18,7 +18,7 @@ var rounds = map[string]func(t *testing.T, a, b *averager, codec string, exchang
 	},
 	"as a sum": func(t *testing.T, a, b *averager, codec string, exchange uint64) {
 		for _, m := range []*averager{a, b} {
-			if err := m.Load(0, 1, false); err != nil {
+			if err := m.Load(0, 1, false, false); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -108,7 +108,7 @@ func TestAPartThatBeginsAnewForgetsOnlyItsOwn(t *testing.T) {
 		t.Fatal(err)
 	}
 	rounds["to a server"](t, a, b, "int8", 1)
-	if err := a.Load(1, 2, false); err != nil {
+	if err := a.Load(1, 2, false, false); err != nil {
 		t.Fatal(err)
 	}
 	if err := a.PutGradient(make(tensor.Vector, of), 1); err != nil {

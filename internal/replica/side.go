@@ -35,6 +35,7 @@ func (s *side) Use(r *Replica, l *Ledger) {
 func (s *side) begin(terms Terms) {
 	s.terms = terms.within()
 	s.weight = s.terms.weight()
+	s.moves.across = s.terms.Across > 0
 	s.trust = s.replica.biases.trust(s.terms.Partner) * s.replica.judgement.trust(s.terms.Partner)
 	s.due.Store(int32(len(s.replica.shared)))
 	s.applied.Store(0)
@@ -48,8 +49,14 @@ func (s *side) begin(terms Terms) {
 // smaller of the two sides' bounds. It is divided by the trust, so that a partner with less
 // trust does not lower the bound for others. The caller holds the slice's lock.
 func (s *side) remember(of *slice, distance, limit float64) float64 {
-	return s.replica.remember(of, s.terms.Partner, distance, limit/s.trust)
+	if unclipped(s.replica) {
+		return distance
+	}
+	return of.expects(s.terms.Across > 0).bound.add(s.terms.Partner, distance, limit/s.trust)
 }
+
+// limit is this side's bound for the partner's slice. The caller holds the slice's lock.
+func (s *side) limit(of *slice) float64 { return s.trust * s.replica.limit(of, s.terms.Across > 0) }
 
 // Lanes and Window are the numbers agreed: what was asked for, within bounds.
 func (s *side) Lanes() int  { return s.terms.Lanes }

@@ -12,14 +12,57 @@ import (
 type slice struct {
 	sync.Mutex
 	offset, length int
-	layer          int // the joint layer, or notShared
-	firstBlock     int // blocks of the shared slices before it
-	ranges         []float32
-	age            int     // exchanges initiated since it was last exchanged
-	captured       uint64  // the generation of the last capture that holds it
-	samples        float64 // in its part of the gradient; 0 is no gradient
-	bound          bound
+	layer          int           // the joint layer, or notShared
+	firstBlock     int           // blocks of the shared slices before it
+	age            int           // exchanges initiated since it was last exchanged
+	captured       uint64        // the generation of the last capture that holds it
+	samples        float64       // in its part of the gradient; 0 is no gradient
+	pushed         tensor.Vector // weights, by value, of gradients for some values that are in the sum; nil until there are any
 	drift          drift
+	here           expectation // of partners at this peer's site
+	apart          *apart      // of those at other sites; nil before the first
+}
+
+// expects is what the slice expects of partners at this peer's site, or at others. The caller holds its lock.
+func (s *slice) expects(across bool) *expectation {
+	if !across {
+		return &s.here
+	}
+	if s.apart == nil {
+		s.apart = &apart{expectation: expectation{ranges: make([]float32, len(s.here.ranges))}, way: make([]float32, len(s.drift))}
+	}
+	return &s.apart.expectation
+}
+
+// moved is how far own steps have moved the slice, of these values, since the last exchange with anybody, or with
+// another site. The caller holds its lock.
+func (s *slice) moved(own tensor.Vector, across bool) float64 {
+	if !across || s.apart == nil {
+		return s.drift.moved(own)
+	}
+	return s.drift.beyond(own, s.apart.way)
+}
+
+// expectation is what a slice has seen of partners' models, by which it judges the next.
+type expectation struct {
+	ranges []float32
+	bound  bound
+}
+
+// apart is the expectation of models at other sites. Way is how far the sampled values had moved by own steps
+// since the last exchange with one, when any exchange last changed the slice.
+type apart struct {
+	expectation
+	way []float32
+}
+
+// passed takes an exchange that is about to change the slice into account.
+func (a *apart) passed(s *slice, own tensor.Vector, across bool) {
+	if across {
+		clear(a.way)
+		return
+	}
+	s.drift.add(own, a.way)
 }
 
 // notShared stands for a joint layer where there is none.
@@ -51,18 +94,18 @@ func (r *Replica) lockShared() iter.Seq2[int, *slice] {
 	}
 }
 
-// track takes the largest differences seen in a part's blocks into the slice's ranges. The caller holds its lock.
-func (s *slice) track(p *part, seen sighting) {
+// track takes the largest differences seen in a part's blocks into the ranges. The caller holds the slice's lock.
+func (e *expectation) track(p *part, seen sighting) {
 	if len(seen.peaks) == 0 {
 		return
 	}
 	which, next := p.which(), 0
-	for i := range s.ranges {
+	for i := range e.ranges {
 		if which != nil && !which.Has(i) {
 			continue
 		}
 		if !seen.failed.Has(i) {
-			s.trackBlock(i, float64(seen.peaks[next]), 1)
+			e.trackBlock(i, float64(seen.peaks[next]), 1)
 		}
 		next++
 	}
@@ -77,7 +120,7 @@ const rangeGrowth = 1.5
 // share is believed: that by which the slice is clipped. A liar is not to make lattices
 // so coarse that honest partners tell each other nothing with them, and an honest partner
 // that is far away must not fail again and again: what exceeds the share comes in steps.
-func (s *slice) trackBlock(i int, seen, share float64) {
-	own := s.ranges[i]
-	s.ranges[i] = coding.Track(own, float32(min(seen, max(share*seen, rangeGrowth*float64(own)))))
+func (e *expectation) trackBlock(i int, seen, share float64) {
+	own := e.ranges[i]
+	e.ranges[i] = coding.Track(own, float32(min(seen, max(share*seen, rangeGrowth*float64(own)))))
 }

@@ -35,7 +35,7 @@ func TestStoppedSenderChangesNothing(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := a.Load(0, 1, false); err != nil {
+		if err := a.Load(0, 1, false, false); err != nil {
 			t.Fatal(err)
 		}
 		stopped.Store(stop)

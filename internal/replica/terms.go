@@ -37,6 +37,9 @@ type Terms struct {
 	Overlap int
 	// Partial: the initiator sends its slices by urgency, and may leave the rest.
 	Partial bool
+	// Across is above 0 if the partner is at another site: what is expected of its model is then known from others
+	// at other sites, and the exchange weighs so many times as much, since both sides speak for others.
+	Across float64
 	// Unsummed: frames of slices go without a checksum.
 	Unsummed bool
 }
@@ -67,7 +70,7 @@ func (t Terms) flags() uint32 {
 // neither takes part in another exchange, so that both end at the mean. With c
 // exchanges at once, 1/(1+c) keeps the flock stable, which a half does not from
 // c = 4 on.
-func (t Terms) weight() float64 { return 1 / float64(1+t.Overlap) }
+func (t Terms) weight() float64 { return max(t.Across, 1) / float64(1+t.Overlap) }
 
 // bitmap is a set of slices, which several goroutines may look into and add to.
 type bitmap []uint64

@@ -55,7 +55,7 @@ func TestReceiverRefuses(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 1))
 	a.put(t, rng, 3)
 	b.put(t, rng, 2)
-	if err := b.Load(0, 1, false); err != nil {
+	if err := b.Load(0, 1, false, false); err != nil {
 		t.Fatal(err)
 	}
 	m := collective.Transfer{From: collective.Gradient, Into: collective.Sum, Add: true, Parts: 1}
@@ -202,7 +202,7 @@ func roundOf(t tester, name string, values int) func() {
 			if err := a.PutGradient(gradient, 16); err != nil {
 				t.Fatal(err)
 			}
-			if err := a.Load(0, 1, false); err != nil {
+			if err := a.Load(0, 1, false, false); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -41,7 +41,7 @@ func TestSumsAddUpExactly(t *testing.T) {
 			add := rapid.Bool().Draw(t, "add")
 			switch rapid.IntRange(0, 3).Draw(t, "what") {
 			case 0:
-				if err := all[a].Load(0, 1, add); err != nil {
+				if err := all[a].Load(0, 1, add, false); err != nil {
 					t.Fatal(err)
 				}
 				want[a].take(gradients[a], samples[a], add, 0, n)
@@ -170,7 +170,7 @@ func TestPassedOnSumsAreAlike(t *testing.T) {
 					if err := all[i].PutGradient(gradient, 48+float64(i)); err != nil {
 						t.Fatal(err)
 					}
-					if err := all[i].Load(0, 1, false); err != nil {
+					if err := all[i].Load(0, 1, false, false); err != nil {
 						t.Fatal(err)
 					}
 				}

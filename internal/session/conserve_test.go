@@ -26,6 +26,8 @@ func TestTwoSessionsConserveTheSum(t *testing.T) {
 		x := newPair(t, set)
 		x.quiet = true
 		x.pick = func(n int) int { return rapid.IntRange(0, n-1).Draw(t, "next") }
+		times := rapid.SampledFrom([]float64{0, 0, 1, 4})
+		x.across, x.answer.Across, x.answer.View = times.Draw(t, "across"), times.Draw(t, "as P sees it"), rapid.Uint64Range(1, 2).Draw(t, "view")
 		before := x.sum()
 		for id := range rapid.IntRange(1, 4).Draw(t, "exchanges") {
 			x.now += 2 * time.Hour // whoever was kept away is not any more
@@ -61,4 +63,14 @@ func TestTwoSessionsConserveTheSum(t *testing.T) {
 			}
 		}
 	})
+}
+
+// sum is that of the two models, value by value.
+func (x *pair) sum() (sum []float64) {
+	x.a.local.Replica.Snapshot(x.a.params)
+	x.p.local.Replica.Snapshot(x.p.params)
+	for i := range x.a.params {
+		sum = append(sum, float64(x.a.params[i])+float64(x.p.params[i]))
+	}
+	return sum
 }

@@ -28,6 +28,8 @@ type Exchange struct {
 	initiator replica.Initiator
 	overlap   int
 	within    time.Duration // the time of a partial exchange
+	across    float64       // as in averaging.Action, and so is view
+	view      uint64
 	offer     links.Offer
 	agreed    links.Offer // the part of it that the partner has accepted
 	room      coding.Plan // for the plan of the moment
@@ -47,6 +49,7 @@ func (x *Exchange) Begin(local *Host, now time.Duration, action averaging.Action
 	x.initiator.Use(local.Replica, local.Ledger)
 	x.bounds.Frame = local.Links.Answer(action.Peer)
 	x.overlap, x.within, x.offer = min(max(action.Overlap, 1), maxOverlap), action.Within, offer
+	x.across, x.view = action.Across, action.View
 	x.answer, x.recordReceived, x.clean = answer{}, false, false
 }
 
@@ -94,6 +97,9 @@ func (x *Exchange) Next(now time.Duration, buf *[]byte) (frame []byte, do Do) {
 func (x *Exchange) propose(now time.Duration, buf *[]byte) ([]byte, error) {
 	l := x.local
 	x.proposed = wire.Propose{Opening: l.opening(x.offer.Codecs), Overlap: uint8(x.overlap), Lanes: uint8(l.Links.Lanes(x.partner, now))}
+	if x.across > 0 {
+		x.proposed.View = x.view
+	}
 	return packTerms(l, buf, x.id, x.proposed)
 }
 
@@ -157,7 +163,7 @@ func (x *Exchange) accepted() error {
 	x.initiator.Begin(replica.Terms{
 		Partner: string(x.partner), Incarnation: x.proposed.Incarnation, Exchange: x.id, Plan: plan, Codecs: agreed.IDs,
 		Window: min(int(x.accept.Window), most), Lanes: int(x.accept.Lanes), Overlap: int(x.accept.Overlap),
-		Partial: x.within > 0, Unsummed: x.unsummed,
+		Partial: x.within > 0, Across: x.across, Unsummed: x.unsummed,
 	})
 	until := time.Duration(0)
 	if x.within > 0 {

@@ -26,10 +26,7 @@ type tester interface {
 }
 
 // errCut is what both ends of a stream that is cut see, errSlow the end of a wait.
-var (
-	errCut        = errors.New("the stream is cut")
-	errSlow error = slow{}
-)
+var errCut, errSlow error = errors.New("the stream is cut"), slow{}
 
 type slow struct{}
 
@@ -97,6 +94,7 @@ type pair struct {
 	pick     func(n int) int // which of n things that can happen happens next
 	change   func(from string, frame []byte) []byte
 	results  map[string]session.Result
+	across   float64       // as A proposes, by view 1
 	within   time.Duration // that an exchange may take, if it is partial: each frame takes a millisecond
 	quiet    bool
 	last     struct { // the frame that was heard last
@@ -188,7 +186,7 @@ func (x *pair) begin(c session.Conversation, from, to *peer) {
 
 // propose has A propose an exchange.
 func (x *pair) propose(id averaging.ExchangeID) {
-	x.exchange.Begin(&x.a.local, x.now, averaging.Action{Kind: averaging.Propose, Peer: "P", Exchange: id, Overlap: 1, Within: x.within}, x.offer)
+	x.exchange.Begin(&x.a.local, x.now, averaging.Action{Kind: averaging.Propose, Peer: "P", Exchange: id, Overlap: 1, Within: x.within, Across: x.across, View: 1}, x.offer)
 	x.begin(x.exchange, x.a, x.p)
 }
 
@@ -378,23 +376,13 @@ func (x *pair) end(c session.Conversation, side int) session.Result {
 // cut ends all streams.
 func (x *pair) cut(err error) {
 	for _, s := range x.ways {
-		for side := range 2 {
-			if !s.done[side] {
+		for side, done := range s.done {
+			if !done {
 				s.queues[side] = nil
 				s.ends[side].Fail(err)
 			}
 		}
 	}
-}
-
-// sum is that of the two models, value by value.
-func (x *pair) sum() (sum []float64) {
-	x.a.local.Replica.Snapshot(x.a.params)
-	x.p.local.Replica.Snapshot(x.p.params)
-	for i := range x.a.params {
-		sum = append(sum, float64(x.a.params[i])+float64(x.p.params[i]))
-	}
-	return sum
 }
 
 func name(side int) string { return "AP"[side : side+1] }

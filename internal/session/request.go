@@ -117,7 +117,7 @@ func (s *Served) Answer(now time.Duration, a averaging.Action) {
 	s.agreed, s.phase = true, agreeing
 	s.limit()
 	if s.kind == wire.TypePropose {
-		s.respond(a.Overlap)
+		s.respond(a)
 		return
 	}
 	if err := s.receiver.Begin(s.taking()); err != nil {
@@ -126,13 +126,16 @@ func (s *Served) Answer(now time.Duration, a averaging.Action) {
 }
 
 // respond begins an exchange in the replica.
-func (s *Served) respond(overlap int) {
-	l := s.local
-	overlap = min(max(overlap, int(s.proposal.Overlap), 1), maxOverlap)
+func (s *Served) respond(a averaging.Action) {
+	l, across := s.local, a.Across
+	if s.proposal.View != a.View {
+		across = min(across, 1) // the two may not agree on who is at their sites
+	}
+	overlap := min(max(a.Overlap, int(s.proposal.Overlap), 1), maxOverlap)
 	s.responder.Begin(replica.Terms{
 		Partner: string(s.partner), Incarnation: s.proposal.Incarnation, Exchange: s.id, Codecs: s.codecs,
 		Window: l.granted(), Lanes: min(int(s.proposal.Lanes), l.lanes()), Overlap: overlap,
-		Unsummed: s.unsummed,
+		Across: across, Unsummed: s.unsummed,
 	})
 	for i := range s.responder.Lanes() {
 		s.lanes[i].begin(s.responder.Lane(i), s.id)

@@ -64,7 +64,7 @@ func (n *joiner) receive(server *peer, line *line) {
 			return
 		}
 		left--
-		server.counts.Sent += int64(each)
+		server.sent(n.index, each)
 		last = max(last, line.carry(way, each))
 		w.queue.After(line.left(way)-w.queue.Now(), send)
 	}

@@ -35,6 +35,8 @@ type Config struct {
 	// Port bounds the bytes a second that a peer sends, and those that it receives,
 	// over all its links together, until World.SetPort says otherwise. 0 is no bound.
 	Port float64
+	// Sites says where the network has bottlenecks.
+	Sites Sites
 	// Terms are those of every exchange: the plan and the window. The other fields
 	// are filled in for each.
 	Terms replica.Terms
@@ -51,12 +53,34 @@ type Config struct {
 	// of a broken exchange by itself, and the least time between two attempts.
 	// Default: 1 s.
 	SettleAfter time.Duration
+	// Ends, if not nil, is the soonest time at which the machine of a peer hears that the peer's n-th exchange, from 1, has
+	// ended, if it began that: for what keeps peers busy beside the link.
+	Ends func(peer, n int) time.Duration
 	// News says how soon the others learn of peers that come and go.
 	News News
 	// Hooks let the caller watch and interfere.
 	Hooks Hooks
 	// Rand is where the losses of links come from. The world owns it.
 	Rand *rand.Rand
+}
+
+// Sites parts the peers of a world. The zero value has them all at one site.
+type Sites struct {
+	// Of is the site of each peer, from 0. What peers tell of it is in Member.Place.
+	Of []int
+	// Across joins peers of different sites, in the place of Config.Link. Its bandwidth is that of a site's
+	// uplink: all peers there together send no more to other sites, and receive no more.
+	Across Link
+}
+
+// apart tells whether two peers are at different sites.
+func (s Sites) apart(a, b int) bool { return len(s.Of) > 0 && s.Of[a] != s.Of[b] }
+
+func (s Sites) validate(peers int) error {
+	if n := len(s.Of); n > 0 && n != peers {
+		return fmt.Errorf("Sites.Of has %d peers of %d", n, peers)
+	}
+	return s.Across.validate()
 }
 
 // News says how long the other peers take to detect a crash, and to learn that a
@@ -77,6 +101,7 @@ type Member struct {
 	Later       bool
 	Unreachable bool
 	Stranger    bool
+	Place       topology.Place
 }
 
 func (m Member) validate(index int) error {
@@ -134,7 +159,7 @@ func (c Config) validate() error {
 	if err := (Link{Bandwidth: c.Port}).validate(); err != nil {
 		faults = append(faults, fmt.Errorf("Port: %w", err))
 	}
-	return errors.Join(append(faults, c.Link.validate())...)
+	return errors.Join(append(faults, c.Link.validate(), c.Sites.validate(len(c.Members)))...)
 }
 
 func (c Config) withDefaults() Config {

@@ -112,7 +112,7 @@ func (t *conversation) drive() {
 // send sends a whole frame.
 func (t *conversation) send(frame []byte) {
 	w := t.peer.world
-	t.peer.counts.Sent += int64(len(frame))
+	t.peer.sent(t.partner, len(frame))
 	if err := t.end.Write(frame); err != nil {
 		t.session.Fail(err)
 		return

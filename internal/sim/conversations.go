@@ -307,9 +307,22 @@ func (c *conversations) completed(t *conversation, name key, distance float64, v
 	if hook := c.peer.world.config.Hooks.Finished; hook != nil {
 		hook(c.peer.index, t.partner, name.inbound)
 	}
-	c.peer.driver.tell(averaging.Event{
+	done := averaging.Event{
 		Kind: averaging.Finished, Peer: name.partner, Exchange: name.id, Inbound: name.inbound,
 		Distance: distance, Bytes: uint64(bytes),
+	}
+	rest := time.Duration(0)
+	if ends := c.peer.world.config.Ends; ends != nil && !name.inbound {
+		rest = ends(c.peer.index, c.peer.counts.Initiated+c.peer.counts.Served) - c.peer.now()
+	}
+	if rest <= 0 {
+		c.peer.driver.tell(done)
+		return
+	}
+	c.peer.world.queue.After(rest, func() {
+		if !c.peer.gone {
+			c.peer.driver.tell(done)
+		}
 	})
 }
 

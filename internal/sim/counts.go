@@ -19,6 +19,8 @@ type Counts struct {
 	// Sent are the bytes written, and Moved those that the exchanges which it initiated
 	// and completed took both ways, for Values, each counted once for each way.
 	Sent, Moved, Values int64
+	// Across are the bytes written to peers at other sites.
+	Across int64
 	// Updates are those of a machine that averages gradients, Messages the messages that
 	// machines received.
 	Updates, Messages int

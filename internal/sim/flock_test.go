@@ -47,6 +47,7 @@ type plan struct {
 	retry     time.Duration                                   // after a failure, 20 ms
 	machine   func(peer int) averaging.Machine                // in the place of AD-PSGD, unless it gives nil
 	stranger  func(peer int) bool                             // that is no member
+	place     func(peer int) topology.Place                   // as it tells
 	initial   func(rng *rand.Rand, peer int, x tensor.Vector) // uniform in [-1, 1)
 	optimizer func(peer int) optim.Optimizer                  // in the place of asIs
 	config    sim.Config                                      // all but the members, the codec and the source
@@ -135,6 +136,9 @@ func (f *flock) member(p plan, i int) sim.Member {
 		f.t.Fatal(err)
 	}
 	member := sim.Member{ID: id, Machine: machine, Replica: f.replicas[i], Ledger: f.ledgers[i], Optimizer: asIs{}, Unreachable: i < p.hidden}
+	if p.place != nil {
+		member.Place = p.place(i)
+	}
 	if p.stranger != nil {
 		member.Stranger = p.stranger(i)
 	}

@@ -14,6 +14,8 @@ type line struct {
 	resent func(segments int) // called when segments are lost; may be nil
 	// ports are those of the peers, the lower index first.
 	ports [2]*port
+	// uplinks are those of the peers' sites; nil within one.
+	uplinks [2]*port
 	// free is when the last byte handed over, each way, will have left.
 	free    [2]time.Duration
 	streams []*Stream // still open, the oldest first
@@ -28,15 +30,17 @@ func (l *line) carry(way, n int) time.Duration {
 	segments, worst := l.link.resent(n, l.chance)
 	began, n := max(l.free[way], l.queue.Now()), n+segments*segment
 	l.free[way] = began + l.link.transmission(n)
-	arrived := max(l.free[way], l.ports[way].leave(began, n)) + l.link.Delay + time.Duration(worst)*(2*l.link.Delay+resendPause)
+	arrived := max(l.free[way], l.ports[way].leave(began, n), l.uplinks[way].leave(began, n)) + l.link.Delay + time.Duration(worst)*(2*l.link.Delay+resendPause)
 	if segments > 0 && l.resent != nil {
 		l.resent(segments)
 	}
-	return l.ports[1-way].enter(arrived, n)
+	return l.ports[1-way].enter(l.queue.Now(), l.uplinks[1-way].enter(l.queue.Now(), arrived, n), n)
 }
 
 // left is when all that was handed to one way so far has left.
-func (l *line) left(way int) time.Duration { return max(l.free[way], l.ports[way].leave(0, 0)) }
+func (l *line) left(way int) time.Duration {
+	return max(l.free[way], l.ports[way].leave(0, 0), l.uplinks[way].leave(0, 0))
+}
 
 // arrive calls do at a time, or when the line is thawed.
 func (l *line) arrive(at time.Duration, do func()) {
@@ -62,14 +66,18 @@ func (l *line) forget(s *Stream) {
 	l.streams = slices.DeleteFunc(l.streams, func(other *Stream) bool { return other == s })
 }
 
-// port is a peer's connection to the network, which all its streams share. A line has
+// port is a peer's connection to the network, or that of a site to the others, which all its streams share. A line has
 // one queue for each direction, and so has a port: a peer to which many write at once
 // receives no faster than its own port, however fast the senders' are. A nil port has no
 // bounds.
 type port struct {
-	bandwidth float64 // bytes a second each way, 0 for no limit
-	out, in   time.Duration
+	bandwidth float64       // bytes a second each way, 0 for no limit
+	out       time.Duration // when all that was handed over has left
+	in        []span        // when it will be receiving, the earliest first
 }
+
+// span is a time from a moment to another.
+type span struct{ from, to time.Duration }
 
 // transmission is the time that n bytes take through the port.
 func (p *port) transmission(n int) time.Duration { return Link{Bandwidth: p.bandwidth}.transmission(n) }
@@ -84,12 +92,23 @@ func (p *port) leave(from time.Duration, n int) time.Duration {
 	return p.out
 }
 
-// enter takes n bytes, whose last would arrive at a given time, in through the
-// port, and returns when the last of them has passed it.
-func (p *port) enter(last time.Duration, n int) time.Duration {
-	if p == nil {
+// enter takes n bytes, whose last would arrive at a given time, in through the port, and returns when the last of them
+// has passed it: at the first time at which nothing else does. What is on its way may be overtaken by what arrives before it.
+func (p *port) enter(now, last time.Duration, n int) time.Duration {
+	if p == nil || p.bandwidth == 0 {
 		return last
 	}
-	p.in = max(p.in+p.transmission(n), last)
-	return p.in
+	p.in = slices.DeleteFunc(p.in, func(s span) bool { return s.to <= now })
+	took, at := p.transmission(n), 0
+	for ; at < len(p.in) && p.in[at].from < last; at++ {
+		if s := p.in[at]; s.to > last-took {
+			last = s.to + took
+		}
+	}
+	if at > 0 && p.in[at-1].to == last-took {
+		p.in[at-1].to = last
+	} else {
+		p.in = slices.Insert(p.in, at, span{last - took, last})
+	}
+	return last
 }

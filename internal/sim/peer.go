@@ -20,6 +20,7 @@ type peer struct {
 	index       int
 	id          topology.PeerID
 	unreachable bool
+	place       topology.Place
 	counts      Counts
 
 	incarnation uint64
@@ -40,14 +41,14 @@ func newPeer(w *World, index int, m Member) *peer {
 	machine := collective.Of(m.Machine)
 	traits := machine.Traits()
 	if traits.Size != nil {
-		traits.Size.SetLength(m.Replica.SharedLen())
+		traits.Size.SetLength(m.Replica.SharedLen(), traits.Gradients && w.offer.Rounds())
 	}
 	p := &peer{
-		world: w, index: index, id: m.ID, unreachable: m.Unreachable, incarnation: 1, replica: m.Replica,
+		world: w, index: index, id: m.ID, unreachable: m.Unreachable, place: m.Place, incarnation: 1, replica: m.Replica,
 	}
 	p.driver = driver{peer: p, machine: machine}
 	p.conversations = newConversations(p, m, traits)
-	p.trainer = training{peer: p, gradients: traits.Gradients, serves: traits.Serves}
+	p.trainer = training{peer: p, gradients: traits.Gradients, servesOnly: traits.ServesOnly}
 	p.trainer.Trainer = trainer.New(trainer.Config{
 		Replica: m.Replica, Optimizer: m.Optimizer, Traits: traits, Pace: w.config.Pace, Run: &p.trainer, Lent: true,
 	})
@@ -62,7 +63,7 @@ func (p *peer) begin() {
 		return // it has yet to come
 	}
 	p.look()
-	if !p.trainer.serves {
+	if !p.trainer.servesOnly {
 		p.trainer.begin(0)
 	}
 }
@@ -86,7 +87,7 @@ func (p *peer) carryOut(a collective.Action) {
 	case collective.Send:
 		p.conversations.give(a)
 	case collective.Load:
-		if err := p.replica.Load(a.Transfer.Part, a.Transfer.Parts, a.Add); err != nil {
+		if err := p.replica.Load(a.Transfer.Part, a.Transfer.Parts, a.Add, a.Forget); err != nil {
 			p.broke(p.index, fmt.Errorf("step %d: the gradient is left out: %w", p.counts.Steps, err))
 		}
 	case collective.Clear:
@@ -165,13 +166,21 @@ func (p *peer) message(a collective.Action) {
 		p.broke(partner, fmt.Errorf("telling peer %d %s: %w", partner, a.Message, err))
 		return
 	}
-	p.counts.Sent += int64(len(frame))
+	p.sent(partner, len(frame))
 	p.counts.Messages++
 	l.arrive(l.carry(wayOf(p.index, partner), len(frame)), func() {
 		if !l.cut {
 			w.peers[partner].received(p, frame)
 		}
 	})
+}
+
+// sent counts bytes written to another peer.
+func (p *peer) sent(to, bytes int) {
+	p.counts.Sent += int64(bytes)
+	if p.world.config.Sites.apart(p.index, to) {
+		p.counts.Across += int64(bytes)
+	}
 }
 
 // received takes a message.

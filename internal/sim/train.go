@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/seed-97356399/murmuration/averaging"
 	"github.com/seed-97356399/murmuration/internal/collective"
 	"github.com/seed-97356399/murmuration/internal/trainer"
 )
@@ -30,16 +31,28 @@ type Task interface {
 	Rate(peer int, progress float64) float64
 }
 
+// Gradual is a Task whose gradients are ready bit by bit, the last values first.
+type Gradual interface {
+	// Readiness is when, as a share of the duration of a peer's steps.
+	Readiness(peer int) []Ready
+}
+
+// Ready tells that values from one on are ready when a share of the step is done.
+type Ready struct {
+	From int
+	Done float64
+}
+
 // minStep is the least duration of a step, so that time passes whatever a task says.
 const minStep = time.Microsecond
 
 // training is the trainer of a peer in virtual time: steps take as long as the task says.
 type training struct {
 	*trainer.Trainer
-	peer      *peer
-	gradients bool // gradients are averaged: a gradient counts as a step when the machine says Proceed
-	halted    bool // no further step is made
-	serves    bool // no step is made
+	peer       *peer
+	gradients  bool // gradients are averaged: a gradient counts as a step when the machine says Proceed
+	halted     bool // no further step is made
+	servesOnly bool // no step is made
 
 	stepping bool // a step has begun and not ended
 	x        []float32
@@ -73,7 +86,30 @@ func (t *training) begin(samples int) {
 	if w.gradients.workers > 0 {
 		w.gradients.owed.push(happening[*training]{at: p.now() + took, what: t})
 	}
+	if gradual, is := w.config.Task.(Gradual); is && t.gradients {
+		step := p.counts.Steps
+		for _, r := range gradual.Readiness(p.index) {
+			w.queue.After(time.Duration(r.Done*float64(took)), func() { t.ready(step, r.From) })
+		}
+	}
 	w.queue.After(took, t.end)
+}
+
+// ready reports that the gradient's values from one on are ready.
+func (t *training) ready(step, from int) {
+	p := t.peer
+	if p.gone || !t.stepping || p.counts.Steps != step {
+		return
+	}
+	p.world.gradients.finish(t)
+	if t.fault != nil {
+		return
+	}
+	t.Lend(t.grad)
+	if event, wanted := t.Ready(from, t.samples); wanted {
+		event.Initial = p.counts.Steps == 0 && !p.copied
+		p.driver.report(event)
+	}
 }
 
 // compute computes the gradient of the current step.
@@ -104,6 +140,9 @@ func (t *training) took() {
 		return
 	}
 	event, err := t.Gradient(p.now(), t.loss, t.samples)
+	if err != nil && t.gradients {
+		p.driver.report(collective.Event{Event: averaging.Event{Kind: collective.GradientLost}})
+	}
 	switch {
 	case errors.Is(err, trainer.ErrOver):
 	case err != nil:

@@ -25,6 +25,7 @@ type World struct {
 	over   bool
 
 	ports   []port
+	uplinks map[int]*port     // of sites
 	overlay *topology.Overlay // of the members, as they are known
 
 	offer, exact links.Offer // codecs of exchanges, and of transfers
@@ -44,7 +45,7 @@ func New(config Config) (*World, error) {
 	if err := config.validate(); err != nil {
 		return nil, fmt.Errorf("simulated world: %w", err)
 	}
-	w := &World{config: config.withDefaults(), index: make(map[topology.PeerID]int), lines: make(map[pair]*line)}
+	w := &World{config: config.withDefaults(), index: make(map[topology.PeerID]int), lines: make(map[pair]*line), uplinks: make(map[int]*port)}
 	w.offer, w.exact = links.NewOffer(w.config.Terms.Plan), links.NewOffer(replica.ExactTerms().Plan)
 	w.ports = make([]port, len(config.Members))
 	var members []topology.Member
@@ -56,7 +57,7 @@ func New(config Config) (*World, error) {
 			continue
 		}
 		if !m.Stranger {
-			members = append(members, topology.Member{ID: m.ID, Role: m.Role, Unreachable: m.Unreachable, Serves: collective.Of(m.Machine).Traits().Serves})
+			members = append(members, topology.Member{ID: m.ID, Role: m.Role, Unreachable: m.Unreachable, Place: m.Place, ServesOnly: collective.Of(m.Machine).Traits().ServesOnly})
 		}
 		w.peers = append(w.peers, newPeer(w, i, m))
 	}
@@ -108,12 +109,24 @@ func (w *World) line(a, b int) *line {
 	if l == nil {
 		l = &line{queue: &w.queue, spare: &w.spare, chance: w.config.Rand.Float64, link: w.config.Link}
 		l.ports = [2]*port{&w.ports[key[0]], &w.ports[key[1]]}
+		if sites := w.config.Sites; sites.apart(a, b) {
+			l.link = Link{Delay: sites.Across.Delay, Loss: sites.Across.Loss}
+			l.uplinks = [2]*port{w.uplink(sites.Of[key[0]]), w.uplink(sites.Of[key[1]])}
+		}
 		if lost := w.config.Hooks.Lost; lost != nil {
 			l.resent = func(segments int) { lost(key[0], key[1], segments) }
 		}
 		w.lines[key] = l
 	}
 	return l
+}
+
+// uplink is the connection of a site to the others.
+func (w *World) uplink(site int) *port {
+	if w.uplinks[site] == nil {
+		w.uplinks[site] = &port{bandwidth: w.config.Sites.Across.Bandwidth}
+	}
+	return w.uplinks[site]
 }
 
 // SetLink changes the link between two peers for what is sent from now on.
@@ -170,7 +183,7 @@ func (w *World) adopt(members []topology.Member) error {
 
 // admit adds a member to the view.
 func (w *World) admit(p *peer) error {
-	return w.adopt(append(w.overlay.View().Members(), topology.Member{ID: p.id, Unreachable: p.unreachable, Serves: p.trainer.serves}))
+	return w.adopt(append(w.overlay.View().Members(), topology.Member{ID: p.id, Unreachable: p.unreachable, Place: p.place, ServesOnly: p.trainer.servesOnly}))
 }
 
 // dismiss takes a member out of the view.

@@ -79,9 +79,11 @@ type Call struct {
 	// that have not come.
 	Least   int
 	Timeout time.Duration
-	// Length, the number of numbers, and Value are for Moved. All participants get the least Value.
+	// Length, the number of numbers, and Value are for Moved. All participants get the least Value. Rounds tells that
+	// what is moved is rounded on the way.
 	Length int
 	Value  float64
+	Rounds bool
 	// Exponent and Nonce are for Masked: the exponent of the vector, or a larger one (mask.Exponent), and a new nonce
 	// for each call.
 	Exponent int

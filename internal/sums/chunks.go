@@ -2,24 +2,22 @@ package sums
 
 import (
 	"math/bits"
+	"slices"
 	"time"
 )
 
-// A step of a Moved sum is sent in chunks, so that a partner can begin with the first, and a lost one costs little. A
-// chunk has about chunkNumbers numbers; there are at most mostChunks, since on long links each costs a round trip. Of
-// one step chunksAhead are in flight at once.
-const (
-	mostChunks   = 8
-	chunkNumbers = 1 << 18
-	chunksAhead  = 2
-)
+// chunksAhead is how many chunks are in flight to a partner at once.
+const chunksAhead = 4
 
-// grains is the number of parts into which the schedule divides the numbers of so many participants.
+// grains is the number of parts into which the schedule divides a stripe among so many participants.
 func grains(op Op, size int) int {
-	if op == MovedRing {
-		return mostChunks * size
+	switch op {
+	case MovedRing:
+		return size
+	case MovedTree:
+		return 1
 	}
-	return mostChunks << (bits.Len(uint(size)) - 1)
+	return 1 << (bits.Len(uint(size)) - 1)
 }
 
 // Chunk is a run of numbers of a Moved sum: the Part-th, from 0, of Parts runs of about equally many.
@@ -28,83 +26,94 @@ type Chunk struct {
 	Add         bool // the receiver adds it to its own, else it replaces its own
 }
 
-// chunks are the chunks of an attempt at a Moved sum, sent and received.
-type chunks struct {
-	loaded bool     // the caller's numbers are ready
-	handed int      // hands whose chunks have all been sent
-	sent   int      // chunks of the next hand
-	left   []int    // by hand, chunks that partners do not have yet
-	begun  []uint16 // by take, a bit for each chunk that comes or has come
-	ended  []uint16 // by take, a bit for each chunk that has come
+// strand is a participant's part in summing one stripe: each step is one chunk.
+type strand struct {
+	stripe
+	loaded bool // the caller's numbers are there to be sent
+	hands  []step
+	handed int    // hands that have been sent
+	given  []bool // by hand: the partner has it
+	takes  []taking
+	begun  []bool // by take: it comes or has come
+	taken  int    // takes that are complete, in order
 }
 
-func newChunks(a *attempt) chunks {
-	p := chunks{begun: make([]uint16, len(a.takes)), ended: make([]uint16, len(a.takes))}
-	for _, h := range a.hands {
-		p.left = append(p.left, p.count(a, h))
-	}
-	return p
+// chunk is what a step carries.
+func (s *strand) chunk(a *attempt, h step) Chunk {
+	width, all := h.to-h.from, grains(a.Op, a.size)
+	return Chunk{Part: (s.at*all + h.from) / width, Parts: s.of * all / width, Add: h.adds}
 }
 
-// count is the number of chunks of a step.
-func (p *chunks) count(a *attempt, s step) int {
-	least := 1
-	if a.Op == MovedTree { // a transfer of the whole is one of the owner's own
-		least = 2
-	}
-	numbers := a.Length / grains(a.Op, a.size) * (s.to - s.from)
-	return 1 << (bits.Len(uint(min(max(numbers/chunkNumbers, least), mostChunks))) - 1)
+// complete tells whether the stripe is here, and no partner still needs it from here.
+func (s *strand) complete() bool {
+	return s.loaded && s.taken == len(s.takes) && !slices.Contains(s.given, false)
 }
 
-// at is the i-th chunk of a step, and how many grains it has.
-func (p *chunks) at(a *attempt, s step, i int) (chunk Chunk, grain int) {
-	grain = (s.to - s.from) / p.count(a, s)
-	return Chunk{Part: s.from/grain + i, Parts: grains(a.Op, a.size) / grain, Add: s.adds}, grain
-}
-
-// find is the index of a chunk in a step with a partner, -1 if it is not part of it.
-func (p *chunks) find(a *attempt, s step, with ID, chunk Chunk) int {
-	first, _ := p.at(a, s, 0)
-	i := chunk.Part - first.Part
-	first.Part = chunk.Part
-	if i < 0 || i >= p.count(a, s) || first != chunk || a.partner(s.peer) != with {
-		return -1
-	}
-	return i
-}
-
-// given tells whether partners have everything that they need from this participant.
-func (p *chunks) given() bool {
-	left := 0
-	for _, n := range p.left {
-		left += n
-	}
-	return p.loaded && left == 0
-}
-
-// waits tells whether a hand waits for the end of the one before. A finished part is sent on as part of larger and
+// waits tells whether the next hand waits for the end of the one before. A finished part is sent on as part of larger and
 // larger hands. Codecs that round give all members the same values only in this order, since their blocks begin where
 // a hand begins.
-func (p *chunks) waits(a *attempt, h *step) bool {
-	if p.handed == 0 {
+func (s *strand) waits(rounds bool) bool {
+	if s.handed == 0 || !rounds {
 		return false
 	}
-	before := a.hands[p.handed-1]
-	return !before.adds && p.left[p.handed-1] > 0 && (before.from != h.from || before.to != h.to)
+	before, next := s.hands[s.handed-1], s.hands[s.handed]
+	return !before.adds && !s.given[s.handed-1] && (before.from != next.from || before.to != next.to)
+}
+
+// strands are the stripes of an attempt at a Moved sum, the last first.
+type strands []strand
+
+// newStrands makes the strands of a participant; nil if these are no stripes.
+func newStrands(a *attempt, of Stripes) (all strands) {
+	for _, part := range of.list() {
+		hands, takes := schedule(a.Op, a.rank, a.size, grains(a.Op, a.size))
+		s := strand{stripe: part, hands: hands, given: make([]bool, len(hands)), begun: make([]bool, len(takes))}
+		for _, t := range takes {
+			s.takes = append(s.takes, taking{step: t})
+		}
+		all = append(all, s)
+	}
+	return all
+}
+
+func (all strands) complete() bool {
+	return !slices.ContainsFunc(all, func(s strand) bool { return !s.complete() })
+}
+
+// last is the strand that has come least far.
+func (all strands) last() *strand {
+	last := &all[0]
+	for i := range all {
+		if all[i].taken < last.taken {
+			last = &all[i]
+		}
+	}
+	return last
+}
+
+// flying is the number of chunks in flight to the participant of a rank.
+func (all strands) flying(rank int) (n int) {
+	for i := range all {
+		for h := range all[i].handed {
+			if all[i].hands[h].peer == rank && !all[i].given[h] {
+				n++
+			}
+		}
+	}
+	return n
 }
 
 // give sends the chunks that are ready.
-func (p *chunks) give(a *attempt) {
-	for ; p.handed < len(a.hands); p.handed, p.sent = p.handed+1, 0 {
-		h := &a.hands[p.handed]
-		if p.waits(a, h) {
-			return
-		}
-		for count := p.count(a, *h); p.sent < count; p.sent++ {
-			chunk, grain := p.at(a, *h, p.sent)
-			if underWay := p.sent - (count - p.left[p.handed]); underWay >= chunksAhead || h.from+(p.sent+1)*grain > a.ready(h) {
-				return
+func (all strands) give(a *attempt) {
+	for i := range all {
+		s := &all[i]
+		for s.loaded && s.handed < len(s.hands) && !s.waits(a.Rounds) {
+			h := s.hands[s.handed]
+			if s.taken < h.after || all.flying(h.peer) >= chunksAhead {
+				break
 			}
+			s.handed++
+			chunk := s.chunk(a, h)
 			a.emit(Outcome{To: a.partner(h.peer), Chunk: &chunk})
 		}
 	}
@@ -125,44 +134,62 @@ func (m *Moving) over(now time.Duration) bool {
 	return s == nil || s.own != m.part || m.part.current != m.a || m.part.stage != Placed
 }
 
-// Loaded notes that the numbers are ready for chunks to be taken from and added to.
-func (m *Moving) Loaded(now time.Duration) {
-	if !m.over(now) {
-		m.a.chunks.loaded = true
-		m.a.chunks.give(m.a)
-		m.part.close()
+// Load is the stripes that the caller must add to what has come by now, if its numbers from one on are ready. Then it
+// calls Loaded. It may load everything at once instead, before it accepts a chunk.
+func (m *Moving) Load(from int) (due []Chunk) {
+	for _, s := range m.a.strands {
+		if !s.loaded && s.begins(m.a.Length, from) {
+			due = append(due, Chunk{Part: s.at, Parts: s.of, Add: true})
+		}
 	}
+	return due
+}
+
+// Loaded notes that the numbers from one on are there to be sent.
+func (m *Moving) Loaded(now time.Duration, from int) {
+	if m.over(now) {
+		return
+	}
+	for i := range m.a.strands {
+		if s := &m.a.strands[i]; s.begins(m.a.Length, from) {
+			s.loaded = true
+		}
+	}
+	m.a.strands.give(m.a)
+	m.part.close()
 }
 
 // Accept tells whether to take a chunk that a member offers: each chunk that is due, once. Chunks that are added
-// may come in any order; sending waits for them.
+// may come in any order, and before the member's own numbers are loaded; sending waits for them.
 func (m *Moving) Accept(now time.Duration, from ID, chunk Chunk) bool {
-	p := &m.a.chunks
-	for i := range m.a.takes {
-		if n := p.find(m.a, m.a.takes[i].step, from, chunk); n >= 0 && p.begun[i]&(1<<n) == 0 && !m.over(now) {
-			p.begun[i] |= 1 << n
-			return true
-		}
+	if s, i := m.taking(from, chunk); s != nil && !s.begun[i] && !m.over(now) {
+		s.begun[i] = true
+		return true
 	}
 	return false
 }
 
-// Took notes that an accepted chunk has come.
-func (m *Moving) Took(now time.Duration, from ID, chunk Chunk) {
-	if m.over(now) {
-		return
-	}
-	p := &m.a.chunks
-	for i := range m.a.takes {
-		t := &m.a.takes[i]
-		if n := p.find(m.a, t.step, from, chunk); n >= 0 && p.begun[i]&(1<<n) != 0 {
-			p.ended[i] |= 1 << n
-			_, grain := p.at(m.a, t.step, 0)
-			before := bits.TrailingZeros16(^p.ended[i]) // chunks before the first missing one
-			t.came, t.whole = before*grain, before == p.count(m.a, t.step)
+// taking is the strand, and its take, in which a member sends a chunk.
+func (m *Moving) taking(from ID, chunk Chunk) (*strand, int) {
+	for i := range m.a.strands {
+		s := &m.a.strands[i]
+		for n, t := range s.takes {
+			if s.chunk(m.a, t.step) == chunk && m.a.partner(t.peer) == from {
+				return s, n
+			}
 		}
 	}
-	m.a.next()
+	return nil, 0
+}
+
+// Took notes that an accepted chunk has come.
+func (m *Moving) Took(now time.Duration, from ID, chunk Chunk) {
+	s, i := m.taking(from, chunk)
+	if s == nil || !s.begun[i] || m.over(now) {
+		return
+	}
+	for s.takes[i].whole = true; s.taken < len(s.takes) && s.takes[s.taken].whole; s.taken++ {
+	}
 	m.moved()
 }
 
@@ -171,16 +198,19 @@ func (m *Moving) Gave(now time.Duration, to ID, chunk Chunk) {
 	if m.over(now) {
 		return
 	}
-	for i, h := range m.a.hands {
-		if m.a.chunks.find(m.a, h, to, chunk) >= 0 {
-			m.a.chunks.left[i]--
+	for i := range m.a.strands {
+		s := &m.a.strands[i]
+		for n, h := range s.hands[:s.handed] {
+			if s.chunk(m.a, h) == chunk && m.a.partner(h.peer) == to {
+				s.given[n] = true
+			}
 		}
 	}
 	m.moved()
 }
 
 func (m *Moving) moved() {
-	m.a.chunks.give(m.a)
+	m.a.strands.give(m.a)
 	m.part.moved = m.part.m.now
 	m.part.close()
 }

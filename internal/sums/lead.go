@@ -273,7 +273,7 @@ func (l *lead) begin() {
 // tellPlace sends a participant its place.
 func (l *lead) tellPlace(c *comer) {
 	c.placeSent = l.m.now
-	place := &wire.Sum{Kind: wire.SumPlace, Name: l.name, Attempt: l.attempt, Rank: uint32(c.rank), Size: uint32(len(l.line))}
+	place := &wire.Sum{Kind: wire.SumPlace, Name: l.name, Attempt: l.attempt, Length: uint64(l.stripes), Rank: uint32(c.rank), Size: uint32(len(l.line))}
 	for _, rank := range partners(schedule(l.op, c.rank, len(l.line), 0)) {
 		place.Partners = append(place.Partners, string(l.line[rank]))
 	}

@@ -47,6 +47,8 @@ type Machine struct {
 	inward   []*wire.Sum              // to this member itself
 	out      []Outcome
 	news
+	// Pace is what the last Moved sum took, for the next that this member coordinates.
+	Pace Pace
 	// Keys are this member's keys for masks; without them it takes part in no masked sum.
 	Keys *mask.Keys
 }

@@ -1,10 +1,11 @@
 package sums
 
 import (
-	"math/bits"
 	"slices"
 	"testing"
 	"time"
+
+	"pgregory.net/rapid"
 )
 
 // heldLength is how many numbers a member of the world moves: not a power of two.
@@ -13,10 +14,26 @@ const heldLength = 37
 // load makes ready what a member moves.
 func (m *member) load(moving *Moving) {
 	m.held, m.moving = make([]float64, heldLength), moving
-	for i := range m.held {
-		m.held[i] = float64(uint64(1) << m.index)
+	m.ready(moving, heldLength)
+}
+
+// ready brings what a member moves in some steps, the last numbers first, after what others may have added already.
+func (m *member) ready(moving *Moving, from int) {
+	scaled := from * (moving.a.Length / heldLength)
+	for _, c := range moving.Load(scaled) {
+		begin, end := c.run(heldLength)
+		for i := begin; i < end; i++ {
+			m.held[i] += float64(uint64(1) << m.index)
+		}
 	}
-	moving.Loaded(m.world.now)
+	if moving.Loaded(m.world.now, scaled); from > 0 {
+		m.world.after(m.world.upTo(m.world.delay), func() {
+			if m.moving == moving && !m.dead {
+				m.ready(moving, max(from-heldLength/3, 0))
+				m.settle()
+			}
+		})
+	}
 }
 
 // holds gives a result of what is moved its numbers.
@@ -87,6 +104,7 @@ func TestWhatIsMoved(t *testing.T) {
 		op := movedOf(n)
 		w := newWorld(t, uint64(n), n)
 		for _, m := range w.members {
+			m.Pace = inThirds(heldLength << (n % 20))
 			m.calls = []Call{{Name: "sum 4", Op: op, Length: heldLength << (n % 20), Least: n, Timeout: time.Minute, Value: float64(n - m.index)}}
 			w.after(w.upTo(time.Second), m.next)
 		}
@@ -106,30 +124,89 @@ func TestWhatIsMoved(t *testing.T) {
 	}
 }
 
-// TestChunksOfAStep shows that the chunks of each step are its numbers, each once, few and none tiny.
-func TestChunksOfAStep(t *testing.T) {
-	for n := 2; n <= 200; n++ {
-		op := movedOf(n)
-		for rank := range n {
-			a := &attempt{Call: &Call{Op: op, Length: 1 << (10 + n%20)}, rank: rank, size: n}
-			hands, _ := schedule(op, rank, n, grains(op, n))
-			for _, h := range hands {
-				if bits.OnesCount(uint(h.to-h.from)) != 1 || a.chunks.count(a, h) > mostChunks || a.chunks.count(a, h) > max(a.Length/chunkNumbers, 2) {
-					t.Fatalf("%d members: step %+v in %d chunks", n, h, a.chunks.count(a, h))
-				}
-				at := h.from * heldLength / grains(op, n)
-				for i := range a.chunks.count(a, h) {
-					p, _ := a.chunks.at(a, h, i)
-					from, to := p.run(heldLength)
-					if from != at {
-						t.Fatalf("%d members: step %+v: chunk %d begins at %d, want %d", n, h, i, from, at)
-					}
-					at = to
-				}
-				if at != h.to*heldLength/grains(op, n) {
-					t.Errorf("%d members: step %+v ends at %d", n, h, at)
+// TestChunksOfAStripe shows that the chunks of all stripes are the numbers of each step, each once.
+func TestChunksOfAStripe(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		n := rapid.IntRange(2, 200).Draw(t, "members")
+		op, stripes := movedOf(n), drawStripes(t)
+		call := &Call{Op: op, Length: 1 << 20}
+		a := &attempt{Call: call, rank: rapid.IntRange(0, n-1).Draw(t, "rank"), size: n}
+		all := newStrands(a, stripes)
+		if all == nil {
+			t.Fatalf("%b are no stripes", stripes)
+		}
+		next := call.Length
+		for _, s := range all {
+			begin, end := Chunk{Part: s.at, Parts: s.of}.run(call.Length)
+			if end != next {
+				t.Fatalf("stripe %d of %d ends at %d, want %d", s.at, s.of, end, next)
+			}
+			next = begin
+			for _, h := range s.hands {
+				c, all := s.chunk(a, h), grains(op, n)
+				from, to := c.run(call.Length)
+				if from != begin+h.from*(end-begin)/all || to != begin+h.to*(end-begin)/all {
+					t.Fatalf("step %+v of stripe %d of %d is %+v", h, s.at, s.of, c)
 				}
 			}
+		}
+		if next != 0 {
+			t.Fatalf("the stripes begin at %d", next)
+		}
+	})
+}
+
+// inThirds is the pace at which ready makes numbers ready.
+func inThirds(length int) Pace {
+	at := func(third int) Ready {
+		return Ready{From: length * third / 3, At: time.Duration(3-third) * time.Second}
+	}
+	return Pace{Length: length, Ready: []Ready{at(2), at(1), at(0)}, Sending: time.Second, Round: time.Millisecond}
+}
+
+// drawStripes draws stripes by halving some of them.
+func drawStripes(t *rapid.T) (s Stripes) {
+	var divide func(begin, end int)
+	divide = func(begin, end int) {
+		if end-begin == 1 || !rapid.Bool().Draw(t, "halved") {
+			s |= 1 << begin
+			return
+		}
+		divide(begin, (begin+end)/2)
+		divide((begin+end)/2, end)
+	}
+	divide(0, mostStripes)
+	return s
+}
+
+// TestNoStripes shows that a coordinator cannot give stripes that are none.
+func TestNoStripes(t *testing.T) {
+	for _, s := range []Stripes{0, 2, 1 << 63, 1 | 1<<1, 1 | 1<<16, 1 | 1<<32 | 1<<47} {
+		if list := s.list(); list != nil {
+			t.Errorf("%b: %v", s, list)
+		}
+	}
+	if n := len(Stripes(1<<mostStripes - 1).list()); n != mostStripes {
+		t.Errorf("%d stripes of one 64th, want %d", n, mostStripes)
+	}
+}
+
+// TestStripesFollowReadiness shows how a coordinator divides a sum whose last three quarters are ready first.
+func TestStripesFollowReadiness(t *testing.T) {
+	const length = 64_000
+	ready := []Ready{{From: 15_000, At: 40 * time.Millisecond}, {From: 1_000, At: 90 * time.Millisecond}, {From: 0, At: 100 * time.Millisecond}}
+	for _, c := range []struct {
+		pace Pace
+		want []stripe
+	}{
+		{Pace{}, []stripe{{0, 1}}},
+		{Pace{Length: length, Ready: ready, Sending: 100 * time.Millisecond, Round: time.Millisecond}, []stripe{{1, 2}, {1, 4}, {15, 64}, {14, 64}, {6, 32}, {2, 16}, {1, 16}, {1, 32}, {1, 64}, {0, 64}}},
+		{Pace{Length: length, Ready: ready, Sending: 100 * time.Millisecond, Round: 20 * time.Millisecond}, []stripe{{1, 2}, {1, 4}, {0, 4}}},
+		{Pace{Length: length, Ready: ready, Sending: 5 * time.Millisecond, Round: 20 * time.Millisecond}, []stripe{{0, 1}}},
+		{Pace{Length: 1, Ready: ready, Sending: 100 * time.Millisecond}, []stripe{{0, 1}}},
+	} {
+		if got := c.pace.stripes(Moved, length, 4).list(); !slices.Equal(got, c.want) {
+			t.Errorf("%+v: %v, want %v", c.pace, got, c.want)
 		}
 	}
 }

@@ -16,14 +16,18 @@ type trial struct {
 	running bool
 	attempt uint64
 	line    []ID                  // members with a place, by rank
+	stripes Stripes               // of a Moved sum
 	holding search                // for a participant that does not hold the sum
 	began   time.Duration         // when the attempt began
 	moved   time.Duration         // when a participant last reported progress
 	masks   func(rank int) []byte // returns the masks' part of a place; nil for other sums
 }
 
-// enlist makes the list of participants of a masked sum.
+// enlist makes the list of participants of a masked sum, and the stripes of a Moved one.
 func (t *trial) enlist(l *lead) {
+	if t.stripes = 0; l.op.moved() {
+		t.stripes = l.m.Pace.stripes(l.op, int(min(l.length, MaxLength)), len(t.line))
+	}
 	if t.masks = nil; l.op != Masked {
 		return
 	}

@@ -12,8 +12,8 @@ import (
 func TestAPartIsHandedOnBeforeTheWhole(t *testing.T) {
 	m := New("a", Times{})
 	m.View(0, []ID{"l", "a", "b", "c", "d"})
-	m.Call(0, Call{Name: "x", Op: Moved, Length: 1 << 10, Timeout: time.Second})
-	m.Receive(0, "l", wire.Sum{Kind: wire.SumPlace, Name: "x", Attempt: 7, Size: 4, Partners: []string{"b", "c"}}) // ranks 1 and 2
+	m.Call(0, Call{Name: "x", Op: Moved, Length: 1 << 10, Rounds: true, Timeout: time.Second})
+	m.Receive(0, "l", wire.Sum{Kind: wire.SumPlace, Name: "x", Attempt: 7, Size: 4, Length: uint64(OneStripe), Partners: []string{"b", "c"}}) // ranks 1 and 2
 	var moving *Moving
 	sent := map[ID]int{}
 	look := func() {
@@ -27,7 +27,7 @@ func TestAPartIsHandedOnBeforeTheWhole(t *testing.T) {
 		}
 	}
 	look()
-	moving.Loaded(0)
+	moving.Loaded(0, 0)
 	take := func(from ID, c Chunk) {
 		if !moving.Accept(0, from, c) {
 			t.Fatalf("%+v of %s is not taken", c, from)

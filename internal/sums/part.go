@@ -155,15 +155,15 @@ func lasts(op Op, bytes uint64, size int) time.Duration {
 	if op == MovedTree { // as many steps one after the other, though of different members
 		op = Moved
 	}
-	_, steps := schedule(op, 0, size, 0)
+	steps := taken(op, size)
 	if op == Gather {
-		bytes *= uint64(len(steps))
+		bytes *= uint64(steps)
 	}
-	return standstill + time.Duration(len(steps))*time.Second + time.Duration(bytes)*time.Second/leastRate
+	return standstill + time.Duration(steps)*time.Second + time.Duration(bytes)*time.Second/leastRate
 }
 
-// moves is the most bytes that a participant sends, and receives, in an attempt at numbers: two halves
-// for others, beside its own.
+// moves is the most bytes that a participant sends, and receives, in an attempt at numbers: as often as they are long,
+// by halving and doubling twice and once more for two that are not in the core; by a tree once up and twice down.
 func moves(length uint64) uint64 { return 3 * wire.NumberSize * min(length, MaxLength) }
 
 // limit is how long a participant waits for a present coordinator that does not end the sum. An

@@ -32,7 +32,7 @@ type attempt struct {
 	taken   int // takes that are complete, in order
 	numbers numbers
 	blocks  blocks
-	chunks  chunks
+	strands strands
 }
 
 // taking is a step that is being received.
@@ -46,24 +46,24 @@ type taking struct {
 // newAttempt makes the attempt of a place; nil if the place has the wrong number of partners for its schedule.
 func newAttempt(call *Call, place *wire.Sum, emit func(Outcome)) *attempt {
 	a := &attempt{Call: call, number: place.Attempt, rank: int(place.Rank), size: int(place.Size), emit: emit}
-	length := int(call.length())
-	if a.Op.moved() {
-		length = grains(a.Op, a.size)
-	}
-	hands, takes := schedule(a.Op, a.rank, a.size, length)
+	hands, takes := schedule(a.Op, a.rank, a.size, int(call.length()))
 	if a.ranks = partners(hands, takes); len(a.ranks) != len(place.Partners) {
 		return nil
 	}
 	for _, id := range place.Partners {
 		a.partners = append(a.partners, ID(id))
 	}
+	if a.Op.moved() {
+		if a.strands = newStrands(a, Stripes(place.Length)); a.strands == nil {
+			return nil
+		}
+		return a
+	}
 	a.hands, a.takes = hands, make([]taking, len(takes))
 	for i, s := range takes {
 		a.takes[i].step = s
 	}
 	switch {
-	case a.Op.moved():
-		a.chunks = newChunks(a)
 	case a.Op == Gather:
 		a.blocks = newBlocks(a)
 	case a.Op != Masked: // those of a masked sum are hidden first
@@ -81,11 +81,20 @@ func (a *attempt) send(to ID, share wire.Share) { a.emit(Outcome{To: to, Share: 
 
 // complete tells whether the sum is here and, for a Moved sum, no partner still needs it from here.
 func (a *attempt) complete() bool {
-	return a.taken == len(a.takes) && (!a.Op.moved() || a.chunks.given())
+	if a.Op.moved() {
+		return a.strands.complete()
+	}
+	return a.taken == len(a.takes)
 }
 
 // awaits is the member whose share comes next, "" if there is none.
 func (a *attempt) awaits() ID {
+	if a.Op.moved() {
+		if s := a.strands.last(); s.taken < len(s.takes) {
+			return a.partner(s.takes[s.taken].peer)
+		}
+		return ""
+	}
 	if a.taken < len(a.takes) {
 		return a.partner(a.takes[a.taken].peer)
 	}
@@ -104,8 +113,11 @@ func (a *attempt) ready(h *step) int {
 	return h.to
 }
 
-// progress is how much has come, in steps.
+// progress is how much has come, in steps; of a Moved sum, of the stripe that has come least far.
 func (a *attempt) progress() uint32 {
+	if a.Op.moved() {
+		return uint32(a.strands.last().taken) * progressStep
+	}
 	if a.taken == len(a.takes) {
 		return uint32(a.taken) * progressStep
 	}

@@ -86,6 +86,19 @@ func schedule(op Op, rank, size, length int) (hands, takes []step) {
 	return hands, takes
 }
 
+// taken is the number of steps that the participant of rank 0 receives; by a tree it is not known here.
+func taken(op Op, size int) int {
+	switch op {
+	case MovedRing:
+		return 2 * (size - 1)
+	case Gather:
+		return bits.Len(uint(size - 1))
+	}
+	k := bits.Len(uint(size)) - 1
+	core, half := 1<<k, max(1<<k/2, 1)
+	return 2*k + (size-core+half-1)/half
+}
+
 // partners are the ranks in a schedule, sorted.
 func partners(hands, takes []step) []int {
 	var ranks []int

@@ -191,3 +191,14 @@ func TestWhoHearsNumbersAsTheyAre(t *testing.T) {
 		}
 	}
 }
+
+// The steps that are counted are those of the schedule.
+func TestStepsAreCounted(t *testing.T) {
+	for _, op := range []Op{Add, Gather, Moved, MovedRing} {
+		for size := 1; size <= 130; size++ {
+			if _, takes := schedule(op, 0, size, 0); taken(op, size) != len(takes) {
+				t.Errorf("%s of %d: %d steps counted, %d taken", op, size, taken(op, size), len(takes))
+			}
+		}
+	}
+}

@@ -112,7 +112,7 @@ func TestStatisticsWhereGradientsAreAveraged(t *testing.T) {
 		t.Errorf("once the gradient is handed over: %v, want %v", contents(r), want)
 	}
 	mean, x := make(tensor.Vector, values), make(tensor.Vector, values)
-	if err := r.Load(0, 1, false); err != nil {
+	if err := r.Load(0, 1, false, false); err != nil {
 		t.Fatal(err)
 	}
 	r.Drain(mean, 0, 1, 0)

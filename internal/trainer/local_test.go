@@ -54,7 +54,7 @@ func TestLocalSteps(t *testing.T) {
 		t.Errorf("the optimizer is told of the run %d times in 5 steps", len(o.courses))
 	}
 	mean, x := make(tensor.Vector, values), make(tensor.Vector, values)
-	if err := r.Load(0, 1, false); err != nil {
+	if err := r.Load(0, 1, false, false); err != nil {
 		t.Fatal(err)
 	}
 	r.Drain(mean, 0, 1, 0)

@@ -22,37 +22,60 @@ func makeRoom(s *optim.State, like optim.State) {
 	}
 }
 
-// memories are what an optimizer remembers of the parts of a model that are updated one by one. It has the memory of
-// the last one itself.
+// memories are what an optimizer remembers of the parts of a model that are updated one by one, each of values of its
+// own. The optimizer has the memory of the part updated last, which lies in its vectors where that part does.
 type memories struct {
-	part   int // the last
-	of     int // parts; 0 before the first
-	others map[int]optim.State
+	part, from, to int            // the last, and its values
+	others         optim.State    // Steps are those behind a part that has not been updated here
+	steps          map[int]uint64 // of the others; nil before the first
 }
 
-// turn gives the optimizer its memory of a part, an empty one where it has none. An optimizer whose state cannot be
+// turn gives the optimizer its memory of a part, of the values from one to another. An optimizer whose state cannot be
 // had uses one memory for all parts.
-func (m *memories) turn(o optim.Optimizer, to collective.Transfer) error {
-	before := *m
-	m.part, m.of = to.Part, to.Parts
+func (m *memories) turn(o optim.Optimizer, part collective.Transfer, from, to int) error {
 	stateful, can := o.(optim.Stateful)
-	if !can || before.of < 2 || before.part == to.Part {
+	if !can || part.Parts < 2 {
 		return nil
 	}
-	var left optim.State
+	if m.steps == nil { // what a checkpoint had of them
+		copyState(&m.others, stateful.State())
+		m.part, m.from, m.to, m.steps = part.Part, from, to, make(map[int]uint64)
+	}
+	if m.part == part.Part {
+		return nil
+	}
 	lent := stateful.State()
-	makeRoom(&left, lent)
-	left.Kind, left.Steps = lent.Kind, lent.Steps
-	for name, from := range lent.Vectors {
-		copy(left.Vectors[name], from)
+	makeRoom(&m.others, lent)
+	m.steps[m.part] = lent.Steps
+	for name, v := range lent.Vectors {
+		others := m.others.Vectors[name]
+		copy(others[m.from:m.to], v[m.from:m.to])
+		clear(v)
+		copy(v[from:to], others[from:to])
 	}
-	if m.others == nil {
-		m.others = make(map[int]optim.State)
+	lent.Steps = m.others.Steps
+	if steps, known := m.steps[part.Part]; known {
+		lent.Steps = steps
 	}
-	m.others[before.part] = left
-	next, known := m.others[to.Part]
-	if delete(m.others, to.Part); !known {
-		next = optim.State{Kind: lent.Kind}
+	m.part, m.from, m.to = part.Part, from, to
+	return stateful.Restore(lent)
+}
+
+// join completes a copy of the optimizer's state by what it remembers of other parts.
+func (m *memories) join(state *optim.State) {
+	for name, v := range state.Vectors {
+		if others := m.others.Vectors[name]; len(others) == len(v) {
+			copy(v[:m.from], others[:m.from])
+			copy(v[m.to:], others[m.to:])
+		}
 	}
-	return stateful.Restore(next)
+}
+
+// copyState copies a state into another, whose vectors it uses again.
+func copyState(to *optim.State, from optim.State) {
+	makeRoom(to, from)
+	to.Kind, to.Steps = from.Kind, from.Steps
+	for name, v := range from.Vectors {
+		copy(to.Vectors[name], v)
+	}
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/seed-97356399/murmuration/averaging"
 	"github.com/seed-97356399/murmuration/internal/collective"
 	"github.com/seed-97356399/murmuration/internal/replica"
 	"github.com/seed-97356399/murmuration/peer/optim"
@@ -32,7 +33,7 @@ func (s *steps) optimize(by optim.Optimizer, grad, x tensor.Vector, rate float64
 	s.replica.Hold()
 	defer s.replica.Release()
 	from, to := s.replica.Part(update.Transfer.Part, update.Transfer.Parts)
-	if err := s.memories.turn(by, update.Transfer); err != nil {
+	if err := s.memories.turn(by, update.Transfer, from, to); err != nil {
 		return 0, err
 	}
 	clear(x[:from]) // as in ranges that the optimizer does not change
@@ -102,9 +103,34 @@ func (s *steps) fault(format string, err error) error {
 	return fmt.Errorf("step %d: "+format, own+1, err)
 }
 
+// part hands over the values of a gradient from one on, of which those from ready on have been before, and returns the
+// event for the machine; false if they cannot be handed over, which put will say.
+func (s *steps) part(grad tensor.Vector, ready *int, from, samples int) (collective.Event, bool) {
+	if s.replica.PutRange(grad, from, *ready, float64(samples)) != nil {
+		return collective.Event{}, false
+	}
+	*ready = from
+	return collective.Event{
+		Event:   averaging.Event{Kind: collective.GradientReady, Progress: s.run.Progress()},
+		Samples: samples, From: s.replica.Ready(from),
+	}, true
+}
+
+// put hands over a gradient whose values from one on part has handed over, but for local statistics.
+func (s *steps) put(grad tensor.Vector, ready int, samples float64) error {
+	for _, p := range s.excluded.local {
+		if end := p.offset + p.length; end > ready {
+			if err := s.replica.PutRange(grad, max(p.offset, ready), end, samples); err != nil {
+				return err
+			}
+		}
+	}
+	return s.replica.PutRange(grad, 0, ready, samples)
+}
+
 // forget makes an optimizer forget past gradients, if it can. The steps are held.
 func (s *steps) forget(o optim.Optimizer) {
-	s.memories.others = nil
+	s.memories = memories{}
 	if o, can := o.(optim.Resetter); can {
 		o.Reset()
 	}

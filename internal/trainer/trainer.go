@@ -74,6 +74,7 @@ type Trainer struct {
 	x, grad tensor.Vector // of the current step
 	model   uint64        // replacements of the model seen so far; changes only while the steps are held
 	handed  Step          // of the gradient, or step, that the machine has been told of
+	ready   int           // values of the gradient from here on have been handed over
 	local   *local        // if the machine wants several steps between two updates
 	waited  time.Duration // for slices, since the last step
 	pace    pace
@@ -109,7 +110,17 @@ func (t *Trainer) Begin() (x, grad tensor.Vector) {
 		t.grad = nil // the lender has it back
 	}
 	clear(t.grad)
+	t.ready = len(t.x)
 	return t.x, t.grad
+}
+
+// Ready hands over the final values of the current gradient, from one on, as Gradient does of all. It returns false if the
+// machine has no use for a part.
+func (t *Trainer) Ready(from, samples int) (event collective.Event, wanted bool) {
+	if !t.config.Traits.Gradients || t.local != nil || from < 0 || from > t.ready || t.config.Replica.Replaced() != t.model {
+		return event, false
+	}
+	return t.part(t.grad, &t.ready, from, max(samples, 1))
 }
 
 // Lend provides the vector with the gradient of the current step, until Gradient has returned.
@@ -205,7 +216,7 @@ func (t *Trainer) apart(rate float64) error {
 func (t *Trainer) hand(step Step, samples int) (collective.Event, error) {
 	step.Samples, samples = max(step.Samples, 1), max(samples, 1)
 	counted := t.excluded.takeLocal(t.grad, t.x)
-	if err := t.config.Replica.PutGradient(t.grad, float64(samples)); err != nil {
+	if err := t.put(t.grad, t.ready, float64(samples)); err != nil {
 		return collective.Event{}, t.fault("%w", err)
 	}
 	if counted {
@@ -378,10 +389,7 @@ func (t *Trainer) Save(params tensor.Vector, state *optim.State) {
 		if r.Replaced() != t.model {
 			lent = optim.State{Kind: lent.Kind} // it belongs to the old model
 		}
-		makeRoom(state, lent) // it may have grown by now
-		state.Kind, state.Steps = lent.Kind, lent.Steps
-		for name, from := range lent.Vectors {
-			copy(state.Vectors[name], from)
-		}
+		copyState(state, lent) // it may have grown by now
+		t.memories.join(state)
 	})
 }

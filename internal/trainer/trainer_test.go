@@ -247,7 +247,7 @@ func TestGradientsAreHandedOver(t *testing.T) {
 		if err != nil || event.Kind != collective.GradientDone || event.Samples != 1 || event.Progress != 0.25 {
 			t.Fatalf("%+v, %v", event, err)
 		}
-		if err := r.Load(0, 1, false); err != nil {
+		if err := r.Load(0, 1, false, false); err != nil {
 			t.Fatal(err)
 		}
 		r.Drain(mean, 0, 1, 0)

@@ -35,6 +35,8 @@ func packs(t testing.TB) map[Type]func() {
 		TypeSum:         func() { packInto(t, buf, Sum{Kind: SumPlace, Name: text, Attempt: number, Next: text}) },
 		TypeWant:        func() { packInto(t, buf, Want{Rows: indices, Hops: 1}) },
 		TypeDone:        func() { packInto(t, buf, Done{Trained: 1}) },
+		TypeValues:      func() { packInto(t, buf, Values{Count: 1}) },
+		TypeServed:      func() { packInto(t, buf, Served{Server: text}) },
 		TypeOffer: func() {
 			packInto(t, buf, Offer{Opening: Opening{Run: text, Steps: number, SliceLen: 1, Codecs: codecs}, Parts: 1})
 		},
@@ -63,6 +65,7 @@ func unpacks(t testing.TB) map[Type]func() {
 		TypeWant:        unpack[Want](t, Want{Rows: []uint32{32}, Hops: 1}),
 		TypeRows:        unpack[Rows](t, Rows{Rows: []uint32{1}, Bytes: []uint32{1}, Data: []byte{1}}),
 		TypeDone:        unpack[Done](t, Done{Trained: 1}),
+		TypeValues:      unpack[Values](t, Values{Count: 1}),
 	}
 }
 

@@ -100,6 +100,9 @@ const (
 	TypeWant Type = 56
 	TypeRows Type = 57
 	TypeDone Type = 58
+
+	TypeValues Type = 64
+	TypeServed Type = 65
 )
 
 // types has, for each known type, its name in docs/WIRE.md and the most payload bytes of its frames.
@@ -139,6 +142,8 @@ var types = [256]struct {
 	TypeWant:         {"WANT", maxWant},
 	TypeRows:         {"ROWS", maxRows},
 	TypeDone:         {"DONE", doneSize},
+	TypeValues:       {"VALUES", valuesSize},
+	TypeServed:       {"SERVED", maxServed},
 }
 
 // String returns the name that docs/WIRE.md uses.

@@ -149,7 +149,7 @@ func TestVersionPolicy(t *testing.T) {
 			frame[atType] = byte(n)
 			fixChecksum(frame)
 			var want error
-			if known := n >= 1 && n <= 13 || n == 15 || n >= 16 && n <= 20 || n == 24 || n == 25 || n == 32 || n == 33 || n >= 40 && n <= 43 || n == 48 || n == 49 || n >= 56 && n <= 58; !known {
+			if known := n >= 1 && n <= 13 || n == 15 || n >= 16 && n <= 20 || n == 24 || n == 25 || n == 32 || n == 33 || n >= 40 && n <= 43 || n == 48 || n == 49 || n >= 56 && n <= 58 || n == 64 || n == 65; !known {
 				want = ErrType
 			}
 			if _, _, err := read(frame); !errors.Is(err, want) {

@@ -31,6 +31,8 @@ func messageDecoders() map[Type]func([]byte) (Message, error) {
 		TypeSum:          decodeAs[Sum],
 		TypeWant:         decodeAs[Want],
 		TypeDone:         decodeAs[Done],
+		TypeValues:       decodeAs[Values],
+		TypeServed:       decodeAs[Served],
 	}
 }
 

@@ -6,7 +6,9 @@ import (
 
 	"github.com/seed-97356399/murmuration/internal/until"
 	"github.com/seed-97356399/murmuration/internal/wire"
+	"github.com/seed-97356399/murmuration/peer/stats"
 	"github.com/seed-97356399/murmuration/peer/transport"
+	"github.com/seed-97356399/murmuration/topology"
 )
 
 // State is what a peer is about.
@@ -59,6 +61,8 @@ type Digest struct {
 	Partners []Met
 	// Harm is of the partner that the member trusts least, if that is by less than a half, with a harm above a half.
 	Harm Harm
+	// Alarms are those that the member raises of itself.
+	Alarms stats.AlarmSet
 	// Evaluation is the last that the member has told.
 	Evaluation Evaluation
 	// Received is when this peer received the digest, and Exchanged when it received the
@@ -122,7 +126,7 @@ func (d *Digest) fields(c *wire.Coder, kind wire.ControlKind) {
 	switch c.Uint64(&d.Incarnation); kind {
 	case wire.ControlIntroduction:
 		d.names(c)
-		d.Harm.last(c, nil)
+		d.last(c, nil)
 		return
 	case wire.ControlEvaluation:
 		d.Evaluation.Fields(c)
@@ -156,6 +160,48 @@ func (d *Digest) fields(c *wire.Coder, kind wire.ControlKind) {
 		if c.Uint32(&exchanges); c.Reading {
 			d.Partners[i] = Met{mark: mark, Exchanges: uint64(exchanges)}
 		}
+	}
+}
+
+// last writes or reads what a message ends with: a harm; of a member, unless of is nil, the rows that it gives; alarms; and
+// of a member its place. It is nothing where there are none, or none of what comes last. Bytes that are fewer, or come
+// after them, are another release's.
+func (d *Digest) last(c *wire.Coder, of *Member) {
+	placed := of != nil && of.Place != (topology.Place{})
+	alarms := placed || d.Alarms != 0
+	gives := of != nil && (alarms || of.Rows > 0)
+	var rest []byte
+	if told := wire.BodyWriter(); !c.Reading && (alarms || gives || d.Harm != (Harm{})) {
+		if d.Harm.fields(&told); gives {
+			told.Uint64(&of.Rows)
+		}
+		if alarms {
+			told.Uint8((*uint8)(&d.Alarms))
+		}
+		if placed {
+			of.place(&told)
+		}
+		rest = told.Written()
+	}
+	if c.Remaining(&rest); !c.Reading {
+		return
+	}
+	read := func(size int, field func(*wire.Coder)) (was bool) {
+		if len(rest) < size {
+			return false
+		}
+		told := wire.BodyReader(wire.TypeControl, rest[:size])
+		rest = rest[size:]
+		field(&told)
+		if err := told.Finish(); err != nil {
+			c.Fault("what it ends with: %v", err)
+		}
+		return true
+	}
+	all := read(harmSize, d.Harm.fields) && (of == nil || read(rowsSize, func(c *wire.Coder) { c.Uint64(&of.Rows) })) &&
+		read(alarmsSize, func(c *wire.Coder) { c.Uint8((*uint8)(&d.Alarms)) })
+	if all && of != nil && len(rest) > 0 {
+		of.placeOf(rest)
 	}
 }
 

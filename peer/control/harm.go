@@ -18,11 +18,8 @@ type Harm struct {
 	mark uint64 // stands for the partner while it has no name
 }
 
-// harmSize is the number of bytes that a message says of harm.
-const harmSize = 16
-
-// rowsSize is the number of bytes that one says of rows.
-const rowsSize = 8
+// harmSize, rowsSize and alarmsSize are the numbers of bytes that a message says of harm, rows and alarms.
+const harmSize, rowsSize, alarmsSize = 16, 8, 1
 
 // named is the harm if its partner has a name here, by fingerprint, else none.
 func (h Harm) named(names map[uint64]transport.PeerID) Harm {
@@ -31,31 +28,6 @@ func (h Harm) named(names map[uint64]transport.PeerID) Harm {
 		return Harm{}
 	}
 	return Harm{Partner: id, Harm: h.Harm, Trust: h.Trust}
-}
-
-// last writes or reads what a message ends with: a harm, and the rows that a member gives unless rows is nil; or
-// nothing where there are neither. Bytes that are fewer, or come after them, are a later release's.
-func (h *Harm) last(c *wire.Coder, rows *uint64) {
-	var rest []byte
-	gives := rows != nil && *rows > 0
-	if !c.Reading && (gives || *h != (Harm{})) {
-		told := wire.BodyWriter()
-		if h.fields(&told); gives {
-			told.Uint64(rows)
-		}
-		rest = told.Written()
-	}
-	if c.Remaining(&rest); c.Reading && len(rest) >= harmSize {
-		told := wire.BodyReader(wire.TypeControl, rest[:harmSize])
-		h.fields(&told)
-		if err := told.Finish(); err != nil {
-			c.Fault("its harm: %v", err)
-		}
-	}
-	if c.Reading && rows != nil && len(rest) >= harmSize+rowsSize {
-		told := wire.BodyReader(wire.TypeMember, rest[harmSize:harmSize+rowsSize])
-		told.Uint64(rows)
-	}
 }
 
 func (h *Harm) fields(c *wire.Coder) {

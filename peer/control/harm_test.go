@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/seed-97356399/murmuration/internal/wire"
+	"github.com/seed-97356399/murmuration/peer/stats"
 	"github.com/seed-97356399/murmuration/peer/transport"
 )
 
@@ -123,4 +124,29 @@ func FuzzIntroductions(f *testing.F) {
 			t.Fatalf("%+v is accepted, and told again as %+v, %v", got, again, err)
 		}
 	})
+}
+
+// Alarms survive their encoding, behind a harm and rows or without; where there are none, nothing is said of them.
+func TestAlarmsSurviveTheirEncoding(t *testing.T) {
+	for _, harm := range []Harm{{}, introductionSample().Harm} {
+		for _, rows := range []uint64{0, 9} {
+			for _, alarms := range []stats.AlarmSet{0, 5, 255} {
+				want := Digest{Incarnation: 1, Harm: harm, Alarms: alarms}
+				d, err := introductionOf(want.Body(wire.ControlIntroduction))
+				if err != nil || d.Harm != harm || d.Alarms != alarms {
+					t.Errorf("an introduction with %+v, alarms %b: %+v, %v", harm, alarms, d, err)
+				}
+				encoded := Member{ID: "a", Rows: rows, Digest: want}.Encoded(time.Time{})
+				for _, more := range []string{"", "later"} {
+					m, err := memberOf([]byte(string(encoded)+more), time.Time{})
+					if last := alarms > 0 || more == ""; err != nil || last && (m.Harm != harm || m.Rows != rows || m.Alarms != alarms) {
+						t.Errorf("a member with %+v, %d rows, alarms %b and %q behind: %+v, %v", harm, rows, alarms, more, m, err)
+					}
+				}
+				if m, _ := memberOf(encoded[:len(encoded)-1], time.Time{}); alarms > 0 && (m.Harm != harm || m.Rows != rows || m.Alarms != 0) {
+					t.Errorf("a member cut short: %+v", m)
+				}
+			}
+		}
+	}
 }

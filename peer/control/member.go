@@ -23,6 +23,8 @@ type Member struct {
 	Steps uint64
 	// Rows is how many rows it gives to others that train, as its record says; 0 if it gives none.
 	Rows uint64
+	// Place is where in the network it is, as its record says.
+	Place topology.Place
 	// Unreachable tells that others cannot dial it, Leaving that it is about to go.
 	Unreachable, Leaving bool
 	// Digest is the member's last digest, for an Observer without partners. Its Received is zero, and its Loss
@@ -73,9 +75,25 @@ func (m *Member) fields(c *wire.Coder, now time.Time) {
 	ago(c, &m.Received, now)
 	ago(c, &m.Exchanged, now)
 	c.Bytes(&digest, 2, 0, wire.MaxDigest, "bytes of digest")
-	if m.Harm.last(c, &m.Rows); c.Reading {
+	if m.last(c, m); c.Reading {
 		m.Role = roles[role]
 		m.read(c, digest)
+	}
+}
+
+// place writes or reads where a member is.
+func (m *Member) place(c *wire.Coder) {
+	c.Text(&m.Place.Site, 0, topology.MaxSite)
+	c.Uint8((*uint8)(&m.Place.Uplink))
+}
+
+// placeOf takes the place from what a message ends with; one that makes no sense is none.
+func (m *Member) placeOf(rest []byte) {
+	told := wire.BodyReader(wire.TypeMember, rest)
+	m.place(&told)
+	var later []byte
+	if told.Remaining(&later); told.Finish() != nil || m.Place.Validate() != nil {
+		m.Place = topology.Place{}
 	}
 }
 

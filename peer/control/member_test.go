@@ -7,6 +7,7 @@ import (
 	"os"
 	"reflect"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -58,6 +59,32 @@ func TestAMemberSaysWhatItHolds(t *testing.T) {
 	for what, m := range map[string]Member{"trains": {State: Training}, "trains, holds": {State: Joining, Rows: 1}} {
 		if m.Does() != what {
 			t.Errorf("%q, want %q", m.Does(), what)
+		}
+	}
+}
+
+// TestAMemberSaysWhereItIs: the place comes behind the rows. Of a release that knows no places, and of a member whose place
+// cannot be, there is none; what a later release adds is passed over.
+func TestAMemberSaysWhereItIs(t *testing.T) {
+	now := time.Now()
+	m := memberSample(now)
+	m.Rows, m.Place = 7, topology.Place{Site: "Zürich", Uplink: topology.UplinkOf(2.5e6)}
+	told := m.Encoded(now)
+	at := len(told) - len(m.Place.Site) - 2 // of the length of the site, which the site and the uplink follow
+	for _, c := range []struct {
+		what string
+		told []byte
+		want topology.Place
+	}{
+		{"all", told, m.Place},
+		{"more", append(slices.Clone(told), 1, 2), m.Place},
+		{"no place", told[:at], topology.Place{}},
+		{"a part", told[:len(told)-1], topology.Place{}},
+		{"an uplink that cannot be", append(slices.Clone(told[:len(told)-1]), 255), topology.Place{}},
+		{"a name that steers terminals", append(slices.Clone(told[:at]), 1, 27, 3), topology.Place{}},
+	} {
+		if got, err := memberOf(c.told, now); err != nil || got.Place != c.want || got.Rows != 7 {
+			t.Errorf("%s: %+v, %d rows, %v", c.what, got.Place, got.Rows, err)
 		}
 	}
 }
@@ -132,6 +159,7 @@ func FuzzMembers(f *testing.F) {
 	now := time.Now()
 	f.Add(memberSample(now).Encoded(now))
 	f.Add(Member{ID: "a", Digest: Digest{Loss: math.NaN()}}.Encoded(now))
+	f.Add(Member{ID: "a", Rows: 1, Place: topology.Place{Site: "b", Uplink: 3}, Digest: Digest{Loss: math.NaN()}}.Encoded(now))
 	f.Fuzz(func(t *testing.T, told []byte) {
 		m, err := memberOf(told, now)
 		if err != nil {

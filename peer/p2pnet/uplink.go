@@ -44,6 +44,14 @@ func NewUplink(bytesPerSecond float64) (*Uplink, error) {
 // Share is a part of an uplink, of weight 1, for Config.Uplink.
 func (u *Uplink) Share() *UplinkShare { return &UplinkShare{uplink: u, weight: 1} }
 
+// Rate is what the whole uplink takes, in bytes a second; 0 for a nil share, which has no bound.
+func (s *UplinkShare) Rate() float64 {
+	if s == nil {
+		return 0
+	}
+	return s.uplink.rate
+}
+
 // UplinkShare is a part of an Uplink.
 type UplinkShare struct {
 	uplink *Uplink

@@ -37,6 +37,10 @@ type Outcome struct {
 	// TargetSeconds is the virtual time of the first point of the curve, or the last,
 	// whose accuracy is at least Watch.Target; negative if there is none.
 	TargetSeconds float64
+	// StoppedBy is what ended the run: "work" that is done, "accuracy", "loss", "plateau" or "deadline"; empty if nothing did.
+	StoppedBy string
+	// Best is the accuracy, on all held-out data, of the best model that Work.Until has had evaluated; negative if it has had none.
+	Best float64
 	// Traffic counts what the peers sent to each other.
 	Traffic Traffic
 	// Each holds the figures of each peer.

@@ -14,14 +14,15 @@ import (
 )
 
 // Recording is the world of a simulation: the duration of each step of each peer, the
-// changes of links, and the joins and departures. A replay takes these over. Everything
-// else is computed anew: losses are drawn again at the recorded rates, and the algorithm
+// changes of links, and the joins and departures. A replay takes these over; of a real run, also the pace at which
+// exchanges came about: no peer completes more of them in the time. Everything else is computed anew: losses are drawn again at the recorded rates, and the algorithm
 // decides who exchanges with whom and when.
 type Recording struct {
 	Peers   int
 	changes []Change
 	steps   int               // of all peers
 	took    [][]time.Duration // of each peer, one step after the other
+	ended   [][]time.Duration // when each peer's exchanges ended, one after the other; empty if that is not known
 	active  []int             // peers that began as active, the others as passive; nil if that is not known
 }
 
@@ -29,12 +30,13 @@ type Recording struct {
 const (
 	maxRecordedLines = 1 << 24
 	maxRecordedLine  = 1 << 12
+	longestRecorded  = 100 * 24 * time.Hour // of a step, and the latest
 	recordingVersion = 1
 )
 
 // Line is one line of a recording, as JSON. The first has Version (1), Peers and Seed, and Active if the peers' roles are
 // known; then come changes (Crash, Leave, Arrive, or "link" of Peer and Other, -1 for all), steps with the time that each
-// took, exchanges that were proposed and segments that were lost. Times are in nanoseconds from the beginning.
+// took, exchanges ("exchange") that a peer completed one after the other and the time from one end to the next, those that were proposed and segments that were lost. Times are in nanoseconds from the beginning.
 type Line struct {
 	Version  int             `json:"world,omitempty"`
 	Peers    int             `json:"peers,omitempty"`
@@ -56,6 +58,7 @@ type Line struct {
 const (
 	didStep    = "step"
 	didPropose = "propose"
+	didEnd     = "exchange"
 	didLose    = "lose"
 )
 
@@ -146,17 +149,25 @@ func (r *Recording) add(n int, l Line) error {
 		if l.Version != recordingVersion || l.Peers < 1 || l.Peers > maxSimulated {
 			return fmt.Errorf("version %d of %d peers: want version %d of 1 to %d", l.Version, l.Peers, recordingVersion, maxSimulated)
 		}
-		r.Peers, r.active, r.took = l.Peers, l.Active, make([][]time.Duration, l.Peers)
+		r.Peers, r.active, r.took, r.ended = l.Peers, l.Active, make([][]time.Duration, l.Peers), make([][]time.Duration, l.Peers)
 		return nil
 	}
 	switch l.Did {
 	case didPropose, didLose:
 		return nil
-	case didStep:
-		if l.Peer < 0 || l.Peer >= r.Peers || l.Took < 0 || l.Times < 0 || max(l.Times, 1) > maxRecordedLines-r.steps {
-			return fmt.Errorf("%d steps of peer %d of %d that took %s, after %d", l.Times, l.Peer, r.Peers, l.Took, r.steps)
+	case didStep, didEnd:
+		if l.Peer < 0 || l.Peer >= r.Peers || l.Took < 0 || l.Times < 0 || l.At < 0 || l.Took > longestRecorded || l.At > longestRecorded || max(l.Times, 1) > maxRecordedLines-r.steps {
+			return fmt.Errorf("%d times %s of peer %d of %d that took %s, at %s, after %d", l.Times, l.Did, l.Peer, r.Peers, l.Took, l.At, r.steps)
 		}
 		r.steps += max(l.Times, 1)
+		for n := range l.Times {
+			if l.Did == didEnd {
+				r.ended[l.Peer] = append(r.ended[l.Peer], l.At+time.Duration(n+1)*l.Took)
+			}
+		}
+		if l.Did == didEnd {
+			return nil
+		}
 		r.took[l.Peer] = append(r.took[l.Peer], slices.Repeat([]time.Duration{l.Took}, max(l.Times, 1))...)
 		return nil
 	}
@@ -192,4 +203,23 @@ func (r *Recording) at(peer, k int) time.Duration {
 		return r.took[peer][k%n]
 	}
 	return defaultStepTime
+}
+
+// ahead is by how many exchanges a peer of a replay may be ahead of itself in the run: its partners are others, and so is the
+// moment at which each is free.
+const ahead = 3
+
+// ends is when exchange number n of a peer may end, counted over all its lives, from 1; later ones than were recorded come
+// at the pace of the last quarter of those.
+func (r *Recording) ends(peer, n int) time.Duration {
+	ended := r.ended[peer]
+	switch k := len(ended); {
+	case k == 0 || n <= ahead:
+		return 0
+	case n-ahead <= k:
+		return ended[n-ahead-1]
+	default:
+		quarter := max(k/4, 1)
+		return ended[k-1] + time.Duration(n-ahead-k)*((ended[k-1]-ended[k-quarter])/time.Duration(quarter))
+	}
 }

@@ -32,6 +32,7 @@ type running struct {
 	scratch  tensor.Vector // of all replicas: one exchange computes at a time
 	lying    *rand.Rand
 	record   *recorder
+	aimed    aimed
 
 	curve  []Point
 	events int
@@ -60,6 +61,7 @@ func newRunning(s Simulation) (*running, error) {
 	if s.World.Replay != nil {
 		changes = s.World.Replay.changes
 	}
+	r.aimed.running = r
 	r.record = newRecorder(s.Watch.Record, s)
 	r.trainer = newTrainer(r)
 	config, err := r.config(latecomers(changes))
@@ -91,6 +93,9 @@ func (r *running) config(late map[int]bool) (sim.Config, error) {
 			Failed: func(peer int, err error) { r.fail(fmt.Errorf("peer %d: %w", peer, err)) },
 		},
 		Rand: rand.New(rand.NewPCG(r.Seed, chanceOfLoss)),
+	}
+	if r.World.Replay != nil {
+		c.Ends = r.World.Replay.ends
 	}
 	if r.record != nil {
 		c.Hooks.Lost = func(a, b, segments int) {
@@ -246,7 +251,7 @@ func (r *running) advanced() {
 	}
 	n := len(r.curve)
 	arrived := r.Watch.Stop && n > 0 && r.curve[n-1].Mean >= r.Watch.Target
-	if (progress >= 1 || arrived) && r.ended < 0 {
+	if r.ended < 0 && (progress >= 1 || arrived || r.aimed.over()) {
 		r.ended = r.world.Now()
 		r.world.After(0, r.world.Finish)
 	}
@@ -256,7 +261,7 @@ func (r *running) advanced() {
 func (r *running) outcome() Outcome {
 	o := Outcome{
 		Seconds: r.ended.Seconds(), Steps: r.trainer.made, Samples: r.trainer.sampled(), Curve: r.curve, Final: r.point(false),
-		TargetSeconds: -1, Events: r.events, Digest: r.world.Digest(),
+		TargetSeconds: -1, Events: r.events, Digest: r.world.Digest(), StoppedBy: r.aimed.stoppedBy(), Best: r.aimed.kept(),
 	}
 	if r.ended < 0 {
 		o.Seconds = r.world.Now().Seconds()

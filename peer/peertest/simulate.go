@@ -8,6 +8,7 @@ import (
 	"math"
 	"time"
 
+	"github.com/seed-97356399/murmuration/internal/sim"
 	"github.com/seed-97356399/murmuration/peer"
 	"github.com/seed-97356399/murmuration/peer/optim"
 	"github.com/seed-97356399/murmuration/quant"
@@ -41,7 +42,7 @@ type Simulation struct {
 	// Schedule is the learning rate over the flock's progress. Here all peers know the
 	// progress exactly; in a real flock it comes, a moment late, from the members' records.
 	Schedule optim.Schedule
-	// Work says when the run is over; Grace is unused.
+	// Work says when the run is over; Grace is unused, and so is Until.Evaluate: Task evaluates, which takes no virtual time.
 	Work peer.Work
 	// Exchange says how models are averaged, and by which machine. Lanes and codecs chosen
 	// by link have no effect here.
@@ -72,6 +73,15 @@ type Task interface {
 	// part of the data is enough.
 	Evaluate(x tensor.Vector, glance bool) (accuracy, loss float64)
 }
+
+// Gradual is a Task whose gradients have their last values before they have all, as those of layers do.
+type Gradual interface {
+	// Readiness is when the gradient has its final values from one on, as a share of a step, the last values first.
+	Readiness() []Ready
+}
+
+// Ready tells that a gradient has its final values from one on when a share of the step is done.
+type Ready = sim.Ready
 
 // ErrStandstill: no event is left in a simulated world, and the work is not done.
 var ErrStandstill = errors.New("the simulated flock has come to a standstill")
@@ -109,6 +119,9 @@ func (s Simulation) validate() error {
 	f.note(s.Exchange.Codec.Choosing(), "Exchange.Codec is %s: simulated links are not measured, name a codec", quant.Auto)
 	f.within("Exchange.Pace", s.Exchange.Pace.Validate())
 	f.note(s.Work.Steps == 0 && s.Work.StepsPerPeer == 0, "Work is none: give Steps or StepsPerPeer")
+	u := s.Work.Until
+	f.note(!(u.Accuracy >= 0 && u.Accuracy <= 1) || !(u.Loss >= 0) || u.Plateau < 0 || u.Deadline < 0,
+		"Work.Until: Accuracy %v, Loss %v, Plateau %d, Deadline %s: want an accuracy from 0 to 1, and nothing below 0", u.Accuracy, u.Loss, u.Plateau, u.Deadline)
 	f.note(s.Limit < 0, "Limit is %s: it may not be negative", s.Limit)
 	f.within("World", s.World.validate(cmp.Or(s.Peers, defaultSimulated)))
 	w := s.Watch

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/seed-97356399/murmuration/internal/ewma"
+	"github.com/seed-97356399/murmuration/internal/sim"
 )
 
 // trainer computes the peers' steps.
@@ -77,6 +78,14 @@ func (t *trainer) Duration(i, _, samples int) time.Duration {
 	}
 	p.began, p.ends = true, now+took
 	return took
+}
+
+// Readiness implements sim.Gradual.
+func (t *trainer) Readiness(int) []sim.Ready {
+	if gradual, is := t.Task.(Gradual); is {
+		return gradual.Readiness()
+	}
+	return nil
 }
 
 // draw is how long the next step of a peer takes.

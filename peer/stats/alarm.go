@@ -3,6 +3,7 @@ package stats
 import (
 	"fmt"
 	"math"
+	"slices"
 	"time"
 )
 
@@ -10,6 +11,38 @@ import (
 type Alarm struct {
 	Name, Text string // the name is peer-lost, distance-grows, no-exchange, checkpoint-old, accuracy-falls or over-budget
 	Since      time.Time
+}
+
+// AlarmSet is a set of alarms: what members tell each other of theirs.
+type AlarmSet uint8
+
+// alarms are all, in the order of an AlarmSet's bits, with what is said of them where only that is known.
+var alarms = [...]struct{ name, text string }{
+	lost:    {"peer-lost", "members were lost of late"},
+	grows:   {"distance-grows", "models are farther apart than they were"},
+	silent:  {"no-exchange", "it has not exchanged of late"},
+	unsaved: {"checkpoint-old", "the last checkpoint is old"},
+	falls:   {"accuracy-falls", "accuracy is below its best"},
+	exceeds: {"over-budget", "exchanges move more bytes than the budget allows"},
+}
+
+const (
+	lost = iota
+	grows
+	silent
+	unsaved
+	falls
+	exceeds
+)
+
+// SetOf is the set of alarms that are raised.
+func SetOf(raised []Alarm) (set AlarmSet) {
+	for i, one := range alarms {
+		if slices.ContainsFunc(raised, func(a Alarm) bool { return a.Name == one.name }) {
+			set |= 1 << i
+		}
+	}
+	return set
 }
 
 // Reading is what is known of a peer at a moment. What is NaN, zero or a zero time is not known, and raises no alarm.
@@ -26,6 +59,8 @@ type Reading struct {
 	Saved, SaveEvery time.Duration
 	// Moved counts bytes of exchanges that the peer began, Budget bounds them, in bytes an hour.
 	Moved, Budget float64
+	// Told are the alarms that the peer tells of itself; they are raised whatever else is known.
+	Told AlarmSet
 }
 
 // When alarms are raised. The sample's Prometheus rules have the same bounds.
@@ -75,26 +110,29 @@ func (a *Alarms) keep(now Reading) (old Reading, mean float64) {
 // See judges a reading, which is not before the last, and returns the alarms that are raised now.
 func (a *Alarms) See(now Reading) (raised []Alarm) {
 	old, mean := a.keep(now)
-	raise := func(name string, is bool, format string, args ...any) {
-		if !is {
+	raise := func(i int, is bool, format string, args ...any) {
+		name, text := alarms[i].name, alarms[i].text
+		if is {
+			text = fmt.Sprintf(format, args...)
+		} else if now.Told&(1<<i) == 0 {
 			delete(a.since, name)
 			return
 		}
 		if a.since[name].IsZero() {
 			a.since[name] = now.At
 		}
-		raised = append(raised, Alarm{name, fmt.Sprintf(format, args...), a.since[name]})
+		raised = append(raised, Alarm{name, text, a.since[name]})
 	}
 	span, last := now.At.Sub(old.At), now.Exchanged
 	if a.due.After(last) {
 		last = a.due
 	}
-	silent, hourly := now.At.Sub(last), (now.Moved-old.Moved)/span.Hours()
-	raise("peer-lost", now.Lost > old.Lost, "members lost within %.0f minutes: %d", alarmWindow.Minutes(), now.Lost-old.Lost)
-	raise("distance-grows", span >= alarmShort && now.Distance > alarmFactor*mean, "models are %.3g apart, and %.3g in the mean", now.Distance, mean)
-	raise("no-exchange", now.Exchanges && silent > alarmSilence, "no exchange for %s", silent.Round(time.Second))
-	raise("checkpoint-old", now.SaveEvery > 0 && now.Saved > alarmFactor*now.SaveEvery, "the last checkpoint is %s old, and one is due every %s", now.Saved.Round(time.Second), now.SaveEvery)
-	raise("accuracy-falls", now.Accuracy < a.best-alarmDrop, "accuracy is %.1f %%, and was %.1f %%", 100*now.Accuracy, 100*a.best)
-	raise("over-budget", now.Budget > 0 && span >= alarmShort && hourly > alarmExcess*now.Budget, "exchanges move %.3g bytes an hour, of %.3g", hourly, now.Budget)
+	quiet, hourly := now.At.Sub(last), (now.Moved-old.Moved)/span.Hours()
+	raise(lost, now.Lost > old.Lost, "members lost within %.0f minutes: %d", alarmWindow.Minutes(), now.Lost-old.Lost)
+	raise(grows, span >= alarmShort && now.Distance > alarmFactor*mean, "models are %.3g apart, and %.3g in the mean", now.Distance, mean)
+	raise(silent, now.Exchanges && quiet > alarmSilence, "no exchange for %s", quiet.Round(time.Second))
+	raise(unsaved, now.SaveEvery > 0 && now.Saved > alarmFactor*now.SaveEvery, "the last checkpoint is %s old, and one is due every %s", now.Saved.Round(time.Second), now.SaveEvery)
+	raise(falls, now.Accuracy < a.best-alarmDrop, "accuracy is %.1f %%, and was %.1f %%", 100*now.Accuracy, 100*a.best)
+	raise(exceeds, now.Budget > 0 && span >= alarmShort && hourly > alarmExcess*now.Budget, "exchanges move %.3g bytes an hour, of %.3g", hourly, now.Budget)
 	return raised
 }

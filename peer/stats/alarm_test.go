@@ -103,3 +103,37 @@ func TestOneLook(t *testing.T) {
 		}
 	}
 }
+
+// TestAlarmsAreTold: what a peer tells is raised at who hears it, since it was heard first, with figures where they are known, and
+// ends with it; telling it again loses nothing.
+func TestAlarmsAreTold(t *testing.T) {
+	began := time.Date(2026, 11, 28, 12, 0, 0, 0, time.UTC)
+	var a Alarms
+	reading := func(second int, told AlarmSet) Reading {
+		return Reading{At: began.Add(time.Duration(second) * time.Second), Accuracy: math.NaN(), Told: told}
+	}
+	if raised := a.See(reading(0, 0)); len(raised) != 0 {
+		t.Errorf("raised by nothing: %+v", raised)
+	}
+	all := a.See(reading(1, 1<<len(alarms)-1))
+	for i, one := range all {
+		if one.Name != alarms[i].name || one.Text != alarms[i].text || one.Since != began.Add(time.Second) {
+			t.Errorf("alarm %d: %+v", i, one)
+		}
+	}
+	if len(all) != len(alarms) || SetOf(all) != 1<<len(alarms)-1 || SetOf(nil) != 0 {
+		t.Errorf("%d alarms of %d, set %b", len(all), len(alarms), SetOf(all))
+	}
+	both := reading(2, 1<<unsaved|1<<silent)
+	both.Saved, both.SaveEvery = time.Hour, time.Minute
+	raised := a.See(both)
+	if len(raised) != 2 || raised[1].Since != began.Add(time.Second) || !strings.Contains(raised[1].Text, "1h0m0s") || SetOf(raised) != both.Told {
+		t.Errorf("told and seen: %+v", raised)
+	}
+	if raised := a.See(reading(3, 1<<7)); len(raised) != 0 {
+		t.Errorf("after their end, with one of a later release: %+v", raised)
+	}
+	if raised := a.See(reading(4, 1<<lost)); len(raised) != 1 || raised[0].Since != began.Add(4*time.Second) {
+		t.Errorf("once more: %+v", raised)
+	}
+}

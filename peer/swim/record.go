@@ -13,9 +13,11 @@ import (
 
 // The metadata of a node is its record, signed. All numbers are little-endian:
 //
-//	version u8 = 2 | bits u8 (1: announced, 2: marked, 4: left, 8: holds rows) | run length u8, run |
+//	version u8 = 2 | bits u8 (1: announced, 2: marked, 4: left, 8: holds rows,
+//	16: says where it is) | run length u8, run |
 //	life u64 | ceiling u32 | incarnation u64 | sequence u64 | role u8 | flags u8 | steps u64 | head u64 |
 //	addresses u8, each: length u8, text | if marked: length u8, mark | if it holds rows: rows u64, not 0 |
+//	if it says where it is: site length u8, site, uplink u8, not both empty |
 //	Ed25519 signature, 64 bytes
 //
 // The peer's id is not in it but is what memberlist calls the node's name; the
@@ -25,7 +27,9 @@ const (
 	bitAnnounced   = 1
 	bitMarked      = 2
 	bitLeft        = 4
-	bitHolds       = 8 // releases before it refuse the records of members that hold rows
+	bitHolds       = 8  // releases before it refuse the records of members that hold rows
+	bitPlaced      = 16 // as with bitHolds
+	knownBits      = bitAnnounced | bitMarked | bitLeft | bitHolds | bitPlaced
 	signatureSize  = 64
 	maxPeerID      = 128
 	signatureLabel = "murmuration member record 2\x00"
@@ -67,6 +71,10 @@ func (s statement) encode() ([]byte, error) {
 	if s.Rows > 0 {
 		bits |= bitHolds
 	}
+	placed := s.Place != (transport.Place{})
+	if placed {
+		bits |= bitPlaced
+	}
 	b := append(make([]byte, 0, memberlist.MetaMaxSize), recordVersion, bits)
 	b = appendText(b, s.Run)
 	b = binary.LittleEndian.AppendUint64(b, s.life)
@@ -85,6 +93,9 @@ func (s statement) encode() ([]byte, error) {
 	}
 	if s.Rows > 0 {
 		b = binary.LittleEndian.AppendUint64(b, s.Rows)
+	}
+	if placed {
+		b = append(appendText(b, s.Place.Site), byte(s.Place.Uplink))
 	}
 	return b, nil
 }
@@ -109,6 +120,9 @@ func (s statement) check() error {
 	}
 	if len(s.mark) > transport.MaxMark {
 		faults = append(faults, fmt.Errorf("the mark has %d bytes: shorten it to %d", len(s.mark), transport.MaxMark))
+	}
+	if err := s.Place.Validate(); err != nil {
+		faults = append(faults, err)
 	}
 	if !utf8.ValidString(s.Run) {
 		faults = append(faults, fmt.Errorf("the run's name %q is not UTF-8", s.Run))
@@ -192,7 +206,7 @@ func decode(peer transport.PeerID, body []byte) (statement, error) {
 	s.Steps = r.uint64()
 	s.Head = r.uint64()
 	addresses := int(r.byte())
-	if addresses > transport.MaxAddresses || s.Incarnation > transport.MaxIncarnation || bits&^(bitAnnounced|bitMarked|bitLeft|bitHolds) != 0 {
+	if addresses > transport.MaxAddresses || s.Incarnation > transport.MaxIncarnation || bits&^knownBits != 0 {
 		return statement{}, errMalformed
 	}
 	for range addresses {
@@ -206,6 +220,10 @@ func decode(peer transport.PeerID, body []byte) (statement, error) {
 	if bits&bitHolds != 0 {
 		s.Rows = r.uint64()
 		r.bad = r.bad || s.Rows == 0
+	}
+	if bits&bitPlaced != 0 {
+		s.Place = transport.Place{Site: r.text(transport.MaxSite), Uplink: transport.Uplink(r.byte())}
+		r.bad = r.bad || s.Place == transport.Place{} || s.Place.Validate() != nil
 	}
 	switch {
 	case r.short:

@@ -54,6 +54,7 @@ func anyStatement(t *rapid.T, peer transport.PeerID) statement {
 			Steps:       rapid.Uint64().Draw(t, "steps"),
 			Head:        rapid.Uint64().Draw(t, "head"),
 			Rows:        rapid.Uint64().Draw(t, "rows") * rapid.Uint64Max(1).Draw(t, "holds"),
+			Place:       transport.Place{Site: rapid.StringMatching(`[a-zäλ -]{0,12}`).Draw(t, "site"), Uplink: transport.Uplink(rapid.ByteMax(40).Draw(t, "uplink"))},
 		},
 		life:      rapid.Uint64().Draw(t, "life"),
 		ceiling:   rapid.Uint32().Draw(t, "ceiling"),
@@ -96,6 +97,7 @@ func TestTheLargestRecordFits(t *testing.T) {
 	s := sampleStatement(identity.Self())
 	s.Run = strings.Repeat("r", transport.MaxRunName)
 	s.Addresses, s.mark, s.Rows = nil, make([]byte, transport.MaxMark), 1<<40
+	s.Place = transport.Place{Site: strings.Repeat("s", transport.MaxSite), Uplink: 1}
 	for range transport.MaxAddresses {
 		s.Addresses = append(s.Addresses, strings.Repeat("a", transport.MaxAddressSize))
 	}
@@ -166,7 +168,10 @@ func TestMalformedRecordsAreRefused(t *testing.T) {
 		want error
 	}{
 		"version":        {change(0, 1), errVersion},
-		"unknown bit":    {change(1, 17), errMalformed},
+		"unknown bit":    {change(1, 33), errMalformed},
+		"place of none":  {append(change(1, 17), 0, 0), errMalformed},
+		"no such place":  {append(change(1, 17), 1, 7, 0), errMalformed},
+		"no place":       {change(1, 17), errTruncated},
 		"rows of none":   {append(change(1, 9), make([]byte, 8)...), errMalformed},
 		"no rows":        {change(1, 9), errTruncated},
 		"mark of none":   {append(change(1, 3), 0), errMalformed},
@@ -194,11 +199,15 @@ func TestMalformedRecordsAreRefused(t *testing.T) {
 // FuzzDecode: whatever decodes is within bounds and encodes to the same bytes.
 func FuzzDecode(f *testing.F) {
 	peer := transport.PeerID("peer")
-	body, err := sampleStatement(peer).encode()
-	if err != nil {
-		f.Fatal(err)
+	placed := sampleStatement(peer)
+	placed.Rows, placed.Place = 3, transport.Place{Site: "a", Uplink: 7}
+	for _, s := range []statement{sampleStatement(peer), placed} {
+		body, err := s.encode()
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(body)
 	}
-	f.Add(body)
 	f.Fuzz(func(t *testing.T, body []byte) {
 		s, err := decode(peer, body)
 		if err != nil {

@@ -34,6 +34,8 @@ type Record struct {
 	Head uint64
 	// Rows is how many rows the member gives to others that train; 0 if it gives none.
 	Rows uint64
+	// Place is where in the network the member is, as far as it says so.
+	Place Place
 	// Addresses are where the member can be reached; at most MaxAddresses, each as
 	// CheckAddress wants it.
 	Addresses []string

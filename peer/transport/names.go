@@ -24,6 +24,15 @@ import (
 // exactly if their ids are equal. The empty id names nobody.
 type PeerID = topology.PeerID
 
+// Place is where in the network a member is, and Uplink the class of a rate.
+type (
+	Place  = topology.Place
+	Uplink = topology.Uplink
+)
+
+// MaxSite bounds the name of a site, in bytes.
+const MaxSite = topology.MaxSite
+
 // maxID bounds the text of an id, in bytes.
 const maxID = 128
 
@@ -52,6 +61,7 @@ const (
 	ProtocolMembers  Protocol = "/murmuration/members/1"
 	ProtocolSum      Protocol = "/murmuration/sum/2"
 	ProtocolRows     Protocol = "/murmuration/rows/1"
+	ProtocolValues   Protocol = "/murmuration/values/1"
 )
 
 // Errors that a Transport or a Stream reports, to be tested with errors.Is.

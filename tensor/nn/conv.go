@@ -81,7 +81,7 @@ func (l conv2d) For(in Shape) (Built, error) {
 		}
 		last = ops.Shape{Height: out.Height / 2, Width: out.Width / 2, Channels: l.out}
 	}
-	return Built{Out: shapeOf(last), Params: params, Make: func(r *Room) Step {
+	return Built{Out: shapeOf(last), Params: params, Work: float64(fan * l.out * out.Pixels()), Make: func(r *Room) Step {
 		step := &convStep{conv2d: l, weights: fan * l.out, convolve: l.step(r, s, out)}
 		if l.pool {
 			step.maxima = newMaxPoolStep(r, out)

@@ -22,9 +22,20 @@ type Built struct {
 	// WholeBatch tells that all examples of a batch must be in one pass, since the output for one depends on the
 	// others.
 	WholeBatch bool
+	// Work is about how many products a forward pass of an example takes; 0 stands for one for each value learned and row of
+	// the output.
+	Work float64
 
 	name  string  // of a part of a Sequence: its place and its layer
 	parts []Built // of a Sequence: what a model of it can be cut between
+}
+
+// work is Work, or what 0 stands for.
+func (f Built) work() float64 {
+	if f.Work > 0 {
+		return f.Work
+	}
+	return float64(f.values() * f.Out.Rows())
 }
 
 // values is the number of values of all Params.

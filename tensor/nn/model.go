@@ -20,6 +20,7 @@ type Model struct {
 	layout    *tensor.Layout
 	starts    []Start
 	pass      int    // examples of a pass
+	kept      int    // values that layers keep of an example
 	numbered  uint64 // steps with numbers in the layers before it, if it is a stage of a model
 	predicted idle.Pool[*worker]
 }
@@ -49,7 +50,7 @@ func newModel(in Shape, layers Built, numbered uint64) (*Model, error) {
 	if m.layout, err = tensor.NewLayout(specs...); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrModel, err)
 	}
-	m.pass = passOf(m.layers, m.layout.Len())
+	m.pass, m.kept = passOf(m.layers, m.layout.Len())
 	m.predicted = idle.NewPool(mostIdle, func() *worker { return m.newWorker(m.pass, false) })
 	return m, nil
 }
@@ -64,15 +65,15 @@ const (
 	fewest, several, largest = 2, 4, 256
 )
 
-// passOf is how many examples go at a time through layers with that many parameters.
-func passOf(layers Built, parameters int) int {
+// passOf is how many examples go at a time through layers with that many parameters, and how many values they keep of one.
+func passOf(layers Built, parameters int) (pass, kept int) {
 	one := newRoom(1, true)
 	layers.Make(one)
 	least := fewest
 	if parameters > passValues {
 		least = max(several, parameters/max(2*one.taken, 1))
 	}
-	return min(max(passValues/max(one.taken, 1), least), largest)
+	return min(max(passValues/max(one.taken, 1), least), largest), one.taken
 }
 
 // In is the shape of an example.

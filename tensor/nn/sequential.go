@@ -85,6 +85,7 @@ func joined(out Shape, parts []Built) Built {
 	for _, p := range parts {
 		all.Params = append(all.Params, p.Params...)
 		all.WholeBatch = all.WholeBatch || p.WholeBatch
+		all.Work += p.work()
 	}
 	return all
 }
@@ -118,6 +119,8 @@ func nameOf(l Layer) string {
 type chain struct {
 	links  []link
 	lowest int // the first link with parameters
+	// done, if there is one, is called as Backward has finished a link: with the first of its parameters.
+	done func(from int)
 }
 
 // link is a step with the range of its parameters within those of the chain.
@@ -167,6 +170,9 @@ func (c *chain) Backward(p Pass, w, g, e tensor.Vector) tensor.Vector {
 		l, q := c.links[i], p
 		q.Inputs = p.Inputs || i > end
 		e = l.Backward(q, l.of(w), l.of(g), e)
+		if c.done != nil && l.to > l.from {
+			c.done(l.from)
+		}
 	}
 	return e
 }

@@ -13,10 +13,15 @@ import (
 type Trainer struct {
 	// Seed decides the random numbers of layers such as Dropout; each peer of a run has its own.
 	Seed uint64
+	// Ready, if it is set, is called by Gradient each time that grad has its final values from one on: with len(grad) at first,
+	// then layer by layer, the last first, while those of the layers below are computed. A batch shared by several
+	// goroutines is not told of.
+	Ready func(from int)
 
 	model   *Model
 	loss    Loss
 	steps   uint64
+	rest    int // values of the gradient before this one are not yet final
 	workers []*worker
 	lanes   []lane
 	job     job
@@ -100,15 +105,15 @@ func (t *Trainer) Split(goroutines int) {
 
 // reserve allocates memory for a batch of n examples, and returns its number of lanes.
 func (t *Trainer) reserve(n int) int {
-	m := t.model
-	if want := t.passLen(n); want > t.workers[0].most {
+	m, want := t.model, t.passLen(n)
+	if want > t.workers[0].most {
 		for i, w := range t.workers {
 			threads, run := w.room.mul.Threads, w.run
 			t.workers[i] = m.newWorker(want, true)
 			t.workers[i].room.mul.Threads, t.workers[i].run = threads, run
 		}
 	}
-	passes := (n + m.pass - 1) / m.pass
+	passes := (n + max(want, 1) - 1) / max(want, 1)
 	lanes := min((passes+1)/2, maxLanes, max(1, laneValues/max(1, m.layout.Len())))
 	if m.layers.WholeBatch {
 		lanes = 1
@@ -123,12 +128,17 @@ func (t *Trainer) reserve(n int) int {
 	return lanes
 }
 
-// passLen is how many examples of a batch of n go through the layers at a time.
+// readyValues bounds what layers keep of a pass of all examples.
+const readyValues = 1 << 24
+
+// passLen is how many examples of a batch of n go through the layers at a time: all, if Ready is to be told of a gradient
+// early, since only those of the last pass are final.
 func (t *Trainer) passLen(n int) int {
-	if t.model.layers.WholeBatch {
+	m := t.model
+	if m.layers.WholeBatch || t.Ready != nil && n <= readyValues/max(m.kept, 1) {
 		return n
 	}
-	return min(n, t.model.pass)
+	return min(n, m.pass)
 }
 
 // Gradient overwrites grad with the gradient at params of the loss over a batch, and returns the loss. x are the
@@ -140,14 +150,34 @@ func (t *Trainer) Gradient(params, grad, x, y tensor.Vector) float64 {
 		panic("nn: Gradient: params and grad are the same vector")
 	}
 	t.steps++
+	t.rest = len(grad)
 	loss, lanes := t.batch("Gradient", true, params, grad, x, y)
 	if lanes == 0 {
 		clear(grad)
 	}
-	for _, l := range t.lanes[min(1, lanes):lanes] {
-		kernel.Add(grad, l.grad)
-	}
+	t.add(grad, lanes, 0)
 	return loss
+}
+
+// add adds the lanes' gradients from one value on.
+func (t *Trainer) add(grad tensor.Vector, lanes, from int) {
+	for _, l := range t.lanes[min(1, lanes):lanes] {
+		kernel.Add(grad[from:t.rest], l.grad[from:t.rest])
+	}
+	t.rest = from
+}
+
+// tell has the last pass of a batch tell of what it has finished.
+func (t *Trainer) tell(w *worker) {
+	top, whole := w.step.(*chain)
+	if !whole || t.Ready == nil || t.job.step > 1 || !t.job.learns {
+		return
+	}
+	t.Ready(t.rest)
+	top.done = func(from int) {
+		t.add(t.job.grad, t.job.lanes, from)
+		t.Ready(from)
+	}
 }
 
 // Loss returns the loss of a batch, with arguments as Gradient's, computed as for a prediction: without Dropout, for
@@ -214,9 +244,16 @@ func (t *Trainer) pass(w *worker, number int) {
 		out := w.step.Forward(p, j.params, part(j.x, from, p.Examples, m.in.Len()))
 		errors := w.errors[:len(out)]
 		l.loss += t.loss.Gradient(errors, out, part(j.y, from, p.Examples, terms), j.scale)
-		if j.learns {
-			w.step.Backward(p, j.params, grad, errors)
+		if !j.learns {
+			continue
 		}
+		if p.Last && number == j.lanes-1 {
+			t.tell(w)
+		}
+		w.step.Backward(p, j.params, grad, errors)
+	}
+	if top, whole := w.step.(*chain); whole {
+		top.done = nil
 	}
 }
 

@@ -212,7 +212,7 @@ func (t *trainer) config(ctx context.Context, hello bridge.Hello) (peer.Config, 
 		Run: t.Run, Join: t.Join, Params: hello.Params,
 		Network: peer.Network{
 			Description: t.description(hello), Log: t.log, Identity: key, Listen: t.Listen, KnownPeers: t.KnownPeers(), Partners: hello.Partners,
-			Admission: admission, Reach: t.Reach(), Relay: t.Relays(), Uplink: t.Uplink(), Carrier: t.Carrier(), GossipKeys: t.GossipKeys(),
+			Admission: admission, Reach: t.Reach(), Relay: t.Relays(), Uplink: t.Uplink(), Site: t.Site, Carrier: t.Carrier(), GossipKeys: t.GossipKeys(),
 		},
 		Training: peer.Training{
 			Checkpoint: hello.Checkpoint, Work: peer.Work{StepsPerPeer: t.Steps, Grace: t.Grace()},

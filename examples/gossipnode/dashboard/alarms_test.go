@@ -7,6 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/seed-97356399/murmuration/examples/gossipnode/watch"
 	"github.com/seed-97356399/murmuration/peer/control"
 )
 
@@ -15,7 +16,7 @@ import (
 func TestAlarmsAreShown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, saved := newCalm(), time.Second
-		b := NewBoard(c, About{Run: "digits", Self: "a", Saved: func() (time.Duration, bool) { return saved, true }, SaveEvery: 30 * time.Second, Budget: 3600}, nil, nil, nil)
+		b := NewBoard(c, About{Run: "digits", Self: "a", Bounds: watch.Bounds{Saved: func() (time.Duration, bool) { return saved, true }, SaveEvery: 30 * time.Second, Budget: 3600}}, nil, nil, nil)
 		well := func() {
 			now := time.Now()
 			c.stats.Exchanges.Last, c.stats.Exchanges.Initiated, c.stats.Steps = now, 1, 5

@@ -2,6 +2,7 @@ package dashboard
 
 import (
 	"fmt"
+	"math"
 	"net/http"
 	"sync"
 	"time"
@@ -9,6 +10,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/seed-97356399/murmuration/examples/gossipnode/result"
+	"github.com/seed-97356399/murmuration/examples/gossipnode/watch"
 	"github.com/seed-97356399/murmuration/peer"
 	"github.com/seed-97356399/murmuration/peer/control"
 	"github.com/seed-97356399/murmuration/peer/stats"
@@ -74,11 +76,8 @@ type About struct {
 	// MinPeers is how many peers the run waits for; Digests is the time between this peer's digests.
 	MinPeers int           `json:"minPeers"`
 	Digests  time.Duration `json:"-"`
-	// Saved is the age of the last checkpoint, one of which is due every SaveEvery, if any are; Budget is that of this
-	// peer's exchanges, in bytes an hour.
-	Saved     func() (time.Duration, bool) `json:"-"`
-	SaveEvery time.Duration                `json:"-"`
-	Budget    float64                      `json:"-"`
+	// Bounds are those of this peer's alarms.
+	watch.Bounds `json:"-"`
 }
 
 // Show replaces sampled and estimated figures by those of a result.
@@ -120,6 +119,14 @@ func (b *Board) Rest() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.rested = true
+}
+
+// Accuracy is that on held-out data, as measured last; NaN before, and of a nil board.
+func (b *Board) Accuracy() float64 {
+	if b == nil || b.accuracy == nil {
+		return math.NaN()
+	}
+	return float64(b.accuracy.last())
 }
 
 // see looks at the run as long as the peer takes part. When the work is done, members leave one after the other: they

@@ -110,21 +110,8 @@ func newView(p Peer, about About, accuracy *Accuracy) *view {
 	v.fresh = slices.DeleteFunc(slices.Clone(v.tell), func(m control.Member) bool { return v.stale(m, about.Digests) })
 	v.arrange(s, about)
 	v.sum()
-	v.own = readingOf(s, about, float64(v.Accuracy))
+	v.own = about.Reading(s, float64(v.Accuracy))
 	return v
-}
-
-// readingOf is what alarms of this peer are judged by.
-func readingOf(s stats.Peer, about About, accuracy float64) stats.Reading {
-	x := s.Exchanges
-	r := stats.Reading{At: time.Now(), Lost: s.Lost, Exchanged: x.Last, Distance: x.ConsensusDistance, Accuracy: accuracy, Budget: about.Budget}
-	r.Moved = float64(x.BytesSent+x.BytesReceived) * float64(x.Initiated) / float64(max(x.Completed(), 1))
-	if about.Saved != nil && !s.Control.Paused && !s.Over && s.Steps > s.Resumed {
-		if age, kept := about.Saved(); kept {
-			r.Saved, r.SaveEvery = age, about.SaveEvery
-		}
-	}
-	return r
 }
 
 // with adds the members of an earlier view to the view of a finished run: they have left because the work is done.

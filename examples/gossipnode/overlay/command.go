@@ -23,6 +23,7 @@ type settings struct {
 	peers  int
 	active float64
 	shape  string
+	sites  int
 	seed   uint64
 	svg    string
 	member run.Settings // of the member that is asked, with --join
@@ -49,17 +50,21 @@ func Command(std cli.Streams) *cobra.Command {
             models is a millionth of what it was; the mean of 20 simulations in which
             random actives take their links in turn, as peers do
 
+With --sites gap and rounds are of exchanges that all weigh the same. Peers exchange inside
+a site oftener than that, and delegates speak for their sites: docs/design/054 has figures.
+
 Roles are those of newcomers unless --active says how many are active. Where more than
 two thirds are, the active ones are taken to be unreachable, as behind a NAT: reachable
 ones would become passive. For the same reason no fewer than a third can be active.
 
 With --join it shows a living run instead, as a member of it knows it: its members by their
-names, their roles and links, as the dashboard does. As with status it joins nothing, and
+names, their roles and links, as the dashboard does, in the shape that the run has. As with status it joins nothing, and
 who shows a list or a key is asked for it.`,
 		Example: `  gossipnode topology --peers 64
   gossipnode topology --peers 12 --svg ring.svg
   gossipnode topology --peers 31 --topology tree --svg tree.svg
   gossipnode topology --peers 100 --active 0.9 --json
+  gossipnode topology --peers 16 --sites 2 --svg sites.svg
   gossipnode topology --join 192.0.2.7:4001 --svg run.svg`,
 		Args: cli.FlagsOnly,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -77,7 +82,8 @@ who shows a list or a key is asked for it.`,
 	flags.SortFlags = false
 	flags.IntVar(&s.peers, "peers", defaultPeers, fmt.Sprintf("number of peers, 2 to %d", maxPeers))
 	flags.Float64Var(&s.active, "active", 0, "share of active peers, as in 0.5 (default: what newcomers decide)")
-	flags.StringVar(&s.shape, "topology", topology.Exponential.String(), cli.List(run.Shapes())+", as the run has it")
+	flags.StringVar(&s.shape, "topology", topology.Exponential.String(), cli.List(run.Shapes())+"; with --join it is what the run says, if it does")
+	flags.IntVar(&s.sites, "sites", 1, "say at how many sites the peers are: links are inside them, and one of each class exchanges across")
 	flags.Uint64Var(&s.seed, "seed", 1, "seed of the peers' identities and of the simulations")
 	flags.StringVar(&s.svg, "svg", "", "draw the links into this file")
 	s.member.RegisterMember(flags)
@@ -89,7 +95,8 @@ func (s settings) validate(from cli.Origins) error {
 	var faults cli.Faults
 	faults.Add(cli.Within("peers", s.peers, 2, maxPeers))
 	faults = append(faults, s.member.Network.Faults()...)
-	for _, name := range []string{"peers", "active"} {
+	faults.Add(cli.Within("sites", s.sites, 1, s.peers))
+	for _, name := range []string{"peers", "active", "sites"} {
 		faults.If(len(s.member.Join) > 0 && from.Source(name) != cli.FromDefault, name, "is for a flock that is made up: with --join it is the run's")
 	}
 	shape, err := topology.ParseShape(s.shape)
@@ -152,6 +159,9 @@ func (s settings) overlay() (*topology.Overlay, error) {
 	for i := range members {
 		m := &members[i]
 		m.ID = topology.PeerID(fmt.Sprintf("%d/%d", s.seed, i))
+		if s.sites > 1 {
+			m.Place.Site = fmt.Sprint(i % s.sites)
+		}
 		switch {
 		case actives == 0: // peers that join one by one
 		case i < actives:

@@ -24,11 +24,22 @@ type living struct {
 
 // ask asks a member for its run.
 func (s settings) ask(errs io.Writer) (l living, overlay *topology.Overlay, err error) {
-	members, err := status.Members(context.Background(), s.member, cli.NewLog(zapcore.WarnLevel, errs))
+	log := cli.NewLog(zapcore.WarnLevel, errs)
+	members, err := status.Members(context.Background(), s.member, log)
 	if err != nil {
 		return l, nil, err
 	}
-	ring, overlay := watch.RingOf(members, s.known())
+	described, err := status.Description(context.Background(), s.member, log)
+	if err != nil {
+		return l, nil, err
+	}
+	shape := s.known()
+	if said, ok := described.Value("topology"); ok {
+		if shape, err = topology.ParseShape(said); err != nil {
+			return l, nil, fmt.Errorf("the run's description: %w", err)
+		}
+	}
+	ring, overlay := watch.RingOf(members, shape)
 	if overlay == nil || len(ring) > maxPeers {
 		return l, nil, fmt.Errorf("%s of run %s: want 2 to %d that train, of both roles", cli.Plural(uint64(len(members)), "member"), cli.Printable(s.member.Run), maxPeers)
 	}

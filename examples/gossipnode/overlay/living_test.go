@@ -18,7 +18,9 @@ import (
 	"github.com/seed-97356399/murmuration/examples/gossipnode/dashboard"
 	"github.com/seed-97356399/murmuration/peer"
 	"github.com/seed-97356399/murmuration/peer/control"
+	"github.com/seed-97356399/murmuration/peer/description"
 	"github.com/seed-97356399/murmuration/tensor"
+	"github.com/seed-97356399/murmuration/topology"
 )
 
 // picture is who is linked with whom, as ids, and each member's role.
@@ -38,7 +40,7 @@ func (p picture) told() (all []string) {
 	return all
 }
 
-// TestALivingRunIsDrawn: what topology draws of a run with a key is what the dashboard of a member shows, a member that does
+// TestALivingRunIsDrawn: what topology draws of a run with a key, which says that it is a tree, is what the dashboard of a member shows, a member that does
 // not train included; who has not the key sees nothing of it.
 func TestALivingRunIsDrawn(t *testing.T) {
 	folder := t.TempDir()
@@ -56,7 +58,8 @@ func TestALivingRunIsDrawn(t *testing.T) {
 	}
 	for i := range trainers + 1 {
 		network := peer.Network{
-			Run: "murmuration", Join: join, Listen: []string{"127.0.0.1:0"}, Admission: peer.Admission{RunKey: key},
+			Description: []description.Field{{Name: "topology", Value: "tree"}},
+			Run:         "murmuration", Join: join, Listen: []string{"127.0.0.1:0"}, Admission: peer.Admission{RunKey: key},
 			Control: control.Config{Name: fmt.Sprintf("<p%d>", i), Digests: control.DigestSpacing},
 		}
 		node, err := peer.Join(t.Context(), network)
@@ -65,7 +68,7 @@ func TestALivingRunIsDrawn(t *testing.T) {
 		}
 		t.Cleanup(func() { node.Close() })
 		if join = node.JoinAddresses(); i < trainers {
-			if _, err := node.Train(t.Context(), peer.Training{Params: tensor.NewParams(layout)}); err != nil {
+			if _, err := node.Train(t.Context(), peer.Training{Params: tensor.NewParams(layout), Exchange: peer.Exchange{Topology: topology.Tree}}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -84,7 +87,7 @@ func TestALivingRunIsDrawn(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer d.Close()
-	d.Serve(dashboard.NewBoard(nodes[0], dashboard.About{Self: string(nodes[0].Self())}, nil, nil, zap.NewNop()), zap.NewNop())
+	d.Serve(dashboard.NewBoard(nodes[0], dashboard.About{Self: string(nodes[0].Self()), Topology: topology.Tree}, nil, nil, zap.NewNop()), zap.NewNop())
 	shown := func() (p picture) {
 		answer, err := http.Get(d.URL() + "api/state")
 		var all struct{ State picture }

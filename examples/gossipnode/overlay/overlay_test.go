@@ -23,7 +23,7 @@ func TestTopologyJSON(t *testing.T) {
 	for _, line := range []string{
 		"--peers 2", "--peers 3", "--peers 12", "--peers 64", "--peers 64 --seed 2", "--peers 101", "--peers 200",
 		"--peers 30 --active 0.5", "--peers 30 --active 0.34", "--peers 100 --active 0.9",
-		"--peers 31 --topology ring", "--peers 32 --topology ring", "--peers 31 --topology tree", "--peers 31 --topology star",
+		"--peers 31 --topology ring", "--peers 32 --topology ring", "--peers 31 --topology tree", "--peers 31 --topology star", "--peers 32 --sites 2", "--peers 64 --sites 8",
 	} {
 		code, out, stderr := try(append([]string{"topology", "--json"}, strings.Fields(line)...)...)
 		if code != cli.ExitDone {

@@ -1,5 +1,5 @@
 // Package record writes what a peer sees of a real run as a world that simulate --replay takes: who was there in which
-// role, how fast each was, this peer's links, departures and deaths.
+// role, how fast each was, how often each exchanged, this peer's links, departures and deaths.
 package record
 
 import (
@@ -38,7 +38,10 @@ type member struct {
 	active bool
 	steps  uint64
 	at     time.Duration
-	here   bool
+	// Of its exchanges that it has told of there were so many at a moment.
+	exchanges uint64
+	told      time.Duration
+	here      bool
 }
 
 // See looks at the members that train, if it has not looked for a second.
@@ -66,6 +69,12 @@ func (r *Recorder) See(now time.Time, members []control.Member, own stats.Peer) 
 			r.add(peertest.Line{At: at, Did: peertest.Arrive, Peer: i})
 		} else if made := m.Steps - min(n.steps, m.Steps); made > 0 && n.steps > 0 {
 			r.add(peertest.Line{At: n.at, Did: "step", Peer: i, Took: (at - n.at) / time.Duration(made), Times: int(made)})
+		}
+		if met := m.Exchanges - min(n.exchanges, m.Exchanges); n.here && met > 0 {
+			r.add(peertest.Line{At: n.told, Did: "exchange", Peer: i, Took: (at - n.told) / time.Duration(met), Times: int(met)})
+		}
+		if !n.here || m.Exchanges != n.exchanges {
+			n.exchanges, n.told = m.Exchanges, at
 		}
 		if !n.here || m.Steps > n.steps {
 			n.steps, n.at, n.here = m.Steps, at, true

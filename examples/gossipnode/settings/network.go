@@ -21,6 +21,7 @@ import (
 	"github.com/seed-97356399/murmuration/peer/p2pnet"
 	"github.com/seed-97356399/murmuration/peer/swim"
 	"github.com/seed-97356399/murmuration/peer/transport"
+	"github.com/seed-97356399/murmuration/topology"
 )
 
 // Network has the peer's identity, its addresses, and the flock that it trains with.
@@ -37,12 +38,18 @@ type Network struct {
 	Relay        []string
 	RelayService bool
 	HolePunch    bool
-	UplinkMbit   float64
 	Unreachable  string
 	Lanes        int
 	AloneOK      bool
+	Location
 	Gathering
 	Invitation
+}
+
+// Location is where in the network a peer is, and what its link to others takes.
+type Location struct {
+	Site       string
+	UplinkMbit float64
 }
 
 // Gathering says for how many members a peer waits before it trains, how long, and what it has learned by then.
@@ -80,6 +87,7 @@ func (s *Network) register(flags *pflag.FlagSet) {
 	flags.BoolVar(&s.RelayService, "relay-service", false, "pass on the connections of members that cannot be dialled, and tell others whether they can be; all that goes through the relay goes through this machine")
 	flags.BoolVar(&s.HolePunch, "hole-punch", false, "try to make connections through a relay direct; both ends need it")
 	flags.Float64Var(&s.UplinkMbit, uplinkFlag, 0, "`MBPS`: send at most so many Mbit/s, with all that belongs to this peer together (default: as much as the link takes)")
+	flags.StringVar(&s.Site, siteFlag, "", "`NAME` of the network that this peer shares with others, such as an office: exchanges are oftener inside it than across")
 	flags.StringVar(&s.Unreachable, unreachableFlag, UnreachableAuto, "whether others cannot dial this peer, so that it begins its exchanges itself: "+cli.List(unreachables())+" (a relay of the run that can be dialled from here finds out)")
 	flags.Lookup(unreachableFlag).NoOptDefVal = UnreachableYes
 	flags.IntVar(&s.Lanes, LanesFlag, 0, fmt.Sprintf("connections that an exchange uses at once, 1 to %d; of two peers the smaller number counts; 0: one, and %d where the link is fast and long (docs/TUNING.md)", MaxLanes, peer.WideLanes))
@@ -100,6 +108,9 @@ func (s Network) Faults() []error {
 	faults.Add(cli.OneOf(unreachableFlag, s.Unreachable, unreachables()))
 	faults.Add(cli.Within(LanesFlag, s.Lanes, 0, MaxLanes))
 	faults.If(!(s.UplinkMbit == 0 || s.UplinkMbit >= leastUplink && s.UplinkMbit <= mostUplink), uplinkFlag, "%v: want %v to %v Mbit/s, or 0 for no limit", s.UplinkMbit, leastUplink, float64(mostUplink))
+	if err := (topology.Place{Site: s.Site}).Validate(); err != nil {
+		faults.Add(cli.Faultf(siteFlag, "%v", err))
+	}
 	faults.If(len(s.Relay) > p2pnet.MaxRelays, relayFlag, "given %d times: at most %d are used", len(s.Relay), p2pnet.MaxRelays)
 	for _, address := range s.Relay {
 		faults.If(!isMultiaddr(address) || !strings.Contains(address, "/p2p/"), relayFlag, "%q: want a multiaddr with the relay's id, as it logs when it starts with -v: /ip4/192.0.2.7/tcp/4001/p2p/%s...", address, PeerIDPrefix)
@@ -210,6 +221,7 @@ const (
 	gossipKeyFlag  = "gossip-key"
 	relayFlag      = "relay"
 	uplinkFlag     = "uplink"
+	siteFlag       = "site"
 	LanesFlag      = "lanes"
 
 	unreachableFlag = "unreachable"

@@ -305,7 +305,7 @@ func (s *Settings) RegisterTraining(flags *pflag.FlagSet) {
 	var all pflag.FlagSet
 	s.Register(&all) // flags that are left out keep their defaults
 	all.VisitAll(func(f *pflag.Flag) {
-		learning := slices.Contains([]string{topicData, topicTraining, topicExchanges}, cli.Topic(f))
+		learning := slices.Contains([]string{topicData, topicTraining, topicExchanges}, cli.Topic(f)) || f.Name == untilFlag || f.Name == deadlineFlag
 		if learning && f.Name != "part" && f.Name != ServerFlag {
 			flags.AddFlag(f)
 		}
@@ -339,7 +339,7 @@ func (s *Settings) RegisterSums(flags *pflag.FlagSet) {
 func (s *Settings) RegisterBridge(flags *pflag.FlagSet) {
 	s.registerNamed(flags,
 		"run", "listen", "join", "key", "allow", "run-key", "operator", membershipFlag, gossipKeyFlag,
-		relayFlag, "relay-service", "hole-punch", uplinkFlag, unreachableFlag, LanesFlag, "steps", codecFlag, policyFlag, "quantized", "every", "budget", "consensus",
+		relayFlag, "relay-service", "hole-punch", uplinkFlag, siteFlag, unreachableFlag, LanesFlag, "steps", codecFlag, policyFlag, "quantized", "every", "budget", "consensus",
 		finalFlag, finalWaitFlag, "name", "metrics", "pprof", "log-level", "verbose")
 }
 

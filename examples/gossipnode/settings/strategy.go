@@ -109,6 +109,9 @@ func (s StrategySettings) gradients() bool {
 	return s.Strategy == StrategyAllReduce || s.Local() || s.Serves()
 }
 
+// Overlaps tells whether peers send a part of a gradient while they compute the rest.
+func (s StrategySettings) Overlaps() bool { return s.gradients() && !s.Local() }
+
 // Local tells whether peers make steps of their own between two updates of the flock's model.
 func (s StrategySettings) Local() bool {
 	return s.Strategy == strategyDiLoCo || s.Strategy == strategyLocalSGD

@@ -53,6 +53,10 @@ func newResult(s Settings, o peertest.Outcome) Result {
 		Exchanges: o.Traffic.Exchanges, Refused: o.Traffic.Refused, Failed: o.Traffic.Failed, InDoubt: o.Traffic.InDoubt,
 		PeersLost: o.Traffic.Lost, BytesSent: uint64(o.Traffic.Bytes), BitsPerParameter: cli.Number(o.Traffic.BitsPerParameter), GlobalBatch: s.GlobalBatch,
 	}
+	r.StoppedBy = s.StoppedBy(o.StoppedBy)
+	if best := cli.Number(o.Best); o.Best >= 0 {
+		r.BestAccuracy = &best
+	}
 	if s.IsText() {
 		r.TextFigures = result.TextOf(o.Samples*uint64(s.Sizes.Context), o.Final.TestLoss)
 		r.BitsPerByte.Min, r.BitsPerByte.Max = cli.Number(o.Final.LeastLoss/math.Ln2), cli.Number(o.Final.MostLoss/math.Ln2)

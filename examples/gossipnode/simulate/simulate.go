@@ -2,6 +2,7 @@
 package simulate
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -66,7 +67,9 @@ build on machines whose arithmetic, which the result names, is the same. (That o
 of avx512 comes to the same. That of the plain loops, which a processor without them and
 the build tag purego have, and that of another architecture round otherwise: digest differs,
 and figures in late digits.) In the result, seconds are virtual, consensus_distance is the root mean square distance of all models
-from their mean, and test_accuracy that of --evaluate peers. A peer whose part of the data is
+from their mean, and test_accuracy that of --evaluate peers. --until and --deadline judge
+these peers too, as often as those of run do, in virtual time; evaluating takes none of it.
+A peer whose part of the data is
 smaller than --batch takes all of it in each step.
 
 With --record FILE what happens is written as lines of JSON: how long each step took,
@@ -211,14 +214,27 @@ func (s *Settings) Simulation(task *simulatedTask, world peertest.World) (peerte
 	}
 	whole := s.Settings
 	whole.Strategy = settings.StrategyADPSGD // the amount of work is the flock's, for each strategy
+	work := whole.Work(task.First.Data)
+	if work.Until, err = s.Aim(); err != nil {
+		return peertest.Simulation{}, err
+	}
 	simulation := peertest.Simulation{
 		Peers: s.Peers, Task: task, Optimizer: func() optim.Optimizer { return s.NewOptimizer(task.First.Params.Layout()) },
-		Schedule: s.Course(), Work: whole.Work(task.First.Data),
+		Schedule: s.Course(), Work: work,
 		Exchange: peer.Exchange{Pace: pace, Codec: policy, Topology: strategy.Shape(), Machine: strategy.Machine(s.Batch, s.Outer())},
 		World:    world, Seed: s.Seed,
 		Watch: peertest.Watch{Evaluate: s.Evaluate, Points: s.Points, Target: s.Target},
 	}
-	return simulation, nil
+	return simulation, s.updateFault(simulation.Work)
+}
+
+// updateFault is an error if peers with local steps would make no update: the run would teach nobody anything.
+func (s *Settings) updateFault(work peer.Work) error {
+	steps := cmp.Or(work.StepsPerPeer, work.Steps/uint64(s.Peers))
+	if every := s.Outer().Every; s.Local() && steps < uint64(every) {
+		return cli.Usage(cli.Faultf("every", "%d: each of %d peers makes %d steps, so there is no update: give a smaller number, or more --epochs or --steps", every, s.Peers, steps))
+	}
+	return nil
 }
 
 // Take sets the strategy and the codec of a racer, and resets settings that only other strategies have.

@@ -139,6 +139,18 @@ func TestSimulateFields(t *testing.T) {
 	}
 }
 
+// TestSimulateUntil: the result says what ended the run, and how good its best model was, as that of local does.
+func TestSimulateUntil(t *testing.T) {
+	_, whole := simulateOnce(t, small(t, "--step-time", "50ms")...)
+	_, r := simulateOnce(t, small(t, "--step-time", "50ms", "--until", "accuracy=0.3")...)
+	if whole.StoppedBy != "epochs" || whole.BestAccuracy != nil || r.StoppedBy != "accuracy" || r.BestAccuracy == nil || *r.BestAccuracy < 0.3 || r.Seconds >= whole.Seconds {
+		t.Errorf("stopped by %s and %s after %g s and %g s, best %v", whole.StoppedBy, r.StoppedBy, whole.Seconds, r.Seconds, r.BestAccuracy)
+	}
+	if code, _, errs := try(append([]string{"simulate"}, small(t, "--until", "accuracy=3")...)...); code != cli.ExitUsage || !strings.Contains(errs, "until") {
+		t.Errorf("an accuracy of 3: code %d, %s", code, errs)
+	}
+}
+
 // TestSimulateReplays records a world, trains in it with another codec, and with none.
 func TestSimulateReplays(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "world.jsonl")
@@ -164,23 +176,24 @@ func TestSimulateReplays(t *testing.T) {
 // TestSimulateUsage: each wrong flag is named with what it wants.
 func TestSimulateUsage(t *testing.T) {
 	for args, want := range map[string]string{
-		"--peers 0":                      "--peers 0: want 1 to",
-		"--slow 16=2":                    `--slow "16=2": want P=FACTOR`,
-		"--slow 3":                       `--slow "3": want P=FACTOR`,
-		"--slow-link 3=2 --link 0,1":     "has no limit",
-		"--link fast":                    "want MBPS,MS",
-		"--crash 3":                      `--crash "3": want P@TIME`,
-		"--attack 3=white,1":             "want P=LIE,STRENGTH",
-		"--jitter 1":                     "--jitter 1: want a share",
-		"--loss -1":                      "--loss -1: want a probability",
-		"--step-time 0s":                 "--step-time 0s: want a time",
-		"--evaluate 0":                   "--evaluate 0",
-		"--target 2":                     "--target 2: want an accuracy",
-		"--codec auto":                   "name a codec",
-		"--dataset csv --data x":         "tables are for run and local",
-		"--replay nowhere":               "--replay",
-		"--strategy best":                "--strategy",
-		"--slow 1=2 --slow x=1 --loss 2": "--loss 2",
+		"--peers 0":                  "--peers 0: want 1 to",
+		"--slow 16=2":                `--slow "16=2": want P=FACTOR`,
+		"--slow 3":                   `--slow "3": want P=FACTOR`,
+		"--slow-link 3=2 --link 0,1": "has no limit",
+		"--link fast":                "want MBPS,MS",
+		"--crash 3":                  `--crash "3": want P@TIME`,
+		"--attack 3=white,1":         "want P=LIE,STRENGTH",
+		"--jitter 1":                 "--jitter 1: want a share",
+		"--loss -1":                  "--loss -1: want a probability",
+		"--step-time 0s":             "--step-time 0s: want a time",
+		"--evaluate 0":               "--evaluate 0",
+		"--target 2":                 "--target 2: want an accuracy",
+		"--codec auto":               "name a codec",
+		"--dataset csv --data x":     "tables are for run and local",
+		"--replay nowhere":           "--replay",
+		"--strategy best":            "--strategy",
+		"--strategy diloco --every 64 --steps 20 --peers 2": "each of 2 peers makes 20 steps",
+		"--slow 1=2 --slow x=1 --loss 2":                    "--loss 2",
 	} {
 		code, _, stderr := try(append([]string{"simulate"}, strings.Fields(args)...)...)
 		if code != cli.ExitUsage || !strings.Contains(stderr, want) {

@@ -169,6 +169,14 @@ func (t *simulatedTask) Gradient(i, samples int, x, grad tensor.Vector) (peer.Re
 	return peer.Result{Loss: d.model.Gradient(x, &d.batch, grad), Samples: d.batch.Len()}, nil
 }
 
+// Readiness implements peertest.Gradual.
+func (t *simulatedTask) Readiness() (all []peertest.Ready) {
+	for _, r := range t.First.Model.Readiness() {
+		all = append(all, peertest.Ready(r))
+	}
+	return all
+}
+
 // own is the batch of a peer that the algorithm gives none.
 func (t *simulatedTask) own(i int) int {
 	if t.settings.GlobalBatch == 0 {

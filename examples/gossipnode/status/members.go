@@ -12,6 +12,7 @@ import (
 	"github.com/seed-97356399/murmuration/examples/gossipnode/watch"
 	"github.com/seed-97356399/murmuration/peer/control"
 	"github.com/seed-97356399/murmuration/peer/transport"
+	"github.com/seed-97356399/murmuration/topology"
 )
 
 // flock has the members of a run at a moment.
@@ -53,10 +54,17 @@ func (f flock) table() string {
 	if holds {
 		harmed = "\tdoes\trows" + harmed
 	}
+	placed := slices.ContainsFunc(f.members, func(m control.Member) bool { return m.Place != topology.Place{} })
+	if placed {
+		harmed = "\tsite\tuplink" + harmed
+	}
 	fmt.Fprintln(columns, "name\tid\trole\tstate\tsteps\tlag\tloss\texchange\tversion"+harmed)
 	for _, m := range f.members {
 		fmt.Fprintf(columns, "%s\t%s\t%s\t%s\t%d\t%d\t%s\t%s\t%s", orNone(m.Name), cli.Printable(m.ID.Short()), m.Role, m.State, m.Steps, f.most()-m.Steps,
 			cli.Figure(cli.Number(m.Loss)), f.ago(m.Exchanged), orNone(m.Version))
+		if placed {
+			fmt.Fprintf(columns, "\t%s\t%s", orNone(cli.Printable(m.Place.Site)), uplink(m.Place.Uplink))
+		}
 		if holds {
 			fmt.Fprintf(columns, "\t%s\t%d", m.Does(), m.Rows)
 		}
@@ -80,6 +88,14 @@ func (f flock) called(id transport.PeerID) string {
 		}
 	}
 	return cli.Printable(id.Short())
+}
+
+// uplink is a rate in words.
+func uplink(u topology.Uplink) string {
+	if u == 0 {
+		return "-"
+	}
+	return fmt.Sprintf("from %.3g Mbit/s", u.BytesPerSecond()*8/1e6)
 }
 
 func orNone(text string) string {

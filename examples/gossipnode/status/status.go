@@ -22,6 +22,7 @@ import (
 	"github.com/seed-97356399/murmuration/examples/gossipnode/watch"
 	"github.com/seed-97356399/murmuration/peer"
 	"github.com/seed-97356399/murmuration/peer/control"
+	"github.com/seed-97356399/murmuration/peer/description"
 	"github.com/seed-97356399/murmuration/peer/p2pnet"
 	"github.com/seed-97356399/murmuration/peer/stats"
 	"github.com/seed-97356399/murmuration/peer/transport"
@@ -58,12 +59,15 @@ it, or counts it, and any member can be asked.
   exchange   time since its last exchange completed
   does       whether it trains, holds rows for others (run --hold), or both, and rows, how
              many it holds; the columns are there if a member holds some
+  site       the network that it says it shares with others (run --site), and uplink, at least
+             what that carries (run --uplink); the columns are there if a member says so
   harmed by  the partner whose exchanges raise its loss most, and how far it still trusts
              that partner; the column is there if a member trusts one by less than half
 
-Below stand alarms: members that train and have not exchanged for two minutes; and with
---watch, those whose models are twice as far apart as in the mean of ten minutes. Members
-that are lost, checkpoints, accuracy and budgets are alarms of the dashboard.
+Below stand alarms, those of the dashboard: lost members, models that grow apart, no
+exchange for two minutes, an old checkpoint, falling accuracy, more bytes than --budget.
+Each member that runs this release judges itself and tells the others; those of other
+programs are judged by what they tell.
 
 Who shows a list (run --allow) or a key asks for it here, too: give --key and --run-key.
 With --watch it looks again and again until Ctrl-C; with --json too it prints a line each
@@ -144,6 +148,25 @@ func Members(ctx context.Context, s settings.Settings, log *zap.Logger) (members
 	}
 	defer func() { err = errors.Join(err, tr.Close()) }()
 	return look(ctx, s, admission, tr)
+}
+
+// Description is what the run is, as the first member at --join says that answers; it has no fields if that says
+// nothing.
+func Description(ctx context.Context, s settings.Settings, log *zap.Logger) (d description.Description, err error) {
+	admission, tr, err := s.Outside(log)
+	if err != nil {
+		return d, err
+	}
+	defer func() { err = errors.Join(err, tr.Close()) }()
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	for _, address := range s.Join {
+		found, err := admission.Inquire(ctx, tr, address, s.Run, [32]byte{}) // refuses the layout of no model
+		if err == nil || len(found.Description.Fields) > 0 {
+			return found.Description, nil
+		}
+	}
+	return d, nil
 }
 
 // look asks the first member that answers.

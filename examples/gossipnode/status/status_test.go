@@ -43,6 +43,13 @@ build-1  AAAAAAAA  active     training  1200   100   0.2500  3 s ago   v1.2.0
 			t.Errorf("of harm it says %q, want %q", line, harmed[i])
 		}
 	}
+	f.members[1].Place = topology.Place{Site: "Zürich", Uplink: topology.UplinkOf(2.5e6)}
+	placed := []string{"version  site    uplink            harmed by", "v1.2.0   -       -                 BBBBBBBB, trust 40 %", "-        Zürich  from 16.4 Mbit/s  build-1, trust 5 %", "-        -       -"}
+	for i, line := range strings.Split(strings.TrimSpace(f.table()), "\n")[1:] {
+		if !strings.HasSuffix(line, placed[i]) {
+			t.Errorf("of places it says %q, want %q", line, placed[i])
+		}
+	}
 	f.alarms = []watch.Alarm{{Peer: "12D3KooWAAAAAAAA", Name: "no-exchange", Since: 5, Text: "no exchange for 3m0s"}}
 	if got := f.table(); !strings.HasSuffix(got, "\nalarm: build-1: no exchange for 3m0s\n") {
 		t.Errorf("the table is\n%s", got)
@@ -54,7 +61,7 @@ build-1  AAAAAAAA  active     training  1200   100   0.2500  3 s ago   v1.2.0
 	for _, want := range []string{
 		`"run":"digits"`, `"id":"12D3KooWAAAAAAAA","lag":100,"last_exchange_seconds":3,"loss":0.25,"name":"build-1","role":"active"`,
 		`"heard_seconds":1`, `"state":"training","steps":1200`, `"version":"v1.2.0"`, `"last_exchange_seconds":null,"loss":null,"name":""`, `"exchanges":null`,
-		`"harm":{"harm":1.5,"partner":"12D3KooWAAAAAAAA","trust":0.05}`, `"harm":null`,
+		`"harm":{"harm":1.5,"partner":"12D3KooWAAAAAAAA","trust":0.05}`, `"harm":null`, `"site":"Zürich"`, `"uplink_mbit":16.384`, `"uplink_mbit":null`,
 		`"alarms":[{"peer":"12D3KooWAAAAAAAA","alarm":"no-exchange","since_seconds":5,"text":"no exchange for 3m0s"}]`,
 	} {
 		if !strings.Contains(string(text), want) {
@@ -98,6 +105,47 @@ func TestStatus(t *testing.T) {
 	}
 	if err := json.Unmarshal([]byte(out), &f); code != 0 || err != nil || f.Run != "murmuration" || len(f.Members) != 1 || !strings.HasPrefix(f.Members[0].ID, "12D3KooW") || f.Members[0].State != "joining" && f.Members[0].State != "training" {
 		t.Errorf("code %d, %v: %s%s", code, err, out, errs)
+	}
+}
+
+// TestAllAlarms: whatever a member raises, status shows it at once, though it asks another.
+func TestAllAlarms(t *testing.T) {
+	join := func(config control.Config, to ...string) *peer.Node {
+		n, err := peer.Join(t.Context(), peer.Network{Run: "murmuration", Listen: []string{"127.0.0.1:0"}, Join: to, Control: config})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = n.Close() })
+		return n
+	}
+	asked := join(control.Config{Digests: control.DigestSpacing})
+	told := join(control.Config{Name: "ill", Digests: control.DigestSpacing}, asked.JoinAddresses()...)
+	told.Raise(0b111111)
+	deadline := time.Now().Add(time.Minute)
+	names := func() (names []string) {
+		code, out, errs := program.Try("status", "--join", asked.JoinAddresses()[0], "--json")
+		var f struct {
+			Alarms []struct{ Peer, Alarm string }
+		}
+		if err := json.Unmarshal([]byte(out), &f); code != 0 || err != nil {
+			t.Fatalf("code %d, %v: %s%s", code, err, out, errs)
+		}
+		for _, a := range f.Alarms {
+			if a.Peer != string(told.Self()) {
+				t.Errorf("%s of %s", a.Alarm, a.Peer)
+			}
+			names = append(names, a.Alarm)
+		}
+		return names
+	}
+	for len(names()) == 0 && time.Now().Before(deadline) {
+		time.Sleep(100 * time.Millisecond)
+	}
+	if got := strings.Join(names(), " "); got != "accuracy-falls checkpoint-old distance-grows no-exchange over-budget peer-lost" {
+		t.Errorf("alarms %q", got)
+	}
+	if _, out, _ := program.Try("status", "--join", asked.JoinAddresses()[0]); !strings.Contains(out, "alarm: ill: the last checkpoint is old\n") {
+		t.Errorf("it says\n%s", out)
 	}
 }
 

@@ -183,3 +183,10 @@ func firstGradient(ctx context.Context, t *training, then func(x, grad tensor.Ve
 		return then(x, grad)
 	}
 }
+
+// overlap has the model tell the peer which values of a gradient are ready while it computes the others.
+func overlap(t *training) {
+	if t.Overlaps() {
+		t.work.Model.OnReady(func(from int) { t.peer.Ready(from, t.batch.Len()) })
+	}
+}

@@ -15,7 +15,7 @@ import (
 func networkOf(s settings.Settings, key ed25519.PrivateKey, admission peer.Admission, changed func(string, []control.Change), log *zap.Logger) peer.Network {
 	n := peer.Network{
 		Run: s.Run, Join: s.Join, Log: log, Identity: key, Listen: s.Listen, KnownPeers: s.KnownPeers(), Admission: admission,
-		Reach: s.Reach(), Relay: s.Relays(), Uplink: s.Uplink(), Carrier: s.Carrier(), GossipKeys: s.GossipKeys(),
+		Reach: s.Reach(), Relay: s.Relays(), Uplink: s.Uplink(), Site: s.Site, Carrier: s.Carrier(), GossipKeys: s.GossipKeys(),
 		Control: control.Config{
 			Operator: transport.PeerID(s.Operator), Name: s.PeerName(), Digests: s.DigestEvery(), Changed: changed,
 		},

@@ -17,11 +17,12 @@ import (
 	"github.com/seed-97356399/murmuration/peer/transport"
 )
 
-// panel is the dashboard of a peer, if it has one.
+// panel is what people see of a peer: its dashboard, if it has one, its alarms and its record.
 type panel struct {
-	board atomic.Pointer[dashboard.Board] // content of the dashboard; nil without one
-	url   string                          // of the dashboard
-	seen  record.Recorder                 // of the run, with --record
+	alarms alarms
+	board  atomic.Pointer[dashboard.Board] // content of the dashboard; nil without one
+	url    string                          // of the dashboard
+	seen   record.Recorder                 // of the run, with --record
 }
 
 // openDashboard listens on the dashboard's address; nil without one.
@@ -41,11 +42,10 @@ func (p *panel) show(t *training, d *dashboard.Server) error {
 	if err != nil {
 		return err
 	}
-	pace, _ := t.Pace() // Validate has checked it
 	b := dashboard.NewBoard(t.peer, dashboard.About{
 		Topology: t.Shape(),
 		Run:      t.Run, Self: string(t.peer.Self()), Dataset: t.Dataset, Model: t.Model, Codec: t.policy.Effective().Codec, Strategy: t.Strategy,
-		MinPeers: t.MinPeers, Digests: t.DigestEvery(), Saved: t.keeper.Age, SaveEvery: t.CheckpointEvery, Budget: pace.BytesPerHour,
+		MinPeers: t.MinPeers, Digests: t.DigestEvery(), Bounds: t.bounds(),
 	}, accuracy, ruler(t), t.Log)
 	p.board.Store(b)
 	d.Serve(b, t.Log)

@@ -166,6 +166,7 @@ func Run(ctx context.Context, s settings.Settings, to Observer) (_ result.Share,
 	if err := t.panel.show(t, dashboard); err != nil {
 		return result.Share{}, err
 	}
+	defer t.panel.alarms.judge(t)()
 	done, err := t.run(ctx)
 	if err == nil && to.Stay != nil && !drained(ctx) {
 		to.Stay(done, t.panel.board.Load().Show)
@@ -290,6 +291,7 @@ func (t *training) learn(ctx context.Context) (time.Duration, error) {
 	if t.TaskFile != "" {
 		return t.carryOut(ctx)
 	}
+	overlap(t)
 	then := func(x, grad tensor.Vector) (peer.Result, error) { return t.gradient(ctx, x, grad) }
 	step := firstGradient(ctx, t, then)
 	if t.ServeOnly {

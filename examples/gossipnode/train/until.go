@@ -35,6 +35,7 @@ func aim(t *training) (peer.Until, error) {
 	aim.Evaluate = func(x tensor.Vector) (accuracy, loss float64) {
 		accuracy, loss = model.Evaluate(x, some)
 		t.record.Evaluated(accuracy)
+		t.panel.alarms.evaluated(accuracy)
 		return accuracy, loss
 	}
 	return aim, nil

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"math"
 	"slices"
+	"time"
 
 	"github.com/seed-97356399/murmuration/peer/control"
 	"github.com/seed-97356399/murmuration/peer/stats"
@@ -16,6 +17,27 @@ type Alarm struct {
 	Name  string           `json:"alarm"`
 	Since float64          `json:"since_seconds"`
 	Text  string           `json:"text"`
+}
+
+// Bounds are what alarms of this peer's own are judged by, beside its figures. The zero value has none.
+type Bounds struct {
+	// Saved is the age of its last checkpoint, if it keeps any; one is due each SaveEvery.
+	Saved     func() (age time.Duration, kept bool)
+	SaveEvery time.Duration
+	Budget    float64 // of exchanges that it begins, bytes an hour
+}
+
+// Reading is what alarms of this peer are judged by.
+func (b Bounds) Reading(s stats.Peer, accuracy float64) stats.Reading {
+	x := s.Exchanges
+	r := stats.Reading{At: time.Now(), Lost: s.Lost, Exchanged: x.Last, Distance: x.ConsensusDistance, Accuracy: accuracy, Budget: b.Budget}
+	r.Moved = float64(x.BytesSent+x.BytesReceived) * float64(x.Initiated) / float64(max(x.Completed(), 1))
+	if b.Saved != nil && !s.Control.Paused && !s.Over && s.Steps > s.Resumed {
+		if age, kept := b.Saved(); kept {
+			r.Saved, r.SaveEvery = age, b.SaveEvery
+		}
+	}
+	return r
 }
 
 // Alarms judges the members of a run by what they tell, one look after the other. The zero value is ready.
@@ -32,7 +54,9 @@ func (a *Alarms) See(members []control.Member, self transport.PeerID, own stats.
 			training++
 		}
 		if !m.Received.IsZero() {
-			readings[m.ID] = stats.Reading{At: own.At, Exchanged: m.Exchanged, Distance: m.ConsensusDistance, Accuracy: math.NaN(), Exchanges: m.State == control.Training}
+			readings[m.ID] = stats.Reading{
+				At: own.At, Exchanged: m.Exchanged, Distance: m.ConsensusDistance, Accuracy: math.NaN(), Exchanges: m.State == control.Training, Told: m.Alarms,
+			}
 		}
 	}
 	if self != "" {
@@ -52,4 +76,15 @@ func (a *Alarms) See(members []control.Member, self transport.PeerID, own stats.
 	a.of = kept
 	slices.SortFunc(all, func(a, b Alarm) int { return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.Peer, b.Peer)) })
 	return all
+}
+
+// Own is See for the peer that looks: its own alarms, to tell others.
+func (a *Alarms) Own(members []control.Member, self transport.PeerID, own stats.Reading) stats.AlarmSet {
+	var raised []stats.Alarm
+	for _, one := range a.See(members, self, own) {
+		if one.Peer == self {
+			raised = append(raised, stats.Alarm{Name: one.Name})
+		}
+	}
+	return stats.SetOf(raised)
 }

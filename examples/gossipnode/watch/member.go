@@ -12,12 +12,15 @@ import (
 // sent none.
 func Shown(m control.Member, now time.Time) map[string]any {
 	shown := map[string]any{
-		"id": m.ID, "name": m.Name, "version": m.Version, "role": m.Role.String(), "state": m.State.String(), "does": m.Does(), "rows": m.Rows, "steps": m.Steps, "unreachable": m.Unreachable,
+		"id": m.ID, "name": m.Name, "version": m.Version, "role": m.Role.String(), "state": m.State.String(), "does": m.Does(), "rows": m.Rows, "site": m.Place.Site, "steps": m.Steps, "unreachable": m.Unreachable,
 		"loss": cli.Number(m.Loss), "distance": cli.Number(m.ConsensusDistance), "samples": cli.Number(m.Samples), "exchanges": m.Exchanges, "failed": m.Failed,
 		"last_exchange_seconds": since(m.Exchanged, now), "heard_seconds": since(m.Received, now),
 	}
 	if m.Received.IsZero() {
 		shown["loss"], shown["samples"], shown["exchanges"], shown["failed"] = nil, nil, nil, nil
+	}
+	if shown["uplink_mbit"] = nil; m.Place.Uplink > 0 {
+		shown["uplink_mbit"] = m.Place.Uplink.BytesPerSecond() * 8 / 1e6
 	}
 	if m.Exchanges == 0 {
 		shown["distance"] = nil

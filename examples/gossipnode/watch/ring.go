@@ -14,7 +14,7 @@ func RingOf(members []control.Member, shape topology.Shape) ([]control.Member, *
 	var of []topology.Member
 	for _, m := range members {
 		if !idle(m) {
-			of = append(of, topology.Member{ID: m.ID, Role: m.Role, Unreachable: m.Unreachable})
+			of = append(of, topology.Member{ID: m.ID, Role: m.Role, Unreachable: m.Unreachable, Place: m.Place})
 		}
 	}
 	view, err := shape.View(of)

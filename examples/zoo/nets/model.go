@@ -8,6 +8,7 @@ import (
 
 	"github.com/seed-97356399/murmuration/examples/zoo/dataset"
 	"github.com/seed-97356399/murmuration/tensor"
+	"github.com/seed-97356399/murmuration/tensor/nn"
 )
 
 // Model computes losses and gradients over a flat vector of parameters. It has no parameters, only memory for
@@ -25,6 +26,11 @@ type Model interface {
 	// the mean cross entropy over the batch, in nats. It allocates only when the
 	// batch is larger than any before.
 	Gradient(params tensor.Vector, batch *dataset.Batch, grad tensor.Vector) (loss float64)
+	// OnReady has Gradient tell that grad has its final values from one on, layer by layer, the last first, while it
+	// computes the others.
+	OnReady(tell func(from int))
+	// Readiness is about when it does, as shares of its work.
+	Readiness() []nn.Ready
 	// Evaluate returns the share of the set that the model classifies correctly, and its mean loss.
 	Evaluate(params tensor.Vector, set *dataset.Set) (accuracy, loss float64)
 	// Probabilities returns the probability of each class for each example of the set, one example after the other.

@@ -77,6 +77,12 @@ func (m *network) Gradient(params tensor.Vector, batch *dataset.Batch, grad tens
 	return m.trainer.Gradient(params, grad, batch.X, m.labels)
 }
 
+// OnReady implements Model.
+func (m *network) OnReady(tell func(from int)) { m.trainer.Ready = tell }
+
+// Readiness implements Model.
+func (m *network) Readiness() []nn.Ready { return m.model.Readiness() }
+
 // Evaluate implements Model.
 func (m *network) Evaluate(params tensor.Vector, set *dataset.Set) (accuracy, loss float64) {
 	correct, sum, n := 0, 0.0, 0

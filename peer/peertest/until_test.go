@@ -1,0 +1,49 @@
+package peertest_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/seed-97356399/murmuration/peer"
+	"github.com/seed-97356399/murmuration/peer/peertest"
+)
+
+// TestSimulationUntil: a simulated run ends at each aim, within one evaluation of it, for the reason that it tells, and the same
+// way each time; an aim that is not reached changes nothing.
+func TestSimulationUntil(t *testing.T) {
+	till := func(until peer.Until) peertest.Outcome {
+		s := simulation(4)
+		s.Work.StepsPerPeer, s.Work.Until = 500, until
+		s.World.Compute.Step = 50 * time.Millisecond
+		return simulate(t, s)
+	}
+	whole := till(peer.Until{})
+	if whole.StoppedBy != "work" || whole.Best >= 0 {
+		t.Errorf("without an aim: %q, best %v", whole.StoppedBy, whole.Best)
+	}
+	for _, c := range []struct {
+		by    string
+		until peer.Until
+		fits  func(o peertest.Outcome) bool
+	}{
+		{"accuracy", peer.Until{Accuracy: 0.5}, func(o peertest.Outcome) bool { return o.Best >= 0.5 && o.Seconds < 1.5 }},
+		{"loss", peer.Until{Loss: 0.5}, func(o peertest.Outcome) bool { return o.Final.TestLoss < 0.6 && o.Final.TestLoss > 0.1 }},
+		{"plateau", peer.Until{Plateau: 3}, func(o peertest.Outcome) bool { return o.Best > 0.9 }},
+		{"deadline", peer.Until{Deadline: 5 * time.Second, Accuracy: 0.999}, func(o peertest.Outcome) bool { return o.Seconds >= 5 && o.Seconds < 5.1 && o.Best > 0 }},
+		{"work", peer.Until{Accuracy: 0.9999}, func(o peertest.Outcome) bool { return o.Digest == whole.Digest && o.Best >= o.Final.Mean-0.05 }},
+	} {
+		o, again := till(c.until), till(c.until)
+		if o.StoppedBy != c.by || !c.fits(o) || (o.Seconds < whole.Seconds) != (c.by != "work") {
+			t.Errorf("%s: stopped by %q after %.2f s of %.2f, best %v, at the end %+v", c.by, o.StoppedBy, o.Seconds, whole.Seconds, o.Best, o.Final)
+		}
+		if o.Digest != again.Digest || o.Best != again.Best || o.Seconds != again.Seconds {
+			t.Errorf("%s: the second time it ends after %.3f s with %v, the first after %.3f s with %v", c.by, again.Seconds, again.Best, o.Seconds, o.Best)
+		}
+	}
+	s := simulation(2)
+	s.Work.Until = peer.Until{Accuracy: 2, Deadline: -1}
+	if _, err := peertest.Simulate(t.Context(), s); err == nil || !strings.Contains(err.Error(), "Work.Until") {
+		t.Errorf("an accuracy of 2: %v", err)
+	}
+}
