@@ -60,6 +60,9 @@ func (o *Own) Place() transport.Place {
 }
 func (o *Own) SetPlace(place transport.Place) { o.place.Store(&place) }
 
+// SetSite sets the site alone.
+func (o *Own) SetSite(site string) { o.SetPlace(transport.Place{Site: site, Uplink: o.Place().Uplink}) }
+
 // Incarnation is the number of this life among those known to the network; SetIncarnation sets it.
 func (o *Own) Incarnation() uint64        { return o.incarnation.Load() }
 func (o *Own) SetIncarnation(life uint64) { o.incarnation.Store(life) }

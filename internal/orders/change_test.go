@@ -54,11 +54,24 @@ func TestChangesOfMembers(t *testing.T) {
 		drain := control.Change{Peer: a, Do: control.Drain, Since: 2}
 		is("a", expel, drain)
 		is("b", expel)
+		move := func(id transport.PeerID, site string) {
+			t.Helper()
+			if _, err := voice.Send(t.Context(), subjects["b"].at.Self(), control.Command{Kind: control.SetMembers, Changes: []control.Change{{Peer: id, Do: control.Move, Site: site}}}); err != nil {
+				t.Fatal(err)
+			}
+			subjects["a"].askNext(t.Context())
+		}
+		move(a, "Oslo")
+		move("x", "Rome")
+		if subjects["a"].flock.site != "Oslo" || subjects["b"].flock.site != "" {
+			t.Errorf("a is at %q, b at %q", subjects["a"].flock.site, subjects["b"].flock.site)
+		}
+		is("a", expel, drain) // the program hears nothing of it
 		if !subjects["a"].Drained() || subjects["b"].Drained() {
 			t.Error("another is to leave than was asked")
 		}
 		send(control.Admit, "x")
-		admit := control.Change{Peer: "x", Do: control.Admit, Since: 3}
+		admit := control.Change{Peer: "x", Do: control.Admit, Since: 5}
 		is("a", expel, drain, admit)
 		is("b", expel, admit)
 
@@ -72,12 +85,15 @@ func TestChangesOfMembers(t *testing.T) {
 				}
 			}
 			is("a", admit)
+			if subjects["a"].flock.site != "" {
+				t.Error("a later life is at the site of before")
+			}
 			if subjects["a"].Drained() {
 				t.Error("a later life is to leave")
 			}
 		}
 		subjects["a"].flock.members = []transport.Record{{Peer: subjects["b"].at.Self()}}
 		send(control.Drain, a)
-		is("a", admit, control.Change{Peer: a, Do: control.Drain, Since: 4})
+		is("a", admit, control.Change{Peer: a, Do: control.Drain, Since: 6})
 	})
 }

@@ -51,7 +51,8 @@ type Flock interface {
 	Members() (present, lost int)
 	Here(transport.PeerID) bool
 	Records() []transport.Record
-	Layout() [32]byte // of what is trained here, zeros if nothing is
+	Layout() [32]byte    // of what is trained here, zeros if nothing is
+	SetSite(name string) // at which this peer says that it is
 }
 
 // Orders holds the operator's messages and the members' digests. Safe for concurrent use.
@@ -321,7 +322,10 @@ func (o *Orders) tell(command control.Command) {
 func (o *Orders) change(c control.Command, before bool) {
 	self := o.requests.Transport.Self()
 	changes := slices.DeleteFunc(o.unheard(c), func(n control.Change) bool {
-		return n.Do == control.Drain && (before || n.Peer != self)
+		if n.Do == control.Move && n.Peer == self && !before { // a later life says what it was started with
+			o.flock.SetSite(n.Site)
+		}
+		return n.Do == control.Move || n.Do == control.Drain && (before || n.Peer != self)
 	})
 	if !before && slices.ContainsFunc(changes, func(n control.Change) bool { return n.Do == control.Expel && n.Peer == self }) {
 		changes = append(changes, control.Change{Peer: self, Do: control.Drain, Since: c.Sequence})

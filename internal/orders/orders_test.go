@@ -33,12 +33,14 @@ const (
 type crowd struct {
 	members []transport.Record
 	total   uint64
+	site    string
 }
 
 func (c *crowd) Total() uint64               { return c.total }
 func (c *crowd) Members() (int, int)         { return len(c.members) + 1, 0 }
 func (c *crowd) Records() []transport.Record { return c.members }
 func (c *crowd) Layout() [32]byte            { return [32]byte{} }
+func (c *crowd) SetSite(name string)         { c.site = name }
 
 func (c *crowd) Here(id transport.PeerID) bool {
 	return slices.ContainsFunc(c.members, func(r transport.Record) bool { return r.Peer == id })

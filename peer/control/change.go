@@ -5,6 +5,7 @@ import (
 
 	"github.com/seed-97356399/murmuration/internal/wire"
 	"github.com/seed-97356399/murmuration/peer/transport"
+	"github.com/seed-97356399/murmuration/topology"
 )
 
 // Deed is what an operator wants of a peer.
@@ -18,17 +19,21 @@ const (
 	Admit
 	// Expel: they are not to have it.
 	Expel
+	// Move: the peer is to say that it is at a site (Change.Site).
+	Move
 )
 
 // String is the name of the deed, empty if it is none.
 func (d Deed) String() string {
-	return map[Deed]string{Drain: "drain", Admit: "admit", Expel: "expel"}[d]
+	return map[Deed]string{Drain: "drain", Admit: "admit", Expel: "expel", Move: "site"}[d]
 }
 
 // Change is what an operator says of one peer.
 type Change struct {
 	Peer transport.PeerID
 	Do   Deed
+	// Site is the name of the site, with Move; empty: the site without a name.
+	Site string
 	// Since is the sequence of the message that said so first. Operator.Send sets it where it is 0.
 	Since uint64
 }
@@ -36,13 +41,20 @@ type Change struct {
 // maxChanges bounds the changes of a message. The latest are said again in each, for members that were away.
 const maxChanges = 32
 
-// over returns the changes in force once newer ones are said after those that are held. What is newest of a peer's
-// place in the lists, and of its leaving, counts; the oldest go where there is no room.
+// replaces tells whether a change leaves nothing of an earlier one: of the same peer, of its place in the lists, its
+// leaving, or its site.
+func (n Change) replaces(o Change) bool {
+	ofList := func(d Deed) bool { return d == Admit || d == Expel }
+	return o.Peer == n.Peer && (o.Do == n.Do || ofList(o.Do) && ofList(n.Do))
+}
+
+// over returns the changes in force once newer ones are said after those that are held; the oldest go where there is
+// no room.
 func (c Command) over(held []Change) Command {
 	said := c.Changes
 	c.Changes = slices.Clone(held)
 	for _, n := range said {
-		c.Changes = slices.DeleteFunc(c.Changes, func(o Change) bool { return o.Peer == n.Peer && (o.Do == Drain) == (n.Do == Drain) })
+		c.Changes = slices.DeleteFunc(c.Changes, n.replaces)
 		if n.Since == 0 {
 			n.Since = c.Sequence
 		}
@@ -63,9 +75,14 @@ func (c *Command) changes(f *wire.Coder) {
 	for i := range c.Changes {
 		one := &c.Changes[i]
 		f.Text((*string)(&one.Peer), 1, wire.MaxAuthor)
-		if f.Uint8((*uint8)(&one.Do)); one.Do < Drain || one.Do > Expel {
+		if f.Uint8((*uint8)(&one.Do)); one.Do < Drain || one.Do > Move {
 			f.Fault("a member to do %d with", one.Do)
 		}
-		f.Uint64(&one.Since)
+		if f.Uint64(&one.Since); one.Do == Move {
+			f.Text(&one.Site, 0, topology.MaxSite)
+		}
+		if err := (topology.Place{Site: one.Site}).Validate(); err != nil {
+			f.Fault("%v", err)
+		}
 	}
 }

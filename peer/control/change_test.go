@@ -28,7 +28,7 @@ func TestChangesAddUp(t *testing.T) {
 		}
 		send(Change{Peer: "a", Do: Drain}, Change{Peer: "a", Do: Expel})
 		send(Change{Peer: "b", Do: Admit})
-		want := []Change{{"a", Drain, 1}, {"b", Admit, 2}, {"a", Admit, 3}}
+		want := []Change{{Peer: "a", Do: Drain, Since: 1}, {Peer: "b", Do: Admit, Since: 2}, {Peer: "a", Do: Admit, Since: 3}}
 		if got := send(Change{Peer: "a", Do: Admit}); !reflect.DeepEqual(got, want) {
 			t.Errorf("%v, want %v", got, want)
 		}

@@ -19,7 +19,7 @@ func samples() []Command {
 		{Kind: Pause, Why: "lunch"}, {Kind: Resume, Why: "naïve"}, {Kind: Stop, Why: "enough"},
 		{Kind: SetSchedule, At: 5, Schedule: rate.Schedule{Rate: 0.1, Warmup: 0.05, Factor: 0.5, Shape: rate.Stepped, At: []float64{0.5, 0.75}}},
 		{Kind: SetPace, At: 6, Every: 7}, {Kind: SetWork, Steps: 1, StepsPerPeer: 2},
-		{Kind: SetMembers, Why: "new disks", Changes: []Change{{Peer: "a", Do: Drain, Since: 2}, {Peer: "b", Do: Expel, Since: 3}}},
+		{Kind: SetMembers, Why: "new disks", Changes: []Change{{Peer: "a", Do: Drain, Since: 2}, {Peer: "b", Do: Expel, Since: 3}, {Peer: "a", Do: Move, Site: "Oslo", Since: 4}}},
 	}
 }
 
@@ -98,7 +98,8 @@ func TestCommandsOutOfBounds(t *testing.T) {
 		"pace below zero":        {Kind: SetPace, Every: -1},
 		"change of nobody":       {Kind: SetMembers, Changes: []Change{{Do: Drain}}},
 		"no change":              {Kind: SetMembers, Changes: []Change{{Peer: "a"}}},
-		"unknown change":         {Kind: SetMembers, Changes: []Change{{Peer: "a", Do: Expel + 1}}},
+		"unknown change":         {Kind: SetMembers, Changes: []Change{{Peer: "a", Do: Move + 1}}},
+		"site with an escape":    {Kind: SetMembers, Changes: []Change{{Peer: "a", Do: Move, Site: "\x1b[2J"}}},
 		"many changes":           {Kind: SetMembers, Changes: make([]Change, maxChanges+1)},
 	} {
 		m := wire.Control{Kind: wireKinds[c.Kind], Body: c.body()}

@@ -59,10 +59,11 @@ const (
 	actDrain    = "drain"
 	actAdmit    = "admit"
 	actExpel    = "expel"
+	actSite     = "site"
 )
 
 func actions() []string {
-	return []string{actPause, actResume, actStop, actSchedule, actAnnounce, actShow, actDrain, actAdmit, actExpel}
+	return []string{actPause, actResume, actStop, actSchedule, actAnnounce, actShow, actDrain, actAdmit, actExpel, actSite}
 }
 
 // Command makes the command control.
@@ -93,6 +94,8 @@ of the last message is kept beside the key.
   admit ID  add ids to the lists of those that may take part (run --allow), at every
             member that obeys and has one, in its file too
   expel ID  take ids off them: they are disconnected, and refused from then on
+  site P S  have a member say that it is at site S (run --site), until it is started again:
+            links inside a site are used more than those across
 
 What was said of the last 32 ids reaches members that were away, too.`,
 		Example: `  gossipnode control --join 192.0.2.7:4001 --operator-key operator.key pause
@@ -130,7 +133,7 @@ func (s *controlSettings) register(flags *pflag.FlagSet) {
 	flags.StringVar(&s.OperatorKey, "operator-key", "", "file of the operator's key, made by keygen")
 	flags.StringVar(&s.RunKey, "run-key", "", "file of the key that all peers of the run share, if they do")
 	flags.StringVar(&s.Run, "run", settings.DefaultRun, "name of the run")
-	flags.StringVar(&s.Reason, "reason", "", "why, for those who read logs (pause, resume, stop, drain, admit, expel)")
+	flags.StringVar(&s.Reason, "reason", "", "why, for those who read logs (pause, resume, stop, drain, admit, expel, site)")
 	flags.Uint64Var(&s.At, "at", 0, "flock's step from which on a schedule holds (default: at once)")
 	flags.Float64Var(&s.LR, "lr", 0, "full learning rate")
 	flags.Float64Var(&s.Warmup, "warmup", 0, "with --lr: share of the work over which the learning rate rises, 0 to 1")
@@ -165,7 +168,7 @@ func (s *controlSettings) commands(args []string, from cli.Origins) ([]control.C
 		of := []string{actSchedule}
 		switch name {
 		case "reason":
-			of = []string{actPause, actResume, actStop, actDrain, actAdmit, actExpel}
+			of = []string{actPause, actResume, actStop, actDrain, actAdmit, actExpel, actSite}
 		case "set":
 			of = []string{actAnnounce}
 		}
@@ -179,7 +182,7 @@ func (s *controlSettings) commands(args []string, from cli.Origins) ([]control.C
 	case actSchedule:
 		changes, wrong := s.changes(given)
 		commands, faults = changes, append(faults, wrong...)
-	case actDrain, actAdmit, actExpel:
+	case actDrain, actAdmit, actExpel, actSite:
 		commands = []control.Command{s.ofMembers(args)}
 	case actAnnounce:
 		settings, wrong := s.settings()
@@ -233,7 +236,7 @@ func (s *controlSettings) tell(action string, commands []control.Command, std cl
 	defer cancel()
 	log := cli.NewLog(zapcore.WarnLevel, std.Err)
 	defer p2pnet.BridgeLogs(log)()
-	if action == actDrain {
+	if action == actDrain || action == actSite {
 		if err := s.find(ctx, &commands[0].Changes[0], log); err != nil {
 			return err
 		}
@@ -280,7 +283,7 @@ func standingOf(c control.Command) standingCommand {
 		w.Every = &c.Every
 	}
 	for _, n := range c.Changes {
-		w.Members = append(w.Members, standingChange{string(n.Peer), n.Do.String(), n.Since})
+		w.Members = append(w.Members, standingChange{string(n.Peer), n.Do.String(), n.Site, n.Since})
 	}
 	return w
 }
@@ -322,7 +325,7 @@ func line(c control.Command) string {
 		text += ": " + c.Why
 	}
 	for _, n := range c.Changes {
-		text += fmt.Sprintf("\n    %d %s %s", n.Since, n.Do, n.Peer)
+		text += strings.TrimRight(fmt.Sprintf("\n    %d %s %s %s", n.Since, n.Do, n.Peer, n.Site), " ")
 	}
 	for _, name := range slices.Sorted(maps.Keys(c.Settings)) {
 		text += " " + name + "=" + c.Settings[name]

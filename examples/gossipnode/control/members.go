@@ -21,12 +21,13 @@ import (
 type standingChange struct {
 	Peer  string `json:"peer"`
 	Do    string `json:"do"`
+	Site  string `json:"site,omitempty"`
 	Since uint64 `json:"since"`
 }
 
 // deeds are what can be done with members, by action.
 func deeds() map[string]control.Deed {
-	return map[string]control.Deed{actDrain: control.Drain, actAdmit: control.Admit, actExpel: control.Expel}
+	return map[string]control.Deed{actDrain: control.Drain, actAdmit: control.Admit, actExpel: control.Expel, actSite: control.Move}
 }
 
 func aboutMembers(action string) bool { return deeds()[action] != 0 }
@@ -40,6 +41,14 @@ func wantMembers(args []string) error {
 	case action == actDrain:
 		if len(of) != 1 {
 			return cli.Usagef("control drain takes one member: its id, the end of that, or its name, not %q", of)
+		}
+		return nil
+	case action == actSite:
+		if len(of) != 2 {
+			return cli.Usagef("control site takes a member (its id, the end of that, or its name) and the name of a site, which may be empty, not %q", of)
+		}
+		if err := (transport.Place{Site: of[1]}).Validate(); err != nil {
+			return cli.Usagef("control site: %w", err)
 		}
 		return nil
 	case len(of) == 0:
@@ -56,6 +65,10 @@ func wantMembers(args []string) error {
 // ofMembers is the command about these members.
 func (s *controlSettings) ofMembers(args []string) control.Command {
 	c := control.Command{Kind: control.SetMembers, Why: s.Reason}
+	if args[0] == actSite {
+		c.Changes = []control.Change{{Peer: transport.PeerID(args[1]), Do: control.Move, Site: args[2]}}
+		return c
+	}
 	for _, id := range args[1:] {
 		c.Changes = append(c.Changes, control.Change{Peer: transport.PeerID(id), Do: deeds()[args[0]]})
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -21,6 +22,7 @@ import (
 	"github.com/seed-97356399/murmuration/examples/gossipnode/token"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/train"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/watch"
+	"github.com/seed-97356399/murmuration/peer/control"
 	"github.com/seed-97356399/murmuration/peer/transport"
 )
 
@@ -98,7 +100,7 @@ func TestMembersAreDrainedAndExpelled(t *testing.T) {
 		t.Error(said)
 	}
 	var r controlResult
-	if err := json.Unmarshal([]byte(tell(cli.ExitDone, "--json", "--reason", "new disks", "drain", ids[1][len(ids[1])-8:])), &r); err != nil || len(r.Standing) != 1 || r.Standing[0].Members[0] != (standingChange{ids[1], "drain", 1}) || r.Standing[0].Reason != "new disks" {
+	if err := json.Unmarshal([]byte(tell(cli.ExitDone, "--json", "--reason", "new disks", "drain", ids[1][len(ids[1])-8:])), &r); err != nil || len(r.Standing) != 1 || r.Standing[0].Members[0] != (standingChange{Peer: ids[1], Do: "drain", Since: 1}) || r.Standing[0].Reason != "new disks" {
 		t.Errorf("%+v, %v", r, err)
 	}
 	running[1].Wait()
@@ -129,6 +131,11 @@ func TestMembersAreDrainedAndExpelled(t *testing.T) {
 	if said := tell(cli.ExitDone, "admit", ids[2]); !strings.Contains(said, "3 admit "+ids[2]) || strings.Contains(said, "expel") {
 		t.Error(said)
 	}
+	tell(cli.ExitDone, "site", "a", "Oslo")
+	clitest.Eventually(t, "it is at the site", func() bool {
+		seen, err := status.Members(t.Context(), settings.Settings{Network: settings.Network{Join: []string{first}, Run: settings.DefaultRun, Key: key, RunKey: secret}}, zap.NewNop())
+		return err == nil && slices.ContainsFunc(seen, func(m control.Member) bool { return m.ID == transport.PeerID(ids[0]) && m.Place.Site == "Oslo" })
+	})
 	tell(cli.ExitDone, "drain", ids[0])
 	running[0].Wait()
 	if failed[0] != nil {
