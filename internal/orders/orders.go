@@ -320,16 +320,7 @@ func (o *Orders) tell(command control.Command) {
 
 // change passes on what a command says of members that no earlier one has said.
 func (o *Orders) change(c control.Command, before bool) {
-	self := o.requests.Transport.Self()
-	changes := slices.DeleteFunc(o.unheard(c), func(n control.Change) bool {
-		if n.Do == control.Move && n.Peer == self && !before { // a later life says what it was started with
-			o.flock.SetSite(n.Site)
-		}
-		return n.Do == control.Move || n.Do == control.Drain && (before || n.Peer != self)
-	})
-	if !before && slices.ContainsFunc(changes, func(n control.Change) bool { return n.Do == control.Expel && n.Peer == self }) {
-		changes = append(changes, control.Change{Peer: self, Do: control.Drain, Since: c.Sequence})
-	}
+	changes := ofProgram(o.unheard(c), c, o.requests.Transport.Self(), before, o.flock.SetSite)
 	if len(changes) == 0 {
 		return
 	}
