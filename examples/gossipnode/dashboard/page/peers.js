@@ -104,7 +104,7 @@ export class Peers {
       if (i === 0) return;
       text(row.cells[i], c.show ? c.show(c.of(m)) : c.of(m));
     });
-    row.cells[2].dataset.state = m.state;
+    row.cells[columns.findIndex((c) => c.name === "State")].dataset.state = m.state;
     row.title = doubts(m);
     row.classList.toggle("lost", m.state === "lost");
     row.classList.toggle("stale", m.stale);
