@@ -253,7 +253,7 @@ func TestAPipelineLearns(t *testing.T) {
 		for i := range 8 {
 			if disturbed {
 				stage := rng.IntN(3)
-				alive := w.alive(stage, &node{stage: -1})
+				alive := w.alive(stage)
 				w.die(w.nodes[alive[rng.IntN(len(alive))]])
 				w.run(time.Second)
 				w.lesson.whenJoined(w, w.add(stage, 10+i, pass))

@@ -86,7 +86,7 @@ func TestMembersComeAndGo(t *testing.T) {
 			w.run(5 * time.Second)
 			for i := range 12 {
 				stage := rng.IntN(3)
-				alive := w.alive(stage, &node{stage: -1})
+				alive := w.alive(stage)
 				w.die(w.nodes[alive[rng.IntN(len(alive))]])
 				w.run(3*time.Second + time.Duration(rng.IntN(1000))*time.Millisecond)
 				w.add(stage, 10+i, pass)

@@ -12,19 +12,15 @@ import (
 
 // world is a flock of stages in virtual time: members compute and links carry, and nothing else takes time.
 type world struct {
-	t       testing.TB
-	now     time.Duration
-	agenda  agenda
-	serial  int
-	link    time.Duration
-	nodes   map[topology.PeerID]*node
-	stages  [][]topology.PeerID
-	chain   bool // each member has one member of the next stage alone
-	trace   []string
-	done    int
-	steps   int
-	refused int
-	lesson  *lesson // nil where values do not matter
+	t      testing.TB
+	now    time.Duration
+	agenda agenda
+	serial int
+	link   time.Duration
+	nodes  map[topology.PeerID]*node
+	stages [][]topology.PeerID
+	done   int
+	lesson *lesson // nil where values do not matter
 }
 
 // node is a member: a source, a holder, or both.
@@ -98,14 +94,10 @@ func (w *world) add(stage, i int, forward time.Duration) *node {
 	return n
 }
 
-// alive are the members of a stage, for a member of the stage before.
-func (w *world) alive(stage int, of *node) []topology.PeerID {
+// alive are the members of a stage.
+func (w *world) alive(stage int) []topology.PeerID {
 	if stage >= len(w.stages) {
 		return nil
-	}
-	if w.chain && of.stage >= 0 {
-		i := slices.Index(w.stages[of.stage], of.name)
-		return []topology.PeerID{w.stages[stage][i]}
 	}
 	var list []topology.PeerID
 	for _, name := range w.stages[stage] {
@@ -124,10 +116,10 @@ func (w *world) meet() {
 			continue
 		}
 		if n.source != nil {
-			w.act(n, n.source.Members(w.now, w.alive(0, n)))
+			w.act(n, n.source.Members(w.now, w.alive(0)))
 			continue
 		}
-		w.act(n, n.holder.Members(w.now, w.alive(n.stage+1, n), func(id topology.PeerID) bool { return w.nodes[id] != nil && !w.nodes[id].dead }))
+		w.act(n, n.holder.Members(w.now, w.alive(n.stage+1), func(id topology.PeerID) bool { return w.nodes[id] != nil && !w.nodes[id].dead }))
 	}
 }
 
@@ -205,7 +197,6 @@ func (w *world) act(n *node, do []Action) {
 			})
 		case SendBack, Refuse:
 			if a.Kind == Refuse {
-				w.refused++
 				delete(n.received, a.ID)
 			}
 			values := w.lesson.backwards(n, a)
@@ -223,7 +214,6 @@ func (w *world) act(n *node, do []Action) {
 		case ComputeForward, ComputeBack:
 			w.compute(n, a)
 		case Step:
-			w.steps++
 			for v := range n.versions {
 				if n.versions[v] > 0 && v < n.version {
 					w.t.Fatalf("%s steps while a micro-batch has the parameters before the last", n.name)
