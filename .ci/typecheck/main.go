@@ -3,7 +3,8 @@
 //
 //	go run ./.ci/typecheck windows/amd64 darwin/arm64,purego linux/386
 //
-// What follows the comma are build tags. Function bodies of other modules are not looked at.
+// What follows the comma are build tags. Function bodies of other modules are not looked at. Beyond types it finds what else depends
+// on the target: constant shifts as long as a number or longer, as vet does, and functions without a body or assembly.
 package main
 
 import (
@@ -11,6 +12,7 @@ import (
 	"errors"
 	"fmt"
 	"go/ast"
+	"go/constant"
 	"go/parser"
 	"go/token"
 	"go/types"
@@ -24,7 +26,7 @@ import (
 // pkg is a package as go list tells of it, after those that it imports.
 type pkg struct {
 	Dir, ImportPath string
-	GoFiles         []string
+	GoFiles, SFiles []string
 	ImportMap       map[string]string
 	Module          *struct{ Main bool }
 	Error           *struct{ Err string }
@@ -46,7 +48,7 @@ func check(target string) error {
 	if sizes == nil {
 		return errors.New("want OS/ARCH, with tags after a comma, as in linux/386,purego")
 	}
-	list := exec.Command("go", "list", "-deps", "-test", "-json=Dir,ImportPath,GoFiles,ImportMap,Module,Error", "-tags", tags, "./...")
+	list := exec.Command("go", "list", "-deps", "-test", "-json=Dir,ImportPath,GoFiles,SFiles,ImportMap,Module,Error", "-tags", tags, "./...")
 	list.Env = append(os.Environ(), "GOOS="+system, "GOARCH="+arch, "CGO_ENABLED=0")
 	list.Stderr = os.Stderr
 	out, err := list.StdoutPipe()
@@ -62,10 +64,13 @@ func check(target string) error {
 
 // checkAll checks packages in the order in which they come.
 func checkAll(list *json.Decoder, sizes types.Sizes) (faults error) {
-	known := map[string]*types.Package{"unsafe": types.Unsafe}
+	known, own := map[string]*types.Package{"unsafe": types.Unsafe}, 0
 	for files := token.NewFileSet(); ; {
 		var p pkg
 		if err := list.Decode(&p); errors.Is(err, io.EOF) {
+			if own == 0 {
+				faults = errors.Join(faults, errors.New("no package of the main module is listed: nothing is checked"))
+			}
 			return faults
 		} else if err != nil {
 			return err
@@ -80,7 +85,7 @@ func checkAll(list *json.Decoder, sizes types.Sizes) (faults error) {
 			known[p.ImportPath], err = p.check(files, known, sizes)
 		}
 		if p.Module != nil && p.Module.Main { // of others, whose functions are empty here, nothing is reported
-			faults = errors.Join(faults, err)
+			faults, own = errors.Join(faults, err), own+1
 		}
 	}
 }
@@ -110,8 +115,48 @@ func (p pkg) check(files *token.FileSet, known map[string]*types.Package, sizes 
 		Error: func(err error) { faults = errors.Join(faults, err) },
 	}
 	path, _, _ := strings.Cut(p.ImportPath, " ")
-	checked, _ := config.Check(path, files, parsed, nil)
+	info := &types.Info{Types: map[ast.Expr]types.TypeAndValue{}}
+	checked, _ := config.Check(path, files, parsed, info)
+	for _, f := range parsed {
+		if !own {
+			break
+		}
+		ast.Inspect(f, func(n ast.Node) bool {
+			if fault := p.suspect(n, info, sizes); fault != "" {
+				faults = errors.Join(faults, fmt.Errorf("%s: %s", files.Position(n.Pos()), fault))
+			}
+			return true
+		})
+	}
 	return checked, faults
+}
+
+// suspect is what is wrong with a node for a target of these sizes, though its types are right.
+func (p pkg) suspect(n ast.Node, info *types.Info, sizes types.Sizes) string {
+	var number, count ast.Expr
+	switch n := n.(type) {
+	case *ast.FuncDecl:
+		if n.Body == nil && len(p.SFiles) == 0 {
+			return "a function without a body"
+		}
+	case *ast.BinaryExpr:
+		if n.Op == token.SHL || n.Op == token.SHR {
+			number, count = n.X, n.Y
+		}
+	case *ast.AssignStmt:
+		if n.Tok == token.SHL_ASSIGN || n.Tok == token.SHR_ASSIGN {
+			number, count = n.Lhs[0], n.Rhs[0]
+		}
+	}
+	if number == nil || info.Types[number].Value != nil || info.Types[count].Value == nil {
+		return ""
+	}
+	of, is := info.Types[number].Type.Underlying().(*types.Basic)
+	by, exact := constant.Int64Val(constant.ToInt(info.Types[count].Value))
+	if is && exact && of.Info()&types.IsInteger != 0 && of.Info()&types.IsUntyped == 0 && by >= 8*sizes.Sizeof(of) {
+		return fmt.Sprintf("%s has %d bits, too few for a shift of %d", of, 8*sizes.Sizeof(of), by)
+	}
+	return ""
 }
 
 type importer func(string) (*types.Package, error)

@@ -2,6 +2,7 @@ package stages
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/seed-97356399/murmuration/topology"
@@ -16,10 +17,9 @@ type Config struct {
 	Held int
 	// Batch is how many micro-batches make a step. Default: 8, at least Held.
 	Batch int
+	// First is where the numbers of what the member sends begin: far from those of an earlier life.
+	First uint64
 }
-
-// maxQueue bounds the micro-batches that wait to be computed forward.
-const maxQueue = 2
 
 // state is how far a micro-batch has come.
 type state uint8
@@ -27,33 +27,32 @@ type state uint8
 const (
 	queued    state = iota // waits to be computed forward
 	computing              // forward or back
-	ready                  // waits for a member of the next stage
-	away                   // with a member of the next stage
+	onwards                // waits for the next stage, or is there
 	returned               // waits to be computed back
 )
 
 // item is a micro-batch at a Holder.
 type item struct {
+	leg
+	key     Key
+	id      ID
 	state   state
-	from    topology.PeerID // who waits for it
-	version uint64          // of the parameters of its forward pass
-	back    bool            // it has been, or is, on its way back
+	version uint64 // of the parameters of its forward pass
+	back    bool   // it has been, or is, on its way back
+	orphan  bool   // who sent it has gone
 }
 
 // Holder is the schedule of a member that holds a stage. One goroutine at a time uses it.
 type Holder struct {
+	sender
 	config  Config
-	next    Router
-	items   map[ID]*item
-	order   []ID // as they came
-	counts  Counts
+	items   []*item // as they came
 	version uint64
 	added   int // gradients since the last step
 	busy    bool
 	began   time.Duration
 	each    mean // forward and back
 	forward mean
-	trip    mean // until a micro-batch is back from the next stage
 }
 
 // NewHolder makes the schedule of a member.
@@ -67,7 +66,7 @@ func NewHolder(c Config) (*Holder, error) {
 	if c.Batch == 0 {
 		c.Batch = max(8, c.Held)
 	}
-	return &Holder{config: c, items: map[ID]*item{}}, nil
+	return &Holder{sender: newSender(c.First), config: c}, nil
 }
 
 // Counts tell what became of the micro-batches that came.
@@ -102,114 +101,89 @@ func (h *Holder) held() (held, stale int) {
 // Members says who holds the next stage now, and who may send: a member of the stage before, or a source, that is not
 // among them is gone.
 func (h *Holder) Members(now time.Duration, next []topology.PeerID, senders func(topology.PeerID) bool) (do []Action) {
-	for _, id := range h.next.Set(next) {
-		do = h.again(id, do)
-	}
-	for _, id := range append([]ID(nil), h.order...) {
-		if i := h.items[id]; !senders(i.from) && i.state != computing {
-			do = h.lose(id, do)
-		} else if !senders(i.from) {
-			i.from = "" // its end is waited for
+	h.set(next)
+	for _, i := range slices.Clone(h.items) {
+		if i.orphan = i.orphan || !senders(i.key.From); i.orphan && i.state != computing {
+			do = h.lose(i, do)
 		}
 	}
 	return h.goOn(now, do)
 }
 
-// again has a micro-batch that was away sent to another member.
-func (h *Holder) again(id ID, do []Action) []Action {
-	if i := h.items[id]; i != nil && i.state == away {
-		i.state = ready
-		h.counts.Again++
-	}
-	return do
-}
-
-// lose gives a micro-batch up.
-func (h *Holder) lose(id ID, do []Action) []Action {
+// lose gives a micro-batch up, and tells who sent it.
+func (h *Holder) lose(i *item, do []Action) []Action {
 	h.counts.Lost++
-	h.next.Forget(id)
-	h.forget(id)
-	return append(do, Action{Kind: Release, ID: id})
+	return h.finish(i, GivenUp, do)
 }
 
-func (h *Holder) forget(id ID) {
-	delete(h.items, id)
-	for n, other := range h.order {
-		if other == id {
-			h.order = append(h.order[:n], h.order[n+1:]...)
-			return
-		}
+// finish answers who sent a micro-batch, and forgets it.
+func (h *Holder) finish(i *item, answer Answer, do []Action) []Action {
+	h.end(&i.leg)
+	h.items = slices.DeleteFunc(h.items, func(other *item) bool { return other == i })
+	if !i.orphan {
+		do = append(do, Action{Kind: Reply, At: i.key, ID: i.id, To: i.key.From, Number: i.key.Number, Answer: answer, Load: h.Load()})
 	}
+	return append(do, Action{Kind: Release, At: i.key, ID: i.id})
 }
 
-// Forward is a micro-batch that has come from a member of the stage before, or from a source.
-func (h *Holder) Forward(now time.Duration, id ID, from topology.PeerID) (do []Action) {
-	if i := h.items[id]; i != nil { // by another way, as the one before has died or was given up
-		i.from = from
-		return nil
-	}
-	waiting := 0
+// Forward is a micro-batch that a member of the stage before, or a source, has sent under a number.
+func (h *Holder) Forward(now time.Duration, from topology.PeerID, number uint64, id ID) []Action {
+	key, waiting := Key{from, number}, 0
 	for _, i := range h.items {
+		if i.key == key {
+			return nil // it has come already
+		}
 		if i.state == queued {
 			waiting++
 		}
 	}
 	if waiting >= maxQueue {
-		return []Action{{Kind: Refuse, ID: id, To: from, Load: h.Load()}}
+		return []Action{{Kind: Reply, At: key, ID: id, To: from, Number: number, Answer: NoRoom, Load: h.Load()}}
 	}
 	h.counts.Came++
-	h.items[id] = &item{from: from}
-	h.order = append(h.order, id)
+	h.items = append(h.items, &item{key: key, id: id})
 	return h.goOn(now, nil)
 }
 
-// Back is the answer of a member of the next stage: errors have come, or it has refused.
-func (h *Holder) Back(now time.Duration, id ID, from topology.PeerID, load Load, refused bool) []Action {
-	took, out := h.next.Answered(now, id, from, load)
-	i := h.items[id]
-	switch {
-	case i == nil || i.state != away && i.state != ready:
-		if !refused {
-			h.counts.Late++
+// Answer is what a member of the next stage says of a micro-batch that was sent to it under a number. With Done, at says
+// whose errors have come; without, or if nobody waits for them, at is the zero Key.
+func (h *Holder) Answer(now time.Duration, from topology.PeerID, number uint64, answer Answer, load Load) (at Key, do []Action) {
+	l, ended := h.answered(now, from, number, answer, load)
+	if ended {
+		i := h.items[slices.IndexFunc(h.items, func(i *item) bool { return &i.leg == l })]
+		if answer == Done {
+			at, i.state = i.key, returned
+			h.end(l)
+		} else {
+			do = h.lose(i, do)
 		}
-	case refused && out:
-		i.state = ready
-	case !refused:
-		if out {
-			h.trip.add(took)
-		}
-		h.next.Forget(id)
-		i.state = returned
 	}
-	return h.goOn(now, nil)
+	return at, h.goOn(now, do)
 }
 
-// Computed says that the micro-batch which was last asked for is computed. Lost tells that its values were of no use,
-// such as NaN: it is given up.
-func (h *Holder) Computed(now time.Duration, id ID, lost bool) (do []Action) {
+// Computed says that the micro-batch which was last asked for is computed. Useless tells that its values were of no use,
+// such as NaN, and that no gradient was added: it is given up.
+func (h *Holder) Computed(now time.Duration, at Key, useless bool) (do []Action) {
+	index := slices.IndexFunc(h.items, func(i *item) bool { return i.key == at && i.state == computing })
+	if index < 0 {
+		return nil
+	}
+	i, took := h.items[index], now-h.began
 	h.busy = false
-	i := h.items[id]
-	took := now - h.began
 	switch {
-	case i == nil:
-	case lost || i.from == "" && !i.back:
-		do = h.lose(id, do)
+	case useless || i.orphan && !i.back:
+		do = h.lose(i, do)
 	case !i.back:
 		h.forward.add(took)
-		i.state = ready
+		i.state, i.leg = onwards, leg{waits: true}
 	default:
-		if h.last() {
-			h.each.add(took)
-		} else {
-			h.each.add(took + time.Duration(h.forward))
+		if !h.last() {
+			took += time.Duration(h.forward)
 		}
+		h.each.add(took)
 		h.added++
 		h.counts.Done++
-		h.forget(id)
-		if i.from != "" { // else who sent it has died meanwhile
-			do = append(do, Action{Kind: SendBack, ID: id, To: i.from, Load: h.Load()})
-		}
-		do = append(do, Action{Kind: Release, ID: id})
+		do = h.finish(i, Done, do)
 	}
 	return h.goOn(now, do)
 }
@@ -224,30 +198,28 @@ func (h *Holder) Stepped(now time.Duration) []Action {
 
 // Tick looks for answers that are overdue.
 func (h *Holder) Tick(now time.Duration) (do []Action) {
-	for _, id := range h.next.Overdue(now) {
-		do = h.again(id, do)
+	for _, i := range slices.Clone(h.items) {
+		if h.overdue(now, &i.leg) {
+			do = h.lose(i, do)
+		}
 	}
 	return h.goOn(now, do)
 }
 
 // Next is when Tick is to be called; false if nothing is waited for.
-func (h *Holder) Next(now time.Duration) (time.Duration, bool) {
-	_, waiting := h.first(ready)
-	return h.next.Next(now, waiting)
+func (h *Holder) Next(now time.Duration) (at time.Duration, any bool) {
+	for _, i := range h.items {
+		at, any = i.sooner(now, at, any)
+	}
+	return at, any
 }
 
 // goOn sends what can be sent, and has the next thing computed: a step if one is due, then what has come back, and only
 // then what goes forward, if there is memory.
 func (h *Holder) goOn(now time.Duration, do []Action) []Action {
-	for _, id := range h.order {
-		i := h.items[id]
-		if i.state != ready {
-			continue
-		}
-		if to, ok := h.next.Choose(now, id); ok {
-			i.state = away
-			h.next.Sent(now, id, to, now+h.trip.wait())
-			do = append(do, Action{Kind: SendForward, ID: id, To: to})
+	for _, i := range h.items {
+		if to, number, ok := h.send(now, &i.leg); ok {
+			do = append(do, Action{Kind: Send, At: i.key, ID: i.id, To: to, Number: number})
 		}
 	}
 	if h.busy {
@@ -258,33 +230,29 @@ func (h *Holder) goOn(now time.Duration, do []Action) []Action {
 		h.busy = true
 		return append(do, Action{Kind: Step})
 	}
-	if id, ok := h.first(returned); ok {
-		return h.compute(now, id, ComputeBack, do)
+	if i := h.first(returned); i != nil {
+		return h.compute(now, i, ComputeBack, do)
 	}
-	if id, ok := h.first(queued); ok && held < h.config.Held {
-		if h.last() {
-			return h.compute(now, id, ComputeBack, do)
+	if i := h.first(queued); i != nil && held < h.config.Held {
+		if i.version = h.version; h.last() {
+			return h.compute(now, i, ComputeBack, do)
 		}
-		return h.compute(now, id, ComputeForward, do)
+		return h.compute(now, i, ComputeForward, do)
 	}
 	return do
 }
 
-func (h *Holder) first(s state) (ID, bool) {
-	for _, id := range h.order {
-		if h.items[id].state == s {
-			return id, true
+func (h *Holder) first(s state) *item {
+	for _, i := range h.items {
+		if i.state == s {
+			return i
 		}
 	}
-	return ID{}, false
+	return nil
 }
 
-func (h *Holder) compute(now time.Duration, id ID, kind Kind, do []Action) []Action {
-	i := h.items[id]
-	if i.state == queued {
-		i.version = h.version
-	}
+func (h *Holder) compute(now time.Duration, i *item, kind Kind, do []Action) []Action {
 	i.state, i.back = computing, kind == ComputeBack
 	h.busy, h.began = true, now
-	return append(do, Action{Kind: kind, ID: id})
+	return append(do, Action{Kind: kind, At: i.key, ID: i.id})
 }

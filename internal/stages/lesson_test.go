@@ -27,9 +27,9 @@ type lesson struct {
 type desk struct {
 	live           tensor.Vector            // parameters that others average with
 	copies         map[uint64]tensor.Vector // that it computes with, by version
-	flows          map[ID]*nn.Flow
-	in, out, below map[ID]tensor.Vector // of micro-batches
-	errors         map[ID]tensor.Vector
+	flows          map[Key]*nn.Flow
+	in, out, below map[Key]tensor.Vector // of micro-batches
+	errors         map[Key]tensor.Vector
 	grad, sum      tensor.Vector
 	added          int
 }
@@ -78,8 +78,8 @@ func (l *lesson) at(n *node) *desk {
 			from += m.Layout().Len()
 		}
 		size := l.stages[n.stage].Layout().Len()
-		d = &desk{copies: map[uint64]tensor.Vector{}, flows: map[ID]*nn.Flow{}, in: map[ID]tensor.Vector{}, out: map[ID]tensor.Vector{},
-			below: map[ID]tensor.Vector{}, errors: map[ID]tensor.Vector{}, grad: make(tensor.Vector, size), sum: make(tensor.Vector, size)}
+		d = &desk{copies: map[uint64]tensor.Vector{}, flows: map[Key]*nn.Flow{}, in: map[Key]tensor.Vector{}, out: map[Key]tensor.Vector{},
+			below: map[Key]tensor.Vector{}, errors: map[Key]tensor.Vector{}, grad: make(tensor.Vector, size), sum: make(tensor.Vector, size)}
 		d.live = slices.Clone(l.start()[from : from+size])
 		d.copies[0] = slices.Clone(d.live)
 		l.desks[n.name] = d
@@ -87,40 +87,40 @@ func (l *lesson) at(n *node) *desk {
 	return d
 }
 
-func (l *lesson) onwards(n *node, id ID) tensor.Vector {
+func (l *lesson) onwards(n *node, a Action) tensor.Vector {
 	switch {
 	case l == nil:
 		return nil
 	case n.source != nil:
-		x, _ := l.rows(id)
+		x, _ := l.rows(a.ID)
 		return x
 	}
-	return l.at(n).out[id]
+	return l.at(n).out[a.At]
 }
 
-func (l *lesson) came(n *node, id ID, x tensor.Vector) {
+func (l *lesson) came(n *node, id Key, x tensor.Vector) {
 	if l != nil {
 		l.at(n).in[id] = x
 	}
 }
 
 func (l *lesson) backwards(n *node, a Action) tensor.Vector {
-	if l == nil || a.Kind == Refuse {
+	if l == nil || a.Answer != Done {
 		return nil
 	}
-	return l.at(n).below[a.ID]
+	return l.at(n).below[a.At]
 }
 
-func (l *lesson) errorsCame(n *node, id ID, e tensor.Vector) {
+func (l *lesson) errorsCame(n *node, id Key, e tensor.Vector) {
 	if l != nil && n.source == nil {
 		l.at(n).errors[id] = e
 	}
 }
 
-func (l *lesson) release(n *node, id ID) {
+func (l *lesson) release(n *node, id Key) {
 	if l != nil && n.source == nil {
 		d := l.at(n)
-		for _, held := range []map[ID]tensor.Vector{d.in, d.out, d.below, d.errors} {
+		for _, held := range []map[Key]tensor.Vector{d.in, d.out, d.below, d.errors} {
 			delete(held, id)
 		}
 		delete(d.flows, id)
@@ -132,21 +132,21 @@ func (l *lesson) compute(n *node, a Action) {
 		return
 	}
 	d, m := l.at(n), l.stages[n.stage]
-	params := d.copies[n.memory[a.ID]]
-	if d.flows[a.ID] == nil {
-		d.flows[a.ID] = m.Flow(microBatch)
-		d.out[a.ID] = slices.Clone(d.flows[a.ID].Forward(params, d.in[a.ID], 0))
+	params := d.copies[n.memory[a.At]]
+	if d.flows[a.At] == nil {
+		d.flows[a.At] = m.Flow(microBatch)
+		d.out[a.At] = slices.Clone(d.flows[a.At].Forward(params, d.in[a.At], 0))
 	}
 	if a.Kind == ComputeForward {
 		return
 	}
-	errors := d.errors[a.ID]
+	errors := d.errors[a.At]
 	if n.stage == len(l.stages)-1 {
 		_, y := l.rows(a.ID)
-		errors = make(tensor.Vector, len(d.out[a.ID]))
-		l.losses = append(l.losses, nn.CrossEntropy().Gradient(errors, d.out[a.ID], y, 1.0/microBatch)/microBatch)
+		errors = make(tensor.Vector, len(d.out[a.At]))
+		l.losses = append(l.losses, nn.CrossEntropy().Gradient(errors, d.out[a.At], y, 1.0/microBatch)/microBatch)
 	}
-	d.below[a.ID] = slices.Clone(d.flows[a.ID].Backward(params, d.grad, slices.Clone(errors), n.stage > 0))
+	d.below[a.At] = slices.Clone(d.flows[a.At].Backward(params, d.grad, slices.Clone(errors), n.stage > 0))
 	tensor.Add(d.sum, d.grad)
 	d.added++
 }
@@ -229,7 +229,7 @@ func TestTheGradientOfAPipelineIsTheWholeModels(t *testing.T) {
 		grad, f := make(tensor.Vector, len(want)), w.lesson.whole.Flow(microBatch)
 		errors := make(tensor.Vector, 4*microBatch)
 		for i := range uint64(max(8, 2*len(w.stages)+1)) {
-			x, y := w.lesson.rows(ID{"source0", i})
+			x, y := w.lesson.rows(ID{"source0", w.nodes["source0"].source.named - w.nodes["source0"].source.counts.Came + i})
 			out := f.Forward(w.lesson.start(), x, 0)
 			nn.CrossEntropy().Gradient(errors, out, y, 1.0/microBatch)
 			f.Backward(w.lesson.start(), grad, errors, false)

@@ -3,24 +3,31 @@ package stages
 import (
 	"cmp"
 	"hash/fnv"
-	"maps"
 	"slices"
 	"time"
 
 	"github.com/seed-97356399/murmuration/topology"
 )
 
-// ID names a micro-batch: whose rows it is made of, and a number there.
-type ID struct {
-	Source topology.PeerID
-	Number uint64
-}
-
-// Load is what a member of a stage tells with each answer.
+// Load is what a member of a stage tells with each answer. It is a hint: what nobody can have is bounded.
 type Load struct {
 	Waiting int           // micro-batches that it has not computed forward yet
-	Each    time.Duration // that it takes for one, forward and back
+	Each    time.Duration // that it takes for one, forward and back; 0 if it does not know yet
 }
+
+// Bounds of what a member tells, and of what it is sent.
+const (
+	maxTold = 1 << 10
+	maxEach = time.Hour
+	// maxQueue bounds the micro-batches that wait at a member to be computed forward; who sends knows it.
+	maxQueue = 2
+	// maxOut bounds the micro-batches that one side has at a member at once.
+	maxOut = 8
+	// lookAgain is how often members that had no room are asked again.
+	lookAgain = 20 * time.Millisecond
+	// maxSilent bounds how often the time doubles for which a silent member is left alone.
+	maxSilent = 6
+)
 
 // Router chooses members of one stage. The zero value knows none.
 type Router struct {
@@ -29,54 +36,58 @@ type Router struct {
 
 // member is one of the stage, as this side knows it.
 type member struct {
-	load  Load
-	told  bool
-	at    time.Duration // when it told
-	since int           // sent to it after it told
-	out   map[ID]sent
+	load   Load
+	at     time.Duration // when it told that
+	shut   time.Duration // until then nothing is sent to it: it has no room, or is silent
+	silent int           // sendings in a row that it has not answered
+	out    map[uint64]time.Duration
 }
 
-// sent is when a micro-batch was sent, and when it is given up.
-type sent struct{ at, until time.Duration }
+// since is how many are out that were sent after it told its load.
+func (m *member) since() (n int) {
+	for _, at := range m.out {
+		if at >= m.at {
+			n++
+		}
+	}
+	return n
+}
 
-// Set says who the members are now. It returns the micro-batches that were with those who are gone, in order.
-func (r *Router) Set(members []topology.PeerID) (lost []ID) {
+// Set says who the members are now. It returns the sendings that were with those who are gone, in order.
+func (r *Router) Set(members []topology.PeerID) (lost []uint64) {
 	if r.members == nil {
 		r.members = map[topology.PeerID]*member{}
 	}
 	for id, m := range r.members {
 		if !slices.Contains(members, id) {
-			lost = slices.AppendSeq(lost, maps.Keys(m.out))
+			for number := range m.out {
+				lost = append(lost, number)
+			}
 			delete(r.members, id)
 		}
 	}
 	for _, id := range members {
 		if r.members[id] == nil {
-			r.members[id] = &member{out: map[ID]sent{}}
+			r.members[id] = &member{out: map[uint64]time.Duration{}}
 		}
 	}
-	return ordered(lost)
+	slices.Sort(lost)
+	return lost
 }
 
-func ordered(ids []ID) []ID {
-	slices.SortFunc(ids, func(a, b ID) int {
-		return cmp.Or(cmp.Compare(a.Source, b.Source), cmp.Compare(a.Number, b.Number))
-	})
-	return ids
-}
-
-// Choose is the member that is expected to be done with the micro-batch first, of those that have room for it. It is
-// false if there is none.
-func (r *Router) Choose(now time.Duration, id ID) (topology.PeerID, bool) {
+// Choose is the member that is expected to be done first with what is sent to it now, of those that have room. It is
+// false if there is none. The number of the sending decides among equals.
+func (r *Router) Choose(now time.Duration, number uint64) (topology.PeerID, bool) {
 	var best topology.PeerID
 	least, found := choice{}, false
+	usual := r.usual()
 	for name, m := range r.members {
-		each := r.each(m)
-		waiting := max(0, m.load.Waiting-int((now-m.at)/each)) + m.since
-		if waiting >= maxQueue || len(m.out) >= maxOut {
+		each := cmp.Or(m.load.Each, usual)
+		waiting := max(0, m.load.Waiting-int(min((now-m.at)/each, maxTold))) + m.since()
+		if now < m.shut || waiting >= maxQueue || len(m.out) >= maxOut {
 			continue
 		}
-		c := choice{time.Duration(waiting+1) * each, len(m.out), mixed(id, name)}
+		c := choice{time.Duration(waiting+1) * each, len(m.out), mixed(name, number)}
 		if !found || c.before(least) {
 			best, least, found = name, c, true
 		}
@@ -84,21 +95,12 @@ func (r *Router) Choose(now time.Duration, id ID) (topology.PeerID, bool) {
 	return best, found
 }
 
-// lookAgain is how often members that had no room are asked again.
-const lookAgain = 20 * time.Millisecond
-
-// maxOut bounds the micro-batches that one side has at a member at once.
-const maxOut = 8
-
-// each is what a micro-batch takes at a member: what it has told, or else the mean of what the others have.
-func (r *Router) each(m *member) time.Duration {
-	if m.told {
-		return max(m.load.Each, 1)
-	}
+// usual is what a micro-batch takes at the members that know, in the mean.
+func (r *Router) usual() time.Duration {
 	sum, n := time.Duration(0), time.Duration(0)
-	for _, o := range r.members {
-		if o.told {
-			sum, n = sum+o.load.Each, n+1
+	for _, m := range r.members {
+		if m.load.Each > 0 {
+			sum, n = sum+m.load.Each, n+1
 		}
 	}
 	return max(sum/max(n, 1), 1)
@@ -108,76 +110,56 @@ func (r *Router) each(m *member) time.Duration {
 type choice struct {
 	done  time.Duration // when it is expected to be
 	out   int
-	place uint64 // who is first among equals, different for each micro-batch
+	place uint64 // who is first among equals, different for each sending
 }
 
 func (c choice) before(o choice) bool {
 	return cmp.Or(cmp.Compare(c.done, o.done), cmp.Compare(c.out, o.out), cmp.Compare(c.place, o.place)) < 0
 }
 
-func mixed(id ID, name topology.PeerID) uint64 {
+func mixed(name topology.PeerID, number uint64) uint64 {
 	h := fnv.New64a()
-	h.Write([]byte(id.Source))
 	h.Write([]byte(name))
-	return (h.Sum64() ^ id.Number) * 0x9e3779b97f4a7c15
+	return (h.Sum64() ^ number) * 0x9e3779b97f4a7c15
 }
 
-// Sent takes note of a micro-batch that a member gets. It is given up at until.
-func (r *Router) Sent(now time.Duration, id ID, to topology.PeerID, until time.Duration) {
+// Sent takes note of a sending to a member.
+func (r *Router) Sent(now time.Duration, number uint64, to topology.PeerID) {
 	if m := r.members[to]; m != nil {
-		m.out[id] = sent{now, until}
-		m.since++
+		m.out[number] = now
 	}
 }
 
-// Answered takes note of an answer of a member, and of its load. It returns how long that took, and false if the
-// micro-batch was not with it.
-func (r *Router) Answered(now time.Duration, id ID, from topology.PeerID, load Load) (took time.Duration, ok bool) {
+// Answered takes note of an answer of a member, and of its load.
+func (r *Router) Answered(now time.Duration, number uint64, from topology.PeerID, load Load, noRoom bool) {
 	m := r.members[from]
 	if m == nil {
-		return 0, false
+		return
 	}
-	s, ok := m.out[id]
-	delete(m.out, id)
-	m.load, m.told, m.at, m.since = load, true, now, 0
-	return now - s.at, ok
-}
-
-// Forget is for a micro-batch that nobody waits for any more.
-func (r *Router) Forget(id ID) {
-	for _, m := range r.members {
-		delete(m.out, id)
+	delete(m.out, number)
+	m.load = Load{Waiting: min(max(load.Waiting, 0), maxTold), Each: min(max(load.Each, 0), maxEach)}
+	m.at, m.silent, m.shut = now, 0, 0
+	if noRoom {
+		m.shut = now + lookAgain
 	}
 }
 
-// Overdue returns the micro-batches that are given up by now, in order, and forgets them.
-func (r *Router) Overdue(now time.Duration) (late []ID) {
+// Silent takes note that a member has not answered a sending in time. If it has answered nothing since, nothing is sent
+// to it for a while, for longer each time.
+func (r *Router) Silent(now time.Duration, number uint64) {
 	for _, m := range r.members {
-		for id, s := range m.out {
-			if s.until <= now {
-				late = append(late, id)
-				delete(m.out, id)
-			}
+		at, out := m.out[number]
+		delete(m.out, number)
+		if out && at >= m.at {
+			m.shut = now + leastWait<<min(m.silent, maxSilent)
+			m.silent++
 		}
 	}
-	return ordered(late)
 }
 
-// Next is when to look again: when the first micro-batch is given up, or soon, if some wait for a member that has room. It
-// is false if nothing is waited for.
-func (r *Router) Next(now time.Duration, waiting bool) (at time.Duration, any bool) {
-	if waiting {
-		return now + lookAgain, true
-	}
+// Forget is for a sending that is not waited for any more.
+func (r *Router) Forget(number uint64) {
 	for _, m := range r.members {
-		for _, s := range m.out {
-			if !any || s.until < at {
-				at, any = s.until, true
-			}
-		}
+		delete(m.out, number)
 	}
-	return at, any
 }
-
-// Members is how many there are.
-func (r *Router) Members() int { return len(r.members) }

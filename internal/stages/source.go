@@ -1,6 +1,7 @@
 package stages
 
 import (
+	"slices"
 	"time"
 
 	"github.com/seed-97356399/murmuration/topology"
@@ -8,102 +9,90 @@ import (
 
 // Source sends micro-batches of a member's own rows into the first stage. One goroutine at a time uses it.
 type Source struct {
+	sender
 	self   topology.PeerID
 	window int
-	first  Router
-	order  []ID        // that are out or wait for a member, as they were made
-	ready  map[ID]bool // waits for a member
-	number uint64
-	counts Counts
-	trip   mean
+	made   []*own // that are not back yet
+	named  uint64 // the next ID
 }
 
-// NewSource makes a Source that has at most window micro-batches on their way at once (0: 1).
-func NewSource(self topology.PeerID, window int) *Source {
-	return &Source{self: self, window: max(window, 1), ready: map[ID]bool{}}
+// own is a micro-batch of a Source.
+type own struct {
+	leg
+	id ID
+}
+
+// NewSource makes a Source that has at most window micro-batches on their way at once (0: 1). Its numbers begin at first,
+// which is to be so far from that of an earlier life of the member that none is used twice.
+func NewSource(self topology.PeerID, window int, first uint64) *Source {
+	return &Source{sender: newSender(first), self: self, window: max(window, 1), named: first}
 }
 
 // Counts tell what became of its micro-batches.
 func (s *Source) Counts() Counts { return s.counts }
 
 // Room is how many more micro-batches may be made now.
-func (s *Source) Room() int { return s.window - len(s.order) }
+func (s *Source) Room() int { return s.window - len(s.made) }
 
 // Make names a new micro-batch and sends it on.
 func (s *Source) Make(now time.Duration) (ID, []Action) {
-	id := ID{s.self, s.number}
-	s.number++
+	id := ID{s.self, s.named}
+	s.named++
 	s.counts.Came++
-	s.order, s.ready[id] = append(s.order, id), true
-	return id, s.goOn(now)
+	s.made = append(s.made, &own{leg: leg{waits: true}, id: id})
+	return id, s.goOn(now, nil)
 }
 
 // Members says who holds the first stage now.
 func (s *Source) Members(now time.Duration, members []topology.PeerID) []Action {
-	s.again(s.first.Set(members))
-	return s.goOn(now)
+	s.set(members)
+	return s.goOn(now, nil)
 }
 
-// Back is the answer of a member of the first stage: the micro-batch is done, or refused.
-func (s *Source) Back(now time.Duration, id ID, from topology.PeerID, load Load, refused bool) []Action {
-	took, out := s.first.Answered(now, id, from, load)
-	at := -1
-	for n, other := range s.order {
-		if other == id {
-			at = n
-		}
+// Answer is what a member says of a micro-batch that was sent to it under a number.
+func (s *Source) Answer(now time.Duration, from topology.PeerID, number uint64, answer Answer, load Load) (do []Action) {
+	l, ended := s.answered(now, from, number, answer, load)
+	if ended {
+		at := slices.IndexFunc(s.made, func(o *own) bool { return &o.leg == l })
+		do = s.finish(s.made[at], answer == Done, do)
 	}
-	switch {
-	case at < 0:
-		if !refused {
-			s.counts.Late++
-		}
-		return s.goOn(now)
-	case refused:
-		if out {
-			s.ready[id] = true
-		}
-		return s.goOn(now)
+	return s.goOn(now, do)
+}
+
+// finish is for a micro-batch that is back, or lost.
+func (s *Source) finish(o *own, done bool, do []Action) []Action {
+	if done {
+		s.counts.Done++
+	} else {
+		s.counts.Lost++
 	}
-	if out {
-		s.trip.add(took)
-	}
-	s.first.Forget(id)
-	delete(s.ready, id)
-	s.order = append(s.order[:at], s.order[at+1:]...)
-	s.counts.Done++
-	return append(s.goOn(now), Action{Kind: Release, ID: id})
+	s.end(&o.leg)
+	s.made = slices.DeleteFunc(s.made, func(other *own) bool { return other == o })
+	return append(do, Action{Kind: Release, ID: o.id})
 }
 
 // Tick looks for answers that are overdue.
-func (s *Source) Tick(now time.Duration) []Action {
-	s.again(s.first.Overdue(now))
-	return s.goOn(now)
+func (s *Source) Tick(now time.Duration) (do []Action) {
+	for _, o := range slices.Clone(s.made) {
+		if s.overdue(now, &o.leg) {
+			do = s.finish(o, false, do)
+		}
+	}
+	return s.goOn(now, do)
 }
 
 // Next is when Tick is to be called; false if nothing is waited for.
-func (s *Source) Next(now time.Duration) (time.Duration, bool) {
-	return s.first.Next(now, len(s.ready) > 0)
-}
-
-func (s *Source) again(lost []ID) {
-	for _, id := range lost {
-		if !s.ready[id] {
-			s.ready[id] = true
-			s.counts.Again++
-		}
+func (s *Source) Next(now time.Duration) (at time.Duration, any bool) {
+	for _, o := range s.made {
+		at, any = o.sooner(now, at, any)
 	}
+	return at, any
 }
 
-func (s *Source) goOn(now time.Duration) (do []Action) {
-	for _, id := range s.order {
-		if !s.ready[id] {
-			continue
-		}
-		if to, ok := s.first.Choose(now, id); ok {
-			delete(s.ready, id)
-			s.first.Sent(now, id, to, now+s.trip.wait())
-			do = append(do, Action{Kind: SendForward, ID: id, To: to})
+func (s *Source) goOn(now time.Duration, do []Action) []Action {
+	for _, o := range s.made {
+		if to, number, ok := s.send(now, &o.leg); ok {
+			do = append(do, Action{Kind: Send, ID: o.id, To: to, Number: number})
 		}
 	}
 	return do

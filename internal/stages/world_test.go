@@ -3,6 +3,7 @@ package stages
 import (
 	"container/heap"
 	"fmt"
+	"math/rand/v2"
 	"slices"
 	"testing"
 	"time"
@@ -12,30 +13,33 @@ import (
 
 // world is a flock of stages in virtual time: members compute and links carry, and nothing else takes time.
 type world struct {
-	t      testing.TB
-	now    time.Duration
-	agenda agenda
-	serial int
-	link   time.Duration
-	nodes  map[topology.PeerID]*node
-	stages [][]topology.PeerID
-	done   int
-	lesson *lesson // nil where values do not matter
+	t       testing.TB
+	now     time.Duration
+	agenda  agenda
+	serial  int
+	lives   uint64 // members so far
+	link    time.Duration
+	rng     *rand.Rand
+	losing  float64       // the share of messages that are lost
+	useless func(ID) bool // whose values are of no use at the last stage; nil: nobody's
+	nodes   map[topology.PeerID]*node
+	stages  [][]topology.PeerID
+	done    int
+	lesson  *lesson // nil where values do not matter
 }
 
-// node is a member: a source, a holder, or both.
+// node is a member: a source, or a holder.
 type node struct {
-	name    topology.PeerID
-	stage   int
-	forward time.Duration
-	source  *Source
-	holder  *Holder
-	dead    bool
-	// what its memory holds, by micro-batch; versions of the forward passes are checked
-	memory   map[ID]uint64
-	versions map[uint64]int
+	name     topology.PeerID
+	stage    int
+	forward  time.Duration
+	source   *Source
+	holder   *Holder
+	dead     bool
+	made     map[ID]bool    // a source's micro-batches on their way
+	received map[Key]bool   // what waits to be computed
+	memory   map[Key]uint64 // what is computed forward, and with parameters of which version
 	version  uint64
-	received map[ID]bool // and not computed yet
 }
 
 type event struct {
@@ -67,7 +71,7 @@ func (w *world) after(d time.Duration, do func()) {
 // newWorld has members of each stage, whose forward pass takes so long and whose pass back twice that, and sources with
 // rows, of a window each.
 func newWorld(t testing.TB, members, sources, window int, stages int, forward func(stage, i int) time.Duration) *world {
-	w := &world{t: t, link: time.Millisecond, nodes: map[topology.PeerID]*node{}, stages: make([][]topology.PeerID, stages)}
+	w := &world{t: t, link: time.Millisecond, rng: rand.New(rand.NewPCG(4, 4)), nodes: map[topology.PeerID]*node{}, stages: make([][]topology.PeerID, stages)}
 	for s := range stages {
 		for i := range members {
 			w.add(s, i, forward(s, i))
@@ -75,19 +79,24 @@ func newWorld(t testing.TB, members, sources, window int, stages int, forward fu
 	}
 	for i := range sources {
 		name := topology.PeerID(fmt.Sprint("source", i))
-		w.nodes[name] = &node{name: name, stage: -1, source: NewSource(name, window), memory: map[ID]uint64{}}
+		w.nodes[name] = &node{name: name, stage: -1, source: NewSource(name, window, w.first()), made: map[ID]bool{}}
 		w.tick(w.nodes[name])
 	}
 	return w
 }
 
+// first is where the numbers of a life begin.
+func (w *world) first() uint64 {
+	w.lives++
+	return w.lives << 32
+}
+
 func (w *world) add(stage, i int, forward time.Duration) *node {
-	h, err := NewHolder(Config{Stage: stage, Stages: len(w.stages)})
+	h, err := NewHolder(Config{Stage: stage, Stages: len(w.stages), First: w.first()})
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	n := &node{name: topology.PeerID(fmt.Sprintf("s%d.%d", stage, i)), stage: stage, forward: forward, holder: h,
-		memory: map[ID]uint64{}, versions: map[uint64]int{}, received: map[ID]bool{}}
+	n := &node{name: topology.PeerID(fmt.Sprintf("s%d.%d", stage, i)), stage: stage, forward: forward, holder: h, memory: map[Key]uint64{}, received: map[Key]bool{}}
 	w.nodes[n.name] = n
 	w.stages[stage] = append(w.stages[stage], n.name)
 	w.tick(n)
@@ -108,17 +117,13 @@ func (w *world) alive(stage int) []topology.PeerID {
 	return list
 }
 
-// meet tells all members who is there.
-func (w *world) meet() {
-	for _, name := range w.names() {
-		n := w.nodes[name]
-		if n.dead {
-			continue
-		}
-		if n.source != nil {
-			w.act(n, n.source.Members(w.now, w.alive(0)))
-			continue
-		}
+// meet tells a member who is there.
+func (w *world) meet(n *node) {
+	switch {
+	case n.dead:
+	case n.source != nil:
+		w.act(n, n.source.Members(w.now, w.alive(0)))
+	default:
 		w.act(n, n.holder.Members(w.now, w.alive(n.stage+1), func(id topology.PeerID) bool { return w.nodes[id] != nil && !w.nodes[id].dead }))
 	}
 }
@@ -135,7 +140,9 @@ func (w *world) names() []topology.PeerID {
 // run lets the world go on for so long, with sources that always have rows.
 func (w *world) run(d time.Duration) {
 	end := w.now + d
-	w.meet()
+	for _, name := range w.names() {
+		w.meet(w.nodes[name])
+	}
 	for _, name := range w.names() {
 		w.feed(w.nodes[name])
 	}
@@ -147,7 +154,7 @@ func (w *world) run(d time.Duration) {
 	w.now = end
 }
 
-// tick looks for what is overdue, as often as the member says.
+// tick looks for what is overdue.
 func (w *world) tick(n *node) {
 	w.after(lookAgain, func() {
 		if n.dead {
@@ -155,6 +162,7 @@ func (w *world) tick(n *node) {
 		}
 		if n.source != nil {
 			w.act(n, n.source.Tick(w.now))
+			w.feed(n)
 		} else {
 			w.act(n, n.holder.Tick(w.now))
 		}
@@ -165,13 +173,16 @@ func (w *world) tick(n *node) {
 func (w *world) feed(n *node) {
 	for n.source != nil && !n.dead && n.source.Room() > 0 {
 		id, do := n.source.Make(w.now)
-		n.memory[id] = 0
+		n.made[id] = true
 		w.act(n, do)
 	}
 }
 
-// to delivers a message to a member that lives.
+// to delivers a message to a member that lives, unless it is lost.
 func (w *world) to(name topology.PeerID, do func(n *node)) {
+	if w.losing > 0 && w.rng.Float64() < w.losing {
+		return
+	}
 	w.after(w.link, func() {
 		if n := w.nodes[name]; !n.dead {
 			do(n)
@@ -183,39 +194,17 @@ func (w *world) to(name topology.PeerID, do func(n *node)) {
 func (w *world) act(n *node, do []Action) {
 	for _, a := range do {
 		switch a.Kind {
-		case SendForward:
-			if _, has := n.memory[a.ID]; !has {
-				w.t.Fatalf("%s sends %v on, which it does not hold", n.name, a.ID)
-			}
-			values := w.lesson.onwards(n, a.ID)
-			w.to(a.To, func(m *node) {
-				w.lesson.came(m, a.ID, values)
-				if _, has := m.memory[a.ID]; !has {
-					m.received[a.ID] = true // before it may be refused
-				}
-				w.act(m, m.holder.Forward(w.now, a.ID, n.name))
-			})
-		case SendBack, Refuse:
-			if a.Kind == Refuse {
-				delete(n.received, a.ID)
-			}
+		case Send:
+			values := w.lesson.onwards(n, a)
+			w.to(a.To, func(m *node) { w.deliver(m, n.name, a, values) })
+		case Reply:
 			values := w.lesson.backwards(n, a)
-			w.to(a.To, func(m *node) {
-				if a.Kind == SendBack {
-					w.lesson.errorsCame(m, a.ID, values)
-				}
-				if m.source != nil {
-					w.act(m, m.source.Back(w.now, a.ID, n.name, a.Load, a.Kind == Refuse))
-					w.feed(m)
-				} else {
-					w.act(m, m.holder.Back(w.now, a.ID, n.name, a.Load, a.Kind == Refuse))
-				}
-			})
+			w.to(a.To, func(m *node) { w.answer(m, n.name, a, values) })
 		case ComputeForward, ComputeBack:
 			w.compute(n, a)
 		case Step:
-			for v := range n.versions {
-				if n.versions[v] > 0 && v < n.version {
+			for _, v := range n.memory {
+				if v < n.version {
 					w.t.Fatalf("%s steps while a micro-batch has the parameters before the last", n.name)
 				}
 			}
@@ -226,31 +215,64 @@ func (w *world) act(n *node, do []Action) {
 				}
 			})
 		case Release:
-			if v, has := n.memory[a.ID]; n.received[a.ID] {
-				delete(n.received, a.ID)
-			} else if !has {
-				w.t.Fatalf("%s releases %v, which it does not hold", n.name, a.ID)
-			} else if n.versions != nil {
-				n.versions[v]--
-			}
-			w.lesson.release(n, a.ID)
-			delete(n.memory, a.ID)
-			if n.source != nil {
-				w.done++
-			}
+			w.release(n, a)
 		}
 	}
 }
 
+// deliver hands a micro-batch to a member of the next stage.
+func (w *world) deliver(m *node, from topology.PeerID, a Action, values []float32) {
+	key := Key{from, a.Number}
+	before := m.holder.Counts().Came
+	do := m.holder.Forward(w.now, from, a.Number, a.ID)
+	if m.holder.Counts().Came > before {
+		m.received[key] = true
+		w.lesson.came(m, key, values)
+	}
+	w.act(m, do)
+}
+
+// answer hands an answer to who sent a micro-batch.
+func (w *world) answer(m *node, from topology.PeerID, a Action, values []float32) {
+	if m.source != nil {
+		if before := m.source.Counts().Done; true {
+			w.act(m, m.source.Answer(w.now, from, a.Number, a.Answer, a.Load))
+			w.done += int(m.source.Counts().Done - before)
+		}
+		w.feed(m)
+		return
+	}
+	at, do := m.holder.Answer(w.now, from, a.Number, a.Answer, a.Load)
+	if at != (Key{}) {
+		w.lesson.errorsCame(m, at, values)
+	}
+	w.act(m, do)
+}
+
+func (w *world) release(n *node, a Action) {
+	if n.source != nil {
+		if !n.made[a.ID] {
+			w.t.Fatalf("%s releases %v, which is not on its way", n.name, a.ID)
+		}
+		delete(n.made, a.ID)
+		return
+	}
+	if _, has := n.memory[a.At]; !has && !n.received[a.At] {
+		w.t.Fatalf("%s releases %v, which it does not hold", n.name, a.At)
+	}
+	delete(n.received, a.At)
+	delete(n.memory, a.At)
+	w.lesson.release(n, a.At)
+}
+
 func (w *world) compute(n *node, a Action) {
 	took := n.forward
-	if _, has := n.memory[a.ID]; !has { // its first pass here
-		if !n.received[a.ID] {
-			w.t.Fatalf("%s computes %v, which has not come", n.name, a.ID)
+	if _, has := n.memory[a.At]; !has { // its first pass here
+		if !n.received[a.At] {
+			w.t.Fatalf("%s computes %v, which has not come", n.name, a.At)
 		}
-		delete(n.received, a.ID)
-		n.memory[a.ID] = n.version
-		n.versions[n.version]++
+		delete(n.received, a.At)
+		n.memory[a.At] = n.version
 	}
 	if held := len(n.memory); held > 2*(len(w.stages)-n.stage)+1 {
 		w.t.Fatalf("%s holds %d micro-batches", n.name, held)
@@ -262,8 +284,47 @@ func (w *world) compute(n *node, a Action) {
 	}
 	w.after(took, func() {
 		if !n.dead {
-			w.lesson.compute(n, a)
-			w.act(n, n.holder.Computed(w.now, a.ID, false))
+			useless := w.useless != nil && a.Kind == ComputeBack && n.stage == len(w.stages)-1 && w.useless(a.ID)
+			if !useless {
+				w.lesson.compute(n, a)
+			}
+			w.act(n, n.holder.Computed(w.now, a.At, useless))
 		}
 	})
+}
+
+// die takes a member out of the world, with all that it holds; each other learns of it at a moment of its own.
+func (w *world) die(n *node) {
+	n.dead = true
+	for _, name := range w.names() {
+		w.after(100*time.Millisecond+time.Duration(w.rng.Int64N(int64(400*time.Millisecond))), func() { w.meet(w.nodes[name]) })
+	}
+}
+
+// addUp checks that each side can say what became of every micro-batch that came to it.
+func (w *world) addUp() {
+	for _, name := range w.names() {
+		switch n := w.nodes[name]; {
+		case n.dead:
+		case n.source != nil:
+			if c := n.source.Counts(); c.Came != c.Done+c.Lost+uint64(len(n.made)) {
+				w.t.Errorf("%s: %+v, and %d on their way", name, c, len(n.made))
+			}
+		default:
+			if c, here := n.holder.Counts(), uint64(len(n.memory)+len(n.received)); c.Came != c.Done+c.Lost+here {
+				w.t.Errorf("%s: %+v, and %d here", name, c, here)
+			}
+		}
+	}
+}
+
+// counts are those of all sources that live.
+func (w *world) counts() (sum Counts) {
+	for _, n := range w.nodes {
+		if n.source != nil && !n.dead {
+			c := n.source.Counts()
+			sum.Came, sum.Done, sum.Lost, sum.Again, sum.Late = sum.Came+c.Came, sum.Done+c.Done, sum.Lost+c.Lost, sum.Again+c.Again, sum.Late+c.Late
+		}
+	}
+	return sum
 }
