@@ -56,6 +56,13 @@ func (s *sender) set(members []topology.PeerID) {
 	}
 }
 
+// broken is for a sending that cannot be answered any more.
+func (s *sender) broken(now time.Duration, number uint64) {
+	if l := s.sent[number].leg; l != nil && l.away && l.numbers[len(l.numbers)-1] == number {
+		l.until = now
+	}
+}
+
 // overdue tells whether a leg is to be given up; one that is silent for too long waits for another member.
 func (s *sender) overdue(now time.Duration, l *leg) (lost bool) {
 	if !l.away || now < l.until {

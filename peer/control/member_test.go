@@ -68,9 +68,9 @@ func TestAMemberSaysWhatItHolds(t *testing.T) {
 func TestAMemberSaysWhereItIs(t *testing.T) {
 	now := time.Now()
 	m := memberSample(now)
-	m.Rows, m.Place = 7, topology.Place{Site: "Zürich", Uplink: topology.UplinkOf(2.5e6)}
+	m.Rows, m.Stage, m.Place = 7, 2, topology.Place{Site: "Zürich", Uplink: topology.UplinkOf(2.5e6)}
 	told := m.Encoded(now)
-	at := len(told) - len(m.Place.Site) - 2 // of the length of the site, which the site and the uplink follow
+	at := len(told) - len(m.Place.Site) - 3 // of the length of the site, which the site, the uplink and the stage follow
 	for _, c := range []struct {
 		what string
 		told []byte
