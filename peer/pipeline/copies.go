@@ -1,0 +1,135 @@
+package pipeline
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+
+	"go.uber.org/zap"
+
+	"github.com/seed-97356399/murmuration/internal/flock"
+	"github.com/seed-97356399/murmuration/internal/framed"
+	"github.com/seed-97356399/murmuration/internal/wire"
+	"github.com/seed-97356399/murmuration/peer/transport"
+	"github.com/seed-97356399/murmuration/tensor"
+)
+
+// CopyEvery is how many steps a member that has a stage alone makes until it gives a copy of its parameters to a member of
+// another stage. So many are lost at most if it dies.
+const CopyEvery = 50
+
+// copies are the parameters of other stages that this member keeps, one of each stage.
+type copies struct {
+	with Config
+	mu   sync.Mutex
+	kept []kept
+	last uint64 // steps of this member when it gave one
+}
+
+// kept is a copy of a stage's parameters, and their age in steps.
+type kept struct {
+	age    uint64
+	values coded
+}
+
+func newCopies(with Config) *copies {
+	return &copies{with: with, kept: make([]kept, len(with.Plan.Stages))}
+}
+
+// serve takes a copy of a member that has the stage, or gives one. It does so only for members.
+func (c *copies) serve(s *framed.Stream, m wire.Batch, records []transport.Record) error {
+	stage := int(m.Stage) - 1
+	if stage < 0 || stage >= len(c.kept) {
+		return fmt.Errorf("a copy of stage %d of %d: %w", m.Stage, len(c.kept), wire.ErrMessage)
+	}
+	if m.Kind == wire.BatchFetch {
+		c.mu.Lock()
+		is := c.kept[stage]
+		c.mu.Unlock()
+		err := framed.Say(s, 0, wire.Batch{Kind: wire.BatchKeep, Stage: m.Stage, Codec: raw().ID(), Number: is.age, Values: uint32(is.values.n)})
+		if err == nil {
+			err = is.values.send(s)
+		}
+		if err == nil {
+			s.Finish()
+		}
+		return err
+	}
+	has := func(r transport.Record) bool { return r.Peer == s.Remote() && flock.Trains(r) && r.Stage == m.Stage }
+	if !slices.ContainsFunc(records, has) || stage == c.with.Stage {
+		s.Refuse(0, wire.ReasonProtocol, "a member gives copies of its own stage, to members of others")
+		return nil
+	}
+	got, err := fetched(s, c.with.Plan, m)
+	if err != nil {
+		return err
+	}
+	c.mu.Lock()
+	c.kept[stage] = got
+	c.mu.Unlock()
+	s.Finish()
+	return nil
+}
+
+// fetched reads the parameters of a stage, as a BATCH says them to be.
+func fetched(s *framed.Stream, plan Plan, m wire.Batch) (got kept, err error) {
+	if want := plan.Stages[m.Stage-1].Layout().Len(); int(m.Values) != want || m.Codec != raw().ID() {
+		return got, fmt.Errorf("%d parameters of stage %d, which has %d: %w", m.Values, m.Stage, want, wire.ErrMessage)
+	}
+	got.age = m.Number
+	if got.values, err = receive(s, raw(), int(m.Values)); err == nil {
+		if _, err = got.values.decode(); err != nil {
+			err = fmt.Errorf("%w: %w", wire.ErrMessage, err)
+		}
+	}
+	return got, err
+}
+
+// keeper is the member of another stage that keeps the copy of a stage: the same as long as it is there.
+func keeper(records []transport.Record, stage int) (id transport.PeerID) {
+	least := uint64(0)
+	for _, r := range records {
+		place := r.Peer.Fingerprint() ^ uint64(stage+1)*0x9e3779b97f4a7c15
+		if flock.Trains(r) && r.Stage > 0 && int(r.Stage) != stage+1 && (id == "" || place < least) {
+			id, least = r.Peer, place
+		}
+	}
+	return id
+}
+
+// copyOut gives a copy of this member's parameters to another, if it has its stage alone and made so many steps since the last.
+func (p *Pipeline) copyOut(steps uint64) {
+	records := p.service.Records()
+	c := p.copies
+	c.mu.Lock()
+	due := steps >= c.last+CopyEvery && len(p.members.of(records, p.with.Stage)) == 1
+	if due {
+		c.last = steps
+	}
+	c.mu.Unlock()
+	to := keeper(records, p.with.Stage)
+	if !due || to == "" {
+		return
+	}
+	values := make(tensor.Vector, p.model.Layout().Len())
+	if _, err := p.trainer.Snapshot(values, 0); err != nil {
+		return // it has another length
+	}
+	p.tasks.Spawn(func() {
+		err := p.service.Ask(p.life, to, func(s *framed.Stream) error {
+			own := encode(raw(), values)
+			err := framed.Say(s, 0, wire.Batch{Kind: wire.BatchKeep, Stage: uint8(p.with.Stage + 1), Codec: raw().ID(), Number: steps, Values: uint32(own.n)})
+			if err == nil {
+				err = own.send(s)
+			}
+			if err == nil {
+				s.Finish()
+			}
+			return err
+		})
+		if err != nil && context.Cause(p.life) == nil {
+			p.with.Log.Warn("this member has its stage alone, and cannot give a copy of it to another", zap.String("peer", string(to)), zap.Error(err))
+		}
+	})
+}
