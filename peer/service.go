@@ -22,6 +22,8 @@ type Service struct {
 	Records func() []transport.Record
 	// Hold sets the number of rows that the node's own record says it gives.
 	Hold func(rows uint64)
+	// Choose says in the node's own record which stage it is going to train, from 1; 0 if none. A trainer's own stage replaces it.
+	Choose func(stage uint8)
 	// Count lets a function change the node's counts of rows: of those that it holds, and of those that it takes.
 	Count func(change func(held, taken *stats.Rows))
 	// Close ends the service and waits for its streams. It may be called again.
@@ -70,6 +72,7 @@ func Serve(n *Node, protocol transport.Protocol, answer func(context.Context, *f
 		Over:    n.flock.Over(),
 		Records: n.flock.Records,
 		Hold:    func(rows uint64) { n.flock.SetRows(rows); n.inbox.Corrected() },
+		Choose:  func(stage uint8) { n.flock.SetStage(stage); n.inbox.Corrected() },
 		Count:   n.counters.Rows,
 		Close:   func() { end(); <-ended },
 	}, nil

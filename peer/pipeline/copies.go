@@ -21,15 +21,15 @@ const CopyEvery = 50
 
 // copies are the parameters of other stages that this member keeps, one of each stage.
 type copies struct {
-	with Config
-	mu   sync.Mutex
-	kept []kept
-	last uint64 // steps of this member when it gave one
+	with  Config
+	mu    sync.Mutex
+	kept  []kept
+	steps uint64 // of this member; its trainer's goroutine has them
 }
 
-// kept is a copy of a stage's parameters, and their age in steps.
+// kept is a copy of a stage's parameters, and the flock's steps when it was made.
 type kept struct {
-	age    uint64
+	at     uint64
 	values coded
 }
 
@@ -47,7 +47,7 @@ func (c *copies) serve(s *framed.Stream, m wire.Batch, records []transport.Recor
 		c.mu.Lock()
 		is := c.kept[stage]
 		c.mu.Unlock()
-		err := framed.Say(s, 0, wire.Batch{Kind: wire.BatchKeep, Stage: m.Stage, Codec: raw().ID(), Number: is.age, Values: uint32(is.values.n)})
+		err := framed.Say(s, 0, wire.Batch{Kind: wire.BatchKeep, Stage: m.Stage, Codec: raw().ID(), Number: is.at, Values: uint32(is.values.n)})
 		if err == nil {
 			err = is.values.send(s)
 		}
@@ -77,7 +77,7 @@ func fetched(s *framed.Stream, plan Plan, m wire.Batch) (got kept, err error) {
 	if want := plan.Stages[m.Stage-1].Layout().Len(); int(m.Values) != want || m.Codec != raw().ID() {
 		return got, fmt.Errorf("%d parameters of stage %d, which has %d: %w", m.Values, m.Stage, want, wire.ErrMessage)
 	}
-	got.age = m.Number
+	got.at = m.Number
 	if got.values, err = receive(s, raw(), int(m.Values)); err == nil {
 		if _, err = got.values.decode(); err != nil {
 			err = fmt.Errorf("%w: %w", wire.ErrMessage, err)
@@ -98,28 +98,25 @@ func keeper(records []transport.Record, stage int) (id transport.PeerID) {
 	return id
 }
 
-// copyOut gives a copy of this member's parameters to another, if it has its stage alone and made so many steps since the last.
-func (p *Pipeline) copyOut(steps uint64) {
-	records := p.service.Records()
+// copyOut gives a copy of this member's parameters to another, every CopyEvery steps while it has its stage alone.
+func (p *Pipeline) copyOut() {
 	c := p.copies
-	c.mu.Lock()
-	due := steps >= c.last+CopyEvery && len(p.members.of(records, p.with.Stage)) == 1
-	if due {
-		c.last = steps
-	}
-	c.mu.Unlock()
-	to := keeper(records, p.with.Stage)
-	if !due || to == "" {
+	if c.steps++; c.steps%CopyEvery != 0 {
 		return
 	}
-	values := make(tensor.Vector, p.model.Layout().Len())
+	records := p.service.Records()
+	to := keeper(records, p.with.Stage)
+	if to == "" || len(p.members.of(records, p.with.Stage)) > 1 {
+		return
+	}
+	values, at := make(tensor.Vector, p.model.Layout().Len()), p.node.Stats().FlockSteps
 	if _, err := p.trainer.Snapshot(values, 0); err != nil {
 		return // it has another length
 	}
 	p.tasks.Spawn(func() {
 		err := p.service.Ask(p.life, to, func(s *framed.Stream) error {
 			own := encode(raw(), values)
-			err := framed.Say(s, 0, wire.Batch{Kind: wire.BatchKeep, Stage: uint8(p.with.Stage + 1), Codec: raw().ID(), Number: steps, Values: uint32(own.n)})
+			err := framed.Say(s, 0, wire.Batch{Kind: wire.BatchKeep, Stage: uint8(p.with.Stage + 1), Codec: raw().ID(), Number: at, Values: uint32(own.n)})
 			if err == nil {
 				err = own.send(s)
 			}

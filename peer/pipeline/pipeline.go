@@ -22,6 +22,7 @@ import (
 // Pipeline trains the stage of one member. Step belongs to one goroutine; every other method is safe for concurrent use.
 type Pipeline struct {
 	with    Config
+	node    *peer.Node
 	self    transport.PeerID
 	trainer *peer.Trainer
 	service *peer.Service
@@ -56,7 +57,7 @@ func New(n *peer.Node, t *peer.Trainer, with Config) (*Pipeline, error) {
 		return nil, err
 	}
 	p := &Pipeline{
-		with: with, self: n.Self(), trainer: t, model: with.Plan.Stages[with.Stage], began: began, reading: make(chan struct{}, maxReading),
+		with: with, node: n, self: n.Self(), trainer: t, model: with.Plan.Stages[with.Stage], began: began, reading: make(chan struct{}, maxReading),
 		holder: holder, held: map[stages.Key]*held{},
 	}
 	p.life, p.fail = context.WithCancelCause(context.Background())
@@ -209,8 +210,7 @@ func (p *Pipeline) answered(a stages.Action, o outcome, err error) {
 	var errors tensor.Vector
 	if broken == nil && o.answer == stages.Done && !a.ID.Asks {
 		if errors, err = o.values.decode(); err != nil {
-			p.with.Log.Warn("a member of the next stage sends errors that are no numbers", zap.String("peer", string(a.To)), zap.Error(err))
-			o.answer = stages.GivenUp
+			o, broken = p.judged(a.To, o, fmt.Errorf("errors that are no numbers: %w: %w", wire.ErrMessage, err))
 		}
 	}
 	p.mu.Lock()

@@ -13,7 +13,11 @@ import (
 // peer.Trainer.Step does, with what Config.Feed returned, or with a *StageLostError. Micro-batches are computed only
 // while Step runs.
 func (p *Pipeline) Step(ctx context.Context) error {
-	return p.trainer.Step(ctx, func(x, grad tensor.Vector) (peer.Result, error) { return p.gradient(ctx, x, grad) })
+	err := p.trainer.Step(ctx, func(x, grad tensor.Vector) (peer.Result, error) { return p.gradient(ctx, x, grad) })
+	if err == nil {
+		p.copyOut()
+	}
+	return err
 }
 
 // gradient is the mean gradient of the micro-batches of a step.
