@@ -56,8 +56,12 @@ func TestStagesLearn(t *testing.T) {
 				w.flock(2)
 				w.over()
 				w.tell()
+				first, _ := w.all[0].Counts()
 				for _, m := range w.all {
 					rows, stage := m.Counts()
+					if 3*rows.Done < 2*first.Done || 3*first.Done < 2*rows.Done {
+						t.Errorf("%s had %d micro-batches of its rows computed, another %d", m.name, rows.Done, first.Done)
+					}
 					if m.node.Stats().Exchanges.Completed() == 0 || rows.Done == 0 || stage.Done == 0 || rows.Lost+stage.Lost+rows.Again+stage.Again > 0 {
 						t.Errorf("%s is idle, or has lost something", m.name)
 					}
