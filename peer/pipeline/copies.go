@@ -2,15 +2,18 @@ package pipeline
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
+	"time"
 
 	"go.uber.org/zap"
 
 	"github.com/seed-97356399/murmuration/internal/flock"
 	"github.com/seed-97356399/murmuration/internal/framed"
 	"github.com/seed-97356399/murmuration/internal/wire"
+	"github.com/seed-97356399/murmuration/peer"
 	"github.com/seed-97356399/murmuration/peer/transport"
 	"github.com/seed-97356399/murmuration/tensor"
 )
@@ -22,6 +25,7 @@ const CopyEvery = 50
 // copies are the parameters of other stages that this member keeps, one of each stage.
 type copies struct {
 	with  Config
+	own   func() kept // what this member has of its own stage
 	mu    sync.Mutex
 	kept  []kept
 	steps uint64 // of this member; its trainer's goroutine has them
@@ -33,8 +37,8 @@ type kept struct {
 	values coded
 }
 
-func newCopies(with Config) *copies {
-	return &copies{with: with, kept: make([]kept, len(with.Plan.Stages))}
+func newCopies(with Config, own func() kept) *copies {
+	return &copies{with: with, own: own, kept: make([]kept, len(with.Plan.Stages))}
 }
 
 // serve takes a copy of a member that has the stage, or gives one. It does so only for members.
@@ -44,9 +48,7 @@ func (c *copies) serve(s *framed.Stream, m wire.Batch, records []transport.Recor
 		return fmt.Errorf("a copy of stage %d of %d: %w", m.Stage, len(c.kept), wire.ErrMessage)
 	}
 	if m.Kind == wire.BatchFetch {
-		c.mu.Lock()
-		is := c.kept[stage]
-		c.mu.Unlock()
+		is := c.of(stage)
 		err := framed.Say(s, 0, wire.Batch{Kind: wire.BatchKeep, Stage: m.Stage, Codec: raw().ID(), Number: is.at, Values: uint32(is.values.n)})
 		if err == nil {
 			err = is.values.send(s)
@@ -70,6 +72,16 @@ func (c *copies) serve(s *framed.Stream, m wire.Batch, records []transport.Recor
 	c.mu.Unlock()
 	s.Finish()
 	return nil
+}
+
+// of is what this member has of a stage: its own parameters as they are now, or the copy that it keeps.
+func (c *copies) of(stage int) kept {
+	if stage == c.with.Stage {
+		return c.own()
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.kept[stage]
 }
 
 // fetched reads the parameters of a stage, as a BATCH says them to be.
@@ -109,16 +121,12 @@ func (p *Pipeline) copyOut() {
 	if to == "" || len(p.members.of(records, p.with.Stage)) > 1 {
 		return
 	}
-	values, at := make(tensor.Vector, p.model.Layout().Len()), p.node.Stats().FlockSteps
-	if _, err := p.trainer.Snapshot(values, 0); err != nil {
-		return // it has another length
-	}
+	own := p.own()
 	p.tasks.Spawn(func() {
 		err := p.service.Ask(p.life, to, func(s *framed.Stream) error {
-			own := encode(raw(), values)
-			err := framed.Say(s, 0, wire.Batch{Kind: wire.BatchKeep, Stage: uint8(p.with.Stage + 1), Codec: raw().ID(), Number: at, Values: uint32(own.n)})
+			err := framed.Say(s, 0, wire.Batch{Kind: wire.BatchKeep, Stage: uint8(p.with.Stage + 1), Codec: raw().ID(), Number: own.at, Values: uint32(own.values.n)})
 			if err == nil {
-				err = own.send(s)
+				err = own.values.send(s)
 			}
 			if err == nil {
 				s.Finish()
@@ -129,4 +137,68 @@ func (p *Pipeline) copyOut() {
 			p.with.Log.Warn("this member has its stage alone, and cannot give a copy of it to another", zap.String("peer", string(to)), zap.Error(err))
 		}
 	})
+}
+
+// own is a copy of this member's parameters.
+func (p *Pipeline) own() kept {
+	at, values := p.node.Stats().FlockSteps, make(tensor.Vector, p.model.Layout().Len())
+	if _, err := p.trainer.Snapshot(values, 0); err != nil {
+		return kept{} // it has another length: the trainer is of another plan
+	}
+	return kept{at, encode(raw(), values)}
+}
+
+// Whole copies the parameters of the whole model: this member's stage, and each other stage from a member that has it. It
+// waits for members of stages that have none, until ctx ends. It works after Trainer.Close too.
+func (p *Pipeline) Whole(ctx context.Context) (*tensor.Params, error) {
+	parts := make([]tensor.Vector, len(p.with.Plan.Stages))
+	for stage := range parts {
+		var err error
+		if parts[stage], err = p.part(ctx, stage); err != nil {
+			return nil, fmt.Errorf("copying the parameters of stage %d: %w", stage+1, err)
+		}
+	}
+	return p.with.Plan.Join(parts...)
+}
+
+// part copies the parameters of a stage.
+func (p *Pipeline) part(ctx context.Context, stage int) (tensor.Vector, error) {
+	if stage == p.with.Stage {
+		return p.own().values.decode()
+	}
+	for try := 0; ; try++ {
+		var fault error
+		if ids := p.members.of(p.service.Records(), stage); len(ids) > 0 {
+			got, err := fetch(ctx, p.service, ids[try%len(ids)], p.with.Plan, stage)
+			if err == nil && got.values.n > 0 {
+				return got.values.decode()
+			}
+			fault = err
+		}
+		select {
+		case <-time.After(lookEvery):
+		case <-ctx.Done():
+			return nil, errors.Join(context.Cause(ctx), fault)
+		}
+	}
+}
+
+// fetch asks a member for what it has of a stage.
+func fetch(ctx context.Context, service *peer.Service, from transport.PeerID, plan Plan, stage int) (got kept, err error) {
+	err = service.Ask(ctx, from, func(s *framed.Stream) error {
+		if err := framed.Say(s, 0, wire.Batch{Kind: wire.BatchFetch, Stage: uint8(stage + 1)}); err != nil {
+			return err
+		}
+		var m wire.Batch
+		if _, err := s.Receive(&m); err != nil || m.Values == 0 {
+			return err
+		}
+		if m.Kind != wire.BatchKeep || int(m.Stage) != stage+1 {
+			return fmt.Errorf("a copy of another stage: %w", wire.ErrMessage)
+		}
+		var err error
+		got, err = fetched(s, plan, m)
+		return err
+	})
+	return got, err
 }

@@ -63,7 +63,7 @@ func New(n *peer.Node, t *peer.Trainer, with Config) (*Pipeline, error) {
 	p.life, p.fail = context.WithCancelCause(context.Background())
 	p.desk = newDesk(with, p.model)
 	p.members = newMembers(n.Self(), with)
-	p.copies = newCopies(with)
+	p.copies = newCopies(with, p.own)
 	p.rows, p.asks = newSender(n.Self(), with.Window, first, false), newSender(n.Self(), with.Window, first, true)
 	ready := make(chan struct{})
 	p.service, err = peer.Serve(n, transport.ProtocolStages, func(ctx context.Context, s *framed.Stream) error {

@@ -131,7 +131,7 @@ func TestStagesByAllReduce(t *testing.T) {
 	})
 }
 
-// TestPredictThroughTheStages: outputs are those of the whole model, asked for by any member.
+// TestPredictThroughTheStages: outputs are those of the whole model, asked for by any member; and so are the parameters.
 func TestPredictThroughTheStages(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, perceptron(t, 1, 2))
@@ -145,6 +145,10 @@ func TestPredictThroughTheStages(t *testing.T) {
 			got, err := m.Predict(t.Context(), x)
 			if err != nil || !tensor.Identical(got, want) {
 				t.Errorf("%s: %v, other outputs: %t", m.name, err, err == nil)
+			}
+			whole, err := m.Whole(t.Context())
+			if err != nil || !tensor.Identical(whole.Vector(), w.plan.Whole.Init(3).Vector()) {
+				t.Errorf("%s: %v, another model: %t", m.name, err, err == nil)
 			}
 		}
 		if _, err := w.all[0].Predict(t.Context(), x[1:]); err == nil {

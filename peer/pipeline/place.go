@@ -166,14 +166,16 @@ func (c chooser) bottleneck(ctx context.Context) int {
 // each asks members how long they take for a micro-batch; 0 if they do not know, or do not answer.
 func (c chooser) each(ctx context.Context, records []transport.Record) []time.Duration {
 	each := make([]time.Duration, len(records))
-	c.ask(ctx, records, func(i int, s *framed.Stream) error {
-		err := framed.Say(s, 0, wire.Batch{Kind: wire.BatchLoad, Stage: records[i].Stage})
-		if err == nil {
-			var o outcome
-			o, err = hear(s, raw())
-			each[i] = o.load.Each
-		}
-		return err
+	c.all(ctx, records, func(ctx context.Context, i int) {
+		_ = c.service.Ask(ctx, records[i].Peer, func(s *framed.Stream) error {
+			err := framed.Say(s, 0, wire.Batch{Kind: wire.BatchLoad, Stage: records[i].Stage})
+			if err == nil {
+				var o outcome
+				o, err = hear(s, raw())
+				each[i] = o.load.Each
+			}
+			return err
+		})
 	})
 	return each
 }
@@ -186,37 +188,24 @@ func (c chooser) kept(ctx context.Context, stage int) (newest kept) {
 	}
 	records = slices.DeleteFunc(records, func(r transport.Record) bool { return !flock.Trains(r) || r.Stage == 0 })
 	var mu sync.Mutex
-	c.ask(ctx, records, func(_ int, s *framed.Stream) error {
-		if err := framed.Say(s, 0, wire.Batch{Kind: wire.BatchFetch, Stage: uint8(stage + 1)}); err != nil {
-			return err
-		}
-		var m wire.Batch
-		if _, err := s.Receive(&m); err != nil || m.Values == 0 {
-			return err
-		}
-		if m.Kind != wire.BatchKeep || int(m.Stage) != stage+1 {
-			return fmt.Errorf("a copy of another stage: %w", wire.ErrMessage)
-		}
-		got, err := fetched(s, c.plan, m)
+	c.all(ctx, records, func(ctx context.Context, i int) {
+		got, err := fetch(ctx, c.service, records[i].Peer, c.plan, stage)
 		mu.Lock()
 		defer mu.Unlock()
-		if err == nil && (newest.values.n == 0 || got.at > newest.at) {
+		if err == nil && got.values.n > 0 && (newest.values.n == 0 || got.at > newest.at) {
 			newest = got
 		}
-		return err
 	})
 	return newest
 }
 
-// ask talks with members, with all at once. Those that fail are passed over.
-func (c chooser) ask(ctx context.Context, records []transport.Record, talk func(i int, s *framed.Stream) error) {
+// all talks with members, with all at once, for a while. Those that fail are passed over.
+func (c chooser) all(ctx context.Context, records []transport.Record, talk func(ctx context.Context, i int)) {
 	ctx, cancel := context.WithTimeout(ctx, askFor)
 	defer cancel()
 	var asking sync.WaitGroup
-	for i, r := range records[:min(len(records), maxAsked)] {
-		asking.Go(func() {
-			_ = c.service.Ask(ctx, r.Peer, func(s *framed.Stream) error { return talk(i, s) })
-		})
+	for i := range min(len(records), maxAsked) {
+		asking.Go(func() { talk(ctx, i) })
 	}
 	asking.Wait()
 }
