@@ -22,11 +22,11 @@ type desk struct {
 	jobs  chan job
 	flows idle.Pool[*nn.Flow]
 
-	params tensor.Vector // the newest, which the trainer owns; nil between two steps
-	older  tensor.Vector // those of micro-batches that were computed forward before the last step
-	one    tensor.Vector // the gradient of one micro-batch
-	errors tensor.Vector // over the outputs of the last stage
-	begun  bool          // the last step was made, and the schedule does not know
+	params  tensor.Vector // the newest, which the trainer owns; nil between two steps
+	older   tensor.Vector // those of micro-batches that were computed forward before the last step
+	one     tensor.Vector // the gradient of one micro-batch
+	errors  tensor.Vector // over the outputs of the last stage
+	stepped bool          // the last step was made, and the schedule does not know
 	peer.Result
 }
 
@@ -72,7 +72,7 @@ func (d *desk) leave(all map[stages.Key]*held) {
 			h.params = d.older
 		}
 	}
-	d.params = nil
+	d.params, d.Result = nil, peer.Result{}
 }
 
 // compute does a job, and adds the gradient of a micro-batch that goes back. It returns true if the values are of no use.

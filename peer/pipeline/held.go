@@ -28,14 +28,6 @@ type held struct {
 	loss    float64
 }
 
-// due is how many values come back of what goes on: errors over each output, or the outputs of the last stage.
-func (h *held) due(p *Pipeline) int {
-	if h.id.Asks {
-		return len(h.in) / p.model.In().Len() * p.with.Plan.Whole.Out().Len()
-	}
-	return h.onwards.n
-}
-
 // returned is what goes back with an answer.
 func (h *held) returned(answer stages.Answer) coded {
 	if answer == stages.Done {

@@ -166,7 +166,7 @@ func (c chooser) bottleneck(ctx context.Context) int {
 // each asks members how long they take for a micro-batch; 0 if they do not know, or do not answer.
 func (c chooser) each(ctx context.Context, records []transport.Record) []time.Duration {
 	each := make([]time.Duration, len(records))
-	c.all(ctx, records, func(ctx context.Context, i int) {
+	c.all(ctx, len(records), func(ctx context.Context, i int) {
 		_ = c.service.Ask(ctx, records[i].Peer, func(s *framed.Stream) error {
 			err := framed.Say(s, 0, wire.Batch{Kind: wire.BatchLoad, Stage: records[i].Stage})
 			if err == nil {
@@ -188,7 +188,7 @@ func (c chooser) kept(ctx context.Context, stage int) (newest kept) {
 	}
 	records = slices.DeleteFunc(records, func(r transport.Record) bool { return !flock.Trains(r) || r.Stage == 0 })
 	var mu sync.Mutex
-	c.all(ctx, records, func(ctx context.Context, i int) {
+	c.all(ctx, len(records), func(ctx context.Context, i int) {
 		got, err := fetch(ctx, c.service, records[i].Peer, c.plan, stage)
 		mu.Lock()
 		defer mu.Unlock()
@@ -199,12 +199,12 @@ func (c chooser) kept(ctx context.Context, stage int) (newest kept) {
 	return newest
 }
 
-// all talks with members, with all at once, for a while. Those that fail are passed over.
-func (c chooser) all(ctx context.Context, records []transport.Record, talk func(ctx context.Context, i int)) {
+// all talks with so many members, with all at once, for a while.
+func (c chooser) all(ctx context.Context, members int, talk func(ctx context.Context, i int)) {
 	ctx, cancel := context.WithTimeout(ctx, askFor)
 	defer cancel()
 	var asking sync.WaitGroup
-	for i := range min(len(records), maxAsked) {
+	for i := range min(members, maxAsked) {
 		asking.Go(func() { talk(ctx, i) })
 	}
 	asking.Wait()

@@ -180,7 +180,7 @@ func (w *world) whole() *tensor.Params {
 		parts[stage] = make(tensor.Vector, w.plan.Stages[stage].Layout().Len())
 		var n float32
 		for _, m := range w.all {
-			if m.with.Stage != stage {
+			if m.Pipeline.with.Stage != stage {
 				continue
 			}
 			own := make(tensor.Vector, len(parts[stage]))
