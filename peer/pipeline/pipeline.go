@@ -202,13 +202,13 @@ func (p *Pipeline) watch() {
 
 // look reads the members again.
 func (p *Pipeline) look(now time.Time) {
-	records := p.service.Records()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	records := p.service.Records() // with the lock: not older than those by which a micro-batch was accepted
 	if err := p.members.look(records, now); err != nil {
 		p.fail(err)
 	}
 	first, next := p.members.of(records, 0), p.members.of(records, p.with.Stage+1)
-	p.mu.Lock()
-	defer p.mu.Unlock()
 	p.stage.carryOut(p.stage.machine.Members(p.now(), next, func(id transport.PeerID) bool { return p.members.before(records, id) }))
 	p.rows.carryOut(p.rows.machine.Members(p.now(), first))
 	p.asks.carryOut(p.asks.machine.Members(p.now(), first))
