@@ -79,7 +79,7 @@ func (p *Receiver) keep(at *slice, from, to int, info wire.PartInfo, x tensor.Ve
 	if p.terms.Transfer.Into == collective.Parameters {
 		r.changing(at)
 		copy(r.of(at)[from:to], x)
-		at.drift.mark(r.of(at))
+		at.begin(r.of(at))
 		return nil
 	}
 	weights := r.buffers.weights[p.next:][:info.Pieces]
