@@ -38,3 +38,29 @@ func TestBlocksThatFailAreNotExchangedYet(t *testing.T) {
 		}
 	}
 }
+
+// TestModelsFarApartMeetWhateverFails: as many blocks fail as no exchange has room to send as they are.
+func TestModelsFarApartMeetWhateverFails(t *testing.T) {
+	const n = 64 * coding.BlockLen
+	for _, name := range latticed {
+		a, p := oneSlice(t, n, 1, replica.Options{SliceLen: n}), oneSlice(t, n, 1, replica.Options{SliceLen: n})
+		meet := func() {
+			begin(t, a, p, replica.Terms{Plan: coding.Uniform(codec(t, name)), Window: 2}).finish()
+		}
+		meet()
+		step := make(tensor.Vector, n)
+		for i := range step {
+			step[i] = 4
+		}
+		a.Add(step)
+		tensor.Scale(step, -1)
+		p.Add(step)
+		before := distance(a, p)
+		for range n / coding.BlockLen / 16 { // of which one exchange has room for 16
+			meet()
+		}
+		if left := distance(a, p); left > 0.2*before {
+			t.Errorf("%s: %g apart, and %g after four exchanges", name, before, left)
+		}
+	}
+}
