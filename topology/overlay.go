@@ -97,7 +97,10 @@ func (o *Overlay) Mutual(id PeerID) []PeerID {
 // Across returns those of a member's neighbours that are at other sites. Exchanges with them are to be fewer
 // than with the others, since their links are shared by all members of both sites.
 func (o *Overlay) Across(id PeerID) []PeerID {
-	i, _ := o.view.position(id)
+	i, known := o.view.position(id)
+	if !known {
+		return nil
+	}
 	var list []PeerID
 	for _, j := range o.across[i] {
 		list = append(list, o.view.members[j].ID)

@@ -210,3 +210,17 @@ func byPlace(v *View) (places []int) {
 	}
 	return places
 }
+
+// TestAStrangerHasNoLinks: who is no member of the view has no links across, whoever is its first.
+func TestAStrangerHasNoLinks(t *testing.T) {
+	for seed := range uint64(20) {
+		v := mustView(t, spread(rand.New(rand.NewPCG(seed, 9)), 6, 3, 0))
+		o, err := NewOverlay(v)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if list := o.Across("a stranger"); list != nil {
+			t.Fatalf("seed %d: %v", seed, list)
+		}
+	}
+}
