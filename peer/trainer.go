@@ -234,6 +234,17 @@ func (t *Trainer) Step(ctx context.Context, gradient func(x, grad tensor.Vector)
 // computed; others make no use of it. If the function fails later, nothing is applied, but for what a parameter server has of it.
 func (t *Trainer) Ready(from, samples int) { t.steps.computation.ready(t.steps, from, samples) }
 
+// Factors may be called by the gradient function of Step, in its goroutine, before it returns or calls Ready of these values: what grad
+// has of a matrix of the layout, whose first value is the at-th, is the sum over rows of the products of errors, one for each row
+// of the matrix, and inputs, one for each column. nn.Trainer has them of its Linear layers. Where they are fewer numbers than the matrix,
+// an algorithm that sends gradients to a parameter server sends these, with codec raw, and others make no use of them. It
+// copies them. May be called several times for a matrix, with further rows.
+func (t *Trainer) Factors(at int, inputs, errors tensor.Vector) {
+	if t.steps.computation.runs {
+		t.steps.Trainer.Factors(at, inputs, errors)
+	}
+}
+
 // Apply adds delta, a step that the caller's own optimizer made, and counts it as one
 // gradient step. delta must have as many values as the layout. made describes the samples
 // of the step; the zero Result says nothing. Apply waits and fails as Step does, with

@@ -110,6 +110,9 @@ func (t *Trainer) Begin() (x, grad tensor.Vector) {
 		t.grad = nil // the lender has it back
 	}
 	clear(t.grad)
+	if t.config.Traits.Server != nil {
+		t.config.Replica.ForgetFactors()
+	}
 	t.ready = len(t.x)
 	return t.x, t.grad
 }
@@ -121,6 +124,13 @@ func (t *Trainer) Ready(from, samples int) (event collective.Event, wanted bool)
 		return event, false
 	}
 	return t.part(t.grad, &t.ready, from, max(samples, 1))
+}
+
+// Factors takes rows of the factors of a matrix's gradient, as Replica.PutFactors does, before the gradient or its part is handed over.
+func (t *Trainer) Factors(at int, inputs, errors tensor.Vector) {
+	if t.config.Traits.Server != nil { // else no gradient is sent by itself
+		t.config.Replica.PutFactors(at, inputs, errors)
+	}
 }
 
 // Lend provides the vector with the gradient of the current step, until Gradient has returned.
