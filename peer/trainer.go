@@ -237,8 +237,9 @@ func (t *Trainer) Ready(from, samples int) { t.steps.computation.ready(t.steps, 
 // Factors may be called by the gradient function of Step, in its goroutine, before it returns or calls Ready of these values: what grad
 // has of a matrix of the layout, whose first value is the at-th, is the sum over rows of the products of errors, one for each row
 // of the matrix, and inputs, one for each column. nn.Trainer has them of its Linear layers. Where they are fewer numbers than the matrix,
-// an algorithm that sends gradients to a parameter server sends these, with codec raw, and others make no use of them. It
-// copies them. May be called several times for a matrix, with further rows.
+// an algorithm that sends gradients to a parameter server sends these, with codec raw, and others make no use of them. So the server
+// sees the rows themselves, where the mean gradient tells of them only together: leave it be where rows must not leave their
+// member. It copies them. May be called several times for a matrix, with further rows.
 func (t *Trainer) Factors(at int, inputs, errors tensor.Vector) {
 	if t.steps.computation.runs {
 		t.steps.Trainer.Factors(at, inputs, errors)

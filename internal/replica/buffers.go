@@ -17,7 +17,7 @@ type buffers struct {
 	gradient, sum tensor.Vector
 	weights       []float64 // in the sum, by piece
 	rounding      *rounding
-	factors       *factors
+	factors       *Factors
 }
 
 // forget drops what the codes of a former model's gradients have lost of a slice.
@@ -35,7 +35,7 @@ func (r *Replica) UseGradients() {
 	}
 	r.buffers = &buffers{
 		gradient: make(tensor.Vector, len(r.values)), sum: make(tensor.Vector, len(r.values)),
-		weights: make([]float64, r.pieces.count()), rounding: newRounding(len(r.values)), factors: newFactors(r.layout),
+		weights: make([]float64, r.pieces.count()), rounding: newRounding(len(r.values)), factors: newFactors(r.layout, r.sliceLen),
 	}
 }
 
@@ -76,19 +76,13 @@ func (r *Replica) PutRange(gradient tensor.Vector, from, to int, samples float64
 // Ready is the number of the first shared value, counted among these, from which on values of every part that begins
 // there or beyond it lie at an offset or beyond it.
 func (r *Replica) Ready(offset int) int {
-	piece := sort.Search(r.pieces.count(), func(piece int) bool { return r.offset(piece) >= offset })
+	piece := sort.Search(r.pieces.count(), func(piece int) bool { return r.pieces.offset(r, piece) >= offset })
 	if piece == 0 {
 		return 0
 	}
 	shared := r.pieces.slice(piece - 1)
 	start, end := r.pieces.span(shared, r.lengthOf(shared), piece-1, 1)
 	return r.pieces.before[shared] + (start+end)/2 + 1 // beyond the middle of the piece before, by which parts are told
-}
-
-// offset is that of a piece's first value, among all values.
-func (r *Replica) offset(piece int) int {
-	shared := r.pieces.slice(piece)
-	return r.slices[r.shared[shared]].offset + (piece-r.pieces.first[shared])*r.pieces.length
 }
 
 var errNoBuffers = errors.New("replica: no buffers for gradients: UseGradients has not been called")
@@ -147,7 +141,7 @@ func (r *Replica) Part(part, parts int) (from, to int) {
 		case piece >= r.pieces.count():
 			return len(r.values)
 		}
-		return r.offset(piece)
+		return r.pieces.offset(r, piece)
 	}
 	first, last := r.pieces.part(r, part, parts)
 	return bound(first), bound(last)

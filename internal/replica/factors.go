@@ -23,16 +23,10 @@ func (m matrix) touched(from, to int) (first, end int) {
 	return (from - m.offset) / m.cols, (to - m.offset + m.cols - 1) / m.cols
 }
 
-// pays tells whether factors of so many rows are worth sending for what the matrix has of a range of values.
-func (m matrix) pays(rank, from, to int) bool {
-	first, end := m.touched(max(from, m.offset), min(to, m.end()))
-	rows := end - first
-	return rank > 0 && rank <= maxRank && m.cols <= wire.MaxSliceLen && rank*(m.cols+rows) < m.cols*rows
-}
-
-// factors are those of the matrices in Gradient, as far as they are known.
-type factors struct {
+// Factors are those of the matrices in Gradient, as far as they are known. They are safe for concurrent use.
+type Factors struct {
 	matrices []matrix // of the layout, in order
+	sliceLen int
 
 	mu       sync.Mutex
 	known    []product // by matrix
@@ -45,8 +39,8 @@ type product struct {
 	inputs, errors tensor.Vector
 }
 
-func newFactors(layout *tensor.Layout) *factors {
-	f := new(factors)
+func newFactors(layout *tensor.Layout, sliceLen int) *Factors {
+	f := &Factors{sliceLen: sliceLen}
 	for i := range layout.Count() {
 		if at := layout.At(i); len(at.Shape) == 2 && at.Kind == tensor.Dense && at.Sharing == tensor.Shared {
 			f.matrices = append(f.matrices, matrix{offset: at.Offset, rows: at.Shape[0], cols: at.Shape[1]})
@@ -56,15 +50,23 @@ func newFactors(layout *tensor.Layout) *factors {
 	return f
 }
 
+// pays tells whether factors of so many rows are worth sending for what a matrix has of a range of values. Errors at an output whose
+// row lies in two slices are sent for both.
+func (f *Factors) pays(m matrix, rank, from, to int) bool {
+	from, to = max(from, m.offset), min(to, m.end())
+	first, end := m.touched(from, to)
+	sent := m.cols + end - first + (to-from)/f.sliceLen + 1
+	return to > from && rank > 0 && rank <= maxRank && m.cols <= wire.MaxSliceLen && rank*sent < to-from
+}
+
 // at is the first matrix that has a value, or lies beyond it.
-func (f *factors) at(value int) int {
+func (f *Factors) at(value int) int {
 	return sort.Search(len(f.matrices), func(i int) bool { return f.matrices[i].end() > value })
 }
 
-// PutFactors adds rows to the factors of the matrix at an offset: what Gradient has there is the sum of their products over all
+// Put adds rows to the factors of the matrix at an offset: what Gradient has there is the sum of their products over all
 // rows. Where they are no fewer numbers, or fit no matrix, Gradient is sent as it is.
-func (r *Replica) PutFactors(offset int, inputs, errors tensor.Vector) {
-	f := r.buffers.factors
+func (f *Factors) Put(offset int, inputs, errors tensor.Vector) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	i := f.at(offset)
@@ -76,14 +78,13 @@ func (r *Replica) PutFactors(offset int, inputs, errors tensor.Vector) {
 	if known.rank += rows; len(errors) != rows*m.rows || len(inputs) != rows*m.cols {
 		known.rank = maxRank + 1
 	}
-	if m.pays(known.rank, m.offset, m.end()) {
+	if f.pays(m, known.rank, m.offset, m.end()) {
 		known.inputs, known.errors = append(known.inputs, inputs...), append(known.errors, errors...)
 	}
 }
 
-// ForgetFactors is called before the factors of another gradient are put.
-func (r *Replica) ForgetFactors() {
-	f := r.buffers.factors
+// Forget is called before the factors of another gradient are put.
+func (f *Factors) Forget() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.gradient++

@@ -48,7 +48,7 @@ func (a *averager) putFactored(t tester, rng *rand.Rand, rank int) {
 		return v
 	}
 	gradient := random(a.Len())
-	a.ForgetFactors()
+	a.Factors().Forget()
 	var mul tensor.Multiplier
 	for i := range a.Layout().Count() {
 		at := a.Layout().At(i)
@@ -59,8 +59,8 @@ func (a *averager) putFactored(t tester, rng *rand.Rand, rank int) {
 		mul.MatMul(tensor.NewMatrix(at.Shape[0], at.Shape[1], gradient[at.Offset:][:at.Len]), 1,
 			tensor.NewMatrix(rank, at.Shape[0], errors).T(), tensor.NewMatrix(rank, at.Shape[1], inputs), 0)
 		half := rank / 2 // in two passes
-		a.PutFactors(at.Offset, inputs[:half*at.Shape[1]], errors[:half*at.Shape[0]])
-		a.PutFactors(at.Offset, inputs[half*at.Shape[1]:], errors[half*at.Shape[0]:])
+		a.Factors().Put(at.Offset, inputs[:half*at.Shape[1]], errors[:half*at.Shape[0]])
+		a.Factors().Put(at.Offset, inputs[half*at.Shape[1]:], errors[half*at.Shape[0]:])
 	}
 	if err := a.PutGradient(gradient, float64(rank)); err != nil {
 		t.Fatal(err)
@@ -107,7 +107,7 @@ func TestFactorsAreTheGradient(t *testing.T) {
 		for _, a := range all[2:] {
 			a.putFactored(t, rng, rank)
 			few := a.push(t, factored, parts)
-			a.ForgetFactors()
+			a.Factors().Forget()
 			many := a.push(t, dense, parts)
 			if few > many+(wire.HeaderSize+wire.PartInfoSize)*100 {
 				t.Fatalf("%d bytes of factors for %d of values", few, many)
@@ -133,7 +133,7 @@ func TestFactorsSaveBytes(t *testing.T) {
 	a, b := newAverager(t, tensor.NewParams(layout), 0), newAverager(t, tensor.NewParams(layout), 0)
 	a.putFactored(t, rand.New(rand.NewPCG(1, 1)), rank)
 	few := a.push(t, b, 1)
-	a.ForgetFactors()
+	a.Factors().Forget()
 	many := a.push(t, b, 1)
 	if times, want := float64(many)/float64(few), float64(in*out)/(rank*(in+out)); times < 0.95*want {
 		t.Errorf("%d bytes, and %d in factors: %.1f times fewer, want %.1f", many, few, times, want)
@@ -179,7 +179,7 @@ func TestReceiverRefusesFactors(t *testing.T) {
 		frame  []byte
 		err    error
 	}{
-		{gradient, nil, frameOf(wire.FormInputs, 1, 28, long(90, 1)...), replica.ErrImplausible}, // 28·(90+40) are more than 90·40
+		{gradient, nil, frameOf(wire.FormInputs, 1, 28, long(90, 1)...), replica.ErrImplausible}, // 28·(90+40+4) are more than 90·40
 		{gradient, nil, frameOf(wire.FormInputs, 1, 65535, long(90, 1)...), replica.ErrImplausible},
 		{gradient, nil, frameOf(wire.FormInputs, 5, 4, long(5*90, 1)...), replica.ErrOrder},
 		{gradient, nil, frameOf(wire.FormInputs, 1<<30, 4, long(90, 1)...), replica.ErrOrder},
@@ -249,4 +249,28 @@ func FuzzFactors(f *testing.F) {
 			t.Fatal("the mean is no gradient")
 		}
 	})
+}
+
+// BenchmarkPush is what a push of a wide layer costs both sides together, as it is and in factors.
+func BenchmarkPush(b *testing.B) {
+	for _, c := range []struct{ in, out, rank int }{{784, 256, 16}, {4096, 4096, 64}} {
+		layout, err := tensor.NewLayout(tensor.Spec{Name: "weight", Shape: []int{c.out, c.in}})
+		if err != nil {
+			b.Fatal(err)
+		}
+		from, to := newAverager(b, tensor.NewParams(layout), 0), newAverager(b, tensor.NewParams(layout), 0)
+		from.putFactored(b, rand.New(rand.NewPCG(1, 1)), c.rank)
+		for _, factored := range []bool{true, false} {
+			if !factored {
+				from.Factors().Forget()
+			}
+			b.Run(fmt.Sprintf("%d-%d/factored=%v", c.in, c.out, factored), func(b *testing.B) {
+				b.ReportAllocs()
+				for b.Loop() {
+					to.Clear(0, 1)
+					b.SetBytes(int64(from.push(b, to, 1)))
+				}
+			})
+		}
+	}
 }

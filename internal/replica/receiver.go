@@ -14,7 +14,7 @@ import (
 // from one transfer to the next; several may be at work on one replica.
 type Receiver struct {
 	passage
-	factoring
+	factoring factoring
 }
 
 // Begin starts a transfer, as passage.Begin says.
@@ -34,7 +34,7 @@ func (p *Receiver) Part(header wire.Header, payload []byte) error {
 			info.Pieces, header.Slice, header.Exchange, p.next, p.end, p.terms.Exchange, ErrOrder)
 	}
 	if info.Form == wire.FormInputs {
-		if err := p.takeInputs(info, code); err != nil {
+		if err := p.factoring.takeInputs(&p.passage, info, code); err != nil {
 			return fmt.Errorf("taking in %d rows of inputs for piece %d: %w", info.Pieces, header.Slice, err)
 		}
 		return nil
@@ -66,7 +66,7 @@ func (p *Receiver) take(info wire.PartInfo, code []byte) error {
 	var err error
 	switch {
 	case info.Form == wire.FormErrors:
-		x, err = p.multiply(info, at.offset+from, at.offset+to, code)
+		x, err = p.factoring.multiply(&p.passage, info, at.offset+from, at.offset+to, code)
 	case info.Weight > 0:
 		x, err = decoded(codec.Code, code, p.scratch[:to-from], nil)
 	}

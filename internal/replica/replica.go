@@ -158,6 +158,14 @@ func (r *Replica) codec(plan coding.Plan, slice, turn int) coding.Codec {
 // Judgement judges partners by what their exchanges do.
 func (r *Replica) Judgement() *Judgement { return &r.judgement }
 
+// Factors are those of Gradient; nil without UseGradients.
+func (r *Replica) Factors() *Factors {
+	if r.buffers == nil {
+		return nil
+	}
+	return r.buffers.factors
+}
+
 // Layout is the layout of the parameters.
 func (r *Replica) Layout() *tensor.Layout { return r.layout }
 

@@ -19,7 +19,7 @@ import (
 // all that transfers take.
 type Sender struct {
 	passage
-	told
+	told  told
 	coded tensor.Vector // what the code of a run of pieces decodes to
 }
 
@@ -47,7 +47,7 @@ func (s *Sender) Next(frame []byte) (_ []byte, ok bool, err error) {
 	count, weight := s.run(shared)
 	codec := r.codec(s.terms.Plan, shared, shared)
 	info := wire.PartInfo{Weight: weight, Codec: uint8(codec.ID), Pieces: uint32(count)}
-	if frame, err = s.factored(frame, &info, at, shared); info.Form == wire.FormValues && err == nil {
+	if frame, err = s.told.encode(&s.passage, frame, &info, at, shared); info.Form == wire.FormValues && err == nil {
 		from, to := r.pieces.span(shared, at.length, s.next, int(info.Pieces))
 		frame, err = s.encode(frame, at, from, to, codec, weight)
 	}

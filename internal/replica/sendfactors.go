@@ -14,9 +14,9 @@ type told struct {
 	rows     int // of the inputs
 }
 
-// factored encodes the next of a product, if the next pieces are of a matrix whose factors are to be sent; else it limits the run to
-// the pieces before the next such matrix. The caller holds the slice's lock.
-func (s *Sender) factored(frame []byte, info *wire.PartInfo, at *slice, shared int) ([]byte, error) {
+// encode encodes the next of a product, if a transfer's next pieces are of a matrix whose factors are to be sent; else it limits the run
+// to the pieces before the next such matrix. The caller holds the slice's lock.
+func (t *told) encode(s *passage, frame []byte, info *wire.PartInfo, at *slice, shared int) ([]byte, error) {
 	r := s.replica
 	if s.terms.Transfer.From != collective.Gradient || info.Codec != uint8(coding.Raw) || info.Weight == 0 || r.buffers.rounding.any.Load() {
 		return frame, nil
@@ -25,25 +25,25 @@ func (s *Sender) factored(frame []byte, info *wire.PartInfo, at *slice, shared i
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	begin, end := r.pieces.span(shared, at.length, s.next, int(info.Pieces))
-	i, pieces := s.product(f, at.offset+begin, at.offset+end, int(info.Pieces))
+	i, pieces := t.next(f, s, at.offset+begin, at.offset+end, int(info.Pieces))
 	info.Pieces = uint32(pieces)
 	if i < 0 {
 		return frame, nil
 	}
-	if s.told.matrix != i {
-		s.told = told{matrix: i, gradient: f.gradient}
+	if t.matrix != i {
+		*t = told{matrix: i, gradient: f.gradient}
 	}
-	if s.told.gradient != f.gradient {
+	if t.gradient != f.gradient {
 		return frame, ErrStopped // what has been sent is another gradient's
 	}
 	m, p := f.matrices[i], &f.known[i]
 	info.Rank = uint16(p.rank)
 	frame = extend(wire.Reserve(frame), wire.PartInfoSize)
-	if left := p.rank - s.told.rows; left > 0 {
+	if left := p.rank - t.rows; left > 0 {
 		rows := min(left, wire.MaxSliceLen/m.cols)
 		info.Form, info.Pieces = wire.FormInputs, uint32(rows)
-		frame = tensor.AppendBytes(frame, p.inputs[s.told.rows*m.cols:][:rows*m.cols])
-		s.told.rows += rows
+		frame = tensor.AppendBytes(frame, p.inputs[t.rows*m.cols:][:rows*m.cols])
+		t.rows += rows
 		return frame, nil
 	}
 	info.Form = wire.FormErrors
@@ -60,13 +60,13 @@ func (s *Sender) factored(frame []byte, info *wire.PartInfo, at *slice, shared i
 	}
 }
 
-// product is the matrix whose factors are to be sent for values from one on, −1 if there is none, and for how many of so many pieces.
-func (s *Sender) product(f *factors, from, to, pieces int) (matrix, _ int) {
+// next is the matrix whose factors are to be sent for values from one on, −1 if there is none, and for how many of so many pieces.
+func (t *told) next(f *Factors, s *passage, from, to, pieces int) (matrix, _ int) {
 	length := s.replica.pieces.length
 	for i := f.at(from); i < len(f.matrices) && f.matrices[i].offset < to; i++ {
 		m := f.matrices[i]
 		switch {
-		case !m.pays(f.known[i].rank, s.first, s.beyond):
+		case !f.pays(m, f.known[i].rank, s.first, s.beyond):
 		case from < m.offset:
 			return -1, (m.offset - from + length - 1) / length
 		case to <= m.end():

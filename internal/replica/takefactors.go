@@ -20,25 +20,25 @@ type factoring struct {
 }
 
 // factorable is the matrix of the next piece, where factors can come that pay.
-func (p *Receiver) factorable(info wire.PartInfo) (matrix int, err error) {
+func (f *factoring) factorable(p *passage, info wire.PartInfo) (matrix int, err error) {
 	if p.terms.Transfer.From != collective.Gradient || info.Codec != uint8(coding.Raw) || !slices.Contains(p.terms.Codecs, coding.Raw) {
 		return 0, fmt.Errorf("factors of %s, coded by %d: %w", p.terms.Transfer.From, info.Codec, ErrCodec)
 	}
-	f, value := p.replica.buffers.factors, p.replica.offset(p.next)
-	i := f.at(value)
-	if i == len(f.matrices) || value < f.matrices[i].offset || !f.matrices[i].pays(int(info.Rank), p.first, p.beyond) {
+	known, value := p.replica.buffers.factors, p.replica.pieces.offset(p.replica, p.next)
+	i := known.at(value)
+	if i == len(known.matrices) || value < known.matrices[i].offset || !known.pays(known.matrices[i], int(info.Rank), p.first, p.beyond) {
 		return 0, fmt.Errorf("factors of %d rows for value %d: %w", info.Rank, value, ErrImplausible)
 	}
 	return i, nil
 }
 
 // takeInputs takes in rows of the inputs, all of them, or fails.
-func (p *Receiver) takeInputs(info wire.PartInfo, code []byte) error {
-	i, err := p.factorable(info)
+func (f *factoring) takeInputs(p *passage, info wire.PartInfo, code []byte) error {
+	i, err := f.factorable(p, info)
 	if err != nil {
 		return err
 	}
-	f, cols := &p.factoring, p.replica.buffers.factors.matrices[i].cols
+	cols := p.replica.buffers.factors.matrices[i].cols
 	if f.matrix != i {
 		f.matrix, f.rank, f.rows, f.inputs = i, int(info.Rank), 0, f.inputs[:0]
 	}
@@ -59,12 +59,12 @@ func (p *Receiver) takeInputs(info wire.PartInfo, code []byte) error {
 }
 
 // multiply returns the values from one to another of the model's, by their errors.
-func (p *Receiver) multiply(info wire.PartInfo, from, to int, code []byte) (tensor.Vector, error) {
-	i, err := p.factorable(info)
+func (f *factoring) multiply(p *passage, info wire.PartInfo, from, to int, code []byte) (tensor.Vector, error) {
+	i, err := f.factorable(p, info)
 	if err != nil {
 		return nil, err
 	}
-	f, m := &p.factoring, p.replica.buffers.factors.matrices[i]
+	m := p.replica.buffers.factors.matrices[i]
 	if f.matrix != i || f.rank != int(info.Rank) || f.rows < f.rank || to > m.end() {
 		return nil, fmt.Errorf("errors of %d rows for values %d to %d, after %d of %d rows of inputs: %w", info.Rank, from, to-1, f.rows, f.rank, ErrOrder)
 	}

@@ -111,7 +111,7 @@ func (t *Trainer) Begin() (x, grad tensor.Vector) {
 	}
 	clear(t.grad)
 	if t.config.Traits.Server != nil {
-		t.config.Replica.ForgetFactors()
+		t.config.Replica.Factors().Forget()
 	}
 	t.ready = len(t.x)
 	return t.x, t.grad
@@ -126,10 +126,10 @@ func (t *Trainer) Ready(from, samples int) (event collective.Event, wanted bool)
 	return t.part(t.grad, &t.ready, from, max(samples, 1))
 }
 
-// Factors takes rows of the factors of a matrix's gradient, as Replica.PutFactors does, before the gradient or its part is handed over.
+// Factors takes rows of the factors of a matrix's gradient, as replica.Factors.Put does, before the gradient or its part is handed over.
 func (t *Trainer) Factors(at int, inputs, errors tensor.Vector) {
 	if t.config.Traits.Server != nil { // else no gradient is sent by itself
-		t.config.Replica.PutFactors(at, inputs, errors)
+		t.config.Replica.Factors().Put(at, inputs, errors)
 	}
 }
 

@@ -170,7 +170,7 @@ func (t *simulatedTask) Gradient(i, samples int, x, grad tensor.Vector) (peer.Re
 	}
 	t.factors[i] = t.factors[i][:0]
 	d.model.OnFactors(nil)
-	if t.settings.Serves() {
+	if t.settings.Factors {
 		d.model.OnFactors(func(at int, inputs, errors tensor.Vector) {
 			t.factors[i] = append(t.factors[i], peertest.Factors{At: at, Inputs: slices.Clone(inputs), Errors: slices.Clone(errors)})
 		})

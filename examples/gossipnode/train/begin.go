@@ -190,7 +190,7 @@ func overlap(t *training) {
 	if t.Overlaps() {
 		t.work.Model.OnReady(func(from int) { t.peer.Ready(from, t.batch.Len()) })
 	}
-	if t.Serves() {
+	if t.Factors {
 		t.work.Model.OnFactors(t.peer.Factors)
 	}
 }
