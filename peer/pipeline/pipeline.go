@@ -1,0 +1,194 @@
+package pipeline
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"github.com/seed-97356399/murmuration/internal/framed"
+	"github.com/seed-97356399/murmuration/internal/stages"
+	"github.com/seed-97356399/murmuration/peer"
+	"github.com/seed-97356399/murmuration/peer/transport"
+	"github.com/seed-97356399/murmuration/tensor"
+)
+
+// Pipeline trains the stage of one member. Step belongs to one goroutine; every other method is safe for concurrent use.
+type Pipeline struct {
+	*run
+	members *members
+	stage   *stage
+	rows    *sender // of this member's rows
+	asks    *sender // of rows whose outputs are wanted
+	copies  *copies
+}
+
+// New begins to take micro-batches for a member's trainer; they are computed while Step runs. Close it before the node.
+func New(n *peer.Node, t *peer.Trainer, with Config) (*Pipeline, error) {
+	if err := with.validate(); err != nil {
+		return nil, err
+	}
+	r := &run{with: with.withDefaults(), node: n, trainer: t, began: time.Now()}
+	r.life, r.fail = context.WithCancelCause(context.Background())
+	first := rand.Uint64() // far from the numbers of an earlier life
+	p := &Pipeline{run: r, members: newMembers(n.Self(), r.with), copies: newCopies(r)}
+	var err error
+	if p.stage, err = newStage(r, p.members, first); err != nil {
+		return nil, err
+	}
+	p.rows, p.asks = newSender(p.stage, first, false), newSender(p.stage, first, true)
+	ready, receiver := make(chan struct{}), newReceiver(p.stage, p.copies)
+	r.service, err = peer.Serve(n, transport.ProtocolStages, func(ctx context.Context, s *framed.Stream) error {
+		select {
+		case <-ready: // a member may ask before Serve returns
+			return receiver.serve(ctx, s)
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	})
+	if err != nil {
+		r.fail(err)
+		return nil, err
+	}
+	close(ready)
+	r.tasks.Spawn(p.watch)
+	if with.Feed != nil {
+		r.tasks.Spawn(p.feed)
+	}
+	return p, nil
+}
+
+// Close stops: what is on its way is lost to this member, and others send theirs elsewhere. It waits for all goroutines, and
+// is idempotent.
+func (p *Pipeline) Close() error {
+	p.fail(peer.ErrClosed)
+	p.service.Close()
+	p.tasks.End()
+	return nil
+}
+
+// Step computes micro-batches until there are enough for a step of this member's trainer, and makes it. It fails as
+// peer.Trainer.Step does, with what Config.Feed returned, or with a *StageLostError. Micro-batches are computed only
+// while Step runs.
+func (p *Pipeline) Step(ctx context.Context) error {
+	err := p.trainer.Step(ctx, func(x, grad tensor.Vector) (peer.Result, error) { return p.stage.gradient(ctx, x, grad) })
+	if err == nil {
+		p.copies.give(p.members)
+	}
+	return err
+}
+
+// Counts tell what became of micro-batches at this member: those of its own rows, and those of its stage.
+func (p *Pipeline) Counts() (rows, stage Counts) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.rows.machine.Counts(), p.stage.machine.Counts()
+}
+
+// Counts say what became of micro-batches: see its fields.
+type Counts = stages.Counts
+
+// Loss is the mean loss of the micro-batches of this member's rows that came back lately; NaN before the first.
+func (p *Pipeline) Loss() float64 {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.rows.loss
+}
+
+// feed sends this member's rows, as fast as they are computed.
+func (p *Pipeline) feed() {
+	for {
+		x, y, err := p.with.Feed(p.life)
+		if err == nil {
+			_, err = p.rows.put(p.life, x, y)
+		}
+		if err != nil {
+			p.fail(fmt.Errorf("the rows of this member: %w", err))
+			return
+		}
+	}
+}
+
+// errNotBack: a micro-batch was given up.
+var errNotBack = errors.New("no member could compute it, or its outputs are no numbers")
+
+// Predict returns the outputs of the whole model for some examples, which go through the stages as micro-batches do. It
+// waits while members are busy, and for stages without members. It needs a Step that runs at a member of each stage.
+func (p *Pipeline) Predict(ctx context.Context, x tensor.Vector) (out tensor.Vector, err error) {
+	width, most := p.with.Plan.Whole.In().Len(), p.with.Examples*p.with.Plan.Whole.In().Len()
+	if len(x)%width != 0 {
+		return nil, fmt.Errorf("predicting for %d values: want %d for each example", len(x), width)
+	}
+	var sent []*own
+	for from := 0; from < len(x) && err == nil; from += most {
+		var o *own
+		o, err = p.asks.put(ctx, x[from:min(from+most, len(x))], nil)
+		sent = append(sent, o)
+	}
+	for i := 0; i < len(sent) && err == nil; i++ {
+		var part tensor.Vector
+		part, err = p.asks.result(ctx, sent[i])
+		out = append(out, part...)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("predicting: %w", err)
+	}
+	return out, nil
+}
+
+// Whole copies the parameters of the whole model: this member's stage, and each other stage from a member that has it. It
+// waits for members of stages that have none, until ctx ends. It works after Trainer.Close too.
+func (p *Pipeline) Whole(ctx context.Context) (*tensor.Params, error) {
+	parts := make([]tensor.Vector, len(p.with.Plan.Stages))
+	for stage := range parts {
+		var err error
+		if parts[stage], err = p.copies.part(ctx, p.members, stage); err != nil {
+			return nil, fmt.Errorf("copying the parameters of stage %d: %w", stage+1, err)
+		}
+	}
+	return p.with.Plan.Join(parts...)
+}
+
+// How often the members are looked at, and the schedules asked what is overdue.
+const (
+	lookEvery = 200 * time.Millisecond
+	tickEvery = 20 * time.Millisecond
+)
+
+// watch tells the schedules who is there and what the time is, until Close.
+func (p *Pipeline) watch() {
+	tick := time.NewTicker(tickEvery)
+	defer tick.Stop()
+	var looked time.Time
+	for {
+		if now := time.Now(); now.Sub(looked) >= lookEvery {
+			looked = now
+			p.look(now)
+		}
+		p.mu.Lock()
+		p.stage.carryOut(p.stage.machine.Tick(p.now()))
+		p.rows.carryOut(p.rows.machine.Tick(p.now()))
+		p.asks.carryOut(p.asks.machine.Tick(p.now()))
+		p.mu.Unlock()
+		select {
+		case <-tick.C:
+		case <-p.life.Done():
+			return
+		}
+	}
+}
+
+// look reads the members again.
+func (p *Pipeline) look(now time.Time) {
+	records := p.service.Records()
+	if err := p.members.look(records, now); err != nil {
+		p.fail(err)
+	}
+	first, next := p.members.of(records, 0), p.members.of(records, p.with.Stage+1)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.stage.carryOut(p.stage.machine.Members(p.now(), next, func(id transport.PeerID) bool { return p.members.before(records, id) }))
+	p.rows.carryOut(p.rows.machine.Members(p.now(), first))
+	p.asks.carryOut(p.asks.machine.Members(p.now(), first))
+}

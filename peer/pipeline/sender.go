@@ -1,0 +1,147 @@
+package pipeline
+
+import (
+	"context"
+	"fmt"
+	"math"
+
+	"github.com/seed-97356399/murmuration/internal/stages"
+	"github.com/seed-97356399/murmuration/tensor"
+)
+
+// sender sends micro-batches of this member's rows into the first stage.
+type sender struct {
+	*stage               // of this member, which may be the first
+	room   chan struct{} // a token if there may be room for more
+
+	// The lock is held for these.
+	machine *stages.Source
+	own     map[stages.ID]*own
+	loss    float64 // mean of those that came back lately
+}
+
+// own is a micro-batch of this member's rows.
+type own struct {
+	parcel
+	life   context.Context // ends when it is back, or lost
+	end    context.CancelFunc
+	result coded // what came back
+}
+
+// smoothing is what the loss of a micro-batch counts in the mean.
+const smoothing = 1.0 / 16
+
+func newSender(s *stage, first uint64, asks bool) *sender {
+	machine := stages.NewSource(s.node.Self(), s.with.Window, first)
+	machine.Asks = asks
+	return &sender{stage: s, machine: machine, own: map[stages.ID]*own{}, room: make(chan struct{}, 1), loss: math.NaN()}
+}
+
+// wake tells who waits for room to look.
+func (s *sender) wake() {
+	select {
+	case s.room <- struct{}{}:
+	default: // a token is there
+	}
+}
+
+// parcel makes a micro-batch of rows.
+func (s *sender) parcel(x, y tensor.Vector) (p parcel, err error) {
+	width, out := s.with.Plan.Whole.In().Len(), s.with.Plan.Whole.Out()
+	p = parcel{examples: len(x) / width, values: encode(raw(), x), targets: encode(raw(), y)}
+	if s.machine.Asks {
+		p.back = p.examples * out.Len()
+	}
+	switch terms := s.with.Plan.Loss.Terms(out); {
+	case p.examples < 1 || p.examples > s.with.Examples || len(x) != p.examples*width:
+		err = fmt.Errorf("a micro-batch of %d values: want 1 to %d examples of %d", len(x), s.with.Examples, width)
+	case !s.machine.Asks && len(y) != p.examples*terms:
+		err = fmt.Errorf("a micro-batch of %d targets: want %d for each of %d examples", len(y), terms, p.examples)
+	}
+	return p, err
+}
+
+// put sends a micro-batch when there is room.
+func (s *sender) put(ctx context.Context, x, y tensor.Vector) (*own, error) {
+	p, err := s.parcel(x, y)
+	if err != nil {
+		return nil, err
+	}
+	o := &own{parcel: p}
+	s.mu.Lock()
+	for s.machine.Room() == 0 {
+		s.mu.Unlock()
+		select {
+		case <-s.room:
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		}
+		s.mu.Lock()
+	}
+	defer s.mu.Unlock()
+	o.life, o.end = context.WithCancel(s.life)
+	id, do := s.machine.Make(s.now())
+	o.id = id
+	s.own[id] = o
+	if s.machine.Room() > 0 {
+		s.wake() // another may wait
+	}
+	s.carryOut(do)
+	return o, nil
+}
+
+// carryOut does what the machine says. The lock is held.
+func (s *sender) carryOut(do []stages.Action) {
+	for _, a := range do {
+		o := s.own[a.ID]
+		switch {
+		case a.Kind == stages.Send && a.To == s.node.Self():
+			s.tasks.Spawn(func() {
+				got, err := s.accept(o.life, a.To, o.parcel)
+				if o.life.Err() == nil {
+					s.answered(a, got, err)
+				}
+			})
+		case a.Kind == stages.Send:
+			s.send(o.life, a.To, 0, o.parcel, func(got outcome, err error) { s.answered(a, got, err) })
+		default:
+			o.end()
+			delete(s.own, a.ID)
+			s.wake()
+		}
+	}
+}
+
+// answered takes what became of a micro-batch of this member's rows.
+func (s *sender) answered(a stages.Action, got outcome, broken error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if broken != nil {
+		s.carryOut(s.machine.Broken(s.now(), a.Number))
+		return
+	}
+	id, do := s.machine.Answer(s.now(), a.To, a.Number, got.answer, got.load)
+	if o := s.own[id]; o != nil {
+		if o.result = got.values; math.IsNaN(s.loss) {
+			s.loss = got.loss
+		}
+		s.loss += smoothing * (got.loss - s.loss)
+	}
+	s.carryOut(do)
+}
+
+// result waits for the outputs of a micro-batch.
+func (s *sender) result(ctx context.Context, o *own) (tensor.Vector, error) {
+	select {
+	case <-o.life.Done():
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+	s.mu.Lock()
+	got := o.result
+	s.mu.Unlock()
+	if got.n == 0 {
+		return nil, errNotBack
+	}
+	return got.decode()
+}
