@@ -68,10 +68,10 @@ func (m *neighbourhood) every() int {
 
 // usual is how many steps lie between two rounds as a rule: H, unless the way of the model decides.
 func (m *neighbourhood) usual() int {
-	if m.config.Pace.Drift > 0 && m.apart.known {
-		return int(math.Ceil(m.apart.value))
+	if m.config.Pace.Drift == 0 || !m.apart.known {
+		return m.every()
 	}
-	return m.every()
+	return int(math.Ceil(m.apart.value))
 }
 
 // controlled is H as scaled by the consensus controller, but not below what the link
@@ -352,8 +352,6 @@ func (m *neighbourhood) propose(now time.Duration, to topology.PeerID, actions [
 	m.out = exchange{id: *m.lastID, peer: to, began: now, running: true}
 	if !m.owed && !m.over { // else another partner has refused this exchange, or bursts are over
 		m.burst.proposed(m.config.Pace.burst())
-	}
-	if !m.owed {
 		m.apart.add(float64(m.steps))
 	}
 	m.owed, m.steps = true, 0

@@ -50,7 +50,7 @@ func TestLinksBySite(t *testing.T) {
 				if m.Role == v.At(j).Role || !slices.Contains(links[j], i) {
 					t.Fatalf("%v and %v, %d and %d", m, v.At(j), i, j)
 				}
-				if apart := o.home[i] != o.home[j]; apart != slices.Contains(o.Across(m.ID), v.At(j).ID) || apart != o.Apart(m.ID, v.At(j).ID) {
+				if apart := o.home[i] != o.home[j]; apart != slices.Contains(o.across[i], j) || apart != o.Apart(m.ID, v.At(j).ID) {
 					t.Fatalf("%v and %v: apart %v", m, v.At(j), apart)
 				} else if apart && i < j {
 					between[[2]int{min(o.home[i], o.home[j]), max(o.home[i], o.home[j])}]++
@@ -100,8 +100,8 @@ func TestDelegatesHaveTheBestUplinks(t *testing.T) {
 			list = append(list, m)
 		}
 		o := mustOverlay(t, list)
-		for _, m := range o.View().Members() {
-			if across := o.Across(m.ID); len(across) > 0 && m.Place.Uplink != uplinks[1] {
+		for i, m := range o.View().Members() {
+			if len(o.across[i]) > 0 && m.Place.Uplink != uplinks[1] {
 				t.Errorf("of %v one of class %d exchanges across", uplinks, m.Place.Uplink)
 			}
 		}
@@ -209,18 +209,4 @@ func byPlace(v *View) (places []int) {
 		places = append(places, i)
 	}
 	return places
-}
-
-// TestAStrangerHasNoLinks: who is no member of the view has no links across, whoever is its first.
-func TestAStrangerHasNoLinks(t *testing.T) {
-	for seed := range uint64(20) {
-		v := mustView(t, spread(rand.New(rand.NewPCG(seed, 9)), 6, 3, 0))
-		o, err := NewOverlay(v)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if list := o.Across("a stranger"); list != nil {
-			t.Fatalf("seed %d: %v", seed, list)
-		}
-	}
 }

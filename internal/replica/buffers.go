@@ -27,16 +27,17 @@ func (b *buffers) forget(s *slice) {
 	}
 }
 
-// UseGradients gives the replica the buffers Gradient and Sum, both empty. It must be
-// called before anything else uses the replica; called again, it does nothing.
-func (r *Replica) UseGradients() {
+// UseGradients gives the replica the buffers Gradient and Sum, both empty, and returns the factors of Gradient. It must be
+// called before anything else uses the replica; called again, it changes nothing.
+func (r *Replica) UseGradients() *Factors {
 	if r.buffers != nil {
-		return
+		return r.buffers.factors
 	}
 	r.buffers = &buffers{
 		gradient: make(tensor.Vector, len(r.values)), sum: make(tensor.Vector, len(r.values)),
 		weights: make([]float64, r.pieces.count()), rounding: newRounding(len(r.values)), factors: newFactors(r.layout, r.sliceLen),
 	}
+	return r.buffers.factors
 }
 
 // PutGradient copies a gradient, which must have Len values, into Gradient: the mean

@@ -23,7 +23,7 @@ func (m matrix) touched(from, to int) (first, end int) {
 	return (from - m.offset) / m.cols, (to - m.offset + m.cols - 1) / m.cols
 }
 
-// Factors are those of the matrices in Gradient, as far as they are known. They are safe for concurrent use.
+// Factors are those of the matrices in Gradient, as far as they are known; nil takes none. They are safe for concurrent use.
 type Factors struct {
 	matrices []matrix // of the layout, in order
 	sliceLen int
@@ -51,12 +51,13 @@ func newFactors(layout *tensor.Layout, sliceLen int) *Factors {
 }
 
 // pays tells whether factors of so many rows are worth sending for what a matrix has of a range of values. Errors at an output whose
-// row lies in two slices are sent for both.
+// row lies in two slices are sent for both; those of a slice have room in a frame.
 func (f *Factors) pays(m matrix, rank, from, to int) bool {
 	from, to = max(from, m.offset), min(to, m.end())
 	first, end := m.touched(from, to)
 	sent := m.cols + end - first + (to-from)/f.sliceLen + 1
-	return to > from && rank > 0 && rank <= maxRank && m.cols <= wire.MaxSliceLen && rank*sent < to-from
+	fits := m.cols <= wire.MaxSliceLen && rank*(f.sliceLen/m.cols+2) <= wire.MaxSliceLen
+	return to > from && rank > 0 && rank <= maxRank && fits && rank*sent < to-from
 }
 
 // at is the first matrix that has a value, or lies beyond it.
@@ -67,6 +68,9 @@ func (f *Factors) at(value int) int {
 // Put adds rows to the factors of the matrix at an offset: what Gradient has there is the sum of their products over all
 // rows. Where they are no fewer numbers, or fit no matrix, Gradient is sent as it is.
 func (f *Factors) Put(offset int, inputs, errors tensor.Vector) {
+	if f == nil {
+		return
+	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	i := f.at(offset)
@@ -85,6 +89,9 @@ func (f *Factors) Put(offset int, inputs, errors tensor.Vector) {
 
 // Forget is called before the factors of another gradient are put.
 func (f *Factors) Forget() {
+	if f == nil {
+		return
+	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.gradient++

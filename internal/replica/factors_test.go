@@ -48,7 +48,7 @@ func (a *averager) putFactored(t tester, rng *rand.Rand, rank int) {
 		return v
 	}
 	gradient := random(a.Len())
-	a.Factors().Forget()
+	a.UseGradients().Forget()
 	var mul tensor.Multiplier
 	for i := range a.Layout().Count() {
 		at := a.Layout().At(i)
@@ -59,8 +59,8 @@ func (a *averager) putFactored(t tester, rng *rand.Rand, rank int) {
 		mul.MatMul(tensor.NewMatrix(at.Shape[0], at.Shape[1], gradient[at.Offset:][:at.Len]), 1,
 			tensor.NewMatrix(rank, at.Shape[0], errors).T(), tensor.NewMatrix(rank, at.Shape[1], inputs), 0)
 		half := rank / 2 // in two passes
-		a.Factors().Put(at.Offset, inputs[:half*at.Shape[1]], errors[:half*at.Shape[0]])
-		a.Factors().Put(at.Offset, inputs[half*at.Shape[1]:], errors[half*at.Shape[0]:])
+		a.UseGradients().Put(at.Offset, inputs[:half*at.Shape[1]], errors[:half*at.Shape[0]])
+		a.UseGradients().Put(at.Offset, inputs[half*at.Shape[1]:], errors[half*at.Shape[0]:])
 	}
 	if err := a.PutGradient(gradient, float64(rank)); err != nil {
 		t.Fatal(err)
@@ -107,7 +107,7 @@ func TestFactorsAreTheGradient(t *testing.T) {
 		for _, a := range all[2:] {
 			a.putFactored(t, rng, rank)
 			few := a.push(t, factored, parts)
-			a.Factors().Forget()
+			a.UseGradients().Forget()
 			many := a.push(t, dense, parts)
 			if few > many+(wire.HeaderSize+wire.PartInfoSize)*100 {
 				t.Fatalf("%d bytes of factors for %d of values", few, many)
@@ -133,7 +133,7 @@ func TestFactorsSaveBytes(t *testing.T) {
 	a, b := newAverager(t, tensor.NewParams(layout), 0), newAverager(t, tensor.NewParams(layout), 0)
 	a.putFactored(t, rand.New(rand.NewPCG(1, 1)), rank)
 	few := a.push(t, b, 1)
-	a.Factors().Forget()
+	a.UseGradients().Forget()
 	many := a.push(t, b, 1)
 	if times, want := float64(many)/float64(few), float64(in*out)/(rank*(in+out)); times < 0.95*want {
 		t.Errorf("%d bytes, and %d in factors: %.1f times fewer, want %.1f", many, few, times, want)
@@ -262,7 +262,7 @@ func BenchmarkPush(b *testing.B) {
 		from.putFactored(b, rand.New(rand.NewPCG(1, 1)), c.rank)
 		for _, factored := range []bool{true, false} {
 			if !factored {
-				from.Factors().Forget()
+				from.UseGradients().Forget()
 			}
 			b.Run(fmt.Sprintf("%d-%d/factored=%v", c.in, c.out, factored), func(b *testing.B) {
 				b.ReportAllocs()

@@ -158,14 +158,6 @@ func (r *Replica) codec(plan coding.Plan, slice, turn int) coding.Codec {
 // Judgement judges partners by what their exchanges do.
 func (r *Replica) Judgement() *Judgement { return &r.judgement }
 
-// Factors are those of Gradient; nil without UseGradients.
-func (r *Replica) Factors() *Factors {
-	if r.buffers == nil {
-		return nil
-	}
-	return r.buffers.factors
-}
-
 // Layout is the layout of the parameters.
 func (r *Replica) Layout() *tensor.Layout { return r.layout }
 
@@ -308,14 +300,11 @@ func (r *Replica) commit(w *pending, scratch tensor.Vector, m *moved) error {
 	return nil
 }
 
-// change adds sign, which is 1 or -1, times a difference to a part in an exchange. Blocks that it does not change have
-// not been exchanged: what they have moved by themselves is believed of the partner when they come again. The
-// caller holds the slice's lock.
+// change adds sign, which is 1 or -1, times a difference to a part in an exchange. Blocks that it does not change are not exchanged:
+// their own way is believed of the partner when they come again. The caller holds the slice's lock.
 func (r *Replica) change(p *part, m *moved, diff *difference, sign float32) {
 	s := &r.slices[r.shared[p.slice]]
-	to := target(r, s)
-	var changed [maxSetSize]byte
-	diff.changes(p, s.length, changed[:])
+	to, changed := target(r, s), diff.changes(p, s.length)
 	m.before(r, p.slice, r.of(s), changed[:])
 	diff.add(p, to, sign)
 	m.after(r, p.slice, r.of(s))

@@ -47,17 +47,13 @@ func (t *told) encode(s *passage, frame []byte, info *wire.PartInfo, at *slice, 
 		return frame, nil
 	}
 	info.Form = wire.FormErrors
-	for {
-		begin, end = r.pieces.span(shared, at.length, s.next, int(info.Pieces))
-		if first, last := m.touched(at.offset+begin, at.offset+end); info.Pieces == 1 || p.rank*(last-first) <= wire.MaxSliceLen {
-			for row := range p.rank {
-				frame = tensor.AppendBytes(frame, p.errors[row*m.rows:][first:last])
-			}
-			raw, _ := coding.ByID(coding.Raw)
-			return frame, sendable(at.in(r.buffers.gradient)[begin:end], r.of(at), raw)
-		}
-		info.Pieces /= 2
+	begin, end = r.pieces.span(shared, at.length, s.next, pieces)
+	first, last := m.touched(at.offset+begin, at.offset+end)
+	for row := range p.rank {
+		frame = tensor.AppendBytes(frame, p.errors[row*m.rows:][first:last])
 	}
+	raw, _ := coding.ByID(coding.Raw)
+	return frame, sendable(at.in(r.buffers.gradient)[begin:end], r.of(at), raw)
 }
 
 // next is the matrix whose factors are to be sent for values from one on, −1 if there is none, and for how many of so many pieces.
