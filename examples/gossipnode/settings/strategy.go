@@ -64,7 +64,7 @@ func (s *StrategySettings) register(flags *pflag.FlagSet) {
 	flags.StringVar(&s.Server, ServerFlag, "", "ps-*: peer id of who serves the parameters, the same for all peers (default: the first of the flock); if it is lost another serves")
 	flags.IntVar(&s.Servers, ServersFlag, 1, "ps-*: number of peers among which the parameters are divided, each of which serves its part, the same for all peers")
 	flags.BoolVar(&s.ServeOnly, ServeOnlyFlag, false, "ps-*: serve parameters, before peers that train do, and do not train; in local the last --servers peers serve only")
-	flags.BoolVar(&s.Factors, factorsFlag, false, "ps-*: send the gradients of wide dense layers in two factors where these are fewer bytes (with codec raw). They have every row of a batch in them, which then leaves this peer")
+	flags.BoolVar(&s.Factors, factorsFlag, false, "ps-*: send gradients of wide dense layers in two factors, where these are fewer bytes (codec raw). The rows of each batch are in them, and leave this peer")
 	flags.IntVar(&s.Staleness, stalenessFlag, DefaultStaleness, "ps-ssp and ps-dssp: by how many steps a peer may be ahead of the slowest; with ps-dssp, by how many always")
 	flags.IntVar(&s.StalenessMax, stalenessMaxFlag, DefaultStalenessMax, "ps-dssp: by how many steps a peer may be ahead of the slowest at most")
 	flags.BoolVar(&s.Balance, balanceFlag, false, "work in proportion to speed: pictures of a step (allreduce, ps-bsp; --batch is the mean), steps between two exchanges (adpsgd; --every is the mean)")
