@@ -32,6 +32,15 @@ func (s Stage) announce(own *flock.Flock, params *tensor.Params) {
 	own.SetStage(uint8(s.index + 1))
 }
 
+// withdraw says that this peer trains no more. Once the run is over, its record goes on to say of which stage it has the
+// parameters.
+func (s Stage) withdraw(own *flock.Flock) {
+	own.SetLayout([32]byte{})
+	if !own.IsOver() {
+		own.SetStage(0)
+	}
+}
+
 func (s Stage) validate(params *tensor.Layout) error {
 	switch {
 	case s == Stage{}:

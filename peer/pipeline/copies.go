@@ -151,7 +151,7 @@ func (c *copies) part(ctx context.Context, m *members, stage int) (tensor.Vector
 	}
 	for try := 0; ; try++ {
 		var fault error
-		if ids := m.of(c.service.Records(), stage); len(ids) > 0 {
+		if ids := m.having(c.service.Records(), stage); len(ids) > 0 {
 			got, err := fetch(ctx, c.service, ids[try%len(ids)], c.with.Plan, stage)
 			if err == nil && got.values.n > 0 {
 				return got.values.decode()

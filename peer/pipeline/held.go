@@ -21,7 +21,7 @@ type held struct {
 	answer      chan outcome // to whom it came from
 
 	flow    *nn.Flow      // its memory on the way; nil before it is computed
-	params  tensor.Vector // of its forward pass; nil if they are gone
+	params  tensor.Vector // of its forward pass; nil before it
 	onwards coded         // its outputs
 	errors  tensor.Vector // over its outputs
 	back    coded         // the errors over its inputs, or the outputs that were asked for

@@ -41,6 +41,16 @@ func (m *members) of(records []transport.Record, stage int) (ids []transport.Pee
 	return ids
 }
 
+// having lists the other members that have a stage's parameters, though they may have ended to train it.
+func (m *members) having(records []transport.Record, stage int) (ids []transport.PeerID) {
+	for _, r := range records {
+		if int(r.Stage) == stage+1 && r.Peer != m.self {
+			ids = append(ids, r.Peer)
+		}
+	}
+	return ids
+}
+
 // before tells whether a member may send to this one's stage: it has the stage before, or, for the first, any or none.
 func (m *members) before(records []transport.Record, id transport.PeerID) bool {
 	if id == m.self {

@@ -72,11 +72,32 @@ func (p *Pipeline) Close() error {
 // peer.Trainer.Step does, with what Config.Feed returned, or with a *StageLostError. Micro-batches are computed only
 // while Step runs.
 func (p *Pipeline) Step(ctx context.Context) error {
-	err := p.trainer.Step(ctx, func(x, grad tensor.Vector) (peer.Result, error) { return p.stage.gradient(ctx, x, grad) })
+	err := p.trainer.Step(ctx, func(x, grad tensor.Vector) (peer.Result, error) {
+		return p.stage.gradient(ctx, x, grad, p.service.Over)
+	})
 	if err == nil {
 		p.copies.give(p.members)
 	}
 	return err
+}
+
+// Linger goes on computing once the run is over for this member, whose parameters stay as they are, until it is over for all
+// others, which need its stage for their last steps, or ctx ends.
+func (p *Pipeline) Linger(ctx context.Context) error {
+	x := make(tensor.Vector, p.stage.model.Layout().Len())
+	grad := make(tensor.Vector, len(x))
+	if _, err := p.trainer.Snapshot(x, 0); err != nil {
+		return err
+	}
+	for {
+		_, err := p.stage.gradient(ctx, x, grad, p.service.Flown)
+		if errors.Is(err, peer.ErrRunOver) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	}
 }
 
 // Counts tell what became of micro-batches at this member: those of its own rows, and those of its stage.
@@ -181,13 +202,13 @@ func (p *Pipeline) watch() {
 
 // look reads the members again.
 func (p *Pipeline) look(now time.Time) {
-	records := p.service.Records()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	records := p.service.Records() // with the lock: not older than those by which a micro-batch was accepted
 	if err := p.members.look(records, now); err != nil {
 		p.fail(err)
 	}
 	first, next := p.members.of(records, 0), p.members.of(records, p.with.Stage+1)
-	p.mu.Lock()
-	defer p.mu.Unlock()
 	p.stage.carryOut(p.stage.machine.Members(p.now(), next, func(id transport.PeerID) bool { return p.members.before(records, id) }))
 	p.rows.carryOut(p.rows.machine.Members(p.now(), first))
 	p.asks.carryOut(p.asks.machine.Members(p.now(), first))

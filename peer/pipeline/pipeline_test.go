@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math/rand/v2"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -228,8 +229,7 @@ func TestTheLastOfAStageDies(t *testing.T) {
 	})
 }
 
-// TestNewcomersChoose: nodes that choose at the same time leave no stage empty, whatever each sees first; one that comes
-// later takes the stage that all others wait for.
+// TestNewcomersChoose: nodes that choose at the same time are as many for each stage, whatever each sees first.
 func TestNewcomersChoose(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, perceptron(t, 1, 2))
@@ -250,7 +250,7 @@ func TestNewcomersChoose(t *testing.T) {
 		for range nodes {
 			counts[<-chosen]++
 		}
-		if counts[0] == 0 || counts[1] == 0 || counts[2] == 0 {
+		if slices.Max(counts) > 3 || slices.Min(counts) < 2 {
 			t.Errorf("stages were taken by %v nodes", counts)
 		}
 	})

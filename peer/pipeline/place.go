@@ -113,10 +113,10 @@ func (c chooser) settle(ctx context.Context) (stage int, err error) {
 	}
 }
 
-// better is the stage that a node should choose which has chosen one: another if that has nobody, and this node is the last
-// of those that could leave theirs for it.
+// better is the stage that a node should choose which has chosen one: another if that has nobody, or, before anybody has made a
+// step, two members fewer, and this node is the last of those that could leave theirs for it.
 func better(records []transport.Record, self transport.PeerID, stage, of int) int {
-	counts, last := make([]int, of), true
+	counts, last, begun := make([]int, of), true, false
 	counts[stage] = 1
 	for _, r := range records {
 		at := int(r.Stage) - 1
@@ -124,10 +124,12 @@ func better(records []transport.Record, self transport.PeerID, stage, of int) in
 			continue
 		}
 		counts[at]++
+		begun = begun || r.Steps > 0
 		last = last && (at != stage || flock.Trains(r) || r.Peer < self)
 	}
-	if empty := slices.Index(counts, 0); empty >= 0 && counts[stage] > 1 && last {
-		return empty
+	fewest := slices.Index(counts, slices.Min(counts))
+	if last && counts[stage] > counts[fewest]+1 && (counts[fewest] == 0 || !begun) {
+		return fewest
 	}
 	return stage
 }

@@ -126,8 +126,8 @@ func (s *stage) answered(a stages.Action, o outcome, broken error) {
 	s.carryOut(do)
 }
 
-// gradient is the mean gradient of the micro-batches of a step.
-func (s *stage) gradient(ctx context.Context, x, grad tensor.Vector) (peer.Result, error) {
+// gradient is the mean gradient of the micro-batches of a step, at parameters that do not change meanwhile.
+func (s *stage) gradient(ctx context.Context, x, grad tensor.Vector, over <-chan struct{}) (peer.Result, error) {
 	d := s.desk
 	d.params = x
 	defer func() {
@@ -150,7 +150,7 @@ func (s *stage) gradient(ctx context.Context, x, grad tensor.Vector) (peer.Resul
 			s.tell(func() []stages.Action { return s.machine.Computed(s.now(), j.At, useless) })
 		case <-ctx.Done():
 			return peer.Result{}, fmt.Errorf("waiting for micro-batches: %w", context.Cause(ctx))
-		case <-s.service.Over:
+		case <-over:
 			return peer.Result{}, peer.ErrRunOver
 		case <-s.life.Done():
 			return peer.Result{}, context.Cause(s.life)

@@ -157,6 +157,9 @@ func (w *world) trains(name string, n *peer.Node, stage int, params *tensor.Para
 			err = m.Step(context.Background())
 		}
 		m.failed <- err
+		if errors.Is(err, peer.ErrRunOver) {
+			_ = m.Linger(context.Background()) // which ends with the pipeline
+		}
 	})
 	return m
 }

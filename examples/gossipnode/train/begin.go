@@ -171,7 +171,7 @@ func turn(ctx context.Context, t *training, step func(x, grad tensor.Vector) (pe
 		return t.peer.Serve(ctx)
 	}
 	if t.staged.Pipeline != nil {
-		return t.staged.Step(ctx)
+		return stepOfStage(ctx, t)
 	}
 	return t.peer.Step(ctx, step)
 }

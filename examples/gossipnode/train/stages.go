@@ -91,6 +91,20 @@ func feed(t *training) (x, y tensor.Vector, err error) {
 	return t.batch.X, t.staged.labels, nil
 }
 
+// stepOfStage makes a step, which takes the least time that is asked for.
+func stepOfStage(ctx context.Context, t *training) error {
+	began := time.Now()
+	if err := t.staged.Step(ctx); err != nil {
+		return err
+	}
+	t.record.Computed(began, time.Now())
+	select {
+	case <-time.After(t.LeastStep - time.Since(began)):
+	case <-ctx.Done():
+	}
+	return nil
+}
+
 // does is what this peer trains, in words.
 func does(t *training) string {
 	if t.staged.Pipeline == nil {
@@ -108,9 +122,12 @@ func collect(ctx context.Context, t *training, ended error) (*tensor.Params, err
 	if t.staged.Pipeline == nil || ended != nil {
 		return t.work.Params, nil
 	}
-	_ = t.peer.Trainer.Close() // it never fails
 	ctx, cancel := context.WithTimeout(ctx, collectFor)
 	defer cancel()
+	if err := t.staged.Linger(ctx); err != nil {
+		t.Log.Warn("some peers may lack this one's stage for their last steps", zap.Error(err))
+	}
+	_ = t.peer.Trainer.Close() // it never fails
 	whole, err := t.staged.Whole(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("%w: the other stages cannot be had; the checkpoints of peers have theirs", err)
