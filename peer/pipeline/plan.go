@@ -40,12 +40,11 @@ func (p Plan) Stage(index int) peer.Stage {
 	return peer.StageOf(index, len(p.Stages), p.Whole.Layout())
 }
 
-// Init returns parameters of a stage to start training from: those that the whole model begins with for the same seed.
+// Init returns parameters of a stage to start training from: those that the whole model begins with for the same seed. The
+// whole is not in memory for that.
 func (p Plan) Init(index int, seed uint64) *tensor.Params {
-	part, err := p.Part(index, p.Whole.Init(seed).Vector())
-	if err != nil {
-		panic(err) // the whole has its own length
-	}
+	part := tensor.NewParams(p.Stages[index].Layout())
+	p.Whole.InitPart(part.Vector(), seed, p.offset(index))
 	return part
 }
 

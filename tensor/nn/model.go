@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 
 	"github.com/seed-97356399/murmuration/internal/idle"
 	"github.com/seed-97356399/murmuration/tensor"
@@ -88,14 +89,28 @@ func (m *Model) Layout() *tensor.Layout { return m.layout }
 // Init returns parameters to start training from. Each layer has torch's default distribution, or that of WithStart.
 // The same seed gives the same bytes on every platform, so all peers of a run start from one model.
 func (m *Model) Init(seed uint64) *tensor.Params {
-	const initial = 0x6d75726d7572 // differs from other uses that a service makes of the same seed
 	p := tensor.NewParams(m.layout)
-	rng := rand.New(rand.NewPCG(seed, initial))
-	for i, start := range m.starts {
-		r := m.layout.At(i)
-		start.set(p.Vector()[r.Offset:r.Offset+r.Len], rng)
-	}
+	m.InitPart(p.Vector(), seed, 0)
 	return p
+}
+
+// InitPart writes to part the values that Init gives from one on, without making those of the whole model. The part begins and
+// ends with ranges of the layout, as that of a stage does.
+func (m *Model) InitPart(part tensor.Vector, seed uint64, from int) {
+	const initial = 0x6d75726d7572 // differs from other uses that a service makes of the same seed
+	rng := rand.New(rand.NewPCG(seed, initial))
+	var others tensor.Vector // whose random numbers come before
+	for i, start := range m.starts {
+		switch r := m.layout.At(i); {
+		case r.Offset >= from+len(part):
+			return
+		case r.Offset >= from:
+			start.set(part[r.Offset-from:r.Offset-from+r.Len], rng)
+		default:
+			others = slices.Grow(others[:0], r.Len)[:r.Len]
+			start.set(others, rng)
+		}
+	}
 }
 
 // Predict writes the outputs for the examples x to out, Out().Len() values for each example. It only reads params

@@ -8,6 +8,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/seed-97356399/murmuration/examples/gossipnode/host"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/settings"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/workload"
 	"github.com/seed-97356399/murmuration/examples/zoo/dataset"
@@ -24,6 +25,7 @@ type staged struct {
 	plan   pipeline.Plan
 	stage  int
 	labels tensor.Vector
+	memory uint64 // at its peak while it trained, before it had the whole model
 }
 
 // What a micro-batch takes, about: the products that a core makes in a second, and the bytes of a link between stages. They
@@ -90,6 +92,9 @@ func takeStage(ctx context.Context, t *training, p *preparing) (stage int, param
 		t.say(fmt.Sprintf("stage %d had nobody left: going on from the copy that another peer kept, of step %d of all peers", place.Stage+1, place.At))
 		return place.Stage, place.Params, nil
 	}
+	if t.Init == "" {
+		return place.Stage, t.staged.plan.Init(place.Stage, t.Seed), nil
+	}
 	params, err = t.staged.plan.Part(place.Stage, whole)
 	return place.Stage, params, err
 }
@@ -154,6 +159,7 @@ func collect(ctx context.Context, t *training, ended error) (*tensor.Params, err
 	if t.staged.Pipeline == nil || ended != nil {
 		return t.work.Params, nil
 	}
+	t.staged.memory, _ = host.PeakMemory() // 0 if it is unknown
 	ctx, cancel := context.WithTimeout(ctx, collectFor)
 	defer cancel()
 	if err := t.staged.Linger(ctx); err != nil {

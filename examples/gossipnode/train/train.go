@@ -353,7 +353,7 @@ func (t *training) result(stats stats.Peer, took time.Duration, ending result.En
 		BitsPerParameter: cli.Number(stats.Exchanges.BitsPerParameter), ResumedStep: stats.Resumed,
 		Every: stats.Exchanges.Every, LongestHold: stats.Exchanges.LongestHold.Seconds(),
 		FirstExchangeSeconds: firstExchange.Seconds(),
-		PeakMemory:           result.SpreadOf(float64(memory)), Partners: result.SpreadOf(float64(partners)),
+		PeakMemory:           result.SpreadOf(float64(cmp.Or(t.staged.memory, memory))), Partners: result.SpreadOf(float64(partners)),
 		Links: linksOf(stats), Name: stats.Name, Peer: string(stats.Self), Role: stats.Role, FinalResult: finalOf(t, stats.Merged), TextFigures: textOf(t, loss), Ending: ending, GlobalBatch: t.GlobalBatch,
 	}
 	if t.IsTable() {

@@ -61,7 +61,9 @@ func Equip(s settings.Settings, data *dataset.Data, order uint64) (_ *Workload, 
 		return nil, err
 	}
 	w.Params = tensor.NewParams(w.Model.Layout())
-	w.Model.Init(s.Seed, w.Params.Vector())
+	if s.ModelStages() == 1 { // else a stage alone is made, once it is known which
+		w.Model.Init(s.Seed, w.Params.Vector())
+	}
 	if s.Init != "" {
 		if err := loadValues(s.Init, w.Params); err != nil {
 			return nil, err
