@@ -23,11 +23,12 @@ type contents struct {
 	classes int
 }
 
-// detect finds out which format the files of a folder have. The error is a
-// *DataError. It has the remedy if files are missing.
-func detect(dir, remedy string) (contents, error) {
+// detect finds out which format the files of a folder have, for a set with that many classes if they are known. The
+// error is a *DataError. It has the remedy if files are missing.
+func detect(dir string, classes int, remedy string) (contents, error) {
 	var found []contents
-	for _, look := range []func(string) (contents, error){findBatches, findShards, findFolders} {
+	batches := func(dir string) (contents, error) { return findBatches(dir, classes) }
+	for _, look := range []func(string) (contents, error){batches, findShards, findFolders} {
 		c, err := look(dir)
 		if err != nil {
 			return contents{}, err
@@ -51,9 +52,14 @@ func detect(dir, remedy string) (contents, error) {
 
 const wanted = "want data_batch_*.bin and test_batch*.bin, or train.bin and test.bin, or train*.tar[.gz] and test*.tar[.gz], or train/CLASS/*.jpg and test/CLASS/*.jpg (or .png)"
 
-// findBatches looks for the binary files of CIFAR-10 and CIFAR-100, also in the folder that their archive unpacks to.
-func findBatches(dir string) (c contents, err error) {
-	for _, form := range cifarForms() {
+// findBatches looks for the binary files of CIFAR-10 and CIFAR-100, also in the folder that their archive unpacks to:
+// for those of the set with so many classes first, since a folder may hold both.
+func findBatches(dir string, classes int) (c contents, err error) {
+	forms := cifarForms()
+	if i := slices.IndexFunc(forms, func(f cifarForm) bool { return f.classes == classes }); i > 0 {
+		forms[0], forms[i] = forms[i], forms[0]
+	}
+	for _, form := range forms {
 		batches := func(paths []string) source { return cifarBatches{form, paths} }
 		for _, folder := range []string{dir, filepath.Join(dir, form.folder)} {
 			c, err = findFiles(folder, form.train, form.heldOut, batches, ".bin")
