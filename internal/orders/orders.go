@@ -189,9 +189,7 @@ func (o *Orders) ask(ctx context.Context, member transport.PeerID) error {
 	for _, message := range answers {
 		_ = o.passOn(message, before) // faults have been counted
 	}
-	if err == nil {
-		o.told.Store(true)
-	}
+	o.told.CompareAndSwap(false, err == nil)
 	return err
 }
 
@@ -218,9 +216,7 @@ func (o *Orders) Serve(t *framed.Stream) error {
 		t.Refuse(0, reason, detail)
 		return nil
 	}
-	if before {
-		o.told.Store(true)
-	}
+	o.told.CompareAndSwap(false, before)
 	orderlog.Said().Answer(t, o.All())
 	return nil
 }
