@@ -11,15 +11,19 @@ import (
 	"github.com/seed-97356399/murmuration/peer/transport"
 )
 
-// Service is a protocol that members speak in addition to those of their nodes. Packages rows and paramclient use it. The bytes on its
+// Service is a protocol that members speak in addition to those of their nodes. Packages rows, paramclient and pipeline use it. The bytes on its
 // streams count as bytes of the node. Its functions are safe for concurrent use.
 type Service struct {
 	// Ask opens a stream to another member and speaks on it.
 	Ask func(ctx context.Context, to transport.PeerID, talk func(*framed.Stream) error) error
+	// Over is closed when the run is over for the node.
+	Over <-chan struct{}
 	// Records gives the records of the other members, in the order of their ids.
 	Records func() []transport.Record
 	// Hold sets the number of rows that the node's own record says it gives.
 	Hold func(rows uint64)
+	// Choose says in the node's own record which stage it is going to train, from 1; 0 if none. A trainer's own stage replaces it.
+	Choose func(stage uint8)
 	// Count lets a function change the node's counts of rows: of those that it holds, and of those that it takes.
 	Count func(change func(held, taken *stats.Rows))
 	// Close ends the service and waits for its streams. It may be called again.
@@ -65,8 +69,10 @@ func Serve(n *Node, protocol transport.Protocol, answer func(context.Context, *f
 		Ask: func(ctx context.Context, to transport.PeerID, talk func(*framed.Stream) error) error {
 			return n.requests.Converse(ctx, to, protocol, talk)
 		},
+		Over:    n.flock.Over(),
 		Records: n.flock.Records,
 		Hold:    func(rows uint64) { n.flock.SetRows(rows); n.inbox.Corrected() },
+		Choose:  func(stage uint8) { n.flock.SetStage(stage); n.inbox.Corrected() },
 		Count:   n.counters.Rows,
 		Close:   func() { end(); <-ended },
 	}, nil

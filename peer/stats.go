@@ -112,10 +112,10 @@ func (f *figures) counts() stats.Counters {
 func (f *figures) members() []control.Member {
 	self, known := f.net.transport.Self(), f.flock.Records()
 	members := make([]control.Member, 0, len(known)+1)
-	members = append(members, control.Member{ID: self, Role: f.presence.Role(), Unreachable: f.flock.Unreachable(), Leaving: f.life.IsClosing(), Rows: f.flock.Rows(), Place: f.flock.Place()})
+	members = append(members, control.Member{ID: self, Role: f.presence.Role(), Unreachable: f.flock.Unreachable(), Leaving: f.life.IsClosing(), Rows: f.flock.Rows(), Place: f.flock.Place(), Stage: f.flock.Stage()})
 	for _, r := range known {
 		m := control.Member{
-			ID: r.Peer, Role: topology.Role(r.Role), Addresses: slices.Clone(r.Addresses), State: control.Training, Steps: r.Steps, Rows: r.Rows, Place: r.Place,
+			ID: r.Peer, Role: topology.Role(r.Role), Addresses: slices.Clone(r.Addresses), State: control.Training, Steps: r.Steps, Rows: r.Rows, Place: r.Place, Stage: r.Stage,
 			Unreachable: r.Flags&flock.Unreachable != 0, Leaving: r.Flags&flock.Leaving != 0,
 		}
 		switch {

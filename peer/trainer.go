@@ -149,7 +149,7 @@ func (t *Trainer) settle() bool {
 	self := tenant(t)
 	taken := t.node.tenant.CompareAndSwap(nil, &self)
 	if taken {
-		t.node.flock.SetLayout(t.with.Params.Layout().Hash())
+		t.with.Stage.announce(t.node.flock, t.with.Params)
 	}
 	return taken
 }
@@ -356,6 +356,7 @@ func (t *Trainer) end(leave func()) {
 	if !t.node.life.Leaving.Load() {
 		t.node.arrival.Brings(nil)
 		t.node.flock.SetLayout([wire.HashSize]byte{})
+		t.node.flock.SetStage(0)
 		t.node.tenant.Store(nil)
 	}
 	t.tellMerged()

@@ -16,7 +16,6 @@ import (
 	"github.com/seed-97356399/murmuration/internal/orders"
 	"github.com/seed-97356399/murmuration/internal/replica"
 	"github.com/seed-97356399/murmuration/internal/until"
-	"github.com/seed-97356399/murmuration/peer/control"
 	"github.com/seed-97356399/murmuration/peer/optim"
 	"github.com/seed-97356399/murmuration/peer/transport"
 	"github.com/seed-97356399/murmuration/quant"
@@ -30,6 +29,8 @@ type Training struct {
 	// Params is the model with its initial values, which are the same at all members that train. The
 	// trainer owns the vector from then on: read it with Snapshot.
 	Params *tensor.Params
+	// Stage says which part of a larger model Params are. Default: the whole.
+	Stage Stage
 	// Checkpoint is the history of Params if they come from a checkpoint of this run.
 	// Default: none, Params are the run's initial values.
 	Checkpoint Checkpoint
@@ -160,6 +161,9 @@ func (t Training) faults() (faults []error) {
 	if err := x.Pace.Validate(); err != nil {
 		fault("Exchange.Pace: %w", err)
 	}
+	if err := t.Stage.validate(layout); err != nil {
+		faults = append(faults, err)
+	}
 	if x.Deadline < 0 || t.Work.Grace < 0 {
 		fault("Exchange.Deadline %s and Work.Grace %s: neither may be negative", x.Deadline, t.Work.Grace)
 	}
@@ -267,60 +271,6 @@ func Accumulate(batches int, gradient func(x, grad tensor.Vector) (Result, error
 	}
 }
 
-// Hooks are called on goroutines of the peer, one call at a time for each hook.
-// They should return soon: the next call waits for them. They must not call
-// Close, which waits for them too.
-type Hooks struct {
-	// Exchanged is called after each exchange, whether it was completed or broke off.
-	Exchanged func(Exchanged)
-	// Quarantined is called when a partner has sent what no honest peer sends (NaN, values
-	// no model of the run can have, frames out of order) and no exchange is made with it
-	// for a period. Nothing of what it sent was applied. It is
-	// called too for a partner whose messages keep all rules, but whose exchanges raise this
-	// peer's loss again and again.
-	Quarantined func(partner transport.PeerID, period time.Duration, cause error)
-	// Commanded is called for each message of the operator (Network.Control) that was not known before.
-	Commanded func(control.Command)
-}
-
-// turn lets one call at a time through: a call holds its token.
-type turn chan struct{}
-
-func (t turn) take() (end func()) {
-	t <- struct{}{}
-	return func() { <-t }
-}
-
-// hooks calls a user's hooks, one call at a time for each, and skips those that are nil.
-type hooks struct {
-	of                                Hooks
-	exchanged, quarantined, commanded turn
-}
-
-// Exchanged implements conversations.Hooks.
-func (h *hooks) Exchanged(done collective.Event, took time.Duration, err error) {
-	if h.of.Exchanged != nil {
-		defer h.exchanged.take()()
-		h.of.Exchanged(Exchanged{Partner: done.Peer, Inbound: done.Inbound, Distance: done.Distance, Bytes: done.Bytes, Took: took, Err: err})
-	}
-}
-
-// Quarantined implements conversations.Hooks.
-func (h *hooks) Quarantined(partner transport.PeerID, period time.Duration, cause error) {
-	if h.of.Quarantined != nil {
-		defer h.quarantined.take()()
-		h.of.Quarantined(partner, period, cause)
-	}
-}
-
-// Commanded implements orders.Listener.
-func (h *hooks) Commanded(command control.Command) {
-	if h.of.Commanded != nil {
-		defer h.commanded.take()()
-		h.of.Commanded(command)
-	}
-}
-
 // work is the work of the flock, and how much of it is done.
 type work struct {
 	flock  *flock.Flock
@@ -338,10 +288,11 @@ func (w work) finished() bool {
 	return target > 0 && w.flock.Total() >= target
 }
 
-// may tells whether this peer may take another step now, or must first wait for news of the others' progress.
+// may tells whether this peer may take another step now, or must first wait for news of the others' progress. A member with a
+// stage never waits: those of other stages may need it for their own steps.
 func (w work) may(now time.Time) bool {
 	target := w.target()
-	return target == 0 || w.flock.May(target, now)
+	return target == 0 || w.flock.Stage() > 0 || w.flock.May(target, now)
 }
 
 // conclude notes that the run is over, after the last step. It returns true to its first caller.

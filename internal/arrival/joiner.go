@@ -127,10 +127,10 @@ func (n *Joiner) Wait(ctx context.Context) error {
 // catchUp brings a model up to that of a flock that has trained already, and then lets the trainer
 // train. A peer that trained alone, because nobody answered in time, also catches up if its model is
 // behind. If the member that admitted this one does not train, or is not known, another that trains
-// is asked.
+// is asked. A stage that nobody else trains has nobody to copy from.
 func (n *Joiner) catchUp(through transport.PeerID, welcome wire.Welcome, from Phase, held bool) {
-	idle := func(r transport.Record) bool { return r.Peer == through && !flock.Trains(r) }
-	if through == "" || slices.ContainsFunc(n.Membership.Members(), idle) {
+	other := func(r transport.Record) bool { return r.Peer == through && !n.Flock.Alike(r) }
+	if through == "" || slices.ContainsFunc(n.Membership.Members(), other) {
 		by, answer, err := n.meet()
 		if err != nil {
 			n.bar(fmt.Errorf("training in run %q: %w", n.Run, err))
@@ -188,16 +188,16 @@ func (n *Joiner) State() (s stats.State) {
 	return s
 }
 
-// others are the records of the other members that train.
+// others are the records of the other members that train the same parameters.
 func (n *Joiner) others() []transport.Record {
 	self := n.Transport.Self()
-	return slices.DeleteFunc(n.Membership.Members(), func(r transport.Record) bool { return r.Peer == self || !flock.Trains(r) })
+	return slices.DeleteFunc(n.Membership.Members(), func(r transport.Record) bool { return r.Peer == self || !n.Flock.Alike(r) })
 }
 
 // trained tells whether the flock has taken steps, by the welcome or by the record of any
 // member.
 func (n *Joiner) trained(welcome wire.Welcome) bool {
-	return welcome.FlockSteps > 0 || slices.ContainsFunc(n.others(), func(r transport.Record) bool { return r.Age() > 0 })
+	return welcome.FlockSteps > 0 && n.Flock.Stage() == 0 || slices.ContainsFunc(n.others(), func(r transport.Record) bool { return r.Age() > 0 })
 }
 
 // behind tells whether the flock's models have so many more steps than this peer's that a
@@ -293,7 +293,7 @@ func (n *Joiner) take(ctx context.Context, through transport.PeerID, welcome wir
 func (n *Joiner) copy(ctx context.Context, through transport.PeerID, answers []uint64, late bool) error {
 	copied, err := copying.Copy(ctx, copying.Config{
 		Run: n.Run, Layout: n.Layout, Values: n.Replica.SharedLen(), SliceLen: n.Replica.SliceLen(), Stall: n.Stall,
-		Identity: n.Transport, Membership: n.Membership, News: n.news, Requests: n.Requests, Quarantine: n.Quarantine, Log: n.Log,
+		Identity: n.Transport, Membership: n.Membership, Gives: n.Flock.Alike, News: n.news, Requests: n.Requests, Quarantine: n.Quarantine, Log: n.Log,
 	}, through)
 	if err != nil {
 		return err

@@ -113,7 +113,7 @@ func (r *room) copy(ctx context.Context) (*copying.Copied, error) {
 	r.to = tr.Self()
 	return copying.Copy(ctx, copying.Config{
 		Run: run, Layout: r.layout.Hash(), Values: values, SliceLen: sliceLen, Stall: stall,
-		Identity: tr, Membership: r, News: make(chan struct{}), Requests: asking{r, tr}, Quarantine: r, Log: r.log,
+		Identity: tr, Membership: r, Gives: flock.Trains, News: make(chan struct{}), Requests: asking{r, tr}, Quarantine: r, Log: r.log,
 	}, r.members[0].Peer)
 }
 

@@ -15,7 +15,6 @@ import (
 
 	"go.uber.org/zap"
 
-	"github.com/seed-97356399/murmuration/internal/flock"
 	"github.com/seed-97356399/murmuration/internal/framed"
 	"github.com/seed-97356399/murmuration/internal/wire"
 	"github.com/seed-97356399/murmuration/peer/stats"
@@ -57,7 +56,8 @@ type Config struct {
 	Stall            time.Duration // bounds the dialling of a state server
 	Identity         transport.Identity
 	Membership       transport.Membership
-	News             <-chan struct{} // signals that the members may have changed
+	Gives            func(transport.Record) bool // whether a member trains the same parameters
+	News             <-chan struct{}             // signals that the members may have changed
 	// Requests opens a stream to a peer with Converse, and closes it after talk, or resets it if talk
 	// fails.
 	Requests interface {
@@ -170,9 +170,9 @@ func (c *copying) gather(ctx context.Context) error {
 	return nil
 }
 
-// members are the members that train.
+// members are those that can give the parameters.
 func (c *copying) members() []transport.Record {
-	return slices.DeleteFunc(c.Membership.Members(), func(r transport.Record) bool { return !flock.Trains(r) })
+	return slices.DeleteFunc(c.Membership.Members(), func(r transport.Record) bool { return !c.Gives(r) })
 }
 
 // recruits chooses as many further state servers as are needed.

@@ -14,6 +14,7 @@ type Own struct {
 	idle    atomic.Bool   // it does not train
 	rows    atomic.Uint64 // that it gives to others
 	place   atomic.Pointer[transport.Place]
+	stage   atomic.Uint32 // of the model that it trains, as in its record
 
 	incarnation atomic.Uint64
 	unreachable atomic.Bool
@@ -50,6 +51,13 @@ func (o *Own) Idle() bool { return o.idle.Load() }
 // Rows is how many rows this peer gives to others that train; SetRows sets it.
 func (o *Own) Rows() uint64     { return o.rows.Load() }
 func (o *Own) SetRows(n uint64) { o.rows.Store(n) }
+
+// Stage is the stage of the model that this peer trains, as in transport.Record; SetStage sets it.
+func (o *Own) Stage() uint8     { return uint8(o.stage.Load()) }
+func (o *Own) SetStage(n uint8) { o.stage.Store(uint32(n)) }
+
+// Alike tells whether a member trains the same parameters as this peer: the whole model, or the same stage.
+func (o *Own) Alike(r transport.Record) bool { return Trains(r) && r.Stage == o.Stage() }
 
 // Place is where in the network this peer says that it is; SetPlace sets it.
 func (o *Own) Place() transport.Place {

@@ -155,7 +155,7 @@ func (r *Presence) adopt(members []transport.Record, now time.Time) (*topology.O
 func (r *Presence) membersOf(records []transport.Record) []topology.Member {
 	members := []topology.Member{{ID: r.config.Transport.Self(), Role: r.Role(), Unreachable: r.config.Flock.Unreachable(), ServesOnly: r.servesOnly, Place: r.config.Flock.Place()}}
 	for _, m := range records {
-		if m.Peer == members[0].ID || !flock.Trains(m) && !flock.ServesOnly(m) {
+		if m.Peer == members[0].ID || !r.config.Flock.Alike(m) && !flock.ServesOnly(m) {
 			continue
 		}
 		role := topology.Role(m.Role)
@@ -186,7 +186,7 @@ func (r *Presence) Publish(now time.Time) error {
 func (r *Presence) current() transport.Record {
 	f, now := r.config.Flock, r.record.said
 	now.Incarnation, now.Steps, now.Head, now.Role, now.Rows = f.Incarnation(), f.Steps(), f.Head(), uint8(r.Role()), f.Rows()
-	now.Place = f.Place()
+	now.Place, now.Stage = f.Place(), f.Stage()
 	now.Flags &= flock.Leaving
 	switch {
 	case r.servesOnly:

@@ -36,7 +36,7 @@ const (
 // would cause each other without end.
 func (r *record) news(now transport.Record, due func(after time.Duration) bool, at time.Time) bool {
 	was := r.said
-	if was.Incarnation != now.Incarnation || was.Head != now.Head || was.Role != now.Role || was.Flags != now.Flags || was.Rows != now.Rows || was.Place != now.Place {
+	if was.Incarnation != now.Incarnation || was.Head != now.Head || was.Role != now.Role || was.Flags != now.Flags || was.Rows != now.Rows || was.Place != now.Place || was.Stage != now.Stage {
 		return true
 	}
 	after := at.Sub(r.at)

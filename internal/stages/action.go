@@ -11,6 +11,8 @@ import (
 type ID struct {
 	Source topology.PeerID
 	Number uint64
+	// Asks: the source wants the outputs of the last stage, and no gradient is computed.
+	Asks bool
 }
 
 // Key names a micro-batch at the member that holds it: who sent it, and the number of that sending. One that comes by
@@ -43,7 +45,8 @@ const (
 type Answer uint8
 
 const (
-	// Done: it is computed, and the errors go back. To a Source it is a word alone.
+	// Done: it is computed, and the errors go back, or the outputs of one that asks for them. To another Source it is a word
+	// alone.
 	Done Answer = iota
 	// NoRoom: the member has too many, and has not taken it.
 	NoRoom

@@ -1,7 +1,9 @@
 package stages
 
 import (
+	"errors"
 	"math"
+	"slices"
 	"testing"
 	"time"
 
@@ -94,9 +96,10 @@ func TestASilentMemberIsTriedAgain(t *testing.T) {
 	}
 }
 
-// TestWhoRefusesIsLeftAlone: a member that refuses all, whatever load it tells, captures nothing.
+// TestWhoRefusesIsLeftAlone: a member that refuses all, or takes all for useless, captures nothing, whatever load it tells.
 func TestWhoRefusesIsLeftAlone(t *testing.T) {
-	for _, load := range []Load{{}, {-5, time.Millisecond}, {math.MinInt, -1}, {math.MaxInt, math.MaxInt64}, {0, 1}, {1, math.MaxInt64/2 + 1}} {
+	for i, load := range []Load{{}, {-5, time.Millisecond}, {math.MinInt, -1}, {math.MaxInt, math.MaxInt64}, {0, 1}, {1, math.MaxInt64/2 + 1}} {
+		says := []Answer{NoRoom, GivenUp}[i%2]
 		s, now := NewSource("me", 1, 0), time.Duration(0)
 		s.Members(now, []topology.PeerID{"a", "refuser"})
 		done, refused := 0, 0
@@ -108,7 +111,8 @@ func TestWhoRefusesIsLeftAlone(t *testing.T) {
 				case a.Kind == Send && a.To == "refuser":
 					refused++
 					now += 2 * time.Millisecond
-					next = append(next, s.Answer(now, "refuser", a.Number, NoRoom, load)...)
+					_, more := s.Answer(now, "refuser", a.Number, says, load)
+					next = append(next, more...)
 				case a.Kind == Send:
 					done++
 					now += 30 * time.Millisecond
@@ -122,7 +126,7 @@ func TestWhoRefusesIsLeftAlone(t *testing.T) {
 				do = s.Tick(now)
 			}
 		}
-		if done < 200 || refused > 2*done {
+		if c := s.Counts(); done < 200 || refused > 2*done || c.Lost > c.Done/20 {
 			t.Errorf("one that tells %+v refuses %d times, and %d are done in 10 s", load, refused, done)
 		}
 	}
@@ -133,7 +137,7 @@ func TestAnswersOfStrangers(t *testing.T) {
 	s := NewSource("me", 1, 7)
 	s.Members(0, []topology.PeerID{"a"})
 	_, do := s.Make(0)
-	if do = s.Answer(1, "stranger", do[0].Number, Done, Load{}); len(do) > 0 || s.Counts().Done > 0 || s.Counts().Late != 1 {
+	if _, do = s.Answer(1, "stranger", do[0].Number, Done, Load{}); len(do) > 0 || s.Counts().Done > 0 || s.Counts().Late != 1 {
 		t.Errorf("%v, %+v", do, s.Counts())
 	}
 	h, err := NewHolder(Config{Stages: 2})
@@ -141,7 +145,7 @@ func TestAnswersOfStrangers(t *testing.T) {
 		t.Fatal(err)
 	}
 	h.Members(0, []topology.PeerID{"z"}, func(topology.PeerID) bool { return true })
-	id := ID{"source", 1}
+	id := ID{Source: "source", Number: 1}
 	h.Forward(0, "x", 1, id)
 	if do := h.Forward(0, "thief", 1, id); len(do) > 0 {
 		t.Errorf("while another computes: %v", do)
@@ -158,5 +162,75 @@ func TestAnswersOfStrangers(t *testing.T) {
 		if a.Kind == Reply && a.To != "x" {
 			t.Errorf("answered to %s", a.To)
 		}
+	}
+}
+
+// kinds are what actions ask for.
+func kinds(do []Action) (k []Kind) {
+	for _, a := range do {
+		k = append(k, a.Kind)
+	}
+	return k
+}
+
+// TestOutputsAreAskedFor: a micro-batch that asks for outputs goes forward only, and what comes back goes back as it is.
+func TestOutputsAreAskedFor(t *testing.T) {
+	everybody := func(topology.PeerID) bool { return true }
+	last, err := NewHolder(Config{Stage: 1, Stages: 2})
+	first, err2 := NewHolder(Config{Stage: 0, Stages: 2, First: 100})
+	if err := errors.Join(err, err2); err != nil {
+		t.Fatal(err)
+	}
+	s := NewSource("me", 1, 0)
+	s.Asks = true
+	s.Members(0, []topology.PeerID{"first"})
+	first.Members(0, []topology.PeerID{"last"}, everybody)
+	last.Members(0, nil, everybody)
+	id, do := s.Make(0)
+	if !id.Asks || !slices.Equal(kinds(do), []Kind{Send}) {
+		t.Fatalf("made %+v: %+v", id, do)
+	}
+	sent := do[0].Number
+	if do = first.Forward(1, "me", sent, id); !slices.Equal(kinds(do), []Kind{ComputeForward}) {
+		t.Fatalf("%+v", do)
+	}
+	if do = first.Computed(2, Key{"me", sent}, false); !slices.Equal(kinds(do), []Kind{Send}) {
+		t.Fatalf("%+v", do)
+	}
+	on := do[0].Number
+	if do = last.Forward(3, "first", on, id); !slices.Equal(kinds(do), []Kind{ComputeForward}) {
+		t.Fatalf("the last stage: %+v", do)
+	}
+	if do = last.Computed(4, Key{"first", on}, false); !slices.Equal(kinds(do), []Kind{Reply, Release}) || do[0].Answer != Done {
+		t.Fatalf("the last stage: %+v", do)
+	}
+	at, do := first.Answer(5, "last", on, Done, Load{})
+	if at != (Key{"me", sent}) || !slices.Equal(kinds(do), []Kind{Reply, Release}) || do[0].Answer != Done {
+		t.Fatalf("back: %+v", do)
+	}
+	if came, do := s.Answer(6, "first", sent, Done, Load{}); came != id || !slices.Equal(kinds(do), []Kind{Release}) {
+		t.Fatalf("at the source: %+v, %+v", came, do)
+	}
+	for _, c := range []Counts{s.Counts(), first.Counts(), last.Counts()} {
+		if c.Came != 1 || c.Done != 1 {
+			t.Errorf("%+v", c)
+		}
+	}
+}
+
+// TestABrokenSendingGoesOnAtOnce to another member, without waiting for its time to be up.
+func TestABrokenSendingGoesOnAtOnce(t *testing.T) {
+	s := NewSource("me", 1, 0)
+	s.Members(0, []topology.PeerID{"a", "b"})
+	_, do := s.Make(0)
+	to, number := do[0].To, do[0].Number
+	if do = s.Broken(1, number); !slices.Equal(kinds(do), []Kind{Send}) || do[0].To == to {
+		t.Fatalf("%+v after one to %s", do, to)
+	}
+	if more := s.Broken(2, number); len(more) > 0 {
+		t.Errorf("broken twice: %+v", more)
+	}
+	if c := s.Counts(); c.Again != 1 {
+		t.Errorf("%+v", c)
 	}
 }

@@ -53,6 +53,7 @@ type Holder struct {
 	began   time.Duration
 	each    mean // forward and back
 	forward mean
+	turns   turns
 }
 
 // NewHolder makes the schedule of a member.
@@ -90,7 +91,7 @@ func (h *Holder) held() (held, stale int) {
 	for _, i := range h.items {
 		if i.state != queued {
 			held++
-			if i.version < h.version {
+			if i.version < h.version && !i.id.Asks {
 				stale++
 			}
 		}
@@ -137,7 +138,7 @@ func (h *Holder) Forward(now time.Duration, from topology.PeerID, number uint64,
 			waiting++
 		}
 	}
-	if waiting >= maxQueue {
+	if !h.turns.take(now, from, maxQueue-waiting) {
 		return []Action{{Kind: Reply, At: key, ID: id, To: from, Number: number, Answer: NoRoom, Load: h.Load()}}
 	}
 	h.counts.Came++
@@ -146,19 +147,28 @@ func (h *Holder) Forward(now time.Duration, from topology.PeerID, number uint64,
 }
 
 // Answer is what a member of the next stage says of a micro-batch that was sent to it under a number. With Done, at says
-// whose errors have come; without, or if nobody waits for them, at is the zero Key.
+// whose errors, or outputs, have come; without, or if nobody waits for them, at is the zero Key.
 func (h *Holder) Answer(now time.Duration, from topology.PeerID, number uint64, answer Answer, load Load) (at Key, do []Action) {
 	l, ended := h.answered(now, from, number, answer, load)
 	if ended {
 		i := h.items[slices.IndexFunc(h.items, func(i *item) bool { return &i.leg == l })]
 		if answer == Done {
 			at, i.state = i.key, returned
-			h.end(l)
+			if h.end(l); i.id.Asks {
+				h.counts.Done++
+				do = h.finish(i, Done, do)
+			}
 		} else {
 			do = h.lose(i, do)
 		}
 	}
 	return at, h.goOn(now, do)
+}
+
+// Broken says that nothing will be heard of what was sent to a member under a number.
+func (h *Holder) Broken(now time.Duration, number uint64) []Action {
+	h.broken(now, number)
+	return h.Tick(now)
 }
 
 // Computed says that the micro-batch which was last asked for is computed. Useless tells that its values were of no use,
@@ -173,6 +183,9 @@ func (h *Holder) Computed(now time.Duration, at Key, useless bool) (do []Action)
 	switch {
 	case useless || i.orphan && !i.back:
 		do = h.lose(i, do)
+	case i.id.Asks && h.last():
+		h.counts.Done++
+		do = h.finish(i, Done, do)
 	case !i.back:
 		h.forward.add(took)
 		i.state, i.leg = onwards, leg{waits: true}
@@ -234,7 +247,7 @@ func (h *Holder) goOn(now time.Duration, do []Action) []Action {
 		return h.compute(now, i, ComputeBack, do)
 	}
 	if i := h.first(queued); i != nil && held < h.config.Held {
-		if i.version = h.version; h.last() {
+		if i.version = h.version; h.last() && !i.id.Asks {
 			return h.compute(now, i, ComputeBack, do)
 		}
 		return h.compute(now, i, ComputeForward, do)

@@ -229,7 +229,7 @@ func TestTheGradientOfAPipelineIsTheWholeModels(t *testing.T) {
 		grad, f := make(tensor.Vector, len(want)), w.lesson.whole.Flow(microBatch)
 		errors := make(tensor.Vector, 4*microBatch)
 		for i := range uint64(max(8, 2*len(w.stages)+1)) {
-			x, y := w.lesson.rows(ID{"source0", w.nodes["source0"].source.named - w.nodes["source0"].source.counts.Came + i})
+			x, y := w.lesson.rows(ID{Source: "source0", Number: w.nodes["source0"].source.named - w.nodes["source0"].source.counts.Came + i})
 			out := f.Forward(w.lesson.start(), x, 0)
 			nn.CrossEntropy().Gradient(errors, out, y, 1.0/microBatch)
 			f.Backward(w.lesson.start(), grad, errors, false)

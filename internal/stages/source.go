@@ -10,6 +10,8 @@ import (
 // Source sends micro-batches of a member's own rows into the first stage. One goroutine at a time uses it.
 type Source struct {
 	sender
+	// Asks: it sends micro-batches for their outputs.
+	Asks   bool
 	self   topology.PeerID
 	window int
 	made   []*own // that are not back yet
@@ -36,7 +38,7 @@ func (s *Source) Room() int { return s.window - len(s.made) }
 
 // Make names a new micro-batch and sends it on.
 func (s *Source) Make(now time.Duration) (ID, []Action) {
-	id := ID{s.self, s.named}
+	id := ID{s.self, s.named, s.Asks}
 	s.named++
 	s.counts.Came++
 	s.made = append(s.made, &own{leg: leg{waits: true}, id: id})
@@ -49,14 +51,24 @@ func (s *Source) Members(now time.Duration, members []topology.PeerID) []Action 
 	return s.goOn(now, nil)
 }
 
-// Answer is what a member says of a micro-batch that was sent to it under a number.
-func (s *Source) Answer(now time.Duration, from topology.PeerID, number uint64, answer Answer, load Load) (do []Action) {
+// Answer is what a member says of a micro-batch that was sent to it under a number. With Done, id says which it is, if it is
+// waited for.
+func (s *Source) Answer(now time.Duration, from topology.PeerID, number uint64, answer Answer, load Load) (id ID, do []Action) {
 	l, ended := s.answered(now, from, number, answer, load)
 	if ended {
 		at := slices.IndexFunc(s.made, func(o *own) bool { return &o.leg == l })
+		if answer == Done {
+			id = s.made[at].id
+		}
 		do = s.finish(s.made[at], answer == Done, do)
 	}
-	return s.goOn(now, do)
+	return id, s.goOn(now, do)
+}
+
+// Broken says that nothing will be heard of what was sent to a member under a number.
+func (s *Source) Broken(now time.Duration, number uint64) []Action {
+	s.broken(now, number)
+	return s.Tick(now)
 }
 
 // finish is for a micro-batch that is back, or lost.

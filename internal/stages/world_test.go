@@ -236,7 +236,8 @@ func (w *world) deliver(m *node, from topology.PeerID, a Action, values []float3
 func (w *world) answer(m *node, from topology.PeerID, a Action, values []float32) {
 	if m.source != nil {
 		if before := m.source.Counts().Done; true {
-			w.act(m, m.source.Answer(w.now, from, a.Number, a.Answer, a.Load))
+			_, do := m.source.Answer(w.now, from, a.Number, a.Answer, a.Load)
+			w.act(m, do)
 			w.done += int(m.source.Counts().Done - before)
 		}
 		w.feed(m)

@@ -37,6 +37,8 @@ func packs(t testing.TB) map[Type]func() {
 		TypeDone:        func() { packInto(t, buf, Done{Trained: 1}) },
 		TypeValues:      func() { packInto(t, buf, Values{Count: 1}) },
 		TypeServed:      func() { packInto(t, buf, Served{Server: text}) },
+		TypeBatch:       func() { packInto(t, buf, Batch{Source: text}) },
+		TypeOutcome:     func() { packInto(t, buf, Outcome{Loss: 1}) },
 		TypeOffer: func() {
 			packInto(t, buf, Offer{Opening: Opening{Run: text, Steps: number, SliceLen: 1, Codecs: codecs}, Parts: 1})
 		},
@@ -66,6 +68,7 @@ func unpacks(t testing.TB) map[Type]func() {
 		TypeRows:        unpack[Rows](t, Rows{Rows: []uint32{1}, Bytes: []uint32{1}, Data: []byte{1}}),
 		TypeDone:        unpack[Done](t, Done{Trained: 1}),
 		TypeValues:      unpack[Values](t, Values{Count: 1}),
+		TypeOutcome:     unpack[Outcome](t, Outcome{Loss: 1}),
 	}
 }
 

@@ -20,7 +20,7 @@ const (
 	// checksums of blocks and the sub-header.
 	MaxPayload = 8 * MaxSliceLen
 	// MaxHandshake bounds the payload of every frame other than CODE, DIFF, RANGES,
-	// STATE-SLICE, STATE-HASHES, CONTROL, MEMBER, PART, DESCRIPTION, SHARE and ROWS: the limit for a reader of streams not yet
+	// STATE-SLICE, STATE-HASHES, CONTROL, MEMBER, PART, DESCRIPTION, SHARE, ROWS and ACTIVATIONS: the limit for a reader of streams not yet
 	// accepted.
 	MaxHandshake = 4 << 10
 )
@@ -103,6 +103,10 @@ const (
 
 	TypeValues Type = 64
 	TypeServed Type = 65
+
+	TypeBatch       Type = 72
+	TypeActivations Type = 73
+	TypeOutcome     Type = 74
 )
 
 // types has, for each known type, its name in docs/WIRE.md and the most payload bytes of its frames.
@@ -144,6 +148,9 @@ var types = [256]struct {
 	TypeDone:         {"DONE", doneSize},
 	TypeValues:       {"VALUES", valuesSize},
 	TypeServed:       {"SERVED", maxServed},
+	TypeBatch:        {"BATCH", maxBatch},
+	TypeActivations:  {"ACTIVATIONS", 4 * ActivationsLen},
+	TypeOutcome:      {"OUTCOME", outcomeSize},
 }
 
 // String returns the name that docs/WIRE.md uses.

@@ -149,7 +149,7 @@ func TestVersionPolicy(t *testing.T) {
 			frame[atType] = byte(n)
 			fixChecksum(frame)
 			var want error
-			if known := n >= 1 && n <= 13 || n == 15 || n >= 16 && n <= 20 || n == 24 || n == 25 || n == 32 || n == 33 || n >= 40 && n <= 43 || n == 48 || n == 49 || n >= 56 && n <= 58 || n == 64 || n == 65; !known {
+			if known := n >= 1 && n <= 13 || n == 15 || n >= 16 && n <= 20 || n == 24 || n == 25 || n == 32 || n == 33 || n >= 40 && n <= 43 || n == 48 || n == 49 || n >= 56 && n <= 58 || n == 64 || n == 65 || n >= 72 && n <= 74; !known {
 				want = ErrType
 			}
 			if _, _, err := read(frame); !errors.Is(err, want) {
@@ -182,7 +182,7 @@ func TestLimits(t *testing.T) {
 	for _, typ := range knownTypes() {
 		most, _ := typ.limit()
 		switch typ {
-		case TypeCode, TypeDiff, TypeRanges, TypePart, TypeStateSlice, TypeStateHashes, TypeControl, TypeMember, TypeDescription, TypeSum, TypeShare, TypeRows:
+		case TypeCode, TypeDiff, TypeRanges, TypePart, TypeStateSlice, TypeStateHashes, TypeControl, TypeMember, TypeDescription, TypeSum, TypeShare, TypeRows, TypeActivations:
 			if most > MaxPayload {
 				t.Errorf("%v allows %d bytes, beyond MaxPayload", typ, most)
 			}

@@ -33,6 +33,8 @@ func messageDecoders() map[Type]func([]byte) (Message, error) {
 		TypeDone:         decodeAs[Done],
 		TypeValues:       decodeAs[Values],
 		TypeServed:       decodeAs[Served],
+		TypeBatch:        decodeAs[Batch],
+		TypeOutcome:      decodeAs[Outcome],
 	}
 }
 
@@ -81,7 +83,7 @@ func recode(t Type, payload []byte) ([]byte, error) {
 		var m Rows
 		err := m.Decode(payload)
 		return m.Append(nil), err
-	case TypeAck, TypeTaken, TypeRanges, TypeStateSlice, TypeMember:
+	case TypeAck, TypeTaken, TypeRanges, TypeStateSlice, TypeMember, TypeActivations:
 		return payload, nil
 	}
 	return nil, fmt.Errorf("%v: %w", t, ErrType)

@@ -29,7 +29,7 @@ func drawMessage(t *rapid.T) Message {
 	number := func(label string) uint64 { return rapid.Uint64().Draw(t, label) }
 	sliceLen := rapid.Uint32Range(1, MaxSliceLen)
 	overlap, lanes := rapid.Uint8Range(1, math.MaxUint8), rapid.Uint8Range(1, MaxLanes)
-	return rapid.SampledFrom(append(append(rowsMessages(t), valuesMessages(t)...), []func() Message{
+	return rapid.SampledFrom(append(append(append(rowsMessages(t), valuesMessages(t)...), stagesMessages(t)...), []func() Message{
 		func() Message {
 			return Hello{Run: drawText(t, 1, MaxRunName), Layout: drawHash(t), Incarnation: number("incarnation"), Steps: number("steps")}
 		},

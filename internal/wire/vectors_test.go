@@ -199,7 +199,7 @@ func vectors() []vector {
 			header: Header{Type: TypeStateSlice, Slice: 12}, payload: values,
 			parts: []part{{12, "float32: 1, -2, 0.5"}},
 		},
-	}, append(append(append(transferVectors(), sumVectors()...), rowsVectors()...), append(valuesVectors(), memberVector())...)...)
+	}, append(append(append(transferVectors(), sumVectors()...), rowsVectors()...), append(append(valuesVectors(), stagesVectors()...), memberVector())...)...)
 }
 
 // headerParts describes every frame's header.

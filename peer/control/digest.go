@@ -164,10 +164,11 @@ func (d *Digest) fields(c *wire.Coder, kind wire.ControlKind) {
 }
 
 // last writes or reads what a message ends with: a harm; of a member, unless of is nil, the rows that it gives; alarms; and
-// of a member its place. It is nothing where there are none, or none of what comes last. Bytes that are fewer, or come
+// of a member its place and its stage. It is nothing where there are none, or none of what comes last. Bytes that are fewer, or come
 // after them, are another release's.
 func (d *Digest) last(c *wire.Coder, of *Member) {
-	placed := of != nil && of.Place != (topology.Place{})
+	staged := of != nil && of.Stage > 0
+	placed := staged || of != nil && of.Place != (topology.Place{})
 	alarms := placed || d.Alarms != 0
 	gives := of != nil && (alarms || of.Rows > 0)
 	var rest []byte
@@ -180,6 +181,9 @@ func (d *Digest) last(c *wire.Coder, of *Member) {
 		}
 		if placed {
 			of.place(&told)
+		}
+		if staged {
+			told.Uint8(&of.Stage)
 		}
 		rest = told.Written()
 	}

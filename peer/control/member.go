@@ -25,6 +25,8 @@ type Member struct {
 	Rows uint64
 	// Place is where in the network it is, as its record says.
 	Place topology.Place
+	// Stage is the part that it trains of a model larger than one peer, from 1, as its record says; 0 if it trains none.
+	Stage uint8
 	// Unreachable tells that others cannot dial it, Leaving that it is about to go.
 	Unreachable, Leaving bool
 	// Digest is the member's last digest, for an Observer without partners. Its Received is zero, and its Loss
@@ -87,13 +89,16 @@ func (m *Member) place(c *wire.Coder) {
 	c.Uint8((*uint8)(&m.Place.Uplink))
 }
 
-// placeOf takes the place from what a message ends with; one that makes no sense is none.
+// placeOf takes the place, and the stage, from what a message ends with; a place that makes no sense is none.
 func (m *Member) placeOf(rest []byte) {
 	told := wire.BodyReader(wire.TypeMember, rest)
 	m.place(&told)
 	var later []byte
 	if told.Remaining(&later); told.Finish() != nil || m.Place.Validate() != nil {
-		m.Place = topology.Place{}
+		m.Place, later = topology.Place{}, nil
+	}
+	if len(later) > 0 {
+		m.Stage = later[0]
 	}
 }
 

@@ -68,9 +68,9 @@ func TestAMemberSaysWhatItHolds(t *testing.T) {
 func TestAMemberSaysWhereItIs(t *testing.T) {
 	now := time.Now()
 	m := memberSample(now)
-	m.Rows, m.Place = 7, topology.Place{Site: "Zürich", Uplink: topology.UplinkOf(2.5e6)}
+	m.Rows, m.Stage, m.Place = 7, 2, topology.Place{Site: "Zürich", Uplink: topology.UplinkOf(2.5e6)}
 	told := m.Encoded(now)
-	at := len(told) - len(m.Place.Site) - 2 // of the length of the site, which the site and the uplink follow
+	at := len(told) - len(m.Place.Site) - 3 // of the length of the site, which the site, the uplink and the stage follow
 	for _, c := range []struct {
 		what string
 		told []byte
@@ -79,12 +79,14 @@ func TestAMemberSaysWhereItIs(t *testing.T) {
 		{"all", told, m.Place},
 		{"more", append(slices.Clone(told), 1, 2), m.Place},
 		{"no place", told[:at], topology.Place{}},
-		{"a part", told[:len(told)-1], topology.Place{}},
-		{"an uplink that cannot be", append(slices.Clone(told[:len(told)-1]), 255), topology.Place{}},
+		{"no stage", told[:len(told)-1], m.Place},
+		{"a part", told[:len(told)-2], topology.Place{}},
+		{"an uplink that cannot be", append(slices.Clone(told[:len(told)-2]), 255), topology.Place{}},
 		{"a name that steers terminals", append(slices.Clone(told[:at]), 1, 27, 3), topology.Place{}},
 	} {
-		if got, err := memberOf(c.told, now); err != nil || got.Place != c.want || got.Rows != 7 {
-			t.Errorf("%s: %+v, %d rows, %v", c.what, got.Place, got.Rows, err)
+		got, err := memberOf(c.told, now)
+		if staged := c.what == "all" || c.what == "more"; err != nil || got.Place != c.want || got.Rows != 7 || (got.Stage == 2) != staged {
+			t.Errorf("%s: %+v, %d rows, stage %d, %v", c.what, got.Place, got.Rows, got.Stage, err)
 		}
 	}
 }

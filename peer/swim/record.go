@@ -14,10 +14,11 @@ import (
 // The metadata of a node is its record, signed. All numbers are little-endian:
 //
 //	version u8 = 2 | bits u8 (1: announced, 2: marked, 4: left, 8: holds rows,
-//	16: says where it is) | run length u8, run |
+//	16: says where it is, 32: trains a stage) | run length u8, run |
 //	life u64 | ceiling u32 | incarnation u64 | sequence u64 | role u8 | flags u8 | steps u64 | head u64 |
 //	addresses u8, each: length u8, text | if marked: length u8, mark | if it holds rows: rows u64, not 0 |
 //	if it says where it is: site length u8, site, uplink u8, not both empty |
+//	if it trains a stage: stage u8, not 0 |
 //	Ed25519 signature, 64 bytes
 //
 // The peer's id is not in it but is what memberlist calls the node's name; the
@@ -29,7 +30,8 @@ const (
 	bitLeft        = 4
 	bitHolds       = 8  // releases before it refuse the records of members that hold rows
 	bitPlaced      = 16 // as with bitHolds
-	knownBits      = bitAnnounced | bitMarked | bitLeft | bitHolds | bitPlaced
+	bitStage       = 32 // as with bitHolds
+	knownBits      = bitAnnounced | bitMarked | bitLeft | bitHolds | bitPlaced | bitStage
 	signatureSize  = 64
 	maxPeerID      = 128
 	signatureLabel = "murmuration member record 2\x00"
@@ -75,6 +77,9 @@ func (s statement) encode() ([]byte, error) {
 	if placed {
 		bits |= bitPlaced
 	}
+	if s.Stage > 0 {
+		bits |= bitStage
+	}
 	b := append(make([]byte, 0, memberlist.MetaMaxSize), recordVersion, bits)
 	b = appendText(b, s.Run)
 	b = binary.LittleEndian.AppendUint64(b, s.life)
@@ -96,6 +101,9 @@ func (s statement) encode() ([]byte, error) {
 	}
 	if placed {
 		b = append(appendText(b, s.Place.Site), byte(s.Place.Uplink))
+	}
+	if s.Stage > 0 {
+		b = append(b, s.Stage)
 	}
 	return b, nil
 }
@@ -224,6 +232,10 @@ func decode(peer transport.PeerID, body []byte) (statement, error) {
 	if bits&bitPlaced != 0 {
 		s.Place = transport.Place{Site: r.text(transport.MaxSite), Uplink: transport.Uplink(r.byte())}
 		r.bad = r.bad || s.Place == transport.Place{} || s.Place.Validate() != nil
+	}
+	if bits&bitStage != 0 {
+		s.Stage = r.byte()
+		r.bad = r.bad || s.Stage == 0
 	}
 	switch {
 	case r.short:

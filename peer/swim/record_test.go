@@ -55,6 +55,7 @@ func anyStatement(t *rapid.T, peer transport.PeerID) statement {
 			Head:        rapid.Uint64().Draw(t, "head"),
 			Rows:        rapid.Uint64().Draw(t, "rows") * rapid.Uint64Max(1).Draw(t, "holds"),
 			Place:       transport.Place{Site: rapid.StringMatching(`[a-zäλ -]{0,12}`).Draw(t, "site"), Uplink: transport.Uplink(rapid.ByteMax(40).Draw(t, "uplink"))},
+			Stage:       rapid.Byte().Draw(t, "stage"),
 		},
 		life:      rapid.Uint64().Draw(t, "life"),
 		ceiling:   rapid.Uint32().Draw(t, "ceiling"),
@@ -98,6 +99,7 @@ func TestTheLargestRecordFits(t *testing.T) {
 	s.Run = strings.Repeat("r", transport.MaxRunName)
 	s.Addresses, s.mark, s.Rows = nil, make([]byte, transport.MaxMark), 1<<40
 	s.Place = transport.Place{Site: strings.Repeat("s", transport.MaxSite), Uplink: 1}
+	s.Stage = 1
 	for range transport.MaxAddresses {
 		s.Addresses = append(s.Addresses, strings.Repeat("a", transport.MaxAddressSize))
 	}
@@ -168,7 +170,9 @@ func TestMalformedRecordsAreRefused(t *testing.T) {
 		want error
 	}{
 		"version":        {change(0, 1), errVersion},
-		"unknown bit":    {change(1, 33), errMalformed},
+		"unknown bit":    {change(1, 65), errMalformed},
+		"stage of none":  {append(change(1, 33), 0), errMalformed},
+		"no stage":       {change(1, 33), errTruncated},
 		"place of none":  {append(change(1, 17), 0, 0), errMalformed},
 		"no such place":  {append(change(1, 17), 1, 7, 0), errMalformed},
 		"no place":       {change(1, 17), errTruncated},
@@ -201,6 +205,7 @@ func FuzzDecode(f *testing.F) {
 	peer := transport.PeerID("peer")
 	placed := sampleStatement(peer)
 	placed.Rows, placed.Place = 3, transport.Place{Site: "a", Uplink: 7}
+	placed.Stage = 2
 	for _, s := range []statement{sampleStatement(peer), placed} {
 		body, err := s.encode()
 		if err != nil {

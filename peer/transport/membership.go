@@ -36,6 +36,8 @@ type Record struct {
 	Rows uint64
 	// Place is where in the network the member is, as far as it says so.
 	Place Place
+	// Stage is the part that the member trains of a model larger than one peer, from 1; 0 if it trains none, or the whole.
+	Stage uint8
 	// Addresses are where the member can be reached; at most MaxAddresses, each as
 	// CheckAddress wants it.
 	Addresses []string

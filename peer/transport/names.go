@@ -62,6 +62,7 @@ const (
 	ProtocolSum      Protocol = "/murmuration/sum/2"
 	ProtocolRows     Protocol = "/murmuration/rows/1"
 	ProtocolValues   Protocol = "/murmuration/values/1"
+	ProtocolStages   Protocol = "/murmuration/stages/1"
 )
 
 // Errors that a Transport or a Stream reports, to be tested with errors.Is.

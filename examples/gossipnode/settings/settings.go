@@ -118,7 +118,7 @@ func (s Settings) Validate(from cli.Origins) error {
 	own.If(s.Serve != "" && (s.Hold || s.IsText()), serveFlag, "needs a peer that trains on pictures or a table; gossipnode sample writes text")
 	own.If(s.TaskFile != "" && max(from.Source("steps"), from.Source("epochs")) > cli.FromDefault, "tasks", "are the work to do: leave out --steps and --epochs")
 	own.If(s.LeastStep < 0 || s.LeastStep > maxStepTime, stepTimeFlag, "%v: want 0 to %v", s.LeastStep, maxStepTime)
-	faults := slices.Concat(own, s.Network.Faults(), s.dataSettings.faults(), s.trainSettings.faults(), s.untilSettings.faults(), s.ends(), s.outputSettings.faults(), s.watchSettings.faults(), s.finalSettings.faults(s.Strategy))
+	faults := slices.Concat(own, s.Network.Faults(), s.dataSettings.faults(), s.trainSettings.faults(), s.untilSettings.faults(), s.ends(), s.outputSettings.faults(), s.watchSettings.faults(), s.finalSettings.faults(s.Strategy), s.pipelined())
 	return from.Usage(faults...)
 }
 
@@ -183,7 +183,7 @@ func (s Settings) Work(data *dataset.Data) peer.Work {
 		return peer.Work{StepsPerPeer: uint64(max(math.Ceil(s.Passes()*float64(pictures)/float64(s.GlobalBatch)), 1))}
 	}
 	steps := math.Ceil(s.Passes() * float64(pictures) / float64(s.Batch))
-	return peer.Work{Steps: uint64(max(steps, 1))}
+	return peer.Work{Steps: uint64(max(steps, 1)) * uint64(s.ModelStages())} // each stage makes a step of each batch
 }
 
 // KnowOperator sets Operator to the id of --operator-key's key, which must not contradict --operator.

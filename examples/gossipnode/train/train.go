@@ -64,6 +64,7 @@ type training struct {
 	measured workload.Measured
 	taker    *travel.Taker   // nil unless the peer trains on rows of holders
 	holder   *holding.Holder // nil unless the peer gives the rows on which it trains
+	staged   staged
 	clock
 	seen
 	record   *history.Recorder
@@ -181,6 +182,9 @@ func Run(ctx context.Context, s settings.Settings, to Observer) (_ result.Share,
 
 // begin makes the node train that has prepared the data with others. Without a node it starts a peer.
 func (t *training) begin(ctx context.Context, p *preparing) (*peer.Peer, error) {
+	if t.ModelStages() > 1 {
+		return t.beginStage(ctx, p)
+	}
 	with, err := t.trains()
 	if err != nil {
 		return nil, err
@@ -245,6 +249,7 @@ func (t *training) run(ctx context.Context) (result.Share, error) {
 	// closer to theirs. The result is about the model after that.
 	before := t.peer.Stats()
 	table := crossEvaluate(ctx, t, err)
+	whole, apart := t.collect(ctx, err)
 	t.leave()
 	stats := t.peer.Stats()
 	stats.Role, stats.Lost, stats.Members = before.Role, before.Lost, before.Members
@@ -252,6 +257,10 @@ func (t *training) run(ctx context.Context) (result.Share, error) {
 		return result.Share{}, err
 	}
 	unsaved := t.keeper.Last(stats)
+	t.work.Params = whole
+	if apart != nil {
+		return result.Share{}, errors.Join(apart, unsaved)
+	}
 	if unsaved != nil {
 		t.Log.Error("the last checkpoint could not be saved; the ones before are kept", zap.Error(unsaved))
 	}
@@ -276,6 +285,9 @@ func (t *training) say(text string) { t.Tell(watch.Report{Kind: watch.ReportNews
 
 // leave leaves the run. It only logs an error, which does not harm what was learned.
 func (t *training) leave() {
+	if t.staged.Pipeline != nil {
+		_ = t.staged.Close() // it never fails
+	}
 	if t.holder != nil {
 		_ = t.peer.Trainer.Close() // serves the others until they have done the work, for which they need rows; it never fails
 		_ = t.holder.Close()       // likewise
@@ -292,6 +304,11 @@ func (t *training) learn(ctx context.Context) (time.Duration, error) {
 		return t.carryOut(ctx)
 	}
 	overlap(t)
+	if t.staged.Pipeline != nil {
+		if err := ready(ctx, t, t.does()); err != nil {
+			return 0, err
+		}
+	}
 	then := func(x, grad tensor.Vector) (peer.Result, error) { return t.gradient(ctx, x, grad) }
 	step := firstGradient(ctx, t, then)
 	if t.ServeOnly {

@@ -1,0 +1,61 @@
+package settings
+
+import (
+	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
+	"github.com/seed-97356399/murmuration/quant"
+)
+
+const activationsFlag = "activations"
+
+// microBatches is how many micro-batches make a step of a peer that trains a stage of a model.
+const microBatches = 8
+
+// activationCodecs are the codecs for what goes from stage to stage.
+func activationCodecs() []string { return []string{"raw", "bf16", "fp16", "int8"} }
+
+// ModelStages is into how many stages the model is cut; 1 if all peers train the whole.
+func (s Settings) ModelStages() int { return max(s.Table.Stages.Model, 1) }
+
+// MicroBatch is the number of examples of a micro-batch, and how many of them make a step.
+func (s Settings) MicroBatch() (examples, batches int) {
+	return max(s.Batch/microBatches, 1), min(s.Batch, microBatches)
+}
+
+// ActivationCodec is the codec of --activations.
+func (s Settings) ActivationCodec() quant.Codec {
+	codec, _ := quant.ByName(s.Activations) // Validate has checked it
+	return codec
+}
+
+// pipelined are the faults of settings where the model is cut into stages.
+func (s Settings) pipelined() []error {
+	var faults cli.Faults
+	faults.Add(cli.OneOf(activationsFlag, s.Activations, activationCodecs()))
+	if s.ModelStages() == 1 {
+		faults.If(s.Activations != activationCodecs()[0], activationsFlag, "is for --stages K, with which the model is cut into stages")
+		return faults
+	}
+	for what, given := range map[string]bool{
+		"--hold, --train-only, --hold-and-train":    s.Hold || s.TrainOnly || s.HoldAndTrain,
+		"--tasks":                                   s.TaskFile != "",
+		"--until, --history (only --deadline goes)": len(s.Until) > 0 || s.History != "",
+		"--serve":                   s.Serve != "",
+		"--cross-evaluate":          s.CrossEvaluate,
+		"--strategy " + s.Strategy:  s.Strategy != StrategyADPSGD && s.Strategy != StrategyAllReduce,
+		"--global-batch, --balance": s.Divides(),
+		"a table (a model of layers for rows is small)":   s.IsTable(),
+		"--policy, whose rules are for layers of a whole": s.Policy != "",
+	} {
+		faults.If(given, stagesFlag, "%d: leave out %s: a peer has one stage of the model", s.ModelStages(), what)
+	}
+	return faults
+}
+
+// Drawn is the number of examples that batches are drawn with.
+func (s Settings) Drawn() int {
+	if s.ModelStages() > 1 {
+		examples, _ := s.MicroBatch()
+		return examples
+	}
+	return s.trainSettings.Drawn()
+}

@@ -1,0 +1,131 @@
+package pipeline
+
+import (
+	"github.com/seed-97356399/murmuration/internal/idle"
+	"github.com/seed-97356399/murmuration/internal/stages"
+	"github.com/seed-97356399/murmuration/peer"
+	"github.com/seed-97356399/murmuration/tensor"
+	"github.com/seed-97356399/murmuration/tensor/nn"
+)
+
+// job is what the schedule asks the goroutine that computes to do.
+type job struct {
+	stages.Action
+	held *held
+}
+
+// desk computes micro-batches. The goroutine that calls Step has it.
+type desk struct {
+	with  Config
+	model *nn.Model
+	last  bool
+	jobs  chan job
+	flows idle.Pool[*nn.Flow]
+
+	params tensor.Vector // the newest, which the trainer owns; nil between two steps
+	older  tensor.Vector // those of micro-batches that were computed forward before the last step
+	one    tensor.Vector // the gradient of one micro-batch
+	errors tensor.Vector // over the outputs of the last stage
+	begun  bool          // the last step was made, and the schedule does not know
+	peer.Result
+}
+
+// maxFlows bounds the memories of micro-batches that are kept for later ones.
+const maxFlows = 2*peer.MaxStages + 1
+
+func newDesk(with Config, model *nn.Model) *desk {
+	n := model.Layout().Len()
+	d := &desk{
+		with: with, model: model, last: with.Stage == len(with.Plan.Stages)-1, jobs: make(chan job, 1),
+		flows: idle.NewPool(maxFlows, func() *nn.Flow { return model.Flow(with.Examples) }),
+		older: make(tensor.Vector, n), one: make(tensor.Vector, n),
+	}
+	if d.last {
+		d.errors = make(tensor.Vector, with.Examples*model.Out().Len())
+	}
+	return d
+}
+
+// free takes back the memory of a micro-batch.
+func (d *desk) free(h *held) {
+	if h.flow != nil {
+		d.flows.Put(h.flow)
+	}
+}
+
+// leave ends a step: parameters of before, which micro-batches on their way need, are copied, since the trainer uses the
+// memory again. If the step was not made, there may be some that need those of two steps: the older are gone then.
+func (d *desk) leave(all map[stages.Key]*held) {
+	copied := false
+	for _, h := range all {
+		switch {
+		case h.params == nil:
+		case &h.params[0] == &d.older[0]:
+			h.params = nil
+		case !copied:
+			copy(d.older, d.params)
+			copied = true
+		}
+	}
+	for _, h := range all {
+		if h.params != nil {
+			h.params = d.older
+		}
+	}
+	d.params = nil
+}
+
+// compute does a job, and adds the gradient of a micro-batch that goes back. It returns true if the values are of no use.
+func (d *desk) compute(j job, grad tensor.Vector) (useless bool) {
+	h := j.held
+	if h.flow == nil {
+		h.flow, h.params = d.flows.Take(), d.params
+		out := h.flow.Forward(h.params, h.in, h.id.Number^h.id.Source.Fingerprint())
+		if !tensor.Finite(out) {
+			return true
+		}
+		if useless = d.forward(h, out); useless || j.Kind == stages.ComputeForward {
+			return useless
+		}
+	}
+	if h.params == nil {
+		return true
+	}
+	examples := len(h.in) / d.model.In().Len()
+	below := h.flow.Backward(h.params, d.one, h.errors, d.with.Stage > 0)
+	if !tensor.Finite(d.one) || !tensor.Finite(below) {
+		return true
+	}
+	h.back = encode(h.codec, below)
+	tensor.Axpy(grad, float32(examples), d.one)
+	d.Loss += h.loss * float64(examples)
+	d.Samples += examples
+	return false
+}
+
+// forward keeps what the outputs of this stage are for: they go on, or back, or have errors.
+func (d *desk) forward(h *held, out tensor.Vector) (useless bool) {
+	switch {
+	case h.id.Asks && d.last:
+		h.back = encode(raw(), out)
+	case h.id.Asks:
+		h.onwards = encode(raw(), out)
+	case !d.last:
+		h.onwards = encode(d.with.Codec, out)
+	default:
+		terms := float64(len(h.targets))
+		h.errors = d.errors[:len(out)]
+		h.loss = d.with.Plan.Loss.Gradient(h.errors, out, h.targets, 1/terms) / terms
+		return h.loss-h.loss != 0 || !tensor.Finite(h.errors)
+	}
+	return false
+}
+
+// mean makes the sum of gradients their mean over all examples.
+func (d *desk) mean(grad tensor.Vector) (r peer.Result) {
+	if r = d.Result; r.Samples > 0 {
+		tensor.Scale(grad, 1/float32(r.Samples))
+		r.Loss /= float64(r.Samples)
+	}
+	return r
+}
