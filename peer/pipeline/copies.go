@@ -24,11 +24,10 @@ const CopyEvery = 50
 
 // copies are the parameters of other stages that this member keeps, one of each stage.
 type copies struct {
-	with  Config
-	own   func() kept // what this member has of its own stage
+	*run
+	steps uint64 // that the trainer's goroutine has made
 	mu    sync.Mutex
 	kept  []kept
-	steps uint64 // of this member; its trainer's goroutine has them
 }
 
 // kept is a copy of a stage's parameters, and the flock's steps when it was made.
@@ -37,9 +36,7 @@ type kept struct {
 	values coded
 }
 
-func newCopies(with Config, own func() kept) *copies {
-	return &copies{with: with, own: own, kept: make([]kept, len(with.Plan.Stages))}
-}
+func newCopies(r *run) *copies { return &copies{run: r, kept: make([]kept, len(r.with.Plan.Stages))} }
 
 // serve takes a copy of a member that has the stage, or gives one. It does so only for members.
 func (c *copies) serve(s *framed.Stream, m wire.Batch, records []transport.Record) error {
@@ -110,21 +107,20 @@ func keeper(records []transport.Record, stage int) (id transport.PeerID) {
 	return id
 }
 
-// copyOut gives a copy of this member's parameters to another, every CopyEvery steps while it has its stage alone.
-func (p *Pipeline) copyOut() {
-	c := p.copies
+// give gives a copy of this member's parameters to another, every CopyEvery steps while it has its stage alone.
+func (c *copies) give(m *members) {
 	if c.steps++; c.steps%CopyEvery != 0 {
 		return
 	}
-	records := p.service.Records()
-	to := keeper(records, p.with.Stage)
-	if to == "" || len(p.members.of(records, p.with.Stage)) > 1 {
+	records := c.service.Records()
+	to := keeper(records, c.with.Stage)
+	if to == "" || len(m.of(records, c.with.Stage)) > 1 {
 		return
 	}
-	own := p.own()
-	p.tasks.Spawn(func() {
-		err := p.service.Ask(p.life, to, func(s *framed.Stream) error {
-			err := framed.Say(s, 0, wire.Batch{Kind: wire.BatchKeep, Stage: uint8(p.with.Stage + 1), Codec: raw().ID(), Number: own.at, Values: uint32(own.values.n)})
+	own := c.own()
+	c.tasks.Spawn(func() {
+		err := c.service.Ask(c.life, to, func(s *framed.Stream) error {
+			err := framed.Say(s, 0, wire.Batch{Kind: wire.BatchKeep, Stage: uint8(c.with.Stage + 1), Codec: raw().ID(), Number: own.at, Values: uint32(own.values.n)})
 			if err == nil {
 				err = own.values.send(s)
 			}
@@ -133,43 +129,30 @@ func (p *Pipeline) copyOut() {
 			}
 			return err
 		})
-		if err != nil && context.Cause(p.life) == nil {
-			p.with.Log.Warn("this member has its stage alone, and cannot give a copy of it to another", zap.String("peer", string(to)), zap.Error(err))
+		if err != nil && c.life.Err() == nil {
+			c.with.Log.Warn("this member has its stage alone, and cannot give a copy of it to another", zap.String("peer", string(to)), zap.Error(err))
 		}
 	})
 }
 
 // own is a copy of this member's parameters.
-func (p *Pipeline) own() kept {
-	at, values := p.node.Stats().FlockSteps, make(tensor.Vector, p.model.Layout().Len())
-	if _, err := p.trainer.Snapshot(values, 0); err != nil {
+func (c *copies) own() kept {
+	at, values := c.node.Stats().FlockSteps, make(tensor.Vector, c.with.Plan.Stages[c.with.Stage].Layout().Len())
+	if _, err := c.trainer.Snapshot(values, 0); err != nil {
 		return kept{} // it has another length: the trainer is of another plan
 	}
 	return kept{at, encode(raw(), values)}
 }
 
-// Whole copies the parameters of the whole model: this member's stage, and each other stage from a member that has it. It
-// waits for members of stages that have none, until ctx ends. It works after Trainer.Close too.
-func (p *Pipeline) Whole(ctx context.Context) (*tensor.Params, error) {
-	parts := make([]tensor.Vector, len(p.with.Plan.Stages))
-	for stage := range parts {
-		var err error
-		if parts[stage], err = p.part(ctx, stage); err != nil {
-			return nil, fmt.Errorf("copying the parameters of stage %d: %w", stage+1, err)
-		}
-	}
-	return p.with.Plan.Join(parts...)
-}
-
-// part copies the parameters of a stage.
-func (p *Pipeline) part(ctx context.Context, stage int) (tensor.Vector, error) {
-	if stage == p.with.Stage {
-		return p.own().values.decode()
+// part copies the parameters of a stage, as a member has them that trains it.
+func (c *copies) part(ctx context.Context, m *members, stage int) (tensor.Vector, error) {
+	if stage == c.with.Stage {
+		return c.own().values.decode()
 	}
 	for try := 0; ; try++ {
 		var fault error
-		if ids := p.members.of(p.service.Records(), stage); len(ids) > 0 {
-			got, err := fetch(ctx, p.service, ids[try%len(ids)], p.with.Plan, stage)
+		if ids := m.having(c.service.Records(), stage); len(ids) > 0 {
+			got, err := fetch(ctx, c.service, ids[try%len(ids)], c.with.Plan, stage)
 			if err == nil && got.values.n > 0 {
 				return got.values.decode()
 			}

@@ -113,10 +113,10 @@ func (c chooser) settle(ctx context.Context) (stage int, err error) {
 	}
 }
 
-// better is the stage that a node should choose which has chosen one: another if that has nobody, and this node is the last
-// of those that could leave theirs for it.
+// better is the stage that a node should choose which has chosen one: another if that has nobody, or, before anybody has made a
+// step, two members fewer, and this node is the last of those that could leave theirs for it.
 func better(records []transport.Record, self transport.PeerID, stage, of int) int {
-	counts, last := make([]int, of), true
+	counts, last, begun := make([]int, of), true, false
 	counts[stage] = 1
 	for _, r := range records {
 		at := int(r.Stage) - 1
@@ -124,10 +124,12 @@ func better(records []transport.Record, self transport.PeerID, stage, of int) in
 			continue
 		}
 		counts[at]++
+		begun = begun || r.Steps > 0
 		last = last && (at != stage || flock.Trains(r) || r.Peer < self)
 	}
-	if empty := slices.Index(counts, 0); empty >= 0 && counts[stage] > 1 && last {
-		return empty
+	fewest := slices.Index(counts, slices.Min(counts))
+	if last && counts[stage] > counts[fewest]+1 && (counts[fewest] == 0 || !begun) {
+		return fewest
 	}
 	return stage
 }
@@ -166,7 +168,7 @@ func (c chooser) bottleneck(ctx context.Context) int {
 // each asks members how long they take for a micro-batch; 0 if they do not know, or do not answer.
 func (c chooser) each(ctx context.Context, records []transport.Record) []time.Duration {
 	each := make([]time.Duration, len(records))
-	c.all(ctx, records, func(ctx context.Context, i int) {
+	c.all(ctx, len(records), func(ctx context.Context, i int) {
 		_ = c.service.Ask(ctx, records[i].Peer, func(s *framed.Stream) error {
 			err := framed.Say(s, 0, wire.Batch{Kind: wire.BatchLoad, Stage: records[i].Stage})
 			if err == nil {
@@ -188,7 +190,7 @@ func (c chooser) kept(ctx context.Context, stage int) (newest kept) {
 	}
 	records = slices.DeleteFunc(records, func(r transport.Record) bool { return !flock.Trains(r) || r.Stage == 0 })
 	var mu sync.Mutex
-	c.all(ctx, records, func(ctx context.Context, i int) {
+	c.all(ctx, len(records), func(ctx context.Context, i int) {
 		got, err := fetch(ctx, c.service, records[i].Peer, c.plan, stage)
 		mu.Lock()
 		defer mu.Unlock()
@@ -199,12 +201,12 @@ func (c chooser) kept(ctx context.Context, stage int) (newest kept) {
 	return newest
 }
 
-// all talks with members, with all at once, for a while. Those that fail are passed over.
-func (c chooser) all(ctx context.Context, records []transport.Record, talk func(ctx context.Context, i int)) {
+// all talks with so many members, with all at once, for a while.
+func (c chooser) all(ctx context.Context, members int, talk func(ctx context.Context, i int)) {
 	ctx, cancel := context.WithTimeout(ctx, askFor)
 	defer cancel()
 	var asking sync.WaitGroup
-	for i := range min(len(records), maxAsked) {
+	for i := range min(members, maxAsked) {
 		asking.Go(func() { talk(ctx, i) })
 	}
 	asking.Wait()

@@ -157,6 +157,9 @@ func (w *world) trains(name string, n *peer.Node, stage int, params *tensor.Para
 			err = m.Step(context.Background())
 		}
 		m.failed <- err
+		if errors.Is(err, peer.ErrRunOver) {
+			_ = m.Linger(context.Background()) // which ends with the pipeline
+		}
 	})
 	return m
 }
@@ -180,7 +183,7 @@ func (w *world) whole() *tensor.Params {
 		parts[stage] = make(tensor.Vector, w.plan.Stages[stage].Layout().Len())
 		var n float32
 		for _, m := range w.all {
-			if m.with.Stage != stage {
+			if m.Pipeline.with.Stage != stage {
 				continue
 			}
 			own := make(tensor.Vector, len(parts[stage]))

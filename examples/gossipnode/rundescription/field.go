@@ -140,7 +140,7 @@ func stagesOf(s values) string {
 	if n == 1 {
 		return "1"
 	}
-	examples, _ := s.MicroBatch()
+	examples, _ := settings.MicroBatch(s.Batch)
 	return fmt.Sprintf("%d of micro-batches of %d", n, examples)
 }
 

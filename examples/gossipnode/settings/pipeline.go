@@ -2,7 +2,6 @@ package settings
 
 import (
 	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
-	"github.com/seed-97356399/murmuration/quant"
 )
 
 const activationsFlag = "activations"
@@ -13,22 +12,13 @@ const microBatches = 8
 // activationCodecs are the codecs for what goes from stage to stage.
 func activationCodecs() []string { return []string{"raw", "bf16", "fp16", "int8"} }
 
-// ModelStages is into how many stages the model is cut; 1 if all peers train the whole.
-func (s Settings) ModelStages() int { return max(s.Table.Stages.Model, 1) }
-
-// MicroBatch is the number of examples of a micro-batch, and how many of them make a step.
-func (s Settings) MicroBatch() (examples, batches int) {
-	return max(s.Batch/microBatches, 1), min(s.Batch, microBatches)
-}
-
-// ActivationCodec is the codec of --activations.
-func (s Settings) ActivationCodec() quant.Codec {
-	codec, _ := quant.ByName(s.Activations) // Validate has checked it
-	return codec
+// MicroBatch is the number of examples of a micro-batch, and how many of them make a step of a batch.
+func MicroBatch(batch int) (examples, batches int) {
+	return max(batch/microBatches, 1), min(batch, microBatches)
 }
 
 // pipelined are the faults of settings where the model is cut into stages.
-func (s Settings) pipelined() []error {
+func pipelined(s Settings) []error {
 	var faults cli.Faults
 	faults.Add(cli.OneOf(activationsFlag, s.Activations, activationCodecs()))
 	if s.ModelStages() == 1 {
@@ -49,13 +39,4 @@ func (s Settings) pipelined() []error {
 		faults.If(given, stagesFlag, "%d: leave out %s: a peer has one stage of the model", s.ModelStages(), what)
 	}
 	return faults
-}
-
-// Drawn is the number of examples that batches are drawn with.
-func (s Settings) Drawn() int {
-	if s.ModelStages() > 1 {
-		examples, _ := s.MicroBatch()
-		return examples
-	}
-	return s.trainSettings.Drawn()
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/seed-97356399/murmuration/averaging"
 	"github.com/seed-97356399/murmuration/averaging/baseline"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
+	"github.com/seed-97356399/murmuration/quant"
 	"github.com/seed-97356399/murmuration/topology"
 )
 
@@ -193,6 +194,12 @@ func (s StrategySettings) Machine(batch int, outer baseline.Outer) func(averagin
 		}
 		return baseline.NewParamServer(config, gate)
 	}
+}
+
+// ActivationCodec is the codec of --activations.
+func (s StrategySettings) ActivationCodec() quant.Codec {
+	codec, _ := quant.ByName(s.Activations) // Validate has checked it
+	return codec
 }
 
 // gate decides when a worker of a parameter server may go on.

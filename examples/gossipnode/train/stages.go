@@ -7,6 +7,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/seed-97356399/murmuration/examples/gossipnode/settings"
 	"github.com/seed-97356399/murmuration/examples/zoo/nets"
 	"github.com/seed-97356399/murmuration/peer"
 	"github.com/seed-97356399/murmuration/peer/pipeline"
@@ -43,12 +44,12 @@ func cut(model *nn.Model, stages, examples int) (pipeline.Plan, error) {
 }
 
 // beginStage joins the run, takes the stage that needs this peer most, and begins to train it.
-func (t *training) beginStage(ctx context.Context, p *preparing) (*peer.Peer, error) {
+func beginStage(ctx context.Context, t *training, p *preparing) (*peer.Peer, error) {
 	if err := joinWith(ctx, p, t.work.Data); err != nil {
 		return nil, err
 	}
 	t.announced = p.announced
-	examples, batches := t.MicroBatch()
+	examples, batches := settings.MicroBatch(t.Batch)
 	s := &t.staged
 	var err error
 	if s.plan, err = cut(nets.Layers(t.work.Model), t.ModelStages(), examples); err != nil {
@@ -76,13 +77,13 @@ func (t *training) beginStage(ctx context.Context, p *preparing) (*peer.Peer, er
 		return nil, err
 	}
 	s.Pipeline, err = pipeline.New(p.node, trainer, pipeline.Config{
-		Plan: s.plan, Stage: s.stage, Feed: t.feed, Examples: examples, Batch: batches, Codec: t.ActivationCodec(), Log: t.Log,
+		Plan: s.plan, Stage: s.stage, Feed: func(context.Context) (x, y tensor.Vector, err error) { return feed(t) }, Examples: examples, Batch: batches, Codec: t.ActivationCodec(), Log: t.Log,
 	})
 	return &peer.Peer{Node: p.node, Trainer: trainer}, err
 }
 
 // feed gives the next micro-batch of this peer's data.
-func (t *training) feed(context.Context) (x, y tensor.Vector, err error) {
+func feed(t *training) (x, y tensor.Vector, err error) {
 	if err = t.work.Batches.Next(&t.batch); err != nil {
 		return nil, nil, err
 	}
@@ -90,8 +91,22 @@ func (t *training) feed(context.Context) (x, y tensor.Vector, err error) {
 	return t.batch.X, t.staged.labels, nil
 }
 
+// stepOfStage makes a step, which takes the least time that is asked for.
+func stepOfStage(ctx context.Context, t *training) error {
+	began := time.Now()
+	if err := t.staged.Step(ctx); err != nil {
+		return err
+	}
+	t.record.Computed(began, time.Now())
+	select {
+	case <-time.After(t.LeastStep - time.Since(began)):
+	case <-ctx.Done():
+	}
+	return nil
+}
+
 // does is what this peer trains, in words.
-func (t *training) does() string {
+func does(t *training) string {
 	if t.staged.Pipeline == nil {
 		return fmt.Sprintf("training %s on %s", t.Model, t.Dataset)
 	}
@@ -103,13 +118,16 @@ const collectFor = time.Minute
 
 // collect makes the whole model of the stages of all peers, once the run is over for this one, or has ended with an error.
 // Nobody leaves before the others have it too.
-func (t *training) collect(ctx context.Context, ended error) (*tensor.Params, error) {
+func collect(ctx context.Context, t *training, ended error) (*tensor.Params, error) {
 	if t.staged.Pipeline == nil || ended != nil {
 		return t.work.Params, nil
 	}
-	_ = t.peer.Trainer.Close() // it never fails
 	ctx, cancel := context.WithTimeout(ctx, collectFor)
 	defer cancel()
+	if err := t.staged.Linger(ctx); err != nil {
+		t.Log.Warn("some peers may lack this one's stage for their last steps", zap.Error(err))
+	}
+	_ = t.peer.Trainer.Close() // it never fails
 	whole, err := t.staged.Whole(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("%w: the other stages cannot be had; the checkpoints of peers have theirs", err)
