@@ -29,7 +29,7 @@ type Recording struct {
 // Bounds of a recording that is read.
 const (
 	maxRecordedLines = 1 << 24
-	maxRecordedLine  = 1 << 17 // the first has the active ones of all peers
+	maxRecordedLine  = 1 << 17              // the first has the active ones of all peers
 	longestRecorded  = 100 * 24 * time.Hour // of a step, and the latest
 	recordingVersion = 1
 )

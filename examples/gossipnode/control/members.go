@@ -99,8 +99,7 @@ func (s *controlSettings) find(ctx context.Context, of *control.Change, log *zap
 	return nil
 }
 
-// calledSo are the members of this id, or if there is none, of this name or end of an id: what a member calls itself cannot
-// stand in the way of another's id.
+// calledSo are the members of this id, or else of this name or end of an id: no name hides another's id.
 func calledSo(seen []control.Member, by string) (called []control.Member) {
 	for _, m := range seen {
 		if string(m.ID) == by {

@@ -89,7 +89,7 @@ func export(from, to, pipeline string, force bool) (file string, model *tensor.P
 	}
 	// Other programs look for this: the tensors are like those of a PyTorch model.
 	plain := map[string]string{"format": "pt"}
-	for _, key := range append(rows.PictureKeys(), "run", "dataset", "model", "steps", "flock_steps") {
+	for _, key := range []string{rows.PicturesKey, rows.NormKey, "run", "dataset", "model", "steps", "flock_steps"} {
 		if text := read.Metadata[key]; text != "" {
 			plain[key] = text
 		}

@@ -88,7 +88,7 @@ func OpenNeural(path string) (learn.File, error) {
 		return learn.File{}, err
 	case file.IsCheckpoint():
 		return learn.File{}, errors.New("it is a checkpoint: write its model with gossipnode export, and give that")
-	case strings.HasPrefix(file.Metadata[picturesKey], "pixels "):
+	case strings.HasPrefix(file.Metadata[PicturesKey], "pixels "):
 		return ofPictures(file)
 	case file.Metadata[PreparedKey] == "":
 		return learn.File{}, fmt.Errorf("it says neither how rows are prepared nor what its pictures are like: export it again, with %s beside its checkpoint if it is of a table", settings.PipelineName)

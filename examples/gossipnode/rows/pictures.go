@@ -1,6 +1,7 @@
 package rows
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -14,21 +15,15 @@ import (
 	"github.com/seed-97356399/murmuration/tensor"
 )
 
-// Keys, in the metadata of a neural model's file, of what its pictures are like: their shape and number of classes as
-// dataset.Set.Format has them, and their normalization.
-const (
-	picturesKey = "examples"
-	normKey     = "norm"
-)
-
-// PictureKeys are the keys that About sets for pictures.
-func PictureKeys() []string { return []string{picturesKey, normKey} }
+// PicturesKey and NormKey are the keys, in the metadata of a neural model's file, of what its pictures are like: their shape
+// and number of classes as dataset.Set.Format has them, and their normalization.
+const PicturesKey, NormKey = "examples", "norm"
 
 // About adds to the metadata of a model's file what it was trained on: pictures as those of a set, or rows that were
 // prepared, unless p is nil.
 func About(metadata map[string]string, set *dataset.Set, p *prepare.Prepared) error {
 	if set.Norm() != nil {
-		metadata[picturesKey], metadata[normKey] = set.Format(), dataset.FormatNorm(set.Norm())
+		metadata[PicturesKey], metadata[NormKey] = set.Format(), dataset.FormatNorm(set.Norm())
 	}
 	if p == nil {
 		return nil
@@ -41,17 +36,14 @@ func About(metadata map[string]string, set *dataset.Set, p *prepare.Prepared) er
 // ofPictures makes the model of a file that was trained on pictures. A row has a column for each value of a picture: pixel0,
 // pixel1 and so on, line by line, the channels of a pixel side by side. Classes are numbers, in the column label.
 func ofPictures(file *checkpoint.File) (learn.File, error) {
-	norm, err := dataset.ParseNorm(file.Metadata[normKey])
-	var reader *dataset.Reader
-	if err == nil {
-		reader, err = dataset.NewReader(file.Metadata[picturesKey], norm, dataset.Augment{}, 0)
+	norm, err := dataset.ParseNorm(file.Metadata[NormKey])
+	var like *dataset.Set
+	reader, fault := dataset.NewReader(file.Metadata[PicturesKey], norm, dataset.Augment{}, 0)
+	if err = cmp.Or(err, fault); err == nil {
+		like, err = reader.Set(nil)
 	}
 	if err != nil {
 		return learn.File{}, fmt.Errorf("what it says of its pictures is damaged (%w): export it again", err)
-	}
-	like, err := reader.Set(nil)
-	if err != nil {
-		return learn.File{}, err
 	}
 	m := &neural{name: file.Metadata["model"], shape: like.Shape(), classes: like.Classes()}
 	made := learn.File{Target: "label", Model: m}
@@ -84,11 +76,10 @@ func pixelsOf(rows *table.Batch, columns []table.Field) ([]uint8, error) {
 			return nil, fmt.Errorf("there is no column %q of numbers: a picture has %d, from pixel0 on", column.Name, len(columns))
 		}
 		for row, v := range c.Numbers {
-			level := uint8(v)
-			if float64(level) != v {
+			if v != float64(uint8(v)) {
 				return nil, fmt.Errorf("%s of row %d is %v: want a whole number from 0 to 255", column.Name, row+1, v)
 			}
-			pixels[row*len(columns)+i] = level
+			pixels[row*len(columns)+i] = uint8(v)
 		}
 	}
 	return pixels, nil

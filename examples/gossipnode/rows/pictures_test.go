@@ -73,9 +73,9 @@ func TestOpenPictures(t *testing.T) {
 		}
 	}
 	for says, wrong := range map[string][2]string{
-		"export it again": {normKey, "0/0"}, "normalizations of 2 channels": {normKey, "0,0/1,1"}, "damaged": {picturesKey, "pixels 8x8/5"},
-		"no such model": {"model", "gpt"}, "of their format": {picturesKey, "pixels 4096x4096x3/5"}, "neither": {picturesKey, "text 1x8x1/256"},
-		"in the model": {picturesKey, "pixels 16x16x3/5"},
+		"export it again": {NormKey, "0/0"}, "normalizations of 2 channels": {NormKey, "0,0/1,1"}, "damaged": {PicturesKey, "pixels 8x8/5"},
+		"no such model": {"model", "gpt"}, "of their format": {PicturesKey, "pixels 4096x4096x3/5"}, "neither": {PicturesKey, "text 1x8x1/256"},
+		"in the model": {PicturesKey, "pixels 16x16x3/5"},
 	} {
 		damaged := maps.Clone(metadata)
 		damaged[wrong[0]] = wrong[1]

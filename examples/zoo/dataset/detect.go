@@ -27,9 +27,8 @@ type contents struct {
 // error is a *DataError. It has the remedy if files are missing.
 func detect(dir string, classes int, remedy string) (contents, error) {
 	var found []contents
-	batches := func(dir string) (contents, error) { return findBatches(dir, classes) }
-	for _, look := range []func(string) (contents, error){batches, findShards, findFolders} {
-		c, err := look(dir)
+	for _, look := range []func(string, int) (contents, error){findBatches, findShards, findFolders} {
+		c, err := look(dir, classes)
 		if err != nil {
 			return contents{}, err
 		}
@@ -52,8 +51,7 @@ func detect(dir string, classes int, remedy string) (contents, error) {
 
 const wanted = "want data_batch_*.bin and test_batch*.bin, or train.bin and test.bin, or train*.tar[.gz] and test*.tar[.gz], or train/CLASS/*.jpg and test/CLASS/*.jpg (or .png)"
 
-// findBatches looks for the binary files of CIFAR-10 and CIFAR-100, also in the folder that their archive unpacks to:
-// for those of the set with so many classes first, since a folder may hold both.
+// findBatches looks for files of CIFAR-10 and CIFAR-100, the set of so many classes first, and where their archives unpack to.
 func findBatches(dir string, classes int) (c contents, err error) {
 	forms := cifarForms()
 	if i := slices.IndexFunc(forms, func(f cifarForm) bool { return f.classes == classes }); i > 0 {
@@ -72,7 +70,7 @@ func findBatches(dir string, classes int) (c contents, err error) {
 	return c, nil
 }
 
-func findShards(dir string) (contents, error) {
+func findShards(dir string, _ int) (contents, error) {
 	archives := func(paths []string) source { return shards{paths} }
 	return findFiles(dir, trainFolder, heldOutFolder, archives, ".tar", ".tar.gz", ".tgz")
 }
@@ -97,7 +95,7 @@ func findFiles(
 	return c, nil
 }
 
-func findFolders(dir string) (c contents, err error) {
+func findFolders(dir string, _ int) (c contents, err error) {
 	train, heldOut := filepath.Join(dir, trainFolder), filepath.Join(dir, heldOutFolder)
 	if isFolder(heldOut) {
 		c.heldOut = &classFolders{root: heldOut}
