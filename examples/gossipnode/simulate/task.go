@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"runtime/debug"
+	"slices"
 
 	"github.com/seed-97356399/murmuration/averaging/baseline"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
@@ -76,7 +77,7 @@ func PrepareAll(ctx context.Context, s settings.Settings, peers int) (*Simulated
 
 // Begin gives every peer its data from the beginning, for one run. The caller must close the task.
 func (t *Simulated) Begin(s settings.Settings) (_ *simulatedTask, err error) {
-	task := &simulatedTask{Simulated: t, settings: s}
+	task := &simulatedTask{Simulated: t, settings: s, factors: make([][]peertest.Factors, len(t.all))}
 	for i, data := range t.all {
 		batches, err := data.Batches(min(s.Drawn(), data.Len()), s.Order(i), s.Augmentation())
 		if err != nil {
@@ -142,6 +143,7 @@ type simulatedTask struct {
 	*Simulated
 	settings settings.Settings
 	batches  []dataset.Batches
+	factors  [][]peertest.Factors // of the last gradient of each peer
 }
 
 // Params implements peertest.Task.
@@ -166,8 +168,18 @@ func (t *simulatedTask) Gradient(i, samples int, x, grad tensor.Vector) (peer.Re
 	if err != nil {
 		return peer.Result{}, err
 	}
+	t.factors[i] = t.factors[i][:0]
+	d.model.OnFactors(nil)
+	if t.settings.Factors {
+		d.model.OnFactors(func(at int, inputs, errors tensor.Vector) {
+			t.factors[i] = append(t.factors[i], peertest.Factors{At: at, Inputs: slices.Clone(inputs), Errors: slices.Clone(errors)})
+		})
+	}
 	return peer.Result{Loss: d.model.Gradient(x, &d.batch, grad), Samples: d.batch.Len()}, nil
 }
+
+// Factors implements peertest.Factored.
+func (t *simulatedTask) Factors(i int) []peertest.Factors { return t.factors[i] }
 
 // Readiness implements peertest.Gradual.
 func (t *simulatedTask) Readiness() (all []peertest.Ready) {

@@ -2,6 +2,7 @@ package train
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -9,6 +10,7 @@ import (
 
 	"github.com/seed-97356399/murmuration/examples/gossipnode/settings"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/workload"
+	"github.com/seed-97356399/murmuration/examples/zoo/dataset"
 	"github.com/seed-97356399/murmuration/examples/zoo/nets"
 	"github.com/seed-97356399/murmuration/peer"
 	"github.com/seed-97356399/murmuration/peer/pipeline"
@@ -69,7 +71,7 @@ func beginStage(ctx context.Context, t *training, p *preparing) (*peer.Peer, err
 		return nil, err
 	}
 	s.Pipeline, err = pipeline.New(p.node, trainer, pipeline.Config{
-		Plan: s.plan, Stage: s.stage, Feed: func(context.Context) (x, y tensor.Vector, err error) { return feed(t) }, Examples: examples, Batch: batches, Codec: t.ActivationCodec(), Log: t.Log,
+		Plan: s.plan, Stage: s.stage, Feed: func(ctx context.Context) (x, y tensor.Vector, err error) { return feed(ctx, t) }, Examples: examples, Batch: batches, Codec: t.ActivationCodec(), Log: t.Log,
 	})
 	return &peer.Peer{Node: p.node, Trainer: trainer}, err
 }
@@ -109,9 +111,12 @@ func stageOfCheckpoint(t *training, whole tensor.Vector) (stage int, params *ten
 	return 0, nil, settings.Remedied(fault)
 }
 
-// feed gives the next micro-batch of this peer's data.
-func feed(t *training) (x, y tensor.Vector, err error) {
-	if err = t.work.Batches.Next(&t.batch); err != nil {
+// feed gives the next micro-batch of this peer's data, and none once it has trained enough.
+func feed(ctx context.Context, t *training) (x, y tensor.Vector, err error) {
+	if err = t.work.Batches.Next(&t.batch); errors.Is(err, dataset.ErrClosed) {
+		<-ctx.Done()
+	}
+	if err != nil {
 		return nil, nil, err
 	}
 	t.staged.labels = nn.Labels(t.staged.labels[:0], t.batch.Labels)
