@@ -125,7 +125,7 @@ func (e *evaluations) look(now time.Time) (why until.Reason, agreed bool) {
 	defer e.mu.Unlock()
 	if e.judge == nil {
 		aim := until.Aim{Accuracy: e.with.Accuracy, Loss: e.with.Loss, Plateau: e.with.Plateau, Deadline: e.with.Deadline}
-		e.judge, e.next = until.New(aim, now), now.Add(control.EvaluationSpacing)
+		e.judge, e.next = until.New(e.self, aim, now), now.Add(control.EvaluationSpacing)
 	}
 	if steps := e.flock.Steps(); e.with.Evaluate != nil && !e.next.IsZero() && now.After(e.next) && steps >= e.steps+evaluateSteps && !e.flock.IsOver() {
 		e.next, e.steps = time.Time{}, steps
@@ -184,13 +184,7 @@ func (e *evaluations) evaluate() {
 	accuracy, loss := e.with.Evaluate(e.x)
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.judge.Evaluated(accuracy, loss)
-	best := &e.best
-	better := accuracy > best.accuracy || accuracy == best.accuracy && loss < best.loss
-	if e.with.Loss > 0 && e.with.Accuracy == 0 {
-		better = loss < best.loss
-	}
-	if better || best.x == nil {
+	if best := &e.best; e.judge.Evaluated(accuracy, loss) {
 		best.x, e.x, best.accuracy, best.loss = e.x, best.x, accuracy, loss
 	}
 	now := time.Now()

@@ -95,5 +95,24 @@ func TestChangesOfMembers(t *testing.T) {
 		subjects["a"].flock.members = []transport.Record{{Peer: subjects["b"].at.Self()}}
 		send(control.Drain, a)
 		is("a", admit, control.Change{Peer: a, Do: control.Drain, Since: 6})
+
+		for what, hears := range map[string]func(){ // where the first answer was lost
+			"from a member that it asks later": func() { subjects["a"].askNext(t.Context()) },
+			"from a member that asks it":       func() { subjects["b"].askNext(t.Context()) },
+		} {
+			subjects["a"].at.Close()
+			live("a")
+			subjects["a"].flock.members, subjects["b"].flock.members = []transport.Record{{Peer: subjects["b"].at.Self()}}, []transport.Record{{Peer: a}}
+			if err := subjects["a"].Ask(t.Context(), "gone"); err == nil {
+				t.Fatal("one that is gone answers")
+			}
+			hears()
+			is("a", admit)
+			if subjects["a"].Drained() {
+				t.Errorf("a later life is to leave, as it hears %s", what)
+			}
+		}
+		send(control.Drain, a)
+		is("a", admit, control.Change{Peer: a, Do: control.Drain, Since: 7})
 	})
 }

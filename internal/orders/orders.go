@@ -70,7 +70,8 @@ type Orders struct {
 
 	asked     int           // members so far
 	evaluated atomic.Uint64 // messages by Evaluated
-	told      atomic.Bool   // a member has answered what the operator had said before this peer came
+	asks      atomic.Bool   // a member was asked what the operator had said before this peer came
+	told      atomic.Bool   // and one has said it
 	leave     atomic.Bool   // the operator has asked this peer to leave
 }
 
@@ -164,30 +165,31 @@ func (o *Orders) askNext(ctx context.Context) {
 	member := members[o.asked%len(members)].Peer
 	ctx, cancel := context.WithTimeout(ctx, o.requests.Stall)
 	defer cancel()
-	if err := o.ask(ctx, member, false); err != nil {
+	if err := o.ask(ctx, member); err != nil {
 		o.requests.Log.Debug("asking a member what the operator has said", zap.String("peer", string(member)), zap.Error(err))
 	}
 }
 
-// Ask sends the operator's messages to a member, and receives those that it knows. What the first member of all
-// answers was said before this peer came: it asks no peer of this life to leave.
+// Ask sends the operator's messages to a member, and receives those that it knows. What is heard of members until the first
+// has said all was said before this peer came: it asks no peer of this life to leave.
 func (o *Orders) Ask(ctx context.Context, member transport.PeerID) error {
-	before := !o.told.Load()
-	err := o.ask(ctx, member, before)
-	if err == nil {
-		o.told.Store(true)
-	}
-	return err
+	o.asks.Store(true)
+	return o.ask(ctx, member)
 }
 
-func (o *Orders) ask(ctx context.Context, member transport.PeerID, before bool) error {
+// early tells whether members may say what the operator has said before this peer came.
+func (o *Orders) early() bool { return o.asks.Load() && !o.told.Load() }
+
+func (o *Orders) ask(ctx context.Context, member transport.PeerID) error {
 	if o.config.Operator == "" {
 		return nil
 	}
+	before := o.early()
 	answers, err := orderlog.Said().Ask(ctx, o.requests.Transport, o.requests.Run, member, o.All(), o.requests.Stall)
 	for _, message := range answers {
 		_ = o.passOn(message, before) // faults have been counted
 	}
+	o.told.CompareAndSwap(false, err == nil)
 	return err
 }
 
@@ -197,8 +199,9 @@ func (o *Orders) Serve(t *framed.Stream) error {
 	if err != nil {
 		return err
 	}
+	before := o.early() && o.flock.Here(t.Remote()) // a member says all that it knows, the operator what is new
 	for _, message := range messages {
-		fault := o.passOn(message, false)
+		fault := o.passOn(message, before)
 		if fault == nil {
 			continue
 		}
@@ -213,6 +216,7 @@ func (o *Orders) Serve(t *framed.Stream) error {
 		t.Refuse(0, reason, detail)
 		return nil
 	}
+	o.told.CompareAndSwap(false, before)
 	orderlog.Said().Answer(t, o.All())
 	return nil
 }

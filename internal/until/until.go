@@ -84,8 +84,10 @@ const (
 
 // Judge judges what the members of a run tell, for one of them.
 type Judge struct {
+	self    topology.PeerID
 	aim     Aim
 	own     Said
+	top     Said      // the best that this member has had
 	began   time.Time // when this member began to train
 	said    map[topology.PeerID]Said
 	members []topology.PeerID // that train
@@ -97,12 +99,13 @@ type Judge struct {
 }
 
 // New makes a judge for a member that begins to train now.
-func New(aim Aim, now time.Time) *Judge {
-	return &Judge{aim: aim, own: nothing, began: now, said: make(map[topology.PeerID]Said), best: nothing}
+func New(self topology.PeerID, aim Aim, now time.Time) *Judge {
+	return &Judge{self: self, aim: aim, own: nothing, top: Said{Accuracy: -1, Loss: math.Inf(1)}, began: now, said: make(map[topology.PeerID]Said), best: nothing}
 }
 
-// Evaluated takes this member's figures. NaN is as bad as can be.
-func (j *Judge) Evaluated(accuracy, loss float64) {
+// Evaluated takes this member's figures. NaN is as bad as can be. It tells whether they are better than all before: of a
+// higher accuracy, or, if the aim has a loss and no accuracy, of a lower loss.
+func (j *Judge) Evaluated(accuracy, loss float64) (best bool) {
 	j.own.Accuracy, j.own.Loss, j.fresh = 0, math.MaxFloat64, true
 	if accuracy > 0 {
 		j.own.Accuracy = min(accuracy, 1)
@@ -110,6 +113,14 @@ func (j *Judge) Evaluated(accuracy, loss float64) {
 	if math.Abs(loss) <= math.MaxFloat64 {
 		j.own.Loss = loss
 	}
+	best = j.own.Accuracy > j.top.Accuracy
+	if j.own.Accuracy == j.top.Accuracy || j.aim.Loss > 0 && j.aim.Accuracy == 0 {
+		best = j.own.Loss < j.top.Loss
+	}
+	if best {
+		j.top = j.own
+	}
+	return best
 }
 
 // Says is what this member should tell all now. It counts here, as at the others, once it is told: see Heard.
@@ -213,8 +224,10 @@ func (j *Judge) vote() (most Reason) {
 // start is when the run began: when this member did, or, if it came late, the median of what the others tell.
 func (j *Judge) start() time.Time {
 	began := []time.Time{j.began}
-	for _, s := range j.said {
-		began = append(began, s.Heard.Add(-s.Trained))
+	for id, s := range j.said {
+		if id != j.self {
+			began = append(began, s.Heard.Add(-s.Trained))
+		}
 	}
 	slices.SortFunc(began, time.Time.Compare)
 	if first := began[len(began)/2]; first.Before(j.began) {

@@ -44,7 +44,7 @@ func (f *flock) run(peers int, aim Aim, limit time.Duration) {
 	members := make([]topology.PeerID, peers)
 	for i := range peers {
 		members[i] = id(i)
-		f.judges[i] = New(aim, start.Add(f.late[i]))
+		f.judges[i] = New(id(i), aim, start.Add(f.late[i]))
 	}
 	const tick = 100 * time.Millisecond
 	for at := time.Duration(0); at <= limit; at += tick {
@@ -53,8 +53,9 @@ func (f *flock) run(peers int, aim Aim, limit time.Duration) {
 			if m.at > at {
 				return false
 			}
-			m.said.Heard = now
-			f.judges[m.to].Heard(id(m.from), m.said)
+			if m.said.Heard = now; at >= f.late[m.to] {
+				f.judges[m.to].Heard(id(m.from), m.said)
+			}
 			return true
 		})
 		for i, j := range f.judges {
@@ -153,6 +154,18 @@ func TestAllEndForOneReason(t *testing.T) {
 	})
 }
 
+// TestOneOfThreeComesLate, and ends at the deadline with the others.
+func TestOneOfThreeComesLate(t *testing.T) {
+	f := flockOf(nil)
+	f.late = map[int]time.Duration{2: 12 * time.Second}
+	f.run(3, Aim{Deadline: 40 * time.Second}, time.Minute)
+	for i, at := range f.ended {
+		if at < 40*time.Second || at > 42*time.Second {
+			t.Errorf("member %d ends at %s", i, at)
+		}
+	}
+}
+
 // TestPlateau: five evaluations without progress, and no fewer, end a run.
 func TestPlateau(t *testing.T) {
 	f := flockOf(nil)
@@ -175,9 +188,25 @@ func TestOfTwoNeitherEndsTheRun(t *testing.T) {
 	}
 }
 
+// TestTheBestIsTold by accuracy, or by loss where that alone is an aim; figures that are none are never better.
+func TestTheBestIsTold(t *testing.T) {
+	nan := math.NaN()
+	for _, c := range []struct {
+		aim  Aim
+		best []bool
+	}{{Aim{Plateau: 1}, []bool{true, true, false, true, true, false, false}}, {Aim{Loss: 1}, []bool{true, true, false, false, true, false, true}}} {
+		j := New("a", c.aim, start)
+		for i, f := range [][2]float64{{nan, nan}, {nan, 2}, {nan, 2}, {0.5, nan}, {0.5, 1}, {0.4, nan}, {nan, 0.5}} {
+			if best := j.Evaluated(f[0], f[1]); best != c.best[i] {
+				t.Errorf("%+v: evaluation %d, of %v, is the best: %v", c.aim, i, f, best)
+			}
+		}
+	}
+}
+
 // TestAVoteOutlivesWhoGaveIt: once over, a member that leaves keeps its vote, so that the reason stays.
 func TestAVoteOutlivesWhoGaveIt(t *testing.T) {
-	j := New(Aim{Accuracy: 0.9}, start)
+	j := New("a", Aim{Accuracy: 0.9}, start)
 	all := []topology.PeerID{"a", "b", "c"}
 	for _, m := range all[1:] {
 		j.Heard(m, Said{Accuracy: 0.95, Wants: Accuracy, Heard: start})
@@ -188,7 +217,7 @@ func TestAVoteOutlivesWhoGaveIt(t *testing.T) {
 	if why := j.Look(start, all[:1], true); why != Accuracy {
 		t.Errorf("after they left: %q", why)
 	}
-	lone := New(Aim{}, start)
+	lone := New("a", Aim{}, start)
 	lone.Heard("b", Said{Wants: Loss, Heard: start})
 	if why := lone.Look(start, all, true); why != GoesOn {
 		t.Errorf("one of three gives a reason to a run that is over: %q", why)
@@ -197,7 +226,7 @@ func TestAVoteOutlivesWhoGaveIt(t *testing.T) {
 
 // TestAllAgree once each has told that the run is over for it.
 func TestAllAgree(t *testing.T) {
-	j, all := New(Aim{}, start), []topology.PeerID{"a", "b"}
+	j, all := New("a", Aim{}, start), []topology.PeerID{"a", "b"}
 	j.Look(start, all, false)
 	j.Heard("a", j.Says(start))
 	j.Heard("b", Said{Over: true})
@@ -211,7 +240,7 @@ func TestAllAgree(t *testing.T) {
 }
 
 func TestFiguresThatAreNone(t *testing.T) {
-	j := New(Aim{Accuracy: 0.5, Loss: 1}, start)
+	j := New("a", Aim{Accuracy: 0.5, Loss: 1}, start)
 	j.Evaluated(math.NaN(), math.Inf(-1))
 	j.Heard("a", j.Says(start))
 	if why := j.Look(start, []topology.PeerID{"a"}, false); why != GoesOn || j.own.Wants != GoesOn {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -30,6 +31,8 @@ type Folder struct {
 	// Run, Dataset and Model are the names in its checkpoints: one with other names is refused. The last two may be
 	// empty.
 	Run, Dataset, Model string
+	// About are further entries of the metadata of its checkpoints, under keys of the program's own.
+	About map[string]string
 	// Keep is how many checkpoints are kept.
 	Keep int
 	// Build is the build of this program, for people: checkpoints have it, and a refusal names it beside that of the
@@ -205,10 +208,13 @@ func (c Folder) belongs(metadata map[string]string) error {
 // describe makes the metadata that say which run, model and data a checkpoint is of.
 func (c Folder) describe(layout *tensor.Layout, now time.Time) map[string]string {
 	hash := layout.Hash()
-	return map[string]string{
+	about := map[string]string{}
+	maps.Copy(about, c.About)
+	maps.Copy(about, map[string]string{
 		keyFormat: checkpointFormat, keyRun: c.Run, keyDataset: c.Dataset, keyModel: c.Model,
 		keyLayout: hex.EncodeToString(hash[:]), keySaved: now.Format(time.RFC3339), keyBuild: c.Build,
-	}
+	})
+	return about
 }
 
 // writeFile writes a checkpoint, and gives it its name when it is complete and on disk.

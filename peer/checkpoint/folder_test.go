@@ -122,6 +122,22 @@ func TestCheckpoint(t *testing.T) {
 	}
 }
 
+// A program's own metadata are in its checkpoints, and change nothing that these say themselves.
+func TestAbout(t *testing.T) {
+	c := testFolder(t)
+	c.About = map[string]string{"examples": "pixels", keyRun: "another"}
+	if err := c.Probe(); err != nil {
+		t.Fatal(err)
+	}
+	file, err := Open(keep(t, c, 7, []int{3, 4}, nil))
+	if err != nil || file.Metadata["examples"] != "pixels" || file.Metadata[keyRun] != c.Run || file.Intact() != nil {
+		t.Errorf("%v %v", file, err)
+	}
+	if taken, _, err := c.Load(smallParams(t, 3, 4)); err != nil || taken == nil {
+		t.Error(err)
+	}
+}
+
 // TestRefusedCheckpoint shows that a file that cannot be used is named, with why, and
 // left as it is; that the one before it is used; and that a folder with nothing else is
 // an error. None of them is ever removed.

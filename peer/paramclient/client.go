@@ -4,10 +4,12 @@
 package paramclient
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/seed-97356399/murmuration/internal/flock"
@@ -33,6 +35,8 @@ var (
 	ErrNotFinite = errors.New("values that are not finite")
 )
 
+var errItself = errors.New("this member serves it itself: use its trainer")
+
 const (
 	again   = 50 * time.Millisecond // until the next question, where nobody served the range
 	maxHops = 4                     // from one member to another that it names
@@ -57,15 +61,40 @@ func New(n *peer.Node, layout *tensor.Layout) (*Client, error) {
 // Close ends the client, and waits for its streams. It is idempotent.
 func (c *Client) Close() { c.service.Close() }
 
-// Pull copies the parameters of a range into dst, and returns their version, which grows with each update. Each value is of
+// Version says which updates the parameters of a range have: each server of its values counts its own. The zero value has
+// none.
+type Version struct{ parts []part }
+
+// part is the values of a server, which end before one, with their update.
+type part struct{ end, update uint64 }
+
+// Updates is how many updates all of the parameters have at least.
+func (v Version) Updates() uint64 {
+	if len(v.parts) == 0 {
+		return 0
+	}
+	return slices.MinFunc(v.parts, func(a, b part) int { return cmp.Compare(a.update, b.update) }).update
+}
+
+// of is the update of a value.
+func (v Version) of(value uint64) uint64 {
+	for _, p := range v.parts {
+		if value < p.end {
+			return p.update
+		}
+	}
+	return 0
+}
+
+// Pull copies the parameters of a range into dst, and returns their version, to be given with a gradient. Each value is of
 // that version or a later one. Pull waits for servers until ctx ends.
-func (c *Client) Pull(ctx context.Context, name string, dst tensor.Vector) (version uint64, err error) {
+func (c *Client) Pull(ctx context.Context, name string, dst tensor.Vector) (version Version, err error) {
 	request, err := c.request(name, len(dst))
 	if err != nil {
-		return 0, fmt.Errorf("pulling %q: %w", name, err)
+		return Version{}, fmt.Errorf("pulling %q: %w", name, err)
 	}
 	base := int(request.First)
-	version, err = c.each(ctx, request, func(s *framed.Stream, first, count int) error {
+	version, err = c.each(ctx, request, Version{}, func(s *framed.Stream, first, count int) error {
 		return pushpull.Receive(s, count, func(at int, v tensor.Vector) error {
 			if !tensor.Finite(v) {
 				return ErrNotFinite
@@ -75,7 +104,7 @@ func (c *Client) Pull(ctx context.Context, name string, dst tensor.Vector) (vers
 		})
 	})
 	if err != nil {
-		return 0, fmt.Errorf("pulling %q: %w", name, err)
+		return Version{}, fmt.Errorf("pulling %q: %w", name, err)
 	}
 	return version, nil
 }
@@ -86,7 +115,7 @@ type Gradient struct {
 	// Samples is the number of samples over which it is the mean, at least 1: its weight beside those of workers.
 	Samples int
 	// Version is what Pull returned with the parameters at which it was computed.
-	Version uint64
+	Version Version
 }
 
 // Push gives a gradient to the servers of a range. It counts as a worker's would: with the gate BSP in the next update, else in
@@ -103,8 +132,8 @@ func (c *Client) Push(ctx context.Context, name string, gradient Gradient) error
 		err = ErrNotFinite
 	default:
 		base := int(request.First)
-		request.Version, request.Samples = gradient.Version, uint32(gradient.Samples)
-		_, err = c.each(ctx, request, func(s *framed.Stream, first, count int) error {
+		request.Samples = uint32(gradient.Samples)
+		_, err = c.each(ctx, request, gradient.Version, func(s *framed.Stream, first, count int) error {
 			own := gradient.Values[first-base:][:count]
 			if err := pushpull.Send(s, count, func(at int, v tensor.Vector) { copy(v, own[at:]) }); err != nil {
 				return err
@@ -133,36 +162,46 @@ func (c *Client) request(name string, values int) (wire.Values, error) {
 	return wire.Values{Layout: c.layout.Hash(), First: uint64(at.Offset), Count: uint64(at.Len)}, nil
 }
 
-// each finds the servers of a run of values, one after the other, and talks with each about its part. It returns the lowest of
-// their versions.
-func (c *Client) each(ctx context.Context, request wire.Values, talk func(s *framed.Stream, first, count int) error) (version uint64, err error) {
+// each finds the servers of a run of values of a version, one after the other, and talks with each about its part. It returns
+// their versions now. That members say that there is nothing to be had ends it once as many have said so in a row as there are.
+func (c *Client) each(ctx context.Context, request wire.Values, of Version, talk func(s *framed.Stream, first, count int) error) (now Version, err error) {
 	var fault error
-	whom, version := c.member(0), ^uint64(0)
-	for tries, hops := 1, 0; request.Count > 0; {
+	whom, members := c.member(0)
+	for tries, hops, refused := 1, 0, 0; request.Count > 0; {
+		request.Version = of.of(request.First)
 		served, begun, err := c.ask(ctx, whom, request, talk)
+		if served.Count == 0 && served.Server == string(c.self) {
+			err = errItself
+		}
 		switch {
 		case err == nil && served.Count > 0:
-			version, hops = min(version, served.Version), 0
 			request.First, request.Count = request.First+served.Count, request.Count-served.Count
+			now.parts, hops = append(now.parts, part{request.First, served.Version}), 0
 			continue
-		case served.Server == string(c.self):
-			return 0, errors.New("this member serves it itself: use its trainer")
-		case err != nil && (begun && request.Samples > 0 || final(err)):
-			return 0, fmt.Errorf("server %s: %w", whom, err)
 		case err == nil && served.Server != "" && hops < maxHops:
 			whom, hops = transport.PeerID(served.Server), hops+1
 			continue
 		case err != nil && ctx.Err() == nil:
-			fault = fmt.Errorf("server %s: %w", whom, err)
+			if fault = fmt.Errorf("server %s: %w", whom, err); final(err) {
+				refused++
+			} else {
+				refused = 0
+			}
+			if begun && (request.Samples > 0 || final(err)) || errors.Is(err, ErrStale) || refused > 0 && refused >= members {
+				return now, fault
+			}
+		default:
+			refused = 0
 		}
 		select {
 		case <-time.After(again):
 		case <-ctx.Done():
-			return 0, fmt.Errorf("waiting for members that serve parameters: %w", errors.Join(context.Cause(ctx), fault))
+			return now, fmt.Errorf("waiting for members that serve parameters: %w", errors.Join(context.Cause(ctx), fault))
 		}
-		whom, hops, tries = c.member(tries), 0, tries+1
+		whom, members = c.member(tries)
+		hops, tries = 0, tries+1
 	}
-	return version, nil
+	return now, nil
 }
 
 // ask asks a member for a run of values, and talks if it serves the first of them. Begun tells whether it does.
@@ -183,7 +222,7 @@ func (c *Client) ask(ctx context.Context, whom transport.PeerID, request wire.Va
 		begun = true
 		return talk(s, int(request.First), int(served.Count))
 	})
-	if refusal, ok := errors.AsType[*wire.Refusal](err); ok && refusal.Reason == wire.ReasonRound {
+	if refusal, ok := errors.AsType[*wire.Refusal](err); ok && refusal.Reason == wire.ReasonRound && request.Samples > 0 {
 		err = fmt.Errorf("%w: %w", ErrStale, err)
 	}
 	return served, begun, err
@@ -194,11 +233,11 @@ func final(err error) bool {
 	refusal, refused := errors.AsType[*wire.Refusal](err)
 	_, theirs := wire.ReasonFor(err)
 	return refused && (refusal.Reason.Permanent() || refusal.Reason == wire.ReasonProtocol) ||
-		theirs || errors.Is(err, ErrStale) || errors.Is(err, ErrNotFinite)
+		theirs || errors.Is(err, errItself) || errors.Is(err, ErrNotFinite)
 }
 
-// member is one of the members that have parameters, another for each number; empty if there is none.
-func (c *Client) member(number int) transport.PeerID {
+// member is one of the members that have parameters, another for each number, and how many there are; empty if there is none.
+func (c *Client) member(number int) (one transport.PeerID, members int) {
 	var having []transport.PeerID
 	for _, r := range c.service.Records() {
 		if flock.Trains(r) || flock.ServesOnly(r) {
@@ -206,7 +245,7 @@ func (c *Client) member(number int) transport.PeerID {
 		}
 	}
 	if len(having) == 0 {
-		return ""
+		return "", 0
 	}
-	return having[number%len(having)]
+	return having[number%len(having)], len(having)
 }

@@ -27,12 +27,12 @@ func (w *world) moves(c *Client, name string, gradient tensor.Vector, share floa
 		w.t.Fatal(err)
 	}
 	after, now := w.pulled(c, name, len(gradient))
-	for ctx := w.soon(); now == version && ctx.Err() == nil; after, now = w.pulled(c, name, len(gradient)) {
+	for ctx := w.soon(); now.Updates() == version.Updates() && ctx.Err() == nil; after, now = w.pulled(c, name, len(gradient)) {
 		time.Sleep(time.Millisecond)
 	}
 	for i, g := range gradient {
 		if want := before[i] - rate*share*g; after[i] != want {
-			w.t.Fatalf("value %d of %q is %g after %g, want %g; versions %d and %d", i, name, after[i], before[i], want, version, now)
+			w.t.Fatalf("value %d of %q is %g after %g, want %g; versions %v and %v", i, name, after[i], before[i], want, version, now)
 		}
 	}
 }
@@ -96,7 +96,7 @@ func TestPushBesideWorkers(t *testing.T) {
 				t.Fatal(err)
 			}
 			_, next := w.pulled(c, "narrow", narrow)
-			for ; next == version; _, next = w.pulled(c, "narrow", narrow) {
+			for ; next.Updates() == version.Updates(); _, next = w.pulled(c, "narrow", narrow) {
 				time.Sleep(time.Millisecond)
 			}
 			version = next
@@ -188,7 +188,7 @@ func TestWhatIsRefused(t *testing.T) {
 		if err := c.Push(w.soon(), "narrow", Gradient{fine, 1, version}); !errors.Is(err, ErrStale) {
 			t.Errorf("a gradient of %d updates ago: %v", MaxStale+1, err)
 		}
-		if err := c.Push(w.soon(), "narrow", Gradient{fine, 1, version + 1}); err != nil {
+		if err := c.Push(w.soon(), "narrow", Gradient{fine, 1, Version{[]part{{wide + 3 + narrow, version.Updates() + 1}}}}); err != nil {
 			t.Errorf("a gradient of %d updates ago: %v", MaxStale, err)
 		}
 	})
@@ -213,7 +213,7 @@ func TestHostileRequests(t *testing.T) {
 				t.Errorf("%s: %v", what, err)
 			}
 		}
-		request := wire.Values{Layout: layout, First: wide + 3, Count: narrow, Version: version, Samples: 1}
+		request := wire.Values{Layout: layout, First: wide + 3, Count: narrow, Version: version.Updates(), Samples: 1}
 		for what, said := range map[string]func(*framed.Stream) error{
 			"values that are not finite": func(s *framed.Stream) error { return say(s, tensor.Vector{0, 0, 0, 0, 0, 0, nan()}) },
 			"too few of them":            func(s *framed.Stream) error { return say(s, counting(3)) },
@@ -235,8 +235,8 @@ func TestHostileRequests(t *testing.T) {
 		if _, _, err := c.ask(w.t.Context(), server, request, silent); err != nil {
 			t.Errorf("one that says nothing: %v", err)
 		}
-		if x, now := w.pulled(c, "narrow", narrow); slices.Max(x) != 0 || slices.Min(x) != 0 || now != version {
-			t.Errorf("they have moved the model to %v, version %d after %d", x, now, version)
+		if x, now := w.pulled(c, "narrow", narrow); slices.Max(x) != 0 || slices.Min(x) != 0 || now.Updates() != version.Updates() {
+			t.Errorf("they have moved the model to %v, version %v after %v", x, now, version)
 		}
 		w.moves(c, "narrow", counting(narrow), 1)
 	})
@@ -299,6 +299,60 @@ func TestHostileServers(t *testing.T) {
 					t.Errorf("%v", err)
 				}
 			})
+		})
+	}
+}
+
+// TestServersUpdateUnalike: a range of two servers, one of which has made many more updates than the other, takes gradients as ever.
+func TestServersUpdateUnalike(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		c := w.client(w.member("client"))
+		w.trainer("b", 2, baseline.ASP{}, true)
+		w.trainer("c", 2, baseline.ASP{}, true)
+		for range MaxStale + 1 {
+			w.moves(c, "narrow", counting(narrow), 1)
+		}
+		w.moves(c, "wide", counting(wide), 1)
+		_, version := w.pulled(c, "wide", wide)
+		if len(version.parts) != 2 || version.parts[0].update+MaxStale > version.parts[1].update || version.Updates() != version.parts[0].update {
+			t.Errorf("version %v", version)
+		}
+	})
+}
+
+// TestOneThatRefuses: a member that says for good that there is nothing, or that the client serves it itself, keeps nobody from the
+// members that do serve.
+func TestOneThatRefuses(t *testing.T) {
+	for what, answer := range map[string]func(s *framed.Stream) error{
+		"refuses":                 func(s *framed.Stream) error { s.Refuse(0, wire.ReasonLayout, ""); return nil },
+		"names the one that asks": func(s *framed.Stream) error { return framed.Say(s, 0, wire.Served{Server: string(s.Remote())}) },
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			w := newWorld(t)
+			c := w.client(w.member("client"))
+			n := w.member("a") // which is asked first
+			w.trains(n, func(c averaging.Config) (averaging.Machine, error) { return averaging.NewADPSGD(c) })
+			service, err := peer.Serve(n, transport.ProtocolValues, func(_ context.Context, s *framed.Stream) error {
+				var request wire.Values
+				_, err := s.Receive(&request)
+				return errors.Join(err, answer(s))
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer service.Close()
+			w.trainer("f", 1, baseline.ASP{}, true)
+			if err := w.all[0].WaitMembers(t.Context(), 3); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(time.Second)
+			if whom, members := c.member(0); whom != n.Self() || members != 2 {
+				t.Fatalf("%s of %d members is asked first", whom, members)
+			}
+			if _, err := c.Pull(w.soon(), "narrow", make(tensor.Vector, narrow)); err != nil {
+				t.Errorf("%s: %v", what, err)
+			}
 		})
 	}
 }

@@ -68,7 +68,7 @@ func Example() {
 	if err := client.Push(ctx, "out", paramclient.Gradient{Values: gradient, Samples: 32, Version: version}); err != nil {
 		log.Fatal(err)
 	}
-	for next := version; next == version; {
+	for next := version; next.Updates() == version.Updates(); {
 		if next, err = client.Pull(ctx, "out", out); err != nil {
 			log.Fatal(err)
 		}

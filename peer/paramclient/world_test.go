@@ -120,7 +120,7 @@ func (w *world) soon() context.Context {
 }
 
 // pulled are the values of a range, and their version.
-func (w *world) pulled(c *Client, name string, values int) (tensor.Vector, uint64) {
+func (w *world) pulled(c *Client, name string, values int) (tensor.Vector, Version) {
 	w.t.Helper()
 	x := make(tensor.Vector, values)
 	version, err := c.Pull(w.soon(), name, x)

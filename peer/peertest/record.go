@@ -29,7 +29,7 @@ type Recording struct {
 // Bounds of a recording that is read.
 const (
 	maxRecordedLines = 1 << 24
-	maxRecordedLine  = 1 << 12
+	maxRecordedLine  = 1 << 17              // the first has the active ones of all peers
 	longestRecorded  = 100 * 24 * time.Hour // of a step, and the latest
 	recordingVersion = 1
 )
@@ -118,7 +118,7 @@ var ErrRecording = errors.New("no recording of a simulated world")
 func ReadRecording(from io.Reader) (*Recording, error) {
 	r := &Recording{}
 	scanner := bufio.NewScanner(from)
-	scanner.Buffer(make([]byte, 0, maxRecordedLine), maxRecordedLine)
+	scanner.Buffer(nil, maxRecordedLine)
 	for n := 1; scanner.Scan(); n++ {
 		if n > maxRecordedLines {
 			return nil, fmt.Errorf("%w: more than %d lines", ErrRecording, maxRecordedLines)
@@ -160,7 +160,7 @@ func (r *Recording) add(n int, l Line) error {
 			return fmt.Errorf("%d times %s of peer %d of %d that took %s, at %s, after %d", l.Times, l.Did, l.Peer, r.Peers, l.Took, l.At, r.steps)
 		}
 		r.steps += max(l.Times, 1)
-		for n := range l.Times {
+		for n := range max(l.Times, 1) {
 			if l.Did == didEnd {
 				r.ended[l.Peer] = append(r.ended[l.Peer], l.At+time.Duration(n+1)*l.Took)
 			}
@@ -219,7 +219,10 @@ func (r *Recording) ends(peer, n int) time.Duration {
 	case n-ahead <= k:
 		return ended[n-ahead-1]
 	default:
-		quarter := max(k/4, 1)
-		return ended[k-1] + time.Duration(n-ahead-k)*((ended[k-1]-ended[k-quarter])/time.Duration(quarter))
+		quarter, before := max(k/4, 1), time.Duration(0)
+		if quarter < k {
+			before = ended[k-1-quarter]
+		}
+		return ended[k-1] + time.Duration(n-ahead-k)*((ended[k-1]-before)/time.Duration(quarter))
 	}
 }

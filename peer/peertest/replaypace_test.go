@@ -48,3 +48,19 @@ func TestReplayKeepsThePaceOfExchanges(t *testing.T) {
 		}
 	}
 }
+
+// TestAReplayGoesOnAtThePace of the last exchanges once it has more than were recorded, however few those were.
+func TestAReplayGoesOnAtThePace(t *testing.T) {
+	for _, times := range []int{1, 3, 8, 40} {
+		recording, err := peertest.ReadRecording(strings.NewReader(fmt.Sprintf(`{"world":1,"peers":1}
+{"did":"exchange","peer":0,"took":1000000000,"times":%d}`, times)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for n := range 100 {
+			if at, want := peertest.Ends(recording, 0, n), time.Duration(max(n-3, 0))*time.Second; at != want {
+				t.Fatalf("%d recorded, one a second: exchange %d ends at %s, want %s", times, n, at, want)
+			}
+		}
+	}
+}

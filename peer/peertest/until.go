@@ -17,10 +17,7 @@ type aimed struct {
 	next  time.Duration // when the next evaluation is due
 	steps uint64        // at the last one
 	why   until.Reason
-	best  struct {
-		x              tensor.Vector // nil before the first evaluation
-		accuracy, loss float64
-	}
+	best  tensor.Vector // nil before the first evaluation
 }
 
 // How often a run evaluates: as often as real peers do, of which each evaluates once in a twentieth of the time for which it
@@ -40,7 +37,7 @@ func (a *aimed) over() bool {
 		return a.why != until.GoesOn
 	}
 	if a.judge == nil {
-		a.judge = until.New(until.Aim{Accuracy: u.Accuracy, Loss: u.Loss, Plateau: u.Plateau, Deadline: u.Deadline}, moment(0))
+		a.judge = until.New("", until.Aim{Accuracy: u.Accuracy, Loss: u.Loss, Plateau: u.Plateau, Deadline: u.Deadline}, moment(0))
 		a.next = control.EvaluationSpacing
 	}
 	chosen := a.chosen(a.Watch.Evaluate)
@@ -63,21 +60,14 @@ func (a *aimed) over() bool {
 // evaluated takes the figures of these peers, and keeps the best of their models.
 func (a *aimed) evaluated(chosen []int) {
 	accuracies, losses := a.evaluate(chosen, true)
-	byLoss := a.Work.Until.Loss > 0 && a.Work.Until.Accuracy == 0
 	for k, i := range chosen {
-		a.judge.Evaluated(accuracies[k], losses[k])
+		if a.judge.Evaluated(accuracies[k], losses[k]) {
+			if a.best == nil {
+				a.best = make(tensor.Vector, a.layout.Len())
+			}
+			a.replicas[i].Snapshot(a.best)
+		}
 		a.judge.Heard(SimulatedID(i), a.judge.Says(moment(a.world.Now())))
-		better := accuracies[k] > a.best.accuracy
-		if byLoss || accuracies[k] == a.best.accuracy {
-			better = losses[k] < a.best.loss
-		}
-		if a.best.x == nil {
-			a.best.x, better = make(tensor.Vector, a.layout.Len()), true
-		}
-		if better {
-			a.best.accuracy, a.best.loss = accuracies[k], losses[k]
-			a.replicas[i].Snapshot(a.best.x)
-		}
 	}
 }
 
@@ -94,9 +84,9 @@ func (a *aimed) stoppedBy() string {
 
 // kept is the accuracy of the best model on all held-out data, -1 if none was evaluated.
 func (a *aimed) kept() float64 {
-	if a.best.x == nil {
+	if a.best == nil {
 		return -1
 	}
-	accuracy, _ := a.Task.Evaluate(a.best.x, false)
+	accuracy, _ := a.Task.Evaluate(a.best, false)
 	return accuracy
 }

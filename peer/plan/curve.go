@@ -3,7 +3,6 @@ package plan
 import (
 	"math"
 
-	"gonum.org/v1/gonum/optimize"
 	"gonum.org/v1/gonum/stat"
 )
 
@@ -11,7 +10,8 @@ import (
 const (
 	minPoints, maxPoints = 3, 1000
 	minPower, maxPower   = 0.01, 4.0
-	maxFitRounds         = 60
+	powers               = 16   // of which the best is found before it is searched between its neighbours
+	powerWithin          = 1e-7 // of the best
 	curveDigits          = 6
 )
 
@@ -29,21 +29,34 @@ func fits(points []Point) bool {
 }
 
 // fitCurve fits by least squares; nil without points. For a given power, loss and most are linear, so only the power is
-// searched.
+// searched, by golden sections.
 func fitCurve(points []Point) *curve {
 	if len(points) == 0 {
 		return nil
 	}
-	power := func(x []float64) float64 { return min(max(x[0], minPower), maxPower) }
-	fault := func(x []float64) float64 {
-		_, fault := linearFit(points, power(x))
+	fault := func(power float64) float64 {
+		_, fault := linearFit(points, power)
 		return fault
 	}
-	x := []float64{0.5}
-	if found, _ := optimize.Minimize(optimize.Problem{Func: fault}, x, &optimize.Settings{MajorIterations: maxFitRounds}, &optimize.NelderMead{SimplexSize: 0.1}); found != nil {
-		x = found.X // with an error too, which says that the rounds are over
+	grid := func(n int) float64 {
+		return minPower * math.Pow(maxPower/minPower, float64(min(max(n, 0), powers))/powers)
 	}
-	c, _ := linearFit(points, rounded(power(x), curveDigits/2))
+	best, least := 0, math.Inf(1)
+	for n := range powers + 1 {
+		if now := fault(grid(n)); now < least {
+			best, least = n, now
+		}
+	}
+	low, high := grid(best-1), grid(best+1)
+	for high-low > powerWithin {
+		part := (high - low) / math.Phi
+		if fault(high-part) <= fault(low+part) {
+			high = low + part
+		} else {
+			low = high - part
+		}
+	}
+	c, _ := linearFit(points, rounded((low+high)/2, curveDigits/2))
 	return &curve{rounded(c.most, curveDigits), rounded(c.loss, curveDigits), c.power}
 }
 

@@ -23,6 +23,7 @@ type job struct {
 	left                    []int     // by member: samples if it alone does what is needed
 	seconds                 []float64 // by member: for a sample; infinite if it cannot
 	prefer                  []int     // the members that can, in the order in which they are tried
+	quickest                float64   // seconds at the member that does all that is needed the fastest
 }
 
 // alone is how long a member takes for all that is needed.
@@ -77,11 +78,15 @@ func (j *job) count(s State) bool {
 	}
 	past := j.Task.most() - j.most
 	j.need, j.seen, j.left = max(j.Samples-past, 0), float64(j.Seen+past), make([]int, len(s.Members))
+	for k := range s.Members {
+		j.left[k] = j.need
+	}
 	for k, m := range s.Members {
-		if j.left[k] = j.need; j.whole() {
-			if _, j.left[k] = Remaining(j.Task, m.Name, done); j.left[k] == 0 {
-				return false
-			}
+		if !j.whole() || len(done) == 0 {
+			break
+		}
+		if _, j.left[k] = Remaining(j.Task, m.Name, done); j.left[k] == 0 {
+			return false
 		}
 	}
 	return j.most > 0
@@ -101,13 +106,23 @@ func (j *job) rank(s State) {
 	}); len(others) > 0 {
 		j.prefer = others
 	}
-	price := func(k int) float32 { return float32(j.seconds[k] * s.Members[k].Speed) } // rounded: alike is equal
+	prices := make([]float32, len(s.Members)) // rounded: alike is equal
+	for _, k := range j.prefer {
+		prices[k] = float32(j.seconds[k] * s.Members[k].Speed)
+	}
 	slices.SortFunc(j.prefer, func(a, b int) int {
-		if first := cmp.Compare(price(a), price(b)); first != 0 {
+		if first := cmp.Compare(prices[a], prices[b]); first != 0 {
 			return first
 		}
-		return cmp.Or(cmp.Compare(s.Members[a].memory(), s.Members[b].memory()), j.slower(a, b))
+		if first := cmp.Compare(s.Members[a].memory(), s.Members[b].memory()); first != 0 {
+			return first
+		}
+		return j.slower(a, b)
 	})
+	j.quickest = math.Inf(1)
+	for _, k := range j.prefer {
+		j.quickest = min(j.quickest, j.alone(k))
+	}
 }
 
 // search finds the shortest time in which deadlines are kept, or missed by the least, and where more than time counts,
@@ -118,9 +133,10 @@ func (p *problem) search() []span {
 		far = max(far, j.arrival) + float64(2*float64(j.need+1)*j.seconds[slices.MinFunc(j.prefer, j.slower)])
 	}
 	if try(p, far, late, false) == nil {
-		late, _ = narrow(0, 2*far, func(late float64) []span { return try(p, far, late, false) })
+		late, _ = narrow(0, 2*far, func(late float64) *board { return try(p, far, late, false) })
 	}
-	length, best := narrow(least(p), far-p.start, func(length float64) []span { return try(p, p.start+length, late, false) })
+	length, shortest := narrow(least(p), far-p.start, func(length float64) *board { return try(p, p.start+length, late, false) })
+	best := shortest.closed()
 	if p.weights.Accuracy == 0 && p.weights.Resource == 0 {
 		return best
 	}
@@ -138,20 +154,31 @@ func (p *problem) search() []span {
 			q = &slow
 		}
 		if s := try(q, end, late, n%4 > 1); s != nil {
-			if cost := judge(p, s).cost; cost < lowest {
-				best, lowest = s, cost
+			spans := s.closed()
+			if cost := judge(p, spans).cost; cost < lowest {
+				best, lowest = spans, cost
 			}
 		}
 	}
 	return best
 }
 
-// narrow finds the least value for which something can be done, which can be done for the high one.
-func narrow(low, high float64, do func(float64) []span) (value float64, found []span) {
+// narrow finds the least value for which something can be done, by halves; it can be done for the high one, and for all
+// above one for which it can. It begins where it is likely, at twice the low value: to halve from high on took most of the time.
+func narrow(low, high float64, do func(float64) *board) (value float64, found *board) {
 	if found = do(low); found != nil {
 		return low, found
 	}
-	for value, found = high, do(high); value-low > closeEnough*value; {
+	halves := []float64{high}
+	for value = high; low > 0 && value-low > 2*low; halves = append(halves, value) {
+		value = low + (value-low)/2
+	}
+	for n := len(halves) - 1; n >= 0 && found == nil; n-- {
+		if value, found = halves[n], do(halves[n]); found == nil && n > 0 {
+			low = value
+		}
+	}
+	for value-low > closeEnough*value {
 		middle := low + (value-low)/2
 		if s := do(middle); s != nil {
 			value, found = middle, s

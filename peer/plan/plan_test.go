@@ -112,6 +112,37 @@ func TestMergeNamesWhoIsLeftOut(t *testing.T) {
 	}
 }
 
+// Whoever brings more than can be planned is left out, and not those that come after, and what is left can be planned.
+func TestOneThatBringsTooMuch(t *testing.T) {
+	block := func(name string, tasks, parts int) []byte {
+		t.Helper()
+		s := State{Members: []Member{{Name: name, Speed: 1}}}
+		for i := range tasks {
+			s.Tasks = append(s.Tasks, Task{Name: fmt.Sprint("t", i), Kind: Epoch, Samples: 1})
+		}
+		for i := range parts {
+			s.Done = append(s.Done, Part{"u", name, i, i + 1})
+		}
+		text, err := Encode(s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return text
+	}
+	for what, all := range map[string][][]byte{
+		"parts": {[]byte(`{"version":1,"Members":[{"Name":"b","Speed":0}]}`), block("greedy", 1, 60_000), block("b", 1, 30_000), block("c", 1, 20_000)},
+		"tasks": append(slices.Repeat([][]byte{nil}, 200), block("greedy", 21_000, 0), block("b", 100, 9), block("c", 100, 9)),
+	} {
+		s, left := Merge(all)
+		if len(s.Members) != 2 || s.Members[0].Name != "b" || !strings.Contains(errors.Join(left...).Error(), `of "greedy": invalid: there is too much`) {
+			t.Errorf("%s: %v are planned with: %.200v", what, s.Members, left)
+		}
+		if _, err := Make(s); err != nil {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+}
+
 func FuzzMerge(f *testing.F) {
 	block, _ := Encode(State{Members: []Member{{Name: "a", Speed: 1}}, Tasks: []Task{{Name: "t", Kind: Epoch, Samples: 10, Deadline: 3}}})
 	f.Add(block)

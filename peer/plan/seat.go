@@ -8,20 +8,28 @@ import (
 
 // Bounds of the repair.
 const (
-	maxDepth  = 3      // jobs that are moved to make room for one
-	maxLooks  = 20_000 // at the order of a member's jobs, in one try
-	fillSteps = 8      // in which a job gets its optional samples
+	maxDepth  = 3         // jobs that are moved to make room for one
+	maxLooks  = 1_000_000 // at places among a member's jobs, in one try
+	fillSteps = 8         // in which a job gets its optional samples
 )
 
 // board is a schedule in the making.
 type board struct {
 	*problem
+	end    float64   // when all has to
 	limits []float64 // by job: when it has to end
 	order  []int     // jobs that are poured
-	seats  [][]int   // by member: the jobs that are seated there, in order
+	seats  []seats   // by member
+	latest []float64 // for insert
 	looks  int       // that are left
 	gaps   [][]gap   // by member: its free time
 	spans  []span
+}
+
+// seats are the jobs that are seated at a member, in order, the end of the last at the earliest, and what all take.
+type seats struct {
+	jobs      []int
+	end, busy float64
 }
 
 // span is samples of a job at a member, and gap the free time of one.
@@ -35,17 +43,17 @@ type gap struct{ from, to float64 }
 // free if fill; nil if it finds none. Fits and evaluations get seats, those with the least slack or the longest first, as late
 // as they may or as early; the samples of epochs are poured into the gaps. Where that fails, those of small epochs get
 // seats too.
-func try(p *problem, end, late float64, fill bool) []span {
-	b := &board{problem: p}
+func try(p *problem, end, late float64, fill bool) *board {
+	b := &board{problem: p, end: end}
 	for _, j := range p.jobs {
 		b.limits = append(b.limits, min(end, j.deadline+late))
 	}
-	for way := range 4 {
-		if b.seatAll(way < 2) && b.pourAll(end, way%2 != 0) {
+	for _, tight := range []bool{true, false} {
+		if b.seatAll(tight) && (b.pourAll(false) || b.pourAll(true)) {
 			if fill {
 				b.fill()
 			}
-			return b.closed()
+			return b
 		}
 	}
 	return nil
@@ -53,15 +61,14 @@ func try(p *problem, end, late float64, fill bool) []span {
 
 // seatAll seats fits and evaluations, those with the least slack or the longest first.
 func (b *board) seatAll(tight bool) bool {
-	b.looks, b.seats, b.order = maxLooks, make([][]int, len(b.members)), nil
-	order, slack := []int(nil), make([]float64, len(b.jobs)) // at the fastest member, or if not tight, less time there
+	b.looks, b.seats, b.order = maxLooks, make([]seats, len(b.members)), nil
+	for m, from := range b.from {
+		b.seats[m].end = from
+	}
+	order, spare := []int(nil), make([]float64, len(b.jobs)) // at the quickest member, or if not tight, less time there
 	for i, j := range b.jobs {
-		slack[i] = math.Inf(-1)
-		for _, k := range j.prefer {
-			slack[i] = max(slack[i], -j.alone(k))
-		}
-		if tight {
-			slack[i] += b.limits[i] - j.arrival
+		if spare[i] = -j.quickest; tight {
+			spare[i] += b.limits[i] - j.arrival
 		}
 		if j.whole() {
 			order = append(order, i)
@@ -69,7 +76,7 @@ func (b *board) seatAll(tight bool) bool {
 			b.order = append(b.order, i)
 		}
 	}
-	slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(slack[i], slack[j]) })
+	slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(spare[i], spare[j]) })
 	return !slices.ContainsFunc(order, func(j int) bool { return !b.seat(j, maxDepth) })
 }
 
@@ -81,8 +88,11 @@ func (b *board) seat(j, depth int) bool {
 	for n := 0; depth > 0 && n < len(b.jobs[j].prefer); n++ {
 		m := b.jobs[j].prefer[n]
 		before := b.seats[m]
-		for i, moved := range before {
-			if b.insert(m, slices.Delete(slices.Clone(before), i, i+1), j) && b.seat(moved, depth-1) {
+		for i, moved := range before.jobs {
+			if b.looks -= len(before.jobs); b.looks <= 0 {
+				return false
+			}
+			if b.insert(m, b.seated(m, slices.Delete(slices.Clone(before.jobs), i, i+1)), j) && b.seat(moved, depth-1) {
 				return true
 			}
 			b.seats[m] = before
@@ -91,27 +101,53 @@ func (b *board) seat(j, depth int) bool {
 	return false
 }
 
-// insert seats a job at a member after those of a list, or as far back among them as all limits allow.
-func (b *board) insert(m int, list []int, j int) bool {
-	fits := within(max(b.from[m], b.jobs[j].arrival)+b.jobs[j].alone(m), b.limits[j])
-	for at := len(list); fits && at >= 0 && b.looks > 0; at-- {
-		b.looks--
-		with, now := slices.Insert(slices.Clone(list), at, j), b.from[m]
-		if !slices.ContainsFunc(with, func(i int) bool {
-			now = max(now, b.jobs[i].arrival) + b.jobs[i].alone(m)
-			return !within(now, b.limits[i])
-		}) {
-			b.seats[m] = with
-			return true
-		}
+// seated are these jobs at a member.
+func (b *board) seated(m int, jobs []int) seats {
+	s := seats{jobs, b.from[m], 0}
+	for _, i := range jobs {
+		took := b.jobs[i].alone(m)
+		s.end, s.busy = max(s.end, b.jobs[i].arrival)+took, s.busy+took
 	}
-	return false
+	return s
+}
+
+// insert seats a job at a member after those that are there, or as far back among them as all limits allow.
+func (b *board) insert(m int, s seats, j int) bool {
+	took, arrival := b.jobs[j].alone(m), b.jobs[j].arrival
+	if !within(max(b.from[m], arrival)+took, b.limits[j]) || !within(b.from[m]+s.busy+took, b.end) {
+		return false
+	}
+	if end := max(s.end, arrival) + took; within(end, b.limits[j]) {
+		b.seats[m] = seats{append(s.jobs, j), end, s.busy + took}
+		return true
+	}
+	if b.looks -= len(s.jobs); b.looks <= 0 {
+		return false
+	}
+	latest := math.Inf(1) // that each of them may begin, so that it and those after it keep their limits
+	b.latest = slices.Grow(b.latest[:0], len(s.jobs))[:len(s.jobs)]
+	for at, i := range slices.Backward(s.jobs) {
+		latest = min(latest, b.limits[i]+rounding(b.limits[i])) - b.jobs[i].alone(m)
+		b.latest[at] = latest
+	}
+	place, end := -1, b.from[m]
+	for at, i := range s.jobs {
+		if own := max(end, arrival) + took; within(own, b.limits[j]) && max(own, b.jobs[i].arrival) <= b.latest[at] {
+			place = at
+		}
+		end = max(end, b.jobs[i].arrival) + b.jobs[i].alone(m)
+	}
+	if place < 0 {
+		return false
+	}
+	b.seats[m] = b.seated(m, slices.Insert(slices.Clone(s.jobs), place, j))
+	return true
 }
 
 // settle gives the seats of a member their times, and makes the gaps between them.
-func (b *board) settle(m int, end float64, early bool) {
+func (b *board) settle(m int, early bool) {
 	first, now, next, from := len(b.spans), b.from[m], math.Inf(1), b.from[m]
-	for _, i := range b.seats[m] {
+	for _, i := range b.seats[m].jobs {
 		start := max(now, b.jobs[i].arrival)
 		now = start + b.jobs[i].alone(m)
 		b.spans = append(b.spans, span{i, m, b.jobs[i].left[m], start, now})
@@ -121,17 +157,17 @@ func (b *board) settle(m int, end float64, early bool) {
 		shift := max(min(next, b.limits[mine[i].job])-mine[i].end, 0)
 		mine[i].start, mine[i].end, next = mine[i].start+shift, mine[i].end+shift, mine[i].start+shift
 	}
-	for _, s := range append(mine[:len(mine):len(mine)], span{start: end}) {
+	for _, s := range append(mine[:len(mine):len(mine)], span{start: b.end}) {
 		b.gaps[m] = append(b.gaps[m], gap{from, s.start})
 		from = s.end
 	}
 }
 
 // pourAll gives the samples of the other epochs to gaps, those with the earliest limits first.
-func (b *board) pourAll(end float64, early bool) bool {
+func (b *board) pourAll(early bool) bool {
 	b.gaps, b.spans = make([][]gap, len(b.members)), nil
 	for m := range b.members {
-		b.settle(m, end, early)
+		b.settle(m, early)
 	}
 	slices.SortStableFunc(b.order, func(i, j int) int {
 		return cmp.Or(cmp.Compare(b.limits[i], b.limits[j]), cmp.Compare(b.jobs[j].Memory, b.jobs[i].Memory))
@@ -201,4 +237,7 @@ func (b *board) closed() (out []span) {
 }
 
 // within tells whether an end keeps a limit, but for rounding.
-func within(end, limit float64) bool { return end <= limit+1e-9*max(1, math.Abs(limit)) }
+func within(end, limit float64) bool { return end <= limit+rounding(limit) }
+
+// rounding is by how much it may make an end miss a limit.
+func rounding(limit float64) float64 { return 1e-9 * max(1, math.Abs(limit)) }

@@ -22,6 +22,7 @@ import (
 	"net/http"
 	"os"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -189,7 +190,7 @@ func (s *server) predicted(w http.ResponseWriter, r *http.Request, served *Serve
 	if err != nil {
 		return nil, 0, &fault{http.StatusUnprocessableEntity, err.Error(), "compare the rows with GET /model"}
 	}
-	if len(values) != rows.Len*about.Outputs || floats.HasNaN(values) || math.IsInf(floats.Sum(values), 0) {
+	if len(values) != rows.Len*about.Outputs || slices.ContainsFunc(values, func(v float64) bool { return v-v != 0 }) {
 		return nil, 0, &fault{http.StatusInternalServerError, "the model says what is no number", "see whether the rows are as those that it was trained on; if so, it is damaged"}
 	}
 	return predictionsOf(about, values), rows.Len, nil

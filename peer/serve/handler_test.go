@@ -133,6 +133,8 @@ func TestHostileBodies(t *testing.T) {
 			return []float64{math.Inf(-1)}, nil
 		case 5:
 			return nil, nil
+		case 6:
+			return []float64{math.Inf(1), math.Inf(-1)}, nil
 		}
 		return []float64{0}, nil
 	}}
@@ -165,6 +167,7 @@ func TestHostileBodies(t *testing.T) {
 		{"a panic of the model", strings.NewReader("[2,0,0]"), "", 500, "torn"},
 		{"NaN of the model", strings.NewReader("[3,0,0]"), "", 500, "no number"},
 		{"an infinity of the model", strings.NewReader("[4,0,0]"), "", 500, "no number"},
+		{"infinities of the model whose sum is none", strings.NewReader("[[6,0,0],[6,0,0]]"), "", 500, "no number"},
 		{"too little of the model", strings.NewReader("[5,0,0]"), "", 500, "no number"},
 	} {
 		status, answer, _ := ask(h, "POST", "/predict", c.body, "Content-Type", c.kind)
@@ -175,8 +178,8 @@ func TestHostileBodies(t *testing.T) {
 	}
 	_, text, _ := ask(h, "GET", "/metrics", nil)
 	for _, want := range []string{
-		`murmuration_predict_requests_total{status="200"} 2`, `murmuration_predict_requests_total{status="500"} 4`, "murmuration_predict_rows_total 2",
-		"murmuration_predict_duration_seconds_count 22", "murmuration_predict_requests_running 0", `murmuration_model_checks_total{outcome="rolled_back"} 0`,
+		`murmuration_predict_requests_total{status="200"} 2`, `murmuration_predict_requests_total{status="500"} 5`, "murmuration_predict_rows_total 2",
+		"murmuration_predict_duration_seconds_count 23", "murmuration_predict_requests_running 0", `murmuration_model_checks_total{outcome="rolled_back"} 0`,
 		"murmuration_model_held_out 0.5", "murmuration_model_step 7", "murmuration_model_served_seconds",
 	} {
 		if !strings.Contains(text, want) {

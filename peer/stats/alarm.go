@@ -82,7 +82,8 @@ type Alarms struct {
 	since map[string]time.Time
 }
 
-// keep takes a reading, and returns the oldest of the window and the mean distance.
+// keep takes a reading, and returns the oldest of the window, and the mean of the distances that are known there: NaN if
+// they have been known for too short a time.
 func (a *Alarms) keep(now Reading) (old Reading, mean float64) {
 	if a.since == nil {
 		a.since = make(map[string]time.Time)
@@ -98,13 +99,19 @@ func (a *Alarms) keep(now Reading) (old Reading, mean float64) {
 	if n := len(a.seen); n == 0 || now.At.Sub(a.seen[n-1].At) >= alarmWindow/maxReadings {
 		a.seen = append(a.seen[:n:n], now)
 	}
-	for _, r := range a.seen {
-		mean += r.Distance / float64(len(a.seen))
-	}
 	if !math.IsNaN(now.Accuracy) {
 		a.best = max(a.best, now.Accuracy)
 	}
-	return a.seen[0], mean
+	since, known := now.At, 0
+	for _, r := range slices.Backward(a.seen) {
+		if r.Distance > 0 {
+			since, known, mean = r.At, known+1, mean+r.Distance
+		}
+	}
+	if now.At.Sub(since) < alarmShort {
+		return a.seen[0], math.NaN()
+	}
+	return a.seen[0], mean / float64(known)
 }
 
 // See judges a reading, which is not before the last, and returns the alarms that are raised now.
@@ -129,7 +136,7 @@ func (a *Alarms) See(now Reading) (raised []Alarm) {
 	}
 	quiet, hourly := now.At.Sub(last), (now.Moved-old.Moved)/span.Hours()
 	raise(lost, now.Lost > old.Lost, "members lost within %.0f minutes: %d", alarmWindow.Minutes(), now.Lost-old.Lost)
-	raise(grows, span >= alarmShort && now.Distance > alarmFactor*mean, "models are %.3g apart, and %.3g in the mean", now.Distance, mean)
+	raise(grows, now.Distance > alarmFactor*mean, "models are %.3g apart, and %.3g in the mean", now.Distance, mean)
 	raise(silent, now.Exchanges && quiet > alarmSilence, "no exchange for %s", quiet.Round(time.Second))
 	raise(unsaved, now.SaveEvery > 0 && now.Saved > alarmFactor*now.SaveEvery, "the last checkpoint is %s old, and one is due every %s", now.Saved.Round(time.Second), now.SaveEvery)
 	raise(falls, now.Accuracy < a.best-alarmDrop, "accuracy is %.1f %%, and was %.1f %%", 100*now.Accuracy, 100*a.best)

@@ -79,6 +79,26 @@ func TestWhatIsNotKnownRaisesNothing(t *testing.T) {
 	}
 }
 
+// TestDistancesThatAreNotKnown: neither they nor NaN hide that models grow apart, or make it seem so.
+func TestDistancesThatAreNotKnown(t *testing.T) {
+	for _, none := range []float64{0, math.NaN()} {
+		var a Alarms
+		for second := range 600 {
+			r := Reading{At: time.Unix(int64(second), 0), Accuracy: math.NaN(), Distance: none}
+			if second >= 200 {
+				r.Distance = 1
+			}
+			if second >= 300 {
+				r.Distance = 5
+			}
+			all := a.See(r)
+			if grows := len(all) == 1 && all[0].Name == "distance-grows"; second < 300 && len(all) > 0 || second == 301 && !grows {
+				t.Fatalf("none is %g: after %d s: %+v", none, second, all)
+			}
+		}
+	}
+}
+
 // TestOneLook: a peer that is seen for the first time is judged by what it tells itself. One that has only come, or was
 // paused, gets its time.
 func TestOneLook(t *testing.T) {

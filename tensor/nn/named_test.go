@@ -26,6 +26,15 @@ func TestNamed(t *testing.T) {
 	if !slices.Equal(names, want) {
 		t.Errorf("%q", names)
 	}
+	twice := built(t, []int{4, 4, 2}, nn.Named("a", nn.Named("b", nn.Sequential(nn.Conv2d(2, 2, 1, nn.Conv{}), nn.ReLU(), nn.LinearNoBias(2, 2)))),
+		nn.Named("", nn.Named("c", nn.Conv2d(2, 2, 1, nn.Conv{NoBias: true}))), nn.ReLU(), nn.Named("d", nn.Named("", nn.LinearNoBias(2, 2))))
+	var parts []string
+	for _, p := range twice.Parts() {
+		parts = append(parts, p.Name)
+	}
+	if want := []string{"a.b.0.Conv2d(2, 2, 1)", "a.b.2.Linear(2, 2)", "c.Conv2d(2, 2, 1)", "d.Linear(2, 2)"}; !slices.Equal(parts, want) {
+		t.Errorf("%q", parts)
+	}
 	if _, err := nn.Sequential(nn.Named("conv1", nn.Linear(3, 2))).Build(2); err == nil || !strings.Contains(err.Error(), "layer 0 (Linear(3, 2))") {
 		t.Error(err)
 	}

@@ -42,10 +42,27 @@ func TestReady(t *testing.T) {
 			if !slices.Equal(grad, want) {
 				t.Errorf("%d examples: another gradient", examples)
 			}
-			if trainer.Loss(params, x, y); len(told) != 4 {
-				t.Errorf("%d examples: Loss told of %v", examples, told)
+			calls := 0
+			trainer.Ready = func(int) { calls++ }
+			if n := testing.AllocsPerRun(5, func() { trainer.Gradient(params, grad, x, y) }); n != 0 {
+				t.Errorf("%d examples: %v allocations", examples, n)
+			}
+			calls = 0
+			if trainer.Loss(params, x, y); calls != 0 {
+				t.Errorf("%d examples: Loss told %d times", examples, calls)
 			}
 		}
+	}
+}
+
+// The layers of a shortcut are work as well.
+func TestReadinessOfAShortcut(t *testing.T) {
+	m, err := Sequential(Linear(4, 4), ResidualVia(Linear(4, 6), Linear(4, 6))).Build(4)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := m.Readiness()[0].Done, (80+2*60)/(3*80-20.0); got != want {
+		t.Errorf("%v, want %v", got, want)
 	}
 }
 

@@ -44,6 +44,7 @@ func (l residual) For(in Shape) (Built, error) {
 	}
 	inner, from := f.Make, f.values()
 	f.Params, f.WholeBatch = slices.Concat(f.Params, via.Params), f.WholeBatch || via.WholeBatch
+	f.Work += via.Work
 	f.Make = func(r *Room) Step {
 		s := &residualStep{shortcut: link{via.Make(r), from, f.values()}}
 		r.within(func() { s.inner = link{inner(r), 0, from} })

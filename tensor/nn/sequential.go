@@ -99,10 +99,10 @@ func within(layer string, params []Param) []Param {
 	return named
 }
 
-// under puts the name of a layer, if it has one, before another name.
+// under puts the name of a layer before another name, if it has one and there is another.
 func under(layer, name string) string {
-	if layer == "" {
-		return name
+	if layer == "" || name == "" {
+		return layer + name
 	}
 	return layer + "." + name
 }

@@ -67,14 +67,15 @@ func (m *Model) Flow(examples int) *Flow {
 	return &Flow{model: m, worker: m.newWorker(max(examples, 1), true)}
 }
 
-// Forward returns the outputs for the examples x at params. The Flow owns them, until its next call, and reads x again
+// Forward returns the outputs for x, from one example to as many as the Flow has memory for, at params. Another number
+// is an error of the program, and it panics: who reads x from others checks it first. The Flow owns them, until its next call, and reads x again
 // in Backward. Random numbers of layers such as Dropout follow from the seed, which is the same for all stages, and from
 // an example's index in the micro-batch.
 func (f *Flow) Forward(params, x tensor.Vector, seed uint64) tensor.Vector {
 	f.model.check("Forward", "params", params)
 	n := f.model.examples("Forward", x)
-	if n > f.most {
-		panic(fmt.Sprintf("nn: Forward: %d examples, where the Flow has memory for %d", n, f.most))
+	if n < 1 || n > f.most {
+		panic(fmt.Sprintf("nn: Forward: want 1 to %d examples, got %d", f.most, n))
 	}
 	f.pass = Pass{Examples: n, First: true, Last: true, Fresh: true, Train: true, Seed: mix(seed)}
 	return f.step.Forward(f.pass, params, x)

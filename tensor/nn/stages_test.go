@@ -119,9 +119,21 @@ func TestPartsAndCuts(t *testing.T) {
 			t.Errorf("cuts %v: %v", cuts, err)
 		}
 	}
+	for _, examples := range []int{0, 3} {
+		if told := fmt.Sprint(panicked(func() { m.Flow(2).Forward(m.Init(1).Vector(), make(tensor.Vector, examples*m.In().Len()), 1) })); told != fmt.Sprintf("nn: Forward: want 1 to 2 examples, got %d", examples) {
+			t.Errorf("%d examples: %s", examples, told)
+		}
+	}
 	if allocs := testing.AllocsPerRun(5, flowing(m)); allocs != 0 {
 		t.Errorf("a micro-batch allocates %v times", allocs)
 	}
+}
+
+// panicked returns what a function panics with.
+func panicked(do func()) (told any) {
+	defer func() { told = recover() }()
+	do()
+	return nil
 }
 
 // flowing takes one micro-batch after the other through a model.

@@ -29,6 +29,7 @@ type Trainer struct {
 	workers []*worker
 	lanes   []lane
 	job     job
+	tell    func(from int) // finished
 	all     sync.WaitGroup
 }
 
@@ -81,6 +82,7 @@ func (m *Model) Trainer(batch int, loss Loss) *Trainer {
 		panic("nn: Trainer: loss is nil: give one, such as CrossEntropy()")
 	}
 	t := &Trainer{model: m, loss: loss}
+	t.tell = t.finished
 	most := m.pass
 	if m.layers.WholeBatch {
 		most = max(batch, 1)
@@ -171,8 +173,8 @@ func (t *Trainer) add(grad tensor.Vector, lanes, from int) {
 	t.rest = from
 }
 
-// tell has the last pass of a batch tell of what it has finished.
-func (t *Trainer) tell(w *worker) {
+// listen has the last pass of a batch tell of what it has finished.
+func (t *Trainer) listen(w *worker) {
 	top, whole := w.step.(*chain)
 	if !whole || t.job.step > 1 || !t.job.learns {
 		return
@@ -184,10 +186,13 @@ func (t *Trainer) tell(w *worker) {
 		return
 	}
 	t.Ready(t.rest)
-	top.done = func(from int) {
-		t.add(t.job.grad, t.job.lanes, from)
-		t.Ready(from)
-	}
+	top.done = t.tell
+}
+
+// finished tells that the last pass has the values of its lane's gradient from one on.
+func (t *Trainer) finished(from int) {
+	t.add(t.job.grad, t.job.lanes, from)
+	t.Ready(from)
 }
 
 // Loss returns the loss of a batch, with arguments as Gradient's, computed as for a prediction: without Dropout, for
@@ -258,7 +263,7 @@ func (t *Trainer) pass(w *worker, number int) {
 			continue
 		}
 		if p.Last && number == j.lanes-1 {
-			t.tell(w)
+			t.listen(w)
 		}
 		w.step.Backward(p, j.params, grad, errors)
 	}

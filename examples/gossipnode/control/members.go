@@ -91,14 +91,25 @@ func (s *controlSettings) find(ctx context.Context, of *control.Change, log *zap
 	if err != nil {
 		return err
 	}
-	called := slices.DeleteFunc(seen, func(m control.Member) bool {
-		return m.Name != string(of.Peer) && (len(of.Peer) < shortest || !strings.HasSuffix(string(m.ID), string(of.Peer)))
-	})
+	called := calledSo(seen, string(of.Peer))
 	if len(called) != 1 {
 		return fmt.Errorf("%s of run %s called %q: give the id of one, as gossipnode status --json prints it", cli.Plural(uint64(len(called)), "member"), s.Run, of.Peer)
 	}
 	of.Peer = called[0].ID
 	return nil
+}
+
+// calledSo are the members of this id, or else of this name or end of an id: no name hides another's id.
+func calledSo(seen []control.Member, by string) (called []control.Member) {
+	for _, m := range seen {
+		if string(m.ID) == by {
+			return []control.Member{m}
+		}
+		if m.Name == by || len(by) >= shortest && strings.HasSuffix(string(m.ID), by) {
+			called = append(called, m)
+		}
+	}
+	return called
 }
 
 // lookEvery is the time between two looks for a member that is to leave.

@@ -142,3 +142,17 @@ func TestMembersAreDrainedAndExpelled(t *testing.T) {
 		t.Error(failed[0])
 	}
 }
+
+// A member that calls itself by another's id keeps the operator from neither.
+func TestWhoIsCalledSo(t *testing.T) {
+	seen := []control.Member{{ID: "12D3KooWsecond", Digest: control.Digest{Name: "12D3KooWfirst"}}, {ID: "12D3KooWfirst", Digest: control.Digest{Name: "left"}}, {ID: "12D3KooWthird", Digest: control.Digest{Name: "left"}}}
+	for by, want := range map[string]string{"12D3KooWfirst": "12D3KooWfirst", "second": "12D3KooWsecond", "third": "", "oWthird": "12D3KooWthird", "left": "12D3KooWfirst 12D3KooWthird", "nobody": ""} {
+		var ids []string
+		for _, m := range calledSo(seen, by) {
+			ids = append(ids, string(m.ID))
+		}
+		if got := strings.Join(ids, " "); got != want {
+			t.Errorf("%q is %q, want %q", by, got, want)
+		}
+	}
+}

@@ -33,8 +33,9 @@ func ExportCommand(std cli.Streams) *cobra.Command {
 		Short: "Write the model of a checkpoint as a plain safetensors file",
 		Long: `Export reads a checkpoint, or the newest of a folder, and writes the model in it for
 other programs: the model's tensors as F32, without the optimizer's state and this
-program's metadata. Of a model on a table it writes how rows are prepared into the file, too, so
-that predict can use it: from pipeline.json beside the checkpoints, or --pipeline.`,
+program's metadata. It writes into the file what serve and predict need too: of a model on
+a table how rows are prepared, from pipeline.json beside the checkpoints or --pipeline; of
+one on pictures their shape, number of classes and normalization, from the checkpoint.`,
 		Example: `  gossipnode export DIR/checkpoint-000042.safetensors --out model.safetensors
   python -c 'from safetensors.numpy import load_file; print(load_file("model.safetensors").keys())'`,
 		Args: oneFile,
@@ -88,7 +89,7 @@ func export(from, to, pipeline string, force bool) (file string, model *tensor.P
 	}
 	// Other programs look for this: the tensors are like those of a PyTorch model.
 	plain := map[string]string{"format": "pt"}
-	for _, key := range []string{"run", "dataset", "model", "steps", "flock_steps"} {
+	for _, key := range []string{rows.PicturesKey, rows.NormKey, "run", "dataset", "model", "steps", "flock_steps"} {
 		if text := read.Metadata[key]; text != "" {
 			plain[key] = text
 		}

@@ -41,7 +41,7 @@ func TestAlarmRules(t *testing.T) {
 	told := string(metrics.Text(busyPeer(), func() (time.Duration, bool) { return time.Second, true }))
 	selector := regexp.MustCompile(`(\w+\()?(murmuration_\w+)(?:\{(\w+)="(\w+)"\})?(\[\w+\])?`)
 	bounds := map[string]string{ // what the rules of package peer/stats have, and where a rule has it
-		"MurmurationPeerLost": "[10m]) > 0", "MurmurationDistanceGrows": "> 2 * avg_over_time(murmuration_consensus_distance[10m])", "MurmurationNoExchange": "[2m])) == 0",
+		"MurmurationPeerLost": "[10m]) > 0", "MurmurationDistanceGrows": "> 2 * avg_over_time((murmuration_consensus_distance > 0)[10m:])", "MurmurationNoExchange": "[2m])) == 0",
 		"MurmurationCheckpointOld": "> 60 ", "MurmurationLossRises": "> 2 *", "MurmurationOverBudget": "> 1.1 *",
 	}
 	for _, r := range file.Groups[0].Rules {

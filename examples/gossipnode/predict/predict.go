@@ -38,8 +38,9 @@ func Command(std cli.Streams) *cobra.Command {
 		Long: `Predict prepares the rows of a table as fit prepared those that it fitted, and writes
 what the model says of each as CSV: the number of the row in --data, from 0, then the
 likeliest class and the probability of each, or a number, the index of a cluster, or
-coordinates along components. A neural model that local or run has trained on a table is
-given as export writes it.
+coordinates along components. A neural model that local or run has trained is given as
+export writes it. If that was on pictures, a row has columns pixel0, pixel1 and so on: the
+levels of its pixels, 0 to 255, line by line, the channels of a pixel side by side.
 
 The table has the columns that fit was given, in any order; the target and others are not
 looked at. Rows that cannot be read are left out and counted, up to --tolerance of them.`,
@@ -52,7 +53,7 @@ looked at. Rows that cannot be read are left out and counted, up to --tolerance 
 				return err
 			}
 			var faults cli.Faults
-			faults.If(o.model == "", "model", "is missing: give the file that fit --out has written")
+			faults.If(o.model == "", "model", "is missing: give the file that fit --out or export has written")
 			faults.If(len(o.Data) == 0, "data", "is missing: give the file of rows to predict")
 			faults.If(o.json && o.out == toStdout, "json", "needs --out FILE: the predictions go to standard output")
 			if err := from.Usage(append(faults, o.ReadingFaults()...)...); err != nil {
@@ -65,7 +66,7 @@ looked at. Rows that cannot be read are left out and counted, up to --tolerance 
 	}
 	flags := cmd.Flags()
 	flags.SortFlags = false
-	flags.StringVar(&o.model, "model", "", "`FILE` of a model, made by fit --out, or of a run on a table by export")
+	flags.StringVar(&o.model, "model", "", "`FILE` of a model, made by fit --out, or of a run by export")
 	flags.StringArrayVar(&o.Data, "data", nil, "`FILE` of rows, a folder or a pattern of such, as fit takes; repeatable")
 	flags.StringVar(&o.out, "out", toStdout, "`FILE` to write to; - is standard output")
 	flags.StringVar(&o.Format, "format", "", "csv, tsv, jsonl or parquet, for files whose names do not say")

@@ -5,6 +5,7 @@ package record
 import (
 	"encoding/json"
 	"io"
+	"math"
 	"slices"
 	"time"
 
@@ -18,9 +19,11 @@ import (
 )
 
 const (
-	every    = time.Second // between two looks
-	maxLines = 1 << 17     // of steps and changes; what comes later is not recorded
-	nearEnd  = 0.97        // of the work: who leaves then leaves because it is done
+	every    = time.Second      // between two looks
+	maxLines = 1 << 17          // of steps and changes; what comes later is not recorded
+	maxTimes = 1 << 24          // of steps and exchanges in all these lines: more is not read
+	fastest  = time.Microsecond // what a member says is no step, or exchange, if it took less
+	nearEnd  = 0.97             // of the work: who leaves then leaves because it is done
 )
 
 // Recorder collects what its peer sees. It belongs to one goroutine. The zero value is ready.
@@ -29,6 +32,7 @@ type Recorder struct {
 	seen        []member
 	lines       []peertest.Line
 	own         stats.Peer // at the last look
+	times       int        // of the lines
 	lost        int        // members that died and are not known yet: they are counted a moment before or after they are gone
 }
 
@@ -61,6 +65,9 @@ func (r *Recorder) See(now time.Time, members []control.Member, own stats.Peer) 
 		}
 		here[m.ID] = true
 		i := slices.IndexFunc(r.seen, func(n member) bool { return n.id == m.ID })
+		if i < 0 && len(r.seen) == topology.MaxMembers {
+			continue
+		}
 		if i < 0 {
 			i, r.seen = len(r.seen), append(r.seen, member{id: m.ID, active: m.Role == topology.Active, here: at == 0})
 		}
@@ -68,10 +75,10 @@ func (r *Recorder) See(now time.Time, members []control.Member, own stats.Peer) 
 		if !n.here {
 			r.add(peertest.Line{At: at, Did: peertest.Arrive, Peer: i})
 		} else if made := m.Steps - min(n.steps, m.Steps); made > 0 && n.steps > 0 {
-			r.add(peertest.Line{At: n.at, Did: "step", Peer: i, Took: (at - n.at) / time.Duration(made), Times: int(made)})
+			r.repeat(peertest.Line{At: n.at, Did: "step", Peer: i}, at, made)
 		}
 		if met := m.Exchanges - min(n.exchanges, m.Exchanges); n.here && met > 0 {
-			r.add(peertest.Line{At: n.told, Did: "exchange", Peer: i, Took: (at - n.told) / time.Duration(met), Times: int(met)})
+			r.repeat(peertest.Line{At: n.told, Did: "exchange", Peer: i}, at, met)
 		}
 		if !n.here || m.Exchanges != n.exchanges {
 			n.exchanges, n.told = m.Exchanges, at
@@ -93,6 +100,16 @@ func (r *Recorder) See(now time.Time, members []control.Member, own stats.Peer) 
 	}
 }
 
+// repeat adds what a member says that it did so many times in a row, until a moment, unless that cannot be.
+func (r *Recorder) repeat(l peertest.Line, until time.Duration, times uint64) {
+	if times > uint64(maxTimes-r.times) || uint64(until-l.At)/times < uint64(fastest) {
+		return
+	}
+	l.Took, l.Times = (until-l.At)/time.Duration(times), int(times)
+	r.times += l.Times
+	r.add(l)
+}
+
 func (r *Recorder) add(l peertest.Line) {
 	if len(r.lines) < maxLines {
 		r.lines = append(r.lines, l)
@@ -101,7 +118,8 @@ func (r *Recorder) add(l peertest.Line) {
 
 // Write writes the file, whole or not at all. Links of others are taken to be as the mean of this peer's.
 func (r *Recorder) Write(path string) error {
-	all, links := []peertest.Line{{Version: 1, Peers: len(r.seen)}}, r.own.Exchanges.Links
+	all := []peertest.Line{{Version: 1, Peers: len(r.seen)}}
+	links := slices.DeleteFunc(slices.Clone(r.own.Exchanges.Links), func(l stats.Link) bool { return !(l.Rate > 0 && l.Rate <= math.MaxFloat64) })
 	var mean memnet.Link
 	for i, n := range r.seen {
 		if n.active {

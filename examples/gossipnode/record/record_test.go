@@ -1,7 +1,10 @@
 package record
 
 import (
+	"bytes"
 	"errors"
+	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -18,7 +21,9 @@ import (
 	"github.com/seed-97356399/murmuration/peer/memnet"
 	"github.com/seed-97356399/murmuration/peer/peertest"
 	"github.com/seed-97356399/murmuration/peer/stats"
+	"github.com/seed-97356399/murmuration/peer/transport"
 	"github.com/seed-97356399/murmuration/tensor"
+	"github.com/seed-97356399/murmuration/topology"
 )
 
 const steps = 2500 // of each peer, if they were alike
@@ -167,6 +172,41 @@ func TestARecordIsBounded(t *testing.T) {
 	defer file.Close()
 	if world, err := peertest.ReadRecording(file); err != nil || world.Peers != 2 {
 		t.Errorf("%+v, %v", world, err)
+	}
+}
+
+// TestNobodySpoilsARecord: what one member says of itself, or how many there are, makes no file that cannot be read.
+func TestNobodySpoilsARecord(t *testing.T) {
+	var r Recorder
+	now, steps := time.Unix(1e9, 0), uint64(0)
+	for look := range 30 {
+		at := now.Add(time.Duration(look) * every)
+		steps += 900_000 // in all more than are read
+		members := []control.Member{{ID: "honest", Steps: uint64(1 + look)}, {ID: "fast", Steps: steps}, {ID: "liar", Steps: 1 + uint64(look%2)<<63}}
+		members[0].Exchanges, members[1].Exchanges, members[2].Exchanges = uint64(1+look), 1, 1+uint64(look%2)<<40
+		for i := range 2 * topology.MaxMembers / 30 {
+			members = append(members, control.Member{ID: transport.PeerID(fmt.Sprint("a stranger, ", look, ", ", i)), Role: topology.Active})
+		}
+		r.See(at, members, stats.Peer{Exchanges: stats.Exchanges{Links: []stats.Link{{Rate: 2e6, Round: time.Millisecond}, {Rate: math.Inf(1)}, {}}}})
+	}
+	path := filepath.Join(t.TempDir(), "run.jsonl")
+	if err := r.Write(path); err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if world, err := peertest.ReadRecording(bytes.NewReader(text)); err != nil || world.Peers != topology.MaxMembers {
+		t.Fatalf("%v, %d members", err, len(r.seen))
+	}
+	if !strings.Contains(string(text), `"Bandwidth":2000000,`) {
+		t.Error("another bandwidth than that of the one link that is known")
+	}
+	for did, most := range map[string]int{`"did":"step","peer":0,`: 29, `"did":"exchange","peer":0,`: 29, `"did":"step","peer":1,`: 18, `"did":"step","peer":2,`: 0} {
+		if n := strings.Count(string(text), did); n < most || n > 0 && most == 0 {
+			t.Errorf("%d lines of %s", n, did)
+		}
 	}
 }
 

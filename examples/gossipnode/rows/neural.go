@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"strings"
 	"sync"
 
 	"github.com/seed-97356399/murmuration/examples/gossipnode/settings"
@@ -42,9 +43,10 @@ func Beside(hash string, paths ...string) (*prepare.Prepared, error) {
 type neural struct {
 	name    string
 	params  *tensor.Params
-	inputs  int
+	shape   dataset.Shape
 	classes int
-	models  sync.Pool // of nets.Model, each for one goroutine at a time
+	set     func(*table.Batch) (*dataset.Set, error) // of rows
+	models  sync.Pool                                // of nets.Model, each for one goroutine at a time
 }
 
 // Neural makes a model of a name with parameters, for rows prepared by p, a File. Fill sets the parameters.
@@ -53,22 +55,32 @@ func Neural(name string, p *prepare.Prepared, fill func(*tensor.Params) error) (
 	if err != nil {
 		return learn.File{}, err
 	}
-	m := &neural{name: name, inputs: len(columns.Columns), classes: len(p.Labels.Classes)}
-	model, err := m.another()
-	if err != nil {
-		return learn.File{}, err
+	m := &neural{name: name, shape: dataset.Shape{Height: 1, Width: len(columns.Columns), Channels: 1}, classes: len(p.Labels.Classes)}
+	m.set = func(features *table.Batch) (*dataset.Set, error) {
+		numbers, err := appendRows(nil, features)
+		if err != nil {
+			return nil, err
+		}
+		return dataset.NewRows(numbers, make([]uint8, features.Rows), len(features.Columns), m.classes)
 	}
-	m.models.Put(model)
-	m.params = tensor.NewParams(model.Layout())
-	err = fill(m.params)
+	err = m.fill(fill)
 	return learn.File{Pipeline: p.Pipeline, Target: p.Labels.Target.String(), Classes: p.Labels.Classes, Features: p.Pipeline.Input.Fields, Model: m}, err
 }
 
-func (m *neural) another() (nets.Model, error) {
-	return nets.ByName(m.name, dataset.Shape{Height: 1, Width: m.inputs, Channels: 1}, m.classes)
+// fill makes the parameters.
+func (m *neural) fill(fill func(*tensor.Params) error) error {
+	model, err := m.another()
+	if err != nil {
+		return err
+	}
+	m.models.Put(model)
+	m.params = tensor.NewParams(model.Layout())
+	return fill(m.params)
 }
 
-// OpenNeural reads the file of a neural model that was trained on a table.
+func (m *neural) another() (nets.Model, error) { return nets.ByName(m.name, m.shape, m.classes) }
+
+// OpenNeural reads the file of a neural model that was trained on a table, or on pictures, whose rows are of pixels.
 func OpenNeural(path string) (learn.File, error) {
 	file, err := checkpoint.Open(path)
 	switch {
@@ -76,8 +88,10 @@ func OpenNeural(path string) (learn.File, error) {
 		return learn.File{}, err
 	case file.IsCheckpoint():
 		return learn.File{}, errors.New("it is a checkpoint: write its model with gossipnode export, and give that")
+	case strings.HasPrefix(file.Metadata[PicturesKey], "pixels "):
+		return ofPictures(file)
 	case file.Metadata[PreparedKey] == "":
-		return learn.File{}, fmt.Errorf("it does not say how rows are prepared: export it again, with %s beside its checkpoint", settings.PipelineName)
+		return learn.File{}, fmt.Errorf("it says neither how rows are prepared nor what its pictures are like: export it again, with %s beside its checkpoint if it is of a table", settings.PipelineName)
 	}
 	p := &prepare.Prepared{}
 	err = json.Unmarshal([]byte(file.Metadata[PreparedKey]), p)
@@ -95,11 +109,7 @@ func (m *neural) Outputs() int { return m.classes }
 
 // Predict implements learn.Model.
 func (m *neural) Predict(dst []float64, features *table.Batch) ([]float64, error) {
-	numbers, err := appendRows(nil, features)
-	if err != nil {
-		return dst, err
-	}
-	set, err := dataset.NewRows(numbers, make([]uint8, features.Rows), len(features.Columns), m.classes)
+	set, err := m.set(features)
 	if err != nil {
 		return dst, err
 	}

@@ -38,12 +38,13 @@ func Command(std cli.Streams) *cobra.Command {
 		Use:   "serve",
 		Short: "Answer predictions over HTTP, of a model that may change",
 		Long: `Serve answers POST /predict with what a model says of rows, GET /model with what it is,
-and /healthz and /metrics. The model is a file of fit, or a neural one on a table as
-export writes it; of several, the predictions are averaged, or the classes voted. (A peer
-that trains serves its own model with run --serve.)
+and /healthz and /metrics. The model is a file of fit, or a neural one, on a table or on
+pictures, as export writes it; of several, the predictions are averaged, or the classes
+voted. (A peer that trains serves its own model with run --serve.)
 
 Rows are JSON: an array of rows, or {"rows": [...]}; a row is an object by column names,
 or an array of values in the order that /model tells. A value that is not known is null.
+A picture is a row of the levels of its pixels, 0 to 255, line by line.
 
 The files are watched. A newer model is served once it is no worse on the rows of
 --held-out, and the one before is served again as soon as it measures better there; without
@@ -68,7 +69,7 @@ clients need a token.`,
 	}
 	flags := cmd.Flags()
 	flags.SortFlags = false
-	flags.StringArrayVar(&o.models, "model", nil, "`FILE` of a model, made by fit --out, or of a run on a table by export; repeatable")
+	flags.StringArrayVar(&o.models, "model", nil, "`FILE` of a model, made by fit --out, or of a run by export; repeatable")
 	flags.StringVar(&o.listen, "listen", "127.0.0.1:8000", "host:port to serve at; without a host on this machine only")
 	flags.StringVar(&o.combine, "combine", combineAverage, "how several models are combined: "+cli.List([]string{combineAverage, combineVote}))
 	flags.StringArrayVar(&o.heldOut, "held-out", nil, "`FILE` of rows with their target, on which newer models are measured; it is watched too; repeatable")

@@ -8,8 +8,10 @@ import (
 	"io"
 	"math"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -20,9 +22,13 @@ import (
 
 	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/cli/clitest"
+	"github.com/seed-97356399/murmuration/examples/gossipnode/rows"
+	"github.com/seed-97356399/murmuration/examples/zoo/dataset"
+	"github.com/seed-97356399/murmuration/examples/zoo/nets"
 	"github.com/seed-97356399/murmuration/peer/learn"
 	"github.com/seed-97356399/murmuration/peer/serve"
 	"github.com/seed-97356399/murmuration/peer/table"
+	"github.com/seed-97356399/murmuration/tensor"
 )
 
 // fitted is a model of y = slope·x, fitted on two rows.
@@ -299,5 +305,53 @@ func TestWhoMayAsk(t *testing.T) {
 	}
 	if _, err := Listen("127.0.0.1:0", file+"x"); cli.ExitCode(err) != cli.ExitConfig {
 		t.Errorf("no such token: %v", err)
+	}
+}
+
+// TestModelsOfPictures are served from their files for rows of pixels, and measured on rows with their labels.
+func TestModelsOfPictures(t *testing.T) {
+	set, err := dataset.NewSet(make([]uint8, 4), []uint8{0}, dataset.Shape{Height: 2, Width: 2, Channels: 1}, 3, dataset.Normalization{Mean: 0.5, Scale: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	model, err := nets.ByName("softmax", set.Shape(), set.Classes())
+	if err != nil {
+		t.Fatal(err)
+	}
+	params, metadata := tensor.NewParams(model.Layout()), map[string]string{"model": "softmax"}
+	model.Init(1, params.Vector())
+	if err := rows.About(metadata, set, nil); err != nil {
+		t.Fatal(err)
+	}
+	var text bytes.Buffer
+	if err := params.WriteSafetensors(&text, metadata); err != nil {
+		t.Fatal(err)
+	}
+	files := &modelFiles{watched{paths: []string{clitest.WriteFile(t, "m.safetensors", text.String())}}, combineAverage}
+	m, err := files.next(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var h serve.Holder
+	h.Swap(m, math.NaN())
+	for body, want := range map[string]string{
+		"[[0,255,7,1],[0,0,0,0]]":                         `"class":"`,
+		`{"pixel0":0,"pixel1":255,"pixel2":7,"pixel3":1}`: `"class":"`,
+		"[[0,255,7]]":             "3 values: want 4",
+		"[[0,255,7,1,1]]":         "5 values: want 4",
+		"[[0,0,0,0],[0,256,0,0]]": "pixel1 of row 2 is 256",
+		"[[0,0,0,null]]":          "pixel3 of row 1 is NaN",
+	} {
+		w := httptest.NewRecorder()
+		serve.Handler(&h, "").ServeHTTP(w, httptest.NewRequest(http.MethodPost, "/predict", strings.NewReader(body)))
+		if good := strings.Contains(want, "class"); !strings.Contains(w.Body.String(), want) || (w.Code == http.StatusOK) != good || !good && w.Code/100 != 4 {
+			t.Errorf("%s: %d %s", body, w.Code, w.Body)
+		}
+	}
+	said := model.Probabilities(params.Vector(), set)
+	class := slices.Index(said, slices.Max(said))
+	j := &judge{watched: watched{paths: []string{clitest.WriteFile(t, "held.csv", fmt.Sprintf("label,pixel3,pixel2,pixel1,pixel0\n%d,0,0,0,0\n%d,0,0,0,0\n", class, (class+1)%3))}}}
+	if figures, err := j.measure(t.Context(), m); err != nil || figures[0] != 0.5 {
+		t.Errorf("%v %v", figures, err)
 	}
 }

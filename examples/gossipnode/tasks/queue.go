@@ -16,6 +16,9 @@ import (
 	"github.com/seed-97356399/murmuration/peer/plan"
 )
 
+// maxTold bounds the parts of others that a member tells.
+const maxTold = 10_000
+
 // Flock is the members that have tasks.
 type Flock interface {
 	Gather(ctx context.Context, name string, data []byte) ([][]byte, error)
@@ -93,7 +96,9 @@ func (q *Queue) Meet(ctx context.Context, flock Flock, own plan.State) (more boo
 		return false, fmt.Errorf("planning without this member: %w", q.leftOut)
 	}
 	q.know(s.Tasks)
-	q.done = joined(append(q.done, s.Done...))
+	q.done = joined(append(q.done, slices.DeleteFunc(s.Done, func(d plan.Part) bool { // what those do that never were
+		return q.plan != nil && !has(s, d.Member) && !has(q.plan.State, d.Member)
+	})...))
 	if s.Done = q.done; q.plan != nil {
 		q.gone(s)
 	}
@@ -125,7 +130,11 @@ func (q *Queue) told() []plan.Part {
 	if q.plan == nil {
 		return nil
 	}
-	return slices.DeleteFunc(slices.Clone(q.done), func(d plan.Part) bool { return d.Member != q.me && has(q.plan.State, d.Member) })
+	told := slices.DeleteFunc(slices.Clone(q.done), func(d plan.Part) bool { return d.Member != q.me && has(q.plan.State, d.Member) })
+	if len(told) > maxTold { // else those that never were, of whom one has told, would make this member's own too much
+		told = slices.DeleteFunc(told, func(d plan.Part) bool { return d.Member != q.me })
+	}
+	return told
 }
 
 func has(s plan.State, member string) bool {

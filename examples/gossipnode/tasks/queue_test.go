@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/seed-97356399/murmuration/peer"
@@ -227,3 +228,20 @@ func TestWhoIsLeftOutOfAPlanIsTold(t *testing.T) {
 type nobody struct{}
 
 func (nobody) Gather(context.Context, string, []byte) ([][]byte, error) { return [][]byte{nil}, nil }
+
+// One that tells of work by many that never were does not end the work of the others.
+func TestManyThatNeverWere(t *testing.T) {
+	w := newWorld(t, 100, 100)
+	w.second()
+	for i := range 2 * maxTold {
+		w.members[0].done = append(w.members[0].done, plan.Part{Task: "monday", Member: fmt.Sprint("ghost", i), From: 0, To: 1})
+	}
+	if told := w.members[0].told(); len(told) > 10 {
+		t.Errorf("%d parts are told", len(told))
+	}
+	w.members[0].done = w.members[0].done[:50]
+	w.done()
+	if slices.ContainsFunc(w.members[1].done, func(d plan.Part) bool { return strings.HasPrefix(d.Member, "ghost") }) {
+		t.Errorf("others believe it: %v", w.members[1].done)
+	}
+}

@@ -11,6 +11,7 @@ import (
 	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/inspect"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/result"
+	"github.com/seed-97356399/murmuration/examples/gossipnode/rows"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/settings"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/watch"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/workload"
@@ -54,8 +55,11 @@ func newKeeper(t *training) *checkpoint.Keeper {
 	if t.Checkpoint == "" {
 		return nil
 	}
+	folder := workload.Folder(t.Settings)
+	folder.About = map[string]string{}
+	_ = rows.About(folder.About, t.work.Data.HeldOut, nil) // how rows are prepared lies beside
 	return checkpoint.NewKeeper(checkpoint.KeeperConfig{
-		Into: workload.Folder(t.Settings), Refused: t.work.Refused, Peer: t.peer, Layout: t.work.Params.Layout(), Schedule: t.Course(),
+		Into: folder, Refused: t.work.Refused, Peer: t.peer, Layout: t.work.Params.Layout(), Schedule: t.Course(),
 		Every: t.CheckpointEvery, Log: t.Log,
 	})
 }

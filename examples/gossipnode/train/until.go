@@ -12,6 +12,7 @@ import (
 	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/files"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/result"
+	"github.com/seed-97356399/murmuration/examples/gossipnode/rows"
 	"github.com/seed-97356399/murmuration/examples/zoo/nets"
 	"github.com/seed-97356399/murmuration/peer"
 	"github.com/seed-97356399/murmuration/peer/stats"
@@ -105,7 +106,11 @@ func takeBest(t *training, s stats.Peer) (ending result.Ending) {
 	}
 	about := map[string]string{"format": "pt", "run": t.Run, "dataset": t.Dataset, "model": t.Model}
 	path := filepath.Join(t.Checkpoint, bestName)
-	if err := files.Replace(path, 0o644, func(w io.Writer) error { return best.WriteSafetensors(w, about) }); err != nil {
+	err := rows.About(about, t.work.Data.HeldOut, t.work.Prepared)
+	if err == nil {
+		err = files.Replace(path, 0o644, func(w io.Writer) error { return best.WriteSafetensors(w, about) })
+	}
+	if err != nil {
 		t.Log.Error("the best model could not be saved; the last one is in the checkpoints", zap.String("file", path), zap.Error(err))
 	}
 	return ending

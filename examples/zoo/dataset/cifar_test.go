@@ -129,6 +129,15 @@ func TestCIFAR100(t *testing.T) {
 	if _, err := Load(t.Context(), Config{Name: "cifar100", Dir: dir}); !errors.Is(err, ErrMismatch) {
 		t.Errorf("CIFAR-10 as cifar100: %v", err)
 	}
+	both := write(t, map[string][]byte{
+		"cifar-10-batches-bin/data_batch_1.bin": cifarBatch(0, 5), "cifar-10-batches-bin/test_batch.bin": cifarBatch(5, 2),
+		"cifar-100-binary/train.bin": cifar100File(80, 30), "cifar-100-binary/test.bin": cifar100File(7, 4)})
+	for name, classes := range map[string]int{"cifar10": 10, "cifar100": 100} {
+		data, err := Load(t.Context(), Config{Name: name, Dir: both})
+		if err != nil || data.Classes() != classes {
+			t.Errorf("%s of a folder with both sets: %v", name, err)
+		}
+	}
 	damaged := cifar100File(0, 3)
 	damaged[1] = 100
 	data, err := Load(t.Context(), Config{Name: "cifar100", Dir: write(t, map[string][]byte{"train.bin": damaged, "test.bin": cifar100File(0, 1)})})

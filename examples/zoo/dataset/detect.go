@@ -23,12 +23,12 @@ type contents struct {
 	classes int
 }
 
-// detect finds out which format the files of a folder have. The error is a
-// *DataError. It has the remedy if files are missing.
-func detect(dir, remedy string) (contents, error) {
+// detect finds out which format the files of a folder have, for a set with that many classes if they are known. The
+// error is a *DataError. It has the remedy if files are missing.
+func detect(dir string, classes int, remedy string) (contents, error) {
 	var found []contents
-	for _, look := range []func(string) (contents, error){findBatches, findShards, findFolders} {
-		c, err := look(dir)
+	for _, look := range []func(string, int) (contents, error){findBatches, findShards, findFolders} {
+		c, err := look(dir, classes)
 		if err != nil {
 			return contents{}, err
 		}
@@ -51,9 +51,13 @@ func detect(dir, remedy string) (contents, error) {
 
 const wanted = "want data_batch_*.bin and test_batch*.bin, or train.bin and test.bin, or train*.tar[.gz] and test*.tar[.gz], or train/CLASS/*.jpg and test/CLASS/*.jpg (or .png)"
 
-// findBatches looks for the binary files of CIFAR-10 and CIFAR-100, also in the folder that their archive unpacks to.
-func findBatches(dir string) (c contents, err error) {
-	for _, form := range cifarForms() {
+// findBatches looks for files of CIFAR-10 and CIFAR-100, the set of so many classes first, and where their archives unpack to.
+func findBatches(dir string, classes int) (c contents, err error) {
+	forms := cifarForms()
+	if i := slices.IndexFunc(forms, func(f cifarForm) bool { return f.classes == classes }); i > 0 {
+		forms[0], forms[i] = forms[i], forms[0]
+	}
+	for _, form := range forms {
 		batches := func(paths []string) source { return cifarBatches{form, paths} }
 		for _, folder := range []string{dir, filepath.Join(dir, form.folder)} {
 			c, err = findFiles(folder, form.train, form.heldOut, batches, ".bin")
@@ -66,7 +70,7 @@ func findBatches(dir string) (c contents, err error) {
 	return c, nil
 }
 
-func findShards(dir string) (contents, error) {
+func findShards(dir string, _ int) (contents, error) {
 	archives := func(paths []string) source { return shards{paths} }
 	return findFiles(dir, trainFolder, heldOutFolder, archives, ".tar", ".tar.gz", ".tgz")
 }
@@ -91,7 +95,7 @@ func findFiles(
 	return c, nil
 }
 
-func findFolders(dir string) (c contents, err error) {
+func findFolders(dir string, _ int) (c contents, err error) {
 	train, heldOut := filepath.Join(dir, trainFolder), filepath.Join(dir, heldOutFolder)
 	if isFolder(heldOut) {
 		c.heldOut = &classFolders{root: heldOut}

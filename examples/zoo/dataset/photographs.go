@@ -55,7 +55,7 @@ func (c Config) loadPhotographs(ctx context.Context, p photograph) (*Data, error
 	if c.Dir == "" {
 		return nil, fmt.Errorf("%w: data set %s needs the folder of its files: %s", ErrConfig, p.name, p.remedy)
 	}
-	files, err := detect(c.Dir, p.remedy)
+	files, err := detect(c.Dir, p.classes, p.remedy)
 	if err != nil {
 		return nil, err
 	}
@@ -119,7 +119,7 @@ func (c Config) loadAllPhotographs(ctx context.Context, p photograph) ([]*Data, 
 
 // levelsOf is Levels for pictures in files.
 func (c Config) levelsOf(ctx context.Context, p photograph) ([]float64, error) {
-	files, err := detect(c.Dir, p.remedy)
+	files, err := detect(c.Dir, p.classes, p.remedy)
 	if err != nil {
 		return nil, err
 	}

@@ -1,0 +1,4 @@
+package peertest
+
+// Ends is Recording.ends.
+var Ends = (*Recording).ends
