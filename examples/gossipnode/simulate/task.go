@@ -83,6 +83,9 @@ func (t *Simulated) Begin(s settings.Settings) (_ *simulatedTask, err error) {
 			return nil, cli.Usage(errors.Join(err, task.Close()))
 		}
 		task.batches = append(task.batches, batches)
+		task.steps = append(task.steps, peer.Accumulate(s.Accumulate, func(x, grad tensor.Vector) (peer.Result, error) {
+			return task.learn(x, grad, batches.Next)
+		}))
 	}
 	return task, nil
 }
@@ -142,6 +145,7 @@ type simulatedTask struct {
 	*Simulated
 	settings settings.Settings
 	batches  []dataset.Batches
+	steps    []func(x, grad tensor.Vector) (peer.Result, error) // the gradient of each peer's step
 }
 
 // Params implements peertest.Task.
@@ -153,17 +157,22 @@ func (t *simulatedTask) Params() *tensor.Params {
 
 // Gradient implements peertest.Task.
 func (t *simulatedTask) Gradient(i, samples int, x, grad tensor.Vector) (peer.Result, error) {
+	if !t.settings.Divides() {
+		return t.steps[i](x, grad)
+	}
+	return t.learn(x, grad, func(b *dataset.Batch) error {
+		return (&workload.Measured{Singly: t.batches[i]}).Fill(b, cmp.Or(samples, t.own(i)))
+	})
+}
+
+// learn computes the gradient of the batch that next fills.
+func (t *simulatedTask) learn(x, grad tensor.Vector, next func(*dataset.Batch) error) (peer.Result, error) {
 	d, err := t.acquire(t.settings)
 	if err != nil {
 		return peer.Result{}, err
 	}
 	defer t.giveBack(d)
-	if t.settings.Divides() {
-		err = (&workload.Measured{Singly: t.batches[i]}).Fill(&d.batch, cmp.Or(samples, t.own(i)))
-	} else {
-		err = t.batches[i].Next(&d.batch)
-	}
-	if err != nil {
+	if err := next(&d.batch); err != nil {
 		return peer.Result{}, err
 	}
 	return peer.Result{Loss: d.model.Gradient(x, &d.batch, grad), Samples: d.batch.Len()}, nil
@@ -171,6 +180,9 @@ func (t *simulatedTask) Gradient(i, samples int, x, grad tensor.Vector) (peer.Re
 
 // Readiness implements peertest.Gradual.
 func (t *simulatedTask) Readiness() (all []peertest.Ready) {
+	if t.settings.Accumulate > 1 { // a gradient is whole only with the last batch
+		return nil
+	}
 	for _, r := range t.First.Model.Readiness() {
 		all = append(all, peertest.Ready(r))
 	}
