@@ -255,7 +255,7 @@ if wanted proportion && have cifar10; then
 	all=lattice6+4
 	for model in cnn mlp; do
 		race=(--dataset cifar10 --data "$data/cifar10" --model "$model" --epochs 2 --points 20 --link 100,20 --target 0.4
-			--strategies "adpsgd:$all/0,adpsgd:$all/25,adpsgd:$all/50,adpsgd:$all/75,adpsgd:$all/100,adpsgd:$all/0@0;100@0.3")
+			--strategies "$(printf "adpsgd:$all quantized=%s," 0 25 50 75 100)adpsgd:$all quantized=0@0;100@0.3")
 		printf '\n$ gossipnode compare %s\n' "${race[*]}"
 		"$work/gossipnode" compare "${race[@]}" --plot "proportion-$model.png" 2>/dev/null
 		node bench step --model "$model"; printf '%s\n' "$json"

@@ -24,7 +24,7 @@ type budget struct {
 var budgets = []budget{
 	{name: "the library", folders: []string{"..."}, but: []string{"examples/...", "internal/kernel/gen"}, lines: 85_800, // by issue, on top of 63,500: 31 to 34 9,300, 35 4,340, 36 4,440, 37 2,980 (sites 650, overlap 760), 38 1,120; the aim is below 66,000
 		why: "what a feature makes needless goes with the feature: size is a cost"},
-	{name: "examples", folders: []string{"examples/..."}, lines: 30_836, // by issue, on top of 23,500: 35 1,770, 36 3,210, 37 580, 38 225 and what readings found; the aim is 17,000
+	{name: "examples", folders: []string{"examples/..."}, lines: 30_919, // by issue, on top of 23,500: 35 1,770, 36 3,210, 37 600, 38 288 (steps of several batches 38, text of a gru 25) and what readings found; the aim is 17,000
 		why: "examples are read before the library is"},
 	{name: "peer", folders: []string{"peer"}, lines: 3_670, files: 16, exports: 47, // on top of 3,000: the node and its trainer, and since issue 35 members that hold rows (75), Until (255), leaving and lists (45), a trainer that only serves (30), shapes and rounds (16), sites (13), parts of gradients (50), push and pull (22)
 		why: "the node is its rooms put together, and its surface must fit a head"},
