@@ -70,7 +70,11 @@ those in the first world, in lengths of a step where these differ.`,
 			}
 			cmd.Flags().Visit(func(f *pflag.Flag) {
 				if f.Name != "plot" && f.Name != "json" {
-					s.given += " --" + f.Name + " " + strings.Trim(f.Value.String(), "[]")
+					value := strings.Trim(f.Value.String(), "[]")
+					if f.Name == "strategies" && strings.Contains(value, " ") {
+						value = "'" + value + "'"
+					}
+					s.given += " --" + f.Name + " " + value
 				}
 			})
 			return s.run(sources, std)
