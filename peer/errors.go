@@ -21,7 +21,8 @@
 // An operator may pause, resume, stop and reschedule a run whose peers were given the
 // operator's id (Control, Operator); members send each other digests of their state (Digests).
 //
-// Limits of this version: one model per peer, in memory, as float32; a few
+// Limits of this version: one model per peer, or a stage of one (package
+// pipeline), in memory, as float32; a few
 // members that poison the model are bounded, not stopped; members of a run see
 // each other's parameters. Step belongs to one goroutine; everything else is safe for
 // concurrent use.

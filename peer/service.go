@@ -16,12 +16,14 @@ import (
 type Service struct {
 	// Ask opens a stream to another member and speaks on it.
 	Ask func(ctx context.Context, to transport.PeerID, talk func(*framed.Stream) error) error
-	// Over is closed when the run is over for the node.
-	Over <-chan struct{}
+	// Over is closed when the run is over for the node, and Flown when it is over for all members.
+	Over, Flown <-chan struct{}
 	// Records gives the records of the other members, in the order of their ids.
 	Records func() []transport.Record
 	// Hold sets the number of rows that the node's own record says it gives.
 	Hold func(rows uint64)
+	// Choose says in the node's own record which stage it is going to train, from 1; 0 if none. A trainer's own stage replaces it.
+	Choose func(stage uint8)
 	// Count lets a function change the node's counts of rows: of those that it holds, and of those that it takes.
 	Count func(change func(held, taken *stats.Rows))
 	// Close ends the service and waits for its streams. It may be called again.
@@ -68,8 +70,10 @@ func Serve(n *Node, protocol transport.Protocol, answer func(context.Context, *f
 			return n.requests.Converse(ctx, to, protocol, talk)
 		},
 		Over:    n.flock.Over(),
+		Flown:   n.flock.Flown(),
 		Records: n.flock.Records,
 		Hold:    func(rows uint64) { n.flock.SetRows(rows); n.inbox.Corrected() },
+		Choose:  func(stage uint8) { n.flock.SetStage(stage); n.inbox.Corrected() },
 		Count:   n.counters.Rows,
 		Close:   func() { end(); <-ended },
 	}, nil

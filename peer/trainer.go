@@ -23,7 +23,6 @@ import (
 	"github.com/seed-97356399/murmuration/internal/stateserver"
 	"github.com/seed-97356399/murmuration/internal/tasks"
 	"github.com/seed-97356399/murmuration/internal/trainer"
-	"github.com/seed-97356399/murmuration/internal/wire"
 	"github.com/seed-97356399/murmuration/peer/optim"
 	"github.com/seed-97356399/murmuration/peer/transport"
 	"github.com/seed-97356399/murmuration/tensor"
@@ -355,8 +354,7 @@ func (t *Trainer) end(leave func()) {
 	t.steps.Close() // waits for an update that is under way
 	if !t.node.life.Leaving.Load() {
 		t.node.arrival.Brings(nil)
-		t.node.flock.SetLayout([wire.HashSize]byte{})
-		t.node.flock.SetStage(0)
+		t.with.Stage.withdraw(t.node.flock)
 		t.node.tenant.Store(nil)
 	}
 	t.tellMerged()

@@ -22,11 +22,11 @@ type budget struct {
 }
 
 var budgets = []budget{
-	{name: "the library", folders: []string{"..."}, but: []string{"examples/...", "internal/kernel/gen"}, lines: 85_800, // by issue, on top of 63,500: 31 to 34 9,300, 35 4,340, 36 4,440, 37 2,980 (sites 650, overlap 760), 38 1,120; the aim is below 66,000
+	{name: "the library", folders: []string{"..."}, but: []string{"examples/...", "internal/kernel/gen"}, lines: 87_850, // by issue, on top of 63,500: 31 to 34 9,300, 35 4,340, 36 4,440, 37 2,980 (sites 650, overlap 760), 38 3,170 (models 500); the aim is below 66,000
 		why: "what a feature makes needless goes with the feature: size is a cost"},
-	{name: "examples", folders: []string{"examples/..."}, lines: 30_919, // by issue, on top of 23,500: 35 1,770, 36 3,210, 37 600, 38 288 (steps of several batches 38, text of a gru 25) and what readings found; the aim is 17,000
+	{name: "examples", folders: []string{"examples/..."}, lines: 31_225, // by issue, on top of 23,500: 35 1,770, 36 3,210, 37 610, 38 585 (steps of several batches 40, text of a gru 25) and what readings found; the aim is 17,000
 		why: "examples are read before the library is"},
-	{name: "peer", folders: []string{"peer"}, lines: 3_670, files: 16, exports: 47, // on top of 3,000: the node and its trainer, and since issue 35 members that hold rows (75), Until (255), leaving and lists (45), a trainer that only serves (30), shapes and rounds (16), sites (13), parts of gradients (50), push and pull (22)
+	{name: "peer", folders: []string{"peer"}, lines: 3_720, files: 18, exports: 50, // on top of 3,000: the node and its trainer, and since issue 35 members that hold rows (75), Until (255), leaving and lists (45), a trainer that only serves (30), shapes and rounds (16), sites (13), parts of gradients (50), push and pull (22), stages (50)
 		why: "the node is its rooms put together, and its surface must fit a head"},
 	{name: "averaging", folders: []string{"averaging"}, exports: 47, // the last two are the timers of exchanges across sites
 		why: "an algorithm of one's own is written against these names"},

@@ -96,9 +96,10 @@ func TestASilentMemberIsTriedAgain(t *testing.T) {
 	}
 }
 
-// TestWhoRefusesIsLeftAlone: a member that refuses all, whatever load it tells, captures nothing.
+// TestWhoRefusesIsLeftAlone: a member that refuses all, or takes all for useless, captures nothing, whatever load it tells.
 func TestWhoRefusesIsLeftAlone(t *testing.T) {
-	for _, load := range []Load{{}, {-5, time.Millisecond}, {math.MinInt, -1}, {math.MaxInt, math.MaxInt64}, {0, 1}, {1, math.MaxInt64/2 + 1}} {
+	for i, load := range []Load{{}, {-5, time.Millisecond}, {math.MinInt, -1}, {math.MaxInt, math.MaxInt64}, {0, 1}, {1, math.MaxInt64/2 + 1}} {
+		says := []Answer{NoRoom, GivenUp}[i%2]
 		s, now := NewSource("me", 1, 0), time.Duration(0)
 		s.Members(now, []topology.PeerID{"a", "refuser"})
 		done, refused := 0, 0
@@ -110,7 +111,7 @@ func TestWhoRefusesIsLeftAlone(t *testing.T) {
 				case a.Kind == Send && a.To == "refuser":
 					refused++
 					now += 2 * time.Millisecond
-					_, more := s.Answer(now, "refuser", a.Number, NoRoom, load)
+					_, more := s.Answer(now, "refuser", a.Number, says, load)
 					next = append(next, more...)
 				case a.Kind == Send:
 					done++
@@ -125,7 +126,7 @@ func TestWhoRefusesIsLeftAlone(t *testing.T) {
 				do = s.Tick(now)
 			}
 		}
-		if done < 200 || refused > 2*done {
+		if c := s.Counts(); done < 200 || refused > 2*done || c.Lost > c.Done/20 {
 			t.Errorf("one that tells %+v refuses %d times, and %d are done in 10 s", load, refused, done)
 		}
 	}

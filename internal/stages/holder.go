@@ -53,6 +53,7 @@ type Holder struct {
 	began   time.Duration
 	each    mean // forward and back
 	forward mean
+	turns   turns
 }
 
 // NewHolder makes the schedule of a member.
@@ -137,7 +138,7 @@ func (h *Holder) Forward(now time.Duration, from topology.PeerID, number uint64,
 			waiting++
 		}
 	}
-	if waiting >= maxQueue {
+	if !h.turns.take(now, from, maxQueue-waiting) {
 		return []Action{{Kind: Reply, At: key, ID: id, To: from, Number: number, Answer: NoRoom, Load: h.Load()}}
 	}
 	h.counts.Came++

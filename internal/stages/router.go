@@ -25,8 +25,10 @@ const (
 	maxOut = 8
 	// lookAgain is how often members that had no room are asked again.
 	lookAgain = 20 * time.Millisecond
-	// maxSilent bounds how often the time doubles for which a silent member is left alone.
-	maxSilent = 6
+	// maxSilent and maxUseless bound how often the time doubles for which a member is left alone that is silent, or takes
+	// all for useless: from leastWait and lookAgain on, to a minute or so.
+	maxSilent  = 6
+	maxUseless = 12
 )
 
 // Router chooses members of one stage. The zero value knows none.
@@ -40,6 +42,7 @@ type member struct {
 	at     time.Duration // when it told that
 	shut   time.Duration // until then nothing is sent to it: it has no room, or is silent
 	silent int           // sendings in a row that it has not answered
+	gaveUp int           // answers in a row that what it was sent is of no use
 	out    map[uint64]time.Duration
 }
 
@@ -131,7 +134,7 @@ func (r *Router) Sent(now time.Duration, number uint64, to topology.PeerID) {
 }
 
 // Answered takes note of an answer of a member, and of its load.
-func (r *Router) Answered(now time.Duration, number uint64, from topology.PeerID, load Load, noRoom bool) {
+func (r *Router) Answered(now time.Duration, number uint64, from topology.PeerID, load Load, answer Answer) {
 	m := r.members[from]
 	if m == nil {
 		return
@@ -139,8 +142,14 @@ func (r *Router) Answered(now time.Duration, number uint64, from topology.PeerID
 	delete(m.out, number)
 	m.load = Load{Waiting: min(max(load.Waiting, 0), maxTold), Each: min(max(load.Each, 0), maxEach)}
 	m.at, m.silent, m.shut = now, 0, 0
-	if noRoom {
+	switch answer {
+	case Done:
+		m.gaveUp = 0
+	case NoRoom:
 		m.shut = now + lookAgain
+	case GivenUp:
+		m.shut = now + lookAgain<<min(m.gaveUp, maxUseless)
+		m.gaveUp++
 	}
 }
 

@@ -24,6 +24,7 @@ const (
 type leg struct {
 	waits   bool          // for a member that has room
 	away    bool          // with one
+	again   bool          // since who had it was gone or silent
 	first   time.Duration // when it was first sent
 	until   time.Duration // when it is taken for lost
 	numbers []uint64      // of its sendings that may still be answered
@@ -51,7 +52,7 @@ func newSender(first uint64) sender { return sender{number: first, sent: map[uin
 func (s *sender) set(members []topology.PeerID) {
 	for _, number := range s.next.Set(members) {
 		if l := s.sent[number].leg; l != nil && l.away && l.numbers[len(l.numbers)-1] == number {
-			l.away, l.waits = false, true
+			l.away, l.waits, l.again = false, true, true
 		}
 	}
 }
@@ -69,7 +70,7 @@ func (s *sender) overdue(now time.Duration, l *leg) (lost bool) {
 		return false
 	}
 	s.next.Silent(now, l.numbers[len(l.numbers)-1]) // a late answer is taken all the same
-	l.away, l.waits = false, true
+	l.away, l.waits, l.again = false, true, true
 	return len(l.numbers) >= maxTries
 }
 
@@ -84,11 +85,12 @@ func (s *sender) send(now time.Duration, l *leg) (to topology.PeerID, number uin
 	number, s.number = s.number, s.number+1
 	if len(l.numbers) == 0 {
 		l.first = now
-	} else {
+	}
+	if l.again {
 		s.counts.Again++
 	}
 	wait := min(max(leastWait, usualTimes*time.Duration(s.trip)), mostWait) << len(l.numbers)
-	l.waits, l.away, l.until = false, true, now+min(wait, mostWait)
+	l.waits, l.again, l.away, l.until = false, false, true, now+min(wait, mostWait)
 	l.numbers = append(l.numbers, number)
 	s.sent[number] = sending{l, to}
 	s.next.Sent(now, number, to)
@@ -98,7 +100,7 @@ func (s *sender) send(now time.Duration, l *leg) (to topology.PeerID, number uin
 // answered takes an answer. The leg is nil if this was not sent to that member, or is not waited for; ended tells that the
 // micro-batch needs no other answer.
 func (s *sender) answered(now time.Duration, from topology.PeerID, number uint64, answer Answer, load Load) (l *leg, ended bool) {
-	s.next.Answered(now, number, from, load, answer == NoRoom)
+	s.next.Answered(now, number, from, load, answer)
 	was := s.sent[number]
 	if l = was.leg; l == nil || was.to != from {
 		if answer == Done {

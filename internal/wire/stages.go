@@ -31,8 +31,8 @@ type Batch struct {
 	Kind BatchKind
 	// Stage is the stage, from 1, that the receiver is to have, or that parameters are of. Codec is that of the values.
 	Stage, Codec uint8
-	// Source and Number name the micro-batch: whose rows it is made of, and a number there. Of a copy, Number is its age in
-	// steps.
+	// Source and Number name the micro-batch: whose rows it is made of, and a number there. Of a copy, Number is the flock's
+	// steps when it was made.
 	Source string
 	Number uint64
 	// Examples are at most MaxExamples, Values and Targets at most MaxActivations.

@@ -2,15 +2,18 @@ package pipeline
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
+	"time"
 
 	"go.uber.org/zap"
 
 	"github.com/seed-97356399/murmuration/internal/flock"
 	"github.com/seed-97356399/murmuration/internal/framed"
 	"github.com/seed-97356399/murmuration/internal/wire"
+	"github.com/seed-97356399/murmuration/peer"
 	"github.com/seed-97356399/murmuration/peer/transport"
 	"github.com/seed-97356399/murmuration/tensor"
 )
@@ -21,21 +24,19 @@ const CopyEvery = 50
 
 // copies are the parameters of other stages that this member keeps, one of each stage.
 type copies struct {
-	with Config
-	mu   sync.Mutex
-	kept []kept
-	last uint64 // steps of this member when it gave one
+	*run
+	steps uint64 // that the trainer's goroutine has made
+	mu    sync.Mutex
+	kept  []kept
 }
 
-// kept is a copy of a stage's parameters, and their age in steps.
+// kept is a copy of a stage's parameters, and the flock's steps when it was made.
 type kept struct {
-	age    uint64
+	at     uint64
 	values coded
 }
 
-func newCopies(with Config) *copies {
-	return &copies{with: with, kept: make([]kept, len(with.Plan.Stages))}
-}
+func newCopies(r *run) *copies { return &copies{run: r, kept: make([]kept, len(r.with.Plan.Stages))} }
 
 // serve takes a copy of a member that has the stage, or gives one. It does so only for members.
 func (c *copies) serve(s *framed.Stream, m wire.Batch, records []transport.Record) error {
@@ -44,10 +45,8 @@ func (c *copies) serve(s *framed.Stream, m wire.Batch, records []transport.Recor
 		return fmt.Errorf("a copy of stage %d of %d: %w", m.Stage, len(c.kept), wire.ErrMessage)
 	}
 	if m.Kind == wire.BatchFetch {
-		c.mu.Lock()
-		is := c.kept[stage]
-		c.mu.Unlock()
-		err := framed.Say(s, 0, wire.Batch{Kind: wire.BatchKeep, Stage: m.Stage, Codec: raw().ID(), Number: is.age, Values: uint32(is.values.n)})
+		is := c.of(stage)
+		err := framed.Say(s, 0, wire.Batch{Kind: wire.BatchKeep, Stage: m.Stage, Codec: raw().ID(), Number: is.at, Values: uint32(is.values.n)})
 		if err == nil {
 			err = is.values.send(s)
 		}
@@ -72,12 +71,22 @@ func (c *copies) serve(s *framed.Stream, m wire.Batch, records []transport.Recor
 	return nil
 }
 
+// of is what this member has of a stage: its own parameters as they are now, or the copy that it keeps.
+func (c *copies) of(stage int) kept {
+	if stage == c.with.Stage {
+		return c.own()
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.kept[stage]
+}
+
 // fetched reads the parameters of a stage, as a BATCH says them to be.
 func fetched(s *framed.Stream, plan Plan, m wire.Batch) (got kept, err error) {
 	if want := plan.Stages[m.Stage-1].Layout().Len(); int(m.Values) != want || m.Codec != raw().ID() {
 		return got, fmt.Errorf("%d parameters of stage %d, which has %d: %w", m.Values, m.Stage, want, wire.ErrMessage)
 	}
-	got.age = m.Number
+	got.at = m.Number
 	if got.values, err = receive(s, raw(), int(m.Values)); err == nil {
 		if _, err = got.values.decode(); err != nil {
 			err = fmt.Errorf("%w: %w", wire.ErrMessage, err)
@@ -98,38 +107,81 @@ func keeper(records []transport.Record, stage int) (id transport.PeerID) {
 	return id
 }
 
-// copyOut gives a copy of this member's parameters to another, if it has its stage alone and made so many steps since the last.
-func (p *Pipeline) copyOut(steps uint64) {
-	records := p.service.Records()
-	c := p.copies
-	c.mu.Lock()
-	due := steps >= c.last+CopyEvery && len(p.members.of(records, p.with.Stage)) == 1
-	if due {
-		c.last = steps
-	}
-	c.mu.Unlock()
-	to := keeper(records, p.with.Stage)
-	if !due || to == "" {
+// give gives a copy of this member's parameters to another, every CopyEvery steps while it has its stage alone.
+func (c *copies) give(m *members) {
+	if c.steps++; c.steps%CopyEvery != 0 {
 		return
 	}
-	values := make(tensor.Vector, p.model.Layout().Len())
-	if _, err := p.trainer.Snapshot(values, 0); err != nil {
-		return // it has another length
+	records := c.service.Records()
+	to := keeper(records, c.with.Stage)
+	if to == "" || len(m.of(records, c.with.Stage)) > 1 {
+		return
 	}
-	p.tasks.Spawn(func() {
-		err := p.service.Ask(p.life, to, func(s *framed.Stream) error {
-			own := encode(raw(), values)
-			err := framed.Say(s, 0, wire.Batch{Kind: wire.BatchKeep, Stage: uint8(p.with.Stage + 1), Codec: raw().ID(), Number: steps, Values: uint32(own.n)})
+	own := c.own()
+	c.tasks.Spawn(func() {
+		err := c.service.Ask(c.life, to, func(s *framed.Stream) error {
+			err := framed.Say(s, 0, wire.Batch{Kind: wire.BatchKeep, Stage: uint8(c.with.Stage + 1), Codec: raw().ID(), Number: own.at, Values: uint32(own.values.n)})
 			if err == nil {
-				err = own.send(s)
+				err = own.values.send(s)
 			}
 			if err == nil {
 				s.Finish()
 			}
 			return err
 		})
-		if err != nil && context.Cause(p.life) == nil {
-			p.with.Log.Warn("this member has its stage alone, and cannot give a copy of it to another", zap.String("peer", string(to)), zap.Error(err))
+		if err != nil && c.life.Err() == nil {
+			c.with.Log.Warn("this member has its stage alone, and cannot give a copy of it to another", zap.String("peer", string(to)), zap.Error(err))
 		}
 	})
+}
+
+// own is a copy of this member's parameters.
+func (c *copies) own() kept {
+	at, values := c.node.Stats().FlockSteps, make(tensor.Vector, c.with.Plan.Stages[c.with.Stage].Layout().Len())
+	if _, err := c.trainer.Snapshot(values, 0); err != nil {
+		return kept{} // it has another length: the trainer is of another plan
+	}
+	return kept{at, encode(raw(), values)}
+}
+
+// part copies the parameters of a stage, as a member has them that trains it.
+func (c *copies) part(ctx context.Context, m *members, stage int) (tensor.Vector, error) {
+	if stage == c.with.Stage {
+		return c.own().values.decode()
+	}
+	for try := 0; ; try++ {
+		var fault error
+		if ids := m.having(c.service.Records(), stage); len(ids) > 0 {
+			got, err := fetch(ctx, c.service, ids[try%len(ids)], c.with.Plan, stage)
+			if err == nil && got.values.n > 0 {
+				return got.values.decode()
+			}
+			fault = err
+		}
+		select {
+		case <-time.After(lookEvery):
+		case <-ctx.Done():
+			return nil, errors.Join(context.Cause(ctx), fault)
+		}
+	}
+}
+
+// fetch asks a member for what it has of a stage.
+func fetch(ctx context.Context, service *peer.Service, from transport.PeerID, plan Plan, stage int) (got kept, err error) {
+	err = service.Ask(ctx, from, func(s *framed.Stream) error {
+		if err := framed.Say(s, 0, wire.Batch{Kind: wire.BatchFetch, Stage: uint8(stage + 1)}); err != nil {
+			return err
+		}
+		var m wire.Batch
+		if _, err := s.Receive(&m); err != nil || m.Values == 0 {
+			return err
+		}
+		if m.Kind != wire.BatchKeep || int(m.Stage) != stage+1 {
+			return fmt.Errorf("a copy of another stage: %w", wire.ErrMessage)
+		}
+		var err error
+		got, err = fetched(s, plan, m)
+		return err
+	})
+	return got, err
 }

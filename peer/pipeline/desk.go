@@ -22,11 +22,11 @@ type desk struct {
 	jobs  chan job
 	flows idle.Pool[*nn.Flow]
 
-	params tensor.Vector // the newest, which the trainer owns; nil between two steps
-	older  tensor.Vector // those of micro-batches that were computed forward before the last step
-	one    tensor.Vector // the gradient of one micro-batch
-	errors tensor.Vector // over the outputs of the last stage
-	begun  bool          // the last step was made, and the schedule does not know
+	params  tensor.Vector // the newest, which the trainer owns; nil between two steps
+	older   tensor.Vector // those of micro-batches that were computed forward before the last step
+	one     tensor.Vector // the gradient of one micro-batch
+	errors  tensor.Vector // over the outputs of the last stage
+	stepped bool          // the last step was made, and the schedule does not know
 	peer.Result
 }
 
@@ -53,26 +53,26 @@ func (d *desk) free(h *held) {
 	}
 }
 
-// leave ends a step: parameters of before, which micro-batches on their way need, are copied, since the trainer uses the
-// memory again. If the step was not made, there may be some that need those of two steps: the older are gone then.
+// leave ends a step: the trainer uses the memory of its parameters again, so those of micro-batches on their way are copied.
+// If the step was not made, some may be of the parameters before it too.
 func (d *desk) leave(all map[stages.Key]*held) {
-	copied := false
+	is := func(a, b tensor.Vector) bool { return a != nil && &a[0] == &b[0] }
+	used, older := false, false
 	for _, h := range all {
-		switch {
-		case h.params == nil:
-		case &h.params[0] == &d.older[0]:
-			h.params = nil
-		case !copied:
-			copy(d.older, d.params)
-			copied = true
-		}
+		used, older = used || is(h.params, d.params), older || is(h.params, d.older)
+	}
+	if used && older {
+		d.older = make(tensor.Vector, len(d.params))
+	}
+	if used {
+		copy(d.older, d.params)
 	}
 	for _, h := range all {
-		if h.params != nil {
+		if is(h.params, d.params) {
 			h.params = d.older
 		}
 	}
-	d.params = nil
+	d.params, d.Result = nil, peer.Result{}
 }
 
 // compute does a job, and adds the gradient of a micro-batch that goes back. It returns true if the values are of no use.
@@ -87,9 +87,6 @@ func (d *desk) compute(j job, grad tensor.Vector) (useless bool) {
 		if useless = d.forward(h, out); useless || j.Kind == stages.ComputeForward {
 			return useless
 		}
-	}
-	if h.params == nil {
-		return true
 	}
 	examples := len(h.in) / d.model.In().Len()
 	below := h.flow.Backward(h.params, d.one, h.errors, d.with.Stage > 0)

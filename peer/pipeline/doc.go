@@ -16,7 +16,7 @@
 // parameters of the forward pass, and at most one step old (PipeDream-2BW: Narayanan et al., 2021). Which member computes
 // what, and what becomes of losses, is decided by the machines of internal/stages (docs/design/058).
 //
-// Rows, or what stages make of them, and targets are seen by the members through which they go: see docs/SECURITY.md.
+// Rows, or what stages make of them, and targets are seen by the members through which they go: the project's SECURITY says what they show.
 // Limits: one stage a member; activations on their way are held in memory, by each member for as many micro-batches as it
 // may hold.
 package pipeline

@@ -21,19 +21,11 @@ type held struct {
 	answer      chan outcome // to whom it came from
 
 	flow    *nn.Flow      // its memory on the way; nil before it is computed
-	params  tensor.Vector // of its forward pass; nil if they are gone
+	params  tensor.Vector // of its forward pass; nil before it
 	onwards coded         // its outputs
 	errors  tensor.Vector // over its outputs
 	back    coded         // the errors over its inputs, or the outputs that were asked for
 	loss    float64
-}
-
-// due is how many values come back of what goes on: errors over each output, or the outputs of the last stage.
-func (h *held) due(p *Pipeline) int {
-	if h.id.Asks {
-		return len(h.in) / p.model.In().Len() * p.with.Plan.Whole.Out().Len()
-	}
-	return h.onwards.n
 }
 
 // returned is what goes back with an answer.

@@ -11,12 +11,8 @@ import (
 	"github.com/seed-97356399/murmuration/peer/transport"
 )
 
-// How often the members are looked at, and the schedules asked what is overdue.
-const (
-	lookEvery = 200 * time.Millisecond
-	tickEvery = 20 * time.Millisecond
-	sayEvery  = 10 * time.Second
-)
+// sayEvery is how often it is said that stages have nobody.
+const sayEvery = 10 * time.Second
 
 // members knows who has which stage, and since when a stage has nobody.
 type members struct {
@@ -45,8 +41,21 @@ func (m *members) of(records []transport.Record, stage int) (ids []transport.Pee
 	return ids
 }
 
+// having lists the other members that have a stage's parameters, though they may have ended to train it.
+func (m *members) having(records []transport.Record, stage int) (ids []transport.PeerID) {
+	for _, r := range records {
+		if int(r.Stage) == stage+1 && r.Peer != m.self {
+			ids = append(ids, r.Peer)
+		}
+	}
+	return ids
+}
+
 // before tells whether a member may send to this one's stage: it has the stage before, or, for the first, any or none.
 func (m *members) before(records []transport.Record, id transport.PeerID) bool {
+	if id == m.self {
+		return m.with.Stage == 0
+	}
 	at, here := slices.BinarySearchFunc(records, id, func(r transport.Record, id transport.PeerID) int { return cmp.Compare(r.Peer, id) })
 	return here && (m.with.Stage == 0 || int(records[at].Stage) == m.with.Stage)
 }
@@ -72,43 +81,4 @@ func (m *members) look(records []transport.Record, now time.Time) error {
 		m.with.Log.Warn("waiting for members that take a stage: start more", zap.Ints("stages", missing), zap.Int("of", len(m.empty)))
 	}
 	return nil
-}
-
-// watch tells the schedules who is there and what the time is, until Close.
-func (p *Pipeline) watch() {
-	tick := time.NewTicker(tickEvery)
-	defer tick.Stop()
-	var looked time.Time
-	for {
-		if now := time.Now(); now.Sub(looked) >= lookEvery {
-			looked = now
-			p.look(now)
-		}
-		p.mu.Lock()
-		p.carryOut(p.holder.Tick(p.now()))
-		p.sendRows(p.rows, p.rows.machine.Tick(p.now()))
-		p.sendRows(p.asks, p.asks.machine.Tick(p.now()))
-		p.mu.Unlock()
-		select {
-		case <-tick.C:
-		case <-p.life.Done():
-			return
-		}
-	}
-}
-
-// look reads the members again.
-func (p *Pipeline) look(now time.Time) {
-	records := p.service.Records()
-	if err := p.members.look(records, now); err != nil {
-		p.fail(err)
-	}
-	first, next := p.members.of(records, 0), p.members.of(records, p.with.Stage+1)
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.carryOut(p.holder.Members(p.now(), next, func(id transport.PeerID) bool {
-		return id == p.self && p.with.Stage == 0 || p.members.before(records, id)
-	}))
-	p.sendRows(p.rows, p.rows.machine.Members(p.now(), first))
-	p.sendRows(p.asks, p.asks.machine.Members(p.now(), first))
 }

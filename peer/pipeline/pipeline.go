@@ -4,83 +4,57 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
+	"math/rand/v2"
 	"time"
-
-	"go.uber.org/zap"
 
 	"github.com/seed-97356399/murmuration/internal/framed"
 	"github.com/seed-97356399/murmuration/internal/stages"
-	"github.com/seed-97356399/murmuration/internal/tasks"
-	"github.com/seed-97356399/murmuration/internal/wire"
 	"github.com/seed-97356399/murmuration/peer"
 	"github.com/seed-97356399/murmuration/peer/transport"
 	"github.com/seed-97356399/murmuration/tensor"
-	"github.com/seed-97356399/murmuration/tensor/nn"
 )
 
 // Pipeline trains the stage of one member. Step belongs to one goroutine; every other method is safe for concurrent use.
 type Pipeline struct {
-	with    Config
-	self    transport.PeerID
-	trainer *peer.Trainer
-	service *peer.Service
-	model   *nn.Model // the stage
-	desk    *desk     // of the goroutine that calls Step
+	*run
 	members *members
+	stage   *stage
+	rows    *sender // of this member's rows
+	asks    *sender // of rows whose outputs are wanted
 	copies  *copies
-	reading chan struct{} // a token for each micro-batch that is being read
-	began   time.Time
-	life    context.Context // ends with Close
-	fail    context.CancelCauseFunc
-	tasks   tasks.Group
-
-	mu      sync.Mutex
-	holder  *stages.Holder
-	held    map[stages.Key]*held
-	arrived uint64 // numbers what comes
-	rows    *sender
-	asks    *sender
 }
 
-// New begins to take micro-batches for a member's trainer; they are computed while Step runs. Close it before the trainer.
+// New begins to take micro-batches for a member's trainer; they are computed while Step runs. Close it before the node.
 func New(n *peer.Node, t *peer.Trainer, with Config) (*Pipeline, error) {
 	if err := with.validate(); err != nil {
 		return nil, err
 	}
-	with = with.withDefaults()
-	began := time.Now()
-	first := uint64(began.UnixNano()) // later than in all earlier lives
-	holder, err := stages.NewHolder(stages.Config{Stage: with.Stage, Stages: len(with.Plan.Stages), Batch: with.Batch, First: first})
-	if err != nil {
+	r := &run{with: with.withDefaults(), node: n, trainer: t, began: time.Now()}
+	r.life, r.fail = context.WithCancelCause(context.Background())
+	first := rand.Uint64() // far from the numbers of an earlier life
+	p := &Pipeline{run: r, members: newMembers(n.Self(), r.with), copies: newCopies(r)}
+	var err error
+	if p.stage, err = newStage(r, p.members, first); err != nil {
 		return nil, err
 	}
-	p := &Pipeline{
-		with: with, self: n.Self(), trainer: t, model: with.Plan.Stages[with.Stage], began: began, reading: make(chan struct{}, maxReading),
-		holder: holder, held: map[stages.Key]*held{},
-	}
-	p.life, p.fail = context.WithCancelCause(context.Background())
-	p.desk = newDesk(with, p.model)
-	p.members = newMembers(n.Self(), with)
-	p.copies = newCopies(with)
-	p.rows, p.asks = newSender(n.Self(), with.Window, first, false), newSender(n.Self(), with.Window, first, true)
-	ready := make(chan struct{})
-	p.service, err = peer.Serve(n, transport.ProtocolStages, func(ctx context.Context, s *framed.Stream) error {
+	p.rows, p.asks = newSender(p.stage, first, false), newSender(p.stage, first, true)
+	ready, receiver := make(chan struct{}), newReceiver(p.stage, p.copies)
+	r.service, err = peer.Serve(n, transport.ProtocolStages, func(ctx context.Context, s *framed.Stream) error {
 		select {
 		case <-ready: // a member may ask before Serve returns
-			return p.serve(ctx, s)
+			return receiver.serve(ctx, s)
 		case <-ctx.Done():
 			return ctx.Err()
 		}
 	})
 	if err != nil {
-		p.fail(err)
+		r.fail(err)
 		return nil, err
 	}
 	close(ready)
-	p.tasks.Spawn(p.watch)
+	r.tasks.Spawn(p.watch)
 	if with.Feed != nil {
-		p.tasks.Spawn(p.feed)
+		r.tasks.Spawn(p.feed)
 	}
 	return p, nil
 }
@@ -94,11 +68,43 @@ func (p *Pipeline) Close() error {
 	return nil
 }
 
+// Step computes micro-batches until there are enough for a step of this member's trainer, and makes it. It fails as
+// peer.Trainer.Step does, with what Config.Feed returned, or with a *StageLostError. Micro-batches are computed only
+// while Step runs.
+func (p *Pipeline) Step(ctx context.Context) error {
+	err := p.trainer.Step(ctx, func(x, grad tensor.Vector) (peer.Result, error) {
+		return p.stage.gradient(ctx, x, grad, p.service.Over)
+	})
+	if err == nil {
+		p.copies.give(p.members)
+	}
+	return err
+}
+
+// Linger goes on computing once the run is over for this member, whose parameters stay as they are, until it is over for all
+// others, which need its stage for their last steps, or ctx ends.
+func (p *Pipeline) Linger(ctx context.Context) error {
+	x := make(tensor.Vector, p.stage.model.Layout().Len())
+	grad := make(tensor.Vector, len(x))
+	if _, err := p.trainer.Snapshot(x, 0); err != nil {
+		return err
+	}
+	for {
+		_, err := p.stage.gradient(ctx, x, grad, p.service.Flown)
+		if errors.Is(err, peer.ErrRunOver) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
 // Counts tell what became of micro-batches at this member: those of its own rows, and those of its stage.
 func (p *Pipeline) Counts() (rows, stage Counts) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.rows.machine.Counts(), p.holder.Counts()
+	return p.rows.machine.Counts(), p.stage.machine.Counts()
 }
 
 // Counts say what became of micro-batches: see its fields.
@@ -111,135 +117,99 @@ func (p *Pipeline) Loss() float64 {
 	return p.rows.loss
 }
 
-func (p *Pipeline) now() time.Duration { return time.Since(p.began) }
-
-func (p *Pipeline) load() stages.Load {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.holder.Load()
-}
-
-// senders tells whether a member may send micro-batches to this stage.
-func (p *Pipeline) senders(id transport.PeerID) bool {
-	return id == p.self && p.with.Stage == 0 || p.members.before(p.service.Records(), id)
-}
-
-// accept takes a micro-batch from a member, or of this member's own rows, and waits for what becomes of it.
-func (p *Pipeline) accept(ctx context.Context, from transport.PeerID, got parcel) (o outcome, err error) {
-	in, err := got.values.decode()
-	if err != nil {
-		return o, fmt.Errorf("%w: %w", wire.ErrMessage, err)
-	}
-	targets, err := got.targets.decode()
-	if err != nil {
-		return o, fmt.Errorf("%w: %w", wire.ErrMessage, err)
-	}
-	h := &held{id: got.id, in: in, targets: targets, labels: got.targets, codec: got.values.codec, answer: make(chan outcome, 1)}
-	h.life, h.end = context.WithCancel(p.life)
-	p.mu.Lock()
-	p.arrived++
-	key := stages.Key{From: from, Number: p.arrived}
-	p.held[key] = h
-	p.carryOut(p.holder.Forward(p.now(), from, key.Number, got.id))
-	p.mu.Unlock()
-	select {
-	case o = <-h.answer:
-		return o, nil
-	case <-ctx.Done():
-		return o, context.Cause(ctx)
-	case <-p.life.Done():
-		return o, peer.ErrClosed
-	}
-}
-
-// carryOut does what the schedule of the stage says. The lock is held.
-func (p *Pipeline) carryOut(do []stages.Action) {
-	for _, a := range do {
-		h := p.held[a.At]
-		switch a.Kind {
-		case stages.ComputeForward, stages.ComputeBack, stages.Step:
-			p.desk.jobs <- job{a, h} // has room: there is one at a time
-		case stages.Send:
-			p.send(h.life, a, parcel{id: h.id, examples: len(h.in) / p.model.In().Len(), values: h.onwards, targets: h.labels, back: h.due(p)}, p.answered)
-		case stages.Reply:
-			h.answer <- outcome{answer: a.Answer, load: a.Load, loss: h.loss, values: h.returned(a.Answer)} // has room
-			if a.Answer == stages.NoRoom {
-				p.release(a.At)
-			}
-		case stages.Release:
-			p.release(a.At)
+// feed sends this member's rows, as fast as they are computed.
+func (p *Pipeline) feed() {
+	for {
+		x, y, err := p.with.Feed(p.life)
+		if err == nil {
+			_, err = p.rows.put(p.life, x, y)
+		}
+		if err != nil {
+			p.fail(fmt.Errorf("the rows of this member: %w", err))
+			return
 		}
 	}
 }
 
-// release frees what is held of a micro-batch, and ends conversations about it.
-func (p *Pipeline) release(at stages.Key) {
-	h := p.held[at]
-	h.end()
-	delete(p.held, at)
-	p.desk.free(h)
+// errNotBack: a micro-batch was given up.
+var errNotBack = errors.New("no member could compute it, or its outputs are no numbers")
+
+// Predict returns the outputs of the whole model for some examples, which go through the stages as micro-batches do. It
+// waits while members are busy, and for stages without members. It needs a Step that runs at a member of each stage.
+func (p *Pipeline) Predict(ctx context.Context, x tensor.Vector) (out tensor.Vector, err error) {
+	width, most := p.with.Plan.Whole.In().Len(), p.with.Examples*p.with.Plan.Whole.In().Len()
+	if len(x)%width != 0 {
+		return nil, fmt.Errorf("predicting for %d values: want %d for each example", len(x), width)
+	}
+	var sent []*own
+	for from := 0; from < len(x) && err == nil; from += most {
+		var o *own
+		o, err = p.asks.put(ctx, x[from:min(from+most, len(x))], nil)
+		sent = append(sent, o)
+	}
+	for i := 0; i < len(sent) && err == nil; i++ {
+		var part tensor.Vector
+		part, err = p.asks.result(ctx, sent[i])
+		out = append(out, part...)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("predicting: %w", err)
+	}
+	return out, nil
 }
 
-// send sends a micro-batch to a member, and tells what becomes of it.
-func (p *Pipeline) send(ctx context.Context, a stages.Action, what parcel, answered func(a stages.Action, o outcome, err error)) {
-	stage := p.with.Stage + 1
-	if a.At == (stages.Key{}) {
-		stage = 0 // of rows
-	}
-	p.tasks.Spawn(func() {
-		var o outcome
+// Whole copies the parameters of the whole model: this member's stage, and each other stage from a member that has it. It
+// waits for members of stages that have none, until ctx ends. It works after Trainer.Close too.
+func (p *Pipeline) Whole(ctx context.Context) (*tensor.Params, error) {
+	parts := make([]tensor.Vector, len(p.with.Plan.Stages))
+	for stage := range parts {
 		var err error
-		if a.To == p.self {
-			o, err = p.accept(ctx, p.self, what)
-		} else {
-			err = p.service.Ask(ctx, a.To, func(s *framed.Stream) (err error) {
-				o, err = say(s, stage, what)
-				return err
-			})
-		}
-		if ctx.Err() == nil {
-			answered(a, o, err)
-		}
-	})
-}
-
-// answered takes what became of a micro-batch at a member of the next stage.
-func (p *Pipeline) answered(a stages.Action, o outcome, err error) {
-	o, broken := p.judged(a.To, o, err)
-	var errors tensor.Vector
-	if broken == nil && o.answer == stages.Done && !a.ID.Asks {
-		if errors, err = o.values.decode(); err != nil {
-			p.with.Log.Warn("a member of the next stage sends errors that are no numbers", zap.String("peer", string(a.To)), zap.Error(err))
-			o.answer = stages.GivenUp
+		if parts[stage], err = p.copies.part(ctx, p.members, stage); err != nil {
+			return nil, fmt.Errorf("copying the parameters of stage %d: %w", stage+1, err)
 		}
 	}
+	return p.with.Plan.Join(parts...)
+}
+
+// How often the members are looked at, and the schedules asked what is overdue.
+const (
+	lookEvery = 200 * time.Millisecond
+	tickEvery = 20 * time.Millisecond
+)
+
+// watch tells the schedules who is there and what the time is, until Close.
+func (p *Pipeline) watch() {
+	tick := time.NewTicker(tickEvery)
+	defer tick.Stop()
+	var looked time.Time
+	for {
+		if now := time.Now(); now.Sub(looked) >= lookEvery {
+			looked = now
+			p.look(now)
+		}
+		p.mu.Lock()
+		p.stage.carryOut(p.stage.machine.Tick(p.now()))
+		p.rows.carryOut(p.rows.machine.Tick(p.now()))
+		p.asks.carryOut(p.asks.machine.Tick(p.now()))
+		p.mu.Unlock()
+		select {
+		case <-tick.C:
+		case <-p.life.Done():
+			return
+		}
+	}
+}
+
+// look reads the members again.
+func (p *Pipeline) look(now time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if broken != nil {
-		p.carryOut(p.holder.Broken(p.now(), a.Number))
-		return
+	records := p.service.Records() // with the lock: not older than those by which a micro-batch was accepted
+	if err := p.members.look(records, now); err != nil {
+		p.fail(err)
 	}
-	at, do := p.holder.Answer(p.now(), a.To, a.Number, o.answer, o.load)
-	if h := p.held[at]; h != nil { // it is waited for
-		h.loss, h.errors, h.back = o.loss, errors, o.values
-	}
-	p.carryOut(do)
-}
-
-// judged tells of faults of the other side. A member that refuses what it was sent takes it to be of no use. The error is not
-// nil if nothing will be heard any more.
-func (p *Pipeline) judged(from transport.PeerID, o outcome, err error) (outcome, error) {
-	refusal, refused := errors.AsType[*wire.Refusal](err)
-	switch {
-	case err == nil:
-		return o, nil
-	case refused && refusal.Reason == wire.ReasonProtocol:
-		p.with.Log.Warn("a member refuses a micro-batch", zap.String("peer", string(from)), zap.Error(err))
-		return outcome{answer: stages.GivenUp}, nil
-	case errors.Is(err, wire.ErrMessage):
-		p.with.Log.Warn("a member answers a micro-batch with what is no answer", zap.String("peer", string(from)), zap.Error(err))
-	default:
-		p.with.Log.Debug("a micro-batch is sent to another member", zap.String("peer", string(from)), zap.Error(err))
-	}
-	return o, err
+	first, next := p.members.of(records, 0), p.members.of(records, p.with.Stage+1)
+	p.stage.carryOut(p.stage.machine.Members(p.now(), next, func(id transport.PeerID) bool { return p.members.before(records, id) }))
+	p.rows.carryOut(p.rows.machine.Members(p.now(), first))
+	p.asks.carryOut(p.asks.machine.Members(p.now(), first))
 }

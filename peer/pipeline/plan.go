@@ -37,7 +37,7 @@ func Cut(model *nn.Model, loss nn.Loss, cuts ...int) (Plan, error) {
 
 // Stage is what peer.Training says of a stage.
 func (p Plan) Stage(index int) peer.Stage {
-	return peer.Stage{Index: index, Of: len(p.Stages), Whole: p.Whole.Layout()}
+	return peer.StageOf(index, len(p.Stages), p.Whole.Layout())
 }
 
 // Init returns parameters of a stage to start training from: those that the whole model begins with for the same seed.

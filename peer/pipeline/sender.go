@@ -2,21 +2,22 @@ package pipeline
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math"
 
 	"github.com/seed-97356399/murmuration/internal/stages"
-	"github.com/seed-97356399/murmuration/peer/transport"
 	"github.com/seed-97356399/murmuration/tensor"
 )
 
-// sender sends micro-batches of this member's rows into the first stage. The pipeline's lock is held for it.
+// sender sends micro-batches of this member's rows into the first stage.
 type sender struct {
+	*stage               // of this member, which may be the first
+	room   chan struct{} // a token if there may be room for more
+
+	// The lock is held for these.
 	machine *stages.Source
 	own     map[stages.ID]*own
-	room    chan struct{} // a token if there may be room for more
-	loss    float64       // mean of those that came back lately
+	loss    float64 // mean of those that came back lately
 }
 
 // own is a micro-batch of this member's rows.
@@ -30,10 +31,10 @@ type own struct {
 // smoothing is what the loss of a micro-batch counts in the mean.
 const smoothing = 1.0 / 16
 
-func newSender(self transport.PeerID, window int, first uint64, asks bool) *sender {
-	s := &sender{machine: stages.NewSource(self, window, first), own: map[stages.ID]*own{}, room: make(chan struct{}, 1), loss: math.NaN()}
-	s.machine.Asks = asks
-	return s
+func newSender(s *stage, first uint64, asks bool) *sender {
+	machine := stages.NewSource(s.node.Self(), s.with.Window, first)
+	machine.Asks = asks
+	return &sender{stage: s, machine: machine, own: map[stages.ID]*own{}, room: make(chan struct{}, 1), loss: math.NaN()}
 }
 
 // wake tells who waits for room to look.
@@ -44,126 +45,103 @@ func (s *sender) wake() {
 	}
 }
 
-// feed sends this member's rows, as fast as they are computed.
-func (p *Pipeline) feed() {
-	for {
-		x, y, err := p.with.Feed(p.life)
-		if err == nil {
-			_, err = p.put(p.life, p.rows, x, y)
-		}
-		if err != nil {
-			p.fail(fmt.Errorf("the rows of this member: %w", err))
-			return
-		}
+// parcel makes a micro-batch of rows.
+func (s *sender) parcel(x, y tensor.Vector) (p parcel, err error) {
+	width, out := s.with.Plan.Whole.In().Len(), s.with.Plan.Whole.Out()
+	p = parcel{examples: len(x) / width, values: encode(raw(), x), targets: encode(raw(), y)}
+	if s.machine.Asks {
+		p.back = p.examples * out.Len()
 	}
+	switch terms := s.with.Plan.Loss.Terms(out); {
+	case p.examples < 1 || p.examples > s.with.Examples || len(x) != p.examples*width:
+		err = fmt.Errorf("a micro-batch of %d values: want 1 to %d examples of %d", len(x), s.with.Examples, width)
+	case !s.machine.Asks && len(y) != p.examples*terms:
+		err = fmt.Errorf("a micro-batch of %d targets: want %d for each of %d examples", len(y), terms, p.examples)
+	}
+	return p, err
 }
 
 // put sends a micro-batch when there is room.
-func (p *Pipeline) put(ctx context.Context, s *sender, x, y tensor.Vector) (*own, error) {
-	width := p.with.Plan.Whole.In().Len()
-	n := len(x) / width
-	o := &own{parcel: parcel{examples: n, values: encode(raw(), x), targets: encode(raw(), y)}}
-	switch terms := p.with.Plan.Loss.Terms(p.with.Plan.Whole.Out()); {
-	case n < 1 || n > p.with.Examples || len(x) != n*width:
-		return nil, fmt.Errorf("a micro-batch of %d values: want 1 to %d examples of %d", len(x), p.with.Examples, width)
-	case s == p.asks:
-		o.back = n * p.with.Plan.Whole.Out().Len()
-	case len(y) != n*terms:
-		return nil, fmt.Errorf("a micro-batch of %d targets: want %d for each of %d examples", len(y), terms, n)
+func (s *sender) put(ctx context.Context, x, y tensor.Vector) (*own, error) {
+	p, err := s.parcel(x, y)
+	if err != nil {
+		return nil, err
 	}
-	for {
-		p.mu.Lock()
-		if s.machine.Room() > 0 {
-			break
-		}
-		p.mu.Unlock()
+	o := &own{parcel: p}
+	s.mu.Lock()
+	for s.machine.Room() == 0 {
+		s.mu.Unlock()
 		select {
 		case <-s.room:
 		case <-ctx.Done():
 			return nil, context.Cause(ctx)
 		}
+		s.mu.Lock()
 	}
-	defer p.mu.Unlock()
-	o.life, o.end = context.WithCancel(p.life)
-	id, do := s.machine.Make(p.now())
+	defer s.mu.Unlock()
+	o.life, o.end = context.WithCancel(s.life)
+	id, do := s.machine.Make(s.now())
 	o.id = id
 	s.own[id] = o
 	if s.machine.Room() > 0 {
 		s.wake() // another may wait
 	}
-	p.sendRows(s, do)
+	s.carryOut(do)
 	return o, nil
 }
 
-// sendRows does what the machine of a sender says. The lock is held.
-func (p *Pipeline) sendRows(s *sender, do []stages.Action) {
+// carryOut does what the machine says. The lock is held.
+func (s *sender) carryOut(do []stages.Action) {
 	for _, a := range do {
 		o := s.own[a.ID]
-		if a.Kind == stages.Send {
-			p.send(o.life, a, o.parcel, func(a stages.Action, got outcome, err error) { p.returned(s, a, got, err) })
-			continue
+		switch {
+		case a.Kind == stages.Send && a.To == s.node.Self():
+			s.tasks.Spawn(func() {
+				got, err := s.accept(o.life, a.To, o.parcel)
+				if o.life.Err() == nil {
+					s.answered(a, got, err)
+				}
+			})
+		case a.Kind == stages.Send:
+			s.send(o.life, a.To, 0, o.parcel, func(got outcome, err error) { s.answered(a, got, err) })
+		default:
+			o.end()
+			delete(s.own, a.ID)
+			s.wake()
 		}
-		o.end()
-		delete(s.own, a.ID)
-		s.wake()
 	}
 }
 
-// returned takes what became of a micro-batch of this member's rows.
-func (p *Pipeline) returned(s *sender, a stages.Action, got outcome, err error) {
-	got, broken := p.judged(a.To, got, err)
-	p.mu.Lock()
-	defer p.mu.Unlock()
+// answered takes what became of a micro-batch of this member's rows.
+func (s *sender) answered(a stages.Action, got outcome, broken error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	if broken != nil {
-		p.sendRows(s, s.machine.Broken(p.now(), a.Number))
+		s.carryOut(s.machine.Broken(s.now(), a.Number))
 		return
 	}
-	id, do := s.machine.Answer(p.now(), a.To, a.Number, got.answer, got.load)
+	id, do := s.machine.Answer(s.now(), a.To, a.Number, got.answer, got.load)
 	if o := s.own[id]; o != nil {
 		if o.result = got.values; math.IsNaN(s.loss) {
 			s.loss = got.loss
 		}
 		s.loss += smoothing * (got.loss - s.loss)
 	}
-	p.sendRows(s, do)
+	s.carryOut(do)
 }
 
-// errNotBack: a micro-batch was given up.
-var errNotBack = errors.New("no member could compute it, or its outputs are no numbers")
-
-// Predict returns the outputs of the whole model for some examples, which go through the stages as micro-batches do. It
-// waits while members are busy, and for stages without members.
-func (p *Pipeline) Predict(ctx context.Context, x tensor.Vector) (tensor.Vector, error) {
-	width, most := p.with.Plan.Whole.In().Len(), p.with.Examples*p.with.Plan.Whole.In().Len()
-	if len(x)%width != 0 {
-		return nil, fmt.Errorf("predicting for %d values: want %d for each example", len(x), width)
+// result waits for the outputs of a micro-batch.
+func (s *sender) result(ctx context.Context, o *own) (tensor.Vector, error) {
+	select {
+	case <-o.life.Done():
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
 	}
-	var sent []*own
-	for from := 0; from < len(x); from += most {
-		o, err := p.put(ctx, p.asks, x[from:min(from+most, len(x))], nil)
-		if err != nil {
-			return nil, fmt.Errorf("predicting: %w", err)
-		}
-		sent = append(sent, o)
+	s.mu.Lock()
+	got := o.result
+	s.mu.Unlock()
+	if got.n == 0 {
+		return nil, errNotBack
 	}
-	var out tensor.Vector
-	for _, o := range sent {
-		select {
-		case <-o.life.Done():
-		case <-ctx.Done():
-			return nil, fmt.Errorf("predicting: %w", context.Cause(ctx))
-		}
-		p.mu.Lock()
-		got := o.result
-		p.mu.Unlock()
-		if got.n == 0 {
-			return nil, fmt.Errorf("predicting: %w", errNotBack)
-		}
-		part, err := got.decode()
-		if err != nil {
-			return nil, fmt.Errorf("predicting: %w", err)
-		}
-		out = append(out, part...)
-	}
-	return out, nil
+	return got.decode()
 }

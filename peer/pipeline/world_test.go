@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"sync"
 	"testing"
 	"time"
 
@@ -31,11 +32,19 @@ func perceptron(t testing.TB, cuts ...int) Plan {
 	if err != nil {
 		t.Fatal(err)
 	}
-	plan, err := Cut(model, nn.CrossEntropy(), cuts...)
+	plan, err := Cut(model, slow{nn.CrossEntropy()}, cuts...)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return plan
+}
+
+// slow is a loss that takes time, as the last stage does then.
+type slow struct{ nn.Loss }
+
+func (s slow) Gradient(errors, outputs, targets tensor.Vector, scale float64) float64 {
+	time.Sleep(10 * time.Millisecond)
+	return s.Loss.Gradient(errors, outputs, targets, scale)
 }
 
 // points are examples: points, and which of four curved regions each lies in.
@@ -58,6 +67,7 @@ type world struct {
 	plan  Plan
 	codec quant.Codec
 	steps uint64 // of all members
+	once  bool   // each makes one, and micro-batches go one after the other
 	log   bool
 	seeds []string
 	all   []*member
@@ -70,17 +80,12 @@ type member struct {
 	trainer *peer.Trainer
 	*Pipeline
 	failed chan error // how its steps ended
+	steps  sync.WaitGroup
 	fed    uint64
 }
 
 func newWorld(t *testing.T, plan Plan) *world {
-	w := &world{t: t, net: memnet.New(memnet.Config{Link: memnet.Link{Delay: time.Millisecond}}), plan: plan, steps: 1 << 40, codec: raw()}
-	t.Cleanup(func() {
-		for _, m := range w.all {
-			w.leave(m)
-		}
-	})
-	return w
+	return &world{t: t, net: memnet.New(memnet.Config{Link: memnet.Link{Delay: time.Millisecond}}), plan: plan, steps: 1 << 40, codec: raw()}
 }
 
 // node makes a member that does not train yet.
@@ -103,7 +108,9 @@ func (w *world) node(name string) *peer.Node {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	w.seeds = n.JoinAddresses()[:1]
+	if w.seeds == nil {
+		w.seeds = n.JoinAddresses()[:1]
+	}
 	return n
 }
 
@@ -128,6 +135,9 @@ func (w *world) trains(name string, n *peer.Node, stage int, params *tensor.Para
 	if w.log {
 		c.Log = zaptest.NewLogger(w.t).With()
 	}
+	if w.once {
+		c.Window = 1
+	}
 	if feeds {
 		rng := rand.New(rand.NewPCG(uint64(len(w.all)), 7))
 		c.Feed = func(ctx context.Context) (x, y tensor.Vector, err error) {
@@ -140,13 +150,17 @@ func (w *world) trains(name string, n *peer.Node, stage int, params *tensor.Para
 		w.t.Fatal(err)
 	}
 	w.all = append(w.all, m)
-	go func() {
-		var err error
-		for err == nil {
+	w.t.Cleanup(func() { w.leave(m) })
+	m.steps.Go(func() {
+		err := m.Step(context.Background())
+		for err == nil && !w.once {
 			err = m.Step(context.Background())
 		}
 		m.failed <- err
-	}()
+		if errors.Is(err, peer.ErrRunOver) {
+			_ = m.Linger(context.Background()) // which ends with the pipeline
+		}
+	})
 	return m
 }
 
@@ -155,6 +169,7 @@ func (w *world) leave(m *member) {
 	if err := errors.Join(m.Pipeline.Close(), m.trainer.Close(), m.node.Close()); err != nil {
 		w.t.Errorf("%s: %v", m.name, err)
 	}
+	m.steps.Wait()
 }
 
 // crash has a member vanish without a word.
@@ -168,7 +183,7 @@ func (w *world) whole() *tensor.Params {
 		parts[stage] = make(tensor.Vector, w.plan.Stages[stage].Layout().Len())
 		var n float32
 		for _, m := range w.all {
-			if m.with.Stage != stage {
+			if m.Pipeline.with.Stage != stage {
 				continue
 			}
 			own := make(tensor.Vector, len(parts[stage]))

@@ -15,6 +15,8 @@ type Part struct {
 	Out Shape
 	// Params is the number of its parameters, Values how many values of an example it keeps for going back.
 	Params, Values int
+	// Work is about how many products a forward pass of an example takes.
+	Work float64
 }
 
 // Parts are the parts of the model, in order.
@@ -23,7 +25,7 @@ func (m *Model) Parts() []Part {
 	for i, p := range m.layers.parts {
 		one := newRoom(1, true)
 		p.Make(one)
-		parts[i] = Part{Name: p.name, Out: append(Shape(nil), p.Out...), Params: p.values(), Values: one.taken}
+		parts[i] = Part{Name: p.name, Out: append(Shape(nil), p.Out...), Params: p.values(), Values: one.taken, Work: p.work()}
 	}
 	return parts
 }

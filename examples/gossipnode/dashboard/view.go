@@ -142,7 +142,7 @@ func (v *view) arrange(s stats.Peer, about About) {
 			judged[h.Partner] = &judgement{h.Harm, h.Trust}
 		}
 	}
-	ring, overlay := watch.RingOf(v.members, about.Topology)
+	ring, overlays := watch.RingOf(v.members, about.Topology)
 	places := make(map[topology.PeerID]int, len(ring))
 	for i, m := range ring[:min(len(ring), maxMembers)] {
 		places[m.ID] = i
@@ -156,21 +156,20 @@ func (v *view) arrange(s stats.Peer, about About) {
 			v.State = one.State
 		}
 	}
-	v.join(overlay, places)
+	v.join(overlays, places)
 	v.meet(places)
 }
 
-// join lists the links of the overlay.
-func (v *view) join(overlay *topology.Overlay, places map[topology.PeerID]int) {
+// join lists the links of the overlays.
+func (v *view) join(overlays []*topology.Overlay, places map[topology.PeerID]int) {
 	v.Links = [][2]int{}
-	if overlay == nil {
-		return
-	}
-	for e := range overlay.Edges() {
-		from, shown := places[e.Active]
-		to, also := places[e.Passive]
-		if shown && also && len(v.Links) < maxLinks {
-			v.Links = append(v.Links, [2]int{from, to})
+	for _, overlay := range overlays {
+		for e := range overlay.Edges() {
+			from, shown := places[e.Active]
+			to, also := places[e.Passive]
+			if shown && also && len(v.Links) < maxLinks {
+				v.Links = append(v.Links, [2]int{from, to})
+			}
 		}
 	}
 }

@@ -131,14 +131,15 @@ func leastActives(n int) int { return (n + 2) / 3 }
 
 func (s settings) show(std cli.Streams) error {
 	var lives living
-	overlay, err := s.overlay()
+	made, err := s.overlay()
+	overlays := []*topology.Overlay{made}
 	if len(s.member.Join) > 0 {
-		lives, overlay, err = s.ask(std.Err)
+		lives, overlays, err = s.ask(std.Err)
 	}
 	if err != nil {
 		return err
 	}
-	links := overlayLinks(overlay)
+	links := overlayLinks(overlays...)
 	links.names = lives.names
 	figures, err := links.measure(s.seed)
 	if err != nil {

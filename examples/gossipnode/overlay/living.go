@@ -23,7 +23,7 @@ type living struct {
 }
 
 // ask asks a member for its run.
-func (s settings) ask(errs io.Writer) (l living, overlay *topology.Overlay, err error) {
+func (s settings) ask(errs io.Writer) (l living, overlays []*topology.Overlay, err error) {
 	log := cli.NewLog(zapcore.WarnLevel, errs)
 	members, err := status.Members(context.Background(), s.member, log)
 	if err != nil {
@@ -39,8 +39,8 @@ func (s settings) ask(errs io.Writer) (l living, overlay *topology.Overlay, err 
 			return l, nil, fmt.Errorf("the run's description: %w", err)
 		}
 	}
-	ring, overlay := watch.RingOf(members, shape)
-	if overlay == nil || len(ring) > maxPeers {
+	ring, overlays := watch.RingOf(members, shape)
+	if len(overlays) == 0 || len(ring) > maxPeers {
 		return l, nil, fmt.Errorf("%s of run %s: want 2 to %d that train, of both roles", cli.Plural(uint64(len(members)), "member"), cli.Printable(s.member.Run), maxPeers)
 	}
 	places := make(map[topology.PeerID]int, len(ring))
@@ -48,8 +48,10 @@ func (s settings) ask(errs io.Writer) (l living, overlay *topology.Overlay, err 
 		places[m.ID] = i
 		l.Members, l.names = append(l.Members, watch.Shown(m, time.Now())), append(l.names, cli.Cut(cli.Printable(cmp.Or(m.Name, m.ID.Short())), 16))
 	}
-	for e := range overlay.Edges() {
-		l.Links = append(l.Links, [2]int{places[e.Active], places[e.Passive]})
+	for _, overlay := range overlays {
+		for e := range overlay.Edges() {
+			l.Links = append(l.Links, [2]int{places[e.Active], places[e.Passive]})
+		}
 	}
-	return l, overlay, nil
+	return l, overlays, nil
 }

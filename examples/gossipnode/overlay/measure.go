@@ -55,20 +55,24 @@ type links struct {
 	shape topology.Shape
 }
 
-func overlayLinks(o *topology.Overlay) links {
-	v := o.View()
-	l := links{shape: v.Shape(), role: make([]topology.Role, v.Len()), rank: make([]int, v.Len()), of: make([][]int, v.Len())}
-	place := make(map[topology.PeerID]int, v.Len())
+// overlayLinks are the links of an overlay, or of those of the stages of a model, one after the other.
+func overlayLinks(overlays ...*topology.Overlay) (l links) {
 	var count [topology.Passive + 1]int
-	for i, m := range v.Members() {
-		place[m.ID] = i
-		l.role[i], l.rank[i] = m.Role, count[m.Role]
-		count[m.Role]++
-	}
-	for i, m := range v.Members() {
-		for _, id := range o.Neighbours(m.ID) {
-			l.of[i] = append(l.of[i], place[id])
+	for _, o := range overlays {
+		place := make(map[topology.PeerID]int, o.View().Len())
+		for _, m := range o.View().Members() {
+			place[m.ID] = len(l.role)
+			l.role, l.rank = append(l.role, m.Role), append(l.rank, count[m.Role])
+			count[m.Role]++
 		}
+		for _, m := range o.View().Members() {
+			var of []int
+			for _, id := range o.Neighbours(m.ID) {
+				of = append(of, place[id])
+			}
+			l.of = append(l.of, of)
+		}
+		l.shape = o.View().Shape()
 	}
 	return l
 }

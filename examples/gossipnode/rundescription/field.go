@@ -82,7 +82,11 @@ func fields() []field {
 		ofData("size"), ofData("normalize"), flag("optimizer", false), number("lr", settings.Settings.Rate),
 		flag("schedule", false), flag("warmup", false), flag("lr-floor", false), flag("weight-decay", false), flag("clip", false),
 		number("beta2", settings.Settings.OtherBeta2),
-		flag("strategy", false), shape(), flag("servers", false), flag("global-batch", false), flag("seed", false), flag("final", false), flag("final-weights", true),
+		{
+			name: "stages of the model", flags: []string{"stages"}, value: stagesOf,
+			take: func(s values, value string) error { return s.Table.Stages.Take(strings.Split(value, " ")[0]) },
+		},
+		flag("activations", true), flag("strategy", false), shape(), flag("servers", false), flag("global-batch", false), flag("seed", false), flag("final", false), flag("final-weights", true),
 		wait("final-wait", func(s *settings.Settings) *time.Duration { return &s.FinalWait }),
 		flag("min-peers", true),
 		wait("min-peers-wait", func(s *settings.Settings) *time.Duration { return &s.MinPeersWait }),
@@ -128,6 +132,16 @@ func tableFields() []field {
 		fields[i].table = true
 	}
 	return fields
+}
+
+// stagesOf is into how many stages the model is cut, and the size of micro-batches, which is the same for all.
+func stagesOf(s values) string {
+	n := s.ModelStages()
+	if n == 1 {
+		return "1"
+	}
+	examples, _ := settings.MicroBatch(s.Batch)
+	return fmt.Sprintf("%d of micro-batches of %d", n, examples)
 }
 
 // work is the amount of work.

@@ -119,7 +119,7 @@ func (s Settings) Validate(from cli.Origins) error {
 	own.If(s.TaskFile != "" && max(from.Source("steps"), from.Source("epochs")) > cli.FromDefault, "tasks", "are the work to do: leave out --steps and --epochs")
 	own.If(s.TaskFile != "" && s.Accumulate > 1, accumulateFlag, "tasks are done in steps of one batch: leave it out")
 	own.If(s.LeastStep < 0 || s.LeastStep > maxStepTime, stepTimeFlag, "%v: want 0 to %v", s.LeastStep, maxStepTime)
-	faults := slices.Concat(own, s.Network.Faults(), s.dataSettings.faults(), s.trainSettings.faults(), s.untilSettings.faults(), s.ends(), s.outputSettings.faults(), s.watchSettings.faults(), s.finalSettings.faults(s.Strategy))
+	faults := slices.Concat(own, s.Network.Faults(), s.dataSettings.faults(), s.trainSettings.faults(), s.untilSettings.faults(), s.ends(), s.outputSettings.faults(), s.watchSettings.faults(), s.finalSettings.faults(s.Strategy), pipelined(s))
 	return from.Usage(faults...)
 }
 
@@ -184,7 +184,19 @@ func (s Settings) Work(data *dataset.Data) peer.Work {
 		return peer.Work{StepsPerPeer: uint64(max(math.Ceil(s.Passes()*float64(pictures)/float64(s.GlobalBatch)), 1))}
 	}
 	steps := math.Ceil(s.Passes() * float64(pictures) / float64(s.Pictures()))
-	return peer.Work{Steps: uint64(max(steps, 1))}
+	return peer.Work{Steps: uint64(max(steps, 1)) * uint64(s.ModelStages())} // each stage makes a step of each batch
+}
+
+// ModelStages is into how many stages the model is cut; 1 if all peers train the whole.
+func (s Settings) ModelStages() int { return max(s.Table.Stages.Model, 1) }
+
+// Drawn is the number of examples that batches are drawn with.
+func (s Settings) Drawn() int {
+	if s.ModelStages() > 1 {
+		examples, _ := MicroBatch(s.Batch)
+		return examples
+	}
+	return s.trainSettings.Drawn()
 }
 
 // KnowOperator sets Operator to the id of --operator-key's key, which must not contradict --operator.

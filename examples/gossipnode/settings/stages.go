@@ -6,12 +6,14 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
 
 	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/files"
+	"github.com/seed-97356399/murmuration/peer"
 	"github.com/seed-97356399/murmuration/peer/table"
 	"github.com/seed-97356399/murmuration/peer/table/prepare"
 )
@@ -21,15 +23,16 @@ const stagesFlag = "stages"
 // maxStages bounds the file of --stages, in bytes.
 const maxStages = 1 << 20
 
-// Stages are the stages of --stages, which prepare rows in place of the default ones.
+// Stages are those of --stages: the number of those of the model, or those that prepare rows in place of the default ones.
 type Stages struct {
-	List []table.Stage // nil if there are none
-	text string        // the list as one line of JSON, which members compare
+	Model int           // into how many the model is cut; 0: into none
+	List  []table.Stage // nil if there are none
+	text  string        // the list as one line of JSON, or the number, which members compare
 }
 
-// Set implements pflag.Value: text is the path of a file, or the list itself as String writes it.
+// Set implements pflag.Value: text is a number, the path of a file, or the list itself as String writes it.
 func (s *Stages) Set(text string) error {
-	if text == "" || strings.HasPrefix(text, "[") {
+	if _, err := strconv.Atoi(text); err == nil || text == "" || strings.HasPrefix(text, "[") {
 		return s.Take(text)
 	}
 	data, err := files.Read(text, maxStages)
@@ -42,6 +45,15 @@ func (s *Stages) Set(text string) error {
 // Take is Set for a list that another peer sent: it reads no file.
 func (s *Stages) Take(text string) error {
 	if *s = (Stages{}); text == "" {
+		return nil
+	}
+	if n, err := strconv.Atoi(text); err == nil {
+		if n < 1 || n > peer.MaxStages {
+			return fmt.Errorf("want 1 to %d stages, or a file", peer.MaxStages)
+		}
+		if n > 1 {
+			*s = Stages{Model: n, text: text}
+		}
 		return nil
 	}
 	return s.parse([]byte(text))

@@ -8,6 +8,7 @@ import (
 	"github.com/seed-97356399/murmuration/averaging"
 	"github.com/seed-97356399/murmuration/averaging/baseline"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
+	"github.com/seed-97356399/murmuration/quant"
 	"github.com/seed-97356399/murmuration/topology"
 )
 
@@ -53,6 +54,7 @@ type StrategySettings struct {
 	StalenessMax int
 	Balance      bool
 	GlobalBatch  int
+	Activations  string // codec of what goes from stage to stage
 }
 
 func (s *StrategySettings) register(flags *pflag.FlagSet) {
@@ -65,6 +67,7 @@ func (s *StrategySettings) register(flags *pflag.FlagSet) {
 	flags.IntVar(&s.StalenessMax, stalenessMaxFlag, DefaultStalenessMax, "ps-dssp: by how many steps a peer may be ahead of the slowest at most")
 	flags.BoolVar(&s.Balance, balanceFlag, false, "work in proportion to speed: pictures of a step (allreduce, ps-bsp; --batch is the mean), steps between two exchanges (adpsgd; --every is the mean)")
 	flags.IntVar(&s.GlobalBatch, GlobalBatchFlag, 0, "pictures in a step of all peers together, divided among those of the moment (ps-*, adpsgd: by speed); instead of --batch")
+	flags.StringVar(&s.Activations, activationsFlag, activationCodecs()[0], "--stages: codec of what goes from stage to stage, and back: "+cli.List(activationCodecs()))
 }
 
 // maxGlobalBatch bounds --global-batch: a peer alone takes it as one batch.
@@ -191,6 +194,12 @@ func (s StrategySettings) Machine(batch int, outer baseline.Outer) func(averagin
 		}
 		return baseline.NewParamServer(config, gate)
 	}
+}
+
+// ActivationCodec is the codec of --activations.
+func (s StrategySettings) ActivationCodec() quant.Codec {
+	codec, _ := quant.ByName(s.Activations) // Validate has checked it
+	return codec
 }
 
 // gate decides when a worker of a parameter server may go on.

@@ -76,7 +76,7 @@ func (t *Table) Register(flags *pflag.FlagSet) {
 	flags.Float64Var(&t.Floor, "floor", defaultFloor, "values of categories with fewer rows count as one")
 	flags.BoolVar(&t.Distinct, "distinct", false, "of rows that train and are equal but for --drop, over all peers, keep one")
 	flags.IntVar(&t.MaxValues, "max-values", defaultMaxValues, "categories with more distinct values are left out")
-	flags.Var(&t.Stages, stagesFlag, "`FILE` that lists, in YAML or JSON, the stages that prepare the rows, and nothing else (default: what suits the learner)")
+	flags.Var(&t.Stages, stagesFlag, "`K|FILE`: cut the model into K stages, each trained by some of the peers; or the file with the stages that prepare rows, in YAML or JSON (default: what suits)")
 }
 
 // RegisterReading adds the flags that say how files are read. They may differ between members.

@@ -58,10 +58,17 @@ func (f flock) table() string {
 	if placed {
 		harmed = "\tsite\tuplink" + harmed
 	}
+	staged := slices.ContainsFunc(f.members, func(m control.Member) bool { return m.Stage > 0 })
+	if staged {
+		harmed = "\tstage" + harmed
+	}
 	fmt.Fprintln(columns, "name\tid\trole\tstate\tsteps\tlag\tloss\texchange\tversion"+harmed)
 	for _, m := range f.members {
 		fmt.Fprintf(columns, "%s\t%s\t%s\t%s\t%d\t%d\t%s\t%s\t%s", orNone(m.Name), cli.Printable(m.ID.Short()), m.Role, m.State, m.Steps, f.most()-m.Steps,
 			cli.Figure(cli.Number(m.Loss)), f.ago(m.Exchanged), orNone(m.Version))
+		if staged {
+			fmt.Fprintf(columns, "\t%s", stageOf(m))
+		}
 		if placed {
 			fmt.Fprintf(columns, "\t%s\t%s", orNone(cli.Printable(m.Place.Site)), uplink(m.Place.Uplink))
 		}
@@ -88,6 +95,14 @@ func (f flock) called(id transport.PeerID) string {
 		}
 	}
 	return cli.Printable(id.Short())
+}
+
+// stageOf is the stage of the model that a member trains.
+func stageOf(m control.Member) string {
+	if m.Stage == 0 {
+		return "-"
+	}
+	return fmt.Sprint(m.Stage)
 }
 
 // uplink is a rate in words.

@@ -170,6 +170,9 @@ func turn(ctx context.Context, t *training, step func(x, grad tensor.Vector) (pe
 	if t.ServeOnly {
 		return t.peer.Serve(ctx)
 	}
+	if t.staged.Pipeline != nil {
+		return stepOfStage(ctx, t)
+	}
 	return t.peer.Step(ctx, step)
 }
 
@@ -177,7 +180,7 @@ func turn(ctx context.Context, t *training, step func(x, grad tensor.Vector) (pe
 // stopped waiting for that. So when all peers have reported that they are ready, none has to wait for members any more.
 func firstGradient(ctx context.Context, t *training, then func(x, grad tensor.Vector) (peer.Result, error)) func(x, grad tensor.Vector) (peer.Result, error) {
 	return func(x, grad tensor.Vector) (peer.Result, error) {
-		if err := ready(ctx, t, fmt.Sprintf("training %s on %s", t.Model, t.Dataset)); err != nil {
+		if err := ready(ctx, t, does(t)); err != nil {
 			return peer.Result{}, err
 		}
 		return then(x, grad)

@@ -212,7 +212,7 @@ func tooLate(err error) error {
 func (p *preparing) started(node *peer.Node) {
 	p.announced = node.JoinAddresses()
 	r := watch.Report{Kind: watch.ReportStarted, Peer: string(node.Self()), Addresses: p.announced, Token: tokenOf(*p.Settings, node), Keyed: p.Keyed()}
-	if p.MinPeers > 1 && (p.IsTable() || !p.Hold && !p.TrainOnly) {
+	if p.MinPeers > 1 && p.ModelStages() == 1 && (p.IsTable() || !p.Hold && !p.TrainOnly) {
 		r.Said = fmt.Sprintf("waiting until %d peers are here, to prepare the data together", p.MinPeers)
 	}
 	p.Tell(r)

@@ -18,17 +18,14 @@ import (
 	"github.com/seed-97356399/murmuration/examples/gossipnode/metrics"
 	planned "github.com/seed-97356399/murmuration/examples/gossipnode/plan"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/result"
-	"github.com/seed-97356399/murmuration/examples/gossipnode/rows"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/rundescription"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/settings"
-	"github.com/seed-97356399/murmuration/examples/gossipnode/travel"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/watch"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/workload"
 	"github.com/seed-97356399/murmuration/examples/zoo/dataset"
 	"github.com/seed-97356399/murmuration/peer"
 	"github.com/seed-97356399/murmuration/peer/checkpoint"
 	"github.com/seed-97356399/murmuration/peer/plan"
-	holding "github.com/seed-97356399/murmuration/peer/rows"
 	"github.com/seed-97356399/murmuration/peer/stats"
 	"github.com/seed-97356399/murmuration/peer/transport"
 	"github.com/seed-97356399/murmuration/quant"
@@ -37,19 +34,6 @@ import (
 
 // reportEvery is the time between two reports of progress.
 const reportEvery = 200 * time.Millisecond
-
-// Observer receives the reports of a peer, and controls its begin and end.
-type Observer struct {
-	Log  *zap.Logger
-	Tell watch.Reporter
-	// Begin is closed when the first step may begin; nil means at once.
-	Begin <-chan struct{}
-	// Source has the rows of a table that peers of this process share; if nil, the peer opens them.
-	Source *rows.Source
-	// Stay is called with the result of a peer that has left the run. The dashboard answers until
-	// Stay returns, and show makes it show the figures of a result. If nil, the peer ends at once.
-	Stay func(done result.Share, show func(result.Result))
-}
 
 // training is one peer that trains. It belongs to one goroutine.
 type training struct {
@@ -62,8 +46,8 @@ type training struct {
 
 	batch    dataset.Batch
 	measured workload.Measured
-	taker    *travel.Taker   // nil unless the peer trains on rows of holders
-	holder   *holding.Holder // nil unless the peer gives the rows on which it trains
+	travels
+	staged staged
 	clock
 	seen
 	record   *history.Recorder
@@ -147,7 +131,7 @@ func Run(ctx context.Context, s settings.Settings, to Observer) (_ result.Share,
 		return result.Share{}, cli.Config(err)
 	}
 	defer record.Close()
-	t := &training{record: record, Settings: s, work: work, policy: policy, Observer: to, measured: workload.Measured{Singly: work.Batches}, clock: clock{started: time.Now()}, announced: p.announced, taker: p.taker}
+	t := &training{record: record, Settings: s, work: work, policy: policy, Observer: to, measured: workload.Measured{Singly: work.Batches}, clock: clock{started: time.Now()}, announced: p.announced, travels: travels{taker: p.taker}}
 	if t.peer, err = t.begin(ctx, p); err != nil {
 		return result.Share{}, cli.ConfigOf(err, settings.Unusable...)
 	}
@@ -181,6 +165,9 @@ func Run(ctx context.Context, s settings.Settings, to Observer) (_ result.Share,
 
 // begin makes the node train that has prepared the data with others. Without a node it starts a peer.
 func (t *training) begin(ctx context.Context, p *preparing) (*peer.Peer, error) {
+	if t.ModelStages() > 1 {
+		return beginStage(ctx, t, p)
+	}
 	with, err := t.trains()
 	if err != nil {
 		return nil, err
@@ -245,6 +232,7 @@ func (t *training) run(ctx context.Context) (result.Share, error) {
 	// closer to theirs. The result is about the model after that.
 	before := t.peer.Stats()
 	table := crossEvaluate(ctx, t, err)
+	whole, apart := collect(ctx, t, err)
 	t.leave()
 	stats := t.peer.Stats()
 	stats.Role, stats.Lost, stats.Members = before.Role, before.Lost, before.Members
@@ -252,6 +240,10 @@ func (t *training) run(ctx context.Context) (result.Share, error) {
 		return result.Share{}, err
 	}
 	unsaved := t.keeper.Last(stats)
+	t.work.Params = whole
+	if apart != nil {
+		return result.Share{}, errors.Join(apart, unsaved)
+	}
 	if unsaved != nil {
 		t.Log.Error("the last checkpoint could not be saved; the ones before are kept", zap.Error(unsaved))
 	}
@@ -276,6 +268,9 @@ func (t *training) say(text string) { t.Tell(watch.Report{Kind: watch.ReportNews
 
 // leave leaves the run. It only logs an error, which does not harm what was learned.
 func (t *training) leave() {
+	if t.staged.Pipeline != nil {
+		_ = t.staged.Close() // it never fails
+	}
 	if t.holder != nil {
 		_ = t.peer.Trainer.Close() // serves the others until they have done the work, for which they need rows; it never fails
 		_ = t.holder.Close()       // likewise
@@ -292,6 +287,11 @@ func (t *training) learn(ctx context.Context) (time.Duration, error) {
 		return t.carryOut(ctx)
 	}
 	overlap(t)
+	if t.staged.Pipeline != nil {
+		if err := ready(ctx, t, does(t)); err != nil {
+			return 0, err
+		}
+	}
 	then := peer.Accumulate(t.Accumulate, func(x, grad tensor.Vector) (peer.Result, error) { return t.gradient(ctx, x, grad) })
 	step := firstGradient(ctx, t, then)
 	if t.ServeOnly {

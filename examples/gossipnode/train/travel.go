@@ -18,8 +18,15 @@ import (
 	"github.com/seed-97356399/murmuration/examples/gossipnode/workload"
 	"github.com/seed-97356399/murmuration/examples/zoo/dataset"
 	"github.com/seed-97356399/murmuration/peer"
+	holding "github.com/seed-97356399/murmuration/peer/rows"
 	"github.com/seed-97356399/murmuration/peer/table/prepare"
 )
+
+// travels are the rows of a peer that come from others, or go to them.
+type travels struct {
+	taker  *travel.Taker   // nil unless the peer trains on rows of holders
+	holder *holding.Holder // nil unless the peer gives the rows on which it trains
+}
 
 // joinWith makes the peer a member that does not train yet, and reports how others join.
 func joinWith(ctx context.Context, p *preparing, data *dataset.Data) (err error) {

@@ -12,7 +12,7 @@ import (
 // sent none.
 func Shown(m control.Member, now time.Time) map[string]any {
 	shown := map[string]any{
-		"id": m.ID, "name": m.Name, "version": m.Version, "role": m.Role.String(), "state": m.State.String(), "does": m.Does(), "rows": m.Rows, "site": m.Place.Site, "steps": m.Steps, "unreachable": m.Unreachable,
+		"id": m.ID, "name": m.Name, "version": m.Version, "role": m.Role.String(), "state": m.State.String(), "does": m.Does(), "rows": m.Rows, "site": m.Place.Site, "stage": m.Stage, "steps": m.Steps, "unreachable": m.Unreachable,
 		"loss": cli.Number(m.Loss), "distance": cli.Number(m.ConsensusDistance), "samples": cli.Number(m.Samples), "exchanges": m.Exchanges, "failed": m.Failed,
 		"last_exchange_seconds": since(m.Exchanged, now), "heard_seconds": since(m.Received, now),
 	}

@@ -51,6 +51,9 @@ func Deep(name string) bool {
 	return slices.Contains([]string{"resnet20", "resnet110", "resnet18", "mobilenet_v2", "alexnet", "vgg11_bn", "vgg16_bn", "vgg19_bn"}, name)
 }
 
+// Layers are the layers that a model is made of, for what trains parts of it.
+func Layers(m Model) *nn.Model { return m.(*network).model }
+
 // hiddenUnits is the width of the hidden layer of "mlp".
 const hiddenUnits = 256
 

@@ -4,6 +4,7 @@ import { count, doubts, figure, html, named, percent, short, span, text } from "
 const columns = [
   { name: "Peer", of: (m) => m.name || short(m.id), text: true },
   { name: "Role", of: (m) => (m.rows > 0 ? m.does : m.role), text: true, className: "wide" },
+  { name: "Stage", of: (m) => m.stage || null, className: "staged", title: "The part of the model that it trains" },
   { name: "Site", of: (m) => m.site, text: true, className: "wide placed", title: "The network that it says it shares with others" },
   { name: "State", of: (m) => m.state, text: true },
   { name: "Steps", of: (m) => m.steps, show: count },
@@ -60,6 +61,7 @@ export class Peers {
     this.state = state;
     const measured = state.members.some((m) => m.roundTrip != null); // by who begins exchanges only
     this.head.parentElement.classList.toggle("unmeasured", !measured);
+    this.head.parentElement.classList.toggle("unstaged", state.members.every((m) => !m.stage));
     this.head.parentElement.classList.toggle("unplaced", state.members.every((m) => !m.site));
     this.head.parentElement.classList.toggle("trusting", state.members.every((m) => !m.judged));
     const ordered = this.order(state.members);

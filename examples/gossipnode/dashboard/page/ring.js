@@ -109,7 +109,7 @@ export class Ring {
     const told = m.exchanges == null ? "" : `; ${m.exchanges} exchanges, ${began} of which it began`;
     const by = m.harm && this.state.members.find((o) => o.id === m.harm.partner);
     const harmed = by ? `; exchanges with ${label(by, this.state.members)} raise its loss, and it trusts that one at ${percent(m.harm.trust, 0)}` : "";
-    return `${m.name} ${short(id)}: ${m.role}, ${m.state}, ${ties} neighbours${told}${m.site ? "; at " + m.site : ""}${m.unreachable ? "; others cannot dial it" : ""}${m.judged ? "; " + doubts(m) : ""}${harmed}.`;
+    return `${m.name} ${short(id)}: ${m.role}, ${m.state}, ${ties} neighbours${told}${m.stage ? "; stage " + m.stage : ""}${m.site ? "; at " + m.site : ""}${m.unreachable ? "; others cannot dial it" : ""}${m.judged ? "; " + doubts(m) : ""}${harmed}.`;
   }
 
   choose(id) {

@@ -1,0 +1,43 @@
+package settings
+
+import (
+	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
+)
+
+const activationsFlag = "activations"
+
+// microBatches is how many micro-batches make a step of a peer that trains a stage of a model.
+const microBatches = 8
+
+// activationCodecs are the codecs for what goes from stage to stage.
+func activationCodecs() []string { return []string{"raw", "bf16", "fp16", "int8"} }
+
+// MicroBatch is the number of examples of a micro-batch, and how many of them make a step of a batch.
+func MicroBatch(batch int) (examples, batches int) {
+	return max(batch/microBatches, 1), min(batch, microBatches)
+}
+
+// pipelined are the faults of settings where the model is cut into stages.
+func pipelined(s Settings) []error {
+	var faults cli.Faults
+	faults.Add(cli.OneOf(activationsFlag, s.Activations, activationCodecs()))
+	if s.ModelStages() == 1 {
+		faults.If(s.Activations != activationCodecs()[0], activationsFlag, "is for --stages K, with which the model is cut into stages")
+		return faults
+	}
+	for what, given := range map[string]bool{
+		"--hold, --train-only, --hold-and-train":    s.Hold || s.TrainOnly || s.HoldAndTrain,
+		"--tasks":                                   s.TaskFile != "",
+		"--until, --history (only --deadline goes)": len(s.Until) > 0 || s.History != "",
+		"--serve":                   s.Serve != "",
+		"--cross-evaluate":          s.CrossEvaluate,
+		"--strategy " + s.Strategy:  s.Strategy != StrategyADPSGD && s.Strategy != StrategyAllReduce,
+		"--global-batch, --balance": s.Divides(),
+		"a table (a model of layers for rows is small)":   s.IsTable(),
+		"--accumulate (micro-batches make the step)":      s.Accumulate > 1,
+		"--policy, whose rules are for layers of a whole": s.Policy != "",
+	} {
+		faults.If(given, stagesFlag, "%d: leave out %s: a peer has one stage of the model", s.ModelStages(), what)
+	}
+	return faults
+}

@@ -1,0 +1,73 @@
+package main
+
+import (
+	"os/exec"
+	"strings"
+	"testing"
+
+	"github.com/seed-97356399/murmuration/examples/gossipnode/cli/clitest"
+	"github.com/seed-97356399/murmuration/examples/gossipnode/settings"
+)
+
+// TestAModelCutIntoStages: four processes train two stages of a model. One of them is killed on the way, and one comes.
+// All that end have the whole model, which has learned.
+func TestAModelCutIntoStages(t *testing.T) {
+	data := clitest.Pictures(t, 400, 200)
+	args := []string{"run", "--dataset", "mnist", "--data", data, "--model", "mlp", "--stages", "2", "--activations", "bf16", "--batch", "16", "--lr", "0.02", "--steps", "300",
+		"--step-time", "10ms", "--min-peers", "4", "--listen", settings.Loopback, "--json"}
+	var all []*exec.Cmd
+	var out, logs []*sharedBuffer
+	start := func(more ...string) {
+		cmd := command(t, append(args, more...)...)
+		o, l := new(sharedBuffer), new(sharedBuffer)
+		cmd.Stdout, cmd.Stderr = o, l
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		all, out, logs = append(all, cmd), append(out, o), append(logs, l)
+	}
+	start()
+	join := joinAddress(t, logs[0])
+	for range 3 {
+		start("--join", join)
+	}
+	clitest.Eventually(t, "all train", func() bool {
+		for _, l := range logs {
+			if !strings.Contains(l.String(), "training stage ") || !strings.Contains(l.String(), "  exchanges ") {
+				return false
+			}
+		}
+		return true
+	})
+	stage := func(i int) string {
+		_, after, _ := strings.Cut(logs[i].String(), "training stage ")
+		return after[:len("1 of 2")]
+	}
+	taken := map[string]int{}
+	for i := range all {
+		taken[stage(i)]++
+	}
+	if taken["1 of 2"] != 2 || taken["2 of 2"] != 2 {
+		t.Errorf("stages are taken by %v", taken)
+	}
+	if err := all[2].Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	clitest.Eventually(t, "the others know", func() bool { return strings.Contains(logs[0].String(), "is gone without leaving") })
+	start("--join", join)
+	for i, cmd := range all {
+		if err := cmd.Wait(); (err != nil) != (i == 2) {
+			t.Errorf("process %d ended with %v", i, err)
+		}
+	}
+	for i, l := range logs {
+		if t.Failed() {
+			t.Logf("process %d:\n%s", i, l)
+		}
+	}
+	for i, o := range out {
+		if i != 2 {
+			checkLearned(t, lastLine(t, o.String()))
+		}
+	}
+}

@@ -1,0 +1,139 @@
+package train
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/seed-97356399/murmuration/examples/gossipnode/settings"
+	"github.com/seed-97356399/murmuration/examples/zoo/nets"
+	"github.com/seed-97356399/murmuration/peer"
+	"github.com/seed-97356399/murmuration/peer/pipeline"
+	"github.com/seed-97356399/murmuration/tensor"
+	"github.com/seed-97356399/murmuration/tensor/nn"
+)
+
+// staged is what a peer has that trains one stage of the model; its zero value is of one that trains the whole.
+type staged struct {
+	*pipeline.Pipeline
+	plan   pipeline.Plan
+	stage  int
+	labels tensor.Vector
+}
+
+// What a micro-batch takes, about: the products that a core makes in a second, and the bytes of a link between stages. They
+// are the same at all peers, so that all cut the model alike.
+const (
+	products  = 5e9
+	linkBytes = 1e9 / 8
+)
+
+// cut cuts a model into stages that take about as long.
+func cut(model *nn.Model, stages, examples int) (pipeline.Plan, error) {
+	var costs []nn.Cost
+	for _, p := range model.Parts() {
+		costs = append(costs, nn.Cost{Seconds: 3 * p.Work * float64(examples) / products, Across: 2 * tensor.ValueSize * float64(p.Out.Len()*examples)})
+	}
+	cuts, err := nn.Split(costs, stages, linkBytes, 0)
+	if err != nil {
+		return pipeline.Plan{}, err
+	}
+	return pipeline.Cut(model, nn.CrossEntropy(), cuts...)
+}
+
+// beginStage joins the run, takes the stage that needs this peer most, and begins to train it.
+func beginStage(ctx context.Context, t *training, p *preparing) (*peer.Peer, error) {
+	if err := joinWith(ctx, p, t.work.Data); err != nil {
+		return nil, err
+	}
+	t.announced = p.announced
+	examples, batches := settings.MicroBatch(t.Batch)
+	s := &t.staged
+	var err error
+	if s.plan, err = cut(nets.Layers(t.work.Model), t.ModelStages(), examples); err != nil {
+		return nil, err
+	}
+	place, err := pipeline.Choose(ctx, p.node, s.plan)
+	if err != nil {
+		return nil, err
+	}
+	if s.stage = place.Stage; place.Params == nil {
+		if place.Params, err = s.plan.Part(s.stage, t.work.Params.Vector()); err != nil {
+			return nil, err
+		}
+	} else {
+		t.say(fmt.Sprintf("stage %d had nobody left: going on from the copy that another peer kept, of step %d of all peers", s.stage+1, place.At))
+	}
+	t.work.Params = place.Params
+	with, err := t.trains()
+	if err != nil {
+		return nil, err
+	}
+	with.Stage = s.plan.Stage(s.stage)
+	trainer, err := p.node.Train(ctx, with)
+	if err != nil {
+		return nil, err
+	}
+	s.Pipeline, err = pipeline.New(p.node, trainer, pipeline.Config{
+		Plan: s.plan, Stage: s.stage, Feed: func(context.Context) (x, y tensor.Vector, err error) { return feed(t) }, Examples: examples, Batch: batches, Codec: t.ActivationCodec(), Log: t.Log,
+	})
+	return &peer.Peer{Node: p.node, Trainer: trainer}, err
+}
+
+// feed gives the next micro-batch of this peer's data.
+func feed(t *training) (x, y tensor.Vector, err error) {
+	if err = t.work.Batches.Next(&t.batch); err != nil {
+		return nil, nil, err
+	}
+	t.staged.labels = nn.Labels(t.staged.labels[:0], t.batch.Labels)
+	return t.batch.X, t.staged.labels, nil
+}
+
+// stepOfStage makes a step, which takes the least time that is asked for.
+func stepOfStage(ctx context.Context, t *training) error {
+	began := time.Now()
+	if err := t.staged.Step(ctx); err != nil {
+		return err
+	}
+	t.record.Computed(began, time.Now())
+	select {
+	case <-time.After(t.LeastStep - time.Since(began)):
+	case <-ctx.Done():
+	}
+	return nil
+}
+
+// does is what this peer trains, in words.
+func does(t *training) string {
+	if t.staged.Pipeline == nil {
+		return fmt.Sprintf("training %s on %s", t.Model, t.Dataset)
+	}
+	return fmt.Sprintf("training stage %d of %d of %s on %s", t.staged.stage+1, len(t.staged.plan.Stages), t.Model, t.Dataset)
+}
+
+// collectFor bounds the wait for the other stages at the end, and for those that have not collected them yet.
+const collectFor = time.Minute
+
+// collect makes the whole model of the stages of all peers, once the run is over for this one, or has ended with an error.
+// Nobody leaves before the others have it too.
+func collect(ctx context.Context, t *training, ended error) (*tensor.Params, error) {
+	if t.staged.Pipeline == nil || ended != nil {
+		return t.work.Params, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, collectFor)
+	defer cancel()
+	if err := t.staged.Linger(ctx); err != nil {
+		t.Log.Warn("some peers may lack this one's stage for their last steps", zap.Error(err))
+	}
+	_ = t.peer.Trainer.Close() // it never fails
+	whole, err := t.staged.Whole(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("%w: the other stages cannot be had; the checkpoints of peers have theirs", err)
+	}
+	if _, err := t.peer.Gather(ctx, "stages/collected", nil); err != nil {
+		t.Log.Warn("not all peers tell that they have the whole model", zap.Error(err))
+	}
+	return whole, nil
+}

@@ -1,0 +1,152 @@
+package pipeline
+
+import (
+	"context"
+	"errors"
+	"math"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/seed-97356399/murmuration/internal/framed"
+	"github.com/seed-97356399/murmuration/internal/stages"
+	"github.com/seed-97356399/murmuration/internal/wire"
+	"github.com/seed-97356399/murmuration/peer"
+	"github.com/seed-97356399/murmuration/peer/optim"
+	"github.com/seed-97356399/murmuration/peer/transport"
+	"github.com/seed-97356399/murmuration/tensor"
+)
+
+// TestHostileSenders: what does not fit the stage, or are no numbers, is refused, and whoever sends a flood is told that
+// there is no room; the members go on meanwhile.
+func TestHostileSenders(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, perceptron(t, 2))
+		first := w.member("a", 0, true, nil)
+		w.member("b", 1, false, nil)
+		n := w.node("liar")
+		service, err := peer.Serve(n, transport.ProtocolStages, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { service.Close(); n.Close() })
+		time.Sleep(5 * time.Second)
+		good := make(tensor.Vector, 4*inputs)
+		nan := append(tensor.Vector{float32(math.NaN())}, good[1:]...)
+		batch := wire.Batch{Stage: 1, Codec: raw().ID(), Source: "me", Examples: 4, Values: 4 * inputs, Targets: 4}
+		with := func(change func(*wire.Batch)) wire.Batch { m := batch; change(&m); return m }
+		for what, c := range map[string]struct {
+			batch  wire.Batch
+			values tensor.Vector
+			want   wire.Reason
+		}{
+			"what fits":             {batch, good, 0},
+			"values that are none":  {batch, nan, wire.ReasonProtocol},
+			"too many examples":     {with(func(m *wire.Batch) { m.Examples, m.Values, m.Targets = 5, 5*inputs, 5 }), good, wire.ReasonProtocol},
+			"no examples":           {with(func(m *wire.Batch) { m.Examples, m.Values, m.Targets = 0, 0, 0 }), nil, wire.ReasonProtocol},
+			"too few values":        {with(func(m *wire.Batch) { m.Values-- }), good, wire.ReasonProtocol},
+			"too many targets":      {with(func(m *wire.Batch) { m.Targets++ }), good, wire.ReasonProtocol},
+			"targets of an outcome": {with(func(m *wire.Batch) { m.Kind = wire.BatchOutputs }), good, wire.ReasonProtocol},
+			"no codec":              {with(func(m *wire.Batch) { m.Codec = 99 }), good, wire.ReasonProtocol},
+			"a lattice":             {with(func(m *wire.Batch) { m.Codec = 26 }), good, wire.ReasonProtocol},
+			"another stage":         {with(func(m *wire.Batch) { m.Stage = 2 }), good, wire.ReasonProtocol},
+			"short frames":          {batch, good[:8], wire.ReasonProtocol},
+			"a copy of a stage":     {wire.Batch{Kind: wire.BatchKeep, Stage: 2, Codec: raw().ID(), Values: uint32(w.plan.Stages[1].Layout().Len())}, good, wire.ReasonProtocol},
+			"a copy of none":        {wire.Batch{Kind: wire.BatchFetch, Stage: 77}, nil, wire.ReasonProtocol},
+			"a copy of stage zero":  {wire.Batch{Kind: wire.BatchKeep}, nil, wire.ReasonProtocol},
+		} {
+			err := service.Ask(t.Context(), first.node.Self(), func(s *framed.Stream) error {
+				if err := errors.Join(framed.Say(s, 0, c.batch), encode(raw(), c.values).send(s)); err != nil {
+					return err
+				}
+				if c.want == 0 || c.batch.Examples > 0 {
+					if err := encode(raw(), make(tensor.Vector, c.batch.Targets)).send(s); err != nil {
+						return err
+					}
+				}
+				s.Stall = longest
+				_, err := hear(s, raw())
+				return err
+			})
+			refusal, refused := errors.AsType[*wire.Refusal](err)
+			if c.want == 0 && err != nil || c.want != 0 && (!refused || refusal.Reason != c.want) {
+				t.Errorf("%s: %v", what, err)
+			}
+		}
+		rows, _ := first.Counts()
+		var flood sync.WaitGroup
+		var mu sync.Mutex
+		answers := map[stages.Answer]int{}
+		for range 200 {
+			flood.Go(func() {
+				_ = service.Ask(t.Context(), first.node.Self(), func(s *framed.Stream) error {
+					o, err := say(s, 0, parcel{examples: 4, values: encode(raw(), good), targets: encode(raw(), make(tensor.Vector, 4))})
+					mu.Lock()
+					defer mu.Unlock()
+					if err == nil {
+						answers[o.answer]++
+					}
+					return err
+				})
+			})
+		}
+		flood.Wait()
+		if answers[stages.NoRoom] < 150 {
+			t.Errorf("answers to a flood: %v", answers)
+		}
+		time.Sleep(5 * time.Second)
+		if after, _ := first.Counts(); after.Done < rows.Done+200 || after.Lost > 0 {
+			t.Errorf("rows before a flood %+v, and after %+v", rows, after)
+		}
+	})
+}
+
+// TestHostileAnswers: errors that are none, too many of them, or none at all, are not used, and who sends them gets less.
+func TestHostileAnswers(t *testing.T) {
+	for what, lie := range map[string]func(m wire.Batch) outcome{
+		"no numbers": func(m wire.Batch) outcome {
+			errors := make(tensor.Vector, m.Values)
+			errors[0] = float32(math.Inf(1))
+			return outcome{values: encode(raw(), errors)}
+		},
+		"too few":   func(m wire.Batch) outcome { return outcome{values: encode(raw(), make(tensor.Vector, m.Values-1))} },
+		"none":      func(wire.Batch) outcome { return outcome{values: encode(raw(), nil)} },
+		"useless":   func(wire.Batch) outcome { return outcome{answer: stages.GivenUp, values: encode(raw(), nil)} },
+		"not taken": func(wire.Batch) outcome { return outcome{answer: stages.NoRoom, values: encode(raw(), nil)} },
+	} {
+		t.Run(what, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld(t, perceptron(t, 2))
+				first := w.member("a", 0, true, nil)
+				w.member("b", 1, false, nil)
+				n, asked := w.node("liar"), 0
+				trainer, err := n.Train(t.Context(), peer.Training{Params: w.plan.Init(1, 3), Stage: w.plan.Stage(1), Optimizer: &optim.SGD{}})
+				if err != nil {
+					t.Fatal(err)
+				}
+				service, err := peer.Serve(n, transport.ProtocolStages, func(_ context.Context, s *framed.Stream) error {
+					var m wire.Batch
+					_, err := s.Receive(&m)
+					if asked++; err == nil {
+						err = tell(s, lie(m))
+					}
+					s.Finish()
+					return err
+				})
+				if err != nil {
+					t.Fatal(err)
+				}
+				t.Cleanup(func() { service.Close(); trainer.Close(); n.Close() })
+				time.Sleep(8 * time.Second)
+				rows, _ := first.Counts()
+				if rows.Done < 600 || rows.Lost > rows.Done/20 || asked == 0 || what != "not taken" && asked > 200 {
+					t.Errorf("rows %+v, the liar was asked %d times", rows, asked)
+				}
+				if err := first.node.Stats(); err.Loss != err.Loss {
+					t.Error("a lie has become a gradient")
+				}
+			})
+		})
+	}
+}

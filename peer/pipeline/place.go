@@ -1,0 +1,213 @@
+package pipeline
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/seed-97356399/murmuration/internal/flock"
+	"github.com/seed-97356399/murmuration/internal/framed"
+	"github.com/seed-97356399/murmuration/internal/wire"
+	"github.com/seed-97356399/murmuration/peer"
+	"github.com/seed-97356399/murmuration/peer/control"
+	"github.com/seed-97356399/murmuration/peer/transport"
+	"github.com/seed-97356399/murmuration/tensor"
+)
+
+// Place is what a newcomer is to train.
+type Place struct {
+	// Stage is a stage that has no members, or else the one that all others wait for.
+	Stage int
+	// Params are the parameters of a stage without members, as another member keeps them, and At is how many steps the flock
+	// had made when they were copied. Nil if nobody does: then a member begins with Plan.Init, or copies what the others of
+	// its stage have.
+	Params *tensor.Params
+	At     uint64
+}
+
+const (
+	// settled is for how long a choice stands before it counts: others may choose at the same moment.
+	settled = 2 * time.Second
+	// maxAsked bounds the members that a newcomer asks.
+	maxAsked = 64
+	// askFor bounds the wait for the answer of one.
+	askFor = 10 * time.Second
+)
+
+// Choose finds a stage for a node that does not train yet. Of nodes that choose at the same time, as when a run begins, each
+// sees what the others are about to take, so that no stage stays empty while another has two. The node's record says
+// the stage from then on: call Node.Train soon.
+func Choose(ctx context.Context, n *peer.Node, plan Plan) (Place, error) {
+	service, err := peer.Serve(n, transport.ProtocolStages, nil)
+	if err != nil {
+		return Place{}, err
+	}
+	defer service.Close()
+	c := chooser{node: n, self: n.Self(), plan: plan, service: service}
+	place := Place{}
+	if err = c.arrive(ctx); err == nil {
+		place.Stage, err = c.settle(ctx)
+	}
+	if err != nil {
+		return Place{}, fmt.Errorf("choosing a stage: %w", err)
+	}
+	if got := c.kept(ctx, place.Stage); got.values.n > 0 {
+		values, err := got.values.decode()
+		if err == nil {
+			place.Params, err = tensor.WrapParams(plan.Stages[place.Stage].Layout(), values)
+		}
+		if place.At = got.at; err != nil {
+			return Place{}, fmt.Errorf("the copy of stage %d: %w", place.Stage+1, err)
+		}
+	}
+	return place, nil
+}
+
+// chooser chooses a stage.
+type chooser struct {
+	node    *peer.Node
+	self    transport.PeerID
+	plan    Plan
+	service *peer.Service
+}
+
+// look is how often a chooser looks at the members.
+const look = 100 * time.Millisecond
+
+// arrive waits until the node has joined the run: before, it knows nobody.
+func (c chooser) arrive(ctx context.Context) error {
+	tick := time.NewTicker(look)
+	defer tick.Stop()
+	for c.node.State() == control.Joining {
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return fmt.Errorf("joining the run: %w", context.Cause(ctx))
+		}
+	}
+	return nil
+}
+
+// settle chooses until the choice has stood for a while.
+func (c chooser) settle(ctx context.Context) (stage int, err error) {
+	tick := time.NewTicker(look)
+	defer tick.Stop()
+	stage, since := c.bottleneck(ctx), time.Now()
+	for {
+		c.service.Choose(uint8(stage + 1))
+		if time.Since(since) >= settled {
+			return stage, nil
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			c.service.Choose(0)
+			return 0, context.Cause(ctx)
+		}
+		if next := better(c.service.Records(), c.self, stage, len(c.plan.Stages)); next != stage {
+			stage, since = next, time.Now()
+		}
+	}
+}
+
+// better is the stage that a node should choose which has chosen one: another if that has nobody, or, before anybody has made a
+// step, two members fewer, and this node is the last of those that could leave theirs for it.
+func better(records []transport.Record, self transport.PeerID, stage, of int) int {
+	counts, last, begun := make([]int, of), true, false
+	counts[stage] = 1
+	for _, r := range records {
+		at := int(r.Stage) - 1
+		if at < 0 || at >= of {
+			continue
+		}
+		counts[at]++
+		begun = begun || r.Steps > 0
+		last = last && (at != stage || flock.Trains(r) || r.Peer < self)
+	}
+	fewest := slices.Index(counts, slices.Min(counts))
+	if last && counts[stage] > counts[fewest]+1 && (counts[fewest] == 0 || !begun) {
+		return fewest
+	}
+	return stage
+}
+
+// bottleneck is the first stage without members, those included that are about to train it; if all have some, the one that
+// computes the fewest micro-batches a second.
+func (c chooser) bottleneck(ctx context.Context) int {
+	records := slices.DeleteFunc(c.service.Records(), func(r transport.Record) bool { return r.Stage == 0 || int(r.Stage) > len(c.plan.Stages) })
+	counts := make([]int, len(c.plan.Stages))
+	for _, r := range records {
+		counts[r.Stage-1]++
+	}
+	if empty := slices.Index(counts, 0); empty >= 0 {
+		return empty
+	}
+	each := c.each(ctx, records)
+	capacity := make([]float64, len(counts))
+	for stage := range capacity {
+		known, sum := 0.0, 0.0
+		for i, r := range records {
+			if int(r.Stage) == stage+1 && each[i] > 0 {
+				known, sum = known+1, sum+1/each[i].Seconds()
+			}
+		}
+		if capacity[stage] = math.Inf(1); known > 0 {
+			capacity[stage] = sum * float64(counts[stage]) / known // who does not know is as fast as the others
+		}
+	}
+	slowest := slices.Index(capacity, slices.Min(capacity))
+	if math.IsInf(capacity[slowest], 1) {
+		return slices.Index(counts, slices.Min(counts)) // nobody knows
+	}
+	return slowest
+}
+
+// each asks members how long they take for a micro-batch; 0 if they do not know, or do not answer.
+func (c chooser) each(ctx context.Context, records []transport.Record) []time.Duration {
+	each := make([]time.Duration, len(records))
+	c.all(ctx, len(records), func(ctx context.Context, i int) {
+		_ = c.service.Ask(ctx, records[i].Peer, func(s *framed.Stream) error {
+			err := framed.Say(s, 0, wire.Batch{Kind: wire.BatchLoad, Stage: records[i].Stage})
+			if err == nil {
+				var o outcome
+				o, err = hear(s, raw())
+				each[i] = o.load.Each
+			}
+			return err
+		})
+	})
+	return each
+}
+
+// kept is the newest copy that members keep of a stage that has none, if there is one.
+func (c chooser) kept(ctx context.Context, stage int) (newest kept) {
+	records := c.service.Records()
+	if slices.ContainsFunc(records, func(r transport.Record) bool { return flock.Trains(r) && int(r.Stage) == stage+1 }) {
+		return kept{} // that has them itself
+	}
+	records = slices.DeleteFunc(records, func(r transport.Record) bool { return !flock.Trains(r) || r.Stage == 0 })
+	var mu sync.Mutex
+	c.all(ctx, len(records), func(ctx context.Context, i int) {
+		got, err := fetch(ctx, c.service, records[i].Peer, c.plan, stage)
+		mu.Lock()
+		defer mu.Unlock()
+		if err == nil && got.values.n > 0 && (newest.values.n == 0 || got.at > newest.at) {
+			newest = got
+		}
+	})
+	return newest
+}
+
+// all talks with so many members, with all at once, for a while.
+func (c chooser) all(ctx context.Context, members int, talk func(ctx context.Context, i int)) {
+	ctx, cancel := context.WithTimeout(ctx, askFor)
+	defer cancel()
+	var asking sync.WaitGroup
+	for i := range min(members, maxAsked) {
+		asking.Go(func() { talk(ctx, i) })
+	}
+	asking.Wait()
+}

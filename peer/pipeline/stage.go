@@ -1,0 +1,166 @@
+package pipeline
+
+import (
+	"context"
+	"fmt"
+
+	"go.uber.org/zap"
+
+	"github.com/seed-97356399/murmuration/internal/stages"
+	"github.com/seed-97356399/murmuration/internal/wire"
+	"github.com/seed-97356399/murmuration/peer"
+	"github.com/seed-97356399/murmuration/peer/transport"
+	"github.com/seed-97356399/murmuration/tensor"
+	"github.com/seed-97356399/murmuration/tensor/nn"
+)
+
+// stage is the stage of the model that this member has: what is on its way there, and who computes it.
+type stage struct {
+	*run
+	members *members
+	model   *nn.Model
+	desk    *desk // of the goroutine that calls Step
+
+	// The lock is held for these.
+	machine *stages.Holder
+	held    map[stages.Key]*held
+	arrived uint64 // numbers what comes
+}
+
+func newStage(r *run, m *members, first uint64) (*stage, error) {
+	machine, err := stages.NewHolder(stages.Config{Stage: r.with.Stage, Stages: len(r.with.Plan.Stages), Batch: r.with.Batch, First: first})
+	model := r.with.Plan.Stages[r.with.Stage]
+	return &stage{run: r, members: m, model: model, desk: newDesk(r.with, model), machine: machine, held: map[stages.Key]*held{}}, err
+}
+
+func (s *stage) load() stages.Load {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.machine.Load()
+}
+
+// accept takes a micro-batch from a member, or of this member's own rows, and waits for what becomes of it.
+func (s *stage) accept(ctx context.Context, from transport.PeerID, got parcel) (o outcome, err error) {
+	in, err := got.values.decode()
+	if err != nil {
+		return o, fmt.Errorf("%w: %w", wire.ErrMessage, err)
+	}
+	targets, err := got.targets.decode()
+	if err != nil {
+		return o, fmt.Errorf("%w: %w", wire.ErrMessage, err)
+	}
+	h := &held{id: got.id, in: in, targets: targets, labels: got.targets, codec: got.values.codec, answer: make(chan outcome, 1)}
+	h.life, h.end = context.WithCancel(s.life)
+	s.mu.Lock()
+	s.arrived++
+	key := stages.Key{From: from, Number: s.arrived}
+	s.held[key] = h
+	s.carryOut(s.machine.Forward(s.now(), from, key.Number, got.id))
+	s.mu.Unlock()
+	select {
+	case o = <-h.answer:
+		return o, nil
+	case <-ctx.Done():
+		return o, context.Cause(ctx)
+	case <-s.life.Done():
+		return o, peer.ErrClosed
+	}
+}
+
+// carryOut does what the schedule says. The lock is held.
+func (s *stage) carryOut(do []stages.Action) {
+	for _, a := range do {
+		h := s.held[a.At]
+		switch a.Kind {
+		case stages.ComputeForward, stages.ComputeBack, stages.Step:
+			s.desk.jobs <- job{a, h} // has room: there is one at a time
+		case stages.Send:
+			s.send(h.life, a.To, s.with.Stage+1, s.onwards(h), func(o outcome, err error) { s.answered(a, o, err) })
+		case stages.Reply:
+			h.answer <- outcome{answer: a.Answer, load: a.Load, loss: h.loss, values: h.returned(a.Answer)} // has room
+			if a.Answer == stages.NoRoom {
+				s.release(a.At)
+			}
+		case stages.Release:
+			s.release(a.At)
+		}
+	}
+}
+
+// onwards is what goes on to the next stage, and how many values come back of it: errors over each output, or the outputs of
+// the last stage.
+func (s *stage) onwards(h *held) parcel {
+	p := parcel{id: h.id, examples: len(h.in) / s.model.In().Len(), values: h.onwards, targets: h.labels, back: h.onwards.n}
+	if h.id.Asks {
+		p.back = p.examples * s.with.Plan.Whole.Out().Len()
+	}
+	return p
+}
+
+// release frees what is held of a micro-batch, and ends conversations about it.
+func (s *stage) release(at stages.Key) {
+	h := s.held[at]
+	h.end()
+	delete(s.held, at)
+	s.desk.free(h)
+}
+
+// answered takes what became of a micro-batch at a member of the next stage.
+func (s *stage) answered(a stages.Action, o outcome, broken error) {
+	var errors tensor.Vector
+	if broken == nil && o.answer == stages.Done && !a.ID.Asks {
+		if errors, broken = o.values.decode(); broken != nil {
+			s.with.Log.Warn("a member of the next stage sends errors that are no numbers", zap.String("peer", string(a.To)), zap.Error(broken))
+		}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if broken != nil {
+		s.carryOut(s.machine.Broken(s.now(), a.Number))
+		return
+	}
+	at, do := s.machine.Answer(s.now(), a.To, a.Number, o.answer, o.load)
+	if h := s.held[at]; h != nil { // it is waited for
+		h.loss, h.errors, h.back = o.loss, errors, o.values
+	}
+	s.carryOut(do)
+}
+
+// gradient is the mean gradient of the micro-batches of a step, at parameters that do not change meanwhile.
+func (s *stage) gradient(ctx context.Context, x, grad tensor.Vector, over <-chan struct{}) (peer.Result, error) {
+	d := s.desk
+	d.params = x
+	defer func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		d.leave(s.held)
+	}()
+	if d.stepped {
+		d.stepped = false
+		s.tell(func() []stages.Action { return s.machine.Stepped(s.now()) })
+	}
+	for {
+		select {
+		case j := <-d.jobs:
+			if j.Kind == stages.Step {
+				d.stepped = true
+				return d.mean(grad), nil
+			}
+			useless := d.compute(j, grad)
+			s.tell(func() []stages.Action { return s.machine.Computed(s.now(), j.At, useless) })
+		case <-ctx.Done():
+			return peer.Result{}, fmt.Errorf("waiting for micro-batches: %w", context.Cause(ctx))
+		case <-over:
+			return peer.Result{}, peer.ErrRunOver
+		case <-s.life.Done():
+			return peer.Result{}, context.Cause(s.life)
+		}
+	}
+}
+
+// tell tells the schedule something, and carries out what it says.
+func (s *stage) tell(something func() []stages.Action) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.carryOut(something())
+}
