@@ -218,3 +218,97 @@ func TestWeightsAcrossAreBounded(t *testing.T) {
 		}
 	})
 }
+
+// answered is what a machine answers a proposal.
+func (s *sited) answered(peer topology.PeerID, id ExchangeID) (a Action) {
+	for _, a = range s.tell(Event{Kind: Proposed, Peer: peer, Exchange: id, Inbound: true}) {
+		if a.Kind == Accept || a.Kind == Refuse {
+			return a
+		}
+	}
+	s.t.Fatal("no answer")
+	return a
+}
+
+// moves has a member say that it is at a site.
+func (s *sited) moves(id topology.PeerID, site string) {
+	members := s.overlay.View().Members()
+	for i := range members {
+		if members[i].ID == id {
+			members[i].Place.Site = site
+		}
+	}
+	view, err := topology.NewView(members)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	if s.overlay, err = topology.NewOverlay(view); err != nil {
+		s.t.Fatal(err)
+	}
+	s.tell(Event{Kind: ViewChanged, Overlay: s.overlay})
+}
+
+// TestAMemberThatMovesIsTheSame: who says that it is at another site has no second exchange beside the one under way, and
+// none of a number that it has had, wherever it was then.
+func TestAMemberThatMovesIsTheSame(t *testing.T) {
+	s := newSited(t, Pace{Every: 1}, passive)
+	self, _ := s.overlay.View().Lookup(s.m.config.Self)
+	var near topology.PeerID
+	for _, id := range s.overlay.Neighbours(self.ID) {
+		if !s.overlay.Apart(self.ID, id) {
+			near = id
+		}
+	}
+	if a := s.answered(near, 7); a.Kind != Accept {
+		t.Fatalf("%v", a)
+	}
+	s.moves(near, "elsewhere")
+	s.moves(near, string('1'-(self.Place.Site[0]-'0')))
+	if !s.overlay.Apart(self.ID, near) {
+		t.Fatal("it has not moved")
+	}
+	if a := s.answered(near, 8); a.Kind != Refuse {
+		t.Errorf("a second exchange while the first lasts: %v", a)
+	}
+	s.tell(Event{Kind: Finished, Peer: near, Exchange: 7, Inbound: true, Distance: 1})
+	s.now += time.Minute
+	for _, id := range []ExchangeID{7, 8} {
+		if a := s.answered(near, id); a.Kind != Refuse {
+			t.Errorf("exchange %d, which it has proposed before: %v", id, a)
+		}
+	}
+	if a := s.answered(near, 9); a.Kind != Accept {
+		t.Errorf("a new one: %v", a)
+	}
+}
+
+// TestOnlyDelegatesSpeakForTheirSites: a member of another site that is no partner is served as one of this peer's own site is.
+func TestOnlyDelegatesSpeakForTheirSites(t *testing.T) {
+	s := newSited(t, Pace{Every: 1}, passive)
+	for _, m := range s.overlay.View().Members() {
+		if m.Role != topology.Active || !s.overlay.Apart(m.ID, s.m.config.Self) || m.ID == s.delegates().Active {
+			continue
+		}
+		if a := s.answered(m.ID, 1); a.Kind != Accept || a.Across != 0 || a.Overlap != 1 {
+			t.Errorf("of %s: %v", m.ID, a)
+		}
+		break
+	}
+}
+
+// TestDriftInsideSetsThePaceAcross: where the way of models decides when peers of a site exchange, as many of these exchanges
+// lie between two across as otherwise, not as many as if the models had not moved.
+func TestDriftInsideSetsThePaceAcross(t *testing.T) {
+	s := newSited(t, Pace{Drift: 1}, active)
+	var inside, across int
+	for range 200 {
+		near, far := proposals(s.tell(Event{Kind: StepDone, Moved: 2}))
+		inside, across = inside+len(near), across+len(far)
+		for _, a := range append(near, far...) {
+			s.finish(a, 1)
+		}
+	}
+	if inside < 190 || across < 30 || across > inside/4+1 {
+		t.Errorf("%d exchanges inside and %d across", inside, across)
+	}
+}

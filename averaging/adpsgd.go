@@ -15,7 +15,7 @@ import (
 // peers can form.
 //
 // Where members say at which sites they are, a delegate has one exchange more at a time with other sites, at a pace
-// of its own (topology.Overlay.Across): those that take long do not hold up those inside a site.
+// of its own (topology.Overlay.Apart): those that take long do not hold up those inside a site.
 type ADPSGD struct {
 	config         Config
 	inside, across neighbourhood

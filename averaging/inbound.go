@@ -129,13 +129,20 @@ func (m *neighbourhood) objection(now time.Duration, event Event) Reason {
 		return WrongRole
 	case !m.member(event.Peer):
 		return NotMember
-	case !m.accounts.fresh(event),
-		m.in.running() >= m.config.MaxInbound, m.in.clashes(event),
+	case !m.fresh(event),
+		m.in.running() >= m.config.MaxInbound, m.in.clashes(event), m.beside.in.clashes(event),
 		m.unresolved > maxUnresolved, m.overlap() >= MaxOverlap,
 		m.stalling.holds(event.Peer, now), !m.accounts.due(now, m.inAnyCase(now), event.Peer):
 		return Busy
 	}
 	return 0
+}
+
+// fresh tells whether a proposal names an exchange that its proposer has not proposed before, perhaps as a member of another
+// site, and notes it.
+func (m *neighbourhood) fresh(event Event) bool {
+	here, there := m.accounts.fresh(event), m.beside.accounts.fresh(event)
+	return here && there
 }
 
 // inAnyCase is the time without an exchange after which a proposer is due one, whatever

@@ -22,6 +22,7 @@ type neighbourhood struct {
 	tries      int       // partners asked in this round
 	owed       bool      // a round has begun in which nobody has accepted yet
 	steps      int       // local steps since the last round began
+	apart      mean      // steps from one round to the next
 	burst      burst
 	rounds     int // of exchanges at this site between two across
 	out        exchange
@@ -60,9 +61,17 @@ func (m *neighbourhood) every() int {
 		every = m.controlled(every)
 	}
 	if m.across {
-		every = max(every, m.pace.sharing(), m.rounds*m.beside.every())
+		every = max(every, m.pace.sharing(), m.rounds*m.beside.usual())
 	}
 	return max(every, m.pace.affordable(c.BytesPerHour))
+}
+
+// usual is how many steps lie between two rounds as a rule: H, unless the way of the model decides.
+func (m *neighbourhood) usual() int {
+	if m.config.Pace.Drift == 0 || !m.apart.known {
+		return m.every()
+	}
+	return int(math.Ceil(m.apart.value))
 }
 
 // controlled is H as scaled by the consensus controller, but not below what the link
@@ -343,6 +352,7 @@ func (m *neighbourhood) propose(now time.Duration, to topology.PeerID, actions [
 	m.out = exchange{id: *m.lastID, peer: to, began: now, running: true}
 	if !m.owed && !m.over { // else another partner has refused this exchange, or bursts are over
 		m.burst.proposed(m.config.Pace.burst())
+		m.apart.add(float64(m.steps))
 	}
 	m.owed, m.steps = true, 0
 	within := time.Duration(0) // the exchanges of the parting pass are whole
@@ -370,9 +380,9 @@ func (m *neighbourhood) depart() {
 	m.parting = len(m.partners)
 }
 
-// weighed adds to an action what an exchange across weighs.
+// weighed adds to an action what an exchange across weighs. Who is no partner speaks for nobody.
 func (m *neighbourhood) weighed(action Action) Action {
-	if m.across {
+	if m.across && m.accounts.linked(action.Peer) {
 		action.View = m.overlay.View().Digest()
 		action.Across = across(m.overlay, m.config.Self, action.Peer)
 		action.Overlap = spread(action.Across, action.Overlap, m.beside.squared.value, m.squared.value)

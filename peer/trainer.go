@@ -227,12 +227,6 @@ func (t *Trainer) Step(ctx context.Context, gradient func(x, grad tensor.Vector)
 	return t.steps.alone(func() error { return t.steps.step(ctx, gradient) })
 }
 
-// Ready may be called by the gradient function of Step, in its goroutine: grad has its final values from the from-th on,
-// those of a mean over so many samples; only values before them may still be written to. Back-propagation has those of the
-// last layers first, and nn.Trainer tells of them. An algorithm that averages gradients then begins to send them while the rest is
-// computed; others make no use of it. If the function fails later, nothing is applied, but for what a parameter server has of it.
-func (t *Trainer) Ready(from, samples int) { t.steps.computation.ready(t.steps, from, samples) }
-
 // Apply adds delta, a step that the caller's own optimizer made, and counts it as one
 // gradient step. delta must have as many values as the layout. made describes the samples
 // of the step; the zero Result says nothing. Apply waits and fails as Step does, with

@@ -116,3 +116,21 @@ func (c *computation) lost(loop conversations.Loop) {
 		loop.Event(collective.Event{Event: averaging.Event{Kind: collective.GradientLost}})
 	}
 }
+
+// Ready may be called by the gradient function of Step, in its goroutine: grad has its final values from the from-th on,
+// those of a mean over so many samples; only values before them may still be written to. Back-propagation has those of the
+// last layers first, and nn.Trainer tells of them. An algorithm that averages gradients then begins to send them while the rest is
+// computed; others make no use of it. If the function fails later, nothing is applied, but for what a parameter server has of it.
+func (t *Trainer) Ready(from, samples int) { t.steps.computation.ready(t.steps, from, samples) }
+
+// Factors may be called by the gradient function of Step, in its goroutine, before it returns or calls Ready of these values: what grad
+// has of a matrix of the layout, whose first value is the at-th, is the sum over rows of the products of errors, one for each row
+// of the matrix, and inputs, one for each column. nn.Trainer has them of its Linear layers. Where they are fewer numbers than the matrix,
+// an algorithm that sends gradients to a parameter server sends these, with codec raw, and others make no use of them. So the server
+// sees the rows themselves, where the mean gradient tells of them only together: leave it be where rows must not leave their
+// member. It copies them. May be called several times for a matrix, with further rows.
+func (t *Trainer) Factors(at int, inputs, errors tensor.Vector) {
+	if t.steps.computation.runs {
+		t.steps.Trainer.Factors(at, inputs, errors)
+	}
+}

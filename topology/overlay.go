@@ -22,7 +22,8 @@ import (
 // Ring has the offsets 0 and +1 alone, and Star follows from its classes. Tree says its own.
 //
 // Where members of Exponential name sites (Member.Place), this is the rule among those of each site, and one
-// member of each class exchanges across for all: Across has these links.
+// member of each class exchanges across for all. Exchanges on these links, between members that are Apart, are to be fewer, since all
+// members of both sites share them.
 type Overlay struct {
 	view   *View
 	rank   []int // each member's place in its class of its mesh, by its place in the view
@@ -89,17 +90,6 @@ func (o *Overlay) Mutual(id PeerID) []PeerID {
 	}
 	var list []PeerID
 	for j := range o.neighbours(i) {
-		list = append(list, o.view.members[j].ID)
-	}
-	return list
-}
-
-// Across returns those of a member's neighbours that are at other sites. Exchanges with them are to be fewer
-// than with the others, since their links are shared by all members of both sites.
-func (o *Overlay) Across(id PeerID) []PeerID {
-	i, _ := o.view.position(id)
-	var list []PeerID
-	for _, j := range o.across[i] {
 		list = append(list, o.view.members[j].ID)
 	}
 	return list

@@ -50,7 +50,7 @@ func TestLinksBySite(t *testing.T) {
 				if m.Role == v.At(j).Role || !slices.Contains(links[j], i) {
 					t.Fatalf("%v and %v, %d and %d", m, v.At(j), i, j)
 				}
-				if apart := o.home[i] != o.home[j]; apart != slices.Contains(o.Across(m.ID), v.At(j).ID) || apart != o.Apart(m.ID, v.At(j).ID) {
+				if apart := o.home[i] != o.home[j]; apart != slices.Contains(o.across[i], j) || apart != o.Apart(m.ID, v.At(j).ID) {
 					t.Fatalf("%v and %v: apart %v", m, v.At(j), apart)
 				} else if apart && i < j {
 					between[[2]int{min(o.home[i], o.home[j]), max(o.home[i], o.home[j])}]++
@@ -100,8 +100,8 @@ func TestDelegatesHaveTheBestUplinks(t *testing.T) {
 			list = append(list, m)
 		}
 		o := mustOverlay(t, list)
-		for _, m := range o.View().Members() {
-			if across := o.Across(m.ID); len(across) > 0 && m.Place.Uplink != uplinks[1] {
+		for i, m := range o.View().Members() {
+			if len(o.across[i]) > 0 && m.Place.Uplink != uplinks[1] {
 				t.Errorf("of %v one of class %d exchanges across", uplinks, m.Place.Uplink)
 			}
 		}

@@ -81,8 +81,12 @@ func (m *ParamServer) Traits() collective.Traits {
 }
 
 // partly implements role: a worker begins to push while the rest of the gradient is computed. The first eighth waits for
-// the whole, so that no push is complete, and answered, before its gradient is.
+// the whole, so that no push is complete, and answered, before its gradient is. So of a gradient that is ready all of it waits, and goes
+// in fewer parts.
 func (m *ParamServer) partly(from int) {
+	if from == 0 {
+		return
+	}
 	m.push.ready = m.portion.from(from) &^ 1
 	m.pushParts()
 }

@@ -55,7 +55,7 @@ func (s *portion) SetLength(values int, _ bool) { s.length = values }
 // from are the eighths that lie at a value or beyond it.
 func (s *portion) from(value int) (ready uint8) {
 	for i := range eighths {
-		if (s.part*eighths+i)*s.length >= value*eighths*s.parts {
+		if uint64(s.part*eighths+i)*uint64(s.length) >= uint64(value)*uint64(eighths*s.parts) {
 			ready |= 1 << i
 		}
 	}

@@ -18,6 +18,19 @@ func (s Set) Has(block int) bool {
 // Put adds a block to the set, which must have a byte for it.
 func (s Set) Put(block int) { s[block/8] |= 1 << (block % 8) }
 
+// Limit takes all but the first so many blocks out of the set.
+func (s Set) Limit(most int) {
+	for i := range 8 * len(s) {
+		switch {
+		case !s.Has(i):
+		case most > 0:
+			most--
+		default:
+			s[i/8] &^= 1 << (i % 8)
+		}
+	}
+}
+
 // Count is the number of blocks in the set.
 func (s Set) Count() int {
 	count := 0

@@ -123,6 +123,11 @@ func (c Steps) Decode(dst tensor.Vector, code []byte, _ tensor.Vector) error {
 	return nil
 }
 
+// Zero tells whether all values of a block are zero; Check has accepted the code.
+func (c Steps) Zero(code []byte, block int) bool {
+	return float(code[block*c.blockSize(BlockLen):]) == 0
+}
+
 // Add adds sign, which is 1 or -1, times the values of a code to dst; Check has accepted the code. The result is that
 // of Decode followed by tensor.Add or tensor.Sub, bit for bit, in one pass.
 func (c Steps) Add(dst tensor.Vector, code []byte, sign float32) {

@@ -17,6 +17,7 @@ type buffers struct {
 	gradient, sum tensor.Vector
 	weights       []float64 // in the sum, by piece
 	rounding      *rounding
+	factors       *Factors
 }
 
 // forget drops what the codes of a former model's gradients have lost of a slice.
@@ -26,16 +27,17 @@ func (b *buffers) forget(s *slice) {
 	}
 }
 
-// UseGradients gives the replica the buffers Gradient and Sum, both empty. It must be
-// called before anything else uses the replica; called again, it does nothing.
-func (r *Replica) UseGradients() {
+// UseGradients gives the replica the buffers Gradient and Sum, both empty, and returns the factors of Gradient. It must be
+// called before anything else uses the replica; called again, it changes nothing.
+func (r *Replica) UseGradients() *Factors {
 	if r.buffers != nil {
-		return
+		return r.buffers.factors
 	}
 	r.buffers = &buffers{
 		gradient: make(tensor.Vector, len(r.values)), sum: make(tensor.Vector, len(r.values)),
-		weights: make([]float64, r.pieces.count()), rounding: newRounding(len(r.values)),
+		weights: make([]float64, r.pieces.count()), rounding: newRounding(len(r.values)), factors: newFactors(r.layout, r.sliceLen),
 	}
+	return r.buffers.factors
 }
 
 // PutGradient copies a gradient, which must have Len values, into Gradient: the mean
@@ -75,10 +77,7 @@ func (r *Replica) PutRange(gradient tensor.Vector, from, to int, samples float64
 // Ready is the number of the first shared value, counted among these, from which on values of every part that begins
 // there or beyond it lie at an offset or beyond it.
 func (r *Replica) Ready(offset int) int {
-	piece := sort.Search(r.pieces.count(), func(piece int) bool {
-		shared := r.pieces.slice(piece)
-		return r.slices[r.shared[shared]].offset+(piece-r.pieces.first[shared])*r.pieces.length >= offset
-	})
+	piece := sort.Search(r.pieces.count(), func(piece int) bool { return r.pieces.offset(r, piece) >= offset })
 	if piece == 0 {
 		return 0
 	}
@@ -143,8 +142,7 @@ func (r *Replica) Part(part, parts int) (from, to int) {
 		case piece >= r.pieces.count():
 			return len(r.values)
 		}
-		shared := r.pieces.slice(piece)
-		return r.slices[r.shared[shared]].offset + (piece-r.pieces.first[shared])*r.pieces.length
+		return r.pieces.offset(r, piece)
 	}
 	first, last := r.pieces.part(r, part, parts)
 	return bound(first), bound(last)

@@ -34,6 +34,21 @@ func (d *difference) norm(n int) float64 {
 	return tensor.Norm2(d.values)
 }
 
+// changes are the blocks of a slice of n values that the difference changes: not those of a lattice that have failed.
+func (d *difference) changes(p *part, n int) (blocks [maxSetSize]byte) {
+	coded := 0
+	for i := range coding.Blocks(n) {
+		if p.size > 0 && !p.which().Has(i) {
+			continue
+		}
+		if d.values != nil || !d.steps.Zero(d.code, coded) {
+			coding.Set(blocks[:]).Put(i)
+		}
+		coded++
+	}
+	return blocks
+}
+
 // add adds sign, which is 1 or -1, times the difference to the part of a slice.
 func (d *difference) add(p *part, own tensor.Vector, sign float32) {
 	if p.size == 0 {

@@ -4,6 +4,7 @@ import (
 	"iter"
 	"math"
 
+	"github.com/seed-97356399/murmuration/internal/coding"
 	"github.com/seed-97356399/murmuration/tensor"
 )
 
@@ -17,14 +18,14 @@ const (
 	boundDrift = 2.75
 )
 
-// drift is a sample of a slice's values after its last exchange, from which to estimate how
+// drift is a sample of a slice's values, each after the last exchange of its block, from which to estimate how
 // far local steps have moved the slice since.
 type drift []float32
 
 // newDrift makes a drift of a slice as it is.
 func newDrift(own tensor.Vector) drift {
 	d := make(drift, min(len(own), driftSample))
-	d.mark(own)
+	d.mark(own, nil)
 	return d
 }
 
@@ -49,10 +50,12 @@ func (d drift) places(n int) iter.Seq2[int, int] {
 	}
 }
 
-// mark takes the present slice as the origin of its movement.
-func (d drift) mark(own tensor.Vector) {
+// mark takes the present slice as the origin of its movement, or some of its blocks; nil is all.
+func (d drift) mark(own tensor.Vector, blocks coding.Set) {
 	for i, at := range d.places(len(own)) {
-		d[i] = own[at]
+		if blocks == nil || blocks.Has(at/coding.BlockLen) {
+			d[i] = own[at]
+		}
 	}
 }
 
@@ -71,13 +74,6 @@ func (d drift) beyond(own tensor.Vector, before []float32) float64 {
 		sum += way * way
 	}
 	return math.Sqrt(sum * float64(len(own)) / float64(len(d)))
-}
-
-// add adds the movement since mark to what the sampled values have moved before.
-func (d drift) add(own tensor.Vector, before []float32) {
-	for i, at := range d.places(len(own)) {
-		before[i] += own[at] - d[i]
-	}
 }
 
 // Moved estimates how far the values that are exchanged have moved by themselves, each

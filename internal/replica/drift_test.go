@@ -28,7 +28,7 @@ func TestDriftIsHowFarASliceHasMoved(t *testing.T) {
 		if got := d.moved(after); math.Abs(got-want) > slack*want {
 			t.Errorf("%d values: the drift is %g, want %g", n, got, want)
 		}
-		if d.mark(after); d.moved(after) != 0 {
+		if d.mark(after, nil); d.moved(after) != 0 {
 			t.Errorf("%d values: the drift is %g after a mark", n, d.moved(after))
 		}
 	}

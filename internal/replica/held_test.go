@@ -25,7 +25,7 @@ func BenchmarkLockHeld(b *testing.B) {
 		}
 		codec.Code.Encode(near, theirs)
 		lane := &ResponderLane{of: &Responder{side: side{replica: r, weight: 0.5, trust: 1}}, scratch: make(tensor.Vector, s.length)}
-		active := &InitiatorLane{of: &Initiator{side: side{replica: r}}}
+		active := &InitiatorLane{of: NewInitiator(r, NewLedger(r))}
 		for range boundWindow { // from then on the norm is not taken each time
 			lane.of.remember(s, 0, 1)
 		}
@@ -44,7 +44,7 @@ func BenchmarkLockHeld(b *testing.B) {
 		held(b, name+"/commit", func() {
 			r.copies.preserve(s, r.of(s))
 			tensor.Add(r.of(s), diff)
-			s.drift.mark(r.of(s))
+			s.drift.mark(r.of(s), nil)
 		})
 	}
 }

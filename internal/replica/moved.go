@@ -1,6 +1,9 @@
 package replica
 
-import "github.com/seed-97356399/murmuration/tensor"
+import (
+	"github.com/seed-97356399/murmuration/internal/coding"
+	"github.com/seed-97356399/murmuration/tensor"
+)
 
 // moved is the change of the watched values by an exchange (drawn), by this side's own steps
 // since the exchange before (own), and of the values at which partners are judged (felt).
@@ -17,10 +20,10 @@ func (m *moved) size(r *Replica) {
 	}
 }
 
-// before and after take in a shared slice that an exchange changes. The caller holds its lock.
-func (m *moved) before(r *Replica, shared int, own tensor.Vector) {
+// before and after take in a shared slice of which an exchange changes some blocks. The caller holds its lock.
+func (m *moved) before(r *Replica, shared int, own tensor.Vector, blocks coding.Set) {
 	if s := &r.slices[r.shared[shared]]; s.apart != nil {
-		s.apart.passed(s, own, m.across)
+		s.apart.passed(s, own, blocks, m.across)
 	}
 	r.biases.watched.changed(&m.own, shared, own)
 	r.judgement.count(m.felt, shared, own, -1)

@@ -62,6 +62,12 @@ func (p *pieces) until(r *Replica, piece int) int {
 	return p.before[slice] + from
 }
 
+// offset is that of a piece's first value, among all values.
+func (p *pieces) offset(r *Replica, piece int) int {
+	slice := p.slice(piece)
+	return r.slices[r.shared[slice]].offset + (piece-p.first[slice])*p.length
+}
+
 // part is the range of pieces that make one of so many parts: those whose middle lies
 // in that part of the values.
 func (p *pieces) part(r *Replica, part, parts int) (from, to int) {

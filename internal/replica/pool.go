@@ -59,6 +59,6 @@ func (r *Replica) Adopt() {
 		}
 		clear(sum)
 		clear(weights)
-		s.drift.mark(own)
+		s.begin(own)
 	}
 }

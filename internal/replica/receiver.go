@@ -12,7 +12,16 @@ import (
 
 // Receiver is the side of a transfer that takes. It is for one goroutine, and is reused
 // from one transfer to the next; several may be at work on one replica.
-type Receiver struct{ passage }
+type Receiver struct {
+	passage
+	factoring factoring
+}
+
+// Begin starts a transfer, as passage.Begin says.
+func (p *Receiver) Begin(terms TransferTerms) error {
+	p.factoring.matrix = -1
+	return p.passage.Begin(terms)
+}
 
 // Part takes a PART in, all of it, or fails and changes nothing.
 func (p *Receiver) Part(header wire.Header, payload []byte) error {
@@ -20,9 +29,15 @@ func (p *Receiver) Part(header wire.Header, payload []byte) error {
 	if err != nil {
 		return err
 	}
-	if header.Exchange != p.terms.Exchange || int(header.Slice) != p.next || int64(info.Pieces) > int64(p.end-p.next) {
+	if header.Exchange != p.terms.Exchange || int(header.Slice) != p.next || p.next == p.end || info.Form != wire.FormInputs && int64(info.Pieces) > int64(p.end-p.next) {
 		return fmt.Errorf("%d pieces from %d on of transfer %d, after those before %d of %d in transfer %d: %w",
 			info.Pieces, header.Slice, header.Exchange, p.next, p.end, p.terms.Exchange, ErrOrder)
+	}
+	if info.Form == wire.FormInputs {
+		if err := p.factoring.takeInputs(&p.passage, info, code); err != nil {
+			return fmt.Errorf("taking in %d rows of inputs for piece %d: %w", info.Pieces, header.Slice, err)
+		}
+		return nil
 	}
 	if err := p.take(info, code); err != nil {
 		return fmt.Errorf("taking in %d pieces from %d on: %w", info.Pieces, header.Slice, err)
@@ -48,11 +63,15 @@ func (p *Receiver) take(info wire.PartInfo, code []byte) error {
 	at := &r.slices[r.shared[shared]]
 	from, to := r.pieces.span(shared, at.length, p.next, int(info.Pieces))
 	var x tensor.Vector
-	if info.Weight > 0 {
-		var err error
-		if x, err = decoded(codec.Code, code, p.scratch[:to-from], nil); err != nil {
-			return err
-		}
+	var err error
+	switch {
+	case info.Form == wire.FormErrors:
+		x, err = p.factoring.multiply(&p.passage, info, at.offset+from, at.offset+to, code)
+	case info.Weight > 0:
+		x, err = decoded(codec.Code, code, p.scratch[:to-from], nil)
+	}
+	if err != nil {
+		return err
 	}
 	norm := tensor.Norm2(x)
 	at.Lock()
@@ -79,7 +98,7 @@ func (p *Receiver) keep(at *slice, from, to int, info wire.PartInfo, x tensor.Ve
 	if p.terms.Transfer.Into == collective.Parameters {
 		r.changing(at)
 		copy(r.of(at)[from:to], x)
-		at.drift.mark(r.of(at))
+		at.begin(r.of(at))
 		return nil
 	}
 	weights := r.buffers.weights[p.next:][:info.Pieces]

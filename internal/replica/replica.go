@@ -300,15 +300,15 @@ func (r *Replica) commit(w *pending, scratch tensor.Vector, m *moved) error {
 	return nil
 }
 
-// change adds sign, which is 1 or -1, times a difference to a part in an exchange. The
-// caller holds the slice's lock.
+// change adds sign, which is 1 or -1, times a difference to a part in an exchange. Blocks that it does not change are not exchanged:
+// their own way is believed of the partner when they come again. The caller holds the slice's lock.
 func (r *Replica) change(p *part, m *moved, diff *difference, sign float32) {
 	s := &r.slices[r.shared[p.slice]]
-	to := target(r, s)
-	m.before(r, p.slice, r.of(s))
+	to, changed := target(r, s), diff.changes(p, s.length)
+	m.before(r, p.slice, r.of(s), changed[:])
 	diff.add(p, to, sign)
 	m.after(r, p.slice, r.of(s))
-	s.drift.mark(r.of(s))
+	s.drift.mark(r.of(s), changed[:])
 	s.age = 0
 }
 
@@ -392,7 +392,7 @@ func (r *Replica) restore(src tensor.Vector, replaced uint64) error {
 			clear(s.in(r.deferred))
 		}
 		copy(r.of(s), src)
-		s.drift.mark(r.of(s))
+		s.begin(r.of(s))
 		r.biases.watched.mark(i, r.of(s))
 		src = src[s.length:]
 	}

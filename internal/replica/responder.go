@@ -92,10 +92,16 @@ const (
 	reachSlack = 16
 )
 
-// affords tells whether so many more blocks may come as halves.
-func (p *Responder) affords(blocks int) bool {
+// afford keeps those of a slice's blocks that may still come as halves, the first ones. The others are given up: with each
+// exchange more models agree on the first.
+func (p *Responder) afford(blocks coding.Set) {
 	most := max(leastHalves, int(maxHalves*float64(p.replica.blocks)))
-	return int(p.halved.Add(int32(blocks))) <= most
+	wanted := blocks.Count()
+	room := most - int(p.halved.Add(int32(wanted))) + wanted
+	if room < wanted {
+		p.halved.Add(int32(max(room, 0) - wanted))
+		blocks.Limit(room)
+	}
 }
 
 // Ranges writes into frame, whose memory it reuses, the next of the frames that tell

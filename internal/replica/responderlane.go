@@ -285,8 +285,8 @@ func (l *ResponderLane) learn(w *pending, s *slice, failed coding.Set, distance,
 			expected.trackBlock(i, float64(seen), share)
 		}
 	}
-	if w.attempt == attempts-2 && failed.Count() > 0 && !l.of.affords(failed.Count()) {
-		clear(failed)
+	if w.attempt == attempts-2 {
+		l.of.afford(failed)
 	}
 	if w.size == 0 && failed.Count() == 0 {
 		capped = l.of.remember(s, distance, limit)

@@ -19,7 +19,14 @@ import (
 // all that transfers take.
 type Sender struct {
 	passage
+	told  told
 	coded tensor.Vector // what the code of a run of pieces decodes to
+}
+
+// Begin starts a transfer, as passage.Begin says.
+func (s *Sender) Begin(terms TransferTerms) error {
+	s.told = told{matrix: -1}
+	return s.passage.Begin(terms)
 }
 
 // Next writes the next PART into frame, whose memory it reuses. ok is false if there is
@@ -38,17 +45,21 @@ func (s *Sender) Next(frame []byte) (_ []byte, ok bool, err error) {
 		return frame, false, ErrStopped
 	}
 	count, weight := s.run(shared)
-	from, to := r.pieces.span(shared, at.length, s.next, count)
 	codec := r.codec(s.terms.Plan, shared, shared)
-	frame, err = s.encode(frame, at, from, to, codec, weight)
+	info := wire.PartInfo{Weight: weight, Codec: uint8(codec.ID), Pieces: uint32(count)}
+	if frame, err = s.told.encode(&s.passage, frame, &info, at, shared); info.Form == wire.FormValues && err == nil {
+		from, to := r.pieces.span(shared, at.length, s.next, int(info.Pieces))
+		frame, err = s.encode(frame, at, from, to, codec, weight)
+	}
 	at.Unlock()
 	if err != nil {
-		return frame, false, fmt.Errorf("coding pieces %d to %d of %s: %w", s.next, s.next+count-1, s.terms.Transfer.From, err)
+		return frame, false, fmt.Errorf("coding %d pieces from %d on of %s: %w", info.Pieces, s.next, s.terms.Transfer.From, err)
 	}
-	info := wire.PartInfo{Weight: weight, Codec: uint8(codec.ID), Pieces: uint32(count)}
 	wire.AppendPartInfo(frame[:wire.HeaderSize], info)
 	err = wire.Seal(frame, wire.Header{Type: wire.TypePart, Exchange: s.terms.Exchange, Slice: uint32(s.next)})
-	s.next += count
+	if info.Form != wire.FormInputs {
+		s.next += int(info.Pieces)
+	}
 	return frame, err == nil, err
 }
 

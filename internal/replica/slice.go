@@ -56,13 +56,25 @@ type apart struct {
 	way []float32
 }
 
-// passed takes an exchange that is about to change the slice into account.
-func (a *apart) passed(s *slice, own tensor.Vector, across bool) {
-	if across {
-		clear(a.way)
-		return
+// passed takes an exchange that is about to change blocks of the slice into account.
+func (a *apart) passed(s *slice, own tensor.Vector, blocks coding.Set, across bool) {
+	for i, at := range s.drift.places(len(own)) {
+		switch {
+		case !blocks.Has(at / coding.BlockLen):
+		case across:
+			a.way[i] = 0
+		default:
+			a.way[i] += own[at] - s.drift[i]
+		}
 	}
-	s.drift.add(own, a.way)
+}
+
+// begin takes the slice's values as those of another model, whose movement begins. The caller holds its lock.
+func (s *slice) begin(own tensor.Vector) {
+	s.drift.mark(own, nil)
+	if s.apart != nil {
+		clear(s.apart.way)
+	}
 }
 
 // notShared stands for a joint layer where there is none.

@@ -106,6 +106,8 @@ type passage struct {
 	terms     TransferTerms
 	next, end int           // pieces
 	values    int           // in all of them
+	first     int           // of all values, those of the part are from here on
+	beyond    int           // to here
 	scratch   tensor.Vector // for the longest slice
 }
 
@@ -124,6 +126,7 @@ func (p *passage) Begin(terms TransferTerms) error {
 	terms.Codecs = terms.codecs()
 	p.terms = terms
 	p.next, p.end = p.replica.pieces.part(p.replica, terms.Transfer.Part, terms.Transfer.Parts)
+	p.first, p.beyond = p.replica.Part(terms.Transfer.Part, terms.Transfer.Parts)
 	p.values = p.replica.pieces.until(p.replica, p.end) - p.replica.pieces.until(p.replica, p.next)
 	p.scratch = p.replica.scratch(p.scratch)
 	return nil

@@ -43,6 +43,18 @@ type Ready struct {
 	Done float64
 }
 
+// Factored is a Task whose gradients have matrices that are products of factors.
+type Factored interface {
+	// Factors are those of the last gradient of a peer, which are its own until the next.
+	Factors(peer int) []Factors
+}
+
+// Factors are those of a matrix, as peer.Trainer takes them.
+type Factors struct {
+	At             int
+	Inputs, Errors []float32
+}
+
 // minStep is the least duration of a step, so that time passes whatever a task says.
 const minStep = time.Microsecond
 
@@ -60,8 +72,9 @@ type training struct {
 	samples  int
 	loss     float64
 	fault    error
-	computed bool // the gradient has been computed
-	waiting  bool // for the machine's Proceed
+	factors  []Factors // that the trainer has not been told of yet
+	computed bool      // the gradient has been computed
+	waiting  bool      // for the machine's Proceed
 }
 
 // proceed lets the peer take its next step, of as many samples as the machine wants.
@@ -105,7 +118,7 @@ func (t *training) ready(step, from int) {
 	if t.fault != nil {
 		return
 	}
-	t.Lend(t.grad)
+	t.lend()
 	if event, wanted := t.Ready(from, t.samples); wanted {
 		event.Initial = p.counts.Steps == 0 && !p.copied
 		p.driver.report(event)
@@ -117,7 +130,19 @@ func (t *training) compute(worker int) {
 	p := t.peer
 	clear(t.grad)
 	t.loss, t.samples, t.fault = p.world.config.Task.Gradient(worker, p.index, p.counts.Steps, t.x, t.grad)
+	if task, is := p.world.config.Task.(Factored); is && t.gradients {
+		t.factors = task.Factors(p.index)
+	}
 	t.computed = true
+}
+
+// lend gives the trainer the gradient, and what is known of it.
+func (t *training) lend() {
+	t.Lend(t.grad)
+	for _, f := range t.factors {
+		t.Factors(f.At, f.Inputs, f.Errors)
+	}
+	t.factors = nil
 }
 
 // end ends the step: it applies or reports its gradient.
@@ -125,7 +150,7 @@ func (t *training) end() {
 	p := t.peer
 	if !p.gone {
 		p.world.gradients.finish(t)
-		t.Lend(t.grad)
+		t.lend()
 		t.took()
 	}
 	p.world.gradients.give(t)

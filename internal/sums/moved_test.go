@@ -210,3 +210,13 @@ func TestStripesFollowReadiness(t *testing.T) {
 		}
 	}
 }
+
+// TestStripesOfLongSums: also where an int has 32 bits, a stripe of the longest sum begins where it does.
+func TestStripesOfLongSums(t *testing.T) {
+	for at := range 64 {
+		s := stripe{at: at, of: 64}
+		if begin := MaxLength / 64 * at; !s.begins(MaxLength, begin) || s.begins(MaxLength, begin+1) || !s.begins(MaxLength, 0) {
+			t.Errorf("the stripe at %d of 64 does not begin at %d", at, begin)
+		}
+	}
+}

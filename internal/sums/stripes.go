@@ -26,7 +26,9 @@ const OneStripe Stripes = 1
 type stripe struct{ at, of int }
 
 // begins tells whether the stripe begins at one of so many numbers, or after it.
-func (s stripe) begins(length, from int) bool { return s.at*length >= from*s.of }
+func (s stripe) begins(length, from int) bool {
+	return uint64(s.at)*uint64(length) >= uint64(from)*uint64(s.of)
+}
 
 // list is the stripes, the last first; nil if these are none.
 func (s Stripes) list() (list []stripe) {
@@ -104,7 +106,7 @@ func (p Pace) split(begin, end int) Stripes {
 // at is when the numbers from a 64th on were ready.
 func (p Pace) at(begin int) time.Duration {
 	for _, r := range p.Ready {
-		if r.From*mostStripes <= begin*p.Length {
+		if uint64(r.From)*mostStripes <= uint64(begin)*uint64(p.Length) {
 			return r.At
 		}
 	}

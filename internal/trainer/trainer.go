@@ -75,6 +75,7 @@ type Trainer struct {
 	model   uint64        // replacements of the model seen so far; changes only while the steps are held
 	handed  Step          // of the gradient, or step, that the machine has been told of
 	ready   int           // values of the gradient from here on have been handed over
+	factors *replica.Factors
 	local   *local        // if the machine wants several steps between two updates
 	waited  time.Duration // for slices, since the last step
 	pace    pace
@@ -88,7 +89,7 @@ func New(config Config) *Trainer {
 		t.grad = make(tensor.Vector, n)
 	}
 	if config.Traits.Gradients || config.Traits.Pools {
-		config.Replica.UseGradients()
+		t.factors = config.Replica.UseGradients()
 	}
 	config.Replica.Defer(config.Traits.Commits)
 	if config.Traits.Local.Every > 0 {
@@ -110,6 +111,7 @@ func (t *Trainer) Begin() (x, grad tensor.Vector) {
 		t.grad = nil // the lender has it back
 	}
 	clear(t.grad)
+	t.factors.Forget()
 	t.ready = len(t.x)
 	return t.x, t.grad
 }
@@ -122,6 +124,9 @@ func (t *Trainer) Ready(from, samples int) (event collective.Event, wanted bool)
 	}
 	return t.part(t.grad, &t.ready, from, max(samples, 1))
 }
+
+// Factors takes rows of the factors of a matrix's gradient, before that is handed over.
+func (t *Trainer) Factors(at int, inputs, errors tensor.Vector) { t.factors.Put(at, inputs, errors) }
 
 // Lend provides the vector with the gradient of the current step, until Gradient has returned.
 // Begin's second result is then nil.

@@ -112,15 +112,33 @@ type PartInfo struct {
 	Weight float64
 	// Codec codes the values; it is one of those accepted.
 	Codec uint8
-	// Pieces is the number of consecutive pieces in the run, from the piece in the header on: at least 1.
+	// Pieces is the number of consecutive pieces in the run, from the piece in the header on: at least 1. With FormInputs it
+	// is the number of rows that follow.
 	Pieces uint32
+	// Form is what the codec's bytes code: FormValues, or a part of a product.
+	Form Form
+	// Rank is the number of rows of both factors of a product, 0 with FormValues.
+	Rank uint16
 }
+
+// Form is what a PART carries.
+type Form uint8
+
+const (
+	// FormValues: the values of the run.
+	FormValues Form = iota
+	// FormInputs: rows of the first factor of a matrix's gradient. The piece in the header is the first that the product is for.
+	FormInputs
+	// FormErrors: of each row of the second factor, the columns that the rows of the matrix with values of the run have.
+	FormErrors
+)
 
 // AppendPartInfo appends the sub-header of a PART payload; the caller appends the codec's bytes.
 func AppendPartInfo(dst []byte, info PartInfo) []byte {
 	dst = binary.LittleEndian.AppendUint64(dst, math.Float64bits(info.Weight))
 	dst = binary.LittleEndian.AppendUint32(dst, info.Pieces)
-	return append(dst, info.Codec, 0, 0, 0)
+	dst = append(dst, info.Codec, uint8(info.Form))
+	return binary.LittleEndian.AppendUint16(dst, info.Rank)
 }
 
 // SplitPart splits a PART payload into sub-header and codec's bytes, which alias the payload. It fails with
@@ -133,18 +151,19 @@ func SplitPart(payload []byte) (PartInfo, []byte, error) {
 		Weight: math.Float64frombits(binary.LittleEndian.Uint64(payload)),
 		Pieces: binary.LittleEndian.Uint32(payload[8:]),
 		Codec:  payload[12],
+		Form:   Form(payload[13]),
+		Rank:   binary.LittleEndian.Uint16(payload[14:]),
 	}
 	code := payload[PartInfoSize:]
-	reserved := binary.LittleEndian.Uint32(payload[12:]) >> 8
 	switch {
 	case !(info.Weight >= 1 && info.Weight <= MaxWeight) && math.Float64bits(info.Weight) != 0: // true for NaN and −0
 		return PartInfo{}, nil, malformed(TypePart, "weight %g, neither 0 nor within 1 and %d", info.Weight, uint64(MaxWeight))
 	case info.Pieces == 0:
 		return PartInfo{}, nil, malformed(TypePart, "no pieces")
-	case reserved != 0:
-		return PartInfo{}, nil, malformed(TypePart, "reserved bytes hold %#06x", reserved)
-	case info.Weight == 0 && len(code) > 0:
-		return PartInfo{}, nil, malformed(TypePart, "%d bytes of code for values of no weight", len(code))
+	case info.Form > FormErrors || (info.Form == FormValues) != (info.Rank == 0):
+		return PartInfo{}, nil, malformed(TypePart, "form %d with factors of %d rows", info.Form, info.Rank)
+	case info.Weight == 0 && (len(code) > 0 || info.Form != FormValues):
+		return PartInfo{}, nil, malformed(TypePart, "%d bytes of form %d for values of no weight", len(code), info.Form)
 	}
 	return info, code, nil
 }

@@ -1,7 +1,6 @@
 package wire
 
 import (
-	"encoding/binary"
 	"errors"
 	"math"
 	"strings"
@@ -39,7 +38,7 @@ func transferVectors() []vector {
 			header:  Header{Type: TypePart, Exchange: 8, Slice: 5},
 			payload: append(AppendPartInfo(nil, PartInfo{Weight: 48, Codec: 1, Pieces: 3}), values...),
 			parts: []part{
-				{8, "weight: 48"}, {4, "pieces: 3"}, {1, "codec: 1"}, {3, "reserved: 0"},
+				{8, "weight: 48"}, {4, "pieces: 3"}, {1, "codec: 1"}, {1, "form: 0, values"}, {2, "rank: 0"},
 				{12, "the codec's bytes (here float32: 1, -2, 0.5)"},
 			},
 		},
@@ -47,7 +46,25 @@ func transferVectors() []vector {
 			name: "part-empty", about: "three pieces of transfer 8 in which there is nothing",
 			header:  Header{Type: TypePart, Exchange: 8, Slice: 5},
 			payload: AppendPartInfo(nil, PartInfo{Codec: 1, Pieces: 3}),
-			parts:   []part{{8, "weight: 0"}, {4, "pieces: 3"}, {1, "codec: 1"}, {3, "reserved: 0"}},
+			parts:   []part{{8, "weight: 0"}, {4, "pieces: 3"}, {1, "codec: 1"}, {1, "form: 0, values"}, {2, "rank: 0"}},
+		},
+		{
+			name: "part-inputs", about: "of a matrix with three columns, a row of the inputs of transfer 8, of two: its product is for piece 5 and those after it",
+			header:  Header{Type: TypePart, Exchange: 8, Slice: 5},
+			payload: append(AppendPartInfo(nil, PartInfo{Weight: 48, Codec: 1, Pieces: 1, Form: FormInputs, Rank: 2}), values...),
+			parts: []part{
+				{8, "weight: 48"}, {4, "rows that follow: 1"}, {1, "codec: 1"}, {1, "form: 1, inputs"}, {2, "rank: 2"},
+				{12, "the row (float32: 1, -2, 0.5)"},
+			},
+		},
+		{
+			name: "part-errors", about: "after both rows of inputs, three pieces of transfer 8, from piece 5 on, in two rows of the matrix",
+			header:  Header{Type: TypePart, Exchange: 8, Slice: 5},
+			payload: append(AppendPartInfo(nil, PartInfo{Weight: 48, Codec: 1, Pieces: 3, Form: FormErrors, Rank: 2}), append(values, 0, 0, 0, 0)...),
+			parts: []part{
+				{8, "weight: 48"}, {4, "pieces: 3"}, {1, "codec: 1"}, {1, "form: 2, errors"}, {2, "rank: 2"},
+				{8, "errors of the first row of the batch at two outputs (float32: 1, -2)"}, {8, "and of the second (0.5, 0)"},
+			},
 		},
 		{
 			name: "taken", about: "all of transfer 8 has been taken in",
@@ -126,8 +143,15 @@ func TestPartInfo(t *testing.T) {
 	if _, _, err := SplitPart(AppendPartInfo(nil, PartInfo{Weight: 1})); !errors.Is(err, ErrMessage) {
 		t.Errorf("no pieces: %v", err)
 	}
-	binary.LittleEndian.PutUint32(good[12:], 1<<8)
-	if _, _, err := SplitPart(good); !errors.Is(err, ErrMessage) {
-		t.Errorf("reserved bytes in use: %v", err)
+	product := PartInfo{Weight: 1, Codec: 1, Pieces: 1, Form: FormErrors, Rank: math.MaxUint16}
+	if info, _, err := SplitPart(AppendPartInfo(nil, product)); err != nil || info != product {
+		t.Errorf("%+v, %v", info, err)
+	}
+	for _, info := range []PartInfo{
+		{Weight: 1, Pieces: 1, Form: FormErrors + 1, Rank: 1}, {Weight: 1, Pieces: 1, Form: FormInputs}, {Weight: 1, Pieces: 1, Rank: 1}, {Pieces: 1, Form: FormInputs, Rank: 1},
+	} {
+		if _, _, err := SplitPart(AppendPartInfo(nil, info)); !errors.Is(err, ErrMessage) {
+			t.Errorf("%+v: %v", info, err)
+		}
 	}
 }

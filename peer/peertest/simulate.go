@@ -83,6 +83,12 @@ type Gradual interface {
 // Ready tells that a gradient has its final values from one on when a share of the step is done.
 type Ready = sim.Ready
 
+// Factored is a Task whose gradients have matrices that are products of Factors, as peer.Trainer.Factors takes them.
+type (
+	Factored = sim.Factored
+	Factors  = sim.Factors
+)
+
 // ErrStandstill: no event is left in a simulated world, and the work is not done.
 var ErrStandstill = errors.New("the simulated flock has come to a standstill")
 

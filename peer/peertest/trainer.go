@@ -88,6 +88,14 @@ func (t *trainer) Readiness(int) []sim.Ready {
 	return nil
 }
 
+// Factors implements sim.Factored. A lie is no product.
+func (t *trainer) Factors(i int) []sim.Factors {
+	if factored, is := t.Task.(Factored); is && t.World.Lies[i] == nil {
+		return factored.Factors(i)
+	}
+	return nil
+}
+
 // draw is how long the next step of a peer takes.
 func (t *trainer) draw(i int) time.Duration {
 	p, c := &t.peers[i], t.World.Compute

@@ -22,10 +22,14 @@ import (
 // another stage. So many are lost at most if it dies.
 const CopyEvery = 50
 
+// maxCopying bounds the copies that a member gives or takes at once: each is in memory meanwhile.
+const maxCopying = 2
+
 // copies are the parameters of other stages that this member keeps, one of each stage.
 type copies struct {
 	*run
-	steps uint64 // that the trainer's goroutine has made
+	steps uint64        // that the trainer's goroutine has made
+	busy  chan struct{} // a token for each copy that is given, or taken
 	mu    sync.Mutex
 	kept  []kept
 }
@@ -36,13 +40,22 @@ type kept struct {
 	values coded
 }
 
-func newCopies(r *run) *copies { return &copies{run: r, kept: make([]kept, len(r.with.Plan.Stages))} }
+func newCopies(r *run) *copies {
+	return &copies{run: r, busy: make(chan struct{}, maxCopying), kept: make([]kept, len(r.with.Plan.Stages))}
+}
 
 // serve takes a copy of a member that has the stage, or gives one. It does so only for members.
 func (c *copies) serve(s *framed.Stream, m wire.Batch, records []transport.Record) error {
 	stage := int(m.Stage) - 1
 	if stage < 0 || stage >= len(c.kept) {
 		return fmt.Errorf("a copy of stage %d of %d: %w", m.Stage, len(c.kept), wire.ErrMessage)
+	}
+	select {
+	case c.busy <- struct{}{}:
+		defer func() { <-c.busy }()
+	default:
+		s.Refuse(0, wire.ReasonBusy, "")
+		return nil
 	}
 	if m.Kind == wire.BatchFetch {
 		is := c.of(stage)

@@ -2,6 +2,7 @@ package pipeline
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -191,7 +192,12 @@ func (c chooser) kept(ctx context.Context, stage int) (newest kept) {
 	records = slices.DeleteFunc(records, func(r transport.Record) bool { return !flock.Trains(r) || r.Stage == 0 })
 	var mu sync.Mutex
 	c.all(ctx, len(records), func(ctx context.Context, i int) {
+		var busy *wire.Refusal
 		got, err := fetch(ctx, c.service, records[i].Peer, c.plan, stage)
+		for errors.As(err, &busy) && busy.Reason == wire.ReasonBusy && ctx.Err() == nil {
+			time.Sleep(lookEvery)
+			got, err = fetch(ctx, c.service, records[i].Peer, c.plan, stage)
+		}
 		mu.Lock()
 		defer mu.Unlock()
 		if err == nil && got.values.n > 0 && (newest.values.n == 0 || got.at > newest.at) {

@@ -78,6 +78,7 @@ type linearStep struct {
 	rows     int // of an example
 	mul      *tensor.Multiplier
 	x        tensor.Vector // of the last Forward
+	errors   tensor.Vector // of the last Backward, at the outputs before ReLU or GELU
 	y, below tensor.Vector
 	slopes   tensor.Vector // of GELU; nil if the model only predicts
 }
@@ -142,6 +143,7 @@ func (s *linearStep) Backward(p Pass, w, g, e tensor.Vector) tensor.Vector {
 	case s.gelu:
 		ops.Multiply(e, s.slopes[:len(e)])
 	}
+	s.errors = e
 	if bias := g[s.in*s.out:]; s.bias {
 		p.Begin(bias)
 		ops.AddSumRows(bias, e)

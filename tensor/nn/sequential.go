@@ -121,6 +121,8 @@ type chain struct {
 	lowest int // the first link with parameters
 	// done, if there is one, is called as Backward has finished a link: with the first of its parameters.
 	done func(from int)
+	// factors, if there is one, is called before done, of links whose gradient is a product.
+	factors func(from int, inputs, errors tensor.Vector)
 }
 
 // link is a step with the range of its parameters within those of the chain.
@@ -170,6 +172,9 @@ func (c *chain) Backward(p Pass, w, g, e tensor.Vector) tensor.Vector {
 		l, q := c.links[i], p
 		q.Inputs = p.Inputs || i > end
 		e = l.Backward(q, l.of(w), l.of(g), e)
+		if s, is := l.Step.(*linearStep); is && c.factors != nil && s.parts == 0 {
+			c.factors(l.from, s.x, s.errors)
+		}
 		if c.done != nil && l.to > l.from {
 			c.done(l.from)
 		}

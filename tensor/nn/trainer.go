@@ -17,6 +17,10 @@ type Trainer struct {
 	// then layer by layer, the last first, while those of the layers below are computed. A batch shared by several
 	// goroutines is not told of.
 	Ready func(from int)
+	// Factors, if it is set, is called by Gradient before Ready for Linear layers of a batch that goes through the layers as a whole,
+	// but for those inside of other layers, and with few outputs after Flatten: what grad has of the weights, from the at-th value on, is the product of errors, a row of as many values as there are outputs for
+	// each row of the batch, transposed, and of inputs. They are valid during the call.
+	Factors func(at int, inputs, errors tensor.Vector)
 
 	model   *Model
 	loss    Loss
@@ -132,10 +136,10 @@ func (t *Trainer) reserve(n int) int {
 const readyValues = 1 << 24
 
 // passLen is how many examples of a batch of n go through the layers at a time: all, if Ready is to be told of a gradient
-// early, since only those of the last pass are final.
+// early, since only those of the last pass are final, or Factors of the whole.
 func (t *Trainer) passLen(n int) int {
 	m := t.model
-	if m.layers.WholeBatch || t.Ready != nil && n <= readyValues/max(m.kept, 1) {
+	if m.layers.WholeBatch || (t.Ready != nil || t.Factors != nil) && n <= readyValues/max(m.kept, 1) {
 		return n
 	}
 	return min(n, m.pass)
@@ -170,7 +174,13 @@ func (t *Trainer) add(grad tensor.Vector, lanes, from int) {
 // tell has the last pass of a batch tell of what it has finished.
 func (t *Trainer) tell(w *worker) {
 	top, whole := w.step.(*chain)
-	if !whole || t.Ready == nil || t.job.step > 1 || !t.job.learns {
+	if !whole || t.job.step > 1 || !t.job.learns {
+		return
+	}
+	if t.passLen(t.job.examples) == t.job.examples {
+		top.factors = t.Factors
+	}
+	if t.Ready == nil {
 		return
 	}
 	t.Ready(t.rest)
@@ -253,7 +263,7 @@ func (t *Trainer) pass(w *worker, number int) {
 		w.step.Backward(p, j.params, grad, errors)
 	}
 	if top, whole := w.step.(*chain); whole {
-		top.done = nil
+		top.done, top.factors = nil, nil
 	}
 }
 

@@ -94,6 +94,7 @@ func (s *Settings) Register(flags *pflag.FlagSet) {
 func (s *Settings) Flags() *pflag.FlagSet {
 	flags := pflag.NewFlagSet("run", pflag.ContinueOnError)
 	kept := *s
+	*s = Settings{} // what it holds is no default
 	s.Register(flags)
 	*s = kept
 	return flags

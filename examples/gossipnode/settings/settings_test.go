@@ -80,7 +80,7 @@ func TestBadConfig(t *testing.T) {
 
 // TestArguments shows that a child is started with exactly its parent's settings.
 func TestArguments(t *testing.T) {
-	given := []string{"--steps=7", "--join=a:1", "--join=b,c:2", "--shard=dirichlet=0.1", "--json=true", "--lr=0.001", "--min-peers-wait=1m0s"}
+	given := []string{"--stages=2", "--steps=7", "--join=a:1", "--join=b,c:2", "--shard=dirichlet=0.1", "--json=true", "--lr=0.001", "--min-peers-wait=1m0s"}
 	s, err := parse(t, "", nil, given...)
 	if err != nil {
 		t.Fatal(err)

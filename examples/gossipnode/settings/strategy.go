@@ -50,6 +50,7 @@ type StrategySettings struct {
 	Server       string
 	Servers      int
 	ServeOnly    bool // this peer serves, and does not train
+	Factors      bool
 	Staleness    int
 	StalenessMax int
 	Balance      bool
@@ -63,6 +64,7 @@ func (s *StrategySettings) register(flags *pflag.FlagSet) {
 	flags.StringVar(&s.Server, ServerFlag, "", "ps-*: peer id of who serves the parameters, the same for all peers (default: the first of the flock); if it is lost another serves")
 	flags.IntVar(&s.Servers, ServersFlag, 1, "ps-*: number of peers among which the parameters are divided, each of which serves its part, the same for all peers")
 	flags.BoolVar(&s.ServeOnly, ServeOnlyFlag, false, "ps-*: serve parameters, before peers that train do, and do not train; in local the last --servers peers serve only")
+	flags.BoolVar(&s.Factors, factorsFlag, false, "ps-*: send gradients of wide dense layers in two factors, where these are fewer bytes (codec raw). The rows of each batch are in them, and leave this peer")
 	flags.IntVar(&s.Staleness, stalenessFlag, DefaultStaleness, "ps-ssp and ps-dssp: by how many steps a peer may be ahead of the slowest; with ps-dssp, by how many always")
 	flags.IntVar(&s.StalenessMax, stalenessMaxFlag, DefaultStalenessMax, "ps-dssp: by how many steps a peer may be ahead of the slowest at most")
 	flags.BoolVar(&s.Balance, balanceFlag, false, "work in proportion to speed: pictures of a step (allreduce, ps-bsp; --batch is the mean), steps between two exchanges (adpsgd; --every is the mean)")
@@ -79,6 +81,7 @@ const (
 	ServerFlag       = "server"
 	ServersFlag      = "servers"
 	ServeOnlyFlag    = "serve-only"
+	factorsFlag      = "factors"
 	stalenessFlag    = "staleness"
 	stalenessMaxFlag = "staleness-max"
 	balanceFlag      = "balance"
@@ -149,6 +152,7 @@ func (s StrategySettings) faults() []error {
 		ServerFlag, "%q: want a peer id, as keygen prints it: %s...", s.Server, PeerIDPrefix)
 	faults.If(s.Servers != 1 && !s.Serves(), ServersFlag, "is for %s: with --strategy %s nobody serves the parameters", cli.List(Servers()), s.Strategy)
 	faults.If(s.ServeOnly && !s.Serves(), ServeOnlyFlag, "is for %s: with --strategy %s nobody serves the parameters", cli.List(Servers()), s.Strategy)
+	faults.If(s.Factors && !s.Serves(), factorsFlag, "is for %s: with --strategy %s no gradient is sent by itself", cli.List(Servers()), s.Strategy)
 	faults.If(s.Servers < 1 || s.Servers > baseline.MaxServers, ServersFlag, "%d: want 1 to %d", s.Servers, baseline.MaxServers)
 	faults.If(s.Servers != 1 && s.Server != "", ServerFlag, "names one server: with --%s leave it out, and the peers serve in turn", ServersFlag)
 	faults.If(!bounded && s.Staleness != DefaultStaleness, stalenessFlag, "is for %s and %s: --strategy %s has no such bound", StrategySSP, StrategyDSSP, s.Strategy)

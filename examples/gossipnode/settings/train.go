@@ -79,6 +79,7 @@ func (s trainSettings) faults() []error {
 	faults.If(s.Batch < 1, "batch", "%d: want at least 1", s.Batch)
 	faults.Add(cli.Within(accumulateFlag, s.Accumulate, 1, maxAccumulate))
 	faults.If(s.Accumulate > 1 && s.Divides(), accumulateFlag, "the pictures of a step are divided among the peers: with --%s or --%s leave it out", GlobalBatchFlag, balanceFlag)
+	faults.If(s.Accumulate > 1 && s.Factors, accumulateFlag, "factors are those of one batch: with --%s leave it out", factorsFlag)
 	return faults
 }
 

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"runtime/debug"
+	"slices"
 
 	"github.com/seed-97356399/murmuration/averaging/baseline"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
@@ -76,7 +77,7 @@ func PrepareAll(ctx context.Context, s settings.Settings, peers int) (*Simulated
 
 // Begin gives every peer its data from the beginning, for one run. The caller must close the task.
 func (t *Simulated) Begin(s settings.Settings) (_ *simulatedTask, err error) {
-	task := &simulatedTask{Simulated: t, settings: s}
+	task := &simulatedTask{Simulated: t, settings: s, factors: make([][]peertest.Factors, len(t.all))}
 	for i, data := range t.all {
 		batches, err := data.Batches(min(s.Drawn(), data.Len()), s.Order(i), s.Augmentation())
 		if err != nil {
@@ -84,7 +85,7 @@ func (t *Simulated) Begin(s settings.Settings) (_ *simulatedTask, err error) {
 		}
 		task.batches = append(task.batches, batches)
 		task.steps = append(task.steps, peer.Accumulate(s.Accumulate, func(x, grad tensor.Vector) (peer.Result, error) {
-			return task.learn(x, grad, batches.Next)
+			return task.learn(i, x, grad, batches.Next)
 		}))
 	}
 	return task, nil
@@ -146,6 +147,7 @@ type simulatedTask struct {
 	settings settings.Settings
 	batches  []dataset.Batches
 	steps    []func(x, grad tensor.Vector) (peer.Result, error) // the gradient of each peer's step
+	factors  [][]peertest.Factors                               // of the last gradient of each peer
 }
 
 // Params implements peertest.Task.
@@ -160,13 +162,13 @@ func (t *simulatedTask) Gradient(i, samples int, x, grad tensor.Vector) (peer.Re
 	if !t.settings.Divides() {
 		return t.steps[i](x, grad)
 	}
-	return t.learn(x, grad, func(b *dataset.Batch) error {
+	return t.learn(i, x, grad, func(b *dataset.Batch) error {
 		return (&workload.Measured{Singly: t.batches[i]}).Fill(b, cmp.Or(samples, t.own(i)))
 	})
 }
 
-// learn computes the gradient of the batch that next fills.
-func (t *simulatedTask) learn(x, grad tensor.Vector, next func(*dataset.Batch) error) (peer.Result, error) {
+// learn computes the gradient of the batch that next fills, for peer i.
+func (t *simulatedTask) learn(i int, x, grad tensor.Vector, next func(*dataset.Batch) error) (peer.Result, error) {
 	d, err := t.acquire(t.settings)
 	if err != nil {
 		return peer.Result{}, err
@@ -175,8 +177,18 @@ func (t *simulatedTask) learn(x, grad tensor.Vector, next func(*dataset.Batch) e
 	if err := next(&d.batch); err != nil {
 		return peer.Result{}, err
 	}
+	t.factors[i] = t.factors[i][:0]
+	d.model.OnFactors(nil)
+	if t.settings.Factors {
+		d.model.OnFactors(func(at int, inputs, errors tensor.Vector) {
+			t.factors[i] = append(t.factors[i], peertest.Factors{At: at, Inputs: slices.Clone(inputs), Errors: slices.Clone(errors)})
+		})
+	}
 	return peer.Result{Loss: d.model.Gradient(x, &d.batch, grad), Samples: d.batch.Len()}, nil
 }
+
+// Factors implements peertest.Factored.
+func (t *simulatedTask) Factors(i int) []peertest.Factors { return t.factors[i] }
 
 // Readiness implements peertest.Gradual.
 func (t *simulatedTask) Readiness() (all []peertest.Ready) {

@@ -187,9 +187,13 @@ func firstGradient(ctx context.Context, t *training, then func(x, grad tensor.Ve
 	}
 }
 
-// overlap has the model tell the peer which values of a gradient are ready while it computes the others.
+// overlap has the model tell the peer which values of a gradient are ready while it computes the others, and by what they can be
+// sent in fewer bytes.
 func overlap(t *training) {
 	if t.Overlaps() {
 		t.work.Model.OnReady(func(from int) { t.peer.Ready(from, t.batch.Len()) })
+	}
+	if t.Factors {
+		t.work.Model.OnFactors(t.peer.Factors)
 	}
 }

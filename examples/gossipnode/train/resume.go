@@ -31,7 +31,7 @@ func takeFolder(s settings.Settings, lock *checkpoint.Lock, key ed25519.PrivateK
 		if lock, err = s.Checkpoints().Make(to.Log); err != nil {
 			return nil, folderFault(err)
 		}
-	} else if work.Resumed == nil {
+	} else if work.Resumed == nil && s.ModelStages() == 1 {
 		to.Tell(watch.Report{Kind: watch.ReportNews, Said: fmt.Sprintf("no checkpoint in %s: this peer begins anew", s.Checkpoint)})
 	}
 	if err := s.Checkpoints().Probe(); err != nil {

@@ -2,12 +2,15 @@ package train
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
 	"go.uber.org/zap"
 
 	"github.com/seed-97356399/murmuration/examples/gossipnode/settings"
+	"github.com/seed-97356399/murmuration/examples/gossipnode/workload"
+	"github.com/seed-97356399/murmuration/examples/zoo/dataset"
 	"github.com/seed-97356399/murmuration/examples/zoo/nets"
 	"github.com/seed-97356399/murmuration/peer"
 	"github.com/seed-97356399/murmuration/peer/pipeline"
@@ -55,18 +58,9 @@ func beginStage(ctx context.Context, t *training, p *preparing) (*peer.Peer, err
 	if s.plan, err = cut(nets.Layers(t.work.Model), t.ModelStages(), examples); err != nil {
 		return nil, err
 	}
-	place, err := pipeline.Choose(ctx, p.node, s.plan)
-	if err != nil {
+	if s.stage, t.work.Params, err = takeStage(ctx, t, p); err != nil {
 		return nil, err
 	}
-	if s.stage = place.Stage; place.Params == nil {
-		if place.Params, err = s.plan.Part(s.stage, t.work.Params.Vector()); err != nil {
-			return nil, err
-		}
-	} else {
-		t.say(fmt.Sprintf("stage %d had nobody left: going on from the copy that another peer kept, of step %d of all peers", s.stage+1, place.At))
-	}
-	t.work.Params = place.Params
 	with, err := t.trains()
 	if err != nil {
 		return nil, err
@@ -77,14 +71,52 @@ func beginStage(ctx context.Context, t *training, p *preparing) (*peer.Peer, err
 		return nil, err
 	}
 	s.Pipeline, err = pipeline.New(p.node, trainer, pipeline.Config{
-		Plan: s.plan, Stage: s.stage, Feed: func(context.Context) (x, y tensor.Vector, err error) { return feed(t) }, Examples: examples, Batch: batches, Codec: t.ActivationCodec(), Log: t.Log,
+		Plan: s.plan, Stage: s.stage, Feed: func(ctx context.Context) (x, y tensor.Vector, err error) { return feed(ctx, t) }, Examples: examples, Batch: batches, Codec: t.ActivationCodec(), Log: t.Log,
 	})
 	return &peer.Peer{Node: p.node, Trainer: trainer}, err
 }
 
-// feed gives the next micro-batch of this peer's data.
-func feed(t *training) (x, y tensor.Vector, err error) {
-	if err = t.work.Batches.Next(&t.batch); err != nil {
+// takeStage takes the stage of the newest checkpoint, or that which needs this peer most, and its parameters.
+func takeStage(ctx context.Context, t *training, p *preparing) (stage int, params *tensor.Params, err error) {
+	whole := t.work.Params.Vector()
+	if names, err := t.Checkpoints().Names(); err == nil && len(names) > 0 && t.Checkpoint != "" {
+		return stageOfCheckpoint(t, whole)
+	}
+	place, err := pipeline.Choose(ctx, p.node, t.staged.plan)
+	if err != nil {
+		return 0, nil, err
+	}
+	if place.Params != nil {
+		t.say(fmt.Sprintf("stage %d had nobody left: going on from the copy that another peer kept, of step %d of all peers", place.Stage+1, place.At))
+		return place.Stage, place.Params, nil
+	}
+	params, err = t.staged.plan.Part(place.Stage, whole)
+	return place.Stage, params, err
+}
+
+// stageOfCheckpoint finds the stage that the newest checkpoint is of, and takes it.
+func stageOfCheckpoint(t *training, whole tensor.Vector) (stage int, params *tensor.Params, err error) {
+	var fault error
+	for stage := range t.staged.plan.Stages {
+		if params, err = t.staged.plan.Part(stage, whole); err != nil {
+			return 0, nil, err
+		}
+		taken, refused, err := workload.Folder(t.Settings).Load(params)
+		if err == nil && taken != nil {
+			t.work.Resumed, t.work.Refused = taken, refused
+			return stage, params, nil
+		}
+		fault = err
+	}
+	return 0, nil, settings.Remedied(fault)
+}
+
+// feed gives the next micro-batch of this peer's data, and none once it has trained enough.
+func feed(ctx context.Context, t *training) (x, y tensor.Vector, err error) {
+	if err = t.work.Batches.Next(&t.batch); errors.Is(err, dataset.ErrClosed) {
+		<-ctx.Done()
+	}
+	if err != nil {
 		return nil, nil, err
 	}
 	t.staged.labels = nn.Labels(t.staged.labels[:0], t.batch.Labels)

@@ -67,7 +67,7 @@ func Equip(s settings.Settings, data *dataset.Data, order uint64) (_ *Workload, 
 			return nil, err
 		}
 	}
-	if s.Checkpoint != "" {
+	if s.Checkpoint != "" && s.ModelStages() == 1 { // else it has a stage, which is not known yet
 		if w.Resumed, w.Refused, err = Folder(s).Load(w.Params); err != nil {
 			return nil, settings.Remedied(err)
 		}

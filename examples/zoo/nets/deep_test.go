@@ -1,16 +1,12 @@
 package nets
 
 import (
-	"math"
-	"math/rand/v2"
-	"slices"
 	"strings"
 	"testing"
 
 	"github.com/seed-97356399/murmuration/examples/zoo/dataset"
 	"github.com/seed-97356399/murmuration/examples/zoo/internal/seeded"
 	"github.com/seed-97356399/murmuration/tensor"
-	"github.com/seed-97356399/murmuration/tensor/nn"
 )
 
 // TestDeepModelsHaveTheirParameters: as many as torchvision's models of ten classes learn, and He et al. say of theirs;
@@ -77,55 +73,5 @@ func TestDeepModelsLearn(t *testing.T) {
 				t.Error("nothing was learnt")
 			}
 		})
-	}
-}
-
-// TestMobileNetV2InStages: cut between all its parts, blocks with their shortcuts among them, it is the same model to the
-// bit.
-func TestMobileNetV2InStages(t *testing.T) {
-	shape := dataset.Shape{Height: 16, Width: 16, Channels: 3}
-	whole, err := nn.Sequential(mobileNetV2(shape, 5, mobileDropout)...).Build(shape.Height, shape.Width, shape.Channels)
-	if err != nil {
-		t.Fatal(err)
-	}
-	const examples = 3
-	rng := rand.New(rand.NewPCG(1, 1))
-	x, params := make(tensor.Vector, examples*shape.Values()), whole.Init(1).Vector()
-	for i := range x {
-		x[i] = float32(rng.NormFloat64())
-	}
-	through := func(stages []*nn.Model) (out, grad tensor.Vector) {
-		grad = make(tensor.Vector, len(params))
-		var flows []*nn.Flow
-		at, from := x, 0
-		for _, m := range stages {
-			f := m.Flow(examples)
-			at = f.Forward(params[from:from+m.Layout().Len()], at, 7)
-			flows, from = append(flows, f), from+m.Layout().Len()
-		}
-		out, errors := slices.Clone(at), make(tensor.Vector, len(at))
-		nn.MeanSquare().Gradient(errors, at, make(tensor.Vector, len(at)), 1)
-		for i := len(stages) - 1; i >= 0; i-- {
-			to := from
-			from -= stages[i].Layout().Len()
-			errors = flows[i].Backward(params[from:to], grad[from:to], errors, i > 0)
-		}
-		return out, grad
-	}
-	cuts := make([]int, len(whole.Parts())-1)
-	for i := range cuts {
-		cuts[i] = i + 1
-	}
-	stages, err := whole.Stages(cuts...)
-	if err != nil || len(stages) < 20 {
-		t.Fatalf("%d stages, %v", len(stages), err)
-	}
-	wantOut, want := through([]*nn.Model{whole})
-	out, grad := through(stages)
-	if !slices.Equal(out, wantOut) || !slices.Equal(grad, want) || !tensor.Finite(grad) {
-		t.Errorf("outputs %v, whole %v; gradients %v apart", out, wantOut, math.Sqrt(tensor.SquaredDistance(grad, want)))
-	}
-	if name := whole.Parts()[3].Name; name != "features.1.conv.0.0.Conv2d(32, 32, 3)" {
-		t.Errorf("part 3 is %s", name)
 	}
 }

@@ -29,6 +29,9 @@ type Model interface {
 	// OnReady has Gradient tell that grad has its final values from one on, layer by layer, the last first, while it
 	// computes the others.
 	OnReady(tell func(from int))
+	// OnFactors has Gradient tell of the two factors of which grad has the product, for each dense layer of a batch that goes through
+	// the layers as a whole: from the at-th value on.
+	OnFactors(tell func(at int, inputs, errors tensor.Vector))
 	// Readiness is about when it does, as shares of its work.
 	Readiness() []nn.Ready
 	// Evaluate returns the share of the set that the model classifies correctly, and its mean loss.

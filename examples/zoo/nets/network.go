@@ -23,6 +23,7 @@ type network struct {
 	model   *nn.Model
 	trainer *nn.Trainer // nil before the first batch
 	ready   func(from int)
+	factors func(at int, inputs, errors tensor.Vector)
 	classes int
 	batch   dataset.Batch // for Evaluate
 	labels  tensor.Vector
@@ -74,13 +75,16 @@ func (m *network) Gradient(params tensor.Vector, batch *dataset.Batch, grad tens
 	if m.trainer == nil { // made for the batches that come: those of deep models take gigabytes
 		m.trainer = m.model.Trainer(batch.Len(), nn.CrossEntropy())
 	}
-	m.trainer.Ready = m.ready
+	m.trainer.Ready, m.trainer.Factors = m.ready, m.factors
 	m.labels = nn.Labels(m.labels[:0], batch.Labels)
 	return m.trainer.Gradient(params, grad, batch.X, m.labels)
 }
 
 // OnReady implements Model.
 func (m *network) OnReady(tell func(from int)) { m.ready = tell }
+
+// OnFactors implements Model.
+func (m *network) OnFactors(tell func(at int, inputs, errors tensor.Vector)) { m.factors = tell }
 
 // Readiness implements Model.
 func (m *network) Readiness() []nn.Ready { return m.model.Readiness() }
