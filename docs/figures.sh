@@ -255,45 +255,17 @@ if wanted proportion && have cifar10; then
 	all=lattice6+4
 	for model in cnn mlp; do
 		race=(--dataset cifar10 --data "$data/cifar10" --model "$model" --epochs 2 --points 20 --link 100,20 --target 0.4
-			--strategies "adpsgd:$all/0,adpsgd:$all/25,adpsgd:$all/50,adpsgd:$all/75,adpsgd:$all/100,adpsgd:$all/0@0;100@0.3")
+			--strategies "$(printf "adpsgd:$all quantized=%s," 0 25 50 75 100)adpsgd:$all quantized=0@0;100@0.3")
 		printf '\n$ gossipnode compare %s\n' "${race[*]}"
 		"$work/gossipnode" compare "${race[@]}" --plot "proportion-$model.png" 2>/dev/null
 		node bench step --model "$model"; printf '%s\n' "$json"
 	done
 	for codec in raw fp16 lattice6+4; do node bench exchange --codec "$codec"; printf '%s\n' "$json"; done
 fi
-# What talking seldom costs, by arm, each at several rates (docs/design/052). OUTER_SEEDS and OUTER_WORLD
-# ("--slow-link 1=10") ask for more; two hours of a processor for one seed.
+# What talking seldom costs (docs/design/052). SELDOM has further arguments (python3 docs/seldom.py --help), as
+# "--rows rows.jsonl", with which it goes on where it was cut off; all arms on MNIST take hours.
 if wanted outer && have mnist; then
-	arm() { # NAME RATES ARGUMENT…
-		local name=$1 rates=$2; shift 2
-		for seed in ${OUTER_SEEDS:-1}; do
-			for rate in $rates; do
-				node simulate --dataset mnist --data "$data/mnist" --model mlp --batch 16 --steps 2816 --evaluate 16 --points 0 \
-					--seed "$seed" --lr "$rate" "$@" ${OUTER_WORLD:-}
-				printf '  %-20s seed %s, rate %-7s %s %%  %s bytes, %s s\n' "$name" "$seed" "$rate" \
-					"$(python3 -c "print('%.2f' % (100*$(field test_accuracy.mean)))")" "$(field bytes_sent)" "$(field seconds)"
-			done
-		done
-	}
-	arm allreduce "0.133 0.2 0.3" --strategy allreduce
-	for every in 16 64; do
-		arm "diloco $every" "0.0133 0.02 0.03" --strategy diloco --every $every
-		arm "diloco int8 $every" "0.02" --strategy diloco --every $every --codec int8
-		arm "local-sgd $every" "0.02 0.03 0.045" --strategy local-sgd --every $every
-		seldom=(--codec lattice6+4 --every $every)
-		arm "adpsgd $every" "0.0133 0.02 0.03 0.045" "${seldom[@]}"
-		arm "outer $every" "0.0133 0.02 0.03" "${seldom[@]}" --outer-momentum 0.5
-		arm "burst $every" "0.0133 0.02 0.03" "${seldom[@]}" --burst 4
-		for momentum in 0.5 0.8 0.9; do
-			arm "burst, $momentum $every" "0.0133 0.02 0.03" "${seldom[@]}" --burst 4 --outer-momentum $momentum
-		done
-	done
-	arm "diloco 256" "0.0133 0.02 0.03" --strategy diloco --every 256
-	# A step of Muon is dear: fewer and larger ones.
-	large=(--batch 64 --steps 351 --codec lattice6+4 --every 16)
-	arm "large batches" "0.03 0.045 0.0675" "${large[@]}"
-	arm "large batches, muon" "0.0013 0.002 0.003" "${large[@]}" --optimizer muon
+	python3 docs/seldom.py --node "$work/gossipnode" --data "$data" --rows "$work/rows" ${SELDOM:-}
 fi
 if wanted results && have mnist; then
 	race=(--suite all --model softmax --dataset mnist --data "$data/mnist" --epochs 1 --target 0.88 --points 20

@@ -8,18 +8,28 @@ import (
 	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/cli/clitest"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/result"
+	"github.com/seed-97356399/murmuration/examples/zoo/nets"
+	"github.com/seed-97356399/murmuration/peer/checkpoint"
 )
 
 // TestATextIsLearnedAndWritten: two peers learn a text together, and what one has learned
 // goes on with it.
 func TestATextIsLearnedAndWritten(t *testing.T) {
 	t.Parallel()
-	const rhyme = "a flock of birds turns as one bird turns. "
+	t.Run("gpt", func(t *testing.T) { // the model if none is named
+		learnAndWrite(t, "a flock of birds turns as one bird turns. ", nets.HeadsKey, "--steps", "300", "--layers", "1", "--width", "32", "--heads", "2", "--context", "32")
+	})
+	t.Run("gru", func(t *testing.T) {
+		learnAndWrite(t, "a flock turns as one. ", nets.ContextKey, "--model", "gru", "--steps", "600", "--width", "32", "--context", "32")
+	})
+}
+
+// learnAndWrite trains a model whose file must tell a size under a key.
+func learnAndWrite(t *testing.T, rhyme, key string, model ...string) {
 	dir := t.TempDir()
 	book := clitest.WriteFile(t, "book.txt", strings.Repeat(rhyme, 200))
-	sizes := []string{"--layers", "1", "--width", "32", "--heads", "2", "--context", "32"}
-	code, out, logged := try(append([]string{"local", "--peers", "2", "--dataset", "text", "--data", filepath.Dir(book), // the model is gpt then
-		"--steps", "300", "--batch", "8", "--optimizer", "adamw", "--lr", "0.01", "--checkpoint", dir, "--json"}, sizes...)...)
+	code, out, logged := try(append([]string{"local", "--peers", "2", "--dataset", "text", "--data", filepath.Dir(book),
+		"--batch", "8", "--optimizer", "adamw", "--lr", "0.01", "--checkpoint", dir, "--json"}, model...)...)
 	if code != cli.ExitDone {
 		t.Fatalf("exit code %d\n%s", code, logged)
 	}
@@ -28,15 +38,18 @@ func TestATextIsLearnedAndWritten(t *testing.T) {
 	if b := r.BitsPerByte; b == nil || !(b.Max < 1 && b.Min > 0 && b.Min <= b.Mean && b.Mean <= b.Max) || r.Tokens != r.Steps*8*32 {
 		t.Fatalf("%s", out)
 	}
-	weights := filepath.Join(dir, "gpt.safetensors")
+	weights := filepath.Join(dir, "model.safetensors")
 	if code, _, logged := try("export", filepath.Join(dir, "peer-0"), "--out", weights); code != cli.ExitDone {
 		t.Fatalf("export: exit code %d\n%s", code, logged)
 	}
 	if code, _, logged := try("sample", "--weights", newest(t, filepath.Join(dir, "peer-0"))); code != cli.ExitUsage || !strings.Contains(logged, "gossipnode export") {
 		t.Errorf("of a checkpoint: exit code %d\n%s", code, logged)
 	}
-	code, out, logged = try("sample", "--weights", weights, "--prompt", "a flock of birds ", "--tokens", "60", "--temperature", "0") // whose heads export has written down
-	if want := strings.Repeat(rhyme, 2)[:17+60] + "\n"; code != cli.ExitDone || out != want {
+	if file, err := checkpoint.Open(weights); err != nil || file.Metadata[key] == "" {
+		t.Errorf("the file tells no %s: %v, %v", key, file.Metadata, err)
+	}
+	code, out, logged = try("sample", "--weights", weights, "--prompt", rhyme[:12], "--tokens", "60", "--temperature", "0")
+	if want := strings.Repeat(rhyme, 4)[:12+60] + "\n"; code != cli.ExitDone || out != want {
 		t.Errorf("exit code %d, %q, want %q\n%s", code, out, want, logged)
 	}
 }

@@ -50,7 +50,8 @@ for each world, and with --plot draws accuracy against virtual time and against 
 The worlds of --suite are made of the one that the other flags describe:
 
 ` + suiteHelp() + `
-A strategy may have a codec of its own, as in adpsgd:lattice6+4.
+A strategy may have a codec of its own, and other flags of training and exchanges, as in
+'adpsgd:lattice6+4 every=16 lr=0.02' (of a value with commas, ; stands for them).
 
 In the tables, s/epoch is virtual time for one pass of all peers over all the data,
 target the virtual time until --target was first seen, waiting the share of the time
@@ -58,6 +59,7 @@ for which trainers were kept waiting by the algorithm. Times per epoch are compa
 those in the first world, in lengths of a step where these differ.`,
 		Example: `  gossipnode compare --model softmax
   gossipnode compare --strategies adpsgd,adpsgd:lattice6+4,alone --link 100,40
+  gossipnode compare --strategies 'adpsgd:lattice6+4 every=16 burst=4, diloco:int8 every=64 lr=0.02'
   gossipnode compare --suite all --dataset mnist --data DIR --epochs 2 --plot race.png
   gossipnode compare --suite slow-10,slow-100 --json`,
 		Args: cli.FlagsOnly,
@@ -68,7 +70,11 @@ those in the first world, in lengths of a step where these differ.`,
 			}
 			cmd.Flags().Visit(func(f *pflag.Flag) {
 				if f.Name != "plot" && f.Name != "json" {
-					s.given += " --" + f.Name + " " + strings.Trim(f.Value.String(), "[]")
+					value := strings.Trim(f.Value.String(), "[]")
+					if f.Name == "strategies" && strings.Contains(value, " ") {
+						value = "'" + value + "'"
+					}
+					s.given += " --" + f.Name + " " + value
 				}
 			})
 			return s.run(sources, std)
@@ -76,7 +82,7 @@ those in the first world, in lengths of a step where these differ.`,
 	}
 	flags := cmd.Flags()
 	flags.SortFlags = false
-	flags.StringVar(&s.Strategies, "strategies", strings.Join(settings.Strategies(), ","), "strategies to race, each with :CODEC after it if it is to have its own, and /PERCENT after that for its --quantized (of a course with ; for the commas)")
+	flags.StringVar(&s.Strategies, "strategies", strings.Join(settings.Strategies(), ","), "strategies to race, each with :CODEC after it if it is to have its own, and FLAG=VALUE after a space")
 	flags.StringVar(&s.Suite, "suite", homogeneous, "worlds to race in: all, or names from the list above")
 	flags.StringVar(&s.Plot, "plot", "", "`file` to draw the race into, as .png or .svg")
 	s.Settings.Register(flags)
@@ -100,15 +106,22 @@ func suiteHelp() string {
 	return text
 }
 
-// racer is a strategy, its codec, and the share of what is coded, "" for that of --quantized.
-type racer struct{ strategy, codec, quantized, name string }
+// racer is a strategy, its codec, and its own values of other flags, as in lr=0.02.
+type racer struct {
+	strategy, codec, name string
+	own                   []string
+}
 
 // set sets what is the racer's own.
-func (r racer) set(s *simulate.Settings) {
+func (r racer) set(s *simulate.Settings) error {
 	s.Take(r.strategy, r.codec)
-	if r.quantized != "" {
-		s.Quantized = strings.ReplaceAll(r.quantized, ";", ",")
+	for _, own := range r.own {
+		flag, value, _ := strings.Cut(own, "=")
+		if err := s.SetTraining(flag, strings.ReplaceAll(value, ";", ",")); err != nil {
+			return cli.Faultf("strategies", "%s: %v", r.name, err)
+		}
 	}
+	return nil
 }
 
 func (r racer) serves() bool { return settings.StrategySettings{Strategy: r.strategy}.Serves() }
@@ -118,10 +131,11 @@ func (s *compareSettings) racers() ([]racer, error) {
 	var racers []racer
 	for _, name := range strings.Split(s.Strategies, ",") {
 		r := racer{name: strings.TrimSpace(name), codec: s.Codec}
-		strategy, codec, own := strings.Cut(r.name, ":")
-		r.strategy = strategy
-		if own {
-			r.codec, r.quantized, _ = strings.Cut(codec, "/")
+		head, own, _ := strings.Cut(r.name, " ")
+		r.own = strings.Fields(own)
+		strategy, codec, coded := strings.Cut(head, ":")
+		if r.strategy = strategy; coded {
+			r.codec = codec
 		}
 		for _, err := range []error{cli.OneOf("strategies", strategy, settings.Strategies()), cli.OneOf("strategies", r.codec, quant.Names())} {
 			if err != nil {
@@ -165,7 +179,9 @@ func (s *compareSettings) run(sources cli.Origins, std cli.Streams) error {
 	peers := s.Peers
 	for _, racer := range racers {
 		one := s.Settings
-		racer.set(&one)
+		if err := racer.set(&one); err != nil {
+			return sources.Usage(err)
+		}
 		if _, err := one.Check(sources); err != nil {
 			return err
 		}
@@ -227,7 +243,9 @@ func (s *compareSettings) worldFault(world suite, peers int) error {
 func (s *compareSettings) enter(ctx context.Context, in suite, by racer, sources cli.Origins, data map[string]*simulate.Simulated, progress io.Writer) (_ entrant, err error) {
 	one := s.Settings
 	one.Record = ""
-	by.set(&one)
+	if err := by.set(&one); err != nil {
+		return entrant{}, err
+	}
 	one.Slow, one.SlowLink = slices.Clone(one.Slow), slices.Clone(one.SlowLink)
 	in.change(&one)
 	world, err := one.Check(sources)
@@ -252,7 +270,7 @@ func (s *compareSettings) enter(ctx context.Context, in suite, by racer, sources
 	}
 	e := entrant{Name: by.name, Result: result, StepSeconds: one.StepTime.Seconds()}
 	e.WallSeconds = time.Since(began).Seconds()
-	epochs := float64(e.Steps) * float64(one.Batch) / float64(data[one.Shard].First.Data.Total)
+	epochs := float64(e.Steps) * float64(one.Pictures()) / float64(data[one.Shard].First.Data.Total)
 	e.SecondsPerEpoch = e.Seconds / epochs
 	return e, nil
 }

@@ -94,8 +94,9 @@ func export(from, to, pipeline string, force bool) (file string, model *tensor.P
 			plain[key] = text
 		}
 	}
-	if heads := valueIn(read, "heads"); heads != "" && read.Metadata["model"] == nets.GPT {
-		plain[nets.HeadsKey] = heads
+	untold := map[string]string{nets.GPT: nets.HeadsKey, nets.GRU: nets.ContextKey}[read.Metadata["model"]]
+	if size := valueIn(read, untold); size != "" {
+		plain[untold] = size
 	}
 	if plain[rows.PreparedKey], err = preparedFor(read, file, pipeline); err != nil {
 		return "", nil, err

@@ -90,7 +90,7 @@ func fields() []field {
 		wait("final-wait", func(s *settings.Settings) *time.Duration { return &s.FinalWait }),
 		flag("min-peers", true),
 		wait("min-peers-wait", func(s *settings.Settings) *time.Duration { return &s.MinPeersWait }),
-		flag("operator", false), flag("batch", true), flag("every", true), flag("burst", true), flag("outer-momentum", true), flag("outer-rate", true), flag("codec", true), flag("quantized", true), flag("augment", true),
+		flag("operator", false), flag("batch", true), flag("accumulate", true), flag("every", true), flag("burst", true), flag("outer-momentum", true), flag("outer-rate", true), flag("codec", true), flag("quantized", true), flag("augment", true),
 		{
 			name: "until", flags: []string{"until"}, local: true,
 			value: func(s values) string { return strings.Join(s.Until, " ") },

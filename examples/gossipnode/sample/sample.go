@@ -2,6 +2,7 @@
 package sample
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -39,8 +40,8 @@ func Command(std cli.Streams) *cobra.Command {
 	var s settings
 	cmd := &cobra.Command{
 		Use:   "sample",
-		Short: "Write text with a gpt that has learned one",
-		Long: `Sample lets a gpt go on with a text, byte by byte. The weights are a safetensors file, as
+		Short: "Write text with a gpt or gru that has learned one",
+		Long: `Sample lets a gpt or gru go on with a text, byte by byte. The weights are a safetensors file, as
 gossipnode export writes it of a checkpoint, or torch of the same model; what it learned
 from decides what it writes.`,
 		Example: `  gossipnode local --dataset gosource --model gpt --peers 2 --steps 2000 --checkpoint DIR
@@ -62,7 +63,7 @@ from decides what it writes.`,
 	flags.StringVar(&s.prompt, "prompt", "", "text to go on with (default: a new line)")
 	flags.IntVar(&s.tokens, "tokens", defaultTokens, "bytes to write after the prompt")
 	flags.Float64Var(&s.temperature, "temperature", 0.8, "how daring the choice is: 0 takes the likeliest byte each time")
-	flags.IntVar(&s.heads, "heads", 0, "heads of the model's attention, where the file does not tell them (default 4)")
+	flags.IntVar(&s.heads, "heads", 0, "heads of a gpt's attention, where the file does not tell them (default 4)")
 	flags.Uint64Var(&s.seed, "seed", 1, "seed of the choice")
 	return cmd
 }
@@ -144,22 +145,11 @@ func (s settings) model() (*nn.Model, *tensor.Params, error) {
 	if file.IsCheckpoint() {
 		return nil, nil, cli.Usagef("--weights %s is a checkpoint: write its model with gossipnode export, and give that", s.weights)
 	}
-	sizes := nets.GPTSizes{Heads: s.heads}
-	if heads, err := strconv.Atoi(file.Metadata[nets.HeadsKey]); err == nil && s.heads == 0 {
-		sizes.Heads = heads
+	build, sizes := s.sizes(file)
+	if build == nil {
+		return nil, nil, fmt.Errorf("reading weights from %s: they are not of a gpt or gru: give what gossipnode export writes of one that --model gpt or --model gru has trained", s.weights)
 	}
-	for _, r := range file.Tensors.Layout().Ranges() {
-		switch {
-		case r.Name == "1.weight" && len(r.Shape) == 2:
-			sizes.Context, sizes.Width = r.Shape[0], r.Shape[1]
-		case strings.HasSuffix(r.Name, ".in_proj_weight"):
-			sizes.Layers++
-		}
-	}
-	if sizes.Layers == 0 || sizes.Width == 0 {
-		return nil, nil, fmt.Errorf("reading weights from %s: they are not of a gpt: give what gossipnode export writes of one that --model gpt has trained", s.weights)
-	}
-	model, err := nets.GPTOf(sizes)
+	model, err := build(sizes)
 	if err != nil {
 		return nil, nil, cli.Usage(fmt.Errorf("reading weights from %s: %w", s.weights, err))
 	}
@@ -168,4 +158,27 @@ func (s settings) model() (*nn.Model, *tensor.Params, error) {
 		return nil, nil, fmt.Errorf("reading weights from %s: %w", s.weights, err)
 	}
 	return model, params, nil
+}
+
+// sizes are the sizes that a file tells, and what makes the model of them; nil if it is of no text model.
+func (s settings) sizes(file *checkpoint.File) (build func(nets.GPTSizes) (*nn.Model, error), sizes nets.GPTSizes) {
+	told := func(key string) int {
+		n, _ := strconv.Atoi(file.Metadata[key]) // 0 is the default
+		return n
+	}
+	sizes.Heads = cmp.Or(s.heads, told(nets.HeadsKey))
+	for _, r := range file.Tensors.Layout().Ranges() {
+		switch {
+		case r.Name == "1.weight" && len(r.Shape) == 2:
+			sizes.Context, sizes.Width = r.Shape[0], r.Shape[1]
+		case r.Name == "1.weight_ih_l0" && len(r.Shape) == 2:
+			return nets.GRUOf, nets.GPTSizes{Width: r.Shape[1], Context: told(nets.ContextKey), Heads: 1}
+		case strings.HasSuffix(r.Name, ".in_proj_weight"):
+			sizes.Layers++
+		}
+	}
+	if sizes.Layers == 0 || sizes.Width == 0 {
+		return nil, sizes
+	}
+	return nets.GPTOf, sizes
 }

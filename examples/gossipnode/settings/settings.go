@@ -118,6 +118,7 @@ func (s Settings) Validate(from cli.Origins) error {
 	own.If(s.Hold && s.Dashboard != "", "dashboard", "a member that holds data and does not train has none: give it to one that trains")
 	own.If(s.Serve != "" && (s.Hold || s.IsText()), serveFlag, "needs a peer that trains on pictures or a table; gossipnode sample writes text")
 	own.If(s.TaskFile != "" && max(from.Source("steps"), from.Source("epochs")) > cli.FromDefault, "tasks", "are the work to do: leave out --steps and --epochs")
+	own.If(s.TaskFile != "" && s.Accumulate > 1, accumulateFlag, "tasks are done in steps of one batch: leave it out")
 	own.If(s.LeastStep < 0 || s.LeastStep > maxStepTime, stepTimeFlag, "%v: want 0 to %v", s.LeastStep, maxStepTime)
 	faults := slices.Concat(own, s.Network.Faults(), s.dataSettings.faults(), s.trainSettings.faults(), s.untilSettings.faults(), s.ends(), s.outputSettings.faults(), s.watchSettings.faults(), s.finalSettings.faults(s.Strategy), pipelined(s))
 	return from.Usage(faults...)
@@ -183,7 +184,7 @@ func (s Settings) Work(data *dataset.Data) peer.Work {
 	if s.GlobalBatch > 0 { // each round takes one, whoever is there
 		return peer.Work{StepsPerPeer: uint64(max(math.Ceil(s.Passes()*float64(pictures)/float64(s.GlobalBatch)), 1))}
 	}
-	steps := math.Ceil(s.Passes() * float64(pictures) / float64(s.Batch))
+	steps := math.Ceil(s.Passes() * float64(pictures) / float64(s.Pictures()))
 	return peer.Work{Steps: uint64(max(steps, 1)) * uint64(s.ModelStages())} // each stage makes a step of each batch
 }
 
@@ -323,6 +324,15 @@ func (s *Settings) RegisterTraining(flags *pflag.FlagSet) {
 			flags.AddFlag(f)
 		}
 	})
+}
+
+// SetTraining sets a flag of training or of exchanges to a value.
+func (s *Settings) SetTraining(flag, value string) error {
+	flags := s.Flags()
+	if f := flags.Lookup(flag); f == nil || !slices.Contains([]string{topicTraining, topicExchanges}, cli.Topic(f)) {
+		return fmt.Errorf("--%s is no flag of training or exchanges", flag)
+	}
+	return flags.Set(flag, value)
 }
 
 // registerNamed adds some of the flags of run.

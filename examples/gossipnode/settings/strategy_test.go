@@ -72,6 +72,10 @@ func TestStrategiesSayWhatDoesNotGoTogether(t *testing.T) {
 		"--outer-momentum 0.5":                                   "give a number of them, as in --every 64",
 		"--every 64 --outer-momentum 1":                          "--outer-momentum 1: want 0 to below 1",
 		"--every 64 --outer-rate -1":                             "--outer-rate -1: want 0, the default, to 10",
+		"--accumulate 0":                                         "--accumulate 0: want 1 to",
+		"--accumulate 2 --global-batch 64":                       "--accumulate the pictures of a step are divided",
+		"--strategy ps-bsp --accumulate 2 --factors":             "--accumulate factors are those of one batch",
+		"--accumulate 2 --tasks x":                               "tasks are done in steps of one batch",
 		"--strategy diloco --every drift=3":                      "all peers talk after the same number of steps",
 	} {
 		code, _, text := try(append([]string{"run"}, strings.Fields(line)...)...)

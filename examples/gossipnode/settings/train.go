@@ -21,13 +21,15 @@ import (
 
 // trainSettings say how the model is trained.
 type trainSettings struct {
-	Steps     uint64
-	Epochs    float64
-	Batch     int
-	Every     string
-	Burst     int
-	Budget    string
-	Consensus bool
+	Steps  uint64
+	Epochs float64
+	Batch  int
+	// Accumulate is how many batches make a step.
+	Accumulate int
+	Every      string
+	Burst      int
+	Budget     string
+	Consensus  bool
 	optimizerSettings
 	outerSettings
 	codecSettings
@@ -38,6 +40,7 @@ func (s *trainSettings) register(flags *pflag.FlagSet) {
 	flags.Uint64Var(&s.Steps, "steps", 0, "work to do, in steps times the number of peers; instead of --epochs")
 	flags.Float64Var(&s.Epochs, "epochs", 0, fmt.Sprintf("work to do, in passes of all peers over all the data (default %v; %v of tables)", defaultEpochs, tableEpochs))
 	flags.IntVar(&s.Batch, "batch", defaultBatch, "pictures in a step")
+	flags.IntVar(&s.Accumulate, accumulateFlag, 1, "batches in a step, one after the other, which then is one of as many pictures: for batches that memory does not hold")
 	s.optimizerSettings.register(flags)
 	cli.Group(flags, topicTraining, "steps", "epochs", "batch", "lr")
 	s.codecSettings.register(flags)
@@ -74,6 +77,9 @@ func (s trainSettings) faults() []error {
 	}
 	faults.If(s.Burst < 0 || s.Burst > maxBurst, "burst", "%d: want 0 to %d", s.Burst, maxBurst)
 	faults.If(s.Batch < 1, "batch", "%d: want at least 1", s.Batch)
+	faults.Add(cli.Within(accumulateFlag, s.Accumulate, 1, maxAccumulate))
+	faults.If(s.Accumulate > 1 && s.Divides(), accumulateFlag, "the pictures of a step are divided among the peers: with --%s or --%s leave it out", GlobalBatchFlag, balanceFlag)
+	faults.If(s.Accumulate > 1 && s.Factors, accumulateFlag, "factors are those of one batch: with --%s leave it out", factorsFlag)
 	return faults
 }
 
@@ -92,6 +98,13 @@ func (s trainSettings) Outer() baseline.Outer {
 	pace, _ := s.Pace() // a fault is told before
 	return s.update(s.Strategy, cmp.Or(pace.Every, defaultLocalSteps))
 }
+
+// Pictures are the pictures in a step of one peer.
+func (s trainSettings) Pictures() int { return s.Batch * max(s.Accumulate, 1) }
+
+// Overlaps tells whether peers send a part of a gradient while they compute the rest. One of several batches is whole
+// only with the last.
+func (s trainSettings) Overlaps() bool { return s.Accumulate <= 1 && s.StrategySettings.Overlaps() }
 
 // Drawn is the size of the batches that are drawn from the data.
 func (s trainSettings) Drawn() int {
@@ -167,6 +180,11 @@ const everyPartial = "partial="
 
 // everyDrift begins a value of --every that measures how far the model has moved.
 const everyDrift = "drift="
+
+const accumulateFlag = "accumulate"
+
+// maxAccumulate bounds --accumulate.
+const maxAccumulate = 1 << 16
 
 // maxBurst bounds --burst, as averaging.Pace does: as many exchanges as mix any flock.
 const maxBurst = 32

@@ -121,7 +121,7 @@ func (s *Settings) Check(sources cli.Origins) (peertest.World, error) {
 	if err := s.readReplay(&world); err != nil {
 		return world, sources.Usage(cli.Faultf("replay", "%v", err))
 	}
-	world.Compute.Samples = s.Batch
+	world.Compute.Samples = s.Pictures()
 	s.Part = fmt.Sprintf("0/%d", s.Peers)
 	if s.IsTable() {
 		return world, sources.Usage(cli.Faultf("dataset", "%s: tables are for run and local", s.Dataset))

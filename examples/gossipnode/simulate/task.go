@@ -84,6 +84,9 @@ func (t *Simulated) Begin(s settings.Settings) (_ *simulatedTask, err error) {
 			return nil, cli.Usage(errors.Join(err, task.Close()))
 		}
 		task.batches = append(task.batches, batches)
+		task.steps = append(task.steps, peer.Accumulate(s.Accumulate, func(x, grad tensor.Vector) (peer.Result, error) {
+			return task.learn(i, x, grad, batches.Next)
+		}))
 	}
 	return task, nil
 }
@@ -143,7 +146,8 @@ type simulatedTask struct {
 	*Simulated
 	settings settings.Settings
 	batches  []dataset.Batches
-	factors  [][]peertest.Factors // of the last gradient of each peer
+	steps    []func(x, grad tensor.Vector) (peer.Result, error) // the gradient of each peer's step
+	factors  [][]peertest.Factors                               // of the last gradient of each peer
 }
 
 // Params implements peertest.Task.
@@ -155,17 +159,22 @@ func (t *simulatedTask) Params() *tensor.Params {
 
 // Gradient implements peertest.Task.
 func (t *simulatedTask) Gradient(i, samples int, x, grad tensor.Vector) (peer.Result, error) {
+	if !t.settings.Divides() {
+		return t.steps[i](x, grad)
+	}
+	return t.learn(i, x, grad, func(b *dataset.Batch) error {
+		return (&workload.Measured{Singly: t.batches[i]}).Fill(b, cmp.Or(samples, t.own(i)))
+	})
+}
+
+// learn computes the gradient of the batch that next fills, for peer i.
+func (t *simulatedTask) learn(i int, x, grad tensor.Vector, next func(*dataset.Batch) error) (peer.Result, error) {
 	d, err := t.acquire(t.settings)
 	if err != nil {
 		return peer.Result{}, err
 	}
 	defer t.giveBack(d)
-	if t.settings.Divides() {
-		err = (&workload.Measured{Singly: t.batches[i]}).Fill(&d.batch, cmp.Or(samples, t.own(i)))
-	} else {
-		err = t.batches[i].Next(&d.batch)
-	}
-	if err != nil {
+	if err := next(&d.batch); err != nil {
 		return peer.Result{}, err
 	}
 	t.factors[i] = t.factors[i][:0]
@@ -183,6 +192,9 @@ func (t *simulatedTask) Factors(i int) []peertest.Factors { return t.factors[i] 
 
 // Readiness implements peertest.Gradual.
 func (t *simulatedTask) Readiness() (all []peertest.Ready) {
+	if t.settings.Accumulate > 1 { // a gradient is whole only with the last batch
+		return nil
+	}
 	for _, r := range t.First.Model.Readiness() {
 		all = append(all, peertest.Ready(r))
 	}

@@ -292,7 +292,7 @@ func (t *training) learn(ctx context.Context) (time.Duration, error) {
 			return 0, err
 		}
 	}
-	then := func(x, grad tensor.Vector) (peer.Result, error) { return t.gradient(ctx, x, grad) }
+	then := peer.Accumulate(t.Accumulate, func(x, grad tensor.Vector) (peer.Result, error) { return t.gradient(ctx, x, grad) })
 	step := firstGradient(ctx, t, then)
 	if t.ServeOnly {
 		if err := ready(ctx, t, "serving parameters"); err != nil {
@@ -383,7 +383,7 @@ func (t *training) learned(ctx context.Context, x, grad tensor.Vector) (peer.Res
 			zap.Float64("loss", loss), zap.Float64("at_the_start", t.loss.start), zap.Float64("lr", t.Rate()))
 	}
 	select {
-	case <-time.After(t.LeastStep - time.Since(began)):
+	case <-time.After(t.LeastStep/time.Duration(max(t.Accumulate, 1)) - time.Since(began)):
 	case <-ctx.Done():
 	}
 	t.record.Computed(began, time.Now())

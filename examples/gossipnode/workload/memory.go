@@ -42,6 +42,10 @@ func needs(s settings.Settings, row int) (bytes, parameters float64) {
 		parameters = width * (layers*(12*width+13) + 2*nets.Vocabulary + context)
 		within = passed * 2 * context * (layers*(16*width+heads*context) + nets.Vocabulary)
 	}
+	copies := float64(copies)
+	if s.Accumulate > 1 {
+		copies++ // the gradient of one batch
+	}
 	return tensor.ValueSize * (copies*parameters + within + 2*values*float64(s.Batch)), parameters
 }
 

@@ -11,9 +11,12 @@ import (
 // Vocabulary is the number of tokens of a GPT: the values of a byte.
 const Vocabulary = 256
 
-// HeadsKey is the key, in the metadata of a file of a GPT's weights, of the number of heads, which the shapes do not
-// tell.
-const HeadsKey = "heads"
+// The keys, in the metadata of a file of a text model's weights, of sizes that the shapes do not tell: the heads of a GPT,
+// and the bytes that a GRU looked back at when it learned.
+const (
+	HeadsKey   = "heads"
+	ContextKey = "context"
+)
 
 // GPTSizes are the sizes of a GPT. The zero value is the default.
 type GPTSizes struct {
