@@ -209,6 +209,9 @@ func (h *Holder) Stepped(now time.Duration) []Action {
 	return h.goOn(now, nil)
 }
 
+// Discard says that the gradients which were added since the last step are gone.
+func (h *Holder) Discard() { h.added = 0 }
+
 // Tick looks for answers that are overdue.
 func (h *Holder) Tick(now time.Duration) (do []Action) {
 	for _, i := range slices.Clone(h.items) {

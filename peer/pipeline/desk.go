@@ -80,7 +80,12 @@ func (d *desk) compute(j job, grad tensor.Vector) (useless bool) {
 	h := j.held
 	if h.flow == nil {
 		h.flow, h.params = d.flows.Take(), d.params
-		out := h.flow.Forward(h.params, h.in, h.id.Number^h.id.Source.Fingerprint())
+		var out tensor.Vector
+		if h.id.Asks {
+			out = h.flow.Predict(h.params, h.in)
+		} else {
+			out = h.flow.Forward(h.params, h.in, h.id.Number^h.id.Source.Fingerprint())
+		}
 		if !tensor.Finite(out) {
 			return true
 		}

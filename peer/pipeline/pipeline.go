@@ -7,6 +7,8 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"go.uber.org/zap"
+
 	"github.com/seed-97356399/murmuration/internal/framed"
 	"github.com/seed-97356399/murmuration/internal/stages"
 	"github.com/seed-97356399/murmuration/peer"
@@ -104,7 +106,9 @@ func (p *Pipeline) Linger(ctx context.Context) error {
 func (p *Pipeline) Counts() (rows, stage Counts) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.rows.machine.Counts(), p.stage.machine.Counts()
+	rows = p.rows.machine.Counts()
+	rows.Came, rows.Lost = rows.Came+p.rows.useless, rows.Lost+p.rows.useless
+	return rows, p.stage.machine.Counts()
 }
 
 // Counts say what became of micro-batches: see its fields.
@@ -123,6 +127,13 @@ func (p *Pipeline) feed() {
 		x, y, err := p.with.Feed(p.life)
 		if err == nil {
 			_, err = p.rows.put(p.life, x, y)
+		}
+		if errors.Is(err, errUseless) {
+			p.with.Log.Warn("rows are left out", zap.Error(err))
+			p.mu.Lock()
+			p.rows.useless++
+			p.mu.Unlock()
+			continue
 		}
 		if err != nil {
 			p.fail(fmt.Errorf("the rows of this member: %w", err))

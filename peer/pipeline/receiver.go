@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 
 	"github.com/seed-97356399/murmuration/internal/framed"
 	"github.com/seed-97356399/murmuration/internal/stages"
@@ -12,18 +13,23 @@ import (
 	"github.com/seed-97356399/murmuration/quant"
 )
 
-// maxReading bounds the micro-batches that are read at once, before it is known whether there is room for them.
-const maxReading = 8
+// maxReading bounds the micro-batches that are read at once, before it is known whether there is room for them, and
+// maxReadingOf those of one member.
+const (
+	maxReading   = 16
+	maxReadingOf = 2
+)
 
 // receiver answers members that send micro-batches, or want to know something.
 type receiver struct {
 	*stage
 	copies  *copies
-	reading chan struct{} // a token for each micro-batch that is being read
+	lock    sync.Mutex
+	reading map[transport.PeerID]int // the micro-batches that are being read, of each member
 }
 
 func newReceiver(s *stage, c *copies) *receiver {
-	return &receiver{stage: s, copies: c, reading: make(chan struct{}, maxReading)}
+	return &receiver{stage: s, copies: c, reading: map[transport.PeerID]int{}}
 }
 
 // errShape: what a member sends does not fit the stage.
@@ -76,17 +82,39 @@ func (r *receiver) read(s *framed.Stream, m wire.Batch) (got parcel, err error) 
 	if !known || codec.Lattice() || examples < 1 || examples > r.with.Examples || int(m.Values) != examples*in || !r.fits(m) {
 		return got, fmt.Errorf("%d examples of %d values with %d targets, coded as %d: %w", m.Examples, m.Values, m.Targets, m.Codec, errShape)
 	}
-	select {
-	case r.reading <- struct{}{}:
-		defer func() { <-r.reading }()
-	default:
+	if !r.begin(s.Remote()) {
 		return got, errNoRoom
 	}
+	defer r.end(s.Remote())
 	got = parcel{id: stages.ID{Source: transport.PeerID(m.Source), Number: m.Number, Asks: m.Kind == wire.BatchOutputs}, examples: examples}
 	if got.values, err = receive(s, codec, int(m.Values)); err == nil {
 		got.targets, err = receive(s, raw(), int(m.Targets))
 	}
 	return got, err
+}
+
+// begin takes a place to read what a member sends, if there is one.
+func (r *receiver) begin(from transport.PeerID) bool {
+	r.lock.Lock()
+	defer r.lock.Unlock()
+	all := 0
+	for _, n := range r.reading {
+		all += n
+	}
+	if all >= maxReading || r.reading[from] >= maxReadingOf {
+		return false
+	}
+	r.reading[from]++
+	return true
+}
+
+// end gives the place back.
+func (r *receiver) end(from transport.PeerID) {
+	r.lock.Lock()
+	defer r.lock.Unlock()
+	if r.reading[from]--; r.reading[from] == 0 {
+		delete(r.reading, from)
+	}
 }
 
 // fits tells whether a micro-batch has as many targets as are due: none if its outputs are wanted.

@@ -2,6 +2,7 @@ package pipeline
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 
@@ -18,6 +19,7 @@ type sender struct {
 	machine *stages.Source
 	own     map[stages.ID]*own
 	loss    float64 // mean of those that came back lately
+	useless uint64  // micro-batches that were not sent since they hold what is no number
 }
 
 // own is a micro-batch of this member's rows.
@@ -45,6 +47,9 @@ func (s *sender) wake() {
 	}
 }
 
+// errUseless: rows hold what is no number.
+var errUseless = errors.New("a micro-batch holds NaN or infinite values")
+
 // parcel makes a micro-batch of rows.
 func (s *sender) parcel(x, y tensor.Vector) (p parcel, err error) {
 	width, out := s.with.Plan.Whole.In().Len(), s.with.Plan.Whole.Out()
@@ -55,6 +60,8 @@ func (s *sender) parcel(x, y tensor.Vector) (p parcel, err error) {
 	switch terms := s.with.Plan.Loss.Terms(out); {
 	case p.examples < 1 || p.examples > s.with.Examples || len(x) != p.examples*width:
 		err = fmt.Errorf("a micro-batch of %d values: want 1 to %d examples of %d", len(x), s.with.Examples, width)
+	case !tensor.Finite(x) || !tensor.Finite(y):
+		err = errUseless
 	case !s.machine.Asks && len(y) != p.examples*terms:
 		err = fmt.Errorf("a micro-batch of %d targets: want %d for each of %d examples", len(y), terms, p.examples)
 	}
@@ -75,6 +82,8 @@ func (s *sender) put(ctx context.Context, x, y tensor.Vector) (*own, error) {
 		case <-s.room:
 		case <-ctx.Done():
 			return nil, context.Cause(ctx)
+		case <-s.life.Done():
+			return nil, context.Cause(s.life)
 		}
 		s.mu.Lock()
 	}
@@ -136,6 +145,9 @@ func (s *sender) result(ctx context.Context, o *own) (tensor.Vector, error) {
 	case <-o.life.Done():
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
+	}
+	if s.life.Err() != nil {
+		return nil, context.Cause(s.life)
 	}
 	s.mu.Lock()
 	got := o.result

@@ -2,6 +2,7 @@ package pipeline
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"go.uber.org/zap"
@@ -20,6 +21,7 @@ type stage struct {
 	members *members
 	model   *nn.Model
 	desk    *desk // of the goroutine that calls Step
+	usual   usual // errors
 
 	// The lock is held for these.
 	machine *stages.Holder
@@ -38,6 +40,9 @@ func (s *stage) load() stages.Load {
 	defer s.mu.Unlock()
 	return s.machine.Load()
 }
+
+// errGone: who sent a micro-batch may not send to this stage any more.
+var errGone = errors.New("who sent it is no member of the stage before any more")
 
 // accept takes a micro-batch from a member, or of this member's own rows, and waits for what becomes of it.
 func (s *stage) accept(ctx context.Context, from transport.PeerID, got parcel) (o outcome, err error) {
@@ -58,7 +63,10 @@ func (s *stage) accept(ctx context.Context, from transport.PeerID, got parcel) (
 	s.carryOut(s.machine.Forward(s.now(), from, key.Number, got.id))
 	s.mu.Unlock()
 	select {
-	case o = <-h.answer:
+	case o, waited := <-h.answer:
+		if !waited {
+			return o, errGone
+		}
 		return o, nil
 	case <-ctx.Done():
 		return o, context.Cause(ctx)
@@ -101,16 +109,20 @@ func (s *stage) onwards(h *held) parcel {
 func (s *stage) release(at stages.Key) {
 	h := s.held[at]
 	h.end()
+	close(h.answer)
 	delete(s.held, at)
 	s.desk.free(h)
 }
 
 // answered takes what became of a micro-batch at a member of the next stage.
 func (s *stage) answered(a stages.Action, o outcome, broken error) {
-	var errors tensor.Vector
+	var errs tensor.Vector
 	if broken == nil && o.answer == stages.Done && !a.ID.Asks {
-		if errors, broken = o.values.decode(); broken != nil {
-			s.with.Log.Warn("a member of the next stage sends errors that are no numbers", zap.String("peer", string(a.To)), zap.Error(broken))
+		if errs, broken = o.values.decode(); broken == nil {
+			broken = s.usual.check(o.loss, errs)
+		}
+		if broken != nil {
+			s.with.Log.Warn("a member of the next stage sends errors that cannot be", zap.String("peer", string(a.To)), zap.Error(broken))
 		}
 	}
 	s.mu.Lock()
@@ -121,7 +133,7 @@ func (s *stage) answered(a stages.Action, o outcome, broken error) {
 	}
 	at, do := s.machine.Answer(s.now(), a.To, a.Number, o.answer, o.load)
 	if h := s.held[at]; h != nil { // it is waited for
-		h.loss, h.errors, h.back = o.loss, errors, o.values
+		h.loss, h.errors, h.back = o.loss, errs, o.values
 	}
 	s.carryOut(do)
 }
@@ -133,7 +145,9 @@ func (s *stage) gradient(ctx context.Context, x, grad tensor.Vector, over <-chan
 	defer func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		d.leave(s.held)
+		if d.leave(s.held); !d.stepped {
+			s.machine.Discard()
+		}
 	}()
 	if d.stepped {
 		d.stepped = false

@@ -72,12 +72,24 @@ func (m *Model) Flow(examples int) *Flow {
 // in Backward. Random numbers of layers such as Dropout follow from the seed, which is the same for all stages, and from
 // an example's index in the micro-batch.
 func (f *Flow) Forward(params, x tensor.Vector, seed uint64) tensor.Vector {
-	f.model.check("Forward", "params", params)
-	n := f.model.examples("Forward", x)
+	f.pass = Pass{Examples: f.examples("Forward", params, x), First: true, Last: true, Fresh: true, Train: true, Seed: mix(seed)}
+	return f.step.Forward(f.pass, params, x)
+}
+
+// examples is the number of examples of a call.
+func (f *Flow) examples(op string, params, x tensor.Vector) int {
+	f.model.check(op, "params", params)
+	n := f.model.examples(op, x)
 	if n < 1 || n > f.most {
-		panic(fmt.Sprintf("nn: Forward: want 1 to %d examples, got %d", f.most, n))
+		panic(fmt.Sprintf("nn: %s: want 1 to %d examples, got %d", op, f.most, n))
 	}
-	f.pass = Pass{Examples: n, First: true, Last: true, Fresh: true, Train: true, Seed: mix(seed)}
+	return n
+}
+
+// Predict is Forward for outputs alone, as Model.Predict gives them: without Dropout, and with the statistics that were
+// learned. No Backward may follow it.
+func (f *Flow) Predict(params, x tensor.Vector) tensor.Vector {
+	f.pass = Pass{Examples: f.examples("Predict", params, x), Fresh: true}
 	return f.step.Forward(f.pass, params, x)
 }
 
