@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"go.uber.org/zap"
@@ -29,7 +30,8 @@ const maxCopying = 2
 type copies struct {
 	*run
 	steps uint64        // that the trainer's goroutine has made
-	busy  chan struct{} // a token for each copy that is given, or taken
+	busy  chan struct{} // a token for each copy that is asked for, or taken
+	gives atomic.Bool   // a copy of this member's is on its way
 	mu    sync.Mutex
 	kept  []kept
 }
@@ -130,8 +132,12 @@ func (c *copies) give(m *members) {
 	if to == "" || len(m.of(records, c.with.Stage)) > 1 {
 		return
 	}
+	if !c.gives.CompareAndSwap(false, true) {
+		return // the link takes longer than so many steps
+	}
 	own := c.own()
 	c.tasks.Spawn(func() {
+		defer c.gives.Store(false)
 		err := c.service.Ask(c.life, to, func(s *framed.Stream) error {
 			err := framed.Say(s, 0, wire.Batch{Kind: wire.BatchKeep, Stage: uint8(c.with.Stage + 1), Codec: raw().ID(), Number: own.at, Values: uint32(own.values.n)})
 			if err == nil {

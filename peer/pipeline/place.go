@@ -34,8 +34,9 @@ const (
 	settled = 2 * time.Second
 	// maxAsked bounds the members that a newcomer asks.
 	maxAsked = 64
-	// askFor bounds the wait for the answer of one.
-	askFor = 10 * time.Second
+	// askFor and copyFor bound the wait for what one has to do, and for the copy that it keeps.
+	askFor  = 10 * time.Second
+	copyFor = 10 * time.Minute
 )
 
 // Choose finds a stage for a node that does not train yet. Of nodes that choose at the same time, as when a run begins, each
@@ -169,7 +170,7 @@ func (c chooser) bottleneck(ctx context.Context) int {
 // each asks members how long they take for a micro-batch; 0 if they do not know, or do not answer.
 func (c chooser) each(ctx context.Context, records []transport.Record) []time.Duration {
 	each := make([]time.Duration, len(records))
-	c.all(ctx, len(records), func(ctx context.Context, i int) {
+	c.all(ctx, askFor, len(records), func(ctx context.Context, i int) {
 		_ = c.service.Ask(ctx, records[i].Peer, func(s *framed.Stream) error {
 			err := framed.Say(s, 0, wire.Batch{Kind: wire.BatchLoad, Stage: records[i].Stage})
 			if err == nil {
@@ -191,7 +192,8 @@ func (c chooser) kept(ctx context.Context, stage int) (newest kept) {
 	}
 	records = slices.DeleteFunc(records, func(r transport.Record) bool { return !flock.Trains(r) || r.Stage == 0 })
 	var mu sync.Mutex
-	c.all(ctx, len(records), func(ctx context.Context, i int) {
+	most := 2 * c.node.Stats().FlockSteps // a copy of a later step is a lie
+	c.all(ctx, copyFor, len(records), func(ctx context.Context, i int) {
 		var busy *wire.Refusal
 		got, err := fetch(ctx, c.service, records[i].Peer, c.plan, stage)
 		for errors.As(err, &busy) && busy.Reason == wire.ReasonBusy && ctx.Err() == nil {
@@ -200,7 +202,7 @@ func (c chooser) kept(ctx context.Context, stage int) (newest kept) {
 		}
 		mu.Lock()
 		defer mu.Unlock()
-		if err == nil && got.values.n > 0 && (newest.values.n == 0 || got.at > newest.at) {
+		if err == nil && got.values.n > 0 && got.at <= most && (newest.values.n == 0 || got.at > newest.at) {
 			newest = got
 		}
 	})
@@ -208,8 +210,8 @@ func (c chooser) kept(ctx context.Context, stage int) (newest kept) {
 }
 
 // all talks with so many members, with all at once, for a while.
-func (c chooser) all(ctx context.Context, members int, talk func(ctx context.Context, i int)) {
-	ctx, cancel := context.WithTimeout(ctx, askFor)
+func (c chooser) all(ctx context.Context, within time.Duration, members int, talk func(ctx context.Context, i int)) {
+	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
 	var asking sync.WaitGroup
 	for i := range min(members, maxAsked) {

@@ -153,23 +153,27 @@ func (s *stage) gradient(ctx context.Context, x, grad tensor.Vector, over <-chan
 		d.stepped = false
 		s.tell(func() []stages.Action { return s.machine.Stepped(s.now()) })
 	}
-	for {
+	for ctx.Err() == nil {
 		select {
 		case j := <-d.jobs:
-			if j.Kind == stages.Step {
+			switch {
+			case j.Kind == stages.Step && d.Samples > 0:
 				d.stepped = true
 				return d.mean(grad), nil
+			case j.Kind == stages.Step: // it was due when the last one was broken off, and its gradients are gone
+				s.tell(func() []stages.Action { return s.machine.Stepped(s.now()) })
+				continue
 			}
 			useless := d.compute(j, grad)
 			s.tell(func() []stages.Action { return s.machine.Computed(s.now(), j.At, useless) })
 		case <-ctx.Done():
-			return peer.Result{}, fmt.Errorf("waiting for micro-batches: %w", context.Cause(ctx))
 		case <-over:
 			return peer.Result{}, peer.ErrRunOver
 		case <-s.life.Done():
 			return peer.Result{}, context.Cause(s.life)
 		}
 	}
+	return peer.Result{}, fmt.Errorf("waiting for micro-batches: %w", context.Cause(ctx))
 }
 
 // tell tells the schedule something, and carries out what it says.

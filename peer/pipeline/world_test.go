@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"sync"
 	"testing"
@@ -62,15 +63,16 @@ func points(rng *rand.Rand, n int) (x, y tensor.Vector) {
 
 // world is a run of members that train stages, over a network in memory.
 type world struct {
-	t     *testing.T
-	net   *memnet.Network
-	plan  Plan
-	codec quant.Codec
-	steps uint64 // of all members
-	once  bool   // each makes one, and micro-batches go one after the other
-	log   bool
-	seeds []string
-	all   []*member
+	t      *testing.T
+	net    *memnet.Network
+	plan   Plan
+	codec  quant.Codec
+	steps  uint64 // of all members
+	once   bool   // each makes one, and micro-batches go one after the other
+	log    bool
+	spoils uint64 // each so many micro-batches holds NaN, if not 0
+	seeds  []string
+	all    []*member
 }
 
 // member is one of a world.
@@ -142,7 +144,9 @@ func (w *world) trains(name string, n *peer.Node, stage int, params *tensor.Para
 		rng := rand.New(rand.NewPCG(uint64(len(w.all)), 7))
 		c.Feed = func(ctx context.Context) (x, y tensor.Vector, err error) {
 			m.fed++
-			x, y = points(rng, 4)
+			if x, y = points(rng, 4); w.spoils > 0 && m.fed%w.spoils == 0 {
+				x[3] = float32(math.NaN())
+			}
 			return x, y, ctx.Err()
 		}
 	}
