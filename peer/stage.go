@@ -26,6 +26,7 @@ func StageOf(index, of int, whole *tensor.Layout) Stage { return Stage{index, of
 func (s Stage) announce(own *flock.Flock, params *tensor.Params) {
 	if s.of == 0 {
 		own.SetLayout(params.Layout().Hash())
+		own.SetStage(0)
 		return
 	}
 	own.SetLayout(s.whole.Hash())

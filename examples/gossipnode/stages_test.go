@@ -2,6 +2,7 @@ package main
 
 import (
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -68,6 +69,41 @@ func TestAModelCutIntoStages(t *testing.T) {
 	for i, o := range out {
 		if i != 2 {
 			checkLearned(t, lastLine(t, o.String()))
+		}
+	}
+}
+
+// TestStagesGoOnFromCheckpoints: each peer goes on with the stage of its own checkpoint, and those of all stages are exported
+// as one model.
+func TestStagesGoOnFromCheckpoints(t *testing.T) {
+	data, folder := clitest.Pictures(t, 200, 50), t.TempDir()
+	saved := func(peer string) string { return filepath.Join(folder, "checkpoints", peer) }
+	for life, steps := range []string{"20", "40"} {
+		var out, logs sharedBuffer
+		cmd := command(t, localArgs(data, "--model", "mlp", "--peers", "2", "--stages", "2", "--in-process", "--steps", steps, "--checkpoint", filepath.Join(folder, "checkpoints"))...)
+		cmd.Stdout, cmd.Stderr = &out, &logs
+		if err := cmd.Run(); err != nil {
+			t.Fatalf("%v\n%s", err, &logs)
+		}
+		if n := strings.Count(logs.String(), "resuming from a checkpoint"); n != 2*life {
+			t.Errorf("life %d: %d peers went on\n%s", life, n, &logs)
+		}
+		if r := lastLine(t, out.String()); r.Steps < 40*uint64(life+1) {
+			t.Errorf("life %d ended at step %d", life, r.Steps)
+		}
+	}
+	whole := filepath.Join(folder, "whole.safetensors")
+	for name, c := range map[string]struct {
+		args []string
+		want string
+	}{
+		"all":        {[]string{saved("peer-0"), saved("peer-1")}, "4 tensors"},
+		"one":        {[]string{saved("peer-0")}, "trained in 2 stages, and 1 are given"},
+		"one, twice": {[]string{saved("peer-0"), saved("peer-0")}, "give one checkpoint of each stage"},
+	} {
+		said, err := command(t, append([]string{"export", "--force", "--out", whole}, c.args...)...).CombinedOutput()
+		if (err == nil) != (name == "all") || !strings.Contains(string(said), c.want) {
+			t.Errorf("%s: %v\n%s", name, err, said)
 		}
 	}
 }

@@ -265,3 +265,28 @@ func TestACopyOfTheFuture(t *testing.T) {
 		}
 	})
 }
+
+// TestWhoChoosesAndNeverTrains keeps no newcomer from a stage for ever, and a pipeline is of the stage that its trainer has.
+func TestWhoChoosesAndNeverTrains(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, perceptron(t, 2))
+		a := w.member("a", 0, true, nil)
+		alone := w.member("c", 1, false, nil)
+		time.Sleep(10 * time.Second)
+		idle := w.node("idle")
+		t.Cleanup(func() { idle.Close() })
+		if place, err := Choose(t.Context(), idle, w.plan); err != nil || place.Stage != 1 {
+			t.Fatalf("chose %+v, %v", place, err)
+		}
+		w.crash(alone)
+		time.Sleep(time.Second)
+		n := w.node("d")
+		t.Cleanup(func() { n.Close() })
+		if place, err := Choose(t.Context(), n, w.plan); err != nil || place.Stage != 1 {
+			t.Errorf("chose %+v, %v", place, err)
+		}
+		if _, err := New(a.node, a.trainer, Config{Plan: w.plan, Stage: 1}); !errors.Is(err, peer.ErrConfig) {
+			t.Errorf("a pipeline of another stage: %v", err)
+		}
+	})
+}

@@ -31,6 +31,9 @@ func New(n *peer.Node, t *peer.Trainer, with Config) (*Pipeline, error) {
 	if err := with.validate(); err != nil {
 		return nil, err
 	}
+	if _, err := t.Snapshot(make(tensor.Vector, with.Plan.Stages[with.Stage].Layout().Len()), 0); err != nil {
+		return nil, fmt.Errorf("%w: the trainer does not train stage %d of the plan: %w", peer.ErrConfig, with.Stage, err)
+	}
 	r := &run{with: with.withDefaults(), node: n, trainer: t, began: time.Now()}
 	r.life, r.fail = context.WithCancelCause(context.Background())
 	first := rand.Uint64() // far from the numbers of an earlier life

@@ -97,10 +97,11 @@ func (c chooser) arrive(ctx context.Context) error {
 func (c chooser) settle(ctx context.Context) (stage int, err error) {
 	tick := time.NewTicker(look)
 	defer tick.Stop()
-	stage, since := c.bottleneck(ctx), time.Now()
+	began := time.Now()
+	stage, since := c.bottleneck(ctx), began
 	for {
 		c.service.Choose(uint8(stage + 1))
-		if time.Since(since) >= settled {
+		if time.Since(since) >= settled && (time.Since(began) > 6*settled || !c.chosenOnly(c.service.Records(), stage)) {
 			return stage, nil
 		}
 		select {
@@ -109,10 +110,28 @@ func (c chooser) settle(ctx context.Context) (stage int, err error) {
 			c.service.Choose(0)
 			return 0, context.Cause(ctx)
 		}
-		if next := better(c.service.Records(), c.self, stage, len(c.plan.Stages)); next != stage {
+		records := c.service.Records()
+		if time.Since(began) > 5*settled { // who has chosen, and does not train, does not keep others away for ever
+			records = slices.DeleteFunc(records, func(r transport.Record) bool { return !flock.Trains(r) })
+		}
+		if next := better(records, c.self, stage, len(c.plan.Stages)); next != stage {
 			stage, since = next, time.Now()
 		}
 	}
+}
+
+// chosenOnly tells whether a run that has begun has another stage that nobody trains, though somebody has chosen it, and is
+// about to train it, or never will.
+func (c chooser) chosenOnly(records []transport.Record, own int) bool {
+	begun, trained := false, make([]bool, len(c.plan.Stages))
+	trained[own] = true
+	for _, r := range records {
+		begun = begun || r.Steps > 0
+		if at := int(r.Stage) - 1; at >= 0 && at < len(trained) && flock.Trains(r) {
+			trained[at] = true
+		}
+	}
+	return begun && slices.Contains(trained, false)
 }
 
 // better is the stage that a node should choose which has chosen one: another if that has nobody, or, before anybody has made a

@@ -7,6 +7,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -83,7 +84,7 @@ type member struct {
 	*Pipeline
 	failed chan error // how its steps ended
 	steps  sync.WaitGroup
-	fed    uint64
+	fed    atomic.Uint64
 }
 
 func newWorld(t *testing.T, plan Plan) *world {
@@ -143,8 +144,8 @@ func (w *world) trains(name string, n *peer.Node, stage int, params *tensor.Para
 	if feeds {
 		rng := rand.New(rand.NewPCG(uint64(len(w.all)), 7))
 		c.Feed = func(ctx context.Context) (x, y tensor.Vector, err error) {
-			m.fed++
-			if x, y = points(rng, 4); w.spoils > 0 && m.fed%w.spoils == 0 {
+			fed := m.fed.Add(1)
+			if x, y = points(rng, 4); w.spoils > 0 && fed%w.spoils == 0 {
 				x[3] = float32(math.NaN())
 			}
 			return x, y, ctx.Err()

@@ -9,12 +9,15 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/files"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/rows"
+	"github.com/seed-97356399/murmuration/examples/gossipnode/rundescription"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/settings"
 	"github.com/seed-97356399/murmuration/examples/zoo/nets"
 	"github.com/seed-97356399/murmuration/peer/checkpoint"
@@ -29,21 +32,22 @@ func ExportCommand(std cli.Streams) *cobra.Command {
 		force, asJSON bool
 	)
 	cmd := &cobra.Command{
-		Use:   "export FILE",
+		Use:   "export FILE...",
 		Short: "Write the model of a checkpoint as a plain safetensors file",
 		Long: `Export reads a checkpoint, or the newest of a folder, and writes the model in it for
 other programs: the model's tensors as F32, without the optimizer's state and this
 program's metadata. It writes into the file what serve and predict need too: of a model on
 a table how rows are prepared, from pipeline.json beside the checkpoints or --pipeline; of
-one on pictures their shape, number of classes and normalization, from the checkpoint.`,
+one on pictures their shape, number of classes and normalization, from the checkpoint. Where
+the model was cut into stages, give a checkpoint of each: they are joined.`,
 		Example: `  gossipnode export DIR/checkpoint-000042.safetensors --out model.safetensors
   python -c 'from safetensors.numpy import load_file; print(load_file("model.safetensors").keys())'`,
-		Args: oneFile,
+		Args: cobra.MinimumNArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
 			if out == "" {
 				return cli.Usagef("export needs --out, the file to write")
 			}
-			file, model, err := export(args[0], out, pipeline, force)
+			file, model, err := export(args, out, pipeline, force)
 			if err != nil {
 				return err
 			}
@@ -69,17 +73,14 @@ func (e exported) String() string {
 	return fmt.Sprintf("%s: %s, %s of %s\n", e.File, cli.Plural(uint64(e.Tensors), "tensor"), cli.Plural(uint64(e.Values), "value"), e.From)
 }
 
-// export writes the model of a checkpoint to a file.
-func export(from, to, pipeline string, force bool) (file string, model *tensor.Params, err error) {
-	file, read, err := open(from)
+// export writes the model of a checkpoint, or of those of all stages, to a file.
+func export(from []string, to, pipeline string, force bool) (file string, model *tensor.Params, err error) {
+	file, read, model, err := modelIn(from[0])
+	if err == nil {
+		model, err = joined(read, model, from[1:])
+	}
 	if err != nil {
 		return "", nil, err
-	}
-	if err := read.Intact(); err != nil {
-		return "", nil, orBefore(from, file, fmt.Errorf("reading %s: %w", file, err))
-	}
-	if model, err = read.Model(); err != nil {
-		return "", nil, fmt.Errorf("exporting %s: %w", file, err)
 	}
 	if info, err := os.Stat(to); err == nil && info.IsDir() {
 		return "", nil, cli.Usagef("%s is a folder: give a file with --out", to)
@@ -108,6 +109,54 @@ func export(from, to, pipeline string, force bool) (file string, model *tensor.P
 		return "", nil, fmt.Errorf("exporting to %s: %w", to, err)
 	}
 	return file, model, nil
+}
+
+// modelIn reads the model of a checkpoint.
+func modelIn(from string) (file string, read *checkpoint.File, model *tensor.Params, err error) {
+	if file, read, err = open(from); err != nil {
+		return "", nil, nil, err
+	}
+	if err := read.Intact(); err != nil {
+		return "", nil, nil, orBefore(from, file, fmt.Errorf("reading %s: %w", file, err))
+	}
+	if model, err = read.Model(); err != nil {
+		return "", nil, nil, fmt.Errorf("exporting %s: %w", file, err)
+	}
+	return file, read, model, nil
+}
+
+// joined joins the model of a checkpoint with those of the other stages, if there are any.
+func joined(of *checkpoint.File, model *tensor.Params, more []string) (*tensor.Params, error) {
+	stages := 1
+	if text, _, cut := strings.Cut(valueIn(of, rundescription.StagesField), " "); cut {
+		stages, _ = strconv.Atoi(text)
+	}
+	if len(more)+1 != stages {
+		return nil, cli.Usagef("the model was trained in %s, and %d are given: give a checkpoint of each", cli.Plural(uint64(stages), "stage"), len(more)+1)
+	}
+	var specs []tensor.Spec
+	var values tensor.Vector
+	for i := 0; ; i++ {
+		for _, r := range model.Layout().Ranges() {
+			specs = append(specs, tensor.Spec{Name: r.Name, Shape: r.Shape})
+		}
+		if values = append(values, model.Vector()...); i == len(more) {
+			break
+		}
+		file, other, next, err := modelIn(more[i])
+		if err != nil {
+			return nil, err
+		}
+		if other.Metadata["run"] != of.Metadata["run"] || other.Metadata["model"] != of.Metadata["model"] {
+			return nil, cli.Usagef("%s is of another run, or another model", file)
+		}
+		model = next
+	}
+	layout, err := tensor.NewLayout(specs...)
+	if err != nil {
+		return nil, cli.Usage(fmt.Errorf("joining stages: %w: give one checkpoint of each stage", err))
+	}
+	return tensor.WrapParams(layout, values)
 }
 
 // preparedFor returns the preparation of rows for the model of a checkpoint, as JSON; "" if the model is not of a

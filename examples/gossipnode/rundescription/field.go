@@ -83,7 +83,7 @@ func fields() []field {
 		flag("schedule", false), flag("warmup", false), flag("lr-floor", false), flag("weight-decay", false), flag("clip", false),
 		number("beta2", settings.Settings.OtherBeta2),
 		{
-			name: "stages of the model", flags: []string{"stages"}, value: stagesOf,
+			name: StagesField, flags: []string{"stages"}, value: stagesOf,
 			take: func(s values, value string) error { return s.Table.Stages.Take(strings.Split(value, " ")[0]) },
 		},
 		flag("activations", true), flag("strategy", false), shape(), flag("servers", false), flag("global-batch", false), flag("seed", false), flag("final", false), flag("final-weights", true),
@@ -133,6 +133,9 @@ func tableFields() []field {
 	}
 	return fields
 }
+
+// StagesField is the field that says into how many stages the model is cut, before anything else.
+const StagesField = "stages of the model"
 
 // stagesOf is into how many stages the model is cut, and the size of micro-batches, which is the same for all.
 func stagesOf(s values) string {

@@ -6,7 +6,7 @@ import (
 
 const activationsFlag = "activations"
 
-// microBatches is how many micro-batches make a step of a peer that trains a stage of a model.
+// microBatches is about how many micro-batches make a step of a peer that trains a stage of a model.
 const microBatches = 8
 
 // activationCodecs are the codecs for what goes from stage to stage.
@@ -14,7 +14,8 @@ func activationCodecs() []string { return []string{"raw", "bf16", "fp16", "int8"
 
 // MicroBatch is the number of examples of a micro-batch, and how many of them make a step of a batch.
 func MicroBatch(batch int) (examples, batches int) {
-	return max(batch/microBatches, 1), min(batch, microBatches)
+	examples = max(batch/microBatches, 1)
+	return examples, max(batch/examples, 1)
 }
 
 // pipelined are the faults of settings where the model is cut into stages.

@@ -101,12 +101,13 @@ func takeStage(ctx context.Context, t *training, p *preparing) (stage int, param
 
 // stageOfCheckpoint finds the stage that the newest checkpoint is of, and takes it.
 func stageOfCheckpoint(t *training, whole tensor.Vector) (stage int, params *tensor.Params, err error) {
-	var fault error
+	folder, fault := workload.Folder(t.Settings), error(nil)
+	folder.Older = nil // another stage may have the same shapes under other names
 	for stage := range t.staged.plan.Stages {
 		if params, err = t.staged.plan.Part(stage, whole); err != nil {
 			return 0, nil, err
 		}
-		taken, refused, err := workload.Folder(t.Settings).Load(params)
+		taken, refused, err := folder.Load(params)
 		if err == nil && taken != nil {
 			t.work.Resumed, t.work.Refused = taken, refused
 			return stage, params, nil
