@@ -22,7 +22,7 @@ const (
 
 // receiver answers members that send micro-batches, or want to know something.
 type receiver struct {
-	*stage
+	stage   *stage
 	copies  *copies
 	lock    sync.Mutex
 	reading map[transport.PeerID]int // the micro-batches that are being read, of each member
@@ -43,22 +43,22 @@ func (r *receiver) serve(ctx context.Context, s *framed.Stream) error {
 	}
 	switch m.Kind {
 	case wire.BatchLoad:
-		return r.finish(s, outcome{answer: stages.NoRoom, load: r.load()})
+		return r.finish(s, outcome{answer: stages.NoRoom, load: r.stage.load()})
 	case wire.BatchKeep, wire.BatchFetch:
-		return r.copies.serve(s, m, r.service.Records())
+		return r.copies.serve(s, m, r.stage.service.Records())
 	}
-	if !r.members.before(r.service.Records(), s.Remote()) || int(m.Stage) != r.with.Stage+1 {
-		s.Refuse(0, wire.ReasonProtocol, fmt.Sprintf("this member has stage %d, and takes what members of the stage before have, or rows", r.with.Stage+1))
+	if !r.stage.members.before(r.stage.service.Records(), s.Remote()) || int(m.Stage) != r.stage.with.Stage+1 {
+		s.Refuse(0, wire.ReasonProtocol, fmt.Sprintf("this member has stage %d, and takes what members of the stage before have, or rows", r.stage.with.Stage+1))
 		return nil
 	}
 	parcel, err := r.read(s, m)
 	if errors.Is(err, errNoRoom) {
-		return r.finish(s, outcome{answer: stages.NoRoom, load: r.load()})
+		return r.finish(s, outcome{answer: stages.NoRoom, load: r.stage.load()})
 	}
 	if err != nil {
 		return err
 	}
-	o, err := r.accept(ctx, s.Remote(), parcel)
+	o, err := r.stage.accept(ctx, s.Remote(), parcel)
 	if err != nil {
 		return err
 	}
@@ -78,8 +78,8 @@ var errNoRoom = errors.New("too many micro-batches come at once")
 // read reads a micro-batch for this stage.
 func (r *receiver) read(s *framed.Stream, m wire.Batch) (got parcel, err error) {
 	codec, known := quant.ByID(m.Codec)
-	examples, in := int(m.Examples), r.model.In().Len()
-	if !known || codec.Lattice() || examples < 1 || examples > r.with.Examples || int(m.Values) != examples*in || !r.fits(m) {
+	examples, in := int(m.Examples), r.stage.model.In().Len()
+	if !known || codec.Lattice() || examples < 1 || examples > r.stage.with.Examples || int(m.Values) != examples*in || !r.fits(m) {
 		return got, fmt.Errorf("%d examples of %d values with %d targets, coded as %d: %w", m.Examples, m.Values, m.Targets, m.Codec, errShape)
 	}
 	if !r.begin(s.Remote()) {
@@ -119,7 +119,7 @@ func (r *receiver) end(from transport.PeerID) {
 
 // fits tells whether a micro-batch has as many targets as are due: none if its outputs are wanted.
 func (r *receiver) fits(m wire.Batch) bool {
-	due := int(m.Examples) * r.with.Plan.Loss.Terms(r.with.Plan.Whole.Out())
+	due := int(m.Examples) * r.stage.with.Plan.Loss.Terms(r.stage.with.Plan.Whole.Out())
 	if m.Kind == wire.BatchOutputs {
 		due = 0
 	}

@@ -7,13 +7,15 @@ import (
 	"math"
 
 	"github.com/seed-97356399/murmuration/internal/stages"
+	"github.com/seed-97356399/murmuration/peer/transport"
 	"github.com/seed-97356399/murmuration/tensor"
 )
 
 // sender sends micro-batches of this member's rows into the first stage.
 type sender struct {
-	*stage               // of this member, which may be the first
-	room   chan struct{} // a token if there may be room for more
+	*run
+	accept func(context.Context, transport.PeerID, parcel) (outcome, error) // of this member's own stage, which may be the first
+	room   chan struct{}                                                    // a token if there may be room for more
 
 	// The lock is held for these.
 	machine *stages.Source
@@ -36,7 +38,7 @@ const smoothing = 1.0 / 16
 func newSender(s *stage, first uint64, asks bool) *sender {
 	machine := stages.NewSource(s.node.Self(), s.with.Window, first)
 	machine.Asks = asks
-	return &sender{stage: s, machine: machine, own: map[stages.ID]*own{}, room: make(chan struct{}, 1), loss: math.NaN()}
+	return &sender{run: s.run, accept: s.accept, machine: machine, own: map[stages.ID]*own{}, room: make(chan struct{}, 1), loss: math.NaN()}
 }
 
 // wake tells who waits for room to look.
