@@ -98,3 +98,27 @@ func (n *node) tellOver() {
 	}
 	n.finish()
 }
+
+// TestACoordinatorStandsStill for as long as it waits for silent participants, just after it has come itself: it gave itself
+// up too then, and the merge waited for ever.
+func TestACoordinatorStandsStill(t *testing.T) {
+	w := newWorld(t, 0, merging(t, merge.Config{Deadline: 400 * time.Millisecond}))
+	w.patience = 8 * time.Second
+	for _, id := range names(4) {
+		w.join(id, steady(10*time.Millisecond)).start()
+	}
+	w.view(time.Millisecond)
+	w.queue.Run(300 * time.Millisecond)
+	for i, id := range w.names {
+		w.queue.After([]time.Duration{0, 455 * time.Millisecond, 0, 0}[i], func() { w.peers[id].tellOver() })
+	}
+	w.queue.Run(755 * time.Millisecond)
+	w.freeze("ba")
+	w.queue.After(400*time.Millisecond, func() { w.thaw("ba") })
+	w.queue.Run(w.queue.Now() + 30*time.Second)
+	for _, id := range w.names {
+		if !w.peers[id].settled {
+			t.Errorf("%s has not settled", id)
+		}
+	}
+}

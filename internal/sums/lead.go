@@ -338,7 +338,8 @@ func (l *lead) tick() {
 		if stuck {
 			l.hold(c.ID, "", "", stallCounts)
 		}
-		if stuck || l.m.now-c.received >= l.m.times.Silence {
+		silent := c.ID != l.m.self && l.m.now-c.received >= l.m.times.Silence // this member is not: it may have stood still
+		if stuck || silent {
 			l.fails(c.ID)
 			l.drop(c.ID)
 		}
