@@ -338,8 +338,7 @@ func (l *lead) tick() {
 		if stuck {
 			l.hold(c.ID, "", "", stallCounts)
 		}
-		silent := c.ID != l.m.self && l.m.now-c.received >= l.m.times.Silence // this member is not: it may have stood still
-		if stuck || silent {
+		if stuck || c.ID != l.m.self && l.m.now-c.received >= l.m.times.Silence { // this member itself may have stood still
 			l.fails(c.ID)
 			l.drop(c.ID)
 		}
