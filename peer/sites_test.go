@@ -83,7 +83,7 @@ func TestPeersThatSayWhereTheyAre(t *testing.T) {
 			}
 		}
 		for i, model := range flock.Models() {
-			if want := common + float64(peers-1)/2; math.Abs(float64(model[3])-want) > 1.5 {
+			if want := common + float64(peers-1)/2; math.Abs(float64(model[3])-want) > 2 { // alone they are up to 3.5 from it
 				t.Errorf("peer %d is at %g, want about %g", i, model[3], want)
 			}
 		}
