@@ -4,6 +4,7 @@ import (
 	"github.com/seed-97356399/murmuration/internal/idle"
 	"github.com/seed-97356399/murmuration/internal/stages"
 	"github.com/seed-97356399/murmuration/peer"
+	"github.com/seed-97356399/murmuration/peer/transport"
 	"github.com/seed-97356399/murmuration/tensor"
 	"github.com/seed-97356399/murmuration/tensor/nn"
 )
@@ -27,7 +28,14 @@ type desk struct {
 	one     tensor.Vector // the gradient of one micro-batch
 	errors  tensor.Vector // over the outputs of the last stage
 	stepped bool          // the last step was made, and the schedule does not know
+	worst   worst         // of this step
 	peer.Result
+}
+
+// worst is who sent the largest errors of a step, and the mean of their squares.
+type worst struct {
+	from   transport.PeerID
+	square float64
 }
 
 // maxFlows bounds the memories of micro-batches that are kept for later ones.
@@ -97,6 +105,9 @@ func (d *desk) compute(j job, grad tensor.Vector) (useless bool) {
 	below := h.flow.Backward(h.params, d.one, h.errors, d.with.Stage > 0)
 	if !tensor.Finite(d.one) || !tensor.Finite(below) {
 		return true
+	}
+	if square := tensor.SumSquares(h.errors) / float64(len(h.errors)); h.from != "" && len(h.errors) > 0 && square >= d.worst.square {
+		d.worst = worst{h.from, square}
 	}
 	h.back = encode(h.codec, below)
 	tensor.Axpy(grad, float32(examples), d.one)

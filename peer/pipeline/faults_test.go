@@ -19,43 +19,98 @@ import (
 	"github.com/seed-97356399/murmuration/tensor/nn"
 )
 
-// TestErrorsBeyondTheUsual: a member of the last stage that sends errors, or losses, far beyond what is usual makes nobody's
-// step fail.
+// TestErrorsBeyondTheUsual: a member of the last stage that sends errors, or losses, far beyond what is usual ends nobody's
+// training, though it is there from the beginning.
 func TestErrorsBeyondTheUsual(t *testing.T) {
-	for what, lie := range map[string]func(values int) outcome{
-		"loss": func(n int) outcome { return outcome{loss: -1e308, values: encode(raw(), make(tensor.Vector, n))} },
-		"errors": func(n int) outcome {
-			v := make(tensor.Vector, n)
-			v[0] = 1e28
-			return outcome{values: encode(raw(), v)}
-		},
+	large := func(n int) outcome {
+		v := make(tensor.Vector, n)
+		v[0] = 1e28
+		return outcome{values: encode(raw(), v)}
+	}
+	for what, c := range map[string]struct {
+		after time.Duration
+		lie   func(values int) outcome
+	}{
+		"loss":                  {3 * time.Second, func(n int) outcome { return outcome{loss: -1e308, values: encode(raw(), make(tensor.Vector, n))} }},
+		"errors":                {3 * time.Second, large},
+		"errors from the first": {0, large},
 	} {
 		t.Run(what, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				w := newWorld(t, perceptron(t, 1, 2))
+				liar := func() {
+					w.liar(2, func(_ context.Context, s *framed.Stream) error {
+						var m wire.Batch
+						_, err := s.Receive(&m)
+						if err == nil {
+							err = tell(s, c.lie(int(m.Values)))
+						}
+						s.Finish()
+						return err
+					})
+				}
+				if c.after == 0 {
+					liar()
+				}
 				for stage := range 3 {
 					w.member(string(rune('a'+stage)), stage, stage == 0, nil)
 				}
-				time.Sleep(3 * time.Second)
-				w.liar(2, func(_ context.Context, s *framed.Stream) error {
-					var m wire.Batch
-					_, err := s.Receive(&m)
-					if err == nil {
-						err = tell(s, lie(int(m.Values)))
-					}
-					s.Finish()
-					return err
-				})
-				time.Sleep(5 * time.Second)
+				if time.Sleep(c.after); c.after > 0 {
+					liar()
+				}
+				time.Sleep(20 * time.Second)
 				for _, m := range w.all {
 					select {
 					case err := <-m.failed:
 						t.Errorf("%s: %v", m.name, err)
 					default:
 					}
+					if steps := m.trainer.Stats().Steps; steps < 20 {
+						t.Errorf("%s has made %d steps", m.name, steps)
+					}
 				}
 			})
 		})
+	}
+}
+
+// TestWhatIsUsual: liars among the first, or many later, do not decide what is usual, and it follows honest errors.
+func TestWhatIsUsual(t *testing.T) {
+	errors := func(size float32) tensor.Vector { return tensor.Vector{size, -size} }
+	rng := rand.New(rand.NewPCG(1, 2))
+	honest := func(u *usual, size float64) bool {
+		return u.check("a", 0, 1, errors(float32(size*math.Exp(rng.NormFloat64())))) == nil
+	}
+	u := newUsual()
+	accepted := 0
+	for i := range 3000 {
+		if i%3 == 0 && u.check("a", 0, 1, errors(float32(90*math.Sqrt(max(u.mean, 1e-6))))) == nil {
+			accepted++
+		}
+		if i%3 > 0 && !honest(&u, 0.01) {
+			t.Fatalf("honest errors are refused after %d", i)
+		}
+	}
+	if is := math.Sqrt(u.mean); is > 0.1 || accepted == 0 {
+		t.Errorf("a liar of three who sends 90 times what is usual makes %g of 0.01, %d accepted", is, accepted)
+	}
+	if u.check("a", 0, 1, errors(1e3)) == nil || u.check("a", 0, -1e7, errors(0.01)) == nil {
+		t.Error("what cannot be is accepted")
+	}
+	u.forget("liar", 0)
+	if u.check("liar", doubtFor-1, 1, errors(0.01)) == nil || u.check("liar", doubtFor, 1, errors(0.01)) != nil {
+		t.Error("who made a step fail is believed at once, or not after a while")
+	}
+	u.forget("", 0)
+	for range learnedFrom {
+		honest(&u, 1e-4)
+	}
+	refused := 0
+	for refused < 2000 && !honest(&u, 0.1) {
+		refused++
+	}
+	if refused == 0 || refused == 2000 {
+		t.Errorf("errors that have grown are accepted after %d", refused)
 	}
 }
 
@@ -287,6 +342,50 @@ func TestWhoChoosesAndNeverTrains(t *testing.T) {
 		}
 		if _, err := New(a.node, a.trainer, Config{Plan: w.plan, Stage: 1}); !errors.Is(err, peer.ErrConfig) {
 			t.Errorf("a pipeline of another stage: %v", err)
+		}
+	})
+}
+
+// TestCopiesThatAreKept: an older copy does not replace a newer one, nor does one of the future, which would stand in the way of
+// all others; a copy that cannot be had is told.
+func TestCopiesThatAreKept(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, perceptron(t, 2))
+		a := w.member("a", 0, true, nil)
+		_, service := w.liar(1, nil)
+		time.Sleep(2 * time.Second)
+		values := encode(raw(), make(tensor.Vector, w.plan.Stages[1].Layout().Len()))
+		for _, c := range []struct{ at, kept uint64 }{{10, 10}, {5, 10}, {1 << 60, 10}, {11, 11}} {
+			err := service.Ask(t.Context(), a.node.Self(), func(s *framed.Stream) error { return kept{c.at, values}.give(s, 2) })
+			if err != nil {
+				t.Errorf("a copy of step %d: %v", c.at, err)
+			}
+			time.Sleep(time.Second)
+			if got := a.copies.of(1); got.at != c.kept {
+				t.Errorf("after a copy of step %d that of step %d is kept, want %d", c.at, got.at, c.kept)
+			}
+		}
+	})
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, perceptron(t, 1, 2))
+		w.member("a", 0, true, nil)
+		w.member("b", 1, true, nil)
+		w.liar(1, func(_ context.Context, s *framed.Stream) error {
+			var m wire.Batch
+			if _, err := s.Receive(&m); err != nil || m.Kind != wire.BatchFetch {
+				s.Refuse(0, wire.ReasonBusy, "")
+				return err
+			}
+			err := framed.Say(s, 0, wire.Batch{Kind: wire.BatchKeep, Stage: m.Stage, Codec: raw().ID(), Number: 1, Values: uint32(w.plan.Stages[2].Layout().Len())})
+			time.Sleep(time.Second)
+			return errors.Join(err, errUseless)
+		})
+		time.Sleep(2 * time.Second)
+		n := w.node("d")
+		t.Cleanup(func() { n.Close() })
+		place, err := Choose(t.Context(), n, w.plan)
+		if err != nil || place.Stage != 2 || place.Params != nil || place.Fault == nil {
+			t.Errorf("chose %+v, %v", place, err)
 		}
 	})
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/seed-97356399/murmuration/internal/stages"
+	"github.com/seed-97356399/murmuration/peer/transport"
 	"github.com/seed-97356399/murmuration/quant"
 	"github.com/seed-97356399/murmuration/tensor"
 	"github.com/seed-97356399/murmuration/tensor/nn"
@@ -20,11 +21,12 @@ type held struct {
 	end         context.CancelFunc
 	answer      chan outcome // to whom it came from
 
-	flow    *nn.Flow      // its memory on the way; nil before it is computed
-	params  tensor.Vector // of its forward pass; nil before it
-	onwards coded         // its outputs
-	errors  tensor.Vector // over its outputs
-	back    coded         // the errors over its inputs, or the outputs that were asked for
+	flow    *nn.Flow         // its memory on the way; nil before it is computed
+	params  tensor.Vector    // of its forward pass; nil before it
+	onwards coded            // its outputs
+	errors  tensor.Vector    // over its outputs
+	from    transport.PeerID // who sent them; nobody if they are of this stage
+	back    coded            // the errors over its inputs, or the outputs that were asked for
 	loss    float64
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/seed-97356399/murmuration/internal/framed"
 	"github.com/seed-97356399/murmuration/internal/stages"
 	"github.com/seed-97356399/murmuration/peer"
+	"github.com/seed-97356399/murmuration/peer/optim"
 	"github.com/seed-97356399/murmuration/peer/transport"
 	"github.com/seed-97356399/murmuration/tensor"
 )
@@ -40,6 +41,7 @@ func New(n *peer.Node, t *peer.Trainer, with Config) (*Pipeline, error) {
 	p := &Pipeline{run: r, members: newMembers(n.Self(), r.with), copies: newCopies(r)}
 	var err error
 	if p.stage, err = newStage(r, p.members, first); err != nil {
+		r.fail(err)
 		return nil, err
 	}
 	p.rows, p.asks = newSender(p.stage, first, false), newSender(p.stage, first, true)
@@ -73,17 +75,29 @@ func (p *Pipeline) Close() error {
 	return nil
 }
 
+// maxDropped bounds the steps in a row that are left out since they are not finite: errors come from other members, so one of
+// them may be at fault, but if it goes on the learning rate is.
+const maxDropped = 16
+
 // Step computes micro-batches until there are enough for a step of this member's trainer, and makes it. It fails as
-// peer.Trainer.Step does, with what Config.Feed returned, or with a *StageLostError. Micro-batches are computed only
-// while Step runs.
+// peer.Trainer.Step does, with what Config.Feed returned, or with a *StageLostError. A step that is not finite is left out and
+// logged; after 16 of them in a row Step fails. Micro-batches are computed only while Step runs.
 func (p *Pipeline) Step(ctx context.Context) error {
-	err := p.trainer.Step(ctx, func(x, grad tensor.Vector) (peer.Result, error) {
-		return p.stage.gradient(ctx, x, grad, p.service.Over)
-	})
-	if err == nil {
-		p.copies.give(p.members)
+	for dropped := 1; ; dropped++ {
+		err := p.trainer.Step(ctx, func(x, grad tensor.Vector) (peer.Result, error) {
+			return p.stage.gradient(ctx, x, grad, p.service.Over)
+		})
+		switch {
+		case err == nil:
+			p.copies.give(p.members)
+		case errors.Is(err, optim.ErrNotFinite) && dropped < maxDropped:
+			by := p.stage.desk.worst.from
+			p.with.Log.Warn("a step is left out: this member of the next stage sent the largest errors, and is not believed for a while", zap.String("peer", string(by)), zap.Error(err))
+			p.stage.usual.forget(by, p.now())
+			continue
+		}
+		return err
 	}
-	return err
 }
 
 // Linger goes on computing once the run is over for this member, whose parameters stay as they are, until it is over for all

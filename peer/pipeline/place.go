@@ -1,6 +1,7 @@
 package pipeline
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -27,6 +28,9 @@ type Place struct {
 	// its stage have.
 	Params *tensor.Params
 	At     uint64
+	// Fault says why a copy that members keep of a stage without members could not be had, if so; Params is nil then. Its
+	// stage begins anew: whoever would rather wait does not train.
+	Fault error
 }
 
 const (
@@ -56,15 +60,7 @@ func Choose(ctx context.Context, n *peer.Node, plan Plan) (Place, error) {
 	if err != nil {
 		return Place{}, fmt.Errorf("choosing a stage: %w", err)
 	}
-	if got := c.kept(ctx, place.Stage); got.values.n > 0 {
-		values, err := got.values.decode()
-		if err == nil {
-			place.Params, err = tensor.WrapParams(plan.Stages[place.Stage].Layout(), values)
-		}
-		if place.At = got.at; err != nil {
-			return Place{}, fmt.Errorf("the copy of stage %d: %w", place.Stage+1, err)
-		}
-	}
+	place.Params, place.At, place.Fault = c.kept(ctx, place.Stage)
 	return place, nil
 }
 
@@ -203,29 +199,77 @@ func (c chooser) each(ctx context.Context, records []transport.Record) []time.Du
 	return each
 }
 
-// kept is the newest copy that members keep of a stage that has none, if there is one.
-func (c chooser) kept(ctx context.Context, stage int) (newest kept) {
+// kept is the newest copy that can be had of a stage that has no members, if others keep one; one is in memory at a time.
+func (c chooser) kept(ctx context.Context, stage int) (params *tensor.Params, at uint64, fault error) {
+	ctx, cancel := context.WithTimeout(ctx, copyFor)
+	defer cancel()
+	for _, o := range c.offers(ctx, stage) {
+		var got kept
+		err := c.patiently(ctx, func() (err error) {
+			got, err = fetch(ctx, c.service, o.from, c.plan, stage)
+			return err
+		})
+		if err == nil {
+			var values tensor.Vector
+			if values, err = got.values.decode(); err == nil {
+				params, err = tensor.WrapParams(c.plan.Stages[stage].Layout(), values) // fails if it has none any more
+			}
+		}
+		if err == nil {
+			return params, got.at, nil
+		}
+		fault = errors.Join(fault, fmt.Errorf("copying stage %d from %s: %w", stage+1, o.from, err))
+	}
+	return nil, 0, fault
+}
+
+// offer is a copy that a member says to have, of a step of the flock.
+type offer struct {
+	from transport.PeerID
+	at   uint64
+}
+
+// offers are the copies that members have of a stage which none of them trains, the newest first.
+func (c chooser) offers(ctx context.Context, stage int) (offers []offer) {
 	records := c.service.Records()
 	if slices.ContainsFunc(records, func(r transport.Record) bool { return flock.Trains(r) && int(r.Stage) == stage+1 }) {
-		return kept{} // that has them itself
+		return nil // that has the parameters themselves
 	}
 	records = slices.DeleteFunc(records, func(r transport.Record) bool { return !flock.Trains(r) || r.Stage == 0 })
 	var mu sync.Mutex
-	most := 2 * c.node.Stats().FlockSteps // a copy of a later step is a lie
-	c.all(ctx, copyFor, len(records), func(ctx context.Context, i int) {
-		var busy *wire.Refusal
-		got, err := fetch(ctx, c.service, records[i].Peer, c.plan, stage)
-		for errors.As(err, &busy) && busy.Reason == wire.ReasonBusy && ctx.Err() == nil {
-			time.Sleep(lookEvery)
-			got, err = fetch(ctx, c.service, records[i].Peer, c.plan, stage)
-		}
-		mu.Lock()
-		defer mu.Unlock()
-		if err == nil && got.values.n > 0 && got.at <= most && (newest.values.n == 0 || got.at > newest.at) {
-			newest = got
-		}
+	most := newest(c.node) // a copy of a later step is a lie
+	c.all(ctx, askFor, len(records), func(ctx context.Context, i int) {
+		_ = c.patiently(ctx, func() error {
+			return offered(ctx, c.service, records[i].Peer, stage, func(s *framed.Stream, m wire.Batch) error {
+				mu.Lock()
+				defer mu.Unlock()
+				if m.Values > 0 && m.Number <= most {
+					offers = append(offers, offer{records[i].Peer, m.Number})
+				}
+				return errEnough
+			})
+		})
 	})
-	return newest
+	slices.SortFunc(offers, func(a, b offer) int { return cmp.Or(cmp.Compare(b.at, a.at), cmp.Compare(a.from, b.from)) })
+	return offers
+}
+
+// errEnough ends a stream once it has told what was asked.
+var errEnough = errors.New("it is known what the member has")
+
+// patiently asks again while a member is busy.
+func (c chooser) patiently(ctx context.Context, ask func() error) error {
+	for {
+		err := ask()
+		if busy, refused := errors.AsType[*wire.Refusal](err); !refused || busy.Reason != wire.ReasonBusy {
+			return err
+		}
+		select {
+		case <-time.After(lookEvery):
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
 }
 
 // all talks with so many members, with all at once, for a while.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 
 	"github.com/seed-97356399/murmuration/internal/framed"
 	"github.com/seed-97356399/murmuration/internal/stages"
@@ -24,12 +23,11 @@ const (
 type receiver struct {
 	stage   *stage
 	copies  *copies
-	lock    sync.Mutex
-	reading map[transport.PeerID]int // the micro-batches that are being read, of each member
+	reading *places // for micro-batches that are being read
 }
 
 func newReceiver(s *stage, c *copies) *receiver {
-	return &receiver{stage: s, copies: c, reading: map[transport.PeerID]int{}}
+	return &receiver{stage: s, copies: c, reading: newPlaces(maxReading, maxReadingOf)}
 }
 
 // errShape: what a member sends does not fit the stage.
@@ -82,39 +80,15 @@ func (r *receiver) read(s *framed.Stream, m wire.Batch) (got parcel, err error) 
 	if !known || codec.Lattice() || examples < 1 || examples > r.stage.with.Examples || int(m.Values) != examples*in || !r.fits(m) {
 		return got, fmt.Errorf("%d examples of %d values with %d targets, coded as %d: %w", m.Examples, m.Values, m.Targets, m.Codec, errShape)
 	}
-	if !r.begin(s.Remote()) {
+	if !r.reading.take(s.Remote()) {
 		return got, errNoRoom
 	}
-	defer r.end(s.Remote())
+	defer r.reading.free(s.Remote())
 	got = parcel{id: stages.ID{Source: transport.PeerID(m.Source), Number: m.Number, Asks: m.Kind == wire.BatchOutputs}, examples: examples}
 	if got.values, err = receive(s, codec, int(m.Values)); err == nil {
 		got.targets, err = receive(s, raw(), int(m.Targets))
 	}
 	return got, err
-}
-
-// begin takes a place to read what a member sends, if there is one.
-func (r *receiver) begin(from transport.PeerID) bool {
-	r.lock.Lock()
-	defer r.lock.Unlock()
-	all := 0
-	for _, n := range r.reading {
-		all += n
-	}
-	if all >= maxReading || r.reading[from] >= maxReadingOf {
-		return false
-	}
-	r.reading[from]++
-	return true
-}
-
-// end gives the place back.
-func (r *receiver) end(from transport.PeerID) {
-	r.lock.Lock()
-	defer r.lock.Unlock()
-	if r.reading[from]--; r.reading[from] == 0 {
-		delete(r.reading, from)
-	}
 }
 
 // fits tells whether a micro-batch has as many targets as are due: none if its outputs are wanted.

@@ -32,7 +32,7 @@ type stage struct {
 func newStage(r *run, m *members, first uint64) (*stage, error) {
 	machine, err := stages.NewHolder(stages.Config{Stage: r.with.Stage, Stages: len(r.with.Plan.Stages), Batch: r.with.Batch, First: first})
 	model := r.with.Plan.Stages[r.with.Stage]
-	return &stage{run: r, members: m, model: model, desk: newDesk(r.with, model), machine: machine, held: map[stages.Key]*held{}}, err
+	return &stage{run: r, members: m, model: model, desk: newDesk(r.with, model), machine: machine, usual: newUsual(), held: map[stages.Key]*held{}}, err
 }
 
 func (s *stage) load() stages.Load {
@@ -119,7 +119,7 @@ func (s *stage) answered(a stages.Action, o outcome, broken error) {
 	var errs tensor.Vector
 	if broken == nil && o.answer == stages.Done && !a.ID.Asks {
 		if errs, broken = o.values.decode(); broken == nil {
-			broken = s.usual.check(o.loss, errs)
+			broken = s.usual.check(a.To, s.now(), o.loss, errs)
 		}
 		if broken != nil {
 			s.with.Log.Warn("a member of the next stage sends errors that cannot be", zap.String("peer", string(a.To)), zap.Error(broken))
@@ -133,7 +133,7 @@ func (s *stage) answered(a stages.Action, o outcome, broken error) {
 	}
 	at, do := s.machine.Answer(s.now(), a.To, a.Number, o.answer, o.load)
 	if h := s.held[at]; h != nil { // it is waited for
-		h.loss, h.errors, h.back = o.loss, errs, o.values
+		h.loss, h.errors, h.from, h.back = o.loss, errs, a.To, o.values
 	}
 	s.carryOut(do)
 }
@@ -141,7 +141,7 @@ func (s *stage) answered(a stages.Action, o outcome, broken error) {
 // gradient is the mean gradient of the micro-batches of a step, at parameters that do not change meanwhile.
 func (s *stage) gradient(ctx context.Context, x, grad tensor.Vector, over <-chan struct{}) (peer.Result, error) {
 	d := s.desk
-	d.params = x
+	d.params, d.worst = x, worst{}
 	defer func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()

@@ -1,6 +1,7 @@
 package train
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -14,6 +15,7 @@ import (
 	"github.com/seed-97356399/murmuration/examples/zoo/dataset"
 	"github.com/seed-97356399/murmuration/examples/zoo/nets"
 	"github.com/seed-97356399/murmuration/peer"
+	"github.com/seed-97356399/murmuration/peer/checkpoint"
 	"github.com/seed-97356399/murmuration/peer/pipeline"
 	"github.com/seed-97356399/murmuration/tensor"
 	"github.com/seed-97356399/murmuration/tensor/nn"
@@ -88,6 +90,9 @@ func takeStage(ctx context.Context, t *training, p *preparing) (stage int, param
 	if err != nil {
 		return 0, nil, err
 	}
+	if place.Fault != nil {
+		t.Log.Warn("a stage without peers begins anew, though a peer keeps a copy of it", zap.Error(place.Fault))
+	}
 	if place.Params != nil {
 		t.say(fmt.Sprintf("stage %d had nobody left: going on from the copy that another peer kept, of step %d of all peers", place.Stage+1, place.At))
 		return place.Stage, place.Params, nil
@@ -99,23 +104,33 @@ func takeStage(ctx context.Context, t *training, p *preparing) (stage int, param
 	return place.Stage, params, err
 }
 
-// stageOfCheckpoint finds the stage that the newest checkpoint is of, and takes it.
+// stageOfCheckpoint finds the stage that the newest checkpoint is of, and takes it. The folder may have checkpoints of stages that
+// this peer had before.
 func stageOfCheckpoint(t *training, whole tensor.Vector) (stage int, params *tensor.Params, err error) {
-	folder, fault := workload.Folder(t.Settings), error(nil)
+	folder, faults := workload.Folder(t.Settings), []error(nil)
 	folder.Older = nil // another stage may have the same shapes under other names
-	for stage := range t.staged.plan.Stages {
-		if params, err = t.staged.plan.Part(stage, whole); err != nil {
+	for i := range t.staged.plan.Stages {
+		part, err := t.staged.plan.Part(i, whole)
+		if err != nil {
 			return 0, nil, err
 		}
-		taken, refused, err := folder.Load(params)
-		if err == nil && taken != nil {
-			t.work.Resumed, t.work.Refused = taken, refused
-			return stage, params, nil
+		taken, refused, err := folder.Load(part)
+		switch {
+		case err != nil:
+			faults = append(faults, err)
+		case taken == nil || taken.Older || params != nil && newer(t.work.Resumed.Path, taken.Path):
+		default:
+			stage, params, t.work.Resumed, t.work.Refused = i, part, taken, refused
 		}
-		fault = err
 	}
-	return 0, nil, settings.Remedied(fault)
+	if params == nil {
+		return 0, nil, settings.Remedied(cmp.Or(errors.Join(faults...), checkpoint.ErrUnusable))
+	}
+	return stage, params, nil
 }
+
+// newer tells whether a checkpoint's file was written after another of its folder: the names have numbers of one length, or longer ones.
+func newer(a, b string) bool { return cmp.Or(cmp.Compare(len(a), len(b)), cmp.Compare(a, b)) > 0 }
 
 // feed gives the next micro-batch of this peer's data, and none once it has trained enough.
 func feed(ctx context.Context, t *training) (x, y tensor.Vector, err error) {
