@@ -156,7 +156,7 @@ var rooms = []room{
 		"values travel over streams that a node lends, whoever computes gradients of them (docs/design/051)"},
 	{"peer/rows", []string{"internal/framed", "internal/handout", "internal/idle", "internal/tasks", "internal/wire", "peer", "peer/stats", "peer/transport"},
 		"rows travel over streams that a node lends; what they are, and what is learned from them, is not its business (docs/design/044)"},
-	{"peer/pipeline", []string{"internal/flock", "internal/framed", "internal/idle", "internal/stages", "internal/tasks", "internal/wire", "peer", "peer/control", "peer/transport", "quant", "tensor", "tensor/nn"},
+	{"peer/pipeline", []string{"internal/flock", "internal/framed", "internal/idle", "internal/stages", "internal/tasks", "internal/wire", "peer", "peer/control", "peer/optim", "peer/transport", "quant", "tensor", "tensor/nn"},
 		"micro-batches travel over streams that a node lends, and a trainer averages the stage as it does any model (docs/design/058)"},
 	{"peer/peertest", append([]string{"peer", "peer/control", "peer/transport", "peer/stats", "peer/memnet", "peer/p2pnet", "peer/swim"}, below...),
 		"the harness may use all that it puts together"},
