@@ -13,7 +13,8 @@ type Config struct {
 	// Stage is the stage that the member holds, from 0, of Stages.
 	Stage, Stages int
 	// Held is how many micro-batches may be on their way through the member at once, each with memory of its own. Default:
-	// twice the stages from this one on, and one: with equal members stages are then busy for 0.85 of the time and more.
+	// the stages from this one on, and one, while the next stage has one member; else twice as many, and one, since
+	// micro-batches do not come evenly then: with equal members stages are busy for 0.85 of the time and more.
 	Held int
 	// Batch is how many micro-batches make a step. Default: 8, at least Held.
 	Batch int
@@ -46,6 +47,7 @@ type item struct {
 type Holder struct {
 	sender
 	config  Config
+	held    int     // micro-batches at most
 	items   []*item // as they came
 	version uint64
 	added   int // gradients since the last step
@@ -61,13 +63,14 @@ func NewHolder(c Config) (*Holder, error) {
 	if c.Stages < 1 || c.Stage < 0 || c.Stage >= c.Stages || c.Held < 0 || c.Batch < 0 {
 		return nil, fmt.Errorf("stages: stage %d of %d, %d held, batches of %d: want a stage from 0 below their number", c.Stage, c.Stages, c.Held, c.Batch)
 	}
+	h := &Holder{sender: newSender(c.First), config: c, held: c.Held}
 	if c.Held == 0 {
-		c.Held = 2*(c.Stages-c.Stage) + 1
+		h.held = 2*(c.Stages-c.Stage) + 1
 	}
 	if c.Batch == 0 {
-		c.Batch = max(8, c.Held)
+		h.config.Batch = max(8, h.held)
 	}
-	return &Holder{sender: newSender(c.First), config: c}, nil
+	return h, nil
 }
 
 // Counts tell what became of the micro-batches that came.
@@ -86,8 +89,8 @@ func (h *Holder) Load() Load {
 
 func (h *Holder) last() bool { return h.config.Stage == h.config.Stages-1 }
 
-// held is how many micro-batches have memory here; stale how many of them were computed with parameters of before.
-func (h *Holder) held() (held, stale int) {
+// holds is how many micro-batches have memory here; stale how many of them were computed with parameters of before.
+func (h *Holder) holds() (held, stale int) {
 	for _, i := range h.items {
 		if i.state != queued {
 			held++
@@ -103,6 +106,12 @@ func (h *Holder) held() (held, stale int) {
 // among them is gone.
 func (h *Holder) Members(now time.Duration, next []topology.PeerID, senders func(topology.PeerID) bool) (do []Action) {
 	h.set(next)
+	if from := h.config.Stages - h.config.Stage; h.config.Held == 0 {
+		h.held = from + 1
+		if len(next) > 1 {
+			h.held += from
+		}
+	}
 	for _, i := range slices.Clone(h.items) {
 		if i.orphan = i.orphan || !senders(i.key.From); i.orphan && i.state != computing {
 			do = h.lose(i, do)
@@ -241,7 +250,7 @@ func (h *Holder) goOn(now time.Duration, do []Action) []Action {
 	if h.busy {
 		return do
 	}
-	held, stale := h.held()
+	held, stale := h.holds()
 	if h.added >= h.config.Batch && stale == 0 {
 		h.busy = true
 		return append(do, Action{Kind: Step})
@@ -249,7 +258,7 @@ func (h *Holder) goOn(now time.Duration, do []Action) []Action {
 	if i := h.first(returned); i != nil {
 		return h.compute(now, i, ComputeBack, do)
 	}
-	if i := h.first(queued); i != nil && held < h.config.Held {
+	if i := h.first(queued); i != nil && held < h.held {
 		if i.version = h.version; h.last() && !i.id.Asks {
 			return h.compute(now, i, ComputeBack, do)
 		}

@@ -45,13 +45,25 @@ func newDesk(with Config, model *nn.Model) *desk {
 	n := model.Layout().Len()
 	d := &desk{
 		with: with, model: model, last: with.Stage == len(with.Plan.Stages)-1, jobs: make(chan job, 1),
-		flows: idle.NewPool(maxFlows, func() *nn.Flow { return model.Flow(with.Examples) }),
+		flows: idle.NewPool(maxFlows, flowsOf(model, with.Examples)),
 		older: make(tensor.Vector, n), one: make(tensor.Vector, n),
 	}
 	if d.last {
 		d.errors = make(tensor.Vector, with.Examples*model.Out().Len())
 	}
 	return d
+}
+
+// flowsOf makes memories of micro-batches, which share what nothing needs between two computations.
+func flowsOf(model *nn.Model, examples int) func() *nn.Flow {
+	var first *nn.Flow
+	return func() *nn.Flow {
+		if first != nil {
+			return first.Another()
+		}
+		first = model.Flow(examples)
+		return first
+	}
 }
 
 // free takes back the memory of a micro-batch.

@@ -111,6 +111,11 @@ func newRoom(examples int, learns bool) *Room {
 	return &Room{examples: examples, learns: learns, mul: &tensor.Multiplier{}, shared: &scratch{}, between: &scratch{}}
 }
 
+// beside is a Room for the same goroutine, with the same memory for what nothing needs between two calls.
+func (r *Room) beside() *Room {
+	return &Room{examples: r.examples, learns: r.learns, mul: r.mul, shared: r.shared, between: r.between}
+}
+
 // scratch is memory that several layers use in turn.
 type scratch struct {
 	pieces []tensor.Vector

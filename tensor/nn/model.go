@@ -52,7 +52,7 @@ func newModel(in Shape, layers Built, numbered uint64) (*Model, error) {
 		return nil, fmt.Errorf("%w: %w", ErrModel, err)
 	}
 	m.pass, m.kept = passOf(m.layers, m.layout.Len())
-	m.predicted = idle.NewPool(mostIdle, func() *worker { return m.newWorker(m.pass, false) })
+	m.predicted = idle.NewPool(mostIdle, func() *worker { return m.newWorker(newRoom(m.pass, false)) })
 	return m, nil
 }
 
@@ -133,7 +133,7 @@ func (m *Model) Predict(params, out, x tensor.Vector) {
 func (m *Model) worker(n int) *worker {
 	w := m.predicted.Take()
 	if m.layers.WholeBatch && n > w.most {
-		w = m.newWorker(n, false)
+		w = m.newWorker(newRoom(n, false))
 	}
 	return w
 }

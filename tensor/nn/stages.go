@@ -64,7 +64,14 @@ type Flow struct {
 
 // Flow returns memory for micro-batches of up to examples examples, each of which goes through the layers in one pass.
 func (m *Model) Flow(examples int) *Flow {
-	return &Flow{model: m, worker: m.newWorker(max(examples, 1), true)}
+	return &Flow{model: m, worker: m.newWorker(newRoom(max(examples, 1), true))}
+}
+
+// Another returns memory for another micro-batch of as many examples. Flows that are made of each other share what nothing needs
+// between two calls: one goroutine at a time may use all of them, and what Backward returned is overwritten by the next call of
+// any.
+func (f *Flow) Another() *Flow {
+	return &Flow{model: f.model, worker: f.model.newWorker(f.room.beside())}
 }
 
 // Forward returns the outputs for x, from one example to as many as the Flow has memory for, at params. Another number

@@ -14,15 +14,19 @@ import (
 	"github.com/seed-97356399/murmuration/tensor/nn"
 )
 
-// through takes a batch through stages, forward and back, and returns the loss's sum, the outputs and all gradients.
+// through takes a batch through stages, forward and back, and returns the loss's sum, the outputs and all gradients. Another
+// micro-batch is on its way in each stage meanwhile.
 func through(t *testing.T, stages []*nn.Model, params, x, y tensor.Vector, seed uint64) (float64, tensor.Vector, tensor.Vector) {
 	t.Helper()
-	var flows []*nn.Flow
-	from, at := 0, x
+	var flows, others []*nn.Flow
+	from, at, rng := 0, x, rand.New(rand.NewPCG(9, 9))
 	for _, m := range stages {
 		f := m.Flow(len(x) / stages[0].In().Len())
-		at = f.Forward(params[from:from+m.Layout().Len()], at, seed)
-		flows, from = append(flows, f), from+m.Layout().Len()
+		other, own := f.Another(), params[from:from+m.Layout().Len()]
+		in := normal(rng, len(at))
+		at = slices.Clone(f.Forward(own, at, seed))
+		other.Forward(own, in, seed+1)
+		flows, others, from = append(flows, f), append(others, other), from+m.Layout().Len()
 	}
 	out, errors, grad := slices.Clone(at), make(tensor.Vector, len(at)), make(tensor.Vector, len(params))
 	for i := range grad {
@@ -32,6 +36,7 @@ func through(t *testing.T, stages []*nn.Model, params, x, y tensor.Vector, seed 
 	for i := len(stages) - 1; i >= 0; i-- {
 		from -= stages[i].Layout().Len()
 		to := from + stages[i].Layout().Len()
+		others[i].Backward(params[from:to], make(tensor.Vector, to-from), normal(rng, len(errors)), i > 0)
 		errors = flows[i].Backward(params[from:to], grad[from:to], errors, i > 0)
 	}
 	return loss, out, grad

@@ -67,8 +67,8 @@ type worker struct {
 	run    func()
 }
 
-func (m *Model) newWorker(examples int, learns bool) *worker {
-	w := &worker{room: newRoom(examples, learns), most: examples}
+func (m *Model) newWorker(room *Room) *worker {
+	w := &worker{room: room, most: room.examples}
 	w.room.layers = m.numbered
 	w.step = m.layers.Make(w.room)
 	w.errors = w.room.Gradients(m.out.Len())
@@ -87,7 +87,7 @@ func (m *Model) Trainer(batch int, loss Loss) *Trainer {
 	if m.layers.WholeBatch {
 		most = max(batch, 1)
 	}
-	t.workers = []*worker{m.newWorker(min(most, max(batch, 1)), true)}
+	t.workers = []*worker{m.newWorker(newRoom(min(most, max(batch, 1)), true))}
 	t.reserve(batch)
 	return t
 }
@@ -101,7 +101,7 @@ func (t *Trainer) Split(goroutines int) {
 	first := t.workers[0]
 	t.workers = t.workers[:1]
 	for i := 1; i < min(goroutines, maxLanes); i++ {
-		t.workers = append(t.workers, t.model.newWorker(first.most, true))
+		t.workers = append(t.workers, t.model.newWorker(newRoom(first.most, true)))
 	}
 	for i, w := range t.workers {
 		w.run = func() { t.work(i); t.all.Done() }
@@ -115,7 +115,7 @@ func (t *Trainer) reserve(n int) int {
 	if want > t.workers[0].most {
 		for i, w := range t.workers {
 			threads, run := w.room.mul.Threads, w.run
-			t.workers[i] = m.newWorker(want, true)
+			t.workers[i] = m.newWorker(newRoom(want, true))
 			t.workers[i].room.mul.Threads, t.workers[i].run = threads, run
 		}
 	}

@@ -143,7 +143,7 @@ func stagesOf(s values) string {
 	if n == 1 {
 		return "1"
 	}
-	examples, _ := settings.MicroBatch(s.Batch)
+	examples, _ := s.MicroBatch()
 	return fmt.Sprintf("%d of micro-batches of %d", n, examples)
 }
 

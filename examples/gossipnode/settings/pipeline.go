@@ -12,10 +12,13 @@ const microBatches = 8
 // activationCodecs are the codecs for what goes from stage to stage.
 func activationCodecs() []string { return []string{"raw", "bf16", "fp16", "int8"} }
 
-// MicroBatch is the number of examples of a micro-batch, and how many of them make a step of a batch.
-func MicroBatch(batch int) (examples, batches int) {
-	examples = max(batch/microBatches, 1)
-	return examples, max(batch/examples, 1)
+// MicroBatch is the number of examples of a micro-batch, and how many of them make a step. A window of a text is one by itself:
+// layers see each of its bytes, and a member holds several micro-batches on their way.
+func (s Settings) MicroBatch() (examples, batches int) {
+	if examples = max(s.Batch/microBatches, 1); s.IsText() {
+		examples = 1
+	}
+	return examples, max(s.Batch/examples, 1)
 }
 
 // pipelined are the faults of settings where the model is cut into stages.

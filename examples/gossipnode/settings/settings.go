@@ -194,7 +194,7 @@ func (s Settings) ModelStages() int { return max(s.Table.Stages.Model, 1) }
 // Drawn is the number of examples that batches are drawn with.
 func (s Settings) Drawn() int {
 	if s.ModelStages() > 1 {
-		examples, _ := MicroBatch(s.Batch)
+		examples, _ := s.MicroBatch()
 		return examples
 	}
 	return s.trainSettings.Drawn()

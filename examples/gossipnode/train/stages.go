@@ -56,7 +56,7 @@ func beginStage(ctx context.Context, t *training, p *preparing) (*peer.Peer, err
 		return nil, err
 	}
 	t.announced = p.announced
-	examples, batches := settings.MicroBatch(t.Batch)
+	examples, batches := t.MicroBatch()
 	s := &t.staged
 	var err error
 	if s.plan, err = cut(nets.Layers(t.work.Model), t.ModelStages(), examples); err != nil {

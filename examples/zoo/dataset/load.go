@@ -96,11 +96,11 @@ func Load(ctx context.Context, c Config) (*Data, error) {
 		}
 	}
 	if c.isText() {
-		all, err := c.loadTexts()
+		part, err := c.loadTexts(c.Part)
 		if err != nil {
 			return nil, err
 		}
-		return all[c.Part], nil
+		return part[0], nil
 	}
 	return c.loadGlyphs()
 }
@@ -188,7 +188,11 @@ func LoadAll(ctx context.Context, c Config) ([]*Data, error) {
 		}
 	}
 	if c.isText() {
-		return c.loadTexts()
+		parts := make([]int, c.Parts)
+		for i := range parts {
+			parts[i] = i
+		}
+		return c.loadTexts(parts...)
 	}
 	whole := c
 	whole.Parts, whole.Shard = 1, Shard{}

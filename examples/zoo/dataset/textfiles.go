@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -40,15 +41,16 @@ func isText(name string) bool {
 	return false
 }
 
-// textFile is a file of a text.
+// textFile is a file of a text, or a part of one. Its bytes are on disk: a peer keeps those of its own part only.
 type textFile struct {
-	path  string // with slashes, below the folder
-	bytes []byte
+	path    string // with slashes, below the folder
+	at      string
+	from, n int
 }
 
-// readTexts reads the text files of a folder, in the order of their paths. It leaves out
+// listTexts finds the text files of a folder, in the order of their paths. It leaves out
 // hidden folders, files that are not text, and the folders testdata of Go's sources.
-func (c Config) readTexts() ([]textFile, error) {
+func (c Config) listTexts() ([]textFile, error) {
 	dir, wanted := c.Dir, isText
 	if c.Name == GoSource {
 		var err error
@@ -58,6 +60,7 @@ func (c Config) readTexts() ([]textFile, error) {
 		wanted = func(name string) bool { return strings.HasSuffix(name, ".go") }
 	}
 	var files []textFile
+	var content bytes.Buffer
 	total := 0
 	err := filepath.WalkDir(dir, func(at string, entry fs.DirEntry, err error) error {
 		switch name := entry; {
@@ -68,15 +71,21 @@ func (c Config) readTexts() ([]textFile, error) {
 		case !name.Type().IsRegular() || !wanted(name.Name()):
 			return nil
 		}
-		b, err := os.ReadFile(at)
+		info, err := entry.Info()
 		if err != nil {
 			return err
 		}
-		if total += len(b); total > maxText {
+		if info.Size() > int64(maxText-total) {
 			return fmt.Errorf("more than %d bytes of text: give a part of the folder", maxText)
 		}
-		if below, err := filepath.Rel(dir, at); err == nil && len(b) > 0 && bytes.IndexByte(b, 0) < 0 {
-			files = append(files, textFile{filepath.ToSlash(below), b})
+		content.Reset()
+		if err := (textFile{at: at, n: int(info.Size())}).append(&content); err != nil {
+			return err
+		}
+		n := content.Len()
+		total += n
+		if below, err := filepath.Rel(dir, at); err == nil && n > 0 && bytes.IndexByte(content.Bytes(), 0) < 0 {
+			files = append(files, textFile{filepath.ToSlash(below), at, 0, n})
 		}
 		return nil
 	})
@@ -106,9 +115,20 @@ func goSources(given string) (string, error) {
 	return filepath.Join(root, "src"), nil
 }
 
-// loadTexts reads a text and cuts it into Config.Parts parts; with 0 there is one, with all.
-func (c Config) loadTexts() ([]*Data, error) {
-	files, err := c.readTexts()
+// append reads what there is of the file.
+func (f textFile) append(to *bytes.Buffer) error {
+	file, err := os.Open(f.at)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	_, err = to.ReadFrom(io.NewSectionReader(file, int64(f.from), int64(f.n)))
+	return err
+}
+
+// loadTexts reads some parts of a text that is cut into Config.Parts parts; with 0 there is one, with all.
+func (c Config) loadTexts(wanted ...int) ([]*Data, error) {
+	files, err := c.listTexts()
 	if err != nil {
 		return nil, err
 	}
@@ -120,7 +140,11 @@ func (c Config) loadTexts() ([]*Data, error) {
 	if window == 0 {
 		window = DefaultWindow
 	}
-	tests, err := NewText(joined(heldOut), window)
+	held, err := joined(heldOut, 0, lengthOf(heldOut))
+	if err != nil {
+		return nil, &DataError{Path: c.Dir, Err: err}
+	}
+	tests, err := NewText(held, window)
 	if err != nil {
 		return nil, &DataError{Path: c.Dir, Err: fmt.Errorf("what is held out of %d files: %w", len(files), err)}
 	}
@@ -128,17 +152,20 @@ func (c Config) loadTexts() ([]*Data, error) {
 		order := seeded.Rand(c.Seed, seeded.Shard, uint64(len(train)))
 		order.Shuffle(len(train), func(i, j int) { train[i], train[j] = train[j], train[i] })
 	}
-	all, ends := joined(train), endsOf(train)
+	all, ends := lengthOf(train), endsOf(train)
 	parts := max(c.Parts, 1)
 	tests = tests.Spread(heldOutWindows)
-	data := make([]*Data, parts)
-	for i := range data {
-		from, to := cutAt(ends, len(all), i, parts, c.Shard.Files), cutAt(ends, len(all), i+1, parts, c.Shard.Files)
-		set, err := NewText(all[from:to:to], window)
+	data := make([]*Data, len(wanted))
+	for i, part := range wanted {
+		text, err := joined(train, cutAt(ends, all, part, parts, c.Shard.Files), cutAt(ends, all, part+1, parts, c.Shard.Files))
 		if err != nil {
-			return nil, fmt.Errorf("%w: part %d of %d: %w", ErrShard, i, parts, err)
+			return nil, &DataError{Path: c.Dir, Err: err}
 		}
-		data[i] = &Data{Train: set, HeldOut: tests, Total: (len(all) - 1) / window}
+		set, err := NewText(text, window)
+		if err != nil {
+			return nil, fmt.Errorf("%w: part %d of %d: %w", ErrShard, part, parts, err)
+		}
+		data[i] = &Data{Train: set, HeldOut: tests, Total: (all - 1) / window}
 	}
 	return data, nil
 }
@@ -146,9 +173,9 @@ func (c Config) loadTexts() ([]*Data, error) {
 // holdOut divides files, or the bytes of each, into training and held-out text.
 func holdOut(files []textFile) (train, heldOut []textFile) {
 	for i, f := range files {
-		switch last := len(f.bytes) - len(f.bytes)/heldOutFiles; {
+		switch last := f.n - f.n/heldOutFiles; {
 		case len(files) < heldOutFiles:
-			train, heldOut = append(train, textFile{f.path, f.bytes[:last]}), append(heldOut, textFile{f.path, f.bytes[last:]})
+			train, heldOut = append(train, textFile{f.path, f.at, 0, last}), append(heldOut, textFile{f.path, f.at, last, f.n - last})
 		case i%heldOutFiles == 0:
 			heldOut = append(heldOut, f)
 		default:
@@ -158,23 +185,38 @@ func holdOut(files []textFile) (train, heldOut []textFile) {
 	return train, heldOut
 }
 
-func joined(files []textFile) []byte {
-	n := 0
+// joined reads some of the bytes that the files have, one after the other.
+func joined(files []textFile, from, to int) ([]byte, error) {
+	all := bytes.NewBuffer(make([]byte, 0, to-from+bytes.MinRead))
+	at := 0
 	for _, f := range files {
-		n += len(f.bytes)
+		skip, end := max(from-at, 0), min(to-at, f.n)
+		if at += f.n; skip >= end {
+			continue
+		}
+		before := all.Len()
+		if err := (textFile{at: f.at, from: f.from + skip, n: end - skip}).append(all); err != nil {
+			return nil, err
+		}
+		if all.Len()-before != end-skip {
+			return nil, fmt.Errorf("%s has become shorter while it was read: start again once nothing writes to the folder", f.at)
+		}
 	}
-	all := make([]byte, 0, n)
+	return all.Bytes(), nil
+}
+
+func lengthOf(files []textFile) (n int) {
 	for _, f := range files {
-		all = append(all, f.bytes...)
+		n += f.n
 	}
-	return all
+	return n
 }
 
 // endsOf are the offsets, in the joined text, at which the files end.
 func endsOf(files []textFile) []int {
 	ends, n := make([]int, len(files)), 0
 	for i, f := range files {
-		n += len(f.bytes)
+		n += f.n
 		ends[i] = n
 	}
 	return ends
