@@ -21,7 +21,9 @@ func (n *joiner) ask() {
 		return
 	}
 	if len(n.servers) == 0 {
-		n.settleIn()
+		if n.staged == nil || !n.fetch(n.settleIn) {
+			n.settleIn()
+		}
 		return
 	}
 	server, line := w.peers[w.index[n.servers[0]]], w.line(n.index, w.index[n.servers[0]])
@@ -74,10 +76,13 @@ func (n *joiner) receive(server *peer, line *line) {
 // settleIn makes the joiner a member that trains.
 func (n *joiner) settleIn() {
 	w := n.world
-	if err := w.admit(n.peer); err != nil {
+	if err := w.admit(n.peer); n.gone || err != nil {
 		return // Arrive has checked that it succeeds
 	}
 	n.arriving = false
+	if n.staged != nil {
+		n.staged.came = w.queue.Now()
+	}
 	n.look()
 	w.queue.After(w.config.News.Gossip, w.announce)
 	if w.over {
