@@ -19,6 +19,9 @@ type Pipeline struct {
 	Terms []replica.Terms
 	// Batch is how many micro-batches make a step; 0: as package stages says.
 	Batch int
+	// Rounds: a round is Batch micro-batches of each member's rows, which all stages compute with parameters of one version,
+	// as Rounds in package stages says. With AllReduce in each stage that comes to what whole models do. Nobody may arrive.
+	Rounds bool
 	// Chains: micro-batches go from each member to one of the next stage alone, that of the same place among those of its
 	// stage. Nobody would do so but to see what it costs.
 	Chains bool
@@ -92,8 +95,8 @@ func (c Config) terms(stage int) replica.Terms {
 
 func (c Config) validatePipeline() error {
 	var faults []error
-	if p := c.Pipeline; p != nil && (len(p.Terms) == 0 || p.Work == nil || p.Batch < 0) {
-		return errors.New("Pipeline: Terms of at least one stage and Work are needed, and a Batch of at least 0")
+	if p := c.Pipeline; p != nil && (len(p.Terms) == 0 || p.Work == nil || p.Batch < 0 || p.Rounds && p.Batch == 0) {
+		return errors.New("Pipeline: Terms of at least one stage and Work are needed, and a Batch of at least 0, or of 1 with Rounds")
 	}
 	for stage := range c.stages() {
 		if len(c.terms(stage).Plan.Codecs()) == 0 {

@@ -30,6 +30,7 @@ type staged struct {
 	computing   bool
 	busy        time.Duration
 	keeps
+	rounds
 }
 
 // held is a micro-batch at a member.
@@ -50,9 +51,14 @@ const wordBytes = wire.HeaderSize + 64
 // newStaged makes the part of a peer that holds a stage. Numbers are far from those of an earlier life.
 func newStaged(p *peer) *staged {
 	of, first := p.world.config.stages(), p.incarnation<<40
-	holder, _ := stages.NewHolder(stages.Config{Stage: p.stage, Stages: of, Batch: p.world.config.Pipeline.Batch, First: first}) // fails only for what validate refuses
+	config := stages.Config{Stage: p.stage, Stages: of, Batch: p.world.config.Pipeline.Batch, Rounds: p.world.config.Pipeline.Rounds, First: first}
+	holder, _ := stages.NewHolder(config) // fails only for what validate refuses
+	source := stages.NewSource(p.id, 2*of+1, first)
+	if config.Rounds {
+		source.PerRound = config.Batch
+	}
 	return &staged{
-		peer: p, source: stages.NewSource(p.id, 2*of+1, first), holder: holder, own: map[stages.ID]Parcel{}, held: map[stages.Key]*held{},
+		peer: p, source: source, holder: holder, own: map[stages.ID]Parcel{}, held: map[stages.Key]*held{},
 		grad: make([]float32, p.replica.Len()), came: p.now(),
 	}
 }
@@ -75,6 +81,7 @@ func (s *staged) look() {
 	s.act(s.holder.Members(p.now(), next, before))
 	s.send(s.source.Members(p.now(), first))
 	s.feed()
+	s.roundOver()
 }
 
 // feed sends rows while there is room.
@@ -89,6 +96,7 @@ func (s *staged) feed() {
 		s.own[id] = rows
 		s.send(do)
 	}
+	s.rested()
 	s.watch()
 }
 

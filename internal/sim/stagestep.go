@@ -15,6 +15,7 @@ func (s *staged) begin() {
 	s.loss, s.samples = 0, 0
 	if s.stepped {
 		s.stepped = false
+		s.source.Round(s.next())
 		s.act(s.holder.Stepped(p.now()))
 	}
 	if due := s.due; due != nil {
@@ -22,6 +23,7 @@ func (s *staged) begin() {
 		s.compute(*due)
 	}
 	s.feed()
+	s.roundOver()
 }
 
 // compute computes a micro-batch, which takes as long as its passes do.
@@ -96,10 +98,11 @@ func (s *staged) step() {
 	if s.idle() || !t.stepping {
 		return
 	}
+	n := max(s.samples, 1) // in a round others may have had all
 	for i := range s.grad {
-		s.grad[i] /= float32(s.samples)
+		s.grad[i] /= float32(n)
 	}
-	t.loss, t.samples, t.fault = s.loss/float64(s.samples), s.samples, nil
+	t.loss, t.samples, t.fault = s.loss/float64(n), s.samples, nil
 	s.leave()
 	s.peer.world.config.Pipeline.Work.Stepped(s.peer.index, t.loss)
 	s.stepped = true

@@ -124,7 +124,7 @@ func (r *running) config(late map[int]bool) (sim.Config, error) {
 		terms = append(terms, replica.Terms{Plan: r.Exchange.Codec.Plan(one.JointLayers(), coding.Codec{}), Window: simulatedWindow})
 	}
 	if c.Terms = terms[0]; r.Pipeline != nil {
-		c.Pipeline = &sim.Pipeline{Terms: terms, Batch: r.Pipeline.Batch, Chains: r.Pipeline.Chains, Work: newStaged(r.trainer)}
+		c.Pipeline = &sim.Pipeline{Terms: terms, Batch: r.Pipeline.Batch, Rounds: r.Pipeline.Rounds, Chains: r.Pipeline.Chains, Work: newStaged(r.trainer)}
 	}
 	return c, nil
 }
