@@ -90,3 +90,31 @@ func (n *joiner) settleIn() {
 	}
 	n.trainer.begin(0)
 }
+
+// fetch copies the newest copy of a stage that nobody holds, if a member keeps one, and calls done after that.
+func (n *joiner) fetch(done func()) (has bool) {
+	w := n.world
+	var newest kept
+	var from *peer
+	for _, p := range w.peers {
+		if p.staged == nil || p.staged.idle() {
+			continue
+		}
+		if k := p.staged.keeps.kept[n.stage]; k.values != nil && (from == nil || k.at > newest.at) {
+			newest, from = k, p
+		}
+	}
+	if from == nil {
+		return false
+	}
+	bytes := wordBytes + 4*len(newest.values)
+	from.sent(n.index, bytes)
+	l := w.line(from.index, n.index)
+	l.arrive(l.carry(wayOf(from.index, n.index), bytes), func() {
+		if !n.gone && n.replica.RestoreShared(newest.values) == nil {
+			n.copied = true
+		}
+		done()
+	})
+	return true
+}

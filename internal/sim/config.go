@@ -160,7 +160,7 @@ func (c Config) validate() error {
 	if err := (Link{Bandwidth: c.Port}).validate(); err != nil {
 		faults = append(faults, fmt.Errorf("Port: %w", err))
 	}
-	return errors.Join(append(faults, c.validatePipeline(), c.Link.validate(), c.Sites.validate(len(c.Members)))...)
+	return errors.Join(append(faults, c.Pipeline.validate(c), c.Link.validate(), c.Sites.validate(len(c.Members)))...)
 }
 
 func (c Config) withDefaults() Config {

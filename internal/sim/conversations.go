@@ -42,7 +42,7 @@ func newConversations(p *peer, m Member, traits collective.Traits) conversations
 	ways.SetPeriods(c.Quarantine, c.Quarantine)
 	return conversations{peer: p, running: make(map[key]*conversation), host: session.Host{
 		Run: run, Layout: m.Replica.Layout().Hash(), Cut: m.Replica.Cut(), Replica: m.Replica, Ledger: m.Ledger,
-		Links: ways, Lanes: 1, Window: max(c.terms(m.Stage).Window, 1), Deadline: c.Deadline, Traits: traits, Peer: &p.conversations,
+		Links: ways, Lanes: 1, Window: max(c.Pipeline.of(c.Terms)[m.Stage].Window, 1), Deadline: c.Deadline, Traits: traits, Peer: &p.conversations,
 	}}
 }
 

@@ -6,6 +6,7 @@ const keepEvery = 50
 
 // keeps are copies of other stages' parameters that a peer keeps for who takes such a stage when nobody holds it any more.
 type keeps struct {
+	*staged
 	steps  int // of this life
 	copies int // that it gave
 	kept   map[int]kept
@@ -18,54 +19,26 @@ type kept struct {
 }
 
 // give gives a copy of the stage to a member of another one, if nobody else has it and it is time.
-func (s *staged) give() {
-	w, p := s.peer.world, s.peer
-	if s.steps%keepEvery != 0 || s.idle() || len(w.members(p.stage)) > 1 {
+func (k *keeps) give() {
+	w, p := k.peer.world, k.peer
+	if k.steps++; k.steps%keepEvery != 0 || k.idle() || len(w.members(p.stage)) > 1 {
 		return
 	}
-	for from := 1; from < w.config.stages(); from++ {
-		others := w.members((p.stage + from) % w.config.stages())
+	for from := 1; from < w.stages(); from++ {
+		others := w.members((p.stage + from) % w.stages())
 		if len(others) == 0 {
 			continue
 		}
 		full := make([]float32, p.replica.Len())
 		p.replica.Consistent(full)
 		copied := kept{w.made, p.replica.CompactShared(full)}
-		s.copies++
-		s.carry(others[s.copies%len(others)], wordBytes+4*len(copied.values), func(to *staged) {
-			if to.kept == nil {
-				to.kept = map[int]kept{}
+		k.copies++
+		k.carry(others[k.copies%len(others)], wordBytes+4*len(copied.values), func(to *staged) {
+			if to.keeps.kept == nil {
+				to.keeps.kept = map[int]kept{}
 			}
-			to.kept[p.stage] = copied
+			to.keeps.kept[p.stage] = copied
 		})
 		return
 	}
-}
-
-// fetch copies the newest copy of a stage that nobody holds, if a member keeps one, and calls done after that.
-func (n *joiner) fetch(done func()) (has bool) {
-	w := n.world
-	var newest kept
-	var from *peer
-	for _, p := range w.peers {
-		if p.staged == nil || p.staged.idle() {
-			continue
-		}
-		if k := p.staged.kept[n.stage]; k.values != nil && (from == nil || k.at > newest.at) {
-			newest, from = k, p
-		}
-	}
-	if from == nil {
-		return false
-	}
-	bytes := wordBytes + 4*len(newest.values)
-	from.sent(n.index, bytes)
-	l := w.line(from.index, n.index)
-	l.arrive(l.carry(wayOf(from.index, n.index), bytes), func() {
-		if !n.gone && n.replica.RestoreShared(newest.values) == nil {
-			n.copied = true
-		}
-		done()
-	})
-	return true
 }

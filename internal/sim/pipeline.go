@@ -77,39 +77,35 @@ func (c *StageCounts) add(o StageCounts) {
 	c.Here, c.Busy, c.Present, c.Copies = c.Here+o.Here, c.Busy+o.Busy, c.Present+o.Present, c.Copies+o.Copies
 }
 
-// stages is how many stages the world's model has.
-func (c Config) stages() int {
-	if c.Pipeline == nil {
-		return 1
+// of are the stages of a world's model: the terms of exchanges within each. Without a Pipeline the model is one.
+func (p *Pipeline) of(whole replica.Terms) []replica.Terms {
+	if p == nil {
+		return []replica.Terms{whole}
 	}
-	return len(c.Pipeline.Terms)
+	return p.Terms
 }
 
-// terms are those of exchanges within a stage.
-func (c Config) terms(stage int) replica.Terms {
-	if c.Pipeline == nil {
-		return c.Terms
-	}
-	return c.Pipeline.Terms[stage]
-}
-
-func (c Config) validatePipeline() error {
+func (p *Pipeline) validate(c Config) error {
 	var faults []error
-	if p := c.Pipeline; p != nil && (len(p.Terms) == 0 || p.Work == nil || p.Batch < 0 || p.Rounds && p.Batch == 0) {
+	if p != nil && (len(p.Terms) == 0 || p.Work == nil || p.Batch < 0 || p.Rounds && p.Batch == 0) {
 		return errors.New("Pipeline: Terms of at least one stage and Work are needed, and a Batch of at least 0, or of 1 with Rounds")
 	}
-	for stage := range c.stages() {
-		if len(c.terms(stage).Plan.Codecs()) == 0 {
+	terms := p.of(c.Terms)
+	for _, t := range terms {
+		if len(t.Plan.Codecs()) == 0 {
 			faults = append(faults, errors.New("Terms.Plan has no codec"))
 		}
 	}
 	for i, m := range c.Members {
-		if m.Stage < 0 || m.Stage >= c.stages() {
-			faults = append(faults, fmt.Errorf("member %d holds stage %d of %d", i, m.Stage, c.stages()))
+		if m.Stage < 0 || m.Stage >= len(terms) {
+			faults = append(faults, fmt.Errorf("member %d holds stage %d of %d", i, m.Stage, len(terms)))
 		}
 	}
 	return errors.Join(faults...)
 }
+
+// stages is how many the model has.
+func (w *World) stages() int { return len(w.overlays) }
 
 // members are those that hold a stage, in the order of the view.
 func (w *World) members(stage int) (ids []topology.PeerID) {
@@ -133,7 +129,8 @@ func (w *World) chained(self topology.PeerID, stage int, next []topology.PeerID)
 // Neediest is the stage that a newcomer should take: the first that nobody holds, else the one that computes the fewest
 // micro-batches a second. Those who do not know yet how many are as fast as the others of their stage.
 func (w *World) Neediest() int {
-	present, known, rates := make([]float64, w.config.stages()), make([]float64, w.config.stages()), make([]float64, w.config.stages())
+	of := w.stages()
+	present, known, rates := make([]float64, of), make([]float64, of), make([]float64, of)
 	for _, p := range w.peers {
 		if p.gone || p.staged == nil {
 			continue
@@ -179,7 +176,7 @@ func (w *World) StageCounts(stage int) StageCounts {
 
 // RowCounts are what became of all peers' own micro-batches: Here is those on their way.
 func (w *World) RowCounts() StageCounts {
-	all := w.past[w.config.stages()]
+	all := w.past[w.stages()]
 	for _, p := range w.peers {
 		if p.staged != nil && !p.gone {
 			all.add(p.staged.rows())

@@ -2,8 +2,9 @@ package sim
 
 import "github.com/seed-97356399/murmuration/topology"
 
-// rounds are how far a member of a Pipeline with Rounds knows the others to be. The zero value is of the first round.
+// rounds are how far a member of a Pipeline with Rounds knows the others to be.
 type rounds struct {
+	*staged
 	round uint64
 	said  bool                       // that this member has back what it made
 	rest  map[topology.PeerID]uint64 // how many rounds each has said that of
@@ -17,37 +18,37 @@ func (r *rounds) next() uint64 {
 }
 
 // rested tells everybody, once in a round, that this member's micro-batches are back.
-func (s *staged) rested() {
-	w, from, over := s.peer.world, s.peer.id, s.round+1
-	if s.said || !s.source.Rests() {
+func (r *rounds) rested() {
+	w, from, over := r.peer.world, r.peer.id, r.round+1
+	if r.said || !r.source.Rests() {
 		return
 	}
-	s.said = true
-	for stage := range w.config.stages() {
+	r.said = true
+	for stage := range w.stages() {
 		for _, id := range w.members(stage) {
-			s.carry(id, wordBytes, func(to *staged) {
-				if to.rest == nil {
-					to.rest = map[topology.PeerID]uint64{}
+			r.carry(id, wordBytes, func(to *staged) {
+				if to.rounds.rest == nil {
+					to.rounds.rest = map[topology.PeerID]uint64{}
 				}
-				to.rest[from] = max(to.rest[from], over)
-				to.roundOver()
+				to.rounds.rest[from] = max(to.rounds.rest[from], over)
+				to.rounds.over()
 			})
 		}
 	}
 }
 
-// roundOver tells the schedule that a round is over, if all members have said so.
-func (s *staged) roundOver() {
-	w := s.peer.world
-	if !w.config.Pipeline.Rounds || s.idle() {
+// over tells the schedule that a round is over, if all members have said so.
+func (r *rounds) over() {
+	w := r.peer.world
+	if !w.config.Pipeline.Rounds || r.idle() {
 		return
 	}
-	for stage := range w.config.stages() {
+	for stage := range w.stages() {
 		for _, id := range w.members(stage) {
-			if s.rest[id] <= s.round {
+			if r.rest[id] <= r.round {
 				return
 			}
 		}
 	}
-	s.act(s.holder.RoundOver(s.peer.now(), s.round))
+	r.act(r.holder.RoundOver(r.peer.now(), r.round))
 }

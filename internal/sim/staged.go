@@ -16,21 +16,11 @@ type staged struct {
 	holder *stages.Holder
 	own    map[stages.ID]Parcel
 	held   map[stages.Key]*held
-	flows  []Flow
-	grad   []float32      // of this step
-	older  []float32      // parameters of micro-batches that were computed forward before the last step
-	due    *stages.Action // to be computed once a step has begun
-	looks  time.Duration  // when the machines are asked next what is overdue; 0: not at all
-
-	loss    float64 // sums over the samples of this step
-	samples int
-	stepped bool // the last step was made, and the schedule does not know
-
-	came, began time.Duration // when it was there; when the pass that it computes began
-	computing   bool
-	busy        time.Duration
-	keeps
-	rounds
+	looks  time.Duration // when the machines are asked next what is overdue; 0: not at all
+	came   time.Duration // when it was there
+	desk   desk
+	keeps  keeps
+	rounds rounds
 }
 
 // held is a micro-batch at a member.
@@ -50,17 +40,16 @@ const wordBytes = wire.HeaderSize + 64
 
 // newStaged makes the part of a peer that holds a stage. Numbers are far from those of an earlier life.
 func newStaged(p *peer) *staged {
-	of, first := p.world.config.stages(), p.incarnation<<40
+	of, first := p.world.stages(), p.incarnation<<40
 	config := stages.Config{Stage: p.stage, Stages: of, Batch: p.world.config.Pipeline.Batch, Rounds: p.world.config.Pipeline.Rounds, First: first}
 	holder, _ := stages.NewHolder(config) // fails only for what validate refuses
 	source := stages.NewSource(p.id, 2*of+1, first)
 	if config.Rounds {
 		source.PerRound = config.Batch
 	}
-	return &staged{
-		peer: p, source: source, holder: holder, own: map[stages.ID]Parcel{}, held: map[stages.Key]*held{},
-		grad: make([]float32, p.replica.Len()), came: p.now(),
-	}
+	s := &staged{peer: p, source: source, holder: holder, own: map[stages.ID]Parcel{}, held: map[stages.Key]*held{}, came: p.now()}
+	s.desk, s.keeps.staged, s.rounds.staged = desk{staged: s, grad: make([]float32, p.replica.Len())}, s, s
+	return s
 }
 
 // idle tells that nothing is to be done here any more, or yet.
@@ -81,7 +70,7 @@ func (s *staged) look() {
 	s.act(s.holder.Members(p.now(), next, before))
 	s.send(s.source.Members(p.now(), first))
 	s.feed()
-	s.roundOver()
+	s.rounds.over()
 }
 
 // feed sends rows while there is room.
@@ -96,7 +85,7 @@ func (s *staged) feed() {
 		s.own[id] = rows
 		s.send(do)
 	}
-	s.rested()
+	s.rounds.rested()
 	s.watch()
 }
 
@@ -118,16 +107,16 @@ func (s *staged) act(do []stages.Action) {
 		h := s.held[a.At]
 		switch a.Kind {
 		case stages.ComputeForward, stages.ComputeBack:
-			s.compute(a)
+			s.desk.compute(a)
 		case stages.Step:
-			s.peer.world.queue.After(0, s.step)
+			s.peer.world.queue.After(0, s.desk.step)
 		case stages.Send:
 			s.forward(a, h.out, false)
 		case stages.Reply:
 			s.reply(a, h)
 		case stages.Release:
 			if h.flow != nil {
-				s.flows = append(s.flows, h.flow)
+				s.desk.flows = append(s.desk.flows, h.flow)
 			}
 			delete(s.held, a.At)
 		}
@@ -229,9 +218,9 @@ func (s *staged) counts() StageCounts {
 	if s.peer.world.over {
 		until = s.peer.world.ended
 	}
-	c := StageCounts{Counts: s.holder.Counts(), Here: uint64(len(s.held)), Busy: s.busy, Present: until - s.came, Copies: s.copies}
-	if s.computing {
-		c.Busy += until - s.began
+	c := StageCounts{Counts: s.holder.Counts(), Here: uint64(len(s.held)), Busy: s.desk.busy, Present: until - s.came, Copies: s.keeps.copies}
+	if s.desk.computing {
+		c.Busy += until - s.desk.began
 	}
 	return c
 }

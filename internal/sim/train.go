@@ -94,7 +94,7 @@ func (t *training) begin(samples int) {
 		return
 	}
 	if p.staged != nil {
-		p.staged.begin()
+		p.staged.desk.begin()
 		return
 	}
 	t.stepping, t.computed = true, false

@@ -49,10 +49,11 @@ func New(config Config) (*World, error) {
 		return nil, fmt.Errorf("simulated world: %w", err)
 	}
 	w := &World{config: config.withDefaults(), index: make(map[topology.PeerID]int), lines: make(map[pair]*line), uplinks: make(map[int]*port)}
-	of := config.stages()
+	terms := config.Pipeline.of(config.Terms)
+	of := len(terms)
 	w.exact, w.past, w.overlays = links.NewOffer(replica.ExactTerms().Plan), make([]StageCounts, of+1), make([]*topology.Overlay, of)
-	for stage := range of {
-		w.offers = append(w.offers, links.NewOffer(w.config.terms(stage).Plan))
+	for _, t := range terms {
+		w.offers = append(w.offers, links.NewOffer(t.Plan))
 	}
 	w.ports = make([]port, len(config.Members))
 	members := make([][]topology.Member, of)
@@ -223,8 +224,8 @@ func (w *World) Arrive(peer int, m Member) error {
 	if err := m.validate(peer); err != nil {
 		return err
 	}
-	if m.Stage < 0 || m.Stage >= w.config.stages() {
-		return fmt.Errorf("peer %d arrives for stage %d of %d", peer, m.Stage, w.config.stages())
+	if m.Stage < 0 || m.Stage >= w.stages() {
+		return fmt.Errorf("peer %d arrives for stage %d of %d", peer, m.Stage, w.stages())
 	}
 	p := newPeer(w, peer, m, old.incarnation+1)
 	w.lose(old) // the others know that a returning peer was away

@@ -113,12 +113,23 @@ func (p *parted) cut() int {
 	return len(p.pipeline.Plan.Stages)
 }
 
-// part is a stage of a model.
-func (p *parted) part(stage int, of *tensor.Params) (*tensor.Params, error) {
-	if p.pipeline == nil {
-		return of, nil
+// replica makes that of a stage of a model.
+func (p *parted) replica(stage int, of *tensor.Params, with replica.Options) (*replica.Replica, error) {
+	if p.pipeline != nil {
+		var err error
+		if of, err = p.pipeline.Plan.Part(stage, of.Vector()); err != nil {
+			return nil, err
+		}
 	}
-	return p.pipeline.Plan.Part(stage, of.Vector())
+	return replica.New(of, with)
+}
+
+// optimizer makes that of a stage, or of all.
+func (p *parted) optimizer(stage int, all func() optim.Optimizer) optim.Optimizer {
+	if p.pipeline != nil && p.pipeline.Optimizer != nil {
+		return p.pipeline.Optimizer(stage)
+	}
+	return all()
 }
 
 // holders are these peers by stage.

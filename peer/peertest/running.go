@@ -117,7 +117,7 @@ func (r *running) config(late map[int]bool) (sim.Config, error) {
 	}
 	var terms []replica.Terms
 	for stage := range r.cut() {
-		one, err := r.replica(stage)
+		one, err := r.replica(stage, r.Task.Params(), r.options())
 		if err != nil {
 			return c, err
 		}
@@ -132,18 +132,13 @@ func (r *running) config(late map[int]bool) (sim.Config, error) {
 // SimulatedID is the identity of peer i in a Simulation.
 func SimulatedID(i int) topology.PeerID { return topology.PeerID(fmt.Sprintf("peer%04d", i)) }
 
-// replica makes that of a stage, with the initial values.
-func (r *running) replica(stage int) (*replica.Replica, error) {
-	params, err := r.part(stage, r.Task.Params())
-	if err != nil {
-		return nil, err
-	}
-	return replica.New(params, replica.Options{SliceLen: r.Exchange.SliceLen, Scratch: r.scratch})
+func (r *running) options() replica.Options {
+	return replica.Options{SliceLen: r.Exchange.SliceLen, Scratch: r.scratch}
 }
 
 // member makes peer i anew.
 func (r *running) member(i int) (sim.Member, error) {
-	rep, err := r.replica(r.stages[i])
+	rep, err := r.replica(r.stages[i], r.Task.Params(), r.options())
 	if err != nil {
 		return sim.Member{}, err
 	}
@@ -151,14 +146,10 @@ func (r *running) member(i int) (sim.Member, error) {
 	if err != nil {
 		return sim.Member{}, err
 	}
-	optimizer := r.Optimizer()
-	if p := r.Pipeline; p != nil && p.Optimizer != nil {
-		optimizer = p.Optimizer(r.stages[i])
-	}
 	r.replicas[i], r.here[i] = rep, true
 	r.trainer.renew(i, collective.Of(machine).Traits().Gradients)
 	return sim.Member{
-		ID: SimulatedID(i), Role: r.World.Replay.role(i), Machine: machine, Replica: rep, Optimizer: optimizer, Ledger: replica.NewLedger(rep), Stage: r.stages[i],
+		ID: SimulatedID(i), Role: r.World.Replay.role(i), Machine: machine, Replica: rep, Optimizer: r.optimizer(r.stages[i], r.Optimizer), Ledger: replica.NewLedger(rep), Stage: r.stages[i],
 	}, nil
 }
 
