@@ -77,10 +77,16 @@ With --record FILE what happens is written as lines of JSON: how long each step 
 links, coming and going, who proposed an exchange and what was lost. With --replay FILE
 another codec or strategy trains in that world: compute times, links, coming and going
 are taken over; losses are drawn again, and who talks to whom follows anew. Crashes are
-noticed by the others after 5s.`,
+noticed by the others after 5s.
+
+With --stages K each peer trains one of K stages of the model, as in run: peer P begins
+with stage P modulo K. A stage takes its share of --step-time by the products of its
+layers; the result tells for what share of the time each was busy, and how many
+micro-batches were sent again or dropped.`,
 		Example: `  gossipnode simulate --peers 64 --slow 3=100
   gossipnode simulate --peers 16 --link 100,40 --codec lattice6+4 --dataset mnist --data DIR
   gossipnode simulate --crash 3@20s --arrive 3@40s --record world.jsonl
+  gossipnode simulate --peers 6 --stages 3 --model cnn --step-time 1s --slow 4=10
   gossipnode simulate --replay world.jsonl --strategy alone --json`,
 		Args: cli.FlagsOnly,
 		RunE: func(cmd *cobra.Command, _ []string) error {
