@@ -4,7 +4,7 @@
 #   bash docs/figures.sh [FIGURE…]      # from the root of a checkout; default: all
 #
 # Figures: glyphs mnist fashion killed latecomer throughput share exchange tuned kernel
-# lanes exact liars matmul step pictures colour resnet paramhub gosource codecs proportion outer results. Those on MNIST,
+# lanes exact liars matmul step pictures colour resnet paramhub gosource codecs proportion outer stages results. Those on MNIST,
 # Fashion-MNIST and CIFAR-10 look for them in $MURMURATION_DATA (default ../shared/data) and
 # are skipped where it is absent. Needs python3 besides Go. Absolute times depend on the machine; the ratios
 # are taken within one run of this script.
@@ -266,6 +266,23 @@ fi
 # "--rows rows.jsonl", with which it goes on where it was cut off; all arms on MNIST take hours.
 if wanted outer && have mnist; then
 	python3 docs/seldom.py --node "$work/gossipnode" --data "$data" --rows "$work/rows" ${SELDOM:-}
+fi
+# The world of the paper on data and model parallelism at once (docs/design/058): four machines of one core, 1 Gbit/s.
+# --step-time and --paging are fitted to its two times, 725 s an epoch on one machine and 145 s on four; the rest follows.
+# Times are of MobileNetV2. stages.png is accuracy against time and epochs, its figure 7, with $MODEL in $EPOCHS: those of
+# MobileNetV2 take hours.
+if wanted stages && have cifar10; then
+	seed=(--dataset cifar10 --data "$data/cifar10" --peers 4 --batch 64 --link 1000,0.2 --step-time 690ms --paging 166,100
+		--optimizer adamw --lr 0.001 --schedule step
+		--strategies "alone peers=1,allreduce,adpsgd stages=4,adpsgd stages=2,allreduce stages=2")
+	for what in "--model mobilenet_v2 --steps 16 --points 0 --evaluate 1" \
+		"--model ${MODEL:-mobilenet_v2} --epochs ${EPOCHS:-10} --points 20 --target 0.5 --plot stages.png"; do
+		read -ra what <<<"$what"
+		printf '\n$ gossipnode compare %s\n' "${seed[*]} ${what[*]}"
+		"$work/gossipnode" compare "${seed[@]}" "${what[@]}" 2>/dev/null
+	done
+	benchmark ./internal/stages -count 1 -run 'Busy|Straggler' -v
+	benchmark ./peer/peertest -count 1 -run 'Pipeline|StragglerIn|MembersDie|LastMembers|Rounds' -v
 fi
 if wanted results && have mnist; then
 	race=(--suite all --model softmax --dataset mnist --data "$data/mnist" --epochs 1 --target 0.88 --points 20

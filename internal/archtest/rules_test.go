@@ -70,7 +70,7 @@ var rooms = []room{
 		"one trainer makes the steps of a real peer and of a simulated one; it knows no flock, only what it is told of it"},
 	{"internal/session", []string{"averaging", "internal/coding", "internal/collective", "internal/links", "internal/replica", "internal/wire", "tensor", "topology"},
 		"a conversation is frames and time in, frames and an end out: network and simulation drive the same one"},
-	{"internal/sim", []string{"averaging", "internal/collective", "internal/links", "internal/replica", "internal/session", "internal/trainer", "peer/optim", "internal/wire", "topology"},
+	{"internal/sim", []string{"averaging", "internal/collective", "internal/links", "internal/replica", "internal/session", "internal/stages", "internal/trainer", "peer/optim", "internal/wire", "topology"},
 		"the simulated world drives machines and replicas, which speak in real frames (docs/design/009)"},
 
 	{"internal/mask", []string{"peer/transport"},
@@ -158,7 +158,7 @@ var rooms = []room{
 		"rows travel over streams that a node lends; what they are, and what is learned from them, is not its business (docs/design/044)"},
 	{"peer/pipeline", []string{"internal/flock", "internal/framed", "internal/idle", "internal/stages", "internal/tasks", "internal/wire", "peer", "peer/control", "peer/optim", "peer/transport", "quant", "tensor", "tensor/nn"},
 		"micro-batches travel over streams that a node lends, and a trainer averages the stage as it does any model (docs/design/058)"},
-	{"peer/peertest", append([]string{"peer", "peer/control", "peer/transport", "peer/stats", "peer/memnet", "peer/p2pnet", "peer/swim"}, below...),
+	{"peer/peertest", append([]string{"peer", "peer/control", "peer/pipeline", "tensor/nn", "peer/transport", "peer/stats", "peer/memnet", "peer/p2pnet", "peer/swim"}, below...),
 		"the harness may use all that it puts together"},
 
 	{"examples/...", []string{

@@ -21,7 +21,9 @@ func (n *joiner) ask() {
 		return
 	}
 	if len(n.servers) == 0 {
-		n.settleIn()
+		if n.staged == nil || !n.fetch(n.settleIn) {
+			n.settleIn()
+		}
 		return
 	}
 	server, line := w.peers[w.index[n.servers[0]]], w.line(n.index, w.index[n.servers[0]])
@@ -74,14 +76,45 @@ func (n *joiner) receive(server *peer, line *line) {
 // settleIn makes the joiner a member that trains.
 func (n *joiner) settleIn() {
 	w := n.world
-	if err := w.admit(n.peer); err != nil {
+	if err := w.admit(n.peer); n.gone || err != nil {
 		return // Arrive has checked that it succeeds
 	}
 	n.arriving = false
+	if n.staged != nil {
+		n.staged.came = w.queue.Now()
+	}
 	n.look()
 	w.queue.After(w.config.News.Gossip, w.announce)
 	if w.over {
 		n.driver.tell(averaging.Event{Kind: averaging.RunOver})
 	}
 	n.trainer.begin(0)
+}
+
+// fetch copies the newest copy of a stage that nobody holds, if a member keeps one, and calls done after that.
+func (n *joiner) fetch(done func()) (has bool) {
+	w := n.world
+	var newest kept
+	var from *peer
+	for _, p := range w.peers {
+		if p.staged == nil || p.staged.idle() {
+			continue
+		}
+		if k := p.staged.keeps.kept[n.stage]; k.values != nil && (from == nil || k.at > newest.at) {
+			newest, from = k, p
+		}
+	}
+	if from == nil {
+		return false
+	}
+	bytes := wordBytes + 4*len(newest.values)
+	from.sent(n.index, bytes)
+	l := w.line(from.index, n.index)
+	l.arrive(l.carry(wayOf(from.index, n.index), bytes), func() {
+		if !n.gone && n.replica.RestoreShared(newest.values) == nil {
+			n.copied = true
+		}
+		done()
+	})
+	return true
 }

@@ -40,6 +40,8 @@ type Config struct {
 	// Terms are those of every exchange: the plan and the window. The other fields
 	// are filled in for each.
 	Terms replica.Terms
+	// Pipeline, if not nil, cuts the model into stages.
+	Pipeline *Pipeline
 	// Stall is how long a peer waits for a partner's next frame at most; package links says
 	// how long. Default: 10 s.
 	Stall time.Duration
@@ -102,6 +104,8 @@ type Member struct {
 	Unreachable bool
 	Stranger    bool
 	Place       topology.Place
+	// Stage is the one that it holds, from 0, in a Pipeline.
+	Stage int
 }
 
 func (m Member) validate(index int) error {
@@ -144,9 +148,6 @@ func (c Config) validate() error {
 	if c.Task == nil {
 		faults = append(faults, errors.New("Task is nil"))
 	}
-	if len(c.Terms.Plan.Codecs()) == 0 {
-		faults = append(faults, errors.New("Terms.Plan has no codec"))
-	}
 	if c.Stall < 0 || c.SettleAfter < 0 {
 		faults = append(faults, fmt.Errorf("Stall %s and SettleAfter %s: neither may be negative", c.Stall, c.SettleAfter))
 	}
@@ -159,7 +160,7 @@ func (c Config) validate() error {
 	if err := (Link{Bandwidth: c.Port}).validate(); err != nil {
 		faults = append(faults, fmt.Errorf("Port: %w", err))
 	}
-	return errors.Join(append(faults, c.Link.validate(), c.Sites.validate(len(c.Members)))...)
+	return errors.Join(append(faults, c.Pipeline.validate(c), c.Link.validate(), c.Sites.validate(len(c.Members)))...)
 }
 
 func (c Config) withDefaults() Config {

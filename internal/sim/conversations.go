@@ -42,7 +42,7 @@ func newConversations(p *peer, m Member, traits collective.Traits) conversations
 	ways.SetPeriods(c.Quarantine, c.Quarantine)
 	return conversations{peer: p, running: make(map[key]*conversation), host: session.Host{
 		Run: run, Layout: m.Replica.Layout().Hash(), Cut: m.Replica.Cut(), Replica: m.Replica, Ledger: m.Ledger,
-		Links: ways, Lanes: 1, Window: max(c.Terms.Window, 1), Deadline: c.Deadline, Traits: traits, Peer: &p.conversations,
+		Links: ways, Lanes: 1, Window: max(c.Pipeline.of(c.Terms)[m.Stage].Window, 1), Deadline: c.Deadline, Traits: traits, Peer: &p.conversations,
 	}}
 }
 
@@ -78,7 +78,7 @@ func (c *conversations) Received(topology.PeerID, wire.Record) error { return ni
 func (c *conversations) propose(a averaging.Action) {
 	x := takeOr(&c.peer.world.spare.exchanges)
 	c.host.Ledger.Expire(c.peer.now())
-	x.Begin(&c.host, c.peer.now(), a, c.peer.world.offer)
+	x.Begin(&c.host, c.peer.now(), a, c.peer.world.offers[c.peer.stage])
 	if t := c.start(x, a); t != nil {
 		t.drive()
 	}
@@ -91,7 +91,7 @@ func (c *conversations) give(a collective.Action) {
 	terms := replica.TransferTerms{Exchange: uint64(a.Exchange), Transfer: a.Transfer}
 	offer := c.peer.world.exact
 	if c.host.Traits.Gradients && !a.Exact {
-		offer = c.peer.world.offer
+		offer = c.peer.world.offers[c.peer.stage]
 	}
 	x.Begin(&c.host, c.peer.now(), a.Peer, terms, offer)
 	if t := c.start(x, a.Action); t != nil {
@@ -244,7 +244,7 @@ func (c *conversations) settleLater() {
 		c.host.Ledger.Expire(c.peer.now())
 		c.tellDoubt()
 		for _, partner := range c.host.Ledger.Partners() {
-			if _, member := c.peer.world.overlay.View().Lookup(topology.PeerID(partner)); member {
+			if _, member := c.peer.world.overlays[c.peer.stage].View().Lookup(topology.PeerID(partner)); member {
 				c.inquire(c.peer.world.index[topology.PeerID(partner)])
 			}
 		}

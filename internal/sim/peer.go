@@ -21,6 +21,7 @@ type peer struct {
 	id          topology.PeerID
 	unreachable bool
 	place       topology.Place
+	stage       int // that it holds, in a pipeline
 	counts      Counts
 
 	incarnation uint64
@@ -35,16 +36,17 @@ type peer struct {
 	driver        driver
 	conversations conversations
 	trainer       training
+	staged        *staged // in a pipeline
 }
 
-func newPeer(w *World, index int, m Member) *peer {
+func newPeer(w *World, index int, m Member, incarnation uint64) *peer {
 	machine := collective.Of(m.Machine)
 	traits := machine.Traits()
 	if traits.Size != nil {
-		traits.Size.SetLength(m.Replica.SharedLen(), traits.Gradients && w.offer.Rounds())
+		traits.Size.SetLength(m.Replica.SharedLen(), traits.Gradients && w.offers[m.Stage].Rounds())
 	}
 	p := &peer{
-		world: w, index: index, id: m.ID, unreachable: m.Unreachable, place: m.Place, incarnation: 1, replica: m.Replica,
+		world: w, index: index, id: m.ID, unreachable: m.Unreachable, place: m.Place, stage: m.Stage, incarnation: incarnation, replica: m.Replica,
 	}
 	p.driver = driver{peer: p, machine: machine}
 	p.conversations = newConversations(p, m, traits)
@@ -52,6 +54,9 @@ func newPeer(w *World, index int, m Member) *peer {
 	p.trainer.Trainer = trainer.New(trainer.Config{
 		Replica: m.Replica, Optimizer: m.Optimizer, Traits: traits, Pace: w.config.Pace, Run: &p.trainer, Lent: true,
 	})
+	if w.config.Pipeline != nil {
+		p.staged = newStaged(p)
+	}
 	return p
 }
 
@@ -125,7 +130,10 @@ func (p *peer) broke(partner int, err error) {
 
 // look passes the view to the peer's machine, unless the machine has it or the peer is no member.
 func (p *peer) look() {
-	overlay := p.world.overlay
+	overlay := p.world.overlays[p.stage]
+	if p.staged != nil {
+		p.staged.look()
+	}
 	if p.gone || p.seen == overlay {
 		return
 	}
@@ -138,6 +146,9 @@ func (p *peer) look() {
 
 // vanish ends all activity of the peer. The caller's end is applied to each of its streams.
 func (p *peer) vanish(end func(*Stream)) {
+	if p.staged != nil {
+		p.staged.close()
+	}
 	p.gone = true
 	p.conversations.vanish(end)
 }

@@ -93,6 +93,10 @@ func (t *training) begin(samples int) {
 	if w.over || t.stepping || p.gone || t.halted {
 		return
 	}
+	if p.staged != nil {
+		p.staged.desk.begin()
+		return
+	}
 	t.stepping, t.computed = true, false
 	t.x, _ = t.Begin()
 	took := max(w.config.Task.Duration(p.index, p.counts.Steps, samples), minStep)
@@ -191,11 +195,12 @@ func (t *training) failed(err error) {
 func (t *training) update(a collective.Action) {
 	p := t.peer
 	g := &p.world.gradients
-	if g.mean == nil {
-		g.mean, g.x = make([]float32, p.replica.Len()), make([]float32, p.replica.Len())
+	n := p.replica.Len()
+	if len(g.mean) < n { // members of a pipeline have parts of different lengths
+		g.mean, g.x = make([]float32, n), make([]float32, n)
 	}
-	p.replica.Drain(g.mean, a.Transfer.Part, a.Transfer.Parts, a.Weight)
-	if err := t.Update(a, g.mean, g.x); err != nil {
+	p.replica.Drain(g.mean[:n], a.Transfer.Part, a.Transfer.Parts, a.Weight)
+	if err := t.Update(a, g.mean[:n], g.x[:n]); err != nil {
 		t.failed(err)
 	}
 }

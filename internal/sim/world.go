@@ -24,14 +24,17 @@ type World struct {
 	spare  buffers
 	over   bool
 
-	ports   []port
-	uplinks map[int]*port     // of sites
-	overlay *topology.Overlay // of the members, as they are known
+	ports    []port
+	uplinks  map[int]*port       // of sites
+	overlays []*topology.Overlay // of the members that hold each stage, as they are known
 
-	offer, exact links.Offer // codecs of exchanges, and of transfers
+	offers []links.Offer // codecs of exchanges, by stage
+	exact  links.Offer   // and of transfers
 
 	gradients gradients
-	made      uint64 // steps of all peers
+	made      uint64        // steps of all peers
+	past      []StageCounts // of peers that have gone, by stage, and last of their rows
+	ended     time.Duration // when the training did
 }
 
 // pair is two peers, the lower index first.
@@ -46,23 +49,30 @@ func New(config Config) (*World, error) {
 		return nil, fmt.Errorf("simulated world: %w", err)
 	}
 	w := &World{config: config.withDefaults(), index: make(map[topology.PeerID]int), lines: make(map[pair]*line), uplinks: make(map[int]*port)}
-	w.offer, w.exact = links.NewOffer(w.config.Terms.Plan), links.NewOffer(replica.ExactTerms().Plan)
+	terms := config.Pipeline.of(config.Terms)
+	of := len(terms)
+	w.exact, w.past, w.overlays = links.NewOffer(replica.ExactTerms().Plan), make([]StageCounts, of+1), make([]*topology.Overlay, of)
+	for _, t := range terms {
+		w.offers = append(w.offers, links.NewOffer(t.Plan))
+	}
 	w.ports = make([]port, len(config.Members))
-	var members []topology.Member
+	members := make([][]topology.Member, of)
 	for i, m := range config.Members {
 		w.index[m.ID] = i
 		w.ports[i].bandwidth = config.Port
 		if m.Later {
-			w.peers = append(w.peers, &peer{world: w, index: i, id: m.ID, gone: true, missed: true})
+			w.peers = append(w.peers, &peer{world: w, index: i, id: m.ID, stage: m.Stage, gone: true, missed: true})
 			continue
 		}
 		if !m.Stranger {
-			members = append(members, topology.Member{ID: m.ID, Role: m.Role, Unreachable: m.Unreachable, Place: m.Place, ServesOnly: collective.Of(m.Machine).Traits().ServesOnly})
+			members[m.Stage] = append(members[m.Stage], topology.Member{ID: m.ID, Role: m.Role, Unreachable: m.Unreachable, Place: m.Place, ServesOnly: collective.Of(m.Machine).Traits().ServesOnly})
 		}
-		w.peers = append(w.peers, newPeer(w, i, m))
+		w.peers = append(w.peers, newPeer(w, i, m, 1))
 	}
-	if err := w.adopt(members); err != nil {
-		return nil, err
+	for stage := range of {
+		if err := w.adopt(stage, members[stage]); err != nil {
+			return nil, err
+		}
 	}
 	for _, p := range w.peers {
 		w.queue.After(0, p.begin)
@@ -90,7 +100,7 @@ func (w *World) Pending() int { return w.queue.Len() }
 // Finish ends the training: no peer begins another step, and each asks its
 // neighbours for a last exchange.
 func (w *World) Finish() {
-	w.over = true
+	w.over, w.ended = true, w.queue.Now()
 	for _, p := range w.peers {
 		if p.gone {
 			continue
@@ -166,9 +176,9 @@ func (w *World) Digest() (digest [sha256.Size]byte) {
 	return digest
 }
 
-// adopt makes a view of members, whose roles stay as far as they can, and the overlay
+// adopt makes a view of members of a stage, whose roles stay as far as they can, and the overlay
 // of it.
-func (w *World) adopt(members []topology.Member) error {
+func (w *World) adopt(stage int, members []topology.Member) error {
 	view, err := w.config.Topology.View(members)
 	if err != nil {
 		return fmt.Errorf("simulated world: %w", err)
@@ -177,18 +187,18 @@ func (w *World) adopt(members []topology.Member) error {
 	if err != nil {
 		return fmt.Errorf("simulated world: %w", err)
 	}
-	w.overlay = overlay
+	w.overlays[stage] = overlay
 	return nil
 }
 
 // admit adds a member to the view.
 func (w *World) admit(p *peer) error {
-	return w.adopt(append(w.overlay.View().Members(), topology.Member{ID: p.id, Unreachable: p.unreachable, Place: p.place, ServesOnly: p.trainer.servesOnly}))
+	return w.adopt(p.stage, append(w.overlays[p.stage].View().Members(), topology.Member{ID: p.id, Unreachable: p.unreachable, Place: p.place, ServesOnly: p.trainer.servesOnly}))
 }
 
 // dismiss takes a member out of the view.
-func (w *World) dismiss(id topology.PeerID) error {
-	return w.adopt(slices.DeleteFunc(w.overlay.View().Members(), func(m topology.Member) bool { return m.ID == id }))
+func (w *World) dismiss(p *peer) error {
+	return w.adopt(p.stage, slices.DeleteFunc(w.overlays[p.stage].View().Members(), func(m topology.Member) bool { return m.ID == p.id }))
 }
 
 // announce shows the view to all who are there and have not seen it.
@@ -214,16 +224,19 @@ func (w *World) Arrive(peer int, m Member) error {
 	if err := m.validate(peer); err != nil {
 		return err
 	}
-	p := newPeer(w, peer, m)
+	if m.Stage < 0 || m.Stage >= w.stages() {
+		return fmt.Errorf("peer %d arrives for stage %d of %d", peer, m.Stage, w.stages())
+	}
+	p := newPeer(w, peer, m, old.incarnation+1)
 	w.lose(old) // the others know that a returning peer was away
-	p.counts, p.incarnation = old.counts, old.incarnation+1
+	p.counts = old.counts
 	w.peers[peer] = p
-	overlay := w.overlay
+	overlay := w.overlays[p.stage]
 	if err := w.admit(p); err != nil {
 		return err
 	}
-	servers := w.overlay.Neighbours(p.id)
-	w.overlay = overlay // the arriving peer is no member yet
+	servers := w.overlays[p.stage].Neighbours(p.id)
+	w.overlays[p.stage] = overlay // the arriving peer is no member yet
 	p.arriving = true
 	(&joiner{peer: p, servers: servers}).ask()
 	return nil
@@ -262,15 +275,15 @@ func (w *World) Here(peer int) bool { return !w.peers[peer].gone }
 
 // lose informs the others, once, that a peer has gone.
 func (w *World) lose(gone *peer) {
-	if _, member := w.overlay.View().Lookup(gone.id); !member || gone.missed {
+	if _, member := w.overlays[gone.stage].View().Lookup(gone.id); !member || gone.missed {
 		return
 	}
 	gone.missed = true
-	if err := w.dismiss(gone.id); err != nil {
+	if err := w.dismiss(gone); err != nil {
 		return // a valid view stays valid with fewer members
 	}
 	for _, p := range w.peers {
-		if p != gone {
+		if p != gone && p.stage == gone.stage {
 			p.loseTouch(gone)
 		}
 	}

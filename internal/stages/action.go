@@ -13,6 +13,8 @@ type ID struct {
 	Number uint64
 	// Asks: the source wants the outputs of the last stage, and no gradient is computed.
 	Asks bool
+	// Round is the one that it belongs to, from 0, in a run of rounds (Config.Rounds).
+	Round uint64
 }
 
 // Key names a micro-batch at the member that holds it: who sent it, and the number of that sending. One that comes by

@@ -18,6 +18,10 @@ type Config struct {
 	Held int
 	// Batch is how many micro-batches make a step. Default: 8, at least Held.
 	Batch int
+	// Rounds: all stages compute the micro-batches of a round, which are all that sources make in it, with parameters of one
+	// version, and a member steps once the round is over, whatever Batch says: so that the sum of a stage's gradients is that of
+	// the whole model. What is of a later round waits, and the pipeline runs empty between two.
+	Rounds bool
 	// First is where the numbers of what the member sends begin: far from those of an earlier life.
 	First uint64
 }
@@ -56,6 +60,7 @@ type Holder struct {
 	each    mean // forward and back
 	forward mean
 	turns   turns
+	over    uint64 // rounds that are
 }
 
 // NewHolder makes the schedule of a member.
@@ -147,6 +152,9 @@ func (h *Holder) Forward(now time.Duration, from topology.PeerID, number uint64,
 			waiting++
 		}
 	}
+	if h.config.Rounds && id.Round < h.version {
+		return []Action{{Kind: Reply, At: key, ID: id, To: from, Number: number, Answer: GivenUp, Load: h.Load()}} // nobody waits for it
+	}
 	if !h.turns.take(now, from, maxQueue-waiting) {
 		return []Action{{Kind: Reply, At: key, ID: id, To: from, Number: number, Answer: NoRoom, Load: h.Load()}}
 	}
@@ -218,6 +226,23 @@ func (h *Holder) Stepped(now time.Duration) []Action {
 	return h.goOn(now, nil)
 }
 
+// RoundOver says that all sources have back what they made in a round, or have given it up.
+func (h *Holder) RoundOver(now time.Duration, round uint64) []Action {
+	h.over = max(h.over, round+1)
+	return h.goOn(now, nil)
+}
+
+// due tells whether a step is.
+func (h *Holder) due(stale int) bool {
+	if h.config.Rounds {
+		return h.over > h.version && !slices.ContainsFunc(h.items, h.now)
+	}
+	return h.added >= h.config.Batch && stale == 0
+}
+
+// now tells whether a micro-batch is not of a later round.
+func (h *Holder) now(i *item) bool { return !h.config.Rounds || i.id.Round <= h.version }
+
 // Discard says that the gradients which were added since the last step are gone.
 func (h *Holder) Discard() { h.added = 0 }
 
@@ -251,7 +276,7 @@ func (h *Holder) goOn(now time.Duration, do []Action) []Action {
 		return do
 	}
 	held, stale := h.holds()
-	if h.added >= h.config.Batch && stale == 0 {
+	if h.due(stale) {
 		h.busy = true
 		return append(do, Action{Kind: Step})
 	}
@@ -269,7 +294,7 @@ func (h *Holder) goOn(now time.Duration, do []Action) []Action {
 
 func (h *Holder) first(s state) *item {
 	for _, i := range h.items {
-		if i.state == s {
+		if i.state == s && h.now(i) {
 			return i
 		}
 	}

@@ -11,11 +11,15 @@ import (
 type Source struct {
 	sender
 	// Asks: it sends micro-batches for their outputs.
-	Asks   bool
-	self   topology.PeerID
-	window int
-	made   []*own // that are not back yet
-	named  uint64 // the next ID
+	Asks bool
+	// PerRound is how many micro-batches it makes in each round (Config.Rounds); 0: there are no rounds.
+	PerRound int
+	self     topology.PeerID
+	window   int
+	made     []*own // that are not back yet
+	named    uint64 // the next ID
+	round    uint64
+	here     int // made in this round
 }
 
 // own is a micro-batch of a Source.
@@ -34,12 +38,29 @@ func NewSource(self topology.PeerID, window int, first uint64) *Source {
 func (s *Source) Counts() Counts { return s.counts }
 
 // Room is how many more micro-batches may be made now.
-func (s *Source) Room() int { return s.window - len(s.made) }
+func (s *Source) Room() int {
+	room := s.window - len(s.made)
+	if s.PerRound > 0 {
+		room = min(room, s.PerRound-s.here)
+	}
+	return room
+}
+
+// Rests tells whether all that it makes in this round is back, or lost: it waits for the next.
+func (s *Source) Rests() bool { return s.PerRound > 0 && s.here >= s.PerRound && len(s.made) == 0 }
+
+// Round begins a round.
+func (s *Source) Round(round uint64) {
+	if round > s.round {
+		s.round, s.here = round, 0
+	}
+}
 
 // Make names a new micro-batch and sends it on.
 func (s *Source) Make(now time.Duration) (ID, []Action) {
-	id := ID{s.self, s.named, s.Asks}
+	id := ID{Source: s.self, Number: s.named, Asks: s.Asks, Round: s.round}
 	s.named++
+	s.here++
 	s.counts.Came++
 	s.made = append(s.made, &own{leg: leg{waits: true}, id: id})
 	return id, s.goOn(now, nil)

@@ -43,6 +43,9 @@ type Outcome struct {
 	Best float64
 	// Traffic counts what the peers sent to each other.
 	Traffic Traffic
+	// Stages holds the figures of each stage of a Pipeline, and Rows what became of the micro-batches of all peers' rows.
+	Stages []StageOutcome
+	Rows   MicroBatches
 	// Each holds the figures of each peer.
 	Each []PeerOutcome
 	// Events is the number of things that happened in the world.

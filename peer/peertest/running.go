@@ -23,10 +23,10 @@ import (
 // running is a simulation under way.
 type running struct {
 	Simulation
-	world    *sim.World
-	layout   *tensor.Layout
-	replicas []*replica.Replica // nil for peers that have not come
-	here     []bool
+	world  *sim.World
+	layout *tensor.Layout
+	here   []bool
+	parted
 	trainer  *trainer
 	partners []map[int]struct{}
 	scratch  tensor.Vector // of all replicas: one exchange computes at a time
@@ -37,7 +37,7 @@ type running struct {
 	curve  []Point
 	events int
 	ended  time.Duration // when the work was done; negative before
-	lost   int
+	gone   int
 	broke  error // the last error between peers, or why one stopped
 	fault  error // that ends the run
 }
@@ -52,7 +52,7 @@ const (
 
 func newRunning(s Simulation) (*running, error) {
 	r := &running{
-		Simulation: s, layout: s.Task.Params().Layout(), replicas: make([]*replica.Replica, s.Peers), here: make([]bool, s.Peers),
+		Simulation: s, layout: s.Task.Params().Layout(), here: make([]bool, s.Peers), parted: newParted(s),
 		partners: make([]map[int]struct{}, s.Peers), lying: rand.New(rand.NewPCG(s.Seed, chanceOfLies)),
 		ended: -1,
 	}
@@ -107,7 +107,7 @@ func (r *running) config(late map[int]bool) (sim.Config, error) {
 	}
 	for i := range r.Peers {
 		m := sim.Member{ID: SimulatedID(i), Later: late[i]}
-		if !m.Later {
+		if r.stages[i] = i % r.cut(); !m.Later {
 			var err error
 			if m, err = r.member(i); err != nil {
 				return c, err
@@ -115,20 +115,30 @@ func (r *running) config(late map[int]bool) (sim.Config, error) {
 		}
 		c.Members = append(c.Members, m)
 	}
-	whole, err := replica.New(r.Task.Params(), replica.Options{SliceLen: r.Exchange.SliceLen, Scratch: r.scratch})
-	if err != nil {
-		return c, err
+	var terms []replica.Terms
+	for stage := range r.cut() {
+		one, err := r.replica(stage, r.Task.Params(), r.options())
+		if err != nil {
+			return c, err
+		}
+		terms = append(terms, replica.Terms{Plan: r.Exchange.Codec.Plan(one.JointLayers(), coding.Codec{}), Window: simulatedWindow})
 	}
-	c.Terms.Plan, c.Terms.Window = r.Exchange.Codec.Plan(whole.JointLayers(), coding.Codec{}), simulatedWindow
+	if c.Terms = terms[0]; r.Pipeline != nil {
+		c.Pipeline = &sim.Pipeline{Terms: terms, Batch: r.Pipeline.Batch, Rounds: r.Pipeline.Rounds, Chains: r.Pipeline.Chains, Work: newStaged(r.trainer)}
+	}
 	return c, nil
 }
 
 // SimulatedID is the identity of peer i in a Simulation.
 func SimulatedID(i int) topology.PeerID { return topology.PeerID(fmt.Sprintf("peer%04d", i)) }
 
+func (r *running) options() replica.Options {
+	return replica.Options{SliceLen: r.Exchange.SliceLen, Scratch: r.scratch}
+}
+
 // member makes peer i anew.
 func (r *running) member(i int) (sim.Member, error) {
-	rep, err := replica.New(r.Task.Params(), replica.Options{SliceLen: r.Exchange.SliceLen, Scratch: r.scratch})
+	rep, err := r.replica(r.stages[i], r.Task.Params(), r.options())
 	if err != nil {
 		return sim.Member{}, err
 	}
@@ -139,7 +149,7 @@ func (r *running) member(i int) (sim.Member, error) {
 	r.replicas[i], r.here[i] = rep, true
 	r.trainer.renew(i, collective.Of(machine).Traits().Gradients)
 	return sim.Member{
-		ID: SimulatedID(i), Role: r.World.Replay.role(i), Machine: machine, Replica: rep, Optimizer: r.Optimizer(), Ledger: replica.NewLedger(rep),
+		ID: SimulatedID(i), Role: r.World.Replay.role(i), Machine: machine, Replica: rep, Optimizer: r.optimizer(r.stages[i], r.Optimizer), Ledger: replica.NewLedger(rep), Stage: r.stages[i],
 	}, nil
 }
 
@@ -176,7 +186,7 @@ func (r *running) apply(c Change) {
 			return
 		}
 		r.here[c.Peer] = false
-		r.lost++
+		r.gone++
 		if c.Kind == Crash {
 			r.world.Crash(c.Peer)
 		} else {
@@ -185,6 +195,9 @@ func (r *running) apply(c Change) {
 	case Arrive:
 		if r.here[c.Peer] {
 			return
+		}
+		if r.Pipeline != nil {
+			r.stages[c.Peer] = r.world.Neediest()
 		}
 		m, err := r.member(c.Peer)
 		if err == nil {
@@ -225,6 +238,8 @@ func (r *running) run(ctx context.Context) (err error) {
 		case r.world.Pending() == 0:
 			return fmt.Errorf("%w at %s, with %d of %d steps made; the last that went wrong: %w",
 				ErrStandstill, r.world.Now(), r.trainer.made, r.trainer.target(), cmp.Or(r.broke, errNothing))
+		case r.lost(r.world) != nil:
+			return r.lost(r.world)
 		case r.world.Now() >= r.Limit:
 			return fmt.Errorf("%w: %s, with %d of %d steps made", ErrLimit, r.Limit, r.trainer.made, r.trainer.target())
 		}
@@ -282,7 +297,8 @@ func (r *running) outcome() Outcome {
 		moved += c.Moved
 		values += c.Values
 	}
-	o.Traffic.Lost = r.lost
+	o.Traffic.Lost = r.gone
+	r.tell(r.world, &o)
 	o.Traffic.BitsPerParameter = 8 * float64(moved) / float64(values)
 	for _, p := range append(r.curve, o.Final) {
 		if r.Watch.Target > 0 && p.Mean >= r.Watch.Target {
@@ -332,18 +348,18 @@ func (r *running) honest() (honest []int) {
 	return honest
 }
 
-// chosen are at most so many of the honest peers, evenly spread.
-func (r *running) chosen(most int) (chosen []int) {
-	honest := r.honest()
-	n := min(most, len(honest))
+// chosen are at most so many models of the honest peers, evenly spread, each as those who have its parts.
+func (r *running) chosen(most int) (chosen [][]int) {
+	models := r.models(r.honest())
+	n := min(most, len(models))
 	for k := range n {
-		chosen = append(chosen, honest[k*len(honest)/n])
+		chosen = append(chosen, models[k*len(models)/n])
 	}
 	return chosen
 }
 
 // evaluate evaluates peers, several at once.
-func (r *running) evaluate(chosen []int, glance bool) (accuracies, losses []float64) {
+func (r *running) evaluate(chosen [][]int, glance bool) (accuracies, losses []float64) {
 	accuracies, losses = make([]float64, len(chosen)), make([]float64, len(chosen))
 	var group sync.WaitGroup
 	workers := min(runtime.GOMAXPROCS(0), len(chosen))
@@ -351,7 +367,7 @@ func (r *running) evaluate(chosen []int, glance bool) (accuracies, losses []floa
 		group.Go(func() {
 			x := make(tensor.Vector, r.layout.Len())
 			for k := first; k < len(chosen); k += workers {
-				r.replicas[chosen[k]].Snapshot(x)
+				r.read(chosen[k], x)
 				accuracies[k], losses[k] = r.Task.Evaluate(x, glance)
 			}
 		})
@@ -362,9 +378,16 @@ func (r *running) evaluate(chosen []int, glance bool) (accuracies, losses []floa
 
 // consensus is the root mean square distance of the honest peers' models from their mean.
 func (r *running) consensus() float64 {
-	all, x := r.honest(), make(tensor.Vector, r.layout.Len())
-	return spread(len(all), func(i int) tensor.Vector {
-		r.replicas[all[i]].Snapshot(x)
-		return x
-	})
+	squared := 0.0
+	for _, all := range r.holders(r.honest()) {
+		if len(all) == 0 {
+			continue
+		}
+		x := make(tensor.Vector, r.replicas[all[0]].Len())
+		squared += math.Pow(spread(len(all), func(i int) tensor.Vector {
+			r.replicas[all[i]].Snapshot(x)
+			return x
+		}), 2)
+	}
+	return math.Sqrt(squared)
 }

@@ -47,6 +47,8 @@ type Simulation struct {
 	// Exchange says how models are averaged, and by which machine. Lanes and codecs chosen
 	// by link have no effect here.
 	Exchange peer.Exchange
+	// Pipeline, if not nil, cuts the model into stages, of which each peer trains one; Exchange is then among those of a stage.
+	Pipeline *Pipeline
 	// Stall bounds the wait for a partner's next frame. Default: 5 s, as of a peer.
 	Stall time.Duration
 	// World is the environment of the peers.
@@ -128,6 +130,9 @@ func (s Simulation) validate() error {
 	u := s.Work.Until
 	f.note(!(u.Accuracy >= 0 && u.Accuracy <= 1) || !(u.Loss >= 0) || u.Plateau < 0 || u.Deadline < 0,
 		"Work.Until: Accuracy %v, Loss %v, Plateau %d, Deadline %s: want an accuracy from 0 to 1, and nothing below 0", u.Accuracy, u.Loss, u.Plateau, u.Deadline)
+	if s.Pipeline != nil {
+		f.within("Pipeline", s.Pipeline.validate(s))
+	}
 	f.note(s.Limit < 0, "Limit is %s: it may not be negative", s.Limit)
 	f.within("World", s.World.validate(cmp.Or(s.Peers, defaultSimulated)))
 	w := s.Watch
@@ -143,6 +148,9 @@ func (s Simulation) withDefaults() Simulation {
 	s.Stall = cmp.Or(s.Stall, defaultStall)
 	s.World.Compute.Step = cmp.Or(s.World.Compute.Step, defaultStepTime)
 	s.World.Compute.Jitter = max(cmp.Or(s.World.Compute.Jitter, defaultJitter), 0)
+	if s.Pipeline != nil {
+		s.Pipeline = s.Pipeline.withDefaults(s.World.Compute.Step)
+	}
 	s.Watch.Evaluate = cmp.Or(s.Watch.Evaluate, defaultEvaluate)
 	return s
 }

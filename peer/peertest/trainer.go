@@ -64,12 +64,7 @@ func (t *trainer) progress() float64 { return min(float64(t.made)/float64(t.targ
 // the algorithm lets the peer go on.
 func (t *trainer) Duration(i, _, samples int) time.Duration {
 	p, now := &t.peers[i], t.world.Now()
-	if p.began {
-		p.waited += now - p.ends
-		t.made++
-		p.samples += p.drawn
-		t.advanced()
-	}
+	t.count(i)
 	took := t.draw(i)
 	// The recorded time is that for Compute.Samples: a replay may divide the samples differently.
 	t.record.write(Line{At: now, Did: didStep, Peer: i, Took: took})
@@ -78,6 +73,16 @@ func (t *trainer) Duration(i, _, samples int) time.Duration {
 	}
 	p.began, p.ends = true, now+took
 	return took
+}
+
+// count counts the last step of a peer.
+func (t *trainer) count(i int) {
+	if p := &t.peers[i]; p.began {
+		p.waited += t.world.Now() - p.ends
+		t.made++
+		p.samples += p.drawn
+		t.advanced()
+	}
 }
 
 // Readiness implements sim.Gradual.

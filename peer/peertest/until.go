@@ -48,8 +48,8 @@ func (a *aimed) over() bool {
 		return false
 	}
 	var members []topology.PeerID
-	for _, i := range chosen {
-		members = append(members, SimulatedID(i))
+	for _, parts := range chosen {
+		members = append(members, SimulatedID(parts[0]))
 	}
 	if a.why = a.judge.Look(moment(now), members, false); a.why == until.GoesOn {
 		a.why = a.judge.Says(moment(now)).Wants // which all would say, as they judge the same figures
@@ -58,16 +58,16 @@ func (a *aimed) over() bool {
 }
 
 // evaluated takes the figures of these peers, and keeps the best of their models.
-func (a *aimed) evaluated(chosen []int) {
+func (a *aimed) evaluated(chosen [][]int) {
 	accuracies, losses := a.evaluate(chosen, true)
-	for k, i := range chosen {
+	for k, parts := range chosen {
 		if a.judge.Evaluated(accuracies[k], losses[k]) {
 			if a.best == nil {
 				a.best = make(tensor.Vector, a.layout.Len())
 			}
-			a.replicas[i].Snapshot(a.best)
+			a.read(parts, a.best)
 		}
-		a.judge.Heard(SimulatedID(i), a.judge.Says(moment(a.world.Now())))
+		a.judge.Heard(SimulatedID(parts[0]), a.judge.Says(moment(a.world.Now())))
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -24,6 +25,7 @@ import (
 const (
 	defaultTarget        = 0.9
 	defaultComparePoints = 20
+	peersFlag            = "peers"
 )
 
 // compareSettings are the flags of compare.
@@ -51,7 +53,10 @@ The worlds of --suite are made of the one that the other flags describe:
 
 ` + suiteHelp() + `
 A strategy may have a codec of its own, and other flags of training and exchanges, as in
-'adpsgd:lattice6+4 every=16 lr=0.02' (of a value with commas, ; stands for them).
+'adpsgd:lattice6+4 every=16 lr=0.02' (of a value with commas, ; stands for them), and a
+number of peers, as in 'alone peers=1'. If one has stages, as in 'adpsgd stages=2', the
+table says for what share of the time each stage was busy, and the second
+picture is accuracy against passes over the data.
 
 In the tables, s/epoch is virtual time for one pass of all peers over all the data,
 target the virtual time until --target was first seen, waiting the share of the time
@@ -117,6 +122,13 @@ func (r racer) set(s *simulate.Settings) error {
 	s.Take(r.strategy, r.codec)
 	for _, own := range r.own {
 		flag, value, _ := strings.Cut(own, "=")
+		if flag == peersFlag {
+			n, err := strconv.Atoi(value)
+			if s.Peers = n; err != nil {
+				return cli.Faultf("strategies", "%s: %v", r.name, err)
+			}
+			continue
+		}
 		if err := s.SetTraining(flag, strings.ReplaceAll(value, ";", ",")); err != nil {
 			return cli.Faultf("strategies", "%s: %v", r.name, err)
 		}
@@ -165,6 +177,12 @@ type entrant struct {
 	// a step of a peer that is not slow.
 	SecondsPerEpoch float64 `json:"seconds_per_epoch"`
 	StepSeconds     float64 `json:"step_seconds"`
+	epochs          float64
+}
+
+// staged tells whether some models of a race have stages.
+func (r race) staged() bool {
+	return slices.ContainsFunc(r.Results, func(e entrant) bool { return len(e.Stages) > 0 })
 }
 
 func (s *compareSettings) run(sources cli.Origins, std cli.Streams) error {
@@ -185,7 +203,9 @@ func (s *compareSettings) run(sources cli.Origins, std cli.Streams) error {
 		if _, err := one.Check(sources); err != nil {
 			return err
 		}
-		peers = one.Peers // a replay has the number of peers that was recorded
+		if s.Replay != "" {
+			peers = one.Peers // that was recorded
+		}
 	}
 	for _, world := range worlds { // checks all worlds before the first race
 		if err := s.worldFault(world, peers); err != nil {
@@ -253,13 +273,14 @@ func (s *compareSettings) enter(ctx context.Context, in suite, by racer, sources
 		return entrant{}, err
 	}
 	began := time.Now()
-	if data[one.Shard] == nil {
-		if data[one.Shard], err = simulate.PrepareAll(ctx, one.Settings, one.Peers); err != nil {
+	parts := fmt.Sprint(one.Peers, one.Shard)
+	if data[parts] == nil {
+		if data[parts], err = simulate.PrepareAll(ctx, one.Settings, one.Peers); err != nil {
 			return entrant{}, err
 		}
 	}
 	fmt.Fprintf(progress, "%s: %s\n", in.name, by.name)
-	result, err := data[one.Shard].Train(ctx, one, world, func(simulation *peertest.Simulation) {
+	result, err := data[parts].Train(ctx, one, world, func(simulation *peertest.Simulation) {
 		if in.churn {
 			comeAndGo := churn(one.Seed, one.Peers, one.Expected(simulation.Work))
 			simulation.World.Changes = append(simulation.World.Changes, comeAndGo...)
@@ -270,7 +291,7 @@ func (s *compareSettings) enter(ctx context.Context, in suite, by racer, sources
 	}
 	e := entrant{Name: by.name, Result: result, StepSeconds: one.StepTime.Seconds()}
 	e.WallSeconds = time.Since(began).Seconds()
-	epochs := float64(e.Steps) * float64(one.Pictures()) / float64(data[one.Shard].First.Data.Total)
-	e.SecondsPerEpoch = e.Seconds / epochs
+	epochs := float64(e.Steps) * float64(one.Pictures()) / float64(data[parts].First.Data.Total) / float64(one.ModelStages()) // each stage makes a step of each batch
+	e.SecondsPerEpoch, e.epochs = e.Seconds/epochs, epochs
 	return e, nil
 }

@@ -60,7 +60,7 @@ func PlotFault(flag, path string) error {
 	return cli.Faultf(flag, "%q: want a name that ends in .png or .svg", path)
 }
 
-// plotRaces draws two panels for each race, accuracy against time and against bytes, below a
+// plotRaces draws two panels for each race, accuracy against time and against bytes, or epochs where models have stages, below a
 // title and the settings.
 func plotRaces(path, title, settings string, races []race) error {
 	panels := make([][]*plot.Plot, len(races))
@@ -69,11 +69,15 @@ func plotRaces(path, title, settings string, races []race) error {
 		if err != nil {
 			return fmt.Errorf("drawing %s: %w", r.World, err)
 		}
-		inBytes, err := panel(r, "sent by a peer, MB", func(e entrant, p simulate.CurvePoint) float64 { return float64(p.BytesSent) / 1e6 / float64(e.Peers) })
+		axis, of := "sent by a peer, MB", func(e entrant, p simulate.CurvePoint) float64 { return float64(p.BytesSent) / 1e6 / float64(e.Peers) }
+		if r.staged() { // what goes from stage to stage is no matter of strategies
+			axis, of = "passes over the data", func(e entrant, p simulate.CurvePoint) float64 { return p.Progress * e.epochs }
+		}
+		other, err := panel(r, axis, of)
 		if err != nil {
 			return fmt.Errorf("drawing %s: %w", r.World, err)
 		}
-		panels[i] = []*plot.Plot{inTime, inBytes}
+		panels[i] = []*plot.Plot{inTime, other}
 	}
 	return Draw(path, title, settings, panels)
 }

@@ -17,12 +17,22 @@ func table(r race, first race) string {
 	if compared {
 		head += "× " + first.World + "\t"
 	}
+	if r.staged() {
+		head += "busy, %\t"
+	}
 	fmt.Fprintln(w, head+"target, s\taccuracy, %\tleast, %\tMB/peer\twaiting, %\t")
 	for i, e := range r.Results {
 		fmt.Fprintf(w, "\t%s\t%.3f\t", e.Name, e.SecondsPerEpoch)
 		if compared {
 			of := first.Results[i]
 			fmt.Fprintf(w, "%.2f\t", e.SecondsPerEpoch/of.SecondsPerEpoch*of.StepSeconds/e.StepSeconds)
+		}
+		if r.staged() {
+			busy := "" // of the model that is whole, all are but when they wait
+			for _, s := range e.Stages {
+				busy += fmt.Sprintf("%.0f ", 100*s.Busy)
+			}
+			fmt.Fprintf(w, "%s\t", strings.TrimSpace(busy))
 		}
 		target := "never"
 		if e.TargetSeconds != nil {

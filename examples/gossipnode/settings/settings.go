@@ -319,7 +319,7 @@ func (s *Settings) RegisterTraining(flags *pflag.FlagSet) {
 	var all pflag.FlagSet
 	s.Register(&all) // flags that are left out keep their defaults
 	all.VisitAll(func(f *pflag.Flag) {
-		learning := slices.Contains([]string{topicData, topicTraining, topicExchanges}, cli.Topic(f)) || f.Name == untilFlag || f.Name == deadlineFlag
+		learning := slices.Contains([]string{topicData, topicTraining, topicExchanges}, cli.Topic(f)) || slices.Contains([]string{untilFlag, deadlineFlag, stagesFlag}, f.Name)
 		if learning && f.Name != "part" && f.Name != ServerFlag {
 			flags.AddFlag(f)
 		}
@@ -329,7 +329,7 @@ func (s *Settings) RegisterTraining(flags *pflag.FlagSet) {
 // SetTraining sets a flag of training or of exchanges to a value.
 func (s *Settings) SetTraining(flag, value string) error {
 	flags := s.Flags()
-	if f := flags.Lookup(flag); f == nil || !slices.Contains([]string{topicTraining, topicExchanges}, cli.Topic(f)) {
+	if f := flags.Lookup(flag); f == nil || !slices.Contains([]string{topicTraining, topicExchanges}, cli.Topic(f)) && flag != stagesFlag {
 		return fmt.Errorf("--%s is no flag of training or exchanges", flag)
 	}
 	return flags.Set(flag, value)

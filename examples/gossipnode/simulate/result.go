@@ -24,6 +24,9 @@ type Result struct {
 	// WaitedSeconds is how long the trainers waited for the algorithm; its spread is over the peers.
 	WaitedSeconds result.Spread `json:"waited_seconds"`
 	Curve         []CurvePoint  `json:"curve,omitempty"`
+	// Stages are those of --stages K, and MicroBatches those of all peers' rows.
+	Stages       []StageResult `json:"stages,omitempty"`
+	MicroBatches *MicroBatches `json:"micro_batches,omitempty"`
 	// Digest is a hash of all models at the end. Arithmetic names the architecture and the instructions in use:
 	// others may round differently, so that all results may differ.
 	Digest     string `json:"digest"`
@@ -73,6 +76,7 @@ func newResult(s Settings, o peertest.Outcome) Result {
 	}
 	r.Partners, r.WaitedSeconds = result.SpreadOf(partners...), result.SpreadOf(waited...)
 	r.ConnectionsMax = int(r.Partners.Max)
+	r.Stages, r.MicroBatches = stagesOf(o)
 	for _, p := range o.Curve {
 		r.Curve = append(r.Curve, CurvePoint{
 			Seconds: p.Seconds, Progress: p.Progress, BytesSent: p.Bytes, TestAccuracy: accuracyAt(p),
@@ -95,5 +99,6 @@ func (r Result) String() string {
 	if r.WaitedSeconds.Max > 0 {
 		text += fmt.Sprintf("Trainers were kept waiting for %.2f s of it, at most %.2f s.\n", r.WaitedSeconds.Mean, r.WaitedSeconds.Max)
 	}
+	text += stagesText(r.Stages, r.MicroBatches)
 	return text + fmt.Sprintf("%d events in %.1f s here, %.1f µs each.\n", r.Events, r.WallSeconds, 1e6*r.WallSeconds/float64(max(r.Events, 1)))
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/settings"
+	"github.com/seed-97356399/murmuration/examples/zoo/nets"
 	"github.com/seed-97356399/murmuration/peer"
 	"github.com/seed-97356399/murmuration/peer/optim"
 	"github.com/seed-97356399/murmuration/peer/peertest"
@@ -76,10 +77,16 @@ With --record FILE what happens is written as lines of JSON: how long each step 
 links, coming and going, who proposed an exchange and what was lost. With --replay FILE
 another codec or strategy trains in that world: compute times, links, coming and going
 are taken over; losses are drawn again, and who talks to whom follows anew. Crashes are
-noticed by the others after 5s.`,
+noticed by the others after 5s.
+
+With --stages K each peer trains one of K stages of the model, as in run: peer P begins
+with stage P modulo K. A stage takes its share of --step-time by the products of its
+layers; the result tells for what share of the time each was busy, and how many
+micro-batches were sent again or dropped.`,
 		Example: `  gossipnode simulate --peers 64 --slow 3=100
   gossipnode simulate --peers 16 --link 100,40 --codec lattice6+4 --dataset mnist --data DIR
   gossipnode simulate --crash 3@20s --arrive 3@40s --record world.jsonl
+  gossipnode simulate --peers 6 --stages 3 --model cnn --step-time 1s --slow 4=10
   gossipnode simulate --replay world.jsonl --strategy alone --json`,
 		Args: cli.FlagsOnly,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -136,6 +143,11 @@ func (s *Settings) Check(sources cli.Origins) (peertest.World, error) {
 		return world, sources.Usage(cli.Faultf("target", "%v: want an accuracy from 0 to 1", s.Target))
 	}
 	var faults cli.Faults
+	if k := s.ModelStages(); k > 1 {
+		faults.If(s.Peers < k, "stages", "%d: there are %d peers, and each stage needs one", k, s.Peers)
+		faults.If(len(s.Attack) > 0 || s.Record != "" || s.Replay != "", "stages", "%d: leave out --attack, --record and --replay, which are for whole models", k)
+	}
+	faults.If(len(s.Table.Stages.List) > 0, "stages", "want a number: files of stages prepare rows of tables")
 	faults.If(s.ServeOnly, settings.ServeOnlyFlag, "is for run and local")
 	faults.If(s.Gives() || s.TrainOnly, "hold", "--hold-and-train and --train-only are for run and local: no rows travel here")
 	if faults = append(faults, s.Unused(false, false)...); len(faults) > 0 {
@@ -224,6 +236,14 @@ func (s *Settings) Simulation(task *simulatedTask, world peertest.World) (peerte
 		Exchange: peer.Exchange{Pace: pace, Codec: policy, Topology: strategy.Shape(), Machine: strategy.Machine(s.Batch, s.Outer())},
 		World:    world, Seed: s.Seed,
 		Watch: peertest.Watch{Evaluate: s.Evaluate, Points: s.Points, Target: s.Target},
+	}
+	if simulation.World.Compute.Step, err = wholeTakes(s, nets.Layers(task.First.Model)); err != nil {
+		return simulation, err
+	}
+	if s.ModelStages() > 1 {
+		if simulation.Pipeline, err = cut(s, nets.Layers(task.First.Model), world); err != nil {
+			return simulation, err
+		}
 	}
 	return simulation, s.updateFault(simulation.Work)
 }

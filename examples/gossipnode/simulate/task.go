@@ -17,6 +17,7 @@ import (
 	"github.com/seed-97356399/murmuration/peer/peertest"
 	"github.com/seed-97356399/murmuration/peer/table"
 	"github.com/seed-97356399/murmuration/tensor"
+	"github.com/seed-97356399/murmuration/tensor/nn"
 )
 
 // Simulated is the task of peers in simulated worlds: a workload for each, with shared data in memory once.
@@ -62,6 +63,7 @@ func PrepareAll(ctx context.Context, s settings.Settings, peers int) (*Simulated
 	if err != nil {
 		return nil, err
 	}
+	s.Table.Stages.Model = 0 // all have the values of the whole model
 	t := &Simulated{all: all, workspaces: make(chan *workspace, maxWorkspaces)}
 	s.Batch = min(s.Batch, all[0].Len())
 	if t.First, err = workload.Equip(s, all[0], s.Order(0)); err != nil {
@@ -147,7 +149,9 @@ type simulatedTask struct {
 	settings settings.Settings
 	batches  []dataset.Batches
 	steps    []func(x, grad tensor.Vector) (peer.Result, error) // the gradient of each peer's step
-	factors  [][]peertest.Factors                               // of the last gradient of each peer
+	row      dataset.Batch                                      // a micro-batch for stages
+	labels   tensor.Vector
+	factors  [][]peertest.Factors // of the last gradient of each peer
 }
 
 // Params implements peertest.Task.
@@ -189,6 +193,15 @@ func (t *simulatedTask) learn(i int, x, grad tensor.Vector, next func(*dataset.B
 
 // Factors implements peertest.Factored.
 func (t *simulatedTask) Factors(i int) []peertest.Factors { return t.factors[i] }
+
+// Rows implements peertest.Fed.
+func (t *simulatedTask) Rows(i int) (x, y tensor.Vector, err error) {
+	if err := t.batches[i].Next(&t.row); err != nil {
+		return nil, nil, err
+	}
+	t.labels = nn.Labels(t.labels[:0], t.row.Labels)
+	return t.row.X, t.labels, nil
+}
 
 // Readiness implements peertest.Gradual.
 func (t *simulatedTask) Readiness() (all []peertest.Ready) {

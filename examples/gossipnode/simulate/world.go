@@ -23,6 +23,7 @@ type worldSettings struct {
 	Slow     []string
 	Link     string
 	Loss     float64
+	Paging   string
 	SlowLink []string
 	Crash    []string
 	Leave    []string
@@ -44,6 +45,7 @@ func (w *worldSettings) register(flags *pflag.FlagSet) {
 	flags.StringArrayVar(&w.Slow, "slow", nil, "`P=FACTOR`: the steps of peer P, from 0, take so many times longer; repeatable")
 	flags.StringVar(&w.Link, "link", defaultLink, "`MBPS,MS`: megabits a second each way of a peer's connection, 0 for no limit, and milliseconds from one peer to another")
 	flags.Float64Var(&w.Loss, "loss", 0, "probability that a packet must be sent again, from 0 to below 1")
+	flags.StringVar(&w.Paging, pagingFlag, "", "`MB,MBPS`: memory of a peer for its part of the model, and the rate at which a step pages what is beyond, out and in (default: no bound)")
 	flags.StringArrayVar(&w.SlowLink, "slow-link", nil, "`P=FACTOR`: the connection of peer P carries so many times less; repeatable")
 	flags.StringArrayVar(&w.Crash, "crash", nil, "`P@TIME`: peer P is gone from that virtual time on, and nobody is told; repeatable")
 	flags.StringArrayVar(&w.Leave, "leave", nil, "`P@TIME`: peer P leaves; repeatable")
@@ -67,6 +69,8 @@ func (w worldSettings) world() (peertest.World, error) {
 	world.Compute.Slow, err = w.factors("slow", w.Slow)
 	faults.Add(err)
 	world.Links.Slow, err = w.factors("slow-link", w.SlowLink)
+	faults.Add(err)
+	_, err = parsePaging(w.Paging)
 	faults.Add(err)
 	faults.Add(parseLink(w.Link, &world.Links))
 	world.Links.Link.Loss = w.Loss
