@@ -47,6 +47,26 @@ func TestRounds(t *testing.T) {
 	}
 }
 
+// TestARoundEndsWithWhatIsUnderWay: one that was sent again, and came back by another way, is under way here when the round is over.
+func TestARoundEndsWithWhatIsUnderWay(t *testing.T) {
+	h, err := NewHolder(Config{Stages: 2, Rounds: true, Batch: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.Members(0, []topology.PeerID{"b"}, func(topology.PeerID) bool { return true })
+	h.Forward(1, "a", 1, ID{Source: "a"})
+	sent := h.Computed(2, Key{"a", 1}, false)
+	if do := h.RoundOver(3, 0); len(do) > 0 {
+		t.Errorf("it steps with a micro-batch at the next stage: %v", do)
+	}
+	if _, do := h.Answer(4, "b", sent[0].Number, Done, Load{}); !slices.Equal(kinds(do), []Kind{ComputeBack}) {
+		t.Errorf("its errors are back: %v", do)
+	}
+	if do := h.Computed(5, Key{"a", 1}, false); !slices.Contains(kinds(do), Step) {
+		t.Errorf("nothing is under way: %v", do)
+	}
+}
+
 // TestASourceRestsBetweenRounds.
 func TestASourceRestsBetweenRounds(t *testing.T) {
 	s := NewSource("me", 2, 0)
