@@ -1,6 +1,7 @@
 package main
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/seed-97356399/murmuration/examples/gossipnode/cli/clitest"
@@ -24,7 +25,11 @@ func TestLocalStrategies(t *testing.T) {
 			r := lastLine(t, out)
 			bits := float64(r.BitsPerParameter)
 			t.Logf("accuracy %.3f, %.2f bits a parameter in %d exchanges, %d refused, %d failed", r.TestAccuracy.Min, bits, r.Exchanges, r.Refused, r.Failed)
-			if r.TestAccuracy.Min < 0.9 || r.Strategy != name || r.Exchanges == 0 || bits < 16 || bits > 24 || r.PeersLost > 0 { // 16, and what a busy machine has sent again; raw are 32
+			most := 17.0 // 16, and a few bits
+			if strings.Contains(text, "an attempt at a sum was given up") {
+				most = 24 // on a busy machine: its parts were sent again. Raw are 32
+			}
+			if r.TestAccuracy.Min < 0.9 || r.Strategy != name || r.Exchanges == 0 || bits < 16 || bits > most || r.PeersLost > 0 {
 				t.Errorf("%+v\n%s", r, text)
 			}
 		})
