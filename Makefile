@@ -78,7 +78,7 @@ wheel:
 		GOOS=$${platform%/*} GOARCH=$${platform#*/} $(BUILD) -o $$folder/gossipnode ./examples/gossipnode; \
 		python3 examples/python/wheel.py --binary $$folder/gossipnode --platform $$platform --version '$(VERSION)' --folder $(DIST); \
 	done
-	[ ! -e $(DIST)/SHA256SUMS ] || (cd $(DIST) && $(SUM) gossipnode-* >SHA256SUMS)
+	@[ ! -e $(DIST)/SHA256SUMS ] || (cd $(DIST) && $(SUM) gossipnode-* >SHA256SUMS)
 
 image:
 	docker build -t gossipnode:$(VERSION) --build-arg VERSION=$(VERSION) -f examples/deploy/Dockerfile .
