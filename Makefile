@@ -88,7 +88,7 @@ $(VENV)/bin/python:
 	$(VENV)/bin/pip install --quiet torch || { rm -rf $(VENV); exit 1; }
 
 torch: $(PYTHON)
-	MURMURATION_TORCH=$(PYTHON) go test -count 1 -v -run Torch ./examples/python ./examples/gallery/...
+	MURMURATION_TORCH=$(PYTHON) go test -count 1 -timeout 30m -v -run Torch ./examples/python ./examples/gallery/...
 
 bench: SHELL := bash
 bench: .SHELLFLAGS := -o pipefail -c
