@@ -5,8 +5,8 @@
 #
 # make wheel          builds the Python package with the program in it, for this machine, into
 #                     dist/; for another: PLATFORM=linux-amd64, for each of WHEELS: PLATFORM=all
-# make torch          makes a virtual environment with torch (some 6 GB, once), outside of this folder, and runs the
-#                     tests that need it; PYTHON=… takes a Python that has torch instead
+# make torch          makes a virtual environment with torch and numpy (some 6 GB, once), outside of this folder, and runs the
+#                     tests that need it; PYTHON=… takes a Python that has them instead
 # make bench          measures kernels, codecs, sums, and a newcomer's copy of the model, each
 #                     beside a copy or its bytes alone, into docs/bench/DATE.txt, for benchstat;
 #                     about half an hour on a machine that does nothing else. COUNT=1: five minutes
@@ -85,7 +85,7 @@ image:
 
 $(VENV)/bin/python:
 	python3 -m venv $(VENV)
-	$(VENV)/bin/pip install --quiet torch || { rm -rf $(VENV); exit 1; }
+	$(VENV)/bin/pip install --quiet torch numpy || { rm -rf $(VENV); exit 1; }
 
 torch: $(PYTHON)
 	MURMURATION_TORCH=$(PYTHON) go test -count 1 -timeout 30m -v -run Torch ./examples/python ./examples/gallery/...
