@@ -4,12 +4,16 @@
 #   bash docs/figures.sh [FIGURE…]      # from the root of a checkout; default: all
 #
 # Figures: glyphs mnist fashion killed latecomer throughput share exchange tuned kernel
-# lanes exact liars matmul step pictures colour resnet paramhub gosource codecs proportion outer stages results. Those on MNIST,
-# Fashion-MNIST and CIFAR-10 look for them in $MURMURATION_DATA (default ../shared/data) and
-# are skipped where it is absent. Needs python3 besides Go. Absolute times depend on the machine; the ratios
-# are taken within one run of this script.
+# lanes exact liars matmul step pictures colour resnet paramhub gosource codecs proportion outer
+# stages seeds results; "help" prints this list. Those on MNIST, Fashion-MNIST and CIFAR-10 look for them in
+# $MURMURATION_DATA (default ../shared/data) and are skipped where it is absent. Needs python3 besides Go.
+# Absolute times depend on the machine; the ratios are taken within one run of this script.
 set -euo pipefail
 cd "$(dirname "$0")/.."
+if [ "${1:-}" = help ]; then
+	sed -n '2,10s/^# \{0,1\}//p' docs/figures.sh
+	exit
+fi
 data=${MURMURATION_DATA:-../shared/data}
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
@@ -283,6 +287,17 @@ if wanted stages && have cifar10; then
 	done
 	benchmark ./internal/stages -count 1 -run 'Busy|Straggler' -v
 	benchmark ./peer/peertest -count 1 -run 'Pipeline|StragglerIn|MembersDie|LastMembers|Rounds' -v
+fi
+# What 004 says of AD-PSGD, in virtual time (docs/SEEDS.md): the time to 88 % with 1 to 64 workers, and where one or four of
+# sixteen compute ten times slower, or are behind links that carry a hundred times less.
+if wanted seeds && have mnist; then
+	seed=(--dataset mnist --data "$data/mnist" --model softmax --batch 32 --epochs 1 --points 40 --target 0.88)
+	for peers in 1 2 4 8 16 32 64; do node simulate "${seed[@]}" --peers "$peers"; show seconds target_seconds test_accuracy.mean; done
+	for trouble in "--slow 1=10" "--slow 1=10 --slow 2=10 --slow 3=10 --slow 4=10" \
+		"--slow-link 1=100" "--slow-link 1=100 --slow-link 2=100 --slow-link 3=100 --slow-link 4=100"; do
+		# shellcheck disable=SC2086 # flags
+		node simulate "${seed[@]}" --peers 16 $trouble; show seconds target_seconds test_accuracy.mean
+	done
 fi
 if wanted results && have mnist; then
 	race=(--suite all --model softmax --dataset mnist --data "$data/mnist" --epochs 1 --target 0.88 --points 20

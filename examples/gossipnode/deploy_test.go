@@ -197,3 +197,63 @@ func TestKubernetes(t *testing.T) {
 		}
 	}
 }
+
+// TestDockerfile: the image is built with the Go of go.mod, from what is not left out of its context, as a program that
+// needs nothing else, for a user who is not root.
+func TestDockerfile(t *testing.T) {
+	text, module := deployed(t, "Dockerfile"), deployed(t, "../../go.mod")
+	_, after, _ := strings.Cut(module, "\ngo ")
+	release, _, _ := strings.Cut(after, "\n")
+	major, minor, _ := strings.Cut(release, ".")
+	minor, _, _ = strings.Cut(minor, ".")
+	for _, want := range []string{"FROM golang:" + major + "." + minor + " AS build", "CGO_ENABLED=0 go build", "/peer/control.version=$VERSION", "./examples/gossipnode\n",
+		"FROM scratch", "USER 65532:65532", `ENTRYPOINT ["/gossipnode"]`} {
+		if !strings.Contains(text, want) {
+			t.Errorf("no %q in\n%s", want, text)
+		}
+	}
+	for _, line := range strings.Split(deployed(t, "../../.dockerignore"), "\n") {
+		for _, needed := range []string{"peer", "internal", "examples", "go.mod", "go.sum"} {
+			if line == needed || line == "*" {
+				t.Errorf("%s is left out of what the image is built from", line)
+			}
+		}
+	}
+}
+
+// TestIssueForms: GitHub takes the forms, and who reports a fault is asked what doctor says.
+func TestIssueForms(t *testing.T) {
+	forms, err := filepath.Glob("../../.github/ISSUE_TEMPLATE/*.yml")
+	if err != nil || len(forms) < 3 {
+		t.Fatalf("%v, error %v", forms, err)
+	}
+	for _, path := range forms {
+		text := deployed(t, filepath.Join("../gossipnode", path))
+		var form struct {
+			Name, Description string
+			Body              []struct {
+				Type, ID   string
+				Attributes struct{ Label string }
+			}
+		}
+		if err := yaml.Unmarshal([]byte(text), &form); err != nil {
+			t.Errorf("%s: %v", path, err)
+		}
+		if filepath.Base(path) == "config.yml" {
+			continue
+		}
+		seen := map[string]bool{}
+		for _, field := range form.Body {
+			if field.Type == "" || field.ID == "" || field.Attributes.Label == "" || seen[field.ID] {
+				t.Errorf("%s: %+v", path, field)
+			}
+			seen[field.ID] = true
+		}
+		if form.Name == "" || form.Description == "" || len(seen) == 0 {
+			t.Errorf("%s: %+v", path, form)
+		}
+		if filepath.Base(path) == "fault.yml" && !(strings.Contains(text, "doctor --json") && strings.Contains(text, "version --json")) {
+			t.Errorf("%s asks for no doctor --json and version --json", path)
+		}
+	}
+}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"flag"
 	"fmt"
 	"os"
@@ -14,7 +15,18 @@ import (
 	"github.com/seed-97356399/murmuration/examples/gossipnode/settings"
 )
 
-var older = flag.String("older", "", "revision or tag of an older release for TestUpgrade to build and train with")
+var older = flag.String("older", "", "revision or tag of an older release for TestUpgrade to build and train with (default: the last tag, if there is one)")
+
+// lastTag is the newest release before this revision, or empty: a clone may have no tags.
+func lastTag(t *testing.T) string {
+	t.Helper()
+	out, err := exec.Command("git", "describe", "--tags", "--abbrev=0", "--match", "v*", "HEAD^").CombinedOutput()
+	if err != nil {
+		t.Logf("no tag: %s", out)
+		return ""
+	}
+	return strings.TrimSpace(string(out))
+}
 
 // buildOlder builds gossipnode as it was at a revision.
 func buildOlder(t *testing.T, revision string) (program string) {
@@ -24,7 +36,7 @@ func buildOlder(t *testing.T, revision string) (program string) {
 	for _, step := range [][]string{
 		{"git", "clone", "--quiet", "--no-checkout", "../..", filepath.Join(dir, "source")},
 		{"git", "-C", filepath.Join(dir, "source"), "checkout", "--quiet", "--detach", revision},
-		{"go", "build", "-C", filepath.Join(dir, "source"), "-o", program, "./examples/gossipnode"},
+		{"go", "build", "-C", filepath.Join(dir, "source"), "-trimpath", "-o", program, "./examples/gossipnode"}, // -trimpath: what was compiled elsewhere is used
 	} {
 		if out, err := exec.Command(step[0], step[1:]...).CombinedOutput(); err != nil {
 			t.Fatalf("%s: %v\n%s", strings.Join(step, " "), err, out)
@@ -36,10 +48,11 @@ func buildOlder(t *testing.T, revision string) (program string) {
 // TestUpgrade shows that peers of two releases with the same wire version train in one
 // run: each half joins a peer of the other release, exchanges with it, and learns.
 func TestUpgrade(t *testing.T) {
-	if *older == "" {
-		t.Skip("give -older with a revision or a tag of a release with this wire version")
+	revision := cmp.Or(*older, lastTag(t))
+	if revision == "" {
+		t.Skip("no tag of a release is here: give -older with a revision of this wire version")
 	}
-	old, data := buildOlder(t, *older), clitest.Pictures(t, 400, 200)
+	old, data := buildOlder(t, revision), clitest.Pictures(t, 400, 200)
 	var (
 		processes []*exec.Cmd
 		out, logs [4]sharedBuffer

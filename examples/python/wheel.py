@@ -31,12 +31,14 @@ WHEEL = "Wheel-Version: 1.0\nGenerator: murmuration\nRoot-Is-Purelib: false\n"
 
 
 def version_of(described: str) -> str:
-    """git describe's words as a version of Python packages: v1.2.0-3-gabc-dirty is 1.2.0.post3+gabc.dirty."""
+    """git describe's words as a version of Python packages: v1.2.0-3-gabc-dirty is 1.2.0.post3+gabc.dirty. The
+    Makefile's word for a clone without tags, v1.2.0-dev-gabc, is 1.2.0.dev0+gabc."""
     words, dirty, _ = described.partition("-dirty")
-    parts = re.fullmatch(r"v(\d+(?:\.\d+)*)(?:-(\d+)-(g[0-9a-f]+))?", words)
-    release, commits, revision = parts.groups() if parts else ("0", None, "g" + words.replace("-", "."))  # a clone without tags
+    parts = re.fullmatch(r"v(\d+(?:\.\d+)*)(?:-(\d+|dev)-(g[0-9a-f]+))?", words)
+    release, commits, revision = parts.groups() if parts else ("0", None, "g" + words.replace("-", "."))
     local = ".".join(filter(None, [revision, dirty.lstrip("-")]))
-    return release + (f".post{commits}" if commits else "") + (f"+{local}" if local else "")
+    commits = "" if not commits else ".dev0" if commits == "dev" else f".post{commits}"
+    return release + commits + (f"+{local}" if local else "")
 
 
 def write(binary: str, platform: str, described: str, folder: str) -> str:

@@ -42,6 +42,9 @@ var (
 	}
 )
 
+// Colour is the i-th of the plots, from 0; they come again after eight.
+func Colour(i int) color.Color { return palette[i%len(palette)] }
+
 // typed is a text style in the dashboard's font.
 func typed(of draw.TextStyle, c color.Color, size vg.Length) draw.TextStyle {
 	of.Color, of.Font.Variant, of.Font.Size = c, "Sans", size
@@ -174,7 +177,7 @@ func Panel(title, x, y string, curves []Curve) (*plot.Plot, error) {
 		if err != nil {
 			return nil, err
 		}
-		drawn.Color, drawn.Width = palette[i%len(palette)], vg.Points(1.6)
+		drawn.Color, drawn.Width = Colour(i), vg.Points(1.6)
 		if i >= len(palette) {
 			drawn.Dashes = []vg.Length{vg.Points(4), vg.Points(2)}
 		}

@@ -18,7 +18,7 @@ FAKE = os.path.join(os.path.dirname(__file__), "fake_bridge.py")
 class Wheel(unittest.TestCase):
     def test_versions(self):
         for described, version in {
-            "v1.2.0": "1.2.0", "v1.2.0-3-gabc123": "1.2.0.post3+gabc123", "v1.2.0-dirty": "1.2.0+dirty",
+            "v1.2.0": "1.2.0", "v1.2.0-3-gabc123": "1.2.0.post3+gabc123", "v1.2.0-dirty": "1.2.0+dirty", "v1.2.0-dev-gabc123-dirty": "1.2.0.dev0+gabc123.dirty",
             "abc1234": "0+gabc1234", "4564797": "0+g4564797", "abc1234-dirty": "0+gabc1234.dirty", "v0.3-1-gabc-dirty": "0.3.post1+gabc.dirty",
         }.items():
             self.assertEqual(wheel.version_of(described), version)
