@@ -42,6 +42,9 @@ type Schedule struct {
 	// Floor is the share of the full rate, 0 to 1, at which Cosine ends and below which
 	// Stepped does not go. An operator's schedule says nothing of it: that of the run stays.
 	Floor float64 `json:",omitempty"`
+	// From and To, shares of the course, say which part of it this run is: who trains on in a later run goes on where
+	// the rate was. To of 0 is the whole. An operator's schedule says nothing of them.
+	From, To float64 `json:",omitempty"`
 }
 
 // At a progress in the warm-up the rate is at least this share of the full one,
@@ -52,6 +55,9 @@ const warmupFloor = 0.01
 func (s Schedule) RateAt(progress float64) float64 {
 	s = s.withDefaults()
 	progress = min(max(progress, 0), 1)
+	if s.To > 0 {
+		progress = s.From + float64(progress*(s.To-s.From))
+	}
 	if progress < s.Warmup {
 		return s.Rate * max(warmupFloor, progress/s.Warmup)
 	}
@@ -91,6 +97,9 @@ func (s Schedule) Validate() error {
 	}
 	if !(s.Floor >= 0 && s.Floor <= 1) {
 		faults = append(faults, fmt.Errorf("Floor is %v: want a share of the rate, 0 to 1", s.Floor))
+	}
+	if s.To != 0 && !(s.From >= 0 && s.From < s.To && s.To <= 1) || s.To == 0 && s.From != 0 {
+		faults = append(faults, fmt.Errorf("From is %v and To %v: want shares of the course, 0 to 1, in order, or neither", s.From, s.To))
 	}
 	for i, at := range s.At {
 		if !(at >= 0 && at <= 1) || i > 0 && at <= s.At[i-1] {
