@@ -142,7 +142,7 @@ func panel(r race, axis string, of func(entrant, simulate.CurvePoint) float64) (
 	return p, err
 }
 
-// Curve is a line with a name.
+// Curve is a line with a name; one without is drawn thin, and is not in the legend.
 type Curve struct {
 	Name   string
 	Points plotter.XYs
@@ -174,7 +174,10 @@ func Panel(title, x, y string, curves []Curve) (*plot.Plot, error) {
 		if i >= len(palette) {
 			drawn.Dashes = []vg.Length{vg.Points(4), vg.Points(2)}
 		}
-		p.Add(drawn)
+		if p.Add(drawn); c.Name == "" {
+			drawn.Color, drawn.Width, drawn.Dashes = edge, vg.Points(1), nil
+			continue
+		}
 		p.Legend.Add(c.Name, drawn)
 	}
 	return p, nil

@@ -62,6 +62,14 @@ func PrepareAll(ctx context.Context, s settings.Settings, peers int) (*Simulated
 	if err != nil {
 		return nil, err
 	}
+	return equip(s, all)
+}
+
+// With is the task with another model: of other settings, but for the data.
+func (t *Simulated) With(s settings.Settings) (*Simulated, error) { return equip(s, t.all) }
+
+// equip makes the model, and memory for its computations.
+func equip(s settings.Settings, all []*dataset.Data) (_ *Simulated, err error) {
 	t := &Simulated{all: all, workspaces: make(chan *workspace, maxWorkspaces)}
 	s.Batch = min(s.Batch, all[0].Len())
 	if t.First, err = workload.Equip(s, all[0], s.Order(0)); err != nil {
