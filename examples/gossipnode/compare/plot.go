@@ -162,7 +162,11 @@ func Panel(title, x, y string, curves []Curve) (*plot.Plot, error) {
 	grid := plotter.NewGrid()
 	grid.Horizontal.Color, grid.Vertical.Color = edge, edge
 	p.Add(grid)
-	for i, c := range curves {
+	i := -1 // the number of the named curve
+	for _, c := range curves {
+		if c.Name != "" {
+			i++
+		}
 		if len(c.Points) == 0 {
 			continue
 		}
@@ -170,13 +174,13 @@ func Panel(title, x, y string, curves []Curve) (*plot.Plot, error) {
 		if err != nil {
 			return nil, err
 		}
+		if p.Add(drawn); c.Name == "" {
+			drawn.Color = edge
+			continue
+		}
 		drawn.Color, drawn.Width = palette[i%len(palette)], vg.Points(1.6)
 		if i >= len(palette) {
 			drawn.Dashes = []vg.Length{vg.Points(4), vg.Points(2)}
-		}
-		if p.Add(drawn); c.Name == "" {
-			drawn.Color, drawn.Width, drawn.Dashes = edge, vg.Points(1), nil
-			continue
 		}
 		p.Legend.Add(c.Name, drawn)
 	}

@@ -136,6 +136,11 @@ func (o *options) run(s *sought, flags *pflag.FlagSet, path string, std cli.Stre
 		}
 		return nil
 	}
+	if o.Resume { // says once what all would say
+		if _, _, err := s.resumed(o.Journal, func(string) {}); err != nil {
+			return cli.Config(err)
+		}
+	}
 	var r Result
 	switch {
 	case o.Simulate:

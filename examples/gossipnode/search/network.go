@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 
+	"go.uber.org/zap"
+
 	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/rows"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/watch"
@@ -42,13 +44,18 @@ func join(ctx context.Context, o options, s *sought, logs io.Writer, tell watch.
 	if n.base.Admission, err = o.Admission(log); err != nil {
 		return n, cli.Config(err)
 	}
-	n.transport, err = p2pnet.New(p2pnet.Config{Identity: key, Listen: o.Listen, Known: o.KnownPeers(), Log: log})
+	// A sub-flock's members do not begin at the same moment: who asks before another has begun is refused, and asks again.
+	quiet := log.WithOptions(zap.IncreaseLevel(zap.ErrorLevel))
+	n.transport, err = p2pnet.New(p2pnet.Config{Identity: key, Listen: o.Listen, Known: o.KnownPeers(), Log: quiet})
 	if err != nil {
 		return n, cli.Config(err)
 	}
-	n.base.Run, n.base.Log, n.base.Transport = o.Run, log, n.transport
+	n.base.Run, n.base.Log, n.base.Transport = o.Run, quiet, n.transport
 	own := n.base
-	own.Join, own.Description = o.Join, []description.Field{{Name: "search", Value: s.digest()}}
+	own.Log, own.Join, own.Description = log, o.Join, []description.Field{{Name: "search", Value: s.digest()}}
+	if len(o.Join) > 0 {
+		o.MinPeers = max(o.MinPeers, 2) // else it would begin a search of its own before it has met the others
+	}
 	joining := rows.Joining{Settings: o.Settings, Network: own, Together: o.shared, Started: func(node *peer.Node) {
 		said := fmt.Sprintf("waiting for %s", cli.Plural(uint64(o.MinPeers), "member"))
 		if addresses := node.JoinAddresses(); len(addresses) > 0 && !o.shared {
