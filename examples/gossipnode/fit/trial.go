@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strconv"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -61,6 +60,9 @@ func (t *Trial) Resource() string {
 	return ""
 }
 
+// Scored tells whether models have a score on held-out rows.
+func (t *Trial) Scored() bool { return t.Learner.chosen().target != "" }
+
 // Open opens the files, unless they are open.
 func (t *Trial) Open(ctx context.Context) (err error) {
 	if t.source == nil {
@@ -85,5 +87,5 @@ func (t *Trial) Score(ctx context.Context, of *Trial, flock table.Flock, number,
 	case done.Rank != nil:
 		return -*done.Rank, nil
 	}
-	return 0, cli.Usage(fmt.Errorf("a search needs a score on held-out rows, and --learner %s with --split %s gives none: give a learner with a target", strconv.Quote(t.Learner.Name), t.Table.Split))
+	return 0, cli.Usage(fmt.Errorf("a search needs a score on held-out rows, and --split %s holds out none: give another", t.Table.Split))
 }

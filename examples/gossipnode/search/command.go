@@ -88,7 +88,9 @@ func (o *options) register(flags *pflag.FlagSet) {
 	flags.BoolVar(&o.Resume, "resume", false, "go on with what --journal has")
 	flags.StringVar(&o.Out, "out", "", "`FILE` to write the best settings to, for --config")
 	flags.StringVar(&o.Plot, "plot", "", "`FILE` to draw the score by step of each trial into, as .png or .svg")
+	cli.Group(flags, "Search", "peers", "simulate", "journal", "resume", "out", "plot", "data")
 	o.RegisterSums(flags)
+	cli.Group(flags, "Members", "listen", "join")
 	cli.TakeFile(flags)
 }
 
@@ -117,7 +119,7 @@ func (o *options) load(cmd *cobra.Command, path string) (*sought, error) {
 	}
 	s, err := read(path, o.Data)
 	if err != nil {
-		faults.Add(fmt.Errorf("reading the space: %s: %w", path, err))
+		faults.Add(fmt.Errorf("reading the space: %s: %v", path, err)) // its faults are of no flag of this command
 	}
 	return s, from.Usage(faults...)
 }

@@ -118,10 +118,7 @@ func read(path, data string) (s *sought, err error) {
 	if data != "" {
 		s.given()["data"] = texts{data}
 	}
-	if err := errors.Join(s.settle()...); err != nil {
-		return nil, err
-	}
-	return s, s.tryAll()
+	return s, errors.Join(append(s.settle(), s.tryAll())...)
 }
 
 // given are the flags of what is trained.
@@ -171,8 +168,10 @@ func (s *sought) settle() (faults []error) {
 			s.space = append(s.space, p)
 		}
 	}
-	if len(s.Space) == 0 || len(s.space) == len(s.Space) {
-		fault("space", s.space.Validate())
+	if len(s.Space) == 0 {
+		fault("space", errors.New("is missing: want parameters, as in space: {lr: {log: [0.001, 1]}}"))
+	} else if err := s.space.Validate(); len(s.space) > 0 && err != nil {
+		faults = append(faults, err)
 	}
 	return append(faults, s.draw(len(faults) == 0)...)
 }
@@ -188,6 +187,7 @@ func (s *sought) draw(sound bool) (faults []error) {
 	fault(!slices.Contains([]string{asha, random, grid}, s.Method), "method %.40q: want asha, random or grid", s.Method)
 	fault(s.Method != asha && (s.Least != 0 || s.Reduce != 0), "least and reduce are for method asha: %.40s trains all trials to the end", s.Method)
 	fault(s.Method == asha && s.Least == 0, "least is missing: want the steps after which trials are judged first")
+	fault(s.Steps < 1, "steps %d: want 1 or more, the most that each member of a trial makes", s.Steps)
 	fault(s.Settings < 1 || s.Settings > search.MaxTrials, "settings %d: want 1 to %d", s.Settings, search.MaxTrials)
 	fault(s.Points < 2 || s.Points > maxPoints, "points %d: want 2 to %d", s.Points, maxPoints)
 	if !sound || len(faults) > 0 {
@@ -217,15 +217,22 @@ func (s *sought) all(setting search.Setting) map[string][]string {
 	return given
 }
 
-// tryAll returns the faults of all settings, each once.
+// tryAll returns the faults of what is trained and of all settings, each once.
 func (s *sought) tryAll() error {
+	if cli.SetAll(s.flags(), s.all(nil)) != nil {
+		return nil // told before
+	}
 	var faults []error
 	said := map[string]bool{}
-	for _, setting := range s.list {
+	try := func(what string, setting search.Setting) {
 		if err := s.fault(s.all(setting), s.config); err != nil && !said[err.Error()] {
 			said[err.Error()] = true
-			faults = append(faults, fmt.Errorf("a trial with %s: %w", setting, err))
+			faults = append(faults, fmt.Errorf("%s: %w", what, err))
 		}
+	}
+	try("what each trial trains", nil)
+	for _, setting := range s.list {
+		try(fmt.Sprintf("a trial with %s", setting), setting)
 	}
 	return errors.Join(faults...)
 }

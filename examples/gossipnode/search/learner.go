@@ -51,6 +51,8 @@ func (l *learner) fault(given map[string][]string, c search.Config) error {
 	}
 	_, sought := given[trial.Resource()]
 	switch {
+	case !trial.Scored():
+		return errors.New("this learner has no score on held-out rows that could be compared: want one with a target")
 	case sought && c.Steps != 1:
 		return fmt.Errorf("%s are given, so a trial is one step: give steps: 1 and no least", trial.Resource())
 	case trial.Resource() == "" && c.Steps != 1:

@@ -84,7 +84,7 @@ func (*neural) fault(given map[string][]string, c search.Config) error {
 	if err != nil {
 		return err
 	}
-	if pace, _ := s.Pace(); s.Local() && c.Rungs()[0] < pace.Every {
+	if pace, _ := s.Pace(); c.Steps > 0 && s.Local() && c.Rungs()[0] < pace.Every {
 		return fmt.Errorf("every %d: want at most the %d steps of the first rung", pace.Every, c.Rungs()[0])
 	}
 	return nil
