@@ -33,6 +33,7 @@ const (
 	defaultPoints   = 5
 	maxPoints       = 100 // of a range in a grid
 	defaultSettings = 16
+	maxSaid         = 8 // faults of trials that are told
 )
 
 // file is a file of a search.
@@ -225,9 +226,12 @@ func (s *sought) tryAll() error {
 	var faults []error
 	said := map[string]bool{}
 	try := func(what string, setting search.Setting) {
-		if err := s.fault(s.all(setting), s.config); err != nil && !said[err.Error()] {
-			said[err.Error()] = true
-			faults = append(faults, fmt.Errorf("%s: %w", what, err))
+		if err := s.fault(s.all(setting), s.config); err != nil {
+			for line := range strings.SplitSeq(err.Error(), "\n") {
+				if !said[line] && len(faults) < maxSaid {
+					said[line], faults = true, append(faults, fmt.Errorf("%s: %s", what, line))
+				}
+			}
 		}
 	}
 	try("what each trial trains", nil)

@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 
 	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/files"
@@ -43,11 +42,15 @@ func (s *sought) resumed(path string, warn func(string)) (results []search.Resul
 	case j.Search != s.digest():
 		return nil, nil, fmt.Errorf("%s is the journal of another search: give the file of that one, as it was, or another --journal", path)
 	}
+	block, err := search.Report{Member: "the journal", Results: j.Results}.Encode()
+	if err == nil {
+		_, err = s.config.Meet([][]byte{block})
+	}
+	if err != nil {
+		return nil, nil, fmt.Errorf("%s has what this search cannot have (%w): move it away to begin anew", path, err)
+	}
 	models = map[search.Held][]byte{}
 	for _, r := range j.Results {
-		if r.Trial < 0 || r.Trial >= len(s.list) || !slices.Contains(s.config.Rungs(), r.Steps) {
-			return nil, nil, fmt.Errorf("%s has a result of trial %d at %d steps, which this search has not: move it away to begin anew", path, r.Trial, r.Steps)
-		}
 		if r.Model == "" {
 			continue
 		}
