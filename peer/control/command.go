@@ -107,9 +107,6 @@ func (c Command) Message() (wire.Control, error) {
 	if floor := c.Schedule.Floor; floor != 0 {
 		return m, fmt.Errorf("%v: a floor of %v: no message says one, and that of the run stays: leave it 0", c.Kind, floor)
 	}
-	if c.Schedule.To != 0 {
-		return m, fmt.Errorf("%v: a part of a course, up to %v: no message says one: leave it 0", c.Kind, c.Schedule.To)
-	}
 	if len(m.Body) > wire.MaxControlBody {
 		return m, fmt.Errorf("%v: %d bytes, at most %d: say less at once", c.Kind, len(m.Body), wire.MaxControlBody)
 	}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 )
 
 // Plan is what follows from a meeting, the same for all that were there.
@@ -16,9 +15,8 @@ type Plan struct {
 	Jobs []Job
 	// Present are the members, in order of their names.
 	Present []Member
-	// Asked are the models that each member, by its name, brings to the next meeting, most urgent first. Lost is how many results have no model any more.
+	// Asked are the models that each member, by its name, brings to the next meeting, most urgent first.
 	Asked map[string][]Held
-	Lost  int
 	// Over: all trials have ended, and nothing is left to train.
 	Over bool
 	// Came are the models that were brought.
@@ -31,13 +29,10 @@ type Member struct {
 	Addresses []string
 }
 
-// ErrAlone: a meeting without this member's own report.
-var ErrAlone = errors.New("search: the report of this member is not among those of the meeting")
-
 // Meet makes a plan of the reports that members have brought to Gather. What a member cannot have meant is left out,
 // with its reason in left; the plan is of the others. The same blocks give the same plan.
 func (c Config) Meet(blocks [][]byte) (p Plan, left error) {
-	reports, left := c.reports(blocks)
+	reports, left := read(c, blocks)
 	known := map[Held]Result{}
 	add := func(r Result) {
 		if key := (Held{r.Trial, r.Steps}); known[key].Steps == 0 {
@@ -73,21 +68,21 @@ func (c Config) Meet(blocks [][]byte) (p Plan, left error) {
 	todo := s.next(running)
 	for _, j := range todo {
 		if m := min(max(c.Members, 1), len(p.Present)); len(free) >= m {
-			if j, able := s.assign(j, m, free, held); able {
+			if j, able := assign(s, j, m, free, held); able {
 				p.Jobs = append(p.Jobs, j)
 				free = slices.DeleteFunc(free, func(n string) bool { return slices.Contains(j.Members, n) })
 			}
 		}
 	}
 	p.Over = len(p.Jobs) == 0 && len(todo) == 0
-	p.Asked, p.Lost = s.asked(names(p.Present), held)
+	p.Asked = asked(s, names(p.Present), held)
 	return p, left
 }
 
-// reports are the reports in the blocks, by the names of their members.
-func (c Config) reports(blocks [][]byte) (list []Report, left error) {
+// read returns the reports in the blocks, by the names of their members.
+func read(c Config, blocks [][]byte) (list []Report, left error) {
 	for _, block := range blocks {
-		r, err := c.decode(block)
+		r, err := decode(c, block)
 		switch twice := func(o Report) bool { return o.Member == r.Member }; {
 		case err == nil && slices.ContainsFunc(list, twice):
 			err = fmt.Errorf("two reports of %.40q", r.Member)
@@ -160,7 +155,7 @@ func holders(reports []Report, working [][]Report, known map[Held]Result) map[He
 
 // assign gives a job to members that are free and have the model of the highest rung that any member has; it is not able to if
 // these have it not yet.
-func (s standing) assign(j Job, members int, free []string, held map[Held][]string) (Job, bool) {
+func assign(s standing, j Job, members int, free []string, held map[Held][]string) (Job, bool) {
 	if !s.Anew {
 		for _, rung := range s.rungs {
 			if rung < j.To && len(held[Held{j.Trial, rung}]) > 0 {
@@ -178,19 +173,13 @@ func (s standing) assign(j Job, members int, free []string, held map[Held][]stri
 	return j, true
 }
 
-// asked are the models that some members lack, each of its first holder, and the number of results without one.
-func (s standing) asked(present []string, held map[Held][]string) (by map[string][]Held, lost int) {
-	by = map[string][]Held{}
+// asked are the models that some members lack, each of its first holder.
+func asked(s standing, present []string, held map[Held][]string) map[string][]Held {
+	by := map[string][]Held{}
 	var lacking []Result
 	for trial := range s.Trials {
-		r, any := s.last[trial]
-		if !any || r.Failed != "" || r.Model == "" || r.Steps == s.Steps {
-			continue
-		}
-		switch who := held[Held{trial, r.Steps}]; {
-		case len(who) == 0:
-			lost++
-		case len(who) < len(present):
+		r := s.last[trial]
+		if who := len(held[Held{trial, r.Steps}]); who > 0 && who < len(present) && r.Steps < s.Steps {
 			lacking = append(lacking, r)
 		}
 	}
@@ -199,7 +188,7 @@ func (s standing) asked(present []string, held map[Held][]string) (by map[string
 		h := Held{r.Trial, r.Steps}
 		by[held[h][0]] = append(by[held[h][0]], h)
 	}
-	return by, lost
+	return by
 }
 
 func names(members []Member) (list []string) {
@@ -217,12 +206,4 @@ func (p Plan) Of(member string) (Job, bool) {
 		}
 	}
 	return Job{}, false
-}
-
-// Same tells whether two jobs are one.
-func (j Job) Same(o Job) bool { return compareJobs(j, o) == 0 }
-
-// String names the job, unlike any other of the search.
-func (j Job) String() string {
-	return fmt.Sprintf("trial %d from %d to %d by %s", j.Trial, j.From, j.To, strings.Join(j.Members, ", "))
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 )
 
 // Bounds of a report.
@@ -17,7 +18,7 @@ const (
 	maxPoints  = 32 // of a curve
 	maxHash    = 64
 	maxSpent   = min(1<<44, math.MaxInt>>16) // steps of an outcome
-	maxWhy     = 400 // bytes of why a trial has failed
+	maxWhy     = 400                         // bytes of why a trial has failed
 )
 
 // Point is how good a trial was after so many steps of each member.
@@ -53,6 +54,14 @@ type Job struct {
 	From    int      `json:"from"`
 	To      int      `json:"to"`
 	Members []string `json:"members"`
+}
+
+// Same tells whether two jobs are one.
+func (j Job) Same(o Job) bool { return compareJobs(j, o) == 0 }
+
+// String names the job, unlike any other of the search.
+func (j Job) String() string {
+	return fmt.Sprintf("trial %d from %d to %d by %s", j.Trial, j.From, j.To, strings.Join(j.Members, ", "))
 }
 
 // Held is a model that a member has: of a trial at a rung.
@@ -94,7 +103,7 @@ func (r Report) Encode() ([]byte, error) {
 }
 
 // decode reads a report, and refuses what this search cannot have.
-func (c Config) decode(block []byte) (r Report, err error) {
+func decode(c Config, block []byte) (r Report, err error) {
 	if len(block) > maxReport {
 		return r, fmt.Errorf("a report of %d bytes: want at most %d", len(block), maxReport)
 	}

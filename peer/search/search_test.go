@@ -71,7 +71,9 @@ func (f *flock) meet() {
 		for _, one := range plan.Came {
 			models[one.Held] = true
 		}
-		if r.Outcome != nil && slices.ContainsFunc(plan.Results, func(x Result) bool { return x.Trial == r.Job.Trial && x.Steps == r.Job.To && x.Model == r.Outcome.Model }) {
+		if r.Outcome != nil && slices.ContainsFunc(plan.Results, func(x Result) bool {
+			return x.Trial == r.Job.Trial && x.Steps == r.Job.To && x.Model == r.Outcome.Model
+		}) {
 			models[Held{r.Job.Trial, r.Job.To}] = true
 		}
 		r.Results, r.Held, r.Brings = plan.Results, nil, nil

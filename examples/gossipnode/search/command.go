@@ -3,6 +3,7 @@
 package search
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -179,6 +180,7 @@ func (o *options) asMember(ctx context.Context, s *sought, tell watch.Reporter, 
 	}
 	defer func() { err = errors.Join(err, m.close()) }()
 	m.begin()
+	tell(watch.Report{Kind: watch.ReportReady, Said: "searching"}) // from now on the others go on if one fails
 	return m.run(ctx)
 }
 
@@ -201,12 +203,9 @@ func (o *options) local(s *sought, flags *pflag.FlagSet, path string, std cli.St
 			}
 			return r.Said
 		},
-		Display: watch.NewDisplay(std.Err, fmt.Sprintf("%s: %s, %s", s.Method, cli.Plural(uint64(len(s.list)), "setting"), cli.Plural(uint64(o.Peers), "peer")), searching{time.Now()}),
+		Display: watch.NewDisplay(std.Err, fmt.Sprintf("%s: %s, %s", s.Method, cli.Plural(uint64(len(s.list)), "setting"), cli.Plural(uint64(o.Peers), "peer")), watch.Doing{Begun: time.Now(), Counted: "result", Idle: "waiting for others"}),
 	}, o.Peers)
 	peers.Run(ctx, kill)
-	if peers.Fault != nil {
-		return Result{}, peers.Fault
-	}
 	for _, row := range peers.Rows {
 		if row.Done != nil {
 			var r Result
@@ -216,7 +215,7 @@ func (o *options) local(s *sought, flags *pflag.FlagSet, path string, std cli.St
 			return r, nil
 		}
 	}
-	return Result{}, supervise.ErrAllKilled
+	return Result{}, cmp.Or(peers.Fault, supervise.ErrAllKilled)
 }
 
 // outcome is the last report of a peer.
@@ -228,38 +227,4 @@ func outcome(r Result, err error) watch.Report {
 		}
 	}
 	return watch.Failed(err)
-}
-
-// searching is the view of a local search.
-type searching struct{ begun time.Time }
-
-// logEvery is the time between two lines if the table cannot be redrawn.
-const logEvery = 5 * time.Second
-
-// Head implements watch.View.
-func (searching) Head(int) string { return fmt.Sprintf("%-6s %s", "peer", "at") }
-
-// Row implements watch.View.
-func (searching) Row(number int, p *watch.Row, _ int) string {
-	if p.Phase >= watch.PhaseDone || p.Status.Doing == "" {
-		return fmt.Sprintf("%-6d %s", number, p.Phase)
-	}
-	return fmt.Sprintf("%-6d %s", number, p.Status.Doing)
-}
-
-// Foot implements watch.View.
-func (searching) Foot([]*watch.Row, int) string { return "" }
-
-// Outlook implements watch.View.
-func (s searching) Outlook(peers []*watch.Row, since time.Duration) (text string) {
-	if since < logEvery {
-		return ""
-	}
-	text = fmt.Sprintf("%.0f s", time.Since(s.begun).Seconds())
-	for number, p := range peers {
-		if p.Status.Doing != "" && p.Phase < watch.PhaseDone {
-			text += fmt.Sprintf("; peer %d: %s", number, p.Status.Doing)
-		}
-	}
-	return text
 }

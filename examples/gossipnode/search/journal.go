@@ -86,22 +86,7 @@ func (s *sought) record(path string, results []search.Result, models map[search.
 	if err != nil {
 		return err
 	}
-	if err := files.Replace(path, 0o644, files.Text(append(text, '\n'))); err != nil {
-		return err
-	}
-	return s.forget(path, models)
-}
-
-// forget removes models that are of no use any more.
-func (s *sought) forget(path string, models map[search.Held][]byte) error {
-	entries, err := os.ReadDir(path + modelsSuffix)
-	for _, e := range entries {
-		var h search.Held
-		if n, _ := fmt.Sscanf(e.Name(), "trial-%d-%d.safetensors", &h.Trial, &h.Steps); n == 2 && models[h] == nil {
-			err = errors.Join(err, files.Remove(modelPath(path, h)))
-		}
-	}
-	return err
+	return files.Replace(path, 0o644, files.Text(append(text, '\n')))
 }
 
 // journalFault is an error if the journal is not as --resume says.

@@ -116,9 +116,7 @@ func (m *member) meet(ctx context.Context) (plan search.Plan, err error) {
 	if !slices.ContainsFunc(plan.Present, func(p search.Member) bool { return p.Name == m.report.Member }) {
 		return plan, fmt.Errorf("searching without this member: %w", left)
 	}
-	if m.most = max(m.most, len(plan.Present)); plan.Lost > 0 {
-		m.log.Info("some models are lost with their members: where they go on, these trials are trained again", zap.Int("models", plan.Lost))
-	}
+	m.most = max(m.most, len(plan.Present))
 	return plan, m.take(plan)
 }
 
@@ -187,7 +185,7 @@ func (m *member) follow(ctx context.Context, plan search.Plan) error {
 	j.made = func(steps int) {
 		if now := time.Now(); now.Sub(reported) >= reportEvery {
 			reported = now
-			m.tell(watch.Report{Kind: watch.ReportProgress, Status: &watch.Status{Doing: fmt.Sprintf("trial %d, step %d of %d", next.Trial, steps, next.To), Members: len(plan.Present)}})
+			m.tell(watch.Report{Kind: watch.ReportProgress, Status: &watch.Status{Sums: len(plan.Results), Doing: fmt.Sprintf("trial %d, step %d of %d", next.Trial, steps, next.To), Members: len(plan.Present)}})
 		}
 	}
 	own, cancel := context.WithCancel(ctx)

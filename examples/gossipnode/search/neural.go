@@ -132,9 +132,7 @@ func orderOf(j slice) uint64 { return uint64(j.From) << 20 }
 
 // courseOf is the part of the learning rate's course that is between two rungs.
 func courseOf(s settings.Settings, j slice) optim.Schedule {
-	course := s.Course()
-	course.From, course.To = float64(j.From)/float64(j.config.Steps), float64(j.To)/float64(j.config.Steps)
-	return course
+	return s.Course().Part(float64(j.From)/float64(j.config.Steps), float64(j.To)/float64(j.config.Steps))
 }
 
 func (n *neural) train(ctx context.Context, j slice) (o search.Outcome, model []byte, err error) {

@@ -1,6 +1,7 @@
 package search
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -76,17 +77,7 @@ func (s *sought) result(all []search.Result, peers int, seconds float64) (Result
 // ranked are the trials, the best first.
 func (r Result) ranked() []Trial {
 	list := slices.Clone(r.Trials)
-	slices.SortStableFunc(list, func(a, b Trial) int {
-		switch {
-		case a.Rung != b.Rung:
-			return b.Rung - a.Rung
-		case a.Score != b.Score && (a.Score > b.Score || b.Score != b.Score):
-			return -1
-		case a.Score != b.Score && (b.Score > a.Score || a.Score != a.Score):
-			return 1
-		}
-		return 0
-	})
+	slices.SortStableFunc(list, func(a, b Trial) int { return cmp.Or(b.Rung-a.Rung, cmp.Compare(b.Score, a.Score)) }) // NaN is last
 	return list
 }
 
