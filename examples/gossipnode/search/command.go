@@ -175,6 +175,13 @@ func (o *options) asMember(ctx context.Context, s *sought, tell watch.Reporter, 
 			return r, cli.Config(err)
 		}
 	}
+	parts := 1
+	if o.shared {
+		parts = min(max(s.config.Members, 1), o.MinPeers)
+	}
+	if err := s.open(ctx, s.all(nil), parts); err != nil {
+		return r, err
+	}
 	if m.network, err = join(ctx, *o, s, std.Err, tell); err != nil {
 		return r, err
 	}

@@ -63,15 +63,16 @@ func (l *learner) fault(given map[string][]string, c search.Config) error {
 	return nil
 }
 
+func (l *learner) open(ctx context.Context, _ map[string][]string, _ int) error {
+	return l.of.Open(ctx)
+}
+
 func (l *learner) train(ctx context.Context, j slice) (o search.Outcome, _ []byte, err error) {
 	for name, values := range l.resource(j.To) {
 		j.given[name] = values
 	}
 	trial, err := fit.NewTrial(j.given)
 	if err != nil {
-		return o, nil, err
-	}
-	if err := l.of.Open(ctx); err != nil {
 		return o, nil, err
 	}
 	began, number, peers := time.Now(), 0, 1

@@ -92,6 +92,7 @@ func (m *member) meet(ctx context.Context) (plan search.Plan, err error) {
 		select {
 		case <-j.done:
 			if j.err != nil {
+				m.job = nil // stop would say it again
 				return plan, j.err
 			}
 			m.report.Outcome = &j.outcome

@@ -90,6 +90,15 @@ func (*neural) fault(given map[string][]string, c search.Config) error {
 	return nil
 }
 
+func (n *neural) open(ctx context.Context, given map[string][]string, parts int) error {
+	s, err := settingsOf(given)
+	if err == nil {
+		s.Part = fmt.Sprintf("0/%d", parts)
+		_, err = n.load(ctx, s)
+	}
+	return err
+}
+
 // load loads the part of the data of a place in a sub-flock.
 func (n *neural) load(ctx context.Context, s settings.Settings) (*dataset.Data, error) {
 	if data := n.data[s.Part]; data != nil {

@@ -20,6 +20,8 @@ type subject interface {
 	anew() bool
 	// fault is why a trial with these flags cannot be trained; nil if it can.
 	fault(given map[string][]string, c search.Config) error
+	// open reads the data, of the first of so many parts, to find its faults before others are met.
+	open(ctx context.Context, given map[string][]string, parts int) error
 	// train trains a trial, and returns the model if it can be trained on. An error is the member's, not the trial's.
 	train(ctx context.Context, s slice) (search.Outcome, []byte, error)
 	// resource are the flags that train a trial for so many steps.
