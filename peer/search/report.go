@@ -135,8 +135,9 @@ func decode(c Config, block []byte) (r Report, err error) {
 		if j.From != 0 {
 			faults = append(faults, place("a job", j.Trial, j.From))
 		}
-		if j.From >= j.To || len(j.Members) > maxMembers || !slices.Contains(j.Members, r.Member) {
-			faults = append(faults, fmt.Errorf("a report of %.40q: want a job of its own, from a rung to a higher one", r.Member))
+		twice := len(j.Members) != len(slices.Compact(slices.Sorted(slices.Values(j.Members))))
+		if j.From >= j.To || len(j.Members) > maxMembers || twice || !slices.Contains(j.Members, r.Member) {
+			faults = append(faults, fmt.Errorf("a report of %.40q: want a job of its own, from a rung to a higher one, of members that are there once", r.Member))
 		}
 	}
 	if r.Outcome != nil {
