@@ -137,10 +137,9 @@ func (m *member) take(plan search.Plan) error {
 		}
 	}
 	m.hold()
-	size := 0
-	for _, asked := range plan.Asked[m.report.Member] {
-		if size += len(m.models[asked]); len(m.report.Brings) == 0 || size <= search.MaxBrought {
-			m.report.Brings = append(m.report.Brings, search.Model{Held: asked, Data: m.models[asked]})
+	for size, asked := 0, plan.Asked[m.report.Member]; len(asked) > 0; asked = asked[1:] {
+		if size += len(m.models[asked[0]]); len(m.report.Brings) == 0 || size <= search.MaxBrought {
+			m.report.Brings = append(m.report.Brings, search.Model{Held: asked[0], Data: m.models[asked[0]]})
 		}
 	}
 	writes := !m.shared || plan.Present[0].Name == m.report.Member // of those on one machine one is enough
