@@ -17,6 +17,7 @@
 //	gossipnode serve --model FILE                predictions over HTTP
 //	gossipnode plot FILE                         how a run went, as a picture
 //	gossipnode plan TASKS.yaml                   who would do which task, and when
+//	gossipnode search SPACE.yaml                 settings found by many trials, most of which end early
 //	gossipnode simulate, gossipnode compare      many peers and rivals in virtual time
 //
 // A newcomer begins with docs/GUIDE.md, an operator with docs/OPERATING.md.
@@ -62,6 +63,7 @@ import (
 	"github.com/seed-97356399/murmuration/examples/gossipnode/predict"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/run"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/sample"
+	"github.com/seed-97356399/murmuration/examples/gossipnode/search"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/serve"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/simulate"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/status"
@@ -91,7 +93,7 @@ There is no server, nobody waits for anybody, and any of them may fail.`,
 	root.SetIn(std.In)
 	root.SetOut(std.Out)
 	root.SetErr(std.Err)
-	root.AddCommand(run.Command(std), local.Command(std), bridge.Command(std), history.Command(std), plan.Command(std), sample.Command(std), simulate.Command(std), compare.Command(std), keys.Command(std), control.Command(std), overlay.Command(std), doctor.Command(std), invite.Command(std), bench.Command(std), fetch.Command(std), describe.Command(std), fit.Command(std), predict.Command(std), serve.Command(std),
+	root.AddCommand(run.Command(std), local.Command(std), bridge.Command(std), history.Command(std), plan.Command(std), search.Command(std), sample.Command(std), simulate.Command(std), compare.Command(std), keys.Command(std), control.Command(std), overlay.Command(std), doctor.Command(std), invite.Command(std), bench.Command(std), fetch.Command(std), describe.Command(std), fit.Command(std), predict.Command(std), serve.Command(std),
 		inspect.Command(std), inspect.ExportCommand(std), status.Command(std), version.Command(std))
 	return root
 }

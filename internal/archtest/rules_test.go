@@ -140,6 +140,8 @@ var rooms = []room{
 		"learners know sums and columns, and a task how these are prepared; trees are loops; no peer (docs/design/039)"},
 	{"peer/plan", nil,
 		"who does what follows from what members say of themselves; how that is told is not its business (docs/design/047)"},
+	{"peer/search", nil,
+		"which trial goes on follows from what members report of it; what a trial is, and how it is told, is not its business (docs/design/062)"},
 	{"peer/stats", []string{"peer/transport"},
 		"figures are for whoever reads them"},
 	{"internal/counters", []string{"internal/coding", "internal/ewma", "internal/links", "internal/replica", "internal/session", "internal/wire", "peer/transport", "peer/stats"},
@@ -163,7 +165,7 @@ var rooms = []room{
 
 	{"examples/...", []string{
 		"tensor", "tensor/nn", "quant", "topology", "averaging", "averaging/baseline", "averaging/merge",
-		"peer", "peer/bridge", "peer/checkpoint", "peer/control", "peer/decoded", "peer/description", "peer/learn", "peer/metrics", "peer/plan", "peer/table", "peer/table/prepare", "peer/table/read", "peer/table/summary", "peer/transport", "peer/optim", "peer/p2pnet", "peer/pipeline", "peer/rows", "peer/serve", "peer/swim", "peer/memnet", "peer/peertest",
+		"peer", "peer/bridge", "peer/checkpoint", "peer/control", "peer/decoded", "peer/description", "peer/learn", "peer/metrics", "peer/plan", "peer/table", "peer/table/prepare", "peer/table/read", "peer/table/summary", "peer/transport", "peer/optim", "peer/p2pnet", "peer/pipeline", "peer/rows", "peer/search", "peer/serve", "peer/swim", "peer/memnet", "peer/peertest",
 		"peer/stats",
 		"examples/...",
 	}, "examples show what a user can write, so they import public packages only"},

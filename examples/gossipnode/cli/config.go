@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -252,4 +253,22 @@ func editDistance(a, b string) int {
 		}
 	}
 	return row[len(b)]
+}
+
+// SetAll sets flags, each to its values, and returns all faults.
+func SetAll(flags *pflag.FlagSet, given map[string][]string) error {
+	var faults Faults
+	for _, name := range slices.Sorted(maps.Keys(given)) {
+		f := flags.Lookup(name)
+		if f == nil {
+			faults.Add(fmt.Errorf("unknown key %q%s", name, hint(name, "", flags, nil)))
+			continue
+		}
+		if len(given[name]) != 1 && !isList(f) {
+			faults.Add(fmt.Errorf("key %q takes one value, not a list", name))
+			continue
+		}
+		faults.Add(assign(flags, f, given[name]))
+	}
+	return errors.Join(faults...)
 }

@@ -149,7 +149,7 @@ func panel(r race, axis string, of func(entrant, simulate.CurvePoint) float64) (
 	return p, err
 }
 
-// Curve is a line with a name.
+// Curve is a line with a name; one without is drawn thin, and is not in the legend.
 type Curve struct {
 	Name   string
 	Points plotter.XYs
@@ -169,7 +169,11 @@ func Panel(title, x, y string, curves []Curve) (*plot.Plot, error) {
 	grid := plotter.NewGrid()
 	grid.Horizontal.Color, grid.Vertical.Color = edge, edge
 	p.Add(grid)
-	for i, c := range curves {
+	i := -1 // the number of the named curve
+	for _, c := range curves {
+		if c.Name != "" {
+			i++
+		}
 		if len(c.Points) == 0 {
 			continue
 		}
@@ -177,11 +181,14 @@ func Panel(title, x, y string, curves []Curve) (*plot.Plot, error) {
 		if err != nil {
 			return nil, err
 		}
+		if p.Add(drawn); c.Name == "" {
+			drawn.Color = edge
+			continue
+		}
 		drawn.Color, drawn.Width = Colour(i), vg.Points(1.6)
 		if i >= len(palette) {
 			drawn.Dashes = []vg.Length{vg.Points(4), vg.Points(2)}
 		}
-		p.Add(drawn)
 		p.Legend.Add(c.Name, drawn)
 	}
 	return p, nil

@@ -75,7 +75,7 @@ func run(cmd *cobra.Command, o options, std cli.Streams) error {
 			return err
 		}
 	}
-	config.Line, config.Display = lineOf(o.Peers), watch.NewDisplay(std.Err, "", fitting{time.Now()})
+	config.Line, config.Display = lineOf(o.Peers), watch.NewDisplay(std.Err, "", watch.Doing{Begun: time.Now(), Counted: "sum", Idle: "reading, or waiting for others"})
 	peers := supervise.New(config, o.Peers)
 	peers.Run(ctx, kill)
 	done, err := combine(peers, o.Out)

@@ -4,11 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"time"
 
 	"github.com/spf13/cobra"
 
-	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/rows"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/supervise"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/watch"
@@ -58,48 +56,6 @@ func lineOf(peers int) func(int, *watch.Report) string {
 		}
 		return r.Said
 	}
-}
-
-// fitting is the view of a local fit.
-type fitting struct{ begun time.Time }
-
-// logEvery is the time between two lines if the table cannot be redrawn.
-const logEvery = 5 * time.Second
-
-// Head implements watch.View.
-func (fitting) Head(int) string { return fmt.Sprintf("%-6s %8s  %s", "peer", "sums", "at") }
-
-// Row implements watch.View.
-func (fitting) Row(number int, p *watch.Row, _ int) string {
-	return fmt.Sprintf("%-6d %8d  %s", number, p.Status.Sums, at(p))
-}
-
-// Foot implements watch.View.
-func (fitting) Foot([]*watch.Row, int) string { return "" }
-
-// Outlook implements watch.View.
-func (f fitting) Outlook(peers []*watch.Row, since time.Duration) string {
-	if since < logEvery {
-		return ""
-	}
-	most := peers[0]
-	for _, p := range peers {
-		if p.Status.Sums > most.Status.Sums {
-			most = p
-		}
-	}
-	return fmt.Sprintf("%.0f s: %s, %s", time.Since(f.begun).Seconds(), cli.Plural(uint64(most.Status.Sums), "sum"), at(most))
-}
-
-// at describes the current work of a peer in one or two words.
-func at(p *watch.Row) string {
-	switch {
-	case p.Phase >= watch.PhaseDone:
-		return p.Phase.String()
-	case p.Status.Doing == "":
-		return "reading, or waiting for others"
-	}
-	return p.Status.Doing
 }
 
 // combine makes the result of all peers; bytes are those of all peers. The first peer writes its model to out, if

@@ -33,7 +33,7 @@ func watched(ctx context.Context, peers int, script func(f fake) *supervise.End)
 			go func() { events <- supervise.Event{Number: number, End: script(f)} }()
 			return &supervise.Member{Leave: func() { close(f.left) }, Kill: func() { close(f.dead) }}, nil
 		},
-		AtOnce: true, Line: lineOf(peers), Display: watch.NewDisplay(log, "", fitting{time.Now()}),
+		AtOnce: true, Line: lineOf(peers), Display: watch.NewDisplay(log, "", watch.Doing{Begun: time.Now(), Counted: "sum", Idle: "reading, or waiting for others"}),
 	}, peers)
 	p.Run(ctx, nil)
 	return p, log
@@ -156,11 +156,11 @@ func TestInterruptedFit(t *testing.T) {
 
 // Before the first sum a line says what a peer is about, too.
 func TestOutlookBeforeTheFirstSum(t *testing.T) {
-	view, peers := fitting{time.Now()}, []*watch.Row{{}}
-	if text := view.Outlook(peers, logEvery); !strings.HasSuffix(text, "0 sums, reading, or waiting for others") {
+	view, peers := watch.Doing{Begun: time.Now(), Counted: "sum", Idle: "reading, or waiting for others"}, []*watch.Row{{}}
+	if text := view.Outlook(peers, 5*time.Second); !strings.HasSuffix(text, "0 sums, reading, or waiting for others") {
 		t.Errorf("%q", text)
 	}
-	if text := view.Outlook(peers, logEvery-1); text != "" {
+	if text := view.Outlook(peers, 5*time.Second-1); text != "" {
 		t.Errorf("too soon: %q", text)
 	}
 }

@@ -81,7 +81,7 @@ func fields() []field {
 		{name: "tasks", flags: []string{"tasks"}, value: func(s values) string { return map[bool]string{true: "of files", false: "none"}[s.TaskFile != ""] }},
 		ofData("size"), ofData("normalize"), flag("optimizer", false), number("lr", settings.Settings.Rate),
 		flag("schedule", false), flag("warmup", false), flag("lr-floor", false), flag("weight-decay", false), flag("clip", false),
-		number("beta2", settings.Settings.OtherBeta2),
+		number("beta2", settings.Settings.OtherBeta2), number("momentum", settings.Settings.OtherMomentum),
 		{
 			name: StagesField, flags: []string{"stages"}, value: stagesOf,
 			take: func(s values, value string) error { return s.Table.Stages.Take(strings.Split(value, " ")[0]) },

@@ -26,8 +26,8 @@ var optimizers = []optimizer{
 	{"sgd", 0.1, 0, func(s optimizerSettings, _ *tensor.Layout, decayed optim.Ranges) optim.Optimizer {
 		return &optim.SGD{WeightDecay: s.WeightDecay, Decayed: decayed, Clip: s.Clip}
 	}},
-	{"momentum", 0.03, 0, func(s optimizerSettings, _ *tensor.Layout, decayed optim.Ranges) optim.Optimizer {
-		return &optim.SGD{Momentum: optim.DefaultMomentum, WeightDecay: s.WeightDecay, Decayed: decayed, Clip: s.Clip}
+	{momentumOptimizer, 0.03, 0, func(s optimizerSettings, _ *tensor.Layout, decayed optim.Ranges) optim.Optimizer {
+		return &optim.SGD{Momentum: cmp.Or(s.Momentum, optim.DefaultMomentum), WeightDecay: s.WeightDecay, Decayed: decayed, Clip: s.Clip}
 	}},
 	{"adamw", 0.001, optim.DefaultBeta2, func(s optimizerSettings, _ *tensor.Layout, decayed optim.Ranges) optim.Optimizer {
 		return &optim.AdamW{Beta2: s.Beta2, WeightDecay: s.WeightDecay, Decayed: decayed, Clip: s.Clip}
@@ -57,6 +57,7 @@ type optimizerSettings struct {
 	WeightDecay float64
 	Clip        float64
 	Beta2       float64
+	Momentum    float64
 }
 
 func (s *optimizerSettings) register(flags *pflag.FlagSet) {
@@ -68,14 +69,20 @@ func (s *optimizerSettings) register(flags *pflag.FlagSet) {
 		}
 	}
 	flags.Float64Var(&s.LR, "lr", 0, "learning rate (default "+strings.Join(rates, ", ")+")")
-	flags.StringVar(&s.Optimizer, "optimizer", "momentum", "optimizer: "+cli.List(optimizerNames()))
+	flags.StringVar(&s.Optimizer, "optimizer", momentumOptimizer, "optimizer: "+cli.List(optimizerNames()))
 	flags.StringVar(&s.Schedule, "schedule", ScheduleCosine, "course of the learning rate: "+cli.List(Schedules()))
 	flags.Float64Var(&s.Warmup, "warmup", defaultWarmup, "share of the work over which the learning rate rises, 0 to 1")
 	flags.Float64Var(&s.LRFloor, "lr-floor", 0, "share of the learning rate, 0 to 1, at which cosine ends and step stays")
 	flags.Float64Var(&s.WeightDecay, "weight-decay", 0, "weight decay of weights, not of biases and norms")
 	flags.Float64Var(&s.Clip, "clip", 0, "most that the norm of a gradient may be: a longer one is scaled to it (default: no bound)")
 	flags.Float64Var(&s.Beta2, "beta2", 0, "adamw and muon (of squares), lion: share of the mean kept from step to step, 0 to below 1 (default "+strings.Join(betas, ", ")+")")
+	flags.Float64Var(&s.Momentum, momentumFlag, 0, fmt.Sprintf("momentum: share of the direction kept from step to step, 0 to below 1 (default %v)", optim.DefaultMomentum))
 }
+
+const (
+	momentumFlag      = "momentum"
+	momentumOptimizer = "momentum"
+)
 
 func (s optimizerSettings) faults() []error {
 	var faults cli.Faults
@@ -91,6 +98,8 @@ func (s optimizerSettings) faults() []error {
 	faults.If(!(s.LRFloor >= 0 && s.LRFloor <= 1), "lr-floor", "%v: want a share of the learning rate, 0 to 1", s.LRFloor)
 	faults.If(!(s.Beta2 >= 0 && s.Beta2 < 1), "beta2", "%v: want 0 to below 1", s.Beta2)
 	faults.If(optimizerFault == nil && s.Beta2 != 0 && s.optimizer().beta2 == 0, "beta2", "is for adamw, lion and muon, not for %s", s.Optimizer)
+	faults.If(!(s.Momentum >= 0 && s.Momentum < 1), momentumFlag, "%v: want 0 to below 1", s.Momentum)
+	faults.If(optimizerFault == nil && s.Momentum != 0 && s.Optimizer != momentumOptimizer, momentumFlag, "is for --optimizer momentum, not for %s", s.Optimizer)
 	return faults
 }
 
@@ -103,6 +112,14 @@ func (s optimizerSettings) OtherBeta2() float64 {
 		return 0
 	}
 	return s.Beta2
+}
+
+// OtherMomentum is --momentum if it differs from the default, else 0.
+func (s optimizerSettings) OtherMomentum() float64 {
+	if s.Momentum == optim.DefaultMomentum {
+		return 0
+	}
+	return s.Momentum
 }
 
 // NewOptimizer makes the optimizer that --optimizer names, for a model of this layout.

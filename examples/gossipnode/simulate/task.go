@@ -63,6 +63,14 @@ func PrepareAll(ctx context.Context, s settings.Settings, peers int) (*Simulated
 	if err != nil {
 		return nil, err
 	}
+	return equip(s, all)
+}
+
+// With is the task with another model: of other settings, but for the data.
+func (t *Simulated) With(s settings.Settings) (*Simulated, error) { return equip(s, t.all) }
+
+// equip makes the model, and memory for its computations.
+func equip(s settings.Settings, all []*dataset.Data) (_ *Simulated, err error) {
 	s.Table.Stages.Model = 0 // all have the values of the whole model
 	t := &Simulated{all: all, workspaces: make(chan *workspace, maxWorkspaces)}
 	s.Batch = min(s.Batch, all[0].Len())

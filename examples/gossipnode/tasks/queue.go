@@ -11,30 +11,25 @@ import (
 	"slices"
 
 	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
+	"github.com/seed-97356399/murmuration/examples/gossipnode/meet"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/result"
-	"github.com/seed-97356399/murmuration/peer"
 	"github.com/seed-97356399/murmuration/peer/plan"
 )
 
 // maxTold bounds the parts of others that a member tells.
 const maxTold = 10_000
 
-// Flock is the members that have tasks.
-type Flock interface {
-	Gather(ctx context.Context, name string, data []byte) ([][]byte, error)
-}
-
 // Queue is the tasks as one member knows them. All have made the same plan from the same state.
 type Queue struct {
-	plan    *plan.Plan // nil before the first meeting
-	me      string
-	met     int         // the number of meetings so far
-	tasks   []plan.Task // all that were heard of, in the order of their names
-	done    []plan.Part // what all members have told, and what this one has done since
-	missed  []plan.Part // what this member was to do, and others do now
-	last    float64     // when the members met
-	leftOut error
-	counts  result.Tasks
+	plan     *plan.Plan // nil before the first meeting
+	me       string
+	meetings meet.Meetings
+	tasks    []plan.Task // all that were heard of, in the order of their names
+	done     []plan.Part // what all members have told, and what this one has done since
+	missed   []plan.Part // what this member was to do, and others do now
+	last     float64     // when the members met
+	leftOut  error
+	counts   result.Tasks
 }
 
 // Counts are the figures for the result.
@@ -63,7 +58,7 @@ func (q *Queue) Counts() *result.Tasks {
 
 // Meet tells all members what this one can do and has done, and plans with them what is left. It returns false when all
 // tasks are done. Own is a state with this member and the tasks that it knows.
-func (q *Queue) Meet(ctx context.Context, flock Flock, own plan.State) (more bool, err error) {
+func (q *Queue) Meet(ctx context.Context, flock meet.Flock, own plan.State) (more bool, err error) {
 	q.me, own.Done = own.Members[0].Name, q.told()
 	q.know(own.Tasks)
 	own.Tasks = q.tasks
@@ -81,15 +76,9 @@ func (q *Queue) Meet(ctx context.Context, flock Flock, own plan.State) (more boo
 	if err != nil {
 		return false, err
 	}
-	var all [][]byte
-	for {
-		all, err = flock.Gather(ctx, fmt.Sprint("tasks/", q.met), block)
-		if q.met++; q.plan != nil || !errors.Is(err, peer.ErrSumOver) { // who comes later finds the others' meeting
-			break
-		}
-	}
+	all, err := q.meetings.Gather(ctx, flock, "tasks", block)
 	if err != nil {
-		return false, fmt.Errorf("meeting %d of the members with tasks: %w", q.met-1, err)
+		return false, err
 	}
 	s, left := plan.Merge(all)
 	if q.leftOut = errors.Join(left...); !has(s, q.me) {

@@ -42,6 +42,15 @@ type Schedule struct {
 	// Floor is the share of the full rate, 0 to 1, at which Cosine ends and below which
 	// Stepped does not go. An operator's schedule says nothing of it: that of the run stays.
 	Floor float64 `json:",omitempty"`
+
+	from, to float64 // of Part; to of 0 is the whole
+}
+
+// Part is the part of a course from one share of it to another, 0 to 1: of a run that trains on what another has left,
+// at the rate that was reached. An operator's schedule has none.
+func (s Schedule) Part(from, to float64) Schedule {
+	s.from, s.to = from, to
+	return s
 }
 
 // At a progress in the warm-up the rate is at least this share of the full one,
@@ -52,6 +61,9 @@ const warmupFloor = 0.01
 func (s Schedule) RateAt(progress float64) float64 {
 	s = s.withDefaults()
 	progress = min(max(progress, 0), 1)
+	if s.to > 0 {
+		progress = s.from + float64(progress*(s.to-s.from))
+	}
 	if progress < s.Warmup {
 		return s.Rate * max(warmupFloor, progress/s.Warmup)
 	}
@@ -91,6 +103,9 @@ func (s Schedule) Validate() error {
 	}
 	if !(s.Floor >= 0 && s.Floor <= 1) {
 		faults = append(faults, fmt.Errorf("Floor is %v: want a share of the rate, 0 to 1", s.Floor))
+	}
+	if (s.from != 0 || s.to != 0) && !(s.from >= 0 && s.from < s.to && s.to <= 1) {
+		faults = append(faults, fmt.Errorf("Part from %v to %v: want shares of the course, 0 to 1, in order", s.from, s.to))
 	}
 	for i, at := range s.At {
 		if !(at >= 0 && at <= 1) || i > 0 && at <= s.At[i-1] {
