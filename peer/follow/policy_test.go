@@ -38,7 +38,7 @@ func TestDecide(t *testing.T) {
 				}
 			}
 			want := news > 0 && (p == BestEffort || d.Regret >= d.Price)
-			if (d.Steps > 0) != want || d.Steps > MaxSteps || d.Regret > maxSay*d.Price {
+			if (d.Steps > 0) != want || d.Steps > MaxSteps || d.Regret > maxSay*d.Price*(1+1e-12) {
 				t.Fatalf("%s: %+v of %+v", p, d, all)
 			}
 		}
@@ -54,7 +54,7 @@ func TestOneLiar(t *testing.T) {
 		for _, lie := range []Report{{}, {New: math.MaxUint32, Steps: MaxSteps, Regret: maxNumber, Cost: maxNumber}, {New: 1, Steps: 1}} {
 			all[0] = lie
 			d := Decide(CostAware, 0.02, all)
-			if d.Price != truth.Price || math.Abs(d.Regret-truth.Regret) > maxSay*d.Price/float64(n) {
+			if d.Price != truth.Price || math.Abs(d.Regret-truth.Regret) > maxSay*d.Price/float64(n)*(1+1e-12) {
 				t.Errorf("of %d, one that tells %+v: %+v, honest %+v", n, lie, d, truth)
 			}
 		}

@@ -46,6 +46,11 @@ type Learner[T any] interface {
 	Class(row T) int
 }
 
+// Watcher is a Learner that is told of each measurement: of the newest rows that no training has seen.
+type Watcher[T any] interface {
+	Measured(rows []T, accuracy float64)
+}
+
 // Config says what Run does. Flock, Arrivals and Learner are required.
 type Config[T any] struct {
 	// Name names the meetings of the members, the same at all. Default: "follow".
@@ -217,13 +222,10 @@ func (f *follower[T]) take(a Arrival[T], open bool) {
 		return
 	}
 	for _, row := range a.Rows {
-		switch f.Arrived++; {
-		case a.Old:
+		if f.Arrived++; a.Old {
 			f.kept.Add(row)
-		case f.chance.IntN(holdOut) == 0: // by number, it could go with an order in the file
-			f.held, f.since = append(f.held, row), append(f.since, f.Arrived)
-		default:
-			f.fresh = append(f.fresh, row)
+		} else {
+			f.add(row)
 		}
 	}
 	for len(f.held) > 0 && f.since[0] <= f.Arrived-recent {
@@ -234,6 +236,15 @@ func (f *follower[T]) take(a Arrival[T], open bool) {
 		f.names = append(f.names, a.Name)
 	}
 	f.tell(Event{Arrived: a.Name, Rows: len(a.Rows), Accuracy: f.estimate.accuracy})
+}
+
+// add adds a new row. Which are held out is drawn: by number, it could go with an order in the file.
+func (f *follower[T]) add(row T) {
+	if f.chance.IntN(holdOut) == 0 {
+		f.held, f.since = append(f.held, row), append(f.since, f.Arrived)
+	} else {
+		f.fresh = append(f.fresh, row)
+	}
 }
 
 // glance measures the model if that is due.
@@ -252,6 +263,9 @@ func (f *follower[T]) measure() {
 	if n := float64(len(f.held) + len(news)); n > 0 {
 		accuracy := (a.share()*float64(len(f.held)) + b.share()*float64(len(news))) / n
 		f.measured(time.Since(f.began), accuracy, a.all+b.all, len(f.fresh))
+		if w, is := f.Learner.(Watcher[T]); is {
+			w.Measured(slices.Concat(spread(f.held, judged), spread(news, judged)), accuracy)
+		}
 	}
 }
 
@@ -350,7 +364,11 @@ func (f *follower[T]) drop() (dropped int) {
 		at := -1
 		return slices.DeleteFunc(rows, func(T) bool { at++; return stale[at] })
 	}
-	f.fresh, f.held, f.since = without(append(f.fresh, f.held...)), nil, nil
+	left := without(append(f.fresh, f.held...))
+	f.fresh, f.held, f.since = nil, nil, nil
+	for _, row := range left {
+		f.add(row)
+	}
 	f.kept.Drop(without)
 	return dropped
 }
