@@ -92,9 +92,11 @@ func Decide(p Policy, price float64, all []Report) (d Decision) {
 		}
 	}
 	var regrets []float64
+	news := false
 	d.Price = price * median(costs)
 	for _, r := range all {
-		if r.New > 0 && r.Steps > 0 {
+		if r.Steps > 0 && (r.New > 0 || r.Regret > 0) {
+			news = news || r.New > 0
 			regrets = append(regrets, min(r.Regret, maxSay*d.Price))
 		}
 	}
@@ -102,7 +104,8 @@ func Decide(p Policy, price float64, all []Report) (d Decision) {
 	for _, r := range regrets {
 		d.Regret += r
 	}
-	if d.Regret /= max(1, float64(len(regrets))); len(regrets) > 0 && (p == BestEffort || d.Regret >= d.Price) {
+	// Regret without new rows is of those that were not trained on long enough.
+	if d.Regret /= max(1, float64(len(regrets))); p == BestEffort && news || p == CostAware && len(regrets) > 0 && d.Regret >= d.Price {
 		d.Steps = int(median(steps))
 	}
 	return d

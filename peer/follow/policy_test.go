@@ -31,13 +31,12 @@ func TestDecide(t *testing.T) {
 			if again := Decide(p, price, other); again != d {
 				t.Fatalf("%s: %+v in one order, %+v in another", p, d, again)
 			}
-			news := 0
+			news, regret := false, false
 			for _, r := range all {
-				if r.New > 0 && r.Steps > 0 {
-					news++
-				}
+				news = news || r.New > 0 && r.Steps > 0
+				regret = regret || r.Regret > 0 && r.Steps > 0
 			}
-			want := news > 0 && (p == BestEffort || d.Regret >= d.Price)
+			want := p == BestEffort && news || p == CostAware && (news || regret) && d.Regret >= d.Price
 			if (d.Steps > 0) != want || d.Steps > MaxSteps || d.Regret > maxSay*d.Price*(1+1e-12) {
 				t.Fatalf("%s: %+v of %+v", p, d, all)
 			}

@@ -216,10 +216,13 @@ func (p *preparing) begins(ctx context.Context, self ed25519.PublicKey) (work *w
 		}
 		return new(dataset.Set), 0, err
 	}
-	for {
+	for began := time.Now(); ; {
 		folder.Look(ctx, time.Now(), func(string, *dataset.Set) bool { return true })
-		if p.Begun {
+		switch {
+		case p.Begun:
 			return work, nil
+		case p.Deadline > 0 && time.Since(began) > p.Deadline:
+			return nil, fmt.Errorf("nothing that could be used has come into %s within --deadline %s: want %s", p.Follow, p.Deadline, folder.Wants)
 		}
 		select {
 		case <-time.After(arrivals.Every):
