@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"flag"
-	"math"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -24,12 +23,11 @@ import (
 )
 
 var (
-	fashion  = flag.Bool("fashion", false, "compare the policies on Fashion-MNIST in virtual time; takes minutes")
-	course   = flag.String("course", "", "file for the course of both, for gossipnode plot")
-	price    = flag.Float64("price", follow.DefaultPrice, "of the cost-aware policy")
-	events   = flag.Bool("events", false, "log trainings")
-	seeds    = flag.Int("seeds", 1, "of the comparison")
-	everyPct = 100.0
+	fashion = flag.Bool("fashion", false, "compare the policies on Fashion-MNIST in virtual time; takes minutes")
+	course  = flag.String("course", "", "file for the course of both, for gossipnode plot")
+	price   = flag.Float64("price", follow.DefaultPrice, "of the cost-aware policy")
+	events  = flag.Bool("events", false, "log trainings")
+	seeds   = flag.Int("seeds", 1, "of the comparison, over which it is judged in the mean")
 )
 
 const (
@@ -233,6 +231,7 @@ func TestFashion(t *testing.T) {
 		defer file.Close()
 		out = json.NewEncoder(file)
 	}
+	var trainings, lost float64 // in the mean
 	for seed := range uint64(*seeds) {
 		var of [2]outcome
 		for _, policy := range []follow.Policy{follow.BestEffort, follow.CostAware} {
@@ -245,8 +244,11 @@ func TestFashion(t *testing.T) {
 			t.Logf("seed %d, %s: %+v, in %s", seed+1, policy, of[policy], time.Since(began).Round(time.Second))
 		}
 		aware, best := of[follow.CostAware], of[follow.BestEffort]
-		if share := float64(aware.trainings) / float64(best.trainings); share > 0.4 || best.true-aware.true > 0.01 || math.IsNaN(aware.own) {
-			t.Errorf("seed %d: %.0f %% of the trainings, for %.2f points", seed+1, everyPct*share, everyPct*(best.true-aware.true))
-		}
+		trainings += float64(aware.trainings) / float64(best.trainings) / float64(*seeds)
+		lost += (best.true - aware.true) / float64(*seeds)
+	}
+	t.Logf("%.1f %% of the trainings, for %.2f points", 100*trainings, 100*lost)
+	if trainings > 0.4 || !(lost <= 0.01) {
+		t.Error("want 40 % at most, for a point at most")
 	}
 }

@@ -1,11 +1,14 @@
 package settings
 
 import (
+	"cmp"
 	"errors"
+	"slices"
 
 	"github.com/spf13/pflag"
 
 	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
+	"github.com/seed-97356399/murmuration/peer/follow"
 	"github.com/seed-97356399/murmuration/quant"
 )
 
@@ -70,3 +73,12 @@ func (s codecSettings) CodecName() string {
 	}
 	return policy.Effective().Codec
 }
+
+// FollowPolicy is what --policy says of the data that arrive.
+func (s codecSettings) FollowPolicy() follow.Policy {
+	policy, _ := follow.ParsePolicy(cmp.Or(s.Policy, follow.CostAware.String())) // faults has checked it
+	return policy
+}
+
+// follows tells whether --policy is of the data that arrive, and no file.
+func (s codecSettings) follows() bool { return slices.Contains(follow.Policies(), s.Policy) }

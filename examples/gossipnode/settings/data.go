@@ -209,3 +209,8 @@ const ShardIID = "iid"
 
 // maxMemory bounds --memory, in MiB.
 const maxMemory = 1 << 20
+
+// Begins tells whether the data that the run begins with is the first file that comes.
+func (s dataSettings) Begins() bool {
+	return s.Follow != "" && (s.Data == "" || s.Begun) && s.Dataset != dataset.Datasets()[0]
+}

@@ -1,9 +1,7 @@
 package settings
 
 import (
-	"cmp"
 	"math"
-	"slices"
 	"strings"
 
 	"github.com/spf13/pflag"
@@ -36,22 +34,8 @@ func (f *following) register(flags *pflag.FlagSet) {
 	cli.Group(flags, "Data that arrive")
 }
 
-// FollowPolicy is what --policy says of the data that arrive.
-func (s Settings) FollowPolicy() follow.Policy {
-	policy, _ := follow.ParsePolicy(cmp.Or(s.Policy, follow.CostAware.String())) // faults has checked it
-	return policy
-}
-
-// follows tells whether --policy is of the data that arrive, and no file.
-func (s codecSettings) follows() bool { return slices.Contains(follow.Policies(), s.Policy) }
-
-// Begins tells whether the data that the run begins with is the first file that comes.
-func (s dataSettings) Begins() bool {
-	return s.Follow != "" && (s.Data == "" || s.Begun) && s.Dataset != dataset.Datasets()[0]
-}
-
-// ForFollow are the settings of a member that follows data: its rate does not follow the work, which has no end.
-func (s Settings) ForFollow() Settings {
+// ForFollow is the settings of a member that follows data: its rate does not follow the work, which has no end.
+func ForFollow(s Settings) Settings {
 	if s.Follow != "" {
 		s.Schedule, s.Warmup, s.Steps, s.Epochs = scheduleConstant, 0, math.MaxInt32, s.Passes()
 	}
@@ -59,7 +43,7 @@ func (s Settings) ForFollow() Settings {
 }
 
 // followFaults checks what goes with --follow.
-func (s Settings) followFaults(from cli.Origins) (faults cli.Faults) {
+func followFaults(s Settings, from cli.Origins) (faults cli.Faults) {
 	if s.Follow == "" {
 		faults.If(s.follows(), policyFlag, "%s: is for --%s FOLDER", s.Policy, followFlag)
 		faults.If(s.Price != follow.DefaultPrice, priceFlag, "is for --%s FOLDER", followFlag)

@@ -121,7 +121,7 @@ func (s Settings) Validate(from cli.Origins) error {
 	own.If(s.TaskFile != "" && max(from.Source("steps"), from.Source("epochs")) > cli.FromDefault, "tasks", "are the work to do: leave out --steps and --epochs")
 	own.If(s.TaskFile != "" && s.Accumulate > 1, accumulateFlag, "tasks are done in steps of one batch: leave it out")
 	own.If(s.LeastStep < 0 || s.LeastStep > maxStepTime, stepTimeFlag, "%v: want 0 to %v", s.LeastStep, maxStepTime)
-	faults := slices.Concat(own, s.Network.Faults(), s.dataSettings.faults(), s.trainSettings.faults(), s.untilSettings.faults(), s.ends(), s.followFaults(from), s.outputSettings.faults(), s.watchSettings.faults(), s.finalSettings.faults(s.Strategy), pipelined(s))
+	faults := slices.Concat(own, s.Network.Faults(), s.dataSettings.faults(), s.trainSettings.faults(), s.untilSettings.faults(), s.ends(), followFaults(s, from), s.outputSettings.faults(), s.watchSettings.faults(), s.finalSettings.faults(s.Strategy), pipelined(s))
 	return from.Usage(faults...)
 }
 

@@ -84,9 +84,9 @@ func (f *follower) Measured(some []*dataset.Set, accuracy float64) {
 	f.progress(false)
 }
 
-// follow trains on what arrives until the run is over, and returns the time that this took. A signal is no error: nothing else
+// followFolder trains on what arrives until the run is over, and returns the time that this took. A signal is no error: nothing else
 // ends it, unless there is a deadline.
-func (t *training) follow(ctx context.Context) (time.Duration, error) {
+func followFolder(ctx context.Context, t *training) (time.Duration, error) {
 	started := func(_, grad tensor.Vector) (peer.Result, error) {
 		clear(grad) // this peer has joined now, and has the model of the others
 		return peer.Result{}, nil
@@ -196,7 +196,7 @@ func folderOf(s settings.Settings, work *workload.Workload, say func(string)) *a
 
 // begins waits for the first file that comes, if that is what the run begins with. It takes the file as the data of a table, and
 // returns the workload of pictures.
-func (p *preparing) begins(ctx context.Context, self ed25519.PublicKey) (work *workload.Workload, err error) {
+func begins(ctx context.Context, p *preparing, self ed25519.PublicKey) (work *workload.Workload, err error) {
 	folder := folderOf(*p.Settings, nil, func(text string) { p.Tell(watch.Report{Kind: watch.ReportNews, Said: text}) })
 	folder.Read = func(ctx context.Context, path string) (*dataset.Set, int, error) {
 		if p.Begun {

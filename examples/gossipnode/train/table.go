@@ -43,7 +43,7 @@ func (p *preparing) work(ctx context.Context, self ed25519.PublicKey) (work *wor
 	case p.TrainOnly:
 		work, err = ofHolders(ctx, p)
 	case p.Begins():
-		if work, err = p.begins(ctx, self); err == nil && work == nil {
+		if work, err = begins(ctx, p, self); err == nil && work == nil {
 			work, err = p.ofTable(ctx, self)
 		}
 	case p.IsTable():

@@ -63,7 +63,7 @@ type training struct {
 // returns cli.ErrInterrupted. The first step waits for Observer.Begin.
 func Run(ctx context.Context, s settings.Settings, to Observer) (_ result.Share, err error) {
 	log := to.Log
-	s = s.ForTasks().ForFollow()
+	s = settings.ForFollow(s.ForTasks())
 	ctx, changed := obedient(ctx, s.Allow, to)
 	defer func() { err = unlessDrained(ctx, err) }()
 	if err := s.KnowOperator(log); err != nil {
@@ -288,7 +288,7 @@ func (t *training) learn(ctx context.Context) (time.Duration, error) {
 		return t.carryOut(ctx)
 	}
 	if t.Follow != "" {
-		return t.follow(ctx)
+		return followFolder(ctx, t)
 	}
 	overlap(t)
 	if t.staged.Pipeline != nil {
