@@ -24,6 +24,15 @@ type Line struct {
 	Distance cli.Number `json:"distance"`
 	Bytes    uint64     `json:"bytes"`
 	Members  int        `json:"members"`
+	Event
+}
+
+// Event is what happened at the moment of a line, with --follow: Rows of a file have come, or a Training is over, which has
+// seen so many new Rows, of these Files.
+type Event struct {
+	Files    string `json:"files,omitempty"`
+	Rows     int    `json:"rows,omitempty"`
+	Training int    `json:"training,omitempty"`
 }
 
 // Encoded is the line as it stands in the file.

@@ -93,19 +93,27 @@ func (r *Recorder) Evaluated(accuracy float64) { r.accuracy.Store(math.Float64bi
 // Progress writes a line of the history if one is due, and the trace so far. The calls come from one goroutine.
 func (r *Recorder) Progress(s stats.Peer, trained time.Duration, last bool) {
 	if r.history != nil && (last || r.written == 0 || trained-r.written >= trained/linesOfARun) {
-		distance := s.Exchanges.ConsensusDistance
-		if s.Exchanges.Completed() == 0 {
-			distance = math.NaN()
-		}
 		r.written = trained
-		r.fault(r.history.Write(Line{
-			Peer: cmp.Or(s.Name, "peer") + " " + s.Self.Short(), Seconds: trained.Seconds(), Step: s.Steps, Loss: cli.Number(s.Loss), Accuracy: cli.Number(math.Float64frombits(r.accuracy.Load())),
-			Distance: cli.Number(distance), Bytes: s.Exchanges.BytesSent, Members: s.Members,
-		}.Encoded()))
+		r.Happened(s, trained, Event{})
 	}
 	if r.trace != nil {
 		r.flush()
 	}
+}
+
+// Happened writes a line of the history about something that has happened. The calls come from the goroutine of Progress.
+func (r *Recorder) Happened(s stats.Peer, trained time.Duration, what Event) {
+	if r.history == nil {
+		return
+	}
+	distance := s.Exchanges.ConsensusDistance
+	if s.Exchanges.Completed() == 0 {
+		distance = math.NaN()
+	}
+	r.fault(r.history.Write(Line{
+		Peer: cmp.Or(s.Name, "peer") + " " + s.Self.Short(), Seconds: trained.Seconds(), Step: s.Steps, Loss: cli.Number(s.Loss), Accuracy: cli.Number(math.Float64frombits(r.accuracy.Load())),
+		Distance: cli.Number(distance), Bytes: s.Exchanges.BytesSent, Members: s.Members, Event: what,
+	}.Encoded()))
 }
 
 // Computed adds a gradient that was computed, and the wait before it, to the trace.

@@ -60,7 +60,7 @@ func combine(shares []result.Share, counted []watch.Status, peers, lost int) res
 			memory = append(memory, r.PeakMemory.Mean)
 		}
 	}
-	total.FinalResult = finalOf(shares)
+	total.FinalResult, total.Followed = finalOf(shares), result.FollowedOf(shares)
 	total.Loss, total.TestLoss, total.BitsPerParameter = loss.Value(), testLoss.Value(), bits.Value()
 	total.ConsensusDistance, total.ConsensusPeers = result.Distance(models), 0
 	if !math.IsNaN(float64(total.ConsensusDistance)) {

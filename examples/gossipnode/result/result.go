@@ -90,6 +90,8 @@ type Result struct {
 	Cross *Cross `json:"cross_evaluation,omitempty"`
 	// Tasks is what became of the tasks of --tasks; nil without.
 	*Tasks
+	// Followed is what became of the data that arrived; nil without --follow.
+	*Followed
 	// Peer and Role are set in the result of one peer only.
 	Peer string `json:"peer,omitempty"`
 	Role string `json:"role,omitempty"`
@@ -177,7 +179,7 @@ func (r Result) String() string {
 	if r.Refused > 0 {
 		text += fmt.Sprintf("; %s refused, as busy partners do", cli.Plural(r.Refused, "proposal"))
 	}
-	text += ".\n" + r.Ending.sentence() + r.Tasks.sentence() + r.Travelled.sentence() + r.apart() + r.footprint() + linkSummary(r.Links) + r.FinalResult.Summary() + r.Cross.String()
+	text += ".\n" + r.Ending.sentence() + r.Tasks.sentence() + r.Followed.sentence() + r.Travelled.sentence() + r.apart() + r.footprint() + linkSummary(r.Links) + r.FinalResult.Summary() + r.Cross.String()
 	if r.PeersLost > 0 {
 		text += fmt.Sprintf("%d lost on the way.\n", r.PeersLost)
 	}

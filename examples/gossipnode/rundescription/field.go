@@ -79,6 +79,7 @@ func fields() []field {
 		flag("dataset", false), flag("model", false), flag("layers", false), flag("width", false), flag("heads", false), flag("context", false),
 		{name: "work", flags: []string{"steps", "epochs"}, value: work, take: takeWork},
 		{name: "tasks", flags: []string{"tasks"}, value: func(s values) string { return map[bool]string{true: "of files", false: "none"}[s.TaskFile != ""] }},
+		{name: "follows", flags: []string{"follow", "policy", "price"}, value: follows},
 		ofData("size"), ofData("normalize"), flag("optimizer", false), number("lr", settings.Settings.Rate),
 		flag("schedule", false), flag("warmup", false), flag("lr-floor", false), flag("weight-decay", false), flag("clip", false),
 		number("beta2", settings.Settings.OtherBeta2), number("momentum", settings.Settings.OtherMomentum),
@@ -98,9 +99,25 @@ func fields() []field {
 		},
 		flag("deadline", true), flag("cross-evaluate", true),
 		{name: "initial values", flags: []string{"init"}, local: true, value: initial},
-		{name: "codec policy", flags: []string{"policy"}, local: true, value: func(s values) string { return digest(s.Policy) }},
+		{name: "codec policy", flags: []string{"policy"}, local: true, value: func(s values) string { return digest(codecFile(s)) }},
 		{name: "admission", flags: []string{"allow", "run-key"}, local: true, value: admission},
 	}...)
+}
+
+// follows says by which policy members train on what arrives.
+func follows(s values) string {
+	if s.Follow == "" {
+		return "none"
+	}
+	return fmt.Sprint(s.FollowPolicy(), " ", s.Price)
+}
+
+// codecFile is the file of --policy, if it is one.
+func codecFile(s values) string {
+	if s.Follow != "" {
+		return ""
+	}
+	return s.Policy
 }
 
 // fieldOf returns the field of a name.

@@ -32,7 +32,7 @@ func Of(s settings.Settings, data *dataset.Data) description.Description {
 		if s.Dataset == dataset.Images {
 			s.Size = fmt.Sprintf("%dx%d", data.Shape().Width, data.Shape().Height)
 		}
-		if !s.IsTable() { // each member holds out its own rows
+		if !s.IsTable() && !s.Begins() { // each member holds out its own rows
 			// A user's own pictures may differ.
 			all = append(all, description.Field{Name: heldOut, Value: fmt.Sprintf("%x", data.HeldOut.Fingerprint()), Local: s.Dataset == dataset.Images})
 		}

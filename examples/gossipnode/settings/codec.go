@@ -1,11 +1,14 @@
 package settings
 
 import (
+	"cmp"
 	"errors"
+	"slices"
 
 	"github.com/spf13/pflag"
 
 	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
+	"github.com/seed-97356399/murmuration/peer/follow"
 	"github.com/seed-97356399/murmuration/quant"
 )
 
@@ -29,12 +32,15 @@ type codecSettings struct {
 func (s *codecSettings) register(flags *pflag.FlagSet) {
 	flags.StringVar(&s.Codec, codecFlag, quant.DefaultName, codecNames+" (by each link)")
 	flags.StringVar(&s.Quantized, quantizedFlag, defaultQuantized, "`percent` of what is exchanged that may take fewer than 16 bits a value, if the codec does; or over the run, as in 0@0,100@0.3")
-	flags.StringVar(&s.Policy, policyFlag, "", "YAML `file` that says how each joint layer of the model is coded, instead of --codec and --quantized (docs/TUNING.md)")
+	flags.StringVar(&s.Policy, policyFlag, "", "YAML `file` that says how each joint layer of the model is coded, instead of --codec and --quantized; with --follow: cost-aware (default) or best-effort")
 }
 
 // settlePolicy resets --codec and --quantized to their defaults if --policy comes from a source of
 // higher rank, and drops --policy if one of the two does.
 func (s *codecSettings) settlePolicy(sources cli.Origins) {
+	if s.follows() {
+		return
+	}
 	by := sources.Source(policyFlag)
 	if max(sources.Source(codecFlag), sources.Source(quantizedFlag)) > by {
 		s.Policy, sources[policyFlag] = "", cli.Origin{}
@@ -50,7 +56,7 @@ func (s *codecSettings) settlePolicy(sources cli.Origins) {
 
 // CodecPolicy is the policy of the file --policy, or the one that --codec and --quantized make.
 func (s codecSettings) CodecPolicy() (quant.Policy, error) {
-	if s.Policy == "" {
+	if s.Policy == "" || s.follows() {
 		return quant.Policy{Codec: s.Codec, Quantized: s.Quantized}, nil
 	}
 	if s.Codec != quant.DefaultName || s.Quantized != defaultQuantized {
@@ -67,3 +73,12 @@ func (s codecSettings) CodecName() string {
 	}
 	return policy.Effective().Codec
 }
+
+// FollowPolicy is what --policy says of the data that arrive.
+func (s codecSettings) FollowPolicy() follow.Policy {
+	policy, _ := follow.ParsePolicy(cmp.Or(s.Policy, follow.CostAware.String())) // faults has checked it
+	return policy
+}
+
+// follows tells whether --policy is of the data that arrive, and no file.
+func (s codecSettings) follows() bool { return slices.Contains(follow.Policies(), s.Policy) }

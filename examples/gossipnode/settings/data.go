@@ -21,6 +21,7 @@ type dataSettings struct {
 	Shard   string
 	Part    string
 	travel
+	following
 	Augment   string
 	Normalize string
 	Size      string
@@ -96,7 +97,7 @@ func (s dataSettings) faults() []error {
 	faults.If(s.Table.Target != "", "target", "is for tables: give --dataset %s, too", cli.List(TableFormats()))
 	faults.If(s.Pipeline != "", "pipeline", "is for tables: give --dataset %s, too", cli.List(TableFormats()))
 	faults.Add(textFaults(s)...)
-	faults.If(s.Data == "" && !s.TrainOnly && s.Dataset != dataset.Datasets()[0] && s.Dataset != dataset.GoSource && slices.Contains(dataset.Datasets(), s.Dataset), "dataset", "%s needs --data, the folder of its files", s.Dataset)
+	faults.If(s.Data == "" && !s.TrainOnly && s.Follow == "" && s.Dataset != dataset.Datasets()[0] && s.Dataset != dataset.GoSource && slices.Contains(dataset.Datasets(), s.Dataset), "dataset", "%s needs --data, the folder of its files", s.Dataset)
 	shard, err := dataset.ParseShard(s.Shard)
 	faults.If(err != nil, "shard", "%q: want iid, files, or dirichlet=ALPHA with ALPHA from %v to %v", s.Shard, dataset.MinAlpha, dataset.MaxAlpha)
 	_, err = dataset.ParseAugment(s.Augment)
@@ -208,3 +209,8 @@ const ShardIID = "iid"
 
 // maxMemory bounds --memory, in MiB.
 const maxMemory = 1 << 20
+
+// Begins tells whether the data that the run begins with is the first file that comes.
+func (s dataSettings) Begins() bool {
+	return s.Follow != "" && (s.Data == "" || s.Begun) && s.Dataset != dataset.Datasets()[0]
+}

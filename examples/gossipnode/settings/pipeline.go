@@ -39,7 +39,7 @@ func pipelined(s Settings) []error {
 		"--global-batch, --balance": s.Divides(),
 		"a table (a model of layers for rows is small)":   s.IsTable(),
 		"--accumulate (micro-batches make the step)":      s.Accumulate > 1,
-		"--policy, whose rules are for layers of a whole": s.Policy != "",
+		"--policy, whose rules are for layers of a whole": s.Policy != "" && !s.follows(),
 	} {
 		faults.If(given, stagesFlag, "%d: leave out %s: a peer has one stage of the model", s.ModelStages(), what)
 	}

@@ -84,6 +84,7 @@ func (s *Settings) Register(flags *pflag.FlagSet) {
 	cli.Group(flags, topicExchanges, codecFlag, "strategy")
 	flags.DurationVar(&s.LeastStep, stepTimeFlag, 0, "least time of a training step, such as 20ms: this machine then trains like a slower one, to try out unequal peers")
 	cli.Group(flags, "Trying out") // simulate does not take it: it has its own
+	s.following.register(flags)
 	s.untilSettings.register(flags)
 	s.outputSettings.register(flags)
 	s.watchSettings.register(flags)
@@ -120,7 +121,7 @@ func (s Settings) Validate(from cli.Origins) error {
 	own.If(s.TaskFile != "" && max(from.Source("steps"), from.Source("epochs")) > cli.FromDefault, "tasks", "are the work to do: leave out --steps and --epochs")
 	own.If(s.TaskFile != "" && s.Accumulate > 1, accumulateFlag, "tasks are done in steps of one batch: leave it out")
 	own.If(s.LeastStep < 0 || s.LeastStep > maxStepTime, stepTimeFlag, "%v: want 0 to %v", s.LeastStep, maxStepTime)
-	faults := slices.Concat(own, s.Network.Faults(), s.dataSettings.faults(), s.trainSettings.faults(), s.untilSettings.faults(), s.ends(), s.outputSettings.faults(), s.watchSettings.faults(), s.finalSettings.faults(s.Strategy), pipelined(s))
+	faults := slices.Concat(own, s.Network.Faults(), s.dataSettings.faults(), s.trainSettings.faults(), s.untilSettings.faults(), s.ends(), followFaults(s, from), s.outputSettings.faults(), s.watchSettings.faults(), s.finalSettings.faults(s.Strategy), pipelined(s))
 	return from.Usage(faults...)
 }
 
@@ -165,7 +166,12 @@ func (s *Settings) settle(sources cli.Origins) error {
 // Passes is the number of passes that all peers together make over all the data. It is not
 // used if --steps is given.
 func (s Settings) Passes() float64 {
-	if s.IsTable() {
+	switch {
+	case s.Follow != "" && s.IsTable():
+		return cmp.Or(s.Epochs, followTableEpochs)
+	case s.Follow != "":
+		return cmp.Or(s.Epochs, followEpochs)
+	case s.IsTable():
 		return cmp.Or(s.Epochs, tableEpochs)
 	}
 	return cmp.Or(s.Epochs, defaultEpochs)
@@ -232,6 +238,9 @@ func (s Settings) CheckFolders() error {
 		if info, err := os.Stat(f.path); f.path != "" && err == nil && !info.IsDir() && !(f.flag == "data" && s.IsTable()) {
 			faults.Add(cli.Faultf(f.flag, "%s is a file: %s", f.path, f.remedy))
 		}
+	}
+	if info, err := os.Stat(s.Follow); s.Follow != "" && (err != nil || !info.IsDir()) {
+		faults.Add(cli.Faultf(followFlag, "%s is no folder: make it, and let files come into it", s.Follow))
 	}
 	return errors.Join(faults...)
 }

@@ -192,8 +192,8 @@ func (s dataSettings) Rows() Table {
 // tableFaults is faults for a data set that is a table.
 func (s dataSettings) tableFaults() []error {
 	rows := s.Rows()
-	if s.TrainOnly {
-		rows.Data = []string{"of holders"}
+	if s.TrainOnly || s.Begins() {
+		rows.Data = []string{"of others, or what comes first"}
 	}
 	faults := cli.Faults(rows.Faults())
 	faults.If(s.Table.Target == "", "target", "is missing: give the column that is to be learned, or a comparison such as 'arr_delay>15'")

@@ -67,7 +67,7 @@ func (s trainSettings) faults() []error {
 	}
 	_, err = s.CodecPolicy()
 	faults.Add(err)
-	if s.Policy == "" {
+	if s.Policy == "" || s.follows() {
 		err = quant.Policy{Quantized: s.Quantized}.Validate(nil)
 		faults.If(err != nil, quantizedFlag, "%q: want 0 to 100 percent, or points of the run in order, as in 0@0,100@0.3", s.Quantized)
 	}
@@ -131,7 +131,7 @@ func (s trainSettings) combinations() []error {
 	faults.If(err == nil && s.gradients() && policy.Changes(), quantizedFlag, "%q: with --strategy %s all must code the same at every moment: give one percentage", policy.Quantized, s.Strategy)
 	if err == nil && s.gradients() && !oneWay(policy) {
 		flag := codecFlag
-		if s.Policy != "" {
+		if s.Policy != "" && !s.follows() {
 			flag = policyFlag
 		}
 		faults.If(true, flag, "a lattice code needs a model near to it at the other end, and --strategy %s sends gradients: want raw, bf16, fp16 or int8", s.Strategy)

@@ -12,6 +12,8 @@ import (
 
 // seen is whom a peer has seen.
 type seen struct {
+	followed *result.Followed // what became of what arrived; nil without --follow
+	recent   recent
 	tasks    *result.Tasks // what became of the tasks of --tasks; nil without
 	members  int           // the most at once
 	alone    bool

@@ -108,7 +108,7 @@ func (s *snapshots) next(context.Context) (models.Model, error) {
 
 // measure measures models on some held-out examples.
 func (s *snapshots) measure(_ context.Context, all ...models.Model) ([]float64, error) {
-	held := s.work.Data.HeldOut
+	held := s.recent.judges(s.work.Data.HeldOut)
 	indices := make([]int32, min(judgedExamples, held.Len()))
 	for i, at := range s.random.Perm(held.Len())[:len(indices)] {
 		indices[i] = int32(at)

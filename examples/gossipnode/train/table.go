@@ -42,6 +42,10 @@ func (p *preparing) work(ctx context.Context, self ed25519.PublicKey) (work *wor
 	switch {
 	case p.TrainOnly:
 		work, err = ofHolders(ctx, p)
+	case p.Begins():
+		if work, err = begins(ctx, p, self); err == nil && work == nil {
+			work, err = p.ofTable(ctx, self)
+		}
 	case p.IsTable():
 		work, err = p.ofTable(ctx, self)
 	default:

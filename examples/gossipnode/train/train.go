@@ -63,7 +63,7 @@ type training struct {
 // returns cli.ErrInterrupted. The first step waits for Observer.Begin.
 func Run(ctx context.Context, s settings.Settings, to Observer) (_ result.Share, err error) {
 	log := to.Log
-	s = s.ForTasks()
+	s = settings.ForFollow(s.ForTasks())
 	ctx, changed := obedient(ctx, s.Allow, to)
 	defer func() { err = unlessDrained(ctx, err) }()
 	if err := s.KnowOperator(log); err != nil {
@@ -259,6 +259,7 @@ func (t *training) run(ctx context.Context) (result.Share, error) {
 		Found: stats.Joined || t.members > 1 || t.AloneOK,
 	}
 	share.Result.Cross, share.Result.Tasks = table, t.tasks
+	share.Result.Followed = t.followed
 	share.Result.Travelled, share.Taken = travelled(t)
 	return share, nil
 }
@@ -285,6 +286,9 @@ func (t *training) leave() {
 func (t *training) learn(ctx context.Context) (time.Duration, error) {
 	if t.TaskFile != "" {
 		return t.carryOut(ctx)
+	}
+	if t.Follow != "" {
+		return followFolder(ctx, t)
 	}
 	overlap(t)
 	if t.staged.Pipeline != nil {
@@ -338,7 +342,7 @@ func (t *training) progress(now bool) {
 
 // result evaluates the model and collects the figures of this peer.
 func (t *training) result(stats stats.Peer, took time.Duration, ending result.Ending) result.Result {
-	right, loss := t.work.Model.Evaluate(t.work.Params.Vector(), t.work.Data.HeldOut)
+	right, loss := t.work.Model.Evaluate(t.work.Params.Vector(), t.recent.judges(t.work.Data.HeldOut))
 	status, seconds := watch.StatusOf(stats, took), took.Seconds()
 	partners, firstExchange := t.partners.count()
 	memory, _ := host.PeakMemory() // 0 if it is unknown
@@ -356,7 +360,7 @@ func (t *training) result(stats stats.Peer, took time.Duration, ending result.En
 		PeakMemory:           result.SpreadOf(float64(cmp.Or(t.staged.memory, memory))), Partners: result.SpreadOf(float64(partners)),
 		Links: linksOf(stats), Name: stats.Name, Peer: string(stats.Self), Role: stats.Role, FinalResult: finalOf(t, stats.Merged), TextFigures: textOf(t, loss), Ending: ending, GlobalBatch: t.GlobalBatch,
 	}
-	if t.IsTable() {
+	if t.IsTable() && t.Follow == "" {
 		area := accuracyOf(t.work.Area(context.Background()))
 		r.AUC = &area
 	}

@@ -25,7 +25,7 @@ const glanced = 2000
 // aim is what ends the run before its work is done. Models are evaluated if --until or --history asks for it.
 func aim(t *training) (peer.Until, error) {
 	aim, err := t.Aim()
-	if err != nil || len(t.Until) == 0 && (t.History == "" || t.Digests < 0) {
+	if err != nil || t.Follow != "" || len(t.Until) == 0 && (t.History == "" || t.Digests < 0) {
 		return aim, err
 	}
 	model, err := nets.Sized(t.Model, t.work.Data.Shape(), t.work.Data.Classes(), t.Sizes) // the trainer computes with its own
@@ -51,7 +51,7 @@ const (
 // forecast tells once, early, whether the work can be done by the deadline.
 func forecast(t *training, s stats.Peer) {
 	trained, steps := t.elapsed(), s.Steps-s.Resumed
-	if t.foretold || t.Deadline == 0 || steps < forecastSteps || trained < forecastAfter {
+	if t.foretold || t.Follow != "" || t.Deadline == 0 || steps < forecastSteps || trained < forecastAfter {
 		return
 	}
 	if t.foretold = true; t.Report && !strings.HasPrefix(t.Part, "0/") {

@@ -51,6 +51,15 @@ func Prepare(ctx context.Context, s settings.Settings, identity ed25519.PublicKe
 	return Equip(s, data, order)
 }
 
+// Begin is Prepare with data that have been loaded.
+func Begin(s settings.Settings, data *dataset.Data, identity ed25519.PublicKey) (*Workload, error) {
+	part, parts, err := s.PartOf()
+	if err != nil {
+		return nil, cli.Usage(err)
+	}
+	return Equip(s, data, orderOf(s, part, parts, binary.LittleEndian.Uint64(identity)))
+}
+
 // Equip makes the workload of a peer from its data; order is the seed of their order.
 func Equip(s settings.Settings, data *dataset.Data, order uint64) (_ *Workload, err error) {
 	if err := checkMemory(s, data.Shape().Values(), host.Memory()); err != nil {
@@ -74,7 +83,11 @@ func Equip(s settings.Settings, data *dataset.Data, order uint64) (_ *Workload, 
 			return nil, settings.Remedied(err)
 		}
 	}
-	if w.Batches, err = data.Batches(s.Drawn(), order^w.done(), s.Augmentation()); err != nil {
+	drawn := s.Drawn()
+	if s.Follow != "" {
+		drawn = max(1, min(drawn, data.Len())) // these batches are not used
+	}
+	if w.Batches, err = data.Batches(drawn, order^w.done(), s.Augmentation()); err != nil {
 		return nil, cli.Usage(err)
 	}
 	return w, nil

@@ -1,0 +1,403 @@
+package follow
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"time"
+)
+
+const (
+	// MaxNew is the most new rows that wait for a training. While there are so many, nothing is received from Config.Arrivals.
+	MaxNew = 1 << 16
+	// DefaultKeep is the default of Config.Keep, MaxKeep the most.
+	DefaultKeep, MaxKeep = 2048, 1 << 20
+	// holdOut is which share of the rows is held out for a time, drawn by chance: one of so many.
+	holdOut = 4
+	// recent is for how many rows one is held out; then it is trained on as any.
+	recent = 512
+	// judged is the most rows of a kind by which a model is measured.
+	judged = 128
+	// lookEvery is the time between two measurements, and rests how many times as long as one there is none.
+	lookEvery, rests = time.Second, 9
+	// contradict is by how many rows of a class it is judged whether they contradict the old ones.
+	contradict = 12
+)
+
+// Arrival is rows that have come together, for instance in a file.
+type Arrival[T any] struct {
+	Name string
+	Rows []T
+	// Old says that a model was trained on them before: they are old rows at once.
+	Old bool
+}
+
+// Learner is a model that is trained. Its methods are called by the goroutine of Run.
+type Learner[T any] interface {
+	// Step takes a step of training on rows, which it must not keep.
+	Step(ctx context.Context, rows []T) error
+	// Right tells of each row whether the model gets it right.
+	Right(rows []T) []bool
+	// Class is what is to be learned of a row.
+	Class(row T) int
+}
+
+// Watcher is a Learner that is told of each measurement: of the newest rows that no training has seen.
+type Watcher[T any] interface {
+	Measured(rows []T, accuracy float64)
+}
+
+// Config says what Run does. Flock, Arrivals and Learner are required.
+type Config[T any] struct {
+	// Name names the meetings of the members, the same at all. Default: "follow".
+	Name     string
+	Flock    Flock
+	Arrivals <-chan Arrival[T] // Run goes on when it is closed
+	Learner  Learner[T]
+	// Policy and Price are the same at all members. Price is which accuracy a second of training is worth for a second, 0 to
+	// 1: a flock that trained half of the time would give up about half of it to train less. Default: DefaultPrice.
+	Policy Policy
+	Price  float64
+	// Passes is how often a training goes over the rows, Batch the rows of a step. Default: 1 and 32.
+	Passes float64
+	Batch  int
+	// Keep is how many old rows are kept and trained on again, 1 to MaxKeep. Default: DefaultKeep.
+	Keep int
+	// Seed decides which rows are kept, and in which order they are trained on.
+	Seed uint64
+	// Told hears, on the goroutine of Run, what happens; it may be nil.
+	Told func(Event)
+}
+
+// Event is something that has happened: rows have arrived, a training is over, or a meeting went wrong.
+type Event struct {
+	// Arrived names rows that have come, Rows how many.
+	Arrived string
+	Rows    int
+	// Training is the number of a training, from 1, of Steps steps, Rows new rows and those of Names, and Took its time.
+	Training, Steps int
+	Names           []string
+	Took            time.Duration
+	// Accuracy is that of the model now, NaN if it is not known, on rows that no training has seen.
+	Accuracy float64
+	// Dropped are old rows that new ones contradict.
+	Dropped int
+	Err     error
+}
+
+// Summary says what Run did.
+type Summary struct {
+	Trainings, Steps int
+	// Arrived counts rows that have come, Waiting those that no training has seen yet, Kept old ones.
+	Arrived, Waiting, Kept int
+	// Accuracy is the mean over time of the accuracy of the model on the newest rows, before they were trained on; NaN
+	// if none have come.
+	Accuracy float64
+}
+
+// follower is the state of Run.
+type follower[T any] struct {
+	Config[T]
+	Summary
+	meetings
+	began  time.Time
+	chance *rand.Rand
+
+	fresh []T      // new rows
+	names []string // of the arrivals that they are of
+	held  []T      // held out, the oldest first
+	since []int    // which of all that have arrived each is
+	kept  *Reservoir[T]
+	estimate
+	look time.Time // when the next measurement is due
+}
+
+// tally counts rows that a model gets right.
+type tally struct{ right, all int }
+
+func (t tally) share() float64 { return float64(t.right) / float64(max(t.all, 1)) }
+
+func (t tally) plus(o tally) tally { return tally{t.right + o.right, t.all + o.all} }
+
+func (t tally) and(right bool) tally {
+	if right {
+		t.right++
+	}
+	return tally{t.right, t.all + 1}
+}
+
+// contradicts tells whether new rows do so to old ones, which the model knows.
+func (t tally) contradicts(old tally) bool {
+	return t.all >= contradict && old.share() >= 0.5 && old.share() > 3*t.share()
+}
+
+// ErrConfig: a Config is not valid.
+var ErrConfig = errors.New("follow: bad configuration")
+
+// Run receives rows and trains on them until ctx ends, which is no error. It returns the first error of the learner. Members that
+// run it under one name meet once a second; each of them makes the steps of each training.
+func Run[T any](ctx context.Context, c Config[T]) (Summary, error) {
+	c.Name, c.Price, c.Passes = cmp.Or(c.Name, "follow"), cmp.Or(c.Price, DefaultPrice), cmp.Or(c.Passes, 1)
+	c.Batch, c.Keep = cmp.Or(c.Batch, 32), cmp.Or(c.Keep, DefaultKeep)
+	switch {
+	case c.Flock == nil || c.Learner == nil || c.Arrivals == nil:
+		return Summary{}, fmt.Errorf("%w: want Flock, Arrivals and Learner", ErrConfig)
+	case !(c.Price > 0 && c.Price <= 1) || !(c.Passes > 0 && c.Passes <= MaxSteps) || c.Batch < 1 || c.Keep < 1 || c.Keep > MaxKeep || int(c.Policy) >= len(policies):
+		return Summary{}, fmt.Errorf("%w: Price %v, Passes %v, Batch %d, Keep %d, Policy %d: want a price above 0 and at most 1, 1 to %d old rows, and the others above 0", ErrConfig, c.Price, c.Passes, c.Batch, c.Keep, c.Policy, MaxKeep)
+	}
+	f := &follower[T]{Config: c, began: time.Now(), chance: rand.New(rand.NewPCG(c.Seed, 0))}
+	f.kept = NewReservoir[T](c.Keep, f.chance)
+	f.meetings = meetings{flock: c.Flock, name: c.Name, decided: func(all []Report) Decision { return Decide(c.Policy, c.Price, all) }}
+	var err error
+	for ctx.Err() == nil && err == nil {
+		err = f.turn(ctx)
+	}
+	if ctx.Err() != nil {
+		err = nil
+	}
+	f.measure()
+	f.Waiting, f.Kept, f.Summary.Accuracy = len(f.fresh)+len(f.held), len(f.kept.Rows()), f.mean()
+	return f.Summary, err
+}
+
+// turn is from one meeting to the next.
+func (f *follower[T]) turn(ctx context.Context) error {
+	next := time.Now().Add(meetEvery)
+	f.receive()
+	f.glance()
+	d, err := f.meet(ctx, f.report())
+	if err != nil && ctx.Err() == nil {
+		f.tell(Event{Err: err})
+	}
+	if d.Steps > 0 && ctx.Err() == nil {
+		if err := f.train(ctx, d.Steps); err != nil {
+			return err
+		}
+	}
+	timer := time.NewTimer(time.Until(next))
+	defer timer.Stop()
+	for {
+		arrivals := f.Arrivals
+		if len(f.fresh) >= MaxNew {
+			arrivals = nil
+		}
+		select {
+		case a, open := <-arrivals:
+			f.take(a, open)
+		case <-timer.C:
+			return nil
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}
+
+func (f *follower[T]) tell(e Event) {
+	if f.Told != nil {
+		f.Told(e)
+	}
+}
+
+// receive takes what has arrived.
+func (f *follower[T]) receive() {
+	for len(f.fresh) < MaxNew {
+		select {
+		case a, open := <-f.Arrivals:
+			if f.take(a, open); !open {
+				return
+			}
+		default:
+			return
+		}
+	}
+}
+
+func (f *follower[T]) take(a Arrival[T], open bool) {
+	if !open {
+		f.Arrivals = nil
+		return
+	}
+	for _, row := range a.Rows {
+		if f.Arrived++; a.Old {
+			f.kept.Add(row)
+		} else {
+			f.add(row)
+		}
+	}
+	for len(f.held) > 0 && f.since[0] <= f.Arrived-recent {
+		f.fresh = append(f.fresh, f.held[0])
+		f.held, f.since = f.held[1:], f.since[1:]
+	}
+	if !a.Old && len(a.Rows) > 0 {
+		f.names = append(f.names, a.Name)
+	}
+	f.tell(Event{Arrived: a.Name, Rows: len(a.Rows), Accuracy: f.estimate.accuracy})
+}
+
+// add adds a new row. Which are held out is drawn: by number, it could go with an order in the file.
+func (f *follower[T]) add(row T) {
+	if f.chance.IntN(holdOut) == 0 {
+		f.held, f.since = append(f.held, row), append(f.since, f.Arrived)
+	} else {
+		f.fresh = append(f.fresh, row)
+	}
+}
+
+// glance measures the model if that is due.
+func (f *follower[T]) glance() {
+	if began := time.Now(); !began.Before(f.look) {
+		f.measure()
+		now := time.Now()
+		f.look = now.Add(max(lookEvery, rests*now.Sub(began)))
+	}
+}
+
+// measure measures the model on the newest rows that it was not trained on.
+func (f *follower[T]) measure() {
+	news := newest(f.fresh, recent-recent/holdOut)
+	a, b := f.tally(f.held), f.tally(news)
+	if n := float64(len(f.held) + len(news)); n > 0 {
+		accuracy := (a.share()*float64(len(f.held)) + b.share()*float64(len(news))) / n
+		f.measured(time.Since(f.began), accuracy, a.all+b.all, len(f.fresh))
+		if w, is := f.Learner.(Watcher[T]); is {
+			w.Measured(slices.Concat(spread(f.held, judged), spread(news, judged)), accuracy)
+		}
+	}
+}
+
+func (f *follower[T]) tally(rows []T) (t tally) {
+	for _, right := range f.right(spread(rows, judged)) {
+		t = t.and(right)
+	}
+	return t
+}
+
+func (f *follower[T]) right(rows []T) []bool {
+	if len(rows) == 0 {
+		return nil
+	}
+	return f.Learner.Right(rows)
+}
+
+// newest is at most so many of the rows, the last.
+func newest[T any](rows []T, most int) []T { return rows[max(0, len(rows)-most):] }
+
+// spread is at most so many of the rows, evenly.
+func spread[T any](rows []T, most int) []T {
+	if len(rows) <= most {
+		return rows
+	}
+	some := make([]T, most)
+	for i := range some {
+		some[i] = rows[i*len(rows)/most]
+	}
+	return some
+}
+
+// report is what this member tells.
+func (f *follower[T]) report() Report {
+	rows := float64(len(f.fresh) + len(f.kept.Rows()))
+	steps := min(math.Ceil(f.Passes*rows/float64(f.Batch)), MaxSteps)
+	return Report{New: uint32(len(f.fresh)), Steps: uint32(steps), Regret: f.regret, Cost: min(f.step*steps, maxNumber)}
+}
+
+// train trains on the new rows and the old ones.
+func (f *follower[T]) train(ctx context.Context, steps int) error {
+	dropped := f.drop()
+	began, fresh, names := time.Now(), f.fresh, f.names
+	rows := slices.Concat(fresh, f.kept.Rows())
+	if len(rows) == 0 {
+		return nil // the others do
+	}
+	last := f.Arrived
+	f.fresh, f.names = nil, nil // what arrives meanwhile is for the next
+	batch, at := make([]T, 0, f.Batch), len(rows)
+	for range steps {
+		for batch = batch[:0]; len(batch) < min(f.Batch, len(rows)); at++ {
+			if at == len(rows) {
+				at = 0
+				f.chance.Shuffle(len(rows), func(i, j int) { rows[i], rows[j] = rows[j], rows[i] })
+			}
+			batch = append(batch, rows[at])
+		}
+		if err := f.Learner.Step(ctx, batch); err != nil {
+			f.fresh = append(fresh, f.fresh...) // they have not been trained on as they should
+			return err
+		}
+		f.receive()
+		f.glance()
+	}
+	for _, row := range fresh {
+		f.kept.Add(row)
+	}
+	f.Trainings, f.Steps = f.Trainings+1, f.Steps+steps
+	took := time.Since(began)
+	f.measure()
+	before, _ := slices.BinarySearch(f.since, last+1) // held out of rows like those of the training
+	left := f.estimate.accuracy
+	if before > 0 {
+		left = f.tally(f.held[:before]).share()
+	}
+	f.trained(took, steps, f.kept.Seen(), left)
+	f.tell(Event{Training: f.Trainings, Steps: steps, Rows: len(fresh), Names: names, Took: took, Accuracy: f.estimate.accuracy, Dropped: dropped})
+	return nil
+}
+
+// drop drops rows of classes of which the newest rows contradict the old ones: those that the model gets right, as it has learned
+// them before.
+func (f *follower[T]) drop() (dropped int) {
+	changed := f.contradicted()
+	if len(changed) == 0 {
+		return 0
+	}
+	without := func(rows []T) []T {
+		stale := f.right(rows)
+		for i, row := range rows {
+			if stale[i] = stale[i] && changed[f.Learner.Class(row)]; stale[i] {
+				dropped++
+			}
+		}
+		at := -1
+		return slices.DeleteFunc(rows, func(T) bool { at++; return stale[at] })
+	}
+	left := without(append(f.fresh, f.held...))
+	f.fresh, f.held, f.since = nil, nil, nil
+	for _, row := range left {
+		f.add(row)
+	}
+	f.kept.Drop(without)
+	return dropped
+}
+
+// contradicted are the classes of which the model gets old rows right more than three times as often as new ones: the newest,
+// or more of them. Classes of which few new rows have come are judged together.
+func (f *follower[T]) contradicted() map[int]bool {
+	count := func(rows []T, right []bool) map[int]tally {
+		of := make(map[int]tally)
+		for i, row := range rows {
+			class := f.Learner.Class(row)
+			of[class] = of[class].and(right[i])
+		}
+		return of
+	}
+	some, all := spread(f.kept.Rows(), recent), newest(f.fresh, judged)
+	kept, right, changed := count(some, f.right(some)), f.right(all), make(map[int]bool)
+	for _, n := range []int{judged / 4, judged} {
+		news, few := count(newest(all, n), newest(right, n)), [2]tally{}
+		for class, t := range news {
+			if t.all < contradict && kept[class].all > 0 {
+				few[0], few[1] = few[0].plus(t), few[1].plus(kept[class])
+			}
+		}
+		for class, t := range news {
+			if t.contradicts(kept[class]) || t.all < contradict && few[0].contradicts(few[1]) {
+				changed[class] = true
+			}
+		}
+	}
+	return changed
+}
