@@ -84,6 +84,14 @@ func (f *follower) Measured(some []*dataset.Set, accuracy float64) {
 	f.progress(false)
 }
 
+// otherwise learns where no work is given beforehand.
+func otherwise(ctx context.Context, t *training) (time.Duration, error) {
+	if t.Follow != "" {
+		return followFolder(ctx, t)
+	}
+	return t.carryOut(ctx)
+}
+
 // followFolder trains on what arrives until the run is over, and returns the time that this took. A signal is no error: nothing else
 // ends it, unless there is a deadline.
 func followFolder(ctx context.Context, t *training) (time.Duration, error) {

@@ -258,8 +258,7 @@ func (t *training) run(ctx context.Context) (result.Share, error) {
 		Result: t.result(stats, seconds, ending), Initiated: stats.Exchanges.Initiated, Sketch: result.SketchOfShared(t.work.Params), Unsaved: unsaved,
 		Found: stats.Joined || t.members > 1 || t.AloneOK,
 	}
-	share.Result.Cross, share.Result.Tasks = table, t.tasks
-	share.Result.Followed = t.followed
+	share.Result.Cross, share.Result.Tasks, share.Result.Followed = table, t.tasks, t.followed
 	share.Result.Travelled, share.Taken = travelled(t)
 	return share, nil
 }
@@ -284,11 +283,8 @@ func (t *training) leave() {
 
 // learn makes steps until the run is over, and returns the time that this took.
 func (t *training) learn(ctx context.Context) (time.Duration, error) {
-	if t.TaskFile != "" {
-		return t.carryOut(ctx)
-	}
-	if t.Follow != "" {
-		return followFolder(ctx, t)
+	if t.TaskFile != "" || t.Follow != "" {
+		return otherwise(ctx, t)
 	}
 	overlap(t)
 	if t.staged.Pipeline != nil {
