@@ -53,7 +53,9 @@ func (*neural) fixed() []string {
 func (*neural) anew() bool     { return false }
 func (*neural) scores() string { return "accuracy" }
 
-func (*neural) resource(steps int) map[string][]string { return map[string][]string{"steps": {fmt.Sprint(steps)}} }
+func (*neural) resource(steps int) map[string][]string {
+	return map[string][]string{"steps": {fmt.Sprint(steps)}}
+}
 
 // settingsOf are the settings of run with these flags.
 func settingsOf(given map[string][]string) (s settings.Settings, err error) {

@@ -137,7 +137,6 @@ func (r Result) draw(path string) error {
 		}
 		curves = append(curves, c)
 	}
-	slices.Reverse(curves) // the best is on top
 	panel, err := compare.Panel("", "steps of each member", r.Scores, curves)
 	if err != nil {
 		return err

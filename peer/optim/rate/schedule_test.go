@@ -52,3 +52,21 @@ func TestAScheduleWithoutAFloorIsWrittenAsBefore(t *testing.T) {
 		t.Errorf("a floor of 1.5: %v", err)
 	}
 }
+
+// TestPartsMakeTheCourse: runs of a half each follow the course of one.
+func TestPartsMakeTheCourse(t *testing.T) {
+	whole := rate.Schedule{Rate: 2, Warmup: 0.2, Floor: 0.1}
+	for _, part := range [][2]float64{{0, 0.1}, {0.1, 0.5}, {0.5, 1}} {
+		for _, progress := range []float64{0, 0.3, 1} {
+			at := part[0] + progress*(part[1]-part[0])
+			if got, want := whole.Part(part[0], part[1]).RateAt(progress), whole.RateAt(at); math.Abs(got-want) > 1e-12 {
+				t.Errorf("%v of %v: %g, want %g", progress, part, got, want)
+			}
+		}
+	}
+	for _, part := range [][2]float64{{0.5, 0.5}, {-0.1, 1}, {0, 1.1}, {0.5, 0}, {math.NaN(), 1}} {
+		if whole.Part(part[0], part[1]).Validate() == nil {
+			t.Errorf("a part %v is valid", part)
+		}
+	}
+}
