@@ -42,13 +42,15 @@ SUM   = $(shell command -v sha256sum >/dev/null && echo sha256sum || echo shasum
 
 release: clean
 	mkdir -p $(DIST)
-	set -e; for platform in $(PLATFORMS); do \
+	set -e; tools=$$(mktemp -d); trap 'rm -rf '"$$tools" EXIT; \
+	[ -z '$(SBOM)' ] || GOFLAGS= GOBIN=$$tools go install -trimpath $(SBOM) || { echo "no SBOMs: $(SBOM) cannot be had; SBOM= leaves them out" >&2; exit 1; }; \
+	for platform in $(PLATFORMS); do \
 		os=$${platform%/*} arch=$${platform#*/}; \
 		file=$(DIST)/gossipnode-$(VERSION)-$$os-$$arch; case $$os in windows) file=$$file.exe;; esac; \
 		echo "building for $$platform"; \
 		GOOS=$$os GOARCH=$$arch $(BUILD) -o $$file ./examples/gossipnode; \
-		[ -z '$(SBOM)' ] || GOFLAGS= go run -trimpath $(SBOM) bin -json -noserial -std -version $(VERSION) $$file | sed '/"timestamp":/d' >$$file.cdx.json; \
-		[ -z '$(SBOM)' ] || grep -q '"purl"' $$file.cdx.json || { echo "no SBOM: $(SBOM) cannot be had; SBOM= leaves it out" >&2; exit 1; }; \
+		[ -z '$(SBOM)' ] || GOOS=$$os GOARCH=$$arch $$tools/cyclonedx-gomod bin -json -noserial -std -version $(VERSION) $$file | sed '/"timestamp":/d' >$$file.cdx.json; \
+		[ -z '$(SBOM)' ] || grep -q '"purl"' $$file.cdx.json; \
 	done
 	cd $(DIST) && $(SUM) gossipnode-* >SHA256SUMS
 
