@@ -159,12 +159,12 @@ func TestFileThatGrowsWhileItIsRead(t *testing.T) {
 	if err := os.WriteFile(path, []byte("1\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	now, sum := time.Unix(1_000_000, 0), 0
+	now, sum, times := time.Unix(1_000_000, 0), 0, 0
 	for range 20 {
 		now = now.Add(time.Second)
-		f.Look(t.Context(), now, func(_ string, rows *dataset.Set) bool { sum += rows.Len(); return true })
+		f.Look(t.Context(), now, func(_ string, rows *dataset.Set) bool { sum, times = sum+rows.Len(), times+1; return true })
 	}
-	if sum != 3 {
-		t.Errorf("%d rows, want each of three once", sum)
+	if sum != 3 || times != 1 {
+		t.Errorf("%d rows, %d times, want three at once", sum, times)
 	}
 }
