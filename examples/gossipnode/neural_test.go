@@ -90,7 +90,7 @@ func TestPredictWithANeuralModel(t *testing.T) {
 func TestPredictPictures(t *testing.T) {
 	t.Parallel()
 	dir, data := t.TempDir(), clitest.Pictures(t, 400, 200)
-	code, out, stderr := try(localArgs(data, "--in-process", "--peers", "2", "--steps", "300", "--step-time", "2ms", "--checkpoint", dir, "--until", "accuracy=1")...)
+	code, out, stderr := try(localArgs(data, "--in-process", "--peers", "2", "--hidden", "200", "--steps", "300", "--step-time", "2ms", "--checkpoint", dir, "--until", "accuracy=1")...)
 	if code != cli.ExitDone {
 		t.Fatalf("exit code %d: %s", code, stderr)
 	}

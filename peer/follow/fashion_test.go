@@ -27,7 +27,7 @@ var (
 	course  = flag.String("course", "", "file for the course of both, for gossipnode plot")
 	price   = flag.Float64("price", follow.DefaultPrice, "of the cost-aware policy")
 	events  = flag.Bool("events", false, "log trainings")
-	seeds   = flag.Int("seeds", 1, "of the comparison, over which it is judged in the mean")
+	seeds   = flag.Int("seeds", 3, "of the comparison, over which it is judged in the mean")
 )
 
 const (

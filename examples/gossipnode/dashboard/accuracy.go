@@ -37,7 +37,7 @@ type Accuracy struct {
 }
 
 // NewAccuracy makes an Accuracy with its own model, since a model serves one goroutine at a time.
-func NewAccuracy(name string, sizes nets.GPTSizes, data *dataset.Data, snapshot func(dst tensor.Vector, since uint64) (version uint64, err error)) (*Accuracy, error) {
+func NewAccuracy(name string, sizes nets.Sizes, data *dataset.Data, snapshot func(dst tensor.Vector, since uint64) (version uint64, err error)) (*Accuracy, error) {
 	model, err := nets.Sized(name, data.Shape(), data.Classes(), sizes)
 	if err != nil {
 		return nil, err

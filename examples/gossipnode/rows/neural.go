@@ -42,6 +42,7 @@ func Beside(hash string, paths ...string) (*prepare.Prepared, error) {
 // neural makes a learn.Model of a neural model.
 type neural struct {
 	name    string
+	sizes   nets.Sizes
 	params  *tensor.Params
 	shape   dataset.Shape
 	classes int
@@ -49,13 +50,13 @@ type neural struct {
 	models  sync.Pool                                // of nets.Model, each for one goroutine at a time
 }
 
-// Neural makes a model of a name with parameters, for rows prepared by p, a File. Fill sets the parameters.
-func Neural(name string, p *prepare.Prepared, fill func(*tensor.Params) error) (learn.File, error) {
+// Neural makes a model of a name and sizes with parameters, for rows prepared by p, a File. Fill sets the parameters.
+func Neural(name string, sizes nets.Sizes, p *prepare.Prepared, fill func(*tensor.Params) error) (learn.File, error) {
 	columns, err := p.Columns()
 	if err != nil {
 		return learn.File{}, err
 	}
-	m := &neural{name: name, shape: dataset.Shape{Height: 1, Width: len(columns.Columns), Channels: 1}, classes: len(p.Labels.Classes)}
+	m := &neural{name: name, sizes: sizes, shape: dataset.Shape{Height: 1, Width: len(columns.Columns), Channels: 1}, classes: len(p.Labels.Classes)}
 	m.set = func(features *table.Batch) (*dataset.Set, error) {
 		numbers, err := appendRows(nil, features)
 		if err != nil {
@@ -78,7 +79,9 @@ func (m *neural) fill(fill func(*tensor.Params) error) error {
 	return fill(m.params)
 }
 
-func (m *neural) another() (nets.Model, error) { return nets.ByName(m.name, m.shape, m.classes) }
+func (m *neural) another() (nets.Model, error) {
+	return nets.Sized(m.name, m.shape, m.classes, m.sizes)
+}
 
 // OpenNeural reads the file of a neural model that was trained on a table, or on pictures, whose rows are of pixels.
 func OpenNeural(path string) (learn.File, error) {
@@ -101,7 +104,15 @@ func OpenNeural(path string) (learn.File, error) {
 	if err != nil {
 		return learn.File{}, fmt.Errorf("its preparation of rows is damaged (%w)", err)
 	}
-	return Neural(file.Metadata["model"], p, file.Load)
+	return Neural(file.Metadata["model"], sizesOf(file), p, file.Load)
+}
+
+// sizesOf are the sizes of a model for pictures or rows, as its file tells them: those of an mlp by its first layer.
+func sizesOf(file *checkpoint.File) (sizes nets.Sizes) {
+	if all := file.Tensors.Layout().Ranges(); file.Metadata["model"] == "mlp" && len(all) > 0 && len(all[0].Shape) == 2 {
+		sizes.Hidden = all[0].Shape[0]
+	}
+	return sizes
 }
 
 // Outputs implements learn.Model.

@@ -45,7 +45,7 @@ func ofPictures(file *checkpoint.File) (learn.File, error) {
 	if err != nil {
 		return learn.File{}, fmt.Errorf("what it says of its pictures is damaged (%w): export it again", err)
 	}
-	m := &neural{name: file.Metadata["model"], shape: like.Shape(), classes: like.Classes()}
+	m := &neural{name: file.Metadata["model"], sizes: sizesOf(file), shape: like.Shape(), classes: like.Classes()}
 	made := learn.File{Target: "label", Model: m}
 	for class := range m.classes {
 		made.Classes = append(made.Classes, strconv.Itoa(class))

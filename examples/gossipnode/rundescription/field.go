@@ -76,7 +76,7 @@ func wait(name string, of func(*settings.Settings) *time.Duration) field {
 // (local).
 func fields() []field {
 	return append(tableFields(), []field{
-		flag("dataset", false), flag("model", false), flag("layers", false), flag("width", false), flag("heads", false), flag("context", false),
+		flag("dataset", false), flag("model", false), flag("layers", false), flag("width", false), flag("heads", false), flag("context", false), flag("hidden", false),
 		{name: "work", flags: []string{"steps", "epochs"}, value: work, take: takeWork},
 		{name: "tasks", flags: []string{"tasks"}, value: func(s values) string { return map[bool]string{true: "of files", false: "none"}[s.TaskFile != ""] }},
 		{name: "follows", flags: []string{"follow", "policy", "price"}, value: follows},

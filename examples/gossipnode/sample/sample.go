@@ -161,7 +161,7 @@ func (s settings) model() (*nn.Model, *tensor.Params, error) {
 }
 
 // sizes are the sizes that a file tells, and what makes the model of them; nil if it is of no text model.
-func (s settings) sizes(file *checkpoint.File) (build func(nets.GPTSizes) (*nn.Model, error), sizes nets.GPTSizes) {
+func (s settings) sizes(file *checkpoint.File) (build func(nets.Sizes) (*nn.Model, error), sizes nets.Sizes) {
 	told := func(key string) int {
 		n, _ := strconv.Atoi(file.Metadata[key]) // 0 is the default
 		return n
@@ -172,7 +172,7 @@ func (s settings) sizes(file *checkpoint.File) (build func(nets.GPTSizes) (*nn.M
 		case r.Name == "1.weight" && len(r.Shape) == 2:
 			sizes.Context, sizes.Width = r.Shape[0], r.Shape[1]
 		case r.Name == "1.weight_ih_l0" && len(r.Shape) == 2:
-			return nets.GRUOf, nets.GPTSizes{Width: r.Shape[1], Context: told(nets.ContextKey), Heads: 1}
+			return nets.GRUOf, nets.Sizes{Width: r.Shape[1], Context: told(nets.ContextKey), Heads: 1}
 		case strings.HasSuffix(r.Name, ".in_proj_weight"):
 			sizes.Layers++
 		}

@@ -27,7 +27,7 @@ type dataSettings struct {
 	Size      string
 	Memory    int
 	Model     string
-	Sizes     nets.GPTSizes // of a gpt
+	Sizes     nets.Sizes // of a gpt
 	Init      string
 	Seed      uint64
 	// Table has the settings for tables only. Rows adds those above that tables use, too.

@@ -90,7 +90,7 @@ func (s *snapshots) next(context.Context) (models.Model, error) {
 			return nil, err
 		}
 	} else {
-		file, err := rows.Neural(s.Model, s.work.Prepared, take)
+		file, err := rows.Neural(s.Model, s.Sizes, s.work.Prepared, take)
 		if err == nil {
 			m.Model, err = serve.Of("", "", file)
 		}

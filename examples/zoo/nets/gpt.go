@@ -18,26 +18,29 @@ const (
 	ContextKey = "context"
 )
 
-// GPTSizes are the sizes of a GPT. The zero value is the default.
-type GPTSizes struct {
-	// Layers is the number of blocks, Width the number of values at each place, Heads the number of heads of each
+// Sizes are those of a model. The zero value is the default.
+type Sizes struct {
+	// Of a GPT, Layers is the number of blocks, Width the number of values at each place, Heads the number of heads of each
 	// attention, Context the number of bytes that it reads. Default: 4 layers, width 128, 4 heads, context 128.
 	Layers, Width, Heads, Context int
+	// Hidden is how many units the hidden layer of an mlp has. Default: 256.
+	Hidden int
 }
 
-// Bounds of a GPT.
+// Bounds of a GPT, and of an MLP.
 const (
+	maxHidden  = 1 << 14
 	maxBlocks  = 64
 	maxWidth   = 1 << 12
 	maxContext = 1 << 13
 )
 
 // WithDefaults replaces each size of 0 by its default.
-func (s GPTSizes) WithDefaults() GPTSizes {
+func (s Sizes) WithDefaults() Sizes {
 	for _, d := range []struct {
 		at    *int
 		value int
-	}{{&s.Layers, 4}, {&s.Width, 128}, {&s.Heads, 4}, {&s.Context, 128}} {
+	}{{&s.Layers, 4}, {&s.Width, 128}, {&s.Heads, 4}, {&s.Context, 128}, {&s.Hidden, 256}} {
 		if *d.at == 0 {
 			*d.at = d.value
 		}
@@ -46,9 +49,12 @@ func (s GPTSizes) WithDefaults() GPTSizes {
 }
 
 // Validate returns all faults of the sizes in one error.
-func (s GPTSizes) Validate() error {
+func (s Sizes) Validate() error {
 	s = s.WithDefaults()
 	var errs []error
+	if s.Hidden < 1 || s.Hidden > maxHidden {
+		errs = append(errs, fmt.Errorf("%w: mlp: hidden %d: want 1 to %d", ErrModel, s.Hidden, maxHidden))
+	}
 	for _, c := range []struct {
 		name     string
 		is, most int
@@ -65,7 +71,7 @@ func (s GPTSizes) Validate() error {
 
 // NewGPT makes a byte-level language model (a small version of Radford et al., 2019): examples are Context bytes,
 // outputs are the logits of the byte that follows each.
-func NewGPT(s GPTSizes) (Model, error) {
+func NewGPT(s Sizes) (Model, error) {
 	model, err := GPTOf(s)
 	if err != nil {
 		return nil, err
@@ -74,7 +80,7 @@ func NewGPT(s GPTSizes) (Model, error) {
 }
 
 // GPTOf is the model of NewGPT without its trainer.
-func GPTOf(s GPTSizes) (*nn.Model, error) {
+func GPTOf(s Sizes) (*nn.Model, error) {
 	if err := s.Validate(); err != nil {
 		return nil, err
 	}

@@ -10,14 +10,14 @@ import (
 )
 
 func TestGPTHasItsParameters(t *testing.T) {
-	m, err := NewGPT(GPTSizes{})
+	m, err := NewGPT(Sizes{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if n := m.Layout().Len(); n != 873_216 {
 		t.Errorf("%d parameters, want 873,216", n)
 	}
-	for _, wrong := range []GPTSizes{{Layers: -1}, {Width: 130}, {Heads: 129}, {Context: 1 << 20}} {
+	for _, wrong := range []Sizes{{Layers: -1}, {Width: 130}, {Heads: 129}, {Context: 1 << 20}} {
 		if _, err := NewGPT(wrong); !errors.Is(err, ErrModel) {
 			t.Errorf("%+v: %v", wrong, err)
 		}
@@ -26,7 +26,7 @@ func TestGPTHasItsParameters(t *testing.T) {
 
 // BenchmarkGPT is the step of issue 22: 16 windows of 128 bytes.
 func BenchmarkGPT(b *testing.B) {
-	m, err := NewGPT(GPTSizes{})
+	m, err := NewGPT(Sizes{})
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -7,7 +7,7 @@ const GRU = "gru"
 
 // NewGRU makes a byte-level language model like NewGPT's with one recurrent layer of Width hidden values in place of
 // blocks: it reads Context bytes in their order.
-func NewGRU(s GPTSizes) (Model, error) {
+func NewGRU(s Sizes) (Model, error) {
 	model, err := GRUOf(s)
 	if err != nil {
 		return nil, err
@@ -16,7 +16,7 @@ func NewGRU(s GPTSizes) (Model, error) {
 }
 
 // GRUOf is the model of NewGRU without its trainer.
-func GRUOf(s GPTSizes) (*nn.Model, error) {
+func GRUOf(s Sizes) (*nn.Model, error) {
 	if err := s.Validate(); err != nil {
 		return nil, err
 	}

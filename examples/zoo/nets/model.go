@@ -57,9 +57,6 @@ func Deep(name string) bool {
 // Layers are the layers that a model is made of, for what trains parts of it.
 func Layers(m Model) *nn.Model { return m.(*network).model }
 
-// hiddenUnits is the width of the hidden layer of "mlp".
-const hiddenUnits = 256
-
 // GPT is the name of the language model.
 const GPT = "gpt"
 
@@ -69,16 +66,19 @@ const GPT = "gpt"
 // of these names, and the networks of 20 and 110 layers for CIFAR of He et al. (2016), with torchvision's names for
 // their parameters; all are for pictures of about 32×32 pixels.
 func ByName(name string, shape dataset.Shape, classes int) (Model, error) {
-	return Sized(name, shape, classes, GPTSizes{})
+	return Sized(name, shape, classes, Sizes{})
 }
 
-// Sized is ByName with sizes for a gpt or gru, whose context is the length of the windows.
-func Sized(name string, shape dataset.Shape, classes int, sizes GPTSizes) (Model, error) {
+// Sized is ByName with sizes for an mlp, or a gpt or gru, whose context is the length of the windows.
+func Sized(name string, shape dataset.Shape, classes int, sizes Sizes) (Model, error) {
 	switch name {
 	case "softmax":
 		return NewMLP(shape.Values(), classes)
 	case "mlp":
-		return NewMLP(shape.Values(), hiddenUnits, classes)
+		if err := sizes.Validate(); err != nil {
+			return nil, err
+		}
+		return NewMLP(shape.Values(), sizes.WithDefaults().Hidden, classes)
 	case "cnn":
 		return NewCNN(shape, classes)
 	case "mobilenet-small":

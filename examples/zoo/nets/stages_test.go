@@ -33,7 +33,7 @@ func through(params, x tensor.Vector, examples int, stages ...*nn.Model) (out, g
 // TestStagesAreTheModel: cut anywhere, and everywhere at once, models are the same to the bit, forward and back.
 func TestStagesAreTheModel(t *testing.T) {
 	pictures := dataset.Shape{Height: 16, Width: 16, Channels: 3}
-	gpt, err := GPTOf(GPTSizes{Layers: 2, Width: 16, Heads: 2, Context: 8})
+	gpt, err := GPTOf(Sizes{Layers: 2, Width: 16, Heads: 2, Context: 8})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -34,7 +34,7 @@ func torchCases(t *testing.T) []torchCase {
 		}
 		return m
 	}
-	gru, err := NewGRU(GPTSizes{Width: 16, Context: 12})
+	gru, err := NewGRU(Sizes{Width: 16, Context: 12})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -31,7 +31,7 @@ type stepSettings struct {
 	rounds int
 	seed   uint64
 	json   bool
-	gpt    nets.GPTSizes
+	gpt    nets.Sizes
 }
 
 // shape is the shape of an example.
