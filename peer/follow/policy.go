@@ -123,6 +123,13 @@ func median(numbers []float64) float64 {
 // curve is by which power of the number of rows the error of a model falls: usual ones are between a tenth and a half.
 const curve = 0.3
 
+// inVain is how many trainings in a row may leave an error beyond twice the least one and worse before the old rows are taken to be in
+// the way: where labels change while few rows are new, a model may learn both, know neither, and contradict nobody.
+const (
+	inVain = 3
+	worse  = 0.2
+)
+
 // remembered is from how many trainings the best is taken: if the data become harder, as many are made in vain.
 const remembered = 4
 
@@ -130,6 +137,8 @@ const remembered = 4
 type estimate struct {
 	errs   []float64 // of the model after each of the last trainings, on rows that it had not seen
 	rows   float64   // that it had been trained on by then
+	least  float64   // of all errors since the old rows were dropped
+	vain   int       // trainings in a row that left far more than that
 	regret float64
 	step   float64 // seconds, of the last training
 	at     time.Duration
@@ -161,9 +170,24 @@ func (e *estimate) measured(now time.Duration, accuracy float64, n, fresh int) {
 func (e *estimate) trained(took time.Duration, steps, rows int, accuracy float64) {
 	e.errs = append(e.errs[max(0, len(e.errs)-remembered+1):len(e.errs):len(e.errs)], 1-accuracy)
 	e.rows, e.regret = float64(rows), 0
+	if e.vain++; len(e.errs) == 1 || 1-accuracy <= 2*e.least+worse {
+		e.vain = 0
+	}
+	if len(e.errs) == 1 || 1-accuracy < e.least {
+		e.least = 1 - accuracy
+	}
 	if steps > 0 {
 		e.step = took.Seconds() / float64(steps)
 	}
+}
+
+// stuck tells whether the last trainings were in vain. It begins anew if so.
+func (e *estimate) stuck() bool {
+	if e.vain < inVain {
+		return false
+	}
+	e.least, e.vain = 1, 0
+	return true
 }
 
 // mean is the accuracy over time; NaN if it is not known.

@@ -175,3 +175,17 @@ func TestReservoir(t *testing.T) {
 		}
 	}
 }
+
+// TestTrainingsInVain: three in a row that leave far more than the least error tell that old rows are in the way, once.
+func TestTrainingsInVain(t *testing.T) {
+	var e estimate
+	for i, step := range []struct {
+		accuracy float64
+		stuck    bool
+	}{{0.5, false}, {0.9, false}, {0.5, false}, {0.5, false}, {0.8, false}, {0.5, false}, {0.5, false}, {0.5, true}, {0.5, false}, {0.5, false}, {0.5, false}} {
+		e.trained(time.Second, 1, 100, step.accuracy)
+		if stuck := e.stuck(); stuck != step.stuck {
+			t.Errorf("training %d, accuracy %g: in vain %t", i, step.accuracy, stuck)
+		}
+	}
+}

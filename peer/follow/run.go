@@ -314,8 +314,13 @@ func (f *follower[T]) train(ctx context.Context, steps int) error {
 }
 
 // drop drops rows of classes of which the newest rows contradict the old ones: those that the model gets right, as it has learned
-// them before.
+// them before; or all old rows, if trainings were in vain.
 func (f *follower[T]) drop() (dropped int) {
+	if f.stuck() {
+		dropped = len(f.kept.Rows())
+		f.kept.Drop(func([]T) []T { return nil })
+		return dropped
+	}
 	changed := f.contradicted()
 	if len(changed) == 0 {
 		return 0
