@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"path/filepath"
+	"slices"
 
 	"github.com/spf13/cobra"
 	"gonum.org/v1/plot"
@@ -77,7 +78,7 @@ func (d drawn) String() string {
 	return text
 }
 
-// draw draws four panels.
+// draw draws a panel of each figure that a line has, of four.
 func draw(path, title string, d drawn, peers [][]Line) error {
 	var panels []*plot.Plot
 	for _, p := range []struct {
@@ -89,7 +90,7 @@ func draw(path, title string, d drawn, peers [][]Line) error {
 		{"Distance of the models, estimated", "distance", func(l Line) float64 { return float64(l.Distance) }},
 		{"Sent", "MB", func(l Line) float64 { return float64(l.Bytes) / 1e6 }},
 	} {
-		var curves []compare.Curve
+		curves, told := []compare.Curve(nil), false
 		for _, lines := range peers {
 			points, before, last := plotter.XYs{}, 0.0, 0.0
 			for _, l := range lines {
@@ -98,19 +99,29 @@ func draw(path, title string, d drawn, peers [][]Line) error {
 				}
 				last = l.Seconds
 				if y := p.of(l); !math.IsNaN(y) && !math.IsInf(y, 0) {
-					points = append(points, plotter.XY{X: before + last, Y: y})
+					points, told = append(points, plotter.XY{X: before + last, Y: y}), told || y != 0
 				}
 			}
 			curves = append(curves, compare.Curve{Name: lines[0].Peer, Points: points})
+		}
+		if !told {
+			continue
 		}
 		panel, err := compare.Panel(p.title, "training time, s", p.axis, curves)
 		if err != nil {
 			return fmt.Errorf("drawing %s: %w", p.title, err)
 		}
-		if panel.Legend.Top, panel.Legend.YOffs = true, -panel.Legend.YOffs; len(panels) > 0 {
-			panel.Legend = plot.NewLegend() // the colours are those of the first panel, whose curves fall below its legend
+		if p.axis == "loss" { // curves fall below the legend
+			panel.Legend.Top, panel.Legend.YOffs = true, -panel.Legend.YOffs
+		}
+		if len(panels) > 0 {
+			panel.Legend = plot.NewLegend() // the colours are those of the first panel
 		}
 		panels = append(panels, panel)
 	}
-	return compare.Draw(path, title, fmt.Sprintf("%d peers, %d lines", d.Peers, d.Lines), [][]*plot.Plot{panels[:2], panels[2:]})
+	if len(panels) == 0 {
+		return cli.Usagef("drawing %s: its lines have no loss, accuracy, distance or bytes yet", title)
+	}
+	across := 1 + (len(panels)+1)%2 // one or three are below each other
+	return compare.Draw(path, title, fmt.Sprintf("%d peers, %d lines", d.Peers, d.Lines), slices.Collect(slices.Chunk(panels, across)))
 }

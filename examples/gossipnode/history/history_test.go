@@ -81,7 +81,7 @@ func TestTwoPeersWriteOneFile(t *testing.T) {
 		if err := cmd.Execute(); err != nil || !strings.Contains(out.String(), `"lines":200`) {
 			t.Errorf("%s: %s, %v", name, out.String(), err)
 		}
-		if info, err := os.Stat(filepath.Join(dir, name)); err != nil || info.Size() < 10_000 {
+		if info, err := os.Stat(filepath.Join(dir, name)); err != nil || info.Size() < 5_000 {
 			t.Errorf("%s: %v, %v", name, info, err)
 		}
 	}
