@@ -314,11 +314,18 @@ func (f *follower[T]) train(ctx context.Context, steps int) error {
 }
 
 // drop drops rows of classes of which the newest rows contradict the old ones: those that the model gets right, as it has learned
-// them before; or all old rows, if trainings were in vain.
+// them before; or all old rows of classes of which there are new ones, if trainings were in vain.
 func (f *follower[T]) drop() (dropped int) {
 	if f.stuck() {
-		dropped = len(f.kept.Rows())
-		f.kept.Drop(func([]T) []T { return nil })
+		of := make(map[int]int)
+		for _, row := range newest(f.fresh, judged) {
+			of[f.Learner.Class(row)]++
+		}
+		f.kept.Drop(func(rows []T) []T {
+			left := slices.DeleteFunc(rows, func(row T) bool { return of[f.Learner.Class(row)] >= contradict })
+			dropped = len(rows) - len(left)
+			return left
+		})
 		return dropped
 	}
 	changed := f.contradicted()
