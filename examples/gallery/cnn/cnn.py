@@ -67,13 +67,13 @@ def main():
     options = parser.parse_args()
     if options.machine is not None:
         return train(options.machine, options.peers, options.steps, options.history)
-    with tempfile.NamedTemporaryFile(suffix=".jsonl") as history:
+    with tempfile.TemporaryDirectory() as folder:
         def start(machine, *more):
-            return subprocess.Popen([sys.executable, __file__, "--machine", str(machine), "--steps", str(options.steps), "--history", history.name, *more], stdout=subprocess.PIPE, text=True)
+            return subprocess.Popen([sys.executable, __file__, "--machine", str(machine), "--steps", str(options.steps), "--history", folder + "/stripes.jsonl", *more], stdout=subprocess.PIPE, text=True)
         first = start(0)
         second = start(1, "--peers", first.stdout.readline().split()[-1])
         print(second.communicate()[0].splitlines()[-1], first.communicate()[0], sep="\n", end="")
-        subprocess.run([gossipnode.sidecar.find(), "plot", history.name, "--out", options.picture], check=True)
+        subprocess.run([gossipnode.sidecar.find(), "plot", folder + "/stripes.jsonl", "--out", options.picture], check=True)
 
 
 if __name__ == "__main__":
