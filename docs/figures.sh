@@ -288,6 +288,29 @@ if wanted stages && have cifar10; then
 	benchmark ./internal/stages -count 1 -run 'Busy|Straggler' -v
 	benchmark ./peer/peertest -count 1 -run 'Pipeline|StragglerIn|MembersDie|LastMembers|Rounds' -v
 fi
+# Six processes, three stages, on real sockets: one is killed, and another joins.
+if wanted stages && have mnist; then
+	member() { # NUMBER PART FLAG…: its result goes to a file
+		local number=$1 part=$2
+		shift 2
+		"$work/gossipnode" run --stages 3 --dataset mnist --data "$data/mnist" --model cnn --epochs "${EPOCHS:-1.5}" --seed 1 --json \
+			--listen "127.0.0.1:$((46100 + number))" --part "$part/6" "$@" >"$work/member$number" 2>"$work/said$number" &
+		members[number]=$!
+	}
+	members=()
+	member 0 0 --min-peers 6
+	sleep 2
+	for number in 1 2 3 4 5; do member "$number" "$number" --join 127.0.0.1:46100 --min-peers 6; done
+	until grep -q "training stage" "$work/said3"; do sleep 1; done
+	sleep 10
+	kill -9 "${members[3]}"
+	sleep 3
+	member 6 3 --join 127.0.0.1:46100
+	for number in 0 1 2 4 5 6; do
+		wait "${members[number]}" && printf 'member %d: exit 0, %s, %s\n' "$number" "$(grep -o 'training stage.*' "$work/said$number" | head -n 1)" \
+			"$(grep -o '"test_accuracy":{"mean":[0-9.]*' "$work/member$number")"
+	done
+fi
 # What 004 says of AD-PSGD, in virtual time (docs/SEEDS.md): the time to 88 % with 1 to 64 workers, and where one or four of
 # sixteen compute ten times slower, or are behind links that carry a hundred times less.
 if wanted seeds && have mnist; then

@@ -3,6 +3,7 @@ package pipeline
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"sync"
@@ -100,6 +101,12 @@ func TestWhatIsUsual(t *testing.T) {
 	u.forget("liar", 0)
 	if u.check("liar", doubtFor-1, 1, errors(0.01)) == nil || u.check("liar", doubtFor, 1, errors(0.01)) != nil {
 		t.Error("who made a step fail is believed at once, or not after a while")
+	}
+	for i := range 10 * maxDoubted {
+		u.forget(transport.PeerID(fmt.Sprint("liar ", i)), time.Duration(i)*doubtFor)
+	}
+	if len(u.doubted) > maxDoubted {
+		t.Errorf("%d members are remembered", len(u.doubted))
 	}
 	u.forget("", 0)
 	for range learnedFrom {

@@ -2,6 +2,7 @@ package pipeline
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"sync"
@@ -43,9 +44,10 @@ const (
 	// they are half of those who answer, and it is never so small for ever that honest errors are refused.
 	mostWeight = 2
 	// doubtFor is for how long a member is not believed the first time, since it may only have passed on what a liar behind it
-	// sent, and maxDoubts how often that doubles.
-	doubtFor  = time.Second
-	maxDoubts = 8
+	// sent, and maxDoubts how often that doubles. Once maxDoubted members are remembered, those whose time is over are not.
+	doubtFor   = time.Second
+	maxDoubts  = 8
+	maxDoubted = 64
 )
 
 // check refuses what cannot be, and whatever comes from a member that is not believed.
@@ -73,6 +75,8 @@ func (u *usual) forget(worst transport.PeerID, now time.Duration) {
 	if worst == "" {
 		return
 	}
+	full := len(u.doubted) >= maxDoubted
+	maps.DeleteFunc(u.doubted, func(_ transport.PeerID, d doubt) bool { return full && d.until <= now })
 	d := u.doubted[worst]
 	u.doubted[worst] = doubt{until: now + doubtFor<<min(d.times, maxDoubts), times: d.times + 1}
 }
