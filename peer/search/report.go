@@ -18,7 +18,7 @@ const (
 	maxPoints  = 32 // of a curve
 	maxHash    = 64
 	maxSpent   = min(1<<44, math.MaxInt>>16) // steps of an outcome
-	maxWhy     = 400                         // bytes of why a trial has failed
+	maxWhy     = 4 * 300                     // bytes of why a trial has failed: letters have up to four
 )
 
 // Point is how good a trial was after so many steps of each member.
