@@ -3,6 +3,7 @@ package main
 import (
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -105,5 +106,41 @@ func TestStagesGoOnFromCheckpoints(t *testing.T) {
 		if (err == nil) != (name == "all") || !strings.Contains(string(said), c.want) {
 			t.Errorf("%s: %v\n%s", name, err, said)
 		}
+	}
+}
+
+// TestEndsStayWithTheData: two processes have data and both ends of a model, and one without data the stage between. Those with data
+// have the whole model, which has learned.
+func TestEndsStayWithTheData(t *testing.T) {
+	data := clitest.Pictures(t, 400, 200)
+	var all []*exec.Cmd
+	var out, logs []*sharedBuffer
+	join := ""
+	for _, own := range [][]string{{"--dataset", "mnist", "--data", data, "--model", "cnn", "--stages", "3", "--ends-stay", "--batch", "16", "--lr", "0.02", "--steps", "100", "--min-peers", "3"}, {"--data", data}, {"--train-only"}} {
+		args := append([]string{"run", "--listen", settings.Loopback, "--step-time", "10ms", "--json"}, own...)
+		if join != "" {
+			args = append(args, "--join", join)
+		}
+		cmd := command(t, args...)
+		o, l := new(sharedBuffer), new(sharedBuffer)
+		cmd.Stdout, cmd.Stderr = o, l
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		if all, out, logs = append(all, cmd), append(out, o), append(logs, l); join == "" {
+			join = joinAddress(t, l)
+		}
+	}
+	for i, cmd := range slices.Backward(all) { // without the last the others wait for ever
+		want := []string{"which stay here", "which stay here", "training stage 2 of 3"}[i]
+		if err := cmd.Wait(); err != nil || !strings.Contains(logs[i].String(), want) {
+			t.Fatalf("process %d ended with %v, want %q\n%s", i, err, want, logs[i])
+		}
+	}
+	for _, o := range out[:2] {
+		checkLearned(t, lastLine(t, o.String()))
+	}
+	if said := out[2].String(); !strings.Contains(said, `"test_accuracy":{"mean":null`) {
+		t.Errorf("a peer without data knows an accuracy: %s", said)
 	}
 }

@@ -22,6 +22,9 @@ type Config struct {
 	// version, and a member steps once the round is over, whatever Batch says: so that the sum of a stage's gradients is that of
 	// the whole model. What is of a later round waits, and the pipeline runs empty between two.
 	Rounds bool
+	// Home: a micro-batch goes on to the member that it is of, which has the last stage for its own alone. Once that is gone, it is
+	// lost.
+	Home bool
 	// First is where the numbers of what the member sends begin: far from those of an earlier life.
 	First uint64
 }
@@ -118,7 +121,8 @@ func (h *Holder) Members(now time.Duration, next []topology.PeerID, senders func
 		}
 	}
 	for _, i := range slices.Clone(h.items) {
-		if i.orphan = i.orphan || !senders(i.key.From); i.orphan && i.state != computing {
+		i.orphan = i.orphan || !senders(i.key.From)
+		if homeless := h.config.Home && !slices.Contains(next, i.id.Source); (homeless || i.orphan) && i.state != computing {
 			do = h.lose(i, do)
 		}
 	}
@@ -205,7 +209,9 @@ func (h *Holder) Computed(now time.Duration, at Key, useless bool) (do []Action)
 		do = h.finish(i, Done, do)
 	case !i.back:
 		h.forward.add(took)
-		i.state, i.leg = onwards, leg{waits: true}
+		if i.state, i.leg = onwards, (leg{waits: true}); h.config.Home {
+			i.leg.only = i.id.Source
+		}
 	default:
 		if !h.last() {
 			took += time.Duration(h.forward)

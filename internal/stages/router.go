@@ -79,15 +79,15 @@ func (r *Router) Set(members []topology.PeerID) (lost []uint64) {
 }
 
 // Choose is the member that is expected to be done first with what is sent to it now, of those that have room. It is
-// false if there is none. The number of the sending decides among equals.
-func (r *Router) Choose(now time.Duration, number uint64) (topology.PeerID, bool) {
+// false if there is none. The number of the sending decides among equals. Only is the one that it may be, if any.
+func (r *Router) Choose(now time.Duration, number uint64, only topology.PeerID) (topology.PeerID, bool) {
 	var best topology.PeerID
 	least, found := choice{}, false
 	usual := r.usual()
 	for name, m := range r.members {
 		each := cmp.Or(m.load.Each, usual)
 		waiting := max(0, m.load.Waiting-int(min((now-m.at)/each, maxTold))) + m.since()
-		if now < m.shut || waiting >= maxQueue || len(m.out) >= maxOut {
+		if only != "" && name != only || now < m.shut || waiting >= maxQueue || len(m.out) >= maxOut {
 			continue
 		}
 		c := choice{time.Duration(waiting+1) * each, len(m.out), mixed(name, number)}

@@ -22,13 +22,14 @@ const (
 
 // leg is the way of a micro-batch to the next stage and back.
 type leg struct {
-	waits   bool          // for a member that has room
-	away    bool          // with one
-	again   bool          // since who had it was gone or silent
-	first   time.Duration // when it was first sent
-	until   time.Duration // when it is taken for lost
-	numbers []uint64      // of its sendings that may still be answered
-	givenUp int           // answers that it is of no use
+	waits   bool            // for a member that has room
+	away    bool            // with one
+	again   bool            // since who had it was gone or silent
+	first   time.Duration   // when it was first sent
+	until   time.Duration   // when it is taken for lost
+	numbers []uint64        // of its sendings that may still be answered
+	givenUp int             // answers that it is of no use
+	only    topology.PeerID // the one member that it may go to; nobody if any will do
 }
 
 // sender sends micro-batches on to the next stage. Numbers are new in each life of a member.
@@ -79,7 +80,7 @@ func (s *sender) send(now time.Duration, l *leg) (to topology.PeerID, number uin
 	if !l.waits {
 		return "", 0, false
 	}
-	if to, ok = s.next.Choose(now, s.number); !ok {
+	if to, ok = s.next.Choose(now, s.number, l.only); !ok {
 		return "", 0, false
 	}
 	number, s.number = s.number, s.number+1

@@ -18,7 +18,7 @@ import (
 // Config says what a member of a pipeline does. Plan is required; the other fields have useful zero values.
 type Config struct {
 	Plan Plan
-	// Stage is the stage that this member trains, from 0.
+	// Stage is the part of the plan that this member trains, from 0: a stage, or both ends where these stay with the data.
 	Stage int
 	// Feed gives the next micro-batch of this member's rows, of 1 to Examples examples: what the model takes, and the targets
 	// that its loss asks for. It may wait, until the context ends. The vectors are used until Feed is called again. An error
@@ -52,8 +52,10 @@ func (c Config) validate() error {
 	fault := func(format string, args ...any) { faults = append(faults, fmt.Errorf(format, args...)) }
 	if len(c.Plan.Stages) == 0 || c.Plan.Whole == nil || c.Plan.Loss == nil {
 		fault("Plan is missing, or has no stages or no loss: make it with Cut")
-	} else if c.Stage < 0 || c.Stage >= len(c.Plan.Stages) {
-		fault("Stage is %d: want 0 to %d", c.Stage, len(c.Plan.Stages)-1)
+	} else if c.Stage < 0 || c.Stage >= c.Plan.Parts() {
+		fault("Stage is %d: want 0 to %d", c.Stage, c.Plan.Parts()-1)
+	} else if c.Plan.ends && c.Stage > 0 && c.Feed != nil {
+		fault("Feed is for members that have the ends, which stay with the data (Plan.EndsStay): give Stage 0, or no Feed")
 	}
 	if c.Examples < 0 || c.Examples > wire.MaxExamples {
 		fault("Examples is %d: want 1 to %d, or 0 for the default", c.Examples, wire.MaxExamples)

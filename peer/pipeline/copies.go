@@ -50,7 +50,7 @@ type kept struct {
 }
 
 func newCopies(r *run) *copies {
-	return &copies{run: r, busy: newPlaces(maxCopying, 1), kept: make([]kept, len(r.with.Plan.Stages))}
+	return &copies{run: r, busy: newPlaces(maxCopying, 1), kept: make([]kept, r.with.Plan.Parts())}
 }
 
 // serve takes a copy of a member that has the stage, or gives one. It does so only for members.
@@ -58,6 +58,11 @@ func (c *copies) serve(s *framed.Stream, m wire.Batch, records []transport.Recor
 	stage := int(m.Stage) - 1
 	if stage < 0 || stage >= len(c.kept) {
 		return fmt.Errorf("a copy of stage %d of %d: %w", m.Stage, len(c.kept), wire.ErrMessage)
+	}
+	has := func(r transport.Record) bool { return r.Peer == s.Remote() && flock.Trains(r) && r.Stage == m.Stage }
+	if c.with.Plan.ends && stage == 0 && !slices.ContainsFunc(records, func(r transport.Record) bool { return r.Peer == s.Remote() && r.Stage == m.Stage }) {
+		s.Refuse(0, wire.ReasonProtocol, "the ends of the model stay with the members that have data")
+		return nil
 	}
 	if !c.busy.take(s.Remote()) {
 		s.Refuse(0, wire.ReasonBusy, "")
@@ -67,7 +72,6 @@ func (c *copies) serve(s *framed.Stream, m wire.Batch, records []transport.Recor
 	if m.Kind == wire.BatchFetch {
 		return c.of(stage).give(s, m.Stage)
 	}
-	has := func(r transport.Record) bool { return r.Peer == s.Remote() && flock.Trains(r) && r.Stage == m.Stage }
 	if !slices.ContainsFunc(records, has) || stage == c.with.Stage {
 		s.Refuse(0, wire.ReasonProtocol, "a member gives copies of its own stage, to members of others")
 		return nil
@@ -123,7 +127,7 @@ func (c *copies) of(stage int) kept {
 
 // fetched reads the parameters of a stage, as a BATCH says them to be.
 func fetched(s *framed.Stream, plan Plan, m wire.Batch) (got kept, err error) {
-	if want := plan.Stages[m.Stage-1].Layout().Len(); int(m.Values) != want || m.Codec != raw().ID() {
+	if want := plan.length(int(m.Stage) - 1); int(m.Values) != want || m.Codec != raw().ID() {
 		return got, fmt.Errorf("%d parameters of stage %d, which has %d: %w", m.Values, m.Stage, want, wire.ErrMessage)
 	}
 	got.at = m.Number
@@ -150,7 +154,7 @@ func keeper(records []transport.Record, stage, stages int) (id transport.PeerID)
 
 // give gives a copy of this member's parameters to another, every CopyEvery steps while it has its stage alone.
 func (c *copies) give(m *members) {
-	if c.steps++; c.steps%CopyEvery != 0 {
+	if c.steps++; c.steps%CopyEvery != 0 || c.with.Plan.ends && c.with.Stage == 0 {
 		return
 	}
 	records := c.service.Records()
@@ -173,14 +177,14 @@ func (c *copies) give(m *members) {
 
 // own is a copy of this member's parameters.
 func (c *copies) own() kept {
-	at, values := c.node.Stats().FlockSteps, make(tensor.Vector, c.with.Plan.Stages[c.with.Stage].Layout().Len())
+	at, values := c.node.Stats().FlockSteps, make(tensor.Vector, c.with.Plan.length(c.with.Stage))
 	if _, err := c.trainer.Snapshot(values, 0); err != nil {
 		return kept{} // it has another length: the trainer is of another plan
 	}
 	return kept{at, encode(raw(), values)}
 }
 
-// part copies the parameters of a stage, as a member has them that trains it.
+// part copies the parameters of a stage, or of the ends, as a member has them that trains it.
 func (c *copies) part(ctx context.Context, m *members, stage int) (tensor.Vector, error) {
 	if stage == c.with.Stage {
 		return c.own().values.decode()

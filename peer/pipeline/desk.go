@@ -12,23 +12,25 @@ import (
 // job is what the schedule asks the goroutine that computes to do.
 type job struct {
 	stages.Action
-	held *held
+	held  *held
+	stage *stage
 }
 
-// desk computes micro-batches. The goroutine that calls Step has it.
+// desk computes micro-batches of a stage. The goroutine that calls Step has it.
 type desk struct {
 	with  Config
 	model *nn.Model
+	first bool
 	last  bool
-	jobs  chan job
 	flows idle.Pool[*nn.Flow]
 
-	params  tensor.Vector // the newest, which the trainer owns; nil between two steps
-	older   tensor.Vector // those of micro-batches that were computed forward before the last step
-	one     tensor.Vector // the gradient of one micro-batch
-	errors  tensor.Vector // over the outputs of the last stage
-	stepped bool          // the last step was made, and the schedule does not know
-	worst   worst         // of this step
+	params tensor.Vector // the newest, which the trainer owns; nil between two steps
+	older  tensor.Vector // those of micro-batches that were computed forward before the last step
+	one    tensor.Vector // the gradient of one micro-batch
+	grad   tensor.Vector // the sum of those of this step
+	errors tensor.Vector // over the outputs of the last stage
+	due    bool          // the schedule waits for a step
+	worst  worst         // of this step
 	peer.Result
 }
 
@@ -41,10 +43,11 @@ type worst struct {
 // maxFlows bounds the memories of micro-batches that are kept for later ones.
 const maxFlows = 2*peer.MaxStages + 1
 
-func newDesk(with Config, model *nn.Model) *desk {
+func newDesk(with Config, stage int) *desk {
+	model := with.Plan.Stages[stage]
 	n := model.Layout().Len()
 	d := &desk{
-		with: with, model: model, last: with.Stage == len(with.Plan.Stages)-1, jobs: make(chan job, 1),
+		with: with, model: model, first: stage == 0, last: stage == len(with.Plan.Stages)-1,
 		flows: idle.NewPool(maxFlows, flowsOf(model, with.Examples)),
 		older: make(tensor.Vector, n), one: make(tensor.Vector, n),
 	}
@@ -92,11 +95,11 @@ func (d *desk) leave(all map[stages.Key]*held) {
 			h.params = d.older
 		}
 	}
-	d.params, d.Result = nil, peer.Result{}
+	d.params, d.grad, d.Result = nil, nil, peer.Result{}
 }
 
 // compute does a job, and adds the gradient of a micro-batch that goes back. It returns true if the values are of no use.
-func (d *desk) compute(j job, grad tensor.Vector) (useless bool) {
+func (d *desk) compute(j job) (useless bool) {
 	h := j.held
 	if h.flow == nil {
 		h.flow, h.params = d.flows.Take(), d.params
@@ -114,7 +117,7 @@ func (d *desk) compute(j job, grad tensor.Vector) (useless bool) {
 		}
 	}
 	examples := len(h.in) / d.model.In().Len()
-	below := h.flow.Backward(h.params, d.one, h.errors, d.with.Stage > 0)
+	below := h.flow.Backward(h.params, d.one, h.errors, !d.first)
 	if !tensor.Finite(d.one) || !tensor.Finite(below) {
 		return true
 	}
@@ -122,7 +125,7 @@ func (d *desk) compute(j job, grad tensor.Vector) (useless bool) {
 		d.worst = worst{h.from, square}
 	}
 	h.back = encode(h.codec, below)
-	tensor.Axpy(grad, float32(examples), d.one)
+	tensor.Axpy(d.grad, float32(examples), d.one)
 	d.Loss += h.loss * float64(examples)
 	d.Samples += examples
 	return false
@@ -147,9 +150,9 @@ func (d *desk) forward(h *held, out tensor.Vector) (useless bool) {
 }
 
 // mean makes the sum of gradients their mean over all examples.
-func (d *desk) mean(grad tensor.Vector) (r peer.Result) {
+func (d *desk) mean() (r peer.Result) {
 	if r = d.Result; r.Samples > 0 {
-		tensor.Scale(grad, 1/float32(r.Samples))
+		tensor.Scale(d.grad, 1/float32(r.Samples))
 		r.Loss /= float64(r.Samples)
 	}
 	return r

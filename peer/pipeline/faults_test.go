@@ -211,7 +211,7 @@ func TestWhoChangesItsStage(t *testing.T) {
 		time.Sleep(time.Second)
 		b.mu.Lock()
 		defer b.mu.Unlock()
-		if n := len(b.stage.held); n > 0 {
+		if n := len(b.Pipeline.steps.stages[0].held); n > 0 {
 			t.Errorf("%d micro-batches are held", n)
 		}
 	})
@@ -240,7 +240,7 @@ func TestAStepIsBrokenOff(t *testing.T) {
 				within = time.Minute
 			}
 			ctx, cancel := context.WithTimeout(t.Context(), within)
-			r, err := p.stage.gradient(ctx, x, make(tensor.Vector, len(x)), p.service.Over)
+			r, err := p.steps.gradient(ctx, x, make(tensor.Vector, len(x)), p.service.Over)
 			cancel()
 			if i < 5 && err == nil || i == 5 && (err != nil || r.Samples != 32) {
 				t.Errorf("step %d: %+v, %v", i, r, err)

@@ -24,40 +24,42 @@ type members struct {
 }
 
 func newMembers(self transport.PeerID, with Config) *members {
-	return &members{with: with, self: self, empty: make([]time.Time, len(with.Plan.Stages))}
+	return &members{with: with, self: self, empty: make([]time.Time, with.Plan.Parts())}
 }
 
-// of lists the members that train a stage, this one among them.
+// of lists the members that train a stage, this one among them. There are none behind the last.
 func (m *members) of(records []transport.Record, stage int) (ids []transport.PeerID) {
+	part := m.with.Plan.part(stage)
 	for _, r := range records {
-		if flock.Trains(r) && int(r.Stage) == stage+1 {
+		if flock.Trains(r) && int(r.Stage) == part+1 {
 			ids = append(ids, r.Peer)
 		}
 	}
-	if stage == m.with.Stage {
+	if part == m.with.Stage {
 		ids = append(ids, m.self)
 	}
 	slices.Sort(ids)
 	return ids
 }
 
-// having lists the other members that have a stage's parameters, though they may have ended to train it.
-func (m *members) having(records []transport.Record, stage int) (ids []transport.PeerID) {
+// having lists the other members that have a part's parameters, though they may have ended to train it.
+func (m *members) having(records []transport.Record, part int) (ids []transport.PeerID) {
 	for _, r := range records {
-		if int(r.Stage) == stage+1 && r.Peer != m.self {
+		if int(r.Stage) == part+1 && r.Peer != m.self {
 			ids = append(ids, r.Peer)
 		}
 	}
 	return ids
 }
 
-// before tells whether a member may send to this one's stage: it has the stage before, or, for the first, any or none.
-func (m *members) before(records []transport.Record, id transport.PeerID) bool {
-	if id == m.self {
-		return m.with.Stage == 0
+// before tells whether a member may send to a stage of this one: it has the stage before, or, for the first, any or none, unless
+// that stays with the data.
+func (m *members) before(records []transport.Record, id transport.PeerID, stage int) bool {
+	if id == m.self || stage == 0 && m.with.Plan.ends {
+		return id == m.self && stage == 0
 	}
 	at, here := slices.BinarySearchFunc(records, id, func(r transport.Record, id transport.PeerID) int { return cmp.Compare(r.Peer, id) })
-	return here && (m.with.Stage == 0 || int(records[at].Stage) == m.with.Stage)
+	return here && (stage == 0 || int(records[at].Stage) == m.with.Plan.part(stage-1)+1)
 }
 
 // look notes which stages have nobody. It returns the first that has been so for too long.
@@ -72,13 +74,21 @@ func (m *members) look(records []transport.Record, now time.Time) error {
 			m.empty[stage] = now
 		}
 		if m.whole && now.Sub(m.empty[stage]) > m.with.Patience {
-			return &StageLostError{Stage: stage, Of: len(m.empty)}
+			return &StageLostError{Stage: stage, Of: len(m.with.Plan.Stages)}
 		}
 	}
 	m.whole = m.whole || len(missing) == 0
 	if len(missing) > 0 && now.Sub(m.said) > sayEvery {
 		m.said = now
-		m.with.Log.Warn("waiting for members that take a stage: start more", zap.Ints("stages", missing), zap.Int("of", len(m.empty)))
+		m.with.Log.Warn("waiting for members that take a stage: start more"+m.who(), zap.Ints("stages", missing), zap.Int("of", len(m.with.Plan.Stages)))
 	}
 	return nil
+}
+
+// who says which members take stages, where not any does.
+func (m *members) who() string {
+	if !m.with.Plan.ends {
+		return ""
+	}
+	return ", with data for the first and last, without for those between"
 }

@@ -21,7 +21,7 @@ import (
 type Pipeline struct {
 	*run
 	members *members
-	stage   *stage
+	steps   *steps
 	rows    *sender // of this member's rows
 	asks    *sender // of rows whose outputs are wanted
 	copies  *copies
@@ -32,20 +32,25 @@ func New(n *peer.Node, t *peer.Trainer, with Config) (*Pipeline, error) {
 	if err := with.validate(); err != nil {
 		return nil, err
 	}
-	if _, err := t.Snapshot(make(tensor.Vector, with.Plan.Stages[with.Stage].Layout().Len()), 0); err != nil {
+	if _, err := t.Snapshot(make(tensor.Vector, with.Plan.length(with.Stage)), 0); err != nil {
 		return nil, fmt.Errorf("%w: the trainer does not train stage %d of the plan: %w", peer.ErrConfig, with.Stage, err)
 	}
 	r := &run{with: with.withDefaults(), node: n, trainer: t, began: time.Now()}
 	r.life, r.fail = context.WithCancelCause(context.Background())
 	first := rand.Uint64() // far from the numbers of an earlier life
 	p := &Pipeline{run: r, members: newMembers(n.Self(), r.with), copies: newCopies(r)}
-	var err error
-	if p.stage, err = newStage(r, p.members, first); err != nil {
-		r.fail(err)
-		return nil, err
+	p.steps = &steps{run: r}
+	for _, index := range r.with.Plan.stages(with.Stage) {
+		s, err := newStage(r, p.members, index, first)
+		if err != nil {
+			r.fail(err)
+			return nil, err
+		}
+		p.steps.stages = append(p.steps.stages, s)
 	}
-	p.rows, p.asks = newSender(p.stage, first, false), newSender(p.stage, first, true)
-	ready, receiver := make(chan struct{}), newReceiver(p.stage, p.copies)
+	r.jobs = make(chan job, len(p.steps.stages))
+	p.rows, p.asks = newSender(p.steps.stages[0], first, false), newSender(p.steps.stages[0], first, true)
+	ready, receiver, err := make(chan struct{}), newReceiver(p), error(nil)
 	r.service, err = peer.Serve(n, transport.ProtocolStages, func(ctx context.Context, s *framed.Stream) error {
 		select {
 		case <-ready: // a member may ask before Serve returns
@@ -85,15 +90,16 @@ const maxDropped = 16
 func (p *Pipeline) Step(ctx context.Context) error {
 	for dropped := 1; ; dropped++ {
 		err := p.trainer.Step(ctx, func(x, grad tensor.Vector) (peer.Result, error) {
-			return p.stage.gradient(ctx, x, grad, p.service.Over)
+			return p.steps.gradient(ctx, x, grad, p.service.Over)
 		})
 		switch {
 		case err == nil:
 			p.copies.give(p.members)
 		case errors.Is(err, optim.ErrNotFinite) && dropped < maxDropped:
-			by := p.stage.desk.worst.from
+			first := p.steps.stages[0]
+			by := first.desk.worst.from
 			p.with.Log.Warn("a step is left out: this member of the next stage sent the largest errors, and is not believed for a while", zap.String("peer", string(by)), zap.Error(err))
-			p.stage.usual.forget(by, p.now())
+			first.usual.forget(by, p.now())
 			continue
 		}
 		return err
@@ -103,13 +109,13 @@ func (p *Pipeline) Step(ctx context.Context) error {
 // Linger goes on computing once the run is over for this member, whose parameters stay as they are, until it is over for all
 // others, which need its stage for their last steps, or ctx ends.
 func (p *Pipeline) Linger(ctx context.Context) error {
-	x := make(tensor.Vector, p.stage.model.Layout().Len())
+	x := make(tensor.Vector, p.with.Plan.length(p.with.Stage))
 	grad := make(tensor.Vector, len(x))
 	if _, err := p.trainer.Snapshot(x, 0); err != nil {
 		return err
 	}
 	for {
-		_, err := p.stage.gradient(ctx, x, grad, p.service.Flown)
+		_, err := p.steps.gradient(ctx, x, grad, p.service.Flown)
 		if errors.Is(err, peer.ErrRunOver) {
 			return nil
 		}
@@ -119,13 +125,18 @@ func (p *Pipeline) Linger(ctx context.Context) error {
 	}
 }
 
-// Counts tell what became of micro-batches at this member: those of its own rows, and those of its stage.
+// Counts tell what became of micro-batches at this member: those of its own rows, and those of its stage, or of both ends.
 func (p *Pipeline) Counts() (rows, stage Counts) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	rows = p.rows.machine.Counts()
 	rows.Came, rows.Lost = rows.Came+p.rows.useless, rows.Lost+p.rows.useless
-	return rows, p.stage.machine.Counts()
+	for _, s := range p.steps.stages {
+		c := s.machine.Counts()
+		stage.Came, stage.Done, stage.Lost = stage.Came+c.Came, stage.Done+c.Done, stage.Lost+c.Lost
+		stage.Again, stage.Late = stage.Again+c.Again, stage.Late+c.Late
+	}
+	return rows, stage
 }
 
 // Counts say what became of micro-batches: see its fields.
@@ -163,11 +174,15 @@ func (p *Pipeline) feed() {
 var errNotBack = errors.New("no member could compute it, or its outputs are no numbers")
 
 // Predict returns the outputs of the whole model for some examples, which go through the stages as micro-batches do. It
-// waits while members are busy, and for stages without members. It needs a Step that runs at a member of each stage.
+// waits while members are busy, and for stages without members. It needs a Step that runs at a member of each stage. Where the ends stay
+// with the data, it is for members that have them, and the outputs stay there too; others get ErrEnds.
 func (p *Pipeline) Predict(ctx context.Context, x tensor.Vector) (out tensor.Vector, err error) {
 	width, most := p.with.Plan.Whole.In().Len(), p.with.Examples*p.with.Plan.Whole.In().Len()
 	if len(x)%width != 0 {
 		return nil, fmt.Errorf("predicting for %d values: want %d for each example", len(x), width)
+	}
+	if p.with.Plan.ends && p.with.Stage > 0 {
+		return nil, fmt.Errorf("predicting: %w", ErrEnds)
 	}
 	var sent []*own
 	for from := 0; from < len(x) && err == nil; from += most {
@@ -186,10 +201,17 @@ func (p *Pipeline) Predict(ctx context.Context, x tensor.Vector) (out tensor.Vec
 	return out, nil
 }
 
+// ErrEnds: the first and the last stage stay with the members that have data, and this is none of them.
+var ErrEnds = errors.New("the ends of the model stay with the members that have data: ask one of these")
+
 // Whole copies the parameters of the whole model: this member's stage, and each other stage from a member that has it. It
-// waits for members of stages that have none, until ctx ends. It works after Trainer.Close too.
+// waits for members of stages that have none, until ctx ends. It works after Trainer.Close too. Members without the ends, where these
+// stay with the data, get ErrEnds.
 func (p *Pipeline) Whole(ctx context.Context) (*tensor.Params, error) {
-	parts := make([]tensor.Vector, len(p.with.Plan.Stages))
+	if p.with.Plan.ends && p.with.Stage > 0 {
+		return nil, fmt.Errorf("copying the parameters of all stages: %w", ErrEnds)
+	}
+	parts := make([]tensor.Vector, p.with.Plan.Parts())
 	for stage := range parts {
 		var err error
 		if parts[stage], err = p.copies.part(ctx, p.members, stage); err != nil {
@@ -216,7 +238,9 @@ func (p *Pipeline) watch() {
 			p.look(now)
 		}
 		p.mu.Lock()
-		p.stage.carryOut(p.stage.machine.Tick(p.now()))
+		for _, s := range p.steps.stages {
+			s.carryOut(s.machine.Tick(p.now()))
+		}
 		p.rows.carryOut(p.rows.machine.Tick(p.now()))
 		p.asks.carryOut(p.asks.machine.Tick(p.now()))
 		p.mu.Unlock()
@@ -236,8 +260,14 @@ func (p *Pipeline) look(now time.Time) {
 	if err := p.members.look(records, now); err != nil {
 		p.fail(err)
 	}
-	first, next := p.members.of(records, 0), p.members.of(records, p.with.Stage+1)
-	p.stage.carryOut(p.stage.machine.Members(p.now(), next, func(id transport.PeerID) bool { return p.members.before(records, id) }))
+	first := p.members.of(records, 0)
+	if p.with.Plan.ends {
+		first = []transport.PeerID{p.members.self} // or nobody's: such a member has no rows
+	}
+	for _, s := range p.steps.stages {
+		before := func(id transport.PeerID) bool { return p.members.before(records, id, s.index) }
+		s.carryOut(s.machine.Members(p.now(), p.members.of(records, s.index+1), before))
+	}
 	p.rows.carryOut(p.rows.machine.Members(p.now(), first))
 	p.asks.carryOut(p.asks.machine.Members(p.now(), first))
 }

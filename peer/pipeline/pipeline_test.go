@@ -78,11 +78,17 @@ func TestStagesLearn(t *testing.T) {
 // TestAStepIsThatOfTheWhole: with one member for each stage, the first step is, to the bit, that of the whole model by the
 // same micro-batches, for every cut.
 func TestAStepIsThatOfTheWhole(t *testing.T) {
-	for _, cuts := range [][]int{{1}, {2}, {1, 2}} {
+	type cut struct {
+		at   []int
+		ends bool
+	}
+	for _, c := range []cut{{[]int{1}, false}, {[]int{2}, false}, {[]int{1, 2}, false}, {[]int{1, 2}, true}} {
 		synctest.Test(t, func(t *testing.T) {
-			w := newWorld(t, perceptron(t, cuts...))
-			w.once = true
-			for stage := range w.plan.Stages {
+			w := newWorld(t, perceptron(t, c.at...))
+			if w.once = true; c.ends {
+				w.plan = ending(t, w.plan)
+			}
+			for stage := range w.plan.Parts() {
 				w.member(string(rune('a'+stage)), stage, stage == 0, nil)
 			}
 			for _, m := range w.all {
@@ -105,7 +111,7 @@ func TestAStepIsThatOfTheWhole(t *testing.T) {
 				params[i] -= rate * g
 			}
 			if got := w.whole().Vector(); !tensor.Identical(got, params) {
-				t.Errorf("cuts %v: another step than the whole model's", cuts)
+				t.Errorf("%+v: another step than the whole model's", c)
 			}
 		})
 	}

@@ -21,7 +21,8 @@ import (
 
 // Place is what a newcomer is to train.
 type Place struct {
-	// Stage is a stage that has no members, or else the one that all others wait for.
+	// Stage is a stage that has no members, or else the one that all others wait for. Where the ends stay with the data, it is none of
+	// these: who has data takes part 0, and asks nobody.
 	Stage int
 	// Params are the parameters of a stage without members, as another member keeps them, and At is how many steps the flock
 	// had made when they were copied. Nil if nobody does: then a member begins with Plan.Init, or copies what the others of
@@ -110,7 +111,7 @@ func (c chooser) settle(ctx context.Context) (stage int, err error) {
 		if time.Since(began) > 5*settled { // who has chosen, and does not train, does not keep others away for ever
 			records = slices.DeleteFunc(records, func(r transport.Record) bool { return !flock.Trains(r) })
 		}
-		if next := better(records, c.self, stage, len(c.plan.Stages)); next != stage {
+		if next := c.better(records, stage); next != stage {
 			stage, since = next, time.Now()
 		}
 	}
@@ -119,8 +120,8 @@ func (c chooser) settle(ctx context.Context) (stage int, err error) {
 // chosenOnly tells whether a run that has begun has another stage that nobody trains, though somebody has chosen it, and is
 // about to train it, or never will.
 func (c chooser) chosenOnly(records []transport.Record, own int) bool {
-	begun, trained := false, make([]bool, len(c.plan.Stages))
-	trained[own] = true
+	begun, trained := false, make([]bool, c.plan.Parts())
+	trained[own], trained[0] = true, own == 0 || c.plan.ends
 	for _, r := range records {
 		begun = begun || r.Steps > 0
 		if at := int(r.Stage) - 1; at >= 0 && at < len(trained) && flock.Trains(r) {
@@ -130,19 +131,31 @@ func (c chooser) chosenOnly(records []transport.Record, own int) bool {
 	return begun && slices.Contains(trained, false)
 }
 
+// taken counts for so many members of a part that is not to be chosen.
+const taken = 1 << 30
+
+// counts has room to count the members of each part.
+func (c chooser) counts() []int {
+	counts := make([]int, c.plan.Parts())
+	if c.plan.ends {
+		counts[0] = taken
+	}
+	return counts
+}
+
 // better is the stage that a node should choose which has chosen one: another if that has nobody, or, before anybody has made a
 // step, two members fewer, and this node is the last of those that could leave theirs for it.
-func better(records []transport.Record, self transport.PeerID, stage, of int) int {
-	counts, last, begun := make([]int, of), true, false
+func (c chooser) better(records []transport.Record, stage int) int {
+	counts, last, begun := c.counts(), true, false
 	counts[stage] = 1
 	for _, r := range records {
 		at := int(r.Stage) - 1
-		if at < 0 || at >= of {
+		if at < 0 || at >= len(counts) {
 			continue
 		}
 		counts[at]++
 		begun = begun || r.Steps > 0
-		last = last && (at != stage || flock.Trains(r) || r.Peer < self)
+		last = last && (at != stage || flock.Trains(r) || r.Peer < c.self)
 	}
 	fewest := slices.Index(counts, slices.Min(counts))
 	if last && counts[stage] > counts[fewest]+1 && (counts[fewest] == 0 || !begun) {
@@ -154,8 +167,8 @@ func better(records []transport.Record, self transport.PeerID, stage, of int) in
 // bottleneck is the first stage without members, those included that are about to train it; if all have some, the one that
 // computes the fewest micro-batches a second.
 func (c chooser) bottleneck(ctx context.Context) int {
-	records := slices.DeleteFunc(c.service.Records(), func(r transport.Record) bool { return r.Stage == 0 || int(r.Stage) > len(c.plan.Stages) })
-	counts := make([]int, len(c.plan.Stages))
+	records := slices.DeleteFunc(c.service.Records(), func(r transport.Record) bool { return r.Stage == 0 || int(r.Stage) > c.plan.Parts() })
+	counts := c.counts()
 	for _, r := range records {
 		counts[r.Stage-1]++
 	}
@@ -165,13 +178,16 @@ func (c chooser) bottleneck(ctx context.Context) int {
 	each := c.each(ctx, records)
 	capacity := make([]float64, len(counts))
 	for stage := range capacity {
+		if capacity[stage] = math.Inf(1); counts[stage] >= taken {
+			continue
+		}
 		known, sum := 0.0, 0.0
 		for i, r := range records {
 			if int(r.Stage) == stage+1 && each[i] > 0 {
 				known, sum = known+1, sum+1/each[i].Seconds()
 			}
 		}
-		if capacity[stage] = math.Inf(1); known > 0 {
+		if known > 0 {
 			capacity[stage] = sum * float64(counts[stage]) / known // who does not know is as fast as the others
 		}
 	}
@@ -212,7 +228,7 @@ func (c chooser) kept(ctx context.Context, stage int) (params *tensor.Params, at
 		if err == nil {
 			var values tensor.Vector
 			if values, err = got.values.decode(); err == nil {
-				params, err = tensor.WrapParams(c.plan.Stages[stage].Layout(), values) // fails if it has none any more
+				params, err = tensor.WrapParams(c.plan.Layout(stage), values) // fails if it has none any more
 			}
 		}
 		if err == nil {

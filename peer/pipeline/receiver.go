@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/seed-97356399/murmuration/internal/framed"
 	"github.com/seed-97356399/murmuration/internal/stages"
@@ -21,13 +22,17 @@ const (
 
 // receiver answers members that send micro-batches, or want to know something.
 type receiver struct {
-	stage   *stage
+	*run
+	stages  []*stage
+	members *members
+	rows    *sender // of this member
+	asks    *sender
 	copies  *copies
 	reading *places // for micro-batches that are being read
 }
 
-func newReceiver(s *stage, c *copies) *receiver {
-	return &receiver{stage: s, copies: c, reading: newPlaces(maxReading, maxReadingOf)}
+func newReceiver(p *Pipeline) *receiver {
+	return &receiver{run: p.run, stages: p.steps.stages, members: p.members, rows: p.rows, asks: p.asks, copies: p.copies, reading: newPlaces(maxReading, maxReadingOf)}
 }
 
 // errShape: what a member sends does not fit the stage.
@@ -41,26 +46,47 @@ func (r *receiver) serve(ctx context.Context, s *framed.Stream) error {
 	}
 	switch m.Kind {
 	case wire.BatchLoad:
-		return r.finish(s, outcome{answer: stages.NoRoom, load: r.stage.load()})
+		return r.finish(s, outcome{answer: stages.NoRoom, load: r.stages[0].load()})
 	case wire.BatchKeep, wire.BatchFetch:
-		return r.copies.serve(s, m, r.stage.service.Records())
+		return r.copies.serve(s, m, r.service.Records())
 	}
-	if !r.stage.members.before(r.stage.service.Records(), s.Remote()) || int(m.Stage) != r.stage.with.Stage+1 {
-		s.Refuse(0, wire.ReasonProtocol, fmt.Sprintf("this member has stage %d, and takes what members of the stage before have, or rows", r.stage.with.Stage+1))
+	at := slices.IndexFunc(r.stages, func(o *stage) bool { return o.index == int(m.Stage)-1 })
+	if at < 0 || !r.members.before(r.service.Records(), s.Remote(), int(m.Stage)-1) {
+		s.Refuse(0, wire.ReasonProtocol, fmt.Sprintf("this member has stage %d, and takes what members of the stage before have, or rows, unless these stay with their member", r.with.Stage+1))
 		return nil
 	}
-	parcel, err := r.read(s, m)
+	stage := r.stages[at]
+	parcel, err := r.read(s, stage, m)
 	if errors.Is(err, errNoRoom) {
-		return r.finish(s, outcome{answer: stages.NoRoom, load: r.stage.load()})
+		return r.finish(s, outcome{answer: stages.NoRoom, load: stage.load()})
+	}
+	home := r.with.Plan.ends && stage.index > 0 && r.with.Stage == 0
+	if home && err == nil && !r.labelled(&parcel) {
+		return r.finish(s, outcome{answer: stages.GivenUp, load: stage.load()})
 	}
 	if err != nil {
 		return err
 	}
-	o, err := r.stage.accept(ctx, s.Remote(), parcel)
+	o, err := stage.accept(ctx, s.Remote(), parcel)
 	if err != nil {
 		return err
+	}
+	if home && parcel.id.Asks {
+		r.asks.keep(parcel.id, o.values)
+		o.values = coded{codec: o.values.codec}
 	}
 	return r.finish(s, o)
+}
+
+// labelled gives a micro-batch of this member's rows, which has come back for its last stage, the targets that have stayed here. It
+// is false if none such is on its way.
+func (r *receiver) labelled(p *parcel) (is bool) {
+	from := r.rows
+	if p.id.Asks {
+		from = r.asks
+	}
+	p.targets, is = from.home(p.id)
+	return is
 }
 
 func (r *receiver) finish(s *framed.Stream, o outcome) error {
@@ -73,11 +99,11 @@ func (r *receiver) finish(s *framed.Stream, o outcome) error {
 
 var errNoRoom = errors.New("too many micro-batches come at once")
 
-// read reads a micro-batch for this stage.
-func (r *receiver) read(s *framed.Stream, m wire.Batch) (got parcel, err error) {
+// read reads a micro-batch for a stage.
+func (r *receiver) read(s *framed.Stream, stage *stage, m wire.Batch) (got parcel, err error) {
 	codec, known := quant.ByID(m.Codec)
-	examples, in := int(m.Examples), r.stage.model.In().Len()
-	if !known || codec.Lattice() || examples < 1 || examples > r.stage.with.Examples || int(m.Values) != examples*in || !r.fits(m) {
+	examples, in := int(m.Examples), stage.model.In().Len()
+	if !known || codec.Lattice() || examples < 1 || examples > r.with.Examples || int(m.Values) != examples*in || !r.fits(m) {
 		return got, fmt.Errorf("%d examples of %d values with %d targets, coded as %d: %w", m.Examples, m.Values, m.Targets, m.Codec, errShape)
 	}
 	if !r.reading.take(s.Remote()) {
@@ -91,10 +117,10 @@ func (r *receiver) read(s *framed.Stream, m wire.Batch) (got parcel, err error) 
 	return got, err
 }
 
-// fits tells whether a micro-batch has as many targets as are due: none if its outputs are wanted.
+// fits tells whether a micro-batch has as many targets as are due: none if its outputs are wanted, or targets stay with the rows.
 func (r *receiver) fits(m wire.Batch) bool {
-	due := int(m.Examples) * r.stage.with.Plan.Loss.Terms(r.stage.with.Plan.Whole.Out())
-	if m.Kind == wire.BatchOutputs {
+	due := int(m.Examples) * r.with.Plan.Loss.Terms(r.with.Plan.Whole.Out())
+	if m.Kind == wire.BatchOutputs || r.with.Plan.ends {
 		due = 0
 	}
 	return int(m.Targets) == due

@@ -27,6 +27,15 @@ type run struct {
 	fail    context.CancelCauseFunc
 	tasks   tasks.Group
 	mu      sync.Mutex // over the schedules, and what is held for them
+	jobs    chan job   // for the goroutine that calls Step
+}
+
+// outputs is how many values come back of so many examples whose outputs are wanted: none where the last stage stays with the rows.
+func (r *run) outputs(examples int) int {
+	if r.with.Plan.ends {
+		return 0
+	}
+	return examples * r.with.Plan.Whole.Out().Len()
 }
 
 func (r *run) now() time.Duration { return time.Since(r.began) }

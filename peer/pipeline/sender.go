@@ -57,7 +57,7 @@ func (s *sender) parcel(x, y tensor.Vector) (p parcel, err error) {
 	width, out := s.with.Plan.Whole.In().Len(), s.with.Plan.Whole.Out()
 	p = parcel{examples: len(x) / width, values: encode(raw(), x), targets: encode(raw(), y)}
 	if s.machine.Asks {
-		p.back = p.examples * out.Len()
+		p.back = s.outputs(p.examples)
 	}
 	switch terms := s.with.Plan.Loss.Terms(out); {
 	case p.examples < 1 || p.examples > s.with.Examples || len(x) != p.examples*width:
@@ -133,12 +133,35 @@ func (s *sender) answered(a stages.Action, got outcome, broken error) {
 	}
 	id, do := s.machine.Answer(s.now(), a.To, a.Number, got.answer, got.load)
 	if o := s.own[id]; o != nil {
-		if o.result = got.values; math.IsNaN(s.loss) {
+		if !s.with.Plan.ends {
+			o.result = got.values
+		}
+		if math.IsNaN(s.loss) {
 			s.loss = got.loss
 		}
 		s.loss += smoothing * (got.loss - s.loss)
 	}
 	s.carryOut(do)
+}
+
+// home gives what the last stage of this member needs of one of its micro-batches that comes there, if it is on its way.
+func (s *sender) home(id stages.ID) (targets coded, waits bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	o := s.own[id]
+	if o == nil {
+		return targets, false
+	}
+	return o.targets, true
+}
+
+// keep takes the outputs of one that stay here.
+func (s *sender) keep(id stages.ID, outputs coded) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if o := s.own[id]; o != nil {
+		o.result = outputs
+	}
 }
 
 // result waits for the outputs of a micro-batch.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 
 	"go.uber.org/zap"
 
@@ -19,6 +20,7 @@ import (
 type stage struct {
 	*run
 	members *members
+	index   int // from 0, of all stages
 	model   *nn.Model
 	desk    *desk // of the goroutine that calls Step
 	usual   usual // errors
@@ -29,10 +31,14 @@ type stage struct {
 	arrived uint64 // numbers what comes
 }
 
-func newStage(r *run, m *members, first uint64) (*stage, error) {
-	machine, err := stages.NewHolder(stages.Config{Stage: r.with.Stage, Stages: len(r.with.Plan.Stages), Batch: r.with.Batch, First: first})
-	model := r.with.Plan.Stages[r.with.Stage]
-	return &stage{run: r, members: m, model: model, desk: newDesk(r.with, model), machine: machine, usual: newUsual(), held: map[stages.Key]*held{}}, err
+func newStage(r *run, m *members, index int, first uint64) (*stage, error) {
+	all := len(r.with.Plan.Stages)
+	with := stages.Config{Stage: index, Stages: all, Batch: r.with.Batch, First: first, Home: r.with.Plan.ends && index == all-2}
+	if r.with.Plan.ends && index == all-1 {
+		with.Batch = math.MaxInt // it steps when the first stage of this member does
+	}
+	machine, err := stages.NewHolder(with)
+	return &stage{run: r, members: m, index: index, model: r.with.Plan.Stages[index], desk: newDesk(r.with, index), machine: machine, usual: newUsual(), held: map[stages.Key]*held{}}, err
 }
 
 func (s *stage) load() stages.Load {
@@ -49,6 +55,9 @@ func (s *stage) accept(ctx context.Context, from transport.PeerID, got parcel) (
 	in, err := got.values.decode()
 	if err != nil {
 		return o, fmt.Errorf("%w: %w", wire.ErrMessage, err)
+	}
+	if s.with.Plan.ends && s.index == 0 {
+		got.targets = coded{codec: raw()} // they do not go on
 	}
 	targets, err := got.targets.decode()
 	if err != nil {
@@ -81,9 +90,9 @@ func (s *stage) carryOut(do []stages.Action) {
 		h := s.held[a.At]
 		switch a.Kind {
 		case stages.ComputeForward, stages.ComputeBack, stages.Step:
-			s.desk.jobs <- job{a, h} // has room: there is one at a time
+			s.jobs <- job{a, h, s} // has room: there is one of each stage at a time
 		case stages.Send:
-			s.send(h.life, a.To, s.with.Stage+1, s.onwards(h), func(o outcome, err error) { s.answered(a, o, err) })
+			s.send(h.life, a.To, s.index+1, s.onwards(h), func(o outcome, err error) { s.answered(a, o, err) })
 		case stages.Reply:
 			h.answer <- outcome{answer: a.Answer, load: a.Load, loss: h.loss, values: h.returned(a.Answer)} // has room
 			if a.Answer == stages.NoRoom {
@@ -100,7 +109,7 @@ func (s *stage) carryOut(do []stages.Action) {
 func (s *stage) onwards(h *held) parcel {
 	p := parcel{id: h.id, examples: len(h.in) / s.model.In().Len(), values: h.onwards, targets: h.labels, back: h.onwards.n}
 	if h.id.Asks {
-		p.back = p.examples * s.with.Plan.Whole.Out().Len()
+		p.back = s.outputs(p.examples)
 	}
 	return p
 }
@@ -136,44 +145,6 @@ func (s *stage) answered(a stages.Action, o outcome, broken error) {
 		h.loss, h.errors, h.from, h.back = o.loss, errs, a.To, o.values
 	}
 	s.carryOut(do)
-}
-
-// gradient is the mean gradient of the micro-batches of a step, at parameters that do not change meanwhile.
-func (s *stage) gradient(ctx context.Context, x, grad tensor.Vector, over <-chan struct{}) (peer.Result, error) {
-	d := s.desk
-	d.params, d.worst = x, worst{}
-	defer func() {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		if d.leave(s.held); !d.stepped {
-			s.machine.Discard()
-		}
-	}()
-	if d.stepped {
-		d.stepped = false
-		s.tell(func() []stages.Action { return s.machine.Stepped(s.now()) })
-	}
-	for ctx.Err() == nil {
-		select {
-		case j := <-d.jobs:
-			switch {
-			case j.Kind == stages.Step && d.Samples > 0:
-				d.stepped = true
-				return d.mean(grad), nil
-			case j.Kind == stages.Step: // it was due when the last one was broken off, and its gradients are gone
-				s.tell(func() []stages.Action { return s.machine.Stepped(s.now()) })
-				continue
-			}
-			useless := d.compute(j, grad)
-			s.tell(func() []stages.Action { return s.machine.Computed(s.now(), j.At, useless) })
-		case <-ctx.Done():
-		case <-over:
-			return peer.Result{}, peer.ErrRunOver
-		case <-s.life.Done():
-			return peer.Result{}, context.Cause(s.life)
-		}
-	}
-	return peer.Result{}, fmt.Errorf("waiting for micro-batches: %w", context.Cause(ctx))
 }
 
 // tell tells the schedule something, and carries out what it says.

@@ -73,6 +73,7 @@ type world struct {
 	log    bool
 	spoils uint64 // each so many micro-batches holds NaN, if not 0
 	seeds  []string
+	taps   *tap // what is written, if not nil
 	all    []*member
 }
 
@@ -105,7 +106,9 @@ func (w *world) node(name string) *peer.Node {
 	if network.Membership, err = w.net.Membership(tr, network.Run); err != nil {
 		w.t.Fatal(err)
 	}
-	network.Transport = tr
+	if network.Transport = tr; w.taps != nil {
+		network.Transport = tapped{tr, w.taps}
+	}
 	w.t.Cleanup(func() { tr.Close() })
 	n, err := peer.Join(w.t.Context(), network)
 	if err != nil {
@@ -183,9 +186,9 @@ func (w *world) crash(m *member) { w.net.Crash(m.node.Self()) }
 // whole joins the mean parameters of the members of each stage.
 func (w *world) whole() *tensor.Params {
 	w.t.Helper()
-	parts := make([]tensor.Vector, len(w.plan.Stages))
+	parts := make([]tensor.Vector, w.plan.Parts())
 	for stage := range parts {
-		parts[stage] = make(tensor.Vector, w.plan.Stages[stage].Layout().Len())
+		parts[stage] = make(tensor.Vector, w.plan.length(stage))
 		var n float32
 		for _, m := range w.all {
 			if m.Pipeline.with.Stage != stage {
@@ -221,11 +224,11 @@ func (w *world) accuracy(params tensor.Vector) float64 {
 	return float64(right) / 1000
 }
 
-// flock makes members for each stage, all of which have rows.
+// flock makes members for each stage, all of which have rows, unless these stay.
 func (w *world) flock(each int) {
-	for stage := range w.plan.Stages {
+	for stage := range w.plan.Parts() {
 		for i := range each {
-			w.member(fmt.Sprintf("s%d.%d", stage, i), stage, true, nil)
+			w.member(fmt.Sprintf("s%d.%d", stage, i), stage, stage == 0 || !w.plan.ends, nil)
 		}
 	}
 }

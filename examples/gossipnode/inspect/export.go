@@ -128,8 +128,11 @@ func modelIn(from string) (file string, read *checkpoint.File, model *tensor.Par
 // joined joins the model of a checkpoint with those of the other stages, if there are any.
 func joined(of *checkpoint.File, model *tensor.Params, more []string) (*tensor.Params, error) {
 	stages := 1
-	if text, _, cut := strings.Cut(valueIn(of, rundescription.StagesField), " "); cut {
-		stages, _ = strconv.Atoi(text)
+	field := valueIn(of, rundescription.StagesField)
+	if text, _, cut := strings.Cut(field, " "); cut {
+		if stages, _ = strconv.Atoi(text); strings.HasSuffix(field, rundescription.EndsStay) {
+			stages-- // both ends are in one checkpoint
+		}
 	}
 	if len(more)+1 != stages {
 		return nil, cli.Usagef("the model was trained in %s, and %d are given: give a checkpoint of each", cli.Plural(uint64(stages), "stage"), len(more)+1)

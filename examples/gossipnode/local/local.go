@@ -91,6 +91,7 @@ func adapt(s *settings.Settings, peers, holders int, sources cli.Origins) error 
 	}
 	var faults cli.Faults
 	faults.If(holders < 0 || holders > maxPeers, "holders", "%d: want 0 to %d", holders, maxPeers)
+	faults.If(s.EndsStay, settings.EndsStayFlag, "is for run: give each peer its data, and --train-only to those without")
 	faults.If(s.Hold, "hold", "is for run: give --holders with the number of those that hold the data")
 	faults.If(s.TrainOnly || s.HoldAndTrain, "train-only", "and --hold-and-train are for run: with --holders, the other peers train only")
 	faults.If(holders > 0 && s.Strategy == settings.StrategyAlone, "holders", "%d: with --strategy %s nobody takes what they hold", holders, s.Strategy)

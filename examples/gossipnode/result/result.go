@@ -164,6 +164,9 @@ func (r Result) String() string {
 	if r.Peers > 1 && a.Min != a.Max {
 		text += fmt.Sprintf(" (%s to %s)", cli.Percent(a.Min), cli.Percent(a.Max))
 	}
+	if math.IsNaN(float64(a.Mean)) {
+		text = "known to the peers with data"
+	}
 	text = fmt.Sprintf("Held-out accuracy on %s: %s, after %s in %.1f s of training.\n", r.Dataset, text, cli.Plural(r.Steps, "step"), r.Seconds)
 	if b := r.BitsPerByte; b != nil {
 		text += fmt.Sprintf("%s bits per byte of text held out (%s to %s), after %d bytes.\n", cli.Figure(b.Mean), cli.Figure(b.Min), cli.Figure(b.Max), r.Tokens)

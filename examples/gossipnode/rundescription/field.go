@@ -84,8 +84,11 @@ func fields() []field {
 		flag("schedule", false), flag("warmup", false), flag("lr-floor", false), flag("weight-decay", false), flag("clip", false),
 		number("beta2", settings.Settings.OtherBeta2), number("momentum", settings.Settings.OtherMomentum),
 		{
-			name: StagesField, flags: []string{"stages"}, value: stagesOf,
-			take: func(s values, value string) error { return s.Table.Stages.Take(strings.Split(value, " ")[0]) },
+			name: StagesField, flags: []string{"stages", settings.EndsStayFlag}, value: stagesOf,
+			take: func(s values, value string) error {
+				s.EndsStay = strings.HasSuffix(value, EndsStay)
+				return s.Table.Stages.Take(strings.Split(value, " ")[0])
+			},
 		},
 		flag("activations", true), flag("strategy", false), shape(), flag("servers", false), flag("global-batch", false), flag("seed", false), flag("final", false), flag("final-weights", true),
 		wait("final-wait", func(s *settings.Settings) *time.Duration { return &s.FinalWait }),
@@ -154,6 +157,9 @@ func tableFields() []field {
 // StagesField is the field that says into how many stages the model is cut, before anything else.
 const StagesField = "stages of the model"
 
+// EndsStay ends the text of that field where the first and the last stage stay with the data.
+const EndsStay = ", the ends stay"
+
 // stagesOf is into how many stages the model is cut, and the size of micro-batches, which is the same for all.
 func stagesOf(s values) string {
 	n := s.ModelStages()
@@ -161,7 +167,11 @@ func stagesOf(s values) string {
 		return "1"
 	}
 	examples, _ := s.MicroBatch()
-	return fmt.Sprintf("%d of micro-batches of %d", n, examples)
+	text := fmt.Sprintf("%d of micro-batches of %d", n, examples)
+	if s.EndsStay {
+		text += EndsStay
+	}
+	return text
 }
 
 // work is the amount of work.

@@ -2,9 +2,13 @@ package settings
 
 import (
 	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
+	"github.com/seed-97356399/murmuration/examples/zoo/dataset"
 )
 
 const activationsFlag = "activations"
+
+// EndsStayFlag is the name of --ends-stay.
+const EndsStayFlag = "ends-stay"
 
 // microBatches is about how many micro-batches make a step of a peer that trains a stage of a model.
 const microBatches = 8
@@ -27,10 +31,18 @@ func pipelined(s Settings) []error {
 	faults.Add(cli.OneOf(activationsFlag, s.Activations, activationCodecs()))
 	if s.ModelStages() == 1 {
 		faults.If(s.Activations != activationCodecs()[0], activationsFlag, "is for --stages K, with which the model is cut into stages")
+		faults.If(s.EndsStay, EndsStayFlag, "is for --stages K, of 3 at least, with which the model is cut into stages")
 		return faults
 	}
+	if s.EndsStay {
+		faults.If(s.ModelStages() < 3, EndsStayFlag, "wants --stages 3 at least, since the first and the last are with the data: here are %d", s.ModelStages())
+		faults.If(s.Steps == 0, EndsStayFlag, "wants --steps N, since peers without data do not know how many an epoch has")
+		faults.If(!dataset.Known(s.Dataset), EndsStayFlag, "%s: peers without data know the shape of %s only", s.Dataset, cli.List(dataset.Knowns()))
+		faults.If(s.Init != "" && s.TrainOnly, "init", "has the ends too, which stay with the data: leave it out, or --train-only")
+	}
 	for what, given := range map[string]bool{
-		"--hold, --train-only, --hold-and-train":    s.Hold || s.TrainOnly || s.HoldAndTrain,
+		"--hold, --hold-and-train":                  s.Hold || s.HoldAndTrain,
+		"--train-only (without --ends-stay)":        s.TrainOnly && !s.EndsStay,
 		"--tasks":                                   s.TaskFile != "",
 		"--until, --history (only --deadline goes)": len(s.Until) > 0 || s.History != "",
 		"--serve":                   s.Serve != "",

@@ -56,6 +56,7 @@ type StrategySettings struct {
 	Balance      bool
 	GlobalBatch  int
 	Activations  string // codec of what goes from stage to stage
+	EndsStay     bool   // the first and the last stage stay with the data
 }
 
 func (s *StrategySettings) register(flags *pflag.FlagSet) {
@@ -69,6 +70,7 @@ func (s *StrategySettings) register(flags *pflag.FlagSet) {
 	flags.IntVar(&s.StalenessMax, stalenessMaxFlag, DefaultStalenessMax, "ps-dssp: by how many steps a peer may be ahead of the slowest at most")
 	flags.BoolVar(&s.Balance, balanceFlag, false, "work in proportion to speed: pictures of a step (allreduce, ps-bsp; --batch is the mean), steps between two exchanges (adpsgd; --every is the mean)")
 	flags.IntVar(&s.GlobalBatch, GlobalBatchFlag, 0, "pictures in a step of all peers together, divided among those of the moment (ps-*, adpsgd: by speed); instead of --batch")
+	flags.BoolVar(&s.EndsStay, EndsStayFlag, false, "--stages K, 3 or more: first and last stage stay with the data, and so do rows and labels; peers without data (--train-only) train the stages between")
 	flags.StringVar(&s.Activations, activationsFlag, activationCodecs()[0], "--stages: codec of what goes from stage to stage, and back: "+cli.List(activationCodecs()))
 }
 

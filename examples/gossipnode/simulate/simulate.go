@@ -149,6 +149,7 @@ func (s *Settings) Check(sources cli.Origins) (peertest.World, error) {
 	}
 	faults.If(len(s.Table.Stages.List) > 0, "stages", "want a number: files of stages prepare rows of tables")
 	faults.If(s.ServeOnly, settings.ServeOnlyFlag, "is for run and local")
+	faults.If(s.EndsStay, settings.EndsStayFlag, "is for run: no rows travel here")
 	faults.If(s.Gives() || s.TrainOnly, "hold", "--hold-and-train and --train-only are for run and local: no rows travel here")
 	if faults = append(faults, s.Unused(false, false)...); len(faults) > 0 {
 		return world, sources.Usage(faults...)

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"time"
 
 	"go.uber.org/zap"
@@ -30,6 +31,26 @@ type staged struct {
 	memory uint64 // at its peak while it trained, before it had the whole model
 }
 
+// between tells whether this peer has no data, where the ends of the model stay with those that do.
+func (s *staged) between() bool { return s.plan.Parts() < len(s.plan.Stages) && s.stage > 0 }
+
+// between is the workload of such a peer.
+func between(p *preparing) (*workload.Workload, error) {
+	data, err := dataset.Without(p.Dataset)
+	if err != nil {
+		return nil, err
+	}
+	return workload.Equip(*p.Settings, data, p.Seed)
+}
+
+// evaluated is how good the model is; unknown to a peer that has a part of it, and no data.
+func evaluated(t *training) (right, loss float64) {
+	if t.staged.between() {
+		return math.NaN(), math.NaN()
+	}
+	return t.work.Model.Evaluate(t.work.Params.Vector(), t.recent.judges(t.work.Data.HeldOut))
+}
+
 // What a micro-batch takes, about: the products that a core makes in a second, and the bytes of a link between stages. They
 // are the same at all peers, so that all cut the model alike.
 const (
@@ -52,14 +73,21 @@ func cut(model *nn.Model, stages, examples int) (pipeline.Plan, error) {
 
 // beginStage joins the run, takes the stage that needs this peer most, and begins to train it.
 func beginStage(ctx context.Context, t *training, p *preparing) (*peer.Peer, error) {
-	if err := joinWith(ctx, p, t.work.Data); err != nil {
+	data := t.work.Data
+	if t.TrainOnly {
+		data = nil // it has none, and cannot describe it
+	}
+	if err := joinWith(ctx, p, data); err != nil {
 		return nil, err
 	}
 	t.announced = p.announced
 	examples, batches := t.MicroBatch()
 	s := &t.staged
 	var err error
-	if s.plan, err = cut(nets.Layers(t.work.Model), t.ModelStages(), examples); err != nil {
+	if s.plan, err = cut(nets.Layers(t.work.Model), t.ModelStages(), examples); err == nil && t.EndsStay {
+		s.plan, err = s.plan.EndsStay()
+	}
+	if err != nil {
 		return nil, err
 	}
 	if s.stage, t.work.Params, err = takeStage(ctx, t, p); err != nil {
@@ -74,9 +102,11 @@ func beginStage(ctx context.Context, t *training, p *preparing) (*peer.Peer, err
 	if err != nil {
 		return nil, err
 	}
-	s.Pipeline, err = pipeline.New(p.node, trainer, pipeline.Config{
-		Plan: s.plan, Stage: s.stage, Feed: func(ctx context.Context) (x, y tensor.Vector, err error) { return feed(ctx, t) }, Examples: examples, Batch: batches, Codec: t.ActivationCodec(), Log: t.Log,
-	})
+	of := pipeline.Config{Plan: s.plan, Stage: s.stage, Examples: examples, Batch: batches, Codec: t.ActivationCodec(), Log: t.Log}
+	if !t.staged.between() {
+		of.Feed = func(ctx context.Context) (x, y tensor.Vector, err error) { return feed(ctx, t) }
+	}
+	s.Pipeline, err = pipeline.New(p.node, trainer, of)
 	return &peer.Peer{Node: p.node, Trainer: trainer}, err
 }
 
@@ -86,9 +116,11 @@ func takeStage(ctx context.Context, t *training, p *preparing) (stage int, param
 	if names, err := t.Checkpoints().Names(); err == nil && len(names) > 0 && t.Checkpoint != "" {
 		return stageOfCheckpoint(t, whole)
 	}
-	place, err := pipeline.Choose(ctx, p.node, t.staged.plan)
-	if err != nil {
-		return 0, nil, err
+	var place pipeline.Place
+	if !t.EndsStay || t.TrainOnly { // else it has the ends
+		if place, err = pipeline.Choose(ctx, p.node, t.staged.plan); err != nil {
+			return 0, nil, err
+		}
 	}
 	if place.Fault != nil {
 		t.Log.Warn("a stage without peers begins anew, though a peer keeps a copy of it", zap.Error(place.Fault))
@@ -109,7 +141,7 @@ func takeStage(ctx context.Context, t *training, p *preparing) (stage int, param
 func stageOfCheckpoint(t *training, whole tensor.Vector) (stage int, params *tensor.Params, err error) {
 	folder, faults := workload.Folder(t.Settings), []error(nil)
 	folder.Older = nil // another stage may have the same shapes under other names
-	for i := range t.staged.plan.Stages {
+	for i := range t.staged.plan.Parts() {
 		part, err := t.staged.plan.Part(i, whole)
 		if err != nil {
 			return 0, nil, err
@@ -163,6 +195,9 @@ func does(t *training) string {
 	if t.staged.Pipeline == nil {
 		return fmt.Sprintf("training %s on %s", t.Model, t.Dataset)
 	}
+	if t.EndsStay && t.staged.stage == 0 {
+		return fmt.Sprintf("training the first and the last of %d stages of %s on %s, which stay here", len(t.staged.plan.Stages), t.Model, t.Dataset)
+	}
 	return fmt.Sprintf("training stage %d of %d of %s on %s", t.staged.stage+1, len(t.staged.plan.Stages), t.Model, t.Dataset)
 }
 
@@ -181,8 +216,11 @@ func collect(ctx context.Context, t *training, ended error) (*tensor.Params, err
 	if err := t.staged.Linger(ctx); err != nil {
 		t.Log.Warn("some peers may lack this one's stage for their last steps", zap.Error(err))
 	}
-	_ = t.peer.Trainer.Close() // it never fails
-	whole, err := t.staged.Whole(ctx)
+	_ = t.peer.Trainer.Close()              // it never fails
+	whole, err := t.work.Params, error(nil) // the part of who has no right to the ends
+	if !t.staged.between() {
+		whole, err = t.staged.Whole(ctx)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("%w: the other stages cannot be had; the checkpoints of peers have theirs", err)
 	}

@@ -40,6 +40,8 @@ type preparing struct {
 // work makes the workload. The caller closes the node, if there is one, after an error, too.
 func (p *preparing) work(ctx context.Context, self ed25519.PublicKey) (work *workload.Workload, err error) {
 	switch {
+	case p.EndsStay && p.TrainOnly:
+		work, err = between(p)
 	case p.TrainOnly:
 		work, err = ofHolders(ctx, p)
 	case p.Begins():

@@ -338,7 +338,7 @@ func (t *training) progress(now bool) {
 
 // result evaluates the model and collects the figures of this peer.
 func (t *training) result(stats stats.Peer, took time.Duration, ending result.Ending) result.Result {
-	right, loss := t.work.Model.Evaluate(t.work.Params.Vector(), t.recent.judges(t.work.Data.HeldOut))
+	right, loss := evaluated(t)
 	status, seconds := watch.StatusOf(stats, took), took.Seconds()
 	partners, firstExchange := t.partners.count()
 	memory, _ := host.PeakMemory() // 0 if it is unknown
