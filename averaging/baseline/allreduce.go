@@ -380,7 +380,7 @@ func (m *AllReduce) rest() {
 	if m.leads() && m.allAlike() {
 		m.depart()
 	}
-	m.seek()
+	m.beginToSeek()
 }
 
 // allAlike tells whether all others have these parameters and are done, or have exceeded

@@ -148,3 +148,30 @@ func TestWhoHasACopySaysSo(t *testing.T) {
 		t.Errorf("it brings %g", brings)
 	}
 }
+
+// Who looks for a coordinator when the run is over asks again when its timer says so: if each answer were answered with
+// a question, two such members would never stop.
+func TestAnswersAreNotAskedAgain(t *testing.T) {
+	for name, build := range map[string]func() (collective.Machine, error){
+		"allreduce": func() (collective.Machine, error) { return NewAllReduce(Config{Self: "a"}) },
+		"server":    func() (collective.Machine, error) { return NewParamServer(Config{Self: "a"}, BSP{}) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			machine, err := build()
+			if err != nil {
+				t.Fatal(err)
+			}
+			d := &driven{t: t, machine: machine}
+			d.view("b", "a", "c", "d")
+			d.handle(collective.Event{Event: averaging.Event{Kind: collective.GradientDone}, Samples: 1, Initial: true})
+			d.handle(collective.Event{Event: averaging.Event{Kind: averaging.RunOver}})
+			for range 3 {
+				for _, a := range d.told("c", message(messageNone, 0, float64(messageWho))) {
+					if a.Kind == collective.Tell && a.Message.Kind == messageWho {
+						t.Errorf("an answer is answered with a question to %s", a.Peer)
+					}
+				}
+			}
+		})
+	}
+}

@@ -303,7 +303,7 @@ func (s *service) rest() {
 	if !s.m.over || s.m.settled {
 		return
 	}
-	s.m.seek()
+	s.m.beginToSeek()
 	if !s.m.leads() {
 		return
 	}

@@ -52,7 +52,7 @@ func (s *succession) newer(members *collective.Members, version uint64) (id topo
 // Replaced is the fact that another member takes the place of a coordinator that is lost.
 const Replaced = "the coordinator is lost: the member with the newest parameters takes its place"
 
-// seek looks for the coordinator; it is repeated until there is one.
+// seek looks for the coordinator; the timer repeats it until there is one.
 func (c *coordination) seek() {
 	if c.coordinator != "" || !c.concerned() || !c.members.Has(c.Self) {
 		return
@@ -88,6 +88,14 @@ func (c *coordination) seek() {
 	default:
 		c.members.Pass(first)
 		c.asked = c.Now
+		c.seek()
+	}
+}
+
+// beginToSeek looks for the coordinator, if this peer does not yet. To ask at each event would answer each answer with a
+// question to all.
+func (c *coordination) beginToSeek() {
+	if c.asked == 0 {
 		c.seek()
 	}
 }
