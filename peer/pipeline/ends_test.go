@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/seed-97356399/murmuration/internal/stages"
 	"github.com/seed-97356399/murmuration/peer"
 	"github.com/seed-97356399/murmuration/peer/memnet"
 	"github.com/seed-97356399/murmuration/peer/transport"
@@ -225,8 +226,8 @@ func TestMembersDieWhereEndsStay(t *testing.T) {
 	})
 }
 
-// TestEndsOfOthers: a member has only its own micro-batches, and only such as are on their way, in its last stage; and its first
-// stage is nobody else's. Two stages have nothing between them, and rows are for members of the ends.
+// TestEndsOfOthers: a member has only its own micro-batches, of as many examples as they have, and only such as are on their way, in
+// its last stage; and its first stage is nobody else's. Two stages have nothing between them, and rows are for members of the ends.
 func TestEndsOfOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := ends(t, 1, 1)
@@ -245,6 +246,25 @@ func TestEndsOfOthers(t *testing.T) {
 			time.Sleep(100 * time.Millisecond)
 			if _, after := w.all[0].Counts(); after.Lost > before.Lost {
 				t.Error("what is not on its way comes to the last stage")
+			}
+		}
+		data := w.all[0].Pipeline.rows
+		feed := make(tensor.Vector, 4*inputs)
+		for _, examples := range []int{1, 3} {
+			o, err := data.put(t.Context(), feed, tensor.Vector{3, 3, 3, 3})
+			if err != nil {
+				t.Fatal(err)
+			}
+			p := parcel{id: o.id, examples: examples, back: examples * w.plan.Stages[2].In().Len(), values: encode(raw(), make(tensor.Vector, examples*w.plan.Stages[2].In().Len())), targets: coded{codec: raw()}}
+			answered := make(chan outcome, 1)
+			middle.send(t.Context(), self, 2, p, func(o outcome, err error) {
+				if err != nil {
+					t.Error(err)
+				}
+				answered <- o
+			})
+			if got := <-answered; got.answer != stages.GivenUp {
+				t.Errorf("a micro-batch of 4 examples that comes back as one of %d has the answer %d", examples, got.answer)
 			}
 		}
 		middle.send(t.Context(), self, 0, parcel{examples: 4, values: encode(raw(), make(tensor.Vector, 4*inputs)), targets: coded{codec: raw()}}, func(o outcome, err error) {

@@ -85,7 +85,7 @@ func (r *receiver) labelled(p *parcel) (is bool) {
 	if p.id.Asks {
 		from = r.asks
 	}
-	p.targets, is = from.home(p.id)
+	p.targets, is = from.home(p.id, p.examples)
 	return is
 }
 

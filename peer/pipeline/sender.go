@@ -144,15 +144,15 @@ func (s *sender) answered(a stages.Action, got outcome, broken error) {
 	s.carryOut(do)
 }
 
-// home gives what the last stage of this member needs of one of its micro-batches that comes there, if it is on its way.
-func (s *sender) home(id stages.ID) (targets coded, waits bool) {
+// home gives what the last stage of this member needs of one of its micro-batches that comes there, if one of so many examples is on
+// its way.
+func (s *sender) home(id stages.ID, examples int) (targets coded, waits bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	o := s.own[id]
-	if o == nil {
-		return targets, false
+	if o := s.own[id]; o != nil && o.examples == examples {
+		return o.targets, true
 	}
-	return o.targets, true
+	return targets, false
 }
 
 // keep takes the outputs of one that stay here.
