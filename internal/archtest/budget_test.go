@@ -22,7 +22,7 @@ type budget struct {
 }
 
 var budgets = []budget{
-	{name: "the library", folders: []string{"..."}, but: []string{"examples/...", "internal/kernel/gen"}, lines: 91_818, // by issue, on top of 63,500: 31 to 34 9,300, 35 4,340, 36 4,638, 37 3,440 (sites 650, overlap 760, factors and a reading 460), 38 5,000 (models 500, stages in virtual time and rounds 1,200, ends that stay 250), 39 1,480 (search 730, follow 750); the aim is below 66,000
+	{name: "the library", folders: []string{"..."}, but: []string{"examples/...", "internal/kernel/gen"}, lines: 91_860, // by issue, on top of 63,500: 31 to 34 9,300, 35 4,340, 36 4,638, 37 3,440 (sites 650, overlap 760, factors and a reading 460), 38 5,042 (models 500, stages in virtual time and rounds 1,200, ends that stay 250, hostile values 42), 39 1,480 (search 730, follow 750); the aim is below 66,000
 		why: "what a feature makes needless goes with the feature: size is a cost"},
 	{name: "examples", folders: []string{"examples/..."}, lines: 35_475, // by issue, on top of 23,500: 40 765 (the gallery), 35 1,770, 36 3,370 (models of pictures in files 110), 37 640, 38 1,010 (stages in virtual time 250, steps of several batches 45, text of a gru 25, parts of a text alone 50, ends that stay 105), 39 2,780 (search 1,895, follow 855, --hidden 25) and what readings found; the aim is 17,000
 		why: "examples are read before the library is"},

@@ -1,6 +1,8 @@
 package pipeline
 
 import (
+	"go.uber.org/zap"
+
 	"github.com/seed-97356399/murmuration/internal/idle"
 	"github.com/seed-97356399/murmuration/internal/stages"
 	"github.com/seed-97356399/murmuration/peer"
@@ -30,6 +32,7 @@ type desk struct {
 	grad   tensor.Vector // the sum of those of this step
 	errors tensor.Vector // over the outputs of the last stage
 	due    bool          // the schedule waits for a step
+	said   bool          // that a micro-batch cannot be computed
 	worst  worst         // of this step
 	peer.Result
 }
@@ -98,9 +101,19 @@ func (d *desk) leave(all map[stages.Key]*held) {
 	d.params, d.grad, d.Result = nil, nil, peer.Result{}
 }
 
-// compute does a job, and adds the gradient of a micro-batch that goes back. It returns true if the values are of no use.
+// compute does a job, and adds the gradient of a micro-batch that goes back. It returns true if the values are of no use, as
+// those that a layer panics at, such as the number of no row of an embedding: members may send them.
 func (d *desk) compute(j job) (useless bool) {
 	h := j.held
+	defer func() {
+		if fault := recover(); fault != nil {
+			h.flow, useless = nil, true // it broke off midway, and is not used again
+			if !d.said {                // a member may send many
+				d.said = true
+				d.with.Log.Warn("a micro-batch cannot be computed; others are left out without a word", zap.String("peer", string(j.At.From)), zap.Any("fault", fault))
+			}
+		}
+	}()
 	if h.flow == nil {
 		h.flow, h.params = d.flows.Take(), d.params
 		var out tensor.Vector

@@ -17,6 +17,7 @@ import (
 	"github.com/seed-97356399/murmuration/peer/optim"
 	"github.com/seed-97356399/murmuration/peer/transport"
 	"github.com/seed-97356399/murmuration/tensor"
+	"github.com/seed-97356399/murmuration/tensor/nn"
 )
 
 // TestHostileSenders: what does not fit the stage, or are no numbers, is refused, and whoever sends a flood is told that
@@ -99,6 +100,61 @@ func TestHostileSenders(t *testing.T) {
 		time.Sleep(5 * time.Second)
 		if after, _ := first.Counts(); after.Done < rows.Done+200 || after.Lost > 0 {
 			t.Errorf("rows before a flood %+v, and after %+v", rows, after)
+		}
+	})
+}
+
+// TestLabelsOfNoClass: labels that the loss does not take are left out by who has them, and refused by others, who go on.
+func TestLabelsOfNoClass(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, perceptron(t, 2))
+		first, last := w.member("a", 0, true, nil), w.member("b", 1, false, nil)
+		time.Sleep(5 * time.Second)
+		for _, label := range []float32{4, -1, 0.5, 1e9} {
+			x, y := make(tensor.Vector, 4*inputs), tensor.Vector{0, 0, label, 0}
+			if _, err := first.Pipeline.rows.put(t.Context(), x, y); !errors.Is(err, errUseless) {
+				t.Errorf("the label %v: %v", label, err)
+			}
+			p := parcel{examples: 4, values: encode(raw(), make(tensor.Vector, 4*w.plan.Stages[1].In().Len())), targets: encode(raw(), y), back: 4 * w.plan.Stages[1].In().Len()}
+			err := first.service.Ask(t.Context(), last.node.Self(), func(s *framed.Stream) error {
+				_, err := say(s, 1, p)
+				return err
+			})
+			if refusal, refused := errors.AsType[*wire.Refusal](err); !refused || refusal.Reason != wire.ReasonProtocol {
+				t.Errorf("the label %v is answered: %v", label, err)
+			}
+			time.Sleep(time.Second)
+		}
+		before, _ := first.Counts()
+		time.Sleep(5 * time.Second)
+		if after, _ := first.Counts(); after.Lost > 0 || after.Done < before.Done+200 {
+			t.Errorf("rows before %+v, and after %+v", before, after)
+		}
+	})
+}
+
+// credulous takes all targets, and panics at some.
+type credulous struct{ nn.Loss }
+
+func (credulous) Takes(nn.Shape, tensor.Vector) bool { return true }
+
+// TestAPanicIsOneMicroBatch: what the model or the loss panics at is given up, and the member lives on.
+func TestAPanicIsOneMicroBatch(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		plan := perceptron(t, 2)
+		plan.Loss = credulous{plan.Loss}
+		w := newWorld(t, plan)
+		first := w.member("a", 0, true, nil)
+		w.member("b", 1, false, nil)
+		time.Sleep(5 * time.Second)
+		if _, err := first.Pipeline.rows.put(t.Context(), make(tensor.Vector, 4*inputs), tensor.Vector{0, 0, 9, 0}); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Minute)
+		before, _ := first.Counts()
+		time.Sleep(5 * time.Second)
+		if after, _ := first.Counts(); after.Lost != 1 || after.Done < before.Done+200 {
+			t.Errorf("rows before %+v, and after %+v, want one lost", before, after)
 		}
 	})
 }

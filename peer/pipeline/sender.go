@@ -21,7 +21,7 @@ type sender struct {
 	machine *stages.Source
 	own     map[stages.ID]*own
 	loss    float64 // mean of those that came back lately
-	useless uint64  // micro-batches that were not sent since they hold what is no number
+	useless uint64  // micro-batches that were not sent since they hold what cannot be used
 }
 
 // own is a micro-batch of this member's rows.
@@ -49,8 +49,8 @@ func (s *sender) wake() {
 	}
 }
 
-// errUseless: rows hold what is no number.
-var errUseless = errors.New("a micro-batch holds NaN or infinite values")
+// errUseless: rows hold what is no number, or no class.
+var errUseless = errors.New("a micro-batch holds NaN or infinite values, or targets that the loss does not take")
 
 // parcel makes a micro-batch of rows.
 func (s *sender) parcel(x, y tensor.Vector) (p parcel, err error) {
@@ -62,7 +62,7 @@ func (s *sender) parcel(x, y tensor.Vector) (p parcel, err error) {
 	switch terms := s.with.Plan.Loss.Terms(out); {
 	case p.examples < 1 || p.examples > s.with.Examples || len(x) != p.examples*width:
 		err = fmt.Errorf("a micro-batch of %d values: want 1 to %d examples of %d", len(x), s.with.Examples, width)
-	case !tensor.Finite(x) || !tensor.Finite(y):
+	case !tensor.Finite(x) || !tensor.Finite(y) || !s.with.Plan.Loss.Takes(out, y):
 		err = errUseless
 	case !s.machine.Asks && len(y) != p.examples*terms:
 		err = fmt.Errorf("a micro-batch of %d targets: want %d for each of %d examples", len(y), terms, p.examples)

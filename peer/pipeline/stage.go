@@ -63,6 +63,9 @@ func (s *stage) accept(ctx context.Context, from transport.PeerID, got parcel) (
 	if err != nil {
 		return o, fmt.Errorf("%w: %w", wire.ErrMessage, err)
 	}
+	if !s.with.Plan.Loss.Takes(s.with.Plan.Whole.Out(), targets) {
+		return o, fmt.Errorf("targets that the loss does not take: %w", errShape)
+	}
 	h := &held{id: got.id, in: in, targets: targets, labels: got.targets, codec: got.values.codec, answer: make(chan outcome, 1)}
 	h.life, h.end = context.WithCancel(s.life)
 	s.mu.Lock()

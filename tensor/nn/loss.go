@@ -12,6 +12,8 @@ import (
 type Loss interface {
 	// Terms is how many terms, and so targets, an example with outputs of this shape has.
 	Terms(out Shape) int
+	// Takes tells whether targets for outputs of this shape, which may come from others, are such that Gradient takes them.
+	Takes(out Shape, targets tensor.Vector) bool
 	// Gradient returns the sum of the loss over the terms of some examples, and sets errors to the gradient of that
 	// sum over the outputs, times scale. Several goroutines may call it.
 	Gradient(errors, outputs, targets tensor.Vector, scale float64) float64
@@ -24,6 +26,15 @@ func CrossEntropy() Loss { return crossEntropy{} }
 type crossEntropy struct{}
 
 func (crossEntropy) Terms(out Shape) int { return out.Rows() }
+
+func (crossEntropy) Takes(out Shape, targets tensor.Vector) bool {
+	for _, t := range targets {
+		if !(t >= 0 && t < float32(out.Width())) || float32(int(t)) != t {
+			return false
+		}
+	}
+	return true
+}
 
 func (crossEntropy) Gradient(errors, outputs, targets tensor.Vector, scale float64) float64 {
 	return ops.SoftmaxCrossEntropy(errors, outputs, targets, scale)
@@ -46,6 +57,8 @@ type each struct {
 }
 
 func (each) Terms(out Shape) int { return out.Len() }
+
+func (each) Takes(_ Shape, targets tensor.Vector) bool { return tensor.Finite(targets) }
 
 func (l each) Gradient(errors, outputs, targets tensor.Vector, scale float64) float64 {
 	sum := 0.0
