@@ -5,7 +5,7 @@
 #
 # Figures: glyphs mnist fashion killed latecomer throughput share exchange tuned kernel
 # lanes exact liars matmul step pictures colour resnet paramhub gosource codecs proportion outer
-# stages seeds results; "help" prints this list. Those on MNIST, Fashion-MNIST and CIFAR-10 look for them in
+# stages seeds papers worlds results; "help" prints this list. Those on MNIST, Fashion-MNIST and CIFAR-10 look for them in
 # $MURMURATION_DATA (default ../shared/data) and are skipped where it is absent. Needs python3 besides Go.
 # Absolute times depend on the machine; the ratios are taken within one run of this script.
 set -euo pipefail
@@ -187,20 +187,7 @@ if wanted resnet && [ -d "$data/cifar10" ]; then
 fi
 # The first so many pictures of Fashion-MNIST are a folder of their own.
 first() {
-	python3 - "$data/fashion-mnist" "$work/first-$1" "$1" <<'PY'
-import gzip, os, shutil, struct, sys
-source, target, n = sys.argv[1], sys.argv[2], int(sys.argv[3])
-os.makedirs(target, exist_ok=True)
-for name in os.listdir(source):
-    if name.startswith("train"):
-        with gzip.open(os.path.join(source, name)) as f: data = f.read()
-        head = 4 + 4 * data[3]
-        size = (len(data) - head) // struct.unpack(">I", data[4:8])[0]
-        with gzip.open(os.path.join(target, name), "wb", 1) as f:
-            f.write(data[:4] + struct.pack(">I", n) + data[8:head] + data[head:head + n * size])
-    else:
-        shutil.copy(os.path.join(source, name), target)
-PY
+	python3 -c 'import sys; sys.path.insert(0, "docs"); from rows import first_pictures; first_pictures(sys.argv[1], sys.argv[2], int(sys.argv[3]))' "$data/fashion-mnist" "$work/first-$1" "$1"
 }
 if wanted paramhub && [ -d "$data/fashion-mnist" ]; then
 	adam=(--model cnn --optimizer adamw --lr 0.003 --epochs "${EPOCHS:-3}")
@@ -321,6 +308,17 @@ if wanted seeds && have mnist; then
 		# shellcheck disable=SC2086 # flags
 		node simulate "${seed[@]}" --peers 16 $trouble; show seconds target_seconds test_accuracy.mean
 	done
+fi
+# Strategies at the best of their rates, three seeds, in seven worlds; an hour or two. WORLDS has further arguments
+# (python3 docs/worlds.py --help), as "--rows rows.jsonl --plot worlds.svg", which needs matplotlib.
+if wanted worlds && have mnist; then
+	# shellcheck disable=SC2086 # arguments
+	python3 docs/worlds.py --node "$work/gossipnode" --data "$data" --rows "$work/rows" ${WORLDS:-}
+fi
+# Figures of the papers as pictures in docs/img; needs matplotlib. PAPERS has further arguments (python3 docs/seeds.py --help).
+if wanted papers && have mnist && have cifar10 && have fashion-mnist && have flights; then
+	# shellcheck disable=SC2086 # arguments
+	python3 docs/seeds.py --node "$work/gossipnode" --data "$data" --rows "$work/papers" ${PAPERS:-}
 fi
 if wanted results && have mnist; then
 	race=(--suite all --model softmax --dataset mnist --data "$data/mnist" --epochs 1 --target 0.88 --points 20

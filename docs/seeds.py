@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The figures of the five papers that this began with, here: runs, tables, and the pictures of docs/SEEDS.md.
+"""The figures of the five papers that this began with, here: runs, tables and pictures.
 
     go build -o gossipnode ./examples/gossipnode
     python3 docs/seeds.py --node ./gossipnode --data ../shared/data --rows seeds.jsonl --out docs/img

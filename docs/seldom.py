@@ -6,14 +6,11 @@
 
 The best rate of an arm is sought with the first seed on the ladder 0.02 x 1.5^k: from where the arm begins, up and
 down until both neighbours of the best are worse. The other seeds run at that rate. Each run is a line of --rows as
-soon as it ends, by its arguments: what is there is not run again, so a table goes on where it was cut off.
+soon as it ends: what is there is not run again.
 """
 import argparse
-import json
-import os
-import resource
-import subprocess
-import sys
+
+from rows import Rows, ladder
 
 PEERS = 16
 
@@ -58,46 +55,22 @@ def hard(step):
     return arguments
 
 
-def rate(rung):
-    return f"{0.02 * 1.5 ** rung:.3g}"
-
-
 class Table:
     """The runs that have been made, and how to make others."""
 
     def __init__(self, options):
-        self.o, self.rows = options, {}
-        if os.path.exists(options.rows):
-            with open(options.rows) as f:
-                for line in f:
-                    row = json.loads(line)
-                    self.rows[row["arguments"]] = row
+        self.o, self.rows = options, Rows(options.node, options.rows)
 
     def run(self, label, arguments):
-        """The row of a run, made if it is not there."""
-        key = " ".join(arguments)
-        if key in self.rows:
-            return self.rows[key]
-        before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
-        done = subprocess.run([self.o.node, "simulate", *arguments, "--json"], capture_output=True, text=True)
-        if done.returncode:
-            sys.exit(f"gossipnode simulate {key}\n{done.stderr}")
-        r = json.loads(done.stdout.splitlines()[-1])
-        keep = ("steps", "seconds", "test_accuracy", "test_bits_per_byte", "consensus_distance", "exchanges", "failed", "bytes_sent", "target_seconds", "digest")
-        row = {"arguments": key, **{k: r[k] for k in keep if r.get(k) is not None}}
-        row["processor"] = round(resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - before, 1)
-        if self.o.target:
-            row["curve"] = [[round(p["seconds"], 2), p["test_accuracy"]["mean"]] for p in r["curve"]]
-        with open(self.o.rows, "a") as f:
-            f.write(json.dumps(row) + "\n")
-        self.rows[key] = row
+        """The result of a run, made if it is not there."""
+        row = self.rows.run("simulate", *arguments)
         print(f"  {label}: {self.worth(row):.3f}  {row['bytes_sent'] / PEERS / 1e6:.2f} MB a peer  {row['processor']} s of a processor", flush=True)
         return row
 
     def worth(self, row):
         """What a run is judged by: seconds to the target, bits a byte of a text, or per cent."""
         if self.o.target:
-            return row.get("target_seconds", float("inf"))
+            return row["target_seconds"] or float("inf")
         if "test_bits_per_byte" in row:
             return row["test_bits_per_byte"]["mean"]
         return 100 * row["test_accuracy"]["mean"]
@@ -115,7 +88,7 @@ class Table:
         steps = o.steps or o.updates * every
 
         def at(rung, seed):
-            arguments = base.format(data=o.data).split() + ["--steps", str(steps), "--seed", str(seed), "--lr", rate(rung)]
+            arguments = base.format(data=o.data).split() + ["--steps", str(steps), "--seed", str(seed), "--lr", ladder(rung)]
             if "--batch" not in text:
                 arguments += ["--batch", str(batch)]
             arguments += ["--evaluate", str(o.evaluate), "--step-time", f"{round(o.step_time * 1000)}ms", *text.split(), *o.more.split()]
@@ -125,7 +98,7 @@ class Table:
                 arguments += ["--points", "0"]
             if o.world == "hard":
                 arguments += hard(o.step_time)
-            return self.run(f"{model} H {every} {name}, seed {seed}, rate {rate(rung)}", arguments)
+            return self.run(f"{model} H {every} {name}, seed {seed}, rate {ladder(rung)}", arguments)
 
         less = o.target or model == "gpt"  # is better
         tried = {begins: self.worth(at(begins, o.seeds[0]))}
@@ -137,8 +110,8 @@ class Table:
             tried[missing[0]] = self.worth(at(missing[0], o.seeds[0]))
         rows = [at(best, seed) for seed in o.seeds]
         values = [self.worth(r) for r in rows]
-        others = "; ".join(f"{rate(r)}: {v:.2f}" for r, v in sorted(tried.items()) if r != best) or "no other"
-        return f"| {model}, {every}, {steps} | {name} | {rate(best)} ({others}) | {sum(values) / len(values):.2f} ({', '.join(f'{v:.2f}' for v in values)}) | {sum(r['bytes_sent'] for r in rows) / len(rows) / PEERS / 1e6:.2f} |"
+        others = "; ".join(f"{ladder(r)}: {v:.2f}" for r, v in sorted(tried.items()) if r != best) or "no other"
+        return f"| {model}, {every}, {steps} | {name} | {ladder(best)} ({others}) | {sum(values) / len(values):.2f} ({', '.join(f'{v:.2f}' for v in values)}) | {sum(r['bytes_sent'] for r in rows) / len(rows) / PEERS / 1e6:.2f} |"
 
 
 def main():

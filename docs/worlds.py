@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Strategies in seven worlds, each at the best of its rates, three seeds, in virtual time (docs/RESULTS.md).
+"""Strategies in seven worlds, each at the best of its rates, three seeds, in virtual time.
 
     go build -o gossipnode ./examples/gossipnode
     python3 docs/worlds.py --node ./gossipnode --data ../shared/data --rows worlds.jsonl --plot docs/img/worlds.svg
