@@ -1,7 +1,6 @@
 package main
 
 import (
-	"strings"
 	"testing"
 
 	"github.com/seed-97356399/murmuration/examples/gossipnode/cli/clitest"
@@ -26,8 +25,8 @@ func TestLocalStrategies(t *testing.T) {
 			bits := float64(r.BitsPerParameter)
 			t.Logf("accuracy %.3f, %.2f bits a parameter in %d exchanges, %d refused, %d failed", r.TestAccuracy.Min, bits, r.Exchanges, r.Refused, r.Failed)
 			most := 17.0 // 16, and a few bits
-			if strings.Contains(text, "an attempt at a sum was given up") {
-				most = 24 // on a busy machine: its parts were sent again. Raw are 32
+			if name == settings.StrategyAllReduce || name == "diloco" || name == "local-sgd" {
+				most = 24 // on a busy machine a sum is repeated, or a member is behind and copies the model exactly, in 32
 			}
 			if r.TestAccuracy.Min < 0.9 || r.Strategy != name || r.Exchanges == 0 || bits < 16 || bits > most || r.PeersLost > 0 {
 				t.Errorf("%+v\n%s", r, text)
