@@ -4,7 +4,8 @@
 //	go run ./.ci/typecheck windows/amd64 darwin/arm64,purego linux/386
 //
 // What follows the comma are build tags. Function bodies of other modules are not looked at. Beyond types it finds what else depends
-// on the target: constant shifts as long as a number or longer, as vet does, and functions without a body or assembly.
+// on the target: constant shifts as long as a number or longer, as vet does; assembly that cannot be assembled; and functions without
+// a body that no assembly has, for which compilers only look whether there is any, and linkers for the name.
 package main
 
 import (
@@ -20,6 +21,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 )
 
@@ -48,6 +50,11 @@ func check(target string) error {
 	if sizes == nil {
 		return errors.New("want OS/ARCH, with tags after a comma, as in linux/386,purego")
 	}
+	root, err := exec.Command("go", "env", "GOROOT").Output() // built with -trimpath, this program does not know it
+	if err != nil {
+		return fmt.Errorf("finding Go's own files: %w", err)
+	}
+	include := filepath.Join(strings.TrimSpace(string(root)), "pkg", "include")
 	list := exec.Command("go", "list", "-deps", "-test", "-json=Dir,ImportPath,GoFiles,SFiles,ImportMap,Module,Error", "-tags", tags, "./...")
 	list.Env = append(os.Environ(), "GOOS="+system, "GOARCH="+arch, "CGO_ENABLED=0")
 	list.Stderr = os.Stderr
@@ -58,12 +65,12 @@ func check(target string) error {
 	if err := list.Start(); err != nil {
 		return fmt.Errorf("listing packages: %w", err)
 	}
-	found := checkAll(json.NewDecoder(out), sizes)
+	found := checkAll(json.NewDecoder(out), sizes, assembler{system, arch, include})
 	return errors.Join(found, list.Wait())
 }
 
 // checkAll checks packages in the order in which they come.
-func checkAll(list *json.Decoder, sizes types.Sizes) (faults error) {
+func checkAll(list *json.Decoder, sizes types.Sizes, a assembler) (faults error) {
 	known, own := map[string]*types.Package{"unsafe": types.Unsafe}, 0
 	for files := token.NewFileSet(); ; {
 		var p pkg
@@ -82,7 +89,7 @@ func checkAll(list *json.Decoder, sizes types.Sizes) (faults error) {
 		if p.Error != nil {
 			err = errors.New(p.Error.Err)
 		} else {
-			known[p.ImportPath], err = p.check(files, known, sizes)
+			known[p.ImportPath], err = p.check(files, known, sizes, a)
 		}
 		if p.Module != nil && p.Module.Main { // of others, whose functions are empty here, nothing is reported
 			faults, own = errors.Join(faults, err), own+1
@@ -90,7 +97,7 @@ func checkAll(list *json.Decoder, sizes types.Sizes) (faults error) {
 	}
 }
 
-func (p pkg) check(files *token.FileSet, known map[string]*types.Package, sizes types.Sizes) (*types.Package, error) {
+func (p pkg) check(files *token.FileSet, known map[string]*types.Package, sizes types.Sizes, a assembler) (*types.Package, error) {
 	own := p.Module != nil && p.Module.Main
 	var parsed []*ast.File
 	for _, name := range p.GoFiles {
@@ -117,12 +124,14 @@ func (p pkg) check(files *token.FileSet, known map[string]*types.Package, sizes 
 	path, _, _ := strings.Cut(p.ImportPath, " ")
 	info := &types.Info{Types: map[ast.Expr]types.TypeAndValue{}}
 	checked, _ := config.Check(path, files, parsed, info)
+	if !own {
+		return checked, faults
+	}
+	assembled, err := a.names(p)
+	faults = errors.Join(faults, err)
 	for _, f := range parsed {
-		if !own {
-			break
-		}
 		ast.Inspect(f, func(n ast.Node) bool {
-			if fault := p.suspect(n, info, sizes); fault != "" {
+			if fault := suspect(n, info, sizes, assembled); fault != "" {
 				faults = errors.Join(faults, fmt.Errorf("%s: %s", files.Position(n.Pos()), fault))
 			}
 			return true
@@ -131,13 +140,13 @@ func (p pkg) check(files *token.FileSet, known map[string]*types.Package, sizes 
 	return checked, faults
 }
 
-// suspect is what is wrong with a node for a target of these sizes, though its types are right.
-func (p pkg) suspect(n ast.Node, info *types.Info, sizes types.Sizes) string {
+// suspect is what is wrong with a node for a target of these sizes, of which these functions are in assembly, though its types are right.
+func suspect(n ast.Node, info *types.Info, sizes types.Sizes, assembled map[string]bool) string {
 	var number, count ast.Expr
 	switch n := n.(type) {
 	case *ast.FuncDecl:
-		if n.Body == nil && len(p.SFiles) == 0 {
-			return "a function without a body"
+		if n.Body == nil && !assembled[n.Name.Name] {
+			return "a function without a body, and without assembly"
 		}
 	case *ast.BinaryExpr:
 		if n.Op == token.SHL || n.Op == token.SHR {
@@ -162,3 +171,39 @@ func (p pkg) suspect(n ast.Node, info *types.Info, sizes types.Sizes) string {
 type importer func(string) (*types.Package, error)
 
 func (i importer) Import(path string) (*types.Package, error) { return i(path) }
+
+// assembler is that of a target, and Go's folder of files that assembly includes.
+type assembler struct{ system, arch, include string }
+
+// beginning is the line with which a function in assembly begins.
+var beginning = regexp.MustCompile(`(?m)^TEXT ·(\w+)[<(]`)
+
+// names assembles the files of a package, and tells which functions they have. What the assembler makes goes into a file of its own:
+// it removes what it was to write if it fails, be it os.DevNull.
+func (a assembler) names(p pkg) (found map[string]bool, faults error) {
+	found = map[string]bool{}
+	if len(p.SFiles) == 0 {
+		return found, nil
+	}
+	made, err := os.MkdirTemp("", "typecheck")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(made)
+	for _, name := range p.SFiles {
+		path := filepath.Join(p.Dir, name)
+		text, err := os.ReadFile(path)
+		if err != nil {
+			return nil, err
+		}
+		for _, match := range beginning.FindAllSubmatch(text, -1) {
+			found[string(match[1])] = true
+		}
+		asm := exec.Command("go", "tool", "asm", "-o", filepath.Join(made, "object"), "-p", p.ImportPath, "-I", a.include, "-D", "GOOS_"+a.system, "-D", "GOARCH_"+a.arch, path)
+		asm.Env = append(os.Environ(), "GOOS="+a.system, "GOARCH="+a.arch)
+		if out, err := asm.CombinedOutput(); err != nil {
+			faults = errors.Join(faults, fmt.Errorf("assembling %s: %w\n%s", path, err, out))
+		}
+	}
+	return found, faults
+}
