@@ -47,6 +47,9 @@ type KeeperConfig struct {
 	// Every is the time between two checkpoints while the peer trains; 0 saves none then. The first ones come sooner:
 	// the first after firstAfter, each further one after twice the time of the one before.
 	Every time.Duration
+	// About makes entries like those of Into.About that change with the run. It is called before the model is copied, so
+	// what it says has been done stands in the model. It may be nil.
+	About func() map[string]string
 	Log   *zap.Logger
 }
 
@@ -110,12 +113,15 @@ func (k *Keeper) attempt() {
 
 // save writes a checkpoint. The caller makes sure that nobody else saves at the same time.
 func (k *Keeper) save() error {
-	began := time.Now()
+	began, metadata := time.Now(), map[string]string{}
+	if k.About != nil {
+		maps.Copy(metadata, k.About())
+	}
 	done, err := k.copy()
 	if err != nil {
 		return err
 	}
-	metadata := k.Into.describe(k.Layout, began)
+	maps.Copy(metadata, k.Into.describe(k.Layout, began))
 	if err := progressMetadata(metadata, done, k.optimizer); err != nil {
 		return err
 	}

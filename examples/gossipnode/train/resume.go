@@ -60,7 +60,7 @@ func newKeeper(t *training) *checkpoint.Keeper {
 	_ = rows.About(folder.About, t.work.Data.HeldOut, nil) // how rows are prepared lies beside
 	return checkpoint.NewKeeper(checkpoint.KeeperConfig{
 		Into: folder, Refused: t.work.Refused, Peer: t.peer, Layout: t.work.Params.Layout(), Schedule: t.Course(),
-		Every: t.CheckpointEvery, Log: t.Log,
+		Every: t.CheckpointEvery, About: readSoFar(t), Log: t.Log,
 	})
 }
 
