@@ -18,6 +18,7 @@ import (
 	"github.com/seed-97356399/murmuration/internal/handout"
 	"github.com/seed-97356399/murmuration/internal/wire"
 	"github.com/seed-97356399/murmuration/peer"
+	"github.com/seed-97356399/murmuration/peer/control"
 	"github.com/seed-97356399/murmuration/peer/transport"
 )
 
@@ -95,6 +96,21 @@ func (h *Holder) Counts() Counts {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.ledger.Counts()
+}
+
+// Weigh gives a member that takes rows another weight than 1, until it is given another: of an epoch it is handed out so much
+// more or less beside the others. Holders with the policy Random then divide by speed, and who has had its share of an epoch waits for the
+// others. What comes through another holder counts for that one. At most handout.MaxWeights members have one.
+func (h *Holder) Weigh(member transport.PeerID, weight float64) error {
+	if !(weight >= control.LeastWeight && weight <= control.MostWeight) {
+		return fmt.Errorf("a weight of %v for %s: want %v to %v", weight, member, control.LeastWeight, float64(control.MostWeight))
+	}
+	known := false
+	h.account(func(l *handout.Ledger, now time.Duration) { known = l.Weigh(string(member), weight, now) })
+	if !known {
+		return fmt.Errorf("a weight for %s: %d others have one already: give some of them the weight 1", member, handout.MaxWeights)
+	}
+	return nil
 }
 
 // Close stops giving rows. Rows whose fate takers have not reported count as lost. It waits for all streams, and is idempotent.
