@@ -16,6 +16,7 @@ import (
 	"github.com/seed-97356399/murmuration/peer"
 	"github.com/seed-97356399/murmuration/peer/optim"
 	"github.com/seed-97356399/murmuration/peer/stats"
+	"github.com/seed-97356399/murmuration/peer/transport"
 	"github.com/seed-97356399/murmuration/tensor"
 )
 
@@ -36,12 +37,20 @@ type Keeper struct {
 	stop    sync.Once
 }
 
+// Peer is the part of a peer that a Keeper saves: a *peer.Peer is one. What stands for a node whose trainer changes saves the one of the
+// moment.
+type Peer interface {
+	Self() transport.PeerID
+	Stats() stats.Peer
+	Save(params tensor.Vector, optimizer *optim.State) (peer.Checkpoint, error)
+}
+
 // KeeperConfig says what a Keeper saves, how often and where.
 type KeeperConfig struct {
 	Into Folder
 	// Refused are the errors with which Into has refused files; these files stay as they are.
 	Refused  []error
-	Peer     *peer.Peer
+	Peer     Peer
 	Layout   *tensor.Layout // of the peer's parameters
 	Schedule optim.Schedule
 	// Every is the time between two checkpoints while the peer trains; 0 saves none then. The first ones come sooner:

@@ -151,7 +151,7 @@ func followFolder(ctx context.Context, t *training) (time.Duration, error) {
 }
 
 // untilOver calls end once the run is over.
-func untilOver(ctx context.Context, p *peer.Peer, end func()) {
+func untilOver(ctx context.Context, p *member, end func()) {
 	ticker := time.NewTicker(overEvery)
 	defer ticker.Stop()
 	for {

@@ -41,7 +41,7 @@ type training struct {
 	work *workload.Workload
 	Observer
 	policy quant.Policy
-	peer   *peer.Peer
+	peer   *member
 	keeper *checkpoint.Keeper
 
 	batch    dataset.Batch
@@ -64,7 +64,8 @@ type training struct {
 func Run(ctx context.Context, s settings.Settings, to Observer) (_ result.Share, err error) {
 	log := to.Log
 	s = settings.ForFollow(s.ForTasks())
-	ctx, changed := obedient(ctx, s.Allow, to)
+	duties := newDuties(s, log)
+	ctx, changed := obedient(ctx, s.Allow, to, duties)
 	defer func() { err = unlessDrained(ctx, err) }()
 	if err := s.KnowOperator(log); err != nil {
 		return result.Share{}, cli.Config(err)
@@ -82,7 +83,7 @@ func Run(ctx context.Context, s settings.Settings, to Observer) (_ result.Share,
 	if err != nil {
 		return result.Share{}, cli.Config(err)
 	}
-	p := &preparing{Settings: &s, Observer: to, network: networkOf(s, key, admission, changed, log)}
+	p := &preparing{Settings: &s, Observer: to, network: networkOf(s, key, admission, changed, log), duties: duties}
 	defer func() {
 		if p.node != nil {
 			_ = p.node.Close() // after leave, which has closed the node and logged the error
@@ -131,7 +132,7 @@ func Run(ctx context.Context, s settings.Settings, to Observer) (_ result.Share,
 		return result.Share{}, cli.Config(err)
 	}
 	defer record.Close()
-	t := &training{record: record, Settings: s, work: work, policy: policy, Observer: to, measured: workload.Measured{Singly: work.Batches}, clock: clock{started: time.Now()}, announced: p.announced, travels: travels{taker: p.taker}}
+	t := &training{record: record, Settings: s, work: work, policy: policy, Observer: to, measured: workload.Measured{Singly: work.Batches}, clock: clock{started: time.Now()}, announced: p.announced, travels: travels{taker: p.taker, duties: duties}}
 	if t.peer, err = t.begin(ctx, p); err != nil {
 		return result.Share{}, cli.ConfigOf(err, settings.Unusable...)
 	}
@@ -164,7 +165,7 @@ func Run(ctx context.Context, s settings.Settings, to Observer) (_ result.Share,
 }
 
 // begin makes the node train that has prepared the data with others. Without a node it starts a peer.
-func (t *training) begin(ctx context.Context, p *preparing) (*peer.Peer, error) {
+func (t *training) begin(ctx context.Context, p *preparing) (*member, error) {
 	if t.ModelStages() > 1 {
 		return beginStage(ctx, t, p)
 	}
@@ -174,10 +175,14 @@ func (t *training) begin(ctx context.Context, p *preparing) (*peer.Peer, error) 
 	}
 	if p.node != nil {
 		trainer, err := p.node.Train(ctx, with)
-		return &peer.Peer{Node: p.node, Trainer: trainer}, err
+		return memberOf(p.node, trainer), err
 	}
 	p.network.Description = rundescription.Of(t.Settings, t.work.Data).Fields
-	return peer.Start(ctx, peer.Config{Network: p.network, Training: with})
+	whole, err := peer.Start(ctx, peer.Config{Network: p.network, Training: with})
+	if err != nil {
+		return nil, err
+	}
+	return memberOf(whole.Node, whole.Trainer), nil
 }
 
 // trains is the configuration of the peer's training.
@@ -272,8 +277,8 @@ func (t *training) leave() {
 		_ = t.staged.Close() // it never fails
 	}
 	if t.holder != nil {
-		_ = t.peer.Trainer.Close() // serves the others until they have done the work, for which they need rows; it never fails
-		_ = t.holder.Close()       // likewise
+		_ = t.peer.trainer().Close() // serves the others until they have done the work, for which they need rows; it never fails
+		_ = t.holder.Close()         // likewise
 	}
 	if err := t.peer.Close(); err != nil {
 		t.Log.Debug("leaving the run", zap.Error(err))
@@ -299,8 +304,13 @@ func (t *training) learn(ctx context.Context) (time.Duration, error) {
 			return 0, err
 		}
 	}
-	for {
-		err := turn(ctx, t, step)
+	for working := t.duties.working(ctx); ; {
+		err := turn(working, t, step)
+		if err != nil && working.Err() != nil && ctx.Err() == nil && !errors.Is(err, peer.ErrRunOver) {
+			if working, err = rest(ctx, t); err == nil {
+				continue
+			}
+		}
 		switch {
 		case err == nil:
 			step = then
