@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"net"
 	"slices"
 	"sync"
@@ -18,7 +19,6 @@ import (
 	"github.com/seed-97356399/murmuration/internal/handout"
 	"github.com/seed-97356399/murmuration/internal/wire"
 	"github.com/seed-97356399/murmuration/peer"
-	"github.com/seed-97356399/murmuration/peer/control"
 	"github.com/seed-97356399/murmuration/peer/transport"
 )
 
@@ -102,8 +102,8 @@ func (h *Holder) Counts() Counts {
 // more or less beside the others. Holders with the policy Random then divide by speed, and who has had its share of an epoch waits for the
 // others. What comes through another holder counts for that one. At most handout.MaxWeights members have one.
 func (h *Holder) Weigh(member transport.PeerID, weight float64) error {
-	if !(weight >= control.LeastWeight && weight <= control.MostWeight) {
-		return fmt.Errorf("a weight of %v for %s: want %v to %v", weight, member, control.LeastWeight, float64(control.MostWeight))
+	if !(weight > 0) || math.IsInf(weight, 1) {
+		return fmt.Errorf("a weight of %v for %s: want a number above 0", weight, member)
 	}
 	known := false
 	h.account(func(l *handout.Ledger, now time.Duration) { known = l.Weigh(string(member), weight, now) })

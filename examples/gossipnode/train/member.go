@@ -8,6 +8,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
+	"github.com/seed-97356399/murmuration/examples/gossipnode/rundescription"
 	"github.com/seed-97356399/murmuration/peer"
 	"github.com/seed-97356399/murmuration/peer/control"
 	"github.com/seed-97356399/murmuration/peer/optim"
@@ -33,6 +34,27 @@ func memberOf(n *peer.Node, t *peer.Trainer) *member {
 	m := &member{Node: n}
 	m.at.Store(&tenure{Trainer: t})
 	return m
+}
+
+// begin makes the node train that has prepared the data with others. Without a node it starts a peer.
+func begin(ctx context.Context, t *training, p *preparing) (*member, error) {
+	if t.ModelStages() > 1 {
+		return beginStage(ctx, t, p)
+	}
+	with, err := t.trains()
+	if err != nil {
+		return nil, err
+	}
+	if p.node != nil {
+		trainer, err := p.node.Train(ctx, with)
+		return memberOf(p.node, trainer), err
+	}
+	p.network.Description = rundescription.Of(t.Settings, t.work.Data).Fields
+	whole, err := peer.Start(ctx, peer.Config{Network: p.network, Training: with})
+	if err != nil {
+		return nil, err
+	}
+	return memberOf(whole.Node, whole.Trainer), nil
 }
 
 func (m *member) trainer() *peer.Trainer { return m.at.Load().Trainer }

@@ -18,7 +18,6 @@ import (
 	"github.com/seed-97356399/murmuration/examples/gossipnode/metrics"
 	planned "github.com/seed-97356399/murmuration/examples/gossipnode/plan"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/result"
-	"github.com/seed-97356399/murmuration/examples/gossipnode/rundescription"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/settings"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/watch"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/workload"
@@ -133,7 +132,7 @@ func Run(ctx context.Context, s settings.Settings, to Observer) (_ result.Share,
 	}
 	defer record.Close()
 	t := &training{record: record, Settings: s, work: work, policy: policy, Observer: to, measured: workload.Measured{Singly: work.Batches}, clock: clock{started: time.Now()}, announced: p.announced, travels: travels{taker: p.taker, duties: duties}}
-	if t.peer, err = t.begin(ctx, p); err != nil {
+	if t.peer, err = begin(ctx, t, p); err != nil {
 		return result.Share{}, cli.ConfigOf(err, settings.Unusable...)
 	}
 	defer t.leave()
@@ -162,27 +161,6 @@ func Run(ctx context.Context, s settings.Settings, to Observer) (_ result.Share,
 		err = fmt.Errorf("%w: %s", errRefused, cmp.Or(settings.Remedy(err), "read the log of the peers there"))
 	}
 	return done, err
-}
-
-// begin makes the node train that has prepared the data with others. Without a node it starts a peer.
-func (t *training) begin(ctx context.Context, p *preparing) (*member, error) {
-	if t.ModelStages() > 1 {
-		return beginStage(ctx, t, p)
-	}
-	with, err := t.trains()
-	if err != nil {
-		return nil, err
-	}
-	if p.node != nil {
-		trainer, err := p.node.Train(ctx, with)
-		return memberOf(p.node, trainer), err
-	}
-	p.network.Description = rundescription.Of(t.Settings, t.work.Data).Fields
-	whole, err := peer.Start(ctx, peer.Config{Network: p.network, Training: with})
-	if err != nil {
-		return nil, err
-	}
-	return memberOf(whole.Node, whole.Trainer), nil
 }
 
 // trains is the configuration of the peer's training.
