@@ -27,7 +27,7 @@ type duties struct {
 }
 
 func newDuties(s settings.Settings, log *zap.Logger) *duties {
-	d := &duties{log: log, end: func() {}, weights: make(map[transport.PeerID]float64)}
+	d := &duties{log: log, rests: s.Hold, end: func() {}, weights: make(map[transport.PeerID]float64)}
 	switch {
 	case s.Hold:
 		d.fixed = "--hold: it has no model to train"
