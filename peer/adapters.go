@@ -60,19 +60,19 @@ func (a *adapters) open(network Network, introduce func(context.Context, transpo
 // spread is the time that the operator's word has to reach those whom it expels, before they are disconnected.
 const spread = time.Second
 
-// obeying has a program carry out what the operator says of members: that this one is to leave at once, a change of the
-// list after spread, and the list is then read again.
+// obeying has a program carry out what the operator says of members: a change of the list after spread, and the list is then read
+// again; all else at once.
 func (a *adapters) obeying(changed func(string, []control.Change), life *tasks.Life) func(string, []control.Change) {
 	if changed == nil {
 		return nil
 	}
 	turn := make(turn, 1)
 	return func(why string, changes []control.Change) {
-		ofList := slices.DeleteFunc(slices.Clone(changes), func(n control.Change) bool { return n.Do == control.Drain })
-		leaves := slices.DeleteFunc(changes, func(n control.Change) bool { return n.Do != control.Drain })
-		if len(leaves) > 0 {
+		listed := func(n control.Change) bool { return n.Do == control.Admit || n.Do == control.Expel }
+		ofList := slices.DeleteFunc(slices.Clone(changes), func(n control.Change) bool { return !listed(n) })
+		if others := slices.DeleteFunc(changes, listed); len(others) > 0 {
 			defer turn.take()()
-			changed(why, leaves)
+			changed(why, others)
 		}
 		if len(ofList) == 0 {
 			return

@@ -34,6 +34,9 @@ type Config struct {
 	Seed   uint64
 }
 
+// MaxWeights is the most takers with a weight of their own.
+const MaxWeights = 4096
+
 // Patience is how long a share is kept for a taker that is silent: see Ledger.Take.
 const Patience = 30 * time.Second
 
@@ -46,14 +49,17 @@ type Ledger struct {
 	spare  []int32       // rows of this epoch in no taker's share
 	left   int           // number of rows in the shares of all takers
 	dealt  time.Duration // when the rest of the epoch was last divided
+
+	weights map[string]float64 // of takers whose weight is not 1
 }
 
 type taker struct {
-	share []int32       // rows reserved for it
-	out   int           // runs of rows that it has not reported on
-	most  int           // number of rows that it last asked for
-	heard time.Duration // when it last asked, or reported on a run
-	speed speed
+	share  []int32       // rows reserved for it
+	out    int           // runs of rows that it has not reported on
+	most   int           // number of rows that it last asked for
+	heard  time.Duration // when it last asked, or reported on a run
+	speed  speed
+	weight float64 // 0 is 1
 }
 
 // New makes a ledger that has handed out no rows yet.
@@ -94,6 +100,36 @@ func (l *Ledger) Leave(name string, now time.Duration) {
 	}
 }
 
+// Weigh gives a taker another weight than 1, by which its share of an epoch is multiplied; it may come later. While there are weights, a
+// ledger that is Random divides as with Speed, and who has had its share waits for the others, as with RoundRobin: else speeds
+// alone would decide. It returns false if it knows MaxWeights others.
+func (l *Ledger) Weigh(name string, weight float64, now time.Duration) bool {
+	if l.weights == nil {
+		l.weights = make(map[string]float64)
+	}
+	if delete(l.weights, name); weight != 1 {
+		if len(l.weights) >= MaxWeights {
+			return false
+		}
+		l.weights[name] = weight
+	}
+	if of := l.takers[name]; of != nil {
+		of.weight = weight
+	}
+	if l.gather(now); l.policy() != Random {
+		l.deal(now)
+	}
+	return true
+}
+
+// policy is how rows are divided now.
+func (l *Ledger) policy() Policy {
+	if l.config.Policy == Random && len(l.weights) > 0 {
+		return Speed
+	}
+	return l.config.Policy
+}
+
 // Take hands out the next rows of a taker, at most so many, as a run. It returns none if the taker has to wait, as the rest of the
 // epoch belongs to others. An epoch begins when all rows of the previous one have been handed out. The rest of an epoch is divided
 // anew when a taker comes, and when one taker has to wait while another has been silent for Patience. With Speed, the last rows
@@ -101,7 +137,7 @@ func (l *Ledger) Leave(name string, now time.Duration) {
 func (l *Ledger) Take(name string, most int, now time.Duration) []int32 {
 	to, deal := l.takers[name], false
 	if to == nil {
-		to, deal = &taker{heard: now}, true
+		to, deal = &taker{heard: now, weight: l.weights[name]}, true
 		l.takers[name] = to
 	}
 	to.most, deal, to.heard = most, deal || now-to.heard > Patience, now
@@ -110,9 +146,9 @@ func (l *Ledger) Take(name string, most int, now time.Duration) []int32 {
 		l.spare, deal = l.config.Order(l.epochs), true
 		l.epochs++
 	}
-	from, speed := &to.share, l.config.Policy == Speed
+	from, speed := &to.share, l.policy() == Speed && len(l.weights) == 0
 	switch tail := len(l.spare)+l.left <= most*len(l.takers); {
-	case l.config.Policy == Random:
+	case l.policy() == Random:
 		from = &l.spare
 	case len(to.share) == 0 && speed && tail: // whoever asks needs rows now; others may have enough, and not ask
 		l.gather(now)
@@ -183,7 +219,7 @@ func (l *Ledger) gather(now time.Duration) (here []*taker) {
 
 // deal divides the rest of the epoch, by the policy, among the takers that were not silent for longer than Patience.
 func (l *Ledger) deal(now time.Duration) {
-	if l.config.Policy == Random {
+	if l.policy() == Random {
 		return
 	}
 	l.dealt = now
@@ -193,10 +229,8 @@ func (l *Ledger) deal(now time.Duration) {
 	}
 	rows, speeds := l.spare, speedsOf(here)
 	l.spare, l.left = nil, len(rows)
-	if l.config.Policy == Speed {
-		for i, n := range Shares(len(rows), speeds) {
-			here[i].share, rows = rows[:n:n], rows[n:]
-		}
+	if l.policy() == Speed {
+		divide(rows, here, speeds)
 		return
 	}
 	least := slices.MinFunc(here, func(a, b *taker) int { return cmp.Compare(a.most, b.most) }).most
@@ -206,9 +240,27 @@ func (l *Ledger) deal(now time.Duration) {
 			of.speed = speed{} // measured again once it takes part; until then it counts with the mean
 		}
 	}
+	if len(l.weights) > 0 {
+		round := make([]*taker, len(chosen))
+		for i, at := range chosen {
+			round[i] = here[at]
+		}
+		divide(rows, round, slices.Repeat([]float64{1}, len(round)))
+		return
+	}
 	for i, row := range rows {
 		to := here[chosen[i%len(chosen)]]
 		to.share = append(to.share, row)
+	}
+}
+
+// divide gives takers shares of rows in proportion to a number and their weight.
+func divide(rows []int32, among []*taker, by []float64) {
+	for i, of := range among {
+		by[i] *= cmp.Or(of.weight, 1)
+	}
+	for i, n := range Shares(len(rows), by) {
+		among[i].share, rows = rows[:n:n], rows[n:]
 	}
 }
 

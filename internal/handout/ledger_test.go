@@ -251,6 +251,11 @@ func TestADrawIsOfAllRows(t *testing.T) {
 // course lets takers of different speeds take batches of 10 from 4,000 rows until an epoch has been handed out, each with up
 // to ahead runs at once. It returns when each has trained on its last run of the epoch.
 func course(l *Ledger, steps map[string]time.Duration, now time.Duration) map[string]time.Duration {
+	return courseOf(l, steps, now, map[string]int{})
+}
+
+// courseOf is course, and adds what each is handed out.
+func courseOf(l *Ledger, steps map[string]time.Duration, now time.Duration, given map[string]int) map[string]time.Duration {
 	const ahead = 4
 	type at struct {
 		runs [][]int32
@@ -279,6 +284,7 @@ func course(l *Ledger, steps map[string]time.Duration, now time.Duration) map[st
 					s.done = now + steps[t]
 				}
 				s.runs = append(s.runs, run)
+				given[t] += len(run)
 			}
 			if len(s.runs) > 0 && (first == "" || s.done < state[first].done) {
 				first = t

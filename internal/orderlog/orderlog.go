@@ -15,7 +15,7 @@ import (
 
 const (
 	// kinds is the number of kinds of messages that an operator sends.
-	kinds = int(wire.ControlMembers)
+	kinds = int(wire.ControlDuties)
 	// maxPlanned bounds the messages of one kind that are kept: the one in force and
 	// those that take effect later.
 	maxPlanned = 4

@@ -116,3 +116,38 @@ func TestChangesOfMembers(t *testing.T) {
 		is("a", admit, control.Change{Peer: a, Do: control.Drain, Since: 7})
 	})
 }
+
+// TestDuties: of a member that is to train or rest it alone hears, and no later life; of weights all, also later.
+func TestDuties(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := memnet.New(memnet.Config{})
+		operator := place(t, n, "operator")
+		voice := control.Operator{Transport: operator, Run: run}
+		told := map[string]*noted{"a": {}, "b": {}}
+		a := obeying(t, n, "a", control.Config{Operator: operator.Self(), Changed: told["a"].take})
+		b := obeying(t, n, "b", control.Config{Operator: operator.Self(), Changed: told["b"].take})
+		a.flock.members = []transport.Record{{Peer: b.at.Self()}}
+		rest, weigh := control.Change{Peer: a.at.Self(), Do: control.Rest}, control.Change{Peer: "x", Do: control.Weigh, Weight: 2}
+		for _, c := range []control.Command{{Kind: control.SetDuties, Changes: []control.Change{rest}}, {Kind: control.SetMembers, Changes: []control.Change{{Peer: "x", Do: control.Admit}}}, {Kind: control.SetDuties, Changes: []control.Change{weigh}}} {
+			if _, err := voice.Send(t.Context(), b.at.Self(), c); err != nil {
+				t.Fatal(err)
+			}
+			a.askNext(t.Context())
+		}
+		rest.Since, weigh.Since = 1, 3
+		admit := control.Change{Peer: "x", Do: control.Admit, Since: 2}
+		if all := told["a"].all; !reflect.DeepEqual(all, []control.Change{rest, admit, weigh}) {
+			t.Errorf("a is told %v", all)
+		}
+		if all := told["b"].all; !reflect.DeepEqual(all, []control.Change{admit, weigh}) {
+			t.Errorf("b is told %v", all)
+		}
+		kept := a.All()
+		a.at.Close()
+		later := &noted{}
+		obeying(t, n, "a", control.Config{Operator: operator.Self(), Changed: later.take}, kept...)
+		if !reflect.DeepEqual(later.all, []control.Change{admit, weigh}) {
+			t.Errorf("a later life is told %v", later.all)
+		}
+	})
+}

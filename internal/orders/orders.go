@@ -329,7 +329,7 @@ func (o *Orders) change(c control.Command, before bool) {
 		return
 	}
 	if o.config.Changed == nil {
-		o.requests.Log.Warn("the operator asks members to leave, or changes who may take part, which this peer's program does not do", zap.String("why", c.Why))
+		o.requests.Log.Warn("the operator asks members to leave, to train or not, or changes who may take part or who gets how many rows, which this peer's program does not do", zap.String("why", c.Why))
 		return
 	}
 	if slices.ContainsFunc(changes, func(n control.Change) bool { return n.Do == control.Drain }) {

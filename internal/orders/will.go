@@ -17,9 +17,9 @@ type will struct {
 
 	mu     sync.Mutex
 	orders orderlog.Orders
-	gate   chan struct{} // closed when trainers may go on; nil while they may
-	over   bool          // trainers are no longer held
-	heard  uint64        // the sequence of the last message about members
+	gate   chan struct{}           // closed when trainers may go on; nil while they may
+	over   bool                    // trainers are no longer held
+	heard  map[control.Kind]uint64 // the sequence of the last message of changes, by kind
 }
 
 func (w *will) wants(order orderlog.Order) bool {
@@ -51,17 +51,20 @@ func (w *will) obey(order orderlog.Order, command control.Command, total uint64)
 
 // unheard are the changes of members that were said after the last message about them that was known here.
 func (w *will) unheard(c control.Command) (changes []control.Change) {
-	if c.Kind != control.SetMembers {
+	if c.Kind != control.SetMembers && c.Kind != control.SetDuties {
 		return nil
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, n := range c.Changes {
-		if n.Since > w.heard {
+		if n.Since > w.heard[c.Kind] {
 			changes = append(changes, n)
 		}
 	}
-	w.heard = max(w.heard, c.Sequence)
+	if w.heard == nil {
+		w.heard = make(map[control.Kind]uint64)
+	}
+	w.heard[c.Kind] = max(w.heard[c.Kind], c.Sequence)
 	return changes
 }
 

@@ -28,6 +28,7 @@ const (
 	ControlPace     ControlKind = 5
 	ControlWork     ControlKind = 6
 	ControlMembers  ControlKind = 7
+	ControlDuties   ControlKind = 8
 
 	ControlDigest       ControlKind = 16
 	ControlIntroduction ControlKind = 17

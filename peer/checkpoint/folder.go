@@ -73,6 +73,9 @@ type Taken struct {
 // Peer is the id of its peer in the file: any text.
 func (f *Taken) Peer() string { return f.metadata[keyPeer] }
 
+// About is an entry of the program's own in its metadata, empty if it has none.
+func (f *Taken) About(key string) string { return f.metadata[key] }
+
 // Course is the schedule of the learning rate at the time of saving, as JSON.
 func (f *Taken) Course() string { return f.metadata[keySchedule] }
 

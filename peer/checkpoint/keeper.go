@@ -16,6 +16,7 @@ import (
 	"github.com/seed-97356399/murmuration/peer"
 	"github.com/seed-97356399/murmuration/peer/optim"
 	"github.com/seed-97356399/murmuration/peer/stats"
+	"github.com/seed-97356399/murmuration/peer/transport"
 	"github.com/seed-97356399/murmuration/tensor"
 )
 
@@ -36,17 +37,28 @@ type Keeper struct {
 	stop    sync.Once
 }
 
+// Peer is the part of a peer that a Keeper saves: a *peer.Peer is one. What stands for a node whose trainer changes saves the one of the
+// moment.
+type Peer interface {
+	Self() transport.PeerID
+	Stats() stats.Peer
+	Save(params tensor.Vector, optimizer *optim.State) (peer.Checkpoint, error)
+}
+
 // KeeperConfig says what a Keeper saves, how often and where.
 type KeeperConfig struct {
 	Into Folder
 	// Refused are the errors with which Into has refused files; these files stay as they are.
 	Refused  []error
-	Peer     *peer.Peer
+	Peer     Peer
 	Layout   *tensor.Layout // of the peer's parameters
 	Schedule optim.Schedule
 	// Every is the time between two checkpoints while the peer trains; 0 saves none then. The first ones come sooner:
 	// the first after firstAfter, each further one after twice the time of the one before.
 	Every time.Duration
+	// About makes entries like those of Into.About that change with the run. It is called before the model is copied, so
+	// what it says has been done stands in the model. It may be nil.
+	About func() map[string]string
 	Log   *zap.Logger
 }
 
@@ -110,12 +122,15 @@ func (k *Keeper) attempt() {
 
 // save writes a checkpoint. The caller makes sure that nobody else saves at the same time.
 func (k *Keeper) save() error {
-	began := time.Now()
+	began, metadata := time.Now(), map[string]string{}
+	if k.About != nil {
+		maps.Copy(metadata, k.About())
+	}
 	done, err := k.copy()
 	if err != nil {
 		return err
 	}
-	metadata := k.Into.describe(k.Layout, began)
+	maps.Copy(metadata, k.Into.describe(k.Layout, began))
 	if err := progressMetadata(metadata, done, k.optimizer); err != nil {
 		return err
 	}

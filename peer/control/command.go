@@ -32,11 +32,13 @@ const (
 	SetWork
 	// SetMembers asks members to leave, and says whom the lists of those that may take part are to have: Changes.
 	SetMembers
+	// SetDuties has members train or not, and says by which weights they are given rows: Changes.
+	SetDuties
 )
 
 // String is the name of the kind.
 func (k Kind) String() string {
-	names := [...]string{"nothing", "announce", "pause", "resume", "stop", "schedule", "pace", "work", "members"}
+	names := [...]string{"nothing", "announce", "pause", "resume", "stop", "schedule", "pace", "work", "members", "duties"}
 	if int(k) < len(names) {
 		return names[k]
 	}
@@ -51,7 +53,7 @@ type Command struct {
 	// At is the flock's step from which on a schedule, pace or work holds; 0 is at once.
 	// One replaces those given before that were to hold from At or later.
 	At uint64
-	// Why tells people the reason of Pause, Resume, Stop and SetMembers: up to 200 bytes.
+	// Why tells people the reason of Pause, Resume, Stop, SetMembers and SetDuties: up to 200 bytes.
 	Why string
 	// Settings and Layout are what Announce says: up to 16 settings with names of up to
 	// 32 bytes and values of up to 80; a zero Layout says nothing.
@@ -63,7 +65,7 @@ type Command struct {
 	// Steps is the work of all peers together, StepsPerPeer that of each, as in
 	// peer.Work.
 	Steps, StepsPerPeer uint64
-	// Changes are what SetMembers says of peers, the earliest first: up to 32, and as many as fit in a message.
+	// Changes are what SetMembers and SetDuties say of peers, the earliest first: up to 32, and as many as fit in a message.
 	Changes []Change
 }
 
@@ -80,7 +82,7 @@ const (
 var wireKinds = map[Kind]wire.ControlKind{
 	Announce: wire.ControlAnnounce, Pause: wire.ControlHold, Resume: wire.ControlHold, Stop: wire.ControlStop,
 	SetSchedule: wire.ControlRate, SetPace: wire.ControlPace, SetWork: wire.ControlWork,
-	SetMembers: wire.ControlMembers,
+	SetMembers: wire.ControlMembers, SetDuties: wire.ControlDuties,
 }
 
 // kindOf is the kind of a message, Resume of one that pauses or resumes, 0 if this release
@@ -169,7 +171,7 @@ func (c *Command) fields(f *wire.Coder) {
 	case SetWork:
 		f.Uint64(&c.Steps)
 		f.Uint64(&c.StepsPerPeer)
-	case SetMembers:
+	case SetMembers, SetDuties:
 		f.Text(&c.Why, 0, maxWhy)
 		c.changes(f)
 	}

@@ -20,6 +20,7 @@ func samples() []Command {
 		{Kind: SetSchedule, At: 5, Schedule: rate.Schedule{Rate: 0.1, Warmup: 0.05, Factor: 0.5, Shape: rate.Stepped, At: []float64{0.5, 0.75}}},
 		{Kind: SetPace, At: 6, Every: 7}, {Kind: SetWork, Steps: 1, StepsPerPeer: 2},
 		{Kind: SetMembers, Why: "new disks", Changes: []Change{{Peer: "a", Do: Drain, Since: 2}, {Peer: "b", Do: Expel, Since: 3}, {Peer: "a", Do: Move, Site: "Oslo", Since: 4}}},
+		{Kind: SetDuties, Changes: []Change{{Peer: "a", Do: Rest, Since: 2}, {Peer: "b", Do: Train, Since: 3}, {Peer: "a", Do: Weigh, Weight: 0.5, Since: 4}}},
 	}
 }
 
@@ -63,6 +64,9 @@ func TestBytesOfCommands(t *testing.T) {
 		"\x04away\x02\x02ab\x01\x02\x00\x00\x00\x00\x00\x00\x00\x01c\x03\x03\x00\x00\x00\x00\x00\x00\x00": {
 			Kind: SetMembers, Why: "away", Changes: []Change{{Peer: "ab", Do: Drain, Since: 2}, {Peer: "c", Do: Expel, Since: 3}},
 		},
+		"\x00\x02\x01c\x06\x02\x00\x00\x00\x00\x00\x00\x00\x01c\x07\x03\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\xe0?": {
+			Kind: SetDuties, Changes: []Change{{Peer: "c", Do: Rest, Since: 2}, {Peer: "c", Do: Weigh, Weight: 0.5, Since: 3}},
+		},
 	} {
 		if got := c.body(); string(got) != want {
 			t.Errorf("%v is %q, want %q", c.Kind, got, want)
@@ -100,6 +104,11 @@ func TestCommandsOutOfBounds(t *testing.T) {
 		"no change":              {Kind: SetMembers, Changes: []Change{{Peer: "a"}}},
 		"unknown change":         {Kind: SetMembers, Changes: []Change{{Peer: "a", Do: Move + 1}}},
 		"site with an escape":    {Kind: SetMembers, Changes: []Change{{Peer: "a", Do: Move, Site: "\x1b[2J"}}},
+		"a duty of members":      {Kind: SetMembers, Changes: []Change{{Peer: "a", Do: Rest}}},
+		"leaving as a duty":      {Kind: SetDuties, Changes: []Change{{Peer: "a", Do: Drain}}},
+		"unknown duty":           {Kind: SetDuties, Changes: []Change{{Peer: "a", Do: Weigh + 1}}},
+		"no weight":              {Kind: SetDuties, Changes: []Change{{Peer: "a", Do: Weigh}}},
+		"much weight":            {Kind: SetDuties, Changes: []Change{{Peer: "a", Do: Weigh, Weight: 2 * MostWeight}}},
 		"many changes":           {Kind: SetMembers, Changes: make([]Change, maxChanges+1)},
 	} {
 		m := wire.Control{Kind: wireKinds[c.Kind], Body: c.body()}

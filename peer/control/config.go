@@ -46,7 +46,8 @@ type Config struct {
 	// digests, as Version does, and proves nothing.
 	Name string
 	// Changed is called with what the operator says of members, on a goroutine of the peer, one call at a time, and
-	// should return soon: that this one is to leave (Drain), and which peers a list is to have (Admit) or not (Expel).
+	// should return soon: that this one is to leave (Drain), to train (Train) or not (Rest), which peers a list is to have (Admit) or
+	// not (Expel), and by which weight a holder is to give rows to a peer (Weigh; see rows.Holder.Weigh).
 	// The library only passes it on. The program saves and closes the peer, which then takes no longer than DrainWithin,
 	// and writes the file of Network.Admission.Allow, which is read again. An expelled peer is asked to leave, too.
 	// Default: such commands have no effect here, as a line of the log says.

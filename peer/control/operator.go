@@ -98,19 +98,16 @@ func (o Operator) Send(ctx context.Context, member transport.PeerID, commands ..
 	if err != nil {
 		return nil, err
 	}
-	sequence, held := o.After, []Change(nil)
+	sequence, held := o.After, map[Kind][]Change{}
 	for _, c := range known {
-		sequence = max(sequence, c.Sequence)
-		if c.Kind == SetMembers {
-			held = c.Changes
-		}
+		sequence, held[c.Kind] = max(sequence, c.Sequence), c.Changes
 	}
 	var said orderlog.Orders
 	for _, c := range commands {
 		sequence++
-		if c.Sequence = sequence; c.Kind == SetMembers {
-			c = c.over(held)
-			held = c.Changes
+		if c.Sequence = sequence; len(c.Changes) > 0 {
+			c = c.over(held[c.Kind])
+			held[c.Kind] = c.Changes
 		}
 		m, err := o.sign(c)
 		if err != nil {

@@ -32,7 +32,7 @@ const (
 type Arrival[T any] struct {
 	Name string
 	Rows []T
-	// Old says that a model was trained on them before: they are old rows at once.
+	// Old says that a model was trained on them before, as they were kept in an earlier life: they are old rows at once, and none that have come.
 	Old bool
 }
 
@@ -71,6 +71,9 @@ type Config[T any] struct {
 	Seed uint64
 	// Told hears, on the goroutine of Run, what happens; it may be nil.
 	Told func(Event)
+	// Trained hears likewise, after each training, which rows wait for one no more, those that were dropped unseen included, and
+	// which old ones are kept; both belong to Run. It may be nil.
+	Trained func(rows, kept []T)
 }
 
 // Event is something that has happened: rows have arrived, a training is over, or a meeting went wrong.
@@ -112,6 +115,7 @@ type follower[T any] struct {
 	held  []T      // held out, the oldest first
 	since []int    // which of all that have arrived each is
 	kept  *Reservoir[T]
+	gone  []T // dropped since the last training
 	estimate
 	look time.Time // when the next measurement is due
 }
@@ -203,17 +207,21 @@ func (f *follower[T]) take(a Arrival[T], open bool) {
 		return
 	}
 	for _, row := range a.Rows {
-		if f.Arrived++; a.Old {
+		if a.Old {
 			f.kept.Add(row)
-		} else {
-			f.add(row)
+			continue
 		}
+		f.Arrived++
+		f.add(row)
+	}
+	if a.Old {
+		return
 	}
 	for len(f.held) > 0 && f.since[0] <= f.Arrived-recent {
 		f.fresh = append(f.fresh, f.held[0])
 		f.held, f.since = f.held[1:], f.since[1:]
 	}
-	if !a.Old && len(a.Rows) > 0 {
+	if len(a.Rows) > 0 {
 		f.names = append(f.names, a.Name)
 	}
 	f.tell(Event{Arrived: a.Name, Rows: len(a.Rows), Accuracy: f.estimate.accuracy})
@@ -300,6 +308,10 @@ func (f *follower[T]) train(ctx context.Context, steps int) error {
 	for _, row := range fresh {
 		f.kept.Add(row)
 	}
+	if f.Trained != nil {
+		f.Trained(append(f.gone, fresh...), f.kept.Rows())
+	}
+	f.gone = nil
 	f.Trainings, f.Steps = f.Trainings+1, f.Steps+steps
 	took := time.Since(began)
 	f.measure()
@@ -332,17 +344,20 @@ func (f *follower[T]) drop() (dropped int) {
 	if len(changed) == 0 {
 		return 0
 	}
+	var gone []T
 	without := func(rows []T) []T {
 		stale := f.right(rows)
 		for i, row := range rows {
 			if stale[i] = stale[i] && changed[f.Learner.Class(row)]; stale[i] {
 				dropped++
+				gone = append(gone, row)
 			}
 		}
 		at := -1
 		return slices.DeleteFunc(rows, func(T) bool { at++; return stale[at] })
 	}
 	left := without(append(f.fresh, f.held...))
+	f.gone = append(f.gone, gone...)
 	f.fresh, f.held, f.since = nil, nil, nil
 	for _, row := range left {
 		f.add(row)

@@ -279,3 +279,36 @@ func TestRunFails(t *testing.T) {
 		t.Errorf("%+v, %v: want all rows to wait still", s, err)
 	}
 }
+
+// TestTrainedTellsOfEachRowOnce: each row that has come waits, or was told of as trained on or dropped; old rows of an earlier life are
+// kept, and none that have come.
+func TestTrainedTellsOfEachRowOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		flock := peertest.Start(t, peertest.Config{Peers: 1, Params: newMemory, Configure: func(_ int, c *peer.Config) {
+			c.Training.Schedule, c.Training.Optimizer = optim.Schedule{Rate: 2}, &optim.SGD{}
+		}})
+		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+		defer cancel()
+		began, files := time.Now(), make(chan follow.Arrival[row])
+		var feeding sync.WaitGroup
+		feeding.Go(func() {
+			files <- follow.Arrival[row]{Name: "before", Rows: coming(0)[:20], Old: true}
+			for ; ctx.Err() == nil; time.Sleep(5 * time.Second) {
+				select {
+				case files <- follow.Arrival[row]{Rows: coming(time.Since(began))}:
+				case <-ctx.Done():
+				}
+			}
+		})
+		told, kept, dropped := 0, 0, 0
+		s, err := follow.Run(ctx, follow.Config[row]{
+			Flock: flock.Peers[0], Arrivals: files, Learner: &memory{flock.Peers[0], make(tensor.Vector, slots), map[row]int{}}, Policy: follow.BestEffort,
+			Trained: func(rows, old []row) { told, kept = told+len(rows), len(old) },
+			Told:    func(e follow.Event) { dropped += e.Dropped },
+		})
+		feeding.Wait()
+		if err != nil || s.Trainings < 3 || told+s.Waiting != s.Arrived || s.Arrived%64 != 0 || kept != s.Kept || dropped == 0 {
+			t.Errorf("%d were told of, %d are kept, %d were dropped: %+v, %v", told, kept, dropped, s, err)
+		}
+	})
+}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"net"
 	"slices"
 	"sync"
@@ -95,6 +96,21 @@ func (h *Holder) Counts() Counts {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.ledger.Counts()
+}
+
+// Weigh gives a member that takes rows another weight than 1, until it is given another: of an epoch it is handed out so much
+// more or less beside the others. Holders with the policy Random then divide by speed, and who has had its share of an epoch waits for the
+// others. What comes through another holder counts for that one. At most handout.MaxWeights members have one.
+func (h *Holder) Weigh(member transport.PeerID, weight float64) error {
+	if !(weight > 0) || math.IsInf(weight, 1) {
+		return fmt.Errorf("a weight of %v for %s: want a number above 0", weight, member)
+	}
+	known := false
+	h.account(func(l *handout.Ledger, now time.Duration) { known = l.Weigh(string(member), weight, now) })
+	if !known {
+		return fmt.Errorf("a weight for %s: %d others have one already: give some of them the weight 1", member, handout.MaxWeights)
+	}
+	return nil
 }
 
 // Close stops giving rows. Rows whose fate takers have not reported count as lost. It waits for all streams, and is idempotent.

@@ -32,6 +32,14 @@ func lines(_ context.Context, path string) (*dataset.Set, int, error) {
 	return set, 0, err
 }
 
+// labels are those of rows of a file.
+func labels(file File, rows []Row) (text string) {
+	for _, r := range rows {
+		text += fmt.Sprint(file.Row(r).Label(0))
+	}
+	return text
+}
+
 // TestFolder: files are read once and whole, what cannot be read is named once and nothing of it is used, and what is added later
 // comes later. The time is made up, that of the files too.
 func TestFolder(t *testing.T) {
@@ -48,12 +56,8 @@ func TestFolder(t *testing.T) {
 	look := func(seconds int) {
 		for range seconds {
 			now = now.Add(time.Second)
-			f.Look(t.Context(), now, func(name string, rows *dataset.Set) bool {
-				got += name + ":"
-				for i := range rows.Len() {
-					got += fmt.Sprint(rows.Label(i))
-				}
-				got += " "
+			f.Look(t.Context(), now, func(file File) bool {
+				got += file.Name + ":" + labels(file, file.New) + " "
 				return true
 			})
 		}
@@ -112,12 +116,12 @@ func TestFolder(t *testing.T) {
 	}
 	put("a.rows", "1\n2\n8\n9\n")
 	look(4)
-	want("a.rows:89 ", "2 rows that were added count")
+	want("a.rows:89 ", "of its 4 rows, 2 were added")
 	put("b.rows", "")
 	look(4)
 	put("b.rows", "5\n5\n")
 	look(4)
-	want("b.rows:5 ", "1 rows that were added count")
+	want("b.rows:55 ", "b.rows is another file")
 	put("long.rows", "1\n")
 	for i := range 6 {
 		look(1)
@@ -162,7 +166,7 @@ func TestFileThatGrowsWhileItIsRead(t *testing.T) {
 	now, sum, times := time.Unix(1_000_000, 0), 0, 0
 	for range 20 {
 		now = now.Add(time.Second)
-		f.Look(t.Context(), now, func(_ string, rows *dataset.Set) bool { sum, times = sum+rows.Len(), times+1; return true })
+		f.Look(t.Context(), now, func(file File) bool { sum, times = sum+len(file.New), times+1; return true })
 	}
 	if sum != 3 || times != 1 {
 		t.Errorf("%d rows, %d times, want three at once", sum, times)

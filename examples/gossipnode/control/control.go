@@ -46,6 +46,7 @@ type controlSettings struct {
 	JSON        bool
 
 	secret []byte // the run's key, if a token tells it
+	role   string // that a member is to have, if the action is role
 }
 
 // The actions of control.
@@ -60,10 +61,12 @@ const (
 	actAdmit    = "admit"
 	actExpel    = "expel"
 	actSite     = "site"
+	actRole     = "role"
+	actWeight   = "weight"
 )
 
 func actions() []string {
-	return []string{actPause, actResume, actStop, actSchedule, actAnnounce, actShow, actDrain, actAdmit, actExpel, actSite}
+	return []string{actPause, actResume, actStop, actSchedule, actAnnounce, actShow, actDrain, actAdmit, actExpel, actSite, actRole, actWeight}
 }
 
 // Command makes the command control.
@@ -96,6 +99,12 @@ of the last message is kept beside the key.
   expel ID  take ids off them: they are disconnected, and refused from then on
   site P S  have a member say that it is at site S (run --site), until it is started again:
             links inside a site are used more than those across
+  role P R  have a member train or not, until it is started again, without leaving the run:
+            R is train or none, or, of one that holds rows for others, both or hold
+  weight P W
+            have members that hold rows (run --hold) give P a share of each epoch that is W
+            times what it would be, 0.01 to 100; 1 again ends that. It counts for members that
+            train on the rows of others (run --train-only)
 
 What was said of the last 32 ids reaches members that were away, too.`,
 		Example: `  gossipnode control --join 192.0.2.7:4001 --operator-key operator.key pause
@@ -133,7 +142,7 @@ func (s *controlSettings) register(flags *pflag.FlagSet) {
 	flags.StringVar(&s.OperatorKey, "operator-key", "", "file of the operator's key, made by keygen")
 	flags.StringVar(&s.RunKey, "run-key", "", "file of the key that all peers of the run share, if they do")
 	flags.StringVar(&s.Run, "run", settings.DefaultRun, "name of the run")
-	flags.StringVar(&s.Reason, "reason", "", "why, for those who read logs (pause, resume, stop, drain, admit, expel, site)")
+	flags.StringVar(&s.Reason, "reason", "", "why, for those who read logs (pause, resume, stop, drain, admit, expel, site, role, weight)")
 	flags.Uint64Var(&s.At, "at", 0, "flock's step from which on a schedule holds (default: at once)")
 	flags.Float64Var(&s.LR, "lr", 0, "full learning rate")
 	flags.Float64Var(&s.Warmup, "warmup", 0, "with --lr: share of the work over which the learning rate rises, 0 to 1")
@@ -168,7 +177,7 @@ func (s *controlSettings) commands(args []string, from cli.Origins) ([]control.C
 		of := []string{actSchedule}
 		switch name {
 		case "reason":
-			of = []string{actPause, actResume, actStop, actDrain, actAdmit, actExpel, actSite}
+			of = []string{actPause, actResume, actStop, actDrain, actAdmit, actExpel, actSite, actRole, actWeight}
 		case "set":
 			of = []string{actAnnounce}
 		}
@@ -182,7 +191,7 @@ func (s *controlSettings) commands(args []string, from cli.Origins) ([]control.C
 	case actSchedule:
 		changes, wrong := s.changes(given)
 		commands, faults = changes, append(faults, wrong...)
-	case actDrain, actAdmit, actExpel, actSite:
+	case actDrain, actAdmit, actExpel, actSite, actRole, actWeight:
 		commands = []control.Command{s.ofMembers(args)}
 	case actAnnounce:
 		settings, wrong := s.settings()
@@ -236,7 +245,7 @@ func (s *controlSettings) tell(action string, commands []control.Command, std cl
 	defer cancel()
 	log := cli.NewLog(zapcore.WarnLevel, std.Err)
 	defer p2pnet.BridgeLogs(log)()
-	if action == actDrain || action == actSite {
+	if ofOne(action) {
 		if err := s.find(ctx, &commands[0].Changes[0], log); err != nil {
 			return err
 		}
@@ -245,10 +254,8 @@ func (s *controlSettings) tell(action string, commands []control.Command, std cl
 	if err != nil {
 		return fmt.Errorf("no member has taken %s: %w", action, err)
 	}
-	if action == actDrain {
-		if err := s.awaitGone(ctx, member, commands[0].Changes[0].Peer, log); err != nil {
-			return err
-		}
+	if err := s.await(ctx, member, commands, log); err != nil {
+		return err
 	}
 	return s.print(action, member, standing, std.Out)
 }
@@ -283,7 +290,7 @@ func standingOf(c control.Command) standingCommand {
 		w.Every = &c.Every
 	}
 	for _, n := range c.Changes {
-		w.Members = append(w.Members, standingChange{string(n.Peer), n.Do.String(), n.Site, n.Since})
+		w.Members = append(w.Members, standingChange{string(n.Peer), n.Do.String(), n.Site, n.Weight, n.Since})
 	}
 	return w
 }
@@ -326,6 +333,9 @@ func line(c control.Command) string {
 	}
 	for _, n := range c.Changes {
 		text += strings.TrimRight(fmt.Sprintf("\n    %d %s %s %s", n.Since, n.Do, n.Peer, n.Site), " ")
+		if n.Do == control.Weigh {
+			text += fmt.Sprintf(" %v", n.Weight)
+		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(c.Settings)) {
 		text += " " + name + "=" + c.Settings[name]

@@ -27,7 +27,7 @@ import (
 func TestControlWrongUse(t *testing.T) {
 	for _, c := range []struct{ line, want string }{
 		{"control", "control takes one word"},
-		{"control frob", "control takes one word, pause, resume, stop, schedule, announce, show, drain, admit, expel or site"},
+		{"control frob", "control takes one word, pause, resume, stop, schedule, announce, show, drain, admit, expel, site, role or weight"},
 		{"control pause", "control needs --join"},
 		{"control pause --join 127.0.0.1:9", "control needs --operator-key"},
 		{"control pause --join nowhere", `--join "nowhere": want host:port`},

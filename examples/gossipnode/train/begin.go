@@ -132,7 +132,7 @@ func awaitMembers(ctx context.Context, t *training) error {
 
 // awaitTraining waits until so many members can train or hold data, this one included. Members that still prepare data do not
 // count.
-func awaitTraining(ctx context.Context, p *peer.Peer, least int) error {
+func awaitTraining(ctx context.Context, p *member, least int) error {
 	const look = 10 * time.Millisecond
 	for {
 		if err := p.WaitMembers(ctx, least); err != nil {

@@ -1,6 +1,7 @@
 package train
 
 import (
+	"cmp"
 	"context"
 	"crypto/ed25519"
 	"errors"
@@ -32,7 +33,22 @@ import (
 // overEvery is the time between two looks whether the run is over.
 const overEvery = 100 * time.Millisecond
 
-// follower is the model of a peer that follows a folder. Its rows are sets of one.
+// example is a row that has come: a set of one, and where it is from.
+type example struct {
+	set  *dataset.Set
+	from arrivals.Row
+}
+
+// joined is rows as one set.
+func joined(some []example) *dataset.Set {
+	sets := make([]*dataset.Set, len(some))
+	for i, a := range some {
+		sets[i] = a.set
+	}
+	return dataset.Join(sets)
+}
+
+// follower is the model of a peer that follows a folder.
 type follower struct {
 	*training
 	ctx   context.Context
@@ -51,16 +67,16 @@ func (r *recent) judges(held *dataset.Set) *dataset.Set {
 }
 
 // Step implements follow.Learner.
-func (f *follower) Step(ctx context.Context, some []*dataset.Set) error {
-	set := dataset.Join(some)
+func (f *follower) Step(ctx context.Context, some []example) error {
+	set := joined(some)
 	set.Fill(&f.batch, 0, set.Len())
 	defer f.progress(false)
 	return f.peer.Step(ctx, func(x, grad tensor.Vector) (peer.Result, error) { return f.learned(ctx, x, grad) })
 }
 
 // Right implements follow.Learner.
-func (f *follower) Right(some []*dataset.Set) []bool {
-	set := dataset.Join(some)
+func (f *follower) Right(some []example) []bool {
+	set := joined(some)
 	_, _ = f.peer.Snapshot(f.model, 0) // fails for a vector of another length only
 	likely, right := f.work.Model.Probabilities(f.model, set), make([]bool, len(some))
 	for i := range right {
@@ -74,11 +90,11 @@ func (f *follower) Right(some []*dataset.Set) []bool {
 }
 
 // Class implements follow.Learner.
-func (f *follower) Class(row *dataset.Set) int { return row.Label(0) }
+func (f *follower) Class(row example) int { return row.set.Label(0) }
 
 // Measured implements follow.Watcher: what is served is judged by these rows, too.
-func (f *follower) Measured(some []*dataset.Set, accuracy float64) {
-	f.recent.set.Store(dataset.Join(some))
+func (f *follower) Measured(some []example, accuracy float64) {
+	f.recent.set.Store(joined(some))
 	f.record.Evaluated(accuracy)
 	f.panel.alarms.evaluated(accuracy)
 	f.progress(false)
@@ -108,13 +124,16 @@ func followFolder(ctx context.Context, t *training) (time.Duration, error) {
 	}
 	within, end := context.WithCancel(ctx)
 	var all sync.WaitGroup
-	files, folder := make(chan follow.Arrival[*dataset.Set]), folderOf(t.Settings, t.work, t.say)
+	files, folder := make(chan follow.Arrival[example]), folderOf(t.Settings, t.work, t.say)
+	t.ledger = cmp.Or(t.ledger, arrivals.NewLedger(t.Part)) // without --checkpoint there is none yet
+	folder.Ledger = t.ledger
 	all.Go(func() { untilOver(within, t.peer, end) })
 	all.Go(func() { bring(within, t, folder, files) })
 	f := &follower{training: t, ctx: within, model: make(tensor.Vector, t.work.Params.Layout().Len())}
-	done, err := follow.Run(within, follow.Config[*dataset.Set]{
+	done, err := follow.Run(within, follow.Config[example]{
 		Flock: t.peer, Arrivals: files, Learner: f, Policy: t.FollowPolicy(), Price: t.Price, Passes: t.Epochs, Batch: t.Batch,
 		Keep: t.Replay, Seed: t.Seed ^ uint64(t.peer.Self().Fingerprint()), Told: f.happened,
+		Trained: func(rows, kept []example) { t.ledger.Trained(placesOf(rows), placesOf(kept)) },
 	})
 	end()
 	all.Wait()
@@ -132,7 +151,7 @@ func followFolder(ctx context.Context, t *training) (time.Duration, error) {
 }
 
 // untilOver calls end once the run is over.
-func untilOver(ctx context.Context, p *peer.Peer, end func()) {
+func untilOver(ctx context.Context, p *member, end func()) {
 	ticker := time.NewTicker(overEvery)
 	defer ticker.Stop()
 	for {
@@ -148,37 +167,69 @@ func untilOver(ctx context.Context, p *peer.Peer, end func()) {
 	}
 }
 
-// bring hands out the rows that the run begins with, and then those of the folder.
-func bring(ctx context.Context, t *training, folder *arrivals.Folder, to chan<- follow.Arrival[*dataset.Set]) {
-	part, parts, _ := t.PartOf() // faults has checked it
-	hand := func(name string, all *dataset.Set, share bool) bool {
-		a := follow.Arrival[*dataset.Set]{Name: name}
-		for i := range all.Len() {
-			if !share || parts < 2 || i%parts == part {
-				a.Rows = append(a.Rows, all.Subset([]int32{int32(i)}))
-			}
-		}
-		select {
-		case to <- a:
-			return true
-		case <-ctx.Done():
-			return false
+// placesOf tells where rows are from.
+func placesOf(rows []example) []arrivals.Row {
+	places := make([]arrivals.Row, len(rows))
+	for i, a := range rows {
+		places[i] = a.from
+	}
+	return places
+}
+
+// readSoFar makes the ledger of the folder, as the checkpoint has it if there is one, and returns what checkpoints are to say of it: nil
+// without --follow.
+func readSoFar(t *training) func() map[string]string {
+	if t.Follow == "" {
+		return nil
+	}
+	t.ledger = arrivals.NewLedger(t.Part)
+	if t.work.Resumed != nil {
+		if err := t.ledger.Resume(t.work.Resumed.About(arrivals.LedgerKey)); err != nil {
+			t.say(err.Error())
 		}
 	}
+	return func() map[string]string { return map[string]string{arrivals.LedgerKey: t.ledger.Text()} }
+}
+
+// bring hands out the rows that the run begins with, and then those of the folder.
+func bring(ctx context.Context, t *training, folder *arrivals.Folder, to chan<- follow.Arrival[example]) {
+	part, parts, _ := t.PartOf() // faults has checked it
+	folder.Mine = func(row int) bool { return parts < 2 || row%parts == part }
+	hand := func(file arrivals.File) bool {
+		for _, a := range []follow.Arrival[example]{{Name: file.Name, Rows: rowsOf(file, file.Old), Old: true}, {Name: file.Name, Rows: rowsOf(file, file.New)}} {
+			if len(a.Rows) == 0 {
+				continue
+			}
+			select {
+			case to <- a:
+			case <-ctx.Done():
+				return false
+			}
+		}
+		return true
+	}
 	if t.work.Data.Train != nil && !t.Begins() {
-		hand("the data of the beginning", t.work.Data.Train, false)
+		hand(folder.Begin("the data of the beginning", t.work.Data.Train))
 	} else if t.work.Data.Train == nil {
 		t.say("the pictures of the beginning do not fit into --memory: only those that come are trained on")
 	}
 	ticker := time.NewTicker(arrivals.Every)
 	defer ticker.Stop()
 	for ctx.Err() == nil {
-		folder.Look(ctx, time.Now(), func(name string, all *dataset.Set) bool { return hand(name, all, true) })
+		folder.Look(ctx, time.Now(), hand)
 		select {
 		case <-ticker.C:
 		case <-ctx.Done():
 		}
 	}
+}
+
+func rowsOf(file arrivals.File, places []arrivals.Row) []example {
+	rows := make([]example, len(places))
+	for i, place := range places {
+		rows[i] = example{file.Row(place), place}
+	}
+	return rows
 }
 
 // folderOf is the folder that a peer watches. Without a workload, nothing is read yet.
@@ -225,7 +276,7 @@ func begins(ctx context.Context, p *preparing, self ed25519.PublicKey) (work *wo
 		return new(dataset.Set), 0, err
 	}
 	for began := time.Now(); ; {
-		folder.Look(ctx, time.Now(), func(string, *dataset.Set) bool { return true })
+		folder.Look(ctx, time.Now(), func(arrivals.File) bool { return true })
 		switch {
 		case p.Begun:
 			return work, nil

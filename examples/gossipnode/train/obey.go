@@ -36,13 +36,14 @@ func unlessDrained(ctx context.Context, err error) error {
 	return err
 }
 
-// obedient carries out what the operator says of members: the context ends when this peer is to leave, and changes of
-// who may take part are written to the list in the file allow, which is read again.
-func obedient(ctx context.Context, allow string, to Observer) (context.Context, func(string, []control.Change)) {
+// obedient carries out what the operator says of members: the context ends when this peer is to leave, changes of
+// who may take part are written to the list in the file allow, which is read again, and duties hear the rest.
+func obedient(ctx context.Context, allow string, to Observer, with *duties) (context.Context, func(string, []control.Change)) {
 	ctx, leave := context.WithCancelCause(ctx)
 	context.AfterFunc(ctx, func() { leave(nil) }) // releases it with its parent
 	return ctx, func(why string, changes []control.Change) {
-		ofList := slices.DeleteFunc(slices.Clone(changes), func(n control.Change) bool { return n.Do == control.Drain })
+		with.hear(changes)
+		ofList := slices.DeleteFunc(slices.Clone(changes), func(n control.Change) bool { return n.Do != control.Admit && n.Do != control.Expel })
 		switch {
 		case len(ofList) == 0:
 		case allow == "":
@@ -52,7 +53,7 @@ func obedient(ctx context.Context, allow string, to Observer) (context.Context, 
 				to.Log.Error("the operator's change of who may take part is not in the list: write it there", zap.String("list", allow), zap.Any("changes", ofList), zap.Error(err))
 			}
 		}
-		if len(ofList) < len(changes) {
+		if slices.ContainsFunc(changes, func(n control.Change) bool { return n.Do == control.Drain }) {
 			said := "leaving, as the operator asks"
 			if why != "" {
 				said += ": " + why

@@ -11,6 +11,7 @@ import (
 	"go.uber.org/zap"
 	"pgregory.net/rapid"
 
+	"github.com/seed-97356399/murmuration/examples/gossipnode/settings"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/watch"
 	"github.com/seed-97356399/murmuration/peer/control"
 	"github.com/seed-97356399/murmuration/peer/p2pnet"
@@ -89,7 +90,7 @@ func TestTheOperatorsWordIsCarriedOut(t *testing.T) {
 	}
 	var told []string
 	to := Observer{Log: zap.NewNop(), Tell: func(r watch.Report) { told = append(told, r.Said) }}
-	ctx, changed := obedient(t.Context(), path, to)
+	ctx, changed := obedient(t.Context(), path, to, newDuties(settings.Settings{}, to.Log))
 	changed("", []control.Change{{Peer: transport.PeerID(all[0]), Do: control.Admit}})
 	text, err := os.ReadFile(path)
 	if info, _ := os.Stat(path); err != nil || string(text) != "# ours\n"+all[0]+" # admitted by the operator\n" || info.Mode().Perm() != 0o640 {

@@ -4,6 +4,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/seed-97356399/murmuration/examples/gossipnode/arrivals"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/result"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/settings"
 	"github.com/seed-97356399/murmuration/peer/stats"
@@ -13,6 +14,7 @@ import (
 // seen is whom a peer has seen.
 type seen struct {
 	followed *result.Followed // what became of what arrived; nil without --follow
+	ledger   *arrivals.Ledger // what was read of which file; nil without --follow
 	recent   recent
 	tasks    *result.Tasks // what became of the tasks of --tasks; nil without
 	members  int           // the most at once

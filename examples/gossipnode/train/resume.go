@@ -60,7 +60,7 @@ func newKeeper(t *training) *checkpoint.Keeper {
 	_ = rows.About(folder.About, t.work.Data.HeldOut, nil) // how rows are prepared lies beside
 	return checkpoint.NewKeeper(checkpoint.KeeperConfig{
 		Into: folder, Refused: t.work.Refused, Peer: t.peer, Layout: t.work.Params.Layout(), Schedule: t.Course(),
-		Every: t.CheckpointEvery, Log: t.Log,
+		Every: t.CheckpointEvery, About: readSoFar(t), Log: t.Log,
 	})
 }
 
@@ -117,7 +117,7 @@ func restore(t *training, optimizer optim.Optimizer) {
 	if err := stateful.Restore(t.work.Resumed.Optimizer); err != nil {
 		t.Log.Warn("the optimizer begins without the state of the checkpoint", zap.Error(err))
 	}
-	t.work.Resumed.Optimizer.Vectors = nil // the optimizer owns them now, or they are useless
+	t.work.Resumed.Optimizer = optim.State{} // the optimizer owns its vectors now, or they are useless
 }
 
 // ErrNothingDone is a cli.ErrInterrupted before the first step.

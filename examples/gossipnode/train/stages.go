@@ -15,7 +15,6 @@ import (
 	"github.com/seed-97356399/murmuration/examples/gossipnode/workload"
 	"github.com/seed-97356399/murmuration/examples/zoo/dataset"
 	"github.com/seed-97356399/murmuration/examples/zoo/nets"
-	"github.com/seed-97356399/murmuration/peer"
 	"github.com/seed-97356399/murmuration/peer/checkpoint"
 	"github.com/seed-97356399/murmuration/peer/pipeline"
 	"github.com/seed-97356399/murmuration/tensor"
@@ -72,7 +71,7 @@ func cut(model *nn.Model, stages, examples int) (pipeline.Plan, error) {
 }
 
 // beginStage joins the run, takes the stage that needs this peer most, and begins to train it.
-func beginStage(ctx context.Context, t *training, p *preparing) (*peer.Peer, error) {
+func beginStage(ctx context.Context, t *training, p *preparing) (*member, error) {
 	data := t.work.Data
 	if t.TrainOnly {
 		data = nil // it has none, and cannot describe it
@@ -107,7 +106,7 @@ func beginStage(ctx context.Context, t *training, p *preparing) (*peer.Peer, err
 		of.Feed = func(ctx context.Context) (x, y tensor.Vector, err error) { return feed(ctx, t) }
 	}
 	s.Pipeline, err = pipeline.New(p.node, trainer, of)
-	return &peer.Peer{Node: p.node, Trainer: trainer}, err
+	return memberOf(p.node, trainer), err
 }
 
 // takeStage takes the stage of the newest checkpoint, or that which needs this peer most, and its parameters.
@@ -216,7 +215,7 @@ func collect(ctx context.Context, t *training, ended error) (*tensor.Params, err
 	if err := t.staged.Linger(ctx); err != nil {
 		t.Log.Warn("some peers may lack this one's stage for their last steps", zap.Error(err))
 	}
-	_ = t.peer.Trainer.Close()              // it never fails
+	_ = t.peer.trainer().Close()            // it never fails
 	whole, err := t.work.Params, error(nil) // the part of who has no right to the ends
 	if !t.staged.between() {
 		whole, err = t.staged.Whole(ctx)

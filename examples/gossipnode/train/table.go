@@ -30,6 +30,7 @@ type preparing struct {
 	*settings.Settings
 	Observer
 	network   peer.Network
+	duties    *duties
 	share     rows.Share
 	prepared  *prepare.Prepared
 	node      *peer.Node    // nil if this peer prepares without others

@@ -18,7 +18,6 @@ import (
 	"github.com/seed-97356399/murmuration/examples/gossipnode/metrics"
 	planned "github.com/seed-97356399/murmuration/examples/gossipnode/plan"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/result"
-	"github.com/seed-97356399/murmuration/examples/gossipnode/rundescription"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/settings"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/watch"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/workload"
@@ -41,7 +40,7 @@ type training struct {
 	work *workload.Workload
 	Observer
 	policy quant.Policy
-	peer   *peer.Peer
+	peer   *member
 	keeper *checkpoint.Keeper
 
 	batch    dataset.Batch
@@ -64,7 +63,8 @@ type training struct {
 func Run(ctx context.Context, s settings.Settings, to Observer) (_ result.Share, err error) {
 	log := to.Log
 	s = settings.ForFollow(s.ForTasks())
-	ctx, changed := obedient(ctx, s.Allow, to)
+	duties := newDuties(s, log)
+	ctx, changed := obedient(ctx, s.Allow, to, duties)
 	defer func() { err = unlessDrained(ctx, err) }()
 	if err := s.KnowOperator(log); err != nil {
 		return result.Share{}, cli.Config(err)
@@ -82,7 +82,7 @@ func Run(ctx context.Context, s settings.Settings, to Observer) (_ result.Share,
 	if err != nil {
 		return result.Share{}, cli.Config(err)
 	}
-	p := &preparing{Settings: &s, Observer: to, network: networkOf(s, key, admission, changed, log)}
+	p := &preparing{Settings: &s, Observer: to, network: networkOf(s, key, admission, changed, log), duties: duties}
 	defer func() {
 		if p.node != nil {
 			_ = p.node.Close() // after leave, which has closed the node and logged the error
@@ -131,8 +131,8 @@ func Run(ctx context.Context, s settings.Settings, to Observer) (_ result.Share,
 		return result.Share{}, cli.Config(err)
 	}
 	defer record.Close()
-	t := &training{record: record, Settings: s, work: work, policy: policy, Observer: to, measured: workload.Measured{Singly: work.Batches}, clock: clock{started: time.Now()}, announced: p.announced, travels: travels{taker: p.taker}}
-	if t.peer, err = t.begin(ctx, p); err != nil {
+	t := &training{record: record, Settings: s, work: work, policy: policy, Observer: to, measured: workload.Measured{Singly: work.Batches}, clock: clock{started: time.Now()}, announced: p.announced, travels: travels{taker: p.taker, duties: duties}}
+	if t.peer, err = begin(ctx, t, p); err != nil {
 		return result.Share{}, cli.ConfigOf(err, settings.Unusable...)
 	}
 	defer t.leave()
@@ -161,23 +161,6 @@ func Run(ctx context.Context, s settings.Settings, to Observer) (_ result.Share,
 		err = fmt.Errorf("%w: %s", errRefused, cmp.Or(settings.Remedy(err), "read the log of the peers there"))
 	}
 	return done, err
-}
-
-// begin makes the node train that has prepared the data with others. Without a node it starts a peer.
-func (t *training) begin(ctx context.Context, p *preparing) (*peer.Peer, error) {
-	if t.ModelStages() > 1 {
-		return beginStage(ctx, t, p)
-	}
-	with, err := t.trains()
-	if err != nil {
-		return nil, err
-	}
-	if p.node != nil {
-		trainer, err := p.node.Train(ctx, with)
-		return &peer.Peer{Node: p.node, Trainer: trainer}, err
-	}
-	p.network.Description = rundescription.Of(t.Settings, t.work.Data).Fields
-	return peer.Start(ctx, peer.Config{Network: p.network, Training: with})
 }
 
 // trains is the configuration of the peer's training.
@@ -272,8 +255,8 @@ func (t *training) leave() {
 		_ = t.staged.Close() // it never fails
 	}
 	if t.holder != nil {
-		_ = t.peer.Trainer.Close() // serves the others until they have done the work, for which they need rows; it never fails
-		_ = t.holder.Close()       // likewise
+		_ = t.peer.trainer().Close() // serves the others until they have done the work, for which they need rows; it never fails
+		_ = t.holder.Close()         // likewise
 	}
 	if err := t.peer.Close(); err != nil {
 		t.Log.Debug("leaving the run", zap.Error(err))
@@ -299,8 +282,13 @@ func (t *training) learn(ctx context.Context) (time.Duration, error) {
 			return 0, err
 		}
 	}
-	for {
-		err := turn(ctx, t, step)
+	for working := t.duties.working(ctx); ; {
+		err := turn(working, t, step)
+		if err != nil && working.Err() != nil && ctx.Err() == nil && !errors.Is(err, peer.ErrRunOver) {
+			if working, err = rest(ctx, t); err == nil {
+				continue
+			}
+		}
 		switch {
 		case err == nil:
 			step = then

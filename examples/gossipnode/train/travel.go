@@ -26,6 +26,7 @@ import (
 type travels struct {
 	taker  *travel.Taker   // nil unless the peer trains on rows of holders
 	holder *holding.Holder // nil unless the peer gives the rows on which it trains
+	duties *duties
 }
 
 // joinWith makes the peer a member that does not train yet, and reports how others join.
@@ -75,7 +76,7 @@ func hold(ctx context.Context, p *preparing, self ed25519.PublicKey) (share resu
 	p.Tell(watch.Report{Kind: watch.ReportReady, Said: fmt.Sprintf("holding %d examples of %s for members that train: those without data add --train-only to the command above", data.Len(), p.Dataset)})
 	unknown := result.AccuracyOf(math.NaN())
 	share.Result = result.Result{Name: p.PeerName(), Strategy: p.Strategy, Dataset: p.Dataset, Model: p.Model, TestAccuracy: unknown, Role: result.Holder, Peer: string(p.node.Self())}
-	err = travel.Hold(ctx, p.node, *p.Settings, data, p.Log, func(c result.Travelled) {
+	err = travel.Hold(ctx, p.node, *p.Settings, data, p.Log, p.duties.holds, func(c result.Travelled) {
 		s := p.node.Stats()
 		r := &share.Result
 		r.Travelled, r.BytesSent, r.Peers, r.ConnectionsMax = &c, s.Exchanges.BytesSent, max(r.Peers, s.Members), s.ConnectionsMax
@@ -141,6 +142,9 @@ func (p *preparing) prepares(held *prepare.Prepared) error {
 func give(ctx context.Context, t *training) (err error) {
 	if t.HoldAndTrain {
 		t.holder, err = travel.Give(ctx, t.peer.Node, t.Settings, travel.Data{Data: t.work.Data, Prepared: t.work.Prepared}, t.Log)
+	}
+	if err == nil && t.holder != nil {
+		t.duties.holds(t.holder)
 	}
 	return err
 }

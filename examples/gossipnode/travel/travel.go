@@ -138,12 +138,14 @@ func Give(ctx context.Context, node *peer.Node, s settings.Settings, data Data, 
 	return rows.Hold(node, given, rows.HoldConfig{About: told, Seed: s.Seed, Log: log, Check: reader.Check, Policy: s.Dividing()})
 }
 
-// Hold lets a node give data until all members that train have ended. It calls show regularly, and once at the end.
-func Hold(ctx context.Context, node *peer.Node, s settings.Settings, data Data, log *zap.Logger, show func(result.Travelled)) error {
+// Hold lets a node give data until all members that train have ended. It calls begun with the holder, and show regularly, and once at
+// the end.
+func Hold(ctx context.Context, node *peer.Node, s settings.Settings, data Data, log *zap.Logger, begun func(*rows.Holder), show func(result.Travelled)) error {
 	holder, err := Give(ctx, node, s, data, log)
 	if err != nil {
 		return err
 	}
+	begun(holder)
 	trained, last := false, time.Now()
 	for ctx.Err() == nil {
 		working, waiting := others(node)
