@@ -22,9 +22,9 @@ type budget struct {
 }
 
 var budgets = []budget{
-	{name: "the library", folders: []string{"..."}, but: []string{"examples/...", "internal/kernel/gen"}, lines: 91_860, // by issue, on top of 63,500: 31 to 34 9,300, 35 4,340, 36 4,638, 37 3,440 (sites 650, overlap 760, factors and a reading 460), 38 5,042 (models 500, stages in virtual time and rounds 1,200, ends that stay 250, hostile values 42), 39 1,480 (search 730, follow 750); the aim is below 66,000
+	{name: "the library", folders: []string{"..."}, but: []string{"examples/...", "internal/kernel/gen"}, lines: 91_876, // by issue, on top of 63,500: 31 to 34 9,300, 35 4,340, 36 4,638, 37 3,440 (sites 650, overlap 760, factors and a reading 460), 38 5,042 (models 500, stages in virtual time and rounds 1,200, ends that stay 250, hostile values 42), 39 1,480 (search 730, follow 750), 40 16 (a resume without its key); the aim is below 66,000
 		why: "what a feature makes needless goes with the feature: size is a cost"},
-	{name: "examples", folders: []string{"examples/..."}, lines: 35_475, // by issue, on top of 23,500: 40 765 (the gallery), 35 1,770, 36 3,370 (models of pictures in files 110), 37 640, 38 1,010 (stages in virtual time 250, steps of several batches 45, text of a gru 25, parts of a text alone 50, ends that stay 105), 39 2,780 (search 1,895, follow 855, --hidden 25) and what readings found; the aim is 17,000
+	{name: "examples", folders: []string{"examples/..."}, lines: 35_493, // by issue, on top of 23,500: 40 783 (the gallery 765, a resume without its key 18), 35 1,770, 36 3,370 (models of pictures in files 110), 37 640, 38 1,010 (stages in virtual time 250, steps of several batches 45, text of a gru 25, parts of a text alone 50, ends that stay 105), 39 2,780 (search 1,895, follow 855, --hidden 25) and what readings found; the aim is 17,000
 		why: "examples are read before the library is"},
 	{name: "peer", folders: []string{"peer"}, lines: 3_735, files: 18, exports: 50, // on top of 3,000: the node and its trainer, and since issue 35 members that hold rows (75), Until (255), leaving and lists (45), a trainer that only serves (30), shapes and rounds (16), sites (13), parts of gradients (50), push and pull (22), stages (50)
 		why: "the node is its rooms put together, and its surface must fit a head"},

@@ -54,8 +54,8 @@ type Hello struct {
 	Partners   []peer.Partner
 	// Last is the member that Checkpoint is of, if the trainer has not kept its key. Identity is a new one then, and
 	// CheckpointOf takes the place of Checkpoint.
-	Last     transport.PeerID
-	newcomer peer.Checkpoint
+	Last   transport.PeerID
+	resume *resume
 }
 
 // Serve serves one trainer over control until the trainer says leave or goes, or ctx ends; then

@@ -85,13 +85,5 @@ func (h Hello) CheckpointOf(self transport.PeerID, joins bool) peer.Checkpoint {
 	if h.Last == "" || h.Last == self || !joins {
 		return h.Checkpoint
 	}
-	return h.newcomer
-}
-
-// another is the checkpoint of a member that takes the values over from another.
-func (r *resume) another() peer.Checkpoint {
-	if r == nil {
-		return peer.Checkpoint{}
-	}
-	return peer.CheckpointOf(stats.Peer{Age: r.Age, FlockSteps: r.FlockSteps})
+	return peer.CheckpointOf(stats.Peer{Age: h.resume.Age, FlockSteps: h.resume.FlockSteps})
 }

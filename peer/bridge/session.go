@@ -179,7 +179,7 @@ func (s *session) begin(ctx context.Context, q request, layout *tensor.Layout, m
 	}
 	s.peer, err = s.config.Start(ctx, Hello{
 		Run: q.Run, Join: q.Join, Listen: q.Listen, Settings: q.Settings, Frozen: q.Frozen, Params: params, Identity: s.key, Checkpoint: q.Resume.checkpoint(), Partners: q.Resume.partners(),
-		Last: q.Resume.last(), newcomer: q.Resume.another(),
+		Last: q.Resume.last(), resume: q.Resume,
 	})
 	if err != nil {
 		s.peer = nil
