@@ -29,8 +29,9 @@ class FlockCallback(TrainerCallback):
         self.leave()
         if args.load_best_model_at_end:
             raise Refused("settings", "load_best_model_at_end puts an older model in place of the flock's", "leave it out, and choose among the checkpoints afterwards")
-        if _within(self._options.get("key"), args.output_dir):
-            raise Refused("settings", f"the key {self._options['key']} is in {args.output_dir}, which may be pushed to a hub", "keep it in a folder of its own")
+        key = self._options.get("key", os.environ.get("GOSSIPNODE_KEY"))
+        if _within(key, args.output_dir):
+            raise Refused("settings", f"the key {key} is in {args.output_dir}, which may be pushed to a hub", "keep it in a folder of its own")
         options: Dict[str, Any] = {"resume": (state.stateful_callbacks or {}).get(NAME), "ranks": args.world_size > 1, **self._options}
         self.flock = join(model, **options)
         self._attached = self.flock.attach(getattr(optimizer, "optimizer", optimizer), args.train_batch_size * args.gradient_accumulation_steps)

@@ -58,7 +58,9 @@ def join(model: Any, run: Optional[str] = None, peers: Addresses = (), listen: A
         raise ValueError(f"every={every}: want 1 to {MOST_STEPS} steps")
     torch = sys.modules.get("torch")
     module = torch is not None and isinstance(model, torch.nn.Module)
-    together = ranks_of(torch, model, ranks)
+    if ranks and not module:
+        raise ValueError("ranks: of a torch module only")
+    together = ranks_of(torch, model, ranks) if module else None
     model = bare(torch, model) if module else model
     settings["codec"] = codec
     hello: Dict[str, Any] = {"op": "hello", "v": VERSION, "join": _list("peers", peers), "listen": _list("listen", listen), **({"run": run} if run else {})}
@@ -68,6 +70,8 @@ def join(model: Any, run: Optional[str] = None, peers: Addresses = (), listen: A
     flock: Optional[Flock] = None
     try:
         ranges, saved = ranges_of(model, buffers, staged=overlap), _saved(torch if module else None, resume, together)
+        if saved and "model" in saved:
+            saving.check(saved, optimizer, scheduler)
         flock = Flock(ranges, hello, binary, every, on_lost, overlap, log, model if module else None, together, saved)
         if saved and "model" in saved:
             model.load_state_dict(saved["rest"], strict=False)

@@ -66,8 +66,8 @@ class FlockCallback(Callback):
 
     def on_exception(self, trainer: Any, pl_module: Any, exception: BaseException) -> None:
         if self.flock and self._attached:
-            self.flock._end(closed=True, failed=True)
             self._detach()
+            self.flock.__exit__(type(exception), exception)  # RankLost, if another process has died
 
     def _detach(self) -> None:
         for attached in self._attached:

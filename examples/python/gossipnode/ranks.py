@@ -136,7 +136,11 @@ class SharedSidecar:
         def begin() -> None:
             self.own = start()
 
-        ranks.told(begin)
+        try:
+            ranks.told(begin)
+        except BaseException:  # another process has died meanwhile
+            self.end()
+            raise
 
     @property
     def process(self) -> Any:

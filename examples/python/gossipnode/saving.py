@@ -48,11 +48,15 @@ def read(torch: Any, path: "Union[str, os.PathLike[str]]") -> Dict[str, Any]:
     return content
 
 
-def restore(saved: Dict[str, Any], optimizer: Any, scheduler: Any) -> None:
-    """Gives an optimizer and a schedule their state back."""
+def check(saved: Mapping[str, Any], optimizer: Any, scheduler: Any) -> None:
+    """Refuses to leave out a state that was saved, or to make one up."""
     for name, given in (("optimizer", optimizer), ("scheduler", scheduler)):
         if (given is None) != (saved[name] is None):
-            raise ValueError(f"resume: the file has {'a' if given is None else 'no'} {name}'s state: give join {'the ' if given is None else 'no '}{name}=")
+            raise ValueError(f"resume: the file has {'the' if given is None else 'no'} state of {'a' if name == 'scheduler' else 'an'} {name}: give join {'the' if given is None else 'no'} {name}=")
+
+
+def restore(saved: Mapping[str, Any], optimizer: Any, scheduler: Any) -> None:
+    """Gives an optimizer and a schedule their state back."""
     if optimizer is not None:
         _load(optimizer, saved["optimizer"])
     if scheduler is not None:

@@ -5,6 +5,9 @@ import base64
 import json
 import logging
 import os
+import socket
+import subprocess
+import sys
 import unittest
 import warnings
 
@@ -210,6 +213,59 @@ class LightningWithTheRealBridge(Lightning):
         _, _, callback = self.fit(steps=7, options={"key": key}, checkpoint=os.path.join(self.out, "step=6.ckpt"))
         self.assertEqual((callback.flock.standing["peer"], callback.flock.state.steps), (peer, 7))
         self.assertEqual(holding(self.folder.name, seed), ["peer.key"])
+
+
+PROCESS = """
+import hashlib, json, os, sys, warnings
+warnings.simplefilter("ignore")
+from tests import test_callbacks as t
+case = (t.Transformers if sys.argv[1] == "Trainer" else t.Lightning)()
+case.setUp()
+case.out = sys.argv[2]
+if sys.argv[1] == "Trainer":
+    trainer, model, callback = case.trainer(steps=7, options={"drift": 0.5}, ddp_backend="gloo")
+    trainer.train()
+else:
+    _, model, callback = case.fit(steps=7, options={"drift": 0.5}, devices=2, strategy="ddp", num_sanity_val_steps=0)
+values = hashlib.sha256(b"".join(v.float().numpy().tobytes() for n, v in model.state_dict().items() if "running" not in n)).hexdigest()
+print("said", json.dumps([values, callback.flock.state.steps, callback.flock._ranks.count]), flush=True)
+case.doCleanups()
+"""
+
+
+@unittest.skipUnless(torch.distributed.is_available(), "torch here has no torch.distributed")
+class Together(Case):
+    """Two processes of a Trainer are one peer, as its callback finds out."""
+
+    def both(self, framework):
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            port = str(free.getsockname()[1])
+        package = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+        processes = []
+        for rank in "01":
+            environment = {**os.environ, "PYTHONPATH": package, "OMP_NUM_THREADS": "1", "GLOO_SOCKET_IFNAME": "lo", "RANK": rank, "LOCAL_RANK": rank, "NODE_RANK": "0",
+                           "WORLD_SIZE": "2", "LOCAL_WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port}
+            processes.append(subprocess.Popen([sys.executable, "-c", PROCESS, framework, self.out], env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True))
+            self.addCleanup(processes[-1].communicate)
+            self.addCleanup(processes[-1].kill)
+        said = []
+        for process in processes:
+            out, err = process.communicate(timeout=400)
+            self.assertEqual(process.returncode, 0, err)
+            said.append(next(json.loads(line[4:]) for line in out.splitlines() if line.startswith("said")))
+        self.assertEqual(said[0], said[1])
+        self.assertEqual(said[0][1:], [7, 2])
+        self.assertTrue(os.listdir(self.out))
+        self.assertEqual(holding(self.folder.name, KEY_OF_THE_FAKE), [])
+
+    @unittest.skipIf(transformers is None, no_transformers)
+    def test_transformers(self):
+        self.both("Trainer")
+
+    @unittest.skipIf(pl is None, no_lightning)
+    def test_lightning(self):
+        self.both("Lightning")
 
 
 if __name__ == "__main__":

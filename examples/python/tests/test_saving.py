@@ -132,7 +132,7 @@ class Exactly(Case):
         path = self.both(OPTIMIZERS["momentum"], SCHEDULES["none"], False)
         model = Model()
         optimizer = OPTIMIZERS["momentum"](model.parameters())
-        for options, words in [({}, "the file has a optimizer's state"), ({"optimizer": optimizer, "scheduler": SCHEDULES["steps"](optimizer)}, "no scheduler's state")]:
+        for options, words in [({}, "the file has the state of an optimizer: give join the optimizer="), ({"optimizer": optimizer, "scheduler": SCHEDULES["steps"](optimizer)}, "no state of a scheduler")]:
             with self.assertRaisesRegex(ValueError, words):
                 self.join(model, resume=path, **options)
         with self.assertRaisesRegex(gossipnode.Refused, "the saved model has no 0.weight"):
