@@ -136,7 +136,7 @@ class Exactly(Case):
             with self.assertRaisesRegex(ValueError, words):
                 self.join(model, resume=path, **options)
         with self.assertRaisesRegex(gossipnode.Refused, "the saved model has no 0.weight"):
-            self.join(nn.Sequential(nn.Linear(2, 2)), resume=path)
+            self.join(nn.Sequential(nn.Linear(2, 2)), resume=path, optimizer=optimizer)
         torch.save({"format": "another"}, path)
         with self.assertRaisesRegex(ValueError, "gossipnode training 1"):
             self.join(model, resume=path)
