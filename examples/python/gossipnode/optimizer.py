@@ -26,7 +26,10 @@ class Attached:
             group["params"] = [instead.get(p, p) for p in group["params"]]
         for old, new in pairs:
             if old in self._optimizer.state:
-                self._optimizer.state[new] = self._optimizer.state.pop(old)
+                state = self._optimizer.state[new] = self._optimizer.state.pop(old)
+                for name, value in state.items():  # a checkpoint's, say, has been rounded like the parameter
+                    if new.element_size() > old.element_size() and getattr(value, "dtype", None) == old.dtype:
+                        state[name] = value.to(new.dtype)
 
     def _before(self, *_: Any) -> None:
         for low, master in self._masters:

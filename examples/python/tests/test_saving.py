@@ -128,6 +128,18 @@ class Exactly(Case):
                     with self.subTest(name, schedule=schedule):
                         self.both(OPTIMIZERS[name], SCHEDULES[schedule], low)
 
+    def test_a_state_that_was_rounded(self):
+        """A framework that loads moments rounds them like a parameter in bfloat16; its master goes on from that."""
+        model, x = Model(low=True), torch.randn(16, 8)
+        optimizer = OPTIMIZERS["adamw"](model.parameters())
+        for attached in (False, True):
+            with self.join(model) as flock:
+                handle = flock.attach(optimizer) if attached else None
+                model(x).sum().backward()
+                optimizer.step()
+                self.assertEqual(optimizer.state[optimizer.param_groups[0]["params"][-1]]["exp_avg"].dtype, torch.float32 if attached else torch.bfloat16)
+                handle and handle.remove()
+
     def test_what_does_not_fit(self):
         path = self.both(OPTIMIZERS["momentum"], SCHEDULES["none"], False)
         model = Model()
