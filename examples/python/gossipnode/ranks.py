@@ -7,6 +7,7 @@ import warnings
 from typing import Any, Callable, List, Optional, TypeVar
 
 from .protocol import Answer, Connection, Lost, Refused
+from .saving import standing
 from .sidecar import Memory, Sidecar
 from .state import Done
 
@@ -40,6 +41,11 @@ class Ranks:
         members = dist.get_process_group_ranks(group)
         self.count, self._source = len(members), members[0]
         self.first = dist.get_rank() == members[0]
+        if dist.get_backend(group) == "gloo":  # else one that has died already would be waited for
+            try:
+                dist.barrier(group)
+            except RuntimeError as err:
+                raise lost(err) from err
         self._group = dist.new_group(members, timeout=PATIENCE, backend="gloo", use_local_synchronization=True)
 
     def told(self, act: Callable[[], T]) -> T:
@@ -157,10 +163,17 @@ class SharedSidecar:
         return self._ranks.told(first)
 
     def _heard(self, op: str, act: Callable[[Connection], Answer]) -> Answer:
-        answer = self._says(act)
+        own: List[Answer] = []
+
+        def first(connection: Connection) -> Answer:
+            answer = act(connection)
+            own.append(answer)
+            return {**answer, "resume": standing(answer["resume"])} if "resume" in answer else answer  # the key stays here
+
+        answer = self._says(first)
         if op in TRADES:
             self._ranks.spread(self._values)
-        return answer
+        return own[0] if own else answer
 
     def ask(self, request: Any) -> Answer:
         return self._heard(request["op"], lambda connection: connection.ask(request))

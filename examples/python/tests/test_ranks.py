@@ -31,13 +31,15 @@ asked = json.loads(sys.argv[1])
 rank = asked["rank"]
 dist.init_process_group("gloo", init_method="file://" + asked["meet"], rank=rank, world_size=asked["world"])
 
-def scene(join, steps=20, ddp=True, dies=None, stumbles=None, early=None, kills=None, spoils=None, save=None):
+def scene(join, steps=20, ddp=True, dies=None, absent=None, stumbles=None, early=None, kills=None, spoils=None, save=None):
     torch.manual_seed(rank)
     model = torch.nn.Sequential(torch.nn.Linear(20, 16), torch.nn.ReLU(), torch.nn.BatchNorm1d(16), torch.nn.Linear(16, 2))
     whole = torch.nn.parallel.DistributedDataParallel(model) if ddp else model
     optimizer = torch.optim.SGD(model.parameters(), lr=0.05, momentum=0.9)
     values = lambda: hashlib.sha256(b"".join(v.float().numpy().tobytes() for v in model.state_dict().values())).hexdigest()
     said = {}
+    if absent == rank:
+        os.kill(os.getpid(), signal.SIGKILL)
     resumed = {"optimizer": optimizer} if "resume" in join else {}
     with gossipnode.join(whole, timeout=300, **join, **resumed) as flock:
         print(flock._sidecar.process and flock._sidecar.process.pid, flush=True)
@@ -61,7 +63,7 @@ def scene(join, steps=20, ddp=True, dies=None, stumbles=None, early=None, kills=
             flock.save(save, optimizer)
             said["saved"] = values()
         state = flock.close(merge=True)
-    return {**said, "state": state.__dict__, "values": values(), "history": len(flock.history()), "momentum": [float(s["momentum_buffer"].sum()) for s in optimizer.state.values()]}
+    return {**said, "state": state.__dict__, "values": values(), "history": len(flock.history()), "key": "seed" in flock._resume["resume"], "momentum": [float(s["momentum_buffer"].sum()) for s in optimizer.state.values()]}
 
 for one in asked["scenes"]:
     try:
@@ -125,6 +127,7 @@ class WithTheFakeBridge(Case):
             with self.subTest(name):
                 of[name] = said[0]
                 histories = [one.pop("history", 0) for one in said]
+                self.assertIn([one.pop("key", None) for one in said], ([True, False, False], [None] * 3))
                 if name == "without ddp":  # each has the gradients of its own batches: the first's values are those of all
                     self.assertNotEqual(said[0].pop("momentum"), said[1].pop("momentum"))
                     said[2].pop("momentum")
@@ -149,6 +152,10 @@ class WithTheFakeBridge(Case):
                 self.ended(processes[dies], -9)
                 if dies == 1:
                     self.assertFalse(running(int(out[0])))
+
+    def test_a_process_that_dies_before_it_joins(self):
+        first, second = self.peer("p", {"absent": 1, "join": {}})
+        self.assertIn("RankLost", self.ended(first, 1)[1])
 
     def test_one_that_fails_alone_ends_the_peer(self):
         first, second = self.peer("p", {"stumbles": [1, 5], "steps": 10 ** 6, "join": {"every": 1}})
