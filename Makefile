@@ -5,8 +5,8 @@
 #
 # make wheel          builds the Python package with the program in it, for this machine, into
 #                     dist/; for another: PLATFORM=linux-amd64, for each of WHEELS: PLATFORM=all
-# make torch          makes a virtual environment with torch and numpy (some 6 GB, once), outside of this folder, and runs the
-#                     tests that need it; PYTHON=… takes a Python that has them instead
+# make torch          makes a virtual environment with torch, numpy, transformers, accelerate and lightning (some 6 GB, once),
+#                     outside of this folder, and runs the tests that need them; PYTHON=… takes a Python that has them instead
 # make bench          measures kernels, codecs, sums, and a newcomer's copy of the model, each
 #                     beside a copy or its bytes alone, into docs/bench/DATE.txt, for benchstat;
 #                     about half an hour on a machine that does nothing else. COUNT=1: five minutes
@@ -24,6 +24,7 @@ SBOM      := github.com/CycloneDX/cyclonedx-gomod/cmd/cyclonedx-gomod@v1.10.0
 # Where torch is installed, and the Python that has it.
 VENV      := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/murmuration/torch
 PYTHON     = $(VENV)/bin/python
+TORCH     := torch numpy transformers accelerate lightning
 # Where bench writes, and how often it measures: benchstat wants six or more.
 BENCH     := docs/bench/$(shell date +%F).txt
 COUNT     := 6
@@ -87,9 +88,10 @@ image:
 
 $(VENV)/bin/python:
 	python3 -m venv $(VENV)
-	$(VENV)/bin/pip install --quiet torch numpy || { rm -rf $(VENV); exit 1; }
+	$(VENV)/bin/pip install --quiet $(TORCH) || { rm -rf $(VENV); exit 1; }
 
 torch: $(PYTHON)
+	[ $(PYTHON) != $(VENV)/bin/python ] || $(PYTHON) -c 'import transformers, accelerate, lightning' 2>/dev/null || $(PYTHON) -m pip install --quiet $(TORCH) # an older environment
 	MURMURATION_TORCH=$(PYTHON) go test -count 1 -timeout 30m -v -run Torch ./examples/python ./examples/gallery/...
 
 bench: SHELL := bash

@@ -10,13 +10,14 @@ import (
 
 	"github.com/seed-97356399/murmuration/examples/gossipnode/bridge"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/cli/clitest"
+	"github.com/seed-97356399/murmuration/examples/gossipnode/keys"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/run"
 )
 
 // torchPython names the variable with a python that has torch.
 const torchPython = "MURMURATION_TORCH"
 
-var program = clitest.Only(bridge.Command, run.Command)
+var program = clitest.Only(bridge.Command, run.Command, keys.Command)
 
 func TestMain(m *testing.M) { program.Main(m) }
 
@@ -37,7 +38,7 @@ func TestWithTorch(t *testing.T) {
 	if python == "" {
 		t.Skipf("%s names no python that has torch", torchPython)
 	}
-	unittest(t, python, "tests.test_torch", "tests.test_overlap", "tests.test_examples")
+	unittest(t, python, "tests.test_torch", "tests.test_overlap", "tests.test_saving", "tests.test_ranks", "tests.test_callbacks", "tests.test_examples")
 }
 
 // unittest runs modules of tests, with this test's binary as the program.

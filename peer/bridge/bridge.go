@@ -12,6 +12,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/seed-97356399/murmuration/peer"
+	"github.com/seed-97356399/murmuration/peer/transport"
 	"github.com/seed-97356399/murmuration/tensor"
 )
 
@@ -51,6 +52,10 @@ type Hello struct {
 	Identity   ed25519.PrivateKey
 	Checkpoint peer.Checkpoint
 	Partners   []peer.Partner
+	// Last is the member that Checkpoint is of, if the trainer has not kept its key. Identity is a new one then, and
+	// CheckpointOf takes the place of Checkpoint.
+	Last   transport.PeerID
+	resume *resume
 }
 
 // Serve serves one trainer over control until the trainer says leave or goes, or ctx ends; then

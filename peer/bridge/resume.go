@@ -13,11 +13,15 @@ import (
 // resume is the part of each answer that a trainer keeps and gives to a new bridge if its own dies:
 // the peer then comes back as the same member in its next incarnation, with the values in the memory.
 type resume struct {
-	Seed        []byte `json:"seed"` // of the identity; only the trainer and its bridges have it
-	Incarnation uint64 `json:"incarnation"`
-	Age         uint64 `json:"age"`
-	FlockSteps  uint64 `json:"flock_steps"`
-	Own         uint64 `json:"own"`
+	// Seed is that of the identity; only the trainer and its bridges have it. A trainer that writes a resume to a
+	// file leaves it out: the peer is then the same member only if the service has its identity.
+	Seed []byte `json:"seed,omitempty"`
+	// Peer is the member that the figures are of.
+	Peer        transport.PeerID `json:"peer,omitempty"`
+	Incarnation uint64           `json:"incarnation"`
+	Age         uint64           `json:"age"`
+	FlockSteps  uint64           `json:"flock_steps"`
+	Own         uint64           `json:"own"`
 	// Partners are where the flock is, should those that the trainer has joined be gone by then.
 	Partners []peer.Partner `json:"partners,omitempty"`
 }
@@ -49,11 +53,11 @@ func (r *resume) partners() []peer.Partner {
 // key is the identity of a trainer's peer: that of its last incarnation, or a new one.
 func (r *resume) key() (ed25519.PrivateKey, error) {
 	switch {
-	case r == nil:
+	case r == nil, r.Seed == nil && r.Peer != "":
 		_, key, err := ed25519.GenerateKey(nil)
 		return key, err
 	case len(r.Seed) != ed25519.SeedSize:
-		return nil, refuse(CodeSyntax, "give back what the last answer had, or leave it out", "resume has a seed of %d bytes", len(r.Seed))
+		return nil, refuse(CodeSyntax, "give back what the last answer had, without the seed if it was not kept", "resume has a seed of %d bytes", len(r.Seed))
 	}
 	return ed25519.NewKeyFromSeed(r.Seed), nil
 }
@@ -64,4 +68,22 @@ func (r *resume) checkpoint() peer.Checkpoint {
 		return peer.Checkpoint{}
 	}
 	return peer.CheckpointOf(stats.Peer{Steps: r.Own, Age: r.Age, FlockSteps: r.FlockSteps, Incarnation: r.Incarnation})
+}
+
+// last is the member that a resume without a seed is of.
+func (r *resume) last() transport.PeerID {
+	if r == nil || r.Seed != nil {
+		return ""
+	}
+	return r.Peer
+}
+
+// CheckpointOf is Checkpoint for the peer with the id self, which joins others or begins a flock. One that comes
+// back as another member and joins others has no steps of its own: the flock counts them as those of a member that
+// has left.
+func (h Hello) CheckpointOf(self transport.PeerID, joins bool) peer.Checkpoint {
+	if h.Last == "" || h.Last == self || !joins {
+		return h.Checkpoint
+	}
+	return peer.CheckpointOf(stats.Peer{Age: h.resume.Age, FlockSteps: h.resume.FlockSteps})
 }

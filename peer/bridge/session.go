@@ -179,6 +179,7 @@ func (s *session) begin(ctx context.Context, q request, layout *tensor.Layout, m
 	}
 	s.peer, err = s.config.Start(ctx, Hello{
 		Run: q.Run, Join: q.Join, Listen: q.Listen, Settings: q.Settings, Frozen: q.Frozen, Params: params, Identity: s.key, Checkpoint: q.Resume.checkpoint(), Partners: q.Resume.partners(),
+		Last: q.Resume.last(), resume: q.Resume,
 	})
 	if err != nil {
 		s.peer = nil
@@ -276,7 +277,7 @@ func (s *session) status() status {
 	return status{
 		Interval: s.interval.steps(left, stats.Members), Progress: stats.Progress, Steps: stats.Steps,
 		FlockSteps: stats.FlockSteps, Members: stats.Members, Joined: s.joined(stats), Over: stats.Over,
-		Resume: resume{Seed: s.key.Seed(), Incarnation: stats.Incarnation, Age: stats.Age, FlockSteps: stats.FlockSteps, Own: stats.Steps, Partners: partnersOf(s.peer.Members(), s.peer.Self())},
+		Resume: resume{Seed: s.key.Seed(), Peer: s.peer.Self(), Incarnation: stats.Incarnation, Age: stats.Age, FlockSteps: stats.FlockSteps, Own: stats.Steps, Partners: partnersOf(s.peer.Members(), s.peer.Self())},
 	}
 }
 

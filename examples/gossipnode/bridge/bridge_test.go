@@ -76,11 +76,12 @@ func spawn(t *testing.T, file *os.File, args ...string) *client {
 
 // answer is what tests look at.
 type answer struct {
-	OK        bool     `json:"ok"`
-	Addresses []string `json:"addresses"`
-	Steps     int      `json:"steps"`
-	Members   int      `json:"members"`
-	Error     struct{ Code, Detail string }
+	OK         bool     `json:"ok"`
+	Addresses  []string `json:"addresses"`
+	Steps      int      `json:"steps"`
+	FlockSteps int      `json:"flock_steps"`
+	Members    int      `json:"members"`
+	Error      struct{ Code, Detail string }
 }
 
 func (d *client) say(format string, args ...any) (a answer) {

@@ -2,6 +2,7 @@ package bridge
 
 import (
 	"context"
+	"crypto/ed25519"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -16,6 +17,7 @@ import (
 
 	"github.com/seed-97356399/murmuration/averaging/merge"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
+	"github.com/seed-97356399/murmuration/examples/gossipnode/keys"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/metrics"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/rundescription"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/settings"
@@ -206,6 +208,10 @@ func (t *trainer) config(ctx context.Context, hello bridge.Hello) (peer.Config, 
 	if err := errors.Join(err, unfit); err != nil {
 		return peer.Config{}, &bridge.Refusal{Code: bridge.CodeSettings, Detail: err.Error(), Remedy: "correct what it names"}
 	}
+	after, err := t.after(hello, key)
+	if err != nil {
+		return peer.Config{}, err
+	}
 	pace, _ := t.Pace()          // Validate has checked both
 	policy, _ := t.CodecPolicy() //
 	config := peer.Config{
@@ -215,7 +221,7 @@ func (t *trainer) config(ctx context.Context, hello bridge.Hello) (peer.Config, 
 			Admission: admission, Reach: t.Reach(), Relay: t.Relays(), Uplink: t.Uplink(), Site: t.Site, Carrier: t.Carrier(), GossipKeys: t.GossipKeys(),
 		},
 		Training: peer.Training{
-			Checkpoint: hello.Checkpoint, Work: peer.Work{StepsPerPeer: t.Steps, Grace: t.Grace()},
+			Checkpoint: after, Work: peer.Work{StepsPerPeer: t.Steps, Grace: t.Grace()},
 			Exchange:  peer.Exchange{Pace: pace, Codec: policy, Lanes: t.Lanes, Topology: t.Shape()},
 			Optimizer: &optim.SGD{}, // the trainer has its own optimizer; this one has no state
 		},
@@ -227,6 +233,20 @@ func (t *trainer) config(ctx context.Context, hello bridge.Hello) (peer.Config, 
 		config.Training.Exchange.Final = &merge.Config{Deadline: t.FinalWait}
 	}
 	return config, nil
+}
+
+// after is what lies behind the trainer's model. Who has not kept the key of the peer that trained it comes back as
+// another member, unless --key has that key.
+func (t *trainer) after(hello bridge.Hello, key ed25519.PrivateKey) (peer.Checkpoint, error) {
+	if hello.Last == "" {
+		return hello.Checkpoint, nil
+	}
+	self, err := keys.ID(key)
+	if err == nil && self != hello.Last {
+		t.log.Warn("this peer comes back as a new member: the one that trained its model had another key; keep one by --key",
+			zap.String("was", string(hello.Last)), zap.String("is", string(self)))
+	}
+	return hello.CheckpointOf(self, len(t.Join)+len(hello.Partners) > 0), err
 }
 
 // description is what this peer knows of the run. Different frozen weights are only a warning: those of one base

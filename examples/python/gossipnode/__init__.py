@@ -8,7 +8,10 @@
 The program gossipnode takes part in the flock as a process of its own, a sidecar; the parameters
 are in memory that both share. docs/BRIDGE.md is what the two say to each other."""
 
-from .flock import Flock, State, join
+from .flock import Flock
+from .joining import join
 from .protocol import Lost, Refused
+from .ranks import RankLost
+from .state import State
 
-__all__ = ["Flock", "Lost", "Refused", "State", "join"]
+__all__ = ["Flock", "Lost", "RankLost", "Refused", "State", "join"]

@@ -3,125 +3,25 @@
 import math
 import numbers
 import os
+import sys
 import time
 import warnings
 import weakref
-from dataclasses import dataclass, replace
-from typing import Any, Callable, Dict, List, Optional, Sequence, TypeVar, Union
+from typing import Any, Callable, Dict, List, Mapping, NoReturn, Optional, TypeVar, Union
 
-from . import sidecar
-from .layout import ArrayRange, Range, TensorRange, frozen_of, ranges_of
+from . import saving, sidecar
+from .history import History
+from .layout import ArrayRange, Range, TensorRange, rest_of
 from .optimizer import Attached
-from .protocol import VERSION, Answer, Connection, Lost, Refused
+from .protocol import Answer, Connection, Lost, Refused
+from .ranks import RankLost, Ranks, SharedSidecar, is_loss, lost
+from .state import Done, State
 
 RESTARTS = 3  # lives that may fail one after the other, without a commit between
 MOST_STEPS = 1 << 16  # of one commit
 SAY_EVERY = 10.0  # seconds, while others are waited for
 
-Addresses = Union[str, Sequence[str]]
 T = TypeVar("T")
-
-
-@dataclass(frozen=True)
-class State:
-    """How the run was at the last commit."""
-
-    over: bool = False  # the flock has done its work: stop, and close
-    progress: float = 0.0  # of the flock, 0 to 1; let learning-rate schedules follow it
-    members: int = 1
-    joined: bool = False  # another member has been met, now or before
-    quantum: int = 1  # steps until the next commit
-    steps: int = 0  # of this peer
-    flock_steps: int = 0
-    merged: bool = False  # the model is the one of all, the same for everybody
-    waited: float = 0.0  # seconds that the last commit took
-
-    def after(self, answer: Answer) -> "State":
-        known = {k: answer[k] for k in self.__dataclass_fields__ if k in answer}
-        return replace(self, **{**known, "waited": answer.get("waited_us", 0) / 1e6, "joined": self.joined or answer.get("joined", False)})
-
-
-@dataclass
-class Done:
-    """The steps since the last commit."""
-
-    steps: int = 0
-    samples: int = 0
-    losses: Any = 0.0  # the sum of those that were told
-    told: int = 0
-
-    def plus(self, other: "Done") -> "Done":
-        return Done(self.steps + other.steps, self.samples + other.samples, self.losses + other.losses, self.told + other.told)
-
-
-def join(model: Any, run: Optional[str] = None, peers: Addresses = (), listen: Addresses = (), *,
-         members: int = 1, timeout: Optional[float] = 60.0, codec: Optional[str] = None, every: Optional[int] = None, on_lost: str = "restart", buffers: str = "local", overlap: bool = False,
-         binary: "Optional[Union[str, os.PathLike[str]]]" = None, log: sidecar.Log = None, **settings: Any) -> "Flock":
-    """Joins the flock that trains `run`, or begins one if there are no peers, and gives the model
-    the flock's values if it has trained.
-
-    model     a torch module, or a dict of float32 arrays (then work on flock.arrays)
-    peers     addresses of members: their flock.address, or HOST:PORT
-    listen    HOST:PORT to be reached at (default: all interfaces, any port)
-    members   how many have to be there before this returns, this one included: else a fast first one may
-              be done before the second has come. Meanwhile the log tells what others join
-    timeout   the longest wait for them, in seconds; None: as long as it takes
-    codec     what exchanges are coded by, e.g. "bf16"
-    every     local steps between commits (default: as many as keep commits below a twentieth
-              of the time)
-    on_lost   when the sidecar dies: "restart" it and go on from the model as it is, "raise" Lost, or
-              go on "alone"
-    buffers   floating-point buffers such as batch-norm's statistics stay "local", or are "shared"
-    overlap   the training goes on while steps are handed over, and what the flock has changed is added
-              when it comes: for models on a GPU. It takes copies of the model, there and here
-    binary    the program gossipnode (default: GOSSIPNODE, this Python's scripts, the PATH)
-    log       where the sidecar's messages go, a path or file (default: the logger "gossipnode" of logging)
-    settings  flags of `gossipnode bridge --help` with _ for -, such as steps=1000 or run_key="FILE"
-
-    Raises Refused, Lost if the sidecar could not be started, TimeoutError if fewer members came, or
-    FileNotFoundError without a program."""
-    for name, given, kind, wanted in (("run", run, str, "text"), ("codec", codec, str, "text"), ("members", members, numbers.Integral, "a whole number"),
-                                      ("every", every, numbers.Integral, "a whole number"), ("timeout", timeout, numbers.Real, "seconds"),
-                                      ("binary", binary, (str, os.PathLike), "a path")):
-        if given is not None and not isinstance(given, kind):
-            raise TypeError(f"{name}={given!r}: want {wanted}")
-    if on_lost not in ("restart", "raise", "alone") or buffers not in ("local", "shared"):
-        raise ValueError(f"on_lost={on_lost!r}, buffers={buffers!r}: want restart, raise or alone; local or shared")
-    if every is not None and not 1 <= every <= MOST_STEPS:
-        raise ValueError(f"every={every}: want 1 to {MOST_STEPS} steps")
-    settings["codec"] = codec
-    hello: Dict[str, Any] = {"op": "hello", "v": VERSION, "join": _list("peers", peers), "listen": _list("listen", listen), **({"run": run} if run else {})}
-    hello["settings"] = {name.replace("_", "-"): _value(name, value) for name, value in settings.items() if value is not None}
-    if frozen := frozen_of(model):
-        hello["frozen"] = frozen
-    flock = Flock(ranges_of(model, buffers, staged=overlap), hello, sidecar.find(binary), every, on_lost, overlap, log)
-    try:
-        if members > 1:
-            flock.wait(members, timeout)
-    except BaseException:
-        flock._end(closed=True)
-        raise
-    return flock
-
-
-def _list(name: str, addresses: Addresses) -> List[str]:
-    if isinstance(addresses, str):
-        return [addresses]
-    if isinstance(addresses, Sequence) and all(isinstance(a, str) for a in addresses):
-        return list(addresses)
-    raise TypeError(f"{name}={addresses!r}: want an address, or a list of them, each a string")
-
-
-def _value(name: str, value: Any) -> Any:
-    if isinstance(value, os.PathLike):
-        return os.path.abspath(os.fspath(value))
-    if isinstance(value, (list, tuple)):
-        return [str(v) for v in value]
-    if isinstance(value, (str, bool, int, float)):
-        return value
-    if isinstance(value, numbers.Real):  # numpy's
-        return int(value) if isinstance(value, numbers.Integral) else float(value)
-    raise TypeError(f"{name}={value!r}: a {type(value).__name__}, want a string, number, path, True or False, or a list of strings")
 
 
 def _number(name: str, value: Any) -> Any:
@@ -140,17 +40,19 @@ class Flock:
 
     _all: "weakref.WeakSet[Flock]" = weakref.WeakSet()
 
-    def __init__(self, ranges: List[Range], hello: Dict[str, Any], binary: str, every: Optional[int], on_lost: str,
-                 overlap: bool, log: sidecar.Log):
-        self._ranges, self._hello, self._binary = ranges, hello, binary
+    def __init__(self, ranges: List[Range], hello: Dict[str, Any], binary: "Optional[Union[str, os.PathLike[str]]]", every: Optional[int], on_lost: str,
+                 overlap: bool, log: sidecar.Log, module: Any = None, ranks: Optional[Ranks] = None, resume: Optional[Mapping[str, Any]] = None):
+        self._ranges, self._hello, self._binary, self._module, self._ranks = ranges, hello, binary, module, ranks
+        self._torch = sys.modules["torch"] if module is not None else None
         self._every, self._on_lost, self._overlap, self._log = every, on_lost, overlap, log
         self._owner, self._failures, self._spent = os.getpid(), 0, 0.0
-        self._sidecar: Optional[sidecar.Sidecar] = None
+        self._sidecar: Union[None, sidecar.Sidecar, SharedSidecar] = None
         self._closed = self._alone = False
         self._since = Done()
         self._posted: Optional[Done] = None  # of a commit that has not been answered yet
         self._behind = False  # the memory may have a model that staged tensors have not
-        self._resume: Dict[str, Any] = {}  # for the next sidecar, should this one die
+        self._resume: Dict[str, Any] = {"resume": dict(resume["flock"])} if resume else {}  # for the next sidecar, should this one die
+        self._history, self._peer = History(), ""
         self.state = State()
         self.addresses: List[str] = []
         self.start = ""  # how it came to its model: founder, joined, copied or resumed
@@ -162,6 +64,8 @@ class Flock:
         for r in ranges:
             r.place(self._memory, offset)
             offset += 4 * r.count
+            if resume and "model" in resume:
+                r.put(resume["model"])
         self._begin()
         Flock._all.add(self)
 
@@ -201,7 +105,7 @@ class Flock:
         returns: look at flock.state.over in the loop. Parameters in bfloat16 or float16 have
         master copies then, so that steps too small for these types are not lost."""
         masters = [r.master() for r in self._ranges if isinstance(r, TensorRange) and r.is_low]
-        return Attached(optimizer, masters, lambda: self._closed or self.step(samples))
+        return Attached(optimizer, masters, samples, lambda samples, loss: None if self._closed else self.step(samples, loss))
 
     def commit(self) -> State:
         """Hands over now what has been trained, and fetches the flock's model."""
@@ -214,19 +118,64 @@ class Flock:
         began = said = time.monotonic()
         while self.commit().members < members and not (self.state.over or self._alone):
             now, here = time.monotonic(), f"{self.state.members} of {members} members are here"
-            if timeout is not None and now - began >= timeout:
-                raise TimeoutError(f"{here} after {timeout:g} seconds: start the others, check peers=, or wait longer by timeout=")
+            late = timeout is not None and now - began >= timeout
+            if self._first(lambda: late):
+                raise TimeoutError(f"{here} after {timeout or 0:g} seconds: start the others, check peers=, or wait longer by timeout=")
             if said == began or now - said >= SAY_EVERY:
                 sidecar.logger.warning("waiting: %s; others join %s", here, self.address)
                 said = now
             time.sleep(0.1)
         return self.state
 
-    def save(self, path: "Union[str, os.PathLike[str]]") -> None:
-        """Writes the model as it is in the flock to a file: a state_dict in safetensors, float32."""
+    def save(self, path: "Union[str, os.PathLike[str]]", optimizer: Any = None, scheduler: Any = None) -> None:
+        """Writes the model as it is in the flock to a file: a state_dict in safetensors, float32. With an
+        optimizer it is a file of torch.save instead, which join(resume=path) goes on from exactly, with the
+        state of the optimizer, and of the scheduler if given. Of a peer of several processes all call it, and
+        the first writes. Neither file holds the peer's key."""
         self.commit()
-        if not self._survive(lambda: self._ask("save", path=os.path.abspath(os.fspath(path)))):
+        path = os.path.abspath(os.fspath(path))
+        if optimizer is None and scheduler is None:
+            written = bool(self._survive(lambda: self._ask("save", path=path)))
+        elif self._torch is None:
+            raise ValueError("save: an optimizer is saved with a torch module only")
+        else:
+            written = bool(self._survive(lambda: self._first(lambda: self._write(path, optimizer, scheduler))))
+        if not written:
             raise Lost("nothing is saved: the sidecar has died, and this model trains alone; save it by torch.save")
+
+    def _write(self, path: str, optimizer: Any, scheduler: Any) -> bool:
+        def save(model: str) -> None:
+            try:
+                self._own().ask({"op": "save", "path": model})
+            except Lost as err:
+                raise (self._sidecar.lost(err) if self._sidecar else err) from err
+
+        saving.write(self._torch, path, save, optimizer, scheduler, rest_of(self._module, self._ranges), self.standing)
+        return True
+
+    @property
+    def standing(self) -> Dict[str, Any]:
+        """Which steps are behind the model, and whose they are: with a checkpoint of your own, join(resume=...) goes
+        on from it. It has neither a key nor an address, so it may be in files that others see."""
+        return saving.standing(self._resume.get("resume", {}))
+
+    def history(self) -> List[Dict[str, Any]]:
+        """How this peer has got on since it joined: dicts with peer, seconds, step, loss, accuracy, distance (of the
+        models, estimated), bytes (sent) and members, as the lines of `gossipnode run --history`. What is not known is
+        None. Of a peer of several processes the first has it."""
+        return [dict(line) for line in self._history.lines]
+
+    def evaluated(self, accuracy: float) -> None:
+        """Tells the accuracy on held-out data, for history."""
+        self._history.evaluated(accuracy)
+
+    def _note(self, last: bool = False) -> None:
+        """Adds a line to the history if one is due; a sidecar that has died is for the next commit to find."""
+        if (self._ranks is None or self._ranks.first) and self._sidecar and not self._posted and (last or self._history.due()):
+            try:
+                self._history.add(self._peer, self._own().ask({"op": "stats"})["stats"])
+            except (Lost, Refused):
+                pass
 
     def stats(self) -> Dict[str, Any]:
         """What the peer knows of itself: steps, members, exchanges, bytes and others."""
@@ -239,16 +188,19 @@ class Flock:
         if self._closed:
             return self.state
         self._mine()
+        failed = True
         try:
             if not self._alone:
                 self._commit()
+                self._note(last=True)
                 self.state = self._traded("leave")
+            failed = False
         except Lost as err:
             if self._on_lost == "raise":
                 raise
             warnings.warn(f"the flock was left without the last {self._since.steps} steps: {err}", stacklevel=2)
         finally:
-            self._end(closed=True)
+            self._end(closed=True, failed=failed)
         if not self.state.joined:
             warnings.warn("nobody else was ever met: this model was trained on the data here alone; members=2 in join waits for another", stacklevel=2)
         if merge and not self.state.merged:
@@ -258,11 +210,16 @@ class Flock:
     def __enter__(self) -> "Flock":
         return self
 
-    def __exit__(self, failed: Any, *_: Any) -> None:
+    def __exit__(self, failed: Any, err: Any, *_: Any) -> None:
         if failed is None:
             self.close()
-        else:
-            self._end(closed=True)  # what was half done is not committed; the peer leaves in good order
+            return
+        self._end(closed=True, failed=True)  # what was half done is not committed; the peer leaves in good order
+        if self._ranks and is_loss(err) and not isinstance(err, RankLost):
+            raise lost(err) from err
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("a flock is of its process, and holds the key of its peer: it cannot be pickled")
 
     def _mine(self) -> None:
         if os.getpid() != self._owner:
@@ -273,9 +230,12 @@ class Flock:
     def _begin(self) -> None:
         """Begins a life in the flock with the model as it is."""
         self._posted = None
-        self._filled()
         self._since, self._spent = Done(), 0.0  # the steps are in the values to begin with
-        self._sidecar = started = sidecar.Sidecar(self._binary, self._memory, self._log)
+
+        def start() -> sidecar.Sidecar:
+            return sidecar.Sidecar(sidecar.find(self._binary), self._memory, self._log)
+
+        self._sidecar = started = SharedSidecar(self._ranks, self._torch, start, self._memory) if self._ranks else start()
         self._finalizer = weakref.finalize(self, started.end)
         try:
             # Another life listens where others know the peer to be, if it can.
@@ -287,13 +247,16 @@ class Flock:
                     raise
                 answer = self._ask(**self._hello, **self._resume)
             self.addresses, self.start = answer.get("addresses") or [], answer.get("start", "")
+            self._peer = answer.get("peer", "")
             self.state = self._took(answer)
         except BaseException:
             self._end()
             raise
 
-    def _end(self, closed: bool = False) -> None:
+    def _end(self, closed: bool = False, failed: bool = False) -> None:
         self._closed = self._closed or closed
+        if self._ranks and closed:
+            self._ranks.end(failed)
         if self._sidecar:
             self._finalizer.detach()
             self._sidecar.end()
@@ -305,11 +268,15 @@ class Flock:
         while not self._alone:
             try:
                 if self._sidecar is None:
+                    self._filled()
                     self._begin()
                 return act()
+            except RankLost:
+                self._end(closed=True, failed=True)
+                raise
             except Lost as err:
                 self._failures += 1
-                self._end(closed=self._on_lost == "raise" or self._failures > RESTARTS)
+                self._end(closed=self._on_lost == "raise" or self._failures > RESTARTS, failed=True)
                 if self._closed:
                     raise
                 self._alone = self._on_lost == "alone"
@@ -327,8 +294,11 @@ class Flock:
             self._since = done
             raise
         self._failures, self._spent = 0, time.perf_counter() - began
+        self._note()
 
     def _told(self, done: Done) -> Dict[str, Any]:
+        if self._ranks:
+            done = self._ranks.sum(self._torch, done)
         fields: Dict[str, Any] = {"steps": done.steps, "samples": int(done.samples)}
         if done.told and math.isfinite(loss := float(done.losses) / done.told):
             fields["loss"] = loss
@@ -363,6 +333,7 @@ class Flock:
             r.correct()
         self.state = self._noted(answer)
         self._failures, self._spent = 0, self._spent + time.perf_counter() - began
+        self._note()
 
     def _filled(self) -> Done:
         """Brings what has been trained into the memory."""
@@ -403,7 +374,18 @@ class Flock:
         self._settle()
         return self._answered(lambda connection: connection.ask({"op": op, **fields}))
 
-    def _answered(self, by: Callable[[Connection], T]) -> T:
+    def _first(self, act: Callable[[], T]) -> T:
+        """Has the first process of the peer do it; all have what it comes to."""
+        return self._ranks.told(act) if self._ranks else act()
+
+    def _own(self) -> Connection:
+        """The connection of this process, the first of the peer."""
+        own = self._sidecar.own if isinstance(self._sidecar, SharedSidecar) else self._sidecar
+        if own is None:
+            raise Lost("there is no sidecar")
+        return own.connection
+
+    def _answered(self, by: Callable[[Any], T]) -> T:
         if self._sidecar is None:
             raise Lost("there is no sidecar")
         try:

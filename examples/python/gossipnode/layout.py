@@ -21,6 +21,7 @@ class Range:
         self.count = math.prod(shape)
 
     def place(self, memory: Memory, offset: int) -> None: ...
+    def put(self, saved: Mapping[str, Any]) -> None: ...
     def check(self) -> None: ...
     def fill(self) -> None: ...
     def take(self) -> None: ...
@@ -51,6 +52,13 @@ class TensorRange(Range):
         self.view.copy_(self._held[self._key].detach())
         if not self.staged:
             self._tensor.data = self.view
+
+    def put(self, saved: Mapping[str, Any]) -> None:
+        """Takes its values from a saved model, as float32, in place of the tensor's."""
+        value = saved.get(self.entry["name"])
+        if value is None or value.shape != self.view.shape:
+            raise Refused("layout", f"the saved model has {'no' if value is None else 'another shape of'} {self.entry['name']}", "resume with the model that was saved")
+        self.view.copy_(value)
 
     def check(self) -> None:
         now = self._held.get(self._key)
@@ -114,7 +122,7 @@ def ranges_of(model: Any, buffers: str = "local", staged: bool = False) -> List[
     """The ranges of a torch module, or of a dict of float32 arrays; all of them copied if staged."""
     torch = sys.modules.get("torch")
     if torch is not None and isinstance(model, torch.nn.Module):
-        ranges: List[Range] = list(_of_module(torch, getattr(model, "_orig_mod", model), buffers, staged))  # torch.compile wraps
+        ranges: List[Range] = list(_of_module(torch, bare(torch, model), buffers, staged))
     elif isinstance(model, Mapping):
         if staged:
             raise ValueError("overlap=True: of a torch module only; arrays are trained in the shared memory")
@@ -124,6 +132,20 @@ def ranges_of(model: Any, buffers: str = "local", staged: bool = False) -> List[
     if not any(r.entry["sharing"] == "shared" for r in ranges):
         raise Refused("layout", "no parameter of the model is trained", "let those to be shared require gradients: p.requires_grad_()")
     return ranges
+
+
+def bare(torch: Any, model: Any) -> Any:
+    """The module that torch.compile and DistributedDataParallel wrap, whose names others have too."""
+    for _ in range(2):  # either may be within the other
+        model = getattr(model, "_orig_mod", model)
+        model = model.module if isinstance(model, torch.nn.parallel.DistributedDataParallel) else model
+    return model
+
+
+def rest_of(model: Any, ranges: List[Range]) -> Dict[str, Any]:
+    """The buffers that a state_dict has and the ranges have not, such as counts in integers."""
+    taken, kept = {r.entry["name"] for r in ranges}, model.state_dict()
+    return {name: kept[name].detach() for name, _ in model.named_buffers() if name in kept and name not in taken}
 
 
 def frozen_of(model: Any) -> str:

@@ -1,6 +1,6 @@
 """An optimizer whose steps a flock counts, with float32 copies of what has a smaller type."""
 
-from typing import Any, Callable, List, Tuple
+from typing import Any, Callable, List, Tuple, cast
 
 
 class Attached:
@@ -8,8 +8,9 @@ class Attached:
     bfloat16 or float16 parameter, so that no step is too small for it: before a step the gradient
     goes over, and the parameter keeps none; after it the parameter is the rounded master."""
 
-    def __init__(self, optimizer: Any, masters: List[Tuple[Any, Any]], stepped: Callable[[], Any]):
+    def __init__(self, optimizer: Any, masters: List[Tuple[Any, Any]], samples: int, stepped: Callable[[int, Any], Any]):
         self._optimizer, self._masters, self._stepped = optimizer, masters, stepped
+        self.samples, self.loss = samples, cast(Any, None)  # of each step; of the next one, if it is known
         self._hooks = [optimizer.register_step_pre_hook(self._before), optimizer.register_step_post_hook(self._after)]
         self._swap(masters)
 
@@ -25,7 +26,10 @@ class Attached:
             group["params"] = [instead.get(p, p) for p in group["params"]]
         for old, new in pairs:
             if old in self._optimizer.state:
-                self._optimizer.state[new] = self._optimizer.state.pop(old)
+                state = self._optimizer.state[new] = self._optimizer.state.pop(old)
+                for name, value in state.items():  # a checkpoint's, say, has been rounded like the parameter
+                    if new.element_size() > old.element_size() and getattr(value, "dtype", None) == old.dtype:
+                        state[name] = value.to(new.dtype)
 
     def _before(self, *_: Any) -> None:
         for low, master in self._masters:
@@ -34,4 +38,5 @@ class Attached:
     def _after(self, *_: Any) -> None:
         for low, master in self._masters:
             low.detach().copy_(master.detach())
-        self._stepped()
+        loss, self.loss = self.loss, None
+        self._stepped(self.samples, loss)

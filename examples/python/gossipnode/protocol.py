@@ -5,7 +5,7 @@ import os
 import select
 import socket
 import weakref
-from typing import Any, Dict
+from typing import Any, Dict, Tuple
 
 VERSION = 1
 
@@ -21,6 +21,9 @@ class Refused(Exception):
     def __init__(self, code: str, detail: str = "", remedy: str = "", fatal: bool = False):
         super().__init__(": ".join(part for part in (code, detail, remedy) if part))
         self.code, self.detail, self.remedy, self.fatal = code, detail, remedy, fatal
+
+    def __reduce__(self) -> Tuple[Any, ...]:
+        return Refused, (self.code, self.detail, self.remedy, self.fatal)
 
 
 class Lost(Exception):

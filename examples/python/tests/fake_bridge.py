@@ -3,6 +3,7 @@
 peer, whose flock is the setting drift, added to every value between two commits."""
 
 import argparse
+import base64
 import json
 import math
 import mmap
@@ -43,12 +44,14 @@ class Bridge:
             return refusal("settings", "no flag --unknown", "see gossipnode bridge --help")
         if ask.get("run") == "another":
             return refusal("run", "the flock trains another model", "take its layout", fatal=True)
+        self.layout = ask["layout"]
         self.types = [r.get("dtype", "f32") for r in ask["layout"] for _ in range(math.prod(r["shape"]))]
         if os.fstat(self.memory).st_size < 4 * len(self.types):
             return refusal("memory", "too small")
         self.map = memoryview(mmap.mmap(self.memory, 4 * len(self.types)))
         self.replica = list(self.values())
         self.base = list(self.replica)
+        self.steps = ask.get("resume", {}).get("own", 0)
         self.hand_over()
         return {"ok": True, "v": 1, "peer": "fake", "addresses": ["/ip4/127.0.0.1/tcp/1/p2p/fake", "/ip4/192.0.2.7/tcp/1/p2p/fake"],
                 "values": len(self.types), "start": "joined" if ask.get("join") else "founder", **self.standing(), "news": [1]}
@@ -56,7 +59,8 @@ class Bridge:
     def standing(self):
         target = self.settings.get("steps", 0)
         return {"quantum": int(self.settings.get("quantum", 1)), "progress": min(1, self.steps / target) if target else 0, "members": 2 if self.met() else 1, "joined": self.met(),
-                "steps": self.steps, "flock_steps": self.steps, "over": 0 < target <= self.steps}
+                "steps": self.steps, "flock_steps": self.steps, "over": 0 < target <= self.steps,
+                "resume": {"seed": base64.b64encode(bytes(range(7, 39))).decode(), "peer": "fake", "incarnation": 1, "age": self.steps, "flock_steps": self.steps, "own": self.steps, "partners": [{"ID": "q"}]}}
 
     def met(self):
         return 0 < self.settings.get("met-at", 0) <= self.commits
@@ -94,8 +98,13 @@ class Bridge:
         if op == "commit":
             return self.commit(ask)
         if op == "save":
-            with open(ask["path"], "w") as file:
-                json.dump(self.replica, file)
+            entries, at = {}, 0
+            for r in self.layout:
+                size = 4 * math.prod(r["shape"])
+                entries[r["name"]], at = {"dtype": "F32", "shape": r["shape"], "data_offsets": [at, at + size]}, at + size
+            head = json.dumps(entries).encode()
+            with open(ask["path"], "wb") as file:
+                file.write(struct.pack("<Q", len(head)) + head + struct.pack(f"<{len(self.replica)}f", *self.replica))
             return {"ok": True, "values": len(self.types)}
         if op == "stats":
             return {"ok": True, "stats": {"steps": self.steps, "asked": ask}}

@@ -1,0 +1,197 @@
+"""Several processes that are one peer: the first takes part in the flock, and tells the others all it hears."""
+
+import datetime
+import os
+import pickle
+import warnings
+from typing import Any, Callable, List, Optional, TypeVar
+
+from .protocol import Answer, Connection, Lost, Refused
+from .saving import standing
+from .sidecar import Memory, Sidecar
+from .state import Done
+
+# A process that dies is noticed at once, by its connections; this is for one that stands still.
+PATIENCE = datetime.timedelta(minutes=30)
+TRADES = ("hello", "commit", "merge", "leave")  # after which the memory holds new values
+
+T = TypeVar("T")
+
+
+class RankLost(RuntimeError):
+    """Another process of this peer has died, stands still, or has ended its part. The peer has left the flock:
+    end this process too, and start all of them again, from what was saved."""
+
+
+def is_loss(err: Optional[BaseException]) -> bool:
+    """Tells whether torch.distributed says by an error that a process has gone."""
+    return isinstance(err, RuntimeError) and (type(err).__name__.startswith("Dist") or any(w in str(err) for w in ("gloo", "NCCL", "Connection closed by peer")))
+
+
+def lost(err: BaseException) -> RankLost:
+    return RankLost(f"another process of this peer has died, stands still or has ended its part, and so the peer has left its flock: start all its processes again ({err})")
+
+
+class Ranks:
+    """The processes, in the order of a group of torch.distributed. What they say to each other goes through a gloo
+    group of their own, so that a dead one is an error in all others, whatever the backend of the gradients."""
+
+    def __init__(self, dist: Any, group: Any):
+        self._dist = dist
+        members = dist.get_process_group_ranks(group)
+        self.count, self._source = len(members), members[0]
+        self.first = dist.get_rank() == members[0]
+        if dist.get_backend(group) == "gloo":  # else one that has died already would be waited for
+            try:
+                dist.barrier(group)
+            except RuntimeError as err:
+                raise lost(err) from err
+        self._group = dist.new_group(members, timeout=PATIENCE, backend="gloo", use_local_synchronization=True)
+
+    def told(self, act: Callable[[], T]) -> T:
+        """What act does in the first process, in all: its result, or the error that it raises."""
+        said: List[Any] = [None]
+        try:
+            if self.first:
+                try:
+                    said[0] = (act(), None)
+                except Exception as err:
+                    said[0] = (None, _portable(err))
+            self._together(lambda: self._dist.broadcast_object_list(said, src=self._source, group=self._group))
+        except BaseException:  # a signal too: the others must not wait
+            self.end(failed=True)
+            raise
+        result, fault = said[0]
+        if fault is not None:
+            self._together(lambda: self._dist.barrier(self._group))  # all have it, before one ends
+            raise fault
+        return result
+
+    def spread(self, values: Any) -> None:
+        """Gives all the values of the first."""
+        self._together(lambda: self._dist.broadcast(values, src=self._source, group=self._group))
+
+    def sum(self, torch: Any, done: Done) -> Done:
+        """What all have done in the same steps."""
+        mine = torch.tensor([done.steps, done.samples, float(done.losses), done.told], dtype=torch.float64)
+        all_of = [torch.empty_like(mine) for _ in range(self.count)]
+        self._together(lambda: self._dist.all_gather(all_of, mine, group=self._group))
+        steps, samples, losses, told = torch.stack(all_of).T.tolist()
+        if len(set(steps)) > 1:
+            self.end(failed=True)
+            raise RankLost(f"the processes of this peer have made {[int(s) for s in steps]} steps since the last commit: all have to call step, commit, save and close equally often")
+        return Done(done.steps, int(sum(samples)), sum(losses), int(sum(told)))
+
+    def _together(self, act: Callable[[], Any]) -> None:
+        if self._group is None:
+            raise RankLost("this process has ended its part in the peer: join again, in all its processes")
+        try:
+            act()
+        except RuntimeError as err:
+            self.end(failed=True)
+            raise lost(err) from err
+
+    def end(self, failed: bool = False) -> None:
+        """Ends what the processes have in common. If it has failed, that is an error in the others."""
+        if self._group is None:
+            return
+        group, self._group = self._group, None
+        try:
+            if not failed:
+                self._dist.barrier(group)  # the last values have arrived
+            self._dist.destroy_process_group(group)
+        except (RuntimeError, ValueError, AssertionError):
+            pass  # they have gone, or torch.distributed has ended
+
+
+def _portable(err: Exception) -> Exception:
+    """The error, or one with its text if it cannot be sent."""
+    try:
+        pickle.loads(pickle.dumps(err))
+        return err
+    except Exception:
+        return RuntimeError(f"{type(err).__name__}: {err}")
+
+
+def ranks_of(torch: Any, model: Any, ranks: Any) -> Optional[Ranks]:
+    """The processes that are one peer by join's argument ranks, or by the model; None if it is this one alone."""
+    dist = getattr(torch, "distributed", None)
+    if dist is None or not dist.is_available() or not dist.is_initialized():
+        if ranks:
+            raise ValueError("ranks: torch.distributed is not initialized: call torch.distributed.init_process_group first")
+        return None
+    if ranks is None and isinstance(model, torch.nn.parallel.DistributedDataParallel):
+        ranks = model.process_group
+    if ranks is None and dist.get_world_size() > 1:
+        warnings.warn(f"each of the {dist.get_world_size()} processes of torch.distributed joins as a peer of its own: ranks=True makes them one, ranks=False says that it is meant", stacklevel=4)
+    if ranks is None or ranks is False:
+        return None
+    group = dist.group.WORLD if ranks is True else ranks
+    return Ranks(dist, group) if dist.get_world_size(group) > 1 else None
+
+
+class SharedSidecar:
+    """The sidecar of a peer of several processes, and its own connection: the first process has it, and all do what it does."""
+
+    def __init__(self, ranks: Ranks, torch: Any, start: Callable[[], Sidecar], memory: Memory):
+        self.own: Optional[Sidecar] = None  # in the first process
+        self._ranks, self.owner = ranks, os.getpid()
+        self._values = torch.frombuffer(memory.map, dtype=torch.float32)
+        self.connection = self
+
+        def begin() -> None:
+            self.own = start()
+
+        try:
+            ranks.told(begin)
+        except BaseException:  # another process has died meanwhile
+            self.end()
+            raise
+
+    @property
+    def process(self) -> Any:
+        return self.own and self.own.process
+
+    def _says(self, act: Callable[[Connection], T]) -> T:
+        def first() -> T:
+            assert self.own is not None
+            try:
+                return act(self.own.connection)
+            except Lost as err:
+                raise self.own.lost(err) from err
+
+        return self._ranks.told(first)
+
+    def _heard(self, op: str, act: Callable[[Connection], Answer]) -> Answer:
+        own: List[Answer] = []
+
+        def first(connection: Connection) -> Answer:
+            answer = act(connection)
+            own.append(answer)
+            return {**answer, "resume": standing(answer["resume"])} if "resume" in answer else answer  # the key stays here
+
+        answer = self._says(first)
+        if op in TRADES:
+            self._ranks.spread(self._values)
+        return own[0] if own else answer
+
+    def ask(self, request: Any) -> Answer:
+        return self._heard(request["op"], lambda connection: connection.ask(request))
+
+    def post(self, request: Any) -> None:
+        self._says(lambda connection: connection.post(request))
+
+    def answer(self, op: str) -> Answer:
+        return self._heard(op, lambda connection: connection.answer(op))
+
+    def has_answer(self) -> bool:
+        return False  # they would not all see it at the same step: the next commit waits for it
+
+    def settle(self) -> None:
+        self._says(lambda connection: connection.settle())
+
+    def lost(self, cause: Lost) -> Lost:
+        return cause  # which the first process has explained
+
+    def end(self) -> Optional[int]:
+        return self.own.end() if self.own and os.getpid() == self.owner else None

@@ -1,0 +1,74 @@
+"""A file from which a training goes on exactly: the model as it is in the flock, the optimizer, the schedule, and
+which steps are behind them. It holds no key."""
+
+import json
+import os
+from typing import Any, Callable, Dict, Mapping, Union
+
+FORMAT = "gossipnode training 1"
+SAID = ("peer", "incarnation", "age", "flock_steps", "own")  # of a resume: neither the key nor addresses
+
+
+def standing(resume: Mapping[str, Any]) -> Dict[str, Any]:
+    """What of a bridge's resume may be in a file that others see."""
+    return {name: resume[name] for name in SAID if name in resume}
+
+
+def write(torch: Any, path: str, save: Callable[[str], Any], optimizer: Any, scheduler: Any, rest: Dict[str, Any], said: Dict[str, Any]) -> None:
+    """Writes the file in one step; save writes the flock's model to a path."""
+    model, whole = f"{path}.{os.getpid()}.model", f"{path}.{os.getpid()}.part"
+    try:
+        save(model)
+        content = {"format": FORMAT, "model": _tensors(torch, model), "rest": rest, "flock": said,
+                   "optimizer": None if optimizer is None else optimizer.state_dict(), "scheduler": None if scheduler is None else scheduler.state_dict()}
+        with open(whole, "wb") as file:
+            torch.save(content, file)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(whole, path)
+    finally:
+        for left in (model, whole):
+            if os.path.exists(left):
+                os.remove(left)
+
+
+def _tensors(torch: Any, path: str) -> Dict[str, Any]:
+    """The tensors of a file in safetensors that a bridge has written, all float32."""
+    with open(path, "rb") as file:
+        entries = json.loads(file.read(int.from_bytes(file.read(8), "little")))
+        values = torch.frombuffer(bytearray(file.read()), dtype=torch.uint8)
+    entries.pop("__metadata__", None)
+    return {name: values[slice(*e["data_offsets"])].view(torch.float32).reshape(e["shape"]).clone() for name, e in entries.items()}
+
+
+def read(torch: Any, path: "Union[str, os.PathLike[str]]") -> Dict[str, Any]:
+    content = torch.load(path, map_location="cpu", weights_only=True)
+    if not isinstance(content, dict) or content.get("format") != FORMAT:
+        raise ValueError(f"{path} is no file of flock.save(path, optimizer) of this release: give one with the format {FORMAT!r}")
+    return content
+
+
+def check(saved: Mapping[str, Any], optimizer: Any, scheduler: Any) -> None:
+    """Refuses to leave out a state that was saved, or to make one up."""
+    for name, given in (("optimizer", optimizer), ("scheduler", scheduler)):
+        if (given is None) != (saved[name] is None):
+            raise ValueError(f"resume: the file has {'the' if given is None else 'no'} state of {'a' if name == 'scheduler' else 'an'} {name}: give join {'the' if given is None else 'no'} {name}=")
+
+
+def restore(saved: Mapping[str, Any], optimizer: Any, scheduler: Any) -> None:
+    """Gives an optimizer and a schedule their state back."""
+    if optimizer is not None:
+        _load(optimizer, saved["optimizer"])
+    if scheduler is not None:
+        scheduler.load_state_dict(saved["scheduler"])
+
+
+def _load(optimizer: Any, saved: Mapping[str, Any]) -> None:
+    """load_state_dict, which rounds the state of a parameter in bfloat16, without that: its master copy has float32."""
+    optimizer.load_state_dict(saved)
+    names = [name for group in saved["param_groups"] for name in group["params"]]
+    for name, p in zip(names, (p for group in optimizer.param_groups for p in group["params"])):
+        for key, value in saved["state"].get(name, {}).items():
+            now = optimizer.state[p][key]
+            if getattr(now, "dtype", None) != getattr(value, "dtype", None):
+                optimizer.state[p][key] = value.to(now.device, copy=True)
