@@ -10,6 +10,7 @@ import (
 // succession is what a peer knows while it looks for a coordinator.
 type succession struct {
 	none          map[topology.PeerID]uint64 // members that know no coordinator, with the versions of their parameters
+	othersHadOne  bool                       // of those, by their versions
 	asked         time.Duration              // since when this peer has been looking, 0 if it is not
 	predecessor   topology.PeerID            // the coordinator that this peer has lost, "" if it has had none
 	lostAt        time.Duration
@@ -27,6 +28,7 @@ func (s *succession) knowsNone(id topology.PeerID, version uint64) {
 		s.none = make(map[topology.PeerID]uint64)
 	}
 	s.none[id] = version
+	s.othersHadOne = s.othersHadOne || version > initialVersion
 }
 
 // allKnowNone tells whether all these members have said so.
@@ -61,7 +63,7 @@ func (c *coordination) seek() {
 		c.asked = c.Now
 	}
 	first, waited := c.named, c.Now-c.asked
-	if first == "" || c.predecessor != "" {
+	if first == "" || c.namedIsLost() {
 		first = c.members.First()
 	}
 	switch {
@@ -77,7 +79,7 @@ func (c *coordination) seek() {
 				c.Tell(id, message(messageWho, c.role.newest(), 0))
 			}
 		}
-	case waited < c.Deadline:
+	case waited < c.Deadline, first == c.named && !c.members.Has(first) && waited < restFor*c.Deadline: // others may choose another by then
 		for id := range c.members.Others {
 			if id == first || !c.members.Has(first) { // whom a successor's claim may have reached while this peer still waited for the first
 				c.Tell(id, message(messageWho, c.role.newest(), 0))
@@ -90,6 +92,11 @@ func (c *coordination) seek() {
 		c.asked = c.Now
 		c.seek()
 	}
+}
+
+// namedIsLost tells whether the named coordinator is none any more: this peer has lost it, or it is gone, and others have had one.
+func (c *coordination) namedIsLost() bool {
+	return c.predecessor != "" || c.othersHadOne && !c.members.Has(c.named)
 }
 
 // beginToSeek looks for the coordinator, if this peer does not yet. To ask at each event would answer each answer with a
@@ -225,7 +232,7 @@ func (c *coordination) claimed(from topology.PeerID, w collective.Message) {
 // named one may itself follow another, or have died before this peer came: then the other has made updates.
 func (c *coordination) insists(from, id topology.PeerID, version uint64) bool {
 	there := c.members.Has(c.named) && !c.members.Passed(c.named)
-	return c.named != "" && id != c.named && from != c.named && c.named != c.Self && (there || c.predecessor == "" && version <= firstVersion)
+	return c.named != "" && id != c.named && from != c.named && c.named != c.Self && (there || !c.namedIsLost() && version <= firstVersion)
 }
 
 // appointed handles the message that this peer coordinates: the first member gives it the place, or else this peer

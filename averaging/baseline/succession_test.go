@@ -44,6 +44,49 @@ func TestWhoseFirstGradientComesAfterTheServerHasDied(t *testing.T) {
 	}
 }
 
+// TestFirstMemberThatHasNeverMetTheNamedServer: the others, who have lost it, wait for the first of them to give out its place. It does
+// if they have had updates; if nobody has, it waits until they have passed it over.
+func TestFirstMemberThatHasNeverMetTheNamedServer(t *testing.T) {
+	const deadline = time.Second
+	for _, version := range []uint64{initialVersion, firstVersion} {
+		m, err := NewParamServer(Config{Self: "b", Server: "s", Deadline: deadline}, BSP{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		d := &driven{t: t, machine: m}
+		d.view("a", "b", "c", "s")
+		actions := d.handle(collective.Event{Event: averaging.Event{Kind: collective.GradientDone}, Samples: 1, Initial: true})
+		d.view("a", "b", "c")
+		if m.members.First() != "b" {
+			t.Fatalf("the first member is %s", m.members.First())
+		}
+		d.told("a", message(messageWho, version, 0))
+		d.told("c", message(messageWho, initialVersion, 0))
+		given := false
+		for m.Coordinator() == "" && d.now < 3*deadline/2 {
+			var timer collective.Action
+			for _, a := range actions {
+				if a.Kind == averaging.SetTimer {
+					timer = a
+				}
+				if a.Kind == collective.Tell && a.Message.Kind == messageLead && a.Message.View == collective.Mark("a") {
+					given = true
+					d.told("a", collective.Message{Kind: messageLead, Round: version, View: collective.Mark("a")})
+				}
+			}
+			d.now += timer.After
+			actions = d.handle(collective.Event{Event: averaging.Event{Kind: averaging.TimerFired, Timer: timer.Timer, Exchange: timer.Exchange}})
+		}
+		if given != (version == firstVersion) {
+			t.Errorf("version %d: it gives the place to a: %t, after %s", version, given, d.now)
+		}
+		d.told("a", collective.Message{Kind: messageLead, Round: firstVersion + 1, View: collective.Mark("a")})
+		if m.Coordinator() != "a" {
+			t.Errorf("version %d: it follows %q, want a", version, m.Coordinator())
+		}
+	}
+}
+
 // TestWhoOnlyServesIsToldThatItCannot: its named server has never come, nor has any other.
 func TestWhoOnlyServesIsToldThatItCannot(t *testing.T) {
 	const deadline = time.Second
