@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# Prints the figures that docs/RESULTS.md quotes, each with the command that gives it.
+# Prints the figures that docs/RESULTS.md, MEASUREMENTS.md and SEEDS.md quote, each with the command that gives it.
 #
 #   bash docs/figures.sh [FIGURE…]      # from the root of a checkout; default: all
 #
 # Figures: glyphs mnist fashion killed latecomer throughput share exchange tuned kernel
 # lanes exact liars matmul step pictures colour resnet paramhub gosource codecs proportion outer
-# stages seeds papers worlds results; "help" prints this list. Those on MNIST, Fashion-MNIST and CIFAR-10 look for them in
+# stages seeds worlds virtual; "help" prints this list. Those on MNIST, Fashion-MNIST and CIFAR-10 look for them in
 # $MURMURATION_DATA (default ../shared/data) and are skipped where it is absent. Needs python3 besides Go.
 # Absolute times depend on the machine; the ratios are taken within one run of this script.
 set -euo pipefail
@@ -298,39 +298,22 @@ if wanted stages && have mnist; then
 			"$(grep -o '"test_accuracy":{"mean":[0-9.]*' "$work/member$number")"
 	done
 fi
-# What 004 says of AD-PSGD, in virtual time (docs/SEEDS.md): the time to 88 % with 1 to 64 workers, and where one or four of
-# sixteen compute ten times slower, or are behind links that carry a hundred times less.
-if wanted seeds && have mnist; then
-	seed=(--dataset mnist --data "$data/mnist" --model softmax --batch 32 --epochs 1 --points 40 --target 0.88)
-	for peers in 1 2 4 8 16 32 64; do node simulate "${seed[@]}" --peers "$peers"; show seconds target_seconds test_accuracy.mean; done
-	for trouble in "--slow 1=10" "--slow 1=10 --slow 2=10 --slow 3=10 --slow 4=10" \
-		"--slow-link 1=100" "--slow-link 1=100 --slow-link 2=100 --slow-link 3=100 --slow-link 4=100"; do
-		# shellcheck disable=SC2086 # flags
-		node simulate "${seed[@]}" --peers 16 $trouble; show seconds target_seconds test_accuracy.mean
-	done
-fi
 # Strategies at the best of their rates, three seeds, in seven worlds; an hour or two. WORLDS has further arguments
 # (python3 docs/worlds.py --help), as "--rows rows.jsonl --plot worlds.svg", which needs matplotlib.
 if wanted worlds && have mnist; then
 	# shellcheck disable=SC2086 # arguments
 	python3 docs/worlds.py --node "$work/gossipnode" --data "$data" --rows "$work/rows" ${WORLDS:-}
 fi
-# Figures of the papers as pictures in docs/img; needs matplotlib. PAPERS has further arguments (python3 docs/seeds.py --help).
-if wanted papers && have mnist && have cifar10 && have fashion-mnist && have flights; then
+# Figures of the papers, as docs/SEEDS.md has them, and pictures in docs/img; needs matplotlib, and an hour. SEEDS has further
+# arguments (python3 docs/seeds.py --help), as "--figures scaling".
+if wanted seeds && have mnist && have cifar10 && have fashion-mnist && have flights; then
 	# shellcheck disable=SC2086 # arguments
-	python3 docs/seeds.py --node "$work/gossipnode" --data "$data" --rows "$work/papers" ${PAPERS:-}
+	python3 docs/seeds.py --node "$work/gossipnode" --data "$data" --rows "$work/seeds" ${SEEDS:-}
 fi
-if wanted results && have mnist; then
-	race=(--suite all --model softmax --dataset mnist --data "$data/mnist" --epochs 1 --target 0.88 --points 20
-		--strategies adpsgd,adpsgd:lattice6+4,dpsgd,allreduce,ps-bsp,ps-asp,ps-ssp,ps-dssp,alone)
-	printf '\n$ gossipnode compare %s\n' "${race[*]}"
-	"$work/gossipnode" compare "${race[@]}" --plot "$work/race.png" 2>/dev/null
+# What docs/MEASUREMENTS.md has of virtual time.
+if wanted virtual && have mnist; then
 	node simulate --peers 100 --model softmax --steps 100 --every 1 --points 0; show events wall_seconds test_accuracy.mean
 	node simulate --peers 1000 --model softmax --steps 100 --every 1 --points 0; show events wall_seconds test_accuracy.mean
-	race=(--suite homogeneous --model mlp --dataset mnist --data "$data/mnist" --epochs 1 --points 0 --evaluate 2
-		--strategies adpsgd,adpsgd:lattice6+4,dpsgd,allreduce,ps-bsp,ps-asp,ps-ssp,ps-dssp)
-	printf '\n$ gossipnode compare %s\n' "${race[*]}"
-	"$work/gossipnode" compare "${race[@]}" 2>/dev/null
 	benchmark ./topology ./internal/replica ./internal/sim -count 1 -run 'Mix|TestHub|LockStep' -v
 	go test ./examples/gossipnode -count 1 -run TestVirtualTime -v
 	go test ./examples/gossipnode/simulate -count 1 -timeout 60m -run 'TestSlowWorker|TestSlowLink|TestHomogeneous|TestCrowd$' -v -args -tables

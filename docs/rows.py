@@ -75,7 +75,8 @@ def best_rung(begin, worth, lowest):
 def spread(values, form="{:.2f}"):
     """The median of some runs, and the least and the greatest."""
     values = sorted(values)
-    return f"{form.format(statistics.median(values))} ({form.format(values[0])} to {form.format(values[-1])})"
+    told = ["never" if v == float("inf") else form.format(v) for v in (statistics.median(values), values[0], values[-1])]
+    return "{} ({} to {})".format(*told)
 
 
 def first_pictures(source, target, n):

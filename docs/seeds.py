@@ -189,6 +189,8 @@ def scaling(page):
         axis.plot(workers, workers, color="0.8", linestyle="--", label="linear")
         axis.set(xscale="log", yscale="log", xlabel="workers", ylabel=f"times faster {what}")
         axis.set_xticks(workers, workers)
+        axis.set_yticks(workers, workers)
+        axis.minorticks_off()
     left.legend(frameon=False)
     page.save("scaling", figure)
 
@@ -225,7 +227,7 @@ def trouble(page):
             seconds = [page.race(strategy, f"--peers 16 {MLP} --epochs 4 --evaluate 1 --points 160 {flags} --seed {s}", target=0.93, lr=rate)["target_seconds"] for s in SEEDS]
             medians.append(statistics.median(seconds))
             print(f"| `{strategy}`, {name} | {spread(seconds)} s |")
-        axis.bar([i + 0.27 * (k - 1) for i in range(len(cases))], medians, 0.27, label=strategy)
+        axis.bar([i + 0.27 * (k - 1) for i in range(len(cases))], [0 if m == math.inf else m for m in medians], 0.27, label=strategy)  # never: no bar
     axis.set(yscale="log", ylabel="virtual seconds to 93 %")
     axis.set_xticks(range(len(cases)), [c.replace(" slow", "\nslow") for c in cases])
     axis.legend(frameon=False)

@@ -11,9 +11,9 @@ import argparse
 import math
 import statistics
 
-from rows import Rows, best_rung, ladder
+from rows import Rows, best_rung, ladder, spread
 
-# The worlds of "gossipnode compare", and the rung of the ladder that each strategy begins at.
+# The worlds of "gossipnode compare", and the rung of the ladder that each strategy begins at (others at 3).
 WORLDS = "homogeneous,slow-10,slow-100,slow-link-100,wan,churn,skewed"
 ARMS = {"adpsgd": 3, "adpsgd:lattice6+4": 3, "dpsgd": 4, "allreduce": 5, "ps-bsp": 5, "ps-asp": 3, "ps-ssp": 3, "ps-dssp": 3}
 LOWEST = -6
@@ -34,15 +34,14 @@ class Race:
     def best(self, world, arm):
         """The best rate of an arm in a world, and what its runs are worth."""
         first, *others = self.o.seeds
-        rung = best_rung(ARMS[arm], lambda r: self.worth(world, arm, r, first), LOWEST)
+        rung = best_rung(ARMS.get(arm, 3), lambda r: self.worth(world, arm, r, first), LOWEST)
         if rung is None:
             return "none", [math.inf]
         return ladder(rung), sorted(abs(self.worth(world, arm, rung, seed)) for seed in (first, *others))
 
 
 def cell(rate, values):
-    middle = statistics.median(values)
-    return "never" if middle == math.inf else f"{middle:.2f} ({values[0]:.2f} to {values[-1]:.2f}; {rate})"
+    return spread(values) + ("" if values[0] == math.inf else f", {rate}")
 
 
 def draw(path, table, unit):
@@ -50,13 +49,14 @@ def draw(path, table, unit):
     matplotlib.use("svg")
     import matplotlib.pyplot as plt
     plt.rcParams.update({"svg.hashsalt": "worlds", "font.size": 9})
-    worlds, arms = list(table), list(ARMS)
+    worlds = list(table)
+    arms = list(table[worlds[0]])
     figure, axis = plt.subplots(figsize=(9.5, 4.2), layout="constrained")
     width = 0.8 / len(arms)
     for k, arm in enumerate(arms):
-        values = [table[world][arm][1] for world in worlds]
-        middle = [statistics.median(v) for v in values]
-        errors = [[m - v[0] for m, v in zip(middle, values)], [v[-1] - m for m, v in zip(middle, values)]]
+        values = [[0 if v == math.inf else v for v in table[world][arm][1]] for world in worlds]  # never: no bar
+        middle = [0 if math.inf in table[world][arm][1][:2] else statistics.median(table[world][arm][1]) for world in worlds]
+        errors = [[m - min(v) if m else 0 for m, v in zip(middle, values)], [max(*v, m) - m if m else 0 for m, v in zip(middle, values)]]
         axis.bar([i - 0.4 + width * (k + 0.5) for i in range(len(worlds))], middle, width, yerr=errors, label=arm, color=f"C{k}", error_kw={"elinewidth": 0.7})
     axis.set_yscale("log")
     axis.set_ylabel(unit)

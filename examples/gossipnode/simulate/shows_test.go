@@ -17,7 +17,7 @@ import (
 	"github.com/seed-97356399/murmuration/peer/peertest"
 )
 
-var tables = flag.Bool("tables", false, "make the tables of docs/RESULTS.md in full; takes minutes")
+var tables = flag.Bool("tables", false, "make the tables of docs/MEASUREMENTS.md in full; takes minutes")
 
 // trial runs what simulate would with these flags, changed where they cannot say it.
 func trial(t *testing.T, flags string, change func(*peertest.Simulation)) peertest.Outcome {

@@ -24,7 +24,7 @@ var tunings = []tuning{
 
 // TestSlowLinkTuned races on the slow link of TestSlowLink with each strategy at the best
 // of some rates, by the geometric mean over seeds, and prints the tables of
-// docs/RESULTS.md.
+// docs/MEASUREMENTS.md.
 func TestSlowLinkTuned(t *testing.T) {
 	if !*tables {
 		t.Skip("trains some 300 times; with -tables")

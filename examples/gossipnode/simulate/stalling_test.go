@@ -156,7 +156,7 @@ func (c crawler) steps(t *testing.T, with crawl) float64 {
 }
 
 // TestSlowLink: moving the model once takes 20 gradient steps. Each strategy has the best
-// of the rates of TestSlowLinkTuned, whose table in docs/RESULTS.md has smaller batches too,
+// of the rates of TestSlowLinkTuned, whose table in docs/MEASUREMENTS.md has smaller batches too,
 // where it gains less.
 func TestSlowLink(t *testing.T) {
 	if testing.Short() {
