@@ -2,6 +2,7 @@ package hostiletest_test
 
 import (
 	"flag"
+	"runtime/debug"
 	"testing"
 	"time"
 
@@ -10,7 +11,12 @@ import (
 
 var long = flag.Bool("long", false, "let the hostile world have one and two crooks too, and train for as long as docs/TESTING.md says")
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+// TestMain lets the heap grow up to a bound: flocks hold little and allocate much.
+func TestMain(m *testing.M) {
+	debug.SetGCPercent(400)
+	debug.SetMemoryLimit(1 << 30)
+	goleak.VerifyTestMain(m)
+}
 
 // eventually waits in virtual time until a condition holds.
 func eventually(t *testing.T, what string, limit time.Duration, holds func() bool) {
