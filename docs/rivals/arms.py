@@ -11,15 +11,22 @@ class Arm:
     settings: dict = field(default_factory=dict)
     helper: str = ""  # a script whose process is no member: a lighthouse, a server
     processes: int = 4
-    judged: int = -1  # the one process that speaks for all, where there is one
+    speakers: int = 4  # how many of the processes say how it went: one, where a server does for all
 
-    def speaks(self, rank):
-        return self.judged in (-1, rank)
+
+def swarm(target, local, codec="none"):
+    """hivemind.Optimizer with a target batch of so many rows."""
+    return Arm("swarm", 0.1, "hivemind", {"target": target, "local": local, "codec": codec, "matchmaking": 3.0, "delayed": True})
 
 
 ARMS = {
     "gossipnode": Arm("ours", 0.05, "torchft", {"codec": "lattice6+4"}),
     "ddp": Arm("ddp", 0.1, "torchft"),
+    "hivemind 4096": swarm(4096, False),
+    "hivemind 4096 local": swarm(4096, True),
+    "hivemind 16384 local": swarm(16384, True),
+    "flower 240": Arm("supernode", 0.05, "flwr", {"every": 240}, "superlink", speakers=1),
+    "flower 60": Arm("supernode", 0.05, "flwr", {"every": 60}, "superlink", speakers=1),
     "torchft local-sgd 16": Arm("fault_tolerant", 0.1, "torchft", {"every": 16}, "lighthouse"),
     "torchft local-sgd 64": Arm("fault_tolerant", 0.1, "torchft", {"every": 64}, "lighthouse"),
     "torchft diloco 16": Arm("fault_tolerant", 0.1, "torchft", {"every": 16, "outer": 0.7}, "lighthouse"),

@@ -27,11 +27,13 @@ def await_mark(folder, name):
         return file.read()
 
 
-def kill_tree(pid):
-    """Kills a process and all that it has started, by their ids, without warning."""
+def tree(pid):
+    """The ids of a process and all that it has started."""
     with open(f"/proc/{pid}/task/{pid}/children") as file:
-        below = [int(child) for child in file.read().split()]
-    os.kill(pid, signal.SIGSTOP) if pid != os.getpid() else None
-    for child in below:
-        kill_tree(child)
-    os.kill(pid, signal.SIGKILL)
+        return [pid] + [below for child in file.read().split() for below in tree(int(child))]
+
+
+def kill_tree(root):
+    """Kills a process and all that it has started without warning, this one last."""
+    for pid in sorted(tree(root), key=lambda pid: pid == os.getpid()):
+        os.kill(pid, signal.SIGKILL)

@@ -49,15 +49,16 @@ def one(run):
             """A process of the arm, with the rank's settings; what it logs is shown only if the run fails."""
             log = open(f"{folder}/log.{script}.{rank}", "w")
             python = f"{run['venvs']}/{arm.venv}/bin/python" if run["venvs"] else sys.executable
-            known = {"RIVALS": json.dumps({**run, "rank": rank}), "GLOO_SOCKET_IFNAME": "lo", "OMP_NUM_THREADS": "1", "GOSSIPNODE": run["node"],
+            known = {"RIVALS": json.dumps({**run, "rank": rank}), "GLOO_SOCKET_IFNAME": "lo", "OMP_NUM_THREADS": "1", "FLWR_TELEMETRY_ENABLED": "0", "GOSSIPNODE": run["node"],
                      "HOME": folder, "PYTHONPATH": f"{HERE}:{HERE}/../../examples/python", "PATH": f"{os.path.dirname(python)}:{os.environ['PATH']}"}
             process = subprocess.Popen([python, f"{HERE}/{script}.py"], env={**os.environ, **known}, stdout=log, stderr=log)
             processes.append(process)
             return process
 
-        helper = start(arm.helper, -1) if arm.helper else None
+        if arm.helper:
+            start(arm.helper, -1)
         members = {rank: start(arm.script, rank) for rank in range(arm.processes)}
-        judges = [rank for rank in members if arm.speaks(rank)]
+        judges = range(arm.speakers)
 
         def wait(name, deadline):
             """Until all that live have made the mark."""
@@ -84,9 +85,9 @@ def one(run):
                 if name.startswith("log."):
                     with open(f"{folder}/{name}") as file:
                         print(f"== {name}\n{file.read()[-3000:]}", file=sys.stderr)
-        for process in processes + ([helper] if helper else []):
+        for process in processes:
             process.kill()
-        print(json.dumps({**{k: run[k] for k in ("arm", "seed", "rate", "steps", "trouble")}, "bytes": moved, "processor": processor,
+        print(json.dumps({**{k: run[k] for k in ("arm", "seed", "rate", "steps", "pace", "trouble")}, "bytes": moved, "processor": processor,
                           "load": os.getloadavg()[0], "members": results, "failed": failed}))
 
 
@@ -112,6 +113,7 @@ def main():
     parser.add_argument("--seeds", default="1,2,3")
     parser.add_argument("--rates", help="a ladder to try with the first seed, instead of each arm's own rate")
     parser.add_argument("--steps", type=int, default=960, help="of each member, of 64 rows")
+    parser.add_argument("--pace", type=float, default=0.04, help="seconds that a step takes at least, as that of a larger model would")
     parser.add_argument("--trouble", default="", choices=["", "slow", "kill"], help="of the last member: 10 times slower, or killed midway")
     parser.add_argument("--patience", type=float, default=400, help="seconds until a run counts as hung")
     parser.add_argument("--logs", action="store_true", help="shows what processes log")
@@ -122,7 +124,7 @@ def main():
     for seed in seeds[:1] if options.rates else seeds:
         for rate in rates:
             for arm in options.arms.split(","):
-                run = {"arm": arm, "seed": seed, "rate": rate or arms.ARMS[arm].rate, **{k: getattr(options, k) for k in ("steps", "trouble", "patience", "logs", "venvs")},
+                run = {"arm": arm, "seed": seed, "rate": rate or arms.ARMS[arm].rate, **{k: getattr(options, k) for k in ("steps", "pace", "trouble", "patience", "logs", "venvs")},
                        "data": os.path.abspath(options.data), "node": os.path.abspath(options.node)}
                 out = subprocess.run(["unshare", "--net", "--pid", "--fork", "--mount-proc", "--kill-child", sys.executable, __file__, "--one", json.dumps(run)],
                                      stdout=subprocess.PIPE, text=True, check=True).stdout

@@ -72,9 +72,10 @@ class Member:
         self.times.append(time.monotonic())
 
     def gradient(self, progress):
-        """Of the next batch, at the rate that progress (0 to 1) leaves: it falls to zero in a line."""
-        for group in self.optimizer.param_groups:
-            group["lr"] = self.rate * max(1 - progress, 0)
+        """Of the next batch, at the rate that progress (0 to 1) leaves: it falls to zero in a line. None: the system's own schedule."""
+        if progress is not None:
+            for group in self.optimizer.param_groups:
+                group["lr"] = self.rate * max(1 - progress, 0)
         x, y = next(self.batches)
         began = time.perf_counter()
         loss = cross_entropy(self.forward(x), y)
@@ -83,14 +84,14 @@ class Member:
         self.own = time.perf_counter() - began
         return loss
 
-    def counted(self):
-        """After each step. The last member is the one in trouble."""
+    def counted(self, before=0):
+        """After each step, which takes as long as the pace says, as that of a larger model would. The last member is the one in trouble."""
+        last = self.rank == self.world - 1
+        took = max(self.own, self.pace) * (10 if last and self.trouble == "slow" else 1)
+        time.sleep(max(took - self.own, 0))
         self.times.append(time.monotonic())
-        if self.rank == self.world - 1:
-            if self.trouble == "slow":
-                time.sleep(9 * self.own)
-            if self.trouble == "kill" and self.done() == self.steps // 2:
-                kill_tree(os.getpid())
+        if last and self.trouble == "kill" and before + self.done() == self.steps // 2:
+            kill_tree(self.root if hasattr(self, "root") else os.getpid())
 
     def done(self):
         return len(self.times) - 1
