@@ -14,21 +14,22 @@ class Arm:
     speakers: int = 4  # how many of the processes say how it went: one, where a server does for all
 
 
-def swarm(target, local, codec="none"):
+def swarm(target, local, codec="none", matchmaking=3.0):
     """hivemind.Optimizer with a target batch of so many rows."""
-    return Arm("swarm", 0.1, "hivemind", {"target": target, "local": local, "codec": codec, "matchmaking": 3.0, "delayed": True})
+    return Arm("swarm", 0.1, "hivemind", {"target": target, "local": local, "codec": codec, "matchmaking": matchmaking, "delayed": True})
 
 
 ARMS = {
     "gossipnode": Arm("ours", 0.05, "torchft", {"codec": "lattice6+4"}),
     "ddp": Arm("ddp", 0.1, "torchft"),
-    "hivemind 4096": swarm(4096, False),
+    "hivemind 4096": swarm(4096, False, matchmaking=1.0),
     "hivemind 4096 local": swarm(4096, True),
+    "hivemind 4096 local, 8 bits": swarm(4096, True, "8bit"),
     "hivemind 16384 local": swarm(16384, True),
     "flower 240": Arm("supernode", 0.05, "flwr", {"every": 240}, "superlink", speakers=1),
     "flower 60": Arm("supernode", 0.05, "flwr", {"every": 60}, "superlink", speakers=1),
     "torchft local-sgd 16": Arm("fault_tolerant", 0.1, "torchft", {"every": 16}, "lighthouse"),
     "torchft local-sgd 64": Arm("fault_tolerant", 0.1, "torchft", {"every": 64}, "lighthouse"),
-    "torchft diloco 16": Arm("fault_tolerant", 0.1, "torchft", {"every": 16, "outer": 0.7}, "lighthouse"),
-    "torchft diloco 64": Arm("fault_tolerant", 0.1, "torchft", {"every": 64, "outer": 0.7}, "lighthouse"),
+    "torchft diloco 16": Arm("fault_tolerant", 0.05, "torchft", {"every": 16, "outer": 0.7}, "lighthouse"),
+    "torchft diloco 64": Arm("fault_tolerant", 0.05, "torchft", {"every": 64, "outer": 0.7}, "lighthouse"),
 }

@@ -78,6 +78,7 @@ def one(run):
             meet.mark(folder, "judge")
             wait("result", time.monotonic() + 120)
             results = [json.loads(meet.await_mark(folder, f"result.{r}")) for r in judges if meet.marked(folder, f"result.{r}")]
+            failed = None if results else "no member came to the end"
         except TimeoutError as late:
             failed = str(late)
         if not results or run["logs"]:
@@ -95,12 +96,15 @@ def summary(rows):
     """Of the runs of one arm: medians (least to greatest)."""
     def of(name, value, form):
         values = [value(row) for row in rows]
+        if len(values) == 1:
+            return f"{name} {form.format(values[0])}"
         return f"{name} {form.format(statistics.median(values))} ({form.format(min(values))} to {form.format(max(values))})"
     each = lambda key, fold: lambda row: fold(m[key] for m in row["members"])
     mean = lambda values: statistics.mean(list(values))
     return "; ".join([
         of("mean", lambda row: 100 * each("accuracy", mean)(row), "{:.2f}"), of("worst", lambda row: 100 * each("accuracy", min)(row), "{:.2f}"),
         of("MB", lambda row: row["bytes"] / 1e6, "{:.1f}"), of("seconds", each("seconds", max), "{:.1f}"),
+        of("of the first three, for their share", lambda row: max(m["share_seconds"] for m in row["members"][:3]), "{:.1f}"),
         of("processor", lambda row: row["processor"], "{:.1f}"), of("longest stand", each("longest", max), "{:.2f}")])
 
 

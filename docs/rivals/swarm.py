@@ -24,7 +24,7 @@ optimizer = hivemind.Optimizer(
     scheduler=lambda o: torch.optim.lr_scheduler.LambdaLR(o, lambda epoch: max(1 - epoch / epochs, 0)),
     use_local_updates=member.local, grad_compression=codec, state_averaging_compression=codec, matchmaking_time=member.matchmaking,
     averaging_timeout=10.0, delay_state_averaging=member.delayed,
-    averager_opts={"target_group_size": member.world, "request_timeout": 1.0}, tracker_opts={"min_refresh_period": 0.1, "default_refresh_period": 0.2, "max_refresh_period": 1.0})
+    averager_opts={"target_group_size": member.world, "request_timeout": member.matchmaking / 3}, tracker_opts={"min_refresh_period": 0.1, "default_refresh_period": 0.2, "max_refresh_period": 1.0})
 member.optimizer = optimizer
 member.gradient(None)
 optimizer.step()  # peers know of those that have reported a step; all know of all before the race begins
