@@ -20,14 +20,14 @@ def swarm(target, local, codec="none", matchmaking=3.0):
 
 
 ARMS = {
-    "gossipnode": Arm("ours", 0.05, "torchft", {"codec": "lattice6+4"}),
+    "gossipnode": Arm("ours", 0.1, "torchft", {"codec": "lattice6+4"}),
     "ddp": Arm("ddp", 0.1, "torchft"),
     "hivemind 4096": swarm(4096, False, matchmaking=1.0),
     "hivemind 4096 local": swarm(4096, True),
     "hivemind 4096 local, 8 bits": swarm(4096, True, "8bit"),
     "hivemind 16384 local": swarm(16384, True),
-    "flower 240": Arm("supernode", 0.05, "flwr", {"every": 240}, "superlink", speakers=1),
-    "flower 60": Arm("supernode", 0.05, "flwr", {"every": 60}, "superlink", speakers=1),
+    "flower 240": Arm("supernode", 0.1, "flwr", {"every": 240}, "superlink", speakers=1),
+    "flower 60": Arm("supernode", 0.1, "flwr", {"every": 60}, "superlink", speakers=1),
     "torchft local-sgd 16": Arm("fault_tolerant", 0.1, "torchft", {"every": 16}, "lighthouse"),
     "torchft local-sgd 64": Arm("fault_tolerant", 0.1, "torchft", {"every": 64}, "lighthouse"),
     "torchft diloco 16": Arm("fault_tolerant", 0.05, "torchft", {"every": 16, "outer": 0.7}, "lighthouse"),

@@ -81,7 +81,7 @@ def one(run):
             failed = None if results else "no member came to the end"
         except TimeoutError as late:
             failed = str(late)
-        if not results or run["logs"]:
+        if run["logs"] or failed and run["trouble"] != "kill":
             for name in sorted(os.listdir(folder)):
                 if name.startswith("log."):
                     with open(f"{folder}/{name}") as file:

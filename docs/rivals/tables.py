@@ -1,6 +1,6 @@
 """New York's flights with Spark MLlib, beside `gossipnode fit`, in turn: who will be late, by area under the curve.
 
-    /work/venv-rivals/spark/bin/python docs/rivals/tables.py ./gossipnode ../shared/data/flights/flights.parquet [rounds]
+    /work/venv-rivals/spark/bin/python docs/rivals/tables.py ./gossipnode ../shared/data/flights/flights.parquet [rounds [learners]]
 
 Both are given the same columns and rows (row:7/10, row i trains where i % 10 < 7), in Spark as its MLlib guide does it:
 categories by StringIndexer (rare ones and missing ones kept), numbers by Imputer; one-hot and scaled for the logistic regression.
@@ -61,7 +61,7 @@ def processor(pid):
 def theirs(learner, train, test, numbers, java):
     began, spent = time.perf_counter(), processor(java)
     fitted = pipeline(learner, numbers).fit(train)
-    area = BinaryClassificationEvaluator().evaluate(fitted.transform(test))
+    area = BinaryClassificationEvaluator(rawPredictionCol="probability").evaluate(fitted.transform(test))
     return area, time.perf_counter() - began, processor(java) - spent
 
 
@@ -84,7 +84,7 @@ def main():
     train, test = whole.filter("trains").cache(), whole.filter("not trains").cache()
     print(f"{train.count()} rows train, {test.count()} judge; numbers {numbers}; Spark {spark.version}", flush=True)
     theirs("tree", train, test, numbers, java)
-    for learner in ("logistic", "tree", "boost"):
+    for learner in sys.argv[4].split(",") if len(sys.argv) > 4 else ("logistic", "tree", "boost"):
         turns = []
         for _ in range(int(sys.argv[3]) if len(sys.argv) > 3 else 3):
             turns.append((theirs(learner, train, test, numbers, java), ours(learner)))
