@@ -10,8 +10,7 @@ class Arm:
     venv: str
     settings: dict = field(default_factory=dict)
     helper: str = ""  # a script whose process is no member: a lighthouse, a server
-    processes: int = 4
-    speakers: int = 4  # how many of the processes say how it went: one, where a server does for all
+    speakers: tuple = (0, 1, 2, 3)  # the ranks that say how it went: the helper's (-1), where a server speaks for all
 
 
 def swarm(target, local, codec="none", matchmaking=3.0):
@@ -26,8 +25,9 @@ ARMS = {
     "hivemind 4096 local": swarm(4096, True),
     "hivemind 4096 local, 8 bits": swarm(4096, True, "8bit"),
     "hivemind 16384 local": swarm(16384, True),
-    "flower 240": Arm("supernode", 0.1, "flwr", {"every": 240}, "superlink", speakers=1),
-    "flower 60": Arm("supernode", 0.1, "flwr", {"every": 60}, "superlink", speakers=1),
+    "flower 240": Arm("federated", 0.1, "flwr", {"every": 240}, "federated", (-1,)),
+    "flower 60": Arm("federated", 0.1, "flwr", {"every": 60}, "federated", (-1,)),
+    "flower superlink 240": Arm("supernode", 0.1, "flwr", {"every": 240}, "superlink", (0,)),
     "torchft local-sgd 16": Arm("fault_tolerant", 0.1, "torchft", {"every": 16}, "lighthouse"),
     "torchft local-sgd 64": Arm("fault_tolerant", 0.1, "torchft", {"every": 64}, "lighthouse"),
     "torchft diloco 16": Arm("fault_tolerant", 0.05, "torchft", {"every": 16, "outer": 0.7}, "lighthouse"),

@@ -55,14 +55,12 @@ def one(run):
             processes.append(process)
             return process
 
-        if arm.helper:
-            start(arm.helper, -1)
-        members = {rank: start(arm.script, rank) for rank in range(arm.processes)}
-        judges = range(arm.speakers)
+        members = {-1: start(arm.helper, -1)} if arm.helper else {}
+        members.update({rank: start(arm.script, rank) for rank in range(run["world"])})
 
         def wait(name, deadline):
             """Until all that live have made the mark."""
-            while living := [r for r in judges if not meet.marked(folder, f"{name}.{r}") and members[r].poll() is None]:
+            while living := [r for r in arm.speakers if not meet.marked(folder, f"{name}.{r}") and members[r].poll() is None]:
                 dead = [r for r, m in members.items() if m.poll() is not None]
                 if time.monotonic() > deadline or name == "ready" and dead:
                     raise TimeoutError(f"{living} have not said {name}, and {dead} have ended")
@@ -77,7 +75,7 @@ def one(run):
             moved, processor = (after - before for after, before in zip(spent(), (moved, processor)))
             meet.mark(folder, "judge")
             wait("result", time.monotonic() + 120)
-            results = [json.loads(meet.await_mark(folder, f"result.{r}")) for r in judges if meet.marked(folder, f"result.{r}")]
+            results = [json.loads(meet.await_mark(folder, f"result.{r}")) for r in arm.speakers if meet.marked(folder, f"result.{r}")]
             failed = None if results else "no member came to the end"
         except TimeoutError as late:
             failed = str(late)
