@@ -27,7 +27,6 @@ ARMS = {
     "hivemind 16384 local": swarm(16384, True),
     "flower 240": Arm("federated", 0.1, "flwr", {"every": 240}, "federated", (-1,)),
     "flower 60": Arm("federated", 0.1, "flwr", {"every": 60}, "federated", (-1,)),
-    "flower superlink 240": Arm("supernode", 0.1, "flwr", {"every": 240}, "superlink", (0,)),
     "torchft local-sgd 16": Arm("fault_tolerant", 0.1, "torchft", {"every": 16}, "lighthouse"),
     "torchft local-sgd 64": Arm("fault_tolerant", 0.1, "torchft", {"every": 64}, "lighthouse"),
     "torchft diloco 16": Arm("fault_tolerant", 0.05, "torchft", {"every": 16, "outer": 0.7}, "lighthouse"),

@@ -1,7 +1,7 @@
 """Flower's FedAvg by start_server and start_client: the server (rank -1), or one of its clients.
 
-Flower has deprecated these two for SuperLink and SuperNodes, whose ClientApp is a new process in each round (flower/app.py);
-here a client is one process for the whole run, so that what is timed is training and not Python's start.
+Flower has deprecated these two for SuperLink and SuperNodes, whose ClientApp is a new process in each round; here a client
+is one process for the whole run, so that what is timed is training and not Python's start.
 """
 
 import json

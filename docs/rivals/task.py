@@ -84,14 +84,14 @@ class Member:
         self.own = time.perf_counter() - began
         return loss
 
-    def counted(self, before=0):
+    def counted(self):
         """After each step, which takes as long as the pace says, as that of a larger model would. The last member is the one in trouble."""
         last = self.rank == self.world - 1
         took = max(self.own, self.pace) * (10 if last and self.trouble == "slow" else 1)
         time.sleep(max(took - self.own, 0))
         self.times.append(time.monotonic())
-        if last and self.trouble == "kill" and before + self.done() == self.steps // 2:
-            kill_tree(self.root if hasattr(self, "root") else os.getpid())
+        if last and self.trouble == "kill" and self.done() == self.steps // 2:
+            kill_tree(os.getpid())
 
     def done(self):
         return len(self.times) - 1
