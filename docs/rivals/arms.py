@@ -20,11 +20,11 @@ def swarm(target, local, codec="none", matchmaking=3.0):
 
 ARMS = {
     "gossipnode": Arm("ours", 0.1, "torchft", {"codec": "lattice6+4"}),
+    "gossipnode raw": Arm("ours", 0.1, "torchft", {"codec": "raw"}),
     "ddp": Arm("ddp", 0.1, "torchft"),
     "hivemind 4096": swarm(4096, False, matchmaking=1.0),
     "hivemind 4096 local": swarm(4096, True),
-    "hivemind 4096 local, 8 bits": swarm(4096, True, "8bit"),
-    "hivemind 16384 local": swarm(16384, True),
+    "hivemind 4096 local 8bit": swarm(4096, True, "8bit"),
     "flower 240": Arm("federated", 0.1, "flwr", {"every": 240}, "federated", (-1,)),
     "flower 60": Arm("federated", 0.1, "flwr", {"every": 60}, "federated", (-1,)),
     "torchft local-sgd 16": Arm("fault_tolerant", 0.1, "torchft", {"every": 16}, "lighthouse"),
