@@ -76,7 +76,7 @@ def spread(values, form="{:.2f}"):
     """The median of some runs, and the least and the greatest."""
     values = sorted(values)
     told = ["never" if v == float("inf") else form.format(v) for v in (statistics.median(values), values[0], values[-1])]
-    return "{} ({} to {})".format(*told)
+    return told[0] if len(set(told)) == 1 and told[0] == "never" else "{} ({} to {})".format(*told)
 
 
 def first_pictures(source, target, n):
