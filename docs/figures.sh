@@ -298,7 +298,7 @@ if wanted stages && have mnist; then
 			"$(grep -o '"test_accuracy":{"mean":[0-9.]*' "$work/member$number")"
 	done
 fi
-# Strategies at the best of their rates, three seeds, in seven worlds; some 25 minutes of processor time. WORLDS has further arguments
+# Strategies at the best of their rates, three seeds, in seven worlds; some 20 minutes of processor time. WORLDS has further arguments
 # (python3 docs/worlds.py --help), as "--rows rows.jsonl --plot worlds.svg", which needs matplotlib.
 if wanted worlds && have mnist; then
 	# shellcheck disable=SC2086 # arguments
