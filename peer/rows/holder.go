@@ -100,7 +100,7 @@ func (h *Holder) Counts() Counts {
 
 // Weigh gives a member that takes rows another weight than 1, until it is given another: of an epoch it is handed out so much
 // more or less beside the others. Holders with the policy Random then divide by speed, and who has had its share of an epoch waits for the
-// others. What comes through another holder counts for that one. At most handout.MaxWeights members have one.
+// others. What comes through another holder counts for that one. At most 4,096 members have one.
 func (h *Holder) Weigh(member transport.PeerID, weight float64) error {
 	if !(weight > 0) || math.IsInf(weight, 1) {
 		return fmt.Errorf("a weight of %v for %s: want a number above 0", weight, member)
