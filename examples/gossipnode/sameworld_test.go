@@ -26,7 +26,7 @@ func TestVirtualTimeIsLikeLoopback(t *testing.T) {
 	const (
 		points = 0.5  // of accuracy
 		share  = 0.03 // of the bytes of an exchange
-		fewest = 60   // exchanges, for either to tell anything
+		fewest = 20   // exchanges, for either to tell anything; a crowded machine leaves processes time for 40
 		// With a lattice, how many blocks fail depends on how late real processes
 		// exchange: fewer on an idle machine (down to 3.2 % fewer bytes were seen in
 		// 9 runs), more on a busy one (up to 18 % more).
