@@ -2,7 +2,9 @@
 package acceptlimit
 
 import (
+	"errors"
 	"io"
+	"net"
 	"net/netip"
 	"slices"
 	"sync"
@@ -128,6 +130,16 @@ func (u limited) GateMaListener(l manet.Listener) transport.GatedMaListener {
 	return guarded{u.Upgrader.GateMaListener(l), u.limiter}
 }
 
+// passing is an error after which a listener goes on. On Linux accept(2) also returns what the network did to a
+// connection that nobody has seen yet (EPROTO, EHOSTUNREACH), and a want of memory or a firewall's refusal. Go calls
+// few of these temporary, and libp2p would close the listener for good: nobody could reach this process any more.
+type passing struct{ error }
+
+func (e passing) Unwrap() error { return e.error }
+
+// Temporary is what libp2p asks: it waits for up to a second, and accepts again.
+func (passing) Temporary() bool { return true }
+
 // guarded is a listener whose connections are within the limits for each address.
 type guarded struct {
 	transport.GatedMaListener
@@ -136,8 +148,11 @@ type guarded struct {
 
 func (l guarded) Accept() (manet.Conn, network.ConnManagementScope, error) {
 	conn, scope, err := l.GatedMaListener.Accept()
-	if err != nil {
+	switch {
+	case errors.Is(err, net.ErrClosed):
 		return nil, nil, err
+	case err != nil:
+		return nil, nil, passing{err}
 	}
 	var from netip.Addr
 	if ip, err := manet.ToIP(conn.RemoteMultiaddr()); err == nil {

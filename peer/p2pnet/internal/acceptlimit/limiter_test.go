@@ -1,12 +1,18 @@
 package acceptlimit
 
 import (
+	"errors"
 	"fmt"
+	"net"
 	"net/netip"
+	"os"
+	"syscall"
 	"testing"
 
 	"github.com/libp2p/go-libp2p/core/network"
 	"github.com/libp2p/go-libp2p/core/peer"
+	"github.com/libp2p/go-libp2p/core/transport"
+	manet "github.com/multiformats/go-multiaddr/net"
 	"go.uber.org/zap"
 )
 
@@ -149,6 +155,30 @@ func TestBlockIsWhatOneOwnerHas(t *testing.T) {
 	} {
 		if got := BlockOf(netip.MustParseAddr(address)).String(); got != want {
 			t.Errorf("%s is of block %q, want %q", address, got, want)
+		}
+	}
+}
+
+// failing is a listener that accepts nothing.
+type failing struct {
+	transport.GatedMaListener
+	err error
+}
+
+func (f failing) Accept() (manet.Conn, network.ConnManagementScope, error) {
+	return nil, nil, &net.OpError{Op: "accept", Net: "tcp", Err: f.err}
+}
+
+// Libp2p closes a listener for good after an error that does not call itself temporary.
+func TestAListenerOutlivesItsErrors(t *testing.T) {
+	for _, err := range []error{syscall.EPROTO, syscall.ENOBUFS, os.NewSyscallError("accept4", syscall.EPERM), syscall.EMFILE, net.ErrClosed} {
+		_, _, got := guarded{failing{err: err}, newEntrance(t).Limiter}.Accept()
+		temporary, is := errors.AsType[interface {
+			error
+			Temporary() bool
+		}](got)
+		if goesOn := is && temporary.Temporary(); goesOn != (err != net.ErrClosed) || !errors.Is(got, err) {
+			t.Errorf("%v: the listener goes on: %v, with %v", err, goesOn, got)
 		}
 	}
 }
