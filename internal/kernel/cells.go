@@ -7,16 +7,16 @@ type Cell struct {
 	HN uint64
 }
 
-// AddCells adds the rows of a table to histograms of four columns, of which bins has the bins of each row, the first
-// column's in the lowest byte:
+// AddCells adds the rows of a table to histograms of four lanes. A row has stride numbers, of which the first in bins has its bins
+// in these lanes, the first lane's in the lowest byte:
 //
 //	for i, row := range rows {
-//		for c := range to {
-//			to[c][byte(bins[row]>>(8*c))] += add[i]
+//		for lane := range to {
+//			to[lane][byte(bins[int(row)*stride]>>(8*lane))] += add[i]
 //		}
 //	}
 //
 // It panics if there is no such row in bins, or fewer cells in add than rows.
-func AddCells(to *[4]*[256]Cell, bins []uint32, rows []int32, add []Cell) {
-	addCells(to, bins, rows, add[:len(rows)])
+func AddCells(to *[4]*[256]Cell, bins []uint32, stride int, rows []int32, add []Cell) {
+	addCells(to, bins, stride, rows, add[:len(rows)])
 }

@@ -4,9 +4,9 @@
 
 #include "textflag.h"
 
-// func addCellsAVX2(to *[4]*[256]Cell, bins []uint32, rows []int32, add []Cell) int
+// func addCellsAVX2(to *[4]*[256]Cell, bins []uint32, stride int, rows []int32, add []Cell) int
 // Requires: AVX
-TEXT ·addCellsAVX2(SB), NOSPLIT, $0-88
+TEXT ·addCellsAVX2(SB), NOSPLIT, $0-96
 	MOVQ  to+0(FP), AX
 	MOVQ  (AX), CX
 	MOVQ  8(AX), DX
@@ -14,44 +14,46 @@ TEXT ·addCellsAVX2(SB), NOSPLIT, $0-88
 	MOVQ  24(AX), AX
 	MOVQ  bins_base+8(FP), SI
 	MOVQ  bins_len+16(FP), DI
-	MOVQ  rows_base+32(FP), R8
-	MOVQ  rows_len+40(FP), R9
-	MOVQ  add_base+56(FP), R10
-	TESTQ R9, R9
+	MOVQ  stride+32(FP), R8
+	MOVQ  rows_base+40(FP), R9
+	MOVQ  rows_len+48(FP), R10
+	MOVQ  add_base+64(FP), R11
+	TESTQ R10, R10
 	JZ    done
 
 row:
-	MOVLQSX (R8), R11
-	CMPQ    R11, DI
+	MOVLQSX (R9), R12
+	IMULQ   R8, R12
+	CMPQ    R12, DI
 	JAE     done
-	VMOVDQU (R10), X0
-	MOVL    (SI)(R11*4), R12
-	MOVL    R12, R11
-	SHLL    $0x04, R11
-	ANDL    $0x00000ff0, R11
-	VPADDQ  (CX)(R11*1), X0, X1
-	VMOVDQU X1, (CX)(R11*1)
-	MOVL    R12, R11
-	SHRL    $0x04, R11
-	ANDL    $0x00000ff0, R11
-	VPADDQ  (DX)(R11*1), X0, X1
-	VMOVDQU X1, (DX)(R11*1)
-	MOVL    R12, R11
-	SHRL    $0x0c, R11
-	ANDL    $0x00000ff0, R11
-	VPADDQ  (BX)(R11*1), X0, X1
-	VMOVDQU X1, (BX)(R11*1)
-	MOVL    R12, R11
-	SHRL    $0x14, R11
-	ANDL    $0x00000ff0, R11
-	VPADDQ  (AX)(R11*1), X0, X1
-	VMOVDQU X1, (AX)(R11*1)
-	ADDQ    $0x04, R8
-	ADDQ    $0x10, R10
-	DECQ    R9
+	VMOVDQU (R11), X0
+	MOVL    (SI)(R12*4), R13
+	MOVL    R13, R12
+	SHLL    $0x04, R12
+	ANDL    $0x00000ff0, R12
+	VPADDQ  (CX)(R12*1), X0, X1
+	VMOVDQU X1, (CX)(R12*1)
+	MOVL    R13, R12
+	SHRL    $0x04, R12
+	ANDL    $0x00000ff0, R12
+	VPADDQ  (DX)(R12*1), X0, X1
+	VMOVDQU X1, (DX)(R12*1)
+	MOVL    R13, R12
+	SHRL    $0x0c, R12
+	ANDL    $0x00000ff0, R12
+	VPADDQ  (BX)(R12*1), X0, X1
+	VMOVDQU X1, (BX)(R12*1)
+	MOVL    R13, R12
+	SHRL    $0x14, R12
+	ANDL    $0x00000ff0, R12
+	VPADDQ  (AX)(R12*1), X0, X1
+	VMOVDQU X1, (AX)(R12*1)
+	ADDQ    $0x04, R9
+	ADDQ    $0x10, R11
+	DECQ    R10
 	JNZ     row
 
 done:
-	MOVQ R9, ret+80(FP)
+	MOVQ R10, ret+88(FP)
 	VZEROUPPER
 	RET

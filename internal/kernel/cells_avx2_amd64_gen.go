@@ -7,4 +7,4 @@ package kernel
 // addCellsAVX2 is addCellsGo, up to the first row that bins has not, and returns how many rows are left.
 //
 //go:noescape
-func addCellsAVX2(to *[4]*[256]Cell, bins []uint32, rows []int32, add []Cell) int
+func addCellsAVX2(to *[4]*[256]Cell, bins []uint32, stride int, rows []int32, add []Cell) int

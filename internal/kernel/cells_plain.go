@@ -2,6 +2,6 @@
 
 package kernel
 
-func addCells(to *[4]*[256]Cell, bins []uint32, rows []int32, add []Cell) {
-	addCellsGo(to, bins, rows, add)
+func addCells(to *[4]*[256]Cell, bins []uint32, stride int, rows []int32, add []Cell) {
+	addCellsGo(to, bins, stride, rows, add)
 }

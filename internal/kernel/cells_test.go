@@ -7,9 +7,9 @@ import (
 )
 
 // cellCase is a table of rows, some of which are added.
-func cellCase(seed uint64, rows, chosen int) (bins []uint32, list []int32, add []Cell) {
+func cellCase(seed uint64, rows, stride, chosen int) (bins []uint32, list []int32, add []Cell) {
 	rng := rand.New(rand.NewPCG(seed, 1))
-	for range rows {
+	for range rows * stride {
 		bins = append(bins, rng.Uint32()>>rng.IntN(9)) // crowded bins too
 	}
 	for range chosen {
@@ -19,23 +19,26 @@ func cellCase(seed uint64, rows, chosen int) (bins []uint32, list []int32, add [
 	return bins, list, add
 }
 
-func fourColumns(h *[4][256]Cell) *[4]*[256]Cell { return &[4]*[256]Cell{&h[0], &h[1], &h[2], &h[3]} }
+func fourLanes(h *[4][256]Cell) *[4]*[256]Cell { return &[4]*[256]Cell{&h[0], &h[1], &h[2], &h[3]} }
 
 func TestCellsAddUp(t *testing.T) {
 	for seed, chosen := range []int{0, 1, 2, 3, 100, 1024, 70_000} {
-		bins, rows, add := cellCase(uint64(seed), 3000, chosen)
-		var want, got, plain [4][256]Cell
-		for i, row := range rows {
-			for c := range want {
-				cell := &want[c][byte(bins[row]>>(8*c))]
-				cell.G += add[i].G
-				cell.HN += add[i].HN
+		for stride := 1; stride < 4; stride++ {
+			bins, rows, add := cellCase(uint64(seed), 3000, stride, chosen)
+			bins = bins[stride-1:] // the last of each row
+			var want, got, plain [4][256]Cell
+			for i, row := range rows {
+				for lane := range want {
+					cell := &want[lane][byte(bins[int(row)*stride]>>(8*lane))]
+					cell.G += add[i].G
+					cell.HN += add[i].HN
+				}
 			}
-		}
-		AddCells(fourColumns(&got), bins, rows, append(add, Cell{G: 1}))
-		addCellsGo(fourColumns(&plain), bins, rows, add)
-		if got != want || plain != want {
-			t.Errorf("%d rows: the sums differ from the plain loop's", chosen)
+			AddCells(fourLanes(&got), bins, stride, rows, append(add, Cell{G: 1}))
+			addCellsGo(fourLanes(&plain), bins, stride, rows, add)
+			if got != want || plain != want {
+				t.Errorf("%d rows of %d numbers: the sums differ from the plain loop's", chosen, stride)
+			}
 		}
 	}
 }
@@ -49,20 +52,20 @@ func TestCellsOfRowsThatAreNotThere(t *testing.T) {
 				}
 			}()
 			var h [4][256]Cell
-			AddCells(fourColumns(&h), make([]uint32, 3), []int32{0, row, 1}, make([]Cell, 3))
+			AddCells(fourLanes(&h), make([]uint32, 6), 2, []int32{0, row, 1}, make([]Cell, 3))
 		}()
 	}
 }
 
 func BenchmarkCells(b *testing.B) {
-	bins, rows, add := cellCase(1, 1<<13, 1024)
+	bins, rows, add := cellCase(1, 1<<13, 1, 1024)
 	slices.Sort(rows) // as those of a tree's node
-	for name, do := range map[string]func(*[4]*[256]Cell, []uint32, []int32, []Cell){"best": AddCells, "go": addCellsGo} {
+	for name, do := range map[string]func(*[4]*[256]Cell, []uint32, int, []int32, []Cell){"best": AddCells, "go": addCellsGo} {
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()
 			var h [4][256]Cell
-			for to := fourColumns(&h); b.Loop(); {
-				do(to, bins, rows, add)
+			for to := fourLanes(&h); b.Loop(); {
+				do(to, bins, 1, rows, add)
 			}
 		})
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/seed-97356399/murmuration/internal/kernel"
 	"github.com/seed-97356399/murmuration/peer/table"
 	"github.com/seed-97356399/murmuration/peer/table/prepare"
 )
@@ -71,6 +72,7 @@ type boosting struct {
 	grower *grower
 	trees  []*tree   // of the current round
 	output []float64 // for each row, a number for each tree of a round
+	odds   [blockRows]float32
 }
 
 func newBoosting(ctx context.Context, s Boost, flock table.Flock, b *binned, rows Rows) (*boosting, error) {
@@ -90,7 +92,7 @@ func newBoosting(ctx context.Context, s Boost, flock table.Flock, b *binned, row
 	f.grower = newGrower(flock, b, limits{leaves: s.Leaves, depth: s.Depth, minRows: s.MinRows})
 	weights := f.loss != sumOfLeaves || b.weighted
 	for range k {
-		t := &tree{grad: newGradients(b, 1, true, weights)}
+		t := &tree{grad: newGradients(b, 1, weights)}
 		t.grad.scale(b.weight, b.weight)
 		f.trees = append(f.trees, t)
 	}
@@ -104,7 +106,7 @@ func newBoosting(ctx context.Context, s Boost, flock table.Flock, b *binned, row
 // base is the value that the trees start from: the mean, or logarithms of odds or of probabilities.
 func (f *boosting) base(ctx context.Context) ([]float64, error) {
 	classes := len(f.rows.Classes)
-	d := newGradients(f.table, 1, true, true)
+	d := newGradients(f.table, 1, true)
 	d.gBits += gradientBits / 2 // more bits fit, since these numbers are no int32
 	d.gBits = min(d.gBits, exactBits-1-d.shift)
 	d.scale(f.table.weight*max(f.table.target, 1), f.table.weight)
@@ -186,7 +188,7 @@ func (f *boosting) round(ctx context.Context, round int) error {
 	return nil
 }
 
-// setGradients sets the gradients of the loss at the current outputs.
+// setGradients sets the gradients of the loss at the current outputs. A float32 of the exponential is as exact as gradients are.
 func (f *boosting) setGradients(ctx context.Context, round int) error {
 	y := f.rows.Target
 	switch f.loss {
@@ -210,10 +212,18 @@ func (f *boosting) setGradients(ctx context.Context, round int) error {
 			d.set(i, float64(weight*(y[i]-out)), weight)
 		}
 	case oddsOfLeaves:
-		d := f.trees[0].grad
-		for i, out := range f.output {
-			p, weight := sigmoid(out), f.rows.weight(i)
-			d.set(i, float64(weight*(y[i]-p)), float64(weight*float64(p*(1-p))))
+		d, odds := f.trees[0].grad, f.odds[:] // against class 1
+		for from := 0; from < len(f.output); from += len(odds) {
+			odds = odds[:min(len(odds), len(f.output)-from)]
+			for i := range odds {
+				odds[i] = float32(-f.output[from+i])
+			}
+			kernel.Exp(odds, odds)
+			for i, against := range odds {
+				p, row := 1/(1+float64(against)), from+i
+				weight := f.rows.weight(row)
+				d.set(row, float64(weight*(y[row]-p)), float64(weight*float64(p*(1-p))))
+			}
 		}
 	default:
 		k := len(f.trees)

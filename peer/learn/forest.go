@@ -110,13 +110,13 @@ func (f *boosting) means(ctx context.Context, base []float64) (*gradients, error
 	switch classes := len(f.rows.Classes); {
 	case classes == 0:
 		f.loss = sumOfLeaves
-		f.trees = []*tree{{grad: newGradients(b, 1, true, b.weighted)}}
+		f.trees = []*tree{{grad: newGradients(b, 1, b.weighted)}}
 		for range b.rows {
 			f.output = append(f.output, base[0])
 		}
 		return f.trees[0].grad, f.setGradients(ctx, 0)
 	case classes == 2:
-		d := newGradients(b, 1, true, b.weighted)
+		d := newGradients(b, 1, b.weighted)
 		if !b.weighted { // counts
 			d.gBits, d.signed = 0, false
 		}
@@ -129,14 +129,12 @@ func (f *boosting) means(ctx context.Context, base []float64) (*gradients, error
 	case classes > maxClasses:
 		return nil, fmt.Errorf("learn: a tree or forest for %d classes; want at most %d, or boosting", classes, maxClasses)
 	default:
-		d := newGradients(b, classes, false, b.weighted)
+		d := newGradients(b, classes, b.weighted)
 		d.scale(1, b.weight)
 		d.class = make([]uint8, b.rows)
 		for i := range b.rows {
 			d.class[i] = uint8(y[i])
-			if d.h != nil {
-				d.h[i] = int32(math.RoundToEven(f.rows.weight(i) * d.perH))
-			}
+			d.set(i, 0, f.rows.weight(i))
 		}
 		return d, nil
 	}

@@ -14,34 +14,35 @@ const (
 	exactBits    = 53 // of a float64
 )
 
+// gradient is that of a row in units of gUnit, and its weight in units of hUnit: 0 for what all rows have alike.
+type gradient struct{ g, h int32 }
+
 // gradients are what a tree is fitted to. Each row of this member has a gradient (how the output should change) and a
 // weight (the second derivative of the loss), or a class and a weight.
 type gradients struct {
-	g       []int32 // in units of gUnit; nil if there are classes
-	h       []int32 // weights in units of hUnit; nil if each row weighs 1
-	class   []uint8 // nil if there are gradients
-	outputs int     // of a leaf: 1, or the number of classes
-	shift   uint    // bits for the number of rows in cell.hn
-	gBits   uint    // |g| <= 1<<gBits
-	hBits   uint    // h <= 1<<hBits
-	signed  bool    // g may be negative
-	gUnit   float64
-	hUnit   float64
-	perG    float64 // 1/gUnit, which is exact: units are powers of 2
-	perH    float64
+	rows     []gradient
+	class    []uint8 // nil if there are gradients
+	weighted bool    // else each row weighs 1
+	outputs  int     // of a leaf: 1, or the number of classes
+	shift    uint    // bits for the number of rows in cell.HN
+	gBits    uint    // |g| <= 1<<gBits
+	hBits    uint    // h <= 1<<hBits
+	signed   bool    // g may be negative
+	gUnit    float64
+	hUnit    float64
+	perG     float64 // 1/gUnit, which is exact: units are powers of 2
+	perH     float64
 }
 
-// newGradients allocates memory for all rows; g and h tell whether gradients and weights are needed.
-func newGradients(b *binned, outputs int, g, h bool) *gradients {
+// newGradients allocates memory for all rows; with more than one output they have classes.
+func newGradients(b *binned, outputs int, weighted bool) *gradients {
 	rows := uint(bits.Len64(uint64(b.all)))
-	grad := &gradients{outputs: outputs, shift: rows, gUnit: 1, hUnit: 1, perG: 1, perH: 1}
-	if g {
-		grad.g = make([]int32, b.rows)
+	grad := &gradients{rows: make([]gradient, b.rows), weighted: weighted, outputs: outputs, shift: rows, gUnit: 1, hUnit: 1, perG: 1, perH: 1}
+	if outputs == 1 {
 		grad.signed = true
 		grad.gBits = min(gradientBits, exactBits-1-rows)
 	}
-	if h {
-		grad.h = make([]int32, b.rows)
+	if weighted {
 		grad.hBits = min(weightBits, exactBits-rows, 64-2*rows)
 	}
 	return grad
@@ -53,7 +54,7 @@ func (d *gradients) scale(g, h float64) {
 		d.gUnit = powerAbove(g) / float64(int64(1)<<d.gBits)
 		d.perG = 1 / d.gUnit
 	}
-	if d.h != nil {
+	if d.weighted {
 		d.hUnit = powerAbove(h) / float64(int64(1)<<d.hBits)
 		d.perH = 1 / d.hUnit
 	}
@@ -73,10 +74,11 @@ func powerAbove(x float64) float64 {
 
 // set stores the gradient and the weight of a row.
 func (d *gradients) set(row int, g, h float64) {
-	d.g[row] = int32(math.RoundToEven(g * d.perG))
-	if d.h != nil {
-		d.h[row] = int32(math.RoundToEven(h * d.perH))
+	one := gradient{g: int32(math.RoundToEven(g * d.perG))}
+	if d.weighted {
+		one.h = int32(math.RoundToEven(h * d.perH))
 	}
+	d.rows[row] = one
 }
 
 // value is the output of a leaf whose rows have the sums g and h. l2 is the penalty of its size.

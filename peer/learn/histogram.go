@@ -2,6 +2,7 @@ package learn
 
 import (
 	"math/bits"
+	"slices"
 
 	"github.com/seed-97356399/murmuration/internal/kernel"
 )
@@ -52,21 +53,12 @@ type histograms struct {
 	table  *binned
 	levels [maxLevel + 1][]*coarseColumn // by level and column; level 0 is the bins of the rows
 	cells  []cell
-	four   [][]uint32 // the bins of four columns, by row
+	lanes  *laneSums
 	add    [blockRows]cell
-	nobody [256]cell // what rows add to columns that the last four lack
 }
 
 func newHistograms(b *binned) *histograms {
-	s := &histograms{table: b}
-	for c := range b.columns {
-		if c%4 == 0 {
-			s.four = append(s.four, make([]uint32, b.rows))
-		}
-		for row, bin := range b.bins[c] {
-			s.four[c/4][row] |= uint32(bin) << (c % 4 * 8)
-		}
-	}
+	s := &histograms{table: b, lanes: newLaneSums(b)}
 	for level := range s.levels {
 		for c := range b.columns {
 			s.levels[level] = append(s.levels[level], coarsen(&b.columns[c], level))
@@ -98,21 +90,18 @@ func (s *histograms) build(d *gradients, l *layout, rows []int32) []cell {
 	}
 	cells := s.cells[:n+256]
 	clear(cells[:n])
+	all := d.class == nil && l.level == 0 && slices.Equal(l.columns, s.lanes.all)
 	for len(rows) > 0 {
 		block := rows[:min(blockRows, len(rows))]
 		rows = rows[len(block):]
-		s.load(d, block)
-		for i := 0; i < len(l.columns); i++ {
-			c := l.columns[i]
-			if n := s.together(d, l, i); n > 0 {
-				to := [4]*[256]cell{&s.nobody, &s.nobody, &s.nobody, &s.nobody}
-				for c := range n {
-					to[c] = (*[256]cell)(cells[l.offset[i+c]:])
-				}
-				kernel.AddCells(&to, s.four[c/4], block, s.add[:])
-				i += n - 1
-				continue
-			}
+		for i, row := range block {
+			s.add[i] = cell{G: int64(d.rows[row].g), HN: uint64(d.rows[row].h)<<d.shift | 1}
+		}
+		if all {
+			s.lanes.add(block, s.add[:])
+			continue
+		}
+		for i, c := range l.columns {
 			bins := s.table.bins[c]
 			of := cells[int(l.offset[i])*k:]
 			switch to := &s.levels[l.level][c].to; {
@@ -125,31 +114,10 @@ func (s *histograms) build(d *gradients, l *layout, rows []int32) []cell {
 			}
 		}
 	}
+	if all {
+		s.lanes.drain(cells, l.offset)
+	}
 	return cells[:n]
-}
-
-// together is how many columns from the i-th on are added at once: all of those whose bins are in one number, or 0.
-func (s *histograms) together(d *gradients, l *layout, i int) int {
-	c := int(l.columns[i])
-	n := min(4, len(s.table.columns)-c)
-	if d.class == nil && l.level == 0 && c%4 == 0 && i+n <= len(l.columns) && int(l.columns[i+n-1]) == c+n-1 {
-		return n
-	}
-	return 0
-}
-
-// load copies the gradients of some rows next to each other.
-func (s *histograms) load(d *gradients, block []int32) {
-	for i, row := range block {
-		one := cell{HN: 1}
-		if d.g != nil {
-			one.G = int64(d.g[row])
-		}
-		if d.h != nil {
-			one.HN |= uint64(d.h[row]) << d.shift
-		}
-		s.add[i] = one
-	}
 }
 
 func addRows(cells *[256]cell, bins []uint8, block []int32, add *[blockRows]cell) {
@@ -185,10 +153,10 @@ type packing struct {
 // packingFor is the packing for a node with that many rows over all members.
 func packingFor(d *gradients, rows float64) packing {
 	p := packing{n: uint(bits.Len64(uint64(rows)))}
-	if d.h != nil {
+	if d.weighted {
 		p.h = d.hBits + p.n
 	}
-	if d.g != nil {
+	if d.class == nil {
 		p.g = d.gBits + p.n
 		if d.signed {
 			p.g++
@@ -264,7 +232,7 @@ func (s *histograms) unpack(out, src []float64, d *gradients, p packing) []float
 				sum = float64(int64(g) - int64(n)<<d.gBits)
 			}
 			weight := float64(h)
-			if d.h == nil {
+			if !d.weighted {
 				weight = float64(n)
 			}
 			out[i] += float64(n)

@@ -21,7 +21,7 @@ func TestPackedCellsAddUp(t *testing.T) {
 		all := int64(1) << rapid.IntRange(2, 26).Draw(t, "rows of all")
 		b := &binned{all: all}
 		classes := rapid.SampledFrom([]int{1, 3}).Draw(t, "classes")
-		d := newGradients(b, classes, classes == 1, rapid.Bool().Draw(t, "weighted"))
+		d := newGradients(b, classes, rapid.Bool().Draw(t, "weighted"))
 		if classes > 1 {
 			d.class = []uint8{}
 		} else if rapid.Bool().Draw(t, "counts") {
@@ -40,16 +40,16 @@ func TestPackedCellsAddUp(t *testing.T) {
 					g = -g
 				}
 				h := n << d.hBits
-				if d.h == nil {
+				if !d.weighted {
 					h = 0
 				}
-				if d.g == nil {
+				if classes > 1 {
 					g = 0
 				}
 				cells[i] = cell{G: g, HN: uint64(h)<<d.shift | uint64(n)}
 				out := want[i/classes*d.stride():]
 				weight := float64(h)
-				if d.h == nil {
+				if !d.weighted {
 					weight = float64(n)
 				}
 				out[0] += float64(n)
@@ -192,4 +192,44 @@ type quiet struct{ table.Alone }
 
 func (quiet) Sum(_ context.Context, _ string, vector []float64) ([]float64, int, error) {
 	return vector, 1, nil
+}
+
+// TestLanesAddUp adds rows to all columns at once, of which several are in a lane, and to each by itself.
+func TestLanesAddUp(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		rng := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 2))
+		rows := rapid.IntRange(1, 3000).Draw(t, "rows")
+		b := &binned{rows: rows, all: int64(rows)}
+		for _, bins := range rapid.SliceOfN(rapid.IntRange(1, 256), 1, 12).Draw(t, "bins") {
+			b.columns = append(b.columns, binColumn{bins: bins})
+			b.bins = append(b.bins, make([]uint8, rows))
+			for i := range rows {
+				b.bins[len(b.bins)-1][i] = uint8(rng.IntN(bins))
+			}
+		}
+		d := newGradients(b, 1, rapid.Bool().Draw(t, "weighted"))
+		var list []int32
+		for i := range rows {
+			d.set(i, float64(rng.IntN(1001)-500), float64(rng.IntN(9)))
+			if rng.IntN(3) > 0 {
+				list = append(list, int32(i))
+			}
+		}
+		s, l := newHistograms(b), &layout{columns: b.allColumns(nil)}
+		s.arrange(l)
+		for range 2 { // the second time what is left of the first must not count
+			got := s.build(d, l, list)
+			for c := range b.columns {
+				want := make([]cell, b.columns[c].bins)
+				for _, row := range list {
+					to := &want[b.bins[c][row]]
+					to.G += int64(d.rows[row].g)
+					to.HN += uint64(d.rows[row].h)<<d.shift | 1
+				}
+				if of := got[l.offset[c]:l.offset[c+1]]; !slices.Equal(of, want) {
+					t.Fatalf("column %d of %d bins: %v, want %v", c, len(want), of, want)
+				}
+			}
+		}
+	})
 }

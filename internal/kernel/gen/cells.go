@@ -8,8 +8,8 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// cellColumns is to how many columns a row is added at once: so many bins are in one number.
-const cellColumns = 4
+// cellLanes is in how many lanes a row is added at once: so many bins are in one number.
+const cellLanes = 4
 
 // cellText declares what is added, as cells.go of package kernel has it.
 const cellText = `
@@ -27,7 +27,7 @@ func addCellKernels(files map[string][]byte) error {
 		}
 		context := build.NewContext()
 		context.ConstraintExpr(constraint)
-		r, err := l.declared(context, "addCells", "(to *[4]*[256]Cell, bins []uint32, rows []int32, add []Cell) int",
+		r, err := l.declared(context, "addCells", "(to *[4]*[256]Cell, bins []uint32, stride int, rows []int32, add []Cell) int",
 			"is addCellsGo, up to the first row that bins has not, and returns how many rows are left.")
 		if err != nil {
 			return fmt.Errorf("cells: %w", err)
@@ -40,29 +40,31 @@ func addCellKernels(files map[string][]byte) error {
 	return nil
 }
 
-// addCells adds each row's cell to that of its bin in every column, both sums in one addition.
+// addCells adds each row's cell to that of its bin in every lane, both sums in one addition.
 func addCells(r *routine) {
 	const cellSize, cellShift, binMask = 16, 4, 0xff << 4
 	list := r.Load(r.Param("to"), r.GP64())
-	var column [cellColumns]reg.GPVirtual
-	for i := range column {
-		column[i] = r.GP64()
-		r.MOVQ(operand.Mem{Base: list, Disp: i * 8}, column[i])
+	var lane [cellLanes]reg.GPVirtual
+	for i := range lane {
+		lane[i] = r.GP64()
+		r.MOVQ(operand.Mem{Base: list, Disp: i * 8}, lane[i])
 	}
 	bins, known := r.Load(r.Param("bins").Base(), r.GP64()), r.Load(r.Param("bins").Len(), r.GP64())
+	stride := r.Load(r.Param("stride"), r.GP64())
 	rows, left := r.Load(r.Param("rows").Base(), r.GP64()), r.Load(r.Param("rows").Len(), r.GP64())
 	add := r.Load(r.Param("add").Base(), r.GP64())
-	row, bin, one, sum := r.GP64(), r.GP32(), r.XMM(), r.XMM()
+	at, bin, one, sum := r.GP64(), r.GP32(), r.XMM(), r.XMM()
 	r.TESTQ(left, left)
 	r.JZ(operand.LabelRef("done"))
 	r.Label("row")
-	r.MOVLQSX(operand.Mem{Base: rows}, row)
-	r.CMPQ(row, known)
+	r.MOVLQSX(operand.Mem{Base: rows}, at)
+	r.IMULQ(stride, at)
+	r.CMPQ(at, known)
 	r.JAE(operand.LabelRef("done"))
 	r.VMOVDQU(operand.Mem{Base: add}, one)
 	four := r.GP32()
-	r.MOVL(operand.Mem{Base: bins, Index: row, Scale: 4}, four)
-	for i, at := range column {
+	r.MOVL(operand.Mem{Base: bins, Index: at, Scale: 4}, four)
+	for i, cells := range lane {
 		r.MOVL(four, bin)
 		if i == 0 {
 			r.SHLL(operand.U8(cellShift), bin)
@@ -70,7 +72,7 @@ func addCells(r *routine) {
 			r.SHRL(operand.U8(8*i-cellShift), bin)
 		}
 		r.ANDL(operand.U32(binMask), bin)
-		cell := operand.Mem{Base: at, Index: bin.As64(), Scale: 1}
+		cell := operand.Mem{Base: cells, Index: bin.As64(), Scale: 1}
 		r.VPADDQ(cell, one, sum)
 		r.VMOVDQU(sum, cell)
 	}
