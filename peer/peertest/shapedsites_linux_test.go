@@ -261,6 +261,9 @@ func TestShapedSites(t *testing.T) {
 			}
 		}
 	}
+	if took[1][1] == 0 {
+		t.Skip("no processes at two sites, as each part says")
+	}
 	gain := func(both [2]float64) float64 { return both[0] / both[1] }
 	for way, w := range ways {
 		t.Logf("%s: told, %.0f %% are there %.2f times sooner, with %.1f times fewer bytes across", w.name, 100*siteTarget, gain(took[way]), gain(across[way]))
