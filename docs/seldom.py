@@ -33,6 +33,7 @@ ARMS = {
     "burst": (SELDOM + " --burst 4", 0),
     "burst momentum 0.8": (SELDOM + " --burst 4 --outer-momentum 0.8", 0),
     "muon": (SELDOM + " --optimizer muon", -5),
+    "muon momentum 0.5": (SELDOM + " --optimizer muon --outer-momentum 0.5", -5),
     "quarter at H/4": ("--codec lattice6+4 --every partial={q} --link {quarter},0.2", 0),
 }
 

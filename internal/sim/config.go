@@ -70,13 +70,21 @@ type Config struct {
 type Sites struct {
 	// Of is the site of each peer, from 0. What peers tell of it is in Member.Place.
 	Of []int
-	// Across joins peers of different sites, in the place of Config.Link. Its bandwidth is that of a site's
-	// uplink: all peers there together send no more to other sites, and receive no more.
+	// Across joins peers of different sites: its delay and loss take the place of those of their link. Its bandwidth is
+	// that of a site's uplink: all peers there together send no more to other sites, and receive no more.
 	Across Link
 }
 
 // apart tells whether two peers are at different sites.
 func (s Sites) apart(a, b int) bool { return len(s.Of) > 0 && s.Of[a] != s.Of[b] }
+
+// between is the link of two peers that at one site would be link.
+func (s Sites) between(a, b int, link Link) Link {
+	if s.apart(a, b) {
+		link.Delay, link.Loss = s.Across.Delay, s.Across.Loss
+	}
+	return link
+}
 
 func (s Sites) validate(peers int) error {
 	if n := len(s.Of); n > 0 && n != peers {

@@ -117,10 +117,9 @@ func (w *World) line(a, b int) *line {
 	key := pairOf(a, b)
 	l := w.lines[key]
 	if l == nil {
-		l = &line{queue: &w.queue, spare: &w.spare, chance: w.config.Rand.Float64, link: w.config.Link}
+		l = &line{queue: &w.queue, spare: &w.spare, chance: w.config.Rand.Float64, link: w.config.Sites.between(a, b, w.config.Link)}
 		l.ports = [2]*port{&w.ports[key[0]], &w.ports[key[1]]}
 		if sites := w.config.Sites; sites.apart(a, b) {
-			l.link = Link{Delay: sites.Across.Delay, Loss: sites.Across.Loss}
 			l.uplinks = [2]*port{w.uplink(sites.Of[key[0]]), w.uplink(sites.Of[key[1]])}
 		}
 		if lost := w.config.Hooks.Lost; lost != nil {
@@ -139,12 +138,12 @@ func (w *World) uplink(site int) *port {
 	return w.uplinks[site]
 }
 
-// SetLink changes the link between two peers for what is sent from now on.
+// SetLink changes the link between two peers for what is sent from now on; between sites delay and loss stay.
 func (w *World) SetLink(a, b int, link Link) error {
 	if err := link.validate(); err != nil {
 		return fmt.Errorf("link between peers %d and %d: %w", a, b, err)
 	}
-	w.line(a, b).link = link
+	w.line(a, b).link = w.config.Sites.between(a, b, link)
 	return nil
 }
 
@@ -300,14 +299,14 @@ func (w *World) SetPort(peer int, bandwidth float64) error {
 	return nil
 }
 
-// SetLinks changes the links between all pairs of peers for what is sent from now on.
+// SetLinks is SetLink for all pairs of peers.
 func (w *World) SetLinks(link Link) error {
 	if err := link.validate(); err != nil {
 		return err
 	}
 	w.config.Link = link
-	for _, l := range w.lines {
-		l.link = link
+	for pair, l := range w.lines {
+		l.link = w.config.Sites.between(pair[0], pair[1], link)
 	}
 	return nil
 }

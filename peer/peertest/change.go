@@ -89,8 +89,7 @@ func (c Change) validate(peers int) error {
 	default:
 		f.note(true, "%q is no kind of change", c.Kind)
 	}
-	l := c.link
-	f.note(l.Delay < 0 || !(l.Bandwidth >= 0) || !(l.Loss >= 0 && l.Loss < 1), "a link of %+v", l)
+	f.note(!validLink(c.link), "a link of %+v", c.link)
 	f.note(c.At < 0, "at %s", c.At)
 	return errors.Join(f...)
 }

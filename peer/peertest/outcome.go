@@ -60,8 +60,8 @@ type Point struct {
 	Seconds float64
 	// Progress is the share of the work that was done.
 	Progress float64
-	// Bytes are those sent by all peers.
-	Bytes int64
+	// Bytes are those sent by all peers, and Across those of them to other sites.
+	Bytes, Across int64
 	// Mean, Min and Max are the accuracies of the evaluated peers on held-out data,
 	// TestLoss the mean of their losses there, which are between LeastLoss and MostLoss, and Loss
 	// that of the peers' running means on their training data.
@@ -75,8 +75,8 @@ type Point struct {
 type Traffic struct {
 	// Exchanges are those completed, of transfers as well; each counts once.
 	Exchanges, Refused, Failed, InDoubt uint64
-	// Bytes are those sent by all peers, copies for joiners included.
-	Bytes int64
+	// Bytes are those sent by all peers, copies for joiners included, and Across those of them to other sites.
+	Bytes, Across int64
 	// BitsPerParameter is the number of bits per parameter of an exchange, headers
 	// included, as the mean of the two directions; NaN if there was no exchange.
 	BitsPerParameter float64

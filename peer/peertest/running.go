@@ -87,6 +87,7 @@ func newRunning(s Simulation) (*running, error) {
 func (r *running) config(late map[int]bool) (sim.Config, error) {
 	c := sim.Config{
 		Topology: r.Exchange.Topology, Task: r.trainer, Pace: r.Exchange.Pace, Stall: r.Stall,
+		Sites: sim.Sites{Of: r.World.Links.Sites, Across: sim.Link(r.World.Links.Across)},
 		Hooks: sim.Hooks{
 			Opened: r.opened,
 			Broke:  func(peer, _ int, err error) { r.broke = fmt.Errorf("peer %d: %w", peer, err) },
@@ -150,6 +151,7 @@ func (r *running) member(i int) (sim.Member, error) {
 	r.trainer.renew(i, collective.Of(machine).Traits().Gradients)
 	return sim.Member{
 		ID: SimulatedID(i), Role: r.World.Replay.role(i), Machine: machine, Replica: rep, Optimizer: r.optimizer(r.stages[i], r.Optimizer), Ledger: replica.NewLedger(rep), Stage: r.stages[i],
+		Place: r.World.Links.place(i),
 	}, nil
 }
 
@@ -294,6 +296,7 @@ func (r *running) outcome() Outcome {
 		o.Traffic.Failed += uint64(c.Failed)
 		o.Traffic.InDoubt += uint64(c.InDoubt)
 		o.Traffic.Bytes += c.Sent
+		o.Traffic.Across += c.Across
 		moved += c.Moved
 		values += c.Values
 	}
@@ -314,6 +317,7 @@ func (r *running) point(glance bool) Point {
 	p := Point{Seconds: r.world.Now().Seconds(), Progress: r.trainer.progress(), Loss: r.trainer.meanLoss(), Consensus: r.consensus()}
 	for i := range r.Peers {
 		p.Bytes += r.world.Counts(i).Sent
+		p.Across += r.world.Counts(i).Across
 	}
 	most := r.Watch.Evaluate
 	if glance {

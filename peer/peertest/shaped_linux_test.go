@@ -1,19 +1,12 @@
 package peertest_test
 
 import (
-	"bufio"
 	"context"
-	"encoding/binary"
 	"flag"
 	"fmt"
 	"os"
-	"os/exec"
-	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
-
-	"golang.org/x/sys/unix"
 
 	"github.com/seed-97356399/murmuration/averaging"
 	"github.com/seed-97356399/murmuration/peer"
@@ -23,130 +16,6 @@ import (
 )
 
 var shaped = flag.Bool("shaped", false, "exchange 25 million parameters over links of 1 Gbit/s and 20 ms, and of 100 Mbit/s and 40 ms; needs root, takes two minutes")
-
-// shapedLink is a full-duplex link between two network namespaces: this process carries
-// every packet from one TUN device to the other, at the link's rate and after its delay.
-type shapedLink struct {
-	rate   float64       // bytes a second, one way, with the headers of IP and TCP
-	delay  time.Duration // one way
-	device [2]*os.File
-	moved  [2]atomic.Int64 // bytes out of each end
-	drops  atomic.Int64    // packets
-}
-
-const (
-	shapedMTU    = 1500
-	shapedHeads  = 52                     // bytes of the headers of IP and TCP in a packet
-	vnetHeader   = 10                     // struct virtio_net_hdr
-	shapedBuffer = 100 * time.Millisecond // of the link's rate, before it drops
-)
-
-func shapedNames(end int) (namespace, address string) {
-	return fmt.Sprintf("mm%d-%d", os.Getpid(), end), fmt.Sprint("10.214.7.", end+1)
-}
-
-// shape makes the link, or skips the test where that is not permitted.
-func shape(t *testing.T, bits float64, round time.Duration) *shapedLink {
-	t.Helper()
-	l := &shapedLink{rate: bits / 8, delay: round / 2}
-	ip := func(line string) {
-		if out, err := exec.Command("ip", strings.Fields(line)...).CombinedOutput(); err != nil {
-			t.Skipf("needs leave to make network namespaces: ip %s: %v: %s", line, err, out)
-		}
-	}
-	for end := range l.device {
-		name, address := shapedNames(end)
-		_, other := shapedNames(1 - end)
-		ip("netns add " + name)
-		t.Cleanup(func() { _ = exec.Command("ip", "netns", "del", name).Run() })
-		device := fmt.Sprint("mmtun", end)
-		l.device[end] = openTUN(t, device)
-		ip(fmt.Sprintf("link set %s netns %s", device, name))
-		ip(fmt.Sprintf("-n %s address add %s peer %s dev %s", name, address, other, device))
-		ip(fmt.Sprintf("-n %s link set %s mtu %d up", name, device, shapedMTU))
-		ip(fmt.Sprintf("-n %s link set lo up", name))
-	}
-	for end := range l.device {
-		l.carry(t, end)
-	}
-	return l
-}
-
-// openTUN makes a device that hands over segments of TCP as they leave the kernel, many
-// packets at a time.
-func openTUN(t *testing.T, name string) *os.File {
-	t.Helper()
-	fd, err := unix.Open("/dev/net/tun", unix.O_RDWR|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
-	if err != nil {
-		t.Skipf("needs /dev/net/tun: %v", err)
-	}
-	request, err := unix.NewIfreq(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	request.SetUint16(unix.IFF_TUN | unix.IFF_NO_PI | unix.IFF_VNET_HDR)
-	if err = unix.IoctlIfreq(fd, unix.TUNSETIFF, request); err == nil {
-		err = unix.IoctlSetInt(fd, unix.TUNSETOFFLOAD, unix.TUN_F_CSUM|unix.TUN_F_TSO4)
-	}
-	if err != nil {
-		t.Skipf("needs leave to make a TUN device: %v", err)
-	}
-	device := os.NewFile(uintptr(fd), name)
-	t.Cleanup(func() { device.Close() })
-	return device
-}
-
-// carry moves what leaves one end to the other.
-func (l *shapedLink) carry(t *testing.T, end int) {
-	type packet struct {
-		data []byte
-		due  time.Time
-	}
-	queue, done := make(chan packet, 1<<14), make(chan struct{})
-	from, to := l.device[end], l.device[1-end]
-	go func() {
-		defer close(queue)
-		var free time.Time // when the link has sent all that it has taken
-		for room := make([]byte, 1<<17); ; {
-			n, err := from.Read(room)
-			if err != nil {
-				return // closed
-			}
-			now := time.Now()
-			if free.Before(now) {
-				free = now
-			}
-			if free.Sub(now) > shapedBuffer {
-				l.drops.Add(1)
-				continue
-			}
-			size := onTheLink(room[:n])
-			free = free.Add(time.Duration(float64(size) / l.rate * 1e9))
-			l.moved[end].Add(int64(size))
-			queue <- packet{append([]byte(nil), room[:n]...), free.Add(l.delay)}
-		}
-	}()
-	go func() {
-		defer close(done)
-		for p := range queue {
-			time.Sleep(time.Until(p.due))
-			_, _ = to.Write(p.data)
-		}
-	}()
-	t.Cleanup(func() {
-		from.Close()
-		<-done
-	})
-}
-
-// onTheLink is how many bytes what a device hands over is in packets of the MTU.
-func onTheLink(data []byte) int {
-	size := len(data) - vnetHeader
-	if segment := int(binary.NativeEndian.Uint16(data[4:])); segment > 0 {
-		size += (size - shapedHeads - 1) / segment * shapedHeads
-	}
-	return size
-}
 
 // TestShapedLinks: an exchange fills links as users have them; with one lane, and with as many
 // as the links ask for once they are known.
@@ -239,33 +108,12 @@ const (
 	shapedExchanges = 4
 )
 
-// shapedPeer starts this test once more in a namespace, and passes on its lines: an address to join
-// it by, and then what each exchange moved and how long it took.
+// shapedPeer starts a process at an end, and passes on its lines: an address to join it by, and then what each exchange
+// moved and how long it took.
 func shapedPeer(ctx context.Context, t *testing.T, end int, codec string, lanes int, join string) <-chan string {
 	t.Helper()
-	name, address := shapedNames(end)
-	cmd := exec.CommandContext(ctx, "ip", "netns", "exec", name, os.Args[0], "-test.run", "^TestShapedPeer$", "-test.v")
-	cmd.Env, cmd.Stderr = append(os.Environ(), shapedRole+"="+fmt.Sprint(address, " ", codec, " ", lanes, " ", join)), os.Stderr
-	out, err := cmd.StdoutPipe()
-	if err == nil {
-		err = cmd.Start()
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		_ = cmd.Process.Signal(os.Interrupt)
-		_ = cmd.Wait()
-	})
-	lines := make(chan string, 100)
-	go func() {
-		defer close(lines)
-		for s := bufio.NewScanner(out); s.Scan(); {
-			if line, ok := strings.CutPrefix(s.Text(), "shaped: "); ok {
-				lines <- line
-			}
-		}
-	}()
+	_, address := shapedNames(end)
+	lines, _ := atEnd(ctx, t, end, "TestShapedPeer", shapedRole+"="+fmt.Sprint(address, " ", codec, " ", lanes, " ", join))
 	return lines
 }
 
@@ -301,7 +149,7 @@ func TestShapedPeer(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer p.Close()
-	fmt.Println("shaped:", p.JoinAddresses()[0])
+	fmt.Println(shapedLine, p.JoinAddresses()[0])
 	if err := p.WaitMembers(t.Context(), 2); err != nil {
 		t.Fatal(err)
 	}
@@ -314,7 +162,7 @@ func TestShapedPeer(t *testing.T) {
 		select {
 		case x := <-exchanged:
 			if n++; x.Err == nil && join != "" {
-				fmt.Println("shaped:", x.Bytes, int64(x.Took))
+				fmt.Println(shapedLine, x.Bytes, int64(x.Took))
 			}
 		case <-time.After(time.Second):
 		}

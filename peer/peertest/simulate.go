@@ -136,6 +136,7 @@ func (s Simulation) validate() error {
 	f.note(s.Limit < 0, "Limit is %s: it may not be negative", s.Limit)
 	f.within("World", s.World.validate(cmp.Or(s.Peers, defaultSimulated)))
 	w := s.Watch
+	f.note(w.Record != nil && len(s.World.Links.Sites) > 0, "Watch.Record and World.Links.Sites are both given: a recording has no sites")
 	f.note(w.Evaluate < 0 || w.Points < 0, "Watch has Evaluate %d and Points %d: neither may be negative", w.Evaluate, w.Points)
 	return errors.Join(f...)
 }

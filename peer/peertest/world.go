@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/seed-97356399/murmuration/peer/memnet"
+	"github.com/seed-97356399/murmuration/topology"
 )
 
 // World is the environment of a simulation: how fast the peers compute, the links between
@@ -50,6 +51,13 @@ type Links struct {
 	Link memnet.Link
 	// Slow maps peers to the factor by which their ports, and their links, carry less.
 	Slow map[int]float64
+	// Sites are where the peers are, each by a number from 0. Empty: all at one site.
+	Sites []int
+	// Across joins peers of different sites: its Delay and Loss take the place of those of Link, and its Bandwidth is that
+	// of a site's connection to all others, each way, which its peers share.
+	Across memnet.Link
+	// Blind: the peers do not tell at which sites they are.
+	Blind bool
 }
 
 func (w World) validate(peers int) error {
@@ -59,6 +67,7 @@ func (w World) validate(peers int) error {
 	}
 	if w.Replay != nil {
 		f.note(w.Replay.Peers != peers, "Replay is of %d peers, not of %d", w.Replay.Peers, peers)
+		f.note(len(w.Links.Sites) > 0, "Links.Sites and Replay are both given: a recording has no sites")
 		return errors.Join(f...)
 	}
 	f.note(w.Compute.Step < 0, "Compute.Step is %s: it may not be negative", w.Compute.Step)
@@ -66,6 +75,9 @@ func (w World) validate(peers int) error {
 	f.note(!(w.Links.Port >= 0), "Links.Port is %v bytes a second: want 0 for no bound, or more", w.Links.Port)
 	f.note(len(w.Links.Slow) > 0 && w.Links.Port == 0 && w.Links.Link.Bandwidth == 0,
 		"Links.Slow has factors, and nothing bounds what peers send: give Port or Link.Bandwidth")
+	n, across := len(w.Links.Sites), w.Links.Across
+	f.note(n > 0 && n != peers, "Links.Sites has %d peers of %d", n, peers)
+	f.note(!validLink(across), "Links.Across is %+v: want nothing below 0, and a Loss below 1", across)
 	for _, slow := range []map[int]float64{w.Compute.Slow, w.Links.Slow} {
 		for i, factor := range slow {
 			f.note(i < 0 || i >= peers || !(factor > 0), "Slow has factor %v for peer %d: want one above 0 for a peer from 0 to %d", factor, i, peers-1)
@@ -75,6 +87,18 @@ func (w World) validate(peers int) error {
 		f.within(fmt.Sprintf("Changes: number %d, %s", i, c.Kind), c.validate(peers))
 	}
 	return errors.Join(f...)
+}
+
+func validLink(l memnet.Link) bool {
+	return l.Delay >= 0 && l.Bandwidth >= 0 && l.Loss >= 0 && l.Loss < 1
+}
+
+// place is what a peer tells of where it is.
+func (l Links) place(peer int) (p topology.Place) {
+	if len(l.Sites) > 0 && !l.Blind {
+		p.Site = fmt.Sprint("site ", l.Sites[peer])
+	}
+	return p
 }
 
 // beginning is the initial state of the links, as changes.

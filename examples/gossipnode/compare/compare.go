@@ -54,7 +54,8 @@ The worlds of --suite are made of the one that the other flags describe:
 ` + suiteHelp() + `
 A strategy may have a codec of its own, and other flags of training and exchanges, as in
 'adpsgd:lattice6+4 every=16 lr=0.02' (of a value with commas, ; stands for them), and a
-number of peers, as in 'alone peers=1'. If one has stages, as in 'adpsgd stages=2', the
+number of peers, as in 'alone peers=1'. With --sites 'adpsgd blind=true' is what one
+does whose peers do not tell where they are. If one has stages, as in 'adpsgd stages=2', the
 table says for what share of the time each stage was busy, and the second
 picture is accuracy against passes over the data.
 
@@ -65,6 +66,7 @@ those in the first world, in lengths of a step where these differ.`,
 		Example: `  gossipnode compare --model softmax
   gossipnode compare --strategies adpsgd,adpsgd:lattice6+4,alone --link 100,40
   gossipnode compare --strategies 'adpsgd:lattice6+4 every=16 burst=4, diloco:int8 every=64 lr=0.02'
+  gossipnode compare --sites 2 --across 20,60 --strategies 'adpsgd, adpsgd blind=true'
   gossipnode compare --suite all --dataset mnist --data DIR --epochs 2 --plot race.png
   gossipnode compare --suite slow-10,slow-100 --json`,
 		Args: cli.FlagsOnly,
@@ -91,7 +93,7 @@ those in the first world, in lengths of a step where these differ.`,
 	flags.StringVar(&s.Suite, "suite", homogeneous, "worlds to race in: all, or names from the list above")
 	flags.StringVar(&s.Plot, "plot", "", "`file` to draw the race into, as .png or .svg")
 	s.Settings.Register(flags)
-	cli.OnlyHelpAll(flags, "crash", "replay", "evaluate", "slow-link")
+	cli.OnlyHelpAll(flags, "crash", "replay", "evaluate", "slow-link", "sites")
 	s.Target, s.Points = defaultTarget, defaultComparePoints
 	for _, name := range []string{"target", "points"} {
 		flags.Lookup(name).DefValue = flags.Lookup(name).Value.String() // for --help
@@ -122,14 +124,16 @@ func (r racer) set(s *simulate.Settings) error {
 	s.Take(r.strategy, r.codec)
 	for _, own := range r.own {
 		flag, value, _ := strings.Cut(own, "=")
-		if flag == peersFlag {
-			n, err := strconv.Atoi(value)
-			if s.Peers = n; err != nil {
-				return cli.Faultf("strategies", "%s: %v", r.name, err)
-			}
-			continue
+		var err error
+		switch flag {
+		case peersFlag:
+			s.Peers, err = strconv.Atoi(value)
+		case simulate.BlindFlag:
+			s.Blind, err = strconv.ParseBool(value)
+		default:
+			err = s.SetTraining(flag, strings.ReplaceAll(value, ";", ","))
 		}
-		if err := s.SetTraining(flag, strings.ReplaceAll(value, ";", ",")); err != nil {
+		if err != nil {
 			return cli.Faultf("strategies", "%s: %v", r.name, err)
 		}
 	}
@@ -178,6 +182,11 @@ type entrant struct {
 	SecondsPerEpoch float64 `json:"seconds_per_epoch"`
 	StepSeconds     float64 `json:"step_seconds"`
 	epochs          float64
+}
+
+// sited tells whether bytes of a race went from one site to another.
+func (r race) sited() bool {
+	return slices.ContainsFunc(r.Results, func(e entrant) bool { return e.BytesAcross > 0 })
 }
 
 // staged tells whether some models of a race have stages.

@@ -20,7 +20,11 @@ func table(r race, first race) string {
 	if r.staged() {
 		head += "busy, %\t"
 	}
-	fmt.Fprintln(w, head+"target, s\taccuracy, %\tleast, %\tMB/peer\twaiting, %\t")
+	tail := ""
+	if r.sited() {
+		tail = "MB across\t"
+	}
+	fmt.Fprintln(w, head+"target, s\taccuracy, %\tleast, %\tMB/peer\twaiting, %\t"+tail)
 	for i, e := range r.Results {
 		fmt.Fprintf(w, "\t%s\t%.3f\t", e.Name, e.SecondsPerEpoch)
 		if compared {
@@ -38,8 +42,12 @@ func table(r race, first race) string {
 		if e.TargetSeconds != nil {
 			target = fmt.Sprintf("%.2f", *e.TargetSeconds)
 		}
-		fmt.Fprintf(w, "%s\t%.2f\t%.2f\t%.2f\t%.1f\t\n", target, 100*e.TestAccuracy.Mean, 100*e.TestAccuracy.Min,
+		fmt.Fprintf(w, "%s\t%.2f\t%.2f\t%.2f\t%.1f\t", target, 100*e.TestAccuracy.Mean, 100*e.TestAccuracy.Min,
 			float64(e.BytesSent)/1e6/float64(e.Peers), 100*e.WaitedSeconds.Mean/e.Seconds)
+		if tail != "" {
+			fmt.Fprintf(w, "%.2f\t", float64(e.BytesAcross)/1e6)
+		}
+		fmt.Fprintln(w)
 	}
 	_ = w.Flush() // a strings.Builder never fails
 	return text.String()

@@ -24,6 +24,8 @@ type Result struct {
 	// WaitedSeconds is how long the trainers waited for the algorithm; its spread is over the peers.
 	WaitedSeconds result.Spread `json:"waited_seconds"`
 	Curve         []CurvePoint  `json:"curve,omitempty"`
+	// BytesAcross are those sent to other sites.
+	BytesAcross uint64 `json:"bytes_across,omitempty"`
 	// Stages are those of --stages K, and MicroBatches those of all peers' rows.
 	Stages       []StageResult `json:"stages,omitempty"`
 	MicroBatches *MicroBatches `json:"micro_batches,omitempty"`
@@ -38,6 +40,7 @@ type CurvePoint struct {
 	Seconds      float64         `json:"seconds"`
 	Progress     float64         `json:"progress"`
 	BytesSent    int64           `json:"bytes_sent"`
+	BytesAcross  int64           `json:"bytes_across,omitempty"`
 	TestAccuracy result.Accuracy `json:"test_accuracy"`
 	Loss         cli.Number      `json:"loss"`
 	Consensus    cli.Number      `json:"consensus_distance"`
@@ -46,7 +49,8 @@ type CurvePoint struct {
 // newResult is the result of a simulation with these settings.
 func newResult(s Settings, o peertest.Outcome) Result {
 	r := Result{
-		Events: o.Events, Digest: hex.EncodeToString(o.Digest[:]), Arithmetic: runtime.GOARCH + " " + tensor.Instructions(),
+		BytesAcross: uint64(o.Traffic.Across),
+		Events:      o.Events, Digest: hex.EncodeToString(o.Digest[:]), Arithmetic: runtime.GOARCH + " " + tensor.Instructions(),
 	}
 	r.Result = result.Result{
 		Joined: true,
@@ -79,7 +83,7 @@ func newResult(s Settings, o peertest.Outcome) Result {
 	r.Stages, r.MicroBatches = stagesOf(o)
 	for _, p := range o.Curve {
 		r.Curve = append(r.Curve, CurvePoint{
-			Seconds: p.Seconds, Progress: p.Progress, BytesSent: p.Bytes, TestAccuracy: accuracyAt(p),
+			Seconds: p.Seconds, Progress: p.Progress, BytesSent: p.Bytes, BytesAcross: p.Across, TestAccuracy: accuracyAt(p),
 			Loss: cli.Number(p.Loss), Consensus: cli.Number(p.Consensus),
 		})
 	}
@@ -95,6 +99,9 @@ func (r Result) String() string {
 	text := r.Result.String()
 	if r.TargetSeconds != nil {
 		text += fmt.Sprintf("The target was reached after %.2f s.\n", *r.TargetSeconds)
+	}
+	if r.BytesAcross > 0 {
+		text += fmt.Sprintf("%s went from one site to another.\n", cli.Size(r.BytesAcross))
 	}
 	if r.WaitedSeconds.Max > 0 {
 		text += fmt.Sprintf("Trainers were kept waiting for %.2f s of it, at most %.2f s.\n", r.WaitedSeconds.Mean, r.WaitedSeconds.Max)

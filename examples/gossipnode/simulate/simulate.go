@@ -79,6 +79,11 @@ another codec or strategy trains in that world: compute times, links, coming and
 are taken over; losses are drawn again, and who talks to whom follows anew. Crashes are
 noticed by the others after 5s.
 
+With --sites K the peers are at several places, each with a connection to the others that
+its peers share, as --across says. They tell where they are, as run --site does, or with
+--blind do not, and the overlay takes all links for alike. The result tells how many
+bytes went across.
+
 With --stages K each peer trains one of K stages of the model, as in run: peer P begins
 with stage P modulo K. A stage takes its share of --step-time by the products of its
 layers; the result tells for what share of the time each was busy, and how many
@@ -86,6 +91,7 @@ micro-batches were sent again or dropped.`,
 		Example: `  gossipnode simulate --peers 64 --slow 3=100
   gossipnode simulate --peers 16 --link 100,40 --codec lattice6+4 --dataset mnist --data DIR
   gossipnode simulate --crash 3@20s --arrive 3@40s --record world.jsonl
+  gossipnode simulate --sites 2 --across 20,60 --target 0.9
   gossipnode simulate --peers 6 --stages 3 --model cnn --step-time 1s --slow 4=10
   gossipnode simulate --replay world.jsonl --strategy alone --json`,
 		Args: cli.FlagsOnly,
@@ -104,7 +110,7 @@ micro-batches were sent again or dropped.`,
 func (s *Settings) Register(flags *pflag.FlagSet) {
 	flags.SortFlags = false
 	s.worldSettings.register(flags)
-	cli.Group(flags, "World", "peers", "step-time", "slow", "link", "slow-link", "crash", "replay")
+	cli.Group(flags, "World", "peers", "step-time", "slow", "link", "slow-link", "sites", "crash", "replay")
 	flags.IntVar(&s.Evaluate, "evaluate", 32, "number of peers whose models are evaluated")
 	flags.IntVar(&s.Points, "points", defaultPoints, "number of times that the models are looked at on the way")
 	flags.Float64Var(&s.Target, "target", 0, "accuracy whose time is told, 0 to 1")
@@ -148,6 +154,7 @@ func (s *Settings) Check(sources cli.Origins) (peertest.World, error) {
 		faults.If(len(s.Attack) > 0 || s.Record != "" || s.Replay != "", "stages", "%d: leave out --attack, --record and --replay, which are for whole models", k)
 	}
 	faults.If(len(s.Table.Stages.List) > 0, "stages", "want a number: files of stages prepare rows of tables")
+	faults.If(s.Sites > 1 && (s.Record != "" || s.Replay != ""), "sites", "%d: leave out --record and --replay, which know no sites", s.Sites)
 	faults.If(s.ServeOnly, settings.ServeOnlyFlag, "is for run and local")
 	faults.If(s.EndsStay, settings.EndsStayFlag, "is for run: no rows travel here")
 	faults.If(s.Gives() || s.TrainOnly, "hold", "--hold-and-train and --train-only are for run and local: no rows travel here")

@@ -25,6 +25,9 @@ type worldSettings struct {
 	Loss     float64
 	Paging   string
 	SlowLink []string
+	Sites    int
+	Across   string
+	Blind    bool
 	Crash    []string
 	Leave    []string
 	Arrive   []string
@@ -36,6 +39,8 @@ const (
 	defaultLink     = "1000,0.2"
 	bytesPerMegabit = 1e6 / 8
 	maxMillis       = 1e6
+	// BlindFlag has peers say nothing of their sites.
+	BlindFlag = "blind"
 )
 
 func (w *worldSettings) register(flags *pflag.FlagSet) {
@@ -47,6 +52,9 @@ func (w *worldSettings) register(flags *pflag.FlagSet) {
 	flags.Float64Var(&w.Loss, "loss", 0, "probability that a packet must be sent again, from 0 to below 1")
 	flags.StringVar(&w.Paging, pagingFlag, "", "`MB,MBPS`: memory of a peer for its part of the model, and the rate at which a step pages what is beyond, out and in (default: no bound)")
 	flags.StringArrayVar(&w.SlowLink, "slow-link", nil, "`P=FACTOR`: the connection of peer P carries so many times less; repeatable")
+	flags.IntVar(&w.Sites, "sites", 1, "`K`: peers are at so many sites, peer P at site P modulo K, and tell it as run --site does")
+	flags.StringVar(&w.Across, "across", "", "`MBPS,MS`: what all peers of a site together send to other sites, and receive, and milliseconds to there (default: as --link, with no bound for a site)")
+	flags.BoolVar(&w.Blind, BlindFlag, false, "peers do not tell at which site they are")
 	flags.StringArrayVar(&w.Crash, "crash", nil, "`P@TIME`: peer P is gone from that virtual time on, and nobody is told; repeatable")
 	flags.StringArrayVar(&w.Leave, "leave", nil, "`P@TIME`: peer P leaves; repeatable")
 	flags.StringArrayVar(&w.Arrive, "arrive", nil, "`P@TIME`: peer P comes, for the first time or back, and copies a neighbour's model; repeatable")
@@ -72,8 +80,10 @@ func (w worldSettings) world() (peertest.World, error) {
 	faults.Add(err)
 	_, err = parsePaging(w.Paging)
 	faults.Add(err)
-	faults.Add(parseLink(w.Link, &world.Links))
+	world.Links.Port, world.Links.Link.Delay, err = parseLink("link", w.Link)
+	faults.Add(err)
 	world.Links.Link.Loss = w.Loss
+	faults.Add(w.parts(&world.Links))
 	if len(w.SlowLink) > 0 && world.Links.Port == 0 {
 		faults.Add(cli.Faultf("slow-link", "%s: --link %s has no limit of which that could be a share", w.SlowLink[0], w.Link))
 	}
@@ -118,17 +128,36 @@ func (w worldSettings) factors(flag string, values []string) (map[int]float64, e
 	return factors, nil
 }
 
-// parseLink reads MBPS,MS.
-func parseLink(text string, into *peertest.Links) error {
-	rate, delay, _ := strings.Cut(text, ",")
-	megabits, err := strconv.ParseFloat(rate, 64)
-	millis, err2 := strconv.ParseFloat(delay, 64)
-	if err != nil || err2 != nil || !(megabits >= 0 && megabits <= 1e9) || !(millis >= 0 && millis <= maxMillis) {
-		return cli.Faultf("link", "%q: want MBPS,MS, as in 100,40 for 100 Mbit/s and 40 ms from one peer to another", text)
+// parts reads the sites into the links.
+func (w worldSettings) parts(links *peertest.Links) (err error) {
+	if err := cli.Within("sites", w.Sites, 1, settings.MaxPeers); err != nil {
+		return err
 	}
-	into.Port = megabits * bytesPerMegabit
-	into.Link.Delay = time.Duration(millis * float64(time.Millisecond))
-	return nil
+	if w.Sites == 1 {
+		if w.Across != "" || w.Blind {
+			return cli.Faultf("sites", "1: --across and --%s are for several sites: give --sites 2, or leave them out", BlindFlag)
+		}
+		return nil
+	}
+	for i := range w.Peers {
+		links.Sites = append(links.Sites, i%w.Sites)
+	}
+	links.Blind, links.Across = w.Blind, links.Link
+	if w.Across != "" {
+		links.Across.Bandwidth, links.Across.Delay, err = parseLink("across", w.Across)
+	}
+	return err
+}
+
+// parseLink reads MBPS,MS.
+func parseLink(flag, text string) (bytes float64, delay time.Duration, err error) {
+	rate, far, _ := strings.Cut(text, ",")
+	megabits, err := strconv.ParseFloat(rate, 64)
+	millis, err2 := strconv.ParseFloat(far, 64)
+	if err != nil || err2 != nil || !(megabits >= 0 && megabits <= 1e9) || !(millis >= 0 && millis <= maxMillis) {
+		return 0, 0, cli.Faultf(flag, "%q: want MBPS,MS, as in 100,40 for 100 Mbit/s and 40 ms from one peer to another", text)
+	}
+	return megabits * bytesPerMegabit, time.Duration(millis * float64(time.Millisecond)), nil
 }
 
 // change reads P@TIME.
