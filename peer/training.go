@@ -228,6 +228,9 @@ type Result struct {
 	Loss float64
 	// Samples is the number of samples over which the gradient is the mean.
 	Samples int
+	// Empty says that there were no samples, and so no gradient: the step counts, and the mean of an algorithm that averages
+	// gradients is that of the others. Of use to such algorithms alone.
+	Empty bool
 }
 
 // Accumulate makes a gradient function for Step that calls gradient so many times at the

@@ -1,7 +1,9 @@
 package peer
 
 import (
+	"errors"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"go.uber.org/zap"
@@ -29,16 +31,17 @@ type updates struct {
 
 	room    chan struct{} // holds a token while no update is under way
 	mean, x tensor.Vector // of the update; the holder of the token owns them
+	version atomic.Uint64 // of the parameters, as the machine said last
 	faults  chan error    // why the last update, or gradient, was left out; holds one
 	warned  bool          // that the optimizer has no Reset; the holder of the token owns it
 }
 
-func newUpdates(u updates) *updates {
+func newUpdates(u *updates) *updates {
 	values := u.replica.Len()
 	u.room, u.faults = make(chan struct{}, 1), make(chan error, 1)
 	u.mean, u.x = make(tensor.Vector, values), make(tensor.Vector, values)
 	u.room <- struct{}{}
-	return &u
+	return u
 }
 
 // begin has the optimizer make a step of the sum. The sum is copied at once, so that later
@@ -96,6 +99,11 @@ func (c *computation) compute(t *training, x, grad tensor.Vector, gradient func(
 	if err != nil {
 		return collective.Event{}, fmt.Errorf("step %d: computing the gradient: %w", t.work.flock.Steps()+1, err)
 	}
+	if result.Empty && (t.updates == nil || t.traits.Local.Every > 0) {
+		return collective.Event{}, errNotEmpty
+	} else if result.Empty {
+		return t.Nothing()
+	}
 	return t.Gradient(t.life.Now(), result.Loss, result.Samples)
 }
 
@@ -109,6 +117,8 @@ func (c *computation) ready(t *training, from, samples int) {
 		c.told = t.loop.Event(event) || c.told
 	}
 }
+
+var errNotEmpty = errors.New("Result.Empty: this algorithm makes a step of each gradient: it is for those that average gradients, such as AllReduce")
 
 // lost tells the machine, if it knows of the gradient, that there is none.
 func (c *computation) lost(loop conversations.Loop) {

@@ -240,6 +240,17 @@ func (t *Trainer) hand(step Step, samples int) (collective.Event, error) {
 	}, nil
 }
 
+// Nothing takes part in a round of a machine that averages gradients without one: there were no samples, and the mean is that of
+// the others. It fails as Gradient does.
+func (t *Trainer) Nothing() (collective.Event, error) {
+	if t.config.Replica.Replaced() != t.model {
+		return collective.Event{}, ErrReplaced
+	}
+	t.config.Replica.PutNothing()
+	t.handed = Step{Loss: math.NaN()}
+	return collective.Event{Event: averaging.Event{Kind: collective.GradientDone, Progress: t.config.Run.Progress()}}, nil
+}
+
 // Trade adds x − base as steps that the caller's own optimizer has made since it received
 // base, overwrites both with the current parameters, and returns the event to report for
 // each step. Without a base, x itself is the difference, and stays unchanged. It fails as
