@@ -118,8 +118,14 @@ func (m *AllReduce) ready() {
 	}
 }
 
-// begun implements role.
-func (m *AllReduce) begun() { m.followed() }
+// begun implements role. Who has no gradient, and parameters of nobody else's, is told their version.
+func (m *AllReduce) begun() {
+	m.followed()
+	if m.version == firstVersion && !m.moved && m.samples == 0 && m.state == ready {
+		m.state = computing
+		m.proceed()
+	}
+}
 
 // followed implements role.
 func (m *AllReduce) followed() {

@@ -7,8 +7,8 @@ import (
 	"github.com/seed-97356399/murmuration/topology"
 )
 
-// TestRounds: a holder computes what is of its round, keeps what is of the next, refuses what is of one before, and steps when
-// the round is over and nothing of it is here, even if it has computed nothing.
+// TestRounds: a holder computes what is of its round, keeps what is of the next, refuses what is of one before, or of one that is far,
+// and steps when the round is over, even if it has computed nothing. Before it is in a round it takes nothing.
 func TestRounds(t *testing.T) {
 	h, err := NewHolder(Config{Stages: 1, Rounds: true, Batch: 1})
 	if err != nil {
@@ -16,8 +16,15 @@ func TestRounds(t *testing.T) {
 	}
 	h.Members(0, nil, func(topology.PeerID) bool { return true })
 	of := func(round uint64) ID { return ID{Source: "a", Number: round, Round: round} }
+	if do := h.Forward(0, "a", 9, of(0)); len(do) != 1 || do[0].Answer != NoRoom {
+		t.Errorf("before it is in a round: %v", do)
+	}
+	h.Enter(1, 0)
 	if do := h.Forward(1, "a", 1, of(1)); len(do) > 0 {
 		t.Errorf("of a later round: %v", do)
+	}
+	if do := h.Forward(1, "a", 8, of(2)); len(do) != 1 || do[0].Answer != NoRoom {
+		t.Errorf("of one that is far: %v", do)
 	}
 	if do := h.Forward(2, "a", 2, of(0)); !slices.Equal(kinds(do), []Kind{ComputeBack}) {
 		t.Errorf("of this round: %v", do)
@@ -28,7 +35,7 @@ func TestRounds(t *testing.T) {
 	if do := h.Computed(4, Key{"a", 2}, false); !slices.Equal(kinds(do), []Kind{Reply, Release, Step}) {
 		t.Errorf("the round is over: %v", do)
 	}
-	if do := h.Stepped(5); !slices.Equal(kinds(do), []Kind{ComputeBack}) {
+	if do := h.Enter(5, 1); !slices.Equal(kinds(do), []Kind{ComputeBack}) {
 		t.Errorf("in the next round: %v", do)
 	}
 	if do := h.Forward(6, "a", 3, of(0)); len(do) != 1 || do[0].Kind != Reply || do[0].Answer != GivenUp {
@@ -38,7 +45,7 @@ func TestRounds(t *testing.T) {
 		t.Errorf("before the round is over: %v", do)
 	}
 	h.RoundOver(8, 1)
-	h.Stepped(9)
+	h.Enter(9, 2)
 	if do := h.RoundOver(10, 2); !slices.Equal(kinds(do), []Kind{Step}) {
 		t.Errorf("a round of others: %v", do)
 	}
@@ -47,23 +54,32 @@ func TestRounds(t *testing.T) {
 	}
 }
 
-// TestARoundEndsWithWhatIsUnderWay: one that was sent again, and came back by another way, is under way here when the round is over.
-func TestARoundEndsWithWhatIsUnderWay(t *testing.T) {
+// TestWhatIsUnderWayWhenARoundIsOver came by two ways, and is waited for no more, wherever it is: it is given up, and what is asked
+// for goes on.
+func TestWhatIsUnderWayWhenARoundIsOver(t *testing.T) {
 	h, err := NewHolder(Config{Stages: 2, Rounds: true, Batch: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
 	h.Members(0, []topology.PeerID{"b"}, func(topology.PeerID) bool { return true })
+	h.Enter(0, 0)
 	h.Forward(1, "a", 1, ID{Source: "a"})
 	sent := h.Computed(2, Key{"a", 1}, false)
-	if do := h.RoundOver(3, 0); len(do) > 0 {
-		t.Errorf("it steps with a micro-batch at the next stage: %v", do)
+	h.Forward(3, "a", 2, ID{Source: "a", Number: 1, Asks: true})
+	h.Computed(4, Key{"a", 2}, false)
+	h.Forward(5, "a", 3, ID{Source: "a", Number: 2})
+	if do := h.RoundOver(6, 0); !slices.Equal(kinds(do), []Kind{Reply, Release}) || do[0].Answer != GivenUp || do[0].At.Number != 1 {
+		t.Errorf("one is at the next stage, one asks, one is computed: %v", do)
 	}
-	if _, do := h.Answer(4, "b", sent[0].Number, Done, Load{}); !slices.Equal(kinds(do), []Kind{ComputeBack}) {
-		t.Errorf("its errors are back: %v", do)
+	if do := h.Computed(7, Key{"a", 3}, false); !slices.Equal(kinds(do), []Kind{Reply, Release, Step}) {
+		t.Errorf("the last of the round: %v", do)
 	}
-	if do := h.Computed(5, Key{"a", 1}, false); !slices.Contains(kinds(do), Step) {
-		t.Errorf("nothing is under way: %v", do)
+	if _, do := h.Answer(8, "b", sent[0].Number, Done, Load{}); len(do) > 0 {
+		t.Errorf("an answer that comes late: %v", do)
+	}
+	h.Enter(9, 1)
+	if len(h.items) != 1 || !h.items[0].id.Asks || h.Counts().Lost != 2 {
+		t.Errorf("%+v, of %d", h.Counts(), len(h.items))
 	}
 }
 
@@ -83,6 +99,9 @@ func TestASourceRestsBetweenRounds(t *testing.T) {
 				sent = append(sent, a.Number)
 			}
 		}
+	}
+	if s.Room() > 0 || !s.Rests() {
+		t.Error("it makes micro-batches before it is in a round")
 	}
 	for round := range uint64(3) {
 		s.Round(round)
