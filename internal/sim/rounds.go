@@ -41,7 +41,7 @@ func (r *rounds) look() {
 func (r *rounds) begin() bool {
 	p := r.peer
 	version := p.trainer.version
-	if version == 0 && p.counts.Steps == 0 && !p.copied {
+	if version == 0 && p.counts.Steps == 0 && !p.copied && p.world.made == 0 {
 		version = 1
 	}
 	r.machine.Begin(p.now(), version)

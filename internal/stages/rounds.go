@@ -136,7 +136,7 @@ func (r *Rounds) settle(now time.Duration) bool {
 		r.round = r.version + r.word.offset()
 	case fellow != nil:
 		r.round = r.version + fellow.offset()
-	case r.version == initialVersion:
+	case r.version == initialVersion && (least == 0 || least == ^uint64(0)):
 		r.round = 0
 	case unheard && !r.quiet(now), !first && !r.quiet(now):
 		return false // somebody may know better
