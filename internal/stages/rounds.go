@@ -25,7 +25,7 @@ func (w Word) offset() uint64 { return w.Round - w.Version }
 // Who comes has its parameters, and their version, from those of its stage, and which round that is from their words. It makes
 // nothing in its first round, since others may not know of it yet. One whose stage has nobody else goes on in the round that is not
 // over yet. In round 0 all who are there are waited for, later those who have said a word; one that keeps all waiting, while
-// nothing moves, is left out until it says another.
+// nothing moves, is left out until it says another. No round is over while a stage has nobody.
 type Rounds struct {
 	self     topology.PeerID
 	stage    int
@@ -54,6 +54,7 @@ type partaker struct {
 	told    bool // it has heard last, of this member's words
 	last    Word
 	telling bool
+	tries   int           // that failed
 	again   time.Duration // when it may be told again
 }
 
@@ -164,7 +165,7 @@ func (r *Rounds) Over(now time.Duration) (round uint64, over bool) {
 	if !r.entered || r.over || r.word.Round == r.round {
 		return 0, false
 	}
-	waits := false
+	waits := !r.whole()
 	for _, o := range r.others {
 		slow := !o.left && (o.word.In && o.word.Round <= r.round || !o.word.In && r.round == 0)
 		if slow && r.quiet(now) {
@@ -179,13 +180,18 @@ func (r *Rounds) Over(now time.Duration) (round uint64, over bool) {
 // Tick says what the counts of micro-batches come to at this member, which move while something does. A stage without members
 // moves too: what is in the others waits for it.
 func (r *Rounds) Tick(now time.Duration, progress uint64) {
+	if progress != r.progress || !r.whole() {
+		r.progress, r.moved = progress, now
+	}
+}
+
+// whole tells whether all stages have members.
+func (r *Rounds) whole() bool {
 	held := map[int]bool{r.stage: true}
 	for _, o := range r.others {
 		held[o.stage] = true
 	}
-	if progress != r.progress || len(held) < r.of {
-		r.progress, r.moved = progress, now
-	}
+	return len(held) == r.of
 }
 
 // Tell is whom to tell this member's word now; Told then says how that went.
@@ -206,11 +212,15 @@ func (r *Rounds) Told(now time.Duration, to topology.PeerID, w Word, heard bool)
 		return
 	}
 	if o.telling = false; heard {
-		o.told, o.last = true, w
+		o.told, o.last, o.tries = true, w, 0
 	} else {
-		o.again = now + tellAgain
+		o.again = now + tellAgain<<min(o.tries, maxTellAgain)
+		o.tries++
 	}
 }
 
-// tellAgain is when a member that could not be told a word is told again.
-const tellAgain = 100 * time.Millisecond
+// tellAgain is when a member that could not be told a word is told again, and maxTellAgain how often that time doubles.
+const (
+	tellAgain    = 50 * time.Millisecond
+	maxTellAgain = 5
+)

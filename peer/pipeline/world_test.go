@@ -70,6 +70,8 @@ type world struct {
 	codec  quant.Codec
 	steps  uint64 // of all members
 	once   bool   // each makes one, and micro-batches go one after the other
+	each   int    // steps of each, in a run of rounds, if not 0
+	least  int    // members that are waited for before the first
 	log    bool
 	spoils uint64 // each so many micro-batches holds NaN, if not 0
 	seeds  []string
@@ -130,6 +132,9 @@ func (w *world) trains(name string, n *peer.Node, stage int, params *tensor.Para
 	w.t.Helper()
 	m := &member{name: name, node: n, failed: make(chan error, 1)}
 	var err error
+	if w.each > 0 {
+		machine = byAllReduce
+	}
 	m.trainer, err = n.Train(w.t.Context(), peer.Training{
 		Params: params, Stage: w.plan.Stage(stage), Optimizer: &optim.SGD{}, Schedule: optim.Schedule{Rate: 0.3},
 		Exchange: peer.Exchange{Pace: averaging.Pace{Every: 4}, Machine: machine}, Work: peer.Work{Steps: w.steps},
@@ -144,6 +149,7 @@ func (w *world) trains(name string, n *peer.Node, stage int, params *tensor.Para
 	if w.once {
 		c.Window = 1
 	}
+	c.Rounds = w.each > 0
 	if feeds {
 		rng := rand.New(rand.NewPCG(uint64(len(w.all)), 7))
 		c.Feed = func(ctx context.Context) (x, y tensor.Vector, err error) {
@@ -160,8 +166,11 @@ func (w *world) trains(name string, n *peer.Node, stage int, params *tensor.Para
 	w.all = append(w.all, m)
 	w.t.Cleanup(func() { w.leave(m) })
 	m.steps.Go(func() {
-		err := m.Step(context.Background())
-		for err == nil && !w.once {
+		err := m.trainer.WaitTrainers(context.Background(), w.least)
+		if err == nil {
+			err = m.Step(context.Background())
+		}
+		for made := 1; err == nil && !w.once && made != w.each; made++ {
 			err = m.Step(context.Background())
 		}
 		m.failed <- err

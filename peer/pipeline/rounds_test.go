@@ -1,0 +1,154 @@
+package pipeline
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/seed-97356399/murmuration/averaging"
+	"github.com/seed-97356399/murmuration/averaging/baseline"
+	"github.com/seed-97356399/murmuration/peer"
+	"github.com/seed-97356399/murmuration/peer/optim"
+	"github.com/seed-97356399/murmuration/tensor"
+	"github.com/seed-97356399/murmuration/tensor/nn"
+)
+
+func byAllReduce(c averaging.Config) (averaging.Machine, error) {
+	return baseline.NewAllReduce(baseline.Config{Self: c.Self, Deadline: 4 * time.Second})
+}
+
+// dataParallel trains the whole model by so many data-parallel members, each with the rows of one of a pipeline.
+func (w *world) dataParallel(rows int) tensor.Vector {
+	w.t.Helper()
+	model, all := w.plan.Whole, make([]*peer.Trainer, rows)
+	for i := range all {
+		var err error
+		n := w.node(fmt.Sprint("whole", i))
+		all[i], err = n.Train(w.t.Context(), peer.Training{
+			Params: model.Init(3), Optimizer: &optim.SGD{}, Schedule: optim.Schedule{Rate: 0.3}, Exchange: peer.Exchange{Machine: byAllReduce}, Work: peer.Work{Steps: 1 << 40},
+		})
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		w.t.Cleanup(func() { all[i].Close(); n.Close() })
+	}
+	var training sync.WaitGroup
+	for i, trainer := range all {
+		rng, flow, one, errors := rand.New(rand.NewPCG(uint64(i), 7)), model.Flow(4), make(tensor.Vector, model.Layout().Len()), make(tensor.Vector, 4*4)
+		training.Go(func() {
+			if err := trainer.WaitTrainers(w.t.Context(), rows); err != nil {
+				w.t.Error(err)
+			}
+			for range w.each {
+				err := trainer.Step(w.t.Context(), func(params, grad tensor.Vector) (peer.Result, error) {
+					for range 8 {
+						x, y := points(rng, 4)
+						w.plan.Loss.Gradient(errors, flow.Forward(params, x, 0), y, 1.0/4)
+						flow.Backward(params, one, errors, false)
+						tensor.Axpy(grad, 1.0/8, one)
+					}
+					return peer.Result{Samples: 32}, nil
+				})
+				if err != nil {
+					w.t.Error(err)
+				}
+			}
+		})
+	}
+	training.Wait()
+	params := make(tensor.Vector, model.Layout().Len())
+	if _, err := all[0].Snapshot(params, 0); err != nil {
+		w.t.Fatal(err)
+	}
+	return params
+}
+
+// done waits until all have made their steps.
+func (w *world) done() {
+	w.t.Helper()
+	for _, m := range w.all {
+		if err := <-m.failed; err != nil {
+			w.t.Errorf("%s: %v", m.name, err)
+		}
+	}
+}
+
+func sum(of []int) (all int) {
+	for _, n := range of {
+		all += n
+	}
+	return all
+}
+
+// deep is a model of four layers.
+func deep(t *testing.T, cuts ...int) Plan {
+	t.Helper()
+	model, err := nn.Sequential(nn.Linear(inputs, 24), nn.ReLU(), nn.Linear(24, 24), nn.Tanh(), nn.Linear(24, 24), nn.ReLU(), nn.Linear(24, 4)).Build(inputs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	plan, err := Cut(model, nn.CrossEntropy(), cuts...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return plan
+}
+
+// apart is how far a model is from another, of its length.
+func apart(a, b tensor.Vector) float64 {
+	return math.Sqrt(tensor.SquaredDistance(a, b) / tensor.SumSquares(b))
+}
+
+// TestRoundsAreDataParallel: with rounds, AllReduce in each stage makes of the same rows the model that data-parallel AllReduce makes,
+// but for rounding, whoever has which stage, and rows or none.
+func TestRoundsAreDataParallel(t *testing.T) {
+	for name, c := range map[string]struct {
+		cuts    []int
+		ends    bool
+		members []int // of each part, one after the other
+	}{
+		"2 x 2":     {[]int{2}, false, []int{2, 2}},
+		"4 x 1":     {[]int{1, 3, 4}, false, []int{1, 1, 1, 1}},
+		"1 and 3":   {[]int{2}, false, []int{1, 3}},
+		"ends stay": {[]int{1, 4}, true, []int{3, 2}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld(t, deep(t, c.cuts...))
+				w.each, w.least = 12, sum(c.members)
+				if c.ends {
+					w.plan = ending(t, w.plan)
+				}
+				sources := 0
+				for stage, members := range c.members {
+					for i := range members {
+						feeds := !c.ends || stage == 0
+						if w.member(fmt.Sprintf("s%d.%d", stage, i), stage, feeds, nil); feeds {
+							sources++
+						}
+					}
+				}
+				w.done()
+				w.tell()
+				got := w.whole().Vector()
+				whole := newWorld(t, w.plan)
+				whole.each = w.each
+				want := whole.dataParallel(sources)
+				off := apart(got, want)
+				t.Logf("%s: %.2g apart; from the beginning %.2g", name, off, apart(w.plan.Whole.Init(3).Vector(), want))
+				if off > 1e-5 {
+					t.Errorf("%.2g from what data-parallel members make", off)
+				}
+				for _, m := range w.all {
+					if rows, stage := m.Counts(); rows.Lost+rows.Again+stage.Lost+stage.Again > 0 {
+						t.Errorf("%s: %+v, %+v", m.name, rows, stage)
+					}
+				}
+			})
+		})
+	}
+}
