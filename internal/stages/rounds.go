@@ -116,7 +116,8 @@ func (r *Rounds) Enter(now time.Duration) (round uint64, makes, entered bool) {
 // settle finds the round of the version.
 func (r *Rounds) settle(now time.Duration) bool {
 	var fellow *Word
-	unheard, first, least := false, true, ^uint64(0)
+	const nobody = ^uint64(0)
+	unheard, first, least := false, true, nobody
 	for id, o := range r.others {
 		if o.left {
 			continue
@@ -137,11 +138,13 @@ func (r *Rounds) settle(now time.Duration) bool {
 		r.round = r.version + r.word.offset()
 	case fellow != nil:
 		r.round = r.version + fellow.offset()
-	case r.version == initialVersion && (least == 0 || least == ^uint64(0)):
-		r.round = 0
-	case unheard && !r.quiet(now), !first && !r.quiet(now):
+	case (unheard || !r.whole()) && !r.quiet(now):
 		return false // somebody may know better
-	case least != ^uint64(0):
+	case r.version == initialVersion && (least <= 1 || least == nobody): // those who rest in round 0 say 1, and wait
+		r.round = 0
+	case !first && !r.quiet(now):
+		return false // one of the stage decides
+	case least != nobody:
 		r.round = least
 	}
 	return true

@@ -152,3 +152,103 @@ func TestRoundsAreDataParallel(t *testing.T) {
 		})
 	}
 }
+
+// rounding makes a flock that goes on by rounds, without end: so many members for each stage, all of which have rows.
+func rounding(t *testing.T, plan Plan, each int) *world {
+	w := newWorld(t, plan)
+	w.each, w.least = math.MaxInt, each*plan.Parts()
+	w.flock(each)
+	return w
+}
+
+// steps are how many each member has made.
+func (w *world) made() (steps []uint64) {
+	for _, m := range w.all {
+		steps = append(steps, m.trainer.Stats().Steps)
+	}
+	return steps
+}
+
+// lives checks that members make steps, all as many, and that those of a stage have one model.
+func (w *world) lives(for_ time.Duration, least uint64) {
+	w.t.Helper()
+	before := w.made()
+	time.Sleep(for_)
+	for i, after := range w.made() {
+		if after < before[i]+least {
+			w.t.Errorf("%s has made %d steps in %s, want %d", w.all[i].name, after-before[i], for_, least)
+		}
+	}
+	for _, m := range w.all {
+		select {
+		case err := <-m.failed:
+			w.t.Errorf("%s: %v", m.name, err)
+		default:
+		}
+	}
+}
+
+// TestAMemberDiesInARound: the others end the round without it, and go on.
+func TestAMemberDiesInARound(t *testing.T) {
+	for _, dead := range []int{0, 3} { // of the first stage, of the last
+		synctest.Test(t, func(t *testing.T) {
+			w := rounding(t, perceptron(t, 2), 2)
+			time.Sleep(5 * time.Second)
+			w.crash(w.all[dead])
+			w.all = append(w.all[:dead:dead], w.all[dead+1:]...)
+			time.Sleep(10 * time.Second) // until the others know
+			w.lives(10*time.Second, 30)
+			w.tell()
+			if a := w.accuracy(w.whole().Vector()); a < 0.6 {
+				t.Errorf("accuracy %.3f", a)
+			}
+		})
+	}
+}
+
+// TestWhoComesInRounds: a newcomer takes part in the rounds of a stage that others have, and in those of one that it has alone, since its last
+// member has died. It makes its own micro-batches from its second round on.
+func TestWhoComesInRounds(t *testing.T) {
+	for name, dies := range map[string]bool{"with others": false, "alone": true} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld(t, perceptron(t, 2))
+				w.each, w.least = math.MaxInt, 3
+				w.member("a", 0, true, nil)
+				w.member("b", 0, true, nil)
+				c := w.member("c", 1, true, nil)
+				time.Sleep(20 * time.Second)
+				if dies {
+					w.crash(c)
+					w.all = w.all[:2]
+					time.Sleep(10 * time.Second)
+				}
+				n, params, stage := w.node("d"), w.plan.Init(1, 3), 1
+				place, err := Choose(t.Context(), n, w.plan)
+				if err != nil || dies && (place.Stage != 1 || place.Params == nil) {
+					t.Fatalf("chose %+v, %v", place, err)
+				}
+				if dies {
+					params = place.Params
+				}
+				d := w.trains("d", n, stage, params, true, nil)
+				time.Sleep(10 * time.Second)
+				rows, at := d.Counts()
+				w.lives(10*time.Second, 30)
+				w.tell()
+				again, now := d.Counts()
+				if again.Done < rows.Done+100 || now.Done < at.Done+300 {
+					t.Errorf("of the newcomer's rows %d are back in 10 s, and it has computed %d", again.Done-rows.Done, now.Done-at.Done)
+				}
+				for _, m := range w.all {
+					if rows, _ := m.Counts(); rows.Lost > rows.Came/50 {
+						t.Errorf("%s has lost %d of %d micro-batches", m.name, rows.Lost, rows.Came)
+					}
+				}
+				if a := w.accuracy(w.whole().Vector()); a < 0.6 {
+					t.Errorf("accuracy %.3f", a)
+				}
+			})
+		})
+	}
+}
