@@ -66,7 +66,9 @@ func New(n *peer.Node, t *peer.Trainer, with Config) (*Pipeline, error) {
 		r.fail(err)
 		return nil, err
 	}
-	close(ready)
+	if close(ready); with.Rounds {
+		r.service.Together()
+	}
 	r.tasks.Spawn(p.watch)
 	if with.Feed != nil {
 		r.tasks.Spawn(p.feed)
