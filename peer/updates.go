@@ -118,7 +118,7 @@ func (c *computation) ready(t *training, from, samples int) {
 	}
 }
 
-var errNotEmpty = errors.New("Result.Empty: this algorithm makes a step of each gradient: it is for those that average gradients, such as AllReduce")
+var errNotEmpty = errors.New("Result.Empty, as in the rounds of a pipeline, is for algorithms that average gradients, such as AllReduce: this one makes a step of each")
 
 // lost tells the machine, if it knows of the gradient, that there is none.
 func (c *computation) lost(loop conversations.Loop) {

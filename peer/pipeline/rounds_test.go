@@ -4,13 +4,18 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
+	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/seed-97356399/murmuration/averaging"
 	"github.com/seed-97356399/murmuration/averaging/baseline"
+	"github.com/seed-97356399/murmuration/internal/framed"
+	"github.com/seed-97356399/murmuration/internal/wire"
 	"github.com/seed-97356399/murmuration/peer"
 	"github.com/seed-97356399/murmuration/peer/optim"
 	"github.com/seed-97356399/murmuration/tensor"
@@ -251,4 +256,103 @@ func TestWhoComesInRounds(t *testing.T) {
 			})
 		})
 	}
+}
+
+// spoiling is a loss whose errors are so large, once it is due, that no step can be made of them.
+type spoiling struct {
+	nn.Loss
+	due *atomic.Int64
+}
+
+func (s spoiling) Gradient(errors, outputs, targets tensor.Vector, scale float64) float64 {
+	loss := slow{s.Loss}.Gradient(errors, outputs, targets, scale)
+	if s.due.Add(-1) == 0 {
+		errors[0] = 1e25
+	}
+	return loss
+}
+
+// TestAStepThatIsNotFiniteInARound is left out at its member, which then has nothing for the mean of its stage, and holds nobody up.
+func TestAStepThatIsNotFiniteInARound(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		plan, due := perceptron(t, 2), new(atomic.Int64)
+		plan.Loss = spoiling{nn.CrossEntropy(), due}
+		due.Store(500)
+		w := rounding(t, plan, 2)
+		time.Sleep(20 * time.Second)
+		if due.Load() >= 0 {
+			t.Fatal("nothing was spoilt")
+		}
+		w.lives(10*time.Second, 30)
+		steps := w.made()
+		if slices.Max(steps) > slices.Min(steps)+1 {
+			t.Errorf("steps %v", steps)
+		}
+		if a := w.accuracy(w.whole().Vector()); a < 0.6 {
+			t.Errorf("accuracy %.3f", a)
+		}
+	})
+}
+
+// TestAMemberThatStepsNoMore, and stays, is left out once nothing has moved for Patience.
+func TestAMemberThatStepsNoMore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := rounding(t, perceptron(t, 2), 2)
+		time.Sleep(5 * time.Second)
+		w.each = 5
+		if err := <-w.member("idle", 1, false, nil).failed; err != nil {
+			t.Fatal(err)
+		}
+		w.all = w.all[:4]
+		steps := w.made()
+		time.Sleep(w.all[0].with.Patience / 2)
+		if now := w.made(); now[0] > steps[0]+1 {
+			t.Errorf("it is not waited for: %d steps", now[0]-steps[0])
+		}
+		time.Sleep(w.all[0].with.Patience)
+		w.lives(20*time.Second, 30)
+	})
+}
+
+// TestRoundsAreForAll: members without rounds are told why what they send is refused, and an algorithm that makes a step of each gradient
+// has none.
+func TestRoundsAreForAll(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, perceptron(t, 2))
+		w.member("a", 0, true, nil)
+		w.each, w.least = math.MaxInt, 2
+		b := w.member("b", 1, false, nil)
+		time.Sleep(5 * time.Second)
+		if _, stage := b.Counts(); stage.Came > 0 {
+			t.Errorf("it takes micro-batches of no round: %+v", stage)
+		}
+		for _, m := range []wire.Batch{{Kind: wire.BatchRound, Stage: 2}, {Stage: 1, Codec: raw().ID(), Round: 1, Examples: 1, Values: inputs, Targets: 1}} {
+			err := b.service.Ask(t.Context(), w.all[0].node.Self(), func(s *framed.Stream) error {
+				err := framed.Say(s, 0, m)
+				if err == nil {
+					_, err = hear(s, raw())
+				}
+				return err
+			})
+			if err == nil || !strings.Contains(err.Error(), "are for all members of a run, or for none") {
+				t.Errorf("%+v: %v", m, err)
+			}
+		}
+	})
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, perceptron(t, 2))
+		n := w.node("a")
+		trainer, err := n.Train(t.Context(), peer.Training{Params: w.plan.Init(0, 3), Stage: w.plan.Stage(0), Optimizer: &optim.SGD{}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, err := New(n, trainer, Config{Plan: w.plan, Rounds: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { p.Close(); trainer.Close(); n.Close() })
+		if err := p.Step(t.Context()); err == nil || !strings.Contains(err.Error(), "such as AllReduce") {
+			t.Errorf("by pairs: %v", err)
+		}
+	})
 }
