@@ -16,6 +16,7 @@ import (
 
 	"github.com/seed-97356399/murmuration/averaging"
 	"github.com/seed-97356399/murmuration/peer"
+	"github.com/seed-97356399/murmuration/peer/description"
 	"github.com/seed-97356399/murmuration/peer/memnet"
 	"github.com/seed-97356399/murmuration/peer/optim"
 	"github.com/seed-97356399/murmuration/quant"
@@ -75,7 +76,8 @@ type world struct {
 	log    bool
 	spoils uint64 // each so many micro-batches holds NaN, if not 0
 	seeds  []string
-	taps   *tap // what is written, if not nil
+	says   []description.Field //  what the run is, of members that come
+	taps   *tap                // what is written, if not nil
 	all    []*member
 }
 
@@ -97,7 +99,7 @@ func newWorld(t *testing.T, plan Plan) *world {
 // node makes a member that does not train yet.
 func (w *world) node(name string) *peer.Node {
 	w.t.Helper()
-	network := peer.Network{Run: "stages", Join: w.seeds}
+	network := peer.Network{Run: "stages", Join: w.seeds, Description: w.says}
 	if w.log {
 		network.Log = zaptest.NewLogger(w.t)
 	}
