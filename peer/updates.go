@@ -1,7 +1,6 @@
 package peer
 
 import (
-	"errors"
 	"fmt"
 	"sync/atomic"
 	"time"
@@ -66,6 +65,17 @@ func (u *updates) begin(action collective.Action) {
 	}
 }
 
+// at is the version of the parameters; 0 if it is not known, or without updates.
+func (u *updates) at(t *training) (v uint64) {
+	if u != nil {
+		v = u.version.Load()
+	}
+	if u != nil && v == 0 && t.fresh && t.work.flock.Age() == 0 {
+		v = 1
+	}
+	return v
+}
+
 // warn logs once that the optimizer cannot reset its state. The caller holds the token.
 func (u *updates) warn() {
 	if _, can := u.optimizer.(optim.Resetter); can || u.warned {
@@ -99,10 +109,8 @@ func (c *computation) compute(t *training, x, grad tensor.Vector, gradient func(
 	if err != nil {
 		return collective.Event{}, fmt.Errorf("step %d: computing the gradient: %w", t.work.flock.Steps()+1, err)
 	}
-	if result.Empty && (t.updates == nil || t.traits.Local.Every > 0) {
-		return collective.Event{}, errNotEmpty
-	} else if result.Empty {
-		return t.Nothing()
+	if result.Empty {
+		return t.Empty()
 	}
 	return t.Gradient(t.life.Now(), result.Loss, result.Samples)
 }
@@ -117,8 +125,6 @@ func (c *computation) ready(t *training, from, samples int) {
 		c.told = t.loop.Event(event) || c.told
 	}
 }
-
-var errNotEmpty = errors.New("Result.Empty, as in the rounds of a pipeline, is for algorithms that average gradients, such as AllReduce: this one makes a step of each")
 
 // lost tells the machine, if it knows of the gradient, that there is none.
 func (c *computation) lost(loop conversations.Loop) {

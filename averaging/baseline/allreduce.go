@@ -76,8 +76,7 @@ func (m *AllReduce) learns(id topology.PeerID) bool {
 // says tells whether a participant's last status has one of the bits above.
 func (m *AllReduce) says(id topology.PeerID, what uint64) bool { return m.said[id]&what != 0 }
 
-// NewAllReduce makes a machine that knows no view yet. It reports all faults of the
-// configuration at once.
+// NewAllReduce makes a machine that knows no view yet. It reports all faults of the configuration at once.
 func NewAllReduce(config Config) (*AllReduce, error) {
 	err := config.validate()
 	if config.Topology == topology.Star {

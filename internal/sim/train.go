@@ -172,7 +172,7 @@ func (t *training) took() {
 	}
 	gradient := func() (collective.Event, error) { return t.Gradient(p.now(), t.loss, t.samples) }
 	if p.staged != nil && p.staged.rounds.machine != nil && t.samples == 0 {
-		gradient = t.Nothing // in a round others may have had all
+		gradient = t.Empty // in a round others may have had all
 	}
 	event, err := gradient()
 	if err != nil && t.gradients {
