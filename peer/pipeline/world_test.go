@@ -167,12 +167,13 @@ func (w *world) trains(name string, n *peer.Node, stage int, params *tensor.Para
 	}
 	w.all = append(w.all, m)
 	w.t.Cleanup(func() { w.leave(m) })
+	each, least := w.each, w.least // a test may change them for others
 	m.steps.Go(func() {
-		err := m.trainer.WaitTrainers(context.Background(), w.least)
+		err := m.trainer.WaitTrainers(context.Background(), least)
 		if err == nil {
 			err = m.Step(context.Background())
 		}
-		for made := 1; err == nil && !w.once && made != w.each; made++ {
+		for made := 1; err == nil && !w.once && made != each; made++ {
 			err = m.Step(context.Background())
 		}
 		m.failed <- err
