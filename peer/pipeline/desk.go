@@ -52,7 +52,7 @@ func newDesk(with Config, stage int) *desk {
 	d := &desk{
 		with: with, model: model, first: stage == 0, last: stage == len(with.Plan.Stages)-1,
 		flows: idle.NewPool(maxFlows, flowsOf(model, with.Examples)),
-		one: make(tensor.Vector, n),
+		one:   make(tensor.Vector, n),
 	}
 	if d.last {
 		d.errors = make(tensor.Vector, with.Examples*model.Out().Len())
