@@ -38,7 +38,6 @@ type Rounds struct {
 	version uint64 // of the parameters; 0 before they are known
 	round   uint64
 	entered bool // Enter has told this round
-	late    bool // it makes nothing in this round
 	over    bool // Over has told that it is
 
 	progress uint64
@@ -108,9 +107,9 @@ func (r *Rounds) Enter(now time.Duration) (round uint64, makes, entered bool) {
 		return 0, false, false
 	}
 	r.entered, r.moved = true, now
-	r.late = !r.word.In && r.round > 0
+	makes = r.word.In || r.round == 0
 	r.word = Word{In: true, Round: r.round, Version: r.version}
-	return r.round, !r.late, true
+	return r.round, makes, true
 }
 
 // settle finds the round of the version.
