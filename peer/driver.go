@@ -143,7 +143,7 @@ func (d *driver) carryOut(action collective.Action, cause *question) {
 	key := conversations.Key{Peer: action.Peer, Exchange: action.Exchange, Inbound: action.Inbound}
 	switch action.Kind {
 	case averaging.Proceed:
-		d.steps.goOn(action.Batch)
+		d.steps.goOn(action.Batch, action.Version)
 	case averaging.Propose:
 		x, begun := d.conversations.Propose(action.Action)
 		d.started(action, key, x, begun)

@@ -252,7 +252,7 @@ func (n *Node) await(ctx context.Context, least int, what string, count func() i
 	for {
 		present := count()
 		if present >= least {
-			return nil
+			return n.arrival.Fault() // nil but for one that is barred, and counts itself
 		}
 		select {
 		case <-ctx.Done():

@@ -24,6 +24,8 @@ type Service struct {
 	Hold func(rows uint64)
 	// Choose says in the node's own record which stage it is going to train, from 1; 0 if none. A trainer's own stage replaces it.
 	Choose func(stage uint8)
+	// Together says that members of all stages make their steps at one time: near the end of the run each waits for news of the others.
+	Together func()
 	// Count lets a function change the node's counts of rows: of those that it holds, and of those that it takes.
 	Count func(change func(held, taken *stats.Rows))
 	// Close ends the service and waits for its streams. It may be called again.
@@ -69,13 +71,14 @@ func Serve(n *Node, protocol transport.Protocol, answer func(context.Context, *f
 		Ask: func(ctx context.Context, to transport.PeerID, talk func(*framed.Stream) error) error {
 			return n.requests.Converse(ctx, to, protocol, talk)
 		},
-		Over:    n.flock.Over(),
-		Flown:   n.flock.Flown(),
-		Records: n.flock.Records,
-		Hold:    func(rows uint64) { n.flock.SetRows(rows); n.inbox.Corrected() },
-		Choose:  func(stage uint8) { n.flock.SetStage(stage); n.inbox.Corrected() },
-		Count:   n.counters.Rows,
-		Close:   func() { end(); <-ended },
+		Over:     n.flock.Over(),
+		Flown:    n.flock.Flown(),
+		Records:  n.flock.Records,
+		Hold:     func(rows uint64) { n.flock.SetRows(rows); n.inbox.Corrected() },
+		Choose:   func(stage uint8) { n.flock.SetStage(stage); n.inbox.Corrected() },
+		Together: n.flock.Together,
+		Count:    n.counters.Rows,
+		Close:    func() { end(); <-ended },
 	}, nil
 }
 

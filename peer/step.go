@@ -66,7 +66,7 @@ func (t *training) begin(c trainer.Config, log *zap.Logger) {
 	c.Run = t
 	t.Trainer = trainer.New(c)
 	if c.Traits.Gradients {
-		t.updates = newUpdates(updates{trainer: t.Trainer, replica: c.Replica, optimizer: c.Optimizer, loop: t.loop, life: t.life, log: log})
+		t.updates = newUpdates(&updates{trainer: t.Trainer, replica: c.Replica, optimizer: c.Optimizer, loop: t.loop, life: t.life, log: log})
 	}
 }
 
@@ -330,9 +330,12 @@ func (t *training) pass(ctx context.Context) error {
 	}
 }
 
-// goOn lets the next step begin, with a batch of so many samples if not 0.
-func (t *training) goOn(batch int) {
+// goOn lets the next step begin, at parameters of a version, with a batch of so many samples if not 0.
+func (t *training) goOn(batch int, version uint64) {
 	t.batch.Store(int64(batch))
+	if t.updates != nil {
+		t.updates.version.Store(version)
+	}
 	select {
 	case t.proceed <- struct{}{}:
 	default: // the machine has said Proceed twice for one step

@@ -228,6 +228,9 @@ type Result struct {
 	Loss float64
 	// Samples is the number of samples over which the gradient is the mean.
 	Samples int
+	// Empty says that there were no samples, and so no gradient: the step counts, and the mean of an algorithm that averages
+	// gradients is that of the others. Of use to such algorithms alone.
+	Empty bool
 }
 
 // Accumulate makes a gradient function for Step that calls gradient so many times at the
@@ -288,11 +291,10 @@ func (w work) finished() bool {
 	return target > 0 && w.flock.Total() >= target
 }
 
-// may tells whether this peer may take another step now, or must first wait for news of the others' progress. A member with a
-// stage never waits: those of other stages may need it for their own steps.
+// may tells whether this peer may take another step now, or must first wait for news of the others' progress.
 func (w work) may(now time.Time) bool {
 	target := w.target()
-	return target == 0 || w.flock.Stage() > 0 || w.flock.May(target, now)
+	return target == 0 || !w.flock.Waits() || w.flock.May(target, now)
 }
 
 // conclude notes that the run is over, after the last step. It returns true to its first caller.

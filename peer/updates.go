@@ -2,6 +2,7 @@ package peer
 
 import (
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"go.uber.org/zap"
@@ -29,16 +30,17 @@ type updates struct {
 
 	room    chan struct{} // holds a token while no update is under way
 	mean, x tensor.Vector // of the update; the holder of the token owns them
+	version atomic.Uint64 // of the parameters, as the machine said last
 	faults  chan error    // why the last update, or gradient, was left out; holds one
 	warned  bool          // that the optimizer has no Reset; the holder of the token owns it
 }
 
-func newUpdates(u updates) *updates {
+func newUpdates(u *updates) *updates {
 	values := u.replica.Len()
 	u.room, u.faults = make(chan struct{}, 1), make(chan error, 1)
 	u.mean, u.x = make(tensor.Vector, values), make(tensor.Vector, values)
 	u.room <- struct{}{}
-	return &u
+	return u
 }
 
 // begin has the optimizer make a step of the sum. The sum is copied at once, so that later
@@ -61,6 +63,17 @@ func (u *updates) begin(action collective.Action) {
 	if !begun { // the peer is closing
 		u.room <- struct{}{}
 	}
+}
+
+// at is the version of the parameters; 0 if it is not known, or without updates.
+func (u *updates) at(t *training) (v uint64) {
+	if u != nil {
+		v = u.version.Load()
+	}
+	if u != nil && v == 0 && t.fresh && t.work.flock.Age() == 0 {
+		v = 1
+	}
+	return v
 }
 
 // warn logs once that the optimizer cannot reset its state. The caller holds the token.
@@ -95,6 +108,9 @@ func (c *computation) compute(t *training, x, grad tensor.Vector, gradient func(
 	c.runs, c.ended = false, time.Now()
 	if err != nil {
 		return collective.Event{}, fmt.Errorf("step %d: computing the gradient: %w", t.work.flock.Steps()+1, err)
+	}
+	if result.Empty {
+		return t.Empty()
 	}
 	return t.Gradient(t.life.Now(), result.Loss, result.Samples)
 }

@@ -76,8 +76,7 @@ func (m *AllReduce) learns(id topology.PeerID) bool {
 // says tells whether a participant's last status has one of the bits above.
 func (m *AllReduce) says(id topology.PeerID, what uint64) bool { return m.said[id]&what != 0 }
 
-// NewAllReduce makes a machine that knows no view yet. It reports all faults of the
-// configuration at once.
+// NewAllReduce makes a machine that knows no view yet. It reports all faults of the configuration at once.
 func NewAllReduce(config Config) (*AllReduce, error) {
 	err := config.validate()
 	if config.Topology == topology.Star {
@@ -118,8 +117,14 @@ func (m *AllReduce) ready() {
 	}
 }
 
-// begun implements role.
-func (m *AllReduce) begun() { m.followed() }
+// begun implements role. Who has no gradient, and parameters of nobody else's, is told their version.
+func (m *AllReduce) begun() {
+	m.followed()
+	if m.version == firstVersion && !m.moved && m.samples == 0 && m.state == ready {
+		m.state = computing
+		m.proceed()
+	}
+}
 
 // followed implements role.
 func (m *AllReduce) followed() {

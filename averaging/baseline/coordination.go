@@ -32,7 +32,6 @@ type coordination struct {
 	members     collective.Members
 	named       topology.PeerID // coordinates as long as it is a member, if set
 	coordinator topology.PeerID // "" until it is known
-	version     uint64          // of the parameters
 	copied      bool            // copied from another, at least in part: the optimizer lacks their past gradients
 	lastMessage time.Duration   // time of the coordinator's last message
 	halted      bool            // there is no coordinator, and none to be expected
@@ -65,7 +64,7 @@ func (c *coordination) Decide(now time.Duration, e collective.Event, actions []c
 	switch e.Kind {
 	case averaging.StepDone: // one of several before a gradient, or of a trainer of models, which cannot be summed
 		c.trains(e)
-		c.Do(collective.Action{Action: averaging.Action{Kind: averaging.Proceed}, Batch: c.batch})
+		c.Do(collective.Action{Action: averaging.Action{Kind: averaging.Proceed}, Batch: c.batch, Version: c.version})
 	case collective.GradientReady:
 		c.under(e)
 	case collective.GradientLost:

@@ -16,6 +16,7 @@ type trainer struct {
 	underway time.Duration // since when parts of its next gradient are ready, 0 if none is
 	over     bool          // the run is over for this peer
 	overAt   time.Duration
+	version  uint64 // of the parameters
 	settled  bool
 	speed    speedometer
 	samples  int // of its last gradient
@@ -28,7 +29,7 @@ func (t *trainer) proceed() {
 	if t.waiting {
 		t.waiting = false
 		t.speed.began(t.Now)
-		t.Do(collective.Action{Action: averaging.Action{Kind: averaging.Proceed}, Batch: t.batch})
+		t.Do(collective.Action{Action: averaging.Action{Kind: averaging.Proceed}, Batch: t.batch, Version: t.version})
 	}
 }
 

@@ -11,11 +11,17 @@ import (
 	"github.com/seed-97356399/murmuration/examples/gossipnode/settings"
 )
 
-// TestAModelCutIntoStages: four processes train two stages of a model. One of them is killed on the way, and one comes.
-// All that end have the whole model, which has learned.
+// TestAModelCutIntoStages: four processes train two stages of a model, in pairs or by rounds. One of them is killed on the way, and one
+// comes. All that end have the whole model, which has learned.
 func TestAModelCutIntoStages(t *testing.T) {
+	for _, strategy := range []string{settings.StrategyADPSGD, settings.StrategyAllReduce} {
+		t.Run(strategy, func(t *testing.T) { cutIntoStages(t, strategy) })
+	}
+}
+
+func cutIntoStages(t *testing.T, strategy string) {
 	data := clitest.Pictures(t, 400, 200)
-	args := []string{"run", "--dataset", "mnist", "--data", data, "--model", "mlp", "--stages", "2", "--activations", "bf16", "--batch", "16", "--lr", "0.02", "--steps", "300",
+	args := []string{"run", "--dataset", "mnist", "--data", data, "--model", "mlp", "--stages", "2", "--strategy", strategy, "--activations", "bf16", "--batch", "16", "--lr", "0.02", "--steps", "300",
 		"--step-time", "10ms", "--min-peers", "4", "--listen", settings.Loopback, "--json"}
 	var all []*exec.Cmd
 	var out, logs []*sharedBuffer

@@ -123,7 +123,10 @@ type Action struct {
 	Weight, Progress, Share float64
 	// Batch, with Proceed, is how many samples the next gradient should be of, so that all
 	// peers take equally long; 0 leaves the number to the trainer.
-	Batch    int
+	Batch int
+	// Version, with Proceed, is that of the parameters, which all members have that make updates together, and which grows by one
+	// with each; 0 if it is not known.
+	Version  uint64
 	Transfer Transfer // for Send; its Part and Parts also for Load, Clear and Update
 	Message  Message
 	Fact     *sums.Fact

@@ -8,13 +8,14 @@ import (
 
 // Own is this peer's own state, as its record announces it.
 type Own struct {
-	steps   atomic.Uint64
-	resumed atomic.Uint64 // of the steps, those of earlier lives
-	head    atomic.Uint64 // steps behind this peer's model, taken by others
-	idle    atomic.Bool   // it does not train
-	rows    atomic.Uint64 // that it gives to others
-	place   atomic.Pointer[transport.Place]
-	stage   atomic.Uint32 // of the model that it trains, as in its record
+	steps    atomic.Uint64
+	resumed  atomic.Uint64 // of the steps, those of earlier lives
+	head     atomic.Uint64 // steps behind this peer's model, taken by others
+	idle     atomic.Bool   // it does not train
+	rows     atomic.Uint64 // that it gives to others
+	place    atomic.Pointer[transport.Place]
+	stage    atomic.Uint32 // of the model that it trains, as in its record
+	together atomic.Bool   // Together
 
 	incarnation atomic.Uint64
 	unreachable atomic.Bool
@@ -55,6 +56,11 @@ func (o *Own) SetRows(n uint64) { o.rows.Store(n) }
 // Stage is the stage of the model that this peer trains, as in transport.Record; SetStage sets it.
 func (o *Own) Stage() uint8     { return uint8(o.stage.Load()) }
 func (o *Own) SetStage(n uint8) { o.stage.Store(uint32(n)) }
+
+// Waits tells whether this peer waits near the end for news of the others before a step, which it does not do for a stage: those of
+// other stages may need it for their own steps. Together says that all stages make theirs together.
+func (o *Own) Waits() bool { return o.Stage() == 0 || o.together.Load() }
+func (o *Own) Together()   { o.together.Store(true) }
 
 // Alike tells whether a member trains the same parameters as this peer: the whole model, or the same stage.
 func (o *Own) Alike(r transport.Record) bool { return Trains(r) && r.Stage == o.Stage() }

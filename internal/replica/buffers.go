@@ -74,6 +74,17 @@ func (r *Replica) PutRange(gradient tensor.Vector, from, to int, samples float64
 	return nil
 }
 
+// PutNothing takes the last gradient back: this side adds nothing to the sum.
+func (r *Replica) PutNothing() {
+	for i := range r.slices {
+		s := &r.slices[i]
+		s.Lock()
+		s.samples = 0
+		clear(s.in(r.buffers.gradient))
+		s.Unlock()
+	}
+}
+
 // Ready is the number of the first shared value, counted among these, from which on values of every part that begins
 // there or beyond it lie at an offset or beyond it.
 func (r *Replica) Ready(offset int) int {

@@ -32,9 +32,14 @@ func (d *desk) begin() {
 	t.x, _ = t.Begin()
 	clear(d.grad)
 	d.loss, d.samples = 0, 0
-	if d.stepped {
+	switch {
+	case d.rounds.machine != nil:
+		if !d.rounds.begin() {
+			p.world.queue.After(minStep, d.step)
+			return
+		}
+	case d.stepped:
 		d.stepped = false
-		d.source.Round(d.rounds.next())
 		d.act(d.holder.Stepped(p.now()))
 	}
 	if due := d.due; due != nil {
@@ -42,7 +47,6 @@ func (d *desk) begin() {
 		d.compute(*due)
 	}
 	d.feed()
-	d.rounds.over()
 }
 
 // compute computes a micro-batch, which takes as long as its passes do.
@@ -117,7 +121,7 @@ func (d *desk) step() {
 	if d.idle() || !t.stepping {
 		return
 	}
-	n := max(d.samples, 1) // in a round others may have had all
+	n := max(d.samples, 1)
 	for i := range d.grad {
 		d.grad[i] /= float32(n)
 	}

@@ -76,7 +76,7 @@ func (p *peer) begin() {
 func (p *peer) carryOut(a collective.Action) {
 	switch a.Kind {
 	case averaging.Proceed:
-		p.trainer.proceed(a.Batch)
+		p.trainer.proceed(a.Batch, a.Version)
 	case averaging.Propose:
 		p.conversations.propose(a.Action)
 	case averaging.Accept, averaging.Refuse:

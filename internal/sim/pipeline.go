@@ -20,7 +20,7 @@ type Pipeline struct {
 	// Batch is how many micro-batches make a step; 0: as package stages says.
 	Batch int
 	// Rounds: a round is Batch micro-batches of each member's rows, which all stages compute with parameters of one version,
-	// as Rounds in package stages says. With AllReduce in each stage that comes to what whole models do. Nobody may arrive.
+	// as Rounds in package stages says. With AllReduce in each stage that comes to what whole models do.
 	Rounds bool
 	// Chains: micro-batches go from each member to one of the next stage alone, that of the same place among those of its
 	// stage. Nobody would do so but to see what it costs.

@@ -1,54 +1,81 @@
 package sim
 
-import "github.com/seed-97356399/murmuration/topology"
+import (
+	"math"
 
-// rounds are how far a member of a Pipeline with Rounds knows the others to be.
+	"github.com/seed-97356399/murmuration/internal/stages"
+	"github.com/seed-97356399/murmuration/topology"
+)
+
+// rounds are those of a member of a Pipeline with Rounds. Without, the machine is nil.
 type rounds struct {
 	*staged
-	round uint64
-	said  bool                       // that this member has back what it made
-	rest  map[topology.PeerID]uint64 // how many rounds each has said that of
+	machine *stages.Rounds
 }
 
-// next begins a round, and returns its number.
-func (r *rounds) next() uint64 {
-	r.round++
-	r.said = false
-	return r.round
+func newRounds(s *staged, config stages.Config) rounds {
+	r := rounds{staged: s}
+	if config.Rounds {
+		r.machine = stages.NewRounds(s.peer.id, config.Stage, config.Stages, math.MaxInt64) // nobody is there and does nothing
+	}
+	return r
 }
 
-// rested tells everybody, once in a round, that this member's micro-batches are back.
-func (r *rounds) rested() {
-	w, from, over := r.peer.world, r.peer.id, r.round+1
-	if r.said || !r.source.Rests() {
+// look tells the machine who is there.
+func (r *rounds) look() {
+	if r.machine == nil {
 		return
 	}
-	r.said = true
-	for stage := range w.stages() {
-		for _, id := range w.members(stage) {
-			r.carry(id, wordBytes, func(to *staged) {
-				if to.rounds.rest == nil {
-					to.rounds.rest = map[topology.PeerID]uint64{}
-				}
-				to.rounds.rest[from] = max(to.rounds.rest[from], over)
-				to.rounds.over()
-			})
-		}
-	}
-}
-
-// over tells the schedule that a round is over, if all members have said so.
-func (r *rounds) over() {
-	w := r.peer.world
-	if !w.config.Pipeline.Rounds || r.idle() {
-		return
-	}
-	for stage := range w.stages() {
-		for _, id := range w.members(stage) {
-			if r.rest[id] <= r.round {
-				return
+	others := map[topology.PeerID]int{}
+	for stage := range r.peer.world.stages() {
+		for _, id := range r.peer.world.members(stage) {
+			if id != r.peer.id {
+				others[id] = stage
 			}
 		}
 	}
-	r.act(r.holder.RoundOver(r.peer.now(), r.round))
+	r.machine.Members(r.peer.now(), others)
+}
+
+// begin begins a step. It is false if nothing can be computed in it, since the parameters are yet to come.
+func (r *rounds) begin() bool {
+	p := r.peer
+	version := p.trainer.version
+	if version == 0 && p.counts.Steps == 0 && !p.copied && p.world.made == 0 {
+		version = 1
+	}
+	r.machine.Begin(p.now(), version)
+	return version > 0
+}
+
+// goOn does what is due of rounds.
+func (r *rounds) goOn() {
+	if r.machine == nil || r.idle() {
+		return
+	}
+	now, from := r.peer.now(), r.peer.id
+	if round, makes, entered := r.machine.Enter(now); entered {
+		if makes {
+			r.source.Round(round)
+		}
+		r.act(r.holder.Enter(now, round))
+		r.feed() // which comes back here
+		return
+	}
+	if r.source.Rests() {
+		r.machine.Rest(now)
+	}
+	if round, over := r.machine.Over(now); over {
+		r.act(r.holder.RoundOver(now, round))
+	}
+	to, word := r.machine.Tell(now)
+	for _, id := range to {
+		sent := r.carry(id, wordBytes, func(to *staged) {
+			r.machine.Told(r.peer.now(), id, word, to.rounds.machine.Heard(to.peer.now(), from, word))
+			to.rounds.goOn()
+		})
+		if !sent {
+			r.machine.Told(now, id, word, false)
+		}
+	}
 }

@@ -48,7 +48,7 @@ func newStaged(p *peer) *staged {
 		source.PerRound = config.Batch
 	}
 	s := &staged{peer: p, source: source, holder: holder, own: map[stages.ID]Parcel{}, held: map[stages.Key]*held{}, came: p.now()}
-	s.desk, s.keeps.staged, s.rounds.staged = desk{staged: s, grad: make([]float32, p.replica.Len())}, s, s
+	s.desk, s.keeps.staged, s.rounds = desk{staged: s, grad: make([]float32, p.replica.Len())}, s, newRounds(s, config)
 	return s
 }
 
@@ -69,8 +69,8 @@ func (s *staged) look() {
 	}
 	s.act(s.holder.Members(p.now(), next, before))
 	s.send(s.source.Members(p.now(), first))
+	s.rounds.look()
 	s.feed()
-	s.rounds.over()
 }
 
 // feed sends rows while there is room.
@@ -85,7 +85,7 @@ func (s *staged) feed() {
 		s.own[id] = rows
 		s.send(do)
 	}
-	s.rounds.rested()
+	s.rounds.goOn()
 	s.watch()
 }
 
@@ -123,8 +123,9 @@ func (s *staged) act(do []stages.Action) {
 	}
 }
 
-// carry hands bytes to another peer, or to this one, unless one of both goes meanwhile. What the link cannot carry is lost.
-func (s *staged) carry(to topology.PeerID, bytes int, do func(to *staged)) {
+// carry hands bytes to another peer, or to this one, unless one of both goes meanwhile. What the link cannot carry is lost: then it
+// is false.
+func (s *staged) carry(to topology.PeerID, bytes int, do func(to *staged)) bool {
 	w, p := s.peer.world, s.peer
 	other := w.peers[w.index[to]]
 	arrive := func() {
@@ -134,12 +135,14 @@ func (s *staged) carry(to topology.PeerID, bytes int, do func(to *staged)) {
 	}
 	if other == p {
 		w.queue.After(0, arrive)
-		return
+		return true
 	}
-	if l := w.line(p.index, other.index); !l.cut {
+	l := w.line(p.index, other.index)
+	if !l.cut {
 		p.sent(other.index, bytes)
 		l.arrive(l.carry(wayOf(p.index, other.index), bytes), arrive)
 	}
+	return !l.cut
 }
 
 // forward sends a micro-batch on.

@@ -75,10 +75,12 @@ type training struct {
 	factors  []Factors // that the trainer has not been told of yet
 	computed bool      // the gradient has been computed
 	waiting  bool      // for the machine's Proceed
+	version  uint64    // of the parameters, as the machine says
 }
 
-// proceed lets the peer take its next step, of as many samples as the machine wants.
-func (t *training) proceed(samples int) {
+// proceed lets the peer take its next step at parameters of a version, of as many samples as the machine wants.
+func (t *training) proceed(samples int, version uint64) {
+	t.version = version
 	if t.waiting {
 		t.waiting = false
 		t.Proceed(t.peer.now())
@@ -168,7 +170,11 @@ func (t *training) took() {
 		t.failed(fmt.Errorf("step %d: computing the gradient: %w", p.counts.Steps+1, t.fault))
 		return
 	}
-	event, err := t.Gradient(p.now(), t.loss, t.samples)
+	gradient := func() (collective.Event, error) { return t.Gradient(p.now(), t.loss, t.samples) }
+	if p.staged != nil && p.staged.rounds.machine != nil && t.samples == 0 {
+		gradient = t.Empty // in a round others may have had all
+	}
+	event, err := gradient()
 	if err != nil && t.gradients {
 		p.driver.report(collective.Event{Event: averaging.Event{Kind: collective.GradientLost}})
 	}

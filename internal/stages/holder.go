@@ -20,7 +20,8 @@ type Config struct {
 	Batch int
 	// Rounds: all stages compute the micro-batches of a round, which are all that sources make in it, with parameters of one
 	// version, and a member steps once the round is over, whatever Batch says: so that the sum of a stage's gradients is that of
-	// the whole model. What is of a later round waits, and the pipeline runs empty between two.
+	// the whole model. What is of a later round waits, what is of one before is given up, and the pipeline runs empty between two.
+	// Nothing is computed before Enter.
 	Rounds bool
 	// Home: a micro-batch goes on to the member that it is of, which has the last stage for its own alone. Once that is gone, it is
 	// lost.
@@ -63,6 +64,7 @@ type Holder struct {
 	each    mean // forward and back
 	forward mean
 	turns   turns
+	entered bool   // it is in a round, whose number is the version
 	over    uint64 // rounds that are
 }
 
@@ -71,7 +73,7 @@ func NewHolder(c Config) (*Holder, error) {
 	if c.Stages < 1 || c.Stage < 0 || c.Stage >= c.Stages || c.Held < 0 || c.Batch < 0 {
 		return nil, fmt.Errorf("stages: stage %d of %d, %d held, batches of %d: want a stage from 0 below their number", c.Stage, c.Stages, c.Held, c.Batch)
 	}
-	h := &Holder{sender: newSender(c.First), config: c, held: c.Held}
+	h := &Holder{sender: newSender(c.First), config: c, held: c.Held, busy: c.Rounds}
 	if c.Held == 0 {
 		h.held = 2*(c.Stages-c.Stage) + 1
 	}
@@ -152,14 +154,15 @@ func (h *Holder) Forward(now time.Duration, from topology.PeerID, number uint64,
 		if i.key == key {
 			return nil // it has come already
 		}
-		if i.state == queued {
+		if i.state == queued && h.now(i.id) == h.now(id) {
 			waiting++
 		}
 	}
-	if h.config.Rounds && id.Round < h.version {
+	if h.outdated(id) {
 		return []Action{{Kind: Reply, At: key, ID: id, To: from, Number: number, Answer: GivenUp, Load: h.Load()}} // nobody waits for it
 	}
-	if !h.turns.take(now, from, maxQueue-waiting) {
+	far := h.config.Rounds && !id.Asks && (!h.entered || id.Round > h.version+1)
+	if far || !h.turns.take(now, from, maxQueue-waiting) {
 		return []Action{{Kind: Reply, At: key, ID: id, To: from, Number: number, Answer: NoRoom, Load: h.Load()}}
 	}
 	h.counts.Came++
@@ -232,7 +235,14 @@ func (h *Holder) Stepped(now time.Duration) []Action {
 	return h.goOn(now, nil)
 }
 
-// RoundOver says that all sources have back what they made in a round, or have given it up.
+// Enter begins a round, in the place of Stepped.
+func (h *Holder) Enter(now time.Duration, round uint64) []Action {
+	h.busy, h.entered, h.version, h.added = false, true, round, 0
+	return h.goOn(now, nil)
+}
+
+// RoundOver says that all sources have back what they made in a round, or have given it up. What of it is still here came by two
+// ways, and nobody waits for it.
 func (h *Holder) RoundOver(now time.Duration, round uint64) []Action {
 	h.over = max(h.over, round+1)
 	return h.goOn(now, nil)
@@ -241,13 +251,18 @@ func (h *Holder) RoundOver(now time.Duration, round uint64) []Action {
 // due tells whether a step is.
 func (h *Holder) due(stale int) bool {
 	if h.config.Rounds {
-		return h.over > h.version && !slices.ContainsFunc(h.items, h.now)
+		return h.over > h.version
 	}
 	return h.added >= h.config.Batch && stale == 0
 }
 
 // now tells whether a micro-batch is not of a later round.
-func (h *Holder) now(i *item) bool { return !h.config.Rounds || i.id.Round <= h.version }
+func (h *Holder) now(id ID) bool { return !h.config.Rounds || id.Asks || id.Round <= h.version }
+
+// outdated tells whether it is of a round that is over.
+func (h *Holder) outdated(id ID) bool {
+	return h.config.Rounds && !id.Asks && id.Round < max(h.over, h.version)
+}
 
 // Discard says that the gradients which were added since the last step are gone.
 func (h *Holder) Discard() { h.added = 0 }
@@ -273,6 +288,11 @@ func (h *Holder) Next(now time.Duration) (at time.Duration, any bool) {
 // goOn sends what can be sent, and has the next thing computed: a step if one is due, then what has come back, and only
 // then what goes forward, if there is memory.
 func (h *Holder) goOn(now time.Duration, do []Action) []Action {
+	for _, i := range slices.Clone(h.items) {
+		if i.state != computing && h.outdated(i.id) {
+			do = h.lose(i, do)
+		}
+	}
 	for _, i := range h.items {
 		if to, number, ok := h.send(now, &i.leg); ok {
 			do = append(do, Action{Kind: Send, At: i.key, ID: i.id, To: to, Number: number})
@@ -300,7 +320,7 @@ func (h *Holder) goOn(now time.Duration, do []Action) []Action {
 
 func (h *Holder) first(s state) *item {
 	for _, i := range h.items {
-		if i.state == s && h.now(i) {
+		if i.state == s && h.now(i.id) {
 			return i
 		}
 	}

@@ -19,7 +19,8 @@ type Source struct {
 	made     []*own // that are not back yet
 	named    uint64 // the next ID
 	round    uint64
-	here     int // made in this round
+	begun    bool // it is in a round
+	here     int  // made in this round
 }
 
 // own is a micro-batch of a Source.
@@ -42,19 +43,20 @@ func (s *Source) Room() int {
 	room := s.window - len(s.made)
 	if s.PerRound > 0 {
 		room = min(room, s.PerRound-s.here)
+		if !s.begun {
+			room = 0
+		}
 	}
 	return room
 }
 
 // Rests tells whether all that it makes in this round is back, or lost: it waits for the next.
-func (s *Source) Rests() bool { return s.PerRound > 0 && s.here >= s.PerRound && len(s.made) == 0 }
+func (s *Source) Rests() bool {
+	return s.PerRound > 0 && (!s.begun || s.here >= s.PerRound) && len(s.made) == 0
+}
 
 // Round begins a round.
-func (s *Source) Round(round uint64) {
-	if round > s.round {
-		s.round, s.here = round, 0
-	}
-}
+func (s *Source) Round(round uint64) { s.begun, s.round, s.here = true, round, 0 }
 
 // Make names a new micro-batch and sends it on.
 func (s *Source) Make(now time.Duration) (ID, []Action) {

@@ -12,6 +12,17 @@ import (
 	"github.com/seed-97356399/murmuration/tensor"
 )
 
+// Why a step is left out.
+var (
+	// ErrReplaced: the model was replaced while the step was being made.
+	ErrReplaced = errors.New("the model was replaced by the flock's")
+	// ErrOver: the step comes after Finish.
+	ErrOver = errors.New("the run is over")
+	// ErrClosed: the step comes after Close.
+	ErrClosed = errors.New("the trainer is closed")
+	errEmpty  = errors.New("an empty gradient, as in the rounds of a pipeline, is for algorithms that average gradients, such as AllReduce: this one makes a step of each")
+)
+
 // steps makes steps of gradients, and adds them to the replica.
 type steps struct {
 	replica  *replica.Replica

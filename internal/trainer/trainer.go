@@ -10,7 +10,6 @@
 package trainer
 
 import (
-	"errors"
 	"fmt"
 	"math"
 	"time"
@@ -21,15 +20,6 @@ import (
 	"github.com/seed-97356399/murmuration/peer/optim"
 	"github.com/seed-97356399/murmuration/tensor"
 )
-
-// ErrReplaced: the model was replaced while the step was being made. The step is left out.
-var ErrReplaced = errors.New("the model was replaced by the flock's")
-
-// ErrOver: the step comes after Finish, and is left out.
-var ErrOver = errors.New("the run is over")
-
-// ErrClosed: the step comes after Close, and is left out.
-var ErrClosed = errors.New("the trainer is closed")
 
 // maxSquaredNorm bounds the squared norm of a gradient: beyond, the squares that an
 // optimizer keeps would be infinite as float32.
@@ -238,6 +228,16 @@ func (t *Trainer) hand(step Step, samples int) (collective.Event, error) {
 		Event:   averaging.Event{Kind: collective.GradientDone, Progress: t.config.Run.Progress()},
 		Samples: samples,
 	}, nil
+}
+
+// Empty takes part in a round of a machine that averages gradients, without samples: the mean is that of the others. It fails as Gradient does.
+func (t *Trainer) Empty() (collective.Event, error) {
+	if t.local != nil || !t.config.Traits.Gradients {
+		return collective.Event{}, t.fault("%w", errEmpty)
+	}
+	t.config.Replica.PutNothing()
+	t.handed = Step{Loss: math.NaN()}
+	return collective.Event{Event: averaging.Event{Kind: collective.GradientDone, Progress: t.config.Run.Progress()}}, nil
 }
 
 // Trade adds x − base as steps that the caller's own optimizer has made since it received

@@ -8,7 +8,7 @@ const (
 	MaxActivations = 1 << 31
 	ActivationsLen = 32 << 10
 
-	maxBatch    = 3 + 1 + MaxPeerName + 8 + 3*4
+	maxBatch    = 3 + 1 + MaxPeerName + 2*8 + 3*4
 	outcomeSize = 1 + 4 + 8 + 8 + 4
 )
 
@@ -22,6 +22,7 @@ const (
 	BatchLoad                     // a question how much the receiver has to do
 	BatchKeep                     // a copy of the sender's parameters, for the receiver to keep
 	BatchFetch                    // a question for the copy that the receiver keeps of a stage; a BatchKeep answers it
+	BatchRound                    // word of how far the sender is, in a run of rounds
 	batchKinds
 )
 
@@ -32,9 +33,12 @@ type Batch struct {
 	// Stage is the stage, from 1, that the receiver is to have, or that parameters are of. Codec is that of the values.
 	Stage, Codec uint8
 	// Source and Number name the micro-batch: whose rows it is made of, and a number there. Of a copy, Number is the flock's
-	// steps when it was made.
+	// steps when it was made; of a word, the version of the stage's parameters in that round.
 	Source string
 	Number uint64
+	// Round is the one that a micro-batch belongs to, from 1; of a word, the first of which not all micro-batches of the sender's rows
+	// are back. 0: there are no rounds, or the sender does not know yet in which it is.
+	Round uint64
 	// Examples are at most MaxExamples, Values and Targets at most MaxActivations.
 	Examples, Values, Targets uint32
 }
@@ -54,6 +58,7 @@ func (m *Batch) fields(c Coder) Coder {
 	c.Uint8(&m.Codec)
 	c.Text(&m.Source, 0, MaxPeerName)
 	c.Uint64(&m.Number)
+	c.Uint64(&m.Round)
 	c.Uint32(&m.Examples)
 	c.Uint32(&m.Values)
 	c.Uint32(&m.Targets)

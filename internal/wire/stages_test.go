@@ -13,14 +13,20 @@ func stagesVectors() []vector {
 	return []vector{
 		{
 			name: "batch", about: "a micro-batch of 16 examples goes on to the second stage, as bf16",
-			message: Batch{Stage: 2, Codec: 2, Source: "12D3KooW", Number: 77, Examples: 16, Values: 1024, Targets: 16},
+			message: Batch{Stage: 2, Codec: 2, Source: "12D3KooW", Number: 77, Round: 3, Examples: 16, Values: 1024, Targets: 16},
 			parts: []part{{1, "kind: 0, to train on"}, {1, "stage: 2"}, {1, "codec: 2, bf16"}, {1, "length of the id of the source"}, {8, "source: \"12D3KooW\""},
-				{8, "number: 77"}, {4, "examples: 16"}, {4, "values: 1024"}, {4, "targets: 16"}},
+				{8, "number: 77"}, {8, "round: 3, the third"}, {4, "examples: 16"}, {4, "values: 1024"}, {4, "targets: 16"}},
 		},
 		{
 			name: "batch-load", about: "a newcomer asks how much the first stage has to do",
 			message: Batch{Kind: BatchLoad, Stage: 1},
-			parts:   []part{{1, "kind: 2, a question"}, {1, "stage: 1"}, {1, "codec: none"}, {1, "length of the id of the source"}, {8, "number"}, {4, "examples"}, {4, "values"}, {4, "targets"}},
+			parts:   []part{{1, "kind: 2, a question"}, {1, "stage: 1"}, {1, "codec: none"}, {1, "length of the id of the source"}, {8, "number"}, {8, "round: none"}, {4, "examples"}, {4, "values"}, {4, "targets"}},
+		},
+		{
+			name: "batch-round", about: "a member of the second stage has back what it made in the first two rounds, and its parameters are of version 3 in the third",
+			message: Batch{Kind: BatchRound, Stage: 2, Number: 3, Round: 3},
+			parts: []part{{1, "kind: 5, word of a round"}, {1, "stage: 2"}, {1, "codec: none"}, {1, "length of the id of the source"}, {8, "version: 3"}, {8, "round: 3, the third"},
+				{4, "examples"}, {4, "values"}, {4, "targets"}},
 		},
 		{
 			name: "activations", about: "values of it, raw",
@@ -39,7 +45,7 @@ func stagesMessages(t *rapid.T) []func() Message {
 	return []func() Message{
 		func() Message {
 			return Batch{Kind: BatchKind(rapid.Uint8Max(uint8(batchKinds)-1).Draw(t, "kind")), Stage: rapid.Byte().Draw(t, "stage"), Codec: rapid.Byte().Draw(t, "codec"),
-				Source: rapid.StringMatching(`[a-z]{0,64}`).Draw(t, "source"), Number: rapid.Uint64().Draw(t, "number"),
+				Source: rapid.StringMatching(`[a-z]{0,64}`).Draw(t, "source"), Number: rapid.Uint64().Draw(t, "number"), Round: rapid.Uint64().Draw(t, "round"),
 				Examples: rapid.Uint32Max(MaxExamples).Draw(t, "examples"), Values: rapid.Uint32Max(MaxActivations).Draw(t, "values"), Targets: rapid.Uint32Max(MaxActivations).Draw(t, "targets")}
 		},
 		func() Message {

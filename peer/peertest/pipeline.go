@@ -31,8 +31,7 @@ type Pipeline struct {
 	// Optimizer makes that of a stage. Default: Simulation.Optimizer.
 	Optimizer func(stage int) optim.Optimizer
 	// Rounds: in each round all stages compute Batch micro-batches of each peer with parameters of one version; with the machine
-	// of AllReduce, models are then what whole ones are in the same rounds, but for rounding. Nobody may arrive. In life there
-	// are no rounds yet.
+	// of AllReduce, models are then what whole ones are in the same rounds, but for rounding. It takes that machine.
 	Rounds bool
 	// Chains sends micro-batches along fixed chains of peers, which shows what a straggler costs then.
 	Chains bool
@@ -84,8 +83,6 @@ func (p *Pipeline) validate(s Simulation) error {
 	f.note(p.Examples < 0 || p.Batch < 0 || p.Patience < 0, "Examples %d, Batch %d, Patience %s: none may be negative", p.Examples, p.Batch, p.Patience)
 	f.note(len(p.StepTimes) > 0 && len(p.StepTimes) != k || slices.ContainsFunc(p.StepTimes, func(d time.Duration) bool { return d < 0 }),
 		"StepTimes %v: want %d, none below 0", p.StepTimes, k)
-	arrives := slices.ContainsFunc(s.World.Changes, func(c Change) bool { return c.Kind == Arrive })
-	f.note(p.Rounds && arrives, "Rounds: nobody may arrive")
 	f.note(p.Codec.Lattice(), "Codec is %s, which decodes values by others that are near", p.Codec.Name())
 	f.note(len(s.World.Lies) > 0 || s.World.Replay != nil || s.Watch.Record != nil, "World.Lies, World.Replay and Watch.Record are for whole models")
 	return errors.Join(f...)

@@ -93,3 +93,36 @@ func TestRoundsGoOnWithoutWhoDies(t *testing.T) {
 		}
 	}
 }
+
+// TestWhoComesTakesPartInRounds: one comes back to a stage that others have, and one to a stage that has lost its last member, whose
+// parameters it has from a copy. Rounds go on with them, and stand still for nobody.
+func TestWhoComesTakesPartInRounds(t *testing.T) {
+	for name, dies := range map[string][]int{"one of a stage": {4}, "a stage's last": {1, 4}, "one of each": {0, 4, 2}} {
+		for seed := range *pipelineSeeds {
+			s := passing(t, 6, 1, 2)
+			s.Seed = seed
+			s.Schedule = optim.Schedule{Rate: 0.3, Shape: optim.Constant}
+			s.Work = peer.Work{StepsPerPeer: 200}
+			s.Exchange.Machine = func(c averaging.Config) (averaging.Machine, error) {
+				return baseline.NewAllReduce(baseline.Config{Self: c.Self})
+			}
+			s.Pipeline.Rounds = true
+			at := 20 * time.Second
+			for _, who := range dies {
+				s.World.Changes = append(s.World.Changes, peertest.Change{At: at, Kind: peertest.Crash, Peer: who},
+					peertest.Change{At: at + 40*time.Second, Kind: peertest.Arrive, Peer: who})
+				at += 3 * time.Second
+			}
+			o := simulated(t, s)
+			t.Logf("%s: %d steps in %.0f s, accuracy %.3f, rows %+v", name, o.Steps, o.Seconds, o.Final.Mean, o.Rows)
+			for stage, of := range o.Stages {
+				if of.Holders != 2 {
+					t.Errorf("%s: stage %d has %d holders", name, stage, of.Holders)
+				}
+			}
+			if o.Steps < 900 || o.Final.Mean < 0.6 || o.Rows.Lost > o.Rows.Came/50 || o.Seconds > 400 {
+				t.Errorf("%s: %d steps in %.0f s, accuracy %.3f, %+v", name, o.Steps, o.Seconds, o.Final.Mean, o.Rows)
+			}
+		}
+	}
+}

@@ -28,6 +28,11 @@ type Config struct {
 	Examples int
 	// Batch is how many micro-batches make a step of this member. Default: 8, or as many as it may hold if that is more.
 	Batch int
+	// Rounds makes of the run what data-parallel AllReduce makes of it, but for rounding: in a round all stages compute Batch micro-batches
+	// of each member with rows (default here: 8), with parameters of one version, and then each stage makes one step. The trainer's
+	// machine must be baseline.AllReduce, and all members must have the same. Who has rows and is slow holds all up. Default: each member
+	// steps when it has had Batch micro-batches, of whatever rows, and no member waits for another.
+	Rounds bool
 	// Window is how many micro-batches of its own a member may have on their way. Default: twice the stages, and one.
 	Window int
 	// Codec codes what goes from stage to stage, and back: raw, bf16, fp16 or int8. Rows and targets are not coded.
@@ -76,6 +81,9 @@ func (c Config) withDefaults() Config {
 	c.Examples = cmp.Or(c.Examples, DefaultExamples)
 	c.Window = cmp.Or(c.Window, 2*len(c.Plan.Stages)+1)
 	c.Patience = cmp.Or(c.Patience, DefaultPatience)
+	if c.Rounds {
+		c.Batch = cmp.Or(c.Batch, defaultPerRound)
+	}
 	if c.Codec == (quant.Codec{}) {
 		c.Codec = raw()
 	}

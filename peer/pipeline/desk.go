@@ -27,7 +27,7 @@ type desk struct {
 	flows idle.Pool[*nn.Flow]
 
 	params tensor.Vector // the newest, which the trainer owns; nil between two steps
-	older  tensor.Vector // those of micro-batches that were computed forward before the last step
+	older  tensor.Vector // those of micro-batches that were computed forward before the last step, if there were any
 	one    tensor.Vector // the gradient of one micro-batch
 	grad   tensor.Vector // the sum of those of this step
 	errors tensor.Vector // over the outputs of the last stage
@@ -52,7 +52,7 @@ func newDesk(with Config, stage int) *desk {
 	d := &desk{
 		with: with, model: model, first: stage == 0, last: stage == len(with.Plan.Stages)-1,
 		flows: idle.NewPool(maxFlows, flowsOf(model, with.Examples)),
-		older: make(tensor.Vector, n), one: make(tensor.Vector, n),
+		one:   make(tensor.Vector, n),
 	}
 	if d.last {
 		d.errors = make(tensor.Vector, with.Examples*model.Out().Len())
@@ -82,12 +82,12 @@ func (d *desk) free(h *held) {
 // leave ends a step: the trainer uses the memory of its parameters again, so those of micro-batches on their way are copied.
 // If the step was not made, some may be of the parameters before it too.
 func (d *desk) leave(all map[stages.Key]*held) {
-	is := func(a, b tensor.Vector) bool { return a != nil && &a[0] == &b[0] }
+	is := func(a, b tensor.Vector) bool { return a != nil && b != nil && &a[0] == &b[0] }
 	used, older := false, false
 	for _, h := range all {
 		used, older = used || is(h.params, d.params), older || is(h.params, d.older)
 	}
-	if used && older {
+	if used && (older || d.older == nil) {
 		d.older = make(tensor.Vector, len(d.params))
 	}
 	if used {

@@ -22,6 +22,7 @@ type Pipeline struct {
 	*run
 	members *members
 	steps   *steps
+	rounds  *rounds
 	rows    *sender // of this member's rows
 	asks    *sender // of rows whose outputs are wanted
 	copies  *copies
@@ -50,6 +51,8 @@ func New(n *peer.Node, t *peer.Trainer, with Config) (*Pipeline, error) {
 	}
 	r.jobs = make(chan job, len(p.steps.stages))
 	p.rows, p.asks = newSender(p.steps.stages[0], first, false), newSender(p.steps.stages[0], first, true)
+	p.rounds = newRounds(p)
+	p.steps.rounds = p.rounds
 	ready, receiver, err := make(chan struct{}), newReceiver(p), error(nil)
 	r.service, err = peer.Serve(n, transport.ProtocolStages, func(ctx context.Context, s *framed.Stream) error {
 		select {
@@ -63,7 +66,9 @@ func New(n *peer.Node, t *peer.Trainer, with Config) (*Pipeline, error) {
 		r.fail(err)
 		return nil, err
 	}
-	close(ready)
+	if close(ready); with.Rounds {
+		r.service.Together()
+	}
 	r.tasks.Spawn(p.watch)
 	if with.Feed != nil {
 		r.tasks.Spawn(p.feed)
@@ -113,6 +118,11 @@ func (p *Pipeline) Linger(ctx context.Context) error {
 	grad := make(tensor.Vector, len(x))
 	if _, err := p.trainer.Snapshot(x, 0); err != nil {
 		return err
+	}
+	if p.rounds != nil {
+		p.mu.Lock()
+		p.rounds.end()
+		p.mu.Unlock()
 	}
 	for {
 		_, err := p.steps.gradient(ctx, x, grad, p.service.Flown)
@@ -243,6 +253,7 @@ func (p *Pipeline) watch() {
 		}
 		p.rows.carryOut(p.rows.machine.Tick(p.now()))
 		p.asks.carryOut(p.asks.machine.Tick(p.now()))
+		p.rounds.goOn()
 		p.mu.Unlock()
 		select {
 		case <-tick.C:
@@ -268,6 +279,7 @@ func (p *Pipeline) look(now time.Time) {
 		before := func(id transport.PeerID) bool { return p.members.before(records, id, s.index) }
 		s.carryOut(s.machine.Members(p.now(), p.members.of(records, s.index+1), before))
 	}
+	p.rounds.look(records)
 	p.rows.carryOut(p.rows.machine.Members(p.now(), first))
 	p.asks.carryOut(p.asks.machine.Members(p.now(), first))
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -12,6 +13,7 @@ import (
 	"github.com/seed-97356399/murmuration/averaging"
 	"github.com/seed-97356399/murmuration/averaging/baseline"
 	"github.com/seed-97356399/murmuration/peer"
+	"github.com/seed-97356399/murmuration/peer/description"
 	"github.com/seed-97356399/murmuration/quant"
 	"github.com/seed-97356399/murmuration/tensor"
 	"github.com/seed-97356399/murmuration/tensor/nn"
@@ -259,6 +261,28 @@ func TestNewcomersChoose(t *testing.T) {
 		}
 		if slices.Max(counts) > 3 || slices.Min(counts) < 2 {
 			t.Errorf("stages were taken by %v nodes", counts)
+		}
+	})
+}
+
+// TestWhoIsOfAnotherRun is told what differs, and does not wait for a stage.
+func TestWhoIsOfAnotherRun(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, perceptron(t, 2))
+		says := func(strategy string) []description.Field {
+			return []description.Field{{Name: "strategy", Value: strategy}}
+		}
+		w.says = says("adpsgd")
+		w.member("a", 0, true, nil)
+		w.member("b", 1, true, nil)
+		w.says = says("allreduce")
+		n := w.node("c")
+		t.Cleanup(func() { n.Close() })
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		_, err := Choose(ctx, n, w.plan)
+		if other, is := errors.AsType[*description.MismatchError](err); !is || len(other.Differences) != 1 || !strings.Contains(err.Error(), "strategy") {
+			t.Errorf("it chose: %v", err)
 		}
 	})
 }

@@ -81,6 +81,9 @@ func (c chooser) arrive(ctx context.Context) error {
 	tick := time.NewTicker(look)
 	defer tick.Stop()
 	for c.node.State() == control.Joining {
+		if err := c.node.WaitMembers(ctx, 1); err != nil {
+			return err // the run will never admit it
+		}
 		select {
 		case <-tick.C:
 		case <-ctx.Done():

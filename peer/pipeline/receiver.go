@@ -28,11 +28,12 @@ type receiver struct {
 	rows    *sender // of this member
 	asks    *sender
 	copies  *copies
+	rounds  *rounds
 	reading *places // for micro-batches that are being read
 }
 
 func newReceiver(p *Pipeline) *receiver {
-	return &receiver{run: p.run, stages: p.steps.stages, members: p.members, rows: p.rows, asks: p.asks, copies: p.copies, reading: newPlaces(maxReading, maxReadingOf)}
+	return &receiver{run: p.run, stages: p.steps.stages, members: p.members, rows: p.rows, asks: p.asks, copies: p.copies, rounds: p.rounds, reading: newPlaces(maxReading, maxReadingOf)}
 }
 
 // errShape: what a member sends does not fit the stage.
@@ -47,6 +48,12 @@ func (r *receiver) serve(ctx context.Context, s *framed.Stream) error {
 	switch m.Kind {
 	case wire.BatchLoad:
 		return r.finish(s, outcome{answer: stages.NoRoom, load: r.stages[0].load()})
+	case wire.BatchRound:
+		o, err := r.rounds.hear(s.Remote(), m)
+		if err != nil {
+			return err
+		}
+		return r.finish(s, o)
 	case wire.BatchKeep, wire.BatchFetch:
 		return r.copies.serve(s, m, r.service.Records())
 	}
@@ -106,11 +113,17 @@ func (r *receiver) read(s *framed.Stream, stage *stage, m wire.Batch) (got parce
 	if !known || codec.Lattice() || examples < 1 || examples > r.with.Examples || int(m.Values) != examples*in || !r.fits(m) {
 		return got, fmt.Errorf("%d examples of %d values with %d targets, coded as %d: %w", m.Examples, m.Values, m.Targets, m.Codec, errShape)
 	}
+	got = parcel{id: stages.ID{Source: transport.PeerID(m.Source), Number: m.Number, Asks: m.Kind == wire.BatchOutputs}, examples: examples}
+	if (m.Round > 0) != (r.round(got.id) > 0) {
+		return got, errRounds
+	}
+	if m.Round > 0 {
+		got.id.Round = m.Round - 1
+	}
 	if !r.reading.take(s.Remote()) {
 		return got, errNoRoom
 	}
 	defer r.reading.free(s.Remote())
-	got = parcel{id: stages.ID{Source: transport.PeerID(m.Source), Number: m.Number, Asks: m.Kind == wire.BatchOutputs}, examples: examples}
 	if got.values, err = receive(s, codec, int(m.Values)); err == nil {
 		got.targets, err = receive(s, raw(), int(m.Targets))
 	}

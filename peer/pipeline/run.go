@@ -38,6 +38,14 @@ func (r *run) outputs(examples int) int {
 	return examples * r.with.Plan.Whole.Out().Len()
 }
 
+// round is that of a micro-batch as it travels, from 1; 0 if it is of none.
+func (r *run) round(id stages.ID) uint64 {
+	if !r.with.Rounds || id.Asks {
+		return 0
+	}
+	return id.Round + 1
+}
+
 func (r *run) now() time.Duration { return time.Since(r.began) }
 
 // send sends a parcel to a member of a stage, and tells what becomes of it, unless ctx ends before.

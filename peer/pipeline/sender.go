@@ -15,6 +15,7 @@ import (
 type sender struct {
 	*run
 	accept func(context.Context, transport.PeerID, parcel) (outcome, error) // of this member's own stage, which may be the first
+	after  func()                                                           // called, with the lock, when some may be back; nil in a run without rounds
 	room   chan struct{}                                                    // a token if there may be room for more
 
 	// The lock is held for these.
@@ -92,7 +93,7 @@ func (s *sender) put(ctx context.Context, x, y tensor.Vector) (*own, error) {
 	defer s.mu.Unlock()
 	o.life, o.end = context.WithCancel(s.life)
 	id, do := s.machine.Make(s.now())
-	o.id = id
+	o.id, o.round = id, s.round(id)
 	s.own[id] = o
 	if s.machine.Room() > 0 {
 		s.wake() // another may wait
@@ -141,7 +142,9 @@ func (s *sender) answered(a stages.Action, got outcome, broken error) {
 		}
 		s.loss += smoothing * (got.loss - s.loss)
 	}
-	s.carryOut(do)
+	if s.carryOut(do); s.after != nil {
+		s.after()
+	}
 }
 
 // home gives what the last stage of this member needs of one of its micro-batches that comes there, if one of so many examples is on

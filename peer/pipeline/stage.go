@@ -33,7 +33,7 @@ type stage struct {
 
 func newStage(r *run, m *members, index int, first uint64) (*stage, error) {
 	all := len(r.with.Plan.Stages)
-	with := stages.Config{Stage: index, Stages: all, Batch: r.with.Batch, First: first, Home: r.with.Plan.ends && index == all-2}
+	with := stages.Config{Stage: index, Stages: all, Batch: r.with.Batch, First: first, Rounds: r.with.Rounds, Home: r.with.Plan.ends && index == all-2}
 	if r.with.Plan.ends && index == all-1 {
 		with.Batch = math.MaxInt // it steps when the first stage of this member does
 	}
@@ -110,7 +110,7 @@ func (s *stage) carryOut(do []stages.Action) {
 // onwards is what goes on to the next stage, and how many values come back of it: errors over each output, or the outputs of
 // the last stage.
 func (s *stage) onwards(h *held) parcel {
-	p := parcel{id: h.id, examples: len(h.in) / s.model.In().Len(), values: h.onwards, targets: h.labels, back: h.onwards.n}
+	p := parcel{id: h.id, round: s.round(h.id), examples: len(h.in) / s.model.In().Len(), values: h.onwards, targets: h.labels, back: h.onwards.n}
 	if h.id.Asks {
 		p.back = s.outputs(p.examples)
 	}

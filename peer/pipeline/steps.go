@@ -3,6 +3,7 @@ package pipeline
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/seed-97356399/murmuration/internal/stages"
 	"github.com/seed-97356399/murmuration/peer"
@@ -14,6 +15,7 @@ import (
 type steps struct {
 	*run
 	stages []*stage
+	rounds *rounds
 	made   bool // the last step was, and the schedules that wait for it do not know
 }
 
@@ -21,7 +23,17 @@ type steps struct {
 func (p *steps) gradient(ctx context.Context, x, grad tensor.Vector, over <-chan struct{}) (peer.Result, error) {
 	p.begin(x, grad)
 	defer p.leave()
-	for ctx.Err() == nil {
+	if p.rounds != nil && !p.rounds.ended && !p.rounds.begin() {
+		p.made = true
+		return empty, nil
+	}
+	for {
+		if r, due := p.due(); due {
+			return r, nil
+		}
+		if ctx.Err() != nil {
+			return peer.Result{}, fmt.Errorf("waiting for micro-batches: %w", context.Cause(ctx))
+		}
 		select {
 		case j := <-p.jobs:
 			if d := j.stage.desk; j.Kind == stages.Step {
@@ -30,9 +42,6 @@ func (p *steps) gradient(ctx context.Context, x, grad tensor.Vector, over <-chan
 				useless := d.compute(j)
 				j.stage.tell(func() []stages.Action { return j.stage.machine.Computed(p.now(), j.At, useless) })
 			}
-			if r, due := p.due(); due {
-				return r, nil
-			}
 		case <-ctx.Done():
 		case <-over:
 			return peer.Result{}, peer.ErrRunOver
@@ -40,7 +49,6 @@ func (p *steps) gradient(ctx context.Context, x, grad tensor.Vector, over <-chan
 			return peer.Result{}, context.Cause(p.life)
 		}
 	}
-	return peer.Result{}, fmt.Errorf("waiting for micro-batches: %w", context.Cause(ctx))
 }
 
 // begin begins a step, once the schedules know of the last.
@@ -50,16 +58,26 @@ func (p *steps) begin(x, grad tensor.Vector) {
 		s.desk.params, s.desk.grad, s.desk.worst = x[:n], grad[:n], worst{}
 		x, grad = x[n:], grad[n:]
 	}
-	if p.made {
-		p.made = false
+	if p.made && p.rounds == nil {
 		p.stepped()
 	}
+	p.made = false
 }
 
 // due is what the step is made of, if one is due.
 func (p *steps) due() (r peer.Result, due bool) {
-	if !p.stages[0].desk.due {
+	if !p.stages[0].desk.due || p.rounds != nil && slices.ContainsFunc(p.stages, func(s *stage) bool { return !s.desk.due }) {
 		return r, false
+	}
+	if p.rounds != nil && p.rounds.ended {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.rounds.end()
+		return r, false
+	}
+	if p.rounds != nil && p.stages[0].desk.Samples == 0 { // others of the stage have had all of the round, or the step was not made
+		p.made = true
+		return empty, true
 	}
 	if p.stages[0].desk.Samples == 0 { // it was due when the last one was broken off, and its gradients are gone
 		p.stepped()

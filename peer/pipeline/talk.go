@@ -18,6 +18,7 @@ const longest = 20 * time.Minute
 // parcel is a micro-batch on its way to another member.
 type parcel struct {
 	id              stages.ID
+	round           uint64 // as it travels
 	examples        int
 	values, targets coded
 	back            int // how many values come back if it is computed
@@ -34,7 +35,7 @@ type outcome struct {
 // say sends a parcel to a member of a stage, and waits for what becomes of it.
 func say(s *framed.Stream, stage int, p parcel) (o outcome, err error) {
 	m := wire.Batch{
-		Stage: uint8(stage + 1), Codec: p.values.codec.ID(), Source: string(p.id.Source), Number: p.id.Number,
+		Stage: uint8(stage + 1), Codec: p.values.codec.ID(), Source: string(p.id.Source), Number: p.id.Number, Round: p.round,
 		Examples: uint32(p.examples), Values: uint32(p.values.n), Targets: uint32(p.targets.n),
 	}
 	if p.id.Asks {

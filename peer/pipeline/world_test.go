@@ -16,6 +16,7 @@ import (
 
 	"github.com/seed-97356399/murmuration/averaging"
 	"github.com/seed-97356399/murmuration/peer"
+	"github.com/seed-97356399/murmuration/peer/description"
 	"github.com/seed-97356399/murmuration/peer/memnet"
 	"github.com/seed-97356399/murmuration/peer/optim"
 	"github.com/seed-97356399/murmuration/quant"
@@ -70,10 +71,13 @@ type world struct {
 	codec  quant.Codec
 	steps  uint64 // of all members
 	once   bool   // each makes one, and micro-batches go one after the other
+	each   int    // steps of each, in a run of rounds, if not 0
+	least  int    // members that are waited for before the first
 	log    bool
 	spoils uint64 // each so many micro-batches holds NaN, if not 0
 	seeds  []string
-	taps   *tap // what is written, if not nil
+	says   []description.Field //  what the run is, of members that come
+	taps   *tap                // what is written, if not nil
 	all    []*member
 }
 
@@ -95,7 +99,7 @@ func newWorld(t *testing.T, plan Plan) *world {
 // node makes a member that does not train yet.
 func (w *world) node(name string) *peer.Node {
 	w.t.Helper()
-	network := peer.Network{Run: "stages", Join: w.seeds}
+	network := peer.Network{Run: "stages", Join: w.seeds, Description: w.says}
 	if w.log {
 		network.Log = zaptest.NewLogger(w.t)
 	}
@@ -130,6 +134,9 @@ func (w *world) trains(name string, n *peer.Node, stage int, params *tensor.Para
 	w.t.Helper()
 	m := &member{name: name, node: n, failed: make(chan error, 1)}
 	var err error
+	if w.each > 0 {
+		machine = byAllReduce
+	}
 	m.trainer, err = n.Train(w.t.Context(), peer.Training{
 		Params: params, Stage: w.plan.Stage(stage), Optimizer: &optim.SGD{}, Schedule: optim.Schedule{Rate: 0.3},
 		Exchange: peer.Exchange{Pace: averaging.Pace{Every: 4}, Machine: machine}, Work: peer.Work{Steps: w.steps},
@@ -144,6 +151,7 @@ func (w *world) trains(name string, n *peer.Node, stage int, params *tensor.Para
 	if w.once {
 		c.Window = 1
 	}
+	c.Rounds = w.each > 0
 	if feeds {
 		rng := rand.New(rand.NewPCG(uint64(len(w.all)), 7))
 		c.Feed = func(ctx context.Context) (x, y tensor.Vector, err error) {
@@ -159,9 +167,13 @@ func (w *world) trains(name string, n *peer.Node, stage int, params *tensor.Para
 	}
 	w.all = append(w.all, m)
 	w.t.Cleanup(func() { w.leave(m) })
+	each, least := w.each, w.least // a test may change them for others
 	m.steps.Go(func() {
-		err := m.Step(context.Background())
-		for err == nil && !w.once {
+		err := m.trainer.WaitTrainers(context.Background(), least)
+		if err == nil {
+			err = m.Step(context.Background())
+		}
+		for made := 1; err == nil && !w.once && made != each; made++ {
 			err = m.Step(context.Background())
 		}
 		m.failed <- err

@@ -300,7 +300,7 @@ func (s *compareSettings) enter(ctx context.Context, in suite, by racer, sources
 	}
 	e := entrant{Name: by.name, Result: result, StepSeconds: one.StepTime.Seconds()}
 	e.WallSeconds = time.Since(began).Seconds()
-	epochs := float64(e.Steps) * float64(one.Pictures()) / float64(data[parts].First.Data.Total) / float64(one.ModelStages()) // each stage makes a step of each batch
+	epochs := float64(e.Steps) * float64(one.Pictures()) / float64(data[parts].First.Data.Total) / float64(one.StepsOfBatch())
 	e.SecondsPerEpoch, e.epochs = e.Seconds/epochs, epochs
 	return e, nil
 }

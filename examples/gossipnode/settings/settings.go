@@ -191,11 +191,19 @@ func (s Settings) Work(data *dataset.Data) peer.Work {
 		return peer.Work{StepsPerPeer: uint64(max(math.Ceil(s.Passes()*float64(pictures)/float64(s.GlobalBatch)), 1))}
 	}
 	steps := math.Ceil(s.Passes() * float64(pictures) / float64(s.Pictures()))
-	return peer.Work{Steps: uint64(max(steps, 1)) * uint64(s.ModelStages())} // each stage makes a step of each batch
+	return peer.Work{Steps: uint64(max(steps, 1)) * uint64(s.StepsOfBatch())}
 }
 
 // ModelStages is into how many stages the model is cut; 1 if all peers train the whole.
 func (s Settings) ModelStages() int { return max(s.Table.Stages.Model, 1) }
+
+// StepsOfBatch is how many steps are made of a batch: each stage makes one, but in rounds, where each peer brings a batch, and makes one.
+func (s Settings) StepsOfBatch() int {
+	if s.Strategy == StrategyAllReduce {
+		return 1
+	}
+	return s.ModelStages()
+}
 
 // Drawn is the number of examples that batches are drawn with.
 func (s Settings) Drawn() int {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
+	"github.com/seed-97356399/murmuration/examples/gossipnode/settings"
 	"github.com/seed-97356399/murmuration/peer/optim"
 	"github.com/seed-97356399/murmuration/peer/peertest"
 	"github.com/seed-97356399/murmuration/peer/pipeline"
@@ -95,7 +96,7 @@ func cut(s *Settings, model *nn.Model, world peertest.World) (*peertest.Pipeline
 		return nil, err
 	}
 	p := &peertest.Pipeline{
-		Plan: plan, Examples: examples, Batch: batches, Codec: s.ActivationCodec(),
+		Plan: plan, Examples: examples, Batch: batches, Rounds: s.Strategy == settings.StrategyAllReduce, Codec: s.ActivationCodec(),
 		Optimizer: func(stage int) optim.Optimizer { return s.NewOptimizer(plan.Stages[stage].Layout()) },
 	}
 	for i, stage := range plan.Stages {

@@ -101,7 +101,7 @@ func beginStage(ctx context.Context, t *training, p *preparing) (*member, error)
 	if err != nil {
 		return nil, err
 	}
-	of := pipeline.Config{Plan: s.plan, Stage: s.stage, Examples: examples, Batch: batches, Codec: t.ActivationCodec(), Log: t.Log}
+	of := pipeline.Config{Plan: s.plan, Stage: s.stage, Examples: examples, Batch: batches, Rounds: t.Strategy == settings.StrategyAllReduce, Codec: t.ActivationCodec(), Log: t.Log}
 	if !t.staged.between() {
 		of.Feed = func(ctx context.Context) (x, y tensor.Vector, err error) { return feed(ctx, t) }
 	}
