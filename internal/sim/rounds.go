@@ -68,14 +68,14 @@ func (r *rounds) goOn() {
 	if round, over := r.machine.Over(now); over {
 		r.act(r.holder.RoundOver(now, round))
 	}
-	to, word := r.machine.Tell(now)
+	to, report := r.machine.ToSend(now)
 	for _, id := range to {
 		sent := r.carry(id, wordBytes, func(to *staged) {
-			r.machine.Told(r.peer.now(), id, word, to.rounds.machine.Heard(to.peer.now(), from, word))
+			r.machine.Sent(r.peer.now(), id, report, to.rounds.machine.Received(to.peer.now(), from, report))
 			to.rounds.goOn()
 		})
 		if !sent {
-			r.machine.Told(now, id, word, false)
+			r.machine.Sent(now, id, report, false)
 		}
 	}
 }

@@ -7,8 +7,8 @@ import (
 	"github.com/seed-97356399/murmuration/topology"
 )
 
-// Word is what a member tells all others of how far it is.
-type Word struct {
+// Report is what a member sends to all others: how far it is.
+type Report struct {
 	// In: it takes part in rounds. One that has just come does not know yet in which.
 	In bool
 	// Round is the first of which not all micro-batches of its rows are back, and Version that of its stage's parameters then.
@@ -16,25 +16,25 @@ type Word struct {
 }
 
 // offset is what is to be added to a version of its stage's parameters to name the round: the same at all members of a stage.
-func (w Word) offset() uint64 { return w.Round - w.Version }
+func (w Report) offset() uint64 { return w.Round - w.Version }
 
 // Rounds decides in which round a member is, and when that is over: when each member has back what it made in it. Members of a
 // stage average their gradients then, and have parameters of the next version, by which they know the next round. One goroutine at
 // a time uses it.
 //
-// Who comes has its parameters, and their version, from those of its stage, and which round that is from their words. It makes
+// Who comes has its parameters, and their version, from those of its stage, and which round that is from their reports. It makes
 // nothing in its first round, since others may not know of it yet. One whose stage has nobody else goes on in the round that is not
-// over yet. In round 0 all who are there are waited for, later those who have said a word; one that keeps all waiting, while
-// nothing moves, is left out until it says another. No round is over while a stage has nobody.
+// over yet. In round 0 all who are there are waited for, later those who have reported; one that keeps all waiting, while
+// nothing moves, is left out until it reports again. No round is over while a stage has nobody.
 type Rounds struct {
 	self     topology.PeerID
 	stage    int
 	of       int
 	patience time.Duration
-	others   map[topology.PeerID]*partaker
+	others   map[topology.PeerID]*participant
 
-	begun   bool   // it has said something
-	word    Word   // of this member
+	begun   bool   // it has something to report
+	report  Report // of this member
 	version uint64 // of the parameters; 0 before they are known
 	round   uint64
 	entered bool // Enter has told this round
@@ -44,22 +44,22 @@ type Rounds struct {
 	moved    time.Duration // when something last happened
 }
 
-// partaker is another member.
-type partaker struct {
-	stage   int
-	word    Word // its last
-	heard   bool
-	left    bool // it is not waited for
-	told    bool // it has heard last, of this member's words
-	last    Word
-	telling bool
-	tries   int           // that failed
-	again   time.Duration // when it may be told again
+// participant is another member.
+type participant struct {
+	stage    int
+	report   Report // its last
+	reported bool
+	left     bool // it is not waited for
+	sent     bool // it has received last, of this member's reports
+	last     Report
+	sending  bool
+	tries    int           // that failed
+	again    time.Duration // when it may be sent one again
 }
 
 // NewRounds is for a member that has a stage, from 0, of so many. Who keeps others waiting for patience is left out.
 func NewRounds(self topology.PeerID, stage, of int, patience time.Duration) *Rounds {
-	return &Rounds{self: self, stage: stage, of: of, patience: patience, others: map[topology.PeerID]*partaker{}}
+	return &Rounds{self: self, stage: stage, of: of, patience: patience, others: map[topology.PeerID]*participant{}}
 }
 
 // Members says which others train now, and which stage each has.
@@ -72,20 +72,20 @@ func (r *Rounds) Members(now time.Duration, stageOf map[topology.PeerID]int) {
 	}
 	for id, stage := range stageOf {
 		if r.others[id] == nil {
-			r.others[id] = &partaker{stage: stage}
+			r.others[id] = &participant{stage: stage}
 			r.moved = now
 		}
 	}
 }
 
-// Heard is a word of another member. It is false if that is not known yet: it may say it again.
-func (r *Rounds) Heard(now time.Duration, from topology.PeerID, w Word) bool {
+// Received takes the report of another member. It is false if that is not known yet: it may send it again.
+func (r *Rounds) Received(now time.Duration, from topology.PeerID, report Report) bool {
 	o := r.others[from]
 	if o == nil {
 		return false
 	}
-	if !o.heard || o.word != w {
-		o.heard, o.word, o.left, r.moved = true, w, false, now
+	if !o.reported || o.report != report {
+		o.reported, o.report, o.left, r.moved = true, report, false, now
 	}
 	return true
 }
@@ -107,37 +107,37 @@ func (r *Rounds) Enter(now time.Duration) (round uint64, makes, entered bool) {
 		return 0, false, false
 	}
 	r.entered, r.moved = true, now
-	makes = r.word.In || r.round == 0
-	r.word = Word{In: true, Round: r.round, Version: r.version}
+	makes = r.report.In || r.round == 0
+	r.report = Report{In: true, Round: r.round, Version: r.version}
 	return r.round, makes, true
 }
 
 // settle finds the round of the version.
 func (r *Rounds) settle(now time.Duration) bool {
-	var fellow *Word
+	var fellow *Report
 	const nobody = ^uint64(0)
-	unheard, first, least := false, true, nobody
+	silent, first, least := false, true, nobody
 	for id, o := range r.others {
 		if o.left {
 			continue
 		}
-		unheard = unheard || !o.heard
-		if o.word.In {
-			least = min(least, o.word.Round)
+		silent = silent || !o.reported
+		if o.report.In {
+			least = min(least, o.report.Round)
 		}
 		if o.stage != r.stage {
 			continue
 		}
-		if first = first && r.self < id; o.word.In && (fellow == nil || o.word.Version > fellow.Version) {
-			fellow = &o.word
+		if first = first && r.self < id; o.report.In && (fellow == nil || o.report.Version > fellow.Version) {
+			fellow = &o.report
 		}
 	}
 	switch {
-	case r.word.In && (fellow == nil || fellow.Version <= r.version):
-		r.round = r.version + r.word.offset()
+	case r.report.In && (fellow == nil || fellow.Version <= r.version):
+		r.round = r.version + r.report.offset()
 	case fellow != nil:
 		r.round = r.version + fellow.offset()
-	case (unheard || !r.whole()) && !r.quiet(now):
+	case (silent || !r.whole()) && !r.quiet(now):
 		return false // somebody may know better
 	case r.version == initialVersion && (least <= 1 || least == nobody): // those who rest in round 0 say 1, and wait
 		r.round = 0
@@ -157,19 +157,19 @@ func (r *Rounds) quiet(now time.Duration) bool { return now-r.moved > r.patience
 
 // Rest says that this member has back what it made in the round, or has made nothing.
 func (r *Rounds) Rest(now time.Duration) {
-	if r.entered && r.word.Round == r.round {
-		r.word.Round, r.word.Version, r.moved = r.round+1, r.version+1, now
+	if r.entered && r.report.Round == r.round {
+		r.report.Round, r.report.Version, r.moved = r.round+1, r.version+1, now
 	}
 }
 
 // Over tells, once, that the round is over.
 func (r *Rounds) Over(now time.Duration) (round uint64, over bool) {
-	if !r.entered || r.over || r.word.Round == r.round {
+	if !r.entered || r.over || r.report.Round == r.round {
 		return 0, false
 	}
 	waits := !r.whole()
 	for _, o := range r.others {
-		slow := !o.left && (o.word.In && o.word.Round <= r.round || !o.word.In && r.round == 0)
+		slow := !o.left && (o.report.In && o.report.Round <= r.round || !o.report.In && r.round == 0)
 		if slow && r.quiet(now) {
 			o.left, slow = true, false
 		}
@@ -196,33 +196,33 @@ func (r *Rounds) whole() bool {
 	return len(held) == r.of
 }
 
-// Tell is whom to tell this member's word now; Told then says how that went.
-func (r *Rounds) Tell(now time.Duration) (to []topology.PeerID, w Word) {
+// ToSend is to whom this member's report goes now; Sent then says how that went.
+func (r *Rounds) ToSend(now time.Duration) (to []topology.PeerID, report Report) {
 	for id, o := range r.others {
-		if r.begun && !o.telling && now >= o.again && (!o.told || o.last != r.word) {
-			o.telling, to = true, append(to, id)
+		if r.begun && !o.sending && now >= o.again && (!o.sent || o.last != r.report) {
+			o.sending, to = true, append(to, id)
 		}
 	}
 	slices.Sort(to)
-	return to, r.word
+	return to, r.report
 }
 
-// Told says whether another member has heard a word, or why not does not matter.
-func (r *Rounds) Told(now time.Duration, to topology.PeerID, w Word, heard bool) {
+// Sent says whether another member has received a report.
+func (r *Rounds) Sent(now time.Duration, to topology.PeerID, report Report, received bool) {
 	o := r.others[to]
 	if o == nil {
 		return
 	}
-	if o.telling = false; heard {
-		o.told, o.last, o.tries = true, w, 0
+	if o.sending = false; received {
+		o.sent, o.last, o.tries = true, report, 0
 	} else {
-		o.again = now + tellAgain<<min(o.tries, maxTellAgain)
+		o.again = now + sendAgain<<min(o.tries, maxSendAgain)
 		o.tries++
 	}
 }
 
-// tellAgain is when a member that could not be told a word is told again, and maxTellAgain how often that time doubles.
+// sendAgain is when a report that has not arrived is sent again, and maxSendAgain how often that time doubles.
 const (
-	tellAgain    = 50 * time.Millisecond
-	maxTellAgain = 5
+	sendAgain    = 50 * time.Millisecond
+	maxSendAgain = 5
 )

@@ -165,9 +165,9 @@ func (f *flockOf) talk() {
 	for range 2 {
 		f.now += time.Second
 		for _, id := range slices.Sorted(maps.Keys(f.of)) {
-			to, w := f.of[id].Tell(f.now)
+			to, w := f.of[id].ToSend(f.now)
 			for _, other := range to {
-				f.of[id].Told(f.now, other, w, f.of[other] != nil && f.of[other].Heard(f.now, id, w))
+				f.of[id].Sent(f.now, other, w, f.of[other] != nil && f.of[other].Received(f.now, id, w))
 			}
 		}
 	}
@@ -238,7 +238,7 @@ func TestARoundIsOverWhenAllRest(t *testing.T) {
 		f.over()
 	}
 	f.of["a"].Begin(f.now, 4)
-	if to, w := f.of["a"].Tell(f.now); len(to) > 0 {
+	if to, w := f.of["a"].ToSend(f.now); len(to) > 0 {
 		t.Errorf("%+v is told again to %v", w, to)
 	}
 }

@@ -25,7 +25,7 @@ func stagesVectors() []vector {
 		{
 			name: "batch-round", about: "a member of the second stage has back what it made in the first two rounds, and its parameters are of version 3 in the third",
 			message: Batch{Kind: BatchRound, Stage: 2, Number: 3, Round: 3},
-			parts: []part{{1, "kind: 5, word of a round"}, {1, "stage: 2"}, {1, "codec: none"}, {1, "length of the id of the source"}, {8, "version: 3"}, {8, "round: 3, the third"},
+			parts: []part{{1, "kind: 5, report of a round"}, {1, "stage: 2"}, {1, "codec: none"}, {1, "length of the id of the source"}, {8, "version: 3"}, {8, "round: 3, the third"},
 				{4, "examples"}, {4, "values"}, {4, "targets"}},
 		},
 		{

@@ -44,7 +44,7 @@ func TestErrorsBeyondTheUsual(t *testing.T) {
 						var m wire.Batch
 						_, err := s.Receive(&m)
 						if err == nil {
-							err = tell(s, c.lie(int(m.Values)))
+							err = writeOutcome(s, c.lie(int(m.Values)))
 						}
 						s.Finish()
 						return err
@@ -158,7 +158,7 @@ func TestStreamsThatOnlyBegin(t *testing.T) {
 							return err
 						}
 						s.Stall = time.Hour
-						_, err := hear(s, raw())
+						_, err := readOutcome(s, raw())
 						return err
 					})
 					time.Sleep(10 * time.Millisecond)
@@ -194,7 +194,7 @@ func TestWhoChangesItsStage(t *testing.T) {
 		for range cap(done) {
 			go func() {
 				done <- service.Ask(t.Context(), b.node.Self(), func(s *framed.Stream) error {
-					_, err := say(s, 1, parcel{examples: 4, values: x, targets: encode(raw(), make(tensor.Vector, 4))})
+					_, err := request(s, 1, parcel{examples: 4, values: x, targets: encode(raw(), make(tensor.Vector, 4))})
 					return err
 				})
 			}()

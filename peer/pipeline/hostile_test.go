@@ -68,7 +68,7 @@ func TestHostileSenders(t *testing.T) {
 					}
 				}
 				s.Stall = longest
-				_, err := hear(s, raw())
+				_, err := readOutcome(s, raw())
 				return err
 			})
 			refusal, refused := errors.AsType[*wire.Refusal](err)
@@ -83,7 +83,7 @@ func TestHostileSenders(t *testing.T) {
 		for range 200 {
 			flood.Go(func() {
 				_ = service.Ask(t.Context(), first.node.Self(), func(s *framed.Stream) error {
-					o, err := say(s, 0, parcel{examples: 4, values: encode(raw(), good), targets: encode(raw(), make(tensor.Vector, 4))})
+					o, err := request(s, 0, parcel{examples: 4, values: encode(raw(), good), targets: encode(raw(), make(tensor.Vector, 4))})
 					mu.Lock()
 					defer mu.Unlock()
 					if err == nil {
@@ -117,7 +117,7 @@ func TestLabelsOfNoClass(t *testing.T) {
 			}
 			p := parcel{examples: 4, values: encode(raw(), make(tensor.Vector, 4*w.plan.Stages[1].In().Len())), targets: encode(raw(), y), back: 4 * w.plan.Stages[1].In().Len()}
 			err := first.service.Ask(t.Context(), last.node.Self(), func(s *framed.Stream) error {
-				_, err := say(s, 1, p)
+				_, err := request(s, 1, p)
 				return err
 			})
 			if refusal, refused := errors.AsType[*wire.Refusal](err); !refused || refusal.Reason != wire.ReasonProtocol {
@@ -186,7 +186,7 @@ func TestHostileAnswers(t *testing.T) {
 					var m wire.Batch
 					_, err := s.Receive(&m)
 					if asked.Add(1); err == nil {
-						err = tell(s, lie(m))
+						err = writeOutcome(s, lie(m))
 					}
 					s.Finish()
 					return err

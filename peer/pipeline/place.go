@@ -209,7 +209,7 @@ func (c chooser) each(ctx context.Context, records []transport.Record) []time.Du
 			err := framed.Say(s, 0, wire.Batch{Kind: wire.BatchLoad, Stage: records[i].Stage})
 			if err == nil {
 				var o outcome
-				o, err = hear(s, raw())
+				o, err = readOutcome(s, raw())
 				each[i] = o.load.Each
 			}
 			return err

@@ -49,7 +49,7 @@ func (r *receiver) serve(ctx context.Context, s *framed.Stream) error {
 	case wire.BatchLoad:
 		return r.finish(s, outcome{answer: stages.NoRoom, load: r.stages[0].load()})
 	case wire.BatchRound:
-		o, err := r.rounds.hear(s.Remote(), m)
+		o, err := r.rounds.receive(s.Remote(), m)
 		if err != nil {
 			return err
 		}
@@ -97,7 +97,7 @@ func (r *receiver) labelled(p *parcel) (is bool) {
 }
 
 func (r *receiver) finish(s *framed.Stream, o outcome) error {
-	err := tell(s, o)
+	err := writeOutcome(s, o)
 	if err == nil {
 		s.Finish()
 	}

@@ -27,7 +27,7 @@ type rounds struct {
 	machine *stages.Rounds
 	round   uint64 // the current
 	ended   bool   // the run is over for this member: it is in no round any more
-	refused bool   // it has been said that a member refuses words
+	refused bool   // it has been said that a member refuses reports
 }
 
 // newRounds makes those of a pipeline, if it is to have some.
@@ -42,7 +42,7 @@ func newRounds(p *Pipeline) *rounds {
 	return r
 }
 
-// look tells the machine who trains. The lock is held, as it is for all that follows but begin and hear.
+// look tells the machine who trains. The lock is held, as it is for all that follows but begin and receive.
 func (r *rounds) look(records []transport.Record) {
 	if r == nil {
 		return
@@ -102,9 +102,9 @@ func (r *rounds) goOn() {
 			s.carryOut(s.machine.RoundOver(now, round))
 		}
 	}
-	to, word := r.machine.Tell(now)
+	to, report := r.machine.ToSend(now)
 	for _, id := range to {
-		r.tasks.Spawn(func() { r.tell(id, word) })
+		r.tasks.Spawn(func() { r.send(id, report) })
 	}
 }
 
@@ -118,16 +118,16 @@ func (r *rounds) end() {
 	}
 }
 
-// tell tells another member how far this one is.
-func (r *rounds) tell(to transport.PeerID, w stages.Word) {
+// send sends another member how far this one is.
+func (r *rounds) send(to transport.PeerID, report stages.Report) {
 	var o outcome
 	err := r.service.Ask(r.life, to, func(s *framed.Stream) (err error) {
-		m := wire.Batch{Kind: wire.BatchRound, Stage: uint8(r.with.Stage + 1), Number: w.Version}
-		if w.In {
-			m.Round = w.Round + 1
+		m := wire.Batch{Kind: wire.BatchRound, Stage: uint8(r.with.Stage + 1), Number: report.Version}
+		if report.In {
+			m.Round = report.Round + 1
 		}
 		if err = framed.Say(s, 0, m); err == nil {
-			o, err = hear(s, raw())
+			o, err = readOutcome(s, raw())
 		}
 		return err
 	})
@@ -138,22 +138,22 @@ func (r *rounds) tell(to transport.PeerID, w stages.Word) {
 		r.refused = true
 		r.with.Log.Warn("a member does not take part in rounds", zap.String("peer", string(to)), zap.Error(err))
 	}
-	r.machine.Told(r.now(), to, w, err == nil && o.answer == stages.Done)
+	r.machine.Sent(r.now(), to, report, err == nil && o.answer == stages.Done)
 	r.goOn()
 }
 
-// hear takes the word of another member.
-func (r *rounds) hear(from transport.PeerID, m wire.Batch) (o outcome, err error) {
+// receive takes the report of another member.
+func (r *rounds) receive(from transport.PeerID, m wire.Batch) (o outcome, err error) {
 	if r == nil {
 		return o, errRounds
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	w := stages.Word{In: m.Round > 0, Version: m.Number}
-	if w.In {
-		w.Round = m.Round - 1
+	report := stages.Report{In: m.Round > 0, Version: m.Number}
+	if report.In {
+		report.Round = m.Round - 1
 	}
-	if !r.machine.Heard(r.now(), from, w) {
+	if !r.machine.Received(r.now(), from, report) {
 		o.answer = stages.NoRoom
 	}
 	r.goOn()

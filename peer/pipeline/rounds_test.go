@@ -330,7 +330,7 @@ func TestRoundsAreForAll(t *testing.T) {
 			err := b.service.Ask(t.Context(), w.all[0].node.Self(), func(s *framed.Stream) error {
 				err := framed.Say(s, 0, m)
 				if err == nil {
-					_, err = hear(s, raw())
+					_, err = readOutcome(s, raw())
 				}
 				return err
 			})

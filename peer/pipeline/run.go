@@ -53,7 +53,7 @@ func (r *run) send(ctx context.Context, to transport.PeerID, stage int, what par
 	r.tasks.Spawn(func() {
 		var o outcome
 		err := r.service.Ask(ctx, to, func(s *framed.Stream) (err error) {
-			o, err = say(s, stage, what)
+			o, err = request(s, stage, what)
 			return err
 		})
 		if ctx.Err() == nil {

@@ -32,8 +32,8 @@ type outcome struct {
 	values coded
 }
 
-// say sends a parcel to a member of a stage, and waits for what becomes of it.
-func say(s *framed.Stream, stage int, p parcel) (o outcome, err error) {
+// request sends a parcel to a member of a stage, and waits for what becomes of it.
+func request(s *framed.Stream, stage int, p parcel) (o outcome, err error) {
 	m := wire.Batch{
 		Stage: uint8(stage + 1), Codec: p.values.codec.ID(), Source: string(p.id.Source), Number: p.id.Number, Round: p.round,
 		Examples: uint32(p.examples), Values: uint32(p.values.n), Targets: uint32(p.targets.n),
@@ -49,7 +49,7 @@ func say(s *framed.Stream, stage int, p parcel) (o outcome, err error) {
 	}
 	stall := s.Stall
 	s.Stall = longest
-	o, err = hear(s, p.values.codec)
+	o, err = readOutcome(s, p.values.codec)
 	s.Stall = stall
 	due := 0
 	if o.answer == stages.Done {
@@ -64,8 +64,8 @@ func say(s *framed.Stream, stage int, p parcel) (o outcome, err error) {
 	return o, err
 }
 
-// hear reads an outcome, without its values.
-func hear(s *framed.Stream, codec quant.Codec) (o outcome, err error) {
+// readOutcome reads an outcome, without its values.
+func readOutcome(s *framed.Stream, codec quant.Codec) (o outcome, err error) {
 	var m wire.Outcome
 	_, err = s.Receive(&m)
 	return outcome{
@@ -74,8 +74,8 @@ func hear(s *framed.Stream, codec quant.Codec) (o outcome, err error) {
 	}, err
 }
 
-// tell answers a parcel.
-func tell(s *framed.Stream, o outcome) error {
+// writeOutcome answers a parcel.
+func writeOutcome(s *framed.Stream, o outcome) error {
 	m := wire.Outcome{
 		Answer: uint8(o.answer), Waiting: uint32(o.load.Waiting), Each: uint64(max(o.load.Each, 0)), Loss: o.loss, Values: uint32(o.values.n),
 	}
