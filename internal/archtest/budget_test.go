@@ -22,7 +22,7 @@ type budget struct {
 }
 
 var budgets = []budget{
-	{name: "the library", folders: []string{"..."}, but: []string{"examples/...", "internal/kernel/gen"}, lines: 92_037, // by issue, on top of 63,500: 31 to 34 9,312, 35 4,340, 36 4,775 (duties 115, a server that some have not met 22), 37 3,440 (sites 650, overlap 760, factors and a reading 460), 38 5,044 (models 500, stages in virtual time and rounds 1,200, ends that stay 250, hostile values 44), 39 1,504 (search 730, follow 774), 40 16 (a resume without its key); the aim is below 66,000
+	{name: "the library", folders: []string{"..."}, but: []string{"examples/...", "internal/kernel/gen"}, lines: 92_040, // by issue, on top of 63,500: 31 to 34 9,312, 35 4,340, 36 4,775 (duties 115, a server that some have not met 22), 37 3,440 (sites 650, overlap 760, factors and a reading 460), 38 5,047 (models 500, stages in virtual time and rounds 1,200, ends that stay 250, hostile values 47), 39 1,504 (search 730, follow 774), 40 16 (a resume without its key); the aim is below 66,000
 		why: "what a feature makes needless goes with the feature: size is a cost"},
 	{name: "examples", folders: []string{"examples/..."}, lines: 36_216, // by issue, on top of 23,500: 40 806 (the gallery 765, a resume without its key 18, files checked before the work and Ctrl-C 23), 35 1,770, 36 3,722 (models of pictures in files 110, roles and weights 352), 37 640, 38 1,010 (stages in virtual time 250, steps of several batches 45, text of a gru 25, parts of a text alone 50, ends that stay 105), 39 3,130 (search 1,895, follow 855, a restart that reads on 350, --hidden 25) and what readings found; the aim is 17,000
 		why: "examples are read before the library is"},
