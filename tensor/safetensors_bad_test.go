@@ -35,7 +35,7 @@ func badFiles() []badFileCase {
 	return []badFileCase{
 		{"empty file", nil, "ends within the header's length", io.ErrUnexpectedEOF},
 		{"half a length", []byte{1, 0, 0}, "ends within the header's length", io.ErrUnexpectedEOF},
-		{"length above the limit", binary.LittleEndian.AppendUint64(nil, maxHeader+1), "the limit is 100000000", nil},
+		{"length above the limit", binary.LittleEndian.AppendUint64(nil, maxHeader+1), "the limit is 100000000: it is damaged, or no safetensors file", nil},
 		{"length of all ones", bytes.Repeat([]byte{0xff}, 8), "the limit is", nil},
 		{"header cut short", file("{"+a+"}", 0)[:20], "ends within the header", io.ErrUnexpectedEOF},
 		{"no header", file("", 0), "does not begin with {", nil},

@@ -51,7 +51,7 @@ func readHeader(r io.Reader) (*fileHeader, error) {
 	}
 	size := binary.LittleEndian.Uint64(word[:])
 	if size > maxHeader {
-		return nil, badFile("", "header of %d bytes: the limit is %d", size, maxHeader)
+		return nil, badFile("", "header of %d bytes, and the limit is %d: it is damaged, or no safetensors file", size, maxHeader)
 	}
 	var text bytes.Buffer
 	if _, err := io.CopyN(&text, r, int64(size)); err != nil {

@@ -32,4 +32,7 @@ func TestIdentitiesAreRemembered(t *testing.T) {
 	if code != cli.ExitDone && !strings.Contains(logged, "layout") || err != nil || !strings.Contains(string(text), address) {
 		t.Errorf("exit code %d, remembered %q (%v)\n%s", code, text, err, logged)
 	}
+	if strings.Contains(logged, "cannot remember") {
+		t.Errorf("it wanted to remember before its folder was there:\n%s", logged)
+	}
 }

@@ -1,8 +1,8 @@
 // Tables is a service that has rows in a file of its own, and fits a model of the rows of all together with
 // whoever runs it too. No row leaves its file.
 //
-//	go run ./examples/tables mine.csv 'delay>15' 3             # the first of three; it logs its addresses
-//	go run ./examples/tables theirs.csv 'delay>15' 3 ADDRESS…  # each further one
+//	go run ./examples/tables mine.csv 'delay>15' 3 >late.model             # the first of three; it logs its addresses
+//	go run ./examples/tables theirs.csv 'delay>15' 3 ADDRESS… >late.model  # each further one
 package main
 
 import (

@@ -99,3 +99,6 @@ func ServesOnly(r transport.Record) bool { return r.Flags&Idle == Serving }
 
 // works tells whether more steps of a member can be expected.
 func works(r transport.Record) bool { return r.Flags&Over == 0 && Trains(r) }
+
+// rests tells whether a member has trained and gave that up for a while: with its next incarnation it goes on.
+func rests(r transport.Record) bool { return r.Flags&Idle == Idle && r.Steps > 0 }

@@ -106,7 +106,7 @@ func (f *Flock) Observe(members []transport.Record, now time.Time) (news News) {
 		if !here {
 			a = f.departed.of(r.Peer)
 		}
-		if here && r.Incarnation > old.Incarnation {
+		if here && r.Incarnation > old.Incarnation && !rests(old.Record) {
 			if a.another(now) {
 				news.Duplicates = append(news.Duplicates, r.Peer)
 			}

@@ -77,6 +77,24 @@ func TestFlockDoesNotCallALeaverLost(t *testing.T) {
 	}
 }
 
+// TestFlockDoesNotCallOneThatRestsLost: a member that gave up training for a while trains again in a new incarnation.
+func TestFlockDoesNotCallOneThatRestsLost(t *testing.T) {
+	f, at := New("me"), time.Time{}
+	for life := uint64(1); life < 20; life++ {
+		trains, rests := record("b", 90*life), record("b", 90*life)
+		trains.Incarnation, rests.Incarnation, rests.Flags = life, life, Idle
+		for _, r := range []transport.Record{trains, rests} {
+			if news := f.Observe([]transport.Record{record("me", 100), r}, at); len(news.Lost)+len(news.Duplicates) > 0 {
+				t.Errorf("life %d: %+v", life, news)
+			}
+			at = at.Add(time.Second)
+		}
+	}
+	if _, lost := f.Members(); lost != 0 {
+		t.Errorf("%d lost, want none", lost)
+	}
+}
+
 // TestLiarsAddLittle: of five members and more a fifth may lie and add nothing; in a smaller
 // flock a liar adds one share.
 func TestLiarsAddLittle(t *testing.T) {

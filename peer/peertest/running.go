@@ -253,7 +253,7 @@ func (r *running) run(ctx context.Context) (err error) {
 	if r.fault != nil {
 		return r.fault
 	}
-	return ctx.Err()
+	return context.Cause(ctx)
 }
 
 // advanced is called after each step.

@@ -2,6 +2,7 @@ package peertest_test
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"math"
 	"math/rand/v2"
@@ -245,5 +246,15 @@ func TestBadSimulations(t *testing.T) {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("%q is not in: %v", want, err)
 		}
+	}
+}
+
+// TestSimulateTellsWhyItEnded: what has ended its context is the error, such as a signal.
+func TestSimulateTellsWhyItEnded(t *testing.T) {
+	why := errors.New("somebody pressed Ctrl-C")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(why)
+	if _, err := peertest.Simulate(ctx, simulation(2)); !errors.Is(err, why) {
+		t.Errorf("%v, want %v", err, why)
 	}
 }

@@ -19,6 +19,7 @@ type usual struct {
 	mu    sync.Mutex
 	first []float64 // the squares of the first errors, in order of size
 	mean  float64   // of the squares
+	peak  float64   // the largest mean so far
 	// doubted are members whose errors made a step fail.
 	doubted map[transport.PeerID]doubt
 }
@@ -40,6 +41,9 @@ const (
 	// mostTimes is how many times as large as usual errors may be, and mostLoss bounds a loss.
 	mostTimes = 100
 	mostLoss  = 1e6
+	// mostFall is how far below its largest what is usual can fall: a model that has learned all but a few examples has tiny
+	// errors, and then those of a hard one.
+	mostFall = 10
 	// mostWeight is how many times as much as usual one square counts in the mean, refused ones too: so liars raise it only if
 	// they are half of those who answer, and it is never so small for ever that honest errors are refused.
 	mostWeight = 2
@@ -58,7 +62,8 @@ func (u *usual) check(from transport.PeerID, now time.Duration, loss float64, er
 	if now < u.doubted[from].until {
 		return fmt.Errorf("its errors made a step fail, so it is not believed yet: %w", wire.ErrMessage)
 	}
-	is, known := u.mean, len(u.first) >= medianFrom
+	u.peak = max(u.peak, u.mean)
+	is, known := max(u.mean, u.peak/(mostFall*mostFall)), len(u.first) >= medianFrom
 	u.learn(square)
 	if math.Abs(loss) > mostLoss || known && is > 0 && square > is*mostTimes*mostTimes {
 		return fmt.Errorf("a loss of %g, and errors of %g where %g is usual: %w", loss, math.Sqrt(square), math.Sqrt(is), wire.ErrMessage)
@@ -71,7 +76,7 @@ func (u *usual) check(from transport.PeerID, now time.Duration, loss float64, er
 func (u *usual) forget(worst transport.PeerID, now time.Duration) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	u.first, u.mean = nil, 0
+	u.first, u.mean, u.peak = nil, 0, 0
 	if worst == "" {
 		return
 	}

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -31,6 +32,9 @@ func Execute(root *cobra.Command, args []string) int {
 	var reported Reported
 	if errors.As(err, &reported) {
 		return code
+	}
+	if errors.Is(err, context.Canceled) { // by a signal, since nothing else ends a command so
+		err = ErrInterrupted
 	}
 	fmt.Fprintf(root.ErrOrStderr(), "%s: %v\n", root.Name(), err)
 	if code == ExitUsage {

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"os/exec"
@@ -28,6 +29,7 @@ func TestExecute(t *testing.T) {
 		{fmt.Errorf("asking: %w", Usage(failure)), ExitUsage, "node: asking: it rains\nSee node work --help.\n"},
 		{fmt.Errorf("peer 3: %w", ownCode{failure}), 7, "node: peer 3: it rains\n"},
 		{Reported{failure}, ExitFailed, ""},
+		{fmt.Errorf("reading: %w", context.Canceled), ExitFailed, "node: interrupted\n"},
 		{Reported{ownCode{failure}}, 7, ""},
 		{fmt.Errorf("the other process: %w", &exec.ExitError{}), ExitFailed, "node: the other process: "},
 	} {

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"syscall"
@@ -103,6 +105,21 @@ func badValue(f *pflag.Flag, value string, cause error) string {
 		return fmt.Sprintf("%q: %v", value, cause)
 	}
 	return fmt.Sprintf("%q: want %s", value, want)
+}
+
+// Unwritable returns an error if the file of a flag, to be written at the end of hours perhaps, cannot be made.
+func Unwritable(flag, path string) error {
+	if path == "" {
+		return nil
+	}
+	if info, err := os.Stat(path); err == nil && info.IsDir() {
+		return Faultf(flag, "%s is a folder: give a file", path)
+	}
+	probe, err := os.CreateTemp(filepath.Dir(path), ".probe-*")
+	if err != nil {
+		return Faultf(flag, "no file can be made in %s (%v): make that folder, or give another", filepath.Dir(path), errors.Unwrap(err))
+	}
+	return errors.Join(probe.Close(), os.Remove(probe.Name()))
 }
 
 // Within returns an error if value is not from least to most.

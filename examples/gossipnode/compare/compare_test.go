@@ -105,7 +105,7 @@ func TestCompareDrawsSVG(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{">4 peers, ", "gossipnode compare ", " --strategies adpsgd", ">homogeneous: the world", "Liberation Sans"} {
+	for _, want := range []string{">4 peers, ", "gossipnode compare ", "--strategies", ">homogeneous: the world", "Liberation Sans"} {
 		if !bytes.Contains(text, []byte(want)) {
 			t.Errorf("the drawing says nothing of %q", want)
 		}

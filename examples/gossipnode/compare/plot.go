@@ -53,14 +53,10 @@ func typed(of draw.TextStyle, c color.Color, size vg.Length) draw.TextStyle {
 
 // PlotFault returns an error if path, of this flag, is not a valid name for a plot.
 func PlotFault(flag, path string) error {
-	switch filepath.Ext(path) {
-	case ".png", ".svg":
-		return nil
+	if ending := filepath.Ext(path); path != "" && ending != ".png" && ending != ".svg" {
+		return cli.Faultf(flag, "%q: want a name that ends in .png or .svg", path)
 	}
-	if path == "" {
-		return nil
-	}
-	return cli.Faultf(flag, "%q: want a name that ends in .png or .svg", path)
+	return cli.Unwritable(flag, path)
 }
 
 // plotRaces draws two panels for each race, accuracy against time and against bytes, or epochs where models have stages, below a

@@ -252,7 +252,7 @@ func (s *controlSettings) tell(action string, commands []control.Command, std cl
 	}
 	member, standing, err := operator.Operator{Join: s.Join, Key: s.OperatorKey, RunKey: s.RunKey, Secret: s.secret, Run: s.Run}.Deliver(ctx, commands, log)
 	if err != nil {
-		return fmt.Errorf("no member has taken %s: %w", action, err)
+		return fmt.Errorf("no member has taken %s: %w", action, settings.Remedied(err))
 	}
 	if err := s.await(ctx, member, commands, log); err != nil {
 		return err

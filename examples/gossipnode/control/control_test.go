@@ -162,7 +162,7 @@ func TestControlOfARun(t *testing.T) {
 		}
 	}
 	code, _, stderr = try("control", "--join", first, "--operator-key", key, "--timeout", "1s", "pause")
-	if code != cli.ExitFailed || !strings.Contains(stderr, "no member has taken pause") {
+	if code != cli.ExitFailed || !strings.Contains(stderr, "no member has taken pause") || !strings.Contains(stderr, "check that a peer runs there") {
 		t.Errorf("nobody there: exit code %d: %s", code, stderr)
 	}
 }

@@ -102,7 +102,7 @@ func (o *options) load(cmd *cobra.Command, std cli.Streams) error {
 	faults.Add(o.Network.Faults()...) // some flags may have been taken over
 	t, l := o.Table, o.Learner
 	faults.Add(t.Faults()...)
-	faults.Add(cli.Within("memory", t.Memory, 1, 1<<20))
+	faults.Add(cli.Within("memory", t.Memory, 1, 1<<20), cli.Unwritable("out", o.Out))
 	faults.Add(cli.OneOf("learner", l.Name, learnerNames()), l.faults())
 	faults.If(l.hasTarget() && l.Name != preferences && t.Target == "", "target", "is missing: give the column that %s is to learn, or a comparison such as 'arr_delay>15'", l.Name)
 	faults.If(!(o.Unrelated >= 0 && o.Unrelated < 1) || o.Unrelated > 0 && (!l.hasTarget() || l.columns() != nil), "drop-unrelated", "%g: want 0 or more, below 1, and a learner with a target and no users", o.Unrelated)

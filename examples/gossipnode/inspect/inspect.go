@@ -222,7 +222,7 @@ func (i Inspection) print(asJSON bool, out io.Writer) error {
 		line(l[0], Quoted(l[1]))
 	}
 	if p := i.Progress; p != nil {
-		line("step", fmt.Sprintf("%d of this peer, %d of the flock, %d behind the model, in life %d", p.Step, p.FlockSteps, p.Age, p.Incarnation))
+		line("step", fmt.Sprintf("%d of this peer, %d of the flock, %d in the model; incarnation %d", p.Step, p.FlockSteps, p.Age, p.Incarnation))
 		line("optimizer", Quoted(p.Optimizer))
 		if len(p.Schedule) > 0 {
 			line("schedule", InWords(string(p.Schedule)))

@@ -24,7 +24,7 @@ func TestInspect(t *testing.T) {
 	path := keep(t, c, 5, []int{2}, nil)
 	code, text, logged := try("inspect", path)
 	for _, want := range []string{
-		"checkpoint-000002", "step       5 of this peer, 20 of the flock, 10 behind the model, in life 2", "weight              [2]    2       5.01", "optimizer/velocity",
+		"checkpoint-000002", "step       5 of this peer, 20 of the flock, 10 in the model; incarnation 2", "weight              [2]    2       5.01", "optimizer/velocity",
 	} {
 		if code != cli.ExitDone || !strings.Contains(text, want) {
 			t.Errorf("exit code %d, no %q in\n%s%s", code, want, text, logged)

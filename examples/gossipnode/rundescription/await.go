@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -155,7 +156,11 @@ func Await(ctx context.Context, s *settings.Settings, from cli.Origins, log *zap
 		return nil, cli.Config(err)
 	}
 	s.Identity = key
-	tr, err := p2pnet.New(p2pnet.Config{Identity: key, Listen: s.Listen, Known: s.KnownPeers(), Log: log})
+	known := s.KnownPeers()
+	if _, absent := os.Stat(filepath.Dir(known)); absent != nil {
+		known = "" // what is no run of this peer leaves no folder behind
+	}
+	tr, err := p2pnet.New(p2pnet.Config{Identity: key, Listen: s.Listen, Known: known, Log: log})
 	if err != nil {
 		return nil, cli.ConfigOf(err, settings.Unusable...)
 	}

@@ -110,7 +110,7 @@ func (o *options) load(cmd *cobra.Command, path string) (*sought, error) {
 		faults.If(elsewhere, "simulate", "is for virtual time: leave out --listen and --join")
 		faults.If(o.Journal != "", "journal", "is not for --simulate, whose results a seed gives again")
 	}
-	faults.Add(cli.Within("peers", o.Peers, 1, most), compare.PlotFault("plot", o.Plot))
+	faults.Add(cli.Within("peers", o.Peers, 1, most), compare.PlotFault("plot", o.Plot), cli.Unwritable("out", o.Out))
 	if !o.Report {
 		faults.Add(journalFault(o.Journal, o.Resume))
 		faults.If(elsewhere && from.Source("peers") != cli.FromDefault, "peers", "are those of this machine: leave it out where --listen or --join are given")

@@ -197,6 +197,7 @@ func TestFigures(t *testing.T) {
 		{fitted(t, 1), clitest.WriteFile(t, "n.csv", "x,y\n0,0\n1,2\n2,4\n"), 1 - 5./8, ""},
 		{fitted(t, 1), clitest.WriteFile(t, "n.csv", "x,y\n100000000,100000000\n100000001,100000001\n100000002,100000003\n"), 1 - 3./14, ""}, // far from 0
 		{told(t, 1), clitest.WriteFile(t, "n.csv", "x,y\n1,c\n"), 0, `"c", a class`},
+		{told(t, 1), clitest.WriteFile(t, "n.csv", "z,y\n1,a\n"), 0, `--held-out has to have the columns of the model, and its target "y"`},
 		{learn.File{Model: told(t, 1).Model, Features: told(t, 1).Features}, held, 0, "no target"},
 	} {
 		m, err := Of("1", combineAverage, c.file)

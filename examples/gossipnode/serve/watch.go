@@ -145,9 +145,10 @@ func (j *judge) read(ctx context.Context, m *model) error {
 		}
 	}
 	t, err := read.Open(ctx, j.paths, reading)
-	if err == nil {
-		j.batches, err = table.Hold(ctx, t.Rows, maxHeld)
+	if err != nil {
+		return fmt.Errorf("--held-out has to have the columns of the model, and its target %q: %w", m.about.Target, err)
 	}
+	j.batches, err = table.Hold(ctx, t.Rows, maxHeld)
 	return err
 }
 

@@ -43,7 +43,7 @@ func (s *watchSettings) register(flags *pflag.FlagSet) {
 func (s watchSettings) faults() (faults cli.Faults) {
 	faults.If(s.Dashboard != "" && !isHostPort(s.Dashboard), "dashboard", "%q: want host:port or :port, as in 127.0.0.1:8080", s.Dashboard)
 	faults.If(s.DashboardToken != "" && s.Dashboard == "", "dashboard-token", "needs --dashboard, whose token it is")
-	faults.Add(cli.OneOf(stayFlag, s.DashboardStay, stays()))
+	faults.Add(cli.OneOf(stayFlag, s.DashboardStay, stays()), cli.Unwritable("record", s.Record))
 	faults.If(s.OperatorKey != "" && s.Dashboard == "", "operator-key", "needs --dashboard, which rules with it; gossipnode control does without")
 	faults.If(s.Digests > 0 && s.Digests < control.DigestSpacing, "digests", "%s: want at least %s, or less than 0 for none", s.Digests, control.DigestSpacing)
 	faults.If(len(s.Name) > control.MaxName || control.Printable(s.Name) != s.Name, nameFlag, "%q: want printable text of at most %d bytes", s.Name, control.MaxName)

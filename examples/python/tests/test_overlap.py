@@ -89,6 +89,7 @@ class WithTheFakeBridge(Overlap, Case):
             nn.init.zeros_(model.weight)
             with self.join(model, every=1, overlap=True) as flock, warnings.catch_warnings():
                 warnings.simplefilter("ignore")
+                flock._history.due = lambda: False  # a question for the history may be what is cut short, before the commit begins
                 for step in range(6):
                     with torch.no_grad():
                         model.weight += 1

@@ -92,7 +92,7 @@ func (c Config) pin(s *table.Schema) error {
 	for name, kind := range c.Kinds {
 		at := s.Find(name)
 		if at < 0 {
-			return fmt.Errorf("a kind is given for column %q, which is not there (it has %s)", name, strings.Join(s.Names(), ", "))
+			return fmt.Errorf("there is no column %q, whose kind is given (there are %s)", name, strings.Join(s.Names(), ", "))
 		}
 		s.Fields[at] = table.Field{Name: name, Kind: kind}
 	}
