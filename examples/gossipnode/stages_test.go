@@ -14,8 +14,12 @@ import (
 // TestAModelCutIntoStages: four processes train two stages of a model, in pairs or by rounds. One of them is killed on the way, and one
 // comes. All that end have the whole model, which has learned.
 func TestAModelCutIntoStages(t *testing.T) {
+	t.Parallel()
 	for _, strategy := range []string{settings.StrategyADPSGD, settings.StrategyAllReduce} {
-		t.Run(strategy, func(t *testing.T) { cutIntoStages(t, strategy) })
+		t.Run(strategy, func(t *testing.T) {
+			t.Parallel() // mostly it waits, for the death to be noticed
+			cutIntoStages(t, strategy)
+		})
 	}
 }
 
