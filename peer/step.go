@@ -125,7 +125,7 @@ func (t *training) step(ctx context.Context, gradient func(x, grad tensor.Vector
 		t.lost(t.loop)
 		return err
 	}
-	event.Initial = t.fresh && t.work.flock.Age() == 0
+	event.Initial = t.initial()
 	t.owed = t.loop.Event(event)
 	if t.updates != nil {
 		return t.await(ctx)
@@ -329,6 +329,9 @@ func (t *training) pass(ctx context.Context) error {
 		}
 	}
 }
+
+// initial tells whether the parameters are those with which the run begins, as far as is known.
+func (t *training) initial() bool { return t.fresh && t.work.flock.Age() == 0 }
 
 // goOn lets the next step begin, at parameters of a version, with a batch of so many samples if not 0.
 func (t *training) goOn(batch int, version uint64) {

@@ -280,7 +280,7 @@ func (t *Trainer) Batch(own int) int {
 // Version is that of the parameters at which the gradient function of Step is called, by which members that make all updates
 // together, as AllReduce does, number these: 1 is that with which all begin. It is 0 until it is known, as it is not to who comes
 // before its first Step has returned, and with other algorithms.
-func (t *Trainer) Version() uint64 { return t.steps.updates.at(t.steps) }
+func (t *Trainer) Version() uint64 { return t.steps.updates.at(t.steps.initial()) }
 
 // Save copies the parameters into params, which must have as many values as the layout, and the optimizer's
 // state into optimizer (see optim.Stateful), whose vectors it uses again if they have the right length. Both

@@ -65,12 +65,12 @@ func (u *updates) begin(action collective.Action) {
 	}
 }
 
-// at is the version of the parameters; 0 if it is not known, or without updates.
-func (u *updates) at(t *training) (v uint64) {
-	if u != nil {
-		v = u.version.Load()
+// at is the version of the parameters, of which it is known whether they are the initial ones; 0 if it is not known, or without updates.
+func (u *updates) at(initial bool) (v uint64) {
+	if u == nil {
+		return 0
 	}
-	if u != nil && v == 0 && t.fresh && t.work.flock.Age() == 0 {
+	if v = u.version.Load(); v == 0 && initial {
 		v = 1
 	}
 	return v
@@ -121,7 +121,7 @@ func (c *computation) ready(t *training, from, samples int) {
 		return
 	}
 	if event, wanted := t.Ready(from, samples); wanted {
-		event.Initial = t.fresh && t.work.flock.Age() == 0
+		event.Initial = t.initial()
 		c.told = t.loop.Event(event) || c.told
 	}
 }

@@ -22,7 +22,7 @@ func runProcesses(t *testing.T, args ...string) (r result.Result, logged string)
 		t.Fatalf("%v\n%s", err, &text)
 	}
 	r = lastLine(t, out.String())
-	if r.TestAccuracy.Min < 0.95 || r.Exchanges == 0 || r.Failed > r.Exchanges || r.PeersLost > 0 {
+	if r.TestAccuracy.Min < 0.95 || r.Exchanges == 0 || r.Failed > max(2, r.Exchanges/10) || r.PeersLost > 0 {
 		t.Errorf("%+v\n%s", r, &text)
 	}
 	return r, text.String()

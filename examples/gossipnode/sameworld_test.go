@@ -49,7 +49,7 @@ func TestVirtualTimeIsLikeLoopback(t *testing.T) {
 		clitest.LastLine(t, text, &virtual)
 		for name, r := range map[string]result.Result{"over TCP loopback": loopback, "in virtual time": virtual.Result} {
 			t.Logf("%s, %s: %.2f %%, %d exchanges of %.0f bytes, %d steps", codec, name, 100*r.TestAccuracy.Mean, r.Exchanges, bytesEach(r), r.Steps)
-			if r.Exchanges < fewest || r.TestAccuracy.Mean < 0.9 {
+			if r.Exchanges < fewest || r.Exchanges < 3*fewest && name == "in virtual time" || r.TestAccuracy.Mean < 0.9 {
 				t.Errorf("%s, %s: too little happened: %+v", codec, name, r)
 			}
 		}

@@ -84,10 +84,18 @@ func (r *Rounds) Received(now time.Duration, from topology.PeerID, report Report
 	if o == nil {
 		return false
 	}
+	if !o.reported || r.waits(o.report) && !r.waits(report) {
+		r.moved = now // not by any other report: who sends many could keep all waiting for ever
+	}
 	if !o.reported || o.report != report {
-		o.reported, o.report, o.left, r.moved = true, report, false, now
+		o.reported, o.report, o.left = true, report, false
 	}
 	return true
+}
+
+// waits tells whether one with such a report is waited for.
+func (r *Rounds) waits(report Report) bool {
+	return report.In && report.Round <= r.round || !report.In && r.round == 0
 }
 
 // Begin is for a gradient at parameters of a version, 0 if that is not known yet: Enter then tells the round, once that is known. It is
@@ -169,7 +177,7 @@ func (r *Rounds) Over(now time.Duration) (round uint64, over bool) {
 	}
 	waits := !r.whole()
 	for _, o := range r.others {
-		slow := !o.left && (o.report.In && o.report.Round <= r.round || !o.report.In && r.round == 0)
+		slow := !o.left && r.waits(o.report)
 		if slow && r.quiet(now) {
 			o.left, slow = true, false
 		}

@@ -330,3 +330,25 @@ func TestWhoKeepsAllWaiting(t *testing.T) {
 	f.rest("a", "b")
 	f.over("c") // the two wait for it again
 }
+
+// TestManyReportsKeepNobodyWaiting: one that does not rest, and reports something else all the time, is left out as one that is silent.
+func TestManyReportsKeepNobodyWaiting(t *testing.T) {
+	const patience = time.Minute
+	r := NewRounds("a", 0, 1, patience)
+	r.Members(0, map[topology.PeerID]int{"b": 0})
+	r.Begin(0, 1)
+	r.Received(0, "b", Report{In: true, Version: 1})
+	if _, _, entered := r.Enter(0); !entered {
+		t.Fatal("it is in no round")
+	}
+	r.Rest(0)
+	for now := time.Duration(0); now <= patience+2*time.Second; now += time.Second {
+		r.Received(now, "b", Report{In: now%(2*time.Second) == 0, Version: uint64(now)})
+		if _, over := r.Over(now); over != (now > patience) {
+			t.Fatalf("after %s the round is over: %t", now, over)
+		}
+		if now > patience {
+			return
+		}
+	}
+}

@@ -53,12 +53,12 @@ type histograms struct {
 	table  *binned
 	levels [maxLevel + 1][]*coarseColumn // by level and column; level 0 is the bins of the rows
 	cells  []cell
-	lanes  *laneSums
+	lanes  *laneSums // nil until a node has all columns
 	add    [blockRows]cell
 }
 
 func newHistograms(b *binned) *histograms {
-	s := &histograms{table: b, lanes: newLaneSums(b)}
+	s := &histograms{table: b}
 	for level := range s.levels {
 		for c := range b.columns {
 			s.levels[level] = append(s.levels[level], coarsen(&b.columns[c], level))
@@ -90,7 +90,10 @@ func (s *histograms) build(d *gradients, l *layout, rows []int32) []cell {
 	}
 	cells := s.cells[:n+256]
 	clear(cells[:n])
-	all := d.class == nil && l.level == 0 && slices.Equal(l.columns, s.lanes.all)
+	all := d.class == nil && l.level == 0 && len(l.columns) == len(s.table.columns) && slices.IsSorted(l.columns)
+	if all && s.lanes == nil {
+		s.lanes = newLaneSums(s.table)
+	}
 	for len(rows) > 0 {
 		block := rows[:min(blockRows, len(rows))]
 		rows = rows[len(block):]

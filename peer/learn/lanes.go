@@ -53,7 +53,6 @@ func (l *lane) add(c int32, bins int) {
 
 // laneSums are the sums of a node: rows are added to all columns at once.
 type laneSums struct {
-	all   []int32 // columns
 	lanes []lane
 	bins  []uint32 // of the rows, one after another: a number has those of `together` lanes, the first in the lowest byte
 	sums  [][laneBins]cell
@@ -61,7 +60,7 @@ type laneSums struct {
 }
 
 func newLaneSums(b *binned) *laneSums {
-	s := &laneSums{all: b.allColumns(nil), lanes: lanesOf(b.columns)}
+	s := &laneSums{lanes: lanesOf(b.columns)}
 	s.to = make([][together]*[laneBins]cell, (len(s.lanes)+together-1)/together)
 	s.sums = make([][laneBins]cell, len(s.to)*together)
 	s.bins = make([]uint32, len(s.to)*b.rows)

@@ -8,6 +8,7 @@ import (
 	"net/netip"
 	"slices"
 	"sync"
+	"time"
 
 	lru "github.com/hashicorp/golang-lru/v2"
 	"github.com/libp2p/go-libp2p/core/network"
@@ -15,6 +16,7 @@ import (
 	"github.com/libp2p/go-libp2p/core/transport"
 	manet "github.com/multiformats/go-multiaddr/net"
 	"go.uber.org/zap"
+	"golang.org/x/time/rate"
 )
 
 const (
@@ -41,6 +43,7 @@ type Limiter struct {
 	// gaveWay is told of each connection that gives way.
 	gaveWay func()
 	log     *zap.Logger
+	failed  rate.Sometimes // tells of errors of listeners
 
 	mu                sync.Mutex
 	silent, strangers connections
@@ -54,7 +57,7 @@ type Limiter struct {
 func New(silent, strangers int, member func(peer.ID) bool, gaveWay func(), log *zap.Logger) *Limiter {
 	homes, _ := lru.New[netip.Prefix, struct{}](maxHomes) // fails for sizes below one only
 	return &Limiter{
-		member: member, gaveWay: gaveWay, log: log, homes: homes,
+		member: member, gaveWay: gaveWay, log: log, homes: homes, failed: rate.Sometimes{Interval: time.Minute},
 		silent: connections{places: silent}, strangers: connections{places: strangers},
 	}
 }
@@ -152,6 +155,9 @@ func (l guarded) Accept() (manet.Conn, network.ConnManagementScope, error) {
 	case errors.Is(err, net.ErrClosed):
 		return nil, nil, err
 	case err != nil:
+		l.limiter.failed.Do(func() {
+			l.limiter.log.Warn("a connection could not be accepted; trying further. If it goes on, raise the limit of open files (ulimit -n), and look at memory and firewall", zap.Error(err))
+		})
 		return nil, nil, passing{err}
 	}
 	var from netip.Addr

@@ -14,6 +14,7 @@ import (
 	"github.com/libp2p/go-libp2p/core/transport"
 	manet "github.com/multiformats/go-multiaddr/net"
 	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest/observer"
 )
 
 const places = 256
@@ -171,8 +172,10 @@ func (f failing) Accept() (manet.Conn, network.ConnManagementScope, error) {
 
 // Libp2p closes a listener for good after an error that does not call itself temporary.
 func TestAListenerOutlivesItsErrors(t *testing.T) {
+	core, logged := observer.New(zap.WarnLevel)
+	limiter := New(places, places, nil, nil, zap.New(core))
 	for _, err := range []error{syscall.EPROTO, syscall.ENOBUFS, os.NewSyscallError("accept4", syscall.EPERM), syscall.EMFILE, net.ErrClosed} {
-		_, _, got := guarded{failing{err: err}, newEntrance(t).Limiter}.Accept()
+		_, _, got := guarded{failing{err: err}, limiter}.Accept()
 		temporary, is := errors.AsType[interface {
 			error
 			Temporary() bool
@@ -180,5 +183,8 @@ func TestAListenerOutlivesItsErrors(t *testing.T) {
 		if goesOn := is && temporary.Temporary(); goesOn != (err != net.ErrClosed) || !errors.Is(got, err) {
 			t.Errorf("%v: the listener goes on: %v, with %v", err, goesOn, got)
 		}
+	}
+	if n := logged.Len(); n != 1 {
+		t.Errorf("%d warnings, want one a minute", n)
 	}
 }
