@@ -241,6 +241,17 @@ func (h *Holder) Enter(now time.Duration, round uint64) []Action {
 	return h.goOn(now, nil)
 }
 
+// Follow is for a member that makes no steps any more: it begins the next round once a micro-batch of that has come, whose source
+// has back all that is of this one.
+func (h *Holder) Follow(now time.Duration) []Action {
+	for _, i := range h.items {
+		if !h.busy && !h.now(i.id) {
+			return h.Enter(now, i.id.Round)
+		}
+	}
+	return nil
+}
+
 // RoundOver says that all sources have back what they made in a round, or have given it up. What of it is still here came by two
 // ways, and nobody waits for it.
 func (h *Holder) RoundOver(now time.Duration, round uint64) []Action {

@@ -352,3 +352,22 @@ func TestManyReportsKeepNobodyWaiting(t *testing.T) {
 		}
 	}
 }
+
+// TestWhoStepsNoMoreFollows the rounds of others, and computes for them.
+func TestWhoStepsNoMoreFollows(t *testing.T) {
+	h, err := NewHolder(Config{Stages: 2, Rounds: true, Batch: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.Enter(0, 3)
+	if do := h.Forward(0, "a", 1, ID{Source: "a", Number: 1, Round: 4}); len(do) > 0 {
+		t.Errorf("what is of a later round is not kept: %v", do)
+	}
+	if do := h.Follow(0); len(do) != 1 || do[0].Kind != ComputeForward {
+		t.Errorf("it does not follow: %v", do)
+	}
+	h.Forward(0, "a", 2, ID{Source: "a", Number: 2, Round: 5})
+	if do := h.Follow(0); len(do) > 0 {
+		t.Errorf("two things are computed at once: %v", do)
+	}
+}

@@ -80,10 +80,16 @@ func (r *rounds) begin() bool {
 
 // goOn does what is due.
 func (r *rounds) goOn() {
-	if r == nil || r.ended {
+	if r == nil {
 		return
 	}
 	now := r.now()
+	if r.ended {
+		for _, s := range r.stages {
+			s.carryOut(s.machine.Follow(now))
+		}
+		return
+	}
 	if round, makes, entered := r.machine.Enter(now); entered {
 		r.round = round
 		if makes && r.with.Feed != nil {

@@ -314,6 +314,30 @@ func TestAMemberThatStepsNoMore(t *testing.T) {
 	})
 }
 
+// TestWhoLingersFollowsRounds: the run is over for one member in the middle of a round, whose micro-batches and those of later rounds
+// it goes on computing, though it makes no steps.
+func TestWhoLingersFollowsRounds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := rounding(t, perceptron(t, 2), 2)
+		time.Sleep(5 * time.Second)
+		over := w.all[0]
+		for due := true; due; time.Sleep(time.Millisecond) { // in the middle of a round
+			over.mu.Lock()
+			if due = over.rounds.stages[0].desk.due; !due {
+				over.rounds.end()
+			}
+			over.mu.Unlock()
+		}
+		w.all = w.all[2:] // its fellow waits for its gradient, since the run is over for the pipeline alone: both are left out, one after the other
+		time.Sleep(3 * over.with.Patience)
+		_, before := over.Counts()
+		w.lives(5*time.Second, 10)
+		if _, after := over.Counts(); after.Done < before.Done+10 {
+			t.Errorf("it has computed %d micro-batches for the others", after.Done-before.Done)
+		}
+	})
+}
+
 // TestRoundsAreForAll: members without rounds are told why what they send is refused, and an algorithm that makes a step of each gradient
 // has none.
 func TestRoundsAreForAll(t *testing.T) {
