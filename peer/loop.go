@@ -246,8 +246,10 @@ func (l *loop) barIf(err error) {
 // machine when the flock has done its work.
 func (l *loop) progress() {
 	l.counters.Connected(l.net.transport.Connections())
+	target := uint64(0)
 	if l.driver != nil {
 		l.driver.progress()
+		target = l.driver.steps.work.target()
 	}
-	l.barIf(l.presence.Publish(time.Now()))
+	l.barIf(l.presence.Publish(time.Now(), target))
 }

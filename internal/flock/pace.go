@@ -19,22 +19,34 @@ const (
 )
 
 const (
-	// NewsTick is how often a member announces its progress while that changes, in a flock of
-	// up to newsShare members: what others know about it lags by about as much.
+	// NewsTick is how often a member announces its progress at most, in a flock of up to newsShare members.
 	NewsTick = 300 * time.Millisecond
 	// newsShare is the largest number of members that announce at this rate. In a larger
 	// flock the total rate of announcements stays the same, since each goes to all.
 	newsShare = 16
+	// newsPart of the work that is left to a member, and it announces what it has done: what others know of it lags by
+	// about as much, so the nearer the end, the less. With little of its work done it does so every newsRest NewsTicks, at least
+	// every newsLongest.
+	newsPart    = 64
+	newsRest    = 16
+	newsLongest = time.Minute
 )
 
 // NewsEvery is the least time from one announcement of steps to the next in a flock of so many.
 func NewsEvery(present int) time.Duration { return NewsTick * time.Duration(present) / newsShare }
 
+// newsWithin is the most time from one announcement of steps to the next, of a member that takes any.
+func newsWithin(present int) time.Duration {
+	every := NewsEvery(present)
+	return max(every, min(newsRest*every, newsLongest))
+}
+
 // pace is how fast a member takes its steps, according to its records.
 type pace struct {
-	steps    uint64    // in its last record
-	received time.Time // when that was
-	from     uint64    // the steps at since, where the measuring begins
+	steps    uint64        // in its last record
+	received time.Time     // when that was
+	between  time.Duration // from the news before to those
+	from     uint64        // the steps at since, where the measuring begins
 	since    time.Time
 	speed    float64 // steps a second; 0 means not known
 }
@@ -52,18 +64,17 @@ func (p *pace) receive(steps uint64, now time.Time) {
 	case p.received.IsZero() || p.steps == 0 && steps > 0: // it began at an unknown time since then
 		*p = pace{steps: steps, received: now, from: steps, since: now}
 	case steps > p.steps:
-		p.steps, p.received = steps, now
+		p.steps, p.received, p.between = steps, now, now.Sub(p.received)
 		if took := now.Sub(p.since); took >= NewsTick {
 			p.speed, p.from, p.since = float64(steps-p.from)/took.Seconds(), steps, now
 		}
 	}
 }
 
-// ahead is how many steps beyond its last record a member may have taken, or be about to
-// take, if its share is share and its records arrive after lag. The part of its share that it
-// can take before the next record is left to it.
-func (p *pace) ahead(share uint64, lag time.Duration, now time.Time) uint64 {
-	quiet := now.Sub(p.received)
+// ahead is how many steps beyond its last record a member of so many may have taken, or be about to
+// take, if its share is share. The part of its share that it can take before the next record is left to it.
+func (p *pace) ahead(share uint64, present int, now time.Time) uint64 {
+	quiet, lag := now.Sub(p.received), max(NewsEvery(present), min(p.between, newsWithin(present)))
 	switch {
 	case p.speed == 0 && quiet < Beginning+lag:
 		return share - min(share, p.steps)
@@ -88,10 +99,10 @@ func (f *Flock) May(target uint64, now time.Time) bool {
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	all, lag := f.Total(), NewsEvery(1+len(f.present))
+	all := f.Total()
 	for _, m := range f.present {
 		if works(m.Record) {
-			all = plus(all, m.pace.ahead(share, lag, now))
+			all = plus(all, m.pace.ahead(share, 1+len(f.present), now))
 		}
 	}
 	return all < target
@@ -101,10 +112,15 @@ func (f *Flock) May(target uint64, now time.Time) bool {
 // wait for its news too, so it then announces its steps at once.
 func (f *Flock) Wait(waits bool) { f.waits.Store(waits) }
 
-// NewsDue tells whether this peer's steps are to be announced again, at this time after the last announcement.
-func (f *Flock) NewsDue(after time.Duration) bool {
+// NewsDue tells whether this peer's steps are to be announced again, with so many more of them at this time after the last
+// announcement, while the flock is to take target steps, or goes on for ever if that is 0.
+func (f *Flock) NewsDue(after time.Duration, more, target uint64) bool {
 	const sooner = 10 // times sooner, for a peer that waits
 	present, _ := f.Members()
 	every := NewsEvery(present)
-	return after >= every || f.waits.Load() && after >= every/sooner
+	if f.waits.Load() && after >= every/sooner || after >= newsWithin(present) {
+		return true
+	}
+	left := (target - min(target, f.Total())) / max(f.workers.Load(), 1)
+	return after >= every && target > 0 && more >= left/newsPart
 }

@@ -137,7 +137,7 @@ func (r *Presence) adopt(members []transport.Record, now time.Time) (*topology.O
 	if self.Role != r.Role() {
 		r.role.Store(uint32(self.Role))
 		r.config.Log.Info("role", zap.Stringer("role", self.Role), zap.Int("members", view.Len()))
-		err = r.Publish(now)
+		err = r.Publish(now, 0) // its role has changed
 	}
 	if r.view.Swap(view.Digest()) == view.Digest() {
 		return nil, err
@@ -167,9 +167,11 @@ func (r *Presence) membersOf(records []transport.Record) []topology.Member {
 	return members
 }
 
-// Publish announces this peer's record if it has changed; new steps alone are announced now and then.
-func (r *Presence) Publish(now time.Time) error {
-	if !r.record.news(r.current(), r.config.Flock.NewsDue, now) {
+// Publish announces this peer's record if it has changed; new steps alone are announced now and then, the oftener the nearer
+// the flock is to target, its steps at the end of the run, which is 0 if there is no end.
+func (r *Presence) Publish(now time.Time, target uint64) error {
+	due := func(after time.Duration, more uint64) bool { return r.config.Flock.NewsDue(after, more, target) }
+	if !r.record.news(r.current(), due, now) {
 		return nil
 	}
 	err := r.Announce(now)

@@ -164,7 +164,8 @@ func TestAPeerThatNobodyReachesIsActive(t *testing.T) {
 // TestStepsAreAnnouncedNowAndThen: the larger the flock the less often, and everything else
 // at once.
 func TestStepsAreAnnouncedNowAndThen(t *testing.T) {
-	const crowd = 16 // members, in which a peer announces its steps each tick
+	const crowd = 16   // members, in which a peer announces its steps each tick
+	const target = 320 // at the end, ten steps of each
 	w := newWorld(t)
 	for i := range 2*crowd - 1 {
 		w.members = append(w.members, member(fmt.Sprint(i), topology.Active+topology.Role(i%2)))
@@ -173,7 +174,7 @@ func TestStepsAreAnnouncedNowAndThen(t *testing.T) {
 	publish := func(want int) {
 		t.Helper()
 		before := len(w.announced)
-		if err := w.Publish(w.now); err != nil || len(w.announced)-before != want {
+		if err := w.Publish(w.now, target); err != nil || len(w.announced)-before != want {
 			t.Errorf("%d announcements, want %d: %v", len(w.announced)-before, want, err)
 		}
 	}
@@ -214,7 +215,7 @@ func TestWhoBeginsToTrainSaysSoAgain(t *testing.T) {
 	w.Train(1, false, topology.Exponential, 0)
 	for range 600 {
 		w.now = w.now.Add(TickEvery)
-		if err := w.Publish(w.now); err != nil {
+		if err := w.Publish(w.now, 0); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -240,7 +241,7 @@ func TestTheFirstWordOfALifeSaysWhatItGoesOnFrom(t *testing.T) {
 	if r := w.announced[0]; r.Incarnation != 2 || r.Steps != 100 || r.Head != 200 || r.Flags&flock.Resumed == 0 || !flock.Trains(r) {
 		t.Errorf("announced %+v", r)
 	}
-	if err := w.Publish(w.now); err != nil || len(w.announced) != 1 {
+	if err := w.Publish(w.now, 0); err != nil || len(w.announced) != 1 {
 		t.Errorf("announced %+v, which is no news: %v", w.announced[1:], err)
 	}
 	w.Leave(w.now)
@@ -273,7 +274,7 @@ func TestANewLifeTakesTheNextIncarnation(t *testing.T) {
 	}
 	w.highest = transport.MaxIncarnation
 	w.flock.SetAge(100)
-	if err := w.Publish(w.now); !errors.Is(err, ErrIdentity) {
+	if err := w.Publish(w.now, 0); !errors.Is(err, ErrIdentity) {
 		t.Errorf("with an identity that is used up: %v", err)
 	}
 	w.Leave(w.now) // fails, and nobody waits for it

@@ -32,15 +32,15 @@ const (
 )
 
 // news tells whether the current record is worth an announcement; due tells whether one for
-// steps alone may be made. News of others must not cause an announcement, or announcements
+// so many more steps alone is. News of others must not cause an announcement, or announcements
 // would cause each other without end.
-func (r *record) news(now transport.Record, due func(after time.Duration) bool, at time.Time) bool {
+func (r *record) news(now transport.Record, due func(after time.Duration, more uint64) bool, at time.Time) bool {
 	was := r.said
 	if was.Incarnation != now.Incarnation || was.Head != now.Head || was.Role != now.Role || was.Flags != now.Flags || was.Rows != now.Rows || was.Place != now.Place || was.Stage != now.Stage {
 		return true
 	}
 	after := at.Sub(r.at)
-	return was.Steps != now.Steps && due(after) || r.repeats > 0 && after >= repeatEvery
+	return was.Steps == 0 && now.Steps > 0 || was.Steps != now.Steps && due(after, now.Steps-was.Steps) || r.repeats > 0 && after >= repeatEvery
 }
 
 // announce signs and spreads the record. If the network knows its incarnation from an

@@ -200,7 +200,8 @@ func does(t *training) string {
 	return fmt.Sprintf("training stage %d of %d of %s on %s", t.staged.stage+1, len(t.staged.plan.Stages), t.Model, t.Dataset)
 }
 
-// collectFor bounds the wait for the other stages at the end, and for those that have not collected them yet.
+// collectFor bounds the wait at the end for those that still need this peer's stage to train, then that for the other stages, and
+// a third of that for members which have not collected them yet.
 const collectFor = time.Minute
 
 // collect makes the whole model of the stages of all peers, once the run is over for this one, or has ended with an error.
@@ -210,20 +211,24 @@ func collect(ctx context.Context, t *training, ended error) (*tensor.Params, err
 		return t.work.Params, nil
 	}
 	t.staged.memory, _ = host.PeakMemory() // 0 if it is unknown
-	ctx, cancel := context.WithTimeout(ctx, collectFor)
-	defer cancel()
-	if err := t.staged.Linger(ctx); err != nil {
+	within := func(d time.Duration, do func(context.Context) error) error {
+		ctx, cancel := context.WithTimeout(ctx, d)
+		defer cancel()
+		return do(ctx)
+	}
+	if err := within(collectFor, t.staged.Linger); err != nil {
 		t.Log.Warn("some peers may lack this one's stage for their last steps", zap.Error(err))
 	}
-	_ = t.peer.trainer().Close()            // it never fails
-	whole, err := t.work.Params, error(nil) // the part of who has no right to the ends
+	_ = t.peer.trainer().Close() // it never fails
+	whole := t.work.Params       // the part of who has no right to the ends
 	if !t.staged.between() {
-		whole, err = t.staged.Whole(ctx)
+		err := within(collectFor, func(ctx context.Context) (err error) { whole, err = t.staged.Whole(ctx); return err })
+		if err != nil {
+			return nil, fmt.Errorf("%w: the other stages cannot be had; the checkpoints of peers have theirs", err)
+		}
 	}
+	err := within(3*collectFor, func(ctx context.Context) error { _, err := t.peer.Gather(ctx, "stages/collected", nil); return err })
 	if err != nil {
-		return nil, fmt.Errorf("%w: the other stages cannot be had; the checkpoints of peers have theirs", err)
-	}
-	if _, err := t.peer.Gather(ctx, "stages/collected", nil); err != nil {
 		t.Log.Warn("not all peers tell that they have the whole model", zap.Error(err))
 	}
 	return whole, nil
