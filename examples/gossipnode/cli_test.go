@@ -61,6 +61,7 @@ func TestWrongUse(t *testing.T) {
 		{"run --optimizer adamw --beta2 1 --clip -1 --weight-decay NaN --lr-floor 2", "--beta2 1: want 0 to below 1"},
 		{"run --warmup 2", "--warmup 2: want a share"},
 		{"run --batch 0", "--batch 0: want at least 1"},
+		{"run --epochs 1e300", "--epochs 1e+300: want a positive number, up to 1000000000"},
 		{"run --step-time 20s", "--step-time 20s: want 0 to 10s"},
 		{"run --dataset mnist --data " + small + " --batch 41", "use a smaller batch"},
 		{"run --dataset mnist --data " + small + " --part 0/41", "leave some empty"},

@@ -24,9 +24,8 @@ const (
 	// newsShare is the largest number of members that announce at this rate. In a larger
 	// flock the total rate of announcements stays the same, since each goes to all.
 	newsShare = 16
-	// newsPart of the work that is left to a member, and it announces what it has done: what others know of it lags by
-	// about as much, so the nearer the end, the less. With little of its work done it does so every newsRest NewsTicks, at least
-	// every newsLongest.
+	// A member announces what it has done when that is a newsPart of the work that is left to it: what others know of it lags by
+	// about as much, so the nearer the end, the less. It does so every newsRest NewsTicks anyway, and every newsLongest.
 	newsPart    = 64
 	newsRest    = 16
 	newsLongest = time.Minute
@@ -37,8 +36,7 @@ func NewsEvery(present int) time.Duration { return NewsTick * time.Duration(pres
 
 // newsWithin is the most time from one announcement of steps to the next, of a member that takes any.
 func newsWithin(present int) time.Duration {
-	every := NewsEvery(present)
-	return max(every, min(newsRest*every, newsLongest))
+	return max(NewsEvery(present), min(newsRest*NewsEvery(present), newsLongest))
 }
 
 // pace is how fast a member takes its steps, according to its records.

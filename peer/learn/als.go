@@ -20,6 +20,9 @@ import (
 // ErrUserShared: a user has ratings at two members.
 var ErrUserShared = errors.New("learn: a user has rows at more than one member; split the rows by user")
 
+// ErrRating: a row is no rating: it has no user or item, or these are no columns of names.
+var ErrRating = errors.New("learn: not a rating")
+
 // Defaults of ALS.
 const (
 	defaultFactors = 10
@@ -124,14 +127,14 @@ func (m *ALSModel) check() error {
 }
 
 func categories(b *table.Batch, name string) (*table.Column, error) {
-	switch c := b.Find(name); {
-	case c == nil:
-		return nil, fmt.Errorf("learn: column %q is not there", name)
-	case c.Kind != table.Category:
-		return nil, fmt.Errorf("learn: column %q has numbers, where names are wanted; read it as a category", name)
-	default:
-		return c, nil
+	c := b.Find(name)
+	if c == nil {
+		return nil, fmt.Errorf("%w: column %q is not there", ErrRating, name)
 	}
+	if c.Kind != table.Category {
+		return nil, fmt.Errorf("%w: column %q has numbers, where names are wanted; read it as a category", ErrRating, name)
+	}
+	return c, nil
 }
 
 // Fit makes an *ALSModel.
@@ -183,10 +186,10 @@ func (f *alsFit) take() (err error) {
 	}
 	for row := range f.rows.Features.Rows {
 		if f.users.Codes[row] < 0 || f.items.Codes[row] < 0 {
-			return fmt.Errorf("learn: row %d has no user or no item; leave it out", f.rows.Features.Key(row))
+			return fmt.Errorf("%w: row %d has no user or no item; leave it out", ErrRating, f.rows.Features.Key(row))
 		}
 		if f.Implicit && f.rows.Target[row] < 0 {
-			return fmt.Errorf("learn: the target of row %d is %v; want how often the user had the item, not below 0", f.rows.Features.Key(row), f.rows.Target[row])
+			return fmt.Errorf("%w: the target of row %d is %v; want how often the user had the item, not below 0", ErrRating, f.rows.Features.Key(row), f.rows.Target[row])
 		}
 	}
 	if f.Implicit {

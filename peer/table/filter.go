@@ -44,7 +44,7 @@ func Drop(columns ...string) Filter {
 		out.Columns = make([]Column, 0, len(b.Columns))
 		for _, name := range columns {
 			if b.Find(name) == nil {
-				return nil, fmt.Errorf("dropping column %q: there is none of this name", name)
+				return nil, fmt.Errorf("dropping column %q: %w", name, ErrNoColumn)
 			}
 		}
 		for _, c := range b.Columns {

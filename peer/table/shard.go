@@ -3,7 +3,6 @@ package table
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -56,7 +55,7 @@ func (s Shard) Among(ctx context.Context, rows Source, peers int, seed uint64) (
 			if s.column != "" {
 				c := b.Find(s.column)
 				if c == nil {
-					return nil, fmt.Errorf("dividing rows by column %q: there is none of this name", s.column)
+					return nil, fmt.Errorf("dividing rows by column %q: %w", s.column, ErrNoColumn)
 				}
 				owner = byValue(c, func(text string) int {
 					if peer, ok := owners[text]; ok {
@@ -80,7 +79,7 @@ func (s Shard) count(ctx context.Context, rows Source) (map[string]int64, error)
 		}
 		c := b.Find(s.column)
 		if c == nil {
-			return nil, errors.New("there is none of this name")
+			return nil, ErrNoColumn
 		}
 		if c.Kind == Number {
 			c = c.asCategory()

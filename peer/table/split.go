@@ -134,7 +134,7 @@ func (s Split) parts(b *Batch) (func(row int) int64, error) {
 	}
 	c := b.Find(s.column)
 	if c == nil {
-		return nil, fmt.Errorf("splitting by a hash of column %q: there is none of this name", s.column)
+		return nil, fmt.Errorf("splitting by a hash of column %q: %w", s.column, ErrNoColumn)
 	}
 	return byValue(c, func(text string) int64 { return int64(hashText(text, s.salt) % uint64(s.of)) }, ofRow), nil
 }

@@ -74,7 +74,7 @@ func (t Target) number() (float64, error) {
 // MaxClasses is how many classes a target may have.
 const MaxClasses = 1000
 
-// Reasons why a target cannot be learned; a *TargetError wraps one of them.
+// Reasons why a target cannot be learned; a *TargetError wraps one of them. Filters, shards and splits wrap ErrNoColumn too.
 var (
 	ErrNoColumn       = errors.New("the table has no such column")
 	ErrTargetKind     = errors.New("the column is of another kind")

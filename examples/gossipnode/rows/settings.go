@@ -21,7 +21,7 @@ func alike(name string, schema *table.Schema) string {
 
 // unlearnable are errors in --data and --target, which another start does not repair.
 var unlearnable = []error{
-	read.ErrEncoding, read.ErrSeparator, table.ErrTooLarge, learn.ErrNoRows,
+	read.ErrEncoding, read.ErrSeparator, table.ErrTooLarge, learn.ErrNoRows, learn.ErrRating, learn.ErrUserShared, learn.ErrSingular,
 	table.ErrNoColumn, table.ErrTargetKind, table.ErrNoTarget, table.ErrOneClass, table.ErrTooManyClasses,
 }
 
@@ -51,8 +51,8 @@ func Remedied(err error) error {
 	case errors.Is(err, learn.ErrNoRows):
 		remedy = "look at --data, --target and --split"
 	}
-	if remedy == "" || strings.HasSuffix(err.Error(), ": "+remedy) { // whoever opened the files has added it
-		return err
+	if remedy != "" && !strings.HasSuffix(err.Error(), ": "+remedy) { // else whoever opened the files has added it
+		err = fmt.Errorf("%w: %s", err, remedy)
 	}
-	return cli.ConfigOf(fmt.Errorf("%w: %s", err, remedy), unlearnable...)
+	return cli.ConfigOf(err, unlearnable...)
 }

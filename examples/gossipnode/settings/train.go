@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -71,7 +70,7 @@ func (s trainSettings) faults() []error {
 		err = quant.Policy{Quantized: s.Quantized}.Validate(nil)
 		faults.If(err != nil, quantizedFlag, "%q: want 0 to 100 percent, or points of the run in order, as in 0@0,100@0.3", s.Quantized)
 	}
-	faults.If(!(s.Epochs >= 0) || math.IsInf(s.Epochs, 0), "epochs", "%v: want a positive number", s.Epochs)
+	faults.If(!(s.Epochs >= 0 && s.Epochs <= maxEpochs), "epochs", "%v: want a positive number, up to %d", s.Epochs, int(maxEpochs))
 	if s.Steps > 0 && s.Epochs != 0 {
 		faults.Add(errors.New("--steps and --epochs both say how much work there is: give one of them"))
 	}
@@ -183,8 +182,8 @@ const everyDrift = "drift="
 
 const accumulateFlag = "accumulate"
 
-// maxAccumulate bounds --accumulate.
-const maxAccumulate = 1 << 16
+// Bounds of --accumulate and --epochs.
+const maxAccumulate, maxEpochs = 1 << 16, 1e9
 
 // maxBurst bounds --burst, as averaging.Pace does: as many exchanges as mix any flock.
 const maxBurst = 32
