@@ -22,8 +22,10 @@ ARMS = {
     "allreduce int8": ("--strategy allreduce --codec int8", 6),
     # The same mean of gradients without a message, in a fifteenth of the time.
     "one peer as allreduce": ("--peers 1 --batch {all} --strategy alone", 6),
+    "one peer as allreduce muon": ("--peers 1 --batch {all} --strategy alone --optimizer muon", -3),
     "diloco": ("--strategy diloco --every {h}", 0),
     "diloco int8": ("--strategy diloco --every {h} --codec int8", 0),
+    "diloco muon": ("--strategy diloco --every {h} --optimizer muon", -3),
     "local-sgd": ("--strategy local-sgd --every {h}", 1),
     "auto": ("--codec lattice6+4 --every auto", 0),
     "none": (SELDOM, 0),
@@ -32,8 +34,8 @@ ARMS = {
     "momentum 0.65": (SELDOM + " --outer-momentum 0.65", 0),
     "burst": (SELDOM + " --burst 4", 0),
     "burst momentum 0.8": (SELDOM + " --burst 4 --outer-momentum 0.8", 0),
-    "muon": (SELDOM + " --optimizer muon", -5),
-    "muon momentum 0.5": (SELDOM + " --optimizer muon --outer-momentum 0.5", -5),
+    "muon": (SELDOM + " --optimizer muon", -2),
+    "muon momentum 0.5": (SELDOM + " --optimizer muon --outer-momentum 0.5", -3),
     "quarter at H/4": ("--codec lattice6+4 --every partial={q} --link {quarter},0.2", 0),
 }
 
