@@ -78,7 +78,7 @@ func noise(rng *rand.Rand, n int) tensor.Vector {
 // TestMuonIsItsRule: matrices, wide and tall, step as the oracle; a bias and an embedding beside them as by AdamW.
 func TestMuonIsItsRule(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
-	for _, shape := range [][2]int{{3, 7}, {7, 3}, {5, 5}, {1, 6}, {33, 20}} {
+	for _, shape := range [][2]int{{3, 7}, {7, 3}, {5, 5}, {1, 6}, {33, 20}, {70, 130}, {135, 70}} {
 		n := shape[0] * shape[1]
 		layout := layoutOf(t,
 			tensor.Spec{Name: "table", Shape: []int{2, 2}, Kind: tensor.Embedding},
