@@ -17,8 +17,8 @@ const DefaultMuonMomentum = 0.95
 // 2025), so that one rate does for both. A step costs some 20·n² operations for each of m rows of a
 // matrix of m ≥ n: as much as the gradient of 3·n examples.
 type Muon struct {
-	// Layout is the model's. Its matrices are the ranges of two dimensions that are no embeddings,
-	// norms or statistics. Required.
+	// Layout is the model's. Its matrices are the ranges of two dimensions or more that are no embeddings,
+	// norms or statistics; the kernels of a convolution are one with a row for each output. Required.
 	Layout *tensor.Layout
 	// Momentum is that of matrices, Nesterov's, 0 to below 1. Default: DefaultMuonMomentum.
 	Momentum float64
@@ -72,8 +72,8 @@ func (o *Muon) divide() {
 		if o.AdamW.Decayed.has(r.Offset) {
 			p.decay = o.AdamW.WeightDecay
 		}
-		if len(r.Shape) == 2 && Weights(r) && r.Kind != tensor.Embedding {
-			p.rows, p.cols = r.Shape[0], r.Shape[1]
+		if len(r.Shape) >= 2 && Weights(r) && r.Kind != tensor.Embedding {
+			p.rows, p.cols = r.Shape[0], r.Len/r.Shape[0]
 		}
 		o.parts = append(o.parts, p)
 	}

@@ -75,20 +75,23 @@ func noise(rng *rand.Rand, n int) tensor.Vector {
 	return v
 }
 
-// TestMuonIsItsRule: matrices, wide and tall, step as the oracle; a bias and an embedding beside them as by AdamW.
+// TestMuonIsItsRule: matrices, wide and tall, and kernels step as the oracle; a bias and an embedding beside them as by AdamW.
 func TestMuonIsItsRule(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
-	for _, shape := range [][2]int{{3, 7}, {7, 3}, {5, 5}, {1, 6}, {33, 20}, {70, 130}, {135, 70}} {
-		n := shape[0] * shape[1]
+	for _, shape := range [][]int{{3, 7}, {7, 3}, {5, 5}, {1, 6}, {33, 20}, {70, 130}, {135, 70}, {6, 2, 3, 3}} {
+		rows, n := shape[0], 1
+		for _, length := range shape {
+			n *= length
+		}
 		layout := layoutOf(t,
 			tensor.Spec{Name: "table", Shape: []int{2, 2}, Kind: tensor.Embedding},
-			tensor.Spec{Name: "weight", Shape: shape[:]}, tensor.Spec{Name: "bias", Shape: []int{3}, Kind: tensor.Bias})
+			tensor.Spec{Name: "weight", Shape: shape}, tensor.Spec{Name: "bias", Shape: []int{3}, Kind: tensor.Bias})
 		constants := optim.AdamW{WeightDecay: 0.1, Decayed: optim.Select(layout, optim.Weights)}
 		muon, adamw := &optim.Muon{Layout: layout, AdamW: constants}, &constants
 		if err := muon.Validate(layout); err != nil {
 			t.Fatal(err)
 		}
-		oracle := &muonOracle{rows: shape[0], cols: shape[1], velocity: make([]float64, n)}
+		oracle := &muonOracle{rows: rows, cols: n / rows, velocity: make([]float64, n)}
 		for step := range 4 {
 			grad, x := noise(rng, layout.Len()), noise(rng, layout.Len())
 			want, rest := oracle.step(grad[4:4+n], x[4:4+n], 0.1, 0.1), slices.Clone(grad)
