@@ -32,6 +32,7 @@ type Keeper struct {
 
 	savedAt atomic.Pointer[time.Time] // when a checkpoint was last saved, or the Keeper was made
 
+	saving  chan struct{} // holds a token while the vectors are filled and written: Start's goroutine may be at it when Last is called
 	ended   chan struct{}
 	running sync.WaitGroup
 	stop    sync.Once
@@ -65,7 +66,7 @@ type KeeperConfig struct {
 // NewKeeper makes a Keeper, which does nothing before Start.
 func NewKeeper(c KeeperConfig) *Keeper {
 	c.Into.refused = refusedPaths(c.Refused)
-	k := &Keeper{KeeperConfig: c, ended: make(chan struct{})}
+	k := &Keeper{KeeperConfig: c, saving: make(chan struct{}, 1), ended: make(chan struct{})}
 	made := time.Now()
 	k.savedAt.Store(&made)
 	return k
@@ -120,8 +121,10 @@ func (k *Keeper) attempt() {
 	}
 }
 
-// save writes a checkpoint. The caller makes sure that nobody else saves at the same time.
+// save writes a checkpoint.
 func (k *Keeper) save() error {
+	k.saving <- struct{}{}
+	defer func() { <-k.saving }()
 	began, metadata := time.Now(), map[string]string{}
 	if k.About != nil {
 		maps.Copy(metadata, k.About())
