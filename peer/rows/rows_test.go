@@ -223,3 +223,20 @@ func TestASilentTrainerHoldsUpNobody(t *testing.T) {
 		w.next(silent) // and gets rows again
 	})
 }
+
+// TestAboutIsMoreThanAnAnswer: who has little memory for rows can ask about them too, and takes rows of that holder then.
+func TestAboutIsMoreThanAnAnswer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		about := make([]byte, 3*maxAnswer/2)
+		w.hold(w.member("holder"), numbered{rows: 1000}, HoldConfig{Seed: 1, About: about})
+		b := w.from(w.member("taker"), FromConfig{Bytes: 64 << 10})
+		w.met()
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		if got, err := b.About(ctx, len(about)); err != nil || len(got) != len(about) {
+			t.Errorf("%d bytes about rows: %v", len(got), err)
+		}
+		w.next(b)
+	})
+}
