@@ -53,10 +53,7 @@ type Holder struct {
 // Hold lets a node give the rows of a set to other members that ask. Close the Holder before the node. The owner of the
 // rows has to decide this: every member of the run can read them.
 func Hold(n *peer.Node, set Set, with HoldConfig) (*Holder, error) {
-	some, err := set.Append(nil, []int32{0})
-	for row := int32(1); err != nil && int(row) < min(set.Rows(), looked); row++ {
-		some, err = set.Append(nil, []int32{row})
-	}
+	size, err := sizeOf(set)
 	if err != nil {
 		return nil, fmt.Errorf("looking at the rows that are to be given: %w", err)
 	}
@@ -71,7 +68,7 @@ func Hold(n *peer.Node, set Set, with HoldConfig) (*Holder, error) {
 		return nil, fmt.Errorf("%w: %w", peer.ErrConfig, err)
 	}
 	with.Rate = max(cmp.Or(with.Rate, DefaultRate), leastRate)
-	h := &Holder{set: set, with: with, began: time.Now(), ledger: ledger, size: max(len(some), 1)}
+	h := &Holder{set: set, with: with, began: time.Now(), ledger: ledger, size: size}
 	h.paces, _ = lru.New[transport.PeerID, *rate.Limiter](maxKnown) // fails for sizes below one only
 	h.pool = newPool(n.Self(), FromConfig{Seed: with.Seed, Bytes: wire.MaxRowsTotal, Check: with.Check, Log: with.Log})
 	served := make(chan struct{})
@@ -89,6 +86,21 @@ func Hold(n *peer.Node, set Set, with HoldConfig) (*Holder, error) {
 	close(served)
 	h.pool.service.Hold(uint64(set.Rows()))
 	return h, nil
+}
+
+// sizeOf is the mean size of some rows that can be read: from all over the set, since the first may be unlike the others.
+func sizeOf(set Set) (size int, err error) {
+	some, read := []byte(nil), 0
+	for i, all := 0, min(set.Rows(), looked); i < all && len(some) < appended; i++ {
+		more, fault := set.Append(some, []int32{int32(i * (set.Rows() / all))})
+		if err = cmp.Or(err, fault); fault == nil {
+			some, read = more, read+1
+		}
+	}
+	if read > 0 {
+		err = nil
+	}
+	return max(len(some)/max(read, 1), 1), err
 }
 
 // Counts tells what became of the rows that were handed out. Rows that were passed on count at the holder that owns them.

@@ -47,7 +47,7 @@ const (
 	ahead      = wire.MaxRowParts      // the most batches in one question, which costs 1/3 ms at both ends
 	maxOut     = 64                    // the most answers whose fate a taker has not reported
 	maxBuffers = 8                     // the most buffers kept for later answers
-	looked     = 64                    // the most rows that Hold looks at, for one that can be read
+	looked     = 64                    // the most rows that Hold looks at, for some that can be read
 	maxKnown   = 1 << 12               // the most partners of which the rate and the counts are remembered
 	maxAnswer  = 1 << 20               // approximate bytes of an answer
 	leastRate  = 4 * wire.MaxRowsData  // with less, a frame on one of several streams takes so long that it looks stalled

@@ -240,3 +240,32 @@ func TestAboutIsMoreThanAnAnswer(t *testing.T) {
 		w.next(b)
 	})
 }
+
+// unlike is rows of which the first has one byte, and all others 40 KB.
+type unlike struct{ rows int }
+
+func (s unlike) Rows() int { return s.rows }
+
+func (s unlike) Append(dst []byte, rows []int32) ([]byte, error) {
+	for _, row := range rows {
+		dst = append(dst, make([]byte, 1+min(row, 1)*40_000)...)
+	}
+	return dst, nil
+}
+
+// TestRowsAreUnlike: a row that is much smaller than the others says little of how many fit into an answer.
+func TestRowsAreUnlike(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.hold(w.member("holder"), unlike{2000}, HoldConfig{})
+		b, err := From(w.member("taker"), FromConfig{Batch: 1000, Bytes: 16 << 20})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { b.Close() })
+		w.met()
+		if got := w.next(b); got.Rows != 1000 || len(got.Data) < 1000*40_000-40_000 {
+			t.Errorf("a batch of %d rows in %d bytes", got.Rows, len(got.Data))
+		}
+	})
+}
