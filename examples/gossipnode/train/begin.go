@@ -104,19 +104,15 @@ func gather(ctx context.Context, t *training) error {
 	return nil
 }
 
-// Others train already if a member's steps have grown at so many looks: one that comes back may add those of before, and what is heard
-// late of one that has gone, once or twice. A member says its steps seldom (docs/design/003), and many may say them at the same time, so
-// it is not asked for growth at one look after the other.
+// Others train already if the steps of one have grown at so many looks: one that comes back may add those of before, and news of one that
+// has gone may come late. Not at one look after the other: members say their steps seldom, and perhaps all at the same time (design 003).
 const (
 	lookEvery = time.Second
 	growing   = 3
 )
 
 // growth is what each member's steps were at the last look, and how often they had grown.
-type growth map[transport.PeerID]struct {
-	steps uint64
-	grown int
-}
+type growth map[transport.PeerID]struct{ steps, grown uint64 }
 
 // look tells whether a member trains.
 func (g growth) look(members []control.Member) (trains bool) {
@@ -125,9 +121,8 @@ func (g growth) look(members []control.Member) (trains bool) {
 		if seen.steps > 0 && m.Steps > seen.steps {
 			seen.grown++
 		}
-		seen.steps = m.Steps
+		seen.steps, trains = m.Steps, trains || seen.grown >= growing
 		g[m.ID] = seen
-		trains = trains || seen.grown >= growing
 	}
 	return trains
 }
