@@ -54,7 +54,7 @@ type KeeperConfig struct {
 	Peer     Peer
 	Layout   *tensor.Layout // of the peer's parameters
 	Schedule optim.Schedule
-	// Every is the time between two checkpoints while the peer trains; 0 saves none then. The first ones come sooner:
+	// Every is the time between two checkpoints while the peer trains; none is saved then if it is 0 or less. The first ones come sooner:
 	// the first after firstAfter, each further one after twice the time of the one before.
 	Every time.Duration
 	// About makes entries like those of Into.About that change with the run. It is called before the model is copied, so
@@ -74,7 +74,7 @@ func NewKeeper(c KeeperConfig) *Keeper {
 
 // Start saves at each due time if there were steps, until End.
 func (k *Keeper) Start() {
-	if k == nil || k.Every == 0 {
+	if k == nil || k.Every <= 0 {
 		return
 	}
 	k.running.Go(func() { k.repeat(func() uint64 { return k.Peer.Stats().Steps }, k.attempt) })

@@ -68,6 +68,9 @@ func TestRepeat(t *testing.T) {
 		if n := train(1, time.Minute); n != 0 {
 			t.Errorf("%d checkpoints after the end", n)
 		}
+		k = NewKeeper(KeeperConfig{Every: -time.Second}) // whose ticker would panic
+		k.Start()
+		k.End()
 	})
 }
 
