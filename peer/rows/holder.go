@@ -211,15 +211,17 @@ func (h *Holder) rows(ctx context.Context, taker transport.PeerID, want wire.Wan
 // draw hands out rows of this holder's own set: of each part at most as many as most says.
 func (h *Holder) draw(taker transport.PeerID, most []uint32) (got answer, err error) {
 	var run []int32
+	limit := maxAnswer
 	h.account(func(l *handout.Ledger, now time.Duration) {
-		run = l.Take(string(taker), min(count(most), max(maxAnswer/h.size, 1)), now)
+		limit <<= min(l.Out(string(taker)), maxOut-1) / outDoubles // else a large batch would need more than maxOut answers
+		run = l.Take(string(taker), min(count(most), max(limit/h.size, 1)), now)
 	})
 	parts := make([]uint32, len(most))
 	got = answer{parts, make([]uint32, len(most)), slices.Grow(h.pool.buffers.Take()[:0], h.size*len(run)), func(int, int) {}}
 	if len(run) > 0 {
 		got.settle = func(trained, lost int) { h.settle(taker, run, parts, trained, lost) }
 	}
-	for i, rest := 0, run; i < len(most) && len(rest) > 0 && len(got.data) <= maxAnswer && err == nil; {
+	for i, rest := 0, run; i < len(most) && len(rest) > 0 && len(got.data) <= limit && err == nil; {
 		n, before := min(most[i]-got.rows[i], uint32(len(rest)), uint32(max(appended/h.size, 1))), len(got.data)
 		whole := got.data
 		if got.data, err = h.set.Append(whole, rest[:n]); err != nil && n > 1 {
