@@ -139,9 +139,7 @@ func (h *Holder) answer(ctx context.Context, s *framed.Stream) error {
 	if _, err := s.Receive(&want); err != nil {
 		return err
 	}
-	h.mu.Lock()
-	out := h.ledger.Out(string(s.Remote()))
-	h.mu.Unlock()
+	out := h.out(s.Remote())
 	if out >= maxOut {
 		h.pool.log.Warn("refused one that asks for more rows than it tells the end of", zap.String("peer", string(s.Remote())), zap.Int("answers", out))
 		s.Refuse(0, wire.ReasonBusy, fmt.Sprintf("%d answers of which it has not told what became of them", out))
@@ -199,7 +197,7 @@ func (h *Holder) rows(ctx context.Context, taker transport.PeerID, want wire.Wan
 	if h.with.Policy != Random {
 		return answer{settle: func(int, int) {}}, fmt.Errorf("%d hops to a holder that keeps shares for those that ask it: %w", want.Hops, wire.ErrMessage)
 	}
-	for i, left := 0, max(maxAnswer/h.size, 1); i < len(want.Rows); i++ { // about as much as an answer of this holder's own
+	for i, left := 0, max(h.limit(taker)/h.size, 1); i < len(want.Rows); i++ { // about as much as an answer of this holder's own
 		want.Rows[i] = min(want.Rows[i], uint32(left))
 		left -= int(want.Rows[i])
 	}
@@ -208,12 +206,22 @@ func (h *Holder) rows(ctx context.Context, taker transport.PeerID, want wire.Wan
 	return joined(len(want.Rows), all), ctx.Err()
 }
 
+// out is how many answers a taker has whose fate it has not told, and limit how many bytes its next may have: more for one that has many,
+// else a large batch would need more than maxOut.
+func (h *Holder) out(taker transport.PeerID) int {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.ledger.Out(string(taker))
+}
+func (h *Holder) limit(taker transport.PeerID) int {
+	return maxAnswer << (min(h.out(taker), maxOut-1) / outDoubles)
+}
+
 // draw hands out rows of this holder's own set: of each part at most as many as most says.
 func (h *Holder) draw(taker transport.PeerID, most []uint32) (got answer, err error) {
 	var run []int32
-	limit := maxAnswer
+	limit := h.limit(taker)
 	h.account(func(l *handout.Ledger, now time.Duration) {
-		limit <<= min(l.Out(string(taker)), maxOut-1) / outDoubles // else a large batch would need more than maxOut answers
 		run = l.Take(string(taker), min(count(most), max(limit/h.size, 1)), now)
 	})
 	parts := make([]uint32, len(most))

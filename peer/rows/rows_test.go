@@ -279,25 +279,31 @@ func (s large) Append(dst []byte, rows []int32) ([]byte, error) {
 	return append(dst, make([]byte, len(rows)*600_000)...), nil
 }
 
-// TestALargeBatchComes though an answer has room for one row, and a taker may have 64 answers: with the two batches that are drawn in advance.
+// TestALargeBatchComes though an answer has room for one row, and a taker may have 64 answers: with the two batches that are drawn in
+// advance, and from one holder through another.
 func TestALargeBatchComes(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t)
-		logged := w.logged()
-		w.hold(w.member("holder"), large{300}, HoldConfig{Log: w.log})
-		b, err := From(w.member("taker"), FromConfig{Batch: 70, Log: w.log})
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { b.Close() })
-		w.met()
-		for range 5 {
-			if got := w.next(b); got.Rows != 70 {
-				t.Errorf("a batch of %d rows in %d bytes", got.Rows, len(got.Data))
+	for hops := 1; hops <= 2; hops++ {
+		synctest.Test(t, func(t *testing.T) {
+			w := newWorld(t)
+			logged := w.logged()
+			for i := range hops {
+				w.hold(w.member(string(rune('a'+i))), large{300}, HoldConfig{Log: w.log})
 			}
-		}
-		if n := logged.Len(); n > 0 {
-			t.Errorf("%d warnings, the first: %v", n, logged.All()[0])
-		}
-	})
+			b, err := From(w.member("taker"), FromConfig{Batch: 70, Hops: hops, Log: w.log})
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { b.Close() })
+			w.met()
+			for range 5 {
+				if got := w.next(b); got.Rows != 70 {
+					t.Errorf("a batch of %d rows in %d bytes", got.Rows, len(got.Data))
+				}
+				time.Sleep(10 * time.Second) // as long as it is trained on
+			}
+			if n := logged.Len(); n > 0 {
+				t.Errorf("by %d hops %d warnings, the first: %v", hops, n, logged.All()[0])
+			}
+		})
+	}
 }
