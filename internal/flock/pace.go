@@ -25,7 +25,8 @@ const (
 	// flock the total rate of announcements stays the same, since each goes to all.
 	newsShare = 16
 	// A member announces what it has done when that is a newsPart of the work that is left to it: what others know of it lags by
-	// about as much, so the nearer the end, the less. It does so every newsRest NewsTicks anyway, and every newsLongest.
+	// about as much, so the nearer the end, the less. It does so every newsRest NewsTicks anyway, and every newsLongest; and when its
+	// steps have doubled, else others would wait in the end for one whose speed they do not know yet.
 	newsPart    = 64
 	newsRest    = 16
 	newsLongest = time.Minute
@@ -120,5 +121,5 @@ func (f *Flock) NewsDue(after time.Duration, more, target uint64) bool {
 		return true
 	}
 	left := (target - min(target, f.Total())) / max(f.workers.Load(), 1)
-	return after >= every && target > 0 && more >= left/newsPart
+	return after >= every && (2*more >= f.Steps()-f.Resumed() || target > 0 && more >= left/newsPart)
 }

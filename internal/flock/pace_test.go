@@ -134,3 +134,21 @@ func TestWhoStopsAndBeginsAgainAndAgainHoldsNobodyUp(t *testing.T) {
 		t.Errorf("held up at %d of 150 looks", waited)
 	}
 }
+
+// TestHowFastOneIsIsKnownSoon: far from the end too, one that has begun announces its second step, its fourth and so on; steps of an
+// earlier life do not count.
+func TestHowFastOneIsIsKnownSoon(t *testing.T) {
+	f := New("me")
+	for _, c := range []struct {
+		resumed, steps, more uint64
+		want                 bool
+	}{{0, 2, 1, true}, {0, 3, 1, false}, {0, 200, 100, true}, {0, 200, 99, false}, {100, 101, 1, true}, {100, 103, 1, false}} {
+		f.steps.Store(c.steps)
+		f.resumed.Store(c.resumed)
+		for _, target := range []uint64{0, 1e6} {
+			if f.NewsDue(NewsEvery(1), c.more, target) != c.want || f.NewsDue(NewsEvery(1)-1, c.more, target) {
+				t.Errorf("%+v, of %d: due %v, or too soon", c, target, !c.want)
+			}
+		}
+	}
+}

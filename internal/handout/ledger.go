@@ -254,10 +254,15 @@ func (l *Ledger) deal(now time.Duration) {
 	}
 }
 
-// divide gives takers shares of rows in proportion to a number and their weight.
+// divide gives takers shares of rows in proportion to a number and their weight. A weight counts beside the largest: products and their
+// sum would overflow otherwise, or all be 0.
 func divide(rows []int32, among []*taker, by []float64) {
+	most := 0.0
+	for _, of := range among {
+		most = max(most, cmp.Or(of.weight, 1))
+	}
 	for i, of := range among {
-		by[i] *= cmp.Or(of.weight, 1)
+		by[i] *= cmp.Or(of.weight, 1) / most
 	}
 	for i, n := range Shares(len(rows), by) {
 		among[i].share, rows = rows[:n:n], rows[n:]

@@ -51,3 +51,22 @@ func TestWeights(t *testing.T) {
 		t.Error("the bound of weights")
 	}
 }
+
+// TestExtremeWeights: however large or small they are, what counts is how they stand to each other.
+func TestExtremeWeights(t *testing.T) {
+	for _, by := range []float64{math.MaxFloat64, math.SmallestNonzeroFloat64} {
+		for policy := Random; policy <= Speed; policy++ {
+			l, _ := New(Config{Rows: 1000, Policy: policy, Seed: 3})
+			l.Weigh("a", by, 0)
+			l.Weigh("b", by, 0)
+			given := map[string]int{}
+			for range 3 {
+				clear(given)
+				courseOf(l, map[string]time.Duration{"a": time.Millisecond, "b": time.Millisecond}, 0, given)
+			}
+			if policy != Speed && math.Abs(float64(given["a"]-given["b"])) > 100 || given["a"]+given["b"] != 1000 {
+				t.Errorf("weights of %g, policy %d: %v", by, policy, given)
+			}
+		}
+	}
+}

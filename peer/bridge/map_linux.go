@@ -15,6 +15,9 @@ func mapSealed(file *os.File, size int) (content []byte, unmap func() error, ok 
 	if err != nil || seals&unix.F_SEAL_SHRINK == 0 {
 		return nil, nil, false
 	}
+	if info, err := file.Stat(); err != nil || info.Size() < int64(size) { // it may have shrunk before it was sealed
+		return nil, nil, false
+	}
 	content, err = unix.Mmap(int(file.Fd()), 0, size, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
 	if err != nil { // the file may be sealed against writing: store reports that
 		return nil, nil, false

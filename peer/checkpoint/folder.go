@@ -33,7 +33,7 @@ type Folder struct {
 	Run, Dataset, Model string
 	// About are further entries of the metadata of its checkpoints, under keys of the program's own.
 	About map[string]string
-	// Keep is how many checkpoints are kept.
+	// Keep is how many checkpoints are kept, one at least.
 	Keep int
 	// Build is the build of this program, for people: checkpoints have it, and a refusal names it beside that of the
 	// file.
@@ -185,7 +185,7 @@ func (c Folder) rotate(names []string) error {
 		if err != nil || c.belongs(metadata) != nil || slices.Contains(c.refused, path) {
 			continue
 		}
-		if kept++; kept > c.Keep {
+		if kept++; kept > max(c.Keep, 1) {
 			faults = append(faults, atomicfile.Remove(path))
 		}
 	}

@@ -32,6 +32,7 @@ type Keeper struct {
 
 	savedAt atomic.Pointer[time.Time] // when a checkpoint was last saved, or the Keeper was made
 
+	saving  chan struct{} // holds a token while the vectors are filled and written: Start's goroutine may be at it when Last is called
 	ended   chan struct{}
 	running sync.WaitGroup
 	stop    sync.Once
@@ -53,7 +54,7 @@ type KeeperConfig struct {
 	Peer     Peer
 	Layout   *tensor.Layout // of the peer's parameters
 	Schedule optim.Schedule
-	// Every is the time between two checkpoints while the peer trains; 0 saves none then. The first ones come sooner:
+	// Every is the time between two checkpoints while the peer trains; none is saved then if it is 0 or less. The first ones come sooner:
 	// the first after firstAfter, each further one after twice the time of the one before.
 	Every time.Duration
 	// About makes entries like those of Into.About that change with the run. It is called before the model is copied, so
@@ -65,7 +66,7 @@ type KeeperConfig struct {
 // NewKeeper makes a Keeper, which does nothing before Start.
 func NewKeeper(c KeeperConfig) *Keeper {
 	c.Into.refused = refusedPaths(c.Refused)
-	k := &Keeper{KeeperConfig: c, ended: make(chan struct{})}
+	k := &Keeper{KeeperConfig: c, saving: make(chan struct{}, 1), ended: make(chan struct{})}
 	made := time.Now()
 	k.savedAt.Store(&made)
 	return k
@@ -73,7 +74,7 @@ func NewKeeper(c KeeperConfig) *Keeper {
 
 // Start saves at each due time if there were steps, until End.
 func (k *Keeper) Start() {
-	if k == nil || k.Every == 0 {
+	if k == nil || k.Every <= 0 {
 		return
 	}
 	k.running.Go(func() { k.repeat(func() uint64 { return k.Peer.Stats().Steps }, k.attempt) })
@@ -120,8 +121,10 @@ func (k *Keeper) attempt() {
 	}
 }
 
-// save writes a checkpoint. The caller makes sure that nobody else saves at the same time.
+// save writes a checkpoint.
 func (k *Keeper) save() error {
+	k.saving <- struct{}{}
+	defer func() { <-k.saving }()
 	began, metadata := time.Now(), map[string]string{}
 	if k.About != nil {
 		maps.Copy(metadata, k.About())

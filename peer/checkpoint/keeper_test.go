@@ -5,6 +5,14 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/seed-97356399/murmuration/peer"
+	"github.com/seed-97356399/murmuration/peer/optim"
+	"github.com/seed-97356399/murmuration/peer/stats"
+	"github.com/seed-97356399/murmuration/peer/transport"
+	"github.com/seed-97356399/murmuration/tensor"
 )
 
 // TestAge shows that a keeper which has never saved grows old too: otherwise the metric
@@ -59,6 +67,46 @@ func TestRepeat(t *testing.T) {
 		k.End()
 		if n := train(1, time.Minute); n != 0 {
 			t.Errorf("%d checkpoints after the end", n)
+		}
+		k = NewKeeper(KeeperConfig{Every: -time.Second}) // whose ticker would panic
+		k.Start()
+		k.End()
+	})
+}
+
+// slow is a peer whose state takes a while to copy; it fails if it is asked for a second copy meanwhile.
+type slow struct {
+	*testing.T
+	copying atomic.Int32
+	steps   atomic.Uint64
+}
+
+func (s *slow) Self() transport.PeerID { return "me" }
+func (s *slow) Stats() stats.Peer      { return stats.Peer{Steps: s.steps.Add(1)} }
+func (s *slow) Save(tensor.Vector, *optim.State) (peer.Checkpoint, error) {
+	if s.copying.Add(1) > 1 {
+		s.Error("two checkpoints are written at once, in the same memory")
+	}
+	time.Sleep(time.Second)
+	s.copying.Add(-1)
+	return peer.Checkpoint{}, nil
+}
+
+// TestOneSaveAtATime: the last checkpoint waits for one that Start has begun.
+func TestOneSaveAtATime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := &slow{T: t}
+		k := NewKeeper(KeeperConfig{
+			Into: Folder{Dir: t.TempDir(), Run: "r", Keep: 3}, Peer: p, Layout: smallParams(t, 10).Layout(), Every: time.Minute, Log: zap.NewNop(),
+		})
+		k.Start()
+		time.Sleep(firstAfter + time.Second/2)
+		if err := k.Last(p.Stats()); err != nil {
+			t.Error(err)
+		}
+		k.End()
+		if names, err := k.Into.Names(); err != nil || len(names) != 2 {
+			t.Errorf("the folder holds %v: %v", names, err)
 		}
 	})
 }

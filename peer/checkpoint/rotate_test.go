@@ -43,3 +43,14 @@ func TestRotationCountsWhatCanBeUsed(t *testing.T) {
 		t.Errorf("the oldest that can be used goes, the folder holds %v", names)
 	}
 }
+
+// TestOneIsKept by a folder of which nobody has said how many.
+func TestOneIsKept(t *testing.T) {
+	c := Folder{Dir: t.TempDir(), Run: "r"}
+	for own := range uint64(2) {
+		keep(t, c, own+1, []int{100}, nil)
+	}
+	if names, err := c.Names(); err != nil || !slices.Equal(names, []string{nameOf(2)}) {
+		t.Errorf("the folder holds %v: %v", names, err)
+	}
+}

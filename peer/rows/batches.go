@@ -24,7 +24,7 @@ type FromConfig struct {
 	// Hops is from 1 to MaxHops. With 1, the member asks all holders. With more, it asks only one, chosen by Seed, which draws
 	// rows from other holders first: so a batch mixes the rows of all. Default: 1.
 	Hops int
-	// Bytes bounds an answer: a longer one is refused. A question asks for up to 16 batches. While these are trained on, as
+	// Bytes bounds an answer with rows: a longer one is refused. A question asks for up to 16 batches. While these are trained on, as
 	// many are ready and as many under way, as far as all of them fit into Bytes. Default: 16 MiB.
 	Bytes int
 	// Seed decides from which holder each row is drawn.

@@ -53,10 +53,7 @@ type Holder struct {
 // Hold lets a node give the rows of a set to other members that ask. Close the Holder before the node. The owner of the
 // rows has to decide this: every member of the run can read them.
 func Hold(n *peer.Node, set Set, with HoldConfig) (*Holder, error) {
-	some, err := set.Append(nil, []int32{0})
-	for row := int32(1); err != nil && int(row) < min(set.Rows(), looked); row++ {
-		some, err = set.Append(nil, []int32{row})
-	}
+	size, err := sizeOf(set)
 	if err != nil {
 		return nil, fmt.Errorf("looking at the rows that are to be given: %w", err)
 	}
@@ -71,7 +68,7 @@ func Hold(n *peer.Node, set Set, with HoldConfig) (*Holder, error) {
 		return nil, fmt.Errorf("%w: %w", peer.ErrConfig, err)
 	}
 	with.Rate = max(cmp.Or(with.Rate, DefaultRate), leastRate)
-	h := &Holder{set: set, with: with, began: time.Now(), ledger: ledger, size: max(len(some), 1)}
+	h := &Holder{set: set, with: with, began: time.Now(), ledger: ledger, size: size}
 	h.paces, _ = lru.New[transport.PeerID, *rate.Limiter](maxKnown) // fails for sizes below one only
 	h.pool = newPool(n.Self(), FromConfig{Seed: with.Seed, Bytes: wire.MaxRowsTotal, Check: with.Check, Log: with.Log})
 	served := make(chan struct{})
@@ -89,6 +86,21 @@ func Hold(n *peer.Node, set Set, with HoldConfig) (*Holder, error) {
 	close(served)
 	h.pool.service.Hold(uint64(set.Rows()))
 	return h, nil
+}
+
+// sizeOf is the mean size of some rows that can be read: from all over the set, since the first may be unlike the others.
+func sizeOf(set Set) (size int, err error) {
+	some, read := []byte(nil), 0
+	for i, all := 0, min(set.Rows(), looked); i < all && len(some) < appended; i++ {
+		more, fault := set.Append(some, []int32{int32(i * (set.Rows() / all))})
+		if err = cmp.Or(err, fault); fault == nil {
+			some, read = more, read+1
+		}
+	}
+	if read > 0 {
+		err = nil
+	}
+	return max(len(some)/max(read, 1), 1), err
 }
 
 // Counts tells what became of the rows that were handed out. Rows that were passed on count at the holder that owns them.
@@ -127,9 +139,7 @@ func (h *Holder) answer(ctx context.Context, s *framed.Stream) error {
 	if _, err := s.Receive(&want); err != nil {
 		return err
 	}
-	h.mu.Lock()
-	out := h.ledger.Out(string(s.Remote()))
-	h.mu.Unlock()
+	out := h.out(s.Remote())
 	if out >= maxOut {
 		h.pool.log.Warn("refused one that asks for more rows than it tells the end of", zap.String("peer", string(s.Remote())), zap.Int("answers", out))
 		s.Refuse(0, wire.ReasonBusy, fmt.Sprintf("%d answers of which it has not told what became of them", out))
@@ -187,7 +197,7 @@ func (h *Holder) rows(ctx context.Context, taker transport.PeerID, want wire.Wan
 	if h.with.Policy != Random {
 		return answer{settle: func(int, int) {}}, fmt.Errorf("%d hops to a holder that keeps shares for those that ask it: %w", want.Hops, wire.ErrMessage)
 	}
-	for i, left := 0, max(maxAnswer/h.size, 1); i < len(want.Rows); i++ { // about as much as an answer of this holder's own
+	for i, left := 0, max(h.limit(taker)/h.size, 1); i < len(want.Rows); i++ { // about as much as an answer of this holder's own
 		want.Rows[i] = min(want.Rows[i], uint32(left))
 		left -= int(want.Rows[i])
 	}
@@ -196,18 +206,30 @@ func (h *Holder) rows(ctx context.Context, taker transport.PeerID, want wire.Wan
 	return joined(len(want.Rows), all), ctx.Err()
 }
 
+// out is how many answers a taker has whose fate it has not told, and limit how many bytes its next may have: more for one that has many,
+// else a large batch would need more than maxOut.
+func (h *Holder) out(taker transport.PeerID) int {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.ledger.Out(string(taker))
+}
+func (h *Holder) limit(taker transport.PeerID) int {
+	return maxAnswer << (min(h.out(taker), maxOut-1) / outDoubles)
+}
+
 // draw hands out rows of this holder's own set: of each part at most as many as most says.
 func (h *Holder) draw(taker transport.PeerID, most []uint32) (got answer, err error) {
 	var run []int32
+	limit := h.limit(taker)
 	h.account(func(l *handout.Ledger, now time.Duration) {
-		run = l.Take(string(taker), min(count(most), max(maxAnswer/h.size, 1)), now)
+		run = l.Take(string(taker), min(count(most), max(limit/h.size, 1)), now)
 	})
 	parts := make([]uint32, len(most))
 	got = answer{parts, make([]uint32, len(most)), slices.Grow(h.pool.buffers.Take()[:0], h.size*len(run)), func(int, int) {}}
 	if len(run) > 0 {
 		got.settle = func(trained, lost int) { h.settle(taker, run, parts, trained, lost) }
 	}
-	for i, rest := 0, run; i < len(most) && len(rest) > 0 && len(got.data) <= maxAnswer && err == nil; {
+	for i, rest := 0, run; i < len(most) && len(rest) > 0 && len(got.data) <= limit && err == nil; {
 		n, before := min(most[i]-got.rows[i], uint32(len(rest)), uint32(max(appended/h.size, 1))), len(got.data)
 		whole := got.data
 		if got.data, err = h.set.Append(whole, rest[:n]); err != nil && n > 1 {

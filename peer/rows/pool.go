@@ -218,12 +218,15 @@ func (p *pool) converse(s *framed.Stream, want wire.Want) (got answer, err error
 		return got, err
 	}
 	s.Stall = stall
-	fits, size := len(m.Rows) == len(want.Rows), count(m.Bytes)
+	fits, size, most := len(m.Rows) == len(want.Rows), count(m.Bytes), p.most
+	if want.Hops == 0 {
+		most = max(most, maxAnswer) // About bounds all that comes
+	}
 	for i, n := range m.Rows {
 		fits = fits && n <= want.Rows[i]
 	}
-	if !fits || size > p.most {
-		return got, fmt.Errorf("rows %v in %d bytes, where at most %v are due, and %d bytes: %w", m.Rows, size, want.Rows, p.most, ErrAnswer)
+	if !fits || size > most {
+		return got, fmt.Errorf("rows %v in %d bytes, where at most %v are due, and %d bytes: %w", m.Rows, size, want.Rows, most, ErrAnswer)
 	}
 	s.Until, s.Late = time.Now().Add(longest), fmt.Errorf("%d bytes take longer than %v: %w", size, longest, ErrAnswer)
 	rows, sizes, data := slices.Clone(m.Rows), slices.Clone(m.Bytes), slices.Grow(p.buffers.Take()[:0], size)

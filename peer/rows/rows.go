@@ -47,9 +47,10 @@ const (
 	ahead      = wire.MaxRowParts      // the most batches in one question, which costs 1/3 ms at both ends
 	maxOut     = 64                    // the most answers whose fate a taker has not reported
 	maxBuffers = 8                     // the most buffers kept for later answers
-	looked     = 64                    // the most rows that Hold looks at, for one that can be read
+	looked     = 64                    // the most rows that Hold looks at, for some that can be read
 	maxKnown   = 1 << 12               // the most partners of which the rate and the counts are remembered
-	maxAnswer  = 1 << 20               // approximate bytes of an answer
+	maxAnswer  = 1 << 20               // approximate bytes of an answer, of a taker that has few
+	outDoubles = maxOut / 4            // so many more answers that a taker has, and one may be twice as large
 	leastRate  = 4 * wire.MaxRowsData  // with less, a frame on one of several streams takes so long that it looks stalled
 	again      = 50 * time.Millisecond // time until the next question if no holder had rows
 	appended   = 256 << 10             // bytes that are encoded at once, so that rows larger than expected exceed maxAnswer little

@@ -223,3 +223,87 @@ func TestASilentTrainerHoldsUpNobody(t *testing.T) {
 		w.next(silent) // and gets rows again
 	})
 }
+
+// TestAboutIsMoreThanAnAnswer: who has little memory for rows can ask about them too, and takes rows of that holder then.
+func TestAboutIsMoreThanAnAnswer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		about := make([]byte, 3*maxAnswer/2)
+		w.hold(w.member("holder"), numbered{rows: 1000}, HoldConfig{Seed: 1, About: about})
+		b := w.from(w.member("taker"), FromConfig{Bytes: 64 << 10})
+		w.met()
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		if got, err := b.About(ctx, len(about)); err != nil || len(got) != len(about) {
+			t.Errorf("%d bytes about rows: %v", len(got), err)
+		}
+		w.next(b)
+	})
+}
+
+// unlike is rows of which the first has one byte, and all others 40 KB.
+type unlike struct{ rows int }
+
+func (s unlike) Rows() int { return s.rows }
+
+func (s unlike) Append(dst []byte, rows []int32) ([]byte, error) {
+	for _, row := range rows {
+		dst = append(dst, make([]byte, 1+min(row, 1)*40_000)...)
+	}
+	return dst, nil
+}
+
+// TestRowsAreUnlike: a row that is much smaller than the others says little of how many fit into an answer.
+func TestRowsAreUnlike(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.hold(w.member("holder"), unlike{2000}, HoldConfig{})
+		b, err := From(w.member("taker"), FromConfig{Batch: 1000, Bytes: 16 << 20})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { b.Close() })
+		w.met()
+		if got := w.next(b); got.Rows != 1000 || len(got.Data) < 1000*40_000-40_000 {
+			t.Errorf("a batch of %d rows in %d bytes", got.Rows, len(got.Data))
+		}
+	})
+}
+
+// large is rows of 600 KB.
+type large struct{ rows int }
+
+func (s large) Rows() int { return s.rows }
+
+func (s large) Append(dst []byte, rows []int32) ([]byte, error) {
+	return append(dst, make([]byte, len(rows)*600_000)...), nil
+}
+
+// TestALargeBatchComes though an answer has room for one row, and a taker may have 64 answers: with the two batches that are drawn in
+// advance, and from one holder through another.
+func TestALargeBatchComes(t *testing.T) {
+	for hops := 1; hops <= 2; hops++ {
+		synctest.Test(t, func(t *testing.T) {
+			w := newWorld(t)
+			logged := w.logged()
+			for i := range hops {
+				w.hold(w.member(string(rune('a'+i))), large{300}, HoldConfig{Log: w.log})
+			}
+			b, err := From(w.member("taker"), FromConfig{Batch: 70, Hops: hops, Log: w.log})
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { b.Close() })
+			w.met()
+			for range 5 {
+				if got := w.next(b); got.Rows != 70 {
+					t.Errorf("a batch of %d rows in %d bytes", got.Rows, len(got.Data))
+				}
+				time.Sleep(10 * time.Second) // as long as it is trained on
+			}
+			if n := logged.Len(); n > 0 {
+				t.Errorf("by %d hops %d warnings, the first: %v", hops, n, logged.All()[0])
+			}
+		})
+	}
+}

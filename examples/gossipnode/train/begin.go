@@ -16,6 +16,7 @@ import (
 	"github.com/seed-97356399/murmuration/peer"
 	"github.com/seed-97356399/murmuration/peer/control"
 	"github.com/seed-97356399/murmuration/peer/stats"
+	"github.com/seed-97356399/murmuration/peer/transport"
 	"github.com/seed-97356399/murmuration/tensor"
 )
 
@@ -103,28 +104,37 @@ func gather(ctx context.Context, t *training) error {
 	return nil
 }
 
-// Others train already if the steps of the flock grow between so many looks in a row. Growth at one look
-// proves nothing: a peer that comes back may add the steps that it did before.
+// Others train already if the steps of one have grown at so many looks: one that comes back may add those of before, and news of one that
+// has gone may come late. Not at one look after the other: members say their steps seldom, and perhaps all at the same time (design 003).
 const (
 	lookEvery = time.Second
-	growing   = 4
+	growing   = 3
 )
+
+// growth is what each member's steps were at the last look, and how often they had grown.
+type growth map[transport.PeerID]struct{ steps, grown uint64 }
+
+// look tells whether a member trains.
+func (g growth) look(members []control.Member) (trains bool) {
+	for _, m := range members {
+		seen := g[m.ID]
+		if seen.steps > 0 && m.Steps > seen.steps {
+			seen.grown++
+		}
+		seen.steps, trains = m.Steps, trains || seen.grown >= growing
+		g[m.ID] = seen
+	}
+	return trains
+}
 
 // awaitMembers waits for the members that --min-peers asks for, or until others train.
 func awaitMembers(ctx context.Context, t *training) error {
-	done, grown := t.peer.Stats().FlockSteps, 0
-	for grown < growing {
+	for others := (growth{}); !others.look(t.peer.Members()); {
 		within, cancel := context.WithTimeout(ctx, lookEvery)
 		err := awaitTraining(within, t.peer, t.MinPeers)
 		cancel()
 		if !errors.Is(err, context.DeadlineExceeded) || ctx.Err() != nil {
 			return err
-		}
-		grown++
-		if now := t.peer.Stats().FlockSteps; now <= done {
-			grown = 0
-		} else {
-			done = now
 		}
 	}
 	return nil
