@@ -144,7 +144,7 @@ func TestOnProcesses(t *testing.T) {
 		}
 	}
 	last := slices.IndexFunc(results, func(r search.Result) bool { return r.Steps == 36 })
-	if err := s.record(journal, slices.Delete(results, last, last+1), nil); err != nil {
+	if err := s.record(journal, slices.Delete(results, last, last+1), nil, nil); err != nil {
 		t.Fatal(err)
 	}
 	spoilt, _ := searched(t, path, "--peers", "2", "--journal", journal, "--resume")
