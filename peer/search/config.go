@@ -48,8 +48,9 @@ func (c Config) Validate() error {
 	return errors.Join(list...)
 }
 
+// reduce is above 1 even for a search that Validate refuses: its rungs may be asked for, and have an end.
 func (c Config) reduce() int {
-	if c.Reduce == 0 {
+	if c.Reduce < 2 {
 		return defaultReduce
 	}
 	return c.Reduce
@@ -58,7 +59,9 @@ func (c Config) reduce() int {
 // Rungs are the steps at which trials are judged, the last at Steps.
 func (c Config) Rungs() (rungs []int) {
 	for at := max(c.Least, 1); c.Least > 0 && at < c.Steps; at *= c.reduce() {
-		rungs = append(rungs, at)
+		if rungs = append(rungs, at); at > c.Steps/c.reduce() {
+			break // the next could be beyond what an int holds
+		}
 	}
 	return append(rungs, c.Steps)
 }

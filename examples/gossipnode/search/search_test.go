@@ -233,6 +233,7 @@ func TestFaults(t *testing.T) {
 		{good + "space: {batch: {linear: [-4, -2]}}", "--batch -2: want at least 1"},
 		{good + "space: {codec: {choice: [auto]}}", "name a codec"},
 		{good + "space: {lr: {log: [1, 2]}}\nreduce: 1", "reduce: invalid: 1"},
+		{"run: {strategy: diloco, every: 8}\nsteps: 99\nleast: 9\nspace: {lr: {log: [1, 2]}}\nreduce: 1", "reduce: invalid: 1"},
 		{good + "space: {lr: {linear: [1, 2]}, batch: {linear: [1, 99]}}\nmethod: grid\npoints: 90", "least and reduce are for method asha"},
 		{"run: {dataset: glyphs}\nsteps: 9\nspace: {lr: {linear: [1, 2]}, batch: {linear: [1, 99]}}\nmethod: grid\npoints: 90", "a grid of 8100 settings"},
 		{"run: {dataset: mnist}\nsteps: 9\nleast: 1\nspace: {lr: {log: [1, 2]}}", "mnist needs --data"},
