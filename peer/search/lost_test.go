@@ -1,0 +1,34 @@
+package search
+
+import (
+	"slices"
+	"testing"
+)
+
+// TestAnEarlierModelTravels where the last one of a trial was lost with its members: one who came later has neither, and the trial needs
+// both of those that are left.
+func TestAnEarlierModelTravels(t *testing.T) {
+	c := Config{Trials: 1, Steps: 9, Least: 1, Members: 2}
+	left := Report{
+		Member: "a", Held: []Held{{0, 1}},
+		Results: []Result{{0, 1, Outcome{Score: 1, Spent: 1, Model: "x"}}, {0, 3, Outcome{Score: 1, Spent: 2, Model: "y"}}},
+	}
+	blocks := func(b Report) (list [][]byte) {
+		for _, r := range []Report{left, b} {
+			block, err := r.Encode()
+			if err != nil {
+				t.Fatal(err)
+			}
+			list = append(list, block)
+		}
+		return list
+	}
+	plan, err := c.Meet(blocks(Report{Member: "b"}))
+	if err != nil || plan.Over || !slices.Equal(plan.Asked["a"], []Held{{0, 1}}) {
+		t.Fatalf("%+v, %v", plan, err)
+	}
+	plan, err = c.Meet(blocks(Report{Member: "b", Held: []Held{{0, 1}}}))
+	if j, any := plan.Of("b"); err != nil || !any || j.From != 1 || j.To != 9 || len(plan.Asked) > 0 {
+		t.Errorf("%+v, %v", plan, err)
+	}
+}
