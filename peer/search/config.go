@@ -90,15 +90,20 @@ func (c Config) standing(results []Result) standing {
 	return s
 }
 
-// Best is the best result at the highest rung that a trial has reached; false if none has.
+// Best is the best result at the highest rung that a trial has reached, of those that have not failed later; false if there is none.
 func (c Config) Best(results []Result) (best Result, ok bool) {
 	s := c.standing(results)
 	for _, rung := range slices.Backward(s.rungs) {
-		if list := s.at[rung]; len(list) > 0 {
+		if list := s.sound(rung); len(list) > 0 {
 			return list[0], true
 		}
 	}
 	return best, false
+}
+
+// sound are the results at a rung of trials that have not failed later, the best first.
+func (s standing) sound(rung int) []Result {
+	return slices.DeleteFunc(slices.Clone(s.at[rung]), func(r Result) bool { return s.last[r.Trial].Failed != "" })
 }
 
 // next are the trials that may be trained now, in the order in which they should be, with the steps to which: those
@@ -125,6 +130,9 @@ func (s standing) next(running map[int]int) (list []Job) {
 		most := len(list) / s.reduce()
 		if full {
 			most = max(most, min(1, len(list)))
+			if sound := s.sound(rung); !slices.ContainsFunc(list[:most], func(r Result) bool { return s.last[r.Trial].Failed == "" }) {
+				list, most = sound, min(1, len(sound)) // all that went on have failed: the next does
+			}
 		}
 		for i, r := range list {
 			if i < most || s.last[r.Trial].Steps > rung {
