@@ -40,3 +40,15 @@ func TestAModelOfASearchBefore(t *testing.T) {
 		t.Errorf("%q, %v", text, err)
 	}
 }
+
+// TestWhatHasFailedIsLast in tables and pictures, however far it came.
+func TestWhatHasFailedIsLast(t *testing.T) {
+	r := Result{Trials: []Trial{{Trial: 0, Rung: 9, Score: 0.9, Failed: "not finite"}, {Trial: 1, Rung: 3, Score: 0.7}, {Trial: 2, Rung: 9, Score: 0.8}}}
+	var order []int
+	for _, one := range r.ranked() {
+		order = append(order, one.Trial)
+	}
+	if !slices.Equal(order, []int{2, 1, 0}) {
+		t.Errorf("ranked %v", order)
+	}
+}
