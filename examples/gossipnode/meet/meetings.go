@@ -38,7 +38,8 @@ func (m *Meetings) Gather(ctx context.Context, flock Flock, kind string, block [
 		}
 		defer cancel()
 		all, err = flock.Gather(within, fmt.Sprint(kind, "/", number), block)
-		return all, err != nil && within.Err() != nil && ctx.Err() == nil, err
+		alone := err == nil && len(all) == 1 || err != nil && !errors.Is(err, peer.ErrSumOver)
+		return all, bounded && alone && ctx.Err() == nil, err
 	}
 	for {
 		marks, late := !m.found && m.held%chapter == 0, false

@@ -19,10 +19,14 @@ func TestNewcomers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, after := range []int64{3, chapter - 1, chapter, 4500, 9300} {
+	for i, after := range []int64{3, chapter - 1, chapter, 4500, 9300, 3} {
 		synctest.Test(t, func(t *testing.T) {
 			flock := peertest.Start(t, peertest.Config{Peers: 2, Params: func() *tensor.Params { return tensor.NewParams(layout) },
-				Configure: func(_ int, c *peer.Config) { c.Network.Sums.AtLeast = 2 }})
+				Configure: func(_ int, c *peer.Config) {
+					if c.Network.Sums.AtLeast = 2; i == 5 {
+						c.Network.Sums.Timeout = 100 * time.Millisecond // an attempt at a mark ends by itself
+					}
+				}})
 			ctx, cancel := context.WithCancel(t.Context())
 			var all sync.WaitGroup
 			var held, came atomic.Int64
