@@ -213,6 +213,25 @@ func TestLearners(t *testing.T) {
 	checkResult(t, r, 3, 18)
 }
 
+// TestManySettings: a result that has more than a line of a log may is told whole.
+func TestManySettings(t *testing.T) {
+	t.Parallel()
+	data := clitest.WriteFile(t, "rows.csv", "a,late\n"+strings.Repeat("1,0\n2,1\n3,1\n1,0\n", 20))
+	long := func(before, after string, many int) string {
+		var list []string
+		for i := range many {
+			list = append(list, fmt.Sprintf("'%s%d%s'", before, i+1, after))
+		}
+		return "{choice: [" + strings.Join(list, ", ") + "]}"
+	}
+	zeros := strings.Repeat("0", 250)
+	r, _ := searched(t, clitest.WriteFile(t, "many.yaml", fmt.Sprintf("fit: {data: %q, target: 'late>0', learner: logistic}\nspace: {penalty: %s, l1: %s, iterations: %s, seed: %s}\nmethod: grid\nsteps: 1\n",
+		data, long("0.", zeros, 8), long("0.", zeros, 8), long(zeros, "", 1), long(zeros, "", 1))), "--peers", "4")
+	if text, _ := json.Marshal(r); len(r.Trials) != 64 || len(text) < 1<<16 {
+		t.Errorf("%d trials, %d bytes", len(r.Trials), len(text))
+	}
+}
+
 // TestFaults of files name what is wrong, all of it, before anything is trained.
 func TestFaults(t *testing.T) {
 	const good = "run: {dataset: glyphs}\nsteps: 9\nleast: 1\n"
