@@ -12,7 +12,7 @@
 // A training goes over the new rows and over a bounded Reservoir of old ones. Old rows of a class are dropped once new
 // rows contradict them.
 //
-// Limits: a member's memory is that of MaxNew new rows and Config.Keep old ones. What is learned is a class of each row.
+// Limits: a member's memory is that of MaxNew new rows, one arrival and Config.Keep old ones. What is learned is a class of each row.
 // All that is lost with a member are its rows that it has not trained on. A member counts once, whatever it tells: one of k
 // with news moves what is decided by 2/k of the price of a training. Begin with Run; the decisions are in policy.go.
 package follow

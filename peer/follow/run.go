@@ -12,7 +12,8 @@ import (
 )
 
 const (
-	// MaxNew is the most new rows that wait for a training. While there are so many, nothing is received from Config.Arrivals.
+	// MaxNew is how many new rows may wait for a training before the next arrival: while there are so many, nothing is received from
+	// Config.Arrivals. An arrival is taken whole.
 	MaxNew = 1 << 16
 	// DefaultKeep is the default of Config.Keep, MaxKeep the most.
 	DefaultKeep, MaxKeep = 2048, 1 << 20

@@ -132,6 +132,7 @@ func (p *problem) search() []span {
 	for _, j := range p.jobs {
 		far = max(far, j.arrival) + float64(2*float64(j.need+1)*j.seconds[slices.MinFunc(j.prefer, j.slower)])
 	}
+	far += rounding(far) // where the clock is far beyond what a job takes, adding that changes nothing
 	if try(p, far, late, false) == nil {
 		late, _ = narrow(0, 2*far, func(late float64) *board { return try(p, far, late, false) })
 	}

@@ -48,8 +48,9 @@ func (c Config) Validate() error {
 	return errors.Join(list...)
 }
 
+// reduce is above 1 even for a search that Validate refuses: its rungs may be asked for, and have an end.
 func (c Config) reduce() int {
-	if c.Reduce == 0 {
+	if c.Reduce < 2 {
 		return defaultReduce
 	}
 	return c.Reduce
@@ -58,7 +59,9 @@ func (c Config) reduce() int {
 // Rungs are the steps at which trials are judged, the last at Steps.
 func (c Config) Rungs() (rungs []int) {
 	for at := max(c.Least, 1); c.Least > 0 && at < c.Steps; at *= c.reduce() {
-		rungs = append(rungs, at)
+		if rungs = append(rungs, at); at > c.Steps/c.reduce() {
+			break // the next could be beyond what an int holds
+		}
 	}
 	return append(rungs, c.Steps)
 }
@@ -87,15 +90,20 @@ func (c Config) standing(results []Result) standing {
 	return s
 }
 
-// Best is the best result at the highest rung that a trial has reached; false if none has.
+// Best is the best result at the highest rung that a trial has reached, of those that have not failed later; false if there is none.
 func (c Config) Best(results []Result) (best Result, ok bool) {
 	s := c.standing(results)
 	for _, rung := range slices.Backward(s.rungs) {
-		if list := s.at[rung]; len(list) > 0 {
+		if list := s.sound(rung); len(list) > 0 {
 			return list[0], true
 		}
 	}
 	return best, false
+}
+
+// sound are the results at a rung of trials that have not failed later, the best first.
+func (s standing) sound(rung int) []Result {
+	return slices.DeleteFunc(slices.Clone(s.at[rung]), func(r Result) bool { return s.last[r.Trial].Failed != "" })
 }
 
 // next are the trials that may be trained now, in the order in which they should be, with the steps to which: those
@@ -122,6 +130,9 @@ func (s standing) next(running map[int]int) (list []Job) {
 		most := len(list) / s.reduce()
 		if full {
 			most = max(most, min(1, len(list)))
+			if sound := s.sound(rung); !slices.ContainsFunc(list[:most], func(r Result) bool { return s.last[r.Trial].Failed == "" }) {
+				list, most = sound, min(1, len(sound)) // all that went on have failed: the next does
+			}
 		}
 		for i, r := range list {
 			if i < most || s.last[r.Trial].Steps > rung {

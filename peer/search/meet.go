@@ -173,13 +173,20 @@ func assign(s standing, j Job, members int, free []string, held map[Held][]strin
 	return j, true
 }
 
-// asked are the models that some members lack, each of its first holder.
+// asked are the models that some members lack, each of its first holder: of each trial the last that any member has. One later may be
+// lost with those that made it.
 func asked(s standing, present []string, held map[Held][]string) map[string][]Held {
-	by := map[string][]Held{}
+	by, last := map[string][]Held{}, map[int]Result{}
+	for _, rung := range s.rungs {
+		for _, r := range s.at[rung] {
+			if len(held[Held{r.Trial, rung}]) > 0 {
+				last[r.Trial] = r
+			}
+		}
+	}
 	var lacking []Result
-	for trial := range s.Trials {
-		r := s.last[trial]
-		if who := len(held[Held{trial, r.Steps}]); who > 0 && who < len(present) && r.Steps < s.Steps {
+	for trial, r := range last {
+		if now := s.last[trial]; len(held[Held{trial, r.Steps}]) < len(present) && now.Failed == "" && now.Steps < s.Steps {
 			lacking = append(lacking, r)
 		}
 	}

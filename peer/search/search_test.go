@@ -150,6 +150,11 @@ func TestTheBestIsFound(t *testing.T) {
 	if got := fmt.Sprint(c.Rungs()); got != "[10 30 90 270]" {
 		t.Fatalf("rungs %s", got)
 	}
+	for _, wrong := range []Config{{Steps: 9, Least: 1, Reduce: 1}, {Steps: 9, Least: 1, Reduce: -2}, {Steps: maxSteps, Least: maxReduce, Reduce: maxReduce}} {
+		if got := wrong.Rungs(); len(got) > 3 || got[len(got)-1] != wrong.Steps {
+			t.Errorf("%+v: %d rungs", wrong, len(got))
+		}
+	}
 	for seed := range uint64(20) {
 		f := newFlock(t, c, 5, seed)
 		f.run()

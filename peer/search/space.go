@@ -66,7 +66,7 @@ func (s Space) Validate() error {
 			fault(p.Name, "want a name of its own, of 1 to %d bytes", maxText)
 		}
 		names[p.Name] = true
-		switch finite := !math.IsInf(p.Low, 0) && !math.IsInf(p.High, 0); {
+		switch finite := !math.IsInf(p.High-p.Low, 0); { // else there is nothing to go a part of between them
 		case p.Kind == Choice:
 			if n := len(p.Choices); n < 1 || n > maxChoices || len(slices.Compact(slices.Sorted(slices.Values(p.Choices)))) != n {
 				fault(p.Name, "%d choices: want 1 to %d, each once", n, maxChoices)
@@ -78,8 +78,8 @@ func (s Space) Validate() error {
 			fault(p.Name, "kind %.40q: want %s, %s or %s", p.Kind, Log, Linear, Choice)
 		case !finite || !(p.Low < p.High):
 			fault(p.Name, "from %v to %v: want two numbers, the smaller first", p.Low, p.High)
-		case p.Kind == Log && !(p.Low > 0):
-			fault(p.Name, "from %v to %v: want numbers above 0 for %s", p.Low, p.High, Log)
+		case p.Kind == Log && !(p.Low > 0 && p.High/p.Low <= math.MaxFloat64):
+			fault(p.Name, "from %v to %v: want numbers above 0 for %s, and a factor between them that is a number", p.Low, p.High, Log)
 		}
 	}
 	return errors.Join(list...)
@@ -91,13 +91,19 @@ func (p Parameter) at(place float64) Value {
 	switch {
 	case p.Kind == Choice:
 		return Value(p.Choices[min(int(place*float64(len(p.Choices))), len(p.Choices)-1)])
+	case place == 1:
+		x = p.High // not a last bit less
 	case p.Kind == Log:
 		x = p.Low * math.Pow(p.High/p.Low, place)
 	}
 	if x = min(max(x, p.Low), p.High); p.Whole {
 		return Value(strconv.FormatFloat(math.Round(x), 'f', -1, 64))
 	}
-	return Value(strconv.FormatFloat(x, 'g', digits, 64))
+	text := strconv.FormatFloat(x, 'g', digits, 64)
+	if short, _ := strconv.ParseFloat(text, 64); short < p.Low || short > p.High || x == p.Low || x == p.High {
+		text = strconv.FormatFloat(x, 'g', -1, 64) // 0.99999 is an end, and 1 may be refused
+	}
+	return Value(text)
 }
 
 // Random draws settings, each once: fewer than n if the space has hardly more.

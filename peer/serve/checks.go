@@ -90,6 +90,9 @@ func (s *series) check(ctx context.Context) (came Checked) {
 		return came
 	}
 	came.Decision, came.Other, s.pending = s.gate.Check(candidate, came.Figures), before, ""
+	if s.Judge == nil {
+		came.Figures.Candidate = math.NaN() // nothing was measured: 0 was for the gate
+	}
 	switch came.Version = s.gate.served; came.Decision {
 	case Swap:
 		s.holder.Swap(s.models[came.Version], came.Figures.Candidate)

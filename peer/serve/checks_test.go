@@ -189,7 +189,7 @@ func TestChecksTakeATenth(t *testing.T) {
 	})
 }
 
-// TestUnjudged: without a judge each newer model is served.
+// TestUnjudged: without a judge each newer model is served, and nobody is told of a figure.
 func TestUnjudged(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h, n := new(Holder), 0
@@ -200,6 +200,10 @@ func TestUnjudged(t *testing.T) {
 				return nil, errors.New("half a file")
 			}
 			return named(fmt.Sprint(n)), nil
+		}, Told: func(c Checked) {
+			if c.Err == nil && !(math.IsNaN(c.Figures.Candidate) && math.IsNaN(h.Served().Figure)) {
+				t.Errorf("%+v, served with %v", c, h.Served().Figure)
+			}
 		}}.Run(ctx, h)
 		if v := h.Served().About().Version; n != 3 || v != "3" {
 			t.Errorf("%d checks, version %s", n, v)

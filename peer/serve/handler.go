@@ -77,6 +77,8 @@ type fault struct {
 func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("X-Content-Type-Options", "nosniff")
 	w.Header().Set("Cache-Control", "no-store")
+	// Of what is refused, too: the server reads it before it answers. An error: the server has a bound of its own.
+	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(Timeout))
 	served, method := s.models.Served(), http.MethodGet
 	if r.URL.Path == "/predict" {
 		method = http.MethodPost
@@ -170,8 +172,6 @@ func (s *server) predicted(w http.ResponseWriter, r *http.Request, served *Serve
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), Timeout)
 	defer cancel()
-	deadline, _ := ctx.Deadline()
-	_ = http.NewResponseController(w).SetReadDeadline(deadline) // an error: the server has its own
 	rows, err := decode(http.MaxBytesReader(w, r.Body, MaxBody), served.About(), MaxRows)
 	if err != nil {
 		return nil, 0, unreadable(err)

@@ -288,6 +288,15 @@ func TestSlowBodies(t *testing.T) {
 				t.Errorf("%d places are taken", n)
 			}
 		}
+		h.open = false // what is refused without a look at its rows has as long
+		client, server := net.Pipe()
+		listener <- server
+		began := time.Now()
+		_, _ = io.WriteString(client, "POST /predict HTTP/1.1\r\nHost: a\r\nContent-Length: 7\r\n\r\n")
+		if text, _ := io.ReadAll(client); !strings.Contains(string(text), "401 Unauthorized") || time.Since(began) > Timeout {
+			t.Errorf("after %s: %s", time.Since(began), text)
+		}
+		_ = client.Close()
 		close(listener)
 		_ = s.Close()
 		serving.Wait()

@@ -182,7 +182,7 @@ func (f *Folder) see(ctx context.Context, e fs.DirEntry, now time.Time, hand fun
 		f.tell(known, e.Name(), "it is not read: want "+f.Wants)
 		return true
 	case err != nil || !info.Mode().IsRegular():
-		f.tell(known, e.Name(), fmt.Sprintf("it cannot be read: %v", err))
+		f.tell(known, e.Name(), fmt.Sprintf("it cannot be read: %v", cmp.Or(err, errors.New("it is no file"))))
 		return true
 	case info.Size() != known.size || !info.ModTime().Equal(known.changed):
 		known.size, known.changed, known.since, known.done, known.tried = info.Size(), info.ModTime(), now, false, time.Time{}

@@ -99,6 +99,11 @@ func TestFolder(t *testing.T) {
 	want("", "other.txt: it is not read: want x.rows")
 	look(5)
 	want("a.rows:12 b.rows:3 ")
+	if err := os.Symlink(t.TempDir(), filepath.Join(dir, "link.rows")); err != nil {
+		t.Fatal(err)
+	}
+	look(2)
+	want("", "link.rows: it cannot be read: it is no file")
 	put("half.rows", "4\n5")
 	look(8)
 	want("")

@@ -34,7 +34,7 @@ func StartChild(sharing int, args []string, out, logged func(line string), ended
 	if err != nil {
 		return nil, err
 	}
-	says, logs := &LineWriter{Take: out}, &LineWriter{Take: logged}
+	says, logs := &LineWriter{Take: out, Most: maxReport}, &LineWriter{Take: logged}
 	command.Stdout, command.Stderr = says, logs
 	if err := command.Start(); err != nil {
 		return nil, err

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -115,19 +116,21 @@ func Printable(text string) string {
 	}, text)
 }
 
-// maxLine bounds a line of a peer's output; the rest of a longer line is dropped.
-const maxLine = 64 << 10
+// maxLine bounds a line of a peer's output, and maxReport one of its standard output: the result of a search has all its trials. The
+// rest of a longer line is dropped.
+const maxLine, maxReport = 64 << 10, 64 << 20
 
 // LineWriter calls a function for each line written to it.
 type LineWriter struct {
 	Take func(string)
+	Most int // bytes of a line. Default: 65536
 	rest bytes.Buffer
 }
 
 // Write implements io.Writer and never fails.
 func (w *LineWriter) Write(text []byte) (int, error) {
 	for part := range bytes.Lines(text) {
-		w.rest.Write(part[:min(len(part), max(0, maxLine-w.rest.Len()))])
+		w.rest.Write(part[:min(len(part), max(0, cmp.Or(w.Most, maxLine)-w.rest.Len()))])
 		if part[len(part)-1] == '\n' {
 			w.Flush()
 		}

@@ -82,7 +82,7 @@ func (r Result) head() string {
 	text := fmt.Sprintf("%s of %s (%s). Cells of fewer than %d rows are merged or not told.", cli.Plural(uint64(r.Rows), "row"), cli.Plural(uint64(r.Members), "member"), strings.Join(members, ", "), r.Least)
 	off := 0.0
 	for _, c := range r.Columns {
-		for i := 0; c.Numbers != nil && i < len(c.Quantiles); i++ {
+		for i := 0; c.Numbers != nil && c.Max > c.Min && i < len(c.Quantiles); i++ { // one number is exact
 			off = max(off, c.Quantiles[i].Error/(c.Max-c.Min))
 		}
 	}

@@ -60,14 +60,22 @@ func Read(path string) (peers [][]Line, spoilt int, err error) {
 }
 
 func read(from io.Reader) (peers [][]Line, spoilt int, err error) {
-	places, lines := map[string]int{}, bufio.NewScanner(from)
-	lines.Buffer(nil, maxLength)
-	for n := 0; lines.Scan(); n++ {
+	places, lines := map[string]int{}, bufio.NewReaderSize(from, maxLength)
+	for n := 0; ; n++ {
+		text, long, err := lines.ReadLine()
+		for more := long; more; { // such as the zeros that a power cut has left
+			_, more, _ = lines.ReadLine()
+		}
 		var l Line
-		switch err := json.Unmarshal(lines.Bytes(), &l); {
+		switch {
+		case err == io.EOF:
+			slices.SortFunc(peers, func(a, b []Line) int { return cmp.Compare(a[0].Peer, b[0].Peer) })
+			return peers, spoilt, nil
+		case err != nil:
+			return nil, 0, err
 		case n == maxLines:
 			return nil, 0, fmt.Errorf("more than %d lines", maxLines)
-		case err != nil || l.Peer == "":
+		case long || json.Unmarshal(text, &l) != nil || l.Peer == "":
 			spoilt++
 			continue
 		}
@@ -80,6 +88,4 @@ func read(from io.Reader) (peers [][]Line, spoilt int, err error) {
 		}
 		peers[at] = append(peers[at], l)
 	}
-	slices.SortFunc(peers, func(a, b []Line) int { return cmp.Compare(a[0].Peer, b[0].Peer) })
-	return peers, spoilt, lines.Err()
 }

@@ -94,8 +94,8 @@ func TestSpoiltLines(t *testing.T) {
 	if err != nil || spoilt != 4 || len(peers) != 1 || len(peers[0]) != 2 {
 		t.Errorf("%v, %d spoilt, %v", peers, spoilt, err)
 	}
-	if _, _, err := read(strings.NewReader(strings.Repeat("x", maxLength+1))); err == nil {
-		t.Error("a line without an end is read")
+	if peers, spoilt, err := read(strings.NewReader(strings.Repeat("x", maxLength+1))); err != nil || spoilt != 1 || peers != nil {
+		t.Errorf("a line without an end: %v, %d spoilt, %v", peers, spoilt, err)
 	}
 }
 
@@ -148,4 +148,15 @@ func FuzzRead(f *testing.F) {
 			}
 		}
 	})
+}
+
+// TestALongLine is one that cannot be read, such as zeros where a power cut came, and the lines after it are there.
+func TestALongLine(t *testing.T) {
+	line := string(Line{Peer: "a"}.Encoded())
+	for _, long := range []string{strings.Repeat("\x00", 3*maxLength) + line, line[:len(line)-2] + `,"files":"` + strings.Repeat("<", maxLength) + "\"}\n"} {
+		peers, spoilt, err := read(strings.NewReader(line + long + line + long[:maxLength+9]))
+		if err != nil || spoilt != 2 || len(peers) != 1 || len(peers[0]) != 2 {
+			t.Errorf("%d peers, %d spoilt, %v", len(peers), spoilt, err)
+		}
+	}
 }

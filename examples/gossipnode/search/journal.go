@@ -69,18 +69,20 @@ func modelPath(journal string, h search.Held) string {
 	return filepath.Join(journal+modelsSuffix, fmt.Sprintf("trial-%d-%d.safetensors", h.Trial, h.Steps))
 }
 
-// record writes the models that are new, and then what is known.
-func (s *sought) record(path string, results []search.Result, models map[search.Held][]byte) error {
+// record writes the models that are not in the folder as it was written or read by this member, and then what is known. A file
+// that is there may be of a search before, or spoilt: models of a search are alike in size.
+func (s *sought) record(path string, results []search.Result, models map[search.Held][]byte, safe map[search.Held]bool) error {
 	if err := os.MkdirAll(path+modelsSuffix, 0o755); err != nil {
 		return err
 	}
 	for held, model := range models {
-		if info, err := os.Stat(modelPath(path, held)); err == nil && info.Size() == int64(len(model)) {
+		if safe[held] {
 			continue
 		}
 		if err := files.Replace(modelPath(path, held), 0o644, files.Text(model)); err != nil {
 			return err
 		}
+		safe[held] = true
 	}
 	text, err := json.Marshal(journal{journalVersion, s.digest(), results})
 	if err != nil {

@@ -31,9 +31,10 @@ type member struct {
 	tell   watch.Reporter
 	report search.Report
 	models map[search.Held][]byte
-	job    *training // nil if it trains nothing
-	known  int       // results that the journal has
-	most   int       // members at once
+	job    *training            // nil if it trains nothing
+	known  int                  // results that the journal has
+	safe   map[search.Held]bool // models that are beside it
+	most   int                  // members at once
 	met    meet.Meetings
 }
 
@@ -50,8 +51,11 @@ type training struct {
 // begin sets what the member tells of itself.
 func (m *member) begin() {
 	m.report.Member, m.report.Addresses = string(m.node.Self()), m.node.JoinAddresses()
-	if m.models == nil {
+	if m.safe = map[search.Held]bool{}; m.models == nil {
 		m.models = map[search.Held][]byte{}
+	}
+	for held := range m.models { // read beside the journal
+		m.safe[held] = true
 	}
 	m.hold()
 }
@@ -144,7 +148,7 @@ func (m *member) take(plan search.Plan) error {
 	}
 	writes := !m.shared || plan.Present[0].Name == m.report.Member // of those on one machine one is enough
 	if state := len(plan.Results) + len(m.models); m.Journal != "" && writes && state != m.known {
-		if err := m.record(m.Journal, plan.Results, m.models); err != nil {
+		if err := m.record(m.Journal, plan.Results, m.models, m.safe); err != nil {
 			return cli.Config(fmt.Errorf("writing the journal: %w", err))
 		}
 		m.known = state

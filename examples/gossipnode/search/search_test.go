@@ -144,7 +144,7 @@ func TestOnProcesses(t *testing.T) {
 		}
 	}
 	last := slices.IndexFunc(results, func(r search.Result) bool { return r.Steps == 36 })
-	if err := s.record(journal, slices.Delete(results, last, last+1), nil); err != nil {
+	if err := s.record(journal, slices.Delete(results, last, last+1), nil, nil); err != nil {
 		t.Fatal(err)
 	}
 	spoilt, _ := searched(t, path, "--peers", "2", "--journal", journal, "--resume")
@@ -213,6 +213,25 @@ func TestLearners(t *testing.T) {
 	checkResult(t, r, 3, 18)
 }
 
+// TestManySettings: a result that has more than a line of a log may is told whole.
+func TestManySettings(t *testing.T) {
+	t.Parallel()
+	data := clitest.WriteFile(t, "rows.csv", "a,late\n"+strings.Repeat("1,0\n2,1\n3,1\n1,0\n", 20))
+	long := func(before, after string, many int) string {
+		var list []string
+		for i := range many {
+			list = append(list, fmt.Sprintf("'%s%d%s'", before, i+1, after))
+		}
+		return "{choice: [" + strings.Join(list, ", ") + "]}"
+	}
+	zeros := strings.Repeat("0", 250)
+	r, _ := searched(t, clitest.WriteFile(t, "many.yaml", fmt.Sprintf("fit: {data: %q, target: 'late>0', learner: logistic}\nspace: {penalty: %s, l1: %s, iterations: %s, seed: %s}\nmethod: grid\nsteps: 1\n",
+		data, long("0.", zeros, 8), long("0.", zeros, 8), long(zeros, "", 1), long(zeros, "", 1))), "--peers", "4")
+	if text, _ := json.Marshal(r); len(r.Trials) != 64 || len(text) < 1<<16 {
+		t.Errorf("%d trials, %d bytes", len(r.Trials), len(text))
+	}
+}
+
 // TestFaults of files name what is wrong, all of it, before anything is trained.
 func TestFaults(t *testing.T) {
 	const good = "run: {dataset: glyphs}\nsteps: 9\nleast: 1\n"
@@ -233,6 +252,7 @@ func TestFaults(t *testing.T) {
 		{good + "space: {batch: {linear: [-4, -2]}}", "--batch -2: want at least 1"},
 		{good + "space: {codec: {choice: [auto]}}", "name a codec"},
 		{good + "space: {lr: {log: [1, 2]}}\nreduce: 1", "reduce: invalid: 1"},
+		{"run: {strategy: diloco, every: 8}\nsteps: 99\nleast: 9\nspace: {lr: {log: [1, 2]}}\nreduce: 1", "reduce: invalid: 1"},
 		{good + "space: {lr: {linear: [1, 2]}, batch: {linear: [1, 99]}}\nmethod: grid\npoints: 90", "least and reduce are for method asha"},
 		{"run: {dataset: glyphs}\nsteps: 9\nspace: {lr: {linear: [1, 2]}, batch: {linear: [1, 99]}}\nmethod: grid\npoints: 90", "a grid of 8100 settings"},
 		{"run: {dataset: mnist}\nsteps: 9\nleast: 1\nspace: {lr: {log: [1, 2]}}", "mnist needs --data"},

@@ -66,7 +66,7 @@ func (s *Server) Serve(checks serve.Checks, log *zap.Logger, drawn bool) {
 	}
 	handler := serve.Handler(&s.models, s.token)
 	s.web.Serve(&http.Server{
-		ReadHeaderTimeout: serve.Timeout, IdleTimeout: idle, WriteTimeout: serve.Timeout + answered, MaxHeaderBytes: maxHeader,
+		ReadTimeout: serve.Timeout, IdleTimeout: idle, WriteTimeout: serve.Timeout + answered, MaxHeaderBytes: maxHeader,
 		ErrorLog: zap.NewStdLog(log.Named("serve").WithOptions(zap.IncreaseLevel(zap.ErrorLevel))),
 		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if name, _, _ := net.SplitHostPort(r.Host); s.token == "" && !web.NamesMachine(r.Host) && !strings.EqualFold(name, s.named) {

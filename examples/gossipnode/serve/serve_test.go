@@ -182,6 +182,16 @@ func TestFilesThatAreReplaced(t *testing.T) {
 	})
 }
 
+// TestWhatCannotBeRead is tried again at each look, though it is no other file.
+func TestWhatCannotBeRead(t *testing.T) {
+	f := &modelFiles{watched{paths: []string{t.TempDir()}}, combineAverage} // it is there, and is not read
+	for range 2 {
+		if m, err := f.next(t.Context()); m != nil || err == nil {
+			t.Errorf("%v, %v", m, err)
+		}
+	}
+}
+
 // TestFigures shows what models are measured by.
 func TestFigures(t *testing.T) {
 	held := clitest.WriteFile(t, "held.csv", "x,y\n-1,a\n-2,a\n1,b\n2,a\n3,\n")

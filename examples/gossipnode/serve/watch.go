@@ -54,7 +54,8 @@ type modelFiles struct {
 	combine string
 }
 
-// next reads the files if one has changed. A file that is being written is read again when it has changed further.
+// next reads the files if one has changed. A file that is being written is read again when it has changed further, and one that
+// cannot be read at the next look: who gives leave to read it does not change it.
 func (f *modelFiles) next(context.Context) (serve.Model, error) {
 	if changed, err := f.changed(); err != nil || !changed {
 		return nil, err
@@ -63,12 +64,13 @@ func (f *modelFiles) next(context.Context) (serve.Model, error) {
 	files := make([]learn.File, len(f.paths))
 	for i, path := range f.paths {
 		in, err := os.Open(path)
-		if err != nil {
-			return nil, err
-		}
-		_, err = io.Copy(sum, in)
-		_ = in.Close() // it was only read
 		if err == nil {
+			_, err = io.Copy(sum, in)
+			_ = in.Close() // it was only read
+		}
+		if err != nil {
+			f.seen = nil
+		} else {
 			files[i], err = rows.OpenModel(path)
 		}
 		if err != nil {
