@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"go.uber.org/zap"
@@ -160,6 +161,9 @@ func (t Training) faults() (faults []error) {
 	}
 	if err := x.Pace.Validate(); err != nil {
 		fault("Exchange.Pace: %w", err)
+	}
+	if !slices.Contains(topology.Shapes(), x.Topology) {
+		fault("Exchange.Topology is %d: want one of %v", x.Topology, topology.Shapes())
 	}
 	if err := t.Stage.validate(layout); err != nil {
 		faults = append(faults, err)
