@@ -150,6 +150,9 @@ func (n Network) faults() (faults []error) {
 	if err := n.Control.Validate(); err != nil {
 		fault("Network.Control: %w", err)
 	}
+	if id := n.Control.Operator; id != "" && n.Transport == nil && p2pnet.CheckPeer(id) != nil {
+		fault("Network.Control.Operator: %.64q is not the id of a peer", id) // nobody could ever say anything
+	}
 	return faults
 }
 
