@@ -23,6 +23,8 @@ func TestAccumulate(t *testing.T) {
 		"alike":           {batches: []peer.Result{{Loss: 1, Samples: 4}, {Loss: 2, Samples: 4}, {Loss: 6, Samples: 4}}, want: 2, result: peer.Result{Loss: 3, Samples: 12}},
 		"by their size":   {batches: []peer.Result{{Loss: 4, Samples: 6}, {Loss: 8, Samples: 2}}, want: 1.25, result: peer.Result{Loss: 5, Samples: 8}},
 		"of unknown size": {batches: []peer.Result{{Loss: 1}, {Loss: 3}}, want: 1.5, result: peer.Result{Loss: 2}},
+		"empty ones":      {batches: []peer.Result{{Empty: true}, {Loss: 4, Samples: 6}, {Empty: true}, {Loss: 8, Samples: 2}}, want: 2.5, result: peer.Result{Loss: 5, Samples: 8}},
+		"all empty":       {batches: []peer.Result{{Empty: true}, {Empty: true}}, want: 1, result: peer.Result{Empty: true}},
 		"a bad number":    {batches: []peer.Result{{Samples: 2}, {Samples: -1}}, want: 1, result: peer.Result{Samples: -1}},
 		"a failure":       {batches: []peer.Result{{Samples: 2}, {Samples: 2}, {Samples: 2}}, fails: 2, want: 1},
 	} {

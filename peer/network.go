@@ -122,8 +122,11 @@ func (n Network) faults() (faults []error) {
 			fault("Join: %w", err)
 		}
 	}
-	if n.Identity != nil && len(n.Identity) != ed25519.PrivateKeySize {
-		fault("Network.Identity has %d bytes: want an Ed25519 private key of %d", len(n.Identity), ed25519.PrivateKeySize)
+	if err := (p2pnet.Config{Identity: n.Identity, Listen: n.Listen, Relay: n.Relay}).Validate(); err != nil && n.Transport == nil {
+		fault("Network: %w", err)
+	}
+	if err := (swim.Config{Carrier: n.Carrier, GossipKeys: n.GossipKeys}).Validate(); err != nil && n.Membership == nil {
+		fault("Network: %w", err)
 	}
 	if most := len(n.Partners); most > MaxPartners {
 		fault("Network.Partners has %d: want at most %d", most, MaxPartners)
@@ -146,6 +149,9 @@ func (n Network) faults() (faults []error) {
 	}
 	if err := n.Control.Validate(); err != nil {
 		fault("Network.Control: %w", err)
+	}
+	if id := n.Control.Operator; id != "" && n.Transport == nil && p2pnet.CheckPeer(id) != nil {
+		fault("Network.Control.Operator: %.64q is not the id of a peer", id) // nobody could ever say anything
 	}
 	return faults
 }

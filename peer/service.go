@@ -2,6 +2,7 @@ package peer
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/seed-97356399/murmuration/internal/framed"
@@ -65,6 +66,9 @@ func Serve(n *Node, protocol transport.Protocol, answer func(context.Context, *f
 	}
 	if err != nil {
 		end()
+		if errors.Is(err, transport.ErrClosed) {
+			err = ErrClosed
+		}
 		return nil, fmt.Errorf("serving %s: %w", protocol, err)
 	}
 	return &Service{

@@ -12,9 +12,12 @@ import (
 	"github.com/seed-97356399/murmuration/averaging"
 	"github.com/seed-97356399/murmuration/averaging/baseline"
 	"github.com/seed-97356399/murmuration/peer"
+	"github.com/seed-97356399/murmuration/peer/control"
 	"github.com/seed-97356399/murmuration/peer/memnet"
 	"github.com/seed-97356399/murmuration/peer/optim"
+	"github.com/seed-97356399/murmuration/peer/p2pnet"
 	"github.com/seed-97356399/murmuration/peer/peertest"
+	"github.com/seed-97356399/murmuration/peer/rows"
 	"github.com/seed-97356399/murmuration/quant"
 	"github.com/seed-97356399/murmuration/tensor"
 )
@@ -76,8 +79,33 @@ func TestRunEndsWhenTheWorkIsDone(t *testing.T) {
 	if err := step(t, p, towards); !errors.Is(err, peer.ErrClosed) {
 		t.Errorf("a step after Close: %v", err)
 	}
+	if _, err := p.Train(t.Context(), peer.Training{Params: newModel()}); !errors.Is(err, peer.ErrClosed) {
+		t.Errorf("training after Close: %v", err)
+	}
 	if err := p.Close(); err != nil {
 		t.Errorf("the second Close: %v", err)
+	}
+}
+
+// pixels is a row of a byte.
+type pixels struct{}
+
+func (pixels) Rows() int { return 1 }
+
+func (pixels) Append(dst []byte, rows []int32) ([]byte, error) {
+	return append(dst, make([]byte, len(rows))...), nil
+}
+
+func TestAServiceOfAClosedNodeIsRefused(t *testing.T) {
+	n, err := peer.Join(t.Context(), peer.Network{Run: "digits", Listen: []string{"127.0.0.1:0"}}) // closes its transport, too
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := n.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := rows.Hold(n, pixels{}, rows.HoldConfig{}); !errors.Is(err, peer.ErrClosed) {
+		t.Errorf("holding rows after Close: %v", err)
 	}
 }
 
@@ -105,15 +133,15 @@ func TestStepAllocatesNothing(t *testing.T) {
 func TestConfigReportsAllFaultsAtOnce(t *testing.T) {
 	_, err := peer.Start(t.Context(), peer.Config{
 		Params: &tensor.Params{},
-		Network: peer.Network{Identity: make([]byte, 3), Partners: []peer.Partner{
+		Network: peer.Network{Identity: make([]byte, 3), Listen: []string{"anywhere"}, Relay: p2pnet.Relay{Via: []string{"192.0.2.1:1"}}, GossipKeys: [][]byte{{1}}, Carrier: 9, Control: control.Config{Operator: "12D3KooWshort"}, Sums: peer.Sums{Timeout: -1}, Partners: []peer.Partner{
 			{ID: "nowhere"}, {ID: "a b", Addresses: []string{"x"}}, {ID: "spaced", Addresses: []string{"a b"}},
 		}},
-		Training: peer.Training{Exchange: peer.Exchange{Codec: quant.Policy{Codec: "zip"}, SliceLen: -1, Pace: averaging.Pace{Every: -2}}, Optimizer: &optim.AdamW{Beta2: 1}, Schedule: optim.Schedule{Rate: -1, Warmup: 2, At: []float64{0.5, 0.2}}},
+		Training: peer.Training{Exchange: peer.Exchange{Codec: quant.Policy{Codec: "zip"}, SliceLen: -1, Topology: 9, Pace: averaging.Pace{Every: -2}}, Optimizer: &optim.AdamW{Beta2: 1}, Schedule: optim.Schedule{Rate: -1, Warmup: 2, At: []float64{0.5, 0.2}}},
 	})
 	if !errors.Is(err, peer.ErrConfig) {
 		t.Fatal(err)
 	}
-	for _, fault := range []string{"Run", "Params", "tensor.NewParams", "zip", "SliceLen", "Every", "Rate", "Warmup", "At", "Identity", "Optimizer: Beta2", "nowhere has 0 addresses", `"a b" is not the id`, `address "a b"`} {
+	for _, fault := range []string{"Run", "Params", "tensor.NewParams", "zip", "SliceLen", "Every", "Rate", "Warmup", "At", "Identity", "anywhere", "Relay.Via", "GossipKeys[0]", "Carrier", "Control.Operator", "Timeout", "Topology is 9", "Optimizer: Beta2", "nowhere has 0 addresses", `"a b" is not the id`, `address "a b"`} {
 		if !strings.Contains(err.Error(), fault) {
 			t.Errorf("the error says nothing of %s:\n%v", fault, err)
 		}
@@ -124,9 +152,11 @@ func TestTransfersNeedCodecsThatStandAlone(t *testing.T) {
 	config := peer.Config{Run: "digits", Params: newModel(), Network: inMemory(t, memnet.New(memnet.Config{}), "only", "digits")}
 	rivals()[0].configure(0, &config)
 	config.Training.Exchange.Codec.Codec = "lattice6+4"
-	if p, err := peer.Start(t.Context(), config); err == nil {
-		p.Close()
-		t.Error("a lattice was taken")
+	if p, err := peer.Start(t.Context(), config); !errors.Is(err, peer.ErrConfig) {
+		if err == nil {
+			p.Close()
+		}
+		t.Errorf("a lattice for gradients: %v", err)
 	}
 }
 

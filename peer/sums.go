@@ -61,7 +61,7 @@ var (
 
 func (s Sums) validate() error {
 	if s.AtLeast < 0 || s.AtLeast > math.MaxInt32 || s.Timeout < 0 || s.Timeout > maxTimeout {
-		return fmt.Errorf("Sums: AtLeast %d and Patience %s: want neither negative, and a patience of at most %s", s.AtLeast, s.Timeout, maxTimeout)
+		return fmt.Errorf("Sums: AtLeast %d and Timeout %s: want neither negative, and a timeout of at most %s", s.AtLeast, s.Timeout, maxTimeout)
 	}
 	return nil
 }

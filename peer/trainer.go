@@ -88,11 +88,11 @@ func newTrainer(n *Node, with Training) (*Trainer, error) {
 	// The machine's random choices follow from the peer's identity.
 	made, err := exchange.NewMachine(n.Self(), rand.New(rand.NewPCG(0, n.Self().Fingerprint())))
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("%w: Exchange.Machine: %w", ErrConfig, err)
 	}
 	machine, err := ready(made, t.replica, t.links)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("%w: %w", ErrConfig, err)
 	}
 	traits, hooks, after := machine.Traits(), &hooks{with.Hooks, make(turn, 1), make(turn, 1), make(turn, 1)}, with.Checkpoint.is
 	quarantine := &conversations.Quarantine{Requests: n.requests, Links: t.links, Life: t.life, Loop: n.inbox, Hooks: hooks}
@@ -133,6 +133,9 @@ func newTrainer(n *Node, with Training) (*Trainer, error) {
 func (t *Trainer) begin() error {
 	if !t.settle() {
 		t.joiner.Close()
+		if t.node.life.Leaving.Load() {
+			return ErrClosed
+		}
 		return errTrains
 	}
 	err := t.enter()
@@ -283,7 +286,7 @@ func (t *Trainer) Batch(own int) int {
 func (t *Trainer) Version() uint64 { return t.steps.updates.at(t.steps.initial()) }
 
 // Save copies the parameters into params, which must have as many values as the layout, and the optimizer's
-// state into optimizer (see optim.Stateful), whose vectors it uses again if they have the right length. Both
+// state into optimizer (see optim.Stateful; not nil), whose vectors it uses again if they have the right length. Both
 // are of one moment between two steps; the Checkpoint is their history. With the three as Training.Params,
 // the state of Training.Optimizer and Training.Checkpoint, a later life of the peer goes on from here. A step
 // at the same time waits while the optimizer's vectors are copied, for no longer than the optimizer takes to

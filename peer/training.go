@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"go.uber.org/zap"
@@ -161,6 +162,9 @@ func (t Training) faults() (faults []error) {
 	if err := x.Pace.Validate(); err != nil {
 		fault("Exchange.Pace: %w", err)
 	}
+	if !slices.Contains(topology.Shapes(), x.Topology) {
+		fault("Exchange.Topology is %d: want one of %v", x.Topology, topology.Shapes())
+	}
 	if err := t.Stage.validate(layout); err != nil {
 		faults = append(faults, err)
 	}
@@ -236,8 +240,8 @@ type Result struct {
 // Accumulate makes a gradient function for Step that calls gradient so many times at the
 // same parameters, for one batch each, and gives the mean over the samples of all: a step of
 // a batch that is larger than memory allows. Statistics change by the mean too, as if there
-// had been one batch. A batch of 0 samples counts as one sample: report the samples of all
-// batches, or of none. Each call gets a zeroed gradient, and must not write to x. An error
+// had been one batch. A batch of 0 samples counts as one sample, unless it is Empty: report
+// the samples of all batches, or of none. Each call gets a zeroed gradient, and must not write to x. An error
 // ends the step. The function keeps one more vector as long as the model, and allocates
 // nothing after that. Use it for one peer only.
 func Accumulate(batches int, gradient func(x, grad tensor.Vector) (Result, error)) func(x, grad tensor.Vector) (Result, error) {
@@ -262,7 +266,14 @@ func Accumulate(batches int, gradient func(x, grad tensor.Vector) (Result, error
 			if one.Samples < 0 {
 				return one, nil // which Step refuses
 			}
+			if one.Empty {
+				continue
+			}
 			samples := float64(max(one.Samples, 1))
+			if whole.Empty { // so far
+				whole, first, weight = Result{}, samples, 0
+				clear(grad)
+			}
 			tensor.Axpy(grad, float32(samples/first), next)
 			weight += samples
 			whole.Loss += samples * one.Loss

@@ -22,8 +22,8 @@ import (
 )
 
 // Until says when the model is good enough: the run then ends before its work is done, for all members and for the same
-// reason. Members tell each other their figures by signed messages (Network.Control.Digests), and judge the median of
-// these; more than half of the members must find an aim reached. So one member of three or more that lies neither
+// reason. Members tell each other their figures by signed messages, for which Network.Control has an Operator or Digests,
+// and judge the median of these; more than half of the members must find an aim reached. So one member of three or more that lies neither
 // ends the run nor keeps it going for long; of two, either can keep it going to the end of its work. All members
 // should have the same Until.
 type Until struct {

@@ -40,8 +40,8 @@ type Range struct {
 	Offset, Len int
 }
 
-// NewLayout lays out ranges one after the other. The specs are copied. An error
-// joins everything that is wrong with them.
+// NewLayout lays out ranges one after the other, at most 65,536 of them. The specs are
+// copied. An error joins everything that is wrong with them.
 func NewLayout(specs ...Spec) (*Layout, error) {
 	if len(specs) > maxRanges {
 		return nil, fmt.Errorf("tensor: layout of %d ranges: the limit is %d", len(specs), maxRanges)

@@ -48,7 +48,7 @@ func (p *Params) Tensor(name string) (Vector, bool) {
 // may be nil) as its "__metadata__". Equal models and metadata give equal bytes. The format has no place for kinds
 // and sharing: LoadSafetensors keeps those of the model it reads into.
 //
-// It fails before it writes anything if metadata is not UTF-8 or makes the header longer than maxHeader. It writes in
+// It fails before it writes anything if metadata is not UTF-8 or makes the header longer than 100 MB. It writes in
 // pieces of 64 KiB: to avoid an incomplete file after an error, write to a temporary one.
 func (p *Params) WriteSafetensors(w io.Writer, metadata map[string]string) error {
 	header, err := encodeHeader(p.layout, metadata)

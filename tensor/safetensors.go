@@ -22,7 +22,7 @@ var (
 type FormatError struct {
 	Tensor string // name of the tensor concerned; empty if none is
 	Reason string
-	Err    error // errDtype, io.ErrUnexpectedEOF if the file was cut short, or nil
+	Err    error // that the element type is not read, io.ErrUnexpectedEOF if the file was cut short, or nil
 }
 
 func (e *FormatError) Error() string {

@@ -17,7 +17,7 @@ const maxMismatches = 10
 // Their kind is Dense and their sharing Shared, since the format has neither. F32 values are kept bit for bit, NaN
 // included; F16 and BF16 are converted exactly, I64, in which torch counts batches, to the nearest value. Metadata is nil if the file has none.
 //
-// The file may come from anyone. It is refused with a *FormatError if its header is larger than maxHeader, has a name
+// The file may come from anyone. It is refused with a *FormatError if its header is larger than 100 MB, has a name
 // twice or contradicts itself; if its tensors overlap, leave gaps, are empty or of another element type; or if it is
 // cut short or has bytes left over. Memory is bounded by a few times the bytes that were really read.
 func ReadSafetensors(r io.Reader) (*Params, map[string]string, error) {

@@ -76,11 +76,11 @@ func (k Kind) String() string {
 
 // Spec describes one range of a Layout.
 type Spec struct {
-	// Name is unique in its layout: 1 to maxNameLen bytes of UTF-8, and not "__metadata__", which safetensors files
+	// Name is unique in its layout: 1 to 256 bytes of UTF-8, and not "__metadata__", which safetensors files
 	// reserve.
 	Name string
 	// Shape is the range's dimensions, slowest first (row-major), each at least
-	// 1. No dimensions mean one value.
+	// 1, and at most 8 of them. No dimensions mean one value.
 	Shape []int
 	// Kind and Sharing may stay zero: Dense and Shared.
 	Kind    Kind

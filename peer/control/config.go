@@ -52,8 +52,8 @@ type Config struct {
 	// and writes the file of Network.Admission.Allow, which is read again. An expelled peer is asked to leave, too.
 	// Default: such commands have no effect here, as a line of the log says.
 	Changed func(why string, changes []Change)
-	// Digests is the least time between two digests that the peer publishes; in large
-	// flocks it is longer (DigestShare). Default: DefaultDigests under an operator, else
+	// Digests is the least time between two digests that the peer publishes, DigestSpacing or
+	// more; in large flocks it is longer (DigestShare). Default: DefaultDigests under an operator, else
 	// none. Negative: none.
 	Digests time.Duration
 }

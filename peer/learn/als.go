@@ -127,6 +127,9 @@ func (m *ALSModel) check() error {
 }
 
 func categories(b *table.Batch, name string) (*table.Column, error) {
+	if b == nil {
+		return nil, errNoFeatures
+	}
 	c := b.Find(name)
 	if c == nil {
 		return nil, fmt.Errorf("%w: column %q is not there", ErrRating, name)

@@ -99,6 +99,7 @@ func TestALSSaysWhatIsWrong(t *testing.T) {
 		says    string
 	}{
 		{ALS{}, rows, `"item" is not there`},
+		{ALS{}, Rows{}, errNoFeatures.Error()},
 		{ALS{User: "c0", Item: "c1"}, numbers, `"c0" has numbers`},
 		{ALS{Item: "film"}, none, "no user or no item"},
 		{ALS{Item: "film", Ridge: -1}, rows, "ridge -1"},

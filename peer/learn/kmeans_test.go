@@ -107,6 +107,7 @@ func TestKMeansSaysWhatIsWrong(t *testing.T) {
 		{KMeans{}, texts, `column "color" has categories`},
 		{KMeans{}, Rows{Features: &table.Batch{Rows: 1}}, "without columns"},
 		{KMeans{Clusters: -1}, good, "-1 clusters"},
+		{KMeans{}, Rows{Features: good.Features, Weight: []float64{1, -1}}, "the weight of row 1 is -1"},
 		{KMeans{}, part(good, func(int) bool { return false }), ErrNoRows.Error()},
 	} {
 		if _, err := c.learner.Fit(t.Context(), table.Alone{}, c.rows); err == nil || !strings.Contains(err.Error(), c.says) {

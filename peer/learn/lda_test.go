@@ -235,6 +235,8 @@ func TestLDASaysWhatIsWrong(t *testing.T) {
 	} {
 		if _, err := c.learner.Fit(t.Context(), table.Alone{}, c.rows); err == nil || !strings.Contains(err.Error(), c.says) {
 			t.Errorf("%+v: %v; want it to say %q", c.learner, err, c.says)
+		} else if errors.Is(err, ErrRating) {
+			t.Errorf("%+v: %v; these are no ratings", c.learner, err)
 		}
 	}
 	errs := make([]error, 2)

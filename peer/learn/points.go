@@ -47,10 +47,7 @@ func pointsOf(rows Rows, names []string) (points, error) {
 		}
 		p.columns = append(p.columns, c.Numbers)
 	}
-	if n := rows.count(); rows.Weight != nil && len(rows.Weight) != n {
-		return p, fmt.Errorf("learn: %d weights for %d rows", len(rows.Weight), n)
-	}
-	return p, nil
+	return p, checkRowWeights(rows)
 }
 
 // pointsToFit takes all columns. It returns an error if the square of a value would be infinite, or if two columns

@@ -24,11 +24,8 @@ func (r Rows) weight(row int) float64 {
 	return r.Weight[row]
 }
 
-// checkTarget returns an error if targets or weights are invalid.
-func checkTarget(r Rows) error {
-	if len(r.Target) != r.count() {
-		return fmt.Errorf("learn: %d targets for %d rows", len(r.Target), r.count())
-	}
+// checkRowWeights returns an error if weights of rows are invalid.
+func checkRowWeights(r Rows) error {
 	if r.Weight != nil && len(r.Weight) != r.count() {
 		return fmt.Errorf("learn: %d weights for %d rows", len(r.Weight), r.count())
 	}
@@ -36,6 +33,17 @@ func checkTarget(r Rows) error {
 		if !(weight >= 0 && weight <= maxNumber) {
 			return fmt.Errorf("learn: the weight of row %d is %v; want a number from 0 to %g", i, weight, maxNumber)
 		}
+	}
+	return nil
+}
+
+// checkTarget returns an error if targets or weights are invalid.
+func checkTarget(r Rows) error {
+	if len(r.Target) != r.count() {
+		return fmt.Errorf("learn: %d targets for %d rows", len(r.Target), r.count())
+	}
+	if err := checkRowWeights(r); err != nil {
+		return err
 	}
 	for i, y := range r.Target {
 		if r.Classes == nil && (math.IsNaN(y) || math.Abs(y) > maxNumber) {

@@ -29,7 +29,7 @@ func (m *LDAModel) Outputs() int { return len(m.Topics) }
 
 // Predict appends the shares of all topics in each row. It ignores words that the model does not know.
 func (m *LDAModel) Predict(dst []float64, features *table.Batch) ([]float64, error) {
-	if _, err := categories(features, m.Text); err != nil {
+	if err := checkDocuments(Rows{Features: features}, m.Text); err != nil {
 		return nil, err
 	}
 	t := m.inference()
@@ -113,8 +113,13 @@ func checkDocuments(rows Rows, text string) error {
 	if rows.Features == nil {
 		return errNoFeatures
 	}
-	_, err := categories(rows.Features, text)
-	return cmp.Or(err, checkTarget(Rows{rows.Features, make([]float64, rows.count()), nil, rows.Weight}))
+	switch c := rows.Features.Find(text); {
+	case c == nil:
+		return fmt.Errorf("learn: column %q is not there: %w", text, table.ErrNoColumn)
+	case c.Kind != table.Category:
+		return fmt.Errorf("learn: column %q has numbers, where texts are wanted; read it as a category: %w", text, table.ErrTargetKind)
+	}
+	return checkRowWeights(rows)
 }
 
 // documents returns the document of each row. The caller has checked that the column exists.

@@ -91,7 +91,9 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-func (c Config) validate() error {
+// Validate reports all faults of the configuration at once.
+func (c Config) Validate() error {
+	c = c.withDefaults()
 	var faults []error
 	if c.Identity != nil && !wellFormed(c.Identity) {
 		faults = append(faults, errors.New("Identity is not an Ed25519 private key made of its own seed"))

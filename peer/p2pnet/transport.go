@@ -56,7 +56,7 @@ func (c *counts) add(cause string) {
 // not available is an error.
 func New(config Config) (*Transport, error) {
 	config = config.withDefaults()
-	if err := config.validate(); err != nil {
+	if err := config.Validate(); err != nil {
 		return nil, fmt.Errorf("p2pnet: configuration: %w", err)
 	}
 	key := slices.Clone(config.Identity)

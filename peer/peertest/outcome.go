@@ -14,7 +14,7 @@ type Watch struct {
 	// Points is the number of points of the curve, at even progress, each from four peers on a
 	// part of the data. 0 means no curve.
 	Points int
-	// Target is an accuracy; the time when it is reached is noted, and with Stop the run ends there.
+	// Target is an accuracy; the time when a point of the curve reaches it is noted, and with Stop the run ends there.
 	Target float64
 	Stop   bool
 	// Record receives a recording of the world; see ReadRecording. Nil means no recording.
@@ -37,7 +37,8 @@ type Outcome struct {
 	// TargetSeconds is the virtual time of the first point of the curve, or the last,
 	// whose accuracy is at least Watch.Target; negative if there is none.
 	TargetSeconds float64
-	// StoppedBy is what ended the run: "work" that is done, "accuracy", "loss", "plateau" or "deadline"; empty if nothing did.
+	// StoppedBy is what ended the run: "work" that is done, "accuracy" (that of Watch.Target, too), "loss", "plateau" or "deadline";
+	// empty if nothing did.
 	StoppedBy string
 	// Best is the accuracy, on all held-out data, of the best model that Work.Until has had evaluated; negative if it has had none.
 	Best float64

@@ -245,7 +245,7 @@ func (r *running) run(ctx context.Context) (err error) {
 		case r.world.Now() >= r.Limit:
 			return fmt.Errorf("%w: %s, with %d of %d steps made", ErrLimit, r.Limit, r.trainer.made, r.trainer.target())
 		}
-		r.events += r.world.Run(r.world.Now() + slice)
+		r.events += r.world.Run(min(r.world.Now()+slice, r.Limit))
 	}
 	for r.fault == nil && ctx.Err() == nil && r.world.Pending() > 0 && r.world.Now() < r.ended+rest {
 		r.events += r.world.Run(r.world.Now() + slice)
@@ -268,7 +268,7 @@ func (r *running) advanced() {
 	}
 	n := len(r.curve)
 	arrived := r.Watch.Stop && n > 0 && r.curve[n-1].Mean >= r.Watch.Target
-	if r.ended < 0 && (progress >= 1 || arrived || r.aimed.over()) {
+	if r.ended < 0 && (progress >= 1 || r.aimed.over(arrived)) {
 		r.ended = r.world.Now()
 		r.world.After(0, r.world.Finish)
 	}

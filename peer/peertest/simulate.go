@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/seed-97356399/murmuration/internal/sim"
@@ -126,6 +127,7 @@ func (s Simulation) validate() error {
 	}
 	f.note(s.Exchange.Codec.Choosing(), "Exchange.Codec is %s: simulated links are not measured, name a codec", quant.Auto)
 	f.within("Exchange.Pace", s.Exchange.Pace.Validate())
+	f.note(!slices.Contains(topology.Shapes(), s.Exchange.Topology), "Exchange.Topology is %d: want one of %v", s.Exchange.Topology, topology.Shapes())
 	f.note(s.Work.Steps == 0 && s.Work.StepsPerPeer == 0, "Work is none: give Steps or StepsPerPeer")
 	u := s.Work.Until
 	f.note(!(u.Accuracy >= 0 && u.Accuracy <= 1) || !(u.Loss >= 0) || u.Plateau < 0 || u.Deadline < 0,

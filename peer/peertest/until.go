@@ -30,8 +30,11 @@ const (
 // moment is a virtual time as the judge has it.
 func moment(at time.Duration) time.Time { return time.Unix(0, 0).Add(at) }
 
-// over tells whether the run is to end. It evaluates if that is due.
-func (a *aimed) over() bool {
+// over tells whether the run is to end, as it is if the curve has arrived at Watch.Target. It evaluates if that is due.
+func (a *aimed) over(arrived bool) bool {
+	if arrived {
+		a.why = until.Accuracy
+	}
 	u, now := a.Work.Until, a.world.Now()
 	if u.Accuracy == 0 && u.Loss == 0 && u.Plateau == 0 && u.Deadline == 0 || a.why != until.GoesOn {
 		return a.why != until.GoesOn

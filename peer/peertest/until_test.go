@@ -1,6 +1,7 @@
 package peertest_test
 
 import (
+	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -41,9 +42,20 @@ func TestSimulationUntil(t *testing.T) {
 			t.Errorf("%s: the second time it ends after %.3f s with %v, the first after %.3f s with %v", c.by, again.Seconds, again.Best, o.Seconds, o.Best)
 		}
 	}
-	s := simulation(2)
+	s := simulation(4)
+	s.Watch.Points, s.Watch.Target, s.Watch.Stop = 10, 0.5, true
+	if o := simulate(t, s); o.StoppedBy != "accuracy" || o.TargetSeconds != o.Seconds {
+		t.Errorf("at a target it is stopped by %q, at %.2f s of %.2f", o.StoppedBy, o.TargetSeconds, o.Seconds)
+	}
+	s = simulation(4)
+	s.Limit = 3 * time.Millisecond // less than a step
+	if o, err := peertest.Simulate(t.Context(), s); !errors.Is(err, peertest.ErrLimit) || o.Seconds > s.Limit.Seconds() {
+		t.Errorf("with a limit of %s it ends after %.3f s: %v", s.Limit, o.Seconds, err)
+	}
+	s = simulation(2)
+	s.Exchange.Topology = 9
 	s.Work.Until = peer.Until{Accuracy: 2, Deadline: -1}
-	if _, err := peertest.Simulate(t.Context(), s); err == nil || !strings.Contains(err.Error(), "Work.Until") {
-		t.Errorf("an accuracy of 2: %v", err)
+	if _, err := peertest.Simulate(t.Context(), s); err == nil || !strings.Contains(err.Error(), "Work.Until") || !strings.Contains(err.Error(), "Exchange.Topology is 9") {
+		t.Errorf("an accuracy of 2, no topology: %v", err)
 	}
 }

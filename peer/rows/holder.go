@@ -29,7 +29,7 @@ type HoldConfig struct {
 	// Policy says how the rows of an epoch are divided. Seed decides the order of the rows in each epoch.
 	Policy Policy
 	Seed   uint64
-	// Rate is the most that one partner is sent, in bytes per second. Default: DefaultRate.
+	// Rate is the most that one partner is sent, in bytes per second; less than 512 KiB counts as these. Default: DefaultRate.
 	Rate int
 	// Check checks rows of other holders before this one passes them on. Default: no check.
 	Check Check
@@ -53,10 +53,6 @@ type Holder struct {
 // Hold lets a node give the rows of a set to other members that ask. Close the Holder before the node. The owner of the
 // rows has to decide this: every member of the run can read them.
 func Hold(n *peer.Node, set Set, with HoldConfig) (*Holder, error) {
-	size, err := sizeOf(set)
-	if err != nil {
-		return nil, fmt.Errorf("looking at the rows that are to be given: %w", err)
-	}
 	ledger, err := handout.New(handout.Config{Rows: set.Rows(), Policy: with.Policy, Seed: with.Seed})
 	if with.Rate < 0 {
 		err = errors.Join(err, fmt.Errorf("a rate of %d bytes per second: want 0 or more", with.Rate))
@@ -66,6 +62,10 @@ func Hold(n *peer.Node, set Set, with HoldConfig) (*Holder, error) {
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", peer.ErrConfig, err)
+	}
+	size, err := sizeOf(set)
+	if err != nil {
+		return nil, fmt.Errorf("looking at the rows that are to be given: %w", err)
 	}
 	with.Rate = max(cmp.Or(with.Rate, DefaultRate), leastRate)
 	h := &Holder{set: set, with: with, began: time.Now(), ledger: ledger, size: size}

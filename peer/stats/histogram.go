@@ -63,7 +63,7 @@ func (h Histogram) Count() (n uint64) {
 func (h Histogram) Quantile(q float64) time.Duration {
 	rank := uint64(math.Ceil(min(max(q, 0), 1) * float64(h.Count())))
 	var seen uint64
-	for i, c := range h.Counts {
+	for i, c := range h.Counts[:len(h.Counts)-1] { // the last has no bound
 		if seen += c; seen >= rank {
 			if i == 0 {
 				return 0

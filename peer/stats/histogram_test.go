@@ -49,6 +49,9 @@ func TestQuantiles(t *testing.T) {
 			t.Errorf("quantile %g is %s, exactly %s", q, got, exact)
 		}
 	}
+	if h.Add(time.Hour); h.Quantile(1) != time.Hour { // beyond all bounds
+		t.Errorf("the longest is %s", h.Quantile(1))
+	}
 	if got := (Histogram{}).Quantile(0.5); got != 0 {
 		t.Errorf("the median of nothing is %s", got)
 	}

@@ -72,9 +72,15 @@ func (c Config) validate() error {
 	if c.Run == "" || len(c.Run) > transport.MaxRunName {
 		faults = append(faults, fmt.Errorf("Run has %d bytes, 1 to %d are allowed", len(c.Run), transport.MaxRunName))
 	}
+	return errors.Join(append(faults, c.Validate())...)
+}
+
+// Validate reports all faults of the settings at once, whatever Transport and Run are.
+func (c Config) Validate() error {
+	var faults []error
 	for i, key := range c.GossipKeys {
 		if err := memberlist.ValidateKey(key); err != nil {
-			faults = append(faults, fmt.Errorf("Keys[%d] has %d bytes, 16, 24 or 32 are allowed", i, len(key)))
+			faults = append(faults, fmt.Errorf("GossipKeys[%d] has %d bytes, 16, 24 or 32 are allowed", i, len(key)))
 		}
 	}
 	if len(c.GossipKeys) > maxKeys {

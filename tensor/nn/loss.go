@@ -20,7 +20,7 @@ type Loss interface {
 }
 
 // CrossEntropy is the cross entropy, in nats, of the softmax of each row of outputs, which has a value for each
-// class. The target of a row is the number of its class, from 0.
+// class. The target of a row is the number of its class, from 0; any other is an error of the program: Gradient panics.
 func CrossEntropy() Loss { return crossEntropy{} }
 
 type crossEntropy struct{}

@@ -259,6 +259,7 @@ func TestPictureLayersThatDoNotFit(t *testing.T) {
 		{nn.Sequential(nn.Conv2d(3, 8, 5, nn.Conv{}), nn.MaxPool2d(2)), "smaller than the pool"},
 		{nn.MaxPool2d(7), "a size of 1 to that of the pictures"},
 		{nn.AvgPool2d(-1), "a size of 1 to that of the pictures"},
+		{nn.AvgPool2d(0), "a size of 1 to that of the pictures"}, // is not all pixels
 		{nn.GroupNorm(2, 3), "groups of the same size"},
 		{nn.GroupNorm(1, 4), "want pictures"},
 		{nn.BatchNorm(4), "want 4 channels, have 3"},

@@ -61,15 +61,18 @@ func (s *maxPoolStep) Backward(p Pass, _, _, e tensor.Vector) tensor.Vector {
 
 // AvgPool2d takes the mean of each square of size×size pixels, channel by channel, as torch.nn.AvgPool2d. Rows and
 // columns at the end that fill no square are left out.
-func AvgPool2d(size int) Layer { return avgPool2d{size} }
+func AvgPool2d(size int) Layer { return avgPool2d{size: size} }
 
 // GlobalAvgPool is the mean of all pixels, [1 1 channels], as torch.nn.AdaptiveAvgPool2d(1).
-func GlobalAvgPool() Layer { return avgPool2d{} }
+func GlobalAvgPool() Layer { return avgPool2d{all: true} }
 
-type avgPool2d struct{ size int } // 0: all pixels
+type avgPool2d struct {
+	size int
+	all  bool // pixels are one square
+}
 
 func (l avgPool2d) String() string {
-	if l.size == 0 {
+	if l.all {
 		return "GlobalAvgPool"
 	}
 	return fmt.Sprintf("AvgPool2d(%d)", l.size)
@@ -80,7 +83,7 @@ func (l avgPool2d) For(in Shape) (Built, error) {
 	if err != nil {
 		return Built{}, err
 	}
-	if l.size == 0 {
+	if l.all {
 		return Built{Out: Shape{1, 1, s.Channels}, Make: func(r *Room) Step {
 			return &globalAvgStep{in: s, y: r.Values(s.Channels), below: r.Gradients(s.Len())}
 		}}, nil

@@ -185,13 +185,13 @@ func TestAnInfiniteNumberIsNamed(t *testing.T) {
 
 // TestAMemberWithoutRowsTakesItsShare shows that one that knows no columns gets rows like all.
 func TestAMemberWithoutRowsTakesItsShare(t *testing.T) {
-	table.Together(2, func(m table.Flock, i int) {
-		rows := &table.Batch{}
+	table.Together(3, func(m table.Flock, i int) {
+		rows := []*table.Batch{nil, nil, {}}[i]
 		if i == 0 {
 			rows = batch(numbers("x", 1, 2, 3, 4), numbers("y", 1, 2, 3, 4))
 		}
-		got, err := Share(t.Context(), table.Scope(m, "s"), rows, Sharing{Rows: 3, Bytes: 24})
-		if err != nil || got.Rows != 3 || len(got.Columns) != 2 || got.Columns[1].Name != "y" {
+		got, err := Share(t.Context(), table.Scope(m, "s"), rows, Sharing{Rows: 1, Bytes: 24})
+		if err != nil || got.Rows != 1 || len(got.Columns) != 2 || got.Columns[1].Name != "y" {
 			t.Errorf("member %d: %+v (%v)", i, got, err)
 		}
 	})

@@ -290,3 +290,30 @@ func TestAStageOfOnesOwn(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// low is a stage of a service that leaves rows out, as stages may.
+type low struct{}
+
+func (*low) Fit(context.Context, table.Flock, table.Source) error { return nil }
+
+func (*low) Transform(b *table.Batch) (*table.Batch, error) {
+	x := b.Find("x").Numbers
+	return b.Keep(func(row int) bool { return x[row] < 5 }), nil
+}
+
+// TestTargetsAreOfTheRowsThatStagesKeep: each prepared row has its own target.
+func TestTargetsAreOfTheRowsThatStagesKeep(t *testing.T) {
+	p, rows, err := Plan{Target: "y", Only: []string{"x"}, Stages: []table.Stage{&low{}}}.Prepare(t.Context(), table.Alone{}, table.Held(batch(numbers("x", 1, 9, 3, 8, 4), numbers("y", 10, 90, math.NaN(), 80, 40))))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for b, err := range rows(t.Context()) {
+		made, target, faulty := p.Of(b)
+		if err := errors.Join(err, faulty); err != nil {
+			t.Fatal(err)
+		}
+		if x := made.Find("x").Numbers; !slices.Equal(x, []float64{1, 4}) || !slices.Equal(target, []float64{10, 40}) {
+			t.Errorf("rows %v with targets %v", x, target)
+		}
+	}
+}

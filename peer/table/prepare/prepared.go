@@ -32,8 +32,16 @@ func (p *Prepared) Of(b *table.Batch) (made *table.Batch, target []float64, err 
 			return nil, nil, err
 		}
 	}
-	made, err = p.Pipeline.Transform(b)
-	return made, target, err
+	if made, err = p.Pipeline.Transform(b); err != nil || p.Labels == nil || made.Rows == b.Rows {
+		return made, target, err
+	}
+	kept := make([]float64, 0, made.Rows) // a stage has left rows out
+	for row := range b.Rows {
+		if n := len(kept); n < made.Rows && made.Key(n) == b.Key(row) {
+			kept = append(kept, target[row])
+		}
+	}
+	return made, kept, nil
 }
 
 // Columns is a batch without rows that has the columns of prepared rows.

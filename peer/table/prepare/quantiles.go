@@ -27,7 +27,8 @@ func sketches(ctx context.Context, flock table.Flock, rows table.Source, columns
 }
 
 // Bins replaces each number by the number of its bin, from 0. Bins hold about equally
-// many rows; there are as many as Sketch.ErrorBound can distinguish.
+// many rows; there are as many as Sketch.ErrorBound can distinguish. If a bin's share of the
+// rows or more have the least number, this is an edge, and bin 0 is of what is below.
 type Bins struct {
 	// Columns are those that are binned; none are all of numbers.
 	Columns []string `json:"columns,omitempty"`

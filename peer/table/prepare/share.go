@@ -34,8 +34,11 @@ const (
 // their members, together as many as members end with, or all there are. It works on prepared
 // numbers (standardized, one-hot) in rounds: in each, every member sends a random part of its
 // rows, in proportion to how many it has, and each keeps a random share of all. A member without
-// rows takes part, with the columns of the others.
+// rows passes nil and takes part, with the columns of the others.
 func Share(ctx context.Context, flock table.Flock, rows *table.Batch, how Sharing) (*table.Batch, error) {
+	if rows == nil {
+		rows = &table.Batch{}
+	}
 	how.Rows, how.Bytes = cmp.Or(how.Rows, rows.Rows), cmp.Or(how.Bytes, defaultShare)
 	plan, err := agreeOnShares(ctx, flock, rows, how)
 	if err != nil {
