@@ -16,6 +16,7 @@ type Momentum struct {
 //		delta[i] = -c.Rate * velocity[i]
 //	}
 //
+// A velocity below 2^-100 is 0, as is what the other optimizers remember.
 // delta may be grad.
 func MomentumStep(delta, velocity, grad, x []float32, c Momentum) {
 	n := len(delta)

@@ -109,6 +109,18 @@ func TestMuonIsItsRule(t *testing.T) {
 	}
 }
 
+// TestMuonLeavesOutWhatIsTiny: rows without a gradient, whose momentum decays, do not step at all once it is nothing beside that of others.
+func TestMuonLeavesOutWhatIsTiny(t *testing.T) {
+	const rows, cols = 4, 8
+	layout := layoutOf(t, tensor.Spec{Name: "weight", Shape: []int{rows, cols}})
+	grad := noise(rand.New(rand.NewPCG(5, 6)), rows*cols)
+	tensor.Scale(grad[cols:2*cols], 1e-14)
+	(&optim.Muon{Layout: layout}).Delta(grad, make(tensor.Vector, rows*cols), 1)
+	if tensor.MaxAbs(grad[cols:2*cols]) != 0 || tensor.MaxAbs(grad[:cols]) < 0.1 {
+		t.Errorf("steps of %v", grad[:2*cols])
+	}
+}
+
 // TestMuonMovesAllDirectionsAlike: of a gradient whose directions differ by orders of magnitude, the rows of the
 // step are orthogonal and about equally long.
 func TestMuonMovesAllDirectionsAlike(t *testing.T) {

@@ -281,7 +281,7 @@ func (l lane) velocityOf(momentum, decay reg.VecVirtual) (velocity, grad reg.Vec
 	l.VADDPS(pull, grad, grad)
 	velocity = l.times(momentum, l.load("velocity"))
 	l.VADDPS(grad, velocity, velocity)
-	l.store(velocity, "velocity")
+	l.stored(velocity, "velocity")
 	return velocity, grad
 }
 

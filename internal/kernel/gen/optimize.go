@@ -1,6 +1,7 @@
 package main
 
 import (
+	"github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/reg"
 )
 
@@ -8,7 +9,27 @@ import (
 const (
 	signWord = 0x80000000
 	oneWord  = 0x3f800000
+	sizeWord = signWord - 1 // a float32 without its sign
 )
+
+// leastState is that of package kernel.
+const leastState = 0x1p-100
+
+// stored emits the store of what an optimizer remembers, with values below leastState as 0.
+func (l lane) stored(v reg.VecVirtual, name string) {
+	size := l.vector(floatSize)
+	l.VMOVAPS(v, size)
+	l.and(l.word(sizeWord), size)
+	if v.Size() == widthZ {
+		some := l.K()
+		l.VCMPPS(operand.U8(notLess), l.constant(leastState), size, some)
+		l.VMOVAPS_Z(v, some, v)
+	} else {
+		l.VCMPPS(operand.U8(notLess), l.constant(leastState), size, size)
+		l.VPAND(size, v, v)
+	}
+	l.store(v, name)
+}
 
 // coefficient is a field of argument c, in all places of a register.
 func coefficient(r *routine, field string) reg.VecVirtual { return r.argument("c", field) }
@@ -47,12 +68,12 @@ func adamWStep(r *routine) {
 		grad := l.load("grad")
 		mean := l.times(beta1, l.load("mean"))
 		l.VADDPS(l.times(rest1, grad), mean, mean)
-		l.store(mean, "mean")
+		l.stored(mean, "mean")
 
 		square := l.times(beta2, l.load("square"))
 		l.VMULPS(grad, grad, grad)
 		l.VADDPS(l.times(rest2, grad), square, square)
-		l.store(square, "square")
+		l.stored(square, "square")
 
 		l.VMULPS(l.see(correction2, floatSize), square, square)
 		l.VSQRTPS(square, square)
@@ -75,7 +96,7 @@ func lionStep(r *routine) {
 		l.VADDPS(l.times(rest1, grad), blend, blend)
 		mean = l.times(beta2, mean)
 		l.VADDPS(l.times(rest2, grad), mean, mean)
-		l.store(mean, "mean")
+		l.stored(mean, "mean")
 
 		direction := l.signs(blend, sign, one, zero)
 		l.VADDPS(l.times(decay, l.load("x")), direction, direction)
