@@ -3,6 +3,7 @@ package optim_test
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
@@ -222,6 +223,19 @@ func BenchmarkDelta(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
 				copy(grad, from) // or it would shrink to denormal numbers
+				o.Delta(grad, x, 1e-3)
+			}
+		})
+		b.Run(name+", no gradient any more", func(b *testing.B) {
+			grad, x := make(tensor.Vector, n), slices.Repeat(tensor.Vector{1}, n)
+			o.Delta(slices.Clone(x), x, 1e-3)
+			for range 1500 { // until nothing is remembered
+				clear(grad)
+				o.Delta(grad, x, 1e-3)
+			}
+			b.SetBytes(n * tensor.ValueSize)
+			for b.Loop() {
+				clear(grad)
 				o.Delta(grad, x, 1e-3)
 			}
 		})
