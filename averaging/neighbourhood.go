@@ -48,7 +48,7 @@ type neighbourhood struct {
 // every is the present H.
 func (m *neighbourhood) every() int {
 	c := m.config.Pace
-	every := c.Every
+	every := min(c.Every, math.MaxInt32) // so that no multiple of it overflows
 	switch {
 	case c.Drift > 0:
 		every = maxEvery

@@ -53,6 +53,18 @@ func TestTalkWhenTheModelHasMoved(t *testing.T) {
 	}
 }
 
+// TestNeverIsNotAlways: as many steps as can be counted, between two exchanges, are no fewer where something multiplies them.
+func TestNeverIsNotAlways(t *testing.T) {
+	for _, pace := range []averaging.Pace{{}, {Burst: 2}, {BySpeed: true}, {Consensus: true}} {
+		pace.Every = math.MaxInt
+		m := newMachine(t, averaging.Config{Pace: pace})
+		step := func(int) averaging.Event { return averaging.Event{Stride: 1e-9, Speed: 4, Progress: 0.5} }
+		if n := walk(m, 1000, step, averaging.Event{Distance: 1}); n > 0 {
+			t.Errorf("%+v: %d exchanges", pace, n)
+		}
+	}
+}
+
 // TestPaceOfStepsToldAtOnce: a trainer in another process tells of forty steps of 10 ms at once. How soon
 // one word follows the other says nothing of how long they took: H is that of steps told one by one.
 func TestPaceOfStepsToldAtOnce(t *testing.T) {

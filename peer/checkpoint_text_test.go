@@ -32,6 +32,7 @@ func TestACheckpointSurvivesItsText(t *testing.T) {
 	}
 	for what, text := range map[string]string{
 		"no text": "", "another": "[]", "a number below zero": `{"steps":-1}`, "no life": `{"incarnation":18446744073709551615}`,
+		"another's life that is none": `{"past":[{"peer":"a","incarnation":18446744073709551615}]}`, "nobody's life": `{"past":[{"incarnation":1}]}`,
 		"too many lives": `{"past":[` + strings.Repeat("{},", flock.MaxPast) + "{}]}",
 	} {
 		if err := got.UnmarshalBinary([]byte(text)); err == nil || !reflect.DeepEqual(got, want) {

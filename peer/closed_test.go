@@ -7,9 +7,13 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/seed-97356399/murmuration/averaging"
+	"github.com/seed-97356399/murmuration/averaging/baseline"
+	"github.com/seed-97356399/murmuration/internal/collective"
 	"github.com/seed-97356399/murmuration/peer"
 	"github.com/seed-97356399/murmuration/peer/control"
 	"github.com/seed-97356399/murmuration/peer/memnet"
+	"github.com/seed-97356399/murmuration/peer/optim"
 	"github.com/seed-97356399/murmuration/peer/peertest"
 	"github.com/seed-97356399/murmuration/tensor"
 )
@@ -97,5 +101,60 @@ func TestTheEndOfARunOvertakesAStep(t *testing.T) {
 		if err := <-ended; !errors.Is(err, peer.ErrRunOver) || slow.Stats().Steps != 0 {
 			t.Errorf("the step ends with %v, %d are counted", err, slow.Stats().Steps)
 		}
+	})
+}
+
+// heard is a machine that tells of the gradients of which it is told.
+type heard struct {
+	collective.Machine
+	gradients chan<- averaging.EventKind
+}
+
+func (h heard) Decide(now time.Duration, e collective.Event, actions []collective.Action) []collective.Action {
+	switch e.Kind {
+	case collective.GradientReady, collective.GradientDone, collective.GradientLost:
+		h.gradients <- e.Kind
+	}
+	return h.Machine.Decide(now, e, actions)
+}
+
+// TestAGradientOfATrainerBefore: what a trainer computes when it is closed is nothing to the next one of its node, which would take it
+// for its own.
+func TestAGradientOfATrainerBefore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := peertest.Start(t, peertest.Config{Peers: 1, Params: newModel})
+		n, gradients := nodeIn(t, f, "a"), make(chan averaging.EventKind, 9)
+		train := func(gradients chan<- averaging.EventKind) *peer.Trainer {
+			machine := func(c averaging.Config) (averaging.Machine, error) {
+				m, err := baseline.NewAllReduce(baseline.Config{Self: c.Self})
+				return heard{m, gradients}, err
+			}
+			trainer, err := n.Train(t.Context(), peer.Training{Params: newModel(), Schedule: optim.Schedule{Rate: 0.1}, Exchange: peer.Exchange{Machine: machine}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return trainer
+		}
+		first, ended := train(make(chan averaging.EventKind, 9)), make(chan error, 1)
+		go func() {
+			ended <- first.Step(t.Context(), func(x, grad tensor.Vector) (peer.Result, error) {
+				first.Ready(len(grad)/2, 1)
+				time.Sleep(time.Hour)
+				first.Ready(len(grad)/4, 1)
+				return peer.Result{Samples: 1}, nil
+			})
+		}()
+		time.Sleep(time.Minute)
+		first.Close()
+		second := train(gradients)
+		time.Sleep(time.Hour)
+		if err := <-ended; !errors.Is(err, peer.ErrClosed) {
+			t.Errorf("the step ends with %v", err)
+		}
+		synctest.Wait()
+		if len(gradients) > 0 {
+			t.Errorf("the next trainer's machine hears of %d gradients, the first %d", len(gradients), <-gradients)
+		}
+		second.Close()
 	})
 }

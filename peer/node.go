@@ -238,27 +238,28 @@ func (n *Node) State() control.State { return n.figures.state() }
 // WaitMembers waits until the run has at least so many members, this one included. It fails
 // as Step does if the members that it asks refuse to let it join.
 func (n *Node) WaitMembers(ctx context.Context, least int) error {
-	return n.await(ctx, least, "members", func() int {
+	return n.await(ctx, n.life, least, "members", func() int {
 		present, _ := n.flock.Members()
 		return present
 	})
 }
 
-// await waits until there are at least so many of something.
-func (n *Node) await(ctx context.Context, least int, what string, count func() int) error {
+// await waits until there are at least so many of something, for who has a life.
+func (n *Node) await(ctx context.Context, life *tasks.Life, least int, what string, count func() int) error {
 	const look = 10 * time.Millisecond
 	ticker := time.NewTicker(look)
 	defer ticker.Stop()
 	for {
 		present := count()
-		if present >= least {
+		switch {
+		case life.IsClosing():
+			return ErrClosed
+		case present >= least:
 			return n.arrival.Fault() // nil but for one that is barred, and counts itself
 		}
 		select {
 		case <-ctx.Done():
 			return fmt.Errorf("waiting for %d %s, %d are here: %w", least, what, present, ctx.Err())
-		case <-n.life.Closing:
-			return ErrClosed
 		case <-n.arrival.Barred():
 			return n.arrival.Fault()
 		case <-ticker.C:

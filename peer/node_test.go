@@ -219,3 +219,38 @@ func TestNodesTrainTogether(t *testing.T) {
 		group.Wait()
 	})
 }
+
+// TestNobodyWaitsOfWhatIsClosed: neither for others, though as many are here as ever were, nor for more, though the node goes on.
+func TestNobodyWaitsOfWhatIsClosed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := peertest.Start(t, peertest.Config{Peers: 1, Params: newModel})
+		n := nodeIn(t, f, "a")
+		trainer, err := n.Train(t.Context(), peer.Training{Params: newModel(), Schedule: optim.Schedule{Rate: 0.1}})
+		if err == nil {
+			err = trainer.WaitTrainers(t.Context(), 2)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		waits := make(chan error, 1)
+		go func() { waits <- trainer.WaitTrainers(t.Context(), 9) }()
+		synctest.Wait()
+		trainer.Close()
+		time.Sleep(time.Second)
+		select {
+		case err = <-waits:
+		default:
+			err = errors.New("it waits for ever")
+		}
+		if again := trainer.WaitTrainers(t.Context(), 1); !errors.Is(err, peer.ErrClosed) || !errors.Is(again, peer.ErrClosed) {
+			t.Errorf("of a trainer that is closed: %v, %v", err, again)
+		}
+		if err := n.WaitMembers(t.Context(), 2); err != nil {
+			t.Error(err)
+		}
+		n.Close()
+		if err := n.WaitMembers(t.Context(), 2); !errors.Is(err, peer.ErrClosed) {
+			t.Errorf("of a node that is closed: %v", err)
+		}
+	})
+}

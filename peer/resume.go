@@ -87,6 +87,11 @@ func (b behind) validate() error {
 	if n := b.Incarnation; n >= transport.MaxIncarnation {
 		return fmt.Errorf("the checkpoint's incarnation is %d, which no peer reaches: it is damaged; begin without the checkpoint, or with one before it", n)
 	}
+	for _, p := range b.Past { // whose steps would count for ever, and not what the member takes
+		if err := transport.CheckID(p.Peer); err != nil || p.Incarnation > transport.MaxIncarnation {
+			return fmt.Errorf("the checkpoint has life %d of member %q, which there cannot be: it is damaged", p.Incarnation, p.Peer)
+		}
+	}
 	return nil
 }
 

@@ -122,7 +122,7 @@ func (t *training) step(ctx context.Context, gradient func(x, grad tensor.Vector
 	t.held(began)
 	event, err := t.compute(t, x, grad, gradient)
 	if err != nil {
-		t.lost(t.loop)
+		t.lost(t)
 		return err
 	}
 	event.Initial = t.initial()

@@ -303,7 +303,7 @@ func (t *Trainer) Save(params tensor.Vector, optimizer *optim.State) (Checkpoint
 
 // WaitTrainers waits until at least so many members train, this one included. It fails as Node.WaitMembers does.
 func (t *Trainer) WaitTrainers(ctx context.Context, least int) error {
-	return t.node.await(ctx, least, "members that train", func() int {
+	return t.node.await(ctx, t.life, least, "members that train", func() int {
 		idle := func(r transport.Record) bool { return !flock.Trains(r) }
 		return 1 + len(slices.DeleteFunc(t.node.flock.Records(), idle))
 	})

@@ -241,7 +241,8 @@ type Result struct {
 // same parameters, for one batch each, and gives the mean over the samples of all: a step of
 // a batch that is larger than memory allows. Statistics change by the mean too, as if there
 // had been one batch. A batch of 0 samples counts as one sample, unless it is Empty: report
-// the samples of all batches, or of none. Each call gets a zeroed gradient, and must not write to x. An error
+// the samples of all batches, or of none. Each call gets a zeroed gradient, and must not write to x, nor call
+// Trainer.Ready or Trainer.Factors, to which one batch would be the whole step. An error
 // ends the step. The function keeps one more vector as long as the model, and allocates
 // nothing after that. Use it for one peer only.
 func Accumulate(batches int, gradient func(x, grad tensor.Vector) (Result, error)) func(x, grad tensor.Vector) (Result, error) {

@@ -109,6 +109,9 @@ func (c *computation) compute(t *training, x, grad tensor.Vector, gradient func(
 	if err != nil {
 		return collective.Event{}, fmt.Errorf("step %d: computing the gradient: %w", t.work.flock.Steps()+1, err)
 	}
+	if t.life.IsClosing() { // by now the machine may be that of the node's next trainer
+		return collective.Event{}, ErrClosed
+	}
 	if result.Empty {
 		return t.Empty()
 	}
@@ -117,7 +120,7 @@ func (c *computation) compute(t *training, x, grad tensor.Vector, gradient func(
 
 // ready tells the machine that the gradient is ready from one value on.
 func (c *computation) ready(t *training, from, samples int) {
-	if !c.runs {
+	if !c.runs || t.life.IsClosing() {
 		return
 	}
 	if event, wanted := t.Ready(from, samples); wanted {
@@ -127,9 +130,9 @@ func (c *computation) ready(t *training, from, samples int) {
 }
 
 // lost tells the machine, if it knows of the gradient, that there is none.
-func (c *computation) lost(loop conversations.Loop) {
-	if c.told {
-		loop.Event(collective.Event{Event: averaging.Event{Kind: collective.GradientLost}})
+func (c *computation) lost(t *training) {
+	if c.told && !t.life.IsClosing() {
+		t.loop.Event(collective.Event{Event: averaging.Event{Kind: collective.GradientLost}})
 	}
 }
 

@@ -1,6 +1,7 @@
 package quant
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 
@@ -13,7 +14,7 @@ var (
 	ErrUnknown = coding.ErrUnknown
 	// ErrCode: the bytes are no code of that many values.
 	ErrCode = coding.ErrCode
-	// ErrApart: the difference of two slices is larger than the sender of the code assumed.
+	// ErrApart: the difference of two slices is larger than the sender of the code assumed, or than any code of it.
 	ErrApart = errors.New("the slices are too far apart")
 )
 
@@ -110,7 +111,7 @@ func (c Codec) Answer(diff, code []byte, own, scratch tensor.Vector, share float
 		}
 		tensor.ScaledDifference(scratch, share, scratch, own)
 		c.codec.Diff.Encode(diff, scratch)
-		return nil
+		return c.held(diff, scratch)
 	}
 	var room sets
 	pass := room.pass(len(own))
@@ -118,7 +119,15 @@ func (c Codec) Answer(diff, code []byte, own, scratch tensor.Vector, share float
 		return err
 	}
 	c.codec.Lattice.Diff().Shrink(diff, len(own), float64(share))
-	return apart(c.codec, pass)
+	return cmp.Or(apart(c.codec, pass), c.held(diff, scratch))
+}
+
+// held returns an error if a difference is so large that no code holds it: it could not be read.
+func (c Codec) held(diff []byte, scratch tensor.Vector) error {
+	if c.DecodeDiff(scratch, diff) != nil {
+		return fmt.Errorf("quant: answer by %s: %w", c.Name(), ErrApart)
+	}
+	return nil
 }
 
 // DecodeDiff writes the values of a difference's code to dst, as Decode does. Both sides get the same float32 values:

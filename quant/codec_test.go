@@ -59,6 +59,27 @@ func TestExchangeBySlices(t *testing.T) {
 	}
 }
 
+// TestDifferencesThatNoCodeHolds: an answer that could not be read is none.
+func TestDifferencesThatNoCodeHolds(t *testing.T) {
+	const n = BlockLen
+	for _, name := range Names() {
+		codec, err := ByName(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		active, passive, scratch := make(tensor.Vector, n), make(tensor.Vector, n), make(tensor.Vector, n)
+		for i := range active {
+			active[i], passive[i] = 6e4, -3e38 // the first is what halves hold, the other a sick model's
+		}
+		code, diff := make([]byte, codec.MaxSize(n)), make([]byte, codec.DiffSize(n))
+		code = code[:codec.Encode(code, active, nil)]
+		answered := codec.Answer(diff, code, passive, scratch, 1)
+		if read := codec.DecodeDiff(scratch, diff); answered == nil && read != nil || answered != nil && !errors.Is(answered, ErrApart) {
+			t.Errorf("%s: answered with %v, read with %v", name, answered, read)
+		}
+	}
+}
+
 // TestBadCodesAreRefused: codes of another length, and slices that are not as near as the
 // sender believed.
 func TestBadCodesAreRefused(t *testing.T) {

@@ -2,6 +2,7 @@ package orders
 
 import (
 	"math"
+	"math/bits"
 
 	"github.com/seed-97356399/murmuration/averaging"
 	"github.com/seed-97356399/murmuration/internal/orderlog"
@@ -22,7 +23,10 @@ type Course struct {
 
 // Target is the total number of steps for so many peers, 0 if there is no end.
 func (c Course) Target(participants uint64) uint64 {
-	each := c.StepsPerPeer * participants
+	over, each := bits.Mul64(c.StepsPerPeer, participants)
+	if over > 0 {
+		each = math.MaxUint64
+	}
 	switch {
 	case c.Steps == 0:
 		return each

@@ -2,6 +2,7 @@ package orders
 
 import (
 	"fmt"
+	"math"
 	"reflect"
 	"testing"
 
@@ -147,5 +148,16 @@ func TestAScheduleLeavesTheFloor(t *testing.T) {
 	c := Course{Schedule: rate.Schedule{Rate: 0.1, Floor: 0.2}}.after(orderlog.Order{Control: m})
 	if c.Schedule.Rate != 0.5 || c.Schedule.Floor != 0.2 {
 		t.Errorf("the schedule is %+v", c.Schedule)
+	}
+}
+
+// TestMoreWorkThanCanBeCounted: so much for each of several peers is as good as no end, not an end at once.
+func TestMoreWorkThanCanBeCounted(t *testing.T) {
+	c := Course{StepsPerPeer: 1<<63 + 1}
+	if all := c.Target(2); all != math.MaxUint64 {
+		t.Errorf("%d steps for each of two are %d", c.StepsPerPeer, all)
+	}
+	if c.Steps = 7; c.Target(2) != 7 {
+		t.Errorf("%d steps", c.Target(2))
 	}
 }

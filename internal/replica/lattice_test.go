@@ -188,6 +188,29 @@ func TestBlocksNotAskedForAreRefused(t *testing.T) {
 	}
 }
 
+// What failed is asked for once: when it has come, it may not come again, or a partner would move a model twice in an exchange.
+func TestBlocksThatHaveComeAreNotAskedFor(t *testing.T) {
+	a, p := blocky(t, 1e-3)
+	carry(t, a, p, "lattice6+4", 1)
+	lattice := codec(t, "lattice6+4")
+	l := begin(t, a, p, replica.Terms{Plan: coding.Uniform(lattice), Window: 4, Exchange: number}).lanes[0]
+	x := contents(p.Replica)[:4*coding.BlockLen]
+	x[0] += 0.02 // farther than the range of its block
+	code := func(attempt uint32, which coding.Set, width coding.Width) error {
+		code := make([]byte, lattice.Lattice.MaxSize(len(x)))
+		code = code[:lattice.Lattice.Encode(code, x, []float32{1e-3, 1e-3, 1e-3, 1e-3}, which, width)]
+		payload := append(wire.AppendCodeInfo(nil, wire.CodeInfo{Bound: infinity, Codec: uint8(lattice.ID)}), which...)
+		_, err := l.p.Code(wire.Header{Type: wire.TypeCode, Exchange: number, Slice: 3 * attempt}, append(payload, code...))
+		return err
+	}
+	if err := errors.Join(code(0, nil, coding.Normal), code(1, coding.Set{1}, coding.Wide)); err != nil {
+		t.Fatal(err)
+	}
+	if err := code(2, coding.Set{1}, coding.Halves); !errors.Is(err, replica.ErrBlocks) {
+		t.Errorf("a block that has come comes again: %v", err)
+	}
+}
+
 func mustSide(a, _ *side) *side { return a }
 
 // Ranges that do not follow are refused; lanes wait for all of them.

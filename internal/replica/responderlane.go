@@ -292,9 +292,9 @@ func (l *ResponderLane) learn(w *pending, s *slice, failed coding.Set, distance,
 		capped = l.of.remember(s, distance, limit)
 	}
 	l.of.squared[l.number] += capped * capped
+	copy(l.of.asked.of(l.of.replica, w.slice), failed) // no more those of the attempt before: they have come
 	if failed.Count() > 0 {
 		l.of.failed.Add(int32(failed.Count()))
-		copy(l.of.asked.of(l.of.replica, w.slice), failed)
 		l.of.due.Add(1)
 	}
 }

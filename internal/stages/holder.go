@@ -159,7 +159,9 @@ func (h *Holder) Forward(now time.Duration, from topology.PeerID, number uint64,
 		}
 	}
 	if h.outdated(id) {
-		return []Action{{Kind: Reply, At: key, ID: id, To: from, Number: number, Answer: GivenUp, Load: h.Load()}} // nobody waits for it
+		return []Action{ // nobody waits for it
+			{Kind: Reply, At: key, ID: id, To: from, Number: number, Answer: GivenUp, Load: h.Load()}, {Kind: Release, At: key, ID: id},
+		}
 	}
 	far := h.config.Rounds && !id.Asks && (!h.entered || id.Round > h.version+1)
 	if far || !h.turns.take(now, from, maxQueue-waiting) {

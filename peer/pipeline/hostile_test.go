@@ -207,3 +207,34 @@ func TestHostileAnswers(t *testing.T) {
 		})
 	}
 }
+
+// TestWhatIsOfARoundBefore is given up, and nothing is held of it: whoever sends such does not fill the memory.
+func TestWhatIsOfARoundBefore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := rounding(t, perceptron(t, 2), 1)
+		time.Sleep(5 * time.Second)
+		to, from := w.all[0], w.all[1]
+		held := func() int {
+			to.mu.Lock()
+			defer to.mu.Unlock()
+			return len(to.Pipeline.steps.stages[0].held)
+		}
+		before := held()
+		for range 50 {
+			err := from.service.Ask(t.Context(), to.node.Self(), func(s *framed.Stream) error {
+				p := parcel{round: 1, examples: 4, values: encode(raw(), make(tensor.Vector, 4*inputs)), targets: encode(raw(), make(tensor.Vector, 4))}
+				o, err := request(s, 0, p)
+				if err == nil && o.answer != stages.GivenUp {
+					t.Errorf("answer %d", o.answer)
+				}
+				return err
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		if after := held(); after > before+25 {
+			t.Errorf("it holds %d micro-batches, and %d before", after, before)
+		}
+	})
+}
