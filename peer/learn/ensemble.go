@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"gonum.org/v1/gonum/floats"
 
@@ -118,7 +119,9 @@ func (m *EnsembleModel) gather(ctx context.Context, flock table.Flock, brought b
 	why := ErrNoRows.Error()
 	for i, b := range all {
 		if b.Error != "" {
-			why = b.Error
+			if !strings.Contains(b.Error, ErrNoRows.Error()) { // one that has rows says more
+				why = b.Error
+			}
 			continue
 		}
 		model, err := b.decode(m.kinds)
@@ -134,7 +137,13 @@ func (m *EnsembleModel) gather(ctx context.Context, flock table.Flock, brought b
 		m.Models, m.Weights = append(m.Models, model), append(m.Weights, b.Rows)
 	}
 	if len(m.Models) == 0 {
-		return fmt.Errorf("learn: no member could fit a model of its own: %s", why)
+		err := errors.New(why)
+		for _, known := range []error{ErrNoRows, ErrOneClass} { // members' errors come as texts
+			if before, after, is := strings.Cut(why, known.Error()); is {
+				err = fmt.Errorf("%s%w%s", before, known, after)
+			}
+		}
+		return fmt.Errorf("learn: no member could fit a model of its own: %w", err)
 	}
 	return nil
 }
