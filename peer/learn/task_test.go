@@ -226,6 +226,10 @@ func TestTasksAreKept(t *testing.T) {
 	if fitted, err := read.Fit(t.Context(), table.Alone{}, table.Held(sales(300))); err != nil || fitted.Scores.Classes.AUC < 0.9 {
 		t.Errorf("%v, %+v", err, fitted)
 	}
+	text, err := learn.Kinds{}.MarshalTask(learn.Task{Plan: prepare.Plan{Target: "sold", Stages: []table.Stage{}}, Learner: &learn.Linear{}})
+	if read, faulty := (learn.Kinds{}).UnmarshalTask(text); err != nil || faulty != nil || read.Stages == nil {
+		t.Errorf("%v, %v, %s: a task without stages has the learner's own, %v", err, faulty, text, read.Stages)
+	}
 	for text, says := range map[string]string{
 		`{"learner": {"kind": "boots"}}`:                                `no learner "boots"`,
 		`{"learner": {"kind": "boost", "settings": {"trees": "many"}}}`: "settings of boost",

@@ -179,7 +179,7 @@ func (p *Pipeline) UnmarshalJSON(data []byte) error {
 	if in.Version != version {
 		return fmt.Errorf("%w: of version %d, this release reads version %d", ErrPipeline, in.Version, version)
 	}
-	read := Pipeline{Input: in.Input, Kinds: p.Kinds}
+	read := Pipeline{Input: in.Input, Kinds: p.Kinds, Stages: []table.Stage{}} // none, rather than not said
 	for i, s := range in.Stages {
 		make := p.kinds()[s.Kind]
 		if make == nil {
