@@ -244,3 +244,19 @@ func TestTasksAreKept(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// few is a stage of a service that leaves rows out, as stages may.
+type few struct{ half }
+
+func (*few) Transform(b *table.Batch) (*table.Batch, error) { return b.Pick([]int{0}), nil }
+
+// Predictions are of all rows, or none: where a stage leaves some out, nobody could tell whose they are.
+func TestPredictionsOfAllRowsOrNone(t *testing.T) {
+	file := learn.File{Pipeline: &prepare.Pipeline{Input: table.Schema{Fields: []table.Field{{Name: "size"}}}, Stages: []table.Stage{&few{}}}, Model: &median{Of: "size"}}
+	for rows, want := range map[int]int{1: 1, 3: 0} {
+		got, err := file.Predict(nil, &table.Batch{Rows: rows, Columns: []table.Column{{Name: "size", Numbers: make([]float64, rows)}}})
+		if len(got) != want || (err == nil) != (want == rows) {
+			t.Errorf("%d predictions of %d rows, %v", len(got), rows, err)
+		}
+	}
+}
