@@ -130,7 +130,9 @@ func (p *Pipeline) withTarget(rows table.Source) table.Source {
 	return table.Filtered(rows, func(b *table.Batch) (*table.Batch, error) {
 		made, err := p.Transform(b)
 		if target := b.Find(targetColumn); err == nil && target != nil {
-			made.Columns = append(slices.Clone(made.Columns), *target)
+			kept := *target
+			kept.Numbers = stay(target.Numbers, b, made)
+			made.Columns = append(slices.Clone(made.Columns), kept)
 		}
 		return made, err
 	})

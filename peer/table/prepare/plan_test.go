@@ -321,3 +321,15 @@ func TestTargetsAreOfTheRowsThatStagesKeep(t *testing.T) {
 		}
 	}
 }
+
+// TestEffectsAreOnTheRowsThatStagesKeep: so it is for DropUseless.
+func TestEffectsAreOnTheRowsThatStagesKeep(t *testing.T) {
+	rows := table.Held(batch(numbers("x", 1, 9, 3, 8, 4), numbers("y", 7, 1, 7, 2, 7)))
+	p, _, err := Plan{Target: "y", Stages: []table.Stage{&low{}, &DropUseless{}}}.Prepare(t.Context(), table.Alone{}, rows)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if made, err := p.Columns(); err != nil || len(made.Columns) != 0 {
+		t.Errorf("%v, %v: nothing explains a target that is 7 in all rows that stay", made.Names(), err)
+	}
+}
