@@ -87,6 +87,32 @@ func TestFitAlone(t *testing.T) {
 	}
 }
 
+// A peer that cannot fit alone, having no rows or no value of a column, has a model of chance, and does not end what all have fitted.
+func TestWhoCannotFitAlone(t *testing.T) {
+	rows := strings.Builder{}
+	rows.WriteString("x,kind,some,y\n")
+	for i := range 300 {
+		fmt.Fprintf(&rows, "%d,%c,%s,%d\n", i%17, 'a'+i%3, []string{"", "1", "2"}[i%3], i*7%11/6)
+	}
+	some := filepath.Join(t.TempDir(), "some.csv")
+	if err := os.WriteFile(some, []byte(rows.String()), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for what, args := range map[string][]string{
+		"no rows":  {"--data", houses, "--drop", "note", "--target", "price>200", "--peers", "5", "--shard", "by=color"},
+		"no value": {"--data", some, "--target", "y>0", "--peers", "3", "--shard", "by=kind"},
+	} {
+		code, out, stderr := program.Try(append([]string{"fit", "--json", "--in-process", "--alone", "--split", "hash:7/10"}, args...)...)
+		if code != cli.ExitDone {
+			t.Fatalf("%s: exit code %d: %s", what, code, stderr)
+		}
+		var r Result
+		if clitest.LastLine(t, out, &r); r.Alone == nil || float64(r.Alone.Min) > chance {
+			t.Errorf("%s: %+v", what, r)
+		}
+	}
+}
+
 // A model predicts what fit has scored; a category with too many values is in no model.
 func TestFitThenPredict(t *testing.T) {
 	dir := t.TempDir()
