@@ -19,9 +19,9 @@ func alike(name string, schema *table.Schema) string {
 	return ""
 }
 
-// unlearnable are errors in --data and --target, which another start does not repair.
+// unlearnable are errors in --data, --target and settings, which another start does not repair.
 var unlearnable = []error{
-	read.ErrEncoding, read.ErrSeparator, table.ErrTooLarge, learn.ErrNoRows, learn.ErrRating, learn.ErrUserShared, learn.ErrSingular,
+	read.ErrEncoding, read.ErrSeparator, table.ErrTooLarge, learn.ErrNoRows, learn.ErrRating, learn.ErrUserShared, learn.ErrSingular, learn.ErrSettings,
 	table.ErrNoColumn, table.ErrTargetKind, table.ErrNoTarget, table.ErrOneClass, table.ErrTooManyClasses,
 }
 
