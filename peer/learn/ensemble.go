@@ -61,7 +61,7 @@ func (e Ensemble) Fit(ctx context.Context, flock table.Flock, rows Rows) (Model,
 	}
 	m := &EnsembleModel{Combine: cmp.Or(e.Combine, Average), outputs: max(len(rows.Classes), 1), kinds: e.Kinds}
 	if err := m.checkCombine(); err != nil {
-		return nil, fmt.Errorf("learn: %w", err)
+		return nil, fmt.Errorf("%w: %w", ErrSettings, err)
 	}
 	held := func(row int) bool {
 		return m.Combine == Stack && draw(e.Seed, 0, rows.Features.Key(row)) < stackShare
@@ -172,7 +172,7 @@ func (c *Coefficients) linear() *Coefficients { return c }
 func (m *EnsembleModel) meanCoefficients() (Model, error) {
 	mean, ok := m.Models[0].(linearModel)
 	if !ok {
-		return nil, fmt.Errorf("learn: %T has no coefficients that could be averaged; combine by %s", m.Models[0], Average)
+		return nil, fmt.Errorf("%w: %T has no coefficients that could be averaged; combine by %s", ErrSettings, m.Models[0], Average)
 	}
 	all, into := total(m.Weights), mean.linear()
 	for i, model := range m.Models {
