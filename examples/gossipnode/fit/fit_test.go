@@ -193,7 +193,7 @@ func TestFitSaysWhatIsWrong(t *testing.T) {
 		"a column more":         {many("1,2,3,4\n"), []string{"--target=y>5", "--tolerance=-1"}, []string{"x.csv", "42"}, cli.ExitConfig},
 		"one class":             {"", []string{"--target=price>100000"}, []string{"price>100000", "one class"}, cli.ExitConfig},
 		"no such target":        {"", []string{"--target=prize>100"}, []string{"prize", "price"}, cli.ExitConfig},
-		"all values missing":    {"a,b,y\n,1,1\n,2,2\n,3,3\n,4,4\n,5,1\n,6,2\n,7,3\n,8,4\n", []string{"--target=y>2"}, []string{`"a"`, "no value"}, cli.ExitFailed},
+		"all values missing":    {"a,b,y\n,1,1\n,2,2\n,3,3\n,4,4\n,5,1\n,6,2\n,7,3\n,8,4\n", []string{"--target=y>2"}, []string{`"a"`, "no value"}, cli.ExitConfig},
 		"target all missing":    {"a,y\n1,\n2,\n", []string{"--target=y>2"}, []string{`"y`}, cli.ExitConfig},
 		"no such file":          {"", []string{"--data=nowhere.csv", "--target=y"}, []string{"nowhere.csv"}, cli.ExitConfig},
 		"no target":             {"", nil, []string{"--target is missing"}, cli.ExitUsage},
@@ -208,7 +208,7 @@ func TestFitSaysWhatIsWrong(t *testing.T) {
 		"no such combination":   {"", []string{"--target=price>200", "--apart=luck"}, []string{`"luck"`, "average"}, cli.ExitUsage},
 		"one fold":              {"", []string{"--target=price>200", "--folds=1"}, []string{"--folds 1"}, cli.ExitUsage},
 		"apart of clusters":     {"", []string{"--learner=kmeans", "--apart=vote"}, []string{"--apart"}, cli.ExitUsage},
-		"apart of trees' means": {"", []string{"--target=price>200", "--learner=tree", "--apart=mean-coefficients"}, []string{"no coefficients"}, cli.ExitFailed},
+		"apart of trees' means": {"", []string{"--target=price>200", "--learner=tree", "--apart=mean-coefficients"}, []string{"no coefficients"}, cli.ExitConfig},
 		"no such user":          {"", []string{"--learner=als", "--target=price", "--user=colour", "--item=note"}, []string{"colour"}, cli.ExitConfig},
 		"peers here and there":  {"", []string{"--target=price>200", "--peers=2", "--join=127.0.0.1:1"}, []string{"--peers"}, cli.ExitUsage},
 	} {
