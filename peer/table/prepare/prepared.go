@@ -61,7 +61,7 @@ func (p *Prepared) Columns() (*table.Batch, error) {
 	return p.Pipeline.Transform(none)
 }
 
-// Refit is a copy of p with stages that are fitted on other training rows: on those of one member alone, say, to
+// Refit is a copy of p, Rows too, with stages that are fitted on other training rows: on those of one member alone, say, to
 // compare with all.
 func (p *Prepared) Refit(ctx context.Context, flock table.Flock, rows table.Source) (*Prepared, error) {
 	refitted := *p
