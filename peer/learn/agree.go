@@ -15,6 +15,9 @@ var (
 	ErrNoRows = errors.New("learn: no member has rows; check the target, the split and the file")
 	// ErrOneClass: the target has only one class, at this member or over the flock.
 	ErrOneClass = table.ErrOneClass
+	// ErrSettings: the rows cannot be fitted with these settings of the learner; with others they may. So it is with
+	// ErrSingular.
+	ErrSettings = errors.New("learn: the rows cannot be fitted with these settings")
 )
 
 const (

@@ -230,7 +230,7 @@ func (f *alsFit) gather(ctx context.Context) error {
 	slices.Sort(f.names)
 	f.names = slices.Compact(f.names)
 	if most := maxEquations / f.width(); len(f.names) > most {
-		return fmt.Errorf("%d items, at most %d with %d factors", len(f.names), most, f.Factors)
+		return fmt.Errorf("%w: %d items, at most %d with %d factors", ErrSettings, len(f.names), most, f.Factors)
 	}
 	rows, _ := f.items.Uses()
 	for i, item := range f.items.Values {

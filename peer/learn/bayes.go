@@ -117,7 +117,7 @@ func (m *GaussianNBModel) Predict(dst []float64, features *table.Batch) ([]float
 		for class := range k {
 			mean, half := m.Means[class][j], 0.5/m.Variances[class][j]
 			for i, x := range values {
-				out[i*k+class] -= (x - mean) * (x - mean) * half
+				out[i*k+class] -= min((x-mean)*(x-mean)*half, -noPrior) // finite: with all infinite there were no probabilities
 			}
 		}
 	}

@@ -150,3 +150,14 @@ func TestNaiveBayesOfWhatCannotBe(t *testing.T) {
 	_, err = (&GaussianNB{}).Fit(t.Context(), table.Alone{}, rows)
 	wantError(t, err, "constant")
 }
+
+// A number beyond all that was seen, such as one that stands for a missing value, gives probabilities all the same.
+func TestGaussianNBOfHugeNumbers(t *testing.T) {
+	rows := Rows{Features: numbersBatch([][]float64{{1}, {2}, {4}, {7}}), Target: []float64{0, 0, 1, 1}, Classes: []string{"a", "b"}}
+	for _, x := range []float64{1e160, -1e200, math.MaxFloat64} {
+		p, err := fitAlone(t, &GaussianNB{}, rows).Predict(nil, numbersBatch([][]float64{{x}}))
+		if err != nil || !(math.Abs(total(p)-1) <= 1e-9) {
+			t.Errorf("%g: %v, %v", x, p, err)
+		}
+	}
+}

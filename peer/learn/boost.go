@@ -199,6 +199,9 @@ func (f *boosting) setGradients(ctx context.Context, round int) error {
 		}
 		name := fmt.Sprintf("residual%d", round)
 		largest, _, err := f.flock.Max(ctx, name, []float64{most})
+		if err == nil && largest[0] > maxWeight && f.Rate > 2 { // each tree leaves more than there was
+			err = fmt.Errorf("%w: by a rate of %g residuals grow", ErrSettings, f.Rate)
+		}
 		if err == nil {
 			err = table.Counts(name, maxWeight, largest...)
 		}

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"gonum.org/v1/gonum/floats"
 
@@ -60,7 +61,7 @@ func (e Ensemble) Fit(ctx context.Context, flock table.Flock, rows Rows) (Model,
 	}
 	m := &EnsembleModel{Combine: cmp.Or(e.Combine, Average), outputs: max(len(rows.Classes), 1), kinds: e.Kinds}
 	if err := m.checkCombine(); err != nil {
-		return nil, fmt.Errorf("learn: %w", err)
+		return nil, fmt.Errorf("%w: %w", ErrSettings, err)
 	}
 	held := func(row int) bool {
 		return m.Combine == Stack && draw(e.Seed, 0, rows.Features.Key(row)) < stackShare
@@ -118,7 +119,9 @@ func (m *EnsembleModel) gather(ctx context.Context, flock table.Flock, brought b
 	why := ErrNoRows.Error()
 	for i, b := range all {
 		if b.Error != "" {
-			why = b.Error
+			if !strings.Contains(b.Error, ErrNoRows.Error()) { // one that has rows says more
+				why = b.Error
+			}
 			continue
 		}
 		model, err := b.decode(m.kinds)
@@ -134,7 +137,13 @@ func (m *EnsembleModel) gather(ctx context.Context, flock table.Flock, brought b
 		m.Models, m.Weights = append(m.Models, model), append(m.Weights, b.Rows)
 	}
 	if len(m.Models) == 0 {
-		return fmt.Errorf("learn: no member could fit a model of its own: %s", why)
+		err := errors.New(why)
+		for _, known := range []error{ErrNoRows, ErrOneClass} { // members' errors come as texts
+			if before, after, is := strings.Cut(why, known.Error()); is {
+				err = fmt.Errorf("%s%w%s", before, known, after)
+			}
+		}
+		return fmt.Errorf("learn: no member could fit a model of its own: %w", err)
 	}
 	return nil
 }
@@ -163,7 +172,7 @@ func (c *Coefficients) linear() *Coefficients { return c }
 func (m *EnsembleModel) meanCoefficients() (Model, error) {
 	mean, ok := m.Models[0].(linearModel)
 	if !ok {
-		return nil, fmt.Errorf("learn: %T has no coefficients that could be averaged; combine by %s", m.Models[0], Average)
+		return nil, fmt.Errorf("%w: %T has no coefficients that could be averaged; combine by %s", ErrSettings, m.Models[0], Average)
 	}
 	all, into := total(m.Weights), mean.linear()
 	for i, model := range m.Models {

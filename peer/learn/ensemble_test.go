@@ -165,7 +165,15 @@ func TestEnsembleOfMembersThatCannotFit(t *testing.T) {
 		t.Errorf("%v; want the one model of the member with both classes", models[1])
 	}
 	for _, err := range failParts(t, &Ensemble{Learner: &Logistic{}}, []Rows{parts[2], parts[1]}) {
-		wantError(t, err, "no member could fit")
+		wantError(t, err, "no member could fit", "one class")
+		if !errors.Is(err, ErrOneClass) {
+			t.Errorf("%v; want ErrOneClass of all, since the other has no rows", err)
+		}
+	}
+	for _, err := range failParts(t, &Ensemble{Learner: &Logistic{}}, []Rows{parts[1], parts[1]}) {
+		if !errors.Is(err, ErrNoRows) {
+			t.Errorf("%v; want ErrNoRows of all", err)
+		}
 	}
 	for _, e := range []*Ensemble{{}, {Learner: &Logistic{}, Combine: "guess"}} {
 		if _, err := e.Fit(t.Context(), table.Alone{}, rows); err == nil {

@@ -38,7 +38,7 @@ type File struct {
 }
 
 // Predict prepares rows, and appends the model's prediction for each to dst: see Model. Columns that are not
-// Features are ignored.
+// Features are ignored. It is an error if a stage leaves rows out.
 func (f File) Predict(dst []float64, rows *table.Batch) ([]float64, error) {
 	if f.Pipeline == nil {
 		return f.Model.Predict(dst, rows)
@@ -46,6 +46,9 @@ func (f File) Predict(dst []float64, rows *table.Batch) ([]float64, error) {
 	prepared, err := f.Pipeline.Transform(rows)
 	if err != nil {
 		return nil, err
+	}
+	if prepared.Rows != rows.Rows { // nobody could tell whose the predictions are
+		return dst, fmt.Errorf("learn: predicting: the stages leave out rows, and keep %d of %d", prepared.Rows, rows.Rows)
 	}
 	return f.Model.Predict(dst, prepared)
 }

@@ -62,7 +62,7 @@ func (l LDA) passes(ctx context.Context, flock table.Flock, m *LDAModel, rows Ro
 		return err
 	}
 	if most := maxEquations / l.Topics; len(m.Words) == 0 || len(m.Words) > most {
-		return fmt.Errorf("%d words are in %v documents or more; want 1 to %d", len(m.Words), l.Floor, most)
+		return fmt.Errorf("%w: %d words are in %v documents or more; want 1 to %d", ErrSettings, len(m.Words), l.Floor, most)
 	}
 	documents, length := m.documents(rows.Features), make([]float64, 1)
 	for row, d := range documents {

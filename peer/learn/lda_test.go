@@ -231,6 +231,7 @@ func TestLDASaysWhatIsWrong(t *testing.T) {
 		{LDA{Floor: 1000}, rows, "0 words are in 1000 documents"},
 		{LDA{}, Rows{Features: rows.Features, Weight: make([]float64, 3)}, "3 weights"},
 		{LDA{}, Rows{Features: rows.Features, Weight: make([]float64, 20)}, ErrNoRows.Error()},
+		{LDA{}, rows.Select(func(int) bool { return false }), ErrNoRows.Error()},
 		{LDA{}, Rows{}, errNoFeatures.Error()},
 	} {
 		if _, err := c.learner.Fit(t.Context(), table.Alone{}, c.rows); err == nil || !strings.Contains(err.Error(), c.says) {

@@ -89,7 +89,7 @@ func (l PCA) Fit(ctx context.Context, flock table.Flock, rows Rows) (Model, erro
 	d := len(p.names)
 	l.Components = cmp.Or(l.Components, min(defaultComponents, d))
 	if local == nil && (l.Components < 1 || l.Components > d) {
-		local = fmt.Errorf("learn: %d components of %d columns; want from 1 to %d", l.Components, d, d)
+		local = fmt.Errorf("%w: %d components of %d columns; want from 1 to %d", ErrSettings, l.Components, d, d)
 	}
 	if err := agree(ctx, flock, local, "pca", l, p.names); err != nil {
 		return nil, err

@@ -226,6 +226,10 @@ func TestTasksAreKept(t *testing.T) {
 	if fitted, err := read.Fit(t.Context(), table.Alone{}, table.Held(sales(300))); err != nil || fitted.Scores.Classes.AUC < 0.9 {
 		t.Errorf("%v, %+v", err, fitted)
 	}
+	text, err := learn.Kinds{}.MarshalTask(learn.Task{Plan: prepare.Plan{Target: "sold", Stages: []table.Stage{}}, Learner: &learn.Linear{}})
+	if read, faulty := (learn.Kinds{}).UnmarshalTask(text); err != nil || faulty != nil || read.Stages == nil {
+		t.Errorf("%v, %v, %s: a task without stages has the learner's own, %v", err, faulty, text, read.Stages)
+	}
 	for text, says := range map[string]string{
 		`{"learner": {"kind": "boots"}}`:                                `no learner "boots"`,
 		`{"learner": {"kind": "boost", "settings": {"trees": "many"}}}`: "settings of boost",
@@ -238,5 +242,21 @@ func TestTasksAreKept(t *testing.T) {
 	}
 	if _, err := (learn.Kinds{}).MarshalTask(learn.Task{Learner: &median{}}); err == nil || !strings.Contains(err.Error(), "*learn_test.median") {
 		t.Error(err)
+	}
+}
+
+// few is a stage of a service that leaves rows out, as stages may.
+type few struct{ half }
+
+func (*few) Transform(b *table.Batch) (*table.Batch, error) { return b.Pick([]int{0}), nil }
+
+// Predictions are of all rows, or none: where a stage leaves some out, nobody could tell whose they are.
+func TestPredictionsOfAllRowsOrNone(t *testing.T) {
+	file := learn.File{Pipeline: &prepare.Pipeline{Input: table.Schema{Fields: []table.Field{{Name: "size"}}}, Stages: []table.Stage{&few{}}}, Model: &median{Of: "size"}}
+	for rows, want := range map[int]int{1: 1, 3: 0} {
+		got, err := file.Predict(nil, &table.Batch{Rows: rows, Columns: []table.Column{{Name: "size", Numbers: make([]float64, rows)}}})
+		if len(got) != want || (err == nil) != (want == rows) {
+			t.Errorf("%d predictions of %d rows, %v", len(got), rows, err)
+		}
 	}
 }

@@ -192,6 +192,9 @@ func vocabulary(ctx context.Context, flock table.Flock, texts *table.Column, flo
 			all.Words[word] += n
 		}
 	}
+	if all.Rows == 0 {
+		return nil, ErrNoRows
+	}
 	for word, n := range own.Words {
 		if all.Words[word] < n {
 			return nil, fmt.Errorf("%w: the words of all members lack %q of this one", table.ErrSum, word)

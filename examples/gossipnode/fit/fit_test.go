@@ -87,6 +87,32 @@ func TestFitAlone(t *testing.T) {
 	}
 }
 
+// A peer that cannot fit alone, having no rows or no value of a column, has a model of chance, and does not end what all have fitted.
+func TestWhoCannotFitAlone(t *testing.T) {
+	rows := strings.Builder{}
+	rows.WriteString("x,kind,some,y\n")
+	for i := range 300 {
+		fmt.Fprintf(&rows, "%d,%c,%s,%d\n", i%17, 'a'+i%3, []string{"", "1", "2"}[i%3], i*7%11/6)
+	}
+	some := filepath.Join(t.TempDir(), "some.csv")
+	if err := os.WriteFile(some, []byte(rows.String()), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for what, args := range map[string][]string{
+		"no rows":  {"--data", houses, "--drop", "note", "--target", "price>200", "--peers", "5", "--shard", "by=color"},
+		"no value": {"--data", some, "--target", "y>0", "--peers", "3", "--shard", "by=kind"},
+	} {
+		code, out, stderr := program.Try(append([]string{"fit", "--json", "--in-process", "--alone", "--split", "hash:7/10"}, args...)...)
+		if code != cli.ExitDone {
+			t.Fatalf("%s: exit code %d: %s", what, code, stderr)
+		}
+		var r Result
+		if clitest.LastLine(t, out, &r); r.Alone == nil || float64(r.Alone.Min) > chance {
+			t.Errorf("%s: %+v", what, r)
+		}
+	}
+}
+
 // A model predicts what fit has scored; a category with too many values is in no model.
 func TestFitThenPredict(t *testing.T) {
 	dir := t.TempDir()
@@ -167,7 +193,7 @@ func TestFitSaysWhatIsWrong(t *testing.T) {
 		"a column more":         {many("1,2,3,4\n"), []string{"--target=y>5", "--tolerance=-1"}, []string{"x.csv", "42"}, cli.ExitConfig},
 		"one class":             {"", []string{"--target=price>100000"}, []string{"price>100000", "one class"}, cli.ExitConfig},
 		"no such target":        {"", []string{"--target=prize>100"}, []string{"prize", "price"}, cli.ExitConfig},
-		"all values missing":    {"a,b,y\n,1,1\n,2,2\n,3,3\n,4,4\n,5,1\n,6,2\n,7,3\n,8,4\n", []string{"--target=y>2"}, []string{`"a"`, "no value"}, cli.ExitFailed},
+		"all values missing":    {"a,b,y\n,1,1\n,2,2\n,3,3\n,4,4\n,5,1\n,6,2\n,7,3\n,8,4\n", []string{"--target=y>2"}, []string{`"a"`, "no value"}, cli.ExitConfig},
 		"target all missing":    {"a,y\n1,\n2,\n", []string{"--target=y>2"}, []string{`"y`}, cli.ExitConfig},
 		"no such file":          {"", []string{"--data=nowhere.csv", "--target=y"}, []string{"nowhere.csv"}, cli.ExitConfig},
 		"no target":             {"", nil, []string{"--target is missing"}, cli.ExitUsage},
@@ -182,7 +208,7 @@ func TestFitSaysWhatIsWrong(t *testing.T) {
 		"no such combination":   {"", []string{"--target=price>200", "--apart=luck"}, []string{`"luck"`, "average"}, cli.ExitUsage},
 		"one fold":              {"", []string{"--target=price>200", "--folds=1"}, []string{"--folds 1"}, cli.ExitUsage},
 		"apart of clusters":     {"", []string{"--learner=kmeans", "--apart=vote"}, []string{"--apart"}, cli.ExitUsage},
-		"apart of trees' means": {"", []string{"--target=price>200", "--learner=tree", "--apart=mean-coefficients"}, []string{"no coefficients"}, cli.ExitFailed},
+		"apart of trees' means": {"", []string{"--target=price>200", "--learner=tree", "--apart=mean-coefficients"}, []string{"no coefficients"}, cli.ExitConfig},
 		"no such user":          {"", []string{"--learner=als", "--target=price", "--user=colour", "--item=note"}, []string{"colour"}, cli.ExitConfig},
 		"peers here and there":  {"", []string{"--target=price>200", "--peers=2", "--join=127.0.0.1:1"}, []string{"--peers"}, cli.ExitUsage},
 	} {

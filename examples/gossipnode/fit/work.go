@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"math"
 	"slices"
 	"strings"
 	"sync"
@@ -223,19 +224,33 @@ func (w *work) folds(ctx context.Context, training learn.Rows) (*Folds, error) {
 // alone fits this member's rows separately, and gathers each member's area under the curve on the held-out rows of
 // all.
 func (w *work) alone(ctx context.Context, task learn.Task, prepared *prepare.Prepared, own table.Source) (*result.Accuracy, error) {
+	type alone struct {
+		Area float64
+		Why  string // it cannot be fitted
+	}
 	area, err := w.areaAlone(ctx, task, prepared, own)
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
+	mine := alone{Area: area}
+	if err != nil {
+		mine = alone{chance, err.Error()}
+	}
+	all, err := table.GatherJSON(ctx, w.flock, "alone", mine)
 	if err != nil {
 		return nil, err
 	}
-	areas, err := table.GatherJSON(ctx, w.flock, "alone", area)
-	if err != nil {
-		return nil, err
+	var areas []float64
+	for _, a := range all {
+		if areas = append(areas, a.Area); a.Why != "" {
+			w.tell(fmt.Sprintf("the rows of a peer cannot be fitted alone, which counts as an area of %g: %s", chance, a.Why))
+		}
 	}
 	of := result.AccuracyOf(areas...)
 	return &of, nil
 }
 
-// chance is the area of a model that cannot tell classes apart, for a member whose rows are of one class.
+// chance is the area of a model that cannot tell classes apart, for a member whose rows are of one class, or too few.
 const chance = 0.5
 
 func (w *work) areaAlone(ctx context.Context, task learn.Task, prepared *prepare.Prepared, own table.Source) (float64, error) {
@@ -243,7 +258,11 @@ func (w *work) areaAlone(ctx context.Context, task learn.Task, prepared *prepare
 	if err != nil {
 		return 0, err
 	}
-	if prepared, err = prepared.Refit(ctx, table.Alone{}, table.Filtered(own, train)); err != nil {
+	training, err := table.Hold(ctx, table.Filtered(own, train), math.MaxInt64)
+	if err != nil || len(training) == 0 {
+		return chance, err
+	}
+	if prepared, err = prepared.Refit(ctx, table.Alone{}, table.InMemory(training...)); err != nil {
 		return 0, err
 	}
 	fitted, err := task.Learn(ctx, table.Alone{}, prepared, own, w.share.Source.Rows)

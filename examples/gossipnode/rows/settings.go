@@ -8,6 +8,7 @@ import (
 	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
 	"github.com/seed-97356399/murmuration/peer/learn"
 	"github.com/seed-97356399/murmuration/peer/table"
+	"github.com/seed-97356399/murmuration/peer/table/prepare"
 	"github.com/seed-97356399/murmuration/peer/table/read"
 )
 
@@ -19,10 +20,10 @@ func alike(name string, schema *table.Schema) string {
 	return ""
 }
 
-// unlearnable are errors in --data and --target, which another start does not repair.
+// unlearnable are errors in --data, --target and settings, which another start does not repair.
 var unlearnable = []error{
-	read.ErrEncoding, read.ErrSeparator, table.ErrTooLarge, learn.ErrNoRows, learn.ErrRating, learn.ErrUserShared, learn.ErrSingular,
-	table.ErrNoColumn, table.ErrTargetKind, table.ErrNoTarget, table.ErrOneClass, table.ErrTooManyClasses,
+	read.ErrEncoding, read.ErrSeparator, table.ErrTooLarge, learn.ErrNoRows, learn.ErrRating, learn.ErrUserShared, learn.ErrSingular, learn.ErrSettings,
+	table.ErrNoColumn, table.ErrTargetKind, table.ErrNoTarget, table.ErrOneClass, table.ErrTooManyClasses, prepare.ErrNoValue,
 }
 
 // Remedied adds to an error of the library which flag to change.
@@ -48,6 +49,8 @@ func Remedied(err error) error {
 		remedy = "change --target"
 	case errors.Is(err, learn.ErrUserShared):
 		remedy = "give --shard by=COLUMN, the column of --user"
+	case errors.Is(err, prepare.ErrNoValue):
+		remedy = "see --drop"
 	case errors.Is(err, learn.ErrNoRows):
 		remedy = "look at --data, --target and --split"
 	}

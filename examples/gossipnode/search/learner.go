@@ -8,8 +8,10 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/fit"
 	"github.com/seed-97356399/murmuration/peer"
+	"github.com/seed-97356399/murmuration/peer/learn"
 	"github.com/seed-97356399/murmuration/peer/search"
 	"github.com/seed-97356399/murmuration/peer/table"
 )
@@ -94,9 +96,15 @@ func (l *learner) train(ctx context.Context, j slice) (o search.Outcome, _ []byt
 		flock = node
 	}
 	score, err := trial.Score(ctx, l.of, flock, number, peers)
+	o = search.Outcome{Score: score, Spent: j.To, Seconds: time.Since(began).Seconds()}
+	if errors.Is(err, learn.ErrSettings) || errors.Is(err, learn.ErrSingular) { // the trial's fault, at all of its members
+		o.Failed = cli.Cut(err.Error(), maxWhy)
+		return o, nil, nil
+	}
 	if err != nil {
 		return o, nil, err
 	}
 	j.made(j.To)
-	return search.Outcome{Score: score, Spent: j.To, Seconds: time.Since(began).Seconds(), Curve: []search.Point{{Steps: j.To, Score: score}}}, nil, nil
+	o.Curve = []search.Point{{Steps: j.To, Score: score}}
+	return o, nil, nil
 }

@@ -213,6 +213,28 @@ func TestLearners(t *testing.T) {
 	checkResult(t, r, 3, 18)
 }
 
+// TestSettingsThatCannotBeFitted fail their trials, and not the members.
+func TestSettingsThatCannotBeFitted(t *testing.T) {
+	t.Parallel()
+	var rows strings.Builder
+	rows.WriteString("user,item,twice,stars\n")
+	for i := range 400 {
+		fmt.Fprintf(&rows, "u%d,i%d,%d,%d\n", i%4, i/4, 2*(i%7), i%5+1)
+	}
+	data := clitest.WriteFile(t, "rows.csv", rows.String())
+	steps := map[string]int{"als": 1, "ridge, drop: [item]": 1, "boost, drop: [item]": 9} // trees, of boost
+	for learner, space := range map[string]string{
+		"als":                 "factors: {choice: [2, 20000]}",
+		"ridge, drop: [item]": "penalty: {choice: [1e-13, 1]}",
+		"boost, drop: [item]": "rate: {choice: [1e30, 0.1]}",
+	} {
+		r, _ := searched(t, clitest.WriteFile(t, "space.yaml", fmt.Sprintf("fit: {data: %q, target: stars, learner: %s}\nspace:\n  %s\nmethod: grid\nsteps: %d\n", data, learner, space, steps[learner])), "--peers", "2")
+		if len(r.Trials) != 2 || (r.Trials[0].Failed == "") == (r.Trials[1].Failed == "") || r.Best.Failed != "" {
+			t.Errorf("%s: %+v", learner, r.Trials)
+		}
+	}
+}
+
 // TestManySettings: a result that has more than a line of a log may is told whole.
 func TestManySettings(t *testing.T) {
 	t.Parallel()

@@ -74,6 +74,9 @@ func (s *Impute) Fit(ctx context.Context, flock table.Flock, rows table.Source) 
 	return nil
 }
 
+// ErrNoValue: a column that is to be filled in is missing everywhere; the error names it.
+var ErrNoValue = errors.New("has no value in any row of any member: leave it out")
+
 // kind is the kind of the columns to fill.
 func (s *Impute) kind() table.Kind {
 	if s.By == MostFrequent {
@@ -131,7 +134,7 @@ func (s *Impute) filling(of seen) (Filling, error) {
 			}
 		}
 	case of.Moments.Count == 0 || s.By == Median && of.Sketch == nil:
-		return filling, errors.New("has no value in any row of any member: leave it out")
+		return filling, ErrNoValue
 	case s.By == Median:
 		filling.Value = of.Sketch.Quantile(0.5)
 	default:

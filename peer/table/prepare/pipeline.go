@@ -130,7 +130,9 @@ func (p *Pipeline) withTarget(rows table.Source) table.Source {
 	return table.Filtered(rows, func(b *table.Batch) (*table.Batch, error) {
 		made, err := p.Transform(b)
 		if target := b.Find(targetColumn); err == nil && target != nil {
-			made.Columns = append(slices.Clone(made.Columns), *target)
+			kept := *target
+			kept.Numbers = stay(target.Numbers, b, made)
+			made.Columns = append(slices.Clone(made.Columns), kept)
 		}
 		return made, err
 	})
@@ -179,7 +181,7 @@ func (p *Pipeline) UnmarshalJSON(data []byte) error {
 	if in.Version != version {
 		return fmt.Errorf("%w: of version %d, this release reads version %d", ErrPipeline, in.Version, version)
 	}
-	read := Pipeline{Input: in.Input, Kinds: p.Kinds}
+	read := Pipeline{Input: in.Input, Kinds: p.Kinds, Stages: []table.Stage{}} // none, rather than not said
 	for i, s := range in.Stages {
 		make := p.kinds()[s.Kind]
 		if make == nil {

@@ -71,7 +71,8 @@ func (p Plan) Prepare(ctx context.Context, flock table.Flock, rows table.Table) 
 	equal := 0
 	if p.Distinct {
 		var keep table.Filter
-		if keep, equal, err = Distinct(ctx, table.Scope(flock, "distinct"), table.Filtered(own, train, table.Drop(p.Drop...))); err != nil {
+		ordered := (&Pipeline{Input: *schema}).Transform // members may have their columns in any order
+		if keep, equal, err = Distinct(ctx, table.Scope(flock, "distinct"), table.Filtered(own, train, ordered, table.Drop(p.Drop...))); err != nil {
 			return nil, nil, err
 		}
 		own = table.Filtered(own, keep)

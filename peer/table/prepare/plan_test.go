@@ -199,7 +199,11 @@ func TestTargetOfTwoNumbersOverTheFlock(t *testing.T) {
 func TestPlanOfDistinctRows(t *testing.T) {
 	table.Together(2, func(flock table.Flock, i int) {
 		p := Plan{Target: "y", Distinct: true, Drop: []string{"id"}, Stages: []table.Stage{}}
-		got, _, err := p.Prepare(t.Context(), flock, table.Held(batch(numbers("id", float64(i), 5), numbers("x", 1, 2), numbers("y", 3, float64(4+i)))))
+		rows := batch(numbers("id", float64(i), 5), numbers("x", 1, 2), numbers("y", 3, float64(4+i)))
+		if i == 1 { // the order of columns does not matter
+			slices.Reverse(rows.Columns)
+		}
+		got, _, err := p.Prepare(t.Context(), flock, table.Held(rows))
 		if err != nil || got.Rows != 3 || got.Equal != 1 {
 			t.Errorf("member %d: %+v, %v", i, got, err)
 		}
@@ -315,5 +319,17 @@ func TestTargetsAreOfTheRowsThatStagesKeep(t *testing.T) {
 		if x := made.Find("x").Numbers; !slices.Equal(x, []float64{1, 4}) || !slices.Equal(target, []float64{10, 40}) {
 			t.Errorf("rows %v with targets %v", x, target)
 		}
+	}
+}
+
+// TestEffectsAreOnTheRowsThatStagesKeep: so it is for DropUseless.
+func TestEffectsAreOnTheRowsThatStagesKeep(t *testing.T) {
+	rows := table.Held(batch(numbers("x", 1, 9, 3, 8, 4), numbers("y", 7, 1, 7, 2, 7)))
+	p, _, err := Plan{Target: "y", Stages: []table.Stage{&low{}, &DropUseless{}}}.Prepare(t.Context(), table.Alone{}, rows)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if made, err := p.Columns(); err != nil || len(made.Columns) != 0 {
+		t.Errorf("%v, %v: nothing explains a target that is 7 in all rows that stay", made.Names(), err)
 	}
 }

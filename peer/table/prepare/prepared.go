@@ -32,16 +32,24 @@ func (p *Prepared) Of(b *table.Batch) (made *table.Batch, target []float64, err 
 			return nil, nil, err
 		}
 	}
-	if made, err = p.Pipeline.Transform(b); err != nil || p.Labels == nil || made.Rows == b.Rows {
-		return made, target, err
+	if made, err = p.Pipeline.Transform(b); err != nil || p.Labels == nil {
+		return made, nil, err
 	}
-	kept := make([]float64, 0, made.Rows) // a stage has left rows out
+	return made, stay(target, b, made), nil
+}
+
+// stay are the targets of the rows of b that are left in made: a stage may leave some out.
+func stay(target []float64, b, made *table.Batch) []float64 {
+	if made.Rows == b.Rows {
+		return target
+	}
+	kept := make([]float64, 0, made.Rows)
 	for row := range b.Rows {
 		if n := len(kept); n < made.Rows && made.Key(n) == b.Key(row) {
 			kept = append(kept, target[row])
 		}
 	}
-	return made, kept, nil
+	return kept
 }
 
 // Columns is a batch without rows that has the columns of prepared rows.
@@ -53,7 +61,7 @@ func (p *Prepared) Columns() (*table.Batch, error) {
 	return p.Pipeline.Transform(none)
 }
 
-// Refit is a copy of p with stages that are fitted on other training rows: on those of one member alone, say, to
+// Refit is a copy of p, Rows too, with stages that are fitted on other training rows: on those of one member alone, say, to
 // compare with all.
 func (p *Prepared) Refit(ctx context.Context, flock table.Flock, rows table.Source) (*Prepared, error) {
 	refitted := *p
