@@ -1,6 +1,7 @@
 package peertest_test
 
 import (
+	"context"
 	"errors"
 	"math"
 	"strings"
@@ -69,5 +70,16 @@ func TestTheLongestSteps(t *testing.T) {
 		if o, err := peertest.Simulate(t.Context(), s); !errors.Is(err, peertest.ErrLimit) || o.Steps != 0 {
 			t.Errorf("%v: %d steps, %v", compute, o.Steps, err)
 		}
+	}
+}
+
+// TestAnEndIsHeededHoweverLongSteps are: what waits for them may look at the clock a hundred times a second.
+func TestAnEndIsHeededHoweverLongSteps(t *testing.T) {
+	s := simulation(4)
+	s.World.Compute.Step, s.Watch.Points = time.Hour, 10
+	ctx, end := context.WithCancel(t.Context())
+	s.Watch.Point = func(peertest.Point) { end() }
+	if o, err := peertest.Simulate(ctx, s); !errors.Is(err, context.Canceled) || o.Steps > 64 {
+		t.Errorf("ended after 60 steps, and %d were made: %v", o.Steps, err)
 	}
 }
