@@ -34,7 +34,7 @@ func (o Observer) Members(ctx context.Context, member transport.PeerID) ([]Membe
 	seen := make([]Member, len(answers))
 	for i, m := range answers {
 		if seen[i], err = memberOf(m, time.Now()); err != nil {
-			return nil, fmt.Errorf("%s tells of %s: %w", member, seen[i].ID, err)
+			return nil, fmt.Errorf("%s tells of %q: %w", member, seen[i].ID, err)
 		}
 	}
 	names := make(map[uint64]transport.PeerID, len(seen))

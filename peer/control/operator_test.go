@@ -5,6 +5,7 @@ import (
 	"math"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -220,8 +221,12 @@ func TestObserversSeeWhatIsTold(t *testing.T) {
 			t.Fatalf("seen %+v, %v", seen, err)
 		}
 		m.tells[1] = m.tells[1][:len(m.tells[1])-1]
-		if _, err := o.Members(t.Context(), host.Self()); !errors.Is(err, wire.ErrMessage) || !strings.Contains(err.Error(), "tells of "+string(sample.ID)) {
+		if _, err := o.Members(t.Context(), host.Self()); !errors.Is(err, wire.ErrMessage) || !strings.Contains(err.Error(), strconv.Quote(string(sample.ID))) {
 			t.Errorf("one that is cut: %v", err)
+		}
+		m.tells[1] = Member{ID: "\x1b[2J", Digest: Digest{Loss: math.NaN()}}.Encoded(now)
+		if _, err := o.Members(t.Context(), host.Self()); err == nil || strings.Contains(err.Error(), "\x1b") {
+			t.Errorf("one that is to clear a terminal: %q", err)
 		}
 	})
 }

@@ -104,6 +104,9 @@ const (
 	DefaultIdle        = time.Minute
 )
 
+// mostLimit is what a larger limit counts as: products of it are numbers of 32 bits, where those of one that is to bound nothing were negative.
+const mostLimit = 1 << 24
+
 // minMemory is the least Limits.Memory that lets a handful of streams exist.
 const minMemory = 64 << 20
 
@@ -112,9 +115,9 @@ const connectionGrace = time.Minute
 
 func (l Limits) withDefaults() Limits {
 	l.Memory = cmp.Or(l.Memory, DefaultMemory)
-	l.Connections = cmp.Or(l.Connections, DefaultConnections)
-	l.PerAddress = cmp.Or(l.PerAddress, min(DefaultPerAddress, l.Connections))
-	l.Streams = cmp.Or(l.Streams, DefaultStreams)
+	l.Connections = min(cmp.Or(l.Connections, DefaultConnections), mostLimit)
+	l.PerAddress = min(cmp.Or(l.PerAddress, min(DefaultPerAddress, l.Connections)), mostLimit)
+	l.Streams = min(cmp.Or(l.Streams, DefaultStreams), mostLimit)
 	l.Idle = cmp.Or(l.Idle, DefaultIdle)
 	return l
 }

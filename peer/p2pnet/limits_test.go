@@ -2,12 +2,15 @@ package p2pnet
 
 import (
 	"errors"
+	"math"
 	"net/netip"
 	"testing"
 
 	"github.com/libp2p/go-libp2p/core/network"
 	"github.com/libp2p/go-libp2p/p2p/muxer/yamux"
 	ma "github.com/multiformats/go-multiaddr"
+
+	"github.com/seed-97356399/murmuration/peer/transport"
 )
 
 // TestManyPeersBehindOneAddress opens what libp2p's defaults would refuse: the
@@ -111,4 +114,36 @@ func TestMuxerLeavesTheDefaultAlone(t *testing.T) {
 	if yamux.DefaultTransport.MaxMessageSize == maxMessage {
 		t.Error("the default has our message size")
 	}
+}
+
+// TestExtremeLimits: the largest numbers bound nothing, and with the shortest time idle connections are closed soon.
+func TestExtremeLimits(t *testing.T) {
+	config := loopback()
+	config.Limits = Limits{Memory: math.MaxInt64, Connections: math.MaxInt, PerAddress: math.MaxInt, Streams: math.MaxInt}
+	a, b := start(t, config), start(t, config)
+	stop, err := b.Handle(transport.ProtocolExchange, "run", echo)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stop()
+	if _, err := a.Connect(t.Context(), b.JoinAddresses()[0]); err != nil {
+		t.Fatal(err)
+	}
+	s, err := a.Open(t.Context(), b.Self(), transport.ProtocolExchange, "run")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Reset()
+	m, err := config.Limits.withDefaults().newResourceManager()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.Close()
+	from := ma.StringCast("/ip4/203.0.113.7/tcp/1")
+	if scope, err := m.OpenConnection(network.DirInbound, false, from); err != nil {
+		t.Error(err)
+	} else {
+		scope.Done()
+	}
+	start(t, Config{Listen: []string{}, Limits: Limits{Idle: 1}}) // its end waits for what looks after connections
 }

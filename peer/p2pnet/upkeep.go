@@ -89,7 +89,7 @@ func (u *upkeep) watch(s network.Network) {
 // tend closes second connections and idle ones until the transport ends.
 func (u *upkeep) tend() {
 	defer close(u.ended)
-	idle := time.NewTicker(u.config.Limits.Idle / 2)
+	idle := time.NewTicker(max(u.config.Limits.Idle/2, time.Millisecond))
 	defer idle.Stop()
 	seconds := time.NewTimer(0)
 	defer seconds.Stop()

@@ -234,7 +234,7 @@ const rest = 2 * time.Minute
 // is complete however it ends.
 func (r *running) run(ctx context.Context) (err error) {
 	defer func() { err = errors.Join(err, r.record.finish()) }()
-	slice := 20 * r.World.Compute.Step
+	slice := 20 * min(r.World.Compute.Step, time.Minute) // ctx is not looked at within one
 	for r.fault == nil && ctx.Err() == nil && r.ended < 0 {
 		switch {
 		case r.world.Pending() == 0:

@@ -112,7 +112,7 @@ func (t *trainer) draw(i int) time.Duration {
 	if factor, slow := c.Slow[i]; slow {
 		took *= factor
 	}
-	return time.Duration(took)
+	return time.Duration(min(took, float64(longestRecorded))) // more may be beyond what a duration holds
 }
 
 // Gradient implements sim.Task. It uses only the peer's own state.

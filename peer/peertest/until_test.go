@@ -1,7 +1,9 @@
 package peertest_test
 
 import (
+	"context"
 	"errors"
+	"math"
 	"strings"
 	"testing"
 	"time"
@@ -57,5 +59,27 @@ func TestSimulationUntil(t *testing.T) {
 	s.Work.Until = peer.Until{Accuracy: 2, Deadline: -1}
 	if _, err := peertest.Simulate(t.Context(), s); err == nil || !strings.Contains(err.Error(), "Work.Until") || !strings.Contains(err.Error(), "Exchange.Topology is 9") {
 		t.Errorf("an accuracy of 2, no topology: %v", err)
+	}
+}
+
+// TestTheLongestSteps: their virtual time is beyond what a duration holds, and the run comes to its limit.
+func TestTheLongestSteps(t *testing.T) {
+	for _, compute := range []peertest.Compute{{Step: math.MaxInt64}, {Step: time.Hour, Slow: map[int]float64{0: 1e300, 1: 1e300, 2: 1e300, 3: 1e300}}} {
+		s := simulation(4)
+		s.World.Compute = compute
+		if o, err := peertest.Simulate(t.Context(), s); !errors.Is(err, peertest.ErrLimit) || o.Steps != 0 {
+			t.Errorf("%v: %d steps, %v", compute, o.Steps, err)
+		}
+	}
+}
+
+// TestAnEndIsHeededHoweverLongSteps are: what waits for them may look at the clock a hundred times a second.
+func TestAnEndIsHeededHoweverLongSteps(t *testing.T) {
+	s := simulation(4)
+	s.World.Compute.Step, s.Watch.Points = time.Hour, 10
+	ctx, end := context.WithCancel(t.Context())
+	s.Watch.Point = func(peertest.Point) { end() }
+	if o, err := peertest.Simulate(ctx, s); !errors.Is(err, context.Canceled) || o.Steps > 64 {
+		t.Errorf("ended after 60 steps, and %d were made: %v", o.Steps, err)
 	}
 }

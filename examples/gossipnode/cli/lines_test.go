@@ -29,3 +29,10 @@ func TestLineWriter(t *testing.T) {
 		t.Errorf("%d lines", len(lines))
 	}
 }
+
+// TestPrintable: nothing of a peer's text steers a terminal, which obeys U+009B as it does ESC [.
+func TestPrintable(t *testing.T) {
+	if got := Printable("a\tb\x1b[2J\u009b2J\u0085\x7f\r\n\x9bé"); got != "a\tb[2J2J\ufffdé" {
+		t.Errorf("%q", got)
+	}
+}

@@ -10,6 +10,7 @@ import (
 	"os"
 	"strings"
 	"time"
+	"unicode"
 	"unicode/utf8"
 
 	"golang.org/x/term"
@@ -106,10 +107,10 @@ func Cut(line string, width int) string {
 	return string([]rune(line)[:width])
 }
 
-// Printable removes control characters: a peer's log must not control the terminal.
+// Printable removes control characters, those of C1 too, which terminals obey in UTF-8: a peer's log must not control the terminal.
 func Printable(text string) string {
 	return strings.Map(func(r rune) rune {
-		if r < ' ' && r != '\t' || r == 0x7f {
+		if unicode.IsControl(r) && r != '\t' {
 			return -1
 		}
 		return r

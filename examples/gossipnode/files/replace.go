@@ -14,6 +14,9 @@ import (
 // Replace lets write fill a file beside path, and renames it to path when it is complete and on disk. A file that a
 // crash has left is overwritten by the next call.
 func Replace(path string, mode fs.FileMode, write func(io.Writer) error) error {
+	if info, err := os.Stat(path); err == nil && info.Mode()&(fs.ModeDevice|fs.ModeNamedPipe|fs.ModeSocket) != 0 {
+		return fmt.Errorf("%s is no file: a file would take its place", path) // for all, if root says /dev/null
+	}
 	partial := filepath.Join(filepath.Dir(path), "."+filepath.Base(path)+".partial")
 	if err := Remove(partial); err != nil {
 		return err

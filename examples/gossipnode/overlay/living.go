@@ -40,9 +40,6 @@ func (s settings) ask(errs io.Writer) (l living, overlays []*topology.Overlay, e
 		}
 	}
 	ring, overlays := watch.RingOf(members, shape)
-	if len(overlays) == 0 || len(ring) > maxPeers {
-		return l, nil, fmt.Errorf("%s of run %s: want 2 to %d that train, of both roles", cli.Plural(uint64(len(members)), "member"), cli.Printable(s.member.Run), maxPeers)
-	}
 	places := make(map[topology.PeerID]int, len(ring))
 	for i, m := range ring {
 		places[m.ID] = i
@@ -52,6 +49,9 @@ func (s settings) ask(errs io.Writer) (l living, overlays []*topology.Overlay, e
 		for e := range overlay.Edges() {
 			l.Links = append(l.Links, [2]int{places[e.Active], places[e.Passive]})
 		}
+	}
+	if len(l.Links) == 0 || len(ring) > maxPeers {
+		return l, nil, fmt.Errorf("%s of run %s: want 2 to %d that train, of both roles", cli.Plural(uint64(len(members)), "member"), cli.Printable(s.member.Run), maxPeers)
 	}
 	return l, overlays, nil
 }

@@ -136,3 +136,22 @@ func TestALivingRunIsDrawn(t *testing.T) {
 		}
 	}
 }
+
+// TestALivingRunOfOne has no links to draw.
+func TestALivingRunOfOne(t *testing.T) {
+	layout, err := tensor.NewLayout(tensor.Spec{Name: "w", Shape: []int{4}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	node, err := peer.Join(t.Context(), peer.Network{Run: "murmuration", Listen: []string{"127.0.0.1:0"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer node.Close()
+	if _, err := node.Train(t.Context(), peer.Training{Params: tensor.NewParams(layout)}); err != nil {
+		t.Fatal(err)
+	}
+	if code, out, stderr := try("topology", "--join", node.JoinAddresses()[0]); code != cli.ExitFailed || !strings.Contains(stderr, "1 member of run murmuration: want 2 to 1000 that train") {
+		t.Errorf("exit code %d, %s%s", code, out, stderr)
+	}
+}

@@ -51,6 +51,7 @@ type links struct {
 	rank []int
 	of   [][]int // the neighbours of each peer, in the order of the overlay
 
+	ends  []int    // behind the last peer of each overlay
 	names []string // of the members of a living run
 	shape topology.Shape
 }
@@ -72,7 +73,7 @@ func overlayLinks(overlays ...*topology.Overlay) (l links) {
 			}
 			l.of = append(l.of, of)
 		}
-		l.shape = o.View().Shape()
+		l.shape, l.ends = o.View().Shape(), append(l.ends, len(l.of))
 	}
 	return l
 }
@@ -85,6 +86,11 @@ func (l links) actives() (places []int) {
 		}
 	}
 	return places
+}
+
+// starters are the active peers that have links: one that is alone in its stage has none.
+func (l links) starters() []int {
+	return slices.DeleteFunc(l.actives(), func(a int) bool { return len(l.of[a]) == 0 })
 }
 
 func (l links) measure(seed uint64) (figures, error) {
@@ -130,7 +136,7 @@ func (l links) lengths() (diameter, depth int) {
 func (l links) loads() load {
 	least, most := math.Inf(1), 0.0
 	through := make([]float64, len(l.of))
-	for _, a := range l.actives() {
+	for _, a := range l.starters() {
 		share := 2 / float64(len(l.of[a])) // a model in each direction
 		least, most, through[a] = min(least, share), max(most, share), 2
 		for _, p := range l.of[a] {
@@ -145,7 +151,7 @@ func (l links) loads() load {
 // models by I - uuᵀ/2, where u is 1 at a, -1 at p and 0 elsewhere. The mean over exchanges is I - E, whose gap is the
 // second smallest eigenvalue of E.
 func (l links) gap() (float64, error) {
-	n, actives := len(l.of), l.actives()
+	n, actives := len(l.of), l.starters()
 	e := mat.NewSymDense(n, nil)
 	for _, a := range actives {
 		weight := float64(n) / 4 / float64(len(actives)) / float64(len(l.of[a]))
@@ -159,22 +165,27 @@ func (l links) gap() (float64, error) {
 	if !eigen.Factorize(e, false) {
 		return 0, errors.New("computing the spectral gap: the eigenvalues did not converge")
 	}
-	return eigen.Values(nil)[1], nil // ascending; the first is 0
+	return eigen.Values(nil)[len(l.ends)], nil // ascending; the first is 0, for each overlay
 }
 
 // exchangesToMix averages random numbers in pairs until they are mixed, and returns the number of exchanges for each
 // peer.
 func (l links) exchangesToMix(rng *rand.Rand) float64 {
-	n, actives := len(l.of), l.actives()
+	n, actives := len(l.of), l.starters()
 	x, turn := make([]float64, n), make([]int, n)
-	mean := 0.0
 	for i := range x {
-		x[i], turn[i] = rng.NormFloat64(), rng.IntN(len(l.of[i]))
-		mean += x[i] / float64(n)
+		x[i], turn[i] = rng.NormFloat64(), rng.IntN(max(len(l.of[i]), 1))
 	}
-	spread := 0.0 // sum of squared deviations, which each exchange lowers
-	for _, v := range x {
-		spread += (v - mean) * (v - mean)
+	spread, begin := 0.0, 0 // sum of squared deviations from the mean of the overlay, which each exchange lowers
+	for _, end := range l.ends {
+		mean := 0.0
+		for _, v := range x[begin:end] {
+			mean += v / float64(end-begin)
+		}
+		for _, v := range x[begin:end] {
+			spread += (v - mean) * (v - mean)
+		}
+		begin = end
 	}
 	target := spread * mixed
 	exchanges := 0

@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
+	"github.com/seed-97356399/murmuration/topology"
 )
 
 // TestTopologyJSON holds what the command prints against what it has printed, for
@@ -232,5 +233,26 @@ func TestTopologyDrawing(t *testing.T) {
 	code, _, stderr := try("topology", "--svg", filepath.Join(t.TempDir(), "missing", "ring.svg"))
 	if code != cli.ExitFailed || !strings.Contains(stderr, "drawing the links") {
 		t.Errorf("a folder that is missing: exit code %d: %s", code, stderr)
+	}
+}
+
+// TestStagesMixApart: models of two stages never come to one mean, and a peer alone in its stage has nobody to mix with.
+func TestStagesMixApart(t *testing.T) {
+	var stages []*topology.Overlay
+	for _, peers := range []int{4, 1, 4} {
+		s := settings{peers: peers, shape: topology.Exponential.String(), seed: 1}
+		o, err := s.overlay()
+		if err != nil {
+			t.Fatal(err)
+		}
+		stages = append(stages, o)
+	}
+	one, err := overlayLinks(stages[0]).measure(1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all, err := overlayLinks(stages...).measure(1)
+	if err != nil || all.Peers != 9 || all.MostOverLink != one.MostOverLink || !(all.Gap > 0) || !(all.Rounds > 0) {
+		t.Errorf("%+v, %v; of a stage alone %+v", all, err, one)
 	}
 }

@@ -33,7 +33,7 @@ const (
 	// watchEvery is the default time between two looks, and leastWatch the least: members do not report more often.
 	watchEvery = "2s"
 	leastWatch = control.DigestSpacing
-	// timeout bounds one look.
+	// timeout bounds the question at one address: where nobody answers, a dial takes most of it.
 	timeout = 15 * time.Second
 )
 
@@ -158,9 +158,9 @@ func Description(ctx context.Context, s settings.Settings, log *zap.Logger) (d d
 		return d, err
 	}
 	defer func() { err = errors.Join(err, tr.Close()) }()
-	ctx, cancel := context.WithTimeout(ctx, timeout)
-	defer cancel()
 	for _, address := range s.Join {
+		ctx, cancel := context.WithTimeout(ctx, timeout)
+		defer cancel()
 		found, err := admission.Inquire(ctx, tr, address, s.Run, [32]byte{}) // refuses the layout of no model
 		if err == nil || len(found.Description.Fields) > 0 {
 			return found.Description, nil
@@ -171,11 +171,11 @@ func Description(ctx context.Context, s settings.Settings, log *zap.Logger) (d d
 
 // look asks the first member that answers.
 func look(ctx context.Context, s settings.Settings, admission peer.Admission, tr transport.Transport) ([]control.Member, error) {
-	ctx, cancel := context.WithTimeout(ctx, timeout)
-	defer cancel()
 	outside := control.Observer{Transport: tr, Run: s.Run, RunKey: admission.RunKey}
 	var faults []error
 	for _, address := range s.Join {
+		ctx, cancel := context.WithTimeout(ctx, timeout)
+		defer cancel()
 		member, err := tr.Connect(ctx, address)
 		var seen []control.Member
 		if err == nil {

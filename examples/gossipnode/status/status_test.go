@@ -1,19 +1,24 @@
 package status
 
 import (
+	"context"
 	"encoding/json"
 	"math"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/cli/clitest"
+	"github.com/seed-97356399/murmuration/examples/gossipnode/settings"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/watch"
 	"github.com/seed-97356399/murmuration/peer"
 	"github.com/seed-97356399/murmuration/peer/control"
+	"github.com/seed-97356399/murmuration/peer/memnet"
+	"github.com/seed-97356399/murmuration/peer/transport"
 	"github.com/seed-97356399/murmuration/topology"
 )
 
@@ -171,4 +176,41 @@ func TestWatch(t *testing.T) {
 	if err := cmd.Wait(); err != nil {
 		t.Errorf("interrupted: %v", err)
 	}
+}
+
+// late is a transport that notes how many addresses were dialled with time left.
+type late struct {
+	transport.Transport
+	inTime int
+}
+
+func (l *late) Connect(ctx context.Context, address string) (transport.PeerID, error) {
+	if ctx.Err() == nil {
+		l.inTime++
+	}
+	return l.Transport.Connect(ctx, address)
+}
+
+// TestAddressesThatSwallowAllLeaveTimeForTheNext, as those of a token do that lead nowhere from here.
+func TestAddressesThatSwallowAllLeaveTimeForTheNext(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := memnet.New(memnet.Config{})
+		var all []*memnet.Transport
+		var s settings.Settings
+		for _, name := range []string{"outside", "a", "b", "c"} {
+			tr, err := n.Transport(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer tr.Close()
+			all, s.Join = append(all, tr), append(s.Join, tr.Addresses()...)
+		}
+		s.Join = s.Join[1:]
+		n.Cut(all[0].Self(), all[1].Self())
+		n.Cut(all[0].Self(), all[2].Self())
+		asked := &late{Transport: all[0]}
+		if _, err := look(t.Context(), s, peer.Admission{}, asked); err == nil || asked.inTime < len(s.Join) {
+			t.Errorf("%d of %d were asked in time: %v", asked.inTime, len(s.Join), err)
+		}
+	})
 }
