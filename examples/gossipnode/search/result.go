@@ -77,7 +77,9 @@ func (s *sought) result(all []search.Result, peers int, seconds float64) (Result
 // ranked are the trials, the best first, and after all others those that have failed.
 func (r Result) ranked() []Trial {
 	list := slices.Clone(r.Trials)
-	slices.SortStableFunc(list, func(a, b Trial) int { return cmp.Or(min(len(a.Failed), 1)-min(len(b.Failed), 1), b.Rung-a.Rung, cmp.Compare(b.Score, a.Score)) }) // NaN is last
+	slices.SortStableFunc(list, func(a, b Trial) int {
+		return cmp.Or(min(len(a.Failed), 1)-min(len(b.Failed), 1), b.Rung-a.Rung, cmp.Compare(b.Score, a.Score))
+	}) // NaN is last
 	return list
 }
 
