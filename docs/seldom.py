@@ -2,13 +2,14 @@
 """What talking seldom costs: every arm at the best of its rates, in virtual time (docs/design/052).
 
     go build -o gossipnode ./examples/gossipnode
-    python3 docs/seldom.py --node ./gossipnode --data ../shared/data --rows rows.jsonl
+    python3 docs/seldom.py --node ./gossipnode --data ../shared/data
 
 The best rate of an arm is sought with the first seed on the ladder 0.02 x 1.5^k: from where the arm begins, up and
 down until both neighbours of the best are worse. The other seeds run at that rate. Each run is a line of --rows as
-soon as it ends: what is there is not run again.
+soon as it ends: what is there is not run again. The file that is there by default has the runs of the table, with data in ../shared/data.
 """
 import argparse
+import os
 
 from rows import Rows, ladder
 
@@ -125,7 +126,7 @@ def main():
 
     p.add_argument("--node", required=True, help="the binary")
     p.add_argument("--data", required=True, help="folder of data sets")
-    p.add_argument("--rows", default="seldom.jsonl", help="file of what has run (default %(default)s)")
+    p.add_argument("--rows", default=os.path.join(os.path.dirname(__file__), "bench", "seldom.jsonl"), help="file of what has run (default %(default)s)")
     p.add_argument("--models", default="mlp", help="of " + ", ".join(MODELS))
     p.add_argument("--every", type=numbers, default=[16, 64, 256], help="H, several with commas")
     p.add_argument("--arms", default=",".join(ARMS), help="of " + ", ".join(ARMS))

@@ -72,6 +72,9 @@ type plain struct {
 func (p *plain) step(grad tensor.Vector, rate float64) {
 	for i, g := range grad {
 		v := float32(float32(0.5)*p.velocity[i]) + g
+		if math.Abs(float64(v)) < 0x1p-100 { // nothing smaller is remembered
+			v = 0
+		}
 		p.velocity[i] = v
 		p.x[i] += float32(-float32(rate) * v)
 	}

@@ -115,7 +115,7 @@ func TestTableSaysWhatIsWrong(t *testing.T) {
 		"no such split":       {[]string{"--target=total>0", "--split=half"}, []string{"--split"}, cli.ExitUsage},
 		"no such shard":       {[]string{"--target=total>0", "--shard=dirichlet=1"}, []string{"--shard"}, cli.ExitUsage},
 		"no rows for one":     {[]string{"--target=total>0", "--shard=by=half", flock}, []string{"no rows that train", "fewer --peers"}, cli.ExitFailed},
-		"a shard of nothing":  {[]string{"--target=total>0", "--shard=by=colour", flock}, []string{"colour"}, cli.ExitFailed},
+		"a shard of nothing":  {[]string{"--target=total>0", "--shard=by=colour", flock}, []string{"colour"}, cli.ExitConfig},
 		"a model of pictures": {[]string{"--target=total>0", "--model=cnn"}, []string{"--model cnn", "mlp"}, cli.ExitUsage},
 		"no such file":        {[]string{"--target=total>0", "--data=nowhere.csv"}, []string{"nowhere.csv"}, cli.ExitConfig},
 		"pictures":            {[]string{"--target=total>0", "--dataset=glyphs"}, []string{"--target", "--dataset csv"}, cli.ExitUsage},
