@@ -6,7 +6,7 @@
 
 The best rate of an arm is sought with the first seed on the ladder 0.02 x 1.5^k: from where the arm begins, up and
 down until both neighbours of the best are worse. The other seeds run at that rate. Each run is a line of --rows as
-soon as it ends: what is there is not run again. The file that is there by default has the runs of the table, with data in ../shared/data.
+soon as it ends: what is there is not run again. The file that is there by default has the runs of 30 November 2026, with data in ../shared/data.
 """
 import argparse
 import os
