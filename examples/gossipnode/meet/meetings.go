@@ -29,29 +29,25 @@ type Meetings struct {
 	been  bool // at one
 }
 
-// Gather is the next meeting of a kind: the blocks of all. Who comes later finds that of the others by trying.
+// Gather is the next meeting of a kind: the blocks of all. Who comes later finds that of the others by trying: mark after mark
+// up to the last that has been, and from there meeting after meeting.
 func (m *Meetings) Gather(ctx context.Context, flock Flock, kind string, block []byte) (all [][]byte, err error) {
-	try := func(number int, block []byte, bounded bool) (all [][]byte, late bool, err error) {
-		within, cancel := ctx, context.CancelFunc(func() {})
-		if bounded {
-			within, cancel = context.WithTimeout(ctx, probe)
-		}
-		defer cancel()
-		all, err = flock.Gather(within, fmt.Sprint(kind, "/", number), block)
-		alone := err == nil && len(all) == 1 || err != nil && !errors.Is(err, peer.ErrSumOver)
-		return all, bounded && alone && ctx.Err() == nil, err
-	}
+	name := func(number int) string { return fmt.Sprint(kind, "/", number) }
 	for {
-		marks, late := !m.found && m.held%chapter == 0, false
-		all, late, err = try(m.held, block, marks && m.held > 0)
-		if late { // the chapter has not begun: the others are in the one before
-			m.found, m.held = true, m.held-chapter+1
-			continue
+		mark := !m.found && m.held%chapter == 0
+		if mark && m.held > 0 {
+			var begun bool
+			if all, begun, err = probed(ctx, flock, name(m.held), block); !begun { // the others are in the chapter before
+				m.found, m.held = true, m.held-chapter+1
+				continue
+			}
+		} else {
+			all, err = flock.Gather(ctx, name(m.held), block)
 		}
 		if m.held++; m.been || !errors.Is(err, peer.ErrSumOver) {
 			break
 		}
-		if marks {
+		if mark {
 			m.held += chapter - 1
 		}
 	}
@@ -60,7 +56,16 @@ func (m *Meetings) Gather(ctx context.Context, flock Flock, kind string, block [
 	}
 	m.found, m.been = true, true
 	for mark := m.held - 1 - chapter; (m.held-1)%chapter == 0 && mark >= 0; mark -= chapter {
-		_, _, _ = try(mark, nil, true) // it is over, so nobody waits
+		_, _, _ = probed(ctx, flock, name(mark), nil) // it is over, so nobody waits
 	}
 	return all, nil
+}
+
+// probed is a meeting for which others are waited for no longer than probe. It has not begun if nobody else is there.
+func probed(ctx context.Context, flock Flock, name string, block []byte) (all [][]byte, begun bool, err error) {
+	within, cancel := context.WithTimeout(ctx, probe)
+	defer cancel()
+	all, err = flock.Gather(within, name, block)
+	alone := err == nil && len(all) == 1 || err != nil && !errors.Is(err, peer.ErrSumOver)
+	return all, !alone || ctx.Err() != nil, err
 }
