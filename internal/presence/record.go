@@ -40,7 +40,7 @@ func (r *record) news(now transport.Record, due func(after time.Duration, more u
 		return true
 	}
 	after := at.Sub(r.at)
-	return was.Steps == 0 && now.Steps > 0 || was.Steps != now.Steps && due(after, now.Steps-was.Steps) || r.repeats > 0 && after >= repeatEvery
+	return was.Steps != now.Steps && due(after, now.Steps-was.Steps) || r.repeats > 0 && after >= repeatEvery
 }
 
 // announce signs and spreads the record. If the network knows its incarnation from an

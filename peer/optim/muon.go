@@ -15,7 +15,7 @@ const DefaultMuonMomentum = 0.95
 // et al., 2024), by iterations of Newton and Schulz, so that all directions move alike; everything
 // else steps as by AdamW. Steps of matrices have the lengths that AdamW's usually have (Liu et al.,
 // 2025), so that one rate does for both. A step costs some 20·n² operations for each of m rows of a
-// matrix of m ≥ n: as much as the gradient of 3·n examples.
+// matrix of m ≥ n: for a dense layer as much as the gradient of 3·n examples.
 type Muon struct {
 	// Layout is the model's. Its matrices are the ranges of two dimensions or more that are no embeddings,
 	// norms or statistics; the kernels of a convolution are one with a row for each output. Required.

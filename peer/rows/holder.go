@@ -206,13 +206,14 @@ func (h *Holder) rows(ctx context.Context, taker transport.PeerID, want wire.Wan
 	return joined(len(want.Rows), all), ctx.Err()
 }
 
-// out is how many answers a taker has whose fate it has not told, and limit how many bytes its next may have: more for one that has many,
-// else a large batch would need more than maxOut.
+// out is how many answers a taker has whose fate it has not told.
 func (h *Holder) out(taker transport.PeerID) int {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.ledger.Out(string(taker))
 }
+
+// limit is how many bytes the next answer of a taker may have: more for one that has many, else a large batch would need more than maxOut.
 func (h *Holder) limit(taker transport.PeerID) int {
 	return maxAnswer << (min(h.out(taker), maxOut-1) / outDoubles)
 }

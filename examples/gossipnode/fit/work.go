@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"iter"
-	"math"
 	"slices"
 	"strings"
 	"sync"
@@ -258,11 +257,19 @@ func (w *work) areaAlone(ctx context.Context, task learn.Task, prepared *prepare
 	if err != nil {
 		return 0, err
 	}
-	training, err := table.Hold(ctx, table.Filtered(own, train), math.MaxInt64)
-	if err != nil || len(training) == 0 {
-		return chance, err
+	training, some := table.Filtered(own, train), false
+	for b, err := range training(ctx) {
+		if err != nil {
+			return 0, err
+		}
+		if some = b.Rows > 0; some {
+			break
+		}
 	}
-	if prepared, err = prepared.Refit(ctx, table.Alone{}, table.InMemory(training...)); err != nil {
+	if !some {
+		return chance, nil
+	}
+	if prepared, err = prepared.Refit(ctx, table.Alone{}, training); err != nil {
 		return 0, err
 	}
 	fitted, err := task.Learn(ctx, table.Alone{}, prepared, own, w.share.Source.Rows)

@@ -160,8 +160,8 @@ func Description(ctx context.Context, s settings.Settings, log *zap.Logger) (d d
 	defer func() { err = errors.Join(err, tr.Close()) }()
 	for _, address := range s.Join {
 		ctx, cancel := context.WithTimeout(ctx, timeout)
-		defer cancel()
 		found, err := admission.Inquire(ctx, tr, address, s.Run, [32]byte{}) // refuses the layout of no model
+		cancel()
 		if err == nil || len(found.Description.Fields) > 0 {
 			return found.Description, nil
 		}
@@ -171,37 +171,44 @@ func Description(ctx context.Context, s settings.Settings, log *zap.Logger) (d d
 
 // look asks the first member that answers.
 func look(ctx context.Context, s settings.Settings, admission peer.Admission, tr transport.Transport) ([]control.Member, error) {
-	outside := control.Observer{Transport: tr, Run: s.Run, RunKey: admission.RunKey}
 	var faults []error
 	for _, address := range s.Join {
-		ctx, cancel := context.WithTimeout(ctx, timeout)
-		defer cancel()
-		member, err := tr.Connect(ctx, address)
-		var seen []control.Member
-		if err == nil {
-			seen, err = outside.Members(ctx, member)
-		}
+		seen, err := ask(ctx, s, admission, tr, address)
 		if err == nil {
 			return seen, nil
-		}
-		if member != "" && ctx.Err() == nil { // a hello tells why the member does not report
-			if _, why := admission.Inquire(ctx, tr, address, s.Run, [32]byte{}); errors.Is(why, transport.ErrNotAdmitted) {
-				err = why
-			}
-		}
-		remedy := settings.Remedy(err)
-		switch {
-		case errors.Is(err, transport.ErrUnknownProtocol):
-			remedy = "members of older releases do not tell; ask one of this release"
-		case remedy == "" && member != "":
-			remedy = "if the run has a key or a list, give --run-key, or with --key the identity of a peer on it"
-		}
-		if remedy != "" {
-			err = fmt.Errorf("%w: %s", err, remedy)
 		}
 		faults = append(faults, fmt.Errorf("%s: %w", address, err))
 	}
 	return nil, fmt.Errorf("no member reports who takes part in %q: %w", s.Run, errors.Join(faults...))
+}
+
+// ask asks the member at an address.
+func ask(ctx context.Context, s settings.Settings, admission peer.Admission, tr transport.Transport, address string) (seen []control.Member, err error) {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	member, err := tr.Connect(ctx, address)
+	if err == nil {
+		seen, err = control.Observer{Transport: tr, Run: s.Run, RunKey: admission.RunKey}.Members(ctx, member)
+	}
+	if err == nil {
+		return seen, nil
+	}
+	if member != "" && ctx.Err() == nil { // a hello tells why the member does not report
+		if _, why := admission.Inquire(ctx, tr, address, s.Run, [32]byte{}); errors.Is(why, transport.ErrNotAdmitted) {
+			err = why
+		}
+	}
+	remedy := settings.Remedy(err)
+	switch {
+	case errors.Is(err, transport.ErrUnknownProtocol):
+		remedy = "members of older releases do not tell; ask one of this release"
+	case remedy == "" && member != "":
+		remedy = "if the run has a key or a list, give --run-key, or with --key the identity of a peer on it"
+	}
+	if remedy != "" {
+		err = fmt.Errorf("%w: %s", err, remedy)
+	}
+	return nil, err
 }
 
 // clear clears the terminal (ECMA-48).

@@ -200,8 +200,8 @@ func does(t *training) string {
 	return fmt.Sprintf("training stage %d of %d of %s on %s", t.staged.stage+1, len(t.staged.plan.Stages), t.Model, t.Dataset)
 }
 
-// collectFor bounds the wait at the end for those that still need this peer's stage to train, then that for the other stages, and
-// a third of that for members which have not collected them yet.
+// collectFor bounds the wait at the end for those that still need this peer's stage to train, and then that for the other stages.
+// For members that have not collected them yet all wait three times as long, which is more than both.
 const collectFor = time.Minute
 
 // collect makes the whole model of the stages of all peers, once the run is over for this one, or has ended with an error.
