@@ -163,6 +163,21 @@ func TestPredictWhereEndsStay(t *testing.T) {
 	})
 }
 
+// waitsFor tells whether a micro-batch of another has gone on to it from this member's stage, and has not come back.
+func (m *member) waitsFor(other *member) bool {
+	synctest.Wait() // nobody computes
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, s := range m.Pipeline.steps.stages {
+		for _, h := range s.held {
+			if h.id.Source == other.node.Self() && h.onwards.n > 0 && h.errors == nil {
+				return true
+			}
+		}
+	}
+	return false
+}
+
 // TestMembersDieWhereEndsStay: who has rows takes along its own micro-batches alone, which are counted; members of the stage between
 // come and go, and what they had is sent again.
 func TestMembersDieWhereEndsStay(t *testing.T) {
@@ -190,6 +205,9 @@ func TestMembersDieWhereEndsStay(t *testing.T) {
 			}
 		}
 		goesOn("at first")
+		for !w.all[3].waitsFor(w.all[2]) && !w.all[4].waitsFor(w.all[2]) {
+			time.Sleep(time.Millisecond)
+		}
 		w.crash(w.all[2])
 		w.all = append(w.all[:2], w.all[3:]...) // a, b, m, n
 		goesOn("after the death of one with rows")
