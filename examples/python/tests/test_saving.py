@@ -69,6 +69,9 @@ OPTIMIZERS = {
     "adam": lambda p: torch.optim.Adam(p, lr=0.01, amsgrad=True),
     "adamw": lambda p: torch.optim.AdamW(p, lr=0.01, foreach=False),
 }
+# Files that a release has written, which none writes anew: COMPATIBILITY says which it promises to read.
+KEPT = os.path.join(os.path.dirname(__file__), "..", "..", "..", "testdata", "v0.1.0")
+
 SCHEDULES = {
     "none": lambda o: None,
     "steps": lambda o: torch.optim.lr_scheduler.MultiStepLR(o, [7, 12, 12], gamma=0.5),
@@ -153,6 +156,24 @@ class Exactly(Case):
         with self.assertRaisesRegex(ValueError, "gossipnode training 1"):
             self.join(model, resume=path)
         self.assertFalse([flock for flock in gossipnode.Flock._all if not flock._closed])
+
+    def test_of_the_release(self):
+        """A training that v0.1.0 has saved goes on, with the state that it had."""
+        path = os.path.join(KEPT, "training.pt")
+        self.assertTrue(os.path.exists(path), f"{path} is not there")
+        content = torch.load(path, weights_only=True)
+        model = Model()
+        optimizer = OPTIMIZERS["adam"](model.parameters())
+        plan = SCHEDULES["steps"](optimizer)
+        with self.join(model, every=4, resume=path, optimizer=optimizer, scheduler=plan) as flock:
+            self.assertEqual((flock.state.steps, plan.last_epoch, plan.get_last_lr()), (10, 10, [0.005]))
+            for name, value in model.state_dict().items():
+                self.assertTrue(torch.equal(value, {**content["model"], **content["rest"]}[name]), name)
+            for number, p in enumerate(model.parameters()):
+                for key, value in content["optimizer"]["state"][number].items():
+                    self.assertTrue(torch.equal(optimizer.state[p][key], value), key)
+            self.trained(flock, model, optimizer, plan, [torch.ones(16, 8)] * 2)
+            self.assertEqual((flock.commit().steps, plan.get_last_lr()), (12, [0.00125]))
 
     def test_a_full_disk_keeps_the_last_file(self):
         path = self.both(OPTIMIZERS["momentum"], SCHEDULES["none"], False)
