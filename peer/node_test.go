@@ -149,6 +149,58 @@ func TestANodeJoinsARunOfTrainers(t *testing.T) {
 	})
 }
 
+// TestWhatAnEndedTrainerSavesIsOfItsEnd: the node's count of the flock's steps goes on, and the model does not, so that who trains
+// again after a long rest copies the flock's, and goes on with its own after a short one.
+func TestWhatAnEndedTrainerSavesIsOfItsEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		pace := averaging.Pace{Every: 1}
+		f := peertest.Start(t, peertest.Config{Peers: 2, Params: newModel, Link: memnet.Link{Delay: time.Millisecond}, Configure: func(_ int, c *peer.Config) {
+			c.Training.Exchange.Pace, c.Training.Schedule, c.Training.Optimizer = pace, optim.Schedule{Rate: 0.1}, &optim.SGD{}
+		}})
+		steps := func(n int) { f.TrainSteps(t.Context(), n, atPace(10*time.Millisecond, towards)) }
+		steps(100)
+		n := nodeIn(t, f, "node")
+		if err := n.WaitMembers(t.Context(), 3); err != nil {
+			t.Fatal(err)
+		}
+		begin := func(saved peer.Saved) *peer.Trainer {
+			params := newModel()
+			copy(params.Vector(), saved.Params)
+			trainer, err := n.Train(t.Context(), peer.Training{
+				Params: params, Schedule: optim.Schedule{Rate: 0.1}, Optimizer: &optim.SGD{}, Exchange: peer.Exchange{Pace: pace}, Checkpoint: saved.Checkpoint,
+			})
+			if err == nil {
+				err = trainer.Step(t.Context(), func(x, grad tensor.Vector) (peer.Result, error) { return towards(2, x, grad) })
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			return trainer
+		}
+		first := begin(peer.Saved{})
+		time.Sleep(5 * time.Second) // everybody's record tells
+		if err := first.Close(); err != nil {
+			t.Fatal(err)
+		}
+		ended := n.Stats().FlockSteps
+		for rests, kept := range []bool{true, false} { // a moment, and half of the run
+			steps(rests * 100)
+			time.Sleep(2 * time.Second)
+			var saved peer.Saved
+			if err := first.SaveAll(&saved); err != nil || saved.Checkpoint.Said().FlockSteps != ended {
+				t.Fatalf("after %d steps, %v, the checkpoint says %d", ended, err, saved.Checkpoint.Said().FlockSteps)
+			}
+			again := begin(saved)
+			if s := again.Stats().State; s.Kept != kept || s.Kept == (s.Servers > 0) {
+				t.Errorf("after %d steps of others the trainer has its model so: %+v", rests*200, s)
+			}
+			if err := again.Close(); err != nil {
+				t.Fatal(err)
+			}
+		}
+	})
+}
+
 // TestANodeWithAnotherModel: what a node is to train is compared with the run's only then, and the node stays.
 func TestANodeWithAnotherModel(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"go.uber.org/zap"
@@ -43,7 +44,8 @@ type Trainer struct {
 	steps         *training
 	driver        *driver
 	life          *tasks.Life
-	begun         chan struct{} // closed when it has begun or failed to begin; it does not end before
+	left          atomic.Pointer[Checkpoint] // of its end
+	begun         chan struct{}              // closed when it has begun or failed to begin; it does not end before
 }
 
 // errTrains: a node trains one model at a time.
@@ -186,10 +188,9 @@ func (t *Trainer) serve() error {
 	}, valuesOf(t)...))
 }
 
-// Snapshot copies the parameters into dst, which must have as many values as the layout, as
-// they are at one moment between two steps, and returns their version. If the version is
-// still since, that of an earlier snapshot, nothing is copied; 0 is never a version.
-// Snapshot never stops the trainer. Safe for concurrent use.
+// Snapshot copies the parameters into dst, which must have as many values as the layout, as they are at one moment between two
+// steps, and returns their version. If the version is still since, that of an earlier snapshot, nothing is copied; 0 is never a
+// version. Snapshot never stops the trainer. Safe for concurrent use.
 func (t *Trainer) Snapshot(dst tensor.Vector, since uint64) (version uint64, err error) {
 	if len(dst) != t.replica.Len() {
 		return 0, fmt.Errorf("a snapshot of %d parameters into %d values: give a vector as long as the layout", t.replica.Len(), len(dst))
@@ -201,31 +202,26 @@ func (t *Trainer) Snapshot(dst tensor.Vector, since uint64) (version uint64, err
 	return version, nil
 }
 
-// Step takes one gradient step. It calls gradient with a snapshot x of the parameters and a
-// zeroed grad to write the mean gradient into; both are valid until gradient returns and
-// must not be kept. The snapshot may mix slices from before and after an exchange. No lock
-// is held while the gradient is computed. Then it applies the optimizer's step and lets the
-// machine decide whether to begin an exchange; exchanges run in the background and Step
-// does not wait for them.
+// Step takes one gradient step. It calls gradient with a snapshot x of the parameters and a zeroed grad to write the mean
+// gradient into; both are valid until gradient returns and must not be kept. The snapshot may mix slices from before and after
+// an exchange. No lock is held while the gradient is computed. Then it applies the optimizer's step and lets the machine decide
+// whether to begin an exchange; exchanges run in the background and Step does not wait for them.
 //
-// The first call waits for joining: until a member has answered, or for three seconds if
-// none does. After that the peer trains alone and keeps trying. A peer that comes to a flock
-// that has already trained copies the flock's parameters first, from several members at
-// once. A peer that trained alone and then finds a flock whose model is ahead copies that
-// model too, at its next Step; a step under way is then discarded and not counted.
+// The first call waits for joining: until a member has answered, or for three seconds if none does. After that the peer trains
+// alone and keeps trying. A peer that comes to a flock that has already trained copies the flock's parameters first, from
+// several members at once. A peer that trained alone and then finds a flock whose model is ahead copies that model too, at its
+// next Step; a step under way is then discarded and not counted.
 //
-// It returns ErrRunOver when the flock has done its work, ErrClosed after Close, a
-// *transport.RefusedError if the members that it asked refuse to let this peer join,
-// optim.ErrNotFinite if the gradient or the step is not finite, the gradient's norm is beyond
-// 1e18, or the step is about a million times longer than the model (nothing is applied; the
-// caller may go on), or the error of gradient or ctx, wrapped (nothing is applied). Calls
-// from two goroutines at once are an error. For several batches in one step see Accumulate.
+// It returns ErrRunOver when the flock has done its work, ErrClosed after Close, a *transport.RefusedError if the members that
+// it asked refuse to let this peer join, optim.ErrNotFinite if the gradient or the step is not finite, the gradient's norm is
+// beyond 1e18, or the step is about a million times longer than the model (nothing is applied; the caller may go on), or the
+// error of gradient or ctx, wrapped (nothing is applied). Calls from two goroutines at once are an error. For several batches in
+// one step see Accumulate.
 //
-// With an algorithm that averages gradients (lock-step, or with a server) Step hands the
-// gradient over and waits for the update made of it. If ctx ends meanwhile, the gradient
-// still counts in the update: the next call waits for that update, and reports it, before
-// it computes another gradient. A gradient as long as the step above is left out of the
-// mean; the Step fails, and the caller may go on.
+// With an algorithm that averages gradients (lock-step, or with a server) Step hands the gradient over and waits for the update
+// made of it. If ctx ends meanwhile, the gradient still counts in the update: the next call waits for that update, and reports
+// it, before it computes another gradient. A gradient as long as the step above is left out of the mean; the Step fails, and the
+// caller may go on.
 func (t *Trainer) Step(ctx context.Context, gradient func(x, grad tensor.Vector) (Result, error)) error {
 	return t.steps.alone(func() error { return t.steps.step(ctx, gradient) })
 }
@@ -269,10 +265,9 @@ func (t *Trainer) Serve(ctx context.Context) error {
 	return t.steps.alone(func() error { return t.steps.serve(ctx) })
 }
 
-// Batch is the number of samples for the next gradient, such that all peers take equally
-// long. The algorithm divides the flock's work by the peers' speeds; if it does not, Batch
-// returns own. Report the number used in Result.Samples. It changes from step to step. Safe
-// for concurrent use.
+// Batch is the number of samples for the next gradient, such that all peers take equally long. The algorithm divides the flock's
+// work by the peers' speeds; if it does not, Batch returns own. Report the number used in Result.Samples. It changes from step
+// to step. Safe for concurrent use.
 func (t *Trainer) Batch(own int) int {
 	if wish := t.steps.batch.Load(); wish > 0 {
 		return int(wish)
@@ -285,12 +280,11 @@ func (t *Trainer) Batch(own int) int {
 // before its first Step has returned, and with other algorithms.
 func (t *Trainer) Version() uint64 { return t.steps.updates.at(t.steps.initial()) }
 
-// Save copies the parameters into params, which must have as many values as the layout, and the optimizer's
-// state into optimizer (see optim.Stateful; not nil), whose vectors it uses again if they have the right length. Both
-// are of one moment between two steps; the Checkpoint is their history. With the three as Training.Params,
-// the state of Training.Optimizer and Training.Checkpoint, a later life of the peer goes on from here. A step
-// at the same time waits while the optimizer's vectors are copied, for no longer than the optimizer takes to
-// make a step.
+// Save copies the parameters into params, which must have as many values as the layout, and the optimizer's state into optimizer
+// (see optim.Stateful; not nil), whose vectors it uses again if they have the right length. Both are of one moment between two
+// steps; the Checkpoint is their history, after Close that until then. With the three as Training.Params, the state of
+// Training.Optimizer and Training.Checkpoint, a later life of the peer goes on from here. A step at the same time waits while
+// the optimizer's vectors are copied, for no longer than the optimizer takes to make a step.
 func (t *Trainer) Save(params tensor.Vector, optimizer *optim.State) (Checkpoint, error) {
 	if len(params) != t.replica.Len() {
 		return Checkpoint{}, fmt.Errorf("saving %d parameters into %d values: give a vector as long as the layout", t.replica.Len(), len(params))
@@ -298,6 +292,9 @@ func (t *Trainer) Save(params tensor.Vector, optimizer *optim.State) (Checkpoint
 	// The checkpoint is read first: the parameters may be a step ahead of it, never behind.
 	c := done(t.node.flock, t.node.orders, t.node.Description())
 	t.steps.Save(params, optimizer)
+	if end := t.left.Load(); end != nil {
+		return *end, nil
+	}
 	return c, nil
 }
 
@@ -354,6 +351,8 @@ func (t *Trainer) end(leave func()) {
 	t.node.inbox.await(notice{ends: t.driver})
 	t.life.End()
 	t.steps.Close() // waits for an update that is under way
+	end := done(t.node.flock, t.node.orders, t.node.Description())
+	t.left.Store(&end)
 	if !t.node.life.Leaving.Load() {
 		t.node.arrival.Brings(nil)
 		t.with.Stage.withdraw(t.node.flock)

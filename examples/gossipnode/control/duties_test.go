@@ -3,6 +3,7 @@ package control
 import (
 	"context"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -132,6 +133,33 @@ func TestAMemberRestsAndTrainsAgain(t *testing.T) {
 	r.tell(cli.ExitDone, "drain", "b")
 	if share := <-drained; share.Result.Steps == 0 || share.Result.Exchanges == 0 || share.Unsaved != nil || share.Result.TestAccuracy.Mean < 0.5 {
 		t.Errorf("who rested ends with %+v", share.Result)
+	}
+}
+
+// TestWhoRestsAtTheEndHasTheMergedModel: a run that ends while a member rests ends with one model of all, without a step of that one.
+func TestWhoRestsAtTheEndHasTheMergedModel(t *testing.T) {
+	t.Parallel()
+	r, data := newRuled(t), clitest.Pictures(t, 200, 40)
+	shares := map[string]chan result.Share{}
+	for _, name := range []string{"a", "b"} {
+		shares[name] = make(chan result.Share, 1)
+		r.launch(name, func(share result.Share, err error) {
+			if err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
+			shares[name] <- share
+		}, "--data="+data, "--final=merge")
+	}
+	for name := range shares {
+		r.member(name, "trains", func(m control.Member) bool { return m.State == control.Training && m.Steps > 0 })
+	}
+	r.tell(cli.ExitDone, "role", "b", "none")
+	rests := r.member("b", "rests", func(m control.Member) bool { return m.State == control.Idle })
+	done := r.member("a", "goes on", func(m control.Member) bool { return m.Steps > 2*rests.Steps+100 })
+	r.tell(cli.ExitDone, "schedule", "--steps", strconv.FormatUint(done.Steps, 10))
+	a, b := (<-shares["a"]).Result, (<-shares["b"]).Result
+	if a.ModelHash == "" || b.ModelHash != a.ModelHash || b.Final != settings.FinalMerge || b.Steps > rests.Steps+1 {
+		t.Errorf("%s, %q after %v steps; who rested after %d has %s, %q after %v", a.Final, a.ModelHash, a.Steps, rests.Steps, b.Final, b.ModelHash, b.Steps)
 	}
 }
 

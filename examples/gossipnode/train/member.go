@@ -2,6 +2,7 @@ package train
 
 import (
 	"context"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -82,35 +83,12 @@ func (m *member) Snapshot(dst tensor.Vector, since uint64) (version uint64, err 
 	return version, err
 }
 
-// again has the node train with a new trainer, from where the last one was.
-func (m *member) again(ctx context.Context, with peer.Training, log *zap.Logger) error {
-	versions, err := m.Snapshot(with.Params.Vector(), 0)
-	var state optim.State
-	if err == nil {
-		with.Checkpoint, err = m.Save(with.Params.Vector(), &state)
-	}
-	if err != nil {
-		return err
-	}
-	if o, is := with.Optimizer.(optim.Stateful); is && state.Kind != "" {
-		if err := o.Restore(state); err != nil {
-			log.Warn("the optimizer begins without the state of before", zap.Error(err))
-		}
-	}
-	t, err := m.Node.Train(ctx, with)
-	if err == nil {
-		m.at.Store(&tenure{t, versions})
-	}
-	return err
-}
-
 // restEvery is the time between two looks of a member that rests whether the run is over.
 const restEvery = 200 * time.Millisecond
 
 // rest ends the training, as the operator asks, until it asks for training again, and returns the context of that. The node stays,
-// with what else it does. The error is peer.ErrRunOver if the others have done the work meanwhile.
+// with what else it does. Once the others have done the work it trains again too: to copy their model, and for the final merge.
 func rest(ctx context.Context, t *training) (context.Context, error) {
-	target := t.peer.Stats().Target
 	_ = t.peer.trainer().Close() // it never fails
 	t.say("training no more, as the operator asks; this peer stays a member")
 	ticker := time.NewTicker(restEvery)
@@ -120,28 +98,68 @@ func rest(ctx context.Context, t *training) (context.Context, error) {
 		case <-ctx.Done():
 			return ctx, cli.ErrInterrupted
 		case <-again:
-			with, err := t.trains()
-			if err != nil {
-				return ctx, err
-			}
-			with.Params = tensor.NewParams(t.work.Params.Layout()) // who looks at the model of before may go on
 			t.say("training again, as the operator asks")
-			return t.duties.working(ctx), t.peer.again(ctx, with, t.Log)
+			return t.duties.working(ctx), t.again(ctx)
 		case <-ticker.C:
-			if t.progress(false); doneWithout(t.peer.Stats(), target, t.peer.Members()) {
-				return ctx, peer.ErrRunOver
+			t.progress(false)
+			worked, left := doneWithout(t.peer.trainer().Stats(), t.peer.Members())
+			if !worked && !left {
+				continue
 			}
+			err := t.again(ctx)
+			if err == nil && !worked { // a step would be due
+				err = t.peer.Serve(ctx)
+			}
+			return ctx, err
 		}
 	}
 }
 
-// doneWithout tells whether the others have done their work while this member rests: so many steps, if that is not 0, or what
-// they say.
-func doneWithout(s stats.Peer, target uint64, members []control.Member) bool {
+// restWait is how long a member that has finished waits for those that rest, to see that and to train again.
+const restWait = 5 * restEvery
+
+// awaitResting waits for the members that rest as long as they need to copy the model, or ask for it, before this one goes.
+func (t *training) awaitResting(ctx context.Context) {
+	rests := func(m control.Member) bool { return m.State == control.Idle && m.Steps > 0 && m.ID != t.peer.Self() }
+	for until := time.Now().Add(restWait); ctx.Err() == nil && time.Now().Before(until) && slices.ContainsFunc(t.peer.Members(), rests); {
+		time.Sleep(restEvery / 10)
+	}
+}
+
+// again has the node train with a new trainer, from where the last one was, or from the flock's model if that is far ahead.
+func (t *training) again(ctx context.Context) error {
+	with, err := t.trains()
+	if err != nil {
+		return err
+	}
+	with.Params = tensor.NewParams(t.work.Params.Layout()) // who looks at the model of before may go on
+	versions, err := t.peer.Snapshot(with.Params.Vector(), 0)
+	var state optim.State
+	if err == nil {
+		with.Checkpoint, err = t.peer.Save(with.Params.Vector(), &state)
+	}
+	if err != nil {
+		return err
+	}
+	if o, is := with.Optimizer.(optim.Stateful); is && state.Kind != "" {
+		if err := o.Restore(state); err != nil {
+			t.Log.Warn("the optimizer begins without the state of before", zap.Error(err))
+		}
+	}
+	trainer, err := t.peer.Node.Train(ctx, with)
+	if err == nil {
+		t.peer.at.Store(&tenure{trainer, versions})
+	}
+	return err
+}
+
+// doneWithout tells whether the others have done the work while this member rests, and whether they say that the run is
+// over.
+func doneWithout(s stats.Peer, members []control.Member) (worked, left bool) {
 	over, works := false, false
 	for _, m := range members {
 		over = over || m.State == control.Over
 		works = works || m.ID != s.Self && m.State != control.Over && m.State != control.Idle
 	}
-	return s.Control.Stopped || target > 0 && s.FlockSteps >= target || over && !works
+	return s.Control.Stopped || s.Target > 0 && s.FlockSteps >= s.Target, over && !works
 }

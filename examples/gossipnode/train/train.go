@@ -294,7 +294,9 @@ func (t *training) learn(ctx context.Context) (time.Duration, error) {
 			step = then
 			t.progress(false)
 		case errors.Is(err, peer.ErrRunOver):
-			return t.elapsed(), nil
+			took := t.elapsed()
+			t.awaitResting(ctx)
+			return took, nil
 		case ctx.Err() != nil:
 			return t.elapsed(), cli.ErrInterrupted
 		default:
