@@ -106,9 +106,9 @@ func TestEndsStay(t *testing.T) {
 	learned := func(stay bool) (accuracy float64) {
 		synctest.Test(t, func(t *testing.T) {
 			w := newWorld(t, perceptron(t, 1, 2))
-			w.taps, w.steps = new(tap), 1800
+			w.taps, w.steps = new(tap), 1800/sparing
 			if stay {
-				w.plan, w.steps = ending(t, w.plan), 1200
+				w.plan, w.steps = ending(t, w.plan), 1200/sparing
 			}
 			w.flock(2)
 			w.over()

@@ -5,6 +5,7 @@ package rows
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/seed-97356399/murmuration/internal/handout"
@@ -107,14 +108,16 @@ func joined(parts int, answers []answer) answer {
 		return answers[0]
 	}
 	all, at := answer{rows: make([]uint32, parts), sizes: make([]uint32, parts)}, make([]uint32, len(answers))
+	var pieces [][]byte // joined at once: a batch may be large, and would be copied each time that it grew
 	for part := range parts {
 		for i, a := range answers {
 			end := at[i] + a.sizes[part]
-			all.data, at[i] = append(all.data, a.data[at[i]:end]...), end
+			pieces, at[i] = append(pieces, a.data[at[i]:end]), end
 			all.rows[part] += a.rows[part]
 			all.sizes[part] += a.sizes[part]
 		}
 	}
+	all.data = slices.Concat(pieces...)
 	for i := range answers {
 		answers[i].data = nil
 	}
