@@ -205,13 +205,11 @@ func (e *estimate) mean() float64 {
 func (f *follower[T]) meet(ctx context.Context) (Decision, error) {
 	own := f.report()
 	all, err := f.meetings.Gather(ctx, f.Flock, f.Name, own.Encode())
-	if errors.Is(err, meetings.ErrMissed) {
-		err = nil // what all decide now follows from what is told now
-	}
-	if err != nil {
+	if err != nil && !errors.Is(err, meetings.ErrMissed) { // what all decide now follows from what is told now
 		return Decide(f.Policy, f.Price, []Report{own}), fmt.Errorf("%w: this one decides alone", err)
 	}
 	var reports []Report
+	err = nil
 	for _, block := range all {
 		if r, fault := DecodeReport(block); fault == nil {
 			reports = append(reports, r)

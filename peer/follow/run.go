@@ -27,7 +27,7 @@ const (
 	judged = 128
 	// lookEvery is the time between two measurements, and rests how many times as long as one there is none.
 	lookEvery, rests = time.Second, 9
-	meetEvery                = time.Second // is the least time between two meetings
+	meetEvery        = time.Second // is the least time between two meetings
 	// contradict is by how many rows of a class it is judged whether they contradict the old ones.
 	contradict = 12
 )

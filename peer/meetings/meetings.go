@@ -4,14 +4,11 @@
 // Gather needs a name that all know and nobody has used, so meetings are numbered, by three rules. Numbers only grow. Who comes to a
 // meeting that is over goes on to the next; every 32nd and every 1,024th is a mark, by which it goes in leaps. And who has waited for
 // Patience asks whether a mark further on is over, and leaps too, while who is ahead waits. So once all reach each other, all are at one
-// meeting within peer.Sums.Timeout (while those ahead wait), Patience and half a minute, whatever was before, and nobody waits longer.
-//
+// meeting within twice the sum of peer.Sums.Timeout and Patience, whatever was before, and nobody waits longer.
 // One that is alone meets alone, and when others come they find each other. That others have met without this member (ErrMissed) is for
 // the caller to judge: package follow goes on, and who keeps a plan from meeting to meeting may have to end.
-//
 // Limits: with fewer than Sums.AtLeast members a meeting fails (peer.ErrTooFew); two groups that were both too small may stay apart.
-// Sums.Timeout is above 5 s. Of thousands of other sums between two marks of a run members forget the marks.
-// Packages plan, search and follow are what members may say to each other.
+// Where Sums.Timeout is below 40 s it takes longer. Of thousands of other sums between two marks of a run members forget the marks. What to say: packages plan, search, follow.
 package meetings
 
 import (
@@ -55,10 +52,9 @@ func (m *Meetings) Gather(ctx context.Context, flock Flock, name string, block [
 	gather := gathering(func(ctx context.Context, number int, data []byte) ([][]byte, error) {
 		return flock.Gather(ctx, fmt.Sprint(name, "/", number), data)
 	})
-	said := append(binary.AppendUvarint(nil, m.been), block...)
 	for {
 		number := m.next
-		all, leapt, err := m.attend(ctx, gather, said)
+		all, leapt, err := m.attend(ctx, gather, append(binary.AppendUvarint(nil, m.been), block...))
 		if err != nil && ctx.Err() != nil {
 			return nil, err
 		}

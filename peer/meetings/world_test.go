@@ -32,7 +32,7 @@ type member struct {
 	id    int // coordinators go by it
 	side  int // who has another cannot be reached
 	up    bool
-	over  *simplelru.LRU[string, bool] // what it knows to be over; true: it was there
+	over  *simplelru.LRU[string, bool] // what it knows to be over
 	group []*member                    // of the last gathering that it coordinated
 	leads *member                      // who coordinated its last
 	calls map[string]*call
@@ -138,7 +138,7 @@ func (w *world) goOn() {
 
 // try ends the gathering of a name among those that a member reaches, if it can.
 func (w *world) try(m *member, name string) bool {
-	if m.calls[name] == nil {
+	if m.calls[name] == nil || !m.sees(m) {
 		return false
 	}
 	var here, came []*member
@@ -154,7 +154,7 @@ func (w *world) try(m *member, name string) bool {
 		if o.leads == o && coordinator == nil { // of two sides' the first goes on
 			coordinator = o
 		}
-		was, _ := o.over.Peek(name)
+		_, was := o.over.Peek(name)
 		over = over || was
 	}
 	expected := here
@@ -163,8 +163,7 @@ func (w *world) try(m *member, name string) bool {
 	} else if coordinator.group != nil {
 		expected = coordinator.group
 	}
-	_, hearsay := coordinator.over.Peek(name) // others say only what they have seen
-	if over || hearsay {
+	if over {
 		for _, o := range came {
 			o.over.Add(name, false)
 			o.end(name, nil, fmt.Errorf("%s: %w", name, peer.ErrSumOver))
