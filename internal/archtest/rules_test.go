@@ -154,7 +154,9 @@ var rooms = []room{
 		"conversations are driven over streams the same way, whatever the machine that wants them; the peer hands over what they tell of it"},
 	{"peer", append([]string{"peer/description", "internal/mask", "internal/sums", "internal/sumnet", "internal/conversations", "internal/tasks", "internal/counters", "peer/stats", "internal/orders", "peer/control", "internal/flock", "internal/presence", "peer/transport", "peer/p2pnet", "peer/swim", "internal/admit", "internal/arrival", "internal/stateserver", "internal/pushpull", "internal/framed", "internal/loglimit", "internal/requests"}, below...),
 		"the runtime joins everything below with its default adapters, and knows no test network"},
-	{"peer/follow", []string{"peer"},
+	{"peer/meetings", []string{"peer"},
+		"members meet by sums of a flock; what they say there is not its business"},
+	{"peer/follow", []string{"peer/meetings"},
 		"when to train on follows from what members tell each other; what is trained, and on what, is its caller's (docs/design/063)"},
 	{"peer/paramclient", []string{"internal/flock", "internal/framed", "internal/pushpull", "internal/wire", "peer", "peer/transport", "tensor"},
 		"values travel over streams that a node lends, whoever computes gradients of them (docs/design/051)"},
@@ -167,7 +169,7 @@ var rooms = []room{
 
 	{"examples/...", []string{
 		"tensor", "tensor/nn", "quant", "topology", "averaging", "averaging/baseline", "averaging/merge",
-		"peer", "peer/bridge", "peer/checkpoint", "peer/control", "peer/decoded", "peer/description", "peer/follow", "peer/learn", "peer/metrics", "peer/plan", "peer/table", "peer/table/prepare", "peer/table/read", "peer/table/summary", "peer/transport", "peer/optim", "peer/p2pnet", "peer/pipeline", "peer/rows", "peer/search", "peer/serve", "peer/swim", "peer/memnet", "peer/peertest",
+		"peer", "peer/bridge", "peer/checkpoint", "peer/control", "peer/decoded", "peer/description", "peer/follow", "peer/learn", "peer/meetings", "peer/metrics", "peer/plan", "peer/table", "peer/table/prepare", "peer/table/read", "peer/table/summary", "peer/transport", "peer/optim", "peer/p2pnet", "peer/pipeline", "peer/rows", "peer/search", "peer/serve", "peer/swim", "peer/memnet", "peer/peertest",
 		"peer/stats",
 		"examples/...",
 	}, "examples show what a user can write, so they import public packages only"},

@@ -79,7 +79,7 @@ func (l *lead) receive(from ID, w *wire.Sum) {
 			l.fault(w.Op, w.Detail)
 			return
 		}
-		if answers && w.Attempt > 0 && w.Attempt != l.attempt { // nobody can have used an attempt of this coordinator
+		if answers && w.Attempt > 0 && w.Attempt != l.attempt && (w.Attempt != hearsay || l.attempt+l.others == 0) { // nobody can have used an attempt of this coordinator
 			l.release(w.Attempt, w.Masks)
 			return
 		}

@@ -37,6 +37,8 @@ const (
 	leastRate   = 64 << 10
 	// noteEvery is how often the missing members are reported.
 	noteEvery = 10 * time.Second
+	// hearsay is in the place of the attempt of a gathering of which a member has only heard that it is over.
+	hearsay = 1
 )
 
 // part is this member's part in a sum.
@@ -196,7 +198,11 @@ func (p *part) receive(from ID, w *wire.Sum) {
 		p.report()
 	case w.Kind == wire.SumFault && (w.Op != codeOf(ErrOver) || w.Attempt == p.attempt): // else it answers what this one said before it had its place
 		p.emit(Outcome{Result: &Result{Name: p.Name, Err: reason(w.Op, p.Name, w.Detail)}})
-		p.m.end(p.m.open[p.Name], ended{failed: w.Op != codeOf(ErrOver) && w.Op != codeOf(ErrUnreachable), why: w.Op, detail: w.Detail})
+		e := ended{failed: w.Op != codeOf(ErrOver) && w.Op != codeOf(ErrUnreachable), why: w.Op, detail: w.Detail}
+		if p.Op == Gather && w.Op == codeOf(ErrOver) {
+			e.attempt = hearsay
+		}
+		p.m.end(p.m.open[p.Name], e)
 	}
 }
 

@@ -1,6 +1,7 @@
 package follow
 
 import (
+	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -8,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/seed-97356399/murmuration/peer/meetings"
 )
 
 // Policy says when a flock trains on.
@@ -196,4 +199,23 @@ func (e *estimate) mean() float64 {
 		return math.NaN()
 	}
 	return e.area / e.span.Seconds()
+}
+
+// meet takes part in the next meeting, and returns what all decide. Without the others this member decides alone.
+func (f *follower[T]) meet(ctx context.Context) (Decision, error) {
+	own := f.report()
+	all, err := f.meetings.Gather(ctx, f.Flock, f.Name, own.Encode())
+	if err != nil && !errors.Is(err, meetings.ErrMissed) { // what all decide now follows from what is told now
+		return Decide(f.Policy, f.Price, []Report{own}), fmt.Errorf("%w: this one decides alone", err)
+	}
+	var reports []Report
+	err = nil
+	for _, block := range all {
+		if r, fault := DecodeReport(block); fault == nil {
+			reports = append(reports, r)
+		} else {
+			err = fmt.Errorf("a member is left out: %w", fault)
+		}
+	}
+	return Decide(f.Policy, f.Price, reports), err
 }

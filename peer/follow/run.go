@@ -9,6 +9,8 @@ import (
 	"math/rand/v2"
 	"slices"
 	"time"
+
+	"github.com/seed-97356399/murmuration/peer/meetings"
 )
 
 const (
@@ -25,6 +27,7 @@ const (
 	judged = 128
 	// lookEvery is the time between two measurements, and rests how many times as long as one there is none.
 	lookEvery, rests = time.Second, 9
+	meetEvery        = time.Second // is the least time between two meetings
 	// contradict is by how many rows of a class it is judged whether they contradict the old ones.
 	contradict = 12
 )
@@ -56,7 +59,7 @@ type Watcher[T any] interface {
 type Config[T any] struct {
 	// Name names the meetings of the members, the same at all. Default: "follow".
 	Name     string
-	Flock    Flock
+	Flock    meetings.Flock    // a peer.Node or peer.Peer
 	Arrivals <-chan Arrival[T] // Run goes on when it is closed
 	Learner  Learner[T]
 	// Policy and Price are the same at all members. Price is which accuracy a second of training is worth for a second, 0 to
@@ -107,9 +110,9 @@ type Summary struct {
 type follower[T any] struct {
 	Config[T]
 	Summary
-	meetings
-	began  time.Time
-	chance *rand.Rand
+	meetings meetings.Meetings
+	began    time.Time
+	chance   *rand.Rand
 
 	fresh []T      // new rows
 	names []string // of the arrivals that they are of
@@ -137,7 +140,6 @@ func Run[T any](ctx context.Context, c Config[T]) (Summary, error) {
 	}
 	f := &follower[T]{Config: c, began: time.Now(), chance: rand.New(rand.NewPCG(c.Seed, 0))}
 	f.kept = NewReservoir[T](c.Keep, f.chance)
-	f.meetings = meetings{flock: c.Flock, name: c.Name, decided: func(all []Report) Decision { return Decide(c.Policy, c.Price, all) }}
 	var err error
 	for ctx.Err() == nil && err == nil {
 		err = f.turn(ctx)
@@ -155,7 +157,7 @@ func (f *follower[T]) turn(ctx context.Context) error {
 	next := time.Now().Add(meetEvery)
 	f.receive()
 	f.glance()
-	d, err := f.meet(ctx, f.report())
+	d, err := f.meet(ctx)
 	if err != nil && ctx.Err() == nil {
 		f.tell(Event{Err: err})
 	}

@@ -191,7 +191,7 @@ func (h *hall) Gather(ctx context.Context, name string, data []byte) ([][]byte, 
 		return m.blocks, nil
 	case <-ctx.Done():
 		h.mu.Lock()
-		m.blocks = slices.DeleteFunc(m.blocks, func(b []byte) bool { return &b[0] == &data[0] })
+		m.blocks = slices.DeleteFunc(m.blocks, func(b []byte) bool { return len(b) == len(data) && (len(b) == 0 || &b[0] == &data[0]) })
 		h.mu.Unlock()
 		return nil, ctx.Err()
 	}

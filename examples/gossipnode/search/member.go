@@ -10,8 +10,8 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
-	"github.com/seed-97356399/murmuration/examples/gossipnode/meet"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/watch"
+	"github.com/seed-97356399/murmuration/peer/meetings"
 	"github.com/seed-97356399/murmuration/peer/search"
 )
 
@@ -35,7 +35,7 @@ type member struct {
 	known  int                  // results that the journal has
 	safe   map[search.Held]bool // models that are beside it
 	most   int                  // members at once
-	met    meet.Meetings
+	met    meetings.Meetings
 }
 
 // training is a job that this member trains.

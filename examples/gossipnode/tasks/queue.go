@@ -11,8 +11,8 @@ import (
 	"slices"
 
 	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
-	"github.com/seed-97356399/murmuration/examples/gossipnode/meet"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/result"
+	"github.com/seed-97356399/murmuration/peer/meetings"
 	"github.com/seed-97356399/murmuration/peer/plan"
 )
 
@@ -23,7 +23,7 @@ const maxTold = 10_000
 type Queue struct {
 	plan     *plan.Plan // nil before the first meeting
 	me       string
-	meetings meet.Meetings
+	meetings meetings.Meetings
 	tasks    []plan.Task // all that were heard of, in the order of their names
 	done     []plan.Part // what all members have told, and what this one has done since
 	missed   []plan.Part // what this member was to do, and others do now
@@ -58,7 +58,7 @@ func (q *Queue) Counts() *result.Tasks {
 
 // Meet tells all members what this one can do and has done, and plans with them what is left. It returns false when all
 // tasks are done. Own is a state with this member and the tasks that it knows.
-func (q *Queue) Meet(ctx context.Context, flock meet.Flock, own plan.State) (more bool, err error) {
+func (q *Queue) Meet(ctx context.Context, flock meetings.Flock, own plan.State) (more bool, err error) {
 	q.me, own.Done = own.Members[0].Name, q.told()
 	q.know(own.Tasks)
 	own.Tasks = q.tasks

@@ -72,7 +72,7 @@ func (w *world) second() (more bool) {
 	for len(waiting) < len(w.members) {
 		if c := <-r.calls; w.over[c.name] {
 			c.reply <- nil
-		} else if c.name != "tasks/1024" { // which they never come to
+		} else if len(c.data) > 0 { // else it only asks whether others are further on
 			waiting = append(waiting, c)
 		}
 	}
