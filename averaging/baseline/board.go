@@ -25,7 +25,7 @@ type worker struct {
 	clock    uint64        // its own count of pushes that were answered
 	state    workerState
 	since    time.Duration // since when it is in that state
-	samples  int           // of its last push
+	samples  int           // of its push; 0 if it has not told
 	comes    uint8         // eighths of its push that come or have come
 	came     uint8         // those that have
 }

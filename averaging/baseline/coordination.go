@@ -108,6 +108,7 @@ func (c *coordination) Decide(now time.Duration, e collective.Event, actions []c
 // lose goes on without a peer.
 func (c *coordination) lose(id topology.PeerID) {
 	delete(c.none, id)
+	delete(c.division.speeds, id)
 	c.role.lose(id)
 }
 

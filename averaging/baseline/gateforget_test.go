@@ -1,10 +1,12 @@
 package baseline
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/seed-97356399/murmuration/averaging"
 	"github.com/seed-97356399/murmuration/internal/collective"
+	"github.com/seed-97356399/murmuration/topology"
 )
 
 func drivenServer(t *testing.T, config Config) (*driven, *ParamServer) {
@@ -44,4 +46,20 @@ func TestWhoLeavesLosesItsGrants(t *testing.T) {
 	granted(1, "with b again")
 	m.clear()
 	granted(0, "without a server")
+}
+
+// The speed of one that has gone is forgotten: of many that come and go nothing stays.
+func TestSpeedsOfThoseGoneAreForgotten(t *testing.T) {
+	d, m := drivenServer(t, Config{Self: "a", Server: "a", Batch: 4})
+	for i := range 100 {
+		id := topology.PeerID(fmt.Sprint("b", i))
+		d.view("a", id)
+		d.told(id, message(messageSpeed, 0, 7))
+		if m.division.speeds[id] != 7 {
+			t.Fatalf("the speeds are %v", m.division.speeds)
+		}
+	}
+	if d.view("a"); len(m.division.speeds) > 1 {
+		t.Errorf("%d speeds of a flock of one", len(m.division.speeds))
+	}
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/seed-97356399/murmuration/averaging"
 	"github.com/seed-97356399/murmuration/internal/collective"
+	"github.com/seed-97356399/murmuration/topology"
 )
 
 // drivenPair is a server that has made its first update, of its own gradient, and has b for a
@@ -58,5 +59,39 @@ func TestLateWordsTakeNobodyIn(t *testing.T) {
 	d.told("b", message(messageStatus, 3, float64(resting)))
 	if m.board.of("b") != nil || len(m.retired) != 1 {
 		t.Errorf("b works: %t; %d are done", m.board.of("b") != nil, len(m.retired))
+	}
+}
+
+// An empty push has no samples: those of the worker's push before say nothing about the update that it is in.
+func TestAnEmptyPushHasNoSamples(t *testing.T) {
+	d, _ := drivenPair(t)
+	d.view("a", "b", "c")
+	d.told("c", message(messageStatus, 0, float64(pulling)))
+	push := func(id topology.PeerID, exchange averaging.ExchangeID, samples float64) {
+		part := collective.Transfer{From: collective.Gradient, Into: collective.Sum, Add: true, Parts: 1, Round: 1}
+		d.told(id, message(messageSamples, 1, samples))
+		d.inbound(collective.Offered, id, exchange, part)
+		d.inbound(averaging.Finished, id, exchange, part)
+	}
+	push("b", 1, 50)
+	for _, a := range d.handle(collective.Event{Event: averaging.Event{Kind: collective.Updated}}) {
+		if a.Kind == collective.Send && a.Peer == "b" {
+			d.handle(collective.Event{Event: averaging.Event{Kind: averaging.Finished, Peer: "b", Exchange: a.Exchange}, Transfer: a.Transfer})
+		}
+	}
+	d.handle(collective.Event{Event: averaging.Event{Kind: collective.GradientDone}, Samples: 1}) // an update is being made
+	push("c", 2, 10)
+	d.told("b", message(messageStatus, 2, float64(pulling)))
+	updates := 0
+	for _, a := range d.handle(collective.Event{Event: averaging.Event{Kind: collective.Updated}}) {
+		if a.Kind != collective.Update {
+			continue
+		}
+		if updates++; a.Weight != 10 {
+			t.Errorf("an update of 10 samples and an empty push is of pushes of %g", a.Weight)
+		}
+	}
+	if updates != 1 {
+		t.Errorf("%d updates", updates)
 	}
 }

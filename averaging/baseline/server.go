@@ -124,6 +124,7 @@ func (s *service) contribute() {
 	w := s.employ(s.m.Self)
 	w.samples = s.m.samples
 	if s.m.samples > 0 {
+		w.comes = all
 		s.m.Do(collective.Action{Action: averaging.Action{Kind: collective.Load}, Add: true})
 	}
 	s.arrive(w)
@@ -180,19 +181,20 @@ func (s *service) serve() {
 	for i := range s.board.workers {
 		if w := &s.board.workers[i]; w.state == arrived {
 			s.enter(w, applied)
+			w.samples, w.comes = 0, 0
 		}
 	}
 	s.busy, s.outside = true, outside{}
 	s.m.Do(update)
 }
 
-// usual is the mean number of samples of the pushes of an update. Divided by that, the
-// update is as large as the updates of the single pushes together, whichever parts of them
-// are in it. It is 0 if a worker's number is not known.
+// usual is the mean number of samples of the pushes of an update, without those of which
+// nothing has come. Divided by that, the update is as large as the updates of the single
+// pushes together, whichever parts of them are in it. It is 0 if a worker's number is not known.
 func (s *service) usual() float64 {
 	sum, n := float64(s.outside.samples), float64(s.outside.pushes)
 	for _, w := range s.board.workers {
-		if w.state != arrived {
+		if w.state != arrived || w.comes == 0 {
 			continue
 		}
 		if w.samples <= 0 {
@@ -201,7 +203,7 @@ func (s *service) usual() float64 {
 		sum += float64(w.samples)
 		n++
 	}
-	return sum / n
+	return sum / max(n, 1)
 }
 
 // updated implements role: it lets the workers go on that the gate allows.

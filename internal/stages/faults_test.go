@@ -234,3 +234,23 @@ func TestABrokenSendingGoesOnAtOnce(t *testing.T) {
 		t.Errorf("%+v", c)
 	}
 }
+
+// TestWhatIsSentAgainManyTimesIsWaitedFor: members of the next stage come and go, and who has a micro-batch then has time to answer,
+// however often it was sent before.
+func TestWhatIsSentAgainManyTimesIsWaitedFor(t *testing.T) {
+	h, err := NewHolder(Config{Stages: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	all, now := func(topology.PeerID) bool { return true }, time.Duration(0)
+	h.Members(now, []topology.PeerID{"b"}, all)
+	h.Forward(now, "a", 1, ID{Source: "a"})
+	h.Computed(now, Key{"a", 1}, false)
+	for i := range 100 {
+		now += time.Millisecond
+		h.Members(now, []topology.PeerID{[]topology.PeerID{"c", "b"}[i%2]}, all)
+		if at, any := h.Next(now); !any || at < now+leastWait || at > now+mostWait {
+			t.Fatalf("sent %d times, it is waited for until %s, at %s: %t", i+2, at, now, any)
+		}
+	}
+}

@@ -1,6 +1,7 @@
 package stages
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -122,29 +123,35 @@ func (r *Rounds) Enter(now time.Duration) (round uint64, makes, entered bool) {
 
 // settle finds the round of the version.
 func (r *Rounds) settle(now time.Duration) bool {
-	var fellow *Report
 	const nobody = ^uint64(0)
+	var fellows []Report
+	var rounds []uint64
 	silent, first, least := false, true, nobody
+	if r.report.In {
+		rounds, fellows = append(rounds, r.report.Round), append(fellows, Report{true, r.version + r.report.offset(), r.version})
+	}
 	for id, o := range r.others {
 		if o.left {
 			continue
 		}
 		silent = silent || !o.reported
-		if o.report.In {
-			least = min(least, o.report.Round)
-		}
-		if o.stage != r.stage {
+		if first = first && (o.stage != r.stage || r.self < id); !o.report.In {
 			continue
 		}
-		if first = first && r.self < id; o.report.In && (fellow == nil || o.report.Version > fellow.Version) {
-			fellow = &o.report
+		if rounds = append(rounds, o.report.Round); o.stage == r.stage {
+			fellows = append(fellows, o.report)
+		}
+	}
+	slices.Sort(rounds)
+	middle := append(rounds, nobody)[len(rounds)/2]
+	for _, round := range slices.Backward(rounds) {
+		if middle-round <= maxBehind || round > middle {
+			least = round
 		}
 	}
 	switch {
-	case r.report.In && (fellow == nil || fellow.Version <= r.version):
-		r.round = r.version + r.report.offset()
-	case fellow != nil:
-		r.round = r.version + fellow.offset()
+	case len(fellows) > 0:
+		r.round = r.version + believed(fellows, r.version-middle)
 	case (silent || !r.whole()) && !r.quiet(now):
 		return false // somebody may know better
 	case r.version == initialVersion && (least <= 1 || least == nobody): // those who rest in round 0 say 1, and wait
@@ -155,6 +162,22 @@ func (r *Rounds) settle(now time.Duration) bool {
 		r.round = least
 	}
 	return true
+}
+
+// maxBehind is by how much who waits is behind the middle of those who tell a round; what is said to be further behind is not believed.
+const maxBehind = 1
+
+// believed is the offset that most of a stage tell. Of those that as many tell, it is the one whose round is nearest to the middle of what all
+// tell, which is so far below the version, and then that of the newest parameters: one that lies moves nobody where others know better.
+func believed(fellows []Report, behind uint64) uint64 {
+	tell := map[uint64]int{}
+	for _, f := range fellows {
+		tell[f.offset()]++
+	}
+	far := func(f Report) uint64 { return min(f.offset()+behind, -f.offset()-behind) }
+	return slices.MaxFunc(fellows, func(a, b Report) int {
+		return cmp.Or(cmp.Compare(tell[a.offset()], tell[b.offset()]), cmp.Compare(far(b), far(a)), cmp.Compare(a.Version, b.Version), cmp.Compare(a.Round, b.Round))
+	}).offset()
 }
 
 // initialVersion is that of the parameters with which a run begins.

@@ -14,6 +14,8 @@ const (
 	leastWait  = time.Second
 	mostWait   = 10 * time.Minute
 	usualTimes = 8
+	// maxDoubles is how often the time may double before mostWait bounds it in any case.
+	maxDoubles = 10
 	// maxTries is how often a micro-batch is sent on without an answer, and maxGivenUp by how many it is given up, before it
 	// is lost.
 	maxTries   = 6
@@ -90,7 +92,7 @@ func (s *sender) send(now time.Duration, l *leg) (to topology.PeerID, number uin
 	if l.again {
 		s.counts.Again++
 	}
-	wait := min(max(leastWait, usualTimes*time.Duration(s.trip)), mostWait) << len(l.numbers)
+	wait := min(max(leastWait, usualTimes*time.Duration(s.trip)), mostWait) << min(len(l.numbers), maxDoubles)
 	l.waits, l.again, l.away, l.until = false, false, true, now+min(wait, mostWait)
 	l.numbers = append(l.numbers, number)
 	s.sent[number] = sending{l, to}

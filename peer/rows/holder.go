@@ -39,12 +39,13 @@ type HoldConfig struct {
 
 // Holder gives the rows of one member to others. Safe for concurrent use.
 type Holder struct {
-	set   Set
-	with  HoldConfig
-	began time.Time
-	pool  *pool
-	paces *lru.Cache[transport.PeerID, *rate.Limiter]
-	size  int // approximate bytes of a row
+	set    Set
+	with   HoldConfig
+	began  time.Time
+	pool   *pool
+	paces  *lru.Cache[transport.PeerID, *rate.Limiter]
+	size   int // approximate bytes of a row
+	unsent *unsent
 
 	mu     sync.Mutex
 	ledger *handout.Ledger
@@ -68,7 +69,7 @@ func Hold(n *peer.Node, set Set, with HoldConfig) (*Holder, error) {
 		return nil, fmt.Errorf("looking at the rows that are to be given: %w", err)
 	}
 	with.Rate = max(cmp.Or(with.Rate, DefaultRate), leastRate)
-	h := &Holder{set: set, with: with, began: time.Now(), ledger: ledger, size: size}
+	h := &Holder{set: set, with: with, began: time.Now(), ledger: ledger, size: size, unsent: newUnsent()}
 	h.paces, _ = lru.New[transport.PeerID, *rate.Limiter](maxKnown) // fails for sizes below one only
 	h.pool = newPool(n.Self(), FromConfig{Seed: with.Seed, Bytes: wire.MaxRowsTotal, Check: with.Check, Log: with.Log})
 	served := make(chan struct{})
@@ -145,14 +146,12 @@ func (h *Holder) answer(ctx context.Context, s *framed.Stream) error {
 		s.Refuse(0, wire.ReasonBusy, fmt.Sprintf("%d answers of which it has not told what became of them", out))
 		return nil
 	}
-	got, err := h.rows(ctx, s.Remote(), want)
-	if err == nil {
-		err = h.send(ctx, s, got)
+	got, err := h.give(ctx, s, want)
+	if errors.Is(err, errUnread) {
+		h.pool.log.Warn("refused one that asks for more rows than it reads", zap.String("peer", string(s.Remote())))
+		s.Refuse(0, wire.ReasonBusy, err.Error())
+		return nil
 	}
-	if want.Hops > 0 {
-		h.pool.buffers.Put(got.data)
-	}
-	got.data = nil // frees the memory: the taker may report only much later
 	var done wire.Done
 	if err == nil && want.Hops > 0 && count(got.rows) > 0 {
 		if done, err = h.fate(ctx, s); err == nil && int(done.Trained+done.Lost) > len(got.rows) {
@@ -170,6 +169,32 @@ func (h *Holder) answer(ctx context.Context, s *framed.Stream) error {
 	return err
 }
 
+// errUnread refuses a question while answers to those before have not been read.
+var errUnread = errors.New("answers that are made wait to be read")
+
+// give makes an answer to a question of a taker, and sends it. What it returns has no data: the taker may report only much later.
+func (h *Holder) give(ctx context.Context, s *framed.Stream, want wire.Want) (got answer, err error) {
+	limit := 0
+	if want.Hops > 0 {
+		soon, end := context.WithTimeout(ctx, s.Stall/2) // the taker waits for Stall
+		limit, err = h.unsent.reserve(soon, s.Remote(), h.limit(s.Remote()))
+		if end(); err != nil {
+			return answer{settle: func(int, int) {}}, cmp.Or(ctx.Err(), errUnread)
+		}
+	}
+	got, err = h.rows(ctx, s.Remote(), want, limit)
+	if want.Hops > 0 {
+		h.unsent.add(s.Remote(), len(got.data)-limit)
+		defer h.unsent.add(s.Remote(), -len(got.data))
+		defer h.pool.buffers.Put(got.data)
+	}
+	if err == nil {
+		err = h.send(ctx, s, got)
+	}
+	got.data = nil
+	return got, err
+}
+
 // fate waits until a taker reports what became of an answer. A taker that is still a member may take long: it may be paused.
 func (h *Holder) fate(ctx context.Context, s *framed.Stream) (done wire.Done, err error) {
 	here := func(r transport.Record) bool { return r.Peer == s.Remote() }
@@ -182,8 +207,8 @@ func (h *Holder) fate(ctx context.Context, s *framed.Stream) (done wire.Done, er
 	}
 }
 
-// rows collects the answer to a question of a taker.
-func (h *Holder) rows(ctx context.Context, taker transport.PeerID, want wire.Want) (got answer, err error) {
+// rows collects the answer to a question of a taker, of about limit bytes at most.
+func (h *Holder) rows(ctx context.Context, taker transport.PeerID, want wire.Want, limit int) (got answer, err error) {
 	switch want.Hops {
 	case 0:
 		rest := h.with.About[min(want.First, uint64(len(h.with.About))):]
@@ -192,16 +217,16 @@ func (h *Holder) rows(ctx context.Context, taker transport.PeerID, want wire.Wan
 		got.rows, got.sizes, got.settle = []uint32{min(n, 1)}, []uint32{n}, func(int, int) {}
 		return got, nil
 	case 1:
-		return h.draw(taker, want.Rows)
+		return h.draw(taker, want.Rows, limit)
 	}
 	if h.with.Policy != Random {
 		return answer{settle: func(int, int) {}}, fmt.Errorf("%d hops to a holder that keeps shares for those that ask it: %w", want.Hops, wire.ErrMessage)
 	}
-	for i, left := 0, max(h.limit(taker)/h.size, 1); i < len(want.Rows); i++ { // about as much as an answer of this holder's own
+	for i, left := 0, max(limit/h.size, 1); i < len(want.Rows); i++ { // about as much as an answer of this holder's own
 		want.Rows[i] = min(want.Rows[i], uint32(left))
 		left -= int(want.Rows[i])
 	}
-	self := source{h.pool.self, uint64(h.set.Rows()), func(_ context.Context, rows []uint32) (answer, error) { return h.draw(taker, rows) }}
+	self := source{h.pool.self, uint64(h.set.Rows()), func(_ context.Context, rows []uint32) (answer, error) { return h.draw(taker, rows, limit) }}
 	all := h.pool.draw(ctx, slices.Clone(want.Rows), func() []source { return append(h.pool.sources(want.Hops-1), self) })
 	return joined(len(want.Rows), all), ctx.Err()
 }
@@ -218,10 +243,9 @@ func (h *Holder) limit(taker transport.PeerID) int {
 	return maxAnswer << (min(h.out(taker), maxOut-1) / outDoubles)
 }
 
-// draw hands out rows of this holder's own set: of each part at most as many as most says.
-func (h *Holder) draw(taker transport.PeerID, most []uint32) (got answer, err error) {
+// draw hands out rows of this holder's own set: of each part at most as many as most says, and about limit bytes.
+func (h *Holder) draw(taker transport.PeerID, most []uint32, limit int) (got answer, err error) {
 	var run []int32
-	limit := h.limit(taker)
 	h.account(func(l *handout.Ledger, now time.Duration) {
 		run = l.Take(string(taker), min(count(most), max(limit/h.size, 1)), now)
 	})
@@ -281,6 +305,7 @@ func (h *Holder) send(ctx context.Context, s *framed.Stream, got answer) (err er
 		pace = rate.NewLimiter(rate.Limit(h.with.Rate), h.with.Rate)
 		h.paces.Add(s.Remote(), pace)
 	}
+	defer func() { s.Until = time.Time{} }()
 	m := wire.Rows{Rows: got.rows, Bytes: got.sizes}
 	for rest := got.data; err == nil && (m.Rows != nil || len(rest) > 0); m.Rows, m.Bytes = nil, nil {
 		n := min(len(rest), wire.MaxRowsData)
@@ -288,6 +313,9 @@ func (h *Holder) send(ctx context.Context, s *framed.Stream, got answer) (err er
 		if err = pace.WaitN(ctx, max(n, 1)); err == nil {
 			s.Frame = m.Append(wire.Reserve(s.Frame))
 			err = s.Seal(wire.Header{Type: wire.TypeRows})
+		}
+		if s.Until.IsZero() { // the taker waits no longer either
+			s.Until, s.Late = time.Now().Add(longest), fmt.Errorf("the answer is not read within %v: %w", longest, context.DeadlineExceeded)
 		}
 	}
 	return err

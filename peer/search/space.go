@@ -25,7 +25,7 @@ type Parameter struct {
 	Name      string
 	Kind      Kind
 	Low, High float64  // of Log, above 0, and Linear; both are values, too
-	Whole     bool     // Log and Linear have whole numbers only
+	Whole     bool     // Log and Linear have whole numbers only, from the first to the last between Low and High
 	Choices   []string // of Choice
 }
 
@@ -66,6 +66,7 @@ func (s Space) Validate() error {
 			fault(p.Name, "want a name of its own, of 1 to %d bytes", maxText)
 		}
 		names[p.Name] = true
+		from, to := p.ends()
 		switch finite := !math.IsInf(p.High-p.Low, 0); { // else there is nothing to go a part of between them
 		case p.Kind == Choice:
 			if n := len(p.Choices); n < 1 || n > maxChoices || len(slices.Compact(slices.Sorted(slices.Values(p.Choices)))) != n {
@@ -80,13 +81,24 @@ func (s Space) Validate() error {
 			fault(p.Name, "from %v to %v: want two numbers, the smaller first", p.Low, p.High)
 		case p.Kind == Log && !(p.Low > 0 && p.High/p.Low <= math.MaxFloat64):
 			fault(p.Name, "from %v to %v: want numbers above 0 for %s, and a factor between them that is a number", p.Low, p.High, Log)
+		case from > to:
+			fault(p.Name, "from %v to %v: want a whole number between them", p.Low, p.High)
 		}
 	}
 	return errors.Join(list...)
 }
 
+// ends are the first and last value of Log and Linear.
+func (p Parameter) ends() (low, high float64) {
+	if p.Whole {
+		return math.Ceil(p.Low) + 0, math.Floor(p.High) + 0 // + 0 has no sign
+	}
+	return p.Low, p.High
+}
+
 // at is the value at a place from 0 to 1.
 func (p Parameter) at(place float64) Value {
+	p.Low, p.High = p.ends()
 	x := p.Low + place*(p.High-p.Low)
 	switch {
 	case p.Kind == Choice:
@@ -97,7 +109,7 @@ func (p Parameter) at(place float64) Value {
 		x = p.Low * math.Pow(p.High/p.Low, place)
 	}
 	if x = min(max(x, p.Low), p.High); p.Whole {
-		return Value(strconv.FormatFloat(math.Round(x), 'f', -1, 64))
+		return Value(strconv.FormatFloat(math.Round(x)+0, 'f', -1, 64))
 	}
 	text := strconv.FormatFloat(x, 'g', digits, 64)
 	if short, _ := strconv.ParseFloat(text, 64); short < p.Low || short > p.High || x == p.Low || x == p.High {

@@ -35,3 +35,34 @@ func TestRangesBeyondNumbers(t *testing.T) {
 		}
 	}
 }
+
+// TestWholeNumbersOfFractionalEnds are those between them; where there is none, the range is refused.
+func TestWholeNumbersOfFractionalEnds(t *testing.T) {
+	for _, c := range []struct {
+		kind        Kind
+		low, high   float64
+		first, last Value
+		refused     bool
+	}{
+		{kind: Linear, low: 1.5, high: 4.5, first: "2", last: "4"}, {kind: Log, low: 0.4, high: 9.9, first: "1", last: "9"},
+		{kind: Linear, low: -0.9, high: 0.9, first: "0", last: "0"}, {kind: Linear, low: -1.2, high: 3, first: "-1", last: "3"},
+		{kind: Linear, low: 1.2, high: 1.8, refused: true}, {kind: Log, low: 0.1, high: 0.9, refused: true},
+	} {
+		s := Space{{Name: "x", Kind: c.kind, Low: c.low, High: c.high, Whole: true}}
+		if err := s.Validate(); (err != nil) != c.refused {
+			t.Errorf("from %v to %v: %v", c.low, c.high, err)
+		}
+		if c.refused {
+			continue
+		}
+		grid, _ := s.Grid(9, 9)
+		if grid[0]["x"] != c.first || grid[len(grid)-1]["x"] != c.last {
+			t.Errorf("from %v to %v: a grid of %v", c.low, c.high, grid)
+		}
+		for _, one := range s.Random(200, 1) {
+			if x := number(t, one["x"]); x < c.low || x > c.high || x != math.Trunc(x) || one["x"] == "-0" {
+				t.Errorf("from %v to %v: %v", c.low, c.high, one["x"])
+			}
+		}
+	}
+}

@@ -7,7 +7,9 @@ import (
 	"io/fs"
 	"net"
 	"os"
+	"slices"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
@@ -19,6 +21,9 @@ const (
 	// connections that have sent none yet.
 	firstTimeout = 10 * time.Second
 	maxSilent    = 8
+	// firstWait and longestWait bound the time until a connection is accepted again after an error that passes; it doubles.
+	firstWait   = 5 * time.Millisecond
+	longestWait = time.Second
 )
 
 // listen serves one trainer after another at a Unix socket, until ctx ends.
@@ -36,7 +41,7 @@ func listen(ctx context.Context, path string, s service) (err error) {
 	)
 	defer serving.Wait()
 	for {
-		conn, err := listener.AcceptUnix()
+		conn, err := accepted(ctx, listener.AcceptUnix)
 		switch {
 		case ctx.Err() != nil:
 			return nil
@@ -57,6 +62,22 @@ func listen(ctx context.Context, path string, s service) (err error) {
 			})
 		default:
 			turnAway(conn)
+		}
+	}
+}
+
+// accepted is the next connection. Errors that pass, such as too many open files, are waited out.
+func accepted[Conn any](ctx context.Context, accept func() (Conn, error)) (conn Conn, err error) {
+	passes := func(other syscall.Errno) bool { return errors.Is(err, other) }
+	for wait := firstWait; ; wait = min(2*wait, longestWait) {
+		conn, err = accept()
+		if !slices.ContainsFunc([]syscall.Errno{syscall.EMFILE, syscall.ENFILE, syscall.ENOMEM, syscall.ENOBUFS, syscall.ECONNABORTED, syscall.EINTR}, passes) {
+			return conn, err
+		}
+		select {
+		case <-time.After(wait):
+		case <-ctx.Done():
+			return conn, err
 		}
 	}
 }

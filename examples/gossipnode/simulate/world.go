@@ -39,6 +39,8 @@ const (
 	defaultLink     = "1000,0.2"
 	bytesPerMegabit = 1e6 / 8
 	maxMillis       = 1e6
+	// leastMegabits, a bit a second, carries models within the time that a simulation can count, some 290 years.
+	leastMegabits = 1e-6
 	// BlindFlag has peers say nothing of their sites.
 	BlindFlag = "blind"
 )
@@ -86,6 +88,9 @@ func (w worldSettings) world() (peertest.World, error) {
 	faults.Add(w.parts(&world.Links))
 	if len(w.SlowLink) > 0 && world.Links.Port == 0 {
 		faults.Add(cli.Faultf("slow-link", "%s: --link %s has no limit of which that could be a share", w.SlowLink[0], w.Link))
+	}
+	for i, factor := range world.Links.Slow {
+		faults.If(world.Links.Port > 0 && world.Links.Port/factor < leastMegabits*bytesPerMegabit, "slow-link", "%d=%g: of --link %s that leaves less than %g Mbit/s", i, factor, w.Link, leastMegabits)
 	}
 	for _, kind := range []struct {
 		flag   string
@@ -156,6 +161,9 @@ func parseLink(flag, text string) (bytes float64, delay time.Duration, err error
 	millis, err2 := strconv.ParseFloat(far, 64)
 	if err != nil || err2 != nil || !(megabits >= 0 && megabits <= 1e9) || !(millis >= 0 && millis <= maxMillis) {
 		return 0, 0, cli.Faultf(flag, "%q: want MBPS,MS, as in 100,40 for 100 Mbit/s and 40 ms from one peer to another", text)
+	}
+	if megabits > 0 && megabits < leastMegabits {
+		return 0, 0, cli.Faultf(flag, "%q: want at least %g Mbit/s, or 0 for no limit", text, leastMegabits)
 	}
 	return megabits * bytesPerMegabit, time.Duration(millis * float64(time.Millisecond)), nil
 }
