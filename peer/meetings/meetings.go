@@ -4,11 +4,11 @@
 // Gather needs a name that all know and nobody has used, so meetings are numbered, by three rules. Numbers only grow. Who comes to a
 // meeting that is over goes on to the next; every 32nd and every 1,024th is a mark, by which it goes in leaps. And who has waited for
 // Patience asks whether a mark further on is over, and leaps too, while who is ahead waits. So once all reach each other, all are at one
-// meeting within twice the sum of peer.Sums.Timeout and Patience, whatever was before, and nobody waits longer.
-// One that is alone meets alone, and when others come they find each other. That others have met without this member (ErrMissed) is for
-// the caller to judge: package follow goes on, and who keeps a plan from meeting to meeting may have to end.
-// Limits: with fewer than Sums.AtLeast members a meeting fails (peer.ErrTooFew); two groups that were both too small may stay apart.
-// Where Sums.Timeout is below 40 s it takes longer. Of thousands of other sums between two marks of a run members forget the marks. What to say: packages plan, search, follow.
+// meeting within twice the sum of peer.Sums.Timeout, of 40 s or more, and Patience, whatever was before. One that is alone meets alone.
+//
+// That others have met without this member (ErrMissed) is for the caller to judge: package follow goes on, package search ends. Limits:
+// with fewer than Sums.AtLeast members a meeting fails (peer.ErrTooFew), and two groups that were both too small may stay apart; after
+// thousands of other sums between two marks members forget the marks. What to say at them: packages plan, search and follow.
 package meetings
 
 import (
