@@ -2,7 +2,6 @@ package train
 
 import (
 	"context"
-	"slices"
 	"sync/atomic"
 	"time"
 
@@ -14,6 +13,7 @@ import (
 	"github.com/seed-97356399/murmuration/peer/control"
 	"github.com/seed-97356399/murmuration/peer/optim"
 	"github.com/seed-97356399/murmuration/peer/stats"
+	"github.com/seed-97356399/murmuration/peer/transport"
 	"github.com/seed-97356399/murmuration/tensor"
 )
 
@@ -108,21 +108,44 @@ func rest(ctx context.Context, t *training) (context.Context, error) {
 			}
 			err := t.again(ctx)
 			if err == nil && !worked { // a step would be due
-				err = t.peer.Serve(ctx)
+				err = t.served(ctx)
 			}
 			return ctx, err
 		}
 	}
 }
 
-// restWait is how long a member that has finished waits for those that rest, to see that and to train again.
+// endWait bounds the wait for the model, and for why the run has ended.
+const endWait = time.Minute
+
+// served takes part without a step until the run is over here too.
+func (t *training) served(ctx context.Context) error {
+	within, end := context.WithTimeout(ctx, endWait)
+	defer end()
+	if err := t.peer.Serve(within); ctx.Err() != nil || within.Err() == nil {
+		return err
+	}
+	return peer.ErrRunOver
+}
+
+// restWait is how long a member that has finished waits for those that rest to see that, and to train again.
 const restWait = 5 * restEvery
 
-// awaitResting waits for the members that rest as long as they need to copy the model, or ask for it, before this one goes.
+// awaitResting waits for the members that rest until they have the model too, before this one goes.
 func (t *training) awaitResting(ctx context.Context) {
-	rests := func(m control.Member) bool { return m.State == control.Idle && m.Steps > 0 && m.ID != t.peer.Self() }
-	for until := time.Now().Add(restWait); ctx.Err() == nil && time.Now().Before(until) && slices.ContainsFunc(t.peer.Members(), rests); {
-		time.Sleep(restEvery / 10)
+	rested := map[transport.PeerID]bool{}
+	waits := func(m control.Member, waited time.Duration) bool {
+		if m.State == control.Idle && m.Steps > 0 && m.ID != t.peer.Self() {
+			rested[m.ID] = true
+			return waited < restWait
+		}
+		return rested[m.ID] && m.State != control.Over
+	}
+	for began, more := time.Now(), true; more && ctx.Err() == nil && time.Since(began) < endWait; time.Sleep(restEvery / 10) {
+		more = false
+		for _, m := range t.peer.Members() {
+			more = waits(m, time.Since(began)) || more
+		}
 	}
 }
 
