@@ -141,10 +141,13 @@ func (t *training) awaitResting(ctx context.Context) {
 		}
 		return rested[m.ID] && m.State != control.Over
 	}
-	for began, more := time.Now(), true; more && ctx.Err() == nil && time.Since(began) < endWait; time.Sleep(restEvery / 10) {
-		more = false
+	for began := time.Now(); ctx.Err() == nil && time.Since(began) < endWait; time.Sleep(restEvery / 10) {
+		more := false
 		for _, m := range t.peer.Members() {
 			more = waits(m, time.Since(began)) || more
+		}
+		if !more {
+			return
 		}
 	}
 }
