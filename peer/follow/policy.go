@@ -184,14 +184,11 @@ func (e *estimate) trained(took time.Duration, steps, rows int, accuracy float64
 	}
 }
 
-// stuck tells whether the last trainings were in vain. It begins anew if so.
-func (e *estimate) stuck() bool {
-	if e.vain < inVain {
-		return false
-	}
-	e.least, e.vain = 1, 0
-	return true
-}
+// stuck tells whether the last trainings were in vain.
+func (e *estimate) stuck() bool { return e.vain >= inVain }
+
+// anew begins anew, as old rows have gone.
+func (e *estimate) anew() { e.least, e.vain = 1, 0 }
 
 // mean is the accuracy over time; NaN if it is not known.
 func (e *estimate) mean() float64 {

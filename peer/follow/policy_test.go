@@ -187,5 +187,8 @@ func TestTrainingsInVain(t *testing.T) {
 		if stuck := e.stuck(); stuck != step.stuck {
 			t.Errorf("training %d, accuracy %g: in vain %t", i, step.accuracy, stuck)
 		}
+		if step.stuck {
+			e.anew()
+		}
 	}
 }

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"math/rand/v2"
 	"slices"
 	"time"
 
@@ -19,17 +18,11 @@ const (
 	MaxNew = 1 << 16
 	// DefaultKeep is the default of Config.Keep, MaxKeep the most.
 	DefaultKeep, MaxKeep = 2048, 1 << 20
-	// holdOut is which share of the rows is held out for a time, drawn by chance: one of so many.
-	holdOut = 4
-	// recent is for how many rows one is held out; then it is trained on as any.
-	recent = 512
 	// judged is the most rows of a kind by which a model is measured.
 	judged = 128
 	// lookEvery is the time between two measurements, and rests how many times as long as one there is none.
 	lookEvery, rests = time.Second, 9
 	meetEvery        = time.Second // is the least time between two meetings
-	// contradict is by how many rows of a class it is judged whether they contradict the old ones.
-	contradict = 12
 )
 
 // Arrival is rows that have come together, for instance in a file.
@@ -112,14 +105,9 @@ type follower[T any] struct {
 	Summary
 	meetings meetings.Meetings
 	began    time.Time
-	chance   *rand.Rand
 
-	fresh []T      // new rows
-	names []string // of the arrivals that they are of
-	held  []T      // held out, the oldest first
-	since []int    // which of all that have arrived each is
-	kept  *Reservoir[T]
-	gone  []T // dropped since the last training
+	stock[T]
+	names []string // of the arrivals of the new rows
 	estimate
 	look time.Time // when the next measurement is due
 }
@@ -138,8 +126,7 @@ func Run[T any](ctx context.Context, c Config[T]) (Summary, error) {
 	case !(c.Price > 0 && c.Price <= 1) || !(c.Passes > 0 && c.Passes <= MaxSteps) || c.Batch < 1 || c.Keep < 1 || c.Keep > MaxKeep || int(c.Policy) >= len(policies):
 		return Summary{}, fmt.Errorf("%w: Price %v, Passes %v, Batch %d, Keep %d, Policy %d: want a price above 0 and at most 1, 1 to %d old rows, and the others above 0", ErrConfig, c.Price, c.Passes, c.Batch, c.Keep, c.Policy, MaxKeep)
 	}
-	f := &follower[T]{Config: c, began: time.Now(), chance: rand.New(rand.NewPCG(c.Seed, 0))}
-	f.kept = NewReservoir[T](c.Keep, f.chance)
+	f := &follower[T]{Config: c, began: time.Now(), stock: newStock[T](c.Keep, c.Seed)}
 	var err error
 	for ctx.Err() == nil && err == nil {
 		err = f.turn(ctx)
@@ -148,7 +135,7 @@ func Run[T any](ctx context.Context, c Config[T]) (Summary, error) {
 		err = nil
 	}
 	f.measure()
-	f.Waiting, f.Kept, f.Summary.Accuracy = len(f.fresh)+len(f.held), len(f.kept.Rows()), f.mean()
+	f.Arrived, f.Waiting, f.Kept, f.Summary.Accuracy = f.came, len(f.fresh)+len(f.held), len(f.kept.Rows()), f.mean()
 	return f.Summary, err
 }
 
@@ -214,29 +201,17 @@ func (f *follower[T]) take(a Arrival[T], open bool) {
 			f.kept.Add(row)
 			continue
 		}
-		f.Arrived++
+		f.came++
 		f.add(row)
 	}
 	if a.Old {
 		return
 	}
-	for len(f.held) > 0 && f.since[0] <= f.Arrived-recent {
-		f.fresh = append(f.fresh, f.held[0])
-		f.held, f.since = f.held[1:], f.since[1:]
-	}
+	f.release()
 	if len(a.Rows) > 0 {
 		f.names = append(f.names, a.Name)
 	}
 	f.tell(Event{Arrived: a.Name, Rows: len(a.Rows), Accuracy: f.estimate.accuracy})
-}
-
-// add adds a new row. Which are held out is drawn: by number, it could go with an order in the file.
-func (f *follower[T]) add(row T) {
-	if f.chance.IntN(holdOut) == 0 {
-		f.held, f.since = append(f.held, row), append(f.since, f.Arrived)
-	} else {
-		f.fresh = append(f.fresh, row)
-	}
 }
 
 // glance measures the model if that is due.
@@ -284,13 +259,13 @@ func (f *follower[T]) report() Report {
 
 // train trains on the new rows and the old ones.
 func (f *follower[T]) train(ctx context.Context, steps int) error {
-	dropped := f.drop()
+	dropped := f.dropStale()
 	began, fresh, names := time.Now(), f.fresh, f.names
 	rows := slices.Concat(fresh, f.kept.Rows())
 	if len(rows) == 0 {
 		return nil // the others do
 	}
-	last := f.Arrived
+	last := f.came
 	f.fresh, f.names = nil, nil // what arrives meanwhile is for the next
 	batch, at := make([]T, 0, f.Batch), len(rows)
 	for range steps {
@@ -328,72 +303,14 @@ func (f *follower[T]) train(ctx context.Context, steps int) error {
 	return nil
 }
 
-// drop drops rows of classes of which the newest rows contradict the old ones: those that the model gets right, as it has learned
-// them before; or all old rows of classes of which there are new ones, if trainings were in vain.
-func (f *follower[T]) drop() (dropped int) {
+// dropStale drops old rows that no longer hold.
+func (f *follower[T]) dropStale() (dropped int) {
 	if f.stuck() {
-		of := make(map[int]int)
-		for _, row := range newest(f.fresh, judged) {
-			of[f.Learner.Class(row)]++
-		}
-		f.kept.Drop(func(rows []T) []T {
-			left := slices.DeleteFunc(rows, func(row T) bool { return of[f.Learner.Class(row)] >= contradict })
-			dropped = len(rows) - len(left)
-			return left
-		})
+		dropped = f.dropOld(f.Learner.Class)
+	}
+	if dropped > 0 { // else nothing new has come by which to judge
+		f.anew()
 		return dropped
 	}
-	changed := f.contradicted()
-	if len(changed) == 0 {
-		return 0
-	}
-	var gone []T
-	without := func(rows []T) []T {
-		stale := f.right(rows)
-		for i, row := range rows {
-			if stale[i] = stale[i] && changed[f.Learner.Class(row)]; stale[i] {
-				dropped++
-				gone = append(gone, row)
-			}
-		}
-		at := -1
-		return slices.DeleteFunc(rows, func(T) bool { at++; return stale[at] })
-	}
-	left := without(append(f.fresh, f.held...))
-	f.gone = append(f.gone, gone...)
-	f.fresh, f.held, f.since = nil, nil, nil
-	for _, row := range left {
-		f.add(row)
-	}
-	f.kept.Drop(without)
-	return dropped
-}
-
-// contradicted are the classes of which the model gets old rows right more than three times as often as new ones: the newest,
-// or more of them. Classes of which few new rows have come are judged together.
-func (f *follower[T]) contradicted() map[int]bool {
-	count := func(rows []T, right []bool) map[int]tally {
-		of := make(map[int]tally)
-		for i, row := range rows {
-			class := f.Learner.Class(row)
-			of[class] = of[class].and(right[i])
-		}
-		return of
-	}
-	some, all := spread(f.kept.Rows(), recent), newest(f.fresh, judged)
-	kept, right, changed := count(some, f.right(some)), f.right(all), make(map[int]bool)
-	for _, n := range []int{judged / 4, judged} {
-		news, few := count(newest(all, n), newest(right, n)), [2]tally{}
-		for class, t := range news {
-			if t.all < contradict && kept[class].all > 0 {
-				few[0], few[1] = few[0].plus(t), few[1].plus(kept[class])
-			}
-		}
-		for class, t := range news {
-			if t.contradicts(kept[class]) || t.all < contradict && few[0].contradicts(few[1]) {
-				changed[class] = true
-			}
-		}
-	}
-	return changed
+	return f.dropContradicted(f.right, f.Learner.Class)
 }

@@ -14,9 +14,9 @@ func (t tally) and(right bool) tally {
 	return tally{t.right, t.all + 1}
 }
 
-// contradicts tells whether new rows do so to old ones, which the model knows.
-func (t tally) contradicts(old tally) bool {
-	return t.all >= contradict && old.share() >= 0.5 && old.share() > 3*t.share()
+// contradicts tells whether new rows, so many at least, do so to old ones, which the model knows.
+func (t tally) contradicts(old tally, least int) bool {
+	return t.all >= least && old.share() >= 0.5 && old.share() > 3*t.share()
 }
 
 // newest is at most so many of the rows, the last.
