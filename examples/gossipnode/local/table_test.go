@@ -19,11 +19,12 @@ import (
 	"github.com/seed-97356399/murmuration/examples/gossipnode/watch"
 )
 
-// Rows of a table travel from holders that have prepared them together with those that train and hold none.
+// Rows of a table travel from holders that have prepared them together with those that train and hold none. The models are merged, as
+// on a busy machine all rows may be given out before the second process asks for one.
 func TestATableTravels(t *testing.T) {
 	t.Parallel()
 	data, dir := sums(t, 900), t.TempDir()
-	args := []string{"local", "--json", "--dataset=csv", "--data", data, "--target", "total>0", "--split=row:7/10", "--holders=2", "--peers=2", "--shard=by=half", "--checkpoint", dir, "--epochs=5"}
+	args := []string{"local", "--json", "--dataset=csv", "--data", data, "--target", "total>0", "--split=row:7/10", "--holders=2", "--peers=2", "--shard=by=half", "--checkpoint", dir, "--epochs=20", "--final=merge"}
 	for range 2 { // the second time all have their rows prepared
 		code, out, stderr := program.Try(args...)
 		if code != cli.ExitDone {
@@ -31,7 +32,7 @@ func TestATableTravels(t *testing.T) {
 		}
 		var r result.Result
 		clitest.LastLine(t, out, &r)
-		if r.AUC == nil || !(r.AUC.Min > 0.9) || r.Travelled == nil || r.Holders != 2 || r.HandedOut < 5*630 || r.HandedOut != r.TrainedSamples+r.LostSamples {
+		if r.AUC == nil || !(r.AUC.Min > 0.9) || r.Travelled == nil || r.Holders != 2 || r.HandedOut < 20*630 || r.HandedOut != r.TrainedSamples+r.LostSamples {
 			t.Errorf("%s", out)
 		}
 		for _, member := range []string{"peer-0", "peer-1"} {
