@@ -1,7 +1,6 @@
 package follow
 
 import (
-	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -9,8 +8,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-
-	"github.com/seed-97356399/murmuration/peer/meetings"
 )
 
 // Policy says when a flock trains on.
@@ -187,8 +184,8 @@ func (e *estimate) trained(took time.Duration, steps, rows int, accuracy float64
 // stuck tells whether the last trainings were in vain.
 func (e *estimate) stuck() bool { return e.vain >= inVain }
 
-// anew begins anew, as old rows have gone.
-func (e *estimate) anew() { e.least, e.vain = 1, 0 }
+// anew begins anew, as old rows have gone. If that is no help, the data are harder now: each time more errors are put up with.
+func (e *estimate) anew() { e.least, e.vain = e.least+worse, 0 }
 
 // mean is the accuracy over time; NaN if it is not known.
 func (e *estimate) mean() float64 {
@@ -196,23 +193,4 @@ func (e *estimate) mean() float64 {
 		return math.NaN()
 	}
 	return e.area / e.span.Seconds()
-}
-
-// meet takes part in the next meeting, and returns what all decide. Without the others this member decides alone.
-func (f *follower[T]) meet(ctx context.Context) (Decision, error) {
-	own := f.report()
-	all, err := f.meetings.Gather(ctx, f.Flock, f.Name, own.Encode())
-	if err != nil && !errors.Is(err, meetings.ErrMissed) { // what all decide now follows from what is told now
-		return Decide(f.Policy, f.Price, []Report{own}), fmt.Errorf("%w: this one decides alone", err)
-	}
-	var reports []Report
-	err = nil
-	for _, block := range all {
-		if r, fault := DecodeReport(block); fault == nil {
-			reports = append(reports, r)
-		} else {
-			err = fmt.Errorf("a member is left out: %w", fault)
-		}
-	}
-	return Decide(f.Policy, f.Price, reports), err
 }

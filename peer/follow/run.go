@@ -171,6 +171,25 @@ func (f *follower[T]) turn(ctx context.Context) error {
 	}
 }
 
+// meet takes part in the next meeting, and returns what all decide. Without the others this member decides alone.
+func (f *follower[T]) meet(ctx context.Context) (Decision, error) {
+	own := f.report()
+	all, err := f.meetings.Gather(ctx, f.Flock, f.Name, own.Encode())
+	if err != nil && !errors.Is(err, meetings.ErrMissed) { // what all decide now follows from what is told now
+		return Decide(f.Policy, f.Price, []Report{own}), fmt.Errorf("%w: this one decides alone", err)
+	}
+	var reports []Report
+	err = nil
+	for _, block := range all {
+		if r, fault := DecodeReport(block); fault == nil {
+			reports = append(reports, r)
+		} else {
+			err = fmt.Errorf("a member is left out: %w", fault)
+		}
+	}
+	return Decide(f.Policy, f.Price, reports), err
+}
+
 func (f *follower[T]) tell(e Event) {
 	if f.Told != nil {
 		f.Told(e)
