@@ -134,6 +134,9 @@ func TestFlockFollows(t *testing.T) {
 				t.Errorf("%s: %d trainings of sixty files", policy, summaries[0].Trainings)
 			}
 			for i, s := range summaries {
+				if i < 2 && s.Arrived < 57*64 {
+					t.Errorf("%s: member %d received %d rows, as it was held up", policy, i, s.Arrived)
+				}
 				if policy == follow.BestEffort && (s.Trainings < 10 || models[i].seen[row{0, 5}] == 0) {
 					t.Errorf("member %d has not trained on new labels: %+v", i, s)
 				}
