@@ -349,3 +349,28 @@ func TestCopiesThatAreKept(t *testing.T) {
 		}
 	})
 }
+
+// TestAChoiceThatIsBrokenOff: whose context ends while members are asked for copies of a stage is told so, and not that there are none;
+// its record says no stage any more.
+func TestAChoiceThatIsBrokenOff(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, perceptron(t, 2))
+		ctx, end := context.WithCancelCause(t.Context())
+		_, service := w.liar(0, func(_ context.Context, s *framed.Stream) error {
+			var m wire.Batch
+			if _, err := s.Receive(&m); err == nil && m.Kind == wire.BatchFetch {
+				end(errUseless)
+			}
+			return errUseless
+		})
+		n := w.node("d")
+		t.Cleanup(func() { n.Close() })
+		if place, err := Choose(ctx, n, w.plan); !errors.Is(err, errUseless) {
+			t.Errorf("chose %+v, %v", place, err)
+		}
+		time.Sleep(5 * time.Second)
+		if all := service.Records(); len(all) != 1 || all[0].Stage != 0 {
+			t.Errorf("its record says %+v", all)
+		}
+	})
+}
