@@ -123,7 +123,8 @@ func (s State) Validate() error {
 	}
 	for _, m := range s.Members {
 		named("member", m.Name)
-		f.add(m.Speed < minAmount || m.Link != 0 && m.Link < minAmount, "speed %v, link %v: want %g at least, or no link", m.Speed, m.Link, minAmount)
+		f.add(m.Speed < minAmount, "speed %v: want more than 0", m.Speed)
+		f.add(m.Link != 0 && m.Link < minAmount, "link %v: want %g at least, or 0", m.Link, minAmount)
 		f.amounts("speed", m.Speed, "memory", m.Memory, "link", m.Link, "from", m.From)
 	}
 	return errors.Join(f.list...)
