@@ -66,22 +66,24 @@ func (a *adapters) obeying(changed func(string, []control.Change), life *tasks.L
 	if changed == nil {
 		return nil
 	}
-	turn := make(turn, 1)
+	turn, waiting := make(turn, 1), []func(){} // what is waiting is in order, which that of goroutines that wake up together is not
 	return func(why string, changes []control.Change) {
+		defer turn.take()()
 		listed := func(n control.Change) bool { return n.Do == control.Admit || n.Do == control.Expel }
 		ofList := slices.DeleteFunc(slices.Clone(changes), func(n control.Change) bool { return !listed(n) })
 		if others := slices.DeleteFunc(changes, listed); len(others) > 0 {
-			defer turn.take()()
 			changed(why, others)
 		}
 		if len(ofList) == 0 {
 			return
 		}
+		waiting = append(waiting, func() { changed(why, ofList) })
 		life.Spawn(func(context.Context) {
 			select {
 			case <-time.After(spread):
 				defer turn.take()()
-				changed(why, ofList)
+				waiting[0]()
+				waiting = waiting[1:]
 				a.guard.Look()
 			case <-life.Closing: // a later life hears of it again
 			}
