@@ -3,6 +3,7 @@ package pipeline
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"go.uber.org/zap"
 
@@ -114,9 +115,10 @@ func (r *rounds) goOn() {
 	}
 }
 
-// end leaves the rounds: what is of the next is computed for others, if they make it, and no step is made.
+// end leaves the rounds: what is of the next is computed for others, if they make it, and no step is made. One stage waits for the other,
+// which goes on with this round while its step is not due, or nobody has read that it is.
 func (r *rounds) end() {
-	if r.ended = true; r.stages[0].desk.due {
+	if r.ended = true; !slices.ContainsFunc(r.stages, func(s *stage) bool { return !s.desk.due }) {
 		for _, s := range r.stages {
 			s.desk.due = false
 			s.carryOut(s.machine.Enter(r.now(), r.round+1))
