@@ -217,7 +217,8 @@ func TestRowsThatAreNoNumbers(t *testing.T) {
 	})
 }
 
-// TestPredictionsOfADropout are those of the whole model, without Dropout; who waits for some when the pipeline closes is told.
+// TestPredictionsOfADropout are those of the whole model, without Dropout; who waits for some, or for the parameters of all stages, when the
+// pipeline and its node close is told.
 func TestPredictionsOfADropout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		model, err := nn.Sequential(nn.Linear(inputs, 24), nn.Dropout(0.5), nn.Linear(24, 4)).Build(inputs)
@@ -238,15 +239,23 @@ func TestPredictionsOfADropout(t *testing.T) {
 			t.Errorf("%v, other outputs: %t", err, err == nil)
 		}
 		w.leave(b)
-		waits := make(chan error, 1)
+		waits := make(chan error, 2)
+		ctx, end := context.WithTimeout(context.Background(), time.Hour)
+		defer end()
 		go func() {
-			_, err := a.Predict(context.Background(), x)
+			_, err := a.Predict(ctx, x)
+			waits <- err
+		}()
+		go func() {
+			_, err := a.Whole(ctx)
 			waits <- err
 		}()
 		time.Sleep(time.Second)
 		w.leave(a)
-		if err := <-waits; !errors.Is(err, peer.ErrClosed) {
-			t.Errorf("predicting while it closes: %v", err)
+		for range cap(waits) {
+			if err := <-waits; !errors.Is(err, peer.ErrClosed) {
+				t.Errorf("waiting while it closes: %v", err)
+			}
 		}
 	})
 }

@@ -194,7 +194,7 @@ func (b *Batches) Counts() (all Counts, by map[transport.PeerID]Counts) {
 	return all, maps.Clone(b.pool.taken)
 }
 
-// About asks a holder for its HoldConfig.About, at most so many bytes. It waits for a holder until ctx ends.
+// About asks a holder for its HoldConfig.About, at most so many bytes. It waits for a holder until ctx ends, or Close.
 func (b *Batches) About(ctx context.Context, most int) ([]byte, error) {
 	for {
 		for _, s := range b.pool.sources(1) {
@@ -213,6 +213,8 @@ func (b *Batches) About(ctx context.Context, most int) ([]byte, error) {
 		}
 		select {
 		case <-time.After(again):
+		case <-b.ending:
+			return nil, peer.ErrClosed
 		case <-ctx.Done():
 			return nil, b.waited(ctx)
 		}
