@@ -33,12 +33,11 @@ func (a *adapters) open(network Network, introduce func(context.Context, transpo
 		return fmt.Errorf("%w: %w", ErrConfig, err)
 	}
 	if a.transport == nil {
-		a.own, err = p2pnet.New(p2pnet.Config{
+		if a.own, err = p2pnet.New(p2pnet.Config{
 			Identity: network.Identity, Listen: network.Listen, Known: network.KnownPeers,
 			Admit: a.guard.AdmitID, Member: a.guard.TakesPart, Introduce: introduce, Reachable: reachable,
 			Relay: network.Relay, Uplink: network.Uplink, Log: network.Log,
-		})
-		if err != nil {
+		}); err != nil {
 			return err
 		}
 		a.transport = a.own
@@ -74,20 +73,19 @@ func (a *adapters) obeying(changed func(string, []control.Change), life *tasks.L
 		if others := slices.DeleteFunc(changes, listed); len(others) > 0 {
 			changed(why, others)
 		}
-		if len(ofList) == 0 {
-			return
+		if len(ofList) > 0 {
+			waiting = append(waiting, func() { changed(why, ofList) })
+			life.Spawn(func(context.Context) {
+				select {
+				case <-time.After(spread):
+					defer turn.take()()
+					waiting[0]()
+					waiting = waiting[1:]
+					a.guard.Look()
+				case <-life.Closing: // a later life hears of it again
+				}
+			})
 		}
-		waiting = append(waiting, func() { changed(why, ofList) })
-		life.Spawn(func(context.Context) {
-			select {
-			case <-time.After(spread):
-				defer turn.take()()
-				waiting[0]()
-				waiting = waiting[1:]
-				a.guard.Look()
-			case <-life.Closing: // a later life hears of it again
-			}
-		})
 	}
 }
 

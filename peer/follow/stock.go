@@ -53,12 +53,9 @@ func (s *stock[T]) dropOld(class func(T) int) (dropped int) {
 		of[class(row)]++
 	}
 	old := func(row T) bool { return of[class(row)] >= few }
-	s.kept.Drop(func(rows []T) []T {
-		left := slices.DeleteFunc(rows, old)
-		dropped = len(rows) - len(left)
-		return left
-	})
-	if dropped == 0 {
+	kept := len(s.kept.Rows())
+	s.kept.Drop(func(rows []T) []T { return slices.DeleteFunc(rows, old) })
+	if dropped = kept - len(s.kept.Rows()); dropped == 0 {
 		return 0
 	}
 	before, _ := slices.BinarySearch(s.since, s.came-judged*holdOut/(holdOut-1)+1)

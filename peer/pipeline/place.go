@@ -56,7 +56,7 @@ func Choose(ctx context.Context, n *peer.Node, plan Plan) (Place, error) {
 		return Place{}, err
 	}
 	defer service.Close()
-	c, place := chooser{node: n, self: n.Self(), plan: plan, service: service}, Place{}
+	c, place := chooser{node: n, plan: plan, service: service}, Place{}
 	if err = c.arrive(ctx); err == nil {
 		place.Stage, err = c.settle(ctx)
 	}
@@ -75,7 +75,6 @@ func Choose(ctx context.Context, n *peer.Node, plan Plan) (Place, error) {
 // chooser chooses a stage.
 type chooser struct {
 	node    *peer.Node
-	self    transport.PeerID
 	plan    Plan
 	service *peer.Service
 }
@@ -158,7 +157,7 @@ func (c chooser) better(records []transport.Record, stage int) int {
 		}
 		counts[at]++
 		begun = begun || r.Steps > 0
-		last = last && (at != stage || flock.Trains(r) || r.Peer < c.self)
+		last = last && (at != stage || flock.Trains(r) || r.Peer < c.node.Self())
 	}
 	fewest := slices.Index(counts, slices.Min(counts))
 	if last && counts[stage] > counts[fewest]+1 && (counts[fewest] == 0 || !begun) {

@@ -11,7 +11,6 @@ import (
 	"github.com/seed-97356399/murmuration/internal/framed"
 	"github.com/seed-97356399/murmuration/internal/stages"
 	"github.com/seed-97356399/murmuration/internal/wire"
-	"github.com/seed-97356399/murmuration/peer"
 	"github.com/seed-97356399/murmuration/peer/transport"
 )
 
@@ -170,6 +169,3 @@ func (r *rounds) receive(from transport.PeerID, m wire.Batch) (o outcome, err er
 
 // errRounds: one side has rounds, and the other has none.
 var errRounds = fmt.Errorf("rounds (Config.Rounds) are for all members of a run, or for none: %w", wire.ErrMessage)
-
-// empty is what a member without a micro-batch in a round has for the mean of its stage.
-var empty = peer.Result{Empty: true}

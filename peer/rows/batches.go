@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -137,10 +138,7 @@ func (b *Batches) produce() {
 
 // draw draws up to so many batches. It waits until at least one is complete, or until Close.
 func (b *Batches) draw(batches int) (got answer, ok bool) {
-	need := make([]uint32, batches)
-	for i := range need {
-		need[i] = uint32(b.with.Batch)
-	}
+	need := slices.Repeat([]uint32{uint32(b.with.Batch)}, batches)
 	for all := []answer(nil); ; {
 		all = append(all, b.pool.draw(b.asking, need, func() []source { return b.pool.sources(uint8(b.with.Hops)) })...)
 		whole := 0
