@@ -315,3 +315,28 @@ func TestTrainedTellsOfEachRowOnce(t *testing.T) {
 		}
 	})
 }
+
+// TestAccuracyThatIsNotKnown is NaN: before rows have come that no training has seen, and where only old ones are kept.
+func TestAccuracyThatIsNotKnown(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := &hall{expected: 2, open: map[string]*meeting{}, over: map[string]bool{}, most: 100}
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		defer cancel()
+		var all sync.WaitGroup
+		for _, old := range []bool{false, true} {
+			all.Go(func() {
+				files, came, trained := make(chan follow.Arrival[int], 1), 0, 0
+				files <- follow.Arrival[int]{Name: "one", Rows: make([]int, 20), Old: old}
+				_, err := follow.Run(ctx, follow.Config[int]{Flock: h, Arrivals: files, Learner: &still{failAfter: 1 << 20}, Policy: follow.BestEffort, Told: func(e follow.Event) {
+					if came, trained = came+e.Rows, trained+e.Training; math.IsNaN(e.Accuracy) != (old || e.Training == 0) {
+						t.Errorf("old %v: %+v", old, e)
+					}
+				}})
+				if err != nil || trained == 0 || (came == 0) != old {
+					t.Errorf("old %v: %d rows have come, %d trainings, %v", old, came, trained, err)
+				}
+			})
+		}
+		all.Wait()
+	})
+}

@@ -77,10 +77,8 @@ func (j *job) count(s State) bool {
 		_, j.most = Remaining(j.Task, "", done)
 	}
 	past := j.Task.most() - j.most
-	j.need, j.seen, j.left = max(j.Samples-past, 0), float64(j.Seen+past), make([]int, len(s.Members))
-	for k := range s.Members {
-		j.left[k] = j.need
-	}
+	j.need, j.seen = max(j.Samples-past, 0), float64(j.Seen+past)
+	j.left = slices.Repeat([]int{j.need}, len(s.Members))
 	for k, m := range s.Members {
 		if !j.whole() || len(done) == 0 {
 			break
