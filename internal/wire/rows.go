@@ -92,13 +92,8 @@ func (m *Rows) fields(c Coder) Coder {
 // lost, and nobody has looked at the others.
 type Done struct{ Trained, Lost uint8 }
 
-// Type is TypeDone.
-func (Done) Type() Type { return TypeDone }
-
-// Append implements Message.
-func (m Done) Append(dst []byte) []byte { return m.fields(writer(dst)).out }
-
-// Decode reads a payload into m.
+func (Done) Type() Type                     { return TypeDone }
+func (m Done) Append(dst []byte) []byte     { return m.fields(writer(dst)).out }
 func (m *Done) Decode(payload []byte) error { return m.fields(reader(TypeDone, payload)).Finish() }
 
 func (m *Done) fields(c Coder) Coder {

@@ -36,13 +36,8 @@ type StateRequest struct {
 	Steps uint64
 }
 
-// Type is TypeStateRequest.
-func (StateRequest) Type() Type { return TypeStateRequest }
-
-// Append implements Message.
+func (StateRequest) Type() Type                 { return TypeStateRequest }
 func (m StateRequest) Append(dst []byte) []byte { return m.fields(writer(dst)).out }
-
-// Decode reads a payload into m.
 func (m *StateRequest) Decode(payload []byte) error {
 	return m.fields(reader(TypeStateRequest, payload)).Finish()
 }
@@ -134,13 +129,8 @@ type StateWant struct {
 	First, Count uint32
 }
 
-// Type is TypeStateWant.
-func (StateWant) Type() Type { return TypeStateWant }
-
-// Append implements Message.
+func (StateWant) Type() Type                 { return TypeStateWant }
 func (m StateWant) Append(dst []byte) []byte { return m.fields(writer(dst)).out }
-
-// Decode reads a payload into m.
 func (m *StateWant) Decode(payload []byte) error {
 	return m.fields(reader(TypeStateWant, payload)).Finish()
 }
