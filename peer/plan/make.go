@@ -109,13 +109,7 @@ func (j *job) rank(s State) {
 		prices[k] = float32(j.seconds[k] * s.Members[k].Speed)
 	}
 	slices.SortFunc(j.prefer, func(a, b int) int {
-		if first := cmp.Compare(prices[a], prices[b]); first != 0 {
-			return first
-		}
-		if first := cmp.Compare(s.Members[a].memory(), s.Members[b].memory()); first != 0 {
-			return first
-		}
-		return j.slower(a, b)
+		return cmp.Or(cmp.Compare(prices[a], prices[b]), cmp.Compare(s.Members[a].memory(), s.Members[b].memory()), j.slower(a, b))
 	})
 	j.quickest = math.Inf(1)
 	for _, k := range j.prefer {
