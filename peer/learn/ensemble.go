@@ -46,6 +46,23 @@ type Ensemble struct {
 	Kinds table.Kinds[Model] `json:"-"`
 }
 
+// Check returns an error if the models cannot be combined so. The target has these classes, or nil if it is a number.
+func (e Ensemble) Check(classes []string) error {
+	m := EnsembleModel{Combine: cmp.Or(e.Combine, Average), outputs: max(len(classes), 1)}
+	if err := m.checkCombine(); err != nil {
+		return fmt.Errorf("%w: %w", ErrSettings, err)
+	}
+	linear := []string{"bernoulli-nb", "linear", "logistic", "multinomial-nb", ""} // another's learner may be one
+	if m.Combine == MeanCoefficients && !slices.Contains(linear, Learners().NameOf(e.Learner)) {
+		return noCoefficients(e.Learner)
+	}
+	return nil
+}
+
+func noCoefficients(of any) error {
+	return fmt.Errorf("%w: %T has no coefficients that could be averaged; combine by %s", ErrSettings, of, Average)
+}
+
 // Fit returns an *EnsembleModel; with MeanCoefficients a model of the learner's own type.
 func (e Ensemble) Fit(ctx context.Context, flock table.Flock, rows Rows) (Model, error) {
 	flock = table.Careful(flock)
@@ -59,10 +76,10 @@ func (e Ensemble) Fit(ctx context.Context, flock table.Flock, rows Rows) (Model,
 	if err := agree(ctx, flock, local, fmt.Sprintf("%T of %T", e, e.Learner), e, rows.Features.Names(), rows.Classes); err != nil {
 		return nil, err
 	}
-	m := &EnsembleModel{Combine: cmp.Or(e.Combine, Average), outputs: max(len(rows.Classes), 1), kinds: e.Kinds}
-	if err := m.checkCombine(); err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrSettings, err)
+	if err := e.Check(rows.Classes); err != nil {
+		return nil, err
 	}
+	m := &EnsembleModel{Combine: cmp.Or(e.Combine, Average), outputs: max(len(rows.Classes), 1), kinds: e.Kinds}
 	held := func(row int) bool {
 		return m.Combine == Stack && draw(e.Seed, 0, rows.Features.Key(row)) < stackShare
 	}
@@ -172,7 +189,7 @@ func (c *Coefficients) linear() *Coefficients { return c }
 func (m *EnsembleModel) meanCoefficients() (Model, error) {
 	mean, ok := m.Models[0].(linearModel)
 	if !ok {
-		return nil, fmt.Errorf("%w: %T has no coefficients that could be averaged; combine by %s", ErrSettings, m.Models[0], Average)
+		return nil, noCoefficients(m.Models[0])
 	}
 	all, into := total(m.Weights), mean.linear()
 	for i, model := range m.Models {

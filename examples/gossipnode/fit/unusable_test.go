@@ -1,11 +1,14 @@
 package fit
 
 import (
+	"errors"
 	"strings"
 	"testing"
 
 	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/cli/clitest"
+	"github.com/seed-97356399/murmuration/peer/learn"
+	"github.com/seed-97356399/murmuration/peer/table"
 )
 
 // TestRowsThatCannotBeUsed: another start mends none of these.
@@ -25,6 +28,27 @@ func TestRowsThatCannotBeUsed(t *testing.T) {
 		args := append([]string{"fit", "--in-process", "--peers", "2", "--data", file}, strings.Fields(line)...)
 		if code, _, stderr := program.Try(args...); code != cli.ExitConfig || !strings.Contains(stderr, want) {
 			t.Errorf("%s: exit code %d: %s", line, code, stderr)
+		}
+	}
+}
+
+// TestUncombinable: models that cannot be combined as --apart wants are refused before anything is fitted.
+func TestUncombinable(t *testing.T) {
+	for apart, learner := range map[string]string{"vote": "linear", "mean-coefficients": "tree"} {
+		trial, err := NewTrial(map[string][]string{"data": {houses}, "target": {"price"}, "learner": {learner}, "apart": {apart}, "split": {"row:3/4"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := trial.Open(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		_, err = trial.Score(t.Context(), trial, counted{table.Alone{}, func(name string) {
+			if strings.HasPrefix(name, "fit/prepare") || strings.HasPrefix(name, "fit/learn") {
+				t.Errorf("%s: %s was summed", apart, name)
+			}
+		}}, 0, 1)
+		if !errors.Is(err, learn.ErrSettings) {
+			t.Errorf("%s: %v", apart, err)
 		}
 	}
 }
