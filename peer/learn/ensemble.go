@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
 	"gonum.org/v1/gonum/floats"
 
@@ -100,12 +99,20 @@ func (e Ensemble) Fit(ctx context.Context, flock table.Flock, rows Rows) (Model,
 	return m, nil
 }
 
-// broughtModel is what a member sends: its model, or the reason why it has none.
+// broughtModel is what a member sends: its model, or the error for which it has none, and which of reasons that is.
 type broughtModel struct {
 	typedModel
-	Rows  float64 `json:"rows"`
-	Error string  `json:"error,omitempty"`
+	Rows float64 `json:"rows"`
+	Why  string  `json:"error,omitempty"`
+	Is   string  `json:"is,omitempty"`
 }
+
+func reasons() map[string]error {
+	return map[string]error{"no rows": ErrNoRows, "one class": ErrOneClass, "singular": ErrSingular, "settings": ErrSettings}
+}
+
+func (b broughtModel) Error() string { return b.Why }
+func (b broughtModel) Unwrap() error { return reasons()[b.Is] }
 
 func (e Ensemble) fitOwn(ctx context.Context, own Rows) (b broughtModel, err error) {
 	for i := range own.count() {
@@ -119,8 +126,12 @@ func (e Ensemble) fitOwn(ctx context.Context, own Rows) (b broughtModel, err err
 		return b, fmt.Errorf("learn: fitting this member's model: %w", err)
 	}
 	if err != nil {
-		b = broughtModel{Error: err.Error()}
-		b.Model = json.RawMessage("null")
+		b = broughtModel{typedModel: typedModel{Model: json.RawMessage("null")}, Why: err.Error()}
+		for is, reason := range reasons() {
+			if errors.Is(err, reason) {
+				b.Is = is
+			}
+		}
 	}
 	return b, nil
 }
@@ -133,11 +144,11 @@ func (m *EnsembleModel) gather(ctx context.Context, flock table.Flock, brought b
 		return fmt.Errorf("learn: gathering the models of an ensemble: %w", err)
 	}
 	empty := rows.Select(func(int) bool { return false })
-	why := ErrNoRows.Error()
+	why := ErrNoRows
 	for i, b := range all {
-		if b.Error != "" {
-			if !strings.Contains(b.Error, ErrNoRows.Error()) { // one that has rows says more
-				why = b.Error
+		if b.Why != "" {
+			if !errors.Is(b, ErrNoRows) { // one that has rows says more
+				why = b
 			}
 			continue
 		}
@@ -154,13 +165,7 @@ func (m *EnsembleModel) gather(ctx context.Context, flock table.Flock, brought b
 		m.Models, m.Weights = append(m.Models, model), append(m.Weights, b.Rows)
 	}
 	if len(m.Models) == 0 {
-		err := errors.New(why)
-		for _, known := range []error{ErrNoRows, ErrOneClass} { // members' errors come as texts
-			if before, after, is := strings.Cut(why, known.Error()); is {
-				err = fmt.Errorf("%s%w%s", before, known, after)
-			}
-		}
-		return fmt.Errorf("learn: no member could fit a model of its own: %w", err)
+		return fmt.Errorf("learn: no member could fit a model of its own: %w", why)
 	}
 	return nil
 }
