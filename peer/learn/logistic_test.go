@@ -5,6 +5,7 @@ import (
 	"errors"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/seed-97356399/murmuration/peer/table"
@@ -190,5 +191,24 @@ func BenchmarkLogisticGradient(b *testing.B) {
 	w, g := make([]float64, len(m.columns)+1), make([]float64, len(m.columns)+1)
 	for b.Loop() {
 		m.pass(1, w, g, func(row int, margins []float64) { logLoss(margins, int(rows.Target[row])) })
+	}
+}
+
+// A column whose deviation squared is no number counts as constant, and does not keep the others from their weights.
+func TestHardlyAnyDeviation(t *testing.T) {
+	for _, learner := range []Learner{Logistic{}, Logistic{L1Ratio: 0.5}, LinearSVM{}, Linear{}} {
+		rows := sensorRows(100, 2, 1, 1, 9)
+		want := predict(t, fitAlone(t, learner, rows), rows)
+		tiny := table.Column{Name: "tiny", Numbers: make([]float64, 100)}
+		for i := range tiny.Numbers {
+			tiny.Numbers[i] = 1e-160 * float64(i%7)
+		}
+		rows.Features.Columns = append(rows.Features.Columns, tiny)
+		if got := predict(t, fitAlone(t, learner, rows), rows); !slices.Equal(got, want) {
+			t.Errorf("%T: %v, want %v", learner, got[:4], want[:4])
+		}
+	}
+	if _, err := (Logistic{C: 1e-90}).Fit(t.Context(), table.Alone{}, sensorRows(9, 2, 1, 1, 9)); err == nil {
+		t.Error("a C of 1e-90 is taken")
 	}
 }

@@ -19,6 +19,8 @@ const (
 	// constantBelow is the deviation, as a part of the mean, below which a column counts as constant: less is
 	// rounding.
 	constantBelow = 1e-12
+	// leastScale is a deviation below which a column counts as constant, so that penalty/deviation² is finite.
+	leastScale = 1e-100
 )
 
 // matrix has a member's features, standardized by the mean and the deviation over the flock: otherwise digits of
@@ -130,7 +132,7 @@ func (m *matrix) moments(ctx context.Context, flock table.Flock, b *table.Batch)
 		off := rest[j] / m.total
 		m.mean[j] = sums[j]/m.total + off
 		m.scale[j] = math.Sqrt(max(rest[d+j]/m.total-float64(off*off), 0))
-		if !(m.scale[j] > constantBelow*math.Abs(m.mean[j])) {
+		if !(m.scale[j] > max(constantBelow*math.Abs(m.mean[j]), leastScale)) {
 			m.scale[j] = 0
 		}
 		if math.IsInf(m.mean[j], 0) || math.IsInf(m.scale[j], 0) || math.IsNaN(m.mean[j]) {
