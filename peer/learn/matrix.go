@@ -88,7 +88,7 @@ func checkFeatures(b *table.Batch) error {
 func checkSizes(b *table.Batch) error {
 	for _, c := range b.Columns {
 		if i := slices.IndexFunc(c.Numbers, func(x float64) bool { return math.Abs(x) > maxNumber && !missing(x) }); i >= 0 {
-			return fmt.Errorf("learn: column %q has %g in row %d, too large to add up; scale it first", c.Name, c.Numbers[i], b.Key(i))
+			return fmt.Errorf("learn: column %q is %g in row %d, %w", c.Name, c.Numbers[i], b.Key(i), table.ErrNumbers)
 		}
 	}
 	return table.DistinctNames(b.Names())
@@ -136,7 +136,7 @@ func (m *matrix) moments(ctx context.Context, flock table.Flock, b *table.Batch)
 			m.scale[j] = 0
 		}
 		if math.IsInf(m.mean[j], 0) || math.IsInf(m.scale[j], 0) || math.IsNaN(m.mean[j]) {
-			return fmt.Errorf("learn: column %q has numbers too large to add up; scale it first", m.columns[j])
+			return fmt.Errorf("learn: column %q has numbers that are %w", m.columns[j], table.ErrNumbers)
 		}
 	}
 	return nil

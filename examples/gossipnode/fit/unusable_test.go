@@ -52,3 +52,16 @@ func TestUncombinable(t *testing.T) {
 		}
 	}
 }
+
+// TestNumbersThatCannotBeAddedUp: the error names the column, and what to do with it.
+func TestNumbersThatCannotBeAddedUp(t *testing.T) {
+	file := clitest.WriteFile(t, "x.csv", "n,big,y\n1,1e160,1\n2,-1.7e308,2\n3,1.7e308,2\n4,1e160,1\n"+strings.Repeat("5,3,2\n6,4,1\n", 20))
+	for _, line := range []string{
+		"fit --learner linear --target y", "fit --learner logistic --target y>1", "fit --learner multinomial-nb --target y>1", "fit --learner pca --drop y",
+	} {
+		code, _, stderr := program.Try(append(strings.Fields(line), "--data", file)...)
+		if code != cli.ExitConfig || !strings.Contains(stderr, `"big"`) || !strings.Contains(stderr, "leave it out: see --drop") || strings.Contains(stderr, "json") {
+			t.Errorf("%s: exit code %d: %s", line, code, stderr)
+		}
+	}
+}
