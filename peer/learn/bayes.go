@@ -24,7 +24,7 @@ type GaussianNB struct {
 // Fit gives a *GaussianNBModel.
 func (l GaussianNB) Fit(ctx context.Context, flock table.Flock, rows Rows) (Model, error) {
 	flock = table.Careful(flock)
-	columns, err := begin(ctx, flock, rows, l)
+	columns, err := begin(ctx, flock, nil, rows, l)
 	if err != nil {
 		return nil, err
 	}

@@ -70,20 +70,18 @@ func numbers(b *table.Batch, name string, near int) ([]float64, error) {
 	if column == nil {
 		return nil, fmt.Errorf("learn: there is no column %q, which the model needs", name)
 	}
-	return column.Numbers, checkNumbers(column, b.Rows)
+	return column.Numbers, checkNumbers(b, column)
 }
 
-func checkNumbers(column *table.Column, rows int) error {
+func checkNumbers(b *table.Batch, column *table.Column) error {
 	if column.Kind != table.Number {
 		return fmt.Errorf("learn: column %q is of categories; make numbers of it (one-hot) first", column.Name)
 	}
-	if len(column.Numbers) != rows {
-		return fmt.Errorf("learn: column %q has %d numbers for %d rows", column.Name, len(column.Numbers), rows)
+	if len(column.Numbers) != b.Rows {
+		return fmt.Errorf("learn: column %q has %d numbers for %d rows", column.Name, len(column.Numbers), b.Rows)
 	}
-	for i, x := range column.Numbers {
-		if math.IsNaN(x) || math.IsInf(x, 0) {
-			return fmt.Errorf("learn: column %q has %v in row %d; impute what is missing first", column.Name, x, i)
-		}
+	if i := slices.IndexFunc(column.Numbers, missing); i >= 0 {
+		return fmt.Errorf("learn: column %q has %v in row %d; impute what is missing first, or drop the column", column.Name, column.Numbers[i], b.Key(i))
 	}
 	return nil
 }

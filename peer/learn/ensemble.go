@@ -53,13 +53,9 @@ func (e Ensemble) Check(classes []string) error {
 	}
 	linear := []string{"bernoulli-nb", "linear", "logistic", "multinomial-nb", ""} // another's learner may be one
 	if m.Combine == MeanCoefficients && !slices.Contains(linear, Learners().NameOf(e.Learner)) {
-		return noCoefficients(e.Learner)
+		return fmt.Errorf("%w: %T has no coefficients that could be averaged; combine by %s", ErrSettings, e.Learner, Average)
 	}
 	return nil
-}
-
-func noCoefficients(of any) error {
-	return fmt.Errorf("%w: %T has no coefficients that could be averaged; combine by %s", ErrSettings, of, Average)
 }
 
 // Fit returns an *EnsembleModel; with MeanCoefficients a model of the learner's own type.
@@ -192,15 +188,14 @@ type linearModel interface{ linear() *Coefficients }
 func (c *Coefficients) linear() *Coefficients { return c }
 
 func (m *EnsembleModel) meanCoefficients() (Model, error) {
-	mean, ok := m.Models[0].(linearModel)
-	if !ok {
-		return nil, noCoefficients(m.Models[0])
-	}
-	all, into := total(m.Weights), mean.linear()
+	all, into := total(m.Weights), (*Coefficients)(nil)
 	for i, model := range m.Models {
 		c, ok := model.(linearModel)
+		if ok && i == 0 {
+			into = c.linear()
+		}
 		if !ok || !slices.Equal(c.linear().Columns, into.Columns) || len(c.linear().Intercept) != len(into.Intercept) {
-			return nil, fmt.Errorf("learn: coefficients of unlike models, %T and %T", m.Models[0], model)
+			return nil, fmt.Errorf("%w: no coefficients that could be averaged, of models %T and %T", ErrSettings, m.Models[0], model)
 		}
 		part := ratio(m.Weights[i], all)
 		for o, weights := range c.linear().Weights {

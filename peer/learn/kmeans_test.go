@@ -103,8 +103,8 @@ func TestKMeansSaysWhatIsWrong(t *testing.T) {
 		rows    Rows
 		says    string
 	}{
-		{KMeans{}, none, `column "c0" is NaN in row 41`},
-		{KMeans{}, texts, `column "color" has categories`},
+		{KMeans{}, none, `column "c0" has NaN in row 41`},
+		{KMeans{}, texts, `column "color" is of categories`},
 		{KMeans{}, Rows{Features: &table.Batch{Rows: 1}}, "without columns"},
 		{KMeans{Clusters: -1}, good, "-1 clusters"},
 		{KMeans{}, Rows{Features: good.Features, Weight: []float64{1, -1}}, "the weight of row 1 is -1"},
@@ -119,7 +119,7 @@ func TestKMeansSaysWhatIsWrong(t *testing.T) {
 		t.Errorf("%v; want the member with the NaN to say so, and the other to end too", errs)
 	}
 	m := &KMeansModel{Columns: []string{"other"}, Centers: [][]float64{{1}}}
-	if _, err := m.Predict(nil, good.Features); err == nil || !strings.Contains(err.Error(), `"other" is not there`) {
+	if _, err := m.Predict(nil, good.Features); err == nil || !strings.Contains(err.Error(), `no column "other"`) {
 		t.Errorf("%v; want it to name the column", err)
 	}
 }

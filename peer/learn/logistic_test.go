@@ -3,6 +3,7 @@ package learn
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -120,7 +121,7 @@ func TestLogisticOfRowsThatCannotBe(t *testing.T) {
 	}
 	nan := spoil(func(r *Rows) { r.Features.Columns[2].Numbers[1] = math.NaN() })
 	errs := failParts(t, &Logistic{}, nan)
-	wantError(t, errs[0], `column "far" has NaN in row 1`, "impute")
+	wantError(t, errs[0], fmt.Sprintf(`column "far" has NaN in row %d`, nan[0].Features.Key(1)), "impute")
 	for _, err := range errs[1:] {
 		if !errors.Is(err, table.ErrMember) {
 			t.Errorf("a member whose rows are sound: %v", err)

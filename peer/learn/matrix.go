@@ -46,7 +46,7 @@ type matrix struct {
 
 // newMatrix begins a fit, finds the means and deviations in two sums, and standardizes.
 func newMatrix(ctx context.Context, flock table.Flock, rows Rows, settings any) (*matrix, error) {
-	columns, err := begin(ctx, flock, rows, settings)
+	columns, err := begin(ctx, flock, nil, rows, settings)
 	if err != nil {
 		return nil, err
 	}
@@ -59,13 +59,8 @@ func newMatrix(ctx context.Context, flock table.Flock, rows Rows, settings any) 
 }
 
 // begin checks the rows of all members, which must be numbers with a target, and compares columns, classes and
-// settings. It returns the names of the columns.
-func begin(ctx context.Context, flock table.Flock, rows Rows, settings any) ([]string, error) {
-	return beginUnless(ctx, flock, nil, rows, settings)
-}
-
-// beginUnless is begin for a learner that may have found an error in the rows, local, before.
-func beginUnless(ctx context.Context, flock table.Flock, local error, rows Rows, settings any) ([]string, error) {
+// settings. It returns the names of the columns. local is an error that the learner has found in the rows before.
+func begin(ctx context.Context, flock table.Flock, local error, rows Rows, settings any) ([]string, error) {
 	local = cmp.Or(local, checkTarget(rows), checkFeatures(rows.Features))
 	columns := rows.Features.Names()
 	return columns, agree(ctx, flock, local, fmt.Sprintf("%T", settings), settings, columns, rows.Classes)
@@ -76,7 +71,7 @@ func checkFeatures(b *table.Batch) error {
 		return errNoFeatures
 	}
 	for i := range b.Columns {
-		if err := checkNumbers(&b.Columns[i], b.Rows); err != nil {
+		if err := checkNumbers(b, &b.Columns[i]); err != nil {
 			return err
 		}
 	}

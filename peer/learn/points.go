@@ -33,19 +33,11 @@ func pointsOf(rows Rows, names []string) (points, error) {
 		return p, errors.New("learn: rows without columns")
 	}
 	for j, name := range names {
-		c := rows.Features.FindNear(name, j)
-		switch {
-		case c == nil:
-			return p, fmt.Errorf("learn: column %q is not there", name)
-		case c.Kind != table.Number:
-			return p, fmt.Errorf("learn: column %q has categories, where numbers are wanted; encode it, or drop it", name)
+		column, err := numbers(rows.Features, name, j)
+		if err != nil {
+			return p, err
 		}
-		for row, x := range c.Numbers {
-			if math.IsNaN(x) || math.IsInf(x, 0) {
-				return p, fmt.Errorf("learn: column %q is %v in row %d; impute it, or drop the column", name, x, rows.Features.Key(row))
-			}
-		}
-		p.columns = append(p.columns, c.Numbers)
+		p.columns = append(p.columns, column)
 	}
 	return p, checkRowWeights(rows)
 }
