@@ -190,3 +190,21 @@ func TestForestSplitsByFewValues(t *testing.T) {
 		}
 	}
 }
+
+// A tree for which no row was drawn has the shares of all rows.
+func TestForestOfTreesWithoutRows(t *testing.T) {
+	for classes := 2; classes <= 3; classes++ {
+		rows := Rows{Features: &table.Batch{Rows: classes, Columns: []table.Column{{Name: "x", Numbers: make([]float64, classes)}}}}
+		for c := range classes {
+			rows.Classes, rows.Target = append(rows.Classes, fmt.Sprint(c)), append(rows.Target, float64(c))
+		}
+		m, err := Forest{Trees: 400}.Fit(t.Context(), table.Alone{}, rows)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, err := m.Predict(nil, rows.Features)
+		if last := p[classes-1]; err != nil || math.Abs(total(p[:classes])-1) > 1e-5 || math.Abs(last-1/float64(classes)) > 0.05 {
+			t.Errorf("%v", p[:classes])
+		}
+	}
+}

@@ -56,13 +56,10 @@ func checkTarget(r Rows) error {
 	return nil
 }
 
-// wantClasses returns an error unless the target has two classes or more.
+// wantClasses returns an error unless the target has classes.
 func wantClasses(r Rows) error {
-	switch len(r.Classes) {
-	case 0:
+	if len(r.Classes) == 0 {
 		return errors.New("learn: the target is a number, this learner wants classes; compare it with a limit")
-	case 1:
-		return wantTwo(r.Classes, []float64{1})
 	}
 	return nil
 }
