@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 
 	"gonum.org/v1/gonum/floats"
 )
@@ -29,10 +30,8 @@ func checkRowWeights(r Rows) error {
 	if r.Weight != nil && len(r.Weight) != r.count() {
 		return fmt.Errorf("learn: %d weights for %d rows", len(r.Weight), r.count())
 	}
-	for i, weight := range r.Weight {
-		if !(weight >= 0 && weight <= maxNumber) {
-			return fmt.Errorf("learn: the weight of row %d is %v; want a number from 0 to %g", i, weight, maxNumber)
-		}
+	if i := slices.IndexFunc(r.Weight, func(w float64) bool { return !(w >= 0 && w <= maxNumber) }); i >= 0 {
+		return fmt.Errorf("learn: the weight of row %d is %v; want a number from 0 to %g", i, r.Weight[i], maxNumber)
 	}
 	return nil
 }
