@@ -67,10 +67,7 @@ func (m *CountNBModel) fit(ctx context.Context, flock table.Flock, rows Rows, se
 		local = checkCounts(rows.Features)
 	}
 	columns, err := begin(ctx, flock, local, rows, settings)
-	if err == nil {
-		err = wantClasses(rows)
-	}
-	if err != nil {
+	if err := cmp.Or(err, wantClasses(rows)); err != nil {
 		return nil, err
 	}
 	if alpha = cmp.Or(alpha, 1); !(alpha > 0) {
