@@ -82,8 +82,7 @@ func judge(s settings.Settings, address string, answer peer.Inquiry, err error, 
 	if answer.Peer == "" || answer.RoundTrip == 0 {
 		return []diagnosis{unanswered(s, address, err)}
 	}
-	reached := healthy("join", "%s at %s answers, round trip %s", answer.Peer, address, answer.RoundTrip.Round(10*time.Microsecond))
-	found := []diagnosis{reached}
+	found := []diagnosis{healthy("join", "%s at %s answers, round trip %s", answer.Peer, address, answer.RoundTrip.Round(10*time.Microsecond))}
 	run := healthy("run", "%s takes part in %q", address, s.Run)
 	layout := healthy("layout", "the model there is %s, too", s.Model)
 	var refused *transport.RefusedError
@@ -203,9 +202,6 @@ func bitRate(bytes float64) string {
 
 // readSetting reads a setting of the system; "" if it does not exist.
 func readSetting(name string) string {
-	text, err := os.ReadFile("/proc/sys/" + strings.ReplaceAll(name, ".", "/"))
-	if err != nil {
-		return ""
-	}
+	text, _ := os.ReadFile("/proc/sys/" + strings.ReplaceAll(name, ".", "/"))
 	return strings.TrimSpace(string(text))
 }

@@ -211,17 +211,16 @@ func (w *work) folds(ctx context.Context, training learn.Rows) (*Folds, error) {
 	if err != nil {
 		return nil, err
 	}
-	var areas, off []float64
-	for _, s := range scores {
-		if s.Classes != nil {
-			areas = append(areas, s.Classes.AUC)
-		}
-		if s.Numbers != nil {
-			off = append(off, s.Numbers.RMSE)
+	all, classes := make([]float64, len(folds)), false
+	for i, s := range scores {
+		if classes = s.Classes != nil; classes {
+			all[i] = s.Classes.AUC
+		} else {
+			all[i] = s.Numbers.RMSE
 		}
 	}
-	of := result.AccuracyOf(append(areas, off...)...)
-	if areas != nil {
+	of := result.AccuracyOf(all...)
+	if classes {
 		return &Folds{Count: len(folds), AUC: &of}, nil
 	}
 	return &Folds{Count: len(folds), RMSE: &of}, nil
