@@ -32,7 +32,7 @@ func (c *Coefficients) check() error {
 	return checkFinite(append(c.Weights[:len(c.Weights):len(c.Weights)], c.Intercept)...)
 }
 
-// apply appends the outputs of each row to dst.
+// apply appends the outputs of each row to dst. It returns an error if one is no finite number.
 func (c *Coefficients) apply(dst []float64, features *table.Batch) ([]float64, error) {
 	k, first := len(c.Intercept), len(dst)
 	dst = slices.Grow(dst, k*features.Rows)
@@ -60,6 +60,9 @@ func (c *Coefficients) apply(dst []float64, features *table.Batch) ([]float64, e
 				out[i*k+o] += c.Weights[o][j] * x
 			}
 		}
+	}
+	if i := slices.IndexFunc(out, missing); i >= 0 {
+		return dst[:first], fmt.Errorf("learn: predicting: row %d has numbers that are %w", features.Key(i/k), table.ErrNumbers)
 	}
 	return dst, nil
 }

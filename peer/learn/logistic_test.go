@@ -213,3 +213,20 @@ func TestHardlyAnyDeviation(t *testing.T) {
 		t.Error("a C of 1e-90 is taken")
 	}
 }
+
+// A row of numbers so large that outputs are no numbers is an error that tells the row.
+func TestRowsTooLargeToPredict(t *testing.T) {
+	for learner, classes := range map[Learner]int{Linear{}: 0, Logistic{}: 3, LinearSVM{}: 3} {
+		m := fitAlone(t, learner, sensorRows(100, classes, 1, 1, 9))
+		rows := sensorRows(3, classes, 1, 1, 9)
+		rows.Features.First = 40
+		for j := range rows.Features.Columns {
+			rows.Features.Columns[j].Numbers[1] = math.MaxFloat64
+		}
+		p, err := m.Predict(nil, rows.Features)
+		if !errors.Is(err, table.ErrNumbers) {
+			t.Errorf("%T: %v, %v", learner, p, err)
+		}
+		wantError(t, err, "row 41")
+	}
+}
