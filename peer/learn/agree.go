@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/seed-97356399/murmuration/peer/table"
 )
@@ -44,10 +45,8 @@ func checkWeights(name string, sums ...float64) error {
 // or values that are too large.
 func checkFinite(numbers ...[]float64) error {
 	for _, some := range numbers {
-		for _, x := range some {
-			if x-x != 0 {
-				return fmt.Errorf("learn: the model has %v: a member's sums are at fault, or its numbers too large to add up; scale them first", x)
-			}
+		if i := slices.IndexFunc(some, missing); i >= 0 {
+			return fmt.Errorf("learn: the model has %v: a member's sums are at fault, or its numbers too large to add up; scale them first", some[i])
 		}
 	}
 	return nil

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/seed-97356399/murmuration/peer/table"
 )
@@ -64,10 +65,7 @@ type areaOf struct {
 // histogram sums n bins over the flock. weights has the weight of the class in each bin, then that of all other
 // classes. ends has the largest score of each bin, then the least scores, negated.
 func (a areaOf) histogram(ctx context.Context, flock table.Flock, name string, n int, bin func(score float64, cell int) int) (weights, ends []float64, err error) {
-	weights, ends = make([]float64, 2*n), make([]float64, 2*n)
-	for b := range ends {
-		ends[b] = -2 // below the value of any score
-	}
+	weights, ends = make([]float64, 2*n), slices.Repeat([]float64{-2}, 2*n) // -2 is below any score
 	k := len(a.rows.Classes)
 	for i := range a.rows.count() {
 		score := min(max(a.scores[i*k+a.class], 0), 1)

@@ -25,10 +25,7 @@ type GaussianNB struct {
 func (l GaussianNB) Fit(ctx context.Context, flock table.Flock, rows Rows) (Model, error) {
 	flock = table.Careful(flock)
 	columns, err := begin(ctx, flock, nil, rows, l)
-	if err != nil {
-		return nil, err
-	}
-	if err := wantClasses(rows); err != nil {
+	if err := cmp.Or(err, wantClasses(rows)); err != nil {
 		return nil, err
 	}
 	if !(l.Smoothing >= 0) {

@@ -149,11 +149,8 @@ func binRows(ctx context.Context, flock table.Flock, rows Rows, settings any) (*
 	if err != nil {
 		return nil, err
 	}
-	switch {
-	case all.Rows == 0 || all.Weight == 0:
+	if all.Rows == 0 || all.Weight == 0 {
 		return nil, ErrNoRows
-	case len(rows.Classes) == 1:
-		return nil, wantTwo(rows.Classes, []float64{1})
 	}
 	edges, err := findEdges(ctx, flock, rows.Features, all)
 	if err != nil {

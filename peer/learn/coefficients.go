@@ -32,7 +32,7 @@ func (c *Coefficients) check() error {
 	return checkFinite(append(c.Weights[:len(c.Weights):len(c.Weights)], c.Intercept)...)
 }
 
-// apply appends the outputs of each row to dst.
+// apply appends the outputs of each row to dst. It returns an error if one is no finite number.
 func (c *Coefficients) apply(dst []float64, features *table.Batch) ([]float64, error) {
 	k, first := len(c.Intercept), len(dst)
 	dst = slices.Grow(dst, k*features.Rows)
@@ -61,6 +61,9 @@ func (c *Coefficients) apply(dst []float64, features *table.Batch) ([]float64, e
 			}
 		}
 	}
+	if i := slices.IndexFunc(out, missing); i >= 0 {
+		return dst[:first], fmt.Errorf("learn: predicting: row %d has numbers that are %w", features.Key(i/k), table.ErrNumbers)
+	}
 	return dst, nil
 }
 
@@ -70,10 +73,10 @@ func numbers(b *table.Batch, name string, near int) ([]float64, error) {
 	if column == nil {
 		return nil, fmt.Errorf("learn: there is no column %q, which the model needs", name)
 	}
-	return column.Numbers, checkNumbers(column, b)
+	return column.Numbers, checkNumbers(b, column)
 }
 
-func checkNumbers(column *table.Column, b *table.Batch) error {
+func checkNumbers(b *table.Batch, column *table.Column) error {
 	if column.Kind != table.Number {
 		return fmt.Errorf("learn: column %q is of categories; make numbers of it (one-hot) first", column.Name)
 	}
@@ -81,7 +84,7 @@ func checkNumbers(column *table.Column, b *table.Batch) error {
 		return fmt.Errorf("learn: column %q has %d numbers for %d rows", column.Name, len(column.Numbers), b.Rows)
 	}
 	if i := slices.IndexFunc(column.Numbers, missing); i >= 0 {
-		return fmt.Errorf("learn: column %q has %v in row %d; impute what is missing first", column.Name, column.Numbers[i], b.Key(i))
+		return fmt.Errorf("learn: column %q has %v in row %d; impute what is missing first, or drop the column", column.Name, column.Numbers[i], b.Key(i))
 	}
 	return nil
 }

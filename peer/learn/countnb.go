@@ -67,10 +67,7 @@ func (m *CountNBModel) fit(ctx context.Context, flock table.Flock, rows Rows, se
 		local = checkCounts(rows.Features)
 	}
 	columns, err := begin(ctx, flock, local, rows, settings)
-	if err == nil {
-		err = wantClasses(rows)
-	}
-	if err != nil {
+	if err := cmp.Or(err, wantClasses(rows)); err != nil {
 		return nil, err
 	}
 	if alpha = cmp.Or(alpha, 1); !(alpha > 0) {
@@ -112,10 +109,8 @@ func checkCounts(b *table.Batch) error {
 		return nil
 	}
 	for _, c := range b.Columns {
-		for i, x := range c.Numbers {
-			if x < 0 {
-				return fmt.Errorf("learn: column %q has %v in row %d; multinomial naive Bayes takes counts, none negative (do not standardize them)", c.Name, x, i)
-			}
+		if i := slices.IndexFunc(c.Numbers, func(x float64) bool { return x < 0 }); i >= 0 {
+			return fmt.Errorf("learn: column %q has %v in row %d; multinomial naive Bayes takes counts, none negative (do not standardize them)", c.Name, c.Numbers[i], b.Key(i))
 		}
 	}
 	return nil

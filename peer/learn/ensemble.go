@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
 	"gonum.org/v1/gonum/floats"
 
@@ -46,6 +45,19 @@ type Ensemble struct {
 	Kinds table.Kinds[Model] `json:"-"`
 }
 
+// Check returns an error if the models cannot be combined so. The target has these classes, or nil if it is a number.
+func (e Ensemble) Check(classes []string) error {
+	m := EnsembleModel{Combine: cmp.Or(e.Combine, Average), outputs: max(len(classes), 1)}
+	if err := m.checkCombine(); err != nil {
+		return fmt.Errorf("%w: %w", ErrSettings, err)
+	}
+	linear := []string{"bernoulli-nb", "linear", "logistic", "multinomial-nb", ""} // another's learner may be one
+	if m.Combine == MeanCoefficients && !slices.Contains(linear, Learners().NameOf(e.Learner)) {
+		return fmt.Errorf("%w: %T has no coefficients that could be averaged; combine by %s", ErrSettings, e.Learner, Average)
+	}
+	return nil
+}
+
 // Fit returns an *EnsembleModel; with MeanCoefficients a model of the learner's own type.
 func (e Ensemble) Fit(ctx context.Context, flock table.Flock, rows Rows) (Model, error) {
 	flock = table.Careful(flock)
@@ -59,10 +71,10 @@ func (e Ensemble) Fit(ctx context.Context, flock table.Flock, rows Rows) (Model,
 	if err := agree(ctx, flock, local, fmt.Sprintf("%T of %T", e, e.Learner), e, rows.Features.Names(), rows.Classes); err != nil {
 		return nil, err
 	}
-	m := &EnsembleModel{Combine: cmp.Or(e.Combine, Average), outputs: max(len(rows.Classes), 1), kinds: e.Kinds}
-	if err := m.checkCombine(); err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrSettings, err)
+	if err := e.Check(rows.Classes); err != nil {
+		return nil, err
 	}
+	m := &EnsembleModel{Combine: cmp.Or(e.Combine, Average), outputs: max(len(rows.Classes), 1), kinds: e.Kinds}
 	held := func(row int) bool {
 		return m.Combine == Stack && draw(e.Seed, 0, rows.Features.Key(row)) < stackShare
 	}
@@ -83,12 +95,20 @@ func (e Ensemble) Fit(ctx context.Context, flock table.Flock, rows Rows) (Model,
 	return m, nil
 }
 
-// broughtModel is what a member sends: its model, or the reason why it has none.
+// broughtModel is what a member sends: its model, or the error for which it has none, and which of reasons that is.
 type broughtModel struct {
 	typedModel
-	Rows  float64 `json:"rows"`
-	Error string  `json:"error,omitempty"`
+	Rows float64 `json:"rows"`
+	Why  string  `json:"error,omitempty"`
+	Is   string  `json:"is,omitempty"`
 }
+
+func reasons() map[string]error {
+	return map[string]error{"no rows": ErrNoRows, "one class": ErrOneClass, "singular": ErrSingular, "settings": ErrSettings}
+}
+
+func (b broughtModel) Error() string { return b.Why }
+func (b broughtModel) Unwrap() error { return reasons()[b.Is] }
 
 func (e Ensemble) fitOwn(ctx context.Context, own Rows) (b broughtModel, err error) {
 	for i := range own.count() {
@@ -102,8 +122,12 @@ func (e Ensemble) fitOwn(ctx context.Context, own Rows) (b broughtModel, err err
 		return b, fmt.Errorf("learn: fitting this member's model: %w", err)
 	}
 	if err != nil {
-		b = broughtModel{Error: err.Error()}
-		b.Model = json.RawMessage("null")
+		b = broughtModel{typedModel: typedModel{Model: json.RawMessage("null")}, Why: err.Error()}
+		for is, reason := range reasons() {
+			if errors.Is(err, reason) {
+				b.Is = is
+			}
+		}
 	}
 	return b, nil
 }
@@ -116,11 +140,11 @@ func (m *EnsembleModel) gather(ctx context.Context, flock table.Flock, brought b
 		return fmt.Errorf("learn: gathering the models of an ensemble: %w", err)
 	}
 	empty := rows.Select(func(int) bool { return false })
-	why := ErrNoRows.Error()
+	why := ErrNoRows
 	for i, b := range all {
-		if b.Error != "" {
-			if !strings.Contains(b.Error, ErrNoRows.Error()) { // one that has rows says more
-				why = b.Error
+		if b.Why != "" {
+			if !errors.Is(b, ErrNoRows) { // one that has rows says more
+				why = b
 			}
 			continue
 		}
@@ -137,13 +161,7 @@ func (m *EnsembleModel) gather(ctx context.Context, flock table.Flock, brought b
 		m.Models, m.Weights = append(m.Models, model), append(m.Weights, b.Rows)
 	}
 	if len(m.Models) == 0 {
-		err := errors.New(why)
-		for _, known := range []error{ErrNoRows, ErrOneClass} { // members' errors come as texts
-			if before, after, is := strings.Cut(why, known.Error()); is {
-				err = fmt.Errorf("%s%w%s", before, known, after)
-			}
-		}
-		return fmt.Errorf("learn: no member could fit a model of its own: %w", err)
+		return fmt.Errorf("learn: no member could fit a model of its own: %w", why)
 	}
 	return nil
 }
@@ -170,15 +188,14 @@ type linearModel interface{ linear() *Coefficients }
 func (c *Coefficients) linear() *Coefficients { return c }
 
 func (m *EnsembleModel) meanCoefficients() (Model, error) {
-	mean, ok := m.Models[0].(linearModel)
-	if !ok {
-		return nil, fmt.Errorf("%w: %T has no coefficients that could be averaged; combine by %s", ErrSettings, m.Models[0], Average)
-	}
-	all, into := total(m.Weights), mean.linear()
+	all, into := total(m.Weights), (*Coefficients)(nil)
 	for i, model := range m.Models {
 		c, ok := model.(linearModel)
+		if ok && i == 0 {
+			into = c.linear()
+		}
 		if !ok || !slices.Equal(c.linear().Columns, into.Columns) || len(c.linear().Intercept) != len(into.Intercept) {
-			return nil, fmt.Errorf("learn: coefficients of unlike models, %T and %T", m.Models[0], model)
+			return nil, fmt.Errorf("%w: no coefficients that could be averaged, of models %T and %T", ErrSettings, m.Models[0], model)
 		}
 		part := ratio(m.Weights[i], all)
 		for o, weights := range c.linear().Weights {

@@ -175,6 +175,17 @@ func TestEnsembleOfMembersThatCannotFit(t *testing.T) {
 			t.Errorf("%v; want ErrNoRows of all", err)
 		}
 	}
+	// What a member says is not searched for the texts of errors.
+	for brings, want := range map[string]error{
+		`{"error":"column \"learn: no member has rows; check the target, the split and the file\" is empty","model":null}`: nil,
+		`{"error":"nothing to fit","is":"no rows","model":null}`:                                                           ErrNoRows,
+		`{"error":"all alike","is":"one class","model":null}`:                                                              ErrOneClass,
+	} {
+		_, err := (&Ensemble{Learner: &Logistic{}}).Fit(t.Context(), rogue{brings: brings}, parts[1])
+		if got := errors.Is(err, ErrNoRows) || errors.Is(err, ErrOneClass); got != (want != nil) || want != nil && !errors.Is(err, want) {
+			t.Errorf("%s: %v, want %v", brings, err, want)
+		}
+	}
 	for _, e := range []*Ensemble{{}, {Learner: &Logistic{}, Combine: "guess"}} {
 		if _, err := e.Fit(t.Context(), table.Alone{}, rows); err == nil {
 			t.Errorf("%+v is taken", e)

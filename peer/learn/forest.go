@@ -154,11 +154,18 @@ func (m *TreeModel) meanLeaf(d *gradients, sums, base []float64) float64 {
 	}
 	if d.class == nil {
 		p := min(max(d.value(sums[2], sums[1], 0), 0), 1)
+		if sums[1] == 0 { // no row was drawn for the tree
+			p = sigmoid(base[0])
+		}
 		return math.RoundToEven(p*shareDigits) / shareDigits
 	}
 	at := len(m.shares)
-	for _, weight := range sums[2:] {
-		m.shares = append(m.shares, math.RoundToEven(weight/max(sums[1], 1)*shareDigits)/shareDigits)
+	for c, weight := range sums[2:] {
+		share := weight / sums[1]
+		if sums[1] == 0 {
+			share = math.Exp(base[c])
+		}
+		m.shares = append(m.shares, math.RoundToEven(share*shareDigits)/shareDigits)
 	}
 	return float64(at)
 }

@@ -142,16 +142,16 @@ func TestForestBoundsItsSums(t *testing.T) {
 	}
 }
 
-// Rows of ten kinds that hardly differ by any one column, some 30 of each: a forest whose leaves want 20
+// Rows of ten kinds that hardly differ by any one column, some 20 of each: a forest whose leaves want 20
 // rows cannot tell them apart as one by default does.
 func TestForestTellsFewRowsApart(t *testing.T) {
 	rng := rand.New(rand.NewPCG(4, 4))
-	rows := Rows{Features: &table.Batch{Rows: 600}, Target: make([]float64, 600)}
+	rows := Rows{Features: &table.Batch{Rows: 400}, Target: make([]float64, 400)}
 	for c := range 10 {
 		rows.Classes = append(rows.Classes, fmt.Sprint(c))
 	}
 	for j := range 16 {
-		c := table.Column{Name: fmt.Sprint("p", j), Numbers: make([]float64, 600)}
+		c := table.Column{Name: fmt.Sprint("p", j), Numbers: make([]float64, 400)}
 		for i := range c.Numbers {
 			rows.Target[i] = float64(i % 10)
 			c.Numbers[i] = math.Round(8 + 4*math.Sin(float64((j+1)*(i%10+3))) + 3*rng.NormFloat64())
@@ -170,5 +170,41 @@ func TestForestTellsFewRowsApart(t *testing.T) {
 		t.Errorf("accuracy %.3f by default, %.3f with 20 rows a leaf", few, many)
 	} else {
 		t.Logf("accuracy %.3f by default, %.3f with 20 rows a leaf", few, many)
+	}
+}
+
+// A column of two or twelve values splits nodes of few rows too.
+func TestForestSplitsByFewValues(t *testing.T) {
+	for _, values := range []int{2, 12} {
+		rows := Rows{Features: &table.Batch{Rows: 15 * values, Columns: []table.Column{{Name: "x"}}}}
+		for i := range rows.Features.Rows {
+			x := float64(i % values)
+			rows.Features.Columns[0].Numbers = append(rows.Features.Columns[0].Numbers, x)
+			rows.Target = append(rows.Target, math.Mod(x*x, 7))
+		}
+		for i, y := range predict(t, fitParts(t, Forest{Trees: 20}, rows), rows) {
+			if math.Abs(y-rows.Target[i]) > 0.1 {
+				t.Errorf("%d values: %v of %v", values, y, rows.Target[i])
+				break
+			}
+		}
+	}
+}
+
+// A tree for which no row was drawn has the shares of all rows.
+func TestForestOfTreesWithoutRows(t *testing.T) {
+	for classes := 2; classes <= 3; classes++ {
+		rows := Rows{Features: &table.Batch{Rows: classes, Columns: []table.Column{{Name: "x", Numbers: make([]float64, classes)}}}}
+		for c := range classes {
+			rows.Classes, rows.Target = append(rows.Classes, fmt.Sprint(c)), append(rows.Target, float64(c))
+		}
+		m, err := Forest{Trees: 400}.Fit(t.Context(), table.Alone{}, rows)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, err := m.Predict(nil, rows.Features)
+		if last := p[classes-1]; err != nil || math.Abs(total(p[:classes])-1) > 1e-5 || math.Abs(last-1/float64(classes)) > 0.05 {
+			t.Errorf("%v", p[:classes])
+		}
 	}
 }

@@ -18,27 +18,32 @@ const blockRows = 1024
 type layout struct {
 	columns []int32
 	offset  []int32 // index of each column's first bin; then the number of all bins
-	level   int     // each bin joins 1<<level bins of the rows
+	level   int     // bins are joined until at most (maxBins+1)>>level of a column are left
 }
 
 // coarseColumn is a column with joined bins.
 type coarseColumn struct {
-	bins int
-	to   [256]uint8
+	bins  int
+	shift uint // of numbers: 1<<shift bins of the rows are one
+	to    [256]uint8
 }
 
 // maxLevel bounds how coarse bins get: at least 16 bins of values are left.
 const maxLevel = 4
 
-// coarsen joins neighbouring ranges of numbers, or the rarest categories with the bin of all others.
+// coarsen joins neighbouring ranges of numbers, or the rarest categories with the bin of all others. A column of few
+// values keeps them.
 func coarsen(c *binColumn, level int) *coarseColumn {
-	values := c.bins - 1
-	out := &coarseColumn{bins: (values+1<<level-1)>>level + 1}
-	if c.category {
-		out.bins = min(values, (maxBins+1)>>level) + 1
+	values, most := c.bins-1, (maxBins+1)>>level
+	out := &coarseColumn{bins: min(values, most) + 1}
+	if !c.category {
+		for values > most<<out.shift {
+			out.shift++
+		}
+		out.bins = (values-1)>>out.shift + 2
 	}
 	for bin := range values {
-		to := bin >> level
+		to := bin >> out.shift
 		if c.category {
 			to = min(bin, out.bins-2)
 		}

@@ -27,11 +27,8 @@ func (f kmeansFit) start(ctx context.Context) (centers, error) {
 		}
 	})
 	var candidates centers
-	off := make([]float64, p.rows.count()) // squared distance from the nearest candidate
+	off := slices.Repeat([]float64{math.Inf(1)}, p.rows.count()) // squared distance from the nearest candidate
 	near := make([]int, p.rows.count())
-	for i := range off {
-		off[i] = math.Inf(1)
-	}
 	aim := 2 * f.Clusters
 	for round := 0; ; round++ {
 		if err := drawn.gatherAll(ctx, f.flock, fmt.Sprintf("drawn%d", round), d); err != nil {

@@ -114,8 +114,8 @@ type descent struct {
 }
 
 func (d descent) check() error {
-	if !(d.c >= 0) || !(d.l1Ratio >= 0 && d.l1Ratio <= 1) || !(d.tolerance >= 0) || d.iterations < 0 {
-		return fmt.Errorf("learn: C %v, L1Ratio %v, tolerance %v, %d iterations: want none negative and L1Ratio up to 1",
+	if !(d.c == 0 || d.c >= 1/maxNumber) || !(d.l1Ratio >= 0 && d.l1Ratio <= 1) || !(d.tolerance >= 0) || d.iterations < 0 {
+		return fmt.Errorf("learn: C %v, L1Ratio %v, tolerance %v, %d iterations: want none negative, L1Ratio up to 1, and C of 1e-75 or more",
 			d.c, d.l1Ratio, d.tolerance, d.iterations)
 	}
 	return nil

@@ -3,8 +3,10 @@ package learn
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/seed-97356399/murmuration/peer/table"
@@ -119,7 +121,7 @@ func TestLogisticOfRowsThatCannotBe(t *testing.T) {
 	}
 	nan := spoil(func(r *Rows) { r.Features.Columns[2].Numbers[1] = math.NaN() })
 	errs := failParts(t, &Logistic{}, nan)
-	wantError(t, errs[0], `column "far" has NaN in row 2`, "impute")
+	wantError(t, errs[0], fmt.Sprintf(`column "far" has NaN in row %d`, nan[0].Features.Key(1)), "impute")
 	for _, err := range errs[1:] {
 		if !errors.Is(err, table.ErrMember) {
 			t.Errorf("a member whose rows are sound: %v", err)
@@ -190,5 +192,41 @@ func BenchmarkLogisticGradient(b *testing.B) {
 	w, g := make([]float64, len(m.columns)+1), make([]float64, len(m.columns)+1)
 	for b.Loop() {
 		m.pass(1, w, g, func(row int, margins []float64) { logLoss(margins, int(rows.Target[row])) })
+	}
+}
+
+// A column whose deviation squared is no number counts as constant, and does not keep the others from their weights.
+func TestHardlyAnyDeviation(t *testing.T) {
+	for _, learner := range []Learner{Logistic{}, Logistic{L1Ratio: 0.5}, LinearSVM{}, Linear{}} {
+		rows := sensorRows(100, 2, 1, 1, 9)
+		want := predict(t, fitAlone(t, learner, rows), rows)
+		tiny := table.Column{Name: "tiny", Numbers: make([]float64, 100)}
+		for i := range tiny.Numbers {
+			tiny.Numbers[i] = 1e-160 * float64(i%7)
+		}
+		rows.Features.Columns = append(rows.Features.Columns, tiny)
+		if got := predict(t, fitAlone(t, learner, rows), rows); !slices.Equal(got, want) {
+			t.Errorf("%T: %v, want %v", learner, got[:4], want[:4])
+		}
+	}
+	if _, err := (Logistic{C: 1e-90}).Fit(t.Context(), table.Alone{}, sensorRows(9, 2, 1, 1, 9)); err == nil {
+		t.Error("a C of 1e-90 is taken")
+	}
+}
+
+// A row of numbers so large that outputs are no numbers is an error that tells the row.
+func TestRowsTooLargeToPredict(t *testing.T) {
+	for learner, classes := range map[Learner]int{Linear{}: 0, Logistic{}: 3, LinearSVM{}: 3} {
+		m := fitAlone(t, learner, sensorRows(100, classes, 1, 1, 9))
+		rows := sensorRows(3, classes, 1, 1, 9)
+		rows.Features.First = 40
+		for j := range rows.Features.Columns {
+			rows.Features.Columns[j].Numbers[1] = math.MaxFloat64
+		}
+		p, err := m.Predict(nil, rows.Features)
+		if !errors.Is(err, table.ErrNumbers) {
+			t.Errorf("%T: %v, %v", learner, p, err)
+		}
+		wantError(t, err, "row 41")
 	}
 }

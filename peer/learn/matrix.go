@@ -19,6 +19,8 @@ const (
 	// constantBelow is the deviation, as a part of the mean, below which a column counts as constant: less is
 	// rounding.
 	constantBelow = 1e-12
+	// leastScale is a deviation below which a column counts as constant, so that penalty/deviation² is finite.
+	leastScale = 1e-100
 )
 
 // matrix has a member's features, standardized by the mean and the deviation over the flock: otherwise digits of
@@ -57,7 +59,7 @@ func newMatrix(ctx context.Context, flock table.Flock, rows Rows, settings any) 
 }
 
 // begin checks the rows of all members, which must be numbers with a target, and compares columns, classes and
-// settings. It returns the names of the columns. local is an error that the learner has found in the rows before, or nil.
+// settings. It returns the names of the columns. local is an error that the learner has found in the rows before.
 func begin(ctx context.Context, flock table.Flock, local error, rows Rows, settings any) ([]string, error) {
 	local = cmp.Or(local, checkTarget(rows), checkFeatures(rows.Features))
 	columns := rows.Features.Names()
@@ -69,7 +71,7 @@ func checkFeatures(b *table.Batch) error {
 		return errNoFeatures
 	}
 	for i := range b.Columns {
-		if err := checkNumbers(&b.Columns[i], b); err != nil {
+		if err := checkNumbers(b, &b.Columns[i]); err != nil {
 			return err
 		}
 	}
@@ -81,7 +83,7 @@ func checkFeatures(b *table.Batch) error {
 func checkSizes(b *table.Batch) error {
 	for _, c := range b.Columns {
 		if i := slices.IndexFunc(c.Numbers, func(x float64) bool { return math.Abs(x) > maxNumber && !missing(x) }); i >= 0 {
-			return fmt.Errorf("learn: column %q has %g in row %d, too large to add up; scale it first", c.Name, c.Numbers[i], b.Key(i))
+			return fmt.Errorf("learn: column %q is %g in row %d, %w", c.Name, c.Numbers[i], b.Key(i), table.ErrNumbers)
 		}
 	}
 	return table.DistinctNames(b.Names())
@@ -125,11 +127,11 @@ func (m *matrix) moments(ctx context.Context, flock table.Flock, b *table.Batch)
 		off := rest[j] / m.total
 		m.mean[j] = sums[j]/m.total + off
 		m.scale[j] = math.Sqrt(max(rest[d+j]/m.total-float64(off*off), 0))
-		if !(m.scale[j] > constantBelow*math.Abs(m.mean[j])) {
+		if !(m.scale[j] > max(constantBelow*math.Abs(m.mean[j]), leastScale)) {
 			m.scale[j] = 0
 		}
 		if math.IsInf(m.mean[j], 0) || math.IsInf(m.scale[j], 0) || math.IsNaN(m.mean[j]) {
-			return fmt.Errorf("learn: column %q has numbers too large to add up; scale it first", m.columns[j])
+			return fmt.Errorf("learn: column %q has numbers that are %w", m.columns[j], table.ErrNumbers)
 		}
 	}
 	return nil

@@ -32,11 +32,11 @@ func pointsOf(rows Rows, names []string) (points, error) {
 		return p, errors.New("learn: rows without columns")
 	}
 	for j, name := range names {
-		values, err := numbers(rows.Features, name, j)
+		column, err := numbers(rows.Features, name, j)
 		if err != nil {
 			return p, err
 		}
-		p.columns = append(p.columns, values)
+		p.columns = append(p.columns, column)
 	}
 	return p, checkRowWeights(rows)
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 
 	"gonum.org/v1/gonum/floats"
 
@@ -220,10 +221,8 @@ func checkPredictions(p []float64, want int, least, most float64) error {
 	if len(p) != want {
 		return fmt.Errorf("learn: evaluating: %d predictions where rows and classes make %d", len(p), want)
 	}
-	for i, x := range p {
-		if !(x >= least && x <= most) {
-			return fmt.Errorf("learn: evaluating: prediction %d is %v; want a number from %v to %v", i, x, least, most)
-		}
+	if i := slices.IndexFunc(p, func(x float64) bool { return !(x >= least && x <= most) }); i >= 0 {
+		return fmt.Errorf("learn: evaluating: prediction %d is %v; want a number from %v to %v", i, p[i], least, most)
 	}
 	return nil
 }

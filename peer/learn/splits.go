@@ -80,7 +80,7 @@ func (f *finder) find(l *layout, levels []*coarseColumn, hist, all []float64, be
 		if f.table.columns[c].category {
 			f.category(c, levels[c], h, all, best, left)
 		} else {
-			f.number(c, levels[c], l.level, h, all, best, left)
+			f.number(c, levels[c], h, all, best, left)
 		}
 	}
 	if best.gain <= 0 {
@@ -106,7 +106,7 @@ func (f *finder) find(l *layout, levels []*coarseColumn, hist, all []float64, be
 }
 
 // number tries the thresholds of a column, first with missing values on the right, then on the left.
-func (f *finder) number(c int32, to *coarseColumn, level int, h, all []float64, best *split, left []float64) {
+func (f *finder) number(c int32, to *coarseColumn, h, all []float64, best *split, left []float64) {
 	values := to.bins - 1
 	stride := f.grad.stride()
 	absent := h[values*stride:]
@@ -122,7 +122,7 @@ func (f *finder) number(c int32, to *coarseColumn, level int, h, all []float64, 
 		if at < 0 {
 			continue
 		}
-		*best = split{gain: gain, column: c, bin: uint8(min((at+1)<<level, f.table.columns[c].bins-1) - 1)}
+		*best = split{gain: gain, column: c, bin: uint8(min((at+1)<<to.shift, f.table.columns[c].bins-1) - 1)}
 		for bin := range at + 1 {
 			best.left.add(bin)
 		}

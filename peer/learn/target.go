@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 
 	"gonum.org/v1/gonum/floats"
 )
@@ -29,10 +30,8 @@ func checkRowWeights(r Rows) error {
 	if r.Weight != nil && len(r.Weight) != r.count() {
 		return fmt.Errorf("learn: %d weights for %d rows", len(r.Weight), r.count())
 	}
-	for i, weight := range r.Weight {
-		if !(weight >= 0 && weight <= maxNumber) {
-			return fmt.Errorf("learn: the weight of row %d is %v; want a number from 0 to %g", i, weight, maxNumber)
-		}
+	if i := slices.IndexFunc(r.Weight, func(w float64) bool { return !(w >= 0 && w <= maxNumber) }); i >= 0 {
+		return fmt.Errorf("learn: the weight of row %d is %v; want a number from 0 to %g", i, r.Weight[i], maxNumber)
 	}
 	return nil
 }
@@ -56,13 +55,10 @@ func checkTarget(r Rows) error {
 	return nil
 }
 
-// wantClasses returns an error unless the target has two classes or more.
+// wantClasses returns an error unless the target has classes.
 func wantClasses(r Rows) error {
-	switch len(r.Classes) {
-	case 0:
+	if len(r.Classes) == 0 {
 		return errors.New("learn: the target is a number, this learner wants classes; compare it with a limit")
-	case 1:
-		return wantTwo(r.Classes, []float64{1})
 	}
 	return nil
 }

@@ -1,6 +1,7 @@
 package table
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -78,26 +79,14 @@ func (l *Labels) compare(values []float64, c *Column) error {
 	if err != nil {
 		return err
 	}
+	is := map[string][3]bool{ // whether a number below the limit is what is wanted, one that equals it, one above
+		">": {2: true}, ">=": {1: true, 2: true}, "<": {true}, "<=": {true, true}, "=": {1: true}, "!=": {true, false, true},
+	}[l.Target.Op]
 	for row, v := range c.Numbers {
-		is := false
-		switch l.Target.Op {
-		case ">":
-			is = v > limit
-		case ">=":
-			is = v >= limit
-		case "<":
-			is = v < limit
-		case "<=":
-			is = v <= limit
-		case "=":
-			is = v == limit
-		case "!=":
-			is = v != limit
-		}
 		switch {
 		case math.IsNaN(v):
 			values[row] = v
-		case is:
+		case is[1+cmp.Compare(v, limit)]:
 			values[row] = 1
 		}
 	}

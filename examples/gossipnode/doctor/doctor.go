@@ -168,14 +168,6 @@ func (f findings) MarshalJSON() ([]byte, error) {
 	})
 }
 
-func readable(path string) bool {
-	file, err := os.Open(path)
-	if err != nil {
-		return false
-	}
-	return file.Close() == nil
-}
-
 // checkAdmission checks the list and the run's key.
 func checkAdmission(s settings.Settings) (_ peer.Admission, found []diagnosis) {
 	if s.Allow == "" && s.RunKey == "" {
@@ -184,10 +176,11 @@ func checkAdmission(s settings.Settings) (_ peer.Admission, found []diagnosis) {
 	const what = "admission"
 	admission, err := s.Admission(zap.NewNop())
 	info, _ := os.Stat(s.RunKey)
+	_, unread := os.ReadFile(s.Allow)
 	switch {
 	case err != nil:
 		return peer.Admission{}, []diagnosis{healthy(what, "%v", err).fail("give the file that keygen --run-key has made")}
-	case s.Allow != "" && !readable(s.Allow):
+	case s.Allow != "" && unread != nil:
 		return peer.Admission{}, []diagnosis{healthy(what, "the list %s is not there, or not this user's to read", s.Allow).fail("make the file, with the id of a peer in each line")}
 	case info != nil && keys.Loose(info):
 		return admission, []diagnosis{healthy(what, "others on this machine may use the run's key %s", s.RunKey).warn("chmod 600 " + s.RunKey)}

@@ -6,8 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"go.uber.org/zap"
@@ -23,8 +25,9 @@ import (
 )
 
 const (
-	// joinTimeout bounds the inquiry at one address.
+	// joinTimeout bounds the inquiry at one address, joinAtOnce how many are asked at a time.
 	joinTimeout = 10 * time.Second
+	joinAtOnce  = 16
 	// usualRound is the round trip between continents, for a bound if no member is there to measure with.
 	usualRound = 100 * time.Millisecond
 	// slowLine is the bound, in bytes a second, below which a remedy is suggested.
@@ -39,13 +42,20 @@ func checkJoin(ctx context.Context, s settings.Settings, from cli.Origins, tr tr
 	}
 	differences := compare(ctx, tr, &s, from)
 	layout, known := layout(s)
-	for _, address := range s.Join {
-		within, cancel := context.WithTimeout(ctx, joinTimeout)
-		answer, err := admission.Inquire(within, tr, address, s.Run, layout)
-		cancel()
-		found = append(found, judge(s, address, answer, err, known)...)
+	answers, turns := make([][]diagnosis, len(s.Join)), make(chan struct{}, joinAtOnce)
+	var asking sync.WaitGroup
+	for i, address := range s.Join {
+		turns <- struct{}{}
+		asking.Go(func() {
+			within, cancel := context.WithTimeout(ctx, joinTimeout)
+			defer cancel()
+			answer, err := admission.Inquire(within, tr, address, s.Run, layout)
+			answers[i] = judge(s, address, answer, err, known)
+			<-turns
+		})
 	}
-	return append(found, differences...)
+	asking.Wait()
+	return slices.Concat(found, slices.Concat(answers...), differences)
 }
 
 // compare asks the members to join for the description of the run, as command run does, and reports differing
@@ -72,8 +82,7 @@ func judge(s settings.Settings, address string, answer peer.Inquiry, err error, 
 	if answer.Peer == "" || answer.RoundTrip == 0 {
 		return []diagnosis{unanswered(s, address, err)}
 	}
-	reached := healthy("join", "%s at %s answers, round trip %s", answer.Peer, address, answer.RoundTrip.Round(10*time.Microsecond))
-	found := []diagnosis{reached}
+	found := []diagnosis{healthy("join", "%s at %s answers, round trip %s", answer.Peer, address, answer.RoundTrip.Round(10*time.Microsecond))}
 	run := healthy("run", "%s takes part in %q", address, s.Run)
 	layout := healthy("layout", "the model there is %s, too", s.Model)
 	var refused *transport.RefusedError
@@ -193,9 +202,6 @@ func bitRate(bytes float64) string {
 
 // readSetting reads a setting of the system; "" if it does not exist.
 func readSetting(name string) string {
-	text, err := os.ReadFile("/proc/sys/" + strings.ReplaceAll(name, ".", "/"))
-	if err != nil {
-		return ""
-	}
+	text, _ := os.ReadFile("/proc/sys/" + strings.ReplaceAll(name, ".", "/"))
 	return strings.TrimSpace(string(text))
 }

@@ -87,13 +87,10 @@ func checkPorts(s settings.Settings, key ed25519.PrivateKey, known string) (tr *
 
 // lastCause is the innermost of wrapped errors: the system's message.
 func lastCause(err error) error {
-	for {
-		inner := errors.Unwrap(err)
-		if inner == nil {
-			return err
-		}
+	for inner := err; inner != nil; inner = errors.Unwrap(inner) {
 		err = inner
 	}
+	return err
 }
 
 // checkAddresses reports who could reach the announced addresses.

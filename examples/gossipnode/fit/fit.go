@@ -68,9 +68,8 @@ func run(cmd *cobra.Command, o options, std cli.Streams) error {
 	inProcess := o.InProcess || o.Peers == 1
 	ctx, kill, release := supervise.UntilSignal(inProcess)
 	defer release()
-	config := processes(o, cmd)
+	config, err := processes(o, cmd), error(nil)
 	if inProcess {
-		var err error
 		if config, err = goroutines(ctx, o); err != nil {
 			return err
 		}

@@ -1,6 +1,7 @@
 package fit
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -15,11 +16,9 @@ import (
 
 // outcome is the last report of a peer.
 func outcome(done Result, err error) watch.Report {
-	if err == nil {
-		var fitted []byte
-		if fitted, err = json.Marshal(done); err == nil {
-			return watch.Report{Kind: watch.ReportResult, Fitted: fitted}
-		}
+	fitted, unwritten := json.Marshal(done)
+	if err = cmp.Or(err, unwritten); err == nil {
+		return watch.Report{Kind: watch.ReportResult, Fitted: fitted}
 	}
 	r := watch.Failed(err)
 	r.Echo = r.Echo || errors.Is(err, context.Canceled)

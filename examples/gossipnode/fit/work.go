@@ -62,7 +62,10 @@ func (w *work) run(ctx context.Context) (Result, learn.File, error) {
 	task.Check = func(l *table.Labels) error { // the rows have been read by now
 		report()
 		begun = time.Now()
-		return w.learner.fits(l)
+		if err := w.learner.fits(l); err != nil || w.Learner.Apart == "" {
+			return err
+		}
+		return w.ensemble().Check(l.Classes)
 	}
 	unrelated, err := w.unrelated(ctx, task)
 	if err != nil {
@@ -172,10 +175,14 @@ func (w *work) compared(ctx context.Context, training, held learn.Rows) (c Compa
 	return c, err
 }
 
+// ensemble is the learner of --apart.
+func (w *work) ensemble() learn.Ensemble {
+	return learn.Ensemble{Learner: w.learner.make(w.Learner), Combine: learn.Combination(w.Learner.Apart), Seed: w.Learner.Seed}
+}
+
 // apart combines models that members have fitted separately, and scores the result.
 func (w *work) apart(ctx context.Context, training, held learn.Rows) (*Apart, error) {
-	e := &learn.Ensemble{Learner: w.learner.make(w.Learner), Combine: learn.Combination(w.Learner.Apart), Seed: w.Learner.Seed}
-	model, err := e.Fit(ctx, table.Scope(w.flock, "apart"), training)
+	model, err := w.ensemble().Fit(ctx, table.Scope(w.flock, "apart"), training)
 	if err != nil {
 		return nil, err
 	}
@@ -204,17 +211,16 @@ func (w *work) folds(ctx context.Context, training learn.Rows) (*Folds, error) {
 	if err != nil {
 		return nil, err
 	}
-	var areas, off []float64
-	for _, s := range scores {
-		if s.Classes != nil {
-			areas = append(areas, s.Classes.AUC)
-		}
-		if s.Numbers != nil {
-			off = append(off, s.Numbers.RMSE)
+	all, classes := make([]float64, len(folds)), false
+	for i, s := range scores {
+		if classes = s.Classes != nil; classes {
+			all[i] = s.Classes.AUC
+		} else {
+			all[i] = s.Numbers.RMSE
 		}
 	}
-	of := result.AccuracyOf(append(areas, off...)...)
-	if areas != nil {
+	of := result.AccuracyOf(all...)
+	if classes {
 		return &Folds{Count: len(folds), AUC: &of}, nil
 	}
 	return &Folds{Count: len(folds), RMSE: &of}, nil

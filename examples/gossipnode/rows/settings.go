@@ -22,7 +22,7 @@ func alike(name string, schema *table.Schema) string {
 
 // unlearnable are errors in --data, --target and settings, which another start does not repair.
 var unlearnable = []error{
-	read.ErrEncoding, read.ErrSeparator, table.ErrTooLarge, learn.ErrNoRows, learn.ErrRating, learn.ErrUserShared, learn.ErrSingular, learn.ErrSettings,
+	read.ErrEncoding, read.ErrSeparator, table.ErrTooLarge, learn.ErrNoRows, learn.ErrRating, learn.ErrUserShared, learn.ErrSingular, learn.ErrSettings, table.ErrNumbers,
 	table.ErrNoColumn, table.ErrTargetKind, table.ErrNoTarget, table.ErrOneClass, table.ErrTooManyClasses, prepare.ErrNoValue,
 }
 
@@ -49,7 +49,7 @@ func Remedied(err error) error {
 		remedy = "change --target"
 	case errors.Is(err, learn.ErrUserShared):
 		remedy = "give --shard by=COLUMN, the column of --user"
-	case errors.Is(err, prepare.ErrNoValue):
+	case errors.Is(err, prepare.ErrNoValue), errors.Is(err, table.ErrNumbers):
 		remedy = "see --drop"
 	case errors.Is(err, learn.ErrNoRows):
 		remedy = "look at --data, --target and --split"

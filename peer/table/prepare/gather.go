@@ -54,7 +54,7 @@ func gather[T any](ctx context.Context, flock table.Flock, p part[T], merge func
 func checkWritten[T any](learned map[string]T) error {
 	for _, column := range slices.Sorted(maps.Keys(learned)) {
 		if _, err := json.Marshal(learned[column]); err != nil {
-			return fmt.Errorf("column %q: its numbers are too large to be squared and added up, divide them first, or leave it out: %w", column, err)
+			return fmt.Errorf("column %q has numbers that are %w", column, table.ErrNumbers)
 		}
 	}
 	return nil
@@ -90,7 +90,7 @@ func each(ctx context.Context, rows table.Source, begin func(b *table.Batch) err
 				continue
 			}
 			if at := slices.IndexFunc(c.Numbers, func(x float64) bool { return math.IsInf(x, 0) }); at >= 0 {
-				return fmt.Errorf("column %q is %g in row %d: want finite numbers, or NaN where one is missing", c.Name, c.Numbers[at], b.Key(at))
+				return fmt.Errorf("column %q is %g in row %d, %w", c.Name, c.Numbers[at], b.Key(at), table.ErrNumbers)
 			}
 			do(c)
 		}

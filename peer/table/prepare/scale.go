@@ -57,7 +57,7 @@ func (s *Standardize) Fit(ctx context.Context, flock table.Flock, rows table.Sou
 func checkScales(learned map[string]Scale) error {
 	for column, s := range learned {
 		if x := s.From + s.Rest + s.By; x-x != 0 {
-			return fmt.Errorf("scaling column %q by %g from %g: its numbers are too far apart; divide them first", column, s.By, s.From)
+			return fmt.Errorf("scaling column %q by %g from %g: its numbers are %w", column, s.By, s.From, table.ErrNumbers)
 		}
 	}
 	return nil

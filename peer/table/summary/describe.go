@@ -177,7 +177,7 @@ func (d *describing) numbers(b *table.Batch, do func(c *column, x, rows float64)
 		}
 		for row, x := range of.Numbers {
 			if math.Abs(x) > maxNumber {
-				return fmt.Errorf("column %q is %g in row %d: want finite numbers of at most %g, or NaN where one is missing", c.Name, x, b.Key(row), float64(maxNumber))
+				return fmt.Errorf("column %q is %g in row %d, %w", c.Name, x, b.Key(row), table.ErrNumbers)
 			}
 			if x == x && weights[row] > 0 {
 				do(c, x, weights[row])
