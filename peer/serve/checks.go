@@ -2,6 +2,7 @@ package serve
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"math"
@@ -73,6 +74,9 @@ type series struct {
 
 func (s *series) check(ctx context.Context) (came Checked) {
 	next, err := s.Next(ctx)
+	if err == nil && next != nil && next.About().Version == "" { // it would never be served, and nobody be told
+		err = errors.New("it has no version: its About is to say one, unlike that of any other")
+	}
 	if err != nil {
 		return Checked{Err: fmt.Errorf("looking for a newer model: %w", err)}
 	}
@@ -128,13 +132,11 @@ func (s *series) measure(ctx context.Context) (Figures, error) {
 	if err == nil && len(figures) != len(models) {
 		err = fmt.Errorf("%d figures for %d models", len(figures), len(models))
 	}
-	for i := range into {
-		if err == nil {
-			*into[i] = figures[i]
-		}
-	}
 	if err != nil {
 		return f, fmt.Errorf("measuring on held-out rows: %w", err)
+	}
+	for i, figure := range figures {
+		*into[i] = figure
 	}
 	return f, nil
 }

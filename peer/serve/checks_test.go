@@ -228,3 +228,11 @@ func TestModelsAreFew(t *testing.T) {
 		t.Errorf("%q is pending, %q served", s.pending, s.gate.served)
 	}
 }
+
+// TestAModelWithoutAVersion is not served, and who checks is told why.
+func TestAModelWithoutAVersion(t *testing.T) {
+	s := &series{holder: new(Holder), models: make(map[string]Model), Checks: Checks{Next: func(context.Context) (Model, error) { return named(""), nil }}}
+	if came := s.check(t.Context()); came.Err == nil || !strings.Contains(came.Err.Error(), "no version") || s.holder.Served() != nil {
+		t.Errorf("it comes to %+v", came)
+	}
+}
