@@ -94,7 +94,7 @@ func (s *staged) send(do []stages.Action) {
 	for _, a := range do {
 		switch a.Kind {
 		case stages.Send:
-			s.forward(a, s.own[a.ID], true)
+			s.forward(a, s.own[a.ID])
 		case stages.Release:
 			delete(s.own, a.ID)
 		}
@@ -111,7 +111,7 @@ func (s *staged) act(do []stages.Action) {
 		case stages.Step:
 			s.peer.world.queue.After(0, s.desk.step)
 		case stages.Send:
-			s.forward(a, h.out, false)
+			s.forward(a, h.out)
 		case stages.Reply:
 			s.reply(a, h)
 		case stages.Release:
@@ -146,7 +146,7 @@ func (s *staged) carry(to topology.PeerID, bytes int, do func(to *staged)) bool 
 }
 
 // forward sends a micro-batch on.
-func (s *staged) forward(a stages.Action, what Parcel, rows bool) {
+func (s *staged) forward(a stages.Action, what Parcel) {
 	from := s.peer.id
 	s.carry(a.To, what.Bytes+wordBytes, func(to *staged) {
 		key := stages.Key{From: from, Number: a.Number}
