@@ -1,6 +1,7 @@
 package averaging
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -91,12 +92,8 @@ func (c Config) validate() error {
 
 func (c Config) withDefaults() Config {
 	c.MaxInbound = max(c.MaxInbound, 1)
-	if c.Deadline == 0 {
-		c.Deadline = DefaultDeadline
-	}
-	if c.RetryAfter == 0 {
-		c.RetryAfter = defaultRetryAfter
-	}
+	c.Deadline = cmp.Or(c.Deadline, DefaultDeadline)
+	c.RetryAfter = cmp.Or(c.RetryAfter, defaultRetryAfter)
 	return c
 }
 

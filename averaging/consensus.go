@@ -1,6 +1,9 @@
 package averaging
 
-import "math"
+import (
+	"cmp"
+	"math"
+)
 
 // Settings of the consensus controller.
 const (
@@ -73,9 +76,4 @@ func (c *controller) exchanged(distance float64, every int) {
 }
 
 // scale is the factor for H.
-func (c *controller) scale() float64 {
-	if c.factor == 0 {
-		return 1
-	}
-	return c.factor
-}
+func (c *controller) scale() float64 { return cmp.Or(c.factor, 1) }

@@ -33,12 +33,11 @@ func (a *adapters) open(network Network, introduce func(context.Context, transpo
 		return fmt.Errorf("%w: %w", ErrConfig, err)
 	}
 	if a.transport == nil {
-		a.own, err = p2pnet.New(p2pnet.Config{
+		if a.own, err = p2pnet.New(p2pnet.Config{
 			Identity: network.Identity, Listen: network.Listen, Known: network.KnownPeers,
 			Admit: a.guard.AdmitID, Member: a.guard.TakesPart, Introduce: introduce, Reachable: reachable,
 			Relay: network.Relay, Uplink: network.Uplink, Log: network.Log,
-		})
-		if err != nil {
+		}); err != nil {
 			return err
 		}
 		a.transport = a.own
@@ -66,26 +65,27 @@ func (a *adapters) obeying(changed func(string, []control.Change), life *tasks.L
 	if changed == nil {
 		return nil
 	}
-	turn := make(turn, 1)
+	turn, waiting := make(turn, 1), []func(){} // what is waiting is in order, which that of goroutines that wake up together is not
 	return func(why string, changes []control.Change) {
+		defer turn.take()()
 		listed := func(n control.Change) bool { return n.Do == control.Admit || n.Do == control.Expel }
 		ofList := slices.DeleteFunc(slices.Clone(changes), func(n control.Change) bool { return !listed(n) })
 		if others := slices.DeleteFunc(changes, listed); len(others) > 0 {
-			defer turn.take()()
 			changed(why, others)
 		}
-		if len(ofList) == 0 {
-			return
+		if len(ofList) > 0 {
+			waiting = append(waiting, func() { changed(why, ofList) })
+			life.Spawn(func(context.Context) {
+				select {
+				case <-time.After(spread):
+					defer turn.take()()
+					waiting[0]()
+					waiting = waiting[1:]
+					a.guard.Look()
+				case <-life.Closing: // a later life hears of it again
+				}
+			})
 		}
-		life.Spawn(func(context.Context) {
-			select {
-			case <-time.After(spread):
-				defer turn.take()()
-				changed(why, ofList)
-				a.guard.Look()
-			case <-life.Closing: // a later life hears of it again
-			}
-		})
 	}
 }
 

@@ -166,9 +166,7 @@ func (n Network) guard() (*admit.Guard, error) {
 }
 
 func (n Network) withDefaults() Network {
-	if n.Log == nil {
-		n.Log = zap.NewNop()
-	}
+	n.Log = cmp.Or(n.Log, zap.NewNop())
 	n.fixed = fixed{cmp.Or(n.fixed.stall, stall)}
 	n.Sums.Timeout = cmp.Or(n.Sums.Timeout, DefaultTimeout)
 	n.Sums.Masked = cmp.Or(n.Sums.Masked, new(n.Admission.Allow != "" || n.Admission.RunKey != nil))

@@ -3,7 +3,6 @@ package topology
 import (
 	"math"
 	"math/rand/v2"
-	"slices"
 	"testing"
 )
 
@@ -11,7 +10,7 @@ import (
 func places(o *Overlay) [][]int {
 	links := make([][]int, o.View().Len())
 	for i := range links {
-		links[i] = slices.Collect(o.neighbours(i))
+		links[i] = o.neighbours(i)
 	}
 	return links
 }

@@ -82,14 +82,11 @@ func (o *Overlay) Neighbours(id PeerID) []PeerID {
 // Mutual is Neighbours without anchors: the links that both ends know of.
 func (o *Overlay) Mutual(id PeerID) []PeerID {
 	i, ok := o.view.position(id)
-	if !ok {
-		return nil
-	}
-	if o.view.Len() < 2 {
+	if !ok || o.view.Len() < 2 {
 		return nil
 	}
 	var list []PeerID
-	for j := range o.neighbours(i) {
+	for _, j := range o.neighbours(i) {
 		list = append(list, o.view.members[j].ID)
 	}
 	return list
@@ -143,7 +140,7 @@ func (o *Overlay) Edges() iter.Seq[Edge] {
 			if m.Role != Active {
 				continue
 			}
-			for j := range o.neighbours(i) {
+			for _, j := range o.neighbours(i) {
 				if !yield(Edge{Active: m.ID, Passive: o.view.members[j].ID}) {
 					return
 				}
@@ -152,21 +149,10 @@ func (o *Overlay) Edges() iter.Seq[Edge] {
 	}
 }
 
-// neighbours yields the neighbours of the member at place i, as places.
-func (o *Overlay) neighbours(i int) iter.Seq[int] {
+// neighbours are the neighbours of the member at place i, as places.
+func (o *Overlay) neighbours(i int) []int {
 	if o.tree != nil {
-		return slices.Values(o.tree[i])
+		return o.tree[i]
 	}
-	return func(yield func(int) bool) {
-		for j := range o.meshes[o.home[i]].neighbours(o.view.members[i].Role, o.rank[i]) {
-			if !yield(j) {
-				return
-			}
-		}
-		for _, j := range o.across[i] {
-			if !yield(j) {
-				return
-			}
-		}
-	}
+	return append(o.meshes[o.home[i]].neighbours(o.view.members[i].Role, o.rank[i]), o.across[i]...)
 }

@@ -2,6 +2,7 @@ package topology
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -79,20 +80,29 @@ func ordered(members []Member) *View {
 	return v
 }
 
-// check reports all faults of the members. Equal ids are neighbours in the order.
+// maxFaults bounds how many faulty members one error lists.
+const maxFaults = 16
+
+// check reports the faults of the members. Equal ids are neighbours in the order.
 func (v *View) check() error {
-	var f faults
+	var faults []error
+	add := func(format string, args ...any) {
+		faults = append(faults, fmt.Errorf("topology: new view: %w: "+format, append([]any{ErrMember}, args...)...))
+	}
 	for i, m := range v.members {
 		if m.ID == "" {
-			f.addf("empty id")
+			add("empty id")
 		} else if i > 0 && m.ID == v.members[i-1].ID {
-			f.addf("%q appears twice", m.ID)
+			add("%q appears twice", m.ID)
 		}
 		if !m.Role.Valid() {
-			f.addf("%q has unknown %v", m.ID, m.Role)
+			add("%q has unknown %v", m.ID, m.Role)
 		}
 	}
-	return f.err()
+	if more := len(faults) - maxFaults; more > 0 {
+		faults = append(faults[:maxFaults], fmt.Errorf("topology: new view: %d more faults", more))
+	}
+	return errors.Join(faults...)
 }
 
 // Shape is the kind of graph that the view's links form.

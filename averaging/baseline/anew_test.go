@@ -62,7 +62,7 @@ func TestTheNewestTakesThePlace(t *testing.T) {
 		}
 		return lead, m
 	}
-	if lead, m := first(8, 9); m.leads() || lead.Peer != others[1] || lead.Message.Round != 9 || lead.Message.View != collective.Mark(others[1]) {
+	if lead, m := first(8, 9); m.leads() || lead.Peer != others[1] || lead.Message.Round != 9 || lead.Message.View != others[1].Fingerprint() {
 		t.Errorf("%s is the newest, and %s leads: %t, or says %s", others[1], self, m.leads(), lead)
 	}
 	if _, m := first(7, 6); !m.leads() {
@@ -73,10 +73,10 @@ func TestTheNewestTakesThePlace(t *testing.T) {
 	d.told("b", leads("b"))
 	d.handle(collective.Event{Event: averaging.Event{Kind: averaging.PeerLost, Peer: "b"}})
 	m.coordinator, m.succession = "", succession{predecessor: "b", asked: d.now}
-	if d.told("b", collective.Message{Kind: messageLead, Round: 8, View: collective.Mark("a")}); m.leads() {
+	if d.told("b", collective.Message{Kind: messageLead, Round: 8, View: topology.PeerID("a").Fingerprint()}); m.leads() {
 		t.Error("a takes the place for parameters that it has no more")
 	}
-	if d.told("b", collective.Message{Kind: messageLead, Round: 9, View: collective.Mark("a")}); !m.leads() {
+	if d.told("b", collective.Message{Kind: messageLead, Round: 9, View: topology.PeerID("a").Fingerprint()}); !m.leads() {
 		t.Error("a, the newest, does not take the place that it is given")
 	}
 }

@@ -131,9 +131,7 @@ func (s *speedometer) began(now time.Duration) { s.since, s.running = now, true 
 func (s *speedometer) done(now time.Duration, samples int) {
 	if s.running && samples > 0 && now > s.since {
 		v := float64(samples) / (now - s.since).Seconds()
-		if s.value == 0 {
-			s.value = v
-		}
+		s.value = cmp.Or(s.value, v)
 		// The time per sample is smoothed, not the speed: a long pause then counts in
 		// proportion to its length.
 		s.value = 1 / ((1-smoothing)/s.value + smoothing/v)

@@ -40,7 +40,7 @@ func drivenMember(t *testing.T, self topology.PeerID, initial bool) (*driven, *A
 
 // leads is the word of one that coordinates.
 func leads(id topology.PeerID) collective.Message {
-	return collective.Message{Kind: messageLead, View: collective.Mark(id)}
+	return collective.Message{Kind: messageLead, View: id.Fingerprint()}
 }
 
 // isAt is the word of a member that is ready, at a version.

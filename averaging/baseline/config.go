@@ -1,6 +1,7 @@
 package baseline
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"time"
@@ -56,8 +57,6 @@ func (c Config) validate() error {
 
 // flights makes the flights of a machine with this configuration.
 func (c Config) flights() *collective.Flights {
-	if c.Deadline == 0 {
-		c.Deadline = averaging.DefaultDeadline
-	}
+	c.Deadline = cmp.Or(c.Deadline, averaging.DefaultDeadline)
 	return &collective.Flights{Self: c.Self, Deadline: c.Deadline}
 }

@@ -1,6 +1,7 @@
 package baseline
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -49,8 +50,6 @@ func NewDiLoCo(config Config, outer Outer) (*AllReduce, error) {
 	if err := errors.Join(config.validate(), outer.validate()); err != nil {
 		return nil, fmt.Errorf("DiLoCo machine: %w", err)
 	}
-	if outer.Rate == 0 {
-		outer.Rate = DefaultOuterRate
-	}
+	outer.Rate = cmp.Or(outer.Rate, DefaultOuterRate)
 	return newAllReduce(config, collective.DiLoCo, collective.Local(outer)), nil
 }

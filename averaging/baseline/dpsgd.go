@@ -121,12 +121,7 @@ func (m *DPSGD) tellAt(l link) {
 // viewed takes the neighbours of a new view.
 func (m *DPSGD) viewed(overlay *topology.Overlay) {
 	view := overlay.View()
-	m.at, m.n = -1, view.Len()
-	for i := range m.n {
-		if view.At(i).ID == m.Self {
-			m.at = i
-		}
-	}
+	m.at, m.n = slices.IndexFunc(view.Members(), func(o topology.Member) bool { return o.ID == m.Self }), view.Len()
 	before := m.links
 	m.links = nil
 	self, _ := view.Lookup(m.Self)

@@ -33,7 +33,7 @@ func (m *ParamServers) Coordinators() (list []topology.PeerID) {
 func Describe(w collective.Message, names []topology.PeerID, server bool) string {
 	named := func(m uint64) topology.PeerID {
 		for _, id := range names {
-			if collective.Mark(id) == m {
+			if id.Fingerprint() == m {
 				return id
 			}
 		}

@@ -20,7 +20,7 @@ func twoServed(t *testing.T) (*driven, *ParamServers) {
 	d.view("a", "b", "c")
 	d.handle(collective.Event{Event: averaging.Event{Kind: collective.GradientDone}, Samples: 4, Initial: true})
 	for part, server := range []topology.PeerID{"c", "a"} {
-		d.told(server, collective.Message{Kind: messageLead, Round: uint64(part)<<partBit | 1, View: collective.Mark(server)})
+		d.told(server, collective.Message{Kind: messageLead, Round: uint64(part)<<partBit | 1, View: server.Fingerprint()})
 		for _, f := range append([]collective.Flight(nil), m.parts[part].Out...) {
 			id := f.ID*2 + averaging.ExchangeID(part)
 			d.handle(collective.Event{Event: averaging.Event{Kind: averaging.Accepted, Peer: f.Peer, Exchange: id}})

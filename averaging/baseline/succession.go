@@ -1,6 +1,7 @@
 package baseline
 
 import (
+	"cmp"
 	"time"
 
 	"github.com/seed-97356399/murmuration/internal/collective"
@@ -59,9 +60,7 @@ func (c *coordination) seek() {
 	if c.coordinator != "" || !c.concerned() || !c.members.Has(c.Self) {
 		return
 	}
-	if c.asked == 0 {
-		c.asked = c.Now
-	}
+	c.asked = cmp.Or(c.asked, c.Now)
 	first, waited := c.named, c.Now-c.asked
 	if first == "" || c.namedIsLost() {
 		first = c.members.First()
@@ -118,7 +117,7 @@ func (c *coordination) choose() {
 	}
 	delete(c.none, newest)
 	c.asked = c.Now
-	c.Tell(newest, collective.Message{Kind: messageLead, Round: version, View: collective.Mark(newest)})
+	c.Tell(newest, collective.Message{Kind: messageLead, Round: version, View: newest.Fingerprint()})
 }
 
 // lead begins to coordinate.
@@ -136,7 +135,7 @@ func (c *coordination) lead() {
 
 // claim is the message that this peer coordinates.
 func (c *coordination) claim() collective.Message {
-	return collective.Message{Kind: messageLead, Round: c.version, View: collective.Mark(c.Self)}
+	return collective.Message{Kind: messageLead, Round: c.version, View: c.Self.Fingerprint()}
 }
 
 // announce sends the claim to selected members.
@@ -201,7 +200,7 @@ func (c *coordination) point(to topology.PeerID, w collective.Message) {
 	case c.leads():
 		c.Tell(to, c.claim())
 	default:
-		c.Tell(to, collective.Message{Kind: messageLead, View: collective.Mark(c.coordinator)})
+		c.Tell(to, collective.Message{Kind: messageLead, View: c.coordinator.Fingerprint()})
 	}
 }
 

@@ -18,7 +18,7 @@ func TestWhoseFirstGradientComesAfterTheServerHasDied(t *testing.T) {
 		t.Fatal(err)
 	}
 	d := &driven{t: t, machine: m}
-	claim := collective.Message{Kind: messageLead, Round: firstVersion + 3, View: collective.Mark("b")}
+	claim := collective.Message{Kind: messageLead, Round: firstVersion + 3, View: topology.PeerID("b").Fingerprint()}
 	d.view("s", "b", "c")
 	d.told("b", claim)
 	if m.Coordinator() != "" {
@@ -69,9 +69,9 @@ func TestFirstMemberThatHasNeverMetTheNamedServer(t *testing.T) {
 				if a.Kind == averaging.SetTimer {
 					timer = a
 				}
-				if a.Kind == collective.Tell && a.Message.Kind == messageLead && a.Message.View == collective.Mark("a") {
+				if a.Kind == collective.Tell && a.Message.Kind == messageLead && a.Message.View == topology.PeerID("a").Fingerprint() {
 					given = true
-					d.told("a", collective.Message{Kind: messageLead, Round: version, View: collective.Mark("a")})
+					d.told("a", collective.Message{Kind: messageLead, Round: version, View: topology.PeerID("a").Fingerprint()})
 				}
 			}
 			d.now += timer.After
@@ -80,7 +80,7 @@ func TestFirstMemberThatHasNeverMetTheNamedServer(t *testing.T) {
 		if given != (version == firstVersion) {
 			t.Errorf("version %d: it gives the place to a: %t, after %s", version, given, d.now)
 		}
-		d.told("a", collective.Message{Kind: messageLead, Round: firstVersion + 1, View: collective.Mark("a")})
+		d.told("a", collective.Message{Kind: messageLead, Round: firstVersion + 1, View: topology.PeerID("a").Fingerprint()})
 		if m.Coordinator() != "a" {
 			t.Errorf("version %d: it follows %q, want a", version, m.Coordinator())
 		}

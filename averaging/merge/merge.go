@@ -2,6 +2,7 @@
 package merge
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -86,9 +87,7 @@ func New(config Config, inner averaging.Machine) (*Machine, error) {
 	if len(faults) > 0 {
 		return nil, fmt.Errorf("final merge: %w", errors.Join(faults...))
 	}
-	if config.Deadline == 0 {
-		config.Deadline = averaging.DefaultDeadline
-	}
+	config.Deadline = cmp.Or(config.Deadline, averaging.DefaultDeadline)
 	flights := &collective.Flights{Self: config.Self, Deadline: config.Deadline, LastID: firstID}
 	m.Summing = collective.NewSumming(flights, &m.members, m, topology.Exponential)
 	return m, nil

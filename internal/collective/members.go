@@ -1,7 +1,6 @@
 package collective
 
 import (
-	"hash/fnv"
 	"maps"
 	"slices"
 	"time"
@@ -64,9 +63,9 @@ func (m *Members) at(id topology.PeerID) int {
 // Has tells whether a peer is a member.
 func (m *Members) Has(id topology.PeerID) bool { return m.at(id) >= 0 }
 
-// Find finds the member with a mark; the result is empty if there is none.
+// Find finds the member with a mark, its Fingerprint; the result is empty if there is none.
 func (m *Members) Find(mark uint64) topology.PeerID {
-	i := slices.IndexFunc(m.order, func(id topology.PeerID) bool { return Mark(id) == mark })
+	i := slices.IndexFunc(m.order, func(id topology.PeerID) bool { return id.Fingerprint() == mark })
 	if i < 0 {
 		return ""
 	}
@@ -120,11 +119,4 @@ func (m *Members) Spoke(id topology.PeerID, now time.Duration) {
 	}
 	m.spoke[id] = now
 	m.passed = slices.DeleteFunc(m.passed, func(x topology.PeerID) bool { return x == id })
-}
-
-// Mark is a short name of a peer, for messages.
-func Mark(id topology.PeerID) uint64 {
-	h := fnv.New64a()
-	h.Write([]byte(id)) // never fails
-	return h.Sum64()
 }

@@ -8,7 +8,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"hash/fnv"
 	"slices"
 	"sync"
 	"time"
@@ -219,11 +218,7 @@ func (c *copying) candidates(members []transport.Record) []transport.PeerID {
 			ids = append(ids, m.Peer)
 		}
 	}
-	lot := func(id transport.PeerID) uint64 {
-		h := fnv.New64a()
-		_, _ = h.Write([]byte(id + self)) // never fails
-		return h.Sum64()
-	}
+	lot := func(id transport.PeerID) uint64 { return (id + self).Fingerprint() }
 	slices.SortFunc(ids, func(a, b transport.PeerID) int { return cmp.Compare(lot(a), lot(b)) })
 	return ids
 }

@@ -2,6 +2,7 @@ package orders
 
 import (
 	"errors"
+	"maps"
 	"math"
 	"sync"
 	"time"
@@ -159,11 +160,7 @@ func (d *digests) upToDate(of Own) (own control.Digest, introduce bool) {
 	}
 	last.sequence++
 	own.Samples, own.Sequence = last.rate, last.sequence
-	for id := range d.received {
-		if !d.flock.Here(id) {
-			delete(d.received, id)
-		}
-	}
+	maps.DeleteFunc(d.received, func(id transport.PeerID, _ latest) bool { return !d.flock.Here(id) })
 	return own, introduce
 }
 

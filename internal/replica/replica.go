@@ -68,9 +68,7 @@ type Options struct {
 // New makes a replica of params and takes over its vector: from now on only the replica's
 // methods may use it.
 func New(params *tensor.Params, options Options) (*Replica, error) {
-	if options.SliceLen == 0 {
-		options.SliceLen = DefaultSliceLen
-	}
+	options.SliceLen = cmp.Or(options.SliceLen, DefaultSliceLen)
 	if options.SliceLen < 1 || options.SliceLen > MaxSliceLen {
 		return nil, fmt.Errorf("replica: slices of %d values: want 1 to %d", options.SliceLen, MaxSliceLen)
 	}

@@ -1,6 +1,7 @@
 package session
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"time"
@@ -64,9 +65,7 @@ func (l *SendingLane) Next(now time.Duration, buf *[]byte) (frame []byte, do Do,
 // twice the number that come back in a round trip. So the window grows until slices wait on
 // the link for as long as they travel, and on a slow link it keeps its initial size.
 func (l *SendingLane) window(now time.Duration) int {
-	if l.began == 0 {
-		l.began = now
-	}
+	l.began = cmp.Or(l.began, now)
 	rate := float64(l.lane.Applied()) / float64(max(now-l.began, 1))
 	return max(l.first, int(2*rate*float64(l.round)))
 }

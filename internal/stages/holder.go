@@ -12,11 +12,7 @@ import (
 type Config struct {
 	// Stage is the stage that the member holds, from 0, of Stages.
 	Stage, Stages int
-	// Held is how many micro-batches may be on their way through the member at once, each with memory of its own. Default:
-	// the stages from this one on, and one, while the next stage has one member; else twice as many, and one, since
-	// micro-batches do not come evenly then: with equal members stages are busy for 0.85 of the time and more.
-	Held int
-	// Batch is how many micro-batches make a step. Default: 8, at least Held.
+	// Batch is how many micro-batches make a step. Default: 8, at least as many as may be on their way through the member.
 	Batch int
 	// Rounds: all stages compute the micro-batches of a round, which are all that sources make in it, with parameters of one
 	// version, and a member steps once the round is over, whatever Batch says: so that the sum of a stage's gradients is that of
@@ -54,8 +50,11 @@ type item struct {
 // Holder is the schedule of a member that holds a stage. One goroutine at a time uses it.
 type Holder struct {
 	sender
-	config  Config
-	held    int     // micro-batches at most
+	config Config
+	// held is how many micro-batches may be on their way through the member at once, each with memory of its own:
+	// the stages from this one on, and one, while the next stage has one member; else twice as many, and one, since
+	// micro-batches do not come evenly then: with equal members stages are busy for 0.85 of the time and more.
+	held    int
 	items   []*item // as they came
 	version uint64
 	added   int // gradients since the last step
@@ -70,13 +69,10 @@ type Holder struct {
 
 // NewHolder makes the schedule of a member.
 func NewHolder(c Config) (*Holder, error) {
-	if c.Stages < 1 || c.Stage < 0 || c.Stage >= c.Stages || c.Held < 0 || c.Batch < 0 {
-		return nil, fmt.Errorf("stages: stage %d of %d, %d held, batches of %d: want a stage from 0 below their number", c.Stage, c.Stages, c.Held, c.Batch)
+	if c.Stages < 1 || c.Stage < 0 || c.Stage >= c.Stages || c.Batch < 0 {
+		return nil, fmt.Errorf("stages: stage %d of %d, batches of %d: want a stage from 0 below their number", c.Stage, c.Stages, c.Batch)
 	}
-	h := &Holder{sender: newSender(c.First), config: c, held: c.Held, busy: c.Rounds}
-	if c.Held == 0 {
-		h.held = 2*(c.Stages-c.Stage) + 1
-	}
+	h := &Holder{sender: newSender(c.First), config: c, held: 2*(c.Stages-c.Stage) + 1, busy: c.Rounds}
 	if c.Batch == 0 {
 		h.config.Batch = max(8, h.held)
 	}
@@ -116,11 +112,9 @@ func (h *Holder) holds() (held, stale int) {
 // among them is gone.
 func (h *Holder) Members(now time.Duration, next []topology.PeerID, senders func(topology.PeerID) bool) (do []Action) {
 	h.set(next)
-	if from := h.config.Stages - h.config.Stage; h.config.Held == 0 {
-		h.held = from + 1
-		if len(next) > 1 {
-			h.held += from
-		}
+	from := h.config.Stages - h.config.Stage
+	if h.held = from + 1; len(next) > 1 {
+		h.held += from
 	}
 	for _, i := range slices.Clone(h.items) {
 		i.orphan = i.orphan || !senders(i.key.From)

@@ -2,7 +2,6 @@ package stages
 
 import (
 	"cmp"
-	"hash/fnv"
 	"slices"
 	"time"
 
@@ -90,7 +89,8 @@ func (r *Router) Choose(now time.Duration, number uint64, only topology.PeerID) 
 		if only != "" && name != only || now < m.shut || waiting >= maxQueue || len(m.out) >= maxOut {
 			continue
 		}
-		c := choice{time.Duration(waiting+1) * each, len(m.out), mixed(name, number)}
+		place := (name.Fingerprint() ^ number) * 0x9e3779b97f4a7c15
+		c := choice{time.Duration(waiting+1) * each, len(m.out), place}
 		if !found || c.before(least) {
 			best, least, found = name, c, true
 		}
@@ -118,12 +118,6 @@ type choice struct {
 
 func (c choice) before(o choice) bool {
 	return cmp.Or(cmp.Compare(c.done, o.done), cmp.Compare(c.out, o.out), cmp.Compare(c.place, o.place)) < 0
-}
-
-func mixed(name topology.PeerID, number uint64) uint64 {
-	h := fnv.New64a()
-	h.Write([]byte(name))
-	return (h.Sum64() ^ number) * 0x9e3779b97f4a7c15
 }
 
 // Sent takes note of a sending to a member.

@@ -3,6 +3,7 @@ package sums
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"math/bits"
 	"math/rand/v2"
 	"slices"
@@ -50,11 +51,7 @@ func (b *blame) of(id ID) (n int) {
 
 // clear removes the counts of a member and its partners: it is gone, or was at fault.
 func (b *blame) clear(id ID) {
-	for pair := range b.between {
-		if pair[0] == id || pair[1] == id {
-			delete(b.between, pair)
-		}
-	}
+	maps.DeleteFunc(b.between, func(pair [2]ID, _ int) bool { return pair[0] == id || pair[1] == id })
 }
 
 // order gives the ranks in the next attempt: by id. For numbers this means that a member's partners before it

@@ -3,7 +3,7 @@
 // have the sum, so that each may use it.
 //
 // One member coordinates: the last coordinator, or the first in the order of the ids. It may take part
-// in a sum or not. Each participant sends it its state (STATUS), and when all expected ones have come,
+// in a sum or not. Who makes sums alone coordinates nobody, so that it follows those that it meets. Each participant sends it its state (STATUS), and when all expected ones have come,
 // it gives out places (PLACE). The place says what a participant sends to whom (SHARE): in log n
 // rounds partners send each other halves, so that each ends with one part of the sum of all; in as
 // many rounds they send each other the parts that they have. A participant that has the whole sum

@@ -261,7 +261,7 @@ func (l *lead) begin() {
 	}
 	l.attempt = (max(l.attempt, l.others)>>attemptBits+1)<<attemptBits | l.m.self.Fingerprint()&(1<<attemptBits-1)
 	l.running, l.began, l.moved, l.noted, l.holding = true, l.m.now, l.m.now, l.m.now, 0
-	l.line = l.blame.order(l.op, l.came.ids(), l.attempt)
+	l.line, l.alone = l.blame.order(l.op, l.came.ids(), l.attempt), len(l.m.members) == 1
 	l.enlist(l)
 	for rank, id := range l.line {
 		c := l.came[id]
@@ -285,8 +285,9 @@ func (l *lead) tellPlace(c *comer) {
 
 // commit lets all use the sum of an attempt, with the seeds of its masks.
 func (l *lead) commit(attempt uint64, seeds []byte) {
-	l.m.group = slices.Clone(l.line)
-	l.m.leader = l.m.self
+	if !l.alone { // else this member coordinates nobody: those that it meets have a coordinator
+		l.m.group, l.m.leader = slices.Clone(l.line), l.m.self
+	}
 	for _, s := range l.m.open {
 		if s.lead != nil {
 			s.lead.anew()

@@ -16,6 +16,7 @@ type trial struct {
 	running bool
 	attempt uint64
 	line    []ID                  // members with a place, by rank
+	alone   bool                  // no other was a member when it began
 	stripes Stripes               // of a Moved sum
 	holding search                // for a participant that does not hold the sum
 	began   time.Duration         // when the attempt began

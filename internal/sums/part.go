@@ -372,7 +372,7 @@ func (p *part) commit(from ID, w *wire.Sum) {
 		result = &Result{Name: p.Name, Err: reason(codeOf(ErrNotFinite), p.Name, fmt.Sprintf("number %d is %g%s", i, result.Vector[i], w.Detail))}
 	}
 	p.emit(Outcome{Result: result})
-	if p.m.leader != from {
+	if p.m.leader != from && from != p.m.self {
 		p.m.leader = from
 		s := p.m.open[p.Name]
 		s.own = nil // it sends nothing more about it

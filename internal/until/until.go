@@ -8,6 +8,7 @@
 package until
 
 import (
+	"maps"
 	"math"
 	"slices"
 	"time"
@@ -145,11 +146,7 @@ func (j *Judge) Look(now time.Time, members []topology.PeerID, over bool) Reason
 		j.members = append(j.members[:0], members...)
 	}
 	if goesOn {
-		for id := range j.said {
-			if !slices.Contains(members, id) {
-				delete(j.said, id)
-			}
-		}
+		maps.DeleteFunc(j.said, func(id topology.PeerID, _ Said) bool { return !slices.Contains(members, id) })
 		if j.own.Wants == GoesOn {
 			j.own.Wants = j.reached()
 		}

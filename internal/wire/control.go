@@ -62,27 +62,24 @@ type Control struct {
 	Signature [ControlSignature]byte
 }
 
-// Type is TypeControl.
-func (Control) Type() Type { return TypeControl }
-
 // Signed returns the bytes that the author signs.
 func (m Control) Signed() []byte {
 	return m.signed(writer([]byte(controlLabel))).out
 }
 
-// Append implements Message.
-func (m Control) Append(dst []byte) []byte {
-	c := m.signed(writer(dst))
-	c.Fixed(m.Signature[:])
-	return c.out
-}
+func (Control) Type() Type                 { return TypeControl }
+func (m Control) Append(dst []byte) []byte { return m.fields(writer(dst)).out }
 
 // Decode reads a payload into m, whose Body is then a part of the payload. A kind that this release does not know is
 // accepted.
 func (m *Control) Decode(payload []byte) error {
-	c := m.signed(reader(TypeControl, payload))
+	return m.fields(reader(TypeControl, payload)).Finish()
+}
+
+func (m *Control) fields(c Coder) Coder {
+	c = m.signed(c)
 	c.Fixed(m.Signature[:])
-	return c.Finish()
+	return c
 }
 
 // signed are the fields that the author signs.

@@ -18,13 +18,8 @@ type Description struct {
 	Signature []byte
 }
 
-// Type is TypeDescription.
-func (Description) Type() Type { return TypeDescription }
-
-// Append implements Message.
+func (Description) Type() Type                 { return TypeDescription }
 func (m Description) Append(dst []byte) []byte { return m.fields(writer(dst)).out }
-
-// Decode reads a payload into m.
 func (m *Description) Decode(payload []byte) error {
 	return m.fields(reader(TypeDescription, payload)).Finish()
 }

@@ -32,13 +32,8 @@ type Hello struct {
 	Steps uint64
 }
 
-// Type is TypeHello.
-func (Hello) Type() Type { return TypeHello }
-
-// Append implements Message.
-func (m Hello) Append(dst []byte) []byte { return m.fields(writer(dst)).out }
-
-// Decode reads a payload into m.
+func (Hello) Type() Type                     { return TypeHello }
+func (m Hello) Append(dst []byte) []byte     { return m.fields(writer(dst)).out }
 func (m *Hello) Decode(payload []byte) error { return m.fields(reader(TypeHello, payload)).Finish() }
 
 func (m *Hello) fields(c Coder) Coder {
@@ -61,13 +56,8 @@ type Welcome struct {
 	KnownIncarnation uint64
 }
 
-// Type is TypeWelcome.
-func (Welcome) Type() Type { return TypeWelcome }
-
-// Append implements Message.
+func (Welcome) Type() Type                 { return TypeWelcome }
 func (m Welcome) Append(dst []byte) []byte { return m.fields(writer(dst)).out }
-
-// Decode reads a payload into m.
 func (m *Welcome) Decode(payload []byte) error {
 	return m.fields(reader(TypeWelcome, payload)).Finish()
 }
@@ -162,13 +152,8 @@ type Propose struct {
 	Lanes uint8
 }
 
-// Type is TypePropose.
-func (Propose) Type() Type { return TypePropose }
-
-// Append implements Message.
+func (Propose) Type() Type                 { return TypePropose }
 func (m Propose) Append(dst []byte) []byte { return m.fields(writer(dst)).out }
-
-// Decode reads a payload into m.
 func (m *Propose) Decode(payload []byte) error {
 	return m.fields(reader(TypePropose, payload)).Finish()
 }
@@ -224,13 +209,8 @@ type Accept struct {
 	Incarnation uint64
 }
 
-// Type is TypeAccept.
-func (Accept) Type() Type { return TypeAccept }
-
-// Append implements Message.
-func (m Accept) Append(dst []byte) []byte { return m.fields(writer(dst)).out }
-
-// Decode reads a payload into m.
+func (Accept) Type() Type                     { return TypeAccept }
+func (m Accept) Append(dst []byte) []byte     { return m.fields(writer(dst)).out }
 func (m *Accept) Decode(payload []byte) error { return m.fields(reader(TypeAccept, payload)).Finish() }
 
 func (m *Accept) fields(c Coder) Coder {
@@ -252,13 +232,8 @@ type Lane struct {
 	Lane uint8
 }
 
-// Type is TypeLane.
-func (Lane) Type() Type { return TypeLane }
-
-// Append implements Message.
-func (m Lane) Append(dst []byte) []byte { return m.fields(writer(dst)).out }
-
-// Decode reads a payload into m.
+func (Lane) Type() Type                     { return TypeLane }
+func (m Lane) Append(dst []byte) []byte     { return m.fields(writer(dst)).out }
 func (m *Lane) Decode(payload []byte) error { return m.fields(reader(TypeLane, payload)).Finish() }
 
 func (m *Lane) fields(c Coder) Coder {

@@ -17,13 +17,8 @@ type Challenge struct {
 	Nonce [NonceSize]byte
 }
 
-// Type is TypeChallenge.
-func (Challenge) Type() Type { return TypeChallenge }
-
-// Append implements Message.
+func (Challenge) Type() Type                 { return TypeChallenge }
 func (m Challenge) Append(dst []byte) []byte { return m.fields(writer(dst)).out }
-
-// Decode reads a payload into m.
 func (m *Challenge) Decode(payload []byte) error {
 	return m.fields(reader(TypeChallenge, payload)).Finish()
 }
@@ -43,13 +38,8 @@ type Proof struct {
 	MAC [MACSize]byte
 }
 
-// Type is TypeProof.
-func (Proof) Type() Type { return TypeProof }
-
-// Append implements Message.
-func (m Proof) Append(dst []byte) []byte { return m.fields(writer(dst)).out }
-
-// Decode reads a payload into m.
+func (Proof) Type() Type                     { return TypeProof }
+func (m Proof) Append(dst []byte) []byte     { return m.fields(writer(dst)).out }
 func (m *Proof) Decode(payload []byte) error { return m.fields(reader(TypeProof, payload)).Finish() }
 
 func (m *Proof) fields(c Coder) Coder {

@@ -15,13 +15,8 @@ type Record struct {
 	Signed []byte
 }
 
-// Type is TypeRecord.
-func (Record) Type() Type { return TypeRecord }
-
-// Append implements Message.
-func (m Record) Append(dst []byte) []byte { return m.fields(writer(dst)).out }
-
-// Decode reads a payload into m.
+func (Record) Type() Type                     { return TypeRecord }
+func (m Record) Append(dst []byte) []byte     { return m.fields(writer(dst)).out }
 func (m *Record) Decode(payload []byte) error { return m.fields(reader(TypeRecord, payload)).Finish() }
 
 func (m *Record) fields(c Coder) Coder {

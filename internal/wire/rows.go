@@ -28,13 +28,8 @@ type Want struct {
 	Rows []uint32
 }
 
-// Type is TypeWant.
-func (Want) Type() Type { return TypeWant }
-
-// Append implements Message.
-func (m Want) Append(dst []byte) []byte { return m.fields(writer(dst)).out }
-
-// Decode reads a payload into m, into the memory of what was read before.
+func (Want) Type() Type                     { return TypeWant }
+func (m Want) Append(dst []byte) []byte     { return m.fields(writer(dst)).out }
 func (m *Want) Decode(payload []byte) error { return m.fields(reader(TypeWant, payload)).Finish() }
 
 func (m *Want) fields(c Coder) Coder {
@@ -61,13 +56,8 @@ type Rows struct {
 	Data []byte
 }
 
-// Type is TypeRows.
-func (Rows) Type() Type { return TypeRows }
-
-// Append implements Message.
-func (m Rows) Append(dst []byte) []byte { return m.fields(writer(dst)).out }
-
-// Decode reads a payload into m, into the memory of what was read before.
+func (Rows) Type() Type                     { return TypeRows }
+func (m Rows) Append(dst []byte) []byte     { return m.fields(writer(dst)).out }
 func (m *Rows) Decode(payload []byte) error { return m.fields(reader(TypeRows, payload)).Finish() }
 
 func (m *Rows) fields(c Coder) Coder {
@@ -92,13 +82,8 @@ func (m *Rows) fields(c Coder) Coder {
 // lost, and nobody has looked at the others.
 type Done struct{ Trained, Lost uint8 }
 
-// Type is TypeDone.
-func (Done) Type() Type { return TypeDone }
-
-// Append implements Message.
-func (m Done) Append(dst []byte) []byte { return m.fields(writer(dst)).out }
-
-// Decode reads a payload into m.
+func (Done) Type() Type                     { return TypeDone }
+func (m Done) Append(dst []byte) []byte     { return m.fields(writer(dst)).out }
 func (m *Done) Decode(payload []byte) error { return m.fields(reader(TypeDone, payload)).Finish() }
 
 func (m *Done) fields(c Coder) Coder {

@@ -43,13 +43,8 @@ type Batch struct {
 	Examples, Values, Targets uint32
 }
 
-// Type is TypeBatch.
-func (Batch) Type() Type { return TypeBatch }
-
-// Append implements Message.
-func (m Batch) Append(dst []byte) []byte { return m.fields(writer(dst)).out }
-
-// Decode reads a payload into m.
+func (Batch) Type() Type                     { return TypeBatch }
+func (m Batch) Append(dst []byte) []byte     { return m.fields(writer(dst)).out }
 func (m *Batch) Decode(payload []byte) error { return m.fields(reader(TypeBatch, payload)).Finish() }
 
 func (m *Batch) fields(c Coder) Coder {
@@ -82,13 +77,8 @@ type Outcome struct {
 	Values uint32
 }
 
-// Type is TypeOutcome.
-func (Outcome) Type() Type { return TypeOutcome }
-
-// Append implements Message.
+func (Outcome) Type() Type                 { return TypeOutcome }
 func (m Outcome) Append(dst []byte) []byte { return m.fields(writer(dst)).out }
-
-// Decode reads a payload into m.
 func (m *Outcome) Decode(payload []byte) error {
 	return m.fields(reader(TypeOutcome, payload)).Finish()
 }

@@ -36,13 +36,8 @@ type StateRequest struct {
 	Steps uint64
 }
 
-// Type is TypeStateRequest.
-func (StateRequest) Type() Type { return TypeStateRequest }
-
-// Append implements Message.
+func (StateRequest) Type() Type                 { return TypeStateRequest }
 func (m StateRequest) Append(dst []byte) []byte { return m.fields(writer(dst)).out }
-
-// Decode reads a payload into m.
 func (m *StateRequest) Decode(payload []byte) error {
 	return m.fields(reader(TypeStateRequest, payload)).Finish()
 }
@@ -82,9 +77,6 @@ func (m Manifest) Slices() uint64 {
 	return (m.Values-1)/uint64(m.SliceLen) + 1
 }
 
-// Type is TypeManifest.
-func (Manifest) Type() Type { return TypeManifest }
-
 // statement is the start of the bytes that a state server signs, so that its signature is not valid for any other
 // kind of message.
 const statement = "murmuration state manifest 1\x00"
@@ -95,19 +87,19 @@ func (m Manifest) Statement(dst []byte) []byte {
 	return m.signed(writer(append(dst, statement...))).out
 }
 
-// Append implements Message.
-func (m Manifest) Append(dst []byte) []byte {
-	c := m.signed(writer(dst))
-	c.signature(&m.Signature)
-	return c.out
-}
+func (Manifest) Type() Type                 { return TypeManifest }
+func (m Manifest) Append(dst []byte) []byte { return m.fields(writer(dst)).out }
 
 // Decode reads a payload into m. The caller must check the signature, and compare Values with its own layout before
 // it allocates memory for them.
 func (m *Manifest) Decode(payload []byte) error {
-	c := m.signed(reader(TypeManifest, payload))
+	return m.fields(reader(TypeManifest, payload)).Finish()
+}
+
+func (m *Manifest) fields(c Coder) Coder {
+	c = m.signed(c)
 	c.copied(&m.Signature, 1, 1, MaxSignature, "bytes of signature")
-	return c.Finish()
+	return c
 }
 
 // signed codes the fields that the state server signs.
@@ -125,22 +117,14 @@ func (m *Manifest) signed(c Coder) Coder {
 	return c
 }
 
-// signature codes a signature; if it is read, it is a part of the payload.
-func (c *Coder) signature(b *[]byte) { c.Bytes(b, 1, 1, MaxSignature, "bytes of signature") }
-
 // StateWant asks for consecutive slices of the state that a Manifest describes.
 type StateWant struct {
 	// First is the first slice, Count the number of slices: 1 to MaxWanted.
 	First, Count uint32
 }
 
-// Type is TypeStateWant.
-func (StateWant) Type() Type { return TypeStateWant }
-
-// Append implements Message.
+func (StateWant) Type() Type                 { return TypeStateWant }
 func (m StateWant) Append(dst []byte) []byte { return m.fields(writer(dst)).out }
-
-// Decode reads a payload into m.
 func (m *StateWant) Decode(payload []byte) error {
 	return m.fields(reader(TypeStateWant, payload)).Finish()
 }
@@ -165,9 +149,6 @@ type StateHashes struct {
 	Hashes []byte
 }
 
-// Type is TypeStateHashes.
-func (StateHashes) Type() Type { return TypeStateHashes }
-
 // hashesStatement is the start of the bytes that a state server signs.
 const hashesStatement = "murmuration state hashes 1\x00"
 
@@ -178,7 +159,7 @@ func (m StateHashes) Statement(dst []byte, manifest [HashSize]byte, first uint32
 	return append(binary.LittleEndian.AppendUint32(dst, first), m.Hashes...)
 }
 
-// Append implements Message.
+func (StateHashes) Type() Type                 { return TypeStateHashes }
 func (m StateHashes) Append(dst []byte) []byte { return m.fields(writer(dst)).out }
 
 // Decode reads a payload into m, whose slices are then parts of the payload.
@@ -187,7 +168,7 @@ func (m *StateHashes) Decode(payload []byte) error {
 }
 
 func (m *StateHashes) fields(c Coder) Coder {
-	c.signature(&m.Signature)
+	c.Bytes(&m.Signature, 1, 1, MaxSignature, "bytes of signature")
 	n := c.Count(len(m.Hashes)/HashSize, 2, 1, MaxWanted, "hashes")
 	if c.Reading {
 		m.Hashes = c.take(n * HashSize)

@@ -22,13 +22,8 @@ type Status struct {
 	Slices []uint32
 }
 
-// Type is TypeStatus.
-func (Status) Type() Type { return TypeStatus }
-
-// Append implements Message.
-func (m Status) Append(dst []byte) []byte { return m.fields(writer(dst)).out }
-
-// Decode reads a payload into m.
+func (Status) Type() Type                     { return TypeStatus }
+func (m Status) Append(dst []byte) []byte     { return m.fields(writer(dst)).out }
 func (m *Status) Decode(payload []byte) error { return m.fields(reader(TypeStatus, payload)).Finish() }
 
 func (m *Status) fields(c Coder) Coder {
@@ -52,13 +47,8 @@ type Settled struct {
 	Applied uint64
 }
 
-// Type is TypeSettled.
-func (Settled) Type() Type { return TypeSettled }
-
-// Append implements Message.
+func (Settled) Type() Type                 { return TypeSettled }
 func (m Settled) Append(dst []byte) []byte { return m.fields(writer(dst)).out }
-
-// Decode reads a payload into m.
 func (m *Settled) Decode(payload []byte) error {
 	return m.fields(reader(TypeSettled, payload)).Finish()
 }

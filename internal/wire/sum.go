@@ -116,13 +116,8 @@ type Sum struct {
 	Masks []byte
 }
 
-// Type is TypeSum.
-func (Sum) Type() Type { return TypeSum }
-
-// Append implements Message.
-func (m Sum) Append(dst []byte) []byte { return m.fields(writer(dst)).out }
-
-// Decode reads a payload into m.
+func (Sum) Type() Type                     { return TypeSum }
+func (m Sum) Append(dst []byte) []byte     { return m.fields(writer(dst)).out }
 func (m *Sum) Decode(payload []byte) error { return m.fields(reader(TypeSum, payload)).Finish() }
 
 func (m *Sum) fields(c Coder) Coder {
@@ -186,13 +181,8 @@ func (m *Share) Number(i int) float64 { return math.Float64frombits(m.Word(i)) }
 // Word is word i in Data, of a masked sum.
 func (m *Share) Word(i int) uint64 { return binary.LittleEndian.Uint64(m.Data[i*NumberSize:]) }
 
-// Type is TypeShare.
-func (Share) Type() Type { return TypeShare }
-
-// Append implements Message.
-func (m Share) Append(dst []byte) []byte { return m.fields(writer(dst)).out }
-
-// Decode reads a payload into m.
+func (Share) Type() Type                     { return TypeShare }
+func (m Share) Append(dst []byte) []byte     { return m.fields(writer(dst)).out }
 func (m *Share) Decode(payload []byte) error { return m.fields(reader(TypeShare, payload)).Finish() }
 
 func (m *Share) fields(c Coder) Coder {

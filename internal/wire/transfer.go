@@ -41,13 +41,8 @@ type Tell struct {
 	Value float64
 }
 
-// Type is TypeTell.
-func (Tell) Type() Type { return TypeTell }
-
-// Append implements Message.
-func (m Tell) Append(dst []byte) []byte { return m.fields(writer(dst)).out }
-
-// Decode reads a payload into m.
+func (Tell) Type() Type                     { return TypeTell }
+func (m Tell) Append(dst []byte) []byte     { return m.fields(writer(dst)).out }
 func (m *Tell) Decode(payload []byte) error { return m.fields(reader(TypeTell, payload)).Finish() }
 
 func (m *Tell) fields(c Coder) Coder {
@@ -71,13 +66,8 @@ type Offer struct {
 	Round uint64
 }
 
-// Type is TypeOffer.
-func (Offer) Type() Type { return TypeOffer }
-
-// Append implements Message.
-func (m Offer) Append(dst []byte) []byte { return m.fields(writer(dst)).out }
-
-// Decode reads a payload into m.
+func (Offer) Type() Type                     { return TypeOffer }
+func (m Offer) Append(dst []byte) []byte     { return m.fields(writer(dst)).out }
 func (m *Offer) Decode(payload []byte) error { return m.fields(reader(TypeOffer, payload)).Finish() }
 
 func (m *Offer) fields(c Coder) Coder {

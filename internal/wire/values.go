@@ -20,16 +20,9 @@ type Values struct {
 	Samples uint32
 }
 
-// Type is TypeValues.
-func (Values) Type() Type { return TypeValues }
-
-// Append implements Message.
-func (m Values) Append(dst []byte) []byte { return m.fields(writer(dst)).out }
-
-// Decode reads a payload into m.
-func (m *Values) Decode(payload []byte) error {
-	return m.fields(reader(TypeValues, payload)).Finish()
-}
+func (Values) Type() Type                     { return TypeValues }
+func (m Values) Append(dst []byte) []byte     { return m.fields(writer(dst)).out }
+func (m *Values) Decode(payload []byte) error { return m.fields(reader(TypeValues, payload)).Finish() }
 
 func (m *Values) fields(c Coder) Coder {
 	c.Fixed(m.Layout[:])
@@ -50,16 +43,9 @@ type Served struct {
 	Server         string
 }
 
-// Type is TypeServed.
-func (Served) Type() Type { return TypeServed }
-
-// Append implements Message.
-func (m Served) Append(dst []byte) []byte { return m.fields(writer(dst)).out }
-
-// Decode reads a payload into m.
-func (m *Served) Decode(payload []byte) error {
-	return m.fields(reader(TypeServed, payload)).Finish()
-}
+func (Served) Type() Type                     { return TypeServed }
+func (m Served) Append(dst []byte) []byte     { return m.fields(writer(dst)).out }
+func (m *Served) Decode(payload []byte) error { return m.fields(reader(TypeServed, payload)).Finish() }
 
 func (m *Served) fields(c Coder) Coder {
 	c.uint64s(&m.Version, &m.Count)

@@ -2,6 +2,7 @@ package bridge
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"crypto/ed25519"
 	"errors"
@@ -65,9 +66,7 @@ type Hello struct {
 // It returns nil after leave, ErrGone if the trainer has gone without, the *Refusal that ended the
 // conversation, or the cause of ctx. Closing control must end a Read that waits in it.
 func Serve(ctx context.Context, control io.ReadWriteCloser, memory *os.File, config Config) error {
-	if config.Log == nil {
-		config.Log = zap.NewNop()
-	}
+	config.Log = cmp.Or(config.Log, zap.NewNop())
 	s := &session{config: config, control: control, handed: memory}
 	ctx, cancel := context.WithCancelCause(ctx)
 	lines := make(chan []byte)

@@ -1,6 +1,7 @@
 package control
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/seed-97356399/murmuration/internal/wire"
@@ -69,9 +70,7 @@ func (c Command) over(held []Change) Command {
 	c.Changes = slices.Clone(held)
 	for _, n := range said {
 		c.Changes = slices.DeleteFunc(c.Changes, n.replaces)
-		if n.Since == 0 {
-			n.Since = c.Sequence
-		}
+		n.Since = cmp.Or(n.Since, c.Sequence)
 		c.Changes = append(c.Changes, n)
 	}
 	for len(c.Changes) > len(said) && (len(c.Changes) > maxChanges || len(c.body()) > wire.MaxControlBody) {

@@ -9,6 +9,7 @@
 package description
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -108,12 +109,7 @@ func (d Difference) String() string {
 	return fmt.Sprintf("%s is %s here and %s there", d.Field, shown(d.Here), shown(d.There))
 }
 
-func shown(value string) string {
-	if value == "" {
-		return "empty"
-	}
-	return value
-}
+func shown(value string) string { return cmp.Or(value, "empty") }
 
 // Differences are the fields in which a description differs from that of another member.
 // Of what one of the two does not name nothing is known: members of different builds may

@@ -191,6 +191,9 @@ func (f *follower[T]) meet(ctx context.Context) (Decision, error) {
 }
 
 func (f *follower[T]) tell(e Event) {
+	if e.Accuracy = math.NaN(); f.known {
+		e.Accuracy = f.estimate.accuracy
+	}
 	if f.Told != nil {
 		f.Told(e)
 	}
@@ -201,9 +204,7 @@ func (f *follower[T]) receive() {
 	for len(f.fresh) < MaxNew {
 		select {
 		case a, open := <-f.Arrivals:
-			if f.take(a, open); !open {
-				return
-			}
+			f.take(a, open)
 		default:
 			return
 		}
@@ -230,7 +231,7 @@ func (f *follower[T]) take(a Arrival[T], open bool) {
 	if len(a.Rows) > 0 {
 		f.names = append(f.names, a.Name)
 	}
-	f.tell(Event{Arrived: a.Name, Rows: len(a.Rows), Accuracy: f.estimate.accuracy})
+	f.tell(Event{Arrived: a.Name, Rows: len(a.Rows)})
 }
 
 // glance measures the model if that is due.
@@ -318,7 +319,7 @@ func (f *follower[T]) train(ctx context.Context, steps int) error {
 		left = f.tally(f.held[:before]).share()
 	}
 	f.trained(took, steps, f.kept.Seen(), left)
-	f.tell(Event{Training: f.Trainings, Steps: steps, Rows: len(fresh), Names: names, Took: took, Accuracy: f.estimate.accuracy, Dropped: dropped})
+	f.tell(Event{Training: f.Trainings, Steps: steps, Rows: len(fresh), Names: names, Took: took, Dropped: dropped})
 	return nil
 }
 

@@ -134,6 +134,9 @@ func TestFlockFollows(t *testing.T) {
 				t.Errorf("%s: %d trainings of sixty files", policy, summaries[0].Trainings)
 			}
 			for i, s := range summaries {
+				if i < 2 && s.Arrived < 57*64 {
+					t.Errorf("%s: member %d received %d rows, as it was held up", policy, i, s.Arrived)
+				}
 				if policy == follow.BestEffort && (s.Trainings < 10 || models[i].seen[row{0, 5}] == 0) {
 					t.Errorf("member %d has not trained on new labels: %+v", i, s)
 				}
@@ -310,5 +313,30 @@ func TestTrainedTellsOfEachRowOnce(t *testing.T) {
 		if err != nil || s.Trainings < 3 || told+s.Waiting != s.Arrived || s.Arrived%64 != 0 || kept != s.Kept || dropped == 0 {
 			t.Errorf("%d were told of, %d are kept, %d were dropped: %+v, %v", told, kept, dropped, s, err)
 		}
+	})
+}
+
+// TestAccuracyThatIsNotKnown is NaN: before rows have come that no training has seen, and where only old ones are kept.
+func TestAccuracyThatIsNotKnown(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := &hall{expected: 2, open: map[string]*meeting{}, over: map[string]bool{}, most: 100}
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		defer cancel()
+		var all sync.WaitGroup
+		for _, old := range []bool{false, true} {
+			all.Go(func() {
+				files, came, trained := make(chan follow.Arrival[int], 1), 0, 0
+				files <- follow.Arrival[int]{Name: "one", Rows: make([]int, 20), Old: old}
+				_, err := follow.Run(ctx, follow.Config[int]{Flock: h, Arrivals: files, Learner: &still{failAfter: 1 << 20}, Policy: follow.BestEffort, Told: func(e follow.Event) {
+					if came, trained = came+e.Rows, trained+e.Training; math.IsNaN(e.Accuracy) != (old || e.Training == 0) {
+						t.Errorf("old %v: %+v", old, e)
+					}
+				}})
+				if err != nil || trained == 0 || (came == 0) != old {
+					t.Errorf("old %v: %d rows have come, %d trainings, %v", old, came, trained, err)
+				}
+			})
+		}
+		all.Wait()
 	})
 }

@@ -53,22 +53,19 @@ func (s *stock[T]) dropOld(class func(T) int) (dropped int) {
 		of[class(row)]++
 	}
 	old := func(row T) bool { return of[class(row)] >= few }
-	s.kept.Drop(func(rows []T) []T {
-		left := slices.DeleteFunc(rows, old)
-		dropped = len(rows) - len(left)
-		return left
-	})
-	if dropped == 0 {
+	kept := len(s.kept.Rows())
+	s.kept.Drop(func(rows []T) []T { return slices.DeleteFunc(rows, old) })
+	if dropped = kept - len(s.kept.Rows()); dropped == 0 {
 		return 0
 	}
 	before, _ := slices.BinarySearch(s.since, s.came-judged*holdOut/(holdOut-1)+1)
-	for i := before - 1; i >= 0; i-- {
-		if old(s.held[i]) {
-			s.gone = append(s.gone, s.held[i])
-			s.held, s.since = slices.Delete(s.held, i, i+1), slices.Delete(s.since, i, i+1)
-			dropped++
+	goes := make([]bool, len(s.held))
+	for i, row := range s.held[:before] {
+		if goes[i] = old(row); goes[i] {
+			s.gone, dropped = append(s.gone, row), dropped+1
 		}
 	}
+	s.held, s.since = without(s.held, goes), without(s.since, goes)
 	return dropped
 }
 
@@ -80,25 +77,27 @@ func (s *stock[T]) dropContradicted(right func([]T) []bool, class func(T) int) (
 		return 0
 	}
 	var gone []T
-	without := func(rows []T) []T {
-		stale := right(rows)
+	stale := func(rows []T) []bool {
+		is := right(rows)
 		for i, row := range rows {
-			if stale[i] = stale[i] && changed[class(row)]; stale[i] {
-				dropped++
+			if is[i] = is[i] && changed[class(row)]; is[i] {
 				gone = append(gone, row)
 			}
 		}
-		at := -1
-		return slices.DeleteFunc(rows, func(T) bool { at++; return stale[at] })
+		return is
 	}
-	left := without(append(s.fresh, s.held...))
+	s.fresh = without(s.fresh, stale(s.fresh))
+	held := stale(s.held)
+	s.held, s.since = without(s.held, held), without(s.since, held) // the others are as old as they were
 	s.gone = append(s.gone, gone...)
-	s.fresh, s.held, s.since = nil, nil, nil
-	for _, row := range left {
-		s.add(row)
-	}
-	s.kept.Drop(without)
-	return dropped
+	s.kept.Drop(func(rows []T) []T { return without(rows, stale(rows)) })
+	return len(gone)
+}
+
+// without is a list without what is marked.
+func without[E any](list []E, marked []bool) []E {
+	at := -1
+	return slices.DeleteFunc(list, func(E) bool { at++; return marked[at] })
 }
 
 // contradicted are the classes of which the model gets old rows right more than three times as often as new ones: the newest, or more

@@ -74,10 +74,7 @@ func (m *CountNBModel) fit(ctx context.Context, flock table.Flock, rows Rows, se
 		return nil, fmt.Errorf("learn: an alpha of %v; want a number that is not negative", alpha)
 	}
 	sums, err := sumsByClass(ctx, flock, "counts", rows, func(_, _ int, x float64) float64 { return m.value(x) })
-	if err == nil {
-		err = table.Counts("counts", math.MaxFloat64, slices.Concat(sums.sums...)...)
-	}
-	if err != nil {
+	if err = cmp.Or(err, table.Counts("counts", math.MaxFloat64, slices.Concat(sums.sums...)...)); err != nil {
 		return nil, err
 	}
 	d := len(columns)

@@ -1,6 +1,7 @@
 package learn
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -194,10 +195,7 @@ func findEdges(ctx context.Context, flock table.Flock, b *table.Batch, all rowsS
 			}
 			part := fmt.Sprintf("edges%d/%d", from, round)
 			sum, _, err := flock.Sum(ctx, part, counts)
-			if err == nil {
-				err = table.Counts(part, float64(all.Rows), sum...)
-			}
-			if err != nil {
+			if err = cmp.Or(err, table.Counts(part, float64(all.Rows), sum...)); err != nil {
 				return nil, fmt.Errorf("learn: counting values for the edges of bins: %w", err)
 			}
 			for i, p := range spreads {

@@ -1,6 +1,7 @@
 package learn
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -154,10 +155,7 @@ func (g *grower) evaluate(ctx context.Context) error {
 		g.sums++
 		name := fmt.Sprint("trees/", g.sums)
 		sum, _, err := g.flock.Sum(ctx, name, g.vector)
-		if err == nil {
-			err = table.Counts(name, table.MaxCount, sum...)
-		}
-		if err != nil {
+		if err = cmp.Or(err, table.Counts(name, table.MaxCount, sum...)); err != nil {
 			return fmt.Errorf("learn: summing histograms of trees: %w", err)
 		}
 		for ; from < to; from++ {

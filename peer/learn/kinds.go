@@ -36,16 +36,8 @@ type typedModel struct {
 	Model json.RawMessage `json:"model"`
 }
 
-// known returns kinds, or the library's if kinds is nil.
-func known(kinds table.Kinds[Model]) table.Kinds[Model] {
-	if kinds == nil {
-		return Models()
-	}
-	return kinds
-}
-
 func encodeModel(m Model, kinds table.Kinds[Model]) (typedModel, error) {
-	kind := known(kinds).NameOf(m)
+	kind := kinds.Or(Models).NameOf(m)
 	if kind == "" {
 		return typedModel{}, fmt.Errorf("%w: %T cannot be saved: give Kinds that have it", ErrModelKind, m)
 	}
@@ -58,7 +50,7 @@ func encodeModel(m Model, kinds table.Kinds[Model]) (typedModel, error) {
 
 // decode reads a model and checks it.
 func (t typedModel) decode(kinds table.Kinds[Model]) (Model, error) {
-	make := known(kinds)[t.Kind]
+	make := kinds.Or(Models)[t.Kind]
 	if make == nil {
 		return nil, fmt.Errorf("%w: %q; it may be of a newer release", ErrModelKind, t.Kind)
 	}

@@ -6,7 +6,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"math"
 	"slices"
 
 	"github.com/seed-97356399/murmuration/peer/table"
@@ -136,7 +135,7 @@ func (l *least) offer(rank float64, point []float64) {
 func (l *least) gatherAll(ctx context.Context, flock table.Flock, name string, width int) error {
 	var data []byte
 	for _, r := range l.list {
-		data = appendFloats(append(data, appendFloats(nil, r.rank)...), r.point...)
+		data = appendFloats(appendFloats(data, r.rank), r.point...)
 	}
 	all, err := flock.Gather(ctx, name, data)
 	if err != nil {
@@ -156,9 +155,7 @@ func (l *least) gatherAll(ctx context.Context, flock table.Flock, name string, w
 }
 
 func appendFloats(data []byte, values ...float64) []byte {
-	for _, v := range values {
-		data = binary.LittleEndian.AppendUint64(data, math.Float64bits(v))
-	}
+	data, _ = binary.Append(data, binary.LittleEndian, values) // does not fail for numbers
 	return data
 }
 
@@ -167,13 +164,10 @@ func parseFloats(data []byte) ([]float64, error) {
 	if len(data)%8 != 0 {
 		return nil, fmt.Errorf("%d bytes are no float64s", len(data))
 	}
-	values := make([]float64, 0, len(data)/8)
-	for b := range slices.Chunk(data, 8) {
-		v := math.Float64frombits(binary.LittleEndian.Uint64(b))
-		if math.IsNaN(v) || math.IsInf(v, 0) {
-			return nil, fmt.Errorf("value %d is %v", len(values), v)
-		}
-		values = append(values, v)
+	values := make([]float64, len(data)/8)
+	_, _ = binary.Decode(data, binary.LittleEndian, values) // of this length it never fails
+	if i := slices.IndexFunc(values, missing); i >= 0 {
+		return nil, fmt.Errorf("value %d is %v", i, values[i])
 	}
 	return values, nil
 }

@@ -39,20 +39,13 @@ type taskContent struct {
 	} `json:"learner"`
 }
 
-func (k Kinds) learners() table.Kinds[Learner] {
-	if k.Learners == nil {
-		return Learners()
-	}
-	return k.Learners
-}
-
 // MarshalTask writes a task as JSON, for a service that keeps it in a file. Settings and Check are not written.
 func (k Kinds) MarshalTask(t Task) ([]byte, error) {
 	c := taskContent{Plan: t.Plan, Usual: t.Usual}
 	if t.Stages != nil {
 		c.Pipeline = &prepare.Pipeline{Stages: t.Stages, Kinds: k.Stages}
 	}
-	if c.Learner.Kind = k.learners().NameOf(t.Learner); c.Learner.Kind == "" {
+	if c.Learner.Kind = k.Learners.Or(Learners).NameOf(t.Learner); c.Learner.Kind == "" {
 		return nil, fmt.Errorf("learn: writing a task: %T is none of the learners: give Kinds that have it", t.Learner)
 	}
 	var err error
@@ -68,9 +61,10 @@ func (k Kinds) UnmarshalTask(data []byte) (Task, error) {
 	if err := json.Unmarshal(data, &c); err != nil {
 		return Task{}, fmt.Errorf("learn: reading a task: %w", err)
 	}
-	make := k.learners()[c.Learner.Kind]
+	learners := k.Learners.Or(Learners)
+	make := learners[c.Learner.Kind]
 	if make == nil {
-		return Task{}, fmt.Errorf("learn: reading a task: there is no learner %q: want one of %q", c.Learner.Kind, k.learners().Names())
+		return Task{}, fmt.Errorf("learn: reading a task: there is no learner %q: want one of %q", c.Learner.Kind, learners.Names())
 	}
 	t := Task{Plan: c.Plan, Usual: c.Usual, Learner: make()}
 	t.Kinds = k.Stages

@@ -19,6 +19,7 @@
 package peertest
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"errors"
@@ -97,9 +98,7 @@ type Flock struct {
 // when the test ends.
 func Start(t T, config Config) *Flock {
 	t.Helper()
-	if config.Peers == 0 {
-		config.Peers = 4
-	}
+	config.Peers = cmp.Or(config.Peers, 4)
 	verified, err := lru.New[[sha256.Size]byte, bool](maxVerified)
 	if err != nil {
 		t.Fatalf("peertest: %v", err)

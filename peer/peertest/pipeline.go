@@ -1,6 +1,7 @@
 package peertest
 
 import (
+	"cmp"
 	"errors"
 	"slices"
 	"time"
@@ -218,18 +219,12 @@ func shares(plan pipeline.Plan, step time.Duration) []time.Duration {
 
 // withDefaults fills in what is left out, for a step of the whole model that takes so long.
 func (p Pipeline) withDefaults(step time.Duration) *Pipeline {
-	if p.Examples == 0 {
-		p.Examples = pipeline.DefaultExamples
-	}
-	if p.Batch == 0 {
-		p.Batch = max(8, 2*len(p.Plan.Stages)+1)
-	}
+	p.Examples = cmp.Or(p.Examples, pipeline.DefaultExamples)
+	p.Batch = cmp.Or(p.Batch, max(8, 2*len(p.Plan.Stages)+1))
 	if len(p.StepTimes) == 0 {
 		p.StepTimes = shares(p.Plan, step)
 	}
-	if p.Patience == 0 {
-		p.Patience = pipeline.DefaultPatience
-	}
+	p.Patience = cmp.Or(p.Patience, pipeline.DefaultPatience)
 	if p.Codec == (quant.Codec{}) {
 		p.Codec, _ = quant.ByName("raw") // there is one
 	}

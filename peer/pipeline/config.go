@@ -87,9 +87,7 @@ func (c Config) withDefaults() Config {
 	if c.Codec == (quant.Codec{}) {
 		c.Codec = raw()
 	}
-	if c.Log == nil {
-		c.Log = zap.NewNop()
-	}
+	c.Log = cmp.Or(c.Log, zap.NewNop())
 	return c
 }
 

@@ -15,6 +15,7 @@ import (
 	"github.com/seed-97356399/murmuration/internal/framed"
 	"github.com/seed-97356399/murmuration/internal/wire"
 	"github.com/seed-97356399/murmuration/peer"
+	"github.com/seed-97356399/murmuration/peer/control"
 	"github.com/seed-97356399/murmuration/peer/transport"
 	"github.com/seed-97356399/murmuration/tensor"
 )
@@ -189,7 +190,7 @@ func (c *copies) part(ctx context.Context, m *members, stage int) (tensor.Vector
 	if stage == c.with.Stage {
 		return c.own().values.decode()
 	}
-	for try := 0; ; try++ {
+	for try := 0; c.node.State() != control.Closed; try++ {
 		var fault error
 		if ids := m.having(c.service.Records(), stage); len(ids) > 0 {
 			got, err := fetch(ctx, c.service, ids[try%len(ids)], c.with.Plan, stage)
@@ -204,6 +205,7 @@ func (c *copies) part(ctx context.Context, m *members, stage int) (tensor.Vector
 			return nil, errors.Join(context.Cause(ctx), fault)
 		}
 	}
+	return nil, peer.ErrClosed
 }
 
 // fetch asks a member for what it has of a stage; without values if that is nothing.

@@ -13,6 +13,7 @@ import (
 	"github.com/seed-97356399/murmuration/internal/stages"
 	"github.com/seed-97356399/murmuration/peer"
 	"github.com/seed-97356399/murmuration/peer/memnet"
+	"github.com/seed-97356399/murmuration/peer/optim"
 	"github.com/seed-97356399/murmuration/peer/transport"
 	"github.com/seed-97356399/murmuration/tensor"
 )
@@ -298,4 +299,41 @@ func TestEndsOfOthers(t *testing.T) {
 	if _, err := perceptron(t, 1).EndsStay(); err == nil {
 		t.Error("both of two stages stay")
 	}
+}
+
+// TestWhoLingersBetweenTwoSteps: where the run is over for a member that has read that its first stage is to step, and not yet that its last
+// is, both begin the next round together. Were the last to have begun it before, it would have more to compute than there is room for.
+func TestWhoLingersBetweenTwoSteps(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, ending(t, deep(t, 1, 4)))
+		n := w.node("a")
+		trainer, err := n.Train(t.Context(), peer.Training{Params: w.plan.Init(0, 3), Stage: w.plan.Stage(0), Optimizer: &optim.SGD{}, Exchange: peer.Exchange{Machine: byAllReduce}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, err := New(n, trainer, Config{Plan: w.plan, Rounds: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { p.Close(); trainer.Close(); n.Close() })
+		p.mu.Lock()
+		for _, s := range p.steps.stages {
+			s.carryOut(s.machine.Enter(p.now(), 0))
+			s.carryOut(s.machine.RoundOver(p.now(), 0))
+		}
+		p.mu.Unlock()
+		first := <-p.jobs
+		first.stage.desk.due = true
+		ctx, end := context.WithCancel(t.Context())
+		ended := make(chan error)
+		go func() { ended <- p.Linger(ctx) }()
+		synctest.Wait()
+		end()
+		<-ended
+		for _, s := range p.steps.stages {
+			if s.desk.due || len(p.jobs) > 0 {
+				t.Errorf("stage %d waits still: %v, %d jobs", s.index, s.desk.due, len(p.jobs))
+			}
+		}
+	})
 }

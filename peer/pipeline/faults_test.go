@@ -217,7 +217,8 @@ func TestRowsThatAreNoNumbers(t *testing.T) {
 	})
 }
 
-// TestPredictionsOfADropout are those of the whole model, without Dropout; who waits for some when the pipeline closes is told.
+// TestPredictionsOfADropout are those of the whole model, without Dropout; who waits for some, or for the parameters of all stages, when the
+// pipeline and its node close is told.
 func TestPredictionsOfADropout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		model, err := nn.Sequential(nn.Linear(inputs, 24), nn.Dropout(0.5), nn.Linear(24, 4)).Build(inputs)
@@ -238,15 +239,23 @@ func TestPredictionsOfADropout(t *testing.T) {
 			t.Errorf("%v, other outputs: %t", err, err == nil)
 		}
 		w.leave(b)
-		waits := make(chan error, 1)
+		waits := make(chan error, 2)
+		ctx, end := context.WithTimeout(context.Background(), time.Hour)
+		defer end()
 		go func() {
-			_, err := a.Predict(context.Background(), x)
+			_, err := a.Predict(ctx, x)
+			waits <- err
+		}()
+		go func() {
+			_, err := a.Whole(ctx)
 			waits <- err
 		}()
 		time.Sleep(time.Second)
 		w.leave(a)
-		if err := <-waits; !errors.Is(err, peer.ErrClosed) {
-			t.Errorf("predicting while it closes: %v", err)
+		for range cap(waits) {
+			if err := <-waits; !errors.Is(err, peer.ErrClosed) {
+				t.Errorf("waiting while it closes: %v", err)
+			}
 		}
 	})
 }
@@ -346,6 +355,31 @@ func TestCopiesThatAreKept(t *testing.T) {
 		place, err := Choose(t.Context(), n, w.plan)
 		if err != nil || place.Stage != 2 || place.Params != nil || place.Fault == nil {
 			t.Errorf("chose %+v, %v", place, err)
+		}
+	})
+}
+
+// TestAChoiceThatIsBrokenOff: whose context ends while members are asked for copies of a stage is told so, and not that there are none;
+// its record says no stage any more.
+func TestAChoiceThatIsBrokenOff(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, perceptron(t, 2))
+		ctx, end := context.WithCancelCause(t.Context())
+		_, service := w.liar(0, func(_ context.Context, s *framed.Stream) error {
+			var m wire.Batch
+			if _, err := s.Receive(&m); err == nil && m.Kind == wire.BatchFetch {
+				end(errUseless)
+			}
+			return errUseless
+		})
+		n := w.node("d")
+		t.Cleanup(func() { n.Close() })
+		if place, err := Choose(ctx, n, w.plan); !errors.Is(err, errUseless) {
+			t.Errorf("chose %+v, %v", place, err)
+		}
+		time.Sleep(5 * time.Second)
+		if all := service.Records(); len(all) != 1 || all[0].Stage != 0 {
+			t.Errorf("its record says %+v", all)
 		}
 	})
 }

@@ -42,7 +42,7 @@ func New(n *peer.Node, t *peer.Trainer, with Config) (*Pipeline, error) {
 	p := &Pipeline{run: r, members: newMembers(n.Self(), r.with), copies: newCopies(r)}
 	p.steps = &steps{run: r}
 	for _, index := range r.with.Plan.stages(with.Stage) {
-		s, err := newStage(r, p.members, index, first)
+		s, err := newStage(r, index, first)
 		if err != nil {
 			r.fail(err)
 			return nil, err

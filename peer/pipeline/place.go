@@ -42,6 +42,9 @@ const (
 	// askFor and copyFor bound the wait for what one has to do, and for the copy that it keeps.
 	askFor  = 10 * time.Second
 	copyFor = 10 * time.Minute
+	// look is how often a chooser looks at the members, and taken counts for so many of a part that is not to be chosen.
+	look  = 100 * time.Millisecond
+	taken = 1 << 30
 )
 
 // Choose finds a stage for a node that does not train yet. Of nodes that choose at the same time, as when a run begins, each
@@ -53,28 +56,28 @@ func Choose(ctx context.Context, n *peer.Node, plan Plan) (Place, error) {
 		return Place{}, err
 	}
 	defer service.Close()
-	c := chooser{node: n, self: n.Self(), plan: plan, service: service}
-	place := Place{}
+	c, place := chooser{node: n, plan: plan, service: service}, Place{}
 	if err = c.arrive(ctx); err == nil {
 		place.Stage, err = c.settle(ctx)
 	}
+	if err == nil {
+		if place.Params, place.At, place.Fault = c.kept(ctx, place.Stage); place.Params == nil {
+			err = context.Cause(ctx) // nil while it lasts: once it has ended, members may keep copies that have not come
+		}
+	}
 	if err != nil {
+		service.Choose(0)
 		return Place{}, fmt.Errorf("choosing a stage: %w", err)
 	}
-	place.Params, place.At, place.Fault = c.kept(ctx, place.Stage)
 	return place, nil
 }
 
 // chooser chooses a stage.
 type chooser struct {
 	node    *peer.Node
-	self    transport.PeerID
 	plan    Plan
 	service *peer.Service
 }
-
-// look is how often a chooser looks at the members.
-const look = 100 * time.Millisecond
 
 // arrive waits until the node has joined the run: before, it knows nobody.
 func (c chooser) arrive(ctx context.Context) error {
@@ -107,7 +110,6 @@ func (c chooser) settle(ctx context.Context) (stage int, err error) {
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
-			c.service.Choose(0)
 			return 0, context.Cause(ctx)
 		}
 		records := c.service.Records()
@@ -134,9 +136,6 @@ func (c chooser) chosenOnly(records []transport.Record, own int) bool {
 	return begun && slices.Contains(trained, false)
 }
 
-// taken counts for so many members of a part that is not to be chosen.
-const taken = 1 << 30
-
 // counts has room to count the members of each part.
 func (c chooser) counts() []int {
 	counts := make([]int, c.plan.Parts())
@@ -158,7 +157,7 @@ func (c chooser) better(records []transport.Record, stage int) int {
 		}
 		counts[at]++
 		begun = begun || r.Steps > 0
-		last = last && (at != stage || flock.Trains(r) || r.Peer < c.self)
+		last = last && (at != stage || flock.Trains(r) || r.Peer < c.node.Self())
 	}
 	fewest := slices.Index(counts, slices.Min(counts))
 	if last && counts[stage] > counts[fewest]+1 && (counts[fewest] == 0 || !begun) {
@@ -206,12 +205,11 @@ func (c chooser) each(ctx context.Context, records []transport.Record) []time.Du
 	each := make([]time.Duration, len(records))
 	c.all(ctx, askFor, len(records), func(ctx context.Context, i int) {
 		_ = c.service.Ask(ctx, records[i].Peer, func(s *framed.Stream) error {
-			err := framed.Say(s, 0, wire.Batch{Kind: wire.BatchLoad, Stage: records[i].Stage})
-			if err == nil {
-				var o outcome
-				o, err = readOutcome(s, raw())
-				each[i] = o.load.Each
+			if err := framed.Say(s, 0, wire.Batch{Kind: wire.BatchLoad, Stage: records[i].Stage}); err != nil {
+				return err
 			}
+			o, err := readOutcome(s, raw())
+			each[i] = o.load.Each
 			return err
 		})
 	})

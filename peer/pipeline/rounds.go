@@ -3,6 +3,7 @@ package pipeline
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"go.uber.org/zap"
 
@@ -10,7 +11,6 @@ import (
 	"github.com/seed-97356399/murmuration/internal/framed"
 	"github.com/seed-97356399/murmuration/internal/stages"
 	"github.com/seed-97356399/murmuration/internal/wire"
-	"github.com/seed-97356399/murmuration/peer"
 	"github.com/seed-97356399/murmuration/peer/transport"
 )
 
@@ -114,9 +114,10 @@ func (r *rounds) goOn() {
 	}
 }
 
-// end leaves the rounds: what is of the next is computed for others, if they make it, and no step is made.
+// end leaves the rounds: what is of the next is computed for others, if they make it, and no step is made. One stage waits for the other,
+// which goes on with this round while its step is not due, or nobody has read that it is.
 func (r *rounds) end() {
-	if r.ended = true; r.stages[0].desk.due {
+	if r.ended = true; !slices.ContainsFunc(r.stages, func(s *stage) bool { return !s.desk.due }) {
 		for _, s := range r.stages {
 			s.desk.due = false
 			s.carryOut(s.machine.Enter(r.now(), r.round+1))
@@ -168,6 +169,3 @@ func (r *rounds) receive(from transport.PeerID, m wire.Batch) (o outcome, err er
 
 // errRounds: one side has rounds, and the other has none.
 var errRounds = fmt.Errorf("rounds (Config.Rounds) are for all members of a run, or for none: %w", wire.ErrMessage)
-
-// empty is what a member without a micro-batch in a round has for the mean of its stage.
-var empty = peer.Result{Empty: true}

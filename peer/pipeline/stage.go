@@ -19,11 +19,10 @@ import (
 // stage is the stage of the model that this member has: what is on its way there, and who computes it.
 type stage struct {
 	*run
-	members *members
-	index   int // from 0, of all stages
-	model   *nn.Model
-	desk    *desk // of the goroutine that calls Step
-	usual   usual // errors
+	index int // from 0, of all stages
+	model *nn.Model
+	desk  *desk // of the goroutine that calls Step
+	usual usual // errors
 
 	// The lock is held for these.
 	machine *stages.Holder
@@ -31,14 +30,14 @@ type stage struct {
 	arrived uint64 // numbers what comes
 }
 
-func newStage(r *run, m *members, index int, first uint64) (*stage, error) {
+func newStage(r *run, index int, first uint64) (*stage, error) {
 	all := len(r.with.Plan.Stages)
 	with := stages.Config{Stage: index, Stages: all, Batch: r.with.Batch, First: first, Rounds: r.with.Rounds, Home: r.with.Plan.ends && index == all-2}
 	if r.with.Plan.ends && index == all-1 {
 		with.Batch = math.MaxInt // it steps when the first stage of this member does
 	}
 	machine, err := stages.NewHolder(with)
-	return &stage{run: r, members: m, index: index, model: r.with.Plan.Stages[index], desk: newDesk(r.with, index), machine: machine, usual: newUsual(), held: map[stages.Key]*held{}}, err
+	return &stage{run: r, index: index, model: r.with.Plan.Stages[index], desk: newDesk(r.with, index), machine: machine, usual: newUsual(), held: map[stages.Key]*held{}}, err
 }
 
 func (s *stage) load() stages.Load {

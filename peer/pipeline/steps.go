@@ -25,7 +25,7 @@ func (p *steps) gradient(ctx context.Context, x, grad tensor.Vector, over <-chan
 	defer p.leave()
 	if p.rounds != nil && !p.rounds.ended && !p.rounds.begin() {
 		p.made = true
-		return empty, nil
+		return peer.Result{Empty: true}, nil // for the mean of its stage
 	}
 	for {
 		if r, due := p.due(); due {
@@ -77,7 +77,7 @@ func (p *steps) due() (r peer.Result, due bool) {
 	}
 	if p.rounds != nil && p.stages[0].desk.Samples == 0 { // others of the stage have had all of the round, or the step was not made
 		p.made = true
-		return empty, true
+		return peer.Result{Empty: true}, true
 	}
 	if p.stages[0].desk.Samples == 0 { // it was due when the last one was broken off, and its gradients are gone
 		p.stepped()

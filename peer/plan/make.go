@@ -77,10 +77,8 @@ func (j *job) count(s State) bool {
 		_, j.most = Remaining(j.Task, "", done)
 	}
 	past := j.Task.most() - j.most
-	j.need, j.seen, j.left = max(j.Samples-past, 0), float64(j.Seen+past), make([]int, len(s.Members))
-	for k := range s.Members {
-		j.left[k] = j.need
-	}
+	j.need, j.seen = max(j.Samples-past, 0), float64(j.Seen+past)
+	j.left = slices.Repeat([]int{j.need}, len(s.Members))
 	for k, m := range s.Members {
 		if !j.whole() || len(done) == 0 {
 			break
@@ -111,13 +109,7 @@ func (j *job) rank(s State) {
 		prices[k] = float32(j.seconds[k] * s.Members[k].Speed)
 	}
 	slices.SortFunc(j.prefer, func(a, b int) int {
-		if first := cmp.Compare(prices[a], prices[b]); first != 0 {
-			return first
-		}
-		if first := cmp.Compare(s.Members[a].memory(), s.Members[b].memory()); first != 0 {
-			return first
-		}
-		return j.slower(a, b)
+		return cmp.Or(cmp.Compare(prices[a], prices[b]), cmp.Compare(s.Members[a].memory(), s.Members[b].memory()), j.slower(a, b))
 	})
 	j.quickest = math.Inf(1)
 	for _, k := range j.prefer {

@@ -19,10 +19,10 @@ const (
 )
 
 // Bounds of a State: of pairs of a task and a member, of Done and Missed, of a number of samples, of a name, of numbers
-// that are no counts, and of a speed.
+// that are no counts, the least too where it is divided by or would be no time.
 const (
 	maxPairs, maxParts, maxSamples, maxName = 4 << 20, 100_000, min(1<<48, math.MaxInt/4), 256
-	maxAmount, minSpeed                     = 1e30, 1e-9
+	maxAmount, minAmount                    = 1e30, 1e-9
 )
 
 // Task is a piece of work. Times are in seconds on the plan's clock, which begins at 0.
@@ -117,12 +117,14 @@ func (s State) Validate() error {
 		f.add(t.Most > t.Samples && (t.whole() || len(t.Curve) == 0), "most %d: only an epoch with a curve gains by more than its samples", t.Most)
 		f.add(t.Seen < 0 || t.Seen > maxSamples, "seen %d: want 0 to %d", t.Seen, maxSamples)
 		f.amounts("cost", t.Cost, "bytes", t.Bytes, "memory", t.Memory, "arrival", t.Arrival, "deadline", t.Deadline)
+		f.add(t.Cost != 0 && t.Cost < minAmount, "cost %v: want %g at least, or 0", t.Cost, minAmount)
 		f.add(t.Deadline != 0 && t.Deadline <= t.Arrival, "deadline %v: want it after the arrival at %v", t.Deadline, t.Arrival)
 		f.add(!fits(t.Curve), "curve: want %d to %d points, each of more samples than the one before it, or none", minPoints, maxPoints)
 	}
 	for _, m := range s.Members {
 		named("member", m.Name)
-		f.add(m.Speed < minSpeed, "speed %v: want more than 0", m.Speed)
+		f.add(m.Speed < minAmount, "speed %v: want more than 0", m.Speed)
+		f.add(m.Link != 0 && m.Link < minAmount, "link %v: want %g at least, or 0", m.Link, minAmount)
 		f.amounts("speed", m.Speed, "memory", m.Memory, "link", m.Link, "from", m.From)
 	}
 	return errors.Join(f.list...)

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -137,10 +138,7 @@ func (b *Batches) produce() {
 
 // draw draws up to so many batches. It waits until at least one is complete, or until Close.
 func (b *Batches) draw(batches int) (got answer, ok bool) {
-	need := make([]uint32, batches)
-	for i := range need {
-		need[i] = uint32(b.with.Batch)
-	}
+	need := slices.Repeat([]uint32{uint32(b.with.Batch)}, batches)
 	for all := []answer(nil); ; {
 		all = append(all, b.pool.draw(b.asking, need, func() []source { return b.pool.sources(uint8(b.with.Hops)) })...)
 		whole := 0
@@ -194,7 +192,7 @@ func (b *Batches) Counts() (all Counts, by map[transport.PeerID]Counts) {
 	return all, maps.Clone(b.pool.taken)
 }
 
-// About asks a holder for its HoldConfig.About, at most so many bytes. It waits for a holder until ctx ends.
+// About asks a holder for its HoldConfig.About, at most so many bytes. It waits for a holder until ctx ends, or Close.
 func (b *Batches) About(ctx context.Context, most int) ([]byte, error) {
 	for {
 		for _, s := range b.pool.sources(1) {
@@ -213,6 +211,8 @@ func (b *Batches) About(ctx context.Context, most int) ([]byte, error) {
 		}
 		select {
 		case <-time.After(again):
+		case <-b.ending:
+			return nil, peer.ErrClosed
 		case <-ctx.Done():
 			return nil, b.waited(ctx)
 		}

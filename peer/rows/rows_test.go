@@ -169,7 +169,7 @@ func TestMembersComeAndGo(t *testing.T) {
 	}
 }
 
-// TestNobodyHoldsRows: without a holder, a trainer waits until its caller's context ends. Invalid settings are refused.
+// TestNobodyHoldsRows: without a holder, a trainer waits until its caller's context ends, or it closes. Invalid settings are refused.
 func TestNobodyHoldsRows(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
@@ -182,6 +182,12 @@ func TestNobodyHoldsRows(t *testing.T) {
 		}
 		if _, err := b.About(ctx, 1); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("nobody tells of rows: %v", err)
+		}
+		long, end := context.WithTimeout(t.Context(), time.Hour)
+		defer end()
+		time.AfterFunc(time.Second, func() { b.Close() })
+		if _, err := b.About(long, 1); !errors.Is(err, peer.ErrClosed) {
+			t.Errorf("nobody tells of rows until it closes: %v", err)
 		}
 		for what, with := range map[string]FromConfig{
 			"no batch": {}, "large batch": {Batch: MaxBatch + 1}, "many hops": {Batch: 1, Hops: MaxHops + 1}, "no bytes": {Batch: 1, Bytes: -1},

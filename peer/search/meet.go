@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 )
 
@@ -59,10 +60,7 @@ func (c Config) Meet(blocks [][]byte) (p Plan, left error) {
 			}
 		}
 	}
-	for _, r := range known {
-		p.Results = append(p.Results, r)
-	}
-	slices.SortFunc(p.Results, byPlace)
+	p.Results = slices.SortedFunc(maps.Values(known), byPlace)
 	s, held := c.standing(p.Results), holders(reports, working, known)
 	free := slices.DeleteFunc(names(p.Present), func(n string) bool { return busy[n] })
 	todo := s.next(running)

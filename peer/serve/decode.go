@@ -102,7 +102,8 @@ func (b *builder) object(d *json.Decoder) error {
 		if err != nil {
 			return err
 		}
-		if name == "rows" && len(row) == 0 && b.rows.Len == 0 && !b.has("rows") {
+		column := (&table.Schema{Fields: b.Fields}).Find("rows") >= 0
+		if name == "rows" && len(row) == 0 && b.rows.Len == 0 && !column {
 			if t, err := d.Token(); err != nil || t != json.Delim('[') {
 				return errors.Join(err, errors.New(`"rows" is no array`))
 			}
@@ -115,10 +116,6 @@ func (b *builder) object(d *json.Decoder) error {
 		row[name.(string)] = v // the names of an object are texts
 	}
 	return errors.Join(b.add(row), end(d))
-}
-
-func (b *builder) has(column string) bool {
-	return (&table.Schema{Fields: b.Fields}).Find(column) >= 0
 }
 
 // end reads the end of an array or an object.

@@ -3,7 +3,6 @@ package swim
 import (
 	"bytes"
 	"cmp"
-	"hash/fnv"
 	"slices"
 	"time"
 
@@ -256,12 +255,7 @@ func (all entries) lost(self transport.PeerID, now time.Time, most int, admits f
 		}
 		gone = append(gone, peer)
 	}
-	turn := func(peer transport.PeerID) uint64 {
-		h := fnv.New64a()
-		h.Write([]byte(self))
-		h.Write([]byte(peer))
-		return h.Sum64()
-	}
+	turn := func(peer transport.PeerID) uint64 { return (self + peer).Fingerprint() }
 	slices.SortFunc(gone, func(x, y transport.PeerID) int {
 		return cmp.Or(cmp.Compare(all[x].attempts, all[y].attempts), cmp.Compare(turn(x), turn(y)))
 	})

@@ -1,6 +1,7 @@
 package swim
 
 import (
+	"cmp"
 	"sync/atomic"
 	"time"
 
@@ -84,9 +85,7 @@ type gate struct {
 }
 
 func newGate(b *book, log *zap.Logger) *gate {
-	if log == nil {
-		log = zap.NewNop()
-	}
+	log = cmp.Or(log, zap.NewNop())
 	questions, _ := lru.New[question, struct{}](maxQuestions) // fails for sizes below one only
 	return &gate{
 		book: b, log: log, probes: rate.NewLimiter(allProbesPerSecond, allProbeBurst),

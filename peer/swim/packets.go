@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"crypto/rand"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -200,11 +201,9 @@ func (p *packets) path(to transport.PeerID, now time.Time) *path {
 	w := p.paths[to]
 	if w == nil {
 		if len(p.paths) >= maxMembers {
-			for peer, old := range p.paths {
-				if now.Sub(old.received) > forgetAfter && now.Sub(old.sent) > forgetAfter {
-					delete(p.paths, peer)
-				}
-			}
+			maps.DeleteFunc(p.paths, func(_ transport.PeerID, old *path) bool {
+				return now.Sub(old.received) > forgetAfter && now.Sub(old.sent) > forgetAfter
+			})
 		}
 		if len(p.paths) >= maxMembers {
 			return nil

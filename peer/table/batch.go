@@ -3,6 +3,7 @@ package table
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 )
 
@@ -36,13 +37,12 @@ func (k Kind) MarshalText() ([]byte, error) {
 
 // UnmarshalText reads what MarshalText writes.
 func (k *Kind) UnmarshalText(text []byte) error {
-	for i, name := range kindNames {
-		if string(text) == name {
-			*k = Kind(i)
-			return nil
-		}
+	at := slices.Index(kindNames[:], string(text))
+	if at < 0 {
+		return fmt.Errorf("no such kind of column: %q (number or category)", text)
 	}
-	return fmt.Errorf("no such kind of column: %q (number or category)", text)
+	*k = Kind(at)
+	return nil
 }
 
 // Column is one column of some rows. Do not change a column that you are given.

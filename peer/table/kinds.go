@@ -13,12 +13,18 @@ type Kinds[T any] map[string]func() T
 
 // With is these kinds and one more.
 func (k Kinds[T]) With(name string, make func() T) Kinds[T] {
-	all := maps.Clone(k)
-	if all == nil {
-		all = Kinds[T]{}
-	}
+	all := Kinds[T]{}
+	maps.Copy(all, k)
 	all[name] = make
 	return all
+}
+
+// Or is these kinds, or the usual ones if these are nil.
+func (k Kinds[T]) Or(usual func() Kinds[T]) Kinds[T] {
+	if k == nil {
+		return usual()
+	}
+	return k
 }
 
 // Names are those of all kinds, sorted.

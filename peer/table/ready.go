@@ -57,10 +57,8 @@ func AgreeSettings(ctx context.Context, flock Flock, name string, settings map[s
 		return fmt.Errorf("comparing settings: %w", err)
 	}
 	for i, theirs := range all {
-		either := maps.Clone(theirs) // what only one of them has differs, too
-		if either == nil {
-			either = map[string]string{}
-		}
+		either := map[string]string{} // what only one of them has differs, too
+		maps.Copy(either, theirs)
 		maps.Copy(either, all[0])
 		for _, key := range slices.Sorted(maps.Keys(either)) {
 			_, here := all[0][key]

@@ -3,6 +3,7 @@
 package rate
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -117,11 +118,7 @@ func (s Schedule) Validate() error {
 }
 
 func (s Schedule) withDefaults() Schedule {
-	if s.Rate == 0 {
-		s.Rate = DefaultRate
-	}
-	if s.Factor == 0 {
-		s.Factor = 0.1
-	}
+	s.Rate = cmp.Or(s.Rate, DefaultRate)
+	s.Factor = cmp.Or(s.Factor, 0.1)
 	return s
 }

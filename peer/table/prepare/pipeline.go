@@ -72,13 +72,6 @@ func Kinds() table.Kinds[table.Stage] {
 	}
 }
 
-func (p *Pipeline) kinds() table.Kinds[table.Stage] {
-	if p.Kinds == nil {
-		return Kinds()
-	}
-	return p.Kinds
-}
-
 // at names a stage in errors.
 func at(i int, s table.Stage) string { return fmt.Sprintf("stage %d, %s", i+1, kindOf(s)) }
 
@@ -158,7 +151,7 @@ const version = 1
 func (p Pipeline) MarshalJSON() ([]byte, error) {
 	out := pipelineJSON{Version: version, Input: p.Input}
 	for i, s := range p.Stages {
-		kind := p.kinds().NameOf(s)
+		kind := p.Kinds.Or(Kinds).NameOf(s)
 		if kind == "" {
 			return nil, fmt.Errorf("a stage of type %T cannot be written: give Kinds that have it", s)
 		}
@@ -183,7 +176,7 @@ func (p *Pipeline) UnmarshalJSON(data []byte) error {
 	}
 	read := Pipeline{Input: in.Input, Kinds: p.Kinds, Stages: []table.Stage{}} // none, rather than not said
 	for i, s := range in.Stages {
-		make := p.kinds()[s.Kind]
+		make := p.Kinds.Or(Kinds)[s.Kind]
 		if make == nil {
 			return fmt.Errorf("%w: stage %d is of kind %q, which this release does not know", ErrPipeline, i+1, s.Kind)
 		}
