@@ -230,3 +230,19 @@ func TestRowsTooLargeToPredict(t *testing.T) {
 		wantError(t, err, "row 41")
 	}
 }
+
+// Errors tell a row by its number in its source, not by its place among those that were drawn of it.
+func TestErrorsTellRowsOfTheSource(t *testing.T) {
+	for what, spoil := range map[string]func(r *Rows){
+		"target": func(r *Rows) { r.Target[1] = 1e100 }, "weight": func(r *Rows) { r.Weight = []float64{1, -1, 1} },
+		"column": func(r *Rows) { r.Features.Columns[0].Numbers[1] = math.NaN() }, "class": func(r *Rows) { r.Classes, r.Target = []string{"a", "b"}, []float64{0, 2, 1} },
+	} {
+		rows := sensorRows(3, 0, 1, 1, 9)
+		rows.Features.First = 40
+		spoil(&rows)
+		_, err := Linear{}.Fit(t.Context(), table.Alone{}, rows)
+		if wantError(t, err, "row 41"); t.Failed() {
+			t.Fatal(what)
+		}
+	}
+}

@@ -17,6 +17,14 @@ func (r Rows) count() int {
 	return r.Features.Rows
 }
 
+// key is the number of a row in its source.
+func (r Rows) key(row int) int64 {
+	if r.Features == nil {
+		return int64(row)
+	}
+	return r.Features.Key(row)
+}
+
 // weight is the weight of a row.
 func (r Rows) weight(row int) float64 {
 	if r.Weight == nil {
@@ -31,7 +39,7 @@ func checkRowWeights(r Rows) error {
 		return fmt.Errorf("learn: %d weights for %d rows", len(r.Weight), r.count())
 	}
 	if i := slices.IndexFunc(r.Weight, func(w float64) bool { return !(w >= 0 && w <= maxNumber) }); i >= 0 {
-		return fmt.Errorf("learn: the weight of row %d is %v; want a number from 0 to %g", i, r.Weight[i], maxNumber)
+		return fmt.Errorf("learn: the weight of row %d is %v; want a number from 0 to %g", r.key(i), r.Weight[i], maxNumber)
 	}
 	return nil
 }
@@ -46,10 +54,10 @@ func checkTarget(r Rows) error {
 	}
 	for i, y := range r.Target {
 		if r.Classes == nil && (math.IsNaN(y) || math.Abs(y) > maxNumber) {
-			return fmt.Errorf("learn: the target of row %d is %v; leave rows without a target out, and scale what is beyond %g", i, y, maxNumber)
+			return fmt.Errorf("learn: the target of row %d is %v; leave rows without a target out, and scale what is beyond %g", r.key(i), y, maxNumber)
 		}
 		if r.Classes != nil && !(y >= 0 && y < float64(len(r.Classes)) && y == math.Trunc(y)) {
-			return fmt.Errorf("learn: the target of row %d is %v; want a class from 0 to %d", i, y, len(r.Classes)-1)
+			return fmt.Errorf("learn: the target of row %d is %v; want a class from 0 to %d", r.key(i), y, len(r.Classes)-1)
 		}
 	}
 	return nil
