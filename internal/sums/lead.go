@@ -302,10 +302,9 @@ func (l *lead) release(attempt uint64, seeds []byte) {
 	l.m.over.Add(l.name, over)
 	l.m.seeds.Add(l.name, seeds)
 	over.seeds = seeds
-	own := false
+	own := l.came[l.m.self] != nil
 	for _, id := range l.came.ids() {
 		if id == l.m.self {
-			own = true
 			continue
 		}
 		c := l.came[id]
