@@ -56,8 +56,9 @@ func (a *adapters) open(network Network, introduce func(context.Context, transpo
 	return err
 }
 
-// spread is the time that the operator's word has to reach those whom it expels, before they are disconnected.
-const spread = time.Second
+// spread is the time that the operator's word has to reach those whom it expels, before they are disconnected, and maxWaiting
+// bounds the changes of the list that wait meanwhile.
+const spread, maxWaiting = time.Second, 1024
 
 // obeying has a program carry out what the operator says of members: a change of the list after spread, and the list is then read
 // again; all else at once.
@@ -65,26 +66,25 @@ func (a *adapters) obeying(changed func(string, []control.Change), life *tasks.L
 	if changed == nil {
 		return nil
 	}
-	turn, waiting := make(turn, 1), []func(){} // what is waiting is in order, which that of goroutines that wake up together is not
+	turn, waiting := make(turn, 1), make(chan func(), maxWaiting) // in order, which goroutines that wake up together are not
 	return func(why string, changes []control.Change) {
-		defer turn.take()()
 		listed := func(n control.Change) bool { return n.Do == control.Admit || n.Do == control.Expel }
 		ofList := slices.DeleteFunc(slices.Clone(changes), func(n control.Change) bool { return !listed(n) })
 		if others := slices.DeleteFunc(changes, listed); len(others) > 0 {
+			defer turn.take()()
 			changed(why, others)
 		}
-		if len(ofList) > 0 {
-			waiting = append(waiting, func() { changed(why, ofList) })
-			life.Spawn(func(context.Context) {
-				select {
-				case <-time.After(spread):
-					defer turn.take()()
-					waiting[0]()
-					waiting = waiting[1:]
-					a.guard.Look()
-				case <-life.Closing: // a later life hears of it again
-				}
-			})
+		if len(ofList) > 0 && life.Spawn(func(context.Context) {
+			select {
+			case <-time.After(spread):
+				defer turn.take()()
+				(<-waiting)()
+				a.guard.Look()
+			case <-life.Closing: // a later life hears of it again
+				<-waiting
+			}
+		}) {
+			waiting <- func() { changed(why, ofList) }
 		}
 	}
 }

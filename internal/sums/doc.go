@@ -3,11 +3,12 @@
 // have the sum, so that each may use it.
 //
 // One member coordinates: the last coordinator, or the first in the order of the ids. It may take part
-// in a sum or not. Who makes sums alone coordinates nobody, so that it follows those that it meets. Each participant sends it its state (STATUS), and when all expected ones have come,
+// in a sum or not. Each participant sends it its state (STATUS), and when all expected ones have come,
 // it gives out places (PLACE). The place says what a participant sends to whom (SHARE): in log n
 // rounds partners send each other halves, so that each ends with one part of the sum of all; in as
 // many rounds they send each other the parts that they have. A participant that has the whole sum
-// reports it, and once all have, the coordinator declares that the sum counts (COMMIT).
+// reports it, and once all have, the coordinator declares that the sum counts (COMMIT). Who has made a
+// sum alone coordinates no longer, so that it follows the coordinator of those that it meets.
 //
 // A death breaks an attempt off, and the next is made without the dead member, from the original
 // data: until COMMIT nobody has used the sum. If the coordinator dies, the next one asks every

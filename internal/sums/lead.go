@@ -285,8 +285,8 @@ func (l *lead) tellPlace(c *comer) {
 
 // commit lets all use the sum of an attempt, with the seeds of its masks.
 func (l *lead) commit(attempt uint64, seeds []byte) {
-	if !l.alone { // else this member coordinates nobody: those that it meets have a coordinator
-		l.m.group, l.m.leader = slices.Clone(l.line), l.m.self
+	if l.m.group, l.m.leader = slices.Clone(l.line), l.m.self; l.alone { // then it coordinates nobody: those that it meets have a coordinator
+		l.m.leader = ""
 	}
 	for _, s := range l.m.open {
 		if s.lead != nil {

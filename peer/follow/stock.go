@@ -39,7 +39,7 @@ func (s *stock[T]) add(row T) {
 	}
 }
 
-// release releases rows that have been held out for long enough: as the oldest of the new ones.
+// release releases rows that have been held out for long enough. They go before the others, of which the last are the newest.
 func (s *stock[T]) release() {
 	n, _ := slices.BinarySearch(s.since, s.came-recent+1)
 	s.fresh = slices.Insert(s.fresh, 0, s.held[:n]...)

@@ -109,7 +109,7 @@ func checkCounts(b *table.Batch) error {
 		return nil
 	}
 	for _, c := range b.Columns {
-		if i := slices.IndexFunc(c.Numbers, func(x float64) bool { return x < 0 }); i >= 0 {
+		if i := slices.IndexFunc(c.Numbers[:min(len(c.Numbers), b.Rows)], func(x float64) bool { return x < 0 }); i >= 0 {
 			return fmt.Errorf("learn: column %q has %v in row %d; multinomial naive Bayes takes counts, none negative (do not standardize them)", c.Name, c.Numbers[i], b.Key(i))
 		}
 	}

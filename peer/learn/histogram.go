@@ -28,7 +28,7 @@ type coarseColumn struct {
 	to    [256]uint8
 }
 
-// maxLevel bounds how coarse bins get: at least 16 bins of values are left.
+// maxLevel bounds how coarse bins get: of more than 16 bins of values 9 to 16 are left.
 const maxLevel = 4
 
 // coarsen joins neighbouring ranges of numbers, or the rarest categories with the bin of all others. A column of few

@@ -115,7 +115,7 @@ func (r *rounds) goOn() {
 }
 
 // end leaves the rounds: what is of the next is computed for others, if they make it, and no step is made. One stage waits for the other,
-// which goes on with this round while its step is not due, or nobody has read that it is.
+// which goes on with this round while its step is not due.
 func (r *rounds) end() {
 	if r.ended = true; !slices.ContainsFunc(r.stages, func(s *stage) bool { return !s.desk.due }) {
 		for _, s := range r.stages {

@@ -19,7 +19,7 @@ const (
 )
 
 // Bounds of a State: of pairs of a task and a member, of Done and Missed, of a number of samples, of a name, of numbers
-// that are no counts, the least too where it is divided by or would be no time.
+// that are no counts, and the least of those that are divided by.
 const (
 	maxPairs, maxParts, maxSamples, maxName = 4 << 20, 100_000, min(1<<48, math.MaxInt/4), 256
 	maxAmount, minAmount                    = 1e30, 1e-9

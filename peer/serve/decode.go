@@ -102,8 +102,7 @@ func (b *builder) object(d *json.Decoder) error {
 		if err != nil {
 			return err
 		}
-		column := (&table.Schema{Fields: b.Fields}).Find("rows") >= 0
-		if name == "rows" && len(row) == 0 && b.rows.Len == 0 && !column {
+		if name == "rows" && len(row) == 0 && b.rows.Len == 0 && (&table.Schema{Fields: b.Fields}).Find("rows") < 0 { // a column may have that name
 			if t, err := d.Token(); err != nil || t != json.Delim('[') {
 				return errors.Join(err, errors.New(`"rows" is no array`))
 			}
