@@ -10,7 +10,7 @@ const (
 	holdOut = 4
 	// recent is for how many rows one is held out; then it is trained on as any.
 	recent = 512
-	// contradict is by how many rows of a class it is judged whether they contradict the old ones; few once those of another class do.
+	// contradict is by how many rows of a class it is judged whether they contradict the old ones, few once another class has changed.
 	contradict, few = 12, 3
 )
 
@@ -18,10 +18,10 @@ const (
 type stock[T any] struct {
 	fresh  []T   // that no training has seen
 	held   []T   // held out, the oldest first
-	since  []int // which of all that have come each is
+	since  []int // for each of them, how many rows had come with it
 	kept   *Reservoir[T]
 	gone   []T // dropped since the last training
-	came   int // how many have
+	came   int // rows so far
 	chance *rand.Rand
 }
 

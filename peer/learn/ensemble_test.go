@@ -217,3 +217,26 @@ func TestEnsembleTrustsNoModel(t *testing.T) {
 		wantError(t, err, want, "member 2 of 2")
 	}
 }
+
+// TestCheckKnowsWhoHasCoefficients: a learner is refused by its name, before it has a model, if and only if its model has no coefficients.
+func TestCheckKnowsWhoHasCoefficients(t *testing.T) {
+	tried := 0
+	for name, make := range Learners() {
+		rows := mixedRows(60, 2, 47)
+		m, err := make().Fit(t.Context(), table.Alone{}, rows)
+		if err != nil { // it wants a number, or other columns
+			rows.Classes = nil
+			if m, err = make().Fit(t.Context(), table.Alone{}, rows); err != nil {
+				continue
+			}
+		}
+		tried++
+		_, has := m.(linearModel)
+		if err := (Ensemble{Learner: make(), Combine: MeanCoefficients}).Check(rows.Classes); (err == nil) != has {
+			t.Errorf("%s, whose model has coefficients: %t: %v", name, has, err)
+		}
+	}
+	if tried < 6 {
+		t.Errorf("only %d learners were tried", tried)
+	}
+}

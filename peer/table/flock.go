@@ -29,8 +29,8 @@ type Flock interface {
 // ErrSum: a sum, a maximum or a list of blocks cannot be right; the error names it.
 var ErrSum = errors.New("what members brought together is not sound: one of them is at fault")
 
-// ErrNumbers: numbers of a column, which the error names, are too large.
-var ErrNumbers = errors.New("too large to be squared and added up; divide the column by a number, or leave it out")
+// ErrNumbers: numbers of a column, which the error names, are too large, or infinite.
+var ErrNumbers = errors.New("too large to be squared and added up; divide the column by a number, or make missing what is infinite, or leave it out")
 
 // MaxCount is the largest sum of counts: a float64 represents all integers up to it.
 const MaxCount = 1 << 53

@@ -68,8 +68,9 @@ func run(cmd *cobra.Command, o options, std cli.Streams) error {
 	inProcess := o.InProcess || o.Peers == 1
 	ctx, kill, release := supervise.UntilSignal(inProcess)
 	defer release()
-	config, err := processes(o, cmd), error(nil)
+	config := processes(o, cmd)
 	if inProcess {
+		var err error
 		if config, err = goroutines(ctx, o); err != nil {
 			return err
 		}

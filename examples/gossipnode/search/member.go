@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -158,7 +159,6 @@ func (m *member) take(plan search.Plan) error {
 
 // hold keeps the last model of each trial, and tells which these are.
 func (m *member) hold() {
-	m.report.Held, m.report.Brings = nil, nil
 	for held := range m.models {
 		for later := range m.models {
 			if later.Trial == held.Trial && later.Steps > held.Steps {
@@ -166,10 +166,7 @@ func (m *member) hold() {
 			}
 		}
 	}
-	for held := range m.models {
-		m.report.Held = append(m.report.Held, held)
-	}
-	slices.SortFunc(m.report.Held, func(a, b search.Held) int { return a.Trial - b.Trial })
+	m.report.Held, m.report.Brings = slices.SortedFunc(maps.Keys(m.models), func(a, b search.Held) int { return a.Trial - b.Trial }), nil
 }
 
 // follow begins what the plan gives this member, and ends what it does not.
