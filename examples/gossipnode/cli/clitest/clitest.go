@@ -109,10 +109,15 @@ func Command(t *testing.T, bound time.Duration, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// ChildrenOf finds the child processes of a process. It needs /proc.
+// ChildrenOf finds the child processes of a process. It needs /proc. What has ended, and what has not started another program, is
+// none: before its first child, Go's os package makes one that ends at once, to see what the kernel can do.
 func ChildrenOf(t *testing.T, parent int) []int {
 	t.Helper()
 	var children []int
+	started := func(id int) string {
+		line, _ := os.ReadFile("/proc/" + strconv.Itoa(id) + "/cmdline")
+		return string(line)
+	}
 	stats, _ := filepath.Glob("/proc/[0-9]*/stat")
 	for _, path := range stats {
 		text, err := os.ReadFile(path)
@@ -121,8 +126,8 @@ func ChildrenOf(t *testing.T, parent int) []int {
 		}
 		// The name may contain any character, and ends with the last parenthesis; the state and the parent follow.
 		fields := strings.Fields(string(text[bytes.LastIndexByte(text, ')')+1:]))
-		if fields[1] == strconv.Itoa(parent) {
-			id, _ := strconv.Atoi(filepath.Base(filepath.Dir(path)))
+		id, _ := strconv.Atoi(filepath.Base(filepath.Dir(path)))
+		if line := started(id); fields[1] == strconv.Itoa(parent) && line != "" && line != started(parent) {
 			children = append(children, id)
 		}
 	}
