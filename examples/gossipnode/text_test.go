@@ -29,7 +29,7 @@ func learnAndWrite(t *testing.T, rhyme, key string, model ...string) {
 	dir := t.TempDir()
 	book := clitest.WriteFile(t, "book.txt", strings.Repeat(rhyme, 200))
 	code, out, logged := try(append([]string{"local", "--peers", "2", "--dataset", "text", "--data", filepath.Dir(book),
-		"--strategy", "allreduce", // in step: with pairs one process may be far behind on a busy machine, and its model is averaged in at the end
+		"--strategy", "allreduce", // what is learned does not depend on which process is ahead: by pairs it was too little once, on a busy machine
 		"--batch", "8", "--optimizer", "adamw", "--lr", "0.01", "--checkpoint", dir, "--json"}, model...)...)
 	if code != cli.ExitDone {
 		t.Fatalf("exit code %d\n%s", code, logged)
