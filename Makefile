@@ -1,7 +1,7 @@
 # make release        builds gossipnode for each platform into dist/, each with an SBOM (CycloneDX: the modules
 #                     in it), and SHA256SUMS
 # make release-check  builds it again elsewhere, without what is cached, and compares
-# make image          builds the container image of examples/deploy/Dockerfile, where docker has a builder
+# make image          builds the container image of examples/deploy/Dockerfile; BUILDER=podman or buildah instead of docker
 #
 # make wheel          builds the Python package with the program in it, for this machine, into
 #                     dist/; for another: PLATFORM=linux-amd64, for each of WHEELS: PLATFORM=all
@@ -25,6 +25,8 @@ SBOM      := github.com/CycloneDX/cyclonedx-gomod/cmd/cyclonedx-gomod@v1.10.0
 VENV      := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/murmuration/torch
 PYTHON     = $(VENV)/bin/python
 TORCH     := torch numpy transformers accelerate lightning
+# What builds the image.
+BUILDER   := docker
 # Where bench writes, and how often it measures: benchstat wants six or more.
 BENCH     := docs/bench/$(shell date +%F).txt
 COUNT     := 6
@@ -84,7 +86,7 @@ wheel:
 	@[ ! -e $(DIST)/SHA256SUMS ] || (cd $(DIST) && $(SUM) gossipnode-* >SHA256SUMS)
 
 image:
-	docker build -t gossipnode:$(VERSION) --build-arg VERSION=$(VERSION) -f examples/deploy/Dockerfile .
+	$(BUILDER) build -t gossipnode:$(VERSION) --build-arg VERSION=$(VERSION) -f examples/deploy/Dockerfile .
 
 $(VENV)/bin/python:
 	python3 -m venv $(VENV)
