@@ -183,20 +183,26 @@ func TestTopologyText(t *testing.T) {
 	}
 }
 
-// TestTopologyDrawing reads the drawing back: it is XML, with a mark for each peer
+// TestTopologyDrawing reads the drawing of each shape back: it is XML, with its figures, a mark for each peer
 // and for each entry of its legend, a line for each link, and a second shade for
 // every colour.
 func TestTopologyDrawing(t *testing.T) {
-	for _, peers := range []int{2, 12, 64, 300} {
+	for i := range 13 { // the last is alone: others mix slowly
+		peers, shape := []int{2, 12, 64, 300}[i/4], topology.Shapes()[i%4]
 		path := filepath.Join(t.TempDir(), "ring.svg")
-		if code, _, stderr := try("topology", "--peers", fmt.Sprint(peers), "--svg", path); code != cli.ExitDone {
-			t.Fatalf("exit code %d: %s", code, stderr)
+		code, out, stderr := try("topology", "--peers", fmt.Sprint(peers), "--topology", shape.String(), "--svg", path, "--json")
+		var figures figures
+		if err := json.Unmarshal([]byte(out), &figures); code != cli.ExitDone || err != nil {
+			t.Fatalf("exit code %d, %v: %s", code, err, stderr)
 		}
 		text, err := os.ReadFile(path)
 		if err != nil {
 			t.Fatal(err)
 		}
-		overlay, _ := settings{peers: peers, seed: 1}.overlay()
+		if said := fmt.Sprintf("%s: gap %.4f, depth %d, %.2f to %.2f models over a link", shape, figures.Gap, figures.Depth, figures.LeastOverLink, figures.MostOverLink); !strings.Contains(string(text), said) {
+			t.Errorf("%d peers: the drawing does not say %q", peers, said)
+		}
+		overlay, _ := settings{peers: peers, shape: shape.String(), seed: 1}.overlay()
 		links := 0
 		for range overlay.Edges() {
 			links++
@@ -227,7 +233,7 @@ func TestTopologyDrawing(t *testing.T) {
 			}
 		}
 		if circles != peers+2 || lines != links {
-			t.Errorf("%d peers: %d marks and %d lines, want %d and %d", peers, circles, lines, peers+2, links)
+			t.Errorf("%s of %d peers: %d marks and %d lines, want %d and %d", shape, peers, circles, lines, peers+2, links)
 		}
 	}
 	code, _, stderr := try("topology", "--svg", filepath.Join(t.TempDir(), "missing", "ring.svg"))
