@@ -140,8 +140,8 @@ func TestShapesWithUnreachable(t *testing.T) {
 // ends, as D-PSGD has it, the mixing matrix of every shape is symmetric, none of its entries is
 // negative, and each row sums to 1; and how fast it mixes: the ring slowest, by a law of n².
 func TestWeightsAreDoublyStochastic(t *testing.T) {
-	for _, n := range []int{2, 3, 4, 8, 16, 33, 64, 200} {
-		gaps := make(map[Shape]float64)
+	for n := 2; n <= 200; n++ {
+		gaps, look := make(map[Shape]float64), slices.Contains([]int{2, 3, 4, 8, 16, 33, 64, 200}, n) // at how fast it mixes
 		for _, shape := range Shapes() {
 			g := graphOf(t, shaped(t, shape, peers(n, Undecided)))
 			w := mat.NewSymDense(n, nil)
@@ -154,9 +154,12 @@ func TestWeightsAreDoublyStochastic(t *testing.T) {
 				for j := range n {
 					own -= w.At(i, j)
 				}
-				if w.SetSym(i, i, own); own < 0 {
+				if w.SetSym(i, i, own); !(own > 0) {
 					t.Errorf("%s of %d: a member keeps %g of its own model", shape, n, own)
 				}
+			}
+			if !look {
+				continue
 			}
 			var eigen mat.EigenSym
 			if !eigen.Factorize(w, false) {
@@ -165,8 +168,10 @@ func TestWeightsAreDoublyStochastic(t *testing.T) {
 			values := eigen.Values(nil)
 			gaps[shape] = 1 - max(values[n-2], -values[0])
 		}
-		t.Logf("%3d peers: gaps %.4v", n, gaps)
-		if n > 8 && !(gaps[Exponential] > 4*gaps[Ring] && gaps[Ring] > 0) {
+		if look {
+			t.Logf("%3d peers: gaps %.4v", n, gaps)
+		}
+		if look && n > 8 && !(gaps[Exponential] > 4*gaps[Ring] && gaps[Ring] > 0) {
 			t.Errorf("%d peers: gaps %v", n, gaps)
 		}
 	}

@@ -86,6 +86,33 @@ func TestWhatMovesGoesFirst(t *testing.T) {
 	}
 }
 
+// TestPrioritiesCountInPartialExchanges: of slices that have waited and moved alike, those of the joint layer with the higher priority.
+func TestPrioritiesCountInPartialExchanges(t *testing.T) {
+	for _, first := range []int{0, 1} { // the joint layer with the higher priority
+		layout, err := tensor.NewLayout(tensor.Spec{Name: "w", Shape: []int{3, 1}}, tensor.Spec{Name: "b", Shape: []int{3}, Kind: tensor.Bias})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := New(tensor.NewParams(layout), Options{SliceLen: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		raw, _ := coding.ByID(coding.Raw)
+		o, plan := &order{}, coding.Plan{{Codec: raw, Exact: raw, Proportion: 100}, {Codec: raw, Exact: raw, Proportion: 100}}
+		plan[first].Priority = 1
+		terms := Terms{Plan: plan, Partial: true}
+		carry(r, o, terms, 6)
+		for i := range r.slices {
+			r.slices[i].in(r.values)[0]++
+		}
+		for _, at := range carry(r, o, terms, 3) {
+			if got := r.slices[r.shared[at]].layer; got != first {
+				t.Errorf("a slice of joint layer %d goes first, want those of %d", got, first)
+			}
+		}
+	}
+}
+
 // TestSlicesTakeTurns: slices that do not move are carried equally often.
 func TestSlicesTakeTurns(t *testing.T) {
 	r, o, terms := partial(t, 12)

@@ -221,6 +221,7 @@ func (f *flock) total() (all sim.Counts) {
 		all.Dropped += c.Dropped
 		all.Retransmitted += c.Retransmitted
 		all.Sent += c.Sent
+		all.Moved += c.Moved
 	}
 	return all
 }

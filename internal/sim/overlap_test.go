@@ -88,9 +88,9 @@ func TestAllReduceOverlaps(t *testing.T) {
 	}{
 		{2, sim.Link{Delay: 50 * time.Microsecond, Bandwidth: 8e6}, topology.Exponential, 1.4},
 		{4, sim.Link{Delay: 200 * time.Microsecond, Bandwidth: 16e6}, topology.Exponential, 1.35},
-		{5, sim.Link{Delay: 50 * time.Microsecond, Bandwidth: 20e6}, topology.Exponential, 1.4},
+		{5, sim.Link{Delay: 50 * time.Microsecond, Bandwidth: 20e6}, topology.Exponential, 1.5},
 		{4, sim.Link{Delay: 50 * time.Microsecond, Bandwidth: 16e6}, topology.Ring, 1.3},
-		{4, sim.Link{Delay: 50 * time.Microsecond, Bandwidth: 32e6}, topology.Tree, 1.2},
+		{4, sim.Link{Delay: 50 * time.Microsecond, Bandwidth: 32e6}, topology.Tree, 1.5},
 	} {
 		machine := allReduce(baseline.Config{Topology: c.shape})
 		whole, gradual := overlap(t, c.peers, c.link, nil, machine), overlap(t, c.peers, c.link, likeCNN, machine)

@@ -55,6 +55,43 @@ func TestPartialExchangesFollowTheLink(t *testing.T) {
 	}
 }
 
+// TestPartialExchangesSuitEachLink: what a peer exchanges over each of its links is as its rate, to within a fifth, while it goes from
+// one to the other: those that carry little hold up nothing.
+func TestPartialExchangesSuitEachLink(t *testing.T) {
+	const every, values, slice = 8, 1 << 15, 1 << 8
+	f := newFlock(t, plan{
+		seed: 5, peers: 3, values: values, sliceLen: slice, every: every, unclipped: true, machine: partially(t, every),
+		config: sim.Config{Task: direct{stepper: idle{}}, Terms: replica.Terms{Window: 8}},
+	})
+	role := roles(t, 3)
+	var ends []int // of the two links: those of the class with two members
+	for i := range role {
+		if role[i] == role[(i+1)%3] || role[i] == role[(i+2)%3] {
+			ends = append(ends, i)
+		}
+	}
+	middle := 3 - ends[0] - ends[1]
+	rates := []float64{1200e3, 300e3}
+	for i, end := range ends {
+		if err := f.world.SetLink(middle, end, sim.Link{Delay: time.Millisecond, Bandwidth: rates[i]}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	f.world.Run(20 * time.Second)
+	var sent, exchanges [2]float64
+	for i, end := range ends {
+		c := f.world.Counts(end)
+		sent[i], exchanges[i] = float64(c.Sent), float64(c.Initiated+c.Served)
+	}
+	t.Logf("%v exchanges, %v bytes", exchanges, sent)
+	if ratio := sent[0] / sent[1] * rates[1] / rates[0]; math.Abs(ratio-1) > 0.2 || math.Abs(exchanges[0]/exchanges[1]-1) > 0.1 {
+		t.Errorf("over links of %v bytes a second %v were sent, in %v exchanges", rates, sent, exchanges)
+	}
+	if c := f.total(); c.Failed > 0 {
+		t.Errorf("%d exchanges failed", c.Failed)
+	}
+}
+
 // TestPartialExchangesLearn logs what partial exchanges are worth to a peer whose port takes a tenth
 // of a model in the time between two exchanges, and to the others.
 func TestPartialExchangesLearn(t *testing.T) {

@@ -20,7 +20,7 @@ type Uplink struct {
 	mu      sync.Mutex
 	virtual float64   // tag of the last write that was let through
 	free    time.Time // when all that was let through has been sent
-	busy    bool      // somebody waits for that
+	busy    bool      // it is not yet that late
 	waiting []*write
 }
 
@@ -101,7 +101,6 @@ func (s *UplinkShare) send(bytes int, gone <-chan struct{}, deadline time.Time) 
 	u.mu.Unlock()
 	select {
 	case <-w.turn:
-		u.passed(gone, late)
 	case <-gone:
 		u.leave(w)
 	case <-late:
@@ -109,23 +108,31 @@ func (s *UplinkShare) send(bytes int, gone <-chan struct{}, deadline time.Time) 
 	}
 }
 
-// next lets the first of those that wait through. The caller holds the lock.
+// next lets the first of those that wait through, and the one after it once the link has room again. Whoever is let
+// through need not wait for that: its next write is then among those of which the first is chosen, so that a share
+// with one connection has its weight too. The caller holds the lock.
 func (u *Uplink) next() {
-	u.busy = len(u.waiting) > 0
-	if !u.busy {
-		return
-	}
-	first := 0
-	for i, w := range u.waiting {
-		if w.tag < u.waiting[first].tag {
-			first = i
+	for u.busy = len(u.waiting) > 0; len(u.waiting) > 0; u.busy = false {
+		first := 0
+		for i, w := range u.waiting {
+			if w.tag < u.waiting[first].tag {
+				first = i
+			}
+		}
+		w := u.waiting[first]
+		u.waiting = slices.Delete(u.waiting, first, first+1)
+		u.virtual = w.tag
+		u.free = later(u.free, time.Now().Add(-uplinkBurst)).Add(time.Duration(float64(w.bytes) / u.rate * float64(time.Second)))
+		close(w.turn)
+		if wait := time.Until(u.free); wait > 0 {
+			time.AfterFunc(wait, func() {
+				u.mu.Lock()
+				defer u.mu.Unlock()
+				u.next()
+			})
+			return
 		}
 	}
-	w := u.waiting[first]
-	u.waiting = slices.Delete(u.waiting, first, first+1)
-	u.virtual = w.tag
-	u.free = later(u.free, time.Now().Add(-uplinkBurst)).Add(time.Duration(float64(w.bytes) / u.rate * float64(time.Second)))
-	close(w.turn)
 }
 
 func later(a, b time.Time) time.Time {
@@ -135,34 +142,11 @@ func later(a, b time.Time) time.Time {
 	return b
 }
 
-// passed waits until the link has room again, and then lets the next one through. The caller is the
-// one whose turn it is.
-func (u *Uplink) passed(gone <-chan struct{}, late <-chan time.Time) {
-	u.mu.Lock()
-	wait := time.Until(u.free)
-	u.mu.Unlock()
-	if wait > 0 {
-		timer := time.NewTimer(wait)
-		defer timer.Stop()
-		select {
-		case <-timer.C:
-		case <-gone:
-		case <-late:
-		}
-	}
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	u.next()
-}
-
-// leave takes a write out that is given up. If its turn has come meanwhile, the next one is
-// let through.
+// leave takes a write out that is given up, unless its turn has come meanwhile.
 func (u *Uplink) leave(w *write) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if i := slices.Index(u.waiting, w); i >= 0 {
 		u.waiting = slices.Delete(u.waiting, i, i+1)
-		return
 	}
-	u.next()
 }

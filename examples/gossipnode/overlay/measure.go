@@ -94,10 +94,8 @@ func (l links) starters() []int {
 }
 
 func (l links) measure(seed uint64) (figures, error) {
-	f := figures{Peers: len(l.of), Active: len(l.actives())}
+	f := figures{Peers: len(l.of), Active: len(l.actives()), Passive: len(l.of) - len(l.actives()), load: l.loads()}
 	f.Diameter, f.Depth = l.lengths()
-	f.load = l.loads()
-	f.Passive = f.Peers - f.Active
 	for _, list := range l.of {
 		f.Degree = max(f.Degree, len(list))
 	}

@@ -183,20 +183,20 @@ func TestTopologyText(t *testing.T) {
 	}
 }
 
-// TestTopologyDrawing reads the drawing back: it is XML, with a mark for each peer
-// and for each entry of its legend, a line for each link, and a second shade for
-// every colour.
+// TestTopologyDrawing reads the drawing of each shape back: it is XML, with its figures, a mark for each peer and for
+// each entry of its legend, a line for each link, and a second shade for every colour.
 func TestTopologyDrawing(t *testing.T) {
-	for _, peers := range []int{2, 12, 64, 300} {
+	for i := range 13 { // the last is alone: others mix slowly
+		peers, shape := []int{2, 12, 64, 300}[i/4], topology.Shapes()[i%4]
 		path := filepath.Join(t.TempDir(), "ring.svg")
-		if code, _, stderr := try("topology", "--peers", fmt.Sprint(peers), "--svg", path); code != cli.ExitDone {
-			t.Fatalf("exit code %d: %s", code, stderr)
-		}
+		code, out, stderr := try("topology", "--peers", fmt.Sprint(peers), "--topology", shape.String(), "--svg", path, "--json")
 		text, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
+		var f figures
+		if code != cli.ExitDone || err != nil || json.Unmarshal([]byte(out), &f) != nil {
+			t.Fatalf("exit code %d, %v: %s", code, err, stderr)
 		}
-		overlay, _ := settings{peers: peers, seed: 1}.overlay()
+		said := fmt.Sprintf("%s: gap %.4f, depth %d, %.2f to %.2f models over a link", shape, f.Gap, f.Depth, f.LeastOverLink, f.MostOverLink)
+		overlay, _ := settings{peers: peers, shape: shape.String(), seed: 1}.overlay()
 		links := 0
 		for range overlay.Edges() {
 			links++
@@ -226,8 +226,8 @@ func TestTopologyDrawing(t *testing.T) {
 				circles++
 			}
 		}
-		if circles != peers+2 || lines != links {
-			t.Errorf("%d peers: %d marks and %d lines, want %d and %d", peers, circles, lines, peers+2, links)
+		if circles != peers+2 || lines != links || !strings.Contains(string(text), said) {
+			t.Errorf("%s of %d peers: %d marks and %d lines, want %d and %d, and the text %q", shape, peers, circles, lines, peers+2, links, said)
 		}
 	}
 	code, _, stderr := try("topology", "--svg", filepath.Join(t.TempDir(), "missing", "ring.svg"))
