@@ -12,26 +12,19 @@ MOVED = "close the flock before model.to(), half() or a new tensor in place of a
 
 
 class Range:
-    """A named range of the shared memory. place gives it its values; fill and take copy what is not
-    the memory itself, before and after a commit; check refuses what has been moved. Where the training
-    goes on during a commit, send is fill, and correct adds what the commit has changed."""
+    """A named range of the shared memory. place gives it its values."""
 
     def __init__(self, name: str, shape: Tuple[int, ...], kind: str, sharing: str = "shared", dtype: str = "f32"):
         self.entry = {"name": name, "shape": list(shape), "kind": kind, "sharing": sharing, "dtype": dtype}
         self.count = math.prod(shape)
 
     def place(self, memory: Memory, offset: int) -> None: ...
-    def put(self, saved: Mapping[str, Any]) -> None: ...
-    def check(self) -> None: ...
-    def fill(self) -> None: ...
-    def take(self) -> None: ...
-    def send(self) -> None: ...
-    def correct(self) -> None: ...
 
 
 class TensorRange(Range):
     """A parameter or buffer of a module. One that is float32, contiguous and on the CPU is moved
-    into the memory, so that nothing is ever copied; any other has a copy there (staged)."""
+    into the memory, so that nothing is ever copied; any other has a copy there (staged): before a commit fill
+    brings it up to date, and after it take copies back or, where the training went on, correct adds the change."""
 
     def __init__(self, torch: Any, held: Dict[str, Any], key: str, name: str, kind: str, sharing: str, is_buffer: bool, staged: bool):
         tensor = held[key]
@@ -71,11 +64,9 @@ class TensorRange(Range):
 
     def fill(self) -> None:
         if self.staged:
-            self.view.copy_(self._trained())
-
-    def send(self) -> None:
-        self._sent = self._trained().clone()
-        self.view.copy_(self._sent)
+            trained = self._trained()
+            self._sent = trained.clone() if self._apart else None
+            self.view.copy_(trained)
 
     def correct(self) -> None:
         trained = self._trained()

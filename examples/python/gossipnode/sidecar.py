@@ -12,11 +12,12 @@ import sys
 import sysconfig
 import tempfile
 import threading
-from typing import IO, Any, Callable, Optional, Union
+from typing import IO, Any, Callable, Optional, TypeVar, Union
 
 from .protocol import Connection, Lost
 
 Log = Union[None, str, "os.PathLike[str]", IO, int]
+T = TypeVar("T")
 
 logger = logging.getLogger("gossipnode")
 
@@ -100,13 +101,16 @@ class Sidecar:
     """A running `gossipnode bridge` and the connection to it. It ends when the connection does,
     and so when this process dies, however that happens."""
 
-    def __init__(self, binary: str, memory: Memory, log: Log = None):
+    process: "Optional[subprocess.Popen[bytes]]" = None
+
+    def __init__(self, binary: "Optional[Union[str, os.PathLike[str]]]", memory: Memory, log: Log):
+        self.program = find(binary)
         ours, theirs = socket.socketpair()
         self._relay = Relay() if log is None else None
         opened = self._relay.theirs if self._relay else open(log, "ab") if isinstance(log, (str, os.PathLike)) else None
         try:
             self.process = subprocess.Popen(  # in a session of its own: Ctrl-C is for the trainer, whose end lets the peer leave in order
-                [binary, "bridge", "--control-fd", str(theirs.fileno()), "--memory-fd", str(memory.fd)], start_new_session=True,
+                [self.program, "bridge", "--control-fd", str(theirs.fileno()), "--memory-fd", str(memory.fd)], start_new_session=True,
                 pass_fds=(theirs.fileno(), memory.fd), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=opened or log)
         except BaseException:
             ours.close()
@@ -122,7 +126,7 @@ class Sidecar:
 
     def end(self, patience: float = PATIENCE) -> Optional[int]:
         """Ends the conversation and waits until the process has gone; its exit code. A forked child has no part in it."""
-        if os.getpid() != self.owner:
+        if self.process is None or os.getpid() != self.owner:
             return None
         self.connection.close()
         try:
@@ -135,9 +139,17 @@ class Sidecar:
             if self._relay:
                 self._relay.join(1)  # its last words
 
-    def lost(self, cause: Lost) -> Lost:
-        """The cause, with what became of the process."""
-        code = self.end(patience=5)
-        how = "had to be ended" if code is None else f"ended with signal {-code}" if code < 0 else f"ended with exit code {code}"
-        return Lost(f"{cause}; the sidecar {self.process.args[0]} {how} (what it has logged "
-                    "tells more); the model is intact: join again to go on")
+    def hear(self, op: str, act: Callable[[Connection], T]) -> T:
+        """What the process says by the connection; Lost tells what became of it if that has ended."""
+        try:
+            return act(self.connection)
+        except OSError as err:
+            code = self.end(patience=5)
+            how = "had to be ended" if code is None else f"ended with {'signal' if code < 0 else 'exit code'} {abs(code)}"
+            raise Lost(f"{op}: {err}; the sidecar {self.program} {how} (what it has logged tells more); "
+                       "the model is intact: join again to go on") from err
+
+    heard = hear  # by all processes of the peer
+
+    def has_answer(self) -> bool:
+        return self.connection.has_answer()
