@@ -61,10 +61,8 @@ class Flock:
             raise Refused("layout", "the model is in a flock already", "close that one first, or join with a copy: copy.deepcopy(model)")
         self._memory, offset = sidecar.Memory(sum(r.count for r in ranges)), 0
         for r in ranges:
-            r.place(self._memory, offset)
+            r.place(self._memory, offset, resume.get("model") if resume else None)
             offset += 4 * r.count
-        for t in self._tensors if resume and "model" in resume else ():
-            t.put(resume["model"])
         self._begin()
         Flock._all.add(self)
 
@@ -133,13 +131,7 @@ class Flock:
         the first writes. Neither file holds the peer's key."""
         self.commit()
         path = os.path.abspath(os.fspath(path))
-        if optimizer is None and scheduler is None:
-            written = bool(self._survive(lambda: self._ask("save", path=path)))
-        elif self._module is None:
-            raise ValueError("save: an optimizer is saved with a torch module only")
-        else:
-            written = bool(self._survive(lambda: self._first(lambda: self._write(path, optimizer, scheduler))))
-        if not written:
+        if not self._survive(lambda: self._first(lambda: self._write(path, optimizer, scheduler))):
             raise Lost("nothing is saved: the sidecar has died, and this model trains alone; save it by torch.save")
 
     def _write(self, path: str, optimizer: Any, scheduler: Any) -> bool:
@@ -147,8 +139,13 @@ class Flock:
             assert self._sidecar
             self._sidecar.hear("save", lambda connection: connection.ask({"op": "save", "path": model}))
 
-        rest = rest_of(self._module, self._ranges)
-        saving.write(sys.modules["torch"], path, save, optimizer, scheduler, rest, self.standing)
+        if optimizer is None and scheduler is None:
+            save(path)
+        elif self._module is None:
+            raise ValueError("save: an optimizer is saved with a torch module only")
+        else:
+            rest = rest_of(self._module, self._ranges)
+            saving.write(sys.modules["torch"], path, save, optimizer, scheduler, rest, self.standing)
         return True
 
     @property
@@ -267,6 +264,10 @@ class Flock:
             except RankLost:
                 self._end(closed=True, failed=True)
                 raise
+            except Refused as err:
+                if err.fatal:
+                    self._end(closed=True)
+                raise
             except Lost as err:
                 self._failures += 1
                 self._end(closed=self._on_lost == "raise" or self._failures > RESTARTS, failed=True)
@@ -280,9 +281,9 @@ class Flock:
         self._post()
         self._settle(at_once=True)
 
-    def _told(self, done: Done) -> Dict[str, Any]:
-        if self._ranks:
-            done = self._ranks.sum(done)
+    def _told(self) -> Dict[str, Any]:
+        """What a commit tells of the steps that it hands over."""
+        done = self._ranks.sum(self._since) if self._ranks else self._since
         fields: Dict[str, Any] = {"steps": done.steps, "samples": int(done.samples)}
         if done.told and math.isfinite(loss := float(done.losses) / done.told):
             fields["loss"] = loss
@@ -295,7 +296,7 @@ class Flock:
         self._settle()
         began = time.perf_counter()
         self._fill()
-        request = {"op": "commit", **self._told(self._since)}
+        request = {"op": "commit", **self._told()}
         self._posted, self._since = self._since, Done()
         self._answered("post", lambda connection: connection.post(request))
         self._spent = time.perf_counter() - began
@@ -345,9 +346,4 @@ class Flock:
     def _answered(self, op: str, act: Callable[[Connection], Any]) -> Answer:
         if self._sidecar is None:
             raise Lost("there is no sidecar")
-        try:
-            return self._sidecar.heard(op, act)
-        except Refused as err:
-            if err.fatal:
-                self._end(closed=True)
-            raise
+        return self._sidecar.heard(op, act)

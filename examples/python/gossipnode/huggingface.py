@@ -57,14 +57,12 @@ class FlockCallback(TrainerCallback):
         if self.flock and self._attached:
             self.flock.close(merge=self._merge)
             self._attached.remove()
-            self._attached = None
 
     def leave(self) -> None:
         """Leaves the flock of a training that has ended with an error, without what was not handed over."""
         if self.flock and self._attached:
             self.flock._end(closed=True, failed=True)
             self._attached.remove()
-            self._attached = None
 
     def _stand(self, state: TrainerState) -> None:
         """Has the next checkpoint say which steps are behind its model."""

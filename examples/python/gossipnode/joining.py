@@ -1,13 +1,13 @@
 """join, and what its arguments may be."""
 
+import contextlib
 import numbers
 import os
-import sys
 from typing import Any, Dict, List, Mapping, Optional, Sequence, Union
 
 from . import saving, sidecar
 from .flock import MOST_STEPS, Flock
-from .layout import bare, frozen_of, ranges_of
+from .layout import bare, frozen_of, ranges_of, torch_of
 from .protocol import VERSION
 from .ranks import Ranks, ranks_of
 
@@ -56,34 +56,30 @@ def join(model: Any, run: Optional[str] = None, peers: Addresses = (), listen: A
         raise ValueError(f"on_lost={on_lost!r}, buffers={buffers!r}: want restart, raise or alone; local or shared")
     if every is not None and not 1 <= every <= MOST_STEPS:
         raise ValueError(f"every={every}: want 1 to {MOST_STEPS} steps")
-    torch = sys.modules.get("torch")
-    module = torch is not None and isinstance(model, torch.nn.Module)
-    if ranks and not module:
+    torch = torch_of(model)
+    if ranks and not torch:
         raise ValueError("ranks: of a torch module only")
-    together = ranks_of(torch, model, ranks) if module else None
-    model = bare(torch, model) if module else model
-    settings["codec"] = codec
-    hello: Dict[str, Any] = {"op": "hello", "v": VERSION, "join": _list("peers", peers), "listen": _list("listen", listen), **({"run": run} if run else {})}
-    hello["settings"] = {name.replace("_", "-"): _value(name, value) for name, value in settings.items() if value is not None}
-    if frozen := frozen_of(model):
-        hello["frozen"] = frozen
-    flock: Optional[Flock] = None
-    try:
-        ranges, saved = ranges_of(model, buffers, staged=overlap), _saved(torch if module else None, resume, together)
+    module = bare(torch, model) if torch else None
+    hello: Dict[str, Any] = {"op": "hello", "v": VERSION, "join": _list("peers", peers), "listen": _list("listen", listen)}
+    given = {"codec": codec, **settings}
+    hello["settings"] = {name.replace("_", "-"): _value(name, value) for name, value in given.items() if value is not None}
+    hello.update((name, said) for name, said in (("run", run), ("frozen", frozen_of(torch, module) if torch else None)) if said)
+    together = ranks_of(torch, model, ranks) if torch else None
+    with contextlib.ExitStack() as failed:
+        if together:
+            failed.callback(together.end, failed=True)
+        ranges = ranges_of(module or model, buffers, staged=overlap)
+        saved = _saved(torch, resume, together)
         if saved and "model" in saved:
             saving.check(saved, optimizer, scheduler)
-        flock = Flock(ranges, hello, binary, every, on_lost, overlap, log, model if module else None, together, saved)
+        flock = Flock(ranges, hello, binary, every, on_lost, overlap, log, module, together, saved)
+        failed.callback(flock._end, closed=True, failed=True)
         if saved and "model" in saved:
-            model.load_state_dict(saved["rest"], strict=False)
+            module.load_state_dict(saved["rest"], strict=False)
             saving.restore(saved, optimizer, scheduler)
         if members > 1:
             flock.wait(members, timeout)
-    except BaseException:
-        if together:
-            together.end(failed=True)
-        if flock:
-            flock._end(closed=True, failed=True)
-        raise
+        failed.pop_all()
     return flock
 
 

@@ -3,6 +3,7 @@ which steps are behind them. It holds no key."""
 
 import json
 import os
+import tempfile
 from typing import Any, Callable, Dict, Mapping, Union
 
 FORMAT = "gossipnode training 1"
@@ -16,20 +17,15 @@ def standing(resume: Mapping[str, Any]) -> Dict[str, Any]:
 
 def write(torch: Any, path: str, save: Callable[[str], Any], optimizer: Any, scheduler: Any, rest: Dict[str, Any], said: Dict[str, Any]) -> None:
     """Writes the file in one step; save writes the flock's model to a path."""
-    model, whole = f"{path}.{os.getpid()}.model", f"{path}.{os.getpid()}.part"
-    try:
+    with tempfile.TemporaryDirectory(prefix=".gossipnode-", dir=os.path.dirname(path)) as folder:
+        model, whole = os.path.join(folder, "model"), os.path.join(folder, "whole")
         save(model)
-        content = {"format": FORMAT, "model": _tensors(torch, model), "rest": rest, "flock": said,
-                   "optimizer": None if optimizer is None else optimizer.state_dict(), "scheduler": None if scheduler is None else scheduler.state_dict()}
+        states = {name: None if of is None else of.state_dict() for name, of in (("optimizer", optimizer), ("scheduler", scheduler))}
         with open(whole, "wb") as file:
-            torch.save(content, file)
+            torch.save({"format": FORMAT, "model": _tensors(torch, model), "rest": rest, "flock": said, **states}, file)
             file.flush()
             os.fsync(file.fileno())
         os.replace(whole, path)
-    finally:
-        for left in (model, whole):
-            if os.path.exists(left):
-                os.remove(left)
 
 
 def _tensors(torch: Any, path: str) -> Dict[str, Any]:
@@ -56,19 +52,15 @@ def check(saved: Mapping[str, Any], optimizer: Any, scheduler: Any) -> None:
 
 
 def restore(saved: Mapping[str, Any], optimizer: Any, scheduler: Any) -> None:
-    """Gives an optimizer and a schedule their state back."""
-    if optimizer is not None:
-        _load(optimizer, saved["optimizer"])
+    """Gives an optimizer and a schedule their state back, for a parameter in bfloat16 in float32, as its master copy
+    has had it: load_state_dict rounds that."""
     if scheduler is not None:
         scheduler.load_state_dict(saved["scheduler"])
-
-
-def _load(optimizer: Any, saved: Mapping[str, Any]) -> None:
-    """load_state_dict, which rounds the state of a parameter in bfloat16, without that: its master copy has float32."""
-    optimizer.load_state_dict(saved)
-    names = [name for group in saved["param_groups"] for name in group["params"]]
-    for name, p in zip(names, (p for group in optimizer.param_groups for p in group["params"])):
-        for key, value in saved["state"].get(name, {}).items():
+    if optimizer is None:
+        return
+    optimizer.load_state_dict(saved["optimizer"])
+    for number, p in enumerate(p for group in optimizer.param_groups for p in group["params"]):
+        for key, value in saved["optimizer"]["state"].get(number, {}).items():
             now = optimizer.state[p][key]
             if getattr(now, "dtype", None) != getattr(value, "dtype", None):
                 optimizer.state[p][key] = value.to(now.device, copy=True)

@@ -1,5 +1,6 @@
 """The other process: where the program gossipnode is, how it is started, how it ends."""
 
+import contextlib
 import fcntl
 import logging
 import mmap
@@ -106,23 +107,15 @@ class Sidecar:
     def __init__(self, binary: "Optional[Union[str, os.PathLike[str]]]", memory: Memory, log: Log):
         self.program = find(binary)
         ours, theirs = socket.socketpair()
+        self.connection, self.owner = Connection(ours), os.getpid()
         self._relay = Relay() if log is None else None
-        opened = self._relay.theirs if self._relay else open(log, "ab") if isinstance(log, (str, os.PathLike)) else None
-        try:
+        opened: Any = open(log, "ab") if isinstance(log, (str, os.PathLike)) else contextlib.nullcontext(log)
+        with theirs, self._relay.theirs if self._relay else opened as errors:
             self.process = subprocess.Popen(  # in a session of its own: Ctrl-C is for the trainer, whose end lets the peer leave in order
                 [self.program, "bridge", "--control-fd", str(theirs.fileno()), "--memory-fd", str(memory.fd)], start_new_session=True,
-                pass_fds=(theirs.fileno(), memory.fd), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=opened or log)
-        except BaseException:
-            ours.close()
-            raise
-        finally:
-            theirs.close()
-            if opened:
-                opened.close()
+                pass_fds=(theirs.fileno(), memory.fd), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=errors)
         if self._relay:
             self._relay.start()
-        self.connection = Connection(ours)
-        self.owner = os.getpid()
 
     def end(self, patience: float = PATIENCE) -> Optional[int]:
         """Ends the conversation and waits until the process has gone; its exit code. A forked child has no part in it."""
