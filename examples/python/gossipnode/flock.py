@@ -41,7 +41,7 @@ class Flock:
     _all: "weakref.WeakSet[Flock]" = weakref.WeakSet()
 
     def __init__(self, ranges: List[Range], hello: Dict[str, Any], binary: "Optional[Union[str, os.PathLike[str]]]", every: Optional[int], on_lost: str,
-                 overlap: bool, log: sidecar.Log, module: Any = None, ranks: Optional[Ranks] = None, resume: Optional[Mapping[str, Any]] = None):
+                 overlap: bool, log: sidecar.Log, module: Any, ranks: Optional[Ranks], saved: Mapping[str, Any]):
         self._ranges, self._hello, self._binary, self._module, self._ranks = ranges, hello, binary, module, ranks
         self._tensors = [r for r in ranges if isinstance(r, TensorRange)]
         self._every, self._on_lost, self._overlap, self._log = every, on_lost, overlap, log
@@ -50,18 +50,17 @@ class Flock:
         self._closed = self._alone = False
         self._since = Done()
         self._posted: Optional[Done] = None  # of a commit that has not been answered yet
-        self._resume: Dict[str, Any] = {"resume": dict(resume["flock"])} if resume else {}  # for the next sidecar, should this one die
+        self._resume: Dict[str, Any] = {"resume": saved["flock"]} if saved else {}  # for the next sidecar, should this one die
         self._history = History()
         self.state = State()
         self.addresses: List[str] = []
         self.start = ""  # how it came to its model: founder, joined, copied or resumed
-        hello["layout"] = [r.entry for r in ranges]
         self._held = {id(r._tensor) for r in self._tensors}
         if any(self._held & other._held and not other._closed for other in Flock._all):
             raise Refused("layout", "the model is in a flock already", "close that one first, or join with a copy: copy.deepcopy(model)")
         self._memory, offset = sidecar.Memory(sum(r.count for r in ranges)), 0
         for r in ranges:
-            r.place(self._memory, offset, resume.get("model") if resume else None)
+            r.place(self._memory, offset, saved.get("model"))
             offset += 4 * r.count
         self._begin()
         Flock._all.add(self)
@@ -189,7 +188,7 @@ class Flock:
             if not self._alone:
                 self._commit()
                 self._note(last=True)
-                self.state = self._took(self._ask("leave"))
+                self._heed(self._ask("leave"))
             failed = False
         except Lost as err:
             if self._on_lost == "raise":
@@ -239,7 +238,7 @@ class Flock:
                     raise
                 answer = self._ask(**hello)
             self.addresses, self.start = answer.get("addresses") or [], answer.get("start", "")
-            self.state = self._took(answer)
+            self._heed(answer)
         except BaseException:
             self._end()
             raise
@@ -303,37 +302,31 @@ class Flock:
 
     def _settle(self, at_once: bool = False) -> None:
         """Ends a commit that was begun: takes what comes of it or, where the training went on, adds that."""
-        if not self._posted:
+        if not (posted := self._posted):
             return
         began = time.perf_counter()
         try:
             answer = self._answered("commit", lambda connection: connection.answer())
         except Refused:
-            self._posted, self._since = None, self._since.plus(self._posted)
+            self._posted, self._since = None, self._since.plus(posted)
             raise
         self._posted = None
-        for t in self._tensors:
-            t.take() if at_once or not self._overlap else t.correct()
-        self.state = self._noted(answer)
+        self._heed(answer, TensorRange.take if at_once or not self._overlap else TensorRange.correct)
         self._failures, self._spent = 0, self._spent + time.perf_counter() - began
         self._note()
 
     def _fill(self) -> None:
         """Brings what has been trained into the memory."""
         for t in self._tensors:
-            t.check()
-        for t in self._tensors:
             t.fill()
 
-    def _took(self, answer: Answer) -> State:
+    def _heed(self, answer: Answer, by: Callable[[TensorRange], None] = TensorRange.take) -> None:
+        """Brings what is in the memory into the model, and what is said into the state."""
         for t in self._tensors:
-            t.take()
-        return self._noted(answer)
-
-    def _noted(self, answer: Answer) -> State:
+            by(t)
         if resume := answer.get("resume"):
             self._resume = {"resume": resume}
-        return self.state.after(answer)
+        self.state = self.state.after(answer)
 
     def _ask(self, op: str, **fields: Any) -> Answer:
         self._settle()

@@ -24,8 +24,9 @@ class Range:
 
 class TensorRange(Range):
     """A parameter or buffer of a module. One that is float32, contiguous and on the CPU is moved
-    into the memory, so that nothing is ever copied; any other has a copy there (staged): before a commit fill
-    brings it up to date, and after it take copies back or, where the training went on, correct adds the change."""
+    into the memory, so that nothing is ever copied; any other has a copy there (staged). Before a commit
+    fill brings the memory up to date, and refuses what has been moved; after it take copies back or, where the
+    training went on, correct adds what has changed."""
 
     def __init__(self, torch: Any, held: Dict[str, Any], key: str, name: str, kind: str, sharing: str, is_buffer: bool, staged: bool):
         tensor = held[key]
@@ -51,16 +52,14 @@ class TensorRange(Range):
         if not self.staged:
             self._tensor.data = self.view
 
-    def check(self) -> None:
-        now = self._held.get(self._key)
-        if not (now is not None and now.dtype == self._dtype and now.shape == self.view.shape
-                and (self._by_name or now is self._tensor) and (self.staged or now.data_ptr() == self.view.data_ptr())):
-            raise Refused("layout", f"{self.entry['name']} has been moved, converted or replaced since the model joined", MOVED)
-
     def _trained(self) -> Any:
         return (self._held[self._key] if self._master is None else self._master).detach()
 
     def fill(self) -> None:
+        now = self._held.get(self._key)
+        if not (now is not None and now.dtype == self._dtype and now.shape == self.view.shape
+                and (self._by_name or now is self._tensor) and (self.staged or now.data_ptr() == self.view.data_ptr())):
+            raise Refused("layout", f"{self.entry['name']} has been moved, converted or replaced since the model joined", MOVED)
         if self.staged:
             trained = self._trained()
             self._sent = trained.clone() if self._apart else None

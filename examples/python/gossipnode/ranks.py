@@ -116,6 +116,8 @@ def _portable(err: Exception) -> Exception:
 
 def ranks_of(torch: Any, model: Any, ranks: Any) -> Optional[Ranks]:
     """The processes that are one peer by join's argument ranks, or by the model; None if it is this one alone."""
+    if ranks and torch is None:
+        raise ValueError("ranks: of a torch module only")
     dist = getattr(torch, "distributed", None)
     if dist is None or not dist.is_available() or not dist.is_initialized():
         if ranks:

@@ -4,7 +4,7 @@ which steps are behind them. It holds no key."""
 import json
 import os
 import tempfile
-from typing import Any, Callable, Dict, Mapping, Union
+from typing import Any, Callable, Dict, Mapping
 
 FORMAT = "gossipnode training 1"
 SAID = ("peer", "incarnation", "age", "flock_steps", "own")  # of a resume: neither the key nor addresses
@@ -37,23 +37,27 @@ def _tensors(torch: Any, path: str) -> Dict[str, Any]:
     return {name: values[slice(*e["data_offsets"])].view(torch.float32).reshape(e["shape"]).clone() for name, e in entries.items()}
 
 
-def read(torch: Any, path: "Union[str, os.PathLike[str]]") -> Dict[str, Any]:
-    content = torch.load(path, map_location="cpu", weights_only=True)
+def read(torch: Any, resume: Any, optimizer: Any, scheduler: Any) -> Mapping[str, Any]:
+    """What join goes on from: what is in a file or, under "flock", a standing; ValueError rather than leave out a
+    state that was saved, or make one up."""
+    if resume is None or isinstance(resume, Mapping):
+        return {"flock": standing(resume)} if resume else {}
+    if torch is None:
+        raise ValueError("resume: a file is for a torch module; keep flock.standing beside arrays")
+    content = torch.load(resume, map_location="cpu", weights_only=True)
     if not isinstance(content, dict) or content.get("format") != FORMAT:
-        raise ValueError(f"{path} is no file of flock.save(path, optimizer) of this release: give one with the format {FORMAT!r}")
+        raise ValueError(f"{resume} is no file of flock.save(path, optimizer) of this release: give one with the format {FORMAT!r}")
+    for name, of, given in (("optimizer", "an optimizer", optimizer), ("scheduler", "a scheduler", scheduler)):
+        if (given is None) != (content[name] is None):
+            which = "the" if given is None else "no"
+            raise ValueError(f"resume: the file has {which} state of {of}: give join {which} {name}=")
     return content
 
 
-def check(saved: Mapping[str, Any], optimizer: Any, scheduler: Any) -> None:
-    """Refuses to leave out a state that was saved, or to make one up."""
-    for name, given in (("optimizer", optimizer), ("scheduler", scheduler)):
-        if (given is None) != (saved[name] is None):
-            raise ValueError(f"resume: the file has {'the' if given is None else 'no'} state of {'a' if name == 'scheduler' else 'an'} {name}: give join {'the' if given is None else 'no'} {name}=")
-
-
-def restore(saved: Mapping[str, Any], optimizer: Any, scheduler: Any) -> None:
-    """Gives an optimizer and a schedule their state back, for a parameter in bfloat16 in float32, as its master copy
-    has had it: load_state_dict rounds that."""
+def restore(saved: Mapping[str, Any], model: Any, optimizer: Any, scheduler: Any) -> None:
+    """Gives back what is not in the flock: other buffers, and the state of an optimizer and a schedule; that of a
+    parameter in bfloat16 in float32, as its master copy has had it, which load_state_dict rounds."""
+    model.load_state_dict(saved["rest"], strict=False)
     if scheduler is not None:
         scheduler.load_state_dict(saved["scheduler"])
     if optimizer is None:
