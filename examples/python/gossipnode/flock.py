@@ -1,5 +1,6 @@
 """A model's place in a flock: join, step, close."""
 
+import contextlib
 import math
 import numbers
 import os
@@ -92,8 +93,8 @@ class Flock:
             done.told += 1
         if done.steps >= (self._every or min(self.state.quantum, MOST_STEPS)):
             self._survive(self._post if self._overlap else self._commit)
-        elif self._posted and self._sidecar and self._sidecar.has_answer():
-            self._survive(self._settle)
+        elif self._posted and self._sidecar and not self._ranks and self._sidecar.connection.has_answer():
+            self._survive(self._settle)  # several would not all see it at the same step
         return self.state
 
     def attach(self, optimizer: Any, samples: int = 0) -> Attached:
@@ -166,11 +167,9 @@ class Flock:
     def _note(self, last: bool = False) -> None:
         """Adds a line to the history if one is due; a sidecar that has died is for the next commit to find."""
         if self._sidecar and self._sidecar.process and not self._posted and (last or self._history.due()):
-            try:
+            with contextlib.suppress(OSError, Refused):
                 stats = self._sidecar.connection.ask({"op": "stats"})["stats"]
                 self._history.add(self.standing.get("peer", ""), stats)
-            except (OSError, Refused):
-                pass
 
     def stats(self) -> Dict[str, Any]:
         """What the peer knows of itself: steps, members, exchanges, bytes and others."""

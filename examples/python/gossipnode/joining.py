@@ -1,6 +1,7 @@
 """join, and what its arguments may be."""
 
 import contextlib
+import functools
 import numbers
 import os
 from typing import Any, Dict, List, Mapping, Optional, Sequence, Union
@@ -67,10 +68,7 @@ def join(model: Any, run: Optional[str] = None, peers: Addresses = (), listen: A
             hello["frozen"] = frozen_of(torch, model)
         ranges = ranges_of(model, buffers, staged=overlap)
         hello["layout"] = [r.entry for r in ranges]
-
-        def read() -> Mapping[str, Any]:
-            return saving.read(torch, resume, optimizer, scheduler)
-
+        read = functools.partial(saving.read, torch, resume, optimizer, scheduler)
         saved = together.told(read) if together else read()
         flock = Flock(ranges, hello, binary, every, on_lost, overlap, log, model if torch else None, together, saved)
         failed.callback(flock._end, closed=True, failed=True)

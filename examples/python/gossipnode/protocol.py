@@ -1,5 +1,6 @@
 """The control lines of docs/BRIDGE.md, version 1: one JSON object asks, one answers."""
 
+import contextlib
 import json
 import os
 import select
@@ -93,10 +94,8 @@ class Connection:
 
     def close(self) -> None:
         """Ends the conversation, by a shutdown, which no other descriptor can hold up."""
-        try:
+        with contextlib.suppress(OSError):  # the other side has gone
             self._sock.shutdown(socket.SHUT_RDWR)
-        except OSError:
-            pass  # the other side has gone
         self._sock.close()
 
     @classmethod

@@ -1,5 +1,6 @@
 """Several processes that are one peer: the first takes part in the flock, and tells the others all it hears."""
 
+import contextlib
 import datetime
 import pickle
 import warnings
@@ -97,12 +98,10 @@ class Ranks:
         if self._group is None:
             return
         group, self._group = self._group, None
-        try:
+        with contextlib.suppress(RuntimeError, ValueError, AssertionError):  # they have gone, or torch.distributed has ended
             if not failed:
                 self._dist.barrier(group)  # the last values have arrived
             self._dist.destroy_process_group(group)
-        except (RuntimeError, ValueError, AssertionError):
-            pass  # they have gone, or torch.distributed has ended
 
 
 def _portable(err: Exception) -> Exception:
@@ -144,7 +143,7 @@ class SharedSidecar(Sidecar):
             self.end()
             raise
 
-    def heard(self, op: str, act: Callable[[Connection], Answer]) -> Answer:
+    def heard(self, op: str, act: Callable[[Connection], Any]) -> Any:
         """What it says, in all processes, and what it has put into the memory."""
         own: List[Answer] = []
 
@@ -156,6 +155,3 @@ class SharedSidecar(Sidecar):
         if op in TRADES:
             self._ranks.spread(self._memory)
         return own[0] if own else answer
-
-    def has_answer(self) -> bool:
-        return False  # they would not all see it at the same step: the next commit waits for it

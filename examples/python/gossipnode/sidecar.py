@@ -13,12 +13,12 @@ import sys
 import sysconfig
 import tempfile
 import threading
-from typing import IO, Any, Callable, Optional, TypeVar, Union
+import weakref
+from typing import IO, Any, Callable, Optional, Union
 
 from .protocol import Connection, Lost
 
 Log = Union[None, str, "os.PathLike[str]", IO, int]
-T = TypeVar("T")
 
 logger = logging.getLogger("gossipnode")
 
@@ -55,21 +55,17 @@ class Memory:
     it has gone, and never before: a model goes on working on it when the flock is closed."""
 
     def __init__(self, values: int):
-        size = 4 * max(values, 1)
-        if hasattr(os, "memfd_create"):
+        size, sealed = 4 * max(values, 1), hasattr(os, "memfd_create")
+        if sealed:
             self.fd = os.memfd_create("gossipnode", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
-            os.ftruncate(self.fd, size)
-            # F_ADD_SEALS: SEAL, SHRINK, GROW. Neither side can take the pages from the other.
-            fcntl.fcntl(self.fd, 1033, 1 | 2 | 4)
         else:
             with tempfile.TemporaryFile() as file:  # has no name any more
                 self.fd = os.dup(file.fileno())
-            os.ftruncate(self.fd, size)
+        weakref.finalize(self, os.close, self.fd)
+        os.ftruncate(self.fd, size)
+        if sealed:  # F_ADD_SEALS: SEAL, SHRINK, GROW. Neither side can take the pages from the other
+            fcntl.fcntl(self.fd, 1033, 1 | 2 | 4)
         self.map = Map(self.fd, size)
-
-    def __del__(self) -> None:
-        if (fd := getattr(self, "fd", -1)) >= 0:
-            os.close(fd)
 
 
 class Relay(threading.Thread):
@@ -111,9 +107,11 @@ class Sidecar:
         self._relay = Relay() if log is None else None
         opened: Any = open(log, "ab") if isinstance(log, (str, os.PathLike)) else contextlib.nullcontext(log)
         with theirs, self._relay.theirs if self._relay else opened as errors:
-            self.process = subprocess.Popen(  # in a session of its own: Ctrl-C is for the trainer, whose end lets the peer leave in order
-                [self.program, "bridge", "--control-fd", str(theirs.fileno()), "--memory-fd", str(memory.fd)], start_new_session=True,
-                pass_fds=(theirs.fileno(), memory.fd), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=errors)
+            self.process = subprocess.Popen(
+                [self.program, "bridge", "--control-fd", str(theirs.fileno()), "--memory-fd", str(memory.fd)],
+                start_new_session=True,  # Ctrl-C is for the trainer, whose end lets the peer leave in order
+                pass_fds=(theirs.fileno(), memory.fd),
+                stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=errors)
         if self._relay:
             self._relay.start()
 
@@ -132,7 +130,7 @@ class Sidecar:
             if self._relay:
                 self._relay.join(1)  # its last words
 
-    def hear(self, op: str, act: Callable[[Connection], T]) -> T:
+    def hear(self, op: str, act: Callable[[Connection], Any]) -> Any:
         """What the process says by the connection; Lost tells what became of it if that has ended."""
         try:
             return act(self.connection)
@@ -143,6 +141,3 @@ class Sidecar:
                        "the model is intact: join again to go on") from err
 
     heard = hear  # by all processes of the peer
-
-    def has_answer(self) -> bool:
-        return self.connection.has_answer()
