@@ -46,12 +46,10 @@ class Flock:
         self._ranges, self._hello, self._binary, self._module, self._ranks = ranges, hello, binary, module, ranks
         self._tensors = [r for r in ranges if isinstance(r, TensorRange)]
         self._every, self._on_lost, self._overlap, self._log = every, on_lost, overlap, log
-        self._owner, self._failures, self._spent = os.getpid(), 0, 0.0
+        self._owner, self._failures = os.getpid(), 0
         self._sidecar: Optional[sidecar.Sidecar] = None
         self._closed = self._alone = False
-        self._since = Done()
-        self._posted: Optional[Done] = None  # of a commit that has not been answered yet
-        self._resume: Dict[str, Any] = {"resume": saved["flock"]} if saved else {}  # for the next sidecar, should this one die
+        self._resume: Dict[str, Any] = {"resume": saved["flock"]} if saved else {}  # for the next sidecar
         self._history = History()
         self.state = State()
         self.addresses: List[str] = []
@@ -192,7 +190,8 @@ class Flock:
         except Lost as err:
             if self._on_lost == "raise":
                 raise
-            warnings.warn(f"the flock was left without the last {(self._posted or self._since).steps} steps: {err}", stacklevel=2)
+            steps = (self._posted or self._since).steps
+            warnings.warn(f"the flock was left without the last {steps} steps: {err}", stacklevel=2)
         finally:
             self._end(closed=True, failed=failed)
         if not self.state.joined:
@@ -223,7 +222,8 @@ class Flock:
 
     def _begin(self) -> None:
         """Begins a life in the flock with the model as it is: the steps are in the values to begin with."""
-        self._posted, self._since, self._spent = None, Done(), 0.0
+        self._since, self._spent = Done(), 0.0
+        self._posted: Optional[Done] = None  # of a commit that has not been answered yet
         of = self._binary, self._memory, self._log
         self._sidecar = SharedSidecar(self._ranks, *of) if self._ranks else sidecar.Sidecar(*of)
         self._finalizer = weakref.finalize(self, self._sidecar.end)

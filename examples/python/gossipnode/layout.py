@@ -34,10 +34,8 @@ class TensorRange(Range):
         self._torch, self._held, self._key, self._tensor, self._dtype = torch, held, key, tensor, tensor.dtype
         self._by_name = is_buffer  # modules put new tensors in place of their buffers
         self.is_low = tensor.dtype != torch.float32 and not is_buffer
-        self._apart = staged
         self.staged = staged or is_buffer or not (tensor.dtype == torch.float32 and tensor.is_contiguous() and tensor.device.type == "cpu")
-        self._master: Any = None
-        self._sent: Any = None
+        self._apart, self._master, self._sent = staged, None, None
 
     def place(self, memory: Memory, offset: int, saved: Optional[Mapping[str, Any]]) -> None:
         self.view = self._torch.frombuffer(memory.map, dtype=self._torch.float32, count=self.count, offset=offset)

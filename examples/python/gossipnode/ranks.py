@@ -98,7 +98,7 @@ class Ranks:
         if self._group is None:
             return
         group, self._group = self._group, None
-        with contextlib.suppress(RuntimeError, ValueError, AssertionError):  # they have gone, or torch.distributed has ended
+        with contextlib.suppress(RuntimeError, ValueError, AssertionError):  # the others, or torch's, have ended
             if not failed:
                 self._dist.barrier(group)  # the last values have arrived
             self._dist.destroy_process_group(group)
@@ -149,7 +149,8 @@ class SharedSidecar(Sidecar):
 
         def first() -> Answer:
             own.append(self.hear(op, act) or {})
-            return {name: standing(said) if name == "resume" else said for name, said in own[0].items()}  # without the key
+            answer = own[0]  # of which the others get all but the key
+            return {**answer, "resume": standing(answer["resume"])} if "resume" in answer else answer
 
         answer = self._ranks.told(first)
         if op in TRADES:

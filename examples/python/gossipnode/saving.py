@@ -20,9 +20,11 @@ def write(torch: Any, path: str, save: Callable[[str], Any], optimizer: Any, sch
     with tempfile.TemporaryDirectory(prefix=".gossipnode-", dir=os.path.dirname(path)) as folder:
         model, whole = os.path.join(folder, "model"), os.path.join(folder, "whole")
         save(model)
-        states = {name: None if of is None else of.state_dict() for name, of in (("optimizer", optimizer), ("scheduler", scheduler))}
+        content = {"format": FORMAT, "model": _tensors(torch, model), "rest": rest, "flock": said}
+        for name, of in (("optimizer", optimizer), ("scheduler", scheduler)):
+            content[name] = None if of is None else of.state_dict()
         with open(whole, "wb") as file:
-            torch.save({"format": FORMAT, "model": _tensors(torch, model), "rest": rest, "flock": said, **states}, file)
+            torch.save(content, file)
             file.flush()
             os.fsync(file.fileno())
         os.replace(whole, path)
