@@ -37,7 +37,8 @@ class Ranks:
     group of their own, so that a dead one is an error in all others, whatever the backend of the gradients."""
 
     def __init__(self, torch: Any, group: Any):
-        self._torch, self._dist = torch, (dist := torch.distributed)
+        dist = torch.distributed
+        self._torch, self._dist = torch, dist
         members = dist.get_process_group_ranks(group)
         self.count, self._source = len(members), members[0]
         self.first = dist.get_rank() == members[0]
@@ -148,9 +149,9 @@ class SharedSidecar(Sidecar):
         own: List[Answer] = []
 
         def first() -> Answer:
-            own.append(self.hear(op, act) or {})
-            answer = own[0]  # of which the others get all but the key
-            return {**answer, "resume": standing(answer["resume"])} if "resume" in answer else answer
+            answer = self.hear(op, act) or {}
+            own.append(answer)
+            return {**answer, "resume": standing(answer["resume"])} if "resume" in answer else answer  # the key stays here
 
         answer = self._ranks.told(first)
         if op in TRADES:

@@ -17,7 +17,7 @@ def standing(resume: Mapping[str, Any]) -> Dict[str, Any]:
 
 def write(torch: Any, path: str, save: Callable[[str], Any], optimizer: Any, scheduler: Any, rest: Dict[str, Any], said: Dict[str, Any]) -> None:
     """Writes the file in one step; save writes the flock's model to a path."""
-    with tempfile.TemporaryDirectory(prefix=".gossipnode-", dir=os.path.dirname(path)) as folder:
+    with tempfile.TemporaryDirectory(prefix=f"{os.path.basename(path)}.", dir=os.path.dirname(path)) as folder:
         model, whole = os.path.join(folder, "model"), os.path.join(folder, "whole")
         save(model)
         content = {"format": FORMAT, "model": _tensors(torch, model), "rest": rest, "flock": said}
