@@ -1,5 +1,6 @@
 """A model's place in a flock: join, step, close."""
 
+import contextlib
 import math
 import numbers
 import os
@@ -41,31 +42,25 @@ class Flock:
     _all: "weakref.WeakSet[Flock]" = weakref.WeakSet()
 
     def __init__(self, ranges: List[Range], hello: Dict[str, Any], binary: "Optional[Union[str, os.PathLike[str]]]", every: Optional[int], on_lost: str,
-                 overlap: bool, log: sidecar.Log, module: Any = None, ranks: Optional[Ranks] = None, resume: Optional[Mapping[str, Any]] = None):
+                 overlap: bool, log: sidecar.Log, module: Any, ranks: Optional[Ranks], saved: Mapping[str, Any]):
         self._ranges, self._hello, self._binary, self._module, self._ranks = ranges, hello, binary, module, ranks
-        self._torch = sys.modules["torch"] if module is not None else None
+        self._tensors = [r for r in ranges if isinstance(r, TensorRange)]
         self._every, self._on_lost, self._overlap, self._log = every, on_lost, overlap, log
-        self._owner, self._failures, self._spent = os.getpid(), 0, 0.0
-        self._sidecar: Union[None, sidecar.Sidecar, SharedSidecar] = None
+        self._owner, self._failures = os.getpid(), 0
+        self._sidecar: Optional[sidecar.Sidecar] = None
         self._closed = self._alone = False
-        self._since = Done()
-        self._posted: Optional[Done] = None  # of a commit that has not been answered yet
-        self._behind = False  # the memory may have a model that staged tensors have not
-        self._resume: Dict[str, Any] = {"resume": dict(resume["flock"])} if resume else {}  # for the next sidecar, should this one die
-        self._history, self._peer = History(), ""
+        self._resume: Dict[str, Any] = {"resume": saved["flock"]} if saved else {}  # for the next sidecar
+        self._history = History()
         self.state = State()
         self.addresses: List[str] = []
         self.start = ""  # how it came to its model: founder, joined, copied or resumed
-        hello["layout"] = [r.entry for r in ranges]
-        self._held = {id(r._tensor) for r in ranges if isinstance(r, TensorRange)}
+        self._held = {id(r._tensor) for r in self._tensors}
         if any(self._held & other._held and not other._closed for other in Flock._all):
             raise Refused("layout", "the model is in a flock already", "close that one first, or join with a copy: copy.deepcopy(model)")
         self._memory, offset = sidecar.Memory(sum(r.count for r in ranges)), 0
         for r in ranges:
-            r.place(self._memory, offset)
+            r.place(self._memory, offset, saved.get("model"))
             offset += 4 * r.count
-            if resume and "model" in resume:
-                r.put(resume["model"])
         self._begin()
         Flock._all.add(self)
 
@@ -96,15 +91,15 @@ class Flock:
             done.told += 1
         if done.steps >= (self._every or min(self.state.quantum, MOST_STEPS)):
             self._survive(self._post if self._overlap else self._commit)
-        elif self._posted and self._sidecar and self._sidecar.connection.has_answer():
-            self._survive(self._settle)
+        elif self._posted and self._sidecar and not self._ranks and self._sidecar.connection.has_answer():
+            self._survive(self._settle)  # several would not all see it at the same step
         return self.state
 
     def attach(self, optimizer: Any, samples: int = 0) -> Attached:
         """Has a torch optimizer call step after each of its own, until .remove() of what this
         returns: look at flock.state.over in the loop. Parameters in bfloat16 or float16 have
         master copies then, so that steps too small for these types are not lost."""
-        masters = [r.master() for r in self._ranges if isinstance(r, TensorRange) and r.is_low]
+        masters = [t.master() for t in self._tensors if t.is_low]
         return Attached(optimizer, masters, samples, lambda samples, loss: None if self._closed else self.step(samples, loss))
 
     def commit(self) -> State:
@@ -134,23 +129,21 @@ class Flock:
         the first writes. Neither file holds the peer's key."""
         self.commit()
         path = os.path.abspath(os.fspath(path))
-        if optimizer is None and scheduler is None:
-            written = bool(self._survive(lambda: self._ask("save", path=path)))
-        elif self._torch is None:
-            raise ValueError("save: an optimizer is saved with a torch module only")
-        else:
-            written = bool(self._survive(lambda: self._first(lambda: self._write(path, optimizer, scheduler))))
-        if not written:
+        if not self._survive(lambda: self._first(lambda: self._write(path, optimizer, scheduler))):
             raise Lost("nothing is saved: the sidecar has died, and this model trains alone; save it by torch.save")
 
     def _write(self, path: str, optimizer: Any, scheduler: Any) -> bool:
         def save(model: str) -> None:
-            try:
-                self._own().ask({"op": "save", "path": model})
-            except Lost as err:
-                raise (self._sidecar.lost(err) if self._sidecar else err) from err
+            assert self._sidecar
+            self._sidecar.hear("save", lambda connection: connection.ask({"op": "save", "path": model}))
 
-        saving.write(self._torch, path, save, optimizer, scheduler, rest_of(self._module, self._ranges), self.standing)
+        if optimizer is None and scheduler is None:
+            save(path)
+        elif self._module is None:
+            raise ValueError("save: an optimizer is saved with a torch module only")
+        else:
+            rest = rest_of(self._module, self._ranges)
+            saving.write(sys.modules["torch"], path, save, optimizer, scheduler, rest, self.standing)
         return True
 
     @property
@@ -171,11 +164,10 @@ class Flock:
 
     def _note(self, last: bool = False) -> None:
         """Adds a line to the history if one is due; a sidecar that has died is for the next commit to find."""
-        if (self._ranks is None or self._ranks.first) and self._sidecar and not self._posted and (last or self._history.due()):
-            try:
-                self._history.add(self._peer, self._own().ask({"op": "stats"})["stats"])
-            except (Lost, Refused):
-                pass
+        if self._sidecar and self._sidecar.process and not self._posted and (last or self._history.due()):
+            with contextlib.suppress(OSError, Refused):
+                stats = self._sidecar.connection.ask({"op": "stats"})["stats"]
+                self._history.add(self.standing.get("peer", ""), stats)
 
     def stats(self) -> Dict[str, Any]:
         """What the peer knows of itself: steps, members, exchanges, bytes and others."""
@@ -193,12 +185,13 @@ class Flock:
             if not self._alone:
                 self._commit()
                 self._note(last=True)
-                self.state = self._traded("leave")
+                self._heed(self._ask("leave"))
             failed = False
         except Lost as err:
             if self._on_lost == "raise":
                 raise
-            warnings.warn(f"the flock was left without the last {self._since.steps} steps: {err}", stacklevel=2)
+            steps = (self._posted or self._since).steps
+            warnings.warn(f"the flock was left without the last {steps} steps: {err}", stacklevel=2)
         finally:
             self._end(closed=True, failed=failed)
         if not self.state.joined:
@@ -228,27 +221,23 @@ class Flock:
             raise Refused("closed", "the flock is closed", "join again")
 
     def _begin(self) -> None:
-        """Begins a life in the flock with the model as it is."""
-        self._posted = None
-        self._since, self._spent = Done(), 0.0  # the steps are in the values to begin with
-
-        def start() -> sidecar.Sidecar:
-            return sidecar.Sidecar(sidecar.find(self._binary), self._memory, self._log)
-
-        self._sidecar = started = SharedSidecar(self._ranks, self._torch, start, self._memory) if self._ranks else start()
-        self._finalizer = weakref.finalize(self, started.end)
+        """Begins a life in the flock with the model as it is: the steps are in the values to begin with."""
+        self._since, self._spent = Done(), 0.0
+        self._posted: Optional[Done] = None  # of a commit that has not been answered yet
+        of = self._binary, self._memory, self._log
+        self._sidecar = SharedSidecar(self._ranks, *of) if self._ranks else sidecar.Sidecar(*of)
+        self._finalizer = weakref.finalize(self, self._sidecar.end)
         try:
-            # Another life listens where others know the peer to be, if it can.
-            known = {"listen": [a.rpartition("/p2p/")[0] for a in self.addresses if "/p2p-circuit" not in a]} if self.addresses else {}
-            try:
-                answer = self._ask(**{**self._hello, **known, **self._resume})
+            hello = {**self._hello, **self._resume}
+            known = [a.rpartition("/p2p/")[0] for a in self.addresses if "/p2p-circuit" not in a]
+            try:  # another life listens where others know the peer to be, if it can
+                answer = self._ask(**{**hello, "listen": known or hello["listen"]})
             except Refused as err:
                 if not known or err.fatal:
                     raise
-                answer = self._ask(**self._hello, **self._resume)
+                answer = self._ask(**hello)
             self.addresses, self.start = answer.get("addresses") or [], answer.get("start", "")
-            self._peer = answer.get("peer", "")
-            self.state = self._took(answer)
+            self._heed(answer)
         except BaseException:
             self._end()
             raise
@@ -258,8 +247,7 @@ class Flock:
         if self._ranks and closed:
             self._ranks.end(failed)
         if self._sidecar:
-            self._finalizer.detach()
-            self._sidecar.end()
+            self._finalizer()
             self._sidecar = None
 
     def _survive(self, act: Callable[[], T]) -> Optional[T]:
@@ -268,11 +256,15 @@ class Flock:
         while not self._alone:
             try:
                 if self._sidecar is None:
-                    self._filled()
+                    self._fill()
                     self._begin()
                 return act()
             except RankLost:
                 self._end(closed=True, failed=True)
+                raise
+            except Refused as err:
+                if err.fatal:
+                    self._end(closed=True)
                 raise
             except Lost as err:
                 self._failures += 1
@@ -284,21 +276,12 @@ class Flock:
         return None
 
     def _commit(self) -> None:
-        self._settle()
-        began = time.perf_counter()
-        done = self._filled()
-        self._since = Done()  # what a signal cuts short may have been counted
-        try:
-            self.state = self._traded("commit", **self._told(done))
-        except Refused:
-            self._since = done
-            raise
-        self._failures, self._spent = 0, time.perf_counter() - began
-        self._note()
+        self._post()
+        self._settle(at_once=True)
 
-    def _told(self, done: Done) -> Dict[str, Any]:
-        if self._ranks:
-            done = self._ranks.sum(self._torch, done)
+    def _told(self) -> Dict[str, Any]:
+        """What a commit tells of the steps that it hands over."""
+        done = self._ranks.sum(self._since) if self._ranks else self._since
         fields: Dict[str, Any] = {"steps": done.steps, "samples": int(done.samples)}
         if done.told and math.isfinite(loss := float(done.losses) / done.told):
             fields["loss"] = loss
@@ -310,89 +293,49 @@ class Flock:
         """Begins a commit, whose answer _settle heeds; until then the memory is the bridge's."""
         self._settle()
         began = time.perf_counter()
-        self._catch_up()
-        for r in self._ranges:
-            r.send()
-        request = {"op": "commit", **self._told(self._since)}
+        self._fill()
+        request = {"op": "commit", **self._told()}
         self._posted, self._since = self._since, Done()
-        self._answered(lambda connection: connection.post(request))
+        self._answered("post", lambda connection: connection.post(request))
         self._spent = time.perf_counter() - began
 
-    def _settle(self) -> None:
-        """Ends a commit that was begun, by adding what it has changed."""
-        if not self._posted:
+    def _settle(self, at_once: bool = False) -> None:
+        """Ends a commit that was begun: takes what comes of it or, where the training went on, adds that."""
+        if not (posted := self._posted):
             return
-        began, posted = time.perf_counter(), self._posted
+        began = time.perf_counter()
         try:
-            answer = self._answered(lambda connection: connection.answer("commit"))
+            answer = self._answered("commit", lambda connection: connection.answer())
         except Refused:
             self._posted, self._since = None, self._since.plus(posted)
             raise
         self._posted = None
-        for r in self._ranges:
-            r.correct()
-        self.state = self._noted(answer)
+        self._heed(answer, TensorRange.take if at_once or not self._overlap else TensorRange.correct)
         self._failures, self._spent = 0, self._spent + time.perf_counter() - began
         self._note()
 
-    def _filled(self) -> Done:
+    def _fill(self) -> None:
         """Brings what has been trained into the memory."""
-        self._catch_up()
-        for r in self._ranges:
-            r.fill()
-        return self._since
+        for t in self._tensors:
+            t.fill()
 
-    def _catch_up(self) -> None:
-        """Takes over what the memory has, if a signal has cut the last commit short."""
-        for r in self._ranges:
-            r.check()
-        if self._behind and self._sidecar:
-            self._sidecar.connection.settle()
-            self._took({})
-
-    def _traded(self, op: str, **fields: Any) -> State:
-        """Has the bridge take the memory's values and put its own there; a refusal leaves them."""
-        self._behind = True
-        try:
-            return self._took(self._ask(op, **fields))
-        except Refused:
-            self._behind = False
-            raise
-
-    def _took(self, answer: Answer) -> State:
-        for r in self._ranges:
-            r.take()
-        self._behind = False
-        return self._noted(answer)
-
-    def _noted(self, answer: Answer) -> State:
+    def _heed(self, answer: Answer, by: Callable[[TensorRange], None] = TensorRange.take) -> None:
+        """Brings what is in the memory into the model, and what is said into the state."""
+        for t in self._tensors:
+            by(t)
         if resume := answer.get("resume"):
             self._resume = {"resume": resume}
-        return self.state.after(answer)
+        self.state = self.state.after(answer)
 
     def _ask(self, op: str, **fields: Any) -> Answer:
         self._settle()
-        return self._answered(lambda connection: connection.ask({"op": op, **fields}))
+        return self._answered(op, lambda connection: connection.ask({"op": op, **fields}))
 
     def _first(self, act: Callable[[], T]) -> T:
         """Has the first process of the peer do it; all have what it comes to."""
         return self._ranks.told(act) if self._ranks else act()
 
-    def _own(self) -> Connection:
-        """The connection of this process, the first of the peer."""
-        own = self._sidecar.own if isinstance(self._sidecar, SharedSidecar) else self._sidecar
-        if own is None:
-            raise Lost("there is no sidecar")
-        return own.connection
-
-    def _answered(self, by: Callable[[Any], T]) -> T:
+    def _answered(self, op: str, act: Callable[[Connection], Any]) -> Answer:
         if self._sidecar is None:
             raise Lost("there is no sidecar")
-        try:
-            return by(self._sidecar.connection)
-        except Lost as err:
-            raise self._sidecar.lost(err) from err
-        except Refused as err:
-            if err.fatal:
-                self._end(closed=True)
-            raise
+        return self._sidecar.heard(op, act)

@@ -1,6 +1,7 @@
 """A callback for the Trainer of Hugging Face's transformers, which has to be installed."""
 
 import os
+from pathlib import Path
 from typing import Any, Dict, Optional
 
 from transformers import TrainerCallback, TrainerControl, TrainerState, TrainingArguments
@@ -30,7 +31,7 @@ class FlockCallback(TrainerCallback):
         if args.load_best_model_at_end:
             raise Refused("settings", "load_best_model_at_end puts an older model in place of the flock's", "leave it out, and choose among the checkpoints afterwards")
         key = self._options.get("key", os.environ.get("GOSSIPNODE_KEY"))
-        if _within(key, args.output_dir):
+        if key is not None and Path(key).resolve().is_relative_to(Path(args.output_dir).resolve()):
             raise Refused("settings", f"the key {key} is in {args.output_dir}, which may be pushed to a hub", "keep it in a folder of its own")
         options: Dict[str, Any] = {"resume": (state.stateful_callbacks or {}).get(NAME), "ranks": args.world_size > 1, **self._options}
         self.flock = join(model, **options)
@@ -57,22 +58,15 @@ class FlockCallback(TrainerCallback):
         if self.flock and self._attached:
             self.flock.close(merge=self._merge)
             self._attached.remove()
-            self._attached = None
 
     def leave(self) -> None:
         """Leaves the flock of a training that has ended with an error, without what was not handed over."""
         if self.flock and self._attached:
             self.flock._end(closed=True, failed=True)
             self._attached.remove()
-            self._attached = None
 
     def _stand(self, state: TrainerState) -> None:
         """Has the next checkpoint say which steps are behind its model."""
         if self.flock and self._attached:
             self.flock.commit()
             state.stateful_callbacks = {**(state.stateful_callbacks or {}), NAME: self.flock.standing}
-
-
-def _within(path: Any, folder: str) -> bool:
-    folder = os.path.realpath(folder)
-    return path is not None and os.path.commonpath([folder, os.path.realpath(path)]) == folder

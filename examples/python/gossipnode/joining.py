@@ -1,15 +1,16 @@
 """join, and what its arguments may be."""
 
+import contextlib
+import functools
 import numbers
 import os
-import sys
 from typing import Any, Dict, List, Mapping, Optional, Sequence, Union
 
 from . import saving, sidecar
 from .flock import MOST_STEPS, Flock
-from .layout import bare, frozen_of, ranges_of
+from .layout import bare, frozen_of, ranges_of, torch_of
 from .protocol import VERSION
-from .ranks import Ranks, ranks_of
+from .ranks import ranks_of
 
 Addresses = Union[str, Sequence[str]]
 
@@ -28,25 +29,22 @@ def join(model: Any, run: Optional[str] = None, peers: Addresses = (), listen: A
               be done before the second has come. Meanwhile the log tells what others join
     timeout   the longest wait for them, in seconds; None: as long as it takes
     codec     what exchanges are coded by, e.g. "bf16"
-    every     local steps between commits (default: as many as keep commits below a twentieth
-              of the time)
-    on_lost   when the sidecar dies: "restart" it and go on from the model as it is, "raise" Lost, or
-              go on "alone"
+    every     local steps between commits (default: as many as keep commits below a twentieth of the time)
+    on_lost   when the sidecar dies: "restart" it and go on from the model as it is, "raise" Lost, or go on "alone"
     buffers   floating-point buffers such as batch-norm's statistics stay "local", or are "shared"
     overlap   the training goes on while steps are handed over, and what the flock has changed is added
               when it comes: for models on a GPU. It takes copies of the model, there and here
     ranks     the processes that are this one peer, all of which join alike: True for all of torch.distributed, or a
               process group. The first of them takes part in the flock (default: those of a DistributedDataParallel)
     resume    goes on from a file of flock.save(path, optimizer), or from the flock.standing of a checkpoint of your own.
-              With key="FILE", as then, it is the same peer; without, it is a new one, whose steps count from 0 if it
-              joins others
+              With the same key="FILE" it is the same peer; without, a new one, whose steps count from 0 if it joins others
     optimizer, scheduler   get their state from the file of resume
     binary    the program gossipnode (default: GOSSIPNODE, this Python's scripts, the PATH)
     log       where the sidecar's messages go, a path or file (default: the logger "gossipnode" of logging)
     settings  flags of `gossipnode bridge --help` with _ for -, such as steps=1000 or run_key="FILE"
 
-    Raises Refused, Lost if the sidecar could not be started, RankLost if another of its processes has died, TimeoutError if fewer members came, or
-    FileNotFoundError without a program."""
+    Raises Refused, Lost if the sidecar could not be started, RankLost if another of its processes has died,
+    TimeoutError if fewer members came, or FileNotFoundError without a program."""
     for name, given, kind, wanted in (("run", run, str, "text"), ("codec", codec, str, "text"), ("members", members, numbers.Integral, "a whole number"),
                                       ("every", every, numbers.Integral, "a whole number"), ("timeout", timeout, numbers.Real, "seconds"),
                                       ("binary", binary, (str, os.PathLike), "a path")):
@@ -56,44 +54,30 @@ def join(model: Any, run: Optional[str] = None, peers: Addresses = (), listen: A
         raise ValueError(f"on_lost={on_lost!r}, buffers={buffers!r}: want restart, raise or alone; local or shared")
     if every is not None and not 1 <= every <= MOST_STEPS:
         raise ValueError(f"every={every}: want 1 to {MOST_STEPS} steps")
-    torch = sys.modules.get("torch")
-    module = torch is not None and isinstance(model, torch.nn.Module)
-    if ranks and not module:
-        raise ValueError("ranks: of a torch module only")
-    together = ranks_of(torch, model, ranks) if module else None
-    model = bare(torch, model) if module else model
     settings["codec"] = codec
-    hello: Dict[str, Any] = {"op": "hello", "v": VERSION, "join": _list("peers", peers), "listen": _list("listen", listen), **({"run": run} if run else {})}
-    hello["settings"] = {name.replace("_", "-"): _value(name, value) for name, value in settings.items() if value is not None}
-    if frozen := frozen_of(model):
-        hello["frozen"] = frozen
-    flock: Optional[Flock] = None
-    try:
-        ranges, saved = ranges_of(model, buffers, staged=overlap), _saved(torch if module else None, resume, together)
-        if saved and "model" in saved:
-            saving.check(saved, optimizer, scheduler)
-        flock = Flock(ranges, hello, binary, every, on_lost, overlap, log, model if module else None, together, saved)
-        if saved and "model" in saved:
-            model.load_state_dict(saved["rest"], strict=False)
-            saving.restore(saved, optimizer, scheduler)
+    hello: Dict[str, Any] = {
+        "op": "hello", "v": VERSION, "run": run or "", "join": _list("peers", peers), "listen": _list("listen", listen),
+        "settings": {name.replace("_", "-"): _value(name, value) for name, value in settings.items() if value is not None}}
+    torch = torch_of(model)
+    together = ranks_of(torch, model, ranks)
+    with contextlib.ExitStack() as failed:
+        if together:
+            failed.callback(together.end, failed=True)
+        if torch:
+            model = bare(torch, model)
+            hello["frozen"] = frozen_of(torch, model)
+        ranges = ranges_of(model, buffers, staged=overlap)
+        hello["layout"] = [r.entry for r in ranges]
+        read = functools.partial(saving.read, torch, resume, optimizer, scheduler)
+        saved = together.told(read) if together else read()
+        flock = Flock(ranges, hello, binary, every, on_lost, overlap, log, model if torch else None, together, saved)
+        failed.callback(flock._end, closed=True, failed=True)
+        if "model" in saved:
+            saving.restore(saved, model, optimizer, scheduler)
         if members > 1:
             flock.wait(members, timeout)
-    except BaseException:
-        if together:
-            together.end(failed=True)
-        if flock:
-            flock._end(closed=True, failed=True)
-        raise
+        failed.pop_all()
     return flock
-
-
-def _saved(torch: Any, resume: Any, together: Optional[Ranks]) -> Optional[Mapping[str, Any]]:
-    """What join goes on from."""
-    if resume is None or isinstance(resume, Mapping):
-        return {"flock": saving.standing(resume)} if resume else None
-    if torch is None:
-        raise ValueError("resume: a file is for a torch module; keep flock.standing beside arrays")
-    return together.told(lambda: saving.read(torch, resume)) if together else saving.read(torch, resume)
 
 
 def _list(name: str, addresses: Addresses) -> List[str]:

@@ -3,79 +3,65 @@
 import hashlib
 import math
 import sys
-from typing import Any, Dict, Iterator, List, Mapping, Tuple
+from typing import Any, Dict, Iterator, List, Mapping, Optional, Tuple
 
 from .protocol import Refused
 from .sidecar import Memory
 
+TYPES = {"torch.float32": "f32", "torch.bfloat16": "bf16", "torch.float16": "fp16"}
 MOVED = "close the flock before model.to(), half() or a new tensor in place of a parameter, and join again after it"
 
 
 class Range:
-    """A named range of the shared memory. place gives it its values; fill and take copy what is not
-    the memory itself, before and after a commit; check refuses what has been moved. Where the training
-    goes on during a commit, send is fill, and correct adds what the commit has changed."""
+    """A named range of the shared memory. place gives it its values, from a saved model if there is one."""
 
     def __init__(self, name: str, shape: Tuple[int, ...], kind: str, sharing: str = "shared", dtype: str = "f32"):
         self.entry = {"name": name, "shape": list(shape), "kind": kind, "sharing": sharing, "dtype": dtype}
         self.count = math.prod(shape)
 
-    def place(self, memory: Memory, offset: int) -> None: ...
-    def put(self, saved: Mapping[str, Any]) -> None: ...
-    def check(self) -> None: ...
-    def fill(self) -> None: ...
-    def take(self) -> None: ...
-    def send(self) -> None: ...
-    def correct(self) -> None: ...
+    def place(self, memory: Memory, offset: int, saved: Optional[Mapping[str, Any]]) -> None: ...
 
 
 class TensorRange(Range):
     """A parameter or buffer of a module. One that is float32, contiguous and on the CPU is moved
-    into the memory, so that nothing is ever copied; any other has a copy there (staged)."""
+    into the memory, so that nothing is ever copied; any other has a copy there (staged). Before a commit
+    fill brings the memory up to date, and refuses what has been moved; after it take copies back or, where the
+    training went on, correct adds what has changed."""
 
     def __init__(self, torch: Any, held: Dict[str, Any], key: str, name: str, kind: str, sharing: str, is_buffer: bool, staged: bool):
         tensor = held[key]
-        super().__init__(name, tuple(tensor.shape), kind, sharing, _types(torch)[tensor.dtype])
+        super().__init__(name, tuple(tensor.shape), kind, sharing, TYPES[str(tensor.dtype)])
         self._torch, self._held, self._key, self._tensor, self._dtype = torch, held, key, tensor, tensor.dtype
         self._by_name = is_buffer  # modules put new tensors in place of their buffers
         self.is_low = tensor.dtype != torch.float32 and not is_buffer
-        self._apart = staged
         self.staged = staged or is_buffer or not (tensor.dtype == torch.float32 and tensor.is_contiguous() and tensor.device.type == "cpu")
-        self._master: Any = None
-        self._sent: Any = None
+        self._apart, self._master, self._sent = staged, None, None
 
-    def place(self, memory: Memory, offset: int) -> None:
+    def place(self, memory: Memory, offset: int, saved: Optional[Mapping[str, Any]]) -> None:
         self.view = self._torch.frombuffer(memory.map, dtype=self._torch.float32, count=self.count, offset=offset)
         self.view = self.view.view(self._tensor.shape)
         if offset == 0 and self._tensor.device.type == "cuda":
             _pin(self._torch, memory, self.view.data_ptr())
-        self.view.copy_(self._held[self._key].detach())
+        value = self._tensor.detach() if saved is None else saved.get(self.entry["name"])
+        if value is None or value.shape != self.view.shape:
+            what = f"{'no' if value is None else 'another shape of'} {self.entry['name']}"
+            raise Refused("layout", f"the saved model has {what}", "resume with the model that was saved")
+        self.view.copy_(value)
         if not self.staged:
             self._tensor.data = self.view
-
-    def put(self, saved: Mapping[str, Any]) -> None:
-        """Takes its values from a saved model, as float32, in place of the tensor's."""
-        value = saved.get(self.entry["name"])
-        if value is None or value.shape != self.view.shape:
-            raise Refused("layout", f"the saved model has {'no' if value is None else 'another shape of'} {self.entry['name']}", "resume with the model that was saved")
-        self.view.copy_(value)
-
-    def check(self) -> None:
-        now = self._held.get(self._key)
-        if not (now is not None and now.dtype == self._dtype and now.shape == self.view.shape
-                and (self._by_name or now is self._tensor) and (self.staged or now.data_ptr() == self.view.data_ptr())):
-            raise Refused("layout", f"{self.entry['name']} has been moved, converted or replaced since the model joined", MOVED)
 
     def _trained(self) -> Any:
         return (self._held[self._key] if self._master is None else self._master).detach()
 
     def fill(self) -> None:
+        now = self._held.get(self._key)
+        if not (now is not None and now.dtype == self._dtype and now.shape == self.view.shape
+                and (self._by_name or now is self._tensor) and (self.staged or now.data_ptr() == self.view.data_ptr())):
+            raise Refused("layout", f"{self.entry['name']} has been moved, converted or replaced since the model joined", MOVED)
         if self.staged:
-            self.view.copy_(self._trained())
-
-    def send(self) -> None:
-        self._sent = self._trained().clone()
-        self.view.copy_(self._sent)
+            trained = self._trained()
+            self._sent = trained.clone() if self._apart else None
+            self.view.copy_(trained)
 
     def correct(self) -> None:
         trained = self._trained()
@@ -110,7 +96,7 @@ class ArrayRange(Range):
         super().__init__(name, raw.shape, "bias" if name.split(".")[-1].startswith("bias") else "dense")
         self._values = raw.tobytes()
 
-    def place(self, memory: Memory, offset: int) -> None:
+    def place(self, memory: Memory, offset: int, saved: Optional[Mapping[str, Any]]) -> None:
         view = memoryview(memory.map)[offset:offset + 4 * self.count]
         view[:], self._values = self._values, b""
         numpy = sys.modules.get("numpy")
@@ -118,11 +104,16 @@ class ArrayRange(Range):
         self.array = numpy.frombuffer(view, numpy.float32).reshape(shape) if numpy else view.cast("f", shape) if shape else view.cast("f")
 
 
+def torch_of(model: Any) -> Any:
+    """torch, if the model is a module of it."""
+    torch = sys.modules.get("torch")
+    return torch if torch and isinstance(model, torch.nn.Module) else None
+
+
 def ranges_of(model: Any, buffers: str = "local", staged: bool = False) -> List[Range]:
     """The ranges of a torch module, or of a dict of float32 arrays; all of them copied if staged."""
-    torch = sys.modules.get("torch")
-    if torch is not None and isinstance(model, torch.nn.Module):
-        ranges: List[Range] = list(_of_module(torch, bare(torch, model), buffers, staged))
+    if torch := torch_of(model):
+        ranges: List[Range] = list(_of_module(torch, model, buffers, staged))
     elif isinstance(model, Mapping):
         if staged:
             raise ValueError("overlap=True: of a torch module only; arrays are trained in the shared memory")
@@ -148,11 +139,8 @@ def rest_of(model: Any, ranges: List[Range]) -> Dict[str, Any]:
     return {name: kept[name].detach() for name, _ in model.named_buffers() if name in kept and name not in taken}
 
 
-def frozen_of(model: Any) -> str:
+def frozen_of(torch: Any, model: Any) -> str:
     """A digest of what is not trained, and so not shared, from some values of each; empty if all is."""
-    torch = sys.modules.get("torch")
-    if torch is None or not isinstance(model, torch.nn.Module):
-        return ""
     frozen = [(name, p.detach()) for name, p in model.named_parameters()
               if not (p.requires_grad or p.is_meta or p.is_complex() or p.is_quantized or hasattr(p, "placements")) and p.layout == torch.strided]
     digest = hashlib.sha256()
@@ -175,11 +163,10 @@ def _of_module(torch: Any, model: Any, buffers: str, staged: bool) -> Iterator[R
             seen.add(id(tensor))
             if is_buffer and (key in module._non_persistent_buffers_set or not tensor.is_floating_point()):
                 continue
-            if fault := _unfit(torch, tensor):
-                if is_buffer and buffers == "local":
-                    continue
+            fault = _unfit(torch, tensor)
+            if fault and not (is_buffer and buffers == "local"):
                 raise Refused("layout", f"{name} {fault[0]}", fault[1])
-            if tensor.numel() == 0:
+            if fault or tensor.numel() == 0:
                 continue
             if not is_buffer:
                 first = storages.setdefault((tensor.device, tensor.data_ptr()), name)
@@ -208,10 +195,6 @@ def _kind(torch: Any, module: Any, key: str) -> str:
     return "embedding" if isinstance(module, (torch.nn.Embedding, torch.nn.EmbeddingBag)) else "dense"
 
 
-def _types(torch: Any) -> Dict[Any, str]:
-    return {torch.float32: "f32", torch.bfloat16: "bf16", torch.float16: "fp16"}
-
-
 def _unfit(torch: Any, tensor: Any) -> Tuple[str, ...]:
     """Why a tensor cannot be shared, and what to do; empty if it can."""
     if isinstance(tensor, torch.nn.parameter.UninitializedTensorMixin) or tensor.is_meta:
@@ -224,6 +207,6 @@ def _unfit(torch: Any, tensor: Any) -> Tuple[str, ...]:
         return "is quantized", "share what is trained in float32, bfloat16 or float16, such as adapters over it"
     if tensor.is_complex():
         return "is complex", "keep it as real numbers: torch.view_as_real"
-    if tensor.dtype not in _types(torch):
+    if str(tensor.dtype) not in TYPES:
         return f"is {tensor.dtype}", "convert the model before it joins: model.float(), or bfloat16 or float16"
     return ()

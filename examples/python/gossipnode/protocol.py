@@ -1,5 +1,6 @@
 """The control lines of docs/BRIDGE.md, version 1: one JSON object asks, one answers."""
 
+import contextlib
 import json
 import os
 import select
@@ -45,45 +46,35 @@ class Connection:
         Connection._open.add(sock)
 
     def ask(self, request: Dict[str, Any]) -> Answer:
-        """Sends a request and waits for its answer; Refused, or Lost if the bridge is gone."""
+        """Sends a request and waits for its answer; Refused, or OSError if the bridge is gone."""
         self.post(request)
-        return self.answer(request["op"])
+        return self.answer()
 
     def post(self, request: Dict[str, Any]) -> None:
         """Sends a request; answer waits for what it comes to."""
+        while self._owed:  # until then the memory is the bridge's
+            self._read()
+        line = json.dumps(request, allow_nan=False).encode() + b"\n"
         try:
-            self.settle()
-            line = json.dumps(request, allow_nan=False).encode() + b"\n"
-            try:
-                self._owed += 1
-                self._sock.sendall(line)
-            except BaseException:  # perhaps half a line has gone
-                self.close()
-                raise
-        except OSError as err:
-            raise Lost(f"{request['op']}: {err}") from err
+            self._owed += 1
+            self._sock.sendall(line)
+        except BaseException:  # perhaps half a line has gone
+            self.close()
+            raise
 
     def has_answer(self) -> bool:
         """Tells whether answer has not to wait."""
         return self._sock.fileno() < 0 or b"\n" in self._received or bool(select.select([self._sock], [], [], 0)[0])
 
-    def answer(self, op: str) -> Answer:
+    def answer(self) -> Answer:
         """Waits for the answer of what was posted."""
-        try:
-            if not self._owed:
-                raise ConnectionAbortedError("a signal kept it from being sent")
-            answer = self._read()
-        except OSError as err:
-            raise Lost(f"{op}: {err}") from err
+        if not self._owed:
+            raise ConnectionAbortedError("a signal kept it from being sent")
+        answer = self._read()
         if answer.get("ok") is True:
             return answer
         error = answer.get("error") or {}
         raise Refused(error.get("code", "internal"), error.get("detail", ""), error.get("remedy", ""), bool(error.get("fatal")))
-
-    def settle(self) -> None:
-        """Waits for the answer of a request that a signal cut short: until then the memory is the bridge's."""
-        while self._owed:
-            self._read()
 
     def _read(self) -> Answer:
         while b"\n" not in self._received:
@@ -103,10 +94,8 @@ class Connection:
 
     def close(self) -> None:
         """Ends the conversation, by a shutdown, which no other descriptor can hold up."""
-        try:
+        with contextlib.suppress(OSError):  # the other side has gone
             self._sock.shutdown(socket.SHUT_RDWR)
-        except OSError:
-            pass  # the other side has gone
         self._sock.close()
 
     @classmethod
@@ -115,5 +104,4 @@ class Connection:
             sock.close()
 
 
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=Connection._forked)
+os.register_at_fork(after_in_child=Connection._forked)

@@ -1,14 +1,14 @@
 """Several processes that are one peer: the first takes part in the flock, and tells the others all it hears."""
 
+import contextlib
 import datetime
-import os
 import pickle
 import warnings
 from typing import Any, Callable, List, Optional, TypeVar
 
-from .protocol import Answer, Connection, Lost, Refused
+from .protocol import Answer, Connection
 from .saving import standing
-from .sidecar import Memory, Sidecar
+from .sidecar import Log, Memory, Sidecar
 from .state import Done
 
 # A process that dies is noticed at once, by its connections; this is for one that stands still.
@@ -36,8 +36,9 @@ class Ranks:
     """The processes, in the order of a group of torch.distributed. What they say to each other goes through a gloo
     group of their own, so that a dead one is an error in all others, whatever the backend of the gradients."""
 
-    def __init__(self, dist: Any, group: Any):
-        self._dist = dist
+    def __init__(self, torch: Any, group: Any):
+        dist = torch.distributed
+        self._torch, self._dist = torch, dist
         members = dist.get_process_group_ranks(group)
         self.count, self._source = len(members), members[0]
         self.first = dist.get_rank() == members[0]
@@ -67,12 +68,14 @@ class Ranks:
             raise fault
         return result
 
-    def spread(self, values: Any) -> None:
+    def spread(self, memory: Memory) -> None:
         """Gives all the values of the first."""
+        values = self._torch.frombuffer(memory.map, dtype=self._torch.float32)
         self._together(lambda: self._dist.broadcast(values, src=self._source, group=self._group))
 
-    def sum(self, torch: Any, done: Done) -> Done:
+    def sum(self, done: Done) -> Done:
         """What all have done in the same steps."""
+        torch = self._torch
         mine = torch.tensor([done.steps, done.samples, float(done.losses), done.told], dtype=torch.float64)
         all_of = [torch.empty_like(mine) for _ in range(self.count)]
         self._together(lambda: self._dist.all_gather(all_of, mine, group=self._group))
@@ -96,12 +99,10 @@ class Ranks:
         if self._group is None:
             return
         group, self._group = self._group, None
-        try:
+        with contextlib.suppress(RuntimeError, ValueError, AssertionError):  # the others, or torch's, have ended
             if not failed:
                 self._dist.barrier(group)  # the last values have arrived
             self._dist.destroy_process_group(group)
-        except (RuntimeError, ValueError, AssertionError):
-            pass  # they have gone, or torch.distributed has ended
 
 
 def _portable(err: Exception) -> Exception:
@@ -115,6 +116,8 @@ def _portable(err: Exception) -> Exception:
 
 def ranks_of(torch: Any, model: Any, ranks: Any) -> Optional[Ranks]:
     """The processes that are one peer by join's argument ranks, or by the model; None if it is this one alone."""
+    if ranks and torch is None:
+        raise ValueError("ranks: of a torch module only")
     dist = getattr(torch, "distributed", None)
     if dist is None or not dist.is_available() or not dist.is_initialized():
         if ranks:
@@ -127,71 +130,30 @@ def ranks_of(torch: Any, model: Any, ranks: Any) -> Optional[Ranks]:
     if ranks is None or ranks is False:
         return None
     group = dist.group.WORLD if ranks is True else ranks
-    return Ranks(dist, group) if dist.get_world_size(group) > 1 else None
+    return Ranks(torch, group) if dist.get_world_size(group) > 1 else None
 
 
-class SharedSidecar:
-    """The sidecar of a peer of several processes, and its own connection: the first process has it, and all do what it does."""
+class SharedSidecar(Sidecar):
+    """The sidecar of a peer of several processes: the first has it, and all hear what it says."""
 
-    def __init__(self, ranks: Ranks, torch: Any, start: Callable[[], Sidecar], memory: Memory):
-        self.own: Optional[Sidecar] = None  # in the first process
-        self._ranks, self.owner = ranks, os.getpid()
-        self._values = torch.frombuffer(memory.map, dtype=torch.float32)
-        self.connection = self
-
-        def begin() -> None:
-            self.own = start()
-
+    def __init__(self, ranks: Ranks, binary: Any, memory: Memory, log: Log):
+        self._ranks, self._memory = ranks, memory
         try:
-            ranks.told(begin)
+            ranks.told(lambda: super(SharedSidecar, self).__init__(binary, memory, log))
         except BaseException:  # another process has died meanwhile
             self.end()
             raise
 
-    @property
-    def process(self) -> Any:
-        return self.own and self.own.process
-
-    def _says(self, act: Callable[[Connection], T]) -> T:
-        def first() -> T:
-            assert self.own is not None
-            try:
-                return act(self.own.connection)
-            except Lost as err:
-                raise self.own.lost(err) from err
-
-        return self._ranks.told(first)
-
-    def _heard(self, op: str, act: Callable[[Connection], Answer]) -> Answer:
+    def heard(self, op: str, act: Callable[[Connection], Any]) -> Any:
+        """What it says, in all processes, and what it has put into the memory."""
         own: List[Answer] = []
 
-        def first(connection: Connection) -> Answer:
-            answer = act(connection)
+        def first() -> Answer:
+            answer = self.hear(op, act) or {}
             own.append(answer)
             return {**answer, "resume": standing(answer["resume"])} if "resume" in answer else answer  # the key stays here
 
-        answer = self._says(first)
+        answer = self._ranks.told(first)
         if op in TRADES:
-            self._ranks.spread(self._values)
+            self._ranks.spread(self._memory)
         return own[0] if own else answer
-
-    def ask(self, request: Any) -> Answer:
-        return self._heard(request["op"], lambda connection: connection.ask(request))
-
-    def post(self, request: Any) -> None:
-        self._says(lambda connection: connection.post(request))
-
-    def answer(self, op: str) -> Answer:
-        return self._heard(op, lambda connection: connection.answer(op))
-
-    def has_answer(self) -> bool:
-        return False  # they would not all see it at the same step: the next commit waits for it
-
-    def settle(self) -> None:
-        self._says(lambda connection: connection.settle())
-
-    def lost(self, cause: Lost) -> Lost:
-        return cause  # which the first process has explained
-
-    def end(self) -> Optional[int]:
-        return self.own.end() if self.own and os.getpid() == self.owner else None

@@ -3,7 +3,8 @@ which steps are behind them. It holds no key."""
 
 import json
 import os
-from typing import Any, Callable, Dict, Mapping, Union
+import tempfile
+from typing import Any, Callable, Dict, Mapping
 
 FORMAT = "gossipnode training 1"
 SAID = ("peer", "incarnation", "age", "flock_steps", "own")  # of a resume: neither the key nor addresses
@@ -16,20 +17,17 @@ def standing(resume: Mapping[str, Any]) -> Dict[str, Any]:
 
 def write(torch: Any, path: str, save: Callable[[str], Any], optimizer: Any, scheduler: Any, rest: Dict[str, Any], said: Dict[str, Any]) -> None:
     """Writes the file in one step; save writes the flock's model to a path."""
-    model, whole = f"{path}.{os.getpid()}.model", f"{path}.{os.getpid()}.part"
-    try:
+    with tempfile.TemporaryDirectory(prefix=f"{os.path.basename(path)}.", dir=os.path.dirname(path)) as folder:
+        model, whole = os.path.join(folder, "model"), os.path.join(folder, "whole")
         save(model)
-        content = {"format": FORMAT, "model": _tensors(torch, model), "rest": rest, "flock": said,
-                   "optimizer": None if optimizer is None else optimizer.state_dict(), "scheduler": None if scheduler is None else scheduler.state_dict()}
+        content = {"format": FORMAT, "model": _tensors(torch, model), "rest": rest, "flock": said}
+        for name, of in (("optimizer", optimizer), ("scheduler", scheduler)):
+            content[name] = None if of is None else of.state_dict()
         with open(whole, "wb") as file:
             torch.save(content, file)
             file.flush()
             os.fsync(file.fileno())
         os.replace(whole, path)
-    finally:
-        for left in (model, whole):
-            if os.path.exists(left):
-                os.remove(left)
 
 
 def _tensors(torch: Any, path: str) -> Dict[str, Any]:
@@ -41,34 +39,34 @@ def _tensors(torch: Any, path: str) -> Dict[str, Any]:
     return {name: values[slice(*e["data_offsets"])].view(torch.float32).reshape(e["shape"]).clone() for name, e in entries.items()}
 
 
-def read(torch: Any, path: "Union[str, os.PathLike[str]]") -> Dict[str, Any]:
-    content = torch.load(path, map_location="cpu", weights_only=True)
+def read(torch: Any, resume: Any, optimizer: Any, scheduler: Any) -> Mapping[str, Any]:
+    """What join goes on from: what is in a file or, under "flock", a standing; ValueError rather than leave out a
+    state that was saved, or make one up."""
+    if resume is None or isinstance(resume, Mapping):
+        return {"flock": standing(resume)} if resume else {}
+    if torch is None:
+        raise ValueError("resume: a file is for a torch module; keep flock.standing beside arrays")
+    content = torch.load(resume, map_location="cpu", weights_only=True)
     if not isinstance(content, dict) or content.get("format") != FORMAT:
-        raise ValueError(f"{path} is no file of flock.save(path, optimizer) of this release: give one with the format {FORMAT!r}")
+        raise ValueError(f"{resume} is no file of flock.save(path, optimizer) of this release: give one with the format {FORMAT!r}")
+    for name, of, given in (("optimizer", "an optimizer", optimizer), ("scheduler", "a scheduler", scheduler)):
+        if (given is None) != (content[name] is None):
+            which = "the" if given is None else "no"
+            raise ValueError(f"resume: the file has {which} state of {of}: give join {which} {name}=")
     return content
 
 
-def check(saved: Mapping[str, Any], optimizer: Any, scheduler: Any) -> None:
-    """Refuses to leave out a state that was saved, or to make one up."""
-    for name, given in (("optimizer", optimizer), ("scheduler", scheduler)):
-        if (given is None) != (saved[name] is None):
-            raise ValueError(f"resume: the file has {'the' if given is None else 'no'} state of {'a' if name == 'scheduler' else 'an'} {name}: give join {'the' if given is None else 'no'} {name}=")
-
-
-def restore(saved: Mapping[str, Any], optimizer: Any, scheduler: Any) -> None:
-    """Gives an optimizer and a schedule their state back."""
-    if optimizer is not None:
-        _load(optimizer, saved["optimizer"])
+def restore(saved: Mapping[str, Any], model: Any, optimizer: Any, scheduler: Any) -> None:
+    """Gives back what is not in the flock: other buffers, and the state of an optimizer and a schedule; that of a
+    parameter in bfloat16 in float32, as its master copy has had it, which load_state_dict rounds."""
+    model.load_state_dict(saved["rest"], strict=False)
     if scheduler is not None:
         scheduler.load_state_dict(saved["scheduler"])
-
-
-def _load(optimizer: Any, saved: Mapping[str, Any]) -> None:
-    """load_state_dict, which rounds the state of a parameter in bfloat16, without that: its master copy has float32."""
-    optimizer.load_state_dict(saved)
-    names = [name for group in saved["param_groups"] for name in group["params"]]
-    for name, p in zip(names, (p for group in optimizer.param_groups for p in group["params"])):
-        for key, value in saved["state"].get(name, {}).items():
+    if optimizer is None:
+        return
+    optimizer.load_state_dict(saved["optimizer"])
+    for number, p in enumerate(p for group in optimizer.param_groups for p in group["params"]):
+        for key, value in saved["optimizer"]["state"].get(number, {}).items():
             now = optimizer.state[p][key]
             if getattr(now, "dtype", None) != getattr(value, "dtype", None):
                 optimizer.state[p][key] = value.to(now.device, copy=True)

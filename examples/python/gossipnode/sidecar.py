@@ -1,5 +1,6 @@
 """The other process: where the program gossipnode is, how it is started, how it ends."""
 
+import contextlib
 import fcntl
 import logging
 import mmap
@@ -12,6 +13,7 @@ import sys
 import sysconfig
 import tempfile
 import threading
+import weakref
 from typing import IO, Any, Callable, Optional, Union
 
 from .protocol import Connection, Lost
@@ -53,21 +55,17 @@ class Memory:
     it has gone, and never before: a model goes on working on it when the flock is closed."""
 
     def __init__(self, values: int):
-        size = 4 * max(values, 1)
-        if hasattr(os, "memfd_create"):
+        size, sealed = 4 * max(values, 1), hasattr(os, "memfd_create")
+        if sealed:
             self.fd = os.memfd_create("gossipnode", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
-            os.ftruncate(self.fd, size)
-            # F_ADD_SEALS: SEAL, SHRINK, GROW. Neither side can take the pages from the other.
-            fcntl.fcntl(self.fd, 1033, 1 | 2 | 4)
         else:
             with tempfile.TemporaryFile() as file:  # has no name any more
                 self.fd = os.dup(file.fileno())
-            os.ftruncate(self.fd, size)
+        weakref.finalize(self, os.close, self.fd)
+        os.ftruncate(self.fd, size)
+        if sealed:  # F_ADD_SEALS: SEAL, SHRINK, GROW. Neither side can take the pages from the other
+            fcntl.fcntl(self.fd, 1033, 1 | 2 | 4)
         self.map = Map(self.fd, size)
-
-    def __del__(self) -> None:
-        if (fd := getattr(self, "fd", -1)) >= 0:
-            os.close(fd)
 
 
 class Relay(threading.Thread):
@@ -100,29 +98,26 @@ class Sidecar:
     """A running `gossipnode bridge` and the connection to it. It ends when the connection does,
     and so when this process dies, however that happens."""
 
-    def __init__(self, binary: str, memory: Memory, log: Log = None):
+    process: "Optional[subprocess.Popen[bytes]]" = None
+
+    def __init__(self, binary: "Optional[Union[str, os.PathLike[str]]]", memory: Memory, log: Log):
+        self.program = find(binary)
         ours, theirs = socket.socketpair()
+        self.connection, self.owner = Connection(ours), os.getpid()
         self._relay = Relay() if log is None else None
-        opened = self._relay.theirs if self._relay else open(log, "ab") if isinstance(log, (str, os.PathLike)) else None
-        try:
-            self.process = subprocess.Popen(  # in a session of its own: Ctrl-C is for the trainer, whose end lets the peer leave in order
-                [binary, "bridge", "--control-fd", str(theirs.fileno()), "--memory-fd", str(memory.fd)], start_new_session=True,
-                pass_fds=(theirs.fileno(), memory.fd), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=opened or log)
-        except BaseException:
-            ours.close()
-            raise
-        finally:
-            theirs.close()
-            if opened:
-                opened.close()
+        opened: Any = open(log, "ab") if isinstance(log, (str, os.PathLike)) else contextlib.nullcontext(log)
+        with theirs, self._relay.theirs if self._relay else opened as errors:
+            self.process = subprocess.Popen(
+                [self.program, "bridge", "--control-fd", str(theirs.fileno()), "--memory-fd", str(memory.fd)],
+                start_new_session=True,  # Ctrl-C is for the trainer, whose end lets the peer leave in order
+                pass_fds=(theirs.fileno(), memory.fd),
+                stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=errors)
         if self._relay:
             self._relay.start()
-        self.connection = Connection(ours)
-        self.owner = os.getpid()
 
     def end(self, patience: float = PATIENCE) -> Optional[int]:
         """Ends the conversation and waits until the process has gone; its exit code. A forked child has no part in it."""
-        if os.getpid() != self.owner:
+        if self.process is None or os.getpid() != self.owner:
             return None
         self.connection.close()
         try:
@@ -135,9 +130,14 @@ class Sidecar:
             if self._relay:
                 self._relay.join(1)  # its last words
 
-    def lost(self, cause: Lost) -> Lost:
-        """The cause, with what became of the process."""
-        code = self.end(patience=5)
-        how = "had to be ended" if code is None else f"ended with signal {-code}" if code < 0 else f"ended with exit code {code}"
-        return Lost(f"{cause}; the sidecar {self.process.args[0]} {how} (what it has logged "
-                    "tells more); the model is intact: join again to go on")
+    def hear(self, op: str, act: Callable[[Connection], Any]) -> Any:
+        """What the process says by the connection; Lost tells what became of it if that has ended."""
+        try:
+            return act(self.connection)
+        except OSError as err:
+            code = self.end(patience=5)
+            how = "had to be ended" if code is None else f"ended with {'signal' if code < 0 else 'exit code'} {abs(code)}"
+            raise Lost(f"{op}: {err}; the sidecar {self.program} {how} (what it has logged tells more); "
+                       "the model is intact: join again to go on") from err
+
+    heard = hear  # by all processes of the peer

@@ -242,6 +242,25 @@ class WithTheFakeBridge(WithAnyBridge, Case):
         self.assertEqual(values(flock)["0.bias"], [9, 10])
         flock.close()
 
+    def test_a_signal_while_a_commit_is_sent(self):
+        flock = self.join(every=1)
+        connection = flock._sidecar.connection
+        cut = mock.Mock(wraps=connection._sock, **{"sendall.side_effect": KeyboardInterrupt})
+        with mock.patch.object(connection, "_sock", cut), self.assertRaises(KeyboardInterrupt):
+            flock.step()
+        with self.assertWarnsRegex(UserWarning, "another sidecar"):
+            flock.step()
+        self.assertEqual(flock.step().steps, 1)
+        flock.close()
+
+    def test_a_sidecar_that_dies_before_the_last_commit(self):
+        flock = self.join(every=100)
+        flock.step()
+        flock.step()
+        flock._sidecar.process.kill()
+        with self.assertWarnsRegex(UserWarning, "without the last 2 steps"):
+            flock.close()
+
     def test_refused_by_the_flock(self):
         with self.assertRaises(gossipnode.Refused) as refused:
             self.join(run="another")
