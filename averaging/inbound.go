@@ -156,9 +156,6 @@ func (m *neighbourhood) inAnyCase(now time.Duration) time.Duration {
 
 // member tells whether a peer is in the view.
 func (m *neighbourhood) member(peer topology.PeerID) bool {
-	if m.overlay == nil {
-		return false
-	}
 	_, here := m.overlay.View().Lookup(peer)
 	return here
 }

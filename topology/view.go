@@ -169,22 +169,13 @@ func (v *View) computeDigest() uint64 {
 // String is one line for transcripts: the members of each class in order, the
 // unreachable ones marked with an exclamation mark.
 func (v *View) String() string {
-	var b strings.Builder
-	for _, role := range []Role{Active, Passive} {
-		if role == Passive {
-			b.WriteString(" | ")
-		}
-		b.WriteString(role.String())
-		for _, m := range v.members {
-			if m.Role != role {
-				continue
-			}
-			b.WriteByte(' ')
-			b.WriteString(string(m.ID))
-			if m.Unreachable {
-				b.WriteByte('!')
-			}
+	var classes [Passive + 1]strings.Builder
+	for _, m := range v.members {
+		class := &classes[m.Role]
+		class.WriteString(" " + string(m.ID))
+		if m.Unreachable {
+			class.WriteByte('!')
 		}
 	}
-	return b.String()
+	return fmt.Sprintf("%s%s | %s%s", Active, &classes[Active], Passive, &classes[Passive])
 }
