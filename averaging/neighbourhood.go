@@ -141,7 +141,7 @@ func (m *neighbourhood) adopt(overlay *topology.Overlay) {
 	m.accounts.link(m.partners, overlay.View().Actives())
 	m.tries, m.cursor = 0, 0
 	for _, known := range []*bans{&m.failing, &m.slow, &m.silent, &m.refusing} {
-		known.retain(m.member)
+		known.retain(overlay.View().Has)
 	}
 	switch {
 	case m.config.Pace.burst() > 1:
@@ -375,11 +375,9 @@ func (m *neighbourhood) endRound() {
 // depart begins the parting pass: each partner is asked once more, so that the last steps
 // of all are shared too. A busy partner is not asked again: it is busy with the same.
 func (m *neighbourhood) depart() {
-	if m.over {
-		return
+	if !m.over {
+		m.over, m.parting = true, len(m.partners)
 	}
-	m.over = true
-	m.parting = len(m.partners)
 }
 
 // weighed adds to an action what an exchange across weighs. Who is no partner speaks for nobody.

@@ -123,6 +123,12 @@ func (v *View) Lookup(id PeerID) (Member, bool) {
 	return v.members[i], true
 }
 
+// Has tells whether a peer is a member.
+func (v *View) Has(id PeerID) bool {
+	_, has := v.position(id)
+	return has
+}
+
 // position is the place of id in the view's order.
 func (v *View) position(id PeerID) (int, bool) {
 	h := hashID(id)
