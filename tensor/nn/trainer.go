@@ -81,7 +81,7 @@ func (m *Model) Trainer(batch int, loss Loss) *Trainer {
 	if loss == nil {
 		panic("nn: Trainer: loss is nil: give one, such as CrossEntropy()")
 	}
-	t := &Trainer{model: m, loss: loss}
+	t := &Trainer{model: m, loss: loss, lanes: make([]lane, 1)}
 	t.tell = t.finished
 	most := m.pass
 	if m.layers.WholeBatch {
@@ -125,11 +125,7 @@ func (t *Trainer) reserve(n int) int {
 		lanes = 1
 	}
 	for len(t.lanes) < lanes {
-		l := lane{}
-		if len(t.lanes) > 0 {
-			l.grad = make(tensor.Vector, m.layout.Len())
-		}
-		t.lanes = append(t.lanes, l)
+		t.lanes = append(t.lanes, lane{grad: make(tensor.Vector, m.layout.Len())})
 	}
 	return lanes
 }
