@@ -172,13 +172,7 @@ func (r *Replica) SharedSlices() int { return len(r.shared) }
 func (r *Replica) SharedBlocks() int { return r.blocks }
 
 // SharedLen is the number of values in an exchange.
-func (r *Replica) SharedLen() int {
-	total := 0
-	for i := range r.shared {
-		total += r.lengthOf(i)
-	}
-	return total
-}
+func (r *Replica) SharedLen() int { return r.pieces.values }
 
 // lengthOf is the number of values of a slice of an exchange.
 func (r *Replica) lengthOf(slice int) int { return r.slices[r.shared[slice]].length }

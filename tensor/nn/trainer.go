@@ -172,17 +172,16 @@ func (t *Trainer) add(grad tensor.Vector, lanes, from int) {
 // listen has the last pass of a batch tell of what it has finished.
 func (t *Trainer) listen(w *worker) {
 	top, whole := w.step.(*chain)
-	if !whole || t.job.step > 1 || !t.job.learns {
+	if !whole || t.job.step > 1 {
 		return
 	}
 	if t.passLen(t.job.examples) == t.job.examples {
 		top.factors = t.Factors
 	}
-	if t.Ready == nil {
-		return
+	if t.Ready != nil {
+		t.Ready(t.rest)
+		top.done = t.tell
 	}
-	t.Ready(t.rest)
-	top.done = t.tell
 }
 
 // finished tells that the last pass has the values of its lane's gradient from one on.
